@@ -1,0 +1,180 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+#
+# The one Makefile of Ebb: non-recursive, each component adds itself through <component>/module.mk.
+#
+# Knobs: B=<output folder>  CC=gcc|clang  SAN=address,undefined|thread  STATIC=1  WERROR=1  V=1
+# In a module.mk, sources are paths from the top, and only these macros are used:
+#   $(eval $(call prog,<name>,<sources>,<static libs>,<pkg-config names>,<extra ldlibs>))
+#   $(eval $(call lib,<name>,<sources>,<pkg-config names>))
+#   $(eval $(call unit_test,<name>,<sources>,<static libs>,<pkg-config names>,<extra ldlibs>))
+#   $(eval $(call unit_test_native,...))  the same, left out of the sanitizer builds
+#   $(eval $(call check_step,<name>,<seconds>,<command>))  one more step of `make check`
+
+B ?= build/host
+SCENARIO ?= spot
+V ?= 0
+
+ifeq ($(origin CC),default)
+CC := gcc
+endif
+CCACHE := $(shell command -v ccache 2>/dev/null)
+PKG_CONFIG ?= pkg-config
+
+INCLUDES := -Iguest-driver/include/uapi -Iguest-monitor/libebb -Ihost-agent/include \
+	-Ioltp-engine/include -Ihost-agent -I.
+ALL_CFLAGS := -std=gnu11 -O2 -g -Wall -Wextra -pthread -D_GNU_SOURCE $(INCLUDES)
+ALL_LDFLAGS := -pthread -Wl,--as-needed
+
+ifneq ($(WERROR),)
+ALL_CFLAGS += -Werror
+endif
+ifneq ($(SAN),)
+ALL_CFLAGS += -O1 -fsanitize=$(SAN) -fno-sanitize-recover=all -fno-omit-frame-pointer
+ALL_LDFLAGS += -fsanitize=$(SAN)
+endif
+ifneq ($(STATIC),)
+ALL_LDFLAGS += -static
+PKG_STATIC := --static
+endif
+ALL_CFLAGS += $(CFLAGS)
+ALL_LDFLAGS += $(LDFLAGS)
+
+Q := $(if $(filter 0,$(V)),@)
+say = $(if $(filter 0,$(V)),@printf '  %-7s %s\n' '$(1)' '$(2)')
+
+.DEFAULT_GOAL := all
+.DELETE_ON_ERROR:
+.SUFFIXES:
+
+PROGS :=
+LIBS :=
+OBJS :=
+UNIT_TESTS :=
+UNIT_TESTS_NATIVE :=
+CHECK_STEPS :=
+
+objs_of = $(patsubst %.c,$(B)/%.o,$(1))
+
+# Asked for inside recipes only: before `make bootstrap` has run there is no pkg-config to ask.
+pkg_cflags = $(if $(strip $(1)),$(shell $(PKG_CONFIG) --cflags $(sort $(1))))
+pkg_libs = $(if $(strip $(1)),$(shell $(PKG_CONFIG) $(PKG_STATIC) --libs $(sort $(1))))
+pkgs_with_libs = $(2) $(foreach l,$(1),$(LIB_PKGS_$(l)))
+
+# $(1) sources, $(2) pkg-config names
+define objects
+OBJS += $(call objs_of,$(1))
+$(foreach o,$(call objs_of,$(1)),$(eval PKGS_OF_$(o) += $(2)))
+endef
+
+# $(1) output file, $(2) sources, $(3) static libs, $(4) pkg-config names, $(5) extra ldlibs
+define link_rule
+$(call objects,$(2),$(4))
+$(1): $(call objs_of,$(2)) $(patsubst %,$(B)/lib/%.a,$(3)) $(B)/.flags
+	$$(call say,LINK,$$@)
+	@mkdir -p $$(@D)
+	$$(Q)$$(CC) $$(ALL_LDFLAGS) -o $$@ $(call objs_of,$(2)) \
+		-Wl,--start-group $(patsubst %,$(B)/lib/%.a,$(3)) -Wl,--end-group \
+		$$(call pkg_libs,$$(call pkgs_with_libs,$(3),$(4))) $(5)
+endef
+
+define prog
+PROGS += $(B)/bin/$(strip $(1))
+$(call link_rule,$(B)/bin/$(strip $(1)),$(2),$(3),$(4),$(5))
+endef
+
+define lib
+LIBS += $(B)/lib/$(strip $(1)).a
+LIB_PKGS_$(strip $(1)) := $(3)
+$(call objects,$(2),$(3))
+$(B)/lib/$(strip $(1)).a: $(call objs_of,$(2)) $(B)/.flags
+	$$(call say,AR,$$@)
+	@mkdir -p $$(@D)
+	$$(Q)rm -f $$@ && $$(AR) rcs $$@ $(call objs_of,$(2))
+endef
+
+define unit_test
+UNIT_TESTS += $(B)/tests/$(strip $(1))
+$(call link_rule,$(B)/tests/$(strip $(1)),$(2),$(3),cmocka $(4),$(5))
+endef
+
+define unit_test_native
+UNIT_TESTS_NATIVE += $(B)/tests/$(strip $(1))
+$(call link_rule,$(B)/tests/$(strip $(1)),$(2),$(3),cmocka $(4),$(5))
+endef
+
+define check_step
+CHECK_STEPS += $(strip $(1))
+CHECK_STEP_SECONDS_$(strip $(1)) := $(strip $(2))
+CHECK_STEP_COMMAND_$(strip $(1)) := $(3)
+endef
+
+-include $(sort $(wildcard */module.mk tests/*/module.mk))
+
+$(B)/%.o: %.c $(B)/.flags
+	$(call say,CC,$<)
+	@mkdir -p $(@D)
+	$(Q)$(CCACHE) $(CC) $(ALL_CFLAGS) $(call pkg_cflags,$(PKGS_OF_$@)) -MMD -MP -c -o $@ $<
+
+-include $(patsubst %.o,%.d,$(sort $(OBJS)))
+
+# Rewritten only when the compiler or its options change, so that such a change rebuilds everything.
+FLAGS_NOW := $(CC) $(ALL_CFLAGS) / $(ALL_LDFLAGS)
+$(B)/.flags: FORCE
+	@mkdir -p $(@D)
+	@echo '$(FLAGS_NOW)' | cmp -s - $@ || echo '$(FLAGS_NOW)' > $@
+FORCE:
+
+##@ Everyday
+help: ## say what can be made
+	@awk 'BEGIN {FS = ":.*## "} /^##@/ {printf "\n%s\n", substr($$0, 5)} \
+		/^[a-zA-Z_-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' Makefile
+
+all: $(LIBS) $(PROGS) ## build our host programs and libraries into B=build/host
+
+demo: ## set up what is missing, then run SCENARIO=spot (or scale) with real VMs
+	scripts/bootstrap
+	$(MAKE) --no-print-directory qemu guest-image all
+	scripts/demo $(SCENARIO) $(ARGS)
+
+check: ## set up what is missing, then run every test; ends with a summary
+	scripts/bootstrap
+	scripts/check
+
+check-unit: $(UNIT_TESTS) $(if $(SAN),,$(UNIT_TESTS_NATIVE)) ## unit tests only (honours B, CC, SAN)
+	scripts/run-tests $^
+
+check-list:
+	@$(foreach s,$(CHECK_STEPS),printf '%s\t%s\t%s\n' '$(s)' '$(CHECK_STEP_SECONDS_$(s))' \
+		'$(CHECK_STEP_COMMAND_$(s))';)
+
+tests-build: $(UNIT_TESTS) $(UNIT_TESTS_NATIVE) ## build the unit tests without running them
+
+doctor: ## say what this machine offers and what each missing thing costs
+	@scripts/doctor
+
+##@ Pieces
+bootstrap: ## install the missing Debian packages (root)
+	scripts/bootstrap
+
+qemu: ## build the patched QEMU into build/qemu/bin
+	scripts/qemu-build
+
+qemu-source: ## put the patched QEMU tree (a git repository) into build/qemu/src
+	scripts/qemu-source
+
+qemu-qtest: ## build the qtest binaries of the patched QEMU
+	scripts/qemu-build --qtest
+
+guest-image: ## build the guest kernels, modules and initramfs into build/guest
+	scripts/guest-image
+
+##@ Cleaning
+clean: ## remove what was built from our own code
+	rm -rf build/host build/asan build/tsan build/clang build/gcc build/guest/bin \
+		build/guest/lib build/guest/guest-monitor build/guest/oltp-engine build/guest/tests
+
+distclean: ## remove everything made here: build/ and out/
+	rm -rf build out
+
+.PHONY: help all demo check check-unit check-list tests-build doctor bootstrap qemu qemu-source \
+	qemu-qtest guest-image clean distclean FORCE
