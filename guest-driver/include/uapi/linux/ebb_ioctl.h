@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * /dev/ebb: how programs in a guest add and remove CPUs, and learn what the
+ * host offers and demands.
+ *
+ * Every open of the device is an owner: the CPUs that it added belong to it
+ * alone, and when it is closed for the last time (or its process dies) the
+ * driver returns them.  The CPUs of the startup set belong to nobody and can
+ * not be removed.  Anyone who may open the device may call everything; how
+ * much a VM may hold is limited by the host, not by permissions in the guest.
+ *
+ * Conventions: every structure starts with its own size in bytes, as the
+ * caller was compiled, and flags.  A size other than the driver's, unknown
+ * flags and non-zero reserved fields give EINVAL.  Fields marked [out] are
+ * ignored on input and written only on success, unless stated.  Numbers of
+ * CPUs and nodes are those of the guest's Linux.
+ *
+ * Waiting: CPU_ADD and CPU_REMOVE wait for the host and for Linux.  The wait
+ * ends with a signal (EINTR) or with the timeout (ETIMEDOUT); what the host
+ * grants after that is returned by the driver.  Limits are waited for with
+ * poll(): POLLIN says that they changed since EBB_IOC_LIMITS was last called
+ * on this open (or was never called), POLLERR that the device is gone.
+ *
+ * Errors that every call can give:
+ *   EFAULT  a pointer does not point to usable memory
+ *   EINVAL  size, flags or reserved fields, as above
+ *   ENODEV  the virtio device is gone
+ *   ENOTTY  no such ioctl
+ *
+ * Source: the application side of figure 2 in "A system design for elastically
+ * scaling transaction processing engines in virtualized servers", PVLDB 13(12).
+ */
+#ifndef _LINUX_EBB_IOCTL_H
+#define _LINUX_EBB_IOCTL_H
+
+#include <linux/ioctl.h>
+#include <linux/types.h>
+#include <linux/virtio_ebb.h>
+
+#define EBB_ABI_VERSION		1
+
+#define EBB_MAX_NODES		VIRTIO_EBB_MAX_NODES
+#define EBB_MAX_REQ_CPUS	VIRTIO_EBB_MAX_REQ_CPUS
+
+/* In ebb_cpu_add.node: any node. */
+#define EBB_NODE_ANY		0xffffffffu
+
+/* Waits, in ms: what 0 stands for, and the most that may be asked for. */
+#define EBB_TIMEOUT_DEFAULT_MS	10000
+#define EBB_TIMEOUT_MAX_MS	60000
+
+#define EBB_IOC_MAGIC		0xeb
+
+/* ---- EBB_IOC_INFO: what the device is; never waits ---- */
+
+/* ebb_info.status */
+#define EBB_INFO_AGENT_UP	(1u << 0)	/* the host agent is connected */
+
+struct ebb_info {
+	__u32 size;
+	__u32 flags;			/* 0 */
+	__u32 abi_version;		/* [out] EBB_ABI_VERSION */
+	__u32 proto;			/* [out] VIRTIO_EBB_PROTO of the device */
+	__u32 status;			/* [out] EBB_INFO_* */
+	__u32 num_nodes;		/* [out] NUMA nodes, 1 to EBB_MAX_NODES */
+	__u32 max_cpus;			/* [out] most CPUs that this VM can ever have */
+	__u32 num_startup_cpus;		/* [out] CPUs of the startup set */
+	__u32 num_hotplug_cpus;		/* [out] CPUs added since, by all owners */
+	__u32 num_owned_cpus;		/* [out] of these, owned by this open */
+	__u64 features;			/* [out] negotiated VIRTIO_EBB_F_* bits, as a mask */
+};
+VIRTIO_EBB_ASSERT_SIZE(struct ebb_info, 48);
+VIRTIO_EBB_ASSERT_OFFSET(struct ebb_info, status, 16);
+VIRTIO_EBB_ASSERT_OFFSET(struct ebb_info, features, 40);
+
+/* ---- EBB_IOC_LIMITS: what this VM may hold now; never waits ---- */
+
+struct ebb_node_limit {
+	__u32 node;			/* guest node */
+	__u32 reserved;
+	__u32 cpus_held;		/* as the host counts, startup set included */
+	__u32 cpus_limit;		/* held < limit: offer; held > limit: demand */
+	__u64 deadline_ns;		/* CLOCK_MONOTONIC by which a demand must be met; 0: no demand */
+	__u64 mem_held_bytes;		/* 0 without VIRTIO_EBB_F_MEM */
+	__u64 mem_limit_bytes;		/* 0 without VIRTIO_EBB_F_MEM */
+};
+VIRTIO_EBB_ASSERT_SIZE(struct ebb_node_limit, 40);
+VIRTIO_EBB_ASSERT_OFFSET(struct ebb_node_limit, deadline_ns, 16);
+
+struct ebb_limits {
+	__u32 size;
+	__u32 flags;			/* 0 */
+	__u64 generation;		/* [out] of the limits; 0: the host has not published any yet */
+	__u32 num_nodes;		/* [out] valid entries in nodes[]; 0 as long as generation is 0 */
+	__u32 reserved;
+	struct ebb_node_limit nodes[EBB_MAX_NODES]; /* [out] */
+};
+VIRTIO_EBB_ASSERT_SIZE(struct ebb_limits, 664);
+VIRTIO_EBB_ASSERT_OFFSET(struct ebb_limits, nodes, 24);
+
+/* ---- CPUs ---- */
+
+/* ebb_cpu.flags */
+#define EBB_CPU_STARTUP		(1u << 0)	/* of the startup set */
+#define EBB_CPU_HT		(1u << 1)	/* shares its core with another thread in use */
+#define EBB_CPU_FORCED		(1u << 2)	/* the host took its core away: it is slow now, remove it */
+#define EBB_CPU_OWNED		(1u << 3)	/* owned by this open */
+#define EBB_CPU_LEAVING		(1u << 4)	/* on its way back to the host */
+
+struct ebb_cpu {
+	__u32 cpu;			/* Linux CPU number */
+	__u32 node;			/* Linux node */
+	__u32 flags;			/* EBB_CPU_* */
+	__u32 reserved;
+};
+VIRTIO_EBB_ASSERT_SIZE(struct ebb_cpu, 16);
+
+/*
+ * EBB_IOC_CPU_ADD: add count CPUs.  On return they are online and owned by
+ * this open.  Fewer than count may be granted, at least one on success.
+ *   EAGAIN     the host can not now: no agent, or no core free yet
+ *   EDQUOT     above the limit of the node(s); wait for an offer
+ *   ERANGE     above what this VM may ever have there
+ *   ENXIO      no such node
+ *   EIO        the host or Linux failed; the kernel log says why
+ *   EINTR, ETIMEDOUT   nothing was added
+ */
+#define EBB_ADD_ALLOW_HT	(1u << 0)	/* hardware threads whose sibling is in use will do */
+
+struct ebb_cpu_add {
+	__u32 size;
+	__u32 flags;			/* EBB_ADD_* */
+	__u32 count;			/* 1 to EBB_MAX_REQ_CPUS */
+	__u32 node;			/* Linux node or EBB_NODE_ANY */
+	__u32 timeout_ms;		/* 0 to EBB_TIMEOUT_MAX_MS; 0: EBB_TIMEOUT_DEFAULT_MS */
+	__u32 granted;			/* [out] valid entries in cpus[] */
+	__u64 host_ns;			/* [out] time the host took to answer */
+	__u64 online_ns;		/* [out] time Linux took from the answer to the last CPU online */
+	struct ebb_cpu cpus[EBB_MAX_REQ_CPUS]; /* [out] */
+};
+VIRTIO_EBB_ASSERT_SIZE(struct ebb_cpu_add, 552);
+VIRTIO_EBB_ASSERT_OFFSET(struct ebb_cpu_add, host_ns, 24);
+VIRTIO_EBB_ASSERT_OFFSET(struct ebb_cpu_add, cpus, 40);
+
+/*
+ * EBB_IOC_CPU_REMOVE: give a CPU back.  On return it is offline and the host
+ * has it.  If the wait ends early or the agent is away, the CPU is offline,
+ * owned by nobody and the driver goes on returning it by itself.
+ *   ENOENT     no such CPU
+ *   EPERM      the CPU belongs to the startup set
+ *   EACCES     the CPU belongs to another open
+ *   EBUSY      Linux could not take it offline (it is the last one, say); still owned
+ *   EINPROGRESS   the CPU is offline and no longer owned, but the host has not
+ *              confirmed within the timeout (or no agent is connected)
+ *   EINTR      as EINPROGRESS, ended by a signal; before the CPU went offline: still owned
+ */
+struct ebb_cpu_remove {
+	__u32 size;
+	__u32 flags;			/* 0 */
+	__u32 cpu;			/* Linux CPU number */
+	__u32 timeout_ms;		/* as in struct ebb_cpu_add */
+	__u64 offline_ns;		/* [out] time Linux took to take it offline */
+	__u64 host_ns;			/* [out] time the host took to answer */
+};
+VIRTIO_EBB_ASSERT_SIZE(struct ebb_cpu_remove, 32);
+VIRTIO_EBB_ASSERT_OFFSET(struct ebb_cpu_remove, offline_ns, 16);
+
+/* EBB_IOC_CPU_LIST: CPUs of the VM from index start on; never waits. */
+struct ebb_cpu_list {
+	__u32 size;
+	__u32 flags;			/* 0 */
+	__u32 start;			/* index of the first to list */
+	__u32 count;			/* [out] valid entries in cpus[]; 0: no more */
+	__u32 total;			/* [out] CPUs of the VM */
+	__u32 reserved;
+	struct ebb_cpu cpus[EBB_MAX_REQ_CPUS]; /* [out] */
+};
+VIRTIO_EBB_ASSERT_SIZE(struct ebb_cpu_list, 536);
+VIRTIO_EBB_ASSERT_OFFSET(struct ebb_cpu_list, cpus, 24);
+
+/*
+ * EBB_IOC_TELEMETRY: pass a report on this guest to the host.  For the guest
+ * monitor: the host keeps the newest report only.  Never waits.
+ *   EAGAIN     the queue is full; this report was dropped
+ */
+struct ebb_telemetry {
+	__u32 size;
+	__u32 flags;			/* 0 */
+	struct virtio_ebb_telemetry report; /* little-endian, as on the wire */
+};
+VIRTIO_EBB_ASSERT_SIZE(struct ebb_telemetry, 120);
+
+/* Numbers 0x20 to 0x3f are kept for memory, 0x40 to 0x4f for lending and parking. */
+#define EBB_IOC_INFO		_IOWR(EBB_IOC_MAGIC, 0x00, struct ebb_info)
+#define EBB_IOC_LIMITS		_IOWR(EBB_IOC_MAGIC, 0x01, struct ebb_limits)
+#define EBB_IOC_TELEMETRY	_IOW(EBB_IOC_MAGIC, 0x02, struct ebb_telemetry)
+#define EBB_IOC_CPU_ADD		_IOWR(EBB_IOC_MAGIC, 0x10, struct ebb_cpu_add)
+#define EBB_IOC_CPU_REMOVE	_IOWR(EBB_IOC_MAGIC, 0x11, struct ebb_cpu_remove)
+#define EBB_IOC_CPU_LIST	_IOWR(EBB_IOC_MAGIC, 0x12, struct ebb_cpu_list)
+
+#endif /* _LINUX_EBB_IOCTL_H */

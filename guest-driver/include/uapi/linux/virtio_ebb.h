@@ -1,0 +1,414 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * virtio-ebb: a virtio control device through which a guest asks its host for
+ * CPUs (and, with VIRTIO_EBB_F_MEM, memory), and the host tells the guest how
+ * much it may hold.  This file defines two protocols:
+ *
+ *  - the device protocol, between the guest driver and the device (QEMU);
+ *  - the link protocol, between the device and the host agent.
+ *
+ * Model
+ * -----
+ * The host publishes, for each NUMA node of the guest, how many CPUs the guest
+ * may hold (the limit).  It counts every CPU, those of the startup set
+ * included.  held < limit is an offer, held > limit is a demand and carries a
+ * deadline.  The limits are a level, not a sequence of deltas: the newest ones
+ * replace all older ones, and losing or repeating an event changes nothing.
+ * The guest walks towards the limits with CPU_ADD and CPU_REMOVE requests.
+ * When a deadline passes the host takes the physical core away on its own
+ * (VIRTIO_EBB_CPU_F_FORCED): the virtual CPU then keeps running, more slowly,
+ * on the cores of the startup set until the guest removes it.
+ *
+ * This expresses the hotplug, hotunplug and poll operations of "A system
+ * design for elastically scaling transaction processing engines in virtualized
+ * servers" (PVLDB 13(12), figure 2).
+ *
+ * Identity
+ * --------
+ * The device draws a random hv_cpu_id for every CPU that it grants; it is
+ * opaque, never 0, and valid until the CPU was removed.  The CPUs of the
+ * startup set have an hv_cpu_id too, so that every CPU can be named, but they
+ * can not be removed.  arch_id is how the guest finds the CPU: on x86 the APIC
+ * id, as in the guest's ACPI tables.  Nodes are guest proximity domains,
+ * 0 to num_nodes - 1; the guest learns nothing of the host's topology.
+ *
+ * Rules for both sides
+ * --------------------
+ * All fields are little-endian.  Every structure is a multiple of 8 bytes.
+ * Fields and bits that are not defined here are "reserved": they are sent as
+ * zero, and a receiver answers a message in which one of them is set with
+ * VIRTIO_EBB_ERROR (device) or closes the connection (link); it never ignores
+ * them.  A buffer of the wrong size or direction, or a chain longer than two
+ * descriptors, is a violation of the virtio contract: the device stops
+ * (DEVICE_NEEDS_RESET) and loses nothing that the guest holds.
+ *
+ * Virtqueues
+ * ----------
+ * VIRTIO_EBB_VQ_REQUEST   one device-readable struct virtio_ebb_req followed by
+ *                         one device-writable struct virtio_ebb_resp.  Requests
+ *                         may complete in any order; the driver matches them by
+ *                         buffer or tag.  Up to VIRTIO_EBB_MAX_INFLIGHT are
+ *                         worked on; more stay in the queue.  The device takes
+ *                         requests from the queue no faster than its rate limit.
+ *                         Each is completed within config.request_timeout_ms.
+ * VIRTIO_EBB_VQ_EVENT     device-writable buffers of struct virtio_ebb_event,
+ *                         posted by the driver.  With no buffer posted, the
+ *                         device keeps what it has to say (for limits: the
+ *                         newest only) until there is one.
+ * VIRTIO_EBB_VQ_TELEMETRY one device-readable struct virtio_ebb_telemetry.  It
+ *                         is advice: the device may drop it.
+ *
+ * Life cycle
+ * ----------
+ * After DRIVER_OK the driver reads the CPUs that the VM holds with
+ * VIRTIO_EBB_REQ_STATE, and the device sends the current limits as an event.
+ * A reset of the device drops all requests without completing them and leaves
+ * everything that the VM holds as it is; the host may force the hotplugged
+ * CPUs at once, since nobody in the guest answers for them any more.  A driver
+ * that finds hotplugged CPUs in VIRTIO_EBB_REQ_STATE on start removes them: no
+ * process of this boot holds them.  A reset of the machine does the same.
+ * On migration the device takes its CPU table and the last limits along;
+ * requests in flight are completed with VIRTIO_EBB_BUSY on the destination.
+ * While no agent is connected, CPU_ADD and CPU_REMOVE are answered with
+ * VIRTIO_EBB_BUSY, VIRTIO_EBB_REASON_NO_AGENT, and nothing is taken away.
+ */
+#ifndef _LINUX_VIRTIO_EBB_H
+#define _LINUX_VIRTIO_EBB_H
+
+#include <linux/types.h>
+
+#if defined(__cplusplus)
+#define VIRTIO_EBB_ASSERT(expr, msg)	static_assert(expr, msg)
+#else
+#define VIRTIO_EBB_ASSERT(expr, msg)	_Static_assert(expr, msg)
+#endif
+#define VIRTIO_EBB_ASSERT_SIZE(type, size) \
+	VIRTIO_EBB_ASSERT(sizeof(type) == (size), "size of " #type)
+#define VIRTIO_EBB_ASSERT_OFFSET(type, field, offset) \
+	VIRTIO_EBB_ASSERT(__builtin_offsetof(type, field) == (offset), \
+			  "offset of " #type "." #field)
+
+/* Virtio device id; PCI 1af4:107f.  VIRTIO_F_VERSION_1 is required. */
+#define VIRTIO_ID_EBB			63
+
+/* Version of both protocols.  Different numbers do not talk to each other. */
+#define VIRTIO_EBB_PROTO		1
+
+/* Feature bits.  A bit that is not negotiated keeps its fields reserved. */
+#define VIRTIO_EBB_F_MEM		0	/* memory limits and requests */
+#define VIRTIO_EBB_F_LEND		1	/* CPU_LEND and CPU_PARK requests */
+
+#define VIRTIO_EBB_VQ_REQUEST		0
+#define VIRTIO_EBB_VQ_EVENT		1
+#define VIRTIO_EBB_VQ_TELEMETRY		2
+
+#define VIRTIO_EBB_MAX_NODES		16	/* NUMA nodes of a guest */
+#define VIRTIO_EBB_MAX_REQ_CPUS		32	/* CPUs in one request or response */
+#define VIRTIO_EBB_MAX_INFLIGHT		32	/* requests that the device works on */
+
+/* virtio_ebb_config.status */
+#define VIRTIO_EBB_S_AGENT_UP		(1u << 0) /* an agent is connected and agreed on the protocol */
+
+struct virtio_ebb_config {
+	__le16 proto;			/* VIRTIO_EBB_PROTO of the device; constant */
+	__le16 num_nodes;		/* 1 to VIRTIO_EBB_MAX_NODES; constant */
+	__le32 status;			/* VIRTIO_EBB_S_*; changes, with a config interrupt */
+	__le32 max_cpus;		/* most CPUs the VM can ever have; constant */
+	__le32 num_startup_cpus;	/* CPUs of the startup set, 1 or more; constant */
+	__le32 request_timeout_ms;	/* the device answers every request within; constant */
+	__le32 reserved;
+};
+VIRTIO_EBB_ASSERT_SIZE(struct virtio_ebb_config, 24);
+VIRTIO_EBB_ASSERT_OFFSET(struct virtio_ebb_config, status, 4);
+VIRTIO_EBB_ASSERT_OFFSET(struct virtio_ebb_config, max_cpus, 8);
+VIRTIO_EBB_ASSERT_OFFSET(struct virtio_ebb_config, request_timeout_ms, 16);
+
+/*
+ * Requests, guest to host.  Numbers 4 to 15 are kept for memory
+ * (VIRTIO_EBB_F_MEM), 16 to 31 for lending and parking (VIRTIO_EBB_F_LEND).
+ */
+#define VIRTIO_EBB_REQ_CPU_ADD		1	/* answered by the agent */
+#define VIRTIO_EBB_REQ_CPU_REMOVE	2	/* answered by the agent */
+#define VIRTIO_EBB_REQ_STATE		3	/* answered by the device, with or without an agent */
+
+/* virtio_ebb_req.flags for CPU_ADD */
+#define VIRTIO_EBB_ADD_F_ALLOW_HT	(1u << 0) /* hardware threads whose sibling is in use will do */
+
+/* virtio_ebb_req_cpu_add.node: any node, the agent chooses */
+#define VIRTIO_EBB_NODE_ANY		0xffff
+
+struct virtio_ebb_req_cpu_add {
+	__le16 count;			/* 1 to VIRTIO_EBB_MAX_REQ_CPUS; fewer may be granted */
+	__le16 node;			/* 0 to num_nodes - 1, or VIRTIO_EBB_NODE_ANY */
+	__le32 reserved;
+};
+VIRTIO_EBB_ASSERT_SIZE(struct virtio_ebb_req_cpu_add, 8);
+
+/*
+ * The guest has already stopped using the CPU (it is offline); the host ejects
+ * it, and the CPU's core is free when the answer arrives.
+ */
+struct virtio_ebb_req_cpu_remove {
+	__le64 hv_cpu_id;		/* as granted */
+};
+VIRTIO_EBB_ASSERT_SIZE(struct virtio_ebb_req_cpu_remove, 8);
+
+/* All CPUs of the VM, startup set first, in pieces of VIRTIO_EBB_MAX_REQ_CPUS. */
+struct virtio_ebb_req_state {
+	__le32 start;			/* index of the first CPU to list */
+	__le32 reserved;
+};
+VIRTIO_EBB_ASSERT_SIZE(struct virtio_ebb_req_state, 8);
+
+struct virtio_ebb_req {
+	__le16 type;			/* VIRTIO_EBB_REQ_* */
+	__le16 flags;			/* by type; 0 where none is defined */
+	__le32 reserved;
+	__le64 tag;			/* chosen by the driver, echoed; unique among those in flight */
+	union {
+		struct virtio_ebb_req_cpu_add cpu_add;
+		struct virtio_ebb_req_cpu_remove cpu_remove;
+		struct virtio_ebb_req_state state;
+		__le64 words[4];	/* what the type does not use is reserved */
+	} u;
+};
+VIRTIO_EBB_ASSERT_SIZE(struct virtio_ebb_req, 48);
+VIRTIO_EBB_ASSERT_OFFSET(struct virtio_ebb_req, tag, 8);
+VIRTIO_EBB_ASSERT_OFFSET(struct virtio_ebb_req, u, 16);
+
+/* virtio_ebb_resp.status */
+#define VIRTIO_EBB_ACK			0	/* done; for CPU_ADD perhaps with fewer CPUs than asked */
+#define VIRTIO_EBB_NACK			1	/* well-formed, and refused: see reason */
+#define VIRTIO_EBB_BUSY			2	/* not now; the same request may succeed later: see reason */
+#define VIRTIO_EBB_ERROR		3	/* malformed request: see reason */
+
+/* virtio_ebb_resp.reason; also the reasons in the agent's log and in ebbctl */
+#define VIRTIO_EBB_REASON_NONE		0	/* with ACK */
+#define VIRTIO_EBB_REASON_LIMIT		1	/* NACK: more than the limit of the node(s) allows now */
+#define VIRTIO_EBB_REASON_CEILING	2	/* NACK: more than the VM may ever have there */
+#define VIRTIO_EBB_REASON_NODE		3	/* NACK: the VM has no such node */
+#define VIRTIO_EBB_REASON_NOT_HELD	4	/* NACK: the VM holds no such CPU */
+#define VIRTIO_EBB_REASON_STARTUP	5	/* NACK: the CPU belongs to the startup set */
+#define VIRTIO_EBB_REASON_HOST		6	/* NACK: the host tried and failed; its log says why */
+#define VIRTIO_EBB_REASON_CAPACITY	7	/* BUSY: within the limit, but no core is free yet */
+#define VIRTIO_EBB_REASON_NO_AGENT	8	/* BUSY: no agent is connected */
+#define VIRTIO_EBB_REASON_TIMEOUT	9	/* BUSY: the agent did not answer in time */
+#define VIRTIO_EBB_REASON_IN_PROGRESS	10	/* BUSY: the same CPU is being added or removed */
+#define VIRTIO_EBB_REASON_MIGRATED	11	/* BUSY: the VM moved while the request was in flight */
+#define VIRTIO_EBB_REASON_TYPE		12	/* ERROR: unknown request type */
+#define VIRTIO_EBB_REASON_FLAGS		13	/* ERROR: unknown flag */
+#define VIRTIO_EBB_REASON_RESERVED	14	/* ERROR: a reserved field is not zero */
+#define VIRTIO_EBB_REASON_RANGE		15	/* ERROR: count or start out of range */
+#define VIRTIO_EBB_REASON_TAG		16	/* ERROR: a request with this tag is in flight */
+#define VIRTIO_EBB_REASON_MAX		17	/* one past the last */
+
+/* virtio_ebb_cpu.flags */
+#define VIRTIO_EBB_CPU_F_STARTUP	(1u << 0) /* of the startup set; can not be removed */
+#define VIRTIO_EBB_CPU_F_HT		(1u << 1) /* shares its core with another thread in use */
+#define VIRTIO_EBB_CPU_F_FORCED		(1u << 2) /* the host took its core away; remove it */
+#define VIRTIO_EBB_CPU_F_ALL		7u
+
+struct virtio_ebb_cpu {
+	__le64 hv_cpu_id;		/* opaque, never 0 */
+	__le32 arch_id;			/* x86: APIC id */
+	__le16 node;			/* guest proximity domain */
+	__le16 flags;			/* VIRTIO_EBB_CPU_F_* */
+};
+VIRTIO_EBB_ASSERT_SIZE(struct virtio_ebb_cpu, 16);
+VIRTIO_EBB_ASSERT_OFFSET(struct virtio_ebb_cpu, arch_id, 8);
+
+struct virtio_ebb_resp {
+	__le64 tag;			/* of the request */
+	__le16 type;			/* of the request */
+	__le16 status;			/* VIRTIO_EBB_ACK, NACK, BUSY or ERROR */
+	__le16 reason;			/* VIRTIO_EBB_REASON_* */
+	__le16 count;			/* valid entries in cpus[] */
+	__le32 total;			/* STATE: all CPUs of the VM; otherwise 0 */
+	__le32 reserved;
+	struct virtio_ebb_cpu cpus[VIRTIO_EBB_MAX_REQ_CPUS]; /* CPU_ADD: granted; STATE: from start on */
+};
+VIRTIO_EBB_ASSERT_SIZE(struct virtio_ebb_resp, 536);
+VIRTIO_EBB_ASSERT_OFFSET(struct virtio_ebb_resp, total, 16);
+VIRTIO_EBB_ASSERT_OFFSET(struct virtio_ebb_resp, cpus, 24);
+
+/*
+ * Events, host to guest.  Numbers 3 to 15 are kept for memory.
+ */
+#define VIRTIO_EBB_EVENT_LIMITS		1	/* nodes[] are the limits from now on */
+#define VIRTIO_EBB_EVENT_CPU		2	/* flags of one CPU changed (FORCED set or cleared) */
+
+struct virtio_ebb_limit {
+	__le16 node;			/* guest proximity domain */
+	__le16 reserved;
+	__le32 deadline_ms;		/* time left to meet a demand on this node; 0: no demand */
+	__le32 cpus_held;		/* as the host counts, startup set included, forced ones not */
+	__le32 cpus_limit;		/* most CPUs the VM may hold here, startup set included */
+	__le64 mem_held_bytes;		/* 0 without VIRTIO_EBB_F_MEM */
+	__le64 mem_limit_bytes;		/* 0 without VIRTIO_EBB_F_MEM */
+};
+VIRTIO_EBB_ASSERT_SIZE(struct virtio_ebb_limit, 32);
+VIRTIO_EBB_ASSERT_OFFSET(struct virtio_ebb_limit, cpus_held, 8);
+VIRTIO_EBB_ASSERT_OFFSET(struct virtio_ebb_limit, mem_held_bytes, 16);
+
+struct virtio_ebb_event {
+	__le16 type;			/* VIRTIO_EBB_EVENT_* */
+	__le16 num_nodes;		/* LIMITS: valid entries in nodes[]; otherwise 0 */
+	__le32 reserved;
+	__le64 generation;		/* LIMITS: grows with every change; otherwise 0 */
+	struct virtio_ebb_cpu cpu;	/* CPU: the CPU with its new flags; otherwise 0 */
+	struct virtio_ebb_limit nodes[VIRTIO_EBB_MAX_NODES];
+};
+VIRTIO_EBB_ASSERT_SIZE(struct virtio_ebb_event, 544);
+VIRTIO_EBB_ASSERT_OFFSET(struct virtio_ebb_event, generation, 8);
+VIRTIO_EBB_ASSERT_OFFSET(struct virtio_ebb_event, cpu, 16);
+VIRTIO_EBB_ASSERT_OFFSET(struct virtio_ebb_event, nodes, 32);
+
+/*
+ * What the guest says of itself.  Counters count from the start of the
+ * sender and never decrease, unless the sender restarts.  The host believes
+ * none of it where it matters for others.
+ */
+#define VIRTIO_EBB_TELEMETRY_TOTALS	1
+
+struct virtio_ebb_telemetry {
+	__le16 type;			/* VIRTIO_EBB_TELEMETRY_TOTALS */
+	__le16 num_apps;		/* applications summed up here */
+	__le32 interval_ms;		/* what the latencies below cover */
+	__le64 committed;		/* transactions, counter */
+	__le64 aborted;			/* attempts undone and retried, counter */
+	__le64 failed;			/* transactions given up, counter */
+	__le64 accesses;		/* record accesses, counter */
+	__le32 p50_us;			/* latency of transactions in the interval */
+	__le32 p95_us;
+	__le32 p99_us;
+	__le32 workers;			/* threads that run transactions now */
+	__le32 cpus_online;		/* CPUs online in the guest */
+	__le32 cpu_permille;		/* CPU time used in the interval; 1000 is one CPU */
+	__le64 mem_total_bytes;
+	__le64 mem_available_bytes;
+	__le64 reserved[4];
+};
+VIRTIO_EBB_ASSERT_SIZE(struct virtio_ebb_telemetry, 112);
+VIRTIO_EBB_ASSERT_OFFSET(struct virtio_ebb_telemetry, committed, 8);
+VIRTIO_EBB_ASSERT_OFFSET(struct virtio_ebb_telemetry, p50_us, 40);
+VIRTIO_EBB_ASSERT_OFFSET(struct virtio_ebb_telemetry, mem_total_bytes, 64);
+
+/*
+ * Link protocol: device <-> agent, a byte stream (unix socket), one per VM.
+ * The agent listens; the device connects and reconnects.  The socket's path
+ * says which VM it is for.  Frames are a header and len bytes of payload.  A
+ * frame with a wrong magic, proto, type, length, reserved field or content is
+ * answered by closing the connection, with one log line that says what was
+ * wrong.
+ *
+ *   device -> agent   HELLO      on connection, and whenever the agent must
+ *                                look again (driver started or reset, machine
+ *                                reset, a response came too late): all the VM
+ *                                holds.  Idempotent.
+ *                     REQUEST    a guest request that passed the device's checks
+ *                     TELEMETRY  as the guest sent it
+ *   agent -> device   WELCOME    answer to the first HELLO of a connection;
+ *                                after it the device reports AGENT_UP
+ *                     RESPONSE   answer to a REQUEST
+ *                     LIMITS     level; the device keeps and forwards the newest
+ *                     CPU        set or clear VIRTIO_EBB_CPU_F_FORCED
+ *
+ * If the connection ends, the device completes what is in flight with BUSY,
+ * NO_AGENT.  A RESPONSE that grants a CPU to a request that is no longer in
+ * flight is not taken over: the device answers with HELLO, in which the CPU is
+ * missing, and the agent unplugs it.  A vCPU that is plugged and in no HELLO
+ * belongs to nobody.
+ */
+#define VIRTIO_EBB_LINK_MAGIC		0x4c424245u	/* "EBBL" */
+#define VIRTIO_EBB_LINK_MAX_LEN		65536u		/* longest payload, bytes */
+
+#define VIRTIO_EBB_LINK_HELLO		1
+#define VIRTIO_EBB_LINK_REQUEST		2
+#define VIRTIO_EBB_LINK_TELEMETRY	3
+#define VIRTIO_EBB_LINK_WELCOME		128
+#define VIRTIO_EBB_LINK_RESPONSE	129
+#define VIRTIO_EBB_LINK_LIMITS		130
+#define VIRTIO_EBB_LINK_CPU		131
+
+struct virtio_ebb_link_hdr {
+	__le32 magic;			/* VIRTIO_EBB_LINK_MAGIC */
+	__le16 proto;			/* VIRTIO_EBB_PROTO of the sender */
+	__le16 type;			/* VIRTIO_EBB_LINK_* */
+	__le32 len;			/* bytes of payload, a multiple of 8, at most VIRTIO_EBB_LINK_MAX_LEN */
+	__le32 reserved;
+};
+VIRTIO_EBB_ASSERT_SIZE(struct virtio_ebb_link_hdr, 16);
+
+/* A CPU as device and agent name it. */
+struct virtio_ebb_link_cpu {
+	struct virtio_ebb_cpu cpu;	/* from the agent only flags is set, the rest is 0 */
+	__le32 vcpu;			/* index of the vCPU: libvirt's vcpu id, QEMU's cpu-index */
+	__le32 reserved;
+};
+VIRTIO_EBB_ASSERT_SIZE(struct virtio_ebb_link_cpu, 24);
+VIRTIO_EBB_ASSERT_OFFSET(struct virtio_ebb_link_cpu, vcpu, 16);
+
+/* virtio_ebb_link_hello.flags */
+#define VIRTIO_EBB_HELLO_F_DRIVER	(1u << 0) /* a guest driver is running (DRIVER_OK) */
+
+/* Payload of HELLO; followed by num_cpus struct virtio_ebb_link_cpu. */
+struct virtio_ebb_link_hello {
+	__u8 uuid[16];			/* of the VM, RFC 4122 byte order; all 0 if it has none */
+	__le32 flags;			/* VIRTIO_EBB_HELLO_F_* */
+	__le32 max_cpus;		/* as in struct virtio_ebb_config */
+	__le32 num_cpus;		/* entries that follow: startup set and granted CPUs */
+	__le16 num_nodes;		/* as in struct virtio_ebb_config */
+	__le16 reserved;
+	__le64 generation;		/* of the last LIMITS that the device knows, or 0 */
+	__le64 resets;			/* times the device was reset since QEMU started; a new number
+					 * means that what the guest held before is held by nobody */
+};
+VIRTIO_EBB_ASSERT_SIZE(struct virtio_ebb_link_hello, 48);
+VIRTIO_EBB_ASSERT_OFFSET(struct virtio_ebb_link_hello, num_cpus, 24);
+VIRTIO_EBB_ASSERT_OFFSET(struct virtio_ebb_link_hello, generation, 32);
+
+/* Payload of REQUEST. */
+struct virtio_ebb_link_request {
+	struct virtio_ebb_req req;	/* verbatim, CPU_ADD or CPU_REMOVE; tag replaced by the device's own */
+	struct virtio_ebb_link_cpu cpu;	/* CPU_REMOVE: the CPU that hv_cpu_id names; otherwise 0 */
+};
+VIRTIO_EBB_ASSERT_SIZE(struct virtio_ebb_link_request, 72);
+
+/* Payload of WELCOME. */
+struct virtio_ebb_link_welcome {
+	__le32 status;			/* VIRTIO_EBB_ACK, or NACK: the agent will close, see reason */
+	__le32 reason;			/* VIRTIO_EBB_REASON_* */
+};
+VIRTIO_EBB_ASSERT_SIZE(struct virtio_ebb_link_welcome, 8);
+
+/* Payload of RESPONSE; followed by count struct virtio_ebb_link_cpu. */
+struct virtio_ebb_link_response {
+	__le64 tag;			/* of the REQUEST */
+	__le16 type;			/* of the REQUEST */
+	__le16 status;			/* ACK, NACK or BUSY */
+	__le16 reason;			/* VIRTIO_EBB_REASON_* */
+	__le16 count;			/* CPU_ADD with ACK: 1 to VIRTIO_EBB_MAX_REQ_CPUS; otherwise 0 */
+};
+VIRTIO_EBB_ASSERT_SIZE(struct virtio_ebb_link_response, 16);
+
+/* Payload of LIMITS; followed by num_nodes struct virtio_ebb_limit. */
+struct virtio_ebb_link_limits {
+	__le64 generation;		/* larger than any before from this agent and than HELLO's */
+	__le32 num_nodes;		/* 1 to VIRTIO_EBB_MAX_NODES, every node of the VM once */
+	__le32 reserved;
+};
+VIRTIO_EBB_ASSERT_SIZE(struct virtio_ebb_link_limits, 16);
+
+/* Payload of CPU. */
+struct virtio_ebb_link_cpu_flags {
+	__le32 vcpu;			/* a granted vCPU; one that is not is ignored (it raced with a removal) */
+	__le32 flags;			/* 0 or VIRTIO_EBB_CPU_F_FORCED; HT and STARTUP stay as they are */
+};
+VIRTIO_EBB_ASSERT_SIZE(struct virtio_ebb_link_cpu_flags, 8);
+
+/*
+ * Changes
+ *   proto 1   CPUs by plug and unplug.  Feature bits 0 and 1, request numbers
+ *             4-31, event numbers 3-15 and the mem_ fields are set aside.
+ */
+#endif /* _LINUX_VIRTIO_EBB_H */
