@@ -137,7 +137,7 @@ demo: ## set up what is missing, then run SCENARIO=spot (or scale) with real VMs
 	scripts/demo $(SCENARIO) $(ARGS)
 
 check: ## set up what is missing, then run every test; ends with a summary
-	scripts/bootstrap
+	scripts/bootstrap --check
 	scripts/check
 
 check-unit: $(UNIT_TESTS) $(if $(SAN),,$(UNIT_TESTS_NATIVE)) ## unit tests only (honours B, CC, SAN)
