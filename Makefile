@@ -53,6 +53,9 @@ UNIT_TESTS :=
 UNIT_TESTS_NATIVE :=
 CHECK_STEPS :=
 
+# What goes into the guest image: these, and test programs by the name ebbt-*.
+GUEST_PROGS := oltp-bench oltp-server ebb-monitord
+
 objs_of = $(patsubst %.c,$(B)/%.o,$(1))
 
 # Asked for inside recipes only: before `make bootstrap` has run there is no pkg-config to ask.
@@ -147,6 +150,9 @@ check-list:
 	@$(foreach s,$(CHECK_STEPS),printf '%s\t%s\t%s\n' '$(s)' '$(CHECK_STEP_SECONDS_$(s))' \
 		'$(CHECK_STEP_COMMAND_$(s))';)
 
+guest-programs-list:
+	@echo $(addprefix $(B)/bin/,$(GUEST_PROGS)) $(filter $(B)/bin/ebbt-%,$(PROGS))
+
 tests-build: $(UNIT_TESTS) $(UNIT_TESTS_NATIVE) ## build the unit tests without running them
 
 doctor: ## say what this machine offers and what each missing thing costs
@@ -176,5 +182,5 @@ clean: ## remove what was built from our own code
 distclean: ## remove everything made here: build/ and out/
 	rm -rf build out
 
-.PHONY: help all demo check check-unit check-list tests-build doctor bootstrap qemu qemu-source \
+.PHONY: help all demo check check-unit check-list guest-programs-list tests-build doctor bootstrap qemu qemu-source \
 	qemu-qtest guest-image clean distclean FORCE
