@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The core of the host agent: facts in, actions out.
+ *
+ * Nothing here does I/O, reads a clock, or allocates other than through the
+ * allocator given at creation (when a VM is defined).  The caller reports
+ * every fact with the time at which it happened, then calls ebb_state_next()
+ * for what to do, hands the actions to a backend, and calls again at the
+ * wake-up time or after the next fact, whichever is first.  Time never goes
+ * backwards from one call to the next.
+ *
+ * Everything is level-triggered: for each vCPU the state holds what should be
+ * and what is known to be, and ebb_state_next() issues what turns one into the
+ * other.  A failed action leaves the difference in place, and a back-off time
+ * after which it is tried again.
+ *
+ *   life of a vCPU (enum ebb_vcpu_life)
+ *
+ *              PLUG issued           PLUG done
+ *     ABSENT ---------------> PLUGGING --------> PLUGGED
+ *       ^  ^---- PLUG failed ----'                |  ^
+ *       |                            UNPLUG issued|  |UNPLUG failed
+ *       |            UNPLUG done                  v  |
+ *       `-----------------------------------  UNPLUGGING
+ *
+ *   ABSENT      no thread, no core, unless reserved for a request (request >= 0)
+ *   PLUGGING    a request waits for it, or did when it was issued
+ *   PLUGGED     startup; or granted; or being granted (request >= 0); or nobody's,
+ *               and then it is unplugged unless a new request takes it first
+ *   UNPLUGGING  the guest gave it back, or it is nobody's; keeps its core until it
+ *               is gone or has gone home
+ *
+ * A core belongs to a vCPU from the moment it is reserved (ebb_vcpu.thread)
+ * until the vCPU is gone or its thread has arrived at home; only then can
+ * another VM have it ("freed before given").
+ */
+#ifndef EBB_CORE_STATE_H
+#define EBB_CORE_STATE_H
+
+#include "ebb/policy.h"
+#include "ebb/types.h"
+
+struct ebb_alloc {
+	void *ctx;
+	void *(*alloc)(void *ctx, size_t bytes);	/* zeroed; NULL: out of memory */
+	void (*free)(void *ctx, void *ptr);		/* accepts NULL */
+};
+
+struct ebb_state_config {
+	struct ebb_alloc alloc;
+	/*
+	 * Capacity of a node counts hardware threads instead of cores.  Without
+	 * it every CPU has a core of its own; with it a request that does not
+	 * allow hyperthreads may find no whole core (BUSY, CAPACITY).
+	 */
+	bool count_threads;
+	usec_t request_usec;		/* answer a request after this at the latest */
+	usec_t link_grace_usec;		/* a VM without link counts as without driver after this */
+	usec_t confirm_usec;		/* see ebb_vcpu.is_suspect */
+	usec_t retry_usec[2];		/* back-off after a failed action: first, longest */
+};
+
+/* 12 s (the device gives up after 15), 5 s, 1 s, 0.2 to 30 s; no allocator. */
+void ebb_state_config_default(struct ebb_state_config *ret_cfg);
+
+enum ebb_vcpu_life {
+	EBB_VCPU_ABSENT,
+	EBB_VCPU_PLUGGING,
+	EBB_VCPU_PLUGGED,
+	EBB_VCPU_UNPLUGGING,
+};
+
+/* Why a vCPU was forced; decides whether it may get a core again. */
+enum ebb_force {
+	EBB_FORCE_NONE,
+	EBB_FORCE_DEADLINE,		/* demand not met: may get a core again */
+	EBB_FORCE_ABSENT,		/* nobody in the guest answers for it */
+	EBB_FORCE_RESET,		/* held by a boot that is over; its successor removes it */
+	EBB_FORCE_STUCK,		/* the guest gave it back but did not eject it */
+	EBB_FORCE_NO_CORE,		/* found running, its core belongs to somebody else: may get one */
+};
+
+struct ebb_vcpu {
+	uint16_t node;			/* guest node */
+	bool is_startup;
+	bool is_granted;		/* the device lists it, or has been told to */
+	bool is_unknown;		/* plugged, but no HELLO has said yet whether granted */
+	bool is_suspect;		/* granted so recently that the HELLO in which it is
+					 * missing may have crossed the grant; the link is
+					 * closed at granted_at + confirm_usec to be sure */
+	bool told_forced;		/* the FORCED flag as last told to the device */
+	enum ebb_vcpu_life life;
+	enum ebb_force force;		/* should have no core (NONE: may have one) */
+	int8_t request;			/* index into ebb_vm.requests, or -1 */
+	uint16_t thread;		/* the one it owns, or EBB_THREAD_NONE */
+	uint16_t placed;		/* where it runs as last known, or EBB_THREAD_NONE */
+	uint16_t placing;		/* target of place_action */
+	uint64_t life_action;		/* PLUG or UNPLUG under way, or 0 */
+	uint64_t place_action;		/* PLACE or HOME under way, or 0 */
+	uint16_t life_failures, place_failures; /* in a row */
+	usec_t life_retry_at, place_retry_at;
+	usec_t granted_at;		/* order in which CPUs are forced: newest first */
+};
+
+enum ebb_request_phase {
+	EBB_REQUEST_FREE,
+	EBB_REQUEST_ADD,		/* waits for its vCPUs to be plugged and placed */
+	EBB_REQUEST_REMOVE,		/* waits for its vCPU to be gone */
+};
+
+struct ebb_request {
+	enum ebb_request_phase phase;
+	uint64_t tag;
+	uint16_t asked;			/* CPU_ADD: count of the request */
+	uint16_t node;			/* of the request, may be EBB_NODE_ANY */
+	uint16_t num_vcpus;
+	uint16_t vcpus[VIRTIO_EBB_MAX_REQ_CPUS];
+	uint16_t reason;		/* why there are fewer vCPUs than asked */
+	usec_t received_at;
+	usec_t issued_at, libvirt_at, place_at; /* ends of the phases; 0: not reached */
+};
+
+/* A guest node of a VM. */
+struct ebb_vm_node {
+	uint16_t used;			/* startup set and every other vCPU that owns a thread */
+	uint16_t held;			/* startup set and granted vCPUs that are not forced */
+	uint16_t target;		/* the policy's goal, clamped */
+	uint16_t limit;			/* in force now */
+	uint16_t told_held, told_limit;	/* as in the last LIMITS */
+	uint16_t num_due;		/* open demand: CPUs that the guest must give back */
+	usec_t told_due;		/* deadline as in the last LIMITS, or 0 */
+	usec_t *due;			/* num_due deadlines, rising; within ebb_vm.due_store */
+};
+
+struct ebb_vm {
+	uint8_t uuid[16];
+	char name[EBB_NAME_SIZE];
+	char error[EBB_TEXT_SIZE];	/* why it is not (fully) managed; "": it is */
+	bool has_sla;			/* sla and vcpus are valid */
+	bool is_running;
+	bool is_admitted;		/* running, and its floor fits the host */
+	bool link_up;
+	bool has_driver;		/* as of the last HELLO of this run */
+	bool is_removed;		/* undefined while running: forgotten when it stops */
+	struct ebb_sla sla;
+	uint64_t order;
+	uint64_t resets;
+	uint64_t generation;		/* of the last LIMITS */
+	usec_t running_at;		/* start of this run as seen by the agent */
+	usec_t link_at;			/* the link came up or went down */
+	usec_t silent_since;		/* first deadline that the guest missed in a row, or 0 */
+	struct ebb_vm_node nodes[EBB_MAX_GUEST_NODES];
+	uint16_t num_vcpus;
+	struct ebb_vcpu *vcpus;
+	usec_t *due_store;
+	struct ebb_request requests[VIRTIO_EBB_MAX_INFLIGHT];
+	struct ebb_telemetry telemetry;
+	usec_t telemetry_at;		/* 0: none in this run */
+	/* Private to the core. */
+	struct ebb_vm_work *work;
+};
+
+struct ebb_state;
+
+/* NULL if out of memory or if ebb_host_check() finds the host wanting; host is copied. */
+struct ebb_state *ebb_state_create(const struct ebb_state_config *cfg,
+				   const struct ebb_host *host,
+				   const struct ebb_policy_ops *policy);
+void ebb_state_destroy(struct ebb_state *s);	/* accepts NULL */
+
+/*
+ * Takes note of a fact.  Returns 0, or
+ *   -ENOENT  the VM is not known (or has no SLA yet)
+ *   -EINVAL  contents out of range; for a definition the VM's error says what
+ *   -EBUSY   the definition changes vCPUs of a running VM; kept as it was
+ *   -ENOSPC  more than EBB_MAX_VMS VMs
+ *   -ENOMEM
+ * and has changed nothing then, except the VM's error text.  An ACTION_DONE
+ * with an id that is not awaited any more is ignored: 0.
+ */
+int ebb_state_report(struct ebb_state *s, usec_t now, const struct ebb_fact *fact);
+
+/* Another policy from now on; -EINVAL if ebb_policy_usable() says no. */
+int ebb_state_policy_set(struct ebb_state *s, usec_t now, const struct ebb_policy_ops *policy);
+
+struct ebb_actions {
+	struct ebb_action *items;	/* of the caller */
+	size_t capacity;		/* at least 1 */
+	size_t count;			/* out */
+	usec_t wake_at;			/* out: call again then; now: items was too small */
+};
+
+/*
+ * What is to be done now.  Every action that is returned counts as under way;
+ * the caller must carry it out.
+ */
+void ebb_state_next(struct ebb_state *s, usec_t now, struct ebb_actions *ret_actions);
+
+/*
+ * Oldest record that was not fetched yet; false if there is none.  The core
+ * keeps the last 4096; if some were lost, a record says how many.
+ */
+bool ebb_state_record_pop(struct ebb_state *s, struct ebb_record *ret_record);
+
+/* ---- reading, for the daemon ------------------------------------------- */
+
+const struct ebb_host *ebb_state_host(const struct ebb_state *s);
+const struct ebb_policy_ops *ebb_state_policy(const struct ebb_state *s);
+bool ebb_state_is_loaded(const struct ebb_state *s);
+
+/* VMs by uuid, 0 to ebb_state_num_vms() - 1; valid until the next fact. */
+size_t ebb_state_num_vms(const struct ebb_state *s);
+const struct ebb_vm *ebb_state_vm_at(const struct ebb_state *s, size_t i);
+const struct ebb_vm *ebb_state_vm(const struct ebb_state *s, const uint8_t *uuid);
+const struct ebb_vm *ebb_state_vm_by_name(const struct ebb_state *s, const char *name);
+
+/* Sums over the nodes of a VM. */
+struct ebb_vm_totals {
+	uint32_t floor, ceiling, held, limit, target;
+};
+void ebb_vm_totals(const struct ebb_vm *vm, struct ebb_vm_totals *ret_totals);
+
+/* For a node of the host: its capacity, and how many of its CPUs are owned by running VMs. */
+uint32_t ebb_state_node_capacity(const struct ebb_state *s, uint16_t host_node);
+uint32_t ebb_state_node_used(const struct ebb_state *s, uint16_t host_node);
+
+/* The VM and vCPU that own a thread; NULL if it is free. */
+const struct ebb_vm *ebb_state_thread_owner(const struct ebb_state *s, uint16_t thread,
+					    uint16_t *ret_vcpu);
+
+/*
+ * "startup", "waiting" (startup, shares a core until it gets its own),
+ * "absent", "plugging", "placing", "granted", "forced", "unplugging",
+ * "unowned" (plugged, nobody's) or "unknown" (plugged, no HELLO yet).
+ */
+const char *ebb_vcpu_state_name(const struct ebb_vcpu *vcpu);
+
+#endif /* EBB_CORE_STATE_H */

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What stands between the core and the world.  A backend carries out actions
+ * and reports facts; it decides nothing and retries nothing.  The daemon owns
+ * the loop:
+ *
+ *   backend --fact--> sink (daemon: ebb_state_report) ... ebb_state_next
+ *                     --actions--> backend->submit
+ *
+ * Facts are reported from the loop's thread only, never from inside submit().
+ */
+#ifndef EBB_BACKEND_H
+#define EBB_BACKEND_H
+
+#include "ebb/types.h"
+
+/* Where a backend reports to.  The fact and its arrays live for the call only. */
+struct ebb_sink {
+	void *ctx;
+	void (*report)(void *ctx, usec_t now, const struct ebb_fact *fact);
+};
+
+struct ebb_backend_ops {
+	const char *name;
+	/*
+	 * Starts an action and returns at once; what blocks runs elsewhere.
+	 * Actions on one vCPU take effect in the order of submission, link
+	 * messages of one VM arrive in the order of submission.  An action
+	 * with an id that cannot even be started is reported as done with an
+	 * error like any other.
+	 */
+	void (*submit)(void *be, usec_t now, const struct ebb_action *action);
+	/*
+	 * Optional: for backends without file descriptors (the fake one).
+	 * next() is when run() has something to do, or EBB_TIME_NEVER; run()
+	 * reports all that is due at now.
+	 */
+	usec_t (*next)(void *be);
+	void (*run)(void *be, usec_t now);
+	void (*destroy)(void *be);	/* accepts NULL */
+};
+
+struct ebb_backend {
+	const struct ebb_backend_ops *ops;
+	void *be;
+};
+
+/* ---- the fake backend -------------------------------------------------- */
+
+/*
+ * A simulated host full of simulated guests, driven by a seed alone: the same
+ * seed, calls and times give the same facts.  Used by the unit tests, the
+ * simulation and `ebbd --dry-run`.
+ */
+struct ebb_fake;
+
+struct ebb_fake_config {
+	uint64_t seed;
+	usec_t plug_usec[2];		/* shortest and longest time of a PLUG */
+	usec_t unplug_usec[2];
+	usec_t place_usec[2];		/* of PLACE and HOME */
+	usec_t link_usec[2];		/* of a message, either way */
+	usec_t think_usec[2];		/* guest: limit seen -> request sent */
+	uint32_t plug_fail_permille;	/* PLUG ends with -EIO */
+	uint32_t unplug_fail_permille;	/* UNPLUG ends with -ETIMEDOUT, vCPU still there */
+	uint32_t place_fail_permille;	/* PLACE and HOME end with -EIO */
+};
+
+/* Latencies as measured on a small KVM host, no failures. */
+void ebb_fake_config_default(struct ebb_fake_config *ret_cfg);
+
+/* How a simulated guest behaves. */
+enum ebb_fake_guest {
+	EBB_FAKE_GREEDY,		/* takes every offer, meets every demand */
+	EBB_FAKE_IDLE,			/* takes nothing, meets demands */
+	EBB_FAKE_SILENT,		/* takes every offer, never gives back */
+	EBB_FAKE_NO_DRIVER,		/* device present, no driver */
+	EBB_FAKE_RANDOM,		/* asks and gives at random, meets demands mostly */
+};
+
+/* NULL if out of memory. */
+struct ebb_fake *ebb_fake_create(const struct ebb_fake_config *cfg, struct ebb_sink sink);
+void ebb_fake_destroy(struct ebb_fake *f);
+struct ebb_backend ebb_fake_backend(struct ebb_fake *f);
+
+/* ops->submit, next and run of the fake, for those who hold one directly. */
+void ebb_fake_submit(struct ebb_fake *f, usec_t now, const struct ebb_action *action);
+usec_t ebb_fake_next(struct ebb_fake *f);
+void ebb_fake_run(struct ebb_fake *f, usec_t now);
+
+/* The world acts.  0, or -ENOENT, -EEXIST, -ENOSPC, -EINVAL, -EBUSY. */
+int ebb_fake_vm_define(struct ebb_fake *f, usec_t now, const uint8_t *uuid, const char *name,
+		       const struct ebb_sla *sla, enum ebb_fake_guest guest);
+int ebb_fake_vm_undefine(struct ebb_fake *f, usec_t now, const uint8_t *uuid);
+int ebb_fake_vm_start(struct ebb_fake *f, usec_t now, const uint8_t *uuid);
+int ebb_fake_vm_kill(struct ebb_fake *f, usec_t now, const uint8_t *uuid);
+int ebb_fake_vm_reboot(struct ebb_fake *f, usec_t now, const uint8_t *uuid);
+int ebb_fake_vm_behave(struct ebb_fake *f, usec_t now, const uint8_t *uuid,
+		       enum ebb_fake_guest guest);
+
+/*
+ * The agent was restarted: whatever was under way is carried to its end but
+ * reported to nobody, all links drop and come back.  Then everything that
+ * exists is reported, closing with LOADED.  Also to be called once at the
+ * beginning.
+ */
+void ebb_fake_agent_start(struct ebb_fake *f, usec_t now);
+
+/* What is true in the simulated world, for tests and `--dry-run`. */
+struct ebb_fake_vcpu {
+	bool is_startup, is_plugged;
+	bool is_granted;		/* in the device's table */
+	bool is_forced;			/* the device's FORCED flag */
+	uint16_t node;
+	uint16_t thread;		/* where its thread runs, or EBB_THREAD_NONE */
+};
+
+/* 0, -ENOENT (VM), -ERANGE (vCPU). */
+int ebb_fake_vcpu(const struct ebb_fake *f, const uint8_t *uuid, uint16_t vcpu,
+		  struct ebb_fake_vcpu *ret_vcpu);
+
+#endif /* EBB_BACKEND_H */

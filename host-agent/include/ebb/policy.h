@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What a policy is: a pure function from a snapshot of the host (the view) to
+ * the number of CPUs that each VM should have on each of its nodes (the plan).
+ *
+ * A policy is one file that exports one const struct.  It owns no memory, does
+ * no I/O and reads no clock.  Its plan is clamped by the core (arbiter.h), so
+ * a bad policy makes a slow or unfair host, never an unsafe one.  The plan is
+ * a goal: the core publishes limits that walk towards it as cores come free.
+ *
+ * Counting.  The capacity of a node is its number of cores, so that every CPU
+ * within the limits gets a core of its own; with the option count_threads it
+ * is its number of hardware threads.  Floors, ceilings and targets count CPUs.
+ */
+#ifndef EBB_POLICY_H
+#define EBB_POLICY_H
+
+#include <stddef.h>
+
+#include "ebb/types.h"
+
+#define EBB_POLICY_ABI	1u
+
+struct ebb_view_node {
+	uint32_t capacity;		/* CPUs that all VMs together may have here */
+	uint32_t num_cores;
+	uint32_t num_threads;
+};
+
+struct ebb_view_vm_node {
+	uint16_t host_node;		/* index into ebb_view.nodes */
+	uint16_t floor;			/* startup set; the target is never below */
+	uint16_t ceiling;		/* the target is never above */
+	uint16_t used;			/* startup set and every other vCPU that has a core */
+	uint16_t target;		/* of the last plan; 0 before the VM's first */
+};
+
+struct ebb_view_vm {
+	uint64_t order;			/* smaller: arrived earlier; unique */
+	enum ebb_class class;
+	uint32_t weight;
+	bool has_driver;		/* no: it can take nothing beyond its floor now */
+	uint16_t num_nodes;
+	struct ebb_view_vm_node nodes[EBB_MAX_GUEST_NODES];
+};
+
+/* Immutable.  Only running VMs whose floors fit the host are listed. */
+struct ebb_view {
+	usec_t now;
+	uint16_t num_nodes;
+	struct ebb_view_node nodes[EBB_MAX_NODES];
+	uint32_t num_vms;
+	const struct ebb_view_vm *vms;	/* by order */
+};
+
+/* targets[v].nodes[g]: CPUs of guest node g of view->vms[v]; zeroed before decide. */
+struct ebb_plan_vm {
+	uint16_t nodes[EBB_MAX_GUEST_NODES];
+};
+
+struct ebb_plan {
+	struct ebb_plan_vm *targets;	/* view->num_vms entries */
+};
+
+struct ebb_policy_ops {
+	uint32_t abi;			/* EBB_POLICY_ABI, else refused */
+	uint32_t size;			/* sizeof(*this); fields are only ever added at the end */
+	const char *name;		/* as in the configuration and the CLI */
+	size_t state_size;		/* bytes; the core provides them zeroed, 8-byte aligned */
+	/*
+	 * Required.  On -errno the last plan stays in force.  st is the
+	 * policy's own state, at most EBB_POLICY_STATE_MAX bytes.
+	 */
+	int (*decide)(void *st, const struct ebb_view *view, struct ebb_plan *ret_plan);
+};
+
+#define EBB_POLICY_STATE_MAX	4096u
+
+/* Whether the core can use it: abi, size, name, decide, state_size. */
+bool ebb_policy_usable(const struct ebb_policy_ops *ops);
+
+/*
+ * Every VM gets its floor; what is left is divided so that CPUs per weight are
+ * as equal as floors, ceilings and node capacities allow.
+ */
+extern const struct ebb_policy_ops ebb_policy_fair;
+
+/*
+ * VMs share nothing: every VM gets its floor, then, in order of arrival, its
+ * ceiling as far as the host goes.  What is assigned to one is lent to nobody.
+ */
+extern const struct ebb_policy_ops ebb_policy_strict;
+
+#endif /* EBB_POLICY_H */

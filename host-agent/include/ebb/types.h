@@ -1,0 +1,365 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The words of the host agent: the host, the VMs and their SLAs, the facts
+ * that flow into its core and the actions that flow out of it.
+ *
+ * Facts are what the world reports (libvirt, the links to the devices, the
+ * operator, the outcome of actions); actions are what the core wants done.
+ * Both are plain data without pointers into anybody's state, except where a
+ * fact points to an array that need only live for the call.  All numbers are
+ * in host byte order; whoever speaks a wire protocol converts.
+ *
+ * A VM is named by its libvirt uuid everywhere.  A hardware thread is named by
+ * its index in struct ebb_host.  Times are microseconds of CLOCK_MONOTONIC.
+ */
+#ifndef EBB_TYPES_H
+#define EBB_TYPES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <linux/virtio_ebb.h>
+
+typedef uint64_t usec_t;
+
+#define EBB_USEC_PER_MSEC	1000ull
+#define EBB_USEC_PER_SEC	1000000ull
+#define EBB_TIME_NEVER		UINT64_MAX
+
+#define EBB_MAX_VMS		1024	/* VMs with an SLA, running or not */
+#define EBB_MAX_NODES		16	/* NUMA nodes of the host */
+#define EBB_MAX_THREADS		1024	/* hardware threads of the host */
+#define EBB_MAX_SMT		8	/* hardware threads of a core */
+#define EBB_MAX_GUEST_NODES	VIRTIO_EBB_MAX_NODES
+#define EBB_MAX_VCPUS		512	/* vCPUs of a VM */
+#define EBB_NAME_SIZE		64	/* bytes of a VM's name with its NUL; longer ones are cut */
+#define EBB_TEXT_SIZE		192	/* bytes of a reason or an error with its NUL */
+
+#define EBB_THREAD_NONE		0xffffu	/* no hardware thread, or not known */
+#define EBB_NODE_ANY		VIRTIO_EBB_NODE_ANY
+
+/* ---- the host ---------------------------------------------------------- */
+
+struct ebb_thread {
+	uint16_t core;			/* index of its core */
+	uint16_t node;			/* index of its node */
+	uint16_t rank;			/* 0: first thread of the core; others are hyperthreads */
+	uint32_t os_cpu;		/* CPU number for the host's kernel; emulated: the index */
+};
+
+struct ebb_core {
+	uint16_t node;
+	uint16_t num_threads;		/* 1 to EBB_MAX_SMT */
+	uint16_t threads[EBB_MAX_SMT];	/* by rank */
+};
+
+/*
+ * What the agent may give to VMs.  Cores that are kept for the host itself are
+ * not listed.  Indices are dense; the node index is the number used in SLAs.
+ */
+struct ebb_host {
+	bool is_emulated;
+	uint32_t share_permille;	/* emulated: quota of a core, thousandths of a real CPU */
+	uint16_t num_nodes;		/* 1 to EBB_MAX_NODES */
+	uint16_t num_cores;
+	uint16_t num_threads;		/* 1 to EBB_MAX_THREADS */
+	struct ebb_core cores[EBB_MAX_THREADS];
+	struct ebb_thread threads[EBB_MAX_THREADS];
+};
+
+/* ---- SLA and definition of a VM ---------------------------------------- */
+
+enum ebb_class {
+	EBB_CLASS_RESERVED,
+	EBB_CLASS_SPOT,
+	EBB_CLASS_MAX,
+	EBB_CLASS_INVALID = -22,
+};
+
+#define EBB_WEIGHT_MIN		1u
+#define EBB_WEIGHT_MAX		10000u
+#define EBB_WEIGHT_DEFAULT	100u
+#define EBB_DEADLINE_MS_MIN	10u
+#define EBB_DEADLINE_MS_MAX	600000u
+#define EBB_DEADLINE_MS_DEFAULT	2000u
+
+struct ebb_sla_node {
+	uint16_t startup;		/* CPUs that the VM boots with here and always keeps */
+	uint16_t max;			/* most it may ever hold here, startup included */
+	uint16_t host_node;		/* where its CPUs run */
+};
+
+struct ebb_sla {
+	enum ebb_class class;
+	uint32_t weight;		/* EBB_WEIGHT_MIN to EBB_WEIGHT_MAX */
+	uint32_t deadline_ms;		/* time to meet a demand; EBB_DEADLINE_MS_MIN to _MAX */
+	uint16_t num_nodes;		/* guest nodes, all of them: 1 to EBB_MAX_GUEST_NODES */
+	struct ebb_sla_node nodes[EBB_MAX_GUEST_NODES];
+};
+
+struct ebb_vcpu_def {
+	uint16_t node;			/* guest node */
+	bool is_startup;		/* plugged at boot, never unplugged */
+};
+
+/* ---- facts ------------------------------------------------------------- */
+
+enum ebb_fact_type {
+	/*
+	 * A domain with a valid SLA exists, or its SLA changed.  While the
+	 * domain runs this describes the running instance.
+	 */
+	EBB_FACT_VM_DEFINED,
+	/*
+	 * A domain has an SLA that cannot be used; text says why.  A VM that
+	 * is being managed already keeps its last valid SLA until it stops.
+	 */
+	EBB_FACT_VM_INVALID,
+	/* The domain is gone for good. */
+	EBB_FACT_VM_REMOVED,
+	/*
+	 * The domain runs: it has just started, or it was found running when
+	 * the agent started.  Also reported again when vCPUs changed behind
+	 * the agent's back (device removed, somebody's virsh setvcpus) or when
+	 * libvirt rewrote pins: then it is the new reality, and the core
+	 * repairs what differs from what it wants.
+	 */
+	EBB_FACT_VM_RUNNING,
+	/* The domain stopped, crashed or QEMU died: nothing of it runs any more. */
+	EBB_FACT_VM_STOPPED,
+	/*
+	 * Everything that existed when the agent started has been reported.
+	 * Before this fact the core only takes note; it gives nothing.
+	 */
+	EBB_FACT_LOADED,
+	/* HELLO on the VM's link. */
+	EBB_FACT_HELLO,
+	/* The VM's link went down. */
+	EBB_FACT_LINK_LOST,
+	/* REQUEST on the VM's link. */
+	EBB_FACT_REQUEST,
+	/* TELEMETRY on the VM's link. */
+	EBB_FACT_TELEMETRY,
+	/* An action that had an id has ended. */
+	EBB_FACT_ACTION_DONE,
+	/* The operator replaces the SLA of a VM; checked like a definition. */
+	EBB_FACT_SLA_SET,
+	EBB_FACT_MAX,
+};
+
+struct ebb_fact_vm_defined {
+	char name[EBB_NAME_SIZE];
+	struct ebb_sla sla;
+	uint16_t num_vcpus;		/* 1 to EBB_MAX_VCPUS */
+	const struct ebb_vcpu_def *vcpus; /* num_vcpus, by vCPU id; copied */
+};
+
+struct ebb_fact_vm_invalid {
+	char name[EBB_NAME_SIZE];
+	char text[EBB_TEXT_SIZE];	/* element, attribute, value, allowed range */
+};
+
+struct ebb_vcpu_fact {
+	uint16_t vcpu;			/* vCPU id */
+	uint16_t thread;		/* where its thread is placed now, alone or shared;
+					 * EBB_THREAD_NONE: on no single thread, or not known */
+};
+
+struct ebb_fact_vm_running {
+	/*
+	 * Grows with the time at which domains were started, also for those
+	 * that an agent finds running (libvirt's domain id does).
+	 */
+	uint64_t order;
+	uint16_t num_plugged;
+	const struct ebb_vcpu_fact *plugged; /* every plugged vCPU once; copied */
+};
+
+struct ebb_hello_cpu {
+	uint16_t vcpu;
+	uint16_t flags;			/* VIRTIO_EBB_CPU_F_* as the device has them */
+};
+
+struct ebb_fact_hello {
+	bool is_first;			/* first of this connection: to be answered with WELCOME */
+	bool has_driver;		/* a guest driver is running */
+	uint16_t num_nodes;
+	uint32_t max_cpus;
+	uint64_t generation;		/* of the last LIMITS that the device knows */
+	uint64_t resets;
+	uint16_t num_cpus;
+	const struct ebb_hello_cpu *cpus; /* startup set and granted CPUs; copied */
+};
+
+struct ebb_fact_request {
+	uint64_t tag;
+	uint16_t type;			/* VIRTIO_EBB_REQ_CPU_ADD or _CPU_REMOVE */
+	uint16_t count;			/* CPU_ADD: 1 to VIRTIO_EBB_MAX_REQ_CPUS */
+	uint16_t node;			/* CPU_ADD: guest node or EBB_NODE_ANY */
+	bool allow_ht;			/* CPU_ADD: hyperthreads will do */
+	uint16_t vcpu;			/* CPU_REMOVE */
+};
+
+struct ebb_telemetry {
+	uint32_t num_apps;
+	uint32_t interval_ms;
+	uint64_t committed, aborted, failed, accesses; /* counters */
+	uint32_t p50_us, p95_us, p99_us;
+	uint32_t workers;
+	uint32_t cpus_online;
+	uint32_t cpu_permille;
+	uint64_t mem_total_bytes, mem_available_bytes;
+};
+
+struct ebb_fact_action_done {
+	uint64_t id;
+	int err;			/* 0 or -errno; -ETIMEDOUT: the guest did not eject in time */
+};
+
+struct ebb_fact {
+	enum ebb_fact_type type;
+	uint8_t uuid[16];		/* of the VM; not used by LOADED and ACTION_DONE */
+	union {
+		struct ebb_fact_vm_defined vm_defined;
+		struct ebb_fact_vm_invalid vm_invalid;
+		struct ebb_fact_vm_running vm_running;
+		struct ebb_fact_hello hello;
+		struct ebb_fact_request request;
+		struct ebb_telemetry telemetry;
+		struct ebb_fact_action_done action_done;
+		struct ebb_sla sla_set;
+	} u;
+};
+
+/* ---- actions ----------------------------------------------------------- */
+
+enum ebb_action_type {
+	/* With an id: each is answered by exactly one EBB_FACT_ACTION_DONE. */
+	EBB_ACTION_PLUG,		/* plug the vCPU (libvirt) */
+	EBB_ACTION_UNPLUG,		/* unplug the vCPU (libvirt) and wait for the guest */
+	EBB_ACTION_PLACE,		/* run the vCPU's thread on `thread`, which it has alone */
+	EBB_ACTION_HOME,		/* run it on `thread`, which other vCPUs run on too */
+	/* Without: messages on the link; a failed one is followed by LINK_LOST. */
+	EBB_ACTION_WELCOME,
+	EBB_ACTION_RESPONSE,
+	EBB_ACTION_LIMITS,
+	EBB_ACTION_CPU_FLAGS,
+	EBB_ACTION_LINK_CLOSE,		/* close; the device connects again and says HELLO */
+	EBB_ACTION_MAX,
+};
+
+struct ebb_action_vcpu {
+	uint16_t vcpu;
+	uint16_t thread;		/* PLACE, HOME: target; otherwise EBB_THREAD_NONE */
+};
+
+struct ebb_action_welcome {
+	uint16_t status;		/* VIRTIO_EBB_ACK; NACK: close after sending */
+	uint16_t reason;		/* VIRTIO_EBB_REASON_* */
+};
+
+struct ebb_action_response {
+	uint64_t tag;
+	uint16_t type;			/* of the request */
+	uint16_t status;
+	uint16_t reason;
+	uint16_t count;
+	struct {
+		uint16_t vcpu;
+		uint16_t flags;		/* 0 or VIRTIO_EBB_CPU_F_HT */
+	} cpus[VIRTIO_EBB_MAX_REQ_CPUS];
+};
+
+struct ebb_action_limits {
+	uint64_t generation;
+	uint16_t num_nodes;
+	struct {
+		uint16_t held;		/* startup and granted CPUs, forced ones not */
+		uint16_t limit;
+		uint32_t deadline_ms;	/* 0: no demand */
+	} nodes[EBB_MAX_GUEST_NODES];
+};
+
+struct ebb_action_cpu_flags {
+	uint16_t vcpu;
+	uint16_t flags;			/* 0 or VIRTIO_EBB_CPU_F_FORCED */
+};
+
+struct ebb_action {
+	enum ebb_action_type type;
+	uint64_t id;			/* 0 for those without an answer */
+	uint8_t uuid[16];
+	union {
+		struct ebb_action_vcpu vcpu;	/* PLUG, UNPLUG, PLACE, HOME */
+		struct ebb_action_welcome welcome;
+		struct ebb_action_response response;
+		struct ebb_action_limits limits;
+		struct ebb_action_cpu_flags cpu_flags;
+	} u;
+};
+
+/* ---- decision records -------------------------------------------------- */
+
+enum ebb_event {
+	EBB_EVENT_JOIN,			/* a VM started, or was found running */
+	EBB_EVENT_LEAVE,
+	EBB_EVENT_REQUEST,		/* the guest asks for CPUs; cpus: how many */
+	EBB_EVENT_GRANT,		/* cpus were granted, asked were asked for */
+	EBB_EVENT_REFUSE,		/* nothing granted or released; code says why */
+	EBB_EVENT_RELEASE,		/* the guest gave a CPU back */
+	EBB_EVENT_OFFER,		/* the limit of a node rose to cpus */
+	EBB_EVENT_DEMAND,		/* the limit fell to cpus, below what is held */
+	EBB_EVENT_FORCE,		/* the host took cores away on its own */
+	EBB_EVENT_UNFORCE,		/* a forced CPU has a core again */
+	EBB_EVENT_RECLAIM,		/* a plugged vCPU that nobody holds is unplugged */
+	EBB_EVENT_LINK,			/* HELLO or loss of the link */
+	EBB_EVENT_SLA,			/* definition or SLA changed */
+	EBB_EVENT_POLICY,		/* policy changed, or a plan of it was clamped */
+	EBB_EVENT_ERROR,		/* an action failed, or a VM cannot be managed */
+	EBB_EVENT_MAX,
+};
+
+/* One decision with the numbers that led to it. */
+struct ebb_record {
+	usec_t at;
+	enum ebb_event event;
+	uint8_t uuid[16];		/* all 0: about the host */
+	char name[EBB_NAME_SIZE];	/* of the VM */
+	uint16_t node;			/* guest node, or EBB_NODE_ANY */
+	uint16_t cpus;			/* by event */
+	uint16_t asked;			/* GRANT, REFUSE: CPUs asked for */
+	uint16_t code;			/* VIRTIO_EBB_REASON_* */
+	/* GRANT, RELEASE, REFUSE after work: microseconds; 0 otherwise. */
+	usec_t agent_usec;		/* request received -> first action issued */
+	usec_t libvirt_usec;		/* -> last plug or unplug ended */
+	usec_t place_usec;		/* -> last placement ended */
+	usec_t total_usec;		/* request received -> answer issued */
+	char text[EBB_TEXT_SIZE];	/* the reason, for people */
+};
+
+/* Lower-case name as in the history and the CLI; "?" for what is not known. */
+const char *ebb_event_name(enum ebb_event event);
+const char *ebb_class_name(enum ebb_class class);
+const char *ebb_reason_name(uint16_t reason);	/* VIRTIO_EBB_REASON_*: "limit", "ceiling", ... */
+const char *ebb_action_name(enum ebb_action_type type);
+const char *ebb_fact_name(enum ebb_fact_type type);
+
+/* EBB_CLASS_INVALID for an unknown name. */
+enum ebb_class ebb_class_from_name(const char *name);
+
+/*
+ * Whether a host or an SLA keeps the ranges given above and, for the SLA, fits
+ * the host.  On -EINVAL ret_text (EBB_TEXT_SIZE bytes) names field, value and
+ * allowed range.
+ */
+int ebb_host_check(const struct ebb_host *host, char *ret_text);
+int ebb_sla_check(const struct ebb_sla *sla, const struct ebb_host *host, char *ret_text);
+
+/*
+ * An emulated host of sockets x cores x threads, one node for each socket;
+ * -EINVAL if that exceeds a capacity.
+ */
+int ebb_host_emulate(uint32_t sockets, uint32_t cores, uint32_t threads, uint32_t share_permille,
+		     struct ebb_host *ret_host);
+
+#endif /* EBB_TYPES_H */

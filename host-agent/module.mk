@@ -1,0 +1,3 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+include host-agent/core.mk
+-include host-agent/daemon.mk
