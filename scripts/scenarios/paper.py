@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The numbers of the paper, each beside ours.
+
+"A system design for elastically scaling transaction processing engines in virtualized servers",
+PVLDB 13(12). Their servers had 16 to 80 cores under KVM; ratios and latencies compare, absolute
+throughput does not.
+"""
+
+HARDWARE = "Xeon servers with 2, 4 and 8 sockets, KVM"
+
+
+def beside(summary):
+    """[{what, paper, ours, where}] for the table in the report."""
+    rows = []
+    if summary["scenario"] == "spot":
+        rows.append({"what": "VMs, cores shared", "paper": "3 VMs, 2 sockets of 18 cores",
+                     "ours": _host(summary), "where": "4.2"})
+        rows.append({"what": "Shares equal after a join, median", "paper": "about 1 s (figure 6)",
+                     "ours": _ms(summary["share_convergence_ms"]), "where": "4.2, figure 6"})
+    else:
+        rows.append({"what": "Growth", "paper": "1 to 16 CPUs, one every 5 s (2 sockets)",
+                     "ours": _growth(summary), "where": "4.1, figure 3"})
+        rows.append({"what": "Throughput against CPUs held",
+                     "paper": "rises and falls symmetrically",
+                     "ours": _value(summary, "plateau_error_pct", "% from proportional at most") +
+                     ", " + _value(summary, "symmetry_pct", "% between up and down"),
+                     "where": "4.1, figure 3"})
+    rows.append({"what": "Adding a CPU", "paper": "20-30 ms, average",
+                 "ours": _ms(summary["cpu_add_ms"]), "where": "4.1"})
+    rows.append({"what": "Removing a CPU", "paper": "30-50 ms, average",
+                 "ours": _ms(summary["cpu_remove_ms"]), "where": "4.1"})
+    rows.append({"what": "Hardware", "paper": HARDWARE, "ours": _hardware(summary), "where": "4"})
+    return rows
+
+
+def _ms(d):
+    if d["median"] is None:
+        return "not measured"
+    return f"{d['median']:.0f} ms median, {d['p95']:.0f} ms p95, n = {d['n']}"
+
+
+def _value(summary, name, unit):
+    value = next((c["value"] for c in summary["checks"] if c["name"] == name), None)
+    return "not measured" if value is None else f"{value:.1f} {unit}"
+
+
+def _host(summary):
+    vms = next((c["value"] for c in summary["checks"] if c["name"] == "vms_joined"), None)
+    host = summary["host"]
+    return f"{vms} VMs, {host['sockets']} {_emulated(host)}sockets of " \
+           f"{host['cores'] // host['sockets']} cores"
+
+
+def _growth(summary):
+    sizes = [p["cpus"] for p in summary.get("plateaus", [])]
+    return f"{min(sizes)} to {max(sizes)} CPUs" if sizes else "not measured"
+
+
+def _emulated(host):
+    return "emulated " if host["emulated"] else ""
+
+
+def _hardware(summary):
+    host = summary["host"]
+    if not host["emulated"]:
+        return f"{host['cores']} cores, {summary['accelerator'].upper()}"
+    return f"emulated: {host['cores']} cores of {host['share']:g} CPU each on " \
+           f"{host['real_cpus']} real CPUs, {summary['accelerator'].upper()}"

@@ -1,0 +1,220 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What a run leaves behind: samples.csv, history.jsonl, run.json and summary.json.
+
+The first three are recorded while the scenario runs and are all that a verdict may look at;
+summary.json and report.html are computed from them, now or later (scripts/report).
+"""
+import csv
+import json
+import os
+from dataclasses import dataclass, field, fields
+from typing import Optional
+
+SAMPLES, HISTORY, RUN = "samples.csv", "history.jsonl", "run.json"
+SUMMARY, REPORT = "summary.json", "report.html"
+
+ACCELERATORS = ("kvm", "tcg")
+VERDICTS = ("pass", "fail")
+
+
+class SchemaError(Exception):
+    """A file of a run does not say what it must; the text names file, place and value."""
+
+
+@dataclass
+class Sample:
+    """One VM at one moment. t_s counts from the start of the scenario. None: not known."""
+    t_s: float
+    vm: str
+    cpus_held: int
+    cpus_limit: int
+    mem_held_bytes: int
+    mem_limit_bytes: int
+    tps: Optional[float]            # committed transactions per second, between two reports
+    aborts_ps: Optional[float]      # attempts undone and retried, per second
+    p50_us: Optional[int]
+    p99_us: Optional[int]
+    p95_us: Optional[int] = None
+    state: str = "running"          # as ebbctl says: running, stopped, unmanaged
+    driver: int = 0                 # 1: the guest's driver is up
+    workers: int = 0                # engine threads that run transactions
+    cpus_target: int = 0            # what the policy wants the VM to hold in the end
+    committed: Optional[int] = None  # counters since the engine started
+    aborted: Optional[int] = None
+    failed: Optional[int] = None
+    report_age_ms: Optional[int] = None  # how old the guest's last report is
+    nodes_held: str = ""            # CPUs held per guest node, joined with "/"
+
+
+COLUMNS = [f.name for f in fields(Sample)]
+REQUIRED_COLUMNS = ["t_s", "vm", "cpus_held", "cpus_limit", "mem_held_bytes", "mem_limit_bytes",
+                    "tps", "aborts_ps", "p50_us", "p99_us"]
+_TEXT = {"vm", "state", "nodes_held"}
+_FLOAT = {"t_s", "tps", "aborts_ps"}
+_OPTIONAL = {f.name for f in fields(Sample) if f.type == Optional[int] or f.type == Optional[float]}
+
+
+@dataclass
+class Event:
+    """One line of the agent's history. t_s counts from the start of the scenario."""
+    t_s: float
+    vm: str
+    event: str
+    cpus: int = 0
+    node: Optional[int] = None
+    reason: str = ""
+    total_ms: Optional[float] = None
+    phases_ms: dict = field(default_factory=dict)  # agent, libvirt, place
+
+
+@dataclass
+class Check:
+    """One comparison of a verdict. value None: could not be measured, which is never ok."""
+    name: str
+    value: Optional[float]
+    unit: str
+    bound: str
+    ok: bool
+    text: str = ""                  # what is compared, for readers
+
+    @staticmethod
+    def at_most(name, value, bound, unit, text=""):
+        return Check(name, value, unit, f"<= {bound:g}", value is not None and value <= bound, text)
+
+    @staticmethod
+    def at_least(name, value, bound, unit, text=""):
+        return Check(name, value, unit, f">= {bound:g}", value is not None and value >= bound, text)
+
+    @staticmethod
+    def equal(name, value, bound, unit, text=""):
+        return Check(name, value, unit, f"== {bound:g}", value is not None and value == bound, text)
+
+
+def write_samples(path, samples):
+    with open(path, "w", newline="", encoding="utf-8") as f:
+        w = csv.writer(f, lineterminator="\n")
+        w.writerow(COLUMNS)
+        for s in samples:
+            w.writerow([_text_of(name, getattr(s, name)) for name in COLUMNS])
+
+
+def _text_of(name, value):
+    if value is None:
+        return ""
+    if name in _FLOAT:
+        return f"{value:.3f}"
+    return str(value)
+
+
+def read_samples(path):
+    """Reads samples.csv; columns beyond the ones known here are left alone."""
+    with open(path, newline="", encoding="utf-8") as f:
+        rows = csv.reader(f)
+        head = next(rows, None)
+        if head is None or head[:len(REQUIRED_COLUMNS)] != REQUIRED_COLUMNS:
+            raise SchemaError(f"{path}: the first line must start with "
+                              f"{','.join(REQUIRED_COLUMNS)}, got {','.join(head or [])!r}")
+        known = [(i, name) for i, name in enumerate(head) if name in COLUMNS]
+        return [_sample_of(path, rows.line_num, row, known, len(head)) for row in rows]
+
+
+def _sample_of(path, line, row, known, width):
+    if len(row) != width:
+        raise SchemaError(f"{path}:{line}: {len(row)} fields where the first line has {width}")
+    values = {}
+    for i, name in known:
+        text = row[i]
+        if name in _TEXT:
+            values[name] = text
+        elif text == "" and name in _OPTIONAL:
+            values[name] = None
+        else:
+            try:
+                values[name] = float(text) if name in _FLOAT else int(text)
+            except ValueError:
+                raise SchemaError(f"{path}:{line}: {name} is {text!r}, not a number") from None
+    return Sample(**values)
+
+
+def write_history(path, events):
+    with open(path, "w", encoding="utf-8") as f:
+        for e in events:
+            f.write(json.dumps(e.__dict__, ensure_ascii=False) + "\n")
+
+
+def read_history(path):
+    known = {f.name for f in fields(Event)}
+    events = []
+    with open(path, encoding="utf-8") as f:
+        for line, text in enumerate(f, 1):
+            try:
+                row = json.loads(text)
+                events.append(Event(**{k: v for k, v in row.items() if k in known}))
+            except (ValueError, TypeError, AttributeError) as e:
+                raise SchemaError(f"{path}:{line}: {e}") from None
+    return events
+
+
+def read_json(path):
+    with open(path, encoding="utf-8") as f:
+        try:
+            return json.load(f)
+        except ValueError as e:
+            raise SchemaError(f"{path}: {e}") from None
+
+
+def write_json(path, value):
+    """Replaces the file in one step: a reader sees the old or the new one, never half."""
+    tmp = path + ".new"
+    with open(tmp, "w", encoding="utf-8") as f:
+        json.dump(value, f, indent=2, ensure_ascii=False)
+        f.write("\n")
+    os.replace(tmp, path)
+
+
+_DISTRIBUTION = {"median": (int, float, type(None)), "p95": (int, float, type(None)), "n": (int,)}
+_SUMMARY = {
+    "scenario": (str,), "verdict": (str,), "checks": (list,), "accelerator": (str,),
+    "host": (dict,), "seed": (int,), "ablate": (bool,), "time_scale": (int, float),
+    "failed_transactions": (int, type(None)), "lost_updates": (int, type(None)),
+    "cpu_add_ms": (dict,), "cpu_remove_ms": (dict,), "share_convergence_ms": (dict,),
+    "versions": (dict,), "paper": (list,),
+}
+_CHECK = {"name": (str,), "value": (int, float, type(None)), "unit": (str,), "bound": (str,),
+          "ok": (bool,)}
+
+
+def summary_problems(summary):
+    """What is wrong with a summary, as a list of sentences; empty when it is well-formed."""
+    problems = _typed("summary", summary, _SUMMARY)
+    if problems:
+        return problems
+    if summary["verdict"] not in VERDICTS:
+        problems.append(f"verdict is {summary['verdict']!r}, not one of {VERDICTS}")
+    if summary["accelerator"] not in ACCELERATORS:
+        problems.append(f"accelerator is {summary['accelerator']!r}, not one of {ACCELERATORS}")
+    for name in ("cpu_add_ms", "cpu_remove_ms", "share_convergence_ms"):
+        problems += _typed(name, summary[name], _DISTRIBUTION)
+    for i, check in enumerate(summary["checks"]):
+        problems += _typed(f"checks[{i}]", check, _CHECK)
+    if not problems:
+        if not summary["checks"]:
+            problems.append("checks is empty: a verdict without a check says nothing")
+        passed = bool(summary["checks"]) and all(c["ok"] for c in summary["checks"])
+        if (summary["verdict"] == "pass") != passed:
+            problems.append(f"verdict is {summary['verdict']!r}, but "
+                            f"{sum(not c['ok'] for c in summary['checks'])} checks are not ok")
+    return problems
+
+
+def _typed(where, value, wanted):
+    if not isinstance(value, dict):
+        return [f"{where} is not an object"]
+    problems = []
+    for name, types in wanted.items():
+        if name not in value:
+            problems.append(f"{where}.{name} is missing")
+        elif not isinstance(value[name], types) or \
+                (isinstance(value[name], bool) and bool not in types):
+            problems.append(f"{where}.{name} is {value[name]!r}, of the wrong type")
+    return problems

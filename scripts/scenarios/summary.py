@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""summary.json from a run's recorded files: the same code for a run, its repeat and its ablation."""
+import os
+
+from . import paper, schema, series, verdict_scale, verdict_spot
+from .common import latencies_ms, total
+
+EVALUATE = {"spot": verdict_spot.evaluate, "scale": verdict_scale.evaluate}
+
+
+def summarize(run, samples, events):
+    verdict = EVALUATE[run["scenario"]](run, samples, events)
+    add, remove = latencies_ms(events, "grant"), latencies_ms(events, "release")
+    ok = bool(verdict.checks) and all(c.ok for c in verdict.checks)
+    summary = {
+        "scenario": run["scenario"],
+        "verdict": "pass" if ok else "fail",
+        "ablate": run["ablate"],
+        "checks": [c.__dict__ for c in verdict.checks],
+        "accelerator": run["accelerator"],
+        "host": run["host"],
+        "seed": run["seed"],
+        "time_scale": run["time_scale"],
+        "failed_transactions": total(run, "failed"),
+        "lost_updates": total(run, "lost_updates"),
+        "cpu_add_ms": series.distribution(add),
+        "cpu_remove_ms": series.distribution(remove),
+        "cpu_phases_ms": {kind: _phases(events, event)
+                          for kind, event in (("add", "grant"), ("remove", "release"))},
+        "share_convergence_ms": series.distribution(verdict.convergence_ms),
+        "forced_cpus": sum(max(1, e.cpus) for e in events if e.event == "force"),
+        "committed_transactions": total(run, "committed"),
+        **verdict.details,
+        "started_at": run["started_at"],
+        "duration_s": run["duration_s"],
+        "versions": run["versions"],
+    }
+    summary["paper"] = paper.beside(summary)
+    problems = schema.summary_problems(summary)
+    if problems:
+        raise schema.SchemaError("summary: " + "; ".join(problems))
+    return summary
+
+
+def _phases(events, kind):
+    """Median of each phase of an exchange as the agent timed it."""
+    names = sorted({name for e in events if e.event == kind for name in e.phases_ms})
+    return {name: series.distribution([e.phases_ms[name] for e in events
+                                       if e.event == kind and name in e.phases_ms])
+            for name in names}
+
+
+def load(folder):
+    """(run, samples, events) of a folder that a scenario left."""
+    return (schema.read_json(os.path.join(folder, schema.RUN)),
+            schema.read_samples(os.path.join(folder, schema.SAMPLES)),
+            schema.read_history(os.path.join(folder, schema.HISTORY)))

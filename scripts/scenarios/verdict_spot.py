@@ -1,0 +1,165 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Verdict of `spot`: three VMs join and leave a host under a fair policy (paper 4.2, figure 6).
+
+A VM has joined once its driver is up and its engine runs, and has left once it no longer runs.
+The time between one change of who is there and the next is a phase. A VM that boots, or that was
+told to stop and still runs, is there without having a share: it ends a phase, and the next one to
+be judged begins when it has joined or left. In each phase the shares must become equal within one
+core in time and stay so to the end of the phase. Equal alone would be easy (nobody gets anything),
+so a share is measured against the cores that are there to be shared.
+"""
+import math
+from dataclasses import dataclass
+
+from . import series
+from .common import (Verdict, idle_core_share, latency_checks, outcome_checks, reason_checks,
+                     sampling_checks)
+from .schema import Check
+
+CONVERGE_MS = 5000      # plug tier; lending has 200
+STALL_S = 2.0           # longest time an engine may go without a commit
+PER_CPU_SPREAD = 25.0   # percent between the best and the worst VM's throughput per CPU, in a phase
+SETTLE_S = 1.0          # throughput is compared only this long after shares are equal
+
+
+@dataclass
+class Phase:
+    """[begin, end) in which the same VMs are there. cause: start (boots), join, stop, leave."""
+    begin: float
+    end: float
+    cause: str
+    vm: str
+    joined: tuple           # VMs whose engine runs
+    others: tuple           # VMs that run without a share: booting, or told to stop
+
+
+def phases(samples, stops):
+    """Cuts the run where a VM starts, joins, stops or leaves. stops: {vm: t_s it was told to}."""
+    found, joined, leaving, running = [], (), (), ()
+    for t, vms in series.ticks(samples):
+        now = tuple(n for n in sorted(vms) if vms[n].state == "running")
+        gone = tuple(n for n in now if n in leaving or t >= stops.get(n, math.inf) or
+                     n in joined and vms[n].workers == 0)
+        here = tuple(n for n in now if n not in gone and
+                     (n in joined or vms[n].driver and vms[n].workers > 0))
+        if (now, here, gone) == (running, joined, leaving):
+            continue
+        if found:
+            found[-1].end = t
+        cause, vm = _cause(running, now, joined, here, gone)
+        found.append(Phase(t, t, cause, vm, here, tuple(n for n in now if n not in here)))
+        running, joined, leaving = now, here, gone
+    if found:
+        found[-1].end = max(s.t_s for s in samples)
+    return found
+
+
+def _cause(running, now, joined, here, gone):
+    """What happened between two moments; if several things did, the first that is judged."""
+    for cause, vms in (("join", set(here) - set(joined)), ("leave", set(running) - set(now)),
+                       ("stop", set(gone) & set(joined)), ("start", set(now) - set(running))):
+        if vms:
+            return cause, min(vms)
+    return "stop", min(gone)
+
+
+def shares_equal(vms, phase, cores):
+    """True if the joined VMs divide what the others leave them, equal within one core."""
+    held = [vms[n].cpus_held if n in vms else 0 for n in phase.joined]
+    left = cores - sum(vms[n].cpus_held for n in phase.others if n in vms)
+    return max(held) - min(held) <= 1 and min(held) >= left // len(held)
+
+
+def convergence_s(samples, phase, cores):
+    """Seconds from the begin of the phase until shares are equal for the rest of it, or None."""
+    since = None
+    for t, vms in series.ticks(samples):
+        if not phase.begin <= t < phase.end:
+            continue
+        if not shares_equal(vms, phase, cores):
+            since = None
+        elif since is None:
+            since = t
+    return None if since is None else since - phase.begin
+
+
+def per_cpu_spread(samples, phase, after):
+    """Percent between best and worst VM in throughput per CPU held, medians; None: unknown."""
+    rates = []
+    for vm in phase.joined:
+        rates.append(_median_rate(s for s in samples
+                                  if s.vm == vm and after <= s.t_s < phase.end))
+    if not rates or None in rates or max(rates) <= 0:
+        return None
+    return 100.0 * (max(rates) - min(rates)) / max(rates)
+
+
+def _median_rate(rows):
+    rates = [s.tps / s.cpus_held for s in rows if s.tps is not None and s.cpus_held > 0]
+    return series.percentile(rates, 0.5)
+
+
+def evaluate(run, samples, events):
+    cores = run["host"]["cores"]
+    found = phases(samples, {s["vm"]: s["t_s"] for s in run["steps"] if s["action"] == "stop"})
+    judged = [p for p in found if p.cause in ("join", "leave") and p.joined]
+    checks = _attendance(run, found)
+    convergence, stages = [], []
+    for p in judged:
+        took = convergence_s(samples, p, cores)
+        ms = None if took is None else round(took * 1000)
+        if ms is not None and p.cause == "join":
+            convergence.append(ms)
+        checks.append(Check.at_most(
+            f"shares_equal_after_{p.cause}_{p.vm}", ms, CONVERGE_MS * run["time_scale"], "ms",
+            f"{len(p.joined)} VMs within one core of each other and no core left over, "
+            "until the next change"))
+        spread = None if took is None else per_cpu_spread(
+            samples, p, p.begin + took + SETTLE_S * run["time_scale"])
+        if len(p.joined) > 1:
+            checks.append(Check.at_most(
+                f"tps_per_cpu_spread_after_{p.cause}_{p.vm}",
+                None if spread is None else round(spread, 1), PER_CPU_SPREAD, "%",
+                "throughput per CPU held, best VM against worst"))
+        stages.append({"t_s": round(p.begin, 3), "cause": p.cause, "vm": p.vm,
+                       "joined": list(p.joined), "convergence_ms": ms,
+                       "per_cpu_spread_pct": spread})
+    checks.append(_stall_check(run, samples, found))
+    begin, end = _span(found)
+    checks += outcome_checks(run) + reason_checks(samples, events) + latency_checks(events)
+    checks += sampling_checks(samples, begin, end)
+    idle = idle_core_share(samples, cores, begin, end)
+    return Verdict(checks, convergence,
+                   {"phases": stages, "idle_core_pct": None if idle is None else
+                    round(100 * idle, 1)})
+
+
+def _attendance(run, found):
+    joins = {p.vm for p in found if p.cause == "join"}
+    leaves = {p.vm for p in found if p.cause == "leave"}
+    want = len(run["vms"])
+    most = max((len(p.joined) for p in found), default=0)
+    return [Check.equal("vms_joined", len(joins), want, "VMs", "VMs whose engine ran"),
+            Check.equal("vms_at_once", most, want, "VMs", "most VMs that ran together"),
+            Check.equal("vms_left", len(leaves), want, "VMs", "VMs that left before the end")]
+
+
+def _stall_check(run, samples, found):
+    worst = None
+    for vm in run["vms"]:
+        begin = next((p.begin for p in found if p.cause == "join" and p.vm == vm), None)
+        rows = [s for s in samples if s.vm == vm and begin is not None and s.t_s >= begin and
+                s.state == "running" and s.workers > 0]
+        if not rows:
+            return Check.at_most("longest_stall_s", None, STALL_S, "s", f"{vm} was never seen")
+        worst = max(worst or 0.0, series.longest_stall_s(rows))
+    return Check.at_most("longest_stall_s", None if worst is None else round(worst, 2),
+                         STALL_S * run["time_scale"], "s",
+                         "longest time in which a running engine committed nothing")
+
+
+def _span(found):
+    """From the first join to the last leave."""
+    begin = next((p.begin for p in found if p.cause == "join"), 0.0)
+    end = max((p.begin for p in found if p.cause == "leave"), default=begin)
+    return begin, end

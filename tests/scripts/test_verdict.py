@@ -1,0 +1,266 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The verdicts on made-up runs: good ones pass, and each kind of bad one fails where it should."""
+import unittest
+
+import made_up
+from scenarios import common, series, verdict_scale, verdict_spot
+from scenarios.summary import summarize
+
+
+def failing(summary):
+    return {c["name"] for c in summary["checks"] if not c["ok"]}
+
+
+def judge(run, host):
+    return summarize(run, host.samples, host.events)
+
+
+class Spot(unittest.TestCase):
+    def test_fair_host_passes(self):
+        summary = judge(*made_up.spot())
+        self.assertEqual(failing(summary), set())
+        self.assertEqual(summary["verdict"], "pass")
+        self.assertEqual(summary["share_convergence_ms"]["n"], 3)
+        self.assertEqual(summary["share_convergence_ms"]["median"], 1000)
+
+    def test_convergence_is_measured_not_assumed(self):
+        summary = judge(*made_up.spot(delay_s=3.5))
+        self.assertEqual(summary["verdict"], "pass")
+        self.assertEqual(summary["share_convergence_ms"]["median"], 3500)
+
+    def test_slow_convergence_fails(self):
+        bad = failing(judge(*made_up.spot(delay_s=5.5)))
+        self.assertIn("shares_equal_after_join_vm2", bad)
+        self.assertIn("shares_equal_after_leave_vm3", bad)
+
+    def test_time_scale_stretches_the_bound(self):
+        run, host = made_up.spot(delay_s=5.5)
+        run["time_scale"] = 2.0
+        self.assertEqual(judge(run, host)["verdict"], "pass")
+
+    def test_starved_vm_fails(self):
+        greedy = {1: (8,), 2: (7, 1), 3: (6, 1, 1)}
+        run, host = made_up.spot(share=lambda vms, vm: greedy[len(vms)][vms.index(vm)])
+        bad = failing(judge(run, host))
+        self.assertIn("shares_equal_after_join_vm2", bad)
+        self.assertIn("shares_equal_after_join_vm3", bad)
+        self.assertNotIn("shares_equal_after_join_vm1", bad)
+
+    def test_equal_but_idle_is_not_fair(self):
+        # What static allocation looks like: the same for everybody, and most of the host unused.
+        summary = judge(*made_up.spot(share=lambda vms, vm: 1))
+        bad = failing(summary)
+        for cause in ("join_vm1", "join_vm2", "join_vm3", "leave_vm3", "leave_vm2"):
+            self.assertIn("shares_equal_after_" + cause, bad)
+        self.assertEqual(summary["share_convergence_ms"]["n"], 0)
+        self.assertGreater(summary["idle_core_pct"], 70)
+
+    def test_static_partition_fails(self):
+        bad = failing(judge(*made_up.spot(share=lambda vms, vm: 3 if vm != "vm3" else 2)))
+        self.assertIn("shares_equal_after_join_vm1", bad)
+        self.assertIn("shares_equal_after_leave_vm2", bad)
+
+    def test_shares_that_do_not_last_fail(self):
+        run, host = made_up.spot()
+        begin = next(s["t_s"] for s in run["steps"] if s["vm"] == "vm2") - 0.5
+        for s in host.samples:
+            if s.vm == "vm1" and begin <= s.t_s < begin + 0.5:
+                s.cpus_held = 6
+        self.assertIn("shares_equal_after_join_vm1", failing(judge(run, host)))
+
+    def test_shares_within_one_core_are_equal(self):
+        phase = verdict_spot.Phase(0, 1, "join", "c", ("a", "b", "c"), ())
+        for held, equal in (((3, 3, 2), True), ((2, 3, 3), True), ((4, 2, 2), False),
+                            ((3, 3, 1), False), ((2, 2, 2), True), ((1, 1, 1), False)):
+            vms = {n: made_up.Sample(0, n, h, h, 0, 0, None, None, None, None)
+                   for n, h in zip("abc", held)}
+            self.assertEqual(verdict_spot.shares_equal(vms, phase, 8), equal, held)
+
+    def test_cores_of_a_booting_vm_are_not_to_be_shared(self):
+        phase = verdict_spot.Phase(0, 1, "leave", "c", ("a",), ("b",))
+        vms = {n: made_up.Sample(0, n, h, h, 0, 0, None, None, None, None)
+               for n, h in (("a", 7), ("b", 1))}
+        self.assertTrue(verdict_spot.shares_equal(vms, phase, 8))
+        vms["a"].cpus_held = 6
+        self.assertFalse(verdict_spot.shares_equal(vms, phase, 8))
+
+    def test_a_vm_that_never_joins_fails(self):
+        run, host = made_up.spot()
+        for s in host.samples:
+            if s.vm == "vm3":
+                s.workers = 0
+        bad = failing(judge(run, host))
+        self.assertIn("vms_joined", bad)
+        self.assertIn("vms_at_once", bad)
+        self.assertIn("longest_stall_s", bad)
+
+    def test_a_vm_that_gets_cpus_but_no_work_done_fails(self):
+        run, host = made_up.spot()
+        for s in host.samples:
+            if s.vm == "vm2" and s.tps:
+                s.tps /= 2
+        self.assertIn("tps_per_cpu_spread_after_join_vm2", failing(judge(run, host)))
+
+    def test_stalled_engine_fails(self):
+        run, host = made_up.spot()
+        frozen = None
+        for s in host.samples:
+            if s.vm == "vm1" and 20 <= s.t_s < 23:
+                frozen = s.committed if frozen is None else frozen
+                s.committed = frozen
+        self.assertIn("longest_stall_s", failing(judge(run, host)))
+
+    def test_missing_samples_fail(self):
+        run, host = made_up.spot()
+        host.samples = [s for s in host.samples if not 12 <= s.t_s < 15]
+        self.assertIn("sampling_gap_s", failing(judge(run, host)))
+
+    def test_no_samples_at_all_fail_without_breaking(self):
+        run, host = made_up.spot()
+        host.samples, host.events = [], []
+        summary = judge(run, host)
+        self.assertEqual(summary["verdict"], "fail")
+        self.assertIn("sampling_gap_s", failing(summary))
+
+    def test_engine_that_reports_no_more_fails(self):
+        run, host = made_up.spot()
+        for s in host.samples:
+            if s.vm == "vm1" and 12 <= s.t_s < 16:
+                s.report_age_ms = 3500
+        self.assertIn("unreported_samples", failing(judge(run, host)))
+
+
+class Outcome(unittest.TestCase):
+    """Holds for every scenario; shown on spot."""
+
+    def judge_with(self, vm, result):
+        run, host = made_up.spot()
+        run["results"][vm] = result
+        return judge(run, host)
+
+    def test_lost_update_fails(self):
+        summary = self.judge_with("vm2", {"failed": 0, "lost_updates": 1, "committed": 5})
+        self.assertEqual(failing(summary), {"lost_updates"})
+        self.assertEqual(summary["lost_updates"], 1)
+
+    def test_failed_transaction_fails(self):
+        summary = self.judge_with("vm3", {"failed": 2, "lost_updates": 0, "committed": 5})
+        self.assertEqual(failing(summary), {"failed_transactions"})
+        self.assertEqual(summary["failed_transactions"], 2)
+
+    def test_engine_without_a_final_line_is_unknown_not_zero(self):
+        summary = self.judge_with("vm1", None)
+        self.assertEqual(failing(summary), {"failed_transactions", "lost_updates"})
+        self.assertIsNone(summary["lost_updates"])
+
+    def test_unverified_engine_is_unknown_not_zero(self):
+        summary = self.judge_with("vm1", {"failed": 0, "lost_updates": None, "committed": 5})
+        self.assertEqual(failing(summary), {"lost_updates"})
+
+    def test_change_without_history_fails(self):
+        run, host = made_up.spot()
+        host.events = [e for e in host.events if not (e.vm == "vm1" and e.event == "release")]
+        self.assertIn("changes_not_in_history", failing(judge(run, host)))
+
+    def test_change_without_reason_fails(self):
+        run, host = made_up.spot()
+        host.events[3].reason = " "
+        self.assertEqual(failing(judge(run, host)), {"history_without_reason"})
+
+    def test_exchange_without_latency_fails(self):
+        run, host = made_up.spot()
+        next(e for e in host.events if e.event == "grant").total_ms = None
+        self.assertEqual(failing(judge(run, host)), {"cpu_adds_timed"})
+
+
+class Scale(unittest.TestCase):
+    def test_proportional_host_passes(self):
+        summary = judge(*made_up.scale())
+        self.assertEqual(failing(summary), set())
+        self.assertAlmostEqual(summary["tps_per_cpu"], made_up.PER_CPU, places=3)
+        self.assertEqual(len(summary["plateaus"]), 15)
+        self.assertEqual(summary["cpu_add_ms"]["n"], 8)
+        self.assertEqual(summary["cpu_remove_ms"]["n"], 7)
+
+    def test_small_errors_pass(self):
+        run, host = made_up.scale(
+            lambda cpus, way: 1000 * cpus * (1.04 if cpus % 2 else 0.96))
+        self.assertEqual(judge(run, host)["verdict"], "pass")
+
+    def test_wrong_plateau_fails(self):
+        run, host = made_up.scale(lambda cpus, way: 1000 * (cpus if cpus != 5 else 4))
+        self.assertEqual(failing(judge(run, host)), {"plateau_error_pct"})
+
+    def test_saturation_fails(self):
+        self.assertIn("plateau_error_pct",
+                      failing(judge(*made_up.scale(lambda cpus, way: 1000 * min(cpus, 5)))))
+
+    def test_way_down_unlike_way_up_fails(self):
+        run, host = made_up.scale(
+            lambda cpus, way: 1000 * cpus * (1.0 if way == "up" else 0.88))
+        self.assertIn("symmetry_pct", failing(judge(run, host)))
+
+    def test_part_of_the_host_fails(self):
+        bad = failing(judge(*made_up.scale(top=6)))
+        self.assertEqual(bad, {"most_cpus_held", "plateaus_up", "plateaus_down", "symmetry_pct"})
+
+    def test_static_allocation_fails(self):
+        run, host = made_up.run("scale", ["vm1"]), made_up.Host()
+        host.set("vm1", 1)
+        host.run(60)
+        bad = failing(judge(run, host))
+        self.assertLessEqual({"most_cpus_held", "plateaus_up", "plateaus_down",
+                              "plateau_error_pct", "symmetry_pct", "cpu_removes_timed"}, bad)
+
+    def test_plateau_without_reports_fails(self):
+        run, host = made_up.scale()
+        for s in host.samples:
+            if s.cpus_held == 4:
+                s.tps = None
+        bad = failing(judge(run, host))
+        self.assertLessEqual({"plateau_error_pct", "symmetry_pct"}, bad)
+
+    def test_steps_in_passing_are_no_plateaus(self):
+        run, host = made_up.scale(dwell_s=5.0)
+        run["dwell_s"] = 20.0
+        self.assertIn("plateaus_up", failing(judge(run, host)))
+
+
+class Series(unittest.TestCase):
+    def test_percentile_is_nearest_rank(self):
+        self.assertEqual(series.percentile([5, 1, 3], 0.5), 3)
+        self.assertEqual(series.percentile(list(range(1, 101)), 0.95), 95)
+        self.assertEqual(series.percentile([7], 0.95), 7)
+        self.assertIsNone(series.percentile([], 0.5))
+
+    def test_fit_weighs_plateaus_alike(self):
+        self.assertAlmostEqual(series.fit_rate([(1, 10), (2, 20), (8, 80)]), 10)
+        rate = series.fit_rate([(1, 9), (8, 88)])
+        self.assertLess(abs(9 / rate - 1), 0.11)
+        self.assertLess(abs(88 / (8 * rate) - 1), 0.11)
+        self.assertIsNone(series.fit_rate([]))
+
+    def test_gap_counts_the_edges(self):
+        self.assertEqual(series.largest_gap_s([3, 4, 5], 0, 6), 3)
+        self.assertEqual(series.largest_gap_s([0, 1, 2], 0, 6), 4)
+        self.assertIsNone(series.largest_gap_s([9], 0, 6))
+
+    def test_idle_share(self):
+        host = made_up.Host()
+        host.set("vm1", 2)
+        host.run(5)
+        host.set("vm1", 6)
+        host.run(5.25)
+        self.assertAlmostEqual(common.idle_core_share(host.samples, 8, 0, 10), 0.5)
+
+    def test_plateau_is_a_median_of_the_interior(self):
+        run, host = made_up.scale()
+        found = verdict_scale.plateaus(host.samples, 2.5)
+        for s in host.samples:
+            if s.t_s < found[0].begin + 0.2 * 5:
+                s.tps = 0.0
+        self.assertEqual(verdict_scale.plateaus(host.samples, 2.5)[0].tps, 1000.0)
+
+
+if __name__ == "__main__":
+    unittest.main()
