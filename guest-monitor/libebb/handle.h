@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The handle.  Private to libebb.
+ */
+#ifndef EBB_HANDLE_H
+#define EBB_HANDLE_H
+
+#include "link.h"
+#include "view.h"
+
+/*
+ * For so long after the monitor went away its last word holds; then the handle
+ * sees the limits of the whole VM.  A monitor that is restarted is back before
+ * that, and its applications do not all give back what one of them has to.
+ */
+#define EBB_MONITOR_GRACE_MS	300
+
+struct ebb {
+	/* Constant after ebb_open(). */
+	const struct ebb_dev_ops *ops;
+	void *dev;
+	int epoll_fd;			/* of the three below, the device and the link's socket */
+	int wake_fd;			/* eventfd: look at the device and the link again */
+	int timer_fd;
+	struct ebb_link link;		/* has its own lock */
+
+	/* Of the thread that dispatches. */
+	int is_gone;			/* the device is */
+	int has_view;
+	struct ebb_view view;
+	int had_monitor;		/* shares came from a monitor that ... */
+	uint64_t monitor_until_ns;	/* ... holds until then; 0: it is there */
+	struct ebb_msg_shares monitor_shares;
+	ebb_shares_fn fn;
+	void *fn_arg;
+	int is_fn_due;			/* even if nothing changed */
+
+	pthread_mutex_t lock;		/* for shares */
+	struct ebb_shares shares;
+};
+
+/*
+ * What the application is to see.  Pure.  monitor is NULL without one.  Leaves
+ * ret->generation 0.
+ *
+ *   S1  demanded <= owned
+ *   S2  with a monitor, owned + offered and owned - demanded stay what it said
+ *       while the application adds and removes
+ */
+void ebb_shares_compute(const struct ebb_view *view, const struct ebb_msg_shares *monitor,
+			struct ebb_shares *ret);
+
+#endif /* EBB_HANDLE_H */

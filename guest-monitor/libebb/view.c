@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/*
+ * Limits and CPU list put together: see view.h.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "view.h"
+
+/* The list is read in pieces; if it changed in between, that often from the start. */
+#define LIST_TRIES	4
+
+static uint32_t min_u32(uint32_t a, uint32_t b)
+{
+	return a < b ? a : b;
+}
+
+static uint32_t max_u32(uint32_t a, uint32_t b)
+{
+	return a > b ? a : b;
+}
+
+void ebb_view_init(struct ebb_view *view, const struct ebb_limits *limits)
+{
+	memset(view, 0, sizeof(*view));
+	view->generation = limits->generation;
+	view->num_nodes = limits->num_nodes;
+	for (uint32_t i = 0; i < limits->num_nodes; i++) {
+		view->nodes[i].node = limits->nodes[i].node;
+		view->nodes[i].held = limits->nodes[i].cpus_held;
+		view->nodes[i].limit = limits->nodes[i].cpus_limit;
+		view->nodes[i].deadline_ns = limits->nodes[i].deadline_ns;
+	}
+}
+
+void ebb_view_count_cpu(struct ebb_view *view, const struct ebb_cpu *cpu)
+{
+	if (cpu->flags & (EBB_CPU_FORCED | EBB_CPU_LEAVING))
+		return;
+	for (uint32_t i = 0; i < view->num_nodes; i++) {
+		struct ebb_view_node *n = &view->nodes[i];
+
+		if (n->node != cpu->node)
+			continue;
+		n->present++;
+		if (!(cpu->flags & EBB_CPU_STARTUP))
+			n->hotplugged++;
+		if (cpu->flags & EBB_CPU_OWNED)
+			n->owned++;
+		return;
+	}
+}
+
+void ebb_view_finish(struct ebb_view *view)
+{
+	for (uint32_t i = 0; i < view->num_nodes; i++) {
+		struct ebb_view_node *n = &view->nodes[i];
+		uint32_t most = max_u32(n->held, n->present);
+		uint32_t least = min_u32(n->held, n->present);
+
+		n->offer = n->limit > most ? n->limit - most : 0;
+		n->demand = least > n->limit ? least - n->limit : 0;
+		if (n->demand == 0)
+			n->deadline_ns = 0;
+	}
+}
+
+/* -EAGAIN: the list changed while it was read. */
+static int view_count_all(const struct ebb_dev_ops *ops, void *dev, struct ebb_view *view)
+{
+	uint32_t start = 0;
+	uint32_t total = 0;
+
+	do {
+		struct ebb_cpu_list list = { .size = sizeof(list), .start = start };
+		int r = ops->ioctl(dev, EBB_IOC_CPU_LIST, &list);
+
+		if (r < 0)
+			return r;
+		if (list.count > EBB_MAX_REQ_CPUS)
+			return -EIO;
+		if (start > 0 && (list.total != total || list.count == 0))
+			return -EAGAIN;
+		for (uint32_t i = 0; i < list.count; i++)
+			ebb_view_count_cpu(view, &list.cpus[i]);
+		total = list.total;
+		start += list.count;
+		if (list.count == 0)
+			break;
+	} while (start < total);
+	return 0;
+}
+
+static int limits_are_sane(const struct ebb_limits *limits)
+{
+	if (limits->num_nodes > EBB_MAX_NODES)
+		return 0;
+	for (uint32_t i = 0; i < limits->num_nodes; i++)
+		if (limits->nodes[i].node >= EBB_MAX_NODES)
+			return 0;
+	return 1;
+}
+
+int ebb_view_read(const struct ebb_dev_ops *ops, void *dev, struct ebb_view *ret)
+{
+	struct ebb_view view;
+	int r = 0;
+
+	for (int i = 0; i < LIST_TRIES; i++) {
+		struct ebb_limits limits = { .size = sizeof(limits) };
+
+		r = ops->ioctl(dev, EBB_IOC_LIMITS, &limits);
+		if (r < 0)
+			return r;
+		if (!limits_are_sane(&limits))
+			return -EIO;
+		ebb_view_init(&view, &limits);
+		r = view_count_all(ops, dev, &view);
+		if (r != -EAGAIN)
+			break;
+	}
+	if (r < 0)
+		return r;
+	ebb_view_finish(&view);
+	*ret = view;
+	return 0;
+}
