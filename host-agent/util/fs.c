@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Small files and folders. */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "util/fs.h"
+
+int ebb_fs_write(const char *path, const char *text)
+{
+	size_t len = strlen(text);
+	ssize_t n;
+	int fd, rc = 0;
+
+	fd = open(path, O_WRONLY | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	n = write(fd, text, len);
+	if (n < 0)
+		rc = -errno;
+	else if ((size_t)n != len)
+		rc = -EIO;
+	close(fd);
+	return rc;
+}
+
+static int read_fd(int fd, char *buf, size_t size, size_t *ret_len)
+{
+	size_t len = 0;
+
+	for (;;) {
+		ssize_t n = read(fd, buf + len, size - len);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return -errno;
+		if (n == 0)
+			break;
+		len += n;
+		if (len == size)
+			return -EFBIG;
+	}
+	buf[len] = '\0';
+	*ret_len = len;
+	return 0;
+}
+
+int ebb_fs_read(const char *path, char *buf, size_t size, size_t *ret_len)
+{
+	size_t len = 0;
+	int fd, rc;
+
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	rc = read_fd(fd, buf, size, &len);
+	close(fd);
+	if (rc == 0 && ret_len)
+		*ret_len = len;
+	return rc;
+}
+
+int ebb_fs_read_all(const char *path, size_t max, char **ret_text)
+{
+	size_t size = 4096;
+	char *buf = NULL;
+	int rc;
+
+	/* Files in /proc have no size to ask for, and reading must start anew to be consistent. */
+	do {
+		free(buf);
+		buf = malloc(size);
+		if (!buf)
+			return -ENOMEM;
+		rc = ebb_fs_read(path, buf, size, NULL);
+		size *= 4;
+	} while (rc == -EFBIG && size <= max * 4);
+	if (rc < 0) {
+		free(buf);
+		return rc;
+	}
+	*ret_text = buf;
+	return 0;
+}
+
+int ebb_fs_mkdirs(const char *path, mode_t mode)
+{
+	char part[PATH_MAX];
+	size_t len = strlen(path);
+
+	if (len == 0 || len >= sizeof(part))
+		return -ENAMETOOLONG;
+	memcpy(part, path, len + 1);
+	for (char *p = part + 1; ; p++) {
+		bool end = *p == '\0';
+
+		if (*p != '/' && !end)
+			continue;
+		*p = '\0';
+		if (mkdir(part, mode) < 0 && errno != EEXIST)
+			return -errno;
+		if (end)
+			return 0;
+		*p = '/';
+	}
+}

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Small files (cgroups, /proc) and folders. */
+#ifndef EBB_UTIL_FS_H
+#define EBB_UTIL_FS_H
+
+#include <stddef.h>
+#include <sys/types.h>
+
+/* Write text in one write(2), as kernel interfaces want it.  -EIO when only a part was taken. */
+int ebb_fs_write(const char *path, const char *text);
+
+/* Read at most size - 1 bytes and end them with NUL; -EFBIG when there is more.  */
+int ebb_fs_read(const char *path, char *buf, size_t size, size_t *ret_len);
+
+/* Read a whole file into fresh memory (the caller frees); -EFBIG beyond max bytes. */
+int ebb_fs_read_all(const char *path, size_t max, char **ret_text);
+
+/* Create path and what is missing above it. */
+int ebb_fs_mkdirs(const char *path, mode_t mode);
+
+#endif

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Fuzz target: whatever a device sends, the parser gives messages that keep the rules of the header,
+ * or fails for good.  The first byte of the input chooses in which pieces the rest arrives; both ways
+ * of cutting must give the same result.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include "io/linkproto.h"
+
+#define REQUIRE(cond)	do { if (!(cond)) abort(); } while (0)
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void check_msg(const struct ebb_linkproto_msg *m, uint16_t *num_nodes, uint32_t *max_cpus)
+{
+	const struct ebb_fact_hello *h = &m->u.hello;
+	const struct ebb_fact_request *r = &m->u.request;
+
+	switch (m->type) {
+	case VIRTIO_EBB_LINK_HELLO:
+		REQUIRE(h->num_nodes >= 1 && h->num_nodes <= VIRTIO_EBB_MAX_NODES);
+		REQUIRE(h->max_cpus <= EBB_MAX_VCPUS);
+		REQUIRE(h->num_cpus >= 1 && h->num_cpus <= h->max_cpus);
+		for (uint32_t i = 0; i < h->num_cpus; i++) {
+			REQUIRE(!(h->cpus[i].flags & ~VIRTIO_EBB_CPU_F_ALL));
+			REQUIRE(h->cpus[i].vcpu < h->max_cpus);
+			REQUIRE(i == 0 || h->cpus[i].vcpu > h->cpus[i - 1].vcpu);
+		}
+		*num_nodes = h->num_nodes;
+		*max_cpus = h->max_cpus;
+		break;
+	case VIRTIO_EBB_LINK_REQUEST:
+		REQUIRE(*num_nodes > 0);
+		if (r->type == VIRTIO_EBB_REQ_CPU_REMOVE) {
+			REQUIRE(r->vcpu < *max_cpus);
+			break;
+		}
+		REQUIRE(r->type == VIRTIO_EBB_REQ_CPU_ADD);
+		REQUIRE(r->count >= 1 && r->count <= VIRTIO_EBB_MAX_REQ_CPUS);
+		REQUIRE(r->node < *num_nodes || r->node == VIRTIO_EBB_NODE_ANY);
+		break;
+	default:
+		REQUIRE(m->type == VIRTIO_EBB_LINK_TELEMETRY);
+		REQUIRE(*num_nodes > 0);
+	}
+}
+
+/* Returns the number of messages, or minus that minus 1 when the stream failed. */
+static long run(const uint8_t *data, size_t size, size_t piece)
+{
+	struct ebb_linkproto_parser p;
+	struct ebb_linkproto_msg msg;
+	struct ebb_err err;
+	uint16_t num_nodes = 0;
+	uint32_t max_cpus = 0;
+	long num = 0;
+	int rc = 0;
+
+	ebb_linkproto_parser_init(&p);
+	while (size && rc >= 0) {
+		size_t n = piece < size ? piece : size, used;
+
+		while (n) {
+			rc = ebb_linkproto_parse(&p, data, n, &used, &msg, &err);
+			if (rc < 0)
+				break;
+			REQUIRE(used <= n && (rc == 1 || used == n));
+			data += used;
+			size -= used;
+			n -= used;
+			if (rc == 1) {
+				check_msg(&msg, &num_nodes, &max_cpus);
+				num++;
+			}
+		}
+	}
+	if (rc < 0) {
+		REQUIRE(rc == -EPROTO && err.text[0]);
+		REQUIRE(ebb_linkproto_parse(&p, data, size, &(size_t){ 0 }, &msg, &err) == -EPROTO);
+		num = -num - 1;
+	}
+	ebb_linkproto_parser_finish(&p);
+	return num;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	if (size < 1)
+		return 0;
+	REQUIRE(run(data + 1, size - 1, data[0] % 64 + 1) == run(data + 1, size - 1, 1 << 20));
+	return 0;
+}

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Well-formed frames of the link protocol. */
+#include <endian.h>
+#include <string.h>
+#include "tests/lib/link_frames.h"
+
+static size_t frame_init(void *frame, uint16_t type, size_t len)
+{
+	struct virtio_ebb_link_hdr *h = frame;
+
+	memset(frame, 0, sizeof(*h) + len);
+	h->magic = htole32(VIRTIO_EBB_LINK_MAGIC);
+	h->proto = htole16(VIRTIO_EBB_PROTO);
+	h->type = htole16(type);
+	h->len = htole32(len);
+	return sizeof(*h) + len;
+}
+
+static void cpu_init(struct virtio_ebb_link_cpu *cpu, uint32_t vcpu, uint16_t node, uint16_t flags)
+{
+	cpu->cpu.hv_cpu_id = htole64(0x1000 + vcpu);
+	cpu->cpu.arch_id = htole32(vcpu);
+	cpu->cpu.node = htole16(node);
+	cpu->cpu.flags = htole16(flags);
+	cpu->vcpu = htole32(vcpu);
+}
+
+size_t link_frame_hello(struct link_frame_hello *f, const uint8_t uuid[16], uint32_t max_cpus,
+			uint32_t num_cpus, uint64_t resets)
+{
+	size_t len = frame_init(f, VIRTIO_EBB_LINK_HELLO, sizeof(f->hello) + num_cpus * sizeof(f->cpus[0]));
+
+	memcpy(f->hello.uuid, uuid, 16);
+	f->hello.flags = htole32(VIRTIO_EBB_HELLO_F_DRIVER);
+	f->hello.max_cpus = htole32(max_cpus);
+	f->hello.num_cpus = htole32(num_cpus);
+	f->hello.num_nodes = htole16(2);
+	f->hello.resets = htole64(resets);
+	for (uint32_t i = 0; i < num_cpus; i++)
+		cpu_init(&f->cpus[i], i, i & 1, i == 0 ? VIRTIO_EBB_CPU_F_STARTUP : 0);
+	return len;
+}
+
+size_t link_frame_add(struct link_frame_request *f, uint64_t tag, uint16_t count, uint16_t node)
+{
+	size_t len = frame_init(f, VIRTIO_EBB_LINK_REQUEST, sizeof(f->request));
+
+	f->request.req.type = htole16(VIRTIO_EBB_REQ_CPU_ADD);
+	f->request.req.tag = htole64(tag);
+	f->request.req.u.cpu_add.count = htole16(count);
+	f->request.req.u.cpu_add.node = htole16(node);
+	return len;
+}
+
+size_t link_frame_remove(struct link_frame_request *f, uint64_t tag, uint32_t vcpu, uint16_t node)
+{
+	size_t len = frame_init(f, VIRTIO_EBB_LINK_REQUEST, sizeof(f->request));
+
+	f->request.req.type = htole16(VIRTIO_EBB_REQ_CPU_REMOVE);
+	f->request.req.tag = htole64(tag);
+	cpu_init(&f->request.cpu, vcpu, node, 0);
+	f->request.req.u.cpu_remove.hv_cpu_id = f->request.cpu.cpu.hv_cpu_id;
+	return len;
+}
+
+size_t link_frame_telemetry(struct link_frame_telemetry *f, uint64_t committed)
+{
+	size_t len = frame_init(f, VIRTIO_EBB_LINK_TELEMETRY, sizeof(f->telemetry));
+
+	f->telemetry.type = htole16(VIRTIO_EBB_TELEMETRY_TOTALS);
+	f->telemetry.num_apps = htole16(1);
+	f->telemetry.interval_ms = htole32(250);
+	f->telemetry.committed = htole64(committed);
+	f->telemetry.p50_us = htole32(120);
+	return len;
+}

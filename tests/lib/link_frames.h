@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Well-formed frames of the link protocol, as a device sends them, for tests to send or to break. */
+#ifndef EBB_TESTS_LINK_FRAMES_H
+#define EBB_TESTS_LINK_FRAMES_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <linux/virtio_ebb.h>
+
+#define LINK_FRAMES_MAX_CPUS	16
+
+struct link_frame_hello {
+	struct virtio_ebb_link_hdr hdr;
+	struct virtio_ebb_link_hello hello;
+	struct virtio_ebb_link_cpu cpus[LINK_FRAMES_MAX_CPUS];
+};
+
+struct link_frame_request {
+	struct virtio_ebb_link_hdr hdr;
+	struct virtio_ebb_link_request request;
+};
+
+struct link_frame_telemetry {
+	struct virtio_ebb_link_hdr hdr;
+	struct virtio_ebb_telemetry telemetry;
+};
+
+/* Each returns the length of the frame.  The HELLO has two nodes and, of num_cpus CPUs, one of the startup set. */
+size_t link_frame_hello(struct link_frame_hello *f, const uint8_t uuid[16], uint32_t max_cpus,
+			uint32_t num_cpus, uint64_t resets);
+size_t link_frame_add(struct link_frame_request *f, uint64_t tag, uint16_t count, uint16_t node);
+size_t link_frame_remove(struct link_frame_request *f, uint64_t tag, uint32_t vcpu, uint16_t node);
+size_t link_frame_telemetry(struct link_frame_telemetry *f, uint64_t committed);
+
+#endif

@@ -1,0 +1,325 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The link protocol: good frames, one bad frame per rule, any split, random bytes. */
+#include <endian.h>
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+#include "io/linkproto.h"
+#include "tests/lib/link_frames.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static const uint8_t uuid[16] = { 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16 };
+
+struct fixture {
+	struct ebb_linkproto_parser parser;
+	struct link_frame_hello hello;
+	size_t hello_len;
+};
+
+static int setup(void **state)
+{
+	struct fixture *f = calloc(1, sizeof(*f));
+
+	ebb_linkproto_parser_init(&f->parser);
+	f->hello_len = link_frame_hello(&f->hello, uuid, 8, 3, 7);
+	*state = f;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct fixture *f = *state;
+
+	ebb_linkproto_parser_finish(&f->parser);
+	free(f);
+	return 0;
+}
+
+static int parse(struct fixture *f, const void *data, size_t len, struct ebb_linkproto_msg *msg,
+		 struct ebb_err *err)
+{
+	size_t used;
+	int rc = ebb_linkproto_parse(&f->parser, data, len, &used, msg, err);
+
+	if (rc == 1)
+		assert_int_equal(used, len);
+	return rc;
+}
+
+static void say_hello(struct fixture *f)
+{
+	struct ebb_linkproto_msg msg;
+
+	assert_int_equal(parse(f, &f->hello, f->hello_len, &msg, NULL), 1);
+}
+
+static void test_hello(void **state)
+{
+	struct fixture *f = *state;
+	struct ebb_linkproto_msg msg;
+
+	assert_int_equal(parse(f, &f->hello, f->hello_len, &msg, NULL), 1);
+	assert_int_equal(msg.type, VIRTIO_EBB_LINK_HELLO);
+	assert_memory_equal(msg.uuid, uuid, 16);
+	assert_true(msg.u.hello.has_driver);
+	assert_int_equal(msg.u.hello.max_cpus, 8);
+	assert_int_equal(msg.u.hello.num_cpus, 3);
+	assert_int_equal(msg.u.hello.num_nodes, 2);
+	assert_int_equal(msg.u.hello.resets, 7);
+	assert_int_equal(msg.u.hello.cpus[0].flags, VIRTIO_EBB_CPU_F_STARTUP);
+	assert_int_equal(msg.u.hello.cpus[2].vcpu, 2);
+	assert_true(ebb_linkproto_is_idle(&f->parser));
+}
+
+static void test_requests_and_telemetry(void **state)
+{
+	struct fixture *f = *state;
+	struct ebb_linkproto_msg msg;
+	struct link_frame_request req;
+	struct link_frame_telemetry tel;
+	size_t len;
+
+	say_hello(f);
+	len = link_frame_add(&req, 42, 3, 1);
+	req.request.req.flags = htole16(VIRTIO_EBB_ADD_F_ALLOW_HT);
+	assert_int_equal(parse(f, &req, len, &msg, NULL), 1);
+	assert_int_equal(msg.u.request.type, VIRTIO_EBB_REQ_CPU_ADD);
+	assert_int_equal(msg.u.request.tag, 42);
+	assert_int_equal(msg.u.request.count, 3);
+	assert_int_equal(msg.u.request.node, 1);
+	assert_true(msg.u.request.allow_ht);
+	len = link_frame_add(&req, 43, 1, VIRTIO_EBB_NODE_ANY);
+	assert_int_equal(parse(f, &req, len, &msg, NULL), 1);
+	assert_int_equal(msg.u.request.node, VIRTIO_EBB_NODE_ANY);
+	len = link_frame_remove(&req, 44, 2, 0);
+	assert_int_equal(parse(f, &req, len, &msg, NULL), 1);
+	assert_int_equal(msg.u.request.vcpu, 2);
+	len = link_frame_telemetry(&tel, 1234567890123);
+	assert_int_equal(parse(f, &tel, len, &msg, NULL), 1);
+	assert_int_equal(msg.u.telemetry.committed, 1234567890123);
+	assert_int_equal(msg.u.telemetry.p50_us, 120);
+}
+
+/* One field broken at a time, the rest well-formed. */
+struct breakage {
+	const char *text;		/* must be in the error */
+	size_t offset, size;		/* of the field in the frame */
+	uint64_t value;
+	enum { IN_HELLO, IN_ADD, IN_REMOVE, IN_TELEMETRY } where;
+};
+
+#define HELLO_AT(f)	offsetof(struct link_frame_hello, hello.f)
+#define HCPU_AT(i, f)	(offsetof(struct link_frame_hello, cpus) + \
+			 (i) * sizeof(struct virtio_ebb_link_cpu) + offsetof(struct virtio_ebb_link_cpu, f))
+#define REQ_AT(f)	offsetof(struct link_frame_request, request.f)
+#define TEL_AT(f)	offsetof(struct link_frame_telemetry, telemetry.f)
+#define HDR_AT(f)	offsetof(struct virtio_ebb_link_hdr, f)
+
+static const struct breakage breakages[] = {
+	{ "magic", HDR_AT(magic), 4, 0x12345678, IN_HELLO },
+	{ "protocol version is 2, this agent speaks 1", HDR_AT(proto), 2, 2, IN_HELLO },
+	{ "reserved field of the header", HDR_AT(reserved), 4, 1, IN_HELLO },
+	{ "first frame is of type 2", HDR_AT(type), 2, VIRTIO_EBB_LINK_REQUEST, IN_HELLO },
+	{ "type 130 is none that a device sends", HDR_AT(type), 2, VIRTIO_EBB_LINK_LIMITS, IN_ADD },
+	{ "HELLO has a payload of 8 bytes", HDR_AT(len), 4, 8, IN_HELLO },
+	{ "HELLO has a payload of 56 bytes", HDR_AT(len), 4, 56, IN_HELLO },
+	{ "HELLO has a payload of 4294967288 bytes", HDR_AT(len), 4, 0xfffffff8, IN_HELLO },
+	{ "payload of 80 bytes, should be 72", HDR_AT(len), 4, 80, IN_ADD },
+	{ "payload of 104 bytes, should be 112", HDR_AT(len), 4, 104, IN_TELEMETRY },
+	{ "unknown flags 0x2 in HELLO", HELLO_AT(flags), 4, 2, IN_HELLO },
+	{ "reserved field of HELLO", HELLO_AT(reserved), 2, 1, IN_HELLO },
+	{ "num_nodes in HELLO is 0", HELLO_AT(num_nodes), 2, 0, IN_HELLO },
+	{ "num_nodes in HELLO is 17", HELLO_AT(num_nodes), 2, 17, IN_HELLO },
+	{ "num_cpus in HELLO is 4, the payload holds 3", HELLO_AT(num_cpus), 4, 4, IN_HELLO },
+	{ "max_cpus is 2", HELLO_AT(max_cpus), 4, 2, IN_HELLO },
+	{ "hv_cpu_id of vCPU 1 is 0", HCPU_AT(1, cpu.hv_cpu_id), 8, 0, IN_HELLO },
+	{ "node of vCPU 1 is 2", HCPU_AT(1, cpu.node), 2, 2, IN_HELLO },
+	{ "unknown flags 0x8 of vCPU 1", HCPU_AT(1, cpu.flags), 2, 8, IN_HELLO },
+	{ "startup vCPU 1 is flagged as forced", HCPU_AT(1, cpu.flags), 2, 5, IN_HELLO },
+	{ "reserved field of a CPU", HCPU_AT(1, reserved), 4, 1, IN_HELLO },
+	{ "max_cpus in HELLO is 513", HELLO_AT(max_cpus), 4, 513, IN_HELLO },
+	{ "vCPU 8 is named, max_cpus is 8", HCPU_AT(1, vcpu), 4, 8, IN_HELLO },
+	{ "vCPU 2 is twice", HCPU_AT(1, vcpu), 4, 2, IN_HELLO },
+	{ "no CPU in HELLO is of the startup set", HCPU_AT(0, cpu.flags), 2, 0, IN_HELLO },
+	{ "request type 3", REQ_AT(req.type), 2, VIRTIO_EBB_REQ_STATE, IN_ADD },
+	{ "request type 0", REQ_AT(req.type), 2, 0, IN_ADD },
+	{ "reserved field of a request", REQ_AT(req.reserved), 4, 1, IN_ADD },
+	{ "unknown flags 0x2 in CPU_ADD", REQ_AT(req.flags), 2, 2, IN_ADD },
+	{ "count in CPU_ADD is 0", REQ_AT(req.u.cpu_add.count), 2, 0, IN_ADD },
+	{ "count in CPU_ADD is 33", REQ_AT(req.u.cpu_add.count), 2, 33, IN_ADD },
+	{ "node in CPU_ADD is 2", REQ_AT(req.u.cpu_add.node), 2, 2, IN_ADD },
+	{ "reserved field of CPU_ADD", REQ_AT(req.u.cpu_add.reserved), 4, 1, IN_ADD },
+	{ "reserved field of CPU_ADD", REQ_AT(req.u.words[1]), 8, 1, IN_ADD },
+	{ "reserved field of CPU_ADD", REQ_AT(req.u.words[3]), 8, 1, IN_ADD },
+	{ "CPU_ADD names a CPU", REQ_AT(cpu.vcpu), 4, 1, IN_ADD },
+	{ "unknown flags 0x1 in CPU_REMOVE", REQ_AT(req.flags), 2, 1, IN_REMOVE },
+	{ "reserved field of CPU_REMOVE", REQ_AT(req.u.words[2]), 8, 1, IN_REMOVE },
+	{ "names two different CPUs", REQ_AT(req.u.words[0]), 8, 0x9999, IN_REMOVE },
+	{ "vCPU 8 is named, max_cpus is 8", REQ_AT(cpu.vcpu), 4, 8, IN_REMOVE },
+	{ "node of vCPU 1 is 9", REQ_AT(cpu.cpu.node), 2, 9, IN_REMOVE },
+	{ "telemetry type 2", TEL_AT(type), 2, 2, IN_TELEMETRY },
+	{ "reserved field of telemetry", TEL_AT(reserved[3]), 8, 1, IN_TELEMETRY },
+};
+
+static void test_breakages(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof(breakages) / sizeof(breakages[0]); i++) {
+		const struct breakage *b = &breakages[i];
+		uint64_t value = htole64(b->value);
+		union {
+			struct link_frame_hello hello;
+			struct link_frame_request req;
+			struct link_frame_telemetry tel;
+		} frame;
+		struct ebb_linkproto_msg msg;
+		struct ebb_err err = { "" };
+		struct fixture *f;
+		void *st;
+		size_t len;
+
+		setup(&st);
+		f = st;
+		if (b->where != IN_HELLO)
+			say_hello(f);
+		switch (b->where) {
+		case IN_HELLO:
+			len = link_frame_hello(&frame.hello, uuid, 8, 3, 7);
+			break;
+		case IN_ADD:
+			len = link_frame_add(&frame.req, 1, 1, 0);
+			break;
+		case IN_REMOVE:
+			len = link_frame_remove(&frame.req, 1, 1, 1);
+			break;
+		default:
+			len = link_frame_telemetry(&frame.tel, 1);
+		}
+		memcpy((uint8_t *)&frame + b->offset, &value, b->size);
+		assert_int_equal(parse(f, &frame, len, &msg, &err), -EPROTO);
+		if (!strstr(err.text, b->text))
+			fail_msg("case %zu: \"%s\" is not in \"%s\"", i, b->text, err.text);
+		/* The stream stays failed. */
+		assert_int_equal(parse(f, &f->hello, f->hello_len, &msg, &err), -EPROTO);
+		teardown(&st);
+	}
+}
+
+static void test_any_split(void **state)
+{
+	struct fixture *f = *state;
+	struct ebb_linkproto_msg msg;
+	struct link_frame_request req;
+	uint8_t stream[sizeof(f->hello) + sizeof(req)];
+	size_t len;
+
+	memcpy(stream, &f->hello, f->hello_len);
+	len = f->hello_len + link_frame_add(&req, 5, 2, 0);
+	memcpy(stream + f->hello_len, &req, sizeof(req));
+	for (size_t cut = 1; cut < len; cut++) {
+		const uint8_t *at = stream;
+		size_t left = cut, used;
+		int num = 0;
+
+		ebb_linkproto_parser_finish(&f->parser);
+		for (int part = 0; part < 2; part++, left = len - cut) {
+			while (left) {
+				int rc = ebb_linkproto_parse(&f->parser, at, left, &used, &msg, NULL);
+
+				assert_in_range(rc, 0, 1);
+				num += rc;
+				at += used;
+				left -= used;
+			}
+		}
+		assert_int_equal(num, 2);
+		assert_int_equal(msg.u.request.tag, 5);
+	}
+}
+
+static void test_encoders(void **state)
+{
+	_Alignas(8) uint8_t buf[EBB_LINKPROTO_MAX_OUT];
+	const struct virtio_ebb_link_hdr *h = (void *)buf;
+	const struct ebb_action_welcome welcome = { .status = VIRTIO_EBB_ACK };
+	const struct ebb_action_response response = {
+		.tag = 77, .type = VIRTIO_EBB_REQ_CPU_ADD, .count = 2,
+		.cpus = { { .vcpu = 3 }, { .vcpu = 4, .flags = VIRTIO_EBB_CPU_F_HT } },
+	};
+	const struct ebb_action_limits limits = {
+		.generation = 9, .num_nodes = 2, .nodes = { { 1, 2, 0 }, { 4, 3, 1500 } },
+	};
+	const struct ebb_action_cpu_flags flags = { .vcpu = 5, .flags = VIRTIO_EBB_CPU_F_FORCED };
+	const struct virtio_ebb_link_response *r = (void *)(h + 1);
+	const struct virtio_ebb_link_limits *l = (void *)(h + 1);
+	const struct virtio_ebb_link_cpu_flags *c = (void *)(h + 1);
+	const struct virtio_ebb_link_cpu *cpu = (void *)(r + 1);
+	const struct virtio_ebb_limit *node = (void *)(l + 1);
+
+	(void)state;
+	assert_int_equal(ebb_linkproto_welcome(buf, &welcome), 24);
+	assert_int_equal(le32toh(h->magic), VIRTIO_EBB_LINK_MAGIC);
+	assert_int_equal(le16toh(h->type), VIRTIO_EBB_LINK_WELCOME);
+	assert_int_equal(le32toh(h->len), 8);
+
+	assert_int_equal(ebb_linkproto_response(buf, &response), 16 + 16 + 48);
+	assert_int_equal(le64toh(r->tag), 77);
+	assert_int_equal(le16toh(r->count), 2);
+	assert_int_equal(le32toh(cpu[1].vcpu), 4);
+	assert_int_equal(le16toh(cpu[0].cpu.flags), 0);
+	assert_int_equal(le16toh(cpu[1].cpu.flags), VIRTIO_EBB_CPU_F_HT);
+
+	assert_int_equal(ebb_linkproto_limits(buf, &limits), 16 + 16 + 64);
+	assert_int_equal(le64toh(l->generation), 9);
+	assert_int_equal(le32toh(l->num_nodes), 2);
+	assert_int_equal(le16toh(node[1].node), 1);
+	assert_int_equal(le32toh(node[1].deadline_ms), 1500);
+	assert_int_equal(le32toh(node[1].cpus_limit), 3);
+
+	assert_int_equal(ebb_linkproto_cpu_flags(buf, &flags), 24);
+	assert_int_equal(le32toh(c->vcpu), 5);
+	assert_int_equal(le32toh(c->flags), VIRTIO_EBB_CPU_F_FORCED);
+}
+
+/* Bounded random input for the fuzz target: frames with a few bytes changed. */
+static void test_random(void **state)
+{
+	uint8_t input[1 + sizeof(struct link_frame_hello) + sizeof(struct link_frame_request)];
+	unsigned int seed = 20200815;
+
+	(void)state;
+	for (int i = 0; i < 20000; i++) {
+		struct link_frame_hello hello;
+		struct link_frame_request req;
+		size_t len = 1, n;
+
+		input[0] = rand_r(&seed);
+		n = link_frame_hello(&hello, uuid, 8, 1 + rand_r(&seed) % 4, 0);
+		memcpy(input + len, &hello, n);
+		len += n;
+		n = link_frame_remove(&req, i, rand_r(&seed) % 4, 1);
+		memcpy(input + len, &req, n);
+		len += n;
+		for (int change = rand_r(&seed) % 4; change > 0; change--)
+			input[rand_r(&seed) % len] = rand_r(&seed) % 3 ? rand_r(&seed) % 4 : rand_r(&seed);
+		assert_int_equal(LLVMFuzzerTestOneInput(input, len - rand_r(&seed) % 2), 0);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_hello, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_requests_and_telemetry, setup, teardown),
+		cmocka_unit_test(test_breakages),
+		cmocka_unit_test_setup_teardown(test_any_split, setup, teardown),
+		cmocka_unit_test(test_encoders),
+		cmocka_unit_test(test_random),
+	};
+
+	return cmocka_run_group_tests_name("io/linkproto", tests, NULL, NULL);
+}
