@@ -112,8 +112,7 @@ def evaluate(run, samples, events):
             convergence.append(ms)
         checks.append(Check.at_most(
             f"shares_equal_after_{p.cause}_{p.vm}", ms, CONVERGE_MS * run["time_scale"], "ms",
-            f"{len(p.joined)} VMs within one core of each other and no core left over, "
-            "until the next change"))
+            f"{_words(len(p.joined), cores)}, until the next change"))
         spread = None if took is None else per_cpu_spread(
             samples, p, p.begin + took + SETTLE_S * run["time_scale"])
         if len(p.joined) > 1:
@@ -132,6 +131,12 @@ def evaluate(run, samples, events):
     return Verdict(checks, convergence,
                    {"phases": stages, "idle_core_pct": None if idle is None else
                     round(100 * idle, 1)})
+
+
+def _words(vms, cores):
+    if vms == 1:
+        return f"the only VM holds all of {cores} cores that others leave it"
+    return f"{vms} VMs within one core of each other, at least {cores // vms} each"
 
 
 def _attendance(run, found):

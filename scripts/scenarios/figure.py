@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The papers' figures, drawn again from samples: throughput above, CPUs held below."""
+from . import chart, series, verdict_scale, verdict_spot
+
+BIN_S = 1.0     # the papers report throughput in one-second intervals
+
+
+def draw(run, samples, summary):
+    vms = series.by_vm(samples)
+    begin, end = 0.0, max((s.t_s for s in samples), default=1.0)
+    look = {vm: (chart.COLOURS[i % len(chart.COLOURS)], chart.DASHES[i % len(chart.DASHES)])
+            for i, vm in enumerate(run["vms"])}
+    throughput, held = [], []
+    for vm, rows in vms.items():
+        colour, dash = look.get(vm, (chart.SOFT, ""))
+        throughput.append(chart.Line(_raw(rows), colour, width=1.0, opacity=0.28))
+        throughput.append(chart.Line(_binned(rows), colour, dash, width=2.4))
+        held.append(chart.Line(_held(rows, vms, vm), colour, dash, width=2.4, step=True))
+    legend = [(vm, *look[vm]) for vm in run["vms"]]
+    rate = summary.get("tps_per_cpu")
+    if run["scenario"] == "scale" and rate:
+        line = chart.Line(_proportional(vms[run["vms"][0]], rate), chart.INK, "2 3", 1.4,
+                          step=True)
+        throughput.insert(0, line)
+        legend.append((f"proportional, {rate / 1000:.2f} k/s per CPU", chart.INK, "2 3"))
+    cores = run["host"]["cores"]
+    panels = [chart.Panel("throughput [1000 transactions/s]", 300, throughput),
+              chart.Panel("CPUs held", 170, held, top=cores + 0.7,
+                          rules=[(cores, "whole host")])]
+    return chart.draw(panels, _marks(run, samples, look), begin, end, legend=legend)
+
+
+def _raw(rows):
+    return [(s.t_s, None if s.tps is None or s.state != "running" else s.tps / 1000)
+            for s in rows]
+
+
+def _binned(rows):
+    """Committed transactions of each second, at its middle."""
+    points, first = [], None
+    for s in rows:
+        if s.state != "running" or s.committed is None or s.workers == 0:
+            if first is None:
+                points.append((s.t_s, None))
+            else:
+                points.append((s.t_s, 0.0))
+            continue
+        if first is None or s.committed < first.committed:
+            first = s
+        span = s.t_s - first.t_s
+        if span >= BIN_S - 1e-6:
+            points.append((first.t_s + span / 2, (s.committed - first.committed) / span / 1000))
+            first = s
+    return _without_tail(points)
+
+
+def _without_tail(points):
+    """The first zero after the last transaction stays, so that the line comes down; no more."""
+    last = max((i for i, (_, y) in enumerate(points) if y), default=-1)
+    return points[:last + 2]
+
+
+def _held(rows, vms, vm):
+    """Step line. VMs that hold the same are drawn a hair apart, or one would hide the other."""
+    lift = 0.09 * (list(vms).index(vm) - (len(vms) - 1) / 2)
+    return [(s.t_s, s.cpus_held + lift if s.state == "running" and s.cpus_held else None)
+            for s in rows]
+
+
+def _proportional(rows, rate):
+    return [(s.t_s, rate * s.cpus_held / 1000 if s.state == "running" and s.workers else None)
+            for s in rows]
+
+
+def _marks(run, samples, look):
+    if run["scenario"] == "scale":
+        top = [p for p in verdict_scale.plateaus(samples, run["dwell_s"] / 2)
+               if p.cpus == run["host"]["cores"]]
+        return [chart.Mark(p.begin, "whole host held", chart.SOFT) for p in top[:1]]
+    words = {"join": "joins", "leave": "left", "start": "boots", "stop": "stops"}
+    stops = {s["vm"]: s["t_s"] for s in run["steps"] if s["action"] == "stop"}
+    marks = []
+    for p in verdict_spot.phases(samples, stops):
+        strong = p.cause in ("join", "leave")
+        text = f"{p.vm} {words[p.cause]}" if strong else ""
+        marks.append(chart.Mark(p.begin, text, look.get(p.vm, (chart.SOFT,))[0], strong))
+    return marks

@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""From a folder of recorded files to summary.json, report.html and the closing words."""
+import os
+
+from . import report, schema
+from .summary import load, summarize
+
+
+def conclude(folder):
+    """Writes summary.json and report.html into the folder and returns the summary."""
+    run, samples, events = load(folder)
+    summary = summarize(run, samples, events)
+    schema.write_json(os.path.join(folder, schema.SUMMARY), summary)
+    with open(os.path.join(folder, schema.REPORT), "w", encoding="utf-8") as f:
+        f.write(report.render(run, samples, events, summary))
+    return summary
+
+
+def words(folder, summary):
+    """What to print at the end: the checks that failed, then three lines for people."""
+    lines = [f"FAIL {c['name']}: {'not measured' if c['value'] is None else c['value']} "
+             f"{c['unit']}, must be {c['bound']}" for c in summary["checks"] if not c["ok"]]
+    if lines and summary["ablate"]:
+        lines.append("The mechanism was switched off (static allocation): failing is expected.")
+    return lines + _saw(summary) + [
+        f"Verdict: {summary['verdict']}. Report: {os.path.join(folder, schema.REPORT)}"]
+
+
+def _saw(summary):
+    host = summary["host"]
+    where = f"{host['cores']} {'emulated ' if host['emulated'] else ''}cores"
+    if summary["scenario"] == "scale":
+        what = f"You saw one database VM go from its startup CPU to {where} and back by hot-plug, " \
+               "without stopping."
+        how = f"A CPU took {_ms(summary['cpu_add_ms'])} to add and " \
+              f"{_ms(summary['cpu_remove_ms'])} to remove"
+    else:
+        what = f"You saw three database VMs join and leave a server of {where}, its CPUs moving " \
+               "between them while they ran."
+        how = f"After a join shares were equal within {_ms(summary['share_convergence_ms'])}"
+    return [what, f"{how} (medians); {_count(summary['failed_transactions'])} transactions failed, "
+            f"{_count(summary['lost_updates'])} updates lost."]
+
+
+def _ms(distribution):
+    value = distribution["median"]
+    return "an unknown time" if value is None else f"{value:.0f} ms"
+
+
+def _count(value):
+    return "an unknown number of" if value is None else str(value)
