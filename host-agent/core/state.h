@@ -99,6 +99,7 @@ struct ebb_vcpu {
 	uint64_t place_action;		/* PLACE or HOME under way, or 0 */
 	uint16_t life_failures, place_failures; /* in a row */
 	usec_t life_retry_at, place_retry_at;
+	usec_t life_at, placed_at;	/* last news, so that an older snapshot does not undo it */
 	usec_t granted_at;		/* order in which CPUs are forced: newest first */
 };
 

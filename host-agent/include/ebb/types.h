@@ -171,6 +171,11 @@ struct ebb_fact_vm_running {
 	 * that an agent finds running (libvirt's domain id does).
 	 */
 	uint64_t order;
+	/*
+	 * When reading of what follows began: what the core has learnt of a
+	 * vCPU since then is newer than this fact and stays.
+	 */
+	usec_t as_of;
 	uint16_t num_plugged;
 	const struct ebb_vcpu_fact *plugged; /* every plugged vCPU once; copied */
 };
