@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Command-line options in common: see options.h. */
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "options.h"
+
+#define CPU_MAX		65535u
+
+const struct bench_options bench_options_default = {
+	.cc = OLTP_CC_NO_WAIT,
+	.ycsb = {
+		.records = 100000,
+		.operations = 10,
+		.update_share = 0.2,
+		.theta = 0.5,
+		.is_scrambled = true,
+		.seed = 1,
+	},
+	.interval_ms = 1000,
+};
+
+enum option_key {
+	OPT_WORKLOAD = 'w',
+	OPT_RECORDS = 'n',
+	OPT_UPDATE = 'u',
+	OPT_THETA = 'z',
+	OPT_CC = 'c',
+	OPT_SECONDS = 's',
+	OPT_INTERVAL = 'i',
+	OPT_STATS = 'o',
+	OPT_QUIET = 'q',
+	OPT_OPERATIONS = 0x100,
+	OPT_MIX,
+	OPT_READ_ALL,
+	OPT_UNSCRAMBLED,
+	OPT_SEED,
+	OPT_LOAD_THREADS,
+	OPT_VERIFY,
+	OPT_JSON,
+};
+
+static const struct argp_option options[] = {
+	{ NULL, 0, NULL, 0, "Workload:", 1 },
+	{ "workload", OPT_WORKLOAD, "NAME", 0, "what to run: ycsb", 1 },
+	{ "records", OPT_RECORDS, "N", 0, "records in the table (100000); 1 KiB each", 1 },
+	{ "operations", OPT_OPERATIONS, "N", 0, "operations per transaction (10)", 1 },
+	{ "update", OPT_UPDATE, "SHARE", 0, "share of updates, 0 to 1 (0.2)", 1 },
+	{ "mix", OPT_MIX, "WHAT", 0,
+	  "the share is one of each 'operation' (default) or of each 'transaction'", 1 },
+	{ "read-all", OPT_READ_ALL, NULL, 0, "reads copy all ten fields instead of one", 1 },
+	{ "theta", OPT_THETA, "T", 0, "Zipf parameter, 0 (uniform) to below 1 (0.5)", 1 },
+	{ "unscrambled", OPT_UNSCRAMBLED, NULL, 0, "key = rank: hot keys are neighbours", 1 },
+	{ "seed", OPT_SEED, "N", 0, "seed of the key sequences (1)", 1 },
+	{ "cc", OPT_CC, "SCHEME", 0, "no_wait (default) or wait_die", 1 },
+	{ "load-threads", OPT_LOAD_THREADS, "N", 0, "threads that fill the table (one per CPU)", 1 },
+	{ NULL, 0, NULL, 0, "Run and results:", 2 },
+	{ "seconds", OPT_SECONDS, "S", 0, "how long to run", 2 },
+	{ "interval-ms", OPT_INTERVAL, "MS", 0, "time between two samples (1000)", 2 },
+	{ "stats", OPT_STATS, "FILE", 0, "write the samples to FILE as CSV", 2 },
+	{ "verify", OPT_VERIFY, NULL, 0, "compare the table with the committed work at the end", 2 },
+	{ "json", OPT_JSON, NULL, 0, "print the result as one JSON object", 2 },
+	{ "quiet", OPT_QUIET, NULL, 0, "no line per sample", 2 },
+	{ 0 },
+};
+
+double bench_parse_double(struct argp_state *state, const char *option, const char *arg,
+			  double min, double max)
+{
+	char *end;
+	double value = strtod(arg, &end);
+
+	if (end == arg || *end || !isfinite(value) || value < min || value > max)
+		argp_error(state, "--%s: '%s' is not a number from %g to %g", option, arg, min, max);
+	return value;
+}
+
+uint64_t bench_parse_number(struct argp_state *state, const char *option, const char *arg,
+			    uint64_t min, uint64_t max)
+{
+	unsigned long long value;
+	char *end;
+
+	errno = 0;
+	value = strtoull(arg, &end, 10);
+	if (end == arg || *end || errno || *arg == '-' || value < min || value > max)
+		argp_error(state, "--%s: '%s' is not a whole number from %llu to %llu", option, arg,
+			   (unsigned long long)min, (unsigned long long)max);
+	return value;
+}
+
+static int add_range(unsigned long first, unsigned long last, uint32_t *ret_cpus, uint32_t max,
+		     uint32_t *n)
+{
+	for (unsigned long cpu = first; cpu <= last; cpu++) {
+		for (uint32_t i = 0; i < *n; i++) {
+			if (ret_cpus[i] == cpu)
+				return -EINVAL;
+		}
+		if (*n == max)
+			return -EINVAL;
+		ret_cpus[(*n)++] = (uint32_t)cpu;
+	}
+	return 0;
+}
+
+int bench_parse_cpus(const char *list, uint32_t *ret_cpus, uint32_t max)
+{
+	uint32_t n = 0;
+
+	for (;;) {
+		unsigned long first, last;
+		char *end;
+
+		if (*list < '0' || *list > '9')
+			return -EINVAL;
+		first = last = strtoul(list, &end, 10);
+		if (*end == '-') {
+			list = end + 1;
+			if (*list < '0' || *list > '9')
+				return -EINVAL;
+			last = strtoul(list, &end, 10);
+		}
+		if (last < first || last > CPU_MAX || add_range(first, last, ret_cpus, max, &n))
+			return -EINVAL;
+		if (!*end)
+			return (int)n;
+		if (*end != ',')
+			return -EINVAL;
+		list = end + 1;
+	}
+}
+
+static void parse_workload(struct argp_state *state, const char *arg)
+{
+	if (strcmp(arg, "ycsb"))
+		argp_error(state, "--workload: '%s' is unknown; there is: ycsb", arg);
+}
+
+static bool parse_mix(struct argp_state *state, const char *arg)
+{
+	if (strcmp(arg, "operation") && strcmp(arg, "transaction"))
+		argp_error(state, "--mix: '%s' is neither 'operation' nor 'transaction'", arg);
+	return !strcmp(arg, "transaction");
+}
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+	struct bench_options *o = state->input;
+
+	switch (key) {
+	case OPT_WORKLOAD:
+		parse_workload(state, arg);
+		break;
+	case OPT_RECORDS:
+		o->ycsb.records = bench_parse_number(state, "records", arg, 1, 1ull << 31);
+		break;
+	case OPT_OPERATIONS:
+		o->ycsb.operations = (uint32_t)bench_parse_number(state, "operations", arg, 1,
+								  YCSB_OPERATIONS_MAX);
+		break;
+	case OPT_UPDATE:
+		o->ycsb.update_share = bench_parse_double(state, "update", arg, 0, 1);
+		break;
+	case OPT_MIX:
+		o->ycsb.mix_by_transaction = parse_mix(state, arg);
+		break;
+	case OPT_READ_ALL:
+		o->ycsb.read_all_fields = true;
+		break;
+	case OPT_THETA:
+		o->ycsb.theta = bench_parse_double(state, "theta", arg, 0, 0.999999);
+		break;
+	case OPT_UNSCRAMBLED:
+		o->ycsb.is_scrambled = false;
+		break;
+	case OPT_SEED:
+		o->ycsb.seed = bench_parse_number(state, "seed", arg, 0, UINT64_MAX);
+		break;
+	case OPT_CC:
+		if (oltp_cc_parse(arg, &o->cc))
+			argp_error(state, "--cc: '%s' is neither no_wait nor wait_die", arg);
+		break;
+	case OPT_LOAD_THREADS:
+		o->load_threads = (uint32_t)bench_parse_number(state, "load-threads", arg, 1, 256);
+		break;
+	case OPT_SECONDS:
+		o->seconds = bench_parse_double(state, "seconds", arg, 0, 1e9);
+		break;
+	case OPT_INTERVAL:
+		o->interval_ms = (uint32_t)bench_parse_number(state, "interval-ms", arg, 10,
+							      3600000);
+		break;
+	case OPT_STATS:
+		o->stats_path = arg;
+		break;
+	case OPT_VERIFY:
+		o->verify = true;
+		break;
+	case OPT_JSON:
+		o->json = true;
+		break;
+	case OPT_QUIET:
+		o->quiet = true;
+		break;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+	return 0;
+}
+
+const struct argp bench_argp = { .options = options, .parser = parse };

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * YCSB as in the evaluation of elastic scale-up ("Elastic scale-up for OLTP", section 4): one table,
+ * a 64-bit key, ten fields of 100 bytes; a transaction reads or updates ten records picked by a
+ * Zipfian distribution.
+ *
+ * Each record also carries a counter, which makes lost updates visible: an update adds one to the
+ * counter and writes it, with a pattern that follows from it, into the field that it changes. What
+ * must hold when no transaction runs (the verification checks it):
+ *
+ *   V1  The sum of the counters is the number of updates in committed transactions.
+ *   V2  So is the sum weighted with a hash of the key: the right records were counted up.
+ *   V3  Every field holds the pattern of its stamp, no stamp is above the record's counter, and the
+ *       newest stamp equals it: nothing torn, nothing half undone.
+ */
+#ifndef BENCH_YCSB_H
+#define BENCH_YCSB_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "oltp.h"
+
+#define YCSB_FIELDS		10u
+#define YCSB_FIELD_BYTES	100u
+#define YCSB_OPERATIONS_MAX	64u
+
+struct ycsb_record {
+	uint64_t updates;
+	uint8_t fields[YCSB_FIELDS][YCSB_FIELD_BYTES];
+};
+
+struct ycsb_config {
+	uint64_t records;
+	uint32_t operations;	/* per transaction, 1 to YCSB_OPERATIONS_MAX */
+	double update_share;	/* 0 to 1 */
+	bool mix_by_transaction;	/* the share is one of transactions, not of operations */
+	bool read_all_fields;	/* reads copy the whole record, not one field */
+	double theta;
+	bool is_scrambled;
+	uint64_t seed;
+};
+
+struct ycsb;
+
+/* Creates the empty table. Errors: -EINVAL, -ENOMEM, -ENOSPC. */
+int ycsb_create(struct oltp_engine *engine, const struct ycsb_config *config,
+		struct ycsb **ret_ycsb);
+
+/* Before the engine is closed, after all workers have gone. Accepts NULL. */
+void ycsb_destroy(struct ycsb *ycsb);
+
+/* Inserts all records with n_threads threads. Errors: -ENOMEM, -EIO. */
+int ycsb_load(struct ycsb *ycsb, uint32_t n_threads);
+
+/* What the pool's workers run; valid as long as ycsb is. */
+struct oltp_workload ycsb_workload(struct ycsb *ycsb);
+
+struct ycsb_verdict {
+	uint64_t records;		/* found */
+	uint64_t updates_committed;	/* by the workers' books */
+	uint64_t updates_found;		/* by the records' counters (V1) */
+	bool is_checksum_equal;		/* V2 */
+	uint64_t damaged_records;	/* V3 */
+	uint64_t inconsistent_reads;	/* reads that saw a field newer than its record */
+	uint64_t lost_updates;		/* 0 only if all of V1 to V3 hold */
+};
+
+/* Reads the whole table. No worker may be attached. */
+void ycsb_verify(struct ycsb *ycsb, struct ycsb_verdict *ret_verdict);
+
+/* The table, for tests that go behind the books. */
+struct oltp_table *ycsb_table(struct ycsb *ycsb);
+
+#endif

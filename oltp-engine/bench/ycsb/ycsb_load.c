@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Filling the YCSB table, with ordinary transactions on several threads. */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "ycsb_private.h"
+#include "ycsb_record.h"
+
+#define INSERTS_PER_TXN		32u
+#define THREADS_MAX		256u
+
+struct loader {
+	struct ycsb *ycsb;
+	pthread_t thread;
+	uint64_t first, end;
+	enum oltp_rc rc;
+};
+
+static enum oltp_rc load_some(struct loader *loader, struct oltp_worker *worker, uint64_t end)
+{
+	struct ycsb_record record = { 0 };
+	enum oltp_rc rc = oltp_txn_begin(worker);
+
+	for (uint64_t key = loader->first; !rc && key < end; key++) {
+		for (uint32_t f = 0; f < YCSB_FIELDS; f++)
+			ycsb_field_write(record.fields[f], key, f, 0);
+		rc = oltp_txn_insert(worker, loader->ycsb->table, key, &record);
+	}
+	if (!rc)
+		rc = oltp_txn_commit(worker);
+	if (rc)
+		oltp_txn_abort(worker);
+	return rc;
+}
+
+static void *loader_main(void *arg)
+{
+	struct loader *loader = arg;
+	struct oltp_worker *worker;
+
+	if (oltp_worker_create(loader->ycsb->engine, &worker)) {
+		loader->rc = OLTP_NO_MEMORY;
+		return NULL;
+	}
+	while (!loader->rc && loader->first < loader->end) {
+		uint64_t end = loader->first + INSERTS_PER_TXN;
+
+		end = end < loader->end ? end : loader->end;
+		loader->rc = load_some(loader, worker, end);
+		/* Keys are all different and nothing else runs: a conflict is an error here. */
+		loader->first = end;
+	}
+	oltp_worker_destroy(worker);
+	return NULL;
+}
+
+int ycsb_load(struct ycsb *ycsb, uint32_t n_threads)
+{
+	struct loader loaders[THREADS_MAX] = { 0 };
+	uint64_t records = ycsb->config.records;
+	uint32_t n_started = 0;
+	int rc = 0;
+
+	if (n_threads < 1)
+		n_threads = 1;
+	if (n_threads > THREADS_MAX)
+		n_threads = THREADS_MAX;
+	for (uint32_t i = 0; i < n_threads; i++) {
+		struct loader *loader = &loaders[i];
+
+		loader->ycsb = ycsb;
+		loader->first = records * i / n_threads;
+		loader->end = records * (i + 1) / n_threads;
+		rc = -pthread_create(&loader->thread, NULL, loader_main, loader);
+		if (rc)
+			break;
+		n_started++;
+	}
+	for (uint32_t i = 0; i < n_started; i++) {
+		pthread_join(loaders[i].thread, NULL);
+		if (!rc && loaders[i].rc)
+			rc = loaders[i].rc == OLTP_NO_MEMORY ? -ENOMEM : -EIO;
+	}
+	return rc;
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The workload's state, shared by running (ycsb.c), loading and verifying. */
+#ifndef BENCH_YCSB_PRIVATE_H
+#define BENCH_YCSB_PRIVATE_H
+
+#include <pthread.h>
+
+#include "ycsb.h"
+#include "zipf.h"
+
+/* What committed transactions did. */
+struct ycsb_books {
+	uint64_t updates;
+	uint64_t weighted_updates;
+	uint64_t inconsistent_reads;
+};
+
+struct ycsb {
+	struct ycsb_config config;
+	struct oltp_engine *engine;
+	struct oltp_table *table;
+	struct zipf zipf;
+	_Atomic uint64_t attached;	/* workers ever, for their seeds */
+	pthread_mutex_t lock;		/* books: workers add theirs when they detach */
+	struct ycsb_books books;
+};
+
+#endif

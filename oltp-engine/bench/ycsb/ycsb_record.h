@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What the fields of a record hold, for those who write them and those who check. */
+#ifndef BENCH_YCSB_RECORD_H
+#define BENCH_YCSB_RECORD_H
+
+#include <string.h>
+
+#include "../random.h"
+#include "ycsb.h"
+
+/* A field: 8 bytes of stamp, then the pattern word over and over; the last copy is cut short. */
+static inline uint64_t ycsb_pattern(uint64_t key, uint32_t field, uint64_t stamp)
+{
+	return bench_mix(key * YCSB_FIELDS + field) + stamp * 0x9e3779b97f4a7c15ull;
+}
+
+static inline void ycsb_field_write(uint8_t *bytes, uint64_t key, uint32_t field, uint64_t stamp)
+{
+	uint64_t pattern = ycsb_pattern(key, field, stamp);
+	uint32_t at = sizeof(stamp);
+
+	memcpy(bytes, &stamp, sizeof(stamp));
+	for (; at + sizeof(pattern) <= YCSB_FIELD_BYTES; at += sizeof(pattern))
+		memcpy(bytes + at, &pattern, sizeof(pattern));
+	memcpy(bytes + at, &pattern, YCSB_FIELD_BYTES - at);
+}
+
+static inline uint64_t ycsb_field_stamp(const uint8_t *bytes)
+{
+	uint64_t stamp;
+
+	memcpy(&stamp, bytes, sizeof(stamp));
+	return stamp;
+}
+
+/* The weight of a key in the order-independent sum of updates (V2). */
+static inline uint64_t ycsb_key_weight(uint64_t key)
+{
+	return bench_mix(key ^ 0x6a09e667f3bcc909ull);
+}
+
+#endif

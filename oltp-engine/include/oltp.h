@@ -1,0 +1,411 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * oltp.h - an in-memory, shared-everything transaction engine with an elastic worker pool.
+ *
+ * The one public header. Four parts, each of which uses only the ones before it:
+ *
+ *   1. engine, tables, workers, transactions	(any number of threads, one worker each)
+ *   2. worker pool				(one pinned thread per CPU; CPUs come and go)
+ *   3. elastic control			(which CPUs to take and to give back, and when)
+ *   4. text names and errors
+ *
+ * Life cycle:
+ *
+ *   oltp_engine_open -> oltp_table_create -> oltp_worker_create (per thread)
+ *     oltp_txn_begin -> [oltp_txn_prefetch] -> oltp_txn_read|update|insert ... -> oltp_txn_commit
+ *                                                     `- any failure --------> oltp_txn_abort
+ *   oltp_worker_destroy -> oltp_engine_close
+ *
+ * Guarantees, by number (the tests name them):
+ *
+ *   G1  Transactions are serializable over records that exist: strict two-phase locking, every lock
+ *       is held until commit or abort. Exception: OLTP_NOT_FOUND is not protected, another
+ *       transaction may insert that key before this one commits.
+ *   G2  A transaction that aborts leaves no byte changed and no record behind.
+ *   G3  No deadlock: under NO_WAIT nobody waits; under WAIT_DIE only older waits for younger.
+ *   G4  Workers may be created and destroyed at any time by any thread, also while others run.
+ *
+ * Errors: set-up functions return 0 or -errno. Functions of a running transaction return enum
+ * oltp_rc; OLTP_CONFLICT is a normal result, not a failure: abort, then run the transaction again.
+ */
+#ifndef OLTP_H
+#define OLTP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- 1. engine ---------------------------------------------------------------------------- */
+
+enum oltp_rc {
+	OLTP_OK = 0,
+	OLTP_CONFLICT = 1,	/* another transaction holds the record: abort and run again */
+	OLTP_NOT_FOUND = 2,	/* no such key; the transaction may go on */
+	OLTP_EXISTS = 3,	/* insert: the key is there; the transaction may go on */
+	OLTP_FULL = 4,		/* more records or undo bytes than the engine was opened with: abort */
+	OLTP_NO_MEMORY = 5,	/* insert: the memory source is exhausted: abort */
+	OLTP_INVALID = 6,	/* bad argument, or no transaction is running; nothing was done */
+};
+
+/* Deadlock avoidance. Both schemes lock the same way and differ only once a lock is taken. */
+enum oltp_cc {
+	OLTP_CC_NO_WAIT = 0,	/* a busy record is a conflict */
+	OLTP_CC_WAIT_DIE = 1,	/* wait if older than every holder, else conflict */
+};
+
+#define OLTP_WORKERS_MAX	1023u	/* workers alive at once */
+#define OLTP_TABLES_MAX		16u	/* tables in one engine */
+#define OLTP_MEM_BLOCK_BYTES	(2ul << 20)
+
+/*
+ * Where memory comes from. Blocks are multiples of OLTP_MEM_BLOCK_BYTES, aligned to it, zeroed, and
+ * below 2^48. Both hooks are called under an engine lock, never from the path of a read or update.
+ */
+struct oltp_mem_ops {
+	/* Required. node: NUMA node wanted, -1 for any. NULL when there is none to give. */
+	void *(*alloc)(void *ctx, size_t bytes, int node);
+	/* Required. addr and bytes are those of one alloc. */
+	void (*free)(void *ctx, void *addr, size_t bytes);
+};
+
+struct oltp_config {
+	enum oltp_cc cc;
+	uint32_t txn_records_max;	/* record accesses in one transaction; 0: 128 */
+	uint32_t txn_undo_bytes;	/* before-images in one transaction; 0: 64 KiB */
+	int node;			/* NUMA node for memory, -1: any */
+	const struct oltp_mem_ops *mem;	/* NULL: anonymous memory with huge pages advised */
+	void *mem_ctx;			/* handed to mem hooks */
+};
+
+struct oltp_engine;
+struct oltp_table;
+struct oltp_worker;
+
+/*
+ * Errors: -EINVAL (unknown cc, mem without hooks), -ENOMEM. NULL config: NO_WAIT, all defaults.
+ */
+int oltp_engine_open(const struct oltp_config *config, struct oltp_engine **ret_engine);
+
+/* Every worker must have been destroyed. Frees tables and records. Accepts NULL. */
+void oltp_engine_close(struct oltp_engine *engine);
+
+/*
+ * A table of fixed-size records under unique 64-bit keys (all values are legal keys).
+ * capacity sizes the hash index once: more records than that work but are found more slowly.
+ * Tables live until the engine is closed. Errors: -EINVAL (record_bytes 0 or > 1 MiB, capacity 0
+ * or > 2^32), -ENOSPC (OLTP_TABLES_MAX), -ENOMEM.
+ */
+int oltp_table_create(struct oltp_engine *engine, uint32_t record_bytes, uint64_t capacity,
+		      struct oltp_table **ret_table);
+
+/*
+ * Calls fn for every record, in no order. A non-zero return ends the walk and is returned.
+ * Caveat: takes no locks; the caller makes sure that no transaction runs.
+ */
+int oltp_table_scan(struct oltp_table *table,
+		    int (*fn)(void *ctx, uint64_t key, const void *record), void *ctx);
+
+/*
+ * A worker is a transaction context: one thread at a time may use it, one transaction at a time.
+ * Errors: -ENOSPC (OLTP_WORKERS_MAX alive), -ENOMEM.
+ */
+int oltp_worker_create(struct oltp_engine *engine, struct oltp_worker **ret_worker);
+
+/* Aborts a running transaction. Accepts NULL. */
+void oltp_worker_destroy(struct oltp_worker *worker);
+
+/* Counters since the worker was created. Any thread may read them at any time. */
+struct oltp_worker_stats {
+	uint64_t commits;
+	uint64_t aborts;	/* all aborted transactions */
+	uint64_t conflicts;	/* those among them that met OLTP_CONFLICT */
+	uint64_t waits;		/* times a lock was waited for (WAIT_DIE) */
+	uint64_t accesses;	/* record accesses of committed transactions */
+};
+
+void oltp_worker_stats_read(const struct oltp_worker *worker, struct oltp_worker_stats *ret_stats);
+
+/*
+ * Starts a transaction. After an abort caused by OLTP_CONFLICT the next transaction of the worker
+ * counts as the same one tried again and keeps its age (WAIT_DIE), so it grows old and gets
+ * through. OLTP_INVALID: one is running.
+ */
+enum oltp_rc oltp_txn_begin(struct oltp_worker *worker);
+
+/* What a transaction is going to touch: bytes [offset, offset + bytes) of the record under key. */
+struct oltp_hint {
+	uint64_t key;
+	uint32_t offset;
+	uint32_t bytes;
+};
+
+/*
+ * Announces n accesses of the running transaction: hashes the keys and brings index and record
+ * lines into the cache, all misses at once. Optional, only speed depends on it; accesses that come
+ * in the order announced also save the second hashing. Takes no lock. Hints beyond
+ * txn_records_max are ignored, and a second call replaces the first.
+ */
+void oltp_txn_prefetch(struct oltp_worker *worker, struct oltp_table *table,
+		       const struct oltp_hint *hints, uint32_t n);
+
+/*
+ * Every function below that returns OLTP_CONFLICT, OLTP_FULL or OLTP_NO_MEMORY dooms the
+ * transaction: the only call it still accepts is oltp_txn_abort. Pointers handed out are valid
+ * until the transaction ends.
+ */
+
+/* Shared lock; *ret_record is the record itself, to be read only. Also OLTP_NOT_FOUND. */
+enum oltp_rc oltp_txn_read(struct oltp_worker *worker, struct oltp_table *table, uint64_t key,
+			   const void **ret_record);
+
+struct oltp_span {
+	uint32_t offset;
+	uint32_t bytes;
+};
+
+/*
+ * Exclusive lock; saves the before-image of each span and hands out the record for writing.
+ * Caveat: bytes outside the spans must not be changed, they would survive an abort. Also
+ * OLTP_NOT_FOUND; OLTP_INVALID for a span outside the record (the transaction may go on).
+ */
+enum oltp_rc oltp_txn_update(struct oltp_worker *worker, struct oltp_table *table, uint64_t key,
+			     const struct oltp_span *spans, uint32_t n, void **ret_record);
+
+/*
+ * Adds a record, exclusively locked until the end. With OLTP_EXISTS a shared lock is held on the
+ * record that is there.
+ */
+enum oltp_rc oltp_txn_insert(struct oltp_worker *worker, struct oltp_table *table, uint64_t key,
+			     const void *record);
+
+/* Ends the transaction and releases its locks. OLTP_INVALID if none runs or it is doomed. */
+enum oltp_rc oltp_txn_commit(struct oltp_worker *worker);
+
+/* Restores every saved byte, takes inserts back, releases the locks. Harmless if none runs. */
+void oltp_txn_abort(struct oltp_worker *worker);
+
+/* ---- 2. worker pool ------------------------------------------------------------------------ */
+
+/*
+ * What the workers run. All hooks are called on the worker's own thread.
+ *
+ *   attach  once, first; *ret_local is handed to the others. 0 or -errno (the worker then ends).
+ *   run     ONE attempt of ONE transaction. OLTP_CONFLICT: the pool backs off and calls again with
+ *           retry set, and the same transaction is to be tried again. Any other failure: the
+ *           transaction is given up and counted as failed.
+ *   detach  once, last, never in the middle of a transaction.
+ */
+struct oltp_workload {
+	int (*attach)(void *ctx, struct oltp_worker *worker, void **ret_local);
+	enum oltp_rc (*run)(void *local, bool retry);
+	void (*detach)(void *local);
+	void *ctx;
+};
+
+struct oltp_pool_config {
+	struct oltp_engine *engine;
+	const struct oltp_workload *workload;	/* copied */
+	uint32_t latency_every;	/* measure 1 transaction in so many; a power of two; 0: 64 */
+	bool no_pin;		/* leave placement to the scheduler; CPU numbers are then only names */
+};
+
+struct oltp_pool;
+
+/* Totals of one worker or of all, since the start. */
+struct oltp_totals {
+	uint64_t committed;
+	uint64_t conflicts;	/* attempts that ended in a conflict and were run again */
+	uint64_t failed;	/* transactions given up for any other reason */
+	uint64_t accesses;	/* record accesses of committed transactions */
+};
+
+/*
+ * One thread at a time may call the functions of a pool. Errors: -EINVAL, -ENOMEM.
+ */
+int oltp_pool_create(const struct oltp_pool_config *config, struct oltp_pool **ret_pool);
+
+/* Stops every worker first. Accepts NULL. */
+void oltp_pool_destroy(struct oltp_pool *pool);
+
+/*
+ * Starts a worker pinned on a CPU and returns once it has attached. Errors: -EEXIST (one is there),
+ * -EINVAL (no such CPU, or offline), -ENOSPC, -ENOMEM, -EAGAIN, or what attach returned.
+ */
+int oltp_pool_add(struct oltp_pool *pool, uint32_t cpu);
+
+/* Asks the worker to end after its present transaction; does not wait. Error: -ENOENT. */
+int oltp_pool_stop(struct oltp_pool *pool, uint32_t cpu);
+
+/*
+ * Stops the worker if that was not done, and waits until its thread has gone. Its totals stay in
+ * those of the pool. ret_totals (its own) may be NULL. Error: -ENOENT.
+ */
+int oltp_pool_remove(struct oltp_pool *pool, uint32_t cpu, struct oltp_totals *ret_totals);
+
+uint32_t oltp_pool_count(const struct oltp_pool *pool);
+
+/* What happened since the call before (or since the pool was created). */
+struct oltp_sample {
+	double interval_s;
+	uint32_t workers;	/* now */
+	double tps;		/* committed transactions per second */
+	double aborts_ps;	/* conflicts per second */
+	double p50_us, p95_us, p99_us;	/* first attempt to commit; 0 with no measurement */
+	uint64_t measured;	/* transactions whose latency was measured */
+	struct oltp_totals totals;	/* since the pool was created */
+};
+
+/* now_ns: CLOCK_MONOTONIC, given by the caller. */
+void oltp_pool_sample(struct oltp_pool *pool, uint64_t now_ns, struct oltp_sample *ret_sample);
+
+/* The same over the whole life of the pool up to the last oltp_pool_sample. */
+void oltp_pool_whole(const struct oltp_pool *pool, struct oltp_sample *ret_sample);
+
+/* ---- 3. elastic control -------------------------------------------------------------------- */
+
+#define OLTP_NODES_MAX	16u
+#define OLTP_MOVE_MAX	64u	/* CPUs moved at once */
+
+struct oltp_cpu {
+	uint32_t cpu;
+	uint32_t node;
+};
+
+/* What may be taken and must be given back on one node, now. */
+struct oltp_node_share {
+	uint32_t node;
+	uint32_t cpus_offered;
+	uint32_t cpus_demanded;
+	uint64_t deadline_ns;	/* CLOCK_MONOTONIC, of the demand; 0: none */
+};
+
+struct oltp_cpu_view {
+	uint32_t n_nodes;
+	struct oltp_node_share nodes[OLTP_NODES_MAX];
+	uint32_t n_forced;	/* CPUs whose core the host took away: useless, to be given back */
+	uint32_t forced[OLTP_MOVE_MAX];
+};
+
+/* How long the two sides of a move took; 0: not known. */
+struct oltp_move_times {
+	uint64_t host_ns;	/* the host's answer */
+	uint64_t kernel_ns;	/* Linux bringing the CPU online or taking it offline */
+};
+
+/*
+ * Where CPUs come from. add and remove may wait and are called on a thread of their own, one at a
+ * time, while the other hooks are called on the thread of oltp_elastic_run. All are required.
+ */
+struct oltp_cpu_source_ops {
+	/* CPUs held from the start, never given back; returns how many (at most max), or -errno. */
+	int (*startup)(void *source, struct oltp_cpu *ret_cpus, uint32_t max);
+	/* Polls readable when view has news; -1: never. */
+	int (*fd)(void *source);
+	/* 0, or -errno when the source is gone for good. */
+	int (*view)(void *source, struct oltp_cpu_view *ret_view);
+	/* Returns how many were added, 1 to count, or -errno. count <= OLTP_MOVE_MAX. */
+	int (*add)(void *source, uint32_t node, uint32_t count, struct oltp_cpu *ret_cpus,
+		   struct oltp_move_times *ret_times);
+	/* 0 or -errno. -EINPROGRESS: it is on its way and no longer ours. */
+	int (*remove)(void *source, uint32_t cpu, struct oltp_move_times *ret_times);
+	/* 0 or -errno; not being heard is no reason to stop. */
+	int (*publish)(void *source, const struct oltp_sample *sample);
+};
+
+enum oltp_elastic_mode {
+	OLTP_ELASTIC_FOLLOW = 0,	/* take what is offered, give what is demanded */
+	OLTP_ELASTIC_STEP = 1,	/* one CPU every step up to the ceiling, then one every step back */
+};
+
+/* One call of add or remove that has ended. */
+struct oltp_move {
+	bool is_add;
+	int rc;			/* 0 or -errno */
+	uint32_t node;
+	uint32_t n_cpus;
+	uint32_t cpus[OLTP_MOVE_MAX];
+	uint64_t start_ns;	/* CLOCK_MONOTONIC, of the call */
+	uint64_t call_ns;	/* how long it took */
+	uint64_t stop_ns;	/* remove: from asking the worker to stop until its thread had gone */
+	struct oltp_move_times times;
+};
+
+struct oltp_elastic_config {
+	struct oltp_pool *pool;
+	const struct oltp_cpu_source_ops *ops;
+	void *source;
+	enum oltp_elastic_mode mode;
+	uint32_t max_cpus;	/* never hold more, startup set included; 0: no bound */
+	uint64_t step_ns;	/* OLTP_ELASTIC_STEP: time between two steps */
+	void (*on_move)(void *ctx, const struct oltp_move *move);	/* may be NULL */
+	void *on_move_ctx;
+};
+
+struct oltp_elastic;
+
+/* Starts a worker on every startup CPU. Errors: -EINVAL, -ENOMEM, those of startup and pool. */
+int oltp_elastic_create(const struct oltp_elastic_config *config, struct oltp_elastic **ret_elastic);
+
+/*
+ * Stops all workers, gives every CPU back that is not of the startup set and frees everything but
+ * pool and source. Accepts NULL.
+ */
+void oltp_elastic_destroy(struct oltp_elastic *elastic);
+
+/* Stops the workers and gives CPUs back, as destroy; the figures can still be read. */
+void oltp_elastic_stop(struct oltp_elastic *elastic);
+
+/* Poll these for reading and call oltp_elastic_run when one is; -1: not used. */
+void oltp_elastic_fds(const struct oltp_elastic *elastic, int ret_fds[2]);
+
+/*
+ * Looks at the source, finishes what has ended and starts what is due. Never waits for the source,
+ * only for workers that end their last transaction. *ret_wake_ns: call again then, also if nothing
+ * happens; UINT64_MAX: no need. Error: that of view.
+ */
+int oltp_elastic_run(struct oltp_elastic *elastic, uint64_t now_ns, uint64_t *ret_wake_ns);
+
+struct oltp_latency_summary {
+	uint64_t n;		/* calls that succeeded */
+	double median_ms, p95_ms;
+};
+
+struct oltp_elastic_figures {
+	uint64_t cpus_added, cpus_removed;
+	uint64_t adds_failed, removes_failed;
+	struct oltp_latency_summary add, remove;
+	bool is_step_done;	/* OLTP_ELASTIC_STEP: up and down again */
+};
+
+void oltp_elastic_figures_get(const struct oltp_elastic *elastic,
+			      struct oltp_elastic_figures *ret_figures);
+
+/*
+ * A source without a host: a list of CPUs, all of one node, of which the first n_startup are the
+ * startup set and the others can be had at once, up to a limit that may be changed at any time from
+ * any thread. The limit starts at n_cpus. Errors: -EINVAL, -ENOMEM, -EMFILE.
+ */
+extern const struct oltp_cpu_source_ops oltp_source_fixed_ops;
+int oltp_source_fixed_create(const uint32_t *cpus, uint32_t n_cpus, uint32_t n_startup,
+			     void **ret_source);
+void oltp_source_fixed_destroy(void *source);
+void oltp_source_fixed_set_limit(void *source, uint32_t limit);
+
+/* ---- 4. names ------------------------------------------------------------------------------ */
+
+/* Never NULL. */
+const char *oltp_strerror(enum oltp_rc rc);
+const char *oltp_cc_name(enum oltp_cc cc);
+
+/* "no_wait", "wait_die". Error: -EINVAL. */
+int oltp_cc_parse(const char *name, enum oltp_cc *ret_cc);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

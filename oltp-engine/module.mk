@@ -1,0 +1,13 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+#
+# The OLTP engine, its benchmark, its server and their tests.
+
+OLTP_SRC := $(addprefix oltp-engine/src/,elastic_policy.c engine.c hist.c index.c lock.c mem.c \
+	table.c txn.c worker_elastic.c worker_mover.c worker_pool.c worker_source_fixed.c \
+	worker_thread.c)
+OLTP_YCSB_SRC := $(addprefix oltp-engine/bench/ycsb/,ycsb.c ycsb_load.c ycsb_verify.c zipf.c)
+OLTP_BENCH_SRC := $(addprefix oltp-engine/bench/,options.c report.c session.c) $(OLTP_YCSB_SRC)
+
+$(eval $(call lib,liboltp,$(OLTP_SRC),))
+$(eval $(call lib,liboltp-bench,$(OLTP_BENCH_SRC),))
+$(eval $(call prog,oltp-bench,oltp-engine/bench/oltp_bench.c,liboltp-bench liboltp,,-lm))

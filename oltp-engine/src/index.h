@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Hash index from 64-bit keys to records: buckets of one cache line, so that a look-up costs one
+ * miss, which index_prefetch can start early. Look-ups take no lock; inserting and removing lock
+ * one bucket. The index knows nothing of transactions: whether a reference found still holds is
+ * for the caller to check once the record is locked (index_ref_is_live).
+ *
+ * Invariants:
+ *   I1  A slot is 0 (empty) or tag << 48 | address of a record whose key was set before.
+ *   I2  A key is in at most one slot of its chain: inserters of a chain are serialised by the
+ *       lock bit of its first bucket.
+ *   I3  Slots never move and buckets are never freed before the index is.
+ */
+#ifndef OLTP_INDEX_H
+#define OLTP_INDEX_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "mem.h"
+
+#define INDEX_SLOTS	7u
+
+struct record;
+
+struct index_bucket {
+	_Alignas(64) _Atomic uint64_t slots[INDEX_SLOTS];
+	_Atomic uint64_t link;	/* address of the overflow bucket | lock bit (first bucket) */
+};
+
+_Static_assert(sizeof(struct index_bucket) == 64, "a bucket is a cache line");
+
+#define INDEX_LINK_LOCKED	1ull
+#define INDEX_ADDR_MASK		((1ull << 48) - 1)
+
+struct index {
+	struct index_bucket *buckets;
+	uint64_t n_buckets;	/* at most 2^32 */
+	struct mem *mem;
+	pthread_mutex_t overflow_lock;	/* the three below */
+	struct index_bucket *overflow_next, *overflow_end;
+	struct index_bucket *overflow_chunks;	/* chained through the first bucket of each */
+};
+
+/* Where a record was found: the slot and what stood there. */
+struct index_ref {
+	_Atomic uint64_t *slot;
+	uint64_t entry;
+};
+
+/* Errors: -ENOMEM. */
+int index_init(struct index *index, struct mem *mem, uint64_t capacity);
+void index_finish(struct index *index);
+
+/* Murmur's finalizer: a bijection, so different keys have different hashes. */
+static inline uint64_t index_hash(uint64_t key)
+{
+	key ^= key >> 33;
+	key *= 0xff51afd7ed558ccdull;
+	key ^= key >> 33;
+	key *= 0xc4ceb9fe1a85ec53ull;
+	return key ^ key >> 33;
+}
+
+/* The upper half of the hash picks the bucket, the lowest 16 bits are the tag. */
+static inline struct index_bucket *index_bucket_of(const struct index *index, uint64_t hash)
+{
+	return &index->buckets[((hash >> 32) * index->n_buckets) >> 32];
+}
+
+static inline void index_prefetch(const struct index *index, uint64_t hash)
+{
+	__builtin_prefetch(index_bucket_of(index, hash));
+}
+
+/*
+ * The first record in the bucket whose tag fits, most likely the one meant: for prefetching only.
+ * NULL: none in the first bucket.
+ */
+static inline void *index_guess(const struct index *index, uint64_t hash)
+{
+	struct index_bucket *bucket = index_bucket_of(index, hash);
+
+	for (unsigned int i = 0; i < INDEX_SLOTS; i++) {
+		uint64_t entry = atomic_load_explicit(&bucket->slots[i], memory_order_relaxed);
+
+		if (entry && entry >> 48 == (hash & 0xffff))
+			return (void *)(uintptr_t)(entry & INDEX_ADDR_MASK);
+	}
+	return NULL;
+}
+
+/* NULL: not there. */
+struct record *index_find(const struct index *index, uint64_t key, uint64_t hash,
+			  struct index_ref *ret_ref);
+
+/*
+ * With the record's lock held: is it still the one that was found? Removers empty the slot before
+ * they release the record's lock, which the caller's taking of the lock pairs with.
+ */
+static inline bool index_ref_is_live(const struct index_ref *ref)
+{
+	return atomic_load_explicit(ref->slot, memory_order_relaxed) == ref->entry;
+}
+
+/*
+ * Errors: -EEXIST (*ret_ref is the one that is there, *ret_existing the record), -ENOMEM.
+ * The record's key must be set.
+ */
+int index_insert(struct index *index, struct record *record, uint64_t key, uint64_t hash,
+		 struct index_ref *ret_ref, struct record **ret_existing);
+
+/* ref: from this record's index_insert. */
+void index_remove(struct index *index, uint64_t hash, const struct index_ref *ref);
+
+/* As oltp_table_scan; no insert or remove may run. */
+int index_scan(const struct index *index, int (*fn)(void *ctx, struct record *record), void *ctx);
+
+#endif

@@ -1,0 +1,336 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Transactions: strict two-phase locking with in-place updates and before-images.
+ *
+ *   state	transitions
+ *   IDLE	oltp_txn_begin -> ACTIVE
+ *   ACTIVE	oltp_txn_commit, oltp_txn_abort -> IDLE; conflict, full, no memory -> DOOMED
+ *   DOOMED	oltp_txn_abort -> IDLE
+ *
+ * ACTIVE and DOOMED: accesses[] names every lock held (T1); the undo list holds every byte range
+ * handed out for writing as it was before (T2). IDLE: no lock is held, both are empty (T3).
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "engine.h"
+
+/*
+ * Transactions per clock step. The age orders only those that run at the same time, so the clock
+ * may be coarse; it must move on, lest a worker stay the oldest for ever. With 42 bits of clock
+ * this lasts for 7 * 10^13 transactions.
+ */
+#define TXNS_PER_CLOCK_STEP	16u
+
+#define UNDO_ALIGN		8u
+
+enum oltp_rc oltp_txn_begin(struct oltp_worker *worker)
+{
+	if (worker->state != TXN_IDLE)
+		return OLTP_INVALID;
+	worker->state = TXN_ACTIVE;
+	worker->undo_last = UNDO_NONE;
+	if (!worker->is_retry) {
+		if (++worker->began % TXNS_PER_CLOCK_STEP == 0)
+			counter_add(&worker->clock, 1);
+		worker->ts = counter_read(&worker->clock) << LOCK_TS_WORKER_BITS | worker->number;
+	}
+	return OLTP_OK;
+}
+
+void oltp_txn_prefetch(struct oltp_worker *worker, struct oltp_table *table,
+		       const struct oltp_hint *hints, uint32_t n)
+{
+	const struct index *index = &table->index;
+	struct ahead *ahead = worker->ahead;
+
+	if (n > worker->engine->txn_records_max)
+		n = worker->engine->txn_records_max;
+	worker->ahead_table = table;
+	worker->n_ahead = n;
+	worker->ahead_next = 0;
+	for (uint32_t i = 0; i < n; i++) {
+		ahead[i].key = hints[i].key;
+		ahead[i].hash = index_hash(hints[i].key);
+		index_prefetch(index, ahead[i].hash);
+	}
+	for (uint32_t i = 0; i < n; i++) {
+		struct record *record = index_guess(index, ahead[i].hash);
+		const uint8_t *line, *end;
+
+		if (!record)
+			continue;
+		__builtin_prefetch(record, 1);
+		line = record->data + hints[i].offset;
+		end = line + hints[i].bytes;
+		for (line -= (uintptr_t)line % CACHE_LINE_BYTES; line < end;
+		     line += CACHE_LINE_BYTES)
+			__builtin_prefetch(line, 1);
+	}
+}
+
+static uint64_t hash_of(struct oltp_worker *worker, const struct oltp_table *table, uint64_t key)
+{
+	if (worker->ahead_next < worker->n_ahead && worker->ahead_table == table &&
+	    worker->ahead[worker->ahead_next].key == key)
+		return worker->ahead[worker->ahead_next++].hash;
+	return index_hash(key);
+}
+
+static enum oltp_rc txn_doom(struct oltp_worker *worker, enum oltp_rc rc)
+{
+	worker->state = TXN_DOOMED;
+	if (rc == OLTP_CONFLICT) {
+		worker->is_retry = true;
+		counter_add(&worker->conflicts, 1);
+	}
+	return rc;
+}
+
+/* Room was checked by the caller. */
+static void access_push(struct oltp_worker *worker, struct oltp_table *table,
+			struct record *record, const struct index_ref *ref, enum access_kind kind)
+{
+	worker->accesses[worker->n_accesses++] =
+		(struct access){ .record = record, .ref = *ref, .table = table, .kind = kind };
+}
+
+/*
+ * The word is not free. The holder may be this very transaction: *ret_is_held then says that its
+ * lock suffices and nothing was taken.
+ */
+static enum oltp_rc lock_busy(struct oltp_worker *worker, struct record *record, bool exclusive,
+			      bool *ret_is_held)
+{
+	uint64_t mine = 0, seen;
+	enum oltp_rc rc;
+	bool waited;
+
+	*ret_is_held = true;
+	for (uint32_t i = 0; i < worker->n_accesses; i++) {
+		const struct access *access = &worker->accesses[i];
+
+		if (access->record != record || access->kind == ACCESS_NONE)
+			continue;
+		if (access->kind != ACCESS_SHARED || !exclusive)
+			return OLTP_OK;
+		mine++;
+	}
+	*ret_is_held = false;
+	rc = lock_contended(worker->engine->scheme, &record->lock, worker->ts, exclusive, mine,
+			    &seen, &waited);
+	if (waited)
+		counter_add(&worker->waits, 1);
+	/* Whoever met a younger one is young next time: no worker stays the oldest. */
+	seen >>= LOCK_TS_WORKER_BITS;
+	if (seen > counter_read(&worker->clock))
+		atomic_store_explicit(&worker->clock, seen, memory_order_relaxed);
+	if (rc)
+		return rc;
+	for (uint32_t i = 0; mine && i < worker->n_accesses; i++) {
+		if (worker->accesses[i].record == record)
+			worker->accesses[i].kind = ACCESS_NONE;
+	}
+	return OLTP_OK;
+}
+
+static void lock_release(struct record *record, bool exclusive)
+{
+	if (exclusive)
+		lock_release_exclusive(&record->lock);
+	else
+		lock_release_shared(&record->lock);
+}
+
+/* Finds and locks. The record found may be taken out of the index before it is locked. */
+static enum oltp_rc record_access(struct oltp_worker *worker, struct oltp_table *table,
+				  uint64_t key, bool exclusive, struct record **ret_record)
+{
+	uint64_t hash = hash_of(worker, table, key);
+
+	if (worker->n_accesses == worker->engine->txn_records_max)
+		return txn_doom(worker, OLTP_FULL);
+	for (;;) {
+		struct index_ref ref;
+		struct record *record = index_find(&table->index, key, hash, &ref);
+		uint64_t seen;
+
+		if (!record)
+			return OLTP_NOT_FOUND;
+		if (unlikely(!(exclusive ?
+				       lock_try_exclusive(&record->lock, worker->ts, &seen) :
+				       lock_try_shared(&record->lock, worker->ts, &seen)))) {
+			bool is_held;
+			enum oltp_rc rc = lock_busy(worker, record, exclusive, &is_held);
+
+			if (rc)
+				return txn_doom(worker, rc);
+			if (is_held) {
+				*ret_record = record;
+				return OLTP_OK;
+			}
+		}
+		if (likely(index_ref_is_live(&ref) &&
+			   atomic_load_explicit(&record->key, memory_order_relaxed) == key)) {
+			access_push(worker, table, record, &ref,
+				    exclusive ? ACCESS_EXCLUSIVE : ACCESS_SHARED);
+			*ret_record = record;
+			return OLTP_OK;
+		}
+		lock_release(record, exclusive);
+	}
+}
+
+enum oltp_rc oltp_txn_read(struct oltp_worker *worker, struct oltp_table *table, uint64_t key,
+			   const void **ret_record)
+{
+	struct record *record;
+	enum oltp_rc rc;
+
+	if (unlikely(worker->state != TXN_ACTIVE))
+		return OLTP_INVALID;
+	rc = record_access(worker, table, key, false, &record);
+	if (!rc)
+		*ret_record = record->data;
+	return rc;
+}
+
+static enum oltp_rc undo_push(struct oltp_worker *worker, uint8_t *target, uint32_t bytes)
+{
+	uint32_t room = worker->engine->txn_undo_bytes - worker->undo_used;
+	struct undo *undo = (struct undo *)(worker->undo + worker->undo_used);
+
+	if (room < sizeof(*undo) + UNDO_ALIGN || room - sizeof(*undo) - UNDO_ALIGN < bytes)
+		return txn_doom(worker, OLTP_FULL);
+	*undo = (struct undo){ target, bytes, worker->undo_last };
+	memcpy(undo + 1, target, bytes);
+	worker->undo_last = worker->undo_used;
+	worker->undo_used += (uint32_t)sizeof(*undo) + ((bytes + UNDO_ALIGN - 1) &
+							~(UNDO_ALIGN - 1));
+	return OLTP_OK;
+}
+
+enum oltp_rc oltp_txn_update(struct oltp_worker *worker, struct oltp_table *table, uint64_t key,
+			     const struct oltp_span *spans, uint32_t n, void **ret_record)
+{
+	struct record *record;
+	enum oltp_rc rc;
+
+	if (unlikely(worker->state != TXN_ACTIVE))
+		return OLTP_INVALID;
+	for (uint32_t i = 0; i < n; i++) {
+		if (unlikely(spans[i].offset > table->record_bytes ||
+			     spans[i].bytes > table->record_bytes - spans[i].offset))
+			return OLTP_INVALID;
+	}
+	rc = record_access(worker, table, key, true, &record);
+	for (uint32_t i = 0; !rc && i < n; i++)
+		rc = undo_push(worker, record->data + spans[i].offset, spans[i].bytes);
+	if (!rc)
+		*ret_record = record->data;
+	return rc;
+}
+
+enum oltp_rc oltp_txn_insert(struct oltp_worker *worker, struct oltp_table *table, uint64_t key,
+			     const void *data)
+{
+	struct record *record, *existing;
+	struct index_ref ref;
+	enum oltp_rc rc;
+
+	if (worker->state != TXN_ACTIVE)
+		return OLTP_INVALID;
+	if (worker->n_accesses == worker->engine->txn_records_max)
+		return txn_doom(worker, OLTP_FULL);
+	for (;;) {
+		/* Most often decides it without building a record; also takes the shared lock. */
+		rc = record_access(worker, table, key, false, &existing);
+		if (rc != OLTP_NOT_FOUND)
+			return rc ?: OLTP_EXISTS;
+		record = table_record_alloc(worker, table, key);
+		if (!record)
+			return txn_doom(worker, OLTP_NO_MEMORY);
+		memcpy(record->data, data, table->record_bytes);
+		switch (index_insert(&table->index, record, key, index_hash(key), &ref,
+				     &existing)) {
+		case 0:
+			access_push(worker, table, record, &ref, ACCESS_INSERT);
+			return OLTP_OK;
+		case -EEXIST:
+			/* Somebody was faster; whether that one stays is seen under its lock. */
+			table_record_free(worker, table, record);
+			continue;
+		default:
+			table_record_free(worker, table, record);
+			return txn_doom(worker, OLTP_NO_MEMORY);
+		}
+	}
+}
+
+static void txn_end(struct oltp_worker *worker)
+{
+	worker->state = TXN_IDLE;
+	worker->n_accesses = 0;
+	worker->n_ahead = 0;
+	worker->undo_used = 0;
+}
+
+enum oltp_rc oltp_txn_commit(struct oltp_worker *worker)
+{
+	if (worker->state != TXN_ACTIVE)
+		return OLTP_INVALID;
+	for (uint32_t i = 0; i < worker->n_accesses; i++) {
+		const struct access *access = &worker->accesses[i];
+
+		if (access->kind != ACCESS_NONE)
+			lock_release(access->record, access->kind != ACCESS_SHARED);
+	}
+	counter_add(&worker->accesses_committed, worker->n_accesses);
+	txn_end(worker);
+	worker->is_retry = false;
+	counter_add(&worker->commits, 1);
+	return OLTP_OK;
+}
+
+/* Newest first: of two images of the same bytes the older one must win. */
+static void undo_apply(struct oltp_worker *worker)
+{
+	while (worker->undo_last != UNDO_NONE) {
+		const struct undo *undo =
+			(const struct undo *)(worker->undo + worker->undo_last);
+
+		memcpy(undo->target, undo + 1, undo->bytes);
+		worker->undo_last = undo->prev_offset;
+	}
+}
+
+void oltp_txn_abort(struct oltp_worker *worker)
+{
+	if (worker->state == TXN_IDLE)
+		return;
+	if (worker->state == TXN_ACTIVE)
+		worker->is_retry = false;
+	undo_apply(worker);
+	for (uint32_t i = 0; i < worker->n_accesses; i++) {
+		const struct access *access = &worker->accesses[i];
+		struct record *record = access->record;
+
+		switch (access->kind) {
+		case ACCESS_NONE:
+			break;
+		case ACCESS_SHARED:
+		case ACCESS_EXCLUSIVE:
+			lock_release(record, access->kind == ACCESS_EXCLUSIVE);
+			break;
+		case ACCESS_INSERT:
+			index_remove(&access->table->index,
+				     index_hash(atomic_load_explicit(&record->key,
+								     memory_order_relaxed)),
+				     &access->ref);
+			table_record_free(worker, access->table, record);
+			break;
+		}
+	}
+	txn_end(worker);
+	counter_add(&worker->aborts, 1);
+}

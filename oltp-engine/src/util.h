@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The few macros that every part of the engine needs. */
+#ifndef OLTP_UTIL_H
+#define OLTP_UTIL_H
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+#define ARRAY_SIZE(a)		(sizeof(a) / sizeof((a)[0]))
+#define CACHE_LINE_BYTES	64u
+/* Pairs of lines are fetched together: what two threads write is kept this far apart. */
+#define CACHE_PAD_BYTES		128u
+
+#define likely(x)		__builtin_expect(!!(x), 1)
+#define unlikely(x)		__builtin_expect(!!(x), 0)
+
+static inline void cpu_relax(void)
+{
+#if defined(__x86_64__) || defined(__i386__)
+	__builtin_ia32_pause();
+#elif defined(__aarch64__)
+	__asm__ volatile("yield");
+#endif
+}
+
+/* One writer, any readers: a plain add, without the locked instruction of an atomic one. */
+static inline void counter_add(_Atomic uint64_t *counter, uint64_t n)
+{
+	atomic_store_explicit(counter, atomic_load_explicit(counter, memory_order_relaxed) + n,
+			      memory_order_relaxed);
+}
+
+static inline uint64_t counter_read(const _Atomic uint64_t *counter)
+{
+	return atomic_load_explicit(counter, memory_order_relaxed);
+}
+
+#endif
