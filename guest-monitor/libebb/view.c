@@ -27,8 +27,8 @@ void ebb_view_init(struct ebb_view *view, const struct ebb_limits *limits)
 	view->num_nodes = limits->num_nodes;
 	for (uint32_t i = 0; i < limits->num_nodes; i++) {
 		view->nodes[i].node = limits->nodes[i].node;
-		view->nodes[i].held = limits->nodes[i].cpus_held;
-		view->nodes[i].limit = limits->nodes[i].cpus_limit;
+		view->nodes[i].held = min_u32(limits->nodes[i].cpus_held, EBB_VIEW_MAX_CPUS);
+		view->nodes[i].limit = min_u32(limits->nodes[i].cpus_limit, EBB_VIEW_MAX_CPUS);
 		view->nodes[i].deadline_ns = limits->nodes[i].deadline_ns;
 	}
 }

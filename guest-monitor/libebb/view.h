@@ -19,6 +19,9 @@
 
 #include "dev.h"
 
+/* No VM has more on a node; whatever the host says, loops over CPUs end. */
+#define EBB_VIEW_MAX_CPUS	65536u
+
 struct ebb_view_node {
 	uint32_t node;
 	uint32_t held;		/* as the host counts */
