@@ -168,16 +168,18 @@ qemu: ## build the patched QEMU into build/qemu/bin
 qemu-source: ## put the patched QEMU tree (a git repository) into build/qemu/src
 	scripts/qemu-source
 
-qemu-qtest: ## build the qtest binaries of the patched QEMU
-	scripts/qemu-build --qtest
+qemu-qtest: ## build and run the QEMU tests that the series touches
+	scripts/qemu-qtest
 
 guest-image: ## build the guest kernels, modules and initramfs into build/guest
 	scripts/guest-image
 
 ##@ Cleaning
 clean: ## remove what was built from our own code
-	rm -rf build/host build/asan build/tsan build/clang build/gcc build/guest/bin \
-		build/guest/lib build/guest/guest-monitor build/guest/oltp-engine build/guest/tests
+	rm -rf build/host build/asan build/tsan build/clang build/gcc out/check
+	rm -rf build/guest/bin build/guest/lib build/guest/tests build/guest/guest-monitor \
+		build/guest/host-agent build/guest/oltp-engine build/guest/*/driver \
+		build/guest/*/image build/guest/*/initramfs build/guest/*/ebb.ko
 
 distclean: ## remove everything made here: build/ and out/
 	rm -rf build out
