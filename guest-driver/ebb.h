@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Inside of ebb.ko.  Who calls whom: ebb_chardev (programs) and ebb_main
+ * (device found, lost, changed) -> ebb_cpu (CPUs come and go) -> ebb_vq (asks
+ * the device); ebb_event (device tells) changes the table and the limits.
+ * ebb_cpuset and ebb_wire are pure.
+ *
+ * Locks, none held while taking another: ebb_dev.lock and ebb_dev.vq_lock.
+ * Both are taken in interrupts.  No lock of this driver is held while CPUs go
+ * online or offline: Linux takes its device_hotplug_lock for that, and so does
+ * ACPI when it plugs and ejects.
+ */
+#ifndef EBB_H
+#define EBB_H
+
+#include <linux/kref.h>
+#include <linux/list.h>
+#include <linux/miscdevice.h>
+#include <linux/spinlock.h>
+#include <linux/virtio.h>
+#include <linux/wait.h>
+#include <linux/workqueue.h>
+
+#include <linux/ebb_ioctl.h>
+#include <linux/virtio_ebb.h>
+
+#include "ebb_cpuset.h"
+#include "ebb_wire.h"
+
+#define EBB_NUM_VQS	3
+
+/* Exported for modules, but declared in a header of the RCU code itself. */
+void rcu_expedite_gp(void);
+void rcu_unexpedite_gp(void);
+
+struct ebb_dev;
+
+/* The newest limits, by proximity domain. */
+struct ebb_limit_state {
+	u64 generation;		/* 0: none published yet */
+	u64 deadline_ns[EBB_MAX_NODES];	/* CLOCK_MONOTONIC; 0: no demand */
+	struct ebb_wire_limit nodes[EBB_MAX_NODES];
+};
+
+enum ebb_call_state {
+	EBB_CALL_SENT,			/* in ebb_dev.calls */
+	EBB_CALL_ANSWERED,		/* answer is valid; in ebb_dev.late_calls if nobody waits */
+	EBB_CALL_DROPPED,		/* the device was reset: it will never be answered */
+};
+
+/*
+ * One request.  It belongs to its sender until ebb_call_submit(), then to
+ * ebb_vq until ebb_call_wait() gives it back answered.  If the sender stops
+ * waiting, late() gets it when the answer comes, in process context.
+ */
+struct ebb_call {
+	struct list_head link;
+	void (*late)(struct ebb_dev *ebb, struct ebb_call *call); /* must free the call */
+	u32 arch_id;			/* CPU_REMOVE: of the CPU that leaves */
+	enum ebb_call_state state;	/* under vq_lock */
+	bool is_waited_for;		/* under vq_lock */
+	u64 sent_ns;
+	u64 answered_ns;
+	struct ebb_wire_answer answer;
+	struct virtio_ebb_req req ____cacheline_aligned;
+	struct virtio_ebb_resp resp ____cacheline_aligned;
+};
+
+struct ebb_dev {
+	struct kref ref;		/* one for the virtio device, one per open file */
+	struct virtio_device *vdev;	/* its memory is kept until ref is 0 */
+	struct miscdevice misc;
+	struct workqueue_struct *wq;	/* ordered: late_work and return_work never meet */
+	struct ebb_wire_config cfg;	/* constant after probe */
+	int linux_node[EBB_MAX_NODES];	/* of each proximity domain; constant after probe */
+
+	bool is_closing;		/* set once, at remove: programs get ENODEV */
+	bool is_dead;			/* set once, under vq_lock: the device is used no more */
+	bool is_agent_up;		/* under lock */
+
+	spinlock_t lock;		/* cpuset, limits, limits_seq, is_agent_up, last_owner */
+	struct ebb_cpuset cpuset;
+	struct ebb_limit_state limits;
+	u32 limits_seq;			/* grows with every change of limits */
+	u64 last_owner;			/* number given to the newest open */
+	wait_queue_head_t limits_wait;	/* limits_seq, is_closing or is_dead changed */
+	wait_queue_head_t returned_wait; /* a CPU left the table */
+
+	spinlock_t vq_lock;		/* the queues except the event queue, calls, late_calls */
+	struct virtqueue *vqs[EBB_NUM_VQS];
+	struct list_head calls;		/* sent, not answered */
+	unsigned int num_calls;
+	struct list_head late_calls;	/* answered, and nobody waits */
+	u64 last_tag;
+	wait_queue_head_t calls_wait;	/* a call was answered, or is_dead */
+	struct work_struct late_work;
+	struct delayed_work return_work; /* returns the LEAVING CPUs */
+
+	struct virtio_ebb_event *events;	/* buffers of the event queue */
+	struct virtio_ebb_telemetry *telemetry;	/* buffers of the telemetry queue */
+	unsigned long telemetry_free;	/* bit per buffer, under vq_lock */
+};
+
+static inline bool ebb_dev_is_gone(const struct ebb_dev *ebb)
+{
+	return READ_ONCE(ebb->is_closing) || READ_ONCE(ebb->is_dead);
+}
+
+/* ---- ebb_main.c ---- */
+
+void ebb_dev_put(struct ebb_dev *ebb);
+
+/* The device broke the protocol or stopped: never use it again.  Any context. */
+void ebb_dev_fail(struct ebb_dev *ebb, const char *why);
+
+/* ---- ebb_vq.c: asking the device ---- */
+
+int ebb_vq_init(struct ebb_dev *ebb);
+
+/* No more new calls; those who wait get -ENODEV. */
+void ebb_vq_stop(struct ebb_dev *ebb);
+
+/* After the device was reset: frees what it had not answered, and the queues. */
+void ebb_vq_finish(struct ebb_dev *ebb);
+
+/* Process context; NULL if there is no memory. */
+struct ebb_call *ebb_call_create(u16 type, void (*late)(struct ebb_dev *, struct ebb_call *));
+void ebb_call_free(struct ebb_call *call);
+
+/*
+ * Sends the call, after waiting until deadline_ns for a free place.  On an
+ * error (-EAGAIN no place in time, -EINTR, -ENODEV) nothing was sent and the
+ * call is freed.  With wants_wait, ebb_call_wait() must follow.
+ */
+int ebb_call_submit(struct ebb_dev *ebb, struct ebb_call *call, u64 deadline_ns, bool wants_wait);
+
+/*
+ * 0: answered, the caller frees the call.  -EINTR, -ETIMEDOUT, -ENODEV: the
+ * call is not the caller's any more; late() sees to what comes (but for
+ * -ENODEV, when nothing comes).
+ */
+int ebb_call_wait(struct ebb_dev *ebb, struct ebb_call *call, u64 deadline_ns);
+
+/* Has return_work look at the table again, now or at the latest after delay. */
+void ebb_kick_returns(struct ebb_dev *ebb, unsigned long delay_jiffies);
+
+/* -EAGAIN no buffer is free, -ENODEV. */
+int ebb_telemetry_send(struct ebb_dev *ebb, const struct virtio_ebb_telemetry *report);
+
+/* ---- ebb_event.c: what the device tells ---- */
+
+int ebb_event_fill(struct ebb_dev *ebb);
+void ebb_event_received(struct virtqueue *vq);
+
+/* Programs must hear about a change in limits, or of the device. */
+void ebb_limits_wake(struct ebb_dev *ebb);
+
+/* ---- ebb_cpu.c and ebb_return.c: CPUs come and go ---- */
+
+int ebb_cpu_init(void);
+void ebb_cpu_exit(void);
+
+/*
+ * Number of the CPU with this id of the architecture, or EBB_CPUSET_NO_CPU if
+ * Linux has none.  Sleeps.
+ */
+u32 ebb_cpu_lookup(u32 arch_id);
+
+/*
+ * Sleeps until CPUs were plugged or ejected since ebb_cpu_change_count() was
+ * changes, or for a short while: look again.  -EINTR, -ENODEV, -ETIMEDOUT.
+ */
+int ebb_cpu_wait_change(struct ebb_dev *ebb, int changes, u64 deadline_ns);
+int ebb_cpu_change_count(void);
+
+/* Brings it offline, if it is there at all.  Errors of remove_cpu(). */
+int ebb_cpu_take_offline(u32 arch_id);
+
+/* Reads the table of CPUs from the device; hotplugged ones are to be returned. */
+int ebb_cpu_read_state(struct ebb_dev *ebb);
+
+/* EBB_IOC_CPU_ADD and EBB_IOC_CPU_REMOVE; checked arguments, results as there. */
+int ebb_cpu_add(struct ebb_dev *ebb, u64 owner, struct ebb_cpu_add *arg);
+int ebb_cpu_remove(struct ebb_dev *ebb, u64 owner, struct ebb_cpu_remove *arg);
+
+/* The caller could not be told what ebb_cpu_add() added. */
+void ebb_cpu_undo_add(struct ebb_dev *ebb, const struct ebb_cpu_add *arg);
+
+/* Adds what an answer to CPU_ADD grants, for owner, or (0) to be returned. */
+int ebb_cpu_take_grants(struct ebb_dev *ebb, const struct ebb_call *call, u64 owner,
+			struct ebb_cpu_desc *ret_cpus);
+
+/* The host answered a CPU_REMOVE for a CPU that is busy and LEAVING; frees the call. */
+int ebb_return_finish(struct ebb_dev *ebb, struct ebb_call *call);
+void ebb_return_late(struct ebb_dev *ebb, struct ebb_call *call);
+void ebb_return_retry(struct ebb_dev *ebb, u64 hv_cpu_id);
+struct ebb_call *ebb_return_call(const struct ebb_cpu_entry *entry);
+void ebb_return_work(struct work_struct *work);
+
+/* All CPUs of an owner, or of everybody (0), go back in the background. */
+void ebb_return_owner(struct ebb_dev *ebb, u64 owner);
+
+/* Sends everything back and waits, not for ever, until it is there. */
+void ebb_return_all(struct ebb_dev *ebb);
+
+/* ---- ebb_chardev.c: /dev/ebb ---- */
+
+int ebb_chardev_register(struct ebb_dev *ebb);
+void ebb_chardev_unregister(struct ebb_dev *ebb);
+
+#endif /* EBB_H */

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The event queue: new limits, and CPUs whose core the host took.  Everything
+ * is done in the queue's interrupt, which does not meet itself.  A message that
+ * makes no sense is dropped with a line in the log: limits are a level, so the
+ * next good one puts everything right.
+ */
+#include "ebb.h"
+
+#include <linux/ktime.h>
+#include <linux/scatterlist.h>
+#include <linux/slab.h>
+
+#define EBB_NUM_EVENTS	8
+
+void ebb_limits_wake(struct ebb_dev *ebb)
+{
+	wake_up_interruptible_all(&ebb->limits_wait);
+}
+
+static void take_limits(struct ebb_dev *ebb, const struct ebb_wire_event *event)
+{
+	struct ebb_limit_state *limits = &ebb->limits;
+	u64 now_ns = ktime_get_ns();
+	unsigned long irqflags;
+	bool is_new;
+	u32 i;
+
+	spin_lock_irqsave(&ebb->lock, irqflags);
+	is_new = event->generation > limits->generation;
+	if (is_new) {
+		limits->generation = event->generation;
+		for (i = 0; i < ebb->cfg.num_nodes; i++) {
+			const struct ebb_wire_limit *node = &event->limits[i];
+			bool is_demand = node->cpus_held > node->cpus_limit;
+
+			limits->nodes[i] = *node;
+			limits->deadline_ns[i] = is_demand && node->deadline_ms ?
+				now_ns + (u64)node->deadline_ms * NSEC_PER_MSEC : 0;
+		}
+		ebb->limits_seq++;
+	}
+	spin_unlock_irqrestore(&ebb->lock, irqflags);
+	if (is_new)
+		ebb_limits_wake(ebb);
+}
+
+static int take_cpu_flags(struct ebb_dev *ebb, const struct ebb_wire_event *event)
+{
+	unsigned long irqflags;
+	int rc;
+
+	spin_lock_irqsave(&ebb->lock, irqflags);
+	rc = ebb_cpuset_set_flags(&ebb->cpuset, &event->cpu);
+	spin_unlock_irqrestore(&ebb->lock, irqflags);
+	/* It may have left while the event was on its way. */
+	return rc == -ENOENT ? 0 : rc;
+}
+
+static void take_event(struct ebb_dev *ebb, const struct virtio_ebb_event *wire, u32 len)
+{
+	struct ebb_wire_event event;
+	int rc = ebb_wire_read_event(wire, len, &ebb->cfg, &event);
+
+	if (!rc && event.type == VIRTIO_EBB_EVENT_LIMITS)
+		take_limits(ebb, &event);
+	else if (!rc)
+		rc = take_cpu_flags(ebb, &event);
+	if (rc)
+		dev_err_ratelimited(&ebb->vdev->dev,
+				    "nonsense event of type %u with %u bytes, ignoring: %d\n",
+				    le16_to_cpu(wire->type), len, rc);
+}
+
+static int post(struct ebb_dev *ebb, struct virtio_ebb_event *buffer)
+{
+	struct scatterlist sg;
+
+	sg_init_one(&sg, buffer, sizeof(*buffer));
+	return virtqueue_add_inbuf(ebb->vqs[VIRTIO_EBB_VQ_EVENT], &sg, 1, buffer, GFP_ATOMIC);
+}
+
+void ebb_event_received(struct virtqueue *vq)
+{
+	struct ebb_dev *ebb = vq->vdev->priv;
+	struct virtio_ebb_event *buffer;
+	int rc = 0;
+	u32 len;
+
+	do {
+		virtqueue_disable_cb(vq);
+		while (!rc && (buffer = virtqueue_get_buf(vq, &len))) {
+			take_event(ebb, buffer, len);
+			/* The device may leave parts of it as they are. */
+			memset(buffer, 0, sizeof(*buffer));
+			rc = post(ebb, buffer);
+		}
+	} while (!rc && !virtqueue_enable_cb(vq));
+	if (rc || virtqueue_is_broken(vq))
+		ebb_dev_fail(ebb, "broken event queue");
+	else
+		virtqueue_kick(vq);
+}
+
+int ebb_event_fill(struct ebb_dev *ebb)
+{
+	u32 i, n = min_t(u32, EBB_NUM_EVENTS,
+			 virtqueue_get_vring_size(ebb->vqs[VIRTIO_EBB_VQ_EVENT]));
+	int rc = 0;
+
+	ebb->events = kcalloc(n, sizeof(*ebb->events), GFP_KERNEL);
+	if (!ebb->events)
+		return -ENOMEM;
+	for (i = 0; i < n && !rc; i++)
+		rc = post(ebb, &ebb->events[i]);
+	if (!rc)
+		virtqueue_kick(ebb->vqs[VIRTIO_EBB_VQ_EVENT]);
+	return rc;
+}

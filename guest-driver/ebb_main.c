@@ -1,0 +1,285 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Driver of the virtio-ebb device: finding it, losing it, hearing of its status. */
+#include "ebb.h"
+
+#include <linux/acpi.h>
+#include <linux/atomic.h>
+#include <linux/module.h>
+#include <linux/slab.h>
+#include <linux/virtio_config.h>
+
+/* There is one /dev/ebb, and a VM has one device. */
+static atomic_t ebb_is_in_use = ATOMIC_INIT(0);
+
+static void release_dev(struct kref *ref)
+{
+	struct ebb_dev *ebb = container_of(ref, struct ebb_dev, ref);
+
+	put_device(&ebb->vdev->dev);
+	kvfree(ebb->cpuset.entries);
+	kfree(ebb->events);
+	kfree(ebb->telemetry);
+	kfree(ebb);
+}
+
+void ebb_dev_put(struct ebb_dev *ebb)
+{
+	kref_put(&ebb->ref, release_dev);
+}
+
+void ebb_dev_fail(struct ebb_dev *ebb, const char *why)
+{
+	if (READ_ONCE(ebb->is_dead))
+		return;
+	dev_err(&ebb->vdev->dev, "%s: device not used any more, reload the driver to reset it\n",
+		why);
+	ebb_vq_stop(ebb);
+	ebb_limits_wake(ebb);
+}
+
+static void read_status(struct ebb_dev *ebb)
+{
+	unsigned long irqflags;
+	bool is_up, is_back;
+	u32 status;
+
+	virtio_cread_le(ebb->vdev, struct virtio_ebb_config, status, &status);
+	is_up = status & VIRTIO_EBB_S_AGENT_UP;
+
+	spin_lock_irqsave(&ebb->lock, irqflags);
+	is_back = is_up && !ebb->is_agent_up;
+	ebb->is_agent_up = is_up;
+	if (is_back)
+		ebb_cpuset_retry_now(&ebb->cpuset);
+	spin_unlock_irqrestore(&ebb->lock, irqflags);
+	if (is_back)
+		ebb_kick_returns(ebb, 0);
+	wake_up_all(&ebb->returned_wait);
+}
+
+static void ebb_config_changed(struct virtio_device *vdev)
+{
+	struct ebb_dev *ebb = vdev->priv;
+
+	if (vdev->config->get_status(vdev) & VIRTIO_CONFIG_S_NEEDS_RESET)
+		ebb_dev_fail(ebb, "the device needs a reset");
+	else
+		read_status(ebb);
+}
+
+static int read_config(struct ebb_dev *ebb)
+{
+	struct ebb_wire_config *cfg = &ebb->cfg;
+	struct virtio_device *vdev = ebb->vdev;
+	u16 proto, num_nodes;
+	u32 i;
+
+	virtio_cread_le(vdev, struct virtio_ebb_config, proto, &proto);
+	virtio_cread_le(vdev, struct virtio_ebb_config, num_nodes, &num_nodes);
+	virtio_cread_le(vdev, struct virtio_ebb_config, max_cpus, &cfg->max_cpus);
+	virtio_cread_le(vdev, struct virtio_ebb_config, num_startup_cpus, &cfg->num_startup_cpus);
+	virtio_cread_le(vdev, struct virtio_ebb_config, request_timeout_ms,
+			&cfg->request_timeout_ms);
+	cfg->proto = proto;
+	cfg->num_nodes = num_nodes;
+
+	if (proto != VIRTIO_EBB_PROTO) {
+		dev_err(&vdev->dev, "the device speaks protocol %u, this driver %u\n", proto,
+			VIRTIO_EBB_PROTO);
+		return -EPROTO;
+	}
+	if (ebb_wire_check_config(cfg)) {
+		dev_err(&vdev->dev,
+			"impossible configuration: %u nodes, %u CPUs, %u of them to start with, timeout %u ms\n",
+			num_nodes, cfg->max_cpus, cfg->num_startup_cpus, cfg->request_timeout_ms);
+		return -EPROTO;
+	}
+
+	for (i = 0; i < cfg->num_nodes; i++)
+		ebb->linux_node[i] = pxm_to_node(i);
+	ebb_wire_fill_nodes(ebb->linux_node, cfg->num_nodes);
+	return 0;
+}
+
+static struct ebb_dev *create_dev(struct virtio_device *vdev)
+{
+	struct ebb_dev *ebb = kzalloc(sizeof(*ebb), GFP_KERNEL);
+
+	if (!ebb)
+		return NULL;
+	kref_init(&ebb->ref);
+	spin_lock_init(&ebb->lock);
+	init_waitqueue_head(&ebb->limits_wait);
+	init_waitqueue_head(&ebb->returned_wait);
+	get_device(&vdev->dev);
+	ebb->vdev = vdev;
+	vdev->priv = ebb;
+	return ebb;
+}
+
+static int create_cpuset(struct ebb_dev *ebb)
+{
+	/*
+	 * Twice as many as the VM can have: a CPU may be granted again before
+	 * this side has heard that the host took it back.
+	 */
+	unsigned int capacity = 2 * ebb->cfg.max_cpus;
+	struct ebb_cpu_entry *storage = kvcalloc(capacity, sizeof(*storage), GFP_KERNEL);
+
+	if (!storage)
+		return -ENOMEM;
+	ebb_cpuset_init(&ebb->cpuset, storage, capacity);
+	return 0;
+}
+
+static void stop_dev(struct ebb_dev *ebb)
+{
+	ebb_vq_stop(ebb);
+	cancel_delayed_work_sync(&ebb->return_work);
+	cancel_work_sync(&ebb->late_work);
+	virtio_reset_device(ebb->vdev);
+	ebb_vq_finish(ebb);
+}
+
+static int ebb_validate(struct virtio_device *vdev)
+{
+	if (virtio_has_feature(vdev, VIRTIO_F_VERSION_1))
+		return 0;
+	dev_err(&vdev->dev, "a legacy device can not be\n");
+	return -EINVAL;
+}
+
+static int ebb_probe(struct virtio_device *vdev)
+{
+	struct ebb_dev *ebb;
+	int rc;
+
+	if (atomic_cmpxchg(&ebb_is_in_use, 0, 1)) {
+		dev_err(&vdev->dev, "there is a virtio-ebb device already\n");
+		return -EBUSY;
+	}
+	ebb = create_dev(vdev);
+	if (!ebb) {
+		rc = -ENOMEM;
+		goto out_unused;
+	}
+	rc = read_config(ebb);
+	if (rc)
+		goto out_put;
+	rc = create_cpuset(ebb);
+	if (rc)
+		goto out_put;
+	ebb->wq = alloc_ordered_workqueue("ebb", 0);
+	if (!ebb->wq) {
+		rc = -ENOMEM;
+		goto out_put;
+	}
+	rc = ebb_vq_init(ebb);
+	if (rc)
+		goto out_wq;
+
+	virtio_device_ready(vdev);
+	rc = ebb_event_fill(ebb);
+	if (rc)
+		goto out_stop;
+	rc = ebb_cpu_read_state(ebb);
+	if (rc) {
+		dev_err(&vdev->dev, "can not read which CPUs the VM has: %d\n", rc);
+		goto out_stop;
+	}
+	read_status(ebb);
+	rc = ebb_chardev_register(ebb);
+	if (rc)
+		goto out_stop;
+	dev_info(&vdev->dev, "%u of at most %u CPUs, %u nodes, %u CPUs to be returned\n",
+		 ebb->cfg.num_startup_cpus, ebb->cfg.max_cpus, ebb->cfg.num_nodes,
+		 ebb_cpuset_num_hotplug(&ebb->cpuset));
+	ebb_kick_returns(ebb, 0);
+	return 0;
+
+out_stop:
+	stop_dev(ebb);
+out_wq:
+	destroy_workqueue(ebb->wq);
+out_put:
+	ebb_dev_put(ebb);
+out_unused:
+	atomic_set(&ebb_is_in_use, 0);
+	return rc;
+}
+
+static void ebb_remove(struct virtio_device *vdev)
+{
+	struct ebb_dev *ebb = vdev->priv;
+
+	ebb_chardev_unregister(ebb);
+	spin_lock_irq(&ebb->lock);
+	WRITE_ONCE(ebb->is_closing, true);
+	spin_unlock_irq(&ebb->lock);
+	ebb_limits_wake(ebb);
+	/* Pulled out without asking: there is nobody to return anything to. */
+	if (virtqueue_is_broken(ebb->vqs[VIRTIO_EBB_VQ_REQUEST]))
+		ebb_vq_stop(ebb);
+	ebb_return_all(ebb);
+	stop_dev(ebb);
+	destroy_workqueue(ebb->wq);
+	ebb_dev_put(ebb);
+	atomic_set(&ebb_is_in_use, 0);
+}
+
+#ifdef CONFIG_PM_SLEEP
+/* The device does not know what it would have to keep for a guest that sleeps. */
+static int ebb_freeze(struct virtio_device *vdev)
+{
+	dev_err(&vdev->dev, "suspend is not supported\n");
+	return -EPERM;
+}
+
+static int ebb_restore(struct virtio_device *vdev)
+{
+	return -EPERM;
+}
+#endif
+
+static const struct virtio_device_id ebb_ids[] = {
+	{ VIRTIO_ID_EBB, VIRTIO_DEV_ANY_ID },
+	{ 0 },
+};
+MODULE_DEVICE_TABLE(virtio, ebb_ids);
+
+static struct virtio_driver ebb_driver = {
+	.driver.name = "virtio_ebb",
+	.driver.owner = THIS_MODULE,
+	.id_table = ebb_ids,
+	.validate = ebb_validate,
+	.probe = ebb_probe,
+	.remove = ebb_remove,
+	.config_changed = ebb_config_changed,
+#ifdef CONFIG_PM_SLEEP
+	.freeze = ebb_freeze,
+	.restore = ebb_restore,
+#endif
+};
+
+static int __init ebb_init(void)
+{
+	int rc = ebb_cpu_init();
+
+	if (rc)
+		return rc;
+	rc = register_virtio_driver(&ebb_driver);
+	if (rc)
+		ebb_cpu_exit();
+	return rc;
+}
+module_init(ebb_init);
+
+static void __exit ebb_exit(void)
+{
+	unregister_virtio_driver(&ebb_driver);
+	ebb_cpu_exit();
+}
+module_exit(ebb_exit);
+
+MODULE_DESCRIPTION("Elastic CPUs from the host, over virtio-ebb");
+MODULE_LICENSE("GPL");

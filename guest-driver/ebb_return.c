@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * CPUs go: whatever is LEAVING in the table is taken offline and returned to
+ * the host, however often that has to be tried.  Also what a former life of the
+ * driver or of the machine has left behind.
+ */
+#include "ebb.h"
+
+#include <linux/ktime.h>
+
+/* ACPI ejects a CPU a little before or after the host confirms; longest wait for it. */
+#define EBB_EJECT_WAIT_NS	(1000 * NSEC_PER_MSEC)
+
+/* A device answers STATE by itself, at once; wait this long even if it claims to be quicker. */
+#define EBB_STATE_WAIT_NS	(5000 * NSEC_PER_MSEC)
+
+/* Longest that unloading the module waits for the host to take the CPUs back. */
+#define EBB_RETURN_ALL_WAIT_MS	5000
+
+void ebb_return_retry(struct ebb_dev *ebb, u64 hv_cpu_id)
+{
+	spin_lock_irq(&ebb->lock);
+	ebb_cpuset_retry(&ebb->cpuset, hv_cpu_id, ktime_get_ns());
+	spin_unlock_irq(&ebb->lock);
+	ebb_kick_returns(ebb, 0);
+}
+
+struct ebb_call *ebb_return_call(const struct ebb_cpu_entry *entry)
+{
+	struct ebb_call *call = ebb_call_create(VIRTIO_EBB_REQ_CPU_REMOVE, ebb_return_late);
+
+	if (!call)
+		return NULL;
+	call->req.u.cpu_remove.hv_cpu_id = cpu_to_le64(entry->desc.hv_cpu_id);
+	call->arch_id = entry->desc.arch_id;
+	return call;
+}
+
+/*
+ * Linux 6.12 clears an ejected CPU away after the host may have heard of the
+ * ejection.  Until then it must stay in the table, so that nobody takes it for
+ * the CPU that the host may plug in its place.
+ */
+static void wait_for_eject(struct ebb_dev *ebb, u32 arch_id)
+{
+	u64 deadline_ns = ktime_get_ns() + EBB_EJECT_WAIT_NS;
+
+	for (;;) {
+		int changes = ebb_cpu_change_count();
+
+		if (ebb_cpu_lookup(arch_id) == EBB_CPUSET_NO_CPU ||
+		    ebb_cpu_wait_change(ebb, changes, deadline_ns))
+			return;
+	}
+}
+
+int ebb_return_finish(struct ebb_dev *ebb, struct ebb_call *call)
+{
+	u64 hv_cpu_id = le64_to_cpu(call->req.u.cpu_remove.hv_cpu_id);
+	struct ebb_wire_answer answer = call->answer;
+	u32 arch_id = call->arch_id;
+
+	ebb_call_free(call);
+	if (!ebb_wire_is_removed(&answer)) {
+		if (answer.status != VIRTIO_EBB_BUSY)
+			dev_err_ratelimited(&ebb->vdev->dev,
+					    "returning CPU %#x: the host refused (%u, reason %u), will try again\n",
+					    arch_id, answer.status, answer.reason);
+		ebb_return_retry(ebb, hv_cpu_id);
+		return -EAGAIN;
+	}
+	if (answer.status == VIRTIO_EBB_ACK)
+		wait_for_eject(ebb, arch_id);
+	spin_lock_irq(&ebb->lock);
+	ebb_cpuset_delete(&ebb->cpuset, hv_cpu_id);
+	spin_unlock_irq(&ebb->lock);
+	wake_up_all(&ebb->returned_wait);
+	return 0;
+}
+
+void ebb_return_late(struct ebb_dev *ebb, struct ebb_call *call)
+{
+	ebb_return_finish(ebb, call);
+}
+
+static int send_back(struct ebb_dev *ebb, const struct ebb_cpu_entry *entry)
+{
+	struct ebb_call *call;
+	bool is_used;
+	int rc = 0;
+
+	/* Plugged again meanwhile, or granted twice by a broken host: not ours to stop. */
+	spin_lock_irq(&ebb->lock);
+	is_used = ebb_cpuset_is_used(&ebb->cpuset, entry->desc.arch_id);
+	spin_unlock_irq(&ebb->lock);
+	if (!is_used)
+		rc = ebb_cpu_take_offline(entry->desc.arch_id);
+	if (rc) {
+		dev_warn_ratelimited(&ebb->vdev->dev,
+				     "returning CPU %#x: it does not go offline, will try again: %d\n",
+				     entry->desc.arch_id, rc);
+		return rc;
+	}
+	call = ebb_return_call(entry);
+	return call ? ebb_call_submit(ebb, call, 0, false) : -ENOMEM;
+}
+
+void ebb_return_work(struct work_struct *work)
+{
+	struct ebb_dev *ebb = container_of(to_delayed_work(work), struct ebb_dev, return_work);
+	struct ebb_cpu_entry entry;
+	u64 now_ns, next_ns;
+	bool is_claimed;
+
+	while (!READ_ONCE(ebb->is_dead)) {
+		now_ns = ktime_get_ns();
+		spin_lock_irq(&ebb->lock);
+		is_claimed = ebb_cpuset_claim_leaving(&ebb->cpuset, now_ns, &entry, &next_ns);
+		spin_unlock_irq(&ebb->lock);
+		if (!is_claimed) {
+			if (next_ns != EBB_CPUSET_NEVER)
+				ebb_kick_returns(ebb, nsecs_to_jiffies(next_ns - now_ns) + 1);
+			return;
+		}
+		if (send_back(ebb, &entry)) {
+			spin_lock_irq(&ebb->lock);
+			ebb_cpuset_retry(&ebb->cpuset, entry.desc.hv_cpu_id, ktime_get_ns());
+			spin_unlock_irq(&ebb->lock);
+		}
+	}
+}
+
+void ebb_return_owner(struct ebb_dev *ebb, u64 owner)
+{
+	unsigned int left;
+
+	spin_lock_irq(&ebb->lock);
+	left = ebb_cpuset_leave_owner(&ebb->cpuset, owner);
+	spin_unlock_irq(&ebb->lock);
+	if (left)
+		ebb_kick_returns(ebb, 0);
+}
+
+static bool is_wait_over(struct ebb_dev *ebb)
+{
+	bool is_over;
+
+	/* Without an agent nobody takes them; the next driver will return them. */
+	spin_lock_irq(&ebb->lock);
+	is_over = !ebb_cpuset_num_hotplug(&ebb->cpuset) || !ebb->is_agent_up;
+	spin_unlock_irq(&ebb->lock);
+	return is_over || READ_ONCE(ebb->is_dead);
+}
+
+void ebb_return_all(struct ebb_dev *ebb)
+{
+	ebb_return_owner(ebb, 0);
+	ebb_kick_returns(ebb, 0);
+	/* The first round takes them offline even if the host does not listen. */
+	flush_delayed_work(&ebb->return_work);
+	if (!wait_event_timeout(ebb->returned_wait, is_wait_over(ebb),
+				msecs_to_jiffies(EBB_RETURN_ALL_WAIT_MS)))
+		dev_warn(&ebb->vdev->dev, "the host did not take all CPUs back in time\n");
+}
+
+/* Takes over one piece of the device's table; returns how many CPUs it had. */
+static int take_state(struct ebb_dev *ebb, const struct ebb_call *call, u32 start)
+{
+	const struct ebb_wire_answer *answer = &call->answer;
+	u32 i;
+
+	if (answer->status != VIRTIO_EBB_ACK || answer->total < ebb->cfg.num_startup_cpus ||
+	    answer->total > ebb->cfg.max_cpus || answer->count > answer->total - start ||
+	    (!answer->count && start < answer->total))
+		return -EPROTO;
+
+	for (i = 0; i < answer->count; i++) {
+		bool is_startup = start + i < ebb->cfg.num_startup_cpus;
+		struct ebb_cpu_desc cpu;
+		u32 number;
+		int rc = ebb_wire_read_cpu(&call->resp.cpus[i], &ebb->cfg, &cpu);
+
+		if (rc)
+			return rc;
+		if (is_startup != !!(cpu.flags & VIRTIO_EBB_CPU_F_STARTUP))
+			return -EPROTO;
+		number = ebb_cpu_lookup(cpu.arch_id);
+		spin_lock_irq(&ebb->lock);
+		rc = ebb_cpuset_insert(&ebb->cpuset, &cpu, is_startup ? EBB_CPU_STATE_STARTUP :
+				       EBB_CPU_STATE_LEAVING, 0, number);
+		spin_unlock_irq(&ebb->lock);
+		if (rc)
+			return -EPROTO;
+	}
+	return answer->count;
+}
+
+static void drop_state(struct ebb_dev *ebb, struct ebb_call *call)
+{
+	ebb_call_free(call);
+}
+
+int ebb_cpu_read_state(struct ebb_dev *ebb)
+{
+	u64 wait_ns = max_t(u64, EBB_STATE_WAIT_NS, ebb->cfg.request_timeout_ms * NSEC_PER_MSEC);
+	u32 start = 0, total;
+	int rc;
+
+	do {
+		struct ebb_call *call = ebb_call_create(VIRTIO_EBB_REQ_STATE, drop_state);
+		u64 deadline_ns = ktime_get_ns() + min_t(u64, wait_ns, 3 * EBB_STATE_WAIT_NS);
+
+		if (!call)
+			return -ENOMEM;
+		call->req.u.state.start = cpu_to_le32(start);
+		rc = ebb_call_submit(ebb, call, deadline_ns, true);
+		if (rc)
+			return rc;
+		rc = ebb_call_wait(ebb, call, deadline_ns);
+		if (rc)
+			return rc;
+		total = call->answer.total;
+		rc = take_state(ebb, call, start);
+		ebb_call_free(call);
+		if (rc < 0)
+			return rc;
+		start += rc;
+	} while (start < total);
+	return 0;
+}

@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Checks everything that comes from the device; see ebb_wire.h. */
+#include "ebb_wire.h"
+
+static bool is_zero(const void *p, size_t len_bytes)
+{
+	const u8 *bytes = p;
+	size_t i;
+
+	for (i = 0; i < len_bytes; i++)
+		if (bytes[i])
+			return false;
+	return true;
+}
+
+int ebb_wire_check_config(const struct ebb_wire_config *cfg)
+{
+	if (cfg->proto != VIRTIO_EBB_PROTO ||
+	    !cfg->num_nodes || cfg->num_nodes > VIRTIO_EBB_MAX_NODES ||
+	    !cfg->max_cpus || cfg->max_cpus > EBB_WIRE_MAX_CPUS ||
+	    !cfg->num_startup_cpus || cfg->num_startup_cpus > cfg->max_cpus ||
+	    !cfg->request_timeout_ms || cfg->request_timeout_ms > EBB_WIRE_MAX_TIMEOUT_MS)
+		return -EPROTO;
+	return 0;
+}
+
+static bool is_reason_of_status(u16 status, u16 reason)
+{
+	switch (status) {
+	case VIRTIO_EBB_ACK:
+		return reason == VIRTIO_EBB_REASON_NONE;
+	case VIRTIO_EBB_NACK:
+		return reason >= VIRTIO_EBB_REASON_LIMIT && reason <= VIRTIO_EBB_REASON_HOST;
+	case VIRTIO_EBB_BUSY:
+		return reason >= VIRTIO_EBB_REASON_CAPACITY && reason <= VIRTIO_EBB_REASON_MIGRATED;
+	case VIRTIO_EBB_ERROR:
+		return reason >= VIRTIO_EBB_REASON_TYPE && reason < VIRTIO_EBB_REASON_MAX;
+	default:
+		return false;
+	}
+}
+
+/* Number of CPUs in an answer that is well-formed; negative if this can not be. */
+static int max_cpus_of_answer(const struct virtio_ebb_req *req, u16 status)
+{
+	if (status != VIRTIO_EBB_ACK)
+		return 0;
+	switch (le16_to_cpu(req->type)) {
+	case VIRTIO_EBB_REQ_CPU_ADD:
+		return le16_to_cpu(req->u.cpu_add.count);
+	case VIRTIO_EBB_REQ_CPU_REMOVE:
+		return 0;
+	case VIRTIO_EBB_REQ_STATE:
+		return VIRTIO_EBB_MAX_REQ_CPUS;
+	default:
+		return -1;
+	}
+}
+
+int ebb_wire_read_answer(const struct virtio_ebb_req *req, const struct virtio_ebb_resp *resp,
+			 u32 len, struct ebb_wire_answer *ret)
+{
+	struct ebb_wire_answer answer;
+	int max_cpus;
+
+	if (len != sizeof(*resp) || resp->tag != req->tag || resp->type != req->type ||
+	    resp->reserved)
+		return -EPROTO;
+	answer.status = le16_to_cpu(resp->status);
+	answer.reason = le16_to_cpu(resp->reason);
+	answer.count = le16_to_cpu(resp->count);
+	answer.total = le32_to_cpu(resp->total);
+
+	max_cpus = max_cpus_of_answer(req, answer.status);
+	if (!is_reason_of_status(answer.status, answer.reason) ||
+	    max_cpus > VIRTIO_EBB_MAX_REQ_CPUS || (int)answer.count > max_cpus)
+		return -EPROTO;
+	if (req->type == cpu_to_le16(VIRTIO_EBB_REQ_CPU_ADD) &&
+	    answer.status == VIRTIO_EBB_ACK && !answer.count)
+		return -EPROTO;
+	if (answer.total &&
+	    (req->type != cpu_to_le16(VIRTIO_EBB_REQ_STATE) || answer.status != VIRTIO_EBB_ACK))
+		return -EPROTO;
+	if (!is_zero(resp->cpus + answer.count,
+		     (VIRTIO_EBB_MAX_REQ_CPUS - answer.count) * sizeof(resp->cpus[0])))
+		return -EPROTO;
+	*ret = answer;
+	return 0;
+}
+
+int ebb_wire_read_cpu(const struct virtio_ebb_cpu *wire, const struct ebb_wire_config *cfg,
+		      struct ebb_cpu_desc *ret)
+{
+	struct ebb_cpu_desc cpu = {
+		.hv_cpu_id = le64_to_cpu(wire->hv_cpu_id),
+		.arch_id = le32_to_cpu(wire->arch_id),
+		.pxm = le16_to_cpu(wire->node),
+		.flags = le16_to_cpu(wire->flags),
+	};
+
+	if (!cpu.hv_cpu_id || cpu.pxm >= cfg->num_nodes || cpu.flags & ~VIRTIO_EBB_CPU_F_ALL)
+		return -EPROTO;
+	*ret = cpu;
+	return 0;
+}
+
+int ebb_wire_check_grant(const struct virtio_ebb_req *req, const struct ebb_cpu_desc *cpu)
+{
+	u16 node = le16_to_cpu(req->u.cpu_add.node);
+
+	if (cpu->flags & ~VIRTIO_EBB_CPU_F_HT ||
+	    (cpu->flags && !(req->flags & cpu_to_le16(VIRTIO_EBB_ADD_F_ALLOW_HT))) ||
+	    (node != VIRTIO_EBB_NODE_ANY && node != cpu->pxm))
+		return -EPROTO;
+	return 0;
+}
+
+static int read_limits(const struct virtio_ebb_event *event, const struct ebb_wire_config *cfg,
+		       struct ebb_wire_event *ret)
+{
+	u32 seen = 0;
+	u32 i;
+
+	if (!ret->generation || le16_to_cpu(event->num_nodes) != cfg->num_nodes ||
+	    !is_zero(&event->cpu, sizeof(event->cpu)) ||
+	    !is_zero(event->nodes + cfg->num_nodes,
+		     (VIRTIO_EBB_MAX_NODES - cfg->num_nodes) * sizeof(event->nodes[0])))
+		return -EPROTO;
+
+	for (i = 0; i < cfg->num_nodes; i++) {
+		const struct virtio_ebb_limit *wire = &event->nodes[i];
+		u16 node = le16_to_cpu(wire->node);
+		struct ebb_wire_limit *limit;
+
+		if (node >= cfg->num_nodes || seen & (1u << node) || wire->reserved ||
+		    wire->mem_held_bytes || wire->mem_limit_bytes)
+			return -EPROTO;
+		seen |= 1u << node;
+		limit = &ret->limits[node];
+		limit->deadline_ms = le32_to_cpu(wire->deadline_ms);
+		limit->cpus_held = le32_to_cpu(wire->cpus_held);
+		limit->cpus_limit = le32_to_cpu(wire->cpus_limit);
+		if (limit->cpus_held > cfg->max_cpus || limit->cpus_limit > cfg->max_cpus)
+			return -EPROTO;
+	}
+	return 0;
+}
+
+int ebb_wire_read_event(const struct virtio_ebb_event *event, u32 len,
+			const struct ebb_wire_config *cfg, struct ebb_wire_event *ret)
+{
+	if (len != sizeof(*event) || event->reserved)
+		return -EPROTO;
+
+	ret->type = le16_to_cpu(event->type);
+	ret->generation = le64_to_cpu(event->generation);
+	switch (ret->type) {
+	case VIRTIO_EBB_EVENT_LIMITS:
+		return read_limits(event, cfg, ret);
+	case VIRTIO_EBB_EVENT_CPU:
+		if (event->num_nodes || ret->generation ||
+		    !is_zero(event->nodes, sizeof(event->nodes)))
+			return -EPROTO;
+		return ebb_wire_read_cpu(&event->cpu, cfg, &ret->cpu);
+	default:
+		return -EPROTO;
+	}
+}
+
+int ebb_wire_check_telemetry(const struct virtio_ebb_telemetry *report)
+{
+	if (report->type != cpu_to_le16(VIRTIO_EBB_TELEMETRY_TOTALS) ||
+	    !is_zero(report->reserved, sizeof(report->reserved)))
+		return -EINVAL;
+	return 0;
+}
+
+int ebb_wire_add_errno(const struct ebb_wire_answer *answer)
+{
+	switch (answer->status) {
+	case VIRTIO_EBB_ACK:
+		return 0;
+	case VIRTIO_EBB_BUSY:
+		return -EAGAIN;
+	case VIRTIO_EBB_NACK:
+		break;
+	default:
+		return -EIO;
+	}
+	switch (answer->reason) {
+	case VIRTIO_EBB_REASON_LIMIT:
+		return -EDQUOT;
+	case VIRTIO_EBB_REASON_CEILING:
+		return -ERANGE;
+	case VIRTIO_EBB_REASON_NODE:
+		return -ENXIO;
+	default:
+		return -EIO;
+	}
+}
+
+bool ebb_wire_is_removed(const struct ebb_wire_answer *answer)
+{
+	return answer->status == VIRTIO_EBB_ACK ||
+	       (answer->status == VIRTIO_EBB_NACK && answer->reason == VIRTIO_EBB_REASON_NOT_HELD);
+}
+
+static bool is_node_taken(const int *linux_node, unsigned int num_nodes, int node)
+{
+	unsigned int i;
+
+	for (i = 0; i < num_nodes; i++)
+		if (linux_node[i] == node)
+			return true;
+	return false;
+}
+
+void ebb_wire_fill_nodes(int *linux_node, unsigned int num_nodes)
+{
+	unsigned int i;
+	int next = 0;
+
+	for (i = 0; i < num_nodes; i++) {
+		if (linux_node[i] >= 0)
+			continue;
+		while (is_node_taken(linux_node, num_nodes, next))
+			next++;
+		linux_node[i] = next;
+	}
+}
