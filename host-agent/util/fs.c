@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Small files and folders. */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -108,4 +110,26 @@ int ebb_fs_mkdirs(const char *path, mode_t mode)
 			return 0;
 		*p = '/';
 	}
+}
+
+int ebb_fs_for_each_folder(const char *path, int (*fn)(void *ctx, const char *path), void *ctx)
+{
+	DIR *dir = opendir(path);
+	struct dirent *e;
+	int rc = 0;
+
+	if (!dir)
+		return -errno;
+	while (rc == 0 && (e = readdir(dir))) {
+		char child[PATH_MAX];
+		struct stat st;
+
+		if (e->d_name[0] == '.' ||
+		    (size_t)snprintf(child, sizeof(child), "%s/%s", path, e->d_name) >= sizeof(child))
+			continue;
+		if (stat(child, &st) == 0 && S_ISDIR(st.st_mode))
+			rc = fn(ctx, child);
+	}
+	closedir(dir);
+	return rc;
 }

@@ -18,4 +18,7 @@ int ebb_fs_read_all(const char *path, size_t max, char **ret_text);
 /* Create path and what is missing above it. */
 int ebb_fs_mkdirs(const char *path, mode_t mode);
 
+/* Call fn with the path of every folder directly in path; stops at an error of fn. */
+int ebb_fs_for_each_folder(const char *path, int (*fn)(void *ctx, const char *path), void *ctx);
+
 #endif

@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Reading the SLA element; the vCPUs of the domain are in metadata-vcpus.c. */
+#include <errno.h>
+#include <libxml/parser.h>
+#include <libxml/tree.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "io/metadata.h"
+#include "io/metadata-vcpus.h"
+#include "io/metadata-xml.h"
+
+static bool is_ours(const xmlNode *n)
+{
+	return n->ns && strcmp((const char *)n->ns->href, EBB_METADATA_URI) == 0;
+}
+
+/* Every attribute must be one of the names; every child an element `child` of ours, or blank. */
+static int check_shape(const struct ebb_metaxml *x, xmlNode *n, const char *const *names, const char *child)
+{
+	char where[64];
+
+	snprintf(where, sizeof(where), "<ebb:%s>", (const char *)n->name);
+	for (const xmlAttr *a = n->properties; a; a = a->next) {
+		const char *const *name = names;
+
+		while (*name && (a->ns || strcmp(*name, (const char *)a->name) != 0))
+			name++;
+		if (!*name)
+			return ebb_metaxml_fail(x, "%s has an unknown attribute \"%s\"", where,
+						(const char *)a->name);
+	}
+	for (const xmlNode *c = n->children; c; c = c->next) {
+		if (c->type == XML_COMMENT_NODE || xmlIsBlankNode(c))
+			continue;
+		if (c->type != XML_ELEMENT_NODE)
+			return ebb_metaxml_fail(x, "%s contains text, only elements are allowed", where);
+		if (!is_ours(c) || !child || strcmp((const char *)c->name, child) != 0)
+			return ebb_metaxml_fail(x, "%s has an unknown element <%s>; allowed: %s%s%s", where,
+						(const char *)c->name, child ? "<ebb:" : "",
+						child ? child : "none", child ? ">" : "");
+	}
+	return 0;
+}
+
+static int parse_class(const struct ebb_metaxml *x, xmlNode *n, enum ebb_class *ret)
+{
+	xmlChar *text = xmlGetNoNsProp(n, (const xmlChar *)"class");
+	int rc = 0;
+
+	*ret = EBB_CLASS_RESERVED;
+	if (!text)
+		return 0;
+	*ret = ebb_class_from_name((const char *)text);
+	if (*ret == EBB_CLASS_INVALID)
+		rc = ebb_metaxml_fail(x, "<ebb:cpu> attribute class=\"%s\": allowed are spot and reserved",
+				      (const char *)text);
+	xmlFree(text);
+	return rc;
+}
+
+static int parse_node(const struct ebb_metaxml *x, xmlNode *n, uint16_t num_host_nodes, bool *seen,
+		      struct ebb_metadata *m)
+{
+	static const char *const names[] = { "id", "startup", "max", "host", NULL };
+	uint32_t id, startup, max, host, cpus = 0;
+	char what[32];
+	int rc;
+
+	rc = check_shape(x, n, names, NULL);
+	if (rc == 0)
+		rc = ebb_metaxml_number(x, n, "<ebb:node>", "id", 0, m->sla.num_nodes - 1, -1, &id);
+	if (rc < 0)
+		return rc;
+	snprintf(what, sizeof(what), "<ebb:node id=\"%u\">", id);
+	if (seen[id])
+		return ebb_metaxml_fail(x, "%s is there twice", what);
+	seen[id] = true;
+	for (uint16_t i = 0; i < m->num_vcpus; i++)
+		cpus += m->vcpus[i].node == id;
+	rc = ebb_metaxml_number(x, n, what, "max", 0, cpus, -1, &max);
+	if (rc == 0)
+		rc = ebb_metaxml_number(x, n, what, "startup", 0, max, -1, &startup);
+	if (rc == 0)
+		rc = ebb_metaxml_number(x, n, what, "host", 0, num_host_nodes - 1, id, &host);
+	if (rc < 0)
+		return rc;
+	m->sla.nodes[id].startup = startup;
+	m->sla.nodes[id].max = max;
+	m->sla.nodes[id].host_node = host;
+	return 0;
+}
+
+/* The vCPUs that boot in a cell must be as many as its SLA says. */
+static int check_startup(const struct ebb_metaxml *x, const struct ebb_metadata *m, bool is_live)
+{
+	for (uint16_t g = 0; g < m->sla.num_nodes; g++) {
+		uint16_t num = 0;
+
+		for (uint16_t i = 0; i < m->num_vcpus; i++) {
+			if (m->vcpus[i].node != g || !m->is_enabled[i])
+				continue;
+			if (!is_live && !m->vcpus[i].is_startup)
+				return ebb_metaxml_fail(x, "<vcpu id=\"%u\" hotpluggable=\"yes\">: a vCPU that is "
+							"enabled in the definition must have hotpluggable=\"no\"", i);
+			num += m->vcpus[i].is_startup;
+		}
+		if (num != m->sla.nodes[g].startup)
+			return ebb_metaxml_fail(x, "<ebb:node id=\"%u\"> attribute startup=\"%u\": the definition "
+						"enables %u vCPUs in this cell, both must be equal", g,
+						m->sla.nodes[g].startup, num);
+	}
+	return 0;
+}
+
+static int parse_cpu(const struct ebb_metaxml *x, xmlNode *n, uint16_t num_host_nodes, bool is_live,
+		     struct ebb_metadata *m)
+{
+	static const char *const names[] = { "class", "weight", "deadline-ms", NULL };
+	bool seen[EBB_MAX_GUEST_NODES] = { false };
+	int rc;
+
+	rc = check_shape(x, n, names, "node");
+	if (rc == 0)
+		rc = parse_class(x, n, &m->sla.class);
+	if (rc == 0)
+		rc = ebb_metaxml_number(x, n, "<ebb:cpu>", "weight", EBB_WEIGHT_MIN, EBB_WEIGHT_MAX,
+					EBB_WEIGHT_DEFAULT, &m->sla.weight);
+	if (rc == 0)
+		rc = ebb_metaxml_number(x, n, "<ebb:cpu>", "deadline-ms", EBB_DEADLINE_MS_MIN,
+					EBB_DEADLINE_MS_MAX, EBB_DEADLINE_MS_DEFAULT, &m->sla.deadline_ms);
+	for (xmlNode *c = n->children; rc == 0 && c; c = c->next)
+		if (c->type == XML_ELEMENT_NODE)
+			rc = parse_node(x, c, num_host_nodes, seen, m);
+	for (uint16_t g = 0; rc == 0 && g < m->sla.num_nodes; g++)
+		if (!seen[g])
+			rc = ebb_metaxml_fail(x, "<ebb:cpu> has no <ebb:node id=\"%u\">; the domain has cells 0 to %u",
+					      g, m->sla.num_nodes - 1);
+	return rc < 0 ? rc : check_startup(x, m, is_live);
+}
+
+/* The only element of that name below n; NULL when there is none. */
+static int find_only(const struct ebb_metaxml *x, xmlNode *n, bool ours, const char *name, xmlNode **ret)
+{
+	xmlNode *found = NULL;
+
+	for (xmlNode *c = n->children; c; c = c->next) {
+		if (c->type != XML_ELEMENT_NODE || strcmp((const char *)c->name, name) != 0 ||
+		    is_ours(c) != ours)
+			continue;
+		if (found)
+			return ebb_metaxml_fail(x, "<%s%s> is there twice", ours ? "ebb:" : "", name);
+		found = c;
+	}
+	*ret = found;
+	return 0;
+}
+
+static int parse_domain(struct ebb_metaxml *x, xmlNode *root, uint16_t num_host_nodes, bool is_live,
+			struct ebb_metadata *m)
+{
+	static const char *const none[] = { NULL };
+	xmlNode *metadata, *sla = NULL, *cpu, *name;
+	int rc;
+
+	if (!root || strcmp((const char *)root->name, "domain") != 0)
+		return ebb_metaxml_fail(x, "the XML has no <domain> element");
+	rc = find_only(x, root, false, "name", &name);
+	if (rc == 0 && name) {
+		xmlChar *text = xmlNodeGetContent(name);
+
+		snprintf(x->domain, sizeof(x->domain), "%s", text ? (const char *)text : "");
+		xmlFree(text);
+	}
+	if (rc == 0)
+		rc = find_only(x, root, false, "metadata", &metadata);
+	if (rc == 0 && metadata)
+		rc = find_only(x, metadata, true, "sla", &sla);
+	if (rc < 0 || !sla)
+		return rc;
+	rc = check_shape(x, sla, none, "cpu");
+	if (rc == 0)
+		rc = find_only(x, sla, true, "cpu", &cpu);
+	if (rc == 0 && !cpu)
+		rc = ebb_metaxml_fail(x, "<ebb:sla> has no <ebb:cpu>");
+	if (rc == 0)
+		rc = ebb_metadata_vcpus(x, root, m);
+	if (rc == 0)
+		rc = parse_cpu(x, cpu, num_host_nodes, is_live, m);
+	return rc < 0 ? rc : 1;
+}
+
+int ebb_metadata_parse(const char *xml, uint16_t num_host_nodes, bool is_live, struct ebb_metadata *ret,
+		       struct ebb_err *err)
+{
+	struct ebb_metaxml x = { .err = err };
+	struct ebb_metadata *m = calloc(1, sizeof(*m));
+	xmlDoc *doc;
+	int rc;
+
+	if (!m)
+		return -ENOMEM;
+	doc = xmlReadMemory(xml, strlen(xml), "domain.xml", NULL,
+			    XML_PARSE_NONET | XML_PARSE_NOERROR | XML_PARSE_NOWARNING);
+	if (doc)
+		rc = parse_domain(&x, xmlDocGetRootElement(doc), num_host_nodes, is_live, m);
+	else
+		rc = ebb_metaxml_fail(&x, "its XML is not well-formed");
+	if (rc == 1)
+		*ret = *m;
+	xmlFreeDoc(doc);
+	free(m);
+	return rc;
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The SLA in the metadata of a libvirt domain, and what the rest of its XML says about vCPUs.  The
+ * schema is documented in docs/domain-metadata.md.  No I/O.
+ */
+#ifndef EBB_IO_METADATA_H
+#define EBB_IO_METADATA_H
+
+#include "ebb/types.h"
+#include "util/err.h"
+
+#define EBB_METADATA_URI	"urn:ebb:sla:1"
+
+struct ebb_metadata {
+	struct ebb_sla sla;
+	uint16_t num_vcpus;		/* all that the domain can have */
+	struct ebb_vcpu_def vcpus[EBB_MAX_VCPUS];
+	bool is_enabled[EBB_MAX_VCPUS];	/* as the XML says: plugged, when the domain is running */
+};
+
+/*
+ * Parse the XML of a domain.  num_host_nodes: nodes that `host` may name.  is_live: the XML describes
+ * the running instance, in which hotpluggable vCPUs may be enabled; in a definition they may not.
+ *
+ * Returns 1 with ret, 0 when the domain has no SLA at all, -EINVAL with an error that names the
+ * domain, the element, the attribute, its value and what is allowed; -ENOMEM.
+ */
+int ebb_metadata_parse(const char *xml, uint16_t num_host_nodes, bool is_live, struct ebb_metadata *ret,
+		       struct ebb_err *err);
+
+#endif

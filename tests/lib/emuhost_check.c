@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* A check of the emulated host with real load. */
+#include <errno.h>
+#include <limits.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include "io/cgroup.h"
+#include "io/emuhost.h"
+#include "tests/lib/emuhost_check.h"
+#include "util/clock.h"
+#include "util/fs.h"
+
+#define NUM_SPINNERS	2
+
+/* A process with two threads that use all the CPU they get, like a QEMU with two busy vCPUs. */
+struct load {
+	pid_t pid;
+	pid_t tids[NUM_SPINNERS];
+};
+
+struct check {
+	struct ebb_emuhost *host;
+	struct load load;
+	char origin[PATH_MAX];		/* folder of the load before anything was done */
+	char *text;
+	size_t size;
+};
+
+#define FAIL(c, ...)	(snprintf((c)->text, (c)->size, __VA_ARGS__), -1)
+
+static void *spinner(void *arg)
+{
+	pid_t tid = syscall(SYS_gettid);
+	int fd = *(int *)arg;
+
+	if (write(fd, &tid, sizeof(tid)) != sizeof(tid))
+		_exit(1);
+	for (volatile uint64_t n = 0;; n++)
+		;
+	return NULL;
+}
+
+static int load_start(struct load *l)
+{
+	int fds[2];
+
+	if (pipe(fds) < 0)
+		return -errno;
+	l->pid = fork();
+	if (l->pid == 0) {
+		pthread_t t[NUM_SPINNERS];
+
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		for (int i = 0; i < NUM_SPINNERS; i++)
+			if (pthread_create(&t[i], NULL, spinner, &fds[1]))
+				_exit(1);
+		pause();
+		_exit(0);
+	}
+	close(fds[1]);
+	for (int i = 0; l->pid > 0 && i < NUM_SPINNERS; i++)
+		if (read(fds[0], &l->tids[i], sizeof(l->tids[i])) != sizeof(l->tids[i]))
+			return -EIO;
+	close(fds[0]);
+	return l->pid > 0 ? 0 : -errno;
+}
+
+static void load_stop(struct load *l)
+{
+	if (l->pid > 0) {
+		kill(l->pid, SIGKILL);
+		waitpid(l->pid, NULL, 0);
+	}
+	l->pid = 0;
+}
+
+static int run_time_usec(const struct load *l, int i, uint64_t *ret)
+{
+	char path[80], text[128];
+	unsigned long long ns;
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/schedstat", l->pid, l->tids[i]);
+	if (ebb_fs_read(path, text, sizeof(text), NULL) < 0 || sscanf(text, "%llu", &ns) != 1)
+		return -EIO;
+	*ret = ns / 1000;
+	return 0;
+}
+
+/* Thousandths of a CPU that each thread uses during one second. */
+static int measure(const struct load *l, uint32_t ret_permille[NUM_SPINNERS])
+{
+	uint64_t before[NUM_SPINNERS], after[NUM_SPINNERS], t0 = ebb_clock_mono_usec(), t;
+
+	for (int i = 0; i < NUM_SPINNERS; i++)
+		if (run_time_usec(l, i, &before[i]) < 0)
+			return -EIO;
+	usleep(1000000);
+	t = ebb_clock_mono_usec() - t0;
+	for (int i = 0; i < NUM_SPINNERS; i++) {
+		if (run_time_usec(l, i, &after[i]) < 0)
+			return -EIO;
+		ret_permille[i] = (after[i] - before[i]) * 1000 / t;
+	}
+	return 0;
+}
+
+static int place(struct check *c, int i, uint32_t core, uint32_t rank)
+{
+	uint32_t at_core = 99, at_rank = 99;
+	int rc = ebb_emuhost_place(c->host, c->load.pid, c->load.tids[i], core, rank);
+
+	if (rc < 0)
+		return FAIL(c, "placing thread %d on core %u: %s", i, core, strerror(-rc));
+	rc = ebb_emuhost_where(c->host, c->load.tids[i], &at_core, &at_rank);
+	if (rc < 0 || at_core != core || at_rank != rank)
+		return FAIL(c, "thread %d was placed on %u.%u and is on %u.%u (%d)", i, core, rank, at_core,
+			    at_rank, rc);
+	return 0;
+}
+
+/* Used permille must be near want: not above it, and not starved either. */
+static int expect_share(struct check *c, const char *what, uint32_t used, uint32_t want)
+{
+	if (used > want * 115 / 100 || used < want / 2)
+		return FAIL(c, "%s used %u permille of a CPU, should be about %u", what, used, want);
+	return 0;
+}
+
+static int check_quota(struct check *c)
+{
+	uint32_t apart[NUM_SPINNERS], together[NUM_SPINNERS], shared[NUM_SPINNERS];
+
+	if (place(c, 0, 0, 0) < 0 || place(c, 1, 1, 1) < 0)
+		return -1;
+	if (measure(&c->load, apart) < 0 ||
+	    expect_share(c, "a thread alone on core 0", apart[0], 200) < 0 ||
+	    expect_share(c, "a thread alone on core 1", apart[1], 200) < 0)
+		return -1;
+	if (place(c, 1, 0, 1) < 0 || measure(&c->load, together) < 0 ||
+	    expect_share(c, "both threads of a core", together[0] + together[1], 260) < 0)
+		return -1;
+	if (place(c, 1, 0, 0) < 0 || measure(&c->load, shared) < 0 ||
+	    expect_share(c, "two vCPUs on one thread", shared[0] + shared[1], 200) < 0)
+		return -1;
+	snprintf(c->text, c->size, "share 200: alone %u and %u, both threads of a core %u, on one thread %u",
+		 apart[0], apart[1], together[0] + together[1], shared[0] + shared[1]);
+	return 0;
+}
+
+static int check_refusals(struct check *c)
+{
+	uint32_t core, rank;
+	int rc;
+
+	rc = ebb_emuhost_place(c->host, c->load.pid, c->load.tids[0], 2, 0);
+	if (rc != -EINVAL)
+		return FAIL(c, "placing on core 2 of 2: %d, should be -EINVAL", rc);
+	rc = ebb_emuhost_place(c->host, c->load.pid, c->load.tids[0], 0, 2);
+	if (rc != -EINVAL)
+		return FAIL(c, "placing on thread 2 of 2: %d, should be -EINVAL", rc);
+	rc = ebb_emuhost_where(c->host, getpid(), &core, &rank);
+	if (rc != -ENOENT)
+		return FAIL(c, "asking for a thread that is elsewhere: %d, should be -ENOENT", rc);
+	return 0;
+}
+
+/* A restarted agent finds its host as it was; an agent with another one starts afresh. */
+static int check_adoption(struct check *c, const char *name, const struct ebb_emuspec *spec)
+{
+	struct ebb_emuspec other = *spec;
+	struct ebb_err err = { "" };
+	uint32_t core, rank;
+	int rc;
+
+	if (place(c, 0, 1, 0) < 0)
+		return -1;
+	ebb_emuhost_abandon(c->host);
+	c->host = NULL;
+	rc = ebb_emuhost_create(spec, name, &c->host, &err);
+	if (rc < 0)
+		return FAIL(c, "adopting the host: %s", err.text);
+	rc = ebb_emuhost_where(c->host, c->load.tids[0], &core, &rank);
+	if (rc < 0 || core != 1 || rank != 0)
+		return FAIL(c, "adoption moved a thread (%d)", rc);
+	ebb_emuhost_abandon(c->host);
+	c->host = NULL;
+	other.cores++;
+	rc = ebb_emuhost_create(&other, name, &c->host, &err);
+	if (rc < 0)
+		return FAIL(c, "replacing the host: %s", err.text);
+	rc = ebb_emuhost_where(c->host, c->load.tids[0], &core, &rank);
+	if (rc != -ENOENT)
+		return FAIL(c, "a replaced host still holds a thread (%d)", rc);
+	return 0;
+}
+
+static int check_gone(struct check *c, const char *name)
+{
+	struct ebb_cgroup cg;
+	char folder[PATH_MAX], host[PATH_MAX + 64], *text;
+	struct ebb_err err = { "" };
+	struct stat st;
+
+	if (place(c, 0, 0, 0) < 0 || place(c, 1, 2, 1) < 0)
+		return -1;
+	if (ebb_emuhost_destroy(c->host, &err) < 0)
+		return FAIL(c, "destroying the host: %s", err.text);
+	c->host = NULL;
+	if (ebb_fs_read_all("/proc/self/mountinfo", 1 << 20, &text) < 0 || ebb_cgroup_find(text, &cg, &err) < 0)
+		return FAIL(c, "finding the hierarchy again: %s", err.text);
+	free(text);
+	snprintf(host, sizeof(host), "%s/ebb-emu-%s", cg.mount, name);
+	if (stat(host, &st) == 0)
+		return FAIL(c, "%s is still there", host);
+	for (int i = 0; i < NUM_SPINNERS; i++) {
+		if (ebb_cgroup_of_thread(&cg, c->load.tids[i], "cpu", folder, sizeof(folder)) < 0)
+			return FAIL(c, "thread %d has no group", i);
+		if (strcmp(folder, c->origin) != 0)
+			return FAIL(c, "thread %d came back to %s, was in %s", i, folder, c->origin);
+	}
+	return 0;
+}
+
+static int note_origin(struct check *c)
+{
+	struct ebb_err err = { "" };
+	struct ebb_cgroup cg;
+	char *text;
+
+	if (ebb_fs_read_all("/proc/self/mountinfo", 1 << 20, &text) < 0)
+		return FAIL(c, "no /proc/self/mountinfo");
+	if (ebb_cgroup_find(text, &cg, &err) < 0) {
+		free(text);
+		return FAIL(c, "%s", err.text);
+	}
+	free(text);
+	if (ebb_cgroup_of_thread(&cg, c->load.pid, "cpu", c->origin, sizeof(c->origin)) < 0)
+		return FAIL(c, "the load has no group");
+	return 0;
+}
+
+int emuhost_check(const char *name, char *text, size_t size)
+{
+	const struct ebb_emuspec spec = { .sockets = 2, .cores = 1, .threads = 2, .share_permille = 200 };
+	struct check c = { .text = text, .size = size };
+	struct ebb_err err = { "" };
+	int rc = -1;
+
+	if (load_start(&c.load) < 0)
+		return FAIL(&c, "can not start a load");
+	if (note_origin(&c) < 0)
+		goto out;
+	rc = ebb_emuhost_create(&spec, name, &c.host, &err);
+	if (rc < 0) {
+		rc = FAIL(&c, "creating the host: %s", err.text);
+		goto out;
+	}
+	rc = check_refusals(&c);
+	if (rc == 0)
+		rc = check_adoption(&c, name, &spec);
+	if (rc == 0)
+		rc = check_gone(&c, name);
+	if (rc == 0 && ebb_emuhost_create(&spec, name, &c.host, &err) < 0)
+		rc = FAIL(&c, "creating the host again: %s", err.text);
+	if (rc == 0)
+		rc = check_quota(&c);
+out:
+	load_stop(&c.load);
+	if (ebb_emuhost_destroy(c.host, &err) < 0 && rc == 0)
+		rc = FAIL(&c, "removing the host at the end: %s", err.text);
+	return rc;
+}

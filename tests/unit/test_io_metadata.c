@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The SLA in a domain's metadata: what a good one means, and one test for every way to get it wrong. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+#include "io/metadata.h"
+
+static const char good[] =
+	"<domain type='kvm'><name>web</name>\n"
+	"<metadata><app:x xmlns:app='urn:other'/><ebb:sla xmlns:ebb='urn:ebb:sla:1'>\n"
+	"  <!-- a comment -->\n"
+	"  <ebb:cpu class='spot' weight='250' deadline-ms='1500'>\n"
+	"    <ebb:node id='0' startup='1' max='4' host='1'/>\n"
+	"    <ebb:node id='1' startup='0' max='3'/>\n"
+	"  </ebb:cpu></ebb:sla></metadata>\n"
+	"<vcpu placement='static' current='1'>8</vcpu>\n"
+	"<vcpus><vcpu id='0' enabled='yes' hotpluggable='no' order='1'/>"
+	"<vcpu id='1' enabled='no' hotpluggable='yes'/><vcpu id='2' enabled='no' hotpluggable='yes'/>"
+	"<vcpu id='3' enabled='no' hotpluggable='yes'/><vcpu id='4' enabled='no' hotpluggable='yes'/>"
+	"<vcpu id='5' enabled='no' hotpluggable='yes'/><vcpu id='6' enabled='no' hotpluggable='yes'/>"
+	"<vcpu id='7' enabled='no' hotpluggable='yes'/></vcpus>\n"
+	"<cpu><numa><cell id='0' cpus='0-3' memory='1'/><cell id='1' cpus='4-6,7' memory='1'/></numa></cpu>\n"
+	"</domain>";
+
+/* The good XML with one text replaced by another; the caller frees. */
+static char *with(const char *old, const char *new)
+{
+	const char *at = strstr(good, old);
+	char *xml = malloc(sizeof(good) + strlen(new));
+
+	if (!at)
+		fail_msg("\"%s\" is not in the XML", old);
+	sprintf(xml, "%.*s%s%s", (int)(at - good), good, new, at + strlen(old));
+	return xml;
+}
+
+static void test_good(void **state)
+{
+	struct ebb_metadata m;
+
+	(void)state;
+	assert_int_equal(ebb_metadata_parse(good, 2, false, &m, NULL), 1);
+	assert_int_equal(m.sla.class, EBB_CLASS_SPOT);
+	assert_int_equal(m.sla.weight, 250);
+	assert_int_equal(m.sla.deadline_ms, 1500);
+	assert_int_equal(m.sla.num_nodes, 2);
+	assert_int_equal(m.sla.nodes[0].startup, 1);
+	assert_int_equal(m.sla.nodes[0].max, 4);
+	assert_int_equal(m.sla.nodes[0].host_node, 1);
+	assert_int_equal(m.sla.nodes[1].startup, 0);
+	assert_int_equal(m.sla.nodes[1].max, 3);
+	assert_int_equal(m.sla.nodes[1].host_node, 1);
+	assert_int_equal(m.num_vcpus, 8);
+	assert_int_equal(m.vcpus[3].node, 0);
+	assert_int_equal(m.vcpus[4].node, 1);
+	assert_int_equal(m.vcpus[7].node, 1);
+	assert_true(m.vcpus[0].is_startup && m.is_enabled[0]);
+	assert_false(m.vcpus[1].is_startup || m.is_enabled[1]);
+}
+
+static void test_defaults(void **state)
+{
+	static const char xml[] =
+		"<domain><name>a</name><vcpu>2</vcpu><metadata><e:sla xmlns:e='urn:ebb:sla:1'><e:cpu>"
+		"<e:node id='0' startup='2' max='2'/></e:cpu></e:sla></metadata></domain>";
+	struct ebb_metadata m;
+
+	(void)state;
+	assert_int_equal(ebb_metadata_parse(xml, 1, false, &m, NULL), 1);
+	assert_int_equal(m.sla.class, EBB_CLASS_RESERVED);
+	assert_int_equal(m.sla.weight, 100);
+	assert_int_equal(m.sla.deadline_ms, 2000);
+	assert_int_equal(m.sla.num_nodes, 1);
+	assert_int_equal(m.sla.nodes[0].host_node, 0);
+	assert_int_equal(m.num_vcpus, 2);
+	assert_true(m.vcpus[0].is_startup && m.vcpus[1].is_startup);
+}
+
+static void test_no_sla(void **state)
+{
+	struct ebb_metadata m;
+	char *xml = with("urn:ebb:sla:1", "urn:not-ours");
+
+	(void)state;
+	assert_int_equal(ebb_metadata_parse("<domain><name>a</name></domain>", 1, false, &m, NULL), 0);
+	assert_int_equal(ebb_metadata_parse(xml, 2, false, &m, NULL), 0);
+	free(xml);
+}
+
+/* A running instance has hotpluggable vCPUs enabled; they are not of the startup set. */
+static void test_live(void **state)
+{
+	struct ebb_metadata m;
+	char *xml = with("id='4' enabled='no'", "id='4' enabled='yes'");
+
+	(void)state;
+	assert_int_equal(ebb_metadata_parse(xml, 2, true, &m, NULL), 1);
+	assert_true(m.is_enabled[4]);
+	assert_false(m.vcpus[4].is_startup);
+	free(xml);
+}
+
+static const struct {
+	const char *old, *new;
+	const char *error;
+} bad[] = {
+	{ "</domain>", "", "domain ?: its XML is not well-formed" },
+	{ "<domain type='kvm'>", "<x/><domain>", "not well-formed" },
+	{ "class='spot'", "class='cheap'", "<ebb:cpu> attribute class=\"cheap\": allowed are spot and reserved" },
+	{ "weight='250'", "weight='0'", "<ebb:cpu> attribute weight=\"0\": allowed: 1 to 10000" },
+	{ "weight='250'", "weight='10001'", "weight=\"10001\": allowed: 1 to 10000" },
+	{ "weight='250'", "weight='-1'", "weight=\"-1\"" },
+	{ "weight='250'", "weight='1e3'", "weight=\"1e3\"" },
+	{ "weight='250'", "weight=''", "weight=\"\"" },
+	{ "weight='250'", "weight='99999999999999999999'", "weight=\"99999999999999999999\"" },
+	{ "deadline-ms='1500'", "deadline-ms='9'", "deadline-ms=\"9\": allowed: 10 to 600000" },
+	{ "deadline-ms='1500'", "deadline-ms='600001'", "deadline-ms=\"600001\": allowed: 10 to 600000" },
+	{ "weight='250'", "wait='1'", "<ebb:cpu> has an unknown attribute \"wait\"" },
+	{ "weight='250'", "ebb:weight='1'", "<ebb:cpu> has an unknown attribute \"weight\"" },
+	{ "host='1'", "hots='1'", "<ebb:node> has an unknown attribute \"hots\"" },
+	{ "<ebb:sla xmlns", "<ebb:sla v='2' xmlns", "<ebb:sla> has an unknown attribute \"v\"" },
+	{ "<ebb:cpu class", "<ebb:gpu/><ebb:cpu class", "<ebb:sla> has an unknown element <gpu>; allowed: <ebb:cpu>" },
+	{ "<ebb:cpu class", "<ebb:cpu/><ebb:cpu class", "<ebb:cpu> is there twice" },
+	{ "<ebb:node id='1'", "<ebb:core/><ebb:node id='1'", "<ebb:cpu> has an unknown element <core>" },
+	{ "<ebb:node id='1'", "<node/><ebb:node id='1'", "<ebb:cpu> has an unknown element <node>" },
+	{ "<ebb:node id='1'", "two<ebb:node id='1'", "<ebb:cpu> contains text" },
+	{ "max='3'/>", "max='3'><x/></ebb:node>", "<ebb:node> has an unknown element <x>; allowed: none" },
+	{ "<ebb:sla xmlns", "<ebb:sla xmlns:ebb='urn:ebb:sla:1'/><ebb:sla xmlns", "<ebb:sla> is there twice" },
+	{ "<metadata>", "<metadata/><metadata>", "<metadata> is there twice" },
+	{ "id='1' startup='0' max='3'", "id='2' startup='0' max='3'", "<ebb:node> attribute id=\"2\": allowed: 0 to 1" },
+	{ "id='1' startup='0' max='3'", "id='0' startup='0' max='3'", "<ebb:node id=\"0\"> is there twice" },
+	{ "<ebb:node id='1' startup='0' max='3'/>", "", "has no <ebb:node id=\"1\">; the domain has cells 0 to 1" },
+	{ "id='1' startup='0' max='3'", "startup='0' max='3'", "<ebb:node> has no attribute id" },
+	{ "id='1' startup='0' max='3'", "id='1' max='3'", "<ebb:node id=\"1\"> has no attribute startup" },
+	{ "id='1' startup='0' max='3'", "id='1' startup='0'", "<ebb:node id=\"1\"> has no attribute max" },
+	{ "max='4'", "max='5'", "<ebb:node id=\"0\"> attribute max=\"5\": allowed: 0 to 4" },
+	{ "startup='1' max='4'", "startup='5' max='4'", "startup=\"5\": allowed: 0 to 4" },
+	{ "startup='1' max='4'", "startup='2' max='4'",
+	  "<ebb:node id=\"0\"> attribute startup=\"2\": the definition enables 1 vCPUs in this cell" },
+	{ "id='2' enabled='no' hotpluggable='yes'", "id='2' enabled='yes' hotpluggable='no'",
+	  "attribute startup=\"1\": the definition enables 2 vCPUs" },
+	{ "id='2' enabled='no' hotpluggable='yes'", "id='2' enabled='yes' hotpluggable='yes'",
+	  "<vcpu id=\"2\" hotpluggable=\"yes\">: a vCPU that is enabled" },
+	{ "host='1'", "host='2'", "<ebb:node id=\"0\"> attribute host=\"2\": allowed: 0 to 1" },
+	{ ">8</vcpu>", ">513</vcpu>", "<vcpu> is 513: allowed: 1 to 512" },
+	{ ">8</vcpu>", ">x</vcpu>", "<vcpu> is 0" },
+	{ "<vcpu placement='static' current='1'>8</vcpu>", "", "it has no <vcpu> element" },
+	{ "current='1'", "current='9'", "<vcpu> attribute current=\"9\": allowed: 1 to 8" },
+	{ "<vcpu id='7'", "<vcpu id='8'", "<vcpus><vcpu> attribute id=\"8\": allowed: 0 to 7" },
+	{ "cpus='4-6,7'", "cpus='4-8'", "<cell id=\"1\"> attribute cpus=\"4-8\"" },
+	{ "cpus='4-6,7'", "cpus='7-4'", "cpus=\"7-4\"" },
+	{ "cpus='4-6,7'", "cpus='4-6,^7'", "cpus=\"4-6,^7\"" },
+	{ "cpus='4-6,7'", "cpus='4-6'", "vCPU 7 is in no <cell>" },
+	{ "<cell id='1'", "<cell id='16'", "<cell> attribute id=\"16\": allowed: 0 to 15" },
+};
+
+static void test_bad(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		struct ebb_metadata m = { .num_vcpus = 77 };
+		struct ebb_err err = { "" };
+		char *xml = with(bad[i].old, bad[i].new);
+		int rc = ebb_metadata_parse(xml, 2, false, &m, &err);
+
+		free(xml);
+		if (rc != -EINVAL)
+			fail_msg("case %zu (%s) returned %d", i, bad[i].error, rc);
+		if (!strstr(err.text, bad[i].error) || strncmp(err.text, "domain ", 7) != 0)
+			fail_msg("case %zu: \"%s\" is not in \"%s\"", i, bad[i].error, err.text);
+		if (i > 1 && !strstr(err.text, "domain web: "))
+			fail_msg("case %zu does not name the domain: \"%s\"", i, err.text);
+		assert_int_equal(m.num_vcpus, 77);
+	}
+}
+
+/* host is the cell's id when it is not given: that must exist, too. */
+static void test_default_host_node(void **state)
+{
+	struct ebb_metadata m;
+	struct ebb_err err = { "" };
+	char *xml = with("host='1'", "host='0'");
+
+	(void)state;
+	assert_int_equal(ebb_metadata_parse(xml, 1, false, &m, &err), -EINVAL);
+	assert_non_null(strstr(err.text, "<ebb:node id=\"1\"> attribute host=\"\" (not given, the id): allowed: 0 to 0"));
+	free(xml);
+}
+
+/* Truncated anywhere, it is refused and nothing is read beyond the end. */
+static void test_truncated(void **state)
+{
+	struct ebb_metadata m;
+
+	(void)state;
+	for (size_t len = 0; len < sizeof(good) - 1; len++) {
+		char *xml = strndup(good, len);
+
+		assert_int_equal(ebb_metadata_parse(xml, 2, false, &m, NULL), -EINVAL);
+		free(xml);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_good),
+		cmocka_unit_test(test_defaults),
+		cmocka_unit_test(test_no_sla),
+		cmocka_unit_test(test_live),
+		cmocka_unit_test(test_bad),
+		cmocka_unit_test(test_default_host_node),
+		cmocka_unit_test(test_truncated),
+	};
+
+	return cmocka_run_group_tests_name("io/metadata", tests, NULL, NULL);
+}

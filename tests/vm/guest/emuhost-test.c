@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The emulated host inside a guest, where cgroups are of version 2.  Exit code 0: it works. */
+#include <stdio.h>
+#include "tests/lib/emuhost_check.h"
+
+int main(void)
+{
+	char text[1024] = "";
+	int rc = emuhost_check("guest-test", text, sizeof(text));
+
+	printf("emuhost-test: %s: %s\n", rc == 0 ? "ok" : "FAILED", text);
+	return rc == 0 ? 0 : 1;
+}
