@@ -11,3 +11,9 @@ OLTP_BENCH_SRC := $(addprefix oltp-engine/bench/,options.c report.c session.c) $
 $(eval $(call lib,liboltp,$(OLTP_SRC),))
 $(eval $(call lib,liboltp-bench,$(OLTP_BENCH_SRC),))
 $(eval $(call prog,oltp-bench,oltp-engine/bench/oltp_bench.c,liboltp-bench liboltp,,-lm))
+
+$(eval $(call unit_test,test_oltp_lock,tests/unit/test_oltp_lock.c,liboltp))
+$(eval $(call unit_test,test_oltp_index,tests/unit/test_oltp_index.c,liboltp))
+$(eval $(call unit_test,test_oltp_hist,tests/unit/test_oltp_hist.c,liboltp))
+$(eval $(call unit_test,test_oltp_zipf,tests/unit/test_oltp_zipf.c,liboltp-bench liboltp,,-lm))
+$(eval $(call unit_test,test_oltp_txn,tests/unit/test_oltp_txn.c,liboltp))
