@@ -4,7 +4,14 @@
 
 LIBEBB_SRC := $(addprefix guest-monitor/libebb/,ebb.c cpu.c stats.c shares.c view.c link.c proto.c dev.c)
 MONITORD_SRC := $(addprefix guest-monitor/monitord/,monitor.c client.c server.c divide.c store.c proc.c log.c)
+EBB_RIG_SRC := $(addprefix tests/lib/,ebb_rig.c fake_ebb_dev.c fake_ebb_vm.c fake_ebb_open.c)
 
 $(eval $(call lib,libebb,$(LIBEBB_SRC),))
 $(eval $(call lib,monitord,$(MONITORD_SRC),))
 $(eval $(call prog,ebb-monitord,guest-monitor/monitord/main.c,monitord libebb,,))
+
+$(eval $(call unit_test,test_ebb_view,tests/unit/test_ebb_view.c,libebb,,))
+$(eval $(call unit_test,test_ebb_divide,tests/unit/test_ebb_divide.c,monitord libebb,,))
+$(eval $(call unit_test,test_ebb_proc,tests/unit/test_ebb_proc.c,monitord,,))
+$(eval $(call unit_test,test_ebb_store,tests/unit/test_ebb_store.c,monitord libebb,,-lm))
+$(eval $(call unit_test,test_ebb_handle,tests/unit/test_ebb_handle.c $(EBB_RIG_SRC),monitord libebb,,))

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * A simulated /dev/ebb with host and all, for tests of what sits above it.
+ *
+ * A thread keeps the state of one VM and serves it on a unix socket, so that
+ * several processes (a monitor and applications, which may be killed) use the
+ * same device, each through fake_ebb_dev_ops.  It follows ebb_ioctl.h: sizes,
+ * flags, ownership, limits, errors.  It neither waits nor fails by itself.
+ */
+#ifndef FAKE_EBB_DEV_H
+#define FAKE_EBB_DEV_H
+
+#include "guest-monitor/libebb/dev.h"
+
+#define FAKE_EBB_MAX_CPUS	64
+
+struct fake_ebb_dev;
+
+/*
+ * A VM with num_nodes nodes; startup[] and max[] CPUs on each, at most
+ * FAKE_EBB_MAX_CPUS together.  The host has published no limits yet.  Serves on
+ * path.  Aborts the test if it can not be set up.
+ */
+struct fake_ebb_dev *fake_ebb_dev_create(const char *path, uint32_t num_nodes,
+					 const uint32_t *startup, const uint32_t *max);
+void fake_ebb_dev_destroy(struct fake_ebb_dev *dev);
+
+/* What an application opens; the path is that of the device. */
+extern const struct ebb_dev_ops fake_ebb_dev_ops;
+
+/* The host's side. */
+void fake_ebb_dev_set_limit(struct fake_ebb_dev *dev, uint32_t node, uint32_t limit,
+			    uint64_t deadline_ns);
+/* Takes the core of a CPU away; -ENOENT. */
+int fake_ebb_dev_force(struct fake_ebb_dev *dev, uint32_t cpu);
+/* The device is gone for all who have it open, and can not be opened. */
+void fake_ebb_dev_unplug(struct fake_ebb_dev *dev);
+/* Opens work again, with the startup set only. */
+void fake_ebb_dev_replug(struct fake_ebb_dev *dev);
+
+/* What the next opens are told as the driver's version. */
+void fake_ebb_dev_set_abi(struct fake_ebb_dev *dev, uint32_t abi_version);
+
+/* Observation. */
+uint32_t fake_ebb_dev_held(struct fake_ebb_dev *dev, uint32_t node);
+uint32_t fake_ebb_dev_num_opens(struct fake_ebb_dev *dev);
+/* CPUs added and removed since the start, by anybody. */
+void fake_ebb_dev_traffic(struct fake_ebb_dev *dev, uint32_t *ret_added, uint32_t *ret_removed);
+/* How many reports there were, and the last one. */
+uint32_t fake_ebb_dev_telemetry(struct fake_ebb_dev *dev, struct virtio_ebb_telemetry *ret);
+
+#endif /* FAKE_EBB_DEV_H */

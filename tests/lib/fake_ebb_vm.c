@@ -1,0 +1,288 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * The simulated VM: CPUs, limits and ioctls by the letter of ebb_ioctl.h.
+ */
+#include <errno.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "fake_ebb_vm.h"
+
+void fake_ebb_vm_init(struct fake_ebb_vm *vm, uint32_t num_nodes, const uint32_t *startup,
+		      const uint32_t *max)
+{
+	uint32_t cpu = 0;
+
+	memset(vm, 0, sizeof(*vm));
+	pthread_mutex_init(&vm->lock, NULL);
+	vm->abi_version = EBB_ABI_VERSION;
+	vm->num_nodes = num_nodes;
+	for (size_t i = 0; i < FAKE_EBB_MAX_OPENS; i++)
+		vm->opens[i].fd = vm->opens[i].notify_fd = -1;
+	for (uint32_t node = 0; node < num_nodes; node++) {
+		vm->nodes[node].startup = startup[node];
+		vm->nodes[node].max = max[node];
+		vm->nodes[node].limit = startup[node];
+		for (uint32_t i = 0; i < max[node]; i++, cpu++) {
+			vm->cpus[cpu].node = node;
+			vm->cpus[cpu].is_present = i < startup[node];
+			vm->cpus[cpu].flags = i < startup[node] ? EBB_CPU_STARTUP : 0;
+		}
+	}
+}
+
+void fake_ebb_open_notify(struct fake_ebb_open *open)
+{
+	if (open->notify_fd >= 0)
+		send(open->notify_fd, "", 1, MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
+void fake_ebb_vm_publish(struct fake_ebb_vm *vm)
+{
+	if (!vm->has_limits)
+		return;
+	vm->generation++;
+	for (size_t i = 0; i < FAKE_EBB_MAX_OPENS; i++)
+		fake_ebb_open_notify(&vm->opens[i]);
+}
+
+static void cpu_take(struct fake_ebb_cpu *cpu)
+{
+	cpu->is_present = 0;
+	cpu->owner = NULL;
+	cpu->flags = 0;
+}
+
+static void open_free(struct fake_ebb_vm *vm, struct fake_ebb_open *open)
+{
+	close(open->fd);
+	if (open->notify_fd >= 0)
+		close(open->notify_fd);
+	open->fd = open->notify_fd = -1;
+	for (size_t i = 0; i < FAKE_EBB_MAX_CPUS; i++)
+		if (vm->cpus[i].owner == open) {
+			cpu_take(&vm->cpus[i]);
+			vm->num_removed++;
+		}
+}
+
+void fake_ebb_vm_close(struct fake_ebb_vm *vm, struct fake_ebb_open *open)
+{
+	open_free(vm, open);
+	fake_ebb_vm_publish(vm);
+}
+
+void fake_ebb_vm_hang_up(struct fake_ebb_vm *vm)
+{
+	for (size_t i = 0; i < FAKE_EBB_MAX_OPENS; i++)
+		if (vm->opens[i].notify_fd >= 0) {
+			close(vm->opens[i].notify_fd);
+			vm->opens[i].notify_fd = -1;
+		}
+	for (size_t i = 0; i < FAKE_EBB_MAX_CPUS; i++)
+		if (!(vm->cpus[i].flags & EBB_CPU_STARTUP))
+			cpu_take(&vm->cpus[i]);
+}
+
+void fake_ebb_vm_finish(struct fake_ebb_vm *vm)
+{
+	for (size_t i = 0; i < FAKE_EBB_MAX_OPENS; i++)
+		if (vm->opens[i].fd >= 0)
+			open_free(vm, &vm->opens[i]);
+	pthread_mutex_destroy(&vm->lock);
+}
+
+static uint32_t count_cpus(const struct fake_ebb_vm *vm, uint32_t node, uint32_t without_flags)
+{
+	uint32_t num = 0;
+
+	for (size_t i = 0; i < FAKE_EBB_MAX_CPUS; i++)
+		num += vm->cpus[i].is_present && vm->cpus[i].node == node &&
+		       !(vm->cpus[i].flags & without_flags);
+	return num;
+}
+
+uint32_t fake_ebb_vm_held(const struct fake_ebb_vm *vm, uint32_t node)
+{
+	return count_cpus(vm, node, EBB_CPU_FORCED);
+}
+
+static uint32_t cpu_flags(const struct fake_ebb_cpu *cpu, const struct fake_ebb_open *open)
+{
+	return cpu->flags | (cpu->owner == open ? EBB_CPU_OWNED : 0);
+}
+
+static int info_do(struct fake_ebb_vm *vm, struct fake_ebb_open *open, struct ebb_info *info)
+{
+	if (info->size != sizeof(*info) || info->flags)
+		return -EINVAL;
+	memset(info, 0, sizeof(*info));
+	info->size = sizeof(*info);
+	info->abi_version = vm->abi_version;
+	info->proto = VIRTIO_EBB_PROTO;
+	info->status = EBB_INFO_AGENT_UP;
+	info->num_nodes = vm->num_nodes;
+	for (uint32_t node = 0; node < vm->num_nodes; node++) {
+		info->max_cpus += vm->nodes[node].max;
+		info->num_startup_cpus += vm->nodes[node].startup;
+		info->num_hotplug_cpus += count_cpus(vm, node, EBB_CPU_STARTUP);
+	}
+	for (size_t i = 0; i < FAKE_EBB_MAX_CPUS; i++)
+		info->num_owned_cpus += vm->cpus[i].owner == open;
+	return 0;
+}
+
+static int limits_do(struct fake_ebb_vm *vm, struct ebb_limits *limits)
+{
+	if (limits->size != sizeof(*limits) || limits->flags || limits->reserved)
+		return -EINVAL;
+	memset(limits, 0, sizeof(*limits));
+	limits->size = sizeof(*limits);
+	limits->generation = vm->generation;
+	limits->num_nodes = vm->generation ? vm->num_nodes : 0;
+	for (uint32_t node = 0; node < limits->num_nodes; node++) {
+		struct ebb_node_limit *n = &limits->nodes[node];
+
+		n->node = node;
+		n->cpus_held = fake_ebb_vm_held(vm, node);
+		n->cpus_limit = vm->nodes[node].limit;
+		if (n->cpus_held > n->cpus_limit)
+			n->deadline_ns = vm->nodes[node].deadline_ns;
+	}
+	return 0;
+}
+
+/* The node to add a CPU on, or -errno. */
+static int add_node_choose(const struct fake_ebb_vm *vm, const struct ebb_cpu_add *add)
+{
+	int r = -ERANGE;
+
+	for (uint32_t node = 0; node < vm->num_nodes; node++) {
+		if (add->node != EBB_NODE_ANY && add->node != node)
+			continue;
+		if (count_cpus(vm, node, 0) >= vm->nodes[node].max)
+			continue;
+		if (fake_ebb_vm_held(vm, node) < vm->nodes[node].limit)
+			return (int)node;
+		r = -EDQUOT;
+	}
+	return r;
+}
+
+static int add_do(struct fake_ebb_vm *vm, struct fake_ebb_open *open, struct ebb_cpu_add *add)
+{
+	int node = 0;
+
+	if (add->size != sizeof(*add) || (add->flags & ~EBB_ADD_ALLOW_HT) || add->count == 0 ||
+	    add->count > EBB_MAX_REQ_CPUS || add->timeout_ms > EBB_TIMEOUT_MAX_MS)
+		return -EINVAL;
+	if (add->node != EBB_NODE_ANY && add->node >= vm->num_nodes)
+		return -ENXIO;
+	add->granted = 0;
+	while (add->granted < add->count) {
+		uint32_t cpu = 0;
+
+		node = add_node_choose(vm, add);
+		if (node < 0)
+			break;
+		while (vm->cpus[cpu].is_present || vm->cpus[cpu].node != (uint32_t)node)
+			cpu++;
+		vm->cpus[cpu].is_present = 1;
+		vm->cpus[cpu].owner = open;
+		vm->num_added++;
+		add->cpus[add->granted++] = (struct ebb_cpu) {
+			.cpu = cpu,
+			.node = (uint32_t)node,
+			.flags = EBB_CPU_OWNED,
+		};
+	}
+	if (add->granted == 0)
+		return node;
+	add->host_ns = 1000;
+	add->online_ns = 2000;
+	fake_ebb_vm_publish(vm);
+	return 0;
+}
+
+static int remove_do(struct fake_ebb_vm *vm, struct fake_ebb_open *open,
+		     struct ebb_cpu_remove *remove)
+{
+	struct fake_ebb_cpu *cpu;
+
+	if (remove->size != sizeof(*remove) || remove->flags ||
+	    remove->timeout_ms > EBB_TIMEOUT_MAX_MS)
+		return -EINVAL;
+	if (remove->cpu >= FAKE_EBB_MAX_CPUS || !vm->cpus[remove->cpu].is_present)
+		return -ENOENT;
+	cpu = &vm->cpus[remove->cpu];
+	if (cpu->flags & EBB_CPU_STARTUP)
+		return -EPERM;
+	if (cpu->owner != open)
+		return -EACCES;
+	cpu_take(cpu);
+	vm->num_removed++;
+	remove->host_ns = 3000;
+	remove->offline_ns = 4000;
+	fake_ebb_vm_publish(vm);
+	return 0;
+}
+
+static int list_do(struct fake_ebb_vm *vm, struct fake_ebb_open *open, struct ebb_cpu_list *list)
+{
+	if (list->size != sizeof(*list) || list->flags || list->reserved)
+		return -EINVAL;
+	list->count = list->total = 0;
+	/* Startup set first. */
+	for (int is_startup = 1; is_startup >= 0; is_startup--)
+		for (uint32_t i = 0; i < FAKE_EBB_MAX_CPUS; i++) {
+			const struct fake_ebb_cpu *cpu = &vm->cpus[i];
+
+			if (!cpu->is_present || !!(cpu->flags & EBB_CPU_STARTUP) != is_startup)
+				continue;
+			if (list->total++ < list->start || list->count == EBB_MAX_REQ_CPUS)
+				continue;
+			list->cpus[list->count++] = (struct ebb_cpu) {
+				.cpu = i,
+				.node = cpu->node,
+				.flags = cpu_flags(cpu, open),
+			};
+		}
+	return 0;
+}
+
+static int telemetry_do(struct fake_ebb_vm *vm, const struct ebb_telemetry *telemetry)
+{
+	static const __le64 zero[4];
+
+	if (telemetry->size != sizeof(*telemetry) || telemetry->flags ||
+	    memcmp(telemetry->report.reserved, zero, sizeof(zero)) != 0)
+		return -EINVAL;
+	vm->telemetry = telemetry->report;
+	vm->num_telemetry++;
+	return 0;
+}
+
+int fake_ebb_vm_ioctl(struct fake_ebb_vm *vm, struct fake_ebb_open *open, unsigned long cmd,
+		      void *arg)
+{
+	/* Hung up: the open is of a device that is gone. */
+	if (open->notify_fd < 0)
+		return -ENODEV;
+	switch (cmd) {
+	case EBB_IOC_INFO:
+		return info_do(vm, open, arg);
+	case EBB_IOC_LIMITS:
+		return limits_do(vm, arg);
+	case EBB_IOC_CPU_ADD:
+		return add_do(vm, open, arg);
+	case EBB_IOC_CPU_REMOVE:
+		return remove_do(vm, open, arg);
+	case EBB_IOC_CPU_LIST:
+		return list_do(vm, open, arg);
+	case EBB_IOC_TELEMETRY:
+		return telemetry_do(vm, arg);
+	default:
+		return -ENOTTY;
+	}
+}

@@ -1,0 +1,341 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * libebb without a monitor, on a simulated device.
+ */
+#include <errno.h>
+#include <poll.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "tests/lib/ebb_rig.h"
+
+static int calls;
+static struct ebb_shares last;
+
+static void remember(void *arg, const struct ebb_shares *shares)
+{
+	assert_ptr_equal(arg, &last);
+	calls++;
+	last = *shares;
+}
+
+static bool is_readable(struct ebb *ebb)
+{
+	struct pollfd p = { .fd = ebb_fd(ebb), .events = POLLIN };
+
+	return poll(&p, 1, 0) == 1;
+}
+
+/* Until there is nothing more to do. */
+static int drain(struct ebb *ebb)
+{
+	int r = 0;
+
+	while (r == 0 && is_readable(ebb))
+		r = ebb_dispatch(ebb);
+	return r;
+}
+
+static void open_refuses_bad_options(void **state)
+{
+	struct ebb_rig *rig = *state;
+	struct ebb *ebb = (struct ebb *)1;
+
+	assert_int_equal(ebb_rig_try_open(rig, "", 0, &ebb), -EINVAL);
+	assert_int_equal(ebb_rig_try_open(rig, "with space", 0, &ebb), -EINVAL);
+	assert_int_equal(ebb_rig_try_open(rig, "slash/ed", 0, &ebb), -EINVAL);
+	assert_int_equal(ebb_rig_try_open(rig, "a23456789012345678901234567890ab", 0, &ebb),
+			 -EINVAL);
+	assert_int_equal(ebb_rig_try_open(rig, "ok", 1u << 1, &ebb), -EINVAL);
+	assert_ptr_equal(ebb, (struct ebb *)1);
+	assert_int_equal(fake_ebb_dev_num_opens(rig->dev), 0);
+}
+
+static void open_takes_the_longest_name_and_none(void **state)
+{
+	struct ebb_rig *rig = *state;
+
+	ebb_close(ebb_rig_open(rig, "a23456789012345678901234567890a", 0));
+	ebb_close(ebb_rig_open(rig, NULL, 0));
+	ebb_close(NULL);
+}
+
+static void open_says_what_is_wrong_with_the_device(void **state)
+{
+	struct ebb_options missing = { .device = "/nonexistent/ebb" };
+	struct ebb_options other = { .device = "/dev/null" };
+	struct ebb_rig *rig = *state;
+	struct ebb *ebb;
+
+	assert_int_equal(ebb_open(&missing, &ebb), -ENOENT);
+	/* Knows no such ioctl. */
+	assert_int_equal(ebb_open(&other, &ebb), -EPROTO);
+	fake_ebb_dev_set_abi(rig->dev, EBB_ABI_VERSION + 1);
+	assert_int_equal(ebb_rig_try_open(rig, "a", 0, &ebb), -EPROTO);
+}
+
+static void open_refuses_a_monitor_path_that_is_too_long(void **state)
+{
+	struct ebb_rig *rig = *state;
+	char path[200];
+	struct ebb_options options = { .device = rig->dev_path, .monitor_socket = path };
+	struct ebb *ebb;
+
+	memset(path, 'x', sizeof(path) - 1);
+	path[sizeof(path) - 1] = 0;
+	assert_int_equal(ebb_open_dev(&options, &fake_ebb_dev_ops, &ebb), -EINVAL);
+}
+
+static void nothing_is_known_before_the_host_speaks(void **state)
+{
+	struct ebb_rig *rig = *state;
+	struct ebb *ebb = ebb_rig_open(rig, "a", EBB_OPEN_NO_MONITOR);
+	struct ebb_shares shares;
+
+	calls = 0;
+	ebb_set_shares_callback(ebb, remember, &last);
+	assert_int_equal(drain(ebb), 0);
+	ebb_shares_get(ebb, &shares);
+	assert_int_equal(shares.generation, 0);
+	assert_int_equal(shares.num_nodes, 0);
+	assert_int_equal(calls, 0);
+	assert_int_equal(ebb_has_monitor(ebb), 0);
+	ebb_close(ebb);
+}
+
+static void offers_and_demands_of_the_vm(void **state)
+{
+	struct ebb_rig *rig = *state;
+	struct ebb *ebb = ebb_rig_open(rig, "a", EBB_OPEN_NO_MONITOR);
+	struct ebb_cpu cpus[EBB_MAX_REQ_CPUS];
+	struct ebb_times times;
+
+	calls = 0;
+	ebb_set_shares_callback(ebb, remember, &last);
+	fake_ebb_dev_set_limit(rig->dev, 1, 5, 0);
+	assert_int_equal(drain(ebb), 0);
+	assert_int_equal(calls, 1);
+	assert_int_equal(last.num_nodes, 2);
+	assert_int_equal(ebb_rig_share(ebb, 0).cpus_offered, 0);
+	assert_int_equal(ebb_rig_share(ebb, 1).cpus_offered, 3);
+	assert_int_equal(ebb_rig_share(ebb, 1).cpus_held, 2);
+	assert_int_equal(ebb_rig_share(ebb, 1).cpus_limit, 5);
+
+	/* More than there is: what there is. */
+	assert_int_equal(ebb_cpu_add(ebb, 5, 1, 0, 0, cpus, &times), 3);
+	assert_int_equal(times.host_ns, 1000);
+	assert_int_equal(times.kernel_ns, 2000);
+	assert_int_equal(cpus[2].node, 1);
+	assert_int_equal(cpus[2].flags, EBB_CPU_OWNED);
+	assert_int_equal(drain(ebb), 0);
+	assert_int_equal(ebb_rig_share(ebb, 1).cpus_owned, 3);
+	assert_int_equal(ebb_rig_share(ebb, 1).cpus_offered, 0);
+	assert_int_equal(ebb_rig_share(ebb, 1).cpus_held, 5);
+
+	fake_ebb_dev_set_limit(rig->dev, 1, 3, 123456789);
+	assert_int_equal(drain(ebb), 0);
+	assert_int_equal(ebb_rig_share(ebb, 1).cpus_demanded, 2);
+	assert_int_equal(ebb_rig_share(ebb, 1).deadline_ns, 123456789);
+	assert_int_equal(ebb_cpu_remove(ebb, cpus[0].cpu, 0, &times), 0);
+	assert_int_equal(times.host_ns, 3000);
+	assert_int_equal(times.kernel_ns, 4000);
+	assert_int_equal(drain(ebb), 0);
+	assert_int_equal(ebb_rig_share(ebb, 1).cpus_demanded, 1);
+
+	/* The host takes one itself: the demand is met and the CPU is no longer ours. */
+	assert_int_equal(fake_ebb_dev_force(rig->dev, cpus[1].cpu), 0);
+	assert_int_equal(drain(ebb), 0);
+	assert_int_equal(ebb_rig_share(ebb, 1).cpus_demanded, 0);
+	assert_int_equal(ebb_rig_share(ebb, 1).deadline_ns, 0);
+	assert_int_equal(ebb_rig_share(ebb, 1).cpus_owned, 1);
+	ebb_close(ebb);
+}
+
+static void callback_comes_only_with_changes(void **state)
+{
+	struct ebb_rig *rig = *state;
+	struct ebb *ebb = ebb_rig_open(rig, "a", EBB_OPEN_NO_MONITOR);
+	uint64_t generation;
+
+	calls = 0;
+	fake_ebb_dev_set_limit(rig->dev, 0, 3, 0);
+	assert_int_equal(drain(ebb), 0);
+	/* Set late: told at the next dispatch all the same, and once. */
+	ebb_set_shares_callback(ebb, remember, &last);
+	assert_true(is_readable(ebb));
+	assert_int_equal(drain(ebb), 0);
+	assert_int_equal(calls, 1);
+	generation = last.generation;
+	assert_int_equal(ebb_dispatch(ebb), 0);
+	fake_ebb_dev_set_limit(rig->dev, 0, 3, 0);
+	assert_int_equal(drain(ebb), 0);
+	assert_int_equal(calls, 1);
+	fake_ebb_dev_set_limit(rig->dev, 0, 4, 0);
+	assert_int_equal(drain(ebb), 0);
+	assert_int_equal(calls, 2);
+	assert_int_not_equal(last.generation, generation);
+	ebb_set_shares_callback(ebb, NULL, NULL);
+	fake_ebb_dev_set_limit(rig->dev, 0, 5, 0);
+	assert_int_equal(drain(ebb), 0);
+	assert_int_equal(calls, 2);
+	ebb_close(ebb);
+}
+
+static void callback_may_add_and_remove(void **state)
+{
+	struct ebb_rig *rig = *state;
+	struct ebb *ebb = ebb_rig_open(rig, "a", EBB_OPEN_NO_MONITOR);
+
+	ebb_set_shares_callback(ebb, ebb_rig_engine_shares, ebb);
+	fake_ebb_dev_set_limit(rig->dev, 0, 9, 0);
+	assert_int_equal(drain(ebb), 0);
+	assert_int_equal(fake_ebb_dev_held(rig->dev, 0), 9);
+	fake_ebb_dev_set_limit(rig->dev, 0, 4, 1);
+	assert_int_equal(drain(ebb), 0);
+	assert_int_equal(fake_ebb_dev_held(rig->dev, 0), 4);
+	/* Below the startup set: nothing that could be given. */
+	fake_ebb_dev_set_limit(rig->dev, 0, 1, 1);
+	assert_int_equal(drain(ebb), 0);
+	assert_int_equal(fake_ebb_dev_held(rig->dev, 0), 2);
+	assert_int_equal(ebb_rig_share(ebb, 0).cpus_demanded, 0);
+	ebb_close(ebb);
+}
+
+static void errors_of_the_device_come_through(void **state)
+{
+	struct ebb_rig *rig = *state;
+	struct ebb *a = ebb_rig_open(rig, "a", EBB_OPEN_NO_MONITOR);
+	struct ebb *b = ebb_rig_open(rig, "b", EBB_OPEN_NO_MONITOR);
+	struct ebb_cpu cpus[EBB_MAX_REQ_CPUS];
+
+	fake_ebb_dev_set_limit(rig->dev, 0, 3, 0);
+	assert_int_equal(ebb_cpu_add(a, 0, 0, 0, 0, cpus, NULL), -EINVAL);
+	assert_int_equal(ebb_cpu_add(a, EBB_MAX_REQ_CPUS + 1, 0, 0, 0, cpus, NULL), -EINVAL);
+	assert_int_equal(ebb_cpu_add(a, 1, 0, 1u << 9, 0, cpus, NULL), -EINVAL);
+	assert_int_equal(ebb_cpu_add(a, 1, 0, 0, EBB_TIMEOUT_MAX_MS + 1, cpus, NULL), -EINVAL);
+	assert_int_equal(ebb_cpu_add(a, 1, 2, 0, 0, cpus, NULL), -ENXIO);
+	assert_int_equal(ebb_cpu_add(a, 1, EBB_NODE_ANY, EBB_ADD_ALLOW_HT, 0, cpus, NULL), 1);
+	assert_int_equal(ebb_cpu_add(a, 1, 0, 0, 0, cpus + 1, NULL), -EDQUOT);
+	assert_int_equal(ebb_cpu_remove(a, 63, 0, NULL), -ENOENT);
+	assert_int_equal(ebb_cpu_remove(a, 0, 0, NULL), -EPERM);
+	assert_int_equal(ebb_cpu_remove(b, cpus[0].cpu, 0, NULL), -EACCES);
+	/* Closing gives it back. */
+	assert_int_equal(fake_ebb_dev_held(rig->dev, 0), 3);
+	ebb_close(a);
+	while (fake_ebb_dev_num_opens(rig->dev) > 1)
+		;
+	assert_int_equal(fake_ebb_dev_held(rig->dev, 0), 2);
+	ebb_close(b);
+}
+
+static void info_and_list(void **state)
+{
+	struct ebb_rig *rig = *state;
+	struct ebb *ebb = ebb_rig_open(rig, "a", EBB_OPEN_NO_MONITOR);
+	struct ebb_cpu cpus[8] = { { .cpu = 77 } };
+	struct ebb_info info;
+
+	fake_ebb_dev_set_limit(rig->dev, 1, 4, 0);
+	assert_int_equal(ebb_cpu_add(ebb, 2, 1, 0, 0, cpus, NULL), 2);
+	assert_int_equal(ebb_info_get(ebb, &info), 0);
+	assert_int_equal(info.num_nodes, 2);
+	assert_int_equal(info.max_cpus, 20);
+	assert_int_equal(info.num_startup_cpus, 4);
+	assert_int_equal(info.num_hotplug_cpus, 2);
+	assert_int_equal(info.num_owned_cpus, 2);
+	memset(cpus, 0xff, sizeof(cpus));
+	assert_int_equal(ebb_cpu_list(ebb, cpus, 5), 6);
+	assert_int_equal(cpus[0].flags, EBB_CPU_STARTUP);
+	assert_int_equal(cpus[4].flags, EBB_CPU_OWNED);
+	assert_int_equal(cpus[5].cpu, UINT32_MAX);
+	assert_int_equal(ebb_cpu_list(ebb, NULL, 0), 6);
+	ebb_close(ebb);
+}
+
+static void device_that_goes_away(void **state)
+{
+	struct ebb_rig *rig = *state;
+	struct ebb *ebb = ebb_rig_open(rig, "a", EBB_OPEN_NO_MONITOR);
+	struct ebb_cpu cpu;
+	struct ebb *again;
+
+	assert_int_equal(drain(ebb), 0);
+	fake_ebb_dev_unplug(rig->dev);
+	assert_true(is_readable(ebb));
+	assert_int_equal(ebb_dispatch(ebb), -ENODEV);
+	assert_int_equal(ebb_dispatch(ebb), -ENODEV);
+	assert_int_equal(ebb_cpu_add(ebb, 1, 0, 0, 0, &cpu, NULL), -ENODEV);
+	assert_int_equal(ebb_rig_try_open(rig, "b", 0, &again), -ENOENT);
+	ebb_close(ebb);
+	fake_ebb_dev_replug(rig->dev);
+	again = ebb_rig_open(rig, "b", 0);
+	assert_int_equal(drain(again), 0);
+	ebb_close(again);
+}
+
+static void statistics_need_a_monitor(void **state)
+{
+	struct ebb_rig *rig = *state;
+	struct ebb *ebb = ebb_rig_open(rig, "a", 0);
+	struct ebb_stats stats = { .committed = 1 };
+
+	assert_int_equal(ebb_has_monitor(ebb), 0);
+	assert_int_equal(ebb_report(ebb, &stats), -ENOTCONN);
+	assert_int_equal(ebb_stats_get(ebb, NULL, &stats), -ENOTCONN);
+	ebb_close(ebb);
+}
+
+static void looking_for_a_monitor_does_not_spin(void **state)
+{
+	struct ebb_rig *rig = *state;
+	struct ebb *ebb = ebb_rig_open(rig, "a", 0);
+	unsigned int num = 0;
+
+	/* 50, 100, 200, 400 ms: four or five tries in a second, each one dispatch or two. */
+	for (int ms = 0; ms < 1000; ms += 10) {
+		struct pollfd p = { .fd = ebb_fd(ebb), .events = POLLIN };
+
+		if (poll(&p, 1, 10) == 1) {
+			assert_int_equal(ebb_dispatch(ebb), 0);
+			num++;
+		}
+	}
+	assert_in_range(num, 3, 12);
+	ebb_close(ebb);
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(open_refuses_bad_options, ebb_rig_setup,
+						ebb_rig_teardown),
+		cmocka_unit_test_setup_teardown(open_takes_the_longest_name_and_none, ebb_rig_setup,
+						ebb_rig_teardown),
+		cmocka_unit_test_setup_teardown(open_says_what_is_wrong_with_the_device,
+						ebb_rig_setup, ebb_rig_teardown),
+		cmocka_unit_test_setup_teardown(open_refuses_a_monitor_path_that_is_too_long,
+						ebb_rig_setup, ebb_rig_teardown),
+		cmocka_unit_test_setup_teardown(nothing_is_known_before_the_host_speaks,
+						ebb_rig_setup, ebb_rig_teardown),
+		cmocka_unit_test_setup_teardown(offers_and_demands_of_the_vm, ebb_rig_setup,
+						ebb_rig_teardown),
+		cmocka_unit_test_setup_teardown(callback_comes_only_with_changes, ebb_rig_setup,
+						ebb_rig_teardown),
+		cmocka_unit_test_setup_teardown(callback_may_add_and_remove, ebb_rig_setup,
+						ebb_rig_teardown),
+		cmocka_unit_test_setup_teardown(errors_of_the_device_come_through, ebb_rig_setup,
+						ebb_rig_teardown),
+		cmocka_unit_test_setup_teardown(info_and_list, ebb_rig_setup, ebb_rig_teardown),
+		cmocka_unit_test_setup_teardown(device_that_goes_away, ebb_rig_setup,
+						ebb_rig_teardown),
+		cmocka_unit_test_setup_teardown(statistics_need_a_monitor, ebb_rig_setup,
+						ebb_rig_teardown),
+		cmocka_unit_test_setup_teardown(looking_for_a_monitor_does_not_spin, ebb_rig_setup,
+						ebb_rig_teardown),
+	};
+
+	ebb_rig_role(argc, argv);
+	return cmocka_run_group_tests_name("ebb_handle", tests, NULL, NULL);
+}
