@@ -1,0 +1,178 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Runs one scenario from set-up to report. See docs/scenarios.md."""
+import argparse
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from datetime import datetime, timezone
+
+from . import outcome, plan, scenes, schema
+from .lab import BUILD, SERIES, TOP, Lab, SetupError, run
+from .sampling import Sampler, event_of
+from .scenes import SceneError, Stage
+
+EXIT_PASS, EXIT_FAIL, EXIT_USAGE, EXIT_SETUP = 0, 1, 2, 3
+HISTORY_ROWS = 100000
+
+
+def arguments(argv):
+    p = argparse.ArgumentParser(
+        prog="demo", description="Runs a scenario on real VMs and judges it.",
+        epilog="Exit status: 0 verdict pass, 1 verdict fail, 2 usage, 3 set-up failed.")
+    p.add_argument("name", nargs="?", choices=sorted(scenes.SCENES), metavar="SCENARIO",
+                   help="spot (default) or scale")
+    p.add_argument("--scenario", choices=sorted(scenes.SCENES), help="the same as an option")
+    p.add_argument("--ablate", action="store_true",
+                   help="static allocation: every VM keeps the CPUs it boots with (must fail)")
+    p.add_argument("--seed", type=int, default=1, help="of the engines' key sequences (1)")
+    p.add_argument("--time-scale", type=scale_factor, default=1.0, metavar="X",
+                   help="stretch waits and time bounds by X, 0.5 to 20 (1)")
+    p.add_argument("--share", type=share_of_cpu, metavar="S",
+                   help="real CPU per emulated core, 0.05 to 1 (so that all fit the machine)")
+    p.add_argument("--keep", action="store_true",
+                   help="at the end wait, with libvirtd and the agent still there, until Ctrl-C")
+    p.add_argument("--out", metavar="DIR", help="where to write (out/SCENARIO[-ablate])")
+    a = p.parse_args(argv)
+    if a.name and a.scenario and a.name != a.scenario:
+        p.error(f"both {a.name} and --scenario {a.scenario} were given")
+    a.scenario = a.scenario or a.name or "spot"
+    a.out = a.out or os.path.join(TOP, "out", a.scenario + ("-ablate" if a.ablate else ""))
+    return a
+
+
+def scale_factor(text):
+    return _number(text, 0.5, 20)
+
+
+def share_of_cpu(text):
+    return _number(text, 0.05, 1)
+
+
+def _number(text, low, high):
+    value = float(text)
+    if not low <= value <= high:
+        raise argparse.ArgumentTypeError(f"{text} is not between {low:g} and {high:g}")
+    return value
+
+
+def set_up():
+    """Builds what is missing; each step finds out by itself whether there is something to do."""
+    if os.geteuid() != 0:
+        raise SetupError("root is needed: a private libvirtd puts each vCPU into a cgroup of its "
+                         "own (try: sudo make demo)")
+    for step in (["scripts/bootstrap"], ["scripts/qemu-build"], ["scripts/guest-image", SERIES],
+                 ["make", "--no-print-directory", f"-j{os.cpu_count()}", "all"]):
+        if subprocess.run(step, cwd=TOP, stdin=subprocess.DEVNULL, check=False).returncode:
+            raise SetupError(f"{' '.join(step)} failed")
+
+
+def versions(lab):
+    def first_line(args):
+        return run(args, check=False).strip().split("\n")[0]
+    with open(os.path.join(BUILD, "guest", SERIES, "version"), encoding="ascii") as f:
+        guest = f.read().strip()
+    qemu = os.path.join(BUILD, "qemu", "bin", "qemu-system-x86_64-ebb")
+    return {"ebb": first_line(["git", "-C", TOP, "describe", "--always", "--dirty"]) or "unknown",
+            "qemu": first_line([qemu, "--version"]).removeprefix("QEMU emulator version "),
+            "libvirt": first_line(["virsh", "-c", lab.uri, "-v"]),
+            "guest_kernel": guest, "host_kernel": os.uname().release,
+            "python": sys.version.split()[0]}
+
+
+def record(a, p, lab, accelerator, stage, sampler, started):
+    """Writes what was seen; the verdict is computed from these files alone."""
+    rows = lab.ask("history", "--limit", str(HISTORY_ROWS))
+    rows = rows["history"] if isinstance(rows, dict) else rows
+    events = sorted((event_of(row, lab.prefix, sampler.unix_start) for row in rows),
+                    key=lambda e: e.t_s)
+    schema.write_samples(os.path.join(a.out, schema.SAMPLES), sampler.samples)
+    schema.write_history(os.path.join(a.out, schema.HISTORY), events)
+    schema.write_json(os.path.join(a.out, schema.RUN), {
+        "scenario": a.scenario, "ablate": a.ablate, "seed": a.seed, "time_scale": a.time_scale,
+        "accelerator": accelerator, "host": p.host, "policy": p.policy,
+        "vms": [vm.name for vm in p.vms], "startup_cpus": p.vms[0].startup_cpus,
+        "dwell_s": p.dwell_s, "engine": p.vms[0].options["server"], "steps": stage.steps,
+        "results": scenes.results(stage.boot, p.vms), "interval_s": sampler_interval(),
+        "started_at": datetime.fromtimestamp(started, timezone.utc).isoformat(timespec="seconds"),
+        "duration_s": round(time.time() - started, 1), "versions": versions(lab)})
+
+
+def sampler_interval():
+    from .sampling import INTERVAL_S
+    return INTERVAL_S
+
+
+def play(a, p, accelerator):
+    """The scenario itself; returns the summary."""
+    started = time.time()
+    log_dir = os.path.join(a.out, "log")
+    with Lab(p.host["spec"], p.policy, log_dir) as lab:
+        boot = lab.boot(accelerator)
+        for vm in p.vms:
+            lab.define(boot, vm)
+        lab.start_agent()
+        sampler = Sampler(lab, [vm.name for vm in p.vms])
+        stage = Stage(lab, boot, sampler, p.vms, a.time_scale,
+                      scenes.table_for(f"Ebb {a.scenario}", p.vms, p.host["cores"]))
+        sampler.start()
+        try:
+            more = (p.host["cores"],) if a.scenario == "scale" else ()
+            scenes.SCENES[a.scenario](stage, p.dwell_s, *more)
+        except SceneError as e:
+            print(f"demo: {e}", file=sys.stderr)
+        finally:
+            said = sampler.stop()
+            if said:
+                print(f"demo: ebbctl top: {said}", file=sys.stderr)
+            _keep_logs(lab, log_dir)
+        record(a, p, lab, accelerator, stage, sampler, started)
+        summary = outcome.conclude(a.out)
+        if a.keep:
+            _wait(lab)
+    return summary
+
+
+def _keep_logs(lab, log_dir):
+    for name in os.listdir(lab.console_dir):
+        if name.endswith((".console", ".xml")):
+            shutil.copy(os.path.join(lab.console_dir, name), log_dir)
+
+
+def _wait(lab):
+    print(f"Still there: virsh -c '{lab.uri}'; {' '.join(lab.ctl())}. Ctrl-C ends it.")
+    try:
+        signal.pause()
+    except KeyboardInterrupt:
+        pass
+
+
+def _terminated(number, _frame):
+    raise SystemExit(128 + number)
+
+
+def main(argv):
+    a = arguments(argv)
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, _terminated)
+    try:
+        set_up()
+        # Results of an earlier run must not be taken for this one's.
+        if os.path.isdir(a.out):
+            for name in (schema.SAMPLES, schema.HISTORY, schema.RUN, schema.SUMMARY, schema.REPORT):
+                if os.path.exists(os.path.join(a.out, name)):
+                    os.unlink(os.path.join(a.out, name))
+        os.makedirs(a.out, exist_ok=True)
+        accelerator = run([os.path.join(TOP, "scripts", "accel-probe")], timeout=120).strip()
+        summary = play(a, plan.make(a.scenario, a.ablate, a.seed, a.time_scale, a.share),
+                       accelerator)
+    except (SetupError, schema.SchemaError, OSError) as e:
+        print(f"demo: {e}", file=sys.stderr)
+        return EXIT_SETUP
+    except KeyboardInterrupt:
+        print("demo: interrupted; everything was taken down", file=sys.stderr)
+        return 128 + signal.SIGINT
+    print("\n".join(outcome.words(os.path.relpath(a.out), summary)))
+    return EXIT_PASS if summary["verdict"] == "pass" else EXIT_FAIL

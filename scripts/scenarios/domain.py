@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Domain XML of a scenario's VM (docs/domain-metadata.md): direct kernel boot, few devices.
+
+A VM sees one NUMA cell per host node, each with as many vCPUs as it may ever hold there. The
+vCPUs of its startup set are enabled from the start; all others are there to be plugged.
+"""
+import uuid
+import xml.etree.ElementTree as ET
+from dataclasses import dataclass, field
+
+QEMU_NS = "http://libvirt.org/schemas/domain/qemu/1.0"
+EBB_NS = "urn:ebb:sla:1"
+
+
+@dataclass
+class Cell:
+    """A NUMA cell of the guest and what the VM may hold there."""
+    max_cpus: int
+    startup: int = 0
+    host_node: int = 0
+
+
+@dataclass
+class Vm:
+    name: str               # as in samples.csv; libvirt knows it with the lab's prefix
+    cells: list
+    memory_mib: int = 512
+    weight: int = 100
+    deadline_ms: int = 2000
+    sla_class: str = "spot"
+    options: dict = field(default_factory=dict)     # ebb.<key>=<value> for the guest's init
+    uuid: str = field(default_factory=lambda: str(uuid.uuid4()))
+
+    @property
+    def startup_cpus(self):
+        return sum(c.startup for c in self.cells)
+
+
+@dataclass
+class Boot:
+    """What VMs are made of on this machine."""
+    emulator: str
+    kernel: str
+    initramfs: str
+    cmdline: str
+    accelerator: str        # "kvm" or "tcg"
+    prefix: str             # of domain names
+    link_dir: str           # where the agent listens, one socket per VM
+    console_dir: str        # serial output and command sockets
+
+
+def console_path(boot, vm):
+    return f"{boot.console_dir}/{vm.name}.console"
+
+
+def command_path(boot, vm):
+    return f"{boot.console_dir}/{vm.name}.cmd"
+
+
+def command_line(boot, vm):
+    words = [boot.cmdline]
+    for key, value in vm.options.items():
+        value = str(value)
+        words.append(f'ebb.{key}="{value}"' if " " in value else f"ebb.{key}={value}")
+    return " ".join(words)
+
+
+def _sub(parent, tag, text=None, **attributes):
+    element = ET.SubElement(parent, tag, {k.rstrip("_").replace("_", "-"): str(v)
+                                          for k, v in attributes.items()})
+    element.text = text
+    return element
+
+
+def xml(boot, vm):
+    """The domain as text for `virsh define`."""
+    for prefix, namespace in (("qemu", QEMU_NS), ("ebb", EBB_NS)):
+        ET.register_namespace(prefix, namespace)
+    root = ET.Element("domain", type="kvm" if boot.accelerator == "kvm" else "qemu")
+    _sub(root, "name", boot.prefix + vm.name)
+    _sub(root, "uuid", vm.uuid)
+    _sub(_sub(root, "metadata"), f"{{{EBB_NS}}}sla").append(_sla(vm))
+    per_cell = vm.memory_mib // len(vm.cells)
+    _sub(root, "memory", str(per_cell * len(vm.cells)), unit="MiB")
+    _cpus(root, boot, vm, per_cell)
+    system = _sub(root, "os")
+    _sub(system, "type", "hvm", arch="x86_64", machine="pc")
+    _sub(system, "kernel", boot.kernel)
+    _sub(system, "initrd", boot.initramfs)
+    _sub(system, "cmdline", command_line(boot, vm))
+    _sub(_sub(root, "features"), "acpi")
+    for event in ("on_poweroff", "on_crash"):
+        _sub(root, event, "destroy")
+    _sub(root, "on_reboot", "restart")
+    _devices(root, boot, vm)
+    _sub(root, f"{{{QEMU_NS}}}commandline").extend(
+        ET.Element(f"{{{QEMU_NS}}}arg", value=value) for value in (
+            "-chardev", f"socket,id=ebb0,path={boot.link_dir}/{vm.uuid}.sock,reconnect-ms=200",
+            "-device", "virtio-ebb-pci,id=ebb,chardev=ebb0"))
+    ET.indent(root)
+    return ET.tostring(root, encoding="unicode") + "\n"
+
+
+def _sla(vm):
+    cpu = ET.Element(f"{{{EBB_NS}}}cpu", {"class": vm.sla_class, "weight": str(vm.weight),
+                                          "deadline-ms": str(vm.deadline_ms)})
+    for i, cell in enumerate(vm.cells):
+        ET.SubElement(cpu, f"{{{EBB_NS}}}node", id=str(i), startup=str(cell.startup),
+                      max=str(cell.max_cpus), host=str(cell.host_node))
+    return cpu
+
+
+def _cpus(root, boot, vm, per_cell_mib):
+    count = sum(c.max_cpus for c in vm.cells)
+    _sub(root, "vcpu", str(count), placement="static", current=vm.startup_cpus)
+    vcpus = _sub(root, "vcpus")
+    cpu = _sub(root, "cpu", **({"mode": "host-passthrough"} if boot.accelerator == "kvm" else
+                               {"mode": "custom", "match": "exact", "check": "none"}))
+    if boot.accelerator == "tcg":
+        _sub(cpu, "model", "qemu64", fallback="forbid")
+    _sub(cpu, "topology", sockets=count, cores=1, threads=1)
+    numa = _sub(cpu, "numa")
+    first = 0
+    for i, cell in enumerate(vm.cells):
+        for n in range(cell.max_cpus):
+            starts = n < cell.startup
+            _sub(vcpus, "vcpu", id=first + n, enabled="yes" if starts else "no",
+                 hotpluggable="no" if starts else "yes")
+        _sub(numa, "cell", id=i, cpus=f"{first}-{first + cell.max_cpus - 1}",
+             memory=per_cell_mib, unit="MiB")
+        first += cell.max_cpus
+
+
+def _devices(root, boot, vm):
+    devices = _sub(root, "devices")
+    _sub(devices, "emulator", boot.emulator)
+    _sub(devices, "controller", type="usb", model="none")
+    for port, (kind, attributes) in enumerate((
+            ("file", {"path": console_path(boot, vm)}),
+            ("unix", {"mode": "bind", "path": command_path(boot, vm)}))):
+        serial = _sub(devices, "serial", type=kind)
+        _sub(serial, "source", **attributes)
+        _sub(serial, "target", port=port)
+    _sub(devices, "memballoon", model="none")

@@ -1,0 +1,202 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What a scenario runs on: a private libvirtd, the host agent on it, VMs; started and ended here.
+
+Nothing may outlive the scenario. The lab ends by itself when its owner is gone (scripts/lab), and
+programs started here get SIGTERM from the kernel when this process dies, however it dies. What a
+killed run has left nevertheless is removed before the next one starts.
+"""
+import ctypes
+import fcntl
+import hashlib
+import json
+import os
+import signal
+import subprocess
+import time
+
+from . import domain
+
+TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+BUILD = os.path.join(TOP, "build")
+SERIES = "6.1"          # guest kernel of the scenarios
+MAX_LAB_PATH = 50       # unix sockets: 107 bytes, of which the agent's links need 57
+PR_SET_PDEATHSIG = 1
+
+
+class SetupError(Exception):
+    """Something that a scenario needs is missing or does not work."""
+
+
+def die_with_parent():
+    """For preexec_fn: this child gets SIGTERM when the thread that started it ends."""
+    ctypes.CDLL(None, use_errno=True).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
+
+
+def run(args, timeout=60, check=True, **more):
+    """A command that ends soon. Its output, or SetupError with what it said."""
+    try:
+        # A session of its own: Ctrl-C is for this program, which then ends things in order.
+        done = subprocess.run(args, capture_output=True, text=True, timeout=timeout, check=False,
+                              stdin=subprocess.DEVNULL, start_new_session=True, **more)
+    except FileNotFoundError:
+        raise SetupError(f"{args[0]}: not found") from None
+    except subprocess.TimeoutExpired:
+        raise SetupError(f"{' '.join(args)}: no end within {timeout} s") from None
+    if check and done.returncode:
+        said = (done.stderr or done.stdout).strip()
+        raise SetupError(f"{' '.join(args)}: exit status {done.returncode}: {said}")
+    return done.stdout
+
+
+def folder():
+    """Short enough for unix sockets, and the same for each run from this checkout."""
+    path = os.path.join(BUILD, "demo")
+    if len(path) <= MAX_LAB_PATH:
+        return path
+    return "/tmp/ebb-demo-" + hashlib.sha256(TOP.encode()).hexdigest()[:8]
+
+
+class Lab:
+    """The private libvirtd and the agent. Use as a context: leaving it removes everything."""
+
+    def __init__(self, host_spec, policy, log_dir):
+        self.dir = folder()
+        self.host_spec, self.policy, self.log_dir = host_spec, policy, log_dir
+        self.run_dir = os.path.join(self.dir, "ebb")
+        self.console_dir = os.path.join(self.dir, "vm")
+        self.prefix = self.uri = None
+        self.agent = None
+        self.lock = None
+
+    def __enter__(self):
+        self._lock()
+        try:
+            self._lab("stop")
+            for path in (self.run_dir, self.console_dir, self.log_dir):
+                os.makedirs(path, exist_ok=True)
+            for path in (self.run_dir, self.console_dir):
+                _empty(path)
+            self._lab("start", "--owner", str(os.getpid()))
+            self.prefix = self._lab("prefix").strip()
+            self.uri = self._lab("uri").strip()
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def __exit__(self, *_):
+        self.stop_agent()
+        try:
+            self._lab("stop")
+        finally:
+            if self.lock:
+                self.lock.close()
+                self.lock = None
+
+    def _lock(self):
+        os.makedirs(self.dir, exist_ok=True)
+        self.lock = open(os.path.join(self.dir, "owner"), "a+", encoding="ascii")
+        try:
+            fcntl.flock(self.lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            self.lock.seek(0)
+            pid = self.lock.read().strip()
+            self.lock.close()
+            self.lock = None
+            raise SetupError(f"another scenario runs from this checkout (process {pid})") from None
+        self.lock.truncate(0)
+        self.lock.write(str(os.getpid()))
+        self.lock.flush()
+
+    def _lab(self, *args):
+        return run([os.path.join(TOP, "scripts", "lab"), "-d", self.dir, *args], timeout=90)
+
+    # ---- the agent ----
+
+    def start_agent(self):
+        program = os.path.join(BUILD, "host", "bin", "ebbd")
+        options = {"libvirt_uri": self.uri, "run_dir": self.run_dir, "state_dir": self.run_dir,
+                   "host": self.host_spec, "policy": self.policy,
+                   "emu_group": f"ebb-emu-{self.prefix}"}
+        args = [program] + [word for k, v in options.items() for word in ("-o", f"{k}={v}")]
+        log = open(os.path.join(self.log_dir, "ebbd.log"), "w", encoding="utf-8")
+        with log:
+            self.agent = subprocess.Popen(args, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+                                          start_new_session=True, preexec_fn=die_with_parent)
+        for _ in range(100):
+            if self.agent.poll() is not None:
+                raise SetupError(f"ebbd ended with status {self.agent.returncode}, "
+                                 f"see {log.name}: {_last_line(log.name)}")
+            if subprocess.run(self.ctl("host"), capture_output=True, check=False).returncode == 0:
+                return
+            time.sleep(0.1)
+        raise SetupError(f"ebbd does not answer, see {log.name}: {_last_line(log.name)}")
+
+    def stop_agent(self):
+        if self.agent:
+            end(self.agent)
+            self.agent = None
+
+    def ctl(self, *args):
+        """The command line of ebbctl for a request."""
+        return [os.path.join(BUILD, "host", "bin", "ebbctl"), "--socket",
+                os.path.join(self.run_dir, "control.sock"), *args]
+
+    def ask(self, *args):
+        """The answer of ebbctl --json."""
+        text = run(self.ctl("--json", *args))
+        try:
+            return json.loads(text)
+        except ValueError:
+            return [json.loads(line) for line in text.splitlines() if line.strip()]
+
+    # ---- VMs ----
+
+    def boot(self, accelerator):
+        guest = os.path.join(BUILD, "guest", SERIES)
+        with open(os.path.join(guest, "cmdline"), encoding="ascii") as f:
+            cmdline = f.read().strip()
+        return domain.Boot(os.path.join(BUILD, "qemu", "bin", "qemu-system-x86_64-ebb"),
+                           os.path.join(guest, "vmlinuz"), os.path.join(guest, "initramfs"),
+                           cmdline, accelerator, self.prefix,
+                           os.path.join(self.run_dir, "link"), self.console_dir)
+
+    def virsh(self, *args, check=True):
+        return run(["virsh", "-q", "-c", self.uri, *args], check=check)
+
+    def define(self, boot, vm):
+        path = os.path.join(self.console_dir, vm.name + ".xml")
+        with open(path, "w", encoding="utf-8") as f:
+            f.write(domain.xml(boot, vm))
+        self.virsh("define", path)
+
+    def in_guest(self, boot, vm, command):
+        """Runs a shell command in the guest, without waiting for more than its start."""
+        run([os.path.join(TOP, "scripts", "vm-exec"), "-t", "20",
+             domain.command_path(boot, vm), command])
+
+
+def end(process, patience_s=10):
+    """Ends a process that was started here."""
+    if process.poll() is not None:
+        return
+    process.terminate()
+    try:
+        process.wait(patience_s)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+
+
+def _empty(path):
+    for root, folders, files in os.walk(path, topdown=False):
+        for name in files:
+            os.unlink(os.path.join(root, name))
+        for name in folders:
+            os.rmdir(os.path.join(root, name))
+
+
+def _last_line(path):
+    with open(path, encoding="utf-8", errors="replace") as f:
+        lines = [line.strip() for line in f if line.strip()]
+    return lines[-1] if lines else "(it said nothing)"

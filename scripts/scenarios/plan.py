@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The VMs and numbers of each scenario: what to run on which host, with which engine options."""
+import os
+from dataclasses import dataclass
+
+from .domain import Cell, Vm
+
+SOCKETS, CORES = 2, 4           # of the emulated host; cores per socket
+# All cores together leave a fifth of the machine to QEMU's other threads and to the agent.
+HOST_LOAD = 0.8
+RECORDS = 20000                 # 1 KiB each
+WORKLOAD = "--workload ycsb --operations 10 --update 0.2 --theta 0.5"
+DWELL_S = {"spot": 9.0, "scale": 5.0}
+
+
+@dataclass
+class Plan:
+    scenario: str
+    policy: str
+    vms: list
+    dwell_s: float
+    host: dict
+
+
+def default_share():
+    """Part of a real CPU that an emulated core gets, so that all of them fit this machine."""
+    share = HOST_LOAD * len(os.sched_getaffinity(0)) / (SOCKETS * CORES)
+    return min(1.0, int(share * 100) / 100)
+
+
+def make(scenario, ablate, seed, time_scale, share=None):
+    share = share or default_share()
+    host = {"spec": f"emulated:{SOCKETS}x{CORES}x1@{share:g}", "emulated": True,
+            "sockets": SOCKETS, "cores": SOCKETS * CORES, "threads": 1, "share": share,
+            "real_cpus": len(os.sched_getaffinity(0))}
+    dwell_s = DWELL_S[scenario] * time_scale
+    vms = (_spot if scenario == "spot" else _scale)(ablate, seed, dwell_s)
+    return Plan(scenario, "strict" if ablate else "fair", vms, dwell_s, host)
+
+
+def _engine(seed, elastic):
+    # Twice the longest wait is enough for any run; a VM is told to end long before.
+    return f"{WORKLOAD} --records {RECORDS} --seed {seed} --verify --seconds 3600 {elastic}"
+
+
+def _options(name, seed, elastic):
+    return {"name": name, "shell": "ttyS1", "server": _engine(seed, elastic)}
+
+
+def _spot(ablate, seed, _dwell_s):
+    # Static allocation: three VMs that own their part of the host for good, 3 + 3 + 2 cores.
+    static = ((2, 1), (1, 2), (1, 1))
+    vms = []
+    for i in range(3):
+        # The one CPU to start with alternates between the sockets.
+        first, second = (i % 2, 1 - i % 2)
+        if ablate:
+            cells = [Cell(static[i][first], static[i][first], first),
+                     Cell(static[i][second], static[i][second], second)]
+        else:
+            cells = [Cell(CORES, 1, first), Cell(CORES, 0, second)]
+        name = f"vm{i + 1}"
+        vms.append(Vm(name, cells, options=_options(name, seed + i, "--elastic follow")))
+    return vms
+
+
+def _scale(ablate, seed, dwell_s):
+    cells = [Cell(1, 1, 0)] if ablate else [Cell(CORES, 1, 0), Cell(CORES, 0, 1)]
+    elastic = f"--elastic step --step-ms {dwell_s * 1000:.0f}"
+    return [Vm("vm1", cells, options=_options("vm1", seed, elastic))]

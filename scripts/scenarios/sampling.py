@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Samples while a scenario runs: reads `ebbctl top --json`, one object per interval and line."""
+import json
+import subprocess
+import threading
+import time
+
+from .lab import die_with_parent, end
+from .schema import Event, Sample
+
+INTERVAL_S = 0.1
+
+
+class Rates:
+    """Turns the counters of a guest's reports into rates between one report and the next."""
+
+    def __init__(self):
+        self.last = {}      # vm: (time of report, committed, aborted)
+        self.now = {}       # vm: (tps, aborts_ps) between the last two reports
+
+    def update(self, vm, at_s, committed, aborted):
+        """at_s: when the report was made. Repeats of a report do not change the rates."""
+        last = self.last.get(vm)
+        if last and committed < last[1]:
+            last = None     # another engine: nothing to compare with
+            self.now.pop(vm, None)
+        if last and at_s - last[0] < 0.02:
+            return self.now.get(vm, (None, None))
+        if last:
+            span = at_s - last[0]
+            self.now[vm] = ((committed - last[1]) / span, (aborted - last[2]) / span)
+        self.last[vm] = (at_s, committed, aborted)
+        return self.now.get(vm, (None, None))
+
+    def forget(self, vm):
+        self.last.pop(vm, None)
+        self.now.pop(vm, None)
+
+
+def sample_of(vm, name, t_s, rates):
+    """A row of samples.csv from one VM as ebbctl describes it."""
+    s = Sample(round(t_s, 3), name, vm["cpus_held"], vm["cpus_limit"],
+               vm.get("mem_held_bytes", 0), vm.get("mem_limit_bytes", 0), None, None, None, None,
+               state=vm["state"], driver=int(bool(vm.get("driver"))),
+               cpus_target=vm.get("cpus_target", 0),
+               nodes_held="/".join(str(n["held"]) for n in vm.get("nodes", [])))
+    told = vm.get("telemetry")
+    if not told or vm["state"] != "running":
+        rates.forget(name)
+        return s
+    s.report_age_ms = int(told["age_ms"])
+    s.tps, s.aborts_ps = rates.update(name, t_s - told["age_ms"] / 1000, told["committed"],
+                                      told["aborted"])
+    s.p50_us, s.p95_us, s.p99_us = (int(told[k]) for k in ("p50_us", "p95_us", "p99_us"))
+    s.workers = told["workers"]
+    s.committed, s.aborted, s.failed = (told[k] for k in ("committed", "aborted", "failed"))
+    return s
+
+
+def event_of(row, prefix, unix_start):
+    """An event from one row of `ebbctl history --json`."""
+    phases = {name: row[name + "_ms"] for name in ("agent", "libvirt", "place")
+              if row.get(name + "_ms") is not None}
+    node = row.get("node")
+    return Event(round(row["ts"] - unix_start, 4), unprefixed(row.get("vm") or "", prefix),
+                 row["event"], row.get("cpus") or 0,
+                 node if isinstance(node, int) and node >= 0 else None,
+                 row.get("reason") or "", row.get("total_ms"), phases)
+
+
+def unprefixed(name, prefix):
+    return name[len(prefix):] if name.startswith(prefix) else name
+
+
+class Sampler(threading.Thread):
+    """Follows the agent until stopped. Anybody may read `samples` and `now` under `lock`."""
+
+    def __init__(self, lab, vms):
+        super().__init__(name="sampler", daemon=True)
+        self.prefix, self.vms = lab.prefix, list(vms)
+        self.unix_start = time.time()
+        self.mono_start = time.monotonic()
+        self.samples, self.now, self.error = [], {}, None
+        self.lock = threading.Lock()
+        self.rates = Rates()
+        # Started here, not in the thread: it must live as long as the process, not the thread.
+        self.top = subprocess.Popen(
+            lab.ctl("--json", "top", "--interval", str(INTERVAL_S)), stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+            start_new_session=True, preexec_fn=die_with_parent)
+
+    def elapsed(self):
+        return time.monotonic() - self.mono_start
+
+    def run(self):
+        for line in self.top.stdout:
+            t_s = self.elapsed()
+            try:
+                self._take(t_s, json.loads(line))
+            except (ValueError, KeyError, TypeError) as e:
+                self.error = f"ebbctl top: {type(e).__name__}: {e} in {line.strip()[:300]}"
+                return
+
+    def _take(self, t_s, top):
+        seen = {}
+        for vm in top["vms"]:
+            name = unprefixed(vm["name"], self.prefix)
+            if name in self.vms:
+                seen[name] = sample_of(vm, name, t_s, self.rates)
+        with self.lock:
+            self.now = seen
+            self.samples += seen.values()
+
+    def state(self):
+        with self.lock:
+            return dict(self.now)
+
+    def stop(self):
+        end(self.top)
+        self.join(10)
+        said = self.top.stderr.read().strip()
+        self.top.stdout.close()
+        self.top.stderr.close()
+        return said

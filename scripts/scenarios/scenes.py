@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What happens in each scenario, in order. Decides nothing about CPUs: that is the agent's part."""
+import json
+import os
+import time
+
+from . import domain
+from .table import Table
+
+JOIN_S = 90         # longest wait for a VM to boot, load its records and run
+LEAVE_S = 60        # longest wait for an engine to verify its records and the VM to be gone
+RESULT = "oltp-result "
+
+
+class SceneError(Exception):
+    """The scenario could not go on; what was recorded until then is still judged."""
+
+
+class Stage:
+    """The VMs of a running scenario, and the clock."""
+
+    def __init__(self, lab, boot, sampler, vms, scale, table):
+        self.lab, self.boot, self.sampler, self.table = lab, boot, sampler, table
+        self.vms, self.scale = {vm.name: vm for vm in vms}, scale
+        self.steps = []
+        self.doing = ""
+
+    def step(self, action, vm, detail):
+        self.doing = detail
+        self.steps.append({"t_s": round(self.sampler.elapsed(), 3), "action": action, "vm": vm,
+                           "detail": detail})
+
+    def start(self, name):
+        self.step("start", name, f"{name} starts")
+        self.lab.virsh("start", self.boot.prefix + name)
+
+    def stop(self, name):
+        self.step("stop", name, f"{name} is told to end")
+        self.lab.in_guest(self.boot, self.vms[name], "kill -TERM $(pidof oltp-server)")
+
+    def watch(self, seconds, until=None):
+        """Shows the table until the time is over or until(state) holds; True if it did."""
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            state = self.sampler.state()
+            self.table.show(self.sampler.elapsed(), state, self.doing)
+            if until and until(state):
+                return True
+            if not self.sampler.is_alive():
+                raise SceneError(self.sampler.error or "ebbctl top ended")
+            time.sleep(0.05)
+        return False
+
+    def wait_join(self, name):
+        def joined(state):
+            s = state.get(name)
+            return s is not None and bool(s.driver) and s.workers > 0
+        if not self.watch(JOIN_S * self.scale, joined):
+            raise SceneError(f"the engine of {name} did not run within {JOIN_S * self.scale:g} s, "
+                             f"see its console")
+        self.doing = f"{name} has joined"
+
+    def wait_leave(self, name):
+        def left(state):
+            return state.get(name) is None or state[name].state != "running"
+        if not self.watch(LEAVE_S * self.scale, left):
+            raise SceneError(f"{name} did not end within {LEAVE_S * self.scale:g} s, "
+                             f"see its console")
+        self.doing = f"{name} has left"
+
+
+def spot(stage, dwell_s):
+    """VMs join one after the other and leave in the reverse order, dwell_s between."""
+    names = list(stage.vms)
+    for name in names:
+        stage.start(name)
+        stage.wait_join(name)
+        stage.watch(dwell_s)
+    for name in reversed(names):
+        stage.stop(name)
+        stage.wait_leave(name)
+        stage.watch(dwell_s if name != names[0] else 1.0)
+
+
+def scale(stage, dwell_s, cores):
+    """The engine itself takes one CPU per step and gives them back (its step mode)."""
+    name = next(iter(stage.vms))
+    startup = stage.vms[name].startup_cpus
+    steps = cores - startup
+    stage.start(name)
+    stage.wait_join(name)
+    stage.doing = "the engine takes one CPU after the other"
+    patience = 2 * dwell_s * (steps + 2)
+    if stage.watch(patience, lambda state: state[name].cpus_held >= cores):
+        stage.doing = "the engine gives them back"
+        stage.watch(patience, lambda state: state[name].cpus_held <= startup)
+    stage.watch(dwell_s)
+    stage.stop(name)
+    stage.wait_leave(name)
+    stage.watch(0.5)
+
+
+SCENES = {"spot": spot, "scale": scale}
+
+
+def result_of(path):
+    """The final line of an engine on its VM's console; None if there is none."""
+    if not os.path.exists(path):
+        return None
+    with open(path, encoding="utf-8", errors="replace") as f:
+        lines = [line for line in f if line.startswith(RESULT)]
+    if not lines:
+        return None
+    try:
+        told = json.loads(lines[-1][len(RESULT):])
+        return {**told, "failed": told["failed_transactions"]}
+    except (ValueError, KeyError, TypeError):
+        return None
+
+
+def results(boot, vms):
+    return {vm.name: result_of(domain.console_path(boot, vm)) for vm in vms}
+
+
+def table_for(title, vms, cores):
+    return Table(title, [vm.name for vm in vms], cores)

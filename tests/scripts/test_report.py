@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The report: complete, self-contained, and honest about emulation."""
+import os
+import re
+import tempfile
+import unittest
+import xml.etree.ElementTree as ET
+
+import made_up
+from scenarios import chart, outcome, report, schema
+from scenarios.summary import summarize
+
+
+def page(run, host):
+    return report.render(run, host.samples, host.events,
+                         summarize(run, host.samples, host.events))
+
+
+def svg(text):
+    return ET.fromstring(re.search(r"<svg.*?</svg>", text, re.S).group(0))
+
+
+class Page(unittest.TestCase):
+    def test_needs_no_network_and_no_script(self):
+        for run, host in (made_up.spot(), made_up.scale()):
+            text = page(run, host).replace('xmlns="http://www.w3.org/2000/svg"', "")
+            self.assertNotRegex(text, r"https?://|<script|<link|<img|@import|url\(")
+
+    def test_says_emulated(self):
+        run, host = made_up.spot()
+        self.assertGreaterEqual(page(run, host).lower().count("emulated"), 3)
+        run["host"] = dict(run["host"], emulated=False)
+        self.assertNotIn("emulated", page(run, host).lower())
+
+    def test_shows_each_check_with_its_bound(self):
+        run, host = made_up.spot(delay_s=6)
+        text = page(run, host)
+        for check in summarize(run, host.samples, host.events)["checks"]:
+            self.assertIn(f"<code>{check['name']}</code>", text)
+        self.assertIn("<b>FAIL</b>", text)
+        self.assertIn("verdict: fail", text)
+
+    def test_shows_each_event_with_its_reason(self):
+        run, host = made_up.scale()
+        for i, e in enumerate(host.events):
+            e.reason = f"reason <{i}>"
+        text = page(run, host)
+        for i in range(len(host.events)):
+            self.assertIn(f"reason &lt;{i}&gt;", text)
+
+    def test_ablation_says_what_it_costs(self):
+        run, host = made_up.spot(share=lambda vms, vm: 1)
+        run["ablate"] = True
+        self.assertRegex(page(run, host), r"left [0-9.]+ % of the host's core time unused")
+
+    def test_survives_a_run_without_samples(self):
+        run, host = made_up.scale()
+        host.samples, host.events = [], []
+        self.assertIn("not measured", page(run, host))
+
+
+class Figure(unittest.TestCase):
+    def test_is_well_formed_with_units_and_a_line_per_vm(self):
+        run, host = made_up.spot()
+        root = svg(page(run, host))
+        words = [t.text for t in root.iter() if t.tag.endswith("text")]
+        for word in ("time [s]", "throughput [1000 transactions/s]", "CPUs held", "vm1", "vm3",
+                     "vm2 joins", "vm3 left"):
+            self.assertIn(word, words)
+        strokes = {p.get("stroke") for p in root.iter() if p.tag.endswith("path")}
+        self.assertLessEqual(set(chart.COLOURS[:3]), strokes)
+
+    def test_line_follows_the_samples(self):
+        line = chart.Line([(0, 0), (5, 10), (10, 5)], "#000")
+        root = ET.fromstring(chart.draw([chart.Panel("y", 100, [line], top=10)], [], 0, 10))
+        d = next(p for p in root.iter() if p.tag.endswith("path")).get("d")
+        points = [tuple(map(float, p.split())) for p in re.findall(r"[ML]([\d. ]+)", d)]
+        self.assertEqual(points[1][1], chart.TOP)                       # 10 of 10: at the top
+        self.assertEqual(points[0][1], chart.TOP + 100)                 # 0: at the bottom
+        self.assertAlmostEqual(points[1][0] - points[0][0], points[2][0] - points[1][0], delta=0.2)
+
+    def test_ticks_are_round_and_few(self):
+        self.assertEqual(chart.nice_ticks(0, 8.7, 5), [0, 2, 4, 6, 8])
+        self.assertEqual(chart.nice_ticks(0, 1, 5), [0, 0.2, 0.4, 0.6, 0.8, 1.0])
+        for high in (0.003, 7, 49.5, 123456):
+            self.assertLessEqual(len(chart.nice_ticks(0, high, 6)), 7)
+
+
+class Folder(unittest.TestCase):
+    def test_report_can_be_made_again_from_the_files(self):
+        run, host = made_up.spot()
+        with tempfile.TemporaryDirectory() as folder:
+            schema.write_json(os.path.join(folder, schema.RUN), run)
+            schema.write_samples(os.path.join(folder, schema.SAMPLES), host.samples)
+            schema.write_history(os.path.join(folder, schema.HISTORY), host.events)
+            first = outcome.conclude(folder)
+            self.assertEqual(outcome.conclude(folder), first)
+            self.assertEqual(schema.read_json(os.path.join(folder, schema.SUMMARY)), first)
+            self.assertEqual(schema.summary_problems(first), [])
+            self.assertTrue(os.path.getsize(os.path.join(folder, schema.REPORT)) > 10000)
+            self.assertEqual(len(outcome.words(folder, first)), 3)
+
+    def test_closing_words_name_what_failed(self):
+        run, host = made_up.spot(delay_s=6)
+        words = outcome.words("out/spot", summarize(run, host.samples, host.events))
+        self.assertTrue(any(w.startswith("FAIL shares_equal_after_join_vm2") for w in words))
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,210 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Parts of the runner that need no VM: domain XML, plans, what is read from agent and console."""
+import io
+import os
+import tempfile
+import unittest
+import unittest.mock
+import xml.etree.ElementTree as ET
+
+import made_up  # noqa: F401: puts scripts/ on the path
+from scenarios import demo, domain, plan, sampling, scenes, table
+
+BOOT = domain.Boot("/qemu", "/vmlinuz", "/initramfs", "console=ttyS0", "tcg", "p-", "/link", "/vm")
+EBB = f"{{{domain.EBB_NS}}}"
+QEMU = f"{{{domain.QEMU_NS}}}"
+
+
+def parsed(vm, boot=BOOT):
+    return ET.fromstring(domain.xml(boot, vm))
+
+
+class DomainXml(unittest.TestCase):
+    def setUp(self):
+        self.vm = domain.Vm("vm1", [domain.Cell(4, 1, 1), domain.Cell(3, 0, 0)],
+                            options={"name": "vm1", "server": "--records 9 --verify"})
+        self.root = parsed(self.vm)
+
+    def test_startup_vcpus_are_enabled_and_stay(self):
+        vcpus = self.root.findall("vcpus/vcpu")
+        self.assertEqual(len(vcpus), 7)
+        self.assertEqual(self.root.find("vcpu").get("current"), "1")
+        for v in vcpus:
+            on = v.get("id") == "0"
+            self.assertEqual((v.get("enabled"), v.get("hotpluggable")),
+                             ("yes", "no") if on else ("no", "yes"))
+
+    def test_cells_cover_the_vcpus(self):
+        cells = self.root.findall("cpu/numa/cell")
+        self.assertEqual([c.get("cpus") for c in cells], ["0-3", "4-6"])
+        memory = sum(int(c.get("memory")) for c in cells)
+        self.assertEqual(memory, int(self.root.find("memory").text))
+        t = self.root.find("cpu/topology")
+        self.assertEqual(int(t.get("sockets")) * int(t.get("cores")) * int(t.get("threads")), 7)
+
+    def test_sla_is_as_the_contract_says(self):
+        cpu = self.root.find(f"metadata/{EBB}sla/{EBB}cpu")
+        self.assertEqual(cpu.attrib, {"class": "spot", "weight": "100", "deadline-ms": "2000"})
+        self.assertEqual([n.attrib for n in cpu.findall(f"{EBB}node")],
+                         [{"id": "0", "startup": "1", "max": "4", "host": "1"},
+                          {"id": "1", "startup": "0", "max": "3", "host": "0"}])
+
+    def test_device_connects_to_the_agents_socket(self):
+        args = [a.get("value") for a in self.root.findall(f"{QEMU}commandline/{QEMU}arg")]
+        self.assertEqual(args, [
+            "-chardev", f"socket,id=ebb0,path=/link/{self.vm.uuid}.sock,reconnect-ms=200",
+            "-device", "virtio-ebb-pci,id=ebb,chardev=ebb0"])
+
+    def test_options_with_blanks_are_quoted(self):
+        self.assertEqual(self.root.find("os/cmdline").text,
+                         'console=ttyS0 ebb.name=vm1 ebb.server="--records 9 --verify"')
+
+    def test_prefix_and_accelerator(self):
+        self.assertEqual(self.root.find("name").text, "p-vm1")
+        self.assertEqual(self.root.get("type"), "qemu")
+        kvm = domain.Boot(*(getattr(BOOT, f) if f != "accelerator" else "kvm"
+                            for f in BOOT.__dataclass_fields__))
+        self.assertEqual(parsed(self.vm, kvm).get("type"), "kvm")
+
+
+class Plans(unittest.TestCase):
+    def test_elastic_vms_may_have_the_whole_host(self):
+        for name in ("spot", "scale"):
+            p = plan.make(name, False, 1, 1.0)
+            for vm in p.vms:
+                self.assertEqual(sum(c.max_cpus for c in vm.cells), p.host["cores"])
+                self.assertEqual(vm.startup_cpus, 1)
+                self.assertEqual(vm.cells[0].startup, 1)
+                self.assertEqual(sorted(c.host_node for c in vm.cells), [0, 1])
+
+    def test_ablated_vms_can_neither_grow_nor_shrink(self):
+        for name in ("spot", "scale"):
+            p = plan.make(name, True, 1, 1.0)
+            self.assertEqual(p.policy, "strict")
+            for vm in p.vms:
+                self.assertTrue(all(c.max_cpus == c.startup for c in vm.cells))
+
+    def test_ablated_spot_divides_the_host(self):
+        p = plan.make("spot", True, 1, 1.0)
+        for node in (0, 1):
+            self.assertEqual(sum(c.startup for vm in p.vms for c in vm.cells
+                                 if c.host_node == node), plan.CORES)
+
+    def test_seed_and_time_scale_arrive(self):
+        p = plan.make("spot", False, 7, 2.0)
+        self.assertIn("--seed 8", p.vms[1].options["server"])
+        self.assertEqual(p.dwell_s, 2 * plan.DWELL_S["spot"])
+
+    def test_all_emulated_cores_fit_the_machine(self):
+        host = plan.make("spot", False, 1, 1.0).host
+        self.assertLessEqual(host["share"] * host["cores"], host["real_cpus"])
+
+
+class FromTheAgent(unittest.TestCase):
+    VM = {"name": "p-vm1", "state": "running", "cpus_held": 3, "cpus_limit": 4, "cpus_target": 4,
+          "driver": True, "nodes": [{"held": 2}, {"held": 1}],
+          "telemetry": {"committed": 1000, "aborted": 10, "failed": 0, "workers": 3,
+                        "p50_us": 100, "p95_us": 300, "p99_us": 900, "age_ms": 100}}
+
+    def later(self, **told):
+        return dict(self.VM, telemetry=dict(self.VM["telemetry"], **told))
+
+    def test_rates_are_between_two_reports(self):
+        rates = sampling.Rates()
+        first = sampling.sample_of(self.VM, "vm1", 1.0, rates)
+        self.assertIsNone(first.tps)
+        s = sampling.sample_of(self.later(committed=1500, aborted=15), "vm1", 1.25, rates)
+        self.assertAlmostEqual(s.tps, 2000)
+        self.assertAlmostEqual(s.aborts_ps, 20)
+        self.assertEqual((s.cpus_held, s.nodes_held, s.workers, s.p99_us), (3, "2/1", 3, 900))
+
+    def test_a_report_seen_twice_does_not_change_the_rate(self):
+        rates = sampling.Rates()
+        sampling.sample_of(self.VM, "vm1", 1.0, rates)
+        sampling.sample_of(self.later(committed=1500), "vm1", 1.25, rates)
+        s = sampling.sample_of(self.later(committed=1500, age_ms=200), "vm1", 1.35, rates)
+        self.assertAlmostEqual(s.tps, 2000)
+        self.assertEqual(s.report_age_ms, 200)
+
+    def test_another_engine_starts_anew(self):
+        rates = sampling.Rates()
+        sampling.sample_of(self.VM, "vm1", 1.0, rates)
+        s = sampling.sample_of(self.later(committed=5), "vm1", 1.25, rates)
+        self.assertIsNone(s.tps)
+
+    def test_vm_without_reports(self):
+        s = sampling.sample_of(dict(self.VM, telemetry=None, driver=False), "vm1", 1.0,
+                               sampling.Rates())
+        self.assertEqual((s.tps, s.p50_us, s.workers, s.driver), (None, None, 0, 0))
+
+    def test_history_row(self):
+        e = sampling.event_of({"ts": 105.5, "vm": "p-vm2", "event": "grant", "node": 1, "cpus": 2,
+                               "agent_ms": 1.0, "libvirt_ms": 20.0, "place_ms": 0.5,
+                               "total_ms": 21.5, "reason": "offer"}, "p-", 100.0)
+        self.assertEqual((e.t_s, e.vm, e.event, e.cpus, e.node, e.total_ms, e.reason),
+                         (5.5, "vm2", "grant", 2, 1, 21.5, "offer"))
+        self.assertEqual(e.phases_ms, {"agent": 1.0, "libvirt": 20.0, "place": 0.5})
+
+    def test_history_row_about_the_host(self):
+        e = sampling.event_of({"ts": 1, "vm": None, "event": "policy", "node": None,
+                               "reason": "fair"}, "p-", 0)
+        self.assertEqual((e.vm, e.node, e.cpus, e.total_ms), ("", None, 0, None))
+
+
+class Console(unittest.TestCase):
+    def result(self, text):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "vm1.console")
+            with open(path, "w", encoding="utf-8") as f:
+                f.write(text)
+            return scenes.result_of(path)
+
+    def test_last_line_counts(self):
+        r = self.result('boot\noltp-result {"failed_transactions": 9, "lost_updates": 9}\n'
+                        'oltp-result {"failed_transactions": 1, "lost_updates": 0}\nend\n')
+        self.assertEqual((r["failed"], r["lost_updates"]), (1, 0))
+
+    def test_cut_or_missing_lines_are_no_result(self):
+        self.assertIsNone(self.result('oltp-result {"failed_transactions": 1, "lo'))
+        self.assertIsNone(self.result("ebb-init: end poweroff\n"))
+        self.assertIsNone(self.result('oltp-result {"committed": 1}\n'))
+        self.assertIsNone(scenes.result_of("/nowhere/at/all"))
+
+
+class LiveTable(unittest.TestCase):
+    def test_lines_are_appended_where_there_is_no_terminal(self):
+        out = io.StringIO()
+        t = table.Table("Ebb spot", ["vm1", "vm2"], 8, out)
+        s = sampling.sample_of(FromTheAgent.VM, "vm1", 1.0, sampling.Rates())
+        t.show(0.0, {"vm1": s}, "starting")
+        t.show(0.1, {"vm1": s}, "too soon")
+        self.assertEqual(out.getvalue().count("\n"), 1)
+        self.assertIn("vm1 runs 3/4", out.getvalue())
+        self.assertIn("vm2 off", out.getvalue())
+
+    def test_row_shows_what_is_held_of_the_limit(self):
+        s = sampling.sample_of(FromTheAgent.VM, "vm1", 1.0, sampling.Rates())
+        self.assertIn("3/4  ###.", table.row("vm1", s, 8))
+        self.assertIn("900 us", table.row("vm1", s, 8))
+
+
+class Arguments(unittest.TestCase):
+    def test_defaults(self):
+        a = demo.arguments([])
+        self.assertEqual((a.scenario, a.ablate, a.seed, a.time_scale), ("spot", False, 1, 1.0))
+        self.assertTrue(a.out.endswith("out/spot"))
+
+    def test_ablation_has_a_folder_of_its_own(self):
+        self.assertTrue(demo.arguments(["scale", "--ablate"]).out.endswith("out/scale-ablate"))
+
+    def test_usage_errors(self):
+        for argv in (["other"], ["spot", "--scenario", "scale"], ["--time-scale", "0"],
+                     ["--share", "2"], ["--seed", "x"]):
+            with self.assertRaises(SystemExit) as caught, \
+                    unittest.mock.patch("sys.stderr", io.StringIO()):
+                demo.arguments(argv)
+            self.assertEqual(caught.exception.code, demo.EXIT_USAGE, argv)
+
+
+if __name__ == "__main__":
+    unittest.main()
