@@ -110,6 +110,7 @@ struct oltp_worker {
 	uint64_t ts;		/* age of the running transaction */
 
 	uint32_t n_accesses;
+	uint32_t n_operations;	/* that succeeded, on records held already included */
 	uint32_t n_ahead, ahead_next;
 	uint32_t undo_used, undo_last;
 	struct access *accesses;

@@ -166,6 +166,7 @@ static enum oltp_rc record_access(struct oltp_worker *worker, struct oltp_table 
 			if (rc)
 				return txn_doom(worker, rc);
 			if (is_held) {
+				worker->n_operations++;
 				*ret_record = record;
 				return OLTP_OK;
 			}
@@ -174,6 +175,7 @@ static enum oltp_rc record_access(struct oltp_worker *worker, struct oltp_table 
 			   atomic_load_explicit(&record->key, memory_order_relaxed) == key)) {
 			access_push(worker, table, record, &ref,
 				    exclusive ? ACCESS_EXCLUSIVE : ACCESS_SHARED);
+			worker->n_operations++;
 			*ret_record = record;
 			return OLTP_OK;
 		}
@@ -255,6 +257,7 @@ enum oltp_rc oltp_txn_insert(struct oltp_worker *worker, struct oltp_table *tabl
 				     &existing)) {
 		case 0:
 			access_push(worker, table, record, &ref, ACCESS_INSERT);
+			worker->n_operations++;
 			return OLTP_OK;
 		case -EEXIST:
 			/* Somebody was faster; whether that one stays is seen under its lock. */
@@ -271,6 +274,7 @@ static void txn_end(struct oltp_worker *worker)
 {
 	worker->state = TXN_IDLE;
 	worker->n_accesses = 0;
+	worker->n_operations = 0;
 	worker->n_ahead = 0;
 	worker->undo_used = 0;
 }
@@ -285,7 +289,7 @@ enum oltp_rc oltp_txn_commit(struct oltp_worker *worker)
 		if (access->kind != ACCESS_NONE)
 			lock_release(access->record, access->kind != ACCESS_SHARED);
 	}
-	counter_add(&worker->accesses_committed, worker->n_accesses);
+	counter_add(&worker->accesses_committed, worker->n_operations);
 	txn_end(worker);
 	worker->is_retry = false;
 	counter_add(&worker->commits, 1);

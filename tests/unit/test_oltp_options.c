@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Lists of CPUs on the command line. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+
+#include "oltp-engine/bench/options.h"
+
+static void test_good_lists(void **state)
+{
+	(void)state;
+	uint32_t cpus[8];
+
+	assert_int_equal(bench_parse_cpus("0", cpus, 8), 1);
+	assert_int_equal(cpus[0], 0);
+	assert_int_equal(bench_parse_cpus("5,0-2,7", cpus, 8), 5);
+	assert_memory_equal(cpus, ((uint32_t[]){ 5, 0, 1, 2, 7 }), 5 * sizeof(*cpus));
+	assert_int_equal(bench_parse_cpus("0-7", cpus, 8), 8);
+	assert_int_equal(bench_parse_cpus("65535", cpus, 8), 1);
+}
+
+static void test_bad_lists(void **state)
+{
+	(void)state;
+	static const char *const bad[] = { "", ",", "1,", ",1", "1-", "-1", "2-1", "1,1", "0-3,2",
+					   "a", "1 ", " 1", "1;2", "0x1", "+1", "0-8", "65536",
+					   "99999999999999999999", "1--2", "1-2-3" };
+	uint32_t cpus[8];
+
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+		assert_int_equal(bench_parse_cpus(bad[i], cpus, 8), -EINVAL);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_good_lists),
+		cmocka_unit_test(test_bad_lists),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
