@@ -152,13 +152,18 @@ def _panel(panel, y0, at, plot, begin, end):
 
 def _line(line, at, up, begin, end):
     path, pen, last = [], False, None
-    for x, y in line.points:
+    for x, y in line.points + [(0, None)]:
         if y is None or not begin <= x <= end:
+            if pen and line.step:
+                path.append(f"H{at(last[0]):.1f}")
             pen = False
             continue
         if not pen:
             path.append(f"M{at(x):.1f} {up(y):.1f}")
         elif line.step:
+            if y == last[1]:
+                last = (x, y)
+                continue
             path.append(f"H{at(x):.1f}V{up(y):.1f}")
         else:
             path.append(f"L{at(x):.1f} {up(y):.1f}")

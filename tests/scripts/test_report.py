@@ -24,7 +24,8 @@ class Page(unittest.TestCase):
     def test_needs_no_network_and_no_script(self):
         for run, host in (made_up.spot(), made_up.scale()):
             text = page(run, host).replace('xmlns="http://www.w3.org/2000/svg"', "")
-            self.assertNotRegex(text, r"https?://|<script|<link|<img|@import|url\(")
+            found = re.search(r"https?://|<script|<link|<img|@import|url\(", text)
+            self.assertIsNone(found, found and found.group(0))
 
     def test_says_emulated(self):
         run, host = made_up.spot()
@@ -35,28 +36,29 @@ class Page(unittest.TestCase):
     def test_shows_each_check_with_its_bound(self):
         run, host = made_up.spot(delay_s=6)
         text = page(run, host)
-        for check in summarize(run, host.samples, host.events)["checks"]:
-            self.assertIn(f"<code>{check['name']}</code>", text)
-        self.assertIn("<b>FAIL</b>", text)
-        self.assertIn("verdict: fail", text)
+        wanted = [f"<code>{c['name']}</code>"
+                  for c in summarize(run, host.samples, host.events)["checks"]]
+        self.assertEqual([w for w in wanted + ["<b>FAIL</b>", "verdict: fail"] if w not in text],
+                         [])
 
     def test_shows_each_event_with_its_reason(self):
         run, host = made_up.scale()
         for i, e in enumerate(host.events):
             e.reason = f"reason <{i}>"
         text = page(run, host)
-        for i in range(len(host.events)):
-            self.assertIn(f"reason &lt;{i}&gt;", text)
+        missing = [i for i in range(len(host.events)) if f"reason &lt;{i}&gt;" not in text]
+        self.assertEqual(missing, [])
 
     def test_ablation_says_what_it_costs(self):
         run, host = made_up.spot(share=lambda vms, vm: 1)
         run["ablate"] = True
-        self.assertRegex(page(run, host), r"left [0-9.]+ % of the host's core time unused")
+        self.assertTrue(re.search(r"It left [0-9.]+ % of the host.{1,6}s core time unused",
+                                  page(run, host)), "the cost is not there")
 
     def test_survives_a_run_without_samples(self):
         run, host = made_up.scale()
         host.samples, host.events = [], []
-        self.assertIn("not measured", page(run, host))
+        self.assertTrue("not measured" in page(run, host))
 
 
 class Figure(unittest.TestCase):
