@@ -194,6 +194,9 @@ lab_start() { # $1 owner's pid, or 0
 	for item in $LAB_LIBVIRT_FOLDERS; do
 		mkdir -p "$LAB/${item%%:*}"
 	done
+	# libvirt asks each QEMU binary what it can, which takes seconds, and checks by itself
+	# whether an old answer still holds.
+	[ ! -d "$BUILD/lab-cache" ] || cp -a "$BUILD/lab-cache/." "$LAB/cache/"
 	echo "$LAB" >"$LAB/run/.ebb-lab"
 	ln -sfn run/libvirt-sock "$LAB/libvirt-sock"
 	lab_register
@@ -271,6 +274,10 @@ lab_clean() {
 		esac
 	done
 	lab_remove_cgroups
+	if [ -d "$LAB/cache/qemu" ]; then
+		mkdir -p "$BUILD/lab-cache"
+		cp -a "$LAB/cache/qemu" "$BUILD/lab-cache/"
+	fi
 	(cd "$LAB" && rm -rf run libvirt-sock supervisor drivers etc lib)
 	lab_unregister
 }

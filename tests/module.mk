@@ -1,0 +1,5 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+#
+# Tests of the build and lab scripts themselves.
+$(eval $(call check_step,tools,60,tests/tools/run))
+$(eval $(call check_step,lab,180,scripts/qemu-build && tests/lab/run))
