@@ -149,7 +149,7 @@ struct ebb_vm {
 	uint64_t generation;		/* of the last LIMITS */
 	usec_t running_at;		/* start of this run as seen by the agent */
 	usec_t link_at;			/* the link came up or went down */
-	usec_t silent_since;		/* first deadline that the guest missed in a row, or 0 */
+	usec_t silent_since;		/* first deadline missed since the guest's last request, or 0 */
 	struct ebb_vm_node nodes[EBB_MAX_GUEST_NODES];
 	uint16_t num_vcpus;
 	struct ebb_vcpu *vcpus;
@@ -171,8 +171,11 @@ void ebb_state_destroy(struct ebb_state *s);	/* accepts NULL */
 
 /*
  * Takes note of a fact.  Returns 0, or
- *   -ENOENT  the VM is not known (or has no SLA yet)
- *   -EINVAL  contents out of range; for a definition the VM's error says what
+ *   -ENOENT  the VM is not known, or has no SLA yet, or, for what comes over
+ *            the link, does not run as far as has been reported: close the
+ *            link, the device comes back
+ *   -EINVAL  contents out of range; for a definition the VM's error says what,
+ *            for a request: close the link, its sender is broken
  *   -EBUSY   the definition changes vCPUs of a running VM; kept as it was
  *   -ENOSPC  more than EBB_MAX_VMS VMs
  *   -ENOMEM

@@ -119,7 +119,8 @@ enum ebb_fact_type {
 	EBB_FACT_VM_REMOVED,
 	/*
 	 * The domain runs: it has just started, or it was found running when
-	 * the agent started.  Also reported again when vCPUs changed behind
+	 * the agent started.  Follows VM_DEFINED (also where the definition of
+	 * a running domain becomes valid).  Also reported again when vCPUs changed behind
 	 * the agent's back (device removed, somebody's virsh setvcpus) or when
 	 * libvirt rewrote pins: then it is the new reality, and the core
 	 * repairs what differs from what it wants.

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The arbiter turns what a policy wants into what is safe to promise.
+ * Whatever a policy says, and whatever guests do, these hold after every call
+ * into the core ("node" here is a node of the host, "entry" a guest node of a
+ * VM, "used" the entry's startup set and every other vCPU that owns a thread):
+ *
+ *   I1  Every floor is respected: target >= floor and limit >= floor of every
+ *       entry, and the floors of all admitted VMs together fit each node.
+ *   I2  No thread has two owners.  Forced vCPUs, and startup vCPUs that wait
+ *       for their first core, share threads without owning one.
+ *   I3  Limits are backed, that is, freed before given: on each node, the sum
+ *       of max(used, limit) is at most its capacity.  While a VM that has just
+ *       started waits for cores of its startup set, used alone may exceed the
+ *       capacity; then no limit on that node is above used.
+ *   I4  floor <= limit <= ceiling, and the same for target; without a driver
+ *       the ceiling is the floor.
+ *   I5  A vCPU of a startup set is never forced, unplugged or granted.
+ *   I6  A thread changes owner only through being free: the vCPU that had it
+ *       is gone, or its thread has arrived at home.
+ *   I7  Every request gets at most one answer, exactly one while the link is
+ *       up; a vCPU is part of one request at most, and granted once.
+ *   I8  A guest with a driver loses a core by force only after the deadline
+ *       of a demand (or because its boot is over).
+ *
+ * I1, I3 and I4 are made here; the rest in the state (state.h).
+ */
+#ifndef EBB_CORE_ARBITER_H
+#define EBB_CORE_ARBITER_H
+
+#include "ebb/policy.h"
+
+/* A guest node of an admitted VM; entries are in order of arrival. */
+struct ebb_arbiter_entry {
+	uint16_t host_node;
+	uint16_t floor;
+	uint16_t ceiling;		/* >= floor; the floor itself for a VM without driver */
+	uint16_t used;			/* >= floor */
+	uint16_t wanted;		/* in: from the policy, anything */
+	uint16_t target;		/* wanted, clamped */
+	uint16_t limit;			/* in: in force until now; out: from now on */
+};
+
+/*
+ * Sets target from wanted (I1, I4; the targets of a node fit its capacity):
+ * where too much is wanted, what exceeds the floors is cut to a common level.
+ * Returns how many entries got another target than they wanted.
+ */
+uint32_t ebb_arbiter_clamp(const struct ebb_view_node *nodes, uint16_t num_nodes,
+			   struct ebb_arbiter_entry *entries, size_t count);
+
+/*
+ * Moves limit towards target as far as cores are free (I1, I3, I4).  A limit
+ * falls to its target at once; an offer that was made is not taken back while
+ * target and capacity allow it; what is free is handed out evenly.
+ */
+void ebb_arbiter_limits(const struct ebb_view_node *nodes, uint16_t num_nodes,
+			struct ebb_arbiter_entry *entries, size_t count);
+
+#endif /* EBB_CORE_ARBITER_H */

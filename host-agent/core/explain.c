@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* See explain.h. */
+#include <string.h>
+
+#include "core/explain.h"
+#include "core/internal.h"
+
+const char *ebb_wait_name(enum ebb_wait wait)
+{
+	static const char *const names[EBB_WAIT_MAX] = {
+		[EBB_WAIT_NOTHING] = "nothing",	  [EBB_WAIT_START] = "start",
+		[EBB_WAIT_SLA] = "sla",		  [EBB_WAIT_LINK] = "link",
+		[EBB_WAIT_DRIVER] = "driver",	  [EBB_WAIT_FLOOR] = "floor",
+		[EBB_WAIT_CORES] = "cores",	  [EBB_WAIT_GUEST_ADD] = "guest-add",
+		[EBB_WAIT_GUEST_REMOVE] = "guest-remove", [EBB_WAIT_HOST] = "host",
+	};
+
+	return (unsigned)wait < EBB_WAIT_MAX ? names[wait] : "?";
+}
+
+/* The next line, and the summary if it is the first. */
+static char *line(struct ebb_explain *e, enum ebb_wait wait, uint16_t node, uint16_t cpus,
+		  usec_t until)
+{
+	static char overflow[EBB_TEXT_SIZE];
+
+	if (e->num_lines == 0) {
+		e->wait = wait;
+		e->node = node;
+		e->cpus = cpus;
+	}
+	e->until = core_sooner(e->until, until);
+	if (e->num_lines == EBB_EXPLAIN_LINES)
+		return overflow;
+	return e->lines[e->num_lines++];
+}
+
+static double seconds(usec_t from, usec_t to)
+{
+	return to > from ? (double)(to - from) / EBB_USEC_PER_SEC : 0.0;
+}
+
+/* States in which nothing else needs to be said. */
+static bool explain_unmanaged(const struct ebb_state *s, const struct ebb_vm *vm,
+			      struct ebb_explain *e)
+{
+	if (!vm->has_sla || (vm->is_running && !vm->is_admitted && s->is_loaded)) {
+		core_text(line(e, EBB_WAIT_SLA, EBB_NODE_ANY, 0, EBB_TIME_NEVER),
+			  "not managed: %.170s", vm->error);
+		return true;
+	}
+	if (!vm->is_running) {
+		core_text(line(e, EBB_WAIT_START, EBB_NODE_ANY, 0, EBB_TIME_NEVER),
+			  "the domain does not run; it holds nothing");
+		return true;
+	}
+	if (!s->is_loaded) {
+		core_text(line(e, EBB_WAIT_HOST, EBB_NODE_ANY, 0, EBB_TIME_NEVER),
+			  "the agent is still reading what runs; nothing is decided yet");
+		return true;
+	}
+	return false;
+}
+
+static void explain_link(const struct ebb_state *s, const struct ebb_vm *vm, usec_t now,
+			 struct ebb_explain *e)
+{
+	const usec_t until = core_vm_driven_until(s, vm);
+
+	if (!vm->link_up && vm->work->counts_as_driven)
+		core_text(line(e, EBB_WAIT_LINK, EBB_NODE_ANY, 0, until),
+			  "its device has not been connected for %.1f s; in %.1f s it counts with "
+			  "its startup set only and hotplugged CPUs go home",
+			  seconds(vm->link_at, now), seconds(now, until));
+	else if (!vm->link_up)
+		core_text(line(e, EBB_WAIT_LINK, EBB_NODE_ANY, 0, EBB_TIME_NEVER),
+			  "its device has not been connected for %.1f s; it counts with its "
+			  "startup set only until it is",
+			  seconds(vm->link_at, now));
+	else if (!vm->has_driver)
+		core_text(line(e, EBB_WAIT_DRIVER, EBB_NODE_ANY, 0, EBB_TIME_NEVER),
+			  "no driver runs in the guest; it counts with its startup set only until "
+			  "one does");
+}
+
+static void explain_floor(const struct ebb_vm *vm, struct ebb_explain *e)
+{
+	for (uint16_t g = 0; g < vm->sla.num_nodes; g++) {
+		uint16_t waiting = 0;
+
+		for (uint16_t i = 0; i < vm->num_vcpus; i++)
+			waiting += vm->vcpus[i].node == g && vm->vcpus[i].is_startup &&
+				   vm->vcpus[i].thread == EBB_THREAD_NONE;
+		if (waiting > 0)
+			core_text(line(e, EBB_WAIT_FLOOR, g, waiting, EBB_TIME_NEVER),
+				  "node %u: %u CPUs of the startup set share cores until other VMs "
+				  "have given theirs back on host node %u",
+				  g, waiting, vm->sla.nodes[g].host_node);
+	}
+}
+
+static void explain_demand(const struct ebb_vm *vm, usec_t now, struct ebb_explain *e)
+{
+	for (uint16_t g = 0; g < vm->sla.num_nodes; g++) {
+		const struct ebb_vm_node *n = &vm->nodes[g];
+
+		if (n->num_due == 0)
+			continue;
+		core_text(line(e, EBB_WAIT_GUEST_REMOVE, g, n->num_due, n->due[0]),
+			  "node %u: the guest has to give back %u of %u CPUs (limit %u); the first "
+			  "goes home by force in %.2f s",
+			  g, n->num_due, n->held, n->limit, seconds(now, n->due[0]));
+	}
+	if (vm->silent_since)
+		core_text(line(e, EBB_WAIT_GUEST_REMOVE, EBB_NODE_ANY, 0, EBB_TIME_NEVER),
+			  "the guest has let a deadline pass %.1f s ago and asked for nothing since",
+			  seconds(vm->silent_since, now));
+}
+
+static void explain_requests(const struct ebb_state *s, const struct ebb_vm *vm, usec_t now,
+			     struct ebb_explain *e)
+{
+	for (int i = 0; i < VIRTIO_EBB_MAX_INFLIGHT; i++) {
+		const struct ebb_request *q = &vm->requests[i];
+		const usec_t until = q->received_at + s->cfg.request_usec;
+
+		if (q->phase == EBB_REQUEST_FREE)
+			continue;
+		core_text(line(e, EBB_WAIT_HOST, q->node, q->num_vcpus, until),
+			  "%s of %u CPUs is under way for %.2f s (%s); it is answered in %.1f s at "
+			  "the latest",
+			  q->phase == EBB_REQUEST_ADD ? "adding" : "removal", q->asked,
+			  seconds(q->received_at, now),
+			  q->libvirt_at ? "placing" : "waiting for libvirt", seconds(now, until));
+	}
+	for (uint16_t i = 0; i < vm->num_vcpus; i++) {
+		const struct ebb_vcpu *v = &vm->vcpus[i];
+
+		if (v->life_failures > 0 && core_vcpu_is_unowned(v))
+			core_text(line(e, EBB_WAIT_HOST, v->node, 1, v->life_retry_at),
+				  "vCPU %u could not be unplugged %u times; next try in %.1f s", i,
+				  v->life_failures, seconds(now, v->life_retry_at));
+	}
+}
+
+/* Who holds more on a host node than the policy wants it to. */
+static void explain_holders(const struct ebb_state *s, const struct ebb_vm *vm, uint16_t host_node,
+			    usec_t now, struct ebb_explain *e)
+{
+	for (size_t i = 0; i < s->num_active; i++) {
+		const struct ebb_vm *other = s->active[i];
+
+		for (uint16_t g = 0; other != vm && g < other->sla.num_nodes; g++) {
+			const struct ebb_vm_node *n = &other->nodes[g];
+
+			if (other->sla.nodes[g].host_node != host_node || n->used <= n->limit)
+				continue;
+			if (n->num_due > 0)
+				core_text(line(e, EBB_WAIT_CORES, EBB_NODE_ANY, n->num_due,
+					       n->due[0]),
+					  "  %s uses %u, limit %u; its CPUs go home from %.2f s on",
+					  other->name, n->used, n->limit, seconds(now, n->due[0]));
+			else
+				core_text(line(e, EBB_WAIT_CORES, EBB_NODE_ANY,
+					       n->used - n->limit, EBB_TIME_NEVER),
+					  "  %s uses %u, limit %u; its CPUs are on their way out",
+					  other->name, n->used, n->limit);
+		}
+	}
+}
+
+static void explain_growth(const struct ebb_state *s, const struct ebb_vm *vm, usec_t now,
+			   struct ebb_explain *e)
+{
+	for (uint16_t g = 0; g < vm->sla.num_nodes; g++) {
+		const struct ebb_vm_node *n = &vm->nodes[g];
+		const uint16_t host_node = vm->sla.nodes[g].host_node;
+
+		if (n->limit > n->held)
+			core_text(line(e, EBB_WAIT_GUEST_ADD, g, n->limit - n->held,
+				       EBB_TIME_NEVER),
+				  "node %u: %u more CPUs are on offer (%u held, limit %u); the guest "
+				  "has not asked for them",
+				  g, n->limit - n->held, n->held, n->limit);
+		if (n->target > n->limit) {
+			core_text(line(e, EBB_WAIT_CORES, g, n->target - n->limit, EBB_TIME_NEVER),
+				  "node %u: policy %s wants it to have %u, %u can be promised now; "
+				  "waiting for cores of host node %u",
+				  g, s->policy->name, n->target, n->limit, host_node);
+			explain_holders(s, vm, host_node, now, e);
+		}
+	}
+}
+
+void ebb_explain_vm(const struct ebb_state *s, const struct ebb_vm *vm, usec_t now,
+		    struct ebb_explain *ret_explain)
+{
+	struct ebb_explain *e = ret_explain;
+	struct ebb_vm_totals t;
+
+	memset(e, 0, sizeof(*e));
+	e->node = EBB_NODE_ANY;
+	e->until = EBB_TIME_NEVER;
+	if (explain_unmanaged(s, vm, e))
+		return;
+	ebb_vm_totals(vm, &t);
+	explain_link(s, vm, now, e);
+	explain_demand(vm, now, e);
+	explain_floor(vm, e);
+	explain_requests(s, vm, now, e);
+	explain_growth(s, vm, now, e);
+	core_text(line(e, EBB_WAIT_NOTHING, EBB_NODE_ANY, 0, EBB_TIME_NEVER),
+		  "holds %u CPUs, limit %u, goal %u of policy %s (startup %u, ceiling %u, weight %u)",
+		  t.held, t.limit, t.target, s->policy->name, t.floor, t.ceiling, vm->sla.weight);
+}

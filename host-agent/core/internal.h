@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What the files of the core share.
+ *
+ *   state.c      creation, dispatch of facts, accessors
+ *   define.c     definitions and SLAs; VMs come and go in the tables
+ *   run.c        VMs start, stop, and change behind the agent's back
+ *   link.c       HELLO, loss of the link, who counts as having a driver
+ *   request.c    CPU_ADD and CPU_REMOVE until they are answered
+ *   done.c       actions have ended
+ *   vcpu.c       ownership of threads, counts, homes
+ *   plan.c       admission, policy, limits, deadlines ("settling")
+ *   reconcile.c  what differs from what should be becomes actions
+ *   record.c     decision records
+ */
+#ifndef EBB_CORE_INTERNAL_H
+#define EBB_CORE_INTERNAL_H
+
+#include "core/arbiter.h"
+#include "core/cores.h"
+#include "core/state.h"
+
+#define EBB_RECORDS	4096u
+
+struct ebb_vm_work {
+	uint16_t slot;			/* in ebb_state.slots; part of the ids of its actions */
+	bool is_dirty;			/* reconcile has to look at it */
+	bool is_found;			/* was running when the agent started */
+	bool has_hello;			/* a HELLO came in this run */
+	bool counts_as_driven;		/* has a driver as far as planning goes */
+	bool is_void;			/* the definition became invalid; the last SLA is in use */
+	bool is_refused;		/* running, but its floor does not fit */
+	bool wants_cores;		/* a vCPU waits for any core to come free */
+	bool is_welcome_due;
+	bool is_close_due;
+	struct ebb_action_welcome welcome;
+	usec_t wake_at;			/* reconcile has to look at it then */
+	uint16_t num_responses;
+	struct ebb_action_response responses[VIRTIO_EBB_MAX_INFLIGHT];
+};
+
+struct ebb_state {
+	struct ebb_state_config cfg;
+	struct ebb_host host;
+	struct ebb_view_node nodes[EBB_MAX_NODES];
+	struct ebb_cores cores;
+	const struct ebb_policy_ops *policy;
+	uint64_t policy_state[EBB_POLICY_STATE_MAX / 8];
+	bool is_loaded;
+	bool plan_is_stale;		/* the policy has to be asked again */
+	bool limits_are_stale;		/* used, held or targets changed */
+	usec_t loaded_at;
+	usec_t settle_at;		/* settling changes something then by itself */
+	uint64_t num_actions;
+	struct ebb_vm *slots[EBB_MAX_VMS];
+	size_t num_vms;
+	struct ebb_vm *vms[EBB_MAX_VMS];	/* by uuid */
+	size_t num_active;
+	struct ebb_vm *active[EBB_MAX_VMS];	/* running, by order */
+	/* Scratch of plan.c. */
+	struct ebb_view_vm view_vms[EBB_MAX_VMS];
+	struct ebb_plan_vm targets[EBB_MAX_VMS];
+	struct ebb_arbiter_entry entries[EBB_MAX_VMS * EBB_MAX_GUEST_NODES];
+	struct ebb_record records[EBB_RECORDS];	/* ring */
+	size_t first_record, num_records;
+	uint64_t lost_records;
+};
+
+/* define.c */
+struct ebb_vm *core_vm_find(const struct ebb_state *s, const uint8_t *uuid);
+int core_vm_defined(struct ebb_state *s, usec_t now, const struct ebb_fact *fact);
+int core_vm_invalid(struct ebb_state *s, usec_t now, const struct ebb_fact *fact);
+int core_vm_removed(struct ebb_state *s, usec_t now, struct ebb_vm *vm);
+int core_sla_set(struct ebb_state *s, usec_t now, struct ebb_vm *vm, const struct ebb_sla *sla);
+void core_vm_forget(struct ebb_state *s, struct ebb_vm *vm);
+void core_vm_destroy(struct ebb_state *s, struct ebb_vm *vm);
+
+/* run.c */
+int core_vm_running(struct ebb_state *s, usec_t now, struct ebb_vm *vm,
+		    const struct ebb_fact_vm_running *f);
+int core_vm_stopped(struct ebb_state *s, usec_t now, struct ebb_vm *vm);
+
+/* link.c */
+int core_hello(struct ebb_state *s, usec_t now, struct ebb_vm *vm,
+	       const struct ebb_fact_hello *f);
+int core_link_lost(struct ebb_state *s, usec_t now, struct ebb_vm *vm);
+/* When the answer of core_vm_is_driven() changes by itself, or EBB_TIME_NEVER. */
+usec_t core_vm_driven_until(const struct ebb_state *s, const struct ebb_vm *vm);
+bool core_vm_is_driven(const struct ebb_state *s, const struct ebb_vm *vm, usec_t now);
+
+/* request.c */
+int core_request(struct ebb_state *s, usec_t now, struct ebb_vm *vm,
+		 const struct ebb_fact_request *f);
+/* Answers requests that are complete or late. */
+void core_requests_check(struct ebb_state *s, usec_t now, struct ebb_vm *vm);
+/* The request is no more; nobody waits for an answer. */
+void core_requests_drop(struct ebb_state *s, struct ebb_vm *vm);
+/* A vCPU that was to be granted will not be. */
+void core_request_lose(struct ebb_state *s, struct ebb_vm *vm, uint16_t vcpu, uint16_t reason);
+/* The UNPLUG that a CPU_REMOVE waits for has ended. */
+void core_request_removed(struct ebb_state *s, usec_t now, struct ebb_vm *vm, uint16_t vcpu,
+			  int err);
+
+/* done.c */
+int core_action_done(struct ebb_state *s, usec_t now, const struct ebb_fact_action_done *f);
+
+/* vcpu.c */
+static inline uint16_t core_host_node(const struct ebb_vm *vm, uint16_t vcpu)
+{
+	return vm->sla.nodes[vm->vcpus[vcpu].node].host_node;
+}
+
+static inline bool core_vcpu_is_present(const struct ebb_vcpu *v)
+{
+	return v->life == EBB_VCPU_PLUGGED || v->life == EBB_VCPU_UNPLUGGING;
+}
+
+/* Plugged and nobody's: not startup, not granted, not being granted. */
+static inline bool core_vcpu_is_unowned(const struct ebb_vcpu *v)
+{
+	return v->life == EBB_VCPU_PLUGGED && !v->is_startup && !v->is_granted &&
+	       !v->is_unknown && v->request < 0;
+}
+
+void core_touch(struct ebb_state *s, struct ebb_vm *vm);
+bool core_vcpu_own(struct ebb_state *s, struct ebb_vm *vm, uint16_t vcpu, uint16_t thread);
+void core_vcpu_release(struct ebb_state *s, struct ebb_vm *vm, uint16_t vcpu);
+void core_vcpu_set_placed(struct ebb_state *s, struct ebb_vm *vm, uint16_t vcpu, uint16_t thread);
+/* Its thread is gone: nothing is under way for it, it owns and occupies nothing. */
+void core_vcpu_gone(struct ebb_state *s, usec_t now, struct ebb_vm *vm, uint16_t vcpu);
+/* Forgets all, as if the VM had just been defined. */
+void core_vcpu_clear(struct ebb_vcpu *v);
+void core_vcpu_force(struct ebb_state *s, struct ebb_vm *vm, uint16_t vcpu, enum ebb_force why);
+/*
+ * Where the vCPU's thread should run: its own thread, a home, or
+ * EBB_THREAD_NONE where it does not matter.  A home that it already runs on
+ * stays.
+ */
+uint16_t core_vcpu_wants(const struct ebb_state *s, const struct ebb_vm *vm, uint16_t vcpu);
+/* Recomputes used and held of all nodes, and what is still due. */
+void core_vm_count(struct ebb_state *s, struct ebb_vm *vm);
+
+/* plan.c */
+void core_settle(struct ebb_state *s, usec_t now);
+
+/* reconcile.c */
+usec_t core_backoff(const struct ebb_state *s, uint16_t failures);
+
+/* record.c; vm may be NULL.  The record lives until the next one is made. */
+struct ebb_record *core_record(struct ebb_state *s, const struct ebb_vm *vm, usec_t now,
+			       enum ebb_event event);
+void core_text(char *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+static inline usec_t core_sooner(usec_t a, usec_t b)
+{
+	return a < b ? a : b;
+}
+
+#endif /* EBB_CORE_INTERNAL_H */

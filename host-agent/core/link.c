@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* HELLO, loss of the link, and which VMs count as having a driver. */
+#include <errno.h>
+#include <string.h>
+
+#include "core/internal.h"
+
+bool core_vm_is_driven(const struct ebb_state *s, const struct ebb_vm *vm, usec_t now)
+{
+	if (!vm->is_running || !vm->has_driver)
+		return false;
+	return vm->link_up || now < vm->link_at + s->cfg.link_grace_usec;
+}
+
+usec_t core_vm_driven_until(const struct ebb_state *s, const struct ebb_vm *vm)
+{
+	if (!vm->is_running || !vm->has_driver || vm->link_up)
+		return EBB_TIME_NEVER;
+	return vm->link_at + s->cfg.link_grace_usec;
+}
+
+static uint16_t hello_check(const struct ebb_vm *vm, const struct ebb_fact_hello *f,
+			    char *ret_text)
+{
+	if (f->num_nodes != vm->sla.num_nodes) {
+		core_text(ret_text, "HELLO names %u nodes, the domain has %u", f->num_nodes,
+			  vm->sla.num_nodes);
+		return VIRTIO_EBB_REASON_NODE;
+	}
+	if (f->max_cpus < vm->num_vcpus) {
+		core_text(ret_text, "HELLO names at most %u CPUs, the domain has %u", f->max_cpus,
+			  vm->num_vcpus);
+		return VIRTIO_EBB_REASON_RANGE;
+	}
+	for (uint16_t i = 0; i < f->num_cpus; i++) {
+		const struct ebb_hello_cpu *c = &f->cpus[i];
+		const bool is_startup = c->flags & VIRTIO_EBB_CPU_F_STARTUP;
+
+		if (c->vcpu >= vm->num_vcpus) {
+			core_text(ret_text, "HELLO lists vCPU %u, allowed are 0 to %u", c->vcpu,
+				  vm->num_vcpus - 1);
+			return VIRTIO_EBB_REASON_RANGE;
+		}
+		if (is_startup != vm->vcpus[c->vcpu].is_startup) {
+			core_text(ret_text, "HELLO lists vCPU %u as %s, by the domain it is %s",
+				  c->vcpu, is_startup ? "startup" : "hotplugged",
+				  is_startup ? "hotplugged" : "startup");
+			return VIRTIO_EBB_REASON_STARTUP;
+		}
+	}
+	return VIRTIO_EBB_REASON_NONE;
+}
+
+static void hello_refuse(struct ebb_state *s, usec_t now, struct ebb_vm *vm,
+			 const struct ebb_fact_hello *f, uint16_t reason, const char *text)
+{
+	struct ebb_record *r = core_record(s, vm, now, EBB_EVENT_ERROR);
+
+	r->code = reason;
+	core_text(r->text, "%s; link refused", text);
+	core_link_lost(s, now, vm);
+	if (f->is_first) {
+		vm->work->is_welcome_due = true;
+		vm->work->welcome.status = VIRTIO_EBB_NACK;
+		vm->work->welcome.reason = reason;
+	} else {
+		vm->work->is_close_due = true;
+	}
+	vm->work->is_dirty = true;
+}
+
+/* The device lists the vCPU. */
+static void hello_listed(struct ebb_state *s, usec_t now, struct ebb_vm *vm, uint16_t vcpu,
+			 uint16_t flags, bool is_reset, bool has_driver)
+{
+	struct ebb_vcpu *v = &vm->vcpus[vcpu];
+
+	if (v->request >= 0 && vm->requests[v->request].phase == EBB_REQUEST_ADD)
+		core_request_lose(s, vm, vcpu, VIRTIO_EBB_REASON_HOST);
+	if (!v->is_granted)
+		v->granted_at = now;
+	v->is_granted = true;
+	v->is_suspect = false;
+	v->told_forced = flags & VIRTIO_EBB_CPU_F_FORCED;
+	if (!core_vcpu_is_present(v)) {
+		v->is_unknown = false;
+		return;
+	}
+	if (v->thread == EBB_THREAD_NONE && v->force == EBB_FORCE_NONE)
+		core_vcpu_force(s, vm, vcpu, EBB_FORCE_NO_CORE);
+	v->is_unknown = false;
+	if (is_reset)
+		core_vcpu_force(s, vm, vcpu, EBB_FORCE_RESET);
+	else if (has_driver && v->force == EBB_FORCE_ABSENT)
+		core_vcpu_force(s, vm, vcpu, EBB_FORCE_DEADLINE);
+}
+
+/* The device does not list the vCPU. */
+static void hello_missing(struct ebb_state *s, usec_t now, struct ebb_vm *vm, uint16_t vcpu,
+			  bool is_first)
+{
+	struct ebb_vcpu *v = &vm->vcpus[vcpu];
+
+	v->is_unknown = false;
+	if (!v->is_granted)
+		return;
+	if (!is_first && now < v->granted_at + s->cfg.confirm_usec) {
+		v->is_suspect = true;
+		return;
+	}
+	v->is_granted = v->is_suspect = v->told_forced = false;
+}
+
+int core_hello(struct ebb_state *s, usec_t now, struct ebb_vm *vm, const struct ebb_fact_hello *f)
+{
+	struct ebb_vm_work *w = vm->work;
+	const bool is_reset = w->has_hello && f->resets != vm->resets;
+	bool is_listed[EBB_MAX_VCPUS] = { false };
+	uint16_t flags[EBB_MAX_VCPUS], reason, hotplugged = 0;
+	char text[EBB_TEXT_SIZE];
+
+	if (!vm->is_running)
+		return -ENOENT;
+	reason = hello_check(vm, f, text);
+	if (reason != VIRTIO_EBB_REASON_NONE) {
+		hello_refuse(s, now, vm, f, reason, text);
+		return 0;
+	}
+	for (uint16_t i = 0; i < f->num_cpus; i++) {
+		is_listed[f->cpus[i].vcpu] = true;
+		flags[f->cpus[i].vcpu] = f->cpus[i].flags;
+	}
+	/* The device has completed or dropped what was asked before. */
+	if (f->is_first || is_reset || !f->has_driver)
+		core_requests_drop(s, vm);
+	if (f->is_first)
+		w->num_responses = 0;
+	for (uint16_t i = 0; i < vm->num_vcpus; i++) {
+		if (vm->vcpus[i].is_startup)
+			continue;
+		if (is_listed[i])
+			hello_listed(s, now, vm, i, flags[i], is_reset, f->has_driver);
+		else
+			hello_missing(s, now, vm, i, f->is_first);
+		hotplugged += is_listed[i];
+	}
+	vm->resets = f->resets;
+	vm->has_driver = f->has_driver;
+	if (vm->generation < f->generation)
+		vm->generation = f->generation;
+	vm->link_up = w->has_hello = true;
+	if (f->is_first) {
+		vm->link_at = now;
+		w->is_welcome_due = true;
+		w->welcome.status = VIRTIO_EBB_ACK;
+		w->welcome.reason = VIRTIO_EBB_REASON_NONE;
+	}
+	/* Whatever was told before may be lost: tell again. */
+	for (uint16_t g = 0; g < vm->sla.num_nodes; g++)
+		vm->nodes[g].told_limit = UINT16_MAX;
+	core_touch(s, vm);
+	core_text(core_record(s, vm, now, EBB_EVENT_LINK)->text,
+		  "HELLO%s: %s, %u hotplugged CPUs, %llu resets%s",
+		  f->is_first ? " on a new link" : "",
+		  f->has_driver ? "driver running" : "no driver", hotplugged,
+		  (unsigned long long)f->resets, is_reset ? " (new)" : "");
+	return 0;
+}
+
+int core_link_lost(struct ebb_state *s, usec_t now, struct ebb_vm *vm)
+{
+	if (!vm->is_running)
+		return 0;
+	core_requests_drop(s, vm);
+	vm->work->num_responses = 0;
+	vm->work->is_welcome_due = vm->work->is_close_due = false;
+	for (uint16_t i = 0; i < vm->num_vcpus; i++)
+		vm->vcpus[i].is_suspect = false;
+	if (vm->link_up) {
+		vm->link_up = false;
+		vm->link_at = now;
+		core_text(core_record(s, vm, now, EBB_EVENT_LINK)->text, "link lost");
+	}
+	core_touch(s, vm);
+	return 0;
+}

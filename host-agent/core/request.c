@@ -1,0 +1,445 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* CPU_ADD and CPU_REMOVE, from the request to the answer. */
+#include <errno.h>
+
+#include "core/internal.h"
+
+static void respond(struct ebb_state *s, struct ebb_vm *vm, const struct ebb_action_response *r)
+{
+	struct ebb_vm_work *w = vm->work;
+
+	core_touch(s, vm);
+	/* The device has no more than this in flight; one that has is broken. */
+	if (w->num_responses == VIRTIO_EBB_MAX_INFLIGHT) {
+		w->is_close_due = true;
+		return;
+	}
+	w->responses[w->num_responses++] = *r;
+}
+
+static uint16_t status_of(uint16_t reason)
+{
+	switch (reason) {
+	case VIRTIO_EBB_REASON_NONE:
+		return VIRTIO_EBB_ACK;
+	case VIRTIO_EBB_REASON_CAPACITY:
+	case VIRTIO_EBB_REASON_TIMEOUT:
+	case VIRTIO_EBB_REASON_IN_PROGRESS:
+		return VIRTIO_EBB_BUSY;
+	default:
+		return VIRTIO_EBB_NACK;
+	}
+}
+
+static void refuse(struct ebb_state *s, usec_t now, struct ebb_vm *vm,
+		   const struct ebb_fact_request *f, uint16_t reason, const char *text)
+{
+	const struct ebb_action_response response = {
+		.tag = f->tag, .type = f->type, .status = status_of(reason), .reason = reason,
+	};
+	struct ebb_record *r = core_record(s, vm, now, EBB_EVENT_REFUSE);
+
+	r->node = f->type == VIRTIO_EBB_REQ_CPU_ADD ? f->node : EBB_NODE_ANY;
+	r->asked = f->type == VIRTIO_EBB_REQ_CPU_ADD ? f->count : 1;
+	r->code = reason;
+	core_text(r->text, "%s", text);
+	respond(s, vm, &response);
+}
+
+static int find_free(const struct ebb_vm *vm)
+{
+	for (int i = 0; i < VIRTIO_EBB_MAX_INFLIGHT; i++)
+		if (vm->requests[i].phase == EBB_REQUEST_FREE)
+			return i;
+	return -1;
+}
+
+static bool tag_in_use(const struct ebb_vm *vm, uint64_t tag)
+{
+	for (int i = 0; i < VIRTIO_EBB_MAX_INFLIGHT; i++)
+		if (vm->requests[i].phase != EBB_REQUEST_FREE && vm->requests[i].tag == tag)
+			return true;
+	return false;
+}
+
+/* ---- CPU_ADD ------------------------------------------------------------ */
+
+/*
+ * A vCPU to grant on the guest node: one that is still plugged though nobody
+ * holds it, else one to plug.  One that the guest once failed to eject may
+ * still go at any time, so it is not granted again.
+ */
+static int pick_vcpu(const struct ebb_vm *vm, uint16_t g, usec_t now, uint16_t *ret_vcpu)
+{
+	int absent = -1;
+
+	for (uint16_t i = 0; i < vm->num_vcpus; i++) {
+		const struct ebb_vcpu *v = &vm->vcpus[i];
+
+		if (v->node != g || v->is_startup || v->is_granted || v->request >= 0 ||
+		    v->life_action)
+			continue;
+		if (core_vcpu_is_unowned(v) && v->life_failures == 0 && !v->place_action) {
+			*ret_vcpu = i;
+			return 0;
+		}
+		if (absent < 0 && v->life == EBB_VCPU_ABSENT && now >= v->life_retry_at)
+			absent = i;
+	}
+	if (absent < 0)
+		return -EBUSY;
+	*ret_vcpu = (uint16_t)absent;
+	return 0;
+}
+
+/* CPUs that the guest has or is getting on the node, with a core or without. */
+static uint16_t count_taken(const struct ebb_vm *vm, uint16_t g)
+{
+	uint16_t taken = 0;
+
+	for (uint16_t i = 0; i < vm->num_vcpus; i++) {
+		const struct ebb_vcpu *v = &vm->vcpus[i];
+
+		taken += v->node == g && (v->is_startup || v->is_granted || v->request >= 0);
+	}
+	return taken;
+}
+
+/* One CPU on guest node g: what to take, or the reason why not. */
+static uint16_t pick_on_node(const struct ebb_state *s, const struct ebb_vm *vm, uint16_t g,
+			     bool allow_ht, usec_t now, uint16_t *ret_vcpu, uint16_t *ret_thread)
+{
+	const struct ebb_vm_node *n = &vm->nodes[g];
+
+	if (count_taken(vm, g) >= vm->sla.nodes[g].max)
+		return VIRTIO_EBB_REASON_CEILING;
+	if (n->used >= n->limit)
+		return VIRTIO_EBB_REASON_LIMIT;
+	if (pick_vcpu(vm, g, now, ret_vcpu) < 0)
+		return VIRTIO_EBB_REASON_CAPACITY;
+	*ret_thread = vm->vcpus[*ret_vcpu].thread;
+	if (*ret_thread == EBB_THREAD_NONE)
+		*ret_thread = ebb_cores_pick(&s->cores, vm->sla.nodes[g].host_node, allow_ht);
+	return *ret_thread == EBB_THREAD_NONE ? VIRTIO_EBB_REASON_CAPACITY :
+						VIRTIO_EBB_REASON_NONE;
+}
+
+/* Of the reasons of several nodes, the one that leaves most hope is told. */
+static uint16_t milder(uint16_t a, uint16_t b)
+{
+	static const uint16_t mildest_first[] = {
+		VIRTIO_EBB_REASON_CAPACITY, VIRTIO_EBB_REASON_LIMIT, VIRTIO_EBB_REASON_CEILING,
+	};
+
+	for (size_t i = 0; i < sizeof(mildest_first) / sizeof(mildest_first[0]); i++)
+		if (a == mildest_first[i] || b == mildest_first[i])
+			return mildest_first[i];
+	return a;
+}
+
+/* One CPU anywhere: on the node where most is on offer. */
+static uint16_t pick_anywhere(const struct ebb_state *s, const struct ebb_vm *vm, bool allow_ht,
+			      usec_t now, uint16_t *ret_vcpu, uint16_t *ret_thread)
+{
+	uint16_t result = VIRTIO_EBB_REASON_CEILING;
+	int best = -1;
+
+	for (uint16_t g = 0; g < vm->sla.num_nodes; g++) {
+		const int offered = vm->nodes[g].limit - vm->nodes[g].used;
+		uint16_t vcpu, thread, reason;
+
+		reason = pick_on_node(s, vm, g, allow_ht, now, &vcpu, &thread);
+		if (reason != VIRTIO_EBB_REASON_NONE) {
+			if (best < 0)
+				result = milder(result, reason);
+		} else if (offered > best) {
+			best = offered;
+			result = VIRTIO_EBB_REASON_NONE;
+			*ret_vcpu = vcpu;
+			*ret_thread = thread;
+		}
+	}
+	return result;
+}
+
+static const char *refusal_text(const struct ebb_vm *vm, const struct ebb_fact_request *f,
+				uint16_t reason, char *text)
+{
+	uint32_t used = 0, limit = 0, max = 0;
+
+	for (uint16_t g = 0; g < vm->sla.num_nodes; g++) {
+		if (f->node != EBB_NODE_ANY && f->node != g)
+			continue;
+		used += vm->nodes[g].used;
+		limit += vm->nodes[g].limit;
+		max += vm->sla.nodes[g].max;
+	}
+	core_text(text, "asked for %u CPUs: %u used, limit %u, ceiling %u: %s", f->count, used,
+		  limit, max, ebb_reason_name(reason));
+	return text;
+}
+
+static int request_add(struct ebb_state *s, usec_t now, struct ebb_vm *vm,
+		       const struct ebb_fact_request *f)
+{
+	uint16_t reason = VIRTIO_EBB_REASON_NONE, vcpu, thread;
+	char text[EBB_TEXT_SIZE];
+	struct ebb_request *q;
+	struct ebb_record *r;
+	const int slot = find_free(vm);
+
+	if (f->count == 0 || f->count > VIRTIO_EBB_MAX_REQ_CPUS)
+		return -EINVAL;
+	r = core_record(s, vm, now, EBB_EVENT_REQUEST);
+	r->node = f->node;
+	r->cpus = r->asked = f->count;
+	core_text(r->text, "asks for %u CPUs%s", f->count,
+		  f->allow_ht ? ", hyperthreads will do" : "");
+	if (f->node != EBB_NODE_ANY && f->node >= vm->sla.num_nodes) {
+		core_text(text, "no guest node %u, allowed are 0 to %u", f->node,
+			  vm->sla.num_nodes - 1);
+		refuse(s, now, vm, f, VIRTIO_EBB_REASON_NODE, text);
+		return 0;
+	}
+	if (slot < 0) {
+		refuse(s, now, vm, f, VIRTIO_EBB_REASON_IN_PROGRESS, "too many requests at once");
+		return 0;
+	}
+	q = &vm->requests[slot];
+	*q = (struct ebb_request){
+		.phase = EBB_REQUEST_ADD, .tag = f->tag, .asked = f->count, .node = f->node,
+		.received_at = now,
+	};
+	while (q->num_vcpus < f->count) {
+		reason = f->node == EBB_NODE_ANY ?
+				 pick_anywhere(s, vm, f->allow_ht, now, &vcpu, &thread) :
+				 pick_on_node(s, vm, f->node, f->allow_ht, now, &vcpu, &thread);
+		if (reason != VIRTIO_EBB_REASON_NONE)
+			break;
+		vm->vcpus[vcpu].request = (int8_t)slot;
+		vm->vcpus[vcpu].force = EBB_FORCE_NONE;
+		if (vm->vcpus[vcpu].thread == EBB_THREAD_NONE)
+			core_vcpu_own(s, vm, vcpu, thread);
+		q->vcpus[q->num_vcpus++] = vcpu;
+		core_vm_count(s, vm);
+	}
+	q->reason = reason;
+	if (q->num_vcpus == 0) {
+		q->phase = EBB_REQUEST_FREE;
+		refuse(s, now, vm, f, reason, refusal_text(vm, f, reason, text));
+	}
+	return 0;
+}
+
+/* ---- CPU_REMOVE --------------------------------------------------------- */
+
+static void record_release(struct ebb_state *s, usec_t now, const struct ebb_vm *vm,
+			   uint16_t vcpu, const struct ebb_request *q)
+{
+	struct ebb_record *r = core_record(s, vm, now, EBB_EVENT_RELEASE);
+
+	r->node = vm->vcpus[vcpu].node;
+	r->cpus = r->asked = 1;
+	if (q && q->issued_at) {
+		r->agent_usec = q->issued_at - q->received_at;
+		r->libvirt_usec = now - q->issued_at;
+		r->total_usec = now - q->received_at;
+	}
+	core_text(r->text, "the guest gave vCPU %u back", vcpu);
+}
+
+static int request_remove(struct ebb_state *s, usec_t now, struct ebb_vm *vm,
+			  const struct ebb_fact_request *f)
+{
+	const int slot = find_free(vm);
+	struct ebb_vcpu *v;
+
+	if (f->vcpu >= vm->num_vcpus)
+		return -EINVAL;
+	v = &vm->vcpus[f->vcpu];
+	if (v->is_startup) {
+		refuse(s, now, vm, f, VIRTIO_EBB_REASON_STARTUP, "the vCPU is of the startup set");
+	} else if (v->request >= 0 || slot < 0) {
+		refuse(s, now, vm, f, VIRTIO_EBB_REASON_IN_PROGRESS,
+		       "the vCPU is being added or removed");
+	} else if (!v->is_granted) {
+		refuse(s, now, vm, f, VIRTIO_EBB_REASON_NOT_HELD, "the VM does not hold the vCPU");
+	} else if (v->life == EBB_VCPU_ABSENT) {
+		/* It went before, and that could not be told. */
+		const struct ebb_action_response response = {
+			.tag = f->tag, .type = f->type, .status = VIRTIO_EBB_ACK,
+		};
+
+		v->is_granted = v->is_suspect = v->told_forced = false;
+		record_release(s, now, vm, f->vcpu, NULL);
+		respond(s, vm, &response);
+	} else {
+		vm->requests[slot] = (struct ebb_request){
+			.phase = EBB_REQUEST_REMOVE, .tag = f->tag, .asked = 1,
+			.node = v->node, .num_vcpus = 1, .vcpus = { f->vcpu },
+			.received_at = now,
+		};
+		v->request = (int8_t)slot;
+		v->is_suspect = false;
+	}
+	return 0;
+}
+
+void core_request_removed(struct ebb_state *s, usec_t now, struct ebb_vm *vm, uint16_t vcpu,
+			  int err)
+{
+	struct ebb_vcpu *v = &vm->vcpus[vcpu];
+	struct ebb_request *q = &vm->requests[v->request];
+	struct ebb_action_response response = {
+		.tag = q->tag, .type = VIRTIO_EBB_REQ_CPU_REMOVE, .status = VIRTIO_EBB_ACK,
+	};
+
+	v->request = -1;
+	if (err == 0) {
+		v->is_granted = v->told_forced = false;
+		record_release(s, now, vm, vcpu, q);
+	} else {
+		struct ebb_record *r = core_record(s, vm, now, EBB_EVENT_REFUSE);
+
+		/* The guest has stopped using it, so its core is taken all the same. */
+		response.reason = err == -EBUSY ? VIRTIO_EBB_REASON_TIMEOUT :
+						  VIRTIO_EBB_REASON_HOST;
+		response.status = status_of(response.reason);
+		core_vcpu_force(s, vm, vcpu, EBB_FORCE_STUCK);
+		r->node = v->node;
+		r->asked = 1;
+		r->code = response.reason;
+		r->total_usec = now - q->received_at;
+		core_text(r->text, "vCPU %u was not ejected: %s; it goes home", vcpu,
+			  err == -EBUSY ? "no answer in time" : "libvirt reports an error");
+	}
+	q->phase = EBB_REQUEST_FREE;
+	respond(s, vm, &response);
+}
+
+/* ---- both --------------------------------------------------------------- */
+
+int core_request(struct ebb_state *s, usec_t now, struct ebb_vm *vm,
+		 const struct ebb_fact_request *f)
+{
+	if (!vm->is_running || !vm->link_up)
+		return -ENOENT;
+	if (tag_in_use(vm, f->tag))
+		return -EINVAL;
+	core_settle(s, now);
+	core_touch(s, vm);
+	vm->silent_since = 0;
+	switch (f->type) {
+	case VIRTIO_EBB_REQ_CPU_ADD:
+		return request_add(s, now, vm, f);
+	case VIRTIO_EBB_REQ_CPU_REMOVE:
+		return request_remove(s, now, vm, f);
+	default:
+		return -EINVAL;
+	}
+}
+
+void core_request_lose(struct ebb_state *s, struct ebb_vm *vm, uint16_t vcpu, uint16_t reason)
+{
+	struct ebb_vcpu *v = &vm->vcpus[vcpu];
+	struct ebb_request *q = &vm->requests[v->request];
+	uint16_t left = 0;
+
+	for (uint16_t i = 0; i < q->num_vcpus; i++)
+		if (q->vcpus[i] != vcpu)
+			q->vcpus[left++] = q->vcpus[i];
+	q->num_vcpus = left;
+	q->reason = reason;
+	v->request = -1;
+	/* Where its thread runs, or may have arrived, the core is kept until it is gone. */
+	if (!v->place_action && v->placed != v->thread && v->place_failures == 0)
+		core_vcpu_release(s, vm, vcpu);
+	core_touch(s, vm);
+}
+
+static bool is_ready(const struct ebb_vcpu *v)
+{
+	return v->life == EBB_VCPU_PLUGGED && !v->place_action && v->thread != EBB_THREAD_NONE &&
+	       v->placed == v->thread;
+}
+
+static void answer_add(struct ebb_state *s, usec_t now, struct ebb_vm *vm, struct ebb_request *q)
+{
+	struct ebb_action_response response = {
+		.tag = q->tag, .type = VIRTIO_EBB_REQ_CPU_ADD, .count = q->num_vcpus,
+	};
+	struct ebb_record *r =
+		core_record(s, vm, now, q->num_vcpus ? EBB_EVENT_GRANT : EBB_EVENT_REFUSE);
+
+	response.reason = q->num_vcpus ? VIRTIO_EBB_REASON_NONE : q->reason;
+	response.status = status_of(response.reason);
+	for (uint16_t i = 0; i < q->num_vcpus; i++) {
+		struct ebb_vcpu *v = &vm->vcpus[q->vcpus[i]];
+
+		v->request = -1;
+		v->is_granted = true;
+		v->told_forced = false;
+		v->granted_at = now;
+		response.cpus[i].vcpu = q->vcpus[i];
+		response.cpus[i].flags =
+			ebb_cores_is_ht(&s->cores, v->thread) ? VIRTIO_EBB_CPU_F_HT : 0;
+	}
+	r->node = q->node;
+	r->cpus = q->num_vcpus;
+	r->asked = q->asked;
+	r->code = q->reason;
+	if (q->issued_at) {
+		const usec_t plugged_at = q->libvirt_at ? q->libvirt_at : q->issued_at;
+
+		r->agent_usec = q->issued_at - q->received_at;
+		r->libvirt_usec = plugged_at - q->issued_at;
+		r->place_usec = q->place_at > plugged_at ? q->place_at - plugged_at : 0;
+	}
+	r->total_usec = now - q->received_at;
+	core_text(r->text, "%u of %u CPUs granted%s%s", q->num_vcpus, q->asked,
+		  q->num_vcpus < q->asked ? "; no more because of: " : "",
+		  q->num_vcpus < q->asked ? ebb_reason_name(q->reason) : "");
+	q->phase = EBB_REQUEST_FREE;
+	respond(s, vm, &response);
+}
+
+void core_requests_check(struct ebb_state *s, usec_t now, struct ebb_vm *vm)
+{
+	for (int i = 0; i < VIRTIO_EBB_MAX_INFLIGHT; i++) {
+		struct ebb_request *q = &vm->requests[i];
+		const bool is_late = now >= q->received_at + s->cfg.request_usec;
+		bool is_complete = true;
+
+		if (q->phase == EBB_REQUEST_REMOVE && is_late)
+			core_request_removed(s, now, vm, q->vcpus[0], -EBUSY);
+		if (q->phase != EBB_REQUEST_ADD)
+			continue;
+		for (int k = q->num_vcpus - 1; k >= 0; k--) {
+			if (is_ready(&vm->vcpus[q->vcpus[k]]))
+				continue;
+			if (is_late)
+				core_request_lose(s, vm, q->vcpus[k], VIRTIO_EBB_REASON_TIMEOUT);
+			else
+				is_complete = false;
+		}
+		if (is_complete)
+			answer_add(s, now, vm, q);
+	}
+}
+
+void core_requests_drop(struct ebb_state *s, struct ebb_vm *vm)
+{
+	for (int i = 0; i < VIRTIO_EBB_MAX_INFLIGHT; i++) {
+		struct ebb_request *q = &vm->requests[i];
+
+		if (q->phase == EBB_REQUEST_ADD) {
+			while (q->num_vcpus > 0)
+				core_request_lose(s, vm, q->vcpus[q->num_vcpus - 1],
+						  VIRTIO_EBB_REASON_NO_AGENT);
+		} else if (q->phase == EBB_REQUEST_REMOVE) {
+			vm->vcpus[q->vcpus[0]].request = -1;
+			core_touch(s, vm);
+		}
+		q->phase = EBB_REQUEST_FREE;
+	}
+}

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* vCPUs: what they own, where they run, and how they are counted. */
+#include "core/internal.h"
+
+void core_touch(struct ebb_state *s, struct ebb_vm *vm)
+{
+	vm->work->is_dirty = true;
+	s->limits_are_stale = true;
+}
+
+bool core_vcpu_own(struct ebb_state *s, struct ebb_vm *vm, uint16_t vcpu, uint16_t thread)
+{
+	if (ebb_cores_own(&s->cores, thread, vm, vcpu) < 0)
+		return false;
+	vm->vcpus[vcpu].thread = thread;
+	core_touch(s, vm);
+	return true;
+}
+
+void core_vcpu_release(struct ebb_state *s, struct ebb_vm *vm, uint16_t vcpu)
+{
+	struct ebb_vcpu *v = &vm->vcpus[vcpu];
+
+	if (v->thread == EBB_THREAD_NONE)
+		return;
+	ebb_cores_release(&s->cores, v->thread);
+	v->thread = EBB_THREAD_NONE;
+	core_touch(s, vm);
+}
+
+void core_vcpu_set_placed(struct ebb_state *s, struct ebb_vm *vm, uint16_t vcpu, uint16_t thread)
+{
+	struct ebb_vcpu *v = &vm->vcpus[vcpu];
+
+	if (thread >= s->host.num_threads)
+		thread = EBB_THREAD_NONE;
+	if (v->placed != EBB_THREAD_NONE)
+		s->cores.num_placed[v->placed]--;
+	v->placed = thread;
+	if (thread != EBB_THREAD_NONE)
+		s->cores.num_placed[thread]++;
+	core_touch(s, vm);
+}
+
+void core_vcpu_clear(struct ebb_vcpu *v)
+{
+	*v = (struct ebb_vcpu){
+		.node = v->node,
+		.is_startup = v->is_startup,
+		.request = -1,
+		.thread = EBB_THREAD_NONE,
+		.placed = EBB_THREAD_NONE,
+		.placing = EBB_THREAD_NONE,
+	};
+}
+
+void core_vcpu_gone(struct ebb_state *s, usec_t now, struct ebb_vm *vm, uint16_t vcpu)
+{
+	struct ebb_vcpu *v = &vm->vcpus[vcpu];
+	const struct ebb_vcpu old = *v;
+
+	core_vcpu_set_placed(s, vm, vcpu, EBB_THREAD_NONE);
+	core_vcpu_release(s, vm, vcpu);
+	core_vcpu_clear(v);
+	/*
+	 * The device's table does not change because the vCPU went: a grant is
+	 * over only when the guest has asked for its removal.
+	 */
+	v->is_granted = old.is_granted;
+	v->granted_at = old.granted_at;
+	v->told_forced = old.told_forced;
+	v->life_at = v->placed_at = now;
+}
+
+void core_vcpu_force(struct ebb_state *s, struct ebb_vm *vm, uint16_t vcpu, enum ebb_force why)
+{
+	vm->vcpus[vcpu].force = why;
+	core_touch(s, vm);
+}
+
+/* Home is where the VM's startup set runs; failing that, anywhere on the vCPU's node. */
+static bool is_home(const struct ebb_state *s, const struct ebb_vm *vm, uint16_t thread,
+		    uint16_t host_node, bool vm_has_home)
+{
+	if (thread == EBB_THREAD_NONE)
+		return false;
+	if (!vm_has_home)
+		return s->host.threads[thread].node == host_node;
+	return s->cores.owner[thread].vm == vm &&
+	       vm->vcpus[s->cores.owner[thread].vcpu].is_startup;
+}
+
+static uint16_t home_load(const struct ebb_vm *vm, uint16_t thread)
+{
+	uint16_t load = 0;
+
+	for (uint16_t i = 0; i < vm->num_vcpus; i++) {
+		const struct ebb_vcpu *v = &vm->vcpus[i];
+
+		load += (v->place_action ? v->placing : v->placed) == thread;
+	}
+	return load;
+}
+
+static uint16_t pick_home(const struct ebb_state *s, const struct ebb_vm *vm, uint16_t vcpu)
+{
+	const uint16_t host_node = core_host_node(vm, vcpu);
+	uint16_t best = EBB_THREAD_NONE;
+	uint32_t best_cost = 0;
+
+	for (uint16_t i = 0; i < vm->num_vcpus; i++) {
+		const struct ebb_vcpu *v = &vm->vcpus[i];
+		uint32_t cost;
+
+		if (!v->is_startup || v->thread == EBB_THREAD_NONE)
+			continue;
+		/* Another node is worse than any crowd. */
+		cost = home_load(vm, v->thread) +
+		       (s->host.threads[v->thread].node == host_node ? 0 : EBB_MAX_VCPUS + 1);
+		if (best == EBB_THREAD_NONE || cost < best_cost) {
+			best = v->thread;
+			best_cost = cost;
+		}
+	}
+	return best;
+}
+
+uint16_t core_vcpu_wants(const struct ebb_state *s, const struct ebb_vm *vm, uint16_t vcpu)
+{
+	const struct ebb_vcpu *v = &vm->vcpus[vcpu];
+	uint16_t home;
+
+	if (v->thread != EBB_THREAD_NONE && v->force == EBB_FORCE_NONE)
+		return v->thread;
+	if (v->force == EBB_FORCE_NONE && !v->is_startup)
+		return EBB_THREAD_NONE;
+	home = pick_home(s, vm, vcpu);
+	/* What it owns and is to leave is no home, unless the node has nothing else. */
+	if (v->placed != v->thread &&
+	    is_home(s, vm, v->placed, core_host_node(vm, vcpu), home != EBB_THREAD_NONE))
+		return v->placed;
+	if (home == EBB_THREAD_NONE)
+		home = ebb_cores_least_loaded(&s->cores, core_host_node(vm, vcpu), v->thread);
+	return home != EBB_THREAD_NONE ? home : v->thread;
+}
+
+/* Demands that were met, oldest first, whichever CPU the guest gave. */
+static void due_met(struct ebb_vm_node *n, uint16_t count)
+{
+	if (count > n->num_due)
+		count = n->num_due;
+	n->num_due -= count;
+	for (uint16_t i = 0; i < n->num_due; i++)
+		n->due[i] = n->due[i + count];
+}
+
+void core_vm_count(struct ebb_state *s, struct ebb_vm *vm)
+{
+	uint16_t used[EBB_MAX_GUEST_NODES] = { 0 }, held[EBB_MAX_GUEST_NODES] = { 0 };
+
+	(void)s;
+	for (uint16_t i = 0; i < vm->num_vcpus; i++) {
+		const struct ebb_vcpu *v = &vm->vcpus[i];
+
+		used[v->node] += v->is_startup || v->thread != EBB_THREAD_NONE;
+		held[v->node] += v->is_startup || (v->is_granted && core_vcpu_is_present(v) &&
+						   v->force == EBB_FORCE_NONE);
+	}
+	for (uint16_t g = 0; g < vm->sla.num_nodes; g++) {
+		struct ebb_vm_node *n = &vm->nodes[g];
+
+		if (held[g] < n->held)
+			due_met(n, (uint16_t)(n->held - held[g]));
+		n->used = used[g];
+		n->held = held[g];
+	}
+}

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * The strict policy: VMs share nothing.  Every VM has a static set of CPUs,
+ * its startup set and what its SLA lets it add.  Where the ceilings of all VMs
+ * exceed a node, those that arrived first have theirs and the rest is not
+ * available to the others.  Only the floor of a newcomer is taken from what
+ * was assigned before it, from the latest arrivals first.
+ *
+ * The class of a VM makes no difference here.
+ */
+#include "ebb/policy.h"
+
+static uint32_t smaller(uint32_t a, uint32_t b)
+{
+	return a < b ? a : b;
+}
+
+static int strict_decide(void *st, const struct ebb_view *view, struct ebb_plan *ret_plan)
+{
+	uint32_t available[EBB_MAX_NODES];
+
+	(void)st;
+	for (uint16_t n = 0; n < view->num_nodes; n++)
+		available[n] = view->nodes[n].capacity;
+	for (uint32_t v = 0; v < view->num_vms; v++)
+		for (uint16_t g = 0; g < view->vms[v].num_nodes; g++) {
+			const struct ebb_view_vm_node *n = &view->vms[v].nodes[g];
+
+			available[n->host_node] -= smaller(n->floor, available[n->host_node]);
+		}
+	for (uint32_t v = 0; v < view->num_vms; v++)
+		for (uint16_t g = 0; g < view->vms[v].num_nodes; g++) {
+			const struct ebb_view_vm_node *n = &view->vms[v].nodes[g];
+			const uint32_t more = smaller((uint32_t)(n->ceiling - n->floor),
+						      available[n->host_node]);
+
+			/*
+			 * A VM without driver cannot use its set now, but it
+			 * stays its own: nobody else is offered it.
+			 */
+			available[n->host_node] -= more;
+			ret_plan->targets[v].nodes[g] =
+				(uint16_t)(n->floor + (view->vms[v].has_driver ? more : 0));
+		}
+	return 0;
+}
+
+const struct ebb_policy_ops ebb_policy_strict = {
+	.abi = EBB_POLICY_ABI,
+	.size = sizeof(struct ebb_policy_ops),
+	.name = "strict",
+	.decide = strict_decide,
+};
