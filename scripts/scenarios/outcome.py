@@ -18,8 +18,8 @@ def conclude(folder):
 
 def words(folder, summary):
     """What to print at the end: the checks that failed, then three lines for people."""
-    lines = [f"FAIL {c['name']}: {'not measured' if c['value'] is None else c['value']} "
-             f"{c['unit']}, must be {c['bound']}" for c in summary["checks"] if not c["ok"]]
+    lines = [f"FAIL {c['name']}: {report.measured(c)}, must be {c['bound']} {c['unit']}"
+             for c in summary["checks"] if not c["ok"]]
     if lines and summary["ablate"]:
         lines.append("The mechanism was switched off (static allocation): failing is expected.")
     return lines + _saw(summary) + [
@@ -27,6 +27,10 @@ def words(folder, summary):
 
 
 def _saw(summary):
+    if summary["ablate"]:
+        return ["You saw VMs with static allocation: each kept the CPUs it booted with.",
+                f"{summary['idle_core_pct']} % of the host's core time was left unused; "
+                f"{_count(summary['failed_transactions'])} transactions failed."]
     host = summary["host"]
     where = f"{host['cores']} {'emulated ' if host['emulated'] else ''}cores"
     if summary["scenario"] == "scale":

@@ -17,6 +17,12 @@ LEADS = {
              "it holds them all, and gives them back one by one, while its engine executes "
              "transactions. Paper: section 4.1, figure 3.",
 }
+ABLATED_LEADS = {
+    "spot": "The same VMs on {host}, each with the CPUs that a fixed division of the cores gives "
+            "it: static allocation, for comparison with the run in which CPUs move.",
+    "scale": "The same VM on {host}, with the CPUs that it starts with and no more: static "
+             "allocation, for comparison with the run in which it grows and shrinks.",
+}
 STYLE = """
 :root { color-scheme: light }
 * { box-sizing: border-box }
@@ -52,7 +58,8 @@ td.w { white-space: nowrap } code { font: 13px "DejaVu Sans Mono", monospace }
 
 def render(run, samples, events, summary):
     host = _host_words(run["host"])
-    lead = LEADS[run["scenario"]].format(host=host, policy=run["policy"], dwell=run["dwell_s"],
+    leads = ABLATED_LEADS if run["ablate"] else LEADS
+    lead = leads[run["scenario"]].format(host=host, policy=run["policy"], dwell=run["dwell_s"],
                                          startup=run["startup_cpus"])
     parts = ["<!doctype html>", '<html lang="en"><head><meta charset="utf-8">',
              '<meta name="viewport" content="width=device-width, initial-scale=1">',
@@ -95,7 +102,8 @@ def _tags(run, summary):
 def _tiles(summary):
     tiles = []
     if summary["scenario"] == "spot":
-        tiles.append((_ms(summary["share_convergence_ms"]["median"]),
+        equal = summary["share_convergence_ms"]
+        tiles.append((_ms(equal["median"]) if equal["n"] else "never",
                       "until shares are equal after a join, median"))
     else:
         tiles.append((_check_value(summary, "plateau_error_pct", " %"),
@@ -137,7 +145,7 @@ def _ablation(summary):
 def _checks(summary):
     rows = []
     for c in summary["checks"]:
-        value = "not measured" if c["value"] is None else f"{c['value']:,g} {c['unit']}"
+        value = measured(c)
         rows.append(f'<tr class="{"" if c["ok"] else "bad"}"><td class="w">'
                     f'{"pass" if c["ok"] else "<b>FAIL</b>"}</td>'
                     f'<td class="w"><code>{escape(c["name"])}</code></td>'
@@ -146,6 +154,13 @@ def _checks(summary):
     return ('<h2>Checks</h2><div class="card"><table><tr><th></th><th>check</th>'
             '<th class="n">measured</th><th>bound</th><th>what is compared</th></tr>' +
             "".join(rows) + "</table></div>")
+
+
+def measured(check):
+    """The value of a check in words."""
+    if check["value"] is None:
+        return "never" if check["name"].startswith("shares_equal") else "not measured"
+    return f"{check['value']:,g} {check['unit']}"
 
 
 def _paper(summary):
