@@ -43,7 +43,7 @@ static int copy_path(char *to, size_t size, const char *from)
 	return 0;
 }
 
-/* One line: id parent major:minor root mount-point options [optional ...] - type source super-options */
+/* A line: id parent maj:min root mount-point options [optional ...] - type source options */
 static int parse_line(char *line, struct ebb_cgroup *ret, bool *ret_is_whole)
 {
 	char *word[6], *save = NULL, *type, *rest = strstr(line, " - ");
@@ -93,7 +93,8 @@ int ebb_cgroup_find(const char *mountinfo, struct ebb_cgroup *ret, struct ebb_er
 	}
 	free(text);
 	if (!best)
-		return ebb_err_set(err, -ENOENT, "no cgroup hierarchy with the cpu controller is mounted");
+		return ebb_err_set(err, -ENOENT,
+				   "no cgroup hierarchy with the cpu controller is mounted");
 	return 0;
 }
 
@@ -118,7 +119,8 @@ int ebb_cgroup_folder(const struct ebb_cgroup *cg, const char *text, const char 
 		if ((size_t)(end - path) < root_len || memcmp(path, cg->root, root_len) != 0)
 			return -ENOENT;
 		path += root_len;
-		if ((size_t)snprintf(ret_path, size, "%s%.*s", cg->mount, (int)(end - path), path) >= size)
+		if ((size_t)snprintf(ret_path, size, "%s%.*s", cg->mount, (int)(end - path),
+				     path) >= size)
 			return -ENAMETOOLONG;
 		return 0;
 	}

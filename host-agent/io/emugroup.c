@@ -50,20 +50,23 @@ static int enable_cpu(const char *path, struct ebb_err *err)
 	if (has_controller(path, "cgroup.subtree_control"))
 		return 0;
 	if (!has_controller(path, "cgroup.controllers"))
-		return ebb_err_set(err, -ENOENT, "%s has no cpu controller to give on; is it mounted as cgroup "
-				   "version 1, or not delegated?", path);
+		return ebb_err_set(err, -ENOENT,
+				   "%s has no cpu controller to give on; is it mounted as cgroup "
+				   "version 1, or not delegated?",
+				   path);
 	rc = write_file(path, "cgroup.subtree_control", "+cpu");
 	if (rc < 0)
-		return ebb_err_set(err, rc, "can not write +cpu to %s/cgroup.subtree_control: %s", path,
-				   strerror(-rc));
+		return ebb_err_set(err, rc, "can not write +cpu to %s/cgroup.subtree_control: %s",
+				   path, strerror(-rc));
 	return 0;
 }
 
 static int make_folder(const char *path, struct ebb_err *err)
 {
 	if (mkdir(path, 0755) < 0)
-		return ebb_err_set(err, -errno, "can not create the cgroup %s: %s%s", path, strerror(errno),
-				   errno == EACCES || errno == EPERM ? " (emulated hosts need root)" : "");
+		return ebb_err_set(
+			err, -errno, "can not create the cgroup %s: %s%s", path, strerror(errno),
+			errno == EACCES || errno == EPERM ? " (emulated hosts need root)" : "");
 	return 0;
 }
 
@@ -102,8 +105,8 @@ static int set_quota(const struct ebb_cgroup *cg, const char *path, struct ebb_e
 	return write_file(path, "cpu.cfs_quota_us", text);
 }
 
-int ebb_emugroup_create(const struct ebb_cgroup *cg, const char *path, struct ebb_emuspec_quota quota,
-			bool has_children, struct ebb_err *err)
+int ebb_emugroup_create(const struct ebb_cgroup *cg, const char *path,
+			struct ebb_emuspec_quota quota, bool has_children, struct ebb_err *err)
 {
 	int rc = make_folder(path, err);
 
@@ -112,7 +115,8 @@ int ebb_emugroup_create(const struct ebb_cgroup *cg, const char *path, struct eb
 	if (cg->version == 2) {
 		rc = write_file(path, "cgroup.type", "threaded");
 		if (rc < 0) {
-			ebb_err_set(err, rc, "can not make %s a threaded cgroup: %s", path, strerror(-rc));
+			ebb_err_set(err, rc, "can not make %s a threaded cgroup: %s", path,
+				    strerror(-rc));
 			goto out_remove;
 		}
 		rc = has_children ? enable_cpu(path, err) : 0;
@@ -121,8 +125,8 @@ int ebb_emugroup_create(const struct ebb_cgroup *cg, const char *path, struct eb
 	}
 	rc = set_quota(cg, path, quota);
 	if (rc < 0) {
-		ebb_err_set(err, rc, "can not set the quota of %s to %u of %u us: %s", path, quota.quota_usec,
-			    quota.period_usec, strerror(-rc));
+		ebb_err_set(err, rc, "can not set the quota of %s to %u of %u us: %s", path,
+			    quota.quota_usec, quota.period_usec, strerror(-rc));
 		goto out_remove;
 	}
 	return 0;
@@ -138,13 +142,15 @@ bool ebb_emugroup_matches(const struct ebb_cgroup *cg, const char *path, struct 
 
 	if (cg->version == 2) {
 		snprintf(want, sizeof(want), "%u %u\n", q.quota_usec, q.period_usec);
-		return read_file(path, "cpu.max", have, sizeof(have)) == 0 && strcmp(want, have) == 0;
+		return read_file(path, "cpu.max", have, sizeof(have)) == 0 &&
+		       strcmp(want, have) == 0;
 	}
 	snprintf(want, sizeof(want), "%u\n", q.quota_usec);
 	if (read_file(path, "cpu.cfs_quota_us", have, sizeof(have)) < 0 || strcmp(want, have) != 0)
 		return false;
 	snprintf(want, sizeof(want), "%u\n", q.period_usec);
-	return read_file(path, "cpu.cfs_period_us", have, sizeof(have)) == 0 && strcmp(want, have) == 0;
+	return read_file(path, "cpu.cfs_period_us", have, sizeof(have)) == 0 &&
+	       strcmp(want, have) == 0;
 }
 
 static const char *threads_file(const struct ebb_cgroup *cg)
@@ -168,7 +174,8 @@ int ebb_emugroup_move_process(const char *path, pid_t pid)
 	return write_file(path, "cgroup.procs", text);
 }
 
-int ebb_emugroup_threads(const struct ebb_cgroup *cg, const char *path, pid_t **ret_tids, size_t *ret_num)
+int ebb_emugroup_threads(const struct ebb_cgroup *cg, const char *path, pid_t **ret_tids,
+			 size_t *ret_num)
 {
 	char full[PATH_MAX], *text, *save = NULL;
 	size_t num = 0;

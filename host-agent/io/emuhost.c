@@ -13,7 +13,8 @@
 #include "util/fs.h"
 
 #define MAX_MOUNTINFO	(1 << 20)
-#define FOLDER_SIZE	512		/* of a group that a thread came from; longer ones are not kept */
+/* Of a group that a thread came from; longer ones are not kept. */
+#define FOLDER_SIZE	512
 
 /* Where a thread was before it was placed for the first time. */
 struct origin {
@@ -42,7 +43,8 @@ static int find_cgroup(struct ebb_cgroup *ret, struct ebb_err *err)
 	return rc;
 }
 
-static int group_path(const struct ebb_emuhost *h, uint32_t core, uint32_t rank, char *ret, size_t size)
+static int group_path(const struct ebb_emuhost *h, uint32_t core, uint32_t rank, char *ret,
+		      size_t size)
 {
 	int n;
 
@@ -133,8 +135,8 @@ static pid_t process_of(pid_t tid)
 }
 
 /*
- * Where to send a thread back to: its origin; else, with version 1, the group that it has for another
- * controller, since libvirt uses the same groups for all; else the outermost group.
+ * Where to send a thread back to: its origin; else, with version 1, the group that it has for
+ * another controller, since libvirt uses the same groups for all; else the outermost group.
  */
 static void origin_folder(struct ebb_emuhost *h, pid_t pid, pid_t tid, char *ret, size_t size)
 {
@@ -272,12 +274,13 @@ static int create_groups(struct ebb_emuhost *h, const struct ebb_emuspec *spec, 
 
 	for (uint32_t c = 0; rc == 0 && c < h->num_cores; c++) {
 		snprintf(path, sizeof(path), "%s/c%u", h->folder, c);
-		rc = ebb_emugroup_create(&h->cg, path, ebb_emuspec_core_quota(spec), h->num_threads > 1, err);
+		rc = ebb_emugroup_create(&h->cg, path, ebb_emuspec_core_quota(spec),
+					 h->num_threads > 1, err);
 		for (uint32_t t = 0; rc == 0 && h->num_threads > 1 && t < h->num_threads; t++) {
 			rc = group_path(h, c, t, path, sizeof(path));
 			if (rc == 0)
-				rc = ebb_emugroup_create(&h->cg, path, ebb_emuspec_thread_quota(spec), false,
-							 err);
+				rc = ebb_emugroup_create(
+					&h->cg, path, ebb_emuspec_thread_quota(spec), false, err);
 		}
 	}
 	if (rc < 0)
@@ -301,8 +304,8 @@ int ebb_emuhost_create(const struct ebb_emuspec *spec, const char *name, struct 
 			goto out;
 		rc = remove_tree(h, h->folder);
 		if (rc < 0) {
-			ebb_err_set(err, rc, "can not remove the left over cgroup %s: %s", h->folder,
-				    strerror(-rc));
+			ebb_err_set(err, rc, "can not remove the left over cgroup %s: %s",
+				    h->folder, strerror(-rc));
 			goto out_free;
 		}
 	}
@@ -350,7 +353,7 @@ static int note_task(void *ctx, const char *path)
 	return rc == -ESRCH ? 0 : rc;
 }
 
-/* Version 2: make the process a member of the host's domain, and note where all its threads were. */
+/* Version 2: make the process a member of the domain, and note where all its threads were. */
 static int adopt_process(struct ebb_emuhost *h, pid_t pid)
 {
 	char folder[PATH_MAX], tasks[64];
@@ -391,7 +394,8 @@ int ebb_emuhost_where(struct ebb_emuhost *h, pid_t tid, uint32_t *ret_core, uint
 
 	if (rc < 0)
 		return rc;
-	if (!is_inside(h, folder) || sscanf(folder + strlen(h->folder), "/c%u/t%u", &core, &rank) < 1 ||
+	if (!is_inside(h, folder) ||
+	    sscanf(folder + strlen(h->folder), "/c%u/t%u", &core, &rank) < 1 ||
 	    core >= h->num_cores || rank >= h->num_threads)
 		return -ENOENT;
 	/* The group of a core that has threads is none that a thread should be in. */

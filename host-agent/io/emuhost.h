@@ -8,8 +8,8 @@
  *                                 /c1 ...
  *
  * Threads of QEMU are moved into the group of the core that their vCPU was given, and back to where
- * they came from when the host is destroyed.  With cgroup version 2 the whole QEMU process becomes a
- * member of ebb-emu-NAME first (its other threads run there, without a quota), because the kernel
+ * they came from when the host is destroyed.  With cgroup version 2 the whole QEMU process becomes
+ * a member of ebb-emu-NAME first (its other threads run there, without a quota), because the kernel
  * lets threads of one process only spread within one domain.
  *
  * All functions may be called from any thread; they write to cgroup files, which can take
@@ -26,9 +26,9 @@
 struct ebb_emuhost;
 
 /*
- * Create the groups.  If a dead instance left groups of this name they are adopted as they are, with
- * the threads in them, when they describe the same host, and replaced otherwise.  The caller makes
- * sure that no living instance uses the name.  name: letters, digits, '.', '_' and '-'.
+ * Create the groups.  If a dead instance left groups of this name they are adopted as they are,
+ * with the threads in them, when they describe the same host, and replaced otherwise.  The caller
+ * makes sure that no living instance uses the name.  name: letters, digits, '.', '_' and '-'.
  */
 int ebb_emuhost_create(const struct ebb_emuspec *spec, const char *name, struct ebb_emuhost **ret,
 		       struct ebb_err *err);

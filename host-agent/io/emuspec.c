@@ -4,7 +4,7 @@
 #include <string.h>
 #include "io/emuspec.h"
 
-/* Short, so that a worker on a small share does not stand still for long; design.md measured no loss. */
+/* Short, so that a worker on a small share does not stand still for long. */
 #define PERIOD_USEC	10000
 /* The kernel refuses less. */
 #define MIN_QUOTA_USEC	1000
@@ -63,10 +63,13 @@ int ebb_emuspec_parse(const char *text, struct ebb_emuspec *ret, struct ebb_err 
 	    parse_number(&p, EBB_EMUSPEC_MAX_CORES, &s.cores) < 0 || *p++ != 'x' ||
 	    parse_number(&p, EBB_EMUSPEC_MAX_THREADS, &s.threads) < 0 || *p++ != '@' ||
 	    parse_permille(p, &s.share_permille) < 0)
-		return ebb_err_set(err, -EINVAL, "\"%s\" is no emulated host: write emulated:SxCxT@SHARE with "
-				   "1-%u sockets, 1-%u cores, 1-%u threads and a share of 0.01-1, for example "
-				   "emulated:2x4x1@0.25", text, EBB_EMUSPEC_MAX_SOCKETS,
-				   EBB_EMUSPEC_MAX_CORES, EBB_EMUSPEC_MAX_THREADS);
+		return ebb_err_set(
+			err, -EINVAL,
+			"\"%s\" is no emulated host: write emulated:SxCxT@SHARE with "
+			"1-%u sockets, 1-%u cores, 1-%u threads and a share of 0.01-1, for example "
+			"emulated:2x4x1@0.25",
+			text, EBB_EMUSPEC_MAX_SOCKETS, EBB_EMUSPEC_MAX_CORES,
+			EBB_EMUSPEC_MAX_THREADS);
 	*ret = s;
 	return 0;
 }

@@ -30,7 +30,9 @@ int ebb_emuspec_parse(const char *text, struct ebb_emuspec *ret, struct ebb_err 
 /* What a thread that runs alone on its core may use: the share. */
 struct ebb_emuspec_quota ebb_emuspec_thread_quota(const struct ebb_emuspec *spec);
 
-/* What all threads of a core may use together: 1.3 shares for two, 0.3 more for each further one. */
+/*
+ * What all threads of a core may use together: 1.3 shares for two, 0.3 more for each further one.
+ */
 struct ebb_emuspec_quota ebb_emuspec_core_quota(const struct ebb_emuspec *spec);
 
 #endif

@@ -14,7 +14,8 @@ static int load(const char *synthetic, hwloc_topology_t *ret, struct ebb_err *er
 		return ebb_err_set(err, -ENOMEM, "hwloc can not be initialised");
 	if (synthetic && hwloc_topology_set_synthetic(topo, synthetic) < 0) {
 		hwloc_topology_destroy(topo);
-		return ebb_err_set(err, -EINVAL, "\"%s\" is no synthetic topology of hwloc", synthetic);
+		return ebb_err_set(err, -EINVAL, "\"%s\" is no synthetic topology of hwloc",
+				   synthetic);
 	}
 	if (hwloc_topology_load(topo) < 0) {
 		hwloc_topology_destroy(topo);
@@ -29,7 +30,8 @@ static int parse_reserve(const char *text, hwloc_bitmap_t set, struct ebb_err *e
 	if (!text || !*text)
 		return 0;
 	if (text[strspn(text, "0123456789,-")] != '\0' || hwloc_bitmap_list_sscanf(set, text) < 0)
-		return ebb_err_set(err, -EINVAL, "\"%s\" is no list of CPUs: write for example 0-1,8", text);
+		return ebb_err_set(err, -EINVAL,
+				   "\"%s\" is no list of CPUs: write for example 0-1,8", text);
 	return 0;
 }
 
@@ -40,7 +42,8 @@ static int add_core(struct ebb_host *h, uint16_t node, hwloc_obj_t core, struct 
 	unsigned int cpu;
 
 	if (num < 1 || num > EBB_MAX_SMT || h->num_threads + num > EBB_MAX_THREADS)
-		return ebb_err_set(err, -EINVAL, "core %u has %d CPUs, or the host more than %u: not supported",
+		return ebb_err_set(err, -EINVAL,
+				   "core %u has %d CPUs, or the host more than %u: not supported",
 				   core->logical_index, num, EBB_MAX_THREADS);
 	c->node = node;
 	hwloc_bitmap_foreach_begin(cpu, core->cpuset) {
@@ -68,9 +71,10 @@ static int add_nodes(hwloc_topology_t topo, hwloc_const_bitmap_t reserved, struc
 		if (hwloc_bitmap_iszero(node->cpuset))
 			continue;
 		if (h->num_nodes == EBB_MAX_NODES)
-			return ebb_err_set(err, -EINVAL, "the host has more than %u NUMA nodes", EBB_MAX_NODES);
-		while ((core = hwloc_get_next_obj_inside_cpuset_by_type(topo, node->cpuset, HWLOC_OBJ_CORE,
-									core))) {
+			return ebb_err_set(err, -EINVAL, "the host has more than %u NUMA nodes",
+					   EBB_MAX_NODES);
+		while ((core = hwloc_get_next_obj_inside_cpuset_by_type(topo, node->cpuset,
+									HWLOC_OBJ_CORE, core))) {
 			int rc = 0;
 
 			if (!hwloc_bitmap_intersects(core->cpuset, reserved))
@@ -116,12 +120,15 @@ out:
 	return rc;
 }
 
-int ebb_hosttopo_emulated(const struct ebb_emuspec *spec, struct ebb_host *ret_host, struct ebb_err *err)
+int ebb_hosttopo_emulated(const struct ebb_emuspec *spec, struct ebb_host *ret_host,
+			  struct ebb_err *err)
 {
-	int rc = ebb_host_emulate(spec->sockets, spec->cores, spec->threads, spec->share_permille, ret_host);
+	int rc = ebb_host_emulate(spec->sockets, spec->cores, spec->threads, spec->share_permille,
+				  ret_host);
 
 	if (rc < 0)
-		return ebb_err_set(err, rc, "an emulated host of %ux%ux%u is too large: at most %u threads",
+		return ebb_err_set(err, rc,
+				   "an emulated host of %ux%ux%u is too large: at most %u threads",
 				   spec->sockets, spec->cores, spec->threads, EBB_MAX_THREADS);
 	return 0;
 }

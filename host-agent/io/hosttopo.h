@@ -8,13 +8,15 @@
 #include "util/err.h"
 
 /*
- * The real host.  Nodes with CPUs are numbered from 0 in hwloc's order.  reserve: CPUs of the kernel
- * that are kept for the host ("0-1,8", NULL or "" for none); a core that loses a CPU is left out as a
- * whole.  synthetic: NULL, or a synthetic topology of hwloc instead of this machine (tests).
+ * The real host.  Nodes with CPUs are numbered from 0 in hwloc's order.  reserve: CPUs of the
+ * kernel that are kept for the host ("0-1,8", NULL or "" for none); a core that loses a CPU is left
+ * out as a whole.  synthetic: NULL, or a synthetic topology of hwloc instead of this machine
+ * (tests).
  */
 int ebb_hosttopo_real(const char *reserve, const char *synthetic, struct ebb_host *ret_host,
 		      struct ebb_err *err);
 
-int ebb_hosttopo_emulated(const struct ebb_emuspec *spec, struct ebb_host *ret_host, struct ebb_err *err);
+int ebb_hosttopo_emulated(const struct ebb_emuspec *spec, struct ebb_host *ret_host,
+			  struct ebb_err *err);
 
 #endif

@@ -49,19 +49,21 @@ static int check_header(const struct virtio_ebb_link_hdr *h, bool has_hello, str
 		return ebb_err_set(err, -EPROTO, "magic is %#" PRIx32 ", should be %#x", magic,
 				   VIRTIO_EBB_LINK_MAGIC);
 	if (proto != VIRTIO_EBB_PROTO)
-		return ebb_err_set(err, -EPROTO, "protocol version is %u, this agent speaks %u", proto,
-				   VIRTIO_EBB_PROTO);
+		return ebb_err_set(err, -EPROTO, "protocol version is %u, this agent speaks %u",
+				   proto, VIRTIO_EBB_PROTO);
 	if (h->reserved)
 		return ebb_err_set(err, -EPROTO, "reserved field of the header is %#" PRIx32,
 				   le32toh(h->reserved));
 	if (!has_hello && type != VIRTIO_EBB_LINK_HELLO)
-		return ebb_err_set(err, -EPROTO, "first frame is of type %u, should be HELLO", type);
+		return ebb_err_set(err, -EPROTO, "first frame is of type %u, should be HELLO",
+				   type);
 	switch (type) {
 	case VIRTIO_EBB_LINK_HELLO:
 		want = sizeof(struct virtio_ebb_link_hello);
 		if (len < want || len > VIRTIO_EBB_LINK_MAX_LEN ||
 		    (len - want) % sizeof(struct virtio_ebb_link_cpu))
-			return ebb_err_set(err, -EPROTO, "HELLO has a payload of %" PRIu32 " bytes", len);
+			return ebb_err_set(err, -EPROTO, "HELLO has a payload of %" PRIu32 " bytes",
+					   len);
 		return 0;
 	case VIRTIO_EBB_LINK_REQUEST:
 		want = sizeof(struct virtio_ebb_link_request);
@@ -89,17 +91,19 @@ static int decode_cpu(const struct virtio_ebb_link_cpu *in, uint16_t num_nodes, 
 		return ebb_err_set(err, -EPROTO, "reserved field of a CPU is %#" PRIx32,
 				   le32toh(in->reserved));
 	if (vcpu >= max_cpus)
-		return ebb_err_set(err, -EPROTO, "vCPU %" PRIu32 " is named, max_cpus is %" PRIu32, vcpu,
-				   max_cpus);
+		return ebb_err_set(err, -EPROTO, "vCPU %" PRIu32 " is named, max_cpus is %" PRIu32,
+				   vcpu, max_cpus);
 	if (in->cpu.hv_cpu_id == 0)
 		return ebb_err_set(err, -EPROTO, "hv_cpu_id of vCPU %" PRIu32 " is 0", vcpu);
 	if (node >= num_nodes)
-		return ebb_err_set(err, -EPROTO, "node of vCPU %" PRIu32 " is %u, the VM has nodes 0 to %u",
-				   vcpu, node, num_nodes - 1);
+		return ebb_err_set(err, -EPROTO,
+				   "node of vCPU %" PRIu32 " is %u, the VM has nodes 0 to %u", vcpu,
+				   node, num_nodes - 1);
 	if (flags & ~VIRTIO_EBB_CPU_F_ALL)
 		return ebb_err_set(err, -EPROTO, "unknown flags %#x of vCPU %" PRIu32, flags, vcpu);
 	if ((flags & VIRTIO_EBB_CPU_F_STARTUP) && (flags & VIRTIO_EBB_CPU_F_FORCED))
-		return ebb_err_set(err, -EPROTO, "startup vCPU %" PRIu32 " is flagged as forced", vcpu);
+		return ebb_err_set(err, -EPROTO, "startup vCPU %" PRIu32 " is flagged as forced",
+				   vcpu);
 	ret->vcpu = vcpu;
 	ret->flags = flags;
 	return 0;
@@ -129,7 +133,8 @@ static int decode_hello_cpus(struct ebb_linkproto_parser *p, const struct virtio
 	qsort(p->cpus, h->num_cpus, sizeof(p->cpus[0]), compare_vcpu);
 	for (uint32_t i = 1; i < h->num_cpus; i++)
 		if (p->cpus[i].vcpu == p->cpus[i - 1].vcpu)
-			return ebb_err_set(err, -EPROTO, "vCPU %u is twice in HELLO", p->cpus[i].vcpu);
+			return ebb_err_set(err, -EPROTO, "vCPU %u is twice in HELLO",
+					   p->cpus[i].vcpu);
 	return 0;
 }
 
@@ -153,18 +158,22 @@ static int decode_hello(struct ebb_linkproto_parser *p, const void *payload, siz
 	if (flags & ~VIRTIO_EBB_HELLO_F_DRIVER)
 		return ebb_err_set(err, -EPROTO, "unknown flags %#" PRIx32 " in HELLO", flags);
 	if (in->reserved)
-		return ebb_err_set(err, -EPROTO, "reserved field of HELLO is %#x", le16toh(in->reserved));
+		return ebb_err_set(err, -EPROTO, "reserved field of HELLO is %#x",
+				   le16toh(in->reserved));
 	if (h.num_nodes == 0 || h.num_nodes > VIRTIO_EBB_MAX_NODES)
-		return ebb_err_set(err, -EPROTO, "num_nodes in HELLO is %u, should be 1 to %u", h.num_nodes,
-				   VIRTIO_EBB_MAX_NODES);
+		return ebb_err_set(err, -EPROTO, "num_nodes in HELLO is %u, should be 1 to %u",
+				   h.num_nodes, VIRTIO_EBB_MAX_NODES);
 	if (h.max_cpus > EBB_MAX_VCPUS)
-		return ebb_err_set(err, -EPROTO, "max_cpus in HELLO is %" PRIu32 ", should be at most %u",
+		return ebb_err_set(err, -EPROTO,
+				   "max_cpus in HELLO is %" PRIu32 ", should be at most %u",
 				   h.max_cpus, EBB_MAX_VCPUS);
 	if (num_cpus != room)
-		return ebb_err_set(err, -EPROTO, "num_cpus in HELLO is %" PRIu32 ", the payload holds %zu",
+		return ebb_err_set(err, -EPROTO,
+				   "num_cpus in HELLO is %" PRIu32 ", the payload holds %zu",
 				   num_cpus, room);
 	if (num_cpus > h.max_cpus)
-		return ebb_err_set(err, -EPROTO, "num_cpus in HELLO is %" PRIu32 ", max_cpus is %" PRIu32,
+		return ebb_err_set(err, -EPROTO,
+				   "num_cpus in HELLO is %" PRIu32 ", max_cpus is %" PRIu32,
 				   num_cpus, h.max_cpus);
 	rc = decode_hello_cpus(p, (const void *)(in + 1), &h, err);
 	if (rc < 0)
@@ -187,27 +196,30 @@ static int decode_add(const struct virtio_ebb_link_request *in, uint16_t num_nod
 	r->allow_ht = flags & VIRTIO_EBB_ADD_F_ALLOW_HT;
 	if (flags & ~VIRTIO_EBB_ADD_F_ALLOW_HT)
 		return ebb_err_set(err, -EPROTO, "unknown flags %#x in CPU_ADD", flags);
-	if (in->req.u.cpu_add.reserved || !is_zero(&in->req.u.words[1], 3 * sizeof(in->req.u.words[0])))
+	if (in->req.u.cpu_add.reserved ||
+	    !is_zero(&in->req.u.words[1], 3 * sizeof(in->req.u.words[0])))
 		return ebb_err_set(err, -EPROTO, "a reserved field of CPU_ADD is not zero");
 	if (!is_zero(&in->cpu, sizeof(in->cpu)))
 		return ebb_err_set(err, -EPROTO, "CPU_ADD names a CPU");
 	if (r->count == 0 || r->count > VIRTIO_EBB_MAX_REQ_CPUS)
-		return ebb_err_set(err, -EPROTO, "count in CPU_ADD is %u, should be 1 to %u", r->count,
-				   VIRTIO_EBB_MAX_REQ_CPUS);
+		return ebb_err_set(err, -EPROTO, "count in CPU_ADD is %u, should be 1 to %u",
+				   r->count, VIRTIO_EBB_MAX_REQ_CPUS);
 	if (r->node >= num_nodes && r->node != VIRTIO_EBB_NODE_ANY)
-		return ebb_err_set(err, -EPROTO, "node in CPU_ADD is %u, the VM has nodes 0 to %u", r->node,
-				   num_nodes - 1);
+		return ebb_err_set(err, -EPROTO, "node in CPU_ADD is %u, the VM has nodes 0 to %u",
+				   r->node, num_nodes - 1);
 	return 0;
 }
 
-static int decode_remove(const struct virtio_ebb_link_request *in, const struct ebb_linkproto_parser *p,
-			 struct ebb_fact_request *r, struct ebb_err *err)
+static int decode_remove(const struct virtio_ebb_link_request *in,
+			 const struct ebb_linkproto_parser *p, struct ebb_fact_request *r,
+			 struct ebb_err *err)
 {
 	struct ebb_hello_cpu cpu;
 	int rc;
 
 	if (in->req.flags)
-		return ebb_err_set(err, -EPROTO, "unknown flags %#x in CPU_REMOVE", le16toh(in->req.flags));
+		return ebb_err_set(err, -EPROTO, "unknown flags %#x in CPU_REMOVE",
+				   le16toh(in->req.flags));
 	if (!is_zero(&in->req.u.words[1], 3 * sizeof(in->req.u.words[0])))
 		return ebb_err_set(err, -EPROTO, "a reserved field of CPU_REMOVE is not zero");
 	if (in->req.u.cpu_remove.hv_cpu_id != in->cpu.cpu.hv_cpu_id)
@@ -273,7 +285,8 @@ static int decode_telemetry(const void *payload, struct ebb_telemetry *ret, stru
 	return 0;
 }
 
-static int decode_frame(struct ebb_linkproto_parser *p, struct ebb_linkproto_msg *ret, struct ebb_err *err)
+static int decode_frame(struct ebb_linkproto_parser *p, struct ebb_linkproto_msg *ret,
+			struct ebb_err *err)
 {
 	const struct virtio_ebb_link_hdr *h = (const void *)p->frame;
 	const uint8_t *payload = p->frame + HDR_BYTES;
@@ -309,8 +322,8 @@ static int reserve_frame(struct ebb_linkproto_parser *p, size_t size)
 	return 0;
 }
 
-int ebb_linkproto_parse(struct ebb_linkproto_parser *p, const void *data, size_t len, size_t *ret_used,
-			struct ebb_linkproto_msg *ret_msg, struct ebb_err *err)
+int ebb_linkproto_parse(struct ebb_linkproto_parser *p, const void *data, size_t len,
+			size_t *ret_used, struct ebb_linkproto_msg *ret_msg, struct ebb_err *err)
 {
 	const struct virtio_ebb_link_hdr *h;
 	size_t used = 0;

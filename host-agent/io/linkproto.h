@@ -18,8 +18,9 @@ struct ebb_linkproto_msg {
 	uint8_t uuid[16];		/* HELLO: the VM's, as its QEMU says */
 	union {
 		/*
-		 * is_first is left for the caller.  num_nodes, max_cpus and num_cpus are in range, cpus
-		 * is sorted by vCPU, names none twice, and is valid until the next parser call.
+		 * is_first is left for the caller.  num_nodes, max_cpus and num_cpus are in range,
+		 * cpus is sorted by vCPU, names none twice, and is valid until the next parser
+		 * call.
 		 */
 		struct ebb_fact_hello hello;
 		struct ebb_fact_request request; /* in range for the VM of the last HELLO */
@@ -43,10 +44,11 @@ void ebb_linkproto_parser_finish(struct ebb_linkproto_parser *p);
 /*
  * Take bytes until one message is complete or there are no more.  Returns 1 with a message, 0 when
  * all bytes were taken and more are needed, -EPROTO with err saying what was wrong (the connection
- * must be closed; later calls return -EPROTO, too), -ENOMEM.  *ret_used is how many bytes were taken.
+ * must be closed; later calls return -EPROTO, too), -ENOMEM.  *ret_used is how many bytes were
+ * taken.
  */
-int ebb_linkproto_parse(struct ebb_linkproto_parser *p, const void *data, size_t len, size_t *ret_used,
-			struct ebb_linkproto_msg *ret_msg, struct ebb_err *err);
+int ebb_linkproto_parse(struct ebb_linkproto_parser *p, const void *data, size_t len,
+			size_t *ret_used, struct ebb_linkproto_msg *ret_msg, struct ebb_err *err);
 
 /* True when the stream may end here: no frame is half read. */
 bool ebb_linkproto_is_idle(const struct ebb_linkproto_parser *p);

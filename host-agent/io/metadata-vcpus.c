@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * <vcpu current='1'>8</vcpu>, the <vcpus> list and <cpu><numa><cell cpus='0-3'/>.  libvirt has checked
- * these against its schema; what is checked here is what it leaves open.
+ * <vcpu current='1'>8</vcpu>, the <vcpus> list and <cpu><numa><cell cpus='0-3'/>.  libvirt has
+ * checked these against its schema; what is checked here is what it leaves open.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +12,8 @@
 static xmlNode *child(xmlNode *n, const char *name)
 {
 	for (xmlNode *c = n ? n->children : NULL; c; c = c->next)
-		if (c->type == XML_ELEMENT_NODE && !c->ns && strcmp((const char *)c->name, name) == 0)
+		if (c->type == XML_ELEMENT_NODE && !c->ns &&
+		    strcmp((const char *)c->name, name) == 0)
 			return c;
 	return NULL;
 }
@@ -22,7 +23,8 @@ static xmlNode *next(xmlNode *n)
 	const xmlChar *name = n->name;
 
 	while ((n = n->next))
-		if (n->type == XML_ELEMENT_NODE && strcmp((const char *)n->name, (const char *)name) == 0)
+		if (n->type == XML_ELEMENT_NODE &&
+		    strcmp((const char *)n->name, (const char *)name) == 0)
 			return n;
 	return NULL;
 }
@@ -68,7 +70,8 @@ static int parse_vcpus(const struct ebb_metaxml *x, xmlNode *domain, struct ebb_
 }
 
 /* A list like "0-3,8"; libvirt writes no other form. */
-static int assign_cell(const struct ebb_metaxml *x, const char *list, uint32_t cell, struct ebb_metadata *m)
+static int assign_cell(const struct ebb_metaxml *x, const char *list, uint32_t cell,
+		       struct ebb_metadata *m)
 {
 	for (const char *p = list; *p; ) {
 		char *end;
@@ -79,8 +82,11 @@ static int assign_cell(const struct ebb_metaxml *x, const char *list, uint32_t c
 			last = strtoul(p, &end, 10);
 		}
 		if (end == p || (*end && *end != ',') || last < first || last >= m->num_vcpus)
-			return ebb_metaxml_fail(x, "<cell id=\"%u\"> attribute cpus=\"%.40s\": allowed: a list of "
-						"vCPUs 0 to %u", cell, list, m->num_vcpus - 1);
+			return ebb_metaxml_fail(
+				x,
+				"<cell id=\"%u\"> attribute cpus=\"%.40s\": allowed: a list of "
+				"vCPUs 0 to %u",
+				cell, list, m->num_vcpus - 1);
 		for (; first <= last; first++)
 			m->vcpus[first].node = cell;
 		p = *end ? end + 1 : end;
@@ -99,7 +105,8 @@ static int parse_cells(const struct ebb_metaxml *x, xmlNode *numa, struct ebb_me
 		int rc;
 
 		if (num == EBB_MAX_GUEST_NODES)
-			return ebb_metaxml_fail(x, "it has more than %u NUMA cells", EBB_MAX_GUEST_NODES);
+			return ebb_metaxml_fail(x, "it has more than %u NUMA cells",
+						EBB_MAX_GUEST_NODES);
 		rc = ebb_metaxml_number(x, c, "<cell>", "id", 0, EBB_MAX_GUEST_NODES - 1, num, &id);
 		cpus = xmlGetNoNsProp(c, (const xmlChar *)"cpus");
 		if (rc == 0 && cpus)

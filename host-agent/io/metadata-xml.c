@@ -35,21 +35,24 @@ static int parse_number(const char *text, uint64_t *ret)
 	return 0;
 }
 
-int ebb_metaxml_number(const struct ebb_metaxml *x, xmlNode *n, const char *what, const char *attribute,
-		       uint32_t min, uint32_t max, int64_t missing, uint32_t *ret)
+int ebb_metaxml_number(const struct ebb_metaxml *x, xmlNode *n, const char *what,
+		       const char *attribute, uint32_t min, uint32_t max, int64_t missing,
+		       uint32_t *ret)
 {
 	xmlChar *text = xmlGetNoNsProp(n, (const xmlChar *)attribute);
 	uint64_t value = missing;
 	int rc = 0;
 
 	if (!text && missing < 0)
-		return ebb_metaxml_fail(x, "%s has no attribute %s; allowed: %" PRIu32 " to %" PRIu32, what,
-					attribute, min, max);
+		return ebb_metaxml_fail(x,
+					"%s has no attribute %s; allowed: %" PRIu32 " to %" PRIu32,
+					what, attribute, min, max);
 	if (text ? parse_number((const char *)text, &value) < 0 || value < min || value > max :
 		   value < min || value > max)
-		rc = ebb_metaxml_fail(x, "%s attribute %s=\"%.40s\"%s: allowed: %" PRIu32 " to %" PRIu32, what,
-				      attribute, text ? (const char *)text : "", text ? "" : " (not given, the id)",
-				      min, max);
+		rc = ebb_metaxml_fail(
+			x, "%s attribute %s=\"%.40s\"%s: allowed: %" PRIu32 " to %" PRIu32, what,
+			attribute, text ? (const char *)text : "",
+			text ? "" : " (not given, the id)", min, max);
 	xmlFree(text);
 	if (rc == 0)
 		*ret = value;

@@ -21,7 +21,8 @@ int ebb_metaxml_fail(const struct ebb_metaxml *x, const char *fmt, ...)
  * A decimal attribute of n, which the error calls `what`.  missing: its value when it is not there,
  * or -1: then it must be there.
  */
-int ebb_metaxml_number(const struct ebb_metaxml *x, xmlNode *n, const char *what, const char *attribute,
-		       uint32_t min, uint32_t max, int64_t missing, uint32_t *ret);
+int ebb_metaxml_number(const struct ebb_metaxml *x, xmlNode *n, const char *what,
+		       const char *attribute, uint32_t min, uint32_t max, int64_t missing,
+		       uint32_t *ret);
 
 #endif

@@ -16,7 +16,8 @@ static bool is_ours(const xmlNode *n)
 }
 
 /* Every attribute must be one of the names; every child an element `child` of ours, or blank. */
-static int check_shape(const struct ebb_metaxml *x, xmlNode *n, const char *const *names, const char *child)
+static int check_shape(const struct ebb_metaxml *x, xmlNode *n, const char *const *names,
+		       const char *child)
 {
 	char where[64];
 
@@ -34,10 +35,12 @@ static int check_shape(const struct ebb_metaxml *x, xmlNode *n, const char *cons
 		if (c->type == XML_COMMENT_NODE || xmlIsBlankNode(c))
 			continue;
 		if (c->type != XML_ELEMENT_NODE)
-			return ebb_metaxml_fail(x, "%s contains text, only elements are allowed", where);
+			return ebb_metaxml_fail(x, "%s contains text, only elements are allowed",
+						where);
 		if (!is_ours(c) || !child || strcmp((const char *)c->name, child) != 0)
-			return ebb_metaxml_fail(x, "%s has an unknown element <%s>; allowed: %s%s%s", where,
-						(const char *)c->name, child ? "<ebb:" : "",
+			return ebb_metaxml_fail(x,
+						"%s has an unknown element <%s>; allowed: %s%s%s",
+						where, (const char *)c->name, child ? "<ebb:" : "",
 						child ? child : "none", child ? ">" : "");
 	}
 	return 0;
@@ -53,8 +56,9 @@ static int parse_class(const struct ebb_metaxml *x, xmlNode *n, enum ebb_class *
 		return 0;
 	*ret = ebb_class_from_name((const char *)text);
 	if (*ret == EBB_CLASS_INVALID)
-		rc = ebb_metaxml_fail(x, "<ebb:cpu> attribute class=\"%s\": allowed are spot and reserved",
-				      (const char *)text);
+		rc = ebb_metaxml_fail(
+			x, "<ebb:cpu> attribute class=\"%s\": allowed are spot and reserved",
+			(const char *)text);
 	xmlFree(text);
 	return rc;
 }
@@ -101,14 +105,19 @@ static int check_startup(const struct ebb_metaxml *x, const struct ebb_metadata 
 			if (m->vcpus[i].node != g || !m->is_enabled[i])
 				continue;
 			if (!is_live && !m->vcpus[i].is_startup)
-				return ebb_metaxml_fail(x, "<vcpu id=\"%u\" hotpluggable=\"yes\">: a vCPU that is "
-							"enabled in the definition must have hotpluggable=\"no\"", i);
+				return ebb_metaxml_fail(
+					x,
+					"<vcpu id=\"%u\" hotpluggable=\"yes\">: a vCPU that is "
+					"enabled in the definition must have hotpluggable=\"no\"",
+					i);
 			num += m->vcpus[i].is_startup;
 		}
 		if (num != m->sla.nodes[g].startup)
-			return ebb_metaxml_fail(x, "<ebb:node id=\"%u\"> attribute startup=\"%u\": the definition "
-						"enables %u vCPUs in this cell, both must be equal", g,
-						m->sla.nodes[g].startup, num);
+			return ebb_metaxml_fail(
+				x,
+				"<ebb:node id=\"%u\"> attribute startup=\"%u\": the definition "
+				"enables %u vCPUs in this cell, both must be equal",
+				g, m->sla.nodes[g].startup, num);
 	}
 	return 0;
 }
@@ -128,19 +137,23 @@ static int parse_cpu(const struct ebb_metaxml *x, xmlNode *n, uint16_t num_host_
 					EBB_WEIGHT_DEFAULT, &m->sla.weight);
 	if (rc == 0)
 		rc = ebb_metaxml_number(x, n, "<ebb:cpu>", "deadline-ms", EBB_DEADLINE_MS_MIN,
-					EBB_DEADLINE_MS_MAX, EBB_DEADLINE_MS_DEFAULT, &m->sla.deadline_ms);
+					EBB_DEADLINE_MS_MAX, EBB_DEADLINE_MS_DEFAULT,
+					&m->sla.deadline_ms);
 	for (xmlNode *c = n->children; rc == 0 && c; c = c->next)
 		if (c->type == XML_ELEMENT_NODE)
 			rc = parse_node(x, c, num_host_nodes, seen, m);
 	for (uint16_t g = 0; rc == 0 && g < m->sla.num_nodes; g++)
 		if (!seen[g])
-			rc = ebb_metaxml_fail(x, "<ebb:cpu> has no <ebb:node id=\"%u\">; the domain has cells 0 to %u",
+			rc = ebb_metaxml_fail(x,
+					      "<ebb:cpu> has no <ebb:node id=\"%u\">; the domain "
+					      "has cells 0 to %u",
 					      g, m->sla.num_nodes - 1);
 	return rc < 0 ? rc : check_startup(x, m, is_live);
 }
 
 /* The only element of that name below n; NULL when there is none. */
-static int find_only(const struct ebb_metaxml *x, xmlNode *n, bool ours, const char *name, xmlNode **ret)
+static int find_only(const struct ebb_metaxml *x, xmlNode *n, bool ours, const char *name,
+		     xmlNode **ret)
 {
 	xmlNode *found = NULL;
 
@@ -149,7 +162,8 @@ static int find_only(const struct ebb_metaxml *x, xmlNode *n, bool ours, const c
 		    is_ours(c) != ours)
 			continue;
 		if (found)
-			return ebb_metaxml_fail(x, "<%s%s> is there twice", ours ? "ebb:" : "", name);
+			return ebb_metaxml_fail(x, "<%s%s> is there twice", ours ? "ebb:" : "",
+						name);
 		found = c;
 	}
 	*ret = found;
@@ -190,8 +204,8 @@ static int parse_domain(struct ebb_metaxml *x, xmlNode *root, uint16_t num_host_
 	return rc < 0 ? rc : 1;
 }
 
-int ebb_metadata_parse(const char *xml, uint16_t num_host_nodes, bool is_live, struct ebb_metadata *ret,
-		       struct ebb_err *err)
+int ebb_metadata_parse(const char *xml, uint16_t num_host_nodes, bool is_live,
+		       struct ebb_metadata *ret, struct ebb_err *err)
 {
 	struct ebb_metaxml x = { .err = err };
 	struct ebb_metadata *m = calloc(1, sizeof(*m));

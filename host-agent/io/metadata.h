@@ -19,13 +19,14 @@ struct ebb_metadata {
 };
 
 /*
- * Parse the XML of a domain.  num_host_nodes: nodes that `host` may name.  is_live: the XML describes
- * the running instance, in which hotpluggable vCPUs may be enabled; in a definition they may not.
+ * Parse the XML of a domain.  num_host_nodes: nodes that `host` may name.  is_live: the XML
+ * describes the running instance, in which hotpluggable vCPUs may be enabled; in a definition they
+ * may not.
  *
  * Returns 1 with ret, 0 when the domain has no SLA at all, -EINVAL with an error that names the
  * domain, the element, the attribute, its value and what is allowed; -ENOMEM.
  */
-int ebb_metadata_parse(const char *xml, uint16_t num_host_nodes, bool is_live, struct ebb_metadata *ret,
-		       struct ebb_err *err);
+int ebb_metadata_parse(const char *xml, uint16_t num_host_nodes, bool is_live,
+		       struct ebb_metadata *ret, struct ebb_err *err);
 
 #endif

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * An error that can be shown to a person: what was wrong, where, and what would be right.  Functions
- * that take a struct ebb_err fill it when they return a negative errno, and never log by themselves.
+ * An error that can be shown to a person: what was wrong, where, and what would be right. Functions
+ * that take a struct ebb_err fill it when they return a negative errno, and never log by
+ * themselves.
  */
 #ifndef EBB_UTIL_ERR_H
 #define EBB_UTIL_ERR_H
 
 struct ebb_err {
-	char text[512];			/* one line, no newline at the end; "" when there was no error */
+	char text[512]; /* one line, no newline at the end; "" when there was no error */
 };
 
 /* Fill err (which may be NULL) and return rc, so that it can end a function. */

@@ -124,8 +124,8 @@ int ebb_fs_for_each_folder(const char *path, int (*fn)(void *ctx, const char *pa
 		char child[PATH_MAX];
 		struct stat st;
 
-		if (e->d_name[0] == '.' ||
-		    (size_t)snprintf(child, sizeof(child), "%s/%s", path, e->d_name) >= sizeof(child))
+		if (e->d_name[0] == '.' || (size_t)snprintf(child, sizeof(child), "%s/%s", path,
+							    e->d_name) >= sizeof(child))
 			continue;
 		if (stat(child, &st) == 0 && S_ISDIR(st.st_mode))
 			rc = fn(ctx, child);

@@ -35,7 +35,8 @@ static void line_text(struct line *l, const char *s)
 
 static bool is_plain(const char *s)
 {
-	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._:/@+-";
+	static const char plain[] =
+		"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._:/@+-";
 
 	return *s && s[strspn(s, plain)] == '\0';
 }
@@ -112,8 +113,10 @@ void ebb_log_fields(int priority, const char *event, const struct ebb_log_field 
 	else
 		at = snprintf(buf, sizeof(buf), "level=%s ", names[priority & 7]);
 	at += ebb_log_format(buf + at, sizeof(buf) - at, event, fields);
-	/* One write per line keeps lines of several threads apart.  A log that can not be written
-	 * can not be reported either. */
+	/*
+	 * One write per line keeps lines of several threads apart.  A log that can not be written
+	 * can not be reported either.
+	 */
 	if (write(STDERR_FILENO, buf, at) < 0)
 		return;
 }

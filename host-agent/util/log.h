@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Structured log lines on standard error: `event=NAME key=value key="text with spaces" ...`, with the
- * syslog priority in front ("<6>") when standard error is the journal.  Keys are lower case; values
- * are quoted when they hold anything but letters, digits and ._:/@+-; what others sent can therefore
- * neither forge a field nor a line.  Safe to call from every thread; one call is one line.
+ * Structured log lines on standard error: `event=NAME key=value key="text with spaces" ...`, with
+ * the syslog priority in front ("<6>") when standard error is the journal.  Keys are lower case;
+ * values are quoted when they hold anything but letters, digits and ._:/@+-; what others sent can
+ * therefore neither forge a field nor a line.  Safe to call from every thread; one call is one
+ * line.
  */
 #ifndef EBB_UTIL_LOG_H
 #define EBB_UTIL_LOG_H
@@ -13,11 +14,11 @@
 #include <syslog.h>
 
 enum ebb_log_kind {
-	EBB_LOG_END = 0,		/* closes the list of fields */
+	EBB_LOG_END = 0, /* closes the list of fields */
 	EBB_LOG_STR,
 	EBB_LOG_INT,
-	EBB_LOG_MS,			/* microseconds, printed as milliseconds with three decimals */
-	EBB_LOG_SKIP,			/* a field that has nothing to say this time */
+	EBB_LOG_MS,   /* microseconds, printed as milliseconds with three decimals */
+	EBB_LOG_SKIP, /* a field that has nothing to say this time */
 };
 
 struct ebb_log_field {
@@ -30,8 +31,10 @@ struct ebb_log_field {
 };
 
 #define EBB_KS(k, s)	((struct ebb_log_field){ .key = (k), .kind = EBB_LOG_STR, .v.str = (s) })
-#define EBB_KI(k, n)	((struct ebb_log_field){ .key = (k), .kind = EBB_LOG_INT, .v.num = (int64_t)(n) })
-#define EBB_KMS(k, us)	((struct ebb_log_field){ .key = (k), .kind = EBB_LOG_MS, .v.num = (int64_t)(us) })
+#define EBB_KI(k, n)                                                                               \
+	((struct ebb_log_field){.key = (k), .kind = EBB_LOG_INT, .v.num = (int64_t)(n)})
+#define EBB_KMS(k, us)                                                                             \
+	((struct ebb_log_field){.key = (k), .kind = EBB_LOG_MS, .v.num = (int64_t)(us)})
 #define EBB_KSKIP	((struct ebb_log_field){ .kind = EBB_LOG_SKIP })
 
 /* priority is LOG_DEBUG ... LOG_CRIT; at least one field. */
@@ -44,7 +47,11 @@ void ebb_log_fields(int priority, const char *event, const struct ebb_log_field 
 /* Lines of a lower importance than priority are dropped; LOG_INFO at start. */
 void ebb_log_set_level(int priority);
 
-/* Format one line (without the priority, with the newline) as ebb_log() would; returns its length. */
-size_t ebb_log_format(char *buf, size_t size, const char *event, const struct ebb_log_field *fields);
+/*
+ * Format one line (without the priority, with the newline) as ebb_log() would; returns its
+ * length.
+ */
+size_t ebb_log_format(char *buf, size_t size, const char *event,
+		      const struct ebb_log_field *fields);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Fuzz target: whatever a device sends, the parser gives messages that keep the rules of the header,
- * or fails for good.  The first byte of the input chooses in which pieces the rest arrives; both ways
- * of cutting must give the same result.
+ * Fuzz target: whatever a device sends, the parser gives messages that keep the rules of the
+ * header, or fails for good.  The first byte of the input chooses in which pieces the rest arrives;
+ * both ways of cutting must give the same result.
  */
 #include <errno.h>
 #include <stdlib.h>

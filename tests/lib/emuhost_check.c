@@ -122,8 +122,8 @@ static int place(struct check *c, int i, uint32_t core, uint32_t rank)
 		return FAIL(c, "placing thread %d on core %u: %s", i, core, strerror(-rc));
 	rc = ebb_emuhost_where(c->host, c->load.tids[i], &at_core, &at_rank);
 	if (rc < 0 || at_core != core || at_rank != rank)
-		return FAIL(c, "thread %d was placed on %u.%u and is on %u.%u (%d)", i, core, rank, at_core,
-			    at_rank, rc);
+		return FAIL(c, "thread %d was placed on %u.%u and is on %u.%u (%d)", i, core, rank,
+			    at_core, at_rank, rc);
 	return 0;
 }
 
@@ -131,7 +131,8 @@ static int place(struct check *c, int i, uint32_t core, uint32_t rank)
 static int expect_share(struct check *c, const char *what, uint32_t used, uint32_t want)
 {
 	if (used > want * 115 / 100 || used < want / 2)
-		return FAIL(c, "%s used %u permille of a CPU, should be about %u", what, used, want);
+		return FAIL(c, "%s used %u permille of a CPU, should be about %u", what, used,
+			    want);
 	return 0;
 }
 
@@ -151,7 +152,8 @@ static int check_quota(struct check *c)
 	if (place(c, 1, 0, 0) < 0 || measure(&c->load, shared) < 0 ||
 	    expect_share(c, "two vCPUs on one thread", shared[0] + shared[1], 200) < 0)
 		return -1;
-	snprintf(c->text, c->size, "share 200: alone %u and %u, both threads of a core %u, on one thread %u",
+	snprintf(c->text, c->size,
+		 "share 200: alone %u and %u, both threads of a core %u, on one thread %u",
 		 apart[0], apart[1], together[0] + together[1], shared[0] + shared[1]);
 	return 0;
 }
@@ -215,7 +217,8 @@ static int check_gone(struct check *c, const char *name)
 	if (ebb_emuhost_destroy(c->host, &err) < 0)
 		return FAIL(c, "destroying the host: %s", err.text);
 	c->host = NULL;
-	if (ebb_fs_read_all("/proc/self/mountinfo", 1 << 20, &text) < 0 || ebb_cgroup_find(text, &cg, &err) < 0)
+	if (ebb_fs_read_all("/proc/self/mountinfo", 1 << 20, &text) < 0 ||
+	    ebb_cgroup_find(text, &cg, &err) < 0)
 		return FAIL(c, "finding the hierarchy again: %s", err.text);
 	free(text);
 	snprintf(host, sizeof(host), "%s/ebb-emu-%s", cg.mount, name);
@@ -225,7 +228,8 @@ static int check_gone(struct check *c, const char *name)
 		if (ebb_cgroup_of_thread(&cg, c->load.tids[i], "cpu", folder, sizeof(folder)) < 0)
 			return FAIL(c, "thread %d has no group", i);
 		if (strcmp(folder, c->origin) != 0)
-			return FAIL(c, "thread %d came back to %s, was in %s", i, folder, c->origin);
+			return FAIL(c, "thread %d came back to %s, was in %s", i, folder,
+				    c->origin);
 	}
 	return 0;
 }
@@ -250,7 +254,8 @@ static int note_origin(struct check *c)
 
 int emuhost_check(const char *name, char *text, size_t size)
 {
-	const struct ebb_emuspec spec = { .sockets = 2, .cores = 1, .threads = 2, .share_permille = 200 };
+	const struct ebb_emuspec spec = {
+		.sockets = 2, .cores = 1, .threads = 2, .share_permille = 200};
 	struct check c = { .text = text, .size = size };
 	struct ebb_err err = { "" };
 	int rc = -1;

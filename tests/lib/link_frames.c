@@ -28,7 +28,8 @@ static void cpu_init(struct virtio_ebb_link_cpu *cpu, uint32_t vcpu, uint16_t no
 size_t link_frame_hello(struct link_frame_hello *f, const uint8_t uuid[16], uint32_t max_cpus,
 			uint32_t num_cpus, uint64_t resets)
 {
-	size_t len = frame_init(f, VIRTIO_EBB_LINK_HELLO, sizeof(f->hello) + num_cpus * sizeof(f->cpus[0]));
+	size_t len = frame_init(f, VIRTIO_EBB_LINK_HELLO,
+				sizeof(f->hello) + num_cpus * sizeof(f->cpus[0]));
 
 	memcpy(f->hello.uuid, uuid, 16);
 	f->hello.flags = htole32(VIRTIO_EBB_HELLO_F_DRIVER);

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Well-formed frames of the link protocol, as a device sends them, for tests to send or to break. */
+/*
+ * Well-formed frames of the link protocol, as a device sends them, for tests to send or to break.
+ */
 #ifndef EBB_TESTS_LINK_FRAMES_H
 #define EBB_TESTS_LINK_FRAMES_H
 
@@ -25,7 +27,10 @@ struct link_frame_telemetry {
 	struct virtio_ebb_telemetry telemetry;
 };
 
-/* Each returns the length of the frame.  The HELLO has two nodes and, of num_cpus CPUs, one of the startup set. */
+/*
+ * Each returns the length of the frame.  The HELLO has two nodes and, of num_cpus CPUs, one of
+ * the startup set.
+ */
 size_t link_frame_hello(struct link_frame_hello *f, const uint8_t uuid[16], uint32_t max_cpus,
 			uint32_t num_cpus, uint64_t resets);
 size_t link_frame_add(struct link_frame_request *f, uint64_t tag, uint16_t count, uint16_t node);

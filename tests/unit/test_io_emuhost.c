@@ -47,11 +47,28 @@ static void test_spec_good(void **state)
 static void test_spec_bad(void **state)
 {
 	static const char *const bad[] = {
-		"", "auto", "emulated:", "emulated:2x4@0.25", "emulated:2x4x1", "emulated:2x4x1@",
-		"emulated:0x4x1@0.25", "emulated:17x4x1@0.25", "emulated:2x257x1@0.25", "emulated:2x4x9@0.25",
-		"emulated:2x4x1@0", "emulated:2x4x1@0.009", "emulated:2x4x1@1.001", "emulated:2x4x1@2",
-		"emulated:2x4x1@0.2500", "emulated:2x4x1@0.25 ", "emulated:2x4x1@-0.2", "emulated:02x4x1@0.25",
-		"emulated:2x4x1@.25", "emulated:2x4x1@0.", "emulated:4294967297x1x1@0.5", "EMULATED:2x4x1@0.25",
+		"",
+		"auto",
+		"emulated:",
+		"emulated:2x4@0.25",
+		"emulated:2x4x1",
+		"emulated:2x4x1@",
+		"emulated:0x4x1@0.25",
+		"emulated:17x4x1@0.25",
+		"emulated:2x257x1@0.25",
+		"emulated:2x4x9@0.25",
+		"emulated:2x4x1@0",
+		"emulated:2x4x1@0.009",
+		"emulated:2x4x1@1.001",
+		"emulated:2x4x1@2",
+		"emulated:2x4x1@0.2500",
+		"emulated:2x4x1@0.25 ",
+		"emulated:2x4x1@-0.2",
+		"emulated:02x4x1@0.25",
+		"emulated:2x4x1@.25",
+		"emulated:2x4x1@0.",
+		"emulated:4294967297x1x1@0.5",
+		"EMULATED:2x4x1@0.25",
 	};
 	struct ebb_emuspec s = { 7, 7, 7, 7 };
 	struct ebb_err err;
@@ -69,7 +86,8 @@ static void test_spec_bad(void **state)
 static const char v1_mounts[] =
 	"31 23 0:28 / /sys/fs/cgroup rw,relatime - tmpfs tmpfs rw,mode=755\n"
 	"33 31 0:30 / /sys/fs/cgroup/cpuset rw,relatime shared:9 - cgroup cgroup rw,cpuset\n"
-	"32 31 0:29 / /sys/fs/cgroup/cpu\\040cpuacct rw,relatime shared:8 master:3 - cgroup cgroup rw,cpu,cpuacct\n"
+	"32 31 0:29 / /sys/fs/cgroup/cpu\\040cpuacct rw,relatime shared:8 master:3 - cgroup cgroup "
+	"rw,cpu,cpuacct\n"
 	"41 31 0:38 / /sys/fs/cgroup/unified rw,relatime - cgroup2 cgroup2 rw\n";
 static const char v2_mounts[] =
 	"24 30 0:22 / /proc rw,nosuid - proc proc rw\n"
@@ -88,7 +106,9 @@ static void test_cgroup_find(void **state)
 	assert_int_equal(cg.version, 2);
 	assert_string_equal(cg.mount, "/sys/fs/cgroup");
 	assert_string_equal(cg.root, "/pod");
-	assert_int_equal(ebb_cgroup_find("24 30 0:22 / /proc rw - proc proc rw\n\nshort\n", &cg, &err), -ENOENT);
+	assert_int_equal(
+		ebb_cgroup_find("24 30 0:22 / /proc rw - proc proc rw\n\nshort\n", &cg, &err),
+		-ENOENT);
 	assert_non_null(strstr(err.text, "cpu controller"));
 }
 
@@ -107,9 +127,11 @@ static void test_cgroup_folder(void **state)
 	assert_int_equal(ebb_cgroup_folder(&cg, v1_text, "memory", path, sizeof(path)), -ENOENT);
 	assert_int_equal(ebb_cgroup_folder(&cg, v1_text, "cpu", path, 8), -ENAMETOOLONG);
 	ebb_cgroup_find(v2_mounts, &cg, NULL);
-	assert_int_equal(ebb_cgroup_folder(&cg, "1:cpu:/x\n0::/pod/vm", "cpu", path, sizeof(path)), 0);
+	assert_int_equal(ebb_cgroup_folder(&cg, "1:cpu:/x\n0::/pod/vm", "cpu", path, sizeof(path)),
+			 0);
 	assert_string_equal(path, "/sys/fs/cgroup/vm");
-	assert_int_equal(ebb_cgroup_folder(&cg, "0::/elsewhere", "cpu", path, sizeof(path)), -ENOENT);
+	assert_int_equal(ebb_cgroup_folder(&cg, "0::/elsewhere", "cpu", path, sizeof(path)),
+			 -ENOENT);
 }
 
 static void test_real_groups(void **state)

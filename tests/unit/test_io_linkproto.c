@@ -113,8 +113,9 @@ struct breakage {
 };
 
 #define HELLO_AT(f)	offsetof(struct link_frame_hello, hello.f)
-#define HCPU_AT(i, f)	(offsetof(struct link_frame_hello, cpus) + \
-			 (i) * sizeof(struct virtio_ebb_link_cpu) + offsetof(struct virtio_ebb_link_cpu, f))
+#define HCPU_AT(i, f)                                                                              \
+	(offsetof(struct link_frame_hello, cpus) + (i) * sizeof(struct virtio_ebb_link_cpu) +      \
+	 offsetof(struct virtio_ebb_link_cpu, f))
 #define REQ_AT(f)	offsetof(struct link_frame_request, request.f)
 #define TEL_AT(f)	offsetof(struct link_frame_telemetry, telemetry.f)
 #define HDR_AT(f)	offsetof(struct virtio_ebb_link_hdr, f)
@@ -228,7 +229,8 @@ static void test_any_split(void **state)
 		ebb_linkproto_parser_finish(&f->parser);
 		for (int part = 0; part < 2; part++, left = len - cut) {
 			while (left) {
-				int rc = ebb_linkproto_parse(&f->parser, at, left, &used, &msg, NULL);
+				int rc = ebb_linkproto_parse(&f->parser, at, left, &used, &msg,
+							     NULL);
 
 				assert_in_range(rc, 0, 1);
 				num += rc;
@@ -305,7 +307,8 @@ static void test_random(void **state)
 		memcpy(input + len, &req, n);
 		len += n;
 		for (int change = rand_r(&seed) % 4; change > 0; change--)
-			input[rand_r(&seed) % len] = rand_r(&seed) % 3 ? rand_r(&seed) % 4 : rand_r(&seed);
+			input[rand_r(&seed) % len] = rand_r(&seed) % 3 ? rand_r(&seed) % 4
+								       : rand_r(&seed);
 		assert_int_equal(LLVMFuzzerTestOneInput(input, len - rand_r(&seed) % 2), 0);
 	}
 }

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The SLA in a domain's metadata: what a good one means, and one test for every way to get it wrong. */
+/*
+ * The SLA in a domain's metadata: what a good one means, and one test for every way to get it
+ * wrong.
+ */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -21,11 +24,15 @@ static const char good[] =
 	"  </ebb:cpu></ebb:sla></metadata>\n"
 	"<vcpu placement='static' current='1'>8</vcpu>\n"
 	"<vcpus><vcpu id='0' enabled='yes' hotpluggable='no' order='1'/>"
-	"<vcpu id='1' enabled='no' hotpluggable='yes'/><vcpu id='2' enabled='no' hotpluggable='yes'/>"
-	"<vcpu id='3' enabled='no' hotpluggable='yes'/><vcpu id='4' enabled='no' hotpluggable='yes'/>"
-	"<vcpu id='5' enabled='no' hotpluggable='yes'/><vcpu id='6' enabled='no' hotpluggable='yes'/>"
+	"<vcpu id='1' enabled='no' hotpluggable='yes'/><vcpu id='2' enabled='no' "
+	"hotpluggable='yes'/>"
+	"<vcpu id='3' enabled='no' hotpluggable='yes'/><vcpu id='4' enabled='no' "
+	"hotpluggable='yes'/>"
+	"<vcpu id='5' enabled='no' hotpluggable='yes'/><vcpu id='6' enabled='no' "
+	"hotpluggable='yes'/>"
 	"<vcpu id='7' enabled='no' hotpluggable='yes'/></vcpus>\n"
-	"<cpu><numa><cell id='0' cpus='0-3' memory='1'/><cell id='1' cpus='4-6,7' memory='1'/></numa></cpu>\n"
+	"<cpu><numa><cell id='0' cpus='0-3' memory='1'/><cell id='1' cpus='4-6,7' "
+	"memory='1'/></numa></cpu>\n"
 	"</domain>";
 
 /* The good XML with one text replaced by another; the caller frees. */
@@ -67,7 +74,8 @@ static void test_good(void **state)
 static void test_defaults(void **state)
 {
 	static const char xml[] =
-		"<domain><name>a</name><vcpu>2</vcpu><metadata><e:sla xmlns:e='urn:ebb:sla:1'><e:cpu>"
+		"<domain><name>a</name><vcpu>2</vcpu><metadata><e:sla "
+		"xmlns:e='urn:ebb:sla:1'><e:cpu>"
 		"<e:node id='0' startup='2' max='2'/></e:cpu></e:sla></metadata></domain>";
 	struct ebb_metadata m;
 
@@ -88,7 +96,8 @@ static void test_no_sla(void **state)
 	char *xml = with("urn:ebb:sla:1", "urn:not-ours");
 
 	(void)state;
-	assert_int_equal(ebb_metadata_parse("<domain><name>a</name></domain>", 1, false, &m, NULL), 0);
+	assert_int_equal(ebb_metadata_parse("<domain><name>a</name></domain>", 1, false, &m, NULL),
+			 0);
 	assert_int_equal(ebb_metadata_parse(xml, 2, false, &m, NULL), 0);
 	free(xml);
 }
@@ -110,54 +119,66 @@ static const struct {
 	const char *old, *new;
 	const char *error;
 } bad[] = {
-	{ "</domain>", "", "domain ?: its XML is not well-formed" },
-	{ "<domain type='kvm'>", "<x/><domain>", "not well-formed" },
-	{ "class='spot'", "class='cheap'", "<ebb:cpu> attribute class=\"cheap\": allowed are spot and reserved" },
-	{ "weight='250'", "weight='0'", "<ebb:cpu> attribute weight=\"0\": allowed: 1 to 10000" },
-	{ "weight='250'", "weight='10001'", "weight=\"10001\": allowed: 1 to 10000" },
-	{ "weight='250'", "weight='-1'", "weight=\"-1\"" },
-	{ "weight='250'", "weight='1e3'", "weight=\"1e3\"" },
-	{ "weight='250'", "weight=''", "weight=\"\"" },
-	{ "weight='250'", "weight='99999999999999999999'", "weight=\"99999999999999999999\"" },
-	{ "deadline-ms='1500'", "deadline-ms='9'", "deadline-ms=\"9\": allowed: 10 to 600000" },
-	{ "deadline-ms='1500'", "deadline-ms='600001'", "deadline-ms=\"600001\": allowed: 10 to 600000" },
-	{ "weight='250'", "wait='1'", "<ebb:cpu> has an unknown attribute \"wait\"" },
-	{ "weight='250'", "ebb:weight='1'", "<ebb:cpu> has an unknown attribute \"weight\"" },
-	{ "host='1'", "hots='1'", "<ebb:node> has an unknown attribute \"hots\"" },
-	{ "<ebb:sla xmlns", "<ebb:sla v='2' xmlns", "<ebb:sla> has an unknown attribute \"v\"" },
-	{ "<ebb:cpu class", "<ebb:gpu/><ebb:cpu class", "<ebb:sla> has an unknown element <gpu>; allowed: <ebb:cpu>" },
-	{ "<ebb:cpu class", "<ebb:cpu/><ebb:cpu class", "<ebb:cpu> is there twice" },
-	{ "<ebb:node id='1'", "<ebb:core/><ebb:node id='1'", "<ebb:cpu> has an unknown element <core>" },
-	{ "<ebb:node id='1'", "<node/><ebb:node id='1'", "<ebb:cpu> has an unknown element <node>" },
-	{ "<ebb:node id='1'", "two<ebb:node id='1'", "<ebb:cpu> contains text" },
-	{ "max='3'/>", "max='3'><x/></ebb:node>", "<ebb:node> has an unknown element <x>; allowed: none" },
-	{ "<ebb:sla xmlns", "<ebb:sla xmlns:ebb='urn:ebb:sla:1'/><ebb:sla xmlns", "<ebb:sla> is there twice" },
-	{ "<metadata>", "<metadata/><metadata>", "<metadata> is there twice" },
-	{ "id='1' startup='0' max='3'", "id='2' startup='0' max='3'", "<ebb:node> attribute id=\"2\": allowed: 0 to 1" },
-	{ "id='1' startup='0' max='3'", "id='0' startup='0' max='3'", "<ebb:node id=\"0\"> is there twice" },
-	{ "<ebb:node id='1' startup='0' max='3'/>", "", "has no <ebb:node id=\"1\">; the domain has cells 0 to 1" },
-	{ "id='1' startup='0' max='3'", "startup='0' max='3'", "<ebb:node> has no attribute id" },
-	{ "id='1' startup='0' max='3'", "id='1' max='3'", "<ebb:node id=\"1\"> has no attribute startup" },
-	{ "id='1' startup='0' max='3'", "id='1' startup='0'", "<ebb:node id=\"1\"> has no attribute max" },
-	{ "max='4'", "max='5'", "<ebb:node id=\"0\"> attribute max=\"5\": allowed: 0 to 4" },
-	{ "startup='1' max='4'", "startup='5' max='4'", "startup=\"5\": allowed: 0 to 4" },
-	{ "startup='1' max='4'", "startup='2' max='4'",
-	  "<ebb:node id=\"0\"> attribute startup=\"2\": the definition enables 1 vCPUs in this cell" },
-	{ "id='2' enabled='no' hotpluggable='yes'", "id='2' enabled='yes' hotpluggable='no'",
-	  "attribute startup=\"1\": the definition enables 2 vCPUs" },
-	{ "id='2' enabled='no' hotpluggable='yes'", "id='2' enabled='yes' hotpluggable='yes'",
-	  "<vcpu id=\"2\" hotpluggable=\"yes\">: a vCPU that is enabled" },
-	{ "host='1'", "host='2'", "<ebb:node id=\"0\"> attribute host=\"2\": allowed: 0 to 1" },
-	{ ">8</vcpu>", ">513</vcpu>", "<vcpu> is 513: allowed: 1 to 512" },
-	{ ">8</vcpu>", ">x</vcpu>", "<vcpu> is 0" },
-	{ "<vcpu placement='static' current='1'>8</vcpu>", "", "it has no <vcpu> element" },
-	{ "current='1'", "current='9'", "<vcpu> attribute current=\"9\": allowed: 1 to 8" },
-	{ "<vcpu id='7'", "<vcpu id='8'", "<vcpus><vcpu> attribute id=\"8\": allowed: 0 to 7" },
-	{ "cpus='4-6,7'", "cpus='4-8'", "<cell id=\"1\"> attribute cpus=\"4-8\"" },
-	{ "cpus='4-6,7'", "cpus='7-4'", "cpus=\"7-4\"" },
-	{ "cpus='4-6,7'", "cpus='4-6,^7'", "cpus=\"4-6,^7\"" },
-	{ "cpus='4-6,7'", "cpus='4-6'", "vCPU 7 is in no <cell>" },
-	{ "<cell id='1'", "<cell id='16'", "<cell> attribute id=\"16\": allowed: 0 to 15" },
+	{"</domain>", "", "domain ?: its XML is not well-formed"},
+	{"<domain type='kvm'>", "<x/><domain>", "not well-formed"},
+	{"class='spot'", "class='cheap'",
+	 "<ebb:cpu> attribute class=\"cheap\": allowed are spot and reserved"},
+	{"weight='250'", "weight='0'", "<ebb:cpu> attribute weight=\"0\": allowed: 1 to 10000"},
+	{"weight='250'", "weight='10001'", "weight=\"10001\": allowed: 1 to 10000"},
+	{"weight='250'", "weight='-1'", "weight=\"-1\""},
+	{"weight='250'", "weight='1e3'", "weight=\"1e3\""},
+	{"weight='250'", "weight=''", "weight=\"\""},
+	{"weight='250'", "weight='99999999999999999999'", "weight=\"99999999999999999999\""},
+	{"deadline-ms='1500'", "deadline-ms='9'", "deadline-ms=\"9\": allowed: 10 to 600000"},
+	{"deadline-ms='1500'", "deadline-ms='600001'",
+	 "deadline-ms=\"600001\": allowed: 10 to 600000"},
+	{"weight='250'", "wait='1'", "<ebb:cpu> has an unknown attribute \"wait\""},
+	{"weight='250'", "ebb:weight='1'", "<ebb:cpu> has an unknown attribute \"weight\""},
+	{"host='1'", "hots='1'", "<ebb:node> has an unknown attribute \"hots\""},
+	{"<ebb:sla xmlns", "<ebb:sla v='2' xmlns", "<ebb:sla> has an unknown attribute \"v\""},
+	{"<ebb:cpu class", "<ebb:gpu/><ebb:cpu class",
+	 "<ebb:sla> has an unknown element <gpu>; allowed: <ebb:cpu>"},
+	{"<ebb:cpu class", "<ebb:cpu/><ebb:cpu class", "<ebb:cpu> is there twice"},
+	{"<ebb:node id='1'", "<ebb:core/><ebb:node id='1'",
+	 "<ebb:cpu> has an unknown element <core>"},
+	{"<ebb:node id='1'", "<node/><ebb:node id='1'", "<ebb:cpu> has an unknown element <node>"},
+	{"<ebb:node id='1'", "two<ebb:node id='1'", "<ebb:cpu> contains text"},
+	{"max='3'/>", "max='3'><x/></ebb:node>",
+	 "<ebb:node> has an unknown element <x>; allowed: none"},
+	{"<ebb:sla xmlns", "<ebb:sla xmlns:ebb='urn:ebb:sla:1'/><ebb:sla xmlns",
+	 "<ebb:sla> is there twice"},
+	{"<metadata>", "<metadata/><metadata>", "<metadata> is there twice"},
+	{"id='1' startup='0' max='3'", "id='2' startup='0' max='3'",
+	 "<ebb:node> attribute id=\"2\": allowed: 0 to 1"},
+	{"id='1' startup='0' max='3'", "id='0' startup='0' max='3'",
+	 "<ebb:node id=\"0\"> is there twice"},
+	{"<ebb:node id='1' startup='0' max='3'/>", "",
+	 "has no <ebb:node id=\"1\">; the domain has cells 0 to 1"},
+	{"id='1' startup='0' max='3'", "startup='0' max='3'", "<ebb:node> has no attribute id"},
+	{"id='1' startup='0' max='3'", "id='1' max='3'",
+	 "<ebb:node id=\"1\"> has no attribute startup"},
+	{"id='1' startup='0' max='3'", "id='1' startup='0'",
+	 "<ebb:node id=\"1\"> has no attribute max"},
+	{"max='4'", "max='5'", "<ebb:node id=\"0\"> attribute max=\"5\": allowed: 0 to 4"},
+	{"startup='1' max='4'", "startup='5' max='4'", "startup=\"5\": allowed: 0 to 4"},
+	{"startup='1' max='4'", "startup='2' max='4'",
+	 "<ebb:node id=\"0\"> attribute startup=\"2\": the definition enables 1 vCPUs in this "
+	 "cell"},
+	{"id='2' enabled='no' hotpluggable='yes'", "id='2' enabled='yes' hotpluggable='no'",
+	 "attribute startup=\"1\": the definition enables 2 vCPUs"},
+	{"id='2' enabled='no' hotpluggable='yes'", "id='2' enabled='yes' hotpluggable='yes'",
+	 "<vcpu id=\"2\" hotpluggable=\"yes\">: a vCPU that is enabled"},
+	{"host='1'", "host='2'", "<ebb:node id=\"0\"> attribute host=\"2\": allowed: 0 to 1"},
+	{">8</vcpu>", ">513</vcpu>", "<vcpu> is 513: allowed: 1 to 512"},
+	{">8</vcpu>", ">x</vcpu>", "<vcpu> is 0"},
+	{"<vcpu placement='static' current='1'>8</vcpu>", "", "it has no <vcpu> element"},
+	{"current='1'", "current='9'", "<vcpu> attribute current=\"9\": allowed: 1 to 8"},
+	{"<vcpu id='7'", "<vcpu id='8'", "<vcpus><vcpu> attribute id=\"8\": allowed: 0 to 7"},
+	{"cpus='4-6,7'", "cpus='4-8'", "<cell id=\"1\"> attribute cpus=\"4-8\""},
+	{"cpus='4-6,7'", "cpus='7-4'", "cpus=\"7-4\""},
+	{"cpus='4-6,7'", "cpus='4-6,^7'", "cpus=\"4-6,^7\""},
+	{"cpus='4-6,7'", "cpus='4-6'", "vCPU 7 is in no <cell>"},
+	{"<cell id='1'", "<cell id='16'", "<cell> attribute id=\"16\": allowed: 0 to 15"},
 };
 
 static void test_bad(void **state)
@@ -189,7 +210,9 @@ static void test_default_host_node(void **state)
 
 	(void)state;
 	assert_int_equal(ebb_metadata_parse(xml, 1, false, &m, &err), -EINVAL);
-	assert_non_null(strstr(err.text, "<ebb:node id=\"1\"> attribute host=\"\" (not given, the id): allowed: 0 to 0"));
+	assert_non_null(strstr(
+		err.text,
+		"<ebb:node id=\"1\"> attribute host=\"\" (not given, the id): allowed: 0 to 0"));
 	free(xml);
 }
 
