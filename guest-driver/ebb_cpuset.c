@@ -70,9 +70,11 @@ int ebb_cpuset_online(struct ebb_cpuset *set, u64 hv_cpu_id, u32 cpu)
 
 	if (!e)
 		return -ENOENT;
-	e->cpu = cpu;
+	if (e->state == EBB_CPU_STATE_LEAVING)
+		e->cpu = cpu;
 	if (e->state != EBB_CPU_STATE_COMING)
 		return -ESTALE;
+	e->cpu = cpu;
 	e->state = EBB_CPU_STATE_OWNED;
 	return 0;
 }

@@ -15,7 +15,7 @@
 #define EBB_WIRE_MAX_CPUS	8192
 
 /* Longest that a device may take to answer, in ms. */
-#define EBB_WIRE_MAX_TIMEOUT_MS	300000
+#define EBB_WIRE_MAX_TIMEOUT_MS	3600000
 
 struct ebb_wire_config {
 	u32 proto;

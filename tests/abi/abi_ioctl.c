@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Description: what /dev/ebb refuses.  Runs in a guest, on the real driver and
+ * device, as root.  Each test changes one field of a call that is good without
+ * the change, and first makes the good call where that costs nothing.  Plain C
+ * and static, for an image without libraries; counts as cmocka does.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <linux/ebb_ioctl.h>
+
+static int fd;
+static unsigned int passed, failed;
+
+/* Calls the ioctl with a copy, so that a template stays good. */
+static int call(unsigned long cmd, const void *template, size_t size)
+{
+	unsigned char arg[1024];
+
+	memcpy(arg, template, size);
+	return ioctl(fd, cmd, arg) < 0 ? errno : 0;
+}
+
+static void expect(const char *what, int is, int want)
+{
+	if (is == want) {
+		passed++;
+		printf("[       OK ] %s\n", what);
+	} else {
+		failed++;
+		printf("[  FAILED  ] %s: %s instead of %s\n", what,
+		       is ? strerrorname_np(is) : "success", want ? strerrorname_np(want) : "success");
+	}
+}
+
+/* One field of a template changed; the name is the test's name. */
+#define REJECT(cmd, template, field, value, want) do { \
+		__typeof__(template) bad_ = (template); \
+		bad_.field = (value); \
+		expect(#cmd " with " #field " = " #value, call(cmd, &bad_, sizeof(bad_)), want); \
+	} while (0)
+
+#define ACCEPT(cmd, template) \
+	expect(#cmd, call(cmd, &(template), sizeof(template)), 0)
+
+static void test_info(void)
+{
+	struct ebb_info good = { .size = sizeof(good) };
+
+	ACCEPT(EBB_IOC_INFO, good);
+	REJECT(EBB_IOC_INFO, good, size, 0, EINVAL);
+	REJECT(EBB_IOC_INFO, good, size, sizeof(good) - 8, EINVAL);
+	REJECT(EBB_IOC_INFO, good, size, sizeof(good) + 8, EINVAL);
+	REJECT(EBB_IOC_INFO, good, flags, 1, EINVAL);
+	REJECT(EBB_IOC_INFO, good, flags, 1u << 31, EINVAL);
+}
+
+static void test_limits(void)
+{
+	struct ebb_limits good = { .size = sizeof(good) };
+
+	ACCEPT(EBB_IOC_LIMITS, good);
+	REJECT(EBB_IOC_LIMITS, good, size, sizeof(good) + 8, EINVAL);
+	REJECT(EBB_IOC_LIMITS, good, flags, 1, EINVAL);
+	REJECT(EBB_IOC_LIMITS, good, reserved, 1, EINVAL);
+}
+
+static void test_cpu_list(void)
+{
+	struct ebb_cpu_list good = { .size = sizeof(good) };
+
+	ACCEPT(EBB_IOC_CPU_LIST, good);
+	REJECT(EBB_IOC_CPU_LIST, good, size, sizeof(good) - 8, EINVAL);
+	REJECT(EBB_IOC_CPU_LIST, good, flags, 1, EINVAL);
+	REJECT(EBB_IOC_CPU_LIST, good, reserved, 1, EINVAL);
+	good.start = 0xffffffffu;
+	ACCEPT(EBB_IOC_CPU_LIST, good);
+}
+
+static void test_telemetry(void)
+{
+	struct ebb_telemetry good = { .size = sizeof(good) };
+
+	good.report.type = VIRTIO_EBB_TELEMETRY_TOTALS;
+	ACCEPT(EBB_IOC_TELEMETRY, good);
+	REJECT(EBB_IOC_TELEMETRY, good, size, sizeof(good) - 8, EINVAL);
+	REJECT(EBB_IOC_TELEMETRY, good, flags, 1, EINVAL);
+	REJECT(EBB_IOC_TELEMETRY, good, report.type, 0, EINVAL);
+	REJECT(EBB_IOC_TELEMETRY, good, report.type, 2, EINVAL);
+	REJECT(EBB_IOC_TELEMETRY, good, report.reserved[0], 1, EINVAL);
+	REJECT(EBB_IOC_TELEMETRY, good, report.reserved[1], 1, EINVAL);
+	REJECT(EBB_IOC_TELEMETRY, good, report.reserved[2], 1, EINVAL);
+	REJECT(EBB_IOC_TELEMETRY, good, report.reserved[3], 1, EINVAL);
+}
+
+static void test_cpu_add(void)
+{
+	struct ebb_cpu_add good = { .size = sizeof(good), .count = 1, .node = EBB_NODE_ANY };
+
+	REJECT(EBB_IOC_CPU_ADD, good, size, sizeof(good) - 8, EINVAL);
+	REJECT(EBB_IOC_CPU_ADD, good, flags, 2, EINVAL);
+	REJECT(EBB_IOC_CPU_ADD, good, flags, EBB_ADD_ALLOW_HT | 1u << 31, EINVAL);
+	REJECT(EBB_IOC_CPU_ADD, good, count, 0, EINVAL);
+	REJECT(EBB_IOC_CPU_ADD, good, count, EBB_MAX_REQ_CPUS + 1, EINVAL);
+	REJECT(EBB_IOC_CPU_ADD, good, count, 0x10001, EINVAL);
+	REJECT(EBB_IOC_CPU_ADD, good, node, EBB_MAX_NODES, ENXIO);
+	REJECT(EBB_IOC_CPU_ADD, good, node, VIRTIO_EBB_NODE_ANY, ENXIO);
+	REJECT(EBB_IOC_CPU_ADD, good, timeout_ms, EBB_TIMEOUT_MAX_MS + 1, EINVAL);
+}
+
+static void test_cpu_remove(void)
+{
+	/* CPU 0 is of the startup set of every VM: the good call comes as far as EPERM. */
+	struct ebb_cpu_remove good = { .size = sizeof(good), .cpu = 0 };
+
+	expect("EBB_IOC_CPU_REMOVE of a startup CPU", call(EBB_IOC_CPU_REMOVE, &good, sizeof(good)),
+	       EPERM);
+	REJECT(EBB_IOC_CPU_REMOVE, good, size, sizeof(good) + 8, EINVAL);
+	REJECT(EBB_IOC_CPU_REMOVE, good, flags, 1, EINVAL);
+	REJECT(EBB_IOC_CPU_REMOVE, good, cpu, 100000, ENOENT);
+	REJECT(EBB_IOC_CPU_REMOVE, good, cpu, 0xffffffffu, ENOENT);
+	REJECT(EBB_IOC_CPU_REMOVE, good, timeout_ms, EBB_TIMEOUT_MAX_MS + 1, EINVAL);
+}
+
+static void test_unknown(void)
+{
+	struct ebb_info good = { .size = sizeof(good) };
+	unsigned int nr;
+
+	for (nr = 0; nr < 0x50; nr++) {
+		unsigned long cmd = _IOWR(EBB_IOC_MAGIC, nr, struct ebb_info);
+
+		if (cmd == EBB_IOC_INFO)
+			continue;
+		if (call(cmd, &good, sizeof(good)) != ENOTTY)
+			break;
+	}
+	expect("numbers that are not taken, or with another structure", nr == 0x50 ? 0 : EINVAL, 0);
+	expect("another magic", call(_IOWR('x', 0, struct ebb_info), &good, sizeof(good)), ENOTTY);
+	expect("another direction", call(_IOR(EBB_IOC_MAGIC, 0, struct ebb_info), &good,
+	       sizeof(good)), ENOTTY);
+}
+
+static void test_bad_pointers(void)
+{
+	static const unsigned long cmds[] = {
+		EBB_IOC_INFO, EBB_IOC_LIMITS, EBB_IOC_TELEMETRY, EBB_IOC_CPU_ADD,
+		EBB_IOC_CPU_REMOVE, EBB_IOC_CPU_LIST,
+	};
+	struct ebb_info *read_only = mmap(NULL, 4096, PROT_READ | PROT_WRITE,
+					  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	bool is_refused = true;
+
+	for (unsigned int i = 0; i < sizeof(cmds) / sizeof(cmds[0]); i++) {
+		is_refused &= ioctl(fd, cmds[i], NULL) < 0 && errno == EFAULT;
+		is_refused &= ioctl(fd, cmds[i], (void *)-4096L) < 0 && errno == EFAULT;
+	}
+	expect("pointers to nowhere", is_refused ? EFAULT : 0, EFAULT);
+
+	if (read_only == MAP_FAILED) {
+		expect("mmap", errno, 0);
+		return;
+	}
+	read_only->size = sizeof(*read_only);
+	mprotect(read_only, 4096, PROT_READ);
+	expect("EBB_IOC_INFO to memory that can not be written",
+	       ioctl(fd, EBB_IOC_INFO, read_only) < 0 ? errno : 0, EFAULT);
+	munmap(read_only, 4096);
+}
+
+/* [out] fields are ignored on input. */
+static void test_out_fields(void)
+{
+	struct ebb_limits limits;
+	struct ebb_cpu_list list;
+	struct ebb_info info;
+
+	memset(&info, 0xff, sizeof(info));
+	info.size = sizeof(info);
+	info.flags = 0;
+	ACCEPT(EBB_IOC_INFO, info);
+	memset(&limits, 0xff, sizeof(limits));
+	limits.size = sizeof(limits);
+	limits.flags = 0;
+	limits.reserved = 0;
+	ACCEPT(EBB_IOC_LIMITS, limits);
+	memset(&list, 0xff, sizeof(list));
+	list.size = sizeof(list);
+	list.flags = 0;
+	list.start = 0;
+	list.reserved = 0;
+	ACCEPT(EBB_IOC_CPU_LIST, list);
+}
+
+static void test_poll(void)
+{
+	struct pollfd p = { .fd = open("/dev/ebb", O_RDWR), .events = POLLIN };
+	struct ebb_limits limits = { .size = sizeof(limits) };
+
+	if (p.fd < 0) {
+		expect("second open", errno, 0);
+		return;
+	}
+	expect("POLLIN before the limits were ever read",
+	       poll(&p, 1, 0) == 1 && p.revents == POLLIN ? 0 : EAGAIN, 0);
+	expect("EBB_IOC_LIMITS of a second open", ioctl(p.fd, EBB_IOC_LIMITS, &limits) ? errno : 0,
+	       0);
+	expect("nothing to poll for right after", poll(&p, 1, 0) == 0 ? 0 : EBUSY, 0);
+	close(p.fd);
+}
+
+int main(void)
+{
+	fd = open("/dev/ebb", O_RDWR);
+	if (fd < 0) {
+		printf("[  FAILED  ] /dev/ebb: %s\n[  FAILED  ] 1 test(s).\n", strerrorname_np(errno));
+		return 1;
+	}
+	test_info();
+	test_limits();
+	test_cpu_list();
+	test_telemetry();
+	test_cpu_add();
+	test_cpu_remove();
+	test_unknown();
+	test_bad_pointers();
+	test_out_fields();
+	test_poll();
+	close(fd);
+	printf("[  PASSED  ] %u test(s).\n", passed);
+	if (failed)
+		printf("[  FAILED  ] %u test(s).\n", failed);
+	return failed != 0 || !passed;
+}

@@ -1,0 +1,297 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Drives /dev/ebb from a shell in a guest.  Prints one JSON object per line;
+ * errors go to stderr with the name of the errno and give exit status 1.
+ * What it added is returned when it ends, as for every program.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/time.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <linux/ebb_ioctl.h>
+
+static const char usage[] =
+	"usage: ebbt-cpu [-d DEVICE] [-t TIMEOUT_MS] [-a MS] [-H] COMMAND\n"
+	"  info | limits | list\n"
+	"  poll [TIMEOUT_MS]           wait for new limits, print them (exit 3: none came)\n"
+	"  add COUNT [NODE]            add CPUs, print them, return them\n"
+	"  hold COUNT [NODE [SECONDS]] add CPUs, print them, keep them (0: until killed)\n"
+	"  remove CPU                  try to remove a CPU that this program did not add\n"
+	"  loop N [COUNT [NODE]]       add and remove N times, print how long each step took\n"
+	"  -a  be interrupted by a signal after that time\n"
+	"  -H  hardware threads whose sibling is in use will do; NODE: a number or any\n";
+
+static struct {
+	const char *device;
+	uint32_t timeout_ms;
+	uint32_t add_flags;
+} opt = { .device = "/dev/ebb" };
+
+static uint64_t now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return ts.tv_sec * UINT64_C(1000000000) + ts.tv_nsec;
+}
+
+static int fail(const char *what)
+{
+	fprintf(stderr, "ebbt-cpu: %s: %s (%s)\n", what, strerrorname_np(errno),
+		strerror(errno));
+	return 1;
+}
+
+/* A count from an argument; exits with 2 if it is none. */
+static uint32_t number(const char *text)
+{
+	char *end;
+	unsigned long n = strtoul(text, &end, 0);
+
+	if (!*text || *end || n > UINT32_MAX) {
+		fprintf(stderr, "ebbt-cpu: %s is not a number\n", text);
+		exit(2);
+	}
+	return n;
+}
+
+static uint32_t node_arg(const char *text)
+{
+	return !text || !strcmp(text, "any") ? EBB_NODE_ANY : number(text);
+}
+
+static void print_cpus(const char *key, const struct ebb_cpu *cpus, uint32_t count)
+{
+	printf("\"%s\":[", key);
+	for (uint32_t i = 0; i < count; i++) {
+		uint32_t f = cpus[i].flags;
+
+		printf("%s{\"cpu\":%u,\"node\":%u,\"startup\":%d,\"ht\":%d,\"forced\":%d,\"owned\":%d,\"leaving\":%d}",
+		       i ? "," : "", cpus[i].cpu, cpus[i].node, !!(f & EBB_CPU_STARTUP),
+		       !!(f & EBB_CPU_HT), !!(f & EBB_CPU_FORCED), !!(f & EBB_CPU_OWNED),
+		       !!(f & EBB_CPU_LEAVING));
+	}
+	printf("]");
+}
+
+static int do_info(int fd)
+{
+	struct ebb_info a = { .size = sizeof(a) };
+
+	if (ioctl(fd, EBB_IOC_INFO, &a))
+		return fail("EBB_IOC_INFO");
+	printf("{\"abi_version\":%u,\"proto\":%u,\"agent_up\":%d,\"num_nodes\":%u,\"max_cpus\":%u,\"num_startup_cpus\":%u,\"num_hotplug_cpus\":%u,\"num_owned_cpus\":%u,\"features\":%" PRIu64 "}\n",
+	       a.abi_version, a.proto, !!(a.status & EBB_INFO_AGENT_UP), a.num_nodes, a.max_cpus,
+	       a.num_startup_cpus, a.num_hotplug_cpus, a.num_owned_cpus, (uint64_t)a.features);
+	return 0;
+}
+
+static int do_limits(int fd)
+{
+	struct ebb_limits a = { .size = sizeof(a) };
+	uint64_t now;
+
+	if (ioctl(fd, EBB_IOC_LIMITS, &a))
+		return fail("EBB_IOC_LIMITS");
+	now = now_ns();
+	printf("{\"generation\":%" PRIu64 ",\"nodes\":[", (uint64_t)a.generation);
+	for (uint32_t i = 0; i < a.num_nodes; i++) {
+		const struct ebb_node_limit *n = &a.nodes[i];
+
+		printf("%s{\"node\":%u,\"held\":%u,\"limit\":%u,\"deadline_in_ms\":%" PRId64 "}",
+		       i ? "," : "", n->node, n->cpus_held, n->cpus_limit,
+		       n->deadline_ns ? (int64_t)(n->deadline_ns - now) / 1000000 : 0);
+	}
+	printf("]}\n");
+	return 0;
+}
+
+static int do_list(int fd)
+{
+	struct ebb_cpu_list a = { .size = sizeof(a) };
+	uint32_t start = 0;
+
+	do {
+		a.start = start;
+		if (ioctl(fd, EBB_IOC_CPU_LIST, &a))
+			return fail("EBB_IOC_CPU_LIST");
+		printf("{\"start\":%u,\"total\":%u,", start, a.total);
+		print_cpus("cpus", a.cpus, a.count);
+		printf("}\n");
+		start += a.count;
+	} while (a.count && start < a.total);
+	return 0;
+}
+
+static int do_poll(int fd, uint32_t timeout_ms)
+{
+	struct ebb_limits a = { .size = sizeof(a) };
+	struct pollfd p = { .fd = fd, .events = POLLIN };
+	int n;
+
+	/* Limits that are there already are not news. */
+	if (ioctl(fd, EBB_IOC_LIMITS, &a))
+		return fail("EBB_IOC_LIMITS");
+	n = poll(&p, 1, timeout_ms);
+	if (n < 0)
+		return fail("poll");
+	if (n == 0) {
+		fprintf(stderr, "ebbt-cpu: no new limits in %u ms\n", timeout_ms);
+		return 3;
+	}
+	if (p.revents & POLLERR) {
+		errno = ENODEV;
+		return fail("poll");
+	}
+	return do_limits(fd);
+}
+
+static int add_cpus(int fd, uint32_t count, uint32_t node, struct ebb_cpu_add *a)
+{
+	*a = (struct ebb_cpu_add) {
+		.size = sizeof(*a),
+		.flags = opt.add_flags,
+		.count = count,
+		.node = node,
+		.timeout_ms = opt.timeout_ms,
+	};
+	return ioctl(fd, EBB_IOC_CPU_ADD, a) ? fail("EBB_IOC_CPU_ADD") : 0;
+}
+
+static int remove_cpu(int fd, uint32_t cpu, struct ebb_cpu_remove *a)
+{
+	*a = (struct ebb_cpu_remove) {
+		.size = sizeof(*a),
+		.cpu = cpu,
+		.timeout_ms = opt.timeout_ms,
+	};
+	return ioctl(fd, EBB_IOC_CPU_REMOVE, a) ? fail("EBB_IOC_CPU_REMOVE") : 0;
+}
+
+static int do_hold(int fd, uint32_t count, uint32_t node, bool is_kept, uint32_t seconds)
+{
+	struct ebb_cpu_add a;
+
+	if (add_cpus(fd, count, node, &a))
+		return 1;
+	printf("{\"granted\":%u,\"host_ns\":%" PRIu64 ",\"kernel_ns\":%" PRIu64 ",", a.granted,
+	       (uint64_t)a.host_ns, (uint64_t)a.online_ns);
+	print_cpus("cpus", a.cpus, a.granted);
+	printf("}\n");
+	fflush(stdout);
+	while (is_kept && !seconds)
+		pause();
+	if (is_kept)
+		sleep(seconds);
+	return 0;
+}
+
+static int do_loop(int fd, uint32_t rounds, uint32_t count, uint32_t node)
+{
+	for (uint32_t i = 0; i < rounds; i++) {
+		uint64_t start_ns = now_ns(), added_ns, offline_ns = 0, host_ns = 0;
+		struct ebb_cpu_remove r;
+		struct ebb_cpu_add a;
+
+		if (add_cpus(fd, count, node, &a))
+			return 1;
+		added_ns = now_ns();
+		for (uint32_t c = 0; c < a.granted; c++) {
+			if (remove_cpu(fd, a.cpus[c].cpu, &r))
+				return 1;
+			offline_ns += r.offline_ns;
+			host_ns += r.host_ns;
+		}
+		printf("{\"round\":%u,\"granted\":%u,\"add\":{\"host_ns\":%" PRIu64 ",\"kernel_ns\":%" PRIu64 ",\"total_ns\":%" PRIu64 "},\"remove\":{\"kernel_ns\":%" PRIu64 ",\"host_ns\":%" PRIu64 ",\"total_ns\":%" PRIu64 "}}\n",
+		       i, a.granted, (uint64_t)a.host_ns, (uint64_t)a.online_ns, added_ns - start_ns,
+		       offline_ns, host_ns, now_ns() - added_ns);
+		fflush(stdout);
+	}
+	return 0;
+}
+
+static void ignore_signal(int signo)
+{
+	(void)signo;
+}
+
+/* A signal with a handler: waits end with EINTR, the program goes on. */
+static void interrupt_after(uint32_t ms)
+{
+	struct itimerval timer = { .it_value = { ms / 1000, ms % 1000 * 1000 } };
+	struct sigaction action = { .sa_handler = ignore_signal };
+
+	sigaction(SIGALRM, &action, NULL);
+	setitimer(ITIMER_REAL, &timer, NULL);
+}
+
+static int run(int fd, int argc, char **argv)
+{
+	const char *cmd = argv[0];
+	const char *a1 = argc > 1 ? argv[1] : NULL;
+	const char *a2 = argc > 2 ? argv[2] : NULL;
+	const char *a3 = argc > 3 ? argv[3] : NULL;
+	struct ebb_cpu_remove r;
+
+	if (!strcmp(cmd, "info"))
+		return do_info(fd);
+	if (!strcmp(cmd, "limits"))
+		return do_limits(fd);
+	if (!strcmp(cmd, "list"))
+		return do_list(fd);
+	if (!strcmp(cmd, "poll"))
+		return do_poll(fd, a1 ? number(a1) : 10000);
+	if (!strcmp(cmd, "add") && a1)
+		return do_hold(fd, number(a1), node_arg(a2), false, 0);
+	if (!strcmp(cmd, "hold") && a1)
+		return do_hold(fd, number(a1), node_arg(a2), true, a3 ? number(a3) : 0);
+	if (!strcmp(cmd, "remove") && a1)
+		return remove_cpu(fd, number(a1), &r);
+	if (!strcmp(cmd, "loop") && a1)
+		return do_loop(fd, number(a1), a2 ? number(a2) : 1, node_arg(a3));
+	fputs(usage, stderr);
+	return 2;
+}
+
+int main(int argc, char **argv)
+{
+	int c, fd;
+
+	while ((c = getopt(argc, argv, "+d:t:a:H")) != -1) {
+		switch (c) {
+		case 'd':
+			opt.device = optarg;
+			break;
+		case 't':
+			opt.timeout_ms = number(optarg);
+			break;
+		case 'a':
+			interrupt_after(number(optarg));
+			break;
+		case 'H':
+			opt.add_flags = EBB_ADD_ALLOW_HT;
+			break;
+		default:
+			fputs(usage, stderr);
+			return 2;
+		}
+	}
+	if (optind == argc) {
+		fputs(usage, stderr);
+		return 2;
+	}
+	fd = open(opt.device, O_RDWR | O_CLOEXEC);
+	if (fd < 0)
+		return fail(opt.device);
+	return run(fd, argc - optind, argv + optind);
+}
