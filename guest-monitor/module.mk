@@ -15,3 +15,7 @@ $(eval $(call unit_test,test_ebb_divide,tests/unit/test_ebb_divide.c,monitord li
 $(eval $(call unit_test,test_ebb_proc,tests/unit/test_ebb_proc.c,monitord,,))
 $(eval $(call unit_test,test_ebb_store,tests/unit/test_ebb_store.c,monitord libebb,,-lm))
 $(eval $(call unit_test,test_ebb_handle,tests/unit/test_ebb_handle.c $(EBB_RIG_SRC),monitord libebb,,))
+$(eval $(call unit_test,test_ebb_monitor,tests/unit/test_ebb_monitor.c $(EBB_RIG_SRC),monitord libebb,,))
+$(eval $(call unit_test,test_ebb_server,tests/unit/test_ebb_server.c,monitord libebb,,))
+$(eval $(call unit_test,test_ebb_hostile,tests/unit/test_ebb_hostile.c $(EBB_RIG_SRC),monitord libebb,,))
+$(eval $(call unit_test,test_ebb_threads,tests/unit/test_ebb_threads.c $(EBB_RIG_SRC),monitord libebb,,))

@@ -43,16 +43,20 @@ void ebb_store_hello(struct ebb_store_app *app, const struct ebb_msg_counters *c
 	app->rate_ns = now_ns;
 }
 
-static void rates_update(struct ebb_store_app *app, uint64_t now_ns)
+static void rates_update(struct ebb_store_app *app, bool is_first, uint64_t now_ns)
 {
 	double seconds = (double)(now_ns - app->rate_ns) / NS_PER_SEC;
 	const struct ebb_msg_counters *then = &app->rate_counters;
+	bool is_long_enough = now_ns - app->rate_ns >= EBB_STORE_RATE_MIN_MS * NS_PER_MS;
 
-	if (now_ns - app->rate_ns < EBB_STORE_RATE_MIN_MS * NS_PER_MS)
+	if (is_long_enough) {
+		app->committed_ps = (double)(app->counters.committed - then->committed) / seconds;
+		app->aborted_ps = (double)(app->counters.aborted - then->aborted) / seconds;
+		app->accesses_ps = (double)(app->counters.accesses - then->accesses) / seconds;
+	}
+	/* What came before the first report is no part of the rate after it. */
+	if (!is_long_enough && !is_first)
 		return;
-	app->committed_ps = (double)(app->counters.committed - then->committed) / seconds;
-	app->aborted_ps = (double)(app->counters.aborted - then->aborted) / seconds;
-	app->accesses_ps = (double)(app->counters.accesses - then->accesses) / seconds;
 	app->rate_counters = app->counters;
 	app->rate_ns = now_ns;
 }
@@ -61,6 +65,7 @@ void ebb_store_report(struct ebb_store_app *app, struct ebb_msg_counters *sums,
 		      const struct ebb_msg_report *report, uint64_t now_ns)
 {
 	const struct ebb_msg_counters *now = &report->counters;
+	bool is_first = !app->has_report;
 
 	counter_raise(&app->counters.committed, &sums->committed, now->committed);
 	counter_raise(&app->counters.aborted, &sums->aborted, now->aborted);
@@ -73,7 +78,7 @@ void ebb_store_report(struct ebb_store_app *app, struct ebb_msg_counters *sums,
 	app->interval_ms = report->interval_ms;
 	app->has_report = true;
 	app->reported_ns = now_ns;
-	rates_update(app, now_ns);
+	rates_update(app, is_first, now_ns);
 }
 
 void ebb_store_get(const struct ebb_store_app *app, const struct ebb_store_guest *guest,

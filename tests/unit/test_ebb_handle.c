@@ -4,11 +4,16 @@
  */
 #include <errno.h>
 #include <poll.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
 #include <cmocka.h>
 
+#include "guest-monitor/proto.h"
 #include "tests/lib/ebb_rig.h"
 
 static int calls;
@@ -306,34 +311,174 @@ static void looking_for_a_monitor_does_not_spin(void **state)
 	ebb_close(ebb);
 }
 
+/* ---- a monitor that is not one ---- */
+
+struct impostor {
+	int listen_fd;
+	pthread_t thread;
+	void (*answer)(int fd);
+};
+
+static void *impostor_thread(void *arg)
+{
+	struct impostor *impostor = arg;
+	union ebb_msg hello;
+	int fd = accept(impostor->listen_fd, NULL, NULL);
+
+	if (fd < 0)
+		return NULL;
+	if (recv(fd, &hello, sizeof(hello), 0) > 0)
+		impostor->answer(fd);
+	/* Until the other side has had enough. */
+	while (recv(fd, &hello, sizeof(hello), 0) > 0)
+		;
+	close(fd);
+	return NULL;
+}
+
+static void impostor_start(struct impostor *impostor, struct ebb_rig *rig, void (*answer)(int fd))
+{
+	struct sockaddr_un addr = { .sun_family = AF_UNIX };
+
+	strcpy(addr.sun_path, rig->mon_path);
+	impostor->answer = answer;
+	impostor->listen_fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	assert_int_equal(bind(impostor->listen_fd, (struct sockaddr *)&addr, sizeof(addr)), 0);
+	assert_int_equal(listen(impostor->listen_fd, 1), 0);
+	assert_int_equal(pthread_create(&impostor->thread, NULL, impostor_thread, impostor), 0);
+}
+
+static void impostor_end(struct impostor *impostor, struct ebb_rig *rig)
+{
+	unlink(rig->mon_path);
+	pthread_join(impostor->thread, NULL);
+	close(impostor->listen_fd);
+}
+
+static void answer_other_version(int fd)
+{
+	union ebb_msg msg;
+	size_t bytes = ebb_msg_init(&msg, EBB_MSG_WELCOME, 0);
+
+	msg.hdr.version = EBB_MSG_VERSION + 1;
+	send(fd, &msg, bytes, MSG_NOSIGNAL);
+}
+
+static void answer_garbage(int fd)
+{
+	send(fd, "HTTP/1.1 400 Bad Request", 24, MSG_NOSIGNAL);
+}
+
+static void answer_full(int fd)
+{
+	union ebb_msg msg;
+	size_t bytes = ebb_msg_init(&msg, EBB_MSG_WELCOME, 0);
+
+	msg.welcome.error = EUSERS;
+	send(fd, &msg, bytes, MSG_NOSIGNAL);
+}
+
+static void answer_shares_at_once(int fd)
+{
+	union ebb_msg msg;
+	size_t bytes = ebb_msg_init(&msg, EBB_MSG_SHARES, 0);
+
+	send(fd, &msg, bytes, MSG_NOSIGNAL);
+}
+
+static void answer_twice(int fd)
+{
+	union ebb_msg msg;
+	size_t bytes = ebb_msg_init(&msg, EBB_MSG_WELCOME, 0);
+
+	send(fd, &msg, bytes, MSG_NOSIGNAL);
+	/* Not before the application dispatches, or it would not open at all. */
+	recv(fd, &msg, sizeof(msg), 0);
+	bytes = ebb_msg_init(&msg, EBB_MSG_WELCOME, 0);
+	send(fd, &msg, bytes, MSG_NOSIGNAL);
+}
+
+static void answer_nothing(int fd)
+{
+	(void)fd;
+}
+
+static void monitors_that_are_not_understood_are_refused(void **state)
+{
+	static const struct {
+		void (*answer)(int fd);
+		int error;
+	} cases[] = {
+		{ answer_other_version, -EPROTO },
+		{ answer_garbage, -EPROTO },
+		{ answer_shares_at_once, -EPROTO },
+		{ answer_full, -EUSERS },
+	};
+	struct ebb_rig *rig = *state;
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct impostor impostor;
+		struct ebb *ebb;
+
+		impostor_start(&impostor, rig, cases[i].answer);
+		assert_int_equal(ebb_rig_try_open(rig, "a", 0, &ebb), cases[i].error);
+		impostor_end(&impostor, rig);
+	}
+}
+
+static void monitor_that_says_nothing_is_given_up(void **state)
+{
+	struct ebb_rig *rig = *state;
+	struct impostor impostor;
+	struct ebb *ebb;
+
+	impostor_start(&impostor, rig, answer_nothing);
+	ebb = ebb_rig_open(rig, "a", 0);
+	assert_int_equal(ebb_has_monitor(ebb), 0);
+	assert_int_equal(drain(ebb), 0);
+	ebb_close(ebb);
+	impostor_end(&impostor, rig);
+}
+
+static void monitor_that_breaks_the_rules_later_is_left(void **state)
+{
+	struct ebb_rig *rig = *state;
+	struct impostor impostor;
+	struct ebb *ebb;
+
+	impostor_start(&impostor, rig, answer_twice);
+	ebb = ebb_rig_open(rig, "a", 0);
+	while (ebb_has_monitor(ebb))
+		assert_int_equal(ebb_dispatch(ebb), 0);
+	/* Everything else goes on. */
+	fake_ebb_dev_set_limit(rig->dev, 0, 5, 0);
+	assert_int_equal(drain(ebb), 0);
+	assert_int_equal(ebb_rig_share(ebb, 0).cpus_offered, 3);
+	ebb_close(ebb);
+	impostor_end(&impostor, rig);
+}
+
+#define RIG_TEST(fn) cmocka_unit_test_setup_teardown(fn, ebb_rig_setup, ebb_rig_teardown)
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(open_refuses_bad_options, ebb_rig_setup,
-						ebb_rig_teardown),
-		cmocka_unit_test_setup_teardown(open_takes_the_longest_name_and_none, ebb_rig_setup,
-						ebb_rig_teardown),
-		cmocka_unit_test_setup_teardown(open_says_what_is_wrong_with_the_device,
-						ebb_rig_setup, ebb_rig_teardown),
-		cmocka_unit_test_setup_teardown(open_refuses_a_monitor_path_that_is_too_long,
-						ebb_rig_setup, ebb_rig_teardown),
-		cmocka_unit_test_setup_teardown(nothing_is_known_before_the_host_speaks,
-						ebb_rig_setup, ebb_rig_teardown),
-		cmocka_unit_test_setup_teardown(offers_and_demands_of_the_vm, ebb_rig_setup,
-						ebb_rig_teardown),
-		cmocka_unit_test_setup_teardown(callback_comes_only_with_changes, ebb_rig_setup,
-						ebb_rig_teardown),
-		cmocka_unit_test_setup_teardown(callback_may_add_and_remove, ebb_rig_setup,
-						ebb_rig_teardown),
-		cmocka_unit_test_setup_teardown(errors_of_the_device_come_through, ebb_rig_setup,
-						ebb_rig_teardown),
-		cmocka_unit_test_setup_teardown(info_and_list, ebb_rig_setup, ebb_rig_teardown),
-		cmocka_unit_test_setup_teardown(device_that_goes_away, ebb_rig_setup,
-						ebb_rig_teardown),
-		cmocka_unit_test_setup_teardown(statistics_need_a_monitor, ebb_rig_setup,
-						ebb_rig_teardown),
-		cmocka_unit_test_setup_teardown(looking_for_a_monitor_does_not_spin, ebb_rig_setup,
-						ebb_rig_teardown),
+		RIG_TEST(open_refuses_bad_options),
+		RIG_TEST(open_takes_the_longest_name_and_none),
+		RIG_TEST(open_says_what_is_wrong_with_the_device),
+		RIG_TEST(open_refuses_a_monitor_path_that_is_too_long),
+		RIG_TEST(nothing_is_known_before_the_host_speaks),
+		RIG_TEST(offers_and_demands_of_the_vm),
+		RIG_TEST(callback_comes_only_with_changes),
+		RIG_TEST(callback_may_add_and_remove),
+		RIG_TEST(errors_of_the_device_come_through),
+		RIG_TEST(info_and_list),
+		RIG_TEST(device_that_goes_away),
+		RIG_TEST(statistics_need_a_monitor),
+		RIG_TEST(looking_for_a_monitor_does_not_spin),
+		RIG_TEST(monitors_that_are_not_understood_are_refused),
+		RIG_TEST(monitor_that_says_nothing_is_given_up),
+		RIG_TEST(monitor_that_breaks_the_rules_later_is_left),
 	};
 
 	ebb_rig_role(argc, argv);

@@ -97,6 +97,15 @@ static void reports_at_once_give_no_wild_rate(void **state)
 	assert_int_equal(app.counters.committed, 1200);
 }
 
+static void first_report_right_after_registering_gives_no_rate(void **state)
+{
+	(void)state;
+	report(&app, 1000, T0 + 1);
+	rate_is(app.committed_ps, 0);
+	report(&app, 1100, T0 + 100 * MS + 1);
+	rate_is(app.committed_ps, 1000);
+}
+
 static void counters_never_go_back(void **state)
 {
 	(void)state;
@@ -188,6 +197,7 @@ int main(void)
 		cmocka_unit_test_setup(what_was_reported_is_read_back, fresh),
 		cmocka_unit_test_setup(rates_are_between_two_reports, fresh),
 		cmocka_unit_test_setup(reports_at_once_give_no_wild_rate, fresh),
+		cmocka_unit_test_setup(first_report_right_after_registering_gives_no_rate, fresh),
 		cmocka_unit_test_setup(counters_never_go_back, fresh),
 		cmocka_unit_test_setup(sums_do_not_wrap, fresh),
 		cmocka_unit_test_setup(who_registers_again_is_not_counted_twice, fresh),
