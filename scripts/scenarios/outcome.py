@@ -31,6 +31,12 @@ def _saw(summary):
         return ["You saw VMs with static allocation: each kept the CPUs it booted with.",
                 f"{summary['idle_core_pct']} % of the host's core time was left unused; "
                 f"{_count(summary['failed_transactions'])} transactions failed."]
+    if summary["verdict"] == "fail":
+        bad = sum(not c["ok"] for c in summary["checks"])
+        return [f"This run did not show what it must: {bad} of {len(summary['checks'])} checks "
+                "failed, named above.",
+                f"{_count(summary['failed_transactions'])} transactions failed, "
+                f"{_count(summary['lost_updates'])} updates lost.".capitalize()]
     host = summary["host"]
     where = f"{host['cores']} {'emulated ' if host['emulated'] else ''}cores"
     if summary["scenario"] == "scale":

@@ -5,6 +5,7 @@ import os
 import time
 
 from . import domain
+from .lab import SetupError
 from .table import Table
 
 JOIN_S = 90         # longest wait for a VM to boot, load its records and run
@@ -32,11 +33,19 @@ class Stage:
 
     def start(self, name):
         self.step("start", name, f"{name} starts")
-        self.lab.virsh("start", self.boot.prefix + name)
+        self._do(self.lab.virsh, "start", self.boot.prefix + name)
 
     def stop(self, name):
         self.step("stop", name, f"{name} is told to end")
-        self.lab.in_guest(self.boot, self.vms[name], "kill -TERM $(pidof oltp-server)")
+        self._do(self.lab.in_guest, self.boot, self.vms[name],
+                 "kill -TERM $(pidof oltp-server)")
+
+    @staticmethod
+    def _do(what, *args):
+        try:
+            what(*args)
+        except SetupError as e:
+            raise SceneError(str(e)) from None
 
     def watch(self, seconds, until=None):
         """Shows the table until the time is over or until(state) holds; True if it did."""
@@ -52,9 +61,17 @@ class Stage:
         return False
 
     def wait_join(self, name):
+        seen = False
+
         def joined(state):
+            nonlocal seen
             s = state.get(name)
-            return s is not None and bool(s.driver) and s.workers > 0
+            runs = s is not None and s.state == "running"
+            if seen and not runs:
+                raise SceneError(f"{name} ended before its engine ran, see its console")
+            seen = runs
+            return runs and bool(s.driver) and s.workers > 0
+
         if not self.watch(JOIN_S * self.scale, joined):
             raise SceneError(f"the engine of {name} did not run within {JOIN_S * self.scale:g} s, "
                              f"see its console")
