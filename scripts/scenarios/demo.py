@@ -119,8 +119,7 @@ def play(a, p, accelerator):
                       scenes.table_for(f"Ebb {a.scenario}", p.vms, p.host["cores"]))
         sampler.start()
         try:
-            more = (p.host["cores"],) if a.scenario == "scale" else ()
-            scenes.SCENES[a.scenario](stage, p.dwell_s, *more)
+            scenes.SCENES[a.scenario](stage, p.dwell_s)
         except SceneError as e:
             print(f"demo: {e}", file=sys.stderr)
         finally:

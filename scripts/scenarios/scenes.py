@@ -10,6 +10,7 @@ from .table import Table
 
 JOIN_S = 90         # longest wait for a VM to boot, load its records and run
 LEAVE_S = 60        # longest wait for an engine to verify its records and the VM to be gone
+STATIC_DWELLS = 6   # how long `scale` runs without anything to scale, in dwell times
 RESULT = "oltp-result "
 
 
@@ -77,12 +78,12 @@ class Stage:
                              f"see its console")
         self.doing = f"{name} has joined"
 
-    def wait_leave(self, name):
+    def wait_leave(self, name, extra_s=0.0):
         def left(state):
             return state.get(name) is None or state[name].state != "running"
-        if not self.watch(LEAVE_S * self.scale, left):
-            raise SceneError(f"{name} did not end within {LEAVE_S * self.scale:g} s, "
-                             f"see its console")
+        patience = LEAVE_S * self.scale + extra_s
+        if not self.watch(patience, left):
+            raise SceneError(f"{name} did not end within {patience:g} s, see its console")
         self.doing = f"{name} has left"
 
 
@@ -99,21 +100,21 @@ def spot(stage, dwell_s):
         stage.watch(dwell_s if name != names[0] else 1.0)
 
 
-def scale(stage, dwell_s, cores):
-    """The engine itself takes one CPU per step and gives them back (its step mode)."""
-    name = next(iter(stage.vms))
-    startup = stage.vms[name].startup_cpus
-    steps = cores - startup
+def scale(stage, dwell_s):
+    """The engine itself takes one CPU per step, gives them back, and ends (its step mode)."""
+    name, vm = next(iter(stage.vms.items()))
     stage.start(name)
     stage.wait_join(name)
-    stage.doing = "the engine takes one CPU after the other"
-    patience = 2 * dwell_s * (steps + 2)
-    if stage.watch(patience, lambda state: state[name].cpus_held >= cores):
-        stage.doing = "the engine gives them back"
-        stage.watch(patience, lambda state: state[name].cpus_held <= startup)
-    stage.watch(dwell_s)
-    stage.stop(name)
-    stage.wait_leave(name)
+    steps = sum(c.max_cpus for c in vm.cells) - vm.startup_cpus
+    if steps == 0:
+        stage.doing = "the engine has nothing to take"
+        stage.watch(dwell_s * STATIC_DWELLS)
+        stage.stop(name)
+        stage.wait_leave(name)
+    else:
+        stage.doing = "the engine takes one CPU after the other, and gives them back"
+        # Each step once up and once down, the first and last plateau, and as much again.
+        stage.wait_leave(name, 2 * dwell_s * (2 * steps + 2))
     stage.watch(0.5)
 
 
