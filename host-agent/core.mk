@@ -9,3 +9,7 @@ EBB_CORE_SOURCES := $(addprefix host-agent/core/,arbiter.c cores.c define.c done
 	host-agent/policies/fair.c host-agent/policies/strict.c
 
 $(eval $(call lib,ebb-core,$(EBB_CORE_SOURCES),))
+$(eval $(call lib,ebb-fake,$(addprefix host-agent/io/,fake.c fake-device.c fake-events.c \
+	fake-guest.c fake-host.c),))
+$(eval $(call unit_test,test_core_sim,$(addprefix tests/sim/,test_core_sim.c world.c \
+	world-check.c),ebb-fake ebb-core,,))

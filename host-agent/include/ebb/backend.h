@@ -98,6 +98,10 @@ int ebb_fake_vm_reboot(struct ebb_fake *f, usec_t now, const uint8_t *uuid);
 int ebb_fake_vm_behave(struct ebb_fake *f, usec_t now, const uint8_t *uuid,
 		       enum ebb_fake_guest guest);
 
+/* From now on, in place of those of the configuration. */
+void ebb_fake_set_failures(struct ebb_fake *f, uint32_t plug_permille, uint32_t unplug_permille,
+			   uint32_t place_permille);
+
 /*
  * The agent was restarted: whatever was under way is carried to its end but
  * reported to nobody, all links drop and come back.  Then everything that
@@ -111,6 +115,8 @@ struct ebb_fake_vcpu {
 	bool is_startup, is_plugged;
 	bool is_granted;		/* in the device's table */
 	bool is_forced;			/* the device's FORCED flag */
+	bool is_given_back;		/* the guest has stopped using it */
+	bool is_alone;			/* placed by PLACE, not by HOME, since it was plugged */
 	uint16_t node;
 	uint16_t thread;		/* where its thread runs, or EBB_THREAD_NONE */
 };
@@ -118,5 +124,19 @@ struct ebb_fake_vcpu {
 /* 0, -ENOENT (VM), -ERANGE (vCPU). */
 int ebb_fake_vcpu(const struct ebb_fake *f, const uint8_t *uuid, uint16_t vcpu,
 		  struct ebb_fake_vcpu *ret_vcpu);
+
+/* Requests of the VM's guest that were not answered yet; -ENOENT. */
+int ebb_fake_vm_inflight(const struct ebb_fake *f, const uint8_t *uuid);
+
+/* The last limits that the device was told; -ENOENT, -EAGAIN if none in this run. */
+int ebb_fake_vm_limits(const struct ebb_fake *f, const uint8_t *uuid,
+		       struct ebb_action_limits *ret_limits);
+
+/*
+ * The first thing that an agent did and must never do (grant a vCPU twice, give
+ * a thread away that somebody has alone, unplug what a guest uses, answer what
+ * was not asked, ...), or NULL.  A real device or guest would suffer from it.
+ */
+const char *ebb_fake_violation(const struct ebb_fake *f);
 
 #endif /* EBB_BACKEND_H */

@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* The virtio-ebb device of a simulated VM and its link, as linux/virtio_ebb.h has them. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "fake.h"
+
+static const usec_t reconnect_usec[2] = { 100 * EBB_USEC_PER_MSEC, 200 * EBB_USEC_PER_MSEC };
+
+/* When a message that is sent now arrives: after all those before it. */
+static usec_t arrival(struct ebb_fake *f, usec_t now, usec_t *last)
+{
+	const usec_t at = now + fake_between(f, f->cfg.link_usec);
+
+	*last = at > *last ? at : *last;
+	return *last;
+}
+
+static struct fake_hello *make_hello(const struct fake_vm *vm, bool is_first)
+{
+	struct fake_hello *hello = calloc(1, sizeof(*hello));
+	struct ebb_fact_hello *h;
+
+	if (!hello)
+		return NULL;
+	h = &hello->h;
+	h->is_first = is_first;
+	h->has_driver = vm->has_driver;
+	h->num_nodes = vm->sla.num_nodes;
+	h->max_cpus = vm->num_vcpus;
+	h->generation = vm->has_limits ? vm->limits.generation : 0;
+	h->resets = vm->resets;
+	h->cpus = hello->cpus;
+	for (uint16_t i = 0; i < vm->num_vcpus; i++) {
+		const struct ebb_fake_vcpu *v = &vm->vcpus[i].pub;
+
+		if (!v->is_startup && !v->is_granted)
+			continue;
+		hello->cpus[h->num_cpus].vcpu = i;
+		hello->cpus[h->num_cpus++].flags =
+			(uint16_t)((v->is_startup ? VIRTIO_EBB_CPU_F_STARTUP : 0) |
+				   (v->is_forced ? VIRTIO_EBB_CPU_F_FORCED : 0));
+	}
+	return hello;
+}
+
+void fake_device_hello(struct ebb_fake *f, usec_t now, struct fake_vm *vm, bool is_first)
+{
+	struct fake_event *e;
+
+	if (!vm->is_connected)
+		return;
+	e = fake_event_add(f, arrival(f, now, &vm->to_agent_at), FAKE_EVENT_HELLO, vm);
+	if (e)
+		e->hello = make_hello(vm, is_first);
+}
+
+void fake_device_connect(struct ebb_fake *f, usec_t now, struct fake_vm *vm)
+{
+	if (vm->is_connected || !vm->is_running || !f->has_agent)
+		return;
+	vm->is_connected = true;
+	vm->connection++;
+	fake_device_hello(f, now, vm, true);
+}
+
+void fake_device_disconnect(struct ebb_fake *f, usec_t now, struct fake_vm *vm, bool report)
+{
+	struct ebb_fact fact = { .type = EBB_FACT_LINK_LOST };
+
+	if (!vm->is_connected)
+		return;
+	vm->is_connected = vm->is_welcome = false;
+	/* What is under way on the old connection never arrives. */
+	vm->connection++;
+	/* Completed with BUSY; the guest tries again when it thinks next. */
+	memset(vm->requests, 0, sizeof(vm->requests));
+	fake_event_add(f, now + fake_between(f, reconnect_usec), FAKE_EVENT_CONNECT, vm);
+	if (report)
+		fake_report(f, now, vm, &fact);
+	fake_guest_wake(f, now, vm);
+}
+
+void fake_device_reset(struct ebb_fake *f, usec_t now, struct fake_vm *vm)
+{
+	vm->resets++;
+	vm->has_driver = false;
+	memset(vm->requests, 0, sizeof(vm->requests));
+	fake_device_hello(f, now, vm, false);
+}
+
+void fake_device_request(struct ebb_fake *f, usec_t now, struct fake_vm *vm,
+			 const struct ebb_fact_request *request)
+{
+	struct fake_event *e;
+
+	for (int i = 0; i < VIRTIO_EBB_MAX_INFLIGHT; i++) {
+		struct fake_request *q = &vm->requests[i];
+
+		if (q->is_used)
+			continue;
+		q->is_used = true;
+		q->r = *request;
+		q->r.tag = ++f->next_tag;
+		q->sent_at = now;
+		e = fake_event_add(f, arrival(f, now, &vm->to_agent_at), FAKE_EVENT_REQUEST, vm);
+		if (e)
+			e->request = q->r;
+		return;
+	}
+}
+
+void fake_device_submit(struct ebb_fake *f, usec_t now, struct fake_vm *vm,
+			const struct ebb_action *action)
+{
+	struct fake_event *e;
+
+	if (!vm->is_connected)
+		return;
+	if (action->type == EBB_ACTION_LINK_CLOSE) {
+		fake_device_disconnect(f, now, vm, false);
+		return;
+	}
+	e = fake_event_add(f, arrival(f, now, &vm->to_device_at), FAKE_EVENT_TO_DEVICE, vm);
+	if (e)
+		e->action = *action;
+}
+
+static struct fake_request *find_request(struct fake_vm *vm, uint64_t tag)
+{
+	for (int i = 0; i < VIRTIO_EBB_MAX_INFLIGHT; i++)
+		if (vm->requests[i].is_used && vm->requests[i].r.tag == tag)
+			return &vm->requests[i];
+	return NULL;
+}
+
+static void granted(struct ebb_fake *f, struct fake_vm *vm, uint16_t vcpu,
+		    const struct fake_request *q)
+{
+	struct ebb_fake_vcpu *v;
+
+	if (vcpu >= vm->num_vcpus) {
+		fake_violate(f, vm, "vCPU %u is granted, there are %u", vcpu, vm->num_vcpus);
+		return;
+	}
+	v = &vm->vcpus[vcpu].pub;
+	if (v->is_startup || v->is_granted || !v->is_plugged)
+		fake_violate(f, vm, "vCPU %u is granted and is %s", vcpu,
+			     v->is_startup ? "startup" : v->is_granted ? "granted" : "absent");
+	if (q->r.node != EBB_NODE_ANY && v->node != q->r.node)
+		fake_violate(f, vm, "vCPU %u is on node %u, asked for %u", vcpu, v->node, q->r.node);
+	v->is_granted = true;
+	v->is_forced = v->is_given_back = false;
+	vm->vcpus[vcpu].granted = ++f->next_grant;
+}
+
+static void response(struct ebb_fake *f, usec_t now, struct fake_vm *vm,
+		     const struct ebb_action_response *r)
+{
+	struct fake_request *q = find_request(vm, r->tag);
+
+	if (!q || now > q->sent_at + FAKE_DEVICE_TIMEOUT) {
+		if (r->tag > f->next_tag || r->tag == 0)
+			fake_violate(f, vm, "answer to tag %llu, which was never used",
+				     (unsigned long long)r->tag);
+		if (q)
+			q->is_used = false;
+		fake_device_hello(f, now, vm, false);
+		return;
+	}
+	if (r->type != q->r.type || r->count > VIRTIO_EBB_MAX_REQ_CPUS ||
+	    (r->count > 0) != (r->type == VIRTIO_EBB_REQ_CPU_ADD && r->status == VIRTIO_EBB_ACK) ||
+	    (r->status == VIRTIO_EBB_ACK) != (r->reason == VIRTIO_EBB_REASON_NONE))
+		fake_violate(f, vm, "malformed answer: type %u status %u reason %u count %u",
+			     r->type, r->status, r->reason, r->count);
+	if (r->type == VIRTIO_EBB_REQ_CPU_ADD) {
+		if (r->count > q->r.count)
+			fake_violate(f, vm, "%u CPUs granted, %u asked for", r->count, q->r.count);
+		for (uint16_t i = 0; i < r->count && i < VIRTIO_EBB_MAX_REQ_CPUS; i++)
+			granted(f, vm, r->cpus[i].vcpu, q);
+	} else if (r->status == VIRTIO_EBB_ACK) {
+		struct ebb_fake_vcpu *v = &vm->vcpus[q->r.vcpu].pub;
+
+		if (v->is_plugged)
+			fake_violate(f, vm, "vCPU %u is still there, its removal was acknowledged",
+				     q->r.vcpu);
+		v->is_granted = v->is_forced = v->is_given_back = false;
+	}
+	q->is_used = false;
+	fake_guest_wake(f, now, vm);
+}
+
+void fake_device_receive(struct ebb_fake *f, usec_t now, struct fake_vm *vm,
+			 const struct ebb_action *action)
+{
+	const struct ebb_action_cpu_flags *c = &action->u.cpu_flags;
+
+	if (!vm->is_welcome && action->type != EBB_ACTION_WELCOME)
+		fake_violate(f, vm, "%d before WELCOME", action->type);
+	switch (action->type) {
+	case EBB_ACTION_WELCOME:
+		vm->is_welcome = action->u.welcome.status == VIRTIO_EBB_ACK;
+		if (!vm->is_welcome)
+			fake_device_disconnect(f, now, vm, true);
+		break;
+	case EBB_ACTION_RESPONSE:
+		response(f, now, vm, &action->u.response);
+		break;
+	case EBB_ACTION_LIMITS:
+		if (vm->has_limits && action->u.limits.generation <= vm->limits.generation)
+			fake_violate(f, vm, "generation %llu after %llu",
+				     (unsigned long long)action->u.limits.generation,
+				     (unsigned long long)vm->limits.generation);
+		vm->limits = action->u.limits;
+		vm->has_limits = true;
+		fake_guest_wake(f, now, vm);
+		break;
+	case EBB_ACTION_CPU_FLAGS:
+		if (c->vcpu < vm->num_vcpus && vm->vcpus[c->vcpu].pub.is_granted) {
+			vm->vcpus[c->vcpu].pub.is_forced = c->flags & VIRTIO_EBB_CPU_F_FORCED;
+			fake_guest_wake(f, now, vm);
+		}
+		break;
+	default:
+		break;
+	}
+}

@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* What the guests of the simulated world want: see enum ebb_fake_guest. */
+#include "fake.h"
+
+static const usec_t ponder_usec[2] = { 10 * EBB_USEC_PER_MSEC, 200 * EBB_USEC_PER_MSEC };
+
+void fake_guest_wake(struct ebb_fake *f, usec_t now, struct fake_vm *vm)
+{
+	if (vm->is_thinking || !vm->is_running || !vm->has_driver)
+		return;
+	if (fake_event_add(f, now + fake_between(f, f->cfg.think_usec), FAKE_EVENT_THINK, vm))
+		vm->is_thinking = true;
+}
+
+static void ponder(struct ebb_fake *f, usec_t now, struct fake_vm *vm)
+{
+	if (fake_event_add(f, now + fake_between(f, ponder_usec), FAKE_EVENT_THINK, vm))
+		vm->is_thinking = true;
+}
+
+static bool is_asked(const struct fake_vm *vm, uint16_t vcpu)
+{
+	for (int i = 0; i < VIRTIO_EBB_MAX_INFLIGHT; i++)
+		if (vm->requests[i].is_used && vm->requests[i].r.vcpu == vcpu &&
+		    vm->requests[i].r.type == VIRTIO_EBB_REQ_CPU_REMOVE)
+			return true;
+	return false;
+}
+
+static void give_back(struct ebb_fake *f, usec_t now, struct fake_vm *vm, uint16_t vcpu)
+{
+	const struct ebb_fact_request r = { .type = VIRTIO_EBB_REQ_CPU_REMOVE, .vcpu = vcpu };
+
+	if (is_asked(vm, vcpu))
+		return;
+	vm->vcpus[vcpu].pub.is_given_back = true;
+	fake_device_request(f, now, vm, &r);
+}
+
+static void ask(struct ebb_fake *f, usec_t now, struct fake_vm *vm, uint16_t node, uint32_t count,
+		bool allow_ht)
+{
+	const struct ebb_fact_request r = {
+		.type = VIRTIO_EBB_REQ_CPU_ADD,
+		.count = (uint16_t)(count > VIRTIO_EBB_MAX_REQ_CPUS ? VIRTIO_EBB_MAX_REQ_CPUS :
+								      count),
+		.node = node,
+		.allow_ht = allow_ht,
+	};
+
+	fake_device_request(f, now, vm, &r);
+}
+
+/* CPUs of a node that the guest works with: startup, or granted and neither forced nor going. */
+static uint32_t working(const struct fake_vm *vm, uint16_t g)
+{
+	uint32_t count = 0;
+
+	for (uint16_t i = 0; i < vm->num_vcpus; i++) {
+		const struct ebb_fake_vcpu *v = &vm->vcpus[i].pub;
+
+		count += v->node == g && (v->is_startup || (v->is_granted && !v->is_forced &&
+							    !v->is_given_back));
+	}
+	return count;
+}
+
+static uint32_t asked_for(const struct fake_vm *vm, uint16_t g)
+{
+	uint32_t count = 0;
+
+	for (int i = 0; i < VIRTIO_EBB_MAX_INFLIGHT; i++)
+		if (vm->requests[i].is_used && vm->requests[i].r.node == g &&
+		    vm->requests[i].r.type == VIRTIO_EBB_REQ_CPU_ADD)
+			count += vm->requests[i].r.count;
+	return count;
+}
+
+static int newest(const struct fake_vm *vm, uint16_t g)
+{
+	int best = -1;
+
+	for (uint16_t i = 0; i < vm->num_vcpus; i++) {
+		const struct fake_vcpu *v = &vm->vcpus[i];
+
+		if (v->pub.node == g && v->pub.is_granted && !v->pub.is_given_back &&
+		    !v->pub.is_forced && (best < 0 || v->granted > vm->vcpus[best].granted))
+			best = i;
+	}
+	return best;
+}
+
+/* What was forced, what could not be removed before, and what an earlier boot had. */
+static bool clear_up(struct ebb_fake *f, usec_t now, struct fake_vm *vm)
+{
+	bool is_busy = false;
+
+	for (uint16_t i = 0; i < vm->num_vcpus; i++) {
+		const struct ebb_fake_vcpu *v = &vm->vcpus[i].pub;
+
+		if (!v->is_granted || !(v->is_forced || v->is_given_back || vm->must_clear))
+			continue;
+		is_busy = true;
+		give_back(f, now, vm, i);
+	}
+	if (!is_busy)
+		vm->must_clear = false;
+	return is_busy;
+}
+
+static bool meet_demands(struct ebb_fake *f, usec_t now, struct fake_vm *vm)
+{
+	bool is_busy = false;
+
+	for (uint16_t g = 0; g < vm->limits.num_nodes; g++) {
+		uint32_t has = working(vm, g);
+		int vcpu;
+
+		for (; has > vm->limits.nodes[g].limit && (vcpu = newest(vm, g)) >= 0; has--) {
+			is_busy = true;
+			give_back(f, now, vm, (uint16_t)vcpu);
+		}
+	}
+	return is_busy;
+}
+
+static bool take_offers(struct ebb_fake *f, usec_t now, struct fake_vm *vm)
+{
+	bool is_busy = false;
+
+	for (uint16_t g = 0; g < vm->limits.num_nodes; g++) {
+		const uint32_t has = working(vm, g) + asked_for(vm, g);
+
+		if (has >= vm->limits.nodes[g].limit)
+			continue;
+		is_busy = true;
+		ask(f, now, vm, g, vm->limits.nodes[g].limit - has, fake_permille(f, 500));
+	}
+	return is_busy;
+}
+
+/* Whatever a guest, or a device that was taken over, may come up with. */
+static void do_anything(struct ebb_fake *f, usec_t now, struct fake_vm *vm)
+{
+	const uint16_t vcpu = (uint16_t)fake_chance(f, vm->num_vcpus);
+	const uint16_t node = (uint16_t)fake_chance(f, vm->sla.num_nodes + 1u);
+	const struct ebb_fact_request r = { .type = VIRTIO_EBB_REQ_CPU_REMOVE, .vcpu = vcpu };
+
+	switch (fake_chance(f, 4)) {
+	case 0:
+		ask(f, now, vm, EBB_NODE_ANY, 1 + (uint32_t)fake_chance(f, 8),
+		    fake_permille(f, 500));
+		break;
+	case 1:
+		ask(f, now, vm, node, 1 + (uint32_t)fake_chance(f, 8), fake_permille(f, 500));
+		break;
+	case 2:
+		if (vm->vcpus[vcpu].pub.is_granted)
+			give_back(f, now, vm, vcpu);
+		break;
+	default:
+		/* Startup, not held, or twice: to be refused. */
+		if (!vm->vcpus[vcpu].pub.is_granted || is_asked(vm, vcpu))
+			fake_device_request(f, now, vm, &r);
+		break;
+	}
+}
+
+/* The device has answered these itself; an agent that is connected must not let it come to that. */
+static void expire(struct ebb_fake *f, struct fake_vm *vm, usec_t now)
+{
+	for (int i = 0; i < VIRTIO_EBB_MAX_INFLIGHT; i++) {
+		struct fake_request *q = &vm->requests[i];
+
+		if (!q->is_used || now <= q->sent_at + FAKE_DEVICE_TIMEOUT)
+			continue;
+		q->is_used = false;
+		fake_violate(f, vm, "request %llu was not answered in time",
+			     (unsigned long long)q->r.tag);
+	}
+}
+
+void fake_guest_think(struct ebb_fake *f, usec_t now, struct fake_vm *vm)
+{
+	bool is_busy = false;
+
+	vm->is_thinking = false;
+	if (!vm->has_driver)
+		return;
+	expire(f, vm, now);
+	if (!vm->is_welcome || !vm->has_limits) {
+		ponder(f, now, vm);
+		return;
+	}
+	if (vm->guest != EBB_FAKE_SILENT &&
+	    (vm->guest != EBB_FAKE_RANDOM || vm->must_clear || fake_permille(f, 800))) {
+		is_busy = clear_up(f, now, vm) || is_busy;
+		is_busy = meet_demands(f, now, vm) || is_busy;
+	}
+	if (!vm->must_clear &&
+	    (vm->guest == EBB_FAKE_GREEDY || vm->guest == EBB_FAKE_SILENT ||
+	     (vm->guest == EBB_FAKE_RANDOM && fake_permille(f, 300))))
+		is_busy = take_offers(f, now, vm) || is_busy;
+	if (vm->guest == EBB_FAKE_RANDOM)
+		do_anything(f, now, vm);
+	if (is_busy || vm->guest == EBB_FAKE_RANDOM)
+		ponder(f, now, vm);
+}

@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Random worlds: VMs come and go, reboot, ask, give back or stay silent,
+ * libvirt fails, and the agent is restarted, for 10^5 steps in all.  Every
+ * moment is checked against the shadow model (world-check.c).  Now and then
+ * the world calms down: then every VM must have exactly what the policy says,
+ * and under the fair policy that must be fair by an independent measure.
+ *
+ * EBB_SIM_SEED=n runs that seed alone, EBB_SIM_TRACE=1 prints everything.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "tests/sim/world.h"
+
+#define NUM_SEEDS	16u
+#define NUM_STEPS	6500u	/* of each seed: above 10^5 together */
+#define CALM_EVERY	650u
+
+struct dice {
+	uint64_t state;
+};
+
+static uint32_t roll(struct dice *d, uint32_t below)
+{
+	d->state = d->state * 6364136223846793005ull + 1442695040888963407ull;
+	return (uint32_t)((d->state >> 33) % below);
+}
+
+/* ---- an independent measure of fairness ---------------------------------- */
+
+struct share {
+	unsigned vm;
+	uint32_t total;
+};
+
+static uint32_t left_on(const struct world *w, uint16_t h)
+{
+	uint32_t sum = ebb_state_node_capacity(w->state, h);
+
+	for (unsigned i = 0; i < WORLD_VMS; i++) {
+		const struct ebb_vm *vm = w->vms[i].is_running ? world_vm(w, i) : NULL;
+
+		for (uint16_t g = 0; vm && vm->is_admitted && g < vm->sla.num_nodes; g++)
+			if (vm->sla.nodes[g].host_node == h)
+				sum -= vm->nodes[g].held;
+	}
+	return sum;
+}
+
+static uint32_t held_total(const struct ebb_vm *vm)
+{
+	struct ebb_vm_totals t;
+
+	ebb_vm_totals(vm, &t);
+	return t.held;
+}
+
+/*
+ * Nobody who could take one more CPU on a node should find there a core that
+ * is free, or one of a VM that has, weight for weight, more than one core more.
+ */
+static void check_fair(struct world *w)
+{
+	for (unsigned i = 0; i < WORLD_VMS; i++) {
+		const struct ebb_vm *a = w->vms[i].is_running ? world_vm(w, i) : NULL;
+
+		for (uint16_t g = 0; a && a->is_admitted && g < a->sla.num_nodes; g++) {
+			const uint16_t h = a->sla.nodes[g].host_node;
+
+			if (a->nodes[g].held == a->sla.nodes[g].max)
+				continue;
+			if (left_on(w, h) > 0)
+				snprintf(w->failure, sizeof(w->failure),
+					 "unfair: node %u has free cores and vm%u could take one", h,
+					 i);
+			for (unsigned k = 0; k < WORLD_VMS; k++) {
+				const struct ebb_vm *b = w->vms[k].is_running ? world_vm(w, k) : NULL;
+
+				for (uint16_t j = 0; b && b != a && b->is_admitted &&
+						     j < b->sla.num_nodes; j++)
+					if (b->sla.nodes[j].host_node == h &&
+					    b->nodes[j].held > b->sla.nodes[j].startup &&
+					    (uint64_t)(held_total(b) - 1) * a->sla.weight >
+						    (uint64_t)(held_total(a) + 1) * b->sla.weight)
+						snprintf(w->failure, sizeof(w->failure),
+							 "unfair: vm%u has %u of weight %u, vm%u %u of %u",
+							 i, held_total(a), a->sla.weight, k,
+							 held_total(b), b->sla.weight);
+			}
+		}
+	}
+}
+
+/* ---- random worlds ------------------------------------------------------- */
+
+static struct ebb_sla random_sla(struct dice *d, const struct ebb_host *host)
+{
+	struct ebb_sla sla = {
+		.class = (enum ebb_class)roll(d, EBB_CLASS_MAX),
+		.weight = roll(d, 3) ? 100 : 50 + roll(d, 400),
+		.deadline_ms = 10 + roll(d, 3000),
+		.num_nodes = (uint16_t)(1 + roll(d, host->num_nodes)),
+	};
+
+	for (uint16_t g = 0; g < sla.num_nodes; g++) {
+		sla.nodes[g].host_node = (uint16_t)(roll(d, 4) ? g : roll(d, host->num_nodes));
+		sla.nodes[g].startup = (uint16_t)(g == 0 ? 1 + roll(d, 2) : roll(d, 2));
+		sla.nodes[g].max = (uint16_t)(sla.nodes[g].startup + roll(d, 9));
+	}
+	return sla;
+}
+
+static enum ebb_fake_guest random_guest(struct dice *d)
+{
+	static const enum ebb_fake_guest guests[] = {
+		EBB_FAKE_GREEDY, EBB_FAKE_RANDOM, EBB_FAKE_RANDOM, EBB_FAKE_RANDOM,
+		EBB_FAKE_SILENT, EBB_FAKE_IDLE, EBB_FAKE_NO_DRIVER,
+	};
+
+	return guests[roll(d, sizeof(guests) / sizeof(guests[0]))];
+}
+
+static void disturb(struct world *w, struct dice *d, unsigned num_vms)
+{
+	const unsigned i = roll(d, num_vms);
+	struct world_vm *v = &w->vms[i];
+
+	if (!v->is_defined) {
+		const struct ebb_sla sla = random_sla(d, &w->host);
+
+		world_define(w, i, &sla, random_guest(d));
+		return;
+	}
+	if (!v->is_running) {
+		if (roll(d, 6) == 0)
+			world_undefine(w, i);
+		else
+			world_start(w, i);
+		return;
+	}
+	switch (roll(d, 8)) {
+	case 0:
+	case 1:
+		world_kill(w, i);
+		break;
+	case 2:
+		world_reboot(w, i);
+		break;
+	case 3:
+		if (roll(d, 3) == 0)
+			world_agent_restart(w);
+		break;
+	case 4:
+		w->policy = roll(d, 4) ? &ebb_policy_fair : &ebb_policy_strict;
+		ebb_state_policy_set(w->state, w->now, w->policy);
+		break;
+	default:
+		/* A change of driver is a disturbance in the sense of I8. */
+		v->undisturbed_since = w->now;
+		ebb_fake_vm_behave(w->fake, w->now, v->uuid, random_guest(d));
+		break;
+	}
+}
+
+static void set_failures(struct world *w, uint32_t permille);
+
+static void calm_down(struct world *w)
+{
+	set_failures(w, 0);
+	for (unsigned i = 0; i < WORLD_VMS; i++)
+		if (w->vms[i].is_running) {
+			w->vms[i].undisturbed_since = w->now;
+			ebb_fake_vm_behave(w->fake, w->now, w->vms[i].uuid, EBB_FAKE_GREEDY);
+		}
+	/* Longest back-off, longest deadline, and time to act on it. */
+	world_run_until(w, w->now + 60 * EBB_USEC_PER_SEC);
+	world_check_settled(w);
+	if (w->policy == &ebb_policy_fair && !w->failure[0])
+		check_fair(w);
+}
+
+static void set_failures(struct world *w, uint32_t permille)
+{
+	ebb_fake_set_failures(w->fake, permille, permille, permille);
+}
+
+static void run_seed(uint64_t seed, uint64_t *ret_steps, uint64_t *ret_grants)
+{
+	static struct world w;
+	struct dice d = { .state = seed * 977 + 5 };
+	struct ebb_fake_config cfg;
+	struct ebb_host host;
+	const unsigned num_vms = 4 + roll(&d, 16);
+	uint64_t step;
+
+	for (int i = 0; i < 8; i++)
+		roll(&d, 2);
+	assert_int_equal(ebb_host_emulate(1 + roll(&d, 4), 4 + roll(&d, 12), 1 + roll(&d, 2), 250,
+					  &host), 0);
+	ebb_fake_config_default(&cfg);
+	cfg.seed = seed;
+	world_init(&w, &host, &cfg, &ebb_policy_fair, roll(&d, 3) == 0 && host.num_threads > 1);
+	w.trace = getenv("EBB_SIM_TRACE") != NULL;
+	set_failures(&w, roll(&d, 2) ? 50 : 0);
+	for (step = 0; step < NUM_STEPS && !w.failure[0]; step++) {
+		if (roll(&d, 20) == 0)
+			disturb(&w, &d, num_vms);
+		world_step(&w, w.now + 300 * EBB_USEC_PER_MSEC);
+		if (step % CALM_EVERY == CALM_EVERY - 1) {
+			calm_down(&w);
+			set_failures(&w, roll(&d, 2) ? 50 : 0);
+		}
+	}
+	printf("seed %2llu: %u nodes, %u cores, %u threads, %2u VMs: %llu steps, %.0f s, %llu facts, "
+	       "%llu actions, %llu grants, %llu times forced%s%s\n",
+	       (unsigned long long)seed, host.num_nodes, host.num_cores, host.num_threads, num_vms,
+	       (unsigned long long)step, (double)w.now / EBB_USEC_PER_SEC,
+	       (unsigned long long)w.num_facts, (unsigned long long)w.num_actions,
+	       (unsigned long long)w.num_grants, (unsigned long long)w.num_forced,
+	       w.failure[0] ? ": " : "", w.failure);
+	*ret_steps += step;
+	*ret_grants += w.num_grants;
+	world_finish(&w);
+	if (w.failure[0])
+		fail_msg("seed %llu, step %llu, at %llu us: %s", (unsigned long long)seed,
+			 (unsigned long long)step, (unsigned long long)w.now, w.failure);
+}
+
+static void test_random_worlds(void **state)
+{
+	const char *only = getenv("EBB_SIM_SEED");
+	uint64_t steps = 0, grants = 0;
+
+	(void)state;
+	if (only) {
+		run_seed(strtoull(only, NULL, 10), &steps, &grants);
+		return;
+	}
+	for (uint64_t seed = 1; seed <= NUM_SEEDS; seed++)
+		run_seed(seed, &steps, &grants);
+	printf("%llu steps, %llu grants\n", (unsigned long long)steps, (unsigned long long)grants);
+	/* A simulation in which nothing happens proves nothing. */
+	assert_true(steps >= 100000);
+	assert_true(grants > steps / 100);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_random_worlds),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* See world.h: clock, plumbing and the acts of the world; checks are in world-check.c. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/sim/world.h"
+
+static void *heap_alloc(void *ctx, size_t bytes)
+{
+	(void)ctx;
+	return calloc(1, bytes);
+}
+
+static void heap_free(void *ctx, void *ptr)
+{
+	(void)ctx;
+	free(ptr);
+}
+
+static struct world_vm *find(struct world *w, const uint8_t *uuid)
+{
+	for (unsigned i = 0; i < WORLD_VMS; i++)
+		if (w->vms[i].is_defined && memcmp(w->vms[i].uuid, uuid, 16) == 0)
+			return &w->vms[i];
+	return NULL;
+}
+
+static void sink_report(void *ctx, usec_t now, const struct ebb_fact *fact)
+{
+	struct world *w = ctx;
+	struct world_vm *vm = find(w, fact->uuid);
+	int r;
+
+	w->num_facts++;
+	if (vm && (fact->type == EBB_FACT_HELLO || fact->type == EBB_FACT_LINK_LOST ||
+		   fact->type == EBB_FACT_VM_RUNNING))
+		vm->undisturbed_since = now;
+	if (w->trace)
+		printf("%10llu fact %s %02x\n", (unsigned long long)now,
+		       ebb_fact_name(fact->type), fact->uuid[0]);
+	r = ebb_state_report(w->state, now, fact);
+	if (r < 0 && !w->failure[0])
+		snprintf(w->failure, sizeof(w->failure), "fact %s was refused: %s",
+			 ebb_fact_name(fact->type), strerror(-r));
+}
+
+static void agent_create(struct world *w)
+{
+	w->state = ebb_state_create(&w->cfg, &w->host, w->policy);
+	if (!w->state) {
+		fprintf(stderr, "no memory for the core\n");
+		exit(1);
+	}
+}
+
+void world_init(struct world *w, const struct ebb_host *host,
+		const struct ebb_fake_config *cfg, const struct ebb_policy_ops *policy,
+		bool count_threads)
+{
+	memset(w, 0, sizeof(*w));
+	w->now = EBB_USEC_PER_SEC;
+	w->host = *host;
+	w->policy = policy;
+	ebb_state_config_default(&w->cfg);
+	w->cfg.count_threads = count_threads;
+	w->cfg.alloc = (struct ebb_alloc){ .alloc = heap_alloc, .free = heap_free };
+	w->fake = ebb_fake_create(cfg, (struct ebb_sink){ .ctx = w, .report = sink_report });
+	agent_create(w);
+	ebb_fake_agent_start(w->fake, w->now);
+}
+
+void world_finish(struct world *w)
+{
+	ebb_state_destroy(w->state);
+	ebb_fake_destroy(w->fake);
+}
+
+static void drain_records(struct world *w)
+{
+	struct ebb_record r;
+
+	while (ebb_state_record_pop(w->state, &r)) {
+		w->num_records++;
+		w->num_grants += r.event == EBB_EVENT_GRANT;
+		w->num_forced += r.event == EBB_EVENT_FORCE;
+		if (w->trace)
+			printf("%10llu   %s %s node %d cpus %u: %s\n", (unsigned long long)r.at,
+			       r.name, ebb_event_name(r.event), r.node == EBB_NODE_ANY ? -1 : r.node,
+			       r.cpus, r.text);
+	}
+}
+
+void world_agent_restart(struct world *w)
+{
+	drain_records(w);
+	ebb_state_destroy(w->state);
+	agent_create(w);
+	for (unsigned i = 0; i < WORLD_VMS; i++)
+		w->vms[i].undisturbed_since = w->now;
+	ebb_fake_agent_start(w->fake, w->now);
+}
+
+int world_define(struct world *w, unsigned vm, const struct ebb_sla *sla,
+		 enum ebb_fake_guest guest)
+{
+	struct world_vm *v = &w->vms[vm];
+	char name[16];
+
+	memset(v, 0, sizeof(*v));
+	v->is_defined = true;
+	v->uuid[0] = (uint8_t)vm;
+	v->uuid[15] = 0xeb;
+	v->sla = *sla;
+	snprintf(name, sizeof(name), "vm%u", vm);
+	return ebb_fake_vm_define(w->fake, w->now, v->uuid, name, sla, guest);
+}
+
+void world_undefine(struct world *w, unsigned vm)
+{
+	ebb_fake_vm_undefine(w->fake, w->now, w->vms[vm].uuid);
+	w->vms[vm].is_defined = false;
+}
+
+void world_start(struct world *w, unsigned vm)
+{
+	struct world_vm *v = &w->vms[vm];
+
+	v->is_running = true;
+	v->undisturbed_since = w->now;
+	memset(v->excess_since, 0, sizeof(v->excess_since));
+	memset(v->limit, 0, sizeof(v->limit));
+	memset(v->was_held, 0, sizeof(v->was_held));
+	ebb_fake_vm_start(w->fake, w->now, v->uuid);
+}
+
+void world_kill(struct world *w, unsigned vm)
+{
+	w->vms[vm].is_running = false;
+	ebb_fake_vm_kill(w->fake, w->now, w->vms[vm].uuid);
+}
+
+void world_reboot(struct world *w, unsigned vm)
+{
+	w->vms[vm].undisturbed_since = w->now;
+	ebb_fake_vm_reboot(w->fake, w->now, w->vms[vm].uuid);
+}
+
+const struct ebb_vm *world_vm(const struct world *w, unsigned vm)
+{
+	return ebb_state_vm(w->state, w->vms[vm].uuid);
+}
+
+/* Asks the core until it has nothing more to do now; returns its wake-up time. */
+static usec_t pump(struct world *w)
+{
+	/* Small on purpose, so that running out of room is part of the test. */
+	struct ebb_action items[7];
+	struct ebb_actions actions = { .items = items, .capacity = 7 };
+	int rounds = 0;
+
+	do {
+		ebb_state_next(w->state, w->now, &actions);
+		for (size_t i = 0; i < actions.count; i++) {
+			const struct ebb_action *a = &items[i];
+
+			w->num_actions++;
+			if (w->trace)
+				printf("%10llu action %s %02x vcpu %u thread %u\n",
+				       (unsigned long long)w->now, ebb_action_name(a->type),
+				       a->uuid[0], a->id ? a->u.vcpu.vcpu : 0,
+				       a->id ? a->u.vcpu.thread : 0);
+			ebb_fake_submit(w->fake, w->now, a);
+		}
+		if (++rounds > 2000) {
+			if (!w->failure[0])
+				snprintf(w->failure, sizeof(w->failure),
+					 "the core does not come to rest");
+			return EBB_TIME_NEVER;
+		}
+	} while (actions.wake_at <= w->now);
+	drain_records(w);
+	return actions.wake_at;
+}
+
+bool world_step(struct world *w, usec_t until)
+{
+	const usec_t core_at = pump(w);
+	const usec_t fake_at = ebb_fake_next(w->fake);
+	const usec_t at = core_at < fake_at ? core_at : fake_at;
+
+	world_check(w);
+	if (w->failure[0] || at > until) {
+		w->now = until > w->now ? until : w->now;
+		return false;
+	}
+	if (at > w->now)
+		w->now = at;
+	ebb_fake_run(w->fake, w->now);
+	return true;
+}
+
+void world_run_until(struct world *w, usec_t until)
+{
+	while (world_step(w, until))
+		;
+}
