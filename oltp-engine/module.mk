@@ -7,10 +7,14 @@ OLTP_SRC := $(addprefix oltp-engine/src/,elastic_policy.c engine.c hist.c index.
 	worker_thread.c)
 OLTP_YCSB_SRC := $(addprefix oltp-engine/bench/ycsb/,ycsb.c ycsb_load.c ycsb_verify.c zipf.c)
 OLTP_BENCH_SRC := $(addprefix oltp-engine/bench/,options.c report.c session.c) $(OLTP_YCSB_SRC)
+# A VM without a VM, from the guest monitor's tests.
+OLTP_EBB_RIG_SRC := $(addprefix tests/lib/,ebb_rig.c fake_ebb_dev.c fake_ebb_vm.c fake_ebb_open.c)
 
 $(eval $(call lib,liboltp,$(OLTP_SRC),))
 $(eval $(call lib,liboltp-bench,$(OLTP_BENCH_SRC),))
 $(eval $(call prog,oltp-bench,oltp-engine/bench/oltp_bench.c,liboltp-bench liboltp,,-lm))
+$(eval $(call lib,liboltp-server,$(addprefix oltp-engine/server/,control.c source_ebb.c),))
+$(eval $(call prog,oltp-server,oltp-engine/server/oltp_server.c,liboltp-server liboltp-bench liboltp libebb,,-lm))
 
 $(eval $(call unit_test,test_oltp_lock,tests/unit/test_oltp_lock.c,liboltp))
 $(eval $(call unit_test,test_oltp_index,tests/unit/test_oltp_index.c,liboltp))
@@ -22,3 +26,5 @@ $(eval $(call unit_test,test_oltp_verify,tests/unit/test_oltp_verify.c,liboltp-b
 $(eval $(call unit_test,test_oltp_policy,tests/unit/test_oltp_policy.c,liboltp))
 $(eval $(call unit_test,test_oltp_elastic,tests/unit/test_oltp_elastic.c,liboltp-bench liboltp,,-lm))
 $(eval $(call unit_test,test_oltp_options,tests/unit/test_oltp_options.c,liboltp-bench liboltp,,-lm))
+$(eval $(call unit_test,test_oltp_server,tests/unit/test_oltp_server.c,liboltp-server liboltp-bench liboltp libebb,,-lm))
+$(eval $(call unit_test,test_oltp_source_ebb,tests/unit/test_oltp_source_ebb.c $(OLTP_EBB_RIG_SRC),liboltp-server liboltp-bench liboltp monitord libebb,,-lm))

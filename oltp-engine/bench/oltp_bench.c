@@ -148,8 +148,6 @@ int main(int argc, char **argv)
 	a.bench.quiet |= a.bench.json;
 	config = (struct session_config){
 		.options = a.bench,
-		.source_ops = &oltp_source_fixed_ops,
-		.source = source,
 		.no_pin = a.no_pin,
 		.mode = a.step_seconds > 0 ? OLTP_ELASTIC_STEP : OLTP_ELASTIC_FOLLOW,
 		.step_ns = (uint64_t)(a.step_seconds * 1e9),
@@ -157,6 +155,7 @@ int main(int argc, char **argv)
 	};
 	is_good = false;
 	if (!session_open(&config, &session)) {
+		session_set_source(session, &oltp_source_fixed_ops, source);
 		rc = session_run(session);
 		is_good = session_finish(session, stdout, a.bench.json ? "" : "oltp-result ") && !rc;
 		session_close(session);

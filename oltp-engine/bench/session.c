@@ -20,6 +20,8 @@ struct watch {
 
 struct session {
 	struct session_config config;
+	const struct oltp_cpu_source_ops *source_ops;
+	void *source;
 	struct oltp_engine *engine;
 	struct ycsb *ycsb;
 	struct oltp_pool *pool;
@@ -145,6 +147,12 @@ void session_close(struct session *s)
 	free(s);
 }
 
+void session_set_source(struct session *s, const struct oltp_cpu_source_ops *ops, void *source)
+{
+	s->source_ops = ops;
+	s->source = source;
+}
+
 int session_watch(struct session *s, int fd, bool (*fn)(void *ctx, int fd), void *ctx)
 {
 	if (s->n_watches == SESSION_FDS_MAX)
@@ -189,7 +197,7 @@ static int take_sample(struct session *s, uint64_t at_ns)
 	oltp_pool_sample(s->pool, at_ns, &sample);
 	if (!s->config.options.quiet)
 		report_sample_print(stdout, t_s, &sample);
-	s->config.source_ops->publish(s->config.source, &sample);
+	s->source_ops->publish(s->source, &sample);
 	return report_stats_write(s->stats, t_s, &sample);
 }
 
@@ -220,8 +228,12 @@ static int wait_events(struct session *s, uint64_t wake_ns)
 
 	if (ppoll(fds, n, &timeout, NULL) < 0)
 		return errno == EINTR ? 0 : -errno;
-	if (fds[0].revents)
-		return 1;
+	if (fds[0].revents) {
+		struct signalfd_siginfo info;
+
+		/* Taken off, lest the next run of this process end at once. */
+		return read(s->signal_fd, &info, sizeof(info)) < 0 ? -errno : 1;
+	}
 	for (uint32_t i = 3; i < n; i++) {
 		if (!fds[i].revents)
 			continue;
@@ -288,8 +300,8 @@ int session_run(struct session *s)
 	const struct session_config *config = &s->config;
 	struct oltp_elastic_config elastic = {
 		.pool = s->pool,
-		.ops = config->source_ops,
-		.source = config->source,
+		.ops = s->source_ops,
+		.source = s->source,
 		.mode = config->mode,
 		.max_cpus = config->max_cpus,
 		.step_ns = config->step_ns,

@@ -17,8 +17,6 @@
 
 struct session_config {
 	struct bench_options options;
-	const struct oltp_cpu_source_ops *source_ops;
-	void *source;
 	bool no_pin;
 	enum oltp_elastic_mode mode;
 	uint32_t max_cpus;
@@ -34,6 +32,10 @@ struct session;
  */
 int session_open(const struct session_config *config, struct session **ret_session);
 
+/* Where CPUs come from; before session_run. The source must outlive the session. */
+void session_set_source(struct session *session, const struct oltp_cpu_source_ops *ops,
+			void *source);
+
 /*
  * File descriptors that session_run polls as well. fn returns true to end the run. fds may come and
  * go while the session runs, also from inside fn.
@@ -41,12 +43,15 @@ int session_open(const struct session_config *config, struct session **ret_sessi
 int session_watch(struct session *session, int fd, bool (*fn)(void *ctx, int fd), void *ctx);
 void session_unwatch(struct session *session, int fd);
 
-/* Runs until time is up, a signal, or a watch that says so. 0, or -errno with a line on stderr. */
+/*
+ * Starts the workers and runs until time is up, a signal, or a watch that says so; then stops the
+ * workers and gives CPUs back. 0, or -errno with a line on stderr.
+ */
 int session_run(struct session *session);
 
 /*
- * Stops the workers, gives CPUs back, verifies (if asked to) and prints the result behind prefix.
- * Returns true if nothing was lost and no transaction failed.
+ * After session_run: verifies (if asked to) and prints the result behind prefix. Returns true if
+ * nothing was lost and no transaction failed.
  */
 bool session_finish(struct session *session, FILE *out, const char *prefix);
 

@@ -126,8 +126,6 @@ static uint32_t count_added(const struct elastic_facts *facts)
 static void step(const struct elastic_config *config, struct elastic_state *state,
 		 const struct elastic_facts *facts, struct elastic_action *action)
 {
-	if (state->direction == ELASTIC_DOWN && !count_added(facts))
-		state->direction = ELASTIC_DONE;
 	if (state->direction == ELASTIC_DONE)
 		return;
 	if (facts->now_ns < state->next_step_ns) {
@@ -139,6 +137,9 @@ static void step(const struct elastic_config *config, struct elastic_state *stat
 		if (!count_added(facts))
 			return;
 		state->direction = ELASTIC_DOWN;
+	} else if (state->direction == ELASTIC_DOWN && !count_added(facts)) {
+		state->direction = ELASTIC_DONE;
+		return;
 	}
 	if (state->direction == ELASTIC_UP) {
 		if (!is_paused(&state->add_pause, facts->now_ns, &action->wake_ns))

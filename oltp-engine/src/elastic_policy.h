@@ -13,7 +13,8 @@
  *   P5  Above max_cpus, CPUs added last are given back; offers are taken up to max_cpus.
  *   P6  FOLLOW takes every offer at once, node by node, at most OLTP_MOVE_MAX CPUs a move.
  *   P7  STEP takes one CPU per step; when a step finds no offer (or max_cpus), it turns and gives
- *       one back per step until the startup set is left. Before the first CPU it waits for offers.
+ *       one back per step until the startup set is left, which it keeps for a last step. Before the
+ *       first CPU it waits for offers.
  *   P8  After a failure of the same kind of move: a pause, doubled each time up to a second. A step
  *       that failed is due again after the pause.
  */

@@ -251,6 +251,11 @@ static void test_steps_up_and_down(void **state)
 		f.n_cpus--;
 		f.view.nodes[0].cpus_offered++;
 	}
+	/* The last plateau is as long as the others. */
+	assert_nothing(&f);
+	assert_int_equal(f.state.direction, ELASTIC_DOWN);
+	assert_int_equal(f.action.wake_ns, start_ns + 7 * 5000 * MS);
+	f.now_ns = f.action.wake_ns;
 	assert_nothing(&f);
 	assert_int_equal(f.state.direction, ELASTIC_DONE);
 	f.now_ns += 60000 * MS;

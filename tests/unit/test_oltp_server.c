@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* A session from load to result, and the control channel that ends it. */
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include "oltp-engine/server/control.h"
+
+struct fixture {
+	char dir[32];
+	char path[64];
+	struct session *session;
+	void *source;
+};
+
+static void fixture_open(struct fixture *f, double seconds)
+{
+	static const uint32_t cpus[] = { 0, 1 };
+	struct session_config config = { .options = bench_options_default, .no_pin = true };
+
+	config.options.ycsb.records = 200;
+	config.options.seconds = seconds;
+	config.options.quiet = true;
+	config.options.verify = true;
+	config.options.interval_ms = 20;
+	strcpy(f->dir, "/tmp/oltp-test-XXXXXX");
+	assert_non_null(mkdtemp(f->dir));
+	snprintf(f->path, sizeof(f->path), "%s/control", f->dir);
+	assert_int_equal(oltp_source_fixed_create(cpus, 2, 1, &f->source), 0);
+	assert_int_equal(session_open(&config, &f->session), 0);
+	session_set_source(f->session, &oltp_source_fixed_ops, f->source);
+}
+
+static void fixture_close(struct fixture *f)
+{
+	session_close(f->session);
+	oltp_source_fixed_destroy(f->source);
+	unlink(f->path);
+	assert_int_equal(rmdir(f->dir), 0);
+}
+
+static void assert_result(struct fixture *f, const char *const *expected, bool is_good)
+{
+	char text[4096] = { 0 };
+	FILE *out = fmemopen(text, sizeof(text), "w");
+
+	assert_non_null(out);
+	assert_int_equal(session_finish(f->session, out, "oltp-result "), is_good);
+	fclose(out);
+	assert_int_equal(strncmp(text, "oltp-result {", 13), 0);
+	assert_ptr_equal(strchr(text, '\n'), text + strlen(text) - 1);
+	for (; *expected; expected++) {
+		if (!strstr(text, *expected))
+			fail_msg("no %s in %s", *expected, text);
+	}
+}
+
+static void test_ends_when_time_is_up(void **state)
+{
+	(void)state;
+	static const char *const expected[] = {
+		"\"failed_transactions\":0,", "\"lost_updates\":0}", "\"verified\":true",
+		"\"cpus_added\":1,", "\"cpus_removed\":1,", "\"cpu_add_ms\":{\"n\":1,\"median\":", NULL
+	};
+	struct fixture f;
+
+	fixture_open(&f, 0.1);
+	assert_int_equal(session_run(f.session), 0);
+	assert_result(&f, expected, true);
+	fixture_close(&f);
+}
+
+static void *send_signal(void *arg)
+{
+	(void)arg;
+	usleep(50000);
+	kill(getpid(), SIGTERM);
+	return NULL;
+}
+
+static void test_ends_on_sigterm(void **state)
+{
+	(void)state;
+	static const char *const expected[] = { "\"lost_updates\":0}", NULL };
+	pthread_t thread;
+	struct fixture f;
+
+	fixture_open(&f, 30);
+	assert_int_equal(pthread_create(&thread, NULL, send_signal, NULL), 0);
+	assert_int_equal(session_run(f.session), 0);
+	pthread_join(thread, NULL);
+	assert_result(&f, expected, true);
+	fixture_close(&f);
+}
+
+static int client_connect(const char *path)
+{
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+
+	strcpy(address.sun_path, path);
+	if (fd < 0 || connect(fd, (struct sockaddr *)&address, sizeof(address)) < 0)
+		return -1;
+	return fd;
+}
+
+/* Sends pieces with a pause between them; returns what came back by the end of the connection. */
+struct script {
+	const char *path;
+	const char *pieces[4];
+	char answer[256];
+};
+
+static void *client_main(void *arg)
+{
+	struct script *script = arg;
+	int fd = client_connect(script->path);
+	size_t used = 0;
+	ssize_t n;
+
+	if (fd < 0)
+		return NULL;
+	for (int i = 0; i < 4 && script->pieces[i]; i++) {
+		if (send(fd, script->pieces[i], strlen(script->pieces[i]), MSG_NOSIGNAL) < 0)
+			break;
+		usleep(20000);
+	}
+	while ((n = read(fd, script->answer + used, sizeof(script->answer) - 1 - used)) > 0)
+		used += (size_t)n;
+	close(fd);
+	return NULL;
+}
+
+static void run_scripts(struct script *scripts, uint32_t n)
+{
+	static const char *const expected[] = { "\"lost_updates\":0}", NULL };
+	struct control *control;
+	pthread_t threads[8];
+	struct stat st;
+	struct fixture f;
+
+	fixture_open(&f, 30);
+	assert_int_equal(control_open(f.path, f.session, &control), 0);
+	assert_int_equal(stat(f.path, &st), 0);
+	assert_int_equal(st.st_mode & 0777, 0600);
+	for (uint32_t i = 0; i < n; i++) {
+		scripts[i].path = f.path;
+		assert_int_equal(pthread_create(&threads[i], NULL, client_main, &scripts[i]), 0);
+	}
+	assert_int_equal(session_run(f.session), 0);
+	control_close(control);
+	for (uint32_t i = 0; i < n; i++)
+		pthread_join(threads[i], NULL);
+	assert_int_equal(stat(f.path, &st), -1);
+	assert_result(&f, expected, true);
+	fixture_close(&f);
+}
+
+static void test_stop_command(void **state)
+{
+	(void)state;
+	struct script script = { .pieces = { "stop\n" } };
+
+	run_scripts(&script, 1);
+	assert_string_equal(script.answer, "ok\n");
+}
+
+static void test_lines_in_pieces_and_unknown_commands(void **state)
+{
+	(void)state;
+	struct script script = { .pieces = { "halt\nst", "op", " now\n\nsto", "p\n" } };
+	const char *line = "error: unknown command; there is: stop\n";
+	char expected[256];
+
+	run_scripts(&script, 1);
+	snprintf(expected, sizeof(expected), "%s%s%sok\n", line, line, line);
+	assert_string_equal(script.answer, expected);
+}
+
+static void test_bad_clients_do_not_end_the_run(void **state)
+{
+	(void)state;
+	static char long_line[400];
+	struct script scripts[3] = {
+		{ .pieces = { long_line } },
+		{ .pieces = { "stop" } },	/* no newline: not a command */
+		{ .pieces = { "x", "", "\n", "stop\n" } },
+	};
+
+	memset(long_line, 'a', sizeof(long_line) - 1);
+	run_scripts(scripts, 3);
+	assert_non_null(strstr(scripts[0].answer, "error: line too long\n"));
+	assert_string_equal(scripts[1].answer, "");
+	assert_non_null(strstr(scripts[2].answer, "ok\n"));
+}
+
+static void test_socket_left_behind_is_replaced(void **state)
+{
+	(void)state;
+	struct control *control, *second = NULL;
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	char too_long[200];
+	struct fixture f;
+	int fd;
+
+	fixture_open(&f, 0.05);
+	/* Bound once, its owner gone. */
+	strcpy(address.sun_path, f.path);
+	fd = socket(AF_UNIX, SOCK_STREAM, 0);
+	assert_int_equal(bind(fd, (struct sockaddr *)&address, sizeof(address)), 0);
+	close(fd);
+	assert_int_equal(control_open(f.path, f.session, &control), 0);
+	/* In use, impossible, too long. */
+	assert_int_equal(control_open(f.path, f.session, &second), -EADDRINUSE);
+	assert_int_equal(control_open("/nonexistent/control", f.session, &second), -ENOENT);
+	memset(too_long, 'a', sizeof(too_long));
+	too_long[sizeof(too_long) - 1] = '\0';
+	assert_int_equal(control_open(too_long, f.session, &second), -ENAMETOOLONG);
+	assert_null(second);
+	assert_int_equal(session_run(f.session), 0);
+	control_close(control);
+	fixture_close(&f);
+}
+
+/* A file that is no socket is nobody's to remove. */
+static void test_file_in_the_way_stays(void **state)
+{
+	(void)state;
+	struct control *control = NULL;
+	struct stat st;
+	struct fixture f;
+	int fd;
+
+	fixture_open(&f, 0.05);
+	fd = open(f.path, O_CREAT | O_WRONLY, 0600);
+	assert_true(fd >= 0);
+	close(fd);
+	assert_int_equal(control_open(f.path, f.session, &control), -EADDRINUSE);
+	assert_int_equal(stat(f.path, &st), 0);
+	fixture_close(&f);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_ends_when_time_is_up),
+		cmocka_unit_test(test_ends_on_sigterm),
+		cmocka_unit_test(test_stop_command),
+		cmocka_unit_test(test_lines_in_pieces_and_unknown_commands),
+		cmocka_unit_test(test_bad_clients_do_not_end_the_run),
+		cmocka_unit_test(test_socket_left_behind_is_replaced),
+		cmocka_unit_test(test_file_in_the_way_stays),
+	};
+	sigset_t set;
+
+	/* Before any thread: SIGTERM is for the session's signalfd alone. */
+	sigemptyset(&set);
+	sigaddset(&set, SIGTERM);
+	pthread_sigmask(SIG_BLOCK, &set, NULL);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
