@@ -30,6 +30,7 @@ def summarize(run, samples, events):
         "share_convergence_ms": series.distribution(verdict.convergence_ms),
         "forced_cpus": sum(max(1, e.cpus) for e in events if e.event == "force"),
         "committed_transactions": total(run, "committed"),
+        "engines": {vm: _engine(run["results"].get(vm)) for vm in run["vms"]},
         **verdict.details,
         "started_at": run["started_at"],
         "duration_s": run["duration_s"],
@@ -40,6 +41,15 @@ def summarize(run, samples, events):
     if problems:
         raise schema.SchemaError("summary: " + "; ".join(problems))
     return summary
+
+
+ENGINE_FIELDS = ("committed", "aborted", "failed", "lost_updates", "verified", "cpus_added",
+                 "cpus_removed", "adds_failed", "removes_failed", "cpu_add_ms", "cpu_remove_ms")
+
+
+def _engine(result):
+    """What an engine said at its end; latencies as its own clock saw them, request to worker."""
+    return {name: result[name] for name in ENGINE_FIELDS if name in result} if result else None
 
 
 def _phases(events, kind):
