@@ -136,7 +136,6 @@ all: $(LIBS) $(PROGS) ## build our host programs and libraries into B=build/host
 
 demo: ## set up what is missing, then run SCENARIO=spot (or scale) with real VMs
 	scripts/bootstrap
-	$(MAKE) --no-print-directory qemu guest-image all
 	scripts/demo $(SCENARIO) $(ARGS)
 
 check: ## set up what is missing, then run every test; ends with a summary

@@ -63,9 +63,12 @@ def set_up():
     if os.geteuid() != 0:
         raise SetupError("root is needed: a private libvirtd puts each vCPU into a cgroup of its "
                          "own (try: sudo make demo)")
+    # A make that this runs under must not pass its job slots on to one that it does not know.
+    env = {k: v for k, v in os.environ.items() if k not in ("MAKEFLAGS", "MFLAGS", "MAKELEVEL")}
     for step in (["scripts/bootstrap"], ["scripts/qemu-build"], ["scripts/guest-image", SERIES],
                  ["make", "--no-print-directory", f"-j{os.cpu_count()}", "all"]):
-        if subprocess.run(step, cwd=TOP, stdin=subprocess.DEVNULL, check=False).returncode:
+        if subprocess.run(step, cwd=TOP, env=env, stdin=subprocess.DEVNULL,
+                          check=False).returncode:
             raise SetupError(f"{' '.join(step)} failed")
 
 
