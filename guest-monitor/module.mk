@@ -9,6 +9,24 @@ EBB_RIG_SRC := $(addprefix tests/lib/,ebb_rig.c fake_ebb_dev.c fake_ebb_vm.c fak
 $(eval $(call lib,libebb,$(LIBEBB_SRC),))
 $(eval $(call lib,monitord,$(MONITORD_SRC),))
 $(eval $(call prog,ebb-monitord,guest-monitor/monitord/main.c,monitord libebb,,))
+$(eval $(call prog,ebb-elastic,guest-monitor/examples/elastic.c,libebb,,))
+
+# The shared library has objects of its own (position-independent), made in one step.  A static
+# or sanitizer build has no use for it.
+ifeq ($(STATIC)$(SAN),)
+LIBEBB_SO := $(B)/lib/libebb.so.1
+LIBS += $(LIBEBB_SO)
+$(LIBEBB_SO): $(LIBEBB_SRC) $(wildcard guest-monitor/*.h guest-monitor/libebb/*.h \
+		guest-driver/include/uapi/linux/*.h) guest-monitor/libebb/libebb.map $(B)/.flags
+	$(call say,LINK,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(ALL_CFLAGS) -fPIC -shared $(ALL_LDFLAGS) -Wl,-soname,libebb.so.1 \
+		-Wl,--version-script=guest-monitor/libebb/libebb.map -Wl,-z,defs -o $@ $(LIBEBB_SRC)
+	$(Q)ln -sf libebb.so.1 $(B)/lib/libebb.so
+endif
+
+# Exactly what ebb.h declares may be seen from outside, and the documentation compiles.
+$(eval $(call check_step,guest-monitor-api,60,guest-monitor/check-api))
 
 $(eval $(call unit_test,test_ebb_view,tests/unit/test_ebb_view.c,libebb,,))
 $(eval $(call unit_test,test_ebb_divide,tests/unit/test_ebb_divide.c,monitord libebb,,))

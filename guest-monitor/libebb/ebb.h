@@ -91,10 +91,11 @@ struct ebb_stats {
 
 /*
  * Opens the device and, if it is there, the monitor.
- *   -ENOENT, -EACCES   no device, or no right to open it
+ *   -ENOENT, -EACCES   no device, or no right to open it (or to connect to the monitor)
  *   -EPROTO            the driver or the monitor speaks another version
  *   -EEXIST            an application of that name is registered
- *   -EINVAL            a bad name or flag
+ *   -EUSERS            the monitor serves as many applications as it can
+ *   -EINVAL            a bad name or flag, or too long a socket path
  */
 int ebb_open(const struct ebb_options *options, struct ebb **ret);
 
@@ -159,6 +160,7 @@ int ebb_cpu_list(struct ebb *ebb, struct ebb_cpu *ret_cpus, unsigned int max);
 /*
  * Stores this application's statistics in the monitor.
  *   -ENOTCONN   no monitor; nothing was stored
+ *   -EAGAIN     the monitor does not keep up; nothing was stored
  */
 int ebb_report(struct ebb *ebb, const struct ebb_stats *stats);
 
