@@ -37,7 +37,7 @@ static const struct argp_option options[] = {
 	{ NULL, 0, NULL, 0, "Workers:", 3 },
 	{ "threads", OPT_THREADS, "N", 0, "workers, one per CPU (1)", 3 },
 	{ "cpus", OPT_CPUS, "LIST", 0, "the CPUs to use, such as 0-3,8, instead of --threads", 3 },
-	{ "no-pin", OPT_NO_PIN, NULL, 0, "do not pin; there may then be more workers than CPUs", 3 },
+	{ "no-pin", OPT_NO_PIN, NULL, 0, "do not pin: allows more workers than CPUs", 3 },
 	{ "startup", OPT_STARTUP, "N", 0, "start with N workers and add the others (all)", 3 },
 	{ "step-seconds", OPT_STEP_SECONDS, "S", 0,
 	  "add a worker every S seconds, then take one away every S seconds, and end", 3 },
@@ -49,7 +49,7 @@ static void parse_cpus(struct argp_state *state, struct arguments *a, const char
 	int n = bench_parse_cpus(arg, a->cpus, CPUS_MAX);
 
 	if (n < 0)
-		argp_error(state, "--cpus: '%s' is not a list of different CPUs such as 0-3,8", arg);
+		argp_error(state, "--cpus: '%s' is not a list of CPUs such as 0-3,8", arg);
 	else
 		a->n_cpus = (uint32_t)n;
 }
@@ -157,7 +157,8 @@ int main(int argc, char **argv)
 	if (!session_open(&config, &session)) {
 		session_set_source(session, &oltp_source_fixed_ops, source);
 		rc = session_run(session);
-		is_good = session_finish(session, stdout, a.bench.json ? "" : "oltp-result ") && !rc;
+		is_good = session_finish(session, stdout, a.bench.json ? "" : "oltp-result ");
+		is_good = is_good && !rc;
 		session_close(session);
 	}
 	oltp_source_fixed_destroy(source);

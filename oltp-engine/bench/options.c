@@ -55,12 +55,12 @@ static const struct argp_option options[] = {
 	{ "unscrambled", OPT_UNSCRAMBLED, NULL, 0, "key = rank: hot keys are neighbours", 1 },
 	{ "seed", OPT_SEED, "N", 0, "seed of the key sequences (1)", 1 },
 	{ "cc", OPT_CC, "SCHEME", 0, "no_wait (default) or wait_die", 1 },
-	{ "load-threads", OPT_LOAD_THREADS, "N", 0, "threads that fill the table (one per CPU)", 1 },
+	{ "load-threads", OPT_LOAD_THREADS, "N", 0, "threads to fill the table (one per CPU)", 1 },
 	{ NULL, 0, NULL, 0, "Run and results:", 2 },
 	{ "seconds", OPT_SECONDS, "S", 0, "how long to run", 2 },
 	{ "interval-ms", OPT_INTERVAL, "MS", 0, "time between two samples (1000)", 2 },
 	{ "stats", OPT_STATS, "FILE", 0, "write the samples to FILE as CSV", 2 },
-	{ "verify", OPT_VERIFY, NULL, 0, "compare the table with the committed work at the end", 2 },
+	{ "verify", OPT_VERIFY, NULL, 0, "compare the table with the committed work", 2 },
 	{ "json", OPT_JSON, NULL, 0, "print the result as one JSON object", 2 },
 	{ "quiet", OPT_QUIET, NULL, 0, "no line per sample", 2 },
 	{ 0 },
@@ -73,7 +73,8 @@ double bench_parse_double(struct argp_state *state, const char *option, const ch
 	double value = strtod(arg, &end);
 
 	if (end == arg || *end || !isfinite(value) || value < min || value > max)
-		argp_error(state, "--%s: '%s' is not a number from %g to %g", option, arg, min, max);
+		argp_error(state, "--%s: '%s' is not a number from %g to %g", option, arg, min,
+			   max);
 	return value;
 }
 

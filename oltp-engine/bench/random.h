@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A small random generator (splitmix64), one per thread; good enough for workloads, not for secrets. */
+/* A small random generator (splitmix64), one per thread; for workloads, not for secrets. */
 #ifndef BENCH_RANDOM_H
 #define BENCH_RANDOM_H
 

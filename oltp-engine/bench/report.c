@@ -33,7 +33,8 @@ int report_stats_write(FILE *file, double t_s, const struct oltp_sample *s)
 void report_sample_print(FILE *out, double t_s, const struct oltp_sample *s)
 {
 	fprintf(out,
-		"oltp: t=%.3f workers=%u tps=%.0f aborts_ps=%.0f p50_us=%.1f p95_us=%.1f p99_us=%.1f\n",
+		"oltp: t=%.3f workers=%u tps=%.0f aborts_ps=%.0f p50_us=%.1f p95_us=%.1f "
+		"p99_us=%.1f\n",
 		t_s, s->workers, s->tps, s->aborts_ps, s->p50_us, s->p95_us, s->p99_us);
 	fflush(out);
 }

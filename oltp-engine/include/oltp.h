@@ -46,7 +46,7 @@ enum oltp_rc {
 	OLTP_CONFLICT = 1,	/* another transaction holds the record: abort and run again */
 	OLTP_NOT_FOUND = 2,	/* no such key; the transaction may go on */
 	OLTP_EXISTS = 3,	/* insert: the key is there; the transaction may go on */
-	OLTP_FULL = 4,		/* more records or undo bytes than the engine was opened with: abort */
+	OLTP_FULL = 4,		/* more records or undo bytes than configured: abort */
 	OLTP_NO_MEMORY = 5,	/* insert: the memory source is exhausted: abort */
 	OLTP_INVALID = 6,	/* bad argument, or no transaction is running; nothing was done */
 };
@@ -210,7 +210,7 @@ struct oltp_pool_config {
 	struct oltp_engine *engine;
 	const struct oltp_workload *workload;	/* copied */
 	uint32_t latency_every;	/* measure 1 transaction in so many; a power of two; 0: 64 */
-	bool no_pin;		/* leave placement to the scheduler; CPU numbers are then only names */
+	bool no_pin;		/* CPU numbers are only names; the scheduler places */
 };
 
 struct oltp_pool;
@@ -330,7 +330,7 @@ struct oltp_move {
 	uint32_t cpus[OLTP_MOVE_MAX];
 	uint64_t start_ns;	/* CLOCK_MONOTONIC, of the call */
 	uint64_t call_ns;	/* how long it took */
-	uint64_t stop_ns;	/* remove: from asking the worker to stop until its thread had gone */
+	uint64_t stop_ns;	/* remove: from asking the worker to stop to its end */
 	struct oltp_move_times times;
 };
 
@@ -348,7 +348,8 @@ struct oltp_elastic_config {
 struct oltp_elastic;
 
 /* Starts a worker on every startup CPU. Errors: -EINVAL, -ENOMEM, those of startup and pool. */
-int oltp_elastic_create(const struct oltp_elastic_config *config, struct oltp_elastic **ret_elastic);
+int oltp_elastic_create(const struct oltp_elastic_config *config,
+			struct oltp_elastic **ret_elastic);
 
 /*
  * Stops all workers, gives every CPU back that is not of the startup set and frees everything but

@@ -168,7 +168,8 @@ static int listener_open(struct control *control, const char *path)
 	if (listen(control->listen_fd, CLIENTS_MAX) < 0)
 		rc = -errno;
 	if (!rc)
-		rc = session_watch(control->session, control->listen_fd, listener_readable, control);
+		rc = session_watch(control->session, control->listen_fd, listener_readable,
+				   control);
 	if (!rc)
 		return 0;
 	unlink(path);

@@ -40,7 +40,7 @@ static const struct argp_option options[] = {
 	  "take one CPU every S seconds, then give one back every S seconds, and end", 3 },
 	{ "no-ht", OPT_NO_HT, NULL, 0, "take no hardware thread whose sibling is in use", 3 },
 	{ NULL, 0, NULL, 0, "Server:", 4 },
-	{ "control", OPT_CONTROL, "PATH", 0, "unix socket that takes 'stop'; - is standard input", 4 },
+	{ "control", OPT_CONTROL, "PATH", 0, "unix socket that takes 'stop'; - is stdin", 4 },
 	{ "app-name", OPT_APP_NAME, "NAME", 0, "name shown to the monitor (oltp-server-PID)", 4 },
 	{ "device", OPT_DEVICE, "PATH", 0, "Ebb device ($EBB_DEVICE or /dev/ebb)", 4 },
 	{ "monitor", OPT_MONITOR, "PATH", 0,
@@ -109,7 +109,7 @@ static int open_ebb(const struct ebb_options *options, unsigned int flags, struc
 static void say_gone(void *ctx, int rc)
 {
 	(void)ctx;
-	fprintf(stderr, "oltp-server: no more CPUs from the host, carrying on with those there: %s\n",
+	fprintf(stderr, "oltp-server: the Ebb device: %s; carrying on with the CPUs there are\n",
 		strerror(-rc));
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Latency histogram: sixteen buckets to the power of two, so a quantile is within 1/32 of the truth.
- * Pure but for hist_record, which one thread calls while others read.
+ * Latency histogram: sixteen buckets to the power of two, so a quantile is within 1/32 of the
+ * truth. Pure but for hist_record, which one thread calls while others read.
  */
 #ifndef OLTP_HIST_H
 #define OLTP_HIST_H

@@ -6,8 +6,8 @@
  *                               ^                                       |
  *                               `------- the source refuses, kept ------'
  *
- * One move is in flight at a time, on the mover's thread; everything else happens on the thread that
- * calls oltp_elastic_run.
+ * One move is in flight at a time, on the mover's thread; everything else happens on the thread
+ * that calls oltp_elastic_run.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -118,7 +118,8 @@ static void stop_pool(struct oltp_elastic *e)
 		oltp_pool_remove(e->pool, e->cpus[i].cpu, NULL);
 }
 
-int oltp_elastic_create(const struct oltp_elastic_config *config, struct oltp_elastic **ret_elastic)
+int oltp_elastic_create(const struct oltp_elastic_config *config,
+			struct oltp_elastic **ret_elastic)
 {
 	const struct oltp_cpu_source_ops *ops = config->ops;
 	struct oltp_elastic *e;
@@ -339,7 +340,8 @@ void oltp_elastic_fds(const struct oltp_elastic *e, int ret_fds[2])
 	ret_fds[1] = e->mover.event_fd;
 }
 
-void oltp_elastic_figures_get(const struct oltp_elastic *e, struct oltp_elastic_figures *ret_figures)
+void oltp_elastic_figures_get(const struct oltp_elastic *e,
+			      struct oltp_elastic_figures *ret_figures)
 {
 	*ret_figures = (struct oltp_elastic_figures){
 		.cpus_added = e->cpus_added,

@@ -31,7 +31,7 @@ struct pool_worker {
 	struct oltp_pool *pool;
 	uint32_t cpu;
 	pthread_t thread;
-	struct oltp_worker *worker;	/* made by the thread, destroyed by the owner after the join */
+	struct oltp_worker *worker;	/* made by the thread, destroyed after the join */
 	/* Handshake of the start. */
 	pthread_mutex_t lock;
 	pthread_cond_t started;

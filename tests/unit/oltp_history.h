@@ -3,9 +3,9 @@
  * A checker for histories of committed transactions: is there a serial order that explains them?
  *
  * Every record carries the number of its version, counted up by each write, and the transaction
- * that wrote it. A history lists what each committed transaction read and wrote. Between
- * transactions that follow from it: writer of v before reader of v, reader of v before writer of
- * v + 1, writer of v before writer of v + 1. The history is serializable if that graph has no cycle.
+ * that wrote it. A history lists what each committed transaction read and wrote. What follows from
+ * it: writer of v before reader of v, reader of v before writer of v + 1, writer of v before writer
+ * of v + 1. The history is serializable if the graph of these has no cycle.
  */
 #ifndef OLTP_HISTORY_H
 #define OLTP_HISTORY_H

@@ -382,8 +382,8 @@ static void test_failing_source_is_asked_again(void **state)
 	assert_int_equal(oltp_source_fixed_create(cpus, 6, 1, &flaky.fixed), 0);
 	/* Every hook is required. */
 	assert_int_equal(oltp_elastic_create(&(struct oltp_elastic_config){
-						     .pool = f.pool, .ops = &ops, .source = &flaky },
-					     &e), -EINVAL);
+						     .pool = f.pool, .ops = &ops,
+						     .source = &flaky }, &e), -EINVAL);
 	ops.publish = publish_nothing;
 	assert_int_equal(oltp_elastic_create(&(struct oltp_elastic_config){
 						     .pool = f.pool, .ops = &ops, .source = &flaky,
@@ -418,8 +418,8 @@ static void test_stop_with_a_move_in_flight(void **state)
 	ops.publish = publish_nothing;
 	assert_int_equal(oltp_source_fixed_create(cpus, 3, 1, &flaky.fixed), 0);
 	assert_int_equal(oltp_elastic_create(&(struct oltp_elastic_config){
-						     .pool = f.pool, .ops = &ops, .source = &flaky },
-					     &e), 0);
+						     .pool = f.pool, .ops = &ops,
+						     .source = &flaky }, &e), 0);
 	assert_int_equal(oltp_elastic_run(e, now_ns(), &wake_ns), 0);
 	oltp_elastic_stop(e);
 	assert_int_equal(oltp_pool_count(f.pool), 0);

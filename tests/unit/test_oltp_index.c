@@ -147,7 +147,7 @@ static void test_hash_has_no_collisions_and_spreads(void **state)
 	}
 	for (uint64_t b = 0; b < f->index.n_buckets; b++)
 		most = counts[b] > most ? counts[b] : most;
-	/* Poisson with mean 4: 17 in one of 1025 buckets has a probability below one in a thousand. */
+	/* Poisson with mean 4: 17 in any of 1025 buckets is rarer than one in a thousand. */
 	assert_true(most < 17);
 	fixture_destroy(f);
 }

@@ -71,7 +71,8 @@ static void test_ends_when_time_is_up(void **state)
 	(void)state;
 	static const char *const expected[] = {
 		"\"failed_transactions\":0,", "\"lost_updates\":0}", "\"verified\":true",
-		"\"cpus_added\":1,", "\"cpus_removed\":1,", "\"cpu_add_ms\":{\"n\":1,\"median\":", NULL
+		"\"cpus_added\":1,", "\"cpus_removed\":1,", "\"cpu_add_ms\":{\"n\":1,\"median\":",
+		NULL
 	};
 	struct fixture f;
 

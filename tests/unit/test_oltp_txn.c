@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Transactions through the public header: rollback to the byte, locks within one, limits, memory. */
+/* Transactions through the public header: rollback, locks within one, limits, memory. */
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
@@ -176,7 +176,7 @@ static void test_readers_share_and_keep_writers_out(void **state)
 	assert_int_equal(oltp_txn_read(f.other, f.table, 1, &record), OLTP_OK);
 	assert_int_equal(oltp_txn_update(f.other, f.table, 1, &span, 1, &writable), OLTP_CONFLICT);
 	oltp_txn_abort(f.other);
-	/* Alone now: reading twice, then writing, then reading again, is one transaction's own business. */
+	/* Alone now: to read, read, write and read again is its own business. */
 	assert_int_equal(oltp_txn_read(f.w, f.table, 1, &record), OLTP_OK);
 	((uint8_t *)update(f.w, f.table, 1, 0, 1))[0] = 42;
 	assert_int_equal(oltp_txn_read(f.w, f.table, 1, &record), OLTP_OK);
@@ -481,7 +481,7 @@ static void *churn_main(void *arg)
 		if (i % 2) {
 			for (int j = 0; j < 4; j++)
 				record[j] = key;
-			/* Somebody else may find the record before it is taken back, and wait for it. */
+			/* Somebody may find the record before it is taken back, and wait. */
 			if (oltp_txn_insert(w, c->table, key, record) == OLTP_OK && i % 64 == 1)
 				sched_yield();
 		} else if (oltp_txn_read(w, c->table, key, &found) == OLTP_OK) {

@@ -83,7 +83,8 @@ static struct ycsb_record *open_record(struct fixture *f, uint64_t key)
 	struct oltp_span all = { 0, sizeof(struct ycsb_record) };
 	void *record;
 
-	assert_int_equal(oltp_txn_update(f->w, ycsb_table(f->ycsb), key, &all, 1, &record), OLTP_OK);
+	assert_int_equal(oltp_txn_update(f->w, ycsb_table(f->ycsb), key, &all, 1, &record),
+			 OLTP_OK);
 	return record;
 }
 

@@ -14,8 +14,8 @@
 
 /*
  * Pearson's statistic for n ranks. Under the right distribution it has mean n - 1 and variance
- * 2 (n - 1), so being six deviations off has a probability well below one in a million (and the seed
- * is fixed: what passes once passes always).
+ * 2 (n - 1), so being six deviations off is far rarer than one in a million (and the seed is fixed:
+ * what passes once passes always).
  */
 static double chi_square_excess(uint64_t n, double theta, double claimed_theta)
 {

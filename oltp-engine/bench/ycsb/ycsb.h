@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * YCSB as in the evaluation of elastic scale-up ("Elastic scale-up for OLTP", section 4): one table,
- * a 64-bit key, ten fields of 100 bytes; a transaction reads or updates ten records picked by a
- * Zipfian distribution.
+ * YCSB as in section 4 of "A system design for elastically scaling transaction processing engines
+ * in virtualized servers", PVLDB 13(12): one table, a 64-bit key, ten fields of 100 bytes; a
+ * transaction reads or updates ten records picked by a Zipfian distribution.
  *
  * Each record also carries a counter, which makes lost updates visible: an update adds one to the
  * counter and writes it, with a pattern that follows from it, into the field that it changes. What

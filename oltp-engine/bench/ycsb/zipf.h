@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Zipfian ranks: P(rank r of n) is proportional to 1 / (r + 1)^theta, theta in [0, 1); 0 is uniform.
+ * Zipfian ranks: P(rank r of n) is proportional to 1 / (r + 1)^theta, theta in [0, 1); 0 is
+ * uniform.
  *
  * The generator is exact for every rank (rejection-inversion after Hoermann and Derflinger, 1996).
  * The one commonly used in YCSB (Gray et al., 1994) is exact for the two hottest ranks only and
