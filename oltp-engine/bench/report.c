@@ -58,11 +58,12 @@ void report_json_totals(FILE *out, double seconds, const struct oltp_sample *who
 	fprintf(out,
 		"\"seconds\":%.3f,\"tps\":%.1f,\"aborts_ps\":%.1f,\"p50_us\":%.2f,\"p95_us\":%.2f,"
 		"\"p99_us\":%.2f,\"committed\":%" PRIu64 ",\"aborted\":%" PRIu64
-		",\"failed_transactions\":%" PRIu64 ",\"accesses\":%" PRIu64 ",",
+		",\"failed_transactions\":%" PRIu64 ",\"accesses\":%" PRIu64
+		",\"worker_cpu_seconds\":%.3f,",
 		seconds, seconds > 0 ? (double)totals->committed / seconds : 0,
 		seconds > 0 ? (double)totals->conflicts / seconds : 0, whole->p50_us, whole->p95_us,
 		whole->p99_us, totals->committed, totals->conflicts, totals->failed,
-		totals->accesses);
+		totals->accesses, (double)totals->cpu_ns / 1e9);
 }
 
 void report_json_verdict(FILE *out, const struct ycsb_verdict *v)

@@ -221,6 +221,7 @@ struct oltp_totals {
 	uint64_t conflicts;	/* attempts that ended in a conflict and were run again */
 	uint64_t failed;	/* transactions given up for any other reason */
 	uint64_t accesses;	/* record accesses of committed transactions */
+	uint64_t cpu_ns;	/* CPU time of workers, counted when they end */
 };
 
 /*

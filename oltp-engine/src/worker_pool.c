@@ -163,6 +163,7 @@ static void totals_add(struct oltp_totals *totals, const struct pool_worker *pw)
 	totals->committed += counter_read(&pw->committed);
 	totals->conflicts += counter_read(&pw->conflicts);
 	totals->failed += counter_read(&pw->failed);
+	totals->cpu_ns += counter_read(&pw->cpu_ns);
 	oltp_worker_stats_read(pw->worker, &stats);
 	totals->accesses += stats.accesses;
 }

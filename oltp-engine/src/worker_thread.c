@@ -7,11 +7,11 @@
 /* After n conflicts in a row: a random pause below 2^n turns, n at most this. */
 #define BACKOFF_BITS_MAX	10u
 
-static uint64_t now_ns(void)
+static uint64_t clock_ns(clockid_t clock)
 {
 	struct timespec ts;
 
-	clock_gettime(CLOCK_MONOTONIC, &ts);
+	clock_gettime(clock, &ts);
 	return (uint64_t)ts.tv_sec * 1000000000ull + (uint64_t)ts.tv_nsec;
 }
 
@@ -48,7 +48,7 @@ static void run_until_stopped(struct pool_worker *pw, void *local)
 
 	for (uint32_t n = 0; !atomic_load_explicit(&pw->stop, memory_order_relaxed); n++) {
 		bool measured = (n & mask) == 0;
-		uint64_t start_ns = measured ? now_ns() : 0;
+		uint64_t start_ns = measured ? clock_ns(CLOCK_MONOTONIC) : 0;
 
 		if (run_to_end(pw, local, &random)) {
 			counter_add(&pw->failed, 1);
@@ -56,7 +56,7 @@ static void run_until_stopped(struct pool_worker *pw, void *local)
 		}
 		counter_add(&pw->committed, 1);
 		if (measured)
-			hist_record(&pw->hist, now_ns() - start_ns);
+			hist_record(&pw->hist, clock_ns(CLOCK_MONOTONIC) - start_ns);
 	}
 }
 
@@ -86,6 +86,7 @@ void *pool_worker_main(void *arg)
 	report_start(pw, rc);
 	if (!rc) {
 		run_until_stopped(pw, local);
+		counter_add(&pw->cpu_ns, clock_ns(CLOCK_THREAD_CPUTIME_ID));
 		workload->detach(local);
 	}
 	return NULL;

@@ -225,14 +225,18 @@ static void test_samples_add_up_across_removals(void **state)
 		}
 		assert_int_equal(oltp_pool_remove(f.pool, 100 + round, &totals), 0);
 		sum.committed += totals.committed;
+		sum.cpu_ns += totals.cpu_ns;
 		assert_int_equal(oltp_pool_remove(f.pool, round, &totals), 0);
 		sum.committed += totals.committed;
+		sum.cpu_ns += totals.cpu_ns;
 	}
 	oltp_pool_sample(f.pool, now_ns(), &sample);
 	assert_int_equal(sample.totals.committed, sum.committed);
 	assert_int_equal(sample.totals.accesses, sum.committed * 10);
 	oltp_pool_whole(f.pool, &whole);
 	assert_int_equal(whole.totals.committed, sum.committed);
+	assert_int_equal(whole.totals.cpu_ns, sum.cpu_ns);
+	assert_true(sum.cpu_ns > 0);
 	assert_true(whole.measured >= sum.committed / 4);
 	fixture_close(&f);
 }
