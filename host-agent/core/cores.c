@@ -43,19 +43,6 @@ uint16_t ebb_cores_pick(const struct ebb_cores *c, uint16_t node, bool allow_ht)
 	return allow_ht ? shared : EBB_THREAD_NONE;
 }
 
-uint16_t ebb_cores_least_loaded(const struct ebb_cores *c, uint16_t node, uint16_t except)
-{
-	uint16_t best = EBB_THREAD_NONE;
-
-	for (uint16_t t = 0; t < c->host->num_threads; t++) {
-		if (c->host->threads[t].node != node || t == except)
-			continue;
-		if (best == EBB_THREAD_NONE || c->num_placed[t] < c->num_placed[best])
-			best = t;
-	}
-	return best;
-}
-
 bool ebb_cores_is_ht(const struct ebb_cores *c, uint16_t thread)
 {
 	if (thread >= c->host->num_threads)

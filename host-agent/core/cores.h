@@ -30,9 +30,6 @@ void ebb_cores_release(struct ebb_cores *c, uint16_t thread);
  */
 uint16_t ebb_cores_pick(const struct ebb_cores *c, uint16_t node, bool allow_ht);
 
-/* The thread of the node, other than except, on which fewest vCPUs run; or EBB_THREAD_NONE. */
-uint16_t ebb_cores_least_loaded(const struct ebb_cores *c, uint16_t node, uint16_t except);
-
 /* Whether another thread of the same core has an owner. */
 bool ebb_cores_is_ht(const struct ebb_cores *c, uint16_t thread);
 

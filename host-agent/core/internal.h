@@ -78,6 +78,7 @@ void core_vm_destroy(struct ebb_state *s, struct ebb_vm *vm);
 /* run.c */
 int core_vm_running(struct ebb_state *s, usec_t now, struct ebb_vm *vm,
 		    const struct ebb_fact_vm_running *f);
+void core_claim_all(struct ebb_state *s);
 int core_vm_stopped(struct ebb_state *s, usec_t now, struct ebb_vm *vm);
 
 /* link.c */
@@ -141,6 +142,7 @@ uint16_t core_vcpu_wants(const struct ebb_state *s, const struct ebb_vm *vm, uin
 void core_vm_count(struct ebb_state *s, struct ebb_vm *vm);
 
 /* plan.c */
+void core_admit_all(struct ebb_state *s, usec_t now);
 void core_settle(struct ebb_state *s, usec_t now);
 
 /* reconcile.c */

@@ -8,32 +8,37 @@
 
 #include "core/internal.h"
 
-static bool is_claimed(const struct ebb_vm *vm)
-{
-	for (uint16_t i = 0; i < vm->num_vcpus; i++)
-		if (vm->vcpus[i].is_startup && vm->vcpus[i].thread == EBB_THREAD_NONE)
-			return false;
-	return true;
-}
-
-/* Takes the VM's floor out of what is left of each node, or says what is missing. */
-static bool admit(struct ebb_vm *vm, uint32_t *left, const struct ebb_view_node *nodes)
+/*
+ * Whether the VM's floor fits beside what has been promised to earlier arrivals;
+ * says what is missing if not.  The floor counts from here on in both cases, so
+ * that nobody overtakes a VM that waits, unless it could never fit.
+ */
+static bool admit(struct ebb_vm *vm, uint32_t *promised, const struct ebb_view_node *nodes)
 {
 	uint32_t need[EBB_MAX_NODES] = { 0 };
+	bool fits = true;
 
 	for (uint16_t g = 0; g < vm->sla.num_nodes; g++)
 		need[vm->sla.nodes[g].host_node] += vm->sla.nodes[g].startup;
-	for (uint16_t h = 0; h < EBB_MAX_NODES; h++)
-		if (need[h] > left[h]) {
+	for (uint16_t h = 0; h < EBB_MAX_NODES; h++) {
+		if (need[h] > nodes[h].capacity) {
 			core_text(vm->error,
-				  "startup set needs %u cores on host node %u, %u of %u are not "
-				  "promised to other startup sets: stop a VM or lower startup",
-				  need[h], h, left[h], nodes[h].capacity);
+				  "startup set needs %u cores on host node %u, which has %u: "
+				  "lower startup",
+				  need[h], h, nodes[h].capacity);
 			return false;
 		}
+		if (need[h] == 0 || promised[h] + need[h] <= nodes[h].capacity)
+			continue;
+		core_text(vm->error,
+			  "startup set needs %u cores on host node %u, startup sets of VMs that "
+			  "came before need %u of %u: stop one of them or lower startup",
+			  need[h], h, promised[h], nodes[h].capacity);
+		fits = false;
+	}
 	for (uint16_t h = 0; h < EBB_MAX_NODES; h++)
-		left[h] -= need[h];
-	return true;
+		promised[h] += need[h];
+	return fits;
 }
 
 static void turn_away(struct ebb_state *s, usec_t now, struct ebb_vm *vm)
@@ -54,33 +59,29 @@ static void turn_away(struct ebb_state *s, usec_t now, struct ebb_vm *vm)
 }
 
 /*
- * Invariant I1: the floors of admitted VMs fit the host.  Who is in stays in;
- * after a restart those that hold their cores come first; then by arrival.
+ * Invariant I1: the floors of admitted VMs fit the host.  By arrival alone, so
+ * that an agent that is restarted admits the same VMs; and as those before a
+ * VM can only become fewer, one that is in stays in.
  */
-static void admit_all(struct ebb_state *s, usec_t now)
+void core_admit_all(struct ebb_state *s, usec_t now)
 {
-	uint32_t left[EBB_MAX_NODES] = { 0 };
+	uint32_t promised[EBB_MAX_NODES] = { 0 };
 
-	for (uint16_t h = 0; h < s->host.num_nodes; h++)
-		left[h] = s->nodes[h].capacity;
-	for (int pass = 0; pass < 3; pass++)
-		for (size_t i = 0; i < s->num_active; i++) {
-			struct ebb_vm *vm = s->active[i];
+	for (size_t i = 0; i < s->num_active; i++) {
+		struct ebb_vm *vm = s->active[i];
 
-			if (vm->is_admitted != (pass == 0) || (pass == 1 && !is_claimed(vm)))
-				continue;
-			if (!admit(vm, left, s->nodes)) {
-				if (pass == 2 && !vm->work->is_refused)
-					turn_away(s, now, vm);
-				continue;
-			}
-			vm->work->is_refused = false;
-			if (pass > 0)
-				core_touch(s, vm);
-			vm->is_admitted = true;
-			if (!vm->work->is_void)
-				vm->error[0] = '\0';
+		if (!admit(vm, promised, s->nodes)) {
+			if (!vm->work->is_refused)
+				turn_away(s, now, vm);
+			continue;
 		}
+		if (!vm->is_admitted)
+			core_touch(s, vm);
+		vm->is_admitted = true;
+		if (vm->work->is_refused)
+			vm->error[0] = '\0';
+		vm->work->is_refused = false;
+	}
 }
 
 static uint32_t fill_view(const struct ebb_state *s, struct ebb_view_vm *vms)
@@ -373,7 +374,7 @@ void core_settle(struct ebb_state *s, usec_t now)
 			core_vm_count(s, s->active[i]);
 	}
 	if (s->plan_is_stale) {
-		admit_all(s, now);
+		core_admit_all(s, now);
 		make_plan(s, now);
 	}
 	s->plan_is_stale = s->limits_are_stale = false;

@@ -23,17 +23,44 @@ static void active_remove(struct ebb_state *s, const struct ebb_vm *vm)
 	memmove(&s->active[i], &s->active[i + 1], (--s->num_active - i) * sizeof(s->active[0]));
 }
 
-/*
- * A vCPU that is found running keeps the thread on which it is found, if that
- * is one of its node and nobody's: a restart of the agent moves nothing.
- */
+/* A vCPU keeps the thread on which it is found, if that is one of its node and nobody's. */
 static void claim(struct ebb_state *s, struct ebb_vm *vm, uint16_t vcpu)
 {
 	const uint16_t thread = vm->vcpus[vcpu].placed;
 
-	if (thread != EBB_THREAD_NONE &&
+	if (thread != EBB_THREAD_NONE && vm->vcpus[vcpu].thread == EBB_THREAD_NONE &&
 	    s->host.threads[thread].node == core_host_node(vm, vcpu))
 		core_vcpu_own(s, vm, vcpu, thread);
+}
+
+static bool is_beside_startup(const struct ebb_vm *vm, uint16_t thread)
+{
+	for (uint16_t i = 0; i < vm->num_vcpus; i++)
+		if (vm->vcpus[i].is_startup && vm->vcpus[i].placed == thread)
+			return true;
+	return false;
+}
+
+/*
+ * A restart of the agent moves nothing.  Where several vCPUs are found on one
+ * thread, one owned it and the others shared it: hotplugged vCPUs share only
+ * with the startup set of their own VM, so anywhere else they are the owners;
+ * startup vCPUs of VMs that are not admitted own nothing.
+ */
+void core_claim_all(struct ebb_state *s)
+{
+	for (int pass = 0; pass < 2; pass++)
+		for (size_t k = 0; k < s->num_active; k++) {
+			struct ebb_vm *vm = s->active[k];
+
+			for (uint16_t i = 0; vm->is_admitted && i < vm->num_vcpus; i++) {
+				const struct ebb_vcpu *v = &vm->vcpus[i];
+
+				if (pass == 0 ? v->is_unknown && !is_beside_startup(vm, v->placed) :
+						v->is_startup)
+					claim(s, vm, i);
+			}
+		}
 }
 
 static void start_run(struct ebb_state *s, usec_t now, struct ebb_vm *vm,
@@ -64,13 +91,6 @@ static void start_run(struct ebb_state *s, usec_t now, struct ebb_vm *vm,
 		v->life_at = v->placed_at = f->as_of;
 		core_vcpu_set_placed(s, vm, p->vcpu, p->thread);
 	}
-	/* The startup set first: it is what others of the VM may be at home with. */
-	for (uint16_t i = 0; i < vm->num_vcpus; i++)
-		if (vm->vcpus[i].is_startup)
-			claim(s, vm, i);
-	for (uint16_t i = 0; i < vm->num_vcpus; i++)
-		if (vm->vcpus[i].is_unknown)
-			claim(s, vm, i);
 	core_text(core_record(s, vm, now, EBB_EVENT_JOIN)->text, "%s with %u CPUs",
 		  s->is_loaded ? "started" : "found running", f->num_plugged);
 }

@@ -61,6 +61,8 @@ static int report_loaded(struct ebb_state *s, usec_t now)
 {
 	if (s->is_loaded)
 		return 0;
+	core_admit_all(s, now);
+	core_claim_all(s);
 	s->is_loaded = s->plan_is_stale = s->limits_are_stale = true;
 	core_text(core_record(s, NULL, now, EBB_EVENT_POLICY)->text,
 		  "policy %s, %zu VMs of which %zu run", s->policy->name, s->num_vms,

@@ -125,6 +125,32 @@ static uint16_t pick_home(const struct ebb_state *s, const struct ebb_vm *vm, ui
 	return best;
 }
 
+/*
+ * For a VM that has no core at all: where fewest run, best not beside a
+ * startup vCPU.  Then an agent that is restarted can tell who of the two that
+ * it finds on one thread owns it (core_claim_all()).
+ */
+static uint16_t pick_shared(const struct ebb_state *s, uint16_t host_node, uint16_t except)
+{
+	uint16_t best = EBB_THREAD_NONE;
+	uint32_t best_cost = 0;
+
+	for (uint16_t t = 0; t < s->host.num_threads; t++) {
+		const struct ebb_vm *owner = s->cores.owner[t].vm;
+		uint32_t cost = s->cores.num_placed[t];
+
+		if (s->host.threads[t].node != host_node || t == except)
+			continue;
+		if (owner && owner->vcpus[s->cores.owner[t].vcpu].is_startup)
+			cost += EBB_MAX_VMS * EBB_MAX_VCPUS;
+		if (best == EBB_THREAD_NONE || cost < best_cost) {
+			best = t;
+			best_cost = cost;
+		}
+	}
+	return best;
+}
+
 uint16_t core_vcpu_wants(const struct ebb_state *s, const struct ebb_vm *vm, uint16_t vcpu)
 {
 	const struct ebb_vcpu *v = &vm->vcpus[vcpu];
@@ -140,7 +166,7 @@ uint16_t core_vcpu_wants(const struct ebb_state *s, const struct ebb_vm *vm, uin
 	    is_home(s, vm, v->placed, core_host_node(vm, vcpu), home != EBB_THREAD_NONE))
 		return v->placed;
 	if (home == EBB_THREAD_NONE)
-		home = ebb_cores_least_loaded(&s->cores, core_host_node(vm, vcpu), v->thread);
+		home = pick_shared(s, core_host_node(vm, vcpu), v->thread);
 	return home != EBB_THREAD_NONE ? home : v->thread;
 }
 

@@ -233,6 +233,32 @@ void ebb_fake_set_failures(struct ebb_fake *f, uint32_t plug_permille, uint32_t 
 	f->cfg.place_fail_permille = place_permille;
 }
 
+static bool is_shared(const struct ebb_fake *f, uint16_t thread)
+{
+	int count = 0;
+
+	for (size_t i = 0; i < f->num_vms; i++)
+		for (uint16_t k = 0; k < f->vms[i]->num_vcpus; k++)
+			count += f->vms[i]->vcpus[k].pub.is_plugged &&
+				 f->vms[i]->vcpus[k].pub.thread == thread;
+	return count > 1;
+}
+
+/*
+ * Of startup vCPUs found together on a thread an agent that starts cannot know
+ * which one was meant to have it alone.
+ */
+static void forget_alone(struct ebb_fake *f)
+{
+	for (size_t i = 0; i < f->num_vms; i++)
+		for (uint16_t k = 0; k < f->vms[i]->num_vcpus; k++) {
+			struct ebb_fake_vcpu *v = &f->vms[i]->vcpus[k].pub;
+
+			if (v->is_startup && v->is_alone && is_shared(f, v->thread))
+				v->is_alone = false;
+		}
+}
+
 void ebb_fake_agent_start(struct ebb_fake *f, usec_t now)
 {
 	struct ebb_fact loaded = { .type = EBB_FACT_LOADED };
@@ -242,6 +268,7 @@ void ebb_fake_agent_start(struct ebb_fake *f, usec_t now)
 	while (fake_event_take(f, FAKE_EVENT_ACTION_END, &e))
 		if (e.run == e.vm->run)
 			fake_host_end(f, e.vm, &e.action);
+	forget_alone(f);
 	for (size_t i = 0; i < f->num_vms; i++)
 		fake_device_disconnect(f, now, f->vms[i], false);
 	f->has_agent = true;

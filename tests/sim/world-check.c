@@ -125,7 +125,6 @@ static void check_vcpu(struct world *w, unsigned i, uint16_t k, const struct ebb
 		     known->thread);
 	/* I8: a core is lost by force only after the deadline of a demand. */
 	if (v->was_held[k] && real->is_forced && real->is_granted &&
-	    w->now > v->undisturbed_since + 7 * EBB_USEC_PER_SEC &&
 	    known->force == EBB_FORCE_DEADLINE &&
 	    (!v->excess_since[known->node] || w->now < v->excess_since[known->node] + deadline))
 		fail(w, "I8: vm%u vCPU %u was forced, demanded since %llu, now %llu", i, k,
@@ -213,7 +212,8 @@ static void check_settled_vm(struct world *w, unsigned i)
 			if (real.is_granted && real.is_forced)
 				fail(w, "vm%u vCPU %u is still forced", i, k);
 			if (real.is_plugged && vm->is_admitted &&
-			    (!real.is_alone || real.thread != vm->vcpus[k].thread))
+			    (real.thread == EBB_THREAD_NONE ||
+			     real.thread != vm->vcpus[k].thread))
 				fail(w, "vm%u vCPU %u has no core of its own", i, k);
 		}
 		if (n->limit != n->target || held != n->limit || n->held != held ||
