@@ -125,7 +125,7 @@ lab_write_config() {
 	auth_unix_ro = "none"
 	auth_unix_rw = "none"
 	log_outputs = "2:file:/var/log/libvirt/libvirtd.log"
-	host_uuid_source = "machine-id"
+	host_uuid = "$(cat /proc/sys/kernel/random/uuid)"
 	max_workers = 40
 	prio_workers = 10
 	EOF
@@ -155,9 +155,26 @@ lab_driver_folder() {
 	die "libvirt's QEMU driver is not installed (make bootstrap)"
 }
 
+# libvirt does not start without the user that its service package would make, though no QEMU of
+# a lab runs as that user.
+lab_bind_users() {
+	local name file
+	name=libvirt-qemu
+	for file in passwd group; do
+		! getent "$file" "$name" >/dev/null || continue
+		cp "/etc/$file" "$LAB/etc/$file"
+		case $file in
+		passwd) echo "$name:x:65533:65533::/nonexistent:/usr/sbin/nologin" ;;
+		group) echo "$name:x:65533:" ;;
+		esac >>"$LAB/etc/$file"
+		mount --bind "$LAB/etc/$file" "/etc/$file"
+	done
+}
+
 lab_inside() {
 	local item drivers
 	lab_write_config
+	lab_bind_users
 	for item in $LAB_LIBVIRT_FOLDERS; do
 		mount --bind "$LAB/${item%%:*}" "${item#*:}"
 	done
@@ -183,7 +200,7 @@ lab_lock() {
 }
 
 lab_start() { # $1 owner's pid, or 0
-	local item try pid
+	local item
 	lab_require
 	lab_lock
 	if lab_is_up && lab_virsh connect >/dev/null 2>&1; then
@@ -202,15 +219,13 @@ lab_start() { # $1 owner's pid, or 0
 	lab_register
 	setsid "$TOP/scripts/lab" -d "$LAB" --supervise "$1" </dev/null \
 		>"$LAB/log/supervisor.log" 2>&1 6>&- 7>&- 8>&- 9>&- &
-	for try in $(seq 100); do
+	for _ in $(seq 100); do
 		sleep 0.1
 		if [ -S "$LAB/run/libvirt-sock" ] && lab_virsh connect >/dev/null 2>&1; then
 			exec 6>&-
 			return 0
 		fi
-		if [ "$try" -gt 20 ] && ! pid=$(lab_supervisor); then
-			break
-		fi
+		[ ! -e "$LAB/ended" ] || break
 	done
 	tail -n 20 "$LAB"/log/*.log >&2 || true
 	lab_clean
@@ -233,9 +248,11 @@ lab_supervise() { # $1 owner's pid, or 0
 		wait $!
 	done
 	trap '' TERM INT HUP
-	# Not stopped from outside: clean up as `stop` would.
+	# Not stopped from outside: clean up as `stop` would. Whoever waits in `start` holds the
+	# lock and has to hear of it; and a later lab in this folder is none of our business.
+	touch "$LAB/ended"
 	lab_lock
-	rm -f "$LAB/supervisor"
+	[ "$(lab_supervisor)" = $$ ] || exit 0
 	lab_clean
 }
 
@@ -278,6 +295,6 @@ lab_clean() {
 		mkdir -p "$BUILD/lab-cache"
 		cp -a "$LAB/cache/qemu" "$BUILD/lab-cache/"
 	fi
-	(cd "$LAB" && rm -rf run libvirt-sock supervisor drivers etc lib)
+	(cd "$LAB" && rm -rf run libvirt-sock supervisor ended drivers etc lib)
 	lab_unregister
 }
