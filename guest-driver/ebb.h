@@ -67,10 +67,9 @@ struct ebb_call {
 };
 
 struct ebb_dev {
-	struct kref ref;		/* one for the virtio device, one per open file */
+	struct kref ref;		/* of the virtio device, every open file and queued work */
 	struct virtio_device *vdev;	/* its memory is kept until ref is 0 */
 	struct miscdevice misc;
-	struct workqueue_struct *wq;	/* ordered: late_work and return_work never meet */
 	struct ebb_wire_config cfg;	/* constant after probe */
 	int linux_node[EBB_MAX_NODES];	/* of each proximity domain; constant after probe */
 
@@ -93,7 +92,7 @@ struct ebb_dev {
 	struct list_head late_calls;	/* answered, and nobody waits */
 	u64 last_tag;
 	wait_queue_head_t calls_wait;	/* a call was answered, or is_dead */
-	struct work_struct late_work;
+	struct work_struct late_work;	/* runs late() of late_calls */
 	struct delayed_work return_work; /* returns the LEAVING CPUs */
 
 	struct virtio_ebb_event *events;	/* buffers of the event queue */
@@ -108,6 +107,12 @@ static inline bool ebb_dev_is_gone(const struct ebb_dev *ebb)
 
 /* ---- ebb_main.c ---- */
 
+/*
+ * Ordered: late_work and return_work never meet.  Of the module, not of the
+ * device: see ebb_vq_stop().
+ */
+extern struct workqueue_struct *ebb_wq;
+
 void ebb_dev_put(struct ebb_dev *ebb);
 
 /* The device broke the protocol or stopped: never use it again.  Any context. */
@@ -117,7 +122,11 @@ void ebb_dev_fail(struct ebb_dev *ebb, const char *why);
 
 int ebb_vq_init(struct ebb_dev *ebb);
 
-/* No more new calls; those who wait get -ENODEV. */
+/*
+ * No more new calls and no more work; those who wait get -ENODEV.  Work that
+ * runs already is not waited for: it may want device_hotplug_lock, which our
+ * caller holds if ACPI is ejecting the device.  It has its own reference.
+ */
 void ebb_vq_stop(struct ebb_dev *ebb);
 
 /* After the device was reset: frees what it had not answered, and the queues. */
@@ -141,7 +150,7 @@ int ebb_call_submit(struct ebb_dev *ebb, struct ebb_call *call, u64 deadline_ns,
  */
 int ebb_call_wait(struct ebb_dev *ebb, struct ebb_call *call, u64 deadline_ns);
 
-/* Has return_work look at the table again, now or at the latest after delay. */
+/* Has return_work look at the table again: now, or after delay if nobody wants it earlier. */
 void ebb_kick_returns(struct ebb_dev *ebb, unsigned long delay_jiffies);
 
 /* -EAGAIN no buffer is free, -ENODEV. */

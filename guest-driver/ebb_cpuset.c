@@ -203,6 +203,20 @@ void ebb_cpuset_delete(struct ebb_cpuset *set, u64 hv_cpu_id)
 	memmove(e, e + 1, (set->count - i) * sizeof(*e));
 }
 
+bool ebb_cpuset_is_tried(const struct ebb_cpuset *set)
+{
+	unsigned int i;
+
+	for (i = 0; i < set->count; i++) {
+		const struct ebb_cpu_entry *e = &set->entries[i];
+
+		if (e->state != EBB_CPU_STATE_STARTUP &&
+		    (e->state != EBB_CPU_STATE_LEAVING || e->busy || !e->failures))
+			return false;
+	}
+	return true;
+}
+
 int ebb_cpuset_set_flags(struct ebb_cpuset *set, const struct ebb_cpu_desc *desc)
 {
 	struct ebb_cpu_entry *e = ebb_cpuset_find(set, desc->hv_cpu_id);

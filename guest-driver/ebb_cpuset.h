@@ -129,6 +129,9 @@ void ebb_cpuset_retry_now(struct ebb_cpuset *set);
 
 void ebb_cpuset_delete(struct ebb_cpuset *set, u64 hv_cpu_id);
 
+/* Was the return of every CPU outside the startup set tried, and is none of them worked on? */
+bool ebb_cpuset_is_tried(const struct ebb_cpuset *set);
+
 /*
  * New flags from the host.  -ENOENT no such CPU; -EINVAL something else than
  * FORCED differs, or FORCED is set for a CPU of the startup set.

@@ -11,6 +11,8 @@
 /* There is one /dev/ebb, and a VM has one device. */
 static atomic_t ebb_is_in_use = ATOMIC_INIT(0);
 
+struct workqueue_struct *ebb_wq;
+
 static void release_dev(struct kref *ref)
 {
 	struct ebb_dev *ebb = container_of(ref, struct ebb_dev, ref);
@@ -135,8 +137,6 @@ static int create_cpuset(struct ebb_dev *ebb)
 static void stop_dev(struct ebb_dev *ebb)
 {
 	ebb_vq_stop(ebb);
-	cancel_delayed_work_sync(&ebb->return_work);
-	cancel_work_sync(&ebb->late_work);
 	virtio_reset_device(ebb->vdev);
 	ebb_vq_finish(ebb);
 }
@@ -169,14 +169,9 @@ static int ebb_probe(struct virtio_device *vdev)
 	rc = create_cpuset(ebb);
 	if (rc)
 		goto out_put;
-	ebb->wq = alloc_ordered_workqueue("ebb", 0);
-	if (!ebb->wq) {
-		rc = -ENOMEM;
-		goto out_put;
-	}
 	rc = ebb_vq_init(ebb);
 	if (rc)
-		goto out_wq;
+		goto out_put;
 
 	virtio_device_ready(vdev);
 	rc = ebb_event_fill(ebb);
@@ -199,8 +194,6 @@ static int ebb_probe(struct virtio_device *vdev)
 
 out_stop:
 	stop_dev(ebb);
-out_wq:
-	destroy_workqueue(ebb->wq);
 out_put:
 	ebb_dev_put(ebb);
 out_unused:
@@ -222,7 +215,6 @@ static void ebb_remove(struct virtio_device *vdev)
 		ebb_vq_stop(ebb);
 	ebb_return_all(ebb);
 	stop_dev(ebb);
-	destroy_workqueue(ebb->wq);
 	ebb_dev_put(ebb);
 	atomic_set(&ebb_is_in_use, 0);
 }
@@ -263,13 +255,23 @@ static struct virtio_driver ebb_driver = {
 
 static int __init ebb_init(void)
 {
-	int rc = ebb_cpu_init();
+	int rc;
 
+	ebb_wq = alloc_ordered_workqueue("ebb", 0);
+	if (!ebb_wq)
+		return -ENOMEM;
+	rc = ebb_cpu_init();
 	if (rc)
-		return rc;
+		goto out_wq;
 	rc = register_virtio_driver(&ebb_driver);
 	if (rc)
-		ebb_cpu_exit();
+		goto out_cpu;
+	return 0;
+
+out_cpu:
+	ebb_cpu_exit();
+out_wq:
+	destroy_workqueue(ebb_wq);
 	return rc;
 }
 module_init(ebb_init);
@@ -277,6 +279,7 @@ module_init(ebb_init);
 static void __exit ebb_exit(void)
 {
 	unregister_virtio_driver(&ebb_driver);
+	destroy_workqueue(ebb_wq);
 	ebb_cpu_exit();
 }
 module_exit(ebb_exit);

@@ -22,6 +22,7 @@ void ebb_return_retry(struct ebb_dev *ebb, u64 hv_cpu_id)
 	spin_lock_irq(&ebb->lock);
 	ebb_cpuset_retry(&ebb->cpuset, hv_cpu_id, ktime_get_ns());
 	spin_unlock_irq(&ebb->lock);
+	wake_up_all(&ebb->returned_wait);
 	ebb_kick_returns(ebb, 0);
 }
 
@@ -120,14 +121,16 @@ void ebb_return_work(struct work_struct *work)
 		if (!is_claimed) {
 			if (next_ns != EBB_CPUSET_NEVER)
 				ebb_kick_returns(ebb, nsecs_to_jiffies(next_ns - now_ns) + 1);
-			return;
+			break;
 		}
 		if (send_back(ebb, &entry)) {
 			spin_lock_irq(&ebb->lock);
 			ebb_cpuset_retry(&ebb->cpuset, entry.desc.hv_cpu_id, ktime_get_ns());
 			spin_unlock_irq(&ebb->lock);
+			wake_up_all(&ebb->returned_wait);
 		}
 	}
+	ebb_dev_put(ebb);
 }
 
 void ebb_return_owner(struct ebb_dev *ebb, u64 owner)
@@ -145,9 +148,13 @@ static bool is_wait_over(struct ebb_dev *ebb)
 {
 	bool is_over;
 
-	/* Without an agent nobody takes them; the next driver will return them. */
+	/*
+	 * Without an agent nobody takes them: at least they are offline then, and
+	 * the next driver will return them.
+	 */
 	spin_lock_irq(&ebb->lock);
-	is_over = !ebb_cpuset_num_hotplug(&ebb->cpuset) || !ebb->is_agent_up;
+	is_over = ebb->is_agent_up ? !ebb_cpuset_num_hotplug(&ebb->cpuset) :
+		ebb_cpuset_is_tried(&ebb->cpuset);
 	spin_unlock_irq(&ebb->lock);
 	return is_over || READ_ONCE(ebb->is_dead);
 }
@@ -155,9 +162,6 @@ static bool is_wait_over(struct ebb_dev *ebb)
 void ebb_return_all(struct ebb_dev *ebb)
 {
 	ebb_return_owner(ebb, 0);
-	ebb_kick_returns(ebb, 0);
-	/* The first round takes them offline even if the host does not listen. */
-	flush_delayed_work(&ebb->return_work);
 	if (!wait_event_timeout(ebb->returned_wait, is_wait_over(ebb),
 				msecs_to_jiffies(EBB_RETURN_ALL_WAIT_MS)))
 		dev_warn(&ebb->vdev->dev, "the host did not take all CPUs back in time\n");

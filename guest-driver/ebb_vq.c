@@ -54,9 +54,10 @@ static void run_late_calls(struct work_struct *work)
 			list_del(&call->link);
 		spin_unlock_irq(&ebb->vq_lock);
 		if (!call)
-			return;
+			break;
 		call->late(ebb, call);
 	}
+	ebb_dev_put(ebb);
 }
 
 int ebb_vq_init(struct ebb_dev *ebb)
@@ -84,6 +85,11 @@ void ebb_vq_stop(struct ebb_dev *ebb)
 	spin_unlock_irqrestore(&ebb->vq_lock, irqflags);
 	wake_up_all(&ebb->calls_wait);
 	wake_up_all(&ebb->returned_wait);
+	/* Nothing is queued from now on.  Our caller has a reference, too. */
+	if (cancel_delayed_work(&ebb->return_work))
+		ebb_dev_put(ebb);
+	if (cancel_work(&ebb->late_work))
+		ebb_dev_put(ebb);
 }
 
 void ebb_vq_finish(struct ebb_dev *ebb)
@@ -236,8 +242,8 @@ static void ebb_requests_answered(struct virtqueue *vq)
 	} while (!failure && !ebb->is_dead && !virtqueue_enable_cb(vq));
 	if (virtqueue_is_broken(vq))
 		failure = "broken request queue";
-	if (has_late && !ebb->is_dead)
-		queue_work(ebb->wq, &ebb->late_work);
+	if (has_late && !ebb->is_dead && queue_work(ebb_wq, &ebb->late_work))
+		kref_get(&ebb->ref);
 	spin_unlock_irqrestore(&ebb->vq_lock, irqflags);
 
 	if (failure)
@@ -248,10 +254,15 @@ static void ebb_requests_answered(struct virtqueue *vq)
 void ebb_kick_returns(struct ebb_dev *ebb, unsigned long delay_jiffies)
 {
 	unsigned long irqflags;
+	bool is_new = false;
 
 	spin_lock_irqsave(&ebb->vq_lock, irqflags);
-	if (!ebb->is_dead)
-		mod_delayed_work(ebb->wq, &ebb->return_work, delay_jiffies);
+	if (!ebb->is_dead && delay_jiffies)
+		is_new = queue_delayed_work(ebb_wq, &ebb->return_work, delay_jiffies);
+	else if (!ebb->is_dead)
+		is_new = !mod_delayed_work(ebb_wq, &ebb->return_work, 0);
+	if (is_new)
+		kref_get(&ebb->ref);
 	spin_unlock_irqrestore(&ebb->vq_lock, irqflags);
 }
 

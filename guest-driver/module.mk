@@ -10,3 +10,6 @@ $(eval $(call unit_test,test_ebb_wire,tests/unit/test_ebb_wire.c,ebbdriver,,))
 
 # Runs in a guest: the driver's commands for shell scripts.
 $(eval $(call prog,ebbt-cpu,tests/vm/guest/ebb-cpu-test.c,,,))
+
+# The driver itself, in VMs with the real device.
+$(eval $(call check_step,vm-driver,420,scripts/run-tests -t 400 tests/vm/driver))

@@ -210,6 +210,25 @@ static void test_backoff(void **state)
 	assert_true(next_ns == now_ns + 100 * MS);
 }
 
+static void test_is_tried(void **state)
+{
+	struct fixture *f = *state;
+	struct ebb_cpu_entry e;
+	u64 next_ns;
+
+	assert_true(ebb_cpuset_is_tried(&f->set));
+	add(f, 1, 1, EBB_CPU_STATE_OWNED, ALICE, 1);
+	assert_false(ebb_cpuset_is_tried(&f->set));
+	ebb_cpuset_leave(&f->set, 1);
+	assert_false(ebb_cpuset_is_tried(&f->set));
+	assert_true(ebb_cpuset_claim_leaving(&f->set, 0, &e, &next_ns));
+	assert_false(ebb_cpuset_is_tried(&f->set));
+	ebb_cpuset_retry(&f->set, 1, 0);
+	assert_true(ebb_cpuset_is_tried(&f->set));
+	assert_true(ebb_cpuset_claim_leaving(&f->set, 1000 * MS, &e, &next_ns));
+	assert_false(ebb_cpuset_is_tried(&f->set));
+}
+
 static void test_earliest_retry_first(void **state)
 {
 	struct fixture *f = *state;
@@ -366,6 +385,7 @@ int main(void)
 		TEST(test_who_may_remove),
 		TEST(test_claim_respects_busy),
 		TEST(test_backoff),
+		TEST(test_is_tried),
 		TEST(test_earliest_retry_first),
 		TEST(test_leave_owner),
 		TEST(test_delete_keeps_order),

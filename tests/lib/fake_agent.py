@@ -1,0 +1,337 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""A stand-in for ebbd in tests of the guest driver: one VM, no libvirt, obeys the test.
+
+Speaks the link protocol of virtio_ebb.h with the device, and QMP with the VM's QEMU to plug and
+unplug CPUs. It grants what the limits allow; a test can make it late, silent or refusing.
+"""
+
+import collections
+import json
+import os
+import re
+import socket
+import struct
+import threading
+
+MAGIC = 0x4C424245
+PROTO = 1
+HELLO, REQUEST, TELEMETRY = 1, 2, 3
+WELCOME, RESPONSE, LIMITS, CPU = 128, 129, 130, 131
+REQ_CPU_ADD, REQ_CPU_REMOVE = 1, 2
+ACK, NACK, BUSY = 0, 1, 2
+REASON_LIMIT, REASON_CEILING, REASON_NODE, REASON_HOST, REASON_CAPACITY = 1, 2, 3, 6, 7
+NODE_ANY = 0xFFFF
+F_FORCED = 1 << 2
+HELLO_F_DRIVER = 1 << 0
+
+HDR = struct.Struct("<IHHII")
+LINK_CPU = struct.Struct("<QIHHII")
+HELLO_HEAD = struct.Struct("<16sIIIHHQQ")
+
+
+class Qmp:
+    """A QMP connection; events are handed to on_event from the reader's thread."""
+
+    def __init__(self, path, on_event):
+        self.on_event = on_event
+        self.sock = socket.socket(socket.AF_UNIX)
+        self.sock.connect(path)
+        self.lines = self.sock.makefile("r")
+        self.answers = collections.deque()
+        self.has_answer = threading.Condition()
+        self.lock = threading.Lock()
+        self.lines.readline()
+        threading.Thread(target=self._read, daemon=True).start()
+        self.run("qmp_capabilities")
+
+    def _read(self):
+        for line in self.lines:
+            msg = json.loads(line)
+            if "event" in msg:
+                self.on_event(msg)
+                continue
+            with self.has_answer:
+                self.answers.append(msg)
+                self.has_answer.notify()
+
+    def run(self, command, limit_s=20.0, **arguments):
+        """Run a command; returns its value, raises RuntimeError with QEMU's words."""
+        with self.lock:
+            self.sock.sendall(json.dumps({"execute": command, "arguments": arguments}).encode())
+            with self.has_answer:
+                if not self.has_answer.wait_for(lambda: self.answers, limit_s):
+                    raise RuntimeError(f"{command}: no answer in {limit_s} s")
+                msg = self.answers.popleft()
+        if "error" in msg:
+            raise RuntimeError(f"{command}: {msg['error']['desc']}")
+        return msg["return"]
+
+
+class FakeAgent:
+    """Listens for the device. Public methods are for the test's thread."""
+
+    def __init__(self, link_path):
+        self.link_path = link_path
+        self.listener = None
+        self.conn = None
+        self.is_welcome = False
+        self.qmp = None
+        self.lock = threading.RLock()
+        self.changed = threading.Condition(self.lock)
+        self.slots = []         # CPU slots by vCPU index: props of QEMU, node, plugged, deleted
+        self.granted = {}       # vcpu -> hv_cpu_id, as the device says, and what we granted since
+        self.startup = set()
+        self.limits = {}        # node -> CPUs that the VM may hold, startup set included
+        self.generation = 0
+        self.resets = 0
+        self.hellos = 0
+        self.has_driver = False
+        self.removals = {}      # vcpu -> tags of CPU_REMOVE that wait for its end
+        self.behave = collections.deque()   # for the next requests: silent, delay:S, busy, refuse
+        self.held_back = []     # requests that silence has swallowed
+        self.log = []
+        self.errors = []
+
+    # ---- for tests ----
+
+    def start(self):
+        try:
+            os.unlink(self.link_path)
+        except FileNotFoundError:
+            pass
+        self.listener = socket.socket(socket.AF_UNIX)
+        self.listener.bind(self.link_path)
+        self.listener.listen(1)
+        threading.Thread(target=self._serve, args=(self.listener,), daemon=True).start()
+
+    def stop(self):
+        """Be away: the device loses its agent."""
+        with self.lock:
+            listener, self.listener = self.listener, None
+            conn, self.conn = self.conn, None
+        os.unlink(self.link_path)
+        listener.close()
+        if conn:
+            conn.shutdown(socket.SHUT_RDWR)
+
+    def attach_qmp(self, path):
+        self.qmp = Qmp(path, self._qmp_event)
+        slots = self.qmp.run("query-hotpluggable-cpus")
+        slots.sort(key=lambda s: [s["props"].get(k, 0)
+                                  for k in ("socket-id", "die-id", "core-id", "thread-id")])
+        with self.lock:
+            self.slots = [{"props": s["props"], "type": s["type"], "plugged": "qom-path" in s}
+                          for s in slots]
+            self.startup = {i for i, s in enumerate(self.slots) if s["plugged"]}
+
+    def set_limits(self, limits, deadline_ms=0):
+        with self.lock:
+            self.limits = dict(limits)
+            self._send_limits(deadline_ms)
+
+    def force(self, vcpu, is_forced=True):
+        with self.lock:
+            self._send(CPU, struct.pack("<II", vcpu, F_FORCED if is_forced else 0))
+
+    def release_held_back(self):
+        """Answer now what silence has swallowed."""
+        with self.lock:
+            held, self.held_back = self.held_back, []
+            for payload in held:
+                self._request(payload)
+
+    def wait(self, what, predicate, limit_s=10.0):
+        """Wait until predicate(self) holds; raises AssertionError otherwise."""
+        with self.changed:
+            if not self.changed.wait_for(lambda: predicate(self), limit_s):
+                raise AssertionError(f"after {limit_s} s still not: {what}; "
+                                     f"granted {self.granted}, log {self.log[-8:]}")
+
+    def num_plugged(self):
+        return sum(s["plugged"] for s in self.slots) - len(self.startup)
+
+    # ---- link ----
+
+    def _serve(self, listener):
+        while True:
+            try:
+                conn, _ = listener.accept()
+            except OSError:
+                return
+            with self.lock:
+                if self.listener is not listener:
+                    conn.close()
+                    return
+                self.conn = conn
+                self.is_welcome = False
+            try:
+                self._read_frames(conn)
+            except (OSError, EOFError):
+                pass
+            with self.changed:
+                if self.conn is conn:
+                    self.conn = None
+                self.log.append("link down")
+                self.changed.notify_all()
+
+    def _read_frames(self, conn):
+        while True:
+            magic, proto, kind, length, reserved = HDR.unpack(self._read(conn, HDR.size))
+            if magic != MAGIC or proto != PROTO or reserved or length > 65536:
+                self.errors.append(f"bad frame from the device: {magic:#x} {proto} {kind} {length}")
+                conn.close()
+                return
+            payload = self._read(conn, length)
+            with self.changed:
+                if kind == HELLO:
+                    self._hello(payload)
+                elif kind == REQUEST:
+                    self._request(payload)
+                elif kind != TELEMETRY:
+                    self.errors.append(f"unknown frame {kind} from the device")
+                self.changed.notify_all()
+
+    @staticmethod
+    def _read(conn, n):
+        data = b""
+        while len(data) < n:
+            piece = conn.recv(n - len(data))
+            if not piece:
+                raise EOFError
+            data += piece
+        return data
+
+    def _send(self, kind, payload):
+        if not self.conn:
+            return
+        try:
+            self.conn.sendall(HDR.pack(MAGIC, PROTO, kind, len(payload), 0) + payload)
+        except OSError:
+            pass
+
+    def _send_limits(self, deadline_ms=0):
+        if not self.is_welcome:
+            return
+        self.generation += 1
+        held = collections.Counter(self._node(v) for v in self.startup | set(self.granted))
+        body = b"".join(struct.pack("<HHIIIQQ", n, 0,
+                                    deadline_ms if held[n] > limit else 0, held[n], limit, 0, 0)
+                        for n, limit in sorted(self.limits.items()))
+        self._send(LIMITS, struct.pack("<QII", self.generation, len(self.limits), 0) + body)
+
+    def _hello(self, payload):
+        (_, flags, _, num, _, _, generation, resets) = HELLO_HEAD.unpack_from(payload)
+        self.hellos += 1
+        self.resets = resets
+        self.has_driver = bool(flags & HELLO_F_DRIVER)
+        self.generation = max(self.generation, generation)
+        known = {}
+        for i in range(num):
+            hv, _, _, cpu_flags, vcpu, _ = LINK_CPU.unpack_from(payload, HELLO_HEAD.size +
+                                                                i * LINK_CPU.size)
+            if not cpu_flags & 1:
+                known[vcpu] = hv
+        self.granted = known
+        self.log.append(f"hello: {sorted(known)} resets {resets} driver {self.has_driver}")
+        for vcpu, slot in enumerate(self.slots):
+            if slot["plugged"] and vcpu not in known and vcpu not in self.startup \
+                    and vcpu not in self.removals:
+                self._unplug(vcpu, None)
+        if not self.is_welcome:
+            self.is_welcome = True
+            self._send(WELCOME, struct.pack("<II", ACK, 0))
+        if self.limits:
+            self._send_limits()
+
+    def _respond(self, tag, kind, status, reason, vcpus=()):
+        body = b"".join(LINK_CPU.pack(0, 0, 0, 0, v, 0) for v in vcpus)
+        self._send(RESPONSE, struct.pack("<QHHHH", tag, kind, status, reason, len(vcpus)) + body)
+
+    def _request(self, payload):
+        kind, _, _, tag = struct.unpack_from("<HHIQ", payload)
+        behave = self.behave.popleft() if self.behave else ""
+        self.log.append(f"request {kind} {behave}")
+        if behave == "silent":
+            self.held_back.append(payload)
+        elif behave == "busy":
+            self._respond(tag, kind, BUSY, REASON_CAPACITY)
+        elif behave == "refuse":
+            self._respond(tag, kind, NACK, REASON_HOST)
+        elif behave.startswith("delay:"):
+            threading.Timer(float(behave[6:]), self._request_later, (payload,)).start()
+        elif kind == REQ_CPU_ADD:
+            count, node = struct.unpack_from("<HH", payload, 16)
+            self._add(tag, count, node)
+        else:
+            self._remove(tag, struct.unpack_from("<I", payload, 48 + 16)[0])
+
+    def _request_later(self, payload):
+        with self.changed:
+            self._request(payload)
+            self.changed.notify_all()
+
+    # ---- CPUs ----
+
+    def _node(self, vcpu):
+        return self.slots[vcpu]["props"].get("node-id", 0)
+
+    def _add(self, tag, count, node):
+        held = collections.Counter(self._node(v) for v in self.startup | set(self.granted))
+        free = []
+        for vcpu, slot in enumerate(self.slots):
+            n = self._node(vcpu)
+            if slot["plugged"] or (node != NODE_ANY and n != node):
+                continue
+            if held[n] < self.limits.get(n, 0) and len(free) < count:
+                held[n] += 1
+                free.append(vcpu)
+        if not free:
+            is_full = all(s["plugged"] for v, s in enumerate(self.slots)
+                          if node in (NODE_ANY, self._node(v)))
+            self._respond(tag, REQ_CPU_ADD, NACK, REASON_CEILING if is_full else REASON_LIMIT)
+            return
+        for vcpu in free:
+            slot = self.slots[vcpu]
+            self.qmp.run("device_add", driver=slot["type"], id=f"vcpu{vcpu}", **slot["props"])
+            slot["plugged"] = True
+        for vcpu in free:
+            self.granted[vcpu] = None
+        self._respond(tag, REQ_CPU_ADD, ACK, 0, free)
+        self._send_limits()
+
+    def _remove(self, tag, vcpu):
+        if not self.slots[vcpu]["plugged"]:
+            self.granted.pop(vcpu, None)
+            self._respond(tag, REQ_CPU_REMOVE, ACK, 0)
+            return
+        self._unplug(vcpu, tag)
+
+    def _unplug(self, vcpu, tag):
+        tags = self.removals.setdefault(vcpu, [])
+        if tag is not None:
+            tags.append(tag)
+        try:
+            self.qmp.run("device_del", id=f"vcpu{vcpu}")
+        except RuntimeError as e:
+            self.log.append(str(e))
+
+    def _qmp_event(self, msg):
+        if msg["event"] != "DEVICE_DELETED":
+            return
+        # An unplugged CPU is announced with its local APIC, or (a little later) as itself.
+        found = re.search(r"/peripheral/vcpu(\d+)(/lapic)?$", msg["data"]["path"])
+        if found:
+            # The reader of QMP must not wait for the lock, whose holder may wait for QMP.
+            threading.Thread(target=self._deleted, args=(int(found[1]),), daemon=True).start()
+
+    def _deleted(self, vcpu):
+        with self.changed:
+            if vcpu not in self.removals:
+                return
+            self.slots[vcpu]["plugged"] = False
+            self.granted.pop(vcpu, None)
+            for tag in self.removals.pop(vcpu, []):
+                self._respond(tag, REQ_CPU_REMOVE, ACK, 0)
+            self._send_limits()
+            self.log.append(f"deleted {vcpu}")
+            self.changed.notify_all()
