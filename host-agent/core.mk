@@ -13,3 +13,7 @@ $(eval $(call lib,ebb-fake,$(addprefix host-agent/io/,fake.c fake-device.c fake-
 	fake-guest.c fake-host.c),))
 $(eval $(call unit_test,test_core_sim,$(addprefix tests/sim/,test_core_sim.c world.c \
 	world-check.c),ebb-fake ebb-core,,))
+$(foreach t,arbiter define explain force request restart,$(eval $(call unit_test,test_core_$(t),tests/unit/test_core_$(t).c \
+	tests/unit/core_script.c,ebb-core,,)))
+$(foreach t,fair strict,$(eval $(call unit_test,test_policy_$(t),tests/unit/test_policy_$(t).c, \
+	ebb-core,,)))

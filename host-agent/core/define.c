@@ -211,15 +211,14 @@ int core_vm_defined(struct ebb_state *s, usec_t now, const struct ebb_fact *fact
 	struct ebb_vm *vm;
 	int r;
 
-	if (d->num_vcpus == 0 || d->num_vcpus > EBB_MAX_VCPUS) {
+	r = ebb_sla_check(&d->sla, &s->host, text);
+	if (r == 0 && (d->num_vcpus == 0 || d->num_vcpus > EBB_MAX_VCPUS)) {
 		core_text(text, "number of vCPUs is %u, allowed are 1 to %u", d->num_vcpus,
 			  EBB_MAX_VCPUS);
 		r = -EINVAL;
-	} else {
-		r = ebb_sla_check(&d->sla, &s->host, text);
-		if (r == 0)
-			r = sla_fits_vcpus(&d->sla, d->vcpus, d->num_vcpus, text);
 	}
+	if (r == 0)
+		r = sla_fits_vcpus(&d->sla, d->vcpus, d->num_vcpus, text);
 	if (r < 0) {
 		memcpy(invalid.uuid, fact->uuid, sizeof(invalid.uuid));
 		core_text(invalid.u.vm_invalid.name, "%.*s", EBB_NAME_SIZE - 1, d->name);

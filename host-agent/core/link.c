@@ -14,7 +14,7 @@ bool core_vm_is_driven(const struct ebb_state *s, const struct ebb_vm *vm, usec_
 
 usec_t core_vm_driven_until(const struct ebb_state *s, const struct ebb_vm *vm)
 {
-	if (!vm->is_running || !vm->has_driver || vm->link_up)
+	if (!vm->is_running || !vm->work->counts_as_driven || vm->link_up)
 		return EBB_TIME_NEVER;
 	return vm->link_at + s->cfg.link_grace_usec;
 }

@@ -1,0 +1,317 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* The fair policy: shares, weights, floors, ceilings, nodes, and that it moves little. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "ebb/policy.h"
+
+#define MAX_VMS	64
+
+struct bench {
+	struct ebb_view view;
+	struct ebb_view_vm vms[MAX_VMS];
+	struct ebb_plan_vm targets[MAX_VMS];
+	uint64_t state[EBB_POLICY_STATE_MAX / 8];
+};
+
+static void bench_init(struct bench *b, uint16_t nodes, uint32_t cores)
+{
+	memset(b, 0, sizeof(*b));
+	b->view.num_nodes = nodes;
+	b->view.vms = b->vms;
+	for (uint16_t n = 0; n < nodes; n++)
+		b->view.nodes[n] = (struct ebb_view_node){ cores, cores, cores };
+}
+
+/* nodes: floor/ceiling/used of each guest node, on the host node of the same number. */
+static void bench_vm(struct bench *b, uint32_t weight, const char *nodes)
+{
+	struct ebb_view_vm *vm = &b->vms[b->view.num_vms];
+	unsigned floor, ceiling, used;
+	int n;
+
+	vm->order = ++b->view.num_vms;
+	vm->weight = weight;
+	vm->has_driver = true;
+	while (sscanf(nodes, "%u/%u/%u%n", &floor, &ceiling, &used, &n) == 3) {
+		vm->nodes[vm->num_nodes] = (struct ebb_view_vm_node){
+			.host_node = vm->num_nodes, .floor = (uint16_t)floor,
+			.ceiling = (uint16_t)ceiling, .used = (uint16_t)used,
+		};
+		vm->num_nodes++;
+		nodes += n;
+		nodes += strspn(nodes, " ,");
+	}
+}
+
+static void bench_decide(struct bench *b)
+{
+	struct ebb_plan plan = { b->targets };
+
+	memset(b->targets, 0, sizeof(b->targets));
+	assert_int_equal(ebb_policy_fair.decide(b->state, &b->view, &plan), 0);
+}
+
+static uint32_t total(const struct bench *b, uint32_t v)
+{
+	uint32_t sum = 0;
+
+	for (uint16_t g = 0; g < b->vms[v].num_nodes; g++)
+		sum += b->targets[v].nodes[g];
+	return sum;
+}
+
+#define assert_plan(b, v, ...)                                                           \
+	do {                                                                             \
+		const uint16_t want_[] = { __VA_ARGS__ };                                \
+		for (size_t i_ = 0; i_ < sizeof(want_) / sizeof(want_[0]); i_++)         \
+			assert_int_equal((b)->targets[v].nodes[i_], want_[i_]);          \
+	} while (0)
+
+static void test_alone(void **state)
+{
+	struct bench b;
+
+	(void)state;
+	bench_init(&b, 2, 4);
+	bench_vm(&b, 100, "1/4/1 0/4/0");
+	bench_decide(&b);
+	assert_plan(&b, 0, 4, 4);
+	b.vms[0].has_driver = false;
+	bench_decide(&b);
+	assert_plan(&b, 0, 1, 0);
+}
+
+/* The paper's figure 6: one, two, three VMs on two sockets of 18 cores. */
+static void test_paper(void **state)
+{
+	struct bench b;
+
+	(void)state;
+	bench_init(&b, 2, 18);
+	bench_vm(&b, 100, "1/18/1 0/18/0");
+	bench_decide(&b);
+	assert_int_equal(total(&b, 0), 36);
+	b.vms[0].nodes[0].used = b.vms[0].nodes[1].used = 18;
+	bench_vm(&b, 100, "1/18/1 0/18/0");
+	bench_decide(&b);
+	assert_int_equal(total(&b, 0), 18);
+	assert_int_equal(total(&b, 1), 18);
+	bench_vm(&b, 100, "1/18/1 0/18/0");
+	bench_decide(&b);
+	for (uint32_t v = 0; v < 3; v++)
+		assert_int_equal(total(&b, v), 12);
+}
+
+static void test_weights(void **state)
+{
+	struct bench b;
+
+	(void)state;
+	bench_init(&b, 1, 12);
+	bench_vm(&b, 100, "1/12/1");
+	bench_vm(&b, 200, "1/12/1");
+	bench_vm(&b, 300, "1/12/1");
+	bench_decide(&b);
+	assert_plan(&b, 0, 2);
+	assert_plan(&b, 1, 4);
+	assert_plan(&b, 2, 6);
+}
+
+static void test_floors_and_ceilings(void **state)
+{
+	struct bench b;
+
+	(void)state;
+	bench_init(&b, 1, 12);
+	bench_vm(&b, 100, "6/12/6");	/* more than a third, and it keeps that */
+	bench_vm(&b, 100, "1/2/1");	/* cannot use a third */
+	bench_vm(&b, 100, "1/12/1");
+	bench_decide(&b);
+	assert_plan(&b, 0, 6);
+	assert_plan(&b, 1, 2);
+	assert_plan(&b, 2, 4);
+}
+
+static void test_nodes(void **state)
+{
+	struct bench b;
+
+	(void)state;
+	/* b can live on node 0 only, so a has to go to node 1 for its share. */
+	bench_init(&b, 2, 4);
+	bench_vm(&b, 100, "1/4/4 0/4/0");
+	bench_vm(&b, 100, "1/4/1");
+	bench_decide(&b);
+	assert_plan(&b, 0, 1, 4);
+	assert_plan(&b, 1, 3);
+}
+
+static void test_chain_of_moves(void **state)
+{
+	struct bench b;
+
+	(void)state;
+	/* Node 0 for c, which has to push a from 0 to 1, and b from 1 to 2. */
+	bench_init(&b, 3, 2);
+	bench_vm(&b, 100, "0/2/2 0/2/0");
+	bench_vm(&b, 100, "0/0/0 0/2/2 0/2/0");
+	bench_vm(&b, 100, "0/2/0");
+	bench_decide(&b);
+	for (uint32_t v = 0; v < 3; v++)
+		assert_int_equal(total(&b, v), 2);
+	assert_plan(&b, 2, 2);
+	assert_plan(&b, 0, 0, 2);
+	assert_plan(&b, 1, 0, 0, 2);
+}
+
+static void test_keeps_what_is_held(void **state)
+{
+	struct bench b;
+
+	(void)state;
+	bench_init(&b, 2, 4);
+	bench_vm(&b, 100, "1/4/1 0/4/3");
+	bench_vm(&b, 100, "1/4/3 0/4/1");
+	bench_decide(&b);
+	assert_plan(&b, 0, 1, 3);
+	assert_plan(&b, 1, 3, 1);
+	/* The odd core stays with whoever has it, earlier or later. */
+	bench_init(&b, 1, 5);
+	bench_vm(&b, 100, "1/5/2");
+	bench_vm(&b, 100, "1/5/3");
+	bench_decide(&b);
+	assert_plan(&b, 0, 2);
+	assert_plan(&b, 1, 3);
+	/* When one more comes, only those that have too much give. */
+	bench_init(&b, 1, 9);
+	bench_vm(&b, 100, "1/9/5");
+	bench_vm(&b, 100, "1/9/4");
+	bench_vm(&b, 100, "1/9/1");
+	bench_decide(&b);
+	for (uint32_t v = 0; v < 3; v++)
+		assert_plan(&b, v, 3);
+}
+
+/* Asked again with its own plan as what is held, it does not change its mind. */
+static void test_random_views(void **state)
+{
+	uint64_t seed = 42;
+	struct bench b;
+
+	(void)state;
+	for (int round = 0; round < 3000; round++) {
+		struct ebb_plan_vm first[MAX_VMS];
+		uint32_t floors[EBB_MAX_NODES] = { 0 };
+		const uint16_t nodes = (uint16_t)(1 + (seed >> 33) % 4);
+		const uint32_t cores = 4 + (uint32_t)(seed >> 40) % 14;
+
+		bench_init(&b, nodes, cores);
+		for (int v = 0; v < 24; v++) {
+			struct ebb_view_vm *vm = &b.vms[b.view.num_vms];
+			bool fits = true;
+
+			memset(vm, 0, sizeof(*vm));
+			vm->order = b.view.num_vms + 1;
+			vm->num_nodes = nodes;
+			seed = seed * 6364136223846793005ull + 1442695040888963407ull;
+			vm->weight = (seed >> 60) & 1 ? 100 : 1 + (uint32_t)(seed >> 33) % 1000;
+			vm->has_driver = (seed >> 50) % 8;
+			for (uint16_t g = 0; g < nodes; g++) {
+				seed = seed * 6364136223846793005ull + 1442695040888963407ull;
+				vm->nodes[g].host_node = (uint16_t)((seed >> 33) % nodes);
+				vm->nodes[g].floor = (uint16_t)((seed >> 40) % 2);
+				vm->nodes[g].ceiling =
+					(uint16_t)(vm->nodes[g].floor + (seed >> 50) % 9);
+				vm->nodes[g].used = vm->nodes[g].floor;
+			}
+			for (uint16_t g = 0; g < nodes; g++)
+				floors[vm->nodes[g].host_node] += vm->nodes[g].floor;
+			for (uint16_t n = 0; n < nodes; n++)
+				fits = fits && floors[n] <= cores;
+			if (fits) {
+				b.view.num_vms++;
+				continue;
+			}
+			for (uint16_t g = 0; g < nodes; g++)
+				floors[vm->nodes[g].host_node] -= vm->nodes[g].floor;
+		}
+		bench_decide(&b);
+		memcpy(first, b.targets, sizeof(first));
+		for (uint32_t v = 0; v < b.view.num_vms; v++)
+			for (uint16_t g = 0; g < nodes; g++)
+				b.vms[v].nodes[g].used = b.vms[v].nodes[g].target =
+					first[v].nodes[g];
+		bench_decide(&b);
+		for (uint32_t v = 0; v < b.view.num_vms; v++)
+			assert_int_equal(total(&b, v), ({
+				uint32_t sum = 0;
+
+				for (uint16_t g = 0; g < nodes; g++)
+					sum += first[v].nodes[g];
+				sum;
+			}));
+		assert_memory_equal(b.targets, first, sizeof(first));
+		for (uint16_t n = 0; n < nodes; n++) {
+			uint32_t sum = 0;
+			bool can_more = false;
+
+			for (uint32_t v = 0; v < b.view.num_vms; v++)
+				for (uint16_t g = 0; g < nodes; g++) {
+					const struct ebb_view_vm_node *vn = &b.vms[v].nodes[g];
+					const uint16_t t = first[v].nodes[g];
+					const uint16_t top = b.vms[v].has_driver ? vn->ceiling :
+										   vn->floor;
+
+					assert_in_range(t, vn->floor, top);
+					if (vn->host_node != n)
+						continue;
+					sum += t;
+					can_more = can_more || t < top;
+				}
+			assert_true(sum <= cores);
+			/* Nothing lies idle that somebody could use. */
+			assert_true(sum == cores || !can_more);
+		}
+		/* Nobody envies another one that could give it a core on the same node. */
+		for (uint32_t v = 0; v < b.view.num_vms; v++)
+			for (uint32_t o = 0; o < b.view.num_vms; o++)
+				for (uint16_t g = 0; g < nodes; g++)
+					for (uint16_t j = 0; j < nodes; j++) {
+						const struct ebb_view_vm *a = &b.vms[v];
+						const struct ebb_view_vm *c = &b.vms[o];
+
+						if (v == o || !a->has_driver ||
+						    a->nodes[g].host_node != c->nodes[j].host_node ||
+						    first[v].nodes[g] >= a->nodes[g].ceiling ||
+						    first[o].nodes[j] <= c->nodes[j].floor)
+							continue;
+						assert_true((uint64_t)(2 * total(&b, o) - 1) *
+								    a->weight <=
+							    (uint64_t)(2 * total(&b, v) + 1) *
+								    c->weight);
+					}
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_alone),
+		cmocka_unit_test(test_paper),
+		cmocka_unit_test(test_weights),
+		cmocka_unit_test(test_floors_and_ceilings),
+		cmocka_unit_test(test_nodes),
+		cmocka_unit_test(test_chain_of_moves),
+		cmocka_unit_test(test_keeps_what_is_held),
+		cmocka_unit_test(test_random_views),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
