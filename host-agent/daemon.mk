@@ -2,21 +2,30 @@
 #
 # The outer half of the host agent: util, io, the daemon and its command line client.
 EBB_UTIL_SRCS := $(addprefix host-agent/util/,err.c fs.c log.c uuid.c)
-EBB_IO_SRCS := $(addprefix host-agent/io/,cgroup.c emugroup.c emuhost.c emuspec.c hosttopo.c link.c \
-	linkproto.c linkproto-encode.c metadata.c metadata-vcpus.c metadata-xml.c workers.c)
-EBB_IO_PKGS := hwloc libsystemd libxml-2.0
+EBB_IO_SRCS := $(addprefix host-agent/io/,cgroup.c emugroup.c emuhost.c emuspec.c hosttopo.c \
+	link.c linkproto.c linkproto-encode.c metadata.c metadata-vcpus.c metadata-xml.c placer.c \
+	qemuproc.c virt.c virt-domain.c workers.c)
+EBB_IO_PKGS := hwloc libsystemd libvirt libxml-2.0
+EBB_DAEMON_SRCS := $(addprefix host-agent/daemon/,agent.c config.c ctl.c ctl-cmds.c ctl-set.c \
+	dryrun.c history.c history-db.c real.c real-jobs.c view.c watch.c)
+EBB_DAEMON_PKGS := inih jansson libsystemd libvirt sqlite3
 
 $(eval $(call lib,ebb-util,$(EBB_UTIL_SRCS),))
 $(eval $(call lib,ebb-io,$(EBB_IO_SRCS),$(EBB_IO_PKGS)))
+$(eval $(call lib,ebb-daemon,$(EBB_DAEMON_SRCS),$(EBB_DAEMON_PKGS)))
+
+# For programs and tests that link parts of the daemon.
+EBB_DAEMON_LIBS := ebb-daemon ebb-io ebb-fake ebb-core ebb-util
+
+$(eval $(call prog,ebbd,host-agent/daemon/ebbd.c,$(EBB_DAEMON_LIBS),$(EBB_DAEMON_PKGS),))
 
 $(eval $(call unit_test,test_io_linkproto,tests/unit/test_io_linkproto.c \
 	tests/fuzz/fuzz_io_linkproto.c tests/lib/link_frames.c,ebb-io ebb-util,,))
 $(eval $(call unit_test,test_io_emuhost,tests/unit/test_io_emuhost.c tests/lib/emuhost_check.c, \
 	ebb-io ebb-util,,))
-$(eval $(call unit_test,test_io_metadata,tests/unit/test_io_metadata.c host-agent/core/types.c, \
-	ebb-io ebb-util,,))
-$(eval $(call unit_test,test_io_hosttopo,tests/unit/test_io_hosttopo.c host-agent/core/types.c, \
-	ebb-io ebb-util,,))
+$(eval $(call unit_test,test_io_metadata,tests/unit/test_io_metadata.c,ebb-io ebb-core ebb-util,,))
+$(eval $(call unit_test,test_io_hosttopo,tests/unit/test_io_hosttopo.c,ebb-io ebb-core ebb-util,,))
 $(eval $(call unit_test,test_io_link,tests/unit/test_io_link.c tests/lib/fake_device.c \
 	tests/lib/link_frames.c,ebb-io ebb-util,,))
 $(eval $(call unit_test,test_io_workers,tests/unit/test_io_workers.c,ebb-io ebb-util,,))
+$(eval $(call unit_test,test_io_qemuproc,tests/unit/test_io_qemuproc.c,ebb-io ebb-util,,))

@@ -206,7 +206,7 @@ static int remove_tree(void *ctx, const char *path)
 	return ebb_emugroup_remove(path);
 }
 
-static struct ebb_emuhost *host_alloc(const char *name, struct ebb_err *err)
+static struct ebb_emuhost *host_alloc(const char *group, struct ebb_err *err)
 {
 	struct ebb_emuhost *h = calloc(1, sizeof(*h));
 
@@ -216,7 +216,7 @@ static struct ebb_emuhost *host_alloc(const char *name, struct ebb_err *err)
 		free(h);
 		return NULL;
 	}
-	if ((size_t)snprintf(h->folder, sizeof(h->folder), "%s/ebb-emu-%s", h->cg.mount, name) >=
+	if ((size_t)snprintf(h->folder, sizeof(h->folder), "%s/%s", h->cg.mount, group) >=
 	    sizeof(h->folder)) {
 		ebb_err_set(err, -ENAMETOOLONG, "the name of the emulated host is too long");
 		free(h);
@@ -288,10 +288,10 @@ static int create_groups(struct ebb_emuhost *h, const struct ebb_emuspec *spec, 
 	return rc;
 }
 
-int ebb_emuhost_create(const struct ebb_emuspec *spec, const char *name, struct ebb_emuhost **ret,
+int ebb_emuhost_create(const struct ebb_emuspec *spec, const char *group, struct ebb_emuhost **ret,
 		       struct ebb_err *err)
 {
-	struct ebb_emuhost *h = host_alloc(name, err);
+	struct ebb_emuhost *h = host_alloc(group, err);
 	struct stat st;
 	int rc = 0;
 
@@ -335,9 +335,9 @@ int ebb_emuhost_destroy(struct ebb_emuhost *h, struct ebb_err *err)
 	return rc;
 }
 
-int ebb_emuhost_cleanup(const char *name, struct ebb_err *err)
+int ebb_emuhost_cleanup(const char *group, struct ebb_err *err)
 {
-	struct ebb_emuhost *h = host_alloc(name, err);
+	struct ebb_emuhost *h = host_alloc(group, err);
 
 	return h ? ebb_emuhost_destroy(h, err) : -ENOENT;
 }

@@ -2,14 +2,14 @@
 /*
  * An emulated host: a tree of CPU cgroups in which every core is a group with a bandwidth quota.
  *
- *     <cpu hierarchy>/ebb-emu-NAME/c0      core 0 (quota: see emuspec.h)
- *                                 /c0/t0   its threads, when a core has more than one
- *                                 /c0/t1
- *                                 /c1 ...
+ *     <cpu hierarchy>/GROUP/c0       core 0 (quota: see emuspec.h)
+ *                          /c0/t0    its threads, when a core has more than one
+ *                          /c0/t1
+ *                          /c1 ...
  *
  * Threads of QEMU are moved into the group of the core that their vCPU was given, and back to where
  * they came from when the host is destroyed.  With cgroup version 2 the whole QEMU process becomes
- * a member of ebb-emu-NAME first (its other threads run there, without a quota), because the kernel
+ * a member of GROUP first (its other threads run there, without a quota), because the kernel
  * lets threads of one process only spread within one domain.
  *
  * All functions may be called from any thread; they write to cgroup files, which can take
@@ -26,11 +26,11 @@
 struct ebb_emuhost;
 
 /*
- * Create the groups.  If a dead instance left groups of this name they are adopted as they are,
- * with the threads in them, when they describe the same host, and replaced otherwise.  The caller
- * makes sure that no living instance uses the name.  name: letters, digits, '.', '_' and '-'.
+ * Create the groups.  If a dead instance left a group of this name its groups are adopted as they
+ * are, with the threads in them, when they describe the same host, and replaced otherwise.  The
+ * caller makes sure that no living instance uses the name.
  */
-int ebb_emuhost_create(const struct ebb_emuspec *spec, const char *name, struct ebb_emuhost **ret,
+int ebb_emuhost_create(const struct ebb_emuspec *spec, const char *group, struct ebb_emuhost **ret,
 		       struct ebb_err *err);
 
 /* Send all threads back to where they came from, remove the groups, free.  NULL is fine. */
@@ -40,7 +40,7 @@ int ebb_emuhost_destroy(struct ebb_emuhost *h, struct ebb_err *err);
 void ebb_emuhost_abandon(struct ebb_emuhost *h);
 
 /* Destroy what a dead instance left; 0 also when there is nothing. */
-int ebb_emuhost_cleanup(const char *name, struct ebb_err *err);
+int ebb_emuhost_cleanup(const char *group, struct ebb_err *err);
 
 /*
  * Let thread tid of process pid run on a hardware thread of a core.  -ESRCH when it is gone,

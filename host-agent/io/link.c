@@ -33,6 +33,7 @@ struct link {
 	int listen_fd, fd;		/* -1: none */
 	sd_event_source *listen_source, *source, *penalty;
 	struct ebb_linkproto_parser parser;
+	bool is_enabled;		/* connections are taken */
 	bool has_hello;			/* this connection's HELLO was reported */
 	bool close_when_sent;		/* nothing more is read or queued */
 	char close_reason[64];		/* "" or why to close without sending */
@@ -86,6 +87,22 @@ static void lose(struct link *k, const char *why)
 		report(k, &fact);
 }
 
+static void update_listening(struct link *k)
+{
+	sd_event_source_set_enabled(k->listen_source, k->is_enabled && !k->penalty ?
+				    SD_EVENT_ON : SD_EVENT_OFF);
+}
+
+void ebb_links_enable(struct ebb_links *l, const uint8_t uuid[16], bool enable)
+{
+	struct link *k = find(l, uuid);
+
+	if (!k)
+		return;
+	k->is_enabled = enable;
+	update_listening(k);
+}
+
 static int on_penalty_over(sd_event_source *s, uint64_t usec, void *arg)
 {
 	struct link *k = arg;
@@ -93,7 +110,7 @@ static int on_penalty_over(sd_event_source *s, uint64_t usec, void *arg)
 	(void)s;
 	(void)usec;
 	k->penalty = sd_event_source_disable_unref(k->penalty);
-	sd_event_source_set_enabled(k->listen_source, SD_EVENT_ON);
+	update_listening(k);
 	return 0;
 }
 
@@ -104,7 +121,7 @@ static void punish(struct link *k, const char *what)
 	if (k->penalty || sd_event_add_time_relative(k->links->event, &k->penalty, CLOCK_MONOTONIC,
 						     PENALTY_USEC, 0, on_penalty_over, k) < 0)
 		return;
-	sd_event_source_set_enabled(k->listen_source, SD_EVENT_OFF);
+	update_listening(k);
 }
 
 static int take_message(struct link *k, struct ebb_linkproto_msg *msg, struct ebb_err *err)
@@ -337,6 +354,7 @@ int ebb_links_listen(struct ebb_links *l, const uint8_t uuid[16], const char *na
 		ebb_err_set(err, rc, "can not watch %s: %s", k->addr.sun_path, strerror(-rc));
 		goto out_free;
 	}
+	update_listening(k);
 	k->next = l->list;
 	l->list = k;
 	return 0;

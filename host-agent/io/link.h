@@ -35,6 +35,12 @@ void ebb_links_destroy(struct ebb_links *l);
 int ebb_links_listen(struct ebb_links *l, const uint8_t uuid[16], const char *name,
 		     struct ebb_err *err);
 
+/*
+ * Take connections (or not, as at first).  A device that connects earlier waits in the socket, so
+ * that its HELLO is heard after the VM was reported as running.
+ */
+void ebb_links_enable(struct ebb_links *l, const uint8_t uuid[16], bool enable);
+
 /* Stop listening and close, without reporting it. */
 void ebb_links_forget(struct ebb_links *l, const uint8_t uuid[16]);
 

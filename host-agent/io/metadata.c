@@ -226,3 +226,25 @@ int ebb_metadata_parse(const char *xml, uint16_t num_host_nodes, bool is_live,
 	free(m);
 	return rc;
 }
+
+int ebb_metadata_format(const struct ebb_sla *sla, char **ret_xml)
+{
+	char *xml = NULL;
+	size_t size = 0;
+	FILE *f = open_memstream(&xml, &size);
+
+	if (!f)
+		return -ENOMEM;
+	fprintf(f, "<sla><cpu class='%s' weight='%u' deadline-ms='%u'>", ebb_class_name(sla->class),
+		sla->weight, sla->deadline_ms);
+	for (uint16_t g = 0; g < sla->num_nodes; g++)
+		fprintf(f, "<node id='%u' startup='%u' max='%u' host='%u'/>", g,
+			sla->nodes[g].startup, sla->nodes[g].max, sla->nodes[g].host_node);
+	fputs("</cpu></sla>", f);
+	if (fclose(f) != 0) {
+		free(xml);
+		return -ENOMEM;
+	}
+	*ret_xml = xml;
+	return 0;
+}

@@ -29,4 +29,10 @@ struct ebb_metadata {
 int ebb_metadata_parse(const char *xml, uint16_t num_host_nodes, bool is_live,
 		       struct ebb_metadata *ret, struct ebb_err *err);
 
+/*
+ * The <sla> element for an SLA, as virDomainSetMetadata() takes it (without prefix and namespace).
+ * The caller frees *ret_xml.  0 or -ENOMEM.
+ */
+int ebb_metadata_format(const struct ebb_sla *sla, char **ret_xml);
+
 #endif

@@ -119,6 +119,7 @@ static struct ebb_job *next_event_locked(struct ebb_workers *w, usec_t now, bool
 		if (j->is_done || j->deadline > now)
 			continue;
 		j->err = -ETIMEDOUT;
+		j->has_timed_out = true;
 		*ret_is_over = j->phase == EBB_JOB_QUEUED;
 		return *ret_is_over ? unlink_locked(w, at) : j;
 	}
@@ -175,8 +176,13 @@ void ebb_workers_submit(struct ebb_workers *w, struct ebb_job *job)
 {
 	job->next = NULL;
 	job->phase = EBB_JOB_QUEUED;
-	job->is_done = false;
+	job->is_done = job->has_timed_out = false;
 	pthread_mutex_lock(&w->lock);
+	if (w->stop) {
+		pthread_mutex_unlock(&w->lock);
+		job->release(job);
+		return;
+	}
 	*w->tail = job;
 	w->tail = &job->next;
 	arm_timer(w);

@@ -29,6 +29,7 @@ struct ebb_job {
 	void (*done)(struct ebb_job *job, int err);
 	/* On the loop's thread, exactly once, last: frees the job. */
 	void (*release)(struct ebb_job *job);
+	bool has_timed_out; /* for release(): done() was called with -ETIMEDOUT by the pool */
 	/*
 	 * Private to the pool, under its lock.
 	 */
@@ -43,7 +44,10 @@ struct ebb_workers;
 /* num_threads: 1 to 64. */
 int ebb_workers_create(sd_event *event, unsigned int num_threads, struct ebb_workers **ret);
 
-/* From the loop's thread; the pool owns the job until release(). */
+/*
+ * From the loop's thread; the pool owns the job until release().  While ending: release() at
+ * once.
+ */
 void ebb_workers_submit(struct ebb_workers *w, struct ebb_job *job);
 
 /*

@@ -221,7 +221,7 @@ static int check_gone(struct check *c, const char *name)
 	    ebb_cgroup_find(text, &cg, &err) < 0)
 		return FAIL(c, "finding the hierarchy again: %s", err.text);
 	free(text);
-	snprintf(host, sizeof(host), "%s/ebb-emu-%s", cg.mount, name);
+	snprintf(host, sizeof(host), "%s/%s", cg.mount, name);
 	if (stat(host, &st) == 0)
 		return FAIL(c, "%s is still there", host);
 	for (int i = 0; i < NUM_SPINNERS; i++) {

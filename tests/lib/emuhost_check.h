@@ -10,7 +10,7 @@
 #include <stddef.h>
 
 /*
- * Runs all of it; needs root.  name: of the emulated host, used by nobody else.  Returns 0, or -1
+ * Runs all of it; needs root.  name: of the group, used by nobody else.  Returns 0, or -1
  * with what was seen in text.  On success text tells the measured shares.
  */
 int emuhost_check(const char *name, char *text, size_t size);

@@ -143,7 +143,7 @@ static void test_real_groups(void **state)
 		print_message("SKIP: creating CPU cgroups needs root\n");
 		skip();
 	}
-	snprintf(name, sizeof(name), "unit-%d", getpid());
+	snprintf(name, sizeof(name), "ebb-emu-unit-%d", getpid());
 	if (emuhost_check(name, text, sizeof(text)) < 0)
 		fail_msg("%s", text);
 	print_message("%s\n", text);

@@ -66,6 +66,7 @@ static int setup(void **state)
 	    ebb_links_create(f->event, &cfg, &f->links) < 0 ||
 	    ebb_links_listen(f->links, uuid, "web", NULL) < 0)
 		return -1;
+	ebb_links_enable(f->links, uuid, true);
 	snprintf(f->path, sizeof(f->path), "%s/%s.sock", f->folder, UUID_TEXT);
 	f->qemu_pid = getpid();
 	f->dev.fd = -1;
@@ -318,6 +319,22 @@ static void test_forget(void **state)
 	assert_int_equal(fake_device_connect(&f->dev, f->path, uuid), -ENOENT);
 }
 
+/* Before the VM is known to run, what it says waits in the socket. */
+static void test_not_enabled(void **state)
+{
+	struct fixture *f = *state;
+
+	ebb_links_enable(f->links, uuid, false);
+	assert_int_equal(fake_device_connect(&f->dev, f->path, uuid), 0);
+	fake_device_hello(&f->dev, 8, 3, 1);
+	pump(f);
+	assert_int_equal(f->num_facts, 0);
+	ebb_links_enable(f->links, uuid, true);
+	pump(f);
+	assert_int_equal(f->num_facts, 1);
+	assert_int_equal(f->last.type, EBB_FACT_HELLO);
+}
+
 /* A second connection of the same process replaces the first. */
 static void test_replaced(void **state)
 {
@@ -342,7 +359,7 @@ int main(void)
 		TEST(talk),	   TEST(lost_and_back), TEST(no_hello),	    TEST(wrong_process),
 		TEST(no_process),  TEST(wrong_version), TEST(foreign_uuid), TEST(garbage),
 		TEST(nack_closes), TEST(close_action),	TEST(overflow),	    TEST(forget),
-		TEST(replaced),
+		TEST(not_enabled), TEST(replaced),
 	};
 
 	return cmocka_run_group_tests_name("io/link", tests, NULL, NULL);

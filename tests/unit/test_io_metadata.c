@@ -230,6 +230,25 @@ static void test_truncated(void **state)
 	}
 }
 
+/* What is written means what was read. */
+static void test_format(void **state)
+{
+	struct ebb_metadata a, b;
+	char *sla, *xml;
+
+	(void)state;
+	assert_int_equal(ebb_metadata_parse(good, 2, false, &a, NULL), 1);
+	assert_int_equal(ebb_metadata_format(&a.sla, &sla), 0);
+	/* As libvirt stores it: with the namespace on the outermost element. */
+	xml = malloc(sizeof(good) + strlen(sla) + 64);
+	sprintf(xml, "<domain><name>web</name><metadata><sla xmlns='urn:ebb:sla:1'>%s</metadata>%s",
+		strstr(sla, "<cpu"), strstr(good, "<vcpu placement"));
+	assert_int_equal(ebb_metadata_parse(xml, 2, false, &b, NULL), 1);
+	assert_memory_equal(&a, &b, sizeof(a));
+	free(sla);
+	free(xml);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -240,6 +259,7 @@ int main(void)
 		cmocka_unit_test(test_bad),
 		cmocka_unit_test(test_default_host_node),
 		cmocka_unit_test(test_truncated),
+		cmocka_unit_test(test_format),
 	};
 
 	return cmocka_run_group_tests_name("io/metadata", tests, NULL, NULL);

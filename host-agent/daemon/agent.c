@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Facts into the core, actions out of it. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include "daemon/agent.h"
+#include "util/clock.h"
+#include "util/log.h"
+
+#define MAX_ACTIONS	256
+
+static const struct ebb_policy_ops *const policies[] = { &ebb_policy_fair, &ebb_policy_strict };
+
+const struct ebb_policy_ops *ebb_agent_policy_at(size_t i)
+{
+	return i < sizeof(policies) / sizeof(policies[0]) ? policies[i] : NULL;
+}
+
+const struct ebb_policy_ops *ebb_agent_policy_find(const char *name)
+{
+	for (size_t i = 0; ebb_agent_policy_at(i); i++)
+		if (strcmp(policies[i]->name, name) == 0)
+			return policies[i];
+	return NULL;
+}
+
+static void log_record(const struct ebb_record *r)
+{
+	bool has_node = r->node != EBB_NODE_ANY, is_timed = r->total_usec != 0;
+	int priority = r->event == EBB_EVENT_ERROR ? LOG_WARNING : LOG_INFO;
+
+	ebb_log(priority, ebb_event_name(r->event), r->name[0] ? EBB_KS("vm", r->name) : EBB_KSKIP,
+		has_node ? EBB_KI("node", r->node) : EBB_KSKIP, EBB_KI("cpus", r->cpus),
+		r->asked ? EBB_KI("asked", r->asked) : EBB_KSKIP,
+		r->code ? EBB_KS("code", ebb_reason_name(r->code)) : EBB_KSKIP,
+		is_timed ? EBB_KMS("agent_ms", r->agent_usec) : EBB_KSKIP,
+		is_timed ? EBB_KMS("libvirt_ms", r->libvirt_usec) : EBB_KSKIP,
+		is_timed ? EBB_KMS("place_ms", r->place_usec) : EBB_KSKIP,
+		is_timed ? EBB_KMS("total_ms", r->total_usec) : EBB_KSKIP,
+		EBB_KS("reason", r->text));
+}
+
+static void keep_records(struct ebb_agent *a)
+{
+	struct ebb_record r;
+
+	while (ebb_state_record_pop(a->state, &r)) {
+		log_record(&r);
+		ebb_history_add(a->history, &r, ebb_clock_mono_usec());
+	}
+}
+
+static void log_action(const struct ebb_agent *a, const struct ebb_action *action)
+{
+	const struct ebb_vm *vm = ebb_state_vm(a->state, action->uuid);
+	bool is_vcpu = action->id != 0;
+
+	ebb_log(LOG_DEBUG, "action", EBB_KS("type", ebb_action_name(action->type)),
+		EBB_KS("vm", vm ? vm->name : "?"), EBB_KI("id", action->id),
+		is_vcpu ? EBB_KI("vcpu", action->u.vcpu.vcpu) : EBB_KSKIP,
+		is_vcpu && action->u.vcpu.thread != EBB_THREAD_NONE ?
+			EBB_KI("thread", action->u.vcpu.thread) : EBB_KSKIP);
+}
+
+static void arm(sd_event_source *timer, usec_t at)
+{
+	if (at == EBB_TIME_NEVER) {
+		sd_event_source_set_enabled(timer, SD_EVENT_OFF);
+		return;
+	}
+	sd_event_source_set_time(timer, at);
+	sd_event_source_set_enabled(timer, SD_EVENT_ONESHOT);
+}
+
+static void arm_run(struct ebb_agent *a)
+{
+	if (a->backend.ops->next)
+		arm(a->run, a->backend.ops->next(a->backend.be));
+}
+
+static int on_cycle(sd_event_source *s, void *arg)
+{
+	struct ebb_agent *a = arg;
+	struct ebb_actions actions = { .items = a->actions, .capacity = MAX_ACTIONS };
+	usec_t now;
+
+	(void)s;
+	do {
+		now = ebb_clock_mono_usec();
+		ebb_state_next(a->state, now, &actions);
+		for (size_t i = 0; i < actions.count; i++) {
+			log_action(a, &actions.items[i]);
+			a->backend.ops->submit(a->backend.be, now, &actions.items[i]);
+		}
+	} while (actions.count && actions.wake_at <= now);
+	keep_records(a);
+	arm(a->wake, actions.wake_at);
+	arm_run(a);
+	return 0;
+}
+
+static int on_wake(sd_event_source *s, uint64_t usec, void *arg)
+{
+	(void)usec;
+	return on_cycle(s, arg);
+}
+
+static int on_run(sd_event_source *s, uint64_t usec, void *arg)
+{
+	struct ebb_agent *a = arg;
+
+	(void)s;
+	(void)usec;
+	a->backend.ops->run(a->backend.be, ebb_clock_mono_usec());
+	arm_run(a);
+	return 0;
+}
+
+void ebb_agent_poke(struct ebb_agent *a)
+{
+	sd_event_source_set_enabled(a->cycle, SD_EVENT_ONESHOT);
+}
+
+static bool is_from_link(enum ebb_fact_type type)
+{
+	return type == EBB_FACT_HELLO || type == EBB_FACT_REQUEST || type == EBB_FACT_TELEMETRY;
+}
+
+/* The core refuses to take note. */
+static void refused(struct ebb_agent *a, usec_t now, const struct ebb_fact *fact, int err)
+{
+	struct ebb_action close = { .type = EBB_ACTION_LINK_CLOSE };
+
+	/* Normal where things cross: news of a VM that has just gone. */
+	ebb_log(err == -ENOENT ? LOG_DEBUG : LOG_WARNING, "fact_refused",
+		EBB_KS("type", ebb_fact_name(fact->type)), EBB_KS("error", strerror(-err)));
+	if (!is_from_link(fact->type))
+		return;
+	memcpy(close.uuid, fact->uuid, sizeof(close.uuid));
+	a->backend.ops->submit(a->backend.be, now, &close);
+}
+
+static void take_fact(void *ctx, usec_t now, const struct ebb_fact *fact)
+{
+	struct ebb_agent *a = ctx;
+	int rc = ebb_state_report(a->state, now, fact);
+
+	if (rc < 0)
+		refused(a, now, fact, rc);
+	ebb_agent_poke(a);
+}
+
+int ebb_agent_report(struct ebb_agent *a, const struct ebb_fact *fact)
+{
+	int rc = ebb_state_report(a->state, ebb_clock_mono_usec(), fact);
+
+	ebb_agent_poke(a);
+	return rc;
+}
+
+struct ebb_sink ebb_agent_sink(struct ebb_agent *a)
+{
+	return (struct ebb_sink){ .ctx = a, .report = take_fact };
+}
+
+int ebb_agent_init(struct ebb_agent *a)
+{
+	int rc;
+
+	a->started_at = ebb_clock_mono_usec();
+	a->actions = calloc(MAX_ACTIONS, sizeof(*a->actions));
+	if (!a->actions)
+		return -ENOMEM;
+	rc = sd_event_add_defer(a->event, &a->cycle, on_cycle, a);
+	if (rc >= 0)
+		rc = sd_event_source_set_enabled(a->cycle, SD_EVENT_OFF);
+	/* Decisions before more input: what is known is acted on first. */
+	if (rc >= 0)
+		rc = sd_event_source_set_priority(a->cycle, SD_EVENT_PRIORITY_IMPORTANT);
+	if (rc >= 0)
+		rc = sd_event_add_time(a->event, &a->wake, CLOCK_MONOTONIC, UINT64_MAX, 1, on_wake,
+				       a);
+	if (rc >= 0)
+		rc = sd_event_add_time(a->event, &a->run, CLOCK_MONOTONIC, UINT64_MAX, 1, on_run,
+				       a);
+	if (rc >= 0) {
+		sd_event_source_set_enabled(a->wake, SD_EVENT_OFF);
+		sd_event_source_set_enabled(a->run, SD_EVENT_OFF);
+	}
+	return rc < 0 ? rc : 0;
+}
+
+void ebb_agent_finish(struct ebb_agent *a)
+{
+	if (a->state)
+		keep_records(a);
+	sd_event_source_disable_unref(a->cycle);
+	sd_event_source_disable_unref(a->wake);
+	sd_event_source_disable_unref(a->run);
+	free(a->actions);
+}

@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Reading the configuration. */
+#include <errno.h>
+#include <ini.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <syslog.h>
+#include "daemon/config.h"
+
+#define EMU_GROUP_PREFIX	"ebb-emu-"
+
+enum kind { KIND_TEXT, KIND_PATH, KIND_BOOL, KIND_NUMBER, KIND_LEVEL };
+
+static const struct key {
+	const char *name;
+	enum kind kind;
+	size_t offset;
+	uint32_t min, max;
+} keys[] = {
+	{ "libvirt_uri", KIND_TEXT, offsetof(struct ebb_config, libvirt_uri), 1, 0 },
+	{ "run_dir", KIND_PATH, offsetof(struct ebb_config, run_dir), 1, 0 },
+	{ "state_dir", KIND_PATH, offsetof(struct ebb_config, state_dir), 1, 0 },
+	{ "host", KIND_TEXT, offsetof(struct ebb_config, host), 1, 0 },
+	{ "host_reserve", KIND_TEXT, offsetof(struct ebb_config, host_reserve), 0, 0 },
+	{ "emu_group", KIND_TEXT, offsetof(struct ebb_config, emu_group), 0, 0 },
+	{ "policy", KIND_TEXT, offsetof(struct ebb_config, policy), 1, 0 },
+	{ "link_group", KIND_TEXT, offsetof(struct ebb_config, link_group), 0, 0 },
+	{ "control_group", KIND_TEXT, offsetof(struct ebb_config, control_group), 0, 0 },
+	{ "count_threads", KIND_BOOL, offsetof(struct ebb_config, count_threads), 0, 0 },
+	{ "workers", KIND_NUMBER, offsetof(struct ebb_config, workers), 2, 64 },
+	{ "history_rows", KIND_NUMBER, offsetof(struct ebb_config, history_rows), 1000, 10000000 },
+	{ "log_level", KIND_LEVEL, offsetof(struct ebb_config, log_level), 0, 0 },
+};
+
+static const struct {
+	const char *name;
+	int level;
+} levels[] = {
+	{"error", LOG_ERR},
+	{"warning", LOG_WARNING},
+	{"info", LOG_INFO},
+	{"debug", LOG_DEBUG},
+};
+
+void ebb_config_default(struct ebb_config *c)
+{
+	memset(c, 0, sizeof(*c));
+	strcpy(c->libvirt_uri, "qemu:///system");
+	strcpy(c->run_dir, "/run/ebb");
+	strcpy(c->state_dir, "/var/lib/ebb");
+	strcpy(c->host, "auto");
+	strcpy(c->policy, "fair");
+	c->workers = 8;
+	c->history_rows = 1000000;
+	c->log_level = LOG_INFO;
+}
+
+static int unknown_key(const char *key, struct ebb_err *err)
+{
+	char known[400] = "";
+
+	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
+		snprintf(known + strlen(known), sizeof(known) - strlen(known), "%s%s",
+			 i ? ", " : "", keys[i].name);
+	return ebb_err_set(err, -EINVAL, "unknown key \"%s\"; known are %s", key, known);
+}
+
+static int set_text(const struct key *k, char *field, const char *value, struct ebb_err *err)
+{
+	if (strlen(value) >= EBB_CONFIG_VALUE_SIZE)
+		return ebb_err_set(err, -EINVAL, "%s is longer than %u bytes", k->name,
+				   EBB_CONFIG_VALUE_SIZE - 1);
+	if (k->min && !*value)
+		return ebb_err_set(err, -EINVAL, "%s is empty", k->name);
+	if (k->kind == KIND_PATH && value[0] != '/')
+		return ebb_err_set(err, -EINVAL, "%s=%s: an absolute path is needed", k->name,
+				   value);
+	strcpy(field, value);
+	return 0;
+}
+
+static int set_bool(const struct key *k, bool *field, const char *value, struct ebb_err *err)
+{
+	if (strcmp(value, "yes") != 0 && strcmp(value, "no") != 0)
+		return ebb_err_set(err, -EINVAL, "%s=%s: allowed: yes, no", k->name, value);
+	*field = value[0] == 'y';
+	return 0;
+}
+
+static int set_number(const struct key *k, uint32_t *field, const char *value, struct ebb_err *err)
+{
+	char *end;
+	unsigned long n;
+
+	errno = 0;
+	n = strtoul(value, &end, 10);
+	if (errno || end == value || *end || value[0] == '-' || n < k->min || n > k->max)
+		return ebb_err_set(err, -EINVAL, "%s=%s: allowed: %u to %u", k->name, value, k->min,
+				   k->max);
+	*field = n;
+	return 0;
+}
+
+static int set_level(const struct key *k, int *field, const char *value, struct ebb_err *err)
+{
+	for (size_t i = 0; i < sizeof(levels) / sizeof(levels[0]); i++) {
+		if (strcmp(value, levels[i].name) == 0) {
+			*field = levels[i].level;
+			return 0;
+		}
+	}
+	return ebb_err_set(err, -EINVAL, "%s=%s: allowed: error, warning, info, debug", k->name,
+			   value);
+}
+
+static int set_key(struct ebb_config *c, const char *key, const char *value, struct ebb_err *err)
+{
+	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
+		const struct key *k = &keys[i];
+		void *field = (char *)c + k->offset;
+
+		if (strcmp(key, k->name) != 0)
+			continue;
+		switch (k->kind) {
+		case KIND_BOOL:
+			return set_bool(k, field, value, err);
+		case KIND_NUMBER:
+			return set_number(k, field, value, err);
+		case KIND_LEVEL:
+			return set_level(k, field, value, err);
+		default:
+			return set_text(k, field, value, err);
+		}
+	}
+	return unknown_key(key, err);
+}
+
+int ebb_config_set(struct ebb_config *c, const char *assignment, struct ebb_err *err)
+{
+	const char *eq = strchr(assignment, '=');
+	char key[64];
+
+	if (!eq || eq == assignment || (size_t)(eq - assignment) >= sizeof(key))
+		return ebb_err_set(err, -EINVAL, "\"%s\" is not of the form key=value", assignment);
+	snprintf(key, sizeof(key), "%.*s", (int)(eq - assignment), assignment);
+	return set_key(c, key, eq + 1, err);
+}
+
+struct load {
+	struct ebb_config *config;
+	struct ebb_err err;
+};
+
+/* inih wants 1 for good and 0 for bad. */
+static int load_one(void *arg, const char *section, const char *key, const char *value)
+{
+	struct load *l = arg;
+
+	/* The first error is the one to report. */
+	if (l->err.text[0])
+		return 0;
+	if (section[0]) {
+		ebb_err_set(&l->err, -EINVAL, "section [%s]: the file has no sections", section);
+		return 0;
+	}
+	return set_key(l->config, key, value ? value : "", &l->err) == 0;
+}
+
+int ebb_config_load(struct ebb_config *c, const char *path, struct ebb_err *err)
+{
+	struct load l = { .config = c };
+	FILE *f = fopen(path, "re");
+	int line, rc;
+
+	if (!f) {
+		rc = -errno;
+		return ebb_err_set(err, rc, "%s: %s", path, strerror(-rc));
+	}
+	line = ini_parse_file(f, load_one, &l);
+	fclose(f);
+	if (line == 0)
+		return 0;
+	if (line < 0)
+		return ebb_err_set(err, -EIO, "%s: it can not be read", path);
+	return ebb_err_set(err, -EINVAL, "%s:%d: %.400s", path, line, l.err.text[0] ? l.err.text :
+			   "not of the form key = value");
+}
+
+int ebb_config_finish(struct ebb_config *c, struct ebb_err *err)
+{
+	size_t len = strlen(EMU_GROUP_PREFIX);
+
+	if (!c->emu_group[0]) {
+		/*
+		 * One instance for each run_dir, so this is unique, and the same after a restart.
+		 */
+		snprintf(c->emu_group, sizeof(c->emu_group), EMU_GROUP_PREFIX "%.200s",
+			 c->run_dir + 1);
+		for (char *p = c->emu_group; *p; p++)
+			if (*p == '/')
+				*p = '-';
+	}
+	if (strncmp(c->emu_group, EMU_GROUP_PREFIX, len) != 0 || strchr(c->emu_group, '/') ||
+	    strlen(c->emu_group) > 255)
+		return ebb_err_set(
+			err, -EINVAL,
+			"emu_group=%.64s: a name of one cgroup that begins with " EMU_GROUP_PREFIX
+			" is needed",
+			c->emu_group);
+	return 0;
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The configuration of ebbd: an ini file and -o key=value, described in ebbd.conf(5). */
+#ifndef EBB_DAEMON_CONFIG_H
+#define EBB_DAEMON_CONFIG_H
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include "util/err.h"
+
+#define EBB_CONFIG_VALUE_SIZE	1024
+
+struct ebb_config {
+	char libvirt_uri[EBB_CONFIG_VALUE_SIZE];
+	char run_dir[EBB_CONFIG_VALUE_SIZE];
+	char state_dir[EBB_CONFIG_VALUE_SIZE];
+	char host[EBB_CONFIG_VALUE_SIZE];	/* "auto" or "emulated:SxCxT@share" */
+	char host_reserve[EBB_CONFIG_VALUE_SIZE]; /* CPUs of a real host that are not given to VMs
+						   */
+	char emu_group[EBB_CONFIG_VALUE_SIZE];	/* cgroup of an emulated host */
+	char policy[EBB_CONFIG_VALUE_SIZE];
+	char link_group[EBB_CONFIG_VALUE_SIZE];	/* "": root only */
+	char control_group[EBB_CONFIG_VALUE_SIZE]; /* "": root only */
+	bool count_threads;
+	uint32_t workers;			/* 2 to 64 */
+	uint32_t history_rows;			/* 1000 to 10000000 */
+	int log_level;				/* LOG_ERR to LOG_DEBUG */
+};
+
+void ebb_config_default(struct ebb_config *c);
+
+/* -errno with "FILE:LINE: ..."; c may be half changed then. */
+int ebb_config_load(struct ebb_config *c, const char *path, struct ebb_err *err);
+
+/* "key=value" as on the command line. */
+int ebb_config_set(struct ebb_config *c, const char *assignment, struct ebb_err *err);
+
+/* What depends on several keys: fills emu_group from run_dir where it was not given. */
+int ebb_config_finish(struct ebb_config *c, struct ebb_err *err);
+
+#endif

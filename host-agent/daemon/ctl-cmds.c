@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Requests on the control socket. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include "daemon/ctl-cmds.h"
+#include "daemon/real.h"
+#include "daemon/version.h"
+#include "daemon/view.h"
+#include "util/clock.h"
+#include "util/uuid.h"
+
+#define MAX_HISTORY_ROWS	100000
+#define DEFAULT_HISTORY_ROWS	50
+
+/* The VM that "vm" names, by name or uuid; NULL: the request is answered. */
+static const struct ebb_vm *find_vm(struct ebb_agent *a, struct ebb_ctl_request *r)
+{
+	const char *name = json_string_value(json_object_get(r->body, "vm"));
+	const struct ebb_vm *vm = NULL;
+	uint8_t uuid[16];
+
+	if (!name) {
+		ebb_ctl_fail(r, "bad-request", NULL, "\"%s\" needs a string \"vm\"", r->cmd);
+		return NULL;
+	}
+	vm = ebb_state_vm_by_name(a->state, name);
+	if (!vm && ebb_uuid_parse(name, uuid) == 0)
+		vm = ebb_state_vm(a->state, uuid);
+	if (!vm)
+		ebb_ctl_fail(r, "no-such-vm",
+			     "ebbctl vms lists the VMs; one without an <ebb:sla> in its "
+			     "metadata is not among them",
+			     "there is no VM \"%s\"", name);
+	return vm;
+}
+
+static json_t *view_vm(struct ebb_agent *a, const struct ebb_vm *vm)
+{
+	return ebb_view_vm(a->state, vm, ebb_clock_mono_usec(),
+			   a->real ? ebb_real_link_error(a->real, vm->uuid) : "");
+}
+
+static void cmd_version(struct ebb_agent *a, struct ebb_ctl_request *r)
+{
+	usec_t up = ebb_clock_mono_usec() - a->started_at;
+
+	ebb_ctl_reply(r, json_pack("{s:s, s:i, s:f, s:s}", "version", EBB_VERSION, "link_proto",
+				   VIRTIO_EBB_PROTO, "uptime_s", (double)up / EBB_USEC_PER_SEC,
+				   "backend", a->backend.ops->name));
+}
+
+static void cmd_host(struct ebb_agent *a, struct ebb_ctl_request *r)
+{
+	json_t *host = ebb_view_host(a->state);
+	const char *why = "";
+	bool is_up = a->real ? ebb_real_is_connected(a->real, &why) : false;
+
+	json_object_set_new(host, "spec", json_string(a->host_spec));
+	json_object_set_new(host, "backend", json_string(a->backend.ops->name));
+	json_object_set_new(host, "libvirt", !a->real ? json_null() :
+			    json_string(is_up ? "up" : "down"));
+	json_object_set_new(host, "libvirt_error", json_string(is_up ? "" : why));
+	ebb_ctl_reply(r, json_pack("{s:o}", "host", host));
+}
+
+static void cmd_vms(struct ebb_agent *a, struct ebb_ctl_request *r)
+{
+	json_t *vms = json_array();
+
+	if (json_object_get(r->body, "vm")) {
+		const struct ebb_vm *vm = find_vm(a, r);
+
+		if (!vm) {
+			json_decref(vms);
+			return;
+		}
+		json_array_append_new(vms, view_vm(a, vm));
+	} else {
+		for (size_t i = 0; i < ebb_state_num_vms(a->state); i++)
+			json_array_append_new(vms, view_vm(a, ebb_state_vm_at(a->state, i)));
+	}
+	ebb_ctl_reply(r, json_pack("{s:f, s:o}", "ts",
+				   (double)ebb_clock_real_usec() / EBB_USEC_PER_SEC, "vms", vms));
+}
+
+static void cmd_explain(struct ebb_agent *a, struct ebb_ctl_request *r)
+{
+	const struct ebb_vm *vm = find_vm(a, r);
+
+	if (vm)
+		ebb_ctl_reply(r, json_pack("{s:o}", "explain",
+					   ebb_view_explain(a->state, vm, ebb_clock_mono_usec())));
+}
+
+static void unknown_policy(struct ebb_ctl_request *r, const char *name)
+{
+	char known[256] = "";
+
+	for (size_t i = 0; ebb_agent_policy_at(i); i++)
+		snprintf(known + strlen(known), sizeof(known) - strlen(known), "%s%s",
+			 i ? ", " : "", ebb_agent_policy_at(i)->name);
+	ebb_ctl_fail(r, "unknown-policy", "ebbctl policy lists them",
+		     "there is no policy \"%s\"; there are %s", name, known);
+}
+
+static void cmd_policy(struct ebb_agent *a, struct ebb_ctl_request *r)
+{
+	json_t *name = json_object_get(r->body, "policy"), *known;
+
+	if (name) {
+		const struct ebb_policy_ops *ops = json_is_string(name) ?
+			ebb_agent_policy_find(json_string_value(name)) : NULL;
+
+		if (!ops) {
+			unknown_policy(r, json_is_string(name) ? json_string_value(name) : "?");
+			return;
+		}
+		if (!r->may_change) {
+			ebb_ctl_fail(r, "denied", "ask root", "only root may change the policy");
+			return;
+		}
+		ebb_state_policy_set(a->state, ebb_clock_mono_usec(), ops);
+		ebb_agent_poke(a);
+	}
+	known = json_array();
+	for (size_t i = 0; ebb_agent_policy_at(i); i++)
+		json_array_append_new(known, json_string(ebb_agent_policy_at(i)->name));
+	ebb_ctl_reply(r, json_pack("{s:s, s:o}", "policy", ebb_state_policy(a->state)->name,
+				   "known", known));
+}
+
+static void history_done(void *ctx, json_t *rows, int err)
+{
+	struct ebb_ctl_request *r = ctx;
+
+	if (rows)
+		ebb_ctl_reply(r, json_pack("{s:o}", "history", rows));
+	else
+		ebb_ctl_fail(r, "history", "the log of ebbd says more",
+			     "the history can not be read: %s", strerror(-err));
+}
+
+static void cmd_history(struct ebb_agent *a, struct ebb_ctl_request *r)
+{
+	struct ebb_history_query q = { .limit = DEFAULT_HISTORY_ROWS };
+	json_t *limit = json_object_get(r->body, "limit"),
+	       *since = json_object_get(r->body, "since");
+	const char *vm = json_string_value(json_object_get(r->body, "vm"));
+	const char *event = json_string_value(json_object_get(r->body, "event"));
+
+	if (limit && (!json_is_integer(limit) || json_integer_value(limit) < 1 ||
+		      json_integer_value(limit) > MAX_HISTORY_ROWS)) {
+		ebb_ctl_fail(r, "bad-request", NULL, "\"limit\" must be a number from 1 to %u",
+			     MAX_HISTORY_ROWS);
+		return;
+	}
+	if (since && !json_is_number(since)) {
+		ebb_ctl_fail(r, "bad-request", NULL, "\"since\" must be a number: unix seconds");
+		return;
+	}
+	if (limit)
+		q.limit = json_integer_value(limit);
+	q.since_ts = since ? json_number_value(since) : 0;
+	/* A VM that is gone has a history, too: its name is not checked. */
+	snprintf(q.vm, sizeof(q.vm), "%s", vm ? vm : "");
+	snprintf(q.event, sizeof(q.event), "%s", event ? event : "");
+	ebb_history_ask(a->history, &q, history_done, r);
+}
+
+static void cmd_set(struct ebb_agent *a, struct ebb_ctl_request *r)
+{
+	const struct ebb_vm *vm = find_vm(a, r);
+
+	if (!vm)
+		return;
+	if (!r->may_change)
+		ebb_ctl_fail(r, "denied", "ask root", "only root may change the SLA of a VM");
+	else
+		ebb_ctl_set(a, r, vm);
+}
+
+/* Every member of the request must be one of `members`. */
+static bool check_members(struct ebb_ctl_request *r, const char *const *members)
+{
+	const char *key;
+	json_t *value;
+
+	json_object_foreach(r->body, key, value) {
+		const char *const *m = members;
+
+		if (strcmp(key, "cmd") == 0)
+			continue;
+		while (*m && strcmp(*m, key) != 0)
+			m++;
+		if (*m)
+			continue;
+		ebb_ctl_fail(r, "bad-request", "see docs/control-protocol.md",
+			     "\"%s\" has no member \"%.64s\"", r->cmd, key);
+		return false;
+	}
+	return true;
+}
+
+static const struct {
+	const char *name;
+	const char *members[5];
+	void (*fn)(struct ebb_agent *a, struct ebb_ctl_request *r);
+} commands[] = {
+	{ "version", { NULL }, cmd_version },
+	{ "host", { NULL }, cmd_host },
+	{ "vms", { "vm", NULL }, cmd_vms },
+	{ "explain", { "vm", NULL }, cmd_explain },
+	{ "policy", { "policy", NULL }, cmd_policy },
+	{ "history", { "vm", "event", "since", "limit", NULL }, cmd_history },
+	{ "set", { "vm", "values", NULL }, cmd_set },
+};
+
+void ebb_ctl_handle(void *ctx, struct ebb_ctl_request *r)
+{
+	for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
+		if (strcmp(commands[i].name, r->cmd) != 0)
+			continue;
+		if (check_members(r, commands[i].members))
+			commands[i].fn(ctx, r);
+		return;
+	}
+	ebb_ctl_fail(r, "unknown-command", "see docs/control-protocol.md",
+		     "there is no command \"%.64s\"", r->cmd);
+}

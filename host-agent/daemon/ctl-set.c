@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * "set": changes of a VM's SLA.  In force at once, then written into the domain's metadata, so that
+ * it lasts.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "daemon/ctl-cmds.h"
+#include "daemon/real.h"
+#include "daemon/view.h"
+
+#define KEYS	"class, weight, deadline-ms, max.NODE (for example max.0)"
+
+static bool set_number(struct ebb_ctl_request *r, const char *key, const char *value, uint32_t min,
+		       uint32_t max, uint32_t *ret)
+{
+	char *end;
+	unsigned long n;
+
+	errno = 0;
+	n = strtoul(value, &end, 10);
+	if (errno || end == value || *end || value[0] == '-' || n < min || n > max) {
+		ebb_ctl_fail(r, "bad-value", NULL, "%s=%.40s: allowed: %u to %u", key, value, min,
+			     max);
+		return false;
+	}
+	*ret = n;
+	return true;
+}
+
+static bool set_max(struct ebb_ctl_request *r, const struct ebb_vm *vm, const char *key,
+		    const char *value, struct ebb_sla *sla)
+{
+	uint32_t node, max, cpus = 0;
+	char *end;
+
+	node = strtoul(key + 4, &end, 10);
+	if (end == key + 4 || *end || key[4] == '-' || node >= sla->num_nodes) {
+		ebb_ctl_fail(r, "bad-value", NULL, "%.40s: VM \"%s\" has nodes 0 to %u", key,
+			     vm->name, sla->num_nodes - 1);
+		return false;
+	}
+	for (uint16_t i = 0; i < vm->num_vcpus; i++)
+		cpus += vm->vcpus[i].node == node;
+	if (!set_number(r, key, value, sla->nodes[node].startup, cpus, &max))
+		return false;
+	sla->nodes[node].max = max;
+	return true;
+}
+
+/* false: the request is answered. */
+static bool set_one(struct ebb_ctl_request *r, const struct ebb_vm *vm, const char *key,
+		    const char *value, struct ebb_sla *sla)
+{
+	if (strcmp(key, "class") == 0) {
+		enum ebb_class class = ebb_class_from_name(value);
+
+		if (class != EBB_CLASS_INVALID) {
+			sla->class = class;
+			return true;
+		}
+		ebb_ctl_fail(r, "bad-value", NULL, "class=%.40s: allowed are spot and reserved",
+			     value);
+		return false;
+	}
+	if (strcmp(key, "weight") == 0)
+		return set_number(r, key, value, EBB_WEIGHT_MIN, EBB_WEIGHT_MAX, &sla->weight);
+	if (strcmp(key, "deadline-ms") == 0)
+		return set_number(r, key, value, EBB_DEADLINE_MS_MIN, EBB_DEADLINE_MS_MAX,
+				  &sla->deadline_ms);
+	if (strncmp(key, "max.", 4) == 0)
+		return set_max(r, vm, key, value, sla);
+	ebb_ctl_fail(r, "bad-value", NULL, "there is no \"%.40s\" to set; there are " KEYS, key);
+	return false;
+}
+
+static bool parse(struct ebb_ctl_request *r, const struct ebb_vm *vm, struct ebb_sla *sla)
+{
+	json_t *values = json_object_get(r->body, "values"), *value;
+	const char *key;
+
+	if (!json_is_object(values) || json_object_size(values) == 0) {
+		ebb_ctl_fail(r, "bad-request", NULL, "\"set\" needs an object \"values\" of " KEYS);
+		return false;
+	}
+	json_object_foreach(values, key, value) {
+		char number[32];
+
+		snprintf(number, sizeof(number), "%" JSON_INTEGER_FORMAT,
+			 json_integer_value(value));
+		if (!json_is_string(value) && !json_is_integer(value)) {
+			ebb_ctl_fail(r, "bad-request", NULL,
+				     "the value of \"%.40s\" must be a string or an integer", key);
+			return false;
+		}
+		if (!set_one(r, vm, key, json_is_string(value) ? json_string_value(value) : number,
+			     sla))
+			return false;
+	}
+	return true;
+}
+
+struct saving {
+	struct ebb_agent *agent;
+	struct ebb_ctl_request *request;
+	uint8_t uuid[16];
+};
+
+static void reply(struct ebb_agent *a, struct ebb_ctl_request *r, const uint8_t uuid[16])
+{
+	const struct ebb_vm *vm = ebb_state_vm(a->state, uuid);
+
+	if (vm)
+		ebb_ctl_reply(r, json_pack("{s:s, s:s, s:i, s:i}", "name", vm->name, "class",
+					   ebb_class_name(vm->sla.class), "weight", vm->sla.weight,
+					   "deadline_ms", vm->sla.deadline_ms));
+	else
+		ebb_ctl_fail(r, "no-such-vm", NULL, "the VM has gone meanwhile");
+}
+
+static void saved(void *ctx, int rc, const char *text)
+{
+	struct saving *s = ctx;
+
+	if (rc < 0)
+		ebb_ctl_fail(s->request, "not-saved",
+			     "it is in force until ebbd or the VM is restarted; "
+			     "try again, or change the metadata with virsh edit",
+			     "the SLA could not be written into the domain's metadata: %s",
+			     text[0] ? text : strerror(-rc));
+	else
+		reply(s->agent, s->request, s->uuid);
+	free(s);
+}
+
+void ebb_ctl_set(struct ebb_agent *a, struct ebb_ctl_request *r, const struct ebb_vm *vm)
+{
+	struct ebb_fact fact = { .type = EBB_FACT_SLA_SET };
+	struct saving *s;
+	int rc;
+
+	if (!vm->has_sla) {
+		ebb_ctl_fail(r, "unmanaged", "correct the metadata with virsh edit",
+			     "VM \"%s\" has no valid SLA: %s", vm->name, vm->error);
+		return;
+	}
+	fact.u.sla_set = vm->sla;
+	memcpy(fact.uuid, vm->uuid, sizeof(fact.uuid));
+	if (!parse(r, vm, &fact.u.sla_set))
+		return;
+	rc = ebb_agent_report(a, &fact);
+	if (rc < 0) {
+		ebb_ctl_fail(r, "refused", NULL, "VM \"%s\" can not have this SLA: %s", vm->name,
+			     strerror(-rc));
+		return;
+	}
+	if (!a->real) {
+		reply(a, r, fact.uuid);
+		return;
+	}
+	s = calloc(1, sizeof(*s));
+	if (!s) {
+		ebb_ctl_fail(r, "not-saved", NULL, "out of memory");
+		return;
+	}
+	s->agent = a;
+	s->request = r;
+	memcpy(s->uuid, fact.uuid, sizeof(s->uuid));
+	ebb_real_save_sla(a->real, s->uuid, &fact.u.sla_set, saved, s);
+}

@@ -1,0 +1,396 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* ebbd: options, start and end. */
+#include <argp.h>
+#include <errno.h>
+#include <grp.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <fcntl.h>
+#include <systemd/sd-daemon.h>
+#include <unistd.h>
+#include "daemon/agent.h"
+#include "daemon/config.h"
+#include "daemon/ctl-cmds.h"
+#include "daemon/dryrun.h"
+#include "daemon/real.h"
+#include "daemon/version.h"
+#include "io/emuhost.h"
+#include "io/hosttopo.h"
+#include "util/fs.h"
+#include "util/log.h"
+
+#define DEFAULT_CONFIG	"/etc/ebb/ebbd.conf"
+#define DRYRUN_VMS	3
+/* Longer than any call that normally ends: libvirt gives an unplug 5 s. */
+#define END_USEC	(6 * EBB_USEC_PER_SEC)
+
+struct options {
+	const char *config_path;	/* NULL: the default one, if it is there */
+	struct ebb_config config;
+	bool is_cleanup;
+	uint32_t dryrun_vms;		/* 0: no dry run */
+	char **settings;		/* -o, in order */
+	size_t num_settings;
+};
+
+struct daemon {
+	struct ebb_config config;
+	int lock_fd;
+	bool is_emulated;
+	struct ebb_emuspec spec;
+	struct ebb_host *host;
+	struct ebb_emuhost *emuhost;
+	struct ebb_workers *workers;
+	struct ebb_agent agent;
+	struct ebb_dryrun *dryrun;
+	struct ebb_ctl *ctl;
+};
+
+/* ---- options ---- */
+
+const char *argp_program_version = "ebbd " EBB_VERSION;
+
+enum { OPT_DRY_RUN = 256, OPT_CLEANUP };
+
+static const struct argp_option argp_options[] = {
+	{ "config", 'c', "FILE", 0, "Read FILE instead of " DEFAULT_CONFIG, 0 },
+	{ "option", 'o', "KEY=VALUE", 0, "Set a key of the configuration; wins over the file", 0 },
+	{ "dry-run", OPT_DRY_RUN, "VMS", OPTION_ARG_OPTIONAL,
+	  "Touch nothing: run with simulated VMs (3 unless VMS says otherwise)", 0 },
+	{ "cleanup", OPT_CLEANUP, NULL, 0,
+	  "Remove the cgroups that a killed ebbd with this configuration left, and exit", 0 },
+	{ 0 },
+};
+
+static error_t parse_option(int key, char *arg, struct argp_state *state)
+{
+	struct options *o = state->input;
+	char *end;
+
+	switch (key) {
+	case 'c':
+		o->config_path = arg;
+		return 0;
+	case 'o':
+		o->settings = reallocarray(o->settings, o->num_settings + 1, sizeof(char *));
+		if (!o->settings)
+			return ENOMEM;
+		o->settings[o->num_settings++] = arg;
+		return 0;
+	case OPT_DRY_RUN:
+		o->dryrun_vms = arg ? strtoul(arg, &end, 10) : DRYRUN_VMS;
+		if (arg && (*end || o->dryrun_vms < 1 || o->dryrun_vms > EBB_DRYRUN_MAX_VMS))
+			argp_error(state, "--dry-run=%s: allowed: 1 to %u", arg,
+				   EBB_DRYRUN_MAX_VMS);
+		return 0;
+	case OPT_CLEANUP:
+		o->is_cleanup = true;
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+static const struct argp argp = {
+	.options = argp_options,
+	.parser = parse_option,
+	.doc = "The host agent of Ebb: moves CPUs between running VMs.",
+};
+
+static int read_config(struct options *o, struct ebb_err *err)
+{
+	int rc = 0;
+
+	ebb_config_default(&o->config);
+	if (o->config_path || access(DEFAULT_CONFIG, F_OK) == 0)
+		rc = ebb_config_load(&o->config, o->config_path ? o->config_path : DEFAULT_CONFIG,
+				     err);
+	for (size_t i = 0; rc == 0 && i < o->num_settings; i++)
+		rc = ebb_config_set(&o->config, o->settings[i], err);
+	return rc < 0 ? rc : ebb_config_finish(&o->config, err);
+}
+
+/* ---- start ---- */
+
+/* One instance for each run_dir.  The lock ends with the process, however it ends. */
+static int take_lock(struct daemon *d, struct ebb_err *err)
+{
+	char path[PATH_MAX], pid[32] = "";
+	size_t len = 0;
+	int rc;
+
+	rc = ebb_fs_mkdirs(d->config.run_dir, 0755);
+	if (rc < 0)
+		return ebb_err_set(err, rc, "can not create run_dir %.200s: %s", d->config.run_dir,
+				   strerror(-rc));
+	snprintf(path, sizeof(path), "%s/ebbd.lock", d->config.run_dir);
+	d->lock_fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+	if (d->lock_fd < 0)
+		return ebb_err_set(err, -errno, "%s: %s", path, strerror(errno));
+	if (flock(d->lock_fd, LOCK_EX | LOCK_NB) < 0) {
+		ebb_fs_read(path, pid, sizeof(pid), &len);
+		pid[strcspn(pid, "\n")] = '\0';
+		return ebb_err_set(err, -EBUSY, "another ebbd (process %s) uses run_dir %.200s",
+				   pid, d->config.run_dir);
+	}
+	len = snprintf(pid, sizeof(pid), "%d\n", getpid());
+	if (ftruncate(d->lock_fd, 0) < 0 || write(d->lock_fd, pid, len) != (ssize_t)len)
+		return ebb_err_set(err, -EIO, "%s can not be written", path);
+	return 0;
+}
+
+static int find_group(const char *key, const char *name, gid_t *ret, struct ebb_err *err)
+{
+	struct group *g;
+
+	*ret = -1;
+	if (!*name)
+		return 0;
+	g = getgrnam(name);
+	if (!g)
+		return ebb_err_set(err, -EINVAL, "%s=%.64s: there is no such group", key, name);
+	*ret = g->gr_gid;
+	return 0;
+}
+
+static int make_host(struct daemon *d, struct ebb_err *err)
+{
+	int rc;
+
+	d->host = calloc(1, sizeof(*d->host));
+	if (!d->host)
+		return -ENOMEM;
+	d->is_emulated = strcmp(d->config.host, "auto") != 0;
+	if (!d->is_emulated)
+		return ebb_hosttopo_real(d->config.host_reserve, NULL, d->host, err);
+	rc = ebb_emuspec_parse(d->config.host, &d->spec, err);
+	return rc < 0 ? rc : ebb_hosttopo_emulated(&d->spec, d->host, err);
+}
+
+static void *core_alloc(void *ctx, size_t bytes)
+{
+	(void)ctx;
+	return calloc(1, bytes);
+}
+
+static void core_free(void *ctx, void *ptr)
+{
+	(void)ctx;
+	free(ptr);
+}
+
+static int make_state(struct daemon *d, struct ebb_err *err)
+{
+	const struct ebb_policy_ops *policy = ebb_agent_policy_find(d->config.policy);
+	struct ebb_state_config cfg;
+	char known[128] = "";
+
+	for (size_t i = 0; ebb_agent_policy_at(i); i++)
+		snprintf(known + strlen(known), sizeof(known) - strlen(known), " %s",
+			 ebb_agent_policy_at(i)->name);
+	if (!policy)
+		return ebb_err_set(err, -EINVAL,
+				   "policy=%.64s: there is no such policy; there are%s",
+				   d->config.policy, known);
+	ebb_state_config_default(&cfg);
+	cfg.alloc = (struct ebb_alloc){ .alloc = core_alloc, .free = core_free };
+	cfg.count_threads = d->config.count_threads;
+	d->agent.state = ebb_state_create(&cfg, d->host, policy);
+	return d->agent.state ? 0 : -ENOMEM;
+}
+
+static int make_history(struct daemon *d, bool is_dryrun, struct ebb_err *err)
+{
+	char path[PATH_MAX];
+	int rc = 0;
+
+	snprintf(path, sizeof(path), "%s/history.db", d->config.state_dir);
+	if (!is_dryrun)
+		rc = ebb_fs_mkdirs(d->config.state_dir, 0700);
+	if (rc < 0)
+		return ebb_err_set(err, rc, "can not create state_dir %.200s: %s",
+				   d->config.state_dir, strerror(-rc));
+	rc = ebb_history_open(is_dryrun ? NULL : path, d->config.history_rows, d->workers,
+			      d->agent.event, &d->agent.history, err);
+	if (rc == 0 && err->text[0])
+		ebb_log(LOG_WARNING, "history_set_aside", EBB_KS("file", path),
+			EBB_KS("error", err->text));
+	return rc;
+}
+
+static int make_real(struct daemon *d, struct ebb_err *err)
+{
+	struct ebb_real_config cfg = {
+		.libvirt_uri = d->config.libvirt_uri, .host = d->host, .workers = d->workers,
+		.sink = ebb_agent_sink(&d->agent),
+	};
+	char link_dir[PATH_MAX];
+	int rc;
+
+	rc = find_group("link_group", d->config.link_group, &cfg.link_group, err);
+	if (rc == 0 && d->is_emulated)
+		rc = ebb_emuhost_create(&d->spec, d->config.emu_group, &d->emuhost, err);
+	if (rc < 0)
+		return rc;
+	snprintf(link_dir, sizeof(link_dir), "%s/link", d->config.run_dir);
+	rc = ebb_fs_mkdirs(link_dir, 0755);
+	if (rc < 0)
+		return ebb_err_set(err, rc, "can not create %.300s: %s", link_dir, strerror(-rc));
+	cfg.link_dir = link_dir;
+	cfg.emuhost = d->emuhost;
+	rc = ebb_real_create(d->agent.event, &cfg, &d->agent.real, err);
+	if (rc == 0)
+		d->agent.backend = ebb_real_backend(d->agent.real);
+	return rc;
+}
+
+static int make_dryrun(struct daemon *d, uint32_t num_vms, struct ebb_err *err)
+{
+	int rc = ebb_dryrun_create(&d->agent, d->host, num_vms, &d->dryrun);
+
+	if (rc < 0)
+		return ebb_err_set(err, rc, "the simulation can not be set up: %s", strerror(-rc));
+	d->agent.backend = ebb_dryrun_backend(d->dryrun);
+	return 0;
+}
+
+static int make_ctl(struct daemon *d, struct ebb_err *err)
+{
+	struct ebb_ctl_config cfg = { .handle = ebb_ctl_handle, .ctx = &d->agent };
+	char path[PATH_MAX];
+	int rc = find_group("control_group", d->config.control_group, &cfg.group, err);
+
+	snprintf(path, sizeof(path), "%s/control.sock", d->config.run_dir);
+	cfg.path = path;
+	return rc < 0 ? rc : ebb_ctl_create(d->agent.event, &cfg, &d->ctl, err);
+}
+
+static int watch_signals(sd_event *event)
+{
+	sigset_t set;
+	int rc;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGINT);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	signal(SIGPIPE, SIG_IGN);
+	signal(SIGHUP, SIG_IGN);
+	rc = sd_event_add_signal(event, NULL, SIGTERM, NULL, NULL);
+	if (rc >= 0)
+		rc = sd_event_add_signal(event, NULL, SIGINT, NULL, NULL);
+	return rc < 0 ? rc : 0;
+}
+
+static int start(struct daemon *d, const struct options *o, struct ebb_err *err)
+{
+	int rc = make_host(d, err);
+
+	if (rc == 0)
+		rc = take_lock(d, err);
+	if (rc == 0)
+		rc = make_state(d, err);
+	if (rc == 0)
+		rc = sd_event_new(&d->agent.event);
+	if (rc >= 0)
+		rc = watch_signals(d->agent.event);
+	if (rc >= 0)
+		rc = ebb_workers_create(d->agent.event, d->config.workers, &d->workers);
+	if (rc >= 0)
+		rc = make_history(d, o->dryrun_vms != 0, err);
+	if (rc >= 0)
+		rc = ebb_agent_init(&d->agent);
+	if (rc >= 0)
+		rc = o->dryrun_vms ? make_dryrun(d, o->dryrun_vms, err) : make_real(d, err);
+	if (rc >= 0)
+		rc = make_ctl(d, err);
+	if (rc >= 0 && d->dryrun)
+		rc = ebb_dryrun_begin(d->dryrun);
+	return rc < 0 ? rc : 0;
+}
+
+/* ---- end ---- */
+
+/*
+ * VMs keep running and keep what they hold; only what an emulated host changed is undone.  Returns
+ * false when a thread is stuck: then nothing more may be freed.
+ */
+static bool end(struct daemon *d)
+{
+	struct ebb_err err = { "" };
+	bool is_stuck;
+
+	ebb_ctl_destroy(d->ctl);
+	is_stuck = ebb_workers_destroy(d->workers, END_USEC) < 0;
+	if (!is_stuck && d->agent.backend.ops && !d->dryrun)
+		d->agent.backend.ops->destroy(d->agent.backend.be);
+	if (d->emuhost && ebb_emuhost_destroy(d->emuhost, &err) < 0)
+		ebb_log(LOG_ERR, "emulated_host", EBB_KS("error", err.text));
+	if (is_stuck) {
+		ebb_log(LOG_ERR, "stop", EBB_KS("error", "a call to libvirt does not return"));
+		return false;
+	}
+	ebb_agent_finish(&d->agent);
+	ebb_dryrun_destroy(d->dryrun);
+	ebb_history_close(d->agent.history);
+	ebb_state_destroy(d->agent.state);
+	sd_event_unref(d->agent.event);
+	free(d->host);
+	if (d->lock_fd >= 0)
+		close(d->lock_fd);
+	return true;
+}
+
+static int cleanup(struct daemon *d)
+{
+	struct ebb_err err = { "" };
+
+	if (take_lock(d, &err) < 0 || ebb_emuhost_cleanup(d->config.emu_group, &err) < 0) {
+		ebb_log(LOG_ERR, "cleanup", EBB_KS("error", err.text));
+		return EXIT_FAILURE;
+	}
+	return EXIT_SUCCESS;
+}
+
+int main(int argc, char **argv)
+{
+	struct options o = { 0 };
+	struct daemon d = { .lock_fd = -1 };
+	struct ebb_err err = { "" };
+	int rc;
+
+	argp_parse(&argp, argc, argv, 0, NULL, &o);
+	rc = read_config(&o, &err);
+	free(o.settings);
+	if (rc < 0) {
+		ebb_log(LOG_ERR, "config", EBB_KS("error", err.text));
+		return EXIT_FAILURE;
+	}
+	d.config = o.config;
+	ebb_log_set_level(d.config.log_level);
+	if (o.is_cleanup)
+		return cleanup(&d);
+	/* Once, before there are threads that make JSON objects. */
+	json_object_seed(0);
+	d.agent.host_spec = d.config.host;
+	rc = start(&d, &o, &err);
+	if (rc < 0) {
+		ebb_log(LOG_ERR, "start", EBB_KS("error", err.text[0] ? err.text : strerror(-rc)));
+	} else {
+		ebb_log(LOG_NOTICE, "ready", EBB_KS("version", EBB_VERSION),
+			EBB_KS("host", d.config.host), EBB_KI("nodes", d.host->num_nodes),
+			EBB_KI("cores", d.host->num_cores), EBB_KS("policy", d.config.policy),
+			EBB_KS("backend", d.agent.backend.ops->name));
+		sd_event_set_watchdog(d.agent.event, true);
+		sd_notify(0, "READY=1");
+		rc = sd_event_loop(d.agent.event);
+		sd_notify(0, "STOPPING=1");
+		ebb_log(LOG_NOTICE, "stop", EBB_KI("status", rc));
+	}
+	if (!end(&d))
+		_exit(EXIT_FAILURE);
+	return rc < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
+}

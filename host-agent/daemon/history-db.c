@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The SQL of the history. */
+#include <errno.h>
+#include <limits.h>
+#include <sqlite3.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "daemon/history-db.h"
+#include "util/uuid.h"
+
+/* Grows when the table changes; a file of another version is set aside. */
+#define VERSION		1
+#define BUSY_MSEC	2000
+
+static const char schema[] =
+	"PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;"
+	"CREATE TABLE IF NOT EXISTS decisions ("
+	" id INTEGER PRIMARY KEY, ts REAL NOT NULL, mono_s REAL NOT NULL, vm TEXT NOT NULL,"
+	" uuid TEXT NOT NULL, event TEXT NOT NULL, node INTEGER, cpus INTEGER NOT NULL,"
+	" asked INTEGER NOT NULL, code TEXT NOT NULL, agent_ms REAL, libvirt_ms REAL, place_ms "
+	"REAL,"
+	" total_ms REAL, reason TEXT NOT NULL);"
+	"CREATE INDEX IF NOT EXISTS decisions_vm ON decisions (vm, id);"
+	"PRAGMA user_version = 1;";
+
+struct ebb_history_db {
+	sqlite3 *sql;
+	uint32_t max_rows;
+};
+
+static int fail(struct ebb_history_db *db, struct ebb_err *err, const char *what)
+{
+	return ebb_err_set(err, -EIO, "%s: %s", what, sqlite3_errmsg(db->sql));
+}
+
+static int read_version(struct ebb_history_db *db, int *ret)
+{
+	sqlite3_stmt *s = NULL;
+	int rc = -EIO;
+
+	if (sqlite3_prepare_v2(db->sql, "PRAGMA user_version", -1, &s, NULL) == SQLITE_OK &&
+	    sqlite3_step(s) == SQLITE_ROW) {
+		*ret = sqlite3_column_int(s, 0);
+		rc = 0;
+	}
+	sqlite3_finalize(s);
+	return rc;
+}
+
+static int open_file(struct ebb_history_db *db, const char *path, struct ebb_err *err)
+{
+	int version, rc = 0;
+
+	if (sqlite3_open_v2(path ? path : ":memory:", &db->sql,
+			    SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, NULL) != SQLITE_OK) {
+		rc = fail(db, err, path);
+		goto out_close;
+	}
+	sqlite3_busy_timeout(db->sql, BUSY_MSEC);
+	if (read_version(db, &version) < 0) {
+		rc = fail(db, err, path);
+		goto out_close;
+	}
+	if (version != 0 && version != VERSION) {
+		rc = ebb_err_set(err, -EPROTO, "%s is of version %d, not %d", path, version,
+				 VERSION);
+		goto out_close;
+	}
+	if (sqlite3_exec(db->sql, schema, NULL, NULL, NULL) != SQLITE_OK) {
+		rc = fail(db, err, path);
+		goto out_close;
+	}
+	return 0;
+
+out_close:
+	sqlite3_close(db->sql);
+	db->sql = NULL;
+	return rc;
+}
+
+static void set_aside(const char *path)
+{
+	static const char *const tails[] = { "", "-wal", "-shm" };
+
+	for (size_t i = 0; i < sizeof(tails) / sizeof(tails[0]); i++) {
+		char from[PATH_MAX], to[PATH_MAX];
+
+		snprintf(from, sizeof(from), "%s%s", path, tails[i]);
+		snprintf(to, sizeof(to), "%s.old%s", path, tails[i]);
+		rename(from, to);
+	}
+}
+
+int ebb_history_db_open(const char *path, uint32_t max_rows, struct ebb_history_db **ret,
+			struct ebb_err *err)
+{
+	struct ebb_history_db *db = calloc(1, sizeof(*db));
+	struct ebb_err second;
+	int rc;
+
+	if (!db)
+		return -ENOMEM;
+	db->max_rows = max_rows;
+	rc = open_file(db, path, err);
+	if (rc < 0 && path) {
+		set_aside(path);
+		rc = open_file(db, path, &second);
+		if (rc < 0)
+			*err = second;
+	}
+	if (rc < 0) {
+		free(db);
+		return rc;
+	}
+	*ret = db;
+	return 0;
+}
+
+void ebb_history_db_close(struct ebb_history_db *db)
+{
+	if (!db)
+		return;
+	sqlite3_close(db->sql);
+	free(db);
+}
+
+static void bind_ms(sqlite3_stmt *s, int at, const struct ebb_record *r, usec_t usec)
+{
+	/* Phases are there for what was timed as a whole. */
+	if (r->total_usec)
+		sqlite3_bind_double(s, at, (double)usec / EBB_USEC_PER_MSEC);
+	else
+		sqlite3_bind_null(s, at);
+}
+
+static int insert_one(sqlite3_stmt *s, const struct ebb_history_entry *e)
+{
+	const struct ebb_record *r = &e->record;
+	char uuid[EBB_UUID_TEXT_SIZE];
+
+	ebb_uuid_format(r->uuid, uuid);
+	sqlite3_bind_double(s, 1, e->ts);
+	sqlite3_bind_double(s, 2, (double)r->at / EBB_USEC_PER_SEC);
+	sqlite3_bind_text(s, 3, r->name, -1, SQLITE_STATIC);
+	sqlite3_bind_text(s, 4, r->name[0] ? uuid : "", -1, SQLITE_TRANSIENT);
+	sqlite3_bind_text(s, 5, ebb_event_name(r->event), -1, SQLITE_STATIC);
+	if (r->node == EBB_NODE_ANY)
+		sqlite3_bind_null(s, 6);
+	else
+		sqlite3_bind_int(s, 6, r->node);
+	sqlite3_bind_int(s, 7, r->cpus);
+	sqlite3_bind_int(s, 8, r->asked);
+	sqlite3_bind_text(s, 9, ebb_reason_name(r->code), -1, SQLITE_STATIC);
+	bind_ms(s, 10, r, r->agent_usec);
+	bind_ms(s, 11, r, r->libvirt_usec);
+	bind_ms(s, 12, r, r->place_usec);
+	bind_ms(s, 13, r, r->total_usec);
+	sqlite3_bind_text(s, 14, r->text, -1, SQLITE_STATIC);
+	if (sqlite3_step(s) != SQLITE_DONE || sqlite3_reset(s) != SQLITE_OK)
+		return -EIO;
+	return 0;
+}
+
+static int trim(struct ebb_history_db *db)
+{
+	char text[128];
+
+	snprintf(text, sizeof(text), "DELETE FROM decisions WHERE id <= "
+		 "(SELECT max(id) FROM decisions) - %u", db->max_rows);
+	return sqlite3_exec(db->sql, text, NULL, NULL, NULL) == SQLITE_OK ? 0 : -EIO;
+}
+
+int ebb_history_db_insert(struct ebb_history_db *db, const struct ebb_history_entry *entries,
+			  size_t num, struct ebb_err *err)
+{
+	static const char text[] =
+		"INSERT INTO decisions (ts, mono_s, vm, uuid, event, node, cpus, asked, code, "
+		"agent_ms,"
+		" libvirt_ms, place_ms, total_ms, reason) VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?)";
+	sqlite3_stmt *s = NULL;
+	int rc = 0;
+
+	if (sqlite3_exec(db->sql, "BEGIN IMMEDIATE", NULL, NULL, NULL) != SQLITE_OK)
+		return fail(db, err, "BEGIN");
+	if (sqlite3_prepare_v2(db->sql, text, -1, &s, NULL) != SQLITE_OK)
+		rc = -EIO;
+	for (size_t i = 0; rc == 0 && i < num; i++)
+		rc = insert_one(s, &entries[i]);
+	if (rc == 0)
+		rc = trim(db);
+	if (rc < 0)
+		fail(db, err, "INSERT");
+	sqlite3_finalize(s);
+	if (rc == 0 && sqlite3_exec(db->sql, "COMMIT", NULL, NULL, NULL) != SQLITE_OK)
+		rc = fail(db, err, "COMMIT");
+	if (rc < 0)
+		sqlite3_exec(db->sql, "ROLLBACK", NULL, NULL, NULL);
+	return rc;
+}
+
+static json_t *column(sqlite3_stmt *s, int i)
+{
+	switch (sqlite3_column_type(s, i)) {
+	case SQLITE_NULL:
+		return json_null();
+	case SQLITE_INTEGER:
+		return json_integer(sqlite3_column_int64(s, i));
+	case SQLITE_FLOAT:
+		return json_real(sqlite3_column_double(s, i));
+	default:
+		return json_string((const char *)sqlite3_column_text(s, i));
+	}
+}
+
+int ebb_history_db_select(struct ebb_history_db *db, const struct ebb_history_query *q,
+			  json_t **ret_rows, struct ebb_err *err)
+{
+	static const char text[] =
+		"SELECT ts, mono_s, vm, event, node, cpus, asked, code, agent_ms, libvirt_ms, "
+		"place_ms,"
+		" total_ms, reason FROM (SELECT * FROM decisions WHERE (?1 = '' OR vm = ?1)"
+		" AND (?2 = '' OR event = ?2) AND ts >= ?3 ORDER BY id DESC LIMIT ?4) ORDER BY id";
+	json_t *rows = json_array();
+	sqlite3_stmt *s = NULL;
+	int rc;
+
+	if (!rows)
+		return -ENOMEM;
+	if (sqlite3_prepare_v2(db->sql, text, -1, &s, NULL) != SQLITE_OK) {
+		json_decref(rows);
+		return fail(db, err, "SELECT");
+	}
+	sqlite3_bind_text(s, 1, q->vm, -1, SQLITE_STATIC);
+	sqlite3_bind_text(s, 2, q->event, -1, SQLITE_STATIC);
+	sqlite3_bind_double(s, 3, q->since_ts);
+	sqlite3_bind_int64(s, 4, q->limit);
+	while ((rc = sqlite3_step(s)) == SQLITE_ROW) {
+		json_t *row = json_object();
+
+		for (int i = 0; i < sqlite3_column_count(s); i++)
+			json_object_set_new(row, sqlite3_column_name(s, i), column(s, i));
+		json_array_append_new(rows, row);
+	}
+	rc = rc == SQLITE_DONE ? 0 : fail(db, err, "SELECT");
+	sqlite3_finalize(s);
+	if (rc < 0)
+		json_decref(rows);
+	else
+		*ret_rows = rows;
+	return rc;
+}

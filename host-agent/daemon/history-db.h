@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The SQL of the history.  Everything blocks; one thread at a time. */
+#ifndef EBB_DAEMON_HISTORY_DB_H
+#define EBB_DAEMON_HISTORY_DB_H
+
+#include "daemon/history.h"
+
+struct ebb_history_db;
+
+struct ebb_history_entry {
+	double ts;			/* unix seconds */
+	struct ebb_record record;
+};
+
+/* As ebb_history_open(). */
+int ebb_history_db_open(const char *path, uint32_t max_rows, struct ebb_history_db **ret,
+			struct ebb_err *err);
+void ebb_history_db_close(struct ebb_history_db *db);
+
+/* All in one transaction; also deletes the oldest rows beyond max_rows. */
+int ebb_history_db_insert(struct ebb_history_db *db, const struct ebb_history_entry *entries,
+			  size_t num, struct ebb_err *err);
+
+int ebb_history_db_select(struct ebb_history_db *db, const struct ebb_history_query *query,
+			  json_t **ret_rows, struct ebb_err *err);
+
+#endif

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The history of decisions: a SQLite database that is written and read on a worker thread, one
+ * lane, so that no disk holds up the loop.  It is for people and reports; nothing is decided from
+ * it.
+ */
+#ifndef EBB_DAEMON_HISTORY_H
+#define EBB_DAEMON_HISTORY_H
+
+#include <jansson.h>
+#include <systemd/sd-event.h>
+#include "ebb/types.h"
+#include "io/workers.h"
+#include "util/err.h"
+
+struct ebb_history;
+
+/*
+ * Open or create the database; blocks (at start only).  A file that is damaged or of another
+ * version is set aside as PATH.old, which err tells although 0 is returned.  path NULL: in memory.
+ */
+int ebb_history_open(const char *path, uint32_t max_rows, struct ebb_workers *workers,
+		     sd_event *event, struct ebb_history **ret, struct ebb_err *err);
+
+/* Write what is left, blocking, and close; after the workers have ended.  NULL is fine. */
+void ebb_history_close(struct ebb_history *h);
+
+/* Keep a record; it is written soon. */
+void ebb_history_add(struct ebb_history *h, const struct ebb_record *record, usec_t now);
+
+struct ebb_history_query {
+	char vm[EBB_NAME_SIZE];		/* "": all */
+	char event[24];			/* "": all */
+	double since_ts;		/* unix seconds; 0: from the beginning */
+	uint32_t limit;			/* newest so many, listed oldest first */
+};
+
+/*
+ * Calls done() once on the loop with an array of rows (a new reference), or with NULL and -errno.
+ * Everything that was added before is in it.
+ */
+void ebb_history_ask(struct ebb_history *h, const struct ebb_history_query *query,
+		     void (*done)(void *ctx, json_t *rows, int err), void *ctx);
+
+#endif

@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The real backend's blocking work. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include "daemon/real-jobs.h"
+#include "io/qemuproc.h"
+#include "util/clock.h"
+
+#define PROC	"/proc"
+
+static int connection(const struct ebb_real_tools *t, virConnectPtr *ret, struct ebb_err *err)
+{
+	*ret = ebb_virt_get(t->virt);
+	return *ret ? 0 : ebb_err_set(err, -ENOTCONN, "libvirt is not connected");
+}
+
+static pid_t find_qemu(const struct ebb_real_tools *t, const uint8_t uuid[16], const char *name)
+{
+	return ebb_qemuproc_find(PROC, t->libvirt_run_dir, name, uuid);
+}
+
+/* Where each plugged vCPU runs.  Not ready while one of them has no thread. */
+static int look_at_threads(const struct ebb_real_tools *t, const uint8_t uuid[16],
+			   struct ebb_look *look)
+{
+	const struct ebb_metadata *m = &look->domain.metadata;
+	struct ebb_qemuproc_thread *threads = calloc(EBB_MAX_VCPUS, sizeof(*threads));
+	pid_t pid = find_qemu(t, uuid, look->domain.name);
+	int num = 0;
+
+	if (!threads)
+		return -ENOMEM;
+	if (pid > 0)
+		num = ebb_qemuproc_vcpus(PROC, pid, threads, EBB_MAX_VCPUS);
+	look->is_ready = true;
+	for (uint16_t i = 0; i < m->num_vcpus; i++) {
+		struct ebb_vcpu_fact *f = &look->plugged[look->num_plugged];
+		bool has_thread = false;
+
+		if (!m->is_enabled[i])
+			continue;
+		f->vcpu = i;
+		f->thread = EBB_THREAD_NONE;
+		for (int k = 0; k < num; k++) {
+			if (threads[k].vcpu != i)
+				continue;
+			has_thread = true;
+			f->thread = ebb_placer_where(&t->placer, threads[k].tid);
+		}
+		look->is_ready &= has_thread;
+		look->num_plugged++;
+	}
+	free(threads);
+	return 0;
+}
+
+int ebb_real_look(const struct ebb_real_tools *t, const uint8_t uuid[16], struct ebb_look *ret,
+		  struct ebb_err *err)
+{
+	virConnectPtr conn;
+	int rc = connection(t, &conn, err);
+
+	if (rc < 0)
+		return rc;
+	memset(ret, 0, sizeof(*ret));
+	ret->as_of = ebb_clock_mono_usec();
+	rc = ebb_virt_domain_get(conn, uuid, t->num_host_nodes, &ret->domain, err);
+	virConnectClose(conn);
+	if (rc == 0 && ret->domain.is_running && ret->domain.sla > 0)
+		rc = look_at_threads(t, uuid, ret);
+	return rc;
+}
+
+int ebb_real_list(const struct ebb_real_tools *t, uint8_t (**ret)[16], struct ebb_err *err)
+{
+	virConnectPtr conn;
+	int rc = connection(t, &conn, err);
+
+	if (rc < 0)
+		return rc;
+	rc = ebb_virt_domain_list(conn, ret, err);
+	virConnectClose(conn);
+	return rc;
+}
+
+int ebb_real_set_vcpu(const struct ebb_real_tools *t, const uint8_t uuid[16], const char *name,
+		      uint16_t vcpu, bool plug, struct ebb_err *err)
+{
+	virConnectPtr conn;
+	pid_t pid;
+	int rc = connection(t, &conn, err);
+
+	if (rc < 0)
+		return rc;
+	rc = ebb_virt_domain_set_vcpu(conn, uuid, vcpu, plug, err);
+	virConnectClose(conn);
+	if (rc == 0 || plug)
+		return rc;
+	/*
+	 * What was asked may have happened earlier: an unplug that timed out and ended later makes
+	 * the next one fail.
+	 */
+	pid = find_qemu(t, uuid, name);
+	return pid > 0 && ebb_qemuproc_vcpu(PROC, pid, vcpu, 0) == -ESRCH ? 0 : rc;
+}
+
+int ebb_real_place(const struct ebb_real_tools *t, const uint8_t uuid[16], const char *name,
+		   uint16_t vcpu, uint16_t thread, struct ebb_err *err)
+{
+	pid_t pid = find_qemu(t, uuid, name), tid;
+	virConnectPtr conn;
+	int rc;
+
+	if (pid < 0)
+		return ebb_err_set(err, pid, "the QEMU process of the VM is not found: %s",
+				   strerror(-pid));
+	tid = ebb_qemuproc_vcpu(PROC, pid, vcpu, 0);
+	if (tid < 0)
+		return ebb_err_set(err, tid, "QEMU (process %d) has no thread for vCPU %u", pid,
+				   vcpu);
+	conn = ebb_virt_get(t->virt);
+	rc = ebb_placer_place(&t->placer, conn, uuid, vcpu, pid, tid, thread, err);
+	if (conn)
+		virConnectClose(conn);
+	return rc;
+}
+
+int ebb_real_write_sla(const struct ebb_real_tools *t, const uint8_t uuid[16],
+		       const struct ebb_sla *sla, struct ebb_err *err)
+{
+	virConnectPtr conn;
+	char *xml;
+	int rc = ebb_metadata_format(sla, &xml);
+
+	if (rc < 0)
+		return rc;
+	rc = connection(t, &conn, err);
+	if (rc == 0) {
+		rc = ebb_virt_domain_write_sla(conn, uuid, xml, err);
+		virConnectClose(conn);
+	}
+	free(xml);
+	return rc;
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The real backend's work on worker threads; private to real*.c. */
+#ifndef EBB_DAEMON_REAL_JOBS_H
+#define EBB_DAEMON_REAL_JOBS_H
+
+#include "daemon/watch.h"
+#include "io/placer.h"
+#include "io/virt.h"
+#include "io/workers.h"
+
+/* What jobs need and what does not change while they run; safe to read from every thread. */
+struct ebb_real_tools {
+	struct ebb_virt *virt;
+	struct ebb_placer placer;
+	uint16_t num_host_nodes;
+	char libvirt_run_dir[PATH_MAX];
+};
+
+/* Lanes of one VM: what libvirt serialises anyhow, what must not wait for it, and looking. */
+enum { EBB_REAL_LANE_LIBVIRT, EBB_REAL_LANE_PLACE, EBB_REAL_LANE_LOOK };
+
+/*
+ * Each function runs in run() of a job, blocks, and returns 0 or -errno with err.
+ */
+int ebb_real_look(const struct ebb_real_tools *t, const uint8_t uuid[16], struct ebb_look *ret,
+		  struct ebb_err *err);
+int ebb_real_list(const struct ebb_real_tools *t, uint8_t (**ret)[16], struct ebb_err *err);
+int ebb_real_set_vcpu(const struct ebb_real_tools *t, const uint8_t uuid[16], const char *name,
+		      uint16_t vcpu, bool plug, struct ebb_err *err);
+int ebb_real_place(const struct ebb_real_tools *t, const uint8_t uuid[16], const char *name,
+		   uint16_t vcpu, uint16_t thread, struct ebb_err *err);
+int ebb_real_write_sla(const struct ebb_real_tools *t, const uint8_t uuid[16],
+		       const struct ebb_sla *sla, struct ebb_err *err);
+
+#endif

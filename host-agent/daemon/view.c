@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The state as JSON. */
+#include <string.h>
+#include "core/explain.h"
+#include "daemon/view.h"
+#include "util/uuid.h"
+
+static json_t *node_view(const struct ebb_state *s, uint16_t node)
+{
+	const struct ebb_host *h = ebb_state_host(s);
+	uint32_t cores = 0, threads = 0;
+
+	for (uint16_t c = 0; c < h->num_cores; c++) {
+		if (h->cores[c].node != node)
+			continue;
+		cores++;
+		threads += h->cores[c].num_threads;
+	}
+	return json_pack("{s:i, s:i, s:i, s:i, s:i}", "node", node, "cores", cores, "threads",
+			 threads, "capacity", ebb_state_node_capacity(s, node), "used",
+			 ebb_state_node_used(s, node));
+}
+
+static json_t *core_view(const struct ebb_state *s, uint16_t core)
+{
+	const struct ebb_core *c = &ebb_state_host(s)->cores[core];
+	json_t *threads = json_array();
+
+	for (uint16_t t = 0; t < c->num_threads; t++) {
+		const struct ebb_thread *thread = &ebb_state_host(s)->threads[c->threads[t]];
+		uint16_t vcpu = 0;
+		const struct ebb_vm *vm = ebb_state_thread_owner(s, c->threads[t], &vcpu);
+
+		json_array_append_new(threads, json_pack("{s:i, s:s?, s:o}", "cpu", thread->os_cpu,
+							 "vm", vm ? vm->name : NULL, "vcpu",
+							 vm ? json_integer(vcpu) : json_null()));
+	}
+	return json_pack("{s:i, s:i, s:o}", "core", core, "node", c->node, "threads", threads);
+}
+
+json_t *ebb_view_host(const struct ebb_state *s)
+{
+	const struct ebb_host *h = ebb_state_host(s);
+	json_t *nodes = json_array(), *cores = json_array();
+
+	for (uint16_t n = 0; n < h->num_nodes; n++)
+		json_array_append_new(nodes, node_view(s, n));
+	for (uint16_t c = 0; c < h->num_cores; c++)
+		json_array_append_new(cores, core_view(s, c));
+	return json_pack("{s:b, s:f, s:s, s:b, s:o, s:o}", "emulated", h->is_emulated, "share",
+			 h->is_emulated ? h->share_permille / 1000.0 : 1.0, "policy",
+			 ebb_state_policy(s)->name, "loaded", ebb_state_is_loaded(s), "nodes",
+			 nodes, "cores", cores);
+}
+
+const char *ebb_view_vm_state(const struct ebb_vm *vm)
+{
+	if (!vm->has_sla || (vm->is_running && !vm->is_admitted))
+		return "unmanaged";
+	return vm->is_running ? "running" : "stopped";
+}
+
+/* Time left to the first deadline of an open demand; 0: no demand. */
+static uint32_t deadline_ms(const struct ebb_vm_node *n, usec_t now)
+{
+	usec_t left;
+
+	if (n->num_due == 0)
+		return 0;
+	left = n->due[0] > now ? n->due[0] - now : 0;
+	return left / EBB_USEC_PER_MSEC + 1;
+}
+
+static json_t *vm_nodes(const struct ebb_vm *vm, usec_t now)
+{
+	json_t *nodes = json_array();
+
+	for (uint16_t g = 0; vm->has_sla && g < vm->sla.num_nodes; g++) {
+		const struct ebb_vm_node *n = &vm->nodes[g];
+		const struct ebb_sla_node *sla = &vm->sla.nodes[g];
+
+		json_array_append_new(nodes, json_pack(
+			"{s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:I}", "node", g, "host_node",
+			sla->host_node, "floor", sla->startup, "ceiling", sla->max, "held", n->held,
+			"limit", n->limit, "target", n->target, "deadline_ms",
+			(json_int_t)deadline_ms(n, now)));
+	}
+	return nodes;
+}
+
+static json_t *core_of(const struct ebb_state *s, uint16_t thread)
+{
+	if (thread == EBB_THREAD_NONE)
+		return json_null();
+	return json_integer(ebb_state_host(s)->threads[thread].core);
+}
+
+static json_t *vm_vcpus(const struct ebb_state *s, const struct ebb_vm *vm)
+{
+	json_t *vcpus = json_array();
+
+	for (uint16_t i = 0; vm->has_sla && i < vm->num_vcpus; i++) {
+		const struct ebb_vcpu *v = &vm->vcpus[i];
+
+		json_array_append_new(vcpus, json_pack(
+			"{s:i, s:i, s:s, s:o, s:o}", "vcpu", i, "node", v->node, "state",
+			ebb_vcpu_state_name(v), "core", core_of(s, v->thread), "runs_on",
+			core_of(s, v->placed)));
+	}
+	return vcpus;
+}
+
+static json_t *vm_telemetry(const struct ebb_vm *vm, usec_t now)
+{
+	const struct ebb_telemetry *t = &vm->telemetry;
+
+	if (!vm->telemetry_at)
+		return json_null();
+	return json_pack("{s:i, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:f}",
+			 "apps", t->num_apps, "committed", (json_int_t)t->committed, "aborted",
+			 (json_int_t)t->aborted, "failed", (json_int_t)t->failed, "accesses",
+			 (json_int_t)t->accesses, "p50_us", (json_int_t)t->p50_us, "p95_us",
+			 (json_int_t)t->p95_us, "p99_us", (json_int_t)t->p99_us, "workers",
+			 (json_int_t)t->workers, "cpus_online", (json_int_t)t->cpus_online,
+			 "cpu_permille", (json_int_t)t->cpu_permille, "mem_total_bytes",
+			 (json_int_t)t->mem_total_bytes, "mem_available_bytes",
+			 (json_int_t)t->mem_available_bytes, "age_ms",
+			 (double)(now - vm->telemetry_at) / EBB_USEC_PER_MSEC);
+}
+
+json_t *ebb_view_vm(const struct ebb_state *s, const struct ebb_vm *vm, usec_t now,
+		    const char *link_error)
+{
+	struct ebb_vm_totals t = { 0 };
+	char uuid[EBB_UUID_TEXT_SIZE];
+	json_t *o;
+
+	ebb_uuid_format(vm->uuid, uuid);
+	if (vm->has_sla)
+		ebb_vm_totals(vm, &t);
+	o = json_pack("{s:s, s:s, s:s, s:s, s:i, s:i, s:i, s:i, s:i, s:o, s:o}", "name", vm->name,
+		      "uuid", uuid, "state", ebb_view_vm_state(vm), "error", vm->error, "floor",
+		      t.floor, "ceiling", t.ceiling, "cpus_held", t.held, "cpus_limit", t.limit,
+		      "cpus_target", t.target, "nodes", vm_nodes(vm, now), "vcpus",
+		      vm_vcpus(s, vm));
+	if (!o)
+		return NULL;
+	json_object_set_new(o, "class", vm->has_sla ? json_string(ebb_class_name(vm->sla.class)) :
+			    json_null());
+	json_object_set_new(o, "weight", json_integer(vm->has_sla ? vm->sla.weight : 0));
+	json_object_set_new(o, "deadline_ms", json_integer(vm->has_sla ? vm->sla.deadline_ms : 0));
+	json_object_set_new(o, "link", json_string(vm->link_up ? "up" : "down"));
+	json_object_set_new(o, "link_error", json_string(link_error));
+	json_object_set_new(o, "driver", json_boolean(vm->has_driver));
+	json_object_set_new(o, "mem_held_bytes", json_integer(0));
+	json_object_set_new(o, "mem_limit_bytes", json_integer(0));
+	json_object_set_new(o, "telemetry", vm_telemetry(vm, now));
+	return o;
+}
+
+json_t *ebb_view_explain(const struct ebb_state *s, const struct ebb_vm *vm, usec_t now)
+{
+	struct ebb_explain e;
+	json_t *lines = json_array();
+
+	ebb_explain_vm(s, vm, now, &e);
+	for (uint32_t i = 0; i < e.num_lines; i++)
+		json_array_append_new(lines, json_string(e.lines[i]));
+	return json_pack(
+		"{s:s, s:s, s:o, s:i, s:o, s:o}", "name", vm->name, "waits_for",
+		ebb_wait_name(e.wait), "node",
+		e.node == EBB_NODE_ANY ? json_null() : json_integer(e.node), "cpus", e.cpus,
+		"next_in_ms",
+		e.until == EBB_TIME_NEVER
+			? json_null()
+			: json_integer(e.until > now ? (e.until - now) / EBB_USEC_PER_MSEC : 0),
+		"lines", lines);
+}

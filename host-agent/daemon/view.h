@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The state of the core as JSON, as docs/control-protocol.md describes it.  Reads only. */
+#ifndef EBB_DAEMON_VIEW_H
+#define EBB_DAEMON_VIEW_H
+
+#include <jansson.h>
+#include "core/state.h"
+
+/* Each returns a new reference, or NULL when out of memory. */
+json_t *ebb_view_host(const struct ebb_state *s);
+json_t *ebb_view_vm(const struct ebb_state *s, const struct ebb_vm *vm, usec_t now,
+		    const char *link_error);
+json_t *ebb_view_explain(const struct ebb_state *s, const struct ebb_vm *vm, usec_t now);
+
+/* "running", "stopped" or "unmanaged". */
+const char *ebb_view_vm_state(const struct ebb_vm *vm);
+
+#endif

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Comparing looks with what was told. */
+#include <stdio.h>
+#include <string.h>
+#include "daemon/watch.h"
+
+static void tell(const struct ebb_watch *w, usec_t now, const struct ebb_sink *sink,
+		 struct ebb_fact *fact)
+{
+	memcpy(fact->uuid, w->uuid, 16);
+	sink->report(sink->ctx, now, fact);
+}
+
+static void tell_type(const struct ebb_watch *w, usec_t now, const struct ebb_sink *sink,
+		      enum ebb_fact_type type)
+{
+	struct ebb_fact fact = { .type = type };
+
+	tell(w, now, sink, &fact);
+}
+
+static void stop(struct ebb_watch *w, usec_t now, const struct ebb_sink *sink)
+{
+	if (w->told_running)
+		tell_type(w, now, sink, EBB_FACT_VM_STOPPED);
+	w->told_running = false;
+}
+
+static void define(struct ebb_watch *w, const struct ebb_look *look, usec_t now,
+		   const struct ebb_sink *sink)
+{
+	const struct ebb_metadata *m = &look->domain.metadata;
+	struct ebb_fact fact = { .type = EBB_FACT_VM_DEFINED };
+	struct ebb_fact_vm_defined *d = &fact.u.vm_defined;
+
+	/* is_enabled is no part of the definition. */
+	if (w->told == EBB_WATCH_VALID && strcmp(w->name, look->domain.name) == 0 &&
+	    memcmp(&w->metadata.sla, &m->sla, sizeof(m->sla)) == 0 &&
+	    w->metadata.num_vcpus == m->num_vcpus &&
+	    memcmp(w->metadata.vcpus, m->vcpus, sizeof(m->vcpus)) == 0)
+		return;
+	w->told = EBB_WATCH_VALID;
+	w->metadata = *m;
+	w->error[0] = '\0';
+	snprintf(w->name, sizeof(w->name), "%s", look->domain.name);
+	snprintf(d->name, sizeof(d->name), "%.*s", (int)sizeof(d->name) - 1, w->name);
+	d->sla = m->sla;
+	d->num_vcpus = m->num_vcpus;
+	d->vcpus = m->vcpus;
+	tell(w, now, sink, &fact);
+}
+
+static void invalidate(struct ebb_watch *w, const struct ebb_look *look, usec_t now,
+		       const struct ebb_sink *sink)
+{
+	struct ebb_fact fact = { .type = EBB_FACT_VM_INVALID };
+	struct ebb_fact_vm_invalid *i = &fact.u.vm_invalid;
+
+	snprintf(i->text, sizeof(i->text), "%.*s", (int)sizeof(i->text) - 1,
+		 look->domain.error.text);
+	if (w->told == EBB_WATCH_INVALID && strcmp(w->error, i->text) == 0)
+		return;
+	w->told = EBB_WATCH_INVALID;
+	memcpy(w->error, i->text, sizeof(w->error));
+	snprintf(w->name, sizeof(w->name), "%s", look->domain.name);
+	snprintf(i->name, sizeof(i->name), "%.*s", (int)sizeof(i->name) - 1, w->name);
+	tell(w, now, sink, &fact);
+}
+
+static void run(struct ebb_watch *w, const struct ebb_look *look, usec_t now,
+		const struct ebb_sink *sink)
+{
+	struct ebb_fact fact = { .type = EBB_FACT_VM_RUNNING };
+
+	fact.u.vm_running = (struct ebb_fact_vm_running){
+		.order = look->domain.order, .as_of = look->as_of,
+		.num_plugged = look->num_plugged, .plugged = look->plugged,
+	};
+	w->told_running = true;
+	w->order = look->domain.order;
+	tell(w, now, sink, &fact);
+}
+
+enum ebb_watch_result ebb_watch_apply(struct ebb_watch *w, const struct ebb_look *look, usec_t now,
+				      const struct ebb_sink *sink)
+{
+	const struct ebb_virt_domain *d = &look->domain;
+	bool is_ours = d->exists && d->sla != 0;
+
+	/* Another run than the one that was told: that one is over. */
+	if (!d->exists || !d->is_running || w->order != d->order)
+		stop(w, now, sink);
+	if (!is_ours) {
+		if (w->told != EBB_WATCH_UNKNOWN && w->told != EBB_WATCH_REMOVED)
+			tell_type(w, now, sink, EBB_FACT_VM_REMOVED);
+		w->told = w->told_running ? EBB_WATCH_REMOVED : EBB_WATCH_UNKNOWN;
+		return w->told_running ? EBB_WATCH_KEEP : EBB_WATCH_FORGET;
+	}
+	if (d->sla < 0) {
+		invalidate(w, look, now, sink);
+		return EBB_WATCH_KEEP;
+	}
+	define(w, look, now, sink);
+	if (!d->is_running)
+		return EBB_WATCH_KEEP;
+	if (!look->is_ready && !w->told_running)
+		return EBB_WATCH_AGAIN;
+	run(w, look, now, sink);
+	return EBB_WATCH_KEEP;
+}
