@@ -175,6 +175,15 @@ void fake_ebb_dev_set_limit(struct fake_ebb_dev *dev, uint32_t node, uint32_t li
 	pthread_mutex_unlock(&dev->vm.lock);
 }
 
+void fake_ebb_dev_delay_limits(struct fake_ebb_dev *dev, int is_delayed)
+{
+	pthread_mutex_lock(&dev->vm.lock);
+	fake_ebb_vm_limits(&dev->vm, &dev->vm.delayed);
+	dev->vm.is_delayed = is_delayed;
+	fake_ebb_vm_publish(&dev->vm);
+	pthread_mutex_unlock(&dev->vm.lock);
+}
+
 int fake_ebb_dev_force(struct fake_ebb_dev *dev, uint32_t cpu)
 {
 	struct fake_ebb_cpu *c = &dev->vm.cpus[cpu];

@@ -31,6 +31,11 @@ extern const struct ebb_dev_ops fake_ebb_dev_ops;
 /* The host's side. */
 void fake_ebb_dev_set_limit(struct fake_ebb_dev *dev, uint32_t node, uint32_t limit,
 			    uint64_t deadline_ns);
+/*
+ * From now on the limits say what they say now, whatever is added or removed, until
+ * they are let go: the host's word on it is on its way.
+ */
+void fake_ebb_dev_delay_limits(struct fake_ebb_dev *dev, int is_delayed);
 /* Takes the core of a CPU away; -ENOENT. */
 int fake_ebb_dev_force(struct fake_ebb_dev *dev, uint32_t cpu);
 /* The device is gone for all who have it open, and can not be opened. */

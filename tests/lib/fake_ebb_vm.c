@@ -40,7 +40,7 @@ void fake_ebb_open_notify(struct fake_ebb_open *open)
 
 void fake_ebb_vm_publish(struct fake_ebb_vm *vm)
 {
-	if (!vm->has_limits)
+	if (!vm->has_limits || vm->is_delayed)
 		return;
 	vm->generation++;
 	for (size_t i = 0; i < FAKE_EBB_MAX_OPENS; i++)
@@ -133,10 +133,8 @@ static int info_do(struct fake_ebb_vm *vm, struct fake_ebb_open *open, struct eb
 	return 0;
 }
 
-static int limits_do(struct fake_ebb_vm *vm, struct ebb_limits *limits)
+void fake_ebb_vm_limits(const struct fake_ebb_vm *vm, struct ebb_limits *limits)
 {
-	if (limits->size != sizeof(*limits) || limits->flags || limits->reserved)
-		return -EINVAL;
 	memset(limits, 0, sizeof(*limits));
 	limits->size = sizeof(*limits);
 	limits->generation = vm->generation;
@@ -150,6 +148,16 @@ static int limits_do(struct fake_ebb_vm *vm, struct ebb_limits *limits)
 		if (n->cpus_held > n->cpus_limit)
 			n->deadline_ns = vm->nodes[node].deadline_ns;
 	}
+}
+
+static int limits_do(const struct fake_ebb_vm *vm, struct ebb_limits *limits)
+{
+	if (limits->size != sizeof(*limits) || limits->flags || limits->reserved)
+		return -EINVAL;
+	if (vm->is_delayed)
+		*limits = vm->delayed;
+	else
+		fake_ebb_vm_limits(vm, limits);
 	return 0;
 }
 

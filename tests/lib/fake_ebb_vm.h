@@ -57,6 +57,8 @@ struct fake_ebb_vm {
 		uint64_t deadline_ns;
 	} nodes[EBB_MAX_NODES];
 	int has_limits;
+	int is_delayed;			/* limits_do() answers with delayed ... */
+	struct ebb_limits delayed;	/* ... which is what it said before */
 	uint64_t generation;
 	struct fake_ebb_cpu cpus[FAKE_EBB_MAX_CPUS];
 	struct fake_ebb_open opens[FAKE_EBB_MAX_OPENS];
@@ -74,6 +76,9 @@ uint32_t fake_ebb_vm_held(const struct fake_ebb_vm *vm, uint32_t node);
 
 /* Something in the limits changed: next generation, everybody is told. */
 void fake_ebb_vm_publish(struct fake_ebb_vm *vm);
+
+/* What EBB_IOC_LIMITS says now. */
+void fake_ebb_vm_limits(const struct fake_ebb_vm *vm, struct ebb_limits *ret);
 
 /* The CPUs of the open go back; the slot is free. */
 void fake_ebb_vm_close(struct fake_ebb_vm *vm, struct fake_ebb_open *open);

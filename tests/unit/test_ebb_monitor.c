@@ -13,6 +13,7 @@
 #include <cmocka.h>
 
 #include "guest-monitor/libebb/link.h"
+#include "guest-monitor/monitord/divide.h"
 #include "tests/lib/ebb_rig.h"
 
 #define SOON_MS		10000	/* for what happens at once, on a busy machine */
@@ -60,12 +61,17 @@ static void expect_offers(struct expected *e, uint32_t a, uint32_t b, unsigned i
 	expect(e, ms);
 }
 
-static void expect_demands(struct expected *e, uint32_t a, uint32_t b)
+static void expect_demands_in(struct expected *e, uint32_t a, uint32_t b, unsigned int ms)
 {
 	memset(e->offered, 0, sizeof(e->offered));
 	e->demanded[0] = a;
 	e->demanded[1] = b;
-	expect(e, SOON_MS);
+	expect(e, ms);
+}
+
+static void expect_demands(struct expected *e, uint32_t a, uint32_t b)
+{
+	expect_demands_in(e, a, b, SOON_MS);
 }
 
 static struct expected two_open(struct ebb_rig *rig)
@@ -130,6 +136,39 @@ static void demand_goes_to_the_one_that_owns_most(void **state)
 	all_close(&e);
 }
 
+static void late_limits_do_not_ask_twice(void **state)
+{
+	struct ebb_rig *rig = *state;
+	struct expected e = two_open(rig);
+	struct ebb_cpu a[2], b[2];
+
+	fake_ebb_dev_set_limit(rig->dev, 0, 6, 0);
+	expect_offers(&e, 2, 2, SOON_MS);
+	fake_ebb_dev_delay_limits(rig->dev, 1);
+	assert_int_equal(ebb_cpu_add(e.apps[0], 2, 0, 0, 0, a, NULL), 2);
+	expect_offers(&e, 0, 2, SOON_MS);
+	ebb_rig_run(e.apps, 2, 100);
+	expect_offers(&e, 0, 2, SOON_MS);
+	assert_int_equal(ebb_cpu_add(e.apps[1], 2, 0, 0, 0, b, NULL), 2);
+	expect_offers(&e, 0, 0, SOON_MS);
+	ebb_rig_run(e.apps, 2, 100);
+	expect_offers(&e, 0, 0, SOON_MS);
+
+	fake_ebb_dev_delay_limits(rig->dev, 0);
+	fake_ebb_dev_set_limit(rig->dev, 0, 5, 1);
+	expect_demands(&e, 0, 1);
+	fake_ebb_dev_delay_limits(rig->dev, 1);
+	assert_int_equal(ebb_cpu_remove(e.apps[1], b[0].cpu, 0, NULL), 0);
+	expect_demands(&e, 0, 0);
+	/* The host still counts it; the other, which now owns most, must not pay for that. */
+	ebb_rig_run(e.apps, 2, 100);
+	expect_demands(&e, 0, 0);
+	fake_ebb_dev_delay_limits(rig->dev, 0);
+	ebb_rig_run(e.apps, 2, 100);
+	expect_demands(&e, 0, 0);
+	all_close(&e);
+}
+
 static void offer_that_is_not_taken_goes_to_the_other(void **state)
 {
 	struct ebb_rig *rig = *state;
@@ -148,13 +187,33 @@ static void application_that_does_not_dispatch_is_passed_over(void **state)
 	struct expected e = two_open(rig);
 	struct expected only_b = { .apps = { e.apps[1] }, .num = 1 };
 
+	fake_ebb_dev_set_limit(rig->dev, 0, 2, 0);
 	ebb_rig_run(e.apps, 2, 100);
 	/* From here on the first one sleeps. */
 	fake_ebb_dev_set_limit(rig->dev, 0, 6, 0);
 	expect_offers(&only_b, 2, 0, SOON_MS);
 	expect_offers(&only_b, 4, 0, SOON_MS);
-	/* It is back. */
-	expect_offers(&e, 2, 2, SOON_MS);
+	/* It is back, and that is noticed long before the other is passed over for its patience. */
+	expect_offers(&e, 2, 2, EBB_DIVIDE_PATIENCE_MS / 2);
+	all_close(&e);
+}
+
+static void application_that_missed_much_hears_the_newest(void **state)
+{
+	struct ebb_rig *rig = *state;
+	struct expected e = two_open(rig);
+	struct expected only_b = { .apps = { e.apps[1] }, .num = 1 };
+
+	fake_ebb_dev_set_limit(rig->dev, 0, 2, 0);
+	ebb_rig_run(e.apps, 2, 100);
+	/* More than the monitor sends unread. */
+	for (uint32_t i = 1; i <= 2 * EBB_MSG_WINDOW; i++) {
+		fake_ebb_dev_set_limit(rig->dev, 0, 2 + 2 * (1 + i % 3), 0);
+		expect_offers(&only_b, 1 + i % 3, 0, SOON_MS);
+	}
+	fake_ebb_dev_set_limit(rig->dev, 0, 10, 0);
+	expect_offers(&only_b, 4, 0, SOON_MS);
+	expect_offers(&e, 4, 4, EBB_DIVIDE_PATIENCE_MS / 2);
 	all_close(&e);
 }
 
@@ -218,11 +277,12 @@ static void monitor_killed_and_restarted(void **state)
 	assert_int_equal(ebb_cpu_remove(e.apps[0], a[0].cpu, 0, NULL), 0);
 	expect_demands(&e, 0, 0);
 
+	/* What changes while it is away is known to the next one, and so is who owns what. */
+	fake_ebb_dev_set_limit(rig->dev, 0, 4, 1);
 	ebb_rig_monitor_start(rig);
 	assert_true(ebb_rig_until(e.apps, 2, has_monitor, e.apps[0], SOON_MS));
 	assert_true(ebb_rig_until(e.apps, 2, has_monitor, e.apps[1], SOON_MS));
-	fake_ebb_dev_set_limit(rig->dev, 0, 4, 1);
-	expect_demands(&e, 1, 1);
+	expect_demands_in(&e, 1, 1, EBB_DIVIDE_ABSENT_MS / 2);
 	assert_int_equal(ebb_report(e.apps[0], &stats), 0);
 	fake_ebb_dev_traffic(rig->dev, &added, &removed);
 	assert_int_equal(added, 5);
@@ -501,8 +561,10 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		RIG_TEST(two_applications_share_offers),
 		RIG_TEST(demand_goes_to_the_one_that_owns_most),
+		RIG_TEST(late_limits_do_not_ask_twice),
 		RIG_TEST(offer_that_is_not_taken_goes_to_the_other),
 		RIG_TEST(application_that_does_not_dispatch_is_passed_over),
+		RIG_TEST(application_that_missed_much_hears_the_newest),
 		RIG_TEST(application_killed_while_it_holds_cpus),
 		RIG_TEST(monitor_killed_and_restarted),
 		RIG_TEST(without_monitor_for_long_the_limits_are_the_vms_own),

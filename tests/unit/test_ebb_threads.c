@@ -132,6 +132,28 @@ static void all_threads_at_once(void **state)
 	assert_int_equal(fake_ebb_dev_held(rig->dev, 0), 2);
 }
 
+/* The thread that dispatches takes most answers away from the one that waits for them. */
+static void answers_read_by_another_thread_arrive(void **state)
+{
+	struct ebb_rig *rig = *state;
+	struct job job = { 0 };
+	pthread_t thread;
+	uint64_t until_ns;
+
+	ebb_rig_monitor_start(rig);
+	job.ebb = ebb_rig_open(rig, "robbed", 0);
+	assert_int_equal(pthread_create(&thread, NULL, reporter, &job), 0);
+	until_ns = ebb_now_ns() + RUN_MS * NS_PER_MS;
+	while (ebb_now_ns() < until_ns)
+		assert_int_equal(ebb_dispatch(job.ebb), 0);
+	job.is_over = 1;
+	pthread_join(thread, NULL);
+	assert_int_equal(job.bad_result, 0);
+	/* One that is not woken waits for a second. */
+	assert_true(job.num_reads > 50);
+	ebb_close(job.ebb);
+}
+
 /* Reads without anybody dispatching: the reader finds its own answer. */
 static void statistics_without_a_dispatching_thread(void **state)
 {
@@ -185,6 +207,7 @@ int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		RIG_TEST(all_threads_at_once),
+		RIG_TEST(answers_read_by_another_thread_arrive),
 		RIG_TEST(statistics_without_a_dispatching_thread),
 		RIG_TEST(statistics_inside_the_callback),
 	};
