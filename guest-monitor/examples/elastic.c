@@ -36,6 +36,7 @@ int main(void)
 	struct ebb *ebb;
 	int r = ebb_open(NULL, &ebb);
 
+	setlinebuf(stdout);
 	if (r == 0)
 		ebb_set_shares_callback(ebb, shares_changed, ebb);
 	while (r == 0) {
