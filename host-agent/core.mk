@@ -17,3 +17,4 @@ $(foreach t,arbiter define explain force request restart,$(eval $(call unit_test
 	tests/unit/core_script.c,ebb-core,,)))
 $(foreach t,fair strict,$(eval $(call unit_test,test_policy_$(t),tests/unit/test_policy_$(t).c, \
 	ebb-core,,)))
+$(eval $(call unit_test_native,test_core_scale,tests/unit/test_core_scale.c,ebb-core,,))

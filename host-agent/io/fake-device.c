@@ -148,7 +148,8 @@ static void granted(struct ebb_fake *f, struct fake_vm *vm, uint16_t vcpu,
 		fake_violate(f, vm, "vCPU %u is granted and is %s", vcpu,
 			     v->is_startup ? "startup" : v->is_granted ? "granted" : "absent");
 	if (q->r.node != EBB_NODE_ANY && v->node != q->r.node)
-		fake_violate(f, vm, "vCPU %u is on node %u, asked for %u", vcpu, v->node, q->r.node);
+		fake_violate(f, vm, "vCPU %u is on node %u, asked for %u", vcpu, v->node,
+			     q->r.node);
 	v->is_granted = true;
 	v->is_forced = v->is_given_back = false;
 	vm->vcpus[vcpu].granted = ++f->next_grant;

@@ -24,7 +24,9 @@
 
 struct fair {
 	uint16_t total[EBB_MAX_VMS];	/* CPUs of each VM in the plan */
-	uint8_t is_finished[EBB_MAX_VMS];
+	uint16_t used[EBB_MAX_VMS];	/* that it has now */
+	uint16_t target[EBB_MAX_VMS];	/* in the last plan */
+	uint16_t order[EBB_MAX_VMS];	/* VMs that are not finished, in the view's order */
 };
 
 _Static_assert(sizeof(struct fair) <= EBB_POLICY_STATE_MAX, "state of the fair policy");
@@ -33,7 +35,14 @@ struct round {
 	struct fair *fair;
 	const struct ebb_view *view;
 	struct ebb_plan_vm *targets;
+	uint32_t num_growing;		/* entries of fair.order */
 	uint32_t left[EBB_MAX_NODES];	/* cores that nobody has in the plan */
+	/*
+	 * No core can be found for this node any more, on it or by moves.  That
+	 * stays so: every VM with a core to give there is at its ceiling on all
+	 * nodes that are not full, so nothing that happens on those concerns it.
+	 */
+	bool is_full[EBB_MAX_NODES];
 };
 
 static uint16_t ceiling_of(const struct ebb_view_vm *vm, uint16_t g)
@@ -51,24 +60,6 @@ static bool can_shrink(const struct round *r, uint32_t v, uint16_t g)
 	return r->targets[v].nodes[g] > r->view->vms[v].nodes[g].floor;
 }
 
-static uint32_t used_total(const struct ebb_view_vm *vm)
-{
-	uint32_t sum = 0;
-
-	for (uint16_t g = 0; g < vm->num_nodes; g++)
-		sum += vm->nodes[g].used;
-	return sum;
-}
-
-static uint32_t target_total(const struct ebb_view_vm *vm)
-{
-	uint32_t sum = 0;
-
-	for (uint16_t g = 0; g < vm->num_nodes; g++)
-		sum += vm->nodes[g].target;
-	return sum;
-}
-
 /* Whether VM a is to get the next core rather than b, which comes later in the order. */
 static bool is_first(const struct round *r, uint32_t a, uint32_t b)
 {
@@ -81,30 +72,32 @@ static bool is_first(const struct round *r, uint32_t a, uint32_t b)
 
 	if (key_a != key_b)
 		return key_a < key_b;
-	more_a = (int64_t)used_total(va) - ta;
-	more_b = (int64_t)used_total(vb) - tb;
+	more_a = (int64_t)r->fair->used[a] - ta;
+	more_b = (int64_t)r->fair->used[b] - tb;
 	if (more_a != more_b)
 		return more_a > more_b;
-	more_a = (int64_t)target_total(va) - ta;
-	more_b = (int64_t)target_total(vb) - tb;
+	more_a = (int64_t)r->fair->target[a] - ta;
+	more_b = (int64_t)r->fair->target[b] - tb;
 	return more_a >= more_b;
 }
 
-static bool pick_vm(const struct round *r, uint32_t *ret_vm)
+/* Index into fair.order; there is at least one. */
+static uint32_t pick(const struct round *r)
 {
-	bool is_found = false;
+	const uint16_t *order = r->fair->order;
 	uint32_t best = 0;
 
-	for (uint32_t v = 0; v < r->view->num_vms; v++) {
-		if (r->fair->is_finished[v])
-			continue;
-		if (!is_found || !is_first(r, best, v))
-			best = v;
-		is_found = true;
-	}
-	if (is_found)
-		*ret_vm = best;
-	return is_found;
+	for (uint32_t i = 1; i < r->num_growing; i++)
+		if (!is_first(r, order[best], order[i]))
+			best = i;
+	return best;
+}
+
+static void finish(struct round *r, uint32_t i)
+{
+	r->num_growing--;
+	for (; i < r->num_growing; i++)
+		r->fair->order[i] = r->fair->order[i + 1];
 }
 
 static void take(struct round *r, uint32_t v, uint16_t g)
@@ -146,10 +139,27 @@ struct move {
 	bool is_reached;
 	uint32_t vm;
 	uint16_t from_g, to_g;
+	uint16_t before;		/* node of the step before, or EBB_NODE_ANY */
 };
 
-/* Finds a VM that can move one CPU from host node `from` to host node `to`. */
-static bool find_move(const struct round *r, uint16_t from, uint16_t to, struct move *ret_move)
+struct search {
+	struct move into[EBB_MAX_NODES];
+	uint16_t queue[EBB_MAX_NODES];
+	uint16_t head, tail;
+};
+
+static void reach(struct search *q, uint16_t node, const struct move *m)
+{
+	q->into[node] = *m;
+	q->into[node].is_reached = true;
+	q->queue[q->tail++] = node;
+}
+
+/*
+ * Reaches all nodes to which some VM can move one CPU from host node `from`.
+ * Returns the first that has a core left, or EBB_NODE_ANY.
+ */
+static uint16_t reach_from(const struct round *r, struct search *q, uint16_t from)
 {
 	for (uint32_t v = 0; v < r->view->num_vms; v++) {
 		const struct ebb_view_vm *vm = &r->view->vms[v];
@@ -158,30 +168,32 @@ static bool find_move(const struct round *r, uint16_t from, uint16_t to, struct 
 			if (vm->nodes[a].host_node != from || !can_shrink(r, v, a))
 				continue;
 			for (uint16_t b = 0; b < vm->num_nodes; b++) {
-				if (vm->nodes[b].host_node != to || !can_grow(r, v, b))
+				const uint16_t to = vm->nodes[b].host_node;
+
+				if (q->into[to].is_reached || !can_grow(r, v, b))
 					continue;
-				*ret_move = (struct move){
-					.is_reached = true, .vm = v, .from_g = a, .to_g = b,
-				};
-				return true;
+				reach(q, to, &(struct move){
+					.vm = v, .from_g = a, .to_g = b, .before = from,
+				});
+				if (r->left[to] > 0)
+					return to;
 			}
 		}
 	}
-	return false;
+	return EBB_NODE_ANY;
 }
 
 /* Carries out the chain that ends on node `end`, last step first; returns its first node. */
-static uint16_t follow_back(struct round *r, const struct move *into, const uint16_t *before,
-			    uint16_t end)
+static uint16_t follow_back(struct round *r, const struct search *q, uint16_t end)
 {
-	while (before[end] != EBB_NODE_ANY) {
-		const struct move *m = &into[end];
+	while (q->into[end].before != EBB_NODE_ANY) {
+		const struct move *m = &q->into[end];
 
 		r->targets[m->vm].nodes[m->from_g]--;
 		r->targets[m->vm].nodes[m->to_g]++;
 		r->left[end]--;
-		r->left[before[end]]++;
-		end = before[end];
+		r->left[m->before]++;
+		end = m->before;
 	}
 	return end;
 }
@@ -194,34 +206,23 @@ static uint16_t follow_back(struct round *r, const struct move *into, const uint
 static bool grow_by_moves(struct round *r, uint32_t v)
 {
 	const struct ebb_view_vm *vm = &r->view->vms[v];
-	struct move into[EBB_MAX_NODES] = { 0 };
-	uint16_t before[EBB_MAX_NODES], queue[EBB_MAX_NODES], end = EBB_NODE_ANY;
-	uint16_t head = 0, tail = 0;
+	uint16_t end = EBB_NODE_ANY;
+	struct search q = { 0 };
 
 	for (uint16_t g = 0; g < vm->num_nodes; g++) {
 		const uint16_t h = vm->nodes[g].host_node;
 
-		if (can_grow(r, v, g) && !into[h].is_reached) {
-			into[h].is_reached = true;
-			before[h] = EBB_NODE_ANY;
-			queue[tail++] = h;
-		}
+		if (can_grow(r, v, g) && !r->is_full[h] && !q.into[h].is_reached)
+			reach(&q, h, &(struct move){ .before = EBB_NODE_ANY });
 	}
-	while (head < tail && end == EBB_NODE_ANY) {
-		const uint16_t from = queue[head++];
-
-		for (uint16_t to = 0; to < r->view->num_nodes && end == EBB_NODE_ANY; to++) {
-			if (into[to].is_reached || !find_move(r, from, to, &into[to]))
-				continue;
-			before[to] = from;
-			queue[tail++] = to;
-			if (r->left[to] > 0)
-				end = to;
-		}
-	}
-	if (end == EBB_NODE_ANY)
+	while (q.head < q.tail && end == EBB_NODE_ANY)
+		end = reach_from(r, &q, q.queue[q.head++]);
+	if (end == EBB_NODE_ANY) {
+		for (uint16_t i = 0; i < q.tail; i++)
+			r->is_full[q.queue[i]] = true;
 		return false;
-	end = follow_back(r, into, before, end);
+	}
+	end = follow_back(r, &q, end);
 	for (uint16_t g = 0; g < vm->num_nodes; g++)
 		if (vm->nodes[g].host_node == end && can_grow(r, v, g)) {
 			take(r, v, g);
@@ -230,31 +231,48 @@ static bool grow_by_moves(struct round *r, uint32_t v)
 	return false;
 }
 
+/* Floors first; -EINVAL if they do not fit the host. */
+static int start(struct round *r)
+{
+	struct fair *f = r->fair;
+
+	for (uint16_t n = 0; n < r->view->num_nodes; n++)
+		r->left[n] = r->view->nodes[n].capacity;
+	for (uint32_t v = 0; v < r->view->num_vms; v++) {
+		f->total[v] = f->used[v] = f->target[v] = 0;
+		f->order[r->num_growing++] = (uint16_t)v;
+		for (uint16_t g = 0; g < r->view->vms[v].num_nodes; g++) {
+			const struct ebb_view_vm_node *n = &r->view->vms[v].nodes[g];
+
+			if (n->floor > r->left[n->host_node])
+				return -EINVAL;
+			r->left[n->host_node] -= n->floor;
+			r->targets[v].nodes[g] = n->floor;
+			f->total[v] += n->floor;
+			f->used[v] += n->used;
+			f->target[v] += n->target;
+		}
+	}
+	return 0;
+}
+
 static int fair_decide(void *st, const struct ebb_view *view, struct ebb_plan *ret_plan)
 {
 	struct round r = { .fair = st, .view = view, .targets = ret_plan->targets };
-	uint32_t v;
+	int rc;
 
 	if (view->num_vms > EBB_MAX_VMS)
 		return -EINVAL;
-	for (uint16_t n = 0; n < view->num_nodes; n++)
-		r.left[n] = view->nodes[n].capacity;
-	for (v = 0; v < view->num_vms; v++) {
-		r.fair->total[v] = 0;
-		r.fair->is_finished[v] = 0;
-		for (uint16_t g = 0; g < view->vms[v].num_nodes; g++) {
-			const struct ebb_view_vm_node *n = &view->vms[v].nodes[g];
+	rc = start(&r);
+	if (rc < 0)
+		return rc;
+	while (r.num_growing > 0) {
+		const uint32_t i = pick(&r);
+		const uint32_t v = r.fair->order[i];
 
-			if (n->floor > r.left[n->host_node])
-				return -EINVAL;
-			r.targets[v].nodes[g] = n->floor;
-			r.fair->total[v] += n->floor;
-			r.left[n->host_node] -= n->floor;
-		}
-	}
-	while (pick_vm(&r, &v))
 		if (!grow_directly(&r, v) && !grow_by_moves(&r, v))
-			r.fair->is_finished[v] = 1;
+			finish(&r, i);
+	}
 	return 0;
 }
 

@@ -74,7 +74,7 @@ struct ebb_policy_ops {
 	int (*decide)(void *st, const struct ebb_view *view, struct ebb_plan *ret_plan);
 };
 
-#define EBB_POLICY_STATE_MAX	4096u
+#define EBB_POLICY_STATE_MAX	16384u
 
 /* Whether the core can use it: abi, size, name, decide, state_size. */
 bool ebb_policy_usable(const struct ebb_policy_ops *ops);
