@@ -19,6 +19,9 @@ EBB_DAEMON_LIBS := ebb-daemon ebb-io ebb-fake ebb-core ebb-util
 
 $(eval $(call prog,ebbd,host-agent/daemon/ebbd.c,$(EBB_DAEMON_LIBS),$(EBB_DAEMON_PKGS),))
 
+$(eval $(call prog,ebbctl,$(addprefix host-agent/cli/,client.c cmd-history.c cmd-host.c cmd-top.c \
+	cmd-vms.c ebbctl.c table.c),ebb-util,jansson,-lm))
+
 $(eval $(call unit_test,test_io_linkproto,tests/unit/test_io_linkproto.c \
 	tests/fuzz/fuzz_io_linkproto.c tests/lib/link_frames.c,ebb-io ebb-util,,))
 $(eval $(call unit_test,test_io_emuhost,tests/unit/test_io_emuhost.c tests/lib/emuhost_check.c, \

@@ -5,7 +5,7 @@
 #include <string.h>
 #include "daemon/ctl-cmds.h"
 #include "daemon/real.h"
-#include "daemon/version.h"
+#include "util/version.h"
 #include "daemon/view.h"
 #include "util/clock.h"
 #include "util/uuid.h"

@@ -79,7 +79,7 @@ static void answer(struct ebb_ctl_request *request, json_t *o)
 	struct client *c = r->client;
 
 	if (c) {
-		char *text = json_dumps(o, JSON_COMPACT);
+		char *text = json_dumps(o, JSON_COMPACT | JSON_REAL_PRECISION(16));
 		size_t len = text ? strlen(text) : 0;
 
 		c->open = NULL;

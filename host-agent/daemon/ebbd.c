@@ -16,7 +16,7 @@
 #include "daemon/ctl-cmds.h"
 #include "daemon/dryrun.h"
 #include "daemon/real.h"
-#include "daemon/version.h"
+#include "util/version.h"
 #include "io/emuhost.h"
 #include "io/hosttopo.h"
 #include "util/fs.h"

@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* ebbctl history: decisions with their reasons. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include "cli/ctl.h"
+#include "cli/table.h"
+
+struct history {
+	double since_ts;
+	long limit;
+	const char *event;
+};
+
+static const struct argp_option options[] = {
+	{"since", 'S', "WHEN", 0,
+	 "Only what is newer: 90s, 10m, 2h or 1d ago, @UNIX-SECONDS, or \"YYYY-MM-DD HH:MM[:SS]\"",
+	 0},
+	{"limit", 'n', "N", 0, "The newest N, 1 to 100000 (default 50)", 0},
+	{"event", 'e', "NAME", 0, "Only events of this name (grant, release, demand, force, ...)",
+	 0},
+	{0},
+};
+
+static bool parse_since(const char *text, double *ret)
+{
+	static const char units[] = "smhd";
+	static const double seconds[] = { 1, 60, 3600, 86400 };
+	struct tm tm = { .tm_isdst = -1 };
+	const char *unit;
+	char *end;
+	double n;
+
+	if (text[0] == '@') {
+		*ret = strtod(text + 1, &end);
+		return end != text + 1 && !*end && isfinite(*ret);
+	}
+	n = strtod(text, &end);
+	unit = end != text && *end && !end[1] ? strchr(units, *end) : NULL;
+	if (unit && isfinite(n) && n >= 0) {
+		*ret = (double)time(NULL) - n * seconds[unit - units];
+		return true;
+	}
+	end = strptime(text, "%Y-%m-%d %H:%M:%S", &tm);
+	if (!end || *end) {
+		tm = (struct tm){ .tm_isdst = -1 };
+		end = strptime(text, "%Y-%m-%d %H:%M", &tm);
+	}
+	*ret = (double)mktime(&tm);
+	return end && !*end;
+}
+
+static error_t parse_option(int key, char *arg, struct argp_state *state)
+{
+	struct history *h = state->hook;
+	char *end;
+
+	switch (key) {
+	case 'S':
+		if (!parse_since(arg, &h->since_ts))
+			argp_error(state, "--since=%s: allowed: 90s, 10m, 2h, 1d, @UNIX-SECONDS, "
+				   "\"YYYY-MM-DD HH:MM\"", arg);
+		return 0;
+	case 'n':
+		h->limit = strtol(arg, &end, 10);
+		if (end == arg || *end || h->limit < 1 || h->limit > 100000)
+			argp_error(state, "--limit=%s: allowed: 1 to 100000", arg);
+		return 0;
+	case 'e':
+		h->event = arg;
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+static void add_optional(struct table *t, const json_t *row, const char *key, const char *fmt)
+{
+	const json_t *value = json_object_get(row, key);
+	char text[32] = "";
+
+	if (json_is_number(value))
+		snprintf(text, sizeof(text), fmt[0] == 'f' ? "%.1f" : "%.0f",
+			 json_number_value(value));
+	table_add(t, "%s", text);
+}
+
+static void print_rows(const json_t *rows)
+{
+	static const char *const names[] = {"TIME",  "VM",  "EVENT",  ">NODE",
+					    ">CPUS", ">MS", "REASON", NULL};
+	struct table t;
+	json_t *row;
+	size_t i;
+
+	table_init(&t, names);
+	json_array_foreach(rows, i, row) {
+		double ts = ctl_num(row, "ts");
+		time_t seconds = (time_t)ts;
+		char when[40];
+		struct tm tm;
+
+		localtime_r(&seconds, &tm);
+		strftime(when, sizeof(when), "%m-%d %H:%M:%S", &tm);
+		table_add(&t, "%s.%03d", when, (int)((ts - (double)seconds) * 1000));
+		table_add(&t, "%s", ctl_str(row, "vm"));
+		table_add(&t, "%s", ctl_str(row, "event"));
+		add_optional(&t, row, "node", "i");
+		table_add(&t, "%lld", ctl_int(row, "cpus"));
+		add_optional(&t, row, "total_ms", "f");
+		table_add(&t, "%s", ctl_str(row, "reason"));
+	}
+	table_print(&t, 0);
+	table_finish(&t);
+}
+
+int cmd_history(struct ctl *ctl, int argc, char **argv)
+{
+	struct history h = { .limit = 50 };
+	int num = ctl_parse(ctl, argc, argv, options, parse_option, &h, "[VM]", 0, 1);
+	int rc = EXIT_DONE;
+	json_t *request = json_pack("{s:s, s:I}", "cmd", "history", "limit", (json_int_t)h.limit);
+	json_t *answer;
+
+	if (num)
+		json_object_set_new(request, "vm", json_string(argv[0]));
+	if (h.event)
+		json_object_set_new(request, "event", json_string(h.event));
+	if (h.since_ts > 0)
+		json_object_set_new(request, "since", json_real(h.since_ts));
+	answer = ctl_ask(ctl, request, &rc);
+	if (!answer)
+		return rc;
+	if (ctl->is_json)
+		ctl_print_json(answer);
+	else
+		print_rows(json_object_get(answer, "history"));
+	json_decref(answer);
+	return EXIT_DONE;
+}

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* ebbctl host, policy, explain and version. */
+#include <stdio.h>
+#include <string.h>
+#include "cli/ctl.h"
+#include "cli/table.h"
+#include "util/version.h"
+
+static void print_nodes(const json_t *host)
+{
+	static const char *const names[] = {">NODE", ">CORES", ">THREADS", ">CPUS",
+					    ">USED", ">FREE",  NULL};
+	json_t *node;
+	struct table t;
+	size_t i;
+
+	table_init(&t, names);
+	json_array_foreach(json_object_get(host, "nodes"), i, node) {
+		json_int_t capacity = ctl_int(node, "capacity"), used = ctl_int(node, "used");
+
+		table_add(&t, "%lld", ctl_int(node, "node"));
+		table_add(&t, "%lld", ctl_int(node, "cores"));
+		table_add(&t, "%lld", ctl_int(node, "threads"));
+		table_add(&t, "%lld", capacity);
+		table_add(&t, "%lld", used);
+		table_add(&t, "%lld", capacity - used);
+	}
+	table_print(&t, 0);
+	table_finish(&t);
+}
+
+static void print_cores(const json_t *host)
+{
+	static const char *const names[] = { ">NODE", ">CORE", ">CPU", "VM", ">VCPU", NULL };
+	json_t *core, *thread;
+	struct table t;
+	size_t i, k;
+
+	table_init(&t, names);
+	json_array_foreach(json_object_get(host, "cores"), i, core) {
+		json_array_foreach(json_object_get(core, "threads"), k, thread) {
+			const char *vm = ctl_str(thread, "vm");
+
+			table_add(&t, "%lld", ctl_int(core, "node"));
+			table_add(&t, "%lld", ctl_int(core, "core"));
+			table_add(&t, "%lld", ctl_int(thread, "cpu"));
+			table_add(&t, "%s", vm[0] ? vm : "free");
+			if (vm[0])
+				table_add(&t, "%lld", ctl_int(thread, "vcpu"));
+			else
+				table_add(&t, "%s", "");
+		}
+	}
+	table_print(&t, 0);
+	table_finish(&t);
+}
+
+int cmd_host(struct ctl *ctl, int argc, char **argv)
+{
+	int rc = EXIT_DONE;
+	json_t *answer;
+	const json_t *host;
+
+	ctl_parse(ctl, argc, argv, NULL, NULL, NULL, "", 0, 0);
+	answer = ctl_ask(ctl, json_pack("{s:s}", "cmd", "host"), &rc);
+	if (!answer)
+		return rc;
+	if (ctl->is_json) {
+		ctl_print_json(answer);
+	} else {
+		host = json_object_get(answer, "host");
+		printf("host      %s%s\n", ctl_str(host, "spec"),
+		       strcmp(ctl_str(host, "backend"), "fake") == 0 ? " (dry run, simulated VMs)"
+								     : "");
+		if (ctl_bool(host, "emulated"))
+			printf("core      %g of a real CPU\n", ctl_num(host, "share"));
+		printf("policy    %s\n", ctl_str(host, "policy"));
+		if (json_is_string(json_object_get(host, "libvirt")))
+			printf("libvirt   %s%s%s\n", ctl_str(host, "libvirt"),
+			       ctl_str(host, "libvirt_error")[0] ? ": " : "",
+			       ctl_str(host, "libvirt_error"));
+		if (!ctl_bool(host, "loaded"))
+			puts("state     not complete yet: libvirt has not told of all VMs");
+		putchar('\n');
+		print_nodes(host);
+		putchar('\n');
+		print_cores(host);
+	}
+	json_decref(answer);
+	return EXIT_DONE;
+}
+
+int cmd_policy(struct ctl *ctl, int argc, char **argv)
+{
+	int num = ctl_parse(ctl, argc, argv, NULL, NULL, NULL, "[NAME]", 0, 1), rc = EXIT_DONE;
+	json_t *request = json_pack("{s:s}", "cmd", "policy"), *answer, *known;
+	size_t i;
+
+	if (num)
+		json_object_set_new(request, "policy", json_string(argv[0]));
+	answer = ctl_ask(ctl, request, &rc);
+	if (!answer)
+		return rc;
+	if (ctl->is_json)
+		ctl_print_json(answer);
+	else
+		json_array_foreach(json_object_get(answer, "known"), i, known) printf(
+			"%c %s\n",
+			strcmp(json_string_value(known), ctl_str(answer, "policy")) ? ' ' : '*',
+			json_string_value(known));
+	json_decref(answer);
+	return EXIT_DONE;
+}
+
+int cmd_explain(struct ctl *ctl, int argc, char **argv)
+{
+	int rc = EXIT_DONE;
+	json_t *answer, *line;
+	size_t i;
+
+	ctl_parse(ctl, argc, argv, NULL, NULL, NULL, "VM", 1, 1);
+	answer = ctl_ask(ctl, json_pack("{s:s, s:s}", "cmd", "explain", "vm", argv[0]), &rc);
+	if (!answer)
+		return rc;
+	if (ctl->is_json)
+		ctl_print_json(answer);
+	else
+		json_array_foreach(json_object_get(json_object_get(answer, "explain"), "lines"), i,
+				   line) puts(json_string_value(line));
+	json_decref(answer);
+	return EXIT_DONE;
+}
+
+int cmd_version(struct ctl *ctl, int argc, char **argv)
+{
+	int rc = EXIT_DONE;
+	json_t *answer;
+
+	ctl_parse(ctl, argc, argv, NULL, NULL, NULL, "", 0, 0);
+	if (!ctl->is_json)
+		printf("ebbctl %s\n", EBB_VERSION);
+	answer = ctl_ask(ctl, json_pack("{s:s}", "cmd", "version"), &rc);
+	if (!answer)
+		return rc;
+	json_object_set_new(answer, "ebbctl", json_string(EBB_VERSION));
+	if (ctl->is_json)
+		ctl_print_json(answer);
+	else
+		printf("ebbd %s, link protocol %lld, backend %s, up %.0f s\n",
+		       ctl_str(answer, "version"), ctl_int(answer, "link_proto"),
+		       ctl_str(answer, "backend"), ctl_num(answer, "uptime_s"));
+	json_decref(answer);
+	return EXIT_DONE;
+}

@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* ebbctl vms and set. */
+#include <stdio.h>
+#include <string.h>
+#include "cli/ctl.h"
+#include "cli/table.h"
+
+/* "2/4 1/1": held and limit of each node. */
+static void format_nodes(const json_t *vm, char *buf, size_t size)
+{
+	json_t *node;
+	size_t i, at = 0;
+
+	buf[0] = '\0';
+	json_array_foreach(json_object_get(vm, "nodes"), i, node) {
+		if (at < size)
+			at += snprintf(buf + at, size - at, "%s%lld/%lld", i ? " " : "",
+				       ctl_int(node, "held"), ctl_int(node, "limit"));
+	}
+}
+
+/* The shortest deadline of its demands, or 0. */
+static json_int_t deadline_of(const json_t *vm)
+{
+	json_int_t least = 0;
+	json_t *node;
+	size_t i;
+
+	json_array_foreach(json_object_get(vm, "nodes"), i, node) {
+		json_int_t ms = ctl_int(node, "deadline_ms");
+
+		if (ms && (!least || ms < least))
+			least = ms;
+	}
+	return least;
+}
+
+static void format_note(const json_t *vm, char *buf, size_t size)
+{
+	json_int_t held = ctl_int(vm, "cpus_held"), limit = ctl_int(vm, "cpus_limit");
+	const char *error = ctl_str(vm, "error"), *link = ctl_str(vm, "link_error");
+
+	buf[0] = '\0';
+	if (error[0])
+		snprintf(buf, size, "%s", error);
+	else if (strcmp(ctl_str(vm, "state"), "running") != 0)
+		return;
+	else if (strcmp(ctl_str(vm, "link"), "up") != 0)
+		snprintf(buf, size, "no link to its device%s%s", link[0] ? ": " : "", link);
+	else if (!ctl_bool(vm, "driver"))
+		snprintf(buf, size, "no driver in the guest");
+	else if (deadline_of(vm))
+		snprintf(buf, size, "must give back within %lld ms", deadline_of(vm));
+	else if (held < limit)
+		snprintf(buf, size, "may take %lld more", limit - held);
+}
+
+static void print_list(const json_t *vms)
+{
+	static const char *const names[] = { "VM", "STATE", "CLASS", ">WEIGHT", ">HELD", ">LIMIT",
+					     ">TARGET", ">MIN", ">MAX", "NODES", "NOTE", NULL };
+	struct table t;
+	json_t *vm;
+	size_t i;
+
+	table_init(&t, names);
+	json_array_foreach(vms, i, vm) {
+		char nodes[128], note[512];
+
+		format_nodes(vm, nodes, sizeof(nodes));
+		format_note(vm, note, sizeof(note));
+		table_add(&t, "%s", ctl_str(vm, "name"));
+		table_add(&t, "%s", ctl_str(vm, "state"));
+		table_add(&t, "%s", ctl_str(vm, "class"));
+		table_add(&t, "%lld", ctl_int(vm, "weight"));
+		table_add(&t, "%lld", ctl_int(vm, "cpus_held"));
+		table_add(&t, "%lld", ctl_int(vm, "cpus_limit"));
+		table_add(&t, "%lld", ctl_int(vm, "cpus_target"));
+		table_add(&t, "%lld", ctl_int(vm, "floor"));
+		table_add(&t, "%lld", ctl_int(vm, "ceiling"));
+		table_add(&t, "%s", nodes);
+		table_add(&t, "%s", note);
+	}
+	table_print(&t, 0);
+	table_finish(&t);
+}
+
+static void add_core(struct table *t, const json_t *vcpu, const char *key)
+{
+	const json_t *core = json_object_get(vcpu, key);
+
+	if (json_is_integer(core))
+		table_add(t, "%lld", json_integer_value(core));
+	else
+		table_add(t, "%s", "");
+}
+
+static void print_vcpus(const json_t *vm)
+{
+	static const char *const names[] = { ">VCPU", ">NODE", "STATE", ">CORE", ">RUNS ON", NULL };
+	json_t *vcpu;
+	struct table t;
+	size_t i;
+
+	table_init(&t, names);
+	json_array_foreach(json_object_get(vm, "vcpus"), i, vcpu) {
+		table_add(&t, "%lld", ctl_int(vcpu, "vcpu"));
+		table_add(&t, "%lld", ctl_int(vcpu, "node"));
+		table_add(&t, "%s", ctl_str(vcpu, "state"));
+		add_core(&t, vcpu, "core");
+		add_core(&t, vcpu, "runs_on");
+	}
+	table_print(&t, 0);
+	table_finish(&t);
+}
+
+static void print_telemetry(const json_t *t)
+{
+	if (!json_is_object(t))
+		return;
+	printf("telemetry  %lld workers, %lld committed, %lld aborted, %lld failed, p50 %lld us, "
+	       "p99 %lld us, %.0f ms ago\n", ctl_int(t, "workers"), ctl_int(t, "committed"),
+	       ctl_int(t, "aborted"), ctl_int(t, "failed"), ctl_int(t, "p50_us"),
+	       ctl_int(t, "p99_us"), ctl_num(t, "age_ms"));
+}
+
+static void print_one(const json_t *vm)
+{
+	char note[512];
+
+	format_note(vm, note, sizeof(note));
+	printf("VM         %s (%s)\n", ctl_str(vm, "name"), ctl_str(vm, "uuid"));
+	printf("state      %s%s%s\n", ctl_str(vm, "state"), note[0] ? ": " : "", note);
+	printf("SLA        %s, weight %lld, deadline %lld ms, %lld to %lld CPUs\n",
+	       ctl_str(vm, "class"), ctl_int(vm, "weight"), ctl_int(vm, "deadline_ms"),
+	       ctl_int(vm, "floor"), ctl_int(vm, "ceiling"));
+	printf("CPUs       %lld held, %lld allowed, %lld planned\n", ctl_int(vm, "cpus_held"),
+	       ctl_int(vm, "cpus_limit"), ctl_int(vm, "cpus_target"));
+	printf("link       %s, driver %s\n", ctl_str(vm, "link"),
+	       ctl_bool(vm, "driver") ? "running" : "not running");
+	print_telemetry(json_object_get(vm, "telemetry"));
+	putchar('\n');
+	print_vcpus(vm);
+}
+
+int cmd_vms(struct ctl *ctl, int argc, char **argv)
+{
+	int num = ctl_parse(ctl, argc, argv, NULL, NULL, NULL, "[VM]", 0, 1), rc = EXIT_DONE;
+	json_t *request = json_pack("{s:s}", "cmd", "vms"), *answer, *vms;
+
+	if (num)
+		json_object_set_new(request, "vm", json_string(argv[0]));
+	answer = ctl_ask(ctl, request, &rc);
+	if (!answer)
+		return rc;
+	vms = json_object_get(answer, "vms");
+	if (ctl->is_json)
+		ctl_print_json(answer);
+	else if (num)
+		print_one(json_array_get(vms, 0));
+	else if (json_array_size(vms))
+		print_list(vms);
+	else
+		puts("no VM has an <ebb:sla> in its metadata");
+	json_decref(answer);
+	return EXIT_DONE;
+}
+
+int cmd_set(struct ctl *ctl, int argc, char **argv)
+{
+	int num = ctl_parse(ctl, argc, argv, NULL, NULL, NULL, "VM KEY=VALUE...", 2, 64);
+	json_t *values = json_object(), *answer;
+	int rc = EXIT_DONE;
+
+	for (int i = 1; i < num; i++) {
+		char *eq = strchr(argv[i], '=');
+
+		if (!eq || eq == argv[i]) {
+			fprintf(stderr, "ebbctl set: \"%s\" is not of the form key=value\n",
+				argv[i]);
+			json_decref(values);
+			return EXIT_USAGE;
+		}
+		*eq = '\0';
+		json_object_set_new(values, argv[i], json_string(eq + 1));
+	}
+	answer = ctl_ask(ctl, json_pack("{s:s, s:s, s:o}", "cmd", "set", "vm", argv[0], "values",
+					values), &rc);
+	if (!answer)
+		return rc;
+	if (ctl->is_json)
+		ctl_print_json(answer);
+	else
+		printf("%s: %s, weight %lld, deadline %lld ms\n", ctl_str(answer, "name"),
+		       ctl_str(answer, "class"), ctl_int(answer, "weight"),
+		       ctl_int(answer, "deadline_ms"));
+	json_decref(answer);
+	return EXIT_DONE;
+}
