@@ -55,7 +55,7 @@ struct ebb_msg_hdr {
 	uint16_t version;		/* EBB_MSG_VERSION of the sender */
 	uint16_t type;			/* EBB_MSG_* */
 	uint32_t size;			/* of the message with this header */
-	uint32_t id;			/* STATS_GET: chosen by the application, echoed; otherwise 0 */
+	uint32_t id;			/* STATS_GET: of the application's choice, echoed; else 0 */
 };
 
 struct ebb_msg_counters {
@@ -80,7 +80,7 @@ struct ebb_msg_owned {
 	struct ebb_msg_hdr hdr;
 	uint32_t num_nodes;		/* entries in nodes[]; the rest is 0 */
 	uint32_t reserved;
-	struct ebb_msg_owned_node nodes[EBB_MAX_NODES]; /* ascending by node, 0 to EBB_MAX_NODES - 1 */
+	struct ebb_msg_owned_node nodes[EBB_MAX_NODES]; /* ascending by node, each below that */
 };
 
 struct ebb_msg_ack {

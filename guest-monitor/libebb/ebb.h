@@ -34,7 +34,8 @@ struct ebb;
 
 /* Zero or NULL fields stand for the default. */
 struct ebb_options {
-	const char *app_name;		/* 1 to 31 bytes of [A-Za-z0-9._-], unique in the guest; default: the program's name and pid */
+	/* 1 to 31 bytes of [A-Za-z0-9._-], unique in the guest; default: program's name and pid */
+	const char *app_name;
 	const char *device;		/* default: $EBB_DEVICE, else "/dev/ebb" */
 	const char *monitor_socket;	/* default: $EBB_MONITOR, else "/run/ebb/monitor.sock" */
 	unsigned int flags;		/* EBB_OPEN_* */
@@ -51,7 +52,7 @@ struct ebb_node_share {
 	unsigned int cpus_owned;	/* added by this handle and not forced */
 	unsigned int cpus_offered;	/* this application may ask for so many more */
 	unsigned int cpus_demanded;	/* this application must give back so many ... */
-	uint64_t deadline_ns;		/* ... by then (CLOCK_MONOTONIC), or they are taken; 0: no demand */
+	uint64_t deadline_ns;		/* ... by then (CLOCK_MONOTONIC); 0: no demand */
 };
 
 struct ebb_shares {
@@ -83,7 +84,7 @@ struct ebb_stats {
 	double committed_ps;		/* rates over the last two reports, per second */
 	double aborted_ps;
 	double accesses_ps;
-	uint32_t cpu_permille;		/* CPU time of the whole guest over the last second; 1000 is one CPU */
+	uint32_t cpu_permille;		/* CPU time of the guest, last second; 1000 is one CPU */
 	uint32_t cpus_online;
 	uint64_t mem_total_bytes;
 	uint64_t mem_available_bytes;

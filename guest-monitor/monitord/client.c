@@ -144,9 +144,9 @@ static void owned_handle(struct ebb_monitor *monitor, struct ebb_client *client,
 			 const struct ebb_msg_owned *owned)
 {
 	for (uint32_t node = 0; node < EBB_MAX_NODES; node++)
-		client->divide.nodes[node].owned = 0;
+		client->divide.nodes[node].claimed = 0;
 	for (uint32_t i = 0; i < owned->num_nodes; i++)
-		client->divide.nodes[owned->nodes[i].node].owned = owned->nodes[i].cpus;
+		client->divide.nodes[owned->nodes[i].node].claimed = owned->nodes[i].cpus;
 	monitor->is_divide_due = true;
 }
 

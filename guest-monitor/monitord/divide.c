@@ -103,8 +103,7 @@ static uint64_t node_divide(const struct ebb_view_node *v, struct ebb_divide_app
 	for (size_t i = 0; i < num; i++) {
 		struct ebb_divide_node *n = &apps[i]->nodes[v->node];
 
-		if (n->owned > v->hotplugged)
-			n->owned = v->hotplugged;
+		n->owned = n->claimed < v->hotplugged ? n->claimed : v->hotplugged;
 		n->offered = 0;
 		n->demanded = 0;
 	}

@@ -42,9 +42,9 @@
 #define EBB_DIVIDE_ABSENT_MS	2000
 
 struct ebb_divide_node {
-	/* Facts, set by the caller. */
-	uint32_t owned;			/* as the application says */
+	uint32_t claimed;		/* fact: what the application says that it owns */
 	/* Results. */
+	uint32_t owned;			/* of what it claims, as many as there can be */
 	uint32_t offered;
 	uint32_t demanded;
 	/* Kept from one call to the next. */
@@ -55,7 +55,7 @@ struct ebb_divide_node {
 
 /* Zeroed when the application registers. */
 struct ebb_divide_app {
-	uint64_t silent_since_ns;	/* fact: shares have waited to be looked at since; 0: none do */
+	uint64_t silent_since_ns;	/* fact: shares wait to be looked at since; 0: none do */
 	struct ebb_divide_node nodes[EBB_MAX_NODES]; /* by node number */
 };
 

@@ -32,8 +32,8 @@ static const struct argp_option options[] = {
 	{ "socket", 's', "PATH", 0, "where applications connect (default " DEFAULT_SOCKET ")", 0 },
 	{ "group", 'g', "GROUP", 0,
 	  "group, by name or number, that may connect (default: that of the device)", 0 },
-	{ "interval-ms", 'i', "MS", 0, "time between reports to the host, 10 to 10000 (default 250)",
-	  0 },
+	{ "interval-ms", 'i', "MS", 0,
+	  "time between reports to the host, 10 to 10000 (default 250)", 0 },
 	{ 0 },
 };
 

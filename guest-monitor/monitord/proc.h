@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 struct ebb_proc_cpu {
-	uint64_t busy_ticks;		/* of all CPUs since boot; user, nice, system, irq, softirq */
+	uint64_t busy_ticks;		/* of all CPUs: user, nice, system, irq, softirq */
 	uint32_t cpus_online;
 };
 

@@ -76,8 +76,8 @@ static void offer_levels_what_is_owned(void **state)
 
 	(void)state;
 	vm_init(&vm, 3);
-	vm.apps[0].nodes[0].owned = 4;
-	vm.apps[1].nodes[0].owned = 1;
+	vm.apps[0].nodes[0].claimed = 4;
+	vm.apps[1].nodes[0].claimed = 1;
 	vm_divide(&vm, 4, 0, T0);
 	offers_are(&vm, 0, 2, 2);
 }
@@ -88,9 +88,9 @@ static void demand_comes_from_the_richest(void **state)
 
 	(void)state;
 	vm_init(&vm, 3);
-	vm.apps[0].nodes[0].owned = 1;
-	vm.apps[1].nodes[0].owned = 4;
-	vm.apps[2].nodes[0].owned = 3;
+	vm.apps[0].nodes[0].claimed = 1;
+	vm.apps[1].nodes[0].claimed = 4;
+	vm.apps[2].nodes[0].claimed = 3;
 	vm_divide(&vm, 0, 1, T0);
 	demands_are(&vm, 0, 1, 0);
 	vm_divide(&vm, 0, 3, T0);
@@ -106,7 +106,7 @@ static void demand_of_equals_comes_from_the_last(void **state)
 	(void)state;
 	vm_init(&vm, 3);
 	for (int i = 0; i < 3; i++)
-		vm.apps[i].nodes[0].owned = 2;
+		vm.apps[i].nodes[0].claimed = 2;
 	vm_divide(&vm, 0, 1, T0);
 	demands_are(&vm, 0, 0, 1);
 }
@@ -118,11 +118,19 @@ static void claims_above_what_is_hotplugged_are_cut(void **state)
 	(void)state;
 	vm_init(&vm, 2);
 	vm.view.nodes[0].hotplugged = 3;
-	vm.apps[0].nodes[0].owned = UINT32_MAX;
-	vm.apps[1].nodes[0].owned = 1;
+	vm.apps[0].nodes[0].claimed = UINT32_MAX;
+	vm.apps[1].nodes[0].claimed = 1;
 	vm_divide(&vm, 0, 1, T0);
 	assert_int_equal(vm.apps[0].nodes[0].owned, 3);
 	demands_are(&vm, 1, 0, 0);
+	/* Only as long as that is so. */
+	vm.apps[0].nodes[0].claimed = 5;
+	vm.view.nodes[0].hotplugged = 4;
+	vm_divide(&vm, 0, 1, T0);
+	assert_int_equal(vm.apps[0].nodes[0].owned, 4);
+	vm.view.nodes[0].hotplugged = 6;
+	vm_divide(&vm, 0, 1, T0);
+	assert_int_equal(vm.apps[0].nodes[0].owned, 5);
 }
 
 static void untaken_offer_goes_to_the_others(void **state)
@@ -138,7 +146,7 @@ static void untaken_offer_goes_to_the_others(void **state)
 	assert_int_equal(due_ns, T0 + patience_ns);
 
 	/* The first takes one; the others do nothing. */
-	vm.apps[0].nodes[0].owned = 1;
+	vm.apps[0].nodes[0].claimed = 1;
 	vm_divide(&vm, 2, 0, T0 + 500 * MS);
 	offers_are(&vm, 0, 1, 1);
 	vm_divide(&vm, 2, 0, T0 + patience_ns - 1);
@@ -158,11 +166,11 @@ static void passed_over_application_that_moves_is_asked_again(void **state)
 	(void)state;
 	vm_init(&vm, 2);
 	vm_divide(&vm, 2, 0, T0);
-	vm.apps[0].nodes[0].owned = 1;
+	vm.apps[0].nodes[0].claimed = 1;
 	vm_divide(&vm, 2, 0, T0 + 1000 * MS);
 	vm_divide(&vm, 2, 0, T0 + 2000 * MS);
 	offers_are(&vm, 2, 0, 0);
-	vm.apps[1].nodes[0].owned = 1;
+	vm.apps[1].nodes[0].claimed = 1;
 	vm_divide(&vm, 2, 0, T0 + 2100 * MS);
 	offers_are(&vm, 1, 1, 0);
 }
@@ -190,8 +198,8 @@ static void absent_application_gets_nothing_and_gives_last(void **state)
 	(void)state;
 	vm_init(&vm, 2);
 	vm.apps[0].silent_since_ns = T0;
-	vm.apps[0].nodes[0].owned = 5;
-	vm.apps[1].nodes[0].owned = 2;
+	vm.apps[0].nodes[0].claimed = 5;
+	vm.apps[1].nodes[0].claimed = 2;
 	assert_int_equal(vm_divide(&vm, 2, 0, T0 + 1), T0 + absent_ns);
 	offers_are(&vm, 0, 2, 0);
 	vm_divide(&vm, 0, 1, T0 + absent_ns - 1);
@@ -293,7 +301,7 @@ static void facts_change(struct vm *vm, uint64_t now_ns)
 		v->hotplugged = random_below(4) ? 1000 : random_below(8);
 		for (size_t a = 0; a < vm->num; a++)
 			if (random_below(2))
-				vm->apps[a].nodes[v->node].owned = random_below(10);
+				vm->apps[a].nodes[v->node].claimed = random_below(10);
 	}
 	for (size_t a = 0; a < vm->num; a++)
 		if (random_below(4) == 0)
