@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The configuration: every key, and every way to get it wrong. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <syslog.h>
+#include <unistd.h>
+#include <cmocka.h>
+#include "daemon/config.h"
+
+static char path[64];
+
+static int load(const char *text, struct ebb_config *c, struct ebb_err *err)
+{
+	FILE *f;
+	int fd;
+
+	strcpy(path, "/tmp/test_ctl_config.XXXXXX");
+	fd = mkstemp(path);
+	f = fd < 0 ? NULL : fdopen(fd, "w");
+	assert_non_null(f);
+	fputs(text, f);
+	fclose(f);
+	ebb_config_default(c);
+	fd = ebb_config_load(c, path, err);
+	unlink(path);
+	return fd;
+}
+
+static void test_file(void **state)
+{
+	struct ebb_config c;
+	struct ebb_err err = { "" };
+
+	(void)state;
+	if (load("# a comment\nlibvirt_uri = test:///default\nrun_dir=/run/x/y\nstate_dir = "
+		 "/tmp/s\n"
+		 "host = emulated:2x4x1@0.25\nhost_reserve = 0-1\npolicy = strict\nworkers = 4\n"
+		 "link_group = kvm\ncontrol_group = adm\ncount_threads = yes\nhistory_rows = 5000\n"
+		 "log_level = debug\n",
+		 &c, &err) < 0)
+		fail_msg("%s", err.text);
+	assert_string_equal(c.libvirt_uri, "test:///default");
+	assert_string_equal(c.run_dir, "/run/x/y");
+	assert_string_equal(c.host, "emulated:2x4x1@0.25");
+	assert_string_equal(c.host_reserve, "0-1");
+	assert_string_equal(c.policy, "strict");
+	assert_string_equal(c.link_group, "kvm");
+	assert_string_equal(c.control_group, "adm");
+	assert_true(c.count_threads);
+	assert_int_equal(c.workers, 4);
+	assert_int_equal(c.history_rows, 5000);
+	assert_int_equal(c.log_level, LOG_DEBUG);
+	assert_int_equal(ebb_config_finish(&c, &err), 0);
+	assert_string_equal(c.emu_group, "ebb-emu-run-x-y");
+}
+
+static void test_defaults(void **state)
+{
+	struct ebb_config c;
+
+	(void)state;
+	assert_int_equal(load("", &c, NULL), 0);
+	assert_string_equal(c.libvirt_uri, "qemu:///system");
+	assert_string_equal(c.run_dir, "/run/ebb");
+	assert_string_equal(c.host, "auto");
+	assert_string_equal(c.policy, "fair");
+	assert_int_equal(ebb_config_set(&c, "policy=strict", NULL), 0);
+	assert_string_equal(c.policy, "strict");
+	assert_int_equal(ebb_config_set(&c, "libvirt_uri=a?b=c", NULL), 0);
+	assert_string_equal(c.libvirt_uri, "a?b=c");
+}
+
+static void test_bad(void **state)
+{
+	static const struct {
+		const char *text, *error;
+	} bad[] = {
+		{ "polcy = fair\n", ":1: unknown key \"polcy\"; known are libvirt_uri, run_dir," },
+		{ "policy = fair\nworkers = 1\n", ":2: workers=1: allowed: 2 to 64" },
+		{ "workers = 65\n", "workers=65: allowed: 2 to 64" },
+		{ "workers = -3\n", "workers=-3" },
+		{ "workers = 4x\n", "workers=4x" },
+		{ "workers =\n", "workers=: allowed" },
+		{ "history_rows = 1\n", "allowed: 1000 to 10000000" },
+		{ "count_threads = maybe\n", "count_threads=maybe: allowed: yes, no" },
+		{ "log_level = loud\n", "log_level=loud: allowed: error, warning, info, debug" },
+		{ "run_dir = run\n", "run_dir=run: an absolute path is needed" },
+		{ "policy =\n", "policy is empty" },
+		{ "[ebbd]\npolicy = fair\n", "section [ebbd]: the file has no sections" },
+		{ "just words\n", ":1: not of the form key = value" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		struct ebb_config c;
+		struct ebb_err err = { "" };
+
+		assert_int_equal(load(bad[i].text, &c, &err), -EINVAL);
+		if (!strstr(err.text, bad[i].error) || strncmp(err.text, path, strlen(path)) != 0)
+			fail_msg("case %zu: \"%s\" is not in \"%s\"", i, bad[i].error, err.text);
+	}
+}
+
+static void test_bad_options(void **state)
+{
+	static const char *const bad[] = { "policy", "=x", "", "nokey=1", "workers=0" };
+	struct ebb_config c;
+	struct ebb_err err;
+
+	(void)state;
+	ebb_config_default(&c);
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		err.text[0] = '\0';
+		assert_int_equal(ebb_config_set(&c, bad[i], &err), -EINVAL);
+		assert_true(err.text[0]);
+	}
+	assert_int_equal(ebb_config_load(&c, "/nonexistent/ebbd.conf", &err), -ENOENT);
+	assert_non_null(strstr(err.text, "/nonexistent/ebbd.conf"));
+}
+
+static void test_bad_emu_group(void **state)
+{
+	static const char *const bad[] = { "emu_group=other", "emu_group=ebb-emu-a/b" };
+	struct ebb_config c;
+	struct ebb_err err;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		ebb_config_default(&c);
+		assert_int_equal(ebb_config_set(&c, bad[i], &err), 0);
+		assert_int_equal(ebb_config_finish(&c, &err), -EINVAL);
+		assert_non_null(strstr(err.text, "begins with ebb-emu-"));
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_file),	    cmocka_unit_test(test_defaults),
+		cmocka_unit_test(test_bad),	    cmocka_unit_test(test_bad_options),
+		cmocka_unit_test(test_bad_emu_group),
+	};
+
+	return cmocka_run_group_tests_name("daemon/config", tests, NULL, NULL);
+}

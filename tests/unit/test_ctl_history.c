@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The history database: what goes in comes out; old rows, damaged and foreign files. */
+#include <errno.h>
+#include <setjmp.h>
+#include <sqlite3.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <cmocka.h>
+#include "daemon/history-db.h"
+#include "util/clock.h"
+
+static char folder[64], path[96];
+
+static int setup(void **state)
+{
+	(void)state;
+	strcpy(folder, "/tmp/test_ctl_history.XXXXXX");
+	if (!mkdtemp(folder))
+		return -1;
+	snprintf(path, sizeof(path), "%s/history.db", folder);
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	char command[128];
+
+	(void)state;
+	snprintf(command, sizeof(command), "rm -rf %s", folder);
+	return system(command);
+}
+
+static struct ebb_history_entry entry(double ts, const char *vm, enum ebb_event event)
+{
+	struct ebb_history_entry e = {
+		.ts = ts,
+		.record = { .at = 5 * EBB_USEC_PER_SEC, .event = event, .node = 1, .cpus = 2,
+			    .asked = 3, .text = "because" },
+	};
+
+	snprintf(e.record.name, sizeof(e.record.name), "%s", vm);
+	return e;
+}
+
+static json_t *select_rows(struct ebb_history_db *db, const char *vm, const char *event,
+			   double since, uint32_t limit)
+{
+	struct ebb_history_query q = { .since_ts = since, .limit = limit };
+	json_t *rows = NULL;
+
+	snprintf(q.vm, sizeof(q.vm), "%s", vm);
+	snprintf(q.event, sizeof(q.event), "%s", event);
+	assert_int_equal(ebb_history_db_select(db, &q, &rows, NULL), 0);
+	return rows;
+}
+
+static void expect_count(struct ebb_history_db *db, const char *vm, const char *event, double since,
+			 uint32_t limit, size_t count)
+{
+	json_t *rows = select_rows(db, vm, event, since, limit);
+
+	assert_int_equal(json_array_size(rows), count);
+	json_decref(rows);
+}
+
+static void test_round_trip(void **state)
+{
+	struct ebb_history_entry e[3] = {
+		entry(100.5, "web", EBB_EVENT_GRANT), entry(101, "db's", EBB_EVENT_DEMAND),
+		entry(102, "web", EBB_EVENT_DEMAND),
+	};
+	struct ebb_history_db *db;
+	struct ebb_err err = { "" };
+	json_t *rows, *row;
+
+	(void)state;
+	e[0].record.total_usec = 2500;
+	e[0].record.libvirt_usec = 1500;
+	e[1].record.node = EBB_NODE_ANY;
+	assert_int_equal(ebb_history_db_open(path, 1000, &db, &err), 0);
+	assert_int_equal(ebb_history_db_insert(db, e, 3, &err), 0);
+	ebb_history_db_close(db);
+	assert_int_equal(ebb_history_db_open(path, 1000, &db, &err), 0);
+	assert_string_equal(err.text, "");
+	rows = select_rows(db, "", "", 0, 100);
+	assert_int_equal(json_array_size(rows), 3);
+	row = json_array_get(rows, 0);
+	assert_true(json_real_value(json_object_get(row, "ts")) == 100.5);
+	assert_true(json_real_value(json_object_get(row, "mono_s")) == 5);
+	assert_string_equal(json_string_value(json_object_get(row, "event")), "grant");
+	assert_int_equal(json_integer_value(json_object_get(row, "node")), 1);
+	assert_int_equal(json_integer_value(json_object_get(row, "cpus")), 2);
+	assert_true(json_real_value(json_object_get(row, "total_ms")) == 2.5);
+	assert_true(json_real_value(json_object_get(row, "agent_ms")) == 0);
+	assert_string_equal(json_string_value(json_object_get(row, "reason")), "because");
+	row = json_array_get(rows, 1);
+	assert_true(json_is_null(json_object_get(row, "node")));
+	assert_true(json_is_null(json_object_get(row, "total_ms")));
+	json_decref(rows);
+	expect_count(db, "web", "", 0, 100, 2);
+	expect_count(db, "db's", "", 0, 100, 1);
+	expect_count(db, "' OR 1=1 --", "", 0, 100, 0);
+	expect_count(db, "", "demand", 0, 100, 2);
+	expect_count(db, "", "", 101, 100, 2);
+	/* The newest, oldest of them first. */
+	rows = select_rows(db, "", "", 0, 2);
+	assert_true(json_real_value(json_object_get(json_array_get(rows, 0), "ts")) == 101);
+	json_decref(rows);
+	ebb_history_db_close(db);
+}
+
+static void test_trim(void **state)
+{
+	struct ebb_history_entry e[50];
+	struct ebb_history_db *db;
+
+	(void)state;
+	for (int i = 0; i < 50; i++)
+		e[i] = entry(i, "web", EBB_EVENT_OFFER);
+	assert_int_equal(ebb_history_db_open(NULL, 60, &db, NULL), 0);
+	assert_int_equal(ebb_history_db_insert(db, e, 50, NULL), 0);
+	expect_count(db, "", "", 0, 1000, 50);
+	assert_int_equal(ebb_history_db_insert(db, e, 50, NULL), 0);
+	expect_count(db, "", "", 0, 1000, 60);
+	ebb_history_db_close(db);
+}
+
+static void expect_set_aside(const char *text)
+{
+	struct ebb_history_db *db;
+	struct ebb_err err = { "" };
+	char old[128];
+	struct stat st;
+
+	snprintf(old, sizeof(old), "%s.old", path);
+	assert_int_equal(ebb_history_db_open(path, 1000, &db, &err), 0);
+	if (!strstr(err.text, text))
+		fail_msg("\"%s\" is not in \"%s\"", text, err.text);
+	assert_int_equal(stat(old, &st), 0);
+	expect_count(db, "", "", 0, 10, 0);
+	ebb_history_db_close(db);
+}
+
+static void test_damaged(void **state)
+{
+	FILE *f = fopen(path, "w");
+
+	(void)state;
+	for (int i = 0; i < 1000; i++)
+		fputs("this is no database ", f);
+	fclose(f);
+	expect_set_aside("not a database");
+}
+
+static void test_other_version(void **state)
+{
+	sqlite3 *sql;
+
+	(void)state;
+	assert_int_equal(sqlite3_open(path, &sql), SQLITE_OK);
+	assert_int_equal(sqlite3_exec(sql, "PRAGMA user_version = 99", NULL, NULL, NULL),
+			 SQLITE_OK);
+	sqlite3_close(sql);
+	expect_set_aside("is of version 99, not 1");
+}
+
+static void test_impossible_place(void **state)
+{
+	struct ebb_history_db *db;
+	struct ebb_err err = { "" };
+
+	(void)state;
+	assert_int_equal(ebb_history_db_open("/nonexistent/history.db", 1000, &db, &err), -EIO);
+	assert_non_null(strstr(err.text, "/nonexistent/history.db"));
+}
+
+/* Through the batching: a question sees everything that was added before it. */
+
+struct answer {
+	json_t *rows;
+	int err;
+	bool is_there;
+};
+
+static void take_answer(void *ctx, json_t *rows, int err)
+{
+	struct answer *a = ctx;
+
+	a->rows = rows;
+	a->err = err;
+	a->is_there = true;
+}
+
+static void test_batches(void **state)
+{
+	struct ebb_history_query q = { .limit = 1000 };
+	struct ebb_workers *workers;
+	struct ebb_history *h;
+	struct answer a = { 0 };
+	struct ebb_err err = { "" };
+	sd_event *event;
+
+	(void)state;
+	assert_true(sd_event_new(&event) >= 0);
+	assert_int_equal(ebb_workers_create(event, 2, &workers), 0);
+	assert_int_equal(ebb_history_open(path, 1000, workers, event, &h, &err), 0);
+	for (int i = 0; i < 300; i++) {
+		struct ebb_history_entry e = entry(0, "web", EBB_EVENT_OFFER);
+
+		e.record.at = ebb_clock_mono_usec();
+		ebb_history_add(h, &e.record, ebb_clock_mono_usec());
+	}
+	ebb_history_ask(h, &q, take_answer, &a);
+	for (int i = 0; i < 100 && !a.is_there; i++)
+		sd_event_run(event, 50000);
+	assert_true(a.is_there);
+	assert_int_equal(a.err, 0);
+	assert_int_equal(json_array_size(a.rows), 300);
+	assert_true(json_number_value(json_object_get(json_array_get(a.rows, 0), "ts")) > 1e9);
+	json_decref(a.rows);
+	/* What is asked when all ends is answered, too. */
+	a.is_there = false;
+	ebb_history_ask(h, &q, take_answer, &a);
+	assert_int_equal(ebb_workers_destroy(workers, 5000000), 0);
+	assert_true(a.is_there);
+	json_decref(a.err ? NULL : a.rows);
+	ebb_history_close(h);
+	sd_event_unref(event);
+}
+
+#define TEST(name)	cmocka_unit_test_setup_teardown(test_##name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(round_trip), TEST(trim), TEST(damaged), TEST(other_version),
+		TEST(impossible_place), TEST(batches),
+	};
+
+	return cmocka_run_group_tests_name("daemon/history", tests, NULL, NULL);
+}

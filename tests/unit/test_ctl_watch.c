@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* From looks at a domain to facts, in the right order and only when there is news. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+#include "daemon/watch.h"
+
+struct fixture {
+	struct ebb_watch watch;
+	struct ebb_look look;
+	struct ebb_sink sink;
+	char facts[256];		/* names of the facts of the last look */
+};
+
+static void take_fact(void *ctx, usec_t now, const struct ebb_fact *fact)
+{
+	static const char *const names[EBB_FACT_MAX] = {
+		[EBB_FACT_VM_DEFINED] = "defined", [EBB_FACT_VM_INVALID] = "invalid",
+		[EBB_FACT_VM_REMOVED] = "removed", [EBB_FACT_VM_RUNNING] = "running",
+		[EBB_FACT_VM_STOPPED] = "stopped",
+	};
+	struct fixture *f = ctx;
+	size_t len = strlen(f->facts);
+
+	assert_int_equal(now, 77);
+	assert_int_equal(fact->uuid[3], 9);
+	snprintf(f->facts + len, sizeof(f->facts) - len, "%s%s", len ? " " : "",
+		 names[fact->type] ? names[fact->type] : "?");
+	if (fact->type == EBB_FACT_VM_DEFINED) {
+		assert_string_equal(fact->u.vm_defined.name, "web");
+		assert_int_equal(fact->u.vm_defined.num_vcpus, 4);
+	} else if (fact->type == EBB_FACT_VM_RUNNING) {
+		assert_int_equal(fact->u.vm_running.order, f->look.domain.order);
+		assert_int_equal(fact->u.vm_running.as_of, 50);
+		assert_int_equal(fact->u.vm_running.num_plugged, 1);
+	} else if (fact->type == EBB_FACT_VM_INVALID) {
+		assert_string_equal(fact->u.vm_invalid.text, f->look.domain.error.text);
+	}
+}
+
+static int setup(void **state)
+{
+	struct fixture *f = calloc(1, sizeof(*f));
+	struct ebb_virt_domain *d = &f->look.domain;
+
+	f->watch.uuid[3] = 9;
+	f->sink = (struct ebb_sink){ f, take_fact };
+	f->look.as_of = 50;
+	f->look.is_ready = true;
+	f->look.num_plugged = 1;
+	d->exists = true;
+	d->sla = 1;
+	strcpy(d->name, "web");
+	d->metadata.num_vcpus = 4;
+	d->metadata.sla.num_nodes = 1;
+	d->metadata.sla.weight = 100;
+	*state = f;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	free(*state);
+	return 0;
+}
+
+static void expect(struct fixture *f, const char *facts, enum ebb_watch_result result)
+{
+	f->facts[0] = '\0';
+	assert_int_equal(ebb_watch_apply(&f->watch, &f->look, 77, &f->sink), result);
+	assert_string_equal(f->facts, facts);
+}
+
+static void start(struct fixture *f, uint64_t order)
+{
+	f->look.domain.is_running = true;
+	f->look.domain.order = order;
+}
+
+static void test_life(void **state)
+{
+	struct fixture *f = *state;
+
+	expect(f, "defined", EBB_WATCH_KEEP);
+	expect(f, "", EBB_WATCH_KEEP);
+	start(f, 5);
+	f->look.is_ready = false;
+	expect(f, "", EBB_WATCH_AGAIN);
+	f->look.is_ready = true;
+	expect(f, "running", EBB_WATCH_KEEP);
+	/* Every look at a running VM is news for the core. */
+	expect(f, "running", EBB_WATCH_KEEP);
+	/* A vCPU without thread later on: it has ended, and the look says so. */
+	f->look.is_ready = false;
+	expect(f, "running", EBB_WATCH_KEEP);
+	f->look.domain.is_running = false;
+	expect(f, "stopped", EBB_WATCH_KEEP);
+	f->look.domain.exists = false;
+	expect(f, "removed", EBB_WATCH_FORGET);
+}
+
+/* Stopped and started between two looks. */
+static void test_restarted(void **state)
+{
+	struct fixture *f = *state;
+
+	start(f, 5);
+	expect(f, "defined running", EBB_WATCH_KEEP);
+	start(f, 6);
+	f->look.domain.metadata.sla.weight = 200;
+	expect(f, "stopped defined running", EBB_WATCH_KEEP);
+}
+
+static void test_changed(void **state)
+{
+	struct fixture *f = *state;
+
+	expect(f, "defined", EBB_WATCH_KEEP);
+	f->look.domain.metadata.sla.weight = 300;
+	expect(f, "defined", EBB_WATCH_KEEP);
+	f->look.domain.metadata.vcpus[2].node = 1;
+	expect(f, "defined", EBB_WATCH_KEEP);
+	/* What is plugged is no part of the definition. */
+	f->look.domain.metadata.is_enabled[2] = true;
+	expect(f, "", EBB_WATCH_KEEP);
+}
+
+static void test_invalid(void **state)
+{
+	struct fixture *f = *state;
+
+	f->look.domain.sla = -EINVAL;
+	strcpy(f->look.domain.error.text, "weight=0");
+	expect(f, "invalid", EBB_WATCH_KEEP);
+	expect(f, "", EBB_WATCH_KEEP);
+	strcpy(f->look.domain.error.text, "weight=-1");
+	expect(f, "invalid", EBB_WATCH_KEEP);
+	/* Becoming valid while it runs: definition first. */
+	start(f, 5);
+	f->look.domain.sla = 1;
+	expect(f, "defined running", EBB_WATCH_KEEP);
+	/* And back: it keeps running, with what was valid last. */
+	f->look.domain.sla = -EINVAL;
+	expect(f, "invalid", EBB_WATCH_KEEP);
+	f->look.domain.is_running = false;
+	expect(f, "stopped", EBB_WATCH_KEEP);
+}
+
+static void test_not_ours(void **state)
+{
+	struct fixture *f = *state;
+
+	f->look.domain.sla = 0;
+	start(f, 5);
+	expect(f, "", EBB_WATCH_FORGET);
+	f->look.domain.sla = 1;
+	expect(f, "defined running", EBB_WATCH_KEEP);
+	/* The SLA is taken out of a running domain: managed until it stops. */
+	f->look.domain.sla = 0;
+	expect(f, "removed", EBB_WATCH_KEEP);
+	expect(f, "", EBB_WATCH_KEEP);
+	f->look.domain.is_running = false;
+	expect(f, "stopped", EBB_WATCH_FORGET);
+}
+
+/* A transient domain is gone the moment it stops. */
+static void test_transient(void **state)
+{
+	struct fixture *f = *state;
+
+	start(f, 5);
+	expect(f, "defined running", EBB_WATCH_KEEP);
+	f->look.domain.exists = f->look.domain.is_running = false;
+	expect(f, "stopped removed", EBB_WATCH_FORGET);
+}
+
+#define TEST(name)	cmocka_unit_test_setup_teardown(test_##name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(life),    TEST(restarted), TEST(changed),
+		TEST(invalid), TEST(not_ours),	TEST(transient),
+	};
+
+	return cmocka_run_group_tests_name("daemon/watch", tests, NULL, NULL);
+}
