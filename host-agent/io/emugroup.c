@@ -70,6 +70,23 @@ static int make_folder(const char *path, struct ebb_err *err)
 	return 0;
 }
 
+/*
+ * The most that the kernel takes.  A core is to have its share of a real CPU however busy the
+ * machine is with other things; the quotas below say how much that is.
+ */
+#define MAX_SHARES	"262144"	/* version 1 */
+#define MAX_WEIGHT	"10000"		/* version 2 */
+
+static int set_weight(const struct ebb_cgroup *cg, const char *path, struct ebb_err *err)
+{
+	const char *file = cg->version == 2 ? "cpu.weight" : "cpu.shares";
+	int rc = write_file(path, file, cg->version == 2 ? MAX_WEIGHT : MAX_SHARES);
+
+	if (rc < 0)
+		return ebb_err_set(err, rc, "can not write %s/%s: %s", path, file, strerror(-rc));
+	return 0;
+}
+
 int ebb_emugroup_create_host(const struct ebb_cgroup *cg, const char *path, struct ebb_err *err)
 {
 	int rc;
@@ -80,9 +97,11 @@ int ebb_emugroup_create_host(const struct ebb_cgroup *cg, const char *path, stru
 			return rc;
 	}
 	rc = make_folder(path, err);
-	if (rc < 0 || cg->version == 1)
+	if (rc < 0)
 		return rc;
-	rc = enable_cpu(path, err);
+	rc = set_weight(cg, path, err);
+	if (rc == 0 && cg->version == 2)
+		rc = enable_cpu(path, err);
 	if (rc < 0)
 		rmdir(path);
 	return rc;

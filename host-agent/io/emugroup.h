@@ -12,7 +12,7 @@
 #include "io/cgroup.h"
 #include "io/emuspec.h"
 
-/* Create the outermost group, without a quota.  -EEXIST when it is there. */
+/* Create the outermost group: no quota, and before all others.  -EEXIST when it is there. */
 int ebb_emugroup_create_host(const struct ebb_cgroup *cg, const char *path, struct ebb_err *err);
 
 /* Create a group below it; has_children: it will get groups itself.  -EEXIST when it is there. */
