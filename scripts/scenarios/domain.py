@@ -24,7 +24,7 @@ class Cell:
 class Vm:
     name: str               # as in samples.csv; libvirt knows it with the lab's prefix
     cells: list
-    memory_mib: int = 512
+    memory_mib: int = 256
     weight: int = 100
     deadline_ms: int = 2000
     sla_class: str = "spot"

@@ -8,7 +8,7 @@ from .domain import Cell, Vm
 SOCKETS, CORES = 2, 4           # of the emulated host; cores per socket
 # All cores together leave a fifth of the machine to QEMU's other threads and to the agent.
 HOST_LOAD = 0.8
-RECORDS = 20000                 # 1 KiB each
+RECORDS = 10000                 # 1 KiB each
 REPORT_MS = 250                 # the engine's interval, as the monitor's
 WORKLOAD = "--workload ycsb --operations 10 --update 0.2 --theta 0.5"
 DWELL_S = {"spot": 9.0, "scale": 5.0}

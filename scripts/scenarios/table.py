@@ -50,7 +50,7 @@ def row(vm, s, cores):
 def phase(s):
     if s.state != "running":
         return s.state
-    return "runs" if s.driver and s.workers else "boots" if not s.driver else "idle"
+    return "runs" if s.driver and s.workers else "boots" if not s.driver else "up"
 
 
 def count(value):

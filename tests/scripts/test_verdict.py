@@ -89,9 +89,20 @@ class Spot(unittest.TestCase):
         for s in host.samples:
             if s.vm == "vm3":
                 s.workers = 0
+                s.driver = 0
         bad = failing(judge(run, host))
         self.assertIn("vms_joined", bad)
         self.assertIn("vms_at_once", bad)
+        self.assertIn("longest_stall_s", bad)
+
+    def test_a_vm_whose_engine_never_runs_fails(self):
+        run, host = made_up.spot()
+        for s in host.samples:
+            if s.vm == "vm3":
+                s.workers = 0
+        bad = failing(judge(run, host))
+        self.assertIn("vms_joined", bad)
+        self.assertNotIn("vms_at_once", bad)
         self.assertIn("longest_stall_s", bad)
 
     def test_a_vm_that_gets_cpus_but_no_work_done_fails(self):
