@@ -2,4 +2,4 @@
 #
 # Tests of the build and lab scripts themselves.
 $(eval $(call check_step,tools,60,tests/tools/run))
-$(eval $(call check_step,lab,180,scripts/qemu-build && tests/lab/run))
+$(eval $(call check_step,lab,180,tests/lab/run))
