@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Inside of ebb.ko.  Who calls whom: ebb_chardev (programs) and ebb_main
- * (device found, lost, changed) -> ebb_cpu (CPUs come and go) -> ebb_vq (asks
- * the device); ebb_event (device tells) changes the table and the limits.
- * ebb_cpuset and ebb_wire are pure.
+ * (device found, lost, changed) -> ebb_cpu and ebb_return (CPUs come and go) ->
+ * ebb_vq (asks the device) and ebb_hotplug (asks Linux); ebb_event (device
+ * tells) changes the table and the limits.  ebb_cpuset and ebb_wire are pure.
  *
  * Locks, none held while taking another: ebb_dev.lock and ebb_dev.vq_lock.
- * Both are taken in interrupts.  No lock of this driver is held while CPUs go
- * online or offline: Linux takes its device_hotplug_lock for that, and so does
- * ACPI when it plugs and ejects.
+ * Both are taken in interrupts, so neither is held while CPUs go online or
+ * offline.  That takes acpi_scan_lock (see ebb_hotplug.c), which ACPI holds
+ * while it plugs and ejects anything, this virtio device included.
  */
 #ifndef EBB_H
 #define EBB_H
@@ -124,7 +124,7 @@ int ebb_vq_init(struct ebb_dev *ebb);
 
 /*
  * No more new calls and no more work; those who wait get -ENODEV.  Work that
- * runs already is not waited for: it may want device_hotplug_lock, which our
+ * runs already is not waited for: it may want acpi_scan_lock, which our
  * caller holds if ACPI is ejecting the device.  It has its own reference.
  */
 void ebb_vq_stop(struct ebb_dev *ebb);
@@ -164,26 +164,33 @@ void ebb_event_received(struct virtqueue *vq);
 /* Programs must hear about a change in limits, or of the device. */
 void ebb_limits_wake(struct ebb_dev *ebb);
 
-/* ---- ebb_cpu.c and ebb_return.c: CPUs come and go ---- */
+/* ---- ebb_hotplug.c: what Linux and ACPI have of CPUs.  All of it may sleep. ---- */
 
-int ebb_cpu_init(void);
-void ebb_cpu_exit(void);
+int ebb_hotplug_init(void);
+void ebb_hotplug_exit(void);
 
 /*
  * Number of the CPU with this id of the architecture, or EBB_CPUSET_NO_CPU if
- * Linux has none.  Sleeps.
+ * none is plugged in.
  */
-u32 ebb_cpu_lookup(u32 arch_id);
+u32 ebb_hotplug_lookup(u32 arch_id);
+
+/* Counts CPUs plugged in and ejected. */
+int ebb_hotplug_count(void);
 
 /*
- * Sleeps until CPUs were plugged or ejected since ebb_cpu_change_count() was
- * changes, or for a short while: look again.  -EINTR, -ENODEV, -ETIMEDOUT.
+ * Sleeps until ebb_hotplug_count() is not count any more, or for a short
+ * while: look again.  -EINTR, -ENODEV, -ETIMEDOUT.
  */
-int ebb_cpu_wait_change(struct ebb_dev *ebb, int changes, u64 deadline_ns);
-int ebb_cpu_change_count(void);
+int ebb_hotplug_wait(struct ebb_dev *ebb, int count, u64 deadline_ns);
 
-/* Brings it offline, if it is there at all.  Errors of remove_cpu(). */
-int ebb_cpu_take_offline(u32 arch_id);
+/* 0 if it is online, by whomever; -ENODEV it is not plugged in; errors of Linux. */
+int ebb_hotplug_online(u32 arch_id, u32 *ret_cpu);
+
+/* 0 if it is offline or not even plugged in; -EBUSY and other errors of Linux. */
+int ebb_hotplug_offline(u32 arch_id);
+
+/* ---- ebb_cpu.c and ebb_return.c: CPUs come and go ---- */
 
 /* Reads the table of CPUs from the device; hotplugged ones are to be returned. */
 int ebb_cpu_read_state(struct ebb_dev *ebb);

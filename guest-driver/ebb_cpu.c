@@ -5,119 +5,7 @@
  */
 #include "ebb.h"
 
-#include <linux/cpu.h>
-#include <linux/cpumask.h>
-#include <linux/device.h>
 #include <linux/ktime.h>
-#include <linux/notifier.h>
-#include <linux/smp.h>
-
-/* How often to look for a plugged CPU if no notifier says that there is one. */
-#define EBB_LOOK_MS	50
-
-static atomic_t ebb_cpu_changes = ATOMIC_INIT(0);
-static DECLARE_WAIT_QUEUE_HEAD(ebb_cpu_wait);
-
-/* Called in the middle of ACPI's plug or eject, under its locks: must only wake. */
-static int cpu_device_changed(struct notifier_block *nb, unsigned long action, void *data)
-{
-	if (action == BUS_NOTIFY_ADD_DEVICE || action == BUS_NOTIFY_REMOVED_DEVICE) {
-		atomic_inc(&ebb_cpu_changes);
-		wake_up_all(&ebb_cpu_wait);
-	}
-	return NOTIFY_OK;
-}
-
-static struct notifier_block cpu_device_nb = {
-	.notifier_call = cpu_device_changed,
-};
-
-int ebb_cpu_init(void)
-{
-	return bus_register_notifier(&cpu_subsys, &cpu_device_nb);
-}
-
-void ebb_cpu_exit(void)
-{
-	bus_unregister_notifier(&cpu_subsys, &cpu_device_nb);
-}
-
-u32 ebb_cpu_lookup(u32 arch_id)
-{
-	u32 found = EBB_CPUSET_NO_CPU;
-	unsigned int cpu;
-
-	/*
-	 * ACPI plugs and ejects with this lock held for writing, so a CPU is
-	 * seen here with its device or not at all.  Linux 6.12 knows the APIC
-	 * ids of CPUs that are not plugged, hence only those that are present.
-	 */
-	cpus_read_lock();
-	for_each_present_cpu(cpu) {
-		if (cpu_physical_id(cpu) == arch_id && get_cpu_device(cpu)) {
-			found = cpu;
-			break;
-		}
-	}
-	cpus_read_unlock();
-	return found;
-}
-
-int ebb_cpu_change_count(void)
-{
-	return atomic_read(&ebb_cpu_changes);
-}
-
-int ebb_cpu_wait_change(struct ebb_dev *ebb, int changes, u64 deadline_ns)
-{
-	u64 now_ns = ktime_get_ns();
-	u64 wait_ns;
-	long left;
-
-	if (READ_ONCE(ebb->is_dead))
-		return -ENODEV;
-	if (now_ns >= deadline_ns)
-		return -ETIMEDOUT;
-	wait_ns = min_t(u64, deadline_ns - now_ns, EBB_LOOK_MS * NSEC_PER_MSEC);
-	left = wait_event_interruptible_timeout(ebb_cpu_wait,
-						atomic_read(&ebb_cpu_changes) != changes ||
-						READ_ONCE(ebb->is_dead),
-						nsecs_to_jiffies(wait_ns) + 1);
-	return left < 0 ? -EINTR : 0;
-}
-
-/*
- * add_cpu() and remove_cpu() look the CPU's device up again under
- * device_hotplug_lock, and do not bear that it is gone.  It can only be gone
- * if the host ejects, in just this moment, a CPU that this driver holds.
- *
- * Most of their time goes to RCU grace periods, hence expedited ones.
- */
-static int bring_online(u32 cpu)
-{
-	int rc = 0;
-
-	rcu_expedite_gp();
-	if (!cpu_online(cpu))
-		rc = add_cpu(cpu);
-	rcu_unexpedite_gp();
-	/* 1: somebody else (udev, say) was faster. */
-	return min(rc, 0);
-}
-
-int ebb_cpu_take_offline(u32 arch_id)
-{
-	u32 cpu = ebb_cpu_lookup(arch_id);
-	int rc = 0;
-
-	if (cpu == EBB_CPUSET_NO_CPU)
-		return 0;
-	rcu_expedite_gp();
-	if (cpu_online(cpu))
-		rc = remove_cpu(cpu);
-	rcu_unexpedite_gp();
-	return min(rc, 0);
-}
 
 int ebb_cpu_take_grants(struct ebb_dev *ebb, const struct ebb_call *call, u64 owner,
 			struct ebb_cpu_desc *ret_cpus)
@@ -168,21 +56,19 @@ static void add_late(struct ebb_dev *ebb, struct ebb_call *call)
 }
 
 /* Waits until Linux has the CPU that the host granted, and no older plug of it. */
-static int wait_for_plug(struct ebb_dev *ebb, const struct ebb_cpu_desc *desc, u64 deadline_ns,
-			 u32 *ret_cpu)
+static int wait_for_plug(struct ebb_dev *ebb, const struct ebb_cpu_desc *desc, u64 deadline_ns)
 {
 	for (;;) {
-		int changes = ebb_cpu_change_count();
+		int changes = ebb_hotplug_count();
 		bool is_leaving;
 		int rc;
 
 		spin_lock_irq(&ebb->lock);
 		is_leaving = ebb_cpuset_is_leaving(&ebb->cpuset, desc->arch_id);
 		spin_unlock_irq(&ebb->lock);
-		*ret_cpu = is_leaving ? EBB_CPUSET_NO_CPU : ebb_cpu_lookup(desc->arch_id);
-		if (*ret_cpu != EBB_CPUSET_NO_CPU)
+		if (!is_leaving && ebb_hotplug_lookup(desc->arch_id) != EBB_CPUSET_NO_CPU)
 			return 0;
-		rc = ebb_cpu_wait_change(ebb, changes, deadline_ns);
+		rc = ebb_hotplug_wait(ebb, changes, deadline_ns);
 		if (rc)
 			return rc;
 	}
@@ -196,7 +82,7 @@ static int make_usable(struct ebb_dev *ebb, const struct ebb_cpu_desc *desc, u64
 
 	if (ebb_dev_is_gone(ebb))
 		return -ENODEV;
-	rc = wait_for_plug(ebb, desc, deadline_ns, &cpu);
+	rc = wait_for_plug(ebb, desc, deadline_ns);
 	if (rc == -ETIMEDOUT)
 		dev_err_ratelimited(&ebb->vdev->dev,
 				    "the host granted CPU %#x and did not plug it in time\n",
@@ -204,9 +90,9 @@ static int make_usable(struct ebb_dev *ebb, const struct ebb_cpu_desc *desc, u64
 	if (rc)
 		return rc;
 
-	rc = bring_online(cpu);
+	rc = ebb_hotplug_online(desc->arch_id, &cpu);
 	if (rc) {
-		dev_err(&ebb->vdev->dev, "CPU %u does not come online: %d\n", cpu, rc);
+		dev_err(&ebb->vdev->dev, "CPU %#x does not come online: %d\n", desc->arch_id, rc);
 		rc = -EIO;
 	}
 
@@ -343,7 +229,7 @@ int ebb_cpu_remove(struct ebb_dev *ebb, u64 owner, struct ebb_cpu_remove *arg)
 		return rc;
 
 	start_ns = ktime_get_ns();
-	rc = ebb_cpu_take_offline(entry.desc.arch_id);
+	rc = ebb_hotplug_offline(entry.desc.arch_id);
 	if (rc) {
 		dev_dbg(&ebb->vdev->dev, "CPU %u does not go offline: %d\n", arg->cpu, rc);
 		spin_lock_irq(&ebb->lock);

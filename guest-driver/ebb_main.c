@@ -260,16 +260,16 @@ static int __init ebb_init(void)
 	ebb_wq = alloc_ordered_workqueue("ebb", 0);
 	if (!ebb_wq)
 		return -ENOMEM;
-	rc = ebb_cpu_init();
+	rc = ebb_hotplug_init();
 	if (rc)
 		goto out_wq;
 	rc = register_virtio_driver(&ebb_driver);
 	if (rc)
-		goto out_cpu;
+		goto out_hotplug;
 	return 0;
 
-out_cpu:
-	ebb_cpu_exit();
+out_hotplug:
+	ebb_hotplug_exit();
 out_wq:
 	destroy_workqueue(ebb_wq);
 	return rc;
@@ -280,7 +280,7 @@ static void __exit ebb_exit(void)
 {
 	unregister_virtio_driver(&ebb_driver);
 	destroy_workqueue(ebb_wq);
-	ebb_cpu_exit();
+	ebb_hotplug_exit();
 }
 module_exit(ebb_exit);
 

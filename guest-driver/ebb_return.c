@@ -47,10 +47,10 @@ static void wait_for_eject(struct ebb_dev *ebb, u32 arch_id)
 	u64 deadline_ns = ktime_get_ns() + EBB_EJECT_WAIT_NS;
 
 	for (;;) {
-		int changes = ebb_cpu_change_count();
+		int changes = ebb_hotplug_count();
 
-		if (ebb_cpu_lookup(arch_id) == EBB_CPUSET_NO_CPU ||
-		    ebb_cpu_wait_change(ebb, changes, deadline_ns))
+		if (ebb_hotplug_lookup(arch_id) == EBB_CPUSET_NO_CPU ||
+		    ebb_hotplug_wait(ebb, changes, deadline_ns))
 			return;
 	}
 }
@@ -95,7 +95,7 @@ static int send_back(struct ebb_dev *ebb, const struct ebb_cpu_entry *entry)
 	is_used = ebb_cpuset_is_used(&ebb->cpuset, entry->desc.arch_id);
 	spin_unlock_irq(&ebb->lock);
 	if (!is_used)
-		rc = ebb_cpu_take_offline(entry->desc.arch_id);
+		rc = ebb_hotplug_offline(entry->desc.arch_id);
 	if (rc) {
 		dev_warn_ratelimited(&ebb->vdev->dev,
 				     "returning CPU %#x: it does not go offline, will try again: %d\n",
@@ -188,7 +188,7 @@ static int take_state(struct ebb_dev *ebb, const struct ebb_call *call, u32 star
 			return rc;
 		if (is_startup != !!(cpu.flags & VIRTIO_EBB_CPU_F_STARTUP))
 			return -EPROTO;
-		number = ebb_cpu_lookup(cpu.arch_id);
+		number = ebb_hotplug_lookup(cpu.arch_id);
 		spin_lock_irq(&ebb->lock);
 		rc = ebb_cpuset_insert(&ebb->cpuset, &cpu, is_startup ? EBB_CPU_STATE_STARTUP :
 				       EBB_CPU_STATE_LEAVING, 0, number);

@@ -84,7 +84,7 @@ class FakeAgent:
         self.limits = {}        # node -> CPUs that the VM may hold, startup set included
         self.generation = 0
         self.resets = 0
-        self.hellos = 0
+        self.num_requests = 0
         self.has_driver = False
         self.removals = {}      # vcpu -> tags of CPU_REMOVE that wait for its end
         self.behave = collections.deque()   # for the next requests: silent, delay:S, busy, refuse
@@ -186,6 +186,7 @@ class FakeAgent:
                 if kind == HELLO:
                     self._hello(payload)
                 elif kind == REQUEST:
+                    self.num_requests += 1
                     self._request(payload)
                 elif kind != TELEMETRY:
                     self.errors.append(f"unknown frame {kind} from the device")
@@ -221,7 +222,6 @@ class FakeAgent:
 
     def _hello(self, payload):
         (_, flags, _, num, _, _, generation, resets) = HELLO_HEAD.unpack_from(payload)
-        self.hellos += 1
         self.resets = resets
         self.has_driver = bool(flags & HELLO_F_DRIVER)
         self.generation = max(self.generation, generation)
