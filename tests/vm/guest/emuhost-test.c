@@ -8,6 +8,6 @@ int main(void)
 	char text[1024] = "";
 	int rc = emuhost_check("ebb-emu-guest-test", text, sizeof(text));
 
-	printf("emuhost-test: %s: %s\n", rc == 0 ? "ok" : "FAILED", text);
+	printf("ebbt-emuhost: %s: %s\n", rc == 0 ? "ok" : "FAILED", text);
 	return rc == 0 ? 0 : 1;
 }

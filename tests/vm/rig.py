@@ -1,0 +1,271 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What whole-VM tests stand on: one private libvirtd and one agent for all of them, and guests
+that obey shell commands. Everything is the product; nothing here is a stand-in for a part of it."""
+import atexit
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+import unittest
+import xml.etree.ElementTree as ET
+
+TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.path.insert(0, os.path.join(TOP, "scripts"))
+
+from scenarios import domain  # noqa: E402
+from scenarios.lab import BUILD, Lab, run  # noqa: E402
+
+LOGS = os.path.join(TOP, "out", "vm-tests")
+HOST = "emulated:2x4x1@0.5"     # 8 cores on two nodes; quick guests matter here, not their number
+SERIES = ("6.1", "6.12")        # of guest kernels; tests use the first unless they say otherwise
+BOOT_S = 90                     # VMs boot in seconds; machines that run tests may be busy
+SPLAT = re.compile(r"WARNING:|BUG:|Oops|Kernel panic|Call Trace:|rcu: INFO|blocked for more than|"
+                   r"general protection|soft lockup|refcount_t|UBSAN|KASAN")
+
+
+class TestLab(Lab):
+    """A lab apart from that of the demo, with an agent that tests may kill."""
+
+    def __init__(self):
+        super().__init__(HOST, "fair", LOGS)
+        self.dir = self.dir.replace("demo", "vmtest")
+        self.run_dir = os.path.join(self.dir, "ebb")
+        self.console_dir = os.path.join(self.dir, "vm")
+
+    def kill_agent(self):
+        self.agent.kill()
+        self.agent.wait()
+        self.agent = None
+
+
+_lab = None
+
+
+def lab():
+    """The lab of this test run, started by the first that asks."""
+    global _lab
+    if _lab is None:
+        atexit.register(_close)
+        for signo in (signal.SIGTERM, signal.SIGHUP):
+            signal.signal(signo, lambda *_: sys.exit(1))
+        _lab = TestLab().__enter__()
+        _lab.accelerator = run([os.path.join(TOP, "scripts", "accel-probe")], timeout=120).strip()
+        _lab.start_agent()
+    return _lab
+
+
+def _close():
+    global _lab
+    if _lab is not None:
+        _lab.__exit__(None, None, None)
+        _lab = None
+
+
+def wait_for(what, condition, seconds=20, every=0.1):
+    """The first true answer of condition(); fails with its last answer otherwise."""
+    end = time.monotonic() + seconds
+    while True:
+        answer = condition()
+        if answer:
+            return answer
+        if time.monotonic() > end:
+            raise AssertionError(f"not within {seconds} s: {what} (last: {answer!r})")
+        time.sleep(every)
+
+
+def as_known_hypervisor(text):
+    """Linux 6.12 sets aside CPUs for hot-plug only under a hypervisor that it recognises, and TCG's
+    name is not among them: such a guest gets the firmware by which another one is known."""
+    return (text.replace("</os>", "<smbios mode='sysinfo'/></os><sysinfo type='smbios'><system>"
+                         "<entry name='serial'>VMware-ebb</entry></system></sysinfo>")
+            .replace("</model>", "</model><feature policy='disable' name='hypervisor'/>"))
+
+
+class Guest:
+    """One VM, defined from a domain.Vm. Its console outlives it, for the scan at the end."""
+
+    def __init__(self, name, cells=((4, 1), (4, 0)), series=SERIES[0], **more):
+        self.lab = lab()
+        options = {"shell": "ttyS1", **more.pop("options", {})}
+        self.vm = domain.Vm(name, [domain.Cell(most, startup, i)
+                                   for i, (most, startup) in enumerate(cells)],
+                            options=options, **more)
+        self.boot = self.lab.boot(self.lab.accelerator)
+        guest = os.path.join(BUILD, "guest", series)
+        self.boot.kernel = os.path.join(guest, "vmlinuz")
+        self.boot.initramfs = os.path.join(guest, "initramfs")
+        self.domain = self.boot.prefix + name
+        self.is_masked = series != SERIES[0] and self.boot.accelerator == "tcg"
+        self.defined = False
+        self.background = 0
+
+    def define(self, edit=None):
+        """edit: changes the XML text before libvirt sees it."""
+        path = os.path.join(self.lab.console_dir, self.vm.name + ".xml")
+        text = domain.xml(self.boot, self.vm)
+        if self.is_masked:
+            text = as_known_hypervisor(text)
+        with open(path, "w", encoding="utf-8") as f:
+            f.write(edit(text) if edit else text)
+        self.lab.virsh("define", path)
+        self.defined = True
+        return self
+
+    def start(self, driver=True):
+        if not self.defined:
+            self.define()
+        self.lab.virsh("start", self.domain)
+        wait_for(f"{self.vm.name} boots", lambda: "ebb-init: ready" in self.console(), BOOT_S)
+        if driver:
+            self.wait_driver()
+        return self
+
+    def wait_driver(self):
+        wait_for(f"the driver of {self.vm.name} is seen by the agent",
+                 lambda: self.state().get("driver"), BOOT_S)
+
+    def remove(self):
+        if self.defined:
+            self.lab.virsh("destroy", self.domain, check=False)
+            self.lab.virsh("undefine", self.domain, check=False)
+            self.defined = False
+
+    def console(self):
+        try:
+            with open(domain.console_path(self.boot, self.vm), encoding="utf-8",
+                      errors="replace") as f:
+                return f.read()
+        except FileNotFoundError:
+            return ""
+
+    def splats(self):
+        return [line for line in self.console().splitlines() if SPLAT.search(line)]
+
+    # ---- inside ----
+
+    def call(self, command, seconds=40):
+        """(exit status, output) of a shell command in the guest."""
+        done = subprocess.run([os.path.join(TOP, "scripts", "vm-exec"), "-t", str(seconds),
+                               domain.command_path(self.boot, self.vm), f"{command} 2>&1"],
+                              capture_output=True, text=True, check=False,
+                              stdin=subprocess.DEVNULL)
+        if done.returncode in (124, 125):
+            raise AssertionError(f"{self.vm.name}: {command}: {done.stderr.strip()}")
+        return done.returncode, done.stdout
+
+    def must(self, command, seconds=40):
+        status, out = self.call(command, seconds)
+        if status:
+            raise AssertionError(f"{self.vm.name}: {command}: exit status {status}: {out}")
+        return out
+
+    def test(self, args, seconds=40):
+        """Output lines, parsed, of ebbt-cpu."""
+        out = self.must(f"/ebb/tests/ebbt-cpu {args}", seconds)
+        return [json.loads(line) for line in out.splitlines() if line.startswith("{")]
+
+    def refused(self, args, seconds=40):
+        """What ebbt-cpu says on the way to its exit status 1."""
+        status, out = self.call(f"/ebb/tests/ebbt-cpu {args}", seconds)
+        if status != 1:
+            raise AssertionError(f"{self.vm.name}: ebbt-cpu {args}: exit status {status}: {out}")
+        return out
+
+    def begin(self, command):
+        """Starts a command in the guest; returns the file that its output goes to."""
+        self.background += 1
+        out = f"/tmp/out.{self.background}"
+        self.must(f"setsid sh -c 'echo $$ >{out}.pid; exec {command}' >{out} </dev/null & "
+                  f"while [ ! -s {out}.pid ]; do sleep 0.05; done")
+        return out
+
+    def hold(self, args):
+        """ebbt-cpu hold in the background, once it has its CPUs: (output file, first line)."""
+        out = self.begin(f"/ebb/tests/ebbt-cpu {args}")
+        line = wait_for(f"{args} in {self.vm.name}", lambda: self.call(f"cat {out}")[1].strip(), 60)
+        if not line.startswith("{"):
+            raise AssertionError(f"{self.vm.name}: {args}: {line}")
+        return out, json.loads(line.splitlines()[0])
+
+    def end(self, out, signo=9):
+        self.must(f"kill -{signo} $(cat {out}.pid)")
+
+    def cpus(self):
+        return [c for part in self.test("list") for c in part["cpus"]]
+
+    def online(self):
+        """CPUs that Linux runs on, e.g. '0-3'."""
+        return self.must("cat /sys/devices/system/cpu/online").strip()
+
+    # ---- outside ----
+
+    def state(self):
+        """The VM as ebbctl describes it; {} if it does not know it."""
+        vms = self.lab.ask("vms")["vms"]
+        return next((v for v in vms if v["name"] == self.domain), {})
+
+    def held(self):
+        return self.state().get("cpus_held")
+
+    def wait_held(self, count, seconds=20):
+        wait_for(f"{self.vm.name} holds {count}", lambda: self.held() == count, seconds)
+
+    def wait_offer(self, limit, seconds=20):
+        wait_for(f"{self.vm.name} may hold {limit}",
+                 lambda: self.state().get("cpus_limit") == limit, seconds)
+
+    def plugged(self):
+        """Ids of vCPUs that libvirt says are there."""
+        root = ET.fromstring(self.lab.virsh("dumpxml", self.domain))
+        return sorted(int(v.get("id")) for v in root.find("vcpus") if v.get("enabled") == "yes")
+
+    def history(self, event=None):
+        rows = self.lab.ask("history", self.domain, "--limit", "1000")["history"]
+        return [r for r in rows if event is None or r["event"] == event]
+
+    def qemu_pid(self):
+        for pid in filter(str.isdigit, os.listdir("/proc")):
+            try:
+                with open(f"/proc/{pid}/cmdline", "rb") as f:
+                    args = f.read().split(b"\0")
+            except OSError:
+                continue
+            if b"-uuid" in args and args[args.index(b"-uuid") + 1] == self.vm.uuid.encode():
+                return int(pid)
+        return None
+
+
+class VmTest(unittest.TestCase):
+    """A test with its own VMs: removed afterwards, their kernel logs scanned."""
+
+    def setUp(self):
+        self.guests = []
+        if lab().agent is None:
+            lab().start_agent()
+
+    def guest(self, name, **more):
+        g = Guest(name, **more)
+        self.guests.append(g)
+        return g
+
+    def tearDown(self):
+        splats = {g.vm.name: g.splats() for g in self.guests}
+        for g in self.guests:
+            g.remove()
+        self.assertEqual({k: v for k, v in splats.items() if v}, {}, "kernel log of a guest")
+        if lab().agent is None:
+            lab().start_agent()
+        wait_for("cores come back when the VMs are gone", lambda: not cores_in_use(), 20)
+
+
+def cores_in_use():
+    """{core: owner} of cores that belong to a VM now, as the agent sees it."""
+    owners = {}
+    for v in lab().ask("vms")["vms"]:
+        for c in v.get("vcpus", []):
+            if c.get("core") is not None and c["state"] not in ("forced", "absent"):
+                owners.setdefault(c["core"], []).append(f"{v['name']}/{c['vcpu']}")
+    return owners
