@@ -34,3 +34,10 @@ $(eval $(call unit_test,test_io_workers,tests/unit/test_io_workers.c,ebb-io ebb-
 $(eval $(call unit_test,test_io_qemuproc,tests/unit/test_io_qemuproc.c,ebb-io ebb-util,,))
 $(foreach t,config history server watch,$(eval $(call unit_test,test_ctl_$(t), \
 	tests/unit/test_ctl_$(t).c,$(EBB_DAEMON_LIBS),$(EBB_DAEMON_PKGS),)))
+
+# Static, it is part of the guest image: guests have cgroup version 2.
+$(eval $(call prog,ebbt-emuhost,tests/vm/guest/emuhost-test.c tests/lib/emuhost_check.c \
+	$(addprefix host-agent/io/,cgroup.c emugroup.c emuhost.c emuspec.c) \
+	$(addprefix host-agent/util/,err.c fs.c),,,))
+
+$(eval $(call check_step,fuzz,75,tests/fuzz/run 15))

@@ -52,6 +52,7 @@ void ebb_config_default(struct ebb_config *c)
 	strcpy(c->state_dir, "/var/lib/ebb");
 	strcpy(c->host, "auto");
 	strcpy(c->policy, "fair");
+	strcpy(c->link_group, "auto");
 	c->workers = 8;
 	c->history_rows = 1000000;
 	c->log_level = LOG_INFO;

@@ -19,7 +19,7 @@ struct ebb_config {
 						   */
 	char emu_group[EBB_CONFIG_VALUE_SIZE];	/* cgroup of an emulated host */
 	char policy[EBB_CONFIG_VALUE_SIZE];
-	char link_group[EBB_CONFIG_VALUE_SIZE];	/* "": root only */
+	char link_group[EBB_CONFIG_VALUE_SIZE];	/* "": root only; "auto": kvm if there */
 	char control_group[EBB_CONFIG_VALUE_SIZE]; /* "": root only */
 	bool count_threads;
 	uint32_t workers;			/* 2 to 64 */

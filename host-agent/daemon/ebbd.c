@@ -149,7 +149,10 @@ static int find_group(const char *key, const char *name, gid_t *ret, struct ebb_
 	*ret = -1;
 	if (!*name)
 		return 0;
-	g = getgrnam(name);
+	/* Debian's and others' libvirt run QEMU with the group that /dev/kvm belongs to. */
+	g = getgrnam(strcmp(name, "auto") == 0 ? "kvm" : name);
+	if (!g && strcmp(name, "auto") == 0)
+		return 0;
 	if (!g)
 		return ebb_err_set(err, -EINVAL, "%s=%.64s: there is no such group", key, name);
 	*ret = g->gr_gid;

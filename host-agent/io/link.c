@@ -22,6 +22,11 @@
 #define READ_BYTES		(16u << 10)
 /* After a violation the peer waits this long, so that it can not flood the log. */
 #define PENALTY_USEC		EBB_USEC_PER_SEC
+/*
+ * Of processes that are not the VM's QEMU so many are turned away in a second before nobody is
+ * let in.
+ */
+#define MAX_STRANGERS		100
 
 struct link {
 	struct ebb_links *links;
@@ -32,6 +37,8 @@ struct link {
 	struct sockaddr_un addr;
 	int listen_fd, fd;		/* -1: none */
 	sd_event_source *listen_source, *source, *penalty;
+	usec_t strangers_since;		/* beginning of the second that num_strangers is about */
+	unsigned int num_strangers;
 	struct ebb_linkproto_parser parser;
 	bool is_enabled;		/* connections are taken */
 	bool has_hello;			/* this connection's HELLO was reported */
@@ -218,6 +225,27 @@ static int on_io(sd_event_source *s, int fd, uint32_t revents, void *arg)
 	return 0;
 }
 
+/*
+ * Somebody else than the VM's QEMU.  Normally the VM itself must not suffer from that; but a flood
+ * of strangers must not cost the agent its time either.
+ */
+static void turn_away(struct link *k, const char *what)
+{
+	usec_t now = ebb_clock_mono_usec();
+
+	if (now - k->strangers_since > PENALTY_USEC) {
+		k->strangers_since = now;
+		k->num_strangers = 0;
+	}
+	if (++k->num_strangers == 1) {
+		snprintf(k->last_error, sizeof(k->last_error), "%.*s",
+			 (int)sizeof(k->last_error) - 1, what);
+		ebb_log(LOG_WARNING, "link_refused", EBB_KS("vm", k->name), EBB_KS("reason", what));
+	} else if (k->num_strangers == MAX_STRANGERS) {
+		punish(k, "too many connections of other processes");
+	}
+}
+
 static int check_peer(struct link *k, int fd, struct ebb_err *err)
 {
 	struct ucred peer;
@@ -272,7 +300,7 @@ static int on_connect(sd_event_source *s, int listen_fd, uint32_t revents, void 
 		return 0;
 	if (check_peer(k, fd, &err) < 0) {
 		close(fd);
-		punish(k, err.text);
+		turn_away(k, err.text);
 		return 0;
 	}
 	/* The same QEMU connects again: it knows better than we do that the old one is dead. */

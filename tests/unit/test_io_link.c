@@ -193,6 +193,31 @@ static void test_wrong_process(void **state)
 	assert_int_equal(f->num_facts, 0);
 }
 
+/* One stranger costs the VM nothing, a flood of them is stopped. */
+static void test_strangers(void **state)
+{
+	struct fixture *f = *state;
+
+	f->qemu_pid = getpid() + 1;
+	assert_int_equal(fake_device_connect(&f->dev, f->path, uuid), 0);
+	expect_closed(f);
+	fake_device_close(&f->dev);
+	f->qemu_pid = getpid();
+	bring_up(f);
+	fake_device_close(&f->dev);
+	pump(f);
+	f->qemu_pid = getpid() + 1;
+	for (int i = 0; i < 150; i++) {
+		if (fake_device_connect(&f->dev, f->path, uuid) == 0)
+			while (sd_event_run(f->event, 0) > 0)
+				;
+		fake_device_close(&f->dev);
+		if (strstr(ebb_links_last_error(f->links, uuid), "too many"))
+			return;
+	}
+	fail_msg("150 strangers were let in one after the other");
+}
+
 static void test_no_process(void **state)
 {
 	struct fixture *f = *state;
@@ -356,10 +381,10 @@ static void test_replaced(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(talk),	   TEST(lost_and_back), TEST(no_hello),	    TEST(wrong_process),
-		TEST(no_process),  TEST(wrong_version), TEST(foreign_uuid), TEST(garbage),
-		TEST(nack_closes), TEST(close_action),	TEST(overflow),	    TEST(forget),
-		TEST(not_enabled), TEST(replaced),
+		TEST(talk),	  TEST(lost_and_back), TEST(no_hello),	    TEST(wrong_process),
+		TEST(no_process), TEST(strangers),     TEST(wrong_version), TEST(foreign_uuid),
+		TEST(garbage),	  TEST(nack_closes),   TEST(close_action),  TEST(overflow),
+		TEST(forget),	  TEST(not_enabled),   TEST(replaced),
 	};
 
 	return cmocka_run_group_tests_name("io/link", tests, NULL, NULL);

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Fuzz target: whatever XML a domain has, its SLA is either refused with a text or keeps all
+ * rules.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include "io/metadata.h"
+
+#define REQUIRE(cond)	do { if (!(cond)) abort(); } while (0)
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void check(const struct ebb_metadata *m, uint16_t num_host_nodes)
+{
+	const struct ebb_sla *s = &m->sla;
+
+	REQUIRE(s->class < EBB_CLASS_MAX);
+	REQUIRE(s->weight >= EBB_WEIGHT_MIN && s->weight <= EBB_WEIGHT_MAX);
+	REQUIRE(s->deadline_ms >= EBB_DEADLINE_MS_MIN && s->deadline_ms <= EBB_DEADLINE_MS_MAX);
+	REQUIRE(s->num_nodes >= 1 && s->num_nodes <= EBB_MAX_GUEST_NODES);
+	REQUIRE(m->num_vcpus >= 1 && m->num_vcpus <= EBB_MAX_VCPUS);
+	for (uint16_t i = 0; i < m->num_vcpus; i++)
+		REQUIRE(m->vcpus[i].node < s->num_nodes);
+	for (uint16_t g = 0; g < s->num_nodes; g++) {
+		uint16_t all = 0, startup = 0;
+
+		for (uint16_t i = 0; i < m->num_vcpus; i++) {
+			all += m->vcpus[i].node == g;
+			startup += m->vcpus[i].node == g && m->vcpus[i].is_startup;
+		}
+		REQUIRE(s->nodes[g].startup == startup && s->nodes[g].max <= all);
+		REQUIRE(s->nodes[g].startup <= s->nodes[g].max);
+		REQUIRE(s->nodes[g].host_node < num_host_nodes);
+	}
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	static struct ebb_metadata m;
+	struct ebb_err err = { "" };
+	uint16_t nodes;
+	char *xml;
+	int rc;
+
+	if (size < 1)
+		return 0;
+	nodes = data[0] % EBB_MAX_NODES + 1;
+	xml = strndup((const char *)data + 1, size - 1);
+	REQUIRE(xml);
+	rc = ebb_metadata_parse(xml, nodes, data[0] & 0x80, &m, &err);
+	free(xml);
+	REQUIRE(rc == 0 || rc == 1 || (rc == -EINVAL && err.text[0]));
+	if (rc == 1)
+		check(&m, nodes);
+	return 0;
+}
