@@ -2,8 +2,6 @@
 """The papers' figures, drawn again from samples: throughput above, CPUs held below."""
 from . import chart, series, verdict_scale, verdict_spot
 
-BIN_S = 1.0     # the papers report throughput in one-second intervals
-
 
 def draw(run, samples, summary):
     vms = series.by_vm(samples)
@@ -13,8 +11,7 @@ def draw(run, samples, summary):
     throughput, held = [], []
     for vm, rows in vms.items():
         colour, dash = look.get(vm, (chart.SOFT, ""))
-        throughput.append(chart.Line(_raw(rows), colour, width=1.0, opacity=0.28))
-        throughput.append(chart.Line(_binned(rows), colour, dash, width=2.4))
+        throughput.append(chart.Line(_throughput(rows), colour, dash, width=2.4))
         held.append(chart.Line(_held(rows, vms, vm), colour, dash, width=2.4, step=True))
     legend = [(vm, *look[vm]) for vm in run["vms"]]
     rate = summary.get("tps_per_cpu")
@@ -30,34 +27,12 @@ def draw(run, samples, summary):
     return chart.draw(panels, _marks(run, samples, look), begin, end, legend=legend)
 
 
-def _raw(rows):
-    return [(s.t_s, None if s.tps is None or s.state != "running" else s.tps / 1000)
-            for s in rows]
-
-
-def _binned(rows):
-    """Committed transactions of each second, at its middle."""
-    points, first = [], None
-    for s in rows:
-        if s.state != "running" or s.committed is None or s.workers == 0:
-            if first is None:
-                points.append((s.t_s, None))
-            else:
-                points.append((s.t_s, 0.0))
-            continue
-        if first is None or s.committed < first.committed:
-            first = s
-        span = s.t_s - first.t_s
-        if span >= BIN_S - 1e-6:
-            points.append((first.t_s + span / 2, (s.committed - first.committed) / span / 1000))
-            first = s
-    return _without_tail(points)
-
-
-def _without_tail(points):
-    """The first zero after the last transaction stays, so that the line comes down; no more."""
-    last = max((i for i, (_, y) in enumerate(points) if y), default=-1)
-    return points[:last + 2]
+def _throughput(rows):
+    """From the first transaction to the last, and down to zero."""
+    points = [(s.t_s, s.tps / 1000 if s.tps is not None and s.state == "running" else None)
+              for s in rows]
+    busy = [i for i, (_, y) in enumerate(points) if y]
+    return points[busy[0]:busy[-1] + 2] if busy else []
 
 
 def _held(rows, vms, vm):

@@ -40,8 +40,8 @@ def _saw(summary):
     host = summary["host"]
     where = f"{host['cores']} {'emulated ' if host['emulated'] else ''}cores"
     if summary["scenario"] == "scale":
-        what = f"You saw one database VM go from its startup CPU to {where} and back by hot-plug, " \
-               "without stopping."
+        what = f"You saw one database VM go from its startup CPU to {where} and back by " \
+               "hot-plug, without stopping."
         how = f"A CPU took {_ms(summary['cpu_add_ms'])} to add and " \
               f"{_ms(summary['cpu_remove_ms'])} to remove"
     else:

@@ -46,7 +46,8 @@ table { border-collapse: collapse; width: 100% }
 th, td { text-align: left; padding: 6px 10px; border-bottom: 1px solid #e7ebef;
   vertical-align: top } tr:last-child td { border-bottom: 0 }
 th { font-size: 13px; color: #5b6876; font-weight: 600; white-space: nowrap }
-td.n { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap } th.n { text-align: right }
+td.n { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap }
+th.n { text-align: right }
 td.w { white-space: nowrap } code { font: 13px "DejaVu Sans Mono", monospace }
 .bad td { background: #fdeee5 } .soft { color: #5b6876 }
 .events { max-height: 560px; overflow: auto; padding: 0 } .events th { position: sticky; top: 0;
@@ -81,7 +82,7 @@ def _host_words(host):
 
 
 def _caption(run):
-    text = "Bold: transactions committed in each second. Faint: between two reports of the guest."
+    text = "Throughput: transactions committed in the second before, ten times a second."
     if run["host"]["emulated"]:
         text += f" Emulated host: a core is {run['host']['share']:g} of a real CPU, so shapes " \
                 "and ratios mean something, absolute throughput does not."

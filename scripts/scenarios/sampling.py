@@ -9,32 +9,36 @@ from .lab import die_with_parent, end
 from .schema import Event, Sample
 
 INTERVAL_S = 0.1
+SAME_REPORT_S = 0.02    # age and time of look are read by two processes
 
 
 class Rates:
-    """Turns the counters of a guest's reports into rates between one report and the next."""
+    """Turns the counters of a guest's reports into rates over the last second.
+
+    A shorter time would measure when reports arrive, not when transactions commit.
+    """
+    WINDOW_S = 1.0
 
     def __init__(self):
-        self.last = {}      # vm: (time of report, committed, aborted)
-        self.now = {}       # vm: (tps, aborts_ps) between the last two reports
+        self.reports = {}       # vm: [(time of report, committed, aborted)], the window's
 
     def update(self, vm, at_s, committed, aborted):
-        """at_s: when the report was made. Repeats of a report do not change the rates."""
-        last = self.last.get(vm)
-        if last and committed < last[1]:
-            last = None     # another engine: nothing to compare with
-            self.now.pop(vm, None)
-        if last and at_s - last[0] < 0.02:
-            return self.now.get(vm, (None, None))
-        if last:
-            span = at_s - last[0]
-            self.now[vm] = ((committed - last[1]) / span, (aborted - last[2]) / span)
-        self.last[vm] = (at_s, committed, aborted)
-        return self.now.get(vm, (None, None))
+        """at_s: when the report was made. A report that was seen before changes nothing."""
+        reports = self.reports.setdefault(vm, [])
+        if reports and committed < reports[-1][1]:
+            reports.clear()     # another engine: nothing to compare with
+        if not reports or at_s - reports[-1][0] > SAME_REPORT_S:
+            reports.append((at_s, committed, aborted))
+        # One that is at least a window old, to measure from, and all after it.
+        while len(reports) > 2 and reports[-1][0] - reports[1][0] >= self.WINDOW_S:
+            reports.pop(0)
+        span = reports[-1][0] - reports[0][0]
+        if span < self.WINDOW_S / 2:
+            return None, None
+        return tuple((reports[-1][i] - reports[0][i]) / span for i in (1, 2))
 
     def forget(self, vm):
-        self.last.pop(vm, None)
-        self.now.pop(vm, None)
+        self.reports.pop(vm, None)
 
 
 def sample_of(vm, name, t_s, rates):

@@ -30,8 +30,8 @@ class Sample:
     cpus_limit: int
     mem_held_bytes: int
     mem_limit_bytes: int
-    tps: Optional[float]            # committed transactions per second, between two reports
-    aborts_ps: Optional[float]      # attempts undone and retried, per second
+    tps: Optional[float]            # committed transactions per second, over the last second
+    aborts_ps: Optional[float]      # attempts undone and retried, the same
     p50_us: Optional[int]
     p99_us: Optional[int]
     p95_us: Optional[int] = None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""summary.json from a run's recorded files: the same code for a run, its repeat and its ablation."""
+"""summary.json from a run's recorded files; the same code for a run and for its ablation."""
 import os
 
 from . import paper, schema, series, verdict_scale, verdict_spot

@@ -15,8 +15,9 @@ from .schema import Check
 
 PROPORTIONAL_PCT = 10.0
 SYMMETRY_PCT = 10.0
-# Interior: what is left of a plateau without this much at its begin, and an eighth at its end.
-SETTLE_SHARE = 0.25
+# Interior of a plateau: a CPU counts as held before the guest has it online, and no longer works
+# for a while before it counts as given back; and throughput is that of the second before.
+SETTLE_SHARE = 0.4
 TRIM_SHARE = 0.125
 MIN_INTERIOR_SAMPLES = 4
 

@@ -5,9 +5,9 @@ A VM has joined once its driver is up, which is when the agent begins to make ro
 left once it no longer runs. What its engine needs to load records and to connect counts as part
 of the exchange. The time between one change of who is there and the next is a phase. A VM that
 boots, or that was told to stop and still runs, is there without having a share: it ends a phase,
-and the next one to be judged begins when it has joined or left. In each phase the shares must become equal within one
-core in time and stay so to the end of the phase. Equal alone would be easy (nobody gets anything),
-so a share is measured against the cores that are there to be shared.
+and the next one to be judged begins when it has joined or left. In each phase the shares must
+become equal within one core in time and stay so to the end of the phase. Equal alone would be easy
+(nobody gets anything), so a share is measured against the cores that are there to be shared.
 """
 import math
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ from .schema import Check
 CONVERGE_MS = 5000      # plug tier; lending has 200
 STALL_S = 2.0           # longest time an engine may go without a commit
 PER_CPU_SPREAD = 25.0   # percent between the best and the worst VM's throughput per CPU, in a phase
-SETTLE_S = 1.0          # throughput is compared only this long after shares are equal
+SETTLE_S = 2.0          # throughput is compared only this long after shares are equal
 
 
 @dataclass

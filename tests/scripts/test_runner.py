@@ -109,27 +109,42 @@ class FromTheAgent(unittest.TestCase):
     def later(self, **told):
         return dict(self.VM, telemetry=dict(self.VM["telemetry"], **told))
 
-    def test_rates_are_between_two_reports(self):
-        rates = sampling.Rates()
-        first = sampling.sample_of(self.VM, "vm1", 1.0, rates)
-        self.assertIsNone(first.tps)
-        s = sampling.sample_of(self.later(committed=1500, aborted=15), "vm1", 1.25, rates)
+    def fed(self, reports):
+        """The last sample of reports [(t_s, committed, aborted, age_ms)]."""
+        rates, s = sampling.Rates(), None
+        for t_s, committed, aborted, age_ms in reports:
+            s = sampling.sample_of(self.later(committed=committed, aborted=aborted,
+                                              age_ms=age_ms), "vm1", t_s, rates)
+        return s
+
+    def test_rates_are_over_the_last_second(self):
+        s = self.fed([(1 + i / 4, 1000 + 500 * i, 10 + 5 * i, 100) for i in range(9)])
         self.assertAlmostEqual(s.tps, 2000)
         self.assertAlmostEqual(s.aborts_ps, 20)
         self.assertEqual((s.cpus_held, s.nodes_held, s.workers, s.p99_us), (3, "2/1", 3, 900))
 
+    def test_what_is_older_than_a_second_does_not_count(self):
+        fast = [(1 + i / 4, 10000 * i, 0, 0) for i in range(9)]
+        slow = [(3 + i / 4, 80000 + 100 * i, 0, 0) for i in range(1, 5)]
+        self.assertAlmostEqual(self.fed(fast + slow).tps, 400)
+
+    def test_no_rate_from_too_short_a_time(self):
+        self.assertIsNone(self.fed([(1, 1000, 0, 0)]).tps)
+        self.assertIsNone(self.fed([(1, 1000, 0, 0), (1.25, 1500, 0, 0)]).tps)
+
+    def test_reports_that_arrive_together_make_no_peak(self):
+        late = [(1 + i / 4, 500 * i, 0, 0) for i in range(6)] + \
+            [(3.0, 3500, 0, 0), (3.03, 4000, 0, 0)]
+        self.assertLess(self.fed(late).tps, 2500)
+
     def test_a_report_seen_twice_does_not_change_the_rate(self):
-        rates = sampling.Rates()
-        sampling.sample_of(self.VM, "vm1", 1.0, rates)
-        sampling.sample_of(self.later(committed=1500), "vm1", 1.25, rates)
-        s = sampling.sample_of(self.later(committed=1500, age_ms=200), "vm1", 1.35, rates)
-        self.assertAlmostEqual(s.tps, 2000)
-        self.assertEqual(s.report_age_ms, 200)
+        once = [(1 + i / 4, 500 * i, 0, 100) for i in range(6)]
+        again = self.fed(once + [(2.35, 2500, 0, 200)])
+        self.assertAlmostEqual(again.tps, self.fed(once).tps)
+        self.assertEqual(again.report_age_ms, 200)
 
     def test_another_engine_starts_anew(self):
-        rates = sampling.Rates()
-        sampling.sample_of(self.VM, "vm1", 1.0, rates)
-        s = sampling.sample_of(self.later(committed=5), "vm1", 1.25, rates)
+        s = self.fed([(1 + i / 4, 500 * i, 0, 0) for i in range(6)] + [(2.5, 5, 0, 0)])
         self.assertIsNone(s.tps)
 
     def test_vm_without_reports(self):

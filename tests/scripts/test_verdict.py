@@ -268,7 +268,7 @@ class Series(unittest.TestCase):
         run, host = made_up.scale()
         found = verdict_scale.plateaus(host.samples, 2.5)
         for s in host.samples:
-            if s.t_s < found[0].begin + 0.2 * 5:
+            if s.t_s < found[0].begin + 0.35 * 5:
                 s.tps = 0.0
         self.assertEqual(verdict_scale.plateaus(host.samples, 2.5)[0].tps, 1000.0)
 
