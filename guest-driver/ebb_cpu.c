@@ -38,7 +38,7 @@ int ebb_cpu_take_grants(struct ebb_dev *ebb, const struct ebb_call *call, u64 ow
 	spin_unlock_irq(&ebb->lock);
 
 	if (bad) {
-		dev_err(&ebb->vdev->dev, "the host granted CPUs that can not be, returning them: %d\n",
+		dev_err(&ebb->vdev->dev, "returning CPUs that the host can not have granted: %d\n",
 			bad);
 		return -EIO;
 	}

@@ -92,7 +92,7 @@ static int read_config(struct ebb_dev *ebb)
 	}
 	if (ebb_wire_check_config(cfg)) {
 		dev_err(&vdev->dev,
-			"impossible configuration: %u nodes, %u CPUs, %u of them to start with, timeout %u ms\n",
+			"impossible: %u nodes, %u CPUs, %u of them at start, timeout %u ms\n",
 			num_nodes, cfg->max_cpus, cfg->num_startup_cpus, cfg->request_timeout_ms);
 		return -EPROTO;
 	}

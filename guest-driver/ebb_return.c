@@ -65,7 +65,7 @@ int ebb_return_finish(struct ebb_dev *ebb, struct ebb_call *call)
 	if (!ebb_wire_is_removed(&answer)) {
 		if (answer.status != VIRTIO_EBB_BUSY)
 			dev_err_ratelimited(&ebb->vdev->dev,
-					    "returning CPU %#x: the host refused (%u, reason %u), will try again\n",
+					    "CPU %#x: the host refused it (%u, %u), will retry\n",
 					    arch_id, answer.status, answer.reason);
 		ebb_return_retry(ebb, hv_cpu_id);
 		return -EAGAIN;
@@ -98,7 +98,7 @@ static int send_back(struct ebb_dev *ebb, const struct ebb_cpu_entry *entry)
 		rc = ebb_hotplug_offline(entry->desc.arch_id);
 	if (rc) {
 		dev_warn_ratelimited(&ebb->vdev->dev,
-				     "returning CPU %#x: it does not go offline, will try again: %d\n",
+				     "CPU %#x does not go offline, will retry: %d\n",
 				     entry->desc.arch_id, rc);
 		return rc;
 	}

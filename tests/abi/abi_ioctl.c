@@ -30,6 +30,11 @@ static int call(unsigned long cmd, const void *template, size_t size)
 	return ioctl(fd, cmd, arg) < 0 ? errno : 0;
 }
 
+static const char *errno_name(int error)
+{
+	return error ? strerrorname_np(error) : "success";
+}
+
 static void expect(const char *what, int is, int want)
 {
 	if (is == want) {
@@ -38,7 +43,7 @@ static void expect(const char *what, int is, int want)
 	} else {
 		failed++;
 		printf("[  FAILED  ] %s: %s instead of %s\n", what,
-		       is ? strerrorname_np(is) : "success", want ? strerrorname_np(want) : "success");
+		       errno_name(is), errno_name(want));
 	}
 }
 
@@ -222,7 +227,8 @@ int main(void)
 {
 	fd = open("/dev/ebb", O_RDWR);
 	if (fd < 0) {
-		printf("[  FAILED  ] /dev/ebb: %s\n[  FAILED  ] 1 test(s).\n", strerrorname_np(errno));
+		printf("[  FAILED  ] /dev/ebb: %s\n", errno_name(errno));
+		printf("[  FAILED  ] 1 test(s).\n");
 		return 1;
 	}
 	test_info();

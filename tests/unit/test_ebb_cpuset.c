@@ -326,8 +326,8 @@ static void test_random_walk(void **state)
 		now_ns += rand() % (50 * MS);
 		switch (rand() % 7) {
 		case 0:
-			if (!add(f, next_id, arch_id, EBB_CPU_STATE_COMING, owner, EBB_CPUSET_NO_CPU))
-				next_id++;
+			next_id += !add(f, next_id, arch_id, EBB_CPU_STATE_COMING, owner,
+					EBB_CPUSET_NO_CPU);
 			break;
 		case 1:
 			ebb_cpuset_online(&f->set, id, 10 + arch_id);

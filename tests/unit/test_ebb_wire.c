@@ -100,7 +100,7 @@ static void test_answer_good(void **state)
 static void test_answer_bad(void **state)
 {
 	struct virtio_ebb_req add = request(VIRTIO_EBB_REQ_CPU_ADD, 3);
-	const struct virtio_ebb_resp good = response(&add, VIRTIO_EBB_ACK, VIRTIO_EBB_REASON_NONE, 2);
+	const struct virtio_ebb_resp good = response(&add, VIRTIO_EBB_ACK, 0, 2);
 	struct ebb_wire_answer answer = { .count = 77 };
 	struct virtio_ebb_resp resp = good;
 
