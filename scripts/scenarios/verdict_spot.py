@@ -102,7 +102,8 @@ def _median_rate(rows):
 
 def evaluate(run, samples, events):
     cores = run["host"]["cores"]
-    found = phases(samples, {s["vm"]: s["t_s"] for s in run["steps"] if s["action"] == "stop"})
+    stops = {s["vm"]: s["t_s"] for s in run["steps"] if s["action"] == "stop"}
+    found = phases(samples, stops)
     judged = [p for p in found if p.cause in ("join", "leave") and p.joined]
     checks = _attendance(run, samples, found)
     convergence, stages = [], []
@@ -124,7 +125,7 @@ def evaluate(run, samples, events):
         stages.append({"t_s": round(p.begin, 3), "cause": p.cause, "vm": p.vm,
                        "joined": list(p.joined), "convergence_ms": ms,
                        "per_cpu_spread_pct": spread})
-    checks.append(_stall_check(run, samples, found))
+    checks.append(_stall_check(run, samples, stops))
     begin, end = _span(found)
     checks += outcome_checks(run) + reason_checks(samples, events) + latency_checks(events)
     checks += sampling_checks(samples, begin, end)
@@ -152,11 +153,11 @@ def _attendance(run, samples, found):
             Check.equal("vms_left", len(leaves), want, "VMs", "VMs that left before the end")]
 
 
-def _stall_check(run, samples, found):
+def _stall_check(run, samples, stops):
     worst = None
     for vm in run["vms"]:
-        begin = next((p.begin for p in found if p.cause == "join" and p.vm == vm), None)
-        rows = [s for s in samples if s.vm == vm and begin is not None and s.t_s >= begin and
+        # Its last report says that it runs until it is gone.
+        rows = [s for s in samples if s.vm == vm and s.t_s < stops.get(vm, math.inf) and
                 s.state == "running" and s.workers > 0]
         if not rows:
             return Check.at_most("longest_stall_s", None, STALL_S, "s", f"{vm} was never seen")
