@@ -55,7 +55,8 @@ static uint64_t filled(uint16_t node, const struct ebb_arbiter_entry *entries, s
  * not fit into goes to the earliest entries, one each.
  */
 static void fill(uint16_t node, struct ebb_arbiter_entry *entries, size_t count,
-		 bounds_fn bounds, uint64_t budget, void (*set)(struct ebb_arbiter_entry *, uint16_t))
+		 bounds_fn bounds, uint64_t budget,
+		 void (*set)(struct ebb_arbiter_entry *e, uint16_t value))
 {
 	uint32_t low_level = 0, high_level = top_level(node, entries, count, bounds);
 	uint64_t sum, rest;

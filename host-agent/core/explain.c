@@ -113,7 +113,7 @@ static void explain_demand(const struct ebb_vm *vm, usec_t now, struct ebb_expla
 	}
 	if (vm->silent_since)
 		core_text(line(e, EBB_WAIT_GUEST_REMOVE, EBB_NODE_ANY, 0, EBB_TIME_NEVER),
-			  "the guest has let a deadline pass %.1f s ago and asked for nothing since",
+			  "the guest let a deadline pass %.1f s ago, and asked for nothing since",
 			  seconds(vm->silent_since, now));
 }
 
@@ -179,8 +179,8 @@ static void explain_growth(const struct ebb_state *s, const struct ebb_vm *vm, u
 		if (n->limit > n->held)
 			core_text(line(e, EBB_WAIT_GUEST_ADD, g, n->limit - n->held,
 				       EBB_TIME_NEVER),
-				  "node %u: %u more CPUs are on offer (%u held, limit %u); the guest "
-				  "has not asked for them",
+				  "node %u: %u more CPUs are on offer (%u held, limit %u); the "
+				  "guest has not asked for them",
 				  g, n->limit - n->held, n->held, n->limit);
 		if (n->target > n->limit) {
 			core_text(line(e, EBB_WAIT_CORES, g, n->target - n->limit, EBB_TIME_NEVER),
@@ -210,6 +210,7 @@ void ebb_explain_vm(const struct ebb_state *s, const struct ebb_vm *vm, usec_t n
 	explain_requests(s, vm, now, e);
 	explain_growth(s, vm, now, e);
 	core_text(line(e, EBB_WAIT_NOTHING, EBB_NODE_ANY, 0, EBB_TIME_NEVER),
-		  "holds %u CPUs, limit %u, goal %u of policy %s (startup %u, ceiling %u, weight %u)",
+		  "holds %u CPUs, limit %u, goal %u of policy %s (startup %u, ceiling %u, "
+		  "weight %u)",
 		  t.held, t.limit, t.target, s->policy->name, t.floor, t.ceiling, vm->sla.weight);
 }

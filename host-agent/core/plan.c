@@ -3,7 +3,6 @@
  * Settling: who is admitted, what the policy wants, what can be promised now,
  * who has to give back by when, and who has not.
  */
-#include <stdlib.h>
 #include <string.h>
 
 #include "core/internal.h"
@@ -322,10 +321,14 @@ static void give_cores(struct ebb_state *s, usec_t now, struct ebb_vm *vm)
 		struct ebb_record *r;
 
 		if (!v->is_granted || v->life != EBB_VCPU_PLUGGED || v->request >= 0 ||
-		    v->thread != EBB_THREAD_NONE || v->place_action || n->used >= n->limit ||
+		    v->place_action ||
 		    (v->force != EBB_FORCE_DEADLINE && v->force != EBB_FORCE_NO_CORE))
 			continue;
-		if (!core_vcpu_own(s, vm, i, ebb_cores_pick(&s->cores, core_host_node(vm, i),
+		/* What has not left its core yet is counted as used already. */
+		if (v->thread == EBB_THREAD_NONE ? n->used >= n->limit : n->held >= n->limit)
+			continue;
+		if (v->thread == EBB_THREAD_NONE &&
+		    !core_vcpu_own(s, vm, i, ebb_cores_pick(&s->cores, core_host_node(vm, i),
 							    s->cfg.count_threads))) {
 			vm->work->wants_cores = true;
 			continue;

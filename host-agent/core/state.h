@@ -77,7 +77,7 @@ enum ebb_force {
 	EBB_FORCE_ABSENT,		/* nobody in the guest answers for it */
 	EBB_FORCE_RESET,		/* held by a boot that is over; its successor removes it */
 	EBB_FORCE_STUCK,		/* the guest gave it back but did not eject it */
-	EBB_FORCE_NO_CORE,		/* found running, its core belongs to somebody else: may get one */
+	EBB_FORCE_NO_CORE,		/* found without a core of its own: may get one */
 };
 
 struct ebb_vcpu {
@@ -149,7 +149,7 @@ struct ebb_vm {
 	uint64_t generation;		/* of the last LIMITS */
 	usec_t running_at;		/* start of this run as seen by the agent */
 	usec_t link_at;			/* the link came up or went down */
-	usec_t silent_since;		/* first deadline missed since the guest's last request, or 0 */
+	usec_t silent_since;		/* first missed deadline since its last request, or 0 */
 	struct ebb_vm_node nodes[EBB_MAX_GUEST_NODES];
 	uint16_t num_vcpus;
 	struct ebb_vcpu *vcpus;

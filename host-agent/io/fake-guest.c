@@ -27,6 +27,14 @@ static bool is_asked(const struct fake_vm *vm, uint16_t vcpu)
 	return false;
 }
 
+static bool is_adding(const struct fake_vm *vm)
+{
+	for (int i = 0; i < VIRTIO_EBB_MAX_INFLIGHT; i++)
+		if (vm->requests[i].is_used && vm->requests[i].r.type == VIRTIO_EBB_REQ_CPU_ADD)
+			return true;
+	return false;
+}
+
 static void give_back(struct ebb_fake *f, usec_t now, struct fake_vm *vm, uint16_t vcpu)
 {
 	const struct ebb_fact_request r = { .type = VIRTIO_EBB_REQ_CPU_REMOVE, .vcpu = vcpu };
@@ -159,8 +167,12 @@ static void do_anything(struct ebb_fake *f, usec_t now, struct fake_vm *vm)
 			give_back(f, now, vm, vcpu);
 		break;
 	default:
-		/* Startup, not held, or twice: to be refused. */
-		if (!vm->vcpus[vcpu].pub.is_granted || is_asked(vm, vcpu))
+		/*
+		 * Startup, not held, or twice: to be refused.  Not while it may
+		 * be on its way to being granted, for then it would not be.
+		 */
+		if (vm->vcpus[vcpu].pub.is_startup || is_asked(vm, vcpu) ||
+		    (!vm->vcpus[vcpu].pub.is_granted && !is_adding(vm)))
 			fake_device_request(f, now, vm, &r);
 		break;
 	}

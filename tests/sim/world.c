@@ -86,8 +86,8 @@ static void drain_records(struct world *w)
 		w->num_forced += r.event == EBB_EVENT_FORCE;
 		if (w->trace)
 			printf("%10llu   %s %s node %d cpus %u: %s\n", (unsigned long long)r.at,
-			       r.name, ebb_event_name(r.event), r.node == EBB_NODE_ANY ? -1 : r.node,
-			       r.cpus, r.text);
+			       r.name, ebb_event_name(r.event),
+			       r.node == EBB_NODE_ANY ? -1 : r.node, r.cpus, r.text);
 	}
 }
 
@@ -129,6 +129,7 @@ void world_start(struct world *w, unsigned vm)
 	v->is_running = true;
 	v->undisturbed_since = w->now;
 	memset(v->excess_since, 0, sizeof(v->excess_since));
+	memset(v->overdue_at, 0, sizeof(v->overdue_at));
 	memset(v->limit, 0, sizeof(v->limit));
 	memset(v->was_held, 0, sizeof(v->was_held));
 	ebb_fake_vm_start(w->fake, w->now, v->uuid);

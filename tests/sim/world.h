@@ -19,6 +19,7 @@ struct world_vm {
 	struct ebb_sla sla;
 	/* By guest node. */
 	usec_t excess_since[EBB_MAX_GUEST_NODES];	/* held > limit since, or 0 */
+	usec_t overdue_at[EBB_MAX_GUEST_NODES];		/* the deadline was last exceeded */
 	usec_t lowered_at[EBB_MAX_GUEST_NODES];		/* last fall of the limit */
 	uint16_t limit[EBB_MAX_GUEST_NODES];
 	bool was_held[EBB_MAX_VCPUS];

@@ -122,7 +122,8 @@ static void test_random_wishes(void **state)
 				wants = wants || e[i].limit < e[i].target;
 			}
 			assert_true(targets <= nodes[n].capacity);
-			assert_true(promised <= nodes[n].capacity || (promised == used && !exceeds));
+			assert_true(promised <= nodes[n].capacity ||
+				    (promised == used && !exceeds));
 			/* What is free is on offer to those who are to have it. */
 			assert_true(!wants || promised >= nodes[n].capacity);
 		}

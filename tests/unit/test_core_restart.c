@@ -53,6 +53,11 @@ static void test_nobodys_vcpu(void **state)
 	script_expect(&s, "home a 2 @0");
 	script_done(&s, EBB_ACTION_HOME, 'a', 2, 0);
 	script_expect_nothing(&s);
+	/* The guest may still eject it at any time, so it is granted to nobody again. */
+	assert_int_equal(script_add(&s, 'a', 1, 2, 0, false), 0);
+	script_expect(&s, "plug a 3");
+	script_done(&s, EBB_ACTION_PLUG, 'a', 3, -EIO);
+	script_expect(&s, "response a 1 nack host []");
 	/* Again and again, at growing intervals. */
 	s.now += MSEC(200);
 	script_expect(&s, "unplug a 2");

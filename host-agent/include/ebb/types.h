@@ -219,7 +219,7 @@ struct ebb_telemetry {
 
 struct ebb_fact_action_done {
 	uint64_t id;
-	int err;			/* 0 or -errno; -ETIMEDOUT: the guest did not eject in time */
+	int err;			/* 0 or -errno; -ETIMEDOUT: not ejected in time */
 };
 
 struct ebb_fact {
