@@ -175,16 +175,17 @@ void ebb_hotplug_exit(void);
  */
 u32 ebb_hotplug_lookup(u32 arch_id);
 
-/* Counts CPUs plugged in and ejected. */
+/* Counts CPUs plugged in and ejected, and what else makes those who wait look again. */
 int ebb_hotplug_count(void);
+void ebb_hotplug_wake(void);
 
 /*
  * Sleeps until ebb_hotplug_count() is not count any more, or for a short
  * while: look again.  -EINTR, -ENODEV, -ETIMEDOUT.
  */
-int ebb_hotplug_wait(struct ebb_dev *ebb, int count, u64 deadline_ns);
+int ebb_hotplug_wait(struct ebb_dev *ebb, int count, u64 deadline_ns, bool is_interruptible);
 
-/* 0 if it is online, by whomever; -ENODEV it is not plugged in; errors of Linux. */
+/* 0 if it is online, by whomever; -EAGAIN it is not plugged in; other errors of Linux. */
 int ebb_hotplug_online(u32 arch_id, u32 *ret_cpu);
 
 /* 0 if it is offline or not even plugged in; -EBUSY and other errors of Linux. */

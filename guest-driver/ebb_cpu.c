@@ -42,7 +42,7 @@ int ebb_cpu_take_grants(struct ebb_dev *ebb, const struct ebb_call *call, u64 ow
 			bad);
 		return -EIO;
 	}
-	return ebb->is_closing ? -ENODEV : 0;
+	return ebb_dev_is_gone(ebb) ? -ENODEV : 0;
 }
 
 /* Nobody waits for these CPUs any more. */
@@ -68,7 +68,7 @@ static int wait_for_plug(struct ebb_dev *ebb, const struct ebb_cpu_desc *desc, u
 		spin_unlock_irq(&ebb->lock);
 		if (!is_leaving && ebb_hotplug_lookup(desc->arch_id) != EBB_CPUSET_NO_CPU)
 			return 0;
-		rc = ebb_hotplug_wait(ebb, changes, deadline_ns);
+		rc = ebb_hotplug_wait(ebb, changes, deadline_ns, true);
 		if (rc)
 			return rc;
 	}
@@ -82,26 +82,28 @@ static int make_usable(struct ebb_dev *ebb, const struct ebb_cpu_desc *desc, u64
 
 	if (ebb_dev_is_gone(ebb))
 		return -ENODEV;
-	rc = wait_for_plug(ebb, desc, deadline_ns);
+	do {
+		rc = wait_for_plug(ebb, desc, deadline_ns);
+		if (rc)
+			break;
+		rc = ebb_hotplug_online(desc->arch_id, &cpu);
+	} while (rc == -EAGAIN);	/* ejected again in between */
 	if (rc == -ETIMEDOUT)
 		dev_err_ratelimited(&ebb->vdev->dev,
 				    "the host granted CPU %#x and did not plug it in time\n",
 				    desc->arch_id);
-	if (rc)
+	if (rc == -ETIMEDOUT || rc == -EINTR || rc == -ENODEV)
 		return rc;
-
-	rc = ebb_hotplug_online(desc->arch_id, &cpu);
 	if (rc) {
 		dev_err(&ebb->vdev->dev, "CPU %#x does not come online: %d\n", desc->arch_id, rc);
-		rc = -EIO;
+		return -EIO;
 	}
 
 	spin_lock_irq(&ebb->lock);
-	if (!rc)
-		rc = ebb_cpuset_online(&ebb->cpuset, desc->hv_cpu_id, cpu);
+	rc = ebb_cpuset_online(&ebb->cpuset, desc->hv_cpu_id, cpu);
 	spin_unlock_irq(&ebb->lock);
 	if (rc)
-		return rc == -EIO ? rc : -ENODEV;
+		return -ENODEV;	/* taken from us: the driver is being removed */
 
 	*ret_cpu = (struct ebb_cpu) {
 		.cpu = cpu,

@@ -20,13 +20,17 @@
 static atomic_t hotplug_changes = ATOMIC_INIT(0);
 static DECLARE_WAIT_QUEUE_HEAD(hotplug_wait);
 
+void ebb_hotplug_wake(void)
+{
+	atomic_inc(&hotplug_changes);
+	wake_up_all(&hotplug_wait);
+}
+
 /* Called in the middle of ACPI's plug or eject, under its locks: must only wake. */
 static int cpu_device_changed(struct notifier_block *nb, unsigned long action, void *data)
 {
-	if (action == BUS_NOTIFY_ADD_DEVICE || action == BUS_NOTIFY_REMOVED_DEVICE) {
-		atomic_inc(&hotplug_changes);
-		wake_up_all(&hotplug_wait);
-	}
+	if (action == BUS_NOTIFY_ADD_DEVICE || action == BUS_NOTIFY_REMOVED_DEVICE)
+		ebb_hotplug_wake();
 	return NOTIFY_OK;
 }
 
@@ -70,21 +74,28 @@ int ebb_hotplug_count(void)
 	return atomic_read(&hotplug_changes);
 }
 
-int ebb_hotplug_wait(struct ebb_dev *ebb, int changes, u64 deadline_ns)
+static bool is_changed(const struct ebb_dev *ebb, int count)
+{
+	return atomic_read(&hotplug_changes) != count || READ_ONCE(ebb->is_dead);
+}
+
+int ebb_hotplug_wait(struct ebb_dev *ebb, int count, u64 deadline_ns, bool is_interruptible)
 {
 	u64 now_ns = ktime_get_ns();
-	u64 wait_ns;
+	unsigned long timeout;
 	long left;
 
 	if (READ_ONCE(ebb->is_dead))
 		return -ENODEV;
 	if (now_ns >= deadline_ns)
 		return -ETIMEDOUT;
-	wait_ns = min_t(u64, deadline_ns - now_ns, EBB_LOOK_MS * NSEC_PER_MSEC);
-	left = wait_event_interruptible_timeout(hotplug_wait,
-						atomic_read(&hotplug_changes) != changes ||
-						READ_ONCE(ebb->is_dead),
-						nsecs_to_jiffies(wait_ns) + 1);
+	timeout = nsecs_to_jiffies(min_t(u64, deadline_ns - now_ns,
+					 EBB_LOOK_MS * NSEC_PER_MSEC)) + 1;
+	if (is_interruptible)
+		left = wait_event_interruptible_timeout(hotplug_wait, is_changed(ebb, count),
+							timeout);
+	else
+		left = wait_event_timeout(hotplug_wait, is_changed(ebb, count), timeout);
 	return left < 0 ? -EINTR : 0;
 }
 
@@ -114,7 +125,7 @@ static int set_online_locked(struct device *dev, bool is_online)
 
 static int set_online(u32 arch_id, bool is_online, u32 *ret_cpu)
 {
-	int rc = -ENODEV;
+	int rc = -EAGAIN;
 	u32 cpu;
 
 	/* Most of the time would go to RCU grace periods. */
@@ -145,5 +156,5 @@ int ebb_hotplug_offline(u32 arch_id)
 	u32 cpu;
 	int rc = set_online(arch_id, false, &cpu);
 
-	return rc == -ENODEV ? 0 : rc;
+	return rc == -EAGAIN ? 0 : rc;
 }

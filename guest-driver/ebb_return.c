@@ -50,7 +50,7 @@ static void wait_for_eject(struct ebb_dev *ebb, u32 arch_id)
 		int changes = ebb_hotplug_count();
 
 		if (ebb_hotplug_lookup(arch_id) == EBB_CPUSET_NO_CPU ||
-		    ebb_hotplug_wait(ebb, changes, deadline_ns))
+		    ebb_hotplug_wait(ebb, changes, deadline_ns, false))
 			return;
 	}
 }
@@ -76,6 +76,8 @@ int ebb_return_finish(struct ebb_dev *ebb, struct ebb_call *call)
 	ebb_cpuset_delete(&ebb->cpuset, hv_cpu_id);
 	spin_unlock_irq(&ebb->lock);
 	wake_up_all(&ebb->returned_wait);
+	/* Somebody may wait to use the CPU that was plugged in its place. */
+	ebb_hotplug_wake();
 	return 0;
 }
 

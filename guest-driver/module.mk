@@ -12,4 +12,4 @@ $(eval $(call unit_test,test_ebb_wire,tests/unit/test_ebb_wire.c,ebbdriver,,))
 $(eval $(call prog,ebbt-cpu,tests/vm/guest/ebb-cpu-test.c,,,))
 
 # The driver itself, in VMs with the real device.
-$(eval $(call check_step,vm-driver,420,scripts/run-tests -t 400 tests/vm/driver))
+$(eval $(call check_step,vm-driver,600,scripts/run-tests -t 580 tests/vm/driver))

@@ -85,6 +85,7 @@ class FakeAgent:
         self.generation = 0
         self.resets = 0
         self.num_requests = 0
+        self.num_deleted = 0
         self.has_driver = False
         self.removals = {}      # vcpu -> tags of CPU_REMOVE that wait for its end
         self.behave = collections.deque()   # for the next requests: silent, delay:S, busy, refuse
@@ -138,7 +139,7 @@ class FakeAgent:
         with self.lock:
             held, self.held_back = self.held_back, []
             for payload in held:
-                self._request(payload)
+                self._obey(payload)
 
     def wait(self, what, predicate, limit_s=10.0):
         """Wait until predicate(self) holds; raises AssertionError otherwise."""
@@ -259,7 +260,12 @@ class FakeAgent:
             self._respond(tag, kind, NACK, REASON_HOST)
         elif behave.startswith("delay:"):
             threading.Timer(float(behave[6:]), self._request_later, (payload,)).start()
-        elif kind == REQ_CPU_ADD:
+        else:
+            self._obey(payload)
+
+    def _obey(self, payload):
+        kind, _, _, tag = struct.unpack_from("<HHIQ", payload)
+        if kind == REQ_CPU_ADD:
             count, node = struct.unpack_from("<HH", payload, 16)
             self._add(tag, count, node)
         else:
@@ -267,7 +273,7 @@ class FakeAgent:
 
     def _request_later(self, payload):
         with self.changed:
-            self._request(payload)
+            self._obey(payload)
             self.changed.notify_all()
 
     # ---- CPUs ----
@@ -333,5 +339,6 @@ class FakeAgent:
             for tag in self.removals.pop(vcpu, []):
                 self._respond(tag, REQ_CPU_REMOVE, ACK, 0)
             self._send_limits()
+            self.num_deleted += 1
             self.log.append(f"deleted {vcpu}")
             self.changed.notify_all()
