@@ -7,7 +7,8 @@ EBB_IO_SRCS := $(addprefix host-agent/io/,cgroup.c emugroup.c emuhost.c emuspec.
 	qemuproc.c virt.c virt-domain.c workers.c)
 EBB_IO_PKGS := hwloc libsystemd libvirt libxml-2.0
 EBB_DAEMON_SRCS := $(addprefix host-agent/daemon/,agent.c config.c ctl.c ctl-cmds.c ctl-set.c \
-	dryrun.c history.c history-db.c real.c real-jobs.c view.c watch.c)
+	dryrun.c history.c history-db.c real.c real-jobs.c real-look.c \
+	view.c watch.c)
 EBB_DAEMON_PKGS := inih jansson libsystemd libvirt sqlite3
 
 $(eval $(call lib,ebb-util,$(EBB_UTIL_SRCS),))
@@ -32,7 +33,7 @@ $(eval $(call unit_test,test_io_link,tests/unit/test_io_link.c tests/lib/fake_de
 	tests/lib/link_frames.c,ebb-io ebb-util,,))
 $(eval $(call unit_test,test_io_workers,tests/unit/test_io_workers.c,ebb-io ebb-util,,))
 $(eval $(call unit_test,test_io_qemuproc,tests/unit/test_io_qemuproc.c,ebb-io ebb-util,,))
-$(foreach t,config history server watch,$(eval $(call unit_test,test_ctl_$(t), \
+$(foreach t,cmds config history server watch,$(eval $(call unit_test,test_ctl_$(t), \
 	tests/unit/test_ctl_$(t).c,$(EBB_DAEMON_LIBS),$(EBB_DAEMON_PKGS),)))
 
 # Static, it is part of the guest image: guests have cgroup version 2.

@@ -15,9 +15,13 @@ static int connection(const struct ebb_real_tools *t, virConnectPtr *ret, struct
 	return *ret ? 0 : ebb_err_set(err, -ENOTCONN, "libvirt is not connected");
 }
 
-static pid_t find_qemu(const struct ebb_real_tools *t, const uint8_t uuid[16], const char *name)
+pid_t ebb_real_find_qemu(const struct ebb_real_tools *t, const uint8_t uuid[16], const char *name)
 {
-	return ebb_qemuproc_find(PROC, t->libvirt_run_dir, name, uuid);
+	char run_dir[PATH_MAX];
+
+	/* Each time anew: the socket may come after us. */
+	ebb_virt_run_dir(t->libvirt_uri, run_dir);
+	return ebb_qemuproc_find(PROC, run_dir, name, uuid);
 }
 
 /* Where each plugged vCPU runs.  Not ready while one of them has no thread. */
@@ -26,7 +30,7 @@ static int look_at_threads(const struct ebb_real_tools *t, const uint8_t uuid[16
 {
 	const struct ebb_metadata *m = &look->domain.metadata;
 	struct ebb_qemuproc_thread *threads = calloc(EBB_MAX_VCPUS, sizeof(*threads));
-	pid_t pid = find_qemu(t, uuid, look->domain.name);
+	pid_t pid = ebb_real_find_qemu(t, uuid, look->domain.name);
 	int num = 0;
 
 	if (!threads)
@@ -72,6 +76,33 @@ int ebb_real_look(const struct ebb_real_tools *t, const uint8_t uuid[16], struct
 	return rc;
 }
 
+int ebb_real_audit(const struct ebb_real_tools *t, const uint8_t uuid[16], const char *name,
+		   uint64_t *ret)
+{
+	struct ebb_qemuproc_thread *threads = calloc(EBB_MAX_VCPUS, sizeof(*threads));
+	pid_t pid = ebb_real_find_qemu(t, uuid, name);
+	uint64_t sum = 0;
+	int num = -ESRCH;
+
+	if (!threads)
+		return -ENOMEM;
+	if (pid > 0)
+		num = ebb_qemuproc_vcpus(PROC, pid, threads, EBB_MAX_VCPUS);
+	/* Threads come in no order, so a sum of well mixed numbers. */
+	for (int i = 0; i < num; i++) {
+		uint64_t mixed = (uint64_t)threads[i].tid << 32 | (uint64_t)threads[i].vcpu << 16 |
+				 ebb_placer_where(&t->placer, threads[i].tid);
+
+		mixed = (mixed ^ mixed >> 31) * 0x9e3779b97f4a7c15u;
+		sum += (mixed ^ mixed >> 29) * 0xbf58476d1ce4e5b9u;
+	}
+	free(threads);
+	if (num < 0)
+		return num;
+	*ret = sum;
+	return 0;
+}
+
 int ebb_real_list(const struct ebb_real_tools *t, uint8_t (**ret)[16], struct ebb_err *err)
 {
 	virConnectPtr conn;
@@ -101,14 +132,14 @@ int ebb_real_set_vcpu(const struct ebb_real_tools *t, const uint8_t uuid[16], co
 	 * What was asked may have happened earlier: an unplug that timed out and ended later makes
 	 * the next one fail.
 	 */
-	pid = find_qemu(t, uuid, name);
+	pid = ebb_real_find_qemu(t, uuid, name);
 	return pid > 0 && ebb_qemuproc_vcpu(PROC, pid, vcpu, 0) == -ESRCH ? 0 : rc;
 }
 
 int ebb_real_place(const struct ebb_real_tools *t, const uint8_t uuid[16], const char *name,
 		   uint16_t vcpu, uint16_t thread, struct ebb_err *err)
 {
-	pid_t pid = find_qemu(t, uuid, name), tid;
+	pid_t pid = ebb_real_find_qemu(t, uuid, name), tid;
 	virConnectPtr conn;
 	int rc;
 

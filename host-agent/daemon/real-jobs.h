@@ -13,17 +13,23 @@ struct ebb_real_tools {
 	struct ebb_virt *virt;
 	struct ebb_placer placer;
 	uint16_t num_host_nodes;
-	char libvirt_run_dir[PATH_MAX];
+	const char *libvirt_uri;
 };
 
 /* Lanes of one VM: what libvirt serialises anyhow, what must not wait for it, and looking. */
 enum { EBB_REAL_LANE_LIBVIRT, EBB_REAL_LANE_PLACE, EBB_REAL_LANE_LOOK };
+
+/* The pid of a VM's QEMU or -errno.  Quick enough for the loop. */
+pid_t ebb_real_find_qemu(const struct ebb_real_tools *t, const uint8_t uuid[16], const char *name);
 
 /*
  * Each function runs in run() of a job, blocks, and returns 0 or -errno with err.
  */
 int ebb_real_look(const struct ebb_real_tools *t, const uint8_t uuid[16], struct ebb_look *ret,
 		  struct ebb_err *err);
+/* A number that changes when vCPUs come, go or run elsewhere; cheap, and without libvirt. */
+int ebb_real_audit(const struct ebb_real_tools *t, const uint8_t uuid[16], const char *name,
+		   uint64_t *ret);
 int ebb_real_list(const struct ebb_real_tools *t, uint8_t (**ret)[16], struct ebb_err *err);
 int ebb_real_set_vcpu(const struct ebb_real_tools *t, const uint8_t uuid[16], const char *name,
 		      uint16_t vcpu, bool plug, struct ebb_err *err);

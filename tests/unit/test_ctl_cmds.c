@@ -1,0 +1,390 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Every command of the control protocol, against the core and the fake backend. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+#include <cmocka.h>
+#include "daemon/ctl-cmds.h"
+#include "daemon/dryrun.h"
+#include "io/hosttopo.h"
+#include "util/clock.h"
+#include "util/log.h"
+
+struct fixture {
+	struct ebb_agent agent;
+	struct ebb_host host;
+	struct ebb_workers *workers;
+	struct ebb_dryrun *dryrun;
+	struct ebb_ctl *ctl;
+	char folder[64], path[96];
+	int fd;
+};
+
+static void *alloc(void *ctx, size_t bytes)
+{
+	(void)ctx;
+	return calloc(1, bytes);
+}
+
+static void release(void *ctx, void *ptr)
+{
+	(void)ctx;
+	free(ptr);
+}
+
+static int connect_client(const char *path)
+{
+	struct sockaddr_un addr = { .sun_family = AF_UNIX };
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	strcpy(addr.sun_path, path);
+	return connect(fd, (struct sockaddr *)&addr, sizeof(addr)) == 0 ? fd : -1;
+}
+
+static int setup(void **state)
+{
+	const struct ebb_emuspec spec = { 2, 2, 1, 250 };
+	struct fixture *f = calloc(1, sizeof(*f));
+	struct ebb_ctl_config ctl = {
+		.path = f->path, .group = -1, .handle = ebb_ctl_handle, .ctx = &f->agent,
+	};
+	struct ebb_state_config cfg;
+	struct ebb_err err = { "" };
+
+	ebb_log_set_level(LOG_ERR);
+	strcpy(f->folder, "/tmp/test_ctl_cmds.XXXXXX");
+	if (!mkdtemp(f->folder) || ebb_hosttopo_emulated(&spec, &f->host, &err) < 0)
+		return -1;
+	snprintf(f->path, sizeof(f->path), "%s/control.sock", f->folder);
+	ebb_state_config_default(&cfg);
+	cfg.alloc = (struct ebb_alloc){ .alloc = alloc, .free = release };
+	f->agent.host_spec = "emulated:2x2x1@0.25";
+	f->agent.state = ebb_state_create(&cfg, &f->host, &ebb_policy_fair);
+	if (!f->agent.state || sd_event_new(&f->agent.event) < 0 ||
+	    ebb_workers_create(f->agent.event, 2, &f->workers) < 0 ||
+	    ebb_history_open(NULL, 1000, f->workers, f->agent.event, &f->agent.history, &err) < 0 ||
+	    ebb_agent_init(&f->agent) < 0 ||
+	    ebb_dryrun_create(&f->agent, &f->host, 2, &f->dryrun) < 0)
+		return -1;
+	f->agent.backend = ebb_dryrun_backend(f->dryrun);
+	if (ebb_ctl_create(f->agent.event, &ctl, &f->ctl, &err) < 0 ||
+	    ebb_dryrun_begin(f->dryrun) < 0)
+		return -1;
+	f->fd = connect_client(f->path);
+	*state = f;
+	return f->fd < 0 ? -1 : 0;
+}
+
+static int teardown(void **state)
+{
+	struct fixture *f = *state;
+
+	close(f->fd);
+	ebb_ctl_destroy(f->ctl);
+	if (ebb_workers_destroy(f->workers, 5000000) < 0)
+		return -1;
+	ebb_agent_finish(&f->agent);
+	ebb_dryrun_destroy(f->dryrun);
+	ebb_history_close(f->agent.history);
+	ebb_state_destroy(f->agent.state);
+	sd_event_unref(f->agent.event);
+	rmdir(f->folder);
+	free(f);
+	return 0;
+}
+
+/* Send a request and run the loop until the answer is there; a new reference. */
+static json_t *ask(struct fixture *f, const char *request)
+{
+	static char buf[1 << 18];
+	uint64_t t0 = ebb_clock_mono_usec();
+	size_t len = 0;
+	json_t *answer;
+
+	assert_int_equal(send(f->fd, request, strlen(request), 0), strlen(request));
+	assert_int_equal(send(f->fd, "\n", 1, 0), 1);
+	while (len == 0 || buf[len - 1] != '\n') {
+		ssize_t n = recv(f->fd, buf + len, sizeof(buf) - len, MSG_DONTWAIT);
+
+		if (n > 0)
+			len += n;
+		else
+			sd_event_run(f->agent.event, 10000);
+		if (ebb_clock_mono_usec() - t0 > 5000000)
+			fail_msg("%s was not answered", request);
+	}
+	answer = json_loadb(buf, len, 0, NULL);
+	assert_true(json_is_object(answer));
+	return answer;
+}
+
+static json_t *ask_good(struct fixture *f, const char *request)
+{
+	json_t *answer = ask(f, request);
+
+	if (!json_is_true(json_object_get(answer, "ok")))
+		fail_msg("%s was refused", request);
+	return answer;
+}
+
+static void expect_refused(struct fixture *f, const char *request, const char *code,
+			   const char *message)
+{
+	json_t *answer = ask(f, request), *e = json_object_get(answer, "error");
+
+	assert_true(json_is_false(json_object_get(answer, "ok")));
+	assert_string_equal(json_string_value(json_object_get(e, "code")), code);
+	if (!strstr(json_string_value(json_object_get(e, "message")), message))
+		fail_msg("\"%s\" is not in \"%s\"", message,
+			 json_string_value(json_object_get(e, "message")));
+	json_decref(answer);
+}
+
+static json_int_t number(const json_t *o, const char *key)
+{
+	const json_t *v = json_object_get(o, key);
+
+	if (!json_is_integer(v))
+		fail_msg("\"%s\" is no integer", key);
+	return json_integer_value(v);
+}
+
+static const char *text(const json_t *o, const char *key)
+{
+	const json_t *v = json_object_get(o, key);
+
+	if (!json_is_string(v))
+		fail_msg("\"%s\" is no string", key);
+	return json_string_value(v);
+}
+
+/* Until the first VM holds num CPUs. */
+static void wait_held(struct fixture *f, json_int_t num)
+{
+	uint64_t t0 = ebb_clock_mono_usec();
+	json_int_t held;
+
+	do {
+		json_t *answer = ask_good(f, "{\"cmd\":\"vms\",\"vm\":\"simulated-1\"}");
+
+		held = number(json_array_get(json_object_get(answer, "vms"), 0), "cpus_held");
+		json_decref(answer);
+		sd_event_run(f->agent.event, 10000);
+	} while (held != num && ebb_clock_mono_usec() - t0 < 10000000);
+	assert_int_equal(held, num);
+}
+
+static void test_version(void **state)
+{
+	json_t *answer = ask_good(*state, "{\"cmd\":\"version\"}");
+
+	assert_string_equal(text(answer, "backend"), "fake");
+	assert_int_equal(number(answer, "link_proto"), VIRTIO_EBB_PROTO);
+	assert_true(text(answer, "version")[0]);
+	assert_true(json_is_real(json_object_get(answer, "uptime_s")));
+	json_decref(answer);
+}
+
+static void test_host(void **state)
+{
+	json_t *answer, *host, *node, *thread;
+
+	wait_held(*state, 4);
+	answer = ask_good(*state, "{\"cmd\":\"host\"}");
+	host = json_object_get(answer, "host");
+	assert_string_equal(text(host, "spec"), "emulated:2x2x1@0.25");
+	assert_string_equal(text(host, "policy"), "fair");
+	assert_true(json_is_true(json_object_get(host, "emulated")));
+	assert_true(json_is_true(json_object_get(host, "loaded")));
+	assert_true(json_is_null(json_object_get(host, "libvirt")));
+	assert_true(json_real_value(json_object_get(host, "share")) == 0.25);
+	assert_int_equal(json_array_size(json_object_get(host, "nodes")), 2);
+	node = json_array_get(json_object_get(host, "nodes"), 1);
+	assert_int_equal(number(node, "node"), 1);
+	assert_int_equal(number(node, "cores"), 2);
+	assert_int_equal(number(node, "threads"), 2);
+	assert_int_equal(number(node, "capacity"), 2);
+	assert_int_equal(number(node, "used"), 2);
+	assert_int_equal(json_array_size(json_object_get(host, "cores")), 4);
+	thread = json_array_get(json_object_get(json_array_get(json_object_get(host, "cores"), 0),
+						"threads"), 0);
+	assert_string_equal(text(thread, "vm"), "simulated-1");
+	json_decref(answer);
+}
+
+static void test_vms(void **state)
+{
+	json_t *answer, *vm, *node, *vcpu;
+
+	wait_held(*state, 4);
+	answer = ask_good(*state, "{\"cmd\":\"vms\"}");
+	assert_true(json_real_value(json_object_get(answer, "ts")) > 1e9);
+	assert_int_equal(json_array_size(json_object_get(answer, "vms")), 2);
+	json_decref(answer);
+	answer = ask_good(*state, "{\"cmd\":\"vms\",\"vm\":\"simulated-1\"}");
+	vm = json_array_get(json_object_get(answer, "vms"), 0);
+	assert_string_equal(text(vm, "uuid"), "eb000000-0000-0000-0000-000000000001");
+	assert_string_equal(text(vm, "state"), "running");
+	assert_string_equal(text(vm, "error"), "");
+	assert_string_equal(text(vm, "class"), "reserved");
+	assert_string_equal(text(vm, "link"), "up");
+	assert_string_equal(text(vm, "link_error"), "");
+	assert_true(json_is_true(json_object_get(vm, "driver")));
+	assert_int_equal(number(vm, "weight"), 100);
+	assert_int_equal(number(vm, "deadline_ms"), 2000);
+	assert_int_equal(number(vm, "floor"), 1);
+	assert_int_equal(number(vm, "ceiling"), 4);
+	assert_int_equal(number(vm, "cpus_limit"), 4);
+	assert_int_equal(number(vm, "cpus_target"), 4);
+	assert_int_equal(number(vm, "mem_held_bytes"), 0);
+	assert_int_equal(number(vm, "mem_limit_bytes"), 0);
+	assert_non_null(json_object_get(vm, "telemetry"));
+	node = json_array_get(json_object_get(vm, "nodes"), 1);
+	assert_int_equal(number(node, "node"), 1);
+	assert_int_equal(number(node, "host_node"), 1);
+	assert_int_equal(number(node, "held"), 2);
+	assert_int_equal(number(node, "limit"), 2);
+	assert_int_equal(number(node, "target"), 2);
+	assert_int_equal(number(node, "deadline_ms"), 0);
+	vcpu = json_array_get(json_object_get(vm, "vcpus"), 0);
+	assert_int_equal(number(vcpu, "vcpu"), 0);
+	assert_string_equal(text(vcpu, "state"), "startup");
+	assert_int_equal(number(vcpu, "core"), 0);
+	assert_int_equal(number(vcpu, "runs_on"), 0);
+	json_decref(answer);
+	/* By uuid as well. */
+	answer = ask_good(*state,
+			  "{\"cmd\":\"vms\",\"vm\":\"eb000000-0000-0000-0000-000000000002\"}");
+	vm = json_array_get(json_object_get(answer, "vms"), 0);
+	assert_string_equal(text(vm, "name"), "simulated-2");
+	json_decref(answer);
+}
+
+static void test_explain(void **state)
+{
+	json_t *answer = ask_good(*state, "{\"cmd\":\"explain\",\"vm\":\"simulated-2\"}");
+	json_t *e = json_object_get(answer, "explain");
+
+	assert_string_equal(text(e, "name"), "simulated-2");
+	assert_string_equal(text(e, "waits_for"), "start");
+	assert_true(json_array_size(json_object_get(e, "lines")) >= 1);
+	json_decref(answer);
+}
+
+static void test_policy(void **state)
+{
+	json_t *answer = ask_good(*state, "{\"cmd\":\"policy\",\"policy\":\"strict\"}");
+
+	assert_string_equal(text(answer, "policy"), "strict");
+	assert_int_equal(json_array_size(json_object_get(answer, "known")), 2);
+	json_decref(answer);
+	answer = ask_good(*state, "{\"cmd\":\"policy\"}");
+	assert_string_equal(text(answer, "policy"), "strict");
+	json_decref(answer);
+}
+
+static void test_history(void **state)
+{
+	json_t *answer, *row;
+
+	wait_held(*state, 4);
+	answer = ask_good(*state,
+			  "{\"cmd\":\"history\",\"vm\":\"simulated-1\",\"event\":\"grant\"}");
+	assert_true(json_array_size(json_object_get(answer, "history")) >= 1);
+	row = json_array_get(json_object_get(answer, "history"), 0);
+	assert_string_equal(text(row, "vm"), "simulated-1");
+	assert_string_equal(text(row, "event"), "grant");
+	assert_true(number(row, "cpus") >= 1);
+	assert_true(text(row, "reason")[0]);
+	assert_true(json_real_value(json_object_get(row, "total_ms")) > 0);
+	assert_true(json_real_value(json_object_get(row, "libvirt_ms")) > 0);
+	assert_true(json_real_value(json_object_get(row, "ts")) > 1e9);
+	json_decref(answer);
+	answer = ask_good(*state, "{\"cmd\":\"history\",\"limit\":1}");
+	assert_int_equal(json_array_size(json_object_get(answer, "history")), 1);
+	json_decref(answer);
+	answer = ask_good(*state, "{\"cmd\":\"history\",\"vm\":\"nobody\"}");
+	assert_int_equal(json_array_size(json_object_get(answer, "history")), 0);
+	json_decref(answer);
+}
+
+static void test_set(void **state)
+{
+	json_t *answer = ask_good(
+		*state, "{\"cmd\":\"set\",\"vm\":\"simulated-1\",\"values\":"
+			"{\"weight\":\"300\",\"class\":\"spot\",\"deadline-ms\":10,\"max.1\":0}}");
+
+	assert_string_equal(text(answer, "class"), "spot");
+	assert_int_equal(number(answer, "weight"), 300);
+	assert_int_equal(number(answer, "deadline_ms"), 10);
+	json_decref(answer);
+	answer = ask_good(*state, "{\"cmd\":\"vms\",\"vm\":\"simulated-1\"}");
+	assert_int_equal(number(json_array_get(json_object_get(answer, "vms"), 0), "ceiling"), 2);
+	json_decref(answer);
+}
+
+static void test_refusals(void **state)
+{
+#define SET(values)	"{\"cmd\":\"set\",\"vm\":\"simulated-1\",\"values\":" values "}"
+	static const struct {
+		const char *request, *code, *message;
+	} cases[] = {
+		{"{\"cmd\":\"dance\"}", "unknown-command", "there is no command \"dance\""},
+		{"{\"cmd\":\"vms\",\"wm\":1}", "bad-request", "\"vms\" has no member \"wm\""},
+		{"{\"cmd\":\"vms\",\"vm\":1}", "bad-request", "needs a string \"vm\""},
+		{"{\"cmd\":\"vms\",\"vm\":\"nobody\"}", "no-such-vm", "\"nobody\""},
+		{"{\"cmd\":\"explain\"}", "bad-request", "needs a string \"vm\""},
+		{"{\"cmd\":\"explain\",\"vm\":\"nobody\"}", "no-such-vm", "\"nobody\""},
+		{"{\"cmd\":\"policy\",\"policy\":\"generous\"}", "unknown-policy",
+		 "\"generous\"; there are fair, strict"},
+		{"{\"cmd\":\"policy\",\"policy\":7}", "unknown-policy", "there are"},
+		{"{\"cmd\":\"history\",\"limit\":0}", "bad-request", "1 to 100000"},
+		{"{\"cmd\":\"history\",\"limit\":100001}", "bad-request", "1 to 100000"},
+		{"{\"cmd\":\"history\",\"limit\":\"all\"}", "bad-request", "1 to 100000"},
+		{"{\"cmd\":\"history\",\"since\":\"noon\"}", "bad-request", "unix seconds"},
+		{"{\"cmd\":\"set\",\"vm\":\"nobody\",\"values\":{\"weight\":1}}", "no-such-vm",
+		 "nobody"},
+		{"{\"cmd\":\"set\",\"vm\":\"simulated-1\"}", "bad-request", "\"values\""},
+		{SET("{}"), "bad-request", "class, weight, deadline-ms, max.NODE"},
+		{SET("{\"weight\":null}"), "bad-request", "must be a string or an integer"},
+		{SET("{\"weight\":0}"), "bad-value", "weight=0: allowed: 1 to 10000"},
+		{SET("{\"weight\":\"x\"}"), "bad-value", "weight=x"},
+		{SET("{\"weight\":-1}"), "bad-value", "weight=-1"},
+		{SET("{\"deadline-ms\":9}"), "bad-value", "allowed: 10 to 600000"},
+		{SET("{\"class\":\"gold\"}"), "bad-value", "allowed are spot and reserved"},
+		{SET("{\"max.7\":1}"), "bad-value", "max.7: VM \"simulated-1\" has nodes 0 to 1"},
+		{SET("{\"max.\":1}"), "bad-value", "has nodes 0 to 1"},
+		{SET("{\"max.0\":3}"), "bad-value", "max.0=3: allowed: 1 to 2"},
+		{SET("{\"max.0\":0}"), "bad-value", "max.0=0: allowed: 1 to 2"},
+		{SET("{\"startup\":1}"), "bad-value", "there is no \"startup\" to set"},
+		{SET("{\"weight\":500,\"class\":\"gold\"}"), "bad-value", "class=gold"},
+	};
+	json_t *answer;
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+		expect_refused(*state, cases[i].request, cases[i].code, cases[i].message);
+	/* All or nothing. */
+	answer = ask_good(*state, "{\"cmd\":\"vms\",\"vm\":\"simulated-1\"}");
+	assert_int_equal(number(json_array_get(json_object_get(answer, "vms"), 0), "weight"), 100);
+	json_decref(answer);
+}
+
+#define TEST(name)	cmocka_unit_test_setup_teardown(test_##name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(version), TEST(host), TEST(vms), TEST(explain), TEST(policy), TEST(history),
+		TEST(set), TEST(refusals),
+	};
+
+	return cmocka_run_group_tests_name("daemon/ctl-cmds", tests, NULL, NULL);
+}
