@@ -8,7 +8,9 @@ from .domain import Cell, Vm
 SOCKETS, CORES = 2, 4           # of the emulated host; cores per socket
 # All cores together leave a fifth of the machine to QEMU's other threads and to the agent.
 HOST_LOAD = 0.8
-RECORDS = 10000                 # 1 KiB each
+# 1 KiB each. A worker whose core has used up its quota keeps its locks for most of a period, so a
+# small table has conflicts that a real host would not have; loading a large one delays a join.
+RECORDS = {"spot": 10000, "scale": 20000}
 REPORT_MS = 250                 # the engine's interval, as the monitor's
 WORKLOAD = "--workload ycsb --operations 10 --update 0.2 --theta 0.5"
 DWELL_S = {"spot": 9.0, "scale": 5.0}
@@ -39,12 +41,12 @@ def make(scenario, ablate, seed, time_scale, share=None):
     return Plan(scenario, "strict" if ablate else "fair", vms, dwell_s, host)
 
 
-def _engine(seed, more=""):
-    return f"{WORKLOAD} --records {RECORDS} --seed {seed} --interval-ms {REPORT_MS} --quiet" + more
+def _engine(records, seed, more):
+    return f"{WORKLOAD} --records {records} --seed {seed} --interval-ms {REPORT_MS} --quiet" + more
 
 
-def _options(name, seed, more=""):
-    return {"name": name, "shell": "ttyS1", "server": _engine(seed, more)}
+def _options(name, records, seed, more=""):
+    return {"name": name, "shell": "ttyS1", "server": _engine(records, seed, more)}
 
 
 def _spot(ablate, seed, _dwell_s):
@@ -60,10 +62,11 @@ def _spot(ablate, seed, _dwell_s):
         else:
             cells = [Cell(CORES, 1, first), Cell(CORES, 0, second)]
         name = f"vm{i + 1}"
-        vms.append(Vm(name, cells, options=_options(name, seed + i)))
+        vms.append(Vm(name, cells, options=_options(name, RECORDS["spot"], seed + i)))
     return vms
 
 
 def _scale(ablate, seed, dwell_s):
     cells = [Cell(1, 1, 0)] if ablate else [Cell(CORES, 1, 0), Cell(CORES, 0, 1)]
-    return [Vm("vm1", cells, options=_options("vm1", seed, f" --step-seconds {dwell_s:g}"))]
+    return [Vm("vm1", cells, options=_options("vm1", RECORDS["scale"], seed,
+                                              f" --step-seconds {dwell_s:g}"))]
