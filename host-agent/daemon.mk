@@ -27,7 +27,8 @@ $(eval $(call unit_test,test_io_linkproto,tests/unit/test_io_linkproto.c \
 	tests/fuzz/fuzz_io_linkproto.c tests/lib/link_frames.c,ebb-io ebb-util,,))
 $(eval $(call unit_test,test_io_emuhost,tests/unit/test_io_emuhost.c tests/lib/emuhost_check.c, \
 	ebb-io ebb-util,,))
-$(eval $(call unit_test,test_io_metadata,tests/unit/test_io_metadata.c,ebb-io ebb-core ebb-util,,))
+$(eval $(call unit_test,test_io_metadata,tests/unit/test_io_metadata.c \
+	tests/fuzz/fuzz_io_metadata.c,ebb-io ebb-core ebb-util,,))
 $(eval $(call unit_test,test_io_hosttopo,tests/unit/test_io_hosttopo.c,ebb-io ebb-core ebb-util,,))
 $(eval $(call unit_test,test_io_link,tests/unit/test_io_link.c tests/lib/fake_device.c \
 	tests/lib/link_frames.c,ebb-io ebb-util,,))
@@ -35,6 +36,10 @@ $(eval $(call unit_test,test_io_workers,tests/unit/test_io_workers.c,ebb-io ebb-
 $(eval $(call unit_test,test_io_qemuproc,tests/unit/test_io_qemuproc.c,ebb-io ebb-util,,))
 $(foreach t,cmds config history server watch,$(eval $(call unit_test,test_ctl_$(t), \
 	tests/unit/test_ctl_$(t).c,$(EBB_DAEMON_LIBS),$(EBB_DAEMON_PKGS),)))
+
+# It runs the programs, which lie beside it.
+$(eval $(call unit_test,test_ctl_cli,tests/unit/test_ctl_cli.c,ebb-util,,))
+$(B)/tests/test_ctl_cli: $(B)/bin/ebbd $(B)/bin/ebbctl
 
 # Static, it is part of the guest image: guests have cgroup version 2.
 $(eval $(call prog,ebbt-emuhost,tests/vm/guest/emuhost-test.c tests/lib/emuhost_check.c \

@@ -24,6 +24,7 @@
 
 #define DEFAULT_CONFIG	"/etc/ebb/ebbd.conf"
 #define DRYRUN_VMS	3
+#define EXIT_USAGE	2
 /* Longer than any call that normally ends: libvirt gives an unplug 5 s. */
 #define END_USEC	(6 * EBB_USEC_PER_SEC)
 
@@ -365,6 +366,7 @@ int main(int argc, char **argv)
 	struct ebb_err err = { "" };
 	int rc;
 
+	argp_err_exit_status = EXIT_USAGE;
 	argp_parse(&argp, argc, argv, 0, NULL, &o);
 	rc = read_config(&o, &err);
 	free(o.settings);

@@ -130,7 +130,7 @@ static int place(struct check *c, int i, uint32_t core, uint32_t rank)
 /* Used permille must be near want: not above it, and not starved either. */
 static int expect_share(struct check *c, const char *what, uint32_t used, uint32_t want)
 {
-	if (used > want * 115 / 100 || used < want / 2)
+	if (used > want * 130 / 100 || used < want / 2)
 		return FAIL(c, "%s used %u permille of a CPU, should be about %u", what, used,
 			    want);
 	return 0;
@@ -212,7 +212,7 @@ static int check_gone(struct check *c, const char *name)
 	struct ebb_err err = { "" };
 	struct stat st;
 
-	if (place(c, 0, 0, 0) < 0 || place(c, 1, 2, 1) < 0)
+	if (place(c, 0, 0, 0) < 0 || place(c, 1, 1, 1) < 0)
 		return -1;
 	if (ebb_emuhost_destroy(c->host, &err) < 0)
 		return FAIL(c, "destroying the host: %s", err.text);
@@ -234,22 +234,34 @@ static int check_gone(struct check *c, const char *name)
 	return 0;
 }
 
-static int note_origin(struct check *c)
+/* The load begins in a group of its own, as under libvirt, not in the outermost one. */
+static int make_origin(struct check *c, const char *name)
 {
 	struct ebb_err err = { "" };
 	struct ebb_cgroup cg;
-	char *text;
+	char path[PATH_MAX + 64], pid[16], *text;
+	int rc;
 
 	if (ebb_fs_read_all("/proc/self/mountinfo", 1 << 20, &text) < 0)
 		return FAIL(c, "no /proc/self/mountinfo");
-	if (ebb_cgroup_find(text, &cg, &err) < 0) {
-		free(text);
-		return FAIL(c, "%s", err.text);
-	}
+	rc = ebb_cgroup_find(text, &cg, &err);
 	free(text);
-	if (ebb_cgroup_of_thread(&cg, c->load.pid, "cpu", c->origin, sizeof(c->origin)) < 0)
-		return FAIL(c, "the load has no group");
-	return 0;
+	if (rc < 0)
+		return FAIL(c, "%s", err.text);
+	snprintf(c->origin, sizeof(c->origin), "%.3000s/%s-origin", cg.mount, name);
+	if (mkdir(c->origin, 0755) < 0)
+		return FAIL(c, "%s: %s", c->origin, strerror(errno));
+	snprintf(path, sizeof(path), "%s/cgroup.procs", c->origin);
+	snprintf(pid, sizeof(pid), "%d", c->load.pid);
+	rc = ebb_fs_write(path, pid);
+	return rc < 0 ? FAIL(c, "%s: %s", path, strerror(-rc)) : 0;
+}
+
+static void remove_origin(struct check *c)
+{
+	/* Its processes have been killed, which takes them out of their groups a little later. */
+	for (int tries = 0; c->origin[0] && tries < 100 && rmdir(c->origin) < 0; tries++)
+		usleep(10000);
 }
 
 int emuhost_check(const char *name, char *text, size_t size)
@@ -262,7 +274,7 @@ int emuhost_check(const char *name, char *text, size_t size)
 
 	if (load_start(&c.load) < 0)
 		return FAIL(&c, "can not start a load");
-	if (note_origin(&c) < 0)
+	if (make_origin(&c, name) < 0)
 		goto out;
 	rc = ebb_emuhost_create(&spec, name, &c.host, &err);
 	if (rc < 0) {
@@ -271,15 +283,16 @@ int emuhost_check(const char *name, char *text, size_t size)
 	}
 	rc = check_refusals(&c);
 	if (rc == 0)
-		rc = check_adoption(&c, name, &spec);
-	if (rc == 0)
 		rc = check_gone(&c, name);
 	if (rc == 0 && ebb_emuhost_create(&spec, name, &c.host, &err) < 0)
 		rc = FAIL(&c, "creating the host again: %s", err.text);
 	if (rc == 0)
+		rc = check_adoption(&c, name, &spec);
+	if (rc == 0)
 		rc = check_quota(&c);
 out:
 	load_stop(&c.load);
+	remove_origin(&c);
 	if (ebb_emuhost_destroy(c.host, &err) < 0 && rc == 0)
 		rc = FAIL(&c, "removing the host at the end: %s", err.text);
 	return rc;

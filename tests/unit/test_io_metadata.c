@@ -14,6 +14,8 @@
 #include <cmocka.h>
 #include "io/metadata.h"
 
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
 static const char good[] =
 	"<domain type='kvm'><name>web</name>\n"
 	"<metadata><app:x xmlns:app='urn:other'/><ebb:sla xmlns:ebb='urn:ebb:sla:1'>\n"
@@ -249,6 +251,29 @@ static void test_format(void **state)
 	free(xml);
 }
 
+/* Bounded random input for the fuzz target: the good XML with some bytes changed or moved. */
+static void test_random(void **state)
+{
+	unsigned int seed = 20200815;
+	char xml[sizeof(good)];
+
+	(void)state;
+	for (int i = 0; i < 4000; i++) {
+		size_t len = sizeof(good) - 1;
+
+		memcpy(xml, good, sizeof(good));
+		for (int change = rand_r(&seed) % 4; change >= 0; change--) {
+			size_t to = rand_r(&seed) % len, from = rand_r(&seed) % len;
+
+			if (rand_r(&seed) % 2)
+				xml[to] = "0123456789<>/='- "[rand_r(&seed) % 17];
+			else
+				memmove(xml + to, xml + from, (len - (to > from ? to : from)) % 40);
+		}
+		assert_int_equal(LLVMFuzzerTestOneInput((uint8_t *)xml, len), 0);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -260,6 +285,7 @@ int main(void)
 		cmocka_unit_test(test_default_host_node),
 		cmocka_unit_test(test_truncated),
 		cmocka_unit_test(test_format),
+		cmocka_unit_test(test_random),
 	};
 
 	return cmocka_run_group_tests_name("io/metadata", tests, NULL, NULL);

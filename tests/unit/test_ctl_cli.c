@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* ebbd and ebbctl as programs: exit codes, messages, tables, JSON; ebbd in a dry run. */
+#include <errno.h>
+#include <libgen.h>
+#include <limits.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <cmocka.h>
+#include "util/clock.h"
+
+static char bin[PATH_MAX], folder[64], out[1 << 17];
+static pid_t ebbd;
+
+/* Run a shell command; its output, both streams, is in out.  Returns the exit code. */
+static int run(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+
+static int run(const char *fmt, ...)
+{
+	char command[PATH_MAX * 3], args[PATH_MAX];
+	size_t len = 0, n;
+	va_list ap;
+	FILE *f;
+
+	va_start(ap, fmt);
+	vsnprintf(args, sizeof(args), fmt, ap);
+	va_end(ap);
+	snprintf(command, sizeof(command),
+		 "EBB_SOCKET=%s/control.sock PATH=%s:$PATH timeout 30 %s 2>&1", folder, bin, args);
+	f = popen(command, "r");
+	assert_non_null(f);
+	while (len < sizeof(out) - 1 && (n = fread(out + len, 1, sizeof(out) - 1 - len, f)) > 0)
+		len += n;
+	out[len] = '\0';
+	return WEXITSTATUS(pclose(f));
+}
+
+static void expect(int code, const char *words, const char *args)
+{
+	int rc = run("%s", args);
+
+	if (rc != code)
+		fail_msg("%s: exit code %d, should be %d: %s", args, rc, code, out);
+	if (!strstr(out, words))
+		fail_msg("%s: \"%s\" is not in: %s", args, words, out);
+}
+
+static int start_ebbd(void **state)
+{
+	uint64_t t0 = ebb_clock_mono_usec();
+	char run_dir[128], state_dir[128], program[PATH_MAX + 8];
+
+	(void)state;
+	snprintf(run_dir, sizeof(run_dir), "run_dir=%s", folder);
+	snprintf(state_dir, sizeof(state_dir), "state_dir=%s", folder);
+	snprintf(program, sizeof(program), "%s/ebbd", bin);
+	ebbd = fork();
+	if (ebbd == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		execl(program, "ebbd", "--dry-run=2", "-o", run_dir, "-o", state_dir, "-o",
+		      "host=emulated:2x2x1@0.25", "-o", "log_level=error", NULL);
+		_exit(127);
+	}
+	while (run("ebbctl explain simulated-1") != 0 || strstr(out, "does not run"))
+		if (ebb_clock_mono_usec() - t0 > 10000000)
+			return -1;
+	return 0;
+}
+
+static int stop_ebbd(void **state)
+{
+	int status = 0;
+
+	(void)state;
+	kill(ebbd, SIGTERM);
+	waitpid(ebbd, &status, 0);
+	return status;
+}
+
+static void test_tables(void **state)
+{
+	(void)state;
+	expect(0, "emulated:2x2x1@0.25 (dry run, simulated VMs)", "ebbctl host");
+	expect(0, "NODE  CORE  CPU  VM", "ebbctl host");
+	expect(0, "simulated-1  running", "ebbctl vms");
+	expect(0, "VCPU  NODE  STATE", "ebbctl vms simulated-1");
+	expect(0, "* fair", "ebbctl policy");
+	expect(0, "* strict", "ebbctl policy strict");
+	expect(0, "holds ", "ebbctl explain simulated-1");
+	expect(0, "TIME ", "ebbctl history simulated-1 --since 1h --limit 5");
+	expect(0, "backend fake", "ebbctl version");
+	expect(0, "spot, weight 7, deadline 50 ms",
+	       "ebbctl set simulated-1 weight=7 class=spot deadline-ms=50");
+	expect(0, "TPS", "ebbctl top --count 2 --interval 0.05");
+}
+
+static void test_json(void **state)
+{
+	static const char *const commands[] = {
+		"host", "vms", "vms simulated-1", "top --count 1", "policy", "explain simulated-1",
+		"history", "version", "set simulated-2 weight=9",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
+		/* The option may stand on either side of the command. */
+		assert_int_equal(run("ebbctl --json %s", commands[i]), 0);
+		if (out[0] != '{' || strchr(out, '\n') != out + strlen(out) - 1)
+			fail_msg("%s --json: %s", commands[i], out);
+		assert_int_equal(run("ebbctl %s --json", commands[i]), 0);
+		assert_int_equal(out[0], '{');
+	}
+	expect(0, "{\"t_s\":", "ebbctl --json top --count 1");
+	expect(1, "{\"ok\":false,\"error\":{\"code\":\"no-such-vm\"", "ebbctl --json vms nobody");
+}
+
+static void test_refused(void **state)
+{
+	(void)state;
+	expect(1, "there is no policy \"generous\"; there are fair, strict",
+	       "ebbctl policy generous");
+	expect(1, "there is no VM \"nobody\"", "ebbctl explain nobody");
+	expect(1, "there is no VM \"nobody\"", "ebbctl set nobody weight=1");
+	expect(1, "weight=0: allowed: 1 to 10000", "ebbctl set simulated-1 weight=0");
+	expect(1, "another ebbd (process ", "sh -c 'ebbd --dry-run -o run_dir=${EBB_SOCKET%/*}'");
+}
+
+static void test_usage(void **state)
+{
+	(void)state;
+	expect(2, "a command is missing", "ebbctl");
+	expect(2, "there is no command \"dance\"", "ebbctl dance");
+	expect(2, "no-such-option", "ebbctl vms --no-such-option");
+	expect(2, "one argument too many: b", "ebbctl vms a b");
+	expect(2, "an argument is missing", "ebbctl explain");
+	expect(2, "\"weight\" is not of the form key=value", "ebbctl set simulated-1 weight");
+	expect(2, "--interval=0: allowed: 0.01 to 3600", "ebbctl top --interval 0");
+	expect(2, "--interval=nan", "ebbctl top --interval nan");
+	expect(2, "--count=0", "ebbctl top --count 0");
+	expect(2, "--limit=x", "ebbctl history --limit x");
+	expect(2, "--since=noon", "ebbctl history --since noon");
+	expect(0, "Exit status: 0 done", "ebbctl --help");
+	expect(2, "--dry-run=65: allowed: 1 to 64", "ebbd --dry-run=65");
+	expect(2, "Too many arguments", "ebbd now");
+}
+
+static void test_unreachable(void **state)
+{
+	(void)state;
+	expect(3, "ebbd can not be reached at /nonexistent/control.sock",
+	       "ebbctl --socket /nonexistent/control.sock vms");
+	expect(3, "systemctl start ebbd", "ebbctl -s /nonexistent/control.sock top --json");
+}
+
+/* What is wrong with the configuration is said, with place and value, and nothing starts. */
+static void test_bad_config(void **state)
+{
+	(void)state;
+	expect(1, "unknown key \\\"polcy\\\"", "ebbd -o polcy=fair");
+	expect(1, "policy=generous: there is no such policy; there are fair strict",
+	       "sh -c 'ebbd --dry-run -o policy=generous -o run_dir=${EBB_SOCKET%/*}/other'");
+	expect(1, "is no emulated host",
+	       "ebbd --dry-run -o host=emulated:2x2 -o run_dir=/nonexistent");
+	expect(1, "is too large",
+	       "ebbd --dry-run -o host=emulated:16x256x8@1 -o run_dir=/nonexistent");
+	expect(1, "/nonexistent/ebbd.conf: No such file", "ebbd -c /nonexistent/ebbd.conf");
+	expect(1, "link_group=nogroupofthisname: there is no such group",
+	       "sh -c 'ebbd -o link_group=nogroupofthisname -o run_dir=${EBB_SOCKET%/*}/other "
+	       "-o state_dir=${EBB_SOCKET%/*}/other'");
+}
+
+/* What is there while ebbd runs is gone when it has ended, and the socket answers no more. */
+static void test_end(void **state)
+{
+	char path[128];
+
+	assert_int_equal(start_ebbd(state), 0);
+	assert_int_equal(stop_ebbd(state), 0);
+	snprintf(path, sizeof(path), "%s/control.sock", folder);
+	assert_int_equal(access(path, F_OK), -1);
+	expect(3, "can not be reached", "ebbctl vms");
+}
+
+static int setup_group(void **state)
+{
+	char self[PATH_MAX] = "";
+
+	(void)state;
+	/* Tests and programs have folders side by side. */
+	if (readlink("/proc/self/exe", self, sizeof(self) - 1) < 0)
+		return -1;
+	snprintf(bin, sizeof(bin), "%s/../bin", dirname(self));
+	strcpy(folder, "/tmp/test_ctl_cli.XXXXXX");
+	return mkdtemp(folder) ? 0 : -1;
+}
+
+static int teardown_group(void **state)
+{
+	char command[128];
+
+	(void)state;
+	snprintf(command, sizeof(command), "rm -rf %s", folder);
+	return system(command);
+}
+
+#define WITH_EBBD(name)	cmocka_unit_test_setup_teardown(test_##name, start_ebbd, stop_ebbd)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		WITH_EBBD(tables), WITH_EBBD(json), WITH_EBBD(refused), WITH_EBBD(usage),
+		cmocka_unit_test(test_unreachable), cmocka_unit_test(test_bad_config),
+		cmocka_unit_test(test_end),
+	};
+
+	return cmocka_run_group_tests_name("ebbd and ebbctl", tests, setup_group, teardown_group);
+}
