@@ -92,7 +92,7 @@ static void test_checker_finds_dirty_reads(void **state)
 
 #define KEYS		8u
 #define THREADS		4u
-#define TXNS		1500u	/* committed, per thread */
+#define TXNS		600u	/* committed, per thread */
 #define OPS_MAX		5u
 #define LOG_MAX		(TXNS * OPS_MAX * 2)
 
@@ -256,14 +256,14 @@ static void record_and_check(enum oltp_cc cc, uint64_t seed)
 static void test_no_wait_is_serializable(void **state)
 {
 	(void)state;
-	for (uint64_t seed = 1; seed <= 10; seed++)
+	for (uint64_t seed = 1; seed <= 5; seed++)
 		record_and_check(OLTP_CC_NO_WAIT, seed);
 }
 
 static void test_wait_die_is_serializable(void **state)
 {
 	(void)state;
-	for (uint64_t seed = 1; seed <= 10; seed++)
+	for (uint64_t seed = 1; seed <= 5; seed++)
 		record_and_check(OLTP_CC_WAIT_DIE, seed);
 }
 
