@@ -140,6 +140,10 @@ lab_write_config() {
 	namespaces = []
 	max_core = 0
 	EOF
+	# With cgroup v2 a thread can be in one group only: that of its emulated core.
+	if [ "$(stat -fc %T /sys/fs/cgroup)" = cgroup2fs ]; then
+		echo 'cgroup_controllers = [ ]' >>"$LAB/etc/qemu.conf"
+	fi
 	cat >"$LAB/etc/virtlogd.conf" <<-EOF
 	log_outputs = "3:file:/var/log/libvirt/virtlogd.log"
 	max_size = 16777216
