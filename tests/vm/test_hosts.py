@@ -3,6 +3,7 @@
 import json
 import os
 import random
+import re
 import signal
 import subprocess
 import time
@@ -140,8 +141,8 @@ class GuestFails(VmTest):
         second = g.begin(f"oltp-server {args} --seconds 25")
 
         def workers(out):
-            lines = [w for w in g.call(f"cat {out}")[1].splitlines() if w.startswith("oltp: ")]
-            return int(lines[-1].split("workers=")[1].split()[0]) if lines else 0
+            said = re.findall(r"^oltp: .*\bworkers=(\d+) .*$", g.call(f"cat {out}")[1], re.M)
+            return int(said[-1]) if said else 0
         g.wait_held(8, 40)
         wait_for("each has its share", lambda: workers(first) >= 4 and workers(second) >= 4, 20)
         for out in (first, second):
