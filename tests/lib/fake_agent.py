@@ -8,7 +8,6 @@ unplug CPUs. It grants what the limits allow; a test can make it late, silent or
 import collections
 import json
 import os
-import re
 import socket
 import struct
 import threading
@@ -298,9 +297,13 @@ class FakeAgent:
             return
         for vcpu in free:
             slot = self.slots[vcpu]
-            self.qmp.run("device_add", driver=slot["type"], id=f"vcpu{vcpu}", **slot["props"])
+            try:
+                self.qmp.run("device_add", driver=slot["type"], id=f"vcpu{vcpu}", **slot["props"])
+            except RuntimeError as e:
+                self.errors.append(str(e))
+                self._respond(tag, REQ_CPU_ADD, NACK, REASON_HOST)
+                return
             slot["plugged"] = True
-        for vcpu in free:
             self.granted[vcpu] = None
         self._respond(tag, REQ_CPU_ADD, ACK, 0, free)
         self._send_limits()
@@ -322,13 +325,10 @@ class FakeAgent:
             self.log.append(str(e))
 
     def _qmp_event(self, msg):
-        if msg["event"] != "DEVICE_DELETED":
-            return
-        # An unplugged CPU is announced with its local APIC, or (a little later) as itself.
-        found = re.search(r"/peripheral/vcpu(\d+)(/lapic)?$", msg["data"]["path"])
-        if found:
+        name = msg["data"].get("device", "") if msg["event"] == "DEVICE_DELETED" else ""
+        if name.startswith("vcpu"):
             # The reader of QMP must not wait for the lock, whose holder may wait for QMP.
-            threading.Thread(target=self._deleted, args=(int(found[1]),), daemon=True).start()
+            threading.Thread(target=self._deleted, args=(int(name[4:]),), daemon=True).start()
 
     def _deleted(self, vcpu):
         with self.changed:
