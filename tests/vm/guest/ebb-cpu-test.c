@@ -76,7 +76,8 @@ static void print_cpus(const char *key, const struct ebb_cpu *cpus, uint32_t cou
 	for (uint32_t i = 0; i < count; i++) {
 		uint32_t f = cpus[i].flags;
 
-		printf("%s{\"cpu\":%u,\"node\":%u,\"startup\":%d,\"ht\":%d,\"forced\":%d,\"owned\":%d,\"leaving\":%d}",
+		printf("%s{\"cpu\":%u,\"node\":%u,\"startup\":%d,\"ht\":%d,\"forced\":%d,"
+		       "\"owned\":%d,\"leaving\":%d}",
 		       i ? "," : "", cpus[i].cpu, cpus[i].node, !!(f & EBB_CPU_STARTUP),
 		       !!(f & EBB_CPU_HT), !!(f & EBB_CPU_FORCED), !!(f & EBB_CPU_OWNED),
 		       !!(f & EBB_CPU_LEAVING));
@@ -90,7 +91,9 @@ static int do_info(int fd)
 
 	if (ioctl(fd, EBB_IOC_INFO, &a))
 		return fail("EBB_IOC_INFO");
-	printf("{\"abi_version\":%u,\"proto\":%u,\"agent_up\":%d,\"num_nodes\":%u,\"max_cpus\":%u,\"num_startup_cpus\":%u,\"num_hotplug_cpus\":%u,\"num_owned_cpus\":%u,\"features\":%" PRIu64 "}\n",
+	printf("{\"abi_version\":%u,\"proto\":%u,\"agent_up\":%d,\"num_nodes\":%u,"
+	       "\"max_cpus\":%u,\"num_startup_cpus\":%u,\"num_hotplug_cpus\":%u,"
+	       "\"num_owned_cpus\":%u,\"features\":%" PRIu64 "}\n",
 	       a.abi_version, a.proto, !!(a.status & EBB_INFO_AGENT_UP), a.num_nodes, a.max_cpus,
 	       a.num_startup_cpus, a.num_hotplug_cpus, a.num_owned_cpus, (uint64_t)a.features);
 	return 0;
@@ -196,6 +199,13 @@ static int do_hold(int fd, uint32_t count, uint32_t node, bool is_kept, uint32_t
 	return 0;
 }
 
+/* host: until the host answered; kernel: in Linux; total: as the program saw it. */
+static void print_times(const char *key, uint64_t host_ns, uint64_t kernel_ns, uint64_t total_ns)
+{
+	printf("\"%s\":{\"host_ns\":%" PRIu64 ",\"kernel_ns\":%" PRIu64 ",\"total_ns\":%" PRIu64
+	       "}", key, host_ns, kernel_ns, total_ns);
+}
+
 static int do_loop(int fd, uint32_t rounds, uint32_t count, uint32_t node)
 {
 	for (uint32_t i = 0; i < rounds; i++) {
@@ -212,9 +222,11 @@ static int do_loop(int fd, uint32_t rounds, uint32_t count, uint32_t node)
 			offline_ns += r.offline_ns;
 			host_ns += r.host_ns;
 		}
-		printf("{\"round\":%u,\"granted\":%u,\"add\":{\"host_ns\":%" PRIu64 ",\"kernel_ns\":%" PRIu64 ",\"total_ns\":%" PRIu64 "},\"remove\":{\"kernel_ns\":%" PRIu64 ",\"host_ns\":%" PRIu64 ",\"total_ns\":%" PRIu64 "}}\n",
-		       i, a.granted, (uint64_t)a.host_ns, (uint64_t)a.online_ns, added_ns - start_ns,
-		       offline_ns, host_ns, now_ns() - added_ns);
+		printf("{\"round\":%u,\"granted\":%u,", i, a.granted);
+		print_times("add", a.host_ns, a.online_ns, added_ns - start_ns);
+		printf(",");
+		print_times("remove", host_ns, offline_ns, now_ns() - added_ns);
+		printf("}\n");
 		fflush(stdout);
 	}
 	return 0;
