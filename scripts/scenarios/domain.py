@@ -117,8 +117,12 @@ def _cpus(root, boot, vm, per_cell_mib):
     cpu = _sub(root, "cpu", **({"mode": "host-passthrough"} if boot.accelerator == "kvm" else
                                {"mode": "custom", "match": "exact", "check": "none"}))
     if boot.accelerator == "tcg":
-        _sub(cpu, "model", "qemu64", fallback="forbid")
-    _sub(cpu, "topology", sockets=count, cores=1, threads=1)
+        # One whose time stamp counter counts as constant: its CPUs need no calibration.
+        _sub(cpu, "model", "Nehalem", fallback="forbid")
+    # A socket per cell where they are alike; a socket may not lie in two cells.
+    alike = len({c.max_cpus for c in vm.cells}) == 1
+    sockets = len(vm.cells) if alike else count
+    _sub(cpu, "topology", sockets=sockets, cores=count // sockets, threads=1)
     numa = _sub(cpu, "numa")
     first = 0
     for i, cell in enumerate(vm.cells):

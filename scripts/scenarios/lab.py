@@ -10,6 +10,7 @@ import fcntl
 import hashlib
 import json
 import os
+import re
 import signal
 import subprocess
 import time
@@ -19,6 +20,7 @@ from . import domain
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 BUILD = os.path.join(TOP, "build")
 SERIES = "6.1"          # guest kernel of the scenarios
+GUEST_HZ = 250          # its CONFIG_HZ
 MAX_LAB_PATH = 50       # unix sockets: 107 bytes, of which the agent's links need 57
 PR_SET_PDEATHSIG = 1
 
@@ -54,6 +56,24 @@ def folder():
     if len(path) <= MAX_LAB_PATH:
         return path
     return "/tmp/ebb-demo-" + hashlib.sha256(TOP.encode()).hexdigest()[:8]
+
+
+def clock_options(accelerator):
+    """Kernel options that spare a guest on a core with a quota what it cannot measure there.
+
+    noreplace-smp: no patching of the whole kernel when a second CPU comes. Emulated guests see the
+    host's time stamp counter, so they are told its frequency (tsc_early_khz: calibrated while out
+    of quota, their clocks would run several times too fast) and what follows from it for delay
+    loops (lpj: otherwise each new CPU is calibrated, which takes long).
+    """
+    options = "noreplace-smp"
+    if accelerator == "tcg":
+        with open("/proc/cpuinfo", encoding="ascii") as f:
+            found = re.search(r"^bogomips\s*: ([0-9.]+)$", f.read(), re.M)
+        if found:
+            tsc_hz = float(found.group(1)) * 500000
+            options += f" tsc_early_khz={tsc_hz / 1000:.0f} lpj={tsc_hz / GUEST_HZ:.0f}"
+    return options
 
 
 class Lab:
@@ -155,7 +175,7 @@ class Lab:
     def boot(self, accelerator):
         guest = os.path.join(BUILD, "guest", SERIES)
         with open(os.path.join(guest, "cmdline"), encoding="ascii") as f:
-            cmdline = f.read().strip()
+            cmdline = f.read().strip() + " " + clock_options(accelerator)
         return domain.Boot(os.path.join(BUILD, "qemu", "bin", "qemu-system-x86_64-ebb"),
                            os.path.join(guest, "vmlinuz"), os.path.join(guest, "initramfs"),
                            cmdline, accelerator, self.prefix,

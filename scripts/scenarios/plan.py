@@ -10,7 +10,7 @@ SOCKETS, CORES = 2, 4           # of the emulated host; cores per socket
 HOST_LOAD = 0.8
 # 1 KiB each. A worker whose core has used up its quota keeps its locks for most of a period, so a
 # small table has conflicts that a real host would not have; loading a large one delays a join.
-RECORDS = {"spot": 10000, "scale": 20000}
+RECORDS = {"spot": 10000, "scale": 50000}
 REPORT_MS = 250                 # the engine's interval, as the monitor's
 WORKLOAD = "--workload ycsb --operations 10 --update 0.2 --theta 0.5"
 DWELL_S = {"spot": 9.0, "scale": 5.0}
