@@ -8,9 +8,11 @@ from .domain import Cell, Vm
 SOCKETS, CORES = 2, 4           # of the emulated host; cores per socket
 # All cores together leave a fifth of the machine to QEMU's other threads and to the agent.
 HOST_LOAD = 0.8
-# 1 KiB each. A worker whose core has used up its quota keeps its locks for most of a period, so a
-# small table has conflicts that a real host would not have; loading a large one delays a join.
-RECORDS = {"spot": 10000, "scale": 50000}
+# 1 KiB each. A worker whose core is out of quota keeps its locks for most of a period, so that the
+# others meet far more conflicts than on a real host, and the more the more there are: what scales
+# needs a large table. What joins needs a small one, since it is loaded on one core.
+RECORDS = {"spot": 10000, "scale": 200000}
+MEMORY_MIB = {"spot": 256, "scale": 640}
 REPORT_MS = 250                 # the engine's interval, as the monitor's
 WORKLOAD = "--workload ycsb --operations 10 --update 0.2 --theta 0.5"
 DWELL_S = {"spot": 9.0, "scale": 5.0}
@@ -62,11 +64,12 @@ def _spot(ablate, seed, _dwell_s):
         else:
             cells = [Cell(CORES, 1, first), Cell(CORES, 0, second)]
         name = f"vm{i + 1}"
-        vms.append(Vm(name, cells, options=_options(name, RECORDS["spot"], seed + i)))
+        vms.append(Vm(name, cells, MEMORY_MIB["spot"],
+                      options=_options(name, RECORDS["spot"], seed + i)))
     return vms
 
 
 def _scale(ablate, seed, dwell_s):
     cells = [Cell(1, 1, 0)] if ablate else [Cell(CORES, 1, 0), Cell(CORES, 0, 1)]
-    return [Vm("vm1", cells, options=_options("vm1", RECORDS["scale"], seed,
-                                              f" --step-seconds {dwell_s:g}"))]
+    return [Vm("vm1", cells, MEMORY_MIB["scale"],
+               options=_options("vm1", RECORDS["scale"], seed, f" --step-seconds {dwell_s:g}"))]
