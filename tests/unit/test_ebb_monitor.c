@@ -47,8 +47,8 @@ static void expect(struct expected *e, unsigned int ms)
 	for (size_t i = 0; i < e->num; i++) {
 		struct ebb_node_share s = ebb_rig_share(e->apps[i], 0);
 
-		print_error("application %zu: offered %u, expected %u; demanded %u, expected %u\n", i,
-			    s.cpus_offered, e->offered[i], s.cpus_demanded, e->demanded[i]);
+		print_error("application %zu: offered %u, expected %u; demanded %u, expected %u\n",
+			    i, s.cpus_offered, e->offered[i], s.cpus_demanded, e->demanded[i]);
 	}
 	fail();
 }
