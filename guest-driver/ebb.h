@@ -80,7 +80,7 @@ struct ebb_dev {
 	spinlock_t lock;		/* cpuset, limits, limits_seq, is_agent_up, last_owner */
 	struct ebb_cpuset cpuset;
 	struct ebb_limit_state limits;
-	u32 limits_seq;			/* grows with every change of limits */
+	u32 limits_seq;			/* grows with every change of limits or of a CPU's flags */
 	u64 last_owner;			/* number given to the newest open */
 	wait_queue_head_t limits_wait;	/* limits_seq, is_closing or is_dead changed */
 	wait_queue_head_t returned_wait; /* a CPU left the table */

@@ -52,7 +52,12 @@ static int take_cpu_flags(struct ebb_dev *ebb, const struct ebb_wire_event *even
 
 	spin_lock_irqsave(&ebb->lock, irqflags);
 	rc = ebb_cpuset_set_flags(&ebb->cpuset, &event->cpu);
+	/* Whoever compares limits with CPUs that count must look at both again. */
+	if (!rc)
+		ebb->limits_seq++;
 	spin_unlock_irqrestore(&ebb->lock, irqflags);
+	if (!rc)
+		ebb_limits_wake(ebb);
 	/* It may have left while the event was on its way. */
 	return rc == -ENOENT ? 0 : rc;
 }

@@ -18,8 +18,9 @@
  * Waiting: CPU_ADD and CPU_REMOVE wait for the host and for Linux.  The wait
  * ends with a signal (EINTR) or with the timeout (ETIMEDOUT); what the host
  * grants after that is returned by the driver.  Limits are waited for with
- * poll(): POLLIN says that they changed since EBB_IOC_LIMITS was last called
- * on this open (or was never called), POLLERR that the device is gone.
+ * poll(): POLLIN says that they, or the flags of a CPU, changed since
+ * EBB_IOC_LIMITS was last called on this open (or that it never was), POLLERR
+ * that the device is gone.
  *
  * Errors that every call can give:
  *   EFAULT  a pointer does not point to usable memory
