@@ -7,7 +7,7 @@ from .rig import SERIES, VmTest, wait_for
 
 class AddAndRemove(VmTest):
     def rounds(self, series):
-        g = self.guest("rounds", series=series).start()
+        g = self.guest(f"rounds-{series}", series=series).start()
         rounds = g.test("loop 20", seconds=200)
         self.assertEqual([r["round"] for r in rounds], list(range(20)))
         self.assertTrue(all(r["granted"] == 1 for r in rounds))
