@@ -60,19 +60,22 @@ static int do_sysfs(const char *cpu, const char *value)
 {
 	uint64_t begin_ns = now_ns(), found_ns;
 	char path[96];
-	ssize_t n;
-	int fd;
+	int rc;
 
 	snprintf(path, sizeof(path), "/sys/devices/system/cpu/cpu%s/online", cpu);
-	while ((fd = open(path, O_WRONLY | O_CLOEXEC)) < 0) {
-		if (errno != ENOENT || now_ns() - begin_ns > UINT64_C(10000000000))
-			return fail(path);
-		usleep(1000);
-	}
-	found_ns = now_ns();
-	n = write(fd, value, strlen(value));
-	/* Whoever plugged it may have brought it online, too: that is as good. */
-	if (n < 0 && errno != EINVAL)
+	/* What is still being taken down, or not yet set up, is not there. */
+	do {
+		int fd = open(path, O_WRONLY | O_CLOEXEC);
+
+		found_ns = now_ns();
+		rc = fd < 0 || (write(fd, value, strlen(value)) < 0 && errno != EINVAL) ? -errno : 0;
+		if (fd >= 0)
+			close(fd);
+		if (rc)
+			usleep(1000);
+	} while ((rc == -ENOENT || rc == -ENODEV) && now_ns() - begin_ns < UINT64_C(10000000000));
+	errno = -rc;
+	if (rc)
 		return fail(path);
 	printf("{\"wait_ns\":%" PRIu64 ",\"switch_ns\":%" PRIu64 "}\n", found_ns - begin_ns,
 	       now_ns() - found_ns);
