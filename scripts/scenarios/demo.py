@@ -113,6 +113,7 @@ def play(a, p, accelerator):
     started = time.time()
     log_dir = os.path.join(a.out, "log")
     with Lab(p.host["spec"], p.policy, log_dir) as lab:
+        _forget(a.out)
         boot = lab.boot(accelerator)
         for vm in p.vms:
             lab.define(boot, vm)
@@ -135,6 +136,13 @@ def play(a, p, accelerator):
         if a.keep:
             _wait(lab)
     return summary
+
+
+def _forget(folder):
+    """Results of an earlier run must not be taken for those of this one."""
+    for name in (schema.SAMPLES, schema.HISTORY, schema.RUN, schema.SUMMARY, schema.REPORT):
+        if os.path.exists(os.path.join(folder, name)):
+            os.unlink(os.path.join(folder, name))
 
 
 def _keep_logs(lab, log_dir):
@@ -161,11 +169,6 @@ def main(argv):
         signal.signal(number, _terminated)
     try:
         set_up()
-        # Results of an earlier run must not be taken for this one's.
-        if os.path.isdir(a.out):
-            for name in (schema.SAMPLES, schema.HISTORY, schema.RUN, schema.SUMMARY, schema.REPORT):
-                if os.path.exists(os.path.join(a.out, name)):
-                    os.unlink(os.path.join(a.out, name))
         os.makedirs(a.out, exist_ok=True)
         accelerator = run([os.path.join(TOP, "scripts", "accel-probe")], timeout=120).strip()
         summary = play(a, plan.make(a.scenario, a.ablate, a.seed, a.time_scale, a.share),
