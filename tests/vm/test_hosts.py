@@ -138,7 +138,7 @@ class GuestFails(VmTest):
         wait_for("the monitor runs", lambda: g.call("pidof ebb-monitord")[0] == 0)
         # Both are there before anything can be had, or the first would take what it likes.
         lab().stop_agent()
-        args = "--records 20000 --seed 3 --verify --seconds 30"
+        args = "--records 20000 --seed 3 --verify --seconds 40"
         first, second = g.begin(f"oltp-server {args}"), g.begin(f"oltp-server {args}")
 
         def workers(out):
@@ -147,10 +147,12 @@ class GuestFails(VmTest):
         wait_for("both run", lambda: workers(first) and workers(second))
         lab().start_agent()
         g.wait_held(8, 40)
-        # Each has a worker on the startup CPU, and the seven others are divided. A plug that takes
-        # its time may cost an application one turn, so not more than this can be claimed.
-        wait_for("each has a share",
-                 lambda: (workers(first), workers(second)) in ((3, 6), (4, 5), (5, 4), (6, 3)), 20)
+        # Each has a worker on the startup CPU, and the seven others are divided; how evenly depends
+        # on who is quick, since an offer that is left alone goes to the others.
+        def divided():
+            each = workers(first), workers(second)
+            return each if min(each) >= 2 and sum(each) == 9 else None
+        wait_for("each has a share", divided, 20)
         for out in (first, second):
             line = wait_for("the result", lambda o=out: [
                 w for w in g.call(f"cat {o}")[1].splitlines() if w.startswith("oltp-result ")], 60)

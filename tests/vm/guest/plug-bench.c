@@ -68,7 +68,9 @@ static int do_sysfs(const char *cpu, const char *value)
 		int fd = open(path, O_WRONLY | O_CLOEXEC);
 
 		found_ns = now_ns();
-		rc = fd < 0 || (write(fd, value, strlen(value)) < 0 && errno != EINVAL) ? -errno : 0;
+		rc = 0;
+		if (fd < 0 || (write(fd, value, strlen(value)) < 0 && errno != EINVAL))
+			rc = -errno;
 		if (fd >= 0)
 			close(fd);
 		if (rc)
