@@ -372,7 +372,8 @@ static void statistics_are_stored_and_read_back(void **state)
 	/* By the other, which has no part in it. */
 	assert_int_equal(ebb_stats_get(e.apps[1], "a", &back), 0);
 	assert_int_equal(back.committed, 2000);
-	assert_true(back.committed_ps > 100 && back.committed_ps < 10001);
+	/* From the times at which the monitor got them, not what the application says (1e9). */
+	assert_true(back.committed_ps > 0 && back.committed_ps < 1e6);
 	assert_true(back.aborted_ps == 0);
 
 	back.committed = 7;
