@@ -2,7 +2,8 @@
 """Domain XML of a scenario's VM (docs/domain-metadata.md): direct kernel boot, few devices.
 
 A VM sees one NUMA cell per host node, each with as many vCPUs as it may ever hold there. The
-vCPUs of its startup set are enabled from the start; all others are there to be plugged.
+vCPUs of its startup set are enabled from the start; all others are there to be plugged. A cell may
+have a pool: a virtio-mem device, empty at the start, whose memory the VM leases to its engines.
 """
 import uuid
 import xml.etree.ElementTree as ET
@@ -18,6 +19,11 @@ class Cell:
     max_cpus: int
     startup: int = 0
     host_node: int = 0
+    pool_mib: int = 0       # size of its pool, a multiple of the block; 0: it has none
+    pool_min_mib: int = 0   # of which the VM may always hold so much
+
+
+BLOCK_MIB = 2               # of a pool
 
 
 @dataclass
@@ -27,13 +33,21 @@ class Vm:
     memory_mib: int = 256
     weight: int = 100
     deadline_ms: int = 2000
+    mem_weight: int = 100
+    mem_deadline_ms: int = 2000
     sla_class: str = "spot"
     options: dict = field(default_factory=dict)     # ebb.<key>=<value> for the guest's init
+    disks: list = field(default_factory=list)       # files of the host, vda and so on in the guest
     uuid: str = field(default_factory=lambda: str(uuid.uuid4()))
 
     @property
     def startup_cpus(self):
         return sum(c.startup for c in self.cells)
+
+    @property
+    def pools(self):
+        """Guest nodes that have a pool."""
+        return [i for i, c in enumerate(self.cells) if c.pool_mib]
 
 
 @dataclass
@@ -55,6 +69,11 @@ def console_path(boot, vm):
 
 def command_path(boot, vm):
     return f"{boot.console_dir}/{vm.name}.cmd"
+
+
+def pool_id(node):
+    """Of the pool's device, for libvirt and for QEMU."""
+    return f"ua-ebb-pool{node}"
 
 
 def command_line(boot, vm):
@@ -79,9 +98,12 @@ def xml(boot, vm):
     root = ET.Element("domain", type="kvm" if boot.accelerator == "kvm" else "qemu")
     _sub(root, "name", boot.prefix + vm.name)
     _sub(root, "uuid", vm.uuid)
-    _sub(_sub(root, "metadata"), f"{{{EBB_NS}}}sla").append(_sla(vm))
+    _sub(_sub(root, "metadata"), f"{{{EBB_NS}}}sla").extend(_sla(vm))
     per_cell = vm.memory_mib // len(vm.cells)
-    _sub(root, "memory", str(per_cell * len(vm.cells)), unit="MiB")
+    most = per_cell * len(vm.cells) + sum(c.pool_mib for c in vm.cells)
+    if vm.pools:
+        _sub(root, "maxMemory", str(most), slots=len(vm.pools), unit="MiB")
+    _sub(root, "memory", str(most), unit="MiB")
     _cpus(root, boot, vm, per_cell)
     system = _sub(root, "os")
     _sub(system, "type", "hvm", arch="x86_64", machine="pc")
@@ -96,18 +118,31 @@ def xml(boot, vm):
     _sub(root, f"{{{QEMU_NS}}}commandline").extend(
         ET.Element(f"{{{QEMU_NS}}}arg", value=value) for value in (
             "-chardev", f"socket,id=ebb0,path={boot.link_dir}/{vm.uuid}.sock,reconnect-ms=200",
-            "-device", "virtio-ebb-pci,id=ebb,chardev=ebb0"))
+            "-device", "virtio-ebb-pci,id=ebb,chardev=ebb0" + _pools_property(vm)))
     ET.indent(root)
     return ET.tostring(root, encoding="unicode") + "\n"
 
 
+def _pools_property(vm):
+    return ",pools=" + ":".join(pool_id(i) for i in vm.pools) if vm.pools else ""
+
+
 def _sla(vm):
+    """The elements of the SLA."""
     cpu = ET.Element(f"{{{EBB_NS}}}cpu", {"class": vm.sla_class, "weight": str(vm.weight),
                                           "deadline-ms": str(vm.deadline_ms)})
     for i, cell in enumerate(vm.cells):
         ET.SubElement(cpu, f"{{{EBB_NS}}}node", id=str(i), startup=str(cell.startup),
                       max=str(cell.max_cpus), host=str(cell.host_node))
-    return cpu
+    if not vm.pools:
+        return [cpu]
+    memory = ET.Element(f"{{{EBB_NS}}}memory", {"weight": str(vm.mem_weight),
+                                                "deadline-ms": str(vm.mem_deadline_ms)})
+    for i in vm.pools:
+        ET.SubElement(memory, f"{{{EBB_NS}}}node",
+                      {"id": str(i), "min-mib": str(vm.cells[i].pool_min_mib),
+                       "max-mib": str(vm.cells[i].pool_mib)})
+    return [cpu, memory]
 
 
 def _cpus(root, boot, vm, per_cell_mib):
@@ -138,6 +173,8 @@ def _cpus(root, boot, vm, per_cell_mib):
 def _devices(root, boot, vm):
     devices = _sub(root, "devices")
     _sub(devices, "emulator", boot.emulator)
+    for i, path in enumerate(vm.disks):
+        _disk(devices, i, path)
     _sub(devices, "controller", type="usb", model="none")
     for port, (kind, attributes) in enumerate((
             ("file", {"path": console_path(boot, vm)}),
@@ -146,3 +183,23 @@ def _devices(root, boot, vm):
         _sub(serial, "source", **attributes)
         _sub(serial, "target", port=port)
     _sub(devices, "memballoon", model="none")
+    for i in vm.pools:
+        _pool(devices, i, vm.cells[i].pool_mib)
+
+
+def _disk(devices, i, path):
+    """A scratch disk: O_DIRECT on the host, or the host's cache would count as the VM's memory."""
+    disk = _sub(devices, "disk", type="file", device="disk")
+    _sub(disk, "driver", name="qemu", type="raw", cache="none", io="threads", discard="unmap")
+    _sub(disk, "source", file=path)
+    _sub(disk, "target", dev=f"vd{chr(ord('a') + i)}", bus="virtio")
+
+
+def _pool(devices, node, size_mib):
+    pool = _sub(devices, "memory", model="virtio-mem")
+    target = _sub(pool, "target")
+    _sub(target, "size", str(size_mib * 1024), unit="KiB")
+    _sub(target, "node", str(node))
+    _sub(target, "block", str(BLOCK_MIB * 1024), unit="KiB")
+    _sub(target, "requested", "0", unit="KiB")
+    _sub(pool, "alias", name=pool_id(node))

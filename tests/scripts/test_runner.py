@@ -67,6 +67,54 @@ class DomainXml(unittest.TestCase):
         self.assertEqual(parsed(self.vm, kvm).get("type"), "kvm")
 
 
+class Pools(unittest.TestCase):
+    """A cell with a pool of its own in the XML."""
+
+    def setUp(self):
+        self.vm = domain.Vm("vm1", [domain.Cell(2, 2, 0), domain.Cell(2, 0, 1, 512, 64)], 256,
+                            mem_weight=7, mem_deadline_ms=900, disks=["/lab/a.disk"])
+        self.root = parsed(self.vm)
+
+    def test_none_without_a_size(self):
+        root = parsed(domain.Vm("vm1", [domain.Cell(2, 2)]))
+        self.assertIsNone(root.find("maxMemory"))
+        self.assertIsNone(root.find("devices/memory"))
+        self.assertIsNone(root.find(f"metadata/{EBB}sla/{EBB}memory"))
+        self.assertNotIn("pools", root.findall(f"{QEMU}commandline/{QEMU}arg")[-1].get("value"))
+
+    def test_a_virtio_mem_device_that_is_empty_at_first(self):
+        (pool,) = self.root.findall("devices/memory")
+        self.assertEqual(pool.get("model"), "virtio-mem")
+        target = {e.tag: e.text for e in pool.find("target")}
+        self.assertEqual(target, {"size": str(512 * 1024), "node": "1", "block": "2048",
+                                  "requested": "0"})
+        self.assertEqual({e.get("unit") for e in pool.find("target") if e.tag != "node"}, {"KiB"})
+
+    def test_the_device_lists_it_by_its_alias(self):
+        alias = self.root.find("devices/memory/alias").get("name")
+        self.assertEqual(alias, "ua-ebb-pool1")
+        value = self.root.findall(f"{QEMU}commandline/{QEMU}arg")[-1].get("value")
+        self.assertEqual(value, f"virtio-ebb-pci,id=ebb,chardev=ebb0,pools={alias}")
+
+    def test_room_for_it_but_not_in_the_cells(self):
+        cells = sum(int(c.get("memory")) for c in self.root.findall("cpu/numa/cell"))
+        self.assertEqual(cells, 256)
+        self.assertEqual(self.root.find("maxMemory").text, str(256 + 512))
+        self.assertEqual(self.root.find("maxMemory").get("slots"), "1")
+
+    def test_sla_is_as_the_contract_says(self):
+        memory = self.root.find(f"metadata/{EBB}sla/{EBB}memory")
+        self.assertEqual(memory.attrib, {"weight": "7", "deadline-ms": "900"})
+        self.assertEqual([n.attrib for n in memory], [{"id": "1", "min-mib": "64",
+                                                       "max-mib": "512"}])
+
+    def test_disks_bypass_the_hosts_cache(self):
+        (disk,) = self.root.findall("devices/disk")
+        self.assertEqual(disk.find("source").get("file"), "/lab/a.disk")
+        self.assertEqual(disk.find("target").attrib, {"dev": "vda", "bus": "virtio"})
+        self.assertEqual(disk.find("driver").get("cache"), "none")
+
+
 class Plans(unittest.TestCase):
     def test_elastic_vms_may_have_the_whole_host(self):
         for name in ("spot", "scale"):
