@@ -1,2 +1,3 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 $(eval $(call prog,ebbt-plug,tests/vm/guest/plug-bench.c,,,))
+$(eval $(call prog,ebbt-membench,tests/vm/guest/ebb-membench.c,,,))
