@@ -5,6 +5,7 @@ A VM sees one NUMA cell per host node, each with as many vCPUs as it may ever ho
 vCPUs of its startup set are enabled from the start; all others are there to be plugged. A cell may
 have a pool: a virtio-mem device, empty at the start, whose memory the VM leases to its engines.
 """
+import json
 import uuid
 import xml.etree.ElementTree as ET
 from dataclasses import dataclass, field
@@ -118,13 +119,18 @@ def xml(boot, vm):
     _sub(root, f"{{{QEMU_NS}}}commandline").extend(
         ET.Element(f"{{{QEMU_NS}}}arg", value=value) for value in (
             "-chardev", f"socket,id=ebb0,path={boot.link_dir}/{vm.uuid}.sock,reconnect-ms=200",
-            "-device", "virtio-ebb-pci,id=ebb,chardev=ebb0" + _pools_property(vm)))
+            "-device", _control_device(vm)))
     ET.indent(root)
     return ET.tostring(root, encoding="unicode") + "\n"
 
 
-def _pools_property(vm):
-    return ",pools=" + ":".join(pool_id(i) for i in vm.pools) if vm.pools else ""
+def _control_device(vm):
+    """As JSON: QEMU makes devices given so in their order, which is after those of libvirt, whose
+    pools it lists, but all others before. libvirt knows nothing of the slot, hence a late one."""
+    device = {"driver": "virtio-ebb-pci", "id": "ebb", "chardev": "ebb0", "addr": "0x1e"}
+    if vm.pools:
+        device["pools"] = ":".join(pool_id(i) for i in vm.pools)
+    return json.dumps(device)
 
 
 def _sla(vm):

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Parts of the runner that need no VM: domain XML, plans, what is read from agent and console."""
 import io
+import json
 import os
 import tempfile
 import unittest
@@ -51,9 +52,11 @@ class DomainXml(unittest.TestCase):
 
     def test_device_connects_to_the_agents_socket(self):
         args = [a.get("value") for a in self.root.findall(f"{QEMU}commandline/{QEMU}arg")]
-        self.assertEqual(args, [
+        self.assertEqual(args[:3], [
             "-chardev", f"socket,id=ebb0,path=/link/{self.vm.uuid}.sock,reconnect-ms=200",
-            "-device", "virtio-ebb-pci,id=ebb,chardev=ebb0"])
+            "-device"])
+        self.assertEqual(json.loads(args[3]), {"driver": "virtio-ebb-pci", "id": "ebb",
+                                               "chardev": "ebb0", "addr": "0x1e"})
 
     def test_options_with_blanks_are_quoted(self):
         self.assertEqual(self.root.find("os/cmdline").text,
@@ -94,7 +97,7 @@ class Pools(unittest.TestCase):
         alias = self.root.find("devices/memory/alias").get("name")
         self.assertEqual(alias, "ua-ebb-pool1")
         value = self.root.findall(f"{QEMU}commandline/{QEMU}arg")[-1].get("value")
-        self.assertEqual(value, f"virtio-ebb-pci,id=ebb,chardev=ebb0,pools={alias}")
+        self.assertEqual(json.loads(value)["pools"], alias)
 
     def test_room_for_it_but_not_in_the_cells(self):
         cells = sum(int(c.get("memory")) for c in self.root.findall("cpu/numa/cell"))

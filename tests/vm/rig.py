@@ -85,13 +85,15 @@ def as_known_hypervisor(text):
 
 
 class Guest:
-    """One VM, defined from a domain.Vm. Its console outlives it, for the scan at the end."""
+    """One VM, defined from a domain.Vm. Its console outlives it, for the scan at the end.
+
+    cells: (most CPUs, startup CPUs) of each, and the size of its pool in MiB if it has one."""
 
     def __init__(self, name, cells=((4, 1), (4, 0)), series=SERIES[0], **more):
         self.lab = lab()
         options = {"shell": "ttyS1", **more.pop("options", {})}
-        self.vm = domain.Vm(name, [domain.Cell(most, startup, i)
-                                   for i, (most, startup) in enumerate(cells)],
+        self.vm = domain.Vm(name, [domain.Cell(most, startup, i, *pool)
+                                   for i, (most, startup, *pool) in enumerate(cells)],
                             options=options, **more)
         self.boot = self.lab.boot(self.lab.accelerator)
         guest = os.path.join(BUILD, "guest", series)
