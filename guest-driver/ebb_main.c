@@ -82,6 +82,7 @@ static int read_config(struct ebb_dev *ebb)
 	virtio_cread_le(vdev, struct virtio_ebb_config, num_startup_cpus, &cfg->num_startup_cpus);
 	virtio_cread_le(vdev, struct virtio_ebb_config, request_timeout_ms,
 			&cfg->request_timeout_ms);
+	virtio_cread_le(vdev, struct virtio_ebb_config, num_pools, &cfg->num_pools);
 	cfg->proto = proto;
 	cfg->num_nodes = num_nodes;
 

@@ -13,13 +13,74 @@ static bool is_zero(const void *p, size_t len_bytes)
 	return true;
 }
 
+int ebb_wire_read_pool(const struct virtio_ebb_pool *wire, struct ebb_wire_pool *ret)
+{
+	struct ebb_wire_pool pool = {
+		.addr = le64_to_cpu(wire->addr),
+		.size_bytes = le64_to_cpu(wire->size_bytes),
+		.block_bytes = le32_to_cpu(wire->block_bytes),
+		.pxm = le16_to_cpu(wire->node),
+	};
+
+	if (wire->reserved)
+		return -EPROTO;
+	*ret = pool;
+	return 0;
+}
+
+static bool is_aligned(u64 value, u32 block_bytes)
+{
+	return !(value & (block_bytes - 1));
+}
+
+static bool is_good_pool(const struct ebb_wire_pool *pool)
+{
+	u32 block_bytes = pool->block_bytes;
+
+	return block_bytes >= EBB_WIRE_MIN_BLOCK_BYTES && !(block_bytes & (block_bytes - 1)) &&
+	       is_aligned(pool->addr, block_bytes) && is_aligned(pool->size_bytes, block_bytes) &&
+	       pool->size_bytes && pool->addr + pool->size_bytes > pool->addr;
+}
+
+static bool is_apart(const struct ebb_wire_pool *a, const struct ebb_wire_pool *b)
+{
+	return a->pxm != b->pxm &&
+	       (a->addr + a->size_bytes <= b->addr || b->addr + b->size_bytes <= a->addr);
+}
+
+static bool has_good_pools(const struct ebb_wire_config *cfg)
+{
+	u32 i, j;
+
+	if (cfg->num_pools > cfg->num_nodes)
+		return false;
+	for (i = 0; i < cfg->num_pools; i++) {
+		if (cfg->pools[i].pxm >= cfg->num_nodes || !is_good_pool(&cfg->pools[i]))
+			return false;
+		for (j = 0; j < i; j++)
+			if (!is_apart(&cfg->pools[i], &cfg->pools[j]))
+				return false;
+	}
+	return true;
+}
+
+int ebb_wire_pool_of_node(const struct ebb_wire_config *cfg, u32 pxm)
+{
+	u32 i;
+
+	for (i = 0; i < cfg->num_pools; i++)
+		if (cfg->pools[i].pxm == pxm)
+			return i;
+	return -1;
+}
+
 int ebb_wire_check_config(const struct ebb_wire_config *cfg)
 {
 	if (cfg->proto != VIRTIO_EBB_PROTO ||
 	    !cfg->num_nodes || cfg->num_nodes > VIRTIO_EBB_MAX_NODES ||
 	    !cfg->max_cpus || cfg->max_cpus > EBB_WIRE_MAX_CPUS ||
 	    !cfg->num_startup_cpus || cfg->num_startup_cpus > cfg->max_cpus ||
-	    !cfg->request_timeout_ms || cfg->request_timeout_ms > EBB_WIRE_MAX_TIMEOUT_MS)
+	    !cfg->request_timeout_ms || cfg->request_timeout_ms > EBB_WIRE_MAX_TIMEOUT_MS || !has_good_pools(cfg))
 		return -EPROTO;
 	return 0;
 }
@@ -49,6 +110,7 @@ static int max_cpus_of_answer(const struct virtio_ebb_req *req, u16 status)
 	case VIRTIO_EBB_REQ_CPU_ADD:
 		return le16_to_cpu(req->u.cpu_add.count);
 	case VIRTIO_EBB_REQ_CPU_REMOVE:
+	case VIRTIO_EBB_REQ_MEM_CONFIRM:
 		return 0;
 	case VIRTIO_EBB_REQ_STATE:
 		return VIRTIO_EBB_MAX_REQ_CPUS;
@@ -115,6 +177,21 @@ int ebb_wire_check_grant(const struct virtio_ebb_req *req, const struct ebb_cpu_
 	return 0;
 }
 
+/* What a node may say of memory: nothing without a pool. */
+static bool is_mem_limit(const struct virtio_ebb_limit *wire, const struct ebb_wire_config *cfg,
+			 u32 pxm)
+{
+	u64 held_bytes = le64_to_cpu(wire->mem_held_bytes);
+	u64 limit_bytes = le64_to_cpu(wire->mem_limit_bytes);
+	int i = ebb_wire_pool_of_node(cfg, pxm);
+
+	if (i < 0)
+		return !held_bytes && !limit_bytes && !wire->mem_deadline_ms;
+	return is_aligned(held_bytes, cfg->pools[i].block_bytes) &&
+	       is_aligned(limit_bytes, cfg->pools[i].block_bytes) &&
+	       held_bytes <= cfg->pools[i].size_bytes;
+}
+
 static int read_limits(const struct virtio_ebb_event *event, const struct ebb_wire_config *cfg,
 		       struct ebb_wire_event *ret)
 {
@@ -124,7 +201,7 @@ static int read_limits(const struct virtio_ebb_event *event, const struct ebb_wi
 	if (!ret->generation || le16_to_cpu(event->num_nodes) != cfg->num_nodes ||
 	    !is_zero(&event->cpu, sizeof(event->cpu)) ||
 	    !is_zero(event->nodes + cfg->num_nodes,
-		     (VIRTIO_EBB_MAX_NODES - cfg->num_nodes) * sizeof(event->nodes[0])))
+		     sizeof(event->ranges) - cfg->num_nodes * sizeof(event->nodes[0])))
 		return -EPROTO;
 
 	for (i = 0; i < cfg->num_nodes; i++) {
@@ -133,35 +210,85 @@ static int read_limits(const struct virtio_ebb_event *event, const struct ebb_wi
 		struct ebb_wire_limit *limit;
 
 		if (node >= cfg->num_nodes || seen & (1u << node) || wire->reserved ||
-		    wire->mem_held_bytes || wire->mem_limit_bytes)
+		    wire->reserved2 || !is_mem_limit(wire, cfg, node))
 			return -EPROTO;
 		seen |= 1u << node;
 		limit = &ret->limits[node];
 		limit->deadline_ms = le32_to_cpu(wire->deadline_ms);
 		limit->cpus_held = le32_to_cpu(wire->cpus_held);
 		limit->cpus_limit = le32_to_cpu(wire->cpus_limit);
+		limit->mem_deadline_ms = le32_to_cpu(wire->mem_deadline_ms);
+		limit->mem_limit_bytes = le64_to_cpu(wire->mem_limit_bytes);
 		if (limit->cpus_held > cfg->max_cpus || limit->cpus_limit > cfg->max_cpus)
 			return -EPROTO;
 	}
 	return 0;
 }
 
+static bool is_in_pool(const struct ebb_wire_range *range, const struct ebb_wire_pool *pool)
+{
+	return range->addr >= pool->addr && range->addr - pool->addr < pool->size_bytes &&
+	       range->size_bytes <= pool->size_bytes - (range->addr - pool->addr) &&
+	       is_aligned(range->addr, pool->block_bytes) &&
+	       is_aligned(range->size_bytes, pool->block_bytes);
+}
+
+static bool is_range_of_any_pool(const struct ebb_wire_range *range,
+				 const struct ebb_wire_config *cfg)
+{
+	u32 i;
+
+	for (i = 0; i < cfg->num_pools; i++)
+		if (is_in_pool(range, &cfg->pools[i]))
+			return true;
+	return false;
+}
+
+static int read_revoked(const struct virtio_ebb_event *event, const struct ebb_wire_config *cfg,
+			struct ebb_wire_event *ret)
+{
+	u32 num_ranges = le32_to_cpu(event->num_ranges);
+	u64 end = 0;
+	u32 i;
+
+	if (event->num_nodes || ret->generation || num_ranges > VIRTIO_EBB_MAX_RANGES ||
+	    !is_zero(&event->cpu, sizeof(event->cpu)) ||
+	    !is_zero(event->ranges + num_ranges,
+		     (VIRTIO_EBB_MAX_RANGES - num_ranges) * sizeof(event->ranges[0])))
+		return -EPROTO;
+	for (i = 0; i < num_ranges; i++) {
+		struct ebb_wire_range *range = &ret->ranges[i];
+
+		range->addr = le64_to_cpu(event->ranges[i].addr);
+		range->size_bytes = le64_to_cpu(event->ranges[i].size_bytes);
+		if (!range->size_bytes || range->addr < end || !is_range_of_any_pool(range, cfg))
+			return -EPROTO;
+		end = range->addr + range->size_bytes;
+	}
+	ret->num_ranges = num_ranges;
+	return 0;
+}
+
 int ebb_wire_read_event(const struct virtio_ebb_event *event, u32 len,
 			const struct ebb_wire_config *cfg, struct ebb_wire_event *ret)
 {
-	if (len != sizeof(*event) || event->reserved)
+	if (len != sizeof(*event) ||
+	    (event->num_ranges && event->type != cpu_to_le16(VIRTIO_EBB_EVENT_MEM_REVOKED)))
 		return -EPROTO;
 
 	ret->type = le16_to_cpu(event->type);
 	ret->generation = le64_to_cpu(event->generation);
+	ret->num_ranges = 0;
 	switch (ret->type) {
 	case VIRTIO_EBB_EVENT_LIMITS:
 		return read_limits(event, cfg, ret);
 	case VIRTIO_EBB_EVENT_CPU:
 		if (event->num_nodes || ret->generation ||
-		    !is_zero(event->nodes, sizeof(event->nodes)))
+		    !is_zero(event->ranges, sizeof(event->ranges)))
 			return -EPROTO;
 		return ebb_wire_read_cpu(&event->cpu, cfg, &ret->cpu);
+	case VIRTIO_EBB_EVENT_MEM_REVOKED:
+		return cfg->num_pools ? read_revoked(event, cfg, ret) : -EPROTO;
 	default:
 		return -EPROTO;
 	}

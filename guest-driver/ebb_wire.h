@@ -17,12 +17,24 @@
 /* Longest that a device may take to answer, in ms. */
 #define EBB_WIRE_MAX_TIMEOUT_MS	3600000
 
+/* A pool holds at least a block of 2 MiB, which is what mappings are made of. */
+#define EBB_WIRE_MIN_BLOCK_BYTES	(2u << 20)
+
+struct ebb_wire_pool {
+	u64 addr;
+	u64 size_bytes;
+	u32 block_bytes;
+	u16 pxm;
+};
+
 struct ebb_wire_config {
 	u32 proto;
 	u32 num_nodes;
 	u32 max_cpus;
 	u32 num_startup_cpus;
 	u32 request_timeout_ms;
+	u32 num_pools;				/* 0 without VIRTIO_EBB_F_MEM */
+	struct ebb_wire_pool pools[VIRTIO_EBB_MAX_NODES];
 };
 
 /* An answer whose form is right; the CPUs in it are read with ebb_wire_read_cpu(). */
@@ -37,16 +49,34 @@ struct ebb_wire_limit {
 	u32 deadline_ms;
 	u32 cpus_held;
 	u32 cpus_limit;
+	u32 mem_deadline_ms;
+	u64 mem_limit_bytes;
+};
+
+/* Blocks of one pool. */
+struct ebb_wire_range {
+	u64 addr;
+	u64 size_bytes;
 };
 
 struct ebb_wire_event {
 	u16 type;
 	u64 generation;				/* LIMITS */
 	struct ebb_cpu_desc cpu;		/* CPU */
-	struct ebb_wire_limit limits[VIRTIO_EBB_MAX_NODES]; /* LIMITS, by proximity domain */
+	u32 num_ranges;				/* MEM_REVOKED; otherwise 0 */
+	union {
+		struct ebb_wire_limit limits[VIRTIO_EBB_MAX_NODES]; /* LIMITS, by proximity domain */
+		struct ebb_wire_range ranges[VIRTIO_EBB_MAX_RANGES];
+	};
 };
 
+int ebb_wire_read_pool(const struct virtio_ebb_pool *wire, struct ebb_wire_pool *ret);
+
+/* The whole configuration, pools included. */
 int ebb_wire_check_config(const struct ebb_wire_config *cfg);
+
+/* Index in cfg->pools of the pool of a node, or -1. */
+int ebb_wire_pool_of_node(const struct ebb_wire_config *cfg, u32 pxm);
 
 /* len: bytes that the device wrote. */
 int ebb_wire_read_answer(const struct virtio_ebb_req *req, const struct virtio_ebb_resp *resp,

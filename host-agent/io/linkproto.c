@@ -157,9 +157,9 @@ static int decode_hello(struct ebb_linkproto_parser *p, const void *payload, siz
 
 	if (flags & ~VIRTIO_EBB_HELLO_F_DRIVER)
 		return ebb_err_set(err, -EPROTO, "unknown flags %#" PRIx32 " in HELLO", flags);
-	if (in->reserved)
-		return ebb_err_set(err, -EPROTO, "reserved field of HELLO is %#x",
-				   le16toh(in->reserved));
+	if (in->num_pools)
+		return ebb_err_set(err, -EPROTO, "HELLO has %u pools, memory is not expected",
+				   le16toh(in->num_pools));
 	if (h.num_nodes == 0 || h.num_nodes > VIRTIO_EBB_MAX_NODES)
 		return ebb_err_set(err, -EPROTO, "num_nodes in HELLO is %u, should be 1 to %u",
 				   h.num_nodes, VIRTIO_EBB_MAX_NODES);

@@ -39,6 +39,7 @@ static void test_config(void **state)
 	BAD(num_startup_cpus, 9);
 	BAD(request_timeout_ms, 0);
 	BAD(request_timeout_ms, EBB_WIRE_MAX_TIMEOUT_MS + 1);
+	BAD(num_pools, 1);
 #undef BAD
 }
 
@@ -242,10 +243,10 @@ static void test_limits_event(void **state)
 		assert_int_equal(read_event(&event), -EPROTO); \
 	} while (0)
 	BAD(type, 0);
-	BAD(type, cpu_to_le16(3));
+	BAD(type, cpu_to_le16(4));
 	BAD(num_nodes, cpu_to_le16(1));
 	BAD(num_nodes, cpu_to_le16(3));
-	BAD(reserved, cpu_to_le32(1));
+	BAD(num_ranges, cpu_to_le32(1));
 	BAD(generation, 0);
 	BAD(cpu.flags, cpu_to_le16(1));
 	BAD(nodes[0].node, 0);
@@ -256,7 +257,10 @@ static void test_limits_event(void **state)
 	BAD(nodes[0].cpus_limit, cpu_to_le32(9));
 	BAD(nodes[0].mem_held_bytes, cpu_to_le64(1));
 	BAD(nodes[0].mem_limit_bytes, cpu_to_le64(1));
+	BAD(nodes[0].mem_deadline_ms, cpu_to_le32(1));
+	BAD(nodes[0].reserved2, cpu_to_le32(1));
 	BAD(nodes[2].cpus_limit, cpu_to_le32(1));
+	BAD(ranges[VIRTIO_EBB_MAX_RANGES - 1].size_bytes, cpu_to_le64(1));
 #undef BAD
 }
 
@@ -276,11 +280,139 @@ static void test_cpu_event(void **state)
 	} while (0)
 	BAD(num_nodes, cpu_to_le16(1));
 	BAD(generation, cpu_to_le64(1));
-	BAD(reserved, cpu_to_le32(1));
+	BAD(num_ranges, cpu_to_le32(1));
 	BAD(cpu.hv_cpu_id, 0);
 	BAD(cpu.node, cpu_to_le16(2));
 	BAD(cpu.flags, cpu_to_le16(8));
 	BAD(nodes[0].cpus_held, cpu_to_le32(1));
+	BAD(ranges[VIRTIO_EBB_MAX_RANGES - 1].size_bytes, cpu_to_le64(1));
+#undef BAD
+}
+
+#define MIB	((u64)1 << 20)
+
+static struct ebb_wire_config config_with_pools(void)
+{
+	struct ebb_wire_config c = cfg;
+
+	c.num_pools = 2;
+	c.pools[0] = (struct ebb_wire_pool) { 4096 * MIB, 1024 * MIB, 2 * MIB, 0 };
+	c.pools[1] = (struct ebb_wire_pool) { 5120 * MIB, 64 * MIB, 4 * MIB, 1 };
+	return c;
+}
+
+static void test_pool_config(void **state)
+{
+	const struct ebb_wire_config good = config_with_pools();
+	struct virtio_ebb_pool wire = {
+		.addr = cpu_to_le64(3),
+		.size_bytes = cpu_to_le64(4),
+		.block_bytes = cpu_to_le32(5),
+		.node = cpu_to_le16(6),
+	};
+	struct ebb_wire_pool pool;
+	struct ebb_wire_config c;
+
+	(void)state;
+	assert_int_equal(ebb_wire_read_pool(&wire, &pool), 0);
+	assert_true(pool.addr == 3 && pool.size_bytes == 4 && pool.block_bytes == 5 &&
+		    pool.pxm == 6);
+	wire.reserved = 1;
+	assert_int_equal(ebb_wire_read_pool(&wire, &pool), -EPROTO);
+
+	assert_int_equal(ebb_wire_check_config(&good), 0);
+	assert_int_equal(ebb_wire_pool_of_node(&good, 1), 1);
+	assert_int_equal(ebb_wire_pool_of_node(&good, 2), -1);
+#define BAD(field, value) do { \
+		c = good; \
+		c.field = (value); \
+		assert_int_equal(ebb_wire_check_config(&c), -EPROTO); \
+	} while (0)
+	BAD(num_pools, 3);
+	BAD(num_pools, VIRTIO_EBB_MAX_NODES + 1);
+	BAD(pools[0].pxm, 1);
+	BAD(pools[0].pxm, 2);
+	BAD(pools[0].block_bytes, 0);
+	BAD(pools[0].block_bytes, MIB);
+	BAD(pools[0].block_bytes, 3 * MIB);
+	BAD(pools[0].addr, 4097 * MIB);
+	BAD(pools[0].size_bytes, 0);
+	BAD(pools[0].size_bytes, 1023 * MIB);
+	BAD(pools[0].size_bytes, 1028 * MIB);	/* into the next one */
+	BAD(pools[1].addr, -64 * MIB);		/* ends beyond the last address */
+#undef BAD
+}
+
+static void test_limits_of_memory(void **state)
+{
+	const struct ebb_wire_config pools = config_with_pools();
+	struct virtio_ebb_event good = limits_event(), event;
+	struct ebb_wire_event ret;
+
+	(void)state;
+	good.nodes[0].mem_held_bytes = cpu_to_le64(8 * MIB);
+	good.nodes[0].mem_limit_bytes = cpu_to_le64(4 * MIB);
+	good.nodes[0].mem_deadline_ms = cpu_to_le32(70);
+	good.nodes[1].mem_limit_bytes = cpu_to_le64(2048 * MIB);
+	assert_int_equal(ebb_wire_read_event(&good, sizeof(good), &pools, &ret), 0);
+	assert_true(ret.limits[1].mem_limit_bytes == 4 * MIB);
+	assert_int_equal(ret.limits[1].mem_deadline_ms, 70);
+	assert_true(ret.limits[0].mem_limit_bytes == 2048 * MIB);
+#define BAD(field, value) do { \
+		event = good; \
+		event.field = (value); \
+		assert_int_equal(ebb_wire_read_event(&event, sizeof(event), &pools, &ret), \
+				 -EPROTO); \
+	} while (0)
+	BAD(nodes[0].mem_held_bytes, cpu_to_le64(2 * MIB));
+	BAD(nodes[0].mem_held_bytes, cpu_to_le64(68 * MIB));
+	BAD(nodes[0].mem_limit_bytes, cpu_to_le64(2 * MIB));
+	BAD(nodes[1].mem_limit_bytes, cpu_to_le64(4096));
+	BAD(nodes[0].reserved2, cpu_to_le32(1));
+#undef BAD
+}
+
+static void test_revoked_event(void **state)
+{
+	const struct ebb_wire_config pools = config_with_pools();
+	struct virtio_ebb_event good = { .type = cpu_to_le16(VIRTIO_EBB_EVENT_MEM_REVOKED) };
+	struct virtio_ebb_event event;
+	struct ebb_wire_event ret;
+
+	(void)state;
+	assert_int_equal(ebb_wire_read_event(&good, sizeof(good), &pools, &ret), 0);
+	assert_int_equal(ret.num_ranges, 0);
+	assert_int_equal(read_event(&good), -EPROTO);	/* no pools */
+	good.num_ranges = cpu_to_le32(2);
+	good.ranges[0].addr = cpu_to_le64(4098 * MIB);
+	good.ranges[0].size_bytes = cpu_to_le64(1022 * MIB);
+	good.ranges[1].addr = cpu_to_le64(5124 * MIB);
+	good.ranges[1].size_bytes = cpu_to_le64(60 * MIB);
+	assert_int_equal(ebb_wire_read_event(&good, sizeof(good), &pools, &ret), 0);
+	assert_int_equal(ret.num_ranges, 2);
+	assert_true(ret.ranges[1].addr == 5124 * MIB && ret.ranges[1].size_bytes == 60 * MIB);
+#define BAD(field, value) do { \
+		event = good; \
+		event.field = (value); \
+		assert_int_equal(ebb_wire_read_event(&event, sizeof(event), &pools, &ret), \
+				 -EPROTO); \
+	} while (0)
+	BAD(num_nodes, cpu_to_le16(1));
+	BAD(generation, cpu_to_le64(1));
+	BAD(cpu.hv_cpu_id, cpu_to_le64(1));
+	BAD(num_ranges, cpu_to_le32(1));
+	BAD(num_ranges, cpu_to_le32(3));
+	BAD(num_ranges, cpu_to_le32(VIRTIO_EBB_MAX_RANGES + 1));
+	BAD(num_ranges, cpu_to_le32(0xffffffff));
+	BAD(ranges[0].addr, cpu_to_le64(4094 * MIB));
+	BAD(ranges[0].addr, cpu_to_le64(4097 * MIB));
+	BAD(ranges[0].addr, cpu_to_le64(5124 * MIB));	/* past the first pool, over the second */
+	BAD(ranges[0].size_bytes, 0);
+	BAD(ranges[0].size_bytes, cpu_to_le64(1024 * MIB));
+	BAD(ranges[0].size_bytes, cpu_to_le64(-MIB));
+	BAD(ranges[1].addr, cpu_to_le64(5122 * MIB));
+	BAD(ranges[1].addr, cpu_to_le64(4100 * MIB));	/* falls */
+	BAD(ranges[1].size_bytes, cpu_to_le64(2 * MIB));
 #undef BAD
 }
 
@@ -384,6 +516,9 @@ int main(void)
 		cmocka_unit_test(test_grant),
 		cmocka_unit_test(test_limits_event),
 		cmocka_unit_test(test_cpu_event),
+		cmocka_unit_test(test_pool_config),
+		cmocka_unit_test(test_limits_of_memory),
+		cmocka_unit_test(test_revoked_event),
 		cmocka_unit_test(test_noise),
 		cmocka_unit_test(test_telemetry),
 		cmocka_unit_test(test_errno),

@@ -81,12 +81,14 @@ struct ebb_node_limit {
 	__u32 reserved;
 	__u32 cpus_held;		/* as the host counts, startup set included */
 	__u32 cpus_limit;		/* held < limit: offer; held > limit: demand */
-	__u64 deadline_ns;		/* CLOCK_MONOTONIC by which a demand must be met; 0: no demand */
-	__u64 mem_held_bytes;		/* 0 without VIRTIO_EBB_F_MEM */
-	__u64 mem_limit_bytes;		/* 0 without VIRTIO_EBB_F_MEM */
+	__u64 deadline_ns;		/* CLOCK_MONOTONIC by which a demand for CPUs must be met; 0: none */
+	__u64 mem_held_bytes;		/* plugged in the node's pool, by all owners; as this side counts */
+	__u64 mem_limit_bytes;		/* 0 without a pool; held < limit: offer; held > limit: demand */
+	__u64 mem_deadline_ns;		/* as deadline_ns, for memory */
 };
-VIRTIO_EBB_ASSERT_SIZE(struct ebb_node_limit, 40);
+VIRTIO_EBB_ASSERT_SIZE(struct ebb_node_limit, 48);
 VIRTIO_EBB_ASSERT_OFFSET(struct ebb_node_limit, deadline_ns, 16);
+VIRTIO_EBB_ASSERT_OFFSET(struct ebb_node_limit, mem_deadline_ns, 40);
 
 struct ebb_limits {
 	__u32 size;
@@ -96,7 +98,7 @@ struct ebb_limits {
 	__u32 reserved;
 	struct ebb_node_limit nodes[EBB_MAX_NODES]; /* [out] */
 };
-VIRTIO_EBB_ASSERT_SIZE(struct ebb_limits, 664);
+VIRTIO_EBB_ASSERT_SIZE(struct ebb_limits, 792);
 VIRTIO_EBB_ASSERT_OFFSET(struct ebb_limits, nodes, 24);
 
 /* ---- CPUs ---- */
@@ -191,12 +193,131 @@ struct ebb_telemetry {
 };
 VIRTIO_EBB_ASSERT_SIZE(struct ebb_telemetry, 120);
 
-/* Numbers 0x20 to 0x3f are kept for memory, 0x40 to 0x4f for lending and parking. */
+/*
+ * ---- Memory ----
+ *
+ * Memory comes as leases.  A lease is a file of its own, made by
+ * EBB_IOC_MEM_ADD: a run of bytes made of blocks of one node's pool, to be
+ * mapped with mmap(MAP_SHARED) and read and written; mappings use pages of 2
+ * MiB where address and offset are aligned to 2 MiB, which mmap() sees to
+ * without MAP_FIXED.  Memory of a lease belongs to no structure of the kernel:
+ * O_DIRECT, read(), write() and plain io_uring work on it, long-term pins
+ * (io_uring's registered buffers) are refused.  A block is zero when granted.
+ *
+ * A lease lives as long as a file descriptor or a mapping of it does, whatever
+ * becomes of the open of /dev/ebb that made it; then all of it is returned.
+ * Blocks leave a lease by EBB_IOC_LEASE_RELEASE, or when the host revokes them.
+ * From then on touching them raises SIGBUS (si_addr is the address) and system
+ * calls on them fail with EFAULT; the other blocks stay as they are.  What has
+ * left never comes back to the lease; add another.
+ *
+ * mmap() of a lease: EINVAL for MAP_PRIVATE and for what lies past the end;
+ * PROT_EXEC is refused with EPERM.  mremap() that would enlarge the mapping:
+ * EFAULT.  Mappings are not inherited by fork().
+ */
+
+/* EBB_IOC_MEM_INFO: the pools; never waits. */
+struct ebb_pool_info {
+	__u32 node;			/* [out] Linux node */
+	__u32 block_bytes;		/* [out] bytes of a block, a power of two of at least 2 MiB */
+	__u64 size_bytes;		/* [out] most that the pool can ever hold */
+	__u64 held_bytes;		/* [out] plugged, by all owners */
+	__u64 leased_bytes;		/* [out] of these, in leases */
+	__u64 draining_bytes;		/* [out] of these, left a lease and still in use by the kernel */
+};
+VIRTIO_EBB_ASSERT_SIZE(struct ebb_pool_info, 40);
+
+struct ebb_mem_info {
+	__u32 size;
+	__u32 flags;			/* 0 */
+	__u32 num_pools;		/* [out] valid entries in pools[]; 0: no memory on this VM */
+	__u32 reserved;
+	struct ebb_pool_info pools[EBB_MAX_NODES]; /* [out] */
+};
+VIRTIO_EBB_ASSERT_SIZE(struct ebb_mem_info, 656);
+VIRTIO_EBB_ASSERT_OFFSET(struct ebb_mem_info, pools, 16);
+
+/*
+ * EBB_IOC_MEM_ADD: a new lease.  Less than asked may be granted, at least one
+ * block on success.  Does not wait for the agent.
+ *   EDQUOT     nothing left below the limit of the node(s); wait for an offer
+ *   ERANGE     above what the pool(s) can ever hold
+ *   ENXIO      no such node, or no pool there
+ *   EINVAL     also: bytes is 0, or no multiple of the block size
+ *   EAGAIN     the blocks below the limit are still draining
+ *   EMFILE, ENFILE, ENOMEM
+ *   EIO        the host failed; the kernel log says why
+ */
+struct ebb_mem_add {
+	__u32 size;
+	__u32 flags;			/* 0 */
+	__u64 bytes;			/* a multiple of the block size */
+	__u32 node;			/* Linux node or EBB_NODE_ANY: one node that can grant most */
+	__s32 lease_fd;			/* [out] O_CLOEXEC */
+	__u64 granted_bytes;		/* [out] size of the lease, offsets 0 to granted_bytes - 1 */
+	__u32 granted_node;		/* [out] Linux node of all of it */
+	__u32 block_bytes;		/* [out] */
+	__u64 host_ns;			/* [out] time the host took to plug the blocks */
+};
+VIRTIO_EBB_ASSERT_SIZE(struct ebb_mem_add, 48);
+VIRTIO_EBB_ASSERT_OFFSET(struct ebb_mem_add, lease_fd, 20);
+
+/*
+ * On a lease: EBB_IOC_LEASE_RELEASE gives a range of blocks back, from all
+ * mappings at once.  It can not fail for a range that the lease holds, and the
+ * blocks count as held no more when it returns, except for those that the
+ * kernel still uses (a direct I/O in flight): these drain, and leave on their
+ * own.
+ *   EINVAL     also: offset or bytes no multiple of the block size, bytes 0
+ *   ERANGE     past the end of the lease
+ *   ENOENT     a block in the range was released or revoked before; nothing changed
+ */
+struct ebb_lease_release {
+	__u32 size;
+	__u32 flags;			/* 0 */
+	__u64 offset;			/* in the lease */
+	__u64 bytes;
+	__u64 draining_bytes;		/* [out] of these, still draining */
+	__u64 unmap_ns;			/* [out] time to take it from all mappings */
+	__u64 host_ns;			/* [out] time the host took to unplug */
+};
+VIRTIO_EBB_ASSERT_SIZE(struct ebb_lease_release, 48);
+VIRTIO_EBB_ASSERT_OFFSET(struct ebb_lease_release, draining_bytes, 24);
+
+/*
+ * On a lease: EBB_IOC_LEASE_INFO tells which blocks it still has.  poll() of a
+ * lease gives POLLPRI when blocks were revoked since the last call on this
+ * file, POLLERR when the device is gone.
+ *   ERANGE     start is past the end of the lease
+ */
+#define EBB_LEASE_INFO_BLOCKS	4096
+
+struct ebb_lease_info {
+	__u32 size;
+	__u32 flags;			/* 0 */
+	__u32 node;			/* [out] Linux node */
+	__u32 block_bytes;		/* [out] */
+	__u64 bytes;			/* [out] size of the lease when it was made */
+	__u64 held_bytes;		/* [out] still in the lease */
+	__u64 revoked_bytes;		/* [out] taken by the host */
+	__u32 start;			/* first block to tell about */
+	__u32 count;			/* [out] blocks told about, at most EBB_LEASE_INFO_BLOCKS */
+	__u64 held_map[EBB_LEASE_INFO_BLOCKS / 64]; /* [out] bit i: block start + i is held */
+};
+VIRTIO_EBB_ASSERT_SIZE(struct ebb_lease_info, 560);
+VIRTIO_EBB_ASSERT_OFFSET(struct ebb_lease_info, held_map, 48);
+
+/* Numbers 0x40 to 0x4f are kept for lending and parking. */
 #define EBB_IOC_INFO		_IOWR(EBB_IOC_MAGIC, 0x00, struct ebb_info)
 #define EBB_IOC_LIMITS		_IOWR(EBB_IOC_MAGIC, 0x01, struct ebb_limits)
 #define EBB_IOC_TELEMETRY	_IOW(EBB_IOC_MAGIC, 0x02, struct ebb_telemetry)
 #define EBB_IOC_CPU_ADD		_IOWR(EBB_IOC_MAGIC, 0x10, struct ebb_cpu_add)
 #define EBB_IOC_CPU_REMOVE	_IOWR(EBB_IOC_MAGIC, 0x11, struct ebb_cpu_remove)
 #define EBB_IOC_CPU_LIST	_IOWR(EBB_IOC_MAGIC, 0x12, struct ebb_cpu_list)
+#define EBB_IOC_MEM_INFO	_IOWR(EBB_IOC_MAGIC, 0x20, struct ebb_mem_info)
+#define EBB_IOC_MEM_ADD		_IOWR(EBB_IOC_MAGIC, 0x21, struct ebb_mem_add)
+/* Of a lease. */
+#define EBB_IOC_LEASE_RELEASE	_IOWR(EBB_IOC_MAGIC, 0x30, struct ebb_lease_release)
+#define EBB_IOC_LEASE_INFO	_IOWR(EBB_IOC_MAGIC, 0x31, struct ebb_lease_info)
 
 #endif /* _LINUX_EBB_IOCTL_H */

@@ -42,6 +42,21 @@
  * descriptors, is a violation of the virtio contract: the device stops
  * (DEVICE_NEEDS_RESET) and loses nothing that the guest holds.
  *
+ * Memory (VIRTIO_EBB_F_MEM)
+ * -------------------------
+ * Memory moves through stock virtio-mem devices, at most one for each node,
+ * which the control device lists as its pools (struct virtio_ebb_pool).  The
+ * driver claims a virtio-mem device whose region is listed here; all others are
+ * none of its business.  The limit of a node counts bytes plugged into its
+ * pool, not the memory that the VM booted with.  The device keeps the
+ * requested_size of each pool at the node's limit, so the guest plugs blocks up
+ * to the limit and unplugs any block by virtio-mem's own requests, and no agent
+ * is asked.  When the deadline of a demand passes, the host takes blocks on its
+ * own (revokes them): they are unplugged and their content is gone at once,
+ * whatever the guest does.  The device then lists them in MEM_REVOKED events
+ * until the guest has confirmed with MEM_CONFIRM that it uses them no more.
+ * A revoked block may be plugged again only after that.
+ *
  * Virtqueues
  * ----------
  * VIRTIO_EBB_VQ_REQUEST   one device-readable struct virtio_ebb_req followed by
@@ -109,6 +124,17 @@
 /* virtio_ebb_config.status */
 #define VIRTIO_EBB_S_AGENT_UP		(1u << 0) /* an agent is connected and agreed on the protocol */
 
+/* A virtio-mem device that serves as the pool of a node. */
+struct virtio_ebb_pool {
+	__le64 addr;			/* virtio_mem_config.addr: start of its region */
+	__le64 size_bytes;		/* virtio_mem_config.region_size */
+	__le32 block_bytes;		/* virtio_mem_config.block_size */
+	__le16 node;			/* guest proximity domain; no two pools have the same */
+	__le16 reserved;
+};
+VIRTIO_EBB_ASSERT_SIZE(struct virtio_ebb_pool, 24);
+VIRTIO_EBB_ASSERT_OFFSET(struct virtio_ebb_pool, block_bytes, 16);
+
 struct virtio_ebb_config {
 	__le16 proto;			/* VIRTIO_EBB_PROTO of the device; constant */
 	__le16 num_nodes;		/* 1 to VIRTIO_EBB_MAX_NODES; constant */
@@ -116,20 +142,23 @@ struct virtio_ebb_config {
 	__le32 max_cpus;		/* most CPUs the VM can ever have; constant */
 	__le32 num_startup_cpus;	/* CPUs of the startup set, 1 or more; constant */
 	__le32 request_timeout_ms;	/* the device answers every request within; constant */
-	__le32 reserved;
+	__le32 num_pools;		/* valid entries in pools[]; 0 without VIRTIO_EBB_F_MEM; constant */
+	struct virtio_ebb_pool pools[VIRTIO_EBB_MAX_NODES]; /* constant */
 };
-VIRTIO_EBB_ASSERT_SIZE(struct virtio_ebb_config, 24);
+VIRTIO_EBB_ASSERT_SIZE(struct virtio_ebb_config, 408);
 VIRTIO_EBB_ASSERT_OFFSET(struct virtio_ebb_config, status, 4);
 VIRTIO_EBB_ASSERT_OFFSET(struct virtio_ebb_config, max_cpus, 8);
 VIRTIO_EBB_ASSERT_OFFSET(struct virtio_ebb_config, request_timeout_ms, 16);
+VIRTIO_EBB_ASSERT_OFFSET(struct virtio_ebb_config, pools, 24);
 
 /*
- * Requests, guest to host.  Numbers 4 to 15 are kept for memory
+ * Requests, guest to host.  Numbers 4 to 15 are for memory
  * (VIRTIO_EBB_F_MEM), 16 to 31 for lending and parking (VIRTIO_EBB_F_LEND).
  */
 #define VIRTIO_EBB_REQ_CPU_ADD		1	/* answered by the agent */
 #define VIRTIO_EBB_REQ_CPU_REMOVE	2	/* answered by the agent */
 #define VIRTIO_EBB_REQ_STATE		3	/* answered by the device, with or without an agent */
+#define VIRTIO_EBB_REQ_MEM_CONFIRM	4	/* answered by the device, with or without an agent */
 
 /* virtio_ebb_req.flags for CPU_ADD */
 #define VIRTIO_EBB_ADD_F_ALLOW_HT	(1u << 0) /* hardware threads whose sibling is in use will do */
@@ -160,6 +189,24 @@ struct virtio_ebb_req_state {
 };
 VIRTIO_EBB_ASSERT_SIZE(struct virtio_ebb_req_state, 8);
 
+/* Blocks of a pool: both fields are multiples of its block size, inside its region. */
+struct virtio_ebb_range {
+	__le64 addr;			/* guest physical */
+	__le64 size_bytes;		/* not 0 */
+};
+VIRTIO_EBB_ASSERT_SIZE(struct virtio_ebb_range, 16);
+
+/*
+ * The guest has stopped using revoked blocks.  The device discards them once
+ * more, since the guest may have written to them after they were revoked.
+ * NACK, NOT_HELD: not all of them are revoked and unconfirmed; nothing changed.
+ * ERROR, RANGE: not blocks of one pool.
+ */
+struct virtio_ebb_req_mem_confirm {
+	struct virtio_ebb_range range;
+};
+VIRTIO_EBB_ASSERT_SIZE(struct virtio_ebb_req_mem_confirm, 16);
+
 struct virtio_ebb_req {
 	__le16 type;			/* VIRTIO_EBB_REQ_* */
 	__le16 flags;			/* by type; 0 where none is defined */
@@ -169,6 +216,7 @@ struct virtio_ebb_req {
 		struct virtio_ebb_req_cpu_add cpu_add;
 		struct virtio_ebb_req_cpu_remove cpu_remove;
 		struct virtio_ebb_req_state state;
+		struct virtio_ebb_req_mem_confirm mem_confirm;
 		__le64 words[4];	/* what the type does not use is reserved */
 	} u;
 };
@@ -198,7 +246,7 @@ VIRTIO_EBB_ASSERT_OFFSET(struct virtio_ebb_req, u, 16);
 #define VIRTIO_EBB_REASON_TYPE		12	/* ERROR: unknown request type */
 #define VIRTIO_EBB_REASON_FLAGS		13	/* ERROR: unknown flag */
 #define VIRTIO_EBB_REASON_RESERVED	14	/* ERROR: a reserved field is not zero */
-#define VIRTIO_EBB_REASON_RANGE		15	/* ERROR: count or start out of range */
+#define VIRTIO_EBB_REASON_RANGE		15	/* ERROR: count, start or address out of range */
 #define VIRTIO_EBB_REASON_TAG		16	/* ERROR: a request with this tag is in flight */
 #define VIRTIO_EBB_REASON_MAX		17	/* one past the last */
 
@@ -232,33 +280,46 @@ VIRTIO_EBB_ASSERT_OFFSET(struct virtio_ebb_resp, total, 16);
 VIRTIO_EBB_ASSERT_OFFSET(struct virtio_ebb_resp, cpus, 24);
 
 /*
- * Events, host to guest.  Numbers 3 to 15 are kept for memory.
+ * Events, host to guest.  Numbers 3 to 15 are for memory.
  */
 #define VIRTIO_EBB_EVENT_LIMITS		1	/* nodes[] are the limits from now on */
 #define VIRTIO_EBB_EVENT_CPU		2	/* flags of one CPU changed (FORCED set or cleared) */
+/*
+ * ranges[] are revoked and not confirmed yet, by rising address; if there are
+ * more, they follow when these are confirmed.  A level, as the limits are.
+ */
+#define VIRTIO_EBB_EVENT_MEM_REVOKED	3
+
+#define VIRTIO_EBB_MAX_RANGES		40	/* in one event */
 
 struct virtio_ebb_limit {
 	__le16 node;			/* guest proximity domain */
 	__le16 reserved;
-	__le32 deadline_ms;		/* time left to meet a demand on this node; 0: no demand */
+	__le32 deadline_ms;		/* time left to meet a demand for CPUs on this node; 0: no demand */
 	__le32 cpus_held;		/* as the host counts, startup set included, forced ones not */
 	__le32 cpus_limit;		/* most CPUs the VM may hold here, startup set included */
-	__le64 mem_held_bytes;		/* 0 without VIRTIO_EBB_F_MEM */
-	__le64 mem_limit_bytes;		/* 0 without VIRTIO_EBB_F_MEM */
+	__le64 mem_held_bytes;		/* plugged in the node's pool; 0 without VIRTIO_EBB_F_MEM */
+	__le64 mem_limit_bytes;		/* a multiple of the pool's block size; 0 without a pool */
+	__le32 mem_deadline_ms;		/* time left to meet a demand for memory; 0: no demand */
+	__le32 reserved2;
 };
-VIRTIO_EBB_ASSERT_SIZE(struct virtio_ebb_limit, 32);
+VIRTIO_EBB_ASSERT_SIZE(struct virtio_ebb_limit, 40);
 VIRTIO_EBB_ASSERT_OFFSET(struct virtio_ebb_limit, cpus_held, 8);
 VIRTIO_EBB_ASSERT_OFFSET(struct virtio_ebb_limit, mem_held_bytes, 16);
+VIRTIO_EBB_ASSERT_OFFSET(struct virtio_ebb_limit, mem_deadline_ms, 32);
 
 struct virtio_ebb_event {
 	__le16 type;			/* VIRTIO_EBB_EVENT_* */
 	__le16 num_nodes;		/* LIMITS: valid entries in nodes[]; otherwise 0 */
-	__le32 reserved;
+	__le32 num_ranges;		/* MEM_REVOKED: valid entries in ranges[]; otherwise 0 */
 	__le64 generation;		/* LIMITS: grows with every change; otherwise 0 */
 	struct virtio_ebb_cpu cpu;	/* CPU: the CPU with its new flags; otherwise 0 */
-	struct virtio_ebb_limit nodes[VIRTIO_EBB_MAX_NODES];
+	union {				/* what the type does not use is reserved */
+		struct virtio_ebb_limit nodes[VIRTIO_EBB_MAX_NODES];
+		struct virtio_ebb_range ranges[VIRTIO_EBB_MAX_RANGES];
+	};
 };
-VIRTIO_EBB_ASSERT_SIZE(struct virtio_ebb_event, 544);
+VIRTIO_EBB_ASSERT_SIZE(struct virtio_ebb_event, 672);
 VIRTIO_EBB_ASSERT_OFFSET(struct virtio_ebb_event, generation, 8);
 VIRTIO_EBB_ASSERT_OFFSET(struct virtio_ebb_event, cpu, 16);
 VIRTIO_EBB_ASSERT_OFFSET(struct virtio_ebb_event, nodes, 32);
@@ -307,11 +368,13 @@ VIRTIO_EBB_ASSERT_OFFSET(struct virtio_ebb_telemetry, mem_total_bytes, 64);
  *                                holds.  Idempotent.
  *                     REQUEST    a guest request that passed the device's checks
  *                     TELEMETRY  as the guest sent it
+ *                     MEM        pools whose state changed; a level, newest counts
  *   agent -> device   WELCOME    answer to the first HELLO of a connection;
  *                                after it the device reports AGENT_UP
  *                     RESPONSE   answer to a REQUEST
  *                     LIMITS     level; the device keeps and forwards the newest
  *                     CPU        set or clear VIRTIO_EBB_CPU_F_FORCED
+ *                     REVOKE     take memory from a pool, without the guest
  *
  * If the connection ends, the device completes what is in flight with BUSY,
  * NO_AGENT.  A RESPONSE that grants a CPU to a request that is no longer in
@@ -325,10 +388,12 @@ VIRTIO_EBB_ASSERT_OFFSET(struct virtio_ebb_telemetry, mem_total_bytes, 64);
 #define VIRTIO_EBB_LINK_HELLO		1
 #define VIRTIO_EBB_LINK_REQUEST		2
 #define VIRTIO_EBB_LINK_TELEMETRY	3
+#define VIRTIO_EBB_LINK_MEM		4
 #define VIRTIO_EBB_LINK_WELCOME		128
 #define VIRTIO_EBB_LINK_RESPONSE	129
 #define VIRTIO_EBB_LINK_LIMITS		130
 #define VIRTIO_EBB_LINK_CPU		131
+#define VIRTIO_EBB_LINK_REVOKE		132
 
 struct virtio_ebb_link_hdr {
 	__le32 magic;			/* VIRTIO_EBB_LINK_MAGIC */
@@ -351,14 +416,30 @@ VIRTIO_EBB_ASSERT_OFFSET(struct virtio_ebb_link_cpu, vcpu, 16);
 /* virtio_ebb_link_hello.flags */
 #define VIRTIO_EBB_HELLO_F_DRIVER	(1u << 0) /* a guest driver is running (DRIVER_OK) */
 
-/* Payload of HELLO; followed by num_cpus struct virtio_ebb_link_cpu. */
+/* A pool as the device reports it to the agent. */
+struct virtio_ebb_link_pool {
+	__le16 node;			/* guest proximity domain */
+	__le16 reserved;
+	__le32 block_bytes;		/* constant */
+	__le64 size_bytes;		/* constant: most that can be plugged */
+	__le64 requested_bytes;		/* the virtio-mem device's requested_size */
+	__le64 held_bytes;		/* plugged by the guest */
+	__le64 unconfirmed_bytes;	/* revoked, and not confirmed by the guest; not part of held */
+};
+VIRTIO_EBB_ASSERT_SIZE(struct virtio_ebb_link_pool, 40);
+VIRTIO_EBB_ASSERT_OFFSET(struct virtio_ebb_link_pool, held_bytes, 24);
+
+/*
+ * Payload of HELLO; followed by num_cpus struct virtio_ebb_link_cpu and
+ * num_pools struct virtio_ebb_link_pool.
+ */
 struct virtio_ebb_link_hello {
 	__u8 uuid[16];			/* of the VM, RFC 4122 byte order; all 0 if it has none */
 	__le32 flags;			/* VIRTIO_EBB_HELLO_F_* */
 	__le32 max_cpus;		/* as in struct virtio_ebb_config */
 	__le32 num_cpus;		/* entries that follow: startup set and granted CPUs */
 	__le16 num_nodes;		/* as in struct virtio_ebb_config */
-	__le16 reserved;
+	__le16 num_pools;		/* as in struct virtio_ebb_config */
 	__le64 generation;		/* of the last LIMITS that the device knows, or 0 */
 	__le64 resets;			/* times the device was reset since QEMU started; a new number
 					 * means that what the guest held before is held by nobody */
@@ -406,9 +487,30 @@ struct virtio_ebb_link_cpu_flags {
 };
 VIRTIO_EBB_ASSERT_SIZE(struct virtio_ebb_link_cpu_flags, 8);
 
+/* Payload of MEM; followed by num_pools struct virtio_ebb_link_pool, every pool of the VM. */
+struct virtio_ebb_link_mem {
+	__le32 num_pools;
+	__le32 reserved;
+};
+VIRTIO_EBB_ASSERT_SIZE(struct virtio_ebb_link_mem, 8);
+
+/*
+ * Payload of REVOKE.  A goal: the device unplugs blocks of the pool, the
+ * highest addresses first, until no more than target_bytes are plugged; with
+ * less plugged it does nothing.  It does not touch requested_size, which LIMITS
+ * has lowered before.  MEM tells the result, also if nothing had to be done.
+ */
+struct virtio_ebb_link_revoke {
+	__le16 node;			/* guest proximity domain, with a pool */
+	__le16 reserved;
+	__le32 reserved2;
+	__le64 target_bytes;		/* a multiple of the pool's block size */
+};
+VIRTIO_EBB_ASSERT_SIZE(struct virtio_ebb_link_revoke, 16);
+
 /*
  * Changes
- *   proto 1   CPUs by plug and unplug.  Feature bits 0 and 1, request numbers
- *             4-31, event numbers 3-15 and the mem_ fields are set aside.
+ *   proto 1   CPUs by plug and unplug; with VIRTIO_EBB_F_MEM memory by pools.
+ *             Feature bit 1 and request numbers 16-31 are set aside.
  */
 #endif /* _LINUX_VIRTIO_EBB_H */
