@@ -132,7 +132,7 @@ static const struct breakage breakages[] = {
 	{ "payload of 80 bytes, should be 72", HDR_AT(len), 4, 80, IN_ADD },
 	{ "payload of 104 bytes, should be 112", HDR_AT(len), 4, 104, IN_TELEMETRY },
 	{ "unknown flags 0x2 in HELLO", HELLO_AT(flags), 4, 2, IN_HELLO },
-	{ "reserved field of HELLO", HELLO_AT(reserved), 2, 1, IN_HELLO },
+	{ "pools in HELLO", HELLO_AT(num_pools), 2, 1, IN_HELLO },
 	{ "num_nodes in HELLO is 0", HELLO_AT(num_nodes), 2, 0, IN_HELLO },
 	{ "num_nodes in HELLO is 17", HELLO_AT(num_nodes), 2, 17, IN_HELLO },
 	{ "num_cpus in HELLO is 4, the payload holds 3", HELLO_AT(num_cpus), 4, 4, IN_HELLO },
