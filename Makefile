@@ -173,6 +173,21 @@ qemu-qtest: ## build and run the QEMU tests that the series touches
 guest-image: ## build the guest kernels, modules and initramfs into build/guest
 	scripts/guest-image
 
+##@ Benchmarks
+bench-memory: ## leases against virtio-mem and balloon: table, out/bench-memory/summary.json and report.html
+	$(MAKE) --no-print-directory bench-parts
+	scripts/bench-memory $(ARGS)
+
+bench-plug: ## adding and removing a CPU against stock libvirt: the same in out/bench-plug
+	$(MAKE) --no-print-directory bench-parts
+	scripts/bench-plug $(ARGS)
+
+bench-parts:
+	scripts/bootstrap
+	scripts/qemu-build
+	scripts/guest-image 6.1
+	$(MAKE) --no-print-directory all
+
 ##@ Cleaning
 clean: ## remove what was built from our own code
 	rm -rf build/host build/asan build/tsan build/clang build/gcc out/check
@@ -183,5 +198,5 @@ clean: ## remove what was built from our own code
 distclean: ## remove everything made here: build/ and out/
 	rm -rf build out
 
-.PHONY: help all demo check check-unit check-list guest-programs-list tests-build doctor bootstrap qemu qemu-source \
+.PHONY: bench-memory bench-plug bench-parts help all demo check check-unit check-list guest-programs-list tests-build doctor bootstrap qemu qemu-source \
 	qemu-qtest guest-image clean distclean FORCE

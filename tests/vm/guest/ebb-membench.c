@@ -4,8 +4,9 @@
  * answers each with one JSON object per line, times in ns of this guest's clock.
  *
  *   lease BYTES NODE   add a lease of the node's pool, write to each of its pages, release it
+ *   hold BYTES NODE    add a lease and write to each page; the lease ends with "drop"
  *   grab BYTES NODE    map ordinary memory (of that node only, unless -1), write to each page
- *   drop               unmap what was grabbed
+ *   drop               unmap what was grabbed, end the lease that was held
  *   more BYTES         wait until Linux manages at least so much memory in all
  *   less BYTES         ... at most so much
  *   total              how much Linux manages
@@ -112,6 +113,30 @@ out_close:
 	return rc;
 }
 
+/* A lease lives as long as a mapping of it. */
+static int do_hold(FILE *out, int ebb_fd, uint64_t bytes, long node)
+{
+	struct ebb_mem_add add = {
+		.size = sizeof(add),
+		.bytes = bytes,
+		.node = node < 0 ? EBB_NODE_ANY : (uint32_t)node,
+	};
+	char *start;
+
+	if (grabbed.start)
+		return -EBUSY;
+	if (ioctl(ebb_fd, EBB_IOC_MEM_ADD, &add))
+		return -errno;
+	start = mmap(NULL, add.granted_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, add.lease_fd, 0);
+	close(add.lease_fd);
+	if (start == MAP_FAILED)
+		return -errno;
+	grabbed.start = start;
+	grabbed.bytes = add.granted_bytes;
+	fprintf(out, "{\"touch_ns\":%" PRIu64 "}\n", touch_ns(start, add.granted_bytes));
+	return 0;
+}
+
 static int drop(uint64_t *ret_ns)
 {
 	uint64_t begin_ns = now_ns();
@@ -188,6 +213,8 @@ static void obey(FILE *out, int ebb_fd, const char *line)
 	sscanf(line, "%15s %" SCNu64 " %ld", word, &bytes, &node);
 	if (!strcmp(word, "lease"))
 		rc = ebb_fd < 0 ? ebb_fd : do_lease(out, ebb_fd, bytes, node);
+	else if (!strcmp(word, "hold"))
+		rc = ebb_fd < 0 ? ebb_fd : do_hold(out, ebb_fd, bytes, node);
 	else if (!strcmp(word, "grab"))
 		rc = do_grab(out, bytes, node);
 	else if (!strcmp(word, "drop"))

@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Around a benchmark: where it runs, and what is written when it is over."""
+import os
+import time
+from datetime import datetime, timezone
+
+from scenarios import demo, schema
+
+from . import metrics, page
+
+
+class Run:
+    """One run of a benchmark, from its start to its files in `folder`."""
+
+    def __init__(self, benchmark, title, folder):
+        self.benchmark, self.title, self.folder = benchmark, title, folder
+        self.started = time.time()
+        self.notes = []
+
+    def write(self, lab, values):
+        """summary.json and report.html; returns the summary."""
+        started = datetime.fromtimestamp(self.started, timezone.utc)
+        summary = {"benchmark": self.benchmark, "title": self.title,
+                   "accelerator": lab.accelerator, "host": host(lab.host_spec),
+                   "versions": demo.versions(lab),
+                   "started_at": started.isoformat(timespec="seconds"),
+                   "duration_s": round(time.time() - self.started, 1),
+                   "notes": self.notes, "metrics": values.metrics()}
+        wrong = metrics.problems(summary)
+        if wrong:
+            raise schema.SchemaError(f"summary of {self.benchmark}: " + "; ".join(wrong))
+        os.makedirs(self.folder, exist_ok=True)
+        with open(os.path.join(self.folder, schema.REPORT), "w", encoding="utf-8") as f:
+            f.write(page.render(summary))
+        schema.write_json(os.path.join(self.folder, schema.SUMMARY), summary)
+        return summary
+
+
+def host(spec):
+    with open("/proc/meminfo", encoding="ascii") as f:
+        kib = int(f.readline().split()[1])
+    return {"spec": spec, "emulated": spec.startswith("emulated:"),
+            "cpus": len(os.sched_getaffinity(0)), "memory_gib": round(kib / (1 << 20), 1)}
