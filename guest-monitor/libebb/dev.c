@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdint.h>
+#include <sys/epoll.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -35,11 +36,33 @@ static int kernel_dev_ioctl(void *dev, unsigned long cmd, void *arg)
 	return ioctl(kernel_dev_fd(dev), cmd, arg) < 0 ? -errno : 0;
 }
 
+static int kernel_lease_ioctl(void *dev, int lease_fd, unsigned long cmd, void *arg)
+{
+	(void)dev;
+	return ioctl(lease_fd, cmd, arg) < 0 ? -errno : 0;
+}
+
+static int kernel_lease_poll_fd(void *dev, int lease_fd)
+{
+	(void)dev;
+	return lease_fd;
+}
+
+static void kernel_lease_close(void *dev, int lease_fd)
+{
+	(void)dev;
+	close(lease_fd);
+}
+
 const struct ebb_dev_ops ebb_dev_kernel_ops = {
 	.open = kernel_dev_open,
 	.close = kernel_dev_close,
 	.fd = kernel_dev_fd,
 	.ioctl = kernel_dev_ioctl,
+	.lease_ioctl = kernel_lease_ioctl,
+	.lease_poll_fd = kernel_lease_poll_fd,
+	.lease_close = kernel_lease_close,
+	.lease_events = EPOLLPRI,
 };
 
 int ebb_dev_open(const struct ebb_dev_ops *ops, const char *path, void **ret_dev)

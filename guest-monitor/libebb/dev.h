@@ -13,12 +13,21 @@
 struct ebb_dev_ops {
 	/* Opens one more owner.  0 or -errno. */
 	int (*open)(const char *path, void **ret_dev);
-	/* The last use of dev; its CPUs go back to the host. */
+	/* The last use of dev, without its leases; its CPUs go back to the host. */
 	void (*close)(void *dev);
 	/* Polls POLLIN when the limits changed, POLLERR or POLLHUP when the device is gone. */
 	int (*fd)(void *dev);
 	/* As ioctl(), but -errno on failure.  Any thread, also several at once. */
 	int (*ioctl)(void *dev, unsigned long cmd, void *arg);
+
+	/*
+	 * Of a lease, by the file that EBB_IOC_MEM_ADD gave, which can be mapped.
+	 * lease_poll_fd() polls lease_events (EPOLL*) when blocks were revoked.
+	 */
+	int (*lease_ioctl)(void *dev, int lease_fd, unsigned long cmd, void *arg);
+	int (*lease_poll_fd)(void *dev, int lease_fd);
+	void (*lease_close)(void *dev, int lease_fd);
+	uint32_t lease_events;
 };
 
 extern const struct ebb_dev_ops ebb_dev_kernel_ops;

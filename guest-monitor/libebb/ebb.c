@@ -17,6 +17,9 @@
 #define NS_PER_SEC	1000000000ull
 #define NS_PER_MS	1000000ull
 
+/* A view that other threads have made old by adding or releasing is read that often again. */
+#define VIEW_TRIES	4
+
 #define DEFAULT_DEVICE	"/dev/ebb"
 #define DEFAULT_MONITOR	"/run/ebb/monitor.sock"
 
@@ -62,7 +65,12 @@ static int fds_create(struct ebb *ebb)
 	ebb->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
 	if (ebb->epoll_fd < 0 || ebb->wake_fd < 0 || ebb->timer_fd < 0)
 		return -errno;
-	r = poll_add(ebb, ebb->wake_fd);
+	r = ebb_mem_init(&ebb->mem, ebb->ops, ebb->dev, ebb->wake_fd);
+	if (r < 0)
+		return r;
+	r = poll_add(ebb, ebb->mem.epoll_fd);
+	if (r == 0)
+		r = poll_add(ebb, ebb->wake_fd);
 	if (r == 0)
 		r = poll_add(ebb, ebb->timer_fd);
 	if (r == 0)
@@ -72,6 +80,7 @@ static int fds_create(struct ebb *ebb)
 
 static void fds_close(struct ebb *ebb)
 {
+	ebb_mem_finish(&ebb->mem);
 	if (ebb->timer_fd >= 0)
 		close(ebb->timer_fd);
 	if (ebb->wake_fd >= 0)
@@ -111,7 +120,7 @@ int ebb_open_dev(const struct ebb_options *options, const struct ebb_dev_ops *op
 	if (!ebb)
 		return -ENOMEM;
 	ebb->ops = ops;
-	ebb->epoll_fd = ebb->wake_fd = ebb->timer_fd = -1;
+	ebb->epoll_fd = ebb->wake_fd = ebb->timer_fd = ebb->mem.epoll_fd = -1;
 	r = -pthread_mutex_init(&ebb->lock, NULL);
 	if (r < 0)
 		goto out_free;
@@ -262,7 +271,7 @@ static void shares_update(struct ebb *ebb, const struct ebb_msg_shares *monitor)
 	struct ebb_shares now;
 	int has_changed;
 
-	ebb_shares_compute(&ebb->view, monitor, &now);
+	ebb_shares_compute(&ebb->view, &ebb->sums, monitor, &now);
 	pthread_mutex_lock(&ebb->lock);
 	has_changed = now.num_nodes != ebb->shares.num_nodes ||
 		      memcmp(now.nodes, ebb->shares.nodes, sizeof(now.nodes)) != 0;
@@ -279,11 +288,35 @@ static void shares_update(struct ebb *ebb, const struct ebb_msg_shares *monitor)
 	ebb->fn(ebb->fn_arg, &now);
 }
 
+/* -EAGAIN: something goes on changing. */
+static int view_update(struct ebb *ebb)
+{
+	struct ebb_mem_sums before;
+
+	for (int i = 0; i < VIEW_TRIES; i++) {
+		struct ebb_mem_sums sums;
+		struct ebb_view view;
+		int r;
+
+		ebb_mem_sums_get(&ebb->mem, &before);
+		r = ebb_view_read(ebb->ops, ebb->dev, &view);
+		if (r < 0)
+			return r;
+		/* What the driver counts and what is ours must be of the same moment. */
+		ebb_mem_sums_get(&ebb->mem, &sums);
+		if (sums.seq != before.seq)
+			continue;
+		ebb->view = view;
+		ebb->sums = sums;
+		return 0;
+	}
+	return -EAGAIN;
+}
+
 int ebb_dispatch(struct ebb *ebb)
 {
 	const struct ebb_msg_shares *monitor;
 	uint64_t now_ns = ebb_now_ns();
-	struct ebb_view view;
 	uint64_t due_ns;
 	int r;
 
@@ -291,16 +324,16 @@ int ebb_dispatch(struct ebb *ebb)
 		return -ENODEV;
 	r = events_take(ebb);
 	if (r == 0)
-		r = ebb_view_read(ebb->ops, ebb->dev, &view);
+		r = ebb_mem_dispatch(&ebb->mem);
+	if (r == 0)
+		r = view_update(ebb);
 	if (r == -ENODEV)
 		ebb->is_gone = 1;
-	/* The list went on changing: the view is taken at the next look. */
+	/* The view is taken at the next look. */
 	if (r == -EAGAIN)
 		ebb_wake(ebb->wake_fd);
 	else if (r < 0)
 		return r;
-	else
-		ebb->view = view;
 	owned_tell(ebb);
 	due_ns = ebb_link_step(&ebb->link, now_ns);
 	monitor = monitor_choose(ebb, now_ns);

@@ -2,16 +2,18 @@
 /*
  * libebb: what a database engine needs to grow and shrink with its VM.
  *
- * A handle stands for one application.  It owns the CPUs that it added; they
- * go back to the host when the handle is closed or the process ends.  With
- * ebb-monitord running in the guest the applications of a VM share what the
+ * A handle stands for one application.  It owns the CPUs and the memory that it
+ * added; they go back to the host when the handle is closed or the process ends.
+ * With ebb-monitord running in the guest the applications of a VM share what the
  * host offers and demands, and their statistics reach the host; without it, the
- * handle sees the VM's own limits and everything but ebb_stats_get() works.
+ * handle sees the VM's own limits and everything but ebb_report() and
+ * ebb_stats_get() works.
  *
  * Threads: one thread may use a handle for ebb_dispatch() and one for the
- * calls that wait (ebb_cpu_add, ebb_cpu_remove) at a time; ebb_report() and
- * ebb_stats_get() may be called from any thread.  Callbacks run inside
- * ebb_dispatch() and may call everything but ebb_close().
+ * calls that wait (ebb_cpu_add, ebb_cpu_remove) at a time; ebb_report(),
+ * ebb_stats_get() and everything about memory may be called from any thread, by
+ * several at once.  Callbacks run inside ebb_dispatch() and may call everything
+ * but ebb_close() and ebb_dispatch().
  *
  * Errors: functions return 0 or more on success and -errno on failure.  Each
  * says which errors to expect beyond those of <linux/ebb_ioctl.h>.
@@ -53,6 +55,13 @@ struct ebb_node_share {
 	unsigned int cpus_offered;	/* this application may ask for so many more */
 	unsigned int cpus_demanded;	/* this application must give back so many ... */
 	uint64_t deadline_ns;		/* ... by then (CLOCK_MONOTONIC); 0: no demand */
+	/* The same of the node's pool of memory; all 0 without one.  Whole blocks. */
+	uint64_t mem_held_bytes;	/* of the VM */
+	uint64_t mem_limit_bytes;	/* of the VM; not always whole blocks */
+	uint64_t mem_owned_bytes;	/* in leases of this handle, neither released nor revoked */
+	uint64_t mem_offered_bytes;	/* this application may ask for so many more */
+	uint64_t mem_demanded_bytes;	/* this application must release so many ... */
+	uint64_t mem_deadline_ns;	/* ... by then (CLOCK_MONOTONIC); 0: no demand */
 };
 
 struct ebb_shares {
@@ -100,7 +109,10 @@ struct ebb_stats {
  */
 int ebb_open(const struct ebb_options *options, struct ebb **ret);
 
-/* Accepts NULL.  Returns all CPUs of the handle. */
+/*
+ * Accepts NULL.  Returns all CPUs of the handle, and all memory: the leases are
+ * unmapped, so nothing may touch them any more.
+ */
 void ebb_close(struct ebb *ebb);
 
 /*
@@ -157,6 +169,129 @@ int ebb_cpu_remove(struct ebb *ebb, unsigned int cpu, unsigned int timeout_ms,
  * there are, which may be more than max.
  */
 int ebb_cpu_list(struct ebb *ebb, struct ebb_cpu *ret_cpus, unsigned int max);
+
+/*
+ * ---- Memory ----
+ *
+ * Memory comes as leases, each a mapping of its own of zeroed blocks of one
+ * node's pool, and goes back block by block, in any order.  An allocator sits on
+ * it as on any other pages, except for three things:
+ *
+ *  - When the deadline of a demand passes, the host takes blocks of its choice
+ *    (revokes them).  Their content is lost; to touch them is a SIGBUS, to pass
+ *    them to a system call is EFAULT.  A released block is gone in the same way.
+ *  - Long-term pins (io_uring's registered buffers, RDMA) are refused.
+ *  - A child of fork() has none of it.
+ *
+ * A lease takes a file descriptor and as much address space as it has bytes
+ * until it is closed, however few blocks are left in it: a few large leases are
+ * better than many small ones.
+ */
+struct ebb_lease {
+	void *addr;			/* of the mapping; a multiple of block_bytes */
+	uint64_t bytes;			/* of the mapping; a multiple of block_bytes */
+	unsigned int node;		/* Linux node of all of it */
+	unsigned int block_bytes;	/* a power of two of at least 2 MiB */
+	int fd;				/* belongs to the handle: for io_uring, fstat() and the like */
+};
+
+/* The pools of the VM; num_pools 0: there is no memory to be had. */
+int ebb_mem_info_get(struct ebb *ebb, struct ebb_mem_info *ret);
+
+/*
+ * Adds memory on a node or EBB_NODE_ANY as a new lease, mapped for reading and
+ * writing.  bytes is a multiple of the block size.  Less may be granted, at least
+ * one block: see ret->bytes.  Does not wait.  The pages are there when they are
+ * first touched, which is when the host zeroes them.  Errors: see EBB_IOC_MEM_ADD,
+ * and
+ *   -ENOMEM   also: no address space left, or too many mappings
+ *   -EIO      also: the driver's answer makes no sense
+ */
+int ebb_mem_add(struct ebb *ebb, uint64_t bytes, unsigned int node, struct ebb_lease *ret);
+
+/*
+ * Gives a range of blocks of one lease back, whichever lease of the handle it is.
+ * Nothing may use it any more: what was there is lost.  Blocks of the range that
+ * the host has revoked but the callback has not been told of count as released,
+ * and it is not told of them any more.
+ *
+ * With its last block released, a lease is closed and unmapped, and its
+ * addresses may come to be used for something else.  Not so if the callback was
+ * told of blocks of it (or there was none to tell): a thread that does not know
+ * yet must find SIGBUS there and nothing else.  Such a lease stays until
+ * ebb_lease_close().
+ *   -EINVAL   bytes is 0, the range wraps around, or is not made of whole blocks
+ *   -ENOENT   addr is in no lease of this handle, or a block of the range was released before,
+ *             or revoked and told of; nothing has changed
+ *   -ERANGE   the range goes past the end of the lease
+ *   -ENODEV   the device is gone, and all memory with it
+ *   -EIO      the driver's answer makes no sense
+ */
+int ebb_mem_release(struct ebb *ebb, void *addr, uint64_t bytes);
+
+/*
+ * The lease that an address is in, as it was added; takes O(log n).
+ *   -ENOENT   in none of this handle
+ */
+int ebb_lease_find(struct ebb *ebb, const void *addr, struct ebb_lease *ret);
+
+/*
+ * Asks the driver which blocks the lease at an address still has, from block start
+ * of it on; at most EBB_LEASE_INFO_BLOCKS of them.  Errors: see
+ * EBB_IOC_LEASE_INFO, and
+ *   -ENOENT   in no lease of this handle
+ */
+int ebb_lease_info_get(struct ebb *ebb, const void *addr, uint32_t start,
+		       struct ebb_lease_info *ret);
+
+/*
+ * Gives all that is left in the lease at an address back, closes and unmaps it.
+ * Nothing may touch its addresses any more, not even in a guarded section.
+ *   -ENOENT   in no lease of this handle
+ *   -EBUSY    another thread is releasing blocks of it; nothing has changed
+ */
+int ebb_lease_close(struct ebb *ebb, void *addr);
+
+/*
+ * Called from ebb_dispatch(), before the callback for shares, for every run of
+ * blocks that the host has revoked; the range lies in one lease.  The blocks are
+ * gone since before the call, and owned no more.  Other threads may have met them
+ * already, see ebb_mem_guard_run().
+ */
+typedef void (*ebb_revoked_fn)(void *arg, void *addr, uint64_t bytes);
+
+/* Runs that come while there is no callback (fn is NULL) are not told of later. */
+void ebb_set_revoked_callback(struct ebb *ebb, ebb_revoked_fn fn, void *arg);
+
+/*
+ * Runs fn(arg) such that touching a block that is gone ends fn instead of the
+ * process.  Returns 0 when fn has returned.  Costs about as much as a call of
+ * sigsetjmp() that saves no signals; may be nested, the innermost is ended.
+ *   -EFAULT   fn touched a block that had left its lease; *ret_addr, unless ret_addr is
+ *             NULL, is the address.  fn was left where it was by siglongjmp(): locks that it
+ *             took are held, and what it allocated is allocated.
+ *   other     of sigaction(), the first time
+ *
+ * Works for leases of all handles of the process, and only in the thread that
+ * called it.  SIGBUS for any other reason goes to the handler that was there
+ * before, or kills as if there were none.
+ *
+ * Limits: the handler is set for the whole process with the first call (or
+ * ebb_mem_guard_install()), and stays.  Whoever sets another one after that has to
+ * pass on to it what he does not know.  If an earlier handler had SA_RESETHAND, it
+ * is called more than once.  fn must not block SIGBUS, for then the kernel kills
+ * the process; it must not be left by longjmp() or an exception; and it must not
+ * touch a lease while a function that is not async-signal-safe works on its
+ * behalf in a state that can not be left (malloc() with its bookkeeping in a
+ * lease, say).
+ */
+int ebb_mem_guard_run(void (*fn)(void *arg), void *arg, void **ret_addr);
+
+/*
+ * Sets the handler now, for programs that want the order of handlers to be known:
+ * before other threads run, and after handlers of others were set.
+ */
+int ebb_mem_guard_install(void);
 
 /*
  * Stores this application's statistics in the monitor.

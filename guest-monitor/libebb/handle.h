@@ -6,6 +6,7 @@
 #define EBB_HANDLE_H
 
 #include "link.h"
+#include "mem.h"
 #include "view.h"
 
 /*
@@ -19,15 +20,17 @@ struct ebb {
 	/* Constant after ebb_open(). */
 	const struct ebb_dev_ops *ops;
 	void *dev;
-	int epoll_fd;			/* of the three below, the device and the link's socket */
+	int epoll_fd;			/* of the two below, the device, the link's socket, and mem's */
 	int wake_fd;			/* eventfd: look at the device and the link again */
 	int timer_fd;
 	struct ebb_link link;		/* has its own lock */
+	struct ebb_mem mem;		/* has its own lock */
 
 	/* Of the thread that dispatches. */
 	int is_gone;			/* the device is */
 	int has_view;
 	struct ebb_view view;
+	struct ebb_mem_sums sums;	/* as of the view */
 	int had_monitor;		/* shares came from a monitor that ... */
 	uint64_t monitor_until_ns;	/* ... holds until then; 0: it is there */
 	struct ebb_msg_shares monitor_shares;
@@ -46,8 +49,10 @@ struct ebb {
  *   S1  demanded <= owned
  *   S2  with a monitor, owned + offered and owned - demanded stay what it said
  *       while the application adds and removes
+ *
+ * for CPUs and for memory.
  */
-void ebb_shares_compute(const struct ebb_view *view, const struct ebb_msg_shares *monitor,
-			struct ebb_shares *ret);
+void ebb_shares_compute(const struct ebb_view *view, const struct ebb_mem_sums *mem,
+			const struct ebb_msg_shares *monitor, struct ebb_shares *ret);
 
 #endif /* EBB_HANDLE_H */

@@ -15,35 +15,51 @@ static const struct ebb_msg_share *share_find(const struct ebb_msg_shares *monit
 	return NULL;
 }
 
-static void share_direct(const struct ebb_view_node *n, struct ebb_node_share *share)
+/* Without a monitor: what the VM is offered, and what it must give as far as it is ours. */
+static void share_direct(const struct ebb_view_node *n, const struct ebb_mem_sums *mem,
+			 struct ebb_node_share *share)
 {
-	share->cpus_held = n->held;
-	share->cpus_limit = n->limit;
+	uint64_t releasing_bytes = mem->releasing_bytes[n->node];
+	uint64_t bytes = n->mem_demand_bytes;
+
 	share->cpus_offered = n->offer;
 	share->cpus_demanded = n->demand < n->owned ? n->demand : n->owned;
 	share->deadline_ns = n->deadline_ns;
+	share->mem_offered_bytes = n->mem_offer_bytes;
+	bytes = bytes > releasing_bytes ? bytes - releasing_bytes : 0;
+	share->mem_demanded_bytes = bytes < share->mem_owned_bytes ? bytes :
+				    share->mem_owned_bytes;
+	share->mem_deadline_ns = n->mem_deadline_ns;
 }
 
 /*
- * The monitor spoke of the number of CPUs that it knew of; what has been added
- * or removed since is taken off its offer or demand.
+ * The monitor spoke of what it knew to be owned; what has been added or removed
+ * since is taken off its offer or demand.
  */
+static uint64_t left_of_offer(uint64_t known, uint64_t offered, uint64_t owned)
+{
+	return offered && known + offered > owned ? known + offered - owned : 0;
+}
+
+static uint64_t left_of_demand(uint64_t known, uint64_t demanded, uint64_t owned)
+{
+	uint64_t least = demanded < known ? known - demanded : 0;
+
+	return demanded && owned > least ? owned - least : 0;
+}
+
 static void share_divided(const struct ebb_msg_share *m, struct ebb_node_share *share)
 {
-	uint64_t most = (uint64_t)m->owned + m->offered;
-	uint64_t least = m->demanded < m->owned ? m->owned - m->demanded : 0;
-
 	share->cpus_held = m->held;
 	share->cpus_limit = m->limit;
-	if (m->offered && most > share->cpus_owned)
-		share->cpus_offered = (uint32_t)(most - share->cpus_owned);
-	if (m->demanded && share->cpus_owned > least)
-		share->cpus_demanded = (uint32_t)(share->cpus_owned - least);
+	share->cpus_offered = (uint32_t)left_of_offer(m->owned, m->offered, share->cpus_owned);
+	share->cpus_demanded = (uint32_t)left_of_demand(m->owned, m->demanded,
+							share->cpus_owned);
 	share->deadline_ns = m->deadline_ns;
 }
 
-void ebb_shares_compute(const struct ebb_view *view, const struct ebb_msg_shares *monitor,
-			struct ebb_shares *ret)
+void ebb_shares_compute(const struct ebb_view *view, const struct ebb_mem_sums *mem,
+			const struct ebb_msg_shares *monitor, struct ebb_shares *ret)
 {
 	memset(ret, 0, sizeof(*ret));
 	ret->num_nodes = view->num_nodes;
@@ -56,13 +72,18 @@ void ebb_shares_compute(const struct ebb_view *view, const struct ebb_msg_shares
 		share->cpus_owned = n->owned;
 		share->cpus_held = n->held;
 		share->cpus_limit = n->limit;
+		share->mem_owned_bytes = mem->owned_bytes[n->node];
+		share->mem_held_bytes = n->mem_held_bytes;
+		share->mem_limit_bytes = n->mem_limit_bytes;
 		if (!monitor)
-			share_direct(n, share);
+			share_direct(n, mem, share);
 		else
 			m = share_find(monitor, n->node);
 		if (m)
 			share_divided(m, share);
 		if (share->cpus_demanded == 0)
 			share->deadline_ns = 0;
+		if (share->mem_demanded_bytes == 0)
+			share->mem_deadline_ns = 0;
 	}
 }

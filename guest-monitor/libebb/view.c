@@ -20,6 +20,16 @@ static uint32_t max_u32(uint32_t a, uint32_t b)
 	return a > b ? a : b;
 }
 
+static uint64_t min_u64(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+static uint64_t max_u64(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
+}
+
 void ebb_view_init(struct ebb_view *view, const struct ebb_limits *limits)
 {
 	memset(view, 0, sizeof(*view));
@@ -30,6 +40,11 @@ void ebb_view_init(struct ebb_view *view, const struct ebb_limits *limits)
 		view->nodes[i].held = min_u32(limits->nodes[i].cpus_held, EBB_VIEW_MAX_CPUS);
 		view->nodes[i].limit = min_u32(limits->nodes[i].cpus_limit, EBB_VIEW_MAX_CPUS);
 		view->nodes[i].deadline_ns = limits->nodes[i].deadline_ns;
+		view->nodes[i].mem_held_bytes = min_u64(limits->nodes[i].mem_held_bytes,
+							EBB_VIEW_MAX_BYTES);
+		view->nodes[i].mem_limit_bytes = min_u64(limits->nodes[i].mem_limit_bytes,
+							 EBB_VIEW_MAX_BYTES);
+		view->nodes[i].mem_deadline_ns = limits->nodes[i].mem_deadline_ns;
 	}
 }
 
@@ -51,6 +66,36 @@ void ebb_view_count_cpu(struct ebb_view *view, const struct ebb_cpu *cpu)
 	}
 }
 
+void ebb_view_set_pool(struct ebb_view *view, const struct ebb_pool_info *pool)
+{
+	for (uint32_t i = 0; i < view->num_nodes; i++) {
+		struct ebb_view_node *n = &view->nodes[i];
+
+		if (n->node != pool->node)
+			continue;
+		n->mem_block_bytes = pool->block_bytes;
+		n->mem_leased_bytes = min_u64(pool->leased_bytes, EBB_VIEW_MAX_BYTES);
+		n->mem_draining_bytes = min_u64(pool->draining_bytes, EBB_VIEW_MAX_BYTES);
+		return;
+	}
+}
+
+static void mem_finish(struct ebb_view_node *n)
+{
+	uint64_t most = max_u64(n->mem_held_bytes, n->mem_leased_bytes + n->mem_draining_bytes);
+	uint64_t least = min_u64(n->mem_held_bytes, n->mem_leased_bytes);
+	uint64_t block = n->mem_block_bytes;
+
+	if (block && n->mem_limit_bytes > most)
+		n->mem_offer_bytes = (n->mem_limit_bytes - most) / block * block;
+	if (block && least > n->mem_limit_bytes)
+		n->mem_demand_bytes = (least - n->mem_limit_bytes + block - 1) / block * block;
+	if (n->mem_demand_bytes == 0)
+		n->mem_deadline_ns = 0;
+	if (!block)
+		n->mem_held_bytes = n->mem_limit_bytes = 0;
+}
+
 void ebb_view_finish(struct ebb_view *view)
 {
 	for (uint32_t i = 0; i < view->num_nodes; i++) {
@@ -62,6 +107,7 @@ void ebb_view_finish(struct ebb_view *view)
 		n->demand = least > n->limit ? least - n->limit : 0;
 		if (n->demand == 0)
 			n->deadline_ns = 0;
+		mem_finish(n);
 	}
 }
 
@@ -88,6 +134,43 @@ static int view_count_all(const struct ebb_dev_ops *ops, void *dev, struct ebb_v
 		if (list.count == 0)
 			break;
 	} while (start < total);
+	return 0;
+}
+
+static int pool_is_sane(const struct ebb_pool_info *pool)
+{
+	return pool->node < EBB_MAX_NODES && pool->block_bytes >= EBB_VIEW_BLOCK_BYTES_MIN &&
+	       pool->block_bytes <= EBB_VIEW_BLOCK_BYTES_MAX &&
+	       !(pool->block_bytes & (pool->block_bytes - 1)) &&
+	       pool->leased_bytes % pool->block_bytes == 0;
+}
+
+/* Most VMs have no pools: not worth a call. */
+static int view_has_mem(const struct ebb_view *view)
+{
+	for (uint32_t i = 0; i < view->num_nodes; i++)
+		if (view->nodes[i].mem_held_bytes || view->nodes[i].mem_limit_bytes)
+			return 1;
+	return 0;
+}
+
+static int view_read_pools(const struct ebb_dev_ops *ops, void *dev, struct ebb_view *view)
+{
+	struct ebb_mem_info info = { .size = sizeof(info) };
+	int r;
+
+	if (!view_has_mem(view))
+		return 0;
+	r = ops->ioctl(dev, EBB_IOC_MEM_INFO, &info);
+	if (r < 0)
+		return r;
+	if (info.num_pools > EBB_MAX_NODES)
+		return -EIO;
+	for (uint32_t i = 0; i < info.num_pools; i++) {
+		if (!pool_is_sane(&info.pools[i]))
+			return -EIO;
+		ebb_view_set_pool(view, &info.pools[i]);
+	}
 	return 0;
 }
 
@@ -119,6 +202,8 @@ int ebb_view_read(const struct ebb_dev_ops *ops, void *dev, struct ebb_view *ret
 		if (r != -EAGAIN)
 			break;
 	}
+	if (r == 0)
+		r = view_read_pools(ops, dev, &view);
 	if (r < 0)
 		return r;
 	ebb_view_finish(&view);

@@ -13,6 +13,14 @@
  *
  * so a CPU that has just been given back is not demanded a second time, and one
  * that has just been added is not offered again.
+ *
+ * Memory is counted by the driver alone, but in two calls: held comes with the
+ * limits, leased and draining (has left its lease, but can not be unplugged yet)
+ * after them.  What drains leaves by itself, so nobody is asked for it, but it
+ * still takes room:
+ *
+ *   V3  mem_offer  = limit - max(held, leased + draining), at least 0, whole blocks, rounded down
+ *   V4  mem_demand = min(held, leased) - limit, at least 0, whole blocks, rounded up
  */
 #ifndef EBB_VIEW_H
 #define EBB_VIEW_H
@@ -21,6 +29,13 @@
 
 /* No VM has more on a node; whatever the host says, loops over CPUs end. */
 #define EBB_VIEW_MAX_CPUS	65536u
+
+/* The same for memory; and sums of a few such fit. */
+#define EBB_VIEW_MAX_BYTES	(1ull << 52)
+
+/* Of a block, by ebb_ioctl.h. */
+#define EBB_VIEW_BLOCK_BYTES_MIN	(2u << 20)
+#define EBB_VIEW_BLOCK_BYTES_MAX	(1u << 30)
 
 struct ebb_view_node {
 	uint32_t node;
@@ -32,6 +47,14 @@ struct ebb_view_node {
 	uint32_t offer;
 	uint32_t demand;
 	uint64_t deadline_ns;	/* of the demand; 0: none */
+	uint32_t mem_block_bytes; /* 0: no pool, and all below is 0 */
+	uint64_t mem_held_bytes;
+	uint64_t mem_limit_bytes;
+	uint64_t mem_leased_bytes; /* of all owners */
+	uint64_t mem_draining_bytes;
+	uint64_t mem_offer_bytes;
+	uint64_t mem_demand_bytes;
+	uint64_t mem_deadline_ns;
 };
 
 struct ebb_view {
@@ -40,9 +63,10 @@ struct ebb_view {
 	struct ebb_view_node nodes[EBB_MAX_NODES];
 };
 
-/* Pure, in this order: init, count_cpu for each CPU, finish. */
+/* Pure, in this order: init, count_cpu for each CPU, set_pool for each pool, finish. */
 void ebb_view_init(struct ebb_view *view, const struct ebb_limits *limits);
 void ebb_view_count_cpu(struct ebb_view *view, const struct ebb_cpu *cpu);
+void ebb_view_set_pool(struct ebb_view *view, const struct ebb_pool_info *pool);
 void ebb_view_finish(struct ebb_view *view);
 
 /*

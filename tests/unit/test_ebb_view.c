@@ -11,6 +11,8 @@
 
 #include "guest-monitor/libebb/handle.h"
 
+static const struct ebb_mem_sums no_mem;
+
 static struct ebb_view view_of(uint32_t held, uint32_t limit, uint32_t startup, uint32_t hotplugged,
 			       uint32_t owned)
 {
@@ -95,7 +97,7 @@ static void direct_demand_is_at_most_what_is_owned(void **state)
 	struct ebb_shares shares;
 
 	(void)state;
-	ebb_shares_compute(&view, NULL, &shares);
+	ebb_shares_compute(&view, &no_mem, NULL, &shares);
 	assert_int_equal(shares.num_nodes, 1);
 	assert_int_equal(shares.nodes[0].node, 4);
 	assert_int_equal(shares.nodes[0].cpus_held, 6);
@@ -105,7 +107,7 @@ static void direct_demand_is_at_most_what_is_owned(void **state)
 	assert_int_equal(shares.nodes[0].deadline_ns, 99);
 
 	view = view_of(6, 3, 2, 4, 0);
-	ebb_shares_compute(&view, NULL, &shares);
+	ebb_shares_compute(&view, &no_mem, NULL, &shares);
 	assert_int_equal(shares.nodes[0].cpus_demanded, 0);
 	assert_int_equal(shares.nodes[0].deadline_ns, 0);
 }
@@ -133,7 +135,7 @@ static void monitors_word_is_relative_to_what_it_knew(void **state)
 	(void)state;
 	for (uint32_t owned = 0; owned <= 6; owned++) {
 		view = view_of(8, 8, 2, 6, owned);
-		ebb_shares_compute(&view, &word, &shares);
+		ebb_shares_compute(&view, &no_mem, &word, &shares);
 		assert_int_equal(shares.nodes[0].cpus_offered, owned < 4 ? 4 - owned : 0);
 		assert_int_equal(shares.nodes[0].cpus_demanded, 0);
 	}
@@ -143,7 +145,7 @@ static void monitors_word_is_relative_to_what_it_knew(void **state)
 	word = word_of(4, 0, 2);
 	for (uint32_t owned = 0; owned <= 6; owned++) {
 		view = view_of(8, 8, 2, 6, owned);
-		ebb_shares_compute(&view, &word, &shares);
+		ebb_shares_compute(&view, &no_mem, &word, &shares);
 		assert_int_equal(shares.nodes[0].cpus_demanded, owned > 2 ? owned - 2 : 0);
 		assert_int_equal(shares.nodes[0].deadline_ns, owned > 2 ? 55 : 0);
 		assert_int_equal(shares.nodes[0].cpus_offered, 0);
@@ -157,7 +159,7 @@ static void demand_never_exceeds_what_is_owned_whatever_the_monitor_says(void **
 	struct ebb_shares shares;
 
 	(void)state;
-	ebb_shares_compute(&view, &word, &shares);
+	ebb_shares_compute(&view, &no_mem, &word, &shares);
 	assert_int_equal(shares.nodes[0].cpus_demanded, 3);
 }
 
@@ -168,7 +170,7 @@ static void node_that_the_monitor_does_not_name(void **state)
 	struct ebb_shares shares;
 
 	(void)state;
-	ebb_shares_compute(&view, &word, &shares);
+	ebb_shares_compute(&view, &no_mem, &word, &shares);
 	assert_int_equal(shares.num_nodes, 1);
 	assert_int_equal(shares.nodes[0].cpus_offered, 0);
 	assert_int_equal(shares.nodes[0].cpus_limit, 9);
