@@ -38,7 +38,7 @@ class Vm:
     mem_deadline_ms: int = 2000
     sla_class: str = "spot"
     options: dict = field(default_factory=dict)     # ebb.<key>=<value> for the guest's init
-    disks: list = field(default_factory=list)       # files of the host, vda and so on in the guest
+    disks_mib: list = field(default_factory=list)   # sizes of scratch disks vda, vdb, ...
     uuid: str = field(default_factory=lambda: str(uuid.uuid4()))
 
     @property
@@ -75,6 +75,10 @@ def command_path(boot, vm):
 def pool_id(node):
     """Of the pool's device, for libvirt and for QEMU."""
     return f"ua-ebb-pool{node}"
+
+
+def disk_path(boot, vm, i):
+    return f"{boot.console_dir}/{vm.name}.disk{i}"
 
 
 def command_line(boot, vm):
@@ -179,8 +183,8 @@ def _cpus(root, boot, vm, per_cell_mib):
 def _devices(root, boot, vm):
     devices = _sub(root, "devices")
     _sub(devices, "emulator", boot.emulator)
-    for i, path in enumerate(vm.disks):
-        _disk(devices, i, path)
+    for i in range(len(vm.disks_mib)):
+        _disk(devices, i, disk_path(boot, vm, i))
     _sub(devices, "controller", type="usb", model="none")
     for port, (kind, attributes) in enumerate((
             ("file", {"path": console_path(boot, vm)}),

@@ -79,9 +79,10 @@ def clock_options(accelerator):
 class Lab:
     """The private libvirtd and the agent. Use as a context: leaving it removes everything."""
 
-    def __init__(self, host_spec, policy, log_dir):
+    def __init__(self, host_spec, policy, log_dir, agent_options=None):
         self.dir = folder()
         self.host_spec, self.policy, self.log_dir = host_spec, policy, log_dir
+        self.agent_options = agent_options or {}
         self.run_dir = os.path.join(self.dir, "ebb")
         self.console_dir = os.path.join(self.dir, "vm")
         self.prefix = self.uri = None
@@ -108,6 +109,7 @@ class Lab:
         self.stop_agent()
         try:
             self._lab("stop")
+            _empty(self.console_dir, ".disk")
         finally:
             if self.lock:
                 self.lock.close()
@@ -137,7 +139,7 @@ class Lab:
         program = os.path.join(BUILD, "host", "bin", "ebbd")
         options = {"libvirt_uri": self.uri, "run_dir": self.run_dir, "state_dir": self.run_dir,
                    "host": self.host_spec, "policy": self.policy,
-                   "emu_group": f"ebb-emu-{self.prefix}"}
+                   "emu_group": f"ebb-emu-{self.prefix}", **self.agent_options}
         args = [program] + [word for k, v in options.items() for word in ("-o", f"{k}={v}")]
         log = open(os.path.join(self.log_dir, "ebbd.log"), "w", encoding="utf-8")
         with log:
@@ -184,7 +186,17 @@ class Lab:
     def virsh(self, *args, check=True):
         return run(["virsh", "-q", "-c", self.uri, *args], check=check)
 
+    def make_disks(self, boot, vm):
+        """Its scratch disks: sparse files with an empty file system."""
+        for i, mib in enumerate(vm.disks_mib):
+            path = domain.disk_path(boot, vm, i)
+            with open(path, "wb") as f:
+                f.truncate(mib << 20)
+            # Without a journal: nothing on it is worth more than the VM's run.
+            run(["/sbin/mkfs.ext4", "-q", "-F", "-O", "^has_journal", "-E", "nodiscard", path])
+
     def define(self, boot, vm):
+        self.make_disks(boot, vm)
         path = os.path.join(self.console_dir, vm.name + ".xml")
         with open(path, "w", encoding="utf-8") as f:
             f.write(domain.xml(boot, vm))
@@ -208,11 +220,13 @@ def end(process, patience_s=10):
         process.wait()
 
 
-def _empty(path):
+def _empty(path, what=""):
+    """Removes all below a folder, or the files with `what` in their name."""
     for root, folders, files in os.walk(path, topdown=False):
         for name in files:
-            os.unlink(os.path.join(root, name))
-        for name in folders:
+            if what in name:
+                os.unlink(os.path.join(root, name))
+        for name in folders if not what else ():
             os.rmdir(os.path.join(root, name))
 
 

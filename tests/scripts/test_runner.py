@@ -75,7 +75,7 @@ class Pools(unittest.TestCase):
 
     def setUp(self):
         self.vm = domain.Vm("vm1", [domain.Cell(2, 2, 0), domain.Cell(2, 0, 1, 512, 64)], 256,
-                            mem_weight=7, mem_deadline_ms=900, disks=["/lab/a.disk"])
+                            mem_weight=7, mem_deadline_ms=900, disks_mib=[8])
         self.root = parsed(self.vm)
 
     def test_none_without_a_size(self):
@@ -113,7 +113,7 @@ class Pools(unittest.TestCase):
 
     def test_disks_bypass_the_hosts_cache(self):
         (disk,) = self.root.findall("devices/disk")
-        self.assertEqual(disk.find("source").get("file"), "/lab/a.disk")
+        self.assertEqual(disk.find("source").get("file"), "/vm/vm1.disk0")
         self.assertEqual(disk.find("target").attrib, {"dev": "vda", "bus": "virtio"})
         self.assertEqual(disk.find("driver").get("cache"), "none")
 

@@ -112,6 +112,7 @@ class Guest:
             text = as_known_hypervisor(text)
         with open(path, "w", encoding="utf-8") as f:
             f.write(edit(text) if edit else text)
+        self.lab.make_disks(self.boot, self.vm)
         self.lab.virsh("define", path)
         self.defined = True
         return self
