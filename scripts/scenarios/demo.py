@@ -9,7 +9,7 @@ import sys
 import time
 from datetime import datetime, timezone
 
-from . import outcome, plan, scenes, schema
+from . import outcome, plan, plan_memory, scene_memory, scenes, schema
 from .lab import BUILD, SERIES, TOP, Lab, SetupError, run
 from .sampling import Sampler, event_of
 from .scenes import SceneError, Stage
@@ -23,10 +23,11 @@ def arguments(argv):
         prog="demo", description="Runs a scenario on real VMs and judges it.",
         epilog="Exit status: 0 verdict pass, 1 verdict fail, 2 usage, 3 set-up failed.")
     p.add_argument("name", nargs="?", choices=sorted(scenes.SCENES), metavar="SCENARIO",
-                   help="spot (default) or scale")
+                   help="spot (default), scale or memory")
     p.add_argument("--scenario", choices=sorted(scenes.SCENES), help="the same as an option")
     p.add_argument("--ablate", action="store_true",
-                   help="static allocation: every VM keeps the CPUs it boots with (must fail)")
+                   help="without the mechanism (must fail): every VM keeps the CPUs it boots with; "
+                        "in memory, the engine cannot move records to disk")
     p.add_argument("--seed", type=int, default=1, help="of the engines' key sequences (1)")
     p.add_argument("--time-scale", type=scale_factor, default=1.0, metavar="X",
                    help="stretch waits and time bounds by X, 0.5 to 20 (1)")
@@ -99,6 +100,7 @@ def record(a, p, lab, accelerator, stage, sampler, started):
         "vms": [vm.name for vm in p.vms], "startup_cpus": p.vms[0].startup_cpus,
         "dwell_s": p.dwell_s, "engine": p.vms[0].options["server"], "steps": stage.steps,
         "results": scenes.results(stage.boot, p.vms), "interval_s": sampler_interval(),
+        **stage.more,
         "started_at": datetime.fromtimestamp(started, timezone.utc).isoformat(timespec="seconds"),
         "duration_s": round(time.time() - started, 1), "versions": versions(lab)})
 
@@ -108,19 +110,30 @@ def sampler_interval():
     return INTERVAL_S
 
 
+def plan_of(a):
+    options = (a.ablate, a.seed, a.time_scale, a.share)
+    if a.scenario == plan_memory.SCENARIO:
+        return plan_memory.make(*options)
+    return plan.make(a.scenario, *options)
+
+
 def play(a, p, accelerator):
     """The scenario itself; returns the summary."""
     started = time.time()
     log_dir = os.path.join(a.out, "log")
-    with Lab(p.host["spec"], p.policy, log_dir) as lab:
+    is_memory = a.scenario == plan_memory.SCENARIO
+    with Lab(p.host["spec"], p.policy, log_dir, getattr(p, "agent_options", None)) as lab:
         _forget(a.out)
         boot = lab.boot(accelerator)
         for vm in p.vms:
             lab.define(boot, vm)
         lab.start_agent()
-        sampler = Sampler(lab, [vm.name for vm in p.vms])
+        sampler = Sampler(lab, [vm.name for vm in p.vms],
+                          scene_memory.Probe(lab, boot, p.vms) if is_memory else None)
         stage = Stage(lab, boot, sampler, p.vms, a.time_scale,
                       scenes.table_for(f"Ebb {a.scenario}", p.vms, p.host["cores"]))
+        if is_memory:
+            stage.more["memory"] = p.memory
         sampler.start()
         try:
             scenes.SCENES[a.scenario](stage, p.dwell_s)
@@ -171,8 +184,7 @@ def main(argv):
         set_up()
         os.makedirs(a.out, exist_ok=True)
         accelerator = run([os.path.join(TOP, "scripts", "accel-probe")], timeout=120).strip()
-        summary = play(a, plan.make(a.scenario, a.ablate, a.seed, a.time_scale, a.share),
-                       accelerator)
+        summary = play(a, plan_of(a), accelerator)
     except (SetupError, schema.SchemaError, OSError) as e:
         print(f"demo: {e}", file=sys.stderr)
         return EXIT_SETUP

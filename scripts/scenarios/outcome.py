@@ -2,7 +2,7 @@
 """From a folder of recorded files to summary.json, report.html and the closing words."""
 import os
 
-from . import report, schema
+from . import report, schema, words_memory
 from .summary import load, summarize
 
 
@@ -21,12 +21,15 @@ def words(folder, summary):
     lines = [f"FAIL {c['name']}: {report.measured(c)}, must be {c['bound']} {c['unit']}"
              for c in summary["checks"] if not c["ok"]]
     if lines and summary["ablate"]:
-        lines.append("The mechanism was switched off (static allocation): failing is expected.")
+        off = report.ABLATIONS.get(summary["scenario"], "static allocation")
+        lines.append(f"The mechanism was switched off ({off}): failing is expected.")
     return lines + _saw(summary) + [
         f"Verdict: {summary['verdict']}. Report: {os.path.join(folder, schema.REPORT)}"]
 
 
 def _saw(summary):
+    if summary["ablate"] and summary["scenario"] == "memory":
+        return ["You saw an engine that cannot move records to disk.", words_memory.cost(summary)]
     if summary["ablate"]:
         return ["You saw VMs with static allocation: each kept the CPUs it booted with.",
                 f"{summary['idle_core_pct']} % of the host's core time was left unused; "
@@ -37,6 +40,8 @@ def _saw(summary):
                 "failed, named above.",
                 f"{_count(summary['failed_transactions'])} transactions failed, "
                 f"{_count(summary['lost_updates'])} updates lost.".capitalize()]
+    if summary["scenario"] == "memory":
+        return words_memory.saw(summary)
     host = summary["host"]
     where = f"{host['cores']} {'emulated ' if host['emulated'] else ''}cores"
     if summary["scenario"] == "scale":

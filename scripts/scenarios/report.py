@@ -2,12 +2,14 @@
 """report.html: one page that needs nothing but a browser; drawn from a run's recorded files."""
 from html import escape
 
-from . import figure
+from . import figure, words_memory
 from .common import CPU_EVENTS
+from .verdict_memory import MEM_EVENTS
 
 TITLES = {
     "spot": "Three databases share one server",
     "scale": "One database grows to the whole server and back",
+    "memory": words_memory.TITLE,
 }
 LEADS = {
     "spot": "VMs join and leave {host}. Under the {policy} policy each running VM gets an equal "
@@ -16,13 +18,16 @@ LEADS = {
     "scale": "One VM starts with {startup} CPU on {host}, takes one more every {dwell:g} s until "
              "it holds them all, and gives them back one by one, while its engine executes "
              "transactions. Paper: section 4.1, figure 3.",
+    "memory": words_memory.LEAD,
 }
 ABLATED_LEADS = {
     "spot": "The same VMs on {host}, each with the CPUs that a fixed division of the cores gives "
             "it: static allocation, for comparison with the run in which CPUs move.",
     "scale": "The same VM on {host}, with the CPUs that it starts with and no more: static "
              "allocation, for comparison with the run in which it grows and shrinks.",
+    "memory": words_memory.ABLATED_LEAD,
 }
+ABLATIONS = {"memory": words_memory.ABLATION}
 STYLE = """
 :root { color-scheme: light }
 * { box-sizing: border-box }
@@ -92,7 +97,7 @@ def _caption(run):
 def _tags(run, summary):
     tags = [(summary["verdict"], f"verdict: {summary['verdict']}")]
     if run["ablate"]:
-        tags.append(("ablate", "ablation: static allocation"))
+        tags.append(("ablate", f"ablation: {ABLATIONS.get(run['scenario'], 'static allocation')}"))
     if run["host"]["emulated"]:
         tags.append(("", f"emulated host {run['host']['spec'].partition(':')[2]}"))
     tags.append(("", {"tcg": "TCG, no KVM", "kvm": "KVM"}[run["accelerator"]]))
@@ -102,6 +107,8 @@ def _tags(run, summary):
 
 def _tiles(summary):
     tiles = []
+    if summary["scenario"] == "memory":
+        return _tile_row(words_memory.tiles(summary))
     if summary["scenario"] == "spot":
         equal = summary["share_convergence_ms"]
         tiles.append((_ms(equal["median"]) if equal["n"] else "never",
@@ -114,6 +121,10 @@ def _tiles(summary):
               (_count(summary["committed_transactions"]), "transactions committed"),
               (_count(summary["failed_transactions"]), "transactions failed"),
               (_count(summary["lost_updates"]), "updates lost")]
+    return _tile_row(tiles)
+
+
+def _tile_row(tiles):
     return '<div class="tiles">' + "".join(
         f'<div class="tile"><b>{escape(value)}</b><span>{escape(text)}</span></div>'
         for value, text in tiles) + "</div>"
@@ -135,6 +146,10 @@ def _check_value(summary, name, unit):
 
 
 def _ablation(summary):
+    if summary["scenario"] == "memory":
+        return ('<h2>What it costs to have no anti-caching</h2><div class="card">' +
+                escape(words_memory.cost(summary)) + " The checks below are the same as for a run "
+                "with it, and are expected to fail here.</div>")
     idle = summary.get("idle_core_pct")
     cost = "" if idle is None else f" It left {idle:g} % of the host's core time unused."
     return ('<h2>What static allocation costs</h2><div class="card">Every VM kept the CPUs it '
@@ -178,7 +193,9 @@ def _events(run, events):
         what = e.event
         if e.event in CPU_EVENTS and e.cpus:
             what += f" {e.cpus} CPU{'s' if e.cpus != 1 else ''}"
-        if e.node is not None and e.node >= 0 and e.cpus:
+        if e.event in MEM_EVENTS:
+            what += f" {e.bytes / (1 << 20):,.0f} MiB"
+        if e.node is not None and e.node >= 0 and (e.cpus or e.event in MEM_EVENTS):
             what += f", node {e.node}"
         took = "" if e.total_ms is None else f"{e.total_ms:.1f} ms"
         phases = ", ".join(f"{name} {ms:.1f}" for name, ms in e.phases_ms.items()

@@ -7,6 +7,7 @@ import time
 
 from .lab import die_with_parent, end
 from .schema import Event, Sample
+from .speed import SpeedMeter
 
 INTERVAL_S = 0.1
 SAME_REPORT_S = 0.02    # age and time of look are read by two processes
@@ -47,7 +48,9 @@ def sample_of(vm, name, t_s, rates):
                vm.get("mem_held_bytes", 0), vm.get("mem_limit_bytes", 0), None, None, None, None,
                state=vm["state"], driver=int(bool(vm.get("driver"))),
                cpus_target=vm.get("cpus_target", 0),
-               nodes_held="/".join(str(n["held"]) for n in vm.get("nodes", [])))
+               nodes_held="/".join(str(n["held"]) for n in vm.get("nodes", [])),
+               mem_nodes_held="/".join(str(n.get("mem_held_bytes", 0))
+                                       for n in vm.get("nodes", [])))
     told = vm.get("telemetry")
     if not told or vm["state"] != "running":
         rates.forget(name)
@@ -69,7 +72,7 @@ def event_of(row, prefix, unix_start):
     return Event(round(row["ts"] - unix_start, 4), unprefixed(row.get("vm") or "", prefix),
                  row["event"], row.get("cpus") or 0,
                  node if isinstance(node, int) and node >= 0 else None,
-                 row.get("reason") or "", row.get("total_ms"), phases)
+                 row.get("reason") or "", row.get("total_ms"), phases, row.get("bytes") or 0)
 
 
 def unprefixed(name, prefix):
@@ -79,7 +82,8 @@ def unprefixed(name, prefix):
 class Sampler(threading.Thread):
     """Follows the agent until stopped. Anybody may read `samples` and `now` under `lock`."""
 
-    def __init__(self, lab, vms):
+    def __init__(self, lab, vms, probe=None):
+        """probe: called with each sample, to add what the agent does not know."""
         super().__init__(name="sampler", daemon=True)
         self.prefix, self.vms = lab.prefix, list(vms)
         self.unix_start = time.time()
@@ -87,6 +91,8 @@ class Sampler(threading.Thread):
         self.samples, self.now, self.error = [], {}, None
         self.lock = threading.Lock()
         self.rates = Rates()
+        self.probe = probe
+        self.speed = SpeedMeter()
         # Started here, not in the thread: it must live as long as the process, not the thread.
         self.top = subprocess.Popen(
             lab.ctl("--json", "top", "--interval", str(INTERVAL_S)), stdin=subprocess.DEVNULL,
@@ -106,11 +112,14 @@ class Sampler(threading.Thread):
                 return
 
     def _take(self, t_s, top):
-        seen = {}
+        seen, speed = {}, self.speed.read(t_s)
         for vm in top["vms"]:
             name = unprefixed(vm["name"], self.prefix)
             if name in self.vms:
                 seen[name] = sample_of(vm, name, t_s, self.rates)
+                seen[name].host_speed = speed
+                if self.probe:
+                    self.probe(seen[name])
         with self.lock:
             self.now = seen
             self.samples += seen.values()
@@ -120,6 +129,7 @@ class Sampler(threading.Thread):
             return dict(self.now)
 
     def stop(self):
+        self.speed.stop()
         end(self.top)
         self.join(10)
         said = self.top.stderr.read().strip()

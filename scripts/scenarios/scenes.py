@@ -4,7 +4,7 @@ import json
 import os
 import time
 
-from . import domain
+from . import domain, scene_memory
 from .lab import SetupError
 from .table import Table
 
@@ -25,6 +25,7 @@ class Stage:
         self.lab, self.boot, self.sampler, self.table = lab, boot, sampler, table
         self.vms, self.scale = {vm.name: vm for vm in vms}, scale
         self.steps = []
+        self.more = {}          # what else goes into run.json
         self.doing = ""
 
     def step(self, action, vm, detail):
@@ -38,8 +39,17 @@ class Stage:
 
     def stop(self, name):
         self.step("stop", name, f"{name} is told to end")
+        self.signal(name, "TERM")
+
+    def signal(self, name, signal):
+        """Sends a signal to the engine of a VM."""
         self._do(self.lab.in_guest, self.boot, self.vms[name],
-                 "kill -TERM $(pidof oltp-server)")
+                 f"kill -{signal} $(pidof oltp-server)")
+
+    def set_max(self, name, node, cpus, pool_mib):
+        """As the operator: the most that a VM may hold on a guest node."""
+        self._do(self.lab.ask, "set", self.boot.prefix + name, f"max.{node}={cpus}",
+                 f"mem.max.{node}={pool_mib}")
 
     @staticmethod
     def _do(what, *args):
@@ -118,7 +128,7 @@ def scale(stage, dwell_s):
     stage.watch(0.5)
 
 
-SCENES = {"spot": spot, "scale": scale}
+SCENES = {"spot": spot, "scale": scale, "memory": scene_memory.memory}
 
 
 def result_of(path):

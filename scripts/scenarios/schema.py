@@ -44,13 +44,18 @@ class Sample:
     failed: Optional[int] = None
     report_age_ms: Optional[int] = None  # how old the guest's last report is
     nodes_held: str = ""            # CPUs held per guest node, joined with "/"
+    host_speed: Optional[float] = None  # of the machine's CPUs over the last second (speed.py)
+    mem_nodes_held: str = ""        # bytes of pool memory held per guest node, joined with "/"
+    host_rss_bytes: Optional[int] = None    # the host's memory behind the pools, from smaps
+    cold_reads: Optional[int] = None    # records read from disk since the engine started
+    cold_bytes: Optional[int] = None    # that are on disk
 
 
 COLUMNS = [f.name for f in fields(Sample)]
 REQUIRED_COLUMNS = ["t_s", "vm", "cpus_held", "cpus_limit", "mem_held_bytes", "mem_limit_bytes",
                     "tps", "aborts_ps", "p50_us", "p99_us"]
-_TEXT = {"vm", "state", "nodes_held"}
-_FLOAT = {"t_s", "tps", "aborts_ps"}
+_TEXT = {"vm", "state", "nodes_held", "mem_nodes_held"}
+_FLOAT = {"t_s", "tps", "aborts_ps", "host_speed"}
 _OPTIONAL = {f.name for f in fields(Sample) if f.type == Optional[int] or f.type == Optional[float]}
 
 
@@ -65,6 +70,7 @@ class Event:
     reason: str = ""
     total_ms: Optional[float] = None
     phases_ms: dict = field(default_factory=dict)  # agent, libvirt, place
+    bytes: int = 0                  # of memory, in mem_* events
 
 
 @dataclass

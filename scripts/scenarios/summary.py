@@ -2,10 +2,11 @@
 """summary.json from a run's recorded files; the same code for a run and for its ablation."""
 import os
 
-from . import paper, schema, series, verdict_scale, verdict_spot
+from . import paper, schema, series, verdict_memory, verdict_scale, verdict_spot
 from .common import latencies_ms, total
 
-EVALUATE = {"spot": verdict_spot.evaluate, "scale": verdict_scale.evaluate}
+EVALUATE = {"spot": verdict_spot.evaluate, "scale": verdict_scale.evaluate,
+            "memory": verdict_memory.evaluate}
 
 
 def summarize(run, samples, events):
@@ -31,6 +32,7 @@ def summarize(run, samples, events):
         "forced_cpus": sum(max(1, e.cpus) for e in events if e.event == "force"),
         "committed_transactions": total(run, "committed"),
         "engines": {vm: _engine(run["results"].get(vm)) for vm in run["vms"]},
+        **({"memory": run["memory"]} if "memory" in run else {}),
         **verdict.details,
         "started_at": run["started_at"],
         "duration_s": run["duration_s"],
@@ -44,7 +46,8 @@ def summarize(run, samples, events):
 
 
 ENGINE_FIELDS = ("committed", "aborted", "failed", "lost_updates", "verified", "cpus_added",
-                 "cpus_removed", "adds_failed", "removes_failed", "cpu_add_ms", "cpu_remove_ms")
+                 "cpus_removed", "adds_failed", "removes_failed", "cpu_add_ms", "cpu_remove_ms",
+                 "memory")
 
 
 def _engine(result):
