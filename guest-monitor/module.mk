@@ -4,7 +4,8 @@
 
 LIBEBB_SRC := $(addprefix guest-monitor/libebb/,ebb.c cpu.c stats.c shares.c view.c link.c proto.c dev.c \
 	mem.c lease.c release.c pool.c guard.c)
-MONITORD_SRC := $(addprefix guest-monitor/monitord/,monitor.c client.c server.c divide.c store.c proc.c log.c)
+MONITORD_SRC := $(addprefix guest-monitor/monitord/,monitor.c client.c server.c divide.c fill.c store.c \
+	proc.c log.c)
 EBB_RIG_SRC := $(addprefix tests/lib/,ebb_rig.c fake_ebb_dev.c fake_ebb_vm.c fake_ebb_open.c)
 
 $(eval $(call lib,libebb,$(LIBEBB_SRC),))

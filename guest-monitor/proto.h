@@ -6,8 +6,9 @@
  * both ends run in the same guest.  Conversation:
  *
  *   application -> monitor   HELLO      first, once: name and counters so far
- *                            OWNED      CPUs that the application owns; after WELCOME and
- *                                       whenever the number changed
+ *                            OWNED      CPUs and memory that the application owns, and
+ *                                       whether it is adding CPUs; after WELCOME and
+ *                                       whenever that changed
  *                            ACK        SHARES up to seq have been looked at
  *                            REPORT     statistics
  *                            STATS_GET  asks for the statistics of an application
@@ -20,7 +21,7 @@
  * Every message has exactly the size of its structure.  Anything else, unknown
  * types, reserved fields that are not zero, and messages out of turn end the
  * connection.  Applications are not trusted: what one says changes only how CPUs
- * are divided among the applications of the same guest.
+ * and memory are divided among the applications of the same guest.
  *
  * The header keeps its layout in all versions, so that a monitor can tell an
  * application of another version why it is refused: WELCOME with EPROTO.
@@ -33,7 +34,7 @@
 #include <linux/ebb_ioctl.h>
 
 #define EBB_MSG_MAGIC		0x4d424245u	/* "EBBM" */
-#define EBB_MSG_VERSION		1
+#define EBB_MSG_VERSION		2
 
 #define EBB_MSG_HELLO		1
 #define EBB_MSG_OWNED		2
@@ -46,6 +47,10 @@
 
 #define EBB_MSG_NAME_BYTES	32		/* with at least one NUL; the rest is 0 */
 #define EBB_MSG_WINDOW		4
+
+/* Amounts of memory: whole multiples of the smallest block there is, at most so much. */
+#define EBB_MSG_MEM_STEP	(2ull << 20)
+#define EBB_MSG_MEM_MAX		(1ull << 52)
 
 /* An application that has not said HELLO, or a monitor not WELCOME, by then is not there. */
 #define EBB_MSG_HELLO_TIMEOUT_MS	1000
@@ -74,12 +79,16 @@ struct ebb_msg_hello {
 struct ebb_msg_owned_node {
 	uint32_t node;
 	uint32_t cpus;			/* owned by the application, not forced, not leaving */
+	uint64_t mem_bytes;		/* in its leases */
 };
+
+/* ebb_msg_owned.flags */
+#define EBB_MSG_OWNED_ADDING	(1u << 0)	/* waits for the host to add CPUs */
 
 struct ebb_msg_owned {
 	struct ebb_msg_hdr hdr;
 	uint32_t num_nodes;		/* entries in nodes[]; the rest is 0 */
-	uint32_t reserved;
+	uint32_t flags;			/* EBB_MSG_OWNED_* */
 	struct ebb_msg_owned_node nodes[EBB_MAX_NODES]; /* ascending by node, each below that */
 };
 
@@ -113,7 +122,8 @@ struct ebb_msg_welcome {
 /*
  * offered and demanded are relative to owned, the number that the application
  * last told, so that an application that has meanwhile added or removed some can
- * tell what is left of them.
+ * tell what is left of them.  Owned, offered and
+ * demanded memory are whole steps.
  */
 struct ebb_msg_share {
 	uint32_t node;
@@ -123,6 +133,12 @@ struct ebb_msg_share {
 	uint32_t offered;
 	uint32_t demanded;
 	uint64_t deadline_ns;		/* CLOCK_MONOTONIC; 0: no demand */
+	uint64_t mem_held_bytes;	/* of the VM */
+	uint64_t mem_limit_bytes;	/* of the VM */
+	uint64_t mem_owned_bytes;
+	uint64_t mem_offered_bytes;
+	uint64_t mem_demanded_bytes;
+	uint64_t mem_deadline_ns;	/* CLOCK_MONOTONIC; 0: no demand */
 };
 
 struct ebb_msg_shares {
@@ -155,12 +171,12 @@ struct ebb_msg_stats {
 
 VIRTIO_EBB_ASSERT_SIZE(struct ebb_msg_hdr, 16);
 VIRTIO_EBB_ASSERT_SIZE(struct ebb_msg_hello, 80);
-VIRTIO_EBB_ASSERT_SIZE(struct ebb_msg_owned, 152);
+VIRTIO_EBB_ASSERT_SIZE(struct ebb_msg_owned, 280);
 VIRTIO_EBB_ASSERT_SIZE(struct ebb_msg_ack, 24);
 VIRTIO_EBB_ASSERT_SIZE(struct ebb_msg_report, 72);
 VIRTIO_EBB_ASSERT_SIZE(struct ebb_msg_stats_get, 48);
 VIRTIO_EBB_ASSERT_SIZE(struct ebb_msg_welcome, 24);
-VIRTIO_EBB_ASSERT_SIZE(struct ebb_msg_shares, 544);
+VIRTIO_EBB_ASSERT_SIZE(struct ebb_msg_shares, 1312);
 VIRTIO_EBB_ASSERT_SIZE(struct ebb_msg_stats, 128);
 
 union ebb_msg {

@@ -28,8 +28,12 @@ int ebb_cpu_add(struct ebb *ebb, unsigned int count, unsigned int node, unsigned
 		.node = node,
 		.timeout_ms = timeout_ms,
 	};
-	int r = ebb->ops->ioctl(ebb->dev, EBB_IOC_CPU_ADD, &add);
+	int r;
 
+	/* The monitor would take one that does not move for one that does not care. */
+	ebb_link_adding(&ebb->link, 1);
+	r = ebb->ops->ioctl(ebb->dev, EBB_IOC_CPU_ADD, &add);
+	ebb_link_adding(&ebb->link, 0);
 	if (r < 0)
 		return r;
 	/* ret_cpus[] has room for count only. */

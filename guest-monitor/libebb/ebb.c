@@ -236,11 +236,16 @@ static void owned_tell(struct ebb *ebb)
 	struct ebb_msg_owned owned = { 0 };
 
 	for (uint32_t node = 0; node < EBB_MAX_NODES; node++)
-		for (uint32_t i = 0; i < ebb->view.num_nodes; i++)
-			if (ebb->view.nodes[i].node == node) {
-				owned.nodes[owned.num_nodes].node = node;
-				owned.nodes[owned.num_nodes++].cpus = ebb->view.nodes[i].owned;
-			}
+		for (uint32_t i = 0; i < ebb->view.num_nodes; i++) {
+			struct ebb_msg_owned_node *n = &owned.nodes[owned.num_nodes];
+
+			if (ebb->view.nodes[i].node != node)
+				continue;
+			n->node = node;
+			n->cpus = ebb->view.nodes[i].owned;
+			n->mem_bytes = ebb->sums.owned_bytes[node];
+			owned.num_nodes++;
+		}
 	ebb_link_set_owned(&ebb->link, &owned);
 }
 

@@ -207,6 +207,7 @@ static void send_due_locked(struct ebb_link *link)
 	if (link->state == EBB_LINK_UP && link->is_owned_due) {
 		bytes = ebb_msg_init(&msg, EBB_MSG_OWNED, 0);
 		msg.owned.num_nodes = link->owned.num_nodes;
+		msg.owned.flags = link->num_adding ? EBB_MSG_OWNED_ADDING : 0;
 		memcpy(msg.owned.nodes, link->owned.nodes, sizeof(msg.owned.nodes));
 		if (send_locked(link, &msg, bytes) == 0)
 			link->is_owned_due = 0;
@@ -327,6 +328,15 @@ void ebb_link_set_owned(struct ebb_link *link, const struct ebb_msg_owned *owned
 		link->owned = *owned;
 		link->is_owned_due = 1;
 	}
+	pthread_mutex_unlock(&link->lock);
+}
+
+void ebb_link_adding(struct ebb_link *link, int is_adding)
+{
+	pthread_mutex_lock(&link->lock);
+	link->num_adding += is_adding ? 1u : -1u;
+	link->is_owned_due = 1;
+	send_due_locked(link);
 	pthread_mutex_unlock(&link->lock);
 }
 

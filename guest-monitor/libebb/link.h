@@ -68,6 +68,7 @@ struct ebb_link {
 	uint32_t next_id;
 	struct ebb_msg_counters counters; /* as last reported */
 	struct ebb_msg_owned owned;	/* newest; sent when is_owned_due */
+	unsigned int num_adding;	/* threads that wait for CPUs */
 	int is_owned_due;
 	int is_ack_due;
 	int has_shares;			/* shares is of this connection */
@@ -99,6 +100,11 @@ int ebb_link_shares(struct ebb_link *link, struct ebb_msg_shares *ret);
 
 /* From any thread. */
 void ebb_link_set_owned(struct ebb_link *link, const struct ebb_msg_owned *owned);
+/*
+ * Around a wait for CPUs.  Sent at once: the thread that waits may be the one that
+ * dispatches.
+ */
+void ebb_link_adding(struct ebb_link *link, int is_adding);
 int ebb_link_report(struct ebb_link *link, const struct ebb_msg_report *report);
 int ebb_link_stats(struct ebb_link *link, const char *name, unsigned int timeout_ms,
 		   struct ebb_msg_stats *ret);

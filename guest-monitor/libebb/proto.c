@@ -79,10 +79,15 @@ static int name_is_padded(const char name[EBB_MSG_NAME_BYTES])
 	return len < EBB_MSG_NAME_BYTES && is_zero(name + len, EBB_MSG_NAME_BYTES - len);
 }
 
+static int is_mem_amount(uint64_t bytes)
+{
+	return bytes <= EBB_MSG_MEM_MAX && bytes % EBB_MSG_MEM_STEP == 0;
+}
+
 static const char *owned_check(const struct ebb_msg_owned *m)
 {
-	if (m->reserved)
-		return "reserved field";
+	if (m->flags & ~EBB_MSG_OWNED_ADDING)
+		return "flags";
 	if (m->num_nodes > EBB_MAX_NODES)
 		return "number of nodes";
 	for (uint32_t i = 0; i < m->num_nodes; i++) {
@@ -90,6 +95,8 @@ static const char *owned_check(const struct ebb_msg_owned *m)
 			return "node";
 		if (i > 0 && m->nodes[i].node <= m->nodes[i - 1].node)
 			return "order of nodes";
+		if (!is_mem_amount(m->nodes[i].mem_bytes))
+			return "amount of memory";
 	}
 	if (!is_zero(&m->nodes[m->num_nodes],
 		     (EBB_MAX_NODES - m->num_nodes) * sizeof(m->nodes[0])))
@@ -103,6 +110,14 @@ static const char *shares_check(const struct ebb_msg_shares *m)
 		return "reserved field";
 	if (m->num_nodes > EBB_MAX_NODES)
 		return "number of nodes";
+	for (uint32_t i = 0; i < m->num_nodes; i++) {
+		const struct ebb_msg_share *share = &m->nodes[i];
+
+		if (!is_mem_amount(share->mem_owned_bytes) ||
+		    !is_mem_amount(share->mem_offered_bytes) ||
+		    !is_mem_amount(share->mem_demanded_bytes))
+			return "amount of memory";
+	}
 	if (!is_zero(&m->nodes[m->num_nodes],
 		     (EBB_MAX_NODES - m->num_nodes) * sizeof(m->nodes[0])))
 		return "unused nodes";

@@ -56,6 +56,13 @@ static void share_divided(const struct ebb_msg_share *m, struct ebb_node_share *
 	share->cpus_demanded = (uint32_t)left_of_demand(m->owned, m->demanded,
 							share->cpus_owned);
 	share->deadline_ns = m->deadline_ns;
+	share->mem_held_bytes = m->mem_held_bytes;
+	share->mem_limit_bytes = m->mem_limit_bytes;
+	share->mem_offered_bytes = left_of_offer(m->mem_owned_bytes, m->mem_offered_bytes,
+						 share->mem_owned_bytes);
+	share->mem_demanded_bytes = left_of_demand(m->mem_owned_bytes, m->mem_demanded_bytes,
+						   share->mem_owned_bytes);
+	share->mem_deadline_ns = m->mem_deadline_ns;
 }
 
 void ebb_shares_compute(const struct ebb_view *view, const struct ebb_mem_sums *mem,

@@ -143,10 +143,19 @@ static void hello_handle(struct ebb_monitor *monitor, struct ebb_client *client,
 static void owned_handle(struct ebb_monitor *monitor, struct ebb_client *client,
 			 const struct ebb_msg_owned *owned)
 {
-	for (uint32_t node = 0; node < EBB_MAX_NODES; node++)
-		client->divide.nodes[node].claimed = 0;
-	for (uint32_t i = 0; i < owned->num_nodes; i++)
-		client->divide.nodes[owned->nodes[i].node].claimed = owned->nodes[i].cpus;
+	struct ebb_divide_app *divide = &client->divide;
+
+	for (uint32_t node = 0; node < EBB_MAX_NODES; node++) {
+		divide->nodes[EBB_DIVIDE_CPU][node].claimed = 0;
+		divide->nodes[EBB_DIVIDE_MEM][node].claimed = 0;
+	}
+	for (uint32_t i = 0; i < owned->num_nodes; i++) {
+		const struct ebb_msg_owned_node *n = &owned->nodes[i];
+
+		divide->nodes[EBB_DIVIDE_CPU][n->node].claimed = n->cpus;
+		divide->nodes[EBB_DIVIDE_MEM][n->node].claimed = n->mem_bytes;
+	}
+	divide->is_adding = owned->flags & EBB_MSG_OWNED_ADDING;
 	monitor->is_divide_due = true;
 }
 
@@ -250,16 +259,25 @@ static void shares_fill(const struct ebb_client *client, const struct ebb_view *
 	msg->num_nodes = view->num_nodes;
 	for (uint32_t i = 0; i < view->num_nodes; i++) {
 		const struct ebb_view_node *v = &view->nodes[i];
-		const struct ebb_divide_node *n = &client->divide.nodes[v->node];
+		const struct ebb_divide_node *cpu =
+			&client->divide.nodes[EBB_DIVIDE_CPU][v->node];
+		const struct ebb_divide_node *mem =
+			&client->divide.nodes[EBB_DIVIDE_MEM][v->node];
 		struct ebb_msg_share *share = &msg->nodes[i];
 
 		share->node = v->node;
 		share->held = v->held;
 		share->limit = v->limit;
-		share->owned = n->owned;
-		share->offered = n->offered;
-		share->demanded = n->demanded;
-		share->deadline_ns = n->demanded ? v->deadline_ns : 0;
+		share->owned = (uint32_t)cpu->owned;
+		share->offered = (uint32_t)cpu->offered;
+		share->demanded = (uint32_t)cpu->demanded;
+		share->deadline_ns = cpu->demanded ? v->deadline_ns : 0;
+		share->mem_held_bytes = v->mem_held_bytes;
+		share->mem_limit_bytes = v->mem_limit_bytes;
+		share->mem_owned_bytes = mem->owned;
+		share->mem_offered_bytes = mem->offered;
+		share->mem_demanded_bytes = mem->demanded;
+		share->mem_deadline_ns = mem->demanded ? v->mem_deadline_ns : 0;
 	}
 }
 

@@ -119,7 +119,9 @@ static void spoil_type(union ebb_msg *m) { m->hdr.type = 77; }
 static void spoil_type_zero(union ebb_msg *m) { m->hdr.type = 0; }
 static void spoil_size(union ebb_msg *m) { m->hdr.size += 8; }
 static void spoil_id(union ebb_msg *m) { m->hdr.id = 1; }
-static void spoil_reserved(union ebb_msg *m) { m->owned.reserved = 1; }
+static void spoil_flags(union ebb_msg *m) { m->owned.flags = 2; }
+static void spoil_mem_step(union ebb_msg *m) { m->owned.nodes[1].mem_bytes = 4096; }
+static void spoil_mem_max(union ebb_msg *m) { m->owned.nodes[0].mem_bytes = 1ull << 53; }
 static void spoil_num(union ebb_msg *m) { m->owned.num_nodes = EBB_MAX_NODES + 1; }
 static void spoil_num_max(union ebb_msg *m) { m->owned.num_nodes = UINT32_MAX; }
 static void spoil_node(union ebb_msg *m) { m->owned.nodes[1].node = EBB_MAX_NODES; }
@@ -148,7 +150,9 @@ static const struct {
 	{ "header only", EBB_MSG_ACK, spoil_nothing, -8 },
 	{ "less than a header", EBB_MSG_ACK, spoil_nothing, -20 },
 	{ "id", EBB_MSG_OWNED, spoil_id, 0 },
-	{ "reserved", EBB_MSG_OWNED, spoil_reserved, 0 },
+	{ "flags", EBB_MSG_OWNED, spoil_flags, 0 },
+	{ "part of a block", EBB_MSG_OWNED, spoil_mem_step, 0 },
+	{ "more memory than there is", EBB_MSG_OWNED, spoil_mem_max, 0 },
 	{ "number of nodes", EBB_MSG_OWNED, spoil_num, 0 },
 	{ "huge number of nodes", EBB_MSG_OWNED, spoil_num_max, 0 },
 	{ "node", EBB_MSG_OWNED, spoil_node, 0 },
