@@ -1,3 +1,4 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 $(eval $(call prog,ebbt-plug,tests/vm/guest/plug-bench.c,,,))
 $(eval $(call prog,ebbt-membench,tests/vm/guest/ebb-membench.c,,,))
+$(eval $(call prog,ebbt-memhold,tests/vm/guest/ebb-memhold.c,,,))
