@@ -2,8 +2,10 @@
 """Verdict of `scale`: one VM grows to the whole host and shrinks back (paper 4.1, figure 3).
 
 A plateau is a stretch of time in which the VM holds the same number of CPUs; its throughput is
-the median of its interior samples. Plateaus must be proportional to the CPUs held, with the rate
-per CPU fitted from the same run, and the way down must mirror the way up.
+what the engine committed between the first and the last report of its interior, at even speed:
+divided by how fast the machine's CPUs were at the time (speed.py), relative to the whole run.
+Plateaus must be proportional to the CPUs held, with the rate per CPU fitted from the same run, and
+the way down must mirror the way up.
 """
 from dataclasses import dataclass
 from typing import Optional
@@ -16,10 +18,10 @@ from .schema import Check
 PROPORTIONAL_PCT = 10.0
 SYMMETRY_PCT = 10.0
 # Interior of a plateau: a CPU counts as held before the guest has it online, and no longer works
-# for a while before it counts as given back; and throughput is that of the second before.
-SETTLE_SHARE = 0.4
+# for a while before it counts as given back.
+SETTLE_SHARE = 0.5
 TRIM_SHARE = 0.125
-MIN_INTERIOR_SAMPLES = 4
+MIN_INTERIOR_REPORTS = 4
 
 
 @dataclass
@@ -28,29 +30,50 @@ class Plateau:
     end: float
     cpus: int
     way: str                # "up" or "down"; the top belongs to both and is called "up"
-    tps: Optional[float]    # None: too few samples
+    tps: Optional[float]    # as measured; None: too few samples
+    even_tps: Optional[float]   # at the run's mean speed of the machine
 
 
 def plateaus(rows, min_s):
     """The plateaus of one VM. Stretches shorter than min_s are steps on the way, not plateaus."""
     active = [s for s in rows if s.state == "running" and s.driver and s.workers > 0]
+    mean_speed = _mean(s.host_speed for s in active)
     found = []
     for cpus, stretch in series.runs_of(active, lambda s: s.cpus_held):
         begin, end = stretch[0].t_s, stretch[-1].t_s
         if end - begin < min_s:
             continue
-        found.append(Plateau(begin, end, cpus, "up", _interior_median(stretch, begin, end)))
+        inner = _interior(stretch, begin, end)
+        tps, speed = _rate(inner), _mean(s.host_speed for s in inner)
+        found.append(Plateau(begin, end, cpus, "up", tps,
+                             tps * mean_speed / speed if tps and speed else None))
     top = max(range(len(found)), key=lambda i: found[i].cpus, default=0)
     for p in found[top + 1:]:
         p.way = "down"
     return found
 
 
-def _interior_median(stretch, begin, end):
+def _interior(stretch, begin, end):
     span = end - begin
-    inner = [s.tps for s in stretch if s.tps is not None and
-             begin + SETTLE_SHARE * span <= s.t_s <= end - TRIM_SHARE * span]
-    return series.percentile(inner, 0.5) if len(inner) >= MIN_INTERIOR_SAMPLES else None
+    return [s for s in stretch
+            if begin + SETTLE_SHARE * span <= s.t_s <= end - TRIM_SHARE * span]
+
+
+def _rate(rows):
+    """Commits per second between the first and the last report; None if there are too few."""
+    reports = {}
+    for s in rows:
+        if s.committed is not None and s.report_age_ms is not None:
+            reports.setdefault(s.committed, s.t_s - s.report_age_ms / 1000)
+    if len(reports) < MIN_INTERIOR_REPORTS:
+        return None
+    (first, begin), (last, end) = min(reports.items()), max(reports.items())
+    return (last - first) / (end - begin) if end > begin else None
+
+
+def _mean(values):
+    known = [v for v in values if v]
+    return sum(known) / len(known) if known else None
 
 
 def evaluate(run, samples, events):
@@ -58,7 +81,7 @@ def evaluate(run, samples, events):
     cores, startup = run["host"]["cores"], run["startup_cpus"]
     rows = series.by_vm(samples).get(vm, [])
     found = plateaus(rows, run["dwell_s"] / 2)
-    rate = series.fit_rate([(p.cpus, p.tps) for p in found])
+    rate = series.fit_rate([(p.cpus, p.even_tps) for p in found])
     checks = _shape_checks(found, cores, startup)
     checks += _proportion_checks(found, rate)
     checks.append(_symmetry_check(found, cores, startup))
@@ -69,15 +92,16 @@ def evaluate(run, samples, events):
     return Verdict(checks, [], {
         "tps_per_cpu": None if rate is None else round(rate, 1),
         "plateaus": [{"t_s": round(p.begin, 3), "end_s": round(p.end, 3), "cpus": p.cpus,
-                      "way": p.way, "tps": p.tps, "error_pct": _error_pct(p, rate)}
+                      "way": p.way, "tps": p.tps, "even_tps": p.even_tps,
+                      "error_pct": _error_pct(p, rate)}
                      for p in found],
         "idle_core_pct": None if idle is None else round(100 * idle, 1)})
 
 
 def _error_pct(p, rate):
-    if p.tps is None or not rate:
+    if p.even_tps is None or not rate:
         return None
-    return round(100.0 * (p.tps / (rate * p.cpus) - 1.0), 2)
+    return round(100.0 * (p.even_tps / (rate * p.cpus) - 1.0), 2)
 
 
 def _shape_checks(found, cores, startup):
@@ -111,8 +135,8 @@ def _proportion_checks(found, rate):
 
 
 def _symmetry_check(found, cores, startup):
-    up = {p.cpus: p.tps for p in found if p.way == "up"}
-    down = {p.cpus: p.tps for p in found if p.way == "down"}
+    up = {p.cpus: p.even_tps for p in found if p.way == "up"}
+    down = {p.cpus: p.even_tps for p in found if p.way == "down"}
     worst = None
     for cpus in range(startup, cores):
         a, b = up.get(cpus), down.get(cpus)

@@ -34,6 +34,7 @@ class Host:
         self.t = 0.0
         self.samples, self.events = [], []
         self.vms = {}
+        self.speed = 100.0
 
     def set(self, vm, held, engine=True, state="running", tps=None, silent=False):
         """From now on vm holds so many CPUs. tps None: proportional. silent: no history row."""
@@ -58,7 +59,8 @@ class Host:
                 self.samples.append(Sample(
                     round(self.t, 3), vm, v["held"] if v["state"] == "running" else 0, v["held"],
                     0, 0, tps, 1.0, 100, 900, 500, v["state"], engine,
-                    v["held"] * engine, v["held"], int(v["committed"]), 0, 0, 50, "0/0"))
+                    v["held"] * engine, v["held"], int(v["committed"]), 0, 0, 50, "0/0",
+                    self.speed))
             self.t += STEP_S
 
 
@@ -95,11 +97,17 @@ def spot(delay_s=1.0, dwell_s=8.0, share=None):
     return run("spot", ["vm1", "vm2", "vm3"], steps), h
 
 
-def scale(tps=None, top=8, dwell_s=5.0):
-    """A whole `scale`. tps(cpus, way): throughput of a plateau, None: proportional."""
+def scale(tps=None, top=8, dwell_s=5.0, machine=None):
+    """A whole `scale`. tps(cpus, way): throughput of a plateau, None: proportional.
+
+    machine(host, cpus, way) may set the host's speed and returns the throughput.
+    """
     h = Host()
     for way, sizes in (("up", range(1, top + 1)), ("down", range(top - 1, 0, -1))):
         for cpus in sizes:
-            h.set("vm1", cpus, tps=tps(cpus, way) if tps else None)
+            if machine:
+                h.set("vm1", cpus, tps=machine(h, cpus, way))
+            else:
+                h.set("vm1", cpus, tps=tps(cpus, way) if tps else None)
             h.run(dwell_s)
     return run("scale", ["vm1"]), h

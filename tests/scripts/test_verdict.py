@@ -223,11 +223,27 @@ class Scale(unittest.TestCase):
         self.assertLessEqual({"most_cpus_held", "plateaus_up", "plateaus_down",
                               "plateau_error_pct", "symmetry_pct", "cpu_removes_timed"}, bad)
 
+    def test_slow_machine_is_not_a_slow_plateau(self):
+        def throttled(h, cpus, way):
+            h.speed = 80.0 if (cpus, way) == (5, "up") else 100.0
+            return made_up.PER_CPU * cpus * h.speed / 100
+        self.assertEqual(failing(judge(*made_up.scale(machine=throttled))), set())
+        run, host = made_up.scale(machine=throttled)
+        for s in host.samples:
+            s.host_speed = 100.0
+        self.assertIn("plateau_error_pct", failing(judge(run, host)))
+
+    def test_unknown_speed_of_the_machine_fails(self):
+        run, host = made_up.scale()
+        for s in host.samples:
+            s.host_speed = None
+        self.assertIn("plateau_error_pct", failing(judge(run, host)))
+
     def test_plateau_without_reports_fails(self):
         run, host = made_up.scale()
         for s in host.samples:
             if s.cpus_held == 4:
-                s.tps = None
+                s.committed = None
         bad = failing(judge(run, host))
         self.assertLessEqual({"plateau_error_pct", "symmetry_pct"}, bad)
 
@@ -264,13 +280,13 @@ class Series(unittest.TestCase):
         host.run(5.25)
         self.assertAlmostEqual(common.idle_core_share(host.samples, 8, 0, 10), 0.5)
 
-    def test_plateau_is_a_median_of_the_interior(self):
+    def test_plateau_is_measured_in_its_interior(self):
         run, host = made_up.scale()
         found = verdict_scale.plateaus(host.samples, 2.5)
         for s in host.samples:
-            if s.t_s < found[0].begin + 0.35 * 5:
-                s.tps = 0.0
-        self.assertEqual(verdict_scale.plateaus(host.samples, 2.5)[0].tps, 1000.0)
+            if s.t_s < found[0].begin + 0.45 * 5:
+                s.committed = 0
+        self.assertAlmostEqual(verdict_scale.plateaus(host.samples, 2.5)[0].tps, 1000.0)
 
 
 if __name__ == "__main__":
