@@ -1,0 +1,302 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Memory of whole VMs: limits that move, demands met or not, and what fails around them."""
+import json
+import os
+import re
+import signal
+import time
+import unittest
+import xml.etree.ElementTree as ET
+
+from .rig import BOOT_S, Guest, VmTest, lab, wait_for
+
+from scenarios import domain, hostmem  # isort: skip: rig puts scripts/ on the path
+
+MIB = 1 << 20
+POOL_MIB = 1024         # on node 1: all that the emulated host has there for pools
+NODE = 1
+BLOCK = 2 * MIB
+SLACK_MIB = 16          # of page tables and the like, where the host's memory is compared
+
+
+class MemGuest(Guest):
+    """A VM with a pool as large as the host's node 1, and none on node 0."""
+
+    def __init__(self, name, pool_mib=POOL_MIB, **more):
+        super().__init__(name, cells=((1, 1), (1, 0, pool_mib)), memory_mib=384, **more)
+        self.meter = None
+
+    def node(self):
+        return self.state()["nodes"][NODE]
+
+    def mib(self, what):
+        """held, limit, target or unconfirmed of the pool's node."""
+        return self.node()[f"mem_{what}_bytes"] / MIB
+
+    def wait_mib(self, what, mib, seconds=20):
+        wait_for(f"{self.vm.name}: {what} {mib} MiB", lambda: self.mib(what) == mib, seconds)
+
+    def rss_mib(self):
+        """The host's memory behind the pool."""
+        if self.meter is None:
+            text = self.lab.virsh("qemu-monitor-command", "--hmp", self.domain, "info ramblock")
+            self.meter = hostmem.PoolMeter(self.qemu_pid(), text)
+        return self.meter.read() / MIB
+
+    def requested_mib(self):
+        """What libvirt's live definition says."""
+        root = ET.fromstring(self.lab.virsh("dumpxml", self.domain))
+        return int(root.find("devices/memory/target/requested").text) / 1024
+
+    def hold_mem(self, mib, how="hold"):
+        """ebbt-memhold in the background, once it has its lease: its output file."""
+        out = self.begin(f"/ebb/tests/ebbt-memhold {how} {NODE} {mib * MIB} 2>&1")
+        first = wait_for(f"{self.vm.name} holds", lambda: self.said(out), 60)[0]
+        if first.get("granted") != mib * MIB:
+            raise AssertionError(f"{self.vm.name}: {mib} MiB were asked for, got {first}")
+        return out
+
+    def said(self, out):
+        """Output lines of a program, parsed; what is no JSON is an error."""
+        return [json.loads(line) if line.startswith("{") else {"error": line}
+                for line in self.must(f"cat {out}").splitlines()]
+
+    def look(self, out):
+        """What ebbt-memhold finds in its lease now."""
+        before = len(self.said(out))
+        self.must(f"kill -USR1 $(cat {out}.pid)")
+        return wait_for("it has looked",
+                        lambda: [x for x in self.said(out)[before:] if "held" in x], 60)[-1]
+
+
+class MemTest(VmTest):
+    def guest(self, name, **more):
+        g = MemGuest(name, **more)
+        self.guests.append(g)
+        return g
+
+    def assert_intact(self, g, out, held_mib):
+        found = g.look(out)
+        self.assertEqual(found["held"], held_mib * MIB)
+        self.assertEqual(found["wrong_pages"], 0)
+        self.assertEqual(found["ghosts"], 0, "blocks that were given back and can be read")
+        return found
+
+    def ctl(self, *args):
+        lab().ask(*args)
+
+    def tearDown(self):
+        super().tearDown()
+        wait_for("memory comes back when the VMs are gone",
+                 lambda: not any(v.get("mem_held_bytes") for v in lab().ask("vms")["vms"]), 20)
+
+
+class Limits(MemTest):
+    def test_follow_the_operator(self):
+        g = self.guest("follow").start()
+        g.wait_mib("limit", POOL_MIB)
+        out = g.hold_mem(512)
+        g.wait_mib("held", 512)
+        self.assertGreaterEqual(g.rss_mib(), 512)
+        self.ctl("set", g.domain, f"mem.max.{NODE}=128")
+        g.wait_mib("limit", 128)
+        g.wait_mib("held", 128)
+        wait_for("the host's memory falls", lambda: g.rss_mib() <= 128 + SLACK_MIB)
+        wait_for("libvirt knows", lambda: g.requested_mib() == 128)
+        self.assert_intact(g, out, 128)
+        self.assertFalse(g.history("mem_revoke"))
+        self.assertTrue(g.history("mem_demand"))
+        self.assertTrue(g.history("mem_release"))
+        self.assertTrue(all(r["reason"] for r in g.history("mem_demand")))
+        self.ctl("set", g.domain, f"mem.max.{NODE}={POOL_MIB}")
+        g.wait_mib("limit", POOL_MIB)
+        wait_for("libvirt knows", lambda: g.requested_mib() == POOL_MIB)
+        g.end(out)
+        g.wait_mib("held", 0)
+        wait_for("all of it is gone", lambda: g.rss_mib() <= SLACK_MIB)
+
+    def test_wrong_values_change_nothing(self):
+        g = self.guest("wrong").start()
+        g.wait_mib("limit", POOL_MIB)
+        for value in ("-2", "3", str(POOL_MIB + 2), "many", ""):
+            with self.subTest(value):
+                status = os.spawnvp(os.P_WAIT, lab().ctl()[0], lab().ctl(
+                    "set", g.domain, f"mem.max.{NODE}={value}"))
+                self.assertEqual(status, 1)
+        self.assertEqual(g.mib("limit"), POOL_MIB)
+
+    def test_second_vm_gets_what_the_first_gives(self):
+        a = self.guest("giver").start()
+        a.wait_mib("limit", POOL_MIB)
+        out = a.hold_mem(896)
+        b = self.guest("taker").start()
+        a.wait_mib("held", POOL_MIB / 2)
+        b.wait_mib("limit", POOL_MIB / 2)
+        other = b.hold_mem(512)
+        self.assert_intact(a, out, 512)
+        self.assert_intact(b, other, 512)
+        self.assertLessEqual(a.rss_mib() + b.rss_mib(), POOL_MIB + 2 * SLACK_MIB)
+
+
+class Deaf(MemTest):
+    def test_revoked_at_the_deadline(self):
+        a = self.guest("deaf", mem_deadline_ms=2000).start()
+        a.wait_mib("limit", POOL_MIB)
+        out = a.hold_mem(768, "deaf")
+        b = self.guest("heir").start()
+        a.wait_mib("limit", 512)
+        demanded = time.monotonic()
+        self.assertEqual(a.mib("held"), 768)
+        self.assertLess(b.mib("limit"), 512, "promised twice")
+        a.wait_mib("held", 512, 10)
+        self.assertGreater(time.monotonic() - demanded, 1.0, "before the deadline")
+        wait_for("the host's memory falls", lambda: a.rss_mib() <= 512 + SLACK_MIB, 5)
+        b.wait_mib("limit", 512)
+        found = self.assert_intact(a, out, 512)
+        self.assertEqual((found["sigbus"], found["revoked"]), (256 * MIB, 256 * MIB))
+        a.wait_mib("unconfirmed", 0)
+        (row,) = a.history("mem_revoke")
+        self.assertEqual(row["bytes"], 256 * MIB)
+        self.assertTrue(row["reason"])
+        other = b.hold_mem(512)
+        self.assert_intact(b, other, 512)
+        self.assert_intact(a, out, 512)
+        a.end(out)
+        a.wait_mib("held", 0)
+
+
+class Failures(MemTest):
+    def test_agent_killed_while_memory_is_held(self):
+        a = self.guest("held-a").start()
+        a.wait_mib("limit", POOL_MIB)
+        b = self.guest("held-b").start()
+        a.wait_mib("limit", 512)
+        b.wait_mib("limit", 512)
+        outs = {g: g.hold_mem(mib) for g, mib in ((a, 512), (b, 256))}
+        lab().kill_agent()
+        # Limits stay in force: what was offered may be taken, and no more than that.
+        status, said = b.call(f"timeout 5 /ebb/tests/ebbt-memhold hold {NODE} {512 * MIB}")
+        self.assertIn(f'"granted":{256 * MIB}', said, status)
+        lab().start_agent()
+        for g, mib in ((a, 512), (b, 256)):
+            g.wait_driver()
+            g.wait_mib("held", mib)
+            g.wait_mib("limit", 512)
+            self.assert_intact(g, outs[g], mib)
+        self.assertFalse(a.history("mem_revoke") + b.history("mem_revoke"))
+
+    def test_agent_restarts_during_a_demand(self):
+        a = self.guest("demand", mem_deadline_ms=4000).start()
+        a.wait_mib("limit", POOL_MIB)
+        out = a.hold_mem(768, "deaf")
+        b = self.guest("waiting").start()
+        a.wait_mib("limit", 512)
+        lab().kill_agent()
+        lab().start_agent()
+        a.wait_driver()
+        for _ in range(20):
+            held, limit = a.mib("held"), b.state()["nodes"][NODE]["mem_limit_bytes"] / MIB
+            self.assertLessEqual(held + limit, POOL_MIB, "promised twice")
+            time.sleep(0.1)
+        a.wait_mib("held", 512, 20)
+        b.wait_mib("limit", 512)
+        self.assert_intact(a, out, 512)
+
+    def test_qemu_killed(self):
+        a = self.guest("victim").start()
+        b = self.guest("survivor").start()
+        a.wait_mib("limit", 512)
+        b.wait_mib("limit", 512)
+        a.hold_mem(512, "deaf")
+        out = b.hold_mem(256)
+        os.kill(a.qemu_pid(), signal.SIGKILL)
+        wait_for("the agent sees it stopped", lambda: a.state()["state"] == "stopped")
+        b.wait_mib("limit", POOL_MIB)
+        more = b.hold_mem(768)
+        self.assert_intact(b, out, 256)
+        self.assert_intact(b, more, 768)
+
+    def test_guest_rebooted(self):
+        g = self.guest("again").start()
+        g.wait_mib("limit", POOL_MIB)
+        g.hold_mem(512, "deaf")
+        boots = g.console().count("ebb-init: ready")
+        lab().virsh("reset", g.domain)
+        g.wait_mib("held", 0, 5)
+        wait_for("the host's memory falls", lambda: g.rss_mib() <= SLACK_MIB)
+        wait_for("it boots", lambda: g.console().count("ebb-init: ready") > boots, BOOT_S)
+        g.wait_driver()
+        g.wait_mib("limit", POOL_MIB)
+        self.assert_intact(g, g.hold_mem(256), 256)
+
+    def test_holder_killed(self):
+        g = self.guest("orphan").start()
+        g.wait_mib("limit", POOL_MIB)
+        out = g.hold_mem(512)
+        g.end(out)
+        g.wait_mib("held", 0, 5)
+        wait_for("the host's memory falls", lambda: g.rss_mib() <= SLACK_MIB)
+
+
+class Liar(MemTest):
+    """A guest whose kernel writes to blocks that it gave back."""
+
+    def cap_mib(self, g):
+        text = lab().virsh("memtune", g.domain)
+        found = re.search(r"hard_limit\s*:\s*(\d+)", text)
+        self.assertTrue(found, text)
+        return int(found.group(1)) / 1024
+
+    def pool_address(self, g):
+        text = lab().virsh("qemu-monitor-command", g.domain,
+                           '{"execute": "query-memory-devices"}')
+        devices = [d["data"] for d in json.loads(text)["return"]]
+        return next(d["memaddr"] for d in devices if d.get("id") == domain.pool_id(NODE))
+
+    def resident_mib(self, pid):
+        """All of a process, None once it is gone."""
+        try:
+            with open(f"/proc/{pid}/smaps_rollup", encoding="ascii") as f:
+                return int(re.search(r"^Rss:\s+(\d+) kB", f.read(), re.M).group(1)) / 1024
+        except (OSError, AttributeError):
+            return None
+
+    def test_gains_nothing_and_harms_only_itself(self):
+        good = self.guest("good").start()
+        liar = self.guest("liar")
+        liar.boot.cmdline += " iomem=relaxed"
+        liar.start()
+        good.wait_mib("limit", 512)
+        liar.wait_mib("limit", 512)
+        out = good.hold_mem(512)
+        self.ctl("set", liar.domain, f"mem.max.{NODE}=0")
+        liar.wait_mib("limit", 0)
+        good.wait_mib("limit", POOL_MIB)
+        pid, before = liar.qemu_pid(), self.resident_mib(liar.qemu_pid())
+        wait_for("the limit of its memory cgroup falls",
+                 lambda: self.cap_mib(liar) <= 384 + 512, 20)
+        cap = self.cap_mib(liar)
+        self.assertLess(cap, before + POOL_MIB, "a limit that would stop nobody")
+        poke = liar.begin(f"/ebb/tests/ebbt-memhold poke {self.pool_address(liar)} "
+                          f"{POOL_MIB * MIB} 2>&1")
+        most, end = before, time.monotonic() + 30
+        while time.monotonic() < end:
+            now = self.resident_mib(pid)
+            if now is None:
+                break
+            most = max(most, now)
+            time.sleep(0.05)
+        self.assertLessEqual(most, cap + SLACK_MIB)
+        if now is None:
+            wait_for("the agent sees it stopped", lambda: liar.state()["state"] == "stopped")
+        else:
+            said = liar.call(f"cat {poke}")[1]
+            self.assertIn("poked", said)
+        # The other VM has all that it was promised.
+        self.assert_intact(good, out, 512)
+        self.assert_intact(good, good.hold_mem(512), 512)
+        self.assertFalse(good.history("mem_revoke"))
+
+
+if __name__ == "__main__":
+    unittest.main()
