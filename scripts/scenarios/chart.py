@@ -111,7 +111,7 @@ def _marks(marks, at, bottom, begin, end):
                    f'stroke="{mark.colour}" {style}/>')
         if not mark.text:
             continue
-        half = 3.6 * len(mark.text)
+        half = 4.0 * len(mark.text)
         row = 0 if x - half > free[0] else 1
         if row == 1 and x - half <= free[1]:
             continue

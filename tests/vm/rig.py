@@ -28,10 +28,11 @@ SPLAT = re.compile(r"WARNING:|BUG:|Oops|Kernel panic|Call Trace:|rcu: INFO|block
 
 class TestLab(Lab):
     """A lab apart from that of the demo, with an agent that tests may kill."""
+    name = "vmtest"
 
     def __init__(self):
         super().__init__(HOST, "fair", LOGS)
-        self.dir = self.dir.replace("demo", "vmtest")
+        self.dir = self.dir.replace("demo", self.name)
         self.run_dir = os.path.join(self.dir, "ebb")
         self.console_dir = os.path.join(self.dir, "vm")
 
