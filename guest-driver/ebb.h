@@ -5,8 +5,11 @@
  * ebb_vq (asks the device) and ebb_hotplug (asks Linux); ebb_event (device
  * tells) changes the table and the limits.  ebb_cpuset and ebb_wire are pure.
  *
- * Locks, none held while taking another: ebb_dev.lock and ebb_dev.vq_lock.
- * Both are taken in interrupts, so neither is held while CPUs go online or
+ * Memory is told of in ebb_pool.h.
+ *
+ * Locks, none held while taking another, but for ebb_dev.event_lock, under
+ * which the other two may be taken: ebb_dev.lock and ebb_dev.vq_lock.
+ * All are taken in interrupts, so none is held while CPUs go online or
  * offline.  That takes acpi_scan_lock (see ebb_hotplug.c), which ACPI holds
  * while it plugs and ejects anything, this virtio device included.
  */
@@ -24,10 +27,9 @@
 #include <linux/ebb_ioctl.h>
 #include <linux/virtio_ebb.h>
 
+#include "ebb_compat.h"
 #include "ebb_cpuset.h"
 #include "ebb_wire.h"
-
-#define EBB_NUM_VQS	3
 
 /* Exported for modules, but declared in a header of the RCU code itself. */
 void rcu_expedite_gp(void);
@@ -35,10 +37,18 @@ void rcu_unexpedite_gp(void);
 
 struct ebb_dev;
 
+/* Blocks that the host says it took: a level, and what of it has not been acted on yet. */
+struct ebb_revoked {
+	u64 seq;		/* grows with every level */
+	u32 count;		/* of ranges */
+	struct ebb_wire_range ranges[VIRTIO_EBB_MAX_RANGES];
+};
+
 /* The newest limits, by proximity domain. */
 struct ebb_limit_state {
 	u64 generation;		/* 0: none published yet */
-	u64 deadline_ns[EBB_MAX_NODES];	/* CLOCK_MONOTONIC; 0: no demand */
+	u64 deadline_ns[EBB_MAX_NODES];	/* for CPUs; CLOCK_MONOTONIC; 0: no demand */
+	u64 mem_deadline_ns[EBB_MAX_NODES]; /* likewise, for memory */
 	struct ebb_wire_limit nodes[EBB_MAX_NODES];
 };
 
@@ -77,10 +87,11 @@ struct ebb_dev {
 	bool is_dead;			/* set once, under vq_lock: the device is used no more */
 	bool is_agent_up;		/* under lock */
 
-	spinlock_t lock;		/* cpuset, limits, limits_seq, is_agent_up, last_owner */
+	spinlock_t lock;		/* cpuset, limits, revoked, limits_seq, is_agent_up, last_owner */
 	struct ebb_cpuset cpuset;
 	struct ebb_limit_state limits;
-	u32 limits_seq;			/* grows with every change of limits or of a CPU's flags */
+	struct ebb_revoked revoked;
+	u32 limits_seq;			/* grows with changes of limits, CPUs' flags, memory given back */
 	u64 last_owner;			/* number given to the newest open */
 	wait_queue_head_t limits_wait;	/* limits_seq, is_closing or is_dead changed */
 	wait_queue_head_t returned_wait; /* a CPU left the table */
@@ -95,7 +106,10 @@ struct ebb_dev {
 	struct work_struct late_work;	/* runs late() of late_calls */
 	struct delayed_work return_work; /* returns the LEAVING CPUs */
 
-	struct virtio_ebb_event *events;	/* buffers of the event queue */
+	struct work_struct revoke_work;	/* acts on revoked; on ebb_mem_wq */
+
+	spinlock_t event_lock;		/* the event queue */
+	struct virtio_ebb_event *events;	/* its buffers */
 	struct virtio_ebb_telemetry *telemetry;	/* buffers of the telemetry queue */
 	unsigned long telemetry_free;	/* bit per buffer, under vq_lock */
 };
@@ -150,6 +164,9 @@ int ebb_call_submit(struct ebb_dev *ebb, struct ebb_call *call, u64 deadline_ns,
  */
 int ebb_call_wait(struct ebb_dev *ebb, struct ebb_call *call, u64 deadline_ns);
 
+/* Both: after an error the call is not the caller's any more, sent or not. */
+int ebb_call_run(struct ebb_dev *ebb, struct ebb_call *call, u64 deadline_ns);
+
 /* Has return_work look at the table again: now, or after delay if nobody wants it earlier. */
 void ebb_kick_returns(struct ebb_dev *ebb, unsigned long delay_jiffies);
 
@@ -160,6 +177,9 @@ int ebb_telemetry_send(struct ebb_dev *ebb, const struct virtio_ebb_telemetry *r
 
 int ebb_event_fill(struct ebb_dev *ebb);
 void ebb_event_received(struct virtqueue *vq);
+
+/* Takes what has come, without waiting for the interrupt. */
+void ebb_event_poll(struct ebb_dev *ebb);
 
 /* Programs must hear about a change in limits, or of the device. */
 void ebb_limits_wake(struct ebb_dev *ebb);

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* /dev/ebb; what it does for programs is told in ebb_ioctl.h. */
 #include "ebb.h"
+#include "ebb_pool.h"
 
 #include <linux/bits.h>
+#include <linux/file.h>
 #include <linux/fs.h>
 #include <linux/module.h>
 #include <linux/poll.h>
@@ -44,6 +46,30 @@ static int do_info(struct ebb_file *file, void *p)
 	return 0;
 }
 
+/*
+ * What is held of a node's pool is counted here, which is newer than what the
+ * host has said.  A pool that this driver does not have can not be used.
+ */
+static void fill_mem_limits(struct ebb_dev *ebb, struct ebb_limits *arg)
+{
+	u32 i;
+
+	for (i = 0; i < arg->num_nodes; i++) {
+		struct ebb_node_limit *node = &arg->nodes[i];
+		struct ebb_pool *pool = ebb_pool_get_of_node(i);
+
+		if (pool) {
+			node->mem_held_bytes = (u64)ebb_region_num_plugged(&pool->region) *
+				pool->block_bytes;
+			ebb_pool_put(pool);
+		} else {
+			node->mem_limit_bytes = 0;
+		}
+		if (node->mem_held_bytes <= node->mem_limit_bytes)
+			node->mem_deadline_ns = 0;
+	}
+}
+
 static int do_limits(struct ebb_file *file, void *p)
 {
 	struct ebb_dev *ebb = file->ebb;
@@ -62,10 +88,13 @@ static int do_limits(struct ebb_file *file, void *p)
 		arg->nodes[i].cpus_held = ebb->limits.nodes[i].cpus_held;
 		arg->nodes[i].cpus_limit = ebb->limits.nodes[i].cpus_limit;
 		arg->nodes[i].deadline_ns = ebb->limits.deadline_ns[i];
+		arg->nodes[i].mem_limit_bytes = ebb->limits.nodes[i].mem_limit_bytes;
+		arg->nodes[i].mem_deadline_ns = ebb->limits.mem_deadline_ns[i];
 	}
 	file->limits_seq = ebb->limits_seq;
 	file->has_read_limits = true;
 	spin_unlock_irq(&ebb->lock);
+	fill_mem_limits(ebb, arg);
 	return 0;
 }
 
@@ -139,6 +168,67 @@ static int do_cpu_list(struct ebb_file *file, void *p)
 	return 0;
 }
 
+static int do_mem_info(struct ebb_file *file, void *p)
+{
+	struct ebb_dev *ebb = file->ebb;
+	struct ebb_mem_info *arg = p;
+	int rc = check_size(arg->size, sizeof(*arg), arg->flags, 0);
+	u32 pxm;
+
+	if (rc || arg->reserved)
+		return -EINVAL;
+	memset(arg->pools, 0, sizeof(arg->pools));
+	arg->num_pools = 0;
+	for (pxm = 0; pxm < ebb->cfg.num_nodes; pxm++) {
+		struct ebb_pool *pool = ebb_pool_get_of_node(pxm);
+		const u32 *num;
+
+		if (!pool)
+			continue;
+		num = pool->region.num;
+		arg->pools[arg->num_pools++] = (struct ebb_pool_info) {
+			.node = ebb->linux_node[pxm],
+			.block_bytes = pool->block_bytes,
+			.size_bytes = pool->size_bytes,
+			.held_bytes = (u64)ebb_region_num_plugged(&pool->region) *
+				pool->block_bytes,
+			.leased_bytes = (u64)num[EBB_BLOCK_GRANTED] * pool->block_bytes,
+			.draining_bytes = (u64)num[EBB_BLOCK_DRAINING] * pool->block_bytes,
+		};
+		ebb_pool_put(pool);
+	}
+	return 0;
+}
+
+/* The file appears only when the program has been told its number. */
+static int mem_add(struct ebb_file *file, struct ebb_mem_add __user *user)
+{
+	struct ebb_mem_add arg;
+	struct file *filp;
+	int fd;
+
+	if (copy_from_user(&arg, user, sizeof(arg)))
+		return -EFAULT;
+	if (check_size(arg.size, sizeof(arg), arg.flags, 0) || !arg.bytes)
+		return -EINVAL;
+	fd = get_unused_fd_flags(O_CLOEXEC);
+	if (fd < 0)
+		return fd;
+	filp = ebb_lease_create(file->ebb, &arg);
+	if (IS_ERR(filp)) {
+		put_unused_fd(fd);
+		return PTR_ERR(filp);
+	}
+	arg.lease_fd = fd;
+	if (copy_to_user(user, &arg, sizeof(arg))) {
+		put_unused_fd(fd);
+		fput(filp);
+		return -EFAULT;
+	}
+	fd_install(fd, filp);
+	return 0;
+}
+
 static const struct ebb_ioctl {
 	unsigned int cmd;
 	int (*run)(struct ebb_file *file, void *arg);
@@ -149,6 +239,7 @@ static const struct ebb_ioctl {
 	{ EBB_IOC_CPU_ADD, do_cpu_add },
 	{ EBB_IOC_CPU_REMOVE, do_cpu_remove },
 	{ EBB_IOC_CPU_LIST, do_cpu_list },
+	{ EBB_IOC_MEM_INFO, do_mem_info },
 };
 
 static long ebb_ioctl(struct file *filp, unsigned int cmd, unsigned long uarg)
@@ -160,6 +251,8 @@ static long ebb_ioctl(struct file *filp, unsigned int cmd, unsigned long uarg)
 	void *arg;
 	int rc;
 
+	if (cmd == EBB_IOC_MEM_ADD)
+		return ebb_dev_is_gone(file->ebb) ? -ENODEV : mem_add(file, user);
 	for (i = 0; i < ARRAY_SIZE(ebb_ioctls); i++)
 		if (ebb_ioctls[i].cmd == cmd)
 			ioctl = &ebb_ioctls[i];

@@ -157,10 +157,7 @@ int ebb_cpu_add(struct ebb_dev *ebb, u64 owner, struct ebb_cpu_add *arg)
 	call = add_call(ebb, arg);
 	if (!call)
 		return -ENOMEM;
-	rc = ebb_call_submit(ebb, call, deadline_ns, true);
-	if (rc)
-		return rc;
-	rc = ebb_call_wait(ebb, call, deadline_ns);
+	rc = ebb_call_run(ebb, call, deadline_ns);
 	if (rc)
 		return rc;
 

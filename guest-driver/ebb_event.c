@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The event queue: new limits, and CPUs whose core the host took.  Everything
- * is done in the queue's interrupt, which does not meet itself.  A message that
+ * The event queue: new limits, CPUs whose core the host took, memory that it
+ * took.  Everything is done in the queue's interrupt, or hastens ahead of it
+ * (ebb_event_poll()).  A message that
  * makes no sense is dropped with a line in the log: limits are a level, so the
  * next good one puts everything right.
  */
 #include "ebb.h"
+#include "ebb_pool.h"
 
 #include <linux/ktime.h>
 #include <linux/scatterlist.h>
@@ -16,6 +18,11 @@
 void ebb_limits_wake(struct ebb_dev *ebb)
 {
 	wake_up_interruptible_all(&ebb->limits_wait);
+}
+
+static u64 deadline_of(u64 now_ns, u32 deadline_ms)
+{
+	return deadline_ms ? now_ns + (u64)deadline_ms * NSEC_PER_MSEC : 0;
 }
 
 static void take_limits(struct ebb_dev *ebb, const struct ebb_wire_event *event)
@@ -35,8 +42,10 @@ static void take_limits(struct ebb_dev *ebb, const struct ebb_wire_event *event)
 			bool is_demand = node->cpus_held > node->cpus_limit;
 
 			limits->nodes[i] = *node;
-			limits->deadline_ns[i] = is_demand && node->deadline_ms ?
-				now_ns + (u64)node->deadline_ms * NSEC_PER_MSEC : 0;
+			limits->deadline_ns[i] = is_demand ?
+				deadline_of(now_ns, node->deadline_ms) : 0;
+			/* How much is held, this side knows best: see ebb_chardev.c. */
+			limits->mem_deadline_ns[i] = deadline_of(now_ns, node->mem_deadline_ms);
 		}
 		ebb->limits_seq++;
 	}
@@ -69,6 +78,8 @@ static void take_event(struct ebb_dev *ebb, const struct virtio_ebb_event *wire,
 
 	if (!rc && event.type == VIRTIO_EBB_EVENT_LIMITS)
 		take_limits(ebb, &event);
+	else if (!rc && event.type == VIRTIO_EBB_EVENT_MEM_REVOKED)
+		ebb_revoke_received(ebb, &event);
 	else if (!rc)
 		rc = take_cpu_flags(ebb, &event);
 	if (rc)
@@ -89,9 +100,12 @@ void ebb_event_received(struct virtqueue *vq)
 {
 	struct ebb_dev *ebb = vq->vdev->priv;
 	struct virtio_ebb_event *buffer;
+	unsigned long irqflags;
+	bool is_broken;
 	int rc = 0;
 	u32 len;
 
+	spin_lock_irqsave(&ebb->event_lock, irqflags);
 	do {
 		virtqueue_disable_cb(vq);
 		while (!rc && (buffer = virtqueue_get_buf(vq, &len))) {
@@ -101,10 +115,19 @@ void ebb_event_received(struct virtqueue *vq)
 			rc = post(ebb, buffer);
 		}
 	} while (!rc && !virtqueue_enable_cb(vq));
-	if (rc || virtqueue_is_broken(vq))
-		ebb_dev_fail(ebb, "broken event queue");
-	else
+	is_broken = rc || virtqueue_is_broken(vq);
+	if (!is_broken)
 		virtqueue_kick(vq);
+	spin_unlock_irqrestore(&ebb->event_lock, irqflags);
+	if (is_broken)
+		ebb_dev_fail(ebb, "broken event queue");
+}
+
+void ebb_event_poll(struct ebb_dev *ebb)
+{
+	/* A device that is going away waits for all who may call this: ebb_claim_set_control(). */
+	if (!READ_ONCE(ebb->is_dead))
+		ebb_event_received(ebb->vqs[VIRTIO_EBB_VQ_EVENT]);
 }
 
 int ebb_event_fill(struct ebb_dev *ebb)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Driver of the virtio-ebb device: finding it, losing it, hearing of its status. */
 #include "ebb.h"
+#include "ebb_pool.h"
 
 #include <linux/acpi.h>
 #include <linux/atomic.h>
@@ -12,6 +13,7 @@
 static atomic_t ebb_is_in_use = ATOMIC_INIT(0);
 
 struct workqueue_struct *ebb_wq;
+struct workqueue_struct *ebb_mem_wq;
 
 static void release_dev(struct kref *ref)
 {
@@ -69,6 +71,26 @@ static void ebb_config_changed(struct virtio_device *vdev)
 		read_status(ebb);
 }
 
+static int read_pools(struct ebb_dev *ebb)
+{
+	struct ebb_wire_config *cfg = &ebb->cfg;
+	struct virtio_device *vdev = ebb->vdev;
+	struct virtio_ebb_pool pool;
+	u32 i;
+	int rc = 0;
+
+	virtio_cread_le(vdev, struct virtio_ebb_config, num_pools, &cfg->num_pools);
+	if (cfg->num_pools > VIRTIO_EBB_MAX_NODES ||
+	    (cfg->num_pools && !virtio_has_feature(vdev, VIRTIO_EBB_F_MEM)))
+		return -EPROTO;
+	for (i = 0; i < cfg->num_pools && !rc; i++) {
+		virtio_cread_bytes(vdev, offsetof(struct virtio_ebb_config, pools[i]), &pool,
+				   sizeof(pool));
+		rc = ebb_wire_read_pool(&pool, &cfg->pools[i]);
+	}
+	return rc;
+}
+
 static int read_config(struct ebb_dev *ebb)
 {
 	struct ebb_wire_config *cfg = &ebb->cfg;
@@ -82,7 +104,6 @@ static int read_config(struct ebb_dev *ebb)
 	virtio_cread_le(vdev, struct virtio_ebb_config, num_startup_cpus, &cfg->num_startup_cpus);
 	virtio_cread_le(vdev, struct virtio_ebb_config, request_timeout_ms,
 			&cfg->request_timeout_ms);
-	virtio_cread_le(vdev, struct virtio_ebb_config, num_pools, &cfg->num_pools);
 	cfg->proto = proto;
 	cfg->num_nodes = num_nodes;
 
@@ -91,10 +112,11 @@ static int read_config(struct ebb_dev *ebb)
 			VIRTIO_EBB_PROTO);
 		return -EPROTO;
 	}
-	if (ebb_wire_check_config(cfg)) {
+	if (read_pools(ebb) || ebb_wire_check_config(cfg)) {
 		dev_err(&vdev->dev,
-			"impossible: %u nodes, %u CPUs, %u of them at start, timeout %u ms\n",
-			num_nodes, cfg->max_cpus, cfg->num_startup_cpus, cfg->request_timeout_ms);
+			"impossible: %u nodes, %u CPUs, %u of them at start, timeout %u ms, %u pools\n",
+			num_nodes, cfg->max_cpus, cfg->num_startup_cpus, cfg->request_timeout_ms,
+			cfg->num_pools);
 		return -EPROTO;
 	}
 
@@ -112,6 +134,8 @@ static struct ebb_dev *create_dev(struct virtio_device *vdev)
 		return NULL;
 	kref_init(&ebb->ref);
 	spin_lock_init(&ebb->lock);
+	spin_lock_init(&ebb->event_lock);
+	INIT_WORK(&ebb->revoke_work, ebb_revoke_work);
 	init_waitqueue_head(&ebb->limits_wait);
 	init_waitqueue_head(&ebb->returned_wait);
 	get_device(&vdev->dev);
@@ -138,6 +162,7 @@ static int create_cpuset(struct ebb_dev *ebb)
 static void stop_dev(struct ebb_dev *ebb)
 {
 	ebb_vq_stop(ebb);
+	ebb_claim_set_control(NULL);
 	virtio_reset_device(ebb->vdev);
 	ebb_vq_finish(ebb);
 }
@@ -187,9 +212,10 @@ static int ebb_probe(struct virtio_device *vdev)
 	rc = ebb_chardev_register(ebb);
 	if (rc)
 		goto out_stop;
-	dev_info(&vdev->dev, "%u of at most %u CPUs, %u nodes, %u CPUs to be returned\n",
+	dev_info(&vdev->dev, "%u of at most %u CPUs, %u nodes, %u CPUs to be returned, %u pools\n",
 		 ebb->cfg.num_startup_cpus, ebb->cfg.max_cpus, ebb->cfg.num_nodes,
-		 ebb_cpuset_num_hotplug(&ebb->cpuset));
+		 ebb_cpuset_num_hotplug(&ebb->cpuset), ebb->cfg.num_pools);
+	ebb_claim_set_control(ebb);
 	ebb_kick_returns(ebb, 0);
 	return 0;
 
@@ -240,9 +266,15 @@ static const struct virtio_device_id ebb_ids[] = {
 };
 MODULE_DEVICE_TABLE(virtio, ebb_ids);
 
+static const unsigned int ebb_features[] = {
+	VIRTIO_EBB_F_MEM,
+};
+
 static struct virtio_driver ebb_driver = {
 	.driver.name = "virtio_ebb",
 	.driver.owner = THIS_MODULE,
+	.feature_table = ebb_features,
+	.feature_table_size = ARRAY_SIZE(ebb_features),
 	.id_table = ebb_ids,
 	.validate = ebb_validate,
 	.probe = ebb_probe,
@@ -261,16 +293,28 @@ static int __init ebb_init(void)
 	ebb_wq = alloc_ordered_workqueue("ebb", 0);
 	if (!ebb_wq)
 		return -ENOMEM;
+	ebb_mem_wq = alloc_ordered_workqueue("ebb_mem", WQ_HIGHPRI);
+	if (!ebb_mem_wq) {
+		rc = -ENOMEM;
+		goto out_wq;
+	}
 	rc = ebb_hotplug_init();
 	if (rc)
-		goto out_wq;
-	rc = register_virtio_driver(&ebb_driver);
+		goto out_mem_wq;
+	rc = ebb_pool_init();
 	if (rc)
 		goto out_hotplug;
+	rc = register_virtio_driver(&ebb_driver);
+	if (rc)
+		goto out_pool;
 	return 0;
 
+out_pool:
+	ebb_pool_exit();
 out_hotplug:
 	ebb_hotplug_exit();
+out_mem_wq:
+	destroy_workqueue(ebb_mem_wq);
 out_wq:
 	destroy_workqueue(ebb_wq);
 	return rc;
@@ -279,11 +323,15 @@ module_init(ebb_init);
 
 static void __exit ebb_exit(void)
 {
+	ebb_claim_stop();
+	/* Pools first: what the host revoked in between is still heard of. */
+	ebb_pool_exit();
 	unregister_virtio_driver(&ebb_driver);
+	destroy_workqueue(ebb_mem_wq);
 	destroy_workqueue(ebb_wq);
 	ebb_hotplug_exit();
 }
 module_exit(ebb_exit);
 
-MODULE_DESCRIPTION("Elastic CPUs from the host, over virtio-ebb");
+MODULE_DESCRIPTION("Elastic CPUs and memory from the host, over virtio-ebb");
 MODULE_LICENSE("GPL");

@@ -219,10 +219,7 @@ int ebb_cpu_read_state(struct ebb_dev *ebb)
 		if (!call)
 			return -ENOMEM;
 		call->req.u.state.start = cpu_to_le32(start);
-		rc = ebb_call_submit(ebb, call, deadline_ns, true);
-		if (rc)
-			return rc;
-		rc = ebb_call_wait(ebb, call, deadline_ns);
+		rc = ebb_call_run(ebb, call, deadline_ns);
 		if (rc)
 			return rc;
 		total = call->answer.total;

@@ -10,7 +10,6 @@
 #include <linux/ktime.h>
 #include <linux/scatterlist.h>
 #include <linux/slab.h>
-#include <linux/version.h>
 #include <linux/virtio_config.h>
 
 #define EBB_NUM_TELEMETRY	4
@@ -19,27 +18,13 @@ static void ebb_requests_answered(struct virtqueue *vq);
 
 static int find_vqs(struct ebb_dev *ebb)
 {
-#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 11, 0)
-	struct virtqueue_info info[EBB_NUM_VQS] = {
+	static const struct ebb_vq_desc desc[EBB_NUM_VQS] = {
 		[VIRTIO_EBB_VQ_REQUEST] = { "request", ebb_requests_answered },
 		[VIRTIO_EBB_VQ_EVENT] = { "event", ebb_event_received },
 		[VIRTIO_EBB_VQ_TELEMETRY] = { "telemetry", NULL },
 	};
 
-	return virtio_find_vqs(ebb->vdev, EBB_NUM_VQS, ebb->vqs, info, NULL);
-#else
-	vq_callback_t *callbacks[EBB_NUM_VQS] = {
-		[VIRTIO_EBB_VQ_REQUEST] = ebb_requests_answered,
-		[VIRTIO_EBB_VQ_EVENT] = ebb_event_received,
-	};
-	static const char * const names[EBB_NUM_VQS] = {
-		[VIRTIO_EBB_VQ_REQUEST] = "request",
-		[VIRTIO_EBB_VQ_EVENT] = "event",
-		[VIRTIO_EBB_VQ_TELEMETRY] = "telemetry",
-	};
-
-	return virtio_find_vqs(ebb->vdev, EBB_NUM_VQS, ebb->vqs, callbacks, names, NULL);
-#endif
+	return ebb_find_vqs(ebb->vdev, EBB_NUM_VQS, ebb->vqs, desc);
 }
 
 static void run_late_calls(struct work_struct *work)
@@ -210,6 +195,12 @@ int ebb_call_wait(struct ebb_dev *ebb, struct ebb_call *call, u64 deadline_ns)
 		ebb_call_free(call);
 	spin_unlock_irqrestore(&ebb->vq_lock, irqflags);
 	return rc;
+}
+
+int ebb_call_run(struct ebb_dev *ebb, struct ebb_call *call, u64 deadline_ns)
+{
+	return ebb_call_submit(ebb, call, deadline_ns, true) ?:
+		ebb_call_wait(ebb, call, deadline_ns);
 }
 
 static void ebb_requests_answered(struct virtqueue *vq)

@@ -326,6 +326,15 @@ int ebb_wire_add_errno(const struct ebb_wire_answer *answer)
 	}
 }
 
+int ebb_wire_confirm_errno(const struct ebb_wire_answer *answer)
+{
+	if (answer->status == VIRTIO_EBB_ACK)
+		return 0;
+	if (answer->status == VIRTIO_EBB_NACK && answer->reason == VIRTIO_EBB_REASON_NOT_HELD)
+		return -ENOENT;
+	return answer->status == VIRTIO_EBB_BUSY ? -EAGAIN : -EIO;
+}
+
 bool ebb_wire_is_removed(const struct ebb_wire_answer *answer)
 {
 	return answer->status == VIRTIO_EBB_ACK ||

@@ -97,6 +97,9 @@ int ebb_wire_check_telemetry(const struct virtio_ebb_telemetry *report);
 /* What an answer means to the caller of EBB_IOC_CPU_ADD: 0 or an error of that ioctl. */
 int ebb_wire_add_errno(const struct ebb_wire_answer *answer);
 
+/* Of MEM_CONFIRM: 0, -ENOENT (not all of it was revoked), -EAGAIN or -EIO. */
+int ebb_wire_confirm_errno(const struct ebb_wire_answer *answer);
+
 /* The host has the CPU of this CPU_REMOVE, or never knew of it. */
 bool ebb_wire_is_removed(const struct ebb_wire_answer *answer);
 

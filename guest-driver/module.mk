@@ -3,10 +3,13 @@
 # The guest driver itself is built by guest-driver/Makefile, once per kernel. Here: its pure files,
 # compiled a second time for user space and tested there.
 
-$(eval $(call lib,ebbdriver,$(addprefix guest-driver/,ebb_cpuset.c ebb_wire.c),))
+$(eval $(call lib,ebbdriver,$(addprefix guest-driver/,ebb_cpuset.c ebb_wire.c \
+	ebb_region.c ebb_leasemap.c),))
 
 $(eval $(call unit_test,test_ebb_cpuset,tests/unit/test_ebb_cpuset.c,ebbdriver,,))
 $(eval $(call unit_test,test_ebb_wire,tests/unit/test_ebb_wire.c,ebbdriver,,))
+$(eval $(call unit_test,test_ebb_region,tests/unit/test_ebb_region.c,ebbdriver,,))
+$(eval $(call unit_test,test_ebb_leasemap,tests/unit/test_ebb_leasemap.c,ebbdriver,,))
 
 # Runs in a guest: the driver's commands for shell scripts.
 $(eval $(call prog,ebbt-cpu,tests/vm/guest/ebb-cpu-test.c,,,))

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Blocks that left their lease go back to the host as soon as the kernel uses
+ * them no more: a direct I/O in flight, or a pipe with pages of vmsplice(),
+ * keeps a reference, and a block that is referenced is never unplugged.
+ */
+#include "ebb.h"
+#include "ebb_pool.h"
+
+#include <linux/mm.h>
+
+#define EBB_DRAIN_LONGEST_MS	250
+
+bool ebb_drain_is_unused(struct ebb_pool *pool, u32 block)
+{
+	u64 at = pool->addr + (u64)block * pool->block_bytes;
+	u64 end = at + pool->block_bytes;
+
+	/* One reference, on the first page of each 2 MiB, is the pool's own. */
+	for (; at < end; at += PMD_SIZE)
+		if (page_ref_count(pfn_to_page(PHYS_PFN(at))) != 1)
+			return false;
+	return true;
+}
+
+static bool is_unused(void *data, u32 block)
+{
+	return ebb_drain_is_unused(data, block);
+}
+
+/* The next runs that can be unplugged, from *from on; moves that on. */
+static unsigned int next_runs(struct ebb_pool *pool, u32 *from, u32 end, u32 max_count,
+			      struct ebb_run runs[EBB_MEMDEV_BATCH])
+{
+	unsigned int n;
+
+	for (n = 0; n < EBB_MEMDEV_BATCH; n++) {
+		if (!ebb_region_next(&pool->region, EBB_BLOCK_DRAINING, *from, end, max_count,
+				     is_unused, pool, &runs[n]))
+			break;
+		*from = runs[n].first + runs[n].count;
+	}
+	return n;
+}
+
+/* A refusal leaves blocks as they are: DRAINING, to be tried again. */
+static u32 unplug(struct ebb_pool *pool, u32 from, u32 end, u32 max_count, bool *ret_is_refused)
+{
+	struct ebb_run runs[EBB_MEMDEV_BATCH];
+	int rcs[EBB_MEMDEV_BATCH];
+	unsigned int n, i;
+	u32 unplugged = 0;
+
+	while ((n = next_runs(pool, &from, end, max_count, runs))) {
+		ebb_memdev_request(&pool->memdev, VIRTIO_MEM_REQ_UNPLUG, runs, n, rcs);
+		for (i = 0; i < n; i++) {
+			if (!rcs[i] && !ebb_region_unplugged(&pool->region, &runs[i]))
+				unplugged += runs[i].count;
+			if (rcs[i] == -EINVAL)
+				*ret_is_refused = true;
+		}
+	}
+	return unplugged;
+}
+
+u32 ebb_drain_unplug(struct ebb_pool *pool, u32 from, u32 end)
+{
+	bool is_refused = false;
+	u32 unplugged;
+
+	/* References are looked at after what took them is out of the page tables. */
+	smp_mb();
+	unplugged = unplug(pool, from, end, EBB_MEMDEV_MAX_BLOCKS, &is_refused);
+	/* Some were revoked meanwhile, of which we shall hear; the others go one by one. */
+	if (is_refused)
+		unplugged += unplug(pool, from, end, 1, &is_refused);
+	return unplugged;
+}
+
+void ebb_drain_kick(struct ebb_pool *pool, unsigned int delay_ms)
+{
+	if (pool->is_gone)
+		return;
+	WRITE_ONCE(pool->drain_delay_ms, EBB_DRAIN_SOON_MS);
+	mod_delayed_work(ebb_mem_wq, &pool->drain_work, msecs_to_jiffies(delay_ms));
+}
+
+static bool is_something_left(const struct ebb_pool *pool)
+{
+	return pool->region.num[EBB_BLOCK_DRAINING] || pool->region.num[EBB_BLOCK_REVOKED];
+}
+
+void ebb_drain_work(struct work_struct *work)
+{
+	struct ebb_pool *pool = container_of(to_delayed_work(work), struct ebb_pool, drain_work);
+	unsigned int delay_ms = READ_ONCE(pool->drain_delay_ms);
+	u32 before, after;
+
+	mutex_lock(&pool->lock);
+	before = pool->region.num[EBB_BLOCK_FREE];
+	ebb_drain_unplug(pool, 0, pool->region.num_blocks);
+	mutex_unlock(&pool->lock);
+	ebb_revoke_confirm(pool);
+
+	mutex_lock(&pool->lock);
+	after = pool->region.num[EBB_BLOCK_FREE];
+	if (is_something_left(pool) && !pool->is_gone && !pool->memdev.is_dead) {
+		WRITE_ONCE(pool->drain_delay_ms, min_t(u32, 2 * delay_ms, EBB_DRAIN_LONGEST_MS));
+		queue_delayed_work(ebb_mem_wq, &pool->drain_work, msecs_to_jiffies(delay_ms));
+	}
+	mutex_unlock(&pool->lock);
+	if (after > before)
+		ebb_claim_wake();
+}

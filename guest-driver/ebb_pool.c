@@ -1,0 +1,373 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The driver of pools: virtio-mem devices that the control device lists.  All of
+ * a device's region gets struct pages once, when it is found, and keeps them
+ * until it is lost: memunmap_pages() waits for no reference, and crashes if
+ * there is one.  So it is called only when nobody uses a page.  If somebody
+ * still does when the device goes, the struct pages stay for ever.
+ */
+#include "ebb.h"
+#include "ebb_pool.h"
+
+#include <linux/acpi.h>
+#include <linux/delay.h>
+#include <linux/ioport.h>
+#include <linux/jiffies.h>
+#include <linux/module.h>
+#include <linux/slab.h>
+#include <linux/virtio_config.h>
+#include <linux/virtio_ids.h>
+#include <linux/virtio_mem.h>
+
+/* Longest that losing the device waits for the kernel to let go of its pages. */
+#define EBB_POOL_LOSE_WAIT_MS	3000
+
+/* A device that migrates is busy; how long its driver tries to empty it. */
+#define EBB_POOL_EMPTY_WAIT_MS	5000
+
+static DEFINE_MUTEX(pools_lock);
+static LIST_HEAD(pools);
+
+static struct virtio_driver pool_driver;
+
+static void release_pool(struct kref *ref)
+{
+	struct ebb_pool *pool = container_of(ref, struct ebb_pool, ref);
+
+	kvfree(pool->region.blocks);
+	kfree(pool);
+}
+
+void ebb_pool_put(struct ebb_pool *pool)
+{
+	kref_put(&pool->ref, release_pool);
+}
+
+struct ebb_pool *ebb_pool_get_at(u64 addr)
+{
+	struct ebb_pool *pool, *found = NULL;
+
+	mutex_lock(&pools_lock);
+	list_for_each_entry(pool, &pools, link)
+		if (addr >= pool->addr && addr - pool->addr < pool->size_bytes)
+			found = pool;
+	if (found)
+		kref_get(&found->ref);
+	mutex_unlock(&pools_lock);
+	return found;
+}
+
+struct ebb_pool *ebb_pool_get_of_node(u16 pxm)
+{
+	struct ebb_pool *pool, *found = NULL;
+
+	mutex_lock(&pools_lock);
+	list_for_each_entry(pool, &pools, link)
+		if (pool->pxm == pxm)
+			found = pool;
+	if (found)
+		kref_get(&found->ref);
+	mutex_unlock(&pools_lock);
+	return found;
+}
+
+static void read_sizes(struct ebb_pool *pool)
+{
+	u64 requested_bytes, usable_bytes;
+
+	virtio_cread_le(pool->memdev.vdev, struct virtio_mem_config, requested_size,
+			&requested_bytes);
+	virtio_cread_le(pool->memdev.vdev, struct virtio_mem_config, usable_region_size,
+			&usable_bytes);
+	WRITE_ONCE(pool->requested_bytes, requested_bytes);
+	WRITE_ONCE(pool->usable_bytes, min(usable_bytes, pool->size_bytes));
+}
+
+u32 ebb_pool_max_plugged(struct ebb_pool *pool, bool must_read)
+{
+	if (must_read)
+		read_sizes(pool);
+	return min(READ_ONCE(pool->requested_bytes), pool->size_bytes) / pool->block_bytes;
+}
+
+static void pool_config_changed(struct virtio_device *vdev)
+{
+	read_sizes(container_of(vdev->priv, struct ebb_pool, memdev));
+}
+
+/* Only here features and form of the device are known and it may still be another driver's. */
+static int pool_validate(struct virtio_device *vdev)
+{
+	u64 addr, size_bytes, block_bytes;
+	u16 pxm;
+
+	virtio_cread_le(vdev, struct virtio_mem_config, addr, &addr);
+	virtio_cread_le(vdev, struct virtio_mem_config, region_size, &size_bytes);
+	virtio_cread_le(vdev, struct virtio_mem_config, block_size, &block_bytes);
+	virtio_cread_le(vdev, struct virtio_mem_config, node_id, &pxm);
+	return ebb_claim_check(addr, size_bytes, block_bytes, pxm);
+}
+
+/* ebb_wire.c has checked what the control device lists, and this is the same. */
+static struct ebb_pool *create_pool(struct virtio_device *vdev)
+{
+	struct ebb_pool *pool = kzalloc(sizeof(*pool), GFP_KERNEL);
+	struct ebb_block *blocks;
+	u64 block_bytes;
+
+	if (!pool)
+		return NULL;
+	virtio_cread_le(vdev, struct virtio_mem_config, addr, &pool->addr);
+	virtio_cread_le(vdev, struct virtio_mem_config, region_size, &pool->size_bytes);
+	virtio_cread_le(vdev, struct virtio_mem_config, block_size, &block_bytes);
+	virtio_cread_le(vdev, struct virtio_mem_config, node_id, &pool->pxm);
+	pool->block_bytes = block_bytes;
+
+	if (pool->size_bytes / block_bytes > EBB_LEASEMAP_MAX_BLOCKS)
+		goto fail;
+	blocks = kvcalloc(pool->size_bytes / block_bytes, sizeof(*blocks), GFP_KERNEL);
+	if (!blocks)
+		goto fail;
+	ebb_region_init(&pool->region, blocks, pool->size_bytes / block_bytes);
+	kref_init(&pool->ref);
+	mutex_init(&pool->lock);
+	INIT_LIST_HEAD(&pool->link);
+	INIT_LIST_HEAD(&pool->leases);
+	INIT_DELAYED_WORK(&pool->drain_work, ebb_drain_work);
+	return pool;
+
+fail:
+	kfree(pool);
+	return NULL;
+}
+
+/* Gives the region its struct pages: one for each 2 MiB, the rest is of it. */
+static int map_pages(struct ebb_pool *pool)
+{
+	struct dev_pagemap *pgmap;
+	void *mapped;
+	int rc;
+
+	if (!request_mem_region(pool->addr, pool->size_bytes, "ebb pool"))
+		return -EBUSY;
+	pgmap = kzalloc(sizeof(*pgmap), GFP_KERNEL);
+	if (!pgmap) {
+		rc = -ENOMEM;
+		goto out_region;
+	}
+	pgmap->type = MEMORY_DEVICE_GENERIC;
+	pgmap->vmemmap_shift = PMD_SHIFT - PAGE_SHIFT;
+	pgmap->range = (struct range) { pool->addr, pool->addr + pool->size_bytes - 1 };
+	pgmap->nr_range = 1;
+	/* Not phys_to_target_node(): that gives the node of whatever lies before. */
+	mapped = memremap_pages(pgmap, pxm_to_node(pool->pxm));
+	if (IS_ERR(mapped)) {
+		rc = PTR_ERR(mapped);
+		goto out_pgmap;
+	}
+	pool->pgmap = pgmap;
+	return 0;
+
+out_pgmap:
+	kfree(pgmap);
+out_region:
+	release_mem_region(pool->addr, pool->size_bytes);
+	return rc;
+}
+
+static void unmap_pages(struct ebb_pool *pool)
+{
+	memunmap_pages(pool->pgmap);
+	kfree(pool->pgmap);
+	release_mem_region(pool->addr, pool->size_bytes);
+}
+
+/* What an earlier driver, or an earlier life of this one, left plugged. */
+static int empty_device(struct ebb_pool *pool)
+{
+	unsigned long end = jiffies + msecs_to_jiffies(EBB_POOL_EMPTY_WAIT_MS);
+	u64 plugged_bytes;
+	int rc;
+
+	virtio_cread_le(pool->memdev.vdev, struct virtio_mem_config, plugged_size, &plugged_bytes);
+	if (!plugged_bytes)
+		return 0;
+	do {
+		rc = ebb_memdev_unplug_all(&pool->memdev);
+		if (rc != -EAGAIN)
+			break;
+		msleep(100);
+	} while (time_before(jiffies, end));
+	return rc;
+}
+
+static int pool_probe(struct virtio_device *vdev)
+{
+	struct ebb_pool *pool = create_pool(vdev);
+	struct ebb_dev *ebb;
+	int rc;
+
+	if (!pool)
+		return -ENOMEM;
+	rc = map_pages(pool);
+	if (rc) {
+		dev_err(&vdev->dev, "no struct pages for the pool: %d\n", rc);
+		goto out_put;
+	}
+	rc = ebb_memdev_init(&pool->memdev, vdev, pool->addr, pool->block_bytes);
+	if (rc)
+		goto out_unmap;
+	virtio_device_ready(vdev);
+	rc = empty_device(pool);
+	if (rc) {
+		dev_err(&vdev->dev, "can not unplug what is plugged: %d\n", rc);
+		goto out_memdev;
+	}
+	read_sizes(pool);
+
+	mutex_lock(&pools_lock);
+	list_add_tail(&pool->link, &pools);
+	mutex_unlock(&pools_lock);
+	dev_info(&vdev->dev, "pool of %llu MiB on proximity domain %u\n", pool->size_bytes >> 20,
+		 pool->pxm);
+	ebb = ebb_claim_get_control();
+	if (ebb) {
+		ebb_revoke_kick(ebb);
+		ebb_dev_put(ebb);
+	}
+	ebb_claim_wake();
+	return 0;
+
+out_memdev:
+	ebb_memdev_finish(&pool->memdev);
+out_unmap:
+	vdev->priv = NULL;
+	unmap_pages(pool);
+out_put:
+	ebb_pool_put(pool);
+	return rc;
+}
+
+static bool is_unused(struct ebb_pool *pool)
+{
+	u32 i;
+
+	for (i = 0; i < pool->region.num_blocks; i++)
+		if (!ebb_drain_is_unused(pool, i))
+			return false;
+	return true;
+}
+
+/* True if the kernel uses no page any more; all blocks that it does not use are unplugged. */
+static bool lose_blocks(struct ebb_pool *pool)
+{
+	unsigned long end = jiffies + msecs_to_jiffies(EBB_POOL_LOSE_WAIT_MS);
+	struct ebb_lease *lease;
+	bool is_done;
+	u32 i;
+
+	mutex_lock(&pool->lock);
+	pool->is_gone = true;
+	list_for_each_entry(lease, &pool->leases, link)
+		ebb_lease_lose(lease);
+	for (i = 0; i < pool->region.num_blocks; i++)
+		if (pool->region.blocks[i].owner)
+			ebb_region_leave(&pool->region, i, pool->region.blocks[i].owner);
+	for (;;) {
+		ebb_drain_unplug(pool, 0, pool->region.num_blocks);
+		is_done = is_unused(pool);
+		if (is_done || time_after(jiffies, end))
+			break;
+		mutex_unlock(&pool->lock);
+		msleep(20);
+		mutex_lock(&pool->lock);
+	}
+	mutex_unlock(&pool->lock);
+	return is_done;
+}
+
+static void pool_remove(struct virtio_device *vdev)
+{
+	struct ebb_pool *pool = container_of(vdev->priv, struct ebb_pool, memdev);
+	bool is_unused;
+
+	mutex_lock(&pools_lock);
+	list_del_init(&pool->link);
+	mutex_unlock(&pools_lock);
+	is_unused = lose_blocks(pool);
+	cancel_delayed_work_sync(&pool->drain_work);
+
+	mutex_lock(&pool->lock);
+	ebb_memdev_finish(&pool->memdev);
+	vdev->priv = NULL;
+	mutex_unlock(&pool->lock);
+	if (is_unused)
+		unmap_pages(pool);
+	else
+		dev_err(&vdev->dev, "the kernel still uses pages of the pool: they stay until the next boot, and it can not be used again\n");
+	ebb_pool_put(pool);
+	ebb_claim_wake();
+}
+
+#ifdef CONFIG_PM_SLEEP
+static int pool_freeze(struct virtio_device *vdev)
+{
+	dev_err(&vdev->dev, "suspend is not supported\n");
+	return -EPERM;
+}
+
+static int pool_restore(struct virtio_device *vdev)
+{
+	return -EPERM;
+}
+#endif
+
+static const unsigned int pool_features[] = {
+	VIRTIO_MEM_F_ACPI_PXM,
+	VIRTIO_MEM_F_UNPLUGGED_INACCESSIBLE,
+};
+
+/* Not for the module loader: without a control device there are no pools. */
+static const struct virtio_device_id pool_ids[] = {
+	{ VIRTIO_ID_MEM, VIRTIO_DEV_ANY_ID },
+	{ 0 },
+};
+
+static struct virtio_driver pool_driver = {
+	.driver.name = "ebb_pool",
+	.driver.owner = THIS_MODULE,
+	.feature_table = pool_features,
+	.feature_table_size = ARRAY_SIZE(pool_features),
+	.id_table = pool_ids,
+	.validate = pool_validate,
+	.probe = pool_probe,
+	.remove = pool_remove,
+	.config_changed = pool_config_changed,
+#ifdef CONFIG_PM_SLEEP
+	.freeze = pool_freeze,
+	.restore = pool_restore,
+#endif
+};
+
+bool ebb_pool_is_driver(const struct device_driver *driver)
+{
+	return driver == &pool_driver.driver;
+}
+
+void ebb_pool_attach_all(void)
+{
+	int rc = driver_attach(&pool_driver.driver);
+
+	if (rc)
+		pr_err("ebb: can not look for pools: %d\n", rc);
+}
+
+int ebb_pool_init(void)
+{
+	return register_virtio_driver(&pool_driver);
+}
+
+void ebb_pool_exit(void)
+{
+	unregister_virtio_driver(&pool_driver);
+}

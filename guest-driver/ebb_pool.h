@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Pools and leases inside of ebb.ko.  A pool is a virtio-mem device that the
+ * control device lists.  Who calls whom: ebb_chardev -> ebb_lease (files,
+ * mappings) and ebb_pool (finds pools) -> ebb_drain (blocks go) -> ebb_memdev
+ * (asks the virtio-mem device); ebb_claim gets the devices for ebb_pool;
+ * ebb_revoke (told by ebb_event) takes blocks out of leases.  ebb_region and
+ * ebb_leasemap are pure.
+ *
+ * Locks, in the order in which they are taken:
+ *   mmap_lock (by the kernel, around faults)
+ *   ebb_pool.lock    region, leases, memdev; held during requests to the device
+ *   ebb_lease.lock   the lease's map; faults take it for reading
+ *   the lists' own   of the pools (ebb_pool.c), of the control device
+ *                    (ebb_claim.c): nothing is taken under them
+ * Nothing that takes ebb_pool.lock is called with mmap_lock held.
+ *
+ * How a block gets out of use: its place in the lease's map is cleared with
+ * ebb_lease.lock held for writing, so that no fault maps it any more; then it is
+ * unmapped; then nobody new can get a reference to it, and once the reference
+ * count of its pages is the one of the pool, nobody has one.  Only then the host
+ * is told.
+ */
+#ifndef EBB_POOL_H
+#define EBB_POOL_H
+
+#include <linux/fs.h>
+#include <linux/kref.h>
+#include <linux/list.h>
+#include <linux/memremap.h>
+#include <linux/mutex.h>
+#include <linux/rwsem.h>
+#include <linux/virtio.h>
+#include <linux/wait.h>
+#include <linux/workqueue.h>
+
+#include "ebb_leasemap.h"
+#include "ebb_memdev.h"
+#include "ebb_region.h"
+#include "ebb_wire.h"
+
+struct ebb_dev;
+struct ebb_lease_release;
+struct ebb_mem_add;
+
+struct ebb_pool {
+	struct kref ref;		/* of the device's driver, every lease, short uses */
+	struct list_head link;		/* in the list of pools, under its lock */
+	struct dev_pagemap *pgmap;	/* may outlive the pool: see ebb_pool.c */
+	u64 addr;			/* of block 0, guest physical */
+	u64 size_bytes;
+	u32 block_bytes;
+	u16 pxm;
+	struct ebb_memdev memdev;
+
+	struct mutex lock;
+	struct ebb_region region;	/* counts are also read without the lock */
+	struct list_head leases;
+	bool is_gone;			/* set once: the device was removed */
+	u64 requested_bytes;		/* of the virtio-mem device, as last read; no lock */
+	u64 usable_bytes;		/* likewise */
+
+	struct delayed_work drain_work;	/* on ebb_mem_wq */
+	unsigned int drain_delay_ms;	/* until the next try; of drain_work */
+};
+
+struct ebb_lease {
+	struct list_head link;		/* in ebb_pool.leases */
+	struct ebb_pool *pool;		/* has a reference */
+	struct inode *inode;		/* its mapping; of no other lease */
+	u32 linux_node;
+
+	struct rw_semaphore lock;
+	struct ebb_leasemap map;
+	bool is_gone;			/* the pool was removed */
+	u32 revoked_seq;		/* grows with every revocation */
+	u32 told_seq;			/* revoked_seq when the program last asked */
+	wait_queue_head_t wait;		/* revoked_seq or is_gone changed */
+};
+
+/* Ordered: draining and revoking never meet. */
+extern struct workqueue_struct *ebb_mem_wq;
+
+/* ---- ebb_claim.c: which virtio-mem devices are pools ---- */
+
+/* The control device is there, or (NULL) about to go: nothing uses it when this returns. */
+void ebb_claim_set_control(struct ebb_dev *ebb);
+
+/* Before the driver of pools goes: no device is looked for any more. */
+void ebb_claim_stop(void);
+
+/* The control device with a reference, or NULL. */
+struct ebb_dev *ebb_claim_get_control(void);
+
+/* The control device lists a pool with this region: -ENODEV if not. */
+int ebb_claim_check(u64 addr, u64 size_bytes, u64 block_bytes, u16 pxm);
+
+/* Programs that wait for limits must look again: memory came back. */
+void ebb_claim_wake(void);
+
+/* ---- ebb_pool.c: the driver of pools ---- */
+
+int ebb_pool_init(void);
+void ebb_pool_exit(void);
+
+/* Has the driver core offer it all virtio-mem devices that nobody drives. */
+void ebb_pool_attach_all(void);
+
+bool ebb_pool_is_driver(const struct device_driver *driver);
+
+/* With a reference; NULL: no such pool is driven. */
+struct ebb_pool *ebb_pool_get_at(u64 addr);
+struct ebb_pool *ebb_pool_get_of_node(u16 pxm);
+void ebb_pool_put(struct ebb_pool *pool);
+
+/* Most blocks that the host lets the pool plug now; reads it from the device if must_read. */
+u32 ebb_pool_max_plugged(struct ebb_pool *pool, bool must_read);
+
+/* ---- ebb_drain.c: blocks go back to the host.  ebb_pool.lock is held, unless stated. ---- */
+
+/* Blocks in [from, end) that are DRAINING and unused are unplugged; returns how many. */
+u32 ebb_drain_unplug(struct ebb_pool *pool, u32 from, u32 end);
+
+/* Nobody but the pool has a reference to the pages of this block. */
+bool ebb_drain_is_unused(struct ebb_pool *pool, u32 block);
+
+/* Has drain_work look, after this delay, and then more and more seldom. */
+#define EBB_DRAIN_SOON_MS	2
+void ebb_drain_kick(struct ebb_pool *pool, unsigned int delay_ms);
+
+void ebb_drain_work(struct work_struct *work);
+
+/* ---- ebb_revoke.c: the host took blocks ---- */
+
+/* A level from the control device.  Any context. */
+void ebb_revoke_received(struct ebb_dev *ebb, const struct ebb_wire_event *event);
+
+/* Takes what the level lists out of the leases.  On ebb_mem_wq, no lock held. */
+void ebb_revoke_apply(struct ebb_dev *ebb);
+void ebb_revoke_work(struct work_struct *work);
+
+/* Has ebb_revoke_work look at the level again: a pool has come. */
+void ebb_revoke_kick(struct ebb_dev *ebb);
+
+/* Tells the host of revoked blocks that nobody uses any more; likewise. */
+void ebb_revoke_confirm(struct ebb_pool *pool);
+
+/* ---- ebb_lease.c and ebb_leasefile.c ---- */
+
+/*
+ * EBB_IOC_MEM_ADD: fills in the [out] fields but for lease_fd.  Errors as
+ * there.  fput() gives everything back.
+ */
+struct file *ebb_lease_create(struct ebb_dev *ebb, struct ebb_mem_add *arg);
+
+/* EBB_IOC_LEASE_RELEASE; checked arguments. */
+int ebb_lease_release(struct ebb_lease *lease, struct ebb_lease_release *arg);
+
+/* The host took a block: ebb_pool.lock is held.  count neighbours both in pool and lease. */
+void ebb_lease_revoke(struct ebb_lease *lease, u32 index, u32 block, u32 count);
+
+/* The device goes away: ebb_pool.lock is held. */
+void ebb_lease_lose(struct ebb_lease *lease);
+
+/* Everything goes back; frees it. */
+void ebb_lease_destroy(struct ebb_lease *lease);
+
+extern const struct file_operations ebb_lease_fops;
+
+#endif /* EBB_POOL_H */

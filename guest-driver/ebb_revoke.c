@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The host took blocks on its own.  It says so as a level: all that it took and
+ * was not told of yet that nobody uses it.  The blocks leave their leases, and
+ * when the kernel uses them no more the host is told; then they are free.
+ *
+ * A level may be old: sent before the host heard what we told it, and read
+ * after.  A block that it lists may be free by then, and soon in use again; it
+ * must not be taken for revoked once more.  Whatever was sent before the host's
+ * answer is in the event queue when the answer is read.  So the queue is read
+ * once more then, while the blocks are still CONFIRMING and ignore it.
+ */
+#include "ebb.h"
+#include "ebb_pool.h"
+
+#include <linux/ktime.h>
+
+/* The device answers by itself, at once. */
+#define EBB_CONFIRM_WAIT_NS	(5 * NSEC_PER_SEC)
+
+void ebb_revoke_kick(struct ebb_dev *ebb)
+{
+	unsigned long irqflags;
+
+	spin_lock_irqsave(&ebb->lock, irqflags);
+	if (!ebb_dev_is_gone(ebb) && queue_work(ebb_mem_wq, &ebb->revoke_work))
+		kref_get(&ebb->ref);
+	spin_unlock_irqrestore(&ebb->lock, irqflags);
+}
+
+void ebb_revoke_received(struct ebb_dev *ebb, const struct ebb_wire_event *event)
+{
+	unsigned long irqflags;
+
+	spin_lock_irqsave(&ebb->lock, irqflags);
+	ebb->revoked.count = event->num_ranges;
+	ebb->revoked.seq++;
+	memcpy(ebb->revoked.ranges, event->ranges, sizeof(ebb->revoked.ranges));
+	spin_unlock_irqrestore(&ebb->lock, irqflags);
+	ebb_revoke_kick(ebb);
+}
+
+/* Takes these blocks out of the leases that have them, runs at a time. */
+static void revoke_blocks(struct ebb_pool *pool, u32 first, u32 count)
+{
+	struct ebb_lease *lease = NULL;
+	u32 start = 0, index = 0, length = 0;
+	u32 i;
+
+	for (i = first; i < first + count; i++) {
+		struct ebb_block old = {};
+
+		ebb_region_revoke(&pool->region, i, &old);
+		if (length && (old.owner != lease || old.index != index + length)) {
+			ebb_lease_revoke(lease, index, start, length);
+			length = 0;
+		}
+		if (!old.owner)
+			continue;
+		if (!length) {
+			lease = old.owner;
+			start = i;
+			index = old.index;
+		}
+		length++;
+	}
+	if (length)
+		ebb_lease_revoke(lease, index, start, length);
+}
+
+static bool apply_range(const struct ebb_wire_range *range)
+{
+	struct ebb_pool *pool = ebb_pool_get_at(range->addr);
+
+	if (!pool)
+		return false;
+	mutex_lock(&pool->lock);
+	if (!pool->is_gone) {
+		revoke_blocks(pool, (range->addr - pool->addr) / pool->block_bytes,
+			      range->size_bytes / pool->block_bytes);
+		ebb_drain_kick(pool, 0);
+	}
+	mutex_unlock(&pool->lock);
+	ebb_pool_put(pool);
+	return true;
+}
+
+void ebb_revoke_apply(struct ebb_dev *ebb)
+{
+	struct ebb_revoked level;
+	u32 i, kept = 0;
+
+	spin_lock_irq(&ebb->lock);
+	level = ebb->revoked;
+	ebb->revoked.count = 0;
+	spin_unlock_irq(&ebb->lock);
+
+	for (i = 0; i < level.count; i++)
+		if (!apply_range(&level.ranges[i]))
+			level.ranges[kept++] = level.ranges[i];
+	if (!kept)
+		return;
+	/* Of pools that are not here, or not yet. */
+	spin_lock_irq(&ebb->lock);
+	if (ebb->revoked.seq == level.seq) {
+		memcpy(ebb->revoked.ranges, level.ranges, kept * sizeof(level.ranges[0]));
+		ebb->revoked.count = kept;
+	}
+	spin_unlock_irq(&ebb->lock);
+}
+
+void ebb_revoke_work(struct work_struct *work)
+{
+	struct ebb_dev *ebb = container_of(work, struct ebb_dev, revoke_work);
+
+	ebb_revoke_apply(ebb);
+	ebb_claim_wake();
+	ebb_dev_put(ebb);
+}
+
+static void drop_confirm(struct ebb_dev *ebb, struct ebb_call *call)
+{
+	ebb_call_free(call);
+}
+
+/* 0; -ENOENT: the host says that not all of them are revoked; other errors: try again later. */
+static int send_confirm(struct ebb_dev *ebb, u64 addr, u64 size_bytes)
+{
+	struct ebb_call *call = ebb_call_create(VIRTIO_EBB_REQ_MEM_CONFIRM, drop_confirm);
+	int rc;
+
+	if (!call)
+		return -ENOMEM;
+	call->req.u.mem_confirm.range.addr = cpu_to_le64(addr);
+	call->req.u.mem_confirm.range.size_bytes = cpu_to_le64(size_bytes);
+	rc = ebb_call_run(ebb, call, ktime_get_ns() + EBB_CONFIRM_WAIT_NS);
+	if (rc)
+		return rc;
+	rc = ebb_wire_confirm_errno(&call->answer);
+	if (rc == -EIO)
+		dev_err_ratelimited(&ebb->vdev->dev, "confirming a revocation: (%u, %u), will retry\n",
+				    call->answer.status, call->answer.reason);
+	ebb_call_free(call);
+	return rc;
+}
+
+static bool is_unused(void *data, u32 block)
+{
+	return ebb_drain_is_unused(data, block);
+}
+
+static bool claim_next(struct ebb_pool *pool, u32 from, u32 max_count, struct ebb_run *ret)
+{
+	bool is_found;
+
+	mutex_lock(&pool->lock);
+	smp_mb(); /* as in ebb_drain_unplug() */
+	is_found = !pool->is_gone &&
+		   ebb_region_next(&pool->region, EBB_BLOCK_REVOKED, from, U32_MAX, max_count,
+				   is_unused, pool, ret) &&
+		   !ebb_region_claim(&pool->region, ret);
+	mutex_unlock(&pool->lock);
+	return is_found;
+}
+
+void ebb_revoke_confirm(struct ebb_pool *pool)
+{
+	struct ebb_dev *ebb = ebb_claim_get_control();
+	u32 from = 0, max_count = U32_MAX;
+	struct ebb_run run;
+	int rc = 0;
+
+	if (!ebb)
+		return;
+	while ((!rc || rc == -ENOENT) && claim_next(pool, from, max_count, &run)) {
+		rc = send_confirm(ebb, pool->addr + (u64)run.first * pool->block_bytes,
+				  (u64)run.count * pool->block_bytes);
+		ebb_event_poll(ebb);
+		ebb_revoke_apply(ebb);
+
+		/* One that the host knows nothing of is not revoked, whatever we thought. */
+		mutex_lock(&pool->lock);
+		ebb_region_confirmed(&pool->region, &run,
+				     !rc || (rc == -ENOENT && run.count == 1));
+		mutex_unlock(&pool->lock);
+		from = run.first;
+		if (rc == -ENOENT)
+			max_count = 1;
+	}
+	ebb_dev_put(ebb);
+}
