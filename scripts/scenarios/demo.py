@@ -100,6 +100,7 @@ def record(a, p, lab, accelerator, stage, sampler, started):
         "vms": [vm.name for vm in p.vms], "startup_cpus": p.vms[0].startup_cpus,
         "dwell_s": p.dwell_s, "engine": p.vms[0].options["server"], "steps": stage.steps,
         "results": scenes.results(stage.boot, p.vms), "interval_s": sampler_interval(),
+        "agent_cpu_s": lab.agent_cpu_s(), "agent_s": round(sampler.elapsed(), 1),
         **stage.more,
         "started_at": datetime.fromtimestamp(started, timezone.utc).isoformat(timespec="seconds"),
         "duration_s": round(time.time() - started, 1), "versions": versions(lab)})

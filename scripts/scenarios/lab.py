@@ -162,6 +162,12 @@ class Lab:
             end(self.agent)
             self.agent = None
 
+    def agent_cpu_s(self):
+        """CPU time that the agent has used so far."""
+        with open(f"/proc/{self.agent.pid}/stat", encoding="ascii") as f:
+            fields = f.read().rpartition(")")[2].split()
+        return sum(int(v) for v in fields[11:13]) / os.sysconf("SC_CLK_TCK")
+
     def ctl(self, *args):
         """The command line of ebbctl for a request."""
         return [os.path.join(BUILD, "host", "bin", "ebbctl"), "--socket",

@@ -228,7 +228,8 @@ def _details(run, summary):
     rows = [("started", run["started_at"]), ("lasted", f"{run['duration_s']:.0f} s"),
             ("host", run["host"]["spec"]), ("real CPUs", run["host"]["real_cpus"]),
             ("policy", run["policy"]), ("engine", run.get("engine", "")),
-            ("CPUs taken by force", summary["forced_cpus"])]
+            ("CPUs taken by force", summary["forced_cpus"]),
+            ("agent's CPU time, % of a core", _count(summary.get("agent_core_pct")))]
     rows += sorted(run["versions"].items())
     return '<h2>Run</h2><div class="card"><table>' + "".join(
         f"<tr><th>{escape(str(k))}</th><td>{escape(str(v))}</td></tr>"

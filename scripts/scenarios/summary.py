@@ -33,6 +33,7 @@ def summarize(run, samples, events):
         "committed_transactions": total(run, "committed"),
         "engines": {vm: _engine(run["results"].get(vm)) for vm in run["vms"]},
         **({"memory": run["memory"]} if "memory" in run else {}),
+        "agent_core_pct": _agent_core_pct(run),
         **verdict.details,
         "started_at": run["started_at"],
         "duration_s": run["duration_s"],
@@ -43,6 +44,13 @@ def summarize(run, samples, events):
     if problems:
         raise schema.SchemaError("summary: " + "; ".join(problems))
     return summary
+
+
+def _agent_core_pct(run):
+    """CPU time of the agent in percent of one core, over the whole scenario."""
+    if not run.get("agent_s"):
+        return None
+    return round(100 * run["agent_cpu_s"] / run["agent_s"], 2)
 
 
 ENGINE_FIELDS = ("committed", "aborted", "failed", "lost_updates", "verified", "cpus_added",
