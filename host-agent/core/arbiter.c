@@ -2,19 +2,19 @@
 /* See arbiter.h.  Arithmetic on arrays only; knows neither VMs nor time. */
 #include "core/arbiter.h"
 
-static uint16_t min16(uint32_t a, uint32_t b)
+static uint32_t min32(uint32_t a, uint32_t b)
 {
-	return (uint16_t)(a < b ? a : b);
+	return a < b ? a : b;
 }
 
-static uint16_t max16(uint32_t a, uint32_t b)
+static uint32_t max32(uint32_t a, uint32_t b)
 {
-	return (uint16_t)(a > b ? a : b);
+	return a > b ? a : b;
 }
 
 /* What an entry may have at least and at most, for one round of filling. */
-typedef void (*bounds_fn)(const struct ebb_arbiter_entry *e, uint16_t *ret_low,
-			  uint16_t *ret_high);
+typedef void (*bounds_fn)(const struct ebb_arbiter_entry *e, uint32_t *ret_low,
+			  uint32_t *ret_high);
 
 /* Level at which every entry of the node is at its high. */
 static uint32_t top_level(uint16_t node, const struct ebb_arbiter_entry *entries, size_t count,
@@ -23,12 +23,12 @@ static uint32_t top_level(uint16_t node, const struct ebb_arbiter_entry *entries
 	uint32_t top = 0;
 
 	for (size_t i = 0; i < count; i++) {
-		uint16_t low, high;
+		uint32_t low, high;
 
 		if (entries[i].host_node != node)
 			continue;
 		bounds(&entries[i], &low, &high);
-		top = max16(top, (uint32_t)(high - low));
+		top = max32(top, high - low);
 	}
 	return top;
 }
@@ -39,12 +39,12 @@ static uint64_t filled(uint16_t node, const struct ebb_arbiter_entry *entries, s
 	uint64_t sum = 0;
 
 	for (size_t i = 0; i < count; i++) {
-		uint16_t low, high;
+		uint32_t low, high;
 
 		if (entries[i].host_node != node)
 			continue;
 		bounds(&entries[i], &low, &high);
-		sum += low + min16((uint32_t)(high - low), level);
+		sum += low + min32(high - low, level);
 	}
 	return sum;
 }
@@ -56,13 +56,13 @@ static uint64_t filled(uint16_t node, const struct ebb_arbiter_entry *entries, s
  */
 static void fill(uint16_t node, struct ebb_arbiter_entry *entries, size_t count,
 		 bounds_fn bounds, uint64_t budget,
-		 void (*set)(struct ebb_arbiter_entry *e, uint16_t value))
+		 void (*set)(struct ebb_arbiter_entry *e, uint32_t value))
 {
 	uint32_t low_level = 0, high_level = top_level(node, entries, count, bounds);
 	uint64_t sum, rest;
 
 	while (low_level < high_level) {
-		const uint32_t mid = (low_level + high_level + 1) / 2;
+		const uint32_t mid = low_level + (high_level - low_level + 1) / 2;
 
 		if (filled(node, entries, count, bounds, mid) <= budget)
 			low_level = mid;
@@ -72,12 +72,12 @@ static void fill(uint16_t node, struct ebb_arbiter_entry *entries, size_t count,
 	sum = filled(node, entries, count, bounds, low_level);
 	rest = budget > sum ? budget - sum : 0;
 	for (size_t i = 0; i < count; i++) {
-		uint16_t low, high, value;
+		uint32_t low, high, value;
 
 		if (entries[i].host_node != node)
 			continue;
 		bounds(&entries[i], &low, &high);
-		value = (uint16_t)(low + min16((uint32_t)(high - low), low_level));
+		value = low + min32(high - low, low_level);
 		if (rest > 0 && value < high) {
 			value++;
 			rest--;
@@ -86,52 +86,63 @@ static void fill(uint16_t node, struct ebb_arbiter_entry *entries, size_t count,
 	}
 }
 
-static void set_target(struct ebb_arbiter_entry *e, uint16_t value)
+static void set_target(struct ebb_arbiter_entry *e, uint32_t value)
 {
 	e->target = value;
 }
 
-static void set_limit(struct ebb_arbiter_entry *e, uint16_t value)
+static void set_limit(struct ebb_arbiter_entry *e, uint32_t value)
 {
 	e->limit = e->target <= e->used ? e->target : value;
 }
 
-static void bounds_target(const struct ebb_arbiter_entry *e, uint16_t *ret_low, uint16_t *ret_high)
+static void bounds_target(const struct ebb_arbiter_entry *e, uint32_t *ret_low, uint32_t *ret_high)
 {
 	*ret_low = e->floor;
-	*ret_high = max16(e->floor, min16(e->wanted, e->ceiling));
+	*ret_high = max32(e->floor, min32(e->wanted, e->ceiling));
 }
 
 /* Offers made before: they cost what is used, and at most what was offered. */
-static void bounds_kept(const struct ebb_arbiter_entry *e, uint16_t *ret_low, uint16_t *ret_high)
+static void bounds_kept(const struct ebb_arbiter_entry *e, uint32_t *ret_low, uint32_t *ret_high)
 {
 	*ret_low = e->used;
-	*ret_high = max16(e->used, min16(e->limit, e->target));
+	*ret_high = max32(e->used, min32(e->limit, e->target));
 }
 
-static void bounds_grown(const struct ebb_arbiter_entry *e, uint16_t *ret_low, uint16_t *ret_high)
+/*
+ * What is kept for an entry comes before what others could have besides.  No CPU is given by this:
+ * the startup set is used.
+ */
+static void bounds_floor(const struct ebb_arbiter_entry *e, uint32_t *ret_low, uint32_t *ret_high)
 {
-	*ret_low = max16(e->used, e->limit);
-	*ret_high = max16(*ret_low, e->target);
+	*ret_low = max32(e->used, e->limit);
+	*ret_high = max32(*ret_low, min32(e->floor, e->target));
 }
 
-uint32_t ebb_arbiter_clamp(const struct ebb_view_node *nodes, uint16_t num_nodes,
+static void bounds_grown(const struct ebb_arbiter_entry *e, uint32_t *ret_low, uint32_t *ret_high)
+{
+	*ret_low = max32(e->used, e->limit);
+	*ret_high = max32(*ret_low, e->target);
+}
+
+uint32_t ebb_arbiter_clamp(const uint32_t *capacity, uint16_t num_nodes,
 			   struct ebb_arbiter_entry *entries, size_t count)
 {
 	uint32_t changed = 0;
 
 	for (uint16_t n = 0; n < num_nodes; n++)
-		fill(n, entries, count, bounds_target, nodes[n].capacity, set_target);
+		fill(n, entries, count, bounds_target, capacity[n], set_target);
 	for (size_t i = 0; i < count; i++)
 		changed += entries[i].target != entries[i].wanted;
 	return changed;
 }
 
-void ebb_arbiter_limits(const struct ebb_view_node *nodes, uint16_t num_nodes,
+void ebb_arbiter_limits(const uint32_t *capacity, uint16_t num_nodes,
 			struct ebb_arbiter_entry *entries, size_t count)
 {
 	for (uint16_t n = 0; n < num_nodes; n++) {
-		fill(n, entries, count, bounds_kept, nodes[n].capacity, set_limit);
-		fill(n, entries, count, bounds_grown, nodes[n].capacity, set_limit);
+		fill(n, entries, count, bounds_kept, capacity[n], set_limit);
+		fill(n, entries, count, bounds_floor, capacity[n], set_limit);
+		fill(n, entries, count, bounds_grown, capacity[n], set_limit);
 	}
 }

@@ -23,38 +23,60 @@
  *   I8  A guest with a driver loses a core by force only after the deadline
  *       of a demand (or because its boot is over).
  *
- * I1, I3 and I4 are made here; the rest in the state (state.h).
+ * For memory, counted in blocks ("used" is the entry's reach: what it holds, or
+ * may plug without being asked because it was told so and has not confirmed to
+ * have been told otherwise):
+ *
+ *   M1  Every floor is respected: target >= floor, the floors of all admitted
+ *       VMs together fit each node, and what is free goes to floors before
+ *       anybody is offered more than its floor.
+ *   M2  No byte is promised twice: on each node, the sum of max(used, limit) is
+ *       at most its capacity.  Where what is found exceeds it (the agent was
+ *       restarted with less), no limit on that node is above used.
+ *   M3  Freed before given: a limit rises only into what no entry uses.  What a
+ *       VM was told counts as used until its device has confirmed less.
+ *   M4  limit <= ceiling and target <= ceiling; without a driver the ceiling is
+ *       the floor.  What is told to a VM is at most its limit, and 0 without a
+ *       driver.
+ *   M5  Limits, what is told and what is revoked are whole blocks.
+ *   M6  A guest loses a block by revocation only after the deadline of a demand
+ *       of which it was told.
+ *   M7  A VM is told of more only once its memory cgroup allows as much.
+ *
+ * I1, I3, I4, M1, M2 and M4 are made here; the rest in the state (state.h).
  */
 #ifndef EBB_CORE_ARBITER_H
 #define EBB_CORE_ARBITER_H
 
 #include "ebb/policy.h"
 
-/* A guest node of an admitted VM; entries are in order of arrival. */
+/* A guest node of an admitted VM; entries are in order of arrival.  CPUs or blocks. */
 struct ebb_arbiter_entry {
 	uint16_t host_node;
-	uint16_t floor;
-	uint16_t ceiling;		/* >= floor; the floor itself for a VM without driver */
-	uint16_t used;			/* >= floor */
-	uint16_t wanted;		/* in: from the policy, anything */
-	uint16_t target;		/* wanted, clamped */
-	uint16_t limit;			/* in: in force until now; out: from now on */
+	uint32_t floor;
+	uint32_t ceiling;		/* >= floor; the floor itself for a VM without driver */
+	uint32_t used;			/* CPUs: >= floor */
+	uint32_t wanted;		/* in: from the policy, anything */
+	uint32_t target;		/* wanted, clamped */
+	uint32_t limit;			/* in: in force until now; out: from now on */
 };
 
 /*
- * Sets target from wanted (I1, I4; the targets of a node fit its capacity):
- * where too much is wanted, what exceeds the floors is cut to a common level.
- * Returns how many entries got another target than they wanted.
+ * Sets target from wanted (I1, I4, M1, M4; the targets of a node fit its
+ * capacity): where too much is wanted, what exceeds the floors is cut to a
+ * common level.  capacity: by node.  Returns how many entries got another
+ * target than they wanted.
  */
-uint32_t ebb_arbiter_clamp(const struct ebb_view_node *nodes, uint16_t num_nodes,
+uint32_t ebb_arbiter_clamp(const uint32_t *capacity, uint16_t num_nodes,
 			   struct ebb_arbiter_entry *entries, size_t count);
 
 /*
- * Moves limit towards target as far as cores are free (I1, I3, I4).  A limit
- * falls to its target at once; an offer that was made is not taken back while
- * target and capacity allow it; what is free is handed out evenly.
+ * Moves limit towards target as far as the node has free (I1, I3, I4, M1, M2,
+ * M4).  A limit falls to its target at once; an offer that was made is not taken
+ * back while target, capacity and floors allow it; what is free is handed out
+ * evenly, first to those below their floor.
  */
-void ebb_arbiter_limits(const struct ebb_view_node *nodes, uint16_t num_nodes,
+void ebb_arbiter_limits(const uint32_t *capacity, uint16_t num_nodes,
 			struct ebb_arbiter_entry *entries, size_t count);
 
 #endif /* EBB_CORE_ARBITER_H */

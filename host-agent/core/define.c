@@ -75,9 +75,9 @@ void core_vm_forget(struct ebb_state *s, struct ebb_vm *vm)
 	core_vm_destroy(s, vm);
 }
 
-/* The SLA against the vCPUs that the domain has. */
-static int sla_fits_vcpus(const struct ebb_sla *sla, const struct ebb_vcpu_def *vcpus,
-			  uint16_t num_vcpus, char *ret_text)
+/* The SLA against the vCPUs and virtio-mem devices that the domain has. */
+static int sla_fits_domain(const struct ebb_sla *sla, const struct ebb_vcpu_def *vcpus,
+			   uint16_t num_vcpus, const uint32_t *pool_blocks, char *ret_text)
 {
 	uint16_t startup[EBB_MAX_GUEST_NODES] = { 0 }, all[EBB_MAX_GUEST_NODES] = { 0 };
 
@@ -100,6 +100,13 @@ static int sla_fits_vcpus(const struct ebb_sla *sla, const struct ebb_vcpu_def *
 		if (sla->nodes[g].max > all[g]) {
 			core_text(ret_text, "node %u max is %u, the domain has %u vCPUs there", g,
 				  sla->nodes[g].max, all[g]);
+			return -EINVAL;
+		}
+		if (sla->nodes[g].mem_max > pool_blocks[g]) {
+			core_text(ret_text,
+				  "node %u max-mib is %u, its virtio-mem device has %u MiB", g,
+				  sla->nodes[g].mem_max * EBB_BLOCK_MIB,
+				  pool_blocks[g] * EBB_BLOCK_MIB);
 			return -EINVAL;
 		}
 	}
@@ -126,6 +133,25 @@ static bool same_vcpus(const struct ebb_vm *vm, const struct ebb_fact_vm_defined
 		    vm->vcpus[i].is_startup != d->vcpus[i].is_startup)
 			return false;
 	return true;
+}
+
+/* The device of a pool keeps its size while the VM runs; one that the SLA did not name may come. */
+static bool same_pools(const struct ebb_vm *vm, const struct ebb_fact_vm_defined *d)
+{
+	for (uint16_t g = 0; g < d->sla.num_nodes; g++)
+		if (vm->pool_blocks[g] > 0 && d->pool_blocks[g] > 0 &&
+		    vm->pool_blocks[g] != d->pool_blocks[g])
+			return false;
+	return true;
+}
+
+static void take_memory(struct ebb_vm *vm, const struct ebb_fact_vm_defined *d)
+{
+	for (uint16_t g = 0; g < d->sla.num_nodes; g++) {
+		vm->boot_bytes[g] = d->boot_bytes[g];
+		if (!vm->is_running || d->pool_blocks[g] > 0)
+			vm->pool_blocks[g] = d->pool_blocks[g];
+	}
 }
 
 static int vcpus_replace(struct ebb_state *s, struct ebb_vm *vm,
@@ -166,9 +192,11 @@ static void record_sla(struct ebb_state *s, usec_t now, const struct ebb_vm *vm,
 
 	ebb_vm_totals(vm, &t);
 	core_text(core_record(s, vm, now, EBB_EVENT_SLA)->text,
-		  "%s: class %s, weight %u, deadline %u ms, %u to %u CPUs on %u nodes", what,
-		  ebb_class_name(vm->sla.class), vm->sla.weight, vm->sla.deadline_ms, t.floor,
-		  t.ceiling, vm->sla.num_nodes);
+		  "%s: class %s, weight %u, deadline %u ms, %u to %u CPUs on %u nodes, %llu to "
+		  "%llu MiB of pool memory",
+		  what, ebb_class_name(vm->sla.class), vm->sla.weight, vm->sla.deadline_ms, t.floor,
+		  t.ceiling, vm->sla.num_nodes, (unsigned long long)(t.mem_floor >> 20),
+		  (unsigned long long)(t.mem_ceiling >> 20));
 }
 
 static void set_sla(struct ebb_state *s, usec_t now, struct ebb_vm *vm,
@@ -218,7 +246,7 @@ int core_vm_defined(struct ebb_state *s, usec_t now, const struct ebb_fact *fact
 		r = -EINVAL;
 	}
 	if (r == 0)
-		r = sla_fits_vcpus(&d->sla, d->vcpus, d->num_vcpus, text);
+		r = sla_fits_domain(&d->sla, d->vcpus, d->num_vcpus, d->pool_blocks, text);
 	if (r < 0) {
 		memcpy(invalid.uuid, fact->uuid, sizeof(invalid.uuid));
 		core_text(invalid.u.vm_invalid.name, "%.*s", EBB_NAME_SIZE - 1, d->name);
@@ -230,7 +258,8 @@ int core_vm_defined(struct ebb_state *s, usec_t now, const struct ebb_fact *fact
 	if (r < 0)
 		return r;
 	if (vm->is_running) {
-		if (!same_vcpus(vm, d) || !same_placement(&vm->sla, &d->sla))
+		if (!same_vcpus(vm, d) || !same_placement(&vm->sla, &d->sla) ||
+		    !same_pools(vm, d))
 			return -EBUSY;
 	} else if (!vm->has_sla || !same_vcpus(vm, d) ||
 		   vm->sla.num_nodes != d->sla.num_nodes) {
@@ -242,6 +271,8 @@ int core_vm_defined(struct ebb_state *s, usec_t now, const struct ebb_fact *fact
 	vm->work->is_void = false;
 	if (!vm->is_running || vm->is_admitted)
 		vm->error[0] = '\0';
+	take_memory(vm, d);
+	s->plan_is_stale = true;
 	set_sla(s, now, vm, &d->sla, "defined");
 	return 0;
 }
@@ -262,7 +293,7 @@ int core_sla_set(struct ebb_state *s, usec_t now, struct ebb_vm *vm, const struc
 	if (r == 0 && sla->num_nodes != vm->sla.num_nodes)
 		r = -EINVAL;
 	if (r == 0)
-		r = sla_fits_vcpus(sla, defs, vm->num_vcpus, text);
+		r = sla_fits_domain(sla, defs, vm->num_vcpus, vm->pool_blocks, text);
 	if (r < 0)
 		return r;
 	if (vm->is_running && !same_placement(&vm->sla, sla))

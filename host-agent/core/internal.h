@@ -9,7 +9,10 @@
  *   request.c    CPU_ADD and CPU_REMOVE until they are answered
  *   done.c       actions have ended
  *   vcpu.c       ownership of threads, counts, homes
- *   plan.c       admission, policy, limits, deadlines ("settling")
+ *   mem.c        pools: what devices report, deadlines, revoking
+ *   mem-act.c    pools: what has to be told to devices and libvirt
+ *   plan.c       admission, policy, limits ("settling")
+ *   force.c      deadlines of CPUs, and cores for those who were promised one
  *   reconcile.c  what differs from what should be becomes actions
  *   record.c     decision records
  */
@@ -21,6 +24,9 @@
 #include "core/state.h"
 
 #define EBB_RECORDS	4096u
+
+/* What is divided among VMs. */
+enum ebb_resource { EBB_CPUS, EBB_MEM, EBB_RESOURCES };
 
 struct ebb_vm_work {
 	uint16_t slot;			/* in ebb_state.slots; part of the ids of its actions */
@@ -102,6 +108,41 @@ void core_request_lose(struct ebb_state *s, struct ebb_vm *vm, uint16_t vcpu, ui
 void core_request_removed(struct ebb_state *s, usec_t now, struct ebb_vm *vm, uint16_t vcpu,
 			  int err);
 
+/* mem.c */
+/* Most that the guest can hold until its device reports otherwise. */
+uint32_t core_pool_reach(const struct ebb_vm_pool *p);
+int core_mem(struct ebb_state *s, usec_t now, struct ebb_vm *vm, const struct ebb_fact_mem *f);
+/* The pools as HELLO lists them; those that are not listed are not there. */
+void core_pools_hello(struct ebb_state *s, usec_t now, struct ebb_vm *vm,
+		      const struct ebb_fact_hello *f);
+/* A run begins; what libvirt knows of the pools counts until the first HELLO. */
+void core_pools_start(struct ebb_state *s, struct ebb_vm *vm,
+		      const struct ebb_fact_vm_running *f);
+/* A run is over: nothing is held any more. */
+void core_pools_stop(struct ebb_vm *vm);
+/* Opens and closes demands by what is held and allowed now. */
+void core_pools_update_due(struct ebb_vm *vm, usec_t now);
+
+/* mem-act.c */
+/* Time left until `at`, at least 1; 0 if there is no deadline (at is 0). */
+uint32_t core_left_ms(usec_t at, usec_t now);
+/* What LIMITS says of the pool now, in blocks. */
+uint32_t core_pool_tells(const struct ebb_state *s, const struct ebb_vm *vm, uint16_t g);
+/* Before messages: demands, what has to be told again, records. */
+void core_pools_prepare(struct ebb_state *s, usec_t now, struct ebb_vm *vm);
+bool core_pools_must_tell(const struct ebb_state *s, const struct ebb_vm *vm);
+/* Fills in the memory half of LIMITS, which is sent. */
+void core_pools_tell(const struct ebb_state *s, usec_t now, struct ebb_vm *vm,
+		     struct ebb_action_limits *l);
+/* These return false if there is no room for all of it. */
+bool core_pools_revoke(struct ebb_state *s, usec_t now, struct ebb_vm *vm,
+		       struct ebb_actions *out);
+bool core_pools_reconcile(struct ebb_state *s, usec_t now, struct ebb_vm *vm,
+			  struct ebb_actions *out);
+/* False: the id is none of the VM's MEM_CAP and MEM_MIRROR. */
+bool core_pools_action_done(struct ebb_state *s, usec_t now, struct ebb_vm *vm, uint64_t id,
+			    int err);
+
 /* done.c */
 int core_action_done(struct ebb_state *s, usec_t now, const struct ebb_fact_action_done *f);
 
@@ -141,12 +182,24 @@ uint16_t core_vcpu_wants(const struct ebb_state *s, const struct ebb_vm *vm, uin
 /* Recomputes used and held of all nodes, and what is still due. */
 void core_vm_count(struct ebb_state *s, struct ebb_vm *vm);
 
+/* force.c */
+/* Opens and closes demands for CPUs, forces what is overdue, gives cores to those without. */
+void core_cpus_settle(struct ebb_state *s, usec_t now, struct ebb_vm *vm);
+/* Nobody in the guest answers for what it holds. */
+void core_cpus_force_absent(struct ebb_state *s, usec_t now, struct ebb_vm *vm);
+
 /* plan.c */
+void core_count_capacity(struct ebb_state *s);
 void core_admit_all(struct ebb_state *s, usec_t now);
 void core_settle(struct ebb_state *s, usec_t now);
 
 /* reconcile.c */
 usec_t core_backoff(const struct ebb_state *s, uint16_t failures);
+/* One more action, or NULL if the caller has no room for it now. */
+struct ebb_action *core_emit(struct ebb_actions *out, const struct ebb_vm *vm,
+			     enum ebb_action_type type);
+/* The id says by itself which VM and vCPU it is about: see core_action_done(). */
+uint64_t core_action_id(struct ebb_state *s, const struct ebb_vm *vm, uint16_t vcpu);
 
 /* record.c; vm may be NULL.  The record lives until the next one is made. */
 struct ebb_record *core_record(struct ebb_state *s, const struct ebb_vm *vm, usec_t now,

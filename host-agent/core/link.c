@@ -48,6 +48,12 @@ static uint16_t hello_check(const struct ebb_vm *vm, const struct ebb_fact_hello
 			return VIRTIO_EBB_REASON_STARTUP;
 		}
 	}
+	for (uint16_t i = 0; i < f->num_pools; i++)
+		if (f->pools[i].node >= vm->sla.num_nodes) {
+			core_text(ret_text, "HELLO lists a pool of node %u, allowed are 0 to %u",
+				  f->pools[i].node, vm->sla.num_nodes - 1);
+			return VIRTIO_EBB_REASON_NODE;
+		}
 	return VIRTIO_EBB_REASON_NONE;
 }
 
@@ -144,6 +150,7 @@ int core_hello(struct ebb_state *s, usec_t now, struct ebb_vm *vm, const struct 
 			hello_missing(s, now, vm, i, f->is_first);
 		hotplugged += is_listed[i];
 	}
+	core_pools_hello(s, now, vm, f);
 	vm->resets = f->resets;
 	vm->has_driver = f->has_driver;
 	if (vm->generation < f->generation)

@@ -1,42 +1,89 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Settling: who is admitted, what the policy wants, what can be promised now,
- * who has to give back by when, and who has not.
+ * Settling: who is admitted, what the policy wants, what can be promised now.
+ * CPUs and memory are divided in the same way, one after the other.
  */
 #include <string.h>
 
 #include "core/internal.h"
 
+/* ---- admission ----------------------------------------------------------- */
+
+void core_count_capacity(struct ebb_state *s)
+{
+	uint64_t boot_bytes[EBB_MAX_NODES] = { 0 };
+
+	for (size_t i = 0; s->host.pool_has_boot && i < s->num_vms; i++)
+		for (uint16_t g = 0; s->vms[i]->has_sla && g < s->vms[i]->sla.num_nodes; g++)
+			boot_bytes[s->vms[i]->sla.nodes[g].host_node] += s->vms[i]->boot_bytes[g];
+	for (uint16_t h = 0; h < s->host.num_nodes; h++) {
+		const uint64_t boot = (boot_bytes[h] + EBB_BLOCK_BYTES - 1) / EBB_BLOCK_BYTES;
+		const uint32_t all = s->host.pool_blocks[h];
+
+		s->nodes[h].mem_capacity = boot < all ? (uint32_t)(all - boot) : 0;
+	}
+}
+
+static uint32_t capacity(const struct ebb_view_node *node, enum ebb_resource what)
+{
+	return what == EBB_CPUS ? node->capacity : node->mem_capacity;
+}
+
+static void explain_refusal(struct ebb_vm *vm, enum ebb_resource what, uint16_t h, uint64_t need,
+			    uint64_t promised, uint32_t has)
+{
+	const char *unit = what == EBB_CPUS ? "cores" : "MiB";
+	const unsigned scale = what == EBB_CPUS ? 1 : EBB_BLOCK_MIB;
+	const char *floor = what == EBB_CPUS ? "startup set" : "min-mib";
+	const char *key = what == EBB_CPUS ? "startup" : "min-mib";
+
+	if (need > has)
+		core_text(vm->error, "%s needs %llu %s on host node %u, which has %llu: lower %s",
+			  floor, (unsigned long long)need * scale, unit, h,
+			  (unsigned long long)has * scale, key);
+	else
+		core_text(vm->error,
+			  "%s needs %llu %s on host node %u, VMs that came before need %llu of "
+			  "%llu: stop one of them or lower %s",
+			  floor, (unsigned long long)need * scale, unit, h,
+			  (unsigned long long)promised * scale, (unsigned long long)has * scale,
+			  key);
+}
+
 /*
- * Whether the VM's floor fits beside what has been promised to earlier arrivals;
- * says what is missing if not.  The floor counts from here on in both cases, so
+ * Whether the VM's floors fit beside what has been promised to earlier arrivals;
+ * says what is missing if not.  The floors count from here on in both cases, so
  * that nobody overtakes a VM that waits, unless it could never fit.
  */
-static bool admit(struct ebb_vm *vm, uint32_t *promised, const struct ebb_view_node *nodes)
+static bool admit(struct ebb_vm *vm, uint64_t promised[EBB_RESOURCES][EBB_MAX_NODES],
+		  const struct ebb_view_node *nodes)
 {
-	uint32_t need[EBB_MAX_NODES] = { 0 };
+	uint64_t need[EBB_RESOURCES][EBB_MAX_NODES] = { { 0 } };
 	bool fits = true;
 
-	for (uint16_t g = 0; g < vm->sla.num_nodes; g++)
-		need[vm->sla.nodes[g].host_node] += vm->sla.nodes[g].startup;
-	for (uint16_t h = 0; h < EBB_MAX_NODES; h++) {
-		if (need[h] > nodes[h].capacity) {
-			core_text(vm->error,
-				  "startup set needs %u cores on host node %u, which has %u: "
-				  "lower startup",
-				  need[h], h, nodes[h].capacity);
-			return false;
-		}
-		if (need[h] == 0 || promised[h] + need[h] <= nodes[h].capacity)
-			continue;
-		core_text(vm->error,
-			  "startup set needs %u cores on host node %u, startup sets of VMs that "
-			  "came before need %u of %u: stop one of them or lower startup",
-			  need[h], h, promised[h], nodes[h].capacity);
-		fits = false;
+	for (uint16_t g = 0; g < vm->sla.num_nodes; g++) {
+		need[EBB_CPUS][vm->sla.nodes[g].host_node] += vm->sla.nodes[g].startup;
+		need[EBB_MEM][vm->sla.nodes[g].host_node] += vm->sla.nodes[g].mem_min;
 	}
-	for (uint16_t h = 0; h < EBB_MAX_NODES; h++)
-		promised[h] += need[h];
+	for (int what = 0; what < EBB_RESOURCES; what++)
+		for (uint16_t h = 0; h < EBB_MAX_NODES; h++) {
+			const uint32_t has = capacity(&nodes[h], what);
+
+			/*
+			 * Capacity for memory may shrink when a VM is defined; those
+			 * that are in stay in.
+			 */
+			if (need[what][h] == 0 || promised[what][h] + need[what][h] <= has ||
+			    (what == EBB_MEM && vm->is_admitted))
+				continue;
+			explain_refusal(vm, what, h, need[what][h], promised[what][h], has);
+			if (need[what][h] > has)
+				return false;
+			fits = false;
+		}
+	for (int what = 0; what < EBB_RESOURCES; what++)
+		for (uint16_t h = 0; h < EBB_MAX_NODES; h++)
+			promised[what][h] += need[what][h];
 	return fits;
 }
 
@@ -58,13 +105,13 @@ static void turn_away(struct ebb_state *s, usec_t now, struct ebb_vm *vm)
 }
 
 /*
- * Invariant I1: the floors of admitted VMs fit the host.  By arrival alone, so
+ * Invariants I1 and M1: the floors of admitted VMs fit the host.  By arrival alone, so
  * that an agent that is restarted admits the same VMs; and as those before a
  * VM can only become fewer, one that is in stays in.
  */
 void core_admit_all(struct ebb_state *s, usec_t now)
 {
-	uint32_t promised[EBB_MAX_NODES] = { 0 };
+	uint64_t promised[EBB_RESOURCES][EBB_MAX_NODES] = { { 0 } };
 
 	for (size_t i = 0; i < s->num_active; i++) {
 		struct ebb_vm *vm = s->active[i];
@@ -83,6 +130,82 @@ void core_admit_all(struct ebb_state *s, usec_t now)
 	}
 }
 
+/* ---- what is divided ----------------------------------------------------- */
+
+static void cpu_entry(const struct ebb_vm *vm, uint16_t g, struct ebb_arbiter_entry *ret)
+{
+	const struct ebb_sla_node *sla = &vm->sla.nodes[g];
+	const struct ebb_vm_node *n = &vm->nodes[g];
+
+	*ret = (struct ebb_arbiter_entry){
+		.host_node = sla->host_node,
+		.floor = sla->startup,
+		.ceiling = vm->work->counts_as_driven ? sla->max : sla->startup,
+		.used = n->used,
+		.target = n->target,
+		.limit = n->limit,
+	};
+}
+
+/* False once the device has turned out not to have the pool that the SLA speaks of. */
+static bool may_have_pool(const struct ebb_vm *vm, uint16_t g)
+{
+	return vm->nodes[g].pool.is_there || !vm->work->has_hello;
+}
+
+/* Also for a VM that is not admitted: what it holds is not free. */
+static void mem_entry(const struct ebb_vm *vm, uint16_t g, struct ebb_arbiter_entry *ret)
+{
+	const struct ebb_sla_node *sla = &vm->sla.nodes[g];
+	const struct ebb_vm_pool *p = &vm->nodes[g].pool;
+
+	*ret = (struct ebb_arbiter_entry){
+		.host_node = sla->host_node,
+		.used = core_pool_reach(p),
+		.target = p->target,
+		.limit = p->limit,
+	};
+	if (vm->is_admitted && may_have_pool(vm, g))
+		ret->floor = sla->mem_min;
+	ret->ceiling = ret->floor;
+	if (vm->is_admitted && p->is_there && vm->work->counts_as_driven)
+		ret->ceiling = sla->mem_max;
+}
+
+static bool takes_part(const struct ebb_vm *vm, enum ebb_resource what)
+{
+	return vm->is_admitted || what == EBB_MEM;
+}
+
+static size_t fill_entries(struct ebb_state *s, enum ebb_resource what, bool has_plan)
+{
+	size_t count = 0;
+	uint32_t v = 0;
+
+	for (size_t i = 0; i < s->num_active; i++) {
+		const struct ebb_vm *vm = s->active[i];
+
+		for (uint16_t g = 0; takes_part(vm, what) && g < vm->sla.num_nodes; g++) {
+			struct ebb_arbiter_entry *e = &s->entries[count++];
+
+			if (what == EBB_CPUS)
+				cpu_entry(vm, g, e);
+			else
+				mem_entry(vm, g, e);
+			e->wanted = e->target;
+			if (!has_plan)
+				continue;
+			if (!vm->is_admitted)
+				e->wanted = 0;
+			else
+				e->wanted = what == EBB_CPUS ? s->targets[v].nodes[g] :
+							       s->targets[v].mem[g];
+		}
+		v += vm->is_admitted;
+	}
+	return count;
+}
+
 static uint32_t fill_view(const struct ebb_state *s, struct ebb_view_vm *vms)
 {
 	uint32_t count = 0;
@@ -98,55 +221,65 @@ static uint32_t fill_view(const struct ebb_state *s, struct ebb_view_vm *vms)
 			.order = vm->order,
 			.class = vm->sla.class,
 			.weight = vm->sla.weight,
+			.mem_weight = ebb_sla_has_mem(&vm->sla) ? vm->sla.mem_weight : 0,
 			.has_driver = vm->work->counts_as_driven,
 			.num_nodes = vm->sla.num_nodes,
 		};
-		for (uint16_t g = 0; g < vm->sla.num_nodes; g++)
+		for (uint16_t g = 0; g < vm->sla.num_nodes; g++) {
+			struct ebb_arbiter_entry mem;
+
+			mem_entry(vm, g, &mem);
 			out->nodes[g] = (struct ebb_view_vm_node){
 				.host_node = vm->sla.nodes[g].host_node,
 				.floor = vm->sla.nodes[g].startup,
 				.ceiling = vm->sla.nodes[g].max,
 				.used = vm->nodes[g].used,
 				.target = vm->nodes[g].target,
+				.mem = {
+					.floor = mem.floor,
+					.ceiling = may_have_pool(vm, g) ?
+						   vm->sla.nodes[g].mem_max : mem.floor,
+					.used = mem.used,
+					.target = mem.target,
+				},
 			};
+		}
 	}
 	return count;
 }
 
-static size_t fill_entries(struct ebb_state *s, bool has_plan)
+static void fill_capacity(const struct ebb_state *s, enum ebb_resource what, uint32_t *ret)
 {
-	size_t count = 0;
-	uint32_t v = 0;
+	for (uint16_t h = 0; h < s->host.num_nodes; h++)
+		ret[h] = capacity(&s->nodes[h], what);
+}
 
+/* Goals from wishes; returns how many had to be clamped. */
+static uint32_t set_targets(struct ebb_state *s, enum ebb_resource what, bool has_plan)
+{
+	const size_t count = fill_entries(s, what, has_plan);
+	uint32_t has[EBB_MAX_NODES], clamped;
+	size_t e = 0;
+
+	fill_capacity(s, what, has);
+	clamped = ebb_arbiter_clamp(has, s->host.num_nodes, s->entries, count);
 	for (size_t i = 0; i < s->num_active; i++) {
-		const struct ebb_vm *vm = s->active[i];
+		struct ebb_vm *vm = s->active[i];
 
-		if (!vm->is_admitted)
-			continue;
-		for (uint16_t g = 0; g < vm->sla.num_nodes; g++) {
-			const struct ebb_sla_node *sla = &vm->sla.nodes[g];
-			const struct ebb_vm_node *n = &vm->nodes[g];
-
-			s->entries[count++] = (struct ebb_arbiter_entry){
-				.host_node = sla->host_node,
-				.floor = sla->startup,
-				.ceiling = vm->work->counts_as_driven ? sla->max : sla->startup,
-				.used = n->used,
-				.wanted = has_plan ? s->targets[v].nodes[g] : n->target,
-				.target = n->target,
-				.limit = n->limit,
-			};
+		for (uint16_t g = 0; takes_part(vm, what) && g < vm->sla.num_nodes; g++, e++) {
+			if (what == EBB_CPUS)
+				vm->nodes[g].target = (uint16_t)s->entries[e].target;
+			else
+				vm->nodes[g].pool.target = s->entries[e].target;
 		}
-		v++;
 	}
-	return count;
+	return clamped;
 }
 
 static void make_plan(struct ebb_state *s, usec_t now)
 {
 	struct ebb_view view = { .now = now, .num_nodes = s->host.num_nodes };
 	struct ebb_plan plan = { .targets = s->targets };
-	size_t count, e = 0;
 	uint32_t clamped;
 	int r;
 
@@ -159,187 +292,78 @@ static void make_plan(struct ebb_state *s, usec_t now)
 		core_text(core_record(s, NULL, now, EBB_EVENT_ERROR)->text,
 			  "policy %s: %s; the last plan stays in force", s->policy->name,
 			  strerror(-r));
-	count = fill_entries(s, r >= 0);
-	clamped = ebb_arbiter_clamp(s->nodes, s->host.num_nodes, s->entries, count);
+	clamped = set_targets(s, EBB_CPUS, r >= 0);
+	clamped += set_targets(s, EBB_MEM, r >= 0);
 	if (r >= 0 && clamped > 0)
 		core_text(core_record(s, NULL, now, EBB_EVENT_POLICY)->text,
 			  "%u goals of policy %s were out of bounds and are clamped", clamped,
 			  s->policy->name);
-	for (size_t i = 0; i < s->num_active; i++)
-		for (uint16_t g = 0; s->active[i]->is_admitted && g < s->active[i]->sla.num_nodes;
-		     g++)
-			s->active[i]->nodes[g].target = s->entries[e++].target;
 }
 
-/* ---- limits, demands, deadlines ----------------------------------------- */
+/* ---- limits -------------------------------------------------------------- */
 
-static void set_limit(struct ebb_state *s, usec_t now, struct ebb_vm *vm, uint16_t g,
-		      uint16_t limit)
+static void set_cpu_limit(struct ebb_state *s, usec_t now, struct ebb_vm *vm, uint16_t g,
+			  uint32_t limit)
 {
 	struct ebb_vm_node *n = &vm->nodes[g];
+	const bool is_offer = limit > n->limit;
 	struct ebb_record *r;
 
 	if (n->limit == limit)
 		return;
 	vm->work->is_dirty = true;
-	if (limit > n->limit) {
-		r = core_record(s, vm, now, EBB_EVENT_OFFER);
+	r = core_record(s, vm, now, is_offer ? EBB_EVENT_OFFER : EBB_EVENT_DEMAND);
+	r->node = g;
+	r->cpus = (uint16_t)limit;
+	if (is_offer)
 		core_text(r->text, "limit %u -> %u: %u used, goal %u of policy %s", n->limit,
 			  limit, n->used, n->target, s->policy->name);
-		r->node = g;
-		r->cpus = limit;
-	} else {
-		r = core_record(s, vm, now, EBB_EVENT_DEMAND);
+	else
 		core_text(r->text, "limit %u -> %u: %u held, goal %u of policy %s%s", n->limit,
 			  limit, n->held, n->target, s->policy->name,
 			  limit >= n->held ? "; nothing to give back" : "");
-		r->node = g;
-		r->cpus = limit;
-	}
-	n->limit = limit;
+	n->limit = (uint16_t)limit;
 }
 
-static void set_limits(struct ebb_state *s, usec_t now)
+static void set_mem_limit(struct ebb_state *s, usec_t now, struct ebb_vm *vm, uint16_t g,
+			  uint32_t limit)
 {
-	const size_t count = fill_entries(s, false);
-	size_t e = 0;
-
-	ebb_arbiter_limits(s->nodes, s->host.num_nodes, s->entries, count);
-	for (size_t i = 0; i < s->num_active; i++)
-		for (uint16_t g = 0; s->active[i]->is_admitted && g < s->active[i]->sla.num_nodes;
-		     g++)
-			set_limit(s, now, s->active[i], g, s->entries[e++].limit);
-}
-
-/* Every CPU that the guest holds too many has a deadline of its own. */
-static void update_due(struct ebb_vm *vm, usec_t now)
-{
-	const usec_t deadline = now + vm->sla.deadline_ms * EBB_USEC_PER_MSEC;
-
-	for (uint16_t g = 0; g < vm->sla.num_nodes; g++) {
-		struct ebb_vm_node *n = &vm->nodes[g];
-		const uint16_t excess = n->held > n->limit ? (uint16_t)(n->held - n->limit) : 0;
-
-		/* Less is demanded than before: the latest demands are taken back. */
-		if (n->num_due > excess)
-			n->num_due = excess;
-		while (n->num_due < excess) {
-			/* A shorter deadline in a new SLA does not overtake older demands. */
-			const usec_t last = n->num_due ? n->due[n->num_due - 1] : 0;
-
-			n->due[n->num_due++] = deadline > last ? deadline : last;
-		}
-	}
-}
-
-/*
- * Whom to force: a vCPU that the guest has given back and that is not gone
- * yet, else the newest.
- */
-static int pick_victim(const struct ebb_vm *vm, uint16_t g)
-{
-	int best = -1;
-
-	for (uint16_t i = 0; i < vm->num_vcpus; i++) {
-		const struct ebb_vcpu *v = &vm->vcpus[i];
-		const struct ebb_vcpu *b = best < 0 ? NULL : &vm->vcpus[best];
-
-		if (v->node != g || v->is_startup || !v->is_granted ||
-		    v->force != EBB_FORCE_NONE || !core_vcpu_is_present(v))
-			continue;
-		if (!b || (v->request >= 0) > (b->request >= 0) ||
-		    ((v->request >= 0) == (b->request >= 0) && v->granted_at >= b->granted_at))
-			best = i;
-	}
-	return best;
-}
-
-static void force_overdue(struct ebb_state *s, usec_t now, struct ebb_vm *vm)
-{
-	for (uint16_t g = 0; g < vm->sla.num_nodes; g++) {
-		struct ebb_vm_node *n = &vm->nodes[g];
-
-		while (n->num_due > 0 && n->due[0] <= now) {
-			const uint16_t held = n->held;
-			const int victim = pick_victim(vm, g);
-			struct ebb_record *r;
-
-			if (victim < 0)
-				break;
-			if (vm->silent_since == 0)
-				vm->silent_since = n->due[0];
-			core_vcpu_force(s, vm, (uint16_t)victim, EBB_FORCE_DEADLINE);
-			core_vm_count(s, vm);
-			r = core_record(s, vm, now, EBB_EVENT_FORCE);
-			r->node = g;
-			r->cpus = 1;
-			core_text(r->text,
-				  "vCPU %d goes home: %u held, limit %u, and %u ms have passed",
-				  victim, held, n->limit, vm->sla.deadline_ms);
-		}
-	}
-}
-
-/* Nobody in the guest answers for what it holds. */
-static void force_absent(struct ebb_state *s, usec_t now, struct ebb_vm *vm)
-{
-	uint16_t count = 0;
+	struct ebb_vm_pool *p = &vm->nodes[g].pool;
 	struct ebb_record *r;
 
-	for (uint16_t i = 0; i < vm->num_vcpus; i++) {
-		struct ebb_vcpu *v = &vm->vcpus[i];
-
-		if (v->is_startup || !core_vcpu_is_present(v) || v->force != EBB_FORCE_NONE ||
-		    !(v->is_granted || v->is_unknown))
-			continue;
-		core_vcpu_force(s, vm, i, EBB_FORCE_ABSENT);
-		count++;
-	}
-	if (count == 0)
+	/* Nothing can be told before the device has said what the last agent left. */
+	if (p->limit == limit || (vm->work->is_found && !vm->work->has_hello))
 		return;
-	r = core_record(s, vm, now, EBB_EVENT_FORCE);
-	r->cpus = count;
-	core_text(r->text, "%u vCPUs go home: %s", count,
-		  vm->has_driver ? "the link has been down for too long" :
-				   "no driver runs in the guest");
+	vm->work->is_dirty = true;
+	r = core_record(s, vm, now,
+			limit > p->limit ? EBB_EVENT_MEM_OFFER : EBB_EVENT_MEM_DEMAND);
+	r->node = g;
+	r->bytes = limit * EBB_BLOCK_BYTES;
+	core_text(r->text, "memory limit %u -> %u MiB: %u held, goal %u of policy %s%s",
+		  p->limit * EBB_BLOCK_MIB, limit * EBB_BLOCK_MIB, p->held * EBB_BLOCK_MIB,
+		  p->target * EBB_BLOCK_MIB, s->policy->name,
+		  limit < p->limit && limit >= p->held ? "; nothing to give back" : "");
+	p->limit = limit;
+	p->limit_at = now;
 }
 
-/* Cores for those who were promised one and have none: startup sets, then forced vCPUs. */
-static void give_cores(struct ebb_state *s, usec_t now, struct ebb_vm *vm)
+static void set_limits(struct ebb_state *s, usec_t now, enum ebb_resource what)
 {
-	vm->work->wants_cores = false;
-	for (uint16_t i = 0; i < vm->num_vcpus; i++) {
-		if (!vm->vcpus[i].is_startup || vm->vcpus[i].thread != EBB_THREAD_NONE)
-			continue;
-		if (!core_vcpu_own(s, vm, i, ebb_cores_pick(&s->cores, core_host_node(vm, i),
-							    s->cfg.count_threads)))
-			vm->work->wants_cores = true;
-	}
-	for (uint16_t i = 0; vm->work->counts_as_driven && vm->link_up && i < vm->num_vcpus; i++) {
-		struct ebb_vcpu *v = &vm->vcpus[i];
-		const struct ebb_vm_node *n = &vm->nodes[v->node];
-		struct ebb_record *r;
+	const size_t count = fill_entries(s, what, false);
+	uint32_t has[EBB_MAX_NODES];
+	size_t e = 0;
 
-		if (!v->is_granted || v->life != EBB_VCPU_PLUGGED || v->request >= 0 ||
-		    v->place_action ||
-		    (v->force != EBB_FORCE_DEADLINE && v->force != EBB_FORCE_NO_CORE))
-			continue;
-		/* What has not left its core yet is counted as used already. */
-		if (v->thread == EBB_THREAD_NONE ? n->used >= n->limit : n->held >= n->limit)
-			continue;
-		if (v->thread == EBB_THREAD_NONE &&
-		    !core_vcpu_own(s, vm, i, ebb_cores_pick(&s->cores, core_host_node(vm, i),
-							    s->cfg.count_threads))) {
-			vm->work->wants_cores = true;
-			continue;
+	fill_capacity(s, what, has);
+	ebb_arbiter_limits(has, s->host.num_nodes, s->entries, count);
+	for (size_t i = 0; i < s->num_active; i++) {
+		struct ebb_vm *vm = s->active[i];
+
+		for (uint16_t g = 0; takes_part(vm, what) && g < vm->sla.num_nodes; g++, e++) {
+			if (what == EBB_CPUS)
+				set_cpu_limit(s, now, vm, g, s->entries[e].limit);
+			else
+				set_mem_limit(s, now, vm, g, s->entries[e].limit);
 		}
-		v->force = EBB_FORCE_NONE;
-		core_vm_count(s, vm);
-		r = core_record(s, vm, now, EBB_EVENT_UNFORCE);
-		r->node = v->node;
-		r->cpus = 1;
-		core_text(r->text, "vCPU %u gets a core again: %u used, limit %u", i, n->used,
-			  n->limit);
 	}
 }
 
@@ -353,7 +377,7 @@ static void update_driven(struct ebb_state *s, usec_t now, struct ebb_vm *vm)
 		core_touch(s, vm);
 	}
 	if (!is_driven && vm->work->is_dirty)
-		force_absent(s, now, vm);
+		core_cpus_force_absent(s, now, vm);
 }
 
 static usec_t next_change(const struct ebb_state *s, const struct ebb_vm *vm)
@@ -377,22 +401,20 @@ void core_settle(struct ebb_state *s, usec_t now)
 			core_vm_count(s, s->active[i]);
 	}
 	if (s->plan_is_stale) {
+		core_count_capacity(s);
 		core_admit_all(s, now);
 		make_plan(s, now);
 	}
 	s->plan_is_stale = s->limits_are_stale = false;
-	set_limits(s, now);
+	set_limits(s, now, EBB_CPUS);
+	set_limits(s, now, EBB_MEM);
 	s->settle_at = EBB_TIME_NEVER;
 	for (size_t i = 0; i < s->num_active; i++) {
 		struct ebb_vm *vm = s->active[i];
 
 		if (!vm->is_admitted)
 			continue;
-		if (vm->work->is_dirty || vm->work->wants_cores)
-			give_cores(s, now, vm);
-		if (vm->work->is_dirty)
-			update_due(vm, now);
-		force_overdue(s, now, vm);
+		core_cpus_settle(s, now, vm);
 		s->settle_at = core_sooner(s->settle_at, next_change(s, vm));
 	}
 }

@@ -13,9 +13,8 @@ usec_t core_backoff(const struct ebb_state *s, uint16_t failures)
 	return core_sooner(wait, s->cfg.retry_usec[1]);
 }
 
-/* One more action, or NULL if the caller has no room for it now. */
-static struct ebb_action *emit(struct ebb_actions *out, const struct ebb_vm *vm,
-			       enum ebb_action_type type)
+struct ebb_action *core_emit(struct ebb_actions *out, const struct ebb_vm *vm,
+			     enum ebb_action_type type)
 {
 	struct ebb_action *a;
 
@@ -28,8 +27,7 @@ static struct ebb_action *emit(struct ebb_actions *out, const struct ebb_vm *vm,
 	return a;
 }
 
-/* The id says by itself which vCPU it is about: see core_action_done(). */
-static uint64_t new_id(struct ebb_state *s, const struct ebb_vm *vm, uint16_t vcpu)
+uint64_t core_action_id(struct ebb_state *s, const struct ebb_vm *vm, uint16_t vcpu)
 {
 	s->num_actions++;
 	return (s->num_actions * EBB_MAX_VMS + vm->work->slot) * EBB_MAX_VCPUS + vcpu;
@@ -39,10 +37,10 @@ static struct ebb_action *emit_vcpu(struct ebb_state *s, struct ebb_actions *out
 				    const struct ebb_vm *vm, enum ebb_action_type type,
 				    uint16_t vcpu, uint16_t thread)
 {
-	struct ebb_action *a = emit(out, vm, type);
+	struct ebb_action *a = core_emit(out, vm, type);
 
 	if (a) {
-		a->id = new_id(s, vm, vcpu);
+		a->id = core_action_id(s, vm, vcpu);
 		a->u.vcpu.vcpu = vcpu;
 		a->u.vcpu.thread = thread;
 	}
@@ -51,7 +49,7 @@ static struct ebb_action *emit_vcpu(struct ebb_state *s, struct ebb_actions *out
 
 /* ---- messages ------------------------------------------------------------ */
 
-static bool limits_differ(const struct ebb_vm *vm)
+static bool limits_differ(const struct ebb_state *s, const struct ebb_vm *vm)
 {
 	for (uint16_t g = 0; g < vm->sla.num_nodes; g++) {
 		const struct ebb_vm_node *n = &vm->nodes[g];
@@ -60,12 +58,13 @@ static bool limits_differ(const struct ebb_vm *vm)
 		    n->told_due != (n->num_due ? n->due[0] : 0))
 			return true;
 	}
-	return false;
+	return core_pools_must_tell(s, vm);
 }
 
-static bool emit_limits(struct ebb_vm *vm, usec_t now, struct ebb_actions *out)
+static bool emit_limits(struct ebb_state *s, usec_t now, struct ebb_vm *vm,
+			struct ebb_actions *out)
 {
-	struct ebb_action *a = emit(out, vm, EBB_ACTION_LIMITS);
+	struct ebb_action *a = core_emit(out, vm, EBB_ACTION_LIMITS);
 
 	if (!a)
 		return false;
@@ -79,14 +78,9 @@ static bool emit_limits(struct ebb_vm *vm, usec_t now, struct ebb_actions *out)
 		n->told_due = n->num_due ? n->due[0] : 0;
 		a->u.limits.nodes[g].held = n->held;
 		a->u.limits.nodes[g].limit = n->limit;
-		/* 0 would mean that nothing is demanded. */
-		if (n->told_due > now)
-			a->u.limits.nodes[g].deadline_ms =
-				(uint32_t)((n->told_due - now + EBB_USEC_PER_MSEC - 1) /
-					   EBB_USEC_PER_MSEC);
-		else if (n->told_due > 0)
-			a->u.limits.nodes[g].deadline_ms = 1;
+		a->u.limits.nodes[g].deadline_ms = core_left_ms(n->told_due, now);
 	}
+	core_pools_tell(s, now, vm, &a->u.limits);
 	return true;
 }
 
@@ -108,7 +102,7 @@ static bool emit_flags(struct ebb_vm *vm, struct ebb_actions *out)
 			continue;
 		if (is_forced == v->told_forced)
 			continue;
-		a = emit(out, vm, EBB_ACTION_CPU_FLAGS);
+		a = core_emit(out, vm, EBB_ACTION_CPU_FLAGS);
 		if (!a)
 			return false;
 		a->u.cpu_flags.vcpu = i;
@@ -125,14 +119,14 @@ static bool emit_messages(struct ebb_state *s, usec_t now, struct ebb_vm *vm,
 	struct ebb_action *a;
 
 	if (w->is_welcome_due) {
-		a = emit(out, vm, EBB_ACTION_WELCOME);
+		a = core_emit(out, vm, EBB_ACTION_WELCOME);
 		if (!a)
 			return false;
 		a->u.welcome = w->welcome;
 		w->is_welcome_due = false;
 	}
 	while (w->num_responses > 0) {
-		a = emit(out, vm, EBB_ACTION_RESPONSE);
+		a = core_emit(out, vm, EBB_ACTION_RESPONSE);
 		if (!a)
 			return false;
 		a->u.response = w->responses[0];
@@ -141,14 +135,16 @@ static bool emit_messages(struct ebb_state *s, usec_t now, struct ebb_vm *vm,
 			w->num_responses * sizeof(w->responses[0]));
 	}
 	if (w->is_close_due) {
-		if (!emit(out, vm, EBB_ACTION_LINK_CLOSE))
+		if (!core_emit(out, vm, EBB_ACTION_LINK_CLOSE))
 			return false;
 		w->is_close_due = false;
 		core_link_lost(s, now, vm);
 	}
 	if (!vm->link_up)
 		return true;
-	return emit_flags(vm, out) && (!limits_differ(vm) || emit_limits(vm, now, out));
+	return emit_flags(vm, out) &&
+	       (!limits_differ(s, vm) || emit_limits(s, now, vm, out)) &&
+	       core_pools_revoke(s, now, vm, out);
 }
 
 /* ---- vCPUs --------------------------------------------------------------- */
@@ -245,7 +241,8 @@ static bool reconcile_vm(struct ebb_state *s, usec_t now, struct ebb_vm *vm,
 			 struct ebb_actions *out)
 {
 	vm->work->wake_at = EBB_TIME_NEVER;
-	if (!emit_messages(s, now, vm, out))
+	core_pools_prepare(s, now, vm);
+	if (!emit_messages(s, now, vm, out) || !core_pools_reconcile(s, now, vm, out))
 		return false;
 	for (uint16_t i = 0; i < vm->num_vcpus; i++) {
 		const struct ebb_vcpu *v = &vm->vcpus[i];

@@ -91,6 +91,7 @@ static void start_run(struct ebb_state *s, usec_t now, struct ebb_vm *vm,
 		v->life_at = v->placed_at = f->as_of;
 		core_vcpu_set_placed(s, vm, p->vcpu, p->thread);
 	}
+	core_pools_start(s, vm, f);
 	core_text(core_record(s, vm, now, EBB_EVENT_JOIN)->text, "%s with %u CPUs",
 		  s->is_loaded ? "started" : "found running", f->num_plugged);
 }
@@ -175,7 +176,10 @@ int core_vm_stopped(struct ebb_state *s, usec_t now, struct ebb_vm *vm)
 	ebb_vm_totals(vm, &t);
 	r = core_record(s, vm, now, EBB_EVENT_LEAVE);
 	r->cpus = (uint16_t)t.held;
-	core_text(r->text, "stopped; its %u CPUs are free", t.held);
+	r->bytes = t.mem_held;
+	core_text(r->text, "stopped; its %u CPUs and %llu MiB of pool memory are free", t.held,
+		  (unsigned long long)(t.mem_held >> 20));
+	core_pools_stop(vm);
 	core_requests_drop(s, vm);
 	for (uint16_t i = 0; i < vm->num_vcpus; i++) {
 		core_vcpu_gone(s, now, vm, i);

@@ -11,6 +11,7 @@ void ebb_state_config_default(struct ebb_state_config *ret_cfg)
 		.request_usec = 12 * EBB_USEC_PER_SEC,
 		.link_grace_usec = 5 * EBB_USEC_PER_SEC,
 		.confirm_usec = 1 * EBB_USEC_PER_SEC,
+		.tidy_usec = 500 * EBB_USEC_PER_MSEC,
 		.retry_usec = { 200 * EBB_USEC_PER_MSEC, 30 * EBB_USEC_PER_SEC },
 	};
 }
@@ -45,6 +46,7 @@ struct ebb_state *ebb_state_create(const struct ebb_state_config *cfg,
 		n->num_threads += host->cores[c].num_threads;
 		n->capacity = cfg->count_threads ? n->num_threads : n->num_cores;
 	}
+	core_count_capacity(s);
 	return s;
 }
 
@@ -61,6 +63,7 @@ static int report_loaded(struct ebb_state *s, usec_t now)
 {
 	if (s->is_loaded)
 		return 0;
+	core_count_capacity(s);
 	core_admit_all(s, now);
 	core_claim_all(s);
 	s->is_loaded = s->plan_is_stale = s->limits_are_stale = true;
@@ -90,6 +93,8 @@ static int report_vm(struct ebb_state *s, usec_t now, struct ebb_vm *vm,
 		vm->telemetry = fact->u.telemetry;
 		vm->telemetry_at = now;
 		return 0;
+	case EBB_FACT_MEM:
+		return core_mem(s, now, vm, &fact->u.mem);
 	case EBB_FACT_SLA_SET:
 		return core_sla_set(s, now, vm, &fact->u.sla_set);
 	default:
@@ -179,6 +184,12 @@ void ebb_vm_totals(const struct ebb_vm *vm, struct ebb_vm_totals *ret_totals)
 		ret_totals->held += vm->nodes[g].held;
 		ret_totals->limit += vm->nodes[g].limit;
 		ret_totals->target += vm->nodes[g].target;
+		ret_totals->mem_floor += vm->sla.nodes[g].mem_min * EBB_BLOCK_BYTES;
+		ret_totals->mem_ceiling += vm->sla.nodes[g].mem_max * EBB_BLOCK_BYTES;
+		ret_totals->mem_held += vm->nodes[g].pool.held * EBB_BLOCK_BYTES;
+		ret_totals->mem_limit += vm->nodes[g].pool.limit * EBB_BLOCK_BYTES;
+		ret_totals->mem_target += vm->nodes[g].pool.target * EBB_BLOCK_BYTES;
+		ret_totals->mem_unconfirmed += vm->nodes[g].pool.unconfirmed * EBB_BLOCK_BYTES;
 	}
 }
 
@@ -194,6 +205,38 @@ uint32_t ebb_state_node_used(const struct ebb_state *s, uint16_t host_node)
 	for (uint16_t t = 0; t < s->host.num_threads; t++)
 		used += s->host.threads[t].node == host_node && s->cores.owner[t].vm;
 	return used;
+}
+
+uint64_t ebb_state_pool_capacity(const struct ebb_state *s, uint16_t host_node)
+{
+	return host_node < s->host.num_nodes ? s->nodes[host_node].mem_capacity * EBB_BLOCK_BYTES :
+					       0;
+}
+
+uint64_t ebb_state_pool_held(const struct ebb_state *s, uint16_t host_node)
+{
+	uint64_t blocks = 0;
+
+	for (size_t i = 0; i < s->num_active; i++)
+		for (uint16_t g = 0; g < s->active[i]->sla.num_nodes; g++)
+			if (s->active[i]->sla.nodes[g].host_node == host_node)
+				blocks += s->active[i]->nodes[g].pool.held;
+	return blocks * EBB_BLOCK_BYTES;
+}
+
+uint64_t ebb_state_pool_promised(const struct ebb_state *s, uint16_t host_node)
+{
+	uint64_t blocks = 0;
+
+	for (size_t i = 0; i < s->num_active; i++)
+		for (uint16_t g = 0; g < s->active[i]->sla.num_nodes; g++) {
+			const struct ebb_vm_pool *p = &s->active[i]->nodes[g].pool;
+			const uint32_t reach = core_pool_reach(p);
+
+			if (s->active[i]->sla.nodes[g].host_node == host_node)
+				blocks += reach > p->limit ? reach : p->limit;
+		}
+	return blocks * EBB_BLOCK_BYTES;
 }
 
 const struct ebb_vm *ebb_state_thread_owner(const struct ebb_state *s, uint16_t thread,

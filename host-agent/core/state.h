@@ -30,6 +30,12 @@
  *   UNPLUGGING  the guest gave it back, or it is nobody's; keeps its core until it
  *               is gone or has gone home
  *
+ * Memory needs no requests.  What a VM may hold is a limit of its device, within
+ * which the guest plugs and unplugs blocks by itself; the device reports what is
+ * plugged.  A block belongs to a VM for as long as its guest could plug it
+ * without being asked: from the moment it is promised (ebb_vm_pool.limit) until
+ * the device has reported that it is not plugged and can not be any more.
+ *
  * A core belongs to a vCPU from the moment it is reserved (ebb_vcpu.thread)
  * until the vCPU is gone or its thread has arrived at home; only then can
  * another VM have it ("freed before given").
@@ -56,11 +62,14 @@ struct ebb_state_config {
 	bool count_threads;
 	usec_t request_usec;		/* answer a request after this at the latest */
 	usec_t link_grace_usec;		/* a VM without link counts as without driver after this */
-	usec_t confirm_usec;		/* see ebb_vcpu.is_suspect */
+	usec_t confirm_usec;		/* see ebb_vcpu.is_suspect and ebb_vm_pool.mirroring; and to
+					 * wait for a REVOKE before it is sent again */
+	usec_t tidy_usec;		/* libvirt hears of a new memory limit after this */
+	uint64_t mem_overhead_bytes;	/* what a QEMU needs besides the memory of its guest */
 	usec_t retry_usec[2];		/* back-off after a failed action: first, longest */
 };
 
-/* 12 s (the device gives up after 15), 5 s, 1 s, 0.2 to 30 s; no allocator. */
+/* 12 s (the device gives up after 15), 5 s, 1 s, 0.5 s, 0.2 to 30 s; no allocator, no overhead. */
 void ebb_state_config_default(struct ebb_state_config *ret_cfg);
 
 enum ebb_vcpu_life {
@@ -121,6 +130,43 @@ struct ebb_request {
 	usec_t issued_at, libvirt_at, place_at; /* ends of the phases; 0: not reached */
 };
 
+#define EBB_MEM_DUES	8
+
+/* An open demand for memory: by `at` no more than `limit` blocks are to be held. */
+struct ebb_mem_due {
+	usec_t at;
+	uint32_t limit;
+};
+
+/* The pool of a guest node, in blocks. */
+struct ebb_vm_pool {
+	bool is_there;			/* the device lists it, as large as the domain says */
+	uint32_t held, requested, unconfirmed; /* as the device last reported */
+	uint32_t target;		/* the policy's goal, clamped */
+	uint32_t limit;			/* in force now; told once a driver runs and the memory
+					 * cgroup allows as much */
+	uint32_t told;			/* as in the last LIMITS; until the device reports it as
+					 * requested, nothing else is told */
+	usec_t told_at;
+	uint32_t promised;		/* most that was told since the device last confirmed */
+	bool must_tell;			/* LIMITS has to be sent again */
+	usec_t told_due;		/* deadline as in the last LIMITS, or 0 */
+	uint16_t num_due;		/* open demands: `at` rises, `limit` falls */
+	struct ebb_mem_due due[EBB_MEM_DUES];
+	bool is_revoking;		/* REVOKE was sent and not reported as done */
+	uint32_t revoke_to, revoked;	/* goal of REVOKE; blocks taken so far */
+	usec_t revoke_at, revoke_due_at; /* when it was first sent; the deadline that had passed */
+	usec_t revoke_retry_at;
+	uint32_t released;		/* given back by the guest and not recorded yet */
+	usec_t released_at;		/* first of them */
+	uint32_t mirrored;		/* requested size as libvirt was last told */
+	uint32_t mirroring;		/* what it is being told, or was so recently that the device
+					 * may have been set to it: until mirror_until */
+	uint64_t mirror_action;		/* MEM_MIRROR under way, or 0 */
+	usec_t mirror_until;
+	usec_t limit_at;		/* last change of limit */
+};
+
 /* A guest node of a VM. */
 struct ebb_vm_node {
 	uint16_t used;			/* startup set and every other vCPU that owns a thread */
@@ -131,6 +177,17 @@ struct ebb_vm_node {
 	uint16_t num_due;		/* open demand: CPUs that the guest must give back */
 	usec_t told_due;		/* deadline as in the last LIMITS, or 0 */
 	usec_t *due;			/* num_due deadlines, rising; within ebb_vm.due_store */
+	struct ebb_vm_pool pool;
+};
+
+/* The limit of the VM's memory cgroup. */
+struct ebb_vm_cap {
+	bool is_missing;		/* the host has no such limit */
+	uint64_t bytes;			/* in force; 0: not set by this agent */
+	uint64_t setting;		/* what action sets it to */
+	uint64_t action;		/* MEM_CAP under way, or 0 */
+	uint16_t failures;		/* in a row */
+	usec_t retry_at;
 };
 
 struct ebb_vm {
@@ -151,6 +208,10 @@ struct ebb_vm {
 	usec_t link_at;			/* the link came up or went down */
 	usec_t silent_since;		/* first missed deadline since its last request, or 0 */
 	struct ebb_vm_node nodes[EBB_MAX_GUEST_NODES];
+	/* By guest node: memory besides the pool; size of its virtio-mem device by the domain. */
+	uint64_t boot_bytes[EBB_MAX_GUEST_NODES];
+	uint32_t pool_blocks[EBB_MAX_GUEST_NODES];
+	struct ebb_vm_cap cap;
 	uint16_t num_vcpus;
 	struct ebb_vcpu *vcpus;
 	usec_t *due_store;
@@ -176,7 +237,7 @@ void ebb_state_destroy(struct ebb_state *s);	/* accepts NULL */
  *            link, the device comes back
  *   -EINVAL  contents out of range; for a definition the VM's error says what,
  *            for a request: close the link, its sender is broken
- *   -EBUSY   the definition changes vCPUs of a running VM; kept as it was
+ *   -EBUSY   the definition changes vCPUs or pools of a running VM; kept as it was
  *   -ENOSPC  more than EBB_MAX_VMS VMs
  *   -ENOMEM
  * and has changed nothing then, except the VM's error text.  An ACTION_DONE
@@ -221,12 +282,21 @@ const struct ebb_vm *ebb_state_vm_by_name(const struct ebb_state *s, const char 
 /* Sums over the nodes of a VM. */
 struct ebb_vm_totals {
 	uint32_t floor, ceiling, held, limit, target;
+	uint64_t mem_floor, mem_ceiling, mem_held, mem_limit, mem_target, mem_unconfirmed; /* bytes */
 };
 void ebb_vm_totals(const struct ebb_vm *vm, struct ebb_vm_totals *ret_totals);
 
 /* For a node of the host: its capacity, and how many of its CPUs are owned by running VMs. */
 uint32_t ebb_state_node_capacity(const struct ebb_state *s, uint16_t host_node);
 uint32_t ebb_state_node_used(const struct ebb_state *s, uint16_t host_node);
+
+/*
+ * The same for pool memory, in bytes: what VMs together may have, what they hold, and what is
+ * held or promised (a pool that was not heard of yet counts with its size).
+ */
+uint64_t ebb_state_pool_capacity(const struct ebb_state *s, uint16_t host_node);
+uint64_t ebb_state_pool_held(const struct ebb_state *s, uint16_t host_node);
+uint64_t ebb_state_pool_promised(const struct ebb_state *s, uint16_t host_node);
 
 /* The VM and vCPU that own a thread; NULL if it is free. */
 const struct ebb_vm *ebb_state_thread_owner(const struct ebb_state *s, uint16_t thread,

@@ -23,7 +23,10 @@ const char *ebb_event_name(enum ebb_event event)
 		[EBB_EVENT_FORCE] = "force",	 [EBB_EVENT_UNFORCE] = "unforce",
 		[EBB_EVENT_RECLAIM] = "reclaim", [EBB_EVENT_LINK] = "link",
 		[EBB_EVENT_SLA] = "sla",	 [EBB_EVENT_POLICY] = "policy",
-		[EBB_EVENT_ERROR] = "error",
+		[EBB_EVENT_ERROR] = "error",	 [EBB_EVENT_MEM_OFFER] = "mem_offer",
+		[EBB_EVENT_MEM_DEMAND] = "mem_demand",
+		[EBB_EVENT_MEM_RELEASE] = "mem_release",
+		[EBB_EVENT_MEM_REVOKE] = "mem_revoke",
 	};
 
 	return NAME_OF(names, event);
@@ -79,7 +82,8 @@ const char *ebb_action_name(enum ebb_action_type type)
 		[EBB_ACTION_PLACE] = "place",	    [EBB_ACTION_HOME] = "home",
 		[EBB_ACTION_WELCOME] = "welcome",   [EBB_ACTION_RESPONSE] = "response",
 		[EBB_ACTION_LIMITS] = "limits",	    [EBB_ACTION_CPU_FLAGS] = "cpu-flags",
-		[EBB_ACTION_LINK_CLOSE] = "link-close",
+		[EBB_ACTION_LINK_CLOSE] = "link-close", [EBB_ACTION_MEM_CAP] = "mem-cap",
+		[EBB_ACTION_MEM_MIRROR] = "mem-mirror", [EBB_ACTION_REVOKE] = "revoke",
 	};
 
 	return NAME_OF(names, type);
@@ -94,6 +98,7 @@ const char *ebb_fact_name(enum ebb_fact_type type)
 		[EBB_FACT_HELLO] = "hello",	      [EBB_FACT_LINK_LOST] = "link-lost",
 		[EBB_FACT_REQUEST] = "request",	      [EBB_FACT_TELEMETRY] = "telemetry",
 		[EBB_FACT_ACTION_DONE] = "action-done", [EBB_FACT_SLA_SET] = "sla-set",
+		[EBB_FACT_MEM] = "mem",
 	};
 
 	return NAME_OF(names, type);
@@ -152,6 +157,10 @@ int ebb_host_check(const struct ebb_host *host, char *ret_text)
 			return r;
 		threads += host->cores[c].num_threads;
 	}
+	for (uint16_t n = 0; n < host->num_nodes; n++)
+		if (host->pool_blocks[n] > EBB_MAX_POOL_MIB / EBB_BLOCK_MIB)
+			return complain(ret_text, "pool blocks of a node", host->pool_blocks[n], 0,
+					EBB_MAX_POOL_MIB / EBB_BLOCK_MIB);
 	/* With core and thread agreeing one by one, equal sums mean a bijection. */
 	if (threads != host->num_threads)
 		return complain(ret_text, "sum of threads of all cores", threads,
@@ -174,32 +183,63 @@ static int sla_node_check(const struct ebb_sla *sla, uint16_t g, const struct eb
 	snprintf(field, sizeof(field), "node %u host", g);
 	if (n->host_node >= host->num_nodes)
 		return complain(ret_text, field, n->host_node, 0, host->num_nodes - 1);
+	snprintf(field, sizeof(field), "node %u max-mib", g);
+	if (n->mem_max > EBB_MAX_POOL_MIB / EBB_BLOCK_MIB)
+		return complain(ret_text, field, (long)n->mem_max * EBB_BLOCK_MIB, 0,
+				EBB_MAX_POOL_MIB);
+	snprintf(field, sizeof(field), "node %u min-mib", g);
+	if (n->mem_min > n->mem_max)
+		return complain(ret_text, field, (long)n->mem_min * EBB_BLOCK_MIB, 0,
+				(long)n->mem_max * EBB_BLOCK_MIB);
+	return 0;
+}
+
+bool ebb_sla_has_mem(const struct ebb_sla *sla)
+{
+	for (uint16_t g = 0; g < sla->num_nodes; g++)
+		if (sla->nodes[g].mem_max > 0)
+			return true;
+	return false;
+}
+
+static int sla_rates_check(const char *prefix, uint32_t weight, uint32_t deadline_ms,
+			   char *ret_text)
+{
+	char field[48];
+
+	snprintf(field, sizeof(field), "%sweight", prefix);
+	if (weight < EBB_WEIGHT_MIN || weight > EBB_WEIGHT_MAX)
+		return complain(ret_text, field, weight, EBB_WEIGHT_MIN, EBB_WEIGHT_MAX);
+	snprintf(field, sizeof(field), "%sdeadline-ms", prefix);
+	if (deadline_ms < EBB_DEADLINE_MS_MIN || deadline_ms > EBB_DEADLINE_MS_MAX)
+		return complain(ret_text, field, deadline_ms, EBB_DEADLINE_MS_MIN,
+				EBB_DEADLINE_MS_MAX);
 	return 0;
 }
 
 int ebb_sla_check(const struct ebb_sla *sla, const struct ebb_host *host, char *ret_text)
 {
 	uint32_t startup = 0;
+	int r;
 
 	if ((int)sla->class < 0 || sla->class >= EBB_CLASS_MAX)
 		return complain(ret_text, "class", sla->class, 0, EBB_CLASS_MAX - 1);
-	if (sla->weight < EBB_WEIGHT_MIN || sla->weight > EBB_WEIGHT_MAX)
-		return complain(ret_text, "weight", sla->weight, EBB_WEIGHT_MIN, EBB_WEIGHT_MAX);
-	if (sla->deadline_ms < EBB_DEADLINE_MS_MIN || sla->deadline_ms > EBB_DEADLINE_MS_MAX)
-		return complain(ret_text, "deadline-ms", sla->deadline_ms, EBB_DEADLINE_MS_MIN,
-				EBB_DEADLINE_MS_MAX);
+	r = sla_rates_check("", sla->weight, sla->deadline_ms, ret_text);
+	if (r < 0)
+		return r;
 	if (sla->num_nodes == 0 || sla->num_nodes > EBB_MAX_GUEST_NODES)
 		return complain(ret_text, "number of nodes", sla->num_nodes, 1,
 				EBB_MAX_GUEST_NODES);
 	for (uint16_t g = 0; g < sla->num_nodes; g++) {
-		int r = sla_node_check(sla, g, host, ret_text);
-
+		r = sla_node_check(sla, g, host, ret_text);
 		if (r < 0)
 			return r;
 		startup += sla->nodes[g].startup;
 	}
 	if (startup == 0)
 		return complain(ret_text, "sum of startup", 0, 1, EBB_MAX_VCPUS);
+	if (ebb_sla_has_mem(sla))
+		return sla_rates_check("memory ", sla->mem_weight, sla->mem_deadline_ms, ret_text);
 	return 0;
 }
 

@@ -41,7 +41,20 @@ static struct fake_hello *make_hello(const struct fake_vm *vm, bool is_first)
 			(uint16_t)((v->is_startup ? VIRTIO_EBB_CPU_F_STARTUP : 0) |
 				   (v->is_forced ? VIRTIO_EBB_CPU_F_FORCED : 0));
 	}
+	h->pools = hello->pools;
+	h->num_pools = fake_mem_list(vm, hello->pools);
 	return hello;
+}
+
+void fake_device_mem(struct ebb_fake *f, usec_t now, struct fake_vm *vm)
+{
+	struct fake_event *e;
+
+	if (!vm->is_connected)
+		return;
+	e = fake_event_add(f, arrival(f, now, &vm->to_agent_at), FAKE_EVENT_MEM, vm);
+	if (e)
+		e->hello = make_hello(vm, false);
 }
 
 void fake_device_hello(struct ebb_fake *f, usec_t now, struct fake_vm *vm, bool is_first)
@@ -85,6 +98,7 @@ void fake_device_reset(struct ebb_fake *f, usec_t now, struct fake_vm *vm)
 {
 	vm->resets++;
 	vm->has_driver = false;
+	vm->reset_at = now;
 	memset(vm->requests, 0, sizeof(vm->requests));
 	fake_device_hello(f, now, vm, false);
 }
@@ -214,7 +228,11 @@ void fake_device_receive(struct ebb_fake *f, usec_t now, struct fake_vm *vm,
 				     (unsigned long long)vm->limits.generation);
 		vm->limits = action->u.limits;
 		vm->has_limits = true;
+		fake_mem_limits(f, now, vm, &action->u.limits);
 		fake_guest_wake(f, now, vm);
+		break;
+	case EBB_ACTION_REVOKE:
+		fake_mem_revoke(f, now, vm, &action->u.pool);
 		break;
 	case EBB_ACTION_CPU_FLAGS:
 		if (c->vcpu < vm->num_vcpus && vm->vcpus[c->vcpu].pub.is_granted) {

@@ -201,6 +201,8 @@ void fake_guest_think(struct ebb_fake *f, usec_t now, struct fake_vm *vm)
 		return;
 	expire(f, vm, now);
 	if (!vm->is_welcome || !vm->has_limits) {
+		/* Nobody is asked for what has been promised before. */
+		fake_mem_think(f, now, vm);
 		ponder(f, now, vm);
 		return;
 	}
@@ -213,6 +215,7 @@ void fake_guest_think(struct ebb_fake *f, usec_t now, struct fake_vm *vm)
 	    (vm->guest == EBB_FAKE_GREEDY || vm->guest == EBB_FAKE_SILENT ||
 	     (vm->guest == EBB_FAKE_RANDOM && fake_permille(f, 300))))
 		is_busy = take_offers(f, now, vm) || is_busy;
+	is_busy = fake_mem_think(f, now, vm) || is_busy;
 	if (vm->guest == EBB_FAKE_RANDOM)
 		do_anything(f, now, vm);
 	if (is_busy || vm->guest == EBB_FAKE_RANDOM)

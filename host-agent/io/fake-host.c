@@ -18,6 +18,12 @@ void fake_host_submit(struct ebb_fake *f, usec_t now, struct fake_vm *vm,
 									 f->cfg.unplug_usec);
 		vm->job_until = end;
 		break;
+	case EBB_ACTION_MEM_CAP:
+	case EBB_ACTION_MEM_MIRROR:
+		end = (vm->job_until > now ? vm->job_until : now) +
+		      fake_between(f, f->cfg.place_usec);
+		vm->job_until = end;
+		break;
 	default:
 		end = now + fake_between(f, f->cfg.place_usec);
 		break;
@@ -82,10 +88,25 @@ static int place_end(struct ebb_fake *f, struct fake_vm *vm, const struct ebb_ac
 	return 0;
 }
 
-int fake_host_end(struct ebb_fake *f, struct fake_vm *vm, const struct ebb_action *action)
+static int cap_end(struct ebb_fake *f, struct fake_vm *vm, uint64_t bytes)
+{
+	if (f->cfg.has_no_cap)
+		return -EOPNOTSUPP;
+	if (fake_permille(f, f->cfg.place_fail_permille))
+		return -EIO;
+	vm->cap_bytes = bytes;
+	return 0;
+}
+
+int fake_host_end(struct ebb_fake *f, usec_t now, struct fake_vm *vm,
+		  const struct ebb_action *action)
 {
 	if (!vm->is_running)
 		return -ENOENT;
+	if (action->type == EBB_ACTION_MEM_CAP)
+		return cap_end(f, vm, action->u.cap_bytes);
+	if (action->type == EBB_ACTION_MEM_MIRROR)
+		return fake_mem_mirror(f, now, vm, &action->u.pool);
 	if (action->u.vcpu.vcpu >= vm->num_vcpus) {
 		fake_violate(f, vm, "vCPU %u does not exist", action->u.vcpu.vcpu);
 		return -EINVAL;

@@ -49,6 +49,11 @@ static void report_defined(struct ebb_fake *f, usec_t now, const struct fake_vm 
 	fact.u.vm_defined.sla = vm->sla;
 	fact.u.vm_defined.num_vcpus = vm->num_vcpus;
 	fact.u.vm_defined.vcpus = vcpus;
+	for (uint16_t g = 0; g < vm->sla.num_nodes; g++) {
+		fact.u.vm_defined.boot_bytes[g] = EBB_FAKE_BOOT_BYTES;
+		fact.u.vm_defined.pool_blocks[g] = vm->pools[g].pub.size ? vm->pools[g].pub.size :
+									  vm->sla.nodes[g].mem_max;
+	}
 	fake_report(f, now, vm, &fact);
 }
 
@@ -66,6 +71,11 @@ static void report_running(struct ebb_fake *f, usec_t now, const struct fake_vm 
 			plugged[r->num_plugged++] = (struct ebb_vcpu_fact){
 				.vcpu = i, .thread = vm->vcpus[i].pub.thread,
 			};
+	for (uint16_t g = 0; g < vm->sla.num_nodes; g++) {
+		const struct fake_pool *p = &vm->pools[g];
+
+		r->mem_blocks[g] = p->mirrored > p->pub.held ? p->mirrored : p->pub.held;
+	}
 	fake_report(f, now, vm, &fact);
 }
 
@@ -123,6 +133,7 @@ int ebb_fake_vm_define(struct ebb_fake *f, usec_t now, const uint8_t *uuid, cons
 				.thread = EBB_THREAD_NONE,
 			};
 		}
+	fake_mem_define(f, vm);
 	f->vms[f->num_vms++] = vm;
 	report_defined(f, now, vm);
 	return 0;
@@ -159,6 +170,7 @@ int ebb_fake_vm_start(struct ebb_fake *f, usec_t now, const uint8_t *uuid)
 	vm->order = ++f->next_order;
 	vm->has_limits = vm->must_clear = vm->is_thinking = false;
 	vm->resets = 0;
+	fake_mem_clear(vm);
 	for (uint16_t i = 0; i < vm->num_vcpus; i++)
 		vm->vcpus[i].pub.is_plugged = vm->vcpus[i].pub.is_startup;
 	report_running(f, now, vm);
@@ -181,6 +193,7 @@ int ebb_fake_vm_kill(struct ebb_fake *f, usec_t now, const uint8_t *uuid)
 	vm->is_running = vm->has_driver = vm->has_limits = false;
 	vm->run++;
 	vm->job_until = 0;
+	fake_mem_clear(vm);
 	for (uint16_t i = 0; i < vm->num_vcpus; i++)
 		vm->vcpus[i].pub = (struct ebb_fake_vcpu){
 			.node = vm->vcpus[i].pub.node,
@@ -203,6 +216,7 @@ int ebb_fake_vm_reboot(struct ebb_fake *f, usec_t now, const uint8_t *uuid)
 	for (uint16_t i = 0; i < vm->num_vcpus; i++)
 		vm->vcpus[i].pub.is_given_back = vm->vcpus[i].pub.is_granted;
 	vm->must_clear = true;
+	fake_mem_unplug_all(f, now, vm);
 	fake_device_reset(f, now, vm);
 	if (vm->guest != EBB_FAKE_NO_DRIVER)
 		fake_event_add(f, now + fake_between(f, boot_usec), FAKE_EVENT_DRIVER, vm);
@@ -267,7 +281,7 @@ void ebb_fake_agent_start(struct ebb_fake *f, usec_t now)
 	f->has_agent = false;
 	while (fake_event_take(f, FAKE_EVENT_ACTION_END, &e))
 		if (e.run == e.vm->run)
-			fake_host_end(f, e.vm, &e.action);
+			fake_host_end(f, now, e.vm, &e.action);
 	forget_alone(f);
 	for (size_t i = 0; i < f->num_vms; i++)
 		fake_device_disconnect(f, now, f->vms[i], false);
@@ -294,6 +308,8 @@ void ebb_fake_submit(struct ebb_fake *f, usec_t now, const struct ebb_action *ac
 	case EBB_ACTION_UNPLUG:
 	case EBB_ACTION_PLACE:
 	case EBB_ACTION_HOME:
+	case EBB_ACTION_MEM_CAP:
+	case EBB_ACTION_MEM_MIRROR:
 		fake_host_submit(f, now, vm, action);
 		break;
 	default:
@@ -311,6 +327,7 @@ static void driver_up(struct ebb_fake *f, usec_t now, struct fake_vm *vm)
 	vm->must_clear = true;
 	for (uint16_t i = 0; i < vm->num_vcpus; i++)
 		vm->vcpus[i].pub.is_given_back = vm->vcpus[i].pub.is_granted;
+	fake_mem_unplug_all(f, now, vm);
 	fake_device_hello(f, now, vm, false);
 	fake_guest_wake(f, now, vm);
 }
@@ -326,7 +343,7 @@ static void happen(struct ebb_fake *f, usec_t now, struct fake_event *e)
 		fact.type = EBB_FACT_ACTION_DONE;
 		fact.u.action_done.id = e->action.id;
 		fact.u.action_done.err =
-			is_this_run ? fake_host_end(f, e->vm, &e->action) : -ENOENT;
+			is_this_run ? fake_host_end(f, now, e->vm, &e->action) : -ENOENT;
 		fake_report(f, now, e->vm, &fact);
 		break;
 	case FAKE_EVENT_TO_DEVICE:
@@ -337,6 +354,14 @@ static void happen(struct ebb_fake *f, usec_t now, struct fake_event *e)
 		if (is_this_link && e->hello) {
 			fact.type = EBB_FACT_HELLO;
 			fact.u.hello = e->hello->h;
+			fake_report(f, now, e->vm, &fact);
+		}
+		break;
+	case FAKE_EVENT_MEM:
+		if (is_this_link && e->hello && e->hello->h.num_pools > 0) {
+			fact.type = EBB_FACT_MEM;
+			fact.u.mem.num_pools = e->hello->h.num_pools;
+			fact.u.mem.pools = e->hello->pools;
 			fake_report(f, now, e->vm, &fact);
 		}
 		break;
@@ -389,6 +414,26 @@ int ebb_fake_vcpu(const struct ebb_fake *f, const uint8_t *uuid, uint16_t vcpu,
 		return -ERANGE;
 	*ret_vcpu = vm->vcpus[vcpu].pub;
 	return 0;
+}
+
+int ebb_fake_pool(const struct ebb_fake *f, const uint8_t *uuid, uint16_t node,
+		  struct ebb_fake_pool *ret_pool)
+{
+	const struct fake_vm *vm = find(f, uuid);
+
+	if (!vm)
+		return -ENOENT;
+	if (node >= vm->sla.num_nodes)
+		return -ERANGE;
+	*ret_pool = vm->pools[node].pub;
+	return 0;
+}
+
+uint64_t ebb_fake_vm_cap(const struct ebb_fake *f, const uint8_t *uuid)
+{
+	const struct fake_vm *vm = find(f, uuid);
+
+	return vm ? vm->cap_bytes : 0;
 }
 
 int ebb_fake_vm_inflight(const struct ebb_fake *f, const uint8_t *uuid)

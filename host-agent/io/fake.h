@@ -7,6 +7,7 @@
  *   fake-host.c    what libvirt does: plug, unplug, place
  *   fake-device.c  the virtio-ebb device and its link
  *   fake-guest.c   what a guest wants
+ *   fake-mem.c     pools, and what a guest does with them
  */
 #ifndef EBB_IO_FAKE_H
 #define EBB_IO_FAKE_H
@@ -21,6 +22,7 @@ enum fake_event_type {
 	FAKE_EVENT_ACTION_END,		/* a host action takes effect */
 	FAKE_EVENT_TO_DEVICE,		/* a link message arrives at the device */
 	FAKE_EVENT_HELLO,		/* the device's HELLO arrives at the agent */
+	FAKE_EVENT_MEM,			/* its MEM does */
 	FAKE_EVENT_REQUEST,		/* a REQUEST arrives at the agent */
 	FAKE_EVENT_CONNECT,		/* the device tries to connect */
 	FAKE_EVENT_DRIVER,		/* the guest has booted far enough */
@@ -34,7 +36,7 @@ struct fake_event {
 	struct fake_vm *vm;
 	uint64_t run;			/* of the VM, or the event is void */
 	uint64_t connection;		/* of the link, for messages, or the event is void */
-	struct fake_hello *hello;	/* HELLO; owned */
+	struct fake_hello *hello;	/* HELLO, MEM (pools only); owned */
 	struct ebb_action action;	/* ACTION_END, TO_DEVICE */
 	struct ebb_fact_request request; /* REQUEST */
 };
@@ -43,6 +45,13 @@ struct fake_event {
 struct fake_hello {
 	struct ebb_fact_hello h;
 	struct ebb_hello_cpu cpus[EBB_MAX_VCPUS];
+	struct ebb_pool_fact pools[EBB_MAX_GUEST_NODES];
+};
+
+struct fake_pool {
+	struct ebb_fake_pool pub;
+	uint32_t mirrored;		/* requested size as libvirt knows it */
+	usec_t due_at;			/* deadline of a demand as the guest was told, or 0 */
 };
 
 struct fake_vcpu {
@@ -64,8 +73,11 @@ struct fake_vm {
 	bool is_running, is_connected, is_welcome, has_driver, is_thinking;
 	bool must_clear;		/* the driver found CPUs of an earlier boot */
 	uint64_t run, connection, resets, order;
+	usec_t reset_at;		/* of the device: no driver since, unless has_driver */
 	usec_t job_until;		/* libvirt does one thing at a time for a domain */
 	usec_t to_device_at, to_agent_at; /* messages do not overtake each other */
+	struct fake_pool pools[EBB_MAX_GUEST_NODES];
+	uint64_t cap_bytes;		/* 0: never set */
 	bool has_limits;
 	struct ebb_action_limits limits;
 	uint16_t num_vcpus;
@@ -109,7 +121,8 @@ void fake_report(struct ebb_fake *f, usec_t now, const struct fake_vm *vm, struc
 void fake_host_submit(struct ebb_fake *f, usec_t now, struct fake_vm *vm,
 		      const struct ebb_action *action);
 /* What the action did; 0 or -errno for its ACTION_DONE. */
-int fake_host_end(struct ebb_fake *f, struct fake_vm *vm, const struct ebb_action *action);
+int fake_host_end(struct ebb_fake *f, usec_t now, struct fake_vm *vm,
+		  const struct ebb_action *action);
 
 /* fake-device.c */
 void fake_device_submit(struct ebb_fake *f, usec_t now, struct fake_vm *vm,
@@ -119,9 +132,27 @@ void fake_device_receive(struct ebb_fake *f, usec_t now, struct fake_vm *vm,
 void fake_device_connect(struct ebb_fake *f, usec_t now, struct fake_vm *vm);
 void fake_device_disconnect(struct ebb_fake *f, usec_t now, struct fake_vm *vm, bool report);
 void fake_device_reset(struct ebb_fake *f, usec_t now, struct fake_vm *vm);
+void fake_device_mem(struct ebb_fake *f, usec_t now, struct fake_vm *vm);
 void fake_device_hello(struct ebb_fake *f, usec_t now, struct fake_vm *vm, bool is_first);
 void fake_device_request(struct ebb_fake *f, usec_t now, struct fake_vm *vm,
 			 const struct ebb_fact_request *request);
+
+/* fake-mem.c */
+void fake_mem_define(const struct ebb_fake *f, struct fake_vm *vm);
+/* The VM starts, or has gone: nothing is plugged. */
+void fake_mem_clear(struct fake_vm *vm);
+/* Nothing is plugged after a reset of the machine, or once a driver has begun anew. */
+void fake_mem_unplug_all(struct ebb_fake *f, usec_t now, struct fake_vm *vm);
+uint16_t fake_mem_list(const struct fake_vm *vm, struct ebb_pool_fact *ret_pools);
+void fake_mem_limits(struct ebb_fake *f, usec_t now, struct fake_vm *vm,
+		     const struct ebb_action_limits *limits);
+void fake_mem_revoke(struct ebb_fake *f, usec_t now, struct fake_vm *vm,
+		     const struct ebb_action_pool *revoke);
+/* libvirt sets the requested size. */
+int fake_mem_mirror(struct ebb_fake *f, usec_t now, struct fake_vm *vm,
+		    const struct ebb_action_pool *mirror);
+/* Returns whether the guest has more to do. */
+bool fake_mem_think(struct ebb_fake *f, usec_t now, struct fake_vm *vm);
 
 /* fake-guest.c */
 void fake_guest_wake(struct ebb_fake *f, usec_t now, struct fake_vm *vm);

@@ -61,6 +61,9 @@ size_t ebb_linkproto_limits(void *buf, const struct ebb_action_limits *action)
 		node[i].deadline_ms = htole32(action->nodes[i].deadline_ms);
 		node[i].cpus_held = htole32(action->nodes[i].held);
 		node[i].cpus_limit = htole32(action->nodes[i].limit);
+		node[i].mem_held_bytes = htole64(action->nodes[i].mem_held_bytes);
+		node[i].mem_limit_bytes = htole64(action->nodes[i].mem_limit_bytes);
+		node[i].mem_deadline_ms = htole32(action->nodes[i].mem_deadline_ms);
 	}
 	return sizeof(struct virtio_ebb_link_hdr) + len;
 }
@@ -72,4 +75,13 @@ size_t ebb_linkproto_cpu_flags(void *buf, const struct ebb_action_cpu_flags *act
 	c->vcpu = htole32(action->vcpu);
 	c->flags = htole32(action->flags);
 	return sizeof(struct virtio_ebb_link_hdr) + sizeof(*c);
+}
+
+size_t ebb_linkproto_revoke(void *buf, const struct ebb_action_pool *action)
+{
+	struct virtio_ebb_link_revoke *r = frame_start(buf, VIRTIO_EBB_LINK_REVOKE, sizeof(*r));
+
+	r->node = htole16(action->node);
+	r->target_bytes = htole64(action->bytes);
+	return sizeof(struct virtio_ebb_link_hdr) + sizeof(*r);
 }

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "io/linkproto.h"
+#include "io/linkproto-pools.h"
 
 #define HDR_BYTES	sizeof(struct virtio_ebb_link_hdr)
 
@@ -39,6 +40,12 @@ static bool is_zero(const void *data, size_t len)
 	return true;
 }
 
+/* Of the frames that carry lists; whether what is in them fits is seen later. */
+static bool is_list_len(uint32_t len, size_t head)
+{
+	return len >= head && len <= VIRTIO_EBB_LINK_MAX_LEN && (len - head) % 8 == 0;
+}
+
 static int check_header(const struct virtio_ebb_link_hdr *h, bool has_hello, struct ebb_err *err)
 {
 	uint32_t magic = le32toh(h->magic), len = le32toh(h->len);
@@ -59,9 +66,7 @@ static int check_header(const struct virtio_ebb_link_hdr *h, bool has_hello, str
 				   type);
 	switch (type) {
 	case VIRTIO_EBB_LINK_HELLO:
-		want = sizeof(struct virtio_ebb_link_hello);
-		if (len < want || len > VIRTIO_EBB_LINK_MAX_LEN ||
-		    (len - want) % sizeof(struct virtio_ebb_link_cpu))
+		if (!is_list_len(len, sizeof(struct virtio_ebb_link_hello)))
 			return ebb_err_set(err, -EPROTO, "HELLO has a payload of %" PRIu32 " bytes",
 					   len);
 		return 0;
@@ -71,6 +76,11 @@ static int check_header(const struct virtio_ebb_link_hdr *h, bool has_hello, str
 	case VIRTIO_EBB_LINK_TELEMETRY:
 		want = sizeof(struct virtio_ebb_telemetry);
 		break;
+	case VIRTIO_EBB_LINK_MEM:
+		if (!is_list_len(len, sizeof(struct virtio_ebb_link_mem)))
+			return ebb_err_set(err, -EPROTO, "MEM has a payload of %" PRIu32 " bytes",
+					   len);
+		return 0;
 	default:
 		return ebb_err_set(err, -EPROTO, "frame type %u is none that a device sends", type);
 	}
@@ -143,7 +153,7 @@ static int decode_hello(struct ebb_linkproto_parser *p, const void *payload, siz
 {
 	const struct virtio_ebb_link_hello *in = payload;
 	uint32_t flags = le32toh(in->flags), num_cpus = le32toh(in->num_cpus);
-	size_t room = (len - sizeof(*in)) / sizeof(struct virtio_ebb_link_cpu);
+	const struct virtio_ebb_link_cpu *cpus = (const void *)(in + 1);
 	struct ebb_fact_hello h = {
 		.has_driver = flags & VIRTIO_EBB_HELLO_F_DRIVER,
 		.num_nodes = le16toh(in->num_nodes),
@@ -152,14 +162,13 @@ static int decode_hello(struct ebb_linkproto_parser *p, const void *payload, siz
 		.resets = le64toh(in->resets),
 		.num_cpus = num_cpus,
 		.cpus = p->cpus,
+		.num_pools = le16toh(in->num_pools),
+		.pools = p->pools,
 	};
 	int rc;
 
 	if (flags & ~VIRTIO_EBB_HELLO_F_DRIVER)
 		return ebb_err_set(err, -EPROTO, "unknown flags %#" PRIx32 " in HELLO", flags);
-	if (in->num_pools)
-		return ebb_err_set(err, -EPROTO, "HELLO has %u pools, memory is not expected",
-				   le16toh(in->num_pools));
 	if (h.num_nodes == 0 || h.num_nodes > VIRTIO_EBB_MAX_NODES)
 		return ebb_err_set(err, -EPROTO, "num_nodes in HELLO is %u, should be 1 to %u",
 				   h.num_nodes, VIRTIO_EBB_MAX_NODES);
@@ -167,20 +176,28 @@ static int decode_hello(struct ebb_linkproto_parser *p, const void *payload, siz
 		return ebb_err_set(err, -EPROTO,
 				   "max_cpus in HELLO is %" PRIu32 ", should be at most %u",
 				   h.max_cpus, EBB_MAX_VCPUS);
-	if (num_cpus != room)
+	if (h.num_pools > h.num_nodes)
+		return ebb_err_set(err, -EPROTO, "num_pools in HELLO is %u, num_nodes is %u",
+				   h.num_pools, h.num_nodes);
+	if (len != sizeof(*in) + (uint64_t)num_cpus * sizeof(cpus[0]) +
+			   h.num_pools * sizeof(struct virtio_ebb_link_pool))
 		return ebb_err_set(err, -EPROTO,
-				   "num_cpus in HELLO is %" PRIu32 ", the payload holds %zu",
-				   num_cpus, room);
+				   "HELLO of %" PRIu32 " CPUs and %u pools has %zu bytes", num_cpus,
+				   h.num_pools, len);
 	if (num_cpus > h.max_cpus)
 		return ebb_err_set(err, -EPROTO,
 				   "num_cpus in HELLO is %" PRIu32 ", max_cpus is %" PRIu32,
 				   num_cpus, h.max_cpus);
-	rc = decode_hello_cpus(p, (const void *)(in + 1), &h, err);
+	rc = decode_hello_cpus(p, cpus, &h, err);
+	if (rc == 0)
+		rc = ebb_linkproto_decode_pools((const void *)(cpus + num_cpus), h.num_pools,
+						h.num_nodes, p->pools, err);
 	if (rc < 0)
 		return rc;
 	p->has_hello = true;
 	p->num_nodes = h.num_nodes;
 	p->max_cpus = h.max_cpus;
+	p->num_pools = h.num_pools;
 	memcpy(ret->uuid, in->uuid, sizeof(ret->uuid));
 	ret->u.hello = h;
 	return 0;
@@ -299,6 +316,9 @@ static int decode_frame(struct ebb_linkproto_parser *p, struct ebb_linkproto_msg
 		break;
 	case VIRTIO_EBB_LINK_REQUEST:
 		rc = decode_request(p, payload, &msg.u.request, err);
+		break;
+	case VIRTIO_EBB_LINK_MEM:
+		rc = ebb_linkproto_decode_mem(p, payload, p->have - HDR_BYTES, &msg.u.mem, err);
 		break;
 	default:
 		rc = decode_telemetry(payload, &msg.u.telemetry, err);

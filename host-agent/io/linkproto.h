@@ -14,17 +14,18 @@
 #include "util/err.h"
 
 struct ebb_linkproto_msg {
-	uint16_t type;			/* VIRTIO_EBB_LINK_HELLO, REQUEST or TELEMETRY */
+	uint16_t type;			/* VIRTIO_EBB_LINK_HELLO, REQUEST, TELEMETRY or MEM */
 	uint8_t uuid[16];		/* HELLO: the VM's, as its QEMU says */
 	union {
 		/*
 		 * is_first is left for the caller.  num_nodes, max_cpus and num_cpus are in range,
-		 * cpus is sorted by vCPU, names none twice, and is valid until the next parser
-		 * call.
+		 * cpus is sorted by vCPU and pools by node, both name none twice, and are valid
+		 * until the next parser call.
 		 */
 		struct ebb_fact_hello hello;
 		struct ebb_fact_request request; /* in range for the VM of the last HELLO */
 		struct ebb_telemetry telemetry;
+		struct ebb_fact_mem mem;	/* the pools of the last HELLO, as there */
 	} u;
 };
 
@@ -36,6 +37,8 @@ struct ebb_linkproto_parser {
 	uint16_t num_nodes;		/* of the last HELLO */
 	uint32_t max_cpus;		/* of the last HELLO */
 	struct ebb_hello_cpu cpus[EBB_MAX_VCPUS]; /* of the last HELLO */
+	uint16_t num_pools;		/* of the last HELLO */
+	struct ebb_pool_fact pools[EBB_MAX_GUEST_NODES]; /* of the last HELLO or MEM */
 };
 
 void ebb_linkproto_parser_init(struct ebb_linkproto_parser *p);
@@ -65,5 +68,6 @@ size_t ebb_linkproto_welcome(void *buf, const struct ebb_action_welcome *action)
 size_t ebb_linkproto_response(void *buf, const struct ebb_action_response *action);
 size_t ebb_linkproto_limits(void *buf, const struct ebb_action_limits *action);
 size_t ebb_linkproto_cpu_flags(void *buf, const struct ebb_action_cpu_flags *action);
+size_t ebb_linkproto_revoke(void *buf, const struct ebb_action_pool *action);
 
 #endif

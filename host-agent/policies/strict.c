@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The strict policy: VMs share nothing.  Every VM has a static set of CPUs,
- * its startup set and what its SLA lets it add.  Where the ceilings of all VMs
- * exceed a node, those that arrived first have theirs and the rest is not
- * available to the others.  Only the floor of a newcomer is taken from what
- * was assigned before it, from the latest arrivals first.
+ * The strict policy: VMs share nothing.  Every VM has a static set of CPUs, its
+ * startup set and what its SLA lets it add, and of memory, by the same rule.
+ * Where the ceilings of all VMs exceed a node, those that arrived first have
+ * theirs and the rest is not available to the others.  Only the floor of a
+ * newcomer is taken from what was assigned before it, from the latest arrivals
+ * first.
  *
  * The class of a VM makes no difference here.
  */
@@ -15,33 +16,55 @@ static uint32_t smaller(uint32_t a, uint32_t b)
 	return a < b ? a : b;
 }
 
-static int strict_decide(void *st, const struct ebb_view *view, struct ebb_plan *ret_plan)
+/* One guest node of one resource. */
+struct share {
+	uint32_t floor, ceiling;
+};
+
+static struct share share_of(const struct ebb_view_vm_node *n, bool is_mem)
+{
+	return is_mem ? (struct share){ n->mem.floor, n->mem.ceiling } :
+			(struct share){ n->floor, n->ceiling };
+}
+
+static void divide(const struct ebb_view *view, bool is_mem, struct ebb_plan *plan)
 {
 	uint32_t available[EBB_MAX_NODES];
 
-	(void)st;
 	for (uint16_t n = 0; n < view->num_nodes; n++)
-		available[n] = view->nodes[n].capacity;
+		available[n] = is_mem ? view->nodes[n].mem_capacity : view->nodes[n].capacity;
 	for (uint32_t v = 0; v < view->num_vms; v++)
 		for (uint16_t g = 0; g < view->vms[v].num_nodes; g++) {
 			const struct ebb_view_vm_node *n = &view->vms[v].nodes[g];
 
-			available[n->host_node] -= smaller(n->floor, available[n->host_node]);
+			available[n->host_node] -= smaller(share_of(n, is_mem).floor,
+							   available[n->host_node]);
 		}
 	for (uint32_t v = 0; v < view->num_vms; v++)
 		for (uint16_t g = 0; g < view->vms[v].num_nodes; g++) {
 			const struct ebb_view_vm_node *n = &view->vms[v].nodes[g];
-			const uint32_t more = smaller((uint32_t)(n->ceiling - n->floor),
+			const struct share s = share_of(n, is_mem);
+			const uint32_t more = smaller(s.ceiling - s.floor,
 						      available[n->host_node]);
-
 			/*
 			 * A VM without driver cannot use its set now, but it
 			 * stays its own: nobody else is offered it.
 			 */
+			const uint32_t now = s.floor + (view->vms[v].has_driver ? more : 0);
+
 			available[n->host_node] -= more;
-			ret_plan->targets[v].nodes[g] =
-				(uint16_t)(n->floor + (view->vms[v].has_driver ? more : 0));
+			if (is_mem)
+				plan->targets[v].mem[g] = now;
+			else
+				plan->targets[v].nodes[g] = (uint16_t)now;
 		}
+}
+
+static int strict_decide(void *st, const struct ebb_view *view, struct ebb_plan *ret_plan)
+{
+	(void)st;
+	divide(view, false, ret_plan);
+	divide(view, true, ret_plan);
 	return 0;
 }
 

@@ -13,6 +13,21 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
+static void check_pools(const struct ebb_pool_fact *p, uint16_t num, uint16_t num_nodes)
+{
+	REQUIRE(num <= num_nodes);
+	for (uint16_t i = 0; i < num; i++) {
+		REQUIRE(p[i].node < num_nodes && (i == 0 || p[i].node > p[i - 1].node));
+		REQUIRE(p[i].block_bytes && !(p[i].block_bytes & (p[i].block_bytes - 1)));
+		REQUIRE(p[i].size_bytes > 0 &&
+			p[i].size_bytes <= (uint64_t)EBB_MAX_POOL_MIB << 20);
+		REQUIRE(p[i].requested_bytes <= p[i].size_bytes);
+		REQUIRE(p[i].held_bytes + p[i].unconfirmed_bytes <= p[i].size_bytes);
+		REQUIRE((p[i].size_bytes | p[i].requested_bytes | p[i].held_bytes |
+			 p[i].unconfirmed_bytes) % p[i].block_bytes == 0);
+	}
+}
+
 static void check_msg(const struct ebb_linkproto_msg *m, uint16_t *num_nodes, uint32_t *max_cpus)
 {
 	const struct ebb_fact_hello *h = &m->u.hello;
@@ -28,6 +43,7 @@ static void check_msg(const struct ebb_linkproto_msg *m, uint16_t *num_nodes, ui
 			REQUIRE(h->cpus[i].vcpu < h->max_cpus);
 			REQUIRE(i == 0 || h->cpus[i].vcpu > h->cpus[i - 1].vcpu);
 		}
+		check_pools(h->pools, h->num_pools, h->num_nodes);
 		*num_nodes = h->num_nodes;
 		*max_cpus = h->max_cpus;
 		break;
@@ -40,6 +56,10 @@ static void check_msg(const struct ebb_linkproto_msg *m, uint16_t *num_nodes, ui
 		REQUIRE(r->type == VIRTIO_EBB_REQ_CPU_ADD);
 		REQUIRE(r->count >= 1 && r->count <= VIRTIO_EBB_MAX_REQ_CPUS);
 		REQUIRE(r->node < *num_nodes || r->node == VIRTIO_EBB_NODE_ANY);
+		break;
+	case VIRTIO_EBB_LINK_MEM:
+		REQUIRE(*num_nodes > 0 && m->u.mem.num_pools > 0);
+		check_pools(m->u.mem.pools, m->u.mem.num_pools, *num_nodes);
 		break;
 	default:
 		REQUIRE(m->type == VIRTIO_EBB_LINK_TELEMETRY);

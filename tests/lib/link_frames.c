@@ -42,6 +42,42 @@ size_t link_frame_hello(struct link_frame_hello *f, const uint8_t uuid[16], uint
 	return len;
 }
 
+static void pools_init(struct virtio_ebb_link_pool *pools, uint16_t num_pools)
+{
+	for (uint16_t i = 0; i < num_pools; i++)
+		pools[i] = (struct virtio_ebb_link_pool){
+			.node = htole16(i),
+			.block_bytes = htole32(2u << 20),
+			.size_bytes = htole64(1ull << 30),
+			.requested_bytes = htole64(512ull << 20),
+			.held_bytes = htole64(256ull << 20),
+			.unconfirmed_bytes = htole64(64ull << 20),
+		};
+}
+
+size_t link_frame_hello_pools(struct link_frame_hello *f, uint16_t num_pools)
+{
+	struct virtio_ebb_link_pool *pools = (void *)&f->cpus[le32toh(f->hello.num_cpus)];
+
+	pools_init(pools, num_pools);
+	f->hello.num_pools = htole16(num_pools);
+	f->hdr.len = htole32(sizeof(f->hello) +
+			     le32toh(f->hello.num_cpus) * sizeof(f->cpus[0]) +
+			     num_pools * sizeof(pools[0]));
+	return sizeof(f->hdr) + le32toh(f->hdr.len);
+}
+
+size_t link_frame_mem(struct link_frame_mem *f, uint16_t num_pools, uint64_t held_bytes)
+{
+	size_t len = frame_init(f, VIRTIO_EBB_LINK_MEM,
+				sizeof(f->mem) + num_pools * sizeof(f->pools[0]));
+
+	f->mem.num_pools = htole32(num_pools);
+	pools_init(f->pools, num_pools);
+	f->pools[0].held_bytes = htole64(held_bytes);
+	return len;
+}
+
 size_t link_frame_add(struct link_frame_request *f, uint64_t tag, uint16_t count, uint16_t node)
 {
 	size_t len = frame_init(f, VIRTIO_EBB_LINK_REQUEST, sizeof(f->request));

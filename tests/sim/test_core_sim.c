@@ -113,6 +113,53 @@ static void check_fair(struct world *w)
 	}
 }
 
+/* Blocks that the VM holds and could hold on a host node, in all its guest nodes there. */
+static void mem_on(const struct ebb_vm *vm, uint16_t h, uint64_t *ret_held, uint64_t *ret_floor,
+		   uint64_t *ret_ceiling)
+{
+	*ret_held = *ret_floor = *ret_ceiling = 0;
+	for (uint16_t g = 0; g < vm->sla.num_nodes; g++) {
+		if (vm->sla.nodes[g].host_node != h)
+			continue;
+		*ret_held += vm->nodes[g].pool.held;
+		*ret_floor += vm->sla.nodes[g].mem_min;
+		*ret_ceiling += vm->sla.nodes[g].mem_max;
+	}
+}
+
+/* The same for memory, each node of the host by itself. */
+static void check_mem_fair(struct world *w)
+{
+	for (uint16_t h = 0; h < w->host.num_nodes; h++)
+		for (unsigned i = 0; i < WORLD_VMS; i++) {
+			uint64_t has, floor, ceiling, other;
+			uint64_t left = w->host.pool_blocks[h];
+
+			if (!takes_part(w, i))
+				continue;
+			for (unsigned k = 0; k < WORLD_VMS; k++)
+				if (w->vms[k].is_running) {
+					mem_on(world_vm(w, k), h, &other, &floor, &ceiling);
+					left -= other;
+				}
+			mem_on(world_vm(w, i), h, &has, &floor, &ceiling);
+			if (has == ceiling)
+				continue;
+			if (left > 0)
+				complain(w, "unfair: vm%u could take free memory of node %u", i, h);
+			for (unsigned k = 0; k < WORLD_VMS; k++) {
+				if (k == i || !takes_part(w, k))
+					continue;
+				mem_on(world_vm(w, k), h, &other, &floor, &ceiling);
+				if (other > floor &&
+				    (other - 1) * world_vm(w, i)->sla.mem_weight >
+					    (has + 1) * world_vm(w, k)->sla.mem_weight)
+					complain(w, "unfair: vm%u has %u blocks, vm%u %u", i,
+						 (unsigned)has, k, (unsigned)other);
+			}
+		}
+}
+
 /* ---- random worlds ------------------------------------------------------- */
 
 static struct ebb_sla random_sla(struct dice *d, const struct ebb_host *host)
@@ -121,6 +168,8 @@ static struct ebb_sla random_sla(struct dice *d, const struct ebb_host *host)
 		.class = (enum ebb_class)roll(d, EBB_CLASS_MAX),
 		.weight = roll(d, 3) ? 100 : 50 + roll(d, 400),
 		.deadline_ms = 10 + roll(d, 3000),
+		.mem_weight = roll(d, 3) ? 100 : 50 + roll(d, 400),
+		.mem_deadline_ms = 10 + roll(d, 3000),
 		.num_nodes = (uint16_t)(1 + roll(d, host->num_nodes)),
 	};
 
@@ -128,6 +177,10 @@ static struct ebb_sla random_sla(struct dice *d, const struct ebb_host *host)
 		sla.nodes[g].host_node = (uint16_t)(roll(d, 4) ? g : roll(d, host->num_nodes));
 		sla.nodes[g].startup = (uint16_t)(g == 0 ? 1 + roll(d, 2) : roll(d, 2));
 		sla.nodes[g].max = (uint16_t)(sla.nodes[g].startup + roll(d, 9));
+		if (roll(d, 4)) {
+			sla.nodes[g].mem_min = roll(d, 3) ? 0 : roll(d, 40);
+			sla.nodes[g].mem_max = sla.nodes[g].mem_min + roll(d, 300);
+		}
 	}
 	return sla;
 }
@@ -199,9 +252,16 @@ static void calm_down(struct world *w)
 	world_check_settled(w);
 	if (w->policy == &ebb_policy_fair && !w->failure[0])
 		check_fair(w);
+	if (w->policy == &ebb_policy_fair && !w->failure[0] && !w->has_no_pools)
+		check_mem_fair(w);
 }
 
-static void run_seed(uint64_t seed, uint64_t *ret_steps, uint64_t *ret_grants)
+/* What happened in all seeds together. */
+struct sums {
+	uint64_t steps, grants, mem_offers, mem_releases, revoked;
+};
+
+static void run_seed(uint64_t seed, struct sums *sums)
 {
 	static struct world w;
 	struct dice d = { .state = seed * 0x9e3779b97f4a7c15ull };
@@ -215,8 +275,12 @@ static void run_seed(uint64_t seed, uint64_t *ret_steps, uint64_t *ret_grants)
 	num_vms = 4 + roll(&d, 16);
 	assert_int_equal(ebb_host_emulate(1 + roll(&d, 4), 4 + roll(&d, 8), 1 + roll(&d, 2), 250,
 					  &host), 0);
+	for (uint16_t n = 0; n < host.num_nodes; n++)
+		host.pool_blocks[n] = roll(&d, 8) ? 64 + roll(&d, 900) : 0;
 	ebb_fake_config_default(&cfg);
 	cfg.seed = seed;
+	cfg.has_no_cap = seed % 6 == 5;
+	cfg.has_no_pools = seed % 12 == 7;
 	world_init(&w, &host, &cfg, &ebb_policy_fair, roll(&d, 3) == 0 && host.num_threads > 1);
 	w.trace = getenv("EBB_SIM_TRACE") != NULL;
 	set_failures(&w, roll(&d, 2) ? 50 : 0);
@@ -230,14 +294,20 @@ static void run_seed(uint64_t seed, uint64_t *ret_steps, uint64_t *ret_grants)
 		}
 	}
 	printf("seed %2llu: %u nodes, %u cores, %u threads, %2u VMs: %llu steps, %.0f s, "
-	       "%llu facts, %llu actions, %llu grants, %llu times forced%s%s\n",
+	       "%llu facts, %llu actions, %llu grants, %llu times forced, %llu memory offers, %llu "
+	       "releases, %llu blocks revoked%s%s\n",
 	       (unsigned long long)seed, host.num_nodes, host.num_cores, host.num_threads, num_vms,
 	       (unsigned long long)step, (double)w.now / EBB_USEC_PER_SEC,
 	       (unsigned long long)w.num_facts, (unsigned long long)w.num_actions,
 	       (unsigned long long)w.num_grants, (unsigned long long)w.num_forced,
+	       (unsigned long long)w.num_mem_offers, (unsigned long long)w.num_mem_releases,
+	       (unsigned long long)w.num_revoked,
 	       w.failure[0] ? ": " : "", w.failure);
-	*ret_steps += step;
-	*ret_grants += w.num_grants;
+	sums->steps += step;
+	sums->grants += w.num_grants;
+	sums->mem_offers += w.num_mem_offers;
+	sums->mem_releases += w.num_mem_releases;
+	sums->revoked += w.num_revoked;
 	world_finish(&w);
 	if (w.failure[0])
 		fail_msg("seed %llu, step %llu, at %llu us: %s", (unsigned long long)seed,
@@ -247,19 +317,25 @@ static void run_seed(uint64_t seed, uint64_t *ret_steps, uint64_t *ret_grants)
 static void test_random_worlds(void **state)
 {
 	const char *only = getenv("EBB_SIM_SEED");
-	uint64_t steps = 0, grants = 0;
+	struct sums sums = { 0 };
 
 	(void)state;
 	if (only) {
-		run_seed(strtoull(only, NULL, 10), &steps, &grants);
+		run_seed(strtoull(only, NULL, 10), &sums);
 		return;
 	}
 	for (uint64_t seed = 1; seed <= NUM_SEEDS; seed++)
-		run_seed(seed, &steps, &grants);
-	printf("%llu steps, %llu grants\n", (unsigned long long)steps, (unsigned long long)grants);
+		run_seed(seed, &sums);
+	printf("%llu steps, %llu grants, %llu memory offers, %llu releases, %llu blocks revoked\n",
+	       (unsigned long long)sums.steps, (unsigned long long)sums.grants,
+	       (unsigned long long)sums.mem_offers, (unsigned long long)sums.mem_releases,
+	       (unsigned long long)sums.revoked);
 	/* A simulation in which nothing happens proves nothing. */
-	assert_true(steps >= 100000);
-	assert_true(grants > 1000);
+	assert_true(sums.steps >= 100000);
+	assert_true(sums.grants > 1000);
+	assert_true(sums.mem_offers > 1000);
+	assert_true(sums.mem_releases > 1000);
+	assert_true(sums.revoked > 1000);
 }
 
 int main(void)

@@ -104,6 +104,109 @@ static void check_limits(struct world *w)
 	}
 }
 
+/* ---- memory ---------------------------------------------------------------- */
+
+static uint32_t larger(uint32_t a, uint32_t b)
+{
+	return a > b ? a : b;
+}
+
+/* What the core counts as used: M2. */
+static uint32_t reach(const struct ebb_vm_pool *p)
+{
+	return larger(larger(p->held, p->requested), larger(p->promised, p->mirroring));
+}
+
+/* What the guest has, or could plug this instant without asking anybody. */
+static uint32_t truly_used(const struct world *w, unsigned i, uint16_t g)
+{
+	struct ebb_fake_pool p;
+
+	ebb_fake_pool(w->fake, w->vms[i].uuid, g, &p);
+	return larger(p.held, p.requested);
+}
+
+/* M1, M2, M4, by what the core says and by what is true in the world. */
+static void check_pools(struct world *w)
+{
+	for (uint16_t h = 0; h < w->host.num_nodes; h++) {
+		const uint64_t has = w->host.pool_blocks[h];
+		uint64_t promised = 0, in_use = 0, floors = 0, truth = 0;
+		bool exceeds = false;
+
+		for (unsigned i = 0; i < WORLD_VMS; i++) {
+			const struct ebb_vm *vm = w->vms[i].is_running ? world_vm(w, i) : NULL;
+
+			for (uint16_t g = 0; vm && g < w->vms[i].sla.num_nodes; g++) {
+				const struct ebb_sla_node *sla = &w->vms[i].sla.nodes[g];
+				const struct ebb_vm_pool *p = &vm->nodes[g].pool;
+
+				if (sla->host_node != h)
+					continue;
+				if (p->limit > sla->mem_max || p->target > sla->mem_max)
+					fail(w, "M4: vm%u node %u limit %u, goal %u, at most %u", i,
+					     g, p->limit, p->target, sla->mem_max);
+				floors += vm->is_admitted ? sla->mem_min : 0;
+				in_use += reach(p);
+				promised += larger(reach(p), p->limit);
+				exceeds = exceeds || p->limit > reach(p);
+				truth += truly_used(w, i, g);
+			}
+		}
+		if (floors > has)
+			fail(w, "M1: node %u has floors of %llu", h, (unsigned long long)floors);
+		if (promised > has && (in_use <= has || exceeds))
+			fail(w, "M2: node %u of %llu blocks has %llu promised, %llu in use", h,
+			     (unsigned long long)has, (unsigned long long)promised,
+			     (unsigned long long)in_use);
+		if (truth > has)
+			fail(w, "M2: the guests of node %u of %llu blocks can have %llu", h,
+			     (unsigned long long)has, (unsigned long long)truth);
+	}
+}
+
+static uint64_t cap_needed(const struct world *w, unsigned i)
+{
+	uint64_t bytes = 0;
+
+	for (uint16_t g = 0; g < w->vms[i].sla.num_nodes; g++)
+		bytes += EBB_FAKE_BOOT_BYTES + truly_used(w, i, g) * EBB_BLOCK_BYTES;
+	return bytes;
+}
+
+/* M7, and that demands end. */
+static void check_vm_mem(struct world *w, unsigned i, const struct ebb_vm *vm)
+{
+	struct world_vm *v = &w->vms[i];
+	const usec_t deadline = v->sla.mem_deadline_ms * EBB_USEC_PER_MSEC;
+	const uint64_t cap = ebb_fake_vm_cap(w->fake, v->uuid);
+
+	if (cap > 0 && cap < cap_needed(w, i))
+		fail(w, "M7: the memory cgroup of vm%u allows %llu MiB, it can have %llu MiB", i,
+		     (unsigned long long)(cap >> 20), (unsigned long long)(cap_needed(w, i) >> 20));
+	for (uint16_t g = 0; g < v->sla.num_nodes; g++) {
+		const uint32_t limit = vm->nodes[g].pool.limit;
+		struct ebb_fake_pool p;
+		usec_t since;
+
+		ebb_fake_pool(w->fake, v->uuid, g, &p);
+		if (limit < v->mem_limit[g])
+			v->mem_lowered_at[g] = w->now;
+		v->mem_limit[g] = limit;
+		if (p.held <= limit)
+			v->mem_excess_since[g] = 0;
+		else if (v->mem_excess_since[g] == 0)
+			v->mem_excess_since[g] = w->now;
+		since = v->mem_excess_since[g] > v->mem_lowered_at[g] ? v->mem_excess_since[g] :
+									v->mem_lowered_at[g];
+		if (v->mem_excess_since[g] &&
+		    w->now > since + deadline + EBB_USEC_PER_SEC &&
+		    w->now > v->undisturbed_since + deadline + EBB_USEC_PER_SEC)
+			fail(w, "vm%u node %u holds %u blocks above limit %u for %llu ms", i, g,
+			     p.held, limit, (unsigned long long)((w->now - since) / 1000));
+	}
+}
+
 /* The CPUs that the guest has with a core behind them, as the device knows it. */
 static bool is_held(const struct ebb_fake_vcpu *v)
 {
@@ -178,6 +281,7 @@ static void check_vm(struct world *w, unsigned i)
 		ebb_fake_vcpu(w->fake, v->uuid, k, &real);
 		check_vcpu(w, i, k, &real);
 	}
+	check_vm_mem(w, i, vm);
 }
 
 void world_check(struct world *w)
@@ -186,9 +290,38 @@ void world_check(struct world *w)
 		fail(w, "violation: %s", ebb_fake_violation(w->fake));
 	check_threads(w);
 	check_limits(w);
+	check_pools(w);
 	for (unsigned i = 0; i < WORLD_VMS; i++)
 		if (w->vms[i].is_running)
 			check_vm(w, i);
+}
+
+static void check_settled_mem(struct world *w, unsigned i, const struct ebb_vm *vm,
+			      const struct ebb_action_limits *told)
+{
+	const uint64_t cap = ebb_fake_vm_cap(w->fake, w->vms[i].uuid);
+
+	for (uint16_t g = 0; g < vm->sla.num_nodes; g++) {
+		const struct ebb_vm_pool *p = &vm->nodes[g].pool;
+		struct ebb_fake_pool real;
+
+		ebb_fake_pool(w->fake, w->vms[i].uuid, g, &real);
+		if (p->limit != p->target || real.held != p->limit || real.requested != p->limit ||
+		    real.unconfirmed != 0 || p->held != real.held ||
+		    told->nodes[g].mem_limit_bytes != p->limit * EBB_BLOCK_BYTES ||
+		    told->nodes[g].mem_deadline_ms != 0)
+			fail(w, "vm%u node %u: memory goal %u limit %u, held %u, requested %u, "
+			     "unconfirmed %u, counted %u, told %llu", i, g, p->target, p->limit,
+			     real.held, real.requested, real.unconfirmed, p->held,
+			     (unsigned long long)(told->nodes[g].mem_limit_bytes / EBB_BLOCK_BYTES));
+		if (w->has_no_pools && (p->limit != 0 || real.held != 0))
+			fail(w, "vm%u node %u has no pool and %u blocks", i, g, p->limit);
+	}
+	if (ebb_sla_has_mem(&vm->sla) && !w->has_no_cap &&
+	    cap != cap_needed(w, i) + WORLD_OVERHEAD_BYTES)
+		fail(w, "vm%u: the memory cgroup allows %llu MiB, should be %llu", i,
+		     (unsigned long long)(cap >> 20),
+		     (unsigned long long)((cap_needed(w, i) + WORLD_OVERHEAD_BYTES) >> 20));
 }
 
 static void check_settled_vm(struct world *w, unsigned i)
@@ -202,6 +335,7 @@ static void check_settled_vm(struct world *w, unsigned i)
 		fail(w, "vm%u was never told its limits", i);
 		return;
 	}
+	check_settled_mem(w, i, vm, &told);
 	for (uint16_t g = 0; g < vm->sla.num_nodes; g++) {
 		const struct ebb_vm_node *n = &vm->nodes[g];
 		uint32_t held = 0;

@@ -65,6 +65,9 @@ void world_init(struct world *w, const struct ebb_host *host,
 	ebb_state_config_default(&w->cfg);
 	w->cfg.count_threads = count_threads;
 	w->cfg.alloc = (struct ebb_alloc){ .alloc = heap_alloc, .free = heap_free };
+	w->has_no_cap = cfg->has_no_cap;
+	w->has_no_pools = cfg->has_no_pools;
+	w->cfg.mem_overhead_bytes = WORLD_OVERHEAD_BYTES;
 	w->fake = ebb_fake_create(cfg, (struct ebb_sink){ .ctx = w, .report = sink_report });
 	agent_create(w);
 	ebb_fake_agent_start(w->fake, w->now);
@@ -84,6 +87,10 @@ static void drain_records(struct world *w)
 		w->num_records++;
 		w->num_grants += r.event == EBB_EVENT_GRANT;
 		w->num_forced += r.event == EBB_EVENT_FORCE;
+		w->num_mem_offers += r.event == EBB_EVENT_MEM_OFFER;
+		w->num_mem_releases += r.event == EBB_EVENT_MEM_RELEASE;
+		if (r.event == EBB_EVENT_MEM_REVOKE)
+			w->num_revoked += r.bytes / EBB_BLOCK_BYTES;
 		if (w->trace)
 			printf("%10llu   %s %s node %d cpus %u: %s\n", (unsigned long long)r.at,
 			       r.name, ebb_event_name(r.event),
@@ -132,6 +139,8 @@ void world_start(struct world *w, unsigned vm)
 	memset(v->overdue_at, 0, sizeof(v->overdue_at));
 	memset(v->limit, 0, sizeof(v->limit));
 	memset(v->was_held, 0, sizeof(v->was_held));
+	memset(v->mem_excess_since, 0, sizeof(v->mem_excess_since));
+	memset(v->mem_limit, 0, sizeof(v->mem_limit));
 	ebb_fake_vm_start(w->fake, w->now, v->uuid);
 }
 

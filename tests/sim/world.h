@@ -11,6 +11,7 @@
 #include "ebb/backend.h"
 
 #define WORLD_VMS	64
+#define WORLD_OVERHEAD_BYTES	(64ull << 20)
 
 /* What the tests know of a VM without asking the core. */
 struct world_vm {
@@ -22,6 +23,9 @@ struct world_vm {
 	usec_t overdue_at[EBB_MAX_GUEST_NODES];		/* the deadline was last exceeded */
 	usec_t lowered_at[EBB_MAX_GUEST_NODES];		/* last fall of the limit */
 	uint16_t limit[EBB_MAX_GUEST_NODES];
+	usec_t mem_excess_since[EBB_MAX_GUEST_NODES];	/* the same for memory */
+	usec_t mem_lowered_at[EBB_MAX_GUEST_NODES];
+	uint32_t mem_limit[EBB_MAX_GUEST_NODES];
 	bool was_held[EBB_MAX_VCPUS];
 	usec_t undisturbed_since;	/* last start, reset, loss of the link, or restart */
 };
@@ -36,6 +40,8 @@ struct world {
 	struct world_vm vms[WORLD_VMS];
 	uint64_t num_actions, num_facts, num_records;
 	uint64_t num_grants, num_forced;
+	uint64_t num_mem_offers, num_mem_releases, num_revoked; /* revoked: blocks */
+	bool has_no_cap, has_no_pools;	/* as the fake was told */
 	char failure[256];		/* first check that failed, or "" */
 	bool trace;
 };

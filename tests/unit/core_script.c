@@ -29,7 +29,10 @@ void script_init_loading(struct script *s, uint32_t sockets, uint32_t cores, uin
 	memset(s, 0, sizeof(*s));
 	s->now = SEC(1000);
 	assert_int_equal(ebb_host_emulate(sockets, cores, threads, 250, &s->host), 0);
+	for (uint32_t n = 0; n < sockets; n++)
+		s->host.pool_blocks[n] = SCRIPT_POOL_MIB / EBB_BLOCK_MIB;
 	ebb_state_config_default(&s->cfg);
+	s->cfg.mem_overhead_bytes = (uint64_t)SCRIPT_OVERHEAD_MIB << 20;
 	s->cfg.count_threads = count_threads;
 	s->cfg.alloc = (struct ebb_alloc){ .alloc = heap_alloc, .free = heap_free };
 	s->policy = &ebb_policy_fair;
@@ -60,8 +63,9 @@ struct ebb_sla script_sla(const char *nodes)
 {
 	struct ebb_sla sla = {
 		.class = EBB_CLASS_SPOT, .weight = 100, .deadline_ms = 300,
+		.mem_weight = 100, .mem_deadline_ms = 300,
 	};
-	unsigned startup, max;
+	unsigned startup, max, mem_min, mem_max;
 	int used;
 
 	while (sscanf(nodes, "%u/%u%n", &startup, &max, &used) == 2) {
@@ -69,8 +73,13 @@ struct ebb_sla script_sla(const char *nodes)
 			.startup = (uint16_t)startup, .max = (uint16_t)max,
 			.host_node = sla.num_nodes,
 		};
-		sla.num_nodes++;
 		nodes += used;
+		if (sscanf(nodes, "m%u-%u%n", &mem_min, &mem_max, &used) == 2) {
+			sla.nodes[sla.num_nodes].mem_min = mem_min / EBB_BLOCK_MIB;
+			sla.nodes[sla.num_nodes].mem_max = mem_max / EBB_BLOCK_MIB;
+			nodes += used;
+		}
+		sla.num_nodes++;
 		nodes += *nodes == ',';
 	}
 	return sla;
@@ -103,6 +112,15 @@ int script_define(struct script *s, char vm, const struct ebb_sla *sla)
 	fact.u.vm_defined.sla = *sla;
 	fact.u.vm_defined.num_vcpus = n;
 	fact.u.vm_defined.vcpus = vcpus;
+	for (uint16_t g = 0; g < sla->num_nodes && g < EBB_MAX_GUEST_NODES; g++) {
+		const uint32_t blocks = sla->nodes[g].mem_max;
+
+		fact.u.vm_defined.boot_bytes[g] = (uint64_t)SCRIPT_BOOT_MIB << 20;
+		fact.u.vm_defined.pool_blocks[g] = blocks;
+		s->pools[vm - 'a'][g].node = g;
+		s->pools[vm - 'a'][g].block_bytes = EBB_BLOCK_BYTES;
+		s->pools[vm - 'a'][g].size_bytes = blocks * EBB_BLOCK_BYTES;
+	}
 	return report(s, vm, &fact);
 }
 
@@ -148,12 +166,24 @@ int script_simple(struct script *s, char vm, enum ebb_fact_type type)
 	return report(s, vm, &fact);
 }
 
+/* Those of the VM that have a size. */
+static uint16_t list_pools(const struct script *s, char vm, struct ebb_pool_fact *ret)
+{
+	uint16_t num = 0;
+
+	for (uint16_t g = 0; g < EBB_MAX_GUEST_NODES; g++)
+		if (s->pools[vm - 'a'][g].size_bytes > 0)
+			ret[num++] = s->pools[vm - 'a'][g];
+	return num;
+}
+
 int script_hello(struct script *s, char vm, bool is_first, bool has_driver, uint64_t resets,
 		 const char *hotplugged)
 {
 	const struct ebb_vm *v = script_vm(s, vm);
 	struct ebb_fact fact = { .type = EBB_FACT_HELLO };
 	struct ebb_hello_cpu cpus[EBB_MAX_VCPUS];
+	struct ebb_pool_fact pools[EBB_MAX_GUEST_NODES];
 	struct ebb_fact_hello *h = &fact.u.hello;
 	unsigned vcpu;
 	int used;
@@ -164,6 +194,8 @@ int script_hello(struct script *s, char vm, bool is_first, bool has_driver, uint
 	h->num_nodes = v->sla.num_nodes;
 	h->max_cpus = v->num_vcpus;
 	h->cpus = cpus;
+	h->pools = pools;
+	h->num_pools = list_pools(s, vm, pools);
 	for (uint16_t i = 0; i < v->num_vcpus; i++)
 		if (v->vcpus[i].is_startup)
 			cpus[h->num_cpus++] = (struct ebb_hello_cpu){
@@ -178,6 +210,48 @@ int script_hello(struct script *s, char vm, bool is_first, bool has_driver, uint
 		hotplugged += strspn(hotplugged, "f ");
 	}
 	return report(s, vm, &fact);
+}
+
+void script_pool(struct script *s, char vm, uint16_t node, uint32_t requested_mib,
+		 uint32_t held_mib, uint32_t unconfirmed_mib)
+{
+	struct ebb_pool_fact *p = &s->pools[vm - 'a'][node];
+
+	p->requested_bytes = (uint64_t)requested_mib << 20;
+	p->held_bytes = (uint64_t)held_mib << 20;
+	p->unconfirmed_bytes = (uint64_t)unconfirmed_mib << 20;
+}
+
+int script_mem(struct script *s, char vm)
+{
+	struct ebb_pool_fact pools[EBB_MAX_GUEST_NODES];
+	struct ebb_fact fact = {
+		.type = EBB_FACT_MEM,
+		.u.mem = { .num_pools = list_pools(s, vm, pools), .pools = pools },
+	};
+
+	return report(s, vm, &fact);
+}
+
+void script_took(struct script *s, char vm)
+{
+	bool is_changed = false;
+
+	for (size_t i = 0; i < s->num_last; i++) {
+		const struct ebb_action *a = &s->last[i];
+
+		if (a->type != EBB_ACTION_LIMITS || a->uuid[0] != (uint8_t)vm)
+			continue;
+		for (uint16_t g = 0; g < a->u.limits.num_nodes; g++) {
+			struct ebb_pool_fact *p = &s->pools[vm - 'a'][g];
+
+			is_changed = is_changed ||
+				     p->requested_bytes != a->u.limits.nodes[g].mem_limit_bytes;
+			p->requested_bytes = a->u.limits.nodes[g].mem_limit_bytes;
+		}
+	}
+	if (is_changed)
+		assert_int_equal(script_mem(s, vm), 0);
 }
 
 int script_add(struct script *s, char vm, uint64_t tag, uint16_t count, uint16_t node,
@@ -230,6 +304,12 @@ static void put_response(char *text, char vm, const struct ebb_action_response *
 	put(text, "]");
 }
 
+static unsigned long long mib(uint64_t bytes)
+{
+	assert_int_equal(bytes % EBB_BLOCK_BYTES, 0);
+	return bytes >> 20;
+}
+
 static void render(const struct ebb_action *a, char *text)
 {
 	const char vm = (char)a->uuid[0];
@@ -250,6 +330,12 @@ static void render(const struct ebb_action *a, char *text)
 			put(text, " %u/%u", a->u.limits.nodes[g].held, a->u.limits.nodes[g].limit);
 			if (a->u.limits.nodes[g].deadline_ms)
 				put(text, "!%u", a->u.limits.nodes[g].deadline_ms);
+			if (a->u.limits.nodes[g].mem_held_bytes ||
+			    a->u.limits.nodes[g].mem_limit_bytes)
+				put(text, " m%llu/%llu", mib(a->u.limits.nodes[g].mem_held_bytes),
+				    mib(a->u.limits.nodes[g].mem_limit_bytes));
+			if (a->u.limits.nodes[g].mem_deadline_ms)
+				put(text, "!%u", a->u.limits.nodes[g].mem_deadline_ms);
 		}
 		break;
 	case EBB_ACTION_CPU_FLAGS:
@@ -258,6 +344,14 @@ static void render(const struct ebb_action *a, char *text)
 		break;
 	case EBB_ACTION_LINK_CLOSE:
 		put(text, "close %c", vm);
+		break;
+	case EBB_ACTION_REVOKE:
+	case EBB_ACTION_MEM_MIRROR:
+		put(text, "%s %c %u %llu", a->type == EBB_ACTION_REVOKE ? "revoke" : "mirror", vm,
+		    a->u.pool.node, mib(a->u.pool.bytes));
+		break;
+	case EBB_ACTION_MEM_CAP:
+		put(text, "cap %c %llu", vm, mib(a->u.cap_bytes));
 		break;
 	case EBB_ACTION_PLACE:
 	case EBB_ACTION_HOME:
@@ -337,7 +431,9 @@ void script_done(struct script *s, enum ebb_action_type type, char vm, uint16_t 
 {
 	for (size_t i = 0; i < s->num_open; i++)
 		if (s->open[i].type == type && s->open[i].uuid[0] == (uint8_t)vm &&
-		    s->open[i].u.vcpu.vcpu == vcpu) {
+		    (type == EBB_ACTION_MEM_CAP ||
+		     (type == EBB_ACTION_MEM_MIRROR ? s->open[i].u.pool.node :
+						      s->open[i].u.vcpu.vcpu) == vcpu)) {
 			end(s, i, err);
 			return;
 		}
@@ -355,6 +451,8 @@ void script_settle(struct script *s)
 		is_busy = s->num_last > 0 || s->num_open > 0;
 		while (s->num_open > 0)
 			end(s, 0, 0);
+		for (char vm = 'a'; vm <= 'z'; vm++)
+			script_took(s, vm);
 		assert_true(++rounds < 100);
 	} while (is_busy);
 }

@@ -4,7 +4,10 @@
  * actions that come out, written as text, one after the other:
  *
  *   welcome a ack            response a 7 ack none [4,5ht]
- *   limits a 1/4             held/limit of each node; " 5/2!300" a demand due in 300 ms
+ *   limits a 1/4             held/limit of each node; " 5/2!300" a demand due in 300 ms;
+ *                            " 1/4 m128/64!300" with pool memory, MiB
+ *   revoke a 0 64            pool of node 0 down to 64 MiB
+ *   cap a 1344               mirror a 0 64       MiB
  *   flags a 4 forced         flags a 4 clear         close a
  *   plug a 4   unplug a 4    place a 4 @2   home a 4 @0
  *
@@ -30,7 +33,14 @@ struct script {
 	struct ebb_action open[64];	/* actions under way */
 	size_t num_open;
 	struct ebb_record record;	/* last one that find_record() found */
+	/* What the devices have, by letter and guest node; by the SLA when a VM is defined. */
+	struct ebb_pool_fact pools[26][EBB_MAX_GUEST_NODES];
 };
+
+/* MiB of every node of the host for pools, of each guest node besides its pool, of every QEMU. */
+#define SCRIPT_POOL_MIB		1024u
+#define SCRIPT_BOOT_MIB		256u
+#define SCRIPT_OVERHEAD_MIB	64u
 
 /* An emulated host, an empty core, LOADED reported. */
 void script_init(struct script *s, uint32_t sockets, uint32_t cores, uint32_t threads,
@@ -41,7 +51,10 @@ void script_init_loading(struct script *s, uint32_t sockets, uint32_t cores, uin
 void script_loaded(struct script *s);
 void script_finish(struct script *s);
 
-/* "2/4" or "1/3,0/2": startup/max of each guest node, on the host node of the same number. */
+/*
+ * "2/4" or "1/3,0/2": startup/max of each guest node, on the host node of the same number;
+ * "2/4m64-512": with pool memory, min-max in MiB.
+ */
 struct ebb_sla script_sla(const char *nodes);
 int script_define(struct script *s, char vm, const struct ebb_sla *sla);
 /* Startup set plugged, nothing placed yet. */
@@ -56,6 +69,13 @@ int script_add(struct script *s, char vm, uint64_t tag, uint16_t count, uint16_t
 	       bool allow_ht);
 int script_remove(struct script *s, char vm, uint64_t tag, uint16_t vcpu);
 
+/* The pool of a VM's device has changed, MiB; reported with the next HELLO or script_mem(). */
+void script_pool(struct script *s, char vm, uint16_t node, uint32_t requested_mib,
+		 uint32_t held_mib, uint32_t unconfirmed_mib);
+int script_mem(struct script *s, char vm);
+/* The device has taken over the memory limits of the last expect(), and says so. */
+void script_took(struct script *s, char vm);
+
 /* The actions that are due now, in order; a list of strings that ends with NULL. */
 void script_expect_(struct script *s, const char *file, int line, ...);
 #define script_expect(s, ...)	script_expect_(s, __FILE__, __LINE__, __VA_ARGS__, NULL)
@@ -63,7 +83,7 @@ void script_expect_(struct script *s, const char *file, int line, ...);
 /* Takes what is due now, whatever it is, and ends it well, until nothing is left. */
 void script_settle(struct script *s);
 
-/* Ends the action of that type and vCPU that is under way. */
+/* Ends the action of that type and vCPU (MEM_MIRROR: node) that is under way. */
 void script_done(struct script *s, enum ebb_action_type type, char vm, uint16_t vcpu, int err);
 
 /* Defined, started, startup set placed, linked, driver up, settled. */

@@ -23,7 +23,7 @@ static uint32_t roll(uint32_t below)
 
 static void test_even_cut(void **state)
 {
-	const struct ebb_view_node nodes[1] = { { 10, 10, 10 } };
+	const uint32_t nodes[1] = { 10 };
 	struct ebb_arbiter_entry e[3] = {
 		{ .floor = 1, .ceiling = 9, .used = 1, .wanted = 9 },
 		{ .floor = 4, .ceiling = 9, .used = 4, .wanted = 2 },
@@ -39,7 +39,7 @@ static void test_even_cut(void **state)
 
 static void test_freed_before_given(void **state)
 {
-	const struct ebb_view_node nodes[1] = { { 8, 8, 8 } };
+	const uint32_t nodes[1] = { 8 };
 	struct ebb_arbiter_entry e[2] = {
 		{ .floor = 1, .ceiling = 8, .used = 8, .target = 4, .limit = 8 },
 		{ .floor = 1, .ceiling = 8, .used = 1, .target = 4, .limit = 0 },
@@ -64,7 +64,7 @@ static void test_freed_before_given(void **state)
 
 static void test_offers_are_kept(void **state)
 {
-	const struct ebb_view_node nodes[1] = { { 8, 8, 8 } };
+	const uint32_t nodes[1] = { 8 };
 	struct ebb_arbiter_entry e[2] = {
 		{ .floor = 1, .ceiling = 8, .used = 1, .target = 6, .limit = 6 },
 		{ .floor = 1, .ceiling = 8, .used = 1, .target = 6, .limit = 1 },
@@ -80,18 +80,18 @@ static void test_random_wishes(void **state)
 {
 	(void)state;
 	for (int round = 0; round < 20000; round++) {
-		struct ebb_view_node nodes[3];
+		uint32_t nodes[3];
 		struct ebb_arbiter_entry e[12];
 		const size_t count = 1 + roll(12);
 		uint32_t floors[3] = { 0 };
 
 		for (int n = 0; n < 3; n++)
-			nodes[n].capacity = 1 + roll(24);
+			nodes[n] = 1 + roll(24);
 		for (size_t i = 0; i < count; i++) {
 			const uint16_t h = (uint16_t)roll(3);
 			uint32_t floor = roll(3);
 
-			if (floors[h] + floor > nodes[h].capacity)
+			if (floors[h] + floor > nodes[h])
 				floor = 0;
 			floors[h] += floor;
 			e[i] = (struct ebb_arbiter_entry){
@@ -121,11 +121,11 @@ static void test_random_wishes(void **state)
 				exceeds = exceeds || e[i].limit > e[i].used;
 				wants = wants || e[i].limit < e[i].target;
 			}
-			assert_true(targets <= nodes[n].capacity);
-			assert_true(promised <= nodes[n].capacity ||
+			assert_true(targets <= nodes[n]);
+			assert_true(promised <= nodes[n] ||
 				    (promised == used && !exceeds));
 			/* What is free is on offer to those who are to have it. */
-			assert_true(!wants || promised >= nodes[n].capacity);
+			assert_true(!wants || promised >= nodes[n]);
 		}
 	}
 }

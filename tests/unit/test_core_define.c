@@ -176,8 +176,8 @@ static void test_admission(void **state)
 	script_expect(&s, "home b 0 @3", "home b 1 @3");
 	assert_false(script_vm(&s, 'b')->is_admitted);
 	assert_string_equal(script_vm(&s, 'b')->error,
-			    "startup set needs 2 cores on host node 0, startup sets of VMs that "
-			    "came before need 3 of 4: stop one of them or lower startup");
+			    "startup set needs 2 cores on host node 0, VMs that came before need "
+			    "3 of 4: stop one of them or lower startup");
 	script_settle(&s);
 	assert_int_equal(script_hello(&s, 'b', true, true, 1, ""), 0);
 	script_expect(&s, "welcome b ack", "limits b 2/2");

@@ -146,7 +146,7 @@ static void test_talk(void **state)
 	assert_int_equal(frame.type, VIRTIO_EBB_LINK_RESPONSE);
 	assert_int_equal(fake_device_receive(&f->dev, true, &frame), 0);
 	assert_int_equal(frame.type, VIRTIO_EBB_LINK_LIMITS);
-	assert_int_equal(frame.len, 16 + 64);
+	assert_int_equal(frame.len, 16 + 80);
 }
 
 static void expect_closed(struct fixture *f)

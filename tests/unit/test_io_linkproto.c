@@ -104,18 +104,60 @@ static void test_requests_and_telemetry(void **state)
 	assert_int_equal(msg.u.telemetry.p50_us, 120);
 }
 
+static void test_pools(void **state)
+{
+	struct fixture *f = *state;
+	struct ebb_linkproto_msg msg;
+	struct link_frame_mem mem;
+	size_t len;
+
+	f->hello_len = link_frame_hello_pools(&f->hello, 2);
+	assert_int_equal(parse(f, &f->hello, f->hello_len, &msg, NULL), 1);
+	assert_int_equal(msg.u.hello.num_cpus, 3);
+	assert_int_equal(msg.u.hello.num_pools, 2);
+	assert_int_equal(msg.u.hello.pools[1].node, 1);
+	assert_int_equal(msg.u.hello.pools[1].block_bytes, 2 << 20);
+	assert_int_equal(msg.u.hello.pools[1].size_bytes, 1 << 30);
+	assert_int_equal(msg.u.hello.pools[1].requested_bytes, 512 << 20);
+	assert_int_equal(msg.u.hello.pools[1].held_bytes, 256 << 20);
+	assert_int_equal(msg.u.hello.pools[1].unconfirmed_bytes, 64 << 20);
+	len = link_frame_mem(&mem, 2, 128 << 20);
+	assert_int_equal(parse(f, &mem, len, &msg, NULL), 1);
+	assert_int_equal(msg.type, VIRTIO_EBB_LINK_MEM);
+	assert_int_equal(msg.u.mem.num_pools, 2);
+	assert_int_equal(msg.u.mem.pools[0].held_bytes, 128 << 20);
+	assert_int_equal(msg.u.mem.pools[1].held_bytes, 256 << 20);
+	/* In any order: by node in the message. */
+	mem.pools[0].node = htole16(1);
+	mem.pools[1].node = htole16(0);
+	assert_int_equal(parse(f, &mem, len, &msg, NULL), 1);
+	assert_int_equal(msg.u.mem.pools[1].held_bytes, 128 << 20);
+	/* A HELLO without pools ends them. */
+	f->hello_len = link_frame_hello(&f->hello, uuid, 8, 3, 7);
+	assert_int_equal(parse(f, &f->hello, f->hello_len, &msg, NULL), 1);
+	assert_int_equal(msg.u.hello.num_pools, 0);
+	len = link_frame_mem(&mem, 2, 0);
+	assert_int_equal(parse(f, &mem, len, &msg, NULL), -EPROTO);
+}
+
 /* One field broken at a time, the rest well-formed. */
 struct breakage {
 	const char *text;		/* must be in the error */
 	size_t offset, size;		/* of the field in the frame */
 	uint64_t value;
-	enum { IN_HELLO, IN_ADD, IN_REMOVE, IN_TELEMETRY } where;
+	enum { IN_HELLO, IN_POOLS, IN_MEM, IN_ADD, IN_REMOVE, IN_TELEMETRY } where;
 };
 
 #define HELLO_AT(f)	offsetof(struct link_frame_hello, hello.f)
 #define HCPU_AT(i, f)                                                                              \
 	(offsetof(struct link_frame_hello, cpus) + (i) * sizeof(struct virtio_ebb_link_cpu) +      \
 	 offsetof(struct virtio_ebb_link_cpu, f))
+/* Of a HELLO with three CPUs and two pools. */
+#define POOL_AT(i, f)                                                                              \
+	(HCPU_AT(3, vcpu) - offsetof(struct virtio_ebb_link_cpu, vcpu) +                           \
+	 (i) * sizeof(struct virtio_ebb_link_pool) + offsetof(struct virtio_ebb_link_pool, f))
+#define MEM_AT(f)	offsetof(struct link_frame_mem, f)
+#define MIB(n)		((uint64_t)(n) << 20)
 #define REQ_AT(f)	offsetof(struct link_frame_request, request.f)
 #define TEL_AT(f)	offsetof(struct link_frame_telemetry, telemetry.f)
 #define HDR_AT(f)	offsetof(struct virtio_ebb_link_hdr, f)
@@ -127,15 +169,48 @@ static const struct breakage breakages[] = {
 	{ "first frame is of type 2", HDR_AT(type), 2, VIRTIO_EBB_LINK_REQUEST, IN_HELLO },
 	{ "type 130 is none that a device sends", HDR_AT(type), 2, VIRTIO_EBB_LINK_LIMITS, IN_ADD },
 	{ "HELLO has a payload of 8 bytes", HDR_AT(len), 4, 8, IN_HELLO },
-	{ "HELLO has a payload of 56 bytes", HDR_AT(len), 4, 56, IN_HELLO },
+	{ "HELLO of 3 CPUs and 0 pools has 56 bytes", HDR_AT(len), 4, 56, IN_HELLO },
 	{ "HELLO has a payload of 4294967288 bytes", HDR_AT(len), 4, 0xfffffff8, IN_HELLO },
 	{ "payload of 80 bytes, should be 72", HDR_AT(len), 4, 80, IN_ADD },
 	{ "payload of 104 bytes, should be 112", HDR_AT(len), 4, 104, IN_TELEMETRY },
 	{ "unknown flags 0x2 in HELLO", HELLO_AT(flags), 4, 2, IN_HELLO },
-	{ "pools in HELLO", HELLO_AT(num_pools), 2, 1, IN_HELLO },
+	{ "HELLO of 3 CPUs and 1 pools has 120 bytes", HELLO_AT(num_pools), 2, 1, IN_HELLO },
+	{ "num_pools in HELLO is 3, num_nodes is 2", HELLO_AT(num_pools), 2, 3, IN_HELLO },
+	{ "HELLO of 3 CPUs and 1 pools has 200 bytes", HELLO_AT(num_pools), 2, 1, IN_POOLS },
+	{ "reserved field of a pool", POOL_AT(1, reserved), 2, 1, IN_POOLS },
+	{ "node of a pool is 2, the VM has nodes 0 to 1", POOL_AT(1, node), 2, 2, IN_POOLS },
+	{ "two pools have node 0", POOL_AT(1, node), 2, 0, IN_POOLS },
+	{ "blocks of pool 1 have 0 bytes", POOL_AT(1, block_bytes), 4, 0, IN_POOLS },
+	{ "should be a power of two", POOL_AT(1, block_bytes), 4, 3 << 20, IN_POOLS },
+	{ "size of pool 1 is 0", POOL_AT(1, size_bytes), 8, 0, IN_POOLS },
+	{ "size of pool 1 is 18446744073707454464", POOL_AT(1, size_bytes), 8, -MIB(2), IN_POOLS },
+	{ "size bytes of pool 1 are 1074790400", POOL_AT(1, size_bytes), 8, MIB(1025), IN_POOLS },
+	{ "requested bytes of pool 0 are 1075838976", POOL_AT(0, requested_bytes), 8, MIB(1026),
+	  IN_POOLS },
+	{ "requested bytes of pool 0 are 1048576", POOL_AT(0, requested_bytes), 8, MIB(1),
+	  IN_POOLS },
+	{ "held bytes of pool 0 are 1", POOL_AT(0, held_bytes), 8, 1, IN_POOLS },
+	{ "held bytes of pool 0 are 1075838976", POOL_AT(0, held_bytes), 8, MIB(1026), IN_POOLS },
+	{ "unconfirmed bytes of pool 0 are 1", POOL_AT(0, unconfirmed_bytes), 8, 1, IN_POOLS },
+	{ "held and unconfirmed bytes of pool 0 are 1140850688, its size is 1073741824",
+	  POOL_AT(0, held_bytes), 8, MIB(1024), IN_POOLS },
+	{ "MEM has a payload of 0 bytes", HDR_AT(len), 4, 0, IN_MEM },
+	{ "MEM has a payload of 4294967288 bytes", HDR_AT(len), 4, 0xfffffff8, IN_MEM },
+	{ "MEM of 2 pools has 48 bytes, HELLO listed 2 pools", HDR_AT(len), 4, 48, IN_MEM },
+	{ "MEM of 1 pools has 88 bytes", MEM_AT(mem.num_pools), 4, 1, IN_MEM },
+	{ "MEM of 0 pools has 88 bytes", MEM_AT(mem.num_pools), 4, 0, IN_MEM },
+	{ "reserved field of MEM", MEM_AT(mem.reserved), 4, 1, IN_MEM },
+	{ "reserved field of a pool", MEM_AT(pools[1].reserved), 2, 1, IN_MEM },
+	{ "two pools have node 0", MEM_AT(pools[1].node), 2, 0, IN_MEM },
+	{ "block size or size of pool 1 is not as in HELLO", MEM_AT(pools[1].block_bytes), 4,
+	  1 << 20, IN_MEM },
+	{ "block size or size of pool 1 is not as in HELLO", MEM_AT(pools[1].size_bytes), 8,
+	  MIB(2048), IN_MEM },
+	{ "held bytes of pool 0 are 1", MEM_AT(pools[0].held_bytes), 8, 1, IN_MEM },
+	{ "HELLO has a payload of 52 bytes", HDR_AT(len), 4, 52, IN_HELLO },
 	{ "num_nodes in HELLO is 0", HELLO_AT(num_nodes), 2, 0, IN_HELLO },
 	{ "num_nodes in HELLO is 17", HELLO_AT(num_nodes), 2, 17, IN_HELLO },
-	{ "num_cpus in HELLO is 4, the payload holds 3", HELLO_AT(num_cpus), 4, 4, IN_HELLO },
+	{ "HELLO of 4 CPUs and 0 pools has 120 bytes", HELLO_AT(num_cpus), 4, 4, IN_HELLO },
 	{ "max_cpus is 2", HELLO_AT(max_cpus), 4, 2, IN_HELLO },
 	{ "hv_cpu_id of vCPU 1 is 0", HCPU_AT(1, cpu.hv_cpu_id), 8, 0, IN_HELLO },
 	{ "node of vCPU 1 is 2", HCPU_AT(1, cpu.node), 2, 2, IN_HELLO },
@@ -174,6 +249,7 @@ static void test_breakages(void **state)
 		uint64_t value = htole64(b->value);
 		union {
 			struct link_frame_hello hello;
+			struct link_frame_mem mem;
 			struct link_frame_request req;
 			struct link_frame_telemetry tel;
 		} frame;
@@ -185,11 +261,20 @@ static void test_breakages(void **state)
 
 		setup(&st);
 		f = st;
-		if (b->where != IN_HELLO)
+		if (b->where == IN_MEM)
+			f->hello_len = link_frame_hello_pools(&f->hello, 2);
+		if (b->where != IN_HELLO && b->where != IN_POOLS)
 			say_hello(f);
 		switch (b->where) {
 		case IN_HELLO:
 			len = link_frame_hello(&frame.hello, uuid, 8, 3, 7);
+			break;
+		case IN_POOLS:
+			link_frame_hello(&frame.hello, uuid, 8, 3, 7);
+			len = link_frame_hello_pools(&frame.hello, 2);
+			break;
+		case IN_MEM:
+			len = link_frame_mem(&frame.mem, 2, MIB(2));
 			break;
 		case IN_ADD:
 			len = link_frame_add(&frame.req, 1, 1, 0);
@@ -253,12 +338,16 @@ static void test_encoders(void **state)
 		.cpus = { { .vcpu = 3 }, { .vcpu = 4, .flags = VIRTIO_EBB_CPU_F_HT } },
 	};
 	const struct ebb_action_limits limits = {
-		.generation = 9, .num_nodes = 2, .nodes = { { 1, 2, 0 }, { 4, 3, 1500 } },
+		.generation = 9, .num_nodes = 2, .nodes = { { .held = 1, .limit = 2 },
+			   { .held = 4, .limit = 3, .deadline_ms = 1500, .mem_deadline_ms = 70,
+			     .mem_held_bytes = MIB(8), .mem_limit_bytes = MIB(4) } },
 	};
+	const struct ebb_action_pool revoke = { .node = 1, .bytes = MIB(6) };
 	const struct ebb_action_cpu_flags flags = { .vcpu = 5, .flags = VIRTIO_EBB_CPU_F_FORCED };
 	const struct virtio_ebb_link_response *r = (void *)(h + 1);
 	const struct virtio_ebb_link_limits *l = (void *)(h + 1);
 	const struct virtio_ebb_link_cpu_flags *c = (void *)(h + 1);
+	const struct virtio_ebb_link_revoke *k = (void *)(h + 1);
 	const struct virtio_ebb_link_cpu *cpu = (void *)(r + 1);
 	const struct virtio_ebb_limit *node = (void *)(l + 1);
 
@@ -275,34 +364,54 @@ static void test_encoders(void **state)
 	assert_int_equal(le16toh(cpu[0].cpu.flags), 0);
 	assert_int_equal(le16toh(cpu[1].cpu.flags), VIRTIO_EBB_CPU_F_HT);
 
-	assert_int_equal(ebb_linkproto_limits(buf, &limits), 16 + 16 + 64);
+	assert_int_equal(ebb_linkproto_limits(buf, &limits), 16 + 16 + 80);
 	assert_int_equal(le64toh(l->generation), 9);
 	assert_int_equal(le32toh(l->num_nodes), 2);
 	assert_int_equal(le16toh(node[1].node), 1);
 	assert_int_equal(le32toh(node[1].deadline_ms), 1500);
 	assert_int_equal(le32toh(node[1].cpus_limit), 3);
+	assert_int_equal(le32toh(node[1].mem_deadline_ms), 70);
+	assert_int_equal(le64toh(node[1].mem_held_bytes), MIB(8));
+	assert_int_equal(le64toh(node[1].mem_limit_bytes), MIB(4));
+	assert_int_equal(le64toh(node[0].mem_limit_bytes), 0);
 
 	assert_int_equal(ebb_linkproto_cpu_flags(buf, &flags), 24);
 	assert_int_equal(le32toh(c->vcpu), 5);
 	assert_int_equal(le32toh(c->flags), VIRTIO_EBB_CPU_F_FORCED);
+
+	assert_int_equal(ebb_linkproto_revoke(buf, &revoke), 16 + 16);
+	assert_int_equal(le16toh(h->type), VIRTIO_EBB_LINK_REVOKE);
+	assert_int_equal(le16toh(k->node), 1);
+	assert_int_equal(le64toh(k->target_bytes), MIB(6));
+	assert_int_equal(k->reserved, 0);
+	assert_int_equal(k->reserved2, 0);
 }
 
 /* Bounded random input for the fuzz target: frames with a few bytes changed. */
 static void test_random(void **state)
 {
-	uint8_t input[1 + sizeof(struct link_frame_hello) + sizeof(struct link_frame_request)];
+	uint8_t input[1 + sizeof(struct link_frame_hello) + sizeof(struct link_frame_mem) +
+		      sizeof(struct link_frame_request)];
 	unsigned int seed = 20200815;
 
 	(void)state;
 	for (int i = 0; i < 20000; i++) {
 		struct link_frame_hello hello;
+		struct link_frame_mem mem;
 		struct link_frame_request req;
 		size_t len = 1, n;
 
 		input[0] = rand_r(&seed);
 		n = link_frame_hello(&hello, uuid, 8, 1 + rand_r(&seed) % 4, 0);
+		if (rand_r(&seed) % 2)
+			n = link_frame_hello_pools(&hello, 2);
 		memcpy(input + len, &hello, n);
 		len += n;
+		if (hello.hello.num_pools) {
+			n = link_frame_mem(&mem, 2, MIB(2) * (rand_r(&seed) % 600));
+			memcpy(input + len, &mem, n);
+			len += n;
+		}
 		n = link_frame_remove(&req, i, rand_r(&seed) % 4, 1);
 		memcpy(input + len, &req, n);
 		len += n;
@@ -318,6 +427,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_hello, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_requests_and_telemetry, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_pools, setup, teardown),
 		cmocka_unit_test(test_breakages),
 		cmocka_unit_test_setup_teardown(test_any_split, setup, teardown),
 		cmocka_unit_test(test_encoders),

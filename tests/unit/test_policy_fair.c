@@ -25,7 +25,7 @@ static void bench_init(struct bench *b, uint16_t nodes, uint32_t cores)
 	b->view.num_nodes = nodes;
 	b->view.vms = b->vms;
 	for (uint16_t n = 0; n < nodes; n++)
-		b->view.nodes[n] = (struct ebb_view_node){ cores, cores, cores };
+		b->view.nodes[n] = (struct ebb_view_node){ cores, cores, cores, 0 };
 }
 
 /* nodes: floor/ceiling/used of each guest node, on the host node of the same number. */
@@ -307,6 +307,136 @@ static void test_random_views(void **state)
 	}
 }
 
+/* ---- memory -------------------------------------------------------------- */
+
+static void bench_mem(struct bench *b, uint32_t weight, uint16_t host_node, uint32_t floor,
+		      uint32_t ceiling, uint32_t used)
+{
+	struct ebb_view_vm *vm = &b->vms[b->view.num_vms];
+
+	vm->order = ++b->view.num_vms;
+	vm->weight = 1;
+	vm->mem_weight = weight;
+	vm->has_driver = true;
+	vm->num_nodes = 1;
+	vm->nodes[0].host_node = host_node;
+	vm->nodes[0].mem = (struct ebb_view_mem){ floor, ceiling, used, 0 };
+}
+
+static void test_mem_shares(void **state)
+{
+	struct bench b;
+
+	(void)state;
+	bench_init(&b, 2, 4);
+	b.view.nodes[0].mem_capacity = 512;
+	b.view.nodes[1].mem_capacity = 100;
+	bench_mem(&b, 100, 0, 0, 1000, 0);
+	bench_decide(&b);
+	assert_int_equal(b.targets[0].mem[0], 512);
+	bench_mem(&b, 300, 0, 0, 1000, 0);
+	bench_decide(&b);
+	assert_int_equal(b.targets[0].mem[0], 128);
+	assert_int_equal(b.targets[1].mem[0], 384);
+	/* A floor above the share, and a ceiling below it: the others have the rest. */
+	bench_mem(&b, 100, 0, 200, 1000, 0);
+	bench_mem(&b, 100, 0, 0, 12, 0);
+	bench_decide(&b);
+	assert_int_equal(b.targets[2].mem[0], 200);
+	assert_int_equal(b.targets[3].mem[0], 12);
+	assert_int_equal(b.targets[0].mem[0], 75);
+	assert_int_equal(b.targets[1].mem[0], 225);
+	/* Another node is another matter; no driver: the floor. */
+	bench_mem(&b, 100, 1, 5, 1000, 0);
+	b.vms[4].has_driver = false;
+	bench_mem(&b, 100, 1, 0, 1000, 0);
+	bench_decide(&b);
+	assert_int_equal(b.targets[4].mem[0], 5);
+	assert_int_equal(b.targets[5].mem[0], 95);
+	assert_int_equal(b.targets[0].mem[0], 75);
+}
+
+/* What does not divide stays where it is. */
+static void test_mem_rest(void **state)
+{
+	struct bench b;
+
+	(void)state;
+	bench_init(&b, 1, 4);
+	b.view.nodes[0].mem_capacity = 11;
+	bench_mem(&b, 100, 0, 0, 100, 3);
+	bench_mem(&b, 100, 0, 0, 100, 4);
+	bench_mem(&b, 100, 0, 0, 100, 4);
+	bench_decide(&b);
+	assert_int_equal(b.targets[0].mem[0], 3);
+	assert_int_equal(b.targets[1].mem[0], 4);
+	assert_int_equal(b.targets[2].mem[0], 4);
+}
+
+/* Two guest nodes on one node of the host: no more than one VM's share. */
+static void test_mem_two_cells(void **state)
+{
+	struct bench b;
+
+	(void)state;
+	bench_init(&b, 1, 4);
+	b.view.nodes[0].mem_capacity = 90;
+	bench_mem(&b, 100, 0, 0, 10, 0);
+	b.vms[0].num_nodes = 2;
+	b.vms[0].nodes[1].mem = (struct ebb_view_mem){ 1, 100, 0, 0 };
+	bench_mem(&b, 100, 0, 0, 100, 0);
+	bench_decide(&b);
+	assert_int_equal(b.targets[0].mem[0], 10);
+	assert_int_equal(b.targets[0].mem[1], 35);
+	assert_int_equal(b.targets[1].mem[0], 45);
+}
+
+static void test_mem_random(void **state)
+{
+	uint64_t seed = 3;
+	struct bench b;
+
+	(void)state;
+	for (int round = 0; round < 2000; round++) {
+		uint64_t sum = 0, floors = 0, room = 0;
+
+		bench_init(&b, 1, 4);
+		seed = seed * 6364136223846793005ull + 1442695040888963407ull;
+		b.view.nodes[0].mem_capacity = 64 + (uint32_t)(seed >> 40) % 5000;
+		for (int v = 0; v < 12; v++) {
+			uint32_t floor, more;
+
+			seed = seed * 6364136223846793005ull + 1442695040888963407ull;
+			floor = (uint32_t)(seed >> 33) % 6;
+			more = (uint32_t)(seed >> 36) % 1500;
+			bench_mem(&b, 1 + (uint32_t)(seed >> 45) % 500, 0, floor, floor + more,
+				  (uint32_t)(seed >> 50) % 100);
+			floors += floor;
+		}
+		assert_true(floors <= 64);
+		bench_decide(&b);
+		for (int v = 0; v < 12; v++) {
+			const struct ebb_view_mem *m = &b.vms[v].nodes[0].mem;
+			const uint32_t t = b.targets[v].mem[0];
+
+			assert_in_range(t, m->floor, m->ceiling);
+			sum += t;
+			room += m->ceiling - t;
+			/* Nobody who could have more envies one by more than a block for each. */
+			for (int o = 0; o < 12 && t < m->ceiling; o++) {
+				const uint32_t other = b.targets[o].mem[0];
+
+				if (other > b.vms[o].nodes[0].mem.floor)
+					assert_true((uint64_t)(other - 1) * b.vms[v].mem_weight <=
+						    (uint64_t)(t + 1) * b.vms[o].mem_weight);
+			}
+		}
+		assert_true(sum <= b.view.nodes[0].mem_capacity);
+		/* Nothing is left while somebody could have it. */
+		assert_true(sum == b.view.nodes[0].mem_capacity || room == 0);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -318,6 +448,10 @@ int main(void)
 		cmocka_unit_test(test_chain_of_moves),
 		cmocka_unit_test(test_keeps_what_is_held),
 		cmocka_unit_test(test_random_views),
+		cmocka_unit_test(test_mem_shares),
+		cmocka_unit_test(test_mem_rest),
+		cmocka_unit_test(test_mem_two_cells),
+		cmocka_unit_test(test_mem_random),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -19,7 +19,7 @@ static void bench_init(struct bench *b, uint32_t cores)
 {
 	memset(b, 0, sizeof(*b));
 	b->view.num_nodes = 1;
-	b->view.nodes[0] = (struct ebb_view_node){ cores, cores, cores };
+	b->view.nodes[0] = (struct ebb_view_node){ cores, cores, cores, 0 };
 	b->view.vms = b->vms;
 }
 
@@ -73,11 +73,35 @@ static void test_lends_to_nobody(void **state)
 	assert_int_equal(target(&b, 1), 2);
 }
 
+static void test_memory(void **state)
+{
+	struct ebb_plan plan;
+	struct bench b;
+
+	(void)state;
+	bench_init(&b, 8);
+	b.view.nodes[0].mem_capacity = 100;
+	bench_vm(&b, 1, 1, true);
+	bench_vm(&b, 1, 1, false);
+	bench_vm(&b, 1, 1, true);
+	b.vms[0].nodes[0].mem = (struct ebb_view_mem){ 10, 50, 0, 0 };
+	b.vms[1].nodes[0].mem = (struct ebb_view_mem){ 5, 30, 0, 0 };
+	b.vms[2].nodes[0].mem = (struct ebb_view_mem){ 1, 50, 0, 0 };
+	plan.targets = b.targets;
+	memset(b.targets, 0, sizeof(b.targets));
+	assert_int_equal(ebb_policy_strict.decide(NULL, &b.view, &plan), 0);
+	assert_int_equal(b.targets[0].mem[0], 50);
+	/* Its own, but not now. */
+	assert_int_equal(b.targets[1].mem[0], 5);
+	assert_int_equal(b.targets[2].mem[0], 20);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_order_of_arrival),
 		cmocka_unit_test(test_lends_to_nobody),
+		cmocka_unit_test(test_memory),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -63,17 +63,19 @@ struct ebb_fake_config {
 	usec_t think_usec[2];		/* guest: limit seen -> request sent */
 	uint32_t plug_fail_permille;	/* PLUG ends with -EIO */
 	uint32_t unplug_fail_permille;	/* UNPLUG ends with -ETIMEDOUT, vCPU still there */
-	uint32_t place_fail_permille;	/* PLACE and HOME end with -EIO */
+	uint32_t place_fail_permille;	/* PLACE, HOME and MEM_CAP end with -EIO */
+	bool has_no_cap;		/* MEM_CAP ends with -EOPNOTSUPP */
+	bool has_no_pools;		/* devices list no pools, whatever the SLA says */
 };
 
 /* Latencies as measured on a small KVM host, no failures. */
 void ebb_fake_config_default(struct ebb_fake_config *ret_cfg);
 
-/* How a simulated guest behaves. */
+/* How a simulated guest behaves, with CPUs and with memory. */
 enum ebb_fake_guest {
 	EBB_FAKE_GREEDY,		/* takes every offer, meets every demand */
 	EBB_FAKE_IDLE,			/* takes nothing, meets demands */
-	EBB_FAKE_SILENT,		/* takes every offer, never gives back */
+	EBB_FAKE_SILENT,		/* takes every offer, never gives back or confirms a revoke */
 	EBB_FAKE_NO_DRIVER,		/* device present, no driver */
 	EBB_FAKE_RANDOM,		/* asks and gives at random, meets demands mostly */
 };
@@ -125,6 +127,24 @@ struct ebb_fake_vcpu {
 int ebb_fake_vcpu(const struct ebb_fake *f, const uint8_t *uuid, uint16_t vcpu,
 		  struct ebb_fake_vcpu *ret_vcpu);
 
+/* The pool of a guest node, in blocks. */
+struct ebb_fake_pool {
+	uint32_t size;			/* of the virtio-mem device; 0: there is no pool */
+	uint32_t requested;		/* the device's requested size */
+	uint32_t held;			/* plugged */
+	uint32_t unconfirmed;		/* revoked, and the guest has not said that it knows */
+};
+
+/* Memory that a simulated VM boots with on each guest node. */
+#define EBB_FAKE_BOOT_BYTES	(128ull << 20)
+
+/* 0, -ENOENT (VM), -ERANGE (node). */
+int ebb_fake_pool(const struct ebb_fake *f, const uint8_t *uuid, uint16_t node,
+		  struct ebb_fake_pool *ret_pool);
+
+/* The limit of the VM's memory cgroup, 0: none was set in this run. */
+uint64_t ebb_fake_vm_cap(const struct ebb_fake *f, const uint8_t *uuid);
+
 /* Requests of the VM's guest that were not answered yet; -ENOENT. */
 int ebb_fake_vm_inflight(const struct ebb_fake *f, const uint8_t *uuid);
 
@@ -135,7 +155,8 @@ int ebb_fake_vm_limits(const struct ebb_fake *f, const uint8_t *uuid,
 /*
  * The first thing that an agent did and must never do (grant a vCPU twice, give
  * a thread away that somebody has alone, unplug what a guest uses, answer what
- * was not asked, ...), or NULL.  A real device or guest would suffer from it.
+ * was not asked, revoke before the deadline, ...), or NULL.  A real device or
+ * guest would suffer from it.
  */
 const char *ebb_fake_violation(const struct ebb_fake *f);
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * What a policy is: a pure function from a snapshot of the host (the view) to
- * the number of CPUs that each VM should have on each of its nodes (the plan).
+ * the number of CPUs and of blocks of memory that each VM should have on each of
+ * its nodes (the plan).
  *
  * A policy is one file that exports one const struct.  It owns no memory, does
  * no I/O and reads no clock.  Its plan is clamped by the core (arbiter.h), so
@@ -10,7 +11,8 @@
  *
  * Counting.  The capacity of a node is its number of cores, so that every CPU
  * within the limits gets a core of its own; with the option count_threads it
- * is its number of hardware threads.  Floors, ceilings and targets count CPUs.
+ * is its number of hardware threads.  Floors, ceilings and targets count CPUs,
+ * those of memory blocks of EBB_BLOCK_BYTES.
  */
 #ifndef EBB_POLICY_H
 #define EBB_POLICY_H
@@ -19,12 +21,21 @@
 
 #include "ebb/types.h"
 
-#define EBB_POLICY_ABI	1u
+#define EBB_POLICY_ABI	2u
 
 struct ebb_view_node {
 	uint32_t capacity;		/* CPUs that all VMs together may have here */
 	uint32_t num_cores;
 	uint32_t num_threads;
+	uint32_t mem_capacity;		/* blocks that all VMs together may have here */
+};
+
+/* Pool memory of a guest node, in blocks. */
+struct ebb_view_mem {
+	uint32_t floor;			/* the target is never below; may be more than is used */
+	uint32_t ceiling;		/* the target is never above; 0: the VM has no pool here */
+	uint32_t used;			/* what the VM holds, and what it may take by offers made */
+	uint32_t target;		/* of the last plan; 0 before the VM's first */
 };
 
 struct ebb_view_vm_node {
@@ -33,12 +44,14 @@ struct ebb_view_vm_node {
 	uint16_t ceiling;		/* the target is never above */
 	uint16_t used;			/* startup set and every other vCPU that has a core */
 	uint16_t target;		/* of the last plan; 0 before the VM's first */
+	struct ebb_view_mem mem;
 };
 
 struct ebb_view_vm {
 	uint64_t order;			/* smaller: arrived earlier; unique */
 	enum ebb_class class;
 	uint32_t weight;
+	uint32_t mem_weight;		/* 0: it has no pool anywhere */
 	bool has_driver;		/* no: it can take nothing beyond its floor now */
 	uint16_t num_nodes;
 	struct ebb_view_vm_node nodes[EBB_MAX_GUEST_NODES];
@@ -53,9 +66,10 @@ struct ebb_view {
 	const struct ebb_view_vm *vms;	/* by order */
 };
 
-/* targets[v].nodes[g]: CPUs of guest node g of view->vms[v]; zeroed before decide. */
+/* targets[v]: CPUs (nodes) and blocks (mem) of each guest node of view->vms[v]; zeroed before. */
 struct ebb_plan_vm {
 	uint16_t nodes[EBB_MAX_GUEST_NODES];
+	uint32_t mem[EBB_MAX_GUEST_NODES];
 };
 
 struct ebb_plan {
@@ -81,7 +95,8 @@ bool ebb_policy_usable(const struct ebb_policy_ops *ops);
 
 /*
  * Every VM gets its floor; what is left is divided so that CPUs per weight are
- * as equal as floors, ceilings and node capacities allow.
+ * as equal as floors, ceilings and node capacities allow.  The same for memory,
+ * each node of the host by itself, with the weights for memory.
  */
 extern const struct ebb_policy_ops ebb_policy_fair;
 

@@ -35,6 +35,14 @@ typedef uint64_t usec_t;
 #define EBB_NAME_SIZE		64	/* bytes of a VM's name with its NUL; longer ones are cut */
 #define EBB_TEXT_SIZE		192	/* bytes of a reason or an error with its NUL */
 
+/*
+ * Memory moves in blocks of this size (virtio_ebb_link_pool.block_bytes of every pool that is
+ * used); the core and the policies count blocks.
+ */
+#define EBB_BLOCK_BYTES		(2ull << 20)
+#define EBB_BLOCK_MIB		2u
+#define EBB_MAX_POOL_MIB	(1u << 24)	/* of a guest node, or of a node of the host */
+
 #define EBB_THREAD_NONE		0xffffu	/* no hardware thread, or not known */
 #define EBB_NODE_ANY		VIRTIO_EBB_NODE_ANY
 
@@ -65,6 +73,13 @@ struct ebb_host {
 	uint16_t num_threads;		/* 1 to EBB_MAX_THREADS */
 	struct ebb_core cores[EBB_MAX_THREADS];
 	struct ebb_thread threads[EBB_MAX_THREADS];
+	/*
+	 * By node: blocks that VMs together may have in their pools.  With pool_has_boot the
+	 * memory that VMs boot with comes out of it, too: that of all VMs with a valid SLA,
+	 * running or not.
+	 */
+	uint32_t pool_blocks[EBB_MAX_NODES];
+	bool pool_has_boot;
 };
 
 /* ---- SLA and definition of a VM ---------------------------------------- */
@@ -86,13 +101,17 @@ enum ebb_class {
 struct ebb_sla_node {
 	uint16_t startup;		/* CPUs that the VM boots with here and always keeps */
 	uint16_t max;			/* most it may ever hold here, startup included */
-	uint16_t host_node;		/* where its CPUs run */
+	uint16_t host_node;		/* where its CPUs run and its memory is */
+	uint32_t mem_min;		/* blocks of pool memory that are kept for it, 0 to mem_max */
+	uint32_t mem_max;		/* most blocks it may ever hold; 0: it has no pool here */
 };
 
 struct ebb_sla {
 	enum ebb_class class;
 	uint32_t weight;		/* EBB_WEIGHT_MIN to EBB_WEIGHT_MAX */
 	uint32_t deadline_ms;		/* time to meet a demand; EBB_DEADLINE_MS_MIN to _MAX */
+	uint32_t mem_weight;		/* the same for memory; used if any mem_max is not 0 */
+	uint32_t mem_deadline_ms;
 	uint16_t num_nodes;		/* guest nodes, all of them: 1 to EBB_MAX_GUEST_NODES */
 	struct ebb_sla_node nodes[EBB_MAX_GUEST_NODES];
 };
@@ -141,6 +160,8 @@ enum ebb_fact_type {
 	EBB_FACT_REQUEST,
 	/* TELEMETRY on the VM's link. */
 	EBB_FACT_TELEMETRY,
+	/* MEM on the VM's link. */
+	EBB_FACT_MEM,
 	/* An action that had an id has ended. */
 	EBB_FACT_ACTION_DONE,
 	/* The operator replaces the SLA of a VM; checked like a definition. */
@@ -153,6 +174,9 @@ struct ebb_fact_vm_defined {
 	struct ebb_sla sla;
 	uint16_t num_vcpus;		/* 1 to EBB_MAX_VCPUS */
 	const struct ebb_vcpu_def *vcpus; /* num_vcpus, by vCPU id; copied */
+	/* By guest node: what it boots with, and the size of the virtio-mem device of its pool. */
+	uint64_t boot_bytes[EBB_MAX_GUEST_NODES];
+	uint32_t pool_blocks[EBB_MAX_GUEST_NODES];
 };
 
 struct ebb_fact_vm_invalid {
@@ -179,11 +203,26 @@ struct ebb_fact_vm_running {
 	usec_t as_of;
 	uint16_t num_plugged;
 	const struct ebb_vcpu_fact *plugged; /* every plugged vCPU once; copied */
+	/*
+	 * By guest node: blocks that libvirt knows to be plugged or requested in the pool.  Counts
+	 * until the first HELLO of a run only.
+	 */
+	uint32_t mem_blocks[EBB_MAX_GUEST_NODES];
 };
 
 struct ebb_hello_cpu {
 	uint16_t vcpu;
 	uint16_t flags;			/* VIRTIO_EBB_CPU_F_* as the device has them */
+};
+
+/* A pool as the device reports it; all bytes are multiples of block_bytes. */
+struct ebb_pool_fact {
+	uint16_t node;			/* guest node */
+	uint32_t block_bytes;		/* a power of two */
+	uint64_t size_bytes;
+	uint64_t requested_bytes;	/* 0 to size_bytes */
+	uint64_t held_bytes;		/* plugged; 0 to size_bytes */
+	uint64_t unconfirmed_bytes;	/* revoked, not confirmed; with held_bytes at most size_bytes */
 };
 
 struct ebb_fact_hello {
@@ -195,6 +234,13 @@ struct ebb_fact_hello {
 	uint64_t resets;
 	uint16_t num_cpus;
 	const struct ebb_hello_cpu *cpus; /* startup set and granted CPUs; copied */
+	uint16_t num_pools;		/* at most EBB_MAX_GUEST_NODES */
+	const struct ebb_pool_fact *pools; /* each guest node at most once; copied */
+};
+
+struct ebb_fact_mem {
+	uint16_t num_pools;		/* the pools of the last HELLO, all of them */
+	const struct ebb_pool_fact *pools; /* copied */
 };
 
 struct ebb_fact_request {
@@ -232,6 +278,7 @@ struct ebb_fact {
 		struct ebb_fact_hello hello;
 		struct ebb_fact_request request;
 		struct ebb_telemetry telemetry;
+		struct ebb_fact_mem mem;
 		struct ebb_fact_action_done action_done;
 		struct ebb_sla sla_set;
 	} u;
@@ -245,11 +292,18 @@ enum ebb_action_type {
 	EBB_ACTION_UNPLUG,		/* unplug the vCPU (libvirt) and wait for the guest */
 	EBB_ACTION_PLACE,		/* run the vCPU's thread on `thread`, which it has alone */
 	EBB_ACTION_HOME,		/* run it on `thread`, which other vCPUs run on too */
+	/*
+	 * The most memory that the VM's processes may use (libvirt, memory cgroup).  -EOPNOTSUPP:
+	 * there is no such limit on this host.
+	 */
+	EBB_ACTION_MEM_CAP,
+	EBB_ACTION_MEM_MIRROR,		/* tell libvirt the requested size of a pool, after the fact */
 	/* Without: messages on the link; a failed one is followed by LINK_LOST. */
 	EBB_ACTION_WELCOME,
 	EBB_ACTION_RESPONSE,
 	EBB_ACTION_LIMITS,
 	EBB_ACTION_CPU_FLAGS,
+	EBB_ACTION_REVOKE,
 	EBB_ACTION_LINK_CLOSE,		/* close; the device connects again and says HELLO */
 	EBB_ACTION_MAX,
 };
@@ -283,7 +337,16 @@ struct ebb_action_limits {
 		uint16_t held;		/* startup and granted CPUs, forced ones not */
 		uint16_t limit;
 		uint32_t deadline_ms;	/* 0: no demand */
+		uint32_t mem_deadline_ms;
+		uint64_t mem_held_bytes;
+		uint64_t mem_limit_bytes; /* 0 without a pool */
 	} nodes[EBB_MAX_GUEST_NODES];
+};
+
+/* REVOKE: unplug until at most so much is plugged.  MEM_MIRROR: the requested size. */
+struct ebb_action_pool {
+	uint16_t node;			/* guest node with a pool */
+	uint64_t bytes;			/* a multiple of EBB_BLOCK_BYTES */
 };
 
 struct ebb_action_cpu_flags {
@@ -301,6 +364,8 @@ struct ebb_action {
 		struct ebb_action_response response;
 		struct ebb_action_limits limits;
 		struct ebb_action_cpu_flags cpu_flags;
+		struct ebb_action_pool pool;	/* REVOKE, MEM_MIRROR */
+		uint64_t cap_bytes;		/* MEM_CAP */
 	} u;
 };
 
@@ -322,6 +387,10 @@ enum ebb_event {
 	EBB_EVENT_SLA,			/* definition or SLA changed */
 	EBB_EVENT_POLICY,		/* policy changed, or a plan of it was clamped */
 	EBB_EVENT_ERROR,		/* an action failed, or a VM cannot be managed */
+	EBB_EVENT_MEM_OFFER,		/* the memory limit of a node rose to bytes */
+	EBB_EVENT_MEM_DEMAND,		/* it fell to bytes */
+	EBB_EVENT_MEM_RELEASE,		/* the guest gave bytes back */
+	EBB_EVENT_MEM_REVOKE,		/* the host took bytes; times count from the deadline */
 	EBB_EVENT_MAX,
 };
 
@@ -335,7 +404,8 @@ struct ebb_record {
 	uint16_t cpus;			/* by event */
 	uint16_t asked;			/* GRANT, REFUSE: CPUs asked for */
 	uint16_t code;			/* VIRTIO_EBB_REASON_* */
-	/* GRANT, RELEASE, REFUSE after work: microseconds; 0 otherwise. */
+	uint64_t bytes;			/* MEM_*: by event */
+	/* GRANT, RELEASE, REFUSE after work, MEM_REVOKE: microseconds; 0 otherwise. */
 	usec_t agent_usec;		/* request received -> first action issued */
 	usec_t libvirt_usec;		/* -> last plug or unplug ended */
 	usec_t place_usec;		/* -> last placement ended */
@@ -352,6 +422,11 @@ const char *ebb_fact_name(enum ebb_fact_type type);
 
 /* EBB_CLASS_INVALID for an unknown name. */
 enum ebb_class ebb_class_from_name(const char *name);
+
+/*
+ * Whether the VM is to have pool memory anywhere.
+ */
+bool ebb_sla_has_mem(const struct ebb_sla *sla);
 
 /*
  * Whether a host or an SLA keeps the ranges given above and, for the SLA, fits

@@ -1,0 +1,361 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Pools: what devices, the memory cgroup and libvirt have to be told. */
+#include <errno.h>
+#include <string.h>
+
+#include "core/internal.h"
+
+static void wake_at(struct ebb_vm *vm, usec_t at)
+{
+	vm->work->wake_at = core_sooner(vm->work->wake_at, at);
+}
+
+/* ---- the limit of the memory cgroup (M7) --------------------------------- */
+
+/* All that the VM may hold at present or as soon as it is told its limits. */
+static uint64_t cap_needed(const struct ebb_state *s, const struct ebb_vm *vm)
+{
+	uint64_t bytes = s->cfg.mem_overhead_bytes;
+
+	for (uint16_t g = 0; g < vm->sla.num_nodes; g++) {
+		const struct ebb_vm_pool *p = &vm->nodes[g].pool;
+		const uint32_t reach = core_pool_reach(p);
+
+		bytes += vm->boot_bytes[g] + (reach > p->limit ? reach : p->limit) * EBB_BLOCK_BYTES;
+	}
+	return bytes;
+}
+
+static bool cap_allows(const struct ebb_state *s, const struct ebb_vm *vm)
+{
+	const struct ebb_vm_cap *c = &vm->cap;
+	uint64_t sure = c->bytes;
+
+	if (c->is_missing)
+		return true;
+	if (c->action && c->setting < sure)
+		sure = c->setting;
+	return sure >= cap_needed(s, vm);
+}
+
+static bool has_demand(const struct ebb_vm *vm)
+{
+	for (uint16_t g = 0; g < vm->sla.num_nodes; g++)
+		if (vm->nodes[g].pool.num_due > 0)
+			return true;
+	return false;
+}
+
+static bool reconcile_cap(struct ebb_state *s, usec_t now, struct ebb_vm *vm,
+			  struct ebb_actions *out)
+{
+	struct ebb_vm_cap *c = &vm->cap;
+	const uint64_t need = cap_needed(s, vm);
+	struct ebb_action *a;
+
+	if (c->action || c->is_missing || need == c->bytes)
+		return true;
+	/* While blocks are on their way back one step at the end will do. */
+	if (c->bytes > 0 && need < c->bytes && has_demand(vm))
+		return true;
+	if (now < c->retry_at && need <= c->setting) {
+		wake_at(vm, c->retry_at);
+		return true;
+	}
+	a = core_emit(out, vm, EBB_ACTION_MEM_CAP);
+	if (!a)
+		return false;
+	a->id = core_action_id(s, vm, 0);
+	a->u.cap_bytes = need;
+	c->action = a->id;
+	c->setting = need;
+	return true;
+}
+
+static void cap_done(struct ebb_state *s, usec_t now, struct ebb_vm *vm, int err)
+{
+	struct ebb_vm_cap *c = &vm->cap;
+
+	c->action = 0;
+	if (err == 0) {
+		c->bytes = c->setting;
+		c->failures = 0;
+		c->retry_at = 0;
+		return;
+	}
+	if (err == -EOPNOTSUPP) {
+		c->is_missing = true;
+		core_text(core_record(s, vm, now, EBB_EVENT_ERROR)->text,
+			  "libvirt has no memory cgroup for it: a guest that writes to memory it "
+			  "does not hold is not stopped");
+		return;
+	}
+	/* What ended late may have done its work or not. */
+	if (err == -ETIMEDOUT)
+		c->bytes = 0;
+	c->failures++;
+	c->retry_at = now + core_backoff(s, c->failures);
+	core_text(core_record(s, vm, now, EBB_EVENT_ERROR)->text,
+		  "setting the limit of its memory cgroup to %llu MiB failed: %s (%u in a row)",
+		  (unsigned long long)(c->setting >> 20), strerror(-err), c->failures);
+}
+
+/* ---- messages ------------------------------------------------------------ */
+
+/* What the pool is to be told, now or when it can be. */
+static uint32_t goal(const struct ebb_vm *vm, uint16_t g)
+{
+	const struct ebb_vm_pool *p = &vm->nodes[g].pool;
+
+	/*
+	 * Without our driver the kernel's own would take what is requested, and never give it
+	 * back.
+	 */
+	return p->is_there && vm->has_driver && vm->work->counts_as_driven ? p->limit : 0;
+}
+
+uint32_t core_pool_tells(const struct ebb_state *s, const struct ebb_vm *vm, uint16_t g)
+{
+	const struct ebb_vm_pool *p = &vm->nodes[g].pool;
+	const uint32_t want = goal(vm, g);
+
+	/*
+	 * One after the other: only then does a report say for certain which of the limits that
+	 * were told the device has taken over.
+	 */
+	if (p->told != p->requested)
+		return p->told;
+	return want <= p->told || cap_allows(s, vm) ? want : p->told;
+}
+
+bool core_pools_must_tell(const struct ebb_state *s, const struct ebb_vm *vm)
+{
+	for (uint16_t g = 0; g < vm->sla.num_nodes; g++) {
+		const struct ebb_vm_pool *p = &vm->nodes[g].pool;
+
+		if (p->must_tell || p->told != core_pool_tells(s, vm, g) ||
+		    p->told_due != (p->num_due ? p->due[0].at : 0))
+			return true;
+	}
+	return false;
+}
+
+uint32_t core_left_ms(usec_t at, usec_t now)
+{
+	if (at == 0)
+		return 0;
+	/* 0 would mean that nothing is demanded. */
+	return at > now ? (uint32_t)((at - now + EBB_USEC_PER_MSEC - 1) / EBB_USEC_PER_MSEC) : 1;
+}
+
+/* When to ask a device that has not taken over what it was told. */
+static usec_t patience_ends_at(const struct ebb_state *s, const struct ebb_vm_pool *p)
+{
+	return p->told == p->requested ? EBB_TIME_NEVER : p->told_at + s->cfg.link_grace_usec;
+}
+
+void core_pools_tell(const struct ebb_state *s, usec_t now, struct ebb_vm *vm,
+		     struct ebb_action_limits *l)
+{
+	for (uint16_t g = 0; g < vm->sla.num_nodes; g++) {
+		struct ebb_vm_pool *p = &vm->nodes[g].pool;
+		const uint32_t tells = core_pool_tells(s, vm, g);
+
+		if (p->told != tells || p->must_tell)
+			p->told_at = now;
+		p->told = tells;
+		if (p->promised < tells)
+			p->promised = tells;
+		p->must_tell = false;
+		wake_at(vm, patience_ends_at(s, p));
+		p->told_due = p->num_due ? p->due[0].at : 0;
+		l->nodes[g].mem_held_bytes = p->held * EBB_BLOCK_BYTES;
+		l->nodes[g].mem_limit_bytes = tells * EBB_BLOCK_BYTES;
+		if (p->held > tells)
+			l->nodes[g].mem_deadline_ms = core_left_ms(p->told_due, now);
+	}
+}
+
+/* The level that is overdue, UINT32_MAX if none is. */
+static uint32_t overdue(const struct ebb_vm_pool *p, usec_t now)
+{
+	uint32_t level = UINT32_MAX;
+
+	for (uint16_t i = 0; i < p->num_due && p->due[i].at <= now; i++)
+		level = p->due[i].limit;
+	return level;
+}
+
+/* After LIMITS: what the guest may not have any more it could plug again otherwise. */
+bool core_pools_revoke(struct ebb_state *s, usec_t now, struct ebb_vm *vm, struct ebb_actions *out)
+{
+	for (uint16_t g = 0; g < vm->sla.num_nodes; g++) {
+		struct ebb_vm_pool *p = &vm->nodes[g].pool;
+		const uint32_t level = overdue(p, now);
+		struct ebb_action *a;
+
+		if (level == UINT32_MAX || p->told > level ||
+		    (p->is_revoking && p->revoke_to <= level && now < p->revoke_retry_at))
+			continue;
+		a = core_emit(out, vm, EBB_ACTION_REVOKE);
+		if (!a)
+			return false;
+		a->u.pool.node = g;
+		a->u.pool.bytes = level * EBB_BLOCK_BYTES;
+		if (p->is_revoking && now >= p->revoke_retry_at)
+			core_text(core_record(s, vm, now, EBB_EVENT_ERROR)->text,
+				  "node %u: the device did not take memory down to %u MiB within "
+				  "%u ms (%u MiB held); told again", g, p->revoke_to * EBB_BLOCK_MIB,
+				  (unsigned)((now - p->revoke_at) / EBB_USEC_PER_MSEC),
+				  p->held * EBB_BLOCK_MIB);
+		if (!p->is_revoking) {
+			p->revoke_at = now;
+			p->revoke_due_at = p->due[0].at;
+			p->revoked = 0;
+		}
+		p->is_revoking = true;
+		p->revoke_to = level;
+		p->revoke_retry_at = now + s->cfg.confirm_usec;
+		wake_at(vm, p->revoke_retry_at);
+	}
+	return true;
+}
+
+/* ---- libvirt's view of the requested size -------------------------------- */
+
+static bool reconcile_mirror(struct ebb_state *s, usec_t now, struct ebb_vm *vm, uint16_t g,
+			     struct ebb_actions *out)
+{
+	struct ebb_vm_pool *p = &vm->nodes[g].pool;
+	struct ebb_action *a;
+	usec_t at;
+
+	/* Only what will stay: what libvirt is told it sets once more. */
+	if (p->mirror_action || !p->is_there || !vm->link_up || p->mirrored == p->told ||
+	    p->told != p->requested || p->told != goal(vm, g))
+		return true;
+	at = (p->limit_at > p->told_at ? p->limit_at : p->told_at) + s->cfg.tidy_usec;
+	if (now < at) {
+		wake_at(vm, at);
+		return true;
+	}
+	a = core_emit(out, vm, EBB_ACTION_MEM_MIRROR);
+	if (!a)
+		return false;
+	a->id = core_action_id(s, vm, 0);
+	a->u.pool.node = g;
+	a->u.pool.bytes = p->told * EBB_BLOCK_BYTES;
+	p->mirror_action = a->id;
+	p->mirroring = p->told;
+	return true;
+}
+
+/* ---- all of it ----------------------------------------------------------- */
+
+static void record_release(struct ebb_state *s, usec_t now, struct ebb_vm *vm, uint16_t g)
+{
+	struct ebb_vm_pool *p = &vm->nodes[g].pool;
+	const bool is_met = p->told_due > 0 && p->num_due == 0;
+	struct ebb_record *r;
+
+	if (p->released == 0)
+		return;
+	/* A guest may give and take thousands of times in a second. */
+	if (!is_met && now < p->released_at + s->cfg.tidy_usec) {
+		wake_at(vm, p->released_at + s->cfg.tidy_usec);
+		return;
+	}
+	r = core_record(s, vm, now, EBB_EVENT_MEM_RELEASE);
+	r->node = g;
+	r->bytes = p->released * EBB_BLOCK_BYTES;
+	core_text(r->text, "the guest gave %u MiB back: %u held, limit %u",
+		  p->released * EBB_BLOCK_MIB, p->held * EBB_BLOCK_MIB, p->limit * EBB_BLOCK_MIB);
+	p->released = 0;
+}
+
+/* A device that does not take over its limits: connected anew it says what it has. */
+static void check_confirmed(struct ebb_state *s, usec_t now, struct ebb_vm *vm, uint16_t g)
+{
+	const struct ebb_vm_pool *p = &vm->nodes[g].pool;
+	const usec_t until = patience_ends_at(s, p);
+
+	if (now < until) {
+		wake_at(vm, until);
+		return;
+	}
+	vm->work->is_close_due = true;
+	core_text(core_record(s, vm, now, EBB_EVENT_LINK)->text,
+		  "closing the link: node %u was told %u MiB and reports a requested size of %u MiB",
+		  g, p->told * EBB_BLOCK_MIB, p->requested * EBB_BLOCK_MIB);
+}
+
+static void check_mirrored(struct ebb_state *s, usec_t now, struct ebb_vm *vm, uint16_t g)
+{
+	struct ebb_vm_pool *p = &vm->nodes[g].pool;
+
+	if (p->mirroring == 0 || p->mirror_action)
+		return;
+	if (now < p->mirror_until) {
+		wake_at(vm, p->mirror_until);
+		return;
+	}
+	p->mirroring = 0;
+	s->limits_are_stale = true;
+}
+
+void core_pools_prepare(struct ebb_state *s, usec_t now, struct ebb_vm *vm)
+{
+	core_pools_update_due(vm, now);
+	for (uint16_t g = 0; g < vm->sla.num_nodes; g++) {
+		struct ebb_vm_pool *p = &vm->nodes[g].pool;
+
+		record_release(s, now, vm, g);
+		check_mirrored(s, now, vm, g);
+		if (!vm->link_up)
+			continue;
+		check_confirmed(s, now, vm, g);
+		for (uint16_t i = 0; i < p->num_due; i++)
+			if (p->due[i].at > now)
+				wake_at(vm, p->due[i].at);
+		if (p->is_revoking && p->revoke_retry_at > now)
+			wake_at(vm, p->revoke_retry_at);
+	}
+}
+
+bool core_pools_reconcile(struct ebb_state *s, usec_t now, struct ebb_vm *vm,
+			  struct ebb_actions *out)
+{
+	/* Once limited it stays so: also where the SLA gives no memory any more. */
+	if ((ebb_sla_has_mem(&vm->sla) || vm->cap.bytes > 0) && !reconcile_cap(s, now, vm, out))
+		return false;
+	for (uint16_t g = 0; g < vm->sla.num_nodes; g++)
+		if (!reconcile_mirror(s, now, vm, g, out))
+			return false;
+	return true;
+}
+
+bool core_pools_action_done(struct ebb_state *s, usec_t now, struct ebb_vm *vm, uint64_t id,
+			    int err)
+{
+	if (vm->cap.action == id) {
+		cap_done(s, now, vm, err);
+		core_touch(s, vm);
+		return true;
+	}
+	for (uint16_t g = 0; g < vm->sla.num_nodes; g++) {
+		struct ebb_vm_pool *p = &vm->nodes[g].pool;
+
+		if (p->mirror_action != id)
+			continue;
+		/* A failure is not tried again: the next change of the limit is. */
+		p->mirrored = p->mirroring;
+		p->mirror_action = 0;
+		/* Late: the device may yet report that it was set, and is told again then. */
+		p->mirror_until = now + s->cfg.confirm_usec;
+		if (p->mirroring <= p->told)
+			p->mirroring = 0;
+		core_touch(s, vm);
+		return true;
+	}
+	return false;
+}

@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Pools: what their devices report, and demands for memory until they are met. */
+#include <errno.h>
+#include <string.h>
+
+#include "core/internal.h"
+
+static uint32_t max32(uint32_t a, uint32_t b)
+{
+	return a > b ? a : b;
+}
+
+/* Rounded up: a block of which a part is held is not free. */
+static uint32_t blocks_of(uint64_t bytes)
+{
+	return (uint32_t)((bytes + EBB_BLOCK_BYTES - 1) / EBB_BLOCK_BYTES);
+}
+
+/*
+ * libvirt counts as well: until MEM_MIRROR has ended it may set what it was told, even if the
+ * limit has changed meanwhile.
+ */
+uint32_t core_pool_reach(const struct ebb_vm_pool *p)
+{
+	return max32(max32(p->held, p->requested), max32(p->promised, p->mirroring));
+}
+
+/* ---- reports ------------------------------------------------------------- */
+
+static void revoke_is_done(struct ebb_state *s, usec_t now, struct ebb_vm *vm, uint16_t g)
+{
+	struct ebb_vm_pool *p = &vm->nodes[g].pool;
+	struct ebb_record *r = core_record(s, vm, now, EBB_EVENT_MEM_REVOKE);
+
+	p->is_revoking = false;
+	r->node = g;
+	r->bytes = p->revoked * EBB_BLOCK_BYTES;
+	r->agent_usec = p->revoke_at - p->revoke_due_at;
+	r->total_usec = now - p->revoke_due_at;
+	core_text(r->text, "%u MiB taken: %u held, limit %u, and %u ms have passed",
+		  p->revoked * EBB_BLOCK_MIB, p->held * EBB_BLOCK_MIB, p->limit * EBB_BLOCK_MIB,
+		  vm->sla.mem_deadline_ms);
+}
+
+static void take_report(struct ebb_state *s, usec_t now, struct ebb_vm *vm,
+			const struct ebb_pool_fact *f)
+{
+	struct ebb_vm_pool *p = &vm->nodes[f->node].pool;
+	const uint32_t reach = core_pool_reach(p), held = blocks_of(f->held_bytes);
+	const uint32_t unconfirmed = blocks_of(f->unconfirmed_bytes);
+	const uint32_t taken = unconfirmed > p->unconfirmed ? unconfirmed - p->unconfirmed : 0;
+	const bool was_confirmed = p->requested == p->told;
+
+	if (held + taken < p->held) {
+		if (p->released == 0)
+			p->released_at = now;
+		p->released += p->held - held - taken;
+	}
+	p->held = held;
+	p->unconfirmed = unconfirmed;
+	p->requested = blocks_of(f->requested_bytes);
+	if (p->requested == p->told)
+		p->promised = p->told;
+	else if (was_confirmed)
+		/* Somebody else has changed it. */
+		p->must_tell = true;
+	if (p->is_revoking) {
+		p->revoked += taken;
+		if (p->held <= p->revoke_to)
+			revoke_is_done(s, now, vm, f->node);
+	}
+	vm->work->is_dirty = true;
+	if (core_pool_reach(p) != reach)
+		s->limits_are_stale = true;
+}
+
+int core_mem(struct ebb_state *s, usec_t now, struct ebb_vm *vm, const struct ebb_fact_mem *f)
+{
+	if (!vm->is_running || !vm->link_up)
+		return -ENOENT;
+	for (uint16_t i = 0; i < f->num_pools; i++)
+		if (f->pools[i].node >= vm->sla.num_nodes)
+			return -EINVAL;
+	for (uint16_t i = 0; i < f->num_pools; i++)
+		take_report(s, now, vm, &f->pools[i]);
+	return 0;
+}
+
+static const struct ebb_pool_fact *find_pool(const struct ebb_fact_hello *f, uint16_t g)
+{
+	for (uint16_t i = 0; i < f->num_pools; i++)
+		if (f->pools[i].node == g)
+			return &f->pools[i];
+	return NULL;
+}
+
+static bool pool_fits(const struct ebb_vm *vm, const struct ebb_pool_fact *f)
+{
+	return f && f->block_bytes == EBB_BLOCK_BYTES &&
+	       f->size_bytes / EBB_BLOCK_BYTES >= vm->pool_blocks[f->node];
+}
+
+static void record_misfit(struct ebb_state *s, usec_t now, const struct ebb_vm *vm, uint16_t g,
+			  const struct ebb_pool_fact *f)
+{
+	struct ebb_record *r = core_record(s, vm, now, EBB_EVENT_ERROR);
+
+	r->node = g;
+	if (f)
+		core_text(r->text,
+			  "the pool of node %u has %llu MiB in blocks of %u KiB, by the domain it is "
+			  "%u MiB in blocks of %llu KiB: it gets no memory there",
+			  g, (unsigned long long)(f->size_bytes >> 20), f->block_bytes >> 10,
+			  vm->pool_blocks[g] * EBB_BLOCK_MIB, EBB_BLOCK_BYTES >> 10);
+	else
+		core_text(r->text,
+			  "the SLA gives node %u memory, but the device has no pool there "
+			  "(property pools): it gets none",
+			  g);
+}
+
+/* What the device has as requested is what it was last told, by whomever. */
+static void begin_link(struct ebb_vm_pool *p)
+{
+	p->told = p->promised = p->requested;
+	/* While nobody could be told nothing is taken away: the time begins anew. */
+	p->num_due = 0;
+	p->is_revoking = false;
+}
+
+void core_pools_hello(struct ebb_state *s, usec_t now, struct ebb_vm *vm,
+		      const struct ebb_fact_hello *f)
+{
+	const bool is_first_of_run = !vm->work->has_hello;
+
+	for (uint16_t g = 0; g < vm->sla.num_nodes; g++) {
+		const struct ebb_pool_fact *fact = find_pool(f, g);
+		struct ebb_vm_pool *p = &vm->nodes[g].pool;
+		const bool was_there = p->is_there;
+
+		p->is_there = pool_fits(vm, fact);
+		if ((f->is_first || was_there) && !p->is_there && vm->sla.nodes[g].mem_max > 0)
+			record_misfit(s, now, vm, g, fact);
+		if (p->is_there != was_there || is_first_of_run)
+			s->plan_is_stale = true;
+		if (is_first_of_run)
+			p->held = 0;
+		take_report(s, now, vm, fact ? fact : &(struct ebb_pool_fact){ .node = g });
+		if (f->is_first)
+			begin_link(p);
+		/* An agent that was restarted takes over what the last one had offered. */
+		if (is_first_of_run && vm->work->is_found)
+			p->limit = p->requested;
+		p->must_tell = true;
+	}
+}
+
+/* ---- runs ---------------------------------------------------------------- */
+
+void core_pools_start(struct ebb_state *s, struct ebb_vm *vm, const struct ebb_fact_vm_running *f)
+{
+	for (uint16_t g = 0; g < vm->sla.num_nodes; g++) {
+		struct ebb_vm_pool *p = &vm->nodes[g].pool;
+
+		/*
+		 * Found by an agent that starts: the last one may have told it anything, and
+		 * libvirt may not know yet.
+		 */
+		p->requested = s->is_loaded ? f->mem_blocks[g] : vm->pool_blocks[g];
+		p->mirrored = s->is_loaded ? f->mem_blocks[g] : UINT32_MAX;
+	}
+}
+
+void core_pools_stop(struct ebb_vm *vm)
+{
+	for (uint16_t g = 0; g < vm->sla.num_nodes; g++)
+		vm->nodes[g].pool = (struct ebb_vm_pool){ 0 };
+	vm->cap = (struct ebb_vm_cap){ 0 };
+}
+
+/* ---- demands ------------------------------------------------------------- */
+
+static void drop_first(struct ebb_vm_pool *p)
+{
+	p->num_due--;
+	memmove(&p->due[0], &p->due[1], p->num_due * sizeof(p->due[0]));
+}
+
+/* The limit has risen: what is demanded beyond it is taken back. */
+static void take_back(struct ebb_vm_pool *p)
+{
+	for (uint16_t i = 0; i < p->num_due; i++)
+		if (p->due[i].limit < p->limit) {
+			p->due[i].limit = p->limit;
+			/* Demands for still less have this level, too, and come later. */
+			p->num_due = (uint16_t)(i + 1);
+		}
+}
+
+static void update_due(struct ebb_vm_pool *p, usec_t deadline)
+{
+	struct ebb_mem_due *last;
+
+	take_back(p);
+	while (p->num_due > 0 && p->held <= p->due[0].limit)
+		drop_first(p);
+	if (p->held <= p->limit)
+		return;
+	last = p->num_due ? &p->due[p->num_due - 1] : NULL;
+	if (last && last->limit <= p->limit)
+		return;
+	/* A shorter deadline in a new SLA does not overtake older demands. */
+	if (last && last->at > deadline)
+		deadline = last->at;
+	/* With no more room the last demand is met together with this one, later. */
+	if (p->num_due == EBB_MEM_DUES)
+		p->num_due--;
+	p->due[p->num_due++] = (struct ebb_mem_due){ .at = deadline, .limit = p->limit };
+}
+
+void core_pools_update_due(struct ebb_vm *vm, usec_t now)
+{
+	for (uint16_t g = 0; g < vm->sla.num_nodes; g++)
+		update_due(&vm->nodes[g].pool,
+			   now + vm->sla.mem_deadline_ms * EBB_USEC_PER_MSEC);
+}
