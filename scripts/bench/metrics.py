@@ -6,6 +6,7 @@ accelerator, host   where: kvm or tcg; {spec, emulated, cpus, memory_gib}
 versions            of everything that took part
 started_at, duration_s, notes[]
 metrics[]           {name, size, variant, median, p99, unit, n, ratio_to_ebb, failed}
+bounds[]            {text, value, bound, ok}: what the numbers are meant to hold
 
 A metric is one thing measured n times. Its ratio is its median over that of the variant "ebb" of
 the same name and size, null where there is none. `failed` counts attempts that gave no value.
@@ -19,7 +20,7 @@ FIELDS = {"name": (str,), "size": (str,), "variant": (str,), "median": (int, flo
           "ratio_to_ebb": (int, float, type(None)), "failed": (int,)}
 SUMMARY = {"benchmark": (str,), "title": (str,), "accelerator": (str,), "host": (dict,),
            "versions": (dict,), "started_at": (str,), "duration_s": (int, float),
-           "notes": (list,), "metrics": (list,)}
+           "notes": (list,), "metrics": (list,), "bounds": (list,)}
 
 
 class Values:
@@ -60,6 +61,17 @@ def p99(values):
 def rounded(value):
     """To four digits, since more would be noise."""
     return None if value is None else float(f"{value:.4g}")
+
+
+def bound(metrics, of, field, bound_text, text):
+    """A bound on one field of the metric `of` (name, size, variant), as "<= 1" or ">= 100".
+
+    A value that is not there does not hold it.
+    """
+    value = next((m[field] for m in metrics if (m["name"], m["size"], m["variant"]) == of), None)
+    sign, limit = bound_text.split()
+    ok = value is not None and (value <= float(limit) if sign == "<=" else value >= float(limit))
+    return {"text": text, "value": value, "bound": bound_text, "ok": ok}
 
 
 def problems(summary):
@@ -107,6 +119,11 @@ def table(metrics):
                      f"{measure(m, 'median'):>11} {measure(m, 'p99'):>11} {m['n']:4} "
                      f"{ratio:>9}{failed}")
     return lines
+
+
+def verdicts(bounds):
+    return [f"{'holds' if b['ok'] else 'DOES NOT HOLD':14} {b['text']}: {b['value']}, bound "
+            f"{b['bound']}" for b in bounds]
 
 
 def measure(metric, which):

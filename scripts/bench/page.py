@@ -21,7 +21,7 @@ def render(summary):
     if summary["notes"]:
         parts.append("<h2>How it was measured</h2><div class=\"card\"><ul>" + "".join(
             f"<li>{escape(n)}</li>" for n in summary["notes"]) + "</ul></div>")
-    parts += [_table(rows), _details(summary), "</main></body></html>"]
+    parts += [_bounds(summary), _table(rows), _details(summary), "</main></body></html>"]
     return "\n".join(parts) + "\n"
 
 
@@ -49,6 +49,21 @@ def _tags(summary):
     words = [{"tcg": "TCG, no KVM", "kvm": "KVM"}[summary["accelerator"]],
              summary["host"]["spec"], f"{summary['duration_s']:.0f} s"]
     return "".join(f'<span class="tag">{escape(w)}</span>' for w in words)
+
+
+def _bounds(summary):
+    if not summary["bounds"]:
+        return ""
+    rows = "".join(f'<tr class="{"" if b["ok"] else "bad"}"><td class="w">'
+                   f'{"holds" if b["ok"] else "<b>does not hold</b>"}</td>'
+                   f'<td>{escape(b["text"])}</td><td class="n">{_value(b["value"])}</td>'
+                   f'<td class="w">{escape(b["bound"])}</td></tr>' for b in summary["bounds"])
+    return ('<h2>Bounds</h2><div class="card"><table><tr><th></th><th>what</th>'
+            f'<th class="n">measured</th><th>bound</th></tr>{rows}</table></div>')
+
+
+def _value(value):
+    return "not measured" if value is None else f"{value:,g}"
 
 
 def _table(rows):

@@ -17,15 +17,16 @@ class Run:
         self.started = time.time()
         self.notes = []
 
-    def write(self, lab, values):
+    def write(self, lab, values, bounds_of=lambda metrics: []):
         """summary.json and report.html; returns the summary."""
+        rows = values.metrics()
         started = datetime.fromtimestamp(self.started, timezone.utc)
         summary = {"benchmark": self.benchmark, "title": self.title,
                    "accelerator": lab.accelerator, "host": host(lab.host_spec),
                    "versions": demo.versions(lab),
                    "started_at": started.isoformat(timespec="seconds"),
                    "duration_s": round(time.time() - self.started, 1),
-                   "notes": self.notes, "metrics": values.metrics()}
+                   "notes": self.notes, "metrics": rows, "bounds": bounds_of(rows)}
         wrong = metrics.problems(summary)
         if wrong:
             raise schema.SchemaError(f"summary of {self.benchmark}: " + "; ".join(wrong))

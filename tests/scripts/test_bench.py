@@ -23,7 +23,7 @@ def summary(**more):
     return {"benchmark": "made-up", "title": "A <made-up> benchmark", "accelerator": "tcg",
             "host": {"spec": "emulated:1x1x1@1"}, "versions": {"ebb": "0"},
             "started_at": "2020-01-01T00:00:00+00:00", "duration_s": 1.0, "notes": ["a & b"],
-            "metrics": values().metrics(), **more}
+            "metrics": values().metrics(), "bounds": [], **more}
 
 
 class Numbers(unittest.TestCase):
@@ -50,6 +50,27 @@ class Numbers(unittest.TestCase):
         v = metrics.Values()
         v.note("x", "s", "other", 1)
         self.assertIsNone(v.metrics()[0]["ratio_to_ebb"])
+
+
+class Bounds(unittest.TestCase):
+    def test_held_broken_and_not_measured(self):
+        rows = values().metrics()
+        for of, field, words, ok in (
+                (("release", "1 GiB", "ebb"), "median", "<= 2", True),
+                (("release", "1 GiB", "ebb"), "median", "<= 1.9", False),
+                (("release", "1 GiB", "other"), "ratio_to_ebb", ">= 100", True),
+                (("release", "1 GiB", "other"), "ratio_to_ebb", ">= 101", False),
+                (("release", "2 MiB", "other"), "median", "<= 9", False),
+                (("nothing", "1 GiB", "ebb"), "median", "<= 9", False)):
+            b = metrics.bound(rows, of, field, words, "it")
+            self.assertEqual(b["ok"], ok, (of, words))
+            self.assertIn("holds" if ok else "DOES NOT HOLD", metrics.verdicts([b])[0])
+
+    def test_are_in_the_page(self):
+        text = page.render(summary(bounds=[{"text": "it <it>", "value": None, "bound": "<= 9",
+                                            "ok": False}]))
+        for words in ("it &lt;it&gt;", "does not hold", "not measured"):
+            self.assertIn(words, text)
 
 
 class Shape(unittest.TestCase):
