@@ -289,7 +289,8 @@ int ebb_mem_guard_run(void (*fn)(void *arg), void *arg, void **ret_addr);
 
 /*
  * Sets the handler now, for programs that want the order of handlers to be known:
- * before other threads run, and after handlers of others were set.
+ * before other threads run, and after handlers of others were set.  Called again,
+ * it goes before what was set since, which must not pass on to this one.
  */
 int ebb_mem_guard_install(void);
 

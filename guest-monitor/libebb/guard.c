@@ -43,7 +43,7 @@ static pthread_mutex_t ranges_lock = PTHREAD_MUTEX_INITIALIZER;
 
 static pthread_mutex_t install_lock = PTHREAD_MUTEX_INITIALIZER;
 static atomic_int is_installed;
-static struct sigaction earlier;	/* constant once is_installed */
+static struct sigaction earlier;	/* written before the handler is set */
 
 /* Of this thread.  Not allocated on first use, which the handler could not do. */
 static __thread __attribute__((tls_model("initial-exec"))) struct section *volatile innermost;
@@ -190,12 +190,16 @@ static int install_locked(void)
 		.sa_sigaction = handle,
 		.sa_flags = SA_SIGINFO | SA_NODEFER | SA_ONSTACK,
 	};
+	struct sigaction now;
 
-	if (atomic_load(&is_installed))
-		return 0;
-	/* Known before the handler can run. */
-	if (sigaction(SIGBUS, NULL, &earlier) < 0 || sigaction(SIGBUS, &act, NULL) < 0)
+	if (sigaction(SIGBUS, NULL, &now) < 0)
 		return -errno;
+	if (!(now.sa_flags & SA_SIGINFO) || now.sa_sigaction != handle) {
+		/* Known before the handler can run. */
+		earlier = now;
+		if (sigaction(SIGBUS, &act, NULL) < 0)
+			return -errno;
+	}
 	atomic_store(&is_installed, 1);
 	return 0;
 }

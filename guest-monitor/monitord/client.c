@@ -211,6 +211,7 @@ static void message_handle(struct ebb_monitor *monitor, struct ebb_client *clien
 		break;
 	case EBB_MSG_REPORT:
 		ebb_store_report(&client->store, &monitor->sums, &msg->report, now_ns);
+		ebb_monitor_reported(monitor, now_ns);
 		break;
 	case EBB_MSG_STATS_GET:
 		stats_handle(monitor, client, &msg->stats_get);

@@ -62,7 +62,9 @@ struct ebb_monitor {
 	const struct ebb_dev_ops *ops;
 	struct ebb_server server;
 	int epoll_fd;
-	int tick_fd;			/* timerfd: every interval */
+	int tick_fd;			/* timerfd: telemetry is overdue */
+	uint64_t tick_ns;		/* of the last telemetry */
+	bool is_tick_due;		/* telemetry is to go out */
 
 	void *dev;			/* NULL: lost; tried again each second */
 	uint64_t dev_retry_ns;
@@ -84,6 +86,9 @@ struct ebb_monitor {
  * ebb_dev_open() and ebb_server_open(), -EINVAL for the interval.
  */
 int ebb_monitor_run(const struct ebb_monitor_config *config, const struct ebb_dev_ops *ops);
+
+/* An application has reported: telemetry goes out now, unless the last one is recent. */
+void ebb_monitor_reported(struct ebb_monitor *monitor, uint64_t now_ns);
 
 /* ---- client.c ---- */
 

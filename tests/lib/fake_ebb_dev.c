@@ -31,25 +31,31 @@ struct fake_ebb_dev {
 	struct fake_ebb_vm vm;
 };
 
-/* Hands the opener its end of the socket that stands for poll(). */
-static int notify_send(int fd, int notify_fd)
+static int fds_send(int fd, const void *data, size_t bytes, const int *fds, size_t num_fds)
 {
-	struct fake_ebb_hello hello = { .error = 0 };
-	char control[CMSG_SPACE(sizeof(int))] = { 0 };
-	struct iovec iov = { .iov_base = &hello, .iov_len = sizeof(hello) };
+	char control[CMSG_SPACE(FAKE_EBB_LEASE_FDS * sizeof(int))] = { 0 };
+	struct iovec iov = { .iov_base = (void *)data, .iov_len = bytes };
 	struct msghdr msg = {
 		.msg_iov = &iov,
 		.msg_iovlen = 1,
 		.msg_control = control,
-		.msg_controllen = sizeof(control),
+		.msg_controllen = CMSG_SPACE(num_fds * sizeof(int)),
 	};
 	struct cmsghdr *c = CMSG_FIRSTHDR(&msg);
 
 	c->cmsg_level = SOL_SOCKET;
 	c->cmsg_type = SCM_RIGHTS;
-	c->cmsg_len = CMSG_LEN(sizeof(int));
-	memcpy(CMSG_DATA(c), &notify_fd, sizeof(int));
-	return sendmsg(fd, &msg, MSG_NOSIGNAL) < 0 ? -errno : 0;
+	c->cmsg_len = CMSG_LEN(num_fds * sizeof(int));
+	memcpy(CMSG_DATA(c), fds, num_fds * sizeof(int));
+	return sendmsg(fd, &msg, MSG_NOSIGNAL) == (ssize_t)bytes ? 0 : -EPIPE;
+}
+
+/* Hands the opener its end of the socket that stands for poll(). */
+static int notify_send(int fd, int notify_fd)
+{
+	struct fake_ebb_hello hello = { .error = 0 };
+
+	return fds_send(fd, &hello, sizeof(hello), &notify_fd, 1);
 }
 
 static void open_refuse(int fd, int error)
@@ -86,6 +92,26 @@ static void open_accept(struct fake_ebb_dev *dev)
 	close(notify[1]);
 }
 
+static void mem_add_serve(struct fake_ebb_vm *vm, struct fake_ebb_open *open,
+			  struct fake_ebb_call *call)
+{
+	int fds[FAKE_EBB_LEASE_FDS];
+	int r;
+
+	/* Hung up: the open is of a device that is gone. */
+	call->result = open->notify_fd < 0 ? -ENODEV :
+		       fake_ebb_mem_add_do(vm, &call->arg.mem_add, fds);
+	if (call->result == 0) {
+		r = fds_send(open->fd, call, sizeof(*call), fds, FAKE_EBB_LEASE_FDS);
+		for (int i = 0; i < FAKE_EBB_LEASE_FDS; i++)
+			close(fds[i]);
+	} else {
+		r = send(open->fd, call, sizeof(*call), MSG_NOSIGNAL) == sizeof(*call) ? 0 : -EPIPE;
+	}
+	if (r < 0)
+		fake_ebb_vm_close(vm, open);
+}
+
 static void open_serve(struct fake_ebb_vm *vm, struct fake_ebb_open *open)
 {
 	struct fake_ebb_call call;
@@ -97,9 +123,29 @@ static void open_serve(struct fake_ebb_vm *vm, struct fake_ebb_open *open)
 		fake_ebb_vm_close(vm, open);
 		return;
 	}
+	if (call.cmd == EBB_IOC_MEM_ADD) {
+		mem_add_serve(vm, open, &call);
+		return;
+	}
 	call.result = fake_ebb_vm_ioctl(vm, open, call.cmd, &call.arg);
 	if (send(open->fd, &call, sizeof(call), MSG_NOSIGNAL) != sizeof(call))
 		fake_ebb_vm_close(vm, open);
+}
+
+static void lease_serve(struct fake_ebb_vm *vm, struct fake_ebb_lease *lease)
+{
+	struct fake_ebb_call call;
+	ssize_t n = recv(lease->fd, &call, sizeof(call), MSG_DONTWAIT);
+
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	if (n != sizeof(call)) {
+		fake_ebb_lease_close(vm, lease);
+		return;
+	}
+	call.result = fake_ebb_lease_ioctl(vm, lease, call.cmd, &call.arg);
+	if (send(lease->fd, &call, sizeof(call), MSG_NOSIGNAL) != sizeof(call))
+		fake_ebb_lease_close(vm, lease);
 }
 
 static void *dev_thread(void *arg)
@@ -107,28 +153,33 @@ static void *dev_thread(void *arg)
 	struct fake_ebb_dev *dev = arg;
 
 	for (;;) {
-		struct pollfd p[FAKE_EBB_MAX_OPENS + 2] = {
+		struct pollfd p[2 + FAKE_EBB_MAX_OPENS + FAKE_EBB_MAX_LEASES] = {
 			{ .fd = dev->stop_fd, .events = POLLIN },
 			{ .fd = dev->listen_fd, .events = POLLIN },
 		};
+		struct pollfd *opens = &p[2], *leases = &p[2 + FAKE_EBB_MAX_OPENS];
+		struct fake_ebb_vm *vm = &dev->vm;
 
-		pthread_mutex_lock(&dev->vm.lock);
-		for (size_t i = 0; i < FAKE_EBB_MAX_OPENS; i++) {
-			p[i + 2].fd = dev->vm.opens[i].fd;
-			p[i + 2].events = POLLIN;
-		}
-		pthread_mutex_unlock(&dev->vm.lock);
-		poll(p, FAKE_EBB_MAX_OPENS + 2, -1);
+		pthread_mutex_lock(&vm->lock);
+		for (size_t i = 0; i < FAKE_EBB_MAX_OPENS; i++)
+			opens[i] = (struct pollfd) { .fd = vm->opens[i].fd, .events = POLLIN };
+		for (size_t i = 0; i < FAKE_EBB_MAX_LEASES; i++)
+			leases[i] = (struct pollfd) { .fd = vm->leases[i].fd, .events = POLLIN };
+		pthread_mutex_unlock(&vm->lock);
+		poll(p, 2 + FAKE_EBB_MAX_OPENS + FAKE_EBB_MAX_LEASES, -1);
 		if (p[0].revents)
 			return NULL;
-		pthread_mutex_lock(&dev->vm.lock);
+		pthread_mutex_lock(&vm->lock);
 		/* Closed ones first: a new process must not see what a dead one held. */
+		for (size_t i = 0; i < FAKE_EBB_MAX_LEASES; i++)
+			if (leases[i].revents && vm->leases[i].fd == leases[i].fd)
+				lease_serve(vm, &vm->leases[i]);
 		for (size_t i = 0; i < FAKE_EBB_MAX_OPENS; i++)
-			if (p[i + 2].revents && dev->vm.opens[i].fd == p[i + 2].fd)
-				open_serve(&dev->vm, &dev->vm.opens[i]);
+			if (opens[i].revents && vm->opens[i].fd == opens[i].fd)
+				open_serve(vm, &vm->opens[i]);
 		if (p[1].revents)
 			open_accept(dev);
-		pthread_mutex_unlock(&dev->vm.lock);
+		pthread_mutex_unlock(&vm->lock);
 	}
 }
 
@@ -197,6 +248,79 @@ int fake_ebb_dev_force(struct fake_ebb_dev *dev, uint32_t cpu)
 	}
 	pthread_mutex_unlock(&dev->vm.lock);
 	return r;
+}
+
+void fake_ebb_dev_set_pool(struct fake_ebb_dev *dev, uint32_t node, uint64_t bytes)
+{
+	pthread_mutex_lock(&dev->vm.lock);
+	dev->vm.nodes[node].pool_bytes = bytes;
+	fake_ebb_vm_publish(&dev->vm);
+	pthread_mutex_unlock(&dev->vm.lock);
+}
+
+void fake_ebb_dev_set_mem_limit(struct fake_ebb_dev *dev, uint32_t node, uint64_t bytes,
+				uint64_t deadline_ns)
+{
+	pthread_mutex_lock(&dev->vm.lock);
+	dev->vm.nodes[node].mem_limit_bytes = bytes;
+	dev->vm.nodes[node].mem_deadline_ns = deadline_ns;
+	dev->vm.has_limits = 1;
+	fake_ebb_vm_publish(&dev->vm);
+	pthread_mutex_unlock(&dev->vm.lock);
+}
+
+void fake_ebb_dev_set_draining(struct fake_ebb_dev *dev, uint32_t node, uint64_t bytes)
+{
+	pthread_mutex_lock(&dev->vm.lock);
+	dev->vm.nodes[node].draining_bytes = bytes;
+	fake_ebb_vm_publish(&dev->vm);
+	pthread_mutex_unlock(&dev->vm.lock);
+}
+
+uint64_t fake_ebb_dev_revoke(struct fake_ebb_dev *dev, uint32_t node, uint64_t bytes)
+{
+	pthread_mutex_lock(&dev->vm.lock);
+	bytes = fake_ebb_mem_revoke(&dev->vm, node, bytes);
+	pthread_mutex_unlock(&dev->vm.lock);
+	return bytes;
+}
+
+int fake_ebb_dev_revoke_at(struct fake_ebb_dev *dev, const void *addr, uint64_t bytes)
+{
+	uint64_t inode, offset;
+	int r = -ENOENT;
+
+	pthread_mutex_lock(&dev->vm.lock);
+	if (fake_ebb_map_find(addr, &inode, &offset) == 0)
+		for (size_t i = 0; i < FAKE_EBB_MAX_LEASES && r < 0; i++)
+			if (dev->vm.leases[i].fd >= 0 &&
+			    fake_ebb_map_inode(dev->vm.leases[i].memory_fd) == inode)
+				r = fake_ebb_lease_revoke(&dev->vm, &dev->vm.leases[i],
+							  (uint32_t)(offset / FAKE_EBB_BLOCK_BYTES),
+							  (uint32_t)(bytes / FAKE_EBB_BLOCK_BYTES));
+	pthread_mutex_unlock(&dev->vm.lock);
+	return r;
+}
+
+uint64_t fake_ebb_dev_leased_bytes(struct fake_ebb_dev *dev, uint32_t node)
+{
+	uint64_t bytes;
+
+	pthread_mutex_lock(&dev->vm.lock);
+	bytes = fake_ebb_mem_leased_bytes(&dev->vm, node);
+	pthread_mutex_unlock(&dev->vm.lock);
+	return bytes;
+}
+
+uint32_t fake_ebb_dev_num_leases(struct fake_ebb_dev *dev)
+{
+	uint32_t num = 0;
+
+	pthread_mutex_lock(&dev->vm.lock);
+	for (size_t i = 0; i < FAKE_EBB_MAX_LEASES; i++)
+		num += dev->vm.leases[i].fd >= 0;
+	pthread_mutex_unlock(&dev->vm.lock);
+	return num;
 }
 
 void fake_ebb_dev_unplug(struct fake_ebb_dev *dev)

@@ -6,6 +6,9 @@
  * several processes (a monitor and applications, which may be killed) use the
  * same device, each through fake_ebb_dev_ops.  It follows ebb_ioctl.h: sizes,
  * flags, ownership, limits, errors.  It neither waits nor fails by itself.
+ *
+ * Leases are memory files.  Blocks that have left one raise SIGBUS where the
+ * process that made them leave has mapped them.
  */
 #ifndef FAKE_EBB_DEV_H
 #define FAKE_EBB_DEV_H
@@ -13,6 +16,7 @@
 #include "guest-monitor/libebb/dev.h"
 
 #define FAKE_EBB_MAX_CPUS	64
+#define FAKE_EBB_BLOCK_BYTES	(2ull << 20)
 
 struct fake_ebb_dev;
 
@@ -38,6 +42,20 @@ void fake_ebb_dev_set_limit(struct fake_ebb_dev *dev, uint32_t node, uint32_t li
 void fake_ebb_dev_delay_limits(struct fake_ebb_dev *dev, int is_delayed);
 /* Takes the core of a CPU away; -ENOENT. */
 int fake_ebb_dev_force(struct fake_ebb_dev *dev, uint32_t cpu);
+/* From now on the node has a pool of that size; limits are 0 until they are set. */
+void fake_ebb_dev_set_pool(struct fake_ebb_dev *dev, uint32_t node, uint64_t bytes);
+void fake_ebb_dev_set_mem_limit(struct fake_ebb_dev *dev, uint32_t node, uint64_t bytes,
+				uint64_t deadline_ns);
+/* So many bytes have left their leases and are still in use by the kernel. */
+void fake_ebb_dev_set_draining(struct fake_ebb_dev *dev, uint32_t node, uint64_t bytes);
+/*
+ * Revokes blocks of a node, the last ones of the last leases first; returns bytes.
+ * Where this process maps them they raise SIGBUS when it returns; other processes
+ * go on seeing them.
+ */
+uint64_t fake_ebb_dev_revoke(struct fake_ebb_dev *dev, uint32_t node, uint64_t bytes);
+/* Revokes the blocks that this process has mapped there; -ENOENT if one is not held. */
+int fake_ebb_dev_revoke_at(struct fake_ebb_dev *dev, const void *addr, uint64_t bytes);
 /* The device is gone for all who have it open, and can not be opened. */
 void fake_ebb_dev_unplug(struct fake_ebb_dev *dev);
 /* Opens work again, with the startup set only. */
@@ -48,6 +66,8 @@ void fake_ebb_dev_set_abi(struct fake_ebb_dev *dev, uint32_t abi_version);
 
 /* Observation. */
 uint32_t fake_ebb_dev_held(struct fake_ebb_dev *dev, uint32_t node);
+uint64_t fake_ebb_dev_leased_bytes(struct fake_ebb_dev *dev, uint32_t node);
+uint32_t fake_ebb_dev_num_leases(struct fake_ebb_dev *dev);
 uint32_t fake_ebb_dev_num_opens(struct fake_ebb_dev *dev);
 /* CPUs added and removed since the start, by anybody. */
 void fake_ebb_dev_traffic(struct fake_ebb_dev *dev, uint32_t *ret_added, uint32_t *ret_removed);

@@ -18,6 +18,7 @@ void fake_ebb_vm_init(struct fake_ebb_vm *vm, uint32_t num_nodes, const uint32_t
 	pthread_mutex_init(&vm->lock, NULL);
 	vm->abi_version = EBB_ABI_VERSION;
 	vm->num_nodes = num_nodes;
+	fake_ebb_mem_init(vm);
 	for (size_t i = 0; i < FAKE_EBB_MAX_OPENS; i++)
 		vm->opens[i].fd = vm->opens[i].notify_fd = -1;
 	for (uint32_t node = 0; node < num_nodes; node++) {
@@ -83,6 +84,7 @@ void fake_ebb_vm_hang_up(struct fake_ebb_vm *vm)
 	for (size_t i = 0; i < FAKE_EBB_MAX_CPUS; i++)
 		if (!(vm->cpus[i].flags & EBB_CPU_STARTUP))
 			cpu_take(&vm->cpus[i]);
+	fake_ebb_mem_hang_up(vm);
 }
 
 void fake_ebb_vm_finish(struct fake_ebb_vm *vm)
@@ -90,6 +92,7 @@ void fake_ebb_vm_finish(struct fake_ebb_vm *vm)
 	for (size_t i = 0; i < FAKE_EBB_MAX_OPENS; i++)
 		if (vm->opens[i].fd >= 0)
 			open_free(vm, &vm->opens[i]);
+	fake_ebb_mem_finish(vm);
 	pthread_mutex_destroy(&vm->lock);
 }
 
@@ -148,6 +151,7 @@ void fake_ebb_vm_limits(const struct fake_ebb_vm *vm, struct ebb_limits *limits)
 		if (n->cpus_held > n->cpus_limit)
 			n->deadline_ns = vm->nodes[node].deadline_ns;
 	}
+	fake_ebb_mem_limits(vm, limits);
 }
 
 static int limits_do(const struct fake_ebb_vm *vm, struct ebb_limits *limits)
@@ -290,6 +294,8 @@ int fake_ebb_vm_ioctl(struct fake_ebb_vm *vm, struct fake_ebb_open *open, unsign
 		return list_do(vm, open, arg);
 	case EBB_IOC_TELEMETRY:
 		return telemetry_do(vm, arg);
+	case EBB_IOC_MEM_INFO:
+		return fake_ebb_mem_info_do(vm, arg);
 	default:
 		return -ENOTTY;
 	}
