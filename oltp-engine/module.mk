@@ -2,15 +2,17 @@
 #
 # The OLTP engine, its benchmark, its server and their tests.
 
-OLTP_SRC := $(addprefix oltp-engine/src/,elastic_policy.c engine.c hist.c index.c lock.c mem.c \
-	table.c txn.c worker_elastic.c worker_mover.c worker_pool.c worker_source_fixed.c \
-	worker_thread.c)
+OLTP_SRC := $(addprefix oltp-engine/src/,blocks_native.c cold.c cold_file.c cold_io.c \
+	elastic_policy.c engine.c epoch.c evict.c fetch.c hist.c index.c lock.c lost.c manager.c mem.c \
+	memory.c scan.c shrink.c slots.c storage.c table.c txn.c worker_elastic.c worker_mover.c \
+	worker_pool.c worker_source_fixed.c worker_thread.c)
 OLTP_YCSB_SRC := $(addprefix oltp-engine/bench/ycsb/,ycsb.c ycsb_load.c ycsb_verify.c zipf.c)
-OLTP_BENCH_SRC := $(addprefix oltp-engine/bench/,options.c report.c session.c) $(OLTP_YCSB_SRC)
+OLTP_BENCH_SRC := $(addprefix oltp-engine/bench/,audit.c limits.c options.c report.c \
+	session.c) $(OLTP_YCSB_SRC)
 # A VM without a VM, from the guest monitor's tests.
-OLTP_EBB_RIG_SRC := $(addprefix tests/lib/,ebb_rig.c fake_ebb_dev.c fake_ebb_vm.c fake_ebb_open.c)
+OLTP_EBB_RIG_SRC := $(EBB_RIG_SRC)
 
-$(eval $(call lib,liboltp,$(OLTP_SRC),))
+$(eval $(call lib,liboltp,$(OLTP_SRC),liburing))
 $(eval $(call lib,liboltp-bench,$(OLTP_BENCH_SRC),))
 $(eval $(call prog,oltp-bench,oltp-engine/bench/oltp_bench.c,liboltp-bench liboltp,,-lm))
 $(eval $(call lib,liboltp-server,$(addprefix oltp-engine/server/,control.c source_ebb.c),))

@@ -21,7 +21,6 @@ struct arguments {
 	uint32_t cpus[CPUS_MAX];
 	uint32_t n_cpus;
 	uint32_t startup;
-	double step_seconds;
 	bool no_pin;
 };
 
@@ -30,7 +29,6 @@ enum option_key {
 	OPT_CPUS = 0x200,
 	OPT_NO_PIN,
 	OPT_STARTUP,
-	OPT_STEP_SECONDS,
 };
 
 static const struct argp_option options[] = {
@@ -39,8 +37,6 @@ static const struct argp_option options[] = {
 	{ "cpus", OPT_CPUS, "LIST", 0, "the CPUs to use, such as 0-3,8, instead of --threads", 3 },
 	{ "no-pin", OPT_NO_PIN, NULL, 0, "do not pin: allows more workers than CPUs", 3 },
 	{ "startup", OPT_STARTUP, "N", 0, "start with N workers and add the others (all)", 3 },
-	{ "step-seconds", OPT_STEP_SECONDS, "S", 0,
-	  "add a worker every S seconds, then take one away every S seconds, and end", 3 },
 	{ 0 },
 };
 
@@ -79,10 +75,10 @@ static void check(struct argp_state *state, struct arguments *a)
 	if (!a->n_cpus)
 		default_cpus(state, a);
 	if (!a->startup)
-		a->startup = a->step_seconds > 0 ? 1 : a->n_cpus;
+		a->startup = a->bench.step_seconds > 0 ? 1 : a->n_cpus;
 	if (a->startup > a->n_cpus)
 		argp_error(state, "--startup: %u is more than the %u CPUs", a->startup, a->n_cpus);
-	if (a->bench.seconds == 0 && a->step_seconds == 0)
+	if (a->bench.seconds == 0 && a->bench.step_seconds == 0)
 		a->bench.seconds = SECONDS_DEFAULT;
 }
 
@@ -105,12 +101,6 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		break;
 	case OPT_STARTUP:
 		a->startup = (uint32_t)bench_parse_number(state, "startup", arg, 1, CPUS_MAX);
-		break;
-	case OPT_STEP_SECONDS:
-		a->step_seconds = bench_parse_double(state, "step-seconds", arg, 0.01, 86400);
-		break;
-	case ARGP_KEY_ARG:
-		argp_error(state, "unexpected argument '%s'", arg);
 		break;
 	case ARGP_KEY_END:
 		check(state, a);
@@ -149,9 +139,6 @@ int main(int argc, char **argv)
 	config = (struct session_config){
 		.options = a.bench,
 		.no_pin = a.no_pin,
-		.mode = a.step_seconds > 0 ? OLTP_ELASTIC_STEP : OLTP_ELASTIC_FOLLOW,
-		.step_ns = (uint64_t)(a.step_seconds * 1e9),
-		.end_with_steps = true,
 	};
 	is_good = false;
 	if (!session_open(&config, &session)) {

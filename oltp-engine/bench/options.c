@@ -8,6 +8,7 @@
 #include "options.h"
 
 #define CPU_MAX		65535u
+#define MIB_MAX		(1ull << 30)
 
 const struct bench_options bench_options_default = {
 	.cc = OLTP_CC_NO_WAIT,
@@ -18,7 +19,9 @@ const struct bench_options bench_options_default = {
 		.theta = 0.5,
 		.is_scrambled = true,
 		.seed = 1,
+		.cold_part = 0.5,
 	},
+	.mem_deadline_ms = 2000,
 	.interval_ms = 1000,
 };
 
@@ -40,6 +43,15 @@ enum option_key {
 	OPT_LOAD_THREADS,
 	OPT_VERIFY,
 	OPT_JSON,
+	OPT_STEP_SECONDS,
+	OPT_MEMORY,
+	OPT_SCHEDULE,
+	OPT_DEADLINE,
+	OPT_COLD_DIR,
+	OPT_COLD_MIB,
+	OPT_COLD_ACCESS,
+	OPT_COLD_PART,
+	OPT_AUDIT,
 };
 
 static const struct argp_option options[] = {
@@ -56,13 +68,28 @@ static const struct argp_option options[] = {
 	{ "seed", OPT_SEED, "N", 0, "seed of the key sequences (1)", 1 },
 	{ "cc", OPT_CC, "SCHEME", 0, "no_wait (default) or wait_die", 1 },
 	{ "load-threads", OPT_LOAD_THREADS, "N", 0, "threads to fill the table (one per CPU)", 1 },
+	{ "cold-access", OPT_COLD_ACCESS, "SHARE", 0,
+	  "share of accesses that go to the cold part of the table (0: there is none)", 1 },
+	{ "cold-part", OPT_COLD_PART, "SHARE", 0, "share of the table that is cold (0.5)", 1 },
 	{ NULL, 0, NULL, 0, "Run and results:", 2 },
 	{ "seconds", OPT_SECONDS, "S", 0, "how long to run", 2 },
 	{ "interval-ms", OPT_INTERVAL, "MS", 0, "time between two samples (1000)", 2 },
 	{ "stats", OPT_STATS, "FILE", 0, "write the samples to FILE as CSV", 2 },
 	{ "verify", OPT_VERIFY, NULL, 0, "compare the table with the committed work", 2 },
+	{ "audit-seconds", OPT_AUDIT, "S", 0,
+	  "look over the whole table every S seconds while the run goes on", 2 },
+	{ "step-seconds", OPT_STEP_SECONDS, "S", 0,
+	  "take one CPU every S seconds, then give one back every S seconds, and end", 2 },
 	{ "json", OPT_JSON, NULL, 0, "print the result as one JSON object", 2 },
 	{ "quiet", OPT_QUIET, NULL, 0, "no line per sample", 2 },
+	{ NULL, 0, NULL, 0, "Memory:", 5 },
+	{ "memory-mib", OPT_MEMORY, "MIB", 0, "hold at most so much for records (no bound)", 5 },
+	{ "mem-schedule", OPT_SCHEDULE, "T:MIB,...", 0,
+	  "change that after T seconds of the run; less is a demand", 5 },
+	{ "mem-deadline-ms", OPT_DEADLINE, "MS", 0, "time to meet such a demand (2000)", 5 },
+	{ "cold-dir", OPT_COLD_DIR, "DIR", 0,
+	  "put records that are not used on disk here when memory is short", 5 },
+	{ "cold-mib", OPT_COLD_MIB, "MIB", 0, "at most so much disk (no bound)", 5 },
 	{ 0 },
 };
 
@@ -134,6 +161,29 @@ int bench_parse_cpus(const char *list, uint32_t *ret_cpus, uint32_t max)
 	}
 }
 
+int bench_parse_schedule(const char *list, struct bench_mem_step *ret_steps)
+{
+	int n = 0;
+
+	for (;; n++, list++) {
+		struct bench_mem_step *step = &ret_steps[n];
+		char *end;
+
+		if (n == (int)BENCH_MEM_STEPS_MAX || *list < '0' || *list > '9')
+			return -EINVAL;
+		step->t_s = strtod(list, &end);
+		if (*end != ':' || !isfinite(step->t_s) || (n && step->t_s <= step[-1].t_s) ||
+		    end[1] < '0' || end[1] > '9')
+			return -EINVAL;
+		step->mib = strtoull(end + 1, &end, 10);
+		if (step->mib > MIB_MAX || (*end && *end != ','))
+			return -EINVAL;
+		list = end;
+		if (!*end)
+			return n + 1;
+	}
+}
+
 static void parse_workload(struct argp_state *state, const char *arg)
 {
 	if (strcmp(arg, "ycsb"))
@@ -145,6 +195,41 @@ static bool parse_mix(struct argp_state *state, const char *arg)
 	if (strcmp(arg, "operation") && strcmp(arg, "transaction"))
 		argp_error(state, "--mix: '%s' is neither 'operation' nor 'transaction'", arg);
 	return !strcmp(arg, "transaction");
+}
+
+static error_t parse_memory(int key, char *arg, struct argp_state *state)
+{
+	struct bench_options *o = state->input;
+	int n;
+
+	switch (key) {
+	case OPT_MEMORY:
+		o->memory_mib = bench_parse_number(state, "memory-mib", arg, 2, MIB_MAX);
+		break;
+	case OPT_SCHEDULE:
+		n = bench_parse_schedule(arg, o->mem_steps);
+		if (n < 0)
+			argp_error(state, "--mem-schedule: '%s' is not like 5:512,10:1024", arg);
+		o->n_mem_steps = n < 0 ? 0 : (uint32_t)n;
+		break;
+	case OPT_DEADLINE:
+		o->mem_deadline_ms = (uint32_t)bench_parse_number(state, "mem-deadline-ms", arg, 1,
+								  600000);
+		break;
+	case OPT_COLD_DIR:
+		o->cold_dir = arg;
+		break;
+	case OPT_COLD_MIB:
+		o->cold_mib = bench_parse_number(state, "cold-mib", arg, 1, MIB_MAX);
+		break;
+	case ARGP_KEY_END:
+		if (o->n_mem_steps && !o->memory_mib)
+			argp_error(state, "--mem-schedule needs --memory-mib");
+		break;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+	return 0;
 }
 
 static error_t parse(int key, char *arg, struct argp_state *state)
@@ -206,8 +291,24 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case OPT_QUIET:
 		o->quiet = true;
 		break;
+	case OPT_COLD_ACCESS:
+		o->ycsb.cold_access = bench_parse_double(state, "cold-access", arg, 0, 1);
+		break;
+	case OPT_COLD_PART:
+		o->ycsb.cold_part = bench_parse_double(state, "cold-part", arg, 0.000001,
+						       0.999999);
+		break;
+	case OPT_AUDIT:
+		o->audit_seconds = bench_parse_double(state, "audit-seconds", arg, 0.01, 86400);
+		break;
+	case OPT_STEP_SECONDS:
+		o->step_seconds = bench_parse_double(state, "step-seconds", arg, 0.01, 86400);
+		break;
+	case ARGP_KEY_ARG:
+		argp_error(state, "unexpected argument '%s'", arg);
+		break;
 	default:
-		return ARGP_ERR_UNKNOWN;
+		return parse_memory(key, arg, state);
 	}
 	return 0;
 }

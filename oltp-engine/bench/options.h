@@ -10,6 +10,14 @@
 #include "oltp.h"
 #include "ycsb/ycsb.h"
 
+#define BENCH_MEM_STEPS_MAX	32u
+
+/* From t_s on (seconds of the run), so much memory may be held. */
+struct bench_mem_step {
+	double t_s;
+	uint64_t mib;
+};
+
 struct bench_options {
 	enum oltp_cc cc;
 	struct ycsb_config ycsb;
@@ -20,6 +28,14 @@ struct bench_options {
 	bool json;
 	bool quiet;		/* no line per interval */
 	const char *stats_path;	/* NULL: no file */
+	double step_seconds;	/* 0: CPUs are not taken and given by steps */
+	uint64_t memory_mib;	/* for records, at the start; 0: no bound */
+	uint32_t n_mem_steps;
+	struct bench_mem_step mem_steps[BENCH_MEM_STEPS_MAX];	/* in order of t_s */
+	uint32_t mem_deadline_ms;
+	const char *cold_dir;	/* NULL: no records on disk */
+	uint64_t cold_mib;	/* bound of the file; 0: none */
+	double audit_seconds;	/* look over the table so often; 0: not */
 };
 
 /* Defaults as in the paper, but for the number of records. */
@@ -33,6 +49,12 @@ double bench_parse_double(struct argp_state *state, const char *option, const ch
 			  double min, double max);
 uint64_t bench_parse_number(struct argp_state *state, const char *option, const char *arg,
 			    uint64_t min, uint64_t max);
+
+/*
+ * "5:512,10:1024" into ret_steps[BENCH_MEM_STEPS_MAX]; returns how many, or -EINVAL (syntax, times
+ * that do not rise, too many).
+ */
+int bench_parse_schedule(const char *list, struct bench_mem_step *ret_steps);
 
 /*
  * "0-3,8" into ret_cpus[max]; returns how many, or -EINVAL (syntax, a CPU twice, none, too many).

@@ -9,6 +9,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "audit.h"
+#include "limits.h"
 #include "report.h"
 #include "session.h"
 
@@ -16,6 +18,13 @@ struct watch {
 	int fd;
 	bool (*fn)(void *ctx, int fd);
 	void *ctx;
+};
+
+/* What the looks over the table came to. */
+struct audits {
+	uint64_t n;
+	uint64_t n_bad;		/* incomplete, or with damaged records, or fewer updates than before */
+	uint64_t updates;	/* of the last one */
 };
 
 struct session {
@@ -27,6 +36,9 @@ struct session {
 	struct oltp_pool *pool;
 	struct oltp_elastic *elastic;
 	FILE *stats;
+	struct limits limits;
+	struct audit *audit;
+	struct audits audits;
 	int signal_fd;
 	uint64_t start_ns, end_ns;	/* of the run */
 	struct watch watches[SESSION_FDS_MAX];
@@ -39,11 +51,6 @@ static uint64_t now_ns(void)
 
 	clock_gettime(CLOCK_MONOTONIC, &ts);
 	return (uint64_t)ts.tv_sec * 1000000000ull + (uint64_t)ts.tv_nsec;
-}
-
-static double run_seconds(const struct session *s, uint64_t at_ns)
-{
-	return (double)(at_ns - s->start_ns) / 1e9;
 }
 
 static int fail(const char *what, int rc)
@@ -89,6 +96,71 @@ static int signals_open(void)
 	return fd < 0 ? -errno : fd;
 }
 
+static int open_engine(struct session *s)
+{
+	const struct bench_options *o = &s->config.options;
+	struct oltp_config config = {
+		.cc = o->cc,
+		.node = -1,
+		.blocks = s->config.blocks,
+		.blocks_ctx = s->config.blocks_ctx,
+		.cold_dir = o->cold_dir,
+		.cold_bytes_max = o->cold_mib << 20,
+	};
+	int rc;
+
+	if (!config.blocks && o->memory_mib) {
+		rc = limits_open(&s->limits, o);
+		if (rc)
+			return rc;
+		config.blocks = &oltp_blocks_native_ops;
+		config.blocks_ctx = s->limits.blocks;
+	}
+	rc = oltp_engine_open(&config, &s->engine);
+	if (rc)
+		return rc;
+	if (s->limits.blocks)
+		oltp_blocks_native_attach(s->limits.blocks, s->engine);
+	if (s->config.attach)
+		s->config.attach(s->config.blocks_ctx, s->engine);
+	return 0;
+}
+
+static double run_seconds(const struct session *s, uint64_t at_ns)
+{
+	return (double)(at_ns - s->start_ns) / 1e9;
+}
+
+static void audit_note(struct session *s, const struct audit_result *result)
+{
+	const struct ycsb_audit *found = &result->found;
+	bool is_bad = !found->is_complete || found->damaged_records ||
+		      found->updates < s->audits.updates;
+
+	s->audits.n++;
+	s->audits.n_bad += is_bad;
+	s->audits.updates = found->updates;
+	if (!s->config.options.quiet)
+		report_audit_print(stdout, run_seconds(s, result->start_ns),
+				   (double)(result->end_ns - result->start_ns) / 1e6, found);
+}
+
+static bool audit_ended(void *ctx, int fd)
+{
+	struct audit_result result;
+	struct session *s = ctx;
+
+	(void)fd;
+	if (audit_collect(s->audit, false, &result))
+		audit_note(s, &result);
+	return false;
+}
+
+int session_audit(struct session *s)
+{
+	return audit_start(s->audit);
+}
+
 int session_open(const struct session_config *config, struct session **ret_session)
 {
 	const struct bench_options *o = &config->options;
@@ -109,7 +181,7 @@ int session_open(const struct session_config *config, struct session **ret_sessi
 		fail(o->stats_path, rc);
 		goto out;
 	}
-	rc = oltp_engine_open(&(struct oltp_config){ .cc = o->cc, .node = -1 }, &s->engine);
+	rc = open_engine(s);
 	if (!rc)
 		rc = ycsb_create(s->engine, &o->ycsb, &s->ycsb);
 	if (!rc)
@@ -122,6 +194,10 @@ int session_open(const struct session_config *config, struct session **ret_sessi
 	rc = oltp_pool_create(&(struct oltp_pool_config){ .engine = s->engine,
 							  .workload = &workload,
 							  .no_pin = config->no_pin }, &s->pool);
+	if (!rc)
+		rc = audit_create(s->ycsb, &s->audit);
+	if (!rc)
+		rc = session_watch(s, audit_fd(s->audit), audit_ended, s);
 	if (rc)
 		fail("worker pool", rc);
 out:
@@ -138,8 +214,12 @@ void session_close(struct session *s)
 		return;
 	oltp_elastic_destroy(s->elastic);
 	oltp_pool_destroy(s->pool);
+	audit_destroy(s->audit);
 	ycsb_destroy(s->ycsb);
+	if (s->config.attach && s->engine)
+		s->config.attach(s->config.blocks_ctx, NULL);
 	oltp_engine_close(s->engine);
+	limits_close(&s->limits);
 	if (s->stats)
 		fclose(s->stats);
 	if (s->signal_fd >= 0)
@@ -188,17 +268,26 @@ static void print_move(void *ctx, const struct oltp_move *move)
 	fflush(stdout);
 }
 
+/* Does memory come and go in this run? */
+static bool has_memory(const struct session *s)
+{
+	return s->config.blocks || s->limits.blocks || s->config.options.cold_dir;
+}
+
 /* A sample goes to the screen, the file and the source; the file alone must not fail silently. */
 static int take_sample(struct session *s, uint64_t at_ns)
 {
 	struct oltp_sample sample;
 	double t_s = run_seconds(s, at_ns);
 
+	struct oltp_memory_stats memory;
+
 	oltp_pool_sample(s->pool, at_ns, &sample);
+	oltp_memory_stats_read(s->engine, &memory);
 	if (!s->config.options.quiet)
-		report_sample_print(stdout, t_s, &sample);
+		report_sample_print(stdout, t_s, &sample, has_memory(s) ? &memory : NULL);
 	s->source_ops->publish(s->source, &sample);
-	return report_stats_write(s->stats, t_s, &sample);
+	return report_stats_write(s->stats, t_s, &sample, &memory);
 }
 
 static uint32_t fill_fds(const struct session *s, struct pollfd *fds)
@@ -252,8 +341,6 @@ static bool steps_are_done(const struct session *s)
 {
 	struct oltp_elastic_figures figures;
 
-	if (!s->config.end_with_steps)
-		return false;
 	oltp_elastic_figures_get(s->elastic, &figures);
 	return figures.is_step_done;
 }
@@ -263,15 +350,28 @@ static uint64_t min_u64(uint64_t a, uint64_t b)
 	return a < b ? a : b;
 }
 
+static void print_limit(void *ctx, uint64_t limit_bytes)
+{
+	const struct session *s = ctx;
+
+	if (s->config.options.quiet)
+		return;
+	printf("oltp: t=%.3f memory_limit_mib=%" PRIu64 "\n", run_seconds(s, now_ns()),
+	       limit_bytes >> 20);
+	fflush(stdout);
+}
+
 static int run_loop(struct session *s)
 {
 	const struct bench_options *o = &s->config.options;
 	uint64_t interval_ns = o->interval_ms * 1000000ull;
 	uint64_t sample_ns = s->start_ns + interval_ns;
 	uint64_t stop_ns = o->seconds > 0 ? s->start_ns + (uint64_t)(o->seconds * 1e9) : UINT64_MAX;
+	uint64_t audit_ns = o->audit_seconds > 0 ?
+				    s->start_ns + (uint64_t)(o->audit_seconds * 1e9) : UINT64_MAX;
 
 	for (;;) {
-		uint64_t now = now_ns(), wake_ns;
+		uint64_t now = now_ns(), wake_ns, limit_ns;
 		int rc;
 
 		if (now >= sample_ns) {
@@ -284,9 +384,16 @@ static int run_loop(struct session *s)
 		}
 		if (now >= stop_ns)
 			return 0;
+		if (now >= audit_ns) {
+			/* One that is still going on is enough. */
+			session_audit(s);
+			audit_ns = now + (uint64_t)(o->audit_seconds * 1e9);
+		}
+		limit_ns = limits_follow(&s->limits, s->start_ns, now, print_limit, s);
 		rc = oltp_elastic_run(s->elastic, now, &wake_ns);
 		if (rc)
 			return fail("the source of CPUs is gone", rc);
+		wake_ns = min_u64(min_u64(wake_ns, limit_ns), audit_ns);
 		rc = wait_events(s, min_u64(wake_ns, min_u64(sample_ns, stop_ns)));
 		if (rc < 0)
 			return fail("poll", rc);
@@ -298,13 +405,14 @@ static int run_loop(struct session *s)
 int session_run(struct session *s)
 {
 	const struct session_config *config = &s->config;
+	double step_s = config->options.step_seconds;
 	struct oltp_elastic_config elastic = {
 		.pool = s->pool,
 		.ops = s->source_ops,
 		.source = s->source,
-		.mode = config->mode,
+		.mode = step_s > 0 ? OLTP_ELASTIC_STEP : OLTP_ELASTIC_FOLLOW,
 		.max_cpus = config->max_cpus,
-		.step_ns = config->step_ns,
+		.step_ns = (uint64_t)(step_s * 1e9),
 		.on_move = print_move,
 		.on_move_ctx = s,
 	};
@@ -335,11 +443,16 @@ bool session_finish(struct session *s, FILE *out, const char *prefix)
 	const struct bench_options *o = &s->config.options;
 	struct oltp_elastic_figures figures = { 0 };
 	struct ycsb_verdict verdict = { 0 };
+	struct oltp_memory_stats memory;
+	struct audit_result audit;
 	struct oltp_sample whole;
 
 	if (s->elastic)
 		oltp_elastic_figures_get(s->elastic, &figures);
 	oltp_pool_whole(s->pool, &whole);
+	oltp_memory_stats_read(s->engine, &memory);
+	if (audit_collect(s->audit, true, &audit))
+		audit_note(s, &audit);
 	if (o->verify)
 		ycsb_verify(s->ycsb, &verdict);
 	fprintf(out, "%s{", prefix);
@@ -352,8 +465,12 @@ bool session_finish(struct session *s, FILE *out, const char *prefix)
 		figures.removes_failed);
 	print_latency(out, "cpu_add_ms", &figures.add);
 	print_latency(out, "cpu_remove_ms", &figures.remove);
+	report_json_memory(out, &memory);
+	fprintf(out, "\"audits\":%" PRIu64 ",\"audits_bad\":%" PRIu64 ",", s->audits.n,
+		s->audits.n_bad);
 	report_json_verdict(out, o->verify ? &verdict : NULL);
 	fputs("}\n", out);
 	fflush(out);
-	return !verdict.lost_updates && !verdict.inconsistent_reads && !whole.totals.failed;
+	return !verdict.lost_updates && !verdict.inconsistent_reads && !whole.totals.failed &&
+	       !s->audits.n_bad;
 }

@@ -18,10 +18,14 @@
 struct session_config {
 	struct bench_options options;
 	bool no_pin;
-	enum oltp_elastic_mode mode;
 	uint32_t max_cpus;
-	uint64_t step_ns;
-	bool end_with_steps;	/* OLTP_ELASTIC_STEP: end the run when the steps are done */
+	/*
+	 * Where memory for records comes from instead of what the options say; ops NULL: not so.
+	 * attach is told of the engine once it is there, and of its end with NULL.
+	 */
+	const struct oltp_block_ops *blocks;
+	void *blocks_ctx;
+	void (*attach)(void *blocks_ctx, struct oltp_engine *engine);
 };
 
 struct session;
@@ -42,6 +46,12 @@ void session_set_source(struct session *session, const struct oltp_cpu_source_op
  */
 int session_watch(struct session *session, int fd, bool (*fn)(void *ctx, int fd), void *ctx);
 void session_unwatch(struct session *session, int fd);
+
+/*
+ * Starts a look over the table; its result is printed as a line when it is through, and kept for
+ * session_finish. Errors: -EBUSY (one is running), -EAGAIN.
+ */
+int session_audit(struct session *session);
 
 /*
  * Starts the workers and runs until time is up, a signal, or a watch that says so; then stops the

@@ -2,12 +2,13 @@
 /*
  * oltp.h - an in-memory, shared-everything transaction engine with an elastic worker pool.
  *
- * The one public header. Four parts, each of which uses only the ones before it:
+ * The one public header. Five parts, each of which uses only the ones before it:
  *
  *   1. engine, tables, workers, transactions	(any number of threads, one worker each)
- *   2. worker pool				(one pinned thread per CPU; CPUs come and go)
- *   3. elastic control			(which CPUs to take and to give back, and when)
- *   4. text names and errors
+ *   2. memory that comes and goes		(blocks for records; cold records on disk)
+ *   3. worker pool				(one pinned thread per CPU; CPUs come and go)
+ *   4. elastic control			(which CPUs to take and to give back, and when)
+ *   5. text names and errors
  *
  * Life cycle:
  *
@@ -24,6 +25,11 @@
  *   G2  A transaction that aborts leaves no byte changed and no record behind.
  *   G3  No deadlock: under NO_WAIT nobody waits; under WAIT_DIE only older waits for younger.
  *   G4  Workers may be created and destroyed at any time by any thread, also while others run.
+ *   G5  Records move, in memory and to disk and back, without a transaction noticing more than a
+ *       conflict or OLTP_COLD. No record is given up before its copy on disk has been written, and
+ *       every copy is checked when it is read.
+ *   G6  Memory that the host takes by force takes records with it. They are counted, and whoever
+ *       asks for one gets OLTP_LOST, never wrong bytes in a transaction that commits.
  *
  * Errors: set-up functions return 0 or -errno. Functions of a running transaction return enum
  * oltp_rc; OLTP_CONFLICT is a normal result, not a failure: abort, then run the transaction again.
@@ -49,6 +55,9 @@ enum oltp_rc {
 	OLTP_FULL = 4,		/* more records or undo bytes than configured: abort */
 	OLTP_NO_MEMORY = 5,	/* insert: the memory source is exhausted: abort */
 	OLTP_INVALID = 6,	/* bad argument, or no transaction is running; nothing was done */
+	OLTP_COLD = 7,		/* a record is on disk: abort, fetch it (part 2), run again */
+	OLTP_IO = 8,		/* of a fetch: a record could not be read now; it stays on disk */
+	OLTP_LOST = 9,		/* a record was in memory that the host took by force: abort */
 };
 
 /* Deadlock avoidance. Both schemes lock the same way and differ only once a lock is taken. */
@@ -59,10 +68,12 @@ enum oltp_cc {
 
 #define OLTP_WORKERS_MAX	1023u	/* workers alive at once */
 #define OLTP_TABLES_MAX		16u	/* tables in one engine */
+#define OLTP_NODES_MAX		16u	/* NUMA nodes */
 #define OLTP_MEM_BLOCK_BYTES	(2ul << 20)
 
 /*
- * Where memory comes from. Blocks are multiples of OLTP_MEM_BLOCK_BYTES, aligned to it, zeroed, and
+ * Where memory that stays comes from (indexes; records too, if there is no provider of blocks, see
+ * part 2). Blocks are multiples of OLTP_MEM_BLOCK_BYTES, aligned to it, zeroed, and
  * below 2^48. Both hooks are called under an engine lock, never from the path of a read or update.
  */
 struct oltp_mem_ops {
@@ -72,13 +83,23 @@ struct oltp_mem_ops {
 	void (*free)(void *ctx, void *addr, size_t bytes);
 };
 
+struct oltp_block_ops;
+
 struct oltp_config {
 	enum oltp_cc cc;
 	uint32_t txn_records_max;	/* record accesses in one transaction; 0: 128 */
 	uint32_t txn_undo_bytes;	/* before-images in one transaction; 0: 64 KiB */
-	int node;			/* NUMA node for memory, -1: any */
+	int node;			/* NUMA node for memory, -1: that of whoever adds a record */
 	const struct oltp_mem_ops *mem;	/* NULL: anonymous memory with huge pages advised */
 	void *mem_ctx;			/* handed to mem hooks */
+	const struct oltp_block_ops *blocks;	/* memory for records; NULL: mem, without bounds */
+	void *blocks_ctx;		/* handed to block hooks */
+	/*
+	 * Folder for the file with cold records (which has no name there, so it is gone with the
+	 * process); needs O_DIRECT and io_uring. NULL: records stay in memory.
+	 */
+	const char *cold_dir;
+	uint64_t cold_bytes_max;	/* of that file; 0: no bound but the disk's */
 };
 
 struct oltp_engine;
@@ -86,7 +107,8 @@ struct oltp_table;
 struct oltp_worker;
 
 /*
- * Errors: -EINVAL (unknown cc, mem without hooks), -ENOMEM. NULL config: NO_WAIT, all defaults.
+ * Errors: -EINVAL (unknown cc, hooks missing, node too large; cold_dir: no O_DIRECT there),
+ * -ENOMEM, those of opening the file and of io_uring. NULL config: NO_WAIT, all defaults.
  */
 int oltp_engine_open(const struct oltp_config *config, struct oltp_engine **ret_engine);
 
@@ -103,8 +125,12 @@ int oltp_table_create(struct oltp_engine *engine, uint32_t record_bytes, uint64_
 		      struct oltp_table **ret_table);
 
 /*
- * Calls fn for every record, in no order. A non-zero return ends the walk and is returned.
- * Caveat: takes no locks; the caller makes sure that no transaction runs.
+ * Calls fn, on the caller's thread, once for every record that is there throughout, wherever it is,
+ * in no order. May run at any time, but not on a thread whose transaction holds records: each record is seen as it was, unlocked by any writer, at some
+ * moment of the walk. Cold ones are read from disk and stay there; recency is left alone. A
+ * non-zero return ends the walk and is returned. Errors: -EIO (a cold record could not be read),
+ * -EOWNERDEAD (records were lost with their memory), both after all others have been shown; -ENOMEM,
+ * -ENOSPC (no worker free).
  */
 int oltp_table_scan(struct oltp_table *table,
 		    int (*fn)(void *ctx, uint64_t key, const void *record), void *ctx);
@@ -125,6 +151,7 @@ struct oltp_worker_stats {
 	uint64_t conflicts;	/* those among them that met OLTP_CONFLICT */
 	uint64_t waits;		/* times a lock was waited for (WAIT_DIE) */
 	uint64_t accesses;	/* record accesses of committed transactions */
+	uint64_t colds;		/* aborted transactions that met OLTP_COLD */
 };
 
 void oltp_worker_stats_read(const struct oltp_worker *worker, struct oltp_worker_stats *ret_stats);
@@ -153,8 +180,8 @@ void oltp_txn_prefetch(struct oltp_worker *worker, struct oltp_table *table,
 		       const struct oltp_hint *hints, uint32_t n);
 
 /*
- * Every function below that returns OLTP_CONFLICT, OLTP_FULL or OLTP_NO_MEMORY dooms the
- * transaction: the only call it still accepts is oltp_txn_abort. Pointers handed out are valid
+ * Every function below that returns OLTP_CONFLICT, OLTP_FULL, OLTP_NO_MEMORY, OLTP_COLD or
+ * OLTP_LOST dooms the transaction: the only call it still accepts is oltp_txn_abort. Pointers handed out are valid
  * until the transaction ends.
  */
 
@@ -182,26 +209,160 @@ enum oltp_rc oltp_txn_update(struct oltp_worker *worker, struct oltp_table *tabl
 enum oltp_rc oltp_txn_insert(struct oltp_worker *worker, struct oltp_table *table, uint64_t key,
 			     const void *record);
 
-/* Ends the transaction and releases its locks. OLTP_INVALID if none runs or it is doomed. */
+/*
+ * Ends the transaction and releases its locks. OLTP_INVALID if none runs or it is doomed; OLTP_LOST
+ * if memory that it read or wrote was taken meanwhile: abort.
+ */
 enum oltp_rc oltp_txn_commit(struct oltp_worker *worker);
 
 /* Restores every saved byte, takes inserts back, releases the locks. Harmless if none runs. */
 void oltp_txn_abort(struct oltp_worker *worker);
 
-/* ---- 2. worker pool ------------------------------------------------------------------------ */
+/* ---- 2. memory that comes and goes --------------------------------------------------------- */
+
+/*
+ * A provider of blocks for records. It says how much may be held (oltp_memory_limit), the engine then
+ * calls the hooks, under a lock of its own and from any thread: they must not call the engine.
+ */
+struct oltp_block_ops {
+	/*
+	 * Required. Up to bytes (a multiple of OLTP_MEM_BLOCK_BYTES) on one node; zeroed, aligned to
+	 * OLTP_MEM_BLOCK_BYTES, below 2^48. Less may be given, at least one block: *ret_bytes.
+	 * -errno: nothing now; asked again after the next oltp_memory_limit.
+	 */
+	int (*add)(void *ctx, uint64_t bytes, uint32_t node, void **ret_addr, uint64_t *ret_bytes);
+	/* Required. Any range of whole blocks out of what add gave. */
+	void (*release)(void *ctx, void *addr, uint64_t bytes);
+};
+
+/*
+ * From the provider, any thread, at any time: how many bytes of blocks of the node (0 to
+ * OLTP_NODES_MAX - 1; others are ignored) may be held from now on. A goal, not a difference: saying it
+ * again changes nothing. Before the first call nothing may be held.
+ *
+ * More than is held is an offer: taken when records need it; while there are cold records, some are
+ * read back.
+ *
+ * Less than is held is a demand, to be met by the deadline (CLOCK_MONOTONIC ns; 0: no deadline).
+ * Unused blocks go first, then those with the fewest records (what was kept free for records to come),
+ * then records are written to disk, those not used for longest first, and the others moved together.
+ * What could not be given by the deadline, or without one right away, is counted (unanswered_bytes)
+ * and tried no longer until the provider says something new.
+ */
+void oltp_memory_limit(struct oltp_engine *engine, uint32_t node, uint64_t limit_bytes,
+		       uint64_t deadline_ns);
+
+/*
+ * The host took these blocks by force: what was there is lost, and the engine must not use the
+ * addresses again. From here on their records are answered OLTP_LOST. The hook release is not called
+ * for them. Returns the bytes among them that were held.
+ *
+ * With oltp_memory_catch_revokes, threads may touch such blocks before this call was made: the
+ * SIGBUS is caught, zeroed memory is put in the block's place, and the transaction that did it
+ * fails with OLTP_LOST when it next asks. Without it, the SIGBUS takes its usual course.
+ */
+uint64_t oltp_memory_revoked(struct oltp_engine *engine, void *addr, uint64_t bytes);
+
+/*
+ * Sets a SIGBUS handler for the process, which looks after addresses in blocks of this engine only
+ * and hands all others to the handler that was there before. Once per process. Errors: -EEXIST, those
+ * of sigaction().
+ */
+int oltp_memory_catch_revokes(struct oltp_engine *engine);
+
+struct oltp_memory_stats {
+	uint64_t held_bytes;		/* blocks held, whatever is in them */
+	uint64_t unused_bytes;		/* among them: nothing is in them */
+	uint64_t maintenance_bytes;	/* outside of blocks: buffers and books for cold records */
+	uint64_t resident_records;	/* in memory */
+	uint64_t resident_bytes;	/* what they take, heads and padding included */
+	uint64_t cold_records;		/* on disk */
+	uint64_t file_bytes;		/* of the file; in use: */
+	uint64_t file_used_bytes;
+	/* From here on since the engine was opened. */
+	uint64_t cold_reads;		/* records read from disk because a transaction wanted them */
+	uint64_t read_errors;		/* reads that failed, or whose checksum was wrong */
+	uint64_t write_errors;		/* writes that failed; their records stayed in memory */
+	uint64_t evicted_records, evicted_bytes;	/* to disk */
+	uint64_t merged_records, merged_bytes;		/* back, on access or in the background */
+	uint64_t moved_records;		/* within memory, to free whole blocks */
+	uint64_t demands;		/* that called for bytes */
+	uint64_t answered_bytes;	/* given back on demand */
+	uint64_t unanswered_bytes;	/* that demands were short of when their deadline passed */
+	uint64_t unanswered_demands;
+	uint64_t last_demand_ns;	/* how long the last one that was met took */
+	uint64_t revoked_bytes;		/* taken by force */
+	uint64_t lost_records;		/* with them */
+};
+
+/* Any thread. */
+void oltp_memory_stats_read(struct oltp_engine *engine, struct oltp_memory_stats *ret_stats);
+
+/*
+ * Fetching. A transaction that got OLTP_COLD has been aborted; it then holds no lock, and these read
+ * what it asked for (and whatever else of its announced accesses is on disk) while the worker does
+ * other things:
+ *
+ *   oltp_cold_fetch(worker, ticket)	starts reading; ticket is the caller's name for it
+ *   oltp_cold_poll(worker, ...)	which tickets are through
+ *
+ * A ticket that ends with OLTP_OK means: run the transaction again (it may meet OLTP_COLD again).
+ */
+#define OLTP_TICKETS	64u
+
+/*
+ * Right after oltp_txn_abort of a transaction that got OLTP_COLD. OLTP_FULL: too much is being read
+ * already, poll and try again; OLTP_INVALID: ticket too large or in use, or nothing to fetch;
+ * OLTP_IO: no ring, OLTP_NO_MEMORY: no buffers; give the transaction up.
+ */
+enum oltp_rc oltp_cold_fetch(struct oltp_worker *worker, uint32_t ticket);
+
+struct oltp_cold_done {
+	uint32_t ticket;
+	enum oltp_rc rc;	/* OLTP_OK, OLTP_IO, OLTP_NO_MEMORY (no room could be made) */
+};
+
+/*
+ * Moves things on and collects up to max tickets; returns how many. wait: until there is one, if
+ * any is on its way.
+ */
+uint32_t oltp_cold_poll(struct oltp_worker *worker, struct oltp_cold_done *ret_done, uint32_t max,
+			bool wait);
+
+/* Fetches and waits, for those who have nothing else to do. Returns what the ticket ended with. */
+enum oltp_rc oltp_cold_wait(struct oltp_worker *worker);
+
+/*
+ * A provider without a host: anonymous memory, up to a limit per node that may be changed at any
+ * time from any thread. Machines without that node: any memory. Attached once the engine is open;
+ * it must outlive the engine. Errors: -ENOMEM.
+ */
+struct oltp_blocks_native;
+extern const struct oltp_block_ops oltp_blocks_native_ops;
+int oltp_blocks_native_create(uint64_t limit_bytes, uint32_t node,
+			      struct oltp_blocks_native **ret_blocks);
+void oltp_blocks_native_attach(struct oltp_blocks_native *blocks, struct oltp_engine *engine);
+void oltp_blocks_native_set_limit(struct oltp_blocks_native *blocks, uint64_t limit_bytes,
+				  uint64_t deadline_ns);
+uint64_t oltp_blocks_native_held(struct oltp_blocks_native *blocks);
+void oltp_blocks_native_destroy(struct oltp_blocks_native *blocks);
+
+/* ---- 3. worker pool ------------------------------------------------------------------------ */
 
 /*
  * What the workers run. All hooks are called on the worker's own thread.
  *
  *   attach  once, first; *ret_local is handed to the others. 0 or -errno (the worker then ends).
- *   run     ONE attempt of ONE transaction. OLTP_CONFLICT: the pool backs off and calls again with
- *           retry set, and the same transaction is to be tried again. Any other failure: the
- *           transaction is given up and counted as failed.
+ *   run     ONE attempt of ONE transaction, the one numbered slot (0 to OLTP_TICKETS - 1). retry
+ *           not set: make up a new one. OLTP_CONFLICT: the pool backs off and calls again with retry
+ *           set, and the same transaction is to be tried again. OLTP_COLD (the worker's last call
+ *           was oltp_txn_abort): the pool fetches, runs others in other slots, then calls again with
+ *           retry set. Any other failure: the transaction is given up and counted as failed.
  *   detach  once, last, never in the middle of a transaction.
  */
 struct oltp_workload {
 	int (*attach)(void *ctx, struct oltp_worker *worker, void **ret_local);
-	enum oltp_rc (*run)(void *local, bool retry);
+	enum oltp_rc (*run)(void *local, uint32_t slot, bool retry);
 	void (*detach)(void *local);
 	void *ctx;
 };
@@ -220,6 +381,9 @@ struct oltp_totals {
 	uint64_t committed;
 	uint64_t conflicts;	/* attempts that ended in a conflict and were run again */
 	uint64_t failed;	/* transactions given up for any other reason */
+	uint64_t failed_io;	/* among them: a cold record could not be read */
+	uint64_t failed_lost;	/* among them: a record was lost */
+	uint64_t colds;		/* attempts that met cold records and were run again */
 	uint64_t accesses;	/* record accesses of committed transactions */
 	uint64_t cpu_ns;	/* CPU time of workers, counted when they end */
 };
@@ -266,9 +430,8 @@ void oltp_pool_sample(struct oltp_pool *pool, uint64_t now_ns, struct oltp_sampl
 /* The same over the whole life of the pool up to the last oltp_pool_sample. */
 void oltp_pool_whole(const struct oltp_pool *pool, struct oltp_sample *ret_sample);
 
-/* ---- 3. elastic control -------------------------------------------------------------------- */
+/* ---- 4. elastic control -------------------------------------------------------------------- */
 
-#define OLTP_NODES_MAX	16u
 #define OLTP_MOVE_MAX	64u	/* CPUs moved at once */
 
 struct oltp_cpu {
@@ -397,7 +560,7 @@ int oltp_source_fixed_create(const uint32_t *cpus, uint32_t n_cpus, uint32_t n_s
 void oltp_source_fixed_destroy(void *source);
 void oltp_source_fixed_set_limit(void *source, uint32_t limit);
 
-/* ---- 4. names ------------------------------------------------------------------------------ */
+/* ---- 5. names ------------------------------------------------------------------------------ */
 
 /* Never NULL. */
 const char *oltp_strerror(enum oltp_rc rc);

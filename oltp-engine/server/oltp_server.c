@@ -18,14 +18,12 @@ struct arguments {
 	struct ebb_options ebb;
 	const char *control_path;
 	uint32_t max_cpus;
-	double step_seconds;
 	bool no_ht;
 };
 
 enum option_key {
 	OPT_MAX_CPUS = 'm',
-	OPT_STEP_SECONDS = 0x200,
-	OPT_NO_HT,
+	OPT_NO_HT = 0x200,
 	OPT_CONTROL,
 	OPT_APP_NAME,
 	OPT_DEVICE,
@@ -36,8 +34,6 @@ enum option_key {
 static const struct argp_option options[] = {
 	{ NULL, 0, NULL, 0, "CPUs:", 3 },
 	{ "max-cpus", OPT_MAX_CPUS, "N", 0, "hold at most N, startup CPUs included (no bound)", 3 },
-	{ "step-seconds", OPT_STEP_SECONDS, "S", 0,
-	  "take one CPU every S seconds, then give one back every S seconds, and end", 3 },
 	{ "no-ht", OPT_NO_HT, NULL, 0, "take no hardware thread whose sibling is in use", 3 },
 	{ NULL, 0, NULL, 0, "Server:", 4 },
 	{ "control", OPT_CONTROL, "PATH", 0, "unix socket that takes 'stop'; - is stdin", 4 },
@@ -61,9 +57,6 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		a->max_cpus = (uint32_t)bench_parse_number(state, "max-cpus", arg, 1,
 							   OLTP_WORKERS_MAX);
 		break;
-	case OPT_STEP_SECONDS:
-		a->step_seconds = bench_parse_double(state, "step-seconds", arg, 0.01, 86400);
-		break;
 	case OPT_NO_HT:
 		a->no_ht = true;
 		break;
@@ -81,9 +74,6 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		break;
 	case OPT_NO_VERIFY:
 		a->bench.verify = false;
-		break;
-	case ARGP_KEY_ARG:
-		argp_error(state, "unexpected argument '%s'", arg);
 		break;
 	default:
 		return ARGP_ERR_UNKNOWN;
@@ -172,10 +162,7 @@ int main(int argc, char **argv)
 	ebb_close(ebb);
 	config = (struct session_config){
 		.options = a.bench,
-		.mode = a.step_seconds > 0 ? OLTP_ELASTIC_STEP : OLTP_ELASTIC_FOLLOW,
 		.max_cpus = a.max_cpus,
-		.step_ns = (uint64_t)(a.step_seconds * 1e9),
-		.end_with_steps = true,
 	};
 	if (session_open(&config, &session))
 		return EXIT_FAILURE;

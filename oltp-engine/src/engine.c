@@ -2,8 +2,12 @@
 /* Opening and closing an engine, and the coming and going of its workers. */
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "engine.h"
+#include "fetch.h"
+#include "lost.h"
+#include "manager.h"
 
 #define TXN_RECORDS_DEFAULT	128u
 #define TXN_UNDO_DEFAULT	(64u << 10)
@@ -14,20 +18,35 @@ int oltp_engine_open(const struct oltp_config *config, struct oltp_engine **ret_
 {
 	static const struct oltp_config defaults = { .node = -1 };
 	struct oltp_engine *engine;
+	int rc;
 
 	if (!config)
 		config = &defaults;
 	if (!lock_scheme_get(config->cc) || config->txn_records_max > TXN_RECORDS_LIMIT ||
-	    (config->mem && (!config->mem->alloc || !config->mem->free)))
+	    config->node >= (int)OLTP_NODES_MAX ||
+	    (config->mem && (!config->mem->alloc || !config->mem->free)) ||
+	    (config->blocks && (!config->blocks->add || !config->blocks->release)))
 		return -EINVAL;
-	engine = calloc(1, sizeof(*engine));
+	engine = aligned_alloc(CACHE_PAD_BYTES, sizeof(*engine));
 	if (!engine)
 		return -ENOMEM;
+	memset(engine, 0, sizeof(*engine));
 	engine->scheme = lock_scheme_get(config->cc);
 	engine->txn_records_max = config->txn_records_max ?: TXN_RECORDS_DEFAULT;
 	engine->txn_undo_bytes = config->txn_undo_bytes ?: TXN_UNDO_DEFAULT;
+	engine->node = config->node;
+	epoch_init(&engine->epoch);
 	mem_init(&engine->mem, config->mem, config->mem_ctx, config->node);
 	pthread_mutex_init(&engine->lock, NULL);
+	rc = storage_init(&engine->storage, config->blocks, config->blocks_ctx, &engine->mem);
+	if (!rc && config->cold_dir)
+		rc = cold_create(engine, config->cold_dir, config->cold_bytes_max, &engine->cold);
+	if (!rc && (config->cold_dir || config->blocks))
+		rc = manager_create(engine, &engine->manager);
+	if (rc) {
+		oltp_engine_close(engine);
+		return rc;
+	}
 	*ret_engine = engine;
 	return 0;
 }
@@ -36,8 +55,12 @@ void oltp_engine_close(struct oltp_engine *engine)
 {
 	if (!engine)
 		return;
+	manager_destroy(engine->manager);
 	for (uint32_t i = 0; i < engine->n_tables; i++)
 		table_destroy(engine->tables[i]);
+	storage_finish(&engine->storage);
+	lost_finish(engine);
+	cold_destroy(engine->cold);
 	mem_finish(&engine->mem);
 	pthread_mutex_destroy(&engine->lock);
 	free(engine);
@@ -48,6 +71,7 @@ static void worker_free(struct oltp_worker *worker)
 	free(worker->accesses);
 	free(worker->undo);
 	free(worker->ahead);
+	free(worker->wants);
 	free(worker);
 }
 
@@ -77,9 +101,19 @@ static int worker_register(struct oltp_worker *worker)
 		worker->number = number;
 		atomic_init(&worker->clock, clock);
 		engine->workers[number] = worker;
+		if (number > engine->workers_end)
+			engine->workers_end = number;
 	}
 	pthread_mutex_unlock(&engine->lock);
 	return number ? 0 : -ENOSPC;
+}
+
+/* Of the thread that creates the worker, which is pinned where it matters. */
+static uint32_t node_here(void)
+{
+	unsigned int cpu, node;
+
+	return getcpu(&cpu, &node) ? 0 : node % OLTP_NODES_MAX;
 }
 
 int oltp_worker_create(struct oltp_engine *engine, struct oltp_worker **ret_worker)
@@ -96,7 +130,9 @@ int oltp_worker_create(struct oltp_engine *engine, struct oltp_worker **ret_work
 	worker->undo = aligned_alloc(CACHE_PAD_BYTES,
 				     (engine->txn_undo_bytes + CACHE_PAD_BYTES - 1) &
 					     ~(CACHE_PAD_BYTES - 1));
-	if (!worker->accesses || !worker->ahead || !worker->undo)
+	worker->wants = calloc(engine->txn_records_max, sizeof(*worker->wants));
+	worker->node = engine->node < 0 ? node_here() : (uint32_t)engine->node;
+	if (!worker->accesses || !worker->ahead || !worker->undo || !worker->wants)
 		goto out_free;
 	rc = worker_register(worker);
 	if (rc)
@@ -114,11 +150,25 @@ void oltp_worker_destroy(struct oltp_worker *worker)
 	if (!worker)
 		return;
 	oltp_txn_abort(worker);
-	table_caches_return(worker);
+	fetcher_destroy(worker->fetcher);
 	pthread_mutex_lock(&worker->engine->lock);
 	worker->engine->workers[worker->number] = NULL;
 	pthread_mutex_unlock(&worker->engine->lock);
 	worker_free(worker);
+}
+
+bool engine_epoch_has_passed(struct oltp_engine *engine, uint64_t epoch)
+{
+	bool has = true;
+
+	pthread_mutex_lock(&engine->lock);
+	for (uint32_t i = 1; has && i <= engine->workers_end; i++) {
+		const struct oltp_worker *worker = engine->workers[i];
+
+		has = !worker || epoch_reader_passed(&worker->announced, epoch);
+	}
+	pthread_mutex_unlock(&engine->lock);
+	return has;
 }
 
 void oltp_worker_stats_read(const struct oltp_worker *worker, struct oltp_worker_stats *ret_stats)
@@ -128,6 +178,7 @@ void oltp_worker_stats_read(const struct oltp_worker *worker, struct oltp_worker
 	ret_stats->conflicts = counter_read(&worker->conflicts);
 	ret_stats->waits = counter_read(&worker->waits);
 	ret_stats->accesses = counter_read(&worker->accesses_committed);
+	ret_stats->colds = counter_read(&worker->colds);
 }
 
 const char *oltp_strerror(enum oltp_rc rc)
@@ -145,6 +196,12 @@ const char *oltp_strerror(enum oltp_rc rc)
 		return "transaction touches more records or saves more bytes than configured";
 	case OLTP_NO_MEMORY:
 		return "no memory for a new record";
+	case OLTP_COLD:
+		return "a record is on disk: abort, fetch and run again";
+	case OLTP_IO:
+		return "a record could not be read from disk";
+	case OLTP_LOST:
+		return "a record was lost with memory that the host took";
 	case OLTP_INVALID:
 		return "invalid argument, or no transaction to act on";
 	}

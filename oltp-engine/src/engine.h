@@ -8,16 +8,20 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "cold.h"
+#include "epoch.h"
 #include "index.h"
 #include "lock.h"
 #include "mem.h"
 #include "oltp.h"
+#include "storage.h"
 #include "util.h"
 
 /*
- * A record. Its memory stays a record of the same table until the engine is closed, so a stale
- * pointer found in the index may always be locked; whether it still is the record meant is checked
- * under the lock (index_ref_is_live).
+ * A record. It may move, to another place in memory or to disk, while it is exclusively locked and
+ * by changing its slot of the index: whoever found it checks under the lock whether the slot still
+ * says so (index_ref_is_live) and looks again if not. Where it was stays as it is, with a lock that
+ * can be taken, until everybody has ended who could have found it there (S3 and S4 in storage.h).
  */
 struct record {
 	_Atomic uint64_t lock;	/* see lock.h */
@@ -25,39 +29,33 @@ struct record {
 	uint8_t data[];		/* under the lock */
 };
 
-/* Unused room for records, from the end of a worker's life; lives in that room itself. */
-struct room {
-	struct room *next;
-	uint8_t *end;
-};
-
-struct chunk_list {
-	void **chunks;
-	size_t n, room;
-};
-
 struct oltp_table {
 	struct oltp_engine *engine;
 	uint32_t id;
 	uint32_t record_bytes;	/* as the user sees it */
 	uint32_t stride;	/* header and padding included; a multiple of the cache line */
-	uint32_t chunk_bytes;
 	struct index index;
-	pthread_mutex_t lock;	/* all below; taken once per chunk, never per record */
-	struct chunk_list chunks;
-	struct room *rooms;
-	struct record *free_records;
+	struct shelf shelves[OLTP_NODES_MAX];
 };
 
 struct oltp_engine {
 	const struct lock_scheme *scheme;
 	uint32_t txn_records_max;
 	uint32_t txn_undo_bytes;
+	int node;		/* for records, -1: that of the worker */
+	struct epoch epoch;
 	struct mem mem;
+	struct storage storage;
+	struct cold *cold;	/* NULL: records stay in memory */
+	struct manager *manager;	/* NULL: memory does not move */
+	_Atomic uint64_t revokes;	/* times that blocks were lost */
+	uint64_t revokes_swept;		/* the manager's */
+	_Atomic uint64_t lost_records, lost_bytes;
 	pthread_mutex_t lock;	/* everything below */
 	struct oltp_table *tables[OLTP_TABLES_MAX];
 	uint32_t n_tables;
 	struct oltp_worker *workers[OLTP_WORKERS_MAX + 1];	/* by number; 0 is not used */
+	uint32_t workers_end;	/* the highest number ever */
 };
 
 enum access_kind {
@@ -95,10 +93,11 @@ enum txn_state {
 	TXN_DOOMED,
 };
 
-/* Where a worker takes new records of a table from, without a lock. */
-struct record_cache {
-	uint8_t *next, *end;
-	struct record *free_records;
+/* A record that a transaction needs and that is on disk. */
+struct cold_want {
+	struct oltp_table *table;
+	uint64_t key;
+	uint64_t hash;
 };
 
 struct oltp_worker {
@@ -108,6 +107,9 @@ struct oltp_worker {
 	uint32_t number;
 	uint32_t began;		/* transactions begun, to step the clock */
 	uint64_t ts;		/* age of the running transaction */
+	uint64_t stamp;		/* epoch of the running transaction */
+	uint64_t revokes_seen;
+	uint32_t node;
 
 	uint32_t n_accesses;
 	uint32_t n_operations;	/* that succeeded, on records held already included */
@@ -117,28 +119,39 @@ struct oltp_worker {
 	uint8_t *undo;
 	struct ahead *ahead;
 	struct oltp_table *ahead_table;
-	struct record_cache caches[OLTP_TABLES_MAX];
+	uint32_t n_wants;	/* what the last transaction was aborted for */
+	bool wants_room;
+	struct oltp_table *room_table;
+	struct cold_want *wants;
+	struct fetcher *fetcher;	/* NULL before the first cold record */
 
 	/* Written by the owner, read by anybody. */
-	_Alignas(CACHE_PAD_BYTES) _Atomic uint64_t clock;
+	_Alignas(CACHE_PAD_BYTES) _Atomic uint64_t announced;	/* see epoch.h */
+	_Atomic uint64_t clock;
 	_Atomic uint64_t commits;
 	_Atomic uint64_t aborts;
 	_Atomic uint64_t conflicts;
 	_Atomic uint64_t waits;
 	_Atomic uint64_t accesses_committed;
+	_Atomic uint64_t colds;
 };
+
+/*
+ * The transaction wants these records from disk, or room for new ones: remembered for
+ * oltp_cold_fetch.
+ */
+void txn_want(struct oltp_worker *worker, struct oltp_table *table, uint64_t key, uint64_t hash);
 
 /* An exclusively locked record with its key set and data unset; NULL: out of memory. */
 struct record *table_record_alloc(struct oltp_worker *worker, struct oltp_table *table,
 				  uint64_t key);
 
 /* The record is out of the index and exclusively locked by the caller; unlocks it. */
-void table_record_free(struct oltp_worker *worker, struct oltp_table *table,
-		       struct record *record);
-
-/* Hands a worker's caches back to the tables. */
-void table_caches_return(struct oltp_worker *worker);
+void table_record_free(struct oltp_worker *worker, struct record *record);
 
 void table_destroy(struct oltp_table *table);
+
+/* All workers have passed the epoch: nobody looks at what could not be found any more. */
+bool engine_epoch_has_passed(struct oltp_engine *engine, uint64_t epoch);
 
 #endif

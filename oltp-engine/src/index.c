@@ -66,10 +66,16 @@ out_unlock:
 	return bucket;
 }
 
+static bool stub_fits(const struct index *index, uint64_t entry, uint64_t key)
+{
+	return index->stub_has_key && index->stub_has_key(index->stub_ctx, entry, key);
+}
+
 struct record *index_find(const struct index *index, uint64_t key, uint64_t hash,
 			  struct index_ref *ret_ref)
 {
 	struct index_bucket *bucket = index_bucket_of(index, hash);
+	struct index_ref lost = { NULL, 0 };
 
 	while (bucket) {
 		for (unsigned int i = 0; i < INDEX_SLOTS; i++) {
@@ -80,16 +86,23 @@ struct record *index_find(const struct index *index, uint64_t key, uint64_t hash
 
 			if (entry >> 48 != (hash & 0xffff) || !entry)
 				continue;
-			record = (struct record *)(uintptr_t)(entry & INDEX_ADDR_MASK);
-			if (atomic_load_explicit(&record->key, memory_order_relaxed) != key)
-				continue;
 			ret_ref->slot = &bucket->slots[i];
 			ret_ref->entry = entry;
-			return record;
+			if (unlikely(entry & INDEX_STUB)) {
+				if ((entry & INDEX_ADDR_MASK) == INDEX_LOST)
+					lost = *ret_ref;
+				else if (stub_fits(index, entry, key))
+					return NULL;
+				continue;
+			}
+			record = (struct record *)(uintptr_t)(entry & INDEX_ADDR_MASK);
+			if (atomic_load_explicit(&record->key, memory_order_relaxed) == key)
+				return record;
 		}
 		/* Pairs with the release in index_insert that hung the bucket in. */
 		bucket = link_next(atomic_load_explicit(&bucket->link, memory_order_acquire));
 	}
+	*ret_ref = lost;
 	return NULL;
 }
 
@@ -118,7 +131,7 @@ int index_insert(struct index *index, struct record *record, uint64_t key, uint6
 
 	chain_lock(head);
 	existing = index_find(index, key, hash, ret_ref);
-	if (existing) {
+	if (existing || ret_ref->entry) {
 		*ret_existing = existing;
 		rc = -EEXIST;
 		goto out_unlock;
@@ -159,21 +172,23 @@ void index_remove(struct index *index, uint64_t hash, const struct index_ref *re
 	chain_unlock(head);
 }
 
-int index_scan(const struct index *index, int (*fn)(void *ctx, struct record *record), void *ctx)
+int index_walk_bucket(const struct index *index, uint64_t b,
+		      int (*fn)(void *ctx, const struct index_ref *ref), void *ctx)
 {
-	for (uint64_t b = 0; b < index->n_buckets; b++) {
-		struct index_bucket *bucket = &index->buckets[b];
+	struct index_bucket *bucket = &index->buckets[b];
 
-		for (; bucket; bucket = link_next(atomic_load(&bucket->link))) {
-			for (unsigned int i = 0; i < INDEX_SLOTS; i++) {
-				uint64_t entry = atomic_load(&bucket->slots[i]);
-				int rc = entry ? fn(ctx, (struct record *)(uintptr_t)
-							(entry & INDEX_ADDR_MASK)) : 0;
+	while (bucket) {
+		for (unsigned int i = 0; i < INDEX_SLOTS; i++) {
+			struct index_ref ref = {
+				&bucket->slots[i],
+				atomic_load_explicit(&bucket->slots[i], memory_order_acquire),
+			};
+			int rc = ref.entry ? fn(ctx, &ref) : 0;
 
-				if (rc)
-					return rc;
-			}
+			if (rc)
+				return rc;
 		}
+		bucket = link_next(atomic_load_explicit(&bucket->link, memory_order_acquire));
 	}
 	return 0;
 }

@@ -6,10 +6,15 @@
  * for the caller to check once the record is locked (index_ref_is_live).
  *
  * Invariants:
- *   I1  A slot is 0 (empty) or tag << 48 | address of a record whose key was set before.
+ *   I1  A slot is 0 (empty) or tag << 48 | what it stands for: the address of a record whose key
+ *       was set before, or a stub (lowest bit set), which says where else the record is.
  *   I2  A key is in at most one slot of its chain: inserters of a chain are serialised by the
  *       lock bit of its first bucket.
- *   I3  Slots never move and buckets are never freed before the index is.
+ *   I3  Slots never move and buckets are never freed before the index is. A key keeps its slot for
+ *       as long as it is in the index, wherever its record goes: a walk over the slots meets every
+ *       key once.
+ *   I4  What a slot stood for is not used for another key before everybody who could have read the
+ *       slot has ended (epoch.h). So a key that does not fit is really another one.
  */
 #ifndef OLTP_INDEX_H
 #define OLTP_INDEX_H
@@ -34,11 +39,17 @@ _Static_assert(sizeof(struct index_bucket) == 64, "a bucket is a cache line");
 
 #define INDEX_LINK_LOCKED	1ull
 #define INDEX_ADDR_MASK		((1ull << 48) - 1)
+#define INDEX_STUB		1ull
+/* The record was in memory that is gone; its key is not known any more. */
+#define INDEX_LOST		INDEX_ADDR_MASK
 
 struct index {
 	struct index_bucket *buckets;
 	uint64_t n_buckets;	/* at most 2^32 */
 	struct mem *mem;
+	/* Does the stub stand for the key? Set before the first stub is. */
+	bool (*stub_has_key)(void *ctx, uint64_t entry, uint64_t key);
+	void *stub_ctx;
 	pthread_mutex_t overflow_lock;	/* the three below */
 	struct index_bucket *overflow_next, *overflow_end;
 	struct index_bucket *overflow_chunks;	/* chained through the first bucket of each */
@@ -87,12 +98,17 @@ static inline void *index_guess(const struct index *index, uint64_t hash)
 		uint64_t entry = atomic_load_explicit(&bucket->slots[i], memory_order_relaxed);
 
 		if (entry && entry >> 48 == (hash & 0xffff))
-			return (void *)(uintptr_t)(entry & INDEX_ADDR_MASK);
+			return entry & INDEX_STUB ? NULL :
+						    (void *)(uintptr_t)(entry & INDEX_ADDR_MASK);
 	}
 	return NULL;
 }
 
-/* NULL: not there. */
+/*
+ * NULL: there is no record in memory, and *ret_ref says what there is: a stub, or nothing (entry
+ * 0). A lost record's stub is returned only if nothing else fits; it may have been another key's.
+ * Call in an announced epoch.
+ */
 struct record *index_find(const struct index *index, uint64_t key, uint64_t hash,
 			  struct index_ref *ret_ref);
 
@@ -105,8 +121,26 @@ static inline bool index_ref_is_live(const struct index_ref *ref)
 	return atomic_load_explicit(ref->slot, memory_order_relaxed) == ref->entry;
 }
 
+/* The record under a slot goes elsewhere; the caller holds its lock. */
+static inline void index_ref_move(const struct index_ref *ref, uint64_t to)
+{
+	/* Pairs with the acquire of slots in index_find: what is there is complete. */
+	atomic_store_explicit(ref->slot, (ref->entry & ~INDEX_ADDR_MASK) | to,
+			      memory_order_release);
+}
+
+/* As above, from a stub, which has no lock: of several who try, one gets true. */
+static inline bool index_stub_replace(const struct index_ref *ref, uint64_t to)
+{
+	uint64_t entry = ref->entry;
+
+	return atomic_compare_exchange_strong_explicit(ref->slot, &entry,
+						       (entry & ~INDEX_ADDR_MASK) | to,
+						       memory_order_release, memory_order_relaxed);
+}
+
 /*
- * Errors: -EEXIST (*ret_ref is the one that is there, *ret_existing the record), -ENOMEM.
+ * Errors: -EEXIST (*ret_ref is the one that is there, *ret_existing the record or NULL), -ENOMEM.
  * The record's key must be set.
  */
 int index_insert(struct index *index, struct record *record, uint64_t key, uint64_t hash,
@@ -115,7 +149,11 @@ int index_insert(struct index *index, struct record *record, uint64_t key, uint6
 /* ref: from this record's index_insert. */
 void index_remove(struct index *index, uint64_t hash, const struct index_ref *ref);
 
-/* As oltp_table_scan; no insert or remove may run. */
-int index_scan(const struct index *index, int (*fn)(void *ctx, struct record *record), void *ctx);
+/*
+ * Calls fn with every slot of bucket b and of those hung to it that is in use; a non-zero return
+ * ends the walk and is returned.
+ */
+int index_walk_bucket(const struct index *index, uint64_t b,
+		      int (*fn)(void *ctx, const struct index_ref *ref), void *ctx);
 
 #endif

@@ -3,13 +3,15 @@
  * The lock word in a record's header: 8 bytes, taken with one compare-and-swap, no queue.
  *
  *   63      62      61..52   51..0
- *   WRITER  WAITER  readers  age of the oldest holder (timestamp)
+ *   WRITER  WAITER  readers  held: age of the oldest holder (timestamp); free: the stamp
  *
  * Invariants:
  *   L1  WRITER set implies readers == 0, and the age is the writer's.
  *   L2  readers > 0: the age is <= that of every reader. It may be older than all of them (the
  *       oldest reader has left): the age rule then kills too many, never too few.
- *   L3  Neither: the word is free, whatever WAITER and age say.
+ *   L3  Neither: the word is free, whatever the other bits say. They are the stamp that the last
+ *       holder left: the epoch of its use (recency costs no store of its own), or, if MARK is set,
+ *       the mark of somebody who wants to know whether anyone has held the record since.
  *   L4  WAITER is a hint set by a writer that waits: new readers then compete by age instead of
  *       overtaking it. It may be lost at any time; whoever waits sets it again.
  *
@@ -34,6 +36,8 @@
 #define LOCK_READERS_MASK	(0x3ffull << LOCK_READERS_SHIFT)
 #define LOCK_HELD		(LOCK_WRITER | LOCK_READERS_MASK)
 #define LOCK_TS_MASK		(LOCK_READER_ONE - 1)
+/* Of a free word: not an epoch but a mark. */
+#define LOCK_MARK		(1ull << 51)
 
 /* Timestamp = clock << LOCK_TS_WORKER_BITS | worker number. */
 #define LOCK_TS_WORKER_BITS	10
@@ -83,6 +87,25 @@ static inline bool lock_try_shared(_Atomic uint64_t *word, uint64_t ts, uint64_t
 	return true;
 }
 
+/*
+ * Shared, by somebody whose look is not a use: *ret_stamp, to be left when releasing, is the stamp
+ * (or mark) that was there. Only a word that is free or has readers and nobody waiting.
+ */
+static inline bool lock_try_look(_Atomic uint64_t *word, uint64_t ts, uint64_t now,
+				 uint64_t *ret_stamp)
+{
+	uint64_t old = atomic_load_explicit(word, memory_order_relaxed);
+	uint64_t seen;
+
+	if (old & LOCK_HELD) {
+		*ret_stamp = now;
+		return lock_try_shared(word, ts, &seen);
+	}
+	*ret_stamp = old & LOCK_TS_MASK;
+	return atomic_compare_exchange_strong_explicit(word, &old, LOCK_READER_ONE | ts,
+						       memory_order_acquire, memory_order_relaxed);
+}
+
 static inline bool lock_try_exclusive(_Atomic uint64_t *word, uint64_t ts, uint64_t *ret_seen)
 {
 	uint64_t old = atomic_load_explicit(word, memory_order_relaxed);
@@ -120,22 +143,36 @@ static inline bool lock_try_upgrade(_Atomic uint64_t *word, uint64_t ts, uint64_
  * nothing: a writer must not overwrite what is still being read. Later readers' swaps continue the
  * release sequence, so the writer sees every reader that has left.
  */
-static inline void lock_release_shared(_Atomic uint64_t *word)
+static inline void lock_release_shared(_Atomic uint64_t *word, uint64_t stamp)
 {
 	uint64_t old = atomic_load_explicit(word, memory_order_relaxed);
 	uint64_t new;
 
 	do {
-		new = (old & LOCK_READERS_MASK) == LOCK_READER_ONE ? old & LOCK_WAITER :
-								     old - LOCK_READER_ONE;
+		new = (old & LOCK_READERS_MASK) == LOCK_READER_ONE ?
+			      (old & LOCK_WAITER) | stamp : old - LOCK_READER_ONE;
 	} while (!atomic_compare_exchange_weak_explicit(word, &old, new, memory_order_release,
 							memory_order_relaxed));
 }
 
 /* A plain store: nobody else changes a writer's word but for WAITER, which may be lost (L4). */
-static inline void lock_release_exclusive(_Atomic uint64_t *word)
+static inline void lock_release_exclusive(_Atomic uint64_t *word, uint64_t stamp)
 {
-	atomic_store_explicit(word, 0, memory_order_release);
+	atomic_store_explicit(word, stamp, memory_order_release);
+}
+
+/* The last holder's stamp; 0 (older than all) where there is only a mark. */
+static inline uint64_t lock_stamp(uint64_t free_word)
+{
+	return free_word & LOCK_MARK ? 0 : free_word & LOCK_TS_MASK;
+}
+
+/* Takes a word that is free, untouched since mark was left in it. */
+static inline bool lock_try_marked(_Atomic uint64_t *word, uint64_t mark, uint64_t ts)
+{
+	return atomic_compare_exchange_strong_explicit(word, &mark, LOCK_WRITER | ts,
+						       memory_order_acquire,
+						       memory_order_relaxed);
 }
 
 /*

@@ -2,6 +2,7 @@
 /* Blocks of memory: see mem.h. Binding to a NUMA node is left to first touch by a pinned thread. */
 #include <sys/mman.h>
 
+#include "map.h"
 #include "mem.h"
 
 #define ARENA_BYTES	(64ul << 20)
@@ -14,7 +15,7 @@ size_t mem_round(size_t bytes)
 }
 
 /* Maps one block more than asked for and gives the unaligned ends back. */
-static void *map_aligned(size_t bytes)
+void *map_aligned(size_t bytes)
 {
 	size_t mapped = bytes + OLTP_MEM_BLOCK_BYTES;
 	uint8_t *raw = mmap(NULL, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,

@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "engine.h"
+#include "lost.h"
 
 /*
  * Transactions per clock step. The age orders only those that run at the same time, so the clock
@@ -30,6 +31,11 @@ enum oltp_rc oltp_txn_begin(struct oltp_worker *worker)
 		return OLTP_INVALID;
 	worker->state = TXN_ACTIVE;
 	worker->undo_last = UNDO_NONE;
+	worker->n_wants = 0;
+	worker->wants_room = false;
+	worker->stamp = epoch_now(&worker->engine->epoch);
+	worker->revokes_seen = atomic_load_explicit(&worker->engine->revokes, memory_order_relaxed);
+	epoch_enter(&worker->engine->epoch, &worker->announced, worker->stamp);
 	if (!worker->is_retry) {
 		if (++worker->began % TXNS_PER_CLOCK_STEP == 0)
 			counter_add(&worker->clock, 1);
@@ -83,6 +89,11 @@ static enum oltp_rc txn_doom(struct oltp_worker *worker, enum oltp_rc rc)
 	if (rc == OLTP_CONFLICT) {
 		worker->is_retry = true;
 		counter_add(&worker->conflicts, 1);
+	} else {
+		/* Others come before it is run again. */
+		worker->is_retry = false;
+		if (rc == OLTP_COLD)
+			counter_add(&worker->colds, 1);
 	}
 	return rc;
 }
@@ -134,12 +145,44 @@ static enum oltp_rc lock_busy(struct oltp_worker *worker, struct record *record,
 	return OLTP_OK;
 }
 
-static void lock_release(struct record *record, bool exclusive)
+static void lock_release(const struct oltp_worker *worker, struct record *record, bool exclusive)
 {
 	if (exclusive)
-		lock_release_exclusive(&record->lock);
+		lock_release_exclusive(&record->lock, worker->stamp);
 	else
-		lock_release_shared(&record->lock);
+		lock_release_shared(&record->lock, worker->stamp);
+}
+
+/* Of the accesses announced, those after the one at hand that are on disk as well. */
+static void want_ahead(struct oltp_worker *worker)
+{
+	struct oltp_table *table = worker->ahead_table;
+
+	for (uint32_t i = worker->ahead_next; i < worker->n_ahead; i++) {
+		const struct ahead *ahead = &worker->ahead[i];
+		struct index_ref ref;
+
+		if (!index_find(&table->index, ahead->key, ahead->hash, &ref) && ref.entry)
+			txn_want(worker, table, ahead->key, ahead->hash);
+	}
+}
+
+void txn_want(struct oltp_worker *worker, struct oltp_table *table, uint64_t key, uint64_t hash)
+{
+	if (worker->n_wants < worker->engine->txn_records_max)
+		worker->wants[worker->n_wants++] = (struct cold_want){ table, key, hash };
+}
+
+static enum oltp_rc not_in_memory(struct oltp_worker *worker, struct oltp_table *table,
+				  uint64_t key, uint64_t hash, const struct index_ref *ref)
+{
+	if (!ref->entry && !lost_may_hide(worker->engine, table, hash))
+		return OLTP_NOT_FOUND;
+	if (!ref->entry || (ref->entry & INDEX_ADDR_MASK) == INDEX_LOST)
+		return txn_doom(worker, OLTP_LOST);
+	txn_want(worker, table, key, hash);
+	want_ahead(worker);
+	return txn_doom(worker, OLTP_COLD);
 }
 
 /* Finds and locks. The record found may be taken out of the index before it is locked. */
@@ -155,8 +198,8 @@ static enum oltp_rc record_access(struct oltp_worker *worker, struct oltp_table 
 		struct record *record = index_find(&table->index, key, hash, &ref);
 		uint64_t seen;
 
-		if (!record)
-			return OLTP_NOT_FOUND;
+		if (unlikely(!record))
+			return not_in_memory(worker, table, key, hash, &ref);
 		if (unlikely(!(exclusive ?
 				       lock_try_exclusive(&record->lock, worker->ts, &seen) :
 				       lock_try_shared(&record->lock, worker->ts, &seen)))) {
@@ -179,7 +222,7 @@ static enum oltp_rc record_access(struct oltp_worker *worker, struct oltp_table 
 			*ret_record = record;
 			return OLTP_OK;
 		}
-		lock_release(record, exclusive);
+		lock_release(worker, record, exclusive);
 	}
 }
 
@@ -233,6 +276,14 @@ enum oltp_rc oltp_txn_update(struct oltp_worker *worker, struct oltp_table *tabl
 	return rc;
 }
 
+/* With a disk to put others on, room can be made. */
+static enum oltp_rc no_room(struct oltp_worker *worker, struct oltp_table *table)
+{
+	worker->wants_room = worker->engine->cold;
+	worker->room_table = table;
+	return txn_doom(worker, worker->wants_room ? OLTP_COLD : OLTP_NO_MEMORY);
+}
+
 enum oltp_rc oltp_txn_insert(struct oltp_worker *worker, struct oltp_table *table, uint64_t key,
 			     const void *data)
 {
@@ -251,7 +302,7 @@ enum oltp_rc oltp_txn_insert(struct oltp_worker *worker, struct oltp_table *tabl
 			return rc ?: OLTP_EXISTS;
 		record = table_record_alloc(worker, table, key);
 		if (!record)
-			return txn_doom(worker, OLTP_NO_MEMORY);
+			return no_room(worker, table);
 		memcpy(record->data, data, table->record_bytes);
 		switch (index_insert(&table->index, record, key, index_hash(key), &ref,
 				     &existing)) {
@@ -261,10 +312,10 @@ enum oltp_rc oltp_txn_insert(struct oltp_worker *worker, struct oltp_table *tabl
 			return OLTP_OK;
 		case -EEXIST:
 			/* Somebody was faster; whether that one stays is seen under its lock. */
-			table_record_free(worker, table, record);
+			table_record_free(worker, record);
 			continue;
 		default:
-			table_record_free(worker, table, record);
+			table_record_free(worker, record);
 			return txn_doom(worker, OLTP_NO_MEMORY);
 		}
 	}
@@ -277,17 +328,22 @@ static void txn_end(struct oltp_worker *worker)
 	worker->n_operations = 0;
 	worker->n_ahead = 0;
 	worker->undo_used = 0;
+	epoch_leave(&worker->announced);
 }
 
 enum oltp_rc oltp_txn_commit(struct oltp_worker *worker)
 {
 	if (worker->state != TXN_ACTIVE)
 		return OLTP_INVALID;
+	if (unlikely(worker->revokes_seen !=
+		     atomic_load_explicit(&worker->engine->revokes, memory_order_acquire)) &&
+	    lost_was_accessed(worker))
+		return txn_doom(worker, OLTP_LOST);
 	for (uint32_t i = 0; i < worker->n_accesses; i++) {
 		const struct access *access = &worker->accesses[i];
 
 		if (access->kind != ACCESS_NONE)
-			lock_release(access->record, access->kind != ACCESS_SHARED);
+			lock_release(worker, access->record, access->kind != ACCESS_SHARED);
 	}
 	counter_add(&worker->accesses_committed, worker->n_operations);
 	txn_end(worker);
@@ -324,14 +380,14 @@ void oltp_txn_abort(struct oltp_worker *worker)
 			break;
 		case ACCESS_SHARED:
 		case ACCESS_EXCLUSIVE:
-			lock_release(record, access->kind == ACCESS_EXCLUSIVE);
+			lock_release(worker, record, access->kind == ACCESS_EXCLUSIVE);
 			break;
 		case ACCESS_INSERT:
 			index_remove(&access->table->index,
 				     index_hash(atomic_load_explicit(&record->key,
 								     memory_order_relaxed)),
 				     &access->ref);
-			table_record_free(worker, access->table, record);
+			table_record_free(worker, record);
 			break;
 		}
 	}

@@ -163,9 +163,12 @@ static void totals_add(struct oltp_totals *totals, const struct pool_worker *pw)
 	totals->committed += counter_read(&pw->committed);
 	totals->conflicts += counter_read(&pw->conflicts);
 	totals->failed += counter_read(&pw->failed);
+	totals->failed_io += counter_read(&pw->failed_io);
+	totals->failed_lost += counter_read(&pw->failed_lost);
 	totals->cpu_ns += counter_read(&pw->cpu_ns);
 	oltp_worker_stats_read(pw->worker, &stats);
 	totals->accesses += stats.accesses;
+	totals->colds += stats.colds;
 }
 
 int oltp_pool_remove(struct oltp_pool *pool, uint32_t cpu, struct oltp_totals *ret_totals)

@@ -45,6 +45,8 @@ struct pool_worker {
 	_Alignas(CACHE_PAD_BYTES) _Atomic uint64_t committed;
 	_Atomic uint64_t conflicts;
 	_Atomic uint64_t failed;
+	_Atomic uint64_t failed_io;
+	_Atomic uint64_t failed_lost;
 	_Atomic uint64_t cpu_ns;
 	struct hist hist;
 };

@@ -27,36 +27,108 @@ static void back_off(uint32_t tries, uint64_t *random)
 		cpu_relax();
 }
 
-/* One transaction, as often as it takes. */
-static enum oltp_rc run_to_end(struct pool_worker *pw, void *local, uint64_t *random)
+/*
+ * Transactions by slots. One that waits for records from disk keeps its slot; a new one takes a
+ * free slot, always the same if none waits.
+ */
+struct slots {
+	void *local;
+	uint64_t random;
+	uint32_t n_begun;
+	uint32_t n_free;
+	uint8_t free[OLTP_TICKETS];		/* a stack */
+	uint64_t start_ns[OLTP_TICKETS];	/* 0: not measured */
+};
+
+/* One transaction, as often as it takes while nothing but others' locks is in its way. */
+static enum oltp_rc run_attempts(struct pool_worker *pw, struct slots *slots, uint32_t slot,
+				 bool retry)
 {
 	const struct oltp_workload *workload = &pw->pool->workload;
-	enum oltp_rc rc = workload->run(local, false);
+	enum oltp_rc rc = workload->run(slots->local, slot, retry);
 
 	for (uint32_t tries = 1; rc == OLTP_CONFLICT; tries++) {
 		counter_add(&pw->conflicts, 1);
-		back_off(tries, random);
-		rc = workload->run(local, true);
+		back_off(tries, &slots->random);
+		rc = workload->run(slots->local, slot, true);
 	}
 	return rc;
 }
 
+static void end_transaction(struct pool_worker *pw, struct slots *slots, uint32_t slot,
+			    enum oltp_rc rc)
+{
+	if (rc) {
+		counter_add(&pw->failed, 1);
+		if (rc == OLTP_IO)
+			counter_add(&pw->failed_io, 1);
+		if (rc == OLTP_LOST)
+			counter_add(&pw->failed_lost, 1);
+	} else {
+		counter_add(&pw->committed, 1);
+		if (slots->start_ns[slot])
+			hist_record(&pw->hist, clock_ns(CLOCK_MONOTONIC) - slots->start_ns[slot]);
+	}
+	slots->free[slots->n_free++] = (uint8_t)slot;
+}
+
+static void resume_some(struct pool_worker *pw, struct slots *slots, bool wait);
+
+/* Until the transaction has ended or waits for the disk. */
+static void run_slot(struct pool_worker *pw, struct slots *slots, uint32_t slot, bool retry)
+{
+	enum oltp_rc rc;
+
+	for (;; retry = true) {
+		rc = run_attempts(pw, slots, slot, retry);
+		if (likely(rc != OLTP_COLD))
+			break;
+		rc = oltp_cold_fetch(pw->worker, slot);
+		if (!rc)
+			return;
+		if (rc != OLTP_FULL)
+			break;
+		/* Others first; this one keeps its slot, so each can come here only once. */
+		resume_some(pw, slots, true);
+	}
+	end_transaction(pw, slots, slot, rc);
+}
+
+/* Transactions whose records have come. */
+static void resume_some(struct pool_worker *pw, struct slots *slots, bool wait)
+{
+	struct oltp_cold_done done[8];
+	uint32_t n = oltp_cold_poll(pw->worker, done, 8, wait);
+
+	for (uint32_t i = 0; i < n; i++) {
+		if (done[i].rc)
+			end_transaction(pw, slots, done[i].ticket, done[i].rc);
+		else
+			run_slot(pw, slots, done[i].ticket, true);
+	}
+}
+
 static void run_until_stopped(struct pool_worker *pw, void *local)
 {
-	uint64_t random = 0x9e3779b97f4a7c15ull * (pw->cpu + 1);
+	struct slots slots = { .local = local, .random = 0x9e3779b97f4a7c15ull * (pw->cpu + 1) };
 	uint32_t mask = pw->pool->latency_every - 1;
 
-	for (uint32_t n = 0; !atomic_load_explicit(&pw->stop, memory_order_relaxed); n++) {
-		bool measured = (n & mask) == 0;
-		uint64_t start_ns = measured ? clock_ns(CLOCK_MONOTONIC) : 0;
+	for (uint32_t slot = OLTP_TICKETS; slot-- > 0;)
+		slots.free[slots.n_free++] = (uint8_t)slot;
+	for (;;) {
+		bool stop = atomic_load_explicit(&pw->stop, memory_order_relaxed);
+		uint32_t slot;
 
-		if (run_to_end(pw, local, &random)) {
-			counter_add(&pw->failed, 1);
+		if (unlikely(slots.n_free < OLTP_TICKETS))
+			resume_some(pw, &slots, stop || !slots.n_free);
+		else if (stop)
+			break;
+		if (unlikely(stop || !slots.n_free))
 			continue;
-		}
-		counter_add(&pw->committed, 1);
-		if (measured)
-			hist_record(&pw->hist, clock_ns(CLOCK_MONOTONIC) - start_ns);
+		slot = slots.free[--slots.n_free];
+		slots.start_ns[slot] = (slots.n_begun++ & mask) == 0 ? clock_ns(CLOCK_MONOTONIC) :
+								       0;
+		run_slot(pw, &slots, slot, false);
 	}
 }
 

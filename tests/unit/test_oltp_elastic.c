@@ -107,9 +107,10 @@ static int attach_fails(void *ctx, struct oltp_worker *worker, void **ret_local)
 	return -ENOMEM;
 }
 
-static enum oltp_rc run_never(void *local, bool retry)
+static enum oltp_rc run_never(void *local, uint32_t slot, bool retry)
 {
 	(void)local;
+	(void)slot;
 	(void)retry;
 	abort();
 }
@@ -153,11 +154,14 @@ static int scripted_attach(void *ctx, struct oltp_worker *worker, void **ret_loc
 	return 0;
 }
 
-static enum oltp_rc scripted_run(void *local, bool retry)
+static enum oltp_rc scripted_run(void *local, uint32_t slot, bool retry)
 {
 	struct scripted *s = local;
 	uint64_t n = s->runs++;
 
+	/* Nothing waits for a disk here. */
+	if (slot)
+		abort();
 	s->retries += retry;
 	if (retry != (n % 4 != 0))
 		abort();

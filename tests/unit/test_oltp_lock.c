@@ -46,10 +46,10 @@ static void test_word_is_free_after_release(void **state)
 		assert_true(lock_try_shared(&word, ts_of(i, i), &seen));
 	for (int i = 0; i < 3; i++) {
 		assert_false(lock_try_exclusive(&word, ts_of(9, 9), &seen));
-		lock_release_shared(&word);
+		lock_release_shared(&word, 0);
 	}
 	assert_true(lock_try_exclusive(&word, ts_of(9, 9), &seen));
-	lock_release_exclusive(&word);
+	lock_release_exclusive(&word, 0);
 	assert_int_equal(word, 0);
 }
 
@@ -64,11 +64,11 @@ static void test_age_is_the_oldest_reader(void **state)
 	assert_true(lock_try_shared(&word, ts_of(5, 3), &seen));
 	assert_int_equal(word & LOCK_TS_MASK, ts_of(3, 2));
 	/* L2: the oldest may have left, the age must not grow younger than a reader that stays. */
-	lock_release_shared(&word);
+	lock_release_shared(&word, 0);
 	assert_true((word & LOCK_TS_MASK) <= ts_of(5, 3));
 	/* A first reader sets the age anew. */
-	lock_release_shared(&word);
-	lock_release_shared(&word);
+	lock_release_shared(&word, 0);
+	lock_release_shared(&word, 0);
 	assert_true(lock_try_shared(&word, ts_of(8, 4), &seen));
 	assert_int_equal(word & LOCK_TS_MASK, ts_of(8, 4));
 }
@@ -82,7 +82,7 @@ static void test_upgrade_needs_to_be_alone(void **state)
 	assert_true(lock_try_shared(&word, ts_of(1, 1), &seen));
 	assert_true(lock_try_shared(&word, ts_of(2, 2), &seen));
 	assert_false(lock_try_upgrade(&word, ts_of(1, 1), 1, &seen));
-	lock_release_shared(&word);
+	lock_release_shared(&word, 0);
 	assert_true(lock_try_upgrade(&word, ts_of(1, 1), 1, &seen));
 	assert_int_equal(word, LOCK_WRITER | ts_of(1, 1));
 
@@ -105,7 +105,7 @@ static void test_readers_do_not_overflow_into_other_bits(void **state)
 	assert_int_equal(n, OLTP_WORKERS_MAX);
 	assert_false(word & (LOCK_WRITER | LOCK_WAITER));
 	while (n--)
-		lock_release_shared(&word);
+		lock_release_shared(&word, 0);
 	assert_false(word & LOCK_HELD);
 }
 
@@ -119,7 +119,7 @@ static void test_waiting_writer_stops_new_readers(void **state)
 	word |= LOCK_WAITER;
 	assert_false(lock_try_shared(&word, ts_of(6, 2), &seen));
 	/* Free again (L3): the hint alone keeps nobody out. */
-	lock_release_shared(&word);
+	lock_release_shared(&word, 0);
 	assert_true(lock_try_shared(&word, ts_of(6, 2), &seen));
 	assert_false(word & LOCK_WAITER);
 }
@@ -178,7 +178,7 @@ static void *release_later(void *arg)
 
 	while (!(atomic_load(word) & LOCK_WAITER))
 		sched_yield();
-	lock_release_exclusive(word);
+	lock_release_exclusive(word, 0);
 	return NULL;
 }
 
@@ -239,14 +239,14 @@ static void *stress_main(void *arg)
 			if (stress_take(s, &stress_words[a], ts)) {
 				if (stress_take(s, &stress_words[b], ts))
 					break;
-				lock_release_exclusive(&stress_words[a]);
+				lock_release_exclusive(&stress_words[a], 0);
 			}
 			sched_yield();
 		}
 		stress_values[a]++;
 		stress_values[b]++;
-		lock_release_exclusive(&stress_words[a]);
-		lock_release_exclusive(&stress_words[b]);
+		lock_release_exclusive(&stress_words[a], 0);
+		lock_release_exclusive(&stress_words[b], 0);
 		s->done++;
 	}
 	return NULL;

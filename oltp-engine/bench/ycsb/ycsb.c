@@ -12,15 +12,20 @@ struct operation {
 	uint8_t field;
 };
 
-/* One worker's side. Keys are drawn once per transaction, so that a retry is the same one. */
+/* Keys are drawn once per transaction, so that a retry is the same one. */
+struct ycsb_txn {
+	struct oltp_hint hints[YCSB_OPERATIONS_MAX];
+	struct operation operations[YCSB_OPERATIONS_MAX];
+};
+
+/* One worker's side. */
 struct ycsb_worker {
 	struct ycsb *ycsb;
 	struct oltp_worker *worker;
 	struct bench_random random;
 	struct ycsb_books books;
-	struct oltp_hint hints[YCSB_OPERATIONS_MAX];
-	struct operation operations[YCSB_OPERATIONS_MAX];
 	uint8_t read_buffer[sizeof(struct ycsb_record)];
+	struct ycsb_txn txns[OLTP_TICKETS];
 };
 
 static uint32_t field_offset(uint32_t field)
@@ -32,17 +37,30 @@ int ycsb_create(struct oltp_engine *engine, const struct ycsb_config *config,
 		struct ycsb **ret_ycsb)
 {
 	struct ycsb *ycsb;
+	uint64_t hot;
 	int rc;
 
 	if (config->operations < 1 || config->operations > YCSB_OPERATIONS_MAX ||
-	    !(config->update_share >= 0 && config->update_share <= 1))
+	    !(config->update_share >= 0 && config->update_share <= 1) ||
+	    !(config->cold_access >= 0 && config->cold_access <= 1) ||
+	    (config->cold_access > 0 && !(config->cold_part > 0 && config->cold_part < 1)))
 		return -EINVAL;
 	ycsb = calloc(1, sizeof(*ycsb));
 	if (!ycsb)
 		return -ENOMEM;
 	ycsb->config = *config;
 	ycsb->engine = engine;
-	rc = zipf_init(&ycsb->zipf, config->records, config->theta, config->is_scrambled);
+	hot = config->records;
+	if (config->cold_access > 0) {
+		hot -= (uint64_t)((double)config->records * config->cold_part);
+		/* Nothing to be hot, or cold, in a table of one record. */
+		hot = hot ?: 1;
+		ycsb->cold_share = hot < config->records ?
+					   (uint64_t)(config->cold_access * 0x1p32) : 0;
+	}
+	rc = zipf_init(&ycsb->zipf, hot, config->theta, config->is_scrambled && !ycsb->cold_share);
+	if (!rc)
+		rc = zipf_init(&ycsb->spread, config->records, 0, true);
 	if (!rc)
 		rc = oltp_table_create(engine, sizeof(struct ycsb_record), config->records,
 				       &ycsb->table);
@@ -98,7 +116,23 @@ static void worker_detach(void *local)
 	free(yw);
 }
 
-static void draw_transaction(struct ycsb_worker *yw)
+static uint64_t draw_key(struct ycsb_worker *yw)
+{
+	const struct ycsb *ycsb = yw->ycsb;
+	uint64_t rank;
+
+	if (!ycsb->cold_share)
+		return zipf_next(&ycsb->zipf, &yw->random);
+	/* The ranks behind those of the distribution are the cold part. */
+	if (bench_random_next(&yw->random) >> 32 < ycsb->cold_share)
+		rank = ycsb->zipf.n + bench_random_below(&yw->random,
+							 ycsb->config.records - ycsb->zipf.n);
+	else
+		rank = zipf_next(&ycsb->zipf, &yw->random);
+	return ycsb->config.is_scrambled ? zipf_scramble(&ycsb->spread, rank) : rank;
+}
+
+static void draw_transaction(struct ycsb_worker *yw, struct ycsb_txn *txn)
 {
 	const struct ycsb_config *config = &yw->ycsb->config;
 	/* Compared with 32 random bits. */
@@ -107,16 +141,17 @@ static void draw_transaction(struct ycsb_worker *yw)
 
 	for (uint32_t i = 0; i < config->operations; i++) {
 		uint64_t bits = bench_random_next(&yw->random);
-		struct operation *op = &yw->operations[i];
+		struct operation *op = &txn->operations[i];
+		struct oltp_hint *hint = &txn->hints[i];
 
 		op->is_update = config->mix_by_transaction ? all_update : bits >> 32 < share;
 		op->field = (uint8_t)(((bits & 0xffffffff) * YCSB_FIELDS) >> 32);
-		yw->hints[i].key = zipf_next(&yw->ycsb->zipf, &yw->random);
-		yw->hints[i].offset = field_offset(op->field);
-		yw->hints[i].bytes = YCSB_FIELD_BYTES;
+		hint->key = draw_key(yw);
+		hint->offset = field_offset(op->field);
+		hint->bytes = YCSB_FIELD_BYTES;
 		if (!op->is_update && config->read_all_fields) {
-			yw->hints[i].offset = 0;
-			yw->hints[i].bytes = sizeof(struct ycsb_record);
+			hint->offset = 0;
+			hint->bytes = sizeof(struct ycsb_record);
 		}
 	}
 }
@@ -154,33 +189,34 @@ static enum oltp_rc run_update(struct ycsb_worker *yw, uint64_t key, uint32_t fi
 	return OLTP_OK;
 }
 
-static enum oltp_rc run_operations(struct ycsb_worker *yw)
+static enum oltp_rc run_operations(struct ycsb_worker *yw, const struct ycsb_txn *txn)
 {
 	uint32_t n = yw->ycsb->config.operations;
 	enum oltp_rc rc = OLTP_OK;
 
 	for (uint32_t i = 0; !rc && i < n; i++) {
-		const struct operation *op = &yw->operations[i];
+		const struct operation *op = &txn->operations[i];
 
-		rc = op->is_update ? run_update(yw, yw->hints[i].key, op->field) :
-				     run_read(yw, &yw->hints[i], op->field);
+		rc = op->is_update ? run_update(yw, txn->hints[i].key, op->field) :
+				     run_read(yw, &txn->hints[i], op->field);
 	}
 	return rc;
 }
 
-static enum oltp_rc worker_run(void *local, bool retry)
+static enum oltp_rc worker_run(void *local, uint32_t slot, bool retry)
 {
 	struct ycsb_worker *yw = local;
+	struct ycsb_txn *txn = &yw->txns[slot];
 	uint32_t n = yw->ycsb->config.operations;
 	enum oltp_rc rc;
 
 	if (!retry)
-		draw_transaction(yw);
+		draw_transaction(yw, txn);
 	rc = oltp_txn_begin(yw->worker);
 	if (rc)
 		return rc;
-	oltp_txn_prefetch(yw->worker, yw->ycsb->table, yw->hints, n);
-	rc = run_operations(yw);
+	oltp_txn_prefetch(yw->worker, yw->ycsb->table, txn->hints, n);
+	rc = run_operations(yw, txn);
 	if (!rc)
 		rc = oltp_txn_commit(yw->worker);
 	if (rc) {
@@ -188,9 +224,9 @@ static enum oltp_rc worker_run(void *local, bool retry)
 		return rc;
 	}
 	for (uint32_t i = 0; i < n; i++) {
-		if (yw->operations[i].is_update) {
+		if (txn->operations[i].is_update) {
 			yw->books.updates++;
-			yw->books.weighted_updates += ycsb_key_weight(yw->hints[i].key);
+			yw->books.weighted_updates += ycsb_key_weight(txn->hints[i].key);
 		}
 	}
 	return OLTP_OK;

@@ -40,6 +40,12 @@ struct ycsb_config {
 	double theta;
 	bool is_scrambled;
 	uint64_t seed;
+	/*
+	 * A share of the accesses goes to a part of the table (the cold one) that all others leave
+	 * alone, to any of its records alike. 0: there is no such part.
+	 */
+	double cold_access;	/* 0 to 1 */
+	double cold_part;	/* share of the table, above 0 and below 1 */
 };
 
 struct ycsb;
@@ -57,14 +63,33 @@ int ycsb_load(struct ycsb *ycsb, uint32_t n_threads);
 /* What the pool's workers run; valid as long as ycsb is. */
 struct oltp_workload ycsb_workload(struct ycsb *ycsb);
 
+/*
+ * What a look over the whole table finds, wherever the records are; may be taken at any time, also
+ * while transactions run and records move. Each record is seen once, at some moment.
+ */
+struct ycsb_audit {
+	int rc;				/* that of oltp_table_scan */
+	bool is_complete;		/* rc is 0, every key was seen, and nothing else */
+	uint64_t records;
+	uint64_t keys;			/* sum over the keys */
+	uint64_t updates;		/* sum of the counters: never falls from one look to the next */
+	uint64_t weighted_updates;
+	uint64_t damaged_records;	/* that contradict their counter (V3) */
+	uint64_t content;		/* sum over the records: the same as long as none is updated */
+};
+
+void ycsb_audit(struct ycsb *ycsb, struct ycsb_audit *ret_audit);
+
 struct ycsb_verdict {
 	uint64_t records;		/* found */
+	uint64_t records_missing;
+	int scan_rc;			/* that of oltp_table_scan */
 	uint64_t updates_committed;	/* by the workers' books */
 	uint64_t updates_found;		/* by the records' counters (V1) */
 	bool is_checksum_equal;		/* V2 */
 	uint64_t damaged_records;	/* V3 */
 	uint64_t inconsistent_reads;	/* reads that saw a field newer than its record */
-	uint64_t lost_updates;		/* 0 only if all of V1 to V3 hold */
+	uint64_t lost_updates;		/* 0 only if all of V1 to V3 hold, for every record */
 };
 
 /* Reads the whole table. No worker may be attached. */

@@ -47,7 +47,13 @@ static void *loader_main(void *arg)
 
 		end = end < loader->end ? end : loader->end;
 		loader->rc = load_some(loader, worker, end);
-		/* Keys are all different and nothing else runs: a conflict is an error here. */
+		/* No room: others go to disk first, if there is one. Memory moves: also conflicts. */
+		if (loader->rc == OLTP_COLD)
+			loader->rc = oltp_cold_wait(worker) ?: OLTP_CONFLICT;
+		if (loader->rc == OLTP_CONFLICT) {
+			loader->rc = OLTP_OK;
+			continue;
+		}
 		loader->first = end;
 	}
 	oltp_worker_destroy(worker);

@@ -19,7 +19,9 @@ struct ycsb {
 	struct ycsb_config config;
 	struct oltp_engine *engine;
 	struct oltp_table *table;
-	struct zipf zipf;
+	struct zipf zipf;		/* of the hot part, or of all */
+	struct zipf spread;		/* puts ranks of both parts all over the keys */
+	uint64_t cold_share;		/* of accesses, in 2^-32; 0: there is no cold part */
 	_Atomic uint64_t attached;	/* workers ever, for their seeds */
 	pthread_mutex_t lock;		/* books: workers add theirs when they detach */
 	struct ycsb_books books;

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* See limits.h. */
+#include "limits.h"
+
+int limits_open(struct limits *limits, const struct bench_options *options)
+{
+	*limits = (struct limits){ .options = options };
+	/* All on node 0: other nodes have no choice of memory without a host. */
+	return oltp_blocks_native_create(options->memory_mib << 20, 0, &limits->blocks);
+}
+
+void limits_close(struct limits *limits)
+{
+	oltp_blocks_native_destroy(limits->blocks);
+	limits->blocks = NULL;
+}
+
+uint64_t limits_follow(struct limits *limits, uint64_t start_ns, uint64_t now_ns,
+		       void (*on_step)(void *ctx, uint64_t limit_bytes), void *ctx)
+{
+	const struct bench_options *o = limits->options;
+
+	if (!limits->blocks)
+		return UINT64_MAX;
+	for (; limits->next < o->n_mem_steps; limits->next++) {
+		const struct bench_mem_step *step = &o->mem_steps[limits->next];
+		uint64_t at_ns = start_ns + (uint64_t)(step->t_s * 1e9);
+		uint64_t limit_bytes = step->mib << 20;
+
+		if (at_ns > now_ns)
+			return at_ns;
+		on_step(ctx, limit_bytes);
+		oltp_blocks_native_set_limit(limits->blocks, limit_bytes,
+					     now_ns + o->mem_deadline_ms * 1000000ull);
+	}
+	return UINT64_MAX;
+}

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* See lost.h. */
+#include <errno.h>
+#include <signal.h>
+#include <sys/mman.h>
+
+#include "engine.h"
+#include "lost.h"
+#include "manager.h"
+
+static struct oltp_engine *_Atomic caught_engine;
+static struct sigaction action_before;
+
+/* Async-signal-safe. True: the address is in a block of the engine, and can be touched now. */
+static bool replace_block(struct oltp_engine *engine, const void *addr)
+{
+	struct block *block = storage_block_of(&engine->storage, addr);
+
+	if (!block)
+		return false;
+	if (atomic_exchange_explicit(&block->state, BLOCK_LOST, memory_order_seq_cst) !=
+	    BLOCK_LOST)
+		atomic_fetch_add_explicit(&engine->revokes, 1, memory_order_seq_cst);
+	return mmap(block->addr, OLTP_MEM_BLOCK_BYTES, PROT_READ | PROT_WRITE,
+		    MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) != MAP_FAILED;
+}
+
+static void on_sigbus(int number, siginfo_t *info, void *context)
+{
+	struct oltp_engine *engine = atomic_load_explicit(&caught_engine, memory_order_acquire);
+	int error = errno;
+
+	if (engine && replace_block(engine, info->si_addr)) {
+		errno = error;
+		return;
+	}
+	if (action_before.sa_flags & SA_SIGINFO) {
+		action_before.sa_sigaction(number, info, context);
+	} else if (action_before.sa_handler != SIG_DFL && action_before.sa_handler != SIG_IGN) {
+		action_before.sa_handler(number);
+	} else {
+		/* Happens again as soon as this returns, and then takes its usual course. */
+		signal(number, SIG_DFL);
+	}
+}
+
+int oltp_memory_catch_revokes(struct oltp_engine *engine)
+{
+	struct sigaction action = { .sa_sigaction = on_sigbus, .sa_flags = SA_SIGINFO | SA_ONSTACK };
+	struct oltp_engine *none = NULL;
+
+	if (!atomic_compare_exchange_strong(&caught_engine, &none, engine))
+		return -EEXIST;
+	sigemptyset(&action.sa_mask);
+	if (sigaction(SIGBUS, &action, &action_before)) {
+		atomic_store(&caught_engine, NULL);
+		return -errno;
+	}
+	return 0;
+}
+
+void lost_finish(struct oltp_engine *engine)
+{
+	struct oltp_engine *ours = engine;
+
+	if (atomic_compare_exchange_strong(&caught_engine, &ours, NULL))
+		sigaction(SIGBUS, &action_before, NULL);
+}
+
+uint64_t oltp_memory_revoked(struct oltp_engine *engine, void *addr, uint64_t bytes)
+{
+	uint64_t held = 0;
+
+	for (uint64_t at = 0; at < bytes; at += OLTP_MEM_BLOCK_BYTES)
+		held += replace_block(engine, (uint8_t *)addr + at) ? OLTP_MEM_BLOCK_BYTES : 0;
+	manager_wake(engine->manager);
+	return held;
+}
+
+static bool is_lost(const struct storage *storage, uint64_t entry)
+{
+	const struct block *block;
+
+	if (entry & INDEX_STUB)
+		return false;
+	block = storage_block_of(storage, (void *)(uintptr_t)(entry & INDEX_ADDR_MASK));
+	return block && block->state == BLOCK_LOST;
+}
+
+bool lost_was_accessed(const struct oltp_worker *worker)
+{
+	for (uint32_t i = 0; i < worker->n_accesses; i++) {
+		if (is_lost(&worker->engine->storage,
+			    (uint64_t)(uintptr_t)worker->accesses[i].record))
+			return true;
+	}
+	return false;
+}
+
+struct look {
+	struct oltp_engine *engine;
+	uint64_t tag;
+};
+
+static int match_lost(void *ctx, const struct index_ref *ref)
+{
+	const struct look *look = ctx;
+
+	return ref->entry >> 48 == look->tag && is_lost(&look->engine->storage, ref->entry);
+}
+
+bool lost_may_hide(struct oltp_engine *engine, struct oltp_table *table, uint64_t hash)
+{
+	struct look look = { engine, hash & 0xffff };
+
+	if (likely(!atomic_load_explicit(&engine->revokes, memory_order_acquire)))
+		return false;
+	return index_walk_bucket(&table->index,
+				 (uint64_t)(index_bucket_of(&table->index, hash) -
+					    table->index.buckets), match_lost, &look);
+}
+
+static int sweep_slot(void *ctx, const struct index_ref *ref)
+{
+	struct oltp_engine *engine = ctx;
+
+	if (is_lost(&engine->storage, ref->entry) && index_stub_replace(ref, INDEX_LOST))
+		counter_add(&engine->lost_records, 1);
+	return 0;
+}
+
+void lost_sweep(struct oltp_engine *engine)
+{
+	uint64_t revokes = atomic_load_explicit(&engine->revokes, memory_order_acquire);
+
+	if (revokes == engine->revokes_swept)
+		return;
+	engine->revokes_swept = revokes;
+	counter_add(&engine->lost_bytes, storage_forget_lost(&engine->storage));
+	for (uint32_t i = 0; i < engine->n_tables; i++) {
+		const struct index *index = &engine->tables[i]->index;
+
+		for (uint64_t b = 0; b < index->n_buckets; b++)
+			index_walk_bucket(index, b, sweep_slot, engine);
+	}
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Memory taken by force. What happens to a block:
+ *
+ *  1. It is marked LOST, engine.revokes is counted up, and zeroed memory is put in its place: by the
+ *     SIGBUS handler of the first thread that touches it or by oltp_memory_revoked, whichever comes
+ *     first. Only stores and mmap(2), so it can be done in the handler. Threads go on; what they
+ *     read there are zeroes, what they write there is for nobody.
+ *  2. A transaction that began before and touched it fails at its commit, which looks at revokes.
+ *     One that begins later is told OLTP_LOST instead of NOT_FOUND (lost_may_hide).
+ *  3. The manager replaces what the index had there by INDEX_LOST and counts the records.
+ */
+#ifndef OLTP_LOST_H
+#define OLTP_LOST_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "oltp.h"
+
+/* Did the running transaction access a record in a lost block? */
+bool lost_was_accessed(const struct oltp_worker *worker);
+
+/* Could a key with that hash have been in a lost block? */
+bool lost_may_hide(struct oltp_engine *engine, struct oltp_table *table, uint64_t hash);
+
+/* Step 3, if there is anything new. */
+void lost_sweep(struct oltp_engine *engine);
+
+/* At the end of an engine: the SIGBUS handler forgets it. */
+void lost_finish(struct oltp_engine *engine);
+
+#endif

@@ -1,0 +1,314 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* See manager.h. */
+#include <errno.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "engine.h"
+#include "lost.h"
+#include "manager.h"
+
+/* How finely the time of a record's last use is known. */
+#define TICK_NS			20000000ull
+/* After an error of the disk. */
+#define DISK_RETRY_NS		500000000ull
+/* Of what did not work, before the deadline. */
+#define DEMAND_RETRY_NS		20000000ull
+/* Free slots of a table below which room is made, as a share of those used; and its bounds. */
+#define ROOM_SHARE		64u
+#define ROOM_MIN		32u
+#define ROOM_MAX		16384u
+
+uint64_t manager_now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000ull + (uint64_t)ts.tv_nsec;
+}
+
+void manager_wake(struct manager *m)
+{
+	if (!m)
+		return;
+	pthread_mutex_lock(&m->lock);
+	m->has_news = true;
+	pthread_cond_signal(&m->changed);
+	pthread_mutex_unlock(&m->lock);
+}
+
+void manager_room_want(struct manager *m)
+{
+	if (m && !atomic_exchange_explicit(&m->room_wanted, true, memory_order_relaxed))
+		manager_wake(m);
+}
+
+static uint64_t room_low(struct oltp_table *table)
+{
+	uint64_t n = storage_used_slots(table) / ROOM_SHARE;
+
+	return n < ROOM_MIN ? ROOM_MIN : n > ROOM_MAX ? ROOM_MAX : n;
+}
+
+void manager_room_check(struct manager *m, struct oltp_table *table)
+{
+	if (m && storage_free_slots(table) < ROOM_MAX &&
+	    !atomic_load_explicit(&m->room_wanted, memory_order_relaxed) &&
+	    storage_free_slots(table) < room_low(table))
+		manager_room_want(m);
+}
+
+/* The demand on a node, if it is time to do something about it. */
+static uint64_t demand_due(struct manager *m, uint32_t node, uint64_t *ret_deadline_ns)
+{
+	struct storage *storage = &m->engine->storage;
+	struct node_memory *memory = &storage->nodes[node];
+	uint64_t bytes, now_ns = manager_now_ns();
+
+	pthread_mutex_lock(&storage->lock);
+	bytes = storage_demanded(storage, node);
+	if (!bytes || memory->is_given_up || now_ns < memory->retry_ns)
+		bytes = 0;
+	else if (!memory->demand_start_ns)
+		memory->demand_start_ns = now_ns;
+	*ret_deadline_ns = memory->deadline_ns ?: UINT64_MAX;
+	pthread_mutex_unlock(&storage->lock);
+	return bytes;
+}
+
+static bool answer_demand(struct manager *m, uint32_t node)
+{
+	struct storage *storage = &m->engine->storage;
+	struct node_memory *memory = &storage->nodes[node];
+	uint64_t deadline_ns, bytes = demand_due(m, node, &deadline_ns);
+	uint64_t given, left, now_ns, took_ns;
+	bool is_given_up;
+
+	if (!bytes)
+		return false;
+	/* Whole blocks only. */
+	given = shrink_node(&m->shrink, node, mem_round(bytes), deadline_ns);
+
+	now_ns = manager_now_ns();
+	pthread_mutex_lock(&storage->lock);
+	left = storage_demanded(storage, node);
+	/* A new limit meanwhile: a demand of its own. */
+	is_given_up = left && (memory->deadline_ns ?: UINT64_MAX) == deadline_ns &&
+		      (!memory->deadline_ns || now_ns >= deadline_ns);
+	memory->is_given_up = is_given_up;
+	memory->retry_ns = left ? now_ns + DEMAND_RETRY_NS : 0;
+	took_ns = now_ns - memory->demand_start_ns;
+	if (!left || is_given_up)
+		memory->demand_start_ns = 0;
+	pthread_mutex_unlock(&storage->lock);
+	pthread_mutex_lock(&m->lock);
+	m->answered_bytes += given;
+	m->demands += !left || is_given_up;
+	if (is_given_up) {
+		m->unanswered_bytes += left;
+		m->unanswered_demands++;
+	} else if (!left) {
+		m->last_demand_ns = took_ns;
+	}
+	pthread_mutex_unlock(&m->lock);
+	return given > 0;
+}
+
+static bool is_demanded(struct manager *m)
+{
+	struct storage *storage = &m->engine->storage;
+	bool is = false;
+
+	pthread_mutex_lock(&storage->lock);
+	for (uint32_t node = 0; node < OLTP_NODES_MAX; node++)
+		is |= storage_demanded(storage, node) > 0;
+	pthread_mutex_unlock(&storage->lock);
+	return is;
+}
+
+/* Tables cannot be dropped, so the list only grows. */
+static uint32_t tables_count(struct oltp_engine *engine)
+{
+	uint32_t n;
+
+	pthread_mutex_lock(&engine->lock);
+	n = engine->n_tables;
+	pthread_mutex_unlock(&engine->lock);
+	return n;
+}
+
+static void make_room(struct manager *m)
+{
+	struct oltp_engine *engine = m->engine;
+	uint32_t n_tables = tables_count(engine);
+
+	if (!engine->cold || manager_now_ns() < m->disk_retry_ns)
+		return;
+	for (uint32_t i = 0; i < n_tables; i++) {
+		struct oltp_table *table = engine->tables[i];
+		uint64_t low = room_low(table), there = storage_free_slots(table);
+
+		if (there >= low || storage_spare_bytes(&engine->storage) >= OLTP_MEM_BLOCK_BYTES)
+			continue;
+		shrink_table(&m->shrink, table, 2 * low - there);
+		if (m->evict.error)
+			m->disk_retry_ns = manager_now_ns() + DISK_RETRY_NS;
+	}
+}
+
+static bool fill_has_room(struct manager *m, struct oltp_table *table)
+{
+	uint64_t spare = storage_spare_bytes(&m->engine->storage) / table->stride;
+
+	return storage_free_slots(table) + spare > 3 * room_low(table) + cold_slots(table);
+}
+
+/* Puts back what of the block is still cold. False: it could not be read, or there is no room. */
+static bool fill_block(struct manager *m, struct cold_block *block)
+{
+	struct cold *cold = m->engine->cold;
+	struct oltp_table *table = block->table;
+	struct cold_request request = {
+		.bytes = COLD_EXTENT_BYTES,
+		.offset = block->number * COLD_EXTENT_BYTES,
+		.buffer = m->fill_buffer,
+	};
+	uint32_t n_bad = 0;
+	int rc = 0;
+
+	cold_io_add(&m->evict.io, &request);
+	while (cold_io_next(&m->evict.io) != &request)
+		cold_io_wait(&m->evict.io, 1000000000ull);
+	for (uint32_t i = 0; rc != -ENOMEM && i < block->n; i++) {
+		uint64_t key = atomic_load_explicit(&block->keys[i], memory_order_relaxed);
+		struct index_ref ref;
+		const void *data;
+
+		if (index_find(&table->index, key, index_hash(key), &ref) ||
+		    (ref.entry & INDEX_ADDR_MASK) != cold_stub(block, i))
+			continue;
+		data = request.result ? NULL : cold_record_check(block, i, m->fill_buffer +
+						(size_t)i * cold_stride(table));
+		if (data)
+			rc = cold_merge(cold, &ref, i, data, 0, 0, 0, false);
+		else
+			n_bad++;
+	}
+	if (n_bad) {
+		atomic_fetch_add_explicit(&cold->counters.read_errors, 1, memory_order_relaxed);
+		m->disk_retry_ns = manager_now_ns() + DISK_RETRY_NS;
+	}
+	return !n_bad && rc != -ENOMEM;
+}
+
+bool manager_fill(struct manager *m)
+{
+	struct cold *cold = m->engine->cold;
+	uint64_t n = cold ? cold->n_numbers : 0;
+
+	if (!cold || !atomic_load_explicit(&cold->counters.records, memory_order_relaxed))
+		return false;
+	for (uint64_t i = 0; i < n; i++) {
+		struct cold_block *block = cold_stub_block(
+			cold, (m->fill_next++ % n) << (COLD_SLOT_BITS + 1));
+
+		/* Written and read by this thread only: no pin is needed. */
+		if (!atomic_load_explicit(&block->live, memory_order_acquire))
+			continue;
+		return fill_has_room(m, block->table) && fill_block(m, block);
+	}
+	return false;
+}
+
+static void wait_news(struct manager *m, uint64_t until_ns)
+{
+	struct timespec until = { (time_t)(until_ns / 1000000000),
+				  (long)(until_ns % 1000000000) };
+
+	pthread_mutex_lock(&m->lock);
+	while (!m->has_news &&
+	       !pthread_cond_clockwait(&m->changed, &m->lock, CLOCK_MONOTONIC, &until))
+		;
+	m->has_news = false;
+	pthread_mutex_unlock(&m->lock);
+}
+
+static void *manager_main(void *arg)
+{
+	struct manager *m = arg;
+	uint64_t tick_ns = manager_now_ns() + TICK_NS;
+
+	while (!atomic_load_explicit(&m->quit, memory_order_relaxed)) {
+		bool is_busy = false;
+
+		if (manager_now_ns() >= tick_ns) {
+			epoch_advance(&m->engine->epoch);
+			tick_ns = manager_now_ns() + TICK_NS;
+		}
+		lost_sweep(m->engine);
+		for (uint32_t node = 0; node < OLTP_NODES_MAX; node++)
+			is_busy |= answer_demand(m, node);
+		if (atomic_exchange_explicit(&m->room_wanted, false, memory_order_relaxed))
+			make_room(m);
+		evict_settle(&m->evict, 0);
+		if (m->engine->cold)
+			cold_reclaim(m->engine->cold);
+		if (!is_busy && !is_demanded(m) && manager_now_ns() >= m->disk_retry_ns) {
+			evict_begin(&m->evict);
+			is_busy = manager_fill(m);
+		}
+		if (!is_busy)
+			wait_news(m, tick_ns);
+	}
+	return NULL;
+}
+
+int manager_create(struct oltp_engine *engine, struct manager **ret_manager)
+{
+	struct manager *m = calloc(1, sizeof(*m));
+	int rc;
+
+	if (!m)
+		return -ENOMEM;
+	m->engine = engine;
+	m->fill_buffer = aligned_alloc(4096, COLD_EXTENT_BYTES);
+	if (!m->fill_buffer) {
+		rc = -ENOMEM;
+		goto out_free;
+	}
+	rc = evict_init(&m->evict, engine);
+	if (rc)
+		goto out_free;
+	m->shrink = (struct shrink){ .engine = engine, .evict = &m->evict, .random = 1,
+				     .quit = &m->quit };
+	pthread_mutex_init(&m->lock, NULL);
+	pthread_cond_init(&m->changed, NULL);
+	rc = -pthread_create(&m->thread, NULL, manager_main, m);
+	if (rc)
+		goto out_finish;
+	*ret_manager = m;
+	return 0;
+
+out_finish:
+	pthread_cond_destroy(&m->changed);
+	pthread_mutex_destroy(&m->lock);
+	evict_finish(&m->evict);
+out_free:
+	free(m->fill_buffer);
+	free(m);
+	return rc;
+}
+
+void manager_destroy(struct manager *m)
+{
+	if (!m)
+		return;
+	atomic_store_explicit(&m->quit, true, memory_order_relaxed);
+	manager_wake(m);
+	pthread_join(m->thread, NULL);
+	pthread_cond_destroy(&m->changed);
+	pthread_mutex_destroy(&m->lock);
+	evict_finish(&m->evict);
+	free(m->fill_buffer);
+	free(m);
+}

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The thread that moves memory: answers demands, keeps some room for records that come back, reads
+ * cold ones back while there is memory for them, and lets time pass (epochs). There is none in an
+ * engine whose memory neither comes nor goes.
+ */
+#ifndef OLTP_MANAGER_H
+#define OLTP_MANAGER_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "evict.h"
+#include "shrink.h"
+
+struct manager {
+	struct oltp_engine *engine;
+	struct evict evict;
+	struct shrink shrink;
+	pthread_t thread;
+	_Atomic bool quit;
+	_Atomic bool room_wanted;	/* somebody found little room, or none */
+	uint64_t fill_next;		/* extent to go on with */
+	uint64_t disk_retry_ns;		/* nothing is written for room before that */
+	uint8_t *fill_buffer;
+	pthread_mutex_t lock;		/* for changed, and the figures below */
+	pthread_cond_t changed;
+	bool has_news;
+	uint64_t demands, answered_bytes, unanswered_bytes, unanswered_demands, last_demand_ns;
+};
+
+/* Errors: -ENOMEM, -EAGAIN, those of io_uring. */
+int manager_create(struct oltp_engine *engine, struct manager **ret_manager);
+void manager_destroy(struct manager *manager);
+
+/* Something was offered, demanded or lost. Accepts NULL, as do those below. */
+void manager_wake(struct manager *manager);
+
+/* No room was found for a record. */
+void manager_room_want(struct manager *manager);
+
+/* After a slot of the table was taken: wakes the manager when few are left. */
+void manager_room_check(struct manager *manager, struct oltp_table *table);
+
+/* CLOCK_MONOTONIC */
+uint64_t manager_now_ns(void);
+
+/* Reads some cold records back while there is room for them. False: there is nothing to do. */
+bool manager_fill(struct manager *manager);
+
+#endif

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* What the provider of blocks says, and what is told of memory. */
+#include "engine.h"
+#include "manager.h"
+
+void oltp_memory_limit(struct oltp_engine *engine, uint32_t node, uint64_t limit_bytes,
+		       uint64_t deadline_ns)
+{
+	struct storage *storage = &engine->storage;
+	struct node_memory *memory;
+
+	if (node >= OLTP_NODES_MAX)
+		return;
+	memory = &storage->nodes[node];
+	pthread_mutex_lock(&storage->lock);
+	if (limit_bytes != memory->limit_bytes || deadline_ns != memory->deadline_ns) {
+		memory->is_given_up = false;
+		memory->retry_ns = 0;
+	}
+	memory->limit_bytes = limit_bytes;
+	memory->deadline_ns = deadline_ns;
+	memory->is_refused = false;
+	pthread_mutex_unlock(&storage->lock);
+	manager_wake(engine->manager);
+}
+
+static void read_storage(struct oltp_engine *engine, struct oltp_memory_stats *stats)
+{
+	struct storage *storage = &engine->storage;
+
+	pthread_mutex_lock(&storage->lock);
+	for (uint32_t node = 0; node < OLTP_NODES_MAX; node++) {
+		stats->held_bytes += storage->nodes[node].held_bytes;
+		stats->unused_bytes += storage->nodes[node].unused_bytes;
+	}
+	pthread_mutex_unlock(&storage->lock);
+	pthread_mutex_lock(&engine->lock);
+	for (uint32_t i = 0; i < engine->n_tables; i++) {
+		uint64_t n = storage_used_slots(engine->tables[i]);
+
+		stats->resident_records += n;
+		stats->resident_bytes += n * engine->tables[i]->stride;
+	}
+	pthread_mutex_unlock(&engine->lock);
+}
+
+static void read_cold(struct cold *cold, struct oltp_memory_stats *stats)
+{
+	struct cold_counters *c = &cold->counters;
+
+	stats->maintenance_bytes = counter_read(&cold->books_bytes) +
+				   counter_read(&cold->buffer_bytes);
+	stats->cold_records = counter_read(&c->records);
+	stats->cold_reads = counter_read(&c->reads);
+	stats->read_errors = counter_read(&c->read_errors);
+	stats->write_errors = counter_read(&c->write_errors);
+	stats->evicted_records = counter_read(&c->evicted_records);
+	stats->evicted_bytes = counter_read(&c->evicted_bytes);
+	stats->merged_records = counter_read(&c->merged_records);
+	stats->merged_bytes = counter_read(&c->merged_bytes);
+	pthread_mutex_lock(&cold->lock);
+	stats->file_bytes = cold->file.bytes;
+	stats->file_used_bytes = cold->n_used * COLD_EXTENT_BYTES;
+	pthread_mutex_unlock(&cold->lock);
+}
+
+static void read_manager(struct manager *m, struct oltp_memory_stats *stats)
+{
+	stats->moved_records = counter_read(&m->evict.moved);
+	pthread_mutex_lock(&m->lock);
+	stats->demands = m->demands;
+	stats->answered_bytes = m->answered_bytes;
+	stats->unanswered_bytes = m->unanswered_bytes;
+	stats->unanswered_demands = m->unanswered_demands;
+	stats->last_demand_ns = m->last_demand_ns;
+	pthread_mutex_unlock(&m->lock);
+}
+
+void oltp_memory_stats_read(struct oltp_engine *engine, struct oltp_memory_stats *ret_stats)
+{
+	*ret_stats = (struct oltp_memory_stats){ 0 };
+	read_storage(engine, ret_stats);
+	if (engine->cold)
+		read_cold(engine->cold, ret_stats);
+	if (engine->manager)
+		read_manager(engine->manager, ret_stats);
+	ret_stats->revoked_bytes = counter_read(&engine->lost_bytes);
+	ret_stats->lost_records = counter_read(&engine->lost_records);
+}

@@ -1,0 +1,311 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * What has to go is chosen by age: a sample of the lock words (the stamps that the last users left)
+ * gives the age that a certain share of all records exceeds, and of the blocks that are worked on,
+ * records older than that go to disk and the others together into fewer blocks.
+ *
+ * The share is larger than what is needed: with just as many old records as must go, every block
+ * would have to be worked on and all that is not old be moved.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "engine.h"
+#include "manager.h"
+#include "shrink.h"
+
+#define SAMPLES			2048u
+#define SHARE_MIN		0.34
+#define SHARE_MARGIN		1.25
+#define VICTIMS_MAX		64u	/* blocks worked on between two waits for an epoch */
+#define VICTIMS_MIN		4u
+#define SWEEPS_IDLE		2u
+#define SLOT_WORDS_MAX		(OLTP_MEM_BLOCK_BYTES / CACHE_LINE_BYTES / 64)
+#define ANY_AGE			UINT64_MAX
+#define SETTLE_NS		100000000ull
+
+static uint64_t next_random(struct shrink *s)
+{
+	s->random = s->random * 6364136223846793005ull + 1442695040888963407ull;
+	return s->random >> 32;
+}
+
+static int compare_u64(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+static struct record *slot_at(const struct block *block, uint32_t slot)
+{
+	return (struct record *)(block->addr + (size_t)slot * block->table->stride);
+}
+
+/* The stamp that a share of the records in the blocks does not exceed. */
+static uint64_t sample_threshold(struct shrink *s, struct block **blocks, size_t n, double share)
+{
+	uint64_t used[SLOT_WORDS_MAX], stamps[SAMPLES];
+	uint32_t n_stamps = 0;
+
+	for (uint32_t i = 0; n && i < SAMPLES / 16; i++) {
+		struct block *block = blocks[next_random(s) % n];
+
+		storage_block_look(block, used);
+		for (uint32_t k = 0; k < 16; k++) {
+			uint32_t slot = (uint32_t)(next_random(s) % block->n_slots);
+			uint64_t word;
+
+			if (!(used[slot / 64] >> slot % 64 & 1))
+				continue;
+			word = atomic_load_explicit(&slot_at(block, slot)->lock,
+						    memory_order_relaxed);
+			stamps[n_stamps++] = word & LOCK_HELD ? epoch_now(&s->engine->epoch) :
+								lock_stamp(word);
+		}
+	}
+	if (!n_stamps || share >= 1)
+		return ANY_AGE;
+	qsort(stamps, n_stamps, sizeof(*stamps), compare_u64);
+	return stamps[(uint32_t)(share * n_stamps)];
+}
+
+static bool is_old(const struct record *record, uint64_t threshold)
+{
+	uint64_t word = atomic_load_explicit(&record->lock, memory_order_relaxed);
+
+	return !(word & LOCK_HELD) && lock_stamp(word) <= threshold;
+}
+
+/*
+ * One pass over the records in a closed block: old ones to disk, the others where there is room.
+ * What can neither go to disk nor be moved stays. Returns how many are on their way.
+ */
+static uint64_t empty_block(struct shrink *s, struct block *block, const uint64_t *used,
+			    uint64_t threshold)
+{
+	uint64_t n = 0;
+
+	for (uint32_t slot = 0; slot < block->n_slots; slot++) {
+		struct record *record = slot_at(block, slot);
+		enum evict_result result = EVICT_NOT;
+
+		if (!used[slot / 64]) {
+			slot |= 63;
+			continue;
+		}
+		if (!(used[slot / 64] >> slot % 64 & 1))
+			continue;
+		if (is_old(record, threshold))
+			result = evict_to_disk(s->evict, block->table, record);
+		if (result == EVICT_NOT)
+			result = evict_move(s->evict, block->table, block->node, record);
+		n += result == EVICT_DONE;
+	}
+	return n;
+}
+
+struct round {
+	struct block *victims[VICTIMS_MAX];
+	uint64_t used[VICTIMS_MAX][SLOT_WORDS_MAX];
+	uint32_t n;
+};
+
+static bool is_late(const struct shrink *s, uint64_t deadline_ns)
+{
+	return atomic_load_explicit(s->quit, memory_order_relaxed) ||
+	       manager_now_ns() >= deadline_ns;
+}
+
+/*
+ * Works on the victims until they are empty or nothing more goes. If there is no room elsewhere for
+ * what stays in memory, the last of them (the fullest) becomes room for the others. Returns how many
+ * records went.
+ */
+static uint64_t run_round(struct shrink *s, struct round *round, uint64_t threshold,
+			  uint64_t deadline_ns)
+{
+	uint64_t n = 0;
+	uint32_t idle = 0;
+
+	for (uint32_t i = 0; i < round->n; i++)
+		storage_block_close(round->victims[i], round->used[i]);
+	while (round->n && !is_late(s, deadline_ns)) {
+		uint64_t before = n;
+		uint32_t left = 0;
+
+		for (uint32_t i = 0; i < round->n && !is_late(s, deadline_ns); i++)
+			n += empty_block(s, round->victims[i], round->used[i], threshold);
+		evict_flush(s->evict);
+		if (!evict_settle(s->evict, manager_now_ns() + SETTLE_NS))
+			break;
+		for (uint32_t i = 0; i < round->n; i++)
+			left += storage_block_look(round->victims[i], round->used[i]);
+		if (!left)
+			break;
+		if (n > before)
+			continue;
+		/* Records that somebody holds are worth another look. */
+		if (++idle % SWEEPS_IDLE == 0)
+			storage_block_reopen(round->victims[--round->n]);
+	}
+	return n;
+}
+
+/* Emptied victims become unused; an epoch has passed since their last record could be found. */
+static uint64_t end_round(struct shrink *s, struct round *round)
+{
+	uint64_t bytes = 0;
+	uint64_t epoch = epoch_advance(&s->engine->epoch);
+	uint64_t late_ns = manager_now_ns() + SETTLE_NS;
+	bool has_passed;
+
+	/* Those that were empty to begin with went through no evict_settle. */
+	while (!(has_passed = engine_epoch_has_passed(s->engine, epoch)) &&
+	       manager_now_ns() < late_ns)
+		cpu_relax();
+	for (uint32_t i = 0; i < round->n; i++) {
+		if (has_passed && storage_block_retire(&s->engine->storage, round->victims[i]))
+			bytes += OLTP_MEM_BLOCK_BYTES;
+		else
+			storage_block_reopen(round->victims[i]);
+	}
+	return bytes;
+}
+
+struct candidate {
+	struct block *block;
+	uint32_t n_used;
+};
+
+static int compare_candidates(const void *a, const void *b)
+{
+	const struct candidate *x = a, *y = b;
+
+	return (x->n_used > y->n_used) - (x->n_used < y->n_used);
+}
+
+/* Blocks of the node, emptiest first. Errors: -ENOMEM. */
+static int list_candidates(struct shrink *s, uint32_t node, struct block ***ret_blocks,
+			   size_t *ret_n)
+{
+	struct candidate *candidates;
+	uint64_t used[SLOT_WORDS_MAX];
+	struct block **blocks;
+	size_t n_all, n = 0;
+	int rc = storage_blocks_list(&s->engine->storage, &blocks, &n_all);
+
+	if (rc)
+		return rc;
+	candidates = malloc((n_all + 1) * sizeof(*candidates));
+	if (!candidates) {
+		free(blocks);
+		return -ENOMEM;
+	}
+	for (size_t i = 0; i < n_all; i++) {
+		/* Started anew each time somewhere else, lest the same ones always go. */
+		struct block *block = blocks[(i + s->hand) % n_all];
+
+		if (block->node == node && block->state == BLOCK_OPEN)
+			candidates[n++] = (struct candidate){ block,
+							      storage_block_look(block, used) };
+	}
+	s->hand += VICTIMS_MAX;
+	qsort(candidates, n, sizeof(*candidates), compare_candidates);
+	for (size_t i = 0; i < n; i++)
+		blocks[i] = candidates[i].block;
+	free(candidates);
+	*ret_blocks = blocks;
+	*ret_n = n;
+	return 0;
+}
+
+/* One walk over the node's blocks. Returns the bytes given back; *ret_moved: records that went. */
+static uint64_t shrink_pass(struct shrink *s, struct round *round, uint32_t node, uint64_t bytes,
+			    bool any_age, uint64_t deadline_ns, uint64_t *ret_moved)
+{
+	uint64_t threshold = ANY_AGE, given = 0;
+	struct block **blocks;
+	double share;
+	size_t n;
+
+	*ret_moved = 0;
+	if (list_candidates(s, node, &blocks, &n))
+		return 0;
+	if (!any_age && n) {
+		share = SHARE_MARGIN * (double)bytes / (double)(n * OLTP_MEM_BLOCK_BYTES);
+		threshold = sample_threshold(s, blocks, n,
+					     share > SHARE_MIN ? share : SHARE_MIN);
+	}
+	for (size_t at = 0; at < n && given < bytes && !is_late(s, deadline_ns);) {
+		uint64_t need = (bytes - given + OLTP_MEM_BLOCK_BYTES - 1) / OLTP_MEM_BLOCK_BYTES;
+		uint32_t max = need < VICTIMS_MIN ? VICTIMS_MIN :
+			       need < VICTIMS_MAX ? (uint32_t)need : VICTIMS_MAX;
+
+		for (round->n = 0; round->n < max && at < n; at++)
+			round->victims[round->n++] = blocks[at];
+		*ret_moved += run_round(s, round, threshold, deadline_ns);
+		*ret_moved += end_round(s, round) > 0;
+		given += storage_release_unused(&s->engine->storage, node, bytes - given);
+	}
+	free(blocks);
+	return given;
+}
+
+uint64_t shrink_node(struct shrink *s, uint32_t node, uint64_t bytes, uint64_t deadline_ns)
+{
+	uint64_t given = storage_release_unused(&s->engine->storage, node, bytes);
+	struct round *round;
+	uint64_t moved = 1;
+	bool any_age = false;
+
+	if (given >= bytes)
+		return given;
+	round = malloc(sizeof(*round));
+	if (!round)
+		return given;
+	evict_begin(s->evict);
+	/* If the old ones were not enough, age no longer matters. */
+	while (given < bytes && !is_late(s, deadline_ns) && (moved || !any_age)) {
+		any_age |= !moved;
+		given += shrink_pass(s, round, node, bytes - given, any_age, deadline_ns, &moved);
+	}
+	free(round);
+	return given;
+}
+
+uint64_t shrink_table(struct shrink *s, struct oltp_table *table, uint64_t slots)
+{
+	uint64_t used[SLOT_WORDS_MAX];
+	uint64_t threshold, n = 0;
+	struct block **blocks;
+	size_t n_all, n_blocks = 0;
+	double share;
+
+	if (storage_blocks_list(&s->engine->storage, &blocks, &n_all))
+		return 0;
+	for (size_t i = 0; i < n_all; i++) {
+		if (blocks[i]->table == table && blocks[i]->state == BLOCK_OPEN)
+			blocks[n_blocks++] = blocks[i];
+	}
+	share = SHARE_MARGIN * (double)slots / (double)(storage_used_slots(table) + 1);
+	threshold = sample_threshold(s, blocks, n_blocks, share > 0.1 ? share : 0.1);
+	evict_begin(s->evict);
+	for (size_t i = 0; i < n_blocks && n < slots && !s->evict->error; i++) {
+		struct block *block = blocks[s->hand++ % n_blocks];
+
+		if (atomic_load_explicit(s->quit, memory_order_relaxed))
+			break;
+		storage_block_look(block, used);
+		for (uint32_t slot = 0; slot < block->n_slots && n < slots; slot++) {
+			struct record *record = slot_at(block, slot);
+
+			if (used[slot / 64] >> slot % 64 & 1 && is_old(record, threshold))
+				n += evict_to_disk(s->evict, table, record) == EVICT_DONE;
+		}
+	}
+	evict_flush(s->evict);
+	evict_settle(s->evict, manager_now_ns() + SETTLE_NS);
+	free(blocks);
+	return n;
+}

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Which records go, so that blocks or slots become free. For the manager's thread. */
+#ifndef OLTP_SHRINK_H
+#define OLTP_SHRINK_H
+
+#include "evict.h"
+
+struct shrink {
+	struct oltp_engine *engine;
+	struct evict *evict;
+	uint64_t random;
+	size_t hand;		/* where in the list of blocks the last search ended */
+	const _Atomic bool *quit;
+};
+
+/*
+ * Gives bytes of a node back to the provider, as far as possible until the deadline (ns of
+ * CLOCK_MONOTONIC, UINT64_MAX: none). Returns how many bytes it gave; evict->error says what stood in
+ * the way, if it was the disk.
+ */
+uint64_t shrink_node(struct shrink *shrink, uint32_t node, uint64_t bytes, uint64_t deadline_ns);
+
+/* Puts so many records of the table on disk and leaves their slots free. Returns how many. */
+uint64_t shrink_table(struct shrink *shrink, struct oltp_table *table, uint64_t slots);
+
+#endif

@@ -1,0 +1,308 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Blocks: where they come from, what becomes of them. See storage.h; slots are in slots.c. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine.h"
+
+/*
+ * What is asked for at once: a lease of the host's costs a file descriptor however small it is, and
+ * a block that is not needed yet is given back before anything else.
+ */
+#define GROW_BYTES	(32ull << 20)
+#define NODE_ANY_UNUSED	OLTP_NODES_MAX
+
+int storage_init(struct storage *storage, const struct oltp_block_ops *ops, void *ctx,
+		 struct mem *mem)
+{
+	storage->ops = ops;
+	storage->ctx = ctx;
+	storage->mem = mem;
+	return -pthread_mutex_init(&storage->lock, NULL);
+}
+
+static void provider_release(struct storage *storage, void *addr, uint64_t bytes)
+{
+	if (storage->ops)
+		storage->ops->release(storage->ctx, addr, bytes);
+	else
+		mem_free(storage->mem, addr, bytes);
+}
+
+void storage_finish(struct storage *storage)
+{
+	for (size_t i = 0; i < storage->n_blocks; i++) {
+		struct block *block = storage->blocks[i];
+
+		if (block->state != BLOCK_LOST)
+			provider_release(storage, block->addr, OLTP_MEM_BLOCK_BYTES);
+		free(block->used);
+		free(block);
+	}
+	while (storage->spare) {
+		struct block *block = storage->spare;
+
+		storage->spare = block->next;
+		free(block);
+	}
+	free(storage->blocks);
+	block_map_finish(&storage->map);
+	pthread_mutex_destroy(&storage->lock);
+}
+
+/* Takes n blocks of memory into the books, as unused ones. Returns how many it could. */
+static size_t books_add(struct storage *storage, uint8_t *addr, size_t n, uint32_t node)
+{
+	struct node_memory *memory = &storage->nodes[node];
+	size_t i;
+
+	for (i = 0; i < n; i++, addr += OLTP_MEM_BLOCK_BYTES) {
+		struct block *block = storage->spare;
+
+		if (storage->n_blocks == storage->room) {
+			size_t room = storage->room ? storage->room * 2 : 64;
+			struct block **blocks = realloc(storage->blocks, room * sizeof(*blocks));
+
+			if (!blocks)
+				break;
+			storage->blocks = blocks;
+			storage->room = room;
+		}
+		if (block)
+			storage->spare = block->next;
+		else
+			block = malloc(sizeof(*block));
+		if (!block)
+			break;
+		*block = (struct block){ .addr = addr, .node = node,
+					 .position = storage->n_blocks, .next = memory->unused };
+		if (block_map_set(&storage->map, addr, block)) {
+			block->next = storage->spare;
+			storage->spare = block;
+			break;
+		}
+		storage->blocks[storage->n_blocks++] = block;
+		memory->unused = block;
+	}
+	memory->held_bytes += i * OLTP_MEM_BLOCK_BYTES;
+	memory->unused_bytes += i * OLTP_MEM_BLOCK_BYTES;
+	atomic_fetch_add_explicit(&storage->held_bytes, i * OLTP_MEM_BLOCK_BYTES,
+				  memory_order_relaxed);
+	return i;
+}
+
+uint64_t storage_demanded(const struct storage *storage, uint32_t node)
+{
+	const struct node_memory *memory = &storage->nodes[node];
+
+	if (!storage->ops || memory->held_bytes <= memory->limit_bytes)
+		return 0;
+	return memory->held_bytes - memory->limit_bytes;
+}
+
+uint64_t storage_offered(const struct storage *storage, uint32_t node)
+{
+	const struct node_memory *memory = &storage->nodes[node];
+
+	if (!storage->ops || memory->is_refused || memory->held_bytes >= memory->limit_bytes)
+		return 0;
+	return memory->limit_bytes - memory->held_bytes;
+}
+
+static int provider_add(struct storage *storage, uint32_t node)
+{
+	struct node_memory *memory = &storage->nodes[node];
+	uint64_t bytes = OLTP_MEM_BLOCK_BYTES;
+	void *addr = NULL;
+	size_t n;
+	int rc;
+
+	if (!storage->ops) {
+		addr = mem_alloc(storage->mem, bytes);
+		if (!addr)
+			return -ENOMEM;
+	} else {
+		uint64_t offered = storage_offered(storage, node) & ~(OLTP_MEM_BLOCK_BYTES - 1);
+
+		if (!offered)
+			return -ENOMEM;
+		rc = storage->ops->add(storage->ctx, offered < GROW_BYTES ? offered : GROW_BYTES,
+				       node, &addr, &bytes);
+		if (rc) {
+			memory->is_refused = true;
+			return rc;
+		}
+	}
+	n = books_add(storage, addr, bytes / OLTP_MEM_BLOCK_BYTES, node);
+	if (n * OLTP_MEM_BLOCK_BYTES < bytes)
+		provider_release(storage, (uint8_t *)addr + n * OLTP_MEM_BLOCK_BYTES,
+				 bytes - n * OLTP_MEM_BLOCK_BYTES);
+	return n ? 0 : -ENOMEM;
+}
+
+/* The node wanted first; which one it is. */
+static uint32_t pick_node(struct storage *storage, uint32_t wanted, bool (*has)(struct storage *,
+									     uint32_t node))
+{
+	if (has(storage, wanted))
+		return wanted;
+	for (uint32_t node = 0; node < OLTP_NODES_MAX; node++) {
+		if (has(storage, node))
+			return node;
+	}
+	return NODE_ANY_UNUSED;
+}
+
+static bool node_has_unused(struct storage *storage, uint32_t node)
+{
+	return storage->nodes[node].unused;
+}
+
+static bool node_has_more(struct storage *storage, uint32_t node)
+{
+	return !provider_add(storage, node);
+}
+
+struct block *storage_block_take(struct storage *storage, struct oltp_table *table, uint32_t wanted)
+{
+	uint32_t n_slots = OLTP_MEM_BLOCK_BYTES / table->stride;
+	uint64_t *used = calloc((n_slots + 63) / 64, sizeof(*used));
+	struct block *block = NULL;
+	uint32_t node;
+
+	if (!used)
+		return NULL;
+	pthread_mutex_lock(&storage->lock);
+	if (!node_has_unused(storage, wanted) && !node_has_more(storage, wanted))
+		node = pick_node(storage, wanted, node_has_unused);
+	else
+		node = wanted;
+	if (node == NODE_ANY_UNUSED && storage->ops)
+		node = pick_node(storage, wanted, node_has_more);
+	if (node != NODE_ANY_UNUSED) {
+		struct node_memory *memory = &storage->nodes[node];
+
+		block = memory->unused;
+		memory->unused = block->next;
+		memory->unused_bytes -= OLTP_MEM_BLOCK_BYTES;
+		block->table = table;
+		block->n_slots = n_slots;
+		block->n_used = 0;
+		block->first_word = 0;
+		block->n_free = 0;
+		block->used = used;
+		block->next = NULL;
+	}
+	pthread_mutex_unlock(&storage->lock);
+	if (!block)
+		free(used);
+	return block;
+}
+
+/* Out of the table's hands; its slots are free and nobody looks at it any more (S3). */
+void storage_block_drop(struct storage *storage, struct block *block)
+{
+	struct node_memory *memory = &storage->nodes[block->node];
+
+	pthread_mutex_lock(&storage->lock);
+	free(block->used);
+	block->used = NULL;
+	block->table = NULL;
+	block->is_dirty = true;
+	block->next = memory->unused;
+	memory->unused = block;
+	memory->unused_bytes += OLTP_MEM_BLOCK_BYTES;
+	pthread_mutex_unlock(&storage->lock);
+}
+
+static void books_remove(struct storage *storage, struct block *block)
+{
+	struct block *last = storage->blocks[--storage->n_blocks];
+
+	storage->blocks[block->position] = last;
+	last->position = block->position;
+	block_map_set(&storage->map, block->addr, NULL);
+	block->next = storage->spare;
+	storage->spare = block;
+}
+
+uint64_t storage_release_unused(struct storage *storage, uint32_t node, uint64_t bytes)
+{
+	struct node_memory *memory = &storage->nodes[node];
+	uint64_t released = 0;
+
+	pthread_mutex_lock(&storage->lock);
+	while (memory->unused && released + OLTP_MEM_BLOCK_BYTES <= bytes) {
+		struct block *block = memory->unused;
+
+		memory->unused = block->next;
+		books_remove(storage, block);
+		provider_release(storage, block->addr, OLTP_MEM_BLOCK_BYTES);
+		released += OLTP_MEM_BLOCK_BYTES;
+	}
+	memory->held_bytes -= released;
+	memory->unused_bytes -= released;
+	atomic_fetch_sub_explicit(&storage->held_bytes, released, memory_order_relaxed);
+	pthread_mutex_unlock(&storage->lock);
+	return released;
+}
+
+uint64_t storage_forget_lost(struct storage *storage)
+{
+	uint64_t bytes = 0;
+
+	pthread_mutex_lock(&storage->lock);
+	for (size_t i = 0; i < storage->n_blocks; i++) {
+		struct block *block = storage->blocks[i];
+		struct node_memory *memory = &storage->nodes[block->node];
+		struct block **at = &memory->unused;
+
+		if (block->state != BLOCK_LOST || block->is_forgotten)
+			continue;
+		block->is_forgotten = true;
+		bytes += OLTP_MEM_BLOCK_BYTES;
+		memory->held_bytes -= OLTP_MEM_BLOCK_BYTES;
+		if (block->table) {
+			storage_block_forget(block);
+			continue;
+		}
+		while (*at != block)
+			at = &(*at)->next;
+		*at = block->next;
+		memory->unused_bytes -= OLTP_MEM_BLOCK_BYTES;
+	}
+	atomic_fetch_sub_explicit(&storage->held_bytes, bytes, memory_order_relaxed);
+	pthread_mutex_unlock(&storage->lock);
+	return bytes;
+}
+
+uint64_t storage_spare_bytes(struct storage *storage)
+{
+	uint64_t bytes = 0;
+
+	pthread_mutex_lock(&storage->lock);
+	for (uint32_t node = 0; node < OLTP_NODES_MAX; node++)
+		bytes += storage->nodes[node].unused_bytes + storage_offered(storage, node);
+	pthread_mutex_unlock(&storage->lock);
+	return bytes;
+}
+
+int storage_blocks_list(struct storage *storage, struct block ***ret_blocks, size_t *ret_n)
+{
+	struct block **blocks;
+	size_t n = 0;
+
+	pthread_mutex_lock(&storage->lock);
+	blocks = malloc((storage->n_blocks + 1) * sizeof(*blocks));
+	for (size_t i = 0; blocks && i < storage->n_blocks; i++) {
+		if (storage->blocks[i]->table && storage->blocks[i]->state != BLOCK_LOST)
+			blocks[n++] = storage->blocks[i];
+	}
+	pthread_mutex_unlock(&storage->lock);
+	if (!blocks)
+		return -ENOMEM;
+	*ret_blocks = blocks;
+	*ret_n = n;
+	return 0;
+}
