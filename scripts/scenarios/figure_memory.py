@@ -6,6 +6,7 @@ from . import chart, series, verdict_memory
 MIB = 1 << 20
 HELD, LIMIT, RSS, DISK = chart.COLOURS[0], chart.INK, chart.COLOURS[1], chart.COLOURS[2]
 READ_WINDOW_S = 1.0
+RECORD_BYTES = 1024
 
 
 def draw(run, samples, _summary):
@@ -25,7 +26,8 @@ def draw(run, samples, _summary):
             line(mib("mem_limit_bytes"), LIMIT, "2 3", width=1.4, step=True),
             line(mib("mem_held_bytes"), HELD, step=True),
             line(mib("host_rss_bytes"), RSS, "7 3"),
-            line(mib("cold_bytes"), DISK, "9 3 2 3")]),
+            line(lambda s: None if s.cold_records is None else
+                 s.cold_records * RECORD_BYTES / MIB, DISK, "9 3 2 3")]),
         chart.Panel("cold reads [1/s]", 110, [
             chart.Line(cold_read_rates(rows), DISK)]),
         chart.Panel("CPUs held", 90, [

@@ -5,7 +5,6 @@ The operator takes the CPUs and the memory of a node from the VM by lowering wha
 there, and gives them back by raising it again; when and how they go is the agent's and the
 engine's part.
 """
-import json
 import os
 import re
 import time
@@ -14,8 +13,8 @@ from . import domain, hostmem
 from .lab import SetupError
 
 RSS_EVERY_S = 0.25
-STATISTICS = "oltp: t="
-VERIFIED = "oltp-verify "
+STATISTICS = re.compile(r"oltp: t=\S+ workers=")
+VERIFIED = re.compile(r"oltp: t=\S+ audit .*\brc=-?\d+")
 VERIFY_S = 60       # longest on-line verification of the table
 RETURN_S = 40       # longest wait for CPUs and memory to be held again
 SLACK_S = 5         # that a demand may be seen to outlast its deadline
@@ -76,17 +75,13 @@ def _verify(stage, name, phase):
     answers = []
 
     def answered(_state):
-        for line in console.lines():
-            if line.startswith(VERIFIED):
-                answers.append(line[len(VERIFIED):])
+        answers.extend(line for line in console.lines() if VERIFIED.match(line))
         return answers
-    stage.watch(VERIFY_S * stage.scale, answered)
-    try:
-        told = json.loads(answers[0]) if answers else {}
-    except ValueError:
-        told = {}
-    if told:
-        stage.more["memory"]["verifications"].append({"phase": phase, **told})
+    if stage.watch(VERIFY_S * stage.scale, answered):
+        seen = stage.sampler.state().get(name)
+        stage.more["memory"]["verifications"].append({
+            "phase": phase, **verification(answers[0]),
+            "cold_records": seen.cold_records if seen else None})
 
 
 class Console:
@@ -128,10 +123,10 @@ class Probe:
             return
         sample.host_rss_bytes = self._rss(sample.vm)
         for line in self.consoles[sample.vm].lines():
-            if line.startswith(STATISTICS):
+            if STATISTICS.match(line):
                 self.told[sample.vm] = statistics(line)
         told = self.told.get(sample.vm, {})
-        sample.cold_reads, sample.cold_bytes = told.get("cold_reads"), told.get("cold_bytes")
+        sample.cold_reads, sample.cold_records = told.get("cold_reads"), told.get("cold")
 
     def _rss(self, name):
         when, value = self.rss.get(name, (0.0, None))
@@ -153,6 +148,14 @@ class Probe:
         except (SetupError, ValueError):
             return None     # it starts or ends just now
         return self.meters[name]
+
+
+def verification(line):
+    """What an engine says of a look over its whole table (oltp-engine/README.md)."""
+    told = dict(re.findall(r"\b(\w+)=(\S+)", line))
+    return {"ms": float(told["ms"]), "complete": told["complete"] == "1", "rc": int(told["rc"]),
+            "records": int(told["records"]), "damaged": int(told["damaged"]),
+            "updates": int(told["updates"]), "checksum": told["content"]}
 
 
 def statistics(line):

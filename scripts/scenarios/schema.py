@@ -48,7 +48,7 @@ class Sample:
     mem_nodes_held: str = ""        # bytes of pool memory held per guest node, joined with "/"
     host_rss_bytes: Optional[int] = None    # the host's memory behind the pools, from smaps
     cold_reads: Optional[int] = None    # records read from disk since the engine started
-    cold_bytes: Optional[int] = None    # that are on disk
+    cold_records: Optional[int] = None  # that are on disk
 
 
 COLUMNS = [f.name for f in fields(Sample)]

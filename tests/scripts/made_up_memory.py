@@ -28,8 +28,11 @@ class Run:
                        "mem_add_ms": {"n": 3, "median": 0.3, "p95": 0.5},
                        "mem_release_ms": {"n": 9, "median": 2.0, "p95": 4.0}}
         self.verifications = [
-            {"phase": p, "records": 190000, "checksum": "00c0ffee", "wrong_records": 0,
-             "cold_records": 70000 if p == "without" else 0} for p in ("before", "without", "after")]
+            {"phase": p, "ms": 800.0, "complete": True, "rc": 0, "records": 190000, "damaged": 0,
+             "updates": updates, "checksum": checksum, "cold_records": cold}
+            for p, updates, checksum, cold in (("before", 9000, "00c0ffee", 0),
+                                               ("without", 9500, "0000cafe", 70000),
+                                               ("after", 9500, "0000cafe", 0))]
 
     def told(self):
         """(run, host) as made_up.spot() returns them."""
@@ -93,7 +96,7 @@ class Run:
                 500, "running", 1, CPUS + cpus, 2 * CPUS, int(self.committed), 0, 0, 50,
                 f"{CPUS}/{cpus}", host_speed=100.0, mem_nodes_held=f"{KEPT * MIB}/{mib * MIB}",
                 host_rss_bytes=int(rss), cold_reads=self.reads,
-                cold_bytes=70 * MIB if cold else 0))
+                cold_records=70000 if cold else 0))
             self.t += STEP_S
 
 

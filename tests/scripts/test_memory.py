@@ -54,11 +54,12 @@ class Verdict(unittest.TestCase):
                 ("memory_back_ms", {"return_s": 25.0}),
                 ("memory_back_ms", {"return_s": None}),
                 ("tables_verified", {"verifications": verified(without=None)}),
-                ("checksums", {"verifications": verified(after={"checksum": "0badbeef"})}),
-                ("checksums", {"verifications": verified(before={"checksum": None})}),
-                ("table_sizes", {"verifications": verified(after={"records": 189999})}),
-                ("wrong_records", {"verifications": verified(without={"wrong_records": 1})}),
-                ("wrong_records", {"verifications": verified(after={"wrong_records": None})}),
+                ("checksums_changed", {"verifications": verified(after={"checksum": "0badbeef"})}),
+                ("checksums_changed", {"verifications": verified(before=None)}),
+                ("tables_incomplete", {"verifications": verified(after={"records": 189999})}),
+                ("tables_incomplete", {"verifications": verified(without={"complete": False})}),
+                ("damaged_records", {"verifications": verified(without={"damaged": 1})}),
+                ("updates_undone", {"verifications": verified(after={"updates": 9499})}),
                 ("cold_records", {"verifications": verified(without={"cold_records": 0})}),
                 ("tps_without_pct", {"tps": {"before": 4000.0, "without": 1.0, "after": 4000.0}}),
                 ("tps_after_pct", {"tps": {"before": 4000.0, "without": 1.0, "after": 3000.0}}),
@@ -79,14 +80,14 @@ class Verdict(unittest.TestCase):
             self.assertIn(name, bad)
 
     def test_ablation_fails_by_the_same_checks(self):
-        changes = {"revoked_mib": 120, "verifications": verified(without={"wrong_records": 70000},
+        changes = {"revoked_mib": 120, "verifications": verified(without={"complete": False},
                                                                  after=None),
                    "result": with_result(failed=900, lost_records=70000)}
         good, bad = (judge(*memory(**c)) for c in ({}, changes))
         self.assertEqual([c["name"] for c in good["checks"]], [c["name"] for c in bad["checks"]])
         self.assertEqual(bad["verdict"], "fail")
         self.assertLessEqual({"revoked_bytes", "lost_records", "failed_transactions",
-                              "wrong_records", "tables_verified"},
+                              "tables_incomplete", "tables_verified"},
                              {c["name"] for c in bad["checks"] if not c["ok"]})
 
     def test_memory_that_comes_too_early_is_not_given_back(self):
@@ -176,9 +177,18 @@ class Scene(unittest.TestCase):
         self.assertGreater(p.memory["records"] * 1024, 1.2 * p.memory["pool_mib"] * MIB)
 
     def test_statistics_line(self):
-        line = "oltp: t=1.001 workers=2 tps=1511 p50_us=1.2 cold_reads=77 cold_bytes=2097152"
-        self.assertEqual(scene_memory.statistics(line),
-                         {"workers": 2, "tps": 1511, "cold_reads": 77, "cold_bytes": 2097152})
+        line = "oltp: t=1.001 workers=2 tps=1511 p50_us=1.2 held_mib=2 cold=5 cold_reads=77"
+        self.assertEqual(scene_memory.statistics(line), {"workers": 2, "tps": 1511, "held_mib": 2,
+                                                         "cold": 5, "cold_reads": 77})
+
+    def test_verification_line(self):
+        line = ("oltp: t=9.1 audit ms=12.5 complete=1 records=190000 damaged=0 updates=77 "
+                "content=00c0ffee00c0ffee rc=0")
+        self.assertTrue(scene_memory.VERIFIED.match(line))
+        self.assertFalse(scene_memory.VERIFIED.match(line[:60]), "a line that is not whole yet")
+        told = {**scene_memory.verification(line), "phase": "before", "cold_records": 0}
+        self.assertEqual(set(told), set(Run().verifications[0]))
+        self.assertEqual((told["complete"], told["checksum"]), (True, "00c0ffee00c0ffee"))
 
     def test_console_gives_whole_lines_once(self):
         with tempfile.TemporaryDirectory() as folder:
