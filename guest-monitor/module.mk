@@ -8,8 +8,6 @@ MONITORD_SRC := $(addprefix guest-monitor/monitord/,monitor.c client.c server.c 
 	proc.c log.c)
 EBB_RIG_SRC := $(addprefix tests/lib/,ebb_rig.c fake_ebb_dev.c fake_ebb_vm.c fake_ebb_mem.c \
 	fake_ebb_map.c fake_ebb_open.c)
-# As long as oltp-engine/module.mk lists the files itself.
-override OLTP_EBB_RIG_SRC := $(EBB_RIG_SRC)
 
 $(eval $(call lib,libebb,$(LIBEBB_SRC),))
 $(eval $(call lib,monitord,$(MONITORD_SRC),))
@@ -45,3 +43,6 @@ $(eval $(call unit_test,test_ebb_threads,tests/unit/test_ebb_threads.c $(EBB_RIG
 $(eval $(call unit_test,test_ebb_pool,tests/unit/test_ebb_pool.c,libebb,,))
 $(eval $(call unit_test,test_ebb_guard,tests/unit/test_ebb_guard.c,libebb,,))
 $(eval $(call unit_test,test_ebb_mem,tests/unit/test_ebb_mem.c $(EBB_RIG_SRC),monitord libebb,,))
+$(eval $(call unit_test,test_ebb_mem_hostile,tests/unit/test_ebb_mem_hostile.c $(EBB_RIG_SRC),monitord libebb,,))
+$(eval $(call unit_test,test_ebb_mem_threads,tests/unit/test_ebb_mem_threads.c $(EBB_RIG_SRC),monitord libebb,,))
+$(eval $(call unit_test,test_ebb_monitor_mem,tests/unit/test_ebb_monitor_mem.c $(EBB_RIG_SRC),monitord libebb,,))

@@ -216,10 +216,10 @@ int ebb_mem_add(struct ebb *ebb, uint64_t bytes, unsigned int node, struct ebb_l
  * and it is not told of them any more.
  *
  * With its last block released, a lease is closed and unmapped, and its
- * addresses may come to be used for something else.  Not so if the callback was
- * told of blocks of it (or there was none to tell): a thread that does not know
- * yet must find SIGBUS there and nothing else.  Such a lease stays until
- * ebb_lease_close().
+ * addresses may come to be used for something else, such as another lease.  Not
+ * so if the callback was told of blocks of it (or there was none to tell): a
+ * thread that does not know yet must find SIGBUS there and nothing else.  Such a
+ * lease stays until ebb_lease_close().
  *   -EINVAL   bytes is 0, the range wraps around, or is not made of whole blocks
  *   -ENOENT   addr is in no lease of this handle, or a block of the range was released before,
  *             or revoked and told of; nothing has changed

@@ -54,7 +54,7 @@ static int lease_map(struct ebb_lease *lease)
 	start = area + head;
 	if (mmap(start, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, lease->fd, 0) ==
 	    MAP_FAILED) {
-		int r = errno == ENOMEM || errno == ENODEV ? -errno : -EIO;
+		int r = errno == ENOMEM ? -errno : -EIO;
 
 		munmap(area, bytes + block);
 		return r;

@@ -206,6 +206,7 @@ void ebb_rig_engine_shares(void *arg, const struct ebb_shares *shares)
 {
 	struct ebb_cpu cpus[EBB_MAX_REQ_CPUS];
 	struct ebb *ebb = arg;
+	struct ebb_lease lease;
 
 	for (uint32_t i = 0; i < shares->num_nodes; i++) {
 		const struct ebb_node_share *s = &shares->nodes[i];
@@ -215,6 +216,8 @@ void ebb_rig_engine_shares(void *arg, const struct ebb_shares *shares)
 		/* What does not work now is offered again. */
 		else if (s->cpus_offered > 0)
 			ebb_cpu_add(ebb, s->cpus_offered, s->node, 0, 0, cpus, NULL);
+		if (s->mem_offered_bytes > 0)
+			ebb_mem_add(ebb, s->mem_offered_bytes, s->node, &lease);
 	}
 }
 

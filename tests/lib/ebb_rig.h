@@ -47,7 +47,7 @@ struct ebb *ebb_rig_open(struct ebb_rig *rig, const char *name, unsigned int fla
 int ebb_rig_try_open(struct ebb_rig *rig, const char *name, unsigned int flags,
 		     struct ebb **ret);
 
-/* What an engine does in its callback: takes every offer, meets every demand. */
+/* What an engine does in its callback: takes every offer, meets demands for CPUs. */
 void ebb_rig_engine_shares(void *arg, const struct ebb_shares *shares);
 
 /*

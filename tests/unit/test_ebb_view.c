@@ -176,6 +176,153 @@ static void node_that_the_monitor_does_not_name(void **state)
 	assert_int_equal(shares.nodes[0].cpus_limit, 9);
 }
 
+/* ---- memory ---- */
+
+#define BLOCK	(2ull << 20)
+
+static struct ebb_view mem_view_of(uint64_t held, uint64_t limit_bytes, uint64_t leased,
+				   uint64_t draining)
+{
+	struct ebb_limits limits = { .generation = 7, .num_nodes = 1 };
+	struct ebb_pool_info pool = {
+		.node = 4,
+		.block_bytes = BLOCK,
+		.leased_bytes = leased * BLOCK,
+		.draining_bytes = draining * BLOCK,
+	};
+	struct ebb_view view;
+
+	limits.nodes[0].node = 4;
+	limits.nodes[0].mem_held_bytes = held * BLOCK;
+	limits.nodes[0].mem_limit_bytes = limit_bytes;
+	limits.nodes[0].mem_deadline_ns = 77;
+	ebb_view_init(&view, &limits);
+	ebb_view_set_pool(&view, &pool);
+	ebb_view_finish(&view);
+	return view;
+}
+
+static void mem_is(struct ebb_view view, uint64_t offer, uint64_t demand)
+{
+	assert_true(view.nodes[0].mem_offer_bytes == offer * BLOCK);
+	assert_true(view.nodes[0].mem_demand_bytes == demand * BLOCK);
+	assert_true(view.nodes[0].mem_deadline_ns == (demand ? 77 : 0));
+}
+
+static void memory_is_offered_and_demanded_in_whole_blocks(void **state)
+{
+	(void)state;
+	mem_is(mem_view_of(3, 10 * BLOCK, 3, 0), 7, 0);
+	mem_is(mem_view_of(3, 10 * BLOCK - 1, 3, 0), 6, 0);
+	mem_is(mem_view_of(3, 3 * BLOCK + 1, 3, 0), 0, 0);
+	mem_is(mem_view_of(3, 3 * BLOCK, 3, 0), 0, 0);
+	mem_is(mem_view_of(3, 3 * BLOCK - 1, 3, 0), 0, 1);
+	mem_is(mem_view_of(3, 0, 3, 0), 0, 3);
+}
+
+static void what_drains_is_neither_offered_nor_demanded(void **state)
+{
+	(void)state;
+	mem_is(mem_view_of(5, 3 * BLOCK, 3, 2), 0, 0);
+	mem_is(mem_view_of(5, 2 * BLOCK, 3, 2), 0, 1);
+	mem_is(mem_view_of(5, 6 * BLOCK, 3, 2), 1, 0);
+	/* Added, or released, between the two calls that count. */
+	mem_is(mem_view_of(3, 6 * BLOCK, 5, 0), 1, 0);
+	mem_is(mem_view_of(5, 6 * BLOCK, 3, 0), 1, 0);
+	mem_is(mem_view_of(5, 2 * BLOCK, 3, 0), 0, 1);
+	mem_is(mem_view_of(3, 2 * BLOCK, 5, 0), 0, 1);
+}
+
+static void node_without_a_pool_has_no_memory(void **state)
+{
+	struct ebb_limits limits = { .generation = 7, .num_nodes = 1 };
+	struct ebb_view view;
+
+	(void)state;
+	limits.nodes[0].mem_limit_bytes = 100 * BLOCK;
+	limits.nodes[0].mem_held_bytes = 200 * BLOCK;
+	ebb_view_init(&view, &limits);
+	ebb_view_finish(&view);
+	mem_is(view, 0, 0);
+	assert_true(view.nodes[0].mem_held_bytes == 0 && view.nodes[0].mem_limit_bytes == 0);
+}
+
+static void senseless_amounts_are_cut(void **state)
+{
+	struct ebb_limits limits = { .generation = 7, .num_nodes = 1 };
+	struct ebb_pool_info pool = {
+		.block_bytes = BLOCK, .leased_bytes = UINT64_MAX / BLOCK * BLOCK,
+	};
+	struct ebb_view view;
+
+	(void)state;
+	limits.nodes[0].mem_held_bytes = limits.nodes[0].mem_limit_bytes = UINT64_MAX;
+	pool.draining_bytes = UINT64_MAX;
+	ebb_view_init(&view, &limits);
+	ebb_view_set_pool(&view, &pool);
+	ebb_view_finish(&view);
+	assert_true(view.nodes[0].mem_limit_bytes == EBB_VIEW_MAX_BYTES);
+	assert_true(view.nodes[0].mem_offer_bytes == 0 && view.nodes[0].mem_demand_bytes == 0);
+}
+
+static void memory_of_an_application_without_monitor(void **state)
+{
+	struct ebb_mem_sums sums = { .seq = 0 };
+	struct ebb_shares shares;
+	struct ebb_view view = mem_view_of(10, 6 * BLOCK, 10, 0);
+
+	(void)state;
+	sums.owned_bytes[4] = 9 * BLOCK;
+	ebb_shares_compute(&view, &sums, NULL, &shares);
+	assert_true(shares.nodes[0].mem_owned_bytes == 9 * BLOCK);
+	assert_true(shares.nodes[0].mem_demanded_bytes == 4 * BLOCK);
+	assert_true(shares.nodes[0].mem_deadline_ns == 77);
+	/* One of the four is on its way back. */
+	sums.owned_bytes[4] = 8 * BLOCK;
+	sums.releasing_bytes[4] = BLOCK;
+	ebb_shares_compute(&view, &sums, NULL, &shares);
+	assert_true(shares.nodes[0].mem_demanded_bytes == 3 * BLOCK);
+	sums.owned_bytes[4] = 2 * BLOCK;
+	ebb_shares_compute(&view, &sums, NULL, &shares);
+	assert_true(shares.nodes[0].mem_demanded_bytes == 2 * BLOCK);
+	sums.releasing_bytes[4] = 5 * BLOCK;
+	ebb_shares_compute(&view, &sums, NULL, &shares);
+	assert_true(shares.nodes[0].mem_demanded_bytes == 0);
+	assert_true(shares.nodes[0].mem_deadline_ns == 0);
+}
+
+static void monitors_word_on_memory_is_relative_to_what_it_knew(void **state)
+{
+	struct ebb_msg_shares word = { .num_nodes = 1 };
+	struct ebb_mem_sums sums = { .seq = 0 };
+	struct ebb_view view = mem_view_of(10, 10 * BLOCK, 10, 0);
+	struct ebb_shares shares;
+
+	(void)state;
+	word.nodes[0].node = 4;
+	word.nodes[0].mem_owned_bytes = 3 * BLOCK;
+	word.nodes[0].mem_offered_bytes = 4 * BLOCK;
+	word.nodes[0].mem_held_bytes = 20 * BLOCK;
+	for (uint64_t owned = 0; owned < 10; owned++) {
+		sums.owned_bytes[4] = owned * BLOCK;
+		ebb_shares_compute(&view, &sums, &word, &shares);
+		assert_true(shares.nodes[0].mem_offered_bytes ==
+			    (owned < 7 ? (7 - owned) * BLOCK : 0));
+		assert_true(shares.nodes[0].mem_demanded_bytes == 0);
+	}
+	assert_true(shares.nodes[0].mem_held_bytes == 20 * BLOCK);
+	word.nodes[0].mem_offered_bytes = 0;
+	word.nodes[0].mem_demanded_bytes = 2 * BLOCK;
+	word.nodes[0].mem_deadline_ns = 55;
+	for (uint64_t owned = 0; owned < 10; owned++) {
+		sums.owned_bytes[4] = owned * BLOCK;
+		ebb_shares_compute(&view, &sums, &word, &shares);
+		assert_true(shares.nodes[0].mem_demanded_bytes ==
+			    (owned > 1 ? (owned - 1) * BLOCK : 0));
+		assert_true(shares.nodes[0].mem_deadline_ns == (owned > 1 ? 55 : 0));
+	}
+}
+
 /* ---- a device whose answers are given ---- */
 
 static struct ebb_limits given_limits;
@@ -245,6 +392,12 @@ int main(void)
 		cmocka_unit_test(monitors_word_is_relative_to_what_it_knew),
 		cmocka_unit_test(demand_never_exceeds_what_is_owned_whatever_the_monitor_says),
 		cmocka_unit_test(node_that_the_monitor_does_not_name),
+		cmocka_unit_test(memory_is_offered_and_demanded_in_whole_blocks),
+		cmocka_unit_test(what_drains_is_neither_offered_nor_demanded),
+		cmocka_unit_test(node_without_a_pool_has_no_memory),
+		cmocka_unit_test(senseless_amounts_are_cut),
+		cmocka_unit_test(memory_of_an_application_without_monitor),
+		cmocka_unit_test(monitors_word_on_memory_is_relative_to_what_it_knew),
 		cmocka_unit_test(list_is_read_in_pieces_and_again_if_it_changes),
 		cmocka_unit_test(senseless_limits_are_refused),
 	};
