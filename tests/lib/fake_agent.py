@@ -11,11 +11,12 @@ import os
 import socket
 import struct
 import threading
+import time
 
 MAGIC = 0x4C424245
 PROTO = 1
-HELLO, REQUEST, TELEMETRY = 1, 2, 3
-WELCOME, RESPONSE, LIMITS, CPU = 128, 129, 130, 131
+HELLO, REQUEST, TELEMETRY, MEM = 1, 2, 3, 4
+WELCOME, RESPONSE, LIMITS, CPU, REVOKE = 128, 129, 130, 131, 132
 REQ_CPU_ADD, REQ_CPU_REMOVE = 1, 2
 ACK, NACK, BUSY = 0, 1, 2
 REASON_LIMIT, REASON_CEILING, REASON_NODE, REASON_HOST, REASON_CAPACITY = 1, 2, 3, 6, 7
@@ -26,6 +27,8 @@ HELLO_F_DRIVER = 1 << 0
 HDR = struct.Struct("<IHHII")
 LINK_CPU = struct.Struct("<QIHHII")
 HELLO_HEAD = struct.Struct("<16sIIIHHQQ")
+LINK_POOL = struct.Struct("<HHIQQQQ")
+LIMIT = struct.Struct("<HHIIIQQII")
 
 
 class Qmp:
@@ -81,6 +84,10 @@ class FakeAgent:
         self.granted = {}       # vcpu -> hv_cpu_id, as the device says, and what we granted since
         self.startup = set()
         self.limits = {}        # node -> CPUs that the VM may hold, startup set included
+        self.mem_limits = {}    # node -> bytes that the VM may hold of its pool
+        self.pools = {}         # node -> {size, requested, held, unconfirmed}, as last told
+        self.pools_at = 0.0     # when that was, time.monotonic()
+        self.num_mem = 0        # times that was told
         self.generation = 0
         self.resets = 0
         self.num_requests = 0
@@ -128,6 +135,19 @@ class FakeAgent:
         with self.lock:
             self.limits = dict(limits)
             self._send_limits(deadline_ms)
+
+    def set_mem_limits(self, limits, deadline_ms=0):
+        """Offer or demand memory: {node: bytes}."""
+        with self.lock:
+            self.mem_limits = dict(limits)
+            self._send_limits(mem_deadline_ms=deadline_ms)
+
+    def revoke(self, node, target_bytes):
+        """Take memory without the guest; returns when, by time.monotonic()."""
+        with self.lock:
+            at = time.monotonic()
+            self._send(REVOKE, struct.pack("<HHIQ", node, 0, 0, target_bytes))
+            return at
 
     def force(self, vcpu, is_forced=True):
         with self.lock:
@@ -188,6 +208,8 @@ class FakeAgent:
                 elif kind == REQUEST:
                     self.num_requests += 1
                     self._request(payload)
+                elif kind == MEM:
+                    self._mem(payload)
                 elif kind != TELEMETRY:
                     self.errors.append(f"unknown frame {kind} from the device")
                 self.changed.notify_all()
@@ -210,18 +232,23 @@ class FakeAgent:
         except OSError:
             pass
 
-    def _send_limits(self, deadline_ms=0):
+    def _send_limits(self, deadline_ms=0, mem_deadline_ms=0):
         if not self.is_welcome:
             return
         self.generation += 1
         held = collections.Counter(self._node(v) for v in self.startup | set(self.granted))
-        body = b"".join(struct.pack("<HHIIIQQ", n, 0,
-                                    deadline_ms if held[n] > limit else 0, held[n], limit, 0, 0)
-                        for n, limit in sorted(self.limits.items()))
+        body = b""
+        for n, limit in sorted(self.limits.items()):
+            mem_held = self.pools[n]["held"] if n in self.pools else 0
+            mem_limit = self.mem_limits.get(n, 0) if n in self.pools else 0
+            body += LIMIT.pack(n, 0, deadline_ms if held[n] > limit else 0, held[n], limit,
+                               mem_held, mem_limit, mem_deadline_ms if mem_held > mem_limit else 0,
+                               0)
         self._send(LIMITS, struct.pack("<QII", self.generation, len(self.limits), 0) + body)
 
     def _hello(self, payload):
-        (_, flags, _, num, _, _, generation, resets) = HELLO_HEAD.unpack_from(payload)
+        (_, flags, _, num, _, num_pools, generation, resets) = HELLO_HEAD.unpack_from(payload)
+        self._take_pools(payload, HELLO_HEAD.size + num * LINK_CPU.size, num_pools)
         self.resets = resets
         self.has_driver = bool(flags & HELLO_F_DRIVER)
         self.generation = max(self.generation, generation)
@@ -242,6 +269,19 @@ class FakeAgent:
             self._send(WELCOME, struct.pack("<II", ACK, 0))
         if self.limits:
             self._send_limits()
+
+    def _take_pools(self, payload, at, count):
+        self.pools_at = time.monotonic()
+        self.pools = {}
+        for i in range(count):
+            node, _, _, size, requested, held, unconfirmed = \
+                LINK_POOL.unpack_from(payload, at + i * LINK_POOL.size)
+            self.pools[node] = {"size": size, "requested": requested, "held": held,
+                                "unconfirmed": unconfirmed}
+
+    def _mem(self, payload):
+        self.num_mem += 1
+        self._take_pools(payload, 8, struct.unpack_from("<I", payload)[0])
 
     def _respond(self, tag, kind, status, reason, vcpus=()):
         body = b"".join(LINK_CPU.pack(0, 0, 0, 0, v, 0) for v in vcpus)

@@ -27,10 +27,23 @@ KNOWN_QEMU_LOG = re.compile(
     r"Unable to connect character device ebb0|Blocked re-entrant IO on MemoryRegion: acpi-")
 
 
-class GuestVm:
-    """Two NUMA nodes of four CPUs each; CPU 0 is there at start."""
+def memory_devices(sizes):
+    """QEMU's options for virtio-mem devices: {id: (node, bytes)}."""
+    return [word for name, (node, size) in sizes.items()
+            for word in ("-object", f"memory-backend-ram,id=b-{name},size={size}",
+                         "-device", f"virtio-mem-pci,id={name},memdev=b-{name},node={node},"
+                                    "block-size=2M,requested-size=0")]
 
-    def __init__(self, series, agent, extra=()):
+
+class GuestVm:
+    """Two NUMA nodes of four CPUs each; CPU 0 is there at start.
+
+    pools: {id: (node, bytes)}, virtio-mem devices that the control device lists.
+    options: more of the kernel command line.
+    """
+
+    def __init__(self, series, agent, extra=(), pools=None, options=""):
+        pools = pools or {}
         self.agent = agent
         self.folder = tempfile.mkdtemp(prefix="ebb-vm-")
         self.console_path = f"{self.folder}/console"
@@ -44,7 +57,7 @@ class GuestVm:
         self.process = subprocess.Popen(
             [QEMU, "-nodefaults", "-no-user-config", "-display", "none", "-L", "/usr/share/qemu",
              "-L", "/usr/share/seabios",
-             "-machine", "pc", "-accel", "tcg,thread=multi", *KNOWN_HYPERVISOR, "-m", "384",
+             "-machine", "pc", "-accel", "tcg,thread=multi", *KNOWN_HYPERVISOR, "-m", "384,slots=8,maxmem=8G",
              "-smp", "1,maxcpus=8,sockets=8,cores=1,threads=1",
              "-object", "memory-backend-ram,id=m0,size=192M",
              "-object", "memory-backend-ram,id=m1,size=192M",
@@ -52,12 +65,14 @@ class GuestVm:
              *[word for socket in range(8)
                for word in ("-numa", f"cpu,node-id={socket // 4},socket-id={socket}")],
              "-kernel", f"{guest}/vmlinuz", "-initrd", f"{guest}/initramfs",
-             "-append", f"{cmdline} ebb.shell=ttyS1 ebb.monitor=0",
+             "-append", f"{cmdline} ebb.shell=ttyS1 ebb.monitor=0 {options}",
              "-serial", f"file:{self.console_path}",
              "-serial", f"unix:{self.shell},server=on,wait=off",
              "-qmp", f"unix:{qmp},server=on,wait=off",
              "-chardev", f"socket,id=ebb0,path={agent.link_path},reconnect-ms=200",
-             "-device", "virtio-ebb-pci,id=ebb,chardev=ebb0", *extra],
+             *memory_devices(pools), *extra,
+             "-device", "virtio-ebb-pci,id=ebb,chardev=ebb0" +
+             (",pools=" + ":".join(pools) if pools else "")],
             stdin=subprocess.DEVNULL, stdout=open(f"{self.folder}/qemu.log", "w"),
             stderr=subprocess.STDOUT)
         end = time.monotonic() + 10

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The tests of ebbt-mem; each returns what main() returns. */
+#ifndef EBB_TESTS_MEM_TEST_H
+#define EBB_TESTS_MEM_TEST_H
+
+#include "ebb-mem-lib.h"
+
+int test_bad_input(void);
+int test_use(void);
+int test_io(const char *disk);
+
+#endif /* EBB_TESTS_MEM_TEST_H */
