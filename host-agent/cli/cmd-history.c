@@ -19,7 +19,7 @@ static const struct argp_option options[] = {
 	 "Only what is newer: 90s, 10m, 2h or 1d ago, @UNIX-SECONDS, or \"YYYY-MM-DD HH:MM[:SS]\"",
 	 0},
 	{"limit", 'n', "N", 0, "The newest N, 1 to 100000 (default 50)", 0},
-	{"event", 'e', "NAME", 0, "Only events of this name (grant, release, demand, force, ...)",
+	{"event", 'e', "NAME", 0, "Only events of this name (grant, release, demand, force, mem_demand, ...)",
 	 0},
 	{0},
 };
@@ -90,7 +90,7 @@ static void add_optional(struct table *t, const json_t *row, const char *key, co
 static void print_rows(const json_t *rows)
 {
 	static const char *const names[] = {"TIME",  "VM",  "EVENT",  ">NODE",
-					    ">CPUS", ">MS", "REASON", NULL};
+					    ">CPUS", ">MiB", ">MS", "REASON", NULL};
 	struct table t;
 	json_t *row;
 	size_t i;
@@ -109,6 +109,10 @@ static void print_rows(const json_t *rows)
 		table_add(&t, "%s", ctl_str(row, "event"));
 		add_optional(&t, row, "node", "i");
 		table_add(&t, "%lld", ctl_int(row, "cpus"));
+		if (ctl_int(row, "bytes"))
+			table_add(&t, "%lld", ctl_mib(row, "bytes"));
+		else
+			table_add(&t, "%s", "");
 		add_optional(&t, row, "total_ms", "f");
 		table_add(&t, "%s", ctl_str(row, "reason"));
 	}

@@ -8,8 +8,8 @@
 
 static void print_nodes(const json_t *host)
 {
-	static const char *const names[] = {">NODE", ">CORES", ">THREADS", ">CPUS",
-					    ">USED", ">FREE",  NULL};
+	static const char *const names[] = {">NODE", ">CORES",	">THREADS",  ">CPUS",	 ">USED",
+					    ">FREE", ">MEM MiB", ">MEM HELD", ">MEM FREE", NULL};
 	json_t *node;
 	struct table t;
 	size_t i;
@@ -24,6 +24,10 @@ static void print_nodes(const json_t *host)
 		table_add(&t, "%lld", capacity);
 		table_add(&t, "%lld", used);
 		table_add(&t, "%lld", capacity - used);
+		table_add(&t, "%lld", ctl_mib(node, "mem_capacity_bytes"));
+		table_add(&t, "%lld", ctl_mib(node, "mem_held_bytes"));
+		table_add(&t, "%lld", (ctl_int(node, "mem_capacity_bytes") -
+				       ctl_int(node, "mem_promised_bytes")) / (1 << 20));
 	}
 	table_print(&t, 0);
 	table_finish(&t);

@@ -87,8 +87,9 @@ static void add_rate(struct table *table, double value)
 
 static void print_table(struct top *t, const json_t *answer, double now_s)
 {
-	static const char *const names[] = {"VM",      "STATE",	   ">HELD",  ">LIMIT",
-					    ">TARGET", ">WORKERS", ">TPS",   ">ABORTS/S",
+	static const char *const names[] = {"VM",      "STATE",	    ">HELD",    ">LIMIT",
+					    ">TARGET", ">MEM MiB",  ">MEM LIM", ">WORKERS",
+					    ">TPS",    ">ABORTS/S",
 					    ">P50 us", ">P99 us",  ">CPU %", NULL};
 	struct winsize size = { 0 };
 	struct table table;
@@ -104,6 +105,8 @@ static void print_table(struct top *t, const json_t *answer, double now_s)
 		table_add(&table, "%lld", ctl_int(vm, "cpus_held"));
 		table_add(&table, "%lld", ctl_int(vm, "cpus_limit"));
 		table_add(&table, "%lld", ctl_int(vm, "cpus_target"));
+		table_add(&table, "%lld", ctl_mib(vm, "mem_held_bytes"));
+		table_add(&table, "%lld", ctl_mib(vm, "mem_limit_bytes"));
 		if (json_is_object(told))
 			table_add(&table, "%lld", ctl_int(told, "workers"));
 		else

@@ -19,6 +19,15 @@ static void format_nodes(const json_t *vm, char *buf, size_t size)
 	}
 }
 
+/* "128/512": MiB held and limit; "": no pool. */
+static void format_memory(const json_t *vm, char *buf, size_t size)
+{
+	buf[0] = '\0';
+	if (ctl_int(vm, "mem_ceiling_bytes") || ctl_int(vm, "mem_held_bytes"))
+		snprintf(buf, size, "%lld/%lld", ctl_mib(vm, "mem_held_bytes"),
+			 ctl_mib(vm, "mem_limit_bytes"));
+}
+
 /* The shortest deadline of its demands, or 0. */
 static json_int_t deadline_of(const json_t *vm)
 {
@@ -51,6 +60,12 @@ static void format_note(const json_t *vm, char *buf, size_t size)
 		snprintf(buf, size, "no driver in the guest");
 	else if (deadline_of(vm))
 		snprintf(buf, size, "must give back within %lld ms", deadline_of(vm));
+	else if (ctl_int(vm, "mem_deadline_ms"))
+		snprintf(buf, size, "must give memory back within %lld ms",
+			 ctl_int(vm, "mem_deadline_ms"));
+	else if (ctl_int(vm, "mem_unconfirmed_bytes"))
+		snprintf(buf, size, "has not confirmed %lld MiB that were revoked",
+			 ctl_mib(vm, "mem_unconfirmed_bytes"));
 	else if (held < limit)
 		snprintf(buf, size, "may take %lld more", limit - held);
 }
@@ -58,15 +73,16 @@ static void format_note(const json_t *vm, char *buf, size_t size)
 static void print_list(const json_t *vms)
 {
 	static const char *const names[] = { "VM", "STATE", "CLASS", ">WEIGHT", ">HELD", ">LIMIT",
-					     ">TARGET", ">MIN", ">MAX", "NODES", "NOTE", NULL };
+					     ">TARGET", ">MIN", ">MAX", "NODES", ">MEM MiB", "NOTE", NULL };
 	struct table t;
 	json_t *vm;
 	size_t i;
 
 	table_init(&t, names);
 	json_array_foreach(vms, i, vm) {
-		char nodes[128], note[512];
+		char nodes[128], note[512], memory[48];
 
+		format_memory(vm, memory, sizeof(memory));
 		format_nodes(vm, nodes, sizeof(nodes));
 		format_note(vm, note, sizeof(note));
 		table_add(&t, "%s", ctl_str(vm, "name"));
@@ -79,6 +95,7 @@ static void print_list(const json_t *vms)
 		table_add(&t, "%lld", ctl_int(vm, "floor"));
 		table_add(&t, "%lld", ctl_int(vm, "ceiling"));
 		table_add(&t, "%s", nodes);
+		table_add(&t, "%s", memory);
 		table_add(&t, "%s", note);
 	}
 	table_print(&t, 0);
@@ -114,6 +131,36 @@ static void print_vcpus(const json_t *vm)
 	table_finish(&t);
 }
 
+static void print_memory(const json_t *vm)
+{
+	static const char *const names[] = { ">NODE", ">HOST NODE", ">MIN", ">MAX", ">HELD",
+					     ">LIMIT", ">TARGET", ">UNCONFIRMED", NULL };
+	json_t *node;
+	struct table t;
+	size_t i;
+
+	if (!ctl_int(vm, "mem_ceiling_bytes") && !ctl_int(vm, "mem_held_bytes"))
+		return;
+	printf("memory     %lld MiB held, %lld allowed, %lld planned; weight %lld, deadline %lld ms, "
+	       "memory cgroup %lld MiB\n\n", ctl_mib(vm, "mem_held_bytes"),
+	       ctl_mib(vm, "mem_limit_bytes"), ctl_mib(vm, "mem_target_bytes"),
+	       ctl_int(vm, "mem_weight"), ctl_int(vm, "mem_sla_deadline_ms"),
+	       ctl_mib(vm, "mem_cgroup_bytes"));
+	table_init(&t, names);
+	json_array_foreach(json_object_get(vm, "nodes"), i, node) {
+		table_add(&t, "%lld", ctl_int(node, "node"));
+		table_add(&t, "%lld", ctl_int(node, "host_node"));
+		table_add(&t, "%lld", ctl_mib(node, "mem_floor_bytes"));
+		table_add(&t, "%lld", ctl_mib(node, "mem_ceiling_bytes"));
+		table_add(&t, "%lld", ctl_mib(node, "mem_held_bytes"));
+		table_add(&t, "%lld", ctl_mib(node, "mem_limit_bytes"));
+		table_add(&t, "%lld", ctl_mib(node, "mem_target_bytes"));
+		table_add(&t, "%lld", ctl_mib(node, "mem_unconfirmed_bytes"));
+	}
+	table_print(&t, 0);
+	table_finish(&t);
+}
+
 static void print_telemetry(const json_t *t)
 {
 	if (!json_is_object(t))
@@ -139,6 +186,7 @@ static void print_one(const json_t *vm)
 	printf("link       %s, driver %s\n", ctl_str(vm, "link"),
 	       ctl_bool(vm, "driver") ? "running" : "not running");
 	print_telemetry(json_object_get(vm, "telemetry"));
+	print_memory(vm);
 	putchar('\n');
 	print_vcpus(vm);
 }

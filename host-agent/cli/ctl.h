@@ -54,5 +54,7 @@ const char *ctl_str(const json_t *o, const char *key);
 json_int_t ctl_int(const json_t *o, const char *key);
 double ctl_num(const json_t *o, const char *key);
 bool ctl_bool(const json_t *o, const char *key);
+/* A number of bytes, in MiB. */
+json_int_t ctl_mib(const json_t *o, const char *key);
 
 #endif

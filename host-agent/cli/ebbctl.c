@@ -11,11 +11,11 @@
 #define DEFAULT_SOCKET	"/run/ebb/control.sock"
 
 const struct ctl_command ctl_commands[] = {
-	{ "host", "", "topology, capacity and who has which core", cmd_host },
+	{ "host", "", "topology, capacity, memory, who has which core", cmd_host },
 	{ "vms", "[VM]", "what each VM has, may have and shall have", cmd_vms },
 	{ "top", "[--interval S] [--count N]", "the same, live, with throughput", cmd_top },
-	{ "set", "VM KEY=VALUE...", "change class, weight, deadline-ms or max.NODE", cmd_set },
-	{ "policy", "[NAME]", "show or change how CPUs are shared", cmd_policy },
+	{ "set", "VM KEY=VALUE...", "change class, weight, deadline-ms, max.NODE, mem.*", cmd_set },
+	{ "policy", "[NAME]", "show or change how CPUs and memory are shared", cmd_policy },
 	{ "explain", "VM", "what a VM waits for, and what comes next", cmd_explain },
 	{ "history", "[VM] [--since WHEN] [--limit N]", "decisions with reasons", cmd_history },
 	{ "version", "", "versions of ebbctl and ebbd", cmd_version },
@@ -169,6 +169,11 @@ const char *ctl_str(const json_t *o, const char *key)
 json_int_t ctl_int(const json_t *o, const char *key)
 {
 	return json_integer_value(json_object_get(o, key));
+}
+
+json_int_t ctl_mib(const json_t *o, const char *key)
+{
+	return ctl_int(o, key) >> 20;
 }
 
 double ctl_num(const json_t *o, const char *key)

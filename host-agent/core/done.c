@@ -16,6 +16,12 @@ static void record_failure(struct ebb_state *s, usec_t now, const struct ebb_vm 
 		  failures);
 }
 
+/* The process has ended, which is reported next: no failure, unless it happens again. */
+static bool is_going(int err, uint16_t failures)
+{
+	return (err == -ESRCH || err == -ENOENT) && failures <= 1;
+}
+
 static void plug_done(struct ebb_state *s, usec_t now, struct ebb_vm *vm, uint16_t vcpu, int err)
 {
 	struct ebb_vcpu *v = &vm->vcpus[vcpu];
@@ -80,7 +86,8 @@ static void place_done(struct ebb_state *s, usec_t now, struct ebb_vm *vm, uint1
 		v->force = EBB_FORCE_STUCK;
 		core_request_lose(s, vm, vcpu, VIRTIO_EBB_REASON_HOST);
 	}
-	record_failure(s, now, vm, vcpu, "placement", err, v->place_failures);
+	if (!is_going(err, v->place_failures))
+		record_failure(s, now, vm, vcpu, "placement", err, v->place_failures);
 }
 
 int core_action_done(struct ebb_state *s, usec_t now, const struct ebb_fact_action_done *f)

@@ -13,6 +13,8 @@ const char *ebb_wait_name(enum ebb_wait wait)
 		[EBB_WAIT_DRIVER] = "driver",	  [EBB_WAIT_FLOOR] = "floor",
 		[EBB_WAIT_CORES] = "cores",	  [EBB_WAIT_GUEST_ADD] = "guest-add",
 		[EBB_WAIT_GUEST_REMOVE] = "guest-remove", [EBB_WAIT_HOST] = "host",
+		[EBB_WAIT_MEMORY] = "memory",	  [EBB_WAIT_GUEST_MEM_ADD] = "guest-mem-add",
+		[EBB_WAIT_GUEST_MEM_RELEASE] = "guest-mem-release",
 	};
 
 	return (unsigned)wait < EBB_WAIT_MAX ? names[wait] : "?";
@@ -33,6 +35,20 @@ static char *line(struct ebb_explain *e, enum ebb_wait wait, uint16_t node, uint
 	if (e->num_lines == EBB_EXPLAIN_LINES)
 		return overflow;
 	return e->lines[e->num_lines++];
+}
+
+/* The same, about memory. */
+static char *mem_line(struct ebb_explain *e, enum ebb_wait wait, uint16_t node, uint32_t blocks,
+		      usec_t until)
+{
+	if (e->num_lines == 0)
+		e->bytes = blocks * EBB_BLOCK_BYTES;
+	return line(e, wait, node, 0, until);
+}
+
+static unsigned mib(uint32_t blocks)
+{
+	return blocks * EBB_BLOCK_MIB;
 }
 
 static double seconds(usec_t from, usec_t to)
@@ -192,6 +208,92 @@ static void explain_growth(const struct ebb_state *s, const struct ebb_vm *vm, u
 	}
 }
 
+/* ---- memory -------------------------------------------------------------- */
+
+static void explain_mem_demand(const struct ebb_vm *vm, usec_t now, struct ebb_explain *e)
+{
+	for (uint16_t g = 0; g < vm->sla.num_nodes; g++) {
+		const struct ebb_vm_pool *p = &vm->nodes[g].pool;
+
+		if (p->num_due > 0)
+			core_text(mem_line(e, EBB_WAIT_GUEST_MEM_RELEASE, g, p->held - p->limit,
+					   p->due[0].at),
+				  "node %u: the guest has to give back %u of %u MiB (limit %u); what is "
+				  "above %u is revoked in %.2f s",
+				  g, mib(p->held - p->limit), mib(p->held), mib(p->limit),
+				  mib(p->due[0].limit), seconds(now, p->due[0].at));
+		if (p->unconfirmed > 0)
+			core_text(mem_line(e, EBB_WAIT_GUEST_MEM_RELEASE, g, p->unconfirmed,
+					   EBB_TIME_NEVER),
+				  "node %u: the guest has not confirmed that it uses %u revoked MiB no "
+				  "more; it can not take them again before",
+				  g, mib(p->unconfirmed));
+	}
+}
+
+/* Who holds more memory of a host node than the policy wants it to. */
+static void explain_mem_holders(const struct ebb_state *s, const struct ebb_vm *vm,
+				uint16_t host_node, usec_t now, struct ebb_explain *e)
+{
+	for (size_t i = 0; i < s->num_active; i++) {
+		const struct ebb_vm *other = s->active[i];
+
+		for (uint16_t g = 0; other != vm && g < other->sla.num_nodes; g++) {
+			const struct ebb_vm_pool *p = &other->nodes[g].pool;
+			const uint32_t reach = core_pool_reach(p);
+
+			if (other->sla.nodes[g].host_node != host_node || reach <= p->limit)
+				continue;
+			if (p->num_due > 0)
+				core_text(mem_line(e, EBB_WAIT_MEMORY, EBB_NODE_ANY,
+						   p->held - p->limit, p->due[0].at),
+					  "  %s holds %u MiB, limit %u; the rest is revoked from %.2f s "
+					  "on", other->name, mib(p->held), mib(p->limit),
+					  seconds(now, p->due[0].at));
+			else
+				core_text(mem_line(e, EBB_WAIT_MEMORY, EBB_NODE_ANY,
+						   reach - p->limit, EBB_TIME_NEVER),
+					  "  %s may take up to %u MiB, limit %u, until its device has "
+					  "confirmed the limit", other->name, mib(reach),
+					  mib(p->limit));
+		}
+	}
+}
+
+static void explain_mem_growth(const struct ebb_state *s, const struct ebb_vm *vm, usec_t now,
+			       struct ebb_explain *e)
+{
+	for (uint16_t g = 0; g < vm->sla.num_nodes; g++) {
+		const struct ebb_vm_pool *p = &vm->nodes[g].pool;
+
+		if (vm->sla.nodes[g].mem_max > 0 && vm->work->has_hello && !p->is_there)
+			core_text(mem_line(e, EBB_WAIT_SLA, g, 0, EBB_TIME_NEVER),
+				  "node %u: its device has no pool that fits the domain, so it gets no "
+				  "memory there (property pools of virtio-ebb)", g);
+		if (p->told > p->held)
+			core_text(mem_line(e, EBB_WAIT_GUEST_MEM_ADD, g, p->told - p->held,
+					   EBB_TIME_NEVER),
+				  "node %u: %u MiB more are on offer (%u held, limit %u); the guest has "
+				  "not taken them",
+				  g, mib(p->told - p->held), mib(p->held), mib(p->told));
+		else if (vm->link_up && vm->has_driver && p->limit > p->told)
+			core_text(mem_line(e, EBB_WAIT_HOST, g, p->limit - p->told, EBB_TIME_NEVER),
+				  "node %u: %u MiB more are offered as soon as %s", g,
+				  mib(p->limit - p->told),
+				  p->told != p->requested ? "its device has confirmed its last limit" :
+							    "its memory cgroup allows them");
+		if (p->target > p->limit) {
+			core_text(mem_line(e, EBB_WAIT_MEMORY, g, p->target - p->limit,
+					   EBB_TIME_NEVER),
+				  "node %u: policy %s wants it to have %u MiB, %u can be promised now; "
+				  "waiting for memory of host node %u",
+				  g, s->policy->name, mib(p->target), mib(p->limit),
+				  vm->sla.nodes[g].host_node);
+			explain_mem_holders(s, vm, vm->sla.nodes[g].host_node, now, e);
+		}
+	}
+}
+
 void ebb_explain_vm(const struct ebb_state *s, const struct ebb_vm *vm, usec_t now,
 		    struct ebb_explain *ret_explain)
 {
@@ -206,11 +308,22 @@ void ebb_explain_vm(const struct ebb_state *s, const struct ebb_vm *vm, usec_t n
 	ebb_vm_totals(vm, &t);
 	explain_link(s, vm, now, e);
 	explain_demand(vm, now, e);
+	explain_mem_demand(vm, now, e);
 	explain_floor(vm, e);
 	explain_requests(s, vm, now, e);
 	explain_growth(s, vm, now, e);
+	explain_mem_growth(s, vm, now, e);
 	core_text(line(e, EBB_WAIT_NOTHING, EBB_NODE_ANY, 0, EBB_TIME_NEVER),
 		  "holds %u CPUs, limit %u, goal %u of policy %s (startup %u, ceiling %u, "
 		  "weight %u)",
 		  t.held, t.limit, t.target, s->policy->name, t.floor, t.ceiling, vm->sla.weight);
+	if (ebb_sla_has_mem(&vm->sla) || t.mem_held > 0)
+		core_text(line(e, EBB_WAIT_NOTHING, EBB_NODE_ANY, 0, EBB_TIME_NEVER),
+			  "holds %llu MiB of pool memory, limit %llu, goal %llu (min %llu, max %llu, "
+			  "weight %u)",
+			  (unsigned long long)(t.mem_held >> 20),
+			  (unsigned long long)(t.mem_limit >> 20),
+			  (unsigned long long)(t.mem_target >> 20),
+			  (unsigned long long)(t.mem_floor >> 20),
+			  (unsigned long long)(t.mem_ceiling >> 20), vm->sla.mem_weight);
 }

@@ -19,6 +19,9 @@ enum ebb_wait {
 	EBB_WAIT_GUEST_ADD,		/* the guest has not taken what is offered */
 	EBB_WAIT_GUEST_REMOVE,		/* the guest has to give back; force comes at `until` */
 	EBB_WAIT_HOST,			/* libvirt is at work on a request */
+	EBB_WAIT_MEMORY,		/* other VMs have to give memory back first */
+	EBB_WAIT_GUEST_MEM_ADD,		/* the guest has not taken memory that is offered */
+	EBB_WAIT_GUEST_MEM_RELEASE,	/* the guest has to give memory back; it is revoked at `until` */
 	EBB_WAIT_MAX,
 };
 
@@ -28,6 +31,7 @@ struct ebb_explain {
 	enum ebb_wait wait;		/* the most pressing of what the lines say */
 	uint16_t node;			/* guest node it is about, or EBB_NODE_ANY */
 	uint16_t cpus;			/* how many CPUs it is about */
+	uint64_t bytes;			/* how much memory it is about */
 	usec_t until;			/* when the core acts on its own, or EBB_TIME_NEVER */
 	uint32_t num_lines;		/* at least 1 */
 	char lines[EBB_EXPLAIN_LINES][EBB_TEXT_SIZE]; /* for people, most pressing first */

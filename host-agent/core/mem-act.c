@@ -95,6 +95,9 @@ static void cap_done(struct ebb_state *s, usec_t now, struct ebb_vm *vm, int err
 		c->bytes = 0;
 	c->failures++;
 	c->retry_at = now + core_backoff(s, c->failures);
+	/* The process has ended, which is reported next. */
+	if ((err == -ESRCH || err == -ENOENT) && c->failures == 1)
+		return;
 	core_text(core_record(s, vm, now, EBB_EVENT_ERROR)->text,
 		  "setting the limit of its memory cgroup to %llu MiB failed: %s (%u in a row)",
 		  (unsigned long long)(c->setting >> 20), strerror(-err), c->failures);

@@ -31,6 +31,7 @@ static void log_record(const struct ebb_record *r)
 
 	ebb_log(priority, ebb_event_name(r->event), r->name[0] ? EBB_KS("vm", r->name) : EBB_KSKIP,
 		has_node ? EBB_KI("node", r->node) : EBB_KSKIP, EBB_KI("cpus", r->cpus),
+		r->bytes ? EBB_KI("bytes", r->bytes) : EBB_KSKIP,
 		r->asked ? EBB_KI("asked", r->asked) : EBB_KSKIP,
 		r->code ? EBB_KS("code", ebb_reason_name(r->code)) : EBB_KSKIP,
 		is_timed ? EBB_KMS("agent_ms", r->agent_usec) : EBB_KSKIP,
@@ -53,13 +54,19 @@ static void keep_records(struct ebb_agent *a)
 static void log_action(const struct ebb_agent *a, const struct ebb_action *action)
 {
 	const struct ebb_vm *vm = ebb_state_vm(a->state, action->uuid);
-	bool is_vcpu = action->id != 0;
+	const bool is_cap = action->type == EBB_ACTION_MEM_CAP;
+	const bool is_pool = action->type == EBB_ACTION_MEM_MIRROR ||
+			     action->type == EBB_ACTION_REVOKE;
+	bool is_vcpu = action->id != 0 && !is_cap && !is_pool;
 
 	ebb_log(LOG_DEBUG, "action", EBB_KS("type", ebb_action_name(action->type)),
 		EBB_KS("vm", vm ? vm->name : "?"), EBB_KI("id", action->id),
 		is_vcpu ? EBB_KI("vcpu", action->u.vcpu.vcpu) : EBB_KSKIP,
 		is_vcpu && action->u.vcpu.thread != EBB_THREAD_NONE ?
-			EBB_KI("thread", action->u.vcpu.thread) : EBB_KSKIP);
+			EBB_KI("thread", action->u.vcpu.thread) : EBB_KSKIP,
+		is_pool ? EBB_KI("node", action->u.pool.node) : EBB_KSKIP,
+		is_pool ? EBB_KI("bytes", action->u.pool.bytes) :
+		is_cap ? EBB_KI("bytes", action->u.cap_bytes) : EBB_KSKIP);
 }
 
 static void arm(sd_event_source *timer, usec_t at)

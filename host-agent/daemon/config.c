@@ -8,10 +8,11 @@
 #include <string.h>
 #include <syslog.h>
 #include "daemon/config.h"
+#include "ebb/types.h"
 
 #define EMU_GROUP_PREFIX	"ebb-emu-"
 
-enum kind { KIND_TEXT, KIND_PATH, KIND_BOOL, KIND_NUMBER, KIND_LEVEL };
+enum kind { KIND_TEXT, KIND_PATH, KIND_BOOL, KIND_NUMBER, KIND_NUMBER_OR_AUTO, KIND_LEVEL };
 
 static const struct key {
 	const char *name;
@@ -29,6 +30,10 @@ static const struct key {
 	{ "link_group", KIND_TEXT, offsetof(struct ebb_config, link_group), 0, 0 },
 	{ "control_group", KIND_TEXT, offsetof(struct ebb_config, control_group), 0, 0 },
 	{ "count_threads", KIND_BOOL, offsetof(struct ebb_config, count_threads), 0, 0 },
+	{ "pool_mib", KIND_NUMBER_OR_AUTO, offsetof(struct ebb_config, pool_mib), 0,
+	  EBB_MAX_POOL_MIB },
+	{ "memory_overhead_mib", KIND_NUMBER, offsetof(struct ebb_config, memory_overhead_mib), 64,
+	  65536 },
 	{ "workers", KIND_NUMBER, offsetof(struct ebb_config, workers), 2, 64 },
 	{ "history_rows", KIND_NUMBER, offsetof(struct ebb_config, history_rows), 1000, 10000000 },
 	{ "log_level", KIND_LEVEL, offsetof(struct ebb_config, log_level), 0, 0 },
@@ -53,6 +58,8 @@ void ebb_config_default(struct ebb_config *c)
 	strcpy(c->host, "auto");
 	strcpy(c->policy, "fair");
 	strcpy(c->link_group, "auto");
+	c->pool_mib = EBB_CONFIG_AUTO;
+	c->memory_overhead_mib = 1536;
 	c->workers = 8;
 	c->history_rows = 1000000;
 	c->log_level = LOG_INFO;
@@ -95,11 +102,15 @@ static int set_number(const struct key *k, uint32_t *field, const char *value, s
 	char *end;
 	unsigned long n;
 
+	if (k->kind == KIND_NUMBER_OR_AUTO && strcmp(value, "auto") == 0) {
+		*field = EBB_CONFIG_AUTO;
+		return 0;
+	}
 	errno = 0;
 	n = strtoul(value, &end, 10);
 	if (errno || end == value || *end || value[0] == '-' || n < k->min || n > k->max)
-		return ebb_err_set(err, -EINVAL, "%s=%s: allowed: %u to %u", k->name, value, k->min,
-				   k->max);
+		return ebb_err_set(err, -EINVAL, "%s=%s: allowed: %u to %u%s", k->name, value,
+				   k->min, k->max, k->kind == KIND_NUMBER_OR_AUTO ? ", auto" : "");
 	*field = n;
 	return 0;
 }
@@ -128,6 +139,7 @@ static int set_key(struct ebb_config *c, const char *key, const char *value, str
 		case KIND_BOOL:
 			return set_bool(k, field, value, err);
 		case KIND_NUMBER:
+		case KIND_NUMBER_OR_AUTO:
 			return set_number(k, field, value, err);
 		case KIND_LEVEL:
 			return set_level(k, field, value, err);

@@ -9,6 +9,7 @@
 #include "util/err.h"
 
 #define EBB_CONFIG_VALUE_SIZE	1024
+#define EBB_CONFIG_AUTO		UINT32_MAX
 
 struct ebb_config {
 	char libvirt_uri[EBB_CONFIG_VALUE_SIZE];
@@ -22,6 +23,9 @@ struct ebb_config {
 	char link_group[EBB_CONFIG_VALUE_SIZE];	/* "": root only; "auto": kvm if there */
 	char control_group[EBB_CONFIG_VALUE_SIZE]; /* "": root only */
 	bool count_threads;
+	/* MiB of each node of the host for pools, 0 to EBB_MAX_POOL_MIB; EBB_CONFIG_AUTO */
+	uint32_t pool_mib;
+	uint32_t memory_overhead_mib;		/* of every QEMU; 64 to 65536 */
 	uint32_t workers;			/* 2 to 64 */
 	uint32_t history_rows;			/* 1000 to 10000000 */
 	int log_level;				/* LOG_ERR to LOG_DEBUG */

@@ -11,7 +11,8 @@
 #include "daemon/real.h"
 #include "daemon/view.h"
 
-#define KEYS	"class, weight, deadline-ms, max.NODE (for example max.0)"
+#define KEYS	"class, weight, deadline-ms, max.NODE (for example max.0), mem.weight, " \
+		"mem.deadline-ms, mem.nodeNODE.min, mem.nodeNODE.max (for example mem.node0.max)"
 
 static bool set_number(struct ebb_ctl_request *r, const char *key, const char *value, uint32_t min,
 		       uint32_t max, uint32_t *ret)
@@ -50,6 +51,58 @@ static bool set_max(struct ebb_ctl_request *r, const struct ebb_vm *vm, const ch
 	return true;
 }
 
+/* "mem.node0.max": MiB. */
+static bool set_pool(struct ebb_ctl_request *r, const struct ebb_vm *vm, const char *key,
+		     const char *value, struct ebb_sla *sla)
+{
+	const char *number = key + strlen("mem.node");
+	uint32_t node, mib, most;
+	bool is_max;
+	char *end;
+
+	node = strtoul(number, &end, 10);
+	if (end == number || *number == '-' || *number == '+' ||
+	    (strcmp(end, ".min") != 0 && strcmp(end, ".max") != 0)) {
+		ebb_ctl_fail(r, "bad-value", NULL, "there is no \"%.40s\" to set; there are " KEYS,
+			     key);
+		return false;
+	}
+	is_max = strcmp(end, ".max") == 0;
+	if (node >= sla->num_nodes || vm->pool_blocks[node] == 0) {
+		ebb_ctl_fail(r, "bad-value",
+			     "name the node in <ebb:memory> of the domain's metadata first",
+			     "%.40s: VM \"%s\" has no pool on node %u", key, vm->name, node);
+		return false;
+	}
+	most = vm->pool_blocks[node];
+	if (!set_number(r, key, value, 0, most * EBB_BLOCK_MIB, &mib))
+		return false;
+	if (mib % EBB_BLOCK_MIB) {
+		ebb_ctl_fail(r, "bad-value", NULL, "%s=%.40s: allowed: multiples of %u MiB", key,
+			     value, EBB_BLOCK_MIB);
+		return false;
+	}
+	if (is_max)
+		sla->nodes[node].mem_max = mib / EBB_BLOCK_MIB;
+	else
+		sla->nodes[node].mem_min = mib / EBB_BLOCK_MIB;
+	return true;
+}
+
+static bool set_mem(struct ebb_ctl_request *r, const struct ebb_vm *vm, const char *key,
+		    const char *value, struct ebb_sla *sla)
+{
+	if (strcmp(key, "mem.weight") == 0)
+		return set_number(r, key, value, EBB_WEIGHT_MIN, EBB_WEIGHT_MAX, &sla->mem_weight);
+	if (strcmp(key, "mem.deadline-ms") == 0)
+		return set_number(r, key, value, EBB_DEADLINE_MS_MIN, EBB_DEADLINE_MS_MAX,
+				  &sla->mem_deadline_ms);
+	if (strncmp(key, "mem.node", strlen("mem.node")) == 0)
+		return set_pool(r, vm, key, value, sla);
+	ebb_ctl_fail(r, "bad-value", NULL, "there is no \"%.40s\" to set; there are " KEYS, key);
+	return false;
+}
+
 /* false: the request is answered. */
 static bool set_one(struct ebb_ctl_request *r, const struct ebb_vm *vm, const char *key,
 		    const char *value, struct ebb_sla *sla)
@@ -72,6 +125,8 @@ static bool set_one(struct ebb_ctl_request *r, const struct ebb_vm *vm, const ch
 				  &sla->deadline_ms);
 	if (strncmp(key, "max.", 4) == 0)
 		return set_max(r, vm, key, value, sla);
+	if (strncmp(key, "mem.", 4) == 0)
+		return set_mem(r, vm, key, value, sla);
 	ebb_ctl_fail(r, "bad-value", NULL, "there is no \"%.40s\" to set; there are " KEYS, key);
 	return false;
 }
@@ -99,6 +154,17 @@ static bool parse(struct ebb_ctl_request *r, const struct ebb_vm *vm, struct ebb
 			     sla))
 			return false;
 	}
+	/* Only now, since either may be changed first. */
+	for (uint16_t g = 0; g < sla->num_nodes; g++) {
+		const struct ebb_sla_node *n = &sla->nodes[g];
+
+		if (n->mem_min <= n->mem_max)
+			continue;
+		ebb_ctl_fail(r, "bad-value", NULL,
+			     "mem.node%u.min is %u, which is more than mem.node%u.max, %u", g,
+			     n->mem_min * EBB_BLOCK_MIB, g, n->mem_max * EBB_BLOCK_MIB);
+		return false;
+	}
 	return true;
 }
 
@@ -113,9 +179,11 @@ static void reply(struct ebb_agent *a, struct ebb_ctl_request *r, const uint8_t 
 	const struct ebb_vm *vm = ebb_state_vm(a->state, uuid);
 
 	if (vm)
-		ebb_ctl_reply(r, json_pack("{s:s, s:s, s:i, s:i}", "name", vm->name, "class",
-					   ebb_class_name(vm->sla.class), "weight", vm->sla.weight,
-					   "deadline_ms", vm->sla.deadline_ms));
+		ebb_ctl_reply(r, json_pack("{s:s, s:s, s:i, s:i, s:i, s:i}", "name", vm->name,
+					   "class", ebb_class_name(vm->sla.class), "weight",
+					   vm->sla.weight, "deadline_ms", vm->sla.deadline_ms,
+					   "mem_weight", vm->sla.mem_weight, "mem_sla_deadline_ms",
+					   vm->sla.mem_deadline_ms));
 	else
 		ebb_ctl_fail(r, "no-such-vm", NULL, "the VM has gone meanwhile");
 }

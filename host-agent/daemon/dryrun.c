@@ -25,20 +25,23 @@ static void uuid_of(uint32_t i, uint8_t ret[16])
 	ret[15] = i + 1;
 }
 
-/* Floor of one CPU, ceiling the host; every third belongs to the reserved class. */
+/* Floor of one CPU and no memory, ceiling the host; every third belongs to the reserved class. */
 static int define_vm(struct ebb_dryrun *d, const struct ebb_host *host, uint32_t i)
 {
 	struct ebb_sla sla = {
 		.class = i % 3 ? EBB_CLASS_SPOT : EBB_CLASS_RESERVED, .weight = EBB_WEIGHT_DEFAULT,
 		.deadline_ms = EBB_DEADLINE_MS_DEFAULT, .num_nodes = host->num_nodes,
+		.mem_weight = EBB_WEIGHT_DEFAULT, .mem_deadline_ms = EBB_DEADLINE_MS_DEFAULT,
 	};
 	char name[EBB_NAME_SIZE];
 	uint8_t uuid[16];
 
 	for (uint16_t c = 0; c < host->num_cores; c++)
 		sla.nodes[host->cores[c].node].max++;
-	for (uint16_t n = 0; n < sla.num_nodes; n++)
+	for (uint16_t n = 0; n < sla.num_nodes; n++) {
 		sla.nodes[n].host_node = n;
+		sla.nodes[n].mem_max = host->pool_blocks[n];
+	}
 	sla.nodes[i % sla.num_nodes].startup = 1;
 	snprintf(name, sizeof(name), "simulated-%u", i + 1);
 	uuid_of(i, uuid);

@@ -98,7 +98,7 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 static const struct argp argp = {
 	.options = argp_options,
 	.parser = parse_option,
-	.doc = "The host agent of Ebb: moves CPUs between running VMs.",
+	.doc = "The host agent of Ebb: moves CPUs and memory between running VMs.",
 };
 
 static int read_config(struct options *o, struct ebb_err *err)
@@ -160,6 +160,15 @@ static int find_group(const char *key, const char *name, gid_t *ret, struct ebb_
 	return 0;
 }
 
+static void set_pools(struct daemon *d)
+{
+	if (d->config.pool_mib == EBB_CONFIG_AUTO)
+		return;
+	d->host->pool_has_boot = false;
+	for (uint16_t n = 0; n < d->host->num_nodes; n++)
+		d->host->pool_blocks[n] = d->config.pool_mib / EBB_BLOCK_MIB;
+}
+
 static int make_host(struct daemon *d, struct ebb_err *err)
 {
 	int rc;
@@ -168,10 +177,16 @@ static int make_host(struct daemon *d, struct ebb_err *err)
 	if (!d->host)
 		return -ENOMEM;
 	d->is_emulated = strcmp(d->config.host, "auto") != 0;
-	if (!d->is_emulated)
-		return ebb_hosttopo_real(d->config.host_reserve, NULL, d->host, err);
-	rc = ebb_emuspec_parse(d->config.host, &d->spec, err);
-	return rc < 0 ? rc : ebb_hosttopo_emulated(&d->spec, d->host, err);
+	if (d->is_emulated) {
+		rc = ebb_emuspec_parse(d->config.host, &d->spec, err);
+		if (rc == 0)
+			rc = ebb_hosttopo_emulated(&d->spec, d->host, err);
+	} else {
+		rc = ebb_hosttopo_real(d->config.host_reserve, NULL, d->host, err);
+	}
+	if (rc == 0)
+		set_pools(d);
+	return rc;
 }
 
 static void *core_alloc(void *ctx, size_t bytes)
@@ -202,6 +217,7 @@ static int make_state(struct daemon *d, struct ebb_err *err)
 	ebb_state_config_default(&cfg);
 	cfg.alloc = (struct ebb_alloc){ .alloc = core_alloc, .free = core_free };
 	cfg.count_threads = d->config.count_threads;
+	cfg.mem_overhead_bytes = (uint64_t)d->config.memory_overhead_mib << 20;
 	d->agent.state = ebb_state_create(&cfg, d->host, policy);
 	return d->agent.state ? 0 : -ENOMEM;
 }

@@ -10,7 +10,7 @@
 #include "util/uuid.h"
 
 /* Grows when the table changes; a file of another version is set aside. */
-#define VERSION		1
+#define VERSION		2
 #define BUSY_MSEC	2000
 
 static const char schema[] =
@@ -18,11 +18,11 @@ static const char schema[] =
 	"CREATE TABLE IF NOT EXISTS decisions ("
 	" id INTEGER PRIMARY KEY, ts REAL NOT NULL, mono_s REAL NOT NULL, vm TEXT NOT NULL,"
 	" uuid TEXT NOT NULL, event TEXT NOT NULL, node INTEGER, cpus INTEGER NOT NULL,"
-	" asked INTEGER NOT NULL, code TEXT NOT NULL, agent_ms REAL, libvirt_ms REAL, place_ms "
+	" asked INTEGER NOT NULL, bytes INTEGER NOT NULL, code TEXT NOT NULL, agent_ms REAL, libvirt_ms REAL, place_ms "
 	"REAL,"
 	" total_ms REAL, reason TEXT NOT NULL);"
 	"CREATE INDEX IF NOT EXISTS decisions_vm ON decisions (vm, id);"
-	"PRAGMA user_version = 1;";
+	"PRAGMA user_version = 2;";
 
 struct ebb_history_db {
 	sqlite3 *sql;
@@ -157,6 +157,7 @@ static int insert_one(sqlite3_stmt *s, const struct ebb_history_entry *e)
 	bind_ms(s, 12, r, r->place_usec);
 	bind_ms(s, 13, r, r->total_usec);
 	sqlite3_bind_text(s, 14, r->text, -1, SQLITE_STATIC);
+	sqlite3_bind_int64(s, 15, (int64_t)r->bytes);
 	if (sqlite3_step(s) != SQLITE_DONE || sqlite3_reset(s) != SQLITE_OK)
 		return -EIO;
 	return 0;
@@ -176,8 +177,8 @@ int ebb_history_db_insert(struct ebb_history_db *db, const struct ebb_history_en
 {
 	static const char text[] =
 		"INSERT INTO decisions (ts, mono_s, vm, uuid, event, node, cpus, asked, code, "
-		"agent_ms,"
-		" libvirt_ms, place_ms, total_ms, reason) VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?)";
+		"agent_ms, libvirt_ms, place_ms, total_ms, reason, bytes) "
+		"VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)";
 	sqlite3_stmt *s = NULL;
 	int rc = 0;
 
@@ -217,7 +218,7 @@ int ebb_history_db_select(struct ebb_history_db *db, const struct ebb_history_qu
 			  json_t **ret_rows, struct ebb_err *err)
 {
 	static const char text[] =
-		"SELECT ts, mono_s, vm, event, node, cpus, asked, code, agent_ms, libvirt_ms, "
+		"SELECT ts, mono_s, vm, event, node, cpus, asked, bytes, code, agent_ms, libvirt_ms, "
 		"place_ms,"
 		" total_ms, reason FROM (SELECT * FROM decisions WHERE (?1 = '' OR vm = ?1)"
 		" AND (?2 = '' OR event = ?2) AND ts >= ?3 ORDER BY id DESC LIMIT ?4) ORDER BY id";

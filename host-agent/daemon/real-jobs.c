@@ -157,6 +157,32 @@ int ebb_real_place(const struct ebb_real_tools *t, const uint8_t uuid[16], const
 	return rc;
 }
 
+int ebb_real_set_cap(const struct ebb_real_tools *t, const uint8_t uuid[16], uint64_t bytes,
+		     struct ebb_err *err)
+{
+	virConnectPtr conn;
+	int rc = connection(t, &conn, err);
+
+	if (rc < 0)
+		return rc;
+	rc = ebb_virt_domain_set_memory_cap(conn, uuid, bytes, err);
+	virConnectClose(conn);
+	return rc;
+}
+
+int ebb_real_set_requested(const struct ebb_real_tools *t, const uint8_t uuid[16], uint16_t node,
+			   uint64_t bytes, struct ebb_err *err)
+{
+	virConnectPtr conn;
+	int rc = connection(t, &conn, err);
+
+	if (rc < 0)
+		return rc;
+	rc = ebb_virt_domain_set_requested(conn, uuid, node, bytes, err);
+	virConnectClose(conn);
+	return rc;
+}
+
 int ebb_real_write_sla(const struct ebb_real_tools *t, const uint8_t uuid[16],
 		       const struct ebb_sla *sla, struct ebb_err *err)
 {

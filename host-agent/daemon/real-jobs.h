@@ -16,8 +16,11 @@ struct ebb_real_tools {
 	const char *libvirt_uri;
 };
 
-/* Lanes of one VM: what libvirt serialises anyhow, what must not wait for it, and looking. */
-enum { EBB_REAL_LANE_LIBVIRT, EBB_REAL_LANE_PLACE, EBB_REAL_LANE_LOOK };
+/*
+ * Lanes of one VM: what libvirt serialises anyhow (CPUs do not wait behind memory, though), what
+ * must not wait for it, and looking.
+ */
+enum { EBB_REAL_LANE_LIBVIRT, EBB_REAL_LANE_PLACE, EBB_REAL_LANE_LOOK, EBB_REAL_LANE_MEM };
 
 /* The pid of a VM's QEMU or -errno.  Quick enough for the loop. */
 pid_t ebb_real_find_qemu(const struct ebb_real_tools *t, const uint8_t uuid[16], const char *name);
@@ -35,6 +38,10 @@ int ebb_real_set_vcpu(const struct ebb_real_tools *t, const uint8_t uuid[16], co
 		      uint16_t vcpu, bool plug, struct ebb_err *err);
 int ebb_real_place(const struct ebb_real_tools *t, const uint8_t uuid[16], const char *name,
 		   uint16_t vcpu, uint16_t thread, struct ebb_err *err);
+int ebb_real_set_cap(const struct ebb_real_tools *t, const uint8_t uuid[16], uint64_t bytes,
+		     struct ebb_err *err);
+int ebb_real_set_requested(const struct ebb_real_tools *t, const uint8_t uuid[16], uint16_t node,
+			   uint64_t bytes, struct ebb_err *err);
 int ebb_real_write_sla(const struct ebb_real_tools *t, const uint8_t uuid[16],
 		       const struct ebb_sla *sla, struct ebb_err *err);
 

@@ -36,7 +36,10 @@ struct ebb_real {
 	char why[EBB_TEXT_SIZE];	/* not connected because */
 };
 
-enum real_work { WORK_LOOK, WORK_LIST, WORK_PLUG, WORK_UNPLUG, WORK_PLACE, WORK_SAVE, WORK_AUDIT };
+enum real_work {
+	WORK_LOOK, WORK_LIST, WORK_PLUG, WORK_UNPLUG, WORK_PLACE, WORK_CAP, WORK_MIRROR, WORK_SAVE,
+	WORK_AUDIT,
+};
 
 struct real_job {
 	struct ebb_job job;		/* first: jobs are cast to this */
@@ -45,7 +48,9 @@ struct real_job {
 	uint8_t uuid[16];
 	char name[EBB_VIRT_NAME_SIZE];
 	uint64_t action_id;
-	uint16_t vcpu, thread;
+	uint16_t vcpu, thread;		/* PLUG, UNPLUG, PLACE */
+	uint16_t node;			/* MIRROR: guest node */
+	uint64_t bytes;			/* CAP, MIRROR */
 	struct ebb_look look;
 	uint64_t audited;
 	uint8_t (*uuids)[16];

@@ -11,6 +11,8 @@
 /* libvirt gives up on an unplug after 5 s, the device on a request after 15. */
 #define SET_VCPU_USEC		(10 * EBB_USEC_PER_SEC)
 #define PLACE_USEC		(7 * EBB_USEC_PER_SEC)
+/* It waits for an unplug of the same domain. */
+#define MEM_USEC		(10 * EBB_USEC_PER_SEC)
 
 struct real_vm *real_vm_find(struct ebb_real *r, const uint8_t uuid[16])
 {
@@ -68,6 +70,10 @@ static int run_job(struct ebb_job *job)
 					 &j->err);
 	case WORK_PLACE:
 		return ebb_real_place(t, j->uuid, j->name, j->vcpu, j->thread, &j->err);
+	case WORK_CAP:
+		return ebb_real_set_cap(t, j->uuid, j->bytes, &j->err);
+	case WORK_MIRROR:
+		return ebb_real_set_requested(t, j->uuid, j->node, j->bytes, &j->err);
 	case WORK_AUDIT:
 		return ebb_real_audit(t, j->uuid, j->name, &j->audited);
 	default:
@@ -122,20 +128,42 @@ static void report_done(struct ebb_real *r, uint64_t id, int err)
 	r->cfg.sink.report(r->cfg.sink.ctx, ebb_clock_mono_usec(), &fact);
 }
 
+static const char *work_name(enum real_work work)
+{
+	switch (work) {
+	case WORK_PLUG:
+		return "plug";
+	case WORK_UNPLUG:
+		return "unplug";
+	case WORK_PLACE:
+		return "place";
+	case WORK_CAP:
+		return "memory limit";
+	default:
+		return "requested size";
+	}
+}
+
+static void log_failure(const struct real_job *j, int err)
+{
+	const bool is_mem = j->work == WORK_CAP || j->work == WORK_MIRROR;
+	/* A VM that is going away takes its threads along; it will be reported. */
+	const bool is_gone = err == -ESRCH || err == -ENOENT;
+
+	ebb_log(is_gone ? LOG_DEBUG : LOG_WARNING, "action_failed", EBB_KS("vm", j->name),
+		EBB_KS("action", work_name(j->work)),
+		is_mem ? EBB_KI("bytes", j->bytes) : EBB_KI("vcpu", j->vcpu),
+		EBB_KS("error", err == -ETIMEDOUT && !j->err.text[0] ? "libvirt does not answer" :
+								       j->err.text));
+}
+
 static void action_done(struct ebb_job *job, int err)
 {
 	struct real_job *j = (struct real_job *)job;
 	struct real_vm *vm = real_vm_find(j->real, j->uuid);
 
 	if (err < 0)
-		ebb_log(LOG_WARNING, "action_failed", EBB_KS("vm", j->name),
-			EBB_KI("vcpu", j->vcpu),
-			EBB_KS("action", j->work == WORK_PLUG	  ? "plug"
-					 : j->work == WORK_UNPLUG ? "unplug"
-								  : "place"),
-			EBB_KS("error", err == -ETIMEDOUT && !j->err.text[0]
-						? "libvirt does not answer"
-						: j->err.text));
+		log_failure(j, err);
 	report_done(j->real, j->action_id, err);
 	/* What failed may have happened in part: see what is true. */
 	if (err < 0 && vm)
@@ -153,24 +181,40 @@ static void release_action(struct ebb_job *job)
 	real_job_release(job);
 }
 
+static const struct {
+	enum real_work work;
+	uint8_t lane;
+	usec_t timeout;
+} kinds[EBB_ACTION_MAX] = {
+	[EBB_ACTION_PLUG] = { WORK_PLUG, EBB_REAL_LANE_LIBVIRT, SET_VCPU_USEC },
+	[EBB_ACTION_UNPLUG] = { WORK_UNPLUG, EBB_REAL_LANE_LIBVIRT, SET_VCPU_USEC },
+	[EBB_ACTION_PLACE] = { WORK_PLACE, EBB_REAL_LANE_PLACE, PLACE_USEC },
+	[EBB_ACTION_HOME] = { WORK_PLACE, EBB_REAL_LANE_PLACE, PLACE_USEC },
+	[EBB_ACTION_MEM_CAP] = { WORK_CAP, EBB_REAL_LANE_MEM, MEM_USEC },
+	[EBB_ACTION_MEM_MIRROR] = { WORK_MIRROR, EBB_REAL_LANE_MEM, MEM_USEC },
+};
+
 static void submit_job(struct ebb_real *r, const struct ebb_action *a)
 {
-	bool is_place = a->type == EBB_ACTION_PLACE || a->type == EBB_ACTION_HOME;
-	enum real_work work = is_place ? WORK_PLACE :
-			 a->type == EBB_ACTION_PLUG ? WORK_PLUG : WORK_UNPLUG;
-	struct real_job *j = real_job_new(r, work, a->uuid,
-				     is_place ? EBB_REAL_LANE_PLACE : EBB_REAL_LANE_LIBVIRT,
-				     is_place ? PLACE_USEC : SET_VCPU_USEC, action_done);
+	struct real_job *j = real_job_new(r, kinds[a->type].work, a->uuid, kinds[a->type].lane,
+					  kinds[a->type].timeout, action_done);
 
 	if (!j) {
 		/* The core would wait for ever; a new start rebuilds everything. */
-		ebb_log(LOG_CRIT, "out_of_memory", EBB_KI("vcpu", a->u.vcpu.vcpu));
+		ebb_log(LOG_CRIT, "out_of_memory", EBB_KS("action", ebb_action_name(a->type)));
 		sd_event_exit(r->event, -ENOMEM);
 		return;
 	}
 	j->action_id = a->id;
-	j->vcpu = a->u.vcpu.vcpu;
-	j->thread = a->u.vcpu.thread;
+	if (a->type == EBB_ACTION_MEM_CAP) {
+		j->bytes = a->u.cap_bytes;
+	} else if (a->type == EBB_ACTION_MEM_MIRROR) {
+		j->node = a->u.pool.node;
+		j->bytes = a->u.pool.bytes;
+	} else {
+		j->vcpu = a->u.vcpu.vcpu;
+		j->thread = a->u.vcpu.thread;
+	}
 	j->job.release = release_action;
 	ebb_workers_submit(r->cfg.workers, &j->job);
 }
@@ -185,6 +229,8 @@ static void submit(void *be, usec_t now, const struct ebb_action *action)
 	case EBB_ACTION_UNPLUG:
 	case EBB_ACTION_PLACE:
 	case EBB_ACTION_HOME:
+	case EBB_ACTION_MEM_CAP:
+	case EBB_ACTION_MEM_MIRROR:
 		submit_job(r, action);
 		break;
 	default:

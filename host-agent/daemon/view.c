@@ -16,9 +16,12 @@ static json_t *node_view(const struct ebb_state *s, uint16_t node)
 		cores++;
 		threads += h->cores[c].num_threads;
 	}
-	return json_pack("{s:i, s:i, s:i, s:i, s:i}", "node", node, "cores", cores, "threads",
-			 threads, "capacity", ebb_state_node_capacity(s, node), "used",
-			 ebb_state_node_used(s, node));
+	return json_pack("{s:i, s:i, s:i, s:i, s:i, s:I, s:I, s:I}", "node", node, "cores", cores,
+			 "threads", threads, "capacity", ebb_state_node_capacity(s, node), "used",
+			 ebb_state_node_used(s, node), "mem_capacity_bytes",
+			 (json_int_t)ebb_state_pool_capacity(s, node), "mem_held_bytes",
+			 (json_int_t)ebb_state_pool_held(s, node), "mem_promised_bytes",
+			 (json_int_t)ebb_state_pool_promised(s, node));
 }
 
 static json_t *core_view(const struct ebb_state *s, uint16_t core)
@@ -60,15 +63,30 @@ const char *ebb_view_vm_state(const struct ebb_vm *vm)
 	return vm->is_running ? "running" : "stopped";
 }
 
-/* Time left to the first deadline of an open demand; 0: no demand. */
-static uint32_t deadline_ms(const struct ebb_vm_node *n, usec_t now)
+/* Time left to the first deadline of an open demand, at least 1. */
+static json_int_t left_ms(usec_t at, usec_t now)
 {
-	usec_t left;
+	return (json_int_t)((at > now ? at - now : 0) / EBB_USEC_PER_MSEC + 1);
+}
 
-	if (n->num_due == 0)
-		return 0;
-	left = n->due[0] > now ? n->due[0] - now : 0;
-	return left / EBB_USEC_PER_MSEC + 1;
+static void add_node_memory(json_t *o, const struct ebb_sla_node *sla,
+			    const struct ebb_vm_pool *p, usec_t now)
+{
+	const struct {
+		const char *key;
+		uint32_t blocks;
+	} all[] = {
+		{ "mem_floor_bytes", sla->mem_min },	 { "mem_ceiling_bytes", sla->mem_max },
+		{ "mem_held_bytes", p->held },		 { "mem_limit_bytes", p->limit },
+		{ "mem_target_bytes", p->target },	 { "mem_told_bytes", p->told },
+		{ "mem_unconfirmed_bytes", p->unconfirmed },
+	};
+
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
+		json_object_set_new(o, all[i].key,
+				    json_integer((json_int_t)(all[i].blocks * EBB_BLOCK_BYTES)));
+	json_object_set_new(o, "mem_deadline_ms",
+			    json_integer(p->num_due ? left_ms(p->due[0].at, now) : 0));
 }
 
 static json_t *vm_nodes(const struct ebb_vm *vm, usec_t now)
@@ -79,11 +97,14 @@ static json_t *vm_nodes(const struct ebb_vm *vm, usec_t now)
 		const struct ebb_vm_node *n = &vm->nodes[g];
 		const struct ebb_sla_node *sla = &vm->sla.nodes[g];
 
-		json_array_append_new(nodes, json_pack(
+		json_t *o = json_pack(
 			"{s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:I}", "node", g, "host_node",
 			sla->host_node, "floor", sla->startup, "ceiling", sla->max, "held", n->held,
 			"limit", n->limit, "target", n->target, "deadline_ms",
-			(json_int_t)deadline_ms(n, now)));
+			n->num_due ? left_ms(n->due[0], now) : (json_int_t)0);
+
+		add_node_memory(o, sla, &n->pool, now);
+		json_array_append_new(nodes, o);
 	}
 	return nodes;
 }
@@ -128,6 +149,37 @@ static json_t *vm_telemetry(const struct ebb_vm *vm, usec_t now)
 			 (double)(now - vm->telemetry_at) / EBB_USEC_PER_MSEC);
 }
 
+/* The first deadline of all nodes; 0: nothing is demanded. */
+static json_int_t mem_deadline_ms(const struct ebb_vm *vm, usec_t now)
+{
+	usec_t first = EBB_TIME_NEVER;
+
+	for (uint16_t g = 0; vm->has_sla && g < vm->sla.num_nodes; g++)
+		if (vm->nodes[g].pool.num_due > 0 && vm->nodes[g].pool.due[0].at < first)
+			first = vm->nodes[g].pool.due[0].at;
+	return first == EBB_TIME_NEVER ? 0 : left_ms(first, now);
+}
+
+static void add_memory(json_t *o, const struct ebb_vm *vm, const struct ebb_vm_totals *t,
+		       usec_t now)
+{
+	const struct {
+		const char *key;
+		uint64_t value;
+	} all[] = {
+		{ "mem_floor_bytes", t->mem_floor },   { "mem_ceiling_bytes", t->mem_ceiling },
+		{ "mem_held_bytes", t->mem_held },     { "mem_limit_bytes", t->mem_limit },
+		{ "mem_target_bytes", t->mem_target }, { "mem_unconfirmed_bytes", t->mem_unconfirmed },
+		{ "mem_weight", vm->has_sla ? vm->sla.mem_weight : 0 },
+		{ "mem_sla_deadline_ms", vm->has_sla ? vm->sla.mem_deadline_ms : 0 },
+		{ "mem_cgroup_bytes", vm->cap.bytes },
+	};
+
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
+		json_object_set_new(o, all[i].key, json_integer((json_int_t)all[i].value));
+	json_object_set_new(o, "mem_deadline_ms", json_integer(mem_deadline_ms(vm, now)));
+}
+
 json_t *ebb_view_vm(const struct ebb_state *s, const struct ebb_vm *vm, usec_t now,
 		    const char *link_error)
 {
@@ -152,8 +204,7 @@ json_t *ebb_view_vm(const struct ebb_state *s, const struct ebb_vm *vm, usec_t n
 	json_object_set_new(o, "link", json_string(vm->link_up ? "up" : "down"));
 	json_object_set_new(o, "link_error", json_string(link_error));
 	json_object_set_new(o, "driver", json_boolean(vm->has_driver));
-	json_object_set_new(o, "mem_held_bytes", json_integer(0));
-	json_object_set_new(o, "mem_limit_bytes", json_integer(0));
+	add_memory(o, vm, &t, now);
 	json_object_set_new(o, "telemetry", vm_telemetry(vm, now));
 	return o;
 }
@@ -167,10 +218,10 @@ json_t *ebb_view_explain(const struct ebb_state *s, const struct ebb_vm *vm, use
 	for (uint32_t i = 0; i < e.num_lines; i++)
 		json_array_append_new(lines, json_string(e.lines[i]));
 	return json_pack(
-		"{s:s, s:s, s:o, s:i, s:o, s:o}", "name", vm->name, "waits_for",
+		"{s:s, s:s, s:o, s:i, s:I, s:o, s:o}", "name", vm->name, "waits_for",
 		ebb_wait_name(e.wait), "node",
 		e.node == EBB_NODE_ANY ? json_null() : json_integer(e.node), "cpus", e.cpus,
-		"next_in_ms",
+		"bytes", (json_int_t)e.bytes, "next_in_ms",
 		e.until == EBB_TIME_NEVER
 			? json_null()
 			: json_integer(e.until > now ? (e.until - now) / EBB_USEC_PER_MSEC : 0),

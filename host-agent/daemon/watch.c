@@ -33,11 +33,13 @@ static void define(struct ebb_watch *w, const struct ebb_look *look, usec_t now,
 	struct ebb_fact fact = { .type = EBB_FACT_VM_DEFINED };
 	struct ebb_fact_vm_defined *d = &fact.u.vm_defined;
 
-	/* is_enabled is no part of the definition. */
+	/* is_enabled and mem_blocks are no part of the definition. */
 	if (w->told == EBB_WATCH_VALID && strcmp(w->name, look->domain.name) == 0 &&
 	    memcmp(&w->metadata.sla, &m->sla, sizeof(m->sla)) == 0 &&
 	    w->metadata.num_vcpus == m->num_vcpus &&
-	    memcmp(w->metadata.vcpus, m->vcpus, sizeof(m->vcpus)) == 0)
+	    memcmp(w->metadata.vcpus, m->vcpus, sizeof(m->vcpus)) == 0 &&
+	    memcmp(w->metadata.boot_bytes, m->boot_bytes, sizeof(m->boot_bytes)) == 0 &&
+	    memcmp(w->metadata.pool_blocks, m->pool_blocks, sizeof(m->pool_blocks)) == 0)
 		return;
 	w->told = EBB_WATCH_VALID;
 	w->metadata = *m;
@@ -47,6 +49,8 @@ static void define(struct ebb_watch *w, const struct ebb_look *look, usec_t now,
 	d->sla = m->sla;
 	d->num_vcpus = m->num_vcpus;
 	d->vcpus = m->vcpus;
+	memcpy(d->boot_bytes, m->boot_bytes, sizeof(d->boot_bytes));
+	memcpy(d->pool_blocks, m->pool_blocks, sizeof(d->pool_blocks));
 	tell(w, now, sink, &fact);
 }
 
@@ -76,6 +80,8 @@ static void run(struct ebb_watch *w, const struct ebb_look *look, usec_t now,
 		.order = look->domain.order, .as_of = look->as_of,
 		.num_plugged = look->num_plugged, .plugged = look->plugged,
 	};
+	memcpy(fact.u.vm_running.mem_blocks, look->domain.metadata.mem_blocks,
+	       sizeof(fact.u.vm_running.mem_blocks));
 	w->told_running = true;
 	w->order = look->domain.order;
 	tell(w, now, sink, &fact);

@@ -62,9 +62,13 @@ static int add_core(struct ebb_host *h, uint16_t node, hwloc_obj_t core, struct 
 static int add_nodes(hwloc_topology_t topo, hwloc_const_bitmap_t reserved, struct ebb_host *h,
 		     struct ebb_err *err)
 {
+	const uint64_t most = EBB_MAX_POOL_MIB / EBB_BLOCK_MIB;
 	hwloc_obj_t node = NULL;
 
+	h->pool_has_boot = true;
 	while ((node = hwloc_get_next_obj_by_type(topo, HWLOC_OBJ_NUMANODE, node))) {
+		const uint64_t blocks = node->attr->numanode.local_memory / 10 * 9 /
+					EBB_BLOCK_BYTES;
 		hwloc_obj_t core = NULL;
 
 		/* Nodes of memory only have no place in an SLA of CPUs. */
@@ -82,6 +86,7 @@ static int add_nodes(hwloc_topology_t topo, hwloc_const_bitmap_t reserved, struc
 			if (rc < 0)
 				return rc;
 		}
+		h->pool_blocks[h->num_nodes] = (uint32_t)(blocks < most ? blocks : most);
 		h->num_nodes++;
 	}
 	if (h->num_threads == 0)
@@ -130,5 +135,7 @@ int ebb_hosttopo_emulated(const struct ebb_emuspec *spec, struct ebb_host *ret_h
 		return ebb_err_set(err, rc,
 				   "an emulated host of %ux%ux%u is too large: at most %u threads",
 				   spec->sockets, spec->cores, spec->threads, EBB_MAX_THREADS);
+	for (uint16_t n = 0; n < ret_host->num_nodes; n++)
+		ret_host->pool_blocks[n] = EBB_EMULATED_POOL_MIB / EBB_BLOCK_MIB;
 	return 0;
 }

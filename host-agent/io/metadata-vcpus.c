@@ -9,38 +9,9 @@
 
 #define NO_NODE		0xffff
 
-static xmlNode *child(xmlNode *n, const char *name)
-{
-	for (xmlNode *c = n ? n->children : NULL; c; c = c->next)
-		if (c->type == XML_ELEMENT_NODE && !c->ns &&
-		    strcmp((const char *)c->name, name) == 0)
-			return c;
-	return NULL;
-}
-
-static xmlNode *next(xmlNode *n)
-{
-	const xmlChar *name = n->name;
-
-	while ((n = n->next))
-		if (n->type == XML_ELEMENT_NODE &&
-		    strcmp((const char *)n->name, (const char *)name) == 0)
-			return n;
-	return NULL;
-}
-
-static bool has_value(xmlNode *n, const char *attribute, const char *value)
-{
-	xmlChar *text = xmlGetNoNsProp(n, (const xmlChar *)attribute);
-	bool same = text && strcmp((const char *)text, value) == 0;
-
-	xmlFree(text);
-	return same;
-}
-
 static int parse_vcpus(const struct ebb_metaxml *x, xmlNode *domain, struct ebb_metadata *m)
 {
-	xmlNode *vcpu = child(domain, "vcpu"), *list = child(domain, "vcpus");
+	xmlNode *vcpu = ebb_metaxml_child(domain, "vcpu"), *list = ebb_metaxml_child(domain, "vcpus");
 	uint32_t current, id;
 	xmlChar *text;
 	long num;
@@ -59,12 +30,12 @@ static int parse_vcpus(const struct ebb_metaxml *x, xmlNode *domain, struct ebb_
 		return rc;
 	for (uint32_t i = 0; !list && i < current; i++)
 		m->is_enabled[i] = m->vcpus[i].is_startup = true;
-	for (xmlNode *v = child(list, "vcpu"); v; v = next(v)) {
+	for (xmlNode *v = ebb_metaxml_child(list, "vcpu"); v; v = ebb_metaxml_next(v)) {
 		rc = ebb_metaxml_number(x, v, "<vcpus><vcpu>", "id", 0, num - 1, -1, &id);
 		if (rc < 0)
 			return rc;
-		m->is_enabled[id] = has_value(v, "enabled", "yes");
-		m->vcpus[id].is_startup = m->is_enabled[id] && !has_value(v, "hotpluggable", "yes");
+		m->is_enabled[id] = ebb_metaxml_has_value(v, "enabled", "yes");
+		m->vcpus[id].is_startup = m->is_enabled[id] && !ebb_metaxml_has_value(v, "hotpluggable", "yes");
 	}
 	return 0;
 }
@@ -100,7 +71,7 @@ static int parse_cells(const struct ebb_metaxml *x, xmlNode *numa, struct ebb_me
 
 	for (uint16_t i = 0; i < m->num_vcpus; i++)
 		m->vcpus[i].node = NO_NODE;
-	for (xmlNode *c = child(numa, "cell"); c; c = next(c), num++) {
+	for (xmlNode *c = ebb_metaxml_child(numa, "cell"); c; c = ebb_metaxml_next(c), num++) {
 		xmlChar *cpus;
 		int rc;
 
@@ -124,12 +95,12 @@ static int parse_cells(const struct ebb_metaxml *x, xmlNode *numa, struct ebb_me
 
 int ebb_metadata_vcpus(const struct ebb_metaxml *x, xmlNode *domain, struct ebb_metadata *m)
 {
-	xmlNode *numa = child(child(domain, "cpu"), "numa");
+	xmlNode *numa = ebb_metaxml_child(ebb_metaxml_child(domain, "cpu"), "numa");
 	int rc = parse_vcpus(x, domain, m);
 
 	if (rc < 0)
 		return rc;
-	if (child(numa, "cell"))
+	if (ebb_metaxml_child(numa, "cell"))
 		return parse_cells(x, numa, m);
 	m->sla.num_nodes = 1;
 	return 0;

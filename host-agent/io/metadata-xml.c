@@ -35,6 +35,56 @@ static int parse_number(const char *text, uint64_t *ret)
 	return 0;
 }
 
+xmlNode *ebb_metaxml_child(xmlNode *n, const char *name)
+{
+	for (xmlNode *c = n ? n->children : NULL; c; c = c->next)
+		if (c->type == XML_ELEMENT_NODE && !c->ns &&
+		    strcmp((const char *)c->name, name) == 0)
+			return c;
+	return NULL;
+}
+
+xmlNode *ebb_metaxml_next(xmlNode *n)
+{
+	const xmlChar *name = n->name;
+
+	while ((n = n->next))
+		if (n->type == XML_ELEMENT_NODE &&
+		    strcmp((const char *)n->name, (const char *)name) == 0)
+			return n;
+	return NULL;
+}
+
+bool ebb_metaxml_has_value(xmlNode *n, const char *attribute, const char *value)
+{
+	xmlChar *text = xmlGetNoNsProp(n, (const xmlChar *)attribute);
+	bool same = text && strcmp((const char *)text, value) == 0;
+
+	xmlFree(text);
+	return same;
+}
+
+int ebb_metaxml_kib(xmlNode *n, const char *attribute, uint64_t *ret_bytes)
+{
+	xmlChar *unit = xmlGetNoNsProp(n, (const xmlChar *)"unit");
+	xmlChar *text = attribute ? xmlGetNoNsProp(n, (const xmlChar *)attribute) :
+				    xmlNodeGetContent(n);
+	const char *at = (const char *)text;
+	bool is_good = at && *at && (!unit || strcmp((const char *)unit, "KiB") == 0);
+	uint64_t kib = 0;
+
+	for (; is_good && *at; at++) {
+		is_good = *at >= '0' && *at <= '9' && kib < (1ull << 50) / 10;
+		kib = kib * 10 + (uint64_t)(*at - '0');
+	}
+	xmlFree(unit);
+	xmlFree(text);
+	if (!is_good)
+		return -EINVAL;
+	*ret_bytes = kib << 10;
+	return 0;
+}
+
 int ebb_metaxml_number(const struct ebb_metaxml *x, xmlNode *n, const char *what,
 		       const char *attribute, uint32_t min, uint32_t max, int64_t missing,
 		       uint32_t *ret)

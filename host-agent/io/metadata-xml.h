@@ -25,4 +25,16 @@ int ebb_metaxml_number(const struct ebb_metaxml *x, xmlNode *n, const char *what
 		       const char *attribute, uint32_t min, uint32_t max, int64_t missing,
 		       uint32_t *ret);
 
+/* The first element below n of that name, without a namespace; the next after n of n's name; NULL. */
+xmlNode *ebb_metaxml_child(xmlNode *n, const char *name);
+xmlNode *ebb_metaxml_next(xmlNode *n);
+
+bool ebb_metaxml_has_value(xmlNode *n, const char *attribute, const char *value);
+
+/*
+ * The text of an element, or of its attribute, as a number of KiB, which is what libvirt writes
+ * whatever unit was defined.  -EINVAL: no number, another unit, or above 2^60 bytes.
+ */
+int ebb_metaxml_kib(xmlNode *n, const char *attribute, uint64_t *ret_bytes);
+
 #endif

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Reading the SLA element; the vCPUs of the domain are in metadata-vcpus.c. */
+/*
+ * Reading the SLA element; the vCPUs of the domain are in metadata-vcpus.c, memory is in
+ * metadata-mem.c.
+ */
 #include <errno.h>
 #include <libxml/parser.h>
 #include <libxml/tree.h>
@@ -7,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "io/metadata.h"
+#include "io/metadata-mem.h"
 #include "io/metadata-vcpus.h"
 #include "io/metadata-xml.h"
 
@@ -15,33 +19,46 @@ static bool is_ours(const xmlNode *n)
 	return n->ns && strcmp((const char *)n->ns->href, EBB_METADATA_URI) == 0;
 }
 
-/* Every attribute must be one of the names; every child an element `child` of ours, or blank. */
+static bool is_named(const char *const *names, const char *name)
+{
+	while (*names && strcmp(*names, name) != 0)
+		names++;
+	return *names;
+}
+
+static const char *const no_children[] = { NULL };
+
+/*
+ * Every attribute must be one of the names; every child an element of ours of one of the names
+ * `children`, or blank.
+ */
 static int check_shape(const struct ebb_metaxml *x, xmlNode *n, const char *const *names,
-		       const char *child)
+		       const char *const *children)
 {
 	char where[64];
 
 	snprintf(where, sizeof(where), "<ebb:%s>", (const char *)n->name);
-	for (const xmlAttr *a = n->properties; a; a = a->next) {
-		const char *const *name = names;
-
-		while (*name && (a->ns || strcmp(*name, (const char *)a->name) != 0))
-			name++;
-		if (!*name)
+	for (const xmlAttr *a = n->properties; a; a = a->next)
+		if (a->ns || !is_named(names, (const char *)a->name))
 			return ebb_metaxml_fail(x, "%s has an unknown attribute \"%s\"", where,
 						(const char *)a->name);
-	}
 	for (const xmlNode *c = n->children; c; c = c->next) {
 		if (c->type == XML_COMMENT_NODE || xmlIsBlankNode(c))
 			continue;
 		if (c->type != XML_ELEMENT_NODE)
 			return ebb_metaxml_fail(x, "%s contains text, only elements are allowed",
 						where);
-		if (!is_ours(c) || !child || strcmp((const char *)c->name, child) != 0)
+		if (!is_ours(c) || !is_named(children, (const char *)c->name)) {
+			char allowed[64] = "";
+
+			for (const char *const *k = children; *k; k++)
+				snprintf(allowed + strlen(allowed), sizeof(allowed) - strlen(allowed),
+					 "%s<ebb:%s>", k == children ? "" : ", ", *k);
 			return ebb_metaxml_fail(x,
-						"%s has an unknown element <%s>; allowed: %s%s%s",
-						where, (const char *)c->name, child ? "<ebb:" : "",
-						child ? child : "none", child ? ">" : "");
+						"%s has an unknown element <%s>; allowed: %s",
+						where, (const char *)c->name,
+						allowed[0] ? allowed : "none");
+		}
 	}
 	return 0;
 }
@@ -71,7 +88,7 @@ static int parse_node(const struct ebb_metaxml *x, xmlNode *n, uint16_t num_host
 	char what[32];
 	int rc;
 
-	rc = check_shape(x, n, names, NULL);
+	rc = check_shape(x, n, names, no_children);
 	if (rc == 0)
 		rc = ebb_metaxml_number(x, n, "<ebb:node>", "id", 0, m->sla.num_nodes - 1, -1, &id);
 	if (rc < 0)
@@ -126,10 +143,11 @@ static int parse_cpu(const struct ebb_metaxml *x, xmlNode *n, uint16_t num_host_
 		     struct ebb_metadata *m)
 {
 	static const char *const names[] = { "class", "weight", "deadline-ms", NULL };
+	static const char *const children[] = { "node", NULL };
 	bool seen[EBB_MAX_GUEST_NODES] = { false };
 	int rc;
 
-	rc = check_shape(x, n, names, "node");
+	rc = check_shape(x, n, names, children);
 	if (rc == 0)
 		rc = parse_class(x, n, &m->sla.class);
 	if (rc == 0)
@@ -149,6 +167,19 @@ static int parse_cpu(const struct ebb_metaxml *x, xmlNode *n, uint16_t num_host_
 					      "has cells 0 to %u",
 					      g, m->sla.num_nodes - 1);
 	return rc < 0 ? rc : check_startup(x, m, is_live);
+}
+
+static int check_memory(const struct ebb_metaxml *x, xmlNode *n)
+{
+	static const char *const names[] = { "weight", "deadline-ms", NULL };
+	static const char *const children[] = { "node", NULL };
+	static const char *const node_names[] = { "id", "min-mib", "max-mib", NULL };
+	int rc = check_shape(x, n, names, children);
+
+	for (xmlNode *c = n->children; rc == 0 && c; c = c->next)
+		if (c->type == XML_ELEMENT_NODE)
+			rc = check_shape(x, c, node_names, no_children);
+	return rc;
 }
 
 /* The only element of that name below n; NULL when there is none. */
@@ -174,7 +205,8 @@ static int parse_domain(struct ebb_metaxml *x, xmlNode *root, uint16_t num_host_
 			struct ebb_metadata *m)
 {
 	static const char *const none[] = { NULL };
-	xmlNode *metadata, *sla = NULL, *cpu, *name;
+	static const char *const children[] = { "cpu", "memory", NULL };
+	xmlNode *metadata, *sla = NULL, *cpu, *memory = NULL, *name;
 	int rc;
 
 	if (!root || strcmp((const char *)root->name, "domain") != 0)
@@ -192,15 +224,21 @@ static int parse_domain(struct ebb_metaxml *x, xmlNode *root, uint16_t num_host_
 		rc = find_only(x, metadata, true, "sla", &sla);
 	if (rc < 0 || !sla)
 		return rc;
-	rc = check_shape(x, sla, none, "cpu");
+	rc = check_shape(x, sla, none, children);
 	if (rc == 0)
 		rc = find_only(x, sla, true, "cpu", &cpu);
 	if (rc == 0 && !cpu)
 		rc = ebb_metaxml_fail(x, "<ebb:sla> has no <ebb:cpu>");
 	if (rc == 0)
+		rc = find_only(x, sla, true, "memory", &memory);
+	if (rc == 0 && memory)
+		rc = check_memory(x, memory);
+	if (rc == 0)
 		rc = ebb_metadata_vcpus(x, root, m);
 	if (rc == 0)
 		rc = parse_cpu(x, cpu, num_host_nodes, is_live, m);
+	if (rc == 0)
+		rc = ebb_metadata_mem(x, root, memory, is_live, m);
 	return rc < 0 ? rc : 1;
 }
 
@@ -240,7 +278,18 @@ int ebb_metadata_format(const struct ebb_sla *sla, char **ret_xml)
 	for (uint16_t g = 0; g < sla->num_nodes; g++)
 		fprintf(f, "<node id='%u' startup='%u' max='%u' host='%u'/>", g,
 			sla->nodes[g].startup, sla->nodes[g].max, sla->nodes[g].host_node);
-	fputs("</cpu></sla>", f);
+	fputs("</cpu>", f);
+	if (ebb_sla_has_mem(sla)) {
+		fprintf(f, "<memory weight='%u' deadline-ms='%u'>", sla->mem_weight,
+			sla->mem_deadline_ms);
+		for (uint16_t g = 0; g < sla->num_nodes; g++)
+			if (sla->nodes[g].mem_max > 0)
+				fprintf(f, "<node id='%u' min-mib='%u' max-mib='%u'/>", g,
+					sla->nodes[g].mem_min * EBB_BLOCK_MIB,
+					sla->nodes[g].mem_max * EBB_BLOCK_MIB);
+		fputs("</memory>", f);
+	}
+	fputs("</sla>", f);
 	if (fclose(f) != 0) {
 		free(xml);
 		return -ENOMEM;

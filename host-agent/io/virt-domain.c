@@ -122,6 +122,56 @@ int ebb_virt_domain_pin(virConnectPtr conn, const uint8_t uuid[16], uint16_t vcp
 	return rc;
 }
 
+int ebb_virt_domain_set_memory_cap(virConnectPtr conn, const uint8_t uuid[16], uint64_t bytes,
+				   struct ebb_err *err)
+{
+	virDomainPtr dom = virDomainLookupByUUID(conn, uuid);
+	virTypedParameter limit = {
+		.field = VIR_DOMAIN_MEMORY_HARD_LIMIT, .type = VIR_TYPED_PARAM_ULLONG,
+		.value.ul = (bytes + 1023) / 1024,
+	};
+	int rc = 0;
+
+	if (!dom)
+		return fail(err, "libvirt does not find the domain");
+	if (virDomainSetMemoryParameters(dom, &limit, 1, VIR_DOMAIN_AFFECT_LIVE) < 0)
+		rc = fail(err, "virDomainSetMemoryParameters");
+	/* Either it has just stopped, or there is no such cgroup: libvirt's code is the same. */
+	if (rc == -EBUSY)
+		rc = virDomainIsActive(dom) == 1 ? -EOPNOTSUPP : -ESRCH;
+	virDomainFree(dom);
+	return rc;
+}
+
+int ebb_virt_domain_set_requested(virConnectPtr conn, const uint8_t uuid[16], uint16_t cell,
+				  uint64_t bytes, struct ebb_err *err)
+{
+	virDomainPtr dom = virDomainLookupByUUID(conn, uuid);
+	char *xml = NULL, *device = NULL;
+	int rc = 0;
+
+	if (!dom)
+		return fail(err, "libvirt does not find the domain");
+	xml = virDomainGetXMLDesc(dom, 0);
+	if (!xml)
+		rc = fail(err, "libvirt does not give the XML of the domain");
+	if (rc == 0)
+		rc = ebb_metadata_pool_xml(xml, cell, bytes, &device);
+	if (rc == -ENOENT)
+		ebb_err_set(err, rc, "cell %u has no virtio-mem device", cell);
+	if (rc == 1) {
+		rc = 0;
+		if (virDomainUpdateDeviceFlags(dom, device, VIR_DOMAIN_AFFECT_LIVE) < 0)
+			rc = fail(err, "virDomainUpdateDeviceFlags");
+	}
+	if (rc == -EBUSY && virDomainIsActive(dom) != 1)
+		rc = -ESRCH;
+	free(device);
+	free(xml);
+	virDomainFree(dom);
+	return rc;
+}
+
 int ebb_virt_domain_write_sla(virConnectPtr conn, const uint8_t uuid[16], const char *xml,
 			      struct ebb_err *err)
 {

@@ -35,6 +35,20 @@ int ebb_virt_domain_pin(virConnectPtr conn, const uint8_t uuid[16], uint16_t vcp
 			struct ebb_err *err);
 
 /*
+ * The most memory that the processes of a running domain may use (memory cgroup).  -EOPNOTSUPP:
+ * libvirt manages no memory cgroup for it; -ESRCH: it does not run any more.
+ */
+int ebb_virt_domain_set_memory_cap(virConnectPtr conn, const uint8_t uuid[16], uint64_t bytes,
+				   struct ebb_err *err);
+
+/*
+ * The requested size of the virtio-mem device of a cell of a running domain.  -ESRCH: it does not
+ * run any more.
+ */
+int ebb_virt_domain_set_requested(virConnectPtr conn, const uint8_t uuid[16], uint16_t cell,
+				  uint64_t bytes, struct ebb_err *err);
+
+/*
  * Replace the SLA in the metadata, of the running instance and of the definition, where there
  * are.
  */

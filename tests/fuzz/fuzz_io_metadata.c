@@ -19,6 +19,9 @@ static void check(const struct ebb_metadata *m, uint16_t num_host_nodes)
 	REQUIRE(s->class < EBB_CLASS_MAX);
 	REQUIRE(s->weight >= EBB_WEIGHT_MIN && s->weight <= EBB_WEIGHT_MAX);
 	REQUIRE(s->deadline_ms >= EBB_DEADLINE_MS_MIN && s->deadline_ms <= EBB_DEADLINE_MS_MAX);
+	REQUIRE(s->mem_weight >= EBB_WEIGHT_MIN && s->mem_weight <= EBB_WEIGHT_MAX);
+	REQUIRE(s->mem_deadline_ms >= EBB_DEADLINE_MS_MIN &&
+		s->mem_deadline_ms <= EBB_DEADLINE_MS_MAX);
 	REQUIRE(s->num_nodes >= 1 && s->num_nodes <= EBB_MAX_GUEST_NODES);
 	REQUIRE(m->num_vcpus >= 1 && m->num_vcpus <= EBB_MAX_VCPUS);
 	for (uint16_t i = 0; i < m->num_vcpus; i++)
@@ -33,6 +36,10 @@ static void check(const struct ebb_metadata *m, uint16_t num_host_nodes)
 		REQUIRE(s->nodes[g].startup == startup && s->nodes[g].max <= all);
 		REQUIRE(s->nodes[g].startup <= s->nodes[g].max);
 		REQUIRE(s->nodes[g].host_node < num_host_nodes);
+		REQUIRE(s->nodes[g].mem_min <= s->nodes[g].mem_max);
+		REQUIRE(s->nodes[g].mem_max <= m->pool_blocks[g]);
+		REQUIRE(m->mem_blocks[g] <= m->pool_blocks[g]);
+		REQUIRE(m->pool_blocks[g] <= EBB_MAX_POOL_MIB / EBB_BLOCK_MIB);
 	}
 }
 
@@ -42,6 +49,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct ebb_err err = { "" };
 	uint16_t nodes;
 	char *xml;
+	char *pool;
 	int rc;
 
 	if (size < 1)
@@ -49,6 +57,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	nodes = data[0] % EBB_MAX_NODES + 1;
 	xml = strndup((const char *)data + 1, size - 1);
 	REQUIRE(xml);
+	rc = ebb_metadata_pool_xml(xml, data[0] % 2, 64 << 20, &pool);
+	REQUIRE(rc == 0 || rc == 1 || rc == -ENOENT);
+	if (rc == 1)
+		free(pool);
 	rc = ebb_metadata_parse(xml, nodes, data[0] & 0x80, &m, &err);
 	free(xml);
 	REQUIRE(rc == 0 || rc == 1 || (rc == -EINVAL && err.text[0]));

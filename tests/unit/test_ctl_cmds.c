@@ -213,6 +213,9 @@ static void test_host(void **state)
 	assert_int_equal(number(node, "threads"), 2);
 	assert_int_equal(number(node, "capacity"), 2);
 	assert_int_equal(number(node, "used"), 2);
+	assert_int_equal(number(node, "mem_capacity_bytes"), 1 << 30);
+	assert_true(number(node, "mem_promised_bytes") <= 1 << 30);
+	assert_true(number(node, "mem_held_bytes") <= number(node, "mem_promised_bytes"));
 	assert_int_equal(json_array_size(json_object_get(host, "cores")), 4);
 	thread = json_array_get(json_object_get(json_array_get(json_object_get(host, "cores"), 0),
 						"threads"), 0);
@@ -244,8 +247,16 @@ static void test_vms(void **state)
 	assert_int_equal(number(vm, "ceiling"), 4);
 	assert_int_equal(number(vm, "cpus_limit"), 4);
 	assert_int_equal(number(vm, "cpus_target"), 4);
-	assert_int_equal(number(vm, "mem_held_bytes"), 0);
-	assert_int_equal(number(vm, "mem_limit_bytes"), 0);
+	assert_int_equal(number(vm, "mem_floor_bytes"), 0);
+	assert_int_equal(number(vm, "mem_ceiling_bytes"), 1ll << 31);
+	assert_int_equal(number(vm, "mem_target_bytes"), 1ll << 31);
+	assert_int_equal(number(vm, "mem_limit_bytes"), 1ll << 31);
+	assert_true(number(vm, "mem_held_bytes") <= 1ll << 31);
+	assert_int_equal(number(vm, "mem_unconfirmed_bytes"), 0);
+	assert_int_equal(number(vm, "mem_deadline_ms"), 0);
+	assert_int_equal(number(vm, "mem_weight"), 100);
+	assert_int_equal(number(vm, "mem_sla_deadline_ms"), 2000);
+	assert_true(number(vm, "mem_cgroup_bytes") >= 1ll << 31);
 	assert_non_null(json_object_get(vm, "telemetry"));
 	node = json_array_get(json_object_get(vm, "nodes"), 1);
 	assert_int_equal(number(node, "node"), 1);
@@ -254,6 +265,14 @@ static void test_vms(void **state)
 	assert_int_equal(number(node, "limit"), 2);
 	assert_int_equal(number(node, "target"), 2);
 	assert_int_equal(number(node, "deadline_ms"), 0);
+	assert_int_equal(number(node, "mem_floor_bytes"), 0);
+	assert_int_equal(number(node, "mem_ceiling_bytes"), 1 << 30);
+	assert_int_equal(number(node, "mem_limit_bytes"), 1 << 30);
+	assert_int_equal(number(node, "mem_target_bytes"), 1 << 30);
+	assert_true(number(node, "mem_told_bytes") <= 1 << 30);
+	assert_true(number(node, "mem_held_bytes") <= 1 << 30);
+	assert_int_equal(number(node, "mem_unconfirmed_bytes"), 0);
+	assert_int_equal(number(node, "mem_deadline_ms"), 0);
 	vcpu = json_array_get(json_object_get(vm, "vcpus"), 0);
 	assert_int_equal(number(vcpu, "vcpu"), 0);
 	assert_string_equal(text(vcpu, "state"), "startup");
@@ -308,6 +327,10 @@ static void test_history(void **state)
 	assert_true(json_real_value(json_object_get(row, "libvirt_ms")) > 0);
 	assert_true(json_real_value(json_object_get(row, "ts")) > 1e9);
 	json_decref(answer);
+	answer = ask_good(*state, "{\"cmd\":\"history\",\"event\":\"mem_offer\",\"limit\":1}");
+	row = json_array_get(json_object_get(answer, "history"), 0);
+	assert_int_equal(number(row, "bytes"), 1 << 30);
+	json_decref(answer);
 	answer = ask_good(*state, "{\"cmd\":\"history\",\"limit\":1}");
 	assert_int_equal(json_array_size(json_object_get(answer, "history")), 1);
 	json_decref(answer);
@@ -328,6 +351,19 @@ static void test_set(void **state)
 	json_decref(answer);
 	answer = ask_good(*state, "{\"cmd\":\"vms\",\"vm\":\"simulated-1\"}");
 	assert_int_equal(number(json_array_get(json_object_get(answer, "vms"), 0), "ceiling"), 2);
+	json_decref(answer);
+	answer = ask_good(
+		*state, "{\"cmd\":\"set\",\"vm\":\"simulated-1\",\"values\":"
+			"{\"mem.weight\":7,\"mem.deadline-ms\":90,\"mem.node1.min\":64,"
+			"\"mem.node1.max\":\"128\",\"mem.node0.max\":0}}");
+	assert_int_equal(number(answer, "mem_weight"), 7);
+	assert_int_equal(number(answer, "mem_sla_deadline_ms"), 90);
+	json_decref(answer);
+	answer = ask_good(*state, "{\"cmd\":\"vms\",\"vm\":\"simulated-1\"}");
+	assert_int_equal(number(json_array_get(json_object_get(answer, "vms"), 0),
+				"mem_ceiling_bytes"), 128 << 20);
+	assert_int_equal(number(json_array_get(json_object_get(answer, "vms"), 0),
+				"mem_floor_bytes"), 64 << 20);
 	json_decref(answer);
 }
 
@@ -364,6 +400,18 @@ static void test_refusals(void **state)
 		{SET("{\"max.\":1}"), "bad-value", "has nodes 0 to 1"},
 		{SET("{\"max.0\":3}"), "bad-value", "max.0=3: allowed: 1 to 2"},
 		{SET("{\"max.0\":0}"), "bad-value", "max.0=0: allowed: 1 to 2"},
+		{SET("{\"mem.weight\":0}"), "bad-value", "mem.weight=0: allowed: 1 to 10000"},
+		{SET("{\"mem.deadline-ms\":9}"), "bad-value", "allowed: 10 to 600000"},
+		{SET("{\"mem.class\":1}"), "bad-value", "there is no \"mem.class\" to set"},
+		{SET("{\"mem.node\":1}"), "bad-value", "there is no \"mem.node\" to set"},
+		{SET("{\"mem.node0\":1}"), "bad-value", "there is no \"mem.node0\" to set"},
+		{SET("{\"mem.node0.low\":1}"), "bad-value", "there is no \"mem.node0.low\""},
+		{SET("{\"mem.node-1.max\":1}"), "bad-value", "there is no \"mem.node-1.max\""},
+		{SET("{\"mem.node2.max\":2}"), "bad-value", "has no pool on node 2"},
+		{SET("{\"mem.node0.max\":1026}"), "bad-value", "allowed: 0 to 1024"},
+		{SET("{\"mem.node0.max\":3}"), "bad-value", "allowed: multiples of 2 MiB"},
+		{SET("{\"mem.node0.min\":64,\"mem.node0.max\":32}"), "bad-value",
+		 "mem.node0.min is 64, which is more than mem.node0.max, 32"},
 		{SET("{\"startup\":1}"), "bad-value", "there is no \"startup\" to set"},
 		{SET("{\"weight\":500,\"class\":\"gold\"}"), "bad-value", "class=gold"},
 	};

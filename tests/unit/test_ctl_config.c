@@ -42,7 +42,7 @@ static void test_file(void **state)
 		 "/tmp/s\n"
 		 "host = emulated:2x4x1@0.25\nhost_reserve = 0-1\npolicy = strict\nworkers = 4\n"
 		 "link_group = kvm\ncontrol_group = adm\ncount_threads = yes\nhistory_rows = 5000\n"
-		 "log_level = debug\n",
+		 "log_level = debug\npool_mib = 2048\nmemory_overhead_mib = 300\n",
 		 &c, &err) < 0)
 		fail_msg("%s", err.text);
 	assert_string_equal(c.libvirt_uri, "test:///default");
@@ -55,6 +55,8 @@ static void test_file(void **state)
 	assert_true(c.count_threads);
 	assert_int_equal(c.workers, 4);
 	assert_int_equal(c.history_rows, 5000);
+	assert_int_equal(c.pool_mib, 2048);
+	assert_int_equal(c.memory_overhead_mib, 300);
 	assert_int_equal(c.log_level, LOG_DEBUG);
 	assert_int_equal(ebb_config_finish(&c, &err), 0);
 	assert_string_equal(c.emu_group, "ebb-emu-run-x-y");
@@ -70,6 +72,12 @@ static void test_defaults(void **state)
 	assert_string_equal(c.run_dir, "/run/ebb");
 	assert_string_equal(c.host, "auto");
 	assert_string_equal(c.policy, "fair");
+	assert_int_equal(c.pool_mib, EBB_CONFIG_AUTO);
+	assert_int_equal(c.memory_overhead_mib, 1536);
+	assert_int_equal(ebb_config_set(&c, "pool_mib=0", NULL), 0);
+	assert_int_equal(c.pool_mib, 0);
+	assert_int_equal(ebb_config_set(&c, "pool_mib=auto", NULL), 0);
+	assert_int_equal(c.pool_mib, EBB_CONFIG_AUTO);
 	assert_int_equal(ebb_config_set(&c, "policy=strict", NULL), 0);
 	assert_string_equal(c.policy, "strict");
 	assert_int_equal(ebb_config_set(&c, "libvirt_uri=a?b=c", NULL), 0);
@@ -87,6 +95,11 @@ static void test_bad(void **state)
 		{ "workers = -3\n", "workers=-3" },
 		{ "workers = 4x\n", "workers=4x" },
 		{ "workers =\n", "workers=: allowed" },
+		{ "pool_mib = -1\n", "pool_mib=-1: allowed: 0 to 16777216, auto" },
+		{ "pool_mib = 16777217\n", "pool_mib=16777217" },
+		{ "pool_mib = some\n", "pool_mib=some" },
+		{ "memory_overhead_mib = 63\n", "memory_overhead_mib=63: allowed: 64 to 65536" },
+		{ "memory_overhead_mib = auto\n", "memory_overhead_mib=auto" },
 		{ "history_rows = 1\n", "allowed: 1000 to 10000000" },
 		{ "count_threads = maybe\n", "count_threads=maybe: allowed: yes, no" },
 		{ "log_level = loud\n", "log_level=loud: allowed: error, warning, info, debug" },

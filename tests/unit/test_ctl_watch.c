@@ -126,8 +126,14 @@ static void test_changed(void **state)
 	expect(f, "defined", EBB_WATCH_KEEP);
 	f->look.domain.metadata.vcpus[2].node = 1;
 	expect(f, "defined", EBB_WATCH_KEEP);
+	f->look.domain.metadata.sla.nodes[0].mem_max = 64;
+	f->look.domain.metadata.pool_blocks[0] = 64;
+	expect(f, "defined", EBB_WATCH_KEEP);
+	f->look.domain.metadata.boot_bytes[0] = 1 << 30;
+	expect(f, "defined", EBB_WATCH_KEEP);
 	/* What is plugged is no part of the definition. */
 	f->look.domain.metadata.is_enabled[2] = true;
+	f->look.domain.metadata.mem_blocks[0] = 5;
 	expect(f, "", EBB_WATCH_KEEP);
 }
 

@@ -26,6 +26,9 @@ static void test_synthetic(void **state)
 	assert_int_equal(h->threads[7].rank, 1);
 	assert_int_equal(h->threads[7].os_cpu, 7);
 	assert_int_equal(h->threads[7].core, 3);
+	/* Of a synthetic node hwloc says 1 GiB: less a tenth, and less what VMs boot with. */
+	assert_true(h->pool_has_boot);
+	assert_int_equal(h->pool_blocks[1], 460);
 	free(h);
 }
 

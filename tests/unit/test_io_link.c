@@ -138,12 +138,17 @@ static void test_talk(void **state)
 	memcpy(a.uuid, uuid, 16);
 	a.u.response = (struct ebb_action_response){ .tag = 99, .type = 1, .count = 1 };
 	ebb_links_submit(f->links, &a);
+	a.type = EBB_ACTION_REVOKE;
+	a.u.pool = (struct ebb_action_pool){ .node = 1, .bytes = 4 << 20 };
+	ebb_links_submit(f->links, &a);
 	a.type = EBB_ACTION_LIMITS;
 	a.u.limits = (struct ebb_action_limits){ .generation = 4, .num_nodes = 2 };
 	ebb_links_submit(f->links, &a);
 	pump(f);
 	assert_int_equal(fake_device_receive(&f->dev, true, &frame), 0);
 	assert_int_equal(frame.type, VIRTIO_EBB_LINK_RESPONSE);
+	assert_int_equal(fake_device_receive(&f->dev, true, &frame), 0);
+	assert_int_equal(frame.type, VIRTIO_EBB_LINK_REVOKE);
 	assert_int_equal(fake_device_receive(&f->dev, true, &frame), 0);
 	assert_int_equal(frame.type, VIRTIO_EBB_LINK_LIMITS);
 	assert_int_equal(frame.len, 16 + 80);

@@ -139,7 +139,7 @@ static const struct {
 	{"host='1'", "hots='1'", "<ebb:node> has an unknown attribute \"hots\""},
 	{"<ebb:sla xmlns", "<ebb:sla v='2' xmlns", "<ebb:sla> has an unknown attribute \"v\""},
 	{"<ebb:cpu class", "<ebb:gpu/><ebb:cpu class",
-	 "<ebb:sla> has an unknown element <gpu>; allowed: <ebb:cpu>"},
+	 "<ebb:sla> has an unknown element <gpu>; allowed: <ebb:cpu>, <ebb:memory>"},
 	{"<ebb:cpu class", "<ebb:cpu/><ebb:cpu class", "<ebb:cpu> is there twice"},
 	{"<ebb:node id='1'", "<ebb:core/><ebb:node id='1'",
 	 "<ebb:cpu> has an unknown element <core>"},
@@ -218,6 +218,174 @@ static void test_default_host_node(void **state)
 	free(xml);
 }
 
+/* ---- memory ---- */
+
+static const char good_mem[] =
+	"<domain><name>web</name><maxMemory slots='4' unit='KiB'>8388608</maxMemory>\n"
+	"<memory unit='KiB'>4194304</memory>\n"
+	"<metadata><ebb:sla xmlns:ebb='urn:ebb:sla:1'>\n"
+	"  <ebb:cpu><ebb:node id='0' startup='1' max='1'/>"
+	"<ebb:node id='1' startup='1' max='1' host='0'/></ebb:cpu>\n"
+	"  <ebb:memory weight='300' deadline-ms='500'>\n"
+	"    <ebb:node id='1' min-mib='64' max-mib='1024'/>\n"
+	"  </ebb:memory></ebb:sla></metadata>\n"
+	"<vcpu>2</vcpu><cpu><numa><cell id='0' cpus='0' memory='524288' unit='KiB'/>"
+	"<cell id='1' cpus='1' memory='262144' unit='KiB'/></numa></cpu>\n"
+	"<devices>"
+	"<memory model='dimm'><target><size unit='KiB'>131072</size><node>0</node></target></memory>\n"
+	"<memory model='virtio-mem'><target><size unit='KiB'>2097152</size><node>0</node>"
+	"<block unit='KiB'>2048</block><requested unit='KiB'>0</requested></target></memory>\n"
+	"<memory model='virtio-mem'><target><size unit='KiB'>1048576</size><node>1</node>"
+	"<block unit='KiB'>2048</block><requested unit='KiB'>0</requested>"
+	"<current unit='KiB'>0</current></target><alias name='ua-ebb-pool1'/></memory>\n"
+	"</devices></domain>";
+
+static char *with_mem(const char *old, const char *new)
+{
+	const char *at = strstr(good_mem, old);
+	char *xml = malloc(sizeof(good_mem) + strlen(new));
+
+	if (!at)
+		fail_msg("\"%s\" is not in the XML", old);
+	sprintf(xml, "%.*s%s%s", (int)(at - good_mem), good_mem, new, at + strlen(old));
+	return xml;
+}
+
+static void test_memory(void **state)
+{
+	struct ebb_metadata m;
+	char *xml;
+
+	(void)state;
+	assert_int_equal(ebb_metadata_parse(good_mem, 1, false, &m, NULL), 1);
+	assert_int_equal(m.sla.mem_weight, 300);
+	assert_int_equal(m.sla.mem_deadline_ms, 500);
+	assert_int_equal(m.sla.nodes[0].mem_max, 0);
+	assert_int_equal(m.sla.nodes[1].mem_min, 32);
+	assert_int_equal(m.sla.nodes[1].mem_max, 512);
+	assert_int_equal(m.pool_blocks[0], 0);
+	assert_int_equal(m.pool_blocks[1], 512);
+	/* A virtio-mem device that is no pool counts as a DIMM does. */
+	assert_int_equal(m.boot_bytes[0], (512ull + 128 + 2048) << 20);
+	assert_int_equal(m.boot_bytes[1], 256ull << 20);
+	/* While it runs: what is plugged or requested. */
+	xml = with_mem("<requested unit='KiB'>0</requested><current unit='KiB'>0<",
+		       "<requested unit='KiB'>65536</requested><current unit='KiB'>131072<");
+	assert_int_equal(ebb_metadata_parse(xml, 1, true, &m, NULL), 1);
+	assert_int_equal(m.mem_blocks[1], 64);
+	free(xml);
+	/* Without the element: no pool, and the defaults. */
+	assert_int_equal(ebb_metadata_parse(good, 2, false, &m, NULL), 1);
+	assert_int_equal(m.sla.mem_weight, 100);
+	assert_int_equal(m.sla.mem_deadline_ms, 2000);
+	assert_false(ebb_sla_has_mem(&m.sla));
+}
+
+static const struct {
+	const char *old, *new;
+	const char *error;
+} bad_mem[] = {
+	{"weight='300'", "weight='0'", "<ebb:memory> attribute weight=\"0\": allowed: 1 to 10000"},
+	{"weight='300'", "class='spot'", "<ebb:memory> has an unknown attribute \"class\""},
+	{"deadline-ms='500'", "deadline-ms='9'", "deadline-ms=\"9\": allowed: 10 to 600000"},
+	{"<ebb:memory weight", "<ebb:memory/><ebb:memory weight", "<ebb:memory> is there twice"},
+	{"<ebb:node id='1' min", "<ebb:cell/><ebb:node id='1' min",
+	 "<ebb:memory> has an unknown element <cell>; allowed: <ebb:node>"},
+	{"<ebb:node id='1' min", "x<ebb:node id='1' min", "<ebb:memory> contains text"},
+	{"id='1' min-mib='64'", "id='1' min='64'", "<ebb:node> has an unknown attribute \"min\""},
+	{"id='1' min-mib='64'", "id='2' min-mib='64'",
+	 "<ebb:memory><ebb:node> attribute id=\"2\": allowed: 0 to 1"},
+	{"id='1' min-mib='64'", "min-mib='64'", "<ebb:memory><ebb:node> has no attribute id"},
+	{"max-mib='1024'/>", "max-mib='1024'/><ebb:node id='1' max-mib='2'/>",
+	 "<ebb:memory><ebb:node id=\"1\"> is there twice"},
+	{"max-mib='1024'", "max-mib='1026'",
+	 "<ebb:memory><ebb:node id=\"1\"> attribute max-mib=\"1026\": allowed: 0 to 1024"},
+	{"max-mib='1024'", "max-mib='1023'",
+	 "<ebb:memory><ebb:node id=\"1\"> attribute max-mib=\"1023\": allowed: multiples of 2"},
+	{"max-mib='1024'", "", "<ebb:memory><ebb:node id=\"1\"> has no attribute max-mib"},
+	{"min-mib='64' max-mib='1024'", "min-mib='64' max-mib='62'",
+	 "attribute min-mib=\"64\": allowed: 0 to 62"},
+	{"min-mib='64'", "min-mib='63'", "attribute min-mib=\"63\": allowed: multiples of 2"},
+	{"min-mib='64'", "min-mib='-2'", "attribute min-mib=\"-2\""},
+	{"<node>1</node>", "<node>0</node>",
+	 "<ebb:memory><ebb:node id=\"1\">: the cell has no <memory model=\"virtio-mem\"> device"},
+	{"<size unit='KiB'>2097152</size><node>0</node>",
+	 "<size unit='KiB'>2097152</size><node>1</node>",
+	 "<ebb:memory><ebb:node id=\"1\">: the cell has two <memory model=\"virtio-mem\"> devices"},
+	{"2048</block><requested unit='KiB'>0</requested><current",
+	 "4096</block><requested unit='KiB'>0</requested><current",
+	 "the virtio-mem device has blocks of 4096 KiB, allowed: 2048"},
+	{"<requested unit='KiB'>0</requested><current",
+	 "<requested unit='KiB'>2048</requested><current",
+	 "the virtio-mem device has <requested> 2048 KiB, must be 0"},
+	{"<size unit='KiB'>1048576<", "<size unit='KiB'>1024<",
+	 "the virtio-mem device has 1 MiB, allowed: 2 to 16777216"},
+	{"<size unit='KiB'>1048576<", "<size unit='MiB'>1024<",
+	 "the cell has no <memory model=\"virtio-mem\"> device"},
+	{"<size unit='KiB'>131072<", "<size unit='KiB'>many<",
+	 "a <memory> device has no sizes in KiB"},
+	{"131072</size><node>0<", "131072</size><node>7<",
+	 "a <memory> device is on node 7, the domain has cells 0 to 1"},
+	{"memory='524288'", "", "<cell id=\"0\"> has no attribute memory in KiB"},
+	{"memory='524288'", "memory='99999999999999999999'",
+	 "<cell id=\"0\"> has no attribute memory in KiB"},
+};
+
+static void test_bad_memory(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof(bad_mem) / sizeof(bad_mem[0]); i++) {
+		struct ebb_metadata m = { .num_vcpus = 77 };
+		struct ebb_err err = { "" };
+		char *xml = with_mem(bad_mem[i].old, bad_mem[i].new);
+		int rc = ebb_metadata_parse(xml, 1, false, &m, &err);
+
+		free(xml);
+		if (rc != -EINVAL)
+			fail_msg("case %zu (%s) returned %d", i, bad_mem[i].error, rc);
+		if (!strstr(err.text, bad_mem[i].error) ||
+		    strncmp(err.text, "domain web: ", 12) != 0)
+			fail_msg("case %zu: \"%s\" is not in \"%s\"", i, bad_mem[i].error,
+				 err.text);
+		assert_int_equal(m.num_vcpus, 77);
+	}
+}
+
+/* What libvirt gets when the requested size changes. */
+static void test_pool_xml(void **state)
+{
+	char *pool = NULL;
+
+	(void)state;
+	assert_int_equal(ebb_metadata_pool_xml(good_mem, 1, 64 << 20, &pool), 1);
+	assert_string_equal(pool, "<memory model=\"virtio-mem\"><target><size unit=\"KiB\">1048576"
+				  "</size><node>1</node><block unit=\"KiB\">2048</block>"
+				  "<requested unit=\"KiB\">65536</requested><current unit=\"KiB\">0"
+				  "</current></target><alias name=\"ua-ebb-pool1\"/></memory>");
+	free(pool);
+	assert_int_equal(ebb_metadata_pool_xml(good_mem, 1, 0, &pool), 0);
+	assert_int_equal(ebb_metadata_pool_xml(good_mem, 2, 0, &pool), -ENOENT);
+	assert_int_equal(ebb_metadata_pool_xml("<domain>", 1, 0, &pool), -ENOENT);
+}
+
+/* What is written means what was read. */
+static void test_format_memory(void **state)
+{
+	struct ebb_metadata a, b;
+	char *sla, *xml;
+
+	(void)state;
+	assert_int_equal(ebb_metadata_parse(good_mem, 1, false, &a, NULL), 1);
+	assert_int_equal(ebb_metadata_format(&a.sla, &sla), 0);
+	xml = malloc(sizeof(good_mem) + strlen(sla) + 64);
+	sprintf(xml, "<domain><name>web</name><metadata><sla xmlns='urn:ebb:sla:1'>%s</metadata>%s",
+		strstr(sla, "<cpu"), strstr(good_mem, "<vcpu>"));
+	assert_int_equal(ebb_metadata_parse(xml, 1, false, &b, NULL), 1);
+	assert_memory_equal(&a, &b, sizeof(a));
+	free(sla);
+	free(xml);
+}
+
 /* Truncated anywhere, it is refused and nothing is read beyond the end. */
 static void test_truncated(void **state)
 {
@@ -255,13 +423,14 @@ static void test_format(void **state)
 static void test_random(void **state)
 {
 	unsigned int seed = 20200815;
-	char xml[sizeof(good)];
+	char xml[sizeof(good) + sizeof(good_mem)];
 
 	(void)state;
-	for (int i = 0; i < 4000; i++) {
-		size_t len = sizeof(good) - 1;
+	for (int i = 0; i < 8000; i++) {
+		const char *from_xml = i % 2 ? good : good_mem;
+		size_t len = strlen(from_xml);
 
-		memcpy(xml, good, sizeof(good));
+		memcpy(xml, from_xml, len + 1);
 		for (int change = rand_r(&seed) % 4; change >= 0; change--) {
 			size_t to = rand_r(&seed) % len, from = rand_r(&seed) % len;
 
@@ -283,6 +452,10 @@ int main(void)
 		cmocka_unit_test(test_live),
 		cmocka_unit_test(test_bad),
 		cmocka_unit_test(test_default_host_node),
+		cmocka_unit_test(test_memory),
+		cmocka_unit_test(test_bad_memory),
+		cmocka_unit_test(test_pool_xml),
+		cmocka_unit_test(test_format_memory),
 		cmocka_unit_test(test_truncated),
 		cmocka_unit_test(test_format),
 		cmocka_unit_test(test_random),
