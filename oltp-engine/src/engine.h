@@ -49,7 +49,7 @@ struct oltp_engine {
 	struct cold *cold;	/* NULL: records stay in memory */
 	struct manager *manager;	/* NULL: memory does not move */
 	_Atomic uint64_t revokes;	/* times that blocks were lost */
-	uint64_t revokes_swept;		/* the manager's */
+	_Atomic uint64_t revokes_swept;	/* those that the index knows of; written by the manager */
 	_Atomic uint64_t lost_records, lost_bytes;
 	pthread_mutex_t lock;	/* everything below */
 	struct oltp_table *tables[OLTP_TABLES_MAX];
@@ -108,7 +108,7 @@ struct oltp_worker {
 	uint32_t began;		/* transactions begun, to step the clock */
 	uint64_t ts;		/* age of the running transaction */
 	uint64_t stamp;		/* epoch of the running transaction */
-	uint64_t revokes_seen;
+	uint64_t revokes_seen;	/* engine.revokes_swept when the transaction began */
 	uint32_t node;
 
 	uint32_t n_accesses;

@@ -106,7 +106,10 @@ static int match_lost(void *ctx, const struct index_ref *ref)
 {
 	const struct look *look = ctx;
 
-	return ref->entry >> 48 == look->tag && is_lost(&look->engine->storage, ref->entry);
+	return ref->entry >> 48 == look->tag &&
+	       /* The manager may have been here since the caller looked. */
+	       ((ref->entry & INDEX_ADDR_MASK) == INDEX_LOST ||
+		is_lost(&look->engine->storage, ref->entry));
 }
 
 bool lost_may_hide(struct oltp_engine *engine, struct oltp_table *table, uint64_t hash)
@@ -133,9 +136,8 @@ void lost_sweep(struct oltp_engine *engine)
 {
 	uint64_t revokes = atomic_load_explicit(&engine->revokes, memory_order_acquire);
 
-	if (revokes == engine->revokes_swept)
+	if (revokes == atomic_load_explicit(&engine->revokes_swept, memory_order_relaxed))
 		return;
-	engine->revokes_swept = revokes;
 	counter_add(&engine->lost_bytes, storage_forget_lost(&engine->storage));
 	for (uint32_t i = 0; i < engine->n_tables; i++) {
 		const struct index *index = &engine->tables[i]->index;
@@ -143,4 +145,5 @@ void lost_sweep(struct oltp_engine *engine)
 		for (uint64_t b = 0; b < index->n_buckets; b++)
 			index_walk_bucket(index, b, sweep_slot, engine);
 	}
+	atomic_store_explicit(&engine->revokes_swept, revokes, memory_order_release);
 }

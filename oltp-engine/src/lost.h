@@ -6,8 +6,9 @@
  *     SIGBUS handler of the first thread that touches it or by oltp_memory_revoked, whichever comes
  *     first. Only stores and mmap(2), so it can be done in the handler. Threads go on; what they
  *     read there are zeroes, what they write there is for nobody.
- *  2. A transaction that began before and touched it fails at its commit, which looks at revokes.
- *     One that begins later is told OLTP_LOST instead of NOT_FOUND (lost_may_hide).
+ *  2. Until step 3 is done, transactions that accessed such a block fail at their commit, which
+ *     compares revokes with the number of those that were dealt with when it began. Others, which
+ *     look for a key and find zeroes, are told OLTP_LOST instead of NOT_FOUND (lost_may_hide).
  *  3. The manager replaces what the index had there by INDEX_LOST and counts the records.
  */
 #ifndef OLTP_LOST_H

@@ -18,8 +18,7 @@
 #define SHARE_MIN		0.34
 #define SHARE_MARGIN		1.25
 #define VICTIMS_MAX		64u	/* blocks worked on between two waits for an epoch */
-#define VICTIMS_MIN		4u
-#define SWEEPS_IDLE		2u
+#define VICTIMS_PER_BLOCK	3u	/* that is to get free: 1 / SHARE_MIN */
 #define SLOT_WORDS_MAX		(OLTP_MEM_BLOCK_BYTES / CACHE_LINE_BYTES / 64)
 #define ANY_AGE			UINT64_MAX
 #define SETTLE_NS		100000000ull
@@ -78,11 +77,12 @@ static bool is_old(const struct record *record, uint64_t threshold)
 }
 
 /*
- * One pass over the records in a closed block: old ones to disk, the others where there is room.
+ * One pass over the records in a closed block: old ones to disk, so many bytes of them, the others
+ * where there is room.
  * What can neither go to disk nor be moved stays. Returns how many are on their way.
  */
 static uint64_t empty_block(struct shrink *s, struct block *block, const uint64_t *used,
-			    uint64_t threshold)
+			    uint64_t threshold, int64_t *budget_bytes)
 {
 	uint64_t n = 0;
 
@@ -96,8 +96,11 @@ static uint64_t empty_block(struct shrink *s, struct block *block, const uint64_
 		}
 		if (!(used[slot / 64] >> slot % 64 & 1))
 			continue;
-		if (is_old(record, threshold))
+		if (*budget_bytes > 0 && is_old(record, threshold)) {
 			result = evict_to_disk(s->evict, block->table, record);
+			if (result == EVICT_DONE)
+				*budget_bytes -= block->table->stride;
+		}
 		if (result == EVICT_NOT)
 			result = evict_move(s->evict, block->table, block->node, record);
 		n += result == EVICT_DONE;
@@ -118,42 +121,58 @@ static bool is_late(const struct shrink *s, uint64_t deadline_ns)
 }
 
 /*
- * Works on the victims until they are empty or nothing more goes. If there is no room elsewhere for
- * what stays in memory, the last of them (the fullest) becomes room for the others. Returns how many
- * records went.
+ * Nothing more goes: of the victims, the fullest become room for the others, as many as it takes.
+ * n_used: records left in each.
+ */
+static void keep_some(struct round *round, const uint32_t *n_used, uint64_t left)
+{
+	uint64_t room = 0;
+
+	while (round->n && room < left) {
+		struct block *block = round->victims[--round->n];
+
+		left -= n_used[round->n];
+		room += block->n_slots - n_used[round->n];
+		storage_block_reopen(block);
+	}
+}
+
+/*
+ * Works on the victims until they are empty or nothing more goes; budget_bytes is what may go to
+ * disk. Returns how many records went.
  */
 static uint64_t run_round(struct shrink *s, struct round *round, uint64_t threshold,
-			  uint64_t deadline_ns)
+			  int64_t budget_bytes, uint64_t deadline_ns)
 {
+	uint32_t n_used[VICTIMS_MAX], idle = 0;
 	uint64_t n = 0;
-	uint32_t idle = 0;
 
 	for (uint32_t i = 0; i < round->n; i++)
 		storage_block_close(round->victims[i], round->used[i]);
 	while (round->n && !is_late(s, deadline_ns)) {
-		uint64_t before = n;
-		uint32_t left = 0;
+		uint64_t before = n, left = 0;
 
 		for (uint32_t i = 0; i < round->n && !is_late(s, deadline_ns); i++)
-			n += empty_block(s, round->victims[i], round->used[i], threshold);
+			n += empty_block(s, round->victims[i], round->used[i], threshold,
+					 &budget_bytes);
 		evict_flush(s->evict);
 		if (!evict_settle(s->evict, manager_now_ns() + SETTLE_NS))
 			break;
-		for (uint32_t i = 0; i < round->n; i++)
-			left += storage_block_look(round->victims[i], round->used[i]);
+		for (uint32_t i = 0; i < round->n; i++) {
+			n_used[i] = storage_block_look(round->victims[i], round->used[i]);
+			left += n_used[i];
+		}
 		if (!left)
 			break;
-		if (n > before)
-			continue;
-		/* Records that somebody holds are worth another look. */
-		if (++idle % SWEEPS_IDLE == 0)
-			storage_block_reopen(round->victims[--round->n]);
+		/* Records that somebody held are worth another look. */
+		if (n == before && idle++)
+			keep_some(round, n_used, left);
 	}
 	return n;
 }
 
 /* Emptied victims become unused; an epoch has passed since their last record could be found. */
-static uint64_t end_round(struct shrink *s, struct round *round)
+static uint64_t end_round(struct shrink *s, struct round *round, uint32_t n_victims)
 {
 	uint64_t bytes = 0;
 	uint64_t epoch = epoch_advance(&s->engine->epoch);
@@ -164,7 +183,7 @@ static uint64_t end_round(struct shrink *s, struct round *round)
 	while (!(has_passed = engine_epoch_has_passed(s->engine, epoch)) &&
 	       manager_now_ns() < late_ns)
 		cpu_relax();
-	for (uint32_t i = 0; i < round->n; i++) {
+	for (uint32_t i = 0; i < n_victims; i++) {
 		if (has_passed && storage_block_retire(&s->engine->storage, round->victims[i]))
 			bytes += OLTP_MEM_BLOCK_BYTES;
 		else
@@ -220,6 +239,16 @@ static int list_candidates(struct shrink *s, uint32_t node, struct block ***ret_
 	return 0;
 }
 
+/* Room in the blocks that are not victims, for what is moved. */
+static uint64_t free_bytes(struct shrink *s)
+{
+	uint64_t bytes = 0;
+
+	for (uint32_t i = 0; i < s->engine->n_tables; i++)
+		bytes += storage_free_slots(s->engine->tables[i]) * s->engine->tables[i]->stride;
+	return bytes;
+}
+
 /* One walk over the node's blocks. Returns the bytes given back; *ret_moved: records that went. */
 static uint64_t shrink_pass(struct shrink *s, struct round *round, uint32_t node, uint64_t bytes,
 			    bool any_age, uint64_t deadline_ns, uint64_t *ret_moved)
@@ -239,13 +268,21 @@ static uint64_t shrink_pass(struct shrink *s, struct round *round, uint32_t node
 	}
 	for (size_t at = 0; at < n && given < bytes && !is_late(s, deadline_ns);) {
 		uint64_t need = (bytes - given + OLTP_MEM_BLOCK_BYTES - 1) / OLTP_MEM_BLOCK_BYTES;
-		uint32_t max = need < VICTIMS_MIN ? VICTIMS_MIN :
-			       need < VICTIMS_MAX ? (uint32_t)need : VICTIMS_MAX;
+		uint32_t max = need < VICTIMS_MAX / VICTIMS_PER_BLOCK ?
+				       (uint32_t)need * VICTIMS_PER_BLOCK : VICTIMS_MAX;
+		int64_t budget_bytes;
+		uint32_t n_victims;
 
 		for (round->n = 0; round->n < max && at < n; at++)
 			round->victims[round->n++] = blocks[at];
-		*ret_moved += run_round(s, round, threshold, deadline_ns);
-		*ret_moved += end_round(s, round) > 0;
+		n_victims = round->n;
+		/* So much that as many blocks get free as are needed, or as there are old records for. */
+		budget_bytes = (int64_t)(bytes - given);
+		if (n_victims == VICTIMS_MAX)
+			budget_bytes = VICTIMS_MAX / VICTIMS_PER_BLOCK * OLTP_MEM_BLOCK_BYTES;
+		budget_bytes -= (int64_t)free_bytes(s);
+		*ret_moved += run_round(s, round, threshold, budget_bytes, deadline_ns);
+		*ret_moved += end_round(s, round, n_victims) > 0;
 		given += storage_release_unused(&s->engine->storage, node, bytes - given);
 	}
 	free(blocks);

@@ -34,7 +34,8 @@ enum oltp_rc oltp_txn_begin(struct oltp_worker *worker)
 	worker->n_wants = 0;
 	worker->wants_room = false;
 	worker->stamp = epoch_now(&worker->engine->epoch);
-	worker->revokes_seen = atomic_load_explicit(&worker->engine->revokes, memory_order_relaxed);
+	worker->revokes_seen = atomic_load_explicit(&worker->engine->revokes_swept,
+						    memory_order_acquire);
 	epoch_enter(&worker->engine->epoch, &worker->announced, worker->stamp);
 	if (!worker->is_retry) {
 		if (++worker->began % TXNS_PER_CLOCK_STEP == 0)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * G1: random histories of the engine under both schemes are serializable. First the checker itself,
- * against histories made by hand.
+ * G1: random histories of the engine under both schemes are serializable, also while all records go
+ * to disk and come back (G5). First the checker itself, against histories made by hand.
  */
 #include <pthread.h>
 #include <sched.h>
@@ -12,10 +12,8 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "oltp.h"
 #include "oltp_history.h"
-
-#define ARRAY_SIZE(a)	(sizeof(a) / sizeof((a)[0]))
+#include "oltp_memory.h"
 
 /* R(txn, key, version, writer), W(txn, key, version) */
 #define R(t, k, v, w)	{ t, k, v, w, false }
@@ -108,10 +106,30 @@ struct recorder {
 	uint64_t random;
 	struct history_op *log;
 	size_t n;
-	uint64_t aborts;
+	uint64_t aborts, colds;
 	bool torn;
+	bool is_slow;		/* pauses, so that something can happen meanwhile */
 	pthread_t thread;
 };
+
+/* Takes the only block of records away and gives it back, over and over. */
+struct thief {
+	struct oltp_blocks_native *blocks;
+	_Atomic bool stop;
+	pthread_t thread;
+};
+
+static void *thief_main(void *arg)
+{
+	struct thief *thief = arg;
+
+	for (uint32_t i = 0; !atomic_load(&thief->stop); i++) {
+		oltp_blocks_native_set_limit(thief->blocks, i % 2 ? 2 * MIB : 0, 0);
+		rig_sleep_ms(1 + i % 3);
+	}
+	oltp_blocks_native_set_limit(thief->blocks, 2 * MIB, 0);
+	return NULL;
+}
 
 static uint32_t next_random(struct recorder *r, uint32_t below)
 {
@@ -192,10 +210,17 @@ static void *recorder_main(void *arg)
 		size_t start = r->n;
 		enum oltp_rc rc;
 
-		while ((rc = try_once(r, w, 1 + i * THREADS + r->number)) == OLTP_CONFLICT) {
+		if (r->is_slow && i % 8 == 0)
+			rig_sleep_ms(1);
+		while ((rc = try_once(r, w, 1 + i * THREADS + r->number)) == OLTP_CONFLICT ||
+		       rc == OLTP_COLD) {
 			r->n = start;
-			r->aborts++;
-			sched_yield();
+			r->aborts += rc == OLTP_CONFLICT;
+			r->colds += rc == OLTP_COLD;
+			if (rc == OLTP_COLD)
+				oltp_cold_wait(w);
+			else
+				sched_yield();
 		}
 		if (rc)
 			abort();
@@ -204,7 +229,7 @@ static void *recorder_main(void *arg)
 	return NULL;
 }
 
-static void record_and_check(enum oltp_cc cc, uint64_t seed)
+static void record_and_check(enum oltp_cc cc, uint64_t seed, bool moves)
 {
 	static struct history_op log[THREADS * LOG_MAX];
 	struct recorder recorders[THREADS];
@@ -212,10 +237,20 @@ static void record_and_check(enum oltp_cc cc, uint64_t seed)
 	struct oltp_engine *engine;
 	struct oltp_table *table;
 	struct oltp_worker *w;
-	uint64_t aborts = 0;
+	uint64_t aborts = 0, colds = 0;
+	struct oltp_config config = { .cc = cc };
+	struct thief thief = { 0 };
 	size_t n = 0;
 
-	assert_int_equal(oltp_engine_open(&(struct oltp_config){ .cc = cc }, &engine), 0);
+	if (moves) {
+		assert_int_equal(oltp_blocks_native_create(2 * MIB, 0, &thief.blocks), 0);
+		config.blocks = &oltp_blocks_native_ops;
+		config.blocks_ctx = thief.blocks;
+		config.cold_dir = rig_dir();
+	}
+	assert_int_equal(oltp_engine_open(&config, &engine), 0);
+	if (moves)
+		oltp_blocks_native_attach(thief.blocks, engine);
 	assert_int_equal(oltp_table_create(engine, sizeof(zero), KEYS, &table), 0);
 	assert_int_equal(oltp_worker_create(engine, &w), 0);
 	oltp_txn_begin(w);
@@ -224,10 +259,13 @@ static void record_and_check(enum oltp_cc cc, uint64_t seed)
 	assert_int_equal(oltp_txn_commit(w), OLTP_OK);
 	oltp_worker_destroy(w);
 
+	if (moves)
+		assert_int_equal(pthread_create(&thief.thread, NULL, thief_main, &thief), 0);
 	for (uint32_t i = 0; i < THREADS; i++) {
 		recorders[i] = (struct recorder){ .engine = engine, .table = table, .number = i,
 						  .random = seed * THREADS + i,
-						  .log = log + i * LOG_MAX };
+						  .log = log + i * LOG_MAX,
+						  .is_slow = moves };
 		assert_int_equal(pthread_create(&recorders[i].thread, NULL, recorder_main,
 						&recorders[i]), 0);
 	}
@@ -235,6 +273,7 @@ static void record_and_check(enum oltp_cc cc, uint64_t seed)
 		pthread_join(recorders[i].thread, NULL);
 		assert_false(recorders[i].torn);
 		aborts += recorders[i].aborts;
+		colds += recorders[i].colds;
 		memmove(log + n, recorders[i].log, recorders[i].n * sizeof(*log));
 		n += recorders[i].n;
 	}
@@ -250,21 +289,41 @@ static void record_and_check(enum oltp_cc cc, uint64_t seed)
 		}
 	}
 	assert_int_not_equal(history_check(log, n, THREADS * TXNS, KEYS), HISTORY_SERIALIZABLE);
+	if (moves) {
+		atomic_store(&thief.stop, true);
+		pthread_join(thief.thread, NULL);
+		assert_true(colds > 0);
+	}
 	oltp_engine_close(engine);
+	oltp_blocks_native_destroy(thief.blocks);
 }
 
 static void test_no_wait_is_serializable(void **state)
 {
 	(void)state;
 	for (uint64_t seed = 1; seed <= 5; seed++)
-		record_and_check(OLTP_CC_NO_WAIT, seed);
+		record_and_check(OLTP_CC_NO_WAIT, seed, false);
 }
 
 static void test_wait_die_is_serializable(void **state)
 {
 	(void)state;
 	for (uint64_t seed = 1; seed <= 5; seed++)
-		record_and_check(OLTP_CC_WAIT_DIE, seed);
+		record_and_check(OLTP_CC_WAIT_DIE, seed, false);
+}
+
+static void test_no_wait_is_serializable_while_records_move(void **state)
+{
+	(void)state;
+	for (uint64_t seed = 1; seed <= 3; seed++)
+		record_and_check(OLTP_CC_NO_WAIT, seed, true);
+}
+
+static void test_wait_die_is_serializable_while_records_move(void **state)
+{
+	(void)state;
+	for (uint64_t seed = 1; seed <= 3; seed++)
+		record_and_check(OLTP_CC_WAIT_DIE, seed, true);
 }
 
 int main(void)
@@ -278,6 +337,8 @@ int main(void)
 		cmocka_unit_test(test_checker_finds_dirty_reads),
 		cmocka_unit_test(test_no_wait_is_serializable),
 		cmocka_unit_test(test_wait_die_is_serializable),
+		cmocka_unit_test(test_no_wait_is_serializable_while_records_move),
+		cmocka_unit_test(test_wait_die_is_serializable_while_records_move),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
