@@ -13,6 +13,7 @@ $(eval $(call lib,libebb,$(LIBEBB_SRC),))
 $(eval $(call lib,monitord,$(MONITORD_SRC),))
 $(eval $(call prog,ebb-monitord,guest-monitor/monitord/main.c,monitord libebb,,))
 $(eval $(call prog,ebb-elastic,guest-monitor/examples/elastic.c,libebb,,))
+$(eval $(call prog,ebb-elastic-mem,guest-monitor/examples/elastic_mem.c,libebb,,))
 
 # The shared library has objects of its own (position-independent), made in one step.  A static
 # or sanitizer build has no use for it.

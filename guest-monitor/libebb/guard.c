@@ -15,6 +15,7 @@
 #include <stdatomic.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <ucontext.h>
 
 #include "ebb.h"
 #include "guard.h"
@@ -174,6 +175,8 @@ static void handle(int signo, siginfo_t *info, void *context)
 	if (section && info->si_code == BUS_ADRERR && is_in_lease(info->si_addr)) {
 		section->addr = info->si_addr;
 		innermost = section->outer;
+		/* siglongjmp() leaves the mask alone, so that entering a section is cheap. */
+		pthread_sigmask(SIG_SETMASK, &((ucontext_t *)context)->uc_sigmask, NULL);
 		siglongjmp(section->env, 1);
 	}
 	pass_on(signo, info, context);
@@ -183,8 +186,8 @@ static void handle(int signo, siginfo_t *info, void *context)
 static int install_locked(void)
 {
 	/*
-	 * Not deferred: a section is left by siglongjmp() that restores no mask.  On
-	 * the alternate stack, if the thread has one: an engine may have it for overflows.
+	 * Not deferred, as an earlier handler may not be.  On the alternate stack, if the
+	 * thread has one: an engine may have it for overflows.
 	 */
 	struct sigaction act = {
 		.sa_sigaction = handle,

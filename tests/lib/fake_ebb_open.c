@@ -205,6 +205,7 @@ static void opened_lease_close(void *dev, int lease_fd)
 	struct opened *opened = dev;
 	struct lease *lease = lease_find(opened, lease_fd);
 	struct lease **p = &opened->leases;
+	char ignored;
 
 	if (!lease)
 		return;
@@ -213,6 +214,10 @@ static void opened_lease_close(void *dev, int lease_fd)
 		p = &(*p)->next;
 	*p = lease->next;
 	pthread_mutex_unlock(&opened->lock);
+	/* As close() of the true one, it has an effect when it returns. */
+	shutdown(lease->fd, SHUT_WR);
+	while (recv(lease->fd, &ignored, sizeof(ignored), 0) > 0)
+		;
 	close(lease->memory_fd);
 	close(lease->fd);
 	close(lease->notify_fd);

@@ -28,11 +28,13 @@ static struct {
 
 static int num_closed;
 static int closed_fd;
+static void *spoilt_dev;
 
 static int spoilt_ioctl(void *dev, unsigned long cmd, void *arg)
 {
 	int r = fake_ebb_dev_ops.ioctl(dev, cmd, arg);
 
+	spoilt_dev = dev;
 	if (r == 0 && cmd == EBB_IOC_MEM_ADD && spoil.add)
 		spoil.add(arg);
 	if (r == 0 && cmd == EBB_IOC_MEM_INFO && spoil.mem_info)
@@ -79,7 +81,7 @@ static struct ebb *spoilt_open(struct ebb_rig *rig)
 	return ebb;
 }
 
-static int other_fd = -1;
+static int other_fd = -1, true_fd;
 
 static void add_nothing(struct ebb_mem_add *a) { a->granted_bytes = 0; }
 static void add_more(struct ebb_mem_add *a) { a->granted_bytes += BLOCK; }
@@ -122,6 +124,7 @@ static void nonsense_about_a_new_lease_is_refused(void **state)
 
 static void add_other_fd(struct ebb_mem_add *a)
 {
+	true_fd = a->lease_fd;
 	a->lease_fd = other_fd;
 }
 
@@ -141,6 +144,7 @@ static void file_that_is_no_lease_is_refused(void **state)
 			fail_msg("taken: %zu", i);
 		assert_int_equal(num_closed, fds[i] >= 0);
 		assert_true(num_closed == 0 || closed_fd == fds[i]);
+		fake_ebb_dev_ops.lease_close(spoilt_dev, true_fd);
 	}
 	close(event_fd);
 	close(read_only_fd);
