@@ -20,6 +20,8 @@ from scenarios.lab import BUILD, Lab, run  # noqa: E402
 
 LOGS = os.path.join(TOP, "out", "vm-tests")
 HOST = "emulated:2x4x1@0.5"     # 8 cores on two nodes; quick guests matter here, not their number
+# What a QEMU may use beside its guest's memory; the default leaves much room for large hosts.
+OVERHEAD_MIB = 512
 SERIES = ("6.1", "6.12")        # of guest kernels; tests use the first unless they say otherwise
 BOOT_S = 90                     # VMs boot in seconds; machines that run tests may be busy
 SPLAT = re.compile(r"WARNING:|BUG:|Oops|Kernel panic|Call Trace:|rcu: INFO|blocked for more than|"
@@ -31,7 +33,7 @@ class TestLab(Lab):
     name = "vmtest"
 
     def __init__(self):
-        super().__init__(HOST, "fair", LOGS)
+        super().__init__(HOST, "fair", LOGS, {"memory_overhead_mib": OVERHEAD_MIB})
         self.dir = self.dir.replace("demo", self.name)
         self.run_dir = os.path.join(self.dir, "ebb")
         self.console_dir = os.path.join(self.dir, "vm")

@@ -8,12 +8,13 @@ import time
 import unittest
 import xml.etree.ElementTree as ET
 
-from .rig import BOOT_S, Guest, VmTest, lab, wait_for
+from .rig import BOOT_S, OVERHEAD_MIB, Guest, VmTest, lab, wait_for
 
 from scenarios import domain, hostmem  # isort: skip: rig puts scripts/ on the path
 
 MIB = 1 << 20
 POOL_MIB = 1024         # on node 1: all that the emulated host has there for pools
+BOOT_MIB = 384
 NODE = 1
 BLOCK = 2 * MIB
 SLACK_MIB = 16          # of page tables and the like, where the host's memory is compared
@@ -23,7 +24,7 @@ class MemGuest(Guest):
     """A VM with a pool as large as the host's node 1, and none on node 0."""
 
     def __init__(self, name, pool_mib=POOL_MIB, **more):
-        super().__init__(name, cells=((1, 1), (1, 0, pool_mib)), memory_mib=384, **more)
+        super().__init__(name, cells=((1, 1), (1, 0, pool_mib)), memory_mib=BOOT_MIB, **more)
         self.meter = None
 
     def node(self):
@@ -98,7 +99,7 @@ class Limits(MemTest):
         out = g.hold_mem(512)
         g.wait_mib("held", 512)
         self.assertGreaterEqual(g.rss_mib(), 512)
-        self.ctl("set", g.domain, f"mem.max.{NODE}=128")
+        self.ctl("set", g.domain, f"mem.node{NODE}.max=128")
         g.wait_mib("limit", 128)
         g.wait_mib("held", 128)
         wait_for("the host's memory falls", lambda: g.rss_mib() <= 128 + SLACK_MIB)
@@ -108,7 +109,7 @@ class Limits(MemTest):
         self.assertTrue(g.history("mem_demand"))
         self.assertTrue(g.history("mem_release"))
         self.assertTrue(all(r["reason"] for r in g.history("mem_demand")))
-        self.ctl("set", g.domain, f"mem.max.{NODE}={POOL_MIB}")
+        self.ctl("set", g.domain, f"mem.node{NODE}.max={POOL_MIB}")
         g.wait_mib("limit", POOL_MIB)
         wait_for("libvirt knows", lambda: g.requested_mib() == POOL_MIB)
         g.end(out)
@@ -121,7 +122,7 @@ class Limits(MemTest):
         for value in ("-2", "3", str(POOL_MIB + 2), "many", ""):
             with self.subTest(value):
                 status = os.spawnvp(os.P_WAIT, lab().ctl()[0], lab().ctl(
-                    "set", g.domain, f"mem.max.{NODE}={value}"))
+                    "set", g.domain, f"mem.node{NODE}.max={value}"))
                 self.assertEqual(status, 1)
         self.assertEqual(g.mib("limit"), POOL_MIB)
 
@@ -269,12 +270,12 @@ class Liar(MemTest):
         good.wait_mib("limit", 512)
         liar.wait_mib("limit", 512)
         out = good.hold_mem(512)
-        self.ctl("set", liar.domain, f"mem.max.{NODE}=0")
+        self.ctl("set", liar.domain, f"mem.node{NODE}.max=0")
         liar.wait_mib("limit", 0)
         good.wait_mib("limit", POOL_MIB)
         pid, before = liar.qemu_pid(), self.resident_mib(liar.qemu_pid())
         wait_for("the limit of its memory cgroup falls",
-                 lambda: self.cap_mib(liar) <= 384 + 512, 20)
+                 lambda: self.cap_mib(liar) == BOOT_MIB + OVERHEAD_MIB, 20)
         cap = self.cap_mib(liar)
         self.assertLess(cap, before + POOL_MIB, "a limit that would stop nobody")
         poke = liar.begin(f"/ebb/tests/ebbt-memhold poke {self.pool_address(liar)} "
