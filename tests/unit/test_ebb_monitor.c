@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 #include <poll.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -177,6 +178,52 @@ static void offer_that_is_not_taken_goes_to_the_other(void **state)
 	fake_ebb_dev_set_limit(rig->dev, 0, 3, 0);
 	expect_offers(&e, 1, 0, SOON_MS);
 	expect_offers(&e, 0, 1, SOON_MS);
+	expect_offers(&e, 1, 0, SOON_MS);
+	all_close(&e);
+}
+
+/* A host that takes its time for CPUs. */
+static int slow_ioctl(void *dev, unsigned long cmd, void *arg)
+{
+	if (cmd == EBB_IOC_CPU_ADD)
+		usleep((EBB_DIVIDE_PATIENCE_MS + 1000) * 1000);
+	return fake_ebb_dev_ops.ioctl(dev, cmd, arg);
+}
+
+static void *add_one(void *arg)
+{
+	struct ebb_cpu cpu;
+
+	return ebb_cpu_add(arg, 1, 0, 0, 0, &cpu, NULL) == 1 ? arg : NULL;
+}
+
+static void application_that_waits_for_cpus_keeps_its_offer(void **state)
+{
+	struct ebb_rig *rig = *state;
+	struct ebb_options options = {
+		.app_name = "slow", .device = rig->dev_path, .monitor_socket = rig->mon_path,
+	};
+	struct ebb_dev_ops ops = fake_ebb_dev_ops;
+	struct expected e = { .num = 2 };
+	struct expected only_b = { .num = 1 };
+	struct ebb_cpu b[2];
+	pthread_t thread;
+	void *ret;
+
+	ops.ioctl = slow_ioctl;
+	ebb_rig_monitor_start(rig);
+	assert_int_equal(ebb_open_dev(&options, &ops, &e.apps[0]), 0);
+	e.apps[1] = only_b.apps[0] = ebb_rig_open(rig, "b", 0);
+	fake_ebb_dev_set_limit(rig->dev, 0, 6, 0);
+	expect_offers(&e, 2, 2, SOON_MS);
+	/* From here on the first one neither dispatches nor has anything to show. */
+	assert_int_equal(pthread_create(&thread, NULL, add_one, e.apps[0]), 0);
+	assert_int_equal(ebb_cpu_add(e.apps[1], 2, 0, 0, 0, b, NULL), 2);
+	expect_offers(&only_b, 0, 0, SOON_MS);
+	ebb_rig_run(&e.apps[1], 1, EBB_DIVIDE_PATIENCE_MS + 500);
+	assert_int_equal(ebb_rig_share(e.apps[1], 0).cpus_offered, 0);
+	pthread_join(thread, &ret);
+	assert_ptr_equal(ret, e.apps[0]);
 	expect_offers(&e, 1, 0, SOON_MS);
 	all_close(&e);
 }
@@ -564,6 +611,7 @@ int main(int argc, char **argv)
 		RIG_TEST(demand_goes_to_the_one_that_owns_most),
 		RIG_TEST(late_limits_do_not_ask_twice),
 		RIG_TEST(offer_that_is_not_taken_goes_to_the_other),
+		RIG_TEST(application_that_waits_for_cpus_keeps_its_offer),
 		RIG_TEST(application_that_does_not_dispatch_is_passed_over),
 		RIG_TEST(application_that_missed_much_hears_the_newest),
 		RIG_TEST(application_killed_while_it_holds_cpus),
