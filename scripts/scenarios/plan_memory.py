@@ -14,9 +14,10 @@ BOOT_MIB = 384                  # kernel, programs, index and whatever else does
 DISK_MIB = 1024
 # About four fifths of both pools: with one of them gone, a good part of the table must go to disk.
 RECORDS = 190000
-# Hot records are neighbours, as in the paper, where each thread works on a partition of its own:
-# what is moved out is moved in blocks, and a block that has one hot record is hot.
-WORKLOAD = "--workload ycsb --operations 4 --update 0.2 --theta 0.95 --unscrambled"
+# Half of the table is cold and gets 5% of the accesses, so that every sixth transaction or so asks
+# for a record that may be on disk.
+WORKLOAD = ("--workload ycsb --operations 4 --update 0.2 --theta 0.5 --cold-access 0.05 "
+            "--cold-part 0.5")
 REPORT_MS = 500
 DWELL_S = 10.0
 # Writing 100 MiB to the disk of an emulated guest takes seconds.
@@ -37,7 +38,8 @@ def make(ablate, seed, time_scale, share=None):
             "real_cpus": cpus}
     deadline_ms = int(DEADLINE_MS * time_scale)
     cells = [Cell(CORES, 1, 0, POOL_MIB), Cell(CORES, 0, NODE, POOL_MIB)]
-    server = f"{WORKLOAD} --records {RECORDS} --seed {seed} --interval-ms {REPORT_MS} --lease"
+    server = f"{WORKLOAD} --records {RECORDS} --seed {seed} --interval-ms {REPORT_MS} --pool " \
+             "--control -"
     if not ablate:
         server += " --cold-dir /cold"
     vm = Vm("vm1", cells, BOOT_MIB, mem_deadline_ms=deadline_ms, disks_mib=[DISK_MIB],

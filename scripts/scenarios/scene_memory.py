@@ -71,7 +71,7 @@ def _verify(stage, name, phase):
     console = Console(domain.console_path(stage.boot, stage.vms[name]))
     console.skip()
     stage.step(f"verify {phase}", name, f"the whole table is verified ({phase})")
-    stage.signal(name, "USR1")
+    stage.tell(name, "audit")
     answers = []
 
     def answered(_state):

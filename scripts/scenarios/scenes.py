@@ -39,12 +39,12 @@ class Stage:
 
     def stop(self, name):
         self.step("stop", name, f"{name} is told to end")
-        self.signal(name, "TERM")
-
-    def signal(self, name, signal):
-        """Sends a signal to the engine of a VM."""
         self._do(self.lab.in_guest, self.boot, self.vms[name],
-                 f"kill -{signal} $(pidof oltp-server)")
+                 "kill -TERM $(pidof oltp-server)")
+
+    def tell(self, name, command):
+        """Writes a line to the engine of a VM."""
+        self._do(self.lab.in_guest, self.boot, self.vms[name], f"echo {command} >/run/oltp")
 
     def set_max(self, name, node, cpus, pool_mib):
         """As the operator: the most that a VM may hold on a guest node."""
@@ -141,7 +141,9 @@ def result_of(path):
         return None
     try:
         told = json.loads(lines[-1][len(RESULT):])
-        return {**told, "failed": told["failed_transactions"]}
+        memory = told.get("memory") or {}
+        return {**told, "failed": told["failed_transactions"],
+                "lost_records": memory.get("lost_records")}
     except (ValueError, KeyError, TypeError):
         return None
 
