@@ -19,8 +19,8 @@ static const struct argp_option options[] = {
 	 "Only what is newer: 90s, 10m, 2h or 1d ago, @UNIX-SECONDS, or \"YYYY-MM-DD HH:MM[:SS]\"",
 	 0},
 	{"limit", 'n', "N", 0, "The newest N, 1 to 100000 (default 50)", 0},
-	{"event", 'e', "NAME", 0, "Only events of this name (grant, release, demand, force, mem_demand, ...)",
-	 0},
+	{"event", 'e', "NAME", 0,
+	 "Only events of this name (grant, release, demand, force, mem_demand, ...)", 0},
 	{0},
 };
 

@@ -197,7 +197,7 @@ static int sla_node_check(const struct ebb_sla *sla, uint16_t g, const struct eb
 bool ebb_sla_has_mem(const struct ebb_sla *sla)
 {
 	for (uint16_t g = 0; g < sla->num_nodes; g++)
-		if (sla->nodes[g].mem_max > 0)
+		if (sla->nodes[g].mem_max > 0 || sla->nodes[g].has_pool)
 			return true;
 	return false;
 }

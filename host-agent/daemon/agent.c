@@ -30,7 +30,8 @@ static void log_record(const struct ebb_record *r)
 	int priority = r->event == EBB_EVENT_ERROR ? LOG_WARNING : LOG_INFO;
 
 	ebb_log(priority, ebb_event_name(r->event), r->name[0] ? EBB_KS("vm", r->name) : EBB_KSKIP,
-		has_node ? EBB_KI("node", r->node) : EBB_KSKIP, EBB_KI("cpus", r->cpus),
+		has_node ? EBB_KI("node", r->node) : EBB_KSKIP,
+		r->cpus || !r->bytes ? EBB_KI("cpus", r->cpus) : EBB_KSKIP,
 		r->bytes ? EBB_KI("bytes", r->bytes) : EBB_KSKIP,
 		r->asked ? EBB_KI("asked", r->asked) : EBB_KSKIP,
 		r->code ? EBB_KS("code", ebb_reason_name(r->code)) : EBB_KSKIP,

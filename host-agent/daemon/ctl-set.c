@@ -51,7 +51,7 @@ static bool set_max(struct ebb_ctl_request *r, const struct ebb_vm *vm, const ch
 	return true;
 }
 
-/* "mem.node0.max": MiB. */
+/* "mem.node0.min", "mem.node0.max": MiB. */
 static bool set_pool(struct ebb_ctl_request *r, const struct ebb_vm *vm, const char *key,
 		     const char *value, struct ebb_sla *sla)
 {
@@ -61,13 +61,13 @@ static bool set_pool(struct ebb_ctl_request *r, const struct ebb_vm *vm, const c
 	char *end;
 
 	node = strtoul(number, &end, 10);
+	is_max = strcmp(end, ".max") == 0;
 	if (end == number || *number == '-' || *number == '+' ||
-	    (strcmp(end, ".min") != 0 && strcmp(end, ".max") != 0)) {
+	    (!is_max && strcmp(end, ".min") != 0)) {
 		ebb_ctl_fail(r, "bad-value", NULL, "there is no \"%.40s\" to set; there are " KEYS,
 			     key);
 		return false;
 	}
-	is_max = strcmp(end, ".max") == 0;
 	if (node >= sla->num_nodes || vm->pool_blocks[node] == 0) {
 		ebb_ctl_fail(r, "bad-value",
 			     "name the node in <ebb:memory> of the domain's metadata first",

@@ -18,9 +18,8 @@ static const char schema[] =
 	"CREATE TABLE IF NOT EXISTS decisions ("
 	" id INTEGER PRIMARY KEY, ts REAL NOT NULL, mono_s REAL NOT NULL, vm TEXT NOT NULL,"
 	" uuid TEXT NOT NULL, event TEXT NOT NULL, node INTEGER, cpus INTEGER NOT NULL,"
-	" asked INTEGER NOT NULL, bytes INTEGER NOT NULL, code TEXT NOT NULL, agent_ms REAL, libvirt_ms REAL, place_ms "
-	"REAL,"
-	" total_ms REAL, reason TEXT NOT NULL);"
+	" asked INTEGER NOT NULL, bytes INTEGER NOT NULL, code TEXT NOT NULL, agent_ms REAL,"
+	" libvirt_ms REAL, place_ms REAL, total_ms REAL, reason TEXT NOT NULL);"
 	"CREATE INDEX IF NOT EXISTS decisions_vm ON decisions (vm, id);"
 	"PRAGMA user_version = 2;";
 

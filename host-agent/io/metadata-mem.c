@@ -186,6 +186,7 @@ static int parse_node(const struct ebb_metaxml *x, xmlNode *domain, xmlNode *n, 
 	if (m->mem_blocks[id] > m->pool_blocks[id])
 		m->mem_blocks[id] = m->pool_blocks[id];
 	sla = &m->sla.nodes[id];
+	sla->has_pool = true;
 	rc = read_mib(x, n, what, "max-mib", m->pool_blocks[id] * EBB_BLOCK_MIB, -1, &sla->mem_max);
 	if (rc == 0)
 		rc = read_mib(x, n, what, "min-mib", sla->mem_max * EBB_BLOCK_MIB, 0,

@@ -25,7 +25,7 @@ int ebb_metaxml_number(const struct ebb_metaxml *x, xmlNode *n, const char *what
 		       const char *attribute, uint32_t min, uint32_t max, int64_t missing,
 		       uint32_t *ret);
 
-/* The first element below n of that name, without a namespace; the next after n of n's name; NULL. */
+/* The first element below n of that name without a namespace; the next of n's name; or NULL. */
 xmlNode *ebb_metaxml_child(xmlNode *n, const char *name);
 xmlNode *ebb_metaxml_next(xmlNode *n);
 

@@ -283,7 +283,7 @@ int ebb_metadata_format(const struct ebb_sla *sla, char **ret_xml)
 		fprintf(f, "<memory weight='%u' deadline-ms='%u'>", sla->mem_weight,
 			sla->mem_deadline_ms);
 		for (uint16_t g = 0; g < sla->num_nodes; g++)
-			if (sla->nodes[g].mem_max > 0)
+			if (sla->nodes[g].mem_max > 0 || sla->nodes[g].has_pool)
 				fprintf(f, "<node id='%u' min-mib='%u' max-mib='%u'/>", g,
 					sla->nodes[g].mem_min * EBB_BLOCK_MIB,
 					sla->nodes[g].mem_max * EBB_BLOCK_MIB);

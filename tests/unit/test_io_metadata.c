@@ -265,6 +265,7 @@ static void test_memory(void **state)
 	assert_int_equal(m.sla.nodes[1].mem_max, 512);
 	assert_int_equal(m.pool_blocks[0], 0);
 	assert_int_equal(m.pool_blocks[1], 512);
+	assert_true(m.sla.nodes[1].has_pool && !m.sla.nodes[0].has_pool);
 	/* A virtio-mem device that is no pool counts as a DIMM does. */
 	assert_int_equal(m.boot_bytes[0], (512ull + 128 + 2048) << 20);
 	assert_int_equal(m.boot_bytes[1], 256ull << 20);
@@ -368,7 +369,7 @@ static void test_pool_xml(void **state)
 	assert_int_equal(ebb_metadata_pool_xml("<domain>", 1, 0, &pool), -ENOENT);
 }
 
-/* What is written means what was read. */
+/* What is written means what was read; a pool of which nothing is allowed stays one. */
 static void test_format_memory(void **state)
 {
 	struct ebb_metadata a, b;
@@ -376,6 +377,7 @@ static void test_format_memory(void **state)
 
 	(void)state;
 	assert_int_equal(ebb_metadata_parse(good_mem, 1, false, &a, NULL), 1);
+	a.sla.nodes[1].mem_min = a.sla.nodes[1].mem_max = 0;
 	assert_int_equal(ebb_metadata_format(&a.sla, &sla), 0);
 	xml = malloc(sizeof(good_mem) + strlen(sla) + 64);
 	sprintf(xml, "<domain><name>web</name><metadata><sla xmlns='urn:ebb:sla:1'>%s</metadata>%s",

@@ -103,14 +103,15 @@ struct ebb_sla_node {
 	uint16_t max;			/* most it may ever hold here, startup included */
 	uint16_t host_node;		/* where its CPUs run and its memory is */
 	uint32_t mem_min;		/* blocks of pool memory that are kept for it, 0 to mem_max */
-	uint32_t mem_max;		/* most blocks it may ever hold; 0: it has no pool here */
+	uint32_t mem_max;		/* most blocks it may ever hold */
+	bool has_pool;			/* the SLA names a pool here, if only with a mem_max of 0 */
 };
 
 struct ebb_sla {
 	enum ebb_class class;
 	uint32_t weight;		/* EBB_WEIGHT_MIN to EBB_WEIGHT_MAX */
 	uint32_t deadline_ms;		/* time to meet a demand; EBB_DEADLINE_MS_MIN to _MAX */
-	uint32_t mem_weight;		/* the same for memory; used if any mem_max is not 0 */
+	uint32_t mem_weight;		/* the same for memory; used if it has a pool */
 	uint32_t mem_deadline_ms;
 	uint16_t num_nodes;		/* guest nodes, all of them: 1 to EBB_MAX_GUEST_NODES */
 	struct ebb_sla_node nodes[EBB_MAX_GUEST_NODES];
@@ -423,9 +424,7 @@ const char *ebb_fact_name(enum ebb_fact_type type);
 /* EBB_CLASS_INVALID for an unknown name. */
 enum ebb_class ebb_class_from_name(const char *name);
 
-/*
- * Whether the VM is to have pool memory anywhere.
- */
+/* Whether the SLA names a pool anywhere. */
 bool ebb_sla_has_mem(const struct ebb_sla *sla);
 
 /*
