@@ -15,7 +15,7 @@ OLTP_EBB_RIG_SRC := $(EBB_RIG_SRC)
 $(eval $(call lib,liboltp,$(OLTP_SRC),liburing))
 $(eval $(call lib,liboltp-bench,$(OLTP_BENCH_SRC),))
 $(eval $(call prog,oltp-bench,oltp-engine/bench/oltp_bench.c,liboltp-bench liboltp,,-lm))
-$(eval $(call lib,liboltp-server,$(addprefix oltp-engine/server/,control.c source_ebb.c),))
+$(eval $(call lib,liboltp-server,$(addprefix oltp-engine/server/,blocks_ebb.c control.c source_ebb.c),))
 $(eval $(call prog,oltp-server,oltp-engine/server/oltp_server.c,liboltp-server liboltp-bench liboltp libebb,,-lm))
 
 $(eval $(call unit_test,test_oltp_lock,tests/unit/test_oltp_lock.c,liboltp))
@@ -34,3 +34,4 @@ $(eval $(call unit_test,test_oltp_storage,tests/unit/test_oltp_storage.c tests/u
 $(eval $(call unit_test,test_oltp_cold,tests/unit/test_oltp_cold.c tests/unit/oltp_memory.c,liboltp))
 $(eval $(call unit_test,test_oltp_moving,tests/unit/test_oltp_moving.c tests/unit/oltp_memory.c,liboltp-bench liboltp,,-lm))
 $(eval $(call unit_test,test_oltp_revoke,tests/unit/test_oltp_revoke.c tests/unit/oltp_memory.c,liboltp))
+$(eval $(call unit_test,test_oltp_blocks_ebb,tests/unit/test_oltp_blocks_ebb.c tests/unit/oltp_memory.c $(OLTP_EBB_RIG_SRC),liboltp-server liboltp-bench liboltp monitord libebb,,-lm))

@@ -208,11 +208,17 @@ out:
 	return rc;
 }
 
+void session_stop(struct session *s)
+{
+	oltp_elastic_destroy(s->elastic);
+	s->elastic = NULL;
+}
+
 void session_close(struct session *s)
 {
 	if (!s)
 		return;
-	oltp_elastic_destroy(s->elastic);
+	session_stop(s);
 	oltp_pool_destroy(s->pool);
 	audit_destroy(s->audit);
 	ycsb_destroy(s->ycsb);

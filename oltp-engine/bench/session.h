@@ -65,6 +65,9 @@ int session_run(struct session *session);
  */
 bool session_finish(struct session *session, FILE *out, const char *prefix);
 
+/* Stops the workers for good, so that the source may go before the session does. */
+void session_stop(struct session *session);
+
 /* Accepts NULL. */
 void session_close(struct session *session);
 

@@ -50,7 +50,12 @@ static bool obey(const struct client *client, const char *line)
 		answer(client, "ok\n");
 		return true;
 	}
-	answer(client, "error: unknown command; there is: stop\n");
+	if (!strcmp(line, "audit")) {
+		answer(client, session_audit(client->control->session) ?
+				       "error: one is going on\n" : "ok\n");
+		return false;
+	}
+	answer(client, "error: unknown command; there are: stop, audit\n");
 	return false;
 }
 

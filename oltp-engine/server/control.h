@@ -3,6 +3,7 @@
  * The server's control channel: a unix stream socket, or standard input, on which lines are read.
  *
  *   stop	end the run; answered "ok"
+ *   audit	look over the whole table; answered "ok", the result is a line of the output
  *
  * Anything else is answered "error: ..." and changes nothing. On standard input there are no
  * answers, and its end means only that nothing more will come.

@@ -8,8 +8,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "blocks_ebb.h"
 #include "control.h"
 #include "source_ebb.h"
+
+/* How long the host may take to say what memory there is. */
+#define POOL_WAIT_MS	5000u
 
 const char *argp_program_version = "oltp-server 1 (Ebb)";
 
@@ -19,6 +23,7 @@ struct arguments {
 	const char *control_path;
 	uint32_t max_cpus;
 	bool no_ht;
+	bool pool;
 };
 
 enum option_key {
@@ -29,14 +34,18 @@ enum option_key {
 	OPT_DEVICE,
 	OPT_MONITOR,
 	OPT_NO_VERIFY,
+	OPT_POOL,
 };
 
 static const struct argp_option options[] = {
 	{ NULL, 0, NULL, 0, "CPUs:", 3 },
 	{ "max-cpus", OPT_MAX_CPUS, "N", 0, "hold at most N, startup CPUs included (no bound)", 3 },
 	{ "no-ht", OPT_NO_HT, NULL, 0, "take no hardware thread whose sibling is in use", 3 },
+	{ NULL, 0, NULL, 0, "Memory:", 5 },
+	{ "pool", OPT_POOL, NULL, 0,
+	  "records in memory that the host offers and demands; --memory-mib bounds it", 5 },
 	{ NULL, 0, NULL, 0, "Server:", 4 },
-	{ "control", OPT_CONTROL, "PATH", 0, "unix socket that takes 'stop'; - is stdin", 4 },
+	{ "control", OPT_CONTROL, "PATH", 0, "unix socket that takes 'stop' and 'audit'; - is stdin", 4 },
 	{ "app-name", OPT_APP_NAME, "NAME", 0, "name shown to the monitor (oltp-server-PID)", 4 },
 	{ "device", OPT_DEVICE, "PATH", 0, "Ebb device ($EBB_DEVICE or /dev/ebb)", 4 },
 	{ "monitor", OPT_MONITOR, "PATH", 0,
@@ -72,8 +81,15 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case OPT_MONITOR:
 		a->ebb.monitor_socket = arg;
 		break;
+	case OPT_POOL:
+		a->pool = true;
+		break;
 	case OPT_NO_VERIFY:
 		a->bench.verify = false;
+		break;
+	case ARGP_KEY_END:
+		if (a->pool && a->bench.n_mem_steps)
+			argp_error(state, "--pool and --mem-schedule exclude each other");
 		break;
 	default:
 		return ARGP_ERR_UNKNOWN;
@@ -103,23 +119,41 @@ static void say_gone(void *ctx, int rc)
 		strerror(-rc));
 }
 
-/* Everything from the moment on that the table is loaded. */
-static bool serve(const struct arguments *a, struct session *session)
+/* Opened and, with a pool, attached to what the host says of it. */
+static int open_memory(const struct arguments *a, struct ebb *ebb, struct blocks_ebb **ret_blocks)
 {
-	struct source_ebb_config config = { .no_ht = a->no_ht, .on_gone = say_gone,
+	struct blocks_ebb *blocks;
+	int rc = blocks_ebb_create(ebb, a->bench.memory_mib << 20, &blocks);
+
+	if (!rc) {
+		rc = blocks_ebb_wait(blocks, POOL_WAIT_MS);
+		/* What there is now may be nothing; a table that does not fit is said later. */
+		if (rc && rc != -ETIME)
+			blocks_ebb_destroy(blocks);
+		else
+			rc = 0;
+	}
+	if (rc)
+		fprintf(stderr, "oltp-server: memory of the host: %s\n", strerror(-rc));
+	else
+		*ret_blocks = blocks;
+	return rc;
+}
+
+/* Everything from the moment on that the table is loaded. */
+static bool serve(const struct arguments *a, struct session *session, struct ebb *ebb)
+{
+	struct source_ebb_config config = { .ebb = ebb, .no_ht = a->no_ht, .on_gone = say_gone,
 					    .interval_ms = a->bench.interval_ms };
 	struct control *control = NULL;
 	bool is_good = false;
 	void *source = NULL;
 	int rc;
 
-	rc = open_ebb(&a->ebb, 0, &config.ebb);
-	if (rc)
-		goto out;
 	rc = source_ebb_create(&config, &source);
 	if (rc) {
 		fprintf(stderr, "oltp-server: %s\n", strerror(-rc));
-		goto out;
+		return false;
 	}
 	if (a->control_path)
 		rc = control_open(a->control_path, session, &control);
@@ -133,9 +167,38 @@ static bool serve(const struct arguments *a, struct session *session)
 	is_good = session_finish(session, stdout, "oltp-result ") && !rc;
 out:
 	control_close(control);
-	session_close(session);
+	session_stop(session);
 	source_ebb_destroy(source);
-	ebb_close(config.ebb);
+	return is_good;
+}
+
+/* Without a pool the engine registers once the table is there: until then it has nothing to say. */
+static bool load_and_serve(const struct arguments *a)
+{
+	struct session_config config = { .options = a->bench, .max_cpus = a->max_cpus };
+	struct blocks_ebb *blocks = NULL;
+	struct session *session = NULL;
+	struct ebb *ebb = NULL;
+	bool is_good = false;
+
+	if (a->pool) {
+		if (open_ebb(&a->ebb, 0, &ebb) || open_memory(a, ebb, &blocks))
+			goto out;
+		config.blocks = &blocks_ebb_ops;
+		config.blocks_ctx = blocks;
+		config.attach = blocks_ebb_attach;
+	}
+	if (session_open(&config, &session))
+		goto out;
+	if (blocks)
+		blocks_ebb_pump_stop(blocks);
+	else if (open_ebb(&a->ebb, 0, &ebb))
+		goto out;
+	is_good = serve(a, session, ebb);
+out:
+	session_close(session);
+	blocks_ebb_destroy(blocks);
+	ebb_close(ebb);
 	return is_good;
 }
 
@@ -149,8 +212,6 @@ int main(int argc, char **argv)
 		.doc = "Runs transactions on Ebb's OLTP engine in a VM whose CPUs come and go.",
 	};
 	static struct arguments a;
-	struct session_config config;
-	struct session *session;
 	struct ebb *ebb;
 
 	a.bench = bench_options_default;
@@ -160,11 +221,5 @@ int main(int argc, char **argv)
 	if (open_ebb(&a.ebb, EBB_OPEN_NO_MONITOR, &ebb))
 		return EXIT_FAILURE;
 	ebb_close(ebb);
-	config = (struct session_config){
-		.options = a.bench,
-		.max_cpus = a.max_cpus,
-	};
-	if (session_open(&config, &session))
-		return EXIT_FAILURE;
-	return serve(&a, session) ? EXIT_SUCCESS : EXIT_FAILURE;
+	return load_and_serve(&a) ? EXIT_SUCCESS : EXIT_FAILURE;
 }

@@ -22,6 +22,13 @@ static struct shelf *shelf_of(const struct block *block)
 	return &block->table->shelves[block->node];
 }
 
+/* False: it is not what it was; the host may take a block at any moment (lost.h). */
+static bool change_state(struct block *block, enum block_state from, enum block_state to)
+{
+	return atomic_compare_exchange_strong_explicit(&block->state, &from, to,
+						       memory_order_relaxed, memory_order_relaxed);
+}
+
 static void partial_add(struct shelf *shelf, struct block *block)
 {
 	block->is_partial = true;
@@ -139,9 +146,10 @@ static bool shelf_grow(struct storage *storage, struct oltp_table *table, uint32
 		atomic_store_explicit(&slot_at(block, slot)->lock, 0, memory_order_relaxed);
 	shelf = shelf_of(block);
 	pthread_mutex_lock(&shelf->lock);
-	atomic_store_explicit(&block->state, BLOCK_OPEN, memory_order_relaxed);
-	count_free(shelf, block, block->n_slots);
-	partial_add(shelf, block);
+	if (change_state(block, BLOCK_UNUSED, BLOCK_OPEN)) {
+		count_free(shelf, block, block->n_slots);
+		partial_add(shelf, block);
+	}
 	pthread_mutex_unlock(&shelf->lock);
 	return true;
 }
@@ -217,8 +225,7 @@ uint32_t storage_block_close(struct block *block, uint64_t *ret_used)
 	uint32_t n;
 
 	pthread_mutex_lock(&shelf->lock);
-	if (block->state == BLOCK_OPEN) {
-		atomic_store_explicit(&block->state, BLOCK_CLOSED, memory_order_relaxed);
+	if (change_state(block, BLOCK_OPEN, BLOCK_CLOSED)) {
 		count_free(shelf, block, 0);
 		if (block->is_partial)
 			partial_remove(shelf, block);
@@ -244,8 +251,7 @@ void storage_block_reopen(struct block *block)
 	struct shelf *shelf = shelf_of(block);
 
 	pthread_mutex_lock(&shelf->lock);
-	if (block->state == BLOCK_CLOSED) {
-		atomic_store_explicit(&block->state, BLOCK_OPEN, memory_order_relaxed);
+	if (change_state(block, BLOCK_CLOSED, BLOCK_OPEN)) {
 			count_free(shelf, block, block->n_slots - block->n_used);
 		if (block->n_used < block->n_slots)
 			partial_add(shelf, block);
@@ -270,9 +276,7 @@ bool storage_block_retire(struct storage *storage, struct block *block)
 	bool is_empty;
 
 	pthread_mutex_lock(&shelf->lock);
-	is_empty = block->state == BLOCK_CLOSED && !block->n_used;
-	if (is_empty)
-		atomic_store_explicit(&block->state, BLOCK_UNUSED, memory_order_relaxed);
+	is_empty = !block->n_used && change_state(block, BLOCK_CLOSED, BLOCK_UNUSED);
 	pthread_mutex_unlock(&shelf->lock);
 	if (is_empty)
 		storage_block_drop(storage, block);

@@ -11,6 +11,7 @@
  * a block that is not needed yet is given back before anything else.
  */
 #define GROW_BYTES	(32ull << 20)
+#define RELEASE_AT_ONCE	512u
 #define NODE_ANY_UNUSED	OLTP_NODES_MAX
 
 int storage_init(struct storage *storage, const struct oltp_block_ops *ops, void *ctx,
@@ -75,7 +76,7 @@ static size_t books_add(struct storage *storage, uint8_t *addr, size_t n, uint32
 			block = malloc(sizeof(*block));
 		if (!block)
 			break;
-		*block = (struct block){ .addr = addr, .node = node,
+		*block = (struct block){ .addr = addr, .node = node, .grant = storage->n_grants,
 					 .position = storage->n_blocks, .next = memory->unused };
 		if (block_map_set(&storage->map, addr, block)) {
 			block->next = storage->spare;
@@ -134,11 +135,25 @@ static int provider_add(struct storage *storage, uint32_t node)
 			return rc;
 		}
 	}
+	storage->n_grants++;
 	n = books_add(storage, addr, bytes / OLTP_MEM_BLOCK_BYTES, node);
 	if (n * OLTP_MEM_BLOCK_BYTES < bytes)
 		provider_release(storage, (uint8_t *)addr + n * OLTP_MEM_BLOCK_BYTES,
 				 bytes - n * OLTP_MEM_BLOCK_BYTES);
 	return n ? 0 : -ENOMEM;
+}
+
+/* Takes the first one off the list that the host has not taken. */
+static struct block *unused_pop(struct node_memory *memory)
+{
+	struct block **at = &memory->unused, *block;
+
+	while (*at && (*at)->state == BLOCK_LOST)
+		at = &(*at)->next;
+	block = *at;
+	if (block)
+		*at = block->next;
+	return block;
 }
 
 /* The node wanted first; which one it is. */
@@ -183,9 +198,10 @@ struct block *storage_block_take(struct storage *storage, struct oltp_table *tab
 	if (node != NODE_ANY_UNUSED) {
 		struct node_memory *memory = &storage->nodes[node];
 
-		block = memory->unused;
-		memory->unused = block->next;
-		memory->unused_bytes -= OLTP_MEM_BLOCK_BYTES;
+		block = unused_pop(memory);
+	}
+	if (block) {
+		storage->nodes[node].unused_bytes -= OLTP_MEM_BLOCK_BYTES;
 		block->table = table;
 		block->n_slots = n_slots;
 		block->n_used = 0;
@@ -227,20 +243,47 @@ static void books_remove(struct storage *storage, struct block *block)
 	storage->spare = block;
 }
 
+static int compare_addrs(const void *a, const void *b)
+{
+	const struct block *const *x = a, *const *y = b;
+
+	return ((*x)->addr > (*y)->addr) - ((*x)->addr < (*y)->addr);
+}
+
+/* Blocks that lie together go together: to the host each call is a trip. */
+static void release_runs(struct storage *storage, struct block **blocks, size_t n)
+{
+	size_t first = 0;
+
+	qsort(blocks, n, sizeof(struct block *), compare_addrs);
+	for (size_t i = 1; i <= n; i++) {
+		if (i < n && blocks[i]->grant == blocks[first]->grant &&
+		    blocks[i]->addr == blocks[i - 1]->addr + OLTP_MEM_BLOCK_BYTES)
+			continue;
+		provider_release(storage, blocks[first]->addr, (i - first) * OLTP_MEM_BLOCK_BYTES);
+		first = i;
+	}
+}
+
 uint64_t storage_release_unused(struct storage *storage, uint32_t node, uint64_t bytes)
 {
 	struct node_memory *memory = &storage->nodes[node];
+	struct block *blocks[RELEASE_AT_ONCE];
 	uint64_t released = 0;
+	size_t n;
 
 	pthread_mutex_lock(&storage->lock);
-	while (memory->unused && released + OLTP_MEM_BLOCK_BYTES <= bytes) {
-		struct block *block = memory->unused;
-
-		memory->unused = block->next;
-		books_remove(storage, block);
-		provider_release(storage, block->addr, OLTP_MEM_BLOCK_BYTES);
-		released += OLTP_MEM_BLOCK_BYTES;
-	}
+	do {
+		for (n = 0; n < RELEASE_AT_ONCE && released + OLTP_MEM_BLOCK_BYTES <= bytes; n++) {
+			blocks[n] = unused_pop(memory);
+			if (!blocks[n])
+				break;
+			released += OLTP_MEM_BLOCK_BYTES;
+		}
+		release_runs(storage, blocks, n);
+		for (size_t i = 0; i < n; i++)
+			books_remove(storage, blocks[i]);
+	} while (n == RELEASE_AT_ONCE);
 	memory->held_bytes -= released;
 	memory->unused_bytes -= released;
 	atomic_fetch_sub_explicit(&storage->held_bytes, released, memory_order_relaxed);

@@ -47,6 +47,7 @@ struct block {
 	struct oltp_table *table;	/* NULL: UNUSED */
 	uint32_t node;
 	size_t position;		/* in storage.blocks; under the storage's lock */
+	uint64_t grant;			/* blocks of one add may be released together */
 	_Atomic enum block_state state;	/* under the shelf's lock; any thread may look */
 	/* Under the lock of the shelf that the block is of. */
 	uint32_t n_slots, n_used;
@@ -87,6 +88,7 @@ struct storage {
 	pthread_mutex_t lock;		/* everything below */
 	struct block **blocks;		/* all that are held */
 	size_t n_blocks, room;
+	uint64_t n_grants;
 	struct block *spare;		/* descriptors to be used again; never freed before the end */
 	struct node_memory nodes[OLTP_NODES_MAX];
 	_Atomic uint64_t held_bytes;

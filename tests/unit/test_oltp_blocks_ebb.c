@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Records in leases, on a simulated device: offers, demands, revokes, and a device that goes. */
+#include <errno.h>
+#include <poll.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+
+#include "oltp-engine/server/blocks_ebb.h"
+#include "oltp-engine/src/manager.h"
+#include "oltp_memory.h"
+#include "tests/lib/ebb_rig.h"
+
+#define RECORDS	8000u	/* four blocks */
+
+struct fixture {
+	struct ebb *ebb;
+	struct blocks_ebb *blocks;
+	struct rig rig;
+};
+
+static void limit(struct ebb_rig *vm, uint32_t node, uint64_t bytes)
+{
+	fake_ebb_dev_set_mem_limit(vm->dev, node, bytes, manager_now_ns() + 10000000000ull);
+}
+
+static void fixture_open(struct fixture *f, struct ebb_rig *vm, uint64_t max_bytes)
+{
+	fake_ebb_dev_set_pool(vm->dev, 0, 64 * MIB);
+	fake_ebb_dev_set_pool(vm->dev, 1, 64 * MIB);
+	limit(vm, 0, 8 * MIB);
+	f->ebb = ebb_rig_open(vm, "engine", EBB_OPEN_NO_MONITOR);
+	assert_int_equal(blocks_ebb_create(f->ebb, max_bytes, &f->blocks), 0);
+	assert_int_equal(blocks_ebb_wait(f->blocks, 5000), 0);
+	f->rig = (struct rig){ 0 };
+	assert_int_equal(oltp_engine_open(&(struct oltp_config){ .node = -1,
+						.blocks = &blocks_ebb_ops, .blocks_ctx = f->blocks,
+						.cold_dir = rig_dir() }, &f->rig.engine), 0);
+	blocks_ebb_attach(f->blocks, f->rig.engine);
+	assert_int_equal(oltp_table_create(f->rig.engine, RIG_RECORD_BYTES, RECORDS,
+					   &f->rig.table), 0);
+	assert_int_equal(oltp_worker_create(f->rig.engine, &f->rig.w), 0);
+}
+
+static void fixture_close(struct fixture *f, struct ebb_rig *vm)
+{
+	blocks_ebb_pump_stop(f->blocks);
+	oltp_worker_destroy(f->rig.w);
+	blocks_ebb_attach(f->blocks, NULL);
+	oltp_engine_close(f->rig.engine);
+	blocks_ebb_destroy(f->blocks);
+	ebb_close(f->ebb);
+	assert_int_equal(fake_ebb_dev_leased_bytes(vm->dev, 0), 0);
+	assert_int_equal(fake_ebb_dev_leased_bytes(vm->dev, 1), 0);
+}
+
+static void run_until_held(struct ebb_rig *vm, uint64_t node0, uint64_t node1)
+{
+	uint64_t end_ns = manager_now_ns() + 20000000000ull;
+
+	while (fake_ebb_dev_leased_bytes(vm->dev, 0) != node0 ||
+	       fake_ebb_dev_leased_bytes(vm->dev, 1) != node1) {
+		if (manager_now_ns() > end_ns)
+			fail_msg("held: %lu and %lu",
+				 (unsigned long)fake_ebb_dev_leased_bytes(vm->dev, 0),
+				 (unsigned long)fake_ebb_dev_leased_bytes(vm->dev, 1));
+		rig_sleep_ms(1);
+	}
+}
+
+/* Loading, and whatever comes, while the handle is dispatched by the provider's own thread. */
+static void follows_limits(void **state)
+{
+	struct ebb_rig *vm = *state;
+	struct fixture f;
+
+	fixture_open(&f, vm, 0);
+	rig_insert(&f.rig, 0, RECORDS);
+	run_until_held(vm, 8 * MIB, 0);
+	limit(vm, 0, 4 * MIB);
+	run_until_held(vm, 4 * MIB, 0);
+	assert_int_equal(rig_scan(&f.rig, RECORDS, NULL), 0);
+	/* Memory of the other node will do, too. */
+	limit(vm, 1, 8 * MIB);
+	for (uint64_t key = 0; key < RECORDS; key++)
+		assert_int_equal(rig_read(&f.rig, key, 0), OLTP_OK);
+	for (int ms = 0; ms < 20000 && rig_stats(&f.rig).cold_records; ms++)
+		rig_sleep_ms(1);
+	assert_int_equal(rig_stats(&f.rig).cold_records, 0);
+	assert_true(fake_ebb_dev_leased_bytes(vm->dev, 1) >= 4 * MIB);
+	limit(vm, 0, 0);
+	limit(vm, 1, 2 * MIB);
+	run_until_held(vm, 0, 2 * MIB);
+	assert_int_equal(rig_stats(&f.rig).unanswered_bytes, 0);
+	assert_int_equal(rig_scan(&f.rig, RECORDS, NULL), 0);
+	fixture_close(&f, vm);
+}
+
+static void takes_no_more_than_told(void **state)
+{
+	struct ebb_rig *vm = *state;
+	struct fixture f;
+
+	fixture_open(&f, vm, 6 * MIB);
+	limit(vm, 0, 64 * MIB);
+	limit(vm, 1, 64 * MIB);
+	rig_insert(&f.rig, 0, 2 * RECORDS);
+	assert_true(fake_ebb_dev_leased_bytes(vm->dev, 0) + fake_ebb_dev_leased_bytes(vm->dev, 1) <=
+		    6 * MIB);
+	assert_int_equal(rig_scan(&f.rig, 2 * RECORDS, NULL), 0);
+	fixture_close(&f, vm);
+}
+
+static void outlives_a_revoke(void **state)
+{
+	struct ebb_rig *vm = *state;
+	uint32_t n_lost = 0;
+	struct fixture f;
+
+	fixture_open(&f, vm, 0);
+	rig_insert(&f.rig, 0, RECORDS);
+	/* No demand before, so nothing is on disk. */
+	assert_int_equal(fake_ebb_dev_revoke(vm->dev, 0, 2 * MIB), 2 * MIB);
+	for (uint64_t key = 0; key < RECORDS; key++) {
+		enum oltp_rc rc = rig_read(&f.rig, key, 0);
+
+		assert_true(rc == OLTP_OK || rc == OLTP_LOST);
+		n_lost += rc == OLTP_LOST;
+	}
+	assert_true(n_lost > 0 && n_lost <= RIG_PER_BLOCK);
+	for (int ms = 0; ms < 20000 && rig_stats(&f.rig).lost_records < n_lost; ms++)
+		rig_sleep_ms(1);
+	assert_int_equal(rig_stats(&f.rig).lost_records, n_lost);
+	assert_int_equal(rig_stats(&f.rig).revoked_bytes, 2 * MIB);
+	assert_int_equal(rig_scan(&f.rig, RECORDS, NULL), -EOWNERDEAD);
+	/* What is left still moves. */
+	limit(vm, 0, 2 * MIB);
+	run_until_held(vm, 2 * MIB, 0);
+	fixture_close(&f, vm);
+}
+
+static void outlives_the_device(void **state)
+{
+	struct ebb_rig *vm = *state;
+	enum oltp_rc rc;
+	struct fixture f;
+
+	fixture_open(&f, vm, 0);
+	rig_insert(&f.rig, 0, RECORDS);
+	limit(vm, 0, 4 * MIB);
+	run_until_held(vm, 4 * MIB, 0);
+	fake_ebb_dev_unplug(vm->dev);
+	/* Lost, or on disk with no memory to come back to, or still there: never wrong. */
+	for (uint64_t key = 0; key < RECORDS; key += RECORDS / 4) {
+		rc = rig_read(&f.rig, key, 0);
+		assert_true(rc == OLTP_OK || rc == OLTP_LOST || rc == OLTP_NO_MEMORY);
+	}
+	blocks_ebb_pump_stop(f.blocks);
+	oltp_worker_destroy(f.rig.w);
+	blocks_ebb_attach(f.blocks, NULL);
+	oltp_engine_close(f.rig.engine);
+	blocks_ebb_destroy(f.blocks);
+	ebb_close(f.ebb);
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(follows_limits, ebb_rig_setup, ebb_rig_teardown),
+		cmocka_unit_test_setup_teardown(takes_no_more_than_told, ebb_rig_setup,
+						ebb_rig_teardown),
+		cmocka_unit_test_setup_teardown(outlives_a_revoke, ebb_rig_setup, ebb_rig_teardown),
+		cmocka_unit_test_setup_teardown(outlives_the_device, ebb_rig_setup,
+						ebb_rig_teardown),
+	};
+
+	ebb_rig_role(argc, argv);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
