@@ -94,21 +94,19 @@ void ebb_drain_work(struct work_struct *work)
 {
 	struct ebb_pool *pool = container_of(to_delayed_work(work), struct ebb_pool, drain_work);
 	unsigned int delay_ms = READ_ONCE(pool->drain_delay_ms);
-	u32 before, after;
+	bool is_news;
 
 	mutex_lock(&pool->lock);
-	before = pool->region.num[EBB_BLOCK_FREE];
-	ebb_drain_unplug(pool, 0, pool->region.num_blocks);
+	is_news = ebb_drain_unplug(pool, 0, pool->region.num_blocks);
 	mutex_unlock(&pool->lock);
-	ebb_revoke_confirm(pool);
+	is_news |= ebb_revoke_confirm(pool);
 
 	mutex_lock(&pool->lock);
-	after = pool->region.num[EBB_BLOCK_FREE];
 	if (is_something_left(pool) && !pool->is_gone && !pool->memdev.is_dead) {
 		WRITE_ONCE(pool->drain_delay_ms, min_t(u32, 2 * delay_ms, EBB_DRAIN_LONGEST_MS));
 		queue_delayed_work(ebb_mem_wq, &pool->drain_work, msecs_to_jiffies(delay_ms));
 	}
 	mutex_unlock(&pool->lock);
-	if (after > before)
+	if (is_news)
 		ebb_claim_wake();
 }

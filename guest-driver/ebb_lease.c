@@ -129,22 +129,25 @@ static int plug_blocks(struct ebb_pool *pool, struct ebb_lease *lease, u32 count
 	return rc;
 }
 
-/* Blocks that can be had now, of want; what is known of the limit may be old. */
+/* Blocks that can be had now, of want. */
 static u32 find_room(struct ebb_pool *pool, u32 want)
 {
-	u32 room = ebb_region_room(&pool->region, want, ebb_pool_max_plugged(pool, false));
+	u32 room;
 
-	if (room < want)
-		room = ebb_region_room(&pool->region, want, ebb_pool_max_plugged(pool, true));
-	return room;
+	ebb_pool_refresh(pool, false);
+	room = ebb_region_room(&pool->region, want, ebb_pool_max_plugged(pool));
+	if (room == want)
+		return room;
+	/* The interrupt that says that there is more may still be on its way. */
+	ebb_pool_refresh(pool, true);
+	return ebb_region_room(&pool->region, want, ebb_pool_max_plugged(pool));
 }
 
 /* Why there is nothing: blocks below the limit that are not back yet, or the limit. */
 static int errno_of_no_room(struct ebb_pool *pool)
 {
-	u32 max_plugged = ebb_pool_max_plugged(pool, true);
-
-	return pool->region.num[EBB_BLOCK_GRANTED] < max_plugged ? -EAGAIN : -EDQUOT;
+	ebb_pool_refresh(pool, true);
+	return pool->region.num[EBB_BLOCK_GRANTED] < ebb_pool_max_plugged(pool) ? -EAGAIN : -EDQUOT;
 }
 
 static int fill_locked(struct ebb_pool *pool, struct ebb_lease *lease, u32 want,
@@ -241,7 +244,7 @@ static struct ebb_pool *best_pool(struct ebb_dev *ebb, const struct ebb_mem_add 
 		}
 		/* Without the lock: a guess that decides only who is asked first. */
 		room_bytes = (u64)ebb_region_room(&pool->region, arg->bytes / desc->block_bytes,
-						  ebb_pool_max_plugged(pool, false)) *
+						  ebb_pool_max_plugged(pool)) *
 			     desc->block_bytes;
 		if (!best || room_bytes > best_bytes) {
 			swap(best, pool);

@@ -45,10 +45,12 @@ static void read_status(struct ebb_dev *ebb)
 {
 	unsigned long irqflags;
 	bool is_up, is_back;
-	u32 status;
+	__le32 status;
 
-	virtio_cread_le(ebb->vdev, struct virtio_ebb_config, status, &status);
-	is_up = status & VIRTIO_EBB_S_AGENT_UP;
+	/* Not virtio_cread_le(), which may sleep: this is also called in the interrupt. */
+	ebb->vdev->config->get(ebb->vdev, offsetof(struct virtio_ebb_config, status), &status,
+			       sizeof(status));
+	is_up = le32_to_cpu(status) & VIRTIO_EBB_S_AGENT_UP;
 
 	spin_lock_irqsave(&ebb->lock, irqflags);
 	is_back = is_up && !ebb->is_agent_up;

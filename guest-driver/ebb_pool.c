@@ -13,6 +13,7 @@
 #include <linux/delay.h>
 #include <linux/ioport.h>
 #include <linux/jiffies.h>
+#include <linux/memremap.h>
 #include <linux/module.h>
 #include <linux/slab.h>
 #include <linux/virtio_config.h>
@@ -28,7 +29,11 @@
 static DEFINE_MUTEX(pools_lock);
 static LIST_HEAD(pools);
 
-static struct virtio_driver pool_driver;
+/* All that lives as long as the struct pages, be it longer than this module. */
+struct ebb_pagemap {
+	struct dev_pagemap pgmap;
+	char name[16];			/* in /proc/iomem */
+};
 
 static void release_pool(struct kref *ref)
 {
@@ -83,16 +88,23 @@ static void read_sizes(struct ebb_pool *pool)
 	WRITE_ONCE(pool->usable_bytes, min(usable_bytes, pool->size_bytes));
 }
 
-u32 ebb_pool_max_plugged(struct ebb_pool *pool, bool must_read)
+u32 ebb_pool_max_plugged(const struct ebb_pool *pool)
 {
-	if (must_read)
-		read_sizes(pool);
 	return min(READ_ONCE(pool->requested_bytes), pool->size_bytes) / pool->block_bytes;
 }
 
+void ebb_pool_refresh(struct ebb_pool *pool, bool is_forced)
+{
+	if (xchg(&pool->is_stale, false) || is_forced)
+		read_sizes(pool);
+}
+
+/* An interrupt, where reading may not be possible. */
 static void pool_config_changed(struct virtio_device *vdev)
 {
-	read_sizes(container_of(vdev->priv, struct ebb_pool, memdev));
+	struct ebb_pool *pool = container_of(vdev->priv, struct ebb_pool, memdev);
+
+	xchg(&pool->is_stale, true);
 }
 
 /* Only here features and form of the device are known and it may still be another driver's. */
@@ -144,17 +156,19 @@ fail:
 /* Gives the region its struct pages: one for each 2 MiB, the rest is of it. */
 static int map_pages(struct ebb_pool *pool)
 {
+	struct ebb_pagemap *pagemap = kzalloc(sizeof(*pagemap), GFP_KERNEL);
 	struct dev_pagemap *pgmap;
 	void *mapped;
 	int rc;
 
-	if (!request_mem_region(pool->addr, pool->size_bytes, "ebb pool"))
-		return -EBUSY;
-	pgmap = kzalloc(sizeof(*pgmap), GFP_KERNEL);
-	if (!pgmap) {
-		rc = -ENOMEM;
-		goto out_region;
+	if (!pagemap)
+		return -ENOMEM;
+	strscpy(pagemap->name, "ebb pool", sizeof(pagemap->name));
+	if (!request_mem_region(pool->addr, pool->size_bytes, pagemap->name)) {
+		rc = -EBUSY;
+		goto out_free;
 	}
+	pgmap = &pagemap->pgmap;
 	pgmap->type = MEMORY_DEVICE_GENERIC;
 	pgmap->vmemmap_shift = PMD_SHIFT - PAGE_SHIFT;
 	pgmap->range = (struct range) { pool->addr, pool->addr + pool->size_bytes - 1 };
@@ -163,23 +177,23 @@ static int map_pages(struct ebb_pool *pool)
 	mapped = memremap_pages(pgmap, pxm_to_node(pool->pxm));
 	if (IS_ERR(mapped)) {
 		rc = PTR_ERR(mapped);
-		goto out_pgmap;
+		goto out_region;
 	}
-	pool->pgmap = pgmap;
+	pool->pagemap = pagemap;
 	return 0;
 
-out_pgmap:
-	kfree(pgmap);
 out_region:
 	release_mem_region(pool->addr, pool->size_bytes);
+out_free:
+	kfree(pagemap);
 	return rc;
 }
 
 static void unmap_pages(struct ebb_pool *pool)
 {
-	memunmap_pages(pool->pgmap);
-	kfree(pool->pgmap);
+	memunmap_pages(&pool->pagemap->pgmap);
 	release_mem_region(pool->addr, pool->size_bytes);
+	kfree(pool->pagemap);
 }
 
 /* What an earlier driver, or an earlier life of this one, left plugged. */

@@ -27,7 +27,6 @@
 #include <linux/fs.h>
 #include <linux/kref.h>
 #include <linux/list.h>
-#include <linux/memremap.h>
 #include <linux/mutex.h>
 #include <linux/rwsem.h>
 #include <linux/virtio.h>
@@ -40,13 +39,14 @@
 #include "ebb_wire.h"
 
 struct ebb_dev;
+struct ebb_pagemap;
 struct ebb_lease_release;
 struct ebb_mem_add;
 
 struct ebb_pool {
 	struct kref ref;		/* of the device's driver, every lease, short uses */
 	struct list_head link;		/* in the list of pools, under its lock */
-	struct dev_pagemap *pgmap;	/* may outlive the pool: see ebb_pool.c */
+	struct ebb_pagemap *pagemap;	/* may outlive the pool: see ebb_pool.c */
 	u64 addr;			/* of block 0, guest physical */
 	u64 size_bytes;
 	u32 block_bytes;
@@ -57,8 +57,9 @@ struct ebb_pool {
 	struct ebb_region region;	/* counts are also read without the lock */
 	struct list_head leases;
 	bool is_gone;			/* set once: the device was removed */
-	u64 requested_bytes;		/* of the virtio-mem device, as last read; no lock */
+	u64 requested_bytes;		/* of the virtio-mem device, as last read; read without lock */
 	u64 usable_bytes;		/* likewise */
+	bool is_stale;			/* the device has changed them since; no lock */
 
 	struct delayed_work drain_work;	/* on ebb_mem_wq */
 	unsigned int drain_delay_ms;	/* until the next try; of drain_work */
@@ -113,8 +114,11 @@ struct ebb_pool *ebb_pool_get_at(u64 addr);
 struct ebb_pool *ebb_pool_get_of_node(u16 pxm);
 void ebb_pool_put(struct ebb_pool *pool);
 
-/* Most blocks that the host lets the pool plug now; reads it from the device if must_read. */
-u32 ebb_pool_max_plugged(struct ebb_pool *pool, bool must_read);
+/* Most blocks that the host lets the pool plug, as last read. */
+u32 ebb_pool_max_plugged(const struct ebb_pool *pool);
+
+/* Reads it from the device, if that said that it changed or is_forced.  ebb_pool.lock is held. */
+void ebb_pool_refresh(struct ebb_pool *pool, bool is_forced);
 
 /* ---- ebb_drain.c: blocks go back to the host.  ebb_pool.lock is held, unless stated. ---- */
 
@@ -142,8 +146,8 @@ void ebb_revoke_work(struct work_struct *work);
 /* Has ebb_revoke_work look at the level again: a pool has come. */
 void ebb_revoke_kick(struct ebb_dev *ebb);
 
-/* Tells the host of revoked blocks that nobody uses any more; likewise. */
-void ebb_revoke_confirm(struct ebb_pool *pool);
+/* Tells the host of revoked blocks that nobody uses any more; likewise.  True: some are free. */
+bool ebb_revoke_confirm(struct ebb_pool *pool);
 
 /* ---- ebb_lease.c and ebb_leasefile.c ---- */
 

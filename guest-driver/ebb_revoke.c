@@ -163,29 +163,34 @@ static bool claim_next(struct ebb_pool *pool, u32 from, u32 max_count, struct eb
 	return is_found;
 }
 
-void ebb_revoke_confirm(struct ebb_pool *pool)
+bool ebb_revoke_confirm(struct ebb_pool *pool)
 {
 	struct ebb_dev *ebb = ebb_claim_get_control();
 	u32 from = 0, max_count = U32_MAX;
+	bool is_any_free = false;
 	struct ebb_run run;
 	int rc = 0;
 
 	if (!ebb)
-		return;
+		return false;
 	while ((!rc || rc == -ENOENT) && claim_next(pool, from, max_count, &run)) {
+		bool is_free;
+
 		rc = send_confirm(ebb, pool->addr + (u64)run.first * pool->block_bytes,
 				  (u64)run.count * pool->block_bytes);
 		ebb_event_poll(ebb);
 		ebb_revoke_apply(ebb);
 
 		/* One that the host knows nothing of is not revoked, whatever we thought. */
+		is_free = !rc || (rc == -ENOENT && run.count == 1);
+		is_any_free |= is_free;
 		mutex_lock(&pool->lock);
-		ebb_region_confirmed(&pool->region, &run,
-				     !rc || (rc == -ENOENT && run.count == 1));
+		ebb_region_confirmed(&pool->region, &run, is_free);
 		mutex_unlock(&pool->lock);
 		from = run.first;
 		if (rc == -ENOENT)
 			max_count = 1;
 	}
 	ebb_dev_put(ebb);
+	return is_any_free;
 }

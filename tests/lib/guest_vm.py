@@ -96,6 +96,20 @@ class GuestVm:
         with open(f"{self.folder}/qemu.log", errors="replace") as f:
             return f.read()
 
+    def rss_of(self, size):
+        """Bytes of this host's memory behind QEMU's mappings of exactly that size."""
+        rss = 0
+        is_it = False
+        with open(f"/proc/{self.process.pid}/smaps") as f:
+            for line in f:
+                words = line.split()
+                if "-" in words[0] and not words[0].endswith(":"):
+                    start, end = (int(x, 16) for x in words[0].split("-"))
+                    is_it = end - start == size
+                elif is_it and words[0] == "Rss:":
+                    rss += int(words[1]) * 1024
+        return rss
+
     def complaints(self):
         """Lines of the kernel's log and of QEMU's that should not be there."""
         _, text = self.run("dmesg")

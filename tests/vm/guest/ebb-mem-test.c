@@ -17,13 +17,16 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 static const char usage[] =
 	"usage: ebbt-mem bad-input | use | io DISK\n"
 	"       ebbt-mem info                 pools and limits of memory\n"
-	"       ebbt-mem add BYTES [NODE]     add a lease, print it, return it\n"
+	"       ebbt-mem add BYTES [NODE]     add a lease, look that it is zero, print it, return it\n"
 	"       ebbt-mem hold BYTES [NODE]    keep it; say what is there when told with SIGUSR1\n"
+	"       ebbt-mem comb BYTES [NODE]    likewise, but release every second block first\n"
+	"       ebbt-mem pipe BYTES [NODE]    likewise, with pages of the first block in a pipe\n"
 	"       ebbt-mem time BYTES ROUNDS    how long add, first touch and release take\n";
 
 static int fail(const char *what, int error)
@@ -115,11 +118,12 @@ static void say_what_is_there(const struct lease *l)
 	fflush(stdout);
 }
 
-static int do_hold(uint64_t bytes, uint32_t node)
+static int do_hold(const char *how, uint64_t bytes, uint32_t node)
 {
+	struct iovec iov = { .iov_len = PAGE_BYTES };
 	struct lease l;
+	int rc, signo, pipes[2];
 	sigset_t set;
-	int rc, signo;
 
 	sigemptyset(&set);
 	sigaddset(&set, SIGUSR1);
@@ -130,6 +134,11 @@ static int do_hold(uint64_t bytes, uint32_t node)
 	if (rc)
 		return fail("hold", rc);
 	fill(l.map, l.bytes, l.id, 0);
+	iov.iov_base = l.map;
+	if (!strcmp(how, "pipe") && (pipe(pipes) || vmsplice(pipes[1], &iov, 1, 0) < 0))
+		return fail("vmsplice", errno);
+	for (uint64_t at = 0; !strcmp(how, "comb") && at < l.bytes; at += 2 * BLOCK_BYTES)
+		lease_release(&l, at, BLOCK_BYTES, NULL);
 	print_lease(&l);
 	while (!sigwait(&set, &signo))
 		say_what_is_there(&l);
@@ -143,6 +152,10 @@ static int do_add(uint64_t bytes, uint32_t node)
 
 	if (rc)
 		return fail("EBB_IOC_MEM_ADD", rc);
+	rc = lease_map(&l);
+	if (rc || !is_zero(l.map, l.bytes))
+		return fail("granted memory is not zero", rc ?: EIO);
+	fill(l.map, l.bytes, l.id, 0);
 	print_lease(&l);
 	return 0;
 }
@@ -193,8 +206,8 @@ int main(int argc, char **argv)
 		return do_info();
 	if (!strcmp(cmd, "add") && argc > 2)
 		return do_add(number(argv[2]), node);
-	if (!strcmp(cmd, "hold") && argc > 2)
-		return do_hold(number(argv[2]), node);
+	if ((!strcmp(cmd, "hold") || !strcmp(cmd, "comb") || !strcmp(cmd, "pipe")) && argc > 2)
+		return do_hold(cmd, number(argv[2]), node);
 	if (!strcmp(cmd, "time") && argc == 4)
 		return do_time(number(argv[2]), number(argv[3]));
 	fputs(usage, stderr);

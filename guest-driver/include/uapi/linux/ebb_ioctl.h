@@ -18,9 +18,9 @@
  * Waiting: CPU_ADD and CPU_REMOVE wait for the host and for Linux.  The wait
  * ends with a signal (EINTR) or with the timeout (ETIMEDOUT); what the host
  * grants after that is returned by the driver.  Limits are waited for with
- * poll(): POLLIN says that they, or the flags of a CPU, changed since
- * EBB_IOC_LIMITS was last called on this open (or that it never was), POLLERR
- * that the device is gone.
+ * poll(): POLLIN says that they, or the flags of a CPU, changed, or that memory
+ * was given back, since EBB_IOC_LIMITS was last called on this open (or that it
+ * never was), POLLERR that the device is gone.
  *
  * Errors that every call can give:
  *   EFAULT  a pointer does not point to usable memory
@@ -43,7 +43,7 @@
 #define EBB_MAX_NODES		VIRTIO_EBB_MAX_NODES
 #define EBB_MAX_REQ_CPUS	VIRTIO_EBB_MAX_REQ_CPUS
 
-/* In ebb_cpu_add.node: any node. */
+/* In ebb_cpu_add.node and ebb_mem_add.node: any node. */
 #define EBB_NODE_ANY		0xffffffffu
 
 /* Waits, in ms: what 0 stands for, and the most that may be asked for. */
@@ -212,8 +212,8 @@ VIRTIO_EBB_ASSERT_SIZE(struct ebb_telemetry, 120);
  * left never comes back to the lease; add another.
  *
  * mmap() of a lease: EINVAL for MAP_PRIVATE and for what lies past the end;
- * PROT_EXEC is refused with EPERM.  mremap() that would enlarge the mapping:
- * EFAULT.  Mappings are not inherited by fork().
+ * PROT_EXEC is refused with EPERM, by mprotect() with EACCES.  mremap() that
+ * would enlarge the mapping: EFAULT.  Mappings are not inherited by fork().
  */
 
 /* EBB_IOC_MEM_INFO: the pools; never waits. */
@@ -244,7 +244,8 @@ VIRTIO_EBB_ASSERT_OFFSET(struct ebb_mem_info, pools, 16);
  *   ERANGE     above what the pool(s) can ever hold
  *   ENXIO      no such node, or no pool there
  *   EINVAL     also: bytes is 0, or no multiple of the block size
- *   EAGAIN     the blocks below the limit are still draining
+ *   EAGAIN     the blocks below the limit are still draining or revoked, or the
+ *              host is busy
  *   EMFILE, ENFILE, ENOMEM
  *   EIO        the host failed; the kernel log says why
  */
@@ -288,7 +289,7 @@ VIRTIO_EBB_ASSERT_OFFSET(struct ebb_lease_release, draining_bytes, 24);
  * On a lease: EBB_IOC_LEASE_INFO tells which blocks it still has.  poll() of a
  * lease gives POLLPRI when blocks were revoked since the last call on this
  * file, POLLERR when the device is gone.
- *   ERANGE     start is past the end of the lease
+ *   ERANGE     there is no block start
  */
 #define EBB_LEASE_INFO_BLOCKS	4096
 

@@ -1,0 +1,485 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Memory of the guest driver: the tests of tests/vm/driver that play a host with pools.
+
+Each gets the rig of tests/vm/driver and leaves the VM without leases.
+"""
+
+import json
+import random
+import time
+
+MIB = 1 << 20
+BLOCK = 2 * MIB
+POOLS = {"ua-ebb-pool0": (0, 1024 * MIB), "ua-ebb-pool1": (1, 256 * MIB)}
+OTHER = {"other": (1, 128 * MIB)}   # a virtio-mem device that is no pool
+POOL_BYTES = {node: size for node, size in POOLS.values()}
+OFFER = {0: 64 * MIB, 1: 64 * MIB}
+
+MEM = "/ebb/tests/ebbt-mem"
+STRESS_S = 60
+
+
+def check(is_good, what):
+    if not is_good:
+        raise AssertionError(what)
+
+
+def info(rig):
+    return json.loads(rig.ok(f"{MEM} info"))
+
+
+def limits_of(rig, node):
+    return info(rig)["limits"][node]
+
+
+def add(rig, size, node=""):
+    return json.loads(rig.ok(f"{MEM} add {size} {node}"))
+
+
+def add_fails(rig, errno_name, size, node=""):
+    rc, out = rig.vm.run(f"{MEM} add {size} {node}")
+    check(rc == 1 and f": {errno_name} (" in out, f"add {size} {node}: not {errno_name}: {out}")
+
+
+class Holder:
+    """A program in the guest that keeps a lease."""
+
+    def __init__(self, rig, size, node, command="hold"):
+        Holder.last = getattr(Holder, "last", 0) + 1
+        self.rig = rig
+        self.out = f"/tmp/hold{Holder.last}"
+        text = rig.ok(f"({MEM} {command} {size} {node} >{self.out} 2>&1 & echo $!); "
+                      f"for i in $(seq 300); do grep -q . {self.out} && break; sleep 0.1; done; "
+                      f"cat {self.out}", 60)
+        self.pid = int(text.splitlines()[0])
+        check(len(text.splitlines()) > 1, f"hold {size} {node}: {text}")
+        self.granted = json.loads(text.splitlines()[1])["granted"]
+        self.num_lines = 1
+
+    def look(self):
+        """What is in each of its blocks."""
+        self.num_lines += 1
+        lines = self.rig.ok(f"kill -USR1 {self.pid}; for i in $(seq 200); do "
+                            f"[ $(wc -l <{self.out}) -ge {self.num_lines} ] && break; sleep 0.1; "
+                            f"done; cat {self.out}", 40).splitlines()
+        check(len(lines) == self.num_lines, f"no answer of a holder: {lines}")
+        return json.loads(lines[-1])
+
+    def kill(self, signal="KILL"):
+        self.rig.ok(f"kill -{signal} {self.pid}; wait {self.pid} 2>/dev/null; true")
+
+
+def expect_look(look, good, gone):
+    check(look["good"] == good and look["gone"] == gone and not look["wrong"] and
+          not look["inexact"] and not look["map_differs"], f"not {good} good, {gone} gone: {look}")
+
+
+def wait_pools(rig, what, predicate, limit_s=10):
+    rig.agent.wait(what, lambda a: predicate(a.pools), limit_s)
+
+
+def wait_home(rig, limit_s=10):
+    """Nothing is held: for the agent, for the driver, and in the memory of this host."""
+    wait_pools(rig, "all memory returned",
+               lambda p: all(not x["held"] and not x["unconfirmed"] for x in p.values()), limit_s)
+    check(all(not p["held"] and not p["leased"] and not p["draining"]
+              for p in info(rig)["pools"]), f"{info(rig)}")
+    for node in rig.agent.pools:
+        rss = rig.vm.rss_of(POOL_BYTES[node])
+        check(rss == 0, f"node {node} still uses {rss} bytes of this host")
+
+
+def offer(rig, limits=None, **more):
+    """Offer memory, and wait until the guest has heard of it."""
+    limits = dict(limits or OFFER)
+    rig.agent.set_mem_limits(limits, **more)
+    end = time.monotonic() + 5
+    while any(limits_of(rig, n)["limit"] != x for n, x in limits.items()):
+        check(time.monotonic() < end, f"the guest does not hear of {limits}: {info(rig)}")
+        time.sleep(0.05)
+
+
+# ---- tests ----
+
+def test_mem_info(rig):
+    offer(rig)
+    now = info(rig)
+    check([(p["node"], p["block"], p["size"], p["held"]) for p in now["pools"]] ==
+          [(0, BLOCK, POOL_BYTES[0], 0), (1, BLOCK, POOL_BYTES[1], 0)], f"{now}")
+    check([(n["limit"], n["held"], n["deadline_in_ms"]) for n in now["limits"]] ==
+          [(64 * MIB, 0, 0)] * 2, f"{now}")
+
+
+def run_program(rig, command, limit_s=120):
+    out = rig.ok(f"{MEM} {command}", limit_s)
+    check("FAILED" not in out, out)
+    print(f"    {command}: {out.splitlines()[-1]}")
+    wait_home(rig)
+
+
+def test_mem_bad_input(rig):
+    run_program(rig, "bad-input")
+
+
+def test_mem_use(rig):
+    run_program(rig, "use")
+
+
+def test_mem_io(rig):
+    run_program(rig, "io /dev/vda")
+
+
+def test_mem_partial_and_any(rig):
+    offer(rig, {0: 8 * MIB, 1: 24 * MIB})
+    check(add(rig, 16 * MIB, 0) == {"granted": 8 * MIB, "node": 0}, "not the part on offer")
+    check(add(rig, 16 * MIB) == {"granted": 16 * MIB, "node": 1}, "not the node with more")
+    held = Holder(rig, 22 * MIB, 1)
+    check(add(rig, 16 * MIB) == {"granted": 8 * MIB, "node": 0}, "not the node with more left")
+    other = Holder(rig, 8 * MIB, 0)
+    check(add(rig, 16 * MIB) == {"granted": 2 * MIB, "node": 1}, "not the last block")
+    add_fails(rig, "EDQUOT", 2 * MIB, 0)
+    offer(rig, {0: 0, 1: 0})
+    add_fails(rig, "EDQUOT", 2 * MIB)
+    held.kill()
+    other.kill()
+    wait_home(rig)
+    add_fails(rig, "ERANGE", 512 * MIB, 1)
+    offer(rig)
+
+
+def test_mem_poll(rig):
+    """Who waits for memory hears of offers, and of memory that others give back."""
+    held = Holder(rig, 64 * MIB, 0)
+    for act in (lambda: rig.agent.set_mem_limits({0: 66 * MIB, 1: 64 * MIB}), held.kill):
+        rig.ok("(/ebb/tests/ebbt-cpu poll 8000 >/tmp/p 2>&1; echo rc $? >>/tmp/p) & sleep 0.3")
+        act()
+        out = rig.ok("for i in $(seq 60); do grep -q rc /tmp/p && break; sleep 0.1; done; "
+                     "cat /tmp/p")
+        check("rc 0" in out, out)
+    offer(rig)
+    wait_home(rig)
+
+
+def test_mem_demand(rig):
+    """Below what is held: nothing happens to it until the host acts."""
+    held = Holder(rig, 16 * MIB, 0)
+    wait_pools(rig, "the lease", lambda p: p[0]["held"] == 16 * MIB)
+    offer(rig, {0: 8 * MIB, 1: 64 * MIB}, deadline_ms=5000)
+    now = limits_of(rig, 0)
+    check(now["held"] == 16 * MIB and 2000 < now["deadline_in_ms"] <= 5000, f"{now}")
+    check(not limits_of(rig, 1)["deadline_in_ms"], "a deadline where nothing is demanded")
+    add_fails(rig, "EDQUOT", 2 * MIB, 0)
+    expect_look(held.look(), 8, 0)
+    held.kill()
+    wait_home(rig)
+    check(not limits_of(rig, 0)["deadline_in_ms"], "a deadline of a demand that was met")
+    offer(rig)
+
+
+def test_mem_revoke(rig):
+    held, other = Holder(rig, 16 * MIB, 0), Holder(rig, 8 * MIB, 1)
+    wait_pools(rig, "the leases", lambda p: p[0]["held"] == 16 * MIB and p[1]["held"] == 8 * MIB)
+    offer(rig, {0: 6 * MIB, 1: 64 * MIB})
+    rig.agent.revoke(0, 6 * MIB)
+    wait_pools(rig, "revoked and confirmed",
+               lambda p: p[0]["held"] == 6 * MIB and not p[0]["unconfirmed"])
+    look = held.look()
+    expect_look(look, 3, 5)
+    check(look["revoked"] == 10 * MIB and look["held"] == 6 * MIB and look["poll"] == 2, f"{look}")
+    check(held.look()["poll"] == 0, "told twice")
+    expect_look(other.look(), 4, 0)
+    # What was taken may come again, to another lease, and is zero (add looks).
+    offer(rig)
+    check(add(rig, 58 * MIB, 0)["granted"] == 58 * MIB, "not all that is free again")
+    rig.agent.revoke(0, 0)
+    wait_pools(rig, "all revoked", lambda p: not p[0]["held"] and not p[0]["unconfirmed"])
+    expect_look(held.look(), 0, 8)
+    held.kill()
+    other.kill()
+    wait_home(rig)
+
+
+def test_mem_revoke_in_pieces(rig):
+    """More pieces than fit in an event: every second block is released before."""
+    offer(rig, {0: 400 * MIB, 1: 0})
+    held = Holder(rig, 400 * MIB, 0, "comb")
+    wait_pools(rig, "a comb", lambda p: p[0]["held"] == 200 * MIB)
+    expect_look(held.look(), 100, 100)
+    at = rig.agent.revoke(0, 10 * MIB)
+    wait_pools(rig, "revoked and confirmed",
+               lambda p: p[0]["held"] == 10 * MIB and not p[0]["unconfirmed"])
+    print(f"    95 pieces confirmed after {(rig.agent.pools_at - at) * 1000:.1f} ms")
+    look = held.look()
+    expect_look(look, 5, 195)
+    check(look["revoked"] == 190 * MIB, f"{look}")
+    held.kill()
+    offer(rig)
+    wait_home(rig)
+
+
+def test_mem_revoke_in_use(rig):
+    """The kernel still has pages of a block: it is confirmed when it lets go of them."""
+    held = Holder(rig, 8 * MIB, 0, "pipe")
+    wait_pools(rig, "the lease", lambda p: p[0]["held"] == 8 * MIB)
+    rig.agent.revoke(0, 0)
+    wait_pools(rig, "revoked, and confirmed but for one",
+               lambda p: not p[0]["held"] and p[0]["unconfirmed"] == BLOCK)
+    expect_look(held.look(), 0, 4)
+    time.sleep(0.5)
+    check(rig.agent.pools[0]["unconfirmed"] == BLOCK, "confirmed while it is in use")
+    # It can not be had meanwhile, but all others can.
+    check(add(rig, 64 * MIB, 0)["granted"] == 64 * MIB, "not all that is on offer")
+    held.kill()
+    wait_home(rig)
+
+
+def test_mem_released_and_revoked(rig):
+    """Both at once, many times: neither is lost, and neither harms the other."""
+    rng = random.Random(5)
+    for _ in range(30):
+        held = Holder(rig, 32 * MIB, 0)
+        rig.ok(f"(sleep 0.0{rng.randrange(10)}; kill -9 {held.pid}) >/dev/null 2>&1 &")
+        time.sleep(rng.uniform(0, 0.1))
+        rig.agent.revoke(0, rng.randrange(17) * BLOCK)
+        wait_home(rig)
+
+
+def test_mem_killed(rig):
+    held = Holder(rig, 32 * MIB, 1)
+    wait_pools(rig, "the lease", lambda p: p[1]["held"] == 32 * MIB)
+    held.kill()
+    wait_home(rig)
+
+
+def test_mem_agent_away(rig):
+    """Memory moves without the agent."""
+    held = Holder(rig, 16 * MIB, 0)
+    rig.agent.stop()
+    check(add(rig, 16 * MIB, 0)["granted"] == 16 * MIB, "nothing without the agent")
+    held.kill()
+    rig.agent.start()
+    rig.wait_agent_up()
+    rig.agent.set_mem_limits(OFFER)
+    wait_home(rig)
+
+
+def test_mem_other_device(rig):
+    """A virtio-mem device that is no pool stays with the in-tree driver, and works."""
+    def total_mib():
+        return int(rig.ok("grep MemTotal /proc/meminfo").split()[1]) // 1024
+
+    def wait_total(low, high):
+        end = time.monotonic() + 20
+        while not low <= total_mib() <= high:
+            check(time.monotonic() < end, f"MemTotal is {total_mib()} MiB, not {low} to {high}")
+            time.sleep(0.2)
+
+    before = total_mib()
+    path = "/machine/peripheral/other"
+    rig.ok("echo online_movable >/sys/devices/system/memory/auto_online_blocks")
+    rig.agent.qmp.run("qom-set", path=path, property="requested-size", value=128 * MIB)
+    wait_total(before + 100, before + 140)
+    rig.agent.qmp.run("qom-set", path=path, property="requested-size", value=0)
+    wait_total(before - 10, before + 10)
+
+
+def drivers(rig):
+    """Driver of each virtio-mem device, by where it is on the PCI bus."""
+    out = rig.ok("for d in /sys/bus/virtio/devices/*; do [ $(cat $d/device) = 0x0018 ] || continue;"
+                 " echo $(basename $(readlink $d/driver)); done")
+    return sorted(out.split())
+
+
+def test_mem_order_of_drivers(rig):
+    """The VM booted with the in-tree driver loaded first; now in other orders."""
+    want = ["ebb_pool", "ebb_pool", "virtio_mem"]
+    check(drivers(rig) == want, f"at boot: {drivers(rig)}")
+    log = rig.ok("dmesg | grep -c 'is a pool, taking it'")
+    check(int(log) == 2, f"taken away at boot: {log}")
+    for first, second in (("ebb", "virtio_mem"), ("virtio_mem", "ebb")):
+        rig.ok("rmmod ebb; rmmod virtio_mem")
+        rig.ok(f"insmod /lib/modules/{first}.ko; insmod /lib/modules/{second}.ko")
+        end = time.monotonic() + 5
+        while drivers(rig) != want:
+            check(time.monotonic() < end, f"{first} before {second}: {drivers(rig)}")
+            time.sleep(0.1)
+        rig.agent.wait("driver", lambda a: a.has_driver, 10)
+        rig.wait_agent_up()
+        offer(rig)
+        check(add(rig, 64 * MIB)["granted"] == 64 * MIB, "not working")
+    wait_home(rig)
+
+
+def device_of_pool(rig, node):
+    """Name of the virtio device of a pool."""
+    mib = POOL_BYTES[node] // MIB
+    return rig.ok(f"dmesg | grep 'ebb_pool virtio.*pool of {mib} MiB' | tail -n 1 | "
+                  "sed 's/.*ebb_pool \\(virtio[0-9]*\\).*/\\1/'").strip()
+
+
+def test_mem_pool_unbound(rig):
+    """The device goes away while leases exist: SIGBUS, POLLERR, ENODEV, and no oops."""
+    held, other = Holder(rig, 16 * MIB, 1), Holder(rig, 16 * MIB, 0)
+    dev = device_of_pool(rig, 1)
+    rig.ok(f"echo {dev} >/sys/bus/virtio/drivers/ebb_pool/unbind", 20)
+    look = held.look()
+    check(look["gone"] == 8 and not look["inexact"] and look["info"] == "ENODEV" and
+          look["poll"] & 8, f"{look}")
+    expect_look(other.look(), 8, 0)
+    check(len(info(rig)["pools"]) == 1 and not limits_of(rig, 1)["limit"], f"{info(rig)}")
+    add_fails(rig, "ENXIO", 2 * MIB, 1)
+    wait_pools(rig, "its memory returned", lambda p: not p[1]["held"])
+    held.kill()
+    rig.ok(f"echo {dev} >/sys/bus/virtio/drivers/ebb_pool/bind", 20)
+    check(add(rig, 16 * MIB, 1)["granted"] == 16 * MIB, "not working afterwards")
+    other.kill()
+    wait_home(rig)
+
+
+def test_mem_unload(rig):
+    held = Holder(rig, 16 * MIB, 0)
+    rc, _ = rig.vm.run("rmmod ebb")
+    check(rc != 0, "unloaded while a lease exists")
+    expect_look(held.look(), 8, 0)
+    start = time.monotonic()
+    rig.ok(f"kill -9 {held.pid}; sleep 0.2; rmmod ebb", 20)
+    check(time.monotonic() - start < 8, "unloading takes long")
+    wait_pools(rig, "all returned", lambda p: all(not x["held"] for x in p.values()))
+    rig.ok("insmod /lib/modules/ebb.ko")
+    rig.agent.wait("driver", lambda a: a.has_driver, 10)
+    rig.wait_agent_up()
+    offer(rig)
+    check(add(rig, 64 * MIB)["granted"] == 64 * MIB, "not working afterwards")
+    wait_home(rig)
+
+
+def test_mem_times(rig):
+    """Medians of 21; a shared machine has bad moments, so the bounds are on the median."""
+    offer(rig, {0: 1024 * MIB, 1: 0})
+    bounds_ms = {2: (1, 1), 64: (1, 10), 1024: (1, 10)}
+    too_slow = []
+    for mib, bounds in bounds_ms.items():
+        out = rig.ok(f"{MEM} time {mib * MIB} 21", 120)
+        rounds = [json.loads(x) for x in out.splitlines()]
+        ms = {k: sorted(r[k] / 1e6 for r in rounds) for k in rounds[0]}
+        print(f"    {mib} MiB, median of 21: " + ", ".join(
+            f"{k[:-3]} {v[10]:.3f} ms" for k, v in ms.items() if k.endswith("_ns")))
+        for key, bound in zip(("add_ns", "release_ns"), bounds):
+            if ms[key][10] > bound:
+                too_slow.append(f"{key} of {mib} MiB: {ms[key][10]:.3f} ms")
+    times = []
+    for _ in range(21):
+        held = Holder(rig, 64 * MIB, 0)
+        wait_pools(rig, "the lease", lambda p: p[0]["held"] == 64 * MIB)
+        at = rig.agent.revoke(0, 0)
+        wait_pools(rig, "revoked and confirmed",
+                   lambda p: not p[0]["held"] and not p[0]["unconfirmed"])
+        times.append((rig.agent.pools_at - at) * 1000)
+        held.kill()
+    times.sort()
+    print(f"    64 MiB, REVOKE to the guest's confirmation (unmapped before): median "
+          f"{times[10]:.2f} ms, worst {times[-1]:.2f} ms, n 21")
+    offer(rig)
+    wait_home(rig)
+    check(not too_slow, f"{too_slow}")
+
+
+def test_mem_stress(rig):
+    """Half of the time without the host's revocations: then no byte may be read as zero."""
+    rng = random.Random(9)
+    rig.ok("echo /tmp/core.%p >/proc/sys/kernel/core_pattern")
+    offer(rig, {0: 40 * MIB, 1: 40 * MIB})
+    for is_revoking in (False, True):
+        secs = max(rig.stress_s // 2, 5)
+        rig.ok(f"(/ebb/tests/ebbt-mem-stress {'-r' if is_revoking else ''} {secs} /dev/vda "
+               ">/tmp/stress 2>&1; echo rc $? >>/tmp/stress) &")
+        end = time.monotonic() + secs
+        revoked = 0
+        while time.monotonic() < end:
+            time.sleep(rng.uniform(0.02, 0.4))
+            if is_revoking:
+                node, target = rng.randrange(2), rng.randrange(12) * BLOCK
+                rig.agent.set_mem_limits({node: target, 1 - node: 40 * MIB})
+                rig.agent.revoke(node, target)
+                time.sleep(rng.uniform(0, 0.05))
+                rig.agent.set_mem_limits({0: 40 * MIB, 1: 40 * MIB})
+                revoked += 1
+        out = rig.ok("for i in $(seq 600); do grep -q ^rc /tmp/stress && break; sleep 0.1; done; "
+                     "tail -n 20 /tmp/stress", 90)
+        print(f"    {secs} s, {revoked} revocations: {out.splitlines()[0]}")
+        check("rc 0" in out, out)
+        wait_home(rig)
+    offer(rig)
+
+
+def test_mem_reboot(rig):
+    held = Holder(rig, 32 * MIB, 0)
+    wait_pools(rig, "the lease", lambda p: p[0]["held"] == 32 * MIB)
+    check(held.granted == 32 * MIB, "less granted")
+    resets = rig.agent.resets
+    rig.ok("(sleep 0.2; reboot -f) &")
+    rig.agent.wait("machine reset", lambda a: a.resets > resets, 20)
+    rig.agent.wait("driver", lambda a: a.has_driver, 120)
+    rig.ok("true", 60)
+    offer(rig)
+    wait_home(rig)
+    check(add(rig, 64 * MIB)["granted"] == 64 * MIB, "not working after a reboot")
+    wait_home(rig)
+
+
+def test_mem_unbound_in_use(rig):
+    """The kernel uses a page when its pool goes: the struct pages stay, until the next boot."""
+    held = Holder(rig, 8 * MIB, 1, "pipe")
+    dev = device_of_pool(rig, 1)
+    start = time.monotonic()
+    rig.ok(f"echo {dev} >/sys/bus/virtio/drivers/ebb_pool/unbind", 20)
+    check(time.monotonic() - start < 10, "waits for long")
+    check(rig.ok("dmesg | grep -c 'still uses pages of the pool'").strip() != "0", "not said")
+    look = held.look()
+    check(look["gone"] == 4, f"{look}")
+    wait_pools(rig, "all but that block returned", lambda p: p[1]["held"] == BLOCK)
+    held.kill()
+    rc, _ = rig.vm.run(f"echo {dev} >/sys/bus/virtio/drivers/ebb_pool/bind", 20)
+    check(rc != 0, "bound again, to pages that it lost")
+    check(add(rig, 16 * MIB, 0)["granted"] == 16 * MIB, "the other pool does not work")
+    resets = rig.agent.resets
+    rig.ok("(sleep 0.2; reboot -f) &")
+    rig.agent.wait("machine reset", lambda a: a.resets > resets, 20)
+    rig.agent.wait("driver", lambda a: a.has_driver, 120)
+    rig.ok("true", 60)
+    offer(rig)
+    wait_home(rig)
+
+
+def test_mem_device_removed(rig):
+    """QEMU refuses while something is plugged; later the pool is gone for good."""
+    held = Holder(rig, 16 * MIB, 1)
+    wait_pools(rig, "the lease", lambda p: p[1]["held"] == 16 * MIB)
+    try:
+        rig.agent.qmp.run("device_del", id="ua-ebb-pool1")
+        is_refused = False
+    except RuntimeError:
+        is_refused = True
+    check(is_refused, "QEMU removes a device with memory in use")
+    expect_look(held.look(), 8, 0)
+    held.kill()
+    offer(rig, {0: 64 * MIB, 1: 0})
+    wait_home(rig)
+    rig.agent.qmp.run("device_del", id="ua-ebb-pool1")
+    end = time.monotonic() + 20
+    while len(info(rig)["pools"]) != 1:
+        check(time.monotonic() < end, f"still there: {info(rig)}")
+        time.sleep(0.2)
+    add_fails(rig, "ENXIO", 2 * MIB, 1)
+    check(add(rig, 16 * MIB)["granted"] == 16 * MIB, "the other pool does not work")
+
+
+TESTS = [
+    test_mem_info, test_mem_bad_input, test_mem_use, test_mem_io, test_mem_partial_and_any,
+    test_mem_poll, test_mem_demand, test_mem_revoke, test_mem_revoke_in_pieces,
+    test_mem_revoke_in_use, test_mem_released_and_revoked, test_mem_killed, test_mem_agent_away,
+    test_mem_other_device, test_mem_order_of_drivers, test_mem_pool_unbound, test_mem_unload,
+    test_mem_times, test_mem_stress, test_mem_reboot, test_mem_unbound_in_use,
+    # After this there is a pool less.
+    test_mem_device_removed,
+]
