@@ -49,7 +49,7 @@ class Stage:
     def set_max(self, name, node, cpus, pool_mib):
         """As the operator: the most that a VM may hold on a guest node."""
         self._do(self.lab.ask, "set", self.boot.prefix + name, f"max.{node}={cpus}",
-                 f"mem.max.{node}={pool_mib}")
+                 f"mem.node{node}.max={pool_mib}")
 
     @staticmethod
     def _do(what, *args):

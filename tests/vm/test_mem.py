@@ -99,7 +99,7 @@ class Limits(MemTest):
         out = g.hold_mem(512)
         g.wait_mib("held", 512)
         self.assertGreaterEqual(g.rss_mib(), 512)
-        self.ctl("set", g.domain, f"mem.max.{NODE}=128")
+        self.ctl("set", g.domain, f"mem.node{NODE}.max=128")
         g.wait_mib("limit", 128)
         g.wait_mib("held", 128)
         wait_for("the host's memory falls", lambda: g.rss_mib() <= 128 + SLACK_MIB)
@@ -109,7 +109,7 @@ class Limits(MemTest):
         self.assertTrue(g.history("mem_demand"))
         self.assertTrue(g.history("mem_release"))
         self.assertTrue(all(r["reason"] for r in g.history("mem_demand")))
-        self.ctl("set", g.domain, f"mem.max.{NODE}={POOL_MIB}")
+        self.ctl("set", g.domain, f"mem.node{NODE}.max={POOL_MIB}")
         g.wait_mib("limit", POOL_MIB)
         wait_for("libvirt knows", lambda: g.requested_mib() == POOL_MIB)
         g.end(out)
@@ -122,7 +122,7 @@ class Limits(MemTest):
         for value in ("-2", "3", str(POOL_MIB + 2), "many", ""):
             with self.subTest(value):
                 status = os.spawnvp(os.P_WAIT, lab().ctl()[0], lab().ctl(
-                    "set", g.domain, f"mem.max.{NODE}={value}"))
+                    "set", g.domain, f"mem.node{NODE}.max={value}"))
                 self.assertEqual(status, 1)
         self.assertEqual(g.mib("limit"), POOL_MIB)
 
@@ -270,7 +270,7 @@ class Liar(MemTest):
         good.wait_mib("limit", 512)
         liar.wait_mib("limit", 512)
         out = good.hold_mem(512)
-        self.ctl("set", liar.domain, f"mem.max.{NODE}=0")
+        self.ctl("set", liar.domain, f"mem.node{NODE}.max=0")
         liar.wait_mib("limit", 0)
         good.wait_mib("limit", POOL_MIB)
         pid, before = liar.qemu_pid(), self.resident_mib(liar.qemu_pid())
