@@ -34,6 +34,7 @@ $(eval $(call check_step,guest-monitor-api,60,guest-monitor/check-api))
 
 $(eval $(call unit_test,test_ebb_view,tests/unit/test_ebb_view.c,libebb,,))
 $(eval $(call unit_test,test_ebb_divide,tests/unit/test_ebb_divide.c,monitord libebb,,))
+$(eval $(call unit_test,test_ebb_fill,tests/unit/test_ebb_fill.c,monitord,,))
 $(eval $(call unit_test,test_ebb_proc,tests/unit/test_ebb_proc.c,monitord,,))
 $(eval $(call unit_test,test_ebb_store,tests/unit/test_ebb_store.c,monitord libebb,,-lm))
 $(eval $(call unit_test,test_ebb_handle,tests/unit/test_ebb_handle.c $(EBB_RIG_SRC),monitord libebb,,))

@@ -192,7 +192,7 @@ struct ebb_lease {
 	uint64_t bytes;			/* of the mapping; a multiple of block_bytes */
 	unsigned int node;		/* Linux node of all of it */
 	unsigned int block_bytes;	/* a power of two of at least 2 MiB */
-	int fd;				/* belongs to the handle: for io_uring, fstat() and the like */
+	int fd;				/* belongs to the handle; not for closing */
 };
 
 /* The pools of the VM; num_pools 0: there is no memory to be had. */

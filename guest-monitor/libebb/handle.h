@@ -20,7 +20,7 @@ struct ebb {
 	/* Constant after ebb_open(). */
 	const struct ebb_dev_ops *ops;
 	void *dev;
-	int epoll_fd;			/* of the two below, the device, the link's socket, and mem's */
+	int epoll_fd;			/* of the two below, device, link and mem */
 	int wake_fd;			/* eventfd: look at the device and the link again */
 	int timer_fd;
 	struct ebb_link link;		/* has its own lock */

@@ -30,7 +30,7 @@ struct ebb_mem {
 struct ebb_mem_sums {
 	uint64_t seq;
 	uint64_t owned_bytes[EBB_MAX_NODES];
-	uint64_t releasing_bytes[EBB_MAX_NODES]; /* owned no more, but the driver may still count it */
+	uint64_t releasing_bytes[EBB_MAX_NODES]; /* no more, but the driver may still count it */
 };
 
 int ebb_mem_init(struct ebb_mem *mem, const struct ebb_dev_ops *ops, void *dev, int wake_fd);

@@ -11,7 +11,6 @@
 #include <cmocka.h>
 
 #include "guest-monitor/monitord/divide.h"
-#include "guest-monitor/monitord/fill.h"
 
 #define MAX_APPS	8
 #define RANDOM_VMS	10000
@@ -623,71 +622,6 @@ static void invariants_hold_on_random_vms(void **state)
 	}
 }
 
-/* ---- levelling, against doing it one by one ---- */
-
-static void up_one_by_one(struct ebb_fill *parts, size_t num, uint64_t units, uint64_t step)
-{
-	for (; units > 0; units--) {
-		struct ebb_fill *lowest = NULL;
-
-		for (size_t i = 0; i < num; i++)
-			if (parts[i].is_in &&
-			    (!lowest || parts[i].level + parts[i].units * step <
-				       lowest->level + lowest->units * step))
-				lowest = &parts[i];
-		if (!lowest)
-			return;
-		lowest->units++;
-	}
-}
-
-static uint64_t down_one_by_one(struct ebb_fill *parts, size_t num, uint64_t units,
-				uint64_t step)
-{
-	for (; units > 0; units--) {
-		struct ebb_fill *highest = NULL;
-
-		for (size_t i = 0; i < num; i++)
-			if (parts[i].is_in && parts[i].units < parts[i].most &&
-			    (!highest || parts[i].level - parts[i].units * step >=
-					highest->level - highest->units * step))
-				highest = &parts[i];
-		if (!highest)
-			break;
-		highest->units++;
-	}
-	return units;
-}
-
-static void levelling_is_as_one_by_one(void **state)
-{
-	(void)state;
-	for (uint32_t seed = 0; seed < RANDOM_VMS; seed++) {
-		struct ebb_fill a[MAX_APPS] = { 0 }, b[MAX_APPS];
-		uint64_t units, step;
-		size_t num;
-
-		random_state = seed;
-		num = random_below(MAX_APPS + 1);
-		step = 1 + random_below(4);
-		units = random_below(40);
-		for (size_t i = 0; i < num; i++) {
-			a[i].is_in = random_below(4);
-			a[i].most = random_below(10);
-			a[i].level = a[i].most * step + random_below(20);
-		}
-		memcpy(b, a, sizeof(a));
-		up_one_by_one(b, num, units, step);
-		ebb_fill_up(a, num, units, step);
-		assert_memory_equal(a, b, sizeof(a));
-		for (size_t i = 0; i < num; i++)
-			b[i].units = 0;
-		assert_true(ebb_fill_down(a, num, units, step) ==
-			    down_one_by_one(b, num, units, step));
-		assert_memory_equal(a, b, sizeof(a));
-	}
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -712,7 +646,6 @@ int main(void)
 		cmocka_unit_test(claims_above_what_is_leased_are_cut),
 		cmocka_unit_test(terabytes_take_no_time),
 		cmocka_unit_test(invariants_hold_on_random_vms),
-		cmocka_unit_test(levelling_is_as_one_by_one),
 	};
 
 	return cmocka_run_group_tests_name("ebb_divide", tests, NULL, NULL);
