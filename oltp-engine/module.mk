@@ -7,7 +7,7 @@ OLTP_SRC := $(addprefix oltp-engine/src/,blocks_native.c cold.c cold_file.c cold
 	memory.c scan.c shrink.c slots.c storage.c table.c txn.c worker_elastic.c worker_mover.c \
 	worker_pool.c worker_source_fixed.c worker_thread.c)
 OLTP_YCSB_SRC := $(addprefix oltp-engine/bench/ycsb/,ycsb.c ycsb_load.c ycsb_verify.c zipf.c)
-OLTP_BENCH_SRC := $(addprefix oltp-engine/bench/,audit.c limits.c options.c report.c \
+OLTP_BENCH_SRC := $(addprefix oltp-engine/bench/,audit.c block_times.c limits.c options.c report.c \
 	session.c) $(OLTP_YCSB_SRC)
 # A VM without a VM, from the guest monitor's tests.
 OLTP_EBB_RIG_SRC := $(EBB_RIG_SRC)

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "audit.h"
+#include "block_times.h"
 #include "limits.h"
 #include "report.h"
 #include "session.h"
@@ -37,6 +38,7 @@ struct session {
 	struct oltp_elastic *elastic;
 	FILE *stats;
 	struct limits limits;
+	struct block_times block_times;	/* between the engine and its provider, if there is one */
 	struct audit *audit;
 	struct audits audits;
 	int signal_fd;
@@ -115,6 +117,11 @@ static int open_engine(struct session *s)
 			return rc;
 		config.blocks = &oltp_blocks_native_ops;
 		config.blocks_ctx = s->limits.blocks;
+	}
+	block_times_init(&s->block_times, config.blocks, config.blocks_ctx);
+	if (config.blocks) {
+		config.blocks = &block_times_ops;
+		config.blocks_ctx = &s->block_times;
 	}
 	rc = oltp_engine_open(&config, &s->engine);
 	if (rc)
@@ -226,6 +233,7 @@ void session_close(struct session *s)
 		s->config.attach(s->config.blocks_ctx, NULL);
 	oltp_engine_close(s->engine);
 	limits_close(&s->limits);
+	block_times_finish(&s->block_times);
 	if (s->stats)
 		fclose(s->stats);
 	if (s->signal_fd >= 0)
@@ -447,6 +455,7 @@ static void print_latency(FILE *out, const char *name, const struct oltp_latency
 bool session_finish(struct session *s, FILE *out, const char *prefix)
 {
 	const struct bench_options *o = &s->config.options;
+	struct oltp_latency_summary mem_add, mem_release;
 	struct oltp_elastic_figures figures = { 0 };
 	struct ycsb_verdict verdict = { 0 };
 	struct oltp_memory_stats memory;
@@ -471,6 +480,9 @@ bool session_finish(struct session *s, FILE *out, const char *prefix)
 		figures.removes_failed);
 	print_latency(out, "cpu_add_ms", &figures.add);
 	print_latency(out, "cpu_remove_ms", &figures.remove);
+	block_times_get(&s->block_times, &mem_add, &mem_release);
+	print_latency(out, "mem_add_ms", &mem_add);
+	print_latency(out, "mem_release_ms", &mem_release);
 	report_json_memory(out, &memory);
 	fprintf(out, "\"audits\":%" PRIu64 ",\"audits_bad\":%" PRIu64 ",", s->audits.n,
 		s->audits.n_bad);
