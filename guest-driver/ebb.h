@@ -87,11 +87,11 @@ struct ebb_dev {
 	bool is_dead;			/* set once, under vq_lock: the device is used no more */
 	bool is_agent_up;		/* under lock */
 
-	spinlock_t lock;		/* cpuset, limits, revoked, limits_seq, is_agent_up, last_owner */
+	spinlock_t lock;		/* what follows, up to last_owner; is_agent_up */
 	struct ebb_cpuset cpuset;
 	struct ebb_limit_state limits;
 	struct ebb_revoked revoked;
-	u32 limits_seq;			/* grows with changes of limits, CPUs' flags, memory given back */
+	u32 limits_seq;			/* grows with limits, CPUs' flags, memory given back */
 	u64 last_owner;			/* number given to the newest open */
 	wait_queue_head_t limits_wait;	/* limits_seq, is_closing or is_dead changed */
 	wait_queue_head_t returned_wait; /* a CPU left the table */

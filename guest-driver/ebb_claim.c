@@ -93,7 +93,7 @@ static int take_away(struct device *dev, void *data)
 	if (!is_others)
 		return 0;
 	if (plugged_bytes) {
-		dev_err(dev, "is a pool, but another driver has plugged %llu MiB into it: it stays there\n",
+		dev_err(dev, "a pool, but it stays with another driver, that plugged %llu MiB\n",
 			plugged_bytes >> 20);
 		return 0;
 	}
@@ -164,8 +164,10 @@ void ebb_claim_set_control(struct ebb_dev *ebb)
 		kref_get(&ebb->ref);
 	mutex_unlock(&control_lock);
 
-	if (ebb && ebb->cfg.num_pools)
+	if (ebb && ebb->cfg.num_pools) {
 		watch(ebb, true);
+		flush_work(&claim_work);
+	}
 	if (!old)
 		return;
 	watch(old, false);

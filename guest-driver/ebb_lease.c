@@ -217,7 +217,21 @@ static int check_bytes(const struct ebb_wire_pool *pool, u64 bytes)
 	return bytes <= pool->size_bytes ? 0 : -ERANGE;
 }
 
-/* The pool that can give most, of those that the request fits and that were not tried. */
+static u64 room_bytes_of(struct ebb_pool *pool, u64 bytes)
+{
+	u32 room = 0;
+
+	mutex_lock(&pool->lock);
+	if (!pool->is_gone)
+		room = find_room(pool, bytes / pool->block_bytes);
+	mutex_unlock(&pool->lock);
+	return (u64)room * pool->block_bytes;
+}
+
+/*
+ * The pool that can give most, of those that the request fits and that were not
+ * tried.  When its turn comes it may be less: this decides who is asked first.
+ */
 static struct ebb_pool *best_pool(struct ebb_dev *ebb, const struct ebb_mem_add *arg,
 				  u32 *tried, int *rc)
 {
@@ -230,6 +244,7 @@ static struct ebb_pool *best_pool(struct ebb_dev *ebb, const struct ebb_mem_add 
 		const struct ebb_wire_pool *desc = &ebb->cfg.pools[i];
 		struct ebb_pool *pool;
 		u64 room_bytes;
+		int bad;
 
 		if (*tried & (1u << i) ||
 		    (arg->node != EBB_NODE_ANY && arg->node != ebb->linux_node[desc->pxm]))
@@ -237,15 +252,13 @@ static struct ebb_pool *best_pool(struct ebb_dev *ebb, const struct ebb_mem_add 
 		pool = ebb_pool_get_of_node(desc->pxm);
 		if (!pool)
 			continue;
-		if (check_bytes(desc, arg->bytes)) {
-			*rc = *rc == -ENXIO ? check_bytes(desc, arg->bytes) : *rc;
+		bad = check_bytes(desc, arg->bytes);
+		if (bad) {
+			*rc = *rc == -ENXIO ? bad : *rc;
 			ebb_pool_put(pool);
 			continue;
 		}
-		/* Without the lock: a guess that decides only who is asked first. */
-		room_bytes = (u64)ebb_region_room(&pool->region, arg->bytes / desc->block_bytes,
-						  ebb_pool_max_plugged(pool)) *
-			     desc->block_bytes;
+		room_bytes = room_bytes_of(pool, arg->bytes);
 		if (!best || room_bytes > best_bytes) {
 			swap(best, pool);
 			best_bytes = room_bytes;

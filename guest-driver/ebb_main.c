@@ -116,7 +116,7 @@ static int read_config(struct ebb_dev *ebb)
 	}
 	if (read_pools(ebb) || ebb_wire_check_config(cfg)) {
 		dev_err(&vdev->dev,
-			"impossible: %u nodes, %u CPUs, %u of them at start, timeout %u ms, %u pools\n",
+			"impossible: %u nodes, %u CPUs, %u at start, timeout %u ms, %u pools\n",
 			num_nodes, cfg->max_cpus, cfg->num_startup_cpus, cfg->request_timeout_ms,
 			cfg->num_pools);
 		return -EPROTO;
@@ -201,6 +201,11 @@ static int ebb_probe(struct virtio_device *vdev)
 	if (rc)
 		goto out_put;
 
+	/*
+	 * Before the device knows that there is a driver of pools: it offers
+	 * memory from then on, and another driver would plug it.
+	 */
+	ebb_claim_set_control(ebb);
 	virtio_device_ready(vdev);
 	rc = ebb_event_fill(ebb);
 	if (rc)
@@ -217,7 +222,6 @@ static int ebb_probe(struct virtio_device *vdev)
 	dev_info(&vdev->dev, "%u of at most %u CPUs, %u nodes, %u CPUs to be returned, %u pools\n",
 		 ebb->cfg.num_startup_cpus, ebb->cfg.max_cpus, ebb->cfg.num_nodes,
 		 ebb_cpuset_num_hotplug(&ebb->cpuset), ebb->cfg.num_pools);
-	ebb_claim_set_control(ebb);
 	ebb_kick_returns(ebb, 0);
 	return 0;
 

@@ -318,7 +318,8 @@ static void pool_remove(struct virtio_device *vdev)
 	if (is_unused)
 		unmap_pages(pool);
 	else
-		dev_err(&vdev->dev, "the kernel still uses pages of the pool: they stay until the next boot, and it can not be used again\n");
+		dev_err(&vdev->dev,
+			"the kernel still uses pages of the pool: lost until the next boot\n");
 	ebb_pool_put(pool);
 	ebb_claim_wake();
 }

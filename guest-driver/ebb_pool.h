@@ -57,7 +57,7 @@ struct ebb_pool {
 	struct ebb_region region;	/* counts are also read without the lock */
 	struct list_head leases;
 	bool is_gone;			/* set once: the device was removed */
-	u64 requested_bytes;		/* of the virtio-mem device, as last read; read without lock */
+	u64 requested_bytes;		/* of the device, as last read; readable without lock */
 	u64 usable_bytes;		/* likewise */
 	bool is_stale;			/* the device has changed them since; no lock */
 
@@ -84,7 +84,10 @@ extern struct workqueue_struct *ebb_mem_wq;
 
 /* ---- ebb_claim.c: which virtio-mem devices are pools ---- */
 
-/* The control device is there, or (NULL) about to go: nothing uses it when this returns. */
+/*
+ * The control device is there: pools are claimed when this returns.  Or (NULL) it
+ * is about to go: nothing uses it when this returns.
+ */
 void ebb_claim_set_control(struct ebb_dev *ebb);
 
 /* Before the driver of pools goes: no device is looked for any more. */

@@ -138,7 +138,8 @@ static int send_confirm(struct ebb_dev *ebb, u64 addr, u64 size_bytes)
 		return rc;
 	rc = ebb_wire_confirm_errno(&call->answer);
 	if (rc == -EIO)
-		dev_err_ratelimited(&ebb->vdev->dev, "confirming a revocation: (%u, %u), will retry\n",
+		dev_err_ratelimited(&ebb->vdev->dev,
+				    "confirming a revocation: (%u, %u), will retry\n",
 				    call->answer.status, call->answer.reason);
 	ebb_call_free(call);
 	return rc;

@@ -80,7 +80,8 @@ int ebb_wire_check_config(const struct ebb_wire_config *cfg)
 	    !cfg->num_nodes || cfg->num_nodes > VIRTIO_EBB_MAX_NODES ||
 	    !cfg->max_cpus || cfg->max_cpus > EBB_WIRE_MAX_CPUS ||
 	    !cfg->num_startup_cpus || cfg->num_startup_cpus > cfg->max_cpus ||
-	    !cfg->request_timeout_ms || cfg->request_timeout_ms > EBB_WIRE_MAX_TIMEOUT_MS || !has_good_pools(cfg))
+	    !cfg->request_timeout_ms || cfg->request_timeout_ms > EBB_WIRE_MAX_TIMEOUT_MS ||
+	    !has_good_pools(cfg))
 		return -EPROTO;
 	return 0;
 }

@@ -65,7 +65,7 @@ struct ebb_wire_event {
 	struct ebb_cpu_desc cpu;		/* CPU */
 	u32 num_ranges;				/* MEM_REVOKED; otherwise 0 */
 	union {
-		struct ebb_wire_limit limits[VIRTIO_EBB_MAX_NODES]; /* LIMITS, by proximity domain */
+		struct ebb_wire_limit limits[VIRTIO_EBB_MAX_NODES]; /* LIMITS, by domain */
 		struct ebb_wire_range ranges[VIRTIO_EBB_MAX_RANGES];
 	};
 };

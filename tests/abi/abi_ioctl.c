@@ -136,6 +136,50 @@ static void test_cpu_remove(void)
 	REJECT(EBB_IOC_CPU_REMOVE, good, timeout_ms, EBB_TIMEOUT_MAX_MS + 1, EINVAL);
 }
 
+static void test_mem(void)
+{
+	struct ebb_mem_info info = { .size = sizeof(info) };
+	struct ebb_mem_add add = { .size = sizeof(add), .bytes = 2u << 20, .node = EBB_NODE_ANY };
+
+	ACCEPT(EBB_IOC_MEM_INFO, info);
+	REJECT(EBB_IOC_MEM_INFO, info, size, sizeof(info) - 8, EINVAL);
+	REJECT(EBB_IOC_MEM_INFO, info, flags, 1, EINVAL);
+	REJECT(EBB_IOC_MEM_INFO, info, reserved, 1, EINVAL);
+	REJECT(EBB_IOC_MEM_ADD, add, size, sizeof(add) + 8, EINVAL);
+	REJECT(EBB_IOC_MEM_ADD, add, flags, 1u << 31, EINVAL);
+	REJECT(EBB_IOC_MEM_ADD, add, bytes, 0, EINVAL);
+	REJECT(EBB_IOC_MEM_ADD, add, node, EBB_MAX_NODES, ENXIO);
+}
+
+/* The ioctls of a lease, where the VM has memory on offer; their arguments as above. */
+static void test_lease(void)
+{
+	struct ebb_mem_add add = { .size = sizeof(add), .bytes = 4u << 20, .node = EBB_NODE_ANY };
+	struct ebb_lease_release release = { .size = sizeof(release), .bytes = 2u << 20 };
+	struct ebb_lease_info info = { .size = sizeof(info) };
+	int old_fd = fd;
+
+	if (ioctl(fd, EBB_IOC_MEM_ADD, &add)) {
+		expect("EBB_IOC_MEM_ADD", errno, 0);
+		return;
+	}
+	fd = add.lease_fd;
+	ACCEPT(EBB_IOC_LEASE_INFO, info);
+	REJECT(EBB_IOC_LEASE_INFO, info, size, sizeof(info) + 8, EINVAL);
+	REJECT(EBB_IOC_LEASE_INFO, info, flags, 1, EINVAL);
+	REJECT(EBB_IOC_LEASE_INFO, info, start, 2, ERANGE);
+	REJECT(EBB_IOC_LEASE_RELEASE, release, size, 0, EINVAL);
+	REJECT(EBB_IOC_LEASE_RELEASE, release, flags, 1, EINVAL);
+	REJECT(EBB_IOC_LEASE_RELEASE, release, offset, 4096, EINVAL);
+	REJECT(EBB_IOC_LEASE_RELEASE, release, offset, 4u << 20, ERANGE);
+	REJECT(EBB_IOC_LEASE_RELEASE, release, bytes, 0, EINVAL);
+	ACCEPT(EBB_IOC_LEASE_RELEASE, release);
+	expect("EBB_IOC_LEASE_RELEASE twice",
+	       call(EBB_IOC_LEASE_RELEASE, &release, sizeof(release)), ENOENT);
+	close(fd);
+	fd = old_fd;
+}
+
 static void test_unknown(void)
 {
 	struct ebb_info good = { .size = sizeof(good) };
@@ -144,7 +188,8 @@ static void test_unknown(void)
 	for (nr = 0; nr < 0x50; nr++) {
 		unsigned long cmd = _IOWR(EBB_IOC_MAGIC, nr, struct ebb_info);
 
-		if (cmd == EBB_IOC_INFO)
+		/* This one has an argument of the same size. */
+		if (cmd == EBB_IOC_INFO || cmd == EBB_IOC_MEM_ADD)
 			continue;
 		if (call(cmd, &good, sizeof(good)) != ENOTTY)
 			break;
@@ -159,7 +204,7 @@ static void test_bad_pointers(void)
 {
 	static const unsigned long cmds[] = {
 		EBB_IOC_INFO, EBB_IOC_LIMITS, EBB_IOC_TELEMETRY, EBB_IOC_CPU_ADD,
-		EBB_IOC_CPU_REMOVE, EBB_IOC_CPU_LIST,
+		EBB_IOC_CPU_REMOVE, EBB_IOC_CPU_LIST, EBB_IOC_MEM_INFO, EBB_IOC_MEM_ADD,
 	};
 	struct ebb_info *read_only = mmap(NULL, 4096, PROT_READ | PROT_WRITE,
 					  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -237,6 +282,8 @@ int main(void)
 	test_telemetry();
 	test_cpu_add();
 	test_cpu_remove();
+	test_mem();
+	test_lease();
 	test_unknown();
 	test_bad_pointers();
 	test_out_fields();

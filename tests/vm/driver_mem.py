@@ -452,26 +452,57 @@ def test_mem_unbound_in_use(rig):
 
 
 def test_mem_device_removed(rig):
-    """QEMU refuses while something is plugged; later the pool is gone for good."""
-    held = Holder(rig, 16 * MIB, 1)
+    """QEMU refuses to; the guest can, and take it back, whatever leases there are."""
+    held, other = Holder(rig, 16 * MIB, 1), Holder(rig, 16 * MIB, 0)
     wait_pools(rig, "the lease", lambda p: p[1]["held"] == 16 * MIB)
-    try:
-        rig.agent.qmp.run("device_del", id="ua-ebb-pool1")
-        is_refused = False
-    except RuntimeError:
-        is_refused = True
-    check(is_refused, "QEMU removes a device with memory in use")
+    check(is_removal_refused(rig, "ua-ebb-pool1"), "QEMU removes a device with memory in use")
     expect_look(held.look(), 8, 0)
-    held.kill()
-    offer(rig, {0: 64 * MIB, 1: 0})
-    wait_home(rig)
-    rig.agent.qmp.run("device_del", id="ua-ebb-pool1")
-    end = time.monotonic() + 20
-    while len(info(rig)["pools"]) != 1:
-        check(time.monotonic() < end, f"still there: {info(rig)}")
-        time.sleep(0.2)
+    rig.ok(f"echo 1 >$(readlink -f /sys/bus/virtio/devices/{device_of_pool(rig, 1)})/../remove", 20)
+    look = held.look()
+    check(look["gone"] == 8 and not look["inexact"] and look["info"] == "ENODEV" and
+          look["poll"] & 8, f"{look}")
+    expect_look(other.look(), 8, 0)
     add_fails(rig, "ENXIO", 2 * MIB, 1)
-    check(add(rig, 16 * MIB)["granted"] == 16 * MIB, "the other pool does not work")
+    held.kill()
+    rig.ok("echo 1 >/sys/bus/pci/rescan", 20)
+    end = time.monotonic() + 10
+    while len(info(rig)["pools"]) != 2:
+        check(time.monotonic() < end, f"not found again: {info(rig)}")
+        time.sleep(0.2)
+    offer(rig)
+    check(add(rig, 16 * MIB, 1)["granted"] == 16 * MIB, "not working afterwards")
+    other.kill()
+    wait_home(rig)
+
+
+def is_removal_refused(rig, device):
+    try:
+        rig.agent.qmp.run("device_del", id=device)
+    except RuntimeError:
+        return True
+    return False
+
+
+def wait_rss(rig, node, want):
+    end = time.monotonic() + 10
+    while rig.vm.rss_of(POOL_BYTES[node]) != want:
+        check(time.monotonic() < end, f"node {node}: {rig.vm.rss_of(POOL_BYTES[node])} bytes "
+                                      f"of this host in use, not {want}")
+        time.sleep(0.1)
+
+
+def without_control_device(rig, held):
+    """The control device was pulled out: leases stay, go back, and pools can be removed."""
+    expect_look(held.look(), 8, 0)
+    check(is_removal_refused(rig, "ua-ebb-pool0"), "QEMU removes a device with memory in use")
+    wait_rss(rig, 0, 16 * MIB)
+    held.kill()
+    wait_rss(rig, 0, 0)
+    rig.agent.qmp.run("device_del", id="ua-ebb-pool0")
+    end = time.monotonic() + 20
+    while drivers(rig) != ["ebb_pool", "virtio_mem"]:
+        check(time.monotonic() < end, f"still there: {drivers(rig)}")
+        time.sleep(0.2)
 
 
 TESTS = [
@@ -480,6 +511,5 @@ TESTS = [
     test_mem_revoke_in_use, test_mem_released_and_revoked, test_mem_killed, test_mem_agent_away,
     test_mem_other_device, test_mem_order_of_drivers, test_mem_pool_unbound, test_mem_unload,
     test_mem_times, test_mem_stress, test_mem_reboot, test_mem_unbound_in_use,
-    # After this there is a pool less.
     test_mem_device_removed,
 ]
