@@ -249,6 +249,7 @@ struct oltp_block_ops {
  * What could not be given by the deadline, or without one right away, is counted (unanswered_bytes)
  * and tried no longer until the provider says something new.
  */
+#define OLTP_NO_DEMAND	UINT64_MAX	/* as a deadline: what is held beyond the limit may stay */
 void oltp_memory_limit(struct oltp_engine *engine, uint32_t node, uint64_t limit_bytes,
 		       uint64_t deadline_ns);
 

@@ -61,7 +61,13 @@ static void tell_limits(struct blocks_ebb *blocks)
 		limit -= node->mem_demanded_bytes < limit ? node->mem_demanded_bytes : limit;
 		limit = limit < left ? limit : left;
 		left -= limit;
-		oltp_memory_limit(blocks->engine, node->node, limit, node->mem_deadline_ns);
+		/*
+		 * Shares and what is added meanwhile are not of the same moment: without a demand, a
+		 * sum that comes out too small is none.
+		 */
+		oltp_memory_limit(blocks->engine, node->node, limit,
+				  node->mem_demanded_bytes ?
+					  node->mem_deadline_ns : OLTP_NO_DEMAND);
 	}
 }
 

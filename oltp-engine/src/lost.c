@@ -3,6 +3,8 @@
 #include <errno.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "engine.h"
 #include "lost.h"
@@ -21,8 +23,9 @@ static bool replace_block(struct oltp_engine *engine, const void *addr)
 	if (atomic_exchange_explicit(&block->state, BLOCK_LOST, memory_order_seq_cst) !=
 	    BLOCK_LOST)
 		atomic_fetch_add_explicit(&engine->revokes, 1, memory_order_seq_cst);
-	return mmap(block->addr, OLTP_MEM_BLOCK_BYTES, PROT_READ | PROT_WRITE,
-		    MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) != MAP_FAILED;
+	/* Not through the C library: what sanitizers put in its place may not run in a handler. */
+	return syscall(SYS_mmap, block->addr, OLTP_MEM_BLOCK_BYTES, PROT_READ | PROT_WRITE,
+		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) != -1;
 }
 
 static void on_sigbus(int number, siginfo_t *info, void *context)

@@ -97,7 +97,8 @@ uint64_t storage_demanded(const struct storage *storage, uint32_t node)
 {
 	const struct node_memory *memory = &storage->nodes[node];
 
-	if (!storage->ops || memory->held_bytes <= memory->limit_bytes)
+	if (!storage->ops || memory->held_bytes <= memory->limit_bytes ||
+	    memory->deadline_ns == OLTP_NO_DEMAND)
 		return 0;
 	return memory->held_bytes - memory->limit_bytes;
 }

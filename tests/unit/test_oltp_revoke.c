@@ -52,8 +52,14 @@ static int taker_add(void *ctx, uint64_t bytes, uint32_t node, void **ret_addr, 
 
 static void taker_release(void *ctx, void *addr, uint64_t bytes)
 {
-	(void)ctx;
+	struct taker *t = ctx;
+
 	munmap(addr, bytes);
+	/* Whatever is mapped there next is somebody else's. */
+	for (uint32_t i = 0; i < t->n; i++) {
+		if (t->addrs[i] == addr)
+			t->addrs[i] = NULL;
+	}
 }
 
 static const struct oltp_block_ops taker_ops = { taker_add, taker_release };
@@ -81,7 +87,8 @@ static void taker_close(struct taker *t, struct rig *rig)
 	oltp_worker_destroy(rig->w);
 	oltp_engine_close(rig->engine);
 	for (uint32_t i = 0; i < t->n; i++) {
-		munmap(t->addrs[i], OLTP_MEM_BLOCK_BYTES);
+		if (t->addrs[i])
+			munmap(t->addrs[i], OLTP_MEM_BLOCK_BYTES);
 		close(t->fds[i]);
 	}
 }
@@ -159,6 +166,26 @@ static void test_transaction_does_not_commit_what_is_gone(void **state)
 	taker_close(&t, &rig);
 }
 
+/* The host's word comes before anybody looks. */
+static void test_told_first(void **state)
+{
+	(void)state;
+	struct taker t;
+	struct rig rig;
+
+	taker_open(&t, &rig, OLTP_CC_NO_WAIT);
+	rig_insert(&rig, 0, 2 * RIG_PER_BLOCK);
+	assert_int_equal(oltp_memory_revoked(rig.engine, t.addrs[0], OLTP_MEM_BLOCK_BYTES),
+			 OLTP_MEM_BLOCK_BYTES);
+	/* Addresses that were never ours are nobody's. */
+	assert_int_equal(oltp_memory_revoked(rig.engine, (uint8_t *)1 - 1, 4 * MIB), 0);
+	for (uint64_t key = 0; key < 2 * RIG_PER_BLOCK; key++)
+		assert_int_equal(rig_read(&rig, key, 0), key < RIG_PER_BLOCK ? OLTP_LOST : OLTP_OK);
+	wait_swept(&rig, RIG_PER_BLOCK);
+	assert_int_equal(rig_scan(&rig, 2 * RIG_PER_BLOCK, NULL), -EOWNERDEAD);
+	taker_close(&t, &rig);
+}
+
 /* What is on disk is safe from it. */
 static void test_cold_records_are_not_lost(void **state)
 {
@@ -174,9 +201,8 @@ static void test_cold_records_are_not_lost(void **state)
 		rig_sleep_ms(1);
 	assert_int_equal(rig_stats(&rig).held_bytes, 4 * MIB);
 	for (uint32_t i = 0; i < 4; i++) {
-		if (!storage_block_of(&rig.engine->storage, t.addrs[i]))
+		if (!t.addrs[i])
 			continue;
-		take(&t, i);
 		oltp_memory_revoked(rig.engine, t.addrs[i], OLTP_MEM_BLOCK_BYTES);
 	}
 	oltp_memory_limit(rig.engine, 0, 16 * MIB, 0);
@@ -304,6 +330,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_lost_records_are_named),
 		cmocka_unit_test(test_transaction_does_not_commit_what_is_gone),
+		cmocka_unit_test(test_told_first),
 		cmocka_unit_test(test_cold_records_are_not_lost),
 		cmocka_unit_test(test_blocks_go_while_threads_read),
 		cmocka_unit_test(test_other_addresses_go_to_the_handler_before),

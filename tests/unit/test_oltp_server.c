@@ -181,7 +181,7 @@ static void test_lines_in_pieces_and_unknown_commands(void **state)
 {
 	(void)state;
 	struct script script = { .pieces = { "halt\nst", "op", " now\n\nsto", "p\n" } };
-	const char *line = "error: unknown command; there is: stop\n";
+	const char *line = "error: unknown command; there are: stop, audit\n";
 	char expected[256];
 
 	run_scripts(&script, 1);
