@@ -463,19 +463,20 @@ static void test_errno(void **state)
 {
 	static const struct {
 		u16 status, reason;
-		int rc;
+		int add_rc;
+		int confirm_rc;
 		bool is_removed;
 	} cases[] = {
-		{ VIRTIO_EBB_ACK, VIRTIO_EBB_REASON_NONE, 0, true },
-		{ VIRTIO_EBB_NACK, VIRTIO_EBB_REASON_LIMIT, -EDQUOT, false },
-		{ VIRTIO_EBB_NACK, VIRTIO_EBB_REASON_CEILING, -ERANGE, false },
-		{ VIRTIO_EBB_NACK, VIRTIO_EBB_REASON_NODE, -ENXIO, false },
-		{ VIRTIO_EBB_NACK, VIRTIO_EBB_REASON_NOT_HELD, -EIO, true },
-		{ VIRTIO_EBB_NACK, VIRTIO_EBB_REASON_HOST, -EIO, false },
-		{ VIRTIO_EBB_BUSY, VIRTIO_EBB_REASON_CAPACITY, -EAGAIN, false },
-		{ VIRTIO_EBB_BUSY, VIRTIO_EBB_REASON_NO_AGENT, -EAGAIN, false },
-		{ VIRTIO_EBB_BUSY, VIRTIO_EBB_REASON_TIMEOUT, -EAGAIN, false },
-		{ VIRTIO_EBB_ERROR, VIRTIO_EBB_REASON_RANGE, -EIO, false },
+		{ VIRTIO_EBB_ACK, VIRTIO_EBB_REASON_NONE, 0, 0, true },
+		{ VIRTIO_EBB_NACK, VIRTIO_EBB_REASON_LIMIT, -EDQUOT, -EIO, false },
+		{ VIRTIO_EBB_NACK, VIRTIO_EBB_REASON_CEILING, -ERANGE, -EIO, false },
+		{ VIRTIO_EBB_NACK, VIRTIO_EBB_REASON_NODE, -ENXIO, -EIO, false },
+		{ VIRTIO_EBB_NACK, VIRTIO_EBB_REASON_NOT_HELD, -EIO, -ENOENT, true },
+		{ VIRTIO_EBB_NACK, VIRTIO_EBB_REASON_HOST, -EIO, -EIO, false },
+		{ VIRTIO_EBB_BUSY, VIRTIO_EBB_REASON_CAPACITY, -EAGAIN, -EAGAIN, false },
+		{ VIRTIO_EBB_BUSY, VIRTIO_EBB_REASON_NO_AGENT, -EAGAIN, -EAGAIN, false },
+		{ VIRTIO_EBB_BUSY, VIRTIO_EBB_REASON_TIMEOUT, -EAGAIN, -EAGAIN, false },
+		{ VIRTIO_EBB_ERROR, VIRTIO_EBB_REASON_RANGE, -EIO, -EIO, false },
 	};
 
 	(void)state;
@@ -485,7 +486,8 @@ static void test_errno(void **state)
 			.reason = cases[i].reason,
 		};
 
-		assert_int_equal(ebb_wire_add_errno(&answer), cases[i].rc);
+		assert_int_equal(ebb_wire_add_errno(&answer), cases[i].add_rc);
+		assert_int_equal(ebb_wire_confirm_errno(&answer), cases[i].confirm_rc);
 		assert_int_equal(ebb_wire_is_removed(&answer), cases[i].is_removed);
 	}
 }
