@@ -141,7 +141,8 @@ def _rate(rows, name):
 
 
 def _demand_checks(run, events, met_ms, held, revoked):
-    demanded = [e for e in events if e.event == "mem_demand"]
+    demanded = [e for e in events if e.event == "mem_demand" and
+                e.node == run["memory"]["node"]]
     before = held["before"]
     return [
         Check.at_least("held_before_mib", None if before is None else round(before / MIB, 1),
@@ -151,7 +152,7 @@ def _demand_checks(run, events, met_ms, held, revoked):
         Check.at_most("demand_met_ms", met_ms, run["memory"]["deadline_ms"], "ms",
                       "from taking the node until nothing is held there; the bound is the "
                       "deadline of the demand"),
-        Check.equal("revoked_bytes", revoked if demanded else None, 0, "bytes",
+        Check.equal("revoked_mib", round(revoked / MIB, 1) if demanded else None, 0, "MiB",
                     "memory that the host had to take by force")]
 
 

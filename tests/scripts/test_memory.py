@@ -46,7 +46,7 @@ class Verdict(unittest.TestCase):
         for name, changes in (
                 ("demand_met_ms", {"give_up_s": 22.0}),
                 ("demand_met_ms", {"give_up_s": None}),
-                ("revoked_bytes", {"revoked_mib": 60}),
+                ("revoked_mib", {"revoked_mib": 60}),
                 ("cpus_held_without", {"cpus_kept": 1}),
                 ("host_rss_fell_pct", {"rss_floor_mib": 200}),
                 ("host_rss_rose_pct", {"rss_share": 0.5}),
@@ -86,7 +86,7 @@ class Verdict(unittest.TestCase):
         good, bad = (judge(*memory(**c)) for c in ({}, changes))
         self.assertEqual([c["name"] for c in good["checks"]], [c["name"] for c in bad["checks"]])
         self.assertEqual(bad["verdict"], "fail")
-        self.assertLessEqual({"revoked_bytes", "lost_records", "failed_transactions",
+        self.assertLessEqual({"revoked_mib", "lost_records", "failed_transactions",
                               "tables_incomplete", "tables_verified"},
                              {c["name"] for c in bad["checks"] if not c["ok"]})
 

@@ -140,6 +140,43 @@ class Limits(MemTest):
         self.assertLessEqual(a.rss_mib() + b.rss_mib(), POOL_MIB + 2 * SLACK_MIB)
 
 
+class Engine(MemTest):
+    def test_moves_records_to_disk_and_back(self):
+        g = self.guest("engine", mem_deadline_ms=20000, disks_mib=[512],
+                       options={"cold": "vda"}).start()
+        g.wait_mib("limit", POOL_MIB)
+        out = g.begin("oltp-server --pool --memory-mib 256 --cold-dir /cold --records 120000 "
+                      "--operations 4 --update 0.3 --cold-access 0.05 --seconds 600")
+
+        def held_at_most(mib):
+            return g.mib("held") <= mib
+
+        def line(start):
+            found = [w for w in g.call(f"cat {out}")[1].splitlines() if w.startswith(start)]
+            return found[-1] if found else None
+        wait_for("it runs", lambda: line("oltp: t="), 60)
+        full = g.mib("held")
+        self.assertGreater(full, 96)
+        self.ctl("set", g.domain, f"mem.node{NODE}.max=64")
+        wait_for("the demand is met", lambda: held_at_most(64), 20)
+        wait_for("the host's memory falls", lambda: g.rss_mib() <= 64 + SLACK_MIB)
+        wait_for("records are on disk", lambda: int(re.search(
+            r" cold=(\d+)", line("oltp: t=")).group(1)) > 0)
+        self.ctl("set", g.domain, f"mem.node{NODE}.max={POOL_MIB}")
+        wait_for("it takes memory again", lambda: g.mib("held") > 96, 30)
+        g.end(out, signal.SIGTERM)
+        result = json.loads(wait_for("the result", lambda: line("oltp-result "), 60)
+                            [len("oltp-result "):])
+        self.assertEqual(result["failed_transactions"], 0)
+        self.assertEqual(result["lost_updates"], 0)
+        memory = result["memory"]
+        self.assertEqual((memory["lost_records"], memory["revoked_bytes"]), (0, 0))
+        self.assertGreater(memory["evicted_records"], 0)
+        self.assertGreater(memory["merged_records"], 0)
+        self.assertFalse(g.history("mem_revoke"))
+        g.wait_mib("held", 0)
+
+
 class Deaf(MemTest):
     def test_revoked_at_the_deadline(self):
         a = self.guest("deaf", mem_deadline_ms=2000).start()
