@@ -17,4 +17,4 @@ $(eval $(call prog,ebbt-mem,$(addprefix tests/vm/guest/ebb-mem-,test.c bad.c use
 $(eval $(call prog,ebbt-mem-stress,$(addprefix tests/vm/guest/ebb-mem-,stress.c lib.c),,liburing,))
 
 # The driver itself, in VMs with the real device.
-$(eval $(call check_step,vm-driver,600,scripts/run-tests -t 580 tests/vm/driver))
+$(eval $(call check_step,vm-driver,1200,scripts/run-tests -t 1180 tests/vm/driver))
