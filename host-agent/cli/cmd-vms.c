@@ -73,7 +73,8 @@ static void format_note(const json_t *vm, char *buf, size_t size)
 static void print_list(const json_t *vms)
 {
 	static const char *const names[] = { "VM", "STATE", "CLASS", ">WEIGHT", ">HELD", ">LIMIT",
-					     ">TARGET", ">MIN", ">MAX", "NODES", ">MEM MiB", "NOTE", NULL };
+					     ">TARGET", ">MIN", ">MAX", "NODES", ">MEM MiB", "NOTE",
+					     NULL };
 	struct table t;
 	json_t *vm;
 	size_t i;
@@ -141,7 +142,8 @@ static void print_memory(const json_t *vm)
 
 	if (!ctl_int(vm, "mem_ceiling_bytes") && !ctl_int(vm, "mem_held_bytes"))
 		return;
-	printf("memory     %lld MiB held, %lld allowed, %lld planned; weight %lld, deadline %lld ms, "
+	printf("memory     %lld MiB held, %lld allowed, %lld planned; weight %lld, deadline %lld "
+	       "ms, "
 	       "memory cgroup %lld MiB\n\n", ctl_mib(vm, "mem_held_bytes"),
 	       ctl_mib(vm, "mem_limit_bytes"), ctl_mib(vm, "mem_target_bytes"),
 	       ctl_int(vm, "mem_weight"), ctl_int(vm, "mem_sla_deadline_ms"),

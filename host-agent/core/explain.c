@@ -218,14 +218,16 @@ static void explain_mem_demand(const struct ebb_vm *vm, usec_t now, struct ebb_e
 		if (p->num_due > 0)
 			core_text(mem_line(e, EBB_WAIT_GUEST_MEM_RELEASE, g, p->held - p->limit,
 					   p->due[0].at),
-				  "node %u: the guest has to give back %u of %u MiB (limit %u); what is "
+				  "node %u: the guest has to give back %u of %u MiB (limit %u); "
+				  "what is "
 				  "above %u is revoked in %.2f s",
 				  g, mib(p->held - p->limit), mib(p->held), mib(p->limit),
 				  mib(p->due[0].limit), seconds(now, p->due[0].at));
 		if (p->unconfirmed > 0)
 			core_text(mem_line(e, EBB_WAIT_GUEST_MEM_RELEASE, g, p->unconfirmed,
 					   EBB_TIME_NEVER),
-				  "node %u: the guest has not confirmed that it uses %u revoked MiB no "
+				  "node %u: the guest has not confirmed that it uses %u revoked "
+				  "MiB no "
 				  "more; it can not take them again before",
 				  g, mib(p->unconfirmed));
 	}
@@ -247,13 +249,15 @@ static void explain_mem_holders(const struct ebb_state *s, const struct ebb_vm *
 			if (p->num_due > 0)
 				core_text(mem_line(e, EBB_WAIT_MEMORY, EBB_NODE_ANY,
 						   p->held - p->limit, p->due[0].at),
-					  "  %s holds %u MiB, limit %u; the rest is revoked from %.2f s "
+					  "  %s holds %u MiB, limit %u; the rest is revoked from "
+					  "%.2f s "
 					  "on", other->name, mib(p->held), mib(p->limit),
 					  seconds(now, p->due[0].at));
 			else
 				core_text(mem_line(e, EBB_WAIT_MEMORY, EBB_NODE_ANY,
 						   reach - p->limit, EBB_TIME_NEVER),
-					  "  %s may take up to %u MiB, limit %u, until its device has "
+					  "  %s may take up to %u MiB, limit %u, until its "
+					  "device has "
 					  "confirmed the limit", other->name, mib(reach),
 					  mib(p->limit));
 		}
@@ -268,24 +272,27 @@ static void explain_mem_growth(const struct ebb_state *s, const struct ebb_vm *v
 
 		if (vm->sla.nodes[g].mem_max > 0 && vm->work->has_hello && !p->is_there)
 			core_text(mem_line(e, EBB_WAIT_SLA, g, 0, EBB_TIME_NEVER),
-				  "node %u: its device has no pool that fits the domain, so it gets no "
+				  "node %u: its device has no pool that fits the domain, so it "
+				  "gets no "
 				  "memory there (property pools of virtio-ebb)", g);
 		if (p->told > p->held)
 			core_text(mem_line(e, EBB_WAIT_GUEST_MEM_ADD, g, p->told - p->held,
 					   EBB_TIME_NEVER),
-				  "node %u: %u MiB more are on offer (%u held, limit %u); the guest has "
+				  "node %u: %u MiB more are on offer (%u held, limit %u); the "
+				  "guest has "
 				  "not taken them",
 				  g, mib(p->told - p->held), mib(p->held), mib(p->told));
 		else if (vm->link_up && vm->has_driver && p->limit > p->told)
 			core_text(mem_line(e, EBB_WAIT_HOST, g, p->limit - p->told, EBB_TIME_NEVER),
 				  "node %u: %u MiB more are offered as soon as %s", g,
 				  mib(p->limit - p->told),
-				  p->told != p->requested ? "its device has confirmed its last limit" :
-							    "its memory cgroup allows them");
+				  p->told == p->requested ? "its memory cgroup allows them" :
+				  "its device has confirmed its last limit");
 		if (p->target > p->limit) {
 			core_text(mem_line(e, EBB_WAIT_MEMORY, g, p->target - p->limit,
 					   EBB_TIME_NEVER),
-				  "node %u: policy %s wants it to have %u MiB, %u can be promised now; "
+				  "node %u: policy %s wants it to have %u MiB, %u can be "
+				  "promised now; "
 				  "waiting for memory of host node %u",
 				  g, s->policy->name, mib(p->target), mib(p->limit),
 				  vm->sla.nodes[g].host_node);
@@ -319,7 +326,8 @@ void ebb_explain_vm(const struct ebb_state *s, const struct ebb_vm *vm, usec_t n
 		  t.held, t.limit, t.target, s->policy->name, t.floor, t.ceiling, vm->sla.weight);
 	if (ebb_sla_has_mem(&vm->sla) || t.mem_held > 0)
 		core_text(line(e, EBB_WAIT_NOTHING, EBB_NODE_ANY, 0, EBB_TIME_NEVER),
-			  "holds %llu MiB of pool memory, limit %llu, goal %llu (min %llu, max %llu, "
+			  "holds %llu MiB of pool memory, limit %llu, goal %llu (min %llu, max "
+			  "%llu, "
 			  "weight %u)",
 			  (unsigned long long)(t.mem_held >> 20),
 			  (unsigned long long)(t.mem_limit >> 20),

@@ -21,7 +21,7 @@ enum ebb_wait {
 	EBB_WAIT_HOST,			/* libvirt is at work on a request */
 	EBB_WAIT_MEMORY,		/* other VMs have to give memory back first */
 	EBB_WAIT_GUEST_MEM_ADD,		/* the guest has not taken memory that is offered */
-	EBB_WAIT_GUEST_MEM_RELEASE,	/* the guest has to give memory back; it is revoked at `until` */
+	EBB_WAIT_GUEST_MEM_RELEASE,	/* the guest has to give memory back: revoked at `until` */
 	EBB_WAIT_MAX,
 };
 

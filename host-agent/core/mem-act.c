@@ -21,7 +21,8 @@ static uint64_t cap_needed(const struct ebb_state *s, const struct ebb_vm *vm)
 		const struct ebb_vm_pool *p = &vm->nodes[g].pool;
 		const uint32_t reach = core_pool_reach(p);
 
-		bytes += vm->boot_bytes[g] + (reach > p->limit ? reach : p->limit) * EBB_BLOCK_BYTES;
+		bytes += vm->boot_bytes[g];
+		bytes += (reach > p->limit ? reach : p->limit) * EBB_BLOCK_BYTES;
 	}
 	return bytes;
 }
@@ -208,7 +209,8 @@ bool core_pools_revoke(struct ebb_state *s, usec_t now, struct ebb_vm *vm, struc
 		if (p->is_revoking && now >= p->revoke_retry_at)
 			core_text(core_record(s, vm, now, EBB_EVENT_ERROR)->text,
 				  "node %u: the device did not take memory down to %u MiB within "
-				  "%u ms (%u MiB held); told again", g, p->revoke_to * EBB_BLOCK_MIB,
+				  "%u ms (%u MiB held); told "
+				  "again", g, p->revoke_to * EBB_BLOCK_MIB,
 				  (unsigned)((now - p->revoke_at) / EBB_USEC_PER_MSEC),
 				  p->held * EBB_BLOCK_MIB);
 		if (!p->is_revoking) {
@@ -288,7 +290,8 @@ static void check_confirmed(struct ebb_state *s, usec_t now, struct ebb_vm *vm, 
 	}
 	vm->work->is_close_due = true;
 	core_text(core_record(s, vm, now, EBB_EVENT_LINK)->text,
-		  "closing the link: node %u was told %u MiB and reports a requested size of %u MiB",
+		  "closing the link: node %u was told %u MiB and reports a requested size of %u "
+		  "MiB",
 		  g, p->told * EBB_BLOCK_MIB, p->requested * EBB_BLOCK_MIB);
 }
 

@@ -108,7 +108,8 @@ static void record_misfit(struct ebb_state *s, usec_t now, const struct ebb_vm *
 	r->node = g;
 	if (f)
 		core_text(r->text,
-			  "the pool of node %u has %llu MiB in blocks of %u KiB, by the domain it is "
+			  "the pool of node %u has %llu MiB in blocks of %u KiB, by the domain "
+			  "it is "
 			  "%u MiB in blocks of %llu KiB: it gets no memory there",
 			  g, (unsigned long long)(f->size_bytes >> 20), f->block_bytes >> 10,
 			  vm->pool_blocks[g] * EBB_BLOCK_MIB, EBB_BLOCK_BYTES >> 10);

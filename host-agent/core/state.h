@@ -282,7 +282,8 @@ const struct ebb_vm *ebb_state_vm_by_name(const struct ebb_state *s, const char 
 /* Sums over the nodes of a VM. */
 struct ebb_vm_totals {
 	uint32_t floor, ceiling, held, limit, target;
-	uint64_t mem_floor, mem_ceiling, mem_held, mem_limit, mem_target, mem_unconfirmed; /* bytes */
+	/* Bytes. */
+	uint64_t mem_floor, mem_ceiling, mem_held, mem_limit, mem_target, mem_unconfirmed;
 };
 void ebb_vm_totals(const struct ebb_vm *vm, struct ebb_vm_totals *ret_totals);
 

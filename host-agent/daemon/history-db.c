@@ -217,7 +217,8 @@ int ebb_history_db_select(struct ebb_history_db *db, const struct ebb_history_qu
 			  json_t **ret_rows, struct ebb_err *err)
 {
 	static const char text[] =
-		"SELECT ts, mono_s, vm, event, node, cpus, asked, bytes, code, agent_ms, libvirt_ms, "
+		"SELECT ts, mono_s, vm, event, node, cpus, asked, bytes, code, agent_ms, "
+		"libvirt_ms, "
 		"place_ms,"
 		" total_ms, reason FROM (SELECT * FROM decisions WHERE (?1 = '' OR vm = ?1)"
 		" AND (?2 = '' OR event = ?2) AND ts >= ?3 ORDER BY id DESC LIMIT ?4) ORDER BY id";

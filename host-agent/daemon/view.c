@@ -169,7 +169,8 @@ static void add_memory(json_t *o, const struct ebb_vm *vm, const struct ebb_vm_t
 	} all[] = {
 		{ "mem_floor_bytes", t->mem_floor },   { "mem_ceiling_bytes", t->mem_ceiling },
 		{ "mem_held_bytes", t->mem_held },     { "mem_limit_bytes", t->mem_limit },
-		{ "mem_target_bytes", t->mem_target }, { "mem_unconfirmed_bytes", t->mem_unconfirmed },
+		{ "mem_target_bytes", t->mem_target },
+		{ "mem_unconfirmed_bytes", t->mem_unconfirmed },
 		{ "mem_weight", vm->has_sla ? vm->sla.mem_weight : 0 },
 		{ "mem_sla_deadline_ms", vm->has_sla ? vm->sla.mem_deadline_ms : 0 },
 		{ "mem_cgroup_bytes", vm->cap.bytes },

@@ -29,7 +29,8 @@ static int read_optional(xmlNode *target, const char *name, uint64_t *ret)
 static int read_device(xmlNode *n, struct device *ret)
 {
 	xmlNode *target = ebb_metaxml_child(n, "target");
-	xmlNode *size = ebb_metaxml_child(target, "size"), *node = ebb_metaxml_child(target, "node");
+	xmlNode *size = ebb_metaxml_child(target, "size");
+	xmlNode *node = ebb_metaxml_child(target, "node");
 	xmlChar *text;
 
 	*ret = (struct device){ .xml = n };
@@ -129,15 +130,16 @@ static int find_device(const struct ebb_metaxml *x, xmlNode *domain, uint32_t id
 					"<memory model=\"virtio-mem\"> device", id);
 	if (rc < 0)
 		return ebb_metaxml_fail(x, "<ebb:memory><ebb:node id=\"%u\">: the cell has two "
-					"<memory model=\"virtio-mem\"> devices, allowed is one", id);
+					"<memory model=\"virtio-mem\"> devices, allowed is one",
+					id);
 	if (ret->block_bytes != EBB_BLOCK_BYTES)
 		return ebb_metaxml_fail(x, "<ebb:memory><ebb:node id=\"%u\">: the virtio-mem "
 					"device has blocks of %llu KiB, allowed: %llu", id,
 					(unsigned long long)(ret->block_bytes >> 10),
 					EBB_BLOCK_BYTES >> 10);
 	if (!is_live && ret->requested_bytes > 0)
-		return ebb_metaxml_fail(x, "<ebb:memory><ebb:node id=\"%u\">: the virtio-mem device "
-					"has <requested> %llu KiB, must be 0: ebbd sets it", id,
+		return ebb_metaxml_fail(x, "<ebb:memory><ebb:node id=\"%u\">: the virtio-mem "
+					"device has <requested> %llu KiB, must be 0: ebbd sets it", id,
 					(unsigned long long)(ret->requested_bytes >> 10));
 	return 0;
 }
@@ -177,8 +179,9 @@ static int parse_node(const struct ebb_metaxml *x, xmlNode *domain, xmlNode *n, 
 	if (rc < 0)
 		return rc;
 	if (d.size_bytes / EBB_BLOCK_BYTES == 0 || d.size_bytes >> 20 > EBB_MAX_POOL_MIB)
-		return ebb_metaxml_fail(x, "%s: the virtio-mem device has %llu MiB, allowed: 2 to %u",
-					what, (unsigned long long)(d.size_bytes >> 20),
+		return ebb_metaxml_fail(x, "%s: the virtio-mem device has %llu MiB, "
+					"allowed: 2 to %u", what,
+					(unsigned long long)(d.size_bytes >> 20),
 					EBB_MAX_POOL_MIB);
 	m->pool_blocks[id] = (uint32_t)(d.size_bytes / EBB_BLOCK_BYTES);
 	held = d.requested_bytes > d.current_bytes ? d.requested_bytes : d.current_bytes;

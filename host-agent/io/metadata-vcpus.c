@@ -11,7 +11,8 @@
 
 static int parse_vcpus(const struct ebb_metaxml *x, xmlNode *domain, struct ebb_metadata *m)
 {
-	xmlNode *vcpu = ebb_metaxml_child(domain, "vcpu"), *list = ebb_metaxml_child(domain, "vcpus");
+	xmlNode *vcpu = ebb_metaxml_child(domain, "vcpu");
+	xmlNode *list = ebb_metaxml_child(domain, "vcpus");
 	uint32_t current, id;
 	xmlChar *text;
 	long num;
@@ -35,7 +36,8 @@ static int parse_vcpus(const struct ebb_metaxml *x, xmlNode *domain, struct ebb_
 		if (rc < 0)
 			return rc;
 		m->is_enabled[id] = ebb_metaxml_has_value(v, "enabled", "yes");
-		m->vcpus[id].is_startup = m->is_enabled[id] && !ebb_metaxml_has_value(v, "hotpluggable", "yes");
+		m->vcpus[id].is_startup = m->is_enabled[id] &&
+					  !ebb_metaxml_has_value(v, "hotpluggable", "yes");
 	}
 	return 0;
 }

@@ -52,8 +52,9 @@ static int check_shape(const struct ebb_metaxml *x, xmlNode *n, const char *cons
 			char allowed[64] = "";
 
 			for (const char *const *k = children; *k; k++)
-				snprintf(allowed + strlen(allowed), sizeof(allowed) - strlen(allowed),
-					 "%s<ebb:%s>", k == children ? "" : ", ", *k);
+				snprintf(allowed + strlen(allowed),
+					 sizeof(allowed) - strlen(allowed), "%s<ebb:%s>",
+					 k == children ? "" : ", ", *k);
 			return ebb_metaxml_fail(x,
 						"%s has an unknown element <%s>; allowed: %s",
 						where, (const char *)c->name,

@@ -17,6 +17,7 @@
 
 #define NUM_VMS		1000u
 #define BOUND_MSEC	10.0
+#define POOL_BLOCKS	4096u
 
 static void *heap_alloc(void *ctx, size_t bytes)
 {
@@ -44,20 +45,29 @@ static void set_uuid(struct ebb_fact *fact, uint32_t vm)
 	memcpy(fact->uuid, &vm, sizeof(vm));
 }
 
-/* One startup CPU, three more at most, spread over two guest nodes. */
+/* One startup CPU, three more at most, spread over two guest nodes, and a pool on one. */
 static void boot(struct ebb_state *s, usec_t now, uint32_t vm)
 {
 	static const struct ebb_vcpu_def vcpus[4] = { { 0, true }, { 0, false }, { 1, false },
 						      { 1, false } };
 	static const struct ebb_vcpu_fact plugged = { .vcpu = 0, .thread = EBB_THREAD_NONE };
 	static const struct ebb_hello_cpu startup = { .flags = VIRTIO_EBB_CPU_F_STARTUP };
+	static const struct ebb_pool_fact pool = {
+		.block_bytes = EBB_BLOCK_BYTES, .size_bytes = POOL_BLOCKS * EBB_BLOCK_BYTES,
+	};
 	struct ebb_fact fact = { .type = EBB_FACT_VM_DEFINED };
 
 	set_uuid(&fact, vm);
 	fact.u.vm_defined.sla = (struct ebb_sla){
 		.weight = 100 + vm % 7, .deadline_ms = 2000, .num_nodes = 2,
-		.nodes = { { 1, 2, (uint16_t)(vm % 16) }, { 0, 2, (uint16_t)((vm + 1) % 16) } },
+		.mem_weight = 100 + vm % 5, .mem_deadline_ms = 2000,
+		.nodes = {
+			{ .startup = 1, .max = 2, .host_node = (uint16_t)(vm % 16), .mem_min = 8,
+			  .mem_max = POOL_BLOCKS },
+			{ .max = 2, .host_node = (uint16_t)((vm + 1) % 16) },
+		},
 	};
+	fact.u.vm_defined.pool_blocks[0] = POOL_BLOCKS;
 	fact.u.vm_defined.num_vcpus = 4;
 	fact.u.vm_defined.vcpus = vcpus;
 	assert_int_equal(ebb_state_report(s, now, &fact), 0);
@@ -69,8 +79,24 @@ static void boot(struct ebb_state *s, usec_t now, uint32_t vm)
 	fact.type = EBB_FACT_HELLO;
 	fact.u.hello = (struct ebb_fact_hello){
 		.is_first = true, .has_driver = true, .num_nodes = 2, .max_cpus = 4,
-		.num_cpus = 1, .cpus = &startup,
+		.num_cpus = 1, .cpus = &startup, .num_pools = 1, .pools = &pool,
 	};
+	assert_int_equal(ebb_state_report(s, now, &fact), 0);
+}
+
+/* The device takes over its limit, and the guest plugs all of it. */
+static void take_over(struct ebb_state *s, usec_t now, const struct ebb_action *a)
+{
+	const uint64_t bytes = a->u.limits.nodes[0].mem_limit_bytes;
+	const struct ebb_pool_fact pool = {
+		.block_bytes = EBB_BLOCK_BYTES, .size_bytes = POOL_BLOCKS * EBB_BLOCK_BYTES,
+		.requested_bytes = bytes, .held_bytes = bytes,
+	};
+	struct ebb_fact fact = {
+		.type = EBB_FACT_MEM, .u.mem = { .num_pools = 1, .pools = &pool },
+	};
+
+	memcpy(fact.uuid, a->uuid, sizeof(fact.uuid));
 	assert_int_equal(ebb_state_report(s, now, &fact), 0);
 }
 
@@ -92,6 +118,8 @@ static double carry_on(struct ebb_state *s, usec_t now, struct ebb_actions *acti
 
 			if (done.u.action_done.id)
 				ebb_state_report(s, now, &done);
+			if (actions->items[i].type == EBB_ACTION_LIMITS)
+				take_over(s, now, &actions->items[i]);
 		}
 	} while (actions->count > 0 || actions->wake_at <= now);
 	return spent;
@@ -110,6 +138,8 @@ static void test_thousand(void **state)
 
 	(void)state;
 	assert_int_equal(ebb_host_emulate(16, 64, 1, 250, &host), 0);
+	for (uint16_t n = 0; n < 16; n++)
+		host.pool_blocks[n] = 32 * POOL_BLOCKS;
 	ebb_state_config_default(&cfg);
 	cfg.alloc = (struct ebb_alloc){ .alloc = heap_alloc, .free = heap_free };
 	s = ebb_state_create(&cfg, &host, &ebb_policy_fair);
@@ -133,7 +163,9 @@ static void test_thousand(void **state)
 		start = msec_now() - start;
 		best_join = start < best_join ? start : best_join;
 		for (size_t i = 0; i < actions.count; i++)
-			if (actions.items[i].id) {
+			if (actions.items[i].type == EBB_ACTION_LIMITS) {
+				take_over(s, now, &actions.items[i]);
+			} else if (actions.items[i].id) {
 				fact.type = EBB_FACT_ACTION_DONE;
 				fact.u.action_done = (struct ebb_fact_action_done){
 					.id = actions.items[i].id,

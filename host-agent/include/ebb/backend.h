@@ -75,7 +75,7 @@ void ebb_fake_config_default(struct ebb_fake_config *ret_cfg);
 enum ebb_fake_guest {
 	EBB_FAKE_GREEDY,		/* takes every offer, meets every demand */
 	EBB_FAKE_IDLE,			/* takes nothing, meets demands */
-	EBB_FAKE_SILENT,		/* takes every offer, never gives back or confirms a revoke */
+	EBB_FAKE_SILENT,		/* takes every offer, gives and confirms nothing */
 	EBB_FAKE_NO_DRIVER,		/* device present, no driver */
 	EBB_FAKE_RANDOM,		/* asks and gives at random, meets demands mostly */
 };

@@ -102,7 +102,7 @@ struct ebb_sla_node {
 	uint16_t startup;		/* CPUs that the VM boots with here and always keeps */
 	uint16_t max;			/* most it may ever hold here, startup included */
 	uint16_t host_node;		/* where its CPUs run and its memory is */
-	uint32_t mem_min;		/* blocks of pool memory that are kept for it, 0 to mem_max */
+	uint32_t mem_min;		/* blocks of pool memory kept for it, 0 to mem_max */
 	uint32_t mem_max;		/* most blocks it may ever hold */
 	bool has_pool;			/* the SLA names a pool here, if only with a mem_max of 0 */
 };
@@ -223,7 +223,7 @@ struct ebb_pool_fact {
 	uint64_t size_bytes;
 	uint64_t requested_bytes;	/* 0 to size_bytes */
 	uint64_t held_bytes;		/* plugged; 0 to size_bytes */
-	uint64_t unconfirmed_bytes;	/* revoked, not confirmed; with held_bytes at most size_bytes */
+	uint64_t unconfirmed_bytes;	/* revoked, not confirmed; with held_bytes <= size_bytes */
 };
 
 struct ebb_fact_hello {
@@ -298,7 +298,7 @@ enum ebb_action_type {
 	 * there is no such limit on this host.
 	 */
 	EBB_ACTION_MEM_CAP,
-	EBB_ACTION_MEM_MIRROR,		/* tell libvirt the requested size of a pool, after the fact */
+	EBB_ACTION_MEM_MIRROR,		/* tell libvirt a requested size, after the fact */
 	/* Without: messages on the link; a failed one is followed by LINK_LOST. */
 	EBB_ACTION_WELCOME,
 	EBB_ACTION_RESPONSE,
