@@ -16,13 +16,15 @@ struct limits {
 	uint32_t next;		/* step of the schedule */
 };
 
-/* Errors: -ENOMEM. Zeroed, one that was never opened may be followed and closed: nothing happens. */
+/*
+ * Errors: -ENOMEM. Zeroed, one that was never opened may be followed and closed: nothing happens.
+ */
 int limits_open(struct limits *limits, const struct bench_options *options);
 void limits_close(struct limits *limits);
 
 /*
- * Does what the schedule says up to now. Returns when it goes on, UINT64_MAX: not at all. Both in ns
- * of CLOCK_MONOTONIC, as start_ns, when the run began. on_step is told of each new limit.
+ * Does what the schedule says up to now. Returns when it goes on, UINT64_MAX: not at all. Both in
+ * ns of CLOCK_MONOTONIC, as start_ns, when the run began. on_step is told of each new limit.
  */
 uint64_t limits_follow(struct limits *limits, uint64_t start_ns, uint64_t now_ns,
 		       void (*on_step)(void *ctx, uint64_t limit_bytes), void *ctx);

@@ -78,7 +78,8 @@ void report_json_memory(FILE *out, const struct oltp_memory_stats *m)
 		m->cold_reads, m->read_errors, m->write_errors, m->evicted_records,
 		m->evicted_bytes, m->merged_records, m->merged_bytes, m->moved_records);
 	fprintf(out,
-		"\"demands\":%" PRIu64 ",\"answered_bytes\":%" PRIu64 ",\"unanswered_bytes\":%" PRIu64
+		"\"demands\":%" PRIu64 ",\"answered_bytes\":%" PRIu64
+		",\"unanswered_bytes\":%" PRIu64
 		",\"unanswered_demands\":%" PRIu64 ",\"last_demand_ms\":%.3f"
 		",\"revoked_bytes\":%" PRIu64 ",\"lost_records\":%" PRIu64 "},",
 		m->demands, m->answered_bytes, m->unanswered_bytes, m->unanswered_demands,
@@ -112,7 +113,8 @@ void report_json_totals(FILE *out, double seconds, const struct oltp_sample *who
 		seconds, seconds > 0 ? (double)totals->committed / seconds : 0,
 		seconds > 0 ? (double)totals->conflicts / seconds : 0, whole->p50_us, whole->p95_us,
 		whole->p99_us, totals->committed, totals->conflicts, totals->failed,
-		totals->failed_io, totals->failed_lost, totals->colds, totals->accesses, (double)totals->cpu_ns / 1e9);
+		totals->failed_io, totals->failed_lost, totals->colds, totals->accesses,
+		(double)totals->cpu_ns / 1e9);
 }
 
 void report_json_verdict(FILE *out, const struct ycsb_verdict *v)

@@ -24,7 +24,7 @@ struct watch {
 /* What the looks over the table came to. */
 struct audits {
 	uint64_t n;
-	uint64_t n_bad;		/* incomplete, or with damaged records, or fewer updates than before */
+	uint64_t n_bad;		/* incomplete, damaged records, or fewer updates than before */
 	uint64_t updates;	/* of the last one */
 };
 

@@ -89,7 +89,7 @@ struct oltp_config {
 	enum oltp_cc cc;
 	uint32_t txn_records_max;	/* record accesses in one transaction; 0: 128 */
 	uint32_t txn_undo_bytes;	/* before-images in one transaction; 0: 64 KiB */
-	int node;			/* NUMA node for memory, -1: that of whoever adds a record */
+	int node;			/* NUMA node for memory, -1: of whoever adds a record */
 	const struct oltp_mem_ops *mem;	/* NULL: anonymous memory with huge pages advised */
 	void *mem_ctx;			/* handed to mem hooks */
 	const struct oltp_block_ops *blocks;	/* memory for records; NULL: mem, without bounds */
@@ -126,11 +126,11 @@ int oltp_table_create(struct oltp_engine *engine, uint32_t record_bytes, uint64_
 
 /*
  * Calls fn, on the caller's thread, once for every record that is there throughout, wherever it is,
- * in no order. May run at any time, but not on a thread whose transaction holds records: each record is seen as it was, unlocked by any writer, at some
- * moment of the walk. Cold ones are read from disk and stay there; recency is left alone. A
- * non-zero return ends the walk and is returned. Errors: -EIO (a cold record could not be read),
- * -EOWNERDEAD (records were lost with their memory), both after all others have been shown; -ENOMEM,
- * -ENOSPC (no worker free).
+ * in no order. May run at any time, but not on a thread whose transaction holds records: each
+ * record is seen as it was, unlocked by any writer, at some moment of the walk. Cold ones are read
+ * from disk and stay there; recency is left alone. A non-zero return ends the walk and is returned.
+ * Errors: -EIO (a cold record could not be read), -EOWNERDEAD (records were lost with their
+ * memory), both after all others have been shown; -ENOMEM, -ENOSPC (no worker free).
  */
 int oltp_table_scan(struct oltp_table *table,
 		    int (*fn)(void *ctx, uint64_t key, const void *record), void *ctx);
@@ -181,8 +181,8 @@ void oltp_txn_prefetch(struct oltp_worker *worker, struct oltp_table *table,
 
 /*
  * Every function below that returns OLTP_CONFLICT, OLTP_FULL, OLTP_NO_MEMORY, OLTP_COLD or
- * OLTP_LOST dooms the transaction: the only call it still accepts is oltp_txn_abort. Pointers handed out are valid
- * until the transaction ends.
+ * OLTP_LOST dooms the transaction: the only call it still accepts is oltp_txn_abort. Pointers
+ * handed out are valid until the transaction ends.
  */
 
 /* Shared lock; *ret_record is the record itself, to be read only. Also OLTP_NOT_FOUND. */
@@ -221,13 +221,13 @@ void oltp_txn_abort(struct oltp_worker *worker);
 /* ---- 2. memory that comes and goes --------------------------------------------------------- */
 
 /*
- * A provider of blocks for records. It says how much may be held (oltp_memory_limit), the engine then
- * calls the hooks, under a lock of its own and from any thread: they must not call the engine.
+ * A provider of blocks for records. It says how much may be held (oltp_memory_limit), the engine
+ * then calls the hooks, under a lock of its own and from any thread: they must not call the engine.
  */
 struct oltp_block_ops {
 	/*
-	 * Required. Up to bytes (a multiple of OLTP_MEM_BLOCK_BYTES) on one node; zeroed, aligned to
-	 * OLTP_MEM_BLOCK_BYTES, below 2^48. Less may be given, at least one block: *ret_bytes.
+	 * Required. Up to bytes (a multiple of OLTP_MEM_BLOCK_BYTES) on one node; zeroed, aligned
+	 * to OLTP_MEM_BLOCK_BYTES, below 2^48. Less may be given, at least one block: *ret_bytes.
 	 * -errno: nothing now; asked again after the next oltp_memory_limit.
 	 */
 	int (*add)(void *ctx, uint64_t bytes, uint32_t node, void **ret_addr, uint64_t *ret_bytes);
@@ -237,17 +237,17 @@ struct oltp_block_ops {
 
 /*
  * From the provider, any thread, at any time: how many bytes of blocks of the node (0 to
- * OLTP_NODES_MAX - 1; others are ignored) may be held from now on. A goal, not a difference: saying it
- * again changes nothing. Before the first call nothing may be held.
+ * OLTP_NODES_MAX - 1; others are ignored) may be held from now on. A goal, not a difference: saying
+ * it again changes nothing. Before the first call nothing may be held.
  *
  * More than is held is an offer: taken when records need it; while there are cold records, some are
  * read back.
  *
  * Less than is held is a demand, to be met by the deadline (CLOCK_MONOTONIC ns; 0: no deadline).
- * Unused blocks go first, then those with the fewest records (what was kept free for records to come),
- * then records are written to disk, those not used for longest first, and the others moved together.
- * What could not be given by the deadline, or without one right away, is counted (unanswered_bytes)
- * and tried no longer until the provider says something new.
+ * Unused blocks go first, then those with the fewest records (what was kept free for records to
+ * come), then records are written to disk, those not used for longest first, and the others moved
+ * together. What could not be given by the deadline, or without one right away, is counted
+ * (unanswered_bytes) and tried no longer until the provider says something new.
  */
 #define OLTP_NO_DEMAND	UINT64_MAX	/* as a deadline: what is held beyond the limit may stay */
 void oltp_memory_limit(struct oltp_engine *engine, uint32_t node, uint64_t limit_bytes,
@@ -255,8 +255,8 @@ void oltp_memory_limit(struct oltp_engine *engine, uint32_t node, uint64_t limit
 
 /*
  * The host took these blocks by force: what was there is lost, and the engine must not use the
- * addresses again. From here on their records are answered OLTP_LOST. The hook release is not called
- * for them. Returns the bytes among them that were held.
+ * addresses again. From here on their records are answered OLTP_LOST. The hook release is not
+ * called for them. Returns the bytes among them that were held.
  *
  * With oltp_memory_catch_revokes, threads may touch such blocks before this call was made: the
  * SIGBUS is caught, zeroed memory is put in the block's place, and the transaction that did it
@@ -266,8 +266,8 @@ uint64_t oltp_memory_revoked(struct oltp_engine *engine, void *addr, uint64_t by
 
 /*
  * Sets a SIGBUS handler for the process, which looks after addresses in blocks of this engine only
- * and hands all others to the handler that was there before. Once per process. Errors: -EEXIST, those
- * of sigaction().
+ * and hands all others to the handler that was there before. Once per process. Errors: -EEXIST,
+ * those of sigaction().
  */
 int oltp_memory_catch_revokes(struct oltp_engine *engine);
 
@@ -281,7 +281,7 @@ struct oltp_memory_stats {
 	uint64_t file_bytes;		/* of the file; in use: */
 	uint64_t file_used_bytes;
 	/* From here on since the engine was opened. */
-	uint64_t cold_reads;		/* records read from disk because a transaction wanted them */
+	uint64_t cold_reads;		/* records read because a transaction wanted them */
 	uint64_t read_errors;		/* reads that failed, or whose checksum was wrong */
 	uint64_t write_errors;		/* writes that failed; their records stayed in memory */
 	uint64_t evicted_records, evicted_bytes;	/* to disk */
@@ -300,9 +300,9 @@ struct oltp_memory_stats {
 void oltp_memory_stats_read(struct oltp_engine *engine, struct oltp_memory_stats *ret_stats);
 
 /*
- * Fetching. A transaction that got OLTP_COLD has been aborted; it then holds no lock, and these read
- * what it asked for (and whatever else of its announced accesses is on disk) while the worker does
- * other things:
+ * Fetching. A transaction that got OLTP_COLD has been aborted; it then holds no lock, and these
+ * read what it asked for (and whatever else of its announced accesses is on disk) while the worker
+ * does other things:
  *
  *   oltp_cold_fetch(worker, ticket)	starts reading; ticket is the caller's name for it
  *   oltp_cold_poll(worker, ...)	which tickets are through
@@ -355,10 +355,11 @@ void oltp_blocks_native_destroy(struct oltp_blocks_native *blocks);
  *
  *   attach  once, first; *ret_local is handed to the others. 0 or -errno (the worker then ends).
  *   run     ONE attempt of ONE transaction, the one numbered slot (0 to OLTP_TICKETS - 1). retry
- *           not set: make up a new one. OLTP_CONFLICT: the pool backs off and calls again with retry
- *           set, and the same transaction is to be tried again. OLTP_COLD (the worker's last call
- *           was oltp_txn_abort): the pool fetches, runs others in other slots, then calls again with
- *           retry set. Any other failure: the transaction is given up and counted as failed.
+ *           not set: make up a new one. OLTP_CONFLICT: the pool backs off and calls again with
+ *           retry set, and the same transaction is to be tried again. OLTP_COLD (the worker's last
+ *           call was oltp_txn_abort): the pool fetches, runs others in other slots, then calls
+ *           again with retry set. Any other failure: the transaction is given up and counted as
+ *           failed.
  *   detach  once, last, never in the middle of a transaction.
  */
 struct oltp_workload {

@@ -62,8 +62,8 @@ static void tell_limits(struct blocks_ebb *blocks)
 		limit = limit < left ? limit : left;
 		left -= limit;
 		/*
-		 * Shares and what is added meanwhile are not of the same moment: without a demand, a
-		 * sum that comes out too small is none.
+		 * Shares and what is added meanwhile are not of the same moment: without a demand,
+		 * a sum that comes out too small is none.
 		 */
 		oltp_memory_limit(blocks->engine, node->node, limit,
 				  node->mem_demanded_bytes ?

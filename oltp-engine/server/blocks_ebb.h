@@ -22,9 +22,9 @@ void blocks_ebb_destroy(struct blocks_ebb *blocks);
 
 /*
  * The engine that uses the blocks; NULL, before it is closed: none any more. Its SIGBUS handler is
- * set, so that it outlives revokes; if another engine of the process has it, a revoke kills, as libebb
- * says. From here on the handle is dispatched by a thread, for a table may take long to load, until
- * blocks_ebb_pump_stop.
+ * set, so that it outlives revokes; if another engine of the process has it, a revoke kills, as
+ * libebb says. From here on the handle is dispatched by a thread, for a table may take long to
+ * load, until blocks_ebb_pump_stop.
  */
 void blocks_ebb_attach(void *blocks, struct oltp_engine *engine);
 void blocks_ebb_pump_stop(struct blocks_ebb *blocks);

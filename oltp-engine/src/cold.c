@@ -88,6 +88,18 @@ uint32_t cold_slots(const struct oltp_table *table)
 	return n < COLD_SLOTS_MAX ? n : COLD_SLOTS_MAX;
 }
 
+struct cold_place cold_stub_place(const struct cold *cold, uint64_t entry)
+{
+	const struct cold_block *block = cold_stub_block(cold, entry);
+	uint32_t stride = cold_stride(block->table);
+	uint64_t mask = cold->file.align - 1ull;
+	uint64_t at = block->number * COLD_EXTENT_BYTES + (uint64_t)cold_stub_slot(entry) * stride;
+	uint64_t from = at & ~mask;
+
+	return (struct cold_place){ from, (uint32_t)(((at + stride + mask) & ~mask) - from),
+				    (uint32_t)(at - from) };
+}
+
 /* A block whose extent was never used. */
 static int number_new(struct cold *cold, struct cold_block **ret_block)
 {

@@ -122,6 +122,15 @@ static inline uint32_t cold_stub_slot(uint64_t entry)
 /* Call in an epoch, or with the block pinned. */
 struct cold_block *cold_stub_block(const struct cold *cold, uint64_t entry);
 
+/* What to read for a record: whole sectors, with the record lead bytes into them. */
+struct cold_place {
+	uint64_t offset;
+	uint32_t bytes, lead;
+};
+
+/* Of a pinned stub. */
+struct cold_place cold_stub_place(const struct cold *cold, uint64_t entry);
+
 /* Keeps the stub's block from being written again. False: the slot has changed. In an epoch. */
 bool cold_pin(struct cold *cold, const struct index_ref *ref);
 void cold_unpin(struct cold_block *block);

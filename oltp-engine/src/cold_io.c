@@ -77,7 +77,9 @@ struct cold_request *cold_io_next(struct cold_io *io)
 			continue;
 		}
 		io->in_flight--;
-		request->result = result < 0 ? result : (uint32_t)result < request->bytes ? -EIO : 0;
+		if (result >= 0)
+			result = (uint32_t)result < request->bytes ? -EIO : 0;
+		request->result = result;
 		return request;
 	}
 	return NULL;

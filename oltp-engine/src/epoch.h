@@ -45,7 +45,9 @@ static inline void epoch_enter(const struct epoch *epoch, _Atomic uint64_t *anno
 {
 	if (likely(epoch->has_membarrier)) {
 		atomic_store_explicit(announced, now, memory_order_relaxed);
-		/* The other half of the barrier is membarrier()'s; keep the compiler from mixing. */
+		/*
+		 * The other half of the barrier is membarrier()'s; keep the compiler from mixing.
+		 */
 		atomic_signal_fence(memory_order_seq_cst);
 	} else {
 		atomic_exchange_explicit(announced, now, memory_order_seq_cst);

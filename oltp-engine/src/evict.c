@@ -154,7 +154,8 @@ static void batch_send(struct evict *e)
 	block->n = batch->n;
 	batch->request = (struct cold_request){
 		.is_write = true,
-		.bytes = (uint32_t)(((uint64_t)batch->n * cold_stride(block->table) + mask) & ~mask),
+		.bytes = (uint32_t)((batch->n * (uint64_t)cold_stride(block->table) + mask) &
+				    ~mask),
 		.offset = block->number * COLD_EXTENT_BYTES,
 		.buffer = batch->buffer,
 	};

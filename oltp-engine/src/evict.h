@@ -7,9 +7,9 @@
  *    the copy. Whoever waits for the lock, or gets it later through a pointer found before, sees in
  *    the index that the record is elsewhere and looks again.
  *  - To disk, it is locked for copying only, not while the copy is written: a mark is left in the
- *    lock word. Every use of the record in between wipes the mark out. When the copy is on disk, the
- *    record is locked again only if the mark is still there, so only if the copy is still true, and
- *    only then the index is changed. A failed or partial write changes nothing.
+ *    lock word. Every use of the record in between wipes the mark out. When the copy is on disk,
+ *    the record is locked again only if the mark is still there, so only if the copy is still true,
+ *    and only then the index is changed. A failed or partial write changes nothing.
  *  - The old slot is freed when an epoch has passed (evict_settle).
  *
  * The manager takes locks without waiting, and as the oldest of all (timestamp 0): under either

@@ -119,24 +119,19 @@ static int buffer_reserve(struct fetcher *f, struct fetch_read *read, uint32_t b
 /* The stub is pinned. -EAGAIN: too much is being read. */
 static int read_start(struct fetcher *f, const struct index_ref *ref, uint32_t ticket)
 {
-	struct cold_block *block = cold_stub_block(f->cold, ref->entry);
-	uint64_t mask = f->cold->file.align - 1ull;
-	uint32_t slot = cold_stub_slot(ref->entry);
-	uint64_t at = block->number * COLD_EXTENT_BYTES + (uint64_t)slot * cold_stride(block->table);
-	uint64_t from = at & ~mask;
-	uint32_t bytes = (uint32_t)((at + cold_stride(block->table) + mask) & ~mask) - (uint32_t)from;
+	struct cold_place place = cold_stub_place(f->cold, ref->entry);
 	struct fetch_read *read = f->free;
-	int rc = read ? buffer_reserve(f, read, bytes) : -EAGAIN;
+	int rc = read ? buffer_reserve(f, read, place.bytes) : -EAGAIN;
 
 	if (rc)
 		return rc;
 	f->free = read->next;
 	read->ref = *ref;
-	read->block = block;
-	read->slot = slot;
+	read->block = cold_stub_block(f->cold, ref->entry);
+	read->slot = cold_stub_slot(ref->entry);
 	read->ticket = ticket;
-	read->lead = (uint32_t)(at - from);
-	read->request = (struct cold_request){ .bytes = bytes, .offset = from,
+	read->lead = place.lead;
+	read->request = (struct cold_request){ .bytes = place.bytes, .offset = place.offset,
 					       .buffer = read->buffer };
 	cold_io_add(&f->io, &read->request);
 	f->tickets[ticket].pending++;
@@ -209,7 +204,7 @@ enum oltp_rc oltp_cold_fetch(struct oltp_worker *worker, uint32_t number)
 	}
 	epoch_leave(&worker->announced);
 
-	/* What was started is enough for now: the transaction asks for the rest when it comes to it. */
+	/* What was started is enough for now: the transaction will ask for the rest. */
 	if (rc && !ticket->pending) {
 		ticket->is_used = false;
 		return rc == -EAGAIN ? OLTP_FULL : OLTP_NO_MEMORY;

@@ -49,7 +49,8 @@ static void on_sigbus(int number, siginfo_t *info, void *context)
 
 int oltp_memory_catch_revokes(struct oltp_engine *engine)
 {
-	struct sigaction action = { .sa_sigaction = on_sigbus, .sa_flags = SA_SIGINFO | SA_ONSTACK };
+	struct sigaction action = { .sa_sigaction = on_sigbus,
+				    .sa_flags = SA_SIGINFO | SA_ONSTACK };
 	struct oltp_engine *none = NULL;
 
 	if (!atomic_compare_exchange_strong(&caught_engine, &none, engine))

@@ -5,7 +5,9 @@
 
 #include <stddef.h>
 
-/* Zeroed, aligned to OLTP_MEM_BLOCK_BYTES, of which bytes is a multiple; for munmap(). NULL: none. */
+/*
+ * Zeroed, aligned to OLTP_MEM_BLOCK_BYTES, of which bytes is a multiple; for munmap(). NULL: none.
+ */
 void *map_aligned(size_t bytes);
 
 #endif

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Looking at a whole table, whatever happens to it meanwhile. Slots of the index never move (I3), so
- * a walk over them meets every key once; what a slot says is followed: a record is looked at under
- * its lock, one on disk is read, with its block pinned, into a buffer.
+ * Looking at a whole table, whatever happens to it meanwhile. Slots of the index never move (I3),
+ * so a walk over them meets every key once; what a slot says is followed: a record is looked at
+ * under its lock, one on disk is read, with its block pinned, into a buffer.
  */
 #include <errno.h>
 #include <sched.h>
@@ -67,28 +67,23 @@ static void wait_reads(struct scan *scan, uint32_t n_free)
 /* The stub is pinned. */
 static int read_cold(struct scan *scan, uint64_t entry)
 {
-	struct cold_block *block = cold_stub_block(scan->cold, entry);
-	uint64_t mask = scan->cold->file.align - 1ull;
-	uint32_t slot = cold_stub_slot(entry);
-	uint64_t at = block->number * COLD_EXTENT_BYTES + (uint64_t)slot * cold_stride(block->table);
-	uint64_t from = at & ~mask;
-	uint32_t bytes = (uint32_t)(((at + cold_stride(block->table) + mask) & ~mask) - from);
+	struct cold_place place = cold_stub_place(scan->cold, entry);
 	struct scan_read *read;
 
 	wait_reads(scan, 1);
 	read = scan->free;
-	if (read->room < bytes) {
+	if (read->room < place.bytes) {
 		free(read->buffer);
-		read->buffer = aligned_alloc(scan->cold->file.align, bytes);
-		read->room = read->buffer ? bytes : 0;
+		read->buffer = aligned_alloc(scan->cold->file.align, place.bytes);
+		read->room = read->buffer ? place.bytes : 0;
 		if (!read->buffer)
 			return -ENOMEM;
 	}
 	scan->free = read->next;
-	read->block = block;
-	read->slot = slot;
-	read->lead = (uint32_t)(at - from);
-	read->request = (struct cold_request){ .bytes = bytes, .offset = from,
+	read->block = cold_stub_block(scan->cold, entry);
+	read->slot = cold_stub_slot(entry);
+	read->lead = place.lead;
+	read->request = (struct cold_request){ .bytes = place.bytes, .offset = place.offset,
 					       .buffer = read->buffer };
 	cold_io_add(&scan->io, &read->request);
 	return 0;

@@ -276,7 +276,10 @@ static uint64_t shrink_pass(struct shrink *s, struct round *round, uint32_t node
 		for (round->n = 0; round->n < max && at < n; at++)
 			round->victims[round->n++] = blocks[at];
 		n_victims = round->n;
-		/* So much that as many blocks get free as are needed, or as there are old records for. */
+		/*
+		 * So much that as many blocks get free as are needed, or as there are old records
+		 * for.
+		 */
 		budget_bytes = (int64_t)(bytes - given);
 		if (n_victims == VICTIMS_MAX)
 			budget_bytes = VICTIMS_MAX / VICTIMS_PER_BLOCK * OLTP_MEM_BLOCK_BYTES;

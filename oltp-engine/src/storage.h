@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The storage manager's books: which blocks of 2 MiB there are, what each is used for, and which
- * record slots in it are free. What moves records (mover.c) and decides when (manager.c) sits on it.
+ * record slots in it are free. What moves records (evict.c, shrink.c) and decides when (manager.c)
+ * sits on it.
  *
  * A block is of one node and, once records are in it, of one table:
  *
@@ -89,7 +90,7 @@ struct storage {
 	struct block **blocks;		/* all that are held */
 	size_t n_blocks, room;
 	uint64_t n_grants;
-	struct block *spare;		/* descriptors to be used again; never freed before the end */
+	struct block *spare;		/* descriptors to be used again; freed at the end */
 	struct node_memory nodes[OLTP_NODES_MAX];
 	_Atomic uint64_t held_bytes;
 };
@@ -149,7 +150,9 @@ uint32_t storage_block_look(struct block *block, uint64_t *ret_used);
 
 void storage_block_reopen(struct block *block);
 
-/* A CLOSED block whose slots are all free becomes UNUSED (S3 is the caller's). False: they are not. */
+/*
+ * A CLOSED block whose slots are all free becomes UNUSED (S3 is the caller's). False: they are not.
+ */
 bool storage_block_retire(struct storage *storage, struct block *block);
 
 /* Unused blocks of the node back to the provider, at most bytes; returns how many bytes. */

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Records that go to disk and come back, one worker; and everything that can go wrong on the way. */
+/*
+ * Records that go to disk and come back, one worker; and everything that can go wrong on the way.
+ */
 #include <errno.h>
 #include <pthread.h>
 #include <setjmp.h>

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Memory that comes and goes under load: YCSB on several workers, both schemes, and nothing is lost. */
+/*
+ * Memory that comes and goes under load: YCSB on several workers, both schemes, and nothing is
+ * lost.
+ */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>

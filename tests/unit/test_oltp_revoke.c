@@ -40,8 +40,8 @@ static int taker_add(void *ctx, uint64_t bytes, uint32_t node, void **ret_addr, 
 	raw = mmap(NULL, 2 * OLTP_MEM_BLOCK_BYTES, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	addr = (uint8_t *)(((uintptr_t)raw + OLTP_MEM_BLOCK_BYTES - 1) &
 			   ~(OLTP_MEM_BLOCK_BYTES - 1));
-	if (mmap(addr, OLTP_MEM_BLOCK_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, 0) ==
-	    MAP_FAILED)
+	if (mmap(addr, OLTP_MEM_BLOCK_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd,
+		 0) == MAP_FAILED)
 		return -ENOMEM;
 	t->fds[t->n] = fd;
 	t->addrs[t->n++] = addr;

@@ -72,10 +72,10 @@ struct ycsb_audit {
 	bool is_complete;		/* rc is 0, every key was seen, and nothing else */
 	uint64_t records;
 	uint64_t keys;			/* sum over the keys */
-	uint64_t updates;		/* sum of the counters: never falls from one look to the next */
+	uint64_t updates;		/* sum of the counters: never falls between looks */
 	uint64_t weighted_updates;
 	uint64_t damaged_records;	/* that contradict their counter (V3) */
-	uint64_t content;		/* sum over the records: the same as long as none is updated */
+	uint64_t content;		/* sum over the records: changes with updates only */
 };
 
 void ycsb_audit(struct ycsb *ycsb, struct ycsb_audit *ret_audit);

@@ -47,7 +47,9 @@ static void *loader_main(void *arg)
 
 		end = end < loader->end ? end : loader->end;
 		loader->rc = load_some(loader, worker, end);
-		/* No room: others go to disk first, if there is one. Memory moves: also conflicts. */
+		/*
+		 * No room: others go to disk first, if there is one. Memory moves: also conflicts.
+		 */
 		if (loader->rc == OLTP_COLD)
 			loader->rc = oltp_cold_wait(worker) ?: OLTP_CONFLICT;
 		if (loader->rc == OLTP_CONFLICT) {
