@@ -57,7 +57,8 @@ class GuestVm:
         self.process = subprocess.Popen(
             [QEMU, "-nodefaults", "-no-user-config", "-display", "none", "-L", "/usr/share/qemu",
              "-L", "/usr/share/seabios",
-             "-machine", "pc", "-accel", "tcg,thread=multi", *KNOWN_HYPERVISOR, "-m", "384,slots=8,maxmem=8G",
+             "-machine", "pc", "-accel", "tcg,thread=multi", *KNOWN_HYPERVISOR,
+             "-m", "384,slots=8,maxmem=8G",
              "-smp", "1,maxcpus=8,sockets=8,cores=1,threads=1",
              "-object", "memory-backend-ram,id=m0,size=192M",
              "-object", "memory-backend-ram,id=m1,size=192M",

@@ -23,7 +23,7 @@
 static const char usage[] =
 	"usage: ebbt-mem bad-input | use | io DISK\n"
 	"       ebbt-mem info                 pools and limits of memory\n"
-	"       ebbt-mem add BYTES [NODE]     add a lease, look that it is zero, print it, return it\n"
+	"       ebbt-mem add BYTES [NODE]     add a lease, see that it is zero, return it\n"
 	"       ebbt-mem hold BYTES [NODE]    keep it; say what is there when told with SIGUSR1\n"
 	"       ebbt-mem comb BYTES [NODE]    likewise, but release every second block first\n"
 	"       ebbt-mem pipe BYTES [NODE]    likewise, with pages of the first block in a pipe\n"
