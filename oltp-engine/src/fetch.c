@@ -15,7 +15,7 @@
 
 /* Reads are handed to the kernel together, but not held back longer than so many polls. */
 #define SEND_AT_ONCE		16u
-#define SEND_POLLS_MAX		8u
+#define SEND_POLLS_MAX		32u
 /* No room for a record for so long: its transaction fails. */
 #define ROOM_WAIT_NS		2000000000ull
 #define WAIT_STEP_NS		200000ull

@@ -4,6 +4,8 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
+#include <string.h>
 #include <cmocka.h>
 
 #include "oltp-engine/bench/options.h"
@@ -33,11 +35,33 @@ static void test_bad_lists(void **state)
 		assert_int_equal(bench_parse_cpus(bad[i], cpus, 8), -EINVAL);
 }
 
+static void test_schedules(void **state)
+{
+	(void)state;
+	static const char *const bad[] = { "", ":", "1", "1:", ":1", "1:2,", ",1:2", "2:1,1:1",
+					   "1:1,1:2", "-1:5", "1:-5", "1:5x", "x", "1;5", "1:5;2:6",
+					   "1:99999999999999999999" };
+	struct bench_mem_step steps[BENCH_MEM_STEPS_MAX];
+	char long_list[8 * (BENCH_MEM_STEPS_MAX + 1)] = "";
+
+	assert_int_equal(bench_parse_schedule("5:512", steps), 1);
+	assert_int_equal(bench_parse_schedule("0:0,2.5:1024,10:3", steps), 3);
+	assert_true(steps[1].t_s == 2.5);
+	assert_int_equal(steps[1].mib, 1024);
+	assert_int_equal(steps[2].mib, 3);
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+		assert_int_equal(bench_parse_schedule(bad[i], steps), -EINVAL);
+	for (uint32_t i = 0; i <= BENCH_MEM_STEPS_MAX; i++)
+		sprintf(long_list + strlen(long_list), "%s%u:1", i ? "," : "", i);
+	assert_int_equal(bench_parse_schedule(long_list, steps), -EINVAL);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_good_lists),
 		cmocka_unit_test(test_bad_lists),
+		cmocka_unit_test(test_schedules),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
