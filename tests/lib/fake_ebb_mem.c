@@ -194,7 +194,8 @@ static int lease_info_do(const struct fake_ebb_lease *lease, struct ebb_lease_in
 	info->held_bytes = (uint64_t)lease->num_held * FAKE_EBB_BLOCK_BYTES;
 	info->revoked_bytes = (uint64_t)lease->num_revoked * FAKE_EBB_BLOCK_BYTES;
 	info->start = start;
-	for (uint32_t i = start; i < lease->num_blocks && info->count < EBB_LEASE_INFO_BLOCKS; i++) {
+	for (uint32_t i = start;
+	     i < lease->num_blocks && info->count < EBB_LEASE_INFO_BLOCKS; i++) {
 		info->held_map[info->count / 64] |= (uint64_t)lease->is_held[i]
 						    << (info->count % 64);
 		info->count++;

@@ -313,7 +313,8 @@ static void check_settled_mem(struct world *w, unsigned i, const struct ebb_vm *
 			fail(w, "vm%u node %u: memory goal %u limit %u, held %u, requested %u, "
 			     "unconfirmed %u, counted %u, told %llu", i, g, p->target, p->limit,
 			     real.held, real.requested, real.unconfirmed, p->held,
-			     (unsigned long long)(told->nodes[g].mem_limit_bytes / EBB_BLOCK_BYTES));
+			     (unsigned long long)(told->nodes[g].mem_limit_bytes /
+						  EBB_BLOCK_BYTES));
 		if (w->has_no_pools && (p->limit != 0 || real.held != 0))
 			fail(w, "vm%u node %u has no pool and %u blocks", i, g, p->limit);
 	}

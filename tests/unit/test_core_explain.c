@@ -140,7 +140,8 @@ static void test_memory(void **state)
 	assert_int_equal(e.wait, EBB_WAIT_GUEST_MEM_ADD);
 	assert_int_equal(e.bytes, 1 << 30);
 	assert_true(says(&e, "node 0: 1024 MiB more are on offer (0 held, limit 1024)"));
-	assert_true(says(&e, "holds 0 MiB of pool memory, limit 1024, goal 1024 (min 64, max 1024"));
+	assert_true(says(&e, "holds 0 MiB of pool memory, limit 1024, "
+			     "goal 1024 (min 64, max 1024"));
 	script_pool(&s, 'a', 0, 1024, 1000, 0);
 	assert_int_equal(script_mem(&s, 'a'), 0);
 	script_boot(&s, 'b', 2, "1/1m0-1024");
@@ -148,12 +149,12 @@ static void test_memory(void **state)
 	assert_int_equal(e.wait, EBB_WAIT_GUEST_MEM_RELEASE);
 	assert_int_equal(e.bytes, 488 << 20);
 	assert_true(e.until > s.now && e.until <= s.now + MSEC(300));
-	assert_true(says(&e, "the guest has to give back 488 of 1000 MiB (limit 512); what is above "
-			     "512 is revoked in 0.30 s"));
+	assert_true(says(&e, "the guest has to give back 488 of 1000 MiB (limit 512); what is "
+			     "above 512 is revoked in 0.30 s"));
 	e = explain(&s, 'b');
 	assert_int_equal(e.wait, EBB_WAIT_GUEST_MEM_ADD);
-	assert_true(says(&e, "policy fair wants it to have 512 MiB, 24 can be promised now; waiting "
-			     "for memory of host node 0"));
+	assert_true(says(&e, "policy fair wants it to have 512 MiB, 24 can be promised now; "
+			     "waiting for memory of host node 0"));
 	assert_true(says(&e, "  a holds 1000 MiB, limit 512; the rest is revoked from"));
 	script_pool(&s, 'a', 0, 512, 512, 488);
 	assert_int_equal(script_mem(&s, 'a'), 0);
@@ -168,7 +169,8 @@ static void test_memory(void **state)
 	assert_int_equal(script_mem(&s, 'a'), 0);
 	script_expect(&s, "limits a 1/1 m0/256");
 	e = explain(&s, 'b');
-	assert_true(says(&e, "  a may take up to 512 MiB, limit 256, until its device has confirmed"));
+	assert_true(says(&e, "  a may take up to 512 MiB, limit 256, until its device has "
+			     "confirmed"));
 	/* A device without the pool. */
 	s.pools[0][0].size_bytes = 0;
 	assert_int_equal(script_hello(&s, 'a', true, true, 1, ""), 0);

@@ -555,8 +555,8 @@ static void test_admission(void **state)
 	script_settle(s);
 	assert_false(script_vm(s, 'b')->is_admitted);
 	assert_string_equal(script_vm(s, 'b')->error,
-			    "min-mib needs 700 MiB on host node 0, VMs that came before need 512 of "
-			    "1024: stop one of them or lower min-mib");
+			    "min-mib needs 700 MiB on host node 0, VMs that came before need 512 "
+			    "of 1024: stop one of them or lower min-mib");
 	assert_int_equal(script_simple(s, 'a', EBB_FACT_VM_STOPPED), 0);
 	script_settle(s);
 	assert_true(script_vm(s, 'b')->is_admitted);
