@@ -139,8 +139,8 @@ static int find_device(const struct ebb_metaxml *x, xmlNode *domain, uint32_t id
 					EBB_BLOCK_BYTES >> 10);
 	if (!is_live && ret->requested_bytes > 0)
 		return ebb_metaxml_fail(x, "<ebb:memory><ebb:node id=\"%u\">: the virtio-mem "
-					"device has <requested> %llu KiB, must be 0: ebbd sets it", id,
-					(unsigned long long)(ret->requested_bytes >> 10));
+					"device has <requested> %llu KiB, must be 0: ebbd sets it",
+					id, (unsigned long long)(ret->requested_bytes >> 10));
 	return 0;
 }
 
