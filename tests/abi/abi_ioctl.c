@@ -151,14 +151,20 @@ static void test_mem(void)
 	REJECT(EBB_IOC_MEM_ADD, add, node, EBB_MAX_NODES, ENXIO);
 }
 
-/* The ioctls of a lease, where the VM has memory on offer; their arguments as above. */
+/* The ioctls of a lease; a VM with pools must have memory on offer.  Their arguments as above. */
 static void test_lease(void)
 {
 	struct ebb_mem_add add = { .size = sizeof(add), .bytes = 4u << 20, .node = EBB_NODE_ANY };
 	struct ebb_lease_release release = { .size = sizeof(release), .bytes = 2u << 20 };
 	struct ebb_lease_info info = { .size = sizeof(info) };
+	struct ebb_mem_info pools = { .size = sizeof(pools) };
 	int old_fd = fd;
 
+	if (!ioctl(fd, EBB_IOC_MEM_INFO, &pools) && !pools.num_pools) {
+		expect("EBB_IOC_MEM_ADD without a pool", call(EBB_IOC_MEM_ADD, &add, sizeof(add)),
+		       ENXIO);
+		return;
+	}
 	if (ioctl(fd, EBB_IOC_MEM_ADD, &add)) {
 		expect("EBB_IOC_MEM_ADD", errno, 0);
 		return;
