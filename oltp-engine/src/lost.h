@@ -2,10 +2,10 @@
 /*
  * Memory taken by force. What happens to a block:
  *
- *  1. It is marked LOST, engine.revokes is counted up, and zeroed memory is put in its place, by the
- *     SIGBUS handler of the first thread that touches it or by oltp_memory_revoked, whichever is
- *     first. Only stores and mmap(2), so it can be done in the handler. Threads go on; what they
- *     read there are zeroes, what they write there is for nobody.
+ *  1. It is marked LOST, engine.revokes is counted up, and zeroed memory is put in its place,
+ *     by the SIGBUS handler of the first thread that touches it or by oltp_memory_revoked,
+ *     whichever is first. Only stores and mmap(2), so it can be done in the handler. Threads go
+ *     on; what they read there are zeroes, what they write there is for nobody.
  *  2. Until step 3 is done, transactions that accessed such a block fail at their commit, which
  *     compares revokes with the number of those that were dealt with when it began. Others, which
  *     look for a key and find zeroes, are told OLTP_LOST instead of NOT_FOUND (lost_may_hide).
