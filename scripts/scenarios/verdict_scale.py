@@ -2,8 +2,8 @@
 """Verdict of `scale`: one VM grows to the whole host and shrinks back (paper 4.1, figure 3).
 
 A plateau is a stretch of time in which the VM holds the same number of CPUs; its throughput is
-what the engine committed between the first and the last report of its interior, at even speed:
-divided by how fast the machine's CPUs were at the time (speed.py), relative to the whole run.
+the median of what the engine committed between one report and the next in its interior, at even
+speed: divided by how fast the machine's CPUs were then (speed.py), relative to the whole run.
 Plateaus must be proportional to the CPUs held, with the rate per CPU fitted from the same run, and
 the way down must mirror the way up.
 """
@@ -19,9 +19,9 @@ PROPORTIONAL_PCT = 10.0
 SYMMETRY_PCT = 10.0
 # Interior of a plateau: a CPU counts as held before the guest has it online, and no longer works
 # for a while before it counts as given back.
-SETTLE_SHARE = 0.5
+SETTLE_SHARE = 0.4
 TRIM_SHARE = 0.125
-MIN_INTERIOR_REPORTS = 4
+MIN_INTERIOR_RATES = 4
 
 
 @dataclass
@@ -44,9 +44,10 @@ def plateaus(rows, min_s):
         if end - begin < min_s:
             continue
         inner = _interior(stretch, begin, end)
-        tps, speed = _rate(inner), _mean(s.host_speed for s in inner)
-        found.append(Plateau(begin, end, cpus, "up", tps,
-                             tps * mean_speed / speed if tps and speed else None))
+        rates = _rates(inner)
+        found.append(Plateau(
+            begin, end, cpus, "up", _median(tps for tps, _ in rates),
+            _median(tps * mean_speed / speed for tps, speed in rates if speed)))
     top = max(range(len(found)), key=lambda i: found[i].cpus, default=0)
     for p in found[top + 1:]:
         p.way = "down"
@@ -59,16 +60,20 @@ def _interior(stretch, begin, end):
             if begin + SETTLE_SHARE * span <= s.t_s <= end - TRIM_SHARE * span]
 
 
-def _rate(rows):
-    """Commits per second between the first and the last report; None if there are too few."""
+def _rates(rows):
+    """[(commits per second, speed of the machine)] between each report and the next."""
     reports = {}
     for s in rows:
         if s.committed is not None and s.report_age_ms is not None:
-            reports.setdefault(s.committed, s.t_s - s.report_age_ms / 1000)
-    if len(reports) < MIN_INTERIOR_REPORTS:
-        return None
-    (first, begin), (last, end) = min(reports.items()), max(reports.items())
-    return (last - first) / (end - begin) if end > begin else None
+            reports.setdefault(s.committed, (s.t_s - s.report_age_ms / 1000, s.host_speed))
+    told = sorted(reports.items())
+    return [((last - first) / (end - begin), speed)
+            for (first, (begin, _)), (last, (end, speed)) in zip(told, told[1:]) if end > begin]
+
+
+def _median(values):
+    values = list(values)
+    return series.percentile(values, 0.5) if len(values) >= MIN_INTERIOR_RATES else None
 
 
 def _mean(values):
