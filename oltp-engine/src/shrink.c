@@ -78,11 +78,11 @@ static bool is_old(const struct record *record, uint64_t threshold)
 
 /*
  * One pass over the records in a closed block: old ones to disk, so many bytes of them, the others
- * where there is room.
+ * where there is room, and if they may spill, to disk where there is none.
  * What can neither go to disk nor be moved stays. Returns how many are on their way.
  */
 static uint64_t empty_block(struct shrink *s, struct block *block, const uint64_t *used,
-			    uint64_t threshold, int64_t *budget_bytes)
+			    uint64_t threshold, int64_t *budget_bytes, bool may_spill)
 {
 	uint64_t n = 0;
 
@@ -103,6 +103,8 @@ static uint64_t empty_block(struct shrink *s, struct block *block, const uint64_
 		}
 		if (result == EVICT_NOT)
 			result = evict_move(s->evict, block->table, block->node, record);
+		if (result == EVICT_NOT && may_spill)
+			result = evict_to_disk(s->evict, block->table, record);
 		n += result == EVICT_DONE;
 	}
 	return n;
@@ -121,14 +123,15 @@ static bool is_late(const struct shrink *s, uint64_t deadline_ns)
 }
 
 /*
- * Nothing more goes: of the victims, the fullest become room for the others, as many as it takes.
+ * Nothing more goes: of the victims, the fullest become room for the others, as many as it takes,
+ * but for so many that stay victims.
  * n_used: records left in each.
  */
-static void keep_some(struct round *round, const uint32_t *n_used, uint64_t left)
+static void keep_some(struct round *round, const uint32_t *n_used, uint64_t left, uint32_t n_least)
 {
 	uint64_t room = 0;
 
-	while (round->n && room < left) {
+	while (round->n > n_least && room < left) {
 		struct block *block = round->victims[--round->n];
 
 		left -= n_used[round->n];
@@ -145,6 +148,7 @@ static uint64_t run_round(struct shrink *s, struct round *round, uint64_t thresh
 			  int64_t budget_bytes, uint64_t deadline_ns)
 {
 	uint32_t n_used[VICTIMS_MAX], idle = 0;
+	bool may_spill = false;
 	uint64_t n = 0;
 
 	for (uint32_t i = 0; i < round->n; i++)
@@ -154,7 +158,7 @@ static uint64_t run_round(struct shrink *s, struct round *round, uint64_t thresh
 
 		for (uint32_t i = 0; i < round->n && !is_late(s, deadline_ns); i++)
 			n += empty_block(s, round->victims[i], round->used[i], threshold,
-					 &budget_bytes);
+					 &budget_bytes, may_spill);
 		evict_flush(s->evict);
 		if (!evict_settle(s->evict, manager_now_ns() + SETTLE_NS))
 			break;
@@ -165,8 +169,15 @@ static uint64_t run_round(struct shrink *s, struct round *round, uint64_t thresh
 		if (!left)
 			break;
 		/* Records that somebody held are worth another look. */
-		if (n == before && idle++)
-			keep_some(round, n_used, left);
+		if (n > before || !idle++)
+			continue;
+		/*
+		 * Room that victims leave may be taken at once by records that transactions bring
+		 * back from disk. So that one block gets free all the same, what is in it goes to
+		 * disk, whatever its age.
+		 */
+		keep_some(round, n_used, left, may_spill ? 0 : 1);
+		may_spill = true;
 	}
 	return n;
 }
