@@ -210,7 +210,7 @@ static int read_limits(const struct virtio_ebb_event *event, const struct ebb_wi
 		u16 node = le16_to_cpu(wire->node);
 		struct ebb_wire_limit *limit;
 
-		if (node >= cfg->num_nodes || seen & (1u << node) || wire->reserved ||
+		if (node >= cfg->num_nodes || seen & (1u << node) || le16_to_cpu(wire->tier) ||
 		    wire->reserved2 || !is_mem_limit(wire, cfg, node))
 			return -EPROTO;
 		seen |= 1u << node;

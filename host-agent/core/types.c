@@ -27,6 +27,7 @@ const char *ebb_event_name(enum ebb_event event)
 		[EBB_EVENT_MEM_DEMAND] = "mem_demand",
 		[EBB_EVENT_MEM_RELEASE] = "mem_release",
 		[EBB_EVENT_MEM_REVOKE] = "mem_revoke",
+		[EBB_EVENT_LEND] = "lend",	 [EBB_EVENT_CHARGE] = "charge",
 	};
 
 	return NAME_OF(names, event);
@@ -70,6 +71,7 @@ const char *ebb_reason_name(uint16_t reason)
 		[VIRTIO_EBB_REASON_RESERVED] = "reserved",
 		[VIRTIO_EBB_REASON_RANGE] = "range",
 		[VIRTIO_EBB_REASON_TAG] = "tag",
+		[VIRTIO_EBB_REASON_RUNNING] = "running",
 	};
 
 	return NAME_OF(names, reason);

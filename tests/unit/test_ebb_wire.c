@@ -252,7 +252,7 @@ static void test_limits_event(void **state)
 	BAD(nodes[0].node, 0);
 	BAD(nodes[0].node, cpu_to_le16(2));
 	BAD(nodes[0].node, cpu_to_le16(40));
-	BAD(nodes[0].reserved, cpu_to_le16(1));
+	BAD(nodes[0].tier, cpu_to_le16(1));
 	BAD(nodes[0].cpus_held, cpu_to_le32(9));
 	BAD(nodes[0].cpus_limit, cpu_to_le32(9));
 	BAD(nodes[0].mem_held_bytes, cpu_to_le64(1));

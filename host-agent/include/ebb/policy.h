@@ -10,8 +10,8 @@
  * a goal: the core publishes limits that walk towards it as cores come free.
  *
  * Counting.  The capacity of a node is its number of cores, so that every CPU
- * within the limits gets a core of its own; with the option count_threads it
- * is its number of hardware threads.  Floors, ceilings and targets count CPUs,
+ * within the limits gets a core of its own; with the option count_threads, or
+ * where the plan says so (use_threads), it is its number of hardware threads.  Floors, ceilings and targets count CPUs,
  * those of memory blocks of EBB_BLOCK_BYTES.
  */
 #ifndef EBB_POLICY_H
@@ -21,7 +21,7 @@
 
 #include "ebb/types.h"
 
-#define EBB_POLICY_ABI	2u
+#define EBB_POLICY_ABI	3u
 
 struct ebb_view_node {
 	uint32_t capacity;		/* CPUs that all VMs together may have here */
@@ -42,7 +42,10 @@ struct ebb_view_vm_node {
 	uint16_t host_node;		/* index into ebb_view.nodes */
 	uint16_t floor;			/* startup set; the target is never below */
 	uint16_t ceiling;		/* the target is never above */
+	uint16_t reserved;		/* floor to ceiling: what it is to get whenever it wants it */
 	uint16_t used;			/* startup set and every other vCPU that has a core */
+	uint16_t wanted;		/* floor to ceiling: what it uses, and what it asked for within
+					 * the last EBB_WANT_USEC and did not get because of its limit */
 	uint16_t target;		/* of the last plan; 0 before the VM's first */
 	struct ebb_view_mem mem;
 };
@@ -50,12 +53,16 @@ struct ebb_view_vm_node {
 struct ebb_view_vm {
 	uint64_t order;			/* smaller: arrived earlier; unique */
 	enum ebb_class class;
+	uint16_t priority;
 	uint32_t weight;
 	uint32_t mem_weight;		/* 0: it has no pool anywhere */
 	bool has_driver;		/* no: it can take nothing beyond its floor now */
 	uint16_t num_nodes;
 	struct ebb_view_vm_node nodes[EBB_MAX_GUEST_NODES];
 };
+
+/* How long a request counts that was refused because of the limit. */
+#define EBB_WANT_USEC	(10 * EBB_USEC_PER_SEC)
 
 /* Immutable.  Only running VMs whose floors fit the host are listed. */
 struct ebb_view {
@@ -74,6 +81,11 @@ struct ebb_plan_vm {
 
 struct ebb_plan {
 	struct ebb_plan_vm *targets;	/* view->num_vms entries */
+	/*
+	 * By node of the host, false before: targets there count hardware threads.  Until CPUs
+	 * that share a core with one of another VM have left, the core gives out no more.
+	 */
+	bool use_threads[EBB_MAX_NODES];
 };
 
 struct ebb_policy_ops {
@@ -105,5 +117,20 @@ extern const struct ebb_policy_ops ebb_policy_fair;
  * ceiling as far as the host goes.  What is assigned to one is lent to nobody.
  */
 extern const struct ebb_policy_ops ebb_policy_strict;
+
+/*
+ * One VM has all sockets (nodes of the host); when more come, each gets sockets of
+ * its own, as nearly as they fit, with the hyperthreads there.  VMs beyond the
+ * number of sockets share one as under the fair policy.
+ * Source: PVLDB 13(12), section 4.3.
+ */
+extern const struct ebb_policy_ops ebb_policy_isolate;
+
+/*
+ * Reserved VMs get what they want up to what is reserved for them, the others
+ * what is left: by priority, then by weight; newest and cheapest lose it first.
+ * What is reserved and not wanted is lent to whoever can use it.
+ */
+extern const struct ebb_policy_ops ebb_policy_spot;
 
 #endif /* EBB_POLICY_H */

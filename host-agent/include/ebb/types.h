@@ -98,8 +98,13 @@ enum ebb_class {
 #define EBB_DEADLINE_MS_MAX	600000u
 #define EBB_DEADLINE_MS_DEFAULT	2000u
 
+/* How CPUs are given back: VIRTIO_EBB_TIER_*. */
+#define EBB_PRIORITY_MAX	1000u
+#define EBB_PRIORITY_DEFAULT	100u
+
 struct ebb_sla_node {
 	uint16_t startup;		/* CPUs that the VM boots with here and always keeps */
+	uint16_t reserved;		/* CPUs that it gets whenever it wants them, startup to max */
 	uint16_t max;			/* most it may ever hold here, startup included */
 	uint16_t host_node;		/* where its CPUs run and its memory is */
 	uint32_t mem_min;		/* blocks of pool memory kept for it, 0 to mem_max */
@@ -108,7 +113,10 @@ struct ebb_sla_node {
 };
 
 struct ebb_sla {
-	enum ebb_class class;
+	enum ebb_class class;		/* spot: every `reserved` is the startup set */
+	uint16_t priority;		/* 0 to EBB_PRIORITY_MAX; among those of a class, more goes first */
+	uint16_t tier;			/* VIRTIO_EBB_TIER_*, as told to the guest */
+	bool plug_ahead;		/* plug all vCPUs when the guest's driver appears, as lent ones */
 	uint32_t weight;		/* EBB_WEIGHT_MIN to EBB_WEIGHT_MAX */
 	uint32_t deadline_ms;		/* time to meet a demand; EBB_DEADLINE_MS_MIN to _MAX */
 	uint32_t mem_weight;		/* the same for memory; used if it has a pool */
@@ -229,6 +237,7 @@ struct ebb_pool_fact {
 struct ebb_fact_hello {
 	bool is_first;			/* first of this connection: to be answered with WELCOME */
 	bool has_driver;		/* a guest driver is running */
+	bool can_lend;			/* it negotiated VIRTIO_EBB_F_LEND */
 	uint16_t num_nodes;
 	uint32_t max_cpus;
 	uint64_t generation;		/* of the last LIMITS that the device knows */
@@ -246,11 +255,12 @@ struct ebb_fact_mem {
 
 struct ebb_fact_request {
 	uint64_t tag;
-	uint16_t type;			/* VIRTIO_EBB_REQ_CPU_ADD or _CPU_REMOVE */
+	uint16_t type;			/* VIRTIO_EBB_REQ_CPU_ADD, _CPU_REMOVE or _CPU_LEND */
 	uint16_t count;			/* CPU_ADD: 1 to VIRTIO_EBB_MAX_REQ_CPUS */
 	uint16_t node;			/* CPU_ADD: guest node or EBB_NODE_ANY */
 	bool allow_ht;			/* CPU_ADD: hyperthreads will do */
-	uint16_t vcpu;			/* CPU_REMOVE */
+	uint16_t vcpu;			/* CPU_REMOVE, CPU_LEND */
+	bool park;			/* CPU_LEND: the device parks it once it is answered */
 };
 
 struct ebb_telemetry {
@@ -335,8 +345,9 @@ struct ebb_action_limits {
 	uint64_t generation;
 	uint16_t num_nodes;
 	struct {
-		uint16_t held;		/* startup and granted CPUs, forced ones not */
+		uint16_t held;		/* startup and granted CPUs, forced and lent ones not */
 		uint16_t limit;
+		uint16_t tier;		/* VIRTIO_EBB_TIER_*; 0 if the driver can not lend */
 		uint32_t deadline_ms;	/* 0: no demand */
 		uint32_t mem_deadline_ms;
 		uint64_t mem_held_bytes;
@@ -352,7 +363,7 @@ struct ebb_action_pool {
 
 struct ebb_action_cpu_flags {
 	uint16_t vcpu;
-	uint16_t flags;			/* 0 or VIRTIO_EBB_CPU_F_FORCED */
+	uint16_t flags;			/* 0, VIRTIO_EBB_CPU_F_FORCED, or _LENT to hand a new vCPU over */
 };
 
 struct ebb_action {
@@ -392,6 +403,8 @@ enum ebb_event {
 	EBB_EVENT_MEM_DEMAND,		/* it fell to bytes */
 	EBB_EVENT_MEM_RELEASE,		/* the guest gave bytes back */
 	EBB_EVENT_MEM_REVOKE,		/* the host took bytes; times count from the deadline */
+	EBB_EVENT_LEND,			/* the guest gave a core back and keeps the CPU */
+	EBB_EVENT_CHARGE,		/* what a VM held since its last record of this kind: charge[] */
 	EBB_EVENT_MAX,
 };
 
@@ -411,6 +424,14 @@ struct ebb_record {
 	usec_t libvirt_usec;		/* -> last plug or unplug ended */
 	usec_t place_usec;		/* -> last placement ended */
 	usec_t total_usec;		/* request received -> answer issued */
+	/*
+	 * CHARGE, by class: what was held up to what is reserved (and minima of memory) counts as
+	 * reserved, the rest as spot; of a VM of class spot all is spot but the startup set.
+	 */
+	struct {
+		uint64_t core_usec;	/* microseconds times CPUs with a core */
+		uint64_t mib_msec;	/* milliseconds times MiB of pool memory */
+	} charge[EBB_CLASS_MAX];
 	char text[EBB_TEXT_SIZE];	/* the reason, for people */
 };
 

@@ -66,7 +66,7 @@ struct ebb_info {
 	__u32 num_nodes;		/* [out] NUMA nodes, 1 to EBB_MAX_NODES */
 	__u32 max_cpus;			/* [out] most CPUs that this VM can ever have */
 	__u32 num_startup_cpus;		/* [out] CPUs of the startup set */
-	__u32 num_hotplug_cpus;		/* [out] CPUs added since, by all owners */
+	__u32 num_hotplug_cpus;		/* [out] CPUs added since, by all owners; lent ones not counted */
 	__u32 num_owned_cpus;		/* [out] of these, owned by this open */
 	__u64 features;			/* [out] negotiated VIRTIO_EBB_F_* bits, as a mask */
 };
@@ -78,7 +78,7 @@ VIRTIO_EBB_ASSERT_OFFSET(struct ebb_info, features, 40);
 
 struct ebb_node_limit {
 	__u32 node;			/* guest node */
-	__u32 reserved;
+	__u32 tier;			/* VIRTIO_EBB_TIER_*: how the host would like CPUs to be given back */
 	__u32 cpus_held;		/* as the host counts, startup set included */
 	__u32 cpus_limit;		/* held < limit: offer; held > limit: demand */
 	__u64 deadline_ns;		/* CLOCK_MONOTONIC by which a demand for CPUs must be met; 0: none */
@@ -109,6 +109,8 @@ VIRTIO_EBB_ASSERT_OFFSET(struct ebb_limits, nodes, 24);
 #define EBB_CPU_FORCED		(1u << 2)	/* the host took its core away: it is slow now, remove it */
 #define EBB_CPU_OWNED		(1u << 3)	/* owned by this open */
 #define EBB_CPU_LEAVING		(1u << 4)	/* on its way back to the host */
+#define EBB_CPU_LENT		(1u << 5)	/* nobody's: online, and without a core of its own */
+#define EBB_CPU_PARKED		(1u << 6)	/* with LENT: offline, and can not be brought online */
 
 struct ebb_cpu {
 	__u32 cpu;			/* Linux CPU number */
@@ -119,8 +121,8 @@ struct ebb_cpu {
 VIRTIO_EBB_ASSERT_SIZE(struct ebb_cpu, 16);
 
 /*
- * EBB_IOC_CPU_ADD: add count CPUs.  On return they are online and owned by
- * this open.  Fewer than count may be granted, at least one on success.
+ * EBB_IOC_CPU_ADD: add count CPUs, those that are lent first.  On return they are
+ * online and owned by this open.  Fewer than count may be granted, at least one on success.
  *   EAGAIN     the host can not now: no agent, or no core free yet
  *   EDQUOT     above the limit of the node(s); wait for an offer
  *   ERANGE     above what this VM may ever have there
@@ -167,6 +169,31 @@ struct ebb_cpu_remove {
 };
 VIRTIO_EBB_ASSERT_SIZE(struct ebb_cpu_remove, 32);
 VIRTIO_EBB_ASSERT_OFFSET(struct ebb_cpu_remove, offline_ns, 16);
+
+/*
+ * EBB_IOC_CPU_LEND: give the core of a CPU back and keep the CPU in the guest, so
+ * that it can be had again by CPU_ADD without being plugged.  Without
+ * EBB_LEND_PARK the CPU stays online, and the caller has moved his threads off
+ * it: what still runs there runs slowly and slows the startup set down.  With it,
+ * the CPU is taken offline, and nobody in the guest can bring it online.  On
+ * return the host has the core, and the CPU is nobody's.  When the last file is
+ * closed (or the process dies), CPUs are lent where that is possible.
+ *   EOPNOTSUPP the device does not know of lending
+ *   ENOENT, EPERM, EACCES, EBUSY, EINPROGRESS, EINTR   as for CPU_REMOVE; without
+ *              EBB_LEND_PARK the CPU is not taken offline
+ */
+#define EBB_LEND_PARK		(1u << 0)	/* take it offline, and have the host hold it */
+
+struct ebb_cpu_lend {
+	__u32 size;
+	__u32 flags;			/* EBB_LEND_* */
+	__u32 cpu;			/* Linux CPU number */
+	__u32 timeout_ms;		/* as in struct ebb_cpu_add */
+	__u64 offline_ns;		/* [out] time Linux took to take it offline; 0 without EBB_LEND_PARK */
+	__u64 host_ns;			/* [out] time the host took to answer */
+};
+VIRTIO_EBB_ASSERT_SIZE(struct ebb_cpu_lend, 32);
+VIRTIO_EBB_ASSERT_OFFSET(struct ebb_cpu_lend, offline_ns, 16);
 
 /* EBB_IOC_CPU_LIST: CPUs of the VM from index start on; never waits. */
 struct ebb_cpu_list {
@@ -308,13 +335,13 @@ struct ebb_lease_info {
 VIRTIO_EBB_ASSERT_SIZE(struct ebb_lease_info, 560);
 VIRTIO_EBB_ASSERT_OFFSET(struct ebb_lease_info, held_map, 48);
 
-/* Numbers 0x40 to 0x4f are kept for lending and parking. */
 #define EBB_IOC_INFO		_IOWR(EBB_IOC_MAGIC, 0x00, struct ebb_info)
 #define EBB_IOC_LIMITS		_IOWR(EBB_IOC_MAGIC, 0x01, struct ebb_limits)
 #define EBB_IOC_TELEMETRY	_IOW(EBB_IOC_MAGIC, 0x02, struct ebb_telemetry)
 #define EBB_IOC_CPU_ADD		_IOWR(EBB_IOC_MAGIC, 0x10, struct ebb_cpu_add)
 #define EBB_IOC_CPU_REMOVE	_IOWR(EBB_IOC_MAGIC, 0x11, struct ebb_cpu_remove)
 #define EBB_IOC_CPU_LIST	_IOWR(EBB_IOC_MAGIC, 0x12, struct ebb_cpu_list)
+#define EBB_IOC_CPU_LEND	_IOWR(EBB_IOC_MAGIC, 0x13, struct ebb_cpu_lend)
 #define EBB_IOC_MEM_INFO	_IOWR(EBB_IOC_MAGIC, 0x20, struct ebb_mem_info)
 #define EBB_IOC_MEM_ADD		_IOWR(EBB_IOC_MAGIC, 0x21, struct ebb_mem_add)
 /* Of a lease. */

@@ -57,6 +57,23 @@
  * until the guest has confirmed with MEM_CONFIRM that it uses them no more.
  * A revoked block may be plugged again only after that.
  *
+ * Lending and parking (VIRTIO_EBB_F_LEND)
+ * ---------------------------------------
+ * A CPU that the guest does not need now need not be unplugged.  With CPU_LEND
+ * the guest says that it has stopped using a CPU: the host gives its core to
+ * somebody else, and the CPU stays plugged and, in the guest, online and idle
+ * (VIRTIO_EBB_CPU_F_LENT).  It is not held any more; what runs on it all the
+ * same shares the cores of the startup set.  With VIRTIO_EBB_LEND_F_PARK the
+ * guest has taken the CPU offline before, and the device holds the CPU back
+ * from running at all (VIRTIO_EBB_CPU_F_PARKED): trying to bring it up fails in
+ * the guest and does no other harm.  CPU_ADD gives CPUs that are lent first,
+ * under the hv_cpu_id that they have; a parked one may be brought up from the
+ * moment in which the request completes.  The host may also hand over new CPUs
+ * as lent ones, unasked (an event): then nothing has to be plugged when the
+ * guest needs them.
+ * How CPUs are given back is the guest's choice; virtio_ebb_limit.tier says
+ * what suits the host best.
+ *
  * Virtqueues
  * ----------
  * VIRTIO_EBB_VQ_REQUEST   one device-readable struct virtio_ebb_req followed by
@@ -81,11 +98,13 @@
  * everything that the VM holds as it is; the host may force the hotplugged
  * CPUs at once, since nobody in the guest answers for them any more.  A driver
  * that finds hotplugged CPUs in VIRTIO_EBB_REQ_STATE on start removes them: no
- * process of this boot holds them.  A reset of the machine does the same.
- * On migration the device takes its CPU table and the last limits along;
- * requests in flight are completed with VIRTIO_EBB_BUSY on the destination.
- * While no agent is connected, CPU_ADD and CPU_REMOVE are answered with
- * VIRTIO_EBB_BUSY, VIRTIO_EBB_REASON_NO_AGENT, and nothing is taken away.
+ * process of this boot holds them; with VIRTIO_EBB_F_LEND it may lend them
+ * instead.  A reset of the machine does the same, and ends parking: CPUs that
+ * were parked are lent from then on.
+ * On migration the device takes its CPU table, parked CPUs among it, and the last
+ * limits along; requests in flight are completed with VIRTIO_EBB_BUSY on the destination.
+ * While no agent is connected, CPU_ADD, CPU_REMOVE and CPU_LEND are answered
+ * with VIRTIO_EBB_BUSY, VIRTIO_EBB_REASON_NO_AGENT, and nothing is taken away.
  */
 #ifndef _LINUX_VIRTIO_EBB_H
 #define _LINUX_VIRTIO_EBB_H
@@ -111,7 +130,7 @@
 
 /* Feature bits.  A bit that is not negotiated keeps its fields reserved. */
 #define VIRTIO_EBB_F_MEM		0	/* memory limits and requests */
-#define VIRTIO_EBB_F_LEND		1	/* CPU_LEND and CPU_PARK requests */
+#define VIRTIO_EBB_F_LEND		1	/* CPUs that are lent or parked */
 
 #define VIRTIO_EBB_VQ_REQUEST		0
 #define VIRTIO_EBB_VQ_EVENT		1
@@ -159,6 +178,7 @@ VIRTIO_EBB_ASSERT_OFFSET(struct virtio_ebb_config, pools, 24);
 #define VIRTIO_EBB_REQ_CPU_REMOVE	2	/* answered by the agent */
 #define VIRTIO_EBB_REQ_STATE		3	/* answered by the device, with or without an agent */
 #define VIRTIO_EBB_REQ_MEM_CONFIRM	4	/* answered by the device, with or without an agent */
+#define VIRTIO_EBB_REQ_CPU_LEND		16	/* answered by the agent */
 
 /* virtio_ebb_req.flags for CPU_ADD */
 #define VIRTIO_EBB_ADD_F_ALLOW_HT	(1u << 0) /* hardware threads whose sibling is in use will do */
@@ -207,6 +227,23 @@ struct virtio_ebb_req_mem_confirm {
 };
 VIRTIO_EBB_ASSERT_SIZE(struct virtio_ebb_req_mem_confirm, 16);
 
+/* virtio_ebb_req.flags for CPU_LEND */
+#define VIRTIO_EBB_LEND_F_PARK		(1u << 0) /* the CPU is offline in the guest: park it */
+
+/*
+ * The guest uses a granted CPU no more, and keeps it.  ACK: it has no core any
+ * more; the answer has the CPU with its new flags.  If it was to be parked and
+ * runs again by then, it is lent only (PARKED is not set).  Lending a CPU that
+ * is lent changes nothing, or parks it.  One that is parked can not be lent
+ * without: CPU_ADD ends that.
+ * NACK, NOT_HELD, STARTUP: as for CPU_REMOVE.  NACK, RUNNING: it was to be
+ * parked and is not halted, or it is parked and would not be; nothing changed.
+ */
+struct virtio_ebb_req_cpu_lend {
+	__le64 hv_cpu_id;
+};
+VIRTIO_EBB_ASSERT_SIZE(struct virtio_ebb_req_cpu_lend, 8);
+
 struct virtio_ebb_req {
 	__le16 type;			/* VIRTIO_EBB_REQ_* */
 	__le16 flags;			/* by type; 0 where none is defined */
@@ -217,6 +254,7 @@ struct virtio_ebb_req {
 		struct virtio_ebb_req_cpu_remove cpu_remove;
 		struct virtio_ebb_req_state state;
 		struct virtio_ebb_req_mem_confirm mem_confirm;
+		struct virtio_ebb_req_cpu_lend cpu_lend;
 		__le64 words[4];	/* what the type does not use is reserved */
 	} u;
 };
@@ -248,13 +286,23 @@ VIRTIO_EBB_ASSERT_OFFSET(struct virtio_ebb_req, u, 16);
 #define VIRTIO_EBB_REASON_RESERVED	14	/* ERROR: a reserved field is not zero */
 #define VIRTIO_EBB_REASON_RANGE		15	/* ERROR: count, start or address out of range */
 #define VIRTIO_EBB_REASON_TAG		16	/* ERROR: a request with this tag is in flight */
-#define VIRTIO_EBB_REASON_MAX		17	/* one past the last */
+#define VIRTIO_EBB_REASON_RUNNING	17	/* NACK: a CPU to be parked is not halted, or one to be lent is parked */
+#define VIRTIO_EBB_REASON_MAX		18	/* one past the last */
 
 /* virtio_ebb_cpu.flags */
 #define VIRTIO_EBB_CPU_F_STARTUP	(1u << 0) /* of the startup set; can not be removed */
 #define VIRTIO_EBB_CPU_F_HT		(1u << 1) /* shares its core with another thread in use */
 #define VIRTIO_EBB_CPU_F_FORCED		(1u << 2) /* the host took its core away; remove it */
-#define VIRTIO_EBB_CPU_F_ALL		7u
+#define VIRTIO_EBB_CPU_F_LENT		(1u << 3) /* without a core, and not held: see CPU_LEND */
+#define VIRTIO_EBB_CPU_F_PARKED		(1u << 4) /* with LENT: can not be brought up */
+#define VIRTIO_EBB_CPU_F_ALL		31u	/* LENT and PARKED with VIRTIO_EBB_F_LEND only */
+
+/* virtio_ebb_limit.tier: how the host would like CPUs to be given back; advice */
+#define VIRTIO_EBB_TIER_ANY		0	/* it has no wish */
+#define VIRTIO_EBB_TIER_LEND		1
+#define VIRTIO_EBB_TIER_PARK		2
+#define VIRTIO_EBB_TIER_UNPLUG		3	/* CPU_REMOVE */
+#define VIRTIO_EBB_TIER_MAX		4	/* one past the last */
 
 struct virtio_ebb_cpu {
 	__le64 hv_cpu_id;		/* opaque, never 0 */
@@ -273,7 +321,7 @@ struct virtio_ebb_resp {
 	__le16 count;			/* valid entries in cpus[] */
 	__le32 total;			/* STATE: all CPUs of the VM; otherwise 0 */
 	__le32 reserved;
-	struct virtio_ebb_cpu cpus[VIRTIO_EBB_MAX_REQ_CPUS]; /* CPU_ADD: granted; STATE: from start on */
+	struct virtio_ebb_cpu cpus[VIRTIO_EBB_MAX_REQ_CPUS]; /* CPU_ADD: granted; CPU_LEND: the one; STATE: from start on */
 };
 VIRTIO_EBB_ASSERT_SIZE(struct virtio_ebb_resp, 536);
 VIRTIO_EBB_ASSERT_OFFSET(struct virtio_ebb_resp, total, 16);
@@ -283,7 +331,12 @@ VIRTIO_EBB_ASSERT_OFFSET(struct virtio_ebb_resp, cpus, 24);
  * Events, host to guest.  Numbers 3 to 15 are for memory.
  */
 #define VIRTIO_EBB_EVENT_LIMITS		1	/* nodes[] are the limits from now on */
-#define VIRTIO_EBB_EVENT_CPU		2	/* flags of one CPU changed (FORCED set or cleared) */
+/*
+ * The flags of one CPU changed (FORCED set or cleared); or the guest has a new
+ * CPU that is lent (LENT, with VIRTIO_EBB_F_LEND).  The device tells of each new
+ * one that STATE did not list when it was last read to its end.
+ */
+#define VIRTIO_EBB_EVENT_CPU		2
 /*
  * ranges[] are revoked and not confirmed yet, by rising address; if there are
  * more, they follow when these are confirmed.  A level, as the limits are.
@@ -294,9 +347,9 @@ VIRTIO_EBB_ASSERT_OFFSET(struct virtio_ebb_resp, cpus, 24);
 
 struct virtio_ebb_limit {
 	__le16 node;			/* guest proximity domain */
-	__le16 reserved;
+	__le16 tier;			/* VIRTIO_EBB_TIER_*; 0 without VIRTIO_EBB_F_LEND */
 	__le32 deadline_ms;		/* time left to meet a demand for CPUs on this node; 0: no demand */
-	__le32 cpus_held;		/* as the host counts, startup set included, forced ones not */
+	__le32 cpus_held;		/* as the host counts, startup set included, forced and lent ones not */
 	__le32 cpus_limit;		/* most CPUs the VM may hold here, startup set included */
 	__le64 mem_held_bytes;		/* plugged in the node's pool; 0 without VIRTIO_EBB_F_MEM */
 	__le64 mem_limit_bytes;		/* a multiple of the pool's block size; 0 without a pool */
@@ -373,7 +426,8 @@ VIRTIO_EBB_ASSERT_OFFSET(struct virtio_ebb_telemetry, mem_total_bytes, 64);
  *                                after it the device reports AGENT_UP
  *                     RESPONSE   answer to a REQUEST
  *                     LIMITS     level; the device keeps and forwards the newest
- *                     CPU        set or clear VIRTIO_EBB_CPU_F_FORCED
+ *                     CPU        set or clear VIRTIO_EBB_CPU_F_FORCED; hand over
+ *                                a new CPU as a lent one
  *                     REVOKE     take memory from a pool, without the guest
  *
  * If the connection ends, the device completes what is in flight with BUSY,
@@ -415,6 +469,7 @@ VIRTIO_EBB_ASSERT_OFFSET(struct virtio_ebb_link_cpu, vcpu, 16);
 
 /* virtio_ebb_link_hello.flags */
 #define VIRTIO_EBB_HELLO_F_DRIVER	(1u << 0) /* a guest driver is running (DRIVER_OK) */
+#define VIRTIO_EBB_HELLO_F_LEND		(1u << 1) /* with DRIVER: it negotiated VIRTIO_EBB_F_LEND */
 
 /* A pool as the device reports it to the agent. */
 struct virtio_ebb_link_pool {
@@ -450,8 +505,8 @@ VIRTIO_EBB_ASSERT_OFFSET(struct virtio_ebb_link_hello, generation, 32);
 
 /* Payload of REQUEST. */
 struct virtio_ebb_link_request {
-	struct virtio_ebb_req req;	/* verbatim, CPU_ADD or CPU_REMOVE; tag replaced by the device's own */
-	struct virtio_ebb_link_cpu cpu;	/* CPU_REMOVE: the CPU that hv_cpu_id names; otherwise 0 */
+	struct virtio_ebb_req req;	/* verbatim, CPU_*; tag replaced by the device's own */
+	struct virtio_ebb_link_cpu cpu;	/* CPU_REMOVE, CPU_LEND: the CPU that hv_cpu_id names; otherwise 0 */
 };
 VIRTIO_EBB_ASSERT_SIZE(struct virtio_ebb_link_request, 72);
 
@@ -462,7 +517,10 @@ struct virtio_ebb_link_welcome {
 };
 VIRTIO_EBB_ASSERT_SIZE(struct virtio_ebb_link_welcome, 8);
 
-/* Payload of RESPONSE; followed by count struct virtio_ebb_link_cpu. */
+/*
+ * Payload of RESPONSE; followed by count struct virtio_ebb_link_cpu.  A CPU that
+ * is granted may be one that is lent: then the grant ends that.
+ */
 struct virtio_ebb_link_response {
 	__le64 tag;			/* of the REQUEST */
 	__le16 type;			/* of the REQUEST */
@@ -482,8 +540,9 @@ VIRTIO_EBB_ASSERT_SIZE(struct virtio_ebb_link_limits, 16);
 
 /* Payload of CPU. */
 struct virtio_ebb_link_cpu_flags {
-	__le32 vcpu;			/* a granted vCPU; one that is not is ignored (it raced with a removal) */
-	__le32 flags;			/* 0 or VIRTIO_EBB_CPU_F_FORCED; HT and STARTUP stay as they are */
+	__le32 vcpu;			/* FORCED, 0: a granted vCPU; LENT: a plugged one that is not granted.
+					 * Others are ignored (they raced with a removal or a grant) */
+	__le32 flags;			/* 0, VIRTIO_EBB_CPU_F_FORCED or VIRTIO_EBB_CPU_F_LENT; the rest stays */
 };
 VIRTIO_EBB_ASSERT_SIZE(struct virtio_ebb_link_cpu_flags, 8);
 
@@ -510,7 +569,7 @@ VIRTIO_EBB_ASSERT_SIZE(struct virtio_ebb_link_revoke, 16);
 
 /*
  * Changes
- *   proto 1   CPUs by plug and unplug; with VIRTIO_EBB_F_MEM memory by pools.
- *             Feature bit 1 and request numbers 16-31 are set aside.
+ *   proto 1   CPUs by plug and unplug; with VIRTIO_EBB_F_MEM memory by pools;
+ *             with VIRTIO_EBB_F_LEND CPUs that stay plugged while they are lent.
  */
 #endif /* _LINUX_VIRTIO_EBB_H */
