@@ -51,7 +51,7 @@ static void bench_vm(struct bench *b, uint32_t weight, const char *nodes)
 
 static void bench_decide(struct bench *b)
 {
-	struct ebb_plan plan = { b->targets };
+	struct ebb_plan plan = { .targets = b->targets };
 
 	memset(b->targets, 0, sizeof(b->targets));
 	assert_int_equal(ebb_policy_fair.decide(b->state, &b->view, &plan), 0);

@@ -35,7 +35,7 @@ static void bench_vm(struct bench *b, uint16_t floor, uint16_t ceiling, bool has
 
 static uint16_t target(struct bench *b, uint32_t v)
 {
-	struct ebb_plan plan = { b->targets };
+	struct ebb_plan plan = { .targets = b->targets };
 
 	memset(b->targets, 0, sizeof(b->targets));
 	assert_int_equal(ebb_policy_strict.decide(NULL, &b->view, &plan), 0);
