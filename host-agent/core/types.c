@@ -51,6 +51,26 @@ enum ebb_class ebb_class_from_name(const char *name)
 	return EBB_CLASS_INVALID;
 }
 
+static const char *const tier_names[VIRTIO_EBB_TIER_MAX] = {
+	[VIRTIO_EBB_TIER_ANY] = "any",
+	[VIRTIO_EBB_TIER_LEND] = "lend",
+	[VIRTIO_EBB_TIER_PARK] = "park",
+	[VIRTIO_EBB_TIER_UNPLUG] = "unplug",
+};
+
+const char *ebb_tier_name(uint16_t tier)
+{
+	return NAME_OF(tier_names, tier);
+}
+
+int ebb_tier_from_name(const char *name)
+{
+	for (int i = 0; i < VIRTIO_EBB_TIER_MAX; i++)
+		if (strcmp(tier_names[i], name) == 0)
+			return i;
+	return -EINVAL;
+}
+
 const char *ebb_reason_name(uint16_t reason)
 {
 	static const char *const names[VIRTIO_EBB_REASON_MAX] = {
@@ -182,6 +202,9 @@ static int sla_node_check(const struct ebb_sla *sla, uint16_t g, const struct eb
 	snprintf(field, sizeof(field), "node %u startup", g);
 	if (n->startup > n->max)
 		return complain(ret_text, field, n->startup, 0, n->max);
+	snprintf(field, sizeof(field), "node %u reserved", g);
+	if (n->reserved < n->startup || n->reserved > n->max)
+		return complain(ret_text, field, n->reserved, n->startup, n->max);
 	snprintf(field, sizeof(field), "node %u host", g);
 	if (n->host_node >= host->num_nodes)
 		return complain(ret_text, field, n->host_node, 0, host->num_nodes - 1);
@@ -226,6 +249,10 @@ int ebb_sla_check(const struct ebb_sla *sla, const struct ebb_host *host, char *
 
 	if ((int)sla->class < 0 || sla->class >= EBB_CLASS_MAX)
 		return complain(ret_text, "class", sla->class, 0, EBB_CLASS_MAX - 1);
+	if (sla->priority > EBB_PRIORITY_MAX)
+		return complain(ret_text, "priority", sla->priority, 0, EBB_PRIORITY_MAX);
+	if (sla->tier >= VIRTIO_EBB_TIER_MAX)
+		return complain(ret_text, "tier", sla->tier, 0, VIRTIO_EBB_TIER_MAX - 1);
 	r = sla_rates_check("", sla->weight, sla->deadline_ms, ret_text);
 	if (r < 0)
 		return r;
@@ -240,6 +267,14 @@ int ebb_sla_check(const struct ebb_sla *sla, const struct ebb_host *host, char *
 	}
 	if (startup == 0)
 		return complain(ret_text, "sum of startup", 0, 1, EBB_MAX_VCPUS);
+	for (uint16_t g = 0; g < sla->num_nodes && sla->class == EBB_CLASS_SPOT; g++) {
+		if (sla->nodes[g].reserved == sla->nodes[g].startup)
+			continue;
+		snprintf(ret_text, EBB_TEXT_SIZE,
+			 "node %u reserved is %u, class spot allows its startup only, %u", g,
+			 sla->nodes[g].reserved, sla->nodes[g].startup);
+		return -EINVAL;
+	}
 	if (ebb_sla_has_mem(sla))
 		return sla_rates_check("memory ", sla->mem_weight, sla->mem_deadline_ms, ret_text);
 	return 0;

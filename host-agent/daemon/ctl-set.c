@@ -11,8 +11,9 @@
 #include "daemon/real.h"
 #include "daemon/view.h"
 
-#define KEYS	"class, weight, deadline-ms, max.NODE (for example max.0), mem.weight, " \
-		"mem.deadline-ms, mem.nodeNODE.min, mem.nodeNODE.max (for example mem.node0.max)"
+#define KEYS	"class, priority, tier, plug, weight, deadline-ms, max.NODE (for example max.0), " \
+		"reserved.NODE, mem.weight, mem.deadline-ms, mem.nodeNODE.min, mem.nodeNODE.max " \
+		"(for example mem.node0.max)"
 
 static bool set_number(struct ebb_ctl_request *r, const char *key, const char *value, uint32_t min,
 		       uint32_t max, uint32_t *ret)
@@ -31,24 +32,65 @@ static bool set_number(struct ebb_ctl_request *r, const char *key, const char *v
 	return true;
 }
 
+/* The guest node after the dot of "max.0" and the like. */
+static bool node_of(struct ebb_ctl_request *r, const struct ebb_vm *vm, const char *key,
+		    uint32_t *ret)
+{
+	const char *number = strchr(key, '.') + 1;
+	char *end;
+
+	*ret = strtoul(number, &end, 10);
+	if (end != number && !*end && *number != '-' && *number != '+' &&
+	    *ret < vm->sla.num_nodes)
+		return true;
+	ebb_ctl_fail(r, "bad-value", NULL, "%.40s: VM \"%s\" has nodes 0 to %u", key, vm->name,
+		     vm->sla.num_nodes - 1);
+	return false;
+}
+
+/* What is reserved follows a ceiling that it is equal to, and never exceeds one. */
 static bool set_max(struct ebb_ctl_request *r, const struct ebb_vm *vm, const char *key,
 		    const char *value, struct ebb_sla *sla)
 {
 	uint32_t node, max, cpus = 0;
-	char *end;
+	struct ebb_sla_node *n;
 
-	node = strtoul(key + 4, &end, 10);
-	if (end == key + 4 || *end || key[4] == '-' || node >= sla->num_nodes) {
-		ebb_ctl_fail(r, "bad-value", NULL, "%.40s: VM \"%s\" has nodes 0 to %u", key,
-			     vm->name, sla->num_nodes - 1);
+	if (!node_of(r, vm, key, &node))
 		return false;
-	}
+	n = &sla->nodes[node];
 	for (uint16_t i = 0; i < vm->num_vcpus; i++)
 		cpus += vm->vcpus[i].node == node;
-	if (!set_number(r, key, value, sla->nodes[node].startup, cpus, &max))
+	if (!set_number(r, key, value, n->startup, cpus, &max))
 		return false;
-	sla->nodes[node].max = max;
+	if (sla->class == EBB_CLASS_RESERVED && (n->reserved == n->max || n->reserved > max))
+		n->reserved = max;
+	n->max = max;
 	return true;
+}
+
+static bool set_reserved(struct ebb_ctl_request *r, const struct ebb_vm *vm, const char *key,
+			 const char *value, struct ebb_sla *sla)
+{
+	uint32_t node, reserved, most;
+
+	if (!node_of(r, vm, key, &node))
+		return false;
+	most = sla->class == EBB_CLASS_SPOT ? sla->nodes[node].startup : sla->nodes[node].max;
+	if (!set_number(r, key, value, sla->nodes[node].startup, most, &reserved))
+		return false;
+	sla->nodes[node].reserved = reserved;
+	return true;
+}
+
+/* A VM that changes its class has reserved what is the default of the new one. */
+static void set_class(struct ebb_sla *sla, enum ebb_class class)
+{
+	if (class == sla->class)
+		return;
+	sla->class = class;
+	for (uint16_t g = 0; g < sla->num_nodes; g++)
+		sla->nodes[g].reserved = class == EBB_CLASS_SPOT ? sla->nodes[g].startup :
+								   sla->nodes[g].max;
 }
 
 /* "mem.node0.min", "mem.node0.max": MiB. */
@@ -103,21 +145,56 @@ static bool set_mem(struct ebb_ctl_request *r, const struct ebb_vm *vm, const ch
 	return false;
 }
 
+static bool set_tier(struct ebb_ctl_request *r, const char *value, struct ebb_sla *sla)
+{
+	const int tier = ebb_tier_from_name(value);
+
+	if (tier < 0) {
+		ebb_ctl_fail(r, "bad-value", NULL, "tier=%.40s: allowed: any, lend, park, unplug",
+			     value);
+		return false;
+	}
+	sla->tier = (uint16_t)tier;
+	return true;
+}
+
+static bool set_plug(struct ebb_ctl_request *r, const char *value, struct ebb_sla *sla)
+{
+	if (strcmp(value, "demand") != 0 && strcmp(value, "ahead") != 0) {
+		ebb_ctl_fail(r, "bad-value", NULL, "plug=%.40s: allowed: demand, ahead", value);
+		return false;
+	}
+	sla->plug_ahead = value[0] == 'a';
+	return true;
+}
+
 /* false: the request is answered. */
 static bool set_one(struct ebb_ctl_request *r, const struct ebb_vm *vm, const char *key,
 		    const char *value, struct ebb_sla *sla)
 {
+	uint32_t number;
+
 	if (strcmp(key, "class") == 0) {
 		enum ebb_class class = ebb_class_from_name(value);
 
 		if (class != EBB_CLASS_INVALID) {
-			sla->class = class;
+			set_class(sla, class);
 			return true;
 		}
 		ebb_ctl_fail(r, "bad-value", NULL, "class=%.40s: allowed are spot and reserved",
 			     value);
 		return false;
 	}
+	if (strcmp(key, "priority") == 0) {
+		if (!set_number(r, key, value, 0, EBB_PRIORITY_MAX, &number))
+			return false;
+		sla->priority = number;
+		return true;
+	}
+	if (strcmp(key, "tier") == 0)
+		return set_tier(r, value, sla);
+	if (strcmp(key, "plug") == 0)
+		return set_plug(r, value, sla);
 	if (strcmp(key, "weight") == 0)
 		return set_number(r, key, value, EBB_WEIGHT_MIN, EBB_WEIGHT_MAX, &sla->weight);
 	if (strcmp(key, "deadline-ms") == 0)
@@ -125,24 +202,37 @@ static bool set_one(struct ebb_ctl_request *r, const struct ebb_vm *vm, const ch
 				  &sla->deadline_ms);
 	if (strncmp(key, "max.", 4) == 0)
 		return set_max(r, vm, key, value, sla);
+	if (strncmp(key, "reserved.", 9) == 0)
+		return set_reserved(r, vm, key, value, sla);
 	if (strncmp(key, "mem.", 4) == 0)
 		return set_mem(r, vm, key, value, sla);
 	ebb_ctl_fail(r, "bad-value", NULL, "there is no \"%.40s\" to set; there are " KEYS, key);
 	return false;
 }
 
-static bool parse(struct ebb_ctl_request *r, const struct ebb_vm *vm, struct ebb_sla *sla)
+/*
+ * The class says what may be reserved, and so does the ceiling, however the request orders them.
+ */
+#define RANKS	3
+
+static int rank_of(const char *key)
 {
-	json_t *values = json_object_get(r->body, "values"), *value;
+	if (strcmp(key, "class") == 0)
+		return 0;
+	return strncmp(key, "max.", 4) == 0 ? 1 : 2;
+}
+
+static bool set_rank(struct ebb_ctl_request *r, const struct ebb_vm *vm, json_t *values, int rank,
+		     struct ebb_sla *sla)
+{
+	json_t *value;
 	const char *key;
 
-	if (!json_is_object(values) || json_object_size(values) == 0) {
-		ebb_ctl_fail(r, "bad-request", NULL, "\"set\" needs an object \"values\" of " KEYS);
-		return false;
-	}
 	json_object_foreach(values, key, value) {
 		char number[32];
 
+		if (rank_of(key) != rank)
+			continue;
 		snprintf(number, sizeof(number), "%" JSON_INTEGER_FORMAT,
 			 json_integer_value(value));
 		if (!json_is_string(value) && !json_is_integer(value)) {
@@ -154,6 +244,20 @@ static bool parse(struct ebb_ctl_request *r, const struct ebb_vm *vm, struct ebb
 			     sla))
 			return false;
 	}
+	return true;
+}
+
+static bool parse(struct ebb_ctl_request *r, const struct ebb_vm *vm, struct ebb_sla *sla)
+{
+	json_t *values = json_object_get(r->body, "values");
+
+	if (!json_is_object(values) || json_object_size(values) == 0) {
+		ebb_ctl_fail(r, "bad-request", NULL, "\"set\" needs an object \"values\" of " KEYS);
+		return false;
+	}
+	for (int rank = 0; rank < RANKS; rank++)
+		if (!set_rank(r, vm, values, rank, sla))
+			return false;
 	/* Only now, since either may be changed first. */
 	for (uint16_t g = 0; g < sla->num_nodes; g++) {
 		const struct ebb_sla_node *n = &sla->nodes[g];
@@ -179,8 +283,11 @@ static void reply(struct ebb_agent *a, struct ebb_ctl_request *r, const uint8_t 
 	const struct ebb_vm *vm = ebb_state_vm(a->state, uuid);
 
 	if (vm)
-		ebb_ctl_reply(r, json_pack("{s:s, s:s, s:i, s:i, s:i, s:i}", "name", vm->name,
-					   "class", ebb_class_name(vm->sla.class), "weight",
+		ebb_ctl_reply(r, json_pack("{s:s, s:s, s:i, s:s, s:s, s:i, s:i, s:i, s:i}", "name",
+					   vm->name, "class", ebb_class_name(vm->sla.class),
+					   "priority", vm->sla.priority, "tier",
+					   ebb_tier_name(vm->sla.tier), "plug",
+					   vm->sla.plug_ahead ? "ahead" : "demand", "weight",
 					   vm->sla.weight, "deadline_ms", vm->sla.deadline_ms,
 					   "mem_weight", vm->sla.mem_weight, "mem_sla_deadline_ms",
 					   vm->sla.mem_deadline_ms));

@@ -30,7 +30,7 @@ static int define_vm(struct ebb_dryrun *d, const struct ebb_host *host, uint32_t
 {
 	struct ebb_sla sla = {
 		.class = i % 3 ? EBB_CLASS_SPOT : EBB_CLASS_RESERVED, .weight = EBB_WEIGHT_DEFAULT,
-		.deadline_ms = EBB_DEADLINE_MS_DEFAULT, .num_nodes = host->num_nodes,
+		.priority = EBB_PRIORITY_DEFAULT, .deadline_ms = EBB_DEADLINE_MS_DEFAULT, .num_nodes = host->num_nodes,
 		.mem_weight = EBB_WEIGHT_DEFAULT, .mem_deadline_ms = EBB_DEADLINE_MS_DEFAULT,
 	};
 	char name[EBB_NAME_SIZE];
@@ -43,6 +43,9 @@ static int define_vm(struct ebb_dryrun *d, const struct ebb_host *host, uint32_t
 		sla.nodes[n].mem_max = host->pool_blocks[n];
 	}
 	sla.nodes[i % sla.num_nodes].startup = 1;
+	for (uint16_t n = 0; n < sla.num_nodes; n++)
+		sla.nodes[n].reserved = sla.class == EBB_CLASS_SPOT ? sla.nodes[n].startup :
+								      sla.nodes[n].max;
 	snprintf(name, sizeof(name), "simulated-%u", i + 1);
 	uuid_of(i, uuid);
 	return ebb_fake_vm_define(d->fake, ebb_clock_mono_usec(), uuid, name, &sla,

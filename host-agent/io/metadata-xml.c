@@ -108,3 +108,27 @@ int ebb_metaxml_number(const struct ebb_metaxml *x, xmlNode *n, const char *what
 		*ret = value;
 	return rc;
 }
+
+int ebb_metaxml_choice(const struct ebb_metaxml *x, xmlNode *n, const char *what,
+		       const char *attribute, const char *const *names, uint16_t num,
+		       uint16_t missing, uint16_t *ret)
+{
+	xmlChar *text = xmlGetNoNsProp(n, (const xmlChar *)attribute);
+	char allowed[64] = "";
+	uint16_t i = 0;
+	int rc;
+
+	if (!text) {
+		*ret = missing;
+		return 0;
+	}
+	for (; i < num && strcmp(names[i], (const char *)text) != 0; i++)
+		snprintf(allowed + strlen(allowed), sizeof(allowed) - strlen(allowed), "%s%s",
+			 i ? ", " : "", names[i]);
+	rc = i < num ? 0 : ebb_metaxml_fail(x, "%s attribute %s=\"%.40s\": allowed: %s", what,
+					    attribute, (const char *)text, allowed);
+	xmlFree(text);
+	if (rc == 0)
+		*ret = i;
+	return rc;
+}

@@ -25,6 +25,14 @@ int ebb_metaxml_number(const struct ebb_metaxml *x, xmlNode *n, const char *what
 		       const char *attribute, uint32_t min, uint32_t max, int64_t missing,
 		       uint32_t *ret);
 
+/*
+ * An attribute of n, which the error calls `what`, that is one of num names: its index; `missing`
+ * when it is not there.
+ */
+int ebb_metaxml_choice(const struct ebb_metaxml *x, xmlNode *n, const char *what,
+		       const char *attribute, const char *const *names, uint16_t num,
+		       uint16_t missing, uint16_t *ret);
+
 /* The first element below n of that name without a namespace; the next of n's name; or NULL. */
 xmlNode *ebb_metaxml_child(xmlNode *n, const char *name);
 xmlNode *ebb_metaxml_next(xmlNode *n);

@@ -64,28 +64,38 @@ static int check_shape(const struct ebb_metaxml *x, xmlNode *n, const char *cons
 	return 0;
 }
 
-static int parse_class(const struct ebb_metaxml *x, xmlNode *n, enum ebb_class *ret)
+/* Class, tier and plug; names are in the order of the values they stand for. */
+static int parse_choices(const struct ebb_metaxml *x, xmlNode *n, struct ebb_sla *sla)
 {
-	xmlChar *text = xmlGetNoNsProp(n, (const xmlChar *)"class");
-	int rc = 0;
+	static const char *const plugs[] = { "demand", "ahead" };
+	const char *classes[EBB_CLASS_MAX], *tiers[VIRTIO_EBB_TIER_MAX];
+	uint16_t class, plug;
+	int rc;
 
-	*ret = EBB_CLASS_RESERVED;
-	if (!text)
-		return 0;
-	*ret = ebb_class_from_name((const char *)text);
-	if (*ret == EBB_CLASS_INVALID)
-		rc = ebb_metaxml_fail(
-			x, "<ebb:cpu> attribute class=\"%s\": allowed are spot and reserved",
-			(const char *)text);
-	xmlFree(text);
-	return rc;
+	for (int i = 0; i < EBB_CLASS_MAX; i++)
+		classes[i] = ebb_class_name((enum ebb_class)i);
+	for (uint16_t i = 0; i < VIRTIO_EBB_TIER_MAX; i++)
+		tiers[i] = ebb_tier_name(i);
+	rc = ebb_metaxml_choice(x, n, "<ebb:cpu>", "class", classes, EBB_CLASS_MAX,
+				EBB_CLASS_RESERVED, &class);
+	if (rc == 0)
+		rc = ebb_metaxml_choice(x, n, "<ebb:cpu>", "tier", tiers, VIRTIO_EBB_TIER_MAX,
+					VIRTIO_EBB_TIER_ANY, &sla->tier);
+	if (rc == 0)
+		rc = ebb_metaxml_choice(x, n, "<ebb:cpu>", "plug", plugs, 2, 0, &plug);
+	if (rc < 0)
+		return rc;
+	sla->class = (enum ebb_class)class;
+	sla->plug_ahead = plug == 1;
+	return 0;
 }
 
 static int parse_node(const struct ebb_metaxml *x, xmlNode *n, uint16_t num_host_nodes, bool *seen,
 		      struct ebb_metadata *m)
 {
-	static const char *const names[] = { "id", "startup", "max", "host", NULL };
-	uint32_t id, startup, max, host, cpus = 0;
+	static const char *const names[] = { "id", "startup", "reserved", "max", "host", NULL };
+	const bool is_spot = m->sla.class == EBB_CLASS_SPOT;
+	uint32_t id, startup, reserved, max, host, cpus = 0;
 	char what[32];
 	int rc;
 
@@ -104,10 +114,14 @@ static int parse_node(const struct ebb_metaxml *x, xmlNode *n, uint16_t num_host
 	if (rc == 0)
 		rc = ebb_metaxml_number(x, n, what, "startup", 0, max, -1, &startup);
 	if (rc == 0)
+		rc = ebb_metaxml_number(x, n, what, "reserved", startup, is_spot ? startup : max,
+					is_spot ? startup : max, &reserved);
+	if (rc == 0)
 		rc = ebb_metaxml_number(x, n, what, "host", 0, num_host_nodes - 1, id, &host);
 	if (rc < 0)
 		return rc;
 	m->sla.nodes[id].startup = startup;
+	m->sla.nodes[id].reserved = reserved;
 	m->sla.nodes[id].max = max;
 	m->sla.nodes[id].host_node = host;
 	return 0;
@@ -143,14 +157,19 @@ static int check_startup(const struct ebb_metaxml *x, const struct ebb_metadata 
 static int parse_cpu(const struct ebb_metaxml *x, xmlNode *n, uint16_t num_host_nodes, bool is_live,
 		     struct ebb_metadata *m)
 {
-	static const char *const names[] = { "class", "weight", "deadline-ms", NULL };
+	static const char *const names[] = { "class", "priority", "tier", "plug", "weight",
+					     "deadline-ms", NULL };
 	static const char *const children[] = { "node", NULL };
+	uint32_t priority = EBB_PRIORITY_DEFAULT;
 	bool seen[EBB_MAX_GUEST_NODES] = { false };
 	int rc;
 
 	rc = check_shape(x, n, names, children);
 	if (rc == 0)
-		rc = parse_class(x, n, &m->sla.class);
+		rc = parse_choices(x, n, &m->sla);
+	if (rc == 0)
+		rc = ebb_metaxml_number(x, n, "<ebb:cpu>", "priority", 0, EBB_PRIORITY_MAX,
+					EBB_PRIORITY_DEFAULT, &priority);
 	if (rc == 0)
 		rc = ebb_metaxml_number(x, n, "<ebb:cpu>", "weight", EBB_WEIGHT_MIN, EBB_WEIGHT_MAX,
 					EBB_WEIGHT_DEFAULT, &m->sla.weight);
@@ -158,6 +177,7 @@ static int parse_cpu(const struct ebb_metaxml *x, xmlNode *n, uint16_t num_host_
 		rc = ebb_metaxml_number(x, n, "<ebb:cpu>", "deadline-ms", EBB_DEADLINE_MS_MIN,
 					EBB_DEADLINE_MS_MAX, EBB_DEADLINE_MS_DEFAULT,
 					&m->sla.deadline_ms);
+	m->sla.priority = priority;
 	for (xmlNode *c = n->children; rc == 0 && c; c = c->next)
 		if (c->type == XML_ELEMENT_NODE)
 			rc = parse_node(x, c, num_host_nodes, seen, m);
@@ -274,11 +294,20 @@ int ebb_metadata_format(const struct ebb_sla *sla, char **ret_xml)
 
 	if (!f)
 		return -ENOMEM;
-	fprintf(f, "<sla><cpu class='%s' weight='%u' deadline-ms='%u'>", ebb_class_name(sla->class),
-		sla->weight, sla->deadline_ms);
-	for (uint16_t g = 0; g < sla->num_nodes; g++)
-		fprintf(f, "<node id='%u' startup='%u' max='%u' host='%u'/>", g,
-			sla->nodes[g].startup, sla->nodes[g].max, sla->nodes[g].host_node);
+	fprintf(f, "<sla><cpu class='%s' priority='%u' tier='%s' plug='%s' weight='%u' "
+		"deadline-ms='%u'>", ebb_class_name(sla->class), sla->priority,
+		ebb_tier_name(sla->tier), sla->plug_ahead ? "ahead" : "demand", sla->weight,
+		sla->deadline_ms);
+	for (uint16_t g = 0; g < sla->num_nodes; g++) {
+		const struct ebb_sla_node *n = &sla->nodes[g];
+
+		fprintf(f, "<node id='%u' startup='%u' max='%u' host='%u'", g, n->startup, n->max,
+			n->host_node);
+		/* Left out where it follows from the rest, so that it goes on following. */
+		if (n->reserved != (sla->class == EBB_CLASS_SPOT ? n->startup : n->max))
+			fprintf(f, " reserved='%u'", n->reserved);
+		fputs("/>", f);
+	}
 	fputs("</cpu>", f);
 	if (ebb_sla_has_mem(sla)) {
 		fprintf(f, "<memory weight='%u' deadline-ms='%u'>", sla->mem_weight,

@@ -17,6 +17,7 @@ static void check(const struct ebb_metadata *m, uint16_t num_host_nodes)
 	const struct ebb_sla *s = &m->sla;
 
 	REQUIRE(s->class < EBB_CLASS_MAX);
+	REQUIRE(s->priority <= EBB_PRIORITY_MAX && s->tier < VIRTIO_EBB_TIER_MAX);
 	REQUIRE(s->weight >= EBB_WEIGHT_MIN && s->weight <= EBB_WEIGHT_MAX);
 	REQUIRE(s->deadline_ms >= EBB_DEADLINE_MS_MIN && s->deadline_ms <= EBB_DEADLINE_MS_MAX);
 	REQUIRE(s->mem_weight >= EBB_WEIGHT_MIN && s->mem_weight <= EBB_WEIGHT_MAX);
@@ -34,7 +35,10 @@ static void check(const struct ebb_metadata *m, uint16_t num_host_nodes)
 			startup += m->vcpus[i].node == g && m->vcpus[i].is_startup;
 		}
 		REQUIRE(s->nodes[g].startup == startup && s->nodes[g].max <= all);
-		REQUIRE(s->nodes[g].startup <= s->nodes[g].max);
+		REQUIRE(s->nodes[g].startup <= s->nodes[g].reserved);
+		REQUIRE(s->nodes[g].reserved <= s->nodes[g].max);
+		REQUIRE(s->class != EBB_CLASS_SPOT ||
+			s->nodes[g].reserved == s->nodes[g].startup);
 		REQUIRE(s->nodes[g].host_node < num_host_nodes);
 		REQUIRE(s->nodes[g].mem_min <= s->nodes[g].mem_max);
 		REQUIRE(s->nodes[g].mem_max <= m->pool_blocks[g]);

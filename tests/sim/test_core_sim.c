@@ -166,6 +166,7 @@ static struct ebb_sla random_sla(struct dice *d, const struct ebb_host *host)
 {
 	struct ebb_sla sla = {
 		.class = (enum ebb_class)roll(d, EBB_CLASS_MAX),
+		.priority = (uint16_t)(100 * roll(d, 3)),
 		.weight = roll(d, 3) ? 100 : 50 + roll(d, 400),
 		.deadline_ms = 10 + roll(d, 3000),
 		.mem_weight = roll(d, 3) ? 100 : 50 + roll(d, 400),
@@ -177,6 +178,10 @@ static struct ebb_sla random_sla(struct dice *d, const struct ebb_host *host)
 		sla.nodes[g].host_node = (uint16_t)(roll(d, 4) ? g : roll(d, host->num_nodes));
 		sla.nodes[g].startup = (uint16_t)(g == 0 ? 1 + roll(d, 2) : roll(d, 2));
 		sla.nodes[g].max = (uint16_t)(sla.nodes[g].startup + roll(d, 9));
+		sla.nodes[g].reserved = sla.nodes[g].startup;
+		if (sla.class == EBB_CLASS_RESERVED)
+			sla.nodes[g].reserved += (uint16_t)roll(
+				d, sla.nodes[g].max - sla.nodes[g].startup + 1u);
 		if (roll(d, 4)) {
 			sla.nodes[g].mem_min = roll(d, 3) ? 0 : roll(d, 40);
 			sla.nodes[g].mem_max = sla.nodes[g].mem_min + roll(d, 300);

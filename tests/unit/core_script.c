@@ -70,7 +70,8 @@ struct ebb_sla script_sla(const char *nodes)
 
 	while (sscanf(nodes, "%u/%u%n", &startup, &max, &used) == 2) {
 		sla.nodes[sla.num_nodes] = (struct ebb_sla_node){
-			.startup = (uint16_t)startup, .max = (uint16_t)max,
+			.startup = (uint16_t)startup, .reserved = (uint16_t)startup,
+			.max = (uint16_t)max,
 			.host_node = sla.num_nodes,
 		};
 		nodes += used;

@@ -20,6 +20,8 @@ static void test_sla_ranges(void **state)
 #define FIELD(f)	offsetof(struct ebb_sla, f), sizeof(((struct ebb_sla *)0)->f)
 		{ FIELD(class), 2, "class is 2, allowed are 0 to 1" },
 		{ FIELD(class), (uint32_t)-1, "class is -1, allowed are 0 to 1" },
+		{ FIELD(priority), 1001, "priority is 1001, allowed are 0 to 1000" },
+		{ FIELD(tier), 4, "tier is 4, allowed are 0 to 3" },
 		{ FIELD(weight), 0, "weight is 0, allowed are 1 to 10000" },
 		{ FIELD(weight), 10001, "weight is 10001, allowed are 1 to 10000" },
 		{ FIELD(deadline_ms), 9, "deadline-ms is 9, allowed are 10 to 600000" },
@@ -28,6 +30,10 @@ static void test_sla_ranges(void **state)
 		{ FIELD(num_nodes), 17, "number of nodes is 17, allowed are 1 to 16" },
 		{ FIELD(nodes[1].max), 513, "node 1 max is 513, allowed are 0 to 512" },
 		{ FIELD(nodes[1].startup), 3, "node 1 startup is 3, allowed are 0 to 2" },
+		{ FIELD(nodes[1].reserved), 3, "node 1 reserved is 3, allowed are 0 to 2" },
+		{ FIELD(nodes[1].reserved), 1,
+		  "node 1 reserved is 1, class spot allows its startup only, 0" },
+		{ FIELD(nodes[0].reserved), 0, "node 0 reserved is 0, allowed are 1 to 4" },
 		{ FIELD(nodes[1].host_node), 2, "node 1 host is 2, allowed are 0 to 1" },
 		{ FIELD(nodes[0].startup), 0, "sum of startup is 0, allowed are 1 to 512" },
 #undef FIELD
@@ -87,7 +93,7 @@ static void test_sla_against_vcpus(void **state)
 	assert_int_equal(define_vcpus(&s, &sla, vcpus, 3), -EINVAL);
 	assert_string_equal(script_vm(&s, 'a')->error,
 			    "node 0 max is 3, the domain has 2 vCPUs there");
-	sla.nodes[0].max = sla.nodes[0].startup = 2;
+	sla.nodes[0].max = sla.nodes[0].reserved = sla.nodes[0].startup = 2;
 	assert_int_equal(define_vcpus(&s, &sla, vcpus, 3), -EINVAL);
 	assert_string_equal(script_vm(&s, 'a')->error,
 			    "node 0 startup is 2, the domain enables 1 vCPUs there");
@@ -107,7 +113,7 @@ static void test_running_definition(void **state)
 	script_init(&s, 1, 4, 1, false);
 	script_boot(&s, 'a', 1, "1/4");
 	/* Startup set and vCPUs cannot change under a running VM. */
-	sla.nodes[0].startup = 2;
+	sla.nodes[0].startup = sla.nodes[0].reserved = 2;
 	assert_int_equal(script_define(&s, 'a', &sla), -EBUSY);
 	sla = script_sla("1/5");
 	assert_int_equal(script_define(&s, 'a', &sla), -EBUSY);

@@ -97,8 +97,9 @@ static void test_tables(void **state)
 	expect(0, "holds ", "ebbctl explain simulated-1");
 	expect(0, "TIME ", "ebbctl history simulated-1 --since 1h --limit 5");
 	expect(0, "backend fake", "ebbctl version");
-	expect(0, "spot, weight 7, deadline 50 ms",
-	       "ebbctl set simulated-1 weight=7 class=spot deadline-ms=50");
+	expect(0, "spot, priority 900, weight 7, deadline 50 ms, tier park, plug ahead",
+	       "ebbctl set simulated-1 weight=7 class=spot deadline-ms=50 priority=900 tier=park "
+	       "plug=ahead");
 	expect(0, "TPS", "ebbctl top --count 2 --interval 0.05");
 }
 

@@ -367,6 +367,42 @@ static void test_set(void **state)
 	json_decref(answer);
 }
 
+static const struct ebb_sla *sla_of(struct fixture *f, const char *name)
+{
+	return &ebb_state_vm_by_name(f->agent.state, name)->sla;
+}
+
+static void test_set_class(void **state)
+{
+	const struct ebb_sla *sla = sla_of(*state, "simulated-1");
+	json_t *answer;
+
+	/* Reserved is what the ceiling is, and follows it, unless it is said. */
+	assert_int_equal(sla->nodes[1].reserved, 2);
+	json_decref(ask_good(*state, "{\"cmd\":\"set\",\"vm\":\"simulated-1\",\"values\":"
+				     "{\"max.1\":1}}"));
+	assert_int_equal(sla->nodes[1].reserved, 1);
+	answer = ask_good(*state, "{\"cmd\":\"set\",\"vm\":\"simulated-1\",\"values\":"
+				  "{\"reserved.1\":0,\"max.1\":2,\"priority\":7,\"tier\":\"park\","
+				  "\"plug\":\"ahead\"}}");
+	assert_int_equal(number(answer, "priority"), 7);
+	assert_string_equal(text(answer, "tier"), "park");
+	assert_string_equal(text(answer, "plug"), "ahead");
+	json_decref(answer);
+	assert_int_equal(sla->nodes[1].reserved, 0);
+	assert_int_equal(sla->priority, 7);
+	assert_int_equal(sla->tier, VIRTIO_EBB_TIER_PARK);
+	assert_true(sla->plug_ahead);
+	json_decref(ask_good(*state, "{\"cmd\":\"set\",\"vm\":\"simulated-1\",\"values\":"
+				     "{\"class\":\"spot\"}}"));
+	assert_int_equal(sla->nodes[0].reserved, 1);
+	/* Whatever the order: the class counts first. */
+	json_decref(ask_good(*state, "{\"cmd\":\"set\",\"vm\":\"simulated-1\",\"values\":"
+				     "{\"reserved.1\":1,\"class\":\"reserved\"}}"));
+	assert_int_equal(sla->nodes[0].reserved, 2);
+	assert_int_equal(sla->nodes[1].reserved, 1);
+}
+
 static void test_refusals(void **state)
 {
 #define SET(values)	"{\"cmd\":\"set\",\"vm\":\"simulated-1\",\"values\":" values "}"
@@ -389,13 +425,24 @@ static void test_refusals(void **state)
 		{"{\"cmd\":\"set\",\"vm\":\"nobody\",\"values\":{\"weight\":1}}", "no-such-vm",
 		 "nobody"},
 		{"{\"cmd\":\"set\",\"vm\":\"simulated-1\"}", "bad-request", "\"values\""},
-		{SET("{}"), "bad-request", "class, weight, deadline-ms, max.NODE"},
+		{SET("{}"), "bad-request", "class, priority, tier, plug, weight, deadline-ms"},
 		{SET("{\"weight\":null}"), "bad-request", "must be a string or an integer"},
 		{SET("{\"weight\":0}"), "bad-value", "weight=0: allowed: 1 to 10000"},
 		{SET("{\"weight\":\"x\"}"), "bad-value", "weight=x"},
 		{SET("{\"weight\":-1}"), "bad-value", "weight=-1"},
 		{SET("{\"deadline-ms\":9}"), "bad-value", "allowed: 10 to 600000"},
 		{SET("{\"class\":\"gold\"}"), "bad-value", "allowed are spot and reserved"},
+		{SET("{\"priority\":1001}"), "bad-value", "priority=1001: allowed: 0 to 1000"},
+		{SET("{\"tier\":\"force\"}"), "bad-value",
+		 "tier=force: allowed: any, lend, park, unplug"},
+		{SET("{\"plug\":\"never\"}"), "bad-value", "plug=never: allowed: demand, ahead"},
+		{SET("{\"reserved.0\":0}"), "bad-value", "reserved.0=0: allowed: 1 to 2"},
+		{SET("{\"reserved.0\":2,\"max.0\":1}"), "bad-value",
+		 "reserved.0=2: allowed: 1 to 1"},
+		{SET("{\"reserved.0\":2,\"class\":\"spot\"}"), "bad-value",
+		 "reserved.0=2: allowed: 1 to 1"},
+		{SET("{\"reserved.2\":1}"), "bad-value",
+		 "reserved.2: VM \"simulated-1\" has nodes 0 to 1"},
 		{SET("{\"max.7\":1}"), "bad-value", "max.7: VM \"simulated-1\" has nodes 0 to 1"},
 		{SET("{\"max.\":1}"), "bad-value", "has nodes 0 to 1"},
 		{SET("{\"max.0\":3}"), "bad-value", "max.0=3: allowed: 1 to 2"},
@@ -431,7 +478,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(version), TEST(host), TEST(vms), TEST(explain), TEST(policy), TEST(history),
-		TEST(set), TEST(refusals),
+		TEST(set), TEST(set_class), TEST(refusals),
 	};
 
 	return cmocka_run_group_tests_name("daemon/ctl-cmds", tests, NULL, NULL);

@@ -20,8 +20,9 @@ static const char good[] =
 	"<domain type='kvm'><name>web</name>\n"
 	"<metadata><app:x xmlns:app='urn:other'/><ebb:sla xmlns:ebb='urn:ebb:sla:1'>\n"
 	"  <!-- a comment -->\n"
-	"  <ebb:cpu class='spot' weight='250' deadline-ms='1500'>\n"
-	"    <ebb:node id='0' startup='1' max='4' host='1'/>\n"
+	"  <ebb:cpu class='reserved' priority='7' tier='park' plug='ahead' weight='250' "
+	"deadline-ms='1500'>\n"
+	"    <ebb:node id='0' startup='1' reserved='3' max='4' host='1'/>\n"
 	"    <ebb:node id='1' startup='0' max='3'/>\n"
 	"  </ebb:cpu></ebb:sla></metadata>\n"
 	"<vcpu placement='static' current='1'>8</vcpu>\n"
@@ -55,14 +56,19 @@ static void test_good(void **state)
 
 	(void)state;
 	assert_int_equal(ebb_metadata_parse(good, 2, false, &m, NULL), 1);
-	assert_int_equal(m.sla.class, EBB_CLASS_SPOT);
+	assert_int_equal(m.sla.class, EBB_CLASS_RESERVED);
+	assert_int_equal(m.sla.priority, 7);
+	assert_int_equal(m.sla.tier, VIRTIO_EBB_TIER_PARK);
+	assert_true(m.sla.plug_ahead);
 	assert_int_equal(m.sla.weight, 250);
 	assert_int_equal(m.sla.deadline_ms, 1500);
 	assert_int_equal(m.sla.num_nodes, 2);
 	assert_int_equal(m.sla.nodes[0].startup, 1);
+	assert_int_equal(m.sla.nodes[0].reserved, 3);
 	assert_int_equal(m.sla.nodes[0].max, 4);
 	assert_int_equal(m.sla.nodes[0].host_node, 1);
 	assert_int_equal(m.sla.nodes[1].startup, 0);
+	assert_int_equal(m.sla.nodes[1].reserved, 3);
 	assert_int_equal(m.sla.nodes[1].max, 3);
 	assert_int_equal(m.sla.nodes[1].host_node, 1);
 	assert_int_equal(m.num_vcpus, 8);
@@ -84,12 +90,34 @@ static void test_defaults(void **state)
 	(void)state;
 	assert_int_equal(ebb_metadata_parse(xml, 1, false, &m, NULL), 1);
 	assert_int_equal(m.sla.class, EBB_CLASS_RESERVED);
+	assert_int_equal(m.sla.priority, 100);
+	assert_int_equal(m.sla.tier, VIRTIO_EBB_TIER_ANY);
+	assert_false(m.sla.plug_ahead);
 	assert_int_equal(m.sla.weight, 100);
 	assert_int_equal(m.sla.deadline_ms, 2000);
 	assert_int_equal(m.sla.num_nodes, 1);
 	assert_int_equal(m.sla.nodes[0].host_node, 0);
 	assert_int_equal(m.num_vcpus, 2);
 	assert_true(m.vcpus[0].is_startup && m.vcpus[1].is_startup);
+}
+
+/* Class spot: nothing is reserved but the startup set. */
+static void test_spot(void **state)
+{
+	char *xml = with("class='reserved' priority='7'", "class='spot'"), *at;
+	struct ebb_metadata m;
+
+	(void)state;
+	at = strstr(xml, "reserved='3'");
+	memset(at, ' ', strlen("reserved='3'"));
+	assert_int_equal(ebb_metadata_parse(xml, 2, false, &m, NULL), 1);
+	assert_int_equal(m.sla.class, EBB_CLASS_SPOT);
+	assert_int_equal(m.sla.nodes[0].reserved, 1);
+	assert_int_equal(m.sla.nodes[1].reserved, 0);
+	memcpy(at, "reserved='1'", strlen("reserved='1'"));
+	assert_int_equal(ebb_metadata_parse(xml, 2, false, &m, NULL), 1);
+	assert_int_equal(m.sla.nodes[0].reserved, 1);
+	free(xml);
 }
 
 static void test_no_sla(void **state)
@@ -123,8 +151,22 @@ static const struct {
 } bad[] = {
 	{"</domain>", "", "domain ?: its XML is not well-formed"},
 	{"<domain type='kvm'>", "<x/><domain>", "not well-formed"},
-	{"class='spot'", "class='cheap'",
-	 "<ebb:cpu> attribute class=\"cheap\": allowed are spot and reserved"},
+	{"class='reserved'", "class='cheap'",
+	 "<ebb:cpu> attribute class=\"cheap\": allowed: reserved, spot"},
+	{"priority='7'", "priority='1001'",
+	 "<ebb:cpu> attribute priority=\"1001\": allowed: 0 to 1000"},
+	{"priority='7'", "priority='high'", "priority=\"high\": allowed: 0 to 1000"},
+	{"tier='park'", "tier='force'",
+	 "<ebb:cpu> attribute tier=\"force\": allowed: any, lend, park, unplug"},
+	{"tier='park'", "tier=''", "<ebb:cpu> attribute tier=\"\""},
+	{"plug='ahead'", "plug='yes'",
+	 "<ebb:cpu> attribute plug=\"yes\": allowed: demand, ahead"},
+	{"reserved='3'", "reserved='0'",
+	 "<ebb:node id=\"0\"> attribute reserved=\"0\": allowed: 1 to 4"},
+	{"reserved='3'", "reserved='5'",
+	 "<ebb:node id=\"0\"> attribute reserved=\"5\": allowed: 1 to 4"},
+	{"class='reserved'", "class='spot'",
+	 "<ebb:node id=\"0\"> attribute reserved=\"3\": allowed: 1 to 1"},
 	{"weight='250'", "weight='0'", "<ebb:cpu> attribute weight=\"0\": allowed: 1 to 10000"},
 	{"weight='250'", "weight='10001'", "weight=\"10001\": allowed: 1 to 10000"},
 	{"weight='250'", "weight='-1'", "weight=\"-1\""},
@@ -162,8 +204,8 @@ static const struct {
 	{"id='1' startup='0' max='3'", "id='1' startup='0'",
 	 "<ebb:node id=\"1\"> has no attribute max"},
 	{"max='4'", "max='5'", "<ebb:node id=\"0\"> attribute max=\"5\": allowed: 0 to 4"},
-	{"startup='1' max='4'", "startup='5' max='4'", "startup=\"5\": allowed: 0 to 4"},
-	{"startup='1' max='4'", "startup='2' max='4'",
+	{"startup='1' reserved='3' max='4'", "startup='5' max='4'", "startup=\"5\": allowed: 0 to 4"},
+	{"startup='1' reserved='3' max='4'", "startup='2' max='4'",
 	 "<ebb:node id=\"0\"> attribute startup=\"2\": the definition enables 1 vCPUs in this "
 	 "cell"},
 	{"id='2' enabled='no' hotpluggable='yes'", "id='2' enabled='yes' hotpluggable='no'",
@@ -451,6 +493,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_good),
 		cmocka_unit_test(test_defaults),
+		cmocka_unit_test(test_spot),
 		cmocka_unit_test(test_no_sla),
 		cmocka_unit_test(test_live),
 		cmocka_unit_test(test_bad),

@@ -442,8 +442,13 @@ const char *ebb_reason_name(uint16_t reason);	/* VIRTIO_EBB_REASON_*: "limit", "
 const char *ebb_action_name(enum ebb_action_type type);
 const char *ebb_fact_name(enum ebb_fact_type type);
 
+const char *ebb_tier_name(uint16_t tier);	/* VIRTIO_EBB_TIER_*: "any", "lend", ... */
+
 /* EBB_CLASS_INVALID for an unknown name. */
 enum ebb_class ebb_class_from_name(const char *name);
+
+/* VIRTIO_EBB_TIER_*, or -EINVAL for an unknown name. */
+int ebb_tier_from_name(const char *name);
 
 /* Whether the SLA names a pool anywhere. */
 bool ebb_sla_has_mem(const struct ebb_sla *sla);
