@@ -34,7 +34,7 @@
 #include <linux/ebb_ioctl.h>
 
 #define EBB_MSG_MAGIC		0x4d424245u	/* "EBBM" */
-#define EBB_MSG_VERSION		2
+#define EBB_MSG_VERSION		3
 
 #define EBB_MSG_HELLO		1
 #define EBB_MSG_OWNED		2
@@ -78,7 +78,7 @@ struct ebb_msg_hello {
 
 struct ebb_msg_owned_node {
 	uint32_t node;
-	uint32_t cpus;			/* owned by the application, not forced, not leaving */
+	uint32_t cpus;			/* owned by the application, not forced, not leaving, not lent */
 	uint64_t mem_bytes;		/* in its leases */
 };
 
@@ -132,6 +132,8 @@ struct ebb_msg_share {
 	uint32_t owned;
 	uint32_t offered;
 	uint32_t demanded;
+	uint32_t tier;			/* VIRTIO_EBB_TIER_*, of the VM */
+	uint32_t reserved;
 	uint64_t deadline_ns;		/* CLOCK_MONOTONIC; 0: no demand */
 	uint64_t mem_held_bytes;	/* of the VM */
 	uint64_t mem_limit_bytes;	/* of the VM */
@@ -176,7 +178,7 @@ VIRTIO_EBB_ASSERT_SIZE(struct ebb_msg_ack, 24);
 VIRTIO_EBB_ASSERT_SIZE(struct ebb_msg_report, 72);
 VIRTIO_EBB_ASSERT_SIZE(struct ebb_msg_stats_get, 48);
 VIRTIO_EBB_ASSERT_SIZE(struct ebb_msg_welcome, 24);
-VIRTIO_EBB_ASSERT_SIZE(struct ebb_msg_shares, 1312);
+VIRTIO_EBB_ASSERT_SIZE(struct ebb_msg_shares, 1440);
 VIRTIO_EBB_ASSERT_SIZE(struct ebb_msg_stats, 128);
 
 union ebb_msg {

@@ -70,6 +70,31 @@ int ebb_cpu_remove(struct ebb *ebb, unsigned int cpu, unsigned int timeout_ms,
 	return 0;
 }
 
+int ebb_cpu_lend(struct ebb *ebb, unsigned int cpu, unsigned int flags, unsigned int timeout_ms,
+		 struct ebb_times *ret_times)
+{
+	struct ebb_cpu_lend lend = {
+		.size = sizeof(lend),
+		.flags = flags,
+		.cpu = cpu,
+		.timeout_ms = timeout_ms,
+	};
+	int r = ebb->ops->ioctl(ebb->dev, EBB_IOC_CPU_LEND, &lend);
+
+	/* As after removing. */
+	ebb_wake(ebb->wake_fd);
+	/* A driver from before lending does not know the ioctl. */
+	if (r == -ENOTTY)
+		return -EOPNOTSUPP;
+	if (r < 0)
+		return r;
+	if (ret_times) {
+		ret_times->host_ns = lend.host_ns;
+		ret_times->kernel_ns = lend.offline_ns;
+	}
+	return 0;
+}
+
 int ebb_cpu_list(struct ebb *ebb, struct ebb_cpu *ret_cpus, unsigned int max)
 {
 	uint32_t start = 0;

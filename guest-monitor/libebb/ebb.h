@@ -10,7 +10,7 @@
  * ebb_stats_get() works.
  *
  * Threads: one thread may use a handle for ebb_dispatch() and one for the
- * calls that wait (ebb_cpu_add, ebb_cpu_remove) at a time; ebb_report(),
+ * calls that wait (ebb_cpu_add, ebb_cpu_remove, ebb_cpu_lend) at a time; ebb_report(),
  * ebb_stats_get() and everything about memory may be called from any thread, by
  * several at once.  Callbacks run inside ebb_dispatch() and may call everything
  * but ebb_close() and ebb_dispatch().
@@ -49,10 +49,12 @@ struct ebb_options {
  */
 struct ebb_node_share {
 	unsigned int node;		/* guest node */
+	unsigned int tier;		/* VIRTIO_EBB_TIER_*: how the host would like CPUs back */
 	unsigned int cpus_held;		/* of the VM, startup set included */
 	unsigned int cpus_limit;	/* of the VM */
-	unsigned int cpus_owned;	/* added by this handle and not forced */
+	unsigned int cpus_owned;	/* added by this handle, neither forced nor lent */
 	unsigned int cpus_offered;	/* this application may ask for so many more */
+	unsigned int reserved;		/* 0 */
 	unsigned int cpus_demanded;	/* this application must give back so many ... */
 	uint64_t deadline_ns;		/* ... by then (CLOCK_MONOTONIC); 0: no demand */
 	/* The same of the node's pool of memory; all 0 without one.  Whole blocks. */
@@ -163,6 +165,20 @@ int ebb_cpu_add(struct ebb *ebb, unsigned int count, unsigned int node, unsigned
  */
 int ebb_cpu_remove(struct ebb *ebb, unsigned int cpu, unsigned int timeout_ms,
 		   struct ebb_times *ret_times);
+
+/*
+ * Gives the core of one CPU back and leaves the CPU in the guest, so that the next
+ * ebb_cpu_add() has it again without plugging; the CPU is nobody's then.  flags 0:
+ * it stays online, and the caller has moved all his threads off it, for what runs
+ * there now takes time from the startup set.  EBB_LEND_PARK: it goes offline, and
+ * threads are moved as for ebb_cpu_remove().  ebb_node_share.tier says which of the
+ * three ways suits the host best; any of them meets a demand.  Errors: see
+ * EBB_IOC_CPU_LEND, among them
+ *   -EOPNOTSUPP   driver or device do not lend (VIRTIO_EBB_F_LEND is not in
+ *                 ebb_info.features): use ebb_cpu_remove(); nothing has changed
+ */
+int ebb_cpu_lend(struct ebb *ebb, unsigned int cpu, unsigned int flags, unsigned int timeout_ms,
+		 struct ebb_times *ret_times);
 
 /*
  * Lists CPUs of the VM, startup set first, into ret_cpus[max]; returns how many

@@ -113,6 +113,10 @@ static const char *shares_check(const struct ebb_msg_shares *m)
 	for (uint32_t i = 0; i < m->num_nodes; i++) {
 		const struct ebb_msg_share *share = &m->nodes[i];
 
+		if (share->tier >= VIRTIO_EBB_TIER_MAX)
+			return "tier";
+		if (share->reserved)
+			return "reserved field";
 		if (!is_mem_amount(share->mem_owned_bytes) ||
 		    !is_mem_amount(share->mem_offered_bytes) ||
 		    !is_mem_amount(share->mem_demanded_bytes))

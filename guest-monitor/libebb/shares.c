@@ -52,6 +52,7 @@ static void share_divided(const struct ebb_msg_share *m, struct ebb_node_share *
 {
 	share->cpus_held = m->held;
 	share->cpus_limit = m->limit;
+	share->tier = m->tier;
 	share->cpus_offered = (uint32_t)left_of_offer(m->owned, m->offered, share->cpus_owned);
 	share->cpus_demanded = (uint32_t)left_of_demand(m->owned, m->demanded,
 							share->cpus_owned);
@@ -79,6 +80,7 @@ void ebb_shares_compute(const struct ebb_view *view, const struct ebb_mem_sums *
 		share->cpus_owned = n->owned;
 		share->cpus_held = n->held;
 		share->cpus_limit = n->limit;
+		share->tier = n->tier;
 		share->mem_owned_bytes = mem->owned_bytes[n->node];
 		share->mem_held_bytes = n->mem_held_bytes;
 		share->mem_limit_bytes = n->mem_limit_bytes;

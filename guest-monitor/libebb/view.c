@@ -39,6 +39,7 @@ void ebb_view_init(struct ebb_view *view, const struct ebb_limits *limits)
 		view->nodes[i].node = limits->nodes[i].node;
 		view->nodes[i].held = min_u32(limits->nodes[i].cpus_held, EBB_VIEW_MAX_CPUS);
 		view->nodes[i].limit = min_u32(limits->nodes[i].cpus_limit, EBB_VIEW_MAX_CPUS);
+		view->nodes[i].tier = limits->nodes[i].tier;
 		view->nodes[i].deadline_ns = limits->nodes[i].deadline_ns;
 		view->nodes[i].mem_held_bytes = min_u64(limits->nodes[i].mem_held_bytes,
 							EBB_VIEW_MAX_BYTES);
@@ -50,7 +51,7 @@ void ebb_view_init(struct ebb_view *view, const struct ebb_limits *limits)
 
 void ebb_view_count_cpu(struct ebb_view *view, const struct ebb_cpu *cpu)
 {
-	if (cpu->flags & (EBB_CPU_FORCED | EBB_CPU_LEAVING))
+	if (cpu->flags & (EBB_CPU_FORCED | EBB_CPU_LEAVING | EBB_CPU_LENT))
 		return;
 	for (uint32_t i = 0; i < view->num_nodes; i++) {
 		struct ebb_view_node *n = &view->nodes[i];
@@ -179,7 +180,8 @@ static int limits_are_sane(const struct ebb_limits *limits)
 	if (limits->num_nodes > EBB_MAX_NODES)
 		return 0;
 	for (uint32_t i = 0; i < limits->num_nodes; i++)
-		if (limits->nodes[i].node >= EBB_MAX_NODES)
+		if (limits->nodes[i].node >= EBB_MAX_NODES ||
+		    limits->nodes[i].tier >= VIRTIO_EBB_TIER_MAX)
 			return 0;
 	return 1;
 }

@@ -11,7 +11,7 @@
  *   V1  offer  = limit - max(held, present), at least 0
  *   V2  demand = min(held, present) - limit, at least 0
  *
- * so a CPU that has just been given back is not demanded a second time, and one
+ * so a CPU that has just been given back (or lent) is not demanded a second time, and one
  * that has just been added is not offered again.
  *
  * Memory is counted by the driver alone, but in two calls: held comes with the
@@ -41,11 +41,12 @@ struct ebb_view_node {
 	uint32_t node;
 	uint32_t held;		/* as the host counts */
 	uint32_t limit;
-	uint32_t present;	/* as the driver counts: neither forced nor leaving */
+	uint32_t present;	/* as the driver counts: not forced, leaving or lent */
 	uint32_t hotplugged;	/* of these, not of the startup set */
 	uint32_t owned;		/* of these, owned by this open */
 	uint32_t offer;
 	uint32_t demand;
+	uint32_t tier;		/* VIRTIO_EBB_TIER_* */
 	uint64_t deadline_ns;	/* of the demand; 0: none */
 	uint32_t mem_block_bytes; /* 0: no pool, and all below is 0 */
 	uint64_t mem_held_bytes;

@@ -272,6 +272,7 @@ static void shares_fill(const struct ebb_client *client, const struct ebb_view *
 		share->owned = (uint32_t)cpu->owned;
 		share->offered = (uint32_t)cpu->offered;
 		share->demanded = (uint32_t)cpu->demanded;
+		share->tier = v->tier;
 		share->deadline_ns = cpu->demanded ? v->deadline_ns : 0;
 		share->mem_held_bytes = v->mem_held_bytes;
 		share->mem_limit_bytes = v->mem_limit_bytes;

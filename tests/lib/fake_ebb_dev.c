@@ -235,6 +235,31 @@ void fake_ebb_dev_delay_limits(struct fake_ebb_dev *dev, int is_delayed)
 	pthread_mutex_unlock(&dev->vm.lock);
 }
 
+void fake_ebb_dev_set_lend(struct fake_ebb_dev *dev, int can_lend)
+{
+	pthread_mutex_lock(&dev->vm.lock);
+	dev->vm.can_lend = can_lend;
+	pthread_mutex_unlock(&dev->vm.lock);
+}
+
+void fake_ebb_dev_set_tier(struct fake_ebb_dev *dev, uint32_t node, uint32_t tier)
+{
+	pthread_mutex_lock(&dev->vm.lock);
+	dev->vm.nodes[node].tier = tier;
+	fake_ebb_vm_publish(&dev->vm);
+	pthread_mutex_unlock(&dev->vm.lock);
+}
+
+uint32_t fake_ebb_dev_num_lent(struct fake_ebb_dev *dev)
+{
+	uint32_t num;
+
+	pthread_mutex_lock(&dev->vm.lock);
+	num = dev->vm.num_lent;
+	pthread_mutex_unlock(&dev->vm.lock);
+	return num;
+}
+
 int fake_ebb_dev_force(struct fake_ebb_dev *dev, uint32_t cpu)
 {
 	struct fake_ebb_cpu *c = &dev->vm.cpus[cpu];

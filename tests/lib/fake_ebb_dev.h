@@ -40,6 +40,9 @@ void fake_ebb_dev_set_limit(struct fake_ebb_dev *dev, uint32_t node, uint32_t li
  * they are let go: the host's word on it is on its way.
  */
 void fake_ebb_dev_delay_limits(struct fake_ebb_dev *dev, int is_delayed);
+/* Whether the device knows of lending (it does not at first), and how it would like CPUs back. */
+void fake_ebb_dev_set_lend(struct fake_ebb_dev *dev, int can_lend);
+void fake_ebb_dev_set_tier(struct fake_ebb_dev *dev, uint32_t node, uint32_t tier);
 /* Takes the core of a CPU away; -ENOENT. */
 int fake_ebb_dev_force(struct fake_ebb_dev *dev, uint32_t cpu);
 /* From now on the node has a pool of that size; limits are 0 until they are set. */
@@ -71,6 +74,8 @@ uint32_t fake_ebb_dev_num_leases(struct fake_ebb_dev *dev);
 uint32_t fake_ebb_dev_num_opens(struct fake_ebb_dev *dev);
 /* CPUs added and removed since the start, by anybody. */
 void fake_ebb_dev_traffic(struct fake_ebb_dev *dev, uint32_t *ret_added, uint32_t *ret_removed);
+/* How often a CPU was lent or parked, by anybody. */
+uint32_t fake_ebb_dev_num_lent(struct fake_ebb_dev *dev);
 /* How many reports there were, and the last one. */
 uint32_t fake_ebb_dev_telemetry(struct fake_ebb_dev *dev, struct virtio_ebb_telemetry *ret);
 

@@ -55,6 +55,13 @@ static void cpu_take(struct fake_ebb_cpu *cpu)
 	cpu->flags = 0;
 }
 
+/* Nobody's, and without a core. */
+static void cpu_lend(struct fake_ebb_cpu *cpu, uint32_t parked)
+{
+	cpu->owner = NULL;
+	cpu->flags = EBB_CPU_LENT | parked;
+}
+
 static void open_free(struct fake_ebb_vm *vm, struct fake_ebb_open *open)
 {
 	close(open->fd);
@@ -62,7 +69,10 @@ static void open_free(struct fake_ebb_vm *vm, struct fake_ebb_open *open)
 		close(open->notify_fd);
 	open->fd = open->notify_fd = -1;
 	for (size_t i = 0; i < FAKE_EBB_MAX_CPUS; i++)
-		if (vm->cpus[i].owner == open) {
+		if (vm->cpus[i].owner == open && vm->can_lend) {
+			cpu_lend(&vm->cpus[i], 0);
+			vm->num_lent++;
+		} else if (vm->cpus[i].owner == open) {
 			cpu_take(&vm->cpus[i]);
 			vm->num_removed++;
 		}
@@ -108,7 +118,7 @@ static uint32_t count_cpus(const struct fake_ebb_vm *vm, uint32_t node, uint32_t
 
 uint32_t fake_ebb_vm_held(const struct fake_ebb_vm *vm, uint32_t node)
 {
-	return count_cpus(vm, node, EBB_CPU_FORCED);
+	return count_cpus(vm, node, EBB_CPU_FORCED | EBB_CPU_LENT);
 }
 
 static uint32_t cpu_flags(const struct fake_ebb_cpu *cpu, const struct fake_ebb_open *open)
@@ -129,10 +139,12 @@ static int info_do(struct fake_ebb_vm *vm, struct fake_ebb_open *open, struct eb
 	for (uint32_t node = 0; node < vm->num_nodes; node++) {
 		info->max_cpus += vm->nodes[node].max;
 		info->num_startup_cpus += vm->nodes[node].startup;
-		info->num_hotplug_cpus += count_cpus(vm, node, EBB_CPU_STARTUP);
+		info->num_hotplug_cpus += count_cpus(vm, node, EBB_CPU_STARTUP | EBB_CPU_LENT);
 	}
 	for (size_t i = 0; i < FAKE_EBB_MAX_CPUS; i++)
 		info->num_owned_cpus += vm->cpus[i].owner == open;
+	if (vm->can_lend)
+		info->features |= 1ull << VIRTIO_EBB_F_LEND;
 	return 0;
 }
 
@@ -148,6 +160,7 @@ void fake_ebb_vm_limits(const struct fake_ebb_vm *vm, struct ebb_limits *limits)
 		n->node = node;
 		n->cpus_held = fake_ebb_vm_held(vm, node);
 		n->cpus_limit = vm->nodes[node].limit;
+		n->tier = vm->nodes[node].tier;
 		if (n->cpus_held > n->cpus_limit)
 			n->deadline_ns = vm->nodes[node].deadline_ns;
 	}
@@ -173,13 +186,29 @@ static int add_node_choose(const struct fake_ebb_vm *vm, const struct ebb_cpu_ad
 	for (uint32_t node = 0; node < vm->num_nodes; node++) {
 		if (add->node != EBB_NODE_ANY && add->node != node)
 			continue;
-		if (count_cpus(vm, node, 0) >= vm->nodes[node].max)
+		if (count_cpus(vm, node, EBB_CPU_LENT) >= vm->nodes[node].max)
 			continue;
 		if (fake_ebb_vm_held(vm, node) < vm->nodes[node].limit)
 			return (int)node;
 		r = -EDQUOT;
 	}
 	return r;
+}
+
+/* One that is lent, or else one that is not there; the node has either. */
+static uint32_t add_cpu_choose(const struct fake_ebb_vm *vm, uint32_t node)
+{
+	uint32_t absent = FAKE_EBB_MAX_CPUS;
+
+	for (uint32_t i = 0; i < FAKE_EBB_MAX_CPUS; i++) {
+		if (vm->cpus[i].node != node)
+			continue;
+		if (vm->cpus[i].flags & EBB_CPU_LENT)
+			return i;
+		if (!vm->cpus[i].is_present && absent == FAKE_EBB_MAX_CPUS)
+			absent = i;
+	}
+	return absent;
 }
 
 static int add_do(struct fake_ebb_vm *vm, struct fake_ebb_open *open, struct ebb_cpu_add *add)
@@ -193,14 +222,14 @@ static int add_do(struct fake_ebb_vm *vm, struct fake_ebb_open *open, struct ebb
 		return -ENXIO;
 	add->granted = 0;
 	while (add->granted < add->count) {
-		uint32_t cpu = 0;
+		uint32_t cpu;
 
 		node = add_node_choose(vm, add);
 		if (node < 0)
 			break;
-		while (vm->cpus[cpu].is_present || vm->cpus[cpu].node != (uint32_t)node)
-			cpu++;
+		cpu = add_cpu_choose(vm, (uint32_t)node);
 		vm->cpus[cpu].is_present = 1;
+		vm->cpus[cpu].flags = 0;
 		vm->cpus[cpu].owner = open;
 		vm->num_added++;
 		add->cpus[add->granted++] = (struct ebb_cpu) {
@@ -217,25 +246,64 @@ static int add_do(struct fake_ebb_vm *vm, struct fake_ebb_open *open, struct ebb
 	return 0;
 }
 
+/* A CPU that the open may give back; those that are lent are anybody's. */
+static int cpu_find(struct fake_ebb_vm *vm, struct fake_ebb_open *open, uint32_t number,
+		    struct fake_ebb_cpu **ret)
+{
+	struct fake_ebb_cpu *cpu;
+
+	if (number >= FAKE_EBB_MAX_CPUS || !vm->cpus[number].is_present)
+		return -ENOENT;
+	cpu = &vm->cpus[number];
+	if (cpu->flags & EBB_CPU_STARTUP)
+		return -EPERM;
+	if (cpu->owner != open && !(cpu->flags & EBB_CPU_LENT))
+		return -EACCES;
+	*ret = cpu;
+	return 0;
+}
+
 static int remove_do(struct fake_ebb_vm *vm, struct fake_ebb_open *open,
 		     struct ebb_cpu_remove *remove)
 {
 	struct fake_ebb_cpu *cpu;
+	int r;
 
 	if (remove->size != sizeof(*remove) || remove->flags ||
 	    remove->timeout_ms > EBB_TIMEOUT_MAX_MS)
 		return -EINVAL;
-	if (remove->cpu >= FAKE_EBB_MAX_CPUS || !vm->cpus[remove->cpu].is_present)
-		return -ENOENT;
-	cpu = &vm->cpus[remove->cpu];
-	if (cpu->flags & EBB_CPU_STARTUP)
-		return -EPERM;
-	if (cpu->owner != open)
-		return -EACCES;
+	r = cpu_find(vm, open, remove->cpu, &cpu);
+	if (r < 0)
+		return r;
 	cpu_take(cpu);
 	vm->num_removed++;
 	remove->host_ns = 3000;
 	remove->offline_ns = 4000;
+	fake_ebb_vm_publish(vm);
+	return 0;
+}
+
+static int lend_do(struct fake_ebb_vm *vm, struct fake_ebb_open *open, struct ebb_cpu_lend *lend)
+{
+	uint32_t parked = lend->flags & EBB_LEND_PARK ? EBB_CPU_PARKED : 0;
+	struct fake_ebb_cpu *cpu;
+	int r;
+
+	if (lend->size != sizeof(*lend) || (lend->flags & ~EBB_LEND_PARK) ||
+	    lend->timeout_ms > EBB_TIMEOUT_MAX_MS)
+		return -EINVAL;
+	if (!vm->can_lend)
+		return -EOPNOTSUPP;
+	r = cpu_find(vm, open, lend->cpu, &cpu);
+	if (r < 0)
+		return r;
+	/* One that is parked can only be had again. */
+	if ((cpu->flags & EBB_CPU_PARKED) && !parked)
+		return -EBUSY;
+	cpu_lend(cpu, parked);
+	vm->num_lent++;
+	lend->host_ns = 5000;
+	lend->offline_ns = parked ? 6000 : 0;
 	fake_ebb_vm_publish(vm);
 	return 0;
 }
@@ -290,6 +358,8 @@ int fake_ebb_vm_ioctl(struct fake_ebb_vm *vm, struct fake_ebb_open *open, unsign
 		return add_do(vm, open, arg);
 	case EBB_IOC_CPU_REMOVE:
 		return remove_do(vm, open, arg);
+	case EBB_IOC_CPU_LEND:
+		return lend_do(vm, open, arg);
 	case EBB_IOC_CPU_LIST:
 		return list_do(vm, open, arg);
 	case EBB_IOC_TELEMETRY:

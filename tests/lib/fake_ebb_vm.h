@@ -32,6 +32,7 @@ struct fake_ebb_call {
 		struct ebb_limits limits;
 		struct ebb_cpu_add add;
 		struct ebb_cpu_remove remove;
+		struct ebb_cpu_lend lend;
 		struct ebb_cpu_list list;
 		struct ebb_telemetry telemetry;
 		struct ebb_mem_info mem_info;
@@ -60,19 +61,21 @@ struct fake_ebb_lease {
 struct fake_ebb_cpu {
 	int is_present;
 	uint32_t node;
-	uint32_t flags;			/* EBB_CPU_STARTUP, EBB_CPU_FORCED */
+	uint32_t flags;			/* EBB_CPU_STARTUP, FORCED, LENT, PARKED */
 	struct fake_ebb_open *owner;	/* NULL: nobody */
 };
 
 struct fake_ebb_vm {
 	pthread_mutex_t lock;
 	int is_unplugged;
+	int can_lend;			/* VIRTIO_EBB_F_LEND is negotiated */
 	uint32_t abi_version;
 	uint32_t num_nodes;
 	struct {
 		uint32_t startup;
 		uint32_t max;
 		uint32_t limit;
+		uint32_t tier;
 		uint64_t deadline_ns;
 		uint64_t pool_bytes;
 		uint64_t mem_limit_bytes;
@@ -88,6 +91,7 @@ struct fake_ebb_vm {
 	struct fake_ebb_open opens[FAKE_EBB_MAX_OPENS];
 	uint32_t num_added;
 	uint32_t num_removed;
+	uint32_t num_lent;
 	uint32_t num_telemetry;
 	struct virtio_ebb_telemetry telemetry;
 };

@@ -235,6 +235,88 @@ static void errors_of_the_device_come_through(void **state)
 	ebb_close(b);
 }
 
+static void lending_and_parking(void **state)
+{
+	struct ebb_rig *rig = *state;
+	struct ebb *a = ebb_rig_open(rig, "a", EBB_OPEN_NO_MONITOR);
+	struct ebb *b = ebb_rig_open(rig, "b", EBB_OPEN_NO_MONITOR);
+	struct ebb_cpu cpus[EBB_MAX_REQ_CPUS], again[EBB_MAX_REQ_CPUS];
+	struct ebb_times times;
+	struct ebb_info info;
+
+	fake_ebb_dev_set_lend(rig->dev, 1);
+	fake_ebb_dev_set_tier(rig->dev, 0, VIRTIO_EBB_TIER_LEND);
+	fake_ebb_dev_set_limit(rig->dev, 0, 4, 0);
+	assert_int_equal(ebb_info_get(a, &info), 0);
+	assert_true(info.features & 1ull << VIRTIO_EBB_F_LEND);
+	assert_int_equal(ebb_cpu_add(a, 2, 0, 0, 0, cpus, NULL), 2);
+	fake_ebb_dev_set_limit(rig->dev, 0, 2, 1);
+	assert_int_equal(drain(a), 0);
+	assert_int_equal(ebb_rig_share(a, 0).tier, VIRTIO_EBB_TIER_LEND);
+	assert_int_equal(ebb_rig_share(a, 1).tier, VIRTIO_EBB_TIER_ANY);
+	assert_int_equal(ebb_rig_share(a, 0).cpus_demanded, 2);
+
+	assert_int_equal(ebb_cpu_lend(a, cpus[0].cpu, 0, 0, &times), 0);
+	assert_int_equal(times.host_ns, 5000);
+	assert_int_equal(times.kernel_ns, 0);
+	assert_true(is_readable(a));
+	assert_int_equal(drain(a), 0);
+	assert_int_equal(ebb_rig_share(a, 0).cpus_demanded, 1);
+	assert_int_equal(ebb_rig_share(a, 0).cpus_owned, 1);
+	assert_int_equal(ebb_cpu_lend(a, cpus[1].cpu, EBB_LEND_PARK, 0, &times), 0);
+	assert_int_equal(times.kernel_ns, 6000);
+	assert_int_equal(drain(a), 0);
+	assert_int_equal(ebb_rig_share(a, 0).cpus_demanded, 0);
+	assert_int_equal(ebb_rig_share(a, 0).cpus_owned, 0);
+	assert_int_equal(fake_ebb_dev_held(rig->dev, 0), 2);
+	assert_int_equal(ebb_info_get(a, &info), 0);
+	assert_int_equal(info.num_hotplug_cpus, 0);
+	assert_int_equal(ebb_cpu_list(a, again, EBB_MAX_REQ_CPUS), 6);
+	assert_int_equal(again[4].flags, EBB_CPU_LENT);
+	assert_int_equal(again[5].flags, EBB_CPU_LENT | EBB_CPU_PARKED);
+
+	/* Whoever asks next has them, without anything being plugged. */
+	fake_ebb_dev_set_limit(rig->dev, 0, 4, 0);
+	assert_int_equal(ebb_cpu_add(b, 2, 0, 0, 0, again, NULL), 2);
+	assert_int_equal(again[0].cpu, cpus[0].cpu);
+	assert_int_equal(again[1].cpu, cpus[1].cpu);
+	assert_int_equal(ebb_cpu_lend(a, cpus[0].cpu, 0, 0, NULL), -EACCES);
+	assert_int_equal(fake_ebb_dev_num_lent(rig->dev), 2);
+	/* Closing lends. */
+	ebb_close(b);
+	while (fake_ebb_dev_num_opens(rig->dev) > 1)
+		;
+	assert_int_equal(fake_ebb_dev_num_lent(rig->dev), 4);
+	assert_int_equal(ebb_cpu_list(a, again, EBB_MAX_REQ_CPUS), 6);
+	ebb_close(a);
+}
+
+static void errors_of_lending(void **state)
+{
+	struct ebb_rig *rig = *state;
+	struct ebb *ebb = ebb_rig_open(rig, "a", EBB_OPEN_NO_MONITOR);
+	struct ebb_cpu cpu;
+
+	fake_ebb_dev_set_limit(rig->dev, 0, 3, 0);
+	assert_int_equal(ebb_cpu_add(ebb, 1, 0, 0, 0, &cpu, NULL), 1);
+	/* The device does not lend: nothing has changed. */
+	assert_int_equal(ebb_cpu_lend(ebb, cpu.cpu, 0, 0, NULL), -EOPNOTSUPP);
+	assert_int_equal(fake_ebb_dev_held(rig->dev, 0), 3);
+	fake_ebb_dev_set_lend(rig->dev, 1);
+	assert_int_equal(ebb_cpu_lend(ebb, cpu.cpu, 1u << 7, 0, NULL), -EINVAL);
+	assert_int_equal(ebb_cpu_lend(ebb, cpu.cpu, 0, EBB_TIMEOUT_MAX_MS + 1, NULL), -EINVAL);
+	assert_int_equal(ebb_cpu_lend(ebb, 63, 0, 0, NULL), -ENOENT);
+	assert_int_equal(ebb_cpu_lend(ebb, 0, 0, 0, NULL), -EPERM);
+	assert_int_equal(ebb_cpu_lend(ebb, cpu.cpu, EBB_LEND_PARK, 0, NULL), 0);
+	assert_int_equal(ebb_cpu_lend(ebb, cpu.cpu, 0, 0, NULL), -EBUSY);
+	/* One that is lent may be removed by anybody. */
+	assert_int_equal(ebb_cpu_remove(ebb, cpu.cpu, 0, NULL), 0);
+	assert_int_equal(ebb_cpu_remove(ebb, cpu.cpu, 0, NULL), -ENOENT);
+	fake_ebb_dev_unplug(rig->dev);
+	assert_int_equal(ebb_cpu_lend(ebb, cpu.cpu, 0, 0, NULL), -ENODEV);
+	ebb_close(ebb);
+}
+
 static void info_and_list(void **state)
 {
 	struct ebb_rig *rig = *state;
@@ -398,6 +480,21 @@ static void answer_twice(int fd)
 	send(fd, &msg, bytes, MSG_NOSIGNAL);
 }
 
+static void answer_unknown_tier(int fd)
+{
+	union ebb_msg msg;
+	size_t bytes = ebb_msg_init(&msg, EBB_MSG_WELCOME, 0);
+
+	send(fd, &msg, bytes, MSG_NOSIGNAL);
+	recv(fd, &msg, sizeof(msg), 0);
+	bytes = ebb_msg_init(&msg, EBB_MSG_SHARES, 0);
+	msg.shares.seq = 1;
+	msg.shares.num_nodes = 1;
+	msg.shares.nodes[0].offered = 7;
+	msg.shares.nodes[0].tier = VIRTIO_EBB_TIER_MAX;
+	send(fd, &msg, bytes, MSG_NOSIGNAL);
+}
+
 static void answer_nothing(int fd)
 {
 	(void)fd;
@@ -440,22 +537,26 @@ static void monitor_that_says_nothing_is_given_up(void **state)
 	impostor_end(&impostor, rig);
 }
 
-static void monitor_that_breaks_the_rules_later_is_left(void **state)
+static void monitors_that_break_the_rules_later_are_left(void **state)
 {
+	static void (*const answers[])(int fd) = { answer_twice, answer_unknown_tier };
 	struct ebb_rig *rig = *state;
-	struct impostor impostor;
-	struct ebb *ebb;
 
-	impostor_start(&impostor, rig, answer_twice);
-	ebb = ebb_rig_open(rig, "a", 0);
-	while (ebb_has_monitor(ebb))
-		assert_int_equal(ebb_dispatch(ebb), 0);
-	/* Everything else goes on. */
-	fake_ebb_dev_set_limit(rig->dev, 0, 5, 0);
-	assert_int_equal(drain(ebb), 0);
-	assert_int_equal(ebb_rig_share(ebb, 0).cpus_offered, 3);
-	ebb_close(ebb);
-	impostor_end(&impostor, rig);
+	for (size_t i = 0; i < sizeof(answers) / sizeof(answers[0]); i++) {
+		struct impostor impostor;
+		struct ebb *ebb;
+
+		impostor_start(&impostor, rig, answers[i]);
+		ebb = ebb_rig_open(rig, "a", 0);
+		while (ebb_has_monitor(ebb))
+			assert_int_equal(ebb_dispatch(ebb), 0);
+		/* Everything else goes on. */
+		fake_ebb_dev_set_limit(rig->dev, 0, 5, 0);
+		assert_int_equal(drain(ebb), 0);
+		assert_int_equal(ebb_rig_share(ebb, 0).cpus_offered, 3);
+		ebb_close(ebb);
+		impostor_end(&impostor, rig);
+	}
 }
 
 #define RIG_TEST(fn) cmocka_unit_test_setup_teardown(fn, ebb_rig_setup, ebb_rig_teardown)
@@ -472,13 +573,15 @@ int main(int argc, char **argv)
 		RIG_TEST(callback_comes_only_with_changes),
 		RIG_TEST(callback_may_add_and_remove),
 		RIG_TEST(errors_of_the_device_come_through),
+		RIG_TEST(lending_and_parking),
+		RIG_TEST(errors_of_lending),
 		RIG_TEST(info_and_list),
 		RIG_TEST(device_that_goes_away),
 		RIG_TEST(statistics_need_a_monitor),
 		RIG_TEST(looking_for_a_monitor_does_not_spin),
 		RIG_TEST(monitors_that_are_not_understood_are_refused),
 		RIG_TEST(monitor_that_says_nothing_is_given_up),
-		RIG_TEST(monitor_that_breaks_the_rules_later_is_left),
+		RIG_TEST(monitors_that_break_the_rules_later_are_left),
 	};
 
 	ebb_rig_role(argc, argv);

@@ -137,6 +137,41 @@ static void demand_goes_to_the_one_that_owns_most(void **state)
 	all_close(&e);
 }
 
+/* What is lent is nobody's: it meets a demand, and the next offer has it for either. */
+static void lent_cpus_are_shared_again(void **state)
+{
+	struct ebb_rig *rig = *state;
+	struct expected e = { 0 };
+	struct ebb_cpu a[2], b[2];
+
+	fake_ebb_dev_set_lend(rig->dev, 1);
+	fake_ebb_dev_set_tier(rig->dev, 0, VIRTIO_EBB_TIER_LEND);
+	e = two_open(rig);
+	fake_ebb_dev_set_limit(rig->dev, 0, 4, 0);
+	expect_offers(&e, 1, 1, SOON_MS);
+	assert_int_equal(ebb_rig_share(e.apps[1], 0).tier, VIRTIO_EBB_TIER_LEND);
+	assert_int_equal(ebb_rig_share(e.apps[1], 1).tier, VIRTIO_EBB_TIER_ANY);
+	assert_int_equal(ebb_cpu_add(e.apps[0], 2, 0, 0, 0, a, NULL), 2);
+	fake_ebb_dev_set_limit(rig->dev, 0, 2, 987654321);
+	expect_demands(&e, 2, 0);
+	assert_int_equal(ebb_cpu_lend(e.apps[0], a[1].cpu, 0, 0, NULL), 0);
+	expect_demands(&e, 1, 0);
+	assert_int_equal(ebb_cpu_lend(e.apps[0], a[0].cpu, 0, 0, NULL), 0);
+	expect_demands(&e, 0, 0);
+	assert_int_equal(ebb_rig_share(e.apps[0], 0).cpus_held, 2);
+	fake_ebb_dev_set_limit(rig->dev, 0, 4, 0);
+	expect_offers(&e, 1, 1, SOON_MS);
+	assert_int_equal(ebb_cpu_add(e.apps[1], 1, 0, 0, 0, b, NULL), 1);
+	assert_int_equal(b[0].cpu, a[0].cpu);
+	expect_offers(&e, 1, 0, SOON_MS);
+	/* News of the tier alone are news. */
+	fake_ebb_dev_set_tier(rig->dev, 0, VIRTIO_EBB_TIER_UNPLUG);
+	expect_offers(&e, 1, 0, SOON_MS);
+	ebb_rig_run(e.apps, 2, 100);
+	assert_int_equal(ebb_rig_share(e.apps[0], 0).tier, VIRTIO_EBB_TIER_UNPLUG);
+	all_close(&e);
+}
+
 static void late_limits_do_not_ask_twice(void **state)
 {
 	struct ebb_rig *rig = *state;
@@ -609,6 +644,7 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		RIG_TEST(two_applications_share_offers),
 		RIG_TEST(demand_goes_to_the_one_that_owns_most),
+		RIG_TEST(lent_cpus_are_shared_again),
 		RIG_TEST(late_limits_do_not_ask_twice),
 		RIG_TEST(offer_that_is_not_taken_goes_to_the_other),
 		RIG_TEST(application_that_waits_for_cpus_keeps_its_offer),

@@ -50,7 +50,7 @@ static void counts(void **state)
 	assert_int_equal(view.nodes[0].deadline_ns, 0);
 }
 
-static void forced_and_leaving_cpus_do_not_count(void **state)
+static void forced_leaving_and_lent_cpus_do_not_count(void **state)
 {
 	struct ebb_view view = view_of(2, 3, 2, 0, 0);
 	struct ebb_cpu cpu = { .node = 4, .flags = EBB_CPU_OWNED | EBB_CPU_FORCED };
@@ -58,6 +58,11 @@ static void forced_and_leaving_cpus_do_not_count(void **state)
 	(void)state;
 	ebb_view_count_cpu(&view, &cpu);
 	cpu.flags = EBB_CPU_OWNED | EBB_CPU_LEAVING;
+	ebb_view_count_cpu(&view, &cpu);
+	/* One that is lent is idle, and nobody's. */
+	cpu.flags = EBB_CPU_LENT;
+	ebb_view_count_cpu(&view, &cpu);
+	cpu.flags = EBB_CPU_LENT | EBB_CPU_PARKED;
 	ebb_view_count_cpu(&view, &cpu);
 	cpu.flags = EBB_CPU_OWNED;
 	cpu.node = 5;
@@ -81,6 +86,28 @@ static void offer_and_demand_need_both_sides(void **state)
 	assert_int_equal(view_of(5, 3, 2, 1, 1).nodes[0].demand, 0);
 	assert_int_equal(view_of(5, 3, 2, 1, 1).nodes[0].deadline_ns, 0);
 	assert_int_equal(view_of(5, 3, 2, 2, 2).nodes[0].deadline_ns, 99);
+}
+
+static void the_tier_is_passed_on(void **state)
+{
+	struct ebb_limits limits = { .generation = 7, .num_nodes = 1 };
+	struct ebb_msg_shares word = { .num_nodes = 1 };
+	struct ebb_shares shares;
+	struct ebb_view view;
+
+	(void)state;
+	limits.nodes[0].node = 4;
+	limits.nodes[0].tier = VIRTIO_EBB_TIER_PARK;
+	ebb_view_init(&view, &limits);
+	ebb_view_finish(&view);
+	assert_int_equal(view.nodes[0].tier, VIRTIO_EBB_TIER_PARK);
+	ebb_shares_compute(&view, &no_mem, NULL, &shares);
+	assert_int_equal(shares.nodes[0].tier, VIRTIO_EBB_TIER_PARK);
+	/* Of the same origin, but what the monitor says belongs together. */
+	word.nodes[0].node = 4;
+	word.nodes[0].tier = VIRTIO_EBB_TIER_UNPLUG;
+	ebb_shares_compute(&view, &no_mem, &word, &shares);
+	assert_int_equal(shares.nodes[0].tier, VIRTIO_EBB_TIER_UNPLUG);
 }
 
 static void senseless_numbers_are_cut(void **state)
@@ -385,8 +412,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(counts),
-		cmocka_unit_test(forced_and_leaving_cpus_do_not_count),
+		cmocka_unit_test(forced_leaving_and_lent_cpus_do_not_count),
 		cmocka_unit_test(offer_and_demand_need_both_sides),
+		cmocka_unit_test(the_tier_is_passed_on),
 		cmocka_unit_test(senseless_numbers_are_cut),
 		cmocka_unit_test(direct_demand_is_at_most_what_is_owned),
 		cmocka_unit_test(monitors_word_is_relative_to_what_it_knew),
