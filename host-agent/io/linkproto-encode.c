@@ -58,6 +58,7 @@ size_t ebb_linkproto_limits(void *buf, const struct ebb_action_limits *action)
 	node = (void *)(l + 1);
 	for (uint32_t i = 0; i < action->num_nodes; i++) {
 		node[i].node = htole16(i);
+		node[i].tier = htole16(action->nodes[i].tier);
 		node[i].deadline_ms = htole32(action->nodes[i].deadline_ms);
 		node[i].cpus_held = htole32(action->nodes[i].held);
 		node[i].cpus_limit = htole32(action->nodes[i].limit);

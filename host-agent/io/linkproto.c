@@ -6,6 +6,7 @@
 #include <endian.h>
 #include <errno.h>
 #include <inttypes.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include "io/linkproto.h"
@@ -111,9 +112,16 @@ static int decode_cpu(const struct virtio_ebb_link_cpu *in, uint16_t num_nodes, 
 				   node, num_nodes - 1);
 	if (flags & ~VIRTIO_EBB_CPU_F_ALL)
 		return ebb_err_set(err, -EPROTO, "unknown flags %#x of vCPU %" PRIu32, flags, vcpu);
-	if ((flags & VIRTIO_EBB_CPU_F_STARTUP) && (flags & VIRTIO_EBB_CPU_F_FORCED))
-		return ebb_err_set(err, -EPROTO, "startup vCPU %" PRIu32 " is flagged as forced",
+	if ((flags & VIRTIO_EBB_CPU_F_STARTUP) &&
+	    (flags & (VIRTIO_EBB_CPU_F_FORCED | VIRTIO_EBB_CPU_F_LENT)))
+		return ebb_err_set(err, -EPROTO, "startup vCPU %" PRIu32 " is flagged as %s", vcpu,
+				   flags & VIRTIO_EBB_CPU_F_LENT ? "lent" : "forced");
+	if ((flags & VIRTIO_EBB_CPU_F_LENT) && (flags & VIRTIO_EBB_CPU_F_FORCED))
+		return ebb_err_set(err, -EPROTO, "vCPU %" PRIu32 " is flagged as lent and forced",
 				   vcpu);
+	if ((flags & VIRTIO_EBB_CPU_F_PARKED) && !(flags & VIRTIO_EBB_CPU_F_LENT))
+		return ebb_err_set(err, -EPROTO, "vCPU %" PRIu32 " is flagged as parked, not as "
+				   "lent", vcpu);
 	ret->vcpu = vcpu;
 	ret->flags = flags;
 	return 0;
@@ -156,6 +164,7 @@ static int decode_hello(struct ebb_linkproto_parser *p, const void *payload, siz
 	const struct virtio_ebb_link_cpu *cpus = (const void *)(in + 1);
 	struct ebb_fact_hello h = {
 		.has_driver = flags & VIRTIO_EBB_HELLO_F_DRIVER,
+		.can_lend = flags & VIRTIO_EBB_HELLO_F_LEND,
 		.num_nodes = le16toh(in->num_nodes),
 		.max_cpus = le32toh(in->max_cpus),
 		.generation = le64toh(in->generation),
@@ -167,8 +176,11 @@ static int decode_hello(struct ebb_linkproto_parser *p, const void *payload, siz
 	};
 	int rc;
 
-	if (flags & ~VIRTIO_EBB_HELLO_F_DRIVER)
+	if (flags & ~(VIRTIO_EBB_HELLO_F_DRIVER | VIRTIO_EBB_HELLO_F_LEND))
 		return ebb_err_set(err, -EPROTO, "unknown flags %#" PRIx32 " in HELLO", flags);
+	if (h.can_lend && !h.has_driver)
+		return ebb_err_set(err, -EPROTO, "HELLO says that no driver runs, and that it can "
+				   "lend");
 	if (h.num_nodes == 0 || h.num_nodes > VIRTIO_EBB_MAX_NODES)
 		return ebb_err_set(err, -EPROTO, "num_nodes in HELLO is %u, should be 1 to %u",
 				   h.num_nodes, VIRTIO_EBB_MAX_NODES);
@@ -227,20 +239,24 @@ static int decode_add(const struct virtio_ebb_link_request *in, uint16_t num_nod
 	return 0;
 }
 
-static int decode_remove(const struct virtio_ebb_link_request *in,
-			 const struct ebb_linkproto_parser *p, struct ebb_fact_request *r,
-			 struct ebb_err *err)
+/* CPU_REMOVE and CPU_LEND: a CPU that the VM has. */
+static int decode_named(const struct virtio_ebb_link_request *in,
+			const struct ebb_linkproto_parser *p, const char *name, uint16_t known,
+			struct ebb_fact_request *r, struct ebb_err *err)
 {
+	uint16_t flags = le16toh(in->req.flags);
 	struct ebb_hello_cpu cpu;
 	int rc;
 
-	if (in->req.flags)
-		return ebb_err_set(err, -EPROTO, "unknown flags %#x in CPU_REMOVE",
-				   le16toh(in->req.flags));
+	VIRTIO_EBB_ASSERT(offsetof(struct virtio_ebb_req, u.cpu_remove.hv_cpu_id) ==
+			  offsetof(struct virtio_ebb_req, u.cpu_lend.hv_cpu_id),
+			  "both name the CPU in the same place");
+	if (flags & ~known)
+		return ebb_err_set(err, -EPROTO, "unknown flags %#x in %s", flags, name);
 	if (!is_zero(&in->req.u.words[1], 3 * sizeof(in->req.u.words[0])))
-		return ebb_err_set(err, -EPROTO, "a reserved field of CPU_REMOVE is not zero");
+		return ebb_err_set(err, -EPROTO, "a reserved field of %s is not zero", name);
 	if (in->req.u.cpu_remove.hv_cpu_id != in->cpu.cpu.hv_cpu_id)
-		return ebb_err_set(err, -EPROTO, "CPU_REMOVE names two different CPUs");
+		return ebb_err_set(err, -EPROTO, "%s names two different CPUs", name);
 	rc = decode_cpu(&in->cpu, p->num_nodes, p->max_cpus, &cpu, err);
 	if (rc == 0)
 		r->vcpu = cpu.vcpu;
@@ -265,7 +281,11 @@ static int decode_request(const struct ebb_linkproto_parser *p, const void *payl
 		rc = decode_add(in, p->num_nodes, &r, err);
 		break;
 	case VIRTIO_EBB_REQ_CPU_REMOVE:
-		rc = decode_remove(in, p, &r, err);
+		rc = decode_named(in, p, "CPU_REMOVE", 0, &r, err);
+		break;
+	case VIRTIO_EBB_REQ_CPU_LEND:
+		rc = decode_named(in, p, "CPU_LEND", VIRTIO_EBB_LEND_F_PARK, &r, err);
+		r.park = le16toh(in->req.flags) & VIRTIO_EBB_LEND_F_PARK;
 		break;
 	default:
 		return ebb_err_set(err, -EPROTO, "request type %u is none for an agent", r.type);

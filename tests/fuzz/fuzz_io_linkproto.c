@@ -28,6 +28,16 @@ static void check_pools(const struct ebb_pool_fact *p, uint16_t num, uint16_t nu
 	}
 }
 
+static void check_flags(uint16_t flags)
+{
+	const uint16_t without = VIRTIO_EBB_CPU_F_STARTUP | VIRTIO_EBB_CPU_F_FORCED;
+
+	REQUIRE(!(flags & ~VIRTIO_EBB_CPU_F_ALL));
+	REQUIRE(!(flags & VIRTIO_EBB_CPU_F_LENT) || !(flags & without));
+	REQUIRE(!(flags & VIRTIO_EBB_CPU_F_PARKED) || (flags & VIRTIO_EBB_CPU_F_LENT));
+	REQUIRE((flags & without) != without);
+}
+
 static void check_msg(const struct ebb_linkproto_msg *m, uint16_t *num_nodes, uint32_t *max_cpus)
 {
 	const struct ebb_fact_hello *h = &m->u.hello;
@@ -38,8 +48,9 @@ static void check_msg(const struct ebb_linkproto_msg *m, uint16_t *num_nodes, ui
 		REQUIRE(h->num_nodes >= 1 && h->num_nodes <= VIRTIO_EBB_MAX_NODES);
 		REQUIRE(h->max_cpus <= EBB_MAX_VCPUS);
 		REQUIRE(h->num_cpus >= 1 && h->num_cpus <= h->max_cpus);
+		REQUIRE(h->has_driver || !h->can_lend);
 		for (uint32_t i = 0; i < h->num_cpus; i++) {
-			REQUIRE(!(h->cpus[i].flags & ~VIRTIO_EBB_CPU_F_ALL));
+			check_flags(h->cpus[i].flags);
 			REQUIRE(h->cpus[i].vcpu < h->max_cpus);
 			REQUIRE(i == 0 || h->cpus[i].vcpu > h->cpus[i - 1].vcpu);
 		}
@@ -49,7 +60,8 @@ static void check_msg(const struct ebb_linkproto_msg *m, uint16_t *num_nodes, ui
 		break;
 	case VIRTIO_EBB_LINK_REQUEST:
 		REQUIRE(*num_nodes > 0);
-		if (r->type == VIRTIO_EBB_REQ_CPU_REMOVE) {
+		REQUIRE(!r->park || r->type == VIRTIO_EBB_REQ_CPU_LEND);
+		if (r->type == VIRTIO_EBB_REQ_CPU_REMOVE || r->type == VIRTIO_EBB_REQ_CPU_LEND) {
 			REQUIRE(r->vcpu < *max_cpus);
 			break;
 		}

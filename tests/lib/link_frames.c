@@ -100,6 +100,16 @@ size_t link_frame_remove(struct link_frame_request *f, uint64_t tag, uint32_t vc
 	return len;
 }
 
+size_t link_frame_lend(struct link_frame_request *f, uint64_t tag, uint32_t vcpu, uint16_t node,
+		       uint16_t flags)
+{
+	size_t len = link_frame_remove(f, tag, vcpu, node);
+
+	f->request.req.type = htole16(VIRTIO_EBB_REQ_CPU_LEND);
+	f->request.req.flags = htole16(flags);
+	return len;
+}
+
 size_t link_frame_telemetry(struct link_frame_telemetry *f, uint64_t committed)
 {
 	size_t len = frame_init(f, VIRTIO_EBB_LINK_TELEMETRY, sizeof(f->telemetry));

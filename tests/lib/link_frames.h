@@ -49,6 +49,8 @@ size_t link_frame_hello_pools(struct link_frame_hello *f, uint16_t num_pools);
 size_t link_frame_mem(struct link_frame_mem *f, uint16_t num_pools, uint64_t held_bytes);
 size_t link_frame_add(struct link_frame_request *f, uint64_t tag, uint16_t count, uint16_t node);
 size_t link_frame_remove(struct link_frame_request *f, uint64_t tag, uint32_t vcpu, uint16_t node);
+size_t link_frame_lend(struct link_frame_request *f, uint64_t tag, uint32_t vcpu, uint16_t node,
+		       uint16_t flags);
 size_t link_frame_telemetry(struct link_frame_telemetry *f, uint64_t committed);
 
 #endif

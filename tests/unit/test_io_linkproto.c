@@ -75,6 +75,26 @@ static void test_hello(void **state)
 	assert_true(ebb_linkproto_is_idle(&f->parser));
 }
 
+static void test_hello_lends(void **state)
+{
+	struct fixture *f = *state;
+	struct ebb_linkproto_msg msg;
+
+	f->hello.cpus[1].cpu.flags = htole16(VIRTIO_EBB_CPU_F_LENT);
+	f->hello.cpus[2].cpu.flags = htole16(VIRTIO_EBB_CPU_F_LENT | VIRTIO_EBB_CPU_F_PARKED);
+	/* Lent CPUs may outlive the driver that lent them. */
+	f->hello.hello.flags = htole32(0);
+	assert_int_equal(parse(f, &f->hello, f->hello_len, &msg, NULL), 1);
+	assert_false(msg.u.hello.can_lend);
+	f->hello.hello.flags = htole32(VIRTIO_EBB_HELLO_F_DRIVER | VIRTIO_EBB_HELLO_F_LEND);
+	assert_int_equal(parse(f, &f->hello, f->hello_len, &msg, NULL), 1);
+	assert_true(msg.u.hello.has_driver);
+	assert_true(msg.u.hello.can_lend);
+	assert_int_equal(msg.u.hello.cpus[1].flags, VIRTIO_EBB_CPU_F_LENT);
+	assert_int_equal(msg.u.hello.cpus[2].flags,
+			 VIRTIO_EBB_CPU_F_LENT | VIRTIO_EBB_CPU_F_PARKED);
+}
+
 static void test_requests_and_telemetry(void **state)
 {
 	struct fixture *f = *state;
@@ -98,6 +118,16 @@ static void test_requests_and_telemetry(void **state)
 	len = link_frame_remove(&req, 44, 2, 0);
 	assert_int_equal(parse(f, &req, len, &msg, NULL), 1);
 	assert_int_equal(msg.u.request.vcpu, 2);
+	assert_false(msg.u.request.park);
+	len = link_frame_lend(&req, 45, 2, 0, 0);
+	assert_int_equal(parse(f, &req, len, &msg, NULL), 1);
+	assert_int_equal(msg.u.request.type, VIRTIO_EBB_REQ_CPU_LEND);
+	assert_int_equal(msg.u.request.vcpu, 2);
+	assert_false(msg.u.request.park);
+	len = link_frame_lend(&req, 46, 1, 1, VIRTIO_EBB_LEND_F_PARK);
+	assert_int_equal(parse(f, &req, len, &msg, NULL), 1);
+	assert_int_equal(msg.u.request.vcpu, 1);
+	assert_true(msg.u.request.park);
 	len = link_frame_telemetry(&tel, 1234567890123);
 	assert_int_equal(parse(f, &tel, len, &msg, NULL), 1);
 	assert_int_equal(msg.u.telemetry.committed, 1234567890123);
@@ -145,7 +175,7 @@ struct breakage {
 	const char *text;		/* must be in the error */
 	size_t offset, size;		/* of the field in the frame */
 	uint64_t value;
-	enum { IN_HELLO, IN_POOLS, IN_MEM, IN_ADD, IN_REMOVE, IN_TELEMETRY } where;
+	enum { IN_HELLO, IN_POOLS, IN_MEM, IN_ADD, IN_REMOVE, IN_LEND, IN_TELEMETRY } where;
 };
 
 #define HELLO_AT(f)	offsetof(struct link_frame_hello, hello.f)
@@ -173,7 +203,8 @@ static const struct breakage breakages[] = {
 	{ "HELLO has a payload of 4294967288 bytes", HDR_AT(len), 4, 0xfffffff8, IN_HELLO },
 	{ "payload of 80 bytes, should be 72", HDR_AT(len), 4, 80, IN_ADD },
 	{ "payload of 104 bytes, should be 112", HDR_AT(len), 4, 104, IN_TELEMETRY },
-	{ "unknown flags 0x2 in HELLO", HELLO_AT(flags), 4, 2, IN_HELLO },
+	{ "unknown flags 0x5 in HELLO", HELLO_AT(flags), 4, 5, IN_HELLO },
+	{ "no driver runs, and that it can lend", HELLO_AT(flags), 4, 2, IN_HELLO },
 	{ "HELLO of 3 CPUs and 1 pools has 120 bytes", HELLO_AT(num_pools), 2, 1, IN_HELLO },
 	{ "num_pools in HELLO is 3, num_nodes is 2", HELLO_AT(num_pools), 2, 3, IN_HELLO },
 	{ "HELLO of 3 CPUs and 1 pools has 200 bytes", HELLO_AT(num_pools), 2, 1, IN_POOLS },
@@ -214,7 +245,10 @@ static const struct breakage breakages[] = {
 	{ "max_cpus is 2", HELLO_AT(max_cpus), 4, 2, IN_HELLO },
 	{ "hv_cpu_id of vCPU 1 is 0", HCPU_AT(1, cpu.hv_cpu_id), 8, 0, IN_HELLO },
 	{ "node of vCPU 1 is 2", HCPU_AT(1, cpu.node), 2, 2, IN_HELLO },
-	{ "unknown flags 0x8 of vCPU 1", HCPU_AT(1, cpu.flags), 2, 8, IN_HELLO },
+	{ "unknown flags 0x20 of vCPU 1", HCPU_AT(1, cpu.flags), 2, 0x20, IN_HELLO },
+	{ "startup vCPU 1 is flagged as lent", HCPU_AT(1, cpu.flags), 2, 9, IN_HELLO },
+	{ "vCPU 1 is flagged as lent and forced", HCPU_AT(1, cpu.flags), 2, 12, IN_HELLO },
+	{ "vCPU 1 is flagged as parked, not as lent", HCPU_AT(1, cpu.flags), 2, 16, IN_HELLO },
 	{ "startup vCPU 1 is flagged as forced", HCPU_AT(1, cpu.flags), 2, 5, IN_HELLO },
 	{ "reserved field of a CPU", HCPU_AT(1, reserved), 4, 1, IN_HELLO },
 	{ "max_cpus in HELLO is 513", HELLO_AT(max_cpus), 4, 513, IN_HELLO },
@@ -237,6 +271,10 @@ static const struct breakage breakages[] = {
 	{ "names two different CPUs", REQ_AT(req.u.words[0]), 8, 0x9999, IN_REMOVE },
 	{ "vCPU 8 is named, max_cpus is 8", REQ_AT(cpu.vcpu), 4, 8, IN_REMOVE },
 	{ "node of vCPU 1 is 9", REQ_AT(cpu.cpu.node), 2, 9, IN_REMOVE },
+	{ "unknown flags 0x3 in CPU_LEND", REQ_AT(req.flags), 2, 3, IN_LEND },
+	{ "reserved field of CPU_LEND", REQ_AT(req.u.words[1]), 8, 1, IN_LEND },
+	{ "CPU_LEND names two different CPUs", REQ_AT(req.u.words[0]), 8, 0x9999, IN_LEND },
+	{ "vCPU 8 is named, max_cpus is 8", REQ_AT(cpu.vcpu), 4, 8, IN_LEND },
 	{ "telemetry type 2", TEL_AT(type), 2, 2, IN_TELEMETRY },
 	{ "reserved field of telemetry", TEL_AT(reserved[3]), 8, 1, IN_TELEMETRY },
 };
@@ -281,6 +319,9 @@ static void test_breakages(void **state)
 			break;
 		case IN_REMOVE:
 			len = link_frame_remove(&frame.req, 1, 1, 1);
+			break;
+		case IN_LEND:
+			len = link_frame_lend(&frame.req, 1, 1, 1, VIRTIO_EBB_LEND_F_PARK);
 			break;
 		default:
 			len = link_frame_telemetry(&frame.tel, 1);
@@ -339,7 +380,8 @@ static void test_encoders(void **state)
 	};
 	const struct ebb_action_limits limits = {
 		.generation = 9, .num_nodes = 2, .nodes = { { .held = 1, .limit = 2 },
-			   { .held = 4, .limit = 3, .deadline_ms = 1500, .mem_deadline_ms = 70,
+			   { .held = 4, .limit = 3, .tier = VIRTIO_EBB_TIER_PARK,
+			     .deadline_ms = 1500, .mem_deadline_ms = 70,
 			     .mem_held_bytes = MIB(8), .mem_limit_bytes = MIB(4) } },
 	};
 	const struct ebb_action_pool revoke = { .node = 1, .bytes = MIB(6) };
@@ -368,6 +410,8 @@ static void test_encoders(void **state)
 	assert_int_equal(le64toh(l->generation), 9);
 	assert_int_equal(le32toh(l->num_nodes), 2);
 	assert_int_equal(le16toh(node[1].node), 1);
+	assert_int_equal(le16toh(node[0].tier), VIRTIO_EBB_TIER_ANY);
+	assert_int_equal(le16toh(node[1].tier), VIRTIO_EBB_TIER_PARK);
 	assert_int_equal(le32toh(node[1].deadline_ms), 1500);
 	assert_int_equal(le32toh(node[1].cpus_limit), 3);
 	assert_int_equal(le32toh(node[1].mem_deadline_ms), 70);
@@ -412,7 +456,9 @@ static void test_random(void **state)
 			memcpy(input + len, &mem, n);
 			len += n;
 		}
-		n = link_frame_remove(&req, i, rand_r(&seed) % 4, 1);
+		n = rand_r(&seed) % 2 ? link_frame_remove(&req, i, rand_r(&seed) % 4, 1) :
+					link_frame_lend(&req, i, rand_r(&seed) % 4, 1,
+							rand_r(&seed) % 2);
 		memcpy(input + len, &req, n);
 		len += n;
 		for (int change = rand_r(&seed) % 4; change > 0; change--)
@@ -426,6 +472,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_hello, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_hello_lends, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_requests_and_telemetry, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_pools, setup, teardown),
 		cmocka_unit_test(test_breakages),
