@@ -275,9 +275,10 @@ static void print_move(void *ctx, const struct oltp_move *move)
 	       move->is_add ? "add" : "remove", move->node);
 	for (uint32_t i = 0; i < move->n_cpus; i++)
 		printf("%s%u", i ? "," : "", move->cpus[i]);
-	printf(" ms=%.3f host_ms=%.3f kernel_ms=%.3f stop_ms=%.3f result=%s\n",
-	       (double)move->call_ns / 1e6, (double)move->times.host_ns / 1e6,
-	       (double)move->times.kernel_ns / 1e6, (double)move->stop_ns / 1e6,
+	printf(" tier=%s ms=%.3f host_ms=%.3f kernel_ms=%.3f stop_ms=%.3f start_ms=%.3f result=%s\n",
+	       oltp_tier_name(move->times.tier), (double)move->call_ns / 1e6,
+	       (double)move->times.host_ns / 1e6, (double)move->times.kernel_ns / 1e6,
+	       (double)move->stop_ns / 1e6, (double)move->start_workers_ns / 1e6,
 	       move->rc ? strerrorname_np(-move->rc) : "ok");
 	fflush(stdout);
 }
@@ -452,6 +453,18 @@ static void print_latency(FILE *out, const char *name, const struct oltp_latency
 		l->median_ms, l->p95_ms);
 }
 
+static void print_tiers(FILE *out, const char *kind,
+			const struct oltp_latency_summary tiers[OLTP_TIERS])
+{
+	char name[64];
+
+	for (uint32_t tier = OLTP_TIER_LEND; tier < OLTP_TIERS; tier++) {
+		snprintf(name, sizeof(name), "cpu_%s_%s_ms", kind,
+			 oltp_tier_name((enum oltp_tier)tier));
+		print_latency(out, name, &tiers[tier]);
+	}
+}
+
 bool session_finish(struct session *s, FILE *out, const char *prefix)
 {
 	const struct bench_options *o = &s->config.options;
@@ -480,6 +493,8 @@ bool session_finish(struct session *s, FILE *out, const char *prefix)
 		figures.removes_failed);
 	print_latency(out, "cpu_add_ms", &figures.add);
 	print_latency(out, "cpu_remove_ms", &figures.remove);
+	print_tiers(out, "add", figures.tier_add);
+	print_tiers(out, "remove", figures.tier_remove);
 	block_times_get(&s->block_times, &mem_add, &mem_release);
 	print_latency(out, "mem_add_ms", &mem_add);
 	print_latency(out, "mem_release_ms", &mem_release);

@@ -456,10 +456,20 @@ struct oltp_cpu_view {
 	uint32_t forced[OLTP_MOVE_MAX];
 };
 
-/* How long the two sides of a move took; 0: not known. */
+/* How a CPU is away, from the nearest on; what its source does not tell apart is NONE. */
+enum oltp_tier {
+	OLTP_TIER_NONE = 0,
+	OLTP_TIER_LEND = 1,	/* plugged, online and idle */
+	OLTP_TIER_PARK = 2,	/* plugged, offline */
+	OLTP_TIER_UNPLUG = 3,
+};
+#define OLTP_TIERS	4u
+
+/* What a source tells of a move: how long its two sides took (0: not known), and its tier. */
 struct oltp_move_times {
 	uint64_t host_ns;	/* the host's answer */
 	uint64_t kernel_ns;	/* Linux bringing the CPU online or taking it offline */
+	enum oltp_tier tier;	/* add: where the CPUs came from, the farthest; remove: where to */
 };
 
 /*
@@ -497,6 +507,7 @@ struct oltp_move {
 	uint64_t start_ns;	/* CLOCK_MONOTONIC, of the call */
 	uint64_t call_ns;	/* how long it took */
 	uint64_t stop_ns;	/* remove: from asking the worker to stop to its end */
+	uint64_t start_workers_ns;	/* add: from the end of the call until all workers run */
 	struct oltp_move_times times;
 };
 
@@ -545,6 +556,8 @@ struct oltp_elastic_figures {
 	uint64_t cpus_added, cpus_removed;
 	uint64_t adds_failed, removes_failed;
 	struct oltp_latency_summary add, remove;
+	/* The same of those of one tier, by enum oltp_tier; not for OLTP_TIER_NONE. */
+	struct oltp_latency_summary tier_add[OLTP_TIERS], tier_remove[OLTP_TIERS];
 	bool is_step_done;	/* OLTP_ELASTIC_STEP: up and down again */
 };
 
@@ -570,6 +583,10 @@ const char *oltp_cc_name(enum oltp_cc cc);
 
 /* "no_wait", "wait_die". Error: -EINVAL. */
 int oltp_cc_parse(const char *name, enum oltp_cc *ret_cc);
+
+/* "none", "lend", "park", "unplug"; never NULL. Parsing takes all but the first. Error: -EINVAL. */
+const char *oltp_tier_name(enum oltp_tier tier);
+int oltp_tier_parse(const char *name, enum oltp_tier *ret_tier);
 
 #ifdef __cplusplus
 }

@@ -22,6 +22,7 @@ struct arguments {
 	struct ebb_options ebb;
 	const char *control_path;
 	uint32_t max_cpus;
+	enum oltp_tier tier;
 	bool no_ht;
 	bool pool;
 };
@@ -35,12 +36,15 @@ enum option_key {
 	OPT_MONITOR,
 	OPT_NO_VERIFY,
 	OPT_POOL,
+	OPT_TIER,
 };
 
 static const struct argp_option options[] = {
 	{ NULL, 0, NULL, 0, "CPUs:", 3 },
 	{ "max-cpus", OPT_MAX_CPUS, "N", 0, "hold at most N, startup CPUs included (no bound)", 3 },
 	{ "no-ht", OPT_NO_HT, NULL, 0, "take no hardware thread whose sibling is in use", 3 },
+	{ "tier", OPT_TIER, "TIER", 0,
+	  "give CPUs back by lend, park or unplug (as the host likes; else lend, if it can)", 3 },
 	{ NULL, 0, NULL, 0, "Memory:", 5 },
 	{ "pool", OPT_POOL, NULL, 0,
 	  "records in memory that the host offers and demands; --memory-mib bounds it", 5 },
@@ -69,6 +73,10 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		break;
 	case OPT_NO_HT:
 		a->no_ht = true;
+		break;
+	case OPT_TIER:
+		if (oltp_tier_parse(arg, &a->tier))
+			argp_error(state, "tier: '%s' is not lend, park or unplug", arg);
 		break;
 	case OPT_CONTROL:
 		a->control_path = arg;
@@ -144,7 +152,8 @@ static int open_memory(const struct arguments *a, struct ebb *ebb, struct blocks
 /* Everything from the moment on that the table is loaded. */
 static bool serve(const struct arguments *a, struct session *session, struct ebb *ebb)
 {
-	struct source_ebb_config config = { .ebb = ebb, .no_ht = a->no_ht, .on_gone = say_gone,
+	struct source_ebb_config config = { .ebb = ebb, .no_ht = a->no_ht, .tier = a->tier,
+					    .on_gone = say_gone,
 					    .interval_ms = a->bench.interval_ms };
 	struct control *control = NULL;
 	bool is_good = false;

@@ -1,34 +1,55 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * CPUs from the host: maps libebb's shares to the engine's view of a source. libebb allows one
- * thread to dispatch while another waits in ebb_cpu_add or ebb_cpu_remove, which is how the engine
+ * thread to dispatch while another waits in ebb_cpu_add, _lend or _remove, which is how the engine
  * calls a source.
  */
 #include <errno.h>
+#include <pthread.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "source_ebb.h"
 
 #define CPUS_MAX	OLTP_WORKERS_MAX
 
+/* As of the last view. */
+struct known_cpu {
+	uint32_t node;
+	enum oltp_tier tier;	/* how it is away; NONE: it is not */
+};
+
 struct source_ebb {
 	struct source_ebb_config config;
 	bool is_gone;
+	pthread_mutex_t lock;	/* for known, which both threads use */
+	struct known_cpu known[CPUS_MAX];	/* by number */
 };
 
 int source_ebb_create(const struct source_ebb_config *config, void **ret_source)
 {
 	struct source_ebb *source = calloc(1, sizeof(*source));
+	int rc;
 
 	if (!source)
 		return -ENOMEM;
+	rc = -pthread_mutex_init(&source->lock, NULL);
+	if (rc) {
+		free(source);
+		return rc;
+	}
 	source->config = *config;
 	*ret_source = source;
 	return 0;
 }
 
-void source_ebb_destroy(void *source)
+void source_ebb_destroy(void *opaque)
 {
+	struct source_ebb *source = opaque;
+
+	if (!source)
+		return;
+	pthread_mutex_destroy(&source->lock);
 	free(source);
 }
 
@@ -58,6 +79,25 @@ static int ebb_source_fd(void *opaque)
 	return source->is_gone ? -1 : ebb_fd(source->config.ebb);
 }
 
+/* What is not listed is not plugged. */
+static void know_cpus(struct source_ebb *source, const struct ebb_cpu *cpus, int n)
+{
+	pthread_mutex_lock(&source->lock);
+	for (uint32_t i = 0; i < CPUS_MAX; i++)
+		source->known[i].tier = OLTP_TIER_UNPLUG;
+	for (int i = 0; i < n; i++) {
+		struct known_cpu *known;
+
+		if (cpus[i].cpu >= CPUS_MAX)
+			continue;
+		known = &source->known[cpus[i].cpu];
+		known->node = cpus[i].node;
+		known->tier = cpus[i].flags & EBB_CPU_PARKED ? OLTP_TIER_PARK :
+			      cpus[i].flags & EBB_CPU_LENT ? OLTP_TIER_LEND : OLTP_TIER_NONE;
+	}
+	pthread_mutex_unlock(&source->lock);
+}
+
 static int list_forced(struct source_ebb *source, struct oltp_cpu_view *view)
 {
 	const uint32_t mine = EBB_CPU_OWNED | EBB_CPU_FORCED;
@@ -66,7 +106,10 @@ static int list_forced(struct source_ebb *source, struct oltp_cpu_view *view)
 
 	if (n < 0)
 		return n;
-	for (int i = 0; i < n && i < (int)CPUS_MAX; i++) {
+	if (n > (int)CPUS_MAX)
+		n = (int)CPUS_MAX;
+	know_cpus(source, cpus, n);
+	for (int i = 0; i < n; i++) {
 		/* What does not fit is seen once these are gone. */
 		if ((cpus[i].flags & mine) == mine && view->n_forced < OLTP_MOVE_MAX)
 			view->forced[view->n_forced++] = cpus[i].cpu;
@@ -110,6 +153,18 @@ static int ebb_view(void *opaque, struct oltp_cpu_view *ret_view)
 	return 0;
 }
 
+static struct known_cpu known_get(struct source_ebb *source, uint32_t cpu)
+{
+	struct known_cpu known = { .tier = OLTP_TIER_NONE };
+
+	if (cpu >= CPUS_MAX)
+		return known;
+	pthread_mutex_lock(&source->lock);
+	known = source->known[cpu];
+	pthread_mutex_unlock(&source->lock);
+	return known;
+}
+
 static int ebb_add(void *opaque, uint32_t node, uint32_t count, struct oltp_cpu *ret_cpus,
 		   struct oltp_move_times *ret_times)
 {
@@ -122,19 +177,57 @@ static int ebb_add(void *opaque, uint32_t node, uint32_t count, struct oltp_cpu 
 		count = EBB_MAX_REQ_CPUS;
 	n = ebb_cpu_add(source->config.ebb, count, node,
 			source->config.no_ht ? 0 : EBB_ADD_ALLOW_HT, 0, cpus, &times);
-	*ret_times = (struct oltp_move_times){ times.host_ns, times.kernel_ns };
-	for (int i = 0; i < n; i++)
+	*ret_times = (struct oltp_move_times){ times.host_ns, times.kernel_ns, OLTP_TIER_NONE };
+	for (int i = 0; i < n; i++) {
+		enum oltp_tier tier = known_get(source, cpus[i].cpu).tier;
+
 		ret_cpus[i] = (struct oltp_cpu){ cpus[i].cpu, cpus[i].node };
+		/* The farthest is what the call waited for. */
+		if (tier > ret_times->tier)
+			ret_times->tier = tier;
+	}
 	return n;
+}
+
+/* How to give a CPU back: what the user says, else what the host likes, else what is quickest. */
+static enum oltp_tier tier_choose(struct source_ebb *source, uint32_t cpu)
+{
+	struct known_cpu known = known_get(source, cpu);
+	struct ebb_shares shares;
+
+	if (source->config.tier != OLTP_TIER_NONE)
+		return source->config.tier;
+	ebb_shares_get(source->config.ebb, &shares);
+	for (uint32_t i = 0; i < shares.num_nodes; i++) {
+		if (shares.nodes[i].node != known.node)
+			continue;
+		switch (shares.nodes[i].tier) {
+		case VIRTIO_EBB_TIER_PARK:
+			return OLTP_TIER_PARK;
+		case VIRTIO_EBB_TIER_UNPLUG:
+			return OLTP_TIER_UNPLUG;
+		default:
+			return OLTP_TIER_LEND;
+		}
+	}
+	return OLTP_TIER_LEND;
 }
 
 static int ebb_remove(void *opaque, uint32_t cpu, struct oltp_move_times *ret_times)
 {
 	struct source_ebb *source = opaque;
+	enum oltp_tier tier = tier_choose(source, cpu);
 	struct ebb_times times = { 0 };
-	int rc = ebb_cpu_remove(source->config.ebb, cpu, 0, &times);
+	int rc = -EOPNOTSUPP;
 
-	*ret_times = (struct oltp_move_times){ times.host_ns, times.kernel_ns };
+	if (tier != OLTP_TIER_UNPLUG)
+		rc = ebb_cpu_lend(source->config.ebb, cpu,
+				  tier == OLTP_TIER_PARK ? EBB_LEND_PARK : 0, 0, &times);
+	if (rc == -EOPNOTSUPP) {
+		tier = OLTP_TIER_UNPLUG;
+		rc = ebb_cpu_remove(source->config.ebb, cpu, 0, &times);
+	}
+	*ret_times = (struct oltp_move_times){ times.host_ns, times.kernel_ns, tier };
 	return rc;
 }
 

@@ -11,6 +11,7 @@
 struct source_ebb_config {
 	struct ebb *ebb;	/* stays the caller's */
 	bool no_ht;		/* do not take hardware threads whose sibling is in use */
+	enum oltp_tier tier;	/* how to give CPUs back; NONE: as the host likes */
 	uint32_t interval_ms;	/* between two samples that are published */
 	/* Told once when the device is gone: from then on there are no offers and no demands. */
 	void (*on_gone)(void *ctx, int rc);

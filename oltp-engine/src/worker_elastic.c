@@ -39,7 +39,8 @@ struct oltp_elastic {
 	uint32_t n_cpus;
 	uint64_t cpus_added, cpus_removed;
 	uint64_t adds_failed, removes_failed;
-	struct durations add_ms, remove_ms;
+	/* By tier; those of all tiers together under OLTP_TIER_NONE. */
+	struct durations add_ms[OLTP_TIERS], remove_ms[OLTP_TIERS];
 };
 
 static uint64_t now_monotonic_ns(void)
@@ -63,6 +64,13 @@ static void durations_add(struct durations *d, uint64_t ns)
 		d->room = room;
 	}
 	d->ms[d->n++] = (double)ns / 1e6;
+}
+
+static void durations_note(struct durations of[OLTP_TIERS], const struct oltp_move *move)
+{
+	durations_add(&of[OLTP_TIER_NONE], move->call_ns);
+	if (move->times.tier != OLTP_TIER_NONE && (uint32_t)move->times.tier < OLTP_TIERS)
+		durations_add(&of[move->times.tier], move->call_ns);
 }
 
 static int compare_double(const void *a, const void *b)
@@ -173,13 +181,15 @@ static void forget_cpu(struct oltp_elastic *e, struct elastic_cpu *cpu)
 	memmove(cpu, cpu + 1, (e->n_cpus - at) * sizeof(*cpu));
 }
 
-static void finish_add(struct oltp_elastic *e, const struct oltp_move *move)
+static void finish_add(struct oltp_elastic *e, struct oltp_move *move)
 {
+	uint64_t start_ns = now_monotonic_ns();
+
 	if (move->rc) {
 		e->adds_failed++;
 		return;
 	}
-	durations_add(&e->add_ms, move->call_ns);
+	durations_note(e->add_ms, move);
 	e->cpus_added += move->n_cpus;
 	for (uint32_t i = 0; i < move->n_cpus && e->n_cpus < CPUS_MAX; i++) {
 		/* A CPU that takes no worker is kept in the books and given back (P2). */
@@ -189,6 +199,7 @@ static void finish_add(struct oltp_elastic *e, const struct oltp_move *move)
 							     .node = move->node,
 							     .is_idle = is_idle };
 	}
+	move->start_workers_ns = now_monotonic_ns() - start_ns;
 }
 
 /* is_ending: no worker is to be started again on a CPU that could not be given back. */
@@ -202,7 +213,7 @@ static void finish_remove(struct oltp_elastic *e, struct oltp_move *move, bool i
 	switch (move->rc) {
 	case 0:
 	case -EINPROGRESS:
-		durations_add(&e->remove_ms, move->call_ns);
+		durations_note(e->remove_ms, move);
 		e->cpus_removed++;
 		forget_cpu(e, cpu);
 		break;
@@ -329,8 +340,10 @@ void oltp_elastic_destroy(struct oltp_elastic *e)
 		return;
 	oltp_elastic_stop(e);
 	mover_finish(&e->mover);
-	free(e->add_ms.ms);
-	free(e->remove_ms.ms);
+	for (uint32_t tier = 0; tier < OLTP_TIERS; tier++) {
+		free(e->add_ms[tier].ms);
+		free(e->remove_ms[tier].ms);
+	}
 	free(e);
 }
 
@@ -348,8 +361,30 @@ void oltp_elastic_figures_get(const struct oltp_elastic *e,
 		.cpus_removed = e->cpus_removed,
 		.adds_failed = e->adds_failed,
 		.removes_failed = e->removes_failed,
-		.add = durations_summary(&e->add_ms),
-		.remove = durations_summary(&e->remove_ms),
+		.add = durations_summary(&e->add_ms[OLTP_TIER_NONE]),
+		.remove = durations_summary(&e->remove_ms[OLTP_TIER_NONE]),
 		.is_step_done = e->state.direction == ELASTIC_DONE,
 	};
+	for (uint32_t tier = OLTP_TIER_LEND; tier < OLTP_TIERS; tier++) {
+		ret_figures->tier_add[tier] = durations_summary(&e->add_ms[tier]);
+		ret_figures->tier_remove[tier] = durations_summary(&e->remove_ms[tier]);
+	}
+}
+
+static const char *const tier_names[OLTP_TIERS] = { "none", "lend", "park", "unplug" };
+
+const char *oltp_tier_name(enum oltp_tier tier)
+{
+	return (uint32_t)tier < OLTP_TIERS ? tier_names[tier] : tier_names[OLTP_TIER_NONE];
+}
+
+int oltp_tier_parse(const char *name, enum oltp_tier *ret_tier)
+{
+	for (uint32_t tier = OLTP_TIER_LEND; tier < OLTP_TIERS; tier++) {
+		if (!strcmp(name, tier_names[tier])) {
+			*ret_tier = (enum oltp_tier)tier;
+			return 0;
+		}
+	}
+	return -EINVAL;
 }

@@ -39,7 +39,8 @@ static void note_gone(void *ctx, int rc)
 	f->gone++;
 }
 
-static void fixture_open(struct fixture *f, struct ebb_rig *rig, unsigned int flags)
+static void fixture_open_tier(struct fixture *f, struct ebb_rig *rig, unsigned int flags,
+			      enum oltp_tier tier)
 {
 	const struct ycsb_config config = { .records = 300, .operations = 10,
 					    .update_share = 0.5, .theta = 0.5, .seed = 1 };
@@ -49,6 +50,7 @@ static void fixture_open(struct fixture *f, struct ebb_rig *rig, unsigned int fl
 	f->ebb = ebb_rig_open(rig, "engine", flags);
 	assert_int_equal(source_ebb_create(&(struct source_ebb_config){ .ebb = f->ebb,
 									.interval_ms = 100,
+									.tier = tier,
 									.on_gone = note_gone,
 									.ctx = f },
 					   &f->source), 0);
@@ -65,6 +67,11 @@ static void fixture_open(struct fixture *f, struct ebb_rig *rig, unsigned int fl
 						     .source = f->source }, &f->elastic), 0);
 	/* The rig's VM boots with two CPUs on each of its two nodes. */
 	assert_int_equal(oltp_pool_count(f->pool), 4);
+}
+
+static void fixture_open(struct fixture *f, struct ebb_rig *rig, unsigned int flags)
+{
+	fixture_open_tier(f, rig, flags, OLTP_TIER_NONE);
 }
 
 static void fixture_close(struct fixture *f)
@@ -137,6 +144,116 @@ static void follows_limits(void **state)
 	assert_int_equal(figures.cpus_added, figures.cpus_removed);
 	assert_int_equal(figures.cpus_added, 4 + 3 + 7 + 5);
 	assert_int_equal(figures.removes_failed, 0);
+	fixture_close(&f);
+}
+
+/* Grows by two on node 0 and shrinks again; says by which tiers. */
+static struct oltp_elastic_figures there_and_back(struct fixture *f, struct ebb_rig *rig)
+{
+	struct oltp_elastic_figures figures;
+
+	limits(rig, 4, 2);
+	run_until(f, rig, 4, 2);
+	limits(rig, 2, 2);
+	run_until(f, rig, 2, 2);
+	/* The host is told before the call has ended. */
+	oltp_elastic_figures_get(f->elastic, &figures);
+	while (figures.cpus_removed < figures.cpus_added) {
+		turn(f);
+		oltp_elastic_figures_get(f->elastic, &figures);
+	}
+	return figures;
+}
+
+static void lends_where_it_can(void **state)
+{
+	struct ebb_rig *rig = *state;
+	struct oltp_elastic_figures figures;
+	uint32_t added, removed;
+	struct fixture f;
+
+	fake_ebb_dev_set_lend(rig->dev, 1);
+	fixture_open(&f, rig, EBB_OPEN_NO_MONITOR);
+	figures = there_and_back(&f, rig);
+	assert_int_equal(figures.tier_add[OLTP_TIER_UNPLUG].n, 1);
+	assert_int_equal(figures.tier_remove[OLTP_TIER_LEND].n, 2);
+	/* What it lent it has again, and knows so. */
+	figures = there_and_back(&f, rig);
+	assert_int_equal(figures.tier_add[OLTP_TIER_LEND].n, 1);
+	assert_int_equal(figures.tier_remove[OLTP_TIER_LEND].n, 4);
+	assert_int_equal(figures.add.n, 2);
+	assert_int_equal(figures.remove.n, 4);
+	fake_ebb_dev_traffic(rig->dev, &added, &removed);
+	assert_int_equal(removed, 0);
+	assert_int_equal(fake_ebb_dev_num_lent(rig->dev), 4);
+	/* A forced CPU is no more use to it than any other that it has to give. */
+	limits(rig, 3, 2);
+	run_until(&f, rig, 3, 2);
+	assert_int_equal(fake_ebb_dev_force(rig->dev, 2), 0);
+	limits(rig, 2, 2);
+	run_until(&f, rig, 2, 2);
+	fixture_close(&f);
+	assert_int_equal(fake_ebb_dev_num_lent(rig->dev), 5);
+}
+
+static void follows_the_hosts_wish_or_its_users(void **state)
+{
+	static const struct {
+		uint32_t host;
+		enum oltp_tier user;
+		enum oltp_tier used;
+	} cases[] = {
+		{ VIRTIO_EBB_TIER_LEND, OLTP_TIER_NONE, OLTP_TIER_LEND },
+		{ VIRTIO_EBB_TIER_PARK, OLTP_TIER_NONE, OLTP_TIER_PARK },
+		{ VIRTIO_EBB_TIER_UNPLUG, OLTP_TIER_NONE, OLTP_TIER_UNPLUG },
+		{ VIRTIO_EBB_TIER_UNPLUG, OLTP_TIER_PARK, OLTP_TIER_PARK },
+		{ VIRTIO_EBB_TIER_PARK, OLTP_TIER_LEND, OLTP_TIER_LEND },
+		{ VIRTIO_EBB_TIER_LEND, OLTP_TIER_UNPLUG, OLTP_TIER_UNPLUG },
+	};
+	struct ebb_rig *rig = *state;
+
+	fake_ebb_dev_set_lend(rig->dev, 1);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct oltp_elastic_figures figures;
+		struct fixture f;
+
+		fake_ebb_dev_set_tier(rig->dev, 0, cases[i].host);
+		fixture_open_tier(&f, rig, EBB_OPEN_NO_MONITOR, cases[i].user);
+		figures = there_and_back(&f, rig);
+		assert_int_equal(figures.tier_remove[cases[i].used].n, 2);
+		assert_int_equal(figures.remove.n, 2);
+		fixture_close(&f);
+	}
+}
+
+static void tiers_have_names(void **state)
+{
+	enum oltp_tier tier = OLTP_TIER_NONE;
+
+	(void)state;
+	for (uint32_t i = OLTP_TIER_LEND; i < OLTP_TIERS; i++) {
+		assert_int_equal(oltp_tier_parse(oltp_tier_name((enum oltp_tier)i), &tier), 0);
+		assert_int_equal(tier, i);
+	}
+	assert_int_equal(oltp_tier_parse("none", &tier), -EINVAL);
+	assert_int_equal(oltp_tier_parse("", &tier), -EINVAL);
+	assert_string_equal(oltp_tier_name((enum oltp_tier)77), "none");
+}
+
+/* Whatever is wished for, a device that does not lend has them back. */
+static void removes_where_it_can_not_lend(void **state)
+{
+	struct ebb_rig *rig = *state;
+	struct oltp_elastic_figures figures;
+	uint32_t added, removed;
+	struct fixture f;
+
+	fixture_open_tier(&f, rig, EBB_OPEN_NO_MONITOR, OLTP_TIER_PARK);
+	figures = there_and_back(&f, rig);
+	assert_int_equal(figures.tier_remove[OLTP_TIER_UNPLUG].n, 2);
+	assert_int_equal(figures.removes_failed, 0);
+	fake_ebb_dev_traffic(rig->dev, &added, &removed);
+	assert_int_equal(removed, 2);
 	fixture_close(&f);
 }
 
@@ -232,6 +349,13 @@ int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(follows_limits, ebb_rig_setup, ebb_rig_teardown),
+		cmocka_unit_test(tiers_have_names),
+		cmocka_unit_test_setup_teardown(lends_where_it_can, ebb_rig_setup,
+						ebb_rig_teardown),
+		cmocka_unit_test_setup_teardown(follows_the_hosts_wish_or_its_users, ebb_rig_setup,
+						ebb_rig_teardown),
+		cmocka_unit_test_setup_teardown(removes_where_it_can_not_lend, ebb_rig_setup,
+						ebb_rig_teardown),
 		cmocka_unit_test_setup_teardown(gives_back_what_was_forced, ebb_rig_setup,
 						ebb_rig_teardown),
 		cmocka_unit_test_setup_teardown(carries_on_without_the_device, ebb_rig_setup,
