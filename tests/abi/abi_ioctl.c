@@ -136,6 +136,28 @@ static void test_cpu_remove(void)
 	REJECT(EBB_IOC_CPU_REMOVE, good, timeout_ms, EBB_TIMEOUT_MAX_MS + 1, EINVAL);
 }
 
+static void test_cpu_lend(void)
+{
+	/* As test_cpu_remove(). */
+	struct ebb_cpu_lend good = { .size = sizeof(good), .cpu = 0 };
+	struct ebb_info info = { .size = sizeof(info) };
+
+	if (!ioctl(fd, EBB_IOC_INFO, &info) && !(info.features & 1u << VIRTIO_EBB_F_LEND)) {
+		expect("EBB_IOC_CPU_LEND where the device can not",
+		       call(EBB_IOC_CPU_LEND, &good, sizeof(good)), EOPNOTSUPP);
+		return;
+	}
+	expect("EBB_IOC_CPU_LEND of a startup CPU", call(EBB_IOC_CPU_LEND, &good, sizeof(good)),
+	       EPERM);
+	REJECT(EBB_IOC_CPU_LEND, good, flags, EBB_LEND_PARK, EPERM);
+	REJECT(EBB_IOC_CPU_LEND, good, size, sizeof(good) + 8, EINVAL);
+	REJECT(EBB_IOC_CPU_LEND, good, flags, 2, EINVAL);
+	REJECT(EBB_IOC_CPU_LEND, good, flags, EBB_LEND_PARK | 1u << 31, EINVAL);
+	REJECT(EBB_IOC_CPU_LEND, good, cpu, 100000, ENOENT);
+	REJECT(EBB_IOC_CPU_LEND, good, cpu, 0xffffffffu, ENOENT);
+	REJECT(EBB_IOC_CPU_LEND, good, timeout_ms, EBB_TIMEOUT_MAX_MS + 1, EINVAL);
+}
+
 static void test_mem(void)
 {
 	struct ebb_mem_info info = { .size = sizeof(info) };
@@ -210,7 +232,8 @@ static void test_bad_pointers(void)
 {
 	static const unsigned long cmds[] = {
 		EBB_IOC_INFO, EBB_IOC_LIMITS, EBB_IOC_TELEMETRY, EBB_IOC_CPU_ADD,
-		EBB_IOC_CPU_REMOVE, EBB_IOC_CPU_LIST, EBB_IOC_MEM_INFO, EBB_IOC_MEM_ADD,
+		EBB_IOC_CPU_REMOVE, EBB_IOC_CPU_LIST, EBB_IOC_CPU_LEND, EBB_IOC_MEM_INFO,
+		EBB_IOC_MEM_ADD,
 	};
 	struct ebb_info *read_only = mmap(NULL, 4096, PROT_READ | PROT_WRITE,
 					  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -288,6 +311,7 @@ int main(void)
 	test_telemetry();
 	test_cpu_add();
 	test_cpu_remove();
+	test_cpu_lend();
 	test_mem();
 	test_lease();
 	test_unknown();
