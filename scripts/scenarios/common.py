@@ -13,7 +13,9 @@ MAX_REPORT_AGE_MS = 3000
 CLOCK_SLACK_S = 0.5
 
 # Rows of the history that change how many CPUs a VM holds.
-CPU_EVENTS = ("grant", "release", "force", "join", "leave")
+CPU_EVENTS = ("grant", "release", "lend", "force", "join", "leave")
+# By which a guest gives CPUs back: unplugged; lent or parked.
+GIVE_EVENTS = ("release", "lend")
 
 
 @dataclass
@@ -85,18 +87,18 @@ def unexplained_changes(samples, events):
     return lost
 
 
-def latencies_ms(events, kind):
+def latencies_ms(events, *kinds):
     """How long each CPU took, one value per CPU: a request for three counts three times."""
-    return [e.total_ms for e in events if e.event == kind and e.total_ms is not None
+    return [e.total_ms for e in events if e.event in kinds and e.total_ms is not None
             for _ in range(max(1, e.cpus))]
 
 
 def latency_checks(events):
     """Each add and each remove has its latency."""
     checks = []
-    for kind, name in (("grant", "cpu_adds"), ("release", "cpu_removes")):
-        cpus = sum(max(1, e.cpus) for e in events if e.event == kind)
-        timed = len(latencies_ms(events, kind))
+    for kinds, name in ((("grant",), "cpu_adds"), (GIVE_EVENTS, "cpu_removes")):
+        cpus = sum(max(1, e.cpus) for e in events if e.event in kinds)
+        timed = len(latencies_ms(events, *kinds))
         checks.append(Check.equal(f"{name}_timed", timed if cpus else None, cpus, "CPUs",
                                   f"latency recorded for each of {cpus} CPUs"))
     return checks

@@ -33,6 +33,8 @@ def arguments(argv):
                    help="stretch waits and time bounds by X, 0.5 to 20 (1)")
     p.add_argument("--share", type=share_of_cpu, metavar="S",
                    help="real CPU per emulated core, 0.05 to 1 (so that all fit the machine)")
+    p.add_argument("--tier", choices=("lend", "park", "unplug"),
+                   help="how spot gives CPUs back (lend); with unplug, they are plugged when needed")
     p.add_argument("--keep", action="store_true",
                    help="at the end wait, with libvirtd and the agent still there, until Ctrl-C")
     p.add_argument("--out", metavar="DIR", help="where to write (out/SCENARIO[-ablate])")
@@ -40,6 +42,8 @@ def arguments(argv):
     if a.name and a.scenario and a.name != a.scenario:
         p.error(f"both {a.name} and --scenario {a.scenario} were given")
     a.scenario = a.scenario or a.name or "spot"
+    if a.tier and a.scenario != "spot":
+        p.error("--tier is for the scenario spot only")
     a.out = a.out or os.path.join(TOP, "out", a.scenario + ("-ablate" if a.ablate else ""))
     return a
 
@@ -98,7 +102,7 @@ def record(a, p, lab, accelerator, stage, sampler, started):
         "scenario": a.scenario, "ablate": a.ablate, "seed": a.seed, "time_scale": a.time_scale,
         "accelerator": accelerator, "host": p.host, "policy": p.policy,
         "vms": [vm.name for vm in p.vms], "startup_cpus": p.vms[0].startup_cpus,
-        "dwell_s": p.dwell_s, "engine": p.vms[0].options["server"], "steps": stage.steps,
+        "tier": p.tier, "dwell_s": p.dwell_s, "engine": p.vms[0].options["server"], "steps": stage.steps,
         "results": scenes.results(stage.boot, p.vms), "interval_s": sampler_interval(),
         "agent_cpu_s": lab.agent_cpu_s(), "agent_s": round(sampler.elapsed(), 1),
         **stage.more,
@@ -115,7 +119,7 @@ def plan_of(a):
     options = (a.ablate, a.seed, a.time_scale, a.share)
     if a.scenario == plan_memory.SCENARIO:
         return plan_memory.make(*options)
-    return plan.make(a.scenario, *options)
+    return plan.make(a.scenario, *options, a.tier)
 
 
 def play(a, p, accelerator):

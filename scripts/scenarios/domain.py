@@ -37,6 +37,8 @@ class Vm:
     mem_weight: int = 100
     mem_deadline_ms: int = 2000
     sla_class: str = "spot"
+    tier: str = "any"       # how it gives CPUs back: any, lend, park, unplug
+    plug: str = "demand"    # ahead: its vCPUs are plugged before it asks for them
     options: dict = field(default_factory=dict)     # ebb.<key>=<value> for the guest's init
     disks_mib: list = field(default_factory=list)   # sizes of scratch disks vda, vdb, ...
     uuid: str = field(default_factory=lambda: str(uuid.uuid4()))
@@ -140,7 +142,7 @@ def _control_device(vm):
 def _sla(vm):
     """The elements of the SLA."""
     cpu = ET.Element(f"{{{EBB_NS}}}cpu", {"class": vm.sla_class, "weight": str(vm.weight),
-                                          "deadline-ms": str(vm.deadline_ms)})
+                                          "deadline-ms": str(vm.deadline_ms), **_lending(vm)})
     for i, cell in enumerate(vm.cells):
         ET.SubElement(cpu, f"{{{EBB_NS}}}node", id=str(i), startup=str(cell.startup),
                       max=str(cell.max_cpus), host=str(cell.host_node))
@@ -153,6 +155,12 @@ def _sla(vm):
                       {"id": str(i), "min-mib": str(vm.cells[i].pool_min_mib),
                        "max-mib": str(vm.cells[i].pool_mib)})
     return [cpu, memory]
+
+
+def _lending(vm):
+    """What the SLA says of it, where that is not the default."""
+    said = {"tier": vm.tier, "plug": vm.plug}
+    return {k: v for k, v in said.items() if v not in ("any", "demand")}
 
 
 def _cpus(root, boot, vm, per_cell_mib):

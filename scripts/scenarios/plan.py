@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The VMs and numbers of each scenario: what to run on which host, with which engine options."""
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from .domain import Cell, Vm
 
@@ -27,6 +27,7 @@ class Plan:
     vms: list
     dwell_s: float
     host: dict
+    tier: str = field(default="unplug", kw_only=True)   # how CPUs are given back
 
 
 def default_share():
@@ -35,14 +36,20 @@ def default_share():
     return min(1.0, int(share * 100) / 100)
 
 
-def make(scenario, ablate, seed, time_scale, share=None):
+def make(scenario, ablate, seed, time_scale, share=None, tier=None):
+    """tier: None is the scenario's own."""
     share = share or default_share()
     host = {"spec": f"emulated:{SOCKETS}x{CORES}x1@{share:g}", "emulated": True,
             "sockets": SOCKETS, "cores": SOCKETS * CORES, "threads": 1, "share": share,
             "real_cpus": len(os.sched_getaffinity(0))}
     dwell_s = DWELL_S[scenario] * time_scale
+    tier = tier or ("lend" if scenario == "spot" else "unplug")
     vms = (_spot if scenario == "spot" else _scale)(ablate, seed, dwell_s)
-    return Plan(scenario, "strict" if ablate else "fair", vms, dwell_s, host)
+    for vm in vms:
+        vm.tier = tier
+        # What is to be lent is better there before it is needed.
+        vm.plug = "demand" if tier == "unplug" else "ahead"
+    return Plan(scenario, "strict" if ablate else "fair", vms, dwell_s, host, tier=tier)
 
 
 def _options(name, scenario, seed, more=""):

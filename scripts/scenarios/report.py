@@ -13,8 +13,8 @@ TITLES = {
 }
 LEADS = {
     "spot": "VMs join and leave {host}. Under the {policy} policy each running VM gets an equal "
-            "share of the cores: CPUs are unplugged from one database VM and plugged into "
-            "another while both execute transactions. Paper: section 4.2, figure 6.",
+            "share of the cores: CPUs leave one database VM and come to another while both execute "
+            "transactions. Paper: section 4.2, figure 6.",
     "scale": "One VM starts with {startup} CPU on {host}, takes one more every {dwell:g} s until "
              "it holds them all, and gives them back one by one, while its engine executes "
              "transactions. Paper: section 4.1, figure 3.",

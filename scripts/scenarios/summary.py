@@ -3,7 +3,7 @@
 import os
 
 from . import paper, schema, series, verdict_memory, verdict_scale, verdict_spot
-from .common import latencies_ms, total
+from .common import GIVE_EVENTS, latencies_ms, total
 
 EVALUATE = {"spot": verdict_spot.evaluate, "scale": verdict_scale.evaluate,
             "memory": verdict_memory.evaluate}
@@ -11,7 +11,7 @@ EVALUATE = {"spot": verdict_spot.evaluate, "scale": verdict_scale.evaluate,
 
 def summarize(run, samples, events):
     verdict = EVALUATE[run["scenario"]](run, samples, events)
-    add, remove = latencies_ms(events, "grant"), latencies_ms(events, "release")
+    add, remove = latencies_ms(events, "grant"), latencies_ms(events, *GIVE_EVENTS)
     ok = bool(verdict.checks) and all(c.ok for c in verdict.checks)
     summary = {
         "scenario": run["scenario"],
@@ -27,7 +27,8 @@ def summarize(run, samples, events):
         "cpu_add_ms": series.distribution(add),
         "cpu_remove_ms": series.distribution(remove),
         "cpu_phases_ms": {kind: _phases(events, event)
-                          for kind, event in (("add", "grant"), ("remove", "release"))},
+                          for kind, event in (("add", "grant"), ("remove", "release"),
+                                              ("lend", "lend"))},
         "share_convergence_ms": series.distribution(verdict.convergence_ms),
         "forced_cpus": sum(max(1, e.cpus) for e in events if e.event == "force"),
         "committed_transactions": total(run, "committed"),
@@ -55,6 +56,7 @@ def _agent_core_pct(run):
 
 ENGINE_FIELDS = ("committed", "aborted", "failed", "lost_updates", "verified", "cpus_added",
                  "cpus_removed", "adds_failed", "removes_failed", "cpu_add_ms", "cpu_remove_ms",
+                 "cpu_add_lend_ms", "cpu_remove_lend_ms",
                  "memory")
 
 

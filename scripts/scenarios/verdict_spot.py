@@ -3,7 +3,8 @@
 
 A VM has joined once its driver is up, which is when the agent begins to make room for it, and has
 left once it no longer runs. What its engine needs to load records and to connect counts as part
-of the exchange. The time between one change of who is there and the next is a phase. A VM that
+of that bound; where CPUs are lent, a much narrower one counts from the moment in which the engine is
+ready to take CPUs: when its first request arrives at the agent. The time between one change of who is there and the next is a phase. A VM that
 boots, or that was told to stop and still runs, is there without having a share: it ends a phase,
 and the next one to be judged begins when it has joined or left. In each phase the shares must
 become equal within one core in time and stay so to the end of the phase. Equal alone would be easy
@@ -13,11 +14,12 @@ import math
 from dataclasses import dataclass
 
 from . import series
-from .common import (Verdict, idle_core_share, latency_checks, outcome_checks, reason_checks,
+from .common import (CPU_EVENTS, Verdict, idle_core_share, latency_checks, outcome_checks, reason_checks,
                      sampling_checks)
 from .schema import Check
 
-CONVERGE_MS = 5000      # plug tier; lending has 200
+CONVERGE_MS = 5000      # from the join or leave
+READY_CONVERGE_MS = 200     # lent or parked CPUs, from the engine's readiness; median of the joins
 STALL_S = 2.0           # longest time an engine may go without a commit
 PER_CPU_SPREAD = 25.0   # percent between the best and the worst VM's throughput per CPU, in a phase
 SETTLE_S = 2.0          # throughput is compared only this long after shares are equal
@@ -71,17 +73,35 @@ def shares_equal(vms, phase, cores):
     return max(held) - min(held) <= 1 and min(held) >= left // len(held)
 
 
-def convergence_s(samples, phase, cores):
-    """Seconds from the begin of the phase until shares are equal for the rest of it, or None."""
-    since = None
+def equal_since(samples, events, phase, cores):
+    """When shares became equal for the rest of the phase, or None. Between the sample that shows
+    them equal and the one before, the last change of what somebody holds is the moment."""
+    since = before = None
     for t, vms in series.ticks(samples):
         if not phase.begin <= t < phase.end:
+            before = t
             continue
         if not shares_equal(vms, phase, cores):
             since = None
         elif since is None:
-            since = t
+            since = max((e.t_s for e in events if e.event in CPU_EVENTS and
+                         (phase.begin if before is None else before) < e.t_s <= t), default=t)
+        before = t
+    return since
+
+
+def convergence_s(samples, phase, cores):
+    """Seconds from the begin of the phase until shares are equal for the rest of it, or None."""
+    since = equal_since(samples, (), phase, cores)
     return None if since is None else since - phase.begin
+
+
+def ready_convergence_s(samples, events, phase, cores):
+    """The same from when the engine of the VM that joined first asked for CPUs; not less than 0."""
+    asked = min((e.t_s for e in events if e.event == "request" and e.vm == phase.vm and
+                 phase.begin <= e.t_s < phase.end), default=None)
+    since = equal_since(samples, events, phase, cores)
+    return None if asked is None or since is None else max(0.0, since - asked)
 
 
 def per_cpu_spread(samples, phase, after):
@@ -106,12 +126,15 @@ def evaluate(run, samples, events):
     found = phases(samples, stops)
     judged = [p for p in found if p.cause in ("join", "leave") and p.joined]
     checks = _attendance(run, samples, found)
+    is_plugged = run.get("tier", "unplug") == "unplug"
     convergence, stages = [], []
     for p in judged:
         took = convergence_s(samples, p, cores)
         ms = None if took is None else round(took * 1000)
-        if ms is not None and p.cause == "join":
-            convergence.append(ms)
+        ready = ready_convergence_s(samples, events, p, cores) if p.cause == "join" else None
+        ready_ms = None if ready is None else round(ready * 1000)
+        if p.cause == "join":
+            convergence.append(ms if is_plugged else ready_ms)
         checks.append(Check.at_most(
             f"shares_equal_after_{p.cause}_{p.vm}", ms, CONVERGE_MS * run["time_scale"], "ms",
             f"{_words(len(p.joined), cores)}, until the next change"))
@@ -124,7 +147,11 @@ def evaluate(run, samples, events):
                 "throughput per CPU held, best VM against worst"))
         stages.append({"t_s": round(p.begin, 3), "cause": p.cause, "vm": p.vm,
                        "joined": list(p.joined), "convergence_ms": ms,
+                       "ready_convergence_ms": ready_ms,
                        "per_cpu_spread_pct": spread})
+    if not is_plugged:
+        checks.append(_ready_check(run, convergence))
+    convergence = [ms for ms in convergence if ms is not None]
     checks.append(_stall_check(run, samples, stops))
     begin, end = _span(found)
     checks += outcome_checks(run) + reason_checks(samples, events) + latency_checks(events)
@@ -133,6 +160,17 @@ def evaluate(run, samples, events):
     return Verdict(checks, convergence,
                    {"phases": stages, "idle_core_pct": None if idle is None else
                     round(100 * idle, 1)})
+
+
+def _ready_check(run, convergence):
+    """One that was not measured counts as late, not as absent."""
+    known = [math.inf if ms is None else ms for ms in convergence]
+    median = series.percentile(known, 0.5)
+    return Check.at_most("shares_equal_when_ready_ms",
+                         None if median is None or math.isinf(median) else median,
+                         READY_CONVERGE_MS * run["time_scale"], "ms",
+                         f"from an engine's first request until shares are equal, median of "
+                         f"{len(known)} joins")
 
 
 def _words(vms, cores):

@@ -30,8 +30,8 @@ def run(scenario, vms, steps=(), **more):
 class Host:
     """Records samples and history of VMs whose holdings the test sets."""
 
-    def __init__(self):
-        self.t = 0.0
+    def __init__(self, give="release"):
+        self.t, self.give = 0.0, give
         self.samples, self.events = [], []
         self.vms = {}
         self.speed = 100.0
@@ -40,7 +40,7 @@ class Host:
         """From now on vm holds so many CPUs. tps None: proportional. silent: no history row."""
         old = self.vms.get(vm, {"held": 0, "committed": 0.0})
         if held != old["held"] and not silent:
-            kind = "grant" if held > old["held"] else "release"
+            kind = "grant" if held > old["held"] else self.give
             self.events.append(Event(self.t, vm, kind, abs(held - old["held"]), 0,
                                      "share of vm grew or shrank", 30.0,
                                      {"agent": 1.0, "libvirt": 25.0, "place": 4.0}))
@@ -64,15 +64,19 @@ class Host:
             self.t += STEP_S
 
 
-def spot(delay_s=1.0, dwell_s=8.0, share=None):
-    """A whole `spot`. delay_s: how long shares take; share(joined, vm): CPUs, None: fair."""
-    h, steps, joined = Host(), [], []
+def spot(delay_s=1.0, dwell_s=8.0, share=None, tier="unplug", ready_s=0.1):
+    """A whole `spot`. delay_s: how long shares take; share(joined, vm): CPUs, None: fair.
+
+    ready_s: how long before that the engine of a VM that joined asks for CPUs."""
+    h, steps, joined = Host("release" if tier == "unplug" else "lend"), [], []
 
     def fair(vms, vm):
         return 8 // len(vms) + (vms.index(vm) < 8 % len(vms))
 
-    def settle():
+    def settle(asker=None):
         h.run(delay_s)
+        if asker:
+            h.events.append(Event(h.t - ready_s, asker, "request", 1, 0, "asks for 1 CPU"))
         for vm in joined:
             h.set(vm, (share or fair)(joined, vm))
         h.run(dwell_s)
@@ -83,7 +87,7 @@ def spot(delay_s=1.0, dwell_s=8.0, share=None):
         h.run(1.0)
         h.set(vm, 1)
         joined.append(vm)
-        settle()
+        settle(vm)
     for vm in ("vm3", "vm2", "vm1"):
         steps.append({"t_s": h.t, "action": "stop", "vm": vm})
         h.set(vm, 1, engine=False)
@@ -94,7 +98,7 @@ def spot(delay_s=1.0, dwell_s=8.0, share=None):
             settle()
         else:
             h.run(1.0)
-    return run("spot", ["vm1", "vm2", "vm3"], steps), h
+    return run("spot", ["vm1", "vm2", "vm3"], steps, tier=tier), h
 
 
 def scale(tps=None, top=8, dwell_s=5.0, machine=None):

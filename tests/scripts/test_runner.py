@@ -50,6 +50,11 @@ class DomainXml(unittest.TestCase):
                          [{"id": "0", "startup": "1", "max": "4", "host": "1"},
                           {"id": "1", "startup": "0", "max": "3", "host": "0"}])
 
+    def test_sla_says_how_cpus_are_given_back_where_that_matters(self):
+        self.vm.tier, self.vm.plug = "park", "ahead"
+        cpu = parsed(self.vm).find(f"metadata/{EBB}sla/{EBB}cpu")
+        self.assertEqual((cpu.get("tier"), cpu.get("plug")), ("park", "ahead"))
+
     def test_device_connects_to_the_agents_socket(self):
         args = [a.get("value") for a in self.root.findall(f"{QEMU}commandline/{QEMU}arg")]
         self.assertEqual(args[:3], [
@@ -145,6 +150,14 @@ class Plans(unittest.TestCase):
         p = plan.make("spot", False, 7, 2.0)
         self.assertIn("--seed 8", p.vms[1].options["server"])
         self.assertEqual(p.dwell_s, 2 * plan.DWELL_S["spot"])
+
+    def test_spot_lends_unless_told_otherwise(self):
+        for tier, wanted, plug in ((None, "lend", "ahead"), ("park", "park", "ahead"),
+                                   ("unplug", "unplug", "demand")):
+            p = plan.make("spot", False, 1, 1.0, tier=tier)
+            self.assertEqual(p.tier, wanted)
+            self.assertEqual({(vm.tier, vm.plug) for vm in p.vms}, {(wanted, plug)})
+        self.assertEqual(plan.make("scale", False, 1, 1.0).tier, "unplug")
 
     def test_all_emulated_cores_fit_the_machine(self):
         host = plan.make("spot", False, 1, 1.0).host

@@ -28,6 +28,48 @@ class Spot(unittest.TestCase):
         self.assertEqual(summary["verdict"], "pass")
         self.assertEqual(summary["share_convergence_ms"]["median"], 3500)
 
+    def test_lending_is_judged_from_the_first_request(self):
+        summary = judge(*made_up.spot(tier="lend", ready_s=0.15))
+        self.assertEqual(failing(summary), set())
+        self.assertAlmostEqual(summary["share_convergence_ms"]["median"], 150)
+        self.assertEqual(summary["cpu_remove_ms"]["n"], sum(
+            e.cpus for e in made_up.spot(tier="lend")[1].events if e.event == "lend"))
+        self.assertEqual(summary["phases"][0]["ready_convergence_ms"], 150)
+        summary = judge(*made_up.spot(tier="lend", ready_s=0.3))
+        self.assertEqual(failing(summary), {"shares_equal_when_ready_ms"})
+        run, host = made_up.spot(tier="lend", ready_s=0.3)
+        run["time_scale"] = 2.0
+        self.assertEqual(failing(judge(run, host)), set())
+
+    def test_one_late_join_of_three_is_not_the_median_two_are(self):
+        for late, bad in ((1, set()), (2, {"shares_equal_when_ready_ms"})):
+            run, host = made_up.spot(tier="lend")
+            for e in [e for e in host.events if e.event == "request"][:late]:
+                e.t_s -= 0.4
+            self.assertEqual(failing(judge(run, host)), bad)
+
+    def test_lending_without_requests_is_not_measured(self):
+        run, host = made_up.spot(tier="lend")
+        host.events = [e for e in host.events if e.event != "request"]
+        summary = judge(run, host)
+        self.assertEqual(failing(summary), {"shares_equal_when_ready_ms"})
+        self.assertEqual(summary["share_convergence_ms"]["n"], 0)
+
+    def test_lending_to_shares_that_stay_unequal_fails(self):
+        greedy = {1: (8,), 2: (7, 1), 3: (6, 1, 1)}
+        bad = failing(judge(*made_up.spot(
+            tier="lend", share=lambda vms, vm: greedy[len(vms)][vms.index(vm)])))
+        self.assertIn("shares_equal_when_ready_ms", bad)
+        self.assertIn("shares_equal_after_join_vm2", bad)
+
+    def test_moment_of_equality_is_that_of_the_last_exchange(self):
+        phase = verdict_spot.Phase(0, 3, "join", "b", ("a", "b"), ())
+        rows = [made_up.Sample(t, n, h, h, 0, 0, None, None, None, None)
+                for t, a, b in ((0, 3, 1), (1, 3, 1), (2, 2, 2)) for n, h in (("a", a), ("b", b))]
+        events = [made_up.Event(t, "a", "lend", 1) for t in (0.5, 1.2, 1.4, 2.5)]
+        self.assertEqual(verdict_spot.equal_since(rows, events, phase, 4), 1.4)
+        self.assertEqual(verdict_spot.equal_since(rows, [], phase, 4), 2)
+
     def test_slow_convergence_fails(self):
         bad = failing(judge(*made_up.spot(delay_s=5.5)))
         self.assertIn("shares_equal_after_join_vm2", bad)
