@@ -78,7 +78,7 @@ struct ebb_msg_hello {
 
 struct ebb_msg_owned_node {
 	uint32_t node;
-	uint32_t cpus;			/* owned by the application, not forced, not leaving, not lent */
+	uint32_t cpus;			/* owned by the application; not forced, leaving or lent */
 	uint64_t mem_bytes;		/* in its leases */
 };
 

@@ -10,6 +10,17 @@
 static struct ebb_cpu mine[MAX_MINE];
 static int num_mine;
 
+/* As the host likes it, or as quickly as this VM can. */
+static int give_back(struct ebb *ebb, unsigned int cpu, unsigned int tier)
+{
+	int r = -EOPNOTSUPP;
+
+	if (tier != VIRTIO_EBB_TIER_UNPLUG)
+		r = ebb_cpu_lend(ebb, cpu, tier == VIRTIO_EBB_TIER_PARK ? EBB_LEND_PARK : 0, 0,
+				 NULL);
+	return r == -EOPNOTSUPP ? ebb_cpu_remove(ebb, cpu, 0, NULL) : r;
+}
+
 static void shares_changed(void *ebb, const struct ebb_shares *shares)
 {
 	for (unsigned int i = 0; i < shares->num_nodes; i++) {
@@ -18,7 +29,7 @@ static void shares_changed(void *ebb, const struct ebb_shares *shares)
 
 		for (int j = num_mine - 1; j >= 0 && left > 0; j--) {
 			if (mine[j].node != s->node ||
-			    ebb_cpu_remove(ebb, mine[j].cpu, 0, NULL) == -EBUSY)
+			    give_back(ebb, mine[j].cpu, s->tier) == -EBUSY)
 				continue;
 			printf("gave CPU %u back\n", mine[j].cpu);
 			mine[j] = mine[--num_mine];
