@@ -6,7 +6,8 @@
 
 EBB_CORE_SOURCES := $(addprefix host-agent/core/,arbiter.c cores.c define.c done.c explain.c \
 	force.c link.c mem.c mem-act.c plan.c reconcile.c record.c request.c run.c state.c types.c vcpu.c) \
-	host-agent/policies/fair.c host-agent/policies/strict.c
+	$(addprefix host-agent/policies/,fair.c fill.c isolate.c mem-share.c \
+	spot.c strict.c)
 
 $(eval $(call lib,ebb-core,$(EBB_CORE_SOURCES),))
 $(eval $(call lib,ebb-fake,$(addprefix host-agent/io/,fake.c fake-device.c fake-events.c \
@@ -17,4 +18,6 @@ $(foreach t,arbiter define explain force mem request restart,$(eval $(call unit_
 	tests/unit/core_script.c,ebb-core,,)))
 $(foreach t,fair strict,$(eval $(call unit_test,test_policy_$(t),tests/unit/test_policy_$(t).c, \
 	ebb-core,,)))
+$(foreach t,isolate spot,$(eval $(call unit_test,test_policy_$(t),tests/unit/test_policy_$(t).c \
+	tests/unit/policy_bench.c,ebb-core,,)))
 $(eval $(call unit_test_native,test_core_scale,tests/unit/test_core_scale.c,ebb-core,,))

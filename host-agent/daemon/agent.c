@@ -9,7 +9,9 @@
 
 #define MAX_ACTIONS	256
 
-static const struct ebb_policy_ops *const policies[] = { &ebb_policy_fair, &ebb_policy_strict };
+static const struct ebb_policy_ops *const policies[] = {
+	&ebb_policy_fair, &ebb_policy_strict, &ebb_policy_isolate, &ebb_policy_spot,
+};
 
 const struct ebb_policy_ops *ebb_agent_policy_at(size_t i)
 {

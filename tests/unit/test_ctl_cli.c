@@ -93,6 +93,8 @@ static void test_tables(void **state)
 	expect(0, "simulated-1  running", "ebbctl vms");
 	expect(0, "VCPU  NODE  STATE", "ebbctl vms simulated-1");
 	expect(0, "* fair", "ebbctl policy");
+	expect(0, "* isolate", "ebbctl policy isolate");
+	expect(0, "* spot", "ebbctl policy spot");
 	expect(0, "* strict", "ebbctl policy strict");
 	expect(0, "holds ", "ebbctl explain simulated-1");
 	expect(0, "TIME ", "ebbctl history simulated-1 --since 1h --limit 5");

@@ -416,7 +416,7 @@ static void test_refusals(void **state)
 		{"{\"cmd\":\"explain\"}", "bad-request", "needs a string \"vm\""},
 		{"{\"cmd\":\"explain\",\"vm\":\"nobody\"}", "no-such-vm", "\"nobody\""},
 		{"{\"cmd\":\"policy\",\"policy\":\"generous\"}", "unknown-policy",
-		 "\"generous\"; there are fair, strict"},
+		 "\"generous\"; there are fair, strict, isolate, spot"},
 		{"{\"cmd\":\"policy\",\"policy\":7}", "unknown-policy", "there are"},
 		{"{\"cmd\":\"history\",\"limit\":0}", "bad-request", "1 to 100000"},
 		{"{\"cmd\":\"history\",\"limit\":100001}", "bad-request", "1 to 100000"},
