@@ -2,13 +2,13 @@
 #
 # The OLTP engine, its benchmark, its server and their tests.
 
-OLTP_SRC := $(addprefix oltp-engine/src/,blocks_native.c cold.c cold_file.c cold_io.c \
-	elastic_policy.c engine.c epoch.c evict.c fetch.c hist.c index.c lock.c lost.c manager.c mem.c \
-	memory.c scan.c shrink.c slots.c storage.c table.c txn.c worker_elastic.c worker_mover.c \
-	worker_pool.c worker_source_fixed.c worker_thread.c)
+OLTP_SRC := $(addprefix oltp-engine/src/,arrivals.c blocks_native.c cold.c cold_file.c cold_io.c \
+	elastic_policy.c elastic_queue.c elastic_search.c engine.c epoch.c evict.c fetch.c hist.c \
+	index.c lock.c lost.c manager.c mem.c memory.c scan.c shrink.c slots.c storage.c table.c txn.c \
+	worker_elastic.c worker_mover.c worker_pool.c worker_source_fixed.c worker_thread.c)
 OLTP_YCSB_SRC := $(addprefix oltp-engine/bench/ycsb/,ycsb.c ycsb_load.c ycsb_verify.c zipf.c)
-OLTP_BENCH_SRC := $(addprefix oltp-engine/bench/,audit.c block_times.c limits.c options.c report.c \
-	session.c) $(OLTP_YCSB_SRC)
+OLTP_BENCH_SRC := $(addprefix oltp-engine/bench/,audit.c block_times.c limits.c load.c options.c \
+	report.c session.c) $(OLTP_YCSB_SRC)
 # A VM without a VM, from the guest monitor's tests.
 OLTP_EBB_RIG_SRC := $(EBB_RIG_SRC)
 
@@ -26,6 +26,7 @@ $(eval $(call unit_test,test_oltp_txn,tests/unit/test_oltp_txn.c,liboltp))
 $(eval $(call unit_test,test_oltp_history,tests/unit/test_oltp_history.c tests/unit/oltp_history.c tests/unit/oltp_memory.c,liboltp))
 $(eval $(call unit_test,test_oltp_verify,tests/unit/test_oltp_verify.c,liboltp-bench liboltp,,-lm))
 $(eval $(call unit_test,test_oltp_policy,tests/unit/test_oltp_policy.c,liboltp))
+$(eval $(call unit_test,test_oltp_adapt,tests/unit/test_oltp_adapt.c,liboltp))
 $(eval $(call unit_test,test_oltp_elastic,tests/unit/test_oltp_elastic.c,liboltp-bench liboltp,,-lm))
 $(eval $(call unit_test,test_oltp_options,tests/unit/test_oltp_options.c,liboltp-bench liboltp,,-lm))
 $(eval $(call unit_test,test_oltp_server,tests/unit/test_oltp_server.c,liboltp-server liboltp-bench liboltp libebb,,-lm))

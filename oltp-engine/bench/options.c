@@ -9,6 +9,8 @@
 
 #define CPU_MAX		65535u
 #define MIB_MAX		(1ull << 30)
+#define RATE_MAX	1e9
+#define THETA_MAX	0.999999
 
 const struct bench_options bench_options_default = {
 	.cc = OLTP_CC_NO_WAIT,
@@ -52,6 +54,10 @@ enum option_key {
 	OPT_COLD_ACCESS,
 	OPT_COLD_PART,
 	OPT_AUDIT,
+	OPT_ELASTIC,
+	OPT_RATES,
+	OPT_THETAS,
+	OPT_CALIBRATE,
 };
 
 static const struct argp_option options[] = {
@@ -71,6 +77,14 @@ static const struct argp_option options[] = {
 	{ "cold-access", OPT_COLD_ACCESS, "SHARE", 0,
 	  "share of accesses that go to the cold part of the table (0: there is none)", 1 },
 	{ "cold-part", OPT_COLD_PART, "SHARE", 0, "share of the table that is cold (0.5)", 1 },
+	{ "theta-schedule", OPT_THETAS, "T:THETA,...", 0,
+	  "change theta T seconds after the run began (or was calibrated)", 1 },
+	{ "rate-schedule", OPT_RATES, "T:RATE,...", 0,
+	  "let transactions arrive at RATE per second from second T on, whether or not workers are "
+	  "free; latency is from the arrival (each worker runs one after the other)", 1 },
+	{ "calibrate-seconds", OPT_CALIBRATE, "S", 0,
+	  "run S seconds with unlimited work first; each RATE is then a part of the throughput with "
+	  "the CPUs of the start", 1 },
 	{ NULL, 0, NULL, 0, "Run and results:", 2 },
 	{ "seconds", OPT_SECONDS, "S", 0, "how long to run", 2 },
 	{ "interval-ms", OPT_INTERVAL, "MS", 0, "time between two samples (1000)", 2 },
@@ -80,6 +94,9 @@ static const struct argp_option options[] = {
 	  "look over the whole table every S seconds while the run goes on", 2 },
 	{ "step-seconds", OPT_STEP_SECONDS, "S", 0,
 	  "take one CPU every S seconds, then give one back every S seconds, and end", 2 },
+	{ "elastic", OPT_ELASTIC, "MODE", 0,
+	  "what to take of the CPUs offered: 'follow' (default) all, 'adapt' what pays and what "
+	  "arrivals need, found by trying, 'none' nothing", 2 },
 	{ "json", OPT_JSON, NULL, 0, "print the result as one JSON object", 2 },
 	{ "quiet", OPT_QUIET, NULL, 0, "no line per sample", 2 },
 	{ NULL, 0, NULL, 0, "Memory:", 5 },
@@ -184,6 +201,78 @@ int bench_parse_schedule(const char *list, struct bench_mem_step *ret_steps)
 	}
 }
 
+int bench_parse_steps(const char *list, double max, struct bench_steps *ret_steps)
+{
+	struct bench_steps steps = { 0 };
+
+	for (;; list++) {
+		struct bench_step *step = &steps.steps[steps.n];
+		char *end;
+
+		if (steps.n == BENCH_STEPS_MAX || *list < '0' || *list > '9')
+			return -EINVAL;
+		step->t_s = strtod(list, &end);
+		if (*end != ':' || !isfinite(step->t_s) || (steps.n && step->t_s <= step[-1].t_s) ||
+		    end[1] < '0' || end[1] > '9')
+			return -EINVAL;
+		step->value = strtod(end + 1, &end);
+		if (!(step->value <= max) || (*end && *end != ','))
+			return -EINVAL;
+		steps.n++;
+		list = end;
+		if (!*end)
+			break;
+	}
+	*ret_steps = steps;
+	return 0;
+}
+
+static enum bench_elastic parse_elastic(struct argp_state *state, const char *arg)
+{
+	static const char *const names[] = { [BENCH_ELASTIC_FOLLOW] = "follow",
+					     [BENCH_ELASTIC_ADAPT] = "adapt",
+					     [BENCH_ELASTIC_NONE] = "none" };
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		if (!strcmp(arg, names[i]))
+			return (enum bench_elastic)i;
+	}
+	argp_error(state, "--elastic: '%s' is none of follow, adapt, none", arg);
+	return BENCH_ELASTIC_FOLLOW;
+}
+
+static error_t parse_load(int key, char *arg, struct argp_state *state)
+{
+	struct bench_options *o = state->input;
+
+	switch (key) {
+	case OPT_ELASTIC:
+		o->elastic = parse_elastic(state, arg);
+		break;
+	case OPT_RATES:
+		if (bench_parse_steps(arg, RATE_MAX, &o->rates))
+			argp_error(state, "--rate-schedule: '%s' is not like 0:1000,5:2000", arg);
+		break;
+	case OPT_THETAS:
+		if (bench_parse_steps(arg, THETA_MAX, &o->thetas))
+			argp_error(state, "--theta-schedule: '%s' is not like 0:0.5,10:0.99", arg);
+		break;
+	case OPT_CALIBRATE:
+		o->calibrate_seconds = bench_parse_double(state, "calibrate-seconds", arg, 0.1,
+							  86400);
+		break;
+	case ARGP_KEY_END:
+		if (o->calibrate_seconds > 0 && !o->rates.n)
+			argp_error(state, "--calibrate-seconds needs --rate-schedule");
+		if (o->step_seconds > 0 && o->elastic != BENCH_ELASTIC_FOLLOW)
+			argp_error(state, "--step-seconds and --elastic exclude each other");
+		break;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+	return 0;
+}
+
 static void parse_workload(struct argp_state *state, const char *arg)
 {
 	if (strcmp(arg, "ycsb"))
@@ -225,9 +314,9 @@ static error_t parse_memory(int key, char *arg, struct argp_state *state)
 	case ARGP_KEY_END:
 		if (o->n_mem_steps && !o->memory_mib)
 			argp_error(state, "--mem-schedule needs --memory-mib");
-		break;
+		return parse_load(key, arg, state);
 	default:
-		return ARGP_ERR_UNKNOWN;
+		return parse_load(key, arg, state);
 	}
 	return 0;
 }
@@ -257,7 +346,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		o->ycsb.read_all_fields = true;
 		break;
 	case OPT_THETA:
-		o->ycsb.theta = bench_parse_double(state, "theta", arg, 0, 0.999999);
+		o->ycsb.theta = bench_parse_double(state, "theta", arg, 0, THETA_MAX);
 		break;
 	case OPT_UNSCRAMBLED:
 		o->ycsb.is_scrambled = false;

@@ -18,6 +18,25 @@ struct bench_mem_step {
 	uint64_t mib;
 };
 
+/* From t_s on (seconds of the run), a value. */
+struct bench_step {
+	double t_s;
+	double value;
+};
+
+#define BENCH_STEPS_MAX		100u
+
+struct bench_steps {
+	uint32_t n;
+	struct bench_step steps[BENCH_STEPS_MAX];	/* in order of t_s */
+};
+
+enum bench_elastic {
+	BENCH_ELASTIC_FOLLOW,
+	BENCH_ELASTIC_ADAPT,
+	BENCH_ELASTIC_NONE,
+};
+
 struct bench_options {
 	enum oltp_cc cc;
 	struct ycsb_config ycsb;
@@ -35,6 +54,10 @@ struct bench_options {
 	uint32_t mem_deadline_ms;
 	const char *cold_dir;	/* NULL: no records on disk */
 	uint64_t cold_mib;	/* bound of the file; 0: none */
+	enum bench_elastic elastic;
+	struct bench_steps rates;	/* arrivals per second; none: work is unlimited */
+	struct bench_steps thetas;	/* instead of ycsb.theta */
+	double calibrate_seconds;	/* above 0: rates are parts of what is measured in them */
 	double audit_seconds;	/* look over the table so often; 0: not */
 };
 
@@ -55,6 +78,12 @@ uint64_t bench_parse_number(struct argp_state *state, const char *option, const 
  * that do not rise, too many).
  */
 int bench_parse_schedule(const char *list, struct bench_mem_step *ret_steps);
+
+/*
+ * "0:0.5,10:0.99", values from 0 to max, into ret_steps. Returns 0 or -EINVAL (syntax, times that do
+ * not rise, too many).
+ */
+int bench_parse_steps(const char *list, double max, struct bench_steps *ret_steps);
 
 /*
  * "0-3,8" into ret_cpus[max]; returns how many, or -EINVAL (syntax, a CPU twice, none, too many).

@@ -17,13 +17,13 @@ int report_stats_open(const char *path, FILE **ret_file)
 		return -errno;
 	fputs("t_s,workers,tps,aborts_ps,p50_us,p95_us,p99_us,committed,conflicts,failed,"
 	      "held_bytes,resident_bytes,cold_records,cold_reads,evicted_bytes,merged_bytes,"
-	      "answered_bytes,unanswered_bytes,lost_records\n", file);
+	      "answered_bytes,unanswered_bytes,lost_records,offered_ps,queue,theta\n", file);
 	*ret_file = file;
 	return 0;
 }
 
 int report_stats_write(FILE *file, double t_s, const struct oltp_sample *s,
-		       const struct oltp_memory_stats *m)
+		       const struct oltp_memory_stats *m, double theta)
 {
 	if (!file)
 		return 0;
@@ -31,19 +31,22 @@ int report_stats_write(FILE *file, double t_s, const struct oltp_sample *s,
 		s->workers, s->tps, s->aborts_ps, s->p50_us, s->p95_us, s->p99_us,
 		s->totals.committed, s->totals.conflicts, s->totals.failed);
 	fprintf(file, "%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64
-		",%" PRIu64 ",%" PRIu64 ",%" PRIu64 "\n",
+		",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%.1f,%" PRIu64 ",%g\n",
 		m->held_bytes, m->resident_bytes, m->cold_records, m->cold_reads, m->evicted_bytes,
-		m->merged_bytes, m->answered_bytes, m->unanswered_bytes, m->lost_records);
+		m->merged_bytes, m->answered_bytes, m->unanswered_bytes, m->lost_records,
+		s->offered_ps, s->queue, theta);
 	return fflush(file) ? -EIO : 0;
 }
 
 void report_sample_print(FILE *out, double t_s, const struct oltp_sample *s,
-			 const struct oltp_memory_stats *m)
+			 const struct oltp_memory_stats *m, double theta, bool is_open)
 {
 	fprintf(out,
 		"oltp: t=%.3f workers=%u tps=%.0f aborts_ps=%.0f p50_us=%.1f p95_us=%.1f "
-		"p99_us=%.1f",
-		t_s, s->workers, s->tps, s->aborts_ps, s->p50_us, s->p95_us, s->p99_us);
+		"p99_us=%.1f theta=%g",
+		t_s, s->workers, s->tps, s->aborts_ps, s->p50_us, s->p95_us, s->p99_us, theta);
+	if (is_open)
+		fprintf(out, " offered=%.0f queue=%" PRIu64, s->offered_ps, s->queue);
 	if (m)
 		fprintf(out, " held_mib=%" PRIu64 " cold=%" PRIu64 " cold_reads=%" PRIu64,
 			m->held_bytes >> 20, m->cold_records, m->cold_reads);

@@ -3,6 +3,7 @@
 #ifndef BENCH_REPORT_H
 #define BENCH_REPORT_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 
@@ -14,11 +15,14 @@ int report_stats_open(const char *path, FILE **ret_file);
 
 /* t_s: since the start of the run. file may be NULL. Error: -EIO. */
 int report_stats_write(FILE *file, double t_s, const struct oltp_sample *sample,
-		       const struct oltp_memory_stats *memory);
+		       const struct oltp_memory_stats *memory, double theta);
 
-/* "oltp: t=... workers=... tps=... ..."; memory NULL: nothing of it. */
+/*
+ * "oltp: t=... workers=... tps=... ..."; is_open: with what arrived and waits; memory NULL: nothing
+ * of it.
+ */
 void report_sample_print(FILE *out, double t_s, const struct oltp_sample *sample,
-			 const struct oltp_memory_stats *memory);
+			 const struct oltp_memory_stats *memory, double theta, bool is_open);
 
 /* "oltp: t=... audit ms=... complete=1 records=... damaged=0 updates=... content=... rc=0" */
 void report_audit_print(FILE *out, double t_s, double ms, const struct ycsb_audit *audit);

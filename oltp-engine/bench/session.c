@@ -12,6 +12,7 @@
 #include "audit.h"
 #include "block_times.h"
 #include "limits.h"
+#include "load.h"
 #include "report.h"
 #include "session.h"
 
@@ -38,6 +39,7 @@ struct session {
 	struct oltp_elastic *elastic;
 	FILE *stats;
 	struct limits limits;
+	struct load load;
 	struct block_times block_times;	/* between the engine and its provider, if there is one */
 	struct audit *audit;
 	struct audits audits;
@@ -198,9 +200,14 @@ int session_open(const struct session_config *config, struct session **ret_sessi
 		goto out;
 	}
 	workload = ycsb_workload(s->ycsb);
-	rc = oltp_pool_create(&(struct oltp_pool_config){ .engine = s->engine,
-							  .workload = &workload,
-							  .no_pin = config->no_pin }, &s->pool);
+	rc = load_open(&s->load, &s->config.options);
+	s->load.ycsb = s->ycsb;
+	if (!rc)
+		rc = oltp_pool_create(&(struct oltp_pool_config){ .engine = s->engine,
+								  .workload = &workload,
+								  .no_pin = config->no_pin,
+								  .arrivals = s->load.arrivals },
+				      &s->pool);
 	if (!rc)
 		rc = audit_create(s->ycsb, &s->audit);
 	if (!rc)
@@ -227,6 +234,7 @@ void session_close(struct session *s)
 		return;
 	session_stop(s);
 	oltp_pool_destroy(s->pool);
+	load_close(&s->load);
 	audit_destroy(s->audit);
 	ycsb_destroy(s->ycsb);
 	if (s->config.attach && s->engine)
@@ -300,9 +308,10 @@ static int take_sample(struct session *s, uint64_t at_ns)
 	oltp_pool_sample(s->pool, at_ns, &sample);
 	oltp_memory_stats_read(s->engine, &memory);
 	if (!s->config.options.quiet)
-		report_sample_print(stdout, t_s, &sample, has_memory(s) ? &memory : NULL);
+		report_sample_print(stdout, t_s, &sample, has_memory(s) ? &memory : NULL,
+				    s->load.theta, s->load.arrivals);
 	s->source_ops->publish(s->source, &sample);
-	return report_stats_write(s->stats, t_s, &sample, &memory);
+	return report_stats_write(s->stats, t_s, &sample, &memory, s->load.theta);
 }
 
 static uint32_t fill_fds(const struct session *s, struct pollfd *fds)
@@ -376,6 +385,16 @@ static void print_limit(void *ctx, uint64_t limit_bytes)
 	fflush(stdout);
 }
 
+static void print_load(void *ctx, const struct load_event *event)
+{
+	const struct session *s = ctx;
+
+	if (s->config.options.quiet)
+		return;
+	printf("oltp: t=%.3f load %s=%g\n", run_seconds(s, now_ns()), event->what, event->value);
+	fflush(stdout);
+}
+
 static int run_loop(struct session *s)
 {
 	const struct bench_options *o = &s->config.options;
@@ -386,7 +405,7 @@ static int run_loop(struct session *s)
 				    s->start_ns + (uint64_t)(o->audit_seconds * 1e9) : UINT64_MAX;
 
 	for (;;) {
-		uint64_t now = now_ns(), wake_ns, limit_ns;
+		uint64_t now = now_ns(), wake_ns, limit_ns, load_ns;
 		int rc;
 
 		if (now >= sample_ns) {
@@ -405,16 +424,26 @@ static int run_loop(struct session *s)
 			audit_ns = now + (uint64_t)(o->audit_seconds * 1e9);
 		}
 		limit_ns = limits_follow(&s->limits, s->start_ns, now, print_limit, s);
+		rc = load_follow(&s->load, s->pool, s->start_ns, now, print_load, s, &load_ns);
+		if (rc)
+			return fail("load", rc);
 		rc = oltp_elastic_run(s->elastic, now, &wake_ns);
 		if (rc)
 			return fail("the source of CPUs is gone", rc);
-		wake_ns = min_u64(min_u64(wake_ns, limit_ns), audit_ns);
+		wake_ns = min_u64(min_u64(wake_ns, load_ns), min_u64(limit_ns, audit_ns));
 		rc = wait_events(s, min_u64(wake_ns, min_u64(sample_ns, stop_ns)));
 		if (rc < 0)
 			return fail("poll", rc);
 		if (rc > 0)
 			return 0;
 	}
+}
+
+static enum oltp_elastic_mode elastic_mode(const struct bench_options *o)
+{
+	if (o->step_seconds > 0)
+		return OLTP_ELASTIC_STEP;
+	return o->elastic == BENCH_ELASTIC_ADAPT ? OLTP_ELASTIC_ADAPT : OLTP_ELASTIC_FOLLOW;
 }
 
 int session_run(struct session *s)
@@ -425,8 +454,9 @@ int session_run(struct session *s)
 		.pool = s->pool,
 		.ops = s->source_ops,
 		.source = s->source,
-		.mode = step_s > 0 ? OLTP_ELASTIC_STEP : OLTP_ELASTIC_FOLLOW,
-		.max_cpus = config->max_cpus,
+		.mode = elastic_mode(&config->options),
+		/* Nobody has fewer than one, so with that nothing is taken. */
+		.max_cpus = config->options.elastic == BENCH_ELASTIC_NONE ? 1 : config->max_cpus,
 		.step_ns = (uint64_t)(step_s * 1e9),
 		.on_move = print_move,
 		.on_move_ctx = s,

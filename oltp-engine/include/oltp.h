@@ -369,11 +369,32 @@ struct oltp_workload {
 	void *ctx;
 };
 
+/*
+ * Transactions that arrive by themselves, at a rate that may change at any time, whether or not a
+ * worker is free (open loop). They wait in one queue that all workers take from; latency counts
+ * from the arrival. Until the first rate is set, work is unlimited, as without arrivals: each worker
+ * runs one transaction after the other. A worker that finds none waiting sleeps half a millisecond.
+ */
+struct oltp_arrivals;
+
+/* Errors: -ENOMEM. */
+int oltp_arrivals_create(struct oltp_arrivals **ret_arrivals);
+
+/* After the pools that take from it. Accepts NULL. */
+void oltp_arrivals_destroy(struct oltp_arrivals *arrivals);
+
+/*
+ * From now_ns (CLOCK_MONOTONIC, not before that of the call before) on, so many arrive per second,
+ * evenly. One thread at a time. Errors: -EINVAL (negative or not finite), -ENOMEM.
+ */
+int oltp_arrivals_set_rate(struct oltp_arrivals *arrivals, double per_second, uint64_t now_ns);
+
 struct oltp_pool_config {
 	struct oltp_engine *engine;
 	const struct oltp_workload *workload;	/* copied */
 	uint32_t latency_every;	/* measure 1 transaction in so many; a power of two; 0: 64 */
 	bool no_pin;		/* CPU numbers are only names; the scheduler places */
+	struct oltp_arrivals *arrivals;	/* NULL: work is unlimited */
 };
 
 struct oltp_pool;
@@ -421,7 +442,10 @@ struct oltp_sample {
 	uint32_t workers;	/* now */
 	double tps;		/* committed transactions per second */
 	double aborts_ps;	/* conflicts per second */
-	double p50_us, p95_us, p99_us;	/* first attempt to commit; 0 with no measurement */
+	/* First attempt to commit, with arrivals: arrival to commit; 0 with no measurement. */
+	double p50_us, p95_us, p99_us;
+	double offered_ps;	/* transactions that arrived per second; 0 while work is unlimited */
+	uint64_t queue;		/* transactions that wait, now */
 	uint64_t measured;	/* transactions whose latency was measured */
 	struct oltp_totals totals;	/* since the pool was created */
 };
@@ -431,6 +455,9 @@ void oltp_pool_sample(struct oltp_pool *pool, uint64_t now_ns, struct oltp_sampl
 
 /* The same over the whole life of the pool up to the last oltp_pool_sample. */
 void oltp_pool_whole(const struct oltp_pool *pool, struct oltp_sample *ret_sample);
+
+/* Totals of all workers up to now; no interval ends or begins. */
+void oltp_pool_totals(const struct oltp_pool *pool, struct oltp_totals *ret_totals);
 
 /* ---- 4. elastic control -------------------------------------------------------------------- */
 
@@ -495,6 +522,7 @@ struct oltp_cpu_source_ops {
 enum oltp_elastic_mode {
 	OLTP_ELASTIC_FOLLOW = 0,	/* take what is offered, give what is demanded */
 	OLTP_ELASTIC_STEP = 1,	/* one CPU every step up to the ceiling, then one every step back */
+	OLTP_ELASTIC_ADAPT = 2,	/* of what is offered, only what pays: found by trying */
 };
 
 /* One call of add or remove that has ended. */
@@ -543,7 +571,8 @@ void oltp_elastic_fds(const struct oltp_elastic *elastic, int ret_fds[2]);
 /*
  * Looks at the source, finishes what has ended and starts what is due. Never waits for the source,
  * only for workers that end their last transaction. *ret_wake_ns: call again then, also if nothing
- * happens; UINT64_MAX: no need. Error: that of view.
+ * happens; UINT64_MAX: no need. ADAPT looks at throughput every 50 ms, with arrivals at the queue
+ * every 10 ms. Error: that of view.
  */
 int oltp_elastic_run(struct oltp_elastic *elastic, uint64_t now_ns, uint64_t *ret_wake_ns);
 

@@ -10,7 +10,18 @@
 void elastic_policy_init(struct elastic_state *state, const struct elastic_config *config,
 			 uint64_t now_ns)
 {
-	*state = (struct elastic_state){ .next_step_ns = now_ns + config->step_ns };
+	*state = (struct elastic_state){ .next_step_ns = now_ns + config->step_ns,
+					 .goal = UINT32_MAX };
+	search_init(&state->search, now_ns);
+	queue_init(&state->queue);
+}
+
+/* The most CPUs that may be held. */
+static uint32_t cpus_max(const struct elastic_config *config, const struct elastic_state *state)
+{
+	uint32_t most = config->max_cpus ?: UINT32_MAX;
+
+	return most < state->goal ? most : state->goal;
 }
 
 static bool is_listed(const struct elastic_action *action, uint32_t cpu)
@@ -50,10 +61,61 @@ static void list_latest(const struct elastic_facts *facts, const uint32_t *node,
 	}
 }
 
-/* P2, P3 and the first half of P5. */
-static void list_due(const struct elastic_config *config, const struct elastic_facts *facts,
-		     struct elastic_action *action)
+static uint32_t count_held(const struct elastic_facts *facts, uint32_t node)
 {
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < facts->n_cpus; i++)
+		n += facts->cpus[i].node == node;
+	return n;
+}
+
+/*
+ * The node with the fewest CPUs among those with some that may go and are not listed; how many those
+ * are, 0: there is none.
+ */
+static uint32_t smallest_node(const struct elastic_facts *facts,
+			      const struct elastic_action *action, uint32_t *ret_node)
+{
+	uint32_t least = UINT32_MAX, spare = 0;
+
+	for (uint32_t i = 0; i < facts->n_cpus; i++) {
+		const struct elastic_cpu *cpu = &facts->cpus[i];
+		uint32_t held = count_held(facts, cpu->node);
+
+		if (cpu->is_startup || is_listed(action, cpu->cpu))
+			continue;
+		if (held < least) {
+			least = held;
+			spare = 0;
+			*ret_node = cpu->node;
+		}
+		spare += cpu->node == *ret_node;
+	}
+	return spare;
+}
+
+/* P8: lists n more CPUs, of the nodes with the fewest. */
+static void list_from_small_nodes(const struct elastic_facts *facts, uint32_t n,
+				  struct elastic_action *action)
+{
+	uint32_t node = 0, spare;
+
+	while (n && (spare = smallest_node(facts, action, &node)) != 0) {
+		uint32_t before = action->n_cpus;
+
+		list_latest(facts, &node, spare < n ? spare : n, action);
+		if (action->n_cpus == before)
+			return;
+		n -= action->n_cpus - before;
+	}
+}
+
+/* P2, P3 and the first half of P5. */
+static void list_due(const struct elastic_config *config, const struct elastic_state *state,
+		     const struct elastic_facts *facts, struct elastic_action *action)
+{
+	uint32_t most = cpus_max(config, state);
 	const struct oltp_cpu_view *view = facts->view;
 	uint32_t left;
 
@@ -65,23 +127,36 @@ static void list_due(const struct elastic_config *config, const struct elastic_f
 	for (uint32_t i = 0; i < view->n_nodes; i++)
 		list_latest(facts, &view->nodes[i].node, view->nodes[i].cpus_demanded, action);
 	left = facts->n_cpus - action->n_cpus;
-	if (config->max_cpus && left > config->max_cpus)
-		list_latest(facts, NULL, left - config->max_cpus, action);
+	if (left <= most)
+		return;
+	if (config->mode == OLTP_ELASTIC_ADAPT)
+		list_from_small_nodes(facts, left - most, action);
+	else
+		list_latest(facts, NULL, left - most, action);
 }
 
-/* The node with the most to offer; NULL: nothing is offered or wanted. */
+/* What makes an offer the better one: P8, else its size. */
+static uint32_t offer_rank(const struct elastic_config *config, const struct elastic_facts *facts,
+			   const struct oltp_node_share *share)
+{
+	return config->mode == OLTP_ELASTIC_ADAPT ? count_held(facts, share->node) :
+						    share->cpus_offered;
+}
+
+/* The node to take CPUs on; NULL: nothing is offered or wanted. */
 static const struct oltp_node_share *best_offer(const struct elastic_config *config,
+						const struct elastic_state *state,
 						const struct elastic_facts *facts)
 {
 	const struct oltp_node_share *best = NULL;
 
-	if (config->max_cpus && facts->n_cpus >= config->max_cpus)
+	if (facts->n_cpus >= cpus_max(config, state))
 		return NULL;
 	for (uint32_t i = 0; i < facts->view->n_nodes; i++) {
 		const struct oltp_node_share *share = &facts->view->nodes[i];
 
 		if (share->cpus_offered && !share->cpus_demanded &&
-		    (!best || share->cpus_offered > best->cpus_offered))
+		    (!best || offer_rank(config, facts, share) > offer_rank(config, facts, best)))
 			best = share;
 	}
 	return best;
@@ -97,17 +172,18 @@ static bool is_paused(const struct elastic_pause *pause, uint64_t now_ns, uint64
 }
 
 /* P5 and P6. */
-static void take_offer(const struct elastic_config *config, const struct elastic_facts *facts,
-		       uint32_t most, struct elastic_action *action)
+static void take_offer(const struct elastic_config *config, const struct elastic_state *state,
+		       const struct elastic_facts *facts, uint32_t most,
+		       struct elastic_action *action)
 {
-	const struct oltp_node_share *offer = best_offer(config, facts);
+	const struct oltp_node_share *offer = best_offer(config, state, facts);
 	uint32_t n;
 
 	if (!offer)
 		return;
 	n = offer->cpus_offered < most ? offer->cpus_offered : most;
-	if (config->max_cpus && n > config->max_cpus - facts->n_cpus)
-		n = config->max_cpus - facts->n_cpus;
+	if (n > cpus_max(config, state) - facts->n_cpus)
+		n = cpus_max(config, state) - facts->n_cpus;
 	action->kind = ELASTIC_ADD;
 	action->node = offer->node;
 	action->n_cpus = n;
@@ -133,7 +209,7 @@ static void step(const struct elastic_config *config, struct elastic_state *stat
 			action->wake_ns = state->next_step_ns;
 		return;
 	}
-	if (state->direction == ELASTIC_UP && !best_offer(config, facts)) {
+	if (state->direction == ELASTIC_UP && !best_offer(config, state, facts)) {
 		if (!count_added(facts))
 			return;
 		state->direction = ELASTIC_DOWN;
@@ -143,11 +219,61 @@ static void step(const struct elastic_config *config, struct elastic_state *stat
 	}
 	if (state->direction == ELASTIC_UP) {
 		if (!is_paused(&state->add_pause, facts->now_ns, &action->wake_ns))
-			take_offer(config, facts, 1, action);
+			take_offer(config, state, facts, 1, action);
 	} else if (!is_paused(&state->remove_pause, facts->now_ns, &action->wake_ns)) {
 		list_latest(facts, NULL, 1, action);
 		action->kind = ELASTIC_REMOVE;
 	}
+}
+
+static uint32_t count_offered(const struct elastic_facts *facts)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < facts->view->n_nodes; i++) {
+		if (!facts->view->nodes[i].cpus_demanded)
+			n += facts->view->nodes[i].cpus_offered;
+	}
+	return n;
+}
+
+/* P8. */
+static void adapt(const struct elastic_config *config, struct elastic_state *state,
+		  const struct elastic_facts *facts, struct elastic_action *action)
+{
+	const struct elastic_load *load = facts->load;
+	uint32_t most = facts->n_cpus + count_offered(facts), node;
+	struct search_facts search = {
+		.now_ns = facts->now_ns,
+		.n_cpus = facts->n_cpus,
+		.n_min = facts->n_cpus - count_added(facts),
+		.n_spare = smallest_node(facts, &(struct elastic_action){ 0 }, &node),
+		.is_moving = state->is_in_flight,
+		.committed = load->committed,
+		.conflicts = load->conflicts,
+	};
+	uint32_t needed = UINT32_MAX;
+
+	search.n_max = config->max_cpus && most > config->max_cpus ? config->max_cpus : most;
+	/* Unlimited work is there to be measured by, not to take CPUs for. */
+	search.is_busy = load->idles == state->idles && !load->is_unlimited;
+	state->idles = load->idles;
+	if (load->is_open)
+		needed = queue_next(&state->queue, &(struct queue_facts){
+							   .now_ns = facts->now_ns,
+							   .n_cpus = facts->n_cpus,
+							   .n_min = search.n_min,
+							   .n_max = search.n_max,
+							   .is_moving = state->is_in_flight,
+							   .is_unlimited = load->is_unlimited,
+							   .committed = load->committed,
+							   .arrived = load->arrived,
+							   .waiting = load->waiting,
+							   .idles = load->idles });
+	state->goal = search_next(&state->search, &search);
+	if (needed < state->goal)
+		state->goal = needed;
+	action->wake_ns = facts->now_ns + (load->is_open ? QUEUE_LOOK_NS : SEARCH_LOOK_NS);
 }
 
 void elastic_policy_next(const struct elastic_config *config, struct elastic_state *state,
@@ -155,9 +281,11 @@ void elastic_policy_next(const struct elastic_config *config, struct elastic_sta
 {
 	struct elastic_action action = { .wake_ns = UINT64_MAX };
 
+	if (config->mode == OLTP_ELASTIC_ADAPT && facts->load)
+		adapt(config, state, facts, &action);
 	if (state->is_in_flight)
 		goto out;
-	list_due(config, facts, &action);
+	list_due(config, state, facts, &action);
 	if (action.n_cpus) {
 		if (!is_paused(&state->remove_pause, facts->now_ns, &action.wake_ns))
 			action.kind = ELASTIC_REMOVE;
@@ -165,9 +293,9 @@ void elastic_policy_next(const struct elastic_config *config, struct elastic_sta
 			action.n_cpus = 0;
 	} else if (config->mode == OLTP_ELASTIC_STEP) {
 		step(config, state, facts, &action);
-	} else if (best_offer(config, facts) &&
+	} else if (best_offer(config, state, facts) &&
 		   !is_paused(&state->add_pause, facts->now_ns, &action.wake_ns)) {
-		take_offer(config, facts, OLTP_MOVE_MAX, &action);
+		take_offer(config, state, facts, OLTP_MOVE_MAX, &action);
 	}
 out:
 	*ret_action = action;

@@ -15,7 +15,10 @@
  *   P7  STEP takes one CPU per step; when a step finds no offer (or max_cpus), it turns and gives
  *       one back per step until the startup set is left, which it keeps for a last step. Before the
  *       first CPU it waits for offers.
- *   P8  After a failure of the same kind of move: a pause, doubled each time up to a second. A step
+ *   P8  ADAPT holds what pays (elastic_search.h) and, if transactions arrive by themselves, no more
+ *       than they need (elastic_queue.h). It takes CPUs where most are held and gives them back
+ *       where fewest are, so that it ends on few nodes.
+ *   P9  After a failure of the same kind of move: a pause, doubled each time up to a second. A step
  *       that failed is due again after the pause.
  */
 #ifndef OLTP_ELASTIC_POLICY_H
@@ -24,6 +27,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "elastic_queue.h"
+#include "elastic_search.h"
 #include "oltp.h"
 
 struct elastic_config {
@@ -39,11 +44,21 @@ struct elastic_cpu {
 	bool is_idle;		/* no worker could be started on it */
 };
 
+/* What the workers have done since the start, and what they have to do. ADAPT. */
+struct elastic_load {
+	uint64_t committed, conflicts;
+	uint64_t idles;		/* times that a worker found nothing to do */
+	bool is_open;		/* transactions arrive, whether or not workers are free */
+	bool is_unlimited;	/* is_open: they do not yet, and workers run all the time */
+	uint64_t arrived, waiting;	/* is_open */
+};
+
 struct elastic_facts {
 	uint64_t now_ns;
 	const struct elastic_cpu *cpus;	/* held, in the order in which they were added */
 	uint32_t n_cpus;
 	const struct oltp_cpu_view *view;
+	const struct elastic_load *load;	/* NULL: not known; ADAPT then takes all */
 };
 
 enum elastic_kind {
@@ -77,12 +92,20 @@ struct elastic_state {
 	struct elastic_pause add_pause, remove_pause;
 	enum elastic_direction direction;	/* STEP */
 	uint64_t next_step_ns;	/* STEP */
+	/* ADAPT */
+	struct search search;
+	struct queue queue;
+	uint64_t idles;		/* at the last look */
+	uint32_t goal;		/* the most CPUs to hold; UINT32_MAX: all there are */
 };
 
 void elastic_policy_init(struct elastic_state *state, const struct elastic_config *config,
 			 uint64_t now_ns);
 
-/* Updates only what time alone changes: the turn at the top and the end of a STEP run. */
+/*
+ * Updates only what time and load change: the turn at the top and the end of a STEP run; what ADAPT
+ * has measured and what follows from it.
+ */
 void elastic_policy_next(const struct elastic_config *config, struct elastic_state *state,
 			 const struct elastic_facts *facts, struct elastic_action *ret_action);
 

@@ -17,6 +17,7 @@
 #include "elastic_policy.h"
 #include "util.h"
 #include "worker_mover.h"
+#include "worker_pool.h"
 
 #define CPUS_MAX	OLTP_WORKERS_MAX
 
@@ -134,7 +135,7 @@ int oltp_elastic_create(const struct oltp_elastic_config *config,
 	int rc;
 
 	if (!config->pool || !ops || !ops->startup || !ops->fd || !ops->view || !ops->add ||
-	    !ops->remove || !ops->publish || config->mode > OLTP_ELASTIC_STEP ||
+	    !ops->remove || !ops->publish || config->mode > OLTP_ELASTIC_ADAPT ||
 	    (config->mode == OLTP_ELASTIC_STEP && !config->step_ns))
 		return -EINVAL;
 	e = calloc(1, sizeof(*e));
@@ -281,9 +282,29 @@ static void start_move(struct oltp_elastic *e, const struct elastic_action *acti
 	mover_submit(&e->mover, &job);
 }
 
+static struct elastic_load look_at_load(const struct oltp_elastic *e, uint64_t now_ns)
+{
+	struct arrivals_count count = { 0 };
+	struct pool_progress progress;
+
+	pool_progress_read(e->pool, &progress);
+	if (e->pool->arrivals)
+		arrivals_count(e->pool->arrivals, now_ns, &count);
+	return (struct elastic_load){
+		.committed = progress.committed,
+		.conflicts = progress.conflicts,
+		.idles = progress.idles,
+		.is_open = e->pool->arrivals,
+		.is_unlimited = count.is_unlimited,
+		.arrived = count.arrived,
+		.waiting = count.waiting,
+	};
+}
+
 int oltp_elastic_run(struct oltp_elastic *e, uint64_t now_ns, uint64_t *ret_wake_ns)
 {
 	struct elastic_action action;
+	struct elastic_load load;
 	struct mover_result result;
 	struct oltp_cpu_view view;
 	int rc;
@@ -294,8 +315,10 @@ int oltp_elastic_run(struct oltp_elastic *e, uint64_t now_ns, uint64_t *ret_wake
 	rc = e->ops->view(e->source, &view);
 	if (rc)
 		return rc;
+	load = look_at_load(e, now_ns);
 	elastic_policy_next(&e->policy, &e->state,
-			    &(struct elastic_facts){ now_ns, e->cpus, e->n_cpus, &view }, &action);
+			    &(struct elastic_facts){ now_ns, e->cpus, e->n_cpus, &view, &load },
+			    &action);
 	if (action.kind != ELASTIC_NONE)
 		start_move(e, &action, now_ns);
 	*ret_wake_ns = action.wake_ns;

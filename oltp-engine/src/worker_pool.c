@@ -27,6 +27,7 @@ int oltp_pool_create(const struct oltp_pool_config *config, struct oltp_pool **r
 	pool->workload = *config->workload;
 	pool->latency_every = every;
 	pool->no_pin = config->no_pin;
+	pool->arrivals = config->arrivals;
 	*ret_pool = pool;
 	return 0;
 }
@@ -183,6 +184,7 @@ int oltp_pool_remove(struct oltp_pool *pool, uint32_t cpu, struct oltp_totals *r
 	pthread_join(pw->thread, NULL);
 	totals_add(&pool->gone_totals, pw);
 	hist_view_add(&pool->gone_hist, &pw->hist);
+	pool->gone_idles += counter_read(&pw->idles);
 	if (ret_totals) {
 		*ret_totals = (struct oltp_totals){ 0 };
 		totals_add(ret_totals, pw);
@@ -195,6 +197,24 @@ int oltp_pool_remove(struct oltp_pool *pool, uint32_t cpu, struct oltp_totals *r
 uint32_t oltp_pool_count(const struct oltp_pool *pool)
 {
 	return pool->n_workers;
+}
+
+void oltp_pool_totals(const struct oltp_pool *pool, struct oltp_totals *ret_totals)
+{
+	*ret_totals = pool->gone_totals;
+	for (uint32_t i = 0; i < pool->n_workers; i++)
+		totals_add(ret_totals, pool->workers[i]);
+}
+
+void pool_progress_read(const struct oltp_pool *pool, struct pool_progress *ret_progress)
+{
+	*ret_progress = (struct pool_progress){ pool->gone_totals.committed,
+						pool->gone_totals.conflicts, pool->gone_idles };
+	for (uint32_t i = 0; i < pool->n_workers; i++) {
+		ret_progress->committed += counter_read(&pool->workers[i]->committed);
+		ret_progress->conflicts += counter_read(&pool->workers[i]->conflicts);
+		ret_progress->idles += counter_read(&pool->workers[i]->idles);
+	}
 }
 
 static void sample_fill(struct oltp_sample *sample, double seconds,
@@ -224,16 +244,29 @@ void oltp_pool_whole(const struct oltp_pool *pool, struct oltp_sample *ret_sampl
 	ret_sample->workers = pool->n_workers;
 }
 
+static void sample_arrivals(struct oltp_pool *pool, uint64_t now_ns, double seconds,
+			    struct oltp_sample *sample)
+{
+	struct arrivals_count count;
+
+	if (!pool->arrivals)
+		return;
+	arrivals_count(pool->arrivals, now_ns, &count);
+	sample->queue = count.waiting;
+	if (seconds > 0)
+		sample->offered_ps = (double)(count.arrived - pool->last_arrived) / seconds;
+	pool->last_arrived = count.arrived;
+}
+
 void oltp_pool_sample(struct oltp_pool *pool, uint64_t now_ns, struct oltp_sample *ret_sample)
 {
 	struct hist_view hist = pool->gone_hist, diff;
-	struct oltp_totals totals = pool->gone_totals;
+	struct oltp_totals totals;
 	double seconds = 0;
 
-	for (uint32_t i = 0; i < pool->n_workers; i++) {
-		totals_add(&totals, pool->workers[i]);
+	oltp_pool_totals(pool, &totals);
+	for (uint32_t i = 0; i < pool->n_workers; i++)
 		hist_view_add(&hist, &pool->workers[i]->hist);
-	}
 	diff = hist;
 	hist_view_sub(&diff, &pool->last_hist);
 	/* The first call only starts the interval: the pool does not read a clock. */
@@ -242,6 +275,7 @@ void oltp_pool_sample(struct oltp_pool *pool, uint64_t now_ns, struct oltp_sampl
 	else
 		pool->first_sample_ns = now_ns;
 	sample_fill(ret_sample, seconds, &pool->last_totals, &totals, &diff);
+	sample_arrivals(pool, now_ns, seconds, ret_sample);
 	ret_sample->workers = pool->n_workers;
 	pool->last_sample_ns = now_ns;
 	pool->last_totals = totals;

@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "arrivals.h"
 #include "hist.h"
 #include "oltp.h"
 #include "util.h"
@@ -17,11 +18,14 @@ struct oltp_pool {
 	struct oltp_workload workload;
 	uint32_t latency_every;
 	bool no_pin;
+	struct oltp_arrivals *arrivals;	/* NULL: work is unlimited */
 	/* Owner's thread only. */
 	struct pool_worker **workers;
 	uint32_t n_workers, room;
 	struct oltp_totals gone_totals;	/* of workers that have left */
 	struct hist_view gone_hist;
+	uint64_t gone_idles;
+	uint64_t last_arrived;
 	uint64_t first_sample_ns, last_sample_ns;
 	struct oltp_totals last_totals;
 	struct hist_view last_hist;
@@ -48,8 +52,16 @@ struct pool_worker {
 	_Atomic uint64_t failed_io;
 	_Atomic uint64_t failed_lost;
 	_Atomic uint64_t cpu_ns;
+	_Atomic uint64_t idles;	/* times that nothing waited to be done */
 	struct hist hist;
 };
+
+/* What the workers have done since the start, for decisions about their number. Owner's thread. */
+struct pool_progress {
+	uint64_t committed, conflicts, idles;
+};
+
+void pool_progress_read(const struct oltp_pool *pool, struct pool_progress *ret_progress);
 
 /* pthread entry; arg: struct pool_worker. */
 void *pool_worker_main(void *arg);

@@ -7,6 +7,9 @@
 /* After n conflicts in a row: a random pause below 2^n turns, n at most this. */
 #define BACKOFF_BITS_MAX	10u
 
+/* With nothing to do: short against what a queue is looked at for, long against the cost of it. */
+#define IDLE_NS		500000l
+
 static uint64_t clock_ns(clockid_t clock)
 {
 	struct timespec ts;
@@ -66,8 +69,13 @@ static void end_transaction(struct pool_worker *pw, struct slots *slots, uint32_
 			counter_add(&pw->failed_lost, 1);
 	} else {
 		counter_add(&pw->committed, 1);
-		if (slots->start_ns[slot])
-			hist_record(&pw->hist, clock_ns(CLOCK_MONOTONIC) - slots->start_ns[slot]);
+		if (slots->start_ns[slot]) {
+			uint64_t now_ns = clock_ns(CLOCK_MONOTONIC);
+
+			/* One that was taken while its rate changed may be a little early. */
+			hist_record(&pw->hist, now_ns > slots->start_ns[slot] ?
+						       now_ns - slots->start_ns[slot] : 0);
+		}
 	}
 	slots->free[slots->n_free++] = (uint8_t)slot;
 }
@@ -108,8 +116,24 @@ static void resume_some(struct pool_worker *pw, struct slots *slots, bool wait)
 	}
 }
 
+/* True: there is a transaction to run, *ret_start_ns is when it arrived, 0 if it did not. */
+static bool find_work(struct pool_worker *pw, struct arrivals_view *view, uint64_t *ret_start_ns)
+{
+	*ret_start_ns = 0;
+	return !pw->pool->arrivals || arrivals_take(pw->pool->arrivals, view, ret_start_ns);
+}
+
+static void idle(struct pool_worker *pw, struct slots *slots)
+{
+	counter_add(&pw->idles, 1);
+	if (slots->n_free < OLTP_TICKETS)
+		resume_some(pw, slots, false);
+	nanosleep(&(struct timespec){ .tv_nsec = IDLE_NS }, NULL);
+}
+
 static void run_until_stopped(struct pool_worker *pw, void *local)
 {
+	struct arrivals_view view = { 0 };
 	struct slots slots = { .local = local, .random = 0x9e3779b97f4a7c15ull * (pw->cpu + 1) };
 	uint32_t mask = pw->pool->latency_every - 1;
 
@@ -117,6 +141,7 @@ static void run_until_stopped(struct pool_worker *pw, void *local)
 		slots.free[slots.n_free++] = (uint8_t)slot;
 	for (;;) {
 		bool stop = atomic_load_explicit(&pw->stop, memory_order_relaxed);
+		uint64_t start_ns;
 		uint32_t slot;
 
 		if (unlikely(slots.n_free < OLTP_TICKETS))
@@ -125,9 +150,14 @@ static void run_until_stopped(struct pool_worker *pw, void *local)
 			break;
 		if (unlikely(stop || !slots.n_free))
 			continue;
+		if (!find_work(pw, &view, &start_ns)) {
+			idle(pw, &slots);
+			continue;
+		}
 		slot = slots.free[--slots.n_free];
-		slots.start_ns[slot] = (slots.n_begun++ & mask) == 0 ? clock_ns(CLOCK_MONOTONIC) :
-								       0;
+		slots.start_ns[slot] = 0;
+		if ((slots.n_begun++ & mask) == 0)
+			slots.start_ns[slot] = start_ns ?: clock_ns(CLOCK_MONOTONIC);
 		run_slot(pw, &slots, slot, false);
 	}
 }

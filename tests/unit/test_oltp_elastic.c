@@ -35,7 +35,7 @@ struct fixture {
 	struct oltp_pool *pool;
 };
 
-static void fixture_open(struct fixture *f, bool no_pin)
+static void fixture_open_with(struct fixture *f, bool no_pin, struct oltp_arrivals *arrivals)
 {
 	const struct ycsb_config config = { .records = RECORDS, .operations = 10,
 					    .update_share = 0.5, .theta = 0.8, .seed = 1 };
@@ -48,8 +48,14 @@ static void fixture_open(struct fixture *f, bool no_pin)
 	assert_int_equal(oltp_pool_create(&(struct oltp_pool_config){ .engine = f->engine,
 								      .workload = &workload,
 								      .latency_every = 4,
-								      .no_pin = no_pin },
+								      .no_pin = no_pin,
+								      .arrivals = arrivals },
 					  &f->pool), 0);
+}
+
+static void fixture_open(struct fixture *f, bool no_pin)
+{
+	fixture_open_with(f, no_pin, NULL);
 }
 
 /* All workers are gone: nothing is lost, and the pool's totals are those of the table. */
@@ -243,6 +249,61 @@ static void test_samples_add_up_across_removals(void **state)
 	assert_true(sum.cpu_ns > 0);
 	assert_true(whole.measured >= sum.committed / 4);
 	fixture_close(&f);
+}
+
+/* Whatever arrives is run once, and nothing else is; what cannot be run waits. */
+static void test_arrivals(void **state)
+{
+	(void)state;
+	struct oltp_arrivals *arrivals;
+	struct oltp_sample sample;
+	struct fixture f;
+	uint64_t start_ns, unlimited;
+
+	assert_int_equal(oltp_arrivals_create(&arrivals), 0);
+	fixture_open_with(&f, true, arrivals);
+	assert_int_equal(oltp_pool_add(f.pool, 0), 0);
+	assert_int_equal(oltp_pool_add(f.pool, 1), 0);
+	/* Unlimited until there is a rate. */
+	do {
+		sleep_ms(1);
+		oltp_pool_sample(f.pool, now_ns(), &sample);
+	} while (sample.totals.committed < 100);
+	assert_true(sample.offered_ps == 0);
+	assert_int_equal(oltp_arrivals_set_rate(arrivals, -1, now_ns()), -EINVAL);
+	assert_int_equal(oltp_arrivals_set_rate(arrivals, 0, now_ns()), 0);
+	sleep_ms(20);
+	oltp_pool_sample(f.pool, now_ns(), &sample);
+	unlimited = sample.totals.committed;
+	sleep_ms(20);
+	oltp_pool_sample(f.pool, now_ns(), &sample);
+	assert_int_equal(sample.totals.committed, unlimited);
+	/* 1000 at one rate, then 500 at another; set when they are over, as if it came late. */
+	start_ns = now_ns() - 300000000ull;
+	assert_int_equal(oltp_arrivals_set_rate(arrivals, 10000, start_ns), 0);
+	assert_int_equal(oltp_arrivals_set_rate(arrivals, 5000, start_ns + 100000000), 0);
+	assert_int_equal(oltp_arrivals_set_rate(arrivals, 0, start_ns + 200000000), 0);
+	do {
+		sleep_ms(1);
+		oltp_pool_sample(f.pool, now_ns(), &sample);
+	} while (sample.queue);
+	sleep_ms(20);
+	oltp_pool_sample(f.pool, now_ns(), &sample);
+	assert_int_equal(sample.totals.committed, unlimited + 1500);
+	/* They waited 100 ms and more, and their latency says so. */
+	oltp_pool_whole(f.pool, &sample);
+	assert_true(sample.p99_us >= 100000);
+	/* Without workers they wait. */
+	oltp_pool_remove(f.pool, 0, NULL);
+	oltp_pool_remove(f.pool, 1, NULL);
+	oltp_pool_sample(f.pool, now_ns(), &sample);
+	start_ns = now_ns();
+	assert_int_equal(oltp_arrivals_set_rate(arrivals, 1000, start_ns), 0);
+	oltp_pool_sample(f.pool, start_ns + 2000000000ull, &sample);
+	assert_in_range(sample.queue, 1999, 2000);
+	assert_true(sample.offered_ps > 900 && sample.offered_ps < 1100);
+	fixture_close(&f);
+	oltp_arrivals_destroy(arrivals);
 }
 
 /*
@@ -480,6 +541,58 @@ static void test_steps(void **state)
 	fixture_close(&f);
 }
 
+/* The queue makes it grow, its end lets it shrink. */
+static void test_adapts_to_a_queue(void **state)
+{
+	(void)state;
+	static const uint32_t cpus[] = { 0, 1, 2, 3 };
+	struct oltp_arrivals *arrivals;
+	struct oltp_elastic *e;
+	struct fixture f;
+	void *source;
+
+	assert_int_equal(oltp_arrivals_create(&arrivals), 0);
+	fixture_open_with(&f, true, arrivals);
+	assert_int_equal(oltp_source_fixed_create(cpus, 4, 1, &source), 0);
+	assert_int_equal(oltp_elastic_create(&(struct oltp_elastic_config){
+						     .pool = f.pool, .ops = &oltp_source_fixed_ops,
+						     .source = source, .mode = OLTP_ELASTIC_ADAPT },
+					     &e), 0);
+	/* More than any machine can do, then nothing. */
+	assert_int_equal(oltp_arrivals_set_rate(arrivals, 1e9, now_ns()), 0);
+	run_until(e, f.pool, 4, NULL, 0);
+	oltp_elastic_destroy(e);
+	oltp_source_fixed_destroy(source);
+	fixture_close(&f);
+	oltp_arrivals_destroy(arrivals);
+
+	assert_int_equal(oltp_arrivals_create(&arrivals), 0);
+	fixture_open_with(&f, true, arrivals);
+	assert_int_equal(oltp_arrivals_set_rate(arrivals, 100, now_ns()), 0);
+	assert_int_equal(oltp_source_fixed_create(cpus, 4, 1, &source), 0);
+	assert_int_equal(oltp_elastic_create(&(struct oltp_elastic_config){
+						     .pool = f.pool, .ops = &oltp_source_fixed_ops,
+						     .source = source }, &e), 0);
+	/* FOLLOW takes all whatever there is to do. */
+	run_until(e, f.pool, 4, NULL, 0);
+	oltp_elastic_destroy(e);
+	assert_int_equal(oltp_elastic_create(&(struct oltp_elastic_config){
+						     .pool = f.pool, .ops = &oltp_source_fixed_ops,
+						     .source = source, .mode = OLTP_ELASTIC_ADAPT },
+					     &e), 0);
+	for (uint64_t end_ns = now_ns() + 300000000; now_ns() < end_ns; sleep_ms(5)) {
+		uint64_t wake_ns;
+
+		assert_int_equal(oltp_elastic_run(e, now_ns(), &wake_ns), 0);
+		assert_true(wake_ns <= now_ns() + 10000000);
+		assert_int_equal(oltp_pool_count(f.pool), 1);
+	}
+	oltp_elastic_destroy(e);
+	oltp_source_fixed_destroy(source);
+	fixture_close(&f);
+	oltp_arrivals_destroy(arrivals);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -487,10 +600,12 @@ int main(void)
 		cmocka_unit_test(test_attach_that_fails),
 		cmocka_unit_test(test_conflicts_are_retried_and_failures_counted),
 		cmocka_unit_test(test_samples_add_up_across_removals),
+		cmocka_unit_test(test_arrivals),
 		cmocka_unit_test(test_follows_a_moving_limit),
 		cmocka_unit_test(test_failing_source_is_asked_again),
 		cmocka_unit_test(test_stop_with_a_move_in_flight),
 		cmocka_unit_test(test_steps),
+		cmocka_unit_test(test_adapts_to_a_queue),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

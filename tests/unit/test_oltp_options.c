@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Lists of CPUs on the command line. */
+/* Lists of CPUs and schedules on the command line. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -56,12 +56,36 @@ static void test_schedules(void **state)
 	assert_int_equal(bench_parse_schedule(long_list, steps), -EINVAL);
 }
 
+static void test_steps(void **state)
+{
+	(void)state;
+	static const char *const bad[] = { "", ":", "1", "1:", ":1", "1:2,", ",1:2", "2:1,1:1",
+					   "1:1,1:2", "-1:5", "1:-5", "1:5x", "x", "1:nan",
+					   "1:inf", "1:0.9999995" };
+	char long_list[8 * (BENCH_STEPS_MAX + 1)] = "";
+	struct bench_steps steps = { .n = 77 };
+
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+		assert_int_equal(bench_parse_steps(bad[i], 0.999999, &steps), -EINVAL);
+	for (uint32_t i = 0; i <= BENCH_STEPS_MAX; i++)
+		sprintf(long_list + strlen(long_list), "%s%u:0", i ? "," : "", i);
+	assert_int_equal(bench_parse_steps(long_list, 1, &steps), -EINVAL);
+	/* What is wrong changes nothing. */
+	assert_int_equal(steps.n, 77);
+	assert_int_equal(bench_parse_steps("0:0.5,2.5:0.99,10:0", 0.999999, &steps), 0);
+	assert_int_equal(steps.n, 3);
+	assert_true(steps.steps[1].t_s == 2.5);
+	assert_true(steps.steps[1].value == 0.99);
+	assert_true(steps.steps[2].value == 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_good_lists),
 		cmocka_unit_test(test_bad_lists),
 		cmocka_unit_test(test_schedules),
+		cmocka_unit_test(test_steps),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -40,7 +40,8 @@ static void hold(struct fixture *f, uint32_t cpu, uint32_t node)
 static const struct elastic_action *next(struct fixture *f)
 {
 	elastic_policy_next(&f->config, &f->state,
-			    &(struct elastic_facts){ f->now_ns, f->cpus, f->n_cpus, &f->view },
+			    &(struct elastic_facts){ f->now_ns, f->cpus, f->n_cpus, &f->view,
+						     NULL },
 			    &f->action);
 	return &f->action;
 }

@@ -58,7 +58,8 @@ int ycsb_create(struct oltp_engine *engine, const struct ycsb_config *config,
 		ycsb->cold_share = hot < config->records ?
 					   (uint64_t)(config->cold_access * 0x1p32) : 0;
 	}
-	rc = zipf_init(&ycsb->zipf, hot, config->theta, config->is_scrambled && !ycsb->cold_share);
+	ycsb->hot = hot;
+	rc = ycsb_set_theta(ycsb, config->theta);
 	if (!rc)
 		rc = zipf_init(&ycsb->spread, config->records, 0, true);
 	if (!rc)
@@ -71,6 +72,21 @@ int ycsb_create(struct oltp_engine *engine, const struct ycsb_config *config,
 	pthread_mutex_init(&ycsb->lock, NULL);
 	*ret_ycsb = ycsb;
 	return 0;
+}
+
+int ycsb_set_theta(struct ycsb *ycsb, double theta)
+{
+	uint32_t n = atomic_load_explicit(&ycsb->n_zipfs, memory_order_relaxed);
+	int rc;
+
+	if (n == YCSB_THETAS_MAX)
+		return -ENOSPC;
+	rc = zipf_init(&ycsb->zipfs[n], ycsb->hot, theta,
+		       ycsb->config.is_scrambled && !ycsb->cold_share);
+	/* Pairs with the acquire in draw_key. */
+	if (!rc)
+		atomic_store_explicit(&ycsb->n_zipfs, n + 1, memory_order_release);
+	return rc;
 }
 
 void ycsb_destroy(struct ycsb *ycsb)
@@ -119,16 +135,19 @@ static void worker_detach(void *local)
 static uint64_t draw_key(struct ycsb_worker *yw)
 {
 	const struct ycsb *ycsb = yw->ycsb;
+	/* Pairs with the release in ycsb_set_theta. */
+	uint32_t n = atomic_load_explicit(&ycsb->n_zipfs, memory_order_acquire);
+	const struct zipf *zipf = &ycsb->zipfs[n - 1];
 	uint64_t rank;
 
 	if (!ycsb->cold_share)
-		return zipf_next(&ycsb->zipf, &yw->random);
+		return zipf_next(zipf, &yw->random);
 	/* The ranks behind those of the distribution are the cold part. */
 	if (bench_random_next(&yw->random) >> 32 < ycsb->cold_share)
-		rank = ycsb->zipf.n + bench_random_below(&yw->random,
-							 ycsb->config.records - ycsb->zipf.n);
+		rank = ycsb->hot + bench_random_below(&yw->random,
+						      ycsb->config.records - ycsb->hot);
 	else
-		rank = zipf_next(&ycsb->zipf, &yw->random);
+		rank = zipf_next(zipf, &yw->random);
 	return ycsb->config.is_scrambled ? zipf_scramble(&ycsb->spread, rank) : rank;
 }
 

@@ -25,6 +25,7 @@
 #define YCSB_FIELDS		10u
 #define YCSB_FIELD_BYTES	100u
 #define YCSB_OPERATIONS_MAX	64u
+#define YCSB_THETAS_MAX		128u	/* values that theta may have in a run */
 
 struct ycsb_record {
 	uint64_t updates;
@@ -53,6 +54,12 @@ struct ycsb;
 /* Creates the empty table. Errors: -EINVAL, -ENOMEM, -ENOSPC. */
 int ycsb_create(struct oltp_engine *engine, const struct ycsb_config *config,
 		struct ycsb **ret_ycsb);
+
+/*
+ * Changes the skew for transactions that workers make up from now on; one thread at a time. Errors:
+ * -EINVAL (theta), -ENOSPC (YCSB_THETAS_MAX).
+ */
+int ycsb_set_theta(struct ycsb *ycsb, double theta);
 
 /* Before the engine is closed, after all workers have gone. Accepts NULL. */
 void ycsb_destroy(struct ycsb *ycsb);

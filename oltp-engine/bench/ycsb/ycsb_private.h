@@ -19,8 +19,11 @@ struct ycsb {
 	struct ycsb_config config;
 	struct oltp_engine *engine;
 	struct oltp_table *table;
-	struct zipf zipf;		/* of the hot part, or of all */
+	/* Of the hot part, or of all; the newest one counts, older ones may still be in use. */
+	struct zipf zipfs[YCSB_THETAS_MAX];
+	_Atomic uint32_t n_zipfs;
 	struct zipf spread;		/* puts ranks of both parts all over the keys */
+	uint64_t hot;			/* records that are not of the cold part */
 	uint64_t cold_share;		/* of accesses, in 2^-32; 0: there is no cold part */
 	_Atomic uint64_t attached;	/* workers ever, for their seeds */
 	pthread_mutex_t lock;		/* books: workers add theirs when they detach */

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* See load.h. */
+#include "load.h"
+
+typedef void event_fn(void *ctx, const struct load_event *event);
+
+int load_open(struct load *load, const struct bench_options *options)
+{
+	*load = (struct load){ .options = options, .theta = options->ycsb.theta, .capacity = 1 };
+	return options->rates.n ? oltp_arrivals_create(&load->arrivals) : 0;
+}
+
+void load_close(struct load *load)
+{
+	oltp_arrivals_destroy(load->arrivals);
+	load->arrivals = NULL;
+}
+
+static uint64_t seconds_ns(double seconds)
+{
+	return (uint64_t)(seconds * 1e9);
+}
+
+static uint64_t committed(const struct oltp_pool *pool)
+{
+	struct oltp_totals totals;
+
+	oltp_pool_totals(pool, &totals);
+	return totals.committed;
+}
+
+/* Returns when the calibration goes on; 0: it is through, or there is none. */
+static uint64_t calibrate(struct load *load, const struct oltp_pool *pool, uint64_t start_ns,
+			  uint64_t now_ns, event_fn *on_event, void *ctx)
+{
+	uint64_t length_ns = seconds_ns(load->options->calibrate_seconds);
+
+	if (load->origin_ns)
+		return 0;
+	if (!length_ns) {
+		load->origin_ns = start_ns;
+		return 0;
+	}
+	if (!load->half_ns) {
+		if (now_ns < start_ns + length_ns / 2)
+			return start_ns + length_ns / 2;
+		load->half_ns = now_ns;
+		load->half_committed = committed(pool);
+	}
+	if (now_ns < start_ns + length_ns)
+		return start_ns + length_ns;
+	load->origin_ns = now_ns;
+	load->capacity = (double)(committed(pool) - load->half_committed) * 1e9 /
+			 (double)(now_ns - load->half_ns);
+	on_event(ctx, &(struct load_event){ "calibrated", load->capacity });
+	return 0;
+}
+
+/* The step that is due, NULL: none is; *ret_at_ns: when it, or the next, is. */
+static const struct bench_step *due(const struct bench_steps *steps, uint32_t next,
+				    uint64_t origin_ns, uint64_t now_ns, uint64_t *ret_at_ns)
+{
+	*ret_at_ns = UINT64_MAX;
+	if (next >= steps->n)
+		return NULL;
+	*ret_at_ns = origin_ns + seconds_ns(steps->steps[next].t_s);
+	return *ret_at_ns <= now_ns ? &steps->steps[next] : NULL;
+}
+
+int load_follow(struct load *load, struct oltp_pool *pool, uint64_t start_ns, uint64_t now_ns,
+		event_fn *on_event, void *ctx, uint64_t *ret_next_ns)
+{
+	const struct bench_options *o = load->options;
+	uint64_t next_ns = calibrate(load, pool, start_ns, now_ns, on_event, ctx);
+	const struct bench_step *step;
+	uint64_t rate_ns, theta_ns;
+	int rc;
+
+	if (next_ns) {
+		*ret_next_ns = next_ns;
+		return 0;
+	}
+	while ((step = due(&o->rates, load->next_rate, load->origin_ns, now_ns, &rate_ns))) {
+		load->rate = step->value * load->capacity;
+		rc = oltp_arrivals_set_rate(load->arrivals, load->rate, rate_ns);
+		if (rc)
+			return rc;
+		load->next_rate++;
+		on_event(ctx, &(struct load_event){ "rate", load->rate });
+	}
+	while ((step = due(&o->thetas, load->next_theta, load->origin_ns, now_ns, &theta_ns))) {
+		rc = ycsb_set_theta(load->ycsb, step->value);
+		if (rc)
+			return rc;
+		load->theta = step->value;
+		load->next_theta++;
+		on_event(ctx, &(struct load_event){ "theta", load->theta });
+	}
+	*ret_next_ns = rate_ns < theta_ns ? rate_ns : theta_ns;
+	return 0;
+}

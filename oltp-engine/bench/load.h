@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What the workers are given to do, over time: when transactions arrive, and how skewed they are.
+ *
+ * With a calibration, work is unlimited for some seconds; the throughput of the second half of them
+ * is the capacity of the CPUs of the start, and the rates of the schedule are parts of it. Schedules
+ * count from the end of the calibration on.
+ */
+#ifndef BENCH_LOAD_H
+#define BENCH_LOAD_H
+
+#include <stdint.h>
+
+#include "options.h"
+
+struct load {
+	const struct bench_options *options;
+	struct oltp_arrivals *arrivals;	/* NULL: work is unlimited all the time */
+	struct ycsb *ycsb;
+	uint32_t next_rate, next_theta;	/* steps of the schedules */
+	double theta, rate;		/* now; rate in transactions per second */
+	double capacity;		/* by the calibration; 1 without */
+	uint64_t origin_ns;		/* of the schedules; 0: they wait for the calibration */
+	/* Of the calibration: the begin of its second half, 0: that has not come. */
+	uint64_t half_ns, half_committed;
+};
+
+/* Errors: -ENOMEM. */
+int load_open(struct load *load, const struct bench_options *options);
+
+/* After the pool has gone. A zeroed one may be closed. */
+void load_close(struct load *load);
+
+struct load_event {
+	const char *what;	/* "calibrated", "rate", "theta" */
+	double value;
+};
+
+/*
+ * Does what is due. on_event is told of what changed. Returns when it goes on (CLOCK_MONOTONIC), as
+ * start_ns, when the run began; UINT64_MAX: not at all. Times are those of the schedule, not of the
+ * call: rates change when they are due, also if the call comes late. Errors: -ENOMEM, -ENOSPC.
+ */
+int load_follow(struct load *load, struct oltp_pool *pool, uint64_t start_ns, uint64_t now_ns,
+		void (*on_event)(void *ctx, const struct load_event *event), void *ctx,
+		uint64_t *ret_next_ns);
+
+#endif

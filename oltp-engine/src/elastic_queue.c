@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* CPUs for what arrives: see elastic_queue.h. */
+#include <string.h>
+
+#include "elastic_queue.h"
+
+#define MS		1000000ull
+/* Over which rate and queue are looked at. */
+#define WINDOW_NS	(2 * QUEUE_LOOK_NS)
+/*
+ * A measure of a worker's rate is made of so much time without a pause. In less, work runs out only
+ * for those who happen to be fast, and the slow moments alone would be measured.
+ */
+#define MEASURE_S	0.1
+/* Weight of a new measure. */
+#define MEASURE_WEIGHT	0.3
+/* Workers are to be busy for at most this part of their time. */
+#define FILL		0.9
+/* A queue that stands is to be gone within this time. */
+#define DRAIN_S		0.05
+#define HOLD_FIRST_NS	(100 * MS)
+#define HOLD_MAX_NS	(10000 * MS)
+/* A lower goal has done its duty once it lasted for so many times the hold. */
+#define PROVEN_HOLDS	20u
+/* Arrivals that rose by more than this part are another load. */
+#define SAME_RATE	1.1
+
+void queue_init(struct queue *q)
+{
+	*q = (struct queue){ .hold_ns = HOLD_FIRST_NS };
+}
+
+static void remember(struct queue *q, const struct queue_facts *f)
+{
+	if (q->n_looks == QUEUE_LOOKS) {
+		memmove(&q->looks[0], &q->looks[1], sizeof(q->looks) - sizeof(q->looks[0]));
+		q->n_looks--;
+	}
+	q->looks[q->n_looks++] = (struct queue_look){
+		.at_ns = f->now_ns,
+		.committed = f->committed,
+		.arrived = f->arrived,
+		.idles = f->idles,
+		.n_cpus = f->is_moving ? 0 : f->n_cpus,
+	};
+}
+
+/* The look to compare with: the newest that is a window old, else the oldest. NULL: the first. */
+static const struct queue_look *window_start(const struct queue *q)
+{
+	uint64_t now_ns = q->looks[q->n_looks - 1].at_ns;
+
+	if (q->n_looks < 2)
+		return NULL;
+	for (uint32_t i = q->n_looks - 1; i-- > 0;) {
+		if (now_ns - q->looks[i].at_ns >= WINDOW_NS)
+			return &q->looks[i];
+	}
+	return &q->looks[0];
+}
+
+/* What a worker can do, from the last look to this one if none lacked work. */
+static void measure(struct queue *q, const struct queue_facts *f)
+{
+	const struct queue_look *now = &q->looks[q->n_looks - 1], *before = now - 1;
+	double rate;
+
+	if (q->n_looks < 2)
+		return;
+	if (!f->is_unlimited && (now->idles != before->idles || f->waiting < f->n_cpus)) {
+		q->busy_wall_s = q->busy_s = q->busy_committed = 0;
+		return;
+	}
+	if (!now->n_cpus || now->n_cpus != before->n_cpus)
+		return;
+	q->busy_wall_s += (double)(now->at_ns - before->at_ns) / 1e9;
+	q->busy_s += (double)(now->at_ns - before->at_ns) / 1e9 * now->n_cpus;
+	q->busy_committed += (double)(now->committed - before->committed);
+	if (q->busy_wall_s < MEASURE_S)
+		return;
+	rate = q->busy_committed / q->busy_s;
+	q->per_worker = q->per_worker > 0 ?
+				q->per_worker + MEASURE_WEIGHT * (rate - q->per_worker) : rate;
+	q->busy_wall_s = q->busy_s = q->busy_committed = 0;
+}
+
+static uint32_t clamp(double need, const struct queue_facts *f)
+{
+	uint32_t most = f->n_max > f->n_min ? f->n_max : f->n_min;
+
+	if (need >= most)
+		return most;
+	return need <= f->n_min ? f->n_min : (uint32_t)need;
+}
+
+static uint32_t round_up(double x)
+{
+	uint32_t whole;
+
+	if (x >= UINT32_MAX)
+		return UINT32_MAX;
+	whole = (uint32_t)x;
+	return whole < x ? whole + 1 : whole;
+}
+
+static uint32_t cpus_needed(const struct queue *q, const struct queue_facts *f, double rate,
+			    double standing)
+{
+	double rate_wanted = (rate + standing / DRAIN_S) / FILL;
+
+	if (q->per_worker > 0)
+		return clamp(round_up(rate_wanted / q->per_worker), f);
+	return clamp(standing > 0 ? 2.0 * f->n_cpus : f->n_cpus - 1.0, f);
+}
+
+/* Fewer CPUs did not do for the same load: wait longer the next time. */
+static void grow(struct queue *q, uint64_t now_ns, uint32_t need, double rate)
+{
+	uint64_t proven_ns = q->shrunk_ns + PROVEN_HOLDS * q->hold_ns;
+
+	if (q->shrunk_ns && now_ns < proven_ns && rate <= q->shrunk_rate * SAME_RATE) {
+		q->hold_ns *= 2;
+		if (q->hold_ns > HOLD_MAX_NS)
+			q->hold_ns = HOLD_MAX_NS;
+	} else if (rate > q->shrunk_rate * SAME_RATE) {
+		q->hold_ns = HOLD_FIRST_NS;
+	}
+	q->shrunk_ns = 0;
+	q->goal = need;
+}
+
+static void shrink_if_it_lasts(struct queue *q, uint64_t now_ns, uint32_t need, double rate)
+{
+	if (!q->low_since_ns) {
+		q->low_since_ns = now_ns;
+		q->low_most = need;
+	}
+	if (need > q->low_most)
+		q->low_most = need;
+	if (now_ns - q->low_since_ns < q->hold_ns)
+		return;
+	q->goal = q->low_most;
+	q->low_since_ns = 0;
+	q->shrunk_ns = now_ns;
+	q->shrunk_rate = rate;
+}
+
+uint32_t queue_next(struct queue *q, const struct queue_facts *f)
+{
+	const struct queue_look *since;
+	double rate, standing;
+	uint32_t need;
+
+	if (q->n_looks && f->now_ns - q->looks[q->n_looks - 1].at_ns < QUEUE_LOOK_NS)
+		return clamp(q->goal, f);
+	remember(q, f);
+	measure(q, f);
+	since = window_start(q);
+	if (!since || f->is_unlimited) {
+		/* Unlimited work is no queue: it says nothing of what is needed. */
+		q->goal = q->goal ?: f->n_min;
+		return clamp(q->goal, f);
+	}
+	rate = (double)(f->arrived - since->arrived) * 1e9 / (double)(f->now_ns - since->at_ns);
+	/* What came within one look is no queue yet: workers, and the cores below, have hiccups. */
+	standing = f->idles == since->idles && (double)f->waiting > rate * QUEUE_LOOK_NS / 1e9 &&
+				   f->waiting > f->n_cpus ? (double)f->waiting : 0;
+	need = cpus_needed(q, f, rate, standing);
+	if (need < q->goal) {
+		shrink_if_it_lasts(q, f->now_ns, need, rate);
+		return clamp(q->goal, f);
+	}
+	q->low_since_ns = 0;
+	if (need > q->goal)
+		grow(q, f->now_ns, need, rate);
+	return clamp(q->goal, f);
+}
