@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Inside of ebb.ko.  Who calls whom: ebb_chardev (programs) and ebb_main
- * (device found, lost, changed) -> ebb_cpu and ebb_return (CPUs come and go) ->
- * ebb_vq (asks the device) and ebb_hotplug (asks Linux); ebb_event (device
+ * (device found, lost, changed) -> ebb_cpu (CPUs come), ebb_give and ebb_return
+ * (CPUs go, at once or in the background) -> ebb_vq (asks the device) and ebb_hotplug (asks Linux); ebb_event (device
  * tells) changes the table and the limits.  ebb_cpuset and ebb_wire are pure.
  *
  * Memory is told of in ebb_pool.h.
  *
- * Locks, none held while taking another, but for ebb_dev.event_lock, under
- * which the other two may be taken: ebb_dev.lock and ebb_dev.vq_lock.
- * All are taken in interrupts, so none is held while CPUs go online or
+ * Locks, in the order in which they may be taken: ebb_dev.event_lock,
+ * ebb_dev.vq_lock, ebb_dev.lock.  All are taken in interrupts, so none is held while CPUs go online or
  * offline.  That takes acpi_scan_lock (see ebb_hotplug.c), which ACPI holds
  * while it plugs and ejects anything, this virtio device included.
  */
@@ -66,7 +65,8 @@ enum ebb_call_state {
 struct ebb_call {
 	struct list_head link;
 	void (*late)(struct ebb_dev *ebb, struct ebb_call *call); /* must free the call */
-	u32 arch_id;			/* CPU_REMOVE: of the CPU that leaves */
+	u32 arch_id;			/* CPU_REMOVE, CPU_LEND: of the CPU */
+	u32 cpu;			/* likewise; Linux number or EBB_CPUSET_NO_CPU */
 	enum ebb_call_state state;	/* under vq_lock */
 	bool is_waited_for;		/* under vq_lock */
 	u64 sent_ns;
@@ -94,7 +94,7 @@ struct ebb_dev {
 	u32 limits_seq;			/* grows with limits, CPUs' flags, memory given back */
 	u64 last_owner;			/* number given to the newest open */
 	wait_queue_head_t limits_wait;	/* limits_seq, is_closing or is_dead changed */
-	wait_queue_head_t returned_wait; /* a CPU left the table */
+	wait_queue_head_t returned_wait; /* a CPU left the table, or was lent */
 
 	spinlock_t vq_lock;		/* the queues except the event queue, calls, late_calls */
 	struct virtqueue *vqs[EBB_NUM_VQS];
@@ -104,7 +104,7 @@ struct ebb_dev {
 	u64 last_tag;
 	wait_queue_head_t calls_wait;	/* a call was answered, or is_dead */
 	struct work_struct late_work;	/* runs late() of late_calls */
-	struct delayed_work return_work; /* returns the LEAVING CPUs */
+	struct delayed_work return_work; /* works on what the table has for it */
 
 	struct work_struct revoke_work;	/* acts on revoked; on ebb_mem_wq */
 
@@ -211,33 +211,56 @@ int ebb_hotplug_online(u32 arch_id, u32 *ret_cpu);
 /* 0 if it is offline or not even plugged in; -EBUSY and other errors of Linux. */
 int ebb_hotplug_offline(u32 arch_id);
 
-/* ---- ebb_cpu.c and ebb_return.c: CPUs come and go ---- */
+/*
+ * The same, and Linux refuses from then on to bring it online, until
+ * ebb_hotplug_online() or one of these.  A CPU that the host holds back would
+ * keep Linux waiting for ten seconds, with all hot-plugging locked.
+ */
+int ebb_hotplug_park(u32 arch_id);
+void ebb_hotplug_hold(u32 cpu, bool is_held);	/* any context; EBB_CPUSET_NO_CPU does nothing */
+void ebb_hotplug_hold_none(void);
 
-/* Reads the table of CPUs from the device; hotplugged ones are to be returned. */
+/* Can programs run on it?  Any context, and without a lock: good to find out that nothing is to do. */
+bool ebb_hotplug_is_usable(u32 cpu, u32 arch_id);
+
+/* ---- ebb_cpu.c, ebb_give.c and ebb_return.c: CPUs come and go ---- */
+
+/* When a program's timeout ends that starts now. */
+u64 ebb_cpu_deadline_ns(u32 timeout_ms);
+
+/*
+ * Reads the table of CPUs from the device; hotplugged ones that are not lent are
+ * to be lent or returned.
+ */
 int ebb_cpu_read_state(struct ebb_dev *ebb);
 
-/* EBB_IOC_CPU_ADD and EBB_IOC_CPU_REMOVE; checked arguments, results as there. */
+/* The ioctls of these names; checked arguments, results as there. */
 int ebb_cpu_add(struct ebb_dev *ebb, u64 owner, struct ebb_cpu_add *arg);
 int ebb_cpu_remove(struct ebb_dev *ebb, u64 owner, struct ebb_cpu_remove *arg);
+int ebb_cpu_lend(struct ebb_dev *ebb, u64 owner, struct ebb_cpu_lend *arg);
 
 /* The caller could not be told what ebb_cpu_add() added. */
 void ebb_cpu_undo_add(struct ebb_dev *ebb, const struct ebb_cpu_add *arg);
 
-/* Adds what an answer to CPU_ADD grants, for owner, or (0) to be returned. */
-int ebb_cpu_take_grants(struct ebb_dev *ebb, const struct ebb_call *call, u64 owner,
-			struct ebb_cpu_desc *ret_cpus);
+/* A request for an entry that is given back like this; NULL if there is no memory. */
+struct ebb_call *ebb_return_call(const struct ebb_cpu_entry *entry, enum ebb_give how);
 
-/* The host answered a CPU_REMOVE for a CPU that is busy and LEAVING; frees the call. */
+/*
+ * An answer came, in the interrupt and under vq_lock: a CPU that is lent is so
+ * in the table before any later answer can grant it.
+ */
+void ebb_return_answered(struct ebb_dev *ebb, const struct ebb_call *call);
+
+/* The host answered for a CPU that is busy, LENDING or LEAVING; frees the call. */
 int ebb_return_finish(struct ebb_dev *ebb, struct ebb_call *call);
 void ebb_return_late(struct ebb_dev *ebb, struct ebb_call *call);
 void ebb_return_retry(struct ebb_dev *ebb, u64 hv_cpu_id);
-struct ebb_call *ebb_return_call(const struct ebb_cpu_entry *entry);
 void ebb_return_work(struct work_struct *work);
 
-/* All CPUs of an owner, or of everybody (0), go back in the background. */
+/* All CPUs of an owner, or of everybody (0), are let go in the background. */
 void ebb_return_owner(struct ebb_dev *ebb, u64 owner);
 
-/* Sends everything back and waits, not for ever, until it is there. */
+/* Lets go of everything and waits, not for ever, until the host has it. */
 void ebb_return_all(struct ebb_dev *ebb);
 
 /* ---- ebb_chardev.c: /dev/ebb ---- */

@@ -85,6 +85,7 @@ static int do_limits(struct ebb_file *file, void *p)
 	arg->num_nodes = arg->generation ? ebb->cfg.num_nodes : 0;
 	for (i = 0; i < arg->num_nodes; i++) {
 		arg->nodes[i].node = ebb->linux_node[i];
+		arg->nodes[i].tier = ebb->limits.nodes[i].tier;
 		arg->nodes[i].cpus_held = ebb->limits.nodes[i].cpus_held;
 		arg->nodes[i].cpus_limit = ebb->limits.nodes[i].cpus_limit;
 		arg->nodes[i].deadline_ns = ebb->limits.deadline_ns[i];
@@ -128,13 +129,26 @@ static int do_cpu_remove(struct ebb_file *file, void *p)
 	return ebb_cpu_remove(file->ebb, file->owner, arg);
 }
 
+static int do_cpu_lend(struct ebb_file *file, void *p)
+{
+	struct ebb_cpu_lend *arg = p;
+	int rc = check_size(arg->size, sizeof(*arg), arg->flags, EBB_LEND_PARK);
+
+	if (rc || arg->timeout_ms > EBB_TIMEOUT_MAX_MS)
+		return -EINVAL;
+	return ebb_cpu_lend(file->ebb, file->owner, arg);
+}
+
 static u32 flags_of_entry(const struct ebb_cpu_entry *e, u64 owner)
 {
 	return (e->desc.flags & VIRTIO_EBB_CPU_F_STARTUP ? EBB_CPU_STARTUP : 0) |
 	       (e->desc.flags & VIRTIO_EBB_CPU_F_HT ? EBB_CPU_HT : 0) |
 	       (e->desc.flags & VIRTIO_EBB_CPU_F_FORCED ? EBB_CPU_FORCED : 0) |
 	       (e->owner == owner ? EBB_CPU_OWNED : 0) |
-	       (e->state == EBB_CPU_STATE_LEAVING ? EBB_CPU_LEAVING : 0);
+	       (e->state == EBB_CPU_STATE_LEAVING ||
+		e->state == EBB_CPU_STATE_LENDING ? EBB_CPU_LEAVING : 0) |
+	       (e->state == EBB_CPU_STATE_LENT ? EBB_CPU_LENT : 0) |
+	       (e->desc.flags & VIRTIO_EBB_CPU_F_PARKED ? EBB_CPU_PARKED : 0);
 }
 
 /* CPUs that Linux has no number for, because they are still to be plugged, do not show. */
@@ -238,6 +252,7 @@ static const struct ebb_ioctl {
 	{ EBB_IOC_TELEMETRY, do_telemetry },
 	{ EBB_IOC_CPU_ADD, do_cpu_add },
 	{ EBB_IOC_CPU_REMOVE, do_cpu_remove },
+	{ EBB_IOC_CPU_LEND, do_cpu_lend },
 	{ EBB_IOC_CPU_LIST, do_cpu_list },
 	{ EBB_IOC_MEM_INFO, do_mem_info },
 };

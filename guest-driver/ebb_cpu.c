@@ -1,16 +1,30 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * CPUs come: asks the host, waits for ACPI to plug them in, brings them online.
- * Removal starts here too; ebb_return.c sees it through if the caller does not.
- */
+/* CPUs come: asks the host, waits for ACPI to plug them in, brings them online. */
 #include "ebb.h"
 
 #include <linux/ktime.h>
 
-int ebb_cpu_take_grants(struct ebb_dev *ebb, const struct ebb_call *call, u64 owner,
-			struct ebb_cpu_desc *ret_cpus)
+/* -ESTALE: it goes back, by a request that the host will hear of after this grant. */
+static int take_grant(struct ebb_dev *ebb, const struct ebb_cpu_desc *cpu, u64 owner)
 {
-	enum ebb_cpu_state state = owner ? EBB_CPU_STATE_COMING : EBB_CPU_STATE_LEAVING;
+	enum ebb_cpu_state state = EBB_CPU_STATE_COMING;
+	int rc = ebb_cpuset_regrant(&ebb->cpuset, cpu, owner);
+
+	if (rc != -ENOENT)
+		return rc;
+	if (!owner)
+		state = ebb->cfg.can_lend ? EBB_CPU_STATE_LENDING : EBB_CPU_STATE_LEAVING;
+	rc = ebb_cpuset_insert(&ebb->cpuset, cpu, state, owner, EBB_CPUSET_NO_CPU);
+	/* Whatever else is wrong with it: what has a name can be given back. */
+	if (rc == -EEXIST)
+		ebb_cpuset_insert(&ebb->cpuset, cpu, EBB_CPU_STATE_LEAVING, 0, EBB_CPUSET_NO_CPU);
+	return rc;
+}
+
+/* Adds what an answer to CPU_ADD grants, for owner, or (0) to be let go. */
+static int take_grants(struct ebb_dev *ebb, const struct ebb_call *call, u64 owner,
+		       struct ebb_cpu_desc *ret_cpus, unsigned int *ret_count)
+{
 	unsigned int i, taken = 0;
 	int bad = 0;
 
@@ -19,23 +33,21 @@ int ebb_cpu_take_grants(struct ebb_dev *ebb, const struct ebb_call *call, u64 ow
 		struct ebb_cpu_desc cpu;
 		int rc = ebb_wire_read_cpu(&call->resp.cpus[i], &ebb->cfg, &cpu);
 
-		if (!rc) {
-			/* Whatever else is wrong with it: what has a name can be given back. */
-			rc = ebb_cpuset_insert(&ebb->cpuset, &cpu, state, owner, EBB_CPUSET_NO_CPU);
-			if (rc == -EEXIST)
-				ebb_cpuset_insert(&ebb->cpuset, &cpu, EBB_CPU_STATE_LEAVING, 0,
-						  EBB_CPUSET_NO_CPU);
-			else if (!rc)
-				ret_cpus[taken++] = cpu;
-		}
 		if (!rc)
+			rc = take_grant(ebb, &cpu, owner);
+		if (rc == -ESTALE)
+			continue;
+		if (!rc) {
+			ret_cpus[taken++] = cpu;
 			rc = ebb_wire_check_grant(&call->req, &cpu);
+		}
 		bad = bad ?: rc;
 	}
 	if (bad || ebb->is_closing)
 		for (i = 0; i < taken; i++)
-			ebb_cpuset_leave(&ebb->cpuset, ret_cpus[i].hv_cpu_id);
+			ebb_cpuset_let_go(&ebb->cpuset, ret_cpus[i].hv_cpu_id);
 	spin_unlock_irq(&ebb->lock);
+	*ret_count = taken;
 
 	if (bad) {
 		dev_err(&ebb->vdev->dev, "returning CPUs that the host can not have granted: %d\n",
@@ -49,8 +61,9 @@ int ebb_cpu_take_grants(struct ebb_dev *ebb, const struct ebb_call *call, u64 ow
 static void add_late(struct ebb_dev *ebb, struct ebb_call *call)
 {
 	struct ebb_cpu_desc cpus[EBB_MAX_REQ_CPUS];
+	unsigned int count;
 
-	ebb_cpu_take_grants(ebb, call, 0, cpus);
+	take_grants(ebb, call, 0, cpus, &count);
 	ebb_call_free(call);
 	ebb_kick_returns(ebb, 0);
 }
@@ -74,19 +87,30 @@ static int wait_for_plug(struct ebb_dev *ebb, const struct ebb_cpu_desc *desc, u
 	}
 }
 
-static int make_usable(struct ebb_dev *ebb, const struct ebb_cpu_desc *desc, u64 deadline_ns,
-		       struct ebb_cpu *ret_cpu)
+/* Number of a CPU that was lent and is still online, so that nothing is to be done for it. */
+static u32 find_usable(struct ebb_dev *ebb, const struct ebb_cpu_desc *desc)
 {
+	const struct ebb_cpu_entry *e;
 	u32 cpu = EBB_CPUSET_NO_CPU;
+
+	spin_lock_irq(&ebb->lock);
+	e = ebb_cpuset_find(&ebb->cpuset, desc->hv_cpu_id);
+	if (e)
+		cpu = e->cpu;
+	spin_unlock_irq(&ebb->lock);
+	return ebb_hotplug_is_usable(cpu, desc->arch_id) ? cpu : EBB_CPUSET_NO_CPU;
+}
+
+static int bring_online(struct ebb_dev *ebb, const struct ebb_cpu_desc *desc, u64 deadline_ns,
+			u32 *ret_cpu)
+{
 	int rc;
 
-	if (ebb_dev_is_gone(ebb))
-		return -ENODEV;
 	do {
 		rc = wait_for_plug(ebb, desc, deadline_ns);
 		if (rc)
 			break;
-		rc = ebb_hotplug_online(desc->arch_id, &cpu);
+		rc = ebb_hotplug_online(desc->arch_id, ret_cpu);
 	} while (rc == -EAGAIN);	/* ejected again in between */
 	if (rc == -ETIMEDOUT)
 		dev_err_ratelimited(&ebb->vdev->dev,
@@ -98,6 +122,21 @@ static int make_usable(struct ebb_dev *ebb, const struct ebb_cpu_desc *desc, u64
 		dev_err(&ebb->vdev->dev, "CPU %#x does not come online: %d\n", desc->arch_id, rc);
 		return -EIO;
 	}
+	return 0;
+}
+
+static int make_usable(struct ebb_dev *ebb, const struct ebb_cpu_desc *desc, u64 deadline_ns,
+		       struct ebb_cpu *ret_cpu)
+{
+	u32 cpu = find_usable(ebb, desc);
+	int rc = 0;
+
+	if (ebb_dev_is_gone(ebb))
+		return -ENODEV;
+	if (cpu == EBB_CPUSET_NO_CPU)
+		rc = bring_online(ebb, desc, deadline_ns, &cpu);
+	if (rc)
+		return rc;
 
 	spin_lock_irq(&ebb->lock);
 	rc = ebb_cpuset_online(&ebb->cpuset, desc->hv_cpu_id, cpu);
@@ -138,14 +177,14 @@ static struct ebb_call *add_call(struct ebb_dev *ebb, const struct ebb_cpu_add *
 	return call;
 }
 
-static u64 deadline_of(u32 timeout_ms)
+u64 ebb_cpu_deadline_ns(u32 timeout_ms)
 {
 	return ktime_get_ns() + (u64)(timeout_ms ?: EBB_TIMEOUT_DEFAULT_MS) * NSEC_PER_MSEC;
 }
 
 int ebb_cpu_add(struct ebb_dev *ebb, u64 owner, struct ebb_cpu_add *arg)
 {
-	u64 deadline_ns = deadline_of(arg->timeout_ms);
+	u64 deadline_ns = ebb_cpu_deadline_ns(arg->timeout_ms);
 	struct ebb_cpu_desc cpus[EBB_MAX_REQ_CPUS];
 	unsigned int count, i, granted = 0;
 	struct ebb_call *call;
@@ -161,7 +200,6 @@ int ebb_cpu_add(struct ebb_dev *ebb, u64 owner, struct ebb_cpu_add *arg)
 	if (rc)
 		return rc;
 
-	count = call->answer.count;
 	answered_ns = call->answered_ns;
 	arg->host_ns = answered_ns - call->sent_ns;
 	rc = ebb_wire_add_errno(&call->answer);
@@ -169,13 +207,16 @@ int ebb_cpu_add(struct ebb_dev *ebb, u64 owner, struct ebb_cpu_add *arg)
 		dev_err_ratelimited(&ebb->vdev->dev, "adding CPUs: the host failed, reason %u\n",
 				    call->answer.reason);
 	if (!rc)
-		rc = ebb_cpu_take_grants(ebb, call, owner, cpus);
+		rc = take_grants(ebb, call, owner, cpus, &count);
 	ebb_call_free(call);
 	if (rc) {
 		ebb_kick_returns(ebb, 0);
 		return rc;
 	}
 
+	/* All of them are on their way back, at somebody else's request. */
+	if (!count)
+		return -EAGAIN;
 	memset(arg->cpus, 0, sizeof(arg->cpus));
 	for (i = 0; i < count; i++) {
 		bool is_over = rc == -EINTR || rc == -ENODEV;
@@ -187,8 +228,12 @@ int ebb_cpu_add(struct ebb_dev *ebb, u64 owner, struct ebb_cpu_add *arg)
 			continue;
 		}
 		rc = rc ?: r;
+		/* What does not come up is of no use, lent or not. */
 		spin_lock_irq(&ebb->lock);
-		ebb_cpuset_leave(&ebb->cpuset, cpus[i].hv_cpu_id);
+		if (r == -EINTR || r == -ENODEV)
+			ebb_cpuset_let_go(&ebb->cpuset, cpus[i].hv_cpu_id);
+		else
+			ebb_cpuset_leave(&ebb->cpuset, cpus[i].hv_cpu_id);
 		spin_unlock_irq(&ebb->lock);
 	}
 	arg->granted = granted;
@@ -207,53 +252,8 @@ void ebb_cpu_undo_add(struct ebb_dev *ebb, const struct ebb_cpu_add *arg)
 		struct ebb_cpu_entry *e = ebb_cpuset_find_cpu(&ebb->cpuset, arg->cpus[i].cpu);
 
 		if (e)
-			ebb_cpuset_leave(&ebb->cpuset, e->desc.hv_cpu_id);
+			ebb_cpuset_let_go(&ebb->cpuset, e->desc.hv_cpu_id);
 	}
 	spin_unlock_irq(&ebb->lock);
 	ebb_kick_returns(ebb, 0);
-}
-
-int ebb_cpu_remove(struct ebb_dev *ebb, u64 owner, struct ebb_cpu_remove *arg)
-{
-	u64 deadline_ns = deadline_of(arg->timeout_ms);
-	struct ebb_cpu_entry entry;
-	struct ebb_call *call;
-	u64 start_ns;
-	int rc;
-
-	spin_lock_irq(&ebb->lock);
-	rc = ebb_cpuset_begin_remove(&ebb->cpuset, arg->cpu, owner, &entry);
-	spin_unlock_irq(&ebb->lock);
-	if (rc)
-		return rc;
-
-	start_ns = ktime_get_ns();
-	rc = ebb_hotplug_offline(entry.desc.arch_id);
-	if (rc) {
-		dev_dbg(&ebb->vdev->dev, "CPU %u does not go offline: %d\n", arg->cpu, rc);
-		spin_lock_irq(&ebb->lock);
-		ebb_cpuset_end_busy(&ebb->cpuset, entry.desc.hv_cpu_id);
-		spin_unlock_irq(&ebb->lock);
-		/* If the driver is being removed, it is the background's now. */
-		ebb_kick_returns(ebb, 0);
-		return -EBUSY;
-	}
-	arg->offline_ns = ktime_get_ns() - start_ns;
-
-	spin_lock_irq(&ebb->lock);
-	ebb_cpuset_leave(&ebb->cpuset, entry.desc.hv_cpu_id);
-	spin_unlock_irq(&ebb->lock);
-
-	call = ebb_return_call(&entry);
-	rc = call ? ebb_call_submit(ebb, call, deadline_ns, true) : -ENOMEM;
-	if (rc) {
-		ebb_return_retry(ebb, entry.desc.hv_cpu_id);
-	} else {
-		rc = ebb_call_wait(ebb, call, deadline_ns);
-		if (!rc) {
-			arg->host_ns = call->answered_ns - call->sent_ns;
-			rc = ebb_return_finish(ebb, call);
-		}
-	}
-	return !rc || rc == -EINTR || rc == -ENODEV ? rc : -EINPROGRESS;
 }

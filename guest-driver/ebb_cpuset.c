@@ -8,19 +8,28 @@
 
 #include <linux/virtio_ebb.h>
 
-void ebb_cpuset_init(struct ebb_cpuset *set, struct ebb_cpu_entry *storage, unsigned int capacity)
+void ebb_cpuset_init(struct ebb_cpuset *set, struct ebb_cpu_entry *storage, unsigned int capacity,
+		     bool can_lend)
 {
 	set->entries = storage;
 	set->count = 0;
 	set->capacity = capacity;
+	set->can_lend = can_lend;
+}
+
+static bool is_returning(const struct ebb_cpu_entry *e)
+{
+	return e->state == EBB_CPU_STATE_LEAVING || e->state == EBB_CPU_STATE_LENDING;
 }
 
 int ebb_cpuset_insert(struct ebb_cpuset *set, const struct ebb_cpu_desc *desc,
 		      enum ebb_cpu_state state, u64 owner, u32 cpu)
 {
 	bool needs_owner = state == EBB_CPU_STATE_COMING || state == EBB_CPU_STATE_OWNED;
+	bool is_lending = state == EBB_CPU_STATE_LENDING || state == EBB_CPU_STATE_LENT;
+	unsigned int i = set->count;
 
-	if (!desc->hv_cpu_id || needs_owner != !!owner)
+	if (!desc->hv_cpu_id || needs_owner != !!owner || (is_lending && !set->can_lend))
 		return -EINVAL;
 	if (ebb_cpuset_find(set, desc->hv_cpu_id) ||
 	    (state != EBB_CPU_STATE_LEAVING && ebb_cpuset_is_used(set, desc->arch_id)))
@@ -28,11 +37,20 @@ int ebb_cpuset_insert(struct ebb_cpuset *set, const struct ebb_cpu_desc *desc,
 	if (set->count == set->capacity)
 		return -ENOSPC;
 
-	set->entries[set->count++] = (struct ebb_cpu_entry) {
+	/* I5: an event may have been faster than the list of the startup set. */
+	if (state == EBB_CPU_STATE_STARTUP)
+		while (i > 0 && set->entries[i - 1].state != EBB_CPU_STATE_STARTUP)
+			i--;
+	memmove(&set->entries[i + 1], &set->entries[i],
+		(set->count - i) * sizeof(set->entries[0]));
+	set->count++;
+	set->entries[i] = (struct ebb_cpu_entry) {
 		.desc = *desc,
 		.owner = owner,
 		.cpu = cpu,
 		.state = state,
+		.arrives = state == EBB_CPU_STATE_LENT &&
+			   !(desc->flags & VIRTIO_EBB_CPU_F_PARKED),
 	};
 	return 0;
 }
@@ -70,7 +88,7 @@ int ebb_cpuset_online(struct ebb_cpuset *set, u64 hv_cpu_id, u32 cpu)
 
 	if (!e)
 		return -ENOENT;
-	if (e->state == EBB_CPU_STATE_LEAVING)
+	if (is_returning(e))
 		e->cpu = cpu;
 	if (e->state != EBB_CPU_STATE_COMING)
 		return -ESTALE;
@@ -79,46 +97,119 @@ int ebb_cpuset_online(struct ebb_cpuset *set, u64 hv_cpu_id, u32 cpu)
 	return 0;
 }
 
-int ebb_cpuset_begin_remove(struct ebb_cpuset *set, u32 cpu, u64 owner,
-			    struct ebb_cpu_entry *ret_entry)
+static void to_nobody(struct ebb_cpu_entry *e, enum ebb_cpu_state state)
 {
-	struct ebb_cpu_entry *e = ebb_cpuset_find_cpu(set, cpu);
+	e->state = state;
+	e->owner = 0;
+	e->failures = 0;
+	e->retry_at_ns = 0;
+	e->parks = false;
+	e->arrives = false;
+	/* The host says anew what is lent. */
+	e->desc.flags &= ~(VIRTIO_EBB_CPU_F_LENT | VIRTIO_EBB_CPU_F_PARKED);
+}
+
+int ebb_cpuset_regrant(struct ebb_cpuset *set, const struct ebb_cpu_desc *desc, u64 owner)
+{
+	struct ebb_cpu_entry *e = ebb_cpuset_find(set, desc->hv_cpu_id);
 
 	if (!e)
 		return -ENOENT;
+	if (e->desc.arch_id != desc->arch_id || e->desc.pxm != desc->pxm)
+		return -EEXIST;
+	if (is_returning(e))
+		return -ESTALE;
+	if (e->state != EBB_CPU_STATE_LENT)
+		return -EEXIST;
+	to_nobody(e, owner ? EBB_CPU_STATE_COMING : EBB_CPU_STATE_LENDING);
+	e->owner = owner;
+	e->desc.flags = desc->flags;
+	return 0;
+}
+
+static int check_give_lent(const struct ebb_cpu_entry *e, enum ebb_give how)
+{
+	bool is_parked = e->desc.flags & VIRTIO_EBB_CPU_F_PARKED;
+
+	if (how == EBB_GIVE_PARK && is_parked)
+		return -EALREADY;
+	if (how == EBB_GIVE_LEND)
+		return is_parked ? -EBUSY : -EALREADY;
+	return e->busy ? -EBUSY : 0;
+}
+
+static int check_give(const struct ebb_cpu_entry *e, u64 owner, enum ebb_give how)
+{
 	switch (e->state) {
 	case EBB_CPU_STATE_STARTUP:
 		return -EPERM;
 	case EBB_CPU_STATE_LEAVING:
 		return -EINPROGRESS;
+	case EBB_CPU_STATE_LENDING:
+		if (how == EBB_GIVE_LEND)
+			return -EINPROGRESS;
+		return e->busy ? -EBUSY : 0;
+	case EBB_CPU_STATE_LENT:
+		return check_give_lent(e, how);
 	default:
 		break;
 	}
 	if (e->owner != owner)
 		return -EACCES;
-	if (e->busy || e->state != EBB_CPU_STATE_OWNED)
-		return -EBUSY;
-	e->busy = true;
+	return e->busy || e->state != EBB_CPU_STATE_OWNED ? -EBUSY : 0;
+}
+
+static void give(struct ebb_cpu_entry *e, enum ebb_give how)
+{
+	to_nobody(e, how == EBB_GIVE_REMOVE ? EBB_CPU_STATE_LEAVING : EBB_CPU_STATE_LENDING);
+	e->parks = how == EBB_GIVE_PARK;
+}
+
+int ebb_cpuset_begin_give(struct ebb_cpuset *set, u32 cpu, u64 owner, enum ebb_give how,
+			  struct ebb_cpu_entry *ret_entry)
+{
+	struct ebb_cpu_entry *e = ebb_cpuset_find_cpu(set, cpu);
+	int rc = e ? check_give(e, owner, how) : -ENOENT;
+
+	if (rc)
+		return rc;
 	*ret_entry = *e;
+	if (e->state != EBB_CPU_STATE_OWNED)
+		give(e, how);
+	e->busy = true;
 	return 0;
 }
 
-void ebb_cpuset_end_busy(struct ebb_cpuset *set, u64 hv_cpu_id)
+void ebb_cpuset_end_give(struct ebb_cpuset *set, u64 hv_cpu_id, enum ebb_give how)
 {
 	struct ebb_cpu_entry *e = ebb_cpuset_find(set, hv_cpu_id);
 
 	if (e)
-		e->busy = false;
+		give(e, how);
 }
 
-static bool leave(struct ebb_cpu_entry *e)
+void ebb_cpuset_undo_give(struct ebb_cpuset *set, const struct ebb_cpu_entry *old)
 {
-	if (e->state != EBB_CPU_STATE_COMING && e->state != EBB_CPU_STATE_OWNED)
+	struct ebb_cpu_entry *e = ebb_cpuset_find(set, old->desc.hv_cpu_id);
+
+	if (!e)
+		return;
+	/* An owned one may have been taken from its owner meanwhile. */
+	if (old->state != EBB_CPU_STATE_OWNED)
+		*e = *old;
+	e->busy = false;
+}
+
+static bool is_owned(const struct ebb_cpu_entry *e)
+{
+	return e->state == EBB_CPU_STATE_COMING || e->state == EBB_CPU_STATE_OWNED;
+}
+
+static bool let_go(const struct ebb_cpuset *set, struct ebb_cpu_entry *e)
+{
+	if (!is_owned(e))
 		return false;
-	e->state = EBB_CPU_STATE_LEAVING;
-	e->owner = 0;
-	e->failures = 0;
-	e->retry_at_ns = 0;
+	give(e, set->can_lend ? EBB_GIVE_LEND : EBB_GIVE_REMOVE);
 	return true;
 }
 
@@ -126,38 +217,102 @@ void ebb_cpuset_leave(struct ebb_cpuset *set, u64 hv_cpu_id)
 {
 	struct ebb_cpu_entry *e = ebb_cpuset_find(set, hv_cpu_id);
 
-	if (e)
-		leave(e);
+	if (e && is_owned(e))
+		give(e, EBB_GIVE_REMOVE);
 }
 
-unsigned int ebb_cpuset_leave_owner(struct ebb_cpuset *set, u64 owner)
+void ebb_cpuset_let_go(struct ebb_cpuset *set, u64 hv_cpu_id)
+{
+	struct ebb_cpu_entry *e = ebb_cpuset_find(set, hv_cpu_id);
+
+	if (e)
+		let_go(set, e);
+}
+
+unsigned int ebb_cpuset_let_go_owner(struct ebb_cpuset *set, u64 owner)
 {
 	unsigned int i, n = 0;
 
 	for (i = 0; i < set->count; i++)
-		if ((!owner || set->entries[i].owner == owner) && leave(&set->entries[i]))
-			n++;
+		if (!owner || set->entries[i].owner == owner)
+			n += let_go(set, &set->entries[i]);
 	return n;
 }
 
-bool ebb_cpuset_claim_leaving(struct ebb_cpuset *set, u64 now_ns,
-			      struct ebb_cpu_entry *ret_entry, u64 *ret_next_ns)
+bool ebb_cpuset_lent(struct ebb_cpuset *set, u64 hv_cpu_id, u16 flags, bool is_online)
 {
+	struct ebb_cpu_entry *e = ebb_cpuset_find(set, hv_cpu_id);
+
+	if (!e || e->state != EBB_CPU_STATE_LENDING)
+		return false;
+	to_nobody(e, EBB_CPU_STATE_LENT);
+	e->desc.flags = flags;
+	e->arrives = !is_online && !(flags & VIRTIO_EBB_CPU_F_PARKED);
+	e->busy = false;
+	return true;
+}
+
+void ebb_cpuset_arrived(struct ebb_cpuset *set, u64 hv_cpu_id, u32 cpu)
+{
+	struct ebb_cpu_entry *e = ebb_cpuset_find(set, hv_cpu_id);
+
+	if (!e)
+		return;
+	if (cpu != EBB_CPUSET_NO_CPU)
+		e->cpu = cpu;
+	e->arrives = false;
+	e->busy = false;
+}
+
+void ebb_cpuset_doubt(struct ebb_cpuset *set, u64 hv_cpu_id)
+{
+	struct ebb_cpu_entry *e = ebb_cpuset_find(set, hv_cpu_id);
+
+	if (!e)
+		return;
+	if (e->state == EBB_CPU_STATE_LENT)
+		give(e, EBB_GIVE_LEND);
+	e->busy = false;
+}
+
+/* What there is to do with an entry, the most urgent first; negative: nothing. */
+static int rank_of(const struct ebb_cpu_entry *e)
+{
+	switch (e->state) {
+	case EBB_CPU_STATE_LENDING:
+		return 0;
+	case EBB_CPU_STATE_LEAVING:
+		return 1;
+	case EBB_CPU_STATE_LENT:
+		return e->arrives ? 2 : -1;
+	default:
+		return -1;
+	}
+}
+
+bool ebb_cpuset_claim(struct ebb_cpuset *set, u64 now_ns, struct ebb_cpu_entry *ret_entry,
+		      u64 *ret_next_ns)
+{
+	struct ebb_cpu_entry *best = NULL;
 	u64 next_ns = EBB_CPUSET_NEVER;
 	unsigned int i;
 
 	for (i = 0; i < set->count; i++) {
 		struct ebb_cpu_entry *e = &set->entries[i];
 
-		if (e->state != EBB_CPU_STATE_LEAVING || e->busy)
+		if (rank_of(e) < 0 || e->busy)
 			continue;
-		if (e->retry_at_ns <= now_ns) {
-			e->busy = true;
-			*ret_entry = *e;
-			return true;
+		if (e->retry_at_ns > now_ns) {
+			if (e->retry_at_ns < next_ns)
+				next_ns = e->retry_at_ns;
+		} else if (!best || rank_of(e) < rank_of(best)) {
+			best = e;
 		}
-		if (e->retry_at_ns < next_ns)
-			next_ns = e->retry_at_ns;
+	}
+	if (best) {
+		best->busy = true;
+		*ret_entry = *best;
+		return true;
 	}
 	*ret_next_ns = next_ns;
 	return false;
@@ -210,8 +365,7 @@ bool ebb_cpuset_is_tried(const struct ebb_cpuset *set)
 	for (i = 0; i < set->count; i++) {
 		const struct ebb_cpu_entry *e = &set->entries[i];
 
-		if (e->state != EBB_CPU_STATE_STARTUP &&
-		    (e->state != EBB_CPU_STATE_LEAVING || e->busy || !e->failures))
+		if (is_owned(e) || (is_returning(e) && (e->busy || !e->failures)))
 			return false;
 	}
 	return true;
@@ -224,8 +378,12 @@ int ebb_cpuset_set_flags(struct ebb_cpuset *set, const struct ebb_cpu_desc *desc
 	if (!e)
 		return -ENOENT;
 	if (e->desc.arch_id != desc->arch_id || e->desc.pxm != desc->pxm ||
-	    (e->desc.flags ^ desc->flags) & ~VIRTIO_EBB_CPU_F_FORCED ||
 	    e->state == EBB_CPU_STATE_STARTUP)
+		return -EINVAL;
+	if (e->state == EBB_CPU_STATE_LENT || e->state == EBB_CPU_STATE_LENDING ||
+	    desc->flags & VIRTIO_EBB_CPU_F_LENT)
+		return 0;
+	if ((e->desc.flags ^ desc->flags) & ~VIRTIO_EBB_CPU_F_FORCED)
 		return -EINVAL;
 	e->desc.flags = desc->flags;
 	return 0;
@@ -258,7 +416,17 @@ unsigned int ebb_cpuset_num_hotplug(const struct ebb_cpuset *set)
 	unsigned int i, n = 0;
 
 	for (i = 0; i < set->count; i++)
-		n += set->entries[i].state != EBB_CPU_STATE_STARTUP;
+		n += set->entries[i].state != EBB_CPU_STATE_STARTUP &&
+		     set->entries[i].state != EBB_CPU_STATE_LENT;
+	return n;
+}
+
+unsigned int ebb_cpuset_num_lent(const struct ebb_cpuset *set)
+{
+	unsigned int i, n = 0;
+
+	for (i = 0; i < set->count; i++)
+		n += set->entries[i].state == EBB_CPU_STATE_LENT;
 	return n;
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The event queue: new limits, CPUs whose core the host took, memory that it
- * took.  Everything is done in the queue's interrupt, or hastens ahead of it
+ * The event queue: new limits, CPUs whose core the host took, new CPUs that are
+ * lent, memory that it took.  Everything is done in the queue's interrupt, or hastens ahead of it
  * (ebb_event_poll()).  A message that
  * makes no sense is dropped with a line in the log: limits are a level, so the
  * next good one puts everything right.
@@ -54,19 +54,27 @@ static void take_limits(struct ebb_dev *ebb, const struct ebb_wire_event *event)
 		ebb_limits_wake(ebb);
 }
 
-static int take_cpu_flags(struct ebb_dev *ebb, const struct ebb_wire_event *event)
+static int take_cpu(struct ebb_dev *ebb, const struct ebb_wire_event *event)
 {
+	bool is_new = false;
 	unsigned long irqflags;
 	int rc;
 
 	spin_lock_irqsave(&ebb->lock, irqflags);
 	rc = ebb_cpuset_set_flags(&ebb->cpuset, &event->cpu);
+	if (rc == -ENOENT && event->cpu.flags & VIRTIO_EBB_CPU_F_LENT) {
+		rc = ebb_cpuset_insert(&ebb->cpuset, &event->cpu, EBB_CPU_STATE_LENT, 0,
+				       EBB_CPUSET_NO_CPU);
+		is_new = !rc;
+	}
 	/* Whoever compares limits with CPUs that count must look at both again. */
 	if (!rc)
 		ebb->limits_seq++;
 	spin_unlock_irqrestore(&ebb->lock, irqflags);
 	if (!rc)
 		ebb_limits_wake(ebb);
+	if (is_new)
+		ebb_kick_returns(ebb, 0);
 	/* It may have left while the event was on its way. */
 	return rc == -ENOENT ? 0 : rc;
 }
@@ -81,7 +89,7 @@ static void take_event(struct ebb_dev *ebb, const struct virtio_ebb_event *wire,
 	else if (!rc && event.type == VIRTIO_EBB_EVENT_MEM_REVOKED)
 		ebb_revoke_received(ebb, &event);
 	else if (!rc)
-		rc = take_cpu_flags(ebb, &event);
+		rc = take_cpu(ebb, &event);
 	if (rc)
 		dev_err_ratelimited(&ebb->vdev->dev,
 				    "nonsense event of type %u with %u bytes, ignoring: %d\n",

@@ -17,6 +17,11 @@
 /* How often to look for a plugged CPU if no notifier says that there is one. */
 #define EBB_LOOK_MS	50
 
+/* CPUs that must not come online. */
+static struct cpumask held;
+
+static int prepare_state;	/* number that Linux gave to refuse_held() */
+
 static atomic_t hotplug_changes = ATOMIC_INIT(0);
 static DECLARE_WAIT_QUEUE_HEAD(hotplug_wait);
 
@@ -38,14 +43,50 @@ static struct notifier_block cpu_device_nb = {
 	.notifier_call = cpu_device_changed,
 };
 
+/* Called before Linux wakes the CPU; an error ends the attempt, whoever makes it. */
+static int refuse_held(unsigned int cpu)
+{
+	return cpumask_test_cpu(cpu, &held) ? -EPERM : 0;
+}
+
 int ebb_hotplug_init(void)
 {
-	return bus_register_notifier(&cpu_subsys, &cpu_device_nb);
+	int rc = cpuhp_setup_state_nocalls(CPUHP_BP_PREPARE_DYN, "ebb:held", refuse_held, NULL);
+
+	if (rc < 0)
+		return rc;
+	prepare_state = rc;
+	rc = bus_register_notifier(&cpu_subsys, &cpu_device_nb);
+	if (rc)
+		cpuhp_remove_state_nocalls(prepare_state);
+	return rc;
 }
 
 void ebb_hotplug_exit(void)
 {
 	bus_unregister_notifier(&cpu_subsys, &cpu_device_nb);
+	cpuhp_remove_state_nocalls(prepare_state);
+}
+
+void ebb_hotplug_hold(u32 cpu, bool is_held)
+{
+	if (cpu >= nr_cpu_ids)
+		return;
+	if (is_held)
+		cpumask_set_cpu(cpu, &held);
+	else
+		cpumask_clear_cpu(cpu, &held);
+}
+
+void ebb_hotplug_hold_none(void)
+{
+	cpumask_clear(&held);
+}
+
+bool ebb_hotplug_is_usable(u32 cpu, u32 arch_id)
+{
+	/* Online is too early: programs can not be bound to it yet. */
+	return cpu < nr_cpu_ids && cpu_active(cpu) && cpu_physical_id(cpu) == arch_id;
 }
 
 u32 ebb_hotplug_lookup(u32 arch_id)
@@ -123,7 +164,13 @@ static int set_online_locked(struct device *dev, bool is_online)
 	return 0;
 }
 
-static int set_online(u32 arch_id, bool is_online, u32 *ret_cpu)
+enum goal {
+	GOAL_ONLINE,
+	GOAL_OFFLINE,
+	GOAL_PARKED,
+};
+
+static int reach(u32 arch_id, enum goal goal, u32 *ret_cpu)
 {
 	int rc = -EAGAIN;
 	u32 cpu;
@@ -136,7 +183,11 @@ static int set_online(u32 arch_id, bool is_online, u32 *ret_cpu)
 		struct device *dev = get_cpu_device(cpu);
 
 		device_lock(dev);
-		rc = set_online_locked(dev, is_online);
+		if (goal == GOAL_ONLINE)
+			ebb_hotplug_hold(cpu, false);
+		rc = set_online_locked(dev, goal == GOAL_ONLINE);
+		if (!rc && goal == GOAL_PARKED)
+			ebb_hotplug_hold(cpu, true);
 		device_unlock(dev);
 	}
 	acpi_scan_lock_release();
@@ -148,13 +199,23 @@ static int set_online(u32 arch_id, bool is_online, u32 *ret_cpu)
 
 int ebb_hotplug_online(u32 arch_id, u32 *ret_cpu)
 {
-	return set_online(arch_id, true, ret_cpu);
+	return reach(arch_id, GOAL_ONLINE, ret_cpu);
+}
+
+static int take_offline(u32 arch_id, enum goal goal)
+{
+	u32 cpu;
+	int rc = reach(arch_id, goal, &cpu);
+
+	return rc == -EAGAIN ? 0 : rc;
 }
 
 int ebb_hotplug_offline(u32 arch_id)
 {
-	u32 cpu;
-	int rc = set_online(arch_id, false, &cpu);
+	return take_offline(arch_id, GOAL_OFFLINE);
+}
 
-	return rc == -EAGAIN ? 0 : rc;
+int ebb_hotplug_park(u32 arch_id)
+{
+	return take_offline(arch_id, GOAL_PARKED);
 }

@@ -108,6 +108,7 @@ static int read_config(struct ebb_dev *ebb)
 			&cfg->request_timeout_ms);
 	cfg->proto = proto;
 	cfg->num_nodes = num_nodes;
+	cfg->can_lend = virtio_has_feature(vdev, VIRTIO_EBB_F_LEND);
 
 	if (proto != VIRTIO_EBB_PROTO) {
 		dev_err(&vdev->dev, "the device speaks protocol %u, this driver %u\n", proto,
@@ -157,7 +158,7 @@ static int create_cpuset(struct ebb_dev *ebb)
 
 	if (!storage)
 		return -ENOMEM;
-	ebb_cpuset_init(&ebb->cpuset, storage, capacity);
+	ebb_cpuset_init(&ebb->cpuset, storage, capacity, ebb->cfg.can_lend);
 	return 0;
 }
 
@@ -167,6 +168,8 @@ static void stop_dev(struct ebb_dev *ebb)
 	ebb_claim_set_control(NULL);
 	virtio_reset_device(ebb->vdev);
 	ebb_vq_finish(ebb);
+	/* Nobody would know any more when to end it. */
+	ebb_hotplug_hold_none();
 }
 
 static int ebb_validate(struct virtio_device *vdev)
@@ -219,9 +222,11 @@ static int ebb_probe(struct virtio_device *vdev)
 	rc = ebb_chardev_register(ebb);
 	if (rc)
 		goto out_stop;
-	dev_info(&vdev->dev, "%u of at most %u CPUs, %u nodes, %u CPUs to be returned, %u pools\n",
+	dev_info(&vdev->dev,
+		 "%u of at most %u CPUs, %u nodes, %u CPUs to be returned, %u lent, %u pools\n",
 		 ebb->cfg.num_startup_cpus, ebb->cfg.max_cpus, ebb->cfg.num_nodes,
-		 ebb_cpuset_num_hotplug(&ebb->cpuset), ebb->cfg.num_pools);
+		 ebb_cpuset_num_hotplug(&ebb->cpuset), ebb_cpuset_num_lent(&ebb->cpuset),
+		 ebb->cfg.num_pools);
 	ebb_kick_returns(ebb, 0);
 	return 0;
 
@@ -274,6 +279,7 @@ MODULE_DEVICE_TABLE(virtio, ebb_ids);
 
 static const unsigned int ebb_features[] = {
 	VIRTIO_EBB_F_MEM,
+	VIRTIO_EBB_F_LEND,
 };
 
 static struct virtio_driver ebb_driver = {

@@ -217,12 +217,14 @@ static void ebb_requests_answered(struct virtqueue *vq)
 		virtqueue_disable_cb(vq);
 		while (!ebb->is_dead && (call = virtqueue_get_buf(vq, &len))) {
 			ebb->num_calls--;
-			if (ebb_wire_read_answer(&call->req, &call->resp, len, &call->answer)) {
+			if (ebb_wire_read_answer(&call->req, &call->resp, len, &ebb->cfg,
+						 &call->answer)) {
 				failure = "malformed answer";
 				break;
 			}
 			call->answered_ns = ktime_get_ns();
 			call->state = EBB_CALL_ANSWERED;
+			ebb_return_answered(ebb, call);
 			if (call->is_waited_for) {
 				list_del_init(&call->link);
 			} else {

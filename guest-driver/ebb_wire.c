@@ -86,17 +86,19 @@ int ebb_wire_check_config(const struct ebb_wire_config *cfg)
 	return 0;
 }
 
-static bool is_reason_of_status(u16 status, u16 reason)
+static bool is_reason_of_status(const struct virtio_ebb_req *req, u16 status, u16 reason)
 {
 	switch (status) {
 	case VIRTIO_EBB_ACK:
 		return reason == VIRTIO_EBB_REASON_NONE;
 	case VIRTIO_EBB_NACK:
+		if (reason == VIRTIO_EBB_REASON_RUNNING)
+			return req->type == cpu_to_le16(VIRTIO_EBB_REQ_CPU_LEND);
 		return reason >= VIRTIO_EBB_REASON_LIMIT && reason <= VIRTIO_EBB_REASON_HOST;
 	case VIRTIO_EBB_BUSY:
 		return reason >= VIRTIO_EBB_REASON_CAPACITY && reason <= VIRTIO_EBB_REASON_MIGRATED;
 	case VIRTIO_EBB_ERROR:
-		return reason >= VIRTIO_EBB_REASON_TYPE && reason < VIRTIO_EBB_REASON_MAX;
+		return reason >= VIRTIO_EBB_REASON_TYPE && reason <= VIRTIO_EBB_REASON_TAG;
 	default:
 		return false;
 	}
@@ -115,15 +117,33 @@ static int max_cpus_of_answer(const struct virtio_ebb_req *req, u16 status)
 		return 0;
 	case VIRTIO_EBB_REQ_STATE:
 		return VIRTIO_EBB_MAX_REQ_CPUS;
+	case VIRTIO_EBB_REQ_CPU_LEND:
+		return 1;
 	default:
 		return -1;
 	}
 }
 
-int ebb_wire_read_answer(const struct virtio_ebb_req *req, const struct virtio_ebb_resp *resp,
-			 u32 len, struct ebb_wire_answer *ret)
+/* The CPU that an ACK to CPU_LEND names is the one that was lent, and parked only if asked for. */
+static int read_lent(const struct virtio_ebb_req *req, const struct virtio_ebb_cpu *wire,
+		     const struct ebb_wire_config *cfg, u16 *ret_flags)
 {
-	struct ebb_wire_answer answer;
+	u16 allowed = VIRTIO_EBB_CPU_F_LENT | VIRTIO_EBB_CPU_F_HT;
+	struct ebb_cpu_desc cpu;
+
+	if (req->flags & cpu_to_le16(VIRTIO_EBB_LEND_F_PARK))
+		allowed |= VIRTIO_EBB_CPU_F_PARKED;
+	if (ebb_wire_read_cpu(wire, cfg, &cpu) || wire->hv_cpu_id != req->u.cpu_lend.hv_cpu_id ||
+	    !(cpu.flags & VIRTIO_EBB_CPU_F_LENT) || cpu.flags & ~allowed)
+		return -EPROTO;
+	*ret_flags = cpu.flags;
+	return 0;
+}
+
+int ebb_wire_read_answer(const struct virtio_ebb_req *req, const struct virtio_ebb_resp *resp,
+			 u32 len, const struct ebb_wire_config *cfg, struct ebb_wire_answer *ret)
+{
+	struct ebb_wire_answer answer = { 0 };
 	int max_cpus;
 
 	if (len != sizeof(*resp) || resp->tag != req->tag || resp->type != req->type ||
@@ -135,11 +155,15 @@ int ebb_wire_read_answer(const struct virtio_ebb_req *req, const struct virtio_e
 	answer.total = le32_to_cpu(resp->total);
 
 	max_cpus = max_cpus_of_answer(req, answer.status);
-	if (!is_reason_of_status(answer.status, answer.reason) ||
+	if (!is_reason_of_status(req, answer.status, answer.reason) ||
 	    max_cpus > VIRTIO_EBB_MAX_REQ_CPUS || (int)answer.count > max_cpus)
 		return -EPROTO;
 	if (req->type == cpu_to_le16(VIRTIO_EBB_REQ_CPU_ADD) &&
 	    answer.status == VIRTIO_EBB_ACK && !answer.count)
+		return -EPROTO;
+	if (req->type == cpu_to_le16(VIRTIO_EBB_REQ_CPU_LEND) &&
+	    answer.status == VIRTIO_EBB_ACK &&
+	    (!answer.count || read_lent(req, &resp->cpus[0], cfg, &answer.lent_flags)))
 		return -EPROTO;
 	if (answer.total &&
 	    (req->type != cpu_to_le16(VIRTIO_EBB_REQ_STATE) || answer.status != VIRTIO_EBB_ACK))
@@ -149,6 +173,19 @@ int ebb_wire_read_answer(const struct virtio_ebb_req *req, const struct virtio_e
 		return -EPROTO;
 	*ret = answer;
 	return 0;
+}
+
+static bool is_flags(u16 flags, const struct ebb_wire_config *cfg)
+{
+	u16 lending = VIRTIO_EBB_CPU_F_LENT | VIRTIO_EBB_CPU_F_PARKED;
+
+	if (flags & ~VIRTIO_EBB_CPU_F_ALL)
+		return false;
+	if (!(flags & lending))
+		return true;
+	/* What is lent has no core that could be taken, and a startup CPU is never lent. */
+	return cfg->can_lend && flags & VIRTIO_EBB_CPU_F_LENT &&
+	       !(flags & (VIRTIO_EBB_CPU_F_STARTUP | VIRTIO_EBB_CPU_F_FORCED));
 }
 
 int ebb_wire_read_cpu(const struct virtio_ebb_cpu *wire, const struct ebb_wire_config *cfg,
@@ -161,7 +198,7 @@ int ebb_wire_read_cpu(const struct virtio_ebb_cpu *wire, const struct ebb_wire_c
 		.flags = le16_to_cpu(wire->flags),
 	};
 
-	if (!cpu.hv_cpu_id || cpu.pxm >= cfg->num_nodes || cpu.flags & ~VIRTIO_EBB_CPU_F_ALL)
+	if (!cpu.hv_cpu_id || cpu.pxm >= cfg->num_nodes || !is_flags(cpu.flags, cfg))
 		return -EPROTO;
 	*ret = cpu;
 	return 0;
@@ -208,13 +245,16 @@ static int read_limits(const struct virtio_ebb_event *event, const struct ebb_wi
 	for (i = 0; i < cfg->num_nodes; i++) {
 		const struct virtio_ebb_limit *wire = &event->nodes[i];
 		u16 node = le16_to_cpu(wire->node);
+		u16 tier = le16_to_cpu(wire->tier);
 		struct ebb_wire_limit *limit;
 
-		if (node >= cfg->num_nodes || seen & (1u << node) || le16_to_cpu(wire->tier) ||
+		if (node >= cfg->num_nodes || seen & (1u << node) ||
+		    tier >= (cfg->can_lend ? VIRTIO_EBB_TIER_MAX : VIRTIO_EBB_TIER_ANY + 1) ||
 		    wire->reserved2 || !is_mem_limit(wire, cfg, node))
 			return -EPROTO;
 		seen |= 1u << node;
 		limit = &ret->limits[node];
+		limit->tier = tier;
 		limit->deadline_ms = le32_to_cpu(wire->deadline_ms);
 		limit->cpus_held = le32_to_cpu(wire->cpus_held);
 		limit->cpus_limit = le32_to_cpu(wire->cpus_limit);
@@ -340,6 +380,11 @@ bool ebb_wire_is_removed(const struct ebb_wire_answer *answer)
 {
 	return answer->status == VIRTIO_EBB_ACK ||
 	       (answer->status == VIRTIO_EBB_NACK && answer->reason == VIRTIO_EBB_REASON_NOT_HELD);
+}
+
+bool ebb_wire_is_running(const struct ebb_wire_answer *answer)
+{
+	return answer->status == VIRTIO_EBB_NACK && answer->reason == VIRTIO_EBB_REASON_RUNNING;
 }
 
 static bool is_node_taken(const int *linux_node, unsigned int num_nodes, int node)

@@ -34,18 +34,24 @@ struct ebb_wire_config {
 	u32 num_startup_cpus;
 	u32 request_timeout_ms;
 	u32 num_pools;				/* 0 without VIRTIO_EBB_F_MEM */
+	bool can_lend;				/* VIRTIO_EBB_F_LEND is negotiated */
 	struct ebb_wire_pool pools[VIRTIO_EBB_MAX_NODES];
 };
 
-/* An answer whose form is right; the CPUs in it are read with ebb_wire_read_cpu(). */
+/*
+ * An answer whose form is right; the CPUs in it are read with
+ * ebb_wire_read_cpu(), but for the one of CPU_LEND, which is checked already.
+ */
 struct ebb_wire_answer {
 	u16 status;
 	u16 reason;
 	u16 count;
+	u16 lent_flags;				/* CPU_LEND with ACK: VIRTIO_EBB_CPU_F_*, new ones */
 	u32 total;
 };
 
 struct ebb_wire_limit {
+	u16 tier;				/* VIRTIO_EBB_TIER_* */
 	u32 deadline_ms;
 	u32 cpus_held;
 	u32 cpus_limit;
@@ -80,7 +86,7 @@ int ebb_wire_pool_of_node(const struct ebb_wire_config *cfg, u32 pxm);
 
 /* len: bytes that the device wrote. */
 int ebb_wire_read_answer(const struct virtio_ebb_req *req, const struct virtio_ebb_resp *resp,
-			 u32 len, struct ebb_wire_answer *ret);
+			 u32 len, const struct ebb_wire_config *cfg, struct ebb_wire_answer *ret);
 
 int ebb_wire_read_cpu(const struct virtio_ebb_cpu *wire, const struct ebb_wire_config *cfg,
 		      struct ebb_cpu_desc *ret);
@@ -102,6 +108,9 @@ int ebb_wire_confirm_errno(const struct ebb_wire_answer *answer);
 
 /* The host has the CPU of this CPU_REMOVE, or never knew of it. */
 bool ebb_wire_is_removed(const struct ebb_wire_answer *answer);
+
+/* Of CPU_LEND with PARK: the CPU does not rest yet, and may be tried again at once. */
+bool ebb_wire_is_running(const struct ebb_wire_answer *answer);
 
 /*
  * Linux nodes for the proximity domains: linux_node[] comes with what ACPI

@@ -6,7 +6,10 @@
 $(eval $(call lib,ebbdriver,$(addprefix guest-driver/,ebb_cpuset.c ebb_wire.c \
 	ebb_region.c ebb_leasemap.c),))
 
-$(eval $(call unit_test,test_ebb_cpuset,tests/unit/test_ebb_cpuset.c,ebbdriver,,))
+$(eval $(call unit_test,test_ebb_cpuset,$(addprefix tests/unit/,test_ebb_cpuset.c \
+	cpuset_fixture.c),ebbdriver,,))
+$(eval $(call unit_test,test_ebb_lend,$(addprefix tests/unit/,test_ebb_lend.c \
+	cpuset_fixture.c),ebbdriver,,))
 $(eval $(call unit_test,test_ebb_wire,tests/unit/test_ebb_wire.c,ebbdriver,,))
 $(eval $(call unit_test,test_ebb_region,tests/unit/test_ebb_region.c,ebbdriver,,))
 $(eval $(call unit_test,test_ebb_leasemap,tests/unit/test_ebb_leasemap.c,ebbdriver,,))

@@ -1,81 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Description: the guest driver's table of CPUs (invariants I1 to I5 of ebb_cpuset.h). */
-#include "guest-driver/ebb_cpuset.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
-
-#include <linux/virtio_ebb.h>
-
-#define CAPACITY	8
-#define ALICE		1
-#define BOB		2
-#define MS		1000000ULL
-
-struct fixture {
-	struct ebb_cpuset set;
-	struct ebb_cpu_entry storage[CAPACITY];
-};
-
-static struct ebb_cpu_desc desc_of(u64 id, u32 arch_id)
-{
-	return (struct ebb_cpu_desc) { .hv_cpu_id = id, .arch_id = arch_id };
-}
-
-static int add(struct fixture *f, u64 id, u32 arch_id, enum ebb_cpu_state state, u64 owner,
-	       u32 cpu)
-{
-	struct ebb_cpu_desc desc = desc_of(id, arch_id);
-
-	if (state == EBB_CPU_STATE_STARTUP)
-		desc.flags = VIRTIO_EBB_CPU_F_STARTUP;
-	return ebb_cpuset_insert(&f->set, &desc, state, owner, cpu);
-}
-
-/* One startup CPU: id 100, APIC id 0, Linux CPU 0. */
-static int setup(void **state)
-{
-	struct fixture *f = calloc(1, sizeof(*f));
-
-	if (!f)
-		return -1;
-	ebb_cpuset_init(&f->set, f->storage, CAPACITY);
-	*state = f;
-	return add(f, 100, 0, EBB_CPU_STATE_STARTUP, 0, 0);
-}
-
-static int teardown(void **state)
-{
-	free(*state);
-	return 0;
-}
-
-/* I1 to I5 hold for whatever is in the table. */
-static void check(const struct ebb_cpuset *set)
-{
-	bool is_past_startup = false;
-
-	assert_true(set->count <= set->capacity);
-	for (unsigned int i = 0; i < set->count; i++) {
-		const struct ebb_cpu_entry *a = &set->entries[i];
-		bool is_owned = a->state == EBB_CPU_STATE_COMING || a->state == EBB_CPU_STATE_OWNED;
-
-		assert_true(a->desc.hv_cpu_id != 0);
-		assert_int_equal(is_owned, a->owner != 0);
-		assert_false(is_past_startup && a->state == EBB_CPU_STATE_STARTUP);
-		is_past_startup |= a->state != EBB_CPU_STATE_STARTUP;
-		for (unsigned int j = 0; j < i; j++) {
-			const struct ebb_cpu_entry *b = &set->entries[j];
-
-			assert_true(a->desc.hv_cpu_id != b->desc.hv_cpu_id);
-			if (a->state != EBB_CPU_STATE_LEAVING && b->state != EBB_CPU_STATE_LEAVING)
-				assert_true(a->desc.arch_id != b->desc.arch_id);
-		}
-	}
-}
+#include "cpuset_fixture.h"
 
 static void test_insert_refuses(void **state)
 {
@@ -136,7 +61,7 @@ static void test_taken_while_coming(void **state)
 	struct fixture *f = *state;
 
 	add(f, 1, 1, EBB_CPU_STATE_COMING, ALICE, EBB_CPUSET_NO_CPU);
-	assert_int_equal(ebb_cpuset_leave_owner(&f->set, 0), 1);
+	assert_int_equal(ebb_cpuset_let_go_owner(&f->set, 0), 1);
 	assert_int_equal(ebb_cpuset_online(&f->set, 1, 1), -ESTALE);
 	assert_int_equal(ebb_cpuset_find(&f->set, 1)->state, EBB_CPU_STATE_LEAVING);
 	check(&f->set);
@@ -149,17 +74,17 @@ static void test_who_may_remove(void **state)
 
 	add(f, 1, 1, EBB_CPU_STATE_OWNED, ALICE, 1);
 	add(f, 2, 2, EBB_CPU_STATE_LEAVING, 0, 2);
-	assert_int_equal(ebb_cpuset_begin_remove(&f->set, 0, ALICE, &e), -EPERM);
-	assert_int_equal(ebb_cpuset_begin_remove(&f->set, 9, ALICE, &e), -ENOENT);
-	assert_int_equal(ebb_cpuset_begin_remove(&f->set, EBB_CPUSET_NO_CPU, ALICE, &e), -ENOENT);
-	assert_int_equal(ebb_cpuset_begin_remove(&f->set, 1, BOB, &e), -EACCES);
-	assert_int_equal(ebb_cpuset_begin_remove(&f->set, 2, ALICE, &e), -EINPROGRESS);
+	assert_int_equal(begin(f, 0, ALICE, EBB_GIVE_REMOVE, &e), -EPERM);
+	assert_int_equal(begin(f, 9, ALICE, EBB_GIVE_REMOVE, &e), -ENOENT);
+	assert_int_equal(begin(f, EBB_CPUSET_NO_CPU, ALICE, EBB_GIVE_REMOVE, &e), -ENOENT);
+	assert_int_equal(begin(f, 1, BOB, EBB_GIVE_REMOVE, &e), -EACCES);
+	assert_int_equal(begin(f, 2, ALICE, EBB_GIVE_REMOVE, &e), -EINPROGRESS);
 	assert_int_equal(e.cpu, 77);
-	assert_int_equal(ebb_cpuset_begin_remove(&f->set, 1, ALICE, &e), 0);
+	assert_int_equal(begin(f, 1, ALICE, EBB_GIVE_REMOVE, &e), 0);
 	assert_int_equal(e.desc.hv_cpu_id, 1);
-	assert_int_equal(ebb_cpuset_begin_remove(&f->set, 1, ALICE, &e), -EBUSY);
-	ebb_cpuset_end_busy(&f->set, 1);
-	assert_int_equal(ebb_cpuset_begin_remove(&f->set, 1, ALICE, &e), 0);
+	assert_int_equal(begin(f, 1, ALICE, EBB_GIVE_REMOVE, &e), -EBUSY);
+	ebb_cpuset_undo_give(&f->set, &e);
+	assert_int_equal(begin(f, 1, ALICE, EBB_GIVE_REMOVE, &e), 0);
 }
 
 /* I4: what one task works on is not picked up by another. */
@@ -170,14 +95,14 @@ static void test_claim_respects_busy(void **state)
 	u64 next_ns = 0;
 
 	add(f, 1, 1, EBB_CPU_STATE_OWNED, ALICE, 1);
-	assert_int_equal(ebb_cpuset_begin_remove(&f->set, 1, ALICE, &e), 0);
-	assert_int_equal(ebb_cpuset_leave_owner(&f->set, 0), 1);
-	assert_false(ebb_cpuset_claim_leaving(&f->set, 0, &e, &next_ns));
+	assert_int_equal(begin(f, 1, ALICE, EBB_GIVE_REMOVE, &e), 0);
+	assert_int_equal(ebb_cpuset_let_go_owner(&f->set, 0), 1);
+	assert_false(ebb_cpuset_claim(&f->set, 0, &e, &next_ns));
 	assert_true(next_ns == EBB_CPUSET_NEVER);
-	ebb_cpuset_end_busy(&f->set, 1);
-	assert_true(ebb_cpuset_claim_leaving(&f->set, 0, &e, &next_ns));
+	ebb_cpuset_undo_give(&f->set, &e);
+	assert_true(ebb_cpuset_claim(&f->set, 0, &e, &next_ns));
 	assert_int_equal(e.desc.hv_cpu_id, 1);
-	assert_false(ebb_cpuset_claim_leaving(&f->set, 0, &e, &next_ns));
+	assert_false(ebb_cpuset_claim(&f->set, 0, &e, &next_ns));
 	ebb_cpuset_delete(&f->set, 1);
 	check(&f->set);
 }
@@ -191,22 +116,22 @@ static void test_backoff(void **state)
 
 	add(f, 1, 1, EBB_CPU_STATE_LEAVING, 0, 1);
 	for (unsigned int i = 0; i < sizeof(waits_ms) / sizeof(waits_ms[0]); i++) {
-		assert_true(ebb_cpuset_claim_leaving(&f->set, now_ns, &e, &next_ns));
+		assert_true(ebb_cpuset_claim(&f->set, now_ns, &e, &next_ns));
 		ebb_cpuset_retry(&f->set, 1, now_ns);
-		assert_false(ebb_cpuset_claim_leaving(&f->set, now_ns, &e, &next_ns));
+		assert_false(ebb_cpuset_claim(&f->set, now_ns, &e, &next_ns));
 		assert_true(next_ns == now_ns + waits_ms[i] * MS);
-		assert_false(ebb_cpuset_claim_leaving(&f->set, next_ns - 1, &e, &next_ns));
+		assert_false(ebb_cpuset_claim(&f->set, next_ns - 1, &e, &next_ns));
 		now_ns = next_ns;
 	}
 	for (unsigned int i = 0; i < 300; i++)
 		ebb_cpuset_retry(&f->set, 1, now_ns);
-	assert_false(ebb_cpuset_claim_leaving(&f->set, now_ns, &e, &next_ns));
+	assert_false(ebb_cpuset_claim(&f->set, now_ns, &e, &next_ns));
 	assert_true(next_ns == now_ns + 10000 * MS);
 
 	ebb_cpuset_retry_now(&f->set);
-	assert_true(ebb_cpuset_claim_leaving(&f->set, now_ns, &e, &next_ns));
+	assert_true(ebb_cpuset_claim(&f->set, now_ns, &e, &next_ns));
 	ebb_cpuset_retry(&f->set, 1, now_ns);
-	assert_false(ebb_cpuset_claim_leaving(&f->set, now_ns, &e, &next_ns));
+	assert_false(ebb_cpuset_claim(&f->set, now_ns, &e, &next_ns));
 	assert_true(next_ns == now_ns + 100 * MS);
 }
 
@@ -221,11 +146,11 @@ static void test_is_tried(void **state)
 	assert_false(ebb_cpuset_is_tried(&f->set));
 	ebb_cpuset_leave(&f->set, 1);
 	assert_false(ebb_cpuset_is_tried(&f->set));
-	assert_true(ebb_cpuset_claim_leaving(&f->set, 0, &e, &next_ns));
+	assert_true(ebb_cpuset_claim(&f->set, 0, &e, &next_ns));
 	assert_false(ebb_cpuset_is_tried(&f->set));
 	ebb_cpuset_retry(&f->set, 1, 0);
 	assert_true(ebb_cpuset_is_tried(&f->set));
-	assert_true(ebb_cpuset_claim_leaving(&f->set, 1000 * MS, &e, &next_ns));
+	assert_true(ebb_cpuset_claim(&f->set, 1000 * MS, &e, &next_ns));
 	assert_false(ebb_cpuset_is_tried(&f->set));
 }
 
@@ -239,9 +164,9 @@ static void test_earliest_retry_first(void **state)
 	add(f, 2, 2, EBB_CPU_STATE_LEAVING, 0, 2);
 	ebb_cpuset_retry(&f->set, 1, 50 * MS);
 	ebb_cpuset_retry(&f->set, 2, 20 * MS);
-	assert_false(ebb_cpuset_claim_leaving(&f->set, 60 * MS, &e, &next_ns));
+	assert_false(ebb_cpuset_claim(&f->set, 60 * MS, &e, &next_ns));
 	assert_true(next_ns == 120 * MS);
-	assert_true(ebb_cpuset_claim_leaving(&f->set, 130 * MS, &e, &next_ns));
+	assert_true(ebb_cpuset_claim(&f->set, 130 * MS, &e, &next_ns));
 	assert_int_equal(e.desc.hv_cpu_id, 2);
 }
 
@@ -252,10 +177,10 @@ static void test_leave_owner(void **state)
 	add(f, 1, 1, EBB_CPU_STATE_OWNED, ALICE, 1);
 	add(f, 2, 2, EBB_CPU_STATE_OWNED, BOB, 2);
 	add(f, 3, 3, EBB_CPU_STATE_COMING, ALICE, EBB_CPUSET_NO_CPU);
-	assert_int_equal(ebb_cpuset_leave_owner(&f->set, ALICE), 2);
-	assert_int_equal(ebb_cpuset_leave_owner(&f->set, ALICE), 0);
+	assert_int_equal(ebb_cpuset_let_go_owner(&f->set, ALICE), 2);
+	assert_int_equal(ebb_cpuset_let_go_owner(&f->set, ALICE), 0);
 	assert_int_equal(ebb_cpuset_find(&f->set, 2)->state, EBB_CPU_STATE_OWNED);
-	assert_int_equal(ebb_cpuset_leave_owner(&f->set, 0), 1);
+	assert_int_equal(ebb_cpuset_let_go_owner(&f->set, 0), 1);
 	assert_int_equal(ebb_cpuset_find(&f->set, 100)->state, EBB_CPU_STATE_STARTUP);
 	ebb_cpuset_leave(&f->set, 100);
 	assert_int_equal(ebb_cpuset_find(&f->set, 100)->state, EBB_CPU_STATE_STARTUP);
@@ -334,17 +259,17 @@ static void test_random_walk(void **state)
 			break;
 		case 2:
 			if (claimed < CAPACITY &&
-			    !ebb_cpuset_begin_remove(&f->set, 10 + arch_id, owner, &e)) {
-				ebb_cpuset_leave(&f->set, e.desc.hv_cpu_id);
+			    !begin(f, 10 + arch_id, owner, EBB_GIVE_REMOVE, &e)) {
+				ebb_cpuset_end_give(&f->set, e.desc.hv_cpu_id, EBB_GIVE_REMOVE);
 				busy_ids[claimed++] = e.desc.hv_cpu_id;
 			}
 			break;
 		case 3:
-			ebb_cpuset_leave_owner(&f->set, rand() % 16 ? owner : 0);
+			ebb_cpuset_let_go_owner(&f->set, rand() % 16 ? owner : 0);
 			break;
 		case 4:
 			if (claimed < CAPACITY &&
-			    ebb_cpuset_claim_leaving(&f->set, now_ns, &e, &next_ns))
+			    ebb_cpuset_claim(&f->set, now_ns, &e, &next_ns))
 				busy_ids[claimed++] = e.desc.hv_cpu_id;
 			break;
 		case 5:
@@ -366,9 +291,9 @@ static void test_random_walk(void **state)
 
 	while (claimed)
 		ebb_cpuset_delete(&f->set, busy_ids[--claimed]);
-	ebb_cpuset_leave_owner(&f->set, 0);
+	ebb_cpuset_let_go_owner(&f->set, 0);
 	ebb_cpuset_retry_now(&f->set);
-	while (ebb_cpuset_claim_leaving(&f->set, now_ns, &e, &next_ns))
+	while (ebb_cpuset_claim(&f->set, now_ns, &e, &next_ns))
 		ebb_cpuset_delete(&f->set, e.desc.hv_cpu_id);
 	assert_int_equal(f->set.count, 1);
 }

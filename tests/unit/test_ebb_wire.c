@@ -19,6 +19,16 @@ static const struct ebb_wire_config cfg = {
 	.request_timeout_ms = 15000,
 };
 
+/* The same VM, with VIRTIO_EBB_F_LEND. */
+static const struct ebb_wire_config lend_cfg = {
+	.proto = VIRTIO_EBB_PROTO,
+	.num_nodes = 2,
+	.max_cpus = 8,
+	.num_startup_cpus = 1,
+	.request_timeout_ms = 15000,
+	.can_lend = true,
+};
+
 static void test_config(void **state)
 {
 	struct ebb_wire_config c;
@@ -77,7 +87,7 @@ static int read_answer(const struct virtio_ebb_req *req, const struct virtio_ebb
 {
 	struct ebb_wire_answer answer;
 
-	return ebb_wire_read_answer(req, resp, sizeof(*resp), &answer);
+	return ebb_wire_read_answer(req, resp, sizeof(*resp), &cfg, &answer);
 }
 
 static void test_answer_good(void **state)
@@ -87,14 +97,14 @@ static void test_answer_good(void **state)
 	struct ebb_wire_answer answer;
 
 	(void)state;
-	assert_int_equal(ebb_wire_read_answer(&req, &resp, sizeof(resp), &answer), 0);
+	assert_int_equal(ebb_wire_read_answer(&req, &resp, sizeof(resp), &cfg, &answer), 0);
 	assert_int_equal(answer.status, VIRTIO_EBB_ACK);
 	assert_int_equal(answer.count, 2);
 
 	req = request(VIRTIO_EBB_REQ_STATE, 0);
 	resp = response(&req, VIRTIO_EBB_ACK, VIRTIO_EBB_REASON_NONE, VIRTIO_EBB_MAX_REQ_CPUS);
 	resp.total = cpu_to_le32(40);
-	assert_int_equal(ebb_wire_read_answer(&req, &resp, sizeof(resp), &answer), 0);
+	assert_int_equal(ebb_wire_read_answer(&req, &resp, sizeof(resp), &cfg, &answer), 0);
 	assert_int_equal(answer.total, 40);
 }
 
@@ -108,8 +118,9 @@ static void test_answer_bad(void **state)
 	(void)state;
 	assert_int_equal(read_answer(&add, &good), 0);
 	for (u32 len = 0; len < sizeof(resp); len++)
-		assert_int_equal(ebb_wire_read_answer(&add, &good, len, &answer), -EPROTO);
-	assert_int_equal(ebb_wire_read_answer(&add, &good, sizeof(resp) + 1, &answer), -EPROTO);
+		assert_int_equal(ebb_wire_read_answer(&add, &good, len, &cfg, &answer), -EPROTO);
+	assert_int_equal(ebb_wire_read_answer(&add, &good, sizeof(resp) + 1, &cfg, &answer),
+			 -EPROTO);
 	assert_int_equal(answer.count, 77);
 #define BAD(field, value) do { \
 		resp = good; \
@@ -132,22 +143,139 @@ static void test_answer_bad(void **state)
 #undef BAD
 }
 
+static struct virtio_ebb_req lend_request(u16 flags)
+{
+	struct virtio_ebb_req req = request(VIRTIO_EBB_REQ_CPU_LEND, 0);
+
+	req.flags = cpu_to_le16(flags);
+	req.u.cpu_lend.hv_cpu_id = cpu_to_le64(1000);
+	return req;
+}
+
+/* What the device says to a CPU_LEND that worked; only an ACK has a CPU. */
+static struct virtio_ebb_resp lend_response(const struct virtio_ebb_req *req, u16 status,
+					    u16 reason)
+{
+	bool is_ack = status == VIRTIO_EBB_ACK;
+	struct virtio_ebb_resp resp = response(req, status, reason, is_ack);
+
+	if (is_ack)
+		resp.cpus[0].flags = cpu_to_le16(VIRTIO_EBB_CPU_F_LENT);
+	return resp;
+}
+
+static int read_lend(const struct virtio_ebb_req *req, const struct virtio_ebb_resp *resp,
+		     u16 *ret_flags)
+{
+	struct ebb_wire_answer answer = { .lent_flags = 0xffff };
+	int rc = ebb_wire_read_answer(req, resp, sizeof(*resp), &lend_cfg, &answer);
+
+	*ret_flags = answer.lent_flags;
+	return rc;
+}
+
 static void test_answer_status_and_reason(void **state)
 {
-	struct virtio_ebb_req req = request(VIRTIO_EBB_REQ_CPU_REMOVE, 0);
+	const struct virtio_ebb_req remove = request(VIRTIO_EBB_REQ_CPU_REMOVE, 0);
+	const struct virtio_ebb_req lend = lend_request(0);
+	u16 flags;
 
 	(void)state;
 	for (u16 status = 0; status < 6; status++) {
 		for (u16 reason = 0; reason < VIRTIO_EBB_REASON_MAX + 2; reason++) {
-			struct virtio_ebb_resp resp = response(&req, status, reason, 0);
+			struct virtio_ebb_resp resp = response(&remove, status, reason, 0);
 			bool is_good =
 				(status == VIRTIO_EBB_ACK && reason == 0) ||
 				(status == VIRTIO_EBB_NACK && reason >= 1 && reason <= 6) ||
 				(status == VIRTIO_EBB_BUSY && reason >= 7 && reason <= 11) ||
 				(status == VIRTIO_EBB_ERROR && reason >= 12 && reason <= 16);
+			bool is_running = status == VIRTIO_EBB_NACK &&
+				reason == VIRTIO_EBB_REASON_RUNNING;
 
-			assert_int_equal(read_answer(&req, &resp), is_good ? 0 : -EPROTO);
+			assert_int_equal(read_answer(&remove, &resp), is_good ? 0 : -EPROTO);
+			resp = lend_response(&lend, status, reason);
+			assert_int_equal(read_lend(&lend, &resp, &flags),
+					 is_good || is_running ? 0 : -EPROTO);
 		}
+	}
+}
+
+static void test_answer_to_lend(void **state)
+{
+	const struct virtio_ebb_req lend = lend_request(0);
+	const struct virtio_ebb_req park = lend_request(VIRTIO_EBB_LEND_F_PARK);
+	const struct virtio_ebb_resp good = lend_response(&lend, VIRTIO_EBB_ACK, 0);
+	struct virtio_ebb_resp resp = good;
+	u16 flags;
+
+	(void)state;
+	assert_int_equal(read_lend(&lend, &good, &flags), 0);
+	assert_int_equal(flags, VIRTIO_EBB_CPU_F_LENT);
+	resp.cpus[0].flags = cpu_to_le16(VIRTIO_EBB_CPU_F_LENT | VIRTIO_EBB_CPU_F_HT);
+	assert_int_equal(read_lend(&lend, &resp, &flags), 0);
+	assert_int_equal(flags, VIRTIO_EBB_CPU_F_LENT | VIRTIO_EBB_CPU_F_HT);
+	/* To be parked: it may rest, or run again. */
+	assert_int_equal(read_lend(&park, &good, &flags), 0);
+	resp.cpus[0].flags = cpu_to_le16(VIRTIO_EBB_CPU_F_LENT | VIRTIO_EBB_CPU_F_PARKED);
+	assert_int_equal(read_lend(&park, &resp, &flags), 0);
+	assert_int_equal(flags, VIRTIO_EBB_CPU_F_LENT | VIRTIO_EBB_CPU_F_PARKED);
+#define BAD(field, value) do { \
+		resp = good; \
+		resp.field = (value); \
+		assert_int_equal(read_lend(&lend, &resp, &flags), -EPROTO); \
+	} while (0)
+	BAD(count, 0);
+	BAD(count, cpu_to_le16(2));
+	BAD(total, cpu_to_le32(1));
+	BAD(cpus[0].hv_cpu_id, cpu_to_le64(1001));
+	BAD(cpus[0].hv_cpu_id, 0);
+	BAD(cpus[0].node, cpu_to_le16(2));
+	BAD(cpus[0].flags, 0);
+	BAD(cpus[0].flags, cpu_to_le16(VIRTIO_EBB_CPU_F_PARKED));
+	BAD(cpus[0].flags, cpu_to_le16(VIRTIO_EBB_CPU_F_LENT | VIRTIO_EBB_CPU_F_PARKED));
+	BAD(cpus[0].flags, cpu_to_le16(VIRTIO_EBB_CPU_F_LENT | VIRTIO_EBB_CPU_F_FORCED));
+	BAD(cpus[0].flags, cpu_to_le16(VIRTIO_EBB_CPU_F_LENT | VIRTIO_EBB_CPU_F_STARTUP));
+	BAD(cpus[1].hv_cpu_id, cpu_to_le64(1));
+#undef BAD
+	resp = good;
+	resp.count = 0;
+	memset(&resp.cpus[0], 0, sizeof(resp.cpus[0]));
+	assert_int_equal(read_lend(&lend, &resp, &flags), -EPROTO);
+	resp = good;
+	resp.status = cpu_to_le16(VIRTIO_EBB_BUSY);
+	resp.reason = cpu_to_le16(VIRTIO_EBB_REASON_NO_AGENT);
+	assert_int_equal(read_lend(&lend, &resp, &flags), -EPROTO);
+	/* Nobody may be told of lending who has not agreed to it. */
+	assert_int_equal(read_answer(&lend, &good), -EPROTO);
+}
+
+static void test_lend_flags(void **state)
+{
+	static const u16 good[] = {
+		0, VIRTIO_EBB_CPU_F_STARTUP, VIRTIO_EBB_CPU_F_FORCED, VIRTIO_EBB_CPU_F_LENT,
+		VIRTIO_EBB_CPU_F_LENT | VIRTIO_EBB_CPU_F_PARKED,
+		VIRTIO_EBB_CPU_F_LENT | VIRTIO_EBB_CPU_F_HT,
+	};
+	static const u16 bad[] = {
+		VIRTIO_EBB_CPU_F_PARKED,
+		VIRTIO_EBB_CPU_F_LENT | VIRTIO_EBB_CPU_F_STARTUP,
+		VIRTIO_EBB_CPU_F_LENT | VIRTIO_EBB_CPU_F_FORCED,
+		VIRTIO_EBB_CPU_F_LENT | (VIRTIO_EBB_CPU_F_ALL + 1),
+	};
+	struct virtio_ebb_cpu wire = { .hv_cpu_id = cpu_to_le64(5) };
+	struct ebb_cpu_desc cpu;
+
+	(void)state;
+	for (unsigned int i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
+		wire.flags = cpu_to_le16(good[i]);
+		assert_int_equal(ebb_wire_read_cpu(&wire, &lend_cfg, &cpu), 0);
+		assert_int_equal(cpu.flags, good[i]);
+		assert_int_equal(ebb_wire_read_cpu(&wire, &cfg, &cpu),
+				 good[i] & VIRTIO_EBB_CPU_F_LENT ? -EPROTO : 0);
+	}
+	for (unsigned int i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		wire.flags = cpu_to_le16(bad[i]);
+		assert_int_equal(ebb_wire_read_cpu(&wire, &lend_cfg, &cpu), -EPROTO);
 	}
 }
 
@@ -196,6 +324,9 @@ static void test_grant(void **state)
 	cpu.flags = VIRTIO_EBB_CPU_F_STARTUP;
 	assert_int_equal(ebb_wire_check_grant(&req, &cpu), -EPROTO);
 	cpu.flags = VIRTIO_EBB_CPU_F_FORCED;
+	assert_int_equal(ebb_wire_check_grant(&req, &cpu), -EPROTO);
+	/* A grant ends the lending. */
+	cpu.flags = VIRTIO_EBB_CPU_F_LENT;
 	assert_int_equal(ebb_wire_check_grant(&req, &cpu), -EPROTO);
 }
 
@@ -264,8 +395,26 @@ static void test_limits_event(void **state)
 #undef BAD
 }
 
+static void test_tier(void **state)
+{
+	struct virtio_ebb_event event = limits_event();
+	struct ebb_wire_event ret;
+
+	(void)state;
+	for (u16 tier = 0; tier < VIRTIO_EBB_TIER_MAX + 2; tier++) {
+		event.nodes[0].tier = cpu_to_le16(tier);
+		assert_int_equal(ebb_wire_read_event(&event, sizeof(event), &lend_cfg, &ret),
+				 tier < VIRTIO_EBB_TIER_MAX ? 0 : -EPROTO);
+		if (tier < VIRTIO_EBB_TIER_MAX) {
+			assert_int_equal(ret.limits[1].tier, tier);
+			assert_int_equal(ret.limits[0].tier, VIRTIO_EBB_TIER_ANY);
+		}
+	}
+}
+
 static void test_cpu_event(void **state)
 {
+	struct ebb_wire_event ret;
 	struct virtio_ebb_event good = { .type = cpu_to_le16(VIRTIO_EBB_EVENT_CPU) };
 	struct virtio_ebb_event event;
 
@@ -283,10 +432,14 @@ static void test_cpu_event(void **state)
 	BAD(num_ranges, cpu_to_le32(1));
 	BAD(cpu.hv_cpu_id, 0);
 	BAD(cpu.node, cpu_to_le16(2));
-	BAD(cpu.flags, cpu_to_le16(8));
+	BAD(cpu.flags, cpu_to_le16(VIRTIO_EBB_CPU_F_LENT));
 	BAD(nodes[0].cpus_held, cpu_to_le32(1));
 	BAD(ranges[VIRTIO_EBB_MAX_RANGES - 1].size_bytes, cpu_to_le64(1));
 #undef BAD
+	event = good;
+	event.cpu.flags = cpu_to_le16(VIRTIO_EBB_CPU_F_LENT);
+	assert_int_equal(ebb_wire_read_event(&event, sizeof(event), &lend_cfg, &ret), 0);
+	assert_int_equal(ret.cpu.flags, VIRTIO_EBB_CPU_F_LENT);
 }
 
 #define MIB	((u64)1 << 20)
@@ -432,7 +585,7 @@ static void test_noise(void **state)
 
 		((u8 *)&resp)[rand() % sizeof(resp)] ^= 1 << rand() % 8;
 		((u8 *)&event)[rand() % sizeof(event)] ^= 1 << rand() % 8;
-		if (!ebb_wire_read_answer(&req, &resp, sizeof(resp), &answer)) {
+		if (!ebb_wire_read_answer(&req, &resp, sizeof(resp), &cfg, &answer)) {
 			assert_true(answer.count <= 4);
 			taken++;
 		}
@@ -473,6 +626,7 @@ static void test_errno(void **state)
 		{ VIRTIO_EBB_NACK, VIRTIO_EBB_REASON_NODE, -ENXIO, -EIO, false },
 		{ VIRTIO_EBB_NACK, VIRTIO_EBB_REASON_NOT_HELD, -EIO, -ENOENT, true },
 		{ VIRTIO_EBB_NACK, VIRTIO_EBB_REASON_HOST, -EIO, -EIO, false },
+		{ VIRTIO_EBB_NACK, VIRTIO_EBB_REASON_RUNNING, -EIO, -EIO, false },
 		{ VIRTIO_EBB_BUSY, VIRTIO_EBB_REASON_CAPACITY, -EAGAIN, -EAGAIN, false },
 		{ VIRTIO_EBB_BUSY, VIRTIO_EBB_REASON_NO_AGENT, -EAGAIN, -EAGAIN, false },
 		{ VIRTIO_EBB_BUSY, VIRTIO_EBB_REASON_TIMEOUT, -EAGAIN, -EAGAIN, false },
@@ -489,6 +643,8 @@ static void test_errno(void **state)
 		assert_int_equal(ebb_wire_add_errno(&answer), cases[i].add_rc);
 		assert_int_equal(ebb_wire_confirm_errno(&answer), cases[i].confirm_rc);
 		assert_int_equal(ebb_wire_is_removed(&answer), cases[i].is_removed);
+		assert_int_equal(ebb_wire_is_running(&answer),
+				 cases[i].reason == VIRTIO_EBB_REASON_RUNNING);
 	}
 }
 
@@ -514,9 +670,12 @@ int main(void)
 		cmocka_unit_test(test_answer_good),
 		cmocka_unit_test(test_answer_bad),
 		cmocka_unit_test(test_answer_status_and_reason),
+		cmocka_unit_test(test_answer_to_lend),
+		cmocka_unit_test(test_lend_flags),
 		cmocka_unit_test(test_cpu),
 		cmocka_unit_test(test_grant),
 		cmocka_unit_test(test_limits_event),
+		cmocka_unit_test(test_tier),
 		cmocka_unit_test(test_cpu_event),
 		cmocka_unit_test(test_pool_config),
 		cmocka_unit_test(test_limits_of_memory),
