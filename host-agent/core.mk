@@ -5,7 +5,8 @@
 #   ebb-fake  io/fake*.c
 
 EBB_CORE_SOURCES := $(addprefix host-agent/core/,arbiter.c cores.c define.c done.c explain.c \
-	force.c link.c mem.c mem-act.c plan.c reconcile.c record.c request.c run.c state.c types.c vcpu.c) \
+	force.c lend.c link.c mem.c mem-act.c plan.c reconcile.c record.c request.c run.c \
+	state.c types.c vcpu.c) \
 	$(addprefix host-agent/policies/,fair.c fill.c isolate.c mem-share.c \
 	spot.c strict.c)
 
@@ -14,8 +15,9 @@ $(eval $(call lib,ebb-fake,$(addprefix host-agent/io/,fake.c fake-device.c fake-
 	fake-guest.c fake-host.c fake-mem.c),))
 $(eval $(call unit_test,test_core_sim,$(addprefix tests/sim/,test_core_sim.c world.c \
 	world-check.c),ebb-fake ebb-core,,))
-$(foreach t,arbiter define explain force mem request restart,$(eval $(call unit_test,test_core_$(t),tests/unit/test_core_$(t).c \
-	tests/unit/core_script.c,ebb-core,,)))
+$(foreach t,arbiter define explain force lend mem request restart,$(eval \
+	$(call unit_test,test_core_$(t),tests/unit/test_core_$(t).c tests/unit/core_script.c, \
+	ebb-core,,)))
 $(foreach t,fair strict,$(eval $(call unit_test,test_policy_$(t),tests/unit/test_policy_$(t).c, \
 	ebb-core,,)))
 $(foreach t,isolate spot,$(eval $(call unit_test,test_policy_$(t),tests/unit/test_policy_$(t).c \

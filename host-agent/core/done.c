@@ -60,15 +60,14 @@ static void unplug_done(struct ebb_state *s, usec_t now, struct ebb_vm *vm, uint
 	record_failure(s, now, vm, vcpu, "unplug", err, v->life_failures);
 	if (v->request >= 0)
 		core_request_removed(s, now, vm, vcpu, -EIO);
-	else
+	else if (!v->is_lent)
 		core_vcpu_force(s, vm, vcpu, EBB_FORCE_STUCK);
 }
 
 static void place_done(struct ebb_state *s, usec_t now, struct ebb_vm *vm, uint16_t vcpu, int err)
 {
 	struct ebb_vcpu *v = &vm->vcpus[vcpu];
-	const bool is_granting =
-		v->request >= 0 && vm->requests[v->request].phase == EBB_REQUEST_ADD;
+	const bool is_granting = core_vcpu_is_getting(vm, v);
 
 	if (err == 0) {
 		v->place_failures = 0;
@@ -83,7 +82,9 @@ static void place_done(struct ebb_state *s, usec_t now, struct ebb_vm *vm, uint1
 	v->place_retry_at = now + core_backoff(s, v->place_failures);
 	if (is_granting) {
 		vm->requests[v->request].place_at = now;
-		v->force = EBB_FORCE_STUCK;
+		/* One that is lent goes home again by itself. */
+		if (!v->is_lent)
+			v->force = EBB_FORCE_STUCK;
 		core_request_lose(s, vm, vcpu, VIRTIO_EBB_REASON_HOST);
 	}
 	if (!is_going(err, v->place_failures))

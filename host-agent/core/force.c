@@ -36,7 +36,7 @@ static int pick_victim(const struct ebb_vm *vm, uint16_t g)
 		const struct ebb_vcpu *b = best < 0 ? NULL : &vm->vcpus[best];
 
 		if (v->node != g || v->is_startup || !v->is_granted ||
-		    v->force != EBB_FORCE_NONE || !core_vcpu_is_present(v))
+		    v->force != EBB_FORCE_NONE || v->is_lent || !core_vcpu_is_present(v))
 			continue;
 		if (!b || (v->request >= 0) > (b->request >= 0) ||
 		    ((v->request >= 0) == (b->request >= 0) && v->granted_at >= b->granted_at))
@@ -80,7 +80,7 @@ void core_cpus_force_absent(struct ebb_state *s, usec_t now, struct ebb_vm *vm)
 		struct ebb_vcpu *v = &vm->vcpus[i];
 
 		if (v->is_startup || !core_vcpu_is_present(v) || v->force != EBB_FORCE_NONE ||
-		    !(v->is_granted || v->is_unknown))
+		    v->is_lent || !(v->is_granted || v->is_unknown))
 			continue;
 		core_vcpu_force(s, vm, i, EBB_FORCE_ABSENT);
 		count++;
@@ -110,8 +110,8 @@ static void give_cores(struct ebb_state *s, usec_t now, struct ebb_vm *vm)
 		const struct ebb_vm_node *n = &vm->nodes[v->node];
 		struct ebb_record *r;
 
-		if (!v->is_granted || v->life != EBB_VCPU_PLUGGED || v->request >= 0 ||
-		    v->place_action ||
+		if (!v->is_granted || v->is_lent || v->life != EBB_VCPU_PLUGGED ||
+		    v->request >= 0 || v->place_action ||
 		    (v->force != EBB_FORCE_DEADLINE && v->force != EBB_FORCE_NO_CORE))
 			continue;
 		/* What has not left its core yet is counted as used already. */

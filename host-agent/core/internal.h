@@ -7,6 +7,7 @@
  *   run.c        VMs start, stop, and change behind the agent's back
  *   link.c       HELLO, loss of the link, who counts as having a driver
  *   request.c    CPU_ADD and CPU_REMOVE until they are answered
+ *   lend.c       CPU_LEND, and vCPUs that are plugged ahead of need
  *   done.c       actions have ended
  *   vcpu.c       ownership of threads, counts, homes
  *   mem.c        pools: what devices report, deadlines, revoking
@@ -107,6 +108,27 @@ void core_request_lose(struct ebb_state *s, struct ebb_vm *vm, uint16_t vcpu, ui
 /* The UNPLUG that a CPU_REMOVE waits for has ended. */
 void core_request_removed(struct ebb_state *s, usec_t now, struct ebb_vm *vm, uint16_t vcpu,
 			  int err);
+/* A free slot in ebb_vm.requests, or -1. */
+int core_request_slot(const struct ebb_vm *vm);
+/* VIRTIO_EBB_ACK, NACK or BUSY, by the reason. */
+uint16_t core_status_of(uint16_t reason);
+void core_respond(struct ebb_state *s, struct ebb_vm *vm, const struct ebb_action_response *r);
+void core_refuse(struct ebb_state *s, usec_t now, struct ebb_vm *vm,
+		 const struct ebb_fact_request *f, uint16_t reason, const char *text);
+
+/* lend.c */
+int core_request_lend(struct ebb_state *s, usec_t now, struct ebb_vm *vm,
+		      const struct ebb_fact_request *f);
+/* Answers a CPU_LEND whose vCPU has left its core (err is 0), or did not in time. */
+void core_request_lent(struct ebb_state *s, usec_t now, struct ebb_vm *vm, uint16_t vcpu,
+		       int err);
+/* The flags LENT and PARKED of a vCPU that HELLO lists. */
+void core_hello_lent(struct ebb_state *s, usec_t now, struct ebb_vm *vm, uint16_t vcpu,
+		     uint16_t flags, bool is_first);
+/* A plugged vCPU that is nobody's will be handed over as a lent one. */
+bool core_vcpu_is_ahead(const struct ebb_vm *vm, const struct ebb_vcpu *v);
+/* An absent vCPU is to be plugged now, so that it is there when the guest wants it. */
+bool core_vcpu_plugs_ahead(const struct ebb_vm *vm, const struct ebb_vcpu *v, usec_t now);
 
 /* mem.c */
 /* Most that the guest can hold until its device reports otherwise. */
@@ -162,6 +184,20 @@ static inline bool core_vcpu_is_unowned(const struct ebb_vcpu *v)
 {
 	return v->life == EBB_VCPU_PLUGGED && !v->is_startup && !v->is_granted &&
 	       !v->is_unknown && v->request < 0;
+}
+
+/* Its request will give it a core. */
+static inline bool core_vcpu_is_getting(const struct ebb_vm *vm, const struct ebb_vcpu *v)
+{
+	return v->request >= 0 && vm->requests[v->request].phase == EBB_REQUEST_ADD;
+}
+
+/* It is to run on a home of its VM, and to own no core. */
+static inline bool core_vcpu_goes_home(const struct ebb_vm *vm, const struct ebb_vcpu *v)
+{
+	if (v->force != EBB_FORCE_NONE)
+		return true;
+	return v->is_lent ? !core_vcpu_is_getting(vm, v) : core_vcpu_is_ahead(vm, v);
 }
 
 void core_touch(struct ebb_state *s, struct ebb_vm *vm);

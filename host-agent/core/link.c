@@ -77,27 +77,31 @@ static void hello_refuse(struct ebb_state *s, usec_t now, struct ebb_vm *vm,
 
 /* The device lists the vCPU. */
 static void hello_listed(struct ebb_state *s, usec_t now, struct ebb_vm *vm, uint16_t vcpu,
-			 uint16_t flags, bool is_reset, bool has_driver)
+			 uint16_t flags, bool is_reset, const struct ebb_fact_hello *f)
 {
 	struct ebb_vcpu *v = &vm->vcpus[vcpu];
 
-	if (v->request >= 0 && vm->requests[v->request].phase == EBB_REQUEST_ADD)
+	/* One that is lent stays so until its request is answered. */
+	if (core_vcpu_is_getting(vm, v) && !(flags & VIRTIO_EBB_CPU_F_LENT))
 		core_request_lose(s, vm, vcpu, VIRTIO_EBB_REASON_HOST);
+	v->is_suspect = false;
+	core_hello_lent(s, now, vm, vcpu, flags, f->is_first);
 	if (!v->is_granted)
 		v->granted_at = now;
 	v->is_granted = true;
-	v->is_suspect = false;
 	v->told_forced = flags & VIRTIO_EBB_CPU_F_FORCED;
 	if (!core_vcpu_is_present(v)) {
 		v->is_unknown = false;
 		return;
 	}
+	v->is_unknown = false;
+	if (v->is_lent)
+		return;
 	if (v->thread == EBB_THREAD_NONE && v->force == EBB_FORCE_NONE)
 		core_vcpu_force(s, vm, vcpu, EBB_FORCE_NO_CORE);
-	v->is_unknown = false;
 	if (is_reset)
 		core_vcpu_force(s, vm, vcpu, EBB_FORCE_RESET);
-	else if (has_driver && v->force == EBB_FORCE_ABSENT)
+	else if (f->has_driver && v->force == EBB_FORCE_ABSENT)
 		core_vcpu_force(s, vm, vcpu, EBB_FORCE_DEADLINE);
 }
 
@@ -114,7 +118,8 @@ static void hello_missing(struct ebb_state *s, usec_t now, struct ebb_vm *vm, ui
 		v->is_suspect = true;
 		return;
 	}
-	v->is_granted = v->is_suspect = v->told_forced = false;
+	v->is_granted = v->is_suspect = v->told_forced = v->is_lent = v->is_parked = false;
+	core_touch(s, vm);
 }
 
 int core_hello(struct ebb_state *s, usec_t now, struct ebb_vm *vm, const struct ebb_fact_hello *f)
@@ -144,8 +149,10 @@ int core_hello(struct ebb_state *s, usec_t now, struct ebb_vm *vm, const struct 
 	for (uint16_t i = 0; i < vm->num_vcpus; i++) {
 		if (vm->vcpus[i].is_startup)
 			continue;
+		if (is_reset)
+			vm->vcpus[i].is_declined = false;
 		if (is_listed[i])
-			hello_listed(s, now, vm, i, flags[i], is_reset, f->has_driver);
+			hello_listed(s, now, vm, i, flags[i], is_reset, f);
 		else
 			hello_missing(s, now, vm, i, f->is_first);
 		hotplugged += is_listed[i];
@@ -153,6 +160,7 @@ int core_hello(struct ebb_state *s, usec_t now, struct ebb_vm *vm, const struct 
 	core_pools_hello(s, now, vm, f);
 	vm->resets = f->resets;
 	vm->has_driver = f->has_driver;
+	vm->can_lend = f->can_lend;
 	if (vm->generation < f->generation)
 		vm->generation = f->generation;
 	vm->link_up = w->has_hello = true;

@@ -95,7 +95,7 @@ static void turn_away(struct ebb_state *s, usec_t now, struct ebb_vm *vm)
 
 		if (v->is_startup)
 			core_vcpu_release(s, vm, i);
-		else if (v->life != EBB_VCPU_ABSENT && v->force == EBB_FORCE_NONE)
+		else if (v->life != EBB_VCPU_ABSENT && v->force == EBB_FORCE_NONE && !v->is_lent)
 			core_vcpu_force(s, vm, i, EBB_FORCE_NO_CORE);
 	}
 	for (uint16_t g = 0; g < vm->sla.num_nodes; g++)

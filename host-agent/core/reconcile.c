@@ -49,8 +49,15 @@ static struct ebb_action *emit_vcpu(struct ebb_state *s, struct ebb_actions *out
 
 /* ---- messages ------------------------------------------------------------ */
 
+static uint16_t tier_of(const struct ebb_vm *vm)
+{
+	return vm->can_lend ? vm->sla.tier : VIRTIO_EBB_TIER_ANY;
+}
+
 static bool limits_differ(const struct ebb_state *s, const struct ebb_vm *vm)
 {
+	if (vm->told_tier != tier_of(vm))
+		return true;
 	for (uint16_t g = 0; g < vm->sla.num_nodes; g++) {
 		const struct ebb_vm_node *n = &vm->nodes[g];
 
@@ -70,6 +77,7 @@ static bool emit_limits(struct ebb_state *s, usec_t now, struct ebb_vm *vm,
 		return false;
 	a->u.limits.generation = ++vm->generation;
 	a->u.limits.num_nodes = vm->sla.num_nodes;
+	vm->told_tier = tier_of(vm);
 	for (uint16_t g = 0; g < vm->sla.num_nodes; g++) {
 		struct ebb_vm_node *n = &vm->nodes[g];
 
@@ -78,6 +86,7 @@ static bool emit_limits(struct ebb_state *s, usec_t now, struct ebb_vm *vm,
 		n->told_due = n->num_due ? n->due[0] : 0;
 		a->u.limits.nodes[g].held = n->held;
 		a->u.limits.nodes[g].limit = n->limit;
+		a->u.limits.nodes[g].tier = vm->told_tier;
 		a->u.limits.nodes[g].deadline_ms = core_left_ms(n->told_due, now);
 	}
 	core_pools_tell(s, now, vm, &a->u.limits);
@@ -91,7 +100,7 @@ static bool emit_flags(struct ebb_vm *vm, struct ebb_actions *out)
 		struct ebb_action *a;
 		bool is_forced;
 
-		if (!v->is_granted || v->is_suspect || v->life != EBB_VCPU_PLUGGED)
+		if (!v->is_granted || v->is_lent || v->is_suspect || v->life != EBB_VCPU_PLUGGED)
 			continue;
 		/* Told when it is so: the core is gone, or the CPU runs on it. */
 		if (v->thread == EBB_THREAD_NONE)
@@ -108,6 +117,32 @@ static bool emit_flags(struct ebb_vm *vm, struct ebb_actions *out)
 		a->u.cpu_flags.vcpu = i;
 		a->u.cpu_flags.flags = is_forced ? VIRTIO_EBB_CPU_F_FORCED : 0;
 		v->told_forced = is_forced;
+	}
+	return true;
+}
+
+/* New vCPUs that were plugged ahead and have arrived at home become the guest's. */
+static bool emit_handovers(struct ebb_state *s, usec_t now, struct ebb_vm *vm,
+			   struct ebb_actions *out)
+{
+	for (uint16_t i = 0; vm->sla.plug_ahead && i < vm->num_vcpus; i++) {
+		struct ebb_vcpu *v = &vm->vcpus[i];
+		struct ebb_action *a;
+
+		if (v->place_action || v->thread != EBB_THREAD_NONE ||
+		    v->placed == EBB_THREAD_NONE || !core_vcpu_is_ahead(vm, v) ||
+		    v->placed != core_vcpu_wants(s, vm, i))
+			continue;
+		a = core_emit(out, vm, EBB_ACTION_CPU_FLAGS);
+		if (!a)
+			return false;
+		a->u.cpu_flags.vcpu = i;
+		a->u.cpu_flags.flags = VIRTIO_EBB_CPU_F_LENT;
+		v->is_granted = v->is_lent = true;
+		v->told_forced = v->is_parked = false;
+		v->force = EBB_FORCE_NONE;
+		v->granted_at = now;
+		core_vm_count(s, vm);
 	}
 	return true;
 }
@@ -142,7 +177,7 @@ static bool emit_messages(struct ebb_state *s, usec_t now, struct ebb_vm *vm,
 	}
 	if (!vm->link_up)
 		return true;
-	return emit_flags(vm, out) &&
+	return emit_flags(vm, out) && emit_handovers(s, now, vm, out) &&
 	       (!limits_differ(s, vm) || emit_limits(s, now, vm, out)) &&
 	       core_pools_revoke(s, now, vm, out);
 }
@@ -161,12 +196,13 @@ static bool reconcile_life(struct ebb_state *s, usec_t now, struct ebb_vm *vm, u
 	struct ebb_vcpu *v = &vm->vcpus[vcpu];
 	const enum ebb_request_phase phase =
 		v->request >= 0 ? vm->requests[v->request].phase : EBB_REQUEST_FREE;
-	const bool is_unowned = core_vcpu_is_unowned(v);
+	const bool is_unowned = core_vcpu_is_unowned(v) && !core_vcpu_is_ahead(vm, v);
 	struct ebb_action *a;
 
 	if (v->life_action)
 		return true;
-	if (v->life == EBB_VCPU_ABSENT && phase == EBB_REQUEST_ADD) {
+	if (v->life == EBB_VCPU_ABSENT &&
+	    (phase == EBB_REQUEST_ADD || core_vcpu_plugs_ahead(vm, v, now))) {
 		a = emit_vcpu(s, out, vm, EBB_ACTION_PLUG, vcpu, EBB_THREAD_NONE);
 		if (!a)
 			return false;
@@ -188,6 +224,8 @@ static bool reconcile_life(struct ebb_state *s, usec_t now, struct ebb_vm *vm, u
 			core_text(r->text, "vCPU %u is plugged and nobody holds it", vcpu);
 		}
 	} else {
+		if (vm->sla.plug_ahead && v->life == EBB_VCPU_ABSENT && now < v->life_retry_at)
+			vm->work->wake_at = core_sooner(vm->work->wake_at, v->life_retry_at);
 		return true;
 	}
 	v->life_action = a->id;
@@ -204,8 +242,8 @@ static bool reconcile_place(struct ebb_state *s, usec_t now, struct ebb_vm *vm, 
 	uint16_t thread;
 
 	if (v->place_action || !core_vcpu_is_present(v) ||
-	    (v->life == EBB_VCPU_UNPLUGGING && v->force == EBB_FORCE_NONE) ||
-	    (core_vcpu_is_unowned(v) && v->force == EBB_FORCE_NONE))
+	    (!core_vcpu_goes_home(vm, v) &&
+	     (v->life == EBB_VCPU_UNPLUGGING || core_vcpu_is_unowned(v))))
 		return true;
 	thread = core_vcpu_wants(s, vm, vcpu);
 	if (thread == EBB_THREAD_NONE || thread == v->placed)
@@ -215,8 +253,8 @@ static bool reconcile_place(struct ebb_state *s, usec_t now, struct ebb_vm *vm, 
 		return true;
 	}
 	a = emit_vcpu(s, out, vm,
-		      thread == v->thread && v->force == EBB_FORCE_NONE ? EBB_ACTION_PLACE :
-									  EBB_ACTION_HOME,
+		      thread == v->thread && !core_vcpu_goes_home(vm, v) ? EBB_ACTION_PLACE :
+									   EBB_ACTION_HOME,
 		      vcpu, thread);
 	if (!a)
 		return false;
@@ -266,10 +304,13 @@ static void tidy(struct ebb_state *s, usec_t now, struct ebb_vm *vm)
 		struct ebb_vcpu *v = &vm->vcpus[i];
 
 		/* Home: the core that it leaves is free from now on. */
-		if (v->force != EBB_FORCE_NONE && v->thread != EBB_THREAD_NONE &&
+		if (v->thread != EBB_THREAD_NONE && core_vcpu_goes_home(vm, v) &&
 		    !v->place_action && v->placed != EBB_THREAD_NONE &&
 		    v->placed == core_vcpu_wants(s, vm, i))
 			core_vcpu_release(s, vm, i);
+		if (v->thread == EBB_THREAD_NONE && v->request >= 0 &&
+		    vm->requests[v->request].phase == EBB_REQUEST_LEND)
+			core_request_lent(s, now, vm, i, 0);
 		if (v->is_suspect && now >= v->granted_at + s->cfg.confirm_usec) {
 			v->is_suspect = false;
 			vm->work->is_close_due = true;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* CPU_ADD and CPU_REMOVE, from the request to the answer. */
+/* CPU_ADD and CPU_REMOVE, from the request to the answer; CPU_LEND is in lend.c. */
 #include <errno.h>
 
 #include "core/internal.h"
 
-static void respond(struct ebb_state *s, struct ebb_vm *vm, const struct ebb_action_response *r)
+void core_respond(struct ebb_state *s, struct ebb_vm *vm, const struct ebb_action_response *r)
 {
 	struct ebb_vm_work *w = vm->work;
 
@@ -17,7 +17,7 @@ static void respond(struct ebb_state *s, struct ebb_vm *vm, const struct ebb_act
 	w->responses[w->num_responses++] = *r;
 }
 
-static uint16_t status_of(uint16_t reason)
+uint16_t core_status_of(uint16_t reason)
 {
 	switch (reason) {
 	case VIRTIO_EBB_REASON_NONE:
@@ -31,11 +31,11 @@ static uint16_t status_of(uint16_t reason)
 	}
 }
 
-static void refuse(struct ebb_state *s, usec_t now, struct ebb_vm *vm,
-		   const struct ebb_fact_request *f, uint16_t reason, const char *text)
+void core_refuse(struct ebb_state *s, usec_t now, struct ebb_vm *vm,
+		 const struct ebb_fact_request *f, uint16_t reason, const char *text)
 {
 	const struct ebb_action_response response = {
-		.tag = f->tag, .type = f->type, .status = status_of(reason), .reason = reason,
+		.tag = f->tag, .type = f->type, .status = core_status_of(reason), .reason = reason,
 	};
 	struct ebb_record *r = core_record(s, vm, now, EBB_EVENT_REFUSE);
 
@@ -43,10 +43,10 @@ static void refuse(struct ebb_state *s, usec_t now, struct ebb_vm *vm,
 	r->asked = f->type == VIRTIO_EBB_REQ_CPU_ADD ? f->count : 1;
 	r->code = reason;
 	core_text(r->text, "%s", text);
-	respond(s, vm, &response);
+	core_respond(s, vm, &response);
 }
 
-static int find_free(const struct ebb_vm *vm)
+int core_request_slot(const struct ebb_vm *vm)
 {
 	for (int i = 0; i < VIRTIO_EBB_MAX_INFLIGHT; i++)
 		if (vm->requests[i].phase == EBB_REQUEST_FREE)
@@ -65,34 +65,39 @@ static bool tag_in_use(const struct ebb_vm *vm, uint64_t tag)
 /* ---- CPU_ADD ------------------------------------------------------------ */
 
 /*
- * A vCPU to grant on the guest node: one that is still plugged though nobody
- * holds it, else one to plug.  One that the guest once failed to eject may
- * still go at any time, so it is not granted again.
+ * A vCPU to grant on the guest node: one that is lent, for it needs no more than
+ * a core; else one that is still plugged though nobody holds it, else one to
+ * plug.  One that the guest once failed to eject may still go at any time, so it
+ * is not granted again, unless the guest has said since that it keeps it.
  */
 static int pick_vcpu(const struct ebb_vm *vm, uint16_t g, usec_t now, uint16_t *ret_vcpu)
 {
-	int absent = -1;
+	int unowned = -1, absent = -1;
 
 	for (uint16_t i = 0; i < vm->num_vcpus; i++) {
 		const struct ebb_vcpu *v = &vm->vcpus[i];
 
-		if (v->node != g || v->is_startup || v->is_granted || v->request >= 0 ||
-		    v->life_action)
+		if (v->node != g || v->is_startup || v->request >= 0 || v->life_action)
 			continue;
-		if (core_vcpu_is_unowned(v) && v->life_failures == 0 && !v->place_action) {
+		if (v->is_granted && (!v->is_lent || !vm->can_lend || v->is_suspect))
+			continue;
+		if (v->is_lent && v->life == EBB_VCPU_PLUGGED) {
 			*ret_vcpu = i;
 			return 0;
 		}
+		if (unowned < 0 && core_vcpu_is_unowned(v) && v->life_failures == 0 &&
+		    !v->place_action)
+			unowned = i;
 		if (absent < 0 && v->life == EBB_VCPU_ABSENT && now >= v->life_retry_at)
 			absent = i;
 	}
-	if (absent < 0)
+	if (unowned < 0 && absent < 0)
 		return -EBUSY;
-	*ret_vcpu = (uint16_t)absent;
+	*ret_vcpu = (uint16_t)(unowned >= 0 ? unowned : absent);
 	return 0;
 }
 
-/* CPUs that the guest has or is getting on the node, with a core or without. */
+/* CPUs that the guest has or is getting on the node, with a core or forced, but not lent. */
 static uint16_t count_taken(const struct ebb_vm *vm, uint16_t g)
 {
 	uint16_t taken = 0;
@@ -100,7 +105,8 @@ static uint16_t count_taken(const struct ebb_vm *vm, uint16_t g)
 	for (uint16_t i = 0; i < vm->num_vcpus; i++) {
 		const struct ebb_vcpu *v = &vm->vcpus[i];
 
-		taken += v->node == g && (v->is_startup || v->is_granted || v->request >= 0);
+		taken += v->node == g && (v->is_startup || (v->is_granted && !v->is_lent) ||
+					  v->request >= 0);
 	}
 	return taken;
 }
@@ -186,7 +192,7 @@ static int request_add(struct ebb_state *s, usec_t now, struct ebb_vm *vm,
 	char text[EBB_TEXT_SIZE];
 	struct ebb_request *q;
 	struct ebb_record *r;
-	const int slot = find_free(vm);
+	const int slot = core_request_slot(vm);
 
 	if (f->count == 0 || f->count > VIRTIO_EBB_MAX_REQ_CPUS)
 		return -EINVAL;
@@ -198,11 +204,12 @@ static int request_add(struct ebb_state *s, usec_t now, struct ebb_vm *vm,
 	if (f->node != EBB_NODE_ANY && f->node >= vm->sla.num_nodes) {
 		core_text(text, "no guest node %u, allowed are 0 to %u", f->node,
 			  vm->sla.num_nodes - 1);
-		refuse(s, now, vm, f, VIRTIO_EBB_REASON_NODE, text);
+		core_refuse(s, now, vm, f, VIRTIO_EBB_REASON_NODE, text);
 		return 0;
 	}
 	if (slot < 0) {
-		refuse(s, now, vm, f, VIRTIO_EBB_REASON_IN_PROGRESS, "too many requests at once");
+		core_refuse(s, now, vm, f, VIRTIO_EBB_REASON_IN_PROGRESS,
+			    "too many requests at once");
 		return 0;
 	}
 	q = &vm->requests[slot];
@@ -226,7 +233,7 @@ static int request_add(struct ebb_state *s, usec_t now, struct ebb_vm *vm,
 	q->reason = reason;
 	if (q->num_vcpus == 0) {
 		q->phase = EBB_REQUEST_FREE;
-		refuse(s, now, vm, f, reason, refusal_text(vm, f, reason, text));
+		core_refuse(s, now, vm, f, reason, refusal_text(vm, f, reason, text));
 	}
 	return 0;
 }
@@ -251,28 +258,31 @@ static void record_release(struct ebb_state *s, usec_t now, const struct ebb_vm 
 static int request_remove(struct ebb_state *s, usec_t now, struct ebb_vm *vm,
 			  const struct ebb_fact_request *f)
 {
-	const int slot = find_free(vm);
+	const int slot = core_request_slot(vm);
 	struct ebb_vcpu *v;
 
 	if (f->vcpu >= vm->num_vcpus)
 		return -EINVAL;
 	v = &vm->vcpus[f->vcpu];
 	if (v->is_startup) {
-		refuse(s, now, vm, f, VIRTIO_EBB_REASON_STARTUP, "the vCPU is of the startup set");
+		core_refuse(s, now, vm, f, VIRTIO_EBB_REASON_STARTUP,
+			    "the vCPU is of the startup set");
 	} else if (v->request >= 0 || slot < 0) {
-		refuse(s, now, vm, f, VIRTIO_EBB_REASON_IN_PROGRESS,
+		core_refuse(s, now, vm, f, VIRTIO_EBB_REASON_IN_PROGRESS,
 		       "the vCPU is being added or removed");
 	} else if (!v->is_granted) {
-		refuse(s, now, vm, f, VIRTIO_EBB_REASON_NOT_HELD, "the VM does not hold the vCPU");
+		core_refuse(s, now, vm, f, VIRTIO_EBB_REASON_NOT_HELD,
+			    "the VM does not hold the vCPU");
 	} else if (v->life == EBB_VCPU_ABSENT) {
 		/* It went before, and that could not be told. */
 		const struct ebb_action_response response = {
 			.tag = f->tag, .type = f->type, .status = VIRTIO_EBB_ACK,
 		};
 
-		v->is_granted = v->is_suspect = v->told_forced = false;
+		v->is_granted = v->is_suspect = v->told_forced = v->is_lent = false;
+		v->is_declined = true;
 		record_release(s, now, vm, f->vcpu, NULL);
-		respond(s, vm, &response);
+		core_respond(s, vm, &response);
 	} else {
 		vm->requests[slot] = (struct ebb_request){
 			.phase = EBB_REQUEST_REMOVE, .tag = f->tag, .asked = 1,
@@ -296,7 +306,8 @@ void core_request_removed(struct ebb_state *s, usec_t now, struct ebb_vm *vm, ui
 
 	v->request = -1;
 	if (err == 0) {
-		v->is_granted = v->told_forced = false;
+		v->is_granted = v->told_forced = v->is_lent = false;
+		v->is_declined = true;
 		record_release(s, now, vm, vcpu, q);
 	} else {
 		struct ebb_record *r = core_record(s, vm, now, EBB_EVENT_REFUSE);
@@ -304,8 +315,9 @@ void core_request_removed(struct ebb_state *s, usec_t now, struct ebb_vm *vm, ui
 		/* The guest has stopped using it, so its core is taken all the same. */
 		response.reason = err == -EBUSY ? VIRTIO_EBB_REASON_TIMEOUT :
 						  VIRTIO_EBB_REASON_HOST;
-		response.status = status_of(response.reason);
-		core_vcpu_force(s, vm, vcpu, EBB_FORCE_STUCK);
+		response.status = core_status_of(response.reason);
+		if (!v->is_lent)
+			core_vcpu_force(s, vm, vcpu, EBB_FORCE_STUCK);
 		r->node = v->node;
 		r->asked = 1;
 		r->code = response.reason;
@@ -314,10 +326,10 @@ void core_request_removed(struct ebb_state *s, usec_t now, struct ebb_vm *vm, ui
 			  err == -EBUSY ? "no answer in time" : "libvirt reports an error");
 	}
 	q->phase = EBB_REQUEST_FREE;
-	respond(s, vm, &response);
+	core_respond(s, vm, &response);
 }
 
-/* ---- both --------------------------------------------------------------- */
+/* ---- all ---------------------------------------------------------------- */
 
 int core_request(struct ebb_state *s, usec_t now, struct ebb_vm *vm,
 		 const struct ebb_fact_request *f)
@@ -334,6 +346,8 @@ int core_request(struct ebb_state *s, usec_t now, struct ebb_vm *vm,
 		return request_add(s, now, vm, f);
 	case VIRTIO_EBB_REQ_CPU_REMOVE:
 		return request_remove(s, now, vm, f);
+	case VIRTIO_EBB_REQ_CPU_LEND:
+		return core_request_lend(s, now, vm, f);
 	default:
 		return -EINVAL;
 	}
@@ -372,13 +386,13 @@ static void answer_add(struct ebb_state *s, usec_t now, struct ebb_vm *vm, struc
 		core_record(s, vm, now, q->num_vcpus ? EBB_EVENT_GRANT : EBB_EVENT_REFUSE);
 
 	response.reason = q->num_vcpus ? VIRTIO_EBB_REASON_NONE : q->reason;
-	response.status = status_of(response.reason);
+	response.status = core_status_of(response.reason);
 	for (uint16_t i = 0; i < q->num_vcpus; i++) {
 		struct ebb_vcpu *v = &vm->vcpus[q->vcpus[i]];
 
 		v->request = -1;
 		v->is_granted = true;
-		v->told_forced = false;
+		v->told_forced = v->is_lent = v->is_parked = v->is_declined = false;
 		v->granted_at = now;
 		response.cpus[i].vcpu = q->vcpus[i];
 		response.cpus[i].flags =
@@ -400,7 +414,7 @@ static void answer_add(struct ebb_state *s, usec_t now, struct ebb_vm *vm, struc
 		  q->num_vcpus < q->asked ? "; no more because of: " : "",
 		  q->num_vcpus < q->asked ? ebb_reason_name(q->reason) : "");
 	q->phase = EBB_REQUEST_FREE;
-	respond(s, vm, &response);
+	core_respond(s, vm, &response);
 }
 
 void core_requests_check(struct ebb_state *s, usec_t now, struct ebb_vm *vm)
@@ -412,6 +426,8 @@ void core_requests_check(struct ebb_state *s, usec_t now, struct ebb_vm *vm)
 
 		if (q->phase == EBB_REQUEST_REMOVE && is_late)
 			core_request_removed(s, now, vm, q->vcpus[0], -EBUSY);
+		if (q->phase == EBB_REQUEST_LEND && is_late)
+			core_request_lent(s, now, vm, q->vcpus[0], -EBUSY);
 		if (q->phase != EBB_REQUEST_ADD)
 			continue;
 		for (int k = q->num_vcpus - 1; k >= 0; k--) {
@@ -436,7 +452,7 @@ void core_requests_drop(struct ebb_state *s, struct ebb_vm *vm)
 			while (q->num_vcpus > 0)
 				core_request_lose(s, vm, q->vcpus[q->num_vcpus - 1],
 						  VIRTIO_EBB_REASON_NO_AGENT);
-		} else if (q->phase == EBB_REQUEST_REMOVE) {
+		} else if (q->phase != EBB_REQUEST_FREE) {
 			vm->vcpus[q->vcpus[0]].request = -1;
 			core_touch(s, vm);
 		}

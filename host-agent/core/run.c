@@ -103,17 +103,22 @@ static void appeared(struct ebb_state *s, usec_t now, struct ebb_vm *vm, uint16_
 	v->life = EBB_VCPU_PLUGGED;
 	v->life_at = now;
 	v->is_unknown = !v->is_startup && !v->is_granted && !vm->work->has_hello;
-	if (v->is_granted)
+	if (v->is_granted && !v->is_lent)
 		v->force = EBB_FORCE_NO_CORE;
 	core_touch(s, vm);
 }
 
 static void vanished(struct ebb_state *s, usec_t now, struct ebb_vm *vm, uint16_t vcpu)
 {
+	const struct ebb_vcpu *v = &vm->vcpus[vcpu];
 	struct ebb_record *r;
 
-	if (vm->vcpus[vcpu].request >= 0)
+	if (core_vcpu_is_getting(vm, v))
 		core_request_lose(s, vm, vcpu, VIRTIO_EBB_REASON_HOST);
+	else if (v->request >= 0 && vm->requests[v->request].phase == EBB_REQUEST_LEND)
+		core_request_lent(s, now, vm, vcpu, 0);
+	else if (v->request >= 0)
+		core_request_removed(s, now, vm, vcpu, 0);
 	core_vcpu_gone(s, now, vm, vcpu);
 	r = core_record(s, vm, now, EBB_EVENT_ERROR);
 	r->node = vm->vcpus[vcpu].node;
@@ -188,6 +193,7 @@ int core_vm_stopped(struct ebb_state *s, usec_t now, struct ebb_vm *vm)
 	for (uint16_t g = 0; g < vm->sla.num_nodes; g++)
 		vm->nodes[g] = (struct ebb_vm_node){ .due = vm->nodes[g].due };
 	vm->is_running = vm->is_admitted = vm->link_up = vm->has_driver = false;
+	vm->can_lend = false;
 	vm->work->is_dirty = vm->work->is_refused = vm->work->wants_cores = false;
 	vm->work->is_welcome_due = vm->work->is_close_due = false;
 	vm->work->num_responses = 0;

@@ -265,6 +265,8 @@ const char *ebb_vcpu_state_name(const struct ebb_vcpu *v)
 	}
 	if (v->is_unknown)
 		return "unknown";
+	if (v->is_lent)
+		return v->is_parked ? "parked" : "lent";
 	if (v->force != EBB_FORCE_NONE)
 		return "forced";
 	if (v->is_granted)

@@ -26,9 +26,14 @@
  *   ABSENT      no thread, no core, unless reserved for a request (request >= 0)
  *   PLUGGING    a request waits for it, or did when it was issued
  *   PLUGGED     startup; or granted; or being granted (request >= 0); or nobody's,
- *               and then it is unplugged unless a new request takes it first
+ *               and then it is unplugged unless a new request takes it first, or it
+ *               is handed over as a lent one (ebb_sla.plug_ahead)
  *   UNPLUGGING  the guest gave it back, or it is nobody's; keeps its core until it
  *               is gone or has gone home
+ *
+ * A granted vCPU is lent while the guest has no use for it: it has no core, and
+ * counts neither as held nor as used, but stays plugged and the guest's.  CPU_ADD
+ * gives lent ones first.
  *
  * Memory needs no requests.  What a VM may hold is a limit of its device, within
  * which the guest plugs and unplugs blocks by itself; the device reports what is
@@ -94,10 +99,15 @@ struct ebb_vcpu {
 	bool is_startup;
 	bool is_granted;		/* the device lists it, or has been told to */
 	bool is_unknown;		/* plugged, but no HELLO has said yet whether granted */
-	bool is_suspect;		/* granted so recently that the HELLO in which it is
-					 * missing may have crossed the grant; the link is
-					 * closed at granted_at + confirm_usec to be sure */
+	bool is_suspect;		/* granted or lent so recently that the HELLO in which it
+					 * is missing or otherwise may have crossed the news; the
+					 * link is closed at granted_at + confirm_usec to be sure */
 	bool told_forced;		/* the FORCED flag as last told to the device */
+	bool is_lent;			/* granted, and the guest wants no core for it: as the
+					 * device has it, or will once a CPU_LEND is answered */
+	bool is_parked;			/* lent, and the device holds it back, as far as is known */
+	bool is_declined;		/* this boot of the guest had it removed: it is not
+					 * plugged ahead */
 	enum ebb_vcpu_life life;
 	enum ebb_force force;		/* should have no core (NONE: may have one) */
 	int8_t request;			/* index into ebb_vm.requests, or -1 */
@@ -109,13 +119,15 @@ struct ebb_vcpu {
 	uint16_t life_failures, place_failures; /* in a row */
 	usec_t life_retry_at, place_retry_at;
 	usec_t life_at, placed_at;	/* last news, so that an older snapshot does not undo it */
-	usec_t granted_at;		/* order in which CPUs are forced: newest first */
+	usec_t granted_at;		/* when it was last granted, lent or handed over; CPUs are
+					 * forced newest first */
 };
 
 enum ebb_request_phase {
 	EBB_REQUEST_FREE,
 	EBB_REQUEST_ADD,		/* waits for its vCPUs to be plugged and placed */
 	EBB_REQUEST_REMOVE,		/* waits for its vCPU to be gone */
+	EBB_REQUEST_LEND,		/* waits for its vCPU to have left its core */
 };
 
 struct ebb_request {
@@ -170,7 +182,8 @@ struct ebb_vm_pool {
 /* A guest node of a VM. */
 struct ebb_vm_node {
 	uint16_t used;			/* startup set and every other vCPU that owns a thread */
-	uint16_t held;			/* startup set and granted vCPUs that are not forced */
+	uint16_t held;			/* startup set and granted vCPUs, but not forced or lent */
+	uint16_t lent;			/* granted vCPUs that are lent */
 	uint16_t target;		/* the policy's goal, clamped */
 	uint16_t limit;			/* in force now */
 	uint16_t told_held, told_limit;	/* as in the last LIMITS */
@@ -199,11 +212,13 @@ struct ebb_vm {
 	bool is_admitted;		/* running, and its floor fits the host */
 	bool link_up;
 	bool has_driver;		/* as of the last HELLO of this run */
+	bool can_lend;			/* the driver knows of lending, as of that HELLO */
 	bool is_removed;		/* undefined while running: forgotten when it stops */
 	struct ebb_sla sla;
 	uint64_t order;
 	uint64_t resets;
 	uint64_t generation;		/* of the last LIMITS */
+	uint16_t told_tier;		/* as in it */
 	usec_t running_at;		/* start of this run as seen by the agent */
 	usec_t link_at;			/* the link came up or went down */
 	usec_t silent_since;		/* first missed deadline since its last request, or 0 */
@@ -305,8 +320,9 @@ const struct ebb_vm *ebb_state_thread_owner(const struct ebb_state *s, uint16_t 
 
 /*
  * "startup", "waiting" (startup, shares a core until it gets its own),
- * "absent", "plugging", "placing", "granted", "forced", "unplugging",
- * "unowned" (plugged, nobody's) or "unknown" (plugged, no HELLO yet).
+ * "absent", "plugging", "placing", "granted", "forced", "lent", "parked"
+ * (lent, and held back by the device), "unplugging", "unowned" (plugged,
+ * nobody's) or "unknown" (plugged, no HELLO yet).
  */
 const char *ebb_vcpu_state_name(const struct ebb_vcpu *vcpu);
 

@@ -69,6 +69,9 @@ void core_vcpu_gone(struct ebb_state *s, usec_t now, struct ebb_vm *vm, uint16_t
 	v->is_granted = old.is_granted;
 	v->granted_at = old.granted_at;
 	v->told_forced = old.told_forced;
+	v->is_lent = old.is_lent;
+	v->is_parked = old.is_parked;
+	v->is_declined = old.is_declined;
 	v->life_at = v->placed_at = now;
 }
 
@@ -156,10 +159,12 @@ uint16_t core_vcpu_wants(const struct ebb_state *s, const struct ebb_vm *vm, uin
 	const struct ebb_vcpu *v = &vm->vcpus[vcpu];
 	uint16_t home;
 
-	if (v->thread != EBB_THREAD_NONE && v->force == EBB_FORCE_NONE)
-		return v->thread;
-	if (v->force == EBB_FORCE_NONE && !v->is_startup)
-		return EBB_THREAD_NONE;
+	if (!core_vcpu_goes_home(vm, v)) {
+		if (v->thread != EBB_THREAD_NONE)
+			return v->thread;
+		if (!v->is_startup)
+			return EBB_THREAD_NONE;
+	}
 	home = pick_home(s, vm, vcpu);
 	/* What it owns and is to leave is no home, unless the node has nothing else. */
 	if (v->placed != v->thread &&
@@ -183,6 +188,7 @@ static void due_met(struct ebb_vm_node *n, uint16_t count)
 void core_vm_count(struct ebb_state *s, struct ebb_vm *vm)
 {
 	uint16_t used[EBB_MAX_GUEST_NODES] = { 0 }, held[EBB_MAX_GUEST_NODES] = { 0 };
+	uint16_t lent[EBB_MAX_GUEST_NODES] = { 0 };
 
 	(void)s;
 	for (uint16_t i = 0; i < vm->num_vcpus; i++) {
@@ -190,7 +196,8 @@ void core_vm_count(struct ebb_state *s, struct ebb_vm *vm)
 
 		used[v->node] += v->is_startup || v->thread != EBB_THREAD_NONE;
 		held[v->node] += v->is_startup || (v->is_granted && core_vcpu_is_present(v) &&
-						   v->force == EBB_FORCE_NONE);
+						   v->force == EBB_FORCE_NONE && !v->is_lent);
+		lent[v->node] += v->is_lent;
 	}
 	for (uint16_t g = 0; g < vm->sla.num_nodes; g++) {
 		struct ebb_vm_node *n = &vm->nodes[g];
@@ -199,5 +206,6 @@ void core_vm_count(struct ebb_state *s, struct ebb_vm *vm)
 			due_met(n, (uint16_t)(n->held - held[g]));
 		n->used = used[g];
 		n->held = held[g];
+		n->lent = lent[g];
 	}
 }

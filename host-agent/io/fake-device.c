@@ -26,6 +26,7 @@ static struct fake_hello *make_hello(const struct fake_vm *vm, bool is_first)
 	h = &hello->h;
 	h->is_first = is_first;
 	h->has_driver = vm->has_driver;
+	h->can_lend = vm->has_driver && vm->can_lend;
 	h->num_nodes = vm->sla.num_nodes;
 	h->max_cpus = vm->num_vcpus;
 	h->generation = vm->has_limits ? vm->limits.generation : 0;
@@ -39,7 +40,9 @@ static struct fake_hello *make_hello(const struct fake_vm *vm, bool is_first)
 		hello->cpus[h->num_cpus].vcpu = i;
 		hello->cpus[h->num_cpus++].flags =
 			(uint16_t)((v->is_startup ? VIRTIO_EBB_CPU_F_STARTUP : 0) |
-				   (v->is_forced ? VIRTIO_EBB_CPU_F_FORCED : 0));
+				   (v->is_forced ? VIRTIO_EBB_CPU_F_FORCED : 0) |
+				   (v->is_lent ? VIRTIO_EBB_CPU_F_LENT : 0) |
+				   (v->is_parked ? VIRTIO_EBB_CPU_F_PARKED : 0));
 	}
 	h->pools = hello->pools;
 	h->num_pools = fake_mem_list(vm, hello->pools);
@@ -99,6 +102,8 @@ void fake_device_reset(struct ebb_fake *f, usec_t now, struct fake_vm *vm)
 	vm->resets++;
 	vm->has_driver = false;
 	vm->reset_at = now;
+	for (uint16_t i = 0; i < vm->num_vcpus; i++)
+		vm->vcpus[i].pub.is_parked = false;
 	memset(vm->requests, 0, sizeof(vm->requests));
 	fake_device_hello(f, now, vm, false);
 }
@@ -158,15 +163,68 @@ static void granted(struct ebb_fake *f, struct fake_vm *vm, uint16_t vcpu,
 		return;
 	}
 	v = &vm->vcpus[vcpu].pub;
-	if (v->is_startup || v->is_granted || !v->is_plugged)
+	if (v->is_startup || (v->is_granted && !v->is_lent) || !v->is_plugged)
 		fake_violate(f, vm, "vCPU %u is granted and is %s", vcpu,
 			     v->is_startup ? "startup" : v->is_granted ? "granted" : "absent");
 	if (q->r.node != EBB_NODE_ANY && v->node != q->r.node)
 		fake_violate(f, vm, "vCPU %u is on node %u, asked for %u", vcpu, v->node,
 			     q->r.node);
 	v->is_granted = true;
-	v->is_forced = v->is_given_back = false;
+	v->is_forced = v->is_given_back = v->is_lent = v->is_parked = false;
 	vm->vcpus[vcpu].granted = ++f->next_grant;
+}
+
+/* The guest has asked for its removal, too. */
+static bool is_removing(const struct fake_vm *vm, uint16_t vcpu)
+{
+	for (int i = 0; i < VIRTIO_EBB_MAX_INFLIGHT; i++)
+		if (vm->requests[i].is_used && vm->requests[i].r.vcpu == vcpu &&
+		    vm->requests[i].r.type == VIRTIO_EBB_REQ_CPU_REMOVE)
+			return true;
+	return false;
+}
+
+static void lent(struct ebb_fake *f, struct fake_vm *vm, const struct ebb_fact_request *q)
+{
+	struct ebb_fake_vcpu *v = &vm->vcpus[q->vcpu].pub;
+
+	if (v->is_startup || !v->is_granted)
+		fake_violate(f, vm, "vCPU %u is lent and is %s", q->vcpu,
+			     v->is_startup ? "startup" : "not the guest's");
+	if (v->is_alone)
+		fake_violate(f, vm, "vCPU %u still has its core, its lending was acknowledged",
+			     q->vcpu);
+	v->is_lent = true;
+	v->is_parked = q->park;
+	v->is_forced = false;
+	v->is_given_back = is_removing(vm, q->vcpu);
+}
+
+/* A vCPU that is nobody's becomes the guest's, as a lent one. */
+static void handed_over(struct ebb_fake *f, struct fake_vm *vm, uint16_t vcpu)
+{
+	struct ebb_fake_vcpu *v = &vm->vcpus[vcpu].pub;
+
+	if (v->is_granted || v->is_startup || !v->is_plugged || !vm->has_driver || !vm->can_lend)
+		return;
+	if (v->is_alone)
+		fake_violate(f, vm, "vCPU %u is handed over as lent and has a core", vcpu);
+	v->is_granted = v->is_lent = true;
+	v->is_forced = v->is_given_back = v->is_parked = false;
+}
+
+static void flags_changed(struct ebb_fake *f, usec_t now, struct fake_vm *vm,
+			  const struct ebb_action_cpu_flags *c)
+{
+	struct ebb_fake_vcpu *v = &vm->vcpus[c->vcpu].pub;
+
+	if (c->flags & ~(VIRTIO_EBB_CPU_F_FORCED | VIRTIO_EBB_CPU_F_LENT))
+		fake_violate(f, vm, "vCPU %u gets the flags %#x", c->vcpu, c->flags);
+	if (c->flags == VIRTIO_EBB_CPU_F_LENT)
+		handed_over(f, vm, c->vcpu);
+	else if (v->is_granted && !v->is_lent)
+		v->is_forced = c->flags & VIRTIO_EBB_CPU_F_FORCED;
+	fake_guest_wake(f, now, vm);
 }
 
 static void response(struct ebb_fake *f, usec_t now, struct fake_vm *vm,
@@ -193,6 +251,8 @@ static void response(struct ebb_fake *f, usec_t now, struct fake_vm *vm,
 			fake_violate(f, vm, "%u CPUs granted, %u asked for", r->count, q->r.count);
 		for (uint16_t i = 0; i < r->count && i < VIRTIO_EBB_MAX_REQ_CPUS; i++)
 			granted(f, vm, r->cpus[i].vcpu, q);
+	} else if (r->type == VIRTIO_EBB_REQ_CPU_LEND && r->status == VIRTIO_EBB_ACK) {
+		lent(f, vm, &q->r);
 	} else if (r->status == VIRTIO_EBB_ACK) {
 		struct ebb_fake_vcpu *v = &vm->vcpus[q->r.vcpu].pub;
 
@@ -200,6 +260,7 @@ static void response(struct ebb_fake *f, usec_t now, struct fake_vm *vm,
 			fake_violate(f, vm, "vCPU %u is still there, its removal was acknowledged",
 				     q->r.vcpu);
 		v->is_granted = v->is_forced = v->is_given_back = false;
+		v->is_lent = v->is_parked = false;
 	}
 	q->is_used = false;
 	fake_guest_wake(f, now, vm);
@@ -228,6 +289,9 @@ void fake_device_receive(struct ebb_fake *f, usec_t now, struct fake_vm *vm,
 				     (unsigned long long)vm->limits.generation);
 		vm->limits = action->u.limits;
 		vm->has_limits = true;
+		for (uint16_t g = 0; g < vm->limits.num_nodes; g++)
+			if (vm->limits.nodes[g].tier && !vm->can_lend)
+				fake_violate(f, vm, "told tier %u", vm->limits.nodes[g].tier);
 		fake_mem_limits(f, now, vm, &action->u.limits);
 		fake_guest_wake(f, now, vm);
 		break;
@@ -235,10 +299,8 @@ void fake_device_receive(struct ebb_fake *f, usec_t now, struct fake_vm *vm,
 		fake_mem_revoke(f, now, vm, &action->u.pool);
 		break;
 	case EBB_ACTION_CPU_FLAGS:
-		if (c->vcpu < vm->num_vcpus && vm->vcpus[c->vcpu].pub.is_granted) {
-			vm->vcpus[c->vcpu].pub.is_forced = c->flags & VIRTIO_EBB_CPU_F_FORCED;
-			fake_guest_wake(f, now, vm);
-		}
+		if (c->vcpu < vm->num_vcpus)
+			flags_changed(f, now, vm, c);
 		break;
 	default:
 		break;

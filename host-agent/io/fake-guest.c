@@ -12,6 +12,12 @@ void fake_guest_wake(struct ebb_fake *f, usec_t now, struct fake_vm *vm)
 		vm->is_thinking = true;
 }
 
+void fake_guest_forget(struct ebb_fake_vcpu *v)
+{
+	/* Of what was lent, it may have been asked that it go, and it may still do so. */
+	v->is_given_back = v->is_granted && (!v->is_lent || v->is_given_back);
+}
+
 static void ponder(struct ebb_fake *f, usec_t now, struct fake_vm *vm)
 {
 	if (fake_event_add(f, now + fake_between(f, ponder_usec), FAKE_EVENT_THINK, vm))
@@ -22,7 +28,7 @@ static bool is_asked(const struct fake_vm *vm, uint16_t vcpu)
 {
 	for (int i = 0; i < VIRTIO_EBB_MAX_INFLIGHT; i++)
 		if (vm->requests[i].is_used && vm->requests[i].r.vcpu == vcpu &&
-		    vm->requests[i].r.type == VIRTIO_EBB_REQ_CPU_REMOVE)
+		    vm->requests[i].r.type != VIRTIO_EBB_REQ_CPU_ADD)
 			return true;
 	return false;
 }
@@ -35,9 +41,28 @@ static bool is_adding(const struct fake_vm *vm)
 	return false;
 }
 
+/* As the host would like it, and one of the other ways now and then. */
+static uint16_t choose_tier(struct ebb_fake *f, const struct fake_vm *vm, uint16_t vcpu)
+{
+	const uint16_t told = vm->limits.nodes[vm->vcpus[vcpu].pub.node].tier;
+
+	/* One that was ejected in vain, as it seemed, is gone for good. */
+	if (!vm->can_lend || !vm->vcpus[vcpu].pub.is_plugged)
+		return VIRTIO_EBB_TIER_UNPLUG;
+	if (vm->guest == EBB_FAKE_RANDOM && fake_permille(f, 500))
+		return (uint16_t)(VIRTIO_EBB_TIER_LEND + fake_chance(f, 3));
+	return told == VIRTIO_EBB_TIER_ANY ? VIRTIO_EBB_TIER_LEND : told;
+}
+
 static void give_back(struct ebb_fake *f, usec_t now, struct fake_vm *vm, uint16_t vcpu)
 {
-	const struct ebb_fact_request r = { .type = VIRTIO_EBB_REQ_CPU_REMOVE, .vcpu = vcpu };
+	const uint16_t tier = choose_tier(f, vm, vcpu);
+	const struct ebb_fact_request r = {
+		.type = tier == VIRTIO_EBB_TIER_UNPLUG ? VIRTIO_EBB_REQ_CPU_REMOVE :
+							 VIRTIO_EBB_REQ_CPU_LEND,
+		.vcpu = vcpu,
+		.park = tier == VIRTIO_EBB_TIER_PARK,
+	};
 
 	if (is_asked(vm, vcpu))
 		return;
@@ -67,8 +92,9 @@ static uint32_t working(const struct fake_vm *vm, uint16_t g)
 	for (uint16_t i = 0; i < vm->num_vcpus; i++) {
 		const struct ebb_fake_vcpu *v = &vm->vcpus[i].pub;
 
-		count += v->node == g && (v->is_startup || (v->is_granted && !v->is_forced &&
-							    !v->is_given_back));
+		count += v->node == g &&
+			 (v->is_startup || (v->is_granted && !v->is_forced && !v->is_lent &&
+					    !v->is_given_back));
 	}
 	return count;
 }
@@ -92,7 +118,8 @@ static int newest(const struct fake_vm *vm, uint16_t g)
 		const struct fake_vcpu *v = &vm->vcpus[i];
 
 		if (v->pub.node == g && v->pub.is_granted && !v->pub.is_given_back &&
-		    !v->pub.is_forced && (best < 0 || v->granted > vm->vcpus[best].granted))
+		    !v->pub.is_forced && !v->pub.is_lent &&
+		    (best < 0 || v->granted > vm->vcpus[best].granted))
 			best = i;
 	}
 	return best;
@@ -108,12 +135,23 @@ static bool clear_up(struct ebb_fake *f, usec_t now, struct fake_vm *vm)
 
 		if (!v->is_granted || !(v->is_forced || v->is_given_back || vm->must_clear))
 			continue;
+		/* CPUs that an earlier boot has lent are as good as new. */
+		if (v->is_lent && vm->can_lend && !v->is_given_back)
+			continue;
 		is_busy = true;
 		give_back(f, now, vm, i);
 	}
 	if (!is_busy)
 		vm->must_clear = false;
 	return is_busy;
+}
+
+/* How many CPUs of a node the guest may keep: as the host says, and no more than it wants. */
+static uint32_t keeps(const struct fake_vm *vm, uint16_t g)
+{
+	const uint32_t limit = vm->limits.nodes[g].limit;
+
+	return vm->guest == EBB_FAKE_WANTING && vm->want[g] < limit ? vm->want[g] : limit;
 }
 
 static bool meet_demands(struct ebb_fake *f, usec_t now, struct fake_vm *vm)
@@ -124,7 +162,7 @@ static bool meet_demands(struct ebb_fake *f, usec_t now, struct fake_vm *vm)
 		uint32_t has = working(vm, g);
 		int vcpu;
 
-		for (; has > vm->limits.nodes[g].limit && (vcpu = newest(vm, g)) >= 0; has--) {
+		for (; has > keeps(vm, g) && (vcpu = newest(vm, g)) >= 0; has--) {
 			is_busy = true;
 			give_back(f, now, vm, (uint16_t)vcpu);
 		}
@@ -139,12 +177,25 @@ static bool take_offers(struct ebb_fake *f, usec_t now, struct fake_vm *vm)
 	for (uint16_t g = 0; g < vm->limits.num_nodes; g++) {
 		const uint32_t has = working(vm, g) + asked_for(vm, g);
 
-		if (has >= vm->limits.nodes[g].limit)
+		if (has >= keeps(vm, g))
 			continue;
 		is_busy = true;
-		ask(f, now, vm, g, vm->limits.nodes[g].limit - has, fake_permille(f, 500));
+		ask(f, now, vm, g, keeps(vm, g) - has, fake_permille(f, 500));
 	}
 	return is_busy;
+}
+
+/* Asks for what is not on offer: the host learns of it, though it refuses. */
+static void ask_beyond(struct ebb_fake *f, usec_t now, struct fake_vm *vm)
+{
+	for (uint16_t g = 0; g < vm->limits.num_nodes; g++) {
+		const uint32_t has = working(vm, g) + asked_for(vm, g);
+
+		if (!vm->is_asking[g] || vm->want[g] <= has)
+			continue;
+		vm->is_asking[g] = false;
+		ask(f, now, vm, g, vm->want[g] - has, true);
+	}
 }
 
 /* Whatever a guest, or a device that was taken over, may come up with. */
@@ -152,7 +203,11 @@ static void do_anything(struct ebb_fake *f, usec_t now, struct fake_vm *vm)
 {
 	const uint16_t vcpu = (uint16_t)fake_chance(f, vm->num_vcpus);
 	const uint16_t node = (uint16_t)fake_chance(f, vm->sla.num_nodes + 1u);
-	const struct ebb_fact_request r = { .type = VIRTIO_EBB_REQ_CPU_REMOVE, .vcpu = vcpu };
+	const struct ebb_fact_request r = {
+		.type = vm->can_lend && fake_permille(f, 500) ? VIRTIO_EBB_REQ_CPU_LEND :
+								VIRTIO_EBB_REQ_CPU_REMOVE,
+		.vcpu = vcpu,
+	};
 
 	switch (fake_chance(f, 4)) {
 	case 0:
@@ -169,10 +224,10 @@ static void do_anything(struct ebb_fake *f, usec_t now, struct fake_vm *vm)
 	default:
 		/*
 		 * Startup, not held, or twice: to be refused.  Not while it may
-		 * be on its way to being granted, for then it would not be.
+		 * be on its way to being granted or handed over, for then it would not be.
 		 */
 		if (vm->vcpus[vcpu].pub.is_startup || is_asked(vm, vcpu) ||
-		    (!vm->vcpus[vcpu].pub.is_granted && !is_adding(vm)))
+		    (!vm->vcpus[vcpu].pub.is_granted && !is_adding(vm) && !vm->sla.plug_ahead))
 			fake_device_request(f, now, vm, &r);
 		break;
 	}
@@ -213,8 +268,11 @@ void fake_guest_think(struct ebb_fake *f, usec_t now, struct fake_vm *vm)
 	}
 	if (!vm->must_clear &&
 	    (vm->guest == EBB_FAKE_GREEDY || vm->guest == EBB_FAKE_SILENT ||
+	     vm->guest == EBB_FAKE_WANTING ||
 	     (vm->guest == EBB_FAKE_RANDOM && fake_permille(f, 300))))
 		is_busy = take_offers(f, now, vm) || is_busy;
+	if (!vm->must_clear && vm->guest == EBB_FAKE_WANTING)
+		ask_beyond(f, now, vm);
 	is_busy = fake_mem_think(f, now, vm) || is_busy;
 	if (vm->guest == EBB_FAKE_RANDOM)
 		do_anything(f, now, vm);

@@ -18,6 +18,7 @@ void ebb_fake_config_default(struct ebb_fake_config *ret_cfg)
 		.place_usec = { 500, 1500 },
 		.link_usec = { 30, 90 },
 		.think_usec = { 100, 5 * EBB_USEC_PER_MSEC },
+		.lend_permille = 1000,
 	};
 }
 
@@ -214,7 +215,7 @@ int ebb_fake_vm_reboot(struct ebb_fake *f, usec_t now, const uint8_t *uuid)
 		return -EBUSY;
 	/* Nothing of the old boot is in use any more. */
 	for (uint16_t i = 0; i < vm->num_vcpus; i++)
-		vm->vcpus[i].pub.is_given_back = vm->vcpus[i].pub.is_granted;
+		fake_guest_forget(&vm->vcpus[i].pub);
 	vm->must_clear = true;
 	fake_mem_unplug_all(f, now, vm);
 	fake_device_reset(f, now, vm);
@@ -235,6 +236,21 @@ int ebb_fake_vm_behave(struct ebb_fake *f, usec_t now, const uint8_t *uuid,
 	vm->guest = guest;
 	if (guest == EBB_FAKE_NO_DRIVER && vm->has_driver)
 		fake_device_reset(f, now, vm);
+	fake_guest_wake(f, now, vm);
+	return 0;
+}
+
+int ebb_fake_vm_want(struct ebb_fake *f, usec_t now, const uint8_t *uuid, uint16_t node,
+		     uint16_t cpus)
+{
+	struct fake_vm *vm = find(f, uuid);
+
+	if (!vm)
+		return -ENOENT;
+	if (node >= vm->sla.num_nodes)
+		return -ERANGE;
+	vm->want[node] = cpus;
+	vm->is_asking[node] = true;
 	fake_guest_wake(f, now, vm);
 	return 0;
 }
@@ -323,10 +339,11 @@ static void driver_up(struct ebb_fake *f, usec_t now, struct fake_vm *vm)
 	if (vm->guest == EBB_FAKE_NO_DRIVER || vm->has_driver)
 		return;
 	vm->has_driver = true;
+	vm->can_lend = fake_permille(f, f->cfg.lend_permille);
 	vm->resets++;
 	vm->must_clear = true;
 	for (uint16_t i = 0; i < vm->num_vcpus; i++)
-		vm->vcpus[i].pub.is_given_back = vm->vcpus[i].pub.is_granted;
+		fake_guest_forget(&vm->vcpus[i].pub);
 	fake_mem_unplug_all(f, now, vm);
 	fake_device_hello(f, now, vm, false);
 	fake_guest_wake(f, now, vm);

@@ -71,8 +71,11 @@ struct fake_vm {
 	struct ebb_sla sla;
 	enum ebb_fake_guest guest;
 	bool is_running, is_connected, is_welcome, has_driver, is_thinking;
+	bool can_lend;			/* the driver that runs, or ran last */
 	bool must_clear;		/* the driver found CPUs of an earlier boot */
 	uint64_t run, connection, resets, order;
+	uint16_t want[EBB_MAX_GUEST_NODES]; /* of a guest that is EBB_FAKE_WANTING */
+	bool is_asking[EBB_MAX_GUEST_NODES]; /* it has not asked beyond its limit yet */
 	usec_t reset_at;		/* of the device: no driver since, unless has_driver */
 	usec_t job_until;		/* libvirt does one thing at a time for a domain */
 	usec_t to_device_at, to_agent_at; /* messages do not overtake each other */
@@ -156,6 +159,8 @@ bool fake_mem_think(struct ebb_fake *f, usec_t now, struct fake_vm *vm);
 
 /* fake-guest.c */
 void fake_guest_wake(struct ebb_fake *f, usec_t now, struct fake_vm *vm);
+/* A boot is over: nothing that it had is in use any more. */
+void fake_guest_forget(struct ebb_fake_vcpu *v);
 void fake_guest_think(struct ebb_fake *f, usec_t now, struct fake_vm *vm);
 
 #endif /* EBB_IO_FAKE_H */

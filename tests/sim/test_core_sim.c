@@ -172,6 +172,8 @@ static struct ebb_sla random_sla(struct dice *d, const struct ebb_host *host)
 		.mem_weight = roll(d, 3) ? 100 : 50 + roll(d, 400),
 		.mem_deadline_ms = 10 + roll(d, 3000),
 		.num_nodes = (uint16_t)(1 + roll(d, host->num_nodes)),
+		.tier = (uint16_t)roll(d, VIRTIO_EBB_TIER_MAX),
+		.plug_ahead = roll(d, 3) == 0,
 	};
 
 	for (uint16_t g = 0; g < sla.num_nodes; g++) {
@@ -263,7 +265,7 @@ static void calm_down(struct world *w)
 
 /* What happened in all seeds together. */
 struct sums {
-	uint64_t steps, grants, mem_offers, mem_releases, revoked;
+	uint64_t steps, grants, lends, mem_offers, mem_releases, revoked;
 };
 
 static void run_seed(uint64_t seed, struct sums *sums)
@@ -285,6 +287,7 @@ static void run_seed(uint64_t seed, struct sums *sums)
 	ebb_fake_config_default(&cfg);
 	cfg.seed = seed;
 	cfg.has_no_cap = seed % 6 == 5;
+	cfg.lend_permille = seed % 5 == 0 ? 0 : 700;
 	cfg.has_no_pools = seed % 12 == 7;
 	world_init(&w, &host, &cfg, &ebb_policy_fair, roll(&d, 3) == 0 && host.num_threads > 1);
 	w.trace = getenv("EBB_SIM_TRACE") != NULL;
@@ -299,17 +302,19 @@ static void run_seed(uint64_t seed, struct sums *sums)
 		}
 	}
 	printf("seed %2llu: %u nodes, %u cores, %u threads, %2u VMs: %llu steps, %.0f s, "
-	       "%llu facts, %llu actions, %llu grants, %llu times forced, %llu memory offers, %llu "
-	       "releases, %llu blocks revoked%s%s\n",
+	       "%llu facts, %llu actions, %llu grants, %llu lends, %llu times forced, "
+	       "%llu memory offers, %llu releases, %llu blocks revoked%s%s\n",
 	       (unsigned long long)seed, host.num_nodes, host.num_cores, host.num_threads, num_vms,
 	       (unsigned long long)step, (double)w.now / EBB_USEC_PER_SEC,
 	       (unsigned long long)w.num_facts, (unsigned long long)w.num_actions,
-	       (unsigned long long)w.num_grants, (unsigned long long)w.num_forced,
+	       (unsigned long long)w.num_grants, (unsigned long long)w.num_lends,
+	       (unsigned long long)w.num_forced,
 	       (unsigned long long)w.num_mem_offers, (unsigned long long)w.num_mem_releases,
 	       (unsigned long long)w.num_revoked,
 	       w.failure[0] ? ": " : "", w.failure);
 	sums->steps += step;
 	sums->grants += w.num_grants;
+	sums->lends += w.num_lends;
 	sums->mem_offers += w.num_mem_offers;
 	sums->mem_releases += w.num_mem_releases;
 	sums->revoked += w.num_revoked;
@@ -331,13 +336,16 @@ static void test_random_worlds(void **state)
 	}
 	for (uint64_t seed = 1; seed <= NUM_SEEDS; seed++)
 		run_seed(seed, &sums);
-	printf("%llu steps, %llu grants, %llu memory offers, %llu releases, %llu blocks revoked\n",
+	printf("%llu steps, %llu grants, %llu lends, %llu memory offers, %llu releases, "
+	       "%llu blocks revoked\n",
 	       (unsigned long long)sums.steps, (unsigned long long)sums.grants,
+	       (unsigned long long)sums.lends,
 	       (unsigned long long)sums.mem_offers, (unsigned long long)sums.mem_releases,
 	       (unsigned long long)sums.revoked);
 	/* A simulation in which nothing happens proves nothing. */
 	assert_true(sums.steps >= 100000);
 	assert_true(sums.grants > 1000);
+	assert_true(sums.lends > 1000);
 	assert_true(sums.mem_offers > 1000);
 	assert_true(sums.mem_releases > 1000);
 	assert_true(sums.revoked > 1000);

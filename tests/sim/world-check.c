@@ -210,7 +210,7 @@ static void check_vm_mem(struct world *w, unsigned i, const struct ebb_vm *vm)
 /* The CPUs that the guest has with a core behind them, as the device knows it. */
 static bool is_held(const struct ebb_fake_vcpu *v)
 {
-	return v->is_plugged && v->is_granted && !v->is_forced;
+	return v->is_plugged && v->is_granted && !v->is_forced && !v->is_lent;
 }
 
 static void check_vcpu(struct world *w, unsigned i, uint16_t k, const struct ebb_fake_vcpu *real)
@@ -222,6 +222,10 @@ static void check_vcpu(struct world *w, unsigned i, uint16_t k, const struct ebb
 	if (real->is_startup && (!real->is_plugged || real->is_granted || real->is_forced ||
 				 known->force != EBB_FORCE_NONE || known->is_granted))
 		fail(w, "I5: vm%u startup vCPU %u is unplugged, forced or granted", i, k);
+	/* Lent means without a core, unless one is on its way to it. */
+	if (real->is_lent && real->is_alone && known->request < 0 && known->is_lent &&
+	    known->thread == EBB_THREAD_NONE)
+		fail(w, "vm%u vCPU %u is lent and has thread %u alone", i, k, real->thread);
 	/* A thread that runs alone is owned: otherwise it could be given away under it. */
 	if (real->is_alone && known->thread != real->thread && !known->is_unknown)
 		fail(w, "I6: vm%u vCPU %u runs alone on thread %u and owns %u", i, k, real->thread,
@@ -325,6 +329,34 @@ static void check_settled_mem(struct world *w, unsigned i, const struct ebb_vm *
 		     (unsigned long long)((cap_needed(w, i) + WORLD_OVERHEAD_BYTES) >> 20));
 }
 
+/* Where a vCPU of the startup set runs, if the VM has a core of its own at all. */
+static bool is_home(const struct ebb_vm *vm, uint16_t thread)
+{
+	bool has_home = false;
+
+	for (uint16_t k = 0; k < vm->num_vcpus; k++) {
+		const struct ebb_vcpu *v = &vm->vcpus[k];
+
+		if (!v->is_startup || v->thread == EBB_THREAD_NONE)
+			continue;
+		if (v->thread == thread)
+			return true;
+		has_home = true;
+	}
+	return !has_home;
+}
+
+/* All vCPUs that the VM may ever have are there before it needs them. */
+static void check_settled_ahead(struct world *w, unsigned i, const struct ebb_vm *vm)
+{
+	if (!vm->sla.plug_ahead || !vm->can_lend || !vm->is_admitted)
+		return;
+	for (uint16_t k = 0; k < vm->num_vcpus; k++)
+		if (vm->vcpus[k].life == EBB_VCPU_ABSENT && !vm->vcpus[k].is_declined &&
+		    !vm->vcpus[k].is_lent)
+			fail(w, "vm%u vCPU %u is not there, it was to be plugged ahead", i, k);
+}
+
 static void check_settled_vm(struct world *w, unsigned i)
 {
 	const struct ebb_vm *vm = world_vm(w, i);
@@ -337,6 +369,7 @@ static void check_settled_vm(struct world *w, unsigned i)
 		return;
 	}
 	check_settled_mem(w, i, vm, &told);
+	check_settled_ahead(w, i, vm);
 	for (uint16_t g = 0; g < vm->sla.num_nodes; g++) {
 		const struct ebb_vm_node *n = &vm->nodes[g];
 		uint32_t held = 0;
@@ -350,11 +383,19 @@ static void check_settled_vm(struct world *w, unsigned i)
 			held += real.is_startup || is_held(&real);
 			if (real.is_plugged && !real.is_startup && !real.is_granted)
 				fail(w, "vm%u vCPU %u is plugged and nobody's", i, k);
-			if (real.is_granted && !real.is_plugged)
+			/* A lent one that went is plugged again when it is needed. */
+			if (real.is_granted && !real.is_plugged && !real.is_lent)
 				fail(w, "vm%u vCPU %u is granted and absent", i, k);
 			if (real.is_granted && real.is_forced)
 				fail(w, "vm%u vCPU %u is still forced", i, k);
-			if (real.is_plugged && vm->is_admitted &&
+			if (real.is_lent != vm->vcpus[k].is_lent)
+				fail(w, "vm%u vCPU %u is %slent, and the core believes otherwise",
+				     i, k, real.is_lent ? "" : "not ");
+			if (real.is_lent && real.is_plugged &&
+			    (vm->vcpus[k].thread != EBB_THREAD_NONE ||
+			     !is_home(vm, real.thread)))
+				fail(w, "vm%u vCPU %u is lent and not at home", i, k);
+			if (real.is_plugged && !real.is_lent && vm->is_admitted &&
 			    (real.thread == EBB_THREAD_NONE ||
 			     real.thread != vm->vcpus[k].thread))
 				fail(w, "vm%u vCPU %u has no core of its own", i, k);

@@ -86,6 +86,7 @@ static void drain_records(struct world *w)
 	while (ebb_state_record_pop(w->state, &r)) {
 		w->num_records++;
 		w->num_grants += r.event == EBB_EVENT_GRANT;
+		w->num_lends += r.event == EBB_EVENT_LEND;
 		w->num_forced += r.event == EBB_EVENT_FORCE;
 		w->num_mem_offers += r.event == EBB_EVENT_MEM_OFFER;
 		w->num_mem_releases += r.event == EBB_EVENT_MEM_RELEASE;

@@ -39,7 +39,7 @@ struct world {
 	struct ebb_fake *fake;
 	struct world_vm vms[WORLD_VMS];
 	uint64_t num_actions, num_facts, num_records;
-	uint64_t num_grants, num_forced;
+	uint64_t num_grants, num_lends, num_forced;
 	uint64_t num_mem_offers, num_mem_releases, num_revoked; /* revoked: blocks */
 	bool has_no_cap, has_no_pools;	/* as the fake was told */
 	char failure[256];		/* first check that failed, or "" */

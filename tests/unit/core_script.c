@@ -178,6 +178,20 @@ static uint16_t list_pools(const struct script *s, char vm, struct ebb_pool_fact
 	return num;
 }
 
+static uint16_t hello_flags(char letter)
+{
+	switch (letter) {
+	case 'f':
+		return VIRTIO_EBB_CPU_F_FORCED;
+	case 'l':
+		return VIRTIO_EBB_CPU_F_LENT;
+	case 'p':
+		return VIRTIO_EBB_CPU_F_LENT | VIRTIO_EBB_CPU_F_PARKED;
+	default:
+		return 0;
+	}
+}
+
 int script_hello(struct script *s, char vm, bool is_first, bool has_driver, uint64_t resets,
 		 const char *hotplugged)
 {
@@ -191,6 +205,7 @@ int script_hello(struct script *s, char vm, bool is_first, bool has_driver, uint
 
 	h->is_first = is_first;
 	h->has_driver = has_driver;
+	h->can_lend = has_driver && s->can_lend;
 	h->resets = resets;
 	h->num_nodes = v->sla.num_nodes;
 	h->max_cpus = v->num_vcpus;
@@ -206,9 +221,9 @@ int script_hello(struct script *s, char vm, bool is_first, bool has_driver, uint
 		hotplugged += used;
 		cpus[h->num_cpus++] = (struct ebb_hello_cpu){
 			.vcpu = (uint16_t)vcpu,
-			.flags = *hotplugged == 'f' ? VIRTIO_EBB_CPU_F_FORCED : 0,
+			.flags = hello_flags(*hotplugged),
 		};
-		hotplugged += strspn(hotplugged, "f ");
+		hotplugged += strspn(hotplugged, "flp ");
 	}
 	return report(s, vm, &fact);
 }
@@ -277,6 +292,17 @@ int script_remove(struct script *s, char vm, uint64_t tag, uint16_t vcpu)
 	return report(s, vm, &fact);
 }
 
+int script_lend(struct script *s, char vm, uint64_t tag, uint16_t vcpu, bool park)
+{
+	struct ebb_fact fact = {
+		.type = EBB_FACT_REQUEST,
+		.u.request = { .tag = tag, .type = VIRTIO_EBB_REQ_CPU_LEND, .vcpu = vcpu,
+			       .park = park },
+	};
+
+	return report(s, vm, &fact);
+}
+
 /* ---- actions as text ----------------------------------------------------- */
 
 #define TEXT	256
@@ -337,10 +363,13 @@ static void render(const struct ebb_action *a, char *text)
 				    mib(a->u.limits.nodes[g].mem_limit_bytes));
 			if (a->u.limits.nodes[g].mem_deadline_ms)
 				put(text, "!%u", a->u.limits.nodes[g].mem_deadline_ms);
+			if (a->u.limits.nodes[g].tier)
+				put(text, " t%u", a->u.limits.nodes[g].tier);
 		}
 		break;
 	case EBB_ACTION_CPU_FLAGS:
 		put(text, "flags %c %u %s", vm, a->u.cpu_flags.vcpu,
+		    a->u.cpu_flags.flags == VIRTIO_EBB_CPU_F_LENT ? "lent" :
 		    a->u.cpu_flags.flags ? "forced" : "clear");
 		break;
 	case EBB_ACTION_LINK_CLOSE:

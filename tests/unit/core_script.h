@@ -8,7 +8,8 @@
  *                            " 1/4 m128/64!300" with pool memory, MiB
  *   revoke a 0 64            pool of node 0 down to 64 MiB
  *   cap a 1344               mirror a 0 64       MiB
- *   flags a 4 forced         flags a 4 clear         close a
+ *                            " 1/4 t2" where tier 2 is told
+ *   flags a 4 forced         flags a 4 clear         flags a 4 lent       close a
  *   plug a 4   unplug a 4    place a 4 @2   home a 4 @0
  *
  * VMs are called by one letter.
@@ -33,6 +34,7 @@ struct script {
 	struct ebb_action open[64];	/* actions under way */
 	size_t num_open;
 	struct ebb_record record;	/* last one that find_record() found */
+	bool can_lend;			/* the drivers that HELLO speaks of know of lending */
 	/* What the devices have, by letter and guest node; by the SLA when a VM is defined. */
 	struct ebb_pool_fact pools[26][EBB_MAX_GUEST_NODES];
 };
@@ -62,12 +64,13 @@ int script_running(struct script *s, char vm, uint64_t order);
 /* "0@0 1@3 4@-": vCPU @ thread */
 int script_found(struct script *s, char vm, uint64_t order, usec_t as_of, const char *plugged);
 int script_simple(struct script *s, char vm, enum ebb_fact_type type);
-/* hotplugged: "4 5f": vCPUs granted, f: forced. */
+/* hotplugged: "4 5f 6l 7p": vCPUs granted, f: forced, l: lent, p: lent and parked. */
 int script_hello(struct script *s, char vm, bool is_first, bool has_driver, uint64_t resets,
 		 const char *hotplugged);
 int script_add(struct script *s, char vm, uint64_t tag, uint16_t count, uint16_t node,
 	       bool allow_ht);
 int script_remove(struct script *s, char vm, uint64_t tag, uint16_t vcpu);
+int script_lend(struct script *s, char vm, uint64_t tag, uint16_t vcpu, bool park);
 
 /* The pool of a VM's device has changed, MiB; reported with the next HELLO or script_mem(). */
 void script_pool(struct script *s, char vm, uint16_t node, uint32_t requested_mib,

@@ -66,9 +66,10 @@ struct ebb_fake_config {
 	uint32_t place_fail_permille;	/* PLACE, HOME and MEM_CAP end with -EIO */
 	bool has_no_cap;		/* MEM_CAP ends with -EOPNOTSUPP */
 	bool has_no_pools;		/* devices list no pools, whatever the SLA says */
+	uint32_t lend_permille;		/* drivers that can lend */
 };
 
-/* Latencies as measured on a small KVM host, no failures. */
+/* Latencies as measured on a small KVM host, no failures; every driver can lend. */
 void ebb_fake_config_default(struct ebb_fake_config *ret_cfg);
 
 /* How a simulated guest behaves, with CPUs and with memory. */
@@ -78,6 +79,7 @@ enum ebb_fake_guest {
 	EBB_FAKE_SILENT,		/* takes every offer, gives and confirms nothing */
 	EBB_FAKE_NO_DRIVER,		/* device present, no driver */
 	EBB_FAKE_RANDOM,		/* asks and gives at random, meets demands mostly */
+	EBB_FAKE_WANTING,		/* has as many CPUs as ebb_fake_vm_want() said, or as it may */
 };
 
 /* NULL if out of memory. */
@@ -100,6 +102,14 @@ int ebb_fake_vm_reboot(struct ebb_fake *f, usec_t now, const uint8_t *uuid);
 int ebb_fake_vm_behave(struct ebb_fake *f, usec_t now, const uint8_t *uuid,
 		       enum ebb_fake_guest guest);
 
+/*
+ * What a guest that is EBB_FAKE_WANTING works towards on a guest node, the startup set included; 0
+ * before.  It gives back what exceeds it, takes what is offered up to it, and asks once for what is
+ * not offered; called again, it asks again.  0, -ENOENT, -ERANGE (node).
+ */
+int ebb_fake_vm_want(struct ebb_fake *f, usec_t now, const uint8_t *uuid, uint16_t node,
+		     uint16_t cpus);
+
 /* From now on, in place of those of the configuration. */
 void ebb_fake_set_failures(struct ebb_fake *f, uint32_t plug_permille, uint32_t unplug_permille,
 			   uint32_t place_permille);
@@ -117,6 +127,7 @@ struct ebb_fake_vcpu {
 	bool is_startup, is_plugged;
 	bool is_granted;		/* in the device's table */
 	bool is_forced;			/* the device's FORCED flag */
+	bool is_lent, is_parked;	/* its LENT and PARKED flags */
 	bool is_given_back;		/* the guest has stopped using it */
 	bool is_alone;			/* placed by PLACE, not by HOME, since it was plugged */
 	uint16_t node;

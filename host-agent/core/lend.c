@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* CPUs that stay plugged while their core is elsewhere: CPU_LEND, and plugging ahead of need. */
+#include <errno.h>
+
+#include "core/internal.h"
+
+/* ---- CPU_LEND ------------------------------------------------------------ */
+
+static void record_lend(struct ebb_state *s, usec_t now, const struct ebb_vm *vm, uint16_t vcpu,
+			const struct ebb_request *q)
+{
+	const struct ebb_vcpu *v = &vm->vcpus[vcpu];
+	struct ebb_record *r = core_record(s, vm, now, EBB_EVENT_LEND);
+
+	r->node = v->node;
+	r->cpus = r->asked = 1;
+	if (q && q->issued_at) {
+		r->agent_usec = q->issued_at - q->received_at;
+		r->place_usec = now - q->issued_at;
+		r->total_usec = now - q->received_at;
+	}
+	core_text(r->text, "the guest gave the core of vCPU %u back and keeps it%s", vcpu,
+		  v->is_parked ? ", parked" : "");
+}
+
+/* From now on the device has it as lent, and as not forced. */
+static void set_lent(struct ebb_vcpu *v, usec_t now, bool is_parked)
+{
+	v->is_lent = true;
+	v->is_parked = is_parked;
+	v->told_forced = v->is_suspect = false;
+	v->force = EBB_FORCE_NONE;
+	v->granted_at = now;
+}
+
+int core_request_lend(struct ebb_state *s, usec_t now, struct ebb_vm *vm,
+		      const struct ebb_fact_request *f)
+{
+	const struct ebb_action_response done = {
+		.tag = f->tag, .type = f->type, .status = VIRTIO_EBB_ACK,
+	};
+	const int slot = core_request_slot(vm);
+	struct ebb_vcpu *v;
+
+	if (f->vcpu >= vm->num_vcpus)
+		return -EINVAL;
+	v = &vm->vcpus[f->vcpu];
+	if (v->is_startup) {
+		core_refuse(s, now, vm, f, VIRTIO_EBB_REASON_STARTUP,
+			    "the vCPU is of the startup set");
+	} else if (v->request >= 0 || slot < 0) {
+		core_refuse(s, now, vm, f, VIRTIO_EBB_REASON_IN_PROGRESS,
+			    "the vCPU is being added, removed or lent");
+	} else if (!v->is_granted) {
+		core_refuse(s, now, vm, f, VIRTIO_EBB_REASON_NOT_HELD,
+			    "the VM does not hold the vCPU");
+	} else if (v->life == EBB_VCPU_ABSENT) {
+		/* An earlier removal has succeeded, and that could not be told. */
+		core_refuse(s, now, vm, f, VIRTIO_EBB_REASON_NOT_HELD,
+			    "the vCPU has been unplugged; it is to be removed");
+	} else if (v->thread == EBB_THREAD_NONE) {
+		/* It has no core: forced before, or lent already. */
+		set_lent(v, now, f->park);
+		record_lend(s, now, vm, f->vcpu, NULL);
+		core_respond(s, vm, &done);
+	} else {
+		vm->requests[slot] = (struct ebb_request){
+			.phase = EBB_REQUEST_LEND, .tag = f->tag, .asked = 1,
+			.node = v->node, .num_vcpus = 1, .vcpus = { f->vcpu },
+			.received_at = now,
+		};
+		set_lent(v, now, f->park);
+		v->request = (int8_t)slot;
+	}
+	return 0;
+}
+
+void core_request_lent(struct ebb_state *s, usec_t now, struct ebb_vm *vm, uint16_t vcpu, int err)
+{
+	struct ebb_vcpu *v = &vm->vcpus[vcpu];
+	struct ebb_request *q = &vm->requests[v->request];
+	struct ebb_action_response response = {
+		.tag = q->tag, .type = VIRTIO_EBB_REQ_CPU_LEND, .status = VIRTIO_EBB_ACK,
+	};
+
+	v->request = -1;
+	v->granted_at = now;
+	if (err == 0) {
+		record_lend(s, now, vm, vcpu, q);
+	} else {
+		struct ebb_record *r = core_record(s, vm, now, EBB_EVENT_REFUSE);
+
+		/* The guest has it back, in whatever place its thread is; see give_cores(). */
+		v->is_lent = v->is_parked = false;
+		core_vcpu_force(s, vm, vcpu, EBB_FORCE_NO_CORE);
+		response.reason = VIRTIO_EBB_REASON_TIMEOUT;
+		response.status = core_status_of(response.reason);
+		r->node = v->node;
+		r->asked = 1;
+		r->code = response.reason;
+		r->total_usec = now - q->received_at;
+		core_text(r->text, "vCPU %u could not be moved off its core in time", vcpu);
+	}
+	q->phase = EBB_REQUEST_FREE;
+	core_respond(s, vm, &response);
+}
+
+/* ---- HELLO --------------------------------------------------------------- */
+
+void core_hello_lent(struct ebb_state *s, usec_t now, struct ebb_vm *vm, uint16_t vcpu,
+		     uint16_t flags, bool is_first)
+{
+	struct ebb_vcpu *v = &vm->vcpus[vcpu];
+	const bool is_lent = flags & VIRTIO_EBB_CPU_F_LENT;
+
+	/* The device will know better once it has the answer. */
+	if (v->request >= 0 && vm->requests[v->request].phase == EBB_REQUEST_LEND)
+		return;
+	if (is_lent != v->is_lent && v->is_granted && !is_first &&
+	    now < v->granted_at + s->cfg.confirm_usec) {
+		v->is_suspect = true;
+		return;
+	}
+	if (is_lent && !v->is_lent)
+		v->force = EBB_FORCE_NONE;
+	v->is_lent = is_lent;
+	v->is_parked = flags & VIRTIO_EBB_CPU_F_PARKED;
+	core_touch(s, vm);
+}
+
+/* ---- plugging ahead ------------------------------------------------------ */
+
+/* Plugging is the domain's business as a whole: one at a time, and none while a request waits. */
+static bool is_busy(const struct ebb_vm *vm)
+{
+	for (int i = 0; i < VIRTIO_EBB_MAX_INFLIGHT; i++)
+		if (vm->requests[i].phase != EBB_REQUEST_FREE)
+			return true;
+	for (uint16_t i = 0; i < vm->num_vcpus; i++)
+		if (vm->vcpus[i].life_action)
+			return true;
+	return false;
+}
+
+/* vCPUs of the node that the guest has, lent or not. */
+static uint16_t count_owned(const struct ebb_vm *vm, uint16_t g)
+{
+	uint16_t owned = 0;
+
+	for (uint16_t i = 0; i < vm->num_vcpus; i++) {
+		const struct ebb_vcpu *v = &vm->vcpus[i];
+
+		owned += v->node == g && (v->is_startup || v->is_granted || v->request >= 0);
+	}
+	return owned;
+}
+
+static bool wants_ahead(const struct ebb_vm *vm, uint16_t g)
+{
+	return vm->sla.plug_ahead && vm->can_lend && vm->link_up && vm->is_admitted &&
+	       count_owned(vm, g) < vm->sla.nodes[g].max;
+}
+
+bool core_vcpu_is_ahead(const struct ebb_vm *vm, const struct ebb_vcpu *v)
+{
+	return core_vcpu_is_unowned(v) && v->life_failures == 0 && wants_ahead(vm, v->node);
+}
+
+bool core_vcpu_plugs_ahead(const struct ebb_vm *vm, const struct ebb_vcpu *v, usec_t now)
+{
+	return vm->sla.plug_ahead && v->life == EBB_VCPU_ABSENT && !v->is_granted &&
+	       !v->is_declined && v->request < 0 && now >= v->life_retry_at &&
+	       wants_ahead(vm, v->node) && !is_busy(vm);
+}
