@@ -67,6 +67,19 @@ static const struct bench_step *due(const struct bench_steps *steps, uint32_t ne
 	return *ret_at_ns <= now_ns ? &steps->steps[next] : NULL;
 }
 
+/* Ahead of time: a rate that is set late would take back what has arrived and was perhaps run. */
+static int plan_rates(struct load *load)
+{
+	const struct bench_steps *rates = &load->options->rates;
+	int rc = 0;
+
+	for (uint32_t i = 0; !rc && i < rates->n; i++)
+		rc = oltp_arrivals_set_rate(load->arrivals, rates->steps[i].value * load->capacity,
+					    load->origin_ns + seconds_ns(rates->steps[i].t_s));
+	load->is_planned = true;
+	return rc;
+}
+
 int load_follow(struct load *load, struct oltp_pool *pool, uint64_t start_ns, uint64_t now_ns,
 		event_fn *on_event, void *ctx, uint64_t *ret_next_ns)
 {
@@ -80,11 +93,11 @@ int load_follow(struct load *load, struct oltp_pool *pool, uint64_t start_ns, ui
 		*ret_next_ns = next_ns;
 		return 0;
 	}
+	rc = load->is_planned ? 0 : plan_rates(load);
+	if (rc)
+		return rc;
 	while ((step = due(&o->rates, load->next_rate, load->origin_ns, now_ns, &rate_ns))) {
 		load->rate = step->value * load->capacity;
-		rc = oltp_arrivals_set_rate(load->arrivals, load->rate, rate_ns);
-		if (rc)
-			return rc;
 		load->next_rate++;
 		on_event(ctx, &(struct load_event){ "rate", load->rate });
 	}

@@ -2,13 +2,14 @@
 /*
  * What the workers are given to do, over time: when transactions arrive, and how skewed they are.
  *
- * With a calibration, work is unlimited for some seconds; the throughput of the second half of them
- * is the capacity of the CPUs of the start, and the rates of the schedule are parts of it. Schedules
- * count from the end of the calibration on.
+ * With a calibration, work is unlimited for some seconds; the throughput in the second half of them
+ * is the capacity of the CPUs of the start, and the rates of the schedule are parts of it.
+ * Schedules count from the end of the calibration on.
  */
 #ifndef BENCH_LOAD_H
 #define BENCH_LOAD_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "options.h"
@@ -21,6 +22,7 @@ struct load {
 	double theta, rate;		/* now; rate in transactions per second */
 	double capacity;		/* by the calibration; 1 without */
 	uint64_t origin_ns;		/* of the schedules; 0: they wait for the calibration */
+	bool is_planned;		/* all rates have been set, those to come as well */
 	/* Of the calibration: the begin of its second half, 0: that has not come. */
 	uint64_t half_ns, half_committed;
 };
@@ -38,8 +40,8 @@ struct load_event {
 
 /*
  * Does what is due. on_event is told of what changed. Returns when it goes on (CLOCK_MONOTONIC), as
- * start_ns, when the run began; UINT64_MAX: not at all. Times are those of the schedule, not of the
- * call: rates change when they are due, also if the call comes late. Errors: -ENOMEM, -ENOSPC.
+ * start_ns, when the run began; UINT64_MAX: not at all. Rates change when they are due, also if the
+ * call comes late. Errors: -ENOMEM, -ENOSPC.
  */
 int load_follow(struct load *load, struct oltp_pool *pool, uint64_t start_ns, uint64_t now_ns,
 		void (*on_event)(void *ctx, const struct load_event *event), void *ctx,

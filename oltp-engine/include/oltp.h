@@ -384,10 +384,11 @@ int oltp_arrivals_create(struct oltp_arrivals **ret_arrivals);
 void oltp_arrivals_destroy(struct oltp_arrivals *arrivals);
 
 /*
- * From now_ns (CLOCK_MONOTONIC, not before that of the call before) on, so many arrive per second,
- * evenly. One thread at a time. Errors: -EINVAL (negative or not finite), -ENOMEM.
+ * From at_ns on (CLOCK_MONOTONIC; may lie ahead, but not before that of the call before), so many
+ * arrive per second, evenly. A time in the past changes what has arrived since. One thread at a
+ * time. Errors: -EINVAL (negative or not finite, or before the last one), -ENOMEM.
  */
-int oltp_arrivals_set_rate(struct oltp_arrivals *arrivals, double per_second, uint64_t now_ns);
+int oltp_arrivals_set_rate(struct oltp_arrivals *arrivals, double per_second, uint64_t at_ns);
 
 struct oltp_pool_config {
 	struct oltp_engine *engine;

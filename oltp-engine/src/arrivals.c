@@ -58,18 +58,18 @@ static double count_at(const struct arrivals_rate *rate, uint64_t now_ns)
 	return rate->before + (double)(now_ns - rate->start_ns) / 1e9 * rate->per_second;
 }
 
-int oltp_arrivals_set_rate(struct oltp_arrivals *a, double per_second, uint64_t now_ns)
+int oltp_arrivals_set_rate(struct oltp_arrivals *a, double per_second, uint64_t at_ns)
 {
 	struct arrivals_rate *rate;
 
-	if (!(per_second >= 0) || isinf(per_second))
+	if (!(per_second >= 0) || isinf(per_second) || (a->last && at_ns < a->last->start_ns))
 		return -EINVAL;
 	rate = malloc(sizeof(*rate));
 	if (!rate)
 		return -ENOMEM;
 	*rate = (struct arrivals_rate){
-		.start_ns = now_ns,
-		.before = a->last ? count_at(a->last, now_ns) : 0,
+		.start_ns = at_ns,
+		.before = a->last ? count_at(a->last, at_ns) : 0,
 		.per_second = per_second,
 	};
 	/* Both pair with the acquire in rate_after: whoever finds it sees what is in it. */
@@ -106,7 +106,7 @@ static uint64_t arrival_of(struct oltp_arrivals *a, struct arrivals_view *view, 
 		view->rate = rate_after(a, NULL);
 	while ((next = rate_after(a, view->rate)) && next->before < count)
 		view->rate = next;
-	/* Not at a rate of 0: nothing arrives at it, unless a look came late for the change. */
+	/* Nothing arrives at a rate of 0, but the last one of the rate before may be rounded here. */
 	if (view->rate->per_second <= 0)
 		return view->rate->start_ns;
 	return view->rate->start_ns +

@@ -253,7 +253,8 @@ static void sample_arrivals(struct oltp_pool *pool, uint64_t now_ns, double seco
 		return;
 	arrivals_count(pool->arrivals, now_ns, &count);
 	sample->queue = count.waiting;
-	if (seconds > 0)
+	/* A rate that was set for a time in the past may have made it fewer. */
+	if (seconds > 0 && count.arrived > pool->last_arrived)
 		sample->offered_ps = (double)(count.arrived - pool->last_arrived) / seconds;
 	pool->last_arrived = count.arrived;
 }
