@@ -9,6 +9,8 @@ OLTP_SRC := $(addprefix oltp-engine/src/,arrivals.c blocks_native.c cold.c cold_
 OLTP_YCSB_SRC := $(addprefix oltp-engine/bench/ycsb/,ycsb.c ycsb_load.c ycsb_verify.c zipf.c)
 OLTP_BENCH_SRC := $(addprefix oltp-engine/bench/,audit.c block_times.c limits.c load.c options.c \
 	report.c session.c) $(OLTP_YCSB_SRC)
+OLTP_DIST_SRC := $(addprefix oltp-engine/dist/,book.c client.c conn.c coord.c keeper.c log.c \
+	message.c node.c node_ycsb.c part.c recover.c redo.c session.c tenants.c)
 # A VM without a VM, from the guest monitor's tests.
 OLTP_EBB_RIG_SRC := $(EBB_RIG_SRC)
 
@@ -17,6 +19,8 @@ $(eval $(call lib,liboltp-bench,$(OLTP_BENCH_SRC),))
 $(eval $(call prog,oltp-bench,oltp-engine/bench/oltp_bench.c,liboltp-bench liboltp,,-lm))
 $(eval $(call lib,liboltp-server,$(addprefix oltp-engine/server/,blocks_ebb.c control.c source_ebb.c),))
 $(eval $(call prog,oltp-server,oltp-engine/server/oltp_server.c,liboltp-server liboltp-bench liboltp libebb,,-lm))
+$(eval $(call lib,liboltp-dist,$(OLTP_DIST_SRC),))
+$(eval $(call prog,oltp-node,oltp-engine/dist/oltp_node.c,liboltp-dist liboltp-bench liboltp,,-lm))
 
 $(eval $(call unit_test,test_oltp_lock,tests/unit/test_oltp_lock.c,liboltp))
 $(eval $(call unit_test,test_oltp_index,tests/unit/test_oltp_index.c,liboltp))
@@ -36,3 +40,4 @@ $(eval $(call unit_test,test_oltp_cold,tests/unit/test_oltp_cold.c tests/unit/ol
 $(eval $(call unit_test,test_oltp_moving,tests/unit/test_oltp_moving.c tests/unit/oltp_memory.c,liboltp-bench liboltp,,-lm))
 $(eval $(call unit_test,test_oltp_revoke,tests/unit/test_oltp_revoke.c tests/unit/oltp_memory.c,liboltp))
 $(eval $(call unit_test,test_oltp_blocks_ebb,tests/unit/test_oltp_blocks_ebb.c tests/unit/oltp_memory.c $(OLTP_EBB_RIG_SRC),liboltp-server liboltp-bench liboltp monitord libebb,,-lm))
+$(eval $(call unit_test,test_oltp_dist_twophase,tests/unit/test_oltp_dist_twophase.c,liboltp-dist))
