@@ -41,3 +41,6 @@ $(eval $(call unit_test,test_oltp_moving,tests/unit/test_oltp_moving.c tests/uni
 $(eval $(call unit_test,test_oltp_revoke,tests/unit/test_oltp_revoke.c tests/unit/oltp_memory.c,liboltp))
 $(eval $(call unit_test,test_oltp_blocks_ebb,tests/unit/test_oltp_blocks_ebb.c tests/unit/oltp_memory.c $(OLTP_EBB_RIG_SRC),liboltp-server liboltp-bench liboltp monitord libebb,,-lm))
 $(eval $(call unit_test,test_oltp_dist_twophase,tests/unit/test_oltp_dist_twophase.c,liboltp-dist))
+$(eval $(call unit_test,test_oltp_dist_crash,tests/unit/test_oltp_dist_crash.c,))
+$(B)/tests/test_oltp_dist_crash: | $(B)/bin/oltp-node
+$(eval $(call unit_test,test_oltp_dist_wire,tests/unit/test_oltp_dist_wire.c,liboltp-dist liboltp-bench liboltp,,-lm))
