@@ -9,7 +9,8 @@ import sys
 import time
 from datetime import datetime, timezone
 
-from . import outcome, plan, plan_memory, scene_memory, scenes, schema
+from . import (outcome, plan, plan_engine, plan_memory, scene_engine, scene_memory, scenes,
+               schema)
 from .lab import BUILD, SERIES, TOP, Lab, SetupError, run
 from .sampling import Sampler, event_of
 from .scenes import SceneError, Stage
@@ -23,18 +24,22 @@ def arguments(argv):
         prog="demo", description="Runs a scenario on real VMs and judges it.",
         epilog="Exit status: 0 verdict pass, 1 verdict fail, 2 usage, 3 set-up failed.")
     p.add_argument("name", nargs="?", choices=sorted(scenes.SCENES), metavar="SCENARIO",
-                   help="spot (default), scale or memory")
+                   help="spot (default), scale, memory, contention, peak or isolate")
     p.add_argument("--scenario", choices=sorted(scenes.SCENES), help="the same as an option")
     p.add_argument("--ablate", action="store_true",
                    help="without the mechanism (must fail): every VM keeps the CPUs it boots with; "
-                        "in memory, the engine cannot move records to disk")
+                        "in memory, the engine cannot move records to disk; in contention, it "
+                        "keeps all CPUs; in isolate, sockets are shared all the time")
+    p.add_argument("--close-up", action="store_true",
+                   help="peak: traffic doubles every 0.5 s, not every 5 s, in windows of 0.1 s")
     p.add_argument("--seed", type=int, default=1, help="of the engines' key sequences (1)")
     p.add_argument("--time-scale", type=scale_factor, default=1.0, metavar="X",
                    help="stretch waits and time bounds by X, 0.5 to 20 (1)")
     p.add_argument("--share", type=share_of_cpu, metavar="S",
                    help="real CPU per emulated core, 0.05 to 1 (so that all fit the machine)")
     p.add_argument("--tier", choices=("lend", "park", "unplug"),
-                   help="how spot gives CPUs back (lend); with unplug, they are plugged when needed")
+                   help="how CPUs are given back (lend; scale and memory: unplug); with unplug, "
+                        "they are plugged when needed")
     p.add_argument("--keep", action="store_true",
                    help="at the end wait, with libvirtd and the agent still there, until Ctrl-C")
     p.add_argument("--out", metavar="DIR", help="where to write (out/SCENARIO[-ablate])")
@@ -42,9 +47,12 @@ def arguments(argv):
     if a.name and a.scenario and a.name != a.scenario:
         p.error(f"both {a.name} and --scenario {a.scenario} were given")
     a.scenario = a.scenario or a.name or "spot"
-    if a.tier and a.scenario != "spot":
-        p.error("--tier is for the scenario spot only")
-    a.out = a.out or os.path.join(TOP, "out", a.scenario + ("-ablate" if a.ablate else ""))
+    if a.tier and a.scenario in ("scale", "memory"):
+        p.error(f"--tier is not for the scenario {a.scenario}")
+    if a.close_up and a.scenario != "peak":
+        p.error("--close-up is for the scenario peak only")
+    a.out = a.out or os.path.join(TOP, "out", a.scenario + ("-close-up" if a.close_up else "") +
+                                  ("-ablate" if a.ablate else ""))
     return a
 
 
@@ -102,7 +110,8 @@ def record(a, p, lab, accelerator, stage, sampler, started):
         "scenario": a.scenario, "ablate": a.ablate, "seed": a.seed, "time_scale": a.time_scale,
         "accelerator": accelerator, "host": p.host, "policy": p.policy,
         "vms": [vm.name for vm in p.vms], "startup_cpus": p.vms[0].startup_cpus,
-        "tier": p.tier, "dwell_s": p.dwell_s, "engine": p.vms[0].options["server"], "steps": stage.steps,
+        "tier": p.tier, "dwell_s": p.dwell_s, "engine": p.vms[0].options["server"],
+        "steps": stage.steps,
         "results": scenes.results(stage.boot, p.vms), "interval_s": sampler_interval(),
         "agent_cpu_s": lab.agent_cpu_s(), "agent_s": round(sampler.elapsed(), 1),
         **stage.more,
@@ -119,6 +128,8 @@ def plan_of(a):
     options = (a.ablate, a.seed, a.time_scale, a.share)
     if a.scenario == plan_memory.SCENARIO:
         return plan_memory.make(*options)
+    if a.scenario in plan_engine.SCENARIOS:
+        return plan_engine.make(a.scenario, *options, a.tier, a.close_up)
     return plan.make(a.scenario, *options, a.tier)
 
 
@@ -134,11 +145,13 @@ def play(a, p, accelerator):
             lab.define(boot, vm)
         lab.start_agent()
         sampler = Sampler(lab, [vm.name for vm in p.vms],
-                          scene_memory.Probe(lab, boot, p.vms) if is_memory else None)
+                          _probe(a.scenario, lab, boot, p.vms))
         stage = Stage(lab, boot, sampler, p.vms, a.time_scale,
                       scenes.table_for(f"Ebb {a.scenario}", p.vms, p.host["cores"]))
         if is_memory:
             stage.more["memory"] = p.memory
+        if a.scenario in plan_engine.SCENARIOS:
+            stage.more.update(load=p.load, policy=p.policy)
         sampler.start()
         try:
             scenes.SCENES[a.scenario](stage, p.dwell_s)
@@ -154,6 +167,14 @@ def play(a, p, accelerator):
         if a.keep:
             _wait(lab)
     return summary
+
+
+def _probe(scenario, lab, boot, vms):
+    if scenario == plan_memory.SCENARIO:
+        return scene_memory.Probe(lab, boot, vms)
+    if scenario in plan_engine.SCENARIOS:
+        return scene_engine.EngineProbe(boot, vms)
+    return None
 
 
 def _forget(folder):

@@ -2,7 +2,7 @@
 """From a folder of recorded files to summary.json, report.html and the closing words."""
 import os
 
-from . import report, schema, words_memory
+from . import report, schema, words_engine, words_memory
 from .summary import load, summarize
 
 
@@ -30,6 +30,9 @@ def words(folder, summary):
 def _saw(summary):
     if summary["ablate"] and summary["scenario"] == "memory":
         return ["You saw an engine that cannot move records to disk.", words_memory.cost(summary)]
+    if summary["ablate"] and summary["scenario"] in words_engine.SCENARIOS:
+        return [f"You saw the run without the mechanism: "
+                f"{words_engine.ABLATIONS[summary['scenario']]}.", words_engine.cost(summary)]
     if summary["ablate"]:
         return ["You saw VMs with static allocation: each kept the CPUs it booted with.",
                 f"{summary['idle_core_pct']} % of the host's core time was left unused; "
@@ -42,6 +45,8 @@ def _saw(summary):
                 f"{_count(summary['lost_updates'])} updates lost.".capitalize()]
     if summary["scenario"] == "memory":
         return words_memory.saw(summary)
+    if summary["scenario"] in words_engine.SCENARIOS:
+        return words_engine.saw(summary)
     host = summary["host"]
     where = f"{host['cores']} {'emulated ' if host['emulated'] else ''}cores"
     if summary["scenario"] == "scale":

@@ -6,7 +6,7 @@ PVLDB 13(12). Their servers had 16 to 80 cores under KVM; ratios and latencies c
 throughput does not.
 """
 
-from . import words_memory
+from . import words_engine, words_memory
 
 HARDWARE = "Xeon servers with 2, 4 and 8 sockets, KVM"
 
@@ -21,6 +21,8 @@ def beside(summary):
                      "ours": _ms(summary["share_convergence_ms"]), "where": "4.2, figure 6"})
     elif summary["scenario"] == "memory":
         rows += words_memory.paper(summary)
+    elif summary["scenario"] in words_engine.SCENARIOS:
+        rows += words_engine.paper(summary)
     else:
         rows.append({"what": "Growth", "paper": "1 to 16 CPUs, one every 5 s (2 sockets)",
                      "ours": _growth(summary), "where": "4.1, figure 3"})

@@ -2,7 +2,7 @@
 """report.html: one page that needs nothing but a browser; drawn from a run's recorded files."""
 from html import escape
 
-from . import figure, words_memory
+from . import figure, words_engine, words_memory
 from .common import CPU_EVENTS
 from .verdict_memory import MEM_EVENTS
 
@@ -10,6 +10,7 @@ TITLES = {
     "spot": "Three databases share one server",
     "scale": "One database grows to the whole server and back",
     "memory": words_memory.TITLE,
+    **words_engine.TITLES,
 }
 LEADS = {
     "spot": "VMs join and leave {host}. Under the {policy} policy each running VM gets an equal "
@@ -19,6 +20,7 @@ LEADS = {
              "it holds them all, and gives them back one by one, while its engine executes "
              "transactions. Paper: section 4.1, figure 3.",
     "memory": words_memory.LEAD,
+    **words_engine.LEADS,
 }
 ABLATED_LEADS = {
     "spot": "The same VMs on {host}, each with the CPUs that a fixed division of the cores gives "
@@ -26,8 +28,9 @@ ABLATED_LEADS = {
     "scale": "The same VM on {host}, with the CPUs that it starts with and no more: static "
              "allocation, for comparison with the run in which it grows and shrinks.",
     "memory": words_memory.ABLATED_LEAD,
+    **words_engine.ABLATED_LEADS,
 }
-ABLATIONS = {"memory": words_memory.ABLATION}
+ABLATIONS = {"memory": words_memory.ABLATION, **words_engine.ABLATIONS}
 STYLE = """
 :root { color-scheme: light }
 * { box-sizing: border-box }
@@ -83,6 +86,8 @@ def render(run, samples, events, summary):
 
 def _host_words(host):
     what = f"{host['sockets']} sockets with {host['cores'] // host['sockets']} cores each"
+    if host["threads"] > 1:
+        what += f" of {host['threads']} threads"
     return f"an emulated server of {what}" if host["emulated"] else f"a server of {what}"
 
 
@@ -109,6 +114,8 @@ def _tiles(summary):
     tiles = []
     if summary["scenario"] == "memory":
         return _tile_row(words_memory.tiles(summary))
+    if summary["scenario"] in words_engine.SCENARIOS:
+        return _tile_row(words_engine.tiles(summary))
     if summary["scenario"] == "spot":
         equal = summary["share_convergence_ms"]
         tiles.append((_ms(equal["median"]) if equal["n"] else "never",
@@ -149,6 +156,10 @@ def _ablation(summary):
     if summary["scenario"] == "memory":
         return ('<h2>What it costs to have no anti-caching</h2><div class="card">' +
                 escape(words_memory.cost(summary)) + " The checks below are the same as for a run "
+                "with it, and are expected to fail here.</div>")
+    if summary["scenario"] in words_engine.SCENARIOS:
+        return ('<h2>What it costs to do without</h2><div class="card">' +
+                escape(words_engine.cost(summary)) + " The checks below are the same as for a run "
                 "with it, and are expected to fail here.</div>")
     idle = summary.get("idle_core_pct")
     cost = "" if idle is None else f" It left {idle:g} % of the host's core time unused."

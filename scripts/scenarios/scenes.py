@@ -4,7 +4,7 @@ import json
 import os
 import time
 
-from . import domain, scene_memory
+from . import domain, scene_engine, scene_memory
 from .lab import SetupError
 from .table import Table
 
@@ -50,6 +50,11 @@ class Stage:
         """As the operator: the most that a VM may hold on a guest node."""
         self._do(self.lab.ask, "set", self.boot.prefix + name, f"max.{node}={cpus}",
                  f"mem.node{node}.max={pool_mib}")
+
+    def set_policy(self, name):
+        """As the operator: how CPUs are divided from now on."""
+        self.step("policy", "", f"the operator sets the policy {name}")
+        self._do(self.lab.ask, "policy", name)
 
     @staticmethod
     def _do(what, *args):
@@ -128,7 +133,9 @@ def scale(stage, dwell_s):
     stage.watch(0.5)
 
 
-SCENES = {"spot": spot, "scale": scale, "memory": scene_memory.memory}
+SCENES = {"spot": spot, "scale": scale, "memory": scene_memory.memory,
+          "contention": scene_engine.alone, "peak": scene_engine.alone,
+          "isolate": scene_engine.isolate}
 
 
 def result_of(path):

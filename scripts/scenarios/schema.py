@@ -49,13 +49,20 @@ class Sample:
     host_rss_bytes: Optional[int] = None    # the host's memory behind the pools, from smaps
     cold_reads: Optional[int] = None    # records read from disk since the engine started
     cold_records: Optional[int] = None  # that are on disk
+    # The engine's own report of one of its intervals, by its own clock; on one sample each.
+    engine_t_s: Optional[float] = None  # the interval's end, seconds since the engine ran
+    engine_tps: Optional[float] = None
+    offered_ps: Optional[float] = None  # transactions that arrived per second
+    queue: Optional[int] = None         # that waited at its end
+    theta: Optional[float] = None       # Zipf parameter
 
 
 COLUMNS = [f.name for f in fields(Sample)]
 REQUIRED_COLUMNS = ["t_s", "vm", "cpus_held", "cpus_limit", "mem_held_bytes", "mem_limit_bytes",
                     "tps", "aborts_ps", "p50_us", "p99_us"]
 _TEXT = {"vm", "state", "nodes_held", "mem_nodes_held"}
-_FLOAT = {"t_s", "tps", "aborts_ps", "host_speed"}
+_FLOAT = {"t_s", "tps", "aborts_ps", "host_speed", "engine_t_s", "engine_tps", "offered_ps",
+          "theta"}
 _OPTIONAL = {f.name for f in fields(Sample) if f.type == Optional[int] or f.type == Optional[float]}
 
 

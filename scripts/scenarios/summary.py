@@ -2,11 +2,13 @@
 """summary.json from a run's recorded files; the same code for a run and for its ablation."""
 import os
 
-from . import paper, schema, series, verdict_memory, verdict_scale, verdict_spot
+from . import (paper, schema, series, verdict_contention, verdict_isolate, verdict_memory,
+               verdict_peak, verdict_scale, verdict_spot)
 from .common import GIVE_EVENTS, latencies_ms, total
 
 EVALUATE = {"spot": verdict_spot.evaluate, "scale": verdict_scale.evaluate,
-            "memory": verdict_memory.evaluate}
+            "memory": verdict_memory.evaluate, "contention": verdict_contention.evaluate,
+            "peak": verdict_peak.evaluate, "isolate": verdict_isolate.evaluate}
 
 
 def summarize(run, samples, events):
@@ -34,6 +36,7 @@ def summarize(run, samples, events):
         "committed_transactions": total(run, "committed"),
         "engines": {vm: _engine(run["results"].get(vm)) for vm in run["vms"]},
         **({"memory": run["memory"]} if "memory" in run else {}),
+        **({"load": run["load"]} if "load" in run else {}),
         "agent_core_pct": _agent_core_pct(run),
         **verdict.details,
         "started_at": run["started_at"],

@@ -44,7 +44,7 @@ def plateaus(rows, min_s):
         if end - begin < min_s:
             continue
         inner = _interior(stretch, begin, end)
-        rates = _rates(inner)
+        rates = report_rates(inner)
         found.append(Plateau(
             begin, end, cpus, "up", _median(tps for tps, _ in rates),
             _median(tps * mean_speed / speed for tps, speed in rates if speed)))
@@ -60,7 +60,7 @@ def _interior(stretch, begin, end):
             if begin + SETTLE_SHARE * span <= s.t_s <= end - TRIM_SHARE * span]
 
 
-def _rates(rows):
+def report_rates(rows):
     """[(commits per second, speed of the machine)] between each report and the next."""
     reports = {}
     for s in rows:

@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The VMs and numbers of `contention`, `peak` and `isolate`, in which the engine, or a policy for
+sockets, chooses the CPUs (the verdicts say what must come out)."""
+import os
+from dataclasses import dataclass, field
+
+from . import plan
+from .domain import Cell, Vm
+
+SCENARIOS = ("contention", "peak", "isolate")
+SOCKETS = 2
+CORES = {"contention": 4, "peak": 4, "isolate": 2}      # per socket
+THREADS = {"contention": 1, "peak": 1, "isolate": 2}    # per core
+TWO_THREADS = 1.3       # what a core gives to two threads, against one (host-agent, emuspec.h)
+
+# Small enough for the hot records to be fought for, most of all with workers that are out of quota
+# while they hold locks.
+CONTENTION = "--records 20000 --operations 10 --update 0.5"
+LOW, HIGH = 0.5, 0.99
+LEAD_S, HIGH_S, LAST_S = 14.0, 20.0, 14.0
+
+PEAK = "--records 50000 --operations 10 --update 0.2 --theta 0.5"
+# Of what the startup set can do; the double of it is within what the whole host can.
+NORMAL, DOUBLE = 0.75, 1.5
+CALIBRATE_S = 8.0
+PERIOD_S = {False: 5.0, True: 0.5}      # by close-up
+PERIODS = {False: 6, True: 16}
+FIRST_S = 3.0           # of normal traffic before the first period
+INTERVAL_MS = {False: 500, True: 100}
+
+# Few conflicts: what is compared is cores and threads, not locks.
+ISOLATE = "--records 50000 --operations 10 --update 0.05 --theta 0.2"
+DWELL_S = 10.0
+MONITOR_MS = 500
+
+
+@dataclass
+class EnginePlan(plan.Plan):
+    load: dict = field(default_factory=dict)
+
+
+def make(scenario, ablate, seed, time_scale, share=None, tier=None, close_up=False):
+    cpus = len(os.sched_getaffinity(0))
+    cores, threads = SOCKETS * CORES[scenario], THREADS[scenario]
+    per_core = TWO_THREADS if threads == 2 else 1
+    share = share or min(1.0, int(100 * plan.HOST_LOAD * cpus / (cores * per_core)) / 100)
+    host = {"spec": f"emulated:{SOCKETS}x{CORES[scenario]}x{threads}@{share:g}", "emulated": True,
+            "sockets": SOCKETS, "cores": cores, "threads": threads, "share": share,
+            "real_cpus": cpus}
+    maker = {"contention": _contention, "peak": _peak, "isolate": _isolate}[scenario]
+    vms, policy, dwell_s, load = maker(ablate, seed, time_scale, close_up)
+    for vm in vms:
+        vm.tier = tier or "lend"
+        vm.plug = "demand" if vm.tier == "unplug" else "ahead"
+    return EnginePlan(scenario, policy, vms, dwell_s, host, load, tier=vms[0].tier)
+
+
+def _options(name, server, seed, interval_ms):
+    return {"name": name, "shell": "ttyS1", "monitor": f"--interval-ms {MONITOR_MS}",
+            "server": f"{server} --seed {seed} --interval-ms {interval_ms}"}
+
+
+def _cells(scenario):
+    """One socket to start with, another to take and to give back."""
+    n = CORES[scenario]
+    return [Cell(n, n, 0), Cell(n, 0, 1)]
+
+
+def _contention(ablate, seed, scale, _close_up):
+    high, low = LEAD_S * scale, (LEAD_S + HIGH_S) * scale
+    seconds = low + LAST_S * scale
+    # Without the engine's policy it takes what is offered, and keeps it.
+    server = f"{CONTENTION} --theta {LOW} --theta-schedule {high:g}:{HIGH},{low:g}:{LOW} " \
+             f"--seconds {seconds:g} --elastic {'follow' if ablate else 'adapt'}"
+    vm = Vm("vm1", _cells("contention"), 320, options=_options("vm1", server, seed, 500))
+    return [vm], "strict", HIGH_S * scale, {"low": LOW, "high": HIGH, "seconds": seconds}
+
+
+def _peak(ablate, seed, scale, close_up):
+    period = PERIOD_S[close_up] * scale
+    steps = [(0, NORMAL)]
+    at = FIRST_S * scale
+    for i in range(PERIODS[close_up]):
+        steps.append((at, NORMAL if i % 2 else DOUBLE))
+        at += period
+    steps.append((at, NORMAL))
+    seconds = CALIBRATE_S * scale + at + FIRST_S
+    schedule = ",".join(f"{t:g}:{rate:g}" for t, rate in steps)
+    server = f"{PEAK} --calibrate-seconds {CALIBRATE_S * scale:g} --rate-schedule {schedule} " \
+             f"--seconds {seconds:g} --elastic {'none' if ablate else 'adapt'}"
+    vm = Vm("vm1", _cells("peak"), 320,
+            options=_options("vm1", server, seed, INTERVAL_MS[close_up]))
+    return [vm], "strict", period, {"normal": NORMAL, "double": DOUBLE, "period_s": period,
+                                    "close_up": close_up, "seconds": seconds,
+                                    "interval_ms": INTERVAL_MS[close_up]}
+
+
+def _isolate(ablate, seed, scale, _close_up):
+    n = CORES["isolate"] * THREADS["isolate"]
+    vms = []
+    for i in range(2):
+        # Each starts on a socket of its own; the guest's nodes are the host's.
+        cells = [Cell(n, int(i == 0), 0), Cell(n, int(i == 1), 1)]
+        name = f"vm{i + 1}"
+        vms.append(Vm(name, cells, 320, options=_options(name, ISOLATE + " --quiet", seed + i,
+                                                         MONITOR_MS)))
+    return vms, "fair" if ablate else "isolate", DWELL_S * scale, {}

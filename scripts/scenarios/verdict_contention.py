@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Verdict of `contention`: the engine gives a socket back while contention makes it useless (paper
+4.4, figures 9 and 10).
+
+The reports of the engine carry theta; where it changes, a phase begins: low, high, low again. In
+the high phase the engine first still has all CPUs, which is what fewer are compared with, in the
+same run: the throughput with all of them is that of the reports before the first CPU is given back.
+All throughput is at even speed of the machine.
+"""
+from dataclasses import dataclass
+
+from . import engine_series, series
+from .common import (Verdict, idle_core_share, latency_checks, outcome_checks, reason_checks,
+                     sampling_checks)
+from .schema import Check
+
+HALF_PCT = 95.0         # of the throughput of all CPUs, with those that are left: noise is 5%
+AGAIN_PCT = 85.0        # of the throughput of the first phase, in the last
+REACT_S = 8.0           # to have given back what does not pay, or taken again what does
+END_SHARE = 0.4         # of a phase, its end: decided
+MIN_REPORTS = 3
+
+
+@dataclass
+class Phase:
+    theta: float
+    reports: list
+
+    @property
+    def begin(self):
+        return self.reports[0].t_s - self.reports[0].seconds
+
+    @property
+    def end(self):
+        return self.reports[-1].t_s
+
+    def last(self):
+        """Its reports after it has settled."""
+        since = self.end - END_SHARE * (self.end - self.begin)
+        return [r for r in self.reports if r.t_s - r.seconds >= since]
+
+
+def phases(told):
+    return [Phase(theta, rows) for theta, rows in series.runs_of(told, lambda r: r.theta)]
+
+
+def first_change(rows, begin, end, is_wanted):
+    """When the number of CPUs held first became one that is wanted; None: not in [begin, end]."""
+    return next((s.t_s for s in rows if begin <= s.t_s <= end and is_wanted(s.cpus_held)), None)
+
+
+def evaluate(run, samples, events):
+    rows = series.by_vm(samples).get(run["vms"][0], [])
+    told = engine_series.reports(rows)
+    cores, half = run["host"]["cores"], run["host"]["cores"] // run["host"]["sockets"]
+    found = phases(told)
+    checks = [Check.equal("phases", len(found), 3, "phases", "theta low, high, and low again")]
+    details = {"phases": []}
+    if len(found) == 3:
+        more, details = _story(run, rows, found, cores, half)
+        checks += more
+    begin, end = (told[0].t_s, told[-1].t_s) if told else (0.0, 0.0)
+    checks += outcome_checks(run) + reason_checks(samples, events) + latency_checks(events)
+    checks += sampling_checks(samples, begin, end)
+    idle = idle_core_share(samples, cores, begin, end)
+    return Verdict(checks, [], {**details,
+                                "idle_core_pct": None if idle is None else round(100 * idle, 1)})
+
+
+def _story(run, rows, found, cores, half):
+    low, high, again = found
+    bound_s = REACT_S * run["time_scale"]
+    given = first_change(rows, high.begin, high.end, lambda n: n < cores)
+    few = first_change(rows, high.begin, high.end, lambda n: n <= half)
+    back = first_change(rows, again.begin, again.end, lambda n: n == cores)
+    until = high.end if given is None else given
+    # Reports that end before the first CPU goes, and none of which began before theta changed.
+    all_tps = engine_series.median((r.even_tps for r in high.reports[1:] if r.t_s <= until),
+                                   MIN_REPORTS)
+    few_tps = _settled(high)
+    low_tps, again_tps = _settled(low), _settled(again)
+    checks = [
+        Check.equal("cpus_low", _cpus(low), cores, "CPUs", "held at low contention: all there are"),
+        Check.at_most("cpus_high", _cpus(high), half, "CPUs",
+                      "held at high contention, once settled: those of a socket"),
+        Check.equal("cpus_again", _cpus(again), cores, "CPUs",
+                    "held when contention is low again"),
+        Check.at_least("tps_high_pct", engine_series.percent(few_tps, all_tps) if few else None,
+                       HALF_PCT, "%", "throughput at high contention with the CPUs of a socket, of "
+                       "that with all of them in the same phase"),
+        Check.at_least("tps_again_pct", engine_series.percent(again_tps, low_tps), AGAIN_PCT, "%",
+                       "throughput at low contention, last phase of the first"),
+        Check.at_most("given_back_s", _since(few, high), bound_s, "s",
+                      "from the rise of contention until a socket was given back"),
+        Check.at_most("taken_again_s", _since(back, again), bound_s, "s",
+                      "from its fall until all CPUs were held"),
+    ]
+    return checks, {
+        "tps": {"low": low_tps, "high_all": all_tps, "high_few": few_tps, "again": again_tps},
+        "phases": [{"t_s": round(p.begin, 3), "end_s": round(p.end, 3), "theta": p.theta,
+                    "cpus": _cpus(p)} for p in found],
+        "given_back_at_s": few, "taken_again_at_s": back}
+
+
+def _settled(phase):
+    return engine_series.median((r.even_tps for r in phase.last()), MIN_REPORTS)
+
+
+def _cpus(phase):
+    return engine_series.median([r.cpus for r in phase.last()], MIN_REPORTS)
+
+
+def _since(t_s, phase):
+    return None if t_s is None else round(max(0.0, t_s - phase.begin), 2)

@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Verdict of `isolate`: two tenants, a socket each with its hyperthreads (paper 4.3, figures 7, 8).
+
+The steps of the run cut it: the first tenant alone, both apart, both on shared sockets (under the
+policy fair), the first alone again. Throughput apart is compared with that on shared sockets in the
+same run, both tenants together, at even speed of the machine.
+
+On an emulated host the difference is that of cores and threads: a policy that keeps tenants apart
+may give out both threads of a core, since they belong to one of them; shared, each CPU gets a core
+of its own and its second thread stays unused. Caches and memory that are no longer shared, from
+which the paper's gain comes as well, are not emulated; nothing here says anything of them.
+"""
+from . import engine_series, series
+from .common import (Verdict, idle_core_share, latency_checks, outcome_checks, reason_checks,
+                     sampling_checks)
+from .schema import Check
+from .verdict_scale import report_rates
+
+GAIN_PCT = 115.0        # throughput apart, of that on shared sockets; two threads give 130 at most
+SETTLE_S = 2.0          # after a step
+MIN_RATES = 6
+
+
+def nodes_of(sample):
+    """CPUs held on each socket."""
+    return [int(part) for part in sample.nodes_held.split("/") if part]
+
+
+def spans(run, samples):
+    """{step: (begin, end)}: from a step that names a state of things to the next step."""
+    steps = sorted(run["steps"], key=lambda s: s["t_s"])
+    end = max((s.t_s for s in samples), default=0.0)
+    found = {}
+    for step, after in zip(steps, steps[1:] + [None]):
+        found.setdefault(step["action"], (step["t_s"], after["t_s"] if after else end))
+    return found
+
+
+def evaluate(run, samples, events):
+    at = spans(run, samples)
+    first, second = run["vms"]
+    rows = series.by_vm(samples)
+    apart, shared = at.get("apart"), at.get("shared")
+    threads = run["host"]["threads"] * run["host"]["cores"] // run["host"]["sockets"]
+    rates = {name: [_rate(rows.get(vm, []), at.get(name)) for vm in run["vms"]]
+             for name in ("apart", "shared")}
+    alone = _rate(rows.get(first, []), _before(run, "arrive"))
+    checks = [
+        Check.equal("sockets_shared_apart_pct", _shared_pct(samples, run["vms"], apart), 0, "%",
+                    "samples in which both tenants held CPUs of one socket, both running apart"),
+        *[Check.equal(f"threads_of_{vm}", _median_held(rows.get(vm, []), apart), threads, "CPUs",
+                      "held by the tenant, apart: all hyperthreads of its socket")
+          for vm in run["vms"]],
+        Check.at_least("sockets_shared_pct", _shared_pct(samples, run["vms"], shared), 90, "%",
+                       "the same under the policy fair, which they are compared with"),
+        Check.at_least("gain_pct", engine_series.percent(_sum(rates["apart"]),
+                                                         _sum(rates["shared"])), GAIN_PCT, "%",
+                       "throughput of both tenants apart, of that on shared sockets"),
+        Check.equal("sockets_alone", _sockets_at_end(rows.get(first, []), at.get("left")),
+                    run["host"]["sockets"], "sockets", f"{first} is on when it is alone again"),
+    ]
+    begin, end = (at["arrive"][0], at["left"][1]) if "arrive" in at and "left" in at else (0, 0)
+    checks += outcome_checks(run) + reason_checks(samples, events) + latency_checks(events)
+    checks += sampling_checks(samples, begin, end)
+    idle = idle_core_share(samples, run["host"]["cores"], begin, end)
+    return Verdict(checks, [], {
+        "tps": {"alone": alone, **{k: dict(zip(run["vms"], v)) for k, v in rates.items()}},
+        "spans": {k: [round(t, 3) for t in v] for k, v in at.items()},
+        "first_apart_pct": engine_series.percent(rates["apart"][0], alone),
+        "idle_core_pct": None if idle is None else round(100 * idle, 1), "second": second})
+
+
+def _before(run, action):
+    """The ten seconds before a step."""
+    t = next((s["t_s"] for s in run["steps"] if s["action"] == action), None)
+    return None if t is None else (t - run["dwell_s"], t)
+
+
+def _inside(rows, span):
+    return [] if span is None else [s for s in rows if span[0] + SETTLE_S <= s.t_s <= span[1]]
+
+
+def _rate(rows, span):
+    speeds = [s.host_speed for s in rows if s.host_speed]
+    if not speeds:
+        return None
+    mean = sum(speeds) / len(speeds)
+    return engine_series.median([tps * mean / speed for tps, speed in
+                                 report_rates(_inside(rows, span)) if speed], MIN_RATES)
+
+
+def _sum(rates):
+    return None if not rates or None in rates else sum(rates)
+
+
+def _median_held(rows, span):
+    return engine_series.median([s.cpus_held for s in _inside(rows, span)])
+
+
+def _shared_pct(samples, vms, span):
+    """Of the moments in which both run."""
+    both = shared = 0
+    for t, now in series.ticks(samples):
+        if span is None or not span[0] + SETTLE_S <= t <= span[1] or not all(v in now for v in vms):
+            continue
+        both += 1
+        shared += any(all(n) for n in zip(*(nodes_of(now[v]) for v in vms)))
+    return engine_series.percent(shared, both) if both else None
+
+
+def _sockets_at_end(rows, span):
+    inside = _inside([s for s in rows if s.state == "running" and s.workers], span)
+    return sum(n > 0 for n in nodes_of(inside[-1])) if inside else None
