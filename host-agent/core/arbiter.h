@@ -7,12 +7,16 @@
  *
  *   I1  Every floor is respected: target >= floor and limit >= floor of every
  *       entry, and the floors of all admitted VMs together fit each node.
- *   I2  No thread has two owners.  Forced vCPUs, and startup vCPUs that wait
- *       for their first core, share threads without owning one.
+ *   I2  No thread has two owners.  Forced and lent vCPUs, and startup vCPUs that
+ *       wait for their first core, share threads without owning one.  Unless the
+ *       option count_threads is set, the threads of a core have owners of one VM.
  *   I3  Limits are backed, that is, freed before given: on each node, the sum
  *       of max(used, limit) is at most its capacity.  While a VM that has just
  *       started waits for cores of its startup set, used alone may exceed the
- *       capacity; then no limit on that node is above used.
+ *       capacity; then no limit on that node is above used.  Where the plan
+ *       gives out threads (ebb_plan.use_threads), cores are counted: those of
+ *       which the entry has a thread, those that its limit is worth, and those
+ *       of the node.
  *   I4  floor <= limit <= ceiling, and the same for target; without a driver
  *       the ceiling is the floor.
  *   I5  A vCPU of a startup set is never forced, unplugged or granted.
@@ -22,6 +26,7 @@
  *       up; a vCPU is part of one request at most, and granted once.
  *   I8  A guest with a driver loses a core by force only after the deadline
  *       of a demand (or because its boot is over).
+ *   I9  A vCPU that is lent has no core, unless a request is about to end that.
  *
  * For memory, counted in blocks ("used" is the entry's reach: what it holds, or
  * may plug without being asked because it was told so and has not confirmed to

@@ -101,8 +101,7 @@ static void give_cores(struct ebb_state *s, usec_t now, struct ebb_vm *vm)
 	for (uint16_t i = 0; i < vm->num_vcpus; i++) {
 		if (!vm->vcpus[i].is_startup || vm->vcpus[i].thread != EBB_THREAD_NONE)
 			continue;
-		if (!core_vcpu_own(s, vm, i, ebb_cores_pick(&s->cores, core_host_node(vm, i),
-							    s->cfg.count_threads)))
+		if (!core_vcpu_own(s, vm, i, core_pick_thread(s, vm, vm->vcpus[i].node, true)))
 			vm->work->wants_cores = true;
 	}
 	for (uint16_t i = 0; vm->work->counts_as_driven && vm->link_up && i < vm->num_vcpus; i++) {
@@ -118,8 +117,7 @@ static void give_cores(struct ebb_state *s, usec_t now, struct ebb_vm *vm)
 		if (v->thread == EBB_THREAD_NONE ? n->used >= n->limit : n->held >= n->limit)
 			continue;
 		if (v->thread == EBB_THREAD_NONE &&
-		    !core_vcpu_own(s, vm, i, ebb_cores_pick(&s->cores, core_host_node(vm, i),
-							    s->cfg.count_threads))) {
+		    !core_vcpu_own(s, vm, i, core_pick_thread(s, vm, v->node, true))) {
 			vm->work->wants_cores = true;
 			continue;
 		}

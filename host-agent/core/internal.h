@@ -13,6 +13,8 @@
  *   mem.c        pools: what devices report, deadlines, revoking
  *   mem-act.c    pools: what has to be told to devices and libvirt
  *   plan.c       admission, policy, limits ("settling")
+ *   threads.c    nodes on which hardware threads are given out; which one to take
+ *   want.c       what VMs asked for and were refused because of their limits
  *   force.c      deadlines of CPUs, and cores for those who were promised one
  *   reconcile.c  what differs from what should be becomes actions
  *   record.c     decision records
@@ -50,6 +52,8 @@ struct ebb_state {
 	struct ebb_state_config cfg;
 	struct ebb_host host;
 	struct ebb_view_node nodes[EBB_MAX_NODES];
+	uint16_t smt[EBB_MAX_NODES];	/* fewest threads of a core of the node */
+	bool use_threads[EBB_MAX_NODES]; /* of the last plan */
 	struct ebb_cores cores;
 	const struct ebb_policy_ops *policy;
 	uint64_t policy_state[EBB_POLICY_STATE_MAX / 8];
@@ -228,6 +232,30 @@ void core_cpus_force_absent(struct ebb_state *s, usec_t now, struct ebb_vm *vm);
 void core_count_capacity(struct ebb_state *s);
 void core_admit_all(struct ebb_state *s, usec_t now);
 void core_settle(struct ebb_state *s, usec_t now);
+
+/* threads.c */
+/* Cores that the VM's guest node has threads of, or waits for. */
+uint32_t core_count_cores(const struct ebb_state *s, const struct ebb_vm *vm, uint16_t g);
+/* CPUs of a node of the host as the arbiter counts them: cores where threads are given out. */
+uint32_t core_to_units(const struct ebb_state *s, uint16_t host_node, uint32_t cpus);
+uint32_t core_from_units(const struct ebb_state *s, uint16_t host_node, uint32_t units);
+/* Whether a thread of the same core belongs to another VM. */
+bool core_is_foreign(const struct ebb_state *s, uint16_t thread, const struct ebb_vm *vm);
+/* Takes over what the plan says of threads, where the floors leave room for it. */
+void core_use_threads(struct ebb_state *s, const bool *use_threads);
+/* A thread for a CPU of guest node g, EBB_THREAD_NONE if there is none for it. */
+uint16_t core_pick_thread(const struct ebb_state *s, const struct ebb_vm *vm, uint16_t g,
+			  bool allow_ht);
+
+/* want.c */
+/* A request was not met because of the limit: so many CPUs less than it asked for. */
+void core_want(struct ebb_state *s, usec_t now, struct ebb_vm *vm, uint16_t g, uint16_t missing);
+/* What the view says that guest node g wants. */
+uint16_t core_wanted(const struct ebb_vm *vm, uint16_t g, usec_t now);
+/* When what is wanted changes by itself, or EBB_TIME_NEVER. */
+usec_t core_wanted_until(const struct ebb_vm *vm, uint16_t g);
+/* Whether a new plan may be due because somebody wants less than the last one saw. */
+bool core_wants_less(const struct ebb_vm *vm, usec_t now);
 
 /* reconcile.c */
 usec_t core_backoff(const struct ebb_state *s, uint16_t failures);

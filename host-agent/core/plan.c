@@ -132,19 +132,39 @@ void core_admit_all(struct ebb_state *s, usec_t now)
 
 /* ---- what is divided ----------------------------------------------------- */
 
-static void cpu_entry(const struct ebb_vm *vm, uint16_t g, struct ebb_arbiter_entry *ret)
+static uint16_t cpu_ceiling(const struct ebb_vm *vm, uint16_t g)
+{
+	return vm->work->counts_as_driven ? vm->sla.nodes[g].max : vm->sla.nodes[g].startup;
+}
+
+/* In cores where threads are given out. */
+static void cpu_entry(const struct ebb_state *s, const struct ebb_vm *vm, uint16_t g,
+		      struct ebb_arbiter_entry *ret)
 {
 	const struct ebb_sla_node *sla = &vm->sla.nodes[g];
 	const struct ebb_vm_node *n = &vm->nodes[g];
+	const uint16_t h = sla->host_node;
 
 	*ret = (struct ebb_arbiter_entry){
-		.host_node = sla->host_node,
-		.floor = sla->startup,
-		.ceiling = vm->work->counts_as_driven ? sla->max : sla->startup,
-		.used = n->used,
-		.target = n->target,
-		.limit = n->limit,
+		.host_node = h,
+		.floor = core_to_units(s, h, sla->startup),
+		.ceiling = core_to_units(s, h, cpu_ceiling(vm, g)),
+		.used = s->use_threads[h] ? core_count_cores(s, vm, g) : n->used,
+		.target = core_to_units(s, h, n->target),
+		.limit = core_to_units(s, h, n->limit),
 	};
+}
+
+/* What the arbiter leaves of a wish, in CPUs; never below the startup set. */
+static uint16_t cpus_left(const struct ebb_state *s, const struct ebb_vm *vm, uint16_t g,
+			  uint32_t wish, uint32_t units)
+{
+	const uint32_t floor = vm->sla.nodes[g].startup, ceiling = cpu_ceiling(vm, g);
+	const uint32_t most = core_from_units(s, vm->sla.nodes[g].host_node, units);
+
+	wish = wish > ceiling ? ceiling : wish;
+	wish = wish > most ? most : wish;
+	return (uint16_t)(wish < floor ? floor : wish);
 }
 
 /* False once the device has turned out not to have the pool that the SLA speaks of. */
@@ -189,7 +209,7 @@ static size_t fill_entries(struct ebb_state *s, enum ebb_resource what, bool has
 			struct ebb_arbiter_entry *e = &s->entries[count++];
 
 			if (what == EBB_CPUS)
-				cpu_entry(vm, g, e);
+				cpu_entry(s, vm, g, e);
 			else
 				mem_entry(vm, g, e);
 			e->wanted = e->target;
@@ -198,20 +218,22 @@ static size_t fill_entries(struct ebb_state *s, enum ebb_resource what, bool has
 			if (!vm->is_admitted)
 				e->wanted = 0;
 			else
-				e->wanted = what == EBB_CPUS ? s->targets[v].nodes[g] :
-							       s->targets[v].mem[g];
+				e->wanted = what == EBB_CPUS ?
+						    core_to_units(s, e->host_node,
+								  s->targets[v].nodes[g]) :
+						    s->targets[v].mem[g];
 		}
 		v += vm->is_admitted;
 	}
 	return count;
 }
 
-static uint32_t fill_view(const struct ebb_state *s, struct ebb_view_vm *vms)
+static uint32_t fill_view(struct ebb_state *s, usec_t now, struct ebb_view_vm *vms)
 {
 	uint32_t count = 0;
 
 	for (size_t i = 0; i < s->num_active; i++) {
-		const struct ebb_vm *vm = s->active[i];
+		struct ebb_vm *vm = s->active[i];
 		struct ebb_view_vm *out;
 
 		if (!vm->is_admitted)
@@ -220,6 +242,7 @@ static uint32_t fill_view(const struct ebb_state *s, struct ebb_view_vm *vms)
 		*out = (struct ebb_view_vm){
 			.order = vm->order,
 			.class = vm->sla.class,
+			.priority = vm->sla.priority,
 			.weight = vm->sla.weight,
 			.mem_weight = ebb_sla_has_mem(&vm->sla) ? vm->sla.mem_weight : 0,
 			.has_driver = vm->work->counts_as_driven,
@@ -229,10 +252,13 @@ static uint32_t fill_view(const struct ebb_state *s, struct ebb_view_vm *vms)
 			struct ebb_arbiter_entry mem;
 
 			mem_entry(vm, g, &mem);
+			vm->nodes[g].wanted = core_wanted(vm, g, now);
 			out->nodes[g] = (struct ebb_view_vm_node){
 				.host_node = vm->sla.nodes[g].host_node,
 				.floor = vm->sla.nodes[g].startup,
 				.ceiling = vm->sla.nodes[g].max,
+				.reserved = vm->sla.nodes[g].reserved,
+				.wanted = vm->nodes[g].wanted,
 				.used = vm->nodes[g].used,
 				.target = vm->nodes[g].target,
 				.mem = {
@@ -251,14 +277,15 @@ static uint32_t fill_view(const struct ebb_state *s, struct ebb_view_vm *vms)
 static void fill_capacity(const struct ebb_state *s, enum ebb_resource what, uint32_t *ret)
 {
 	for (uint16_t h = 0; h < s->host.num_nodes; h++)
-		ret[h] = capacity(&s->nodes[h], what);
+		ret[h] = what == EBB_CPUS && s->use_threads[h] ? s->nodes[h].num_cores :
+								 capacity(&s->nodes[h], what);
 }
 
 /* Goals from wishes; returns how many had to be clamped. */
 static uint32_t set_targets(struct ebb_state *s, enum ebb_resource what, bool has_plan)
 {
 	const size_t count = fill_entries(s, what, has_plan);
-	uint32_t has[EBB_MAX_NODES], clamped;
+	uint32_t has[EBB_MAX_NODES], clamped, v = 0;
 	size_t e = 0;
 
 	fill_capacity(s, what, has);
@@ -267,11 +294,20 @@ static uint32_t set_targets(struct ebb_state *s, enum ebb_resource what, bool ha
 		struct ebb_vm *vm = s->active[i];
 
 		for (uint16_t g = 0; takes_part(vm, what) && g < vm->sla.num_nodes; g++, e++) {
-			if (what == EBB_CPUS)
-				vm->nodes[g].target = (uint16_t)s->entries[e].target;
-			else
-				vm->nodes[g].pool.target = s->entries[e].target;
+			struct ebb_vm_node *n = &vm->nodes[g];
+			const uint32_t wish = has_plan && vm->is_admitted ?
+						      s->targets[v].nodes[g] : n->target;
+
+			if (what == EBB_MEM) {
+				n->pool.target = s->entries[e].target;
+				continue;
+			}
+			n->target = cpus_left(s, vm, g, wish, s->entries[e].target);
+			/* Below a whole core it is clamped unseen by the arbiter. */
+			clamped += n->target != wish &&
+				   s->entries[e].target == s->entries[e].wanted;
 		}
+		v += vm->is_admitted;
 	}
 	return clamped;
 }
@@ -284,7 +320,7 @@ static void make_plan(struct ebb_state *s, usec_t now)
 	int r;
 
 	memcpy(view.nodes, s->nodes, sizeof(view.nodes));
-	view.num_vms = fill_view(s, s->view_vms);
+	view.num_vms = fill_view(s, now, s->view_vms);
 	view.vms = s->view_vms;
 	memset(s->targets, 0, view.num_vms * sizeof(s->targets[0]));
 	r = s->policy->decide(s->policy_state, &view, &plan);
@@ -292,6 +328,7 @@ static void make_plan(struct ebb_state *s, usec_t now)
 		core_text(core_record(s, NULL, now, EBB_EVENT_ERROR)->text,
 			  "policy %s: %s; the last plan stays in force", s->policy->name,
 			  strerror(-r));
+	core_use_threads(s, r < 0 ? s->use_threads : plan.use_threads);
 	clamped = set_targets(s, EBB_CPUS, r >= 0);
 	clamped += set_targets(s, EBB_MEM, r >= 0);
 	if (r >= 0 && clamped > 0)
@@ -360,7 +397,9 @@ static void set_limits(struct ebb_state *s, usec_t now, enum ebb_resource what)
 
 		for (uint16_t g = 0; takes_part(vm, what) && g < vm->sla.num_nodes; g++, e++) {
 			if (what == EBB_CPUS)
-				set_cpu_limit(s, now, vm, g, s->entries[e].limit);
+				set_cpu_limit(s, now, vm, g,
+					      cpus_left(s, vm, g, vm->nodes[g].target,
+							s->entries[e].limit));
 			else
 				set_mem_limit(s, now, vm, g, s->entries[e].limit);
 		}
@@ -380,13 +419,16 @@ static void update_driven(struct ebb_state *s, usec_t now, struct ebb_vm *vm)
 		core_cpus_force_absent(s, now, vm);
 }
 
-static usec_t next_change(const struct ebb_state *s, const struct ebb_vm *vm)
+static usec_t next_change(const struct ebb_state *s, const struct ebb_vm *vm, usec_t now)
 {
 	usec_t at = core_vm_driven_until(s, vm);
 
-	for (uint16_t g = 0; g < vm->sla.num_nodes; g++)
+	for (uint16_t g = 0; g < vm->sla.num_nodes; g++) {
 		if (vm->nodes[g].num_due > 0)
 			at = core_sooner(at, vm->nodes[g].due[0]);
+		if (core_wanted_until(vm, g) > now)
+			at = core_sooner(at, core_wanted_until(vm, g));
+	}
 	return at;
 }
 
@@ -399,6 +441,8 @@ void core_settle(struct ebb_state *s, usec_t now)
 		update_driven(s, now, s->active[i]);
 		if (s->active[i]->work->is_dirty)
 			core_vm_count(s, s->active[i]);
+		if (core_wants_less(s->active[i], now))
+			s->plan_is_stale = true;
 	}
 	if (s->plan_is_stale) {
 		core_count_capacity(s);
@@ -415,6 +459,6 @@ void core_settle(struct ebb_state *s, usec_t now)
 		if (!vm->is_admitted)
 			continue;
 		core_cpus_settle(s, now, vm);
-		s->settle_at = core_sooner(s->settle_at, next_change(s, vm));
+		s->settle_at = core_sooner(s->settle_at, next_change(s, vm, now));
 	}
 }

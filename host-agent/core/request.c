@@ -125,7 +125,7 @@ static uint16_t pick_on_node(const struct ebb_state *s, const struct ebb_vm *vm,
 		return VIRTIO_EBB_REASON_CAPACITY;
 	*ret_thread = vm->vcpus[*ret_vcpu].thread;
 	if (*ret_thread == EBB_THREAD_NONE)
-		*ret_thread = ebb_cores_pick(&s->cores, vm->sla.nodes[g].host_node, allow_ht);
+		*ret_thread = core_pick_thread(s, vm, g, allow_ht);
 	return *ret_thread == EBB_THREAD_NONE ? VIRTIO_EBB_REASON_CAPACITY :
 						VIRTIO_EBB_REASON_NONE;
 }
@@ -231,6 +231,8 @@ static int request_add(struct ebb_state *s, usec_t now, struct ebb_vm *vm,
 		core_vm_count(s, vm);
 	}
 	q->reason = reason;
+	if (reason == VIRTIO_EBB_REASON_LIMIT)
+		core_want(s, now, vm, f->node, (uint16_t)(f->count - q->num_vcpus));
 	if (q->num_vcpus == 0) {
 		q->phase = EBB_REQUEST_FREE;
 		core_refuse(s, now, vm, f, reason, refusal_text(vm, f, reason, text));

@@ -29,7 +29,8 @@ static void claim(struct ebb_state *s, struct ebb_vm *vm, uint16_t vcpu)
 	const uint16_t thread = vm->vcpus[vcpu].placed;
 
 	if (thread != EBB_THREAD_NONE && vm->vcpus[vcpu].thread == EBB_THREAD_NONE &&
-	    s->host.threads[thread].node == core_host_node(vm, vcpu))
+	    s->host.threads[thread].node == core_host_node(vm, vcpu) &&
+	    (s->cfg.count_threads || !core_is_foreign(s, thread, vm)))
 		core_vcpu_own(s, vm, vcpu, thread);
 }
 

@@ -40,10 +40,13 @@ struct ebb_state *ebb_state_create(const struct ebb_state_config *cfg,
 	s->policy = policy;
 	s->settle_at = EBB_TIME_NEVER;
 	for (uint16_t c = 0; c < host->num_cores; c++) {
-		struct ebb_view_node *n = &s->nodes[host->cores[c].node];
+		const struct ebb_core *core = &host->cores[c];
+		struct ebb_view_node *n = &s->nodes[core->node];
+		uint16_t *smt = &s->smt[core->node];
 
 		n->num_cores++;
-		n->num_threads += host->cores[c].num_threads;
+		n->num_threads += core->num_threads;
+		*smt = *smt == 0 || core->num_threads < *smt ? core->num_threads : *smt;
 		n->capacity = cfg->count_threads ? n->num_threads : n->num_cores;
 	}
 	core_count_capacity(s);
@@ -195,7 +198,15 @@ void ebb_vm_totals(const struct ebb_vm *vm, struct ebb_vm_totals *ret_totals)
 
 uint32_t ebb_state_node_capacity(const struct ebb_state *s, uint16_t host_node)
 {
-	return host_node < s->host.num_nodes ? s->nodes[host_node].capacity : 0;
+	if (host_node >= s->host.num_nodes)
+		return 0;
+	return s->use_threads[host_node] ? s->nodes[host_node].num_cores * s->smt[host_node] :
+					   s->nodes[host_node].capacity;
+}
+
+bool ebb_state_node_uses_threads(const struct ebb_state *s, uint16_t host_node)
+{
+	return host_node < s->host.num_nodes && s->use_threads[host_node];
 }
 
 uint32_t ebb_state_node_used(const struct ebb_state *s, uint16_t host_node)

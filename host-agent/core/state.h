@@ -186,6 +186,10 @@ struct ebb_vm_node {
 	uint16_t lent;			/* granted vCPUs that are lent */
 	uint16_t target;		/* the policy's goal, clamped */
 	uint16_t limit;			/* in force now */
+	uint16_t want;			/* what it would have if its limit had not been lower when
+					 * it last asked; counts until want_until */
+	uint16_t wanted;		/* as the last plan saw it (ebb_view_vm_node.wanted) */
+	usec_t want_until;
 	uint16_t told_held, told_limit;	/* as in the last LIMITS */
 	uint16_t num_due;		/* open demand: CPUs that the guest must give back */
 	usec_t told_due;		/* deadline as in the last LIMITS, or 0 */
@@ -302,9 +306,13 @@ struct ebb_vm_totals {
 };
 void ebb_vm_totals(const struct ebb_vm *vm, struct ebb_vm_totals *ret_totals);
 
-/* For a node of the host: its capacity, and how many of its CPUs are owned by running VMs. */
+/*
+ * For a node of the host: its capacity, how many of its CPUs are owned by running VMs, and whether
+ * the last plan gives out hardware threads there (ebb_plan.use_threads).
+ */
 uint32_t ebb_state_node_capacity(const struct ebb_state *s, uint16_t host_node);
 uint32_t ebb_state_node_used(const struct ebb_state *s, uint16_t host_node);
+bool ebb_state_node_uses_threads(const struct ebb_state *s, uint16_t host_node);
 
 /*
  * The same for pool memory, in bytes: what VMs together may have, what they hold, and what is

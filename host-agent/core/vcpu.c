@@ -128,6 +128,20 @@ static uint16_t pick_home(const struct ebb_state *s, const struct ebb_vm *vm, ui
 	return best;
 }
 
+static bool has_startup_beside(const struct ebb_state *s, uint16_t thread)
+{
+	const struct ebb_core *core = &s->host.cores[s->host.threads[thread].core];
+
+	for (uint16_t rank = 0; rank < core->num_threads; rank++) {
+		const struct ebb_thread_owner *o = &s->cores.owner[core->threads[rank]];
+		const struct ebb_vm *owner = o->vm;
+
+		if (owner && owner->vcpus[o->vcpu].is_startup)
+			return true;
+	}
+	return false;
+}
+
 /*
  * For a VM that has no core at all: where fewest run, best not beside a
  * startup vCPU.  Then an agent that is restarted can tell who of the two that
@@ -139,12 +153,11 @@ static uint16_t pick_shared(const struct ebb_state *s, uint16_t host_node, uint1
 	uint32_t best_cost = 0;
 
 	for (uint16_t t = 0; t < s->host.num_threads; t++) {
-		const struct ebb_vm *owner = s->cores.owner[t].vm;
 		uint32_t cost = s->cores.num_placed[t];
 
 		if (s->host.threads[t].node != host_node || t == except)
 			continue;
-		if (owner && owner->vcpus[s->cores.owner[t].vcpu].is_startup)
+		if (has_startup_beside(s, t))
 			cost += EBB_MAX_VMS * EBB_MAX_VCPUS;
 		if (best == EBB_THREAD_NONE || cost < best_cost) {
 			best = t;

@@ -8,6 +8,7 @@
  *
  * EBB_SIM_SEED=n runs that seed alone, EBB_SIM_TRACE=1 prints everything.
  */
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -160,6 +161,54 @@ static void check_mem_fair(struct world *w)
 		}
 }
 
+/* ---- a policy without sense ----------------------------------------------- */
+
+static uint32_t scatter(uint32_t a, uint32_t b, uint32_t below)
+{
+	uint32_t x = a * 2654435761u ^ b * 2246822519u;
+
+	return (x ^ x >> 15) * 2654435761u % below;
+}
+
+/* Any goals, some of them out of bounds, and threads here and there; other ones every second. */
+static int scatter_decide(void *st, const struct ebb_view *view, struct ebb_plan *ret_plan)
+{
+	const uint32_t second = (uint32_t)(view->now / EBB_USEC_PER_SEC);
+
+	(void)st;
+	for (uint16_t h = 0; h < view->num_nodes; h++)
+		ret_plan->use_threads[h] = scatter(second, h, 2);
+	for (uint32_t v = 0; v < view->num_vms; v++)
+		for (uint16_t g = 0; g < view->vms[v].num_nodes; g++) {
+			const struct ebb_view_vm_node *n = &view->vms[v].nodes[g];
+
+			if (n->reserved < n->floor || n->reserved > n->ceiling ||
+			    n->wanted < n->floor || n->wanted > n->ceiling)
+				return -EINVAL;
+			ret_plan->targets[v].nodes[g] =
+				(uint16_t)scatter(second + v, g, n->ceiling + 2u);
+			ret_plan->targets[v].mem[g] = scatter(second + v, g, n->mem.ceiling + 2u);
+		}
+	return 0;
+}
+
+static const struct ebb_policy_ops scatter_policy = {
+	.abi = EBB_POLICY_ABI,
+	.size = sizeof(struct ebb_policy_ops),
+	.name = "scatter",
+	.decide = scatter_decide,
+};
+
+static const struct ebb_policy_ops *random_policy(struct dice *d)
+{
+	static const struct ebb_policy_ops *const policies[] = {
+		&ebb_policy_fair, &ebb_policy_fair, &ebb_policy_fair, &ebb_policy_strict,
+		&ebb_policy_spot, &ebb_policy_isolate, &ebb_policy_isolate, &scatter_policy,
+	};
+
+	return policies[roll(d, sizeof(policies) / sizeof(policies[0]))];
+}
+
 /* ---- random worlds ------------------------------------------------------- */
 
 static struct ebb_sla random_sla(struct dice *d, const struct ebb_host *host)
@@ -232,7 +281,7 @@ static void disturb(struct world *w, struct dice *d, unsigned num_vms)
 		world_agent_restart(w);
 		break;
 	case 3:
-		w->policy = roll(d, 4) ? &ebb_policy_fair : &ebb_policy_strict;
+		w->policy = random_policy(d);
 		ebb_state_policy_set(w->state, w->now, w->policy);
 		break;
 	default:
@@ -249,6 +298,10 @@ static void set_failures(struct world *w, uint32_t permille)
 static void calm_down(struct world *w)
 {
 	set_failures(w, 0);
+	if (w->policy == &scatter_policy || w->policy == &ebb_policy_spot) {
+		w->policy = &ebb_policy_fair;
+		ebb_state_policy_set(w->state, w->now, w->policy);
+	}
 	for (unsigned i = 0; i < WORLD_VMS; i++)
 		if (w->vms[i].is_running) {
 			w->vms[i].undisturbed_since = w->now;

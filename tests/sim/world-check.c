@@ -19,14 +19,50 @@ static void fail(struct world *w, const char *format, ...)
 	va_end(args);
 }
 
+/* Where threads are given out, cores are counted. */
+static bool counts_cores(const struct world *w, uint16_t node)
+{
+	return ebb_state_node_uses_threads(w->state, node);
+}
+
 static uint32_t capacity(const struct world *w, uint16_t node)
 {
+	const bool threads = w->cfg.count_threads && !counts_cores(w, node);
 	uint32_t sum = 0;
 
 	for (uint16_t c = 0; c < w->host.num_cores; c++)
 		if (w->host.cores[c].node == node)
-			sum += w->cfg.count_threads ? w->host.cores[c].num_threads : 1;
+			sum += threads ? w->host.cores[c].num_threads : 1;
 	return sum;
+}
+
+/* All cores of these hosts have the same number of threads. */
+static uint32_t to_cores(const struct world *w, uint32_t cpus)
+{
+	const uint32_t smt = w->host.cores[0].num_threads;
+
+	return (cpus + smt - 1) / smt;
+}
+
+/* Cores that a guest node has threads of, or will have for its startup set. */
+static uint32_t used_cores(const struct world *w, const struct ebb_vm *vm, uint16_t g)
+{
+	uint32_t cores = 0, waiting = 0;
+
+	for (uint16_t i = 0; i < vm->num_vcpus; i++)
+		waiting += vm->vcpus[i].node == g && vm->vcpus[i].is_startup &&
+			   vm->vcpus[i].thread == EBB_THREAD_NONE;
+	for (uint16_t c = 0; c < w->host.num_cores; c++)
+		for (uint16_t i = 0; i < vm->num_vcpus; i++) {
+			const uint16_t t = vm->vcpus[i].thread;
+
+			if (vm->vcpus[i].node == g && t != EBB_THREAD_NONE &&
+			    w->host.threads[t].core == c) {
+				cores++;
+				break;
+			}
+		}
+	return cores + to_cores(w, waiting);
 }
 
 /* CPUs of a guest node that own a thread or, as startup set, are entitled to one. */
@@ -71,6 +107,25 @@ static void check_threads(struct world *w)
 			fail(w, "I2: thread %u is lost", t);
 }
 
+/* I2: cores belong to one VM each. */
+static void check_cores(struct world *w)
+{
+	for (uint16_t c = 0; !w->cfg.count_threads && c < w->host.num_cores; c++) {
+		const struct ebb_core *core = &w->host.cores[c];
+		const struct ebb_vm *first = NULL;
+
+		for (uint16_t k = 0; k < core->num_threads; k++) {
+			const struct ebb_vm *vm =
+				ebb_state_thread_owner(w->state, core->threads[k], NULL);
+
+			if (vm && first && vm != first)
+				fail(w, "I2: core %u has threads of %s and %s", c, first->name,
+				     vm->name);
+			first = first ? first : vm;
+		}
+	}
+}
+
 /* I1, I3, I4. */
 static void check_limits(struct world *w)
 {
@@ -83,14 +138,17 @@ static void check_limits(struct world *w)
 
 			for (uint16_t g = 0; vm && g < w->vms[i].sla.num_nodes; g++) {
 				const struct ebb_sla_node *sla = &w->vms[i].sla.nodes[g];
-				const uint32_t u = used(vm, g), limit = vm->nodes[g].limit;
+				const bool cores = counts_cores(w, sla->host_node);
+				const uint32_t u = cores ? used_cores(w, vm, g) : used(vm, g);
+				uint32_t limit = vm->nodes[g].limit;
 
 				if (sla->host_node != h || !vm->is_admitted)
 					continue;
 				if (limit < sla->startup || limit > sla->max)
 					fail(w, "I4: vm%u node %u limit %u is not in %u to %u", i,
 					     g, limit, sla->startup, sla->max);
-				floors += sla->startup;
+				limit = cores ? to_cores(w, limit) : limit;
+				floors += cores ? to_cores(w, sla->startup) : sla->startup;
 				in_use += u;
 				promised += u > limit ? u : limit;
 				exceeds = exceeds || limit > u;
@@ -222,7 +280,7 @@ static void check_vcpu(struct world *w, unsigned i, uint16_t k, const struct ebb
 	if (real->is_startup && (!real->is_plugged || real->is_granted || real->is_forced ||
 				 known->force != EBB_FORCE_NONE || known->is_granted))
 		fail(w, "I5: vm%u startup vCPU %u is unplugged, forced or granted", i, k);
-	/* Lent means without a core, unless one is on its way to it. */
+	/* I9 */
 	if (real->is_lent && real->is_alone && known->request < 0 && known->is_lent &&
 	    known->thread == EBB_THREAD_NONE)
 		fail(w, "vm%u vCPU %u is lent and has thread %u alone", i, k, real->thread);
@@ -293,6 +351,7 @@ void world_check(struct world *w)
 	if (ebb_fake_violation(w->fake))
 		fail(w, "violation: %s", ebb_fake_violation(w->fake));
 	check_threads(w);
+	check_cores(w);
 	check_limits(w);
 	check_pools(w);
 	for (unsigned i = 0; i < WORLD_VMS; i++)
