@@ -2,14 +2,15 @@
 /*
  * Inside of ebb.ko.  Who calls whom: ebb_chardev (programs) and ebb_main
  * (device found, lost, changed) -> ebb_cpu (CPUs come), ebb_give and ebb_return
- * (CPUs go, at once or in the background) -> ebb_vq (asks the device) and ebb_hotplug (asks Linux); ebb_event (device
- * tells) changes the table and the limits.  ebb_cpuset and ebb_wire are pure.
+ * (they go, at once or in the background) -> ebb_vq (asks the device) and
+ * ebb_hotplug (asks Linux); ebb_event (device tells) changes the table and the
+ * limits.  ebb_cpuset and ebb_wire are pure.
  *
  * Memory is told of in ebb_pool.h.
  *
  * Locks, in the order in which they may be taken: ebb_dev.event_lock,
- * ebb_dev.vq_lock, ebb_dev.lock.  All are taken in interrupts, so none is held while CPUs go online or
- * offline.  That takes acpi_scan_lock (see ebb_hotplug.c), which ACPI holds
+ * ebb_dev.vq_lock, ebb_dev.lock.  All are taken in interrupts, so none is held
+ * while CPUs go online or offline.  That takes acpi_scan_lock (see ebb_hotplug.c), which ACPI holds
  * while it plugs and ejects anything, this virtio device included.
  */
 #ifndef EBB_H
@@ -255,6 +256,9 @@ void ebb_return_answered(struct ebb_dev *ebb, const struct ebb_call *call);
 int ebb_return_finish(struct ebb_dev *ebb, struct ebb_call *call);
 void ebb_return_late(struct ebb_dev *ebb, struct ebb_call *call);
 void ebb_return_retry(struct ebb_dev *ebb, u64 hv_cpu_id);
+
+/* The host does not see it rest, which it may never do: it is to be lent only. */
+void ebb_return_dont_park(struct ebb_dev *ebb, u64 hv_cpu_id);
 void ebb_return_work(struct work_struct *work);
 
 /* All CPUs of an owner, or of everybody (0), are let go in the background. */

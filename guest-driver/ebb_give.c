@@ -5,15 +5,7 @@
  */
 #include "ebb.h"
 
-#include <linux/delay.h>
 #include <linux/ktime.h>
-
-/*
- * Linux counts a CPU as offline a little before it rests.  The host refuses to
- * park it until then: so often, and this long in between, it is asked again.
- */
-#define EBB_REST_TRIES		50
-#define EBB_REST_WAIT_US	500
 
 struct give_times {
 	u64 offline_ns;
@@ -36,7 +28,6 @@ static int stop_use(const struct ebb_cpu_entry *entry, enum ebb_give how)
 static int tell_host(struct ebb_dev *ebb, const struct ebb_cpu_entry *entry, enum ebb_give how,
 		     u64 deadline_ns, u64 *ret_host_ns)
 {
-	unsigned int tries = EBB_REST_TRIES;
 	struct ebb_call *call;
 	int rc;
 
@@ -51,10 +42,11 @@ static int tell_host(struct ebb_dev *ebb, const struct ebb_cpu_entry *entry, enu
 		if (rc)
 			return rc;
 		*ret_host_ns = call->answered_ns - call->sent_ns;
-		if (how != EBB_GIVE_PARK || !ebb_wire_is_running(&call->answer) || !--tries)
+		if (how != EBB_GIVE_PARK || !ebb_wire_is_running(&call->answer))
 			return ebb_return_finish(ebb, call);
 		ebb_call_free(call);
-		usleep_range(EBB_REST_WAIT_US, 2 * EBB_REST_WAIT_US);
+		how = EBB_GIVE_LEND;
+		ebb_return_dont_park(ebb, entry->desc.hv_cpu_id);
 	}
 }
 

@@ -30,6 +30,13 @@ void ebb_return_retry(struct ebb_dev *ebb, u64 hv_cpu_id)
 	ebb_kick_returns(ebb, 0);
 }
 
+void ebb_return_dont_park(struct ebb_dev *ebb, u64 hv_cpu_id)
+{
+	spin_lock_irq(&ebb->lock);
+	ebb_cpuset_end_give(&ebb->cpuset, hv_cpu_id, EBB_GIVE_LEND);
+	spin_unlock_irq(&ebb->lock);
+}
+
 struct ebb_call *ebb_return_call(const struct ebb_cpu_entry *entry, enum ebb_give how)
 {
 	struct ebb_call *call = ebb_call_create(how == EBB_GIVE_REMOVE ?
@@ -119,7 +126,9 @@ int ebb_return_finish(struct ebb_dev *ebb, struct ebb_call *call)
 		return 0;
 	}
 	if (!ebb_wire_is_removed(&answer)) {
-		if (answer.status != VIRTIO_EBB_BUSY && !ebb_wire_is_running(&answer))
+		if (ebb_wire_is_running(&answer))
+			ebb_return_dont_park(ebb, hv_cpu_id);
+		else if (answer.status != VIRTIO_EBB_BUSY)
 			dev_err_ratelimited(&ebb->vdev->dev,
 					    "CPU %#x: the host refused it (%u, %u), will retry\n",
 					    arch_id, answer.status, answer.reason);

@@ -109,7 +109,7 @@ int ebb_wire_confirm_errno(const struct ebb_wire_answer *answer);
 /* The host has the CPU of this CPU_REMOVE, or never knew of it. */
 bool ebb_wire_is_removed(const struct ebb_wire_answer *answer);
 
-/* Of CPU_LEND with PARK: the CPU does not rest yet, and may be tried again at once. */
+/* Of CPU_LEND with PARK: the CPU does not rest. */
 bool ebb_wire_is_running(const struct ebb_wire_answer *answer);
 
 /*

@@ -17,12 +17,12 @@ MAGIC = 0x4C424245
 PROTO = 1
 HELLO, REQUEST, TELEMETRY, MEM = 1, 2, 3, 4
 WELCOME, RESPONSE, LIMITS, CPU, REVOKE = 128, 129, 130, 131, 132
-REQ_CPU_ADD, REQ_CPU_REMOVE = 1, 2
+REQ_CPU_ADD, REQ_CPU_REMOVE, REQ_CPU_LEND = 1, 2, 16
 ACK, NACK, BUSY = 0, 1, 2
 REASON_LIMIT, REASON_CEILING, REASON_NODE, REASON_HOST, REASON_CAPACITY = 1, 2, 3, 6, 7
 NODE_ANY = 0xFFFF
-F_FORCED = 1 << 2
-HELLO_F_DRIVER = 1 << 0
+F_FORCED, F_LENT, F_PARKED = 1 << 2, 1 << 3, 1 << 4
+HELLO_F_DRIVER, HELLO_F_LEND = 1 << 0, 1 << 1
 
 HDR = struct.Struct("<IHHII")
 LINK_CPU = struct.Struct("<QIHHII")
@@ -82,7 +82,10 @@ class FakeAgent:
         self.changed = threading.Condition(self.lock)
         self.slots = []         # CPU slots by vCPU index: props of QEMU, node, plugged, deleted
         self.granted = {}       # vcpu -> hv_cpu_id, as the device says, and what we granted since
+        self.lent = set()       # of these, lent
+        self.parked = set()     # of these, parked, as the last HELLO said
         self.startup = set()
+        self.tier = 0           # wish that goes with the limits, VIRTIO_EBB_TIER_*
         self.limits = {}        # node -> CPUs that the VM may hold, startup set included
         self.mem_limits = {}    # node -> bytes that the VM may hold of its pool
         self.pools = {}         # node -> {size, requested, held, unconfirmed}, as last told
@@ -91,8 +94,10 @@ class FakeAgent:
         self.generation = 0
         self.resets = 0
         self.num_requests = 0
+        self.num_added = 0      # CPUs plugged in
         self.num_deleted = 0
         self.has_driver = False
+        self.can_lend = False
         self.removals = {}      # vcpu -> tags of CPU_REMOVE that wait for its end
         self.behave = collections.deque()   # for the next requests: silent, delay:S, busy, refuse
         self.held_back = []     # requests that silence has swallowed
@@ -152,6 +157,13 @@ class FakeAgent:
     def force(self, vcpu, is_forced=True):
         with self.lock:
             self._send(CPU, struct.pack("<II", vcpu, F_FORCED if is_forced else 0))
+
+    def hand_over(self, vcpu):
+        """Plug a CPU in and give it to the guest as a lent one, unasked."""
+        with self.lock:
+            self._plug(vcpu)
+            self.lent.add(vcpu)
+            self._send(CPU, struct.pack("<II", vcpu, F_LENT))
 
     def release_held_back(self):
         """Answer now what silence has swallowed."""
@@ -236,12 +248,12 @@ class FakeAgent:
         if not self.is_welcome:
             return
         self.generation += 1
-        held = collections.Counter(self._node(v) for v in self.startup | set(self.granted))
+        held = self._held()
         body = b""
         for n, limit in sorted(self.limits.items()):
             mem_held = self.pools[n]["held"] if n in self.pools else 0
             mem_limit = self.mem_limits.get(n, 0) if n in self.pools else 0
-            body += LIMIT.pack(n, 0, deadline_ms if held[n] > limit else 0, held[n], limit,
+            body += LIMIT.pack(n, self.tier, deadline_ms if held[n] > limit else 0, held[n], limit,
                                mem_held, mem_limit, mem_deadline_ms if mem_held > mem_limit else 0,
                                0)
         self._send(LIMITS, struct.pack("<QII", self.generation, len(self.limits), 0) + body)
@@ -251,15 +263,22 @@ class FakeAgent:
         self._take_pools(payload, HELLO_HEAD.size + num * LINK_CPU.size, num_pools)
         self.resets = resets
         self.has_driver = bool(flags & HELLO_F_DRIVER)
+        self.can_lend = bool(flags & HELLO_F_LEND)
         self.generation = max(self.generation, generation)
         known = {}
+        self.lent, self.parked = set(), set()
         for i in range(num):
             hv, _, _, cpu_flags, vcpu, _ = LINK_CPU.unpack_from(payload, HELLO_HEAD.size +
                                                                 i * LINK_CPU.size)
             if not cpu_flags & 1:
                 known[vcpu] = hv
+            if cpu_flags & F_LENT:
+                self.lent.add(vcpu)
+            if cpu_flags & F_PARKED:
+                self.parked.add(vcpu)
         self.granted = known
-        self.log.append(f"hello: {sorted(known)} resets {resets} driver {self.has_driver}")
+        self.log.append(f"hello: {sorted(known)} lent {sorted(self.lent)} resets {resets} "
+                        f"driver {self.has_driver}")
         for vcpu, slot in enumerate(self.slots):
             if slot["plugged"] and vcpu not in known and vcpu not in self.startup \
                     and vcpu not in self.removals:
@@ -307,6 +326,10 @@ class FakeAgent:
         if kind == REQ_CPU_ADD:
             count, node = struct.unpack_from("<HH", payload, 16)
             self._add(tag, count, node)
+        elif kind == REQ_CPU_LEND:
+            self.lent.add(struct.unpack_from("<I", payload, 48 + 16)[0])
+            self._respond(tag, kind, ACK, 0)
+            self._send_limits()
         else:
             self._remove(tag, struct.unpack_from("<I", payload, 48 + 16)[0])
 
@@ -320,37 +343,50 @@ class FakeAgent:
     def _node(self, vcpu):
         return self.slots[vcpu]["props"].get("node-id", 0)
 
+    def _held(self):
+        return collections.Counter(self._node(v) for v in
+                                   self.startup | (set(self.granted) - self.lent))
+
+    def _plug(self, vcpu):
+        slot = self.slots[vcpu]
+        self.qmp.run("device_add", driver=slot["type"], id=f"vcpu{vcpu}", **slot["props"])
+        slot["plugged"] = True
+        self.granted[vcpu] = None
+        self.num_added += 1
+
     def _add(self, tag, count, node):
-        held = collections.Counter(self._node(v) for v in self.startup | set(self.granted))
+        held = self._held()
         free = []
-        for vcpu, slot in enumerate(self.slots):
+        # Those that are lent first.
+        for vcpu in sorted(range(len(self.slots)), key=lambda v: (v not in self.lent, v)):
             n = self._node(vcpu)
-            if slot["plugged"] or (node != NODE_ANY and n != node):
+            is_taken = self.slots[vcpu]["plugged"] and vcpu not in self.lent
+            if is_taken or vcpu in self.removals or (node != NODE_ANY and n != node):
                 continue
             if held[n] < self.limits.get(n, 0) and len(free) < count:
                 held[n] += 1
                 free.append(vcpu)
         if not free:
-            is_full = all(s["plugged"] for v, s in enumerate(self.slots)
+            is_full = all(s["plugged"] and v not in self.lent for v, s in enumerate(self.slots)
                           if node in (NODE_ANY, self._node(v)))
             self._respond(tag, REQ_CPU_ADD, NACK, REASON_CEILING if is_full else REASON_LIMIT)
             return
         for vcpu in free:
-            slot = self.slots[vcpu]
             try:
-                self.qmp.run("device_add", driver=slot["type"], id=f"vcpu{vcpu}", **slot["props"])
+                if vcpu not in self.lent:
+                    self._plug(vcpu)
             except RuntimeError as e:
                 self.errors.append(str(e))
                 self._respond(tag, REQ_CPU_ADD, NACK, REASON_HOST)
                 return
-            slot["plugged"] = True
-            self.granted[vcpu] = None
+        self.lent -= set(free)
         self._respond(tag, REQ_CPU_ADD, ACK, 0, free)
         self._send_limits()
 
     def _remove(self, tag, vcpu):
         if not self.slots[vcpu]["plugged"]:
             self.granted.pop(vcpu, None)
+            self.lent.discard(vcpu)
             self._respond(tag, REQ_CPU_REMOVE, ACK, 0)
             return
         self._unplug(vcpu, tag)
@@ -376,6 +412,7 @@ class FakeAgent:
                 return
             self.slots[vcpu]["plugged"] = False
             self.granted.pop(vcpu, None)
+            self.lent.discard(vcpu)
             for tag in self.removals.pop(vcpu, []):
                 self._respond(tag, REQ_CPU_REMOVE, ACK, 0)
             self._send_limits()

@@ -40,9 +40,10 @@ class GuestVm:
 
     pools: {id: (node, bytes)}, virtio-mem devices that the control device lists.
     options: more of the kernel command line.
+    lend: the device knows of lending CPUs.
     """
 
-    def __init__(self, series, agent, extra=(), pools=None, options=""):
+    def __init__(self, series, agent, extra=(), pools=None, options="", lend=True):
         pools = pools or {}
         self.agent = agent
         self.folder = tempfile.mkdtemp(prefix="ebb-vm-")
@@ -72,7 +73,7 @@ class GuestVm:
              "-qmp", f"unix:{qmp},server=on,wait=off",
              "-chardev", f"socket,id=ebb0,path={agent.link_path},reconnect-ms=200",
              *memory_devices(pools), *extra,
-             "-device", "virtio-ebb-pci,id=ebb,chardev=ebb0" +
+             "-device", "virtio-ebb-pci,id=ebb,chardev=ebb0" + ("" if lend else ",lend=off") +
              (",pools=" + ":".join(pools) if pools else "")],
             stdin=subprocess.DEVNULL, stdout=open(f"{self.folder}/qemu.log", "w"),
             stderr=subprocess.STDOUT)

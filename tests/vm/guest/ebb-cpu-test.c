@@ -27,7 +27,10 @@ static const char usage[] =
 	"  add COUNT [NODE]            add CPUs, print them, return them\n"
 	"  hold COUNT [NODE [SECONDS]] add CPUs, print them, keep them (0: until killed)\n"
 	"  remove CPU                  try to remove a CPU that this program did not add\n"
-	"  loop N [COUNT [NODE]]       add and remove N times, print how long each step took\n"
+	"  lend CPU | park CPU         the same, lending and parking it\n"
+	"  loop N [COUNT [NODE [HOW]]] add and give back N times, print how long each step took;\n"
+	"                              HOW: remove, lend or park\n"
+	"  keep COUNT HOW              add CPUs, lend or park them, print them; they stay so\n"
 	"  -a  be interrupted by a signal after that time\n"
 	"  -H  hardware threads whose sibling is in use will do; NODE: a number or any\n";
 
@@ -77,10 +80,10 @@ static void print_cpus(const char *key, const struct ebb_cpu *cpus, uint32_t cou
 		uint32_t f = cpus[i].flags;
 
 		printf("%s{\"cpu\":%u,\"node\":%u,\"startup\":%d,\"ht\":%d,\"forced\":%d,"
-		       "\"owned\":%d,\"leaving\":%d}",
+		       "\"owned\":%d,\"leaving\":%d,\"lent\":%d,\"parked\":%d}",
 		       i ? "," : "", cpus[i].cpu, cpus[i].node, !!(f & EBB_CPU_STARTUP),
 		       !!(f & EBB_CPU_HT), !!(f & EBB_CPU_FORCED), !!(f & EBB_CPU_OWNED),
-		       !!(f & EBB_CPU_LEAVING));
+		       !!(f & EBB_CPU_LEAVING), !!(f & EBB_CPU_LENT), !!(f & EBB_CPU_PARKED));
 	}
 	printf("]");
 }
@@ -111,8 +114,9 @@ static int do_limits(int fd)
 	for (uint32_t i = 0; i < a.num_nodes; i++) {
 		const struct ebb_node_limit *n = &a.nodes[i];
 
-		printf("%s{\"node\":%u,\"held\":%u,\"limit\":%u,\"deadline_in_ms\":%" PRId64 "}",
-		       i ? "," : "", n->node, n->cpus_held, n->cpus_limit,
+		printf("%s{\"node\":%u,\"tier\":%u,\"held\":%u,\"limit\":%u,"
+		       "\"deadline_in_ms\":%" PRId64 "}",
+		       i ? "," : "", n->node, n->tier, n->cpus_held, n->cpus_limit,
 		       n->deadline_ns ? (int64_t)(n->deadline_ns - now) / 1000000 : 0);
 	}
 	printf("]}\n");
@@ -159,6 +163,11 @@ static int do_poll(int fd, uint32_t timeout_ms)
 	return do_limits(fd);
 }
 
+struct give_times {
+	uint64_t offline_ns;
+	uint64_t host_ns;
+};
+
 static int add_cpus(int fd, uint32_t count, uint32_t node, struct ebb_cpu_add *a)
 {
 	*a = (struct ebb_cpu_add) {
@@ -171,14 +180,45 @@ static int add_cpus(int fd, uint32_t count, uint32_t node, struct ebb_cpu_add *a
 	return ioctl(fd, EBB_IOC_CPU_ADD, a) ? fail("EBB_IOC_CPU_ADD") : 0;
 }
 
-static int remove_cpu(int fd, uint32_t cpu, struct ebb_cpu_remove *a)
+static int remove_cpu(int fd, uint32_t cpu, struct give_times *ret)
 {
-	*a = (struct ebb_cpu_remove) {
-		.size = sizeof(*a),
+	struct ebb_cpu_remove a = {
+		.size = sizeof(a),
 		.cpu = cpu,
 		.timeout_ms = opt.timeout_ms,
 	};
-	return ioctl(fd, EBB_IOC_CPU_REMOVE, a) ? fail("EBB_IOC_CPU_REMOVE") : 0;
+
+	if (ioctl(fd, EBB_IOC_CPU_REMOVE, &a))
+		return fail("EBB_IOC_CPU_REMOVE");
+	*ret = (struct give_times) { a.offline_ns, a.host_ns };
+	return 0;
+}
+
+static int lend_cpu(int fd, uint32_t cpu, uint32_t flags, struct give_times *ret)
+{
+	struct ebb_cpu_lend a = {
+		.size = sizeof(a),
+		.flags = flags,
+		.cpu = cpu,
+		.timeout_ms = opt.timeout_ms,
+	};
+
+	if (ioctl(fd, EBB_IOC_CPU_LEND, &a))
+		return fail("EBB_IOC_CPU_LEND");
+	*ret = (struct give_times) { a.offline_ns, a.host_ns };
+	return 0;
+}
+
+static int give_cpu(int fd, uint32_t cpu, const char *how, struct give_times *ret)
+{
+	if (!strcmp(how, "remove"))
+		return remove_cpu(fd, cpu, ret);
+	if (!strcmp(how, "lend"))
+		return lend_cpu(fd, cpu, 0, ret);
+	if (!strcmp(how, "park"))
+		return lend_cpu(fd, cpu, EBB_LEND_PARK, ret);
+	fprintf(stderr, "ebbt-cpu: %s is no way to give a CPU back\n", how);
+	return 2;
 }
 
 static int do_hold(int fd, uint32_t count, uint32_t node, bool is_kept, uint32_t seconds)
@@ -206,29 +246,50 @@ static void print_times(const char *key, uint64_t host_ns, uint64_t kernel_ns, u
 	       "}", key, host_ns, kernel_ns, total_ns);
 }
 
-static int do_loop(int fd, uint32_t rounds, uint32_t count, uint32_t node)
+static int do_loop(int fd, uint32_t rounds, uint32_t count, uint32_t node, const char *how)
 {
 	for (uint32_t i = 0; i < rounds; i++) {
 		uint64_t start_ns = now_ns(), added_ns, offline_ns = 0, host_ns = 0;
-		struct ebb_cpu_remove r;
+		struct give_times t;
 		struct ebb_cpu_add a;
 
 		if (add_cpus(fd, count, node, &a))
 			return 1;
 		added_ns = now_ns();
 		for (uint32_t c = 0; c < a.granted; c++) {
-			if (remove_cpu(fd, a.cpus[c].cpu, &r))
-				return 1;
-			offline_ns += r.offline_ns;
-			host_ns += r.host_ns;
+			int rc = give_cpu(fd, a.cpus[c].cpu, how, &t);
+
+			if (rc)
+				return rc;
+			offline_ns += t.offline_ns;
+			host_ns += t.host_ns;
 		}
 		printf("{\"round\":%u,\"granted\":%u,", i, a.granted);
 		print_times("add", a.host_ns, a.online_ns, added_ns - start_ns);
 		printf(",");
-		print_times("remove", host_ns, offline_ns, now_ns() - added_ns);
+		print_times(how, host_ns, offline_ns, now_ns() - added_ns);
 		printf("}\n");
 		fflush(stdout);
 	}
+	return 0;
+}
+
+static int do_keep(int fd, uint32_t count, const char *how)
+{
+	struct give_times t;
+	struct ebb_cpu_add a;
+
+	if (add_cpus(fd, count, EBB_NODE_ANY, &a))
+		return 1;
+	for (uint32_t i = 0; i < a.granted; i++) {
+		int rc = give_cpu(fd, a.cpus[i].cpu, how, &t);
+
+		if (rc)
+			return rc;
+	}
+	printf("{\"granted\":%u,", a.granted);
+	print_cpus("cpus", a.cpus, a.granted);
+	printf("}\n");
 	return 0;
 }
 
@@ -253,7 +314,8 @@ static int run(int fd, int argc, char **argv)
 	const char *a1 = argc > 1 ? argv[1] : NULL;
 	const char *a2 = argc > 2 ? argv[2] : NULL;
 	const char *a3 = argc > 3 ? argv[3] : NULL;
-	struct ebb_cpu_remove r;
+	const char *a4 = argc > 4 ? argv[4] : "remove";
+	struct give_times t;
 
 	if (!strcmp(cmd, "info"))
 		return do_info(fd);
@@ -267,10 +329,12 @@ static int run(int fd, int argc, char **argv)
 		return do_hold(fd, number(a1), node_arg(a2), false, 0);
 	if (!strcmp(cmd, "hold") && a1)
 		return do_hold(fd, number(a1), node_arg(a2), true, a3 ? number(a3) : 0);
-	if (!strcmp(cmd, "remove") && a1)
-		return remove_cpu(fd, number(a1), &r);
+	if ((!strcmp(cmd, "remove") || !strcmp(cmd, "lend") || !strcmp(cmd, "park")) && a1)
+		return give_cpu(fd, number(a1), cmd, &t);
 	if (!strcmp(cmd, "loop") && a1)
-		return do_loop(fd, number(a1), a2 ? number(a2) : 1, node_arg(a3));
+		return do_loop(fd, number(a1), a2 ? number(a2) : 1, node_arg(a3), a4);
+	if (!strcmp(cmd, "keep") && a2)
+		return do_keep(fd, number(a1), a2);
 	fputs(usage, stderr);
 	return 2;
 }
