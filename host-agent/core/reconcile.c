@@ -320,6 +320,22 @@ static void tidy(struct ebb_state *s, usec_t now, struct ebb_vm *vm)
 	}
 }
 
+/*
+ * Before anything else, of any VM: cores whose deadline has come.  False: no room for all of it.
+ */
+static bool emit_forced(struct ebb_state *s, usec_t now, struct ebb_vm *vm,
+			struct ebb_actions *out)
+{
+	for (uint16_t i = 0; i < vm->num_vcpus; i++) {
+		const struct ebb_vcpu *v = &vm->vcpus[i];
+
+		if (v->force != EBB_FORCE_NONE && v->thread != EBB_THREAD_NONE &&
+		    !reconcile_place(s, now, vm, i, out))
+			return false;
+	}
+	return true;
+}
+
 void ebb_state_next(struct ebb_state *s, usec_t now, struct ebb_actions *ret_actions)
 {
 	struct ebb_actions *out = ret_actions;
@@ -336,6 +352,11 @@ void ebb_state_next(struct ebb_state *s, usec_t now, struct ebb_actions *ret_act
 			tidy(s, now, s->active[i]);
 	}
 	core_settle(s, now);
+	for (size_t i = 0; i < s->num_active; i++)
+		if (s->active[i]->work->is_dirty && !emit_forced(s, now, s->active[i], out)) {
+			out->wake_at = now;
+			return;
+		}
 	for (size_t i = 0; i < s->num_active; i++) {
 		struct ebb_vm *vm = s->active[i];
 

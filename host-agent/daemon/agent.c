@@ -9,23 +9,6 @@
 
 #define MAX_ACTIONS	256
 
-static const struct ebb_policy_ops *const policies[] = {
-	&ebb_policy_fair, &ebb_policy_strict, &ebb_policy_isolate, &ebb_policy_spot,
-};
-
-const struct ebb_policy_ops *ebb_agent_policy_at(size_t i)
-{
-	return i < sizeof(policies) / sizeof(policies[0]) ? policies[i] : NULL;
-}
-
-const struct ebb_policy_ops *ebb_agent_policy_find(const char *name)
-{
-	for (size_t i = 0; ebb_agent_policy_at(i); i++)
-		if (strcmp(policies[i]->name, name) == 0)
-			return policies[i];
-	return NULL;
-}
-
 static void log_record(const struct ebb_record *r)
 {
 	bool has_node = r->node != EBB_NODE_ANY, is_timed = r->total_usec != 0;
@@ -191,6 +174,9 @@ int ebb_agent_init(struct ebb_agent *a)
 	if (rc >= 0)
 		rc = sd_event_add_time(a->event, &a->wake, CLOCK_MONOTONIC, UINT64_MAX, 1, on_wake,
 				       a);
+	/* A deadline that has come is news, too. */
+	if (rc >= 0)
+		rc = sd_event_source_set_priority(a->wake, SD_EVENT_PRIORITY_IMPORTANT);
 	if (rc >= 0)
 		rc = sd_event_add_time(a->event, &a->run, CLOCK_MONOTONIC, UINT64_MAX, 1, on_run,
 				       a);

@@ -206,6 +206,8 @@ static void submit_job(struct ebb_real *r, const struct ebb_action *a)
 		return;
 	}
 	j->action_id = a->id;
+	/* It has a deadline to meet, and somebody waits for the core. */
+	j->job.is_urgent = a->type == EBB_ACTION_HOME;
 	if (a->type == EBB_ACTION_MEM_CAP) {
 		j->bytes = a->u.cap_bytes;
 	} else if (a->type == EBB_ACTION_MEM_MIRROR) {

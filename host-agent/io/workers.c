@@ -17,21 +17,22 @@ struct ebb_workers {
 	sd_event_source *wake_source, *timer;
 	int wake_fd;
 	pthread_mutex_t lock;
-	pthread_cond_t work, idle; /* there may be something to run; a thread has ended a job */
+	/* There may be something to run, something urgent; a thread has ended a job. */
+	pthread_cond_t work, urgent, idle;
 	struct ebb_job *jobs;		/* all, in the order of submission */
 	struct ebb_job **tail;
 	unsigned int num_threads, num_running;
 	bool stop;
-	pthread_t threads[MAX_THREADS];
+	pthread_t threads[MAX_THREADS + 1];
 };
 
-/* First queued job whose lane is free. */
-static struct ebb_job *pick_locked(struct ebb_workers *w)
+/* First queued job of the kind whose lane is free. */
+static struct ebb_job *pick_kind_locked(struct ebb_workers *w, bool is_urgent)
 {
 	for (struct ebb_job *j = w->jobs; j; j = j->next) {
 		struct ebb_job *before = w->jobs;
 
-		if (j->phase != EBB_JOB_QUEUED)
+		if (j->phase != EBB_JOB_QUEUED || j->is_urgent != is_urgent)
 			continue;
 		while (before != j && (before->phase == EBB_JOB_FINISHED ||
 				       memcmp(before->lane, j->lane, sizeof(j->lane)) != 0))
@@ -40,6 +41,19 @@ static struct ebb_job *pick_locked(struct ebb_workers *w)
 			return j;
 	}
 	return NULL;
+}
+
+static struct ebb_job *pick_locked(struct ebb_workers *w, bool only_urgent)
+{
+	struct ebb_job *j = pick_kind_locked(w, true);
+
+	return j || only_urgent ? j : pick_kind_locked(w, false);
+}
+
+static void signal_locked(struct ebb_workers *w)
+{
+	pthread_cond_signal(&w->work);
+	pthread_cond_signal(&w->urgent);
 }
 
 static void wake_loop(struct ebb_workers *w)
@@ -51,17 +65,15 @@ static void wake_loop(struct ebb_workers *w)
 		return;
 }
 
-static void *worker(void *arg)
+static void work(struct ebb_workers *w, bool only_urgent)
 {
-	struct ebb_workers *w = arg;
-
 	pthread_mutex_lock(&w->lock);
 	while (!w->stop) {
-		struct ebb_job *j = pick_locked(w);
+		struct ebb_job *j = pick_locked(w, only_urgent);
 		int err;
 
 		if (!j) {
-			pthread_cond_wait(&w->work, &w->lock);
+			pthread_cond_wait(only_urgent ? &w->urgent : &w->work, &w->lock);
 			continue;
 		}
 		j->phase = EBB_JOB_RUNNING;
@@ -74,10 +86,21 @@ static void *worker(void *arg)
 		w->num_running--;
 		pthread_cond_broadcast(&w->idle);
 		/* Its lane is free now. */
-		pthread_cond_signal(&w->work);
+		signal_locked(w);
 		wake_loop(w);
 	}
 	pthread_mutex_unlock(&w->lock);
+}
+
+static void *worker(void *arg)
+{
+	work(arg, false);
+	return NULL;
+}
+
+static void *urgent_worker(void *arg)
+{
+	work(arg, true);
 	return NULL;
 }
 
@@ -186,7 +209,7 @@ void ebb_workers_submit(struct ebb_workers *w, struct ebb_job *job)
 	*w->tail = job;
 	w->tail = &job->next;
 	arm_timer(w);
-	pthread_cond_signal(&w->work);
+	signal_locked(w);
 	pthread_mutex_unlock(&w->lock);
 }
 
@@ -198,8 +221,9 @@ static int start_threads(struct ebb_workers *w, unsigned int num)
 	/* Signals are the loop's business. */
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
-	for (; rc == 0 && w->num_threads < num; w->num_threads++) {
-		rc = -pthread_create(&w->threads[w->num_threads], NULL, worker, w);
+	for (; w->num_threads <= num; w->num_threads++) {
+		rc = -pthread_create(&w->threads[w->num_threads], NULL,
+				     w->num_threads < num ? worker : urgent_worker, w);
 		if (rc < 0)
 			break;
 		pthread_setname_np(w->threads[w->num_threads], "ebbd-worker");
@@ -217,6 +241,7 @@ static void init_conds(struct ebb_workers *w)
 	pthread_cond_init(&w->idle, &attr);
 	pthread_condattr_destroy(&attr);
 	pthread_cond_init(&w->work, NULL);
+	pthread_cond_init(&w->urgent, NULL);
 }
 
 int ebb_workers_create(sd_event *event, unsigned int num_threads, struct ebb_workers **ret)
@@ -274,6 +299,7 @@ int ebb_workers_destroy(struct ebb_workers *w, usec_t wait_usec)
 	pthread_mutex_lock(&w->lock);
 	w->stop = true;
 	pthread_cond_broadcast(&w->work);
+	pthread_cond_broadcast(&w->urgent);
 	is_idle = wait_idle_locked(w, wait_usec);
 	pthread_mutex_unlock(&w->lock);
 	if (!is_idle)
@@ -291,6 +317,7 @@ int ebb_workers_destroy(struct ebb_workers *w, usec_t wait_usec)
 	if (w->wake_fd >= 0)
 		close(w->wake_fd);
 	pthread_cond_destroy(&w->work);
+	pthread_cond_destroy(&w->urgent);
 	pthread_cond_destroy(&w->idle);
 	pthread_mutex_destroy(&w->lock);
 	free(w);

@@ -3,7 +3,8 @@
  * Blocking work off the event loop: a pool of threads, lanes that keep order, and deadlines.
  *
  * Jobs of one lane run one after the other, in the order of submission; different lanes run side by
- * side.  What a thread gets stuck in (a library call) can not be ended from outside: the job is
+ * side.  Urgent jobs go before others of other lanes, and have a thread that takes nothing else: they
+ * wait for no slow call but one of their own lane.  What a thread gets stuck in (a library call) can not be ended from outside: the job is
  * then reported as timed out, and its lane stays occupied until the call returns.
  *
  *	submitted --> run() on a worker --> done() on the loop --> release() on the loop
@@ -22,6 +23,7 @@
 
 struct ebb_job {
 	uint8_t lane[EBB_JOB_LANE_BYTES];
+	bool is_urgent;
 	usec_t deadline;		/* CLOCK_MONOTONIC, or EBB_TIME_NEVER */
 	/* On a worker thread.  Returns 0 or -errno. */
 	int (*run)(struct ebb_job *job);
@@ -41,7 +43,7 @@ struct ebb_job {
 
 struct ebb_workers;
 
-/* num_threads: 1 to 64. */
+/* num_threads: 1 to 64, and one more for urgent jobs. */
 int ebb_workers_create(sd_event *event, unsigned int num_threads, struct ebb_workers **ret);
 
 /*

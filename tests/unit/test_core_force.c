@@ -62,7 +62,7 @@ static void test_force(void **state)
 	script_expect_nothing(&s);
 	s.now += MSEC(1);
 	/* The newest two; they share the core of a's startup set. */
-	script_expect(&s, "limits a 2/2", "home a 2 @0", "home a 3 @0");
+	script_expect(&s, "home a 2 @0", "home a 3 @0", "limits a 2/2");
 	assert_true(script_find_record(&s, 'a', EBB_EVENT_FORCE));
 	/* Until they have arrived their cores are not free. */
 	script_expect_nothing(&s);
@@ -87,7 +87,7 @@ static void test_force_fails_first(void **state)
 	(void)state;
 	full_house(&s);
 	s.now += MSEC(300);
-	script_expect(&s, "limits a 2/2", "home a 2 @0", "home a 3 @0");
+	script_expect(&s, "home a 2 @0", "home a 3 @0", "limits a 2/2");
 	script_done(&s, EBB_ACTION_HOME, 'a', 2, -EIO);
 	script_done(&s, EBB_ACTION_HOME, 'a', 3, -EIO);
 	/* Nobody gets a core that may still be in use. */
@@ -172,7 +172,7 @@ static void test_given_back_but_slow(void **state)
 	assert_int_equal(script_remove(&s, 'a', 2, 2), 0);
 	script_expect(&s, "unplug a 1", "unplug a 2");
 	s.now += MSEC(10);
-	script_expect(&s, "limits a 2/2", "home a 1 @0", "home a 2 @0");
+	script_expect(&s, "home a 1 @0", "home a 2 @0", "limits a 2/2");
 	script_done(&s, EBB_ACTION_HOME, 'a', 1, 0);
 	script_done(&s, EBB_ACTION_HOME, 'a', 2, 0);
 	/* b's startup CPU owns now the core on which it was a guest. */
@@ -195,7 +195,7 @@ static void test_no_driver(void **state)
 	script_grow(&s, 'a', 2, 0);
 	/* The driver is gone: nobody answers for the CPUs, no deadline is waited for. */
 	assert_int_equal(script_hello(&s, 'a', false, false, 2, "1 2"), 0);
-	script_expect(&s, "limits a 1/1", "home a 1 @0", "home a 2 @0");
+	script_expect(&s, "home a 1 @0", "home a 2 @0", "limits a 1/1");
 	script_done(&s, EBB_ACTION_HOME, 'a', 1, 0);
 	script_done(&s, EBB_ACTION_HOME, 'a', 2, 0);
 	script_expect(&s, "flags a 1 forced", "flags a 2 forced");
@@ -219,7 +219,7 @@ static void test_reboot(void **state)
 	script_expect(&s, "plug a 3");
 	/* A reset drops the request, and what was held is held by nobody. */
 	assert_int_equal(script_hello(&s, 'a', false, true, 2, "1 2"), 0);
-	script_expect(&s, "limits a 1/4", "home a 1 @0", "home a 2 @0");
+	script_expect(&s, "home a 1 @0", "home a 2 @0", "limits a 1/4");
 	script_done(&s, EBB_ACTION_PLUG, 'a', 3, 0);
 	script_done(&s, EBB_ACTION_HOME, 'a', 1, 0);
 	script_done(&s, EBB_ACTION_HOME, 'a', 2, 0);

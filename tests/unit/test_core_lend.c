@@ -169,7 +169,7 @@ static void test_demand(void **state)
 	script_settle(&s);
 	assert_int_equal(script_vm(&s, 'a')->nodes[0].num_due, 1);
 	s.now += MSEC(300);
-	script_expect(&s, "limits a 2/2", "home a 2 @0");
+	script_expect(&s, "home a 2 @0", "limits a 2/2");
 	script_done(&s, EBB_ACTION_HOME, 'a', 2, 0);
 	script_expect(&s, "flags a 2 forced", "limits b 1/2");
 	/* Forced already: lent from now on, and not forced any more. */
@@ -296,7 +296,7 @@ static void test_reset(void **state)
 	assert_string_equal(state_of(&s, 'a', 2), "parked");
 	/* The machine was reset: what is lent stays so, the other one is nobody's. */
 	assert_int_equal(script_hello(&s, 'a', false, false, 2, "1 2l"), 0);
-	script_expect(&s, "limits a 1/1", "home a 1 @0");
+	script_expect(&s, "home a 1 @0", "limits a 1/1");
 	assert_string_equal(state_of(&s, 'a', 2), "lent");
 	script_settle(&s);
 	assert_int_equal(script_hello(&s, 'a', false, true, 3, "1f 2l"), 0);

@@ -328,7 +328,7 @@ static void test_remove_not_ejected(void **state)
 	script_expect(s, "unplug a 1");
 	script_done(s, EBB_ACTION_UNPLUG, 'a', 1, -ETIMEDOUT);
 	/* The guest does not use it: the core is taken, and the guest may ask again. */
-	script_expect(s, "response a 9 nack host []", "limits a 1/4", "home a 1 @0");
+	script_expect(s, "home a 1 @0", "response a 9 nack host []", "limits a 1/4");
 	assert_non_null(ebb_state_thread_owner(s->state, 1, NULL));
 	script_done(s, EBB_ACTION_HOME, 'a', 1, 0);
 	script_expect(s, "flags a 1 forced");

@@ -80,13 +80,14 @@ static void release(struct ebb_job *job)
 	free(t);
 }
 
-static struct test_job *submit(struct fixture *f, uint8_t lane, int id, bool has_gate,
-			       usec_t timeout)
+static struct test_job *submit_kind(struct fixture *f, uint8_t lane, int id, bool has_gate,
+				    usec_t timeout, bool is_urgent)
 {
 	struct test_job *t = calloc(1, sizeof(*t));
 
 	t->job.lane[0] = lane;
 	t->job.deadline = timeout ? ebb_clock_mono_usec() + timeout : EBB_TIME_NEVER;
+	t->job.is_urgent = is_urgent;
 	t->job.run = run;
 	t->job.done = done;
 	t->job.release = release;
@@ -96,6 +97,12 @@ static struct test_job *submit(struct fixture *f, uint8_t lane, int id, bool has
 	t->result = -id;
 	ebb_workers_submit(f->workers, &t->job);
 	return t;
+}
+
+static struct test_job *submit(struct fixture *f, uint8_t lane, int id, bool has_gate,
+			       usec_t timeout)
+{
+	return submit_kind(f, lane, id, has_gate, timeout, false);
 }
 
 static void open_gate(struct fixture *f)
@@ -195,6 +202,28 @@ static void test_deadlines(void **state)
 	assert_int_equal(f->done_err[2], -12);
 }
 
+/* All threads are stuck, and others wait: what is urgent runs all the same, but in its lane. */
+static void test_urgent(void **state)
+{
+	struct fixture *f = *state;
+
+	for (int i = 1; i <= 4; i++)
+		submit(f, (uint8_t)i, 10 * i, true, 0);
+	while (num_ran(f) < 4)
+		usleep(1000);
+	submit(f, 5, 50, false, 0);
+	submit_kind(f, 6, 60, false, 0, true);
+	submit_kind(f, 1, 11, false, 0, true);
+	submit_kind(f, 6, 61, false, 0, true);
+	wait_for(f, &f->num_done, 2);
+	assert_int_equal(f->done[0], 60);
+	assert_int_equal(f->done[1], 61);
+	usleep(20000);
+	assert_int_equal(num_ran(f), 6);
+	open_gate(f);
+	wait_for(f, &f->num_released, 8);
+}
+
 static void test_destroy_drops_queue(void **state)
 {
 	struct fixture *f = *state;
@@ -220,6 +249,7 @@ int main(void)
 		TEST(lanes_keep_order),
 		TEST(stuck_lane),
 		TEST(deadlines),
+		TEST(urgent),
 		TEST(destroy_drops_queue),
 	};
 
