@@ -54,7 +54,7 @@ UNIT_TESTS_NATIVE :=
 CHECK_STEPS :=
 
 # What goes into the guest image: these, and test programs by the name ebbt-*.
-GUEST_PROGS := oltp-bench oltp-server ebb-monitord
+GUEST_PROGS := oltp-bench oltp-node oltp-server ebb-monitord
 
 objs_of = $(patsubst %.c,$(B)/%.o,$(1))
 
@@ -182,6 +182,10 @@ bench-plug: ## adding and removing a CPU against stock libvirt: the same in out/
 	$(MAKE) --no-print-directory bench-parts
 	scripts/bench-plug $(ARGS)
 
+bench-cpu: ## a core from one VM to another by lend, park, unplug, force, stock libvirt: out/bench-cpu
+	$(MAKE) --no-print-directory bench-parts
+	scripts/bench-cpu $(ARGS)
+
 bench-parts:
 	scripts/bootstrap
 	scripts/qemu-build
@@ -198,5 +202,5 @@ clean: ## remove what was built from our own code
 distclean: ## remove everything made here: build/ and out/
 	rm -rf build out
 
-.PHONY: bench-memory bench-plug bench-parts help all demo check check-unit check-list guest-programs-list tests-build doctor bootstrap qemu qemu-source \
+.PHONY: bench-cpu bench-memory bench-plug bench-parts help all demo check check-unit check-list guest-programs-list tests-build doctor bootstrap qemu qemu-source \
 	qemu-qtest guest-image clean distclean FORCE
