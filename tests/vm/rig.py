@@ -202,6 +202,17 @@ class Guest:
     def cpus(self):
         return [c for part in self.test("list") for c in part["cpus"]]
 
+    def lent(self):
+        """Numbers of the CPUs that are lent."""
+        return [c["cpu"] for c in self.cpus() if c["lent"]]
+
+    def wait_lent(self, count=None, seconds=40):
+        """All CPUs but the startup set are lent, and so many if count says so."""
+        def is_over():
+            rest = [c for c in self.cpus() if not c["startup"]]
+            return all(c["lent"] for c in rest) and count in (None, len(rest))
+        wait_for(f"CPUs of {self.vm.name} are lent", is_over, seconds)
+
     def online(self):
         """CPUs that Linux runs on, e.g. '0-3'."""
         return self.must("cat /sys/devices/system/cpu/online").strip()

@@ -31,7 +31,8 @@ class OneGuest(VmTest):
     def test_life_with_the_device(self):
         g = self.guest("one", cells=((3, 1), (2, 0)), options={"monitor": 0}).start()
         for part in (self.startup_is_protected, self.grant_is_partial, self.node_is_respected,
-                     self.wrong_requests, self.owner_dies, self.owners_do_not_mix,
+                     self.wrong_requests, self.owner_dies, self.lent_are_had_again,
+                     self.owners_do_not_mix,
                      self.module_is_reloaded, self.abi):
             with self.subTest(part.__name__):
                 g.wait_held(1)
@@ -52,7 +53,7 @@ class OneGuest(VmTest):
 
     def wrong_requests(self, g):
         for args, error in (("add 0", "EINVAL"), ("add 33", "EINVAL"), ("add 1 2", "ENXIO"),
-                            ("add 1 4000000000", "ENXIO"), ("remove 4", "ENOENT"),
+                            ("add 1 4000000000", "ENXIO"), ("remove 40", "ENOENT"),
                             ("remove 4000000000", "ENOENT"), ("-t 60001 add 1", "EINVAL")):
             with self.subTest(args):
                 self.assertIn(error, g.refused(args))
@@ -63,8 +64,22 @@ class OneGuest(VmTest):
         g.wait_held(3)
         g.end(out)
         g.wait_held(1)
-        wait_for("both are unplugged", lambda: g.plugged() == [0])
+        # Those that other parts of this test have had are lent, too.
+        g.wait_lent()
+        self.assertLessEqual({c["cpu"] for c in answer["cpus"]}, set(g.lent()))
+        self.assertEqual(len(g.plugged()), 1 + len(g.lent()))
+
+    def lent_are_had_again(self, g):
+        plugged, lends = len(g.plugged()), len(g.history("lend"))
+        for how in "lend", "park":
+            rounds = g.test(f"loop 10 {plugged - 1} any {how}")
+            self.assertTrue(all(r["granted"] == plugged - 1 for r in rounds))
+            g.wait_held(1)
+        # Each is kept in the guest all the time, and the agent has a record of each lending.
+        self.assertEqual(len(g.plugged()), plugged)
+        self.assertEqual(len(g.history("lend")), lends + 20 * (plugged - 1))
         self.assertEqual(g.online(), "0")
+        self.assertTrue(all(c["parked"] for c in g.cpus() if not c["startup"]))
 
     def owners_do_not_mix(self, g):
         first, a = g.hold("hold 1 0")
@@ -74,7 +89,8 @@ class OneGuest(VmTest):
         self.assertIn("EACCES", g.refused(f"remove {theirs}"))
         g.end(first)
         g.wait_held(2)
-        self.assertEqual([c["cpu"] for c in g.cpus() if not c["startup"]], [theirs])
+        self.assertEqual([c["cpu"] for c in g.cpus() if not c["startup"] and not c["lent"]],
+                         [theirs])
         g.end(second)
 
     def module_is_reloaded(self, g):
