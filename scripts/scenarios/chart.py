@@ -59,8 +59,8 @@ def number(value):
     return f"{value:,.0f}" if abs(value) >= 100 or value == int(value) else f"{value:g}"
 
 
-def draw(panels, marks, begin, end, width=1040, legend=()):
-    """The whole figure. legend: [(text, colour, dash)]."""
+def draw(panels, marks, begin, end, width=1040, legend=(), axis="time [s]"):
+    """The whole figure. legend: [(text, colour, dash)]; axis: what goes to the right."""
     plot = width - LEFT - RIGHT
     height = TOP + sum(p.height for p in panels) + GAP * (len(panels) - 1) + BOTTOM
 
@@ -82,7 +82,7 @@ def draw(panels, marks, begin, end, width=1040, legend=()):
                    f'<text x="{at(tick):.1f}" y="{bottom + 20}" text-anchor="middle" '
                    f'fill="{SOFT}">{number(tick)}</text>')
     out.append(f'<text x="{LEFT + plot / 2:.1f}" y="{height - 6}" text-anchor="middle">'
-               'time [s]</text></svg>')
+               f'{escape(axis)}</text></svg>')
     return "\n".join(out)
 
 

@@ -9,27 +9,33 @@ import sys
 import time
 from datetime import datetime, timezone
 
-from . import (outcome, plan, plan_engine, plan_memory, scene_engine, scene_memory, scenes,
-               schema)
+from . import (outcome, plan, plan_engine, plan_memory, scene_engine, scene_memory,
+               scene_scaleout, scene_tenants, scenes, schema)
 from .lab import BUILD, SERIES, TOP, Lab, SetupError, run
 from .sampling import Sampler, event_of
 from .scenes import SceneError, Stage
 
 EXIT_PASS, EXIT_FAIL, EXIT_USAGE, EXIT_SETUP = 0, 1, 2, 3
 HISTORY_ROWS = 100000
+# Those that compare two set-ups in slices of time instead of watching one over time.
+SLICED = ("scaleout", "tenants")
+NAMES = sorted([*scenes.SCENES, *SLICED])
 
 
 def arguments(argv):
     p = argparse.ArgumentParser(
         prog="demo", description="Runs a scenario on real VMs and judges it.",
         epilog="Exit status: 0 verdict pass, 1 verdict fail, 2 usage, 3 set-up failed.")
-    p.add_argument("name", nargs="?", choices=sorted(scenes.SCENES), metavar="SCENARIO",
-                   help="spot (default), scale, memory, contention, peak or isolate")
-    p.add_argument("--scenario", choices=sorted(scenes.SCENES), help="the same as an option")
+    p.add_argument("name", nargs="?", choices=NAMES, metavar="SCENARIO",
+                   help="spot (default), scale, memory, contention, peak, isolate, scaleout or "
+                        "tenants")
+    p.add_argument("--scenario", choices=NAMES, help="the same as an option")
     p.add_argument("--ablate", action="store_true",
                    help="without the mechanism (must fail): every VM keeps the CPUs it boots with; "
                         "in memory, the engine cannot move records to disk; in contention, it "
-                        "keeps all CPUs; in isolate, sockets are shared all the time")
+                        "keeps all CPUs; in isolate, sockets are shared all the time; in "
+                        "scaleout, remote operations are executed locally; in tenants, the VMs' "
+                        "cores are not their own")
     p.add_argument("--close-up", action="store_true",
                    help="peak: traffic doubles every 0.5 s, not every 5 s, in windows of 0.1 s")
     p.add_argument("--seed", type=int, default=1, help="of the engines' key sequences (1)")
@@ -47,7 +53,7 @@ def arguments(argv):
     if a.name and a.scenario and a.name != a.scenario:
         p.error(f"both {a.name} and --scenario {a.scenario} were given")
     a.scenario = a.scenario or a.name or "spot"
-    if a.tier and a.scenario in ("scale", "memory"):
+    if a.tier and a.scenario in ("scale", "memory", *SLICED):
         p.error(f"--tier is not for the scenario {a.scenario}")
     if a.close_up and a.scenario != "peak":
         p.error("--close-up is for the scenario peak only")
@@ -71,31 +77,38 @@ def _number(text, low, high):
     return value
 
 
-def set_up():
+def set_up(with_vms):
     """Builds what is missing; each step finds out by itself whether there is something to do."""
-    if os.geteuid() != 0:
+    if with_vms and os.geteuid() != 0:
         raise SetupError("root is needed: a private libvirtd puts each vCPU into a cgroup of its "
                          "own (try: sudo make demo)")
     # A make that this runs under must not pass its job slots on to one that it does not know.
     env = {k: v for k, v in os.environ.items() if k not in ("MAKEFLAGS", "MFLAGS", "MAKELEVEL")}
-    for step in (["scripts/bootstrap"], ["scripts/qemu-build"], ["scripts/guest-image", SERIES],
+    vm_steps = (["scripts/qemu-build"], ["scripts/guest-image", SERIES]) if with_vms else ()
+    for step in (["scripts/bootstrap"], *vm_steps,
                  ["make", "--no-print-directory", f"-j{os.cpu_count()}", "all"]):
         if subprocess.run(step, cwd=TOP, env=env, stdin=subprocess.DEVNULL,
                           check=False).returncode:
             raise SetupError(f"{' '.join(step)} failed")
 
 
+def _first_line(args):
+    return run(args, check=False).strip().split("\n")[0]
+
+
+def program_versions():
+    """Of what takes part without a VM."""
+    return {"ebb": _first_line(["git", "-C", TOP, "describe", "--always", "--dirty"]) or "unknown",
+            "host_kernel": os.uname().release, "python": sys.version.split()[0]}
+
+
 def versions(lab):
-    def first_line(args):
-        return run(args, check=False).strip().split("\n")[0]
     with open(os.path.join(BUILD, "guest", SERIES, "version"), encoding="ascii") as f:
         guest = f.read().strip()
     qemu = os.path.join(BUILD, "qemu", "bin", "qemu-system-x86_64-ebb")
-    return {"ebb": first_line(["git", "-C", TOP, "describe", "--always", "--dirty"]) or "unknown",
-            "qemu": first_line([qemu, "--version"]).removeprefix("QEMU emulator version "),
-            "libvirt": first_line(["virsh", "-c", lab.uri, "-v"]),
-            "guest_kernel": guest, "host_kernel": os.uname().release,
-            "python": sys.version.split()[0]}
+    return {**program_versions(),
+            "qemu": _first_line([qemu, "--version"]).removeprefix("QEMU emulator version "),
+            "libvirt": _first_line(["virsh", "-c", lab.uri, "-v"]), "guest_kernel": guest}
 
 
 def record(a, p, lab, accelerator, stage, sampler, started):
@@ -177,6 +190,15 @@ def _probe(scenario, lab, boot, vms):
     return None
 
 
+def play_sliced(a):
+    """A scenario in slices; returns the summary."""
+    _forget(a.out)
+    if a.scenario == "scaleout":
+        return scene_scaleout.play(a, program_versions())
+    accelerator = run([os.path.join(TOP, "scripts", "accel-probe")], timeout=120).strip()
+    return scene_tenants.play(a, accelerator, versions)
+
+
 def _forget(folder):
     """Results of an earlier run must not be taken for those of this one."""
     for name in (schema.SAMPLES, schema.HISTORY, schema.RUN, schema.SUMMARY, schema.REPORT):
@@ -207,10 +229,13 @@ def main(argv):
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, _terminated)
     try:
-        set_up()
+        set_up(with_vms=a.scenario != "scaleout")
         os.makedirs(a.out, exist_ok=True)
-        accelerator = run([os.path.join(TOP, "scripts", "accel-probe")], timeout=120).strip()
-        summary = play(a, plan_of(a), accelerator)
+        if a.scenario in SLICED:
+            summary = play_sliced(a)
+        else:
+            accelerator = run([os.path.join(TOP, "scripts", "accel-probe")], timeout=120).strip()
+            summary = play(a, plan_of(a), accelerator)
     except (SetupError, schema.SchemaError, OSError) as e:
         print(f"demo: {e}", file=sys.stderr)
         return EXIT_SETUP

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The papers' figures, drawn again from samples: throughput above, CPUs held below."""
-from . import chart, figure_engine, figure_memory, series, verdict_scale, verdict_spot, words_engine
+from . import (chart, figure_engine, figure_memory, series, verdict_scale, verdict_spot,
+               words_engine, words_slices)
 
 
 def draw(run, samples, summary):
@@ -8,6 +9,8 @@ def draw(run, samples, summary):
         return figure_memory.draw(run, samples, summary)
     if run["scenario"] in words_engine.SCENARIOS:
         return figure_engine.draw(run, samples, summary)
+    if run["scenario"] in words_slices.SCENARIOS:
+        return words_slices.draw(summary)
     vms = series.by_vm(samples)
     begin, end = 0.0, max((s.t_s for s in samples), default=1.0)
     look = {vm: (chart.COLOURS[i % len(chart.COLOURS)], chart.DASHES[i % len(chart.DASHES)])

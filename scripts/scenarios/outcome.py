@@ -2,7 +2,7 @@
 """From a folder of recorded files to summary.json, report.html and the closing words."""
 import os
 
-from . import report, schema, words_engine, words_memory
+from . import report, schema, words_engine, words_memory, words_slices
 from .summary import load, summarize
 
 
@@ -33,6 +33,8 @@ def _saw(summary):
     if summary["ablate"] and summary["scenario"] in words_engine.SCENARIOS:
         return [f"You saw the run without the mechanism: "
                 f"{words_engine.ABLATIONS[summary['scenario']]}.", words_engine.cost(summary)]
+    if summary["ablate"] and summary["scenario"] in words_slices.SCENARIOS:
+        return words_slices.saw(summary)
     if summary["ablate"]:
         return ["You saw VMs with static allocation: each kept the CPUs it booted with.",
                 f"{summary['idle_core_pct']} % of the host's core time was left unused; "
@@ -47,6 +49,8 @@ def _saw(summary):
         return words_memory.saw(summary)
     if summary["scenario"] in words_engine.SCENARIOS:
         return words_engine.saw(summary)
+    if summary["scenario"] in words_slices.SCENARIOS:
+        return words_slices.saw(summary)
     host = summary["host"]
     where = f"{host['cores']} {'emulated ' if host['emulated'] else ''}cores"
     if summary["scenario"] == "scale":

@@ -6,7 +6,7 @@ PVLDB 13(12). Their servers had 16 to 80 cores under KVM; ratios and latencies c
 throughput does not.
 """
 
-from . import words_engine, words_memory
+from . import words_engine, words_memory, words_slices
 
 HARDWARE = "Xeon servers with 2, 4 and 8 sockets, KVM"
 
@@ -14,6 +14,9 @@ HARDWARE = "Xeon servers with 2, 4 and 8 sockets, KVM"
 def beside(summary):
     """[{what, paper, ours, where}] for the table in the report."""
     rows = []
+    if summary["scenario"] in words_slices.SCENARIOS:
+        # No CPU moves in these.
+        return words_slices.paper(summary) + [_hardware_row(summary)]
     if summary["scenario"] == "spot":
         rows.append({"what": "VMs, cores shared", "paper": "3 VMs, 2 sockets of 18 cores",
                      "ours": _host(summary), "where": "4.2"})
@@ -37,8 +40,11 @@ def beside(summary):
                      "ours": _ms(summary[name]), "where": "4.1"})
         rows.append({"what": what + ", as the engine sees it", "paper": "",
                      "ours": _engines(summary, name), "where": ""})
-    rows.append({"what": "Hardware", "paper": HARDWARE, "ours": _hardware(summary), "where": "4"})
-    return rows
+    return rows + [_hardware_row(summary)]
+
+
+def _hardware_row(summary):
+    return {"what": "Hardware", "paper": HARDWARE, "ours": _hardware(summary), "where": "4"}
 
 
 def _ms(d):
@@ -77,6 +83,7 @@ def _emulated(host):
 def _hardware(summary):
     host = summary["host"]
     if not host["emulated"]:
-        return f"{host['cores']} cores, {summary['accelerator'].upper()}"
+        how = summary["accelerator"].upper() if summary["accelerator"] != "none" else "no VM"
+        return f"{host['cores']} cores, {how}"
     return f"emulated: {host['cores']} cores of {host['share']:g} CPU each on " \
            f"{host['real_cpus']} real CPUs, {summary['accelerator'].upper()}"

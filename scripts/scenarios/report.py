@@ -2,7 +2,7 @@
 """report.html: one page that needs nothing but a browser; drawn from a run's recorded files."""
 from html import escape
 
-from . import figure, words_engine, words_memory
+from . import figure, words_engine, words_memory, words_slices
 from .common import CPU_EVENTS
 from .verdict_memory import MEM_EVENTS
 
@@ -10,6 +10,7 @@ TITLES = {
     "spot": "Three databases share one server",
     "scale": "One database grows to the whole server and back",
     "memory": words_memory.TITLE,
+    **words_slices.TITLES,
     **words_engine.TITLES,
 }
 LEADS = {
@@ -20,6 +21,7 @@ LEADS = {
              "it holds them all, and gives them back one by one, while its engine executes "
              "transactions. Paper: section 4.1, figure 3.",
     "memory": words_memory.LEAD,
+    **words_slices.LEADS,
     **words_engine.LEADS,
 }
 ABLATED_LEADS = {
@@ -28,9 +30,10 @@ ABLATED_LEADS = {
     "scale": "The same VM on {host}, with the CPUs that it starts with and no more: static "
              "allocation, for comparison with the run in which it grows and shrinks.",
     "memory": words_memory.ABLATED_LEAD,
+    **words_slices.ABLATED_LEADS,
     **words_engine.ABLATED_LEADS,
 }
-ABLATIONS = {"memory": words_memory.ABLATION, **words_engine.ABLATIONS}
+ABLATIONS = {"memory": words_memory.ABLATION, **words_engine.ABLATIONS, **words_slices.ABLATIONS}
 STYLE = """
 :root { color-scheme: light }
 * { box-sizing: border-box }
@@ -92,6 +95,8 @@ def _host_words(host):
 
 
 def _caption(run):
+    if run["scenario"] in words_slices.SCENARIOS:
+        return escape(words_slices.caption(run))
     text = "Throughput: transactions committed in the second before, ten times a second."
     if run["host"]["emulated"]:
         text += f" Emulated host: a core is {run['host']['share']:g} of a real CPU, so shapes " \
@@ -105,7 +110,7 @@ def _tags(run, summary):
         tags.append(("ablate", f"ablation: {ABLATIONS.get(run['scenario'], 'static allocation')}"))
     if run["host"]["emulated"]:
         tags.append(("", f"emulated host {run['host']['spec'].partition(':')[2]}"))
-    tags.append(("", {"tcg": "TCG, no KVM", "kvm": "KVM"}[run["accelerator"]]))
+    tags.append(("", {"tcg": "TCG, no KVM", "kvm": "KVM", "none": "no VM"}[run["accelerator"]]))
     tags.append(("", f"seed {run['seed']}"))
     return "".join(f'<span class="tag {c}">{escape(t)}</span>' for c, t in tags)
 
@@ -116,6 +121,8 @@ def _tiles(summary):
         return _tile_row(words_memory.tiles(summary))
     if summary["scenario"] in words_engine.SCENARIOS:
         return _tile_row(words_engine.tiles(summary))
+    if summary["scenario"] in words_slices.SCENARIOS:
+        return _tile_row(words_slices.tiles(summary))
     if summary["scenario"] == "spot":
         equal = summary["share_convergence_ms"]
         tiles.append((_ms(equal["median"]) if equal["n"] else "never",
@@ -161,6 +168,9 @@ def _ablation(summary):
         return ('<h2>What it costs to do without</h2><div class="card">' +
                 escape(words_engine.cost(summary)) + " The checks below are the same as for a run "
                 "with it, and are expected to fail here.</div>")
+    if summary["scenario"] in words_slices.SCENARIOS:
+        return ('<h2>Without the mechanism</h2><div class="card">' +
+                escape(words_slices.ablation(summary)) + "</div>")
     idle = summary.get("idle_core_pct")
     cost = "" if idle is None else f" It left {idle:g} % of the host's core time unused."
     return ('<h2>What static allocation costs</h2><div class="card">Every VM kept the CPUs it '

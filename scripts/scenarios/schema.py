@@ -13,7 +13,7 @@ from typing import Optional
 SAMPLES, HISTORY, RUN = "samples.csv", "history.jsonl", "run.json"
 SUMMARY, REPORT = "summary.json", "report.html"
 
-ACCELERATORS = ("kvm", "tcg")
+ACCELERATORS = ("kvm", "tcg", "none")     # none: no VM took part
 VERDICTS = ("pass", "fail")
 
 
@@ -55,12 +55,17 @@ class Sample:
     offered_ps: Optional[float] = None  # transactions that arrived per second
     queue: Optional[int] = None         # that waited at its end
     theta: Optional[float] = None       # Zipf parameter
+    # Of a slice (sliced_run.py): which of the two set-ups ran, for which time, and with what.
+    variant: str = ""
+    turn: Optional[int] = None
+    tenants: Optional[int] = None
+    remote_ops: Optional[int] = None    # of each transaction
 
 
 COLUMNS = [f.name for f in fields(Sample)]
 REQUIRED_COLUMNS = ["t_s", "vm", "cpus_held", "cpus_limit", "mem_held_bytes", "mem_limit_bytes",
                     "tps", "aborts_ps", "p50_us", "p99_us"]
-_TEXT = {"vm", "state", "nodes_held", "mem_nodes_held"}
+_TEXT = {"vm", "state", "nodes_held", "mem_nodes_held", "variant"}
 _FLOAT = {"t_s", "tps", "aborts_ps", "host_speed", "engine_t_s", "engine_tps", "offered_ps",
           "theta"}
 _OPTIONAL = {f.name for f in fields(Sample) if f.type == Optional[int] or f.type == Optional[float]}

@@ -1,0 +1,187 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""`tenants` (paper 4.1, figure 4): one engine with a partition per tenant against a VM per tenant.
+
+The emulated host has two sockets of the same size. On one there is a VM with one engine process, on
+the other the tenants' VMs; transactions run on one socket at a time, turn by turn, and the host
+carries one socket's cores in full. So both work on the same emulated cores, within one run.
+"""
+import os
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+from . import domain, sliced_run
+from .lab import TOP, Lab, SetupError, run
+from .node import parse
+from .plan import HOST_LOAD
+from .sampling import event_of
+from .verdict_tenants import ENGINE, TENANTS, VMS
+
+SOCKETS, CORES = 2, 4
+RECORDS_PER_WORKER = 20000      # 1 KiB each: the size follows the workers, as in the paper
+WORKLOAD = "--operations 10 --update 0 --theta 0.5"
+MEMORY_MIB = 256
+TURNS = 3
+SLICE_S = 3.0
+BOOT_S, LOAD_S = 60, 90
+# VMs for each number of tenants; three of four VMs serve three tenants.
+SIZES = ((1, 4), (2, 2), (4, 1))
+
+
+def cpus_of(tenants):
+    """Of each tenant; what does not divide stays idle in both set-ups."""
+    return CORES // tenants
+
+
+class Guest:
+    """A VM and the oltp-node in it, reached over the VM's command terminal."""
+
+    def __init__(self, lab, boot, vm):
+        self.lab, self.boot, self.vm, self.seen = lab, boot, vm, 0
+
+    def shell(self, command, patience_s=30):
+        return run([os.path.join(TOP, "scripts", "vm-exec"), "-t", str(patience_s),
+                    domain.command_path(self.boot, self.vm), command], timeout=patience_s + 10)
+
+    def boot_up(self):
+        self.lab.virsh("start", self.boot.prefix + self.vm.name)
+        self.shell("true", BOOT_S)
+
+    def power_off(self):
+        self.lab.virsh("destroy", self.boot.prefix + self.vm.name)
+
+    def start(self, args):
+        """Starts oltp-node; it is ready when it has loaded its tables."""
+        self.seen = 0
+        self.shell("rm -f /run/node; mkfifo /run/node; "
+                   f"oltp-node {args} <>/run/node >/run/node.out 2>&1 &")
+        self.hear("oltp-node: ready", LOAD_S)
+
+    def tell(self, line):
+        self.shell(f"echo {line} >/run/node")
+
+    def hear(self, prefix, patience_s):
+        """The next line that the program says; asks for it a few times a second."""
+        end = time.monotonic() + patience_s
+        while time.monotonic() < end:
+            lines = self.shell("cat /run/node.out").splitlines()
+            if len(lines) > self.seen:
+                line = lines[self.seen].strip()
+                self.seen += 1
+                if not line.startswith(prefix):
+                    raise SetupError(f"oltp-node in {self.vm.name} said {line!r}")
+                return line
+            time.sleep(0.3)
+        raise SetupError(f"oltp-node in {self.vm.name} does not say {prefix!r}")
+
+    def run_slice(self, seconds):
+        self.tell(f"run {seconds:g}")
+        # Not asked meanwhile: an answer costs time of a core that is measured.
+        time.sleep(seconds + 0.2)
+        return parse("oltp-node-result ", self.hear("oltp-node-result ", 30))
+
+    def audit(self):
+        self.tell("audit")
+        return parse("oltp-node-audit ", self.hear("oltp-node-audit ", LOAD_S))
+
+    def stop(self):
+        self.tell("quit")
+
+
+class Scene:
+    def __init__(self, a, lab, boot, found):
+        self.a, self.lab, self.boot, self.found = a, lab, boot, found
+        self.seconds = SLICE_S * a.time_scale
+        self.totals = {}
+        self.all = ThreadPoolExecutor(SOCKETS * CORES)
+
+    def guest(self, name, cpus, socket):
+        vm = domain.Vm(name, [domain.Cell(cpus, cpus, socket)], MEMORY_MIB,
+                       options={"name": name, "shell": "ttyS1", "monitor": "0"})
+        self.lab.define(self.boot, vm)
+        return Guest(self.lab, self.boot, vm)
+
+    def each(self, what, guests):
+        return list(self.all.map(what, guests))
+
+    def measure(self, engine, guests, tenants):
+        """All turns for one number of tenants."""
+        cpus = cpus_of(tenants)
+        load = f"{WORKLOAD} --records {RECORDS_PER_WORKER * cpus} --seed {self.a.seed}"
+        self.found.step("load", "", f"{tenants} tenants of {cpus} CPUs load their tables")
+        waiting = self.all.submit(engine.start, f"{load} --tenants {tenants} "
+                                                f"--cpus 0-{cpus * tenants - 1}")
+        self.each(lambda g: g.start(f"{load} --tenants 1 --cpus 0-{cpus - 1}"), guests)
+        waiting.result()
+        for turn in range(TURNS):
+            # Who comes first alternates: what drifts within a turn favours neither.
+            for variant in (ENGINE, VMS) if turn % 2 == 0 else (VMS, ENGINE):
+                self.slice(engine, guests, variant, tenants, turn)
+        for guest in [engine, *guests]:
+            self.add_total(guest.vm.name, guest.audit())
+            guest.stop()
+
+    def slice(self, engine, guests, variant, tenants, turn):
+        cpus = cpus_of(tenants)
+        self.found.step("slice", "", f"{tenants} tenants, turn {turn + 1} of {TURNS}: " +
+                        ("in one engine" if variant == ENGINE else "a VM each"))
+        if variant == ENGINE:
+            self.add(engine, engine.run_slice(self.seconds), cpus * tenants, variant, tenants,
+                     turn)
+            return
+        # Switched off: the cores are not the tenants' own, somebody else works on them, too.
+        greedy = self.all.submit(engine.run_slice, self.seconds) if self.a.ablate else None
+        for guest, result in zip(guests, self.each(lambda g: g.run_slice(self.seconds), guests)):
+            self.add(guest, result, cpus, variant, tenants, turn)
+        if greedy:
+            greedy.result()
+
+    def add(self, guest, result, cpus, variant, tenants, turn):
+        self.found.add(guest.vm.name, cpus, result, variant=variant, turn=turn, tenants=tenants)
+        self.add_total(guest.vm.name, result)
+
+    def add_total(self, name, said):
+        total = self.totals.setdefault(name, {"committed": 0, "failed": 0, "aborted": 0,
+                                              "lost_updates": 0})
+        total["committed"] += said.get("committed", 0)
+        total["failed"] += said.get("failed", 0)
+        total["aborted"] += said.get("conflicts", 0)
+        total["lost_updates"] += said.get("lost_updates", 0) + said.get("inconsistent_reads", 0)
+
+    def play(self):
+        engine = self.guest("engine", CORES, 0)
+        self.found.step("start", "engine", "the VM of the one engine boots")
+        engine.boot_up()
+        for n, cpus in SIZES:
+            guests = [self.guest(f"vm{n}{chr(ord('a') + i)}", cpus, 1) for i in range(n)]
+            self.found.step("start", "", f"{n} VMs of {cpus} CPUs boot")
+            self.each(Guest.boot_up, guests)
+            for tenants in [t for t in TENANTS if cpus_of(t) == cpus]:
+                self.measure(engine, guests[:tenants], tenants)
+            self.each(Guest.power_off, guests)
+        engine.power_off()
+
+
+def play(a, accelerator, versions_of):
+    cpus = len(os.sched_getaffinity(0))
+    # One socket's cores together take as much of the machine as all do in other scenarios.
+    share = a.share or min(1.0, int(100 * HOST_LOAD * cpus / CORES) / 100)
+    host = {"spec": f"emulated:{SOCKETS}x{CORES}x1@{share:g}", "emulated": True,
+            "sockets": SOCKETS, "cores": SOCKETS * CORES, "threads": 1, "share": share,
+            "real_cpus": cpus}
+    with Lab(host["spec"], "strict", os.path.join(a.out, "log")) as lab:
+        boot = lab.boot(accelerator)
+        lab.start_agent()
+        unix_start = time.time()
+        found = sliced_run.Slices()
+        scene = Scene(a, lab, boot, found)
+        try:
+            scene.play()
+        finally:
+            scene.all.shutdown(wait=False, cancel_futures=True)
+        rows = lab.ask("history", "--limit", "100000")
+        rows = rows["history"] if isinstance(rows, dict) else rows
+        events = sorted((event_of(row, lab.prefix, unix_start) for row in rows),
+                        key=lambda e: e.t_s)
+        return sliced_run.record(a, host, accelerator, found, list(scene.totals), scene.totals,
+                             versions_of(lab), engine=WORKLOAD, policy="strict", events=events,
+                             cores_measured=CORES)
