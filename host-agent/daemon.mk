@@ -13,6 +13,8 @@ EBB_DAEMON_PKGS := inih jansson libsystemd libvirt sqlite3
 
 $(eval $(call lib,ebb-util,$(EBB_UTIL_SRCS),))
 $(eval $(call lib,ebb-io,$(EBB_IO_SRCS),$(EBB_IO_PKGS)))
+$(eval $(call lib,ebb-simulate,$(addprefix host-agent/simulate/,generate.c measure.c replay.c \
+	trace.c world.c),sqlite3))
 $(eval $(call lib,ebb-daemon,$(EBB_DAEMON_SRCS),$(EBB_DAEMON_PKGS)))
 
 # For programs and tests that link parts of the daemon.
@@ -20,8 +22,9 @@ EBB_DAEMON_LIBS := ebb-daemon ebb-io ebb-fake ebb-core ebb-util
 
 $(eval $(call prog,ebbd,host-agent/daemon/ebbd.c,$(EBB_DAEMON_LIBS),$(EBB_DAEMON_PKGS),))
 
-$(eval $(call prog,ebbctl,$(addprefix host-agent/cli/,client.c cmd-history.c cmd-host.c cmd-top.c \
-	cmd-vms.c ebbctl.c table.c),ebb-util,jansson,-lm))
+$(eval $(call prog,ebbctl,$(addprefix host-agent/cli/,client.c cmd-history.c cmd-host.c \
+	cmd-simulate.c cmd-top.c cmd-vms.c ebbctl.c simulate-print.c table.c), \
+	ebb-simulate ebb-fake ebb-core ebb-util,jansson,-lm))
 
 $(eval $(call unit_test,test_io_linkproto,tests/unit/test_io_linkproto.c \
 	tests/fuzz/fuzz_io_linkproto.c tests/lib/link_frames.c,ebb-io ebb-util,,))
@@ -36,6 +39,9 @@ $(eval $(call unit_test,test_io_workers,tests/unit/test_io_workers.c,ebb-io ebb-
 $(eval $(call unit_test,test_io_qemuproc,tests/unit/test_io_qemuproc.c,ebb-io ebb-util,,))
 $(foreach t,cmds config history server watch,$(eval $(call unit_test,test_ctl_$(t), \
 	tests/unit/test_ctl_$(t).c,$(EBB_DAEMON_LIBS),$(EBB_DAEMON_PKGS),)))
+
+$(eval $(call unit_test,test_simulate,tests/unit/test_simulate.c,ebb-simulate ebb-fake ebb-core \
+	ebb-util,sqlite3,-lm))
 
 # It runs the programs, which lie beside it.
 $(eval $(call unit_test,test_ctl_cli,tests/unit/test_ctl_cli.c,ebb-util,,))

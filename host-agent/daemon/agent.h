@@ -43,8 +43,4 @@ void ebb_agent_poke(struct ebb_agent *a);
 /* Report a fact that is not from the backend; what ebb_state_report() says. */
 int ebb_agent_report(struct ebb_agent *a, const struct ebb_fact *fact);
 
-/* Built-in policies by name, NULL for an unknown one; by index, NULL beyond the last. */
-const struct ebb_policy_ops *ebb_agent_policy_find(const char *name);
-const struct ebb_policy_ops *ebb_agent_policy_at(size_t i);
-
 #endif

@@ -97,9 +97,9 @@ static void unknown_policy(struct ebb_ctl_request *r, const char *name)
 {
 	char known[256] = "";
 
-	for (size_t i = 0; ebb_agent_policy_at(i); i++)
+	for (size_t i = 0; ebb_policy_at(i); i++)
 		snprintf(known + strlen(known), sizeof(known) - strlen(known), "%s%s",
-			 i ? ", " : "", ebb_agent_policy_at(i)->name);
+			 i ? ", " : "", ebb_policy_at(i)->name);
 	ebb_ctl_fail(r, "unknown-policy", "ebbctl policy lists them",
 		     "there is no policy \"%s\"; there are %s", name, known);
 }
@@ -110,7 +110,7 @@ static void cmd_policy(struct ebb_agent *a, struct ebb_ctl_request *r)
 
 	if (name) {
 		const struct ebb_policy_ops *ops = json_is_string(name) ?
-			ebb_agent_policy_find(json_string_value(name)) : NULL;
+			ebb_policy_find(json_string_value(name)) : NULL;
 
 		if (!ops) {
 			unknown_policy(r, json_is_string(name) ? json_string_value(name) : "?");
@@ -124,8 +124,8 @@ static void cmd_policy(struct ebb_agent *a, struct ebb_ctl_request *r)
 		ebb_agent_poke(a);
 	}
 	known = json_array();
-	for (size_t i = 0; ebb_agent_policy_at(i); i++)
-		json_array_append_new(known, json_string(ebb_agent_policy_at(i)->name));
+	for (size_t i = 0; ebb_policy_at(i); i++)
+		json_array_append_new(known, json_string(ebb_policy_at(i)->name));
 	ebb_ctl_reply(r, json_pack("{s:s, s:o}", "policy", ebb_state_policy(a->state)->name,
 				   "known", known));
 }

@@ -203,13 +203,13 @@ static void core_free(void *ctx, void *ptr)
 
 static int make_state(struct daemon *d, struct ebb_err *err)
 {
-	const struct ebb_policy_ops *policy = ebb_agent_policy_find(d->config.policy);
+	const struct ebb_policy_ops *policy = ebb_policy_find(d->config.policy);
 	struct ebb_state_config cfg;
 	char known[128] = "";
 
-	for (size_t i = 0; ebb_agent_policy_at(i); i++)
+	for (size_t i = 0; ebb_policy_at(i); i++)
 		snprintf(known + strlen(known), sizeof(known) - strlen(known), " %s",
-			 ebb_agent_policy_at(i)->name);
+			 ebb_policy_at(i)->name);
 	if (!policy)
 		return ebb_err_set(err, -EINVAL,
 				   "policy=%.64s: there is no such policy; there are%s",

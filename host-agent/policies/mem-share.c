@@ -47,8 +47,8 @@ static uint64_t used_on(const struct ebb_view_vm *vm, uint16_t h)
  * The next level would give one block more to more VMs than there are blocks left: those who have
  * it already keep it.
  */
-static void share_rest(struct policy_mem *m, const struct ebb_view *view, uint16_t h, uint64_t level,
-		       uint64_t rest)
+static void share_rest(struct policy_mem *m, const struct ebb_view *view, uint16_t h,
+		       uint64_t level, uint64_t rest)
 {
 	for (int pass = 0; pass < 2; pass++)
 		for (uint32_t v = 0; v < view->num_vms && rest > 0; v++) {

@@ -6,8 +6,9 @@
  *
  *   own     what VMs want of what is reserved for them, and one more, so that a VM
  *           that begins to work finds a core at once
- *   wanted  what VMs want beyond that, and one more each; here VMs of class spot
- *           and what exceeds a reservation are alike
+ *   wanted  what VMs want beyond that, and one more, so that a guest that takes what
+ *           it is offered and asks for nothing comes to its share, too; here VMs
+ *           of class spot and what exceeds a reservation are alike
  *   spare   what nobody wants, up to the ceilings: to be had for the asking, and
  *           withdrawn without a demand as long as nobody asked
  *
@@ -24,8 +25,13 @@
 #include "policies/fill.h"
 #include "policies/mem-share.h"
 
+struct spot_cpus {
+	struct policy_fill_vms fill;
+	uint16_t more[EBB_MAX_VMS];	/* guest node where it gets one more, or EBB_NODE_ANY */
+};
+
 union spot_state {
-	struct policy_fill_vms cpus;
+	struct spot_cpus cpus;
 	struct policy_mem mem;
 };
 
@@ -36,11 +42,33 @@ enum stage { STAGE_OWN, STAGE_WANTED, STAGE_SPARE, STAGE_MAX };
 struct turn {
 	enum stage stage;
 	uint16_t priority;		/* of those who are served */
+	uint16_t *more;			/* as in spot_cpus */
 };
 
 static uint16_t smaller(uint16_t a, uint16_t b)
 {
 	return a < b ? a : b;
+}
+
+/* The most that a VM may have on a guest node in this round. */
+static uint16_t top(const struct turn *turn, const struct ebb_view_vm_node *n)
+{
+	return turn->stage == STAGE_OWN ? n->reserved : n->ceiling;
+}
+
+/* One more CPU each, where it wants most already and there is room. */
+static void choose_more(const struct turn *turn, const struct ebb_view *view)
+{
+	for (uint32_t v = 0; v < view->num_vms; v++) {
+		const struct ebb_view_vm *vm = &view->vms[v];
+		uint16_t best = EBB_NODE_ANY;
+
+		for (uint16_t g = 0; g < vm->num_nodes; g++)
+			if (vm->nodes[g].wanted < top(turn, &vm->nodes[g]) &&
+			    (best == EBB_NODE_ANY || vm->nodes[g].wanted > vm->nodes[best].wanted))
+				best = g;
+		turn->more[v] = best;
+	}
 }
 
 static bool takes_part(const void *ctx, const struct ebb_view *view, uint32_t v)
@@ -54,17 +82,12 @@ static bool takes_part(const void *ctx, const struct ebb_view *view, uint32_t v)
 
 static uint16_t ceiling(const void *ctx, const struct ebb_view *view, uint32_t v, uint16_t g)
 {
-	const struct turn *turn = ctx;
 	const struct ebb_view_vm_node *n = &view->vms[v].nodes[g];
+	const struct turn *turn = ctx;
 
-	switch (turn->stage) {
-	case STAGE_OWN:
-		return smaller(smaller(n->reserved, n->wanted + 1), n->ceiling);
-	case STAGE_WANTED:
-		return smaller(n->wanted + 1, n->ceiling);
-	default:
+	if (turn->stage == STAGE_SPARE)
 		return n->ceiling;
-	}
+	return smaller(n->wanted + (turn->more[v] == g), top(turn, n));
 }
 
 /* The highest priority of a VM below `below`; false if there is none. */
@@ -88,7 +111,7 @@ static int spot_decide(void *st, const struct ebb_view *view, struct ebb_plan *r
 	uint32_t capacity[EBB_MAX_NODES];
 	union spot_state *s = st;
 	struct policy_fill fill;
-	struct turn turn;
+	struct turn turn = { .more = s->cpus.more };
 	const struct policy_fill_rule rule = {
 		.ctx = &turn, .takes_part = takes_part, .ceiling = ceiling,
 	};
@@ -96,12 +119,13 @@ static int spot_decide(void *st, const struct ebb_view *view, struct ebb_plan *r
 
 	for (uint16_t h = 0; h < view->num_nodes; h++)
 		capacity[h] = view->nodes[h].capacity;
-	rc = policy_fill_start(&fill, &s->cpus, view, capacity, ret_plan->targets);
+	rc = policy_fill_start(&fill, &s->cpus.fill, view, capacity, ret_plan->targets);
 	if (rc < 0)
 		return rc;
 	for (turn.stage = STAGE_OWN; turn.stage < STAGE_MAX; turn.stage++) {
 		uint32_t below = UINT32_MAX;
 
+		choose_more(&turn, view);
 		policy_fill_rebase(&fill);
 		for (; next_priority(view, below, &turn.priority); below = turn.priority)
 			policy_fill_round(&fill, &rule);

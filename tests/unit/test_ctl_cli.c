@@ -125,6 +125,45 @@ static void test_json(void **state)
 	expect(1, "{\"ok\":false,\"error\":{\"code\":\"no-such-vm\"", "ebbctl --json vms nobody");
 }
 
+/* Needs no ebbd: the socket that it is told of does not exist. */
+static void test_simulate(void **state)
+{
+	char first[sizeof(out)];
+
+	(void)state;
+	expect(0, "simulated host 2x4x1, 8 CPUs to give; 6 made-up VMs of seed 9, 20.0 s",
+	       "ebbctl -s /nowhere simulate --topology 2x4x1 --vms 6 --seconds 20 --seed 9 "
+	       "--policy fair --policy spot");
+	if (!strstr(out, "WHAT") || !strstr(out, "fair reserved  fair spot") ||
+	    !strstr(out, "spot missed") || !strstr(out, "\nvm6 "))
+		fail_msg("%s", out);
+	expect(0, "{\"ok\":true,\"topology\":\"4x18x2\",\"seconds\":5.0",
+	       "ebbctl -s /nowhere simulate --topology 4x18x2 --count-threads --seconds 5 --vms 9 "
+	       "--policy isolate --json");
+	if (!strstr(out, "\"policy\":\"isolate\",\"cpus\":144"))
+		fail_msg("%s", out);
+	strcpy(first, out);
+	expect(0, "{\"ok\":true", "ebbctl -s /nowhere simulate --topology 4x18x2 --count-threads "
+	       "--seconds 5 --vms 9 --policy isolate --json");
+	assert_string_equal(out, first);
+	expect(1, "/nowhere/history.db: unable to open", "ebbctl simulate -H /nowhere/history.db");
+	expect(1, "is no history of ebbd", "ebbctl simulate --history /dev/null");
+	expect(2, "--policy=generous: allowed: fair, strict, isolate, spot",
+	       "ebbctl simulate --policy generous");
+	expect(2, "--topology=4x18: write SxCxT with 1 to 16 sockets",
+	       "ebbctl simulate --topology 4x18");
+	expect(2, "--topology=17x1x1: write", "ebbctl simulate --topology 17x1x1");
+	expect(2, "--topology=16x99x1: write", "ebbctl simulate --topology 16x99x1");
+	expect(2, "--topology=2x-4x1: write", "ebbctl simulate --topology 2x-4x1");
+	expect(2, "--vms=0: allowed: 1 to 1024", "ebbctl simulate --vms 0");
+	expect(2, "--seconds=soon: allowed: 1 to 1000000", "ebbctl simulate --seconds soon");
+	expect(2, "--spot=101: allowed: 0 to 100", "ebbctl simulate --spot 101");
+	expect(2, "--slots=0: allowed: 1 to 1000", "ebbctl simulate --slots 0");
+	expect(2, "--seed=x: allowed: 0 to 4294967295", "ebbctl simulate --seed x");
+	expect(2, "--history replays others", "ebbctl simulate --history a --vms 2");
+	expect(2, "one argument too many: now", "ebbctl simulate now");
+}
+
 static void test_refused(void **state)
 {
 	(void)state;
@@ -220,6 +259,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		WITH_EBBD(tables), WITH_EBBD(json), WITH_EBBD(refused), WITH_EBBD(usage),
+		cmocka_unit_test(test_simulate),
 		cmocka_unit_test(test_unreachable), cmocka_unit_test(test_bad_config),
 		cmocka_unit_test(test_end),
 	};

@@ -105,6 +105,10 @@ struct ebb_policy_ops {
 /* Whether the core can use it: abi, size, name, decide, state_size. */
 bool ebb_policy_usable(const struct ebb_policy_ops *ops);
 
+/* By index, NULL beyond the last; by name, NULL for an unknown one. */
+const struct ebb_policy_ops *ebb_policy_at(size_t i);
+const struct ebb_policy_ops *ebb_policy_find(const char *name);
+
 /*
  * Every VM gets its floor; what is left is divided so that CPUs per weight are
  * as equal as floors, ceilings and node capacities allow.  The same for memory,

@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* ebbctl simulate: what policies make of the same VMs; needs no ebbd. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "cli/ctl.h"
+#include "cli/simulate-print.h"
+
+#define DEFAULT_TOPOLOGY	"4x18x1"
+
+enum { KEY_VMS = 256, KEY_SECONDS, KEY_SEED, KEY_SPOT, KEY_SLOTS, KEY_COUNT_THREADS };
+
+static const struct argp_option options[] = {
+	{ "topology", 't', "SxCxT", 0, "Sockets, cores of each, threads of each core (default "
+	  DEFAULT_TOPOLOGY ")", 0 },
+	{ "count-threads", KEY_COUNT_THREADS, NULL, 0,
+	  "Give out hardware threads, not cores, as count_threads of ebbd.conf", 0 },
+	{ "policy", 'p', "NAME", 0, "A policy to try; several are printed side by side (default: "
+	  "fair)", 0 },
+	{ "history", 'H', "FILE", 0, "Replay this history.db of ebbd", 0 },
+	{ "vms", KEY_VMS, "N", 0, "Make up N VMs, 1 to 1024 (default 40)", 0 },
+	{ "seconds", KEY_SECONDS, "N", 0, "of this time, 1 to 1000000 (default 600)", 0 },
+	{ "spot", KEY_SPOT, "PERCENT", 0, "so many of class spot (default 50)", 0 },
+	{ "seed", KEY_SEED, "N", 0, "with this seed, which latencies depend on, too (default 1)", 0 },
+	{ "slots", KEY_SLOTS, "N", 0, "Parts of the time to tell shares of, 1 to 1000 (default 10)",
+	  0 },
+	{ 0 },
+};
+
+static unsigned long number(const char *name, const char *arg, unsigned long min,
+			    unsigned long max, struct argp_state *state)
+{
+	char *end;
+	unsigned long n;
+
+	errno = 0;
+	n = strtoul(arg, &end, 10);
+	if (errno || end == arg || *end || arg[0] == '-' || n < min || n > max)
+		argp_error(state, "--%s=%s: allowed: %lu to %lu", name, arg, min, max);
+	return n;
+}
+
+static void add_policy(struct simulate *s, const char *name, struct argp_state *state)
+{
+	const struct ebb_policy_ops *policy = ebb_policy_find(name);
+	char known[128] = "";
+
+	for (size_t i = 0; !policy && ebb_policy_at(i); i++)
+		snprintf(known + strlen(known), sizeof(known) - strlen(known), "%s%s",
+			 i ? ", " : "", ebb_policy_at(i)->name);
+	if (!policy)
+		argp_error(state, "--policy=%s: allowed: %s", name, known);
+	if (s->num_policies == SIMULATE_MAX_POLICIES)
+		argp_error(state, "--policy is there more than %u times", SIMULATE_MAX_POLICIES);
+	s->policies[s->num_policies++] = policy;
+}
+
+static int set_topology(struct simulate *s, const char *text)
+{
+	unsigned sockets, cores, threads;
+	int len = 0;
+
+	if (sscanf(text, "%ux%ux%u%n", &sockets, &cores, &threads, &len) != 3 || text[len] ||
+	    strpbrk(text, "+- ") || sockets > 4096 || cores > 4096 || threads > 4096)
+		return -EINVAL;
+	s->topology = text;
+	return ebb_host_emulate(sockets, cores, threads, 1000, &s->options.host);
+}
+
+static error_t parse_option(int key, char *arg, struct argp_state *state)
+{
+	struct simulate *s = state->hook;
+
+	switch (key) {
+	case 't':
+		if (set_topology(s, arg) < 0)
+			argp_error(state, "--topology=%s: write SxCxT with 1 to %u sockets, 1 to %u "
+				   "threads of a core, and at most %u threads in all, for example "
+				   DEFAULT_TOPOLOGY, arg, EBB_MAX_NODES, EBB_MAX_SMT,
+				   EBB_MAX_THREADS);
+		return 0;
+	case KEY_COUNT_THREADS:
+		s->options.count_threads = true;
+		return 0;
+	case 'p':
+		add_policy(s, arg, state);
+		return 0;
+	case 'H':
+		s->history = arg;
+		return 0;
+	case KEY_VMS:
+		s->plan.num_vms = number("vms", arg, 1, EBB_MAX_VMS, state);
+		s->is_planned = true;
+		return 0;
+	case KEY_SECONDS:
+		s->plan.seconds = number("seconds", arg, 1, 1000000, state);
+		s->is_planned = true;
+		return 0;
+	case KEY_SPOT:
+		s->plan.spot_percent = number("spot", arg, 0, 100, state);
+		s->is_planned = true;
+		return 0;
+	case KEY_SEED:
+		s->plan.seed = s->options.seed = number("seed", arg, 0, UINT32_MAX, state);
+		return 0;
+	case KEY_SLOTS:
+		s->options.num_slots = number("slots", arg, 1, 1000, state);
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+static int run(struct simulate *s, struct ebb_err *err)
+{
+	int rc = s->history ? sim_trace_load(s->history, &s->options.host, &s->trace, err) :
+			      sim_trace_generate(&s->plan, &s->options.host, &s->trace);
+
+	if (rc == -ENOMEM)
+		ebb_err_set(err, rc, "out of memory");
+	while (rc == 0 && s->num_results < s->num_policies) {
+		rc = sim_run(&s->trace, &s->options, s->policies[s->num_results],
+			     &s->results[s->num_results], err);
+		s->num_results += rc == 0;
+	}
+	return rc;
+}
+
+int cmd_simulate(struct ctl *ctl, int argc, char **argv)
+{
+	struct simulate *s = calloc(1, sizeof(*s));
+	struct ebb_err err = { "" };
+	int rc;
+
+	if (!s)
+		return EXIT_REFUSED;
+	s->plan = (struct sim_plan){ .seed = 1, .num_vms = 40, .seconds = 600, .spot_percent = 50 };
+	s->options.seed = 1;
+	s->options.num_slots = 10;
+	set_topology(s, DEFAULT_TOPOLOGY);
+	ctl_parse(ctl, argc, argv, options, parse_option, s, "", 0, 0);
+	if (s->history && s->is_planned) {
+		fputs("ebbctl simulate: --vms, --seconds and --spot are for made-up VMs, --history "
+		      "replays others\n", stderr);
+		free(s);
+		return EXIT_USAGE;
+	}
+	if (s->num_policies == 0)
+		s->policies[s->num_policies++] = ebb_policy_at(0);
+	rc = run(s, &err);
+	if (rc < 0)
+		fprintf(stderr, "ebbctl: %s\n", err.text);
+	else if (ctl->is_json)
+		simulate_print_json(s);
+	else
+		simulate_print(s);
+	for (size_t i = 0; i < s->num_results; i++)
+		sim_result_finish(&s->results[i]);
+	sim_trace_finish(&s->trace);
+	free(s);
+	return rc < 0 ? EXIT_REFUSED : EXIT_DONE;
+}

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* A simulation as ebbctl was asked for it, and what came of it. */
+#ifndef EBB_CLI_SIMULATE_PRINT_H
+#define EBB_CLI_SIMULATE_PRINT_H
+
+#include "simulate/simulate.h"
+
+#define SIMULATE_MAX_POLICIES	4u
+
+struct simulate {
+	const char *topology, *history;	/* history: NULL for a made-up trace */
+	bool is_planned;		/* options of a made-up trace were given */
+	struct sim_plan plan;
+	struct sim_options options;
+	struct sim_trace trace;
+	size_t num_policies, num_results;
+	const struct ebb_policy_ops *policies[SIMULATE_MAX_POLICIES];
+	struct sim_result results[SIMULATE_MAX_POLICIES];
+};
+
+void simulate_print(const struct simulate *s);
+void simulate_print_json(const struct simulate *s);
+
+#endif
