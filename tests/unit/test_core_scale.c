@@ -62,8 +62,8 @@ static void boot(struct ebb_state *s, usec_t now, uint32_t vm)
 		.weight = 100 + vm % 7, .deadline_ms = 2000, .num_nodes = 2,
 		.mem_weight = 100 + vm % 5, .mem_deadline_ms = 2000,
 		.nodes = {
-			{ .startup = 1, .reserved = 1, .max = 2, .host_node = (uint16_t)(vm % 16), .mem_min = 8,
-			  .mem_max = POOL_BLOCKS },
+			{ .startup = 1, .reserved = 1, .max = 2, .host_node = (uint16_t)(vm % 16),
+			  .mem_min = 8, .mem_max = POOL_BLOCKS },
 			{ .max = 2, .host_node = (uint16_t)((vm + 1) % 16) },
 		},
 	};
