@@ -250,7 +250,7 @@ static void adapt(const struct elastic_config *config, struct elastic_state *sta
 		.n_spare = smallest_node(facts, &(struct elastic_action){ 0 }, &node),
 		.is_moving = state->is_in_flight,
 		.committed = load->committed,
-		.conflicts = load->conflicts,
+		.stalled_ns = load->stalled_ns,
 	};
 	uint32_t needed = UINT32_MAX;
 

@@ -46,7 +46,8 @@ struct elastic_cpu {
 
 /* What the workers have done since the start, and what they have to do. ADAPT. */
 struct elastic_load {
-	uint64_t committed, conflicts;
+	uint64_t committed;
+	uint64_t stalled_ns;	/* of workers, with transactions that had met a conflict */
 	uint64_t idles;		/* times that a worker found nothing to do */
 	bool is_open;		/* transactions arrive, whether or not workers are free */
 	bool is_unlimited;	/* is_open: they do not yet, and workers run all the time */

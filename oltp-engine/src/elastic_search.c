@@ -96,18 +96,16 @@ static void series_reset(struct search *s, uint32_t skip)
 	s->skip = skip;
 }
 
+/* waste: share of time; a stall is counted when it ends, and may have begun slices ago. */
 static void series_add(struct search_series *series, double seconds, uint64_t committed,
-		       uint64_t conflicts)
+		       double waste)
 {
 	double rate = (double)committed / seconds;
-	double attempts = (double)(committed + conflicts) / seconds;
-	double waste = attempts > 0 ? 1 - rate / attempts : 0;
 
 	series->n++;
 	series->committed += committed;
 	series->sum += rate;
 	series->squares += rate * rate;
-	series->attempts += attempts;
 	series->waste += waste;
 	series->waste_squares += waste * waste;
 }
@@ -125,9 +123,11 @@ static bool take_slice(struct search *s, const struct search_facts *f)
 		if (s->skip) {
 			s->skip--;
 		} else {
-			series_add(&s->now, (double)(f->now_ns - s->slice_ns) / 1e9,
-				   f->committed - s->slice_committed,
-				   f->conflicts - s->slice_conflicts);
+			double ns = (double)(f->now_ns - s->slice_ns);
+
+			series_add(&s->now, ns / 1e9, f->committed - s->slice_committed,
+				   (double)(f->stalled_ns - s->slice_stalled_ns) /
+					   (ns * f->n_cpus));
 			is_added = true;
 		}
 	}
@@ -136,7 +136,7 @@ static bool take_slice(struct search *s, const struct search_facts *f)
 		s->slice_cpus = f->n_cpus;
 		s->slice_ns = f->now_ns;
 		s->slice_committed = f->committed;
-		s->slice_conflicts = f->conflicts;
+		s->slice_stalled_ns = f->stalled_ns;
 	}
 	return is_added;
 }
@@ -159,16 +159,12 @@ static void enter_watch(struct search *s, const struct search_facts *f)
 		s->probe_length_ns = PROBE_MAX_NS;
 }
 
-/*
- * Could throughput without k of the CPUs be worth it? At best the attempts that the others make now
- * all commit.
- */
+/* Could throughput without k of the CPUs be worth it? At best the others waste no time at all. */
 static bool can_pay(const struct search *s, uint32_t k)
 {
 	double n = s->base_cpus;
-	double best = (n - k) / n * s->base.attempts / s->base.n;
 
-	return best >= mean(&s->base) * (1 - GIVE_SHARE * k / n);
+	return (n - k) / n >= (1 - mean_waste(&s->base)) * (1 - GIVE_SHARE * k / n);
 }
 
 static uint32_t step_down(const struct search *s, const struct search_facts *f)

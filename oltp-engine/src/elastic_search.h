@@ -14,9 +14,10 @@
  *
  * What is compared is what a CPU brings against what the average CPU brings. One that is given up
  * may cost a little, one that is taken must bring more: the distance keeps noise from moving CPUs
- * to and fro. Nothing is known of the workload but throughput and wasted attempts. Those bound what
- * fewer CPUs can bring, since at best every attempt of the rest commits: tries that cannot pay are
- * left out (but for one CPU, once in a long while: not all contention shows as conflicts).
+ * to and fro. Nothing is known of the workload but throughput and the time that workers spend on
+ * transactions that had met a conflict, their waste. It bounds what fewer CPUs can bring, since at
+ * best the others waste nothing: tries that cannot pay are left out (but for one CPU, once in a long
+ * while: not all contention shows as conflicts).
  */
 #ifndef OLTP_ELASTIC_SEARCH_H
 #define OLTP_ELASTIC_SEARCH_H
@@ -32,7 +33,7 @@ struct search_facts {
 	uint32_t n_spare;	/* that may be given up on the node with the fewest of ours */
 	bool is_moving;		/* CPUs are being taken or given back */
 	bool is_busy;		/* no worker lacked work since the call before */
-	uint64_t committed, conflicts;	/* since the start */
+	uint64_t committed, stalled_ns;	/* since the start */
 };
 
 /* Slices at one number of CPUs. */
@@ -40,8 +41,7 @@ struct search_series {
 	uint32_t n;
 	uint64_t committed;
 	double sum, squares;	/* of committed transactions per second */
-	double attempts;	/* sum of committed and undone attempts per second */
-	double waste, waste_squares;	/* of the share of attempts that were undone */
+	double waste, waste_squares;	/* of the share of the workers' time */
 };
 
 enum search_phase {
@@ -60,7 +60,7 @@ struct search {
 	/* The slice that is being measured. */
 	bool is_measuring;
 	uint32_t slice_cpus, skip;	/* slices to let pass before the first that counts */
-	uint64_t slice_ns, slice_committed, slice_conflicts;
+	uint64_t slice_ns, slice_committed, slice_stalled_ns;
 	/* The search that is going on. */
 	bool is_up, has_turned, is_blind;
 	uint32_t step;

@@ -292,7 +292,7 @@ static struct elastic_load look_at_load(const struct oltp_elastic *e, uint64_t n
 		arrivals_count(e->pool->arrivals, now_ns, &count);
 	return (struct elastic_load){
 		.committed = progress.committed,
-		.conflicts = progress.conflicts,
+		.stalled_ns = progress.stalled_ns,
 		.idles = progress.idles,
 		.is_open = e->pool->arrivals,
 		.is_unlimited = count.is_unlimited,

@@ -185,6 +185,7 @@ int oltp_pool_remove(struct oltp_pool *pool, uint32_t cpu, struct oltp_totals *r
 	totals_add(&pool->gone_totals, pw);
 	hist_view_add(&pool->gone_hist, &pw->hist);
 	pool->gone_idles += counter_read(&pw->idles);
+	pool->gone_stalled_ns += counter_read(&pw->stalled_ns);
 	if (ret_totals) {
 		*ret_totals = (struct oltp_totals){ 0 };
 		totals_add(ret_totals, pw);
@@ -208,11 +209,11 @@ void oltp_pool_totals(const struct oltp_pool *pool, struct oltp_totals *ret_tota
 
 void pool_progress_read(const struct oltp_pool *pool, struct pool_progress *ret_progress)
 {
-	*ret_progress = (struct pool_progress){ pool->gone_totals.committed,
-						pool->gone_totals.conflicts, pool->gone_idles };
+	*ret_progress = (struct pool_progress){ pool->gone_totals.committed, pool->gone_stalled_ns,
+						pool->gone_idles };
 	for (uint32_t i = 0; i < pool->n_workers; i++) {
 		ret_progress->committed += counter_read(&pool->workers[i]->committed);
-		ret_progress->conflicts += counter_read(&pool->workers[i]->conflicts);
+		ret_progress->stalled_ns += counter_read(&pool->workers[i]->stalled_ns);
 		ret_progress->idles += counter_read(&pool->workers[i]->idles);
 	}
 }

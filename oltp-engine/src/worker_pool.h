@@ -24,7 +24,7 @@ struct oltp_pool {
 	uint32_t n_workers, room;
 	struct oltp_totals gone_totals;	/* of workers that have left */
 	struct hist_view gone_hist;
-	uint64_t gone_idles;
+	uint64_t gone_idles, gone_stalled_ns;
 	uint64_t last_arrived;
 	uint64_t first_sample_ns, last_sample_ns;
 	struct oltp_totals last_totals;
@@ -53,12 +53,13 @@ struct pool_worker {
 	_Atomic uint64_t failed_lost;
 	_Atomic uint64_t cpu_ns;
 	_Atomic uint64_t idles;	/* times that nothing waited to be done */
+	_Atomic uint64_t stalled_ns;	/* from the first conflict of transactions to their end */
 	struct hist hist;
 };
 
 /* What the workers have done since the start, for decisions about their number. Owner's thread. */
 struct pool_progress {
-	uint64_t committed, conflicts, idles;
+	uint64_t committed, stalled_ns, idles;
 };
 
 void pool_progress_read(const struct oltp_pool *pool, struct pool_progress *ret_progress);

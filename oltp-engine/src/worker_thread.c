@@ -49,12 +49,17 @@ static enum oltp_rc run_attempts(struct pool_worker *pw, struct slots *slots, ui
 {
 	const struct oltp_workload *workload = &pw->pool->workload;
 	enum oltp_rc rc = workload->run(slots->local, slot, retry);
+	uint64_t start_ns;
 
+	if (likely(rc != OLTP_CONFLICT))
+		return rc;
+	start_ns = clock_ns(CLOCK_MONOTONIC);
 	for (uint32_t tries = 1; rc == OLTP_CONFLICT; tries++) {
 		counter_add(&pw->conflicts, 1);
 		back_off(tries, &slots->random);
 		rc = workload->run(slots->local, slot, true);
 	}
+	counter_add(&pw->stalled_ns, clock_ns(CLOCK_MONOTONIC) - start_ns);
 	return rc;
 }
 

@@ -16,7 +16,7 @@
 #define MS		1000000ull
 #define TICK_NS		(10 * MS)
 #define CPUS		64u
-#define PER_CPU		1000.0	/* attempts per second */
+#define PER_CPU		1000.0	/* transactions per second, undisturbed */
 
 struct model {
 	struct elastic_config config;
@@ -32,7 +32,7 @@ struct model {
 	double noise;		/* standard deviation of throughput in a tick */
 	double speed;		/* of the machine */
 	double arrivals;	/* per second; is_open */
-	double backlog, committed, conflicts, arrived;
+	double backlog, committed, stalled_s, arrived;
 	uint64_t random;
 	/* The move that is going on. */
 	struct elastic_action action;
@@ -174,8 +174,8 @@ static void work(struct model *m)
 		m->backlog -= does;
 	}
 	m->committed += does;
-	/* What a CPU does not commit it wastes. */
-	m->conflicts += (m->speed * n * PER_CPU - throughput(m, n)) * seconds;
+	/* Time in which a CPU does not commit it wastes. */
+	m->stalled_s += (n - throughput(m, n) / (m->speed * PER_CPU)) * seconds;
 	m->served += does;
 	m->best_served += throughput(m, best_cpus(m)) * seconds;
 	m->cpu_s += n * seconds;
@@ -188,7 +188,7 @@ static void work(struct model *m)
 		m->window_ticks = 0;
 	}
 	m->load.committed = (uint64_t)m->committed;
-	m->load.conflicts = (uint64_t)m->conflicts;
+	m->load.stalled_ns = (uint64_t)(m->stalled_s * 1e9);
 	m->load.arrived = (uint64_t)m->arrived;
 	m->load.waiting = (uint64_t)m->backlog;
 }

@@ -1,0 +1,176 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The verdicts of `contention`, `peak` and `isolate` on made-up runs, their plans and reports."""
+import unittest
+from unittest import mock
+
+import made_up  # noqa: F401: puts scripts/ on the path
+import made_up_engine
+from scenarios import (demo, engine_series, outcome, plan_engine, report, scene_engine,
+                       schema, verdict_peak)
+from scenarios.summary import summarize
+
+
+def verdict(run, engine):
+    return summarize(run, engine.samples, engine.events)
+
+
+def failed(summary):
+    return {c["name"] for c in summary["checks"] if not c["ok"]}
+
+
+def value(summary, name):
+    return next(c["value"] for c in summary["checks"] if c["name"] == name)
+
+
+class Contention(unittest.TestCase):
+    def test_a_good_run_passes(self):
+        summary = verdict(*made_up_engine.contention())
+        self.assertEqual(failed(summary), set())
+        self.assertAlmostEqual(value(summary, "tps_high_pct"), 110, delta=0.5)
+        self.assertAlmostEqual(value(summary, "given_back_s"), 3, delta=0.6)
+
+    def test_an_engine_that_keeps_all_fails(self):
+        summary = verdict(*made_up_engine.contention(keep_all=True))
+        self.assertLessEqual({"cpus_high", "tps_high_pct", "given_back_s"}, failed(summary))
+
+    def test_giving_back_what_pays_fails(self):
+        summary = verdict(*made_up_engine.contention(few_factor=0.8))
+        self.assertEqual(failed(summary), {"tps_high_pct"})
+
+    def test_no_reports_is_not_ok(self):
+        run, engine = made_up_engine.contention()
+        for s in engine.samples:
+            s.engine_t_s = None
+        self.assertIn("phases", failed(verdict(run, engine)))
+
+
+class Peak(unittest.TestCase):
+    def test_good_runs_pass(self):
+        for close_up in (False, True):
+            summary = verdict(*made_up_engine.peak(close_up=close_up))
+            self.assertEqual(failed(summary), set(), close_up)
+            self.assertEqual(len(summary["peaks"]), 3)
+
+    def test_static_allocation_fails(self):
+        for close_up in (False, True):
+            summary = verdict(*made_up_engine.peak(static=True, close_up=close_up))
+            self.assertLessEqual({"lowest_window_pct", "served_pct", "cpus_peak"}, failed(summary))
+
+    def test_late_cpus_fail(self):
+        summary = verdict(*made_up_engine.peak(late_s=1.5))
+        self.assertIn("lowest_window_pct", failed(summary))
+        summary = verdict(*made_up_engine.peak(late_s=0.1, close_up=True))
+        self.assertIn("lowest_window_pct", failed(summary))
+
+    def test_cpus_that_are_kept_fail(self):
+        run, engine = made_up_engine.peak()
+        for s in engine.samples:
+            s.cpus_held = max(s.cpus_held, 8 if s.t_s > 13 else 4)
+        self.assertIn("cpus_normal", failed(verdict(run, engine)))
+
+    def test_windows_hold_all_that_was_reported(self):
+        _, engine = made_up_engine.peak()
+        told = verdict_peak.traffic(engine_series.reports(engine.samples))
+        found = verdict_peak.windows(told, 1.0)
+        self.assertAlmostEqual(sum(w.end - w.begin for w in found),
+                               told[-1].t_s - told[0].t_s + 0.5, delta=1.0)
+        self.assertTrue(all(0.7 < w.end - w.begin < 1.3 for w in found))
+
+
+class Isolate(unittest.TestCase):
+    def test_a_good_run_passes(self):
+        summary = verdict(*made_up_engine.isolate())
+        self.assertEqual(failed(summary), set())
+        self.assertAlmostEqual(value(summary, "gain_pct"), 130, delta=1)
+
+    def test_shared_sockets_fail(self):
+        summary = verdict(*made_up_engine.isolate(apart=False))
+        self.assertLessEqual({"sockets_shared_apart_pct", "threads_of_vm1", "gain_pct"},
+                             failed(summary))
+
+    def test_threads_that_are_worth_nothing_fail(self):
+        summary = verdict(*made_up_engine.isolate(thread_worth=0.5))
+        self.assertEqual(failed(summary), {"gain_pct"})
+
+
+class Reports(unittest.TestCase):
+    def test_pages_and_words_of_good_and_bad_runs(self):
+        for maker, more in ((made_up_engine.contention, {"keep_all": True}),
+                            (made_up_engine.peak, {"static": True}),
+                            (made_up_engine.isolate, {"apart": False})):
+            for options, ablate in (({}, False), (more, True)):
+                run, engine = maker(**options)
+                run["ablate"] = ablate
+                summary = verdict(run, engine)
+                self.assertEqual(schema.summary_problems(summary), [])
+                page = report.render(run, engine.samples, engine.events, summary)
+                self.assertIn("</svg>", page)
+                self.assertIn("Paper: " if not ablate else "expected to fail", page)
+                said = "\n".join(outcome.words("out/x", summary))
+                self.assertIn("Verdict: " + ("fail" if ablate else "pass"), said)
+
+    def test_lines_of_an_engine(self):
+        line = "oltp: t=3.004 workers=1 tps=538802 aborts_ps=0 p50_us=417.8 p95_us=8650.8 " \
+               "p99_us=11272.2 theta=0.99 offered=539203 queue=200"
+        self.assertEqual(scene_engine.report_of(line), {
+            "engine_t_s": 3.004, "engine_tps": 538802.0, "theta": 0.99, "offered_ps": 539203.0,
+            "queue": 200})
+        self.assertIsNone(scene_engine.report_of(line.split(" offered")[0])["queue"])
+        for other in ("oltp: t=2.000 load calibrated=770289", "oltp-result {}", ""):
+            self.assertIsNone(scene_engine.report_of(other))
+
+    def test_no_report_is_lost_or_used_twice(self):
+        probe = scene_engine.EngineProbe(mock.Mock(console_dir="/nowhere"),
+                                         [mock.Mock()])
+        name = next(iter(probe.waiting))
+        lines = [f"oltp: t={i}.0 workers=1 tps=5 theta=0.5" for i in range(4)]
+        said = [lines[:3], [], [], lines[3:], [], []]
+        probe.consoles[name] = mock.Mock(lines=mock.Mock(side_effect=said))
+        seen = []
+        for _ in range(6):
+            sample = mock.Mock(vm=name, spec=["vm"])
+            probe(sample)
+            seen.append(getattr(sample, "engine_t_s", None))
+        self.assertEqual(seen, [0.0, 1.0, 2.0, 3.0, None, None])
+
+
+class Plans(unittest.TestCase):
+    def test_the_ablation_differs_by_the_mechanism_only(self):
+        for scenario, here, there in (("contention", "--elastic adapt", "--elastic follow"),
+                                      ("peak", "--elastic adapt", "--elastic none")):
+            good = plan_engine.make(scenario, False, 1, 1.0)
+            bad = plan_engine.make(scenario, True, 1, 1.0)
+            self.assertEqual(good.policy, bad.policy)
+            self.assertEqual(good.vms[0].options["server"].replace(here, there),
+                             bad.vms[0].options["server"])
+        good = plan_engine.make("isolate", False, 1, 1.0)
+        bad = plan_engine.make("isolate", True, 1, 1.0)
+        self.assertEqual((good.policy, bad.policy), ("isolate", "fair"))
+        self.assertEqual([vm.options for vm in good.vms], [vm.options for vm in bad.vms])
+
+    def test_hosts_fit_the_machine(self):
+        for scenario in plan_engine.SCENARIOS:
+            host = plan_engine.make(scenario, False, 1, 1.0).host
+            used = host["cores"] * host["share"] * (1.3 if host["threads"] == 2 else 1)
+            self.assertLessEqual(used, 0.8 * host["real_cpus"] + 1e-9)
+
+    def test_schedules_double_and_halve(self):
+        for close_up, period in ((False, 5.0), (True, 0.5)):
+            load = plan_engine.make("peak", False, 1, 1.0, close_up=close_up)
+            words = load.vms[0].options["server"].split()
+            steps = [tuple(float(x) for x in s.split(":"))
+                     for s in words[words.index("--rate-schedule") + 1].split(",")]
+            rises = [t for t, rate in steps if rate == plan_engine.DOUBLE]
+            self.assertTrue(all(abs(b - a - 2 * period) < 1e-9 for a, b in zip(rises, rises[1:])))
+            self.assertEqual(steps[0][0], 0)
+
+    def test_options_that_do_not_belong_are_refused(self):
+        for argv in (["scale", "--tier", "lend"], ["spot", "--close-up"]):
+            with self.assertRaises(SystemExit), mock.patch("sys.stderr"):
+                demo.arguments(argv)
+        a = demo.arguments(["peak", "--close-up", "--ablate"])
+        self.assertTrue(a.out.endswith("peak-close-up-ablate"))
+
+
+if __name__ == "__main__":
+    unittest.main()
