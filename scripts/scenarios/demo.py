@@ -55,6 +55,8 @@ def arguments(argv):
     a.scenario = a.scenario or a.name or "spot"
     if a.tier and a.scenario in ("scale", "memory", *SLICED):
         p.error(f"--tier is not for the scenario {a.scenario}")
+    if a.keep and a.scenario in SLICED:
+        p.error(f"--keep is not for the scenario {a.scenario}")
     if a.close_up and a.scenario != "peak":
         p.error("--close-up is for the scenario peak only")
     a.out = a.out or os.path.join(TOP, "out", a.scenario + ("-close-up" if a.close_up else "") +
