@@ -149,6 +149,15 @@ static bool give_first(struct deal *d, uint32_t v)
 	return true;
 }
 
+static uint32_t count_bits(uint16_t set)
+{
+	uint32_t count = 0;
+
+	for (; set; set &= (uint16_t)(set - 1))
+		count++;
+	return count;
+}
+
 /* The VM with fewest sockets that can use one of the free ones; NOBODY if there is none. */
 static uint16_t poorest(const struct deal *d, uint16_t set)
 {
@@ -157,7 +166,7 @@ static uint16_t poorest(const struct deal *d, uint16_t set)
 
 	for (uint32_t v = 0; v < d->view->num_vms; v++) {
 		const uint16_t h = best_of(d, v, set);
-		const uint32_t count = (uint32_t)__builtin_popcount(d->sockets[v]);
+		const uint32_t count = count_bits(d->sockets[v]);
 		uint32_t there;
 
 		if (h == EBB_NODE_ANY)
