@@ -22,6 +22,13 @@
 #define PEERS_MAX	2u
 #define ROUNDS_MAX	60u
 
+/* One thread: the thread sanitizer can find nothing here, and takes minutes for what is left out. */
+#if defined(__SANITIZE_THREAD__)
+#define TWO_FAULTS	0
+#else
+#define TWO_FAULTS	1
+#endif
+
 static const struct dist_times times = { .vote_ns = 1, .ask_ns = 1, .repeat_ns = 1 };
 
 /* A message on its way, as a bit; one of each kind per participant is enough. */
@@ -570,7 +577,8 @@ static void expand_part(struct search *s, const struct world *w, uint32_t p)
 		part_disk(&next, p, true);
 		add(s, &next);
 	}
-	if (!w->faults_left)
+	/* Both kinds of transaction start with either participant: what one meets is enough. */
+	if (!w->faults_left || p > 0)
 		return;
 	for (uint8_t k = disk->safe; k <= disk->written; k++) {
 		BRANCH(next, w);
@@ -645,7 +653,7 @@ static void one_participant_every_order(void **state)
 static void two_participants_every_order(void **state)
 {
 	(void)state;
-	explore(2, 1, 1200000);
+	explore(2, TWO_FAULTS, 1000000);
 }
 
 /* ---- single steps, as documentation ---- */
