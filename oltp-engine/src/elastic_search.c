@@ -20,7 +20,7 @@
 #define SHIFT_RATE	0.12
 #define SHIFT_WASTE	0.06
 /* Of what the average CPU brings: a CPU given up may have brought so much, one taken must. */
-#define GIVE_SHARE	0.15
+#define GIVE_SHARE	0.1
 #define TAKE_SHARE	0.35
 /* CPUs that bring at least this much tell that fewer of them would be missed as well. */
 #define CONCAVE_SHARE	0.5

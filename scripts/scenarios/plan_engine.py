@@ -13,10 +13,10 @@ CORES = {"contention": 4, "peak": 4, "isolate": 2}      # per socket
 THREADS = {"contention": 1, "peak": 1, "isolate": 2}    # per core
 TWO_THREADS = 1.3       # what a core gives to two threads, against one (host-agent, emuspec.h)
 
-# Updates only: with a high theta nine of ten transactions want one of the five hottest records. With
-# a low one there are too many records to meet on, even for workers that are out of quota while they
-# hold locks.
-CONTENTION = "--records 100000 --operations 12 --update 1"
+# Updates only, and many of them: with a high theta nearly all transactions want the hottest record,
+# which is locked for half of the time of each. With a low one there are enough records for few to
+# meet, even with workers that are out of quota while they hold locks.
+CONTENTION = "--records 200000 --operations 24 --update 1"
 LOW, HIGH = 0.5, 0.99
 LEAD_S, HIGH_S, LAST_S = 14.0, 20.0, 14.0
 
@@ -73,7 +73,7 @@ def _contention(ablate, seed, scale, _close_up):
     # Without the engine's policy it takes what is offered, and keeps it.
     server = f"{CONTENTION} --theta {LOW} --theta-schedule {high:g}:{HIGH},{low:g}:{LOW} " \
              f"--seconds {seconds:g} --elastic {'follow' if ablate else 'adapt'}"
-    vm = Vm("vm1", _cells("contention"), 512, options=_options("vm1", server, seed, 500))
+    vm = Vm("vm1", _cells("contention"), 640, options=_options("vm1", server, seed, 250))
     return [vm], "strict", HIGH_S * scale, {"low": LOW, "high": HIGH, "seconds": seconds}
 
 

@@ -3,9 +3,9 @@
 4.4, figures 9 and 10).
 
 The reports of the engine carry theta; where it changes, a phase begins: low, high, low again. In
-the high phase the engine first still has all CPUs, which is what fewer are compared with, in the
-same run: the throughput with all of them is that of the reports before the first CPU is given back.
-All throughput is at even speed of the machine.
+the high phase the engine first still has all CPUs, and perhaps once more when it tries them: the
+throughput then is what that with fewer is compared with. All throughput is at even speed of the
+machine.
 """
 from dataclasses import dataclass
 
@@ -70,13 +70,11 @@ def evaluate(run, samples, events):
 def _story(run, rows, found, cores, half):
     low, high, again = found
     bound_s = REACT_S * run["time_scale"]
-    given = first_change(rows, high.begin, high.end, lambda n: n < cores)
     few = first_change(rows, high.begin, high.end, lambda n: n <= half)
     back = first_change(rows, again.begin, again.end, lambda n: n == cores)
-    until = high.end if given is None else given
-    # Reports that end before the first CPU goes, and none of which began before theta changed.
-    all_tps = engine_series.median((r.even_tps for r in high.reports[1:] if r.t_s <= until),
-                                   MIN_REPORTS)
+    # Whole intervals with all CPUs, none of which began before theta changed.
+    all_tps = engine_series.median((r.even_tps for before, r in zip(high.reports, high.reports[1:])
+                                    if before.cpus == r.cpus == cores), MIN_REPORTS)
     few_tps = _settled(high)
     low_tps, again_tps = _settled(low), _settled(again)
     checks = [

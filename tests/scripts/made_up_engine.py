@@ -41,7 +41,7 @@ class Engine:
 
 def contention(keep_all=False, few_factor=1.1):
     """few_factor: throughput of four CPUs at high contention, of that of eight."""
-    e = Engine()
+    e = Engine(0.25)
     e.hold(8)
 
     def high(cpus):
