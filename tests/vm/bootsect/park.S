@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * A guest that fits into a boot sector, for what a parked vCPU does with INIT,
+ * SIPI and NMI.  The processor that boots does what it is told over the serial
+ * port, one character at a time; the other counts until it is told to halt.
+ *
+ *   s  send INIT and SIPI: start the other processor
+ *   i  send INIT only          p  send SIPI only
+ *   n  send NMI                h  tell the other processor to halt
+ *   c  answer "<counter> <starts> <wake-ups>", hexadecimal
+ *   e  eject the other processor, which is CPU 1
+ *
+ * Each is answered with a line: what was asked for with c, the character else.
+ * After each boot it says "boot" first.
+ */
+	.set	counter, 0x7000		/* grows while the other processor runs */
+	.set	starts, 0x7004		/* times that it was started */
+	.set	wakeups, 0x7008		/* times that it came out of HLT */
+	.set	do_halt, 0x700c
+	.set	ap_page, 0x8000		/* where SIPI starts it */
+	.set	com1, 0x3f8
+	.set	icr, 0xfee00300		/* interrupt command of the local APIC */
+	.set	to_others, 0xc0000
+	.set	cpuhp, 0xaf00		/* CPU hotplug registers of the pc machine */
+
+	.text
+	.code16
+	.globl	_start
+_start:
+	cli
+	cld
+	ljmp	$0, $1f
+1:	xorw	%ax, %ax
+	movw	%ax, %ds
+	movw	%ax, %es
+	movw	%ax, %ss
+	movw	$0x7000, %sp
+	movw	$ap_start, %si
+	movw	$ap_page, %di
+	movw	$(ap_end - ap_start), %cx
+	rep movsb
+	/* NMI comes to either processor, in real mode. */
+	movl	$(ap_page + ap_iret - ap_start), 2 * 4
+	movw	$counter, %di
+	movw	$16, %cx
+	rep stosb
+	lgdt	gdt_register
+	movl	%cr0, %eax
+	orb	$1, %al
+	movl	%eax, %cr0
+	ljmp	$8, $boot32
+
+	.code32
+boot32:
+	movw	$16, %ax
+	movw	%ax, %ds
+	movw	%ax, %es
+	movw	%ax, %ss
+	movl	$0x7000, %esp
+	/* The firmware may leave the registers for hotplug in the old layout. */
+	movw	$cpuhp, %dx
+	xorl	%eax, %eax
+	outb	%al, %dx
+	movl	$hello, %esi
+1:	lodsb
+	call	put
+	cmpb	$'\n', %al
+	jne	1b
+
+command:
+	movw	$com1 + 5, %dx
+1:	inb	%dx, %al
+	testb	$1, %al
+	jz	1b
+	movw	$com1, %dx
+	inb	%dx, %al
+	movb	%al, %bl
+
+	cmpb	$'c', %bl
+	je	tell
+	cmpb	$'h', %bl
+	jne	1f
+	movl	$1, do_halt
+1:	cmpb	$'n', %bl
+	jne	1f
+	movl	$(to_others | 0x4400), icr
+1:	cmpb	$'e', %bl
+	jne	1f
+	movw	$cpuhp, %dx
+	movl	$1, %eax
+	outl	%eax, %dx
+	movw	$cpuhp + 4, %dx
+	movb	$8, %al
+	outb	%al, %dx
+1:	cmpb	$'i', %bl
+	je	1f
+	cmpb	$'s', %bl
+	jne	2f
+	movl	$0, do_halt
+1:	movl	$(to_others | 0x4500), icr
+	call	pause
+2:	cmpb	$'p', %bl
+	je	1f
+	cmpb	$'s', %bl
+	jne	2f
+1:	movl	$(to_others | 0x4600 | ap_page >> 12), icr
+	call	pause
+2:	movb	%bl, %al
+	call	put
+end_of_line:
+	movb	$'\n', %al
+	call	put
+	jmp	command
+
+tell:
+	movl	$counter, %esi
+1:	lodsl
+	call	put_hex
+	movb	$' ', %al
+	call	put
+	cmpl	$do_halt, %esi
+	jne	1b
+	jmp	end_of_line
+
+/* Long enough for the other processor to act on an INIT */
+pause:
+	movl	$3000, %ecx
+1:	outb	%al, $0x80
+	loop	1b
+	ret
+
+put_hex:
+	movl	%eax, %edi
+	movl	$8, %ecx
+1:	roll	$4, %edi
+	movl	%edi, %eax
+	andb	$15, %al
+	addb	$'0', %al
+	cmpb	$'9', %al
+	jbe	2f
+	addb	$('a' - '9' - 1), %al
+2:	call	put
+	loop	1b
+	ret
+
+put:
+	pushl	%eax
+	movw	$com1 + 5, %dx
+1:	inb	%dx, %al
+	testb	$0x20, %al
+	jz	1b
+	popl	%eax
+	movw	$com1, %dx
+	outb	%al, %dx
+	ret
+
+	.code16
+ap_start:
+	cli
+	xorw	%ax, %ax
+	movw	%ax, %ds
+	movw	%ax, %ss
+	movw	$0x6000, %sp
+	incl	starts
+1:	incl	counter
+	cmpb	$0, do_halt
+	je	1b
+2:	hlt
+	incl	wakeups
+	jmp	2b
+ap_iret:
+	iret
+ap_end:
+
+hello:
+	.ascii	"boot\n"
+	.balign	8
+gdt:
+	.quad	0
+	.quad	0x00cf9a000000ffff	/* code, flat, 32 bits */
+	.quad	0x00cf92000000ffff	/* data, likewise */
+gdt_register:
+	.word	. - gdt - 1
+	.long	gdt
+
+	.org	510
+	.word	0xaa55
