@@ -221,7 +221,7 @@ int ebb_hotplug_park(u32 arch_id);
 void ebb_hotplug_hold(u32 cpu, bool is_held);	/* any context; EBB_CPUSET_NO_CPU does nothing */
 void ebb_hotplug_hold_none(void);
 
-/* Can programs run on it?  Any context, and without a lock: good to find out that nothing is to do. */
+/* Can programs run on it?  Any context, and without a lock: to find out that nothing is to do. */
 bool ebb_hotplug_is_usable(u32 cpu, u32 arch_id);
 
 /* ---- ebb_cpu.c, ebb_give.c and ebb_return.c: CPUs come and go ---- */

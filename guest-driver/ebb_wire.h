@@ -46,7 +46,7 @@ struct ebb_wire_answer {
 	u16 status;
 	u16 reason;
 	u16 count;
-	u16 lent_flags;				/* CPU_LEND with ACK: VIRTIO_EBB_CPU_F_*, new ones */
+	u16 lent_flags;				/* CPU_LEND with ACK: VIRTIO_EBB_CPU_F_* */
 	u32 total;
 };
 

@@ -19,7 +19,8 @@ BAD_KERNEL_LOG = re.compile(
 # Linux 6.12 sets aside CPUs for hot-plug only where it recognises a hypervisor: not in TCG, which
 # has a name in CPUID that it does not know. So these VMs look like the one that is recognised by
 # its firmware and by the port that QEMU imitates. Under KVM nothing of this is needed.
-KNOWN_HYPERVISOR = ("-cpu", "max,-hypervisor", "-smbios", "type=1,serial=VMware-ebb")
+KNOWN_HYPERVISOR_CPU = "max,-hypervisor"
+KNOWN_HYPERVISOR_FIRMWARE = ("-smbios", "type=1,serial=VMware-ebb")
 
 # QEMU says so while a test has its agent away; and of two vCPUs that use ACPI's registers at the
 # same time during an eject, which Linux bears: it looks again.
@@ -41,9 +42,10 @@ class GuestVm:
     pools: {id: (node, bytes)}, virtio-mem devices that the control device lists.
     options: more of the kernel command line.
     lend: the device knows of lending CPUs.
+    cpu: more of QEMU's -cpu.
     """
 
-    def __init__(self, series, agent, extra=(), pools=None, options="", lend=True):
+    def __init__(self, series, agent, extra=(), pools=None, options="", lend=True, cpu=""):
         pools = pools or {}
         self.agent = agent
         self.folder = tempfile.mkdtemp(prefix="ebb-vm-")
@@ -58,7 +60,8 @@ class GuestVm:
         self.process = subprocess.Popen(
             [QEMU, "-nodefaults", "-no-user-config", "-display", "none", "-L", "/usr/share/qemu",
              "-L", "/usr/share/seabios",
-             "-machine", "pc", "-accel", "tcg,thread=multi", *KNOWN_HYPERVISOR,
+             "-machine", "pc", "-accel", "tcg,thread=multi",
+             "-cpu", KNOWN_HYPERVISOR_CPU + cpu, *KNOWN_HYPERVISOR_FIRMWARE,
              "-m", "384,slots=8,maxmem=8G",
              "-smp", "1,maxcpus=8,sockets=8,cores=1,threads=1",
              "-object", "memory-backend-ram,id=m0,size=192M",

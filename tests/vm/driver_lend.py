@@ -397,6 +397,22 @@ def test_lend_device_pulled(rig):
     rig.ok("rmmod ebb; insmod /lib/modules/ebb.ko")
 
 
+def test_park_restless(rig):
+    """The host does not see the CPU rest when it is offline: it is lent only, and online again."""
+    for rounds in 1, 3:
+        out = rig.ok(f"{CPU} loop {rounds} 2 any park", 60)
+        check(out.count('"granted":2') == rounds, out)
+        check(not any(c["parked"] for c in wait_lent(rig, 2).values()), "parked as it runs")
+        check(rig.online() == "0-2", rig.online())
+    # The same for what its owner does not wait for, and nothing is held offline.
+    rig.ok(f"{CPU} park 1")
+    rig.ok("echo 0 >/sys/devices/system/cpu/cpu1/online")
+    check(sysfs_online(rig, 1)[0], "held offline, and not parked")
+    empty(rig)
+
+
+RESTLESS_TESTS = [test_park_restless]
+
 # The order matters for the last ones only.
 TESTS = [
     test_lend_info, test_lend_20, test_lend_several, test_lend_refusals,
