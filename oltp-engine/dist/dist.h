@@ -7,9 +7,10 @@
  * What it promises:
  *
  *   - A distributed transaction commits on both nodes or on none, whatever crashes when.
- *   - Serializable over both nodes: all locks are taken before the first is released. Exception: the
- *     read locks of a node that crashes are gone.
- *   - No deadlock between nodes: the engine must run under OLTP_CC_NO_WAIT, so nobody waits for locks.
+ *   - Serializable over both nodes: all locks are taken before the first is released. Exception:
+ *     the read locks of a node that crashes are gone.
+ *   - No deadlock between nodes: the engine must run under OLTP_CC_NO_WAIT, so nobody waits for a
+ *     lock.
  *   - Its log brings back, over the table as first loaded, every distributed transaction that
  *     committed. It is no log for transactions on one node alone: those are lost in a crash.
  *
@@ -51,7 +52,7 @@ struct dist_app {
 	struct oltp_table *table;	/* that all writes go to */
 };
 
-/* Bytes [offset, offset + bytes) of the record have been written, or will be before execute ends. */
+/* Bytes [offset, offset + bytes) of the record were written, or will be before execute ends. */
 void dist_redo_note(struct dist_redo *redo, uint64_t key, const void *record, uint32_t offset,
 		    uint32_t bytes);
 
@@ -68,8 +69,9 @@ struct dist_node_config {
 extern const struct dist_times dist_times_default;
 
 /*
- * Recovers from the log, then serves the peer on threads of its own. The table must be as it was when
- * the node first ran, and no worker may run yet. Errors: -EINVAL, -ENOMEM, -EBUSY (the log is in use),
+ * Recovers from the log, then serves the peer on threads of its own. The table must be as it was
+ * when the node first ran, and no worker may run yet. Errors: -EINVAL, -ENOMEM, -EBUSY (the log is
+ * in use),
  * -EADDRINUSE and others of sockets and files, -EBADMSG (the log does not fit the table).
  */
 int dist_node_open(const struct dist_node_config *config, struct dist_node **ret_node);
@@ -100,16 +102,19 @@ int dist_client_create(struct dist_node *node, struct oltp_worker *worker,
 		       struct dist_client **ret_client);
 void dist_client_destroy(struct dist_client *client);
 
-/* For the operations on this node: to be emptied when a transaction begins, then noted into. */
-struct dist_redo *dist_client_redo(struct dist_client *client);
+/* When a transaction begins: nothing of the one before is kept. */
 void dist_client_begin(struct dist_client *client);
+
+/* For dist_redo_note, of what the transaction writes on this node. */
+struct dist_redo *dist_client_redo(struct dist_client *client);
 
 /*
  * Ends the worker's running transaction together with operations on the other node: both or none.
  * OLTP_OK: committed, and *ret_reply (valid until the next call) is what the reads there returned.
- * Else it was aborted here, and is or will be there: OLTP_CONFLICT (run it again), what an operation
- * said there, OLTP_FULL (too many bytes written), or OLTP_IO: the peer cannot be reached, did not
- * vote in time, or this node's log failed (then the outcome is not known, see dist_node_error).
+ * Else it was aborted here, and is or will be there: OLTP_CONFLICT (run it again), what an
+ * operation said there, OLTP_FULL (too many bytes written), or OLTP_IO: the peer cannot be reached,
+ * did not vote in time, or this node's log failed (then the outcome is not known, see
+ * dist_node_error).
  */
 enum oltp_rc dist_client_commit(struct dist_client *client, const struct dist_op *ops, uint32_t n,
 				const struct dist_reply **ret_reply);

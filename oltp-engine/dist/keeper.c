@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * What was left unfinished because a connection broke or a node crashed: asks for the outcome of what
- * this node takes part in and is in doubt about, and repeats decisions that the peer has not
+ * What was left unfinished because a connection broke or a node crashed: asks for the outcome of
+ * what this node takes part in and is in doubt about, and repeats decisions that the peer has not
  * confirmed. One thread, one connection, one matter at a time. See node_private.h.
  */
 #include <errno.h>

@@ -15,8 +15,8 @@
  *	QUERY	  participant  yes	  0			-
  *
  * Whoever connects says HELLO first and is answered with HELLO; a side that sees another version
- * than its own ends the connection. On one connection a coordinator has one transaction at a time in
- * PREPARE; ACKs of earlier ones come whenever they come. QUERY is answered with COMMIT, ABORT or
+ * than its own ends the connection. On one connection a coordinator has one transaction at a time
+ * in PREPARE; ACKs of earlier ones come whenever they come. QUERY is answered with COMMIT, ABORT or
  * PENDING, a COMMIT that is repeated on another connection with ACK or, while the participant is
  * itself about to ask, PENDING. Anything else is a violation, upon which the connection is closed.
  */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * A node's inside. Threads: one per connection of the peer (session.c), one that cares for what
- * sessions and clients had to leave unfinished (keeper.c), one that accepts (node.c); and the workers,
- * each with its client (client.c).
+ * sessions and clients had to leave unfinished (keeper.c), one that accepts (node.c); and the
+ * workers, each with its client (client.c).
  */
 #ifndef DIST_NODE_PRIVATE_H
 #define DIST_NODE_PRIVATE_H
@@ -47,7 +47,7 @@ void dist_node_confirmed(struct dist_node *node, const struct dist_gtid *gtid);
 /* recover.c: brings the table and the book to what the log says, and opens it. */
 int dist_node_recover(struct dist_node *node);
 
-/* session.c: serves a connection until its end; the fd is the session's. Errors: -ENOMEM, -EAGAIN. */
+/* session.c: serves a connection, and closes it at its end. Errors: -ENOMEM, -EAGAIN. */
 int dist_session_start(struct dist_node *node, int fd);
 /* Waits for those that have ended, or tells all to end and waits for them. */
 void dist_sessions_reap(struct dist_node *node, bool end_all);

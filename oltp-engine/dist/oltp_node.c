@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * oltp-node: the engine under YCSB as one of two nodes of a scale-out engine, as one engine with two
- * partitions, or as one engine with a partition per tenant. Obeys lines on standard input, answers
- * each with one line (see the manual page).
+ * oltp-node: the engine under YCSB as one of two nodes of a scale-out engine, as one engine with
+ * two partitions, or as one engine with a partition per tenant. Obeys lines on standard input,
+ * answers each with one line (see the manual page).
  * Exit status: 0, 1 (could not run, or the node's log failed), 64 (usage).
  */
 #include <errno.h>
@@ -443,8 +443,9 @@ int main(int argc, char **argv)
 	static const struct argp argp = {
 		.options = options,
 		.parser = parse,
-		.doc = "Runs YCSB over two engines with two-phase commit, or its counterparts in one "
-		       "engine.\vLines on standard input: run SECONDS [REMOTE], audit, stats, quit.",
+		.doc = "Runs YCSB over two engines with two-phase commit, or its counterparts in "
+		       "one engine.\vLines on standard input: run SECONDS [REMOTE], audit, stats, "
+		       "quit.",
 	};
 	static struct arguments a = {
 		.work.ycsb = {

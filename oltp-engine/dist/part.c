@@ -89,14 +89,14 @@ void dist_part_commit(struct dist_part *part, struct dist_actions *ret)
 		}
 		part->state = DIST_PART_COMMITTING;
 		/*
-		 * Locks go as soon as the record is in line: whoever then builds on these writes has
-		 * its own record behind, and the decision is on the coordinator's disk already.
+		 * Locks go as soon as the record is in line: whoever then builds on these writes
+		 * has its own record behind, and the decision is on the coordinator's disk already.
 		 */
 		act(ret, DIST_LOG_COMMIT);
 		act(ret, DIST_ENGINE_COMMIT);
 		return;
 	case DIST_PART_ABORTED:
-		/* Only readers may have heard otherwise, and a restarted coordinator waits for all. */
+		/* Only readers may have heard so, and a restarted coordinator waits for all. */
 		if (part->vote != DIST_VOTE_READ)
 			return;
 		/* fallthrough */

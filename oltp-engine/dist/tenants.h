@@ -18,8 +18,8 @@ int tenants_create(struct oltp_engine *engine, const struct ycsb_config *config,
 void tenants_destroy(struct tenants *tenants);
 
 /*
- * For a pool. Worker number i (from 0, in the order in which they attach since this call) is that of
- * tenant i % n.
+ * For a pool. Worker number i (from 0, in the order in which they attach since this call) is that
+ * of tenant i % n.
  */
 struct oltp_workload tenants_workload(struct tenants *tenants);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Two-phase commit with presumed abort, as decisions: what a coordinator and a participant do next,
- * given what they know, what happened and what time it is. Both are functions of (state, event, now)
- * that fill a list of actions; nothing here sends, writes, locks or reads a clock.
+ * given what they know, what happened and what time it is. Both are functions of state, event and
+ * now that fill a list of actions; nothing here sends, writes, locks or reads a clock.
  *
  *	coordinator				participant
  *	PREPARING				IDLE
@@ -30,8 +30,8 @@
  *	 aborts before it is told to.
  *   D4  A coordinator forgets a commit only when every participant that voted yes has it on disk.
  *   D5  Every wait has an end: when a vote does not come the coordinator aborts; a participant that
- *	 hears nothing asks until it is answered, a coordinator repeats COMMIT until it is confirmed. So
- *	 when both run and messages get through, no lock is held for ever.
+ *	 hears nothing asks until it is answered, a coordinator repeats COMMIT until it is
+ *	 confirmed. So when both run and messages get through, no lock is held for ever.
  */
 #ifndef DIST_TWOPHASE_H
 #define DIST_TWOPHASE_H

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * Two nodes as real processes, killed in the middle of distributed transactions. Every transaction
- * writes as many records here as there, so that after recovery both tables must have been counted up
- * alike: no update lost on one side, none half done. Each kill comes at a random moment; a test goes
- * on until one of them has hit a transaction in doubt, so that it cannot pass without having seen
- * one. (The program's log is real, forced to the disk of the test's folder.)
+ * writes as many records here as there, so that after recovery both tables must have been counted
+ * up alike: no update lost on one side, none half done. Each kill comes at a random moment; a test
+ * goes on until one of them has hit a transaction in doubt, so that it cannot pass without having
+ * seen one. (The program's log is real, forced to the disk of the test's folder.)
  */
 #include <setjmp.h>
 #include <stdarg.h>

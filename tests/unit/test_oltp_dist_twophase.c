@@ -22,7 +22,7 @@
 #define PEERS_MAX	2u
 #define ROUNDS_MAX	60u
 
-/* One thread: the thread sanitizer can find nothing here, and takes minutes for what is left out. */
+/* One thread: the thread sanitizer finds nothing here, and takes minutes for what is left out. */
 #if defined(__SANITIZE_THREAD__)
 #define TWO_FAULTS	0
 #else
@@ -117,8 +117,9 @@ static void coord_act(struct world *w, const struct dist_actions *actions)
 		case DIST_SEND_COMMIT:
 			/* D2 */
 			assert_int_equal(w->coord.voted, (1u << w->coord.n_peers) - 1);
-			assert_true(!w->coord.writers || disk_has(&w->coord_side.disk, RECORD_COMMIT,
-								  w->coord_side.disk.safe));
+			assert_true(!w->coord.writers ||
+				    disk_has(&w->coord_side.disk, RECORD_COMMIT,
+					     w->coord_side.disk.safe));
 			send(w, peer, TO_COMMIT);
 			break;
 		case DIST_SEND_ABORT:
@@ -636,8 +637,8 @@ static void explore(uint32_t n_peers, uint8_t faults, size_t room)
 		for (uint32_t p = 0; p < n_peers; p++)
 			expand_part(&s, w, p);
 	}
-	print_message("%u participants, %u faults: %zu states, %zu committed, %zu aborted\n", n_peers,
-		      faults, s.n, s.commits, s.aborts);
+	print_message("%u participants, %u faults: %zu states, %zu committed, %zu aborted\n",
+		      n_peers, faults, s.n, s.commits, s.aborts);
 	/* Both outcomes must have been seen, or nothing was explored. */
 	assert_true(s.commits && s.aborts);
 	free(s.queue);
