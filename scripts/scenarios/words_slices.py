@@ -18,8 +18,8 @@ LEADS = {
 ABLATED_LEADS = {
     "scaleout": "The same transactions on {host}, but both nodes execute what would be remote "
                 "themselves: no messages, no protocol.",
-    "tenants": "The same tenants on {host}, but while their VMs are measured the one engine works, "
-               "too, so that the cores are not the tenants' own."}
+    "tenants": "The same tenants on {host}, but while their VMs are measured something else "
+               "computes on each of their CPUs: the cores are not the tenants' own."}
 ABLATIONS = {"scaleout": "remote operations executed locally",
              "tenants": "no cores of their own for the tenants' VMs"}
 NOT_EXPECTED = " The checks below are the same and are expected to fail here."
@@ -40,7 +40,7 @@ def caption(run):
 
 def ablation(summary):
     what = "no operation crossed to the other node" if summary["scenario"] == "scaleout" else \
-        "another engine worked on the same machine during the slices of the VMs"
+        "other programs worked on the tenants' cores during the slices of the VMs"
     return f"With the mechanism switched off {what}." + NOT_EXPECTED
 
 
