@@ -106,6 +106,7 @@ class Guest:
         self.is_masked = series != SERIES[0] and self.boot.accelerator == "tcg"
         self.defined = False
         self.background = 0
+        self.boots = 0                      # since it was started, as the test wants it
 
     def define(self, edit=None):
         """edit: changes the XML text before libvirt sees it."""
@@ -124,10 +125,23 @@ class Guest:
         if not self.defined:
             self.define()
         self.lab.virsh("start", self.domain)
-        wait_for(f"{self.vm.name} boots", lambda: "ebb-init: ready" in self.console(), BOOT_S)
+        self.boots = 1
+        wait_for(f"{self.vm.name} boots", lambda: self.boots_seen() == 1, BOOT_S)
         if driver:
             self.wait_driver()
         return self
+
+    def reset(self):
+        """As by its reset button; returns at once."""
+        self.boots += 1
+        self.lab.virsh("reset", self.domain)
+
+    def wait_reset(self):
+        wait_for(f"{self.vm.name} boots again", lambda: self.boots_seen() == self.boots, BOOT_S)
+        self.wait_driver()
+
+    def boots_seen(self):
+        return self.console().count("ebb-init: ready")
 
     def wait_driver(self):
         wait_for(f"the driver of {self.vm.name} is seen by the agent",
@@ -270,8 +284,11 @@ class VmTest(unittest.TestCase):
 
     def tearDown(self):
         splats = {g.vm.name: g.splats() for g in self.guests}
+        boots = {g.vm.name: g.boots_seen() for g in self.guests if g.boots}
         for g in self.guests:
             g.remove()
+        self.assertEqual(boots, {g.vm.name: g.boots for g in self.guests if g.boots},
+                         "a guest has reset itself")
         self.assertEqual({k: v for k, v in splats.items() if v}, {}, "kernel log of a guest")
         if lab().agent is None:
             lab().start_agent()

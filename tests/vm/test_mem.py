@@ -8,7 +8,7 @@ import time
 import unittest
 import xml.etree.ElementTree as ET
 
-from .rig import BOOT_S, OVERHEAD_MIB, Guest, VmTest, lab, wait_for
+from .rig import OVERHEAD_MIB, Guest, VmTest, lab, wait_for
 
 from scenarios import domain, hostmem  # isort: skip: rig puts scripts/ on the path
 
@@ -259,12 +259,10 @@ class Failures(MemTest):
         g = self.guest("again").start()
         g.wait_mib("limit", POOL_MIB)
         g.hold_mem(512, "deaf")
-        boots = g.console().count("ebb-init: ready")
-        lab().virsh("reset", g.domain)
+        g.reset()
         g.wait_mib("held", 0, 5)
         wait_for("the host's memory falls", lambda: g.rss_mib() <= SLACK_MIB)
-        wait_for("it boots", lambda: g.console().count("ebb-init: ready") > boots, BOOT_S)
-        g.wait_driver()
+        g.wait_reset()
         g.wait_mib("limit", POOL_MIB)
         self.assert_intact(g, g.hold_mem(256), 256)
 
