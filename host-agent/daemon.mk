@@ -43,6 +43,9 @@ $(foreach t,cmds config history server watch,$(eval $(call unit_test,test_ctl_$(
 $(eval $(call unit_test,test_simulate,tests/unit/test_simulate.c,ebb-simulate ebb-fake ebb-core \
 	ebb-util,sqlite3,-lm))
 
+$(eval $(call unit_test_native,test_ctl_deadline,tests/unit/test_ctl_deadline.c, \
+	$(EBB_DAEMON_LIBS),$(EBB_DAEMON_PKGS),))
+
 # It runs the programs, which lie beside it.
 $(eval $(call unit_test,test_ctl_cli,tests/unit/test_ctl_cli.c,ebb-util,,))
 $(B)/tests/test_ctl_cli: $(B)/bin/ebbd $(B)/bin/ebbctl

@@ -8,10 +8,13 @@
 #include "cli/ctl.h"
 #include "cli/table.h"
 
+#define TIME_SIZE	48
+
 struct history {
 	double since_ts;
 	long limit;
 	const char *event;
+	bool is_charge;
 };
 
 static const struct argp_option options[] = {
@@ -21,6 +24,8 @@ static const struct argp_option options[] = {
 	{"limit", 'n', "N", 0, "The newest N, 1 to 100000 (default 50)", 0},
 	{"event", 'e', "NAME", 0,
 	 "Only events of this name (grant, release, demand, force, mem_demand, ...)", 0},
+	{"charge", 'C', NULL, 0,
+	 "What each VM held, by class, in place of decisions: core-hours and GiB-hours", 0},
 	{0},
 };
 
@@ -71,6 +76,9 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 	case 'e':
 		h->event = arg;
 		return 0;
+	case 'C':
+		h->is_charge = true;
+		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
 	}
@@ -87,6 +95,17 @@ static void add_optional(struct table *t, const json_t *row, const char *key, co
 	table_add(t, "%s", text);
 }
 
+static void format_time(double ts, char *text)
+{
+	const time_t seconds = (time_t)ts;
+	char when[32];
+	struct tm tm;
+
+	localtime_r(&seconds, &tm);
+	strftime(when, sizeof(when), "%m-%d %H:%M:%S", &tm);
+	snprintf(text, TIME_SIZE, "%s.%03d", when, (int)((ts - (double)seconds) * 1000));
+}
+
 static void print_rows(const json_t *rows)
 {
 	static const char *const names[] = {"TIME",  "VM",  "EVENT",  ">NODE",
@@ -97,14 +116,10 @@ static void print_rows(const json_t *rows)
 
 	table_init(&t, names);
 	json_array_foreach(rows, i, row) {
-		double ts = ctl_num(row, "ts");
-		time_t seconds = (time_t)ts;
-		char when[40];
-		struct tm tm;
+		char when[TIME_SIZE];
 
-		localtime_r(&seconds, &tm);
-		strftime(when, sizeof(when), "%m-%d %H:%M:%S", &tm);
-		table_add(&t, "%s.%03d", when, (int)((ts - (double)seconds) * 1000));
+		format_time(ctl_num(row, "ts"), when);
+		table_add(&t, "%s", when);
 		table_add(&t, "%s", ctl_str(row, "vm"));
 		table_add(&t, "%s", ctl_str(row, "event"));
 		add_optional(&t, row, "node", "i");
@@ -120,14 +135,49 @@ static void print_rows(const json_t *rows)
 	table_finish(&t);
 }
 
+static double hours(const json_t *row, const char *key, double per_unit)
+{
+	return ctl_num(row, key) / 3600 / per_unit;
+}
+
+static void print_charge(const json_t *rows)
+{
+	static const char *const names[] = { "VM", "FROM", "TO", ">RESERVED CORE-H",
+					     ">SPOT CORE-H", ">RESERVED GiB-H", ">SPOT GiB-H",
+					     NULL };
+	struct table t;
+	json_t *row;
+	size_t i;
+
+	table_init(&t, names);
+	json_array_foreach(rows, i, row) {
+		char from[TIME_SIZE], to[TIME_SIZE];
+
+		format_time(ctl_num(row, "first_ts"), from);
+		format_time(ctl_num(row, "last_ts"), to);
+		table_add(&t, "%s", ctl_str(row, "vm"));
+		table_add(&t, "%s", from);
+		table_add(&t, "%s", to);
+		table_add(&t, "%.4f", hours(row, "reserved_core_s", 1));
+		table_add(&t, "%.4f", hours(row, "spot_core_s", 1));
+		table_add(&t, "%.4f", hours(row, "reserved_mib_s", 1024));
+		table_add(&t, "%.4f", hours(row, "spot_mib_s", 1024));
+	}
+	table_print(&t, 0);
+	table_finish(&t);
+}
+
 int cmd_history(struct ctl *ctl, int argc, char **argv)
 {
 	struct history h = { .limit = 50 };
 	int num = ctl_parse(ctl, argc, argv, options, parse_option, &h, "[VM]", 0, 1);
 	int rc = EXIT_DONE;
-	json_t *request = json_pack("{s:s, s:I}", "cmd", "history", "limit", (json_int_t)h.limit);
-	json_t *answer;
+	json_t *request = json_pack("{s:s}", "cmd", "history"), *answer;
 
+	if (h.is_charge)
+		json_object_set_new(request, "charge", json_true());
+	else
+		json_object_set_new(request, "limit", json_integer(h.limit));
 	if (num)
 		json_object_set_new(request, "vm", json_string(argv[0]));
 	if (h.event)
@@ -139,6 +189,8 @@ int cmd_history(struct ctl *ctl, int argc, char **argv)
 		return rc;
 	if (ctl->is_json)
 		ctl_print_json(answer);
+	else if (h.is_charge)
+		print_charge(json_object_get(answer, "charge"));
 	else
 		print_rows(json_object_get(answer, "history"));
 	json_decref(answer);

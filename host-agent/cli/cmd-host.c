@@ -9,7 +9,8 @@
 static void print_nodes(const json_t *host)
 {
 	static const char *const names[] = {">NODE", ">CORES",	">THREADS",  ">CPUS",	 ">USED",
-					    ">FREE", ">MEM MiB", ">MEM HELD", ">MEM FREE", NULL};
+					    ">FREE", ">WASTED s", ">MEM MiB", ">MEM HELD",
+					    ">MEM FREE", NULL};
 	json_t *node;
 	struct table t;
 	size_t i;
@@ -24,6 +25,7 @@ static void print_nodes(const json_t *host)
 		table_add(&t, "%lld", capacity);
 		table_add(&t, "%lld", used);
 		table_add(&t, "%lld", capacity - used);
+		table_add(&t, "%.1f", ctl_num(node, "wasted_core_s"));
 		table_add(&t, "%lld", ctl_mib(node, "mem_capacity_bytes"));
 		table_add(&t, "%lld", ctl_mib(node, "mem_held_bytes"));
 		table_add(&t, "%lld", (ctl_int(node, "mem_capacity_bytes") -

@@ -183,10 +183,12 @@ static void print_one(const json_t *vm)
 	printf("SLA        %s, weight %lld, deadline %lld ms, %lld to %lld CPUs\n",
 	       ctl_str(vm, "class"), ctl_int(vm, "weight"), ctl_int(vm, "deadline_ms"),
 	       ctl_int(vm, "floor"), ctl_int(vm, "ceiling"));
-	printf("CPUs       %lld held, %lld allowed, %lld planned\n", ctl_int(vm, "cpus_held"),
-	       ctl_int(vm, "cpus_limit"), ctl_int(vm, "cpus_target"));
+	printf("CPUs       %lld held, %lld allowed, %lld planned; %lld lent\n",
+	       ctl_int(vm, "cpus_held"), ctl_int(vm, "cpus_limit"), ctl_int(vm, "cpus_target"),
+	       ctl_int(vm, "cpus_lent"));
 	printf("link       %s, driver %s\n", ctl_str(vm, "link"),
-	       ctl_bool(vm, "driver") ? "running" : "not running");
+	       !ctl_bool(vm, "driver")   ? "not running" :
+	       ctl_bool(vm, "can_lend") ? "running, can lend" : "running");
 	print_telemetry(json_object_get(vm, "telemetry"));
 	print_memory(vm);
 	putchar('\n');

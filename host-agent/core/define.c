@@ -206,6 +206,7 @@ static void set_sla(struct ebb_state *s, usec_t now, struct ebb_vm *vm,
 
 	if (had_sla && memcmp(&vm->sla, sla, sizeof(*sla)) == 0)
 		return;
+	core_charge(s, vm);
 	vm->sla = *sla;
 	vm->has_sla = true;
 	s->plan_is_stale = true;

@@ -10,6 +10,7 @@
  *   lend.c       CPU_LEND, and vCPUs that are plugged ahead of need
  *   done.c       actions have ended
  *   vcpu.c       ownership of threads, counts, homes
+ *   charge.c     what VMs held, and what nobody did
  *   mem.c        pools: what devices report, deadlines, revoking
  *   mem-act.c    pools: what has to be told to devices and libvirt
  *   plan.c       admission, policy, limits ("settling")
@@ -60,7 +61,10 @@ struct ebb_state {
 	bool is_loaded;
 	bool plan_is_stale;		/* the policy has to be asked again */
 	bool limits_are_stale;		/* used, held or targets changed */
-	usec_t loaded_at;
+	usec_t now;			/* of the call into the core that is under way */
+	uint32_t idle[EBB_MAX_NODES];	/* cores that are wasted now */
+	uint64_t wasted_usec[EBB_MAX_NODES]; /* until wasted_at */
+	usec_t wasted_at;
 	usec_t settle_at;		/* settling changes something then by itself */
 	uint64_t num_actions;
 	struct ebb_vm *slots[EBB_MAX_VMS];
@@ -133,6 +137,16 @@ void core_hello_lent(struct ebb_state *s, usec_t now, struct ebb_vm *vm, uint16_
 bool core_vcpu_is_ahead(const struct ebb_vm *vm, const struct ebb_vcpu *v);
 /* An absent vCPU is to be plugged now, so that it is there when the guest wants it. */
 bool core_vcpu_plugs_ahead(const struct ebb_vm *vm, const struct ebb_vcpu *v, usec_t now);
+
+/* charge.c */
+/* Before anything changes of what the VM holds: counts what it held until now. */
+void core_charge(const struct ebb_state *s, struct ebb_vm *vm);
+void core_charge_start(const struct ebb_state *s, struct ebb_vm *vm);
+void core_charge_record(struct ebb_state *s, struct ebb_vm *vm);
+/* Counts the cores that were wasted until now. */
+void core_waste(struct ebb_state *s);
+/* How many are from now on. */
+void core_waste_look(struct ebb_state *s);
 
 /* mem.c */
 /* Most that the guest can hold until its device reports otherwise. */

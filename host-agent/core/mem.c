@@ -56,6 +56,7 @@ static void take_report(struct ebb_state *s, usec_t now, struct ebb_vm *vm,
 			p->released_at = now;
 		p->released += p->held - held - taken;
 	}
+	core_charge(s, vm);
 	p->held = held;
 	p->unconfirmed = unconfirmed;
 	p->requested = blocks_of(f->requested_bytes);

@@ -437,6 +437,7 @@ void core_settle(struct ebb_state *s, usec_t now)
 	if (!s->is_loaded ||
 	    (!s->plan_is_stale && !s->limits_are_stale && now < s->settle_at))
 		return;
+	core_waste(s);
 	for (size_t i = 0; i < s->num_active; i++) {
 		update_driven(s, now, s->active[i]);
 		if (s->active[i]->work->is_dirty)
@@ -461,4 +462,5 @@ void core_settle(struct ebb_state *s, usec_t now)
 		core_cpus_settle(s, now, vm);
 		s->settle_at = core_sooner(s->settle_at, next_change(s, vm, now));
 	}
+	core_waste_look(s);
 }

@@ -342,6 +342,7 @@ void ebb_state_next(struct ebb_state *s, usec_t now, struct ebb_actions *ret_act
 
 	out->count = 0;
 	out->wake_at = EBB_TIME_NEVER;
+	s->now = now;
 	if (!s->is_loaded)
 		return;
 	for (size_t i = 0; i < s->num_active; i++) {
@@ -364,7 +365,10 @@ void ebb_state_next(struct ebb_state *s, usec_t now, struct ebb_actions *ret_act
 			out->wake_at = now;
 			return;
 		}
+		if (now >= vm->charge.record_at)
+			core_charge_record(s, vm);
 		out->wake_at = core_sooner(out->wake_at, vm->work->wake_at);
+		out->wake_at = core_sooner(out->wake_at, vm->charge.record_at);
 	}
 	out->wake_at = core_sooner(out->wake_at, s->settle_at);
 	if (s->plan_is_stale || s->limits_are_stale)

@@ -81,6 +81,7 @@ static void start_run(struct ebb_state *s, usec_t now, struct ebb_vm *vm,
 	vm->running_at = vm->link_at = now;
 	vm->silent_since = 0;
 	vm->telemetry_at = 0;
+	core_charge_start(s, vm);
 	active_insert(s, vm);
 	s->plan_is_stale = true;
 	for (uint16_t i = 0; i < f->num_plugged; i++) {
@@ -185,6 +186,7 @@ int core_vm_stopped(struct ebb_state *s, usec_t now, struct ebb_vm *vm)
 	r->bytes = t.mem_held;
 	core_text(r->text, "stopped; its %u CPUs and %llu MiB of pool memory are free", t.held,
 		  (unsigned long long)(t.mem_held >> 20));
+	core_charge_record(s, vm);
 	core_pools_stop(vm);
 	core_requests_drop(s, vm);
 	for (uint16_t i = 0; i < vm->num_vcpus; i++) {

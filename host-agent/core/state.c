@@ -12,6 +12,7 @@ void ebb_state_config_default(struct ebb_state_config *ret_cfg)
 		.link_grace_usec = 5 * EBB_USEC_PER_SEC,
 		.confirm_usec = 1 * EBB_USEC_PER_SEC,
 		.tidy_usec = 500 * EBB_USEC_PER_MSEC,
+		.charge_usec = 60 * EBB_USEC_PER_SEC,
 		.retry_usec = { 200 * EBB_USEC_PER_MSEC, 30 * EBB_USEC_PER_SEC },
 	};
 }
@@ -109,6 +110,7 @@ int ebb_state_report(struct ebb_state *s, usec_t now, const struct ebb_fact *fac
 {
 	struct ebb_vm *vm;
 
+	s->now = now;
 	switch (fact->type) {
 	case EBB_FACT_VM_DEFINED:
 		return core_vm_defined(s, now, fact);
@@ -130,6 +132,7 @@ int ebb_state_policy_set(struct ebb_state *s, usec_t now, const struct ebb_polic
 		return -EINVAL;
 	if (policy == s->policy)
 		return 0;
+	s->now = now;
 	core_text(core_record(s, NULL, now, EBB_EVENT_POLICY)->text, "policy %s replaces %s",
 		  policy->name, s->policy->name);
 	s->policy = policy;
@@ -185,6 +188,7 @@ void ebb_vm_totals(const struct ebb_vm *vm, struct ebb_vm_totals *ret_totals)
 		ret_totals->floor += vm->sla.nodes[g].startup;
 		ret_totals->ceiling += vm->sla.nodes[g].max;
 		ret_totals->held += vm->nodes[g].held;
+		ret_totals->lent += vm->nodes[g].lent;
 		ret_totals->limit += vm->nodes[g].limit;
 		ret_totals->target += vm->nodes[g].target;
 		ret_totals->mem_floor += vm->sla.nodes[g].mem_min * EBB_BLOCK_BYTES;

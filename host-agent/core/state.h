@@ -71,10 +71,14 @@ struct ebb_state_config {
 					 * wait for a REVOKE before it is sent again */
 	usec_t tidy_usec;		/* libvirt hears of a new memory limit after this */
 	uint64_t mem_overhead_bytes;	/* what a QEMU needs besides the memory of its guest */
+	usec_t charge_usec;		/* what a VM held is recorded so often */
 	usec_t retry_usec[2];		/* back-off after a failed action: first, longest */
 };
 
-/* 12 s (the device gives up after 15), 5 s, 1 s, 0.5 s, 0.2 to 30 s; no allocator, no overhead. */
+/*
+ * 12 s (the device gives up after 15), 5 s, 1 s, 0.5 s, 60 s, 0.2 to 30 s; no allocator, no
+ * overhead.
+ */
 void ebb_state_config_default(struct ebb_state_config *ret_cfg);
 
 enum ebb_vcpu_life {
@@ -207,6 +211,14 @@ struct ebb_vm_cap {
 	usec_t retry_at;
 };
 
+/* What a VM has held, by class, since it was last recorded (ebb_record.charge). */
+struct ebb_vm_charge {
+	uint64_t core_usec[EBB_CLASS_MAX];
+	uint64_t mib_usec[EBB_CLASS_MAX];
+	usec_t at;			/* counted up to here */
+	usec_t record_at;		/* when it is recorded next */
+};
+
 struct ebb_vm {
 	uint8_t uuid[16];
 	char name[EBB_NAME_SIZE];
@@ -231,6 +243,7 @@ struct ebb_vm {
 	uint64_t boot_bytes[EBB_MAX_GUEST_NODES];
 	uint32_t pool_blocks[EBB_MAX_GUEST_NODES];
 	struct ebb_vm_cap cap;
+	struct ebb_vm_charge charge;
 	uint16_t num_vcpus;
 	struct ebb_vcpu *vcpus;
 	usec_t *due_store;
@@ -280,6 +293,9 @@ struct ebb_actions {
  */
 void ebb_state_next(struct ebb_state *s, usec_t now, struct ebb_actions *ret_actions);
 
+/* Records what all VMs have held until now: before the agent ends. */
+void ebb_state_charge_all(struct ebb_state *s, usec_t now);
+
 /*
  * Oldest record that was not fetched yet; false if there is none.  The core
  * keeps the last 4096; if some were lost, a record says how many.
@@ -300,7 +316,7 @@ const struct ebb_vm *ebb_state_vm_by_name(const struct ebb_state *s, const char 
 
 /* Sums over the nodes of a VM. */
 struct ebb_vm_totals {
-	uint32_t floor, ceiling, held, limit, target;
+	uint32_t floor, ceiling, held, lent, limit, target;
 	/* Bytes. */
 	uint64_t mem_floor, mem_ceiling, mem_held, mem_limit, mem_target, mem_unconfirmed;
 };
@@ -312,6 +328,12 @@ void ebb_vm_totals(const struct ebb_vm *vm, struct ebb_vm_totals *ret_totals);
  */
 uint32_t ebb_state_node_capacity(const struct ebb_state *s, uint16_t host_node);
 uint32_t ebb_state_node_used(const struct ebb_state *s, uint16_t host_node);
+/*
+ * Core-microseconds that cores of the node were owned by nobody, although VMs with a driver had
+ * less than the policy wants them to have there: what exchanges cost, and offers that no guest
+ * takes.  No more cores are counted than those VMs had too few CPUs.
+ */
+uint64_t ebb_state_node_wasted_usec(const struct ebb_state *s, uint16_t host_node, usec_t now);
 bool ebb_state_node_uses_threads(const struct ebb_state *s, uint16_t host_node);
 
 /*

@@ -10,6 +10,7 @@ void core_touch(struct ebb_state *s, struct ebb_vm *vm)
 
 bool core_vcpu_own(struct ebb_state *s, struct ebb_vm *vm, uint16_t vcpu, uint16_t thread)
 {
+	core_charge(s, vm);
 	if (ebb_cores_own(&s->cores, thread, vm, vcpu) < 0)
 		return false;
 	vm->vcpus[vcpu].thread = thread;
@@ -23,6 +24,7 @@ void core_vcpu_release(struct ebb_state *s, struct ebb_vm *vm, uint16_t vcpu)
 
 	if (v->thread == EBB_THREAD_NONE)
 		return;
+	core_charge(s, vm);
 	ebb_cores_release(&s->cores, v->thread);
 	v->thread = EBB_THREAD_NONE;
 	core_touch(s, vm);

@@ -189,8 +189,10 @@ int ebb_agent_init(struct ebb_agent *a)
 
 void ebb_agent_finish(struct ebb_agent *a)
 {
-	if (a->state)
+	if (a->state) {
+		ebb_state_charge_all(a->state, ebb_clock_mono_usec());
 		keep_records(a);
+	}
 	sd_event_source_disable_unref(a->cycle);
 	sd_event_source_disable_unref(a->wake);
 	sd_event_source_disable_unref(a->run);

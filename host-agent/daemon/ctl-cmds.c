@@ -52,7 +52,7 @@ static void cmd_version(struct ebb_agent *a, struct ebb_ctl_request *r)
 
 static void cmd_host(struct ebb_agent *a, struct ebb_ctl_request *r)
 {
-	json_t *host = ebb_view_host(a->state);
+	json_t *host = ebb_view_host(a->state, ebb_clock_mono_usec());
 	const char *why = "";
 	bool is_up = a->real ? ebb_real_is_connected(a->real, &why) : false;
 
@@ -134,8 +134,10 @@ static void history_done(void *ctx, json_t *rows, int err)
 {
 	struct ebb_ctl_request *r = ctx;
 
+	const bool is_charge = json_is_true(json_object_get(r->body, "charge"));
+
 	if (rows)
-		ebb_ctl_reply(r, json_pack("{s:o}", "history", rows));
+		ebb_ctl_reply(r, json_pack("{s:o}", is_charge ? "charge" : "history", rows));
 	else
 		ebb_ctl_fail(r, "history", "the log of ebbd says more",
 			     "the history can not be read: %s", strerror(-err));
@@ -145,7 +147,8 @@ static void cmd_history(struct ebb_agent *a, struct ebb_ctl_request *r)
 {
 	struct ebb_history_query q = { .limit = DEFAULT_HISTORY_ROWS };
 	json_t *limit = json_object_get(r->body, "limit"),
-	       *since = json_object_get(r->body, "since");
+	       *since = json_object_get(r->body, "since"),
+	       *charge = json_object_get(r->body, "charge");
 	const char *vm = json_string_value(json_object_get(r->body, "vm"));
 	const char *event = json_string_value(json_object_get(r->body, "event"));
 
@@ -159,6 +162,13 @@ static void cmd_history(struct ebb_agent *a, struct ebb_ctl_request *r)
 		ebb_ctl_fail(r, "bad-request", NULL, "\"since\" must be a number: unix seconds");
 		return;
 	}
+	if (charge && !json_is_boolean(charge)) {
+		ebb_ctl_fail(r, "bad-request", NULL, "\"charge\" must be true or false");
+		return;
+	}
+	q.is_charge = json_is_true(charge);
+	if (q.is_charge)
+		q.limit = MAX_HISTORY_ROWS;
 	if (limit)
 		q.limit = json_integer_value(limit);
 	q.since_ts = since ? json_number_value(since) : 0;
@@ -204,7 +214,7 @@ static bool check_members(struct ebb_ctl_request *r, const char *const *members)
 
 static const struct {
 	const char *name;
-	const char *members[5];
+	const char *members[6];
 	void (*fn)(struct ebb_agent *a, struct ebb_ctl_request *r);
 } commands[] = {
 	{ "version", { NULL }, cmd_version },
@@ -212,7 +222,7 @@ static const struct {
 	{ "vms", { "vm", NULL }, cmd_vms },
 	{ "explain", { "vm", NULL }, cmd_explain },
 	{ "policy", { "policy", NULL }, cmd_policy },
-	{ "history", { "vm", "event", "since", "limit", NULL }, cmd_history },
+	{ "history", { "vm", "event", "since", "limit", "charge", NULL }, cmd_history },
 	{ "set", { "vm", "values", NULL }, cmd_set },
 };
 

@@ -30,7 +30,8 @@ static int define_vm(struct ebb_dryrun *d, const struct ebb_host *host, uint32_t
 {
 	struct ebb_sla sla = {
 		.class = i % 3 ? EBB_CLASS_SPOT : EBB_CLASS_RESERVED, .weight = EBB_WEIGHT_DEFAULT,
-		.priority = EBB_PRIORITY_DEFAULT, .deadline_ms = EBB_DEADLINE_MS_DEFAULT, .num_nodes = host->num_nodes,
+		.priority = EBB_PRIORITY_DEFAULT, .deadline_ms = EBB_DEADLINE_MS_DEFAULT,
+		.num_nodes = host->num_nodes,
 		.mem_weight = EBB_WEIGHT_DEFAULT, .mem_deadline_ms = EBB_DEADLINE_MS_DEFAULT,
 	};
 	char name[EBB_NAME_SIZE];

@@ -10,7 +10,7 @@
 #include "util/uuid.h"
 
 /* Grows when the table changes; a file of another version is set aside. */
-#define VERSION		2
+#define VERSION		3
 #define BUSY_MSEC	2000
 
 static const char schema[] =
@@ -19,9 +19,10 @@ static const char schema[] =
 	" id INTEGER PRIMARY KEY, ts REAL NOT NULL, mono_s REAL NOT NULL, vm TEXT NOT NULL,"
 	" uuid TEXT NOT NULL, event TEXT NOT NULL, node INTEGER, cpus INTEGER NOT NULL,"
 	" asked INTEGER NOT NULL, bytes INTEGER NOT NULL, code TEXT NOT NULL, agent_ms REAL,"
-	" libvirt_ms REAL, place_ms REAL, total_ms REAL, reason TEXT NOT NULL);"
+	" libvirt_ms REAL, place_ms REAL, total_ms REAL, reason TEXT NOT NULL,"
+	" reserved_core_s REAL, spot_core_s REAL, reserved_mib_s REAL, spot_mib_s REAL);"
 	"CREATE INDEX IF NOT EXISTS decisions_vm ON decisions (vm, id);"
-	"PRAGMA user_version = 2;";
+	"PRAGMA user_version = 3;";
 
 struct ebb_history_db {
 	sqlite3 *sql;
@@ -133,6 +134,22 @@ static void bind_ms(sqlite3_stmt *s, int at, const struct ebb_record *r, usec_t 
 		sqlite3_bind_null(s, at);
 }
 
+static void bind_charge(sqlite3_stmt *s, int at, const struct ebb_record *r)
+{
+	for (int k = 0; k < EBB_CLASS_MAX; k++) {
+		const double core_s = (double)r->charge[k].core_usec / EBB_USEC_PER_SEC;
+		const double mib_s = (double)r->charge[k].mib_msec / 1000;
+
+		if (r->event == EBB_EVENT_CHARGE) {
+			sqlite3_bind_double(s, at + k, core_s);
+			sqlite3_bind_double(s, at + EBB_CLASS_MAX + k, mib_s);
+		} else {
+			sqlite3_bind_null(s, at + k);
+			sqlite3_bind_null(s, at + EBB_CLASS_MAX + k);
+		}
+	}
+}
+
 static int insert_one(sqlite3_stmt *s, const struct ebb_history_entry *e)
 {
 	const struct ebb_record *r = &e->record;
@@ -157,6 +174,7 @@ static int insert_one(sqlite3_stmt *s, const struct ebb_history_entry *e)
 	bind_ms(s, 13, r, r->total_usec);
 	sqlite3_bind_text(s, 14, r->text, -1, SQLITE_STATIC);
 	sqlite3_bind_int64(s, 15, (int64_t)r->bytes);
+	bind_charge(s, 16, r);
 	if (sqlite3_step(s) != SQLITE_DONE || sqlite3_reset(s) != SQLITE_OK)
 		return -EIO;
 	return 0;
@@ -176,8 +194,9 @@ int ebb_history_db_insert(struct ebb_history_db *db, const struct ebb_history_en
 {
 	static const char text[] =
 		"INSERT INTO decisions (ts, mono_s, vm, uuid, event, node, cpus, asked, code, "
-		"agent_ms, libvirt_ms, place_ms, total_ms, reason, bytes) "
-		"VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)";
+		"agent_ms, libvirt_ms, place_ms, total_ms, reason, bytes, reserved_core_s, "
+		"spot_core_s, reserved_mib_s, spot_mib_s) "
+		"VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)";
 	sqlite3_stmt *s = NULL;
 	int rc = 0;
 
@@ -216,12 +235,21 @@ static json_t *column(sqlite3_stmt *s, int i)
 int ebb_history_db_select(struct ebb_history_db *db, const struct ebb_history_query *q,
 			  json_t **ret_rows, struct ebb_err *err)
 {
-	static const char text[] =
+	static const char rows_text[] =
 		"SELECT ts, mono_s, vm, event, node, cpus, asked, bytes, code, agent_ms, "
 		"libvirt_ms, "
 		"place_ms,"
 		" total_ms, reason FROM (SELECT * FROM decisions WHERE (?1 = '' OR vm = ?1)"
 		" AND (?2 = '' OR event = ?2) AND ts >= ?3 ORDER BY id DESC LIMIT ?4) ORDER BY id";
+	/* Of a VM that was defined anew under an old name the two are told apart by uuid. */
+	static const char charge_text[] =
+		"SELECT vm, uuid, min(ts) AS first_ts, max(ts) AS last_ts,"
+		" sum(reserved_core_s) AS reserved_core_s, sum(spot_core_s) AS spot_core_s,"
+		" sum(reserved_mib_s) AS reserved_mib_s, sum(spot_mib_s) AS spot_mib_s"
+		" FROM decisions WHERE (?1 = '' OR vm = ?1) AND event = ?2 AND ts >= ?3"
+		" GROUP BY vm, uuid ORDER BY vm, first_ts LIMIT ?4";
+	const char *text = q->is_charge ? charge_text : rows_text;
+	const char *event = q->is_charge ? ebb_event_name(EBB_EVENT_CHARGE) : q->event;
 	json_t *rows = json_array();
 	sqlite3_stmt *s = NULL;
 	int rc;
@@ -233,7 +261,7 @@ int ebb_history_db_select(struct ebb_history_db *db, const struct ebb_history_qu
 		return fail(db, err, "SELECT");
 	}
 	sqlite3_bind_text(s, 1, q->vm, -1, SQLITE_STATIC);
-	sqlite3_bind_text(s, 2, q->event, -1, SQLITE_STATIC);
+	sqlite3_bind_text(s, 2, event, -1, SQLITE_STATIC);
 	sqlite3_bind_double(s, 3, q->since_ts);
 	sqlite3_bind_int64(s, 4, q->limit);
 	while ((rc = sqlite3_step(s)) == SQLITE_ROW) {

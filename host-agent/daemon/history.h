@@ -33,6 +33,8 @@ struct ebb_history_query {
 	char event[24];			/* "": all */
 	double since_ts;		/* unix seconds; 0: from the beginning */
 	uint32_t limit;			/* newest so many, listed oldest first */
+	/* Sums of EBB_EVENT_CHARGE by VM in place of rows; event counts for nothing. */
+	bool is_charge;
 };
 
 /*

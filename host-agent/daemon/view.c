@@ -5,7 +5,7 @@
 #include "daemon/view.h"
 #include "util/uuid.h"
 
-static json_t *node_view(const struct ebb_state *s, uint16_t node)
+static json_t *node_view(const struct ebb_state *s, uint16_t node, usec_t now)
 {
 	const struct ebb_host *h = ebb_state_host(s);
 	uint32_t cores = 0, threads = 0;
@@ -16,12 +16,15 @@ static json_t *node_view(const struct ebb_state *s, uint16_t node)
 		cores++;
 		threads += h->cores[c].num_threads;
 	}
-	return json_pack("{s:i, s:i, s:i, s:i, s:i, s:I, s:I, s:I}", "node", node, "cores", cores,
+	return json_pack("{s:i, s:i, s:i, s:i, s:i, s:I, s:I, s:I, s:b, s:f}",
+			 "node", node, "cores", cores,
 			 "threads", threads, "capacity", ebb_state_node_capacity(s, node), "used",
 			 ebb_state_node_used(s, node), "mem_capacity_bytes",
 			 (json_int_t)ebb_state_pool_capacity(s, node), "mem_held_bytes",
 			 (json_int_t)ebb_state_pool_held(s, node), "mem_promised_bytes",
-			 (json_int_t)ebb_state_pool_promised(s, node));
+			 (json_int_t)ebb_state_pool_promised(s, node), "uses_threads",
+			 ebb_state_node_uses_threads(s, node), "wasted_core_s",
+			 (double)ebb_state_node_wasted_usec(s, node, now) / EBB_USEC_PER_SEC);
 }
 
 static json_t *core_view(const struct ebb_state *s, uint16_t core)
@@ -41,13 +44,13 @@ static json_t *core_view(const struct ebb_state *s, uint16_t core)
 	return json_pack("{s:i, s:i, s:o}", "core", core, "node", c->node, "threads", threads);
 }
 
-json_t *ebb_view_host(const struct ebb_state *s)
+json_t *ebb_view_host(const struct ebb_state *s, usec_t now)
 {
 	const struct ebb_host *h = ebb_state_host(s);
 	json_t *nodes = json_array(), *cores = json_array();
 
 	for (uint16_t n = 0; n < h->num_nodes; n++)
-		json_array_append_new(nodes, node_view(s, n));
+		json_array_append_new(nodes, node_view(s, n, now));
 	for (uint16_t c = 0; c < h->num_cores; c++)
 		json_array_append_new(cores, core_view(s, c));
 	return json_pack("{s:b, s:f, s:s, s:b, s:o, s:o}", "emulated", h->is_emulated, "share",
@@ -98,8 +101,10 @@ static json_t *vm_nodes(const struct ebb_vm *vm, usec_t now)
 		const struct ebb_sla_node *sla = &vm->sla.nodes[g];
 
 		json_t *o = json_pack(
-			"{s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:I}", "node", g, "host_node",
-			sla->host_node, "floor", sla->startup, "ceiling", sla->max, "held", n->held,
+			"{s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:I}", "node", g,
+			"host_node", sla->host_node, "floor", sla->startup, "ceiling", sla->max,
+			"reserved", sla->reserved, "wanted", n->wanted, "held", n->held, "lent",
+			n->lent,
 			"limit", n->limit, "target", n->target, "deadline_ms",
 			n->num_due ? left_ms(n->due[0], now) : (json_int_t)0);
 
@@ -181,6 +186,13 @@ static void add_memory(json_t *o, const struct ebb_vm *vm, const struct ebb_vm_t
 	json_object_set_new(o, "mem_deadline_ms", json_integer(mem_deadline_ms(vm, now)));
 }
 
+static void add_sla(json_t *o, const struct ebb_vm *vm)
+{
+	json_object_set_new(o, "priority", json_integer(vm->sla.priority));
+	json_object_set_new(o, "tier", json_string(ebb_tier_name(vm->sla.tier)));
+	json_object_set_new(o, "plug", json_string(vm->sla.plug_ahead ? "ahead" : "demand"));
+}
+
 json_t *ebb_view_vm(const struct ebb_state *s, const struct ebb_vm *vm, usec_t now,
 		    const char *link_error)
 {
@@ -191,20 +203,23 @@ json_t *ebb_view_vm(const struct ebb_state *s, const struct ebb_vm *vm, usec_t n
 	ebb_uuid_format(vm->uuid, uuid);
 	if (vm->has_sla)
 		ebb_vm_totals(vm, &t);
-	o = json_pack("{s:s, s:s, s:s, s:s, s:i, s:i, s:i, s:i, s:i, s:o, s:o}", "name", vm->name,
-		      "uuid", uuid, "state", ebb_view_vm_state(vm), "error", vm->error, "floor",
-		      t.floor, "ceiling", t.ceiling, "cpus_held", t.held, "cpus_limit", t.limit,
-		      "cpus_target", t.target, "nodes", vm_nodes(vm, now), "vcpus",
-		      vm_vcpus(s, vm));
+	o = json_pack("{s:s, s:s, s:s, s:s, s:i, s:i, s:i, s:i, s:i, s:i, s:o, s:o}", "name",
+		      vm->name, "uuid", uuid, "state", ebb_view_vm_state(vm), "error", vm->error,
+		      "floor", t.floor, "ceiling", t.ceiling, "cpus_held", t.held, "cpus_lent",
+		      t.lent, "cpus_limit", t.limit, "cpus_target", t.target, "nodes",
+		      vm_nodes(vm, now), "vcpus", vm_vcpus(s, vm));
 	if (!o)
 		return NULL;
 	json_object_set_new(o, "class", vm->has_sla ? json_string(ebb_class_name(vm->sla.class)) :
 			    json_null());
 	json_object_set_new(o, "weight", json_integer(vm->has_sla ? vm->sla.weight : 0));
 	json_object_set_new(o, "deadline_ms", json_integer(vm->has_sla ? vm->sla.deadline_ms : 0));
+	if (vm->has_sla)
+		add_sla(o, vm);
 	json_object_set_new(o, "link", json_string(vm->link_up ? "up" : "down"));
 	json_object_set_new(o, "link_error", json_string(link_error));
 	json_object_set_new(o, "driver", json_boolean(vm->has_driver));
+	json_object_set_new(o, "can_lend", json_boolean(vm->can_lend));
 	add_memory(o, vm, &t, now);
 	json_object_set_new(o, "telemetry", vm_telemetry(vm, now));
 	return o;

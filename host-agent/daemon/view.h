@@ -7,7 +7,7 @@
 #include "core/state.h"
 
 /* Each returns a new reference, or NULL when out of memory. */
-json_t *ebb_view_host(const struct ebb_state *s);
+json_t *ebb_view_host(const struct ebb_state *s, usec_t now);
 json_t *ebb_view_vm(const struct ebb_state *s, const struct ebb_vm *vm, usec_t now,
 		    const char *link_error);
 json_t *ebb_view_explain(const struct ebb_state *s, const struct ebb_vm *vm, usec_t now);

@@ -354,9 +354,18 @@ void world_check(struct world *w)
 	check_cores(w);
 	check_limits(w);
 	check_pools(w);
-	for (unsigned i = 0; i < WORLD_VMS; i++)
-		if (w->vms[i].is_running)
+	for (unsigned i = 0; i < WORLD_VMS; i++) {
+		const struct world_vm *v = &w->vms[i];
+
+		if (v->is_running) {
 			check_vm(w, i);
+			world_count(w, i);
+		} else if (v->held_usec != v->charged_usec) {
+			fail(w, "vm%u is charged %llu core-us, it held %llu", i,
+			     (unsigned long long)v->charged_usec,
+			     (unsigned long long)v->held_usec);
+		}
+	}
 }
 
 static void check_settled_mem(struct world *w, unsigned i, const struct ebb_vm *vm,

@@ -90,6 +90,10 @@ static void drain_records(struct world *w)
 		w->num_forced += r.event == EBB_EVENT_FORCE;
 		w->num_mem_offers += r.event == EBB_EVENT_MEM_OFFER;
 		w->num_mem_releases += r.event == EBB_EVENT_MEM_RELEASE;
+		if (r.event == EBB_EVENT_CHARGE && find(w, r.uuid))
+			find(w, r.uuid)->charged_usec +=
+				r.charge[EBB_CLASS_RESERVED].core_usec +
+				r.charge[EBB_CLASS_SPOT].core_usec;
 		if (r.event == EBB_EVENT_MEM_REVOKE)
 			w->num_revoked += r.bytes / EBB_BLOCK_BYTES;
 		if (w->trace)
@@ -99,13 +103,34 @@ static void drain_records(struct world *w)
 	}
 }
 
+static void begin_charge(const struct world *w, struct world_vm *v)
+{
+	v->held_usec = v->charged_usec = 0;
+	v->num_owned = 0;
+	v->counted_at = w->now;
+}
+
+void world_count(struct world *w, unsigned vm)
+{
+	struct world_vm *v = &w->vms[vm];
+	const struct ebb_vm *known = world_vm(w, vm);
+
+	v->held_usec += v->num_owned * (w->now - v->counted_at);
+	v->counted_at = w->now;
+	v->num_owned = 0;
+	for (uint16_t k = 0; known && k < known->num_vcpus; k++)
+		v->num_owned += known->vcpus[k].thread != EBB_THREAD_NONE;
+}
+
 void world_agent_restart(struct world *w)
 {
 	drain_records(w);
 	ebb_state_destroy(w->state);
 	agent_create(w);
-	for (unsigned i = 0; i < WORLD_VMS; i++)
+	for (unsigned i = 0; i < WORLD_VMS; i++) {
 		w->vms[i].undisturbed_since = w->now;
+		begin_charge(w, &w->vms[i]);
+	}
 	ebb_fake_agent_start(w->fake, w->now);
 }
 
@@ -136,6 +161,7 @@ void world_start(struct world *w, unsigned vm)
 
 	v->is_running = true;
 	v->undisturbed_since = w->now;
+	begin_charge(w, v);
 	memset(v->excess_since, 0, sizeof(v->excess_since));
 	memset(v->overdue_at, 0, sizeof(v->overdue_at));
 	memset(v->limit, 0, sizeof(v->limit));
@@ -147,6 +173,7 @@ void world_start(struct world *w, unsigned vm)
 
 void world_kill(struct world *w, unsigned vm)
 {
+	world_count(w, vm);
 	w->vms[vm].is_running = false;
 	ebb_fake_vm_kill(w->fake, w->now, w->vms[vm].uuid);
 }

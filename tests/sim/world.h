@@ -27,6 +27,9 @@ struct world_vm {
 	usec_t mem_lowered_at[EBB_MAX_GUEST_NODES];
 	uint32_t mem_limit[EBB_MAX_GUEST_NODES];
 	bool was_held[EBB_MAX_VCPUS];
+	uint16_t num_owned;		/* threads that it owned at counted_at */
+	usec_t counted_at;
+	uint64_t held_usec, charged_usec; /* counted here, and as recorded */
 	usec_t undisturbed_since;	/* last start, reset, loss of the link, or restart */
 };
 
@@ -68,6 +71,8 @@ void world_run_until(struct world *w, usec_t until);
 /* The next thing that happens, if it is before `until`; false if nothing is. */
 bool world_step(struct world *w, usec_t until);
 
+/* Counts what the VM held since it was last counted. */
+void world_count(struct world *w, unsigned vm);
 /* All checks of the moment; the first that fails goes to w->failure. */
 void world_check(struct world *w);
 /* Checks that hold once nothing moves any more. */

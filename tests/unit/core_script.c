@@ -32,6 +32,8 @@ void script_init_loading(struct script *s, uint32_t sockets, uint32_t cores, uin
 	for (uint32_t n = 0; n < sockets; n++)
 		s->host.pool_blocks[n] = SCRIPT_POOL_MIB / EBB_BLOCK_MIB;
 	ebb_state_config_default(&s->cfg);
+	/* Not in the way of those who ask when something is due. */
+	s->cfg.charge_usec = SEC(1000000);
 	s->cfg.mem_overhead_bytes = (uint64_t)SCRIPT_OVERHEAD_MIB << 20;
 	s->cfg.count_threads = count_threads;
 	s->cfg.alloc = (struct ebb_alloc){ .alloc = heap_alloc, .free = heap_free };

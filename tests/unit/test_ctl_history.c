@@ -168,7 +168,7 @@ static void test_other_version(void **state)
 	assert_int_equal(sqlite3_exec(sql, "PRAGMA user_version = 99", NULL, NULL, NULL),
 			 SQLITE_OK);
 	sqlite3_close(sql);
-	expect_set_aside("is of version 99, not 2");
+	expect_set_aside("is of version 99, not 3");
 }
 
 static void test_impossible_place(void **state)
@@ -179,6 +179,59 @@ static void test_impossible_place(void **state)
 	(void)state;
 	assert_int_equal(ebb_history_db_open("/nonexistent/history.db", 1000, &db, &err), -EIO);
 	assert_non_null(strstr(err.text, "/nonexistent/history.db"));
+}
+
+static struct ebb_history_entry charge(double ts, const char *vm, uint8_t uuid, uint64_t core_s,
+				       uint64_t spot_mib_s)
+{
+	struct ebb_history_entry e = entry(ts, vm, EBB_EVENT_CHARGE);
+
+	e.record.uuid[0] = uuid;
+	e.record.charge[EBB_CLASS_RESERVED].core_usec = core_s * EBB_USEC_PER_SEC;
+	e.record.charge[EBB_CLASS_SPOT].core_usec = core_s * EBB_USEC_PER_SEC / 2;
+	e.record.charge[EBB_CLASS_SPOT].mib_msec = spot_mib_s * 1000;
+	return e;
+}
+
+static double number(const json_t *row, const char *key)
+{
+	return json_number_value(json_object_get(row, key));
+}
+
+static void test_charge(void **state)
+{
+	const struct ebb_history_entry e[] = {
+		charge(100, "web", 1, 60, 5), entry(110, "web", EBB_EVENT_GRANT),
+		charge(160, "web", 1, 40, 6), charge(160, "db", 2, 7, 0),
+		charge(400, "web", 3, 2, 0), charge(220, "web", 1, 1, 0),
+	};
+	struct ebb_history_query q = { .is_charge = true, .limit = 10, .since_ts = 150 };
+	struct ebb_history_db *db;
+	json_t *rows, *row;
+
+	(void)state;
+	assert_int_equal(ebb_history_db_open(NULL, 1000, &db, NULL), 0);
+	assert_int_equal(ebb_history_db_insert(db, e, 6, NULL), 0);
+	assert_int_equal(ebb_history_db_select(db, &q, &rows, NULL), 0);
+	/* Another VM of the same name has an account of its own. */
+	assert_int_equal(json_array_size(rows), 3);
+	row = json_array_get(rows, 1);
+	assert_string_equal(json_string_value(json_object_get(row, "vm")), "web");
+	assert_float_equal(number(row, "first_ts"), 160, 0);
+	assert_float_equal(number(row, "last_ts"), 220, 0);
+	assert_float_equal(number(row, "reserved_core_s"), 41, 0);
+	assert_float_equal(number(row, "spot_core_s"), 20.5, 0);
+	assert_float_equal(number(row, "reserved_mib_s"), 0, 0);
+	assert_float_equal(number(row, "spot_mib_s"), 6, 0);
+	assert_float_equal(number(json_array_get(rows, 2), "reserved_core_s"), 2, 0);
+	json_decref(rows);
+	q.since_ts = 0;
+	strcpy(q.vm, "db");
+	assert_int_equal(ebb_history_db_select(db, &q, &rows, NULL), 0);
+	assert_int_equal(json_array_size(rows), 1);
+	assert_float_equal(number(json_array_get(rows, 0), "reserved_core_s"), 7, 0);
+	json_decref(rows);
+	ebb_history_db_close(db);
 }
 
 /* Through the batching: a question sees everything that was added before it. */
@@ -241,7 +294,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(round_trip), TEST(trim), TEST(damaged), TEST(other_version),
-		TEST(impossible_place), TEST(batches),
+		TEST(impossible_place), TEST(charge), TEST(batches),
 	};
 
 	return cmocka_run_group_tests_name("daemon/history", tests, NULL, NULL);
