@@ -426,6 +426,12 @@ void oltp_pool_destroy(struct oltp_pool *pool);
  */
 int oltp_pool_add(struct oltp_pool *pool, uint32_t cpu);
 
+/*
+ * The same for n CPUs, all at once: each starts while the others do. ret_rcs[i]: what oltp_pool_add
+ * would return for cpus[i].
+ */
+void oltp_pool_add_all(struct oltp_pool *pool, const uint32_t *cpus, uint32_t n, int *ret_rcs);
+
 /* Asks the worker to end after its present transaction; does not wait. Error: -ENOENT. */
 int oltp_pool_stop(struct oltp_pool *pool, uint32_t cpu);
 

@@ -59,6 +59,17 @@ static const struct queue_look *window_start(const struct queue *q)
 	return &q->looks[0];
 }
 
+/* Arrivals per second since a look, or since the look before this one if those are more. */
+static double rate_since(const struct queue *q, const struct queue_look *since)
+{
+	const struct queue_look *now = &q->looks[q->n_looks - 1], *before = now - 1;
+	double all = (double)(now->arrived - since->arrived) / (double)(now->at_ns - since->at_ns);
+	double last = (double)(now->arrived - before->arrived) /
+		      (double)(now->at_ns - before->at_ns);
+
+	return (last > all ? last : all) * 1e9;
+}
+
 /* What a worker can do, from the last look to this one if none lacked work. */
 static void measure(struct queue *q, const struct queue_facts *f)
 {
@@ -161,17 +172,20 @@ uint32_t queue_next(struct queue *q, const struct queue_facts *f)
 		q->goal = q->goal ?: f->n_min;
 		return clamp(q->goal, f);
 	}
-	rate = (double)(f->arrived - since->arrived) * 1e9 / (double)(f->now_ns - since->at_ns);
+	rate = rate_since(q, since);
 	/* What came within one look is no queue yet: workers, and the cores below, have hiccups. */
 	standing = f->idles == since->idles && (double)f->waiting > rate * QUEUE_LOOK_NS / 1e9 &&
 				   f->waiting > f->n_cpus ? (double)f->waiting : 0;
 	need = cpus_needed(q, f, rate, standing);
 	if (need < q->goal) {
+		q->is_rising = false;
 		shrink_if_it_lasts(q, f->now_ns, need, rate);
 		return clamp(q->goal, f);
 	}
 	q->low_since_ns = 0;
-	if (need > q->goal)
+	/* Asked for one look later, when the rise is seen in full: one move instead of several. */
+	if (need > q->goal && q->is_rising)
 		grow(q, f->now_ns, need, rate);
+	q->is_rising = need > q->goal;
 	return clamp(q->goal, f);
 }

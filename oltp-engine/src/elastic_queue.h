@@ -39,6 +39,7 @@ struct queue {
 	uint32_t goal;
 	struct queue_look looks[QUEUE_LOOKS];	/* the newest last */
 	uint32_t n_looks;
+	bool is_rising;		/* more were needed at the last look */
 	double per_worker;	/* transactions per second, 0: not known */
 	/* Of looks without idle workers, since the last measure; busy_s: of all workers together. */
 	double busy_wall_s, busy_s, busy_committed;

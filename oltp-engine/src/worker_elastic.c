@@ -185,6 +185,7 @@ static void forget_cpu(struct oltp_elastic *e, struct elastic_cpu *cpu)
 static void finish_add(struct oltp_elastic *e, struct oltp_move *move)
 {
 	uint64_t start_ns = now_monotonic_ns();
+	int rcs[OLTP_MOVE_MAX];
 
 	if (move->rc) {
 		e->adds_failed++;
@@ -192,14 +193,12 @@ static void finish_add(struct oltp_elastic *e, struct oltp_move *move)
 	}
 	durations_note(e->add_ms, move);
 	e->cpus_added += move->n_cpus;
-	for (uint32_t i = 0; i < move->n_cpus && e->n_cpus < CPUS_MAX; i++) {
-		/* A CPU that takes no worker is kept in the books and given back (P2). */
-		bool is_idle = oltp_pool_add(e->pool, move->cpus[i]);
-
+	oltp_pool_add_all(e->pool, move->cpus, move->n_cpus, rcs);
+	/* A CPU that takes no worker is kept in the books and given back (P2). */
+	for (uint32_t i = 0; i < move->n_cpus && e->n_cpus < CPUS_MAX; i++)
 		e->cpus[e->n_cpus++] = (struct elastic_cpu){ .cpu = move->cpus[i],
 							     .node = move->node,
-							     .is_idle = is_idle };
-	}
+							     .is_idle = rcs[i] };
 	move->start_workers_ns = now_monotonic_ns() - start_ns;
 }
 

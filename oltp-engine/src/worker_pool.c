@@ -105,23 +105,32 @@ static void worker_free(struct pool_worker *pw)
 	free(pw);
 }
 
-int oltp_pool_add(struct oltp_pool *pool, uint32_t cpu)
+static int make_room(struct oltp_pool *pool)
+{
+	uint32_t room = pool->room ? pool->room * 2 : 16;
+	struct pool_worker **workers;
+
+	if (pool->n_workers < pool->room)
+		return 0;
+	workers = realloc(pool->workers, room * sizeof(struct pool_worker *));
+	if (!workers)
+		return -ENOMEM;
+	pool->workers = workers;
+	pool->room = room;
+	return 0;
+}
+
+/* Starts the thread and lists the worker, attached or not; wait_worker must follow. */
+static int begin_worker(struct oltp_pool *pool, uint32_t cpu)
 {
 	struct pool_worker *pw;
 	int rc;
 
 	if (find(pool, cpu) < pool->n_workers)
 		return -EEXIST;
-	if (pool->n_workers == pool->room) {
-		uint32_t room = pool->room ? pool->room * 2 : 16;
-		struct pool_worker **workers =
-			realloc(pool->workers, room * sizeof(struct pool_worker *));
-
-		if (!workers)
-			return -ENOMEM;
-		pool->workers = workers;
-		pool->room = room;
-	}
+	rc = make_room(pool);
+	if (rc)
+		return rc;
 	pw = aligned_alloc(CACHE_PAD_BYTES, sizeof(*pw));
 	if (!pw)
 		return -ENOMEM;
@@ -132,18 +141,43 @@ int oltp_pool_add(struct oltp_pool *pool, uint32_t cpu)
 	pthread_cond_init(&pw->started, NULL);
 	rc = thread_create(pw);
 	if (rc)
-		goto out_free;
-	rc = wait_started(pw);
+		worker_free(pw);
+	else
+		pool->workers[pool->n_workers++] = pw;
+	return rc;
+}
+
+/* Until it has attached; one that could not is gone afterwards. */
+static int wait_worker(struct oltp_pool *pool, uint32_t cpu)
+{
+	uint32_t i = find(pool, cpu);
+	struct pool_worker *pw = pool->workers[i];
+	int rc = wait_started(pw);
+
 	if (rc) {
 		pthread_join(pw->thread, NULL);
-		goto out_free;
+		pool->workers[i] = pool->workers[--pool->n_workers];
+		worker_free(pw);
 	}
-	pool->workers[pool->n_workers++] = pw;
-	return 0;
-
-out_free:
-	worker_free(pw);
 	return rc;
+}
+
+int oltp_pool_add(struct oltp_pool *pool, uint32_t cpu)
+{
+	int rc;
+
+	oltp_pool_add_all(pool, &cpu, 1, &rc);
+	return rc;
+}
+
+void oltp_pool_add_all(struct oltp_pool *pool, const uint32_t *cpus, uint32_t n, int *ret_rcs)
+{
+	for (uint32_t i = 0; i < n; i++)
+		ret_rcs[i] = begin_worker(pool, cpus[i]);
+	for (uint32_t i = 0; i < n; i++) {
+		if (!ret_rcs[i])
+			ret_rcs[i] = wait_worker(pool, cpus[i]);
+	}
 }
 
 int oltp_pool_stop(struct oltp_pool *pool, uint32_t cpu)

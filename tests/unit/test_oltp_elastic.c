@@ -92,6 +92,7 @@ static void test_pool_refuses(void **state)
 	(void)state;
 	uint32_t cpu = first_cpu();
 	struct fixture f;
+	int rcs[3];
 
 	fixture_open(&f, false);
 	assert_int_equal(oltp_pool_add(f.pool, cpu), 0);
@@ -101,6 +102,13 @@ static void test_pool_refuses(void **state)
 	assert_int_equal(oltp_pool_count(f.pool), 1);
 	assert_int_equal(oltp_pool_stop(f.pool, cpu + 1), -ENOENT);
 	assert_int_equal(oltp_pool_remove(f.pool, cpu + 1, NULL), -ENOENT);
+	assert_int_equal(oltp_pool_remove(f.pool, cpu, NULL), 0);
+	/* Several at once: those that can be are started. */
+	oltp_pool_add_all(f.pool, (uint32_t[]){ 60000, cpu, cpu }, 3, rcs);
+	assert_int_equal(rcs[0], -EINVAL);
+	assert_int_equal(rcs[1], 0);
+	assert_int_equal(rcs[2], -EEXIST);
+	assert_int_equal(oltp_pool_count(f.pool), 1);
 	assert_int_equal(oltp_pool_remove(f.pool, cpu, NULL), 0);
 	fixture_close(&f);
 }
