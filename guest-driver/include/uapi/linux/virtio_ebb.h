@@ -286,7 +286,7 @@ VIRTIO_EBB_ASSERT_OFFSET(struct virtio_ebb_req, u, 16);
 #define VIRTIO_EBB_REASON_RESERVED	14	/* ERROR: a reserved field is not zero */
 #define VIRTIO_EBB_REASON_RANGE		15	/* ERROR: count, start or address out of range */
 #define VIRTIO_EBB_REASON_TAG		16	/* ERROR: a request with this tag is in flight */
-#define VIRTIO_EBB_REASON_RUNNING	17	/* NACK: a CPU to be parked is not halted, or one to be lent is parked */
+#define VIRTIO_EBB_REASON_RUNNING	17	/* NACK: to be parked and not halted, or to be lent and parked */
 #define VIRTIO_EBB_REASON_MAX		18	/* one past the last */
 
 /* virtio_ebb_cpu.flags */
@@ -321,7 +321,7 @@ struct virtio_ebb_resp {
 	__le16 count;			/* valid entries in cpus[] */
 	__le32 total;			/* STATE: all CPUs of the VM; otherwise 0 */
 	__le32 reserved;
-	struct virtio_ebb_cpu cpus[VIRTIO_EBB_MAX_REQ_CPUS]; /* CPU_ADD: granted; CPU_LEND: the one; STATE: from start on */
+	struct virtio_ebb_cpu cpus[VIRTIO_EBB_MAX_REQ_CPUS]; /* ADD: granted; LEND: it; STATE: from start on */
 };
 VIRTIO_EBB_ASSERT_SIZE(struct virtio_ebb_resp, 536);
 VIRTIO_EBB_ASSERT_OFFSET(struct virtio_ebb_resp, total, 16);
