@@ -40,6 +40,13 @@ struct ebb_explain {
 void ebb_explain_vm(const struct ebb_state *s, const struct ebb_vm *vm, usec_t now,
 		    struct ebb_explain *ret_explain);
 
+/*
+ * What is to be said against the guest, in a few words, to ret_text (EBB_TEXT_SIZE bytes), which is
+ * "" if there is nothing: then false.  What a guest computes on CPUs that it gave back is not
+ * seen here; it does so on the cores of its own startup set.
+ */
+bool ebb_vm_verdict(const struct ebb_vm *vm, usec_t now, char *ret_text);
+
 /* "nothing", "start", "sla", ...; "?" for what is not known. */
 const char *ebb_wait_name(enum ebb_wait wait);
 

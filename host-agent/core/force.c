@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* CPUs that have to be given back, by when, and what happens then; and cores for those without. */
+#include "core/explain.h"
 #include "core/internal.h"
 
 /* Every CPU that the guest holds too many has a deadline of its own. */
@@ -53,6 +54,8 @@ static void force_overdue(struct ebb_state *s, usec_t now, struct ebb_vm *vm)
 		while (n->num_due > 0 && n->due[0] <= now) {
 			const uint16_t held = n->held;
 			const int victim = pick_victim(vm, g);
+			const struct ebb_vm_conduct before = vm->conduct;
+			char verdict[EBB_TEXT_SIZE];
 			struct ebb_record *r;
 
 			if (victim < 0)
@@ -61,12 +64,17 @@ static void force_overdue(struct ebb_state *s, usec_t now, struct ebb_vm *vm)
 				vm->silent_since = n->due[0];
 			core_vcpu_force(s, vm, (uint16_t)victim, EBB_FORCE_DEADLINE);
 			core_vm_count(s, vm);
+			/* It was not the guest who met the demand. */
+			vm->conduct = before;
+			core_conduct_forced(vm, now);
+			ebb_vm_verdict(vm, now, verdict);
 			r = core_record(s, vm, now, EBB_EVENT_FORCE);
 			r->node = g;
 			r->cpus = 1;
 			core_text(r->text,
-				  "vCPU %d goes home: %u held, limit %u, and %u ms have passed",
-				  victim, held, n->limit, vm->sla.deadline_ms);
+				  "vCPU %d goes home: %u held, limit %u, and %u ms have passed; "
+				  "the guest %s%.60s", victim, held, n->limit, vm->sla.deadline_ms,
+				  verdict[0] == 'f' ? "is " : "", verdict);
 		}
 	}
 }

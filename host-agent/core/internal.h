@@ -18,6 +18,7 @@
  *   want.c       what VMs asked for and were refused because of their limits
  *   force.c      deadlines of CPUs, and cores for those who were promised one
  *   reconcile.c  what differs from what should be becomes actions
+ *   conduct.c    how guests behave
  *   record.c     decision records
  */
 #ifndef EBB_CORE_INTERNAL_H
@@ -137,6 +138,14 @@ void core_hello_lent(struct ebb_state *s, usec_t now, struct ebb_vm *vm, uint16_
 bool core_vcpu_is_ahead(const struct ebb_vm *vm, const struct ebb_vcpu *v);
 /* An absent vCPU is to be plugged now, so that it is there when the guest wants it. */
 bool core_vcpu_plugs_ahead(const struct ebb_vm *vm, const struct ebb_vcpu *v, usec_t now);
+
+/* conduct.c */
+void core_conduct_request(struct ebb_state *s, usec_t now, struct ebb_vm *vm);
+/* A request was refused because of the limit. */
+void core_conduct_refused(usec_t now, struct ebb_vm *vm);
+void core_conduct_granted(struct ebb_vm *vm);
+void core_conduct_given(struct ebb_vm *vm, uint32_t count, usec_t now);
+void core_conduct_forced(struct ebb_vm *vm, usec_t now);
 
 /* charge.c */
 /* Before anything changes of what the VM holds: counts what it held until now. */

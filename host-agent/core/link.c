@@ -158,6 +158,8 @@ int core_hello(struct ebb_state *s, usec_t now, struct ebb_vm *vm, const struct 
 		hotplugged += is_listed[i];
 	}
 	core_pools_hello(s, now, vm, f);
+	if (is_reset)
+		vm->conduct = (struct ebb_vm_conduct){ 0 };
 	vm->resets = f->resets;
 	vm->has_driver = f->has_driver;
 	vm->can_lend = f->can_lend;

@@ -231,6 +231,10 @@ static int request_add(struct ebb_state *s, usec_t now, struct ebb_vm *vm,
 		core_vm_count(s, vm);
 	}
 	q->reason = reason;
+	if (q->num_vcpus > 0)
+		core_conduct_granted(vm);
+	else if (reason == VIRTIO_EBB_REASON_LIMIT)
+		core_conduct_refused(now, vm);
 	if (reason == VIRTIO_EBB_REASON_LIMIT)
 		core_want(s, now, vm, f->node, (uint16_t)(f->count - q->num_vcpus));
 	if (q->num_vcpus == 0) {
@@ -343,6 +347,7 @@ int core_request(struct ebb_state *s, usec_t now, struct ebb_vm *vm,
 	core_settle(s, now);
 	core_touch(s, vm);
 	vm->silent_since = 0;
+	core_conduct_request(s, now, vm);
 	switch (f->type) {
 	case VIRTIO_EBB_REQ_CPU_ADD:
 		return request_add(s, now, vm, f);

@@ -82,6 +82,7 @@ static void start_run(struct ebb_state *s, usec_t now, struct ebb_vm *vm,
 	vm->silent_since = 0;
 	vm->telemetry_at = 0;
 	core_charge_start(s, vm);
+	vm->conduct = (struct ebb_vm_conduct){ 0 };
 	active_insert(s, vm);
 	s->plan_is_stale = true;
 	for (uint16_t i = 0; i < f->num_plugged; i++) {

@@ -219,6 +219,16 @@ struct ebb_vm_charge {
 	usec_t record_at;		/* when it is recorded next */
 };
 
+/* How the guest has met demands and asked, since its driver started; see ebb_vm_verdict(). */
+struct ebb_vm_conduct {
+	uint32_t num_given, num_forced;	/* CPUs given back on demand in time, and not */
+	uint32_t num_unanswered;	/* forced in a row, with none given back in between */
+	uint32_t num_reasked;		/* refused requests soon after giving back, in a row */
+	usec_t given_at, forced_at;	/* last; 0: never */
+	uint32_t num_requests, last_requests; /* since second_at; in the second before */
+	usec_t second_at;
+};
+
 struct ebb_vm {
 	uint8_t uuid[16];
 	char name[EBB_NAME_SIZE];
@@ -244,6 +254,7 @@ struct ebb_vm {
 	uint32_t pool_blocks[EBB_MAX_GUEST_NODES];
 	struct ebb_vm_cap cap;
 	struct ebb_vm_charge charge;
+	struct ebb_vm_conduct conduct;
 	uint16_t num_vcpus;
 	struct ebb_vcpu *vcpus;
 	usec_t *due_store;

@@ -191,10 +191,13 @@ uint16_t core_vcpu_wants(const struct ebb_state *s, const struct ebb_vm *vm, uin
 }
 
 /* Demands that were met, oldest first, whichever CPU the guest gave. */
-static void due_met(struct ebb_vm_node *n, uint16_t count)
+static void due_met(const struct ebb_state *s, struct ebb_vm *vm, struct ebb_vm_node *n,
+		    uint16_t count)
 {
 	if (count > n->num_due)
 		count = n->num_due;
+	if (count > 0)
+		core_conduct_given(vm, count, s->now);
 	n->num_due -= count;
 	for (uint16_t i = 0; i < n->num_due; i++)
 		n->due[i] = n->due[i + count];
@@ -205,7 +208,6 @@ void core_vm_count(struct ebb_state *s, struct ebb_vm *vm)
 	uint16_t used[EBB_MAX_GUEST_NODES] = { 0 }, held[EBB_MAX_GUEST_NODES] = { 0 };
 	uint16_t lent[EBB_MAX_GUEST_NODES] = { 0 };
 
-	(void)s;
 	for (uint16_t i = 0; i < vm->num_vcpus; i++) {
 		const struct ebb_vcpu *v = &vm->vcpus[i];
 
@@ -218,7 +220,7 @@ void core_vm_count(struct ebb_state *s, struct ebb_vm *vm)
 		struct ebb_vm_node *n = &vm->nodes[g];
 
 		if (held[g] < n->held)
-			due_met(n, (uint16_t)(n->held - held[g]));
+			due_met(s, vm, n, (uint16_t)(n->held - held[g]));
 		n->used = used[g];
 		n->held = held[g];
 		n->lent = lent[g];

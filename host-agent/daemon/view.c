@@ -227,14 +227,17 @@ json_t *ebb_view_vm(const struct ebb_state *s, const struct ebb_vm *vm, usec_t n
 
 json_t *ebb_view_explain(const struct ebb_state *s, const struct ebb_vm *vm, usec_t now)
 {
+	char verdict[EBB_TEXT_SIZE];
 	struct ebb_explain e;
 	json_t *lines = json_array();
 
 	ebb_explain_vm(s, vm, now, &e);
+	ebb_vm_verdict(vm, now, verdict);
 	for (uint32_t i = 0; i < e.num_lines; i++)
 		json_array_append_new(lines, json_string(e.lines[i]));
 	return json_pack(
-		"{s:s, s:s, s:o, s:i, s:I, s:o, s:o}", "name", vm->name, "waits_for",
+		"{s:s, s:s, s:s, s:o, s:i, s:I, s:o, s:o}", "name", vm->name, "verdict", verdict,
+		"waits_for",
 		ebb_wait_name(e.wait), "node",
 		e.node == EBB_NODE_ANY ? json_null() : json_integer(e.node), "cpus", e.cpus,
 		"bytes", (json_int_t)e.bytes, "next_in_ms",
