@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Guests that do harm if they can: the neighbour gets its share in time, and the verdict is told. */
+/* Guests that do harm if they can: the neighbour gets its share in time, the verdict is told. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
