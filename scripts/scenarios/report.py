@@ -88,7 +88,10 @@ def render(run, samples, events, summary):
 
 
 def _host_words(host):
-    what = f"{host['sockets']} sockets with {host['cores'] // host['sockets']} cores each"
+    if host["sockets"] == 1:
+        what = f"one socket with {host['cores']} cores"
+    else:
+        what = f"{host['sockets']} sockets with {host['cores'] // host['sockets']} cores each"
     if host["threads"] > 1:
         what += f" of {host['threads']} threads"
     return f"an emulated server of {what}" if host["emulated"] else f"a server of {what}"

@@ -6,7 +6,7 @@ from .verdict_tenants import ENGINE, TENANTS, VMS
 
 SCENARIOS = ("scaleout", "tenants")
 
-TITLES = {"scaleout": "What scaling out costs", "tenants": "A VM per tenant costs nothing"}
+TITLES = {"scaleout": "What scaling out costs", "tenants": "A VM per tenant, or a partition"}
 LEADS = {
     "scaleout": "Two nodes on {host} run transactions of ten reads, of which 0 to 10 are of the "
                 "other node's records: two-phase commit over a socket. Beside it, the same "
@@ -33,7 +33,8 @@ def caption(run):
             remote = "This machine has one NUMA node: ordinary memory stands in for remote memory."
         return "Throughput of both nodes together, and of one engine; medians of the turns. " \
             "Processes on the machine itself, without VMs. " + remote
-    return "Throughput of all tenants together, medians of the turns. Emulated host: a core is " \
+    return "Throughput of all tenants together, medians of the turns; with three, one core of " \
+        "four is left idle in both set-ups. Emulated host: a core is " \
         f"{run['host']['share']:g} of a real CPU, so ratios mean something, absolute throughput " \
         "does not."
 
