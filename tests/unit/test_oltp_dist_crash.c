@@ -267,7 +267,7 @@ static void participant_killed(void **state)
 		const char *line;
 		uint64_t own, other;
 
-		tell(a, "run 0.8 2\n");
+		tell(a, "run 2 2\n");
 		let_it_run(pair, a);
 		kill_now(b);
 		usleep(random_below(pair, 100000));

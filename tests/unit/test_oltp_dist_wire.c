@@ -10,9 +10,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -214,6 +216,36 @@ static void a_log_has_one_owner(void **state)
 
 	assert_int_equal(dist_log_open(place->log, see, &seen, &log), 0);
 	assert_int_equal(dist_log_open(place->log, see, &seen, &other), -EBUSY);
+	dist_log_close(log);
+}
+
+/* What was written before the disk was full is not known; nothing may be added behind it. */
+static void a_log_that_failed_takes_no_more(void **state)
+{
+	struct place *place = *state;
+	struct rlimit before, small;
+	struct seen seen = { 0 };
+	struct dist_log *log;
+	uint64_t end;
+	int rc;
+
+	assert_int_equal(dist_log_open(place->log, see, &seen, &log), 0);
+	assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+	small = before;
+	small.rlim_cur = 100;
+	signal(SIGXFSZ, SIG_IGN);
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
+	rc = dist_log_append(log, DIST_RECORD_START, &some, NULL, 0, &end);
+	for (int i = 0; !rc && i < 5; i++)
+		rc = dist_log_append(log, DIST_RECORD_END, &some, NULL, 0, &end);
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
+	assert_int_equal(rc, -EFBIG);
+	assert_int_equal(dist_log_append(log, DIST_RECORD_END, &some, NULL, 0, &end), -EFBIG);
+	assert_int_equal(dist_log_force(log, end), -EFBIG);
+	dist_log_close(log);
+	/* The torn record is gone, and the log can be used again. */
+	assert_int_equal(dist_log_open(place->log, see, &seen, &log), 0);
+	assert_int_equal(seen.n, 2);
 	dist_log_close(log);
 }
 
@@ -494,6 +526,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(torn_logs_give_their_prefix, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(changed_bytes_end_the_log, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(a_log_has_one_owner, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(a_log_that_failed_takes_no_more, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(strangers_are_sent_away, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(bad_operations_get_a_no, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(in_doubt_commits_when_told, set_up, tear_down),
