@@ -16,8 +16,9 @@ $(eval $(call unit_test,test_ebb_leasemap,tests/unit/test_ebb_leasemap.c,ebbdriv
 
 # Runs in a guest: the driver's commands for shell scripts.
 $(eval $(call prog,ebbt-cpu,tests/vm/guest/ebb-cpu-test.c,,,))
+$(eval $(call prog,ebbt-evil,tests/vm/guest/ebb-evil.c,,,))
 $(eval $(call prog,ebbt-mem,$(addprefix tests/vm/guest/ebb-mem-,test.c bad.c use.c io.c lib.c),,liburing,))
 $(eval $(call prog,ebbt-mem-stress,$(addprefix tests/vm/guest/ebb-mem-,stress.c lib.c),,liburing,))
 
 # The driver itself, in VMs with the real device.
-$(eval $(call check_step,vm-driver,1200,scripts/run-tests -t 1180 tests/vm/driver))
+$(eval $(call check_step,vm-driver,1800,scripts/run-tests -t 1780 tests/vm/driver))
