@@ -2,9 +2,10 @@
 """Verdict of `spot`: three VMs join and leave a host under a fair policy (paper 4.2, figure 6).
 
 A VM has joined once its driver is up, which is when the agent begins to make room for it, and has
-left once it no longer runs. What its engine needs to load records and to connect counts as part
-of that bound; where CPUs are lent, a much narrower one counts from the moment in which the engine is
-ready to take CPUs: when its first request arrives at the agent. The time between one change of who is there and the next is a phase. A VM that
+left once it no longer runs. Where CPUs are plugged and unplugged, what its engine needs to load
+records and to connect counts as part of the exchange. Where they are lent that would hide it, and the
+time counts from the moment in which the engine is ready to take CPUs: when its first request arrives at
+the agent. The time between one change of who is there and the next is a phase. A VM that
 boots, or that was told to stop and still runs, is there without having a share: it ends a phase,
 and the next one to be judged begins when it has joined or left. In each phase the shares must
 become equal within one core in time and stay so to the end of the phase. Equal alone would be easy
@@ -18,7 +19,7 @@ from .common import (CPU_EVENTS, Verdict, idle_core_share, latency_checks, outco
                      sampling_checks)
 from .schema import Check
 
-CONVERGE_MS = 5000      # from the join or leave
+CONVERGE_MS = 5000      # each time
 READY_CONVERGE_MS = 200     # lent or parked CPUs, from the engine's readiness; median of the joins
 STALL_S = 2.0           # longest time an engine may go without a commit
 PER_CPU_SPREAD = 25.0   # percent between the best and the worst VM's throughput per CPU, in a phase
@@ -133,10 +134,11 @@ def evaluate(run, samples, events):
         ms = None if took is None else round(took * 1000)
         ready = ready_convergence_s(samples, events, p, cores) if p.cause == "join" else None
         ready_ms = None if ready is None else round(ready * 1000)
+        judged_ms = ms if is_plugged or p.cause != "join" else ready_ms
         if p.cause == "join":
-            convergence.append(ms if is_plugged else ready_ms)
+            convergence.append(judged_ms)
         checks.append(Check.at_most(
-            f"shares_equal_after_{p.cause}_{p.vm}", ms, CONVERGE_MS * run["time_scale"], "ms",
+            f"shares_equal_after_{p.cause}_{p.vm}", judged_ms, CONVERGE_MS * run["time_scale"], "ms",
             f"{_words(len(p.joined), cores)}, until the next change"))
         spread = None if took is None else per_cpu_spread(
             samples, p, p.begin + took + SETTLE_S * run["time_scale"])

@@ -41,6 +41,10 @@ class Spot(unittest.TestCase):
         run["time_scale"] = 2.0
         self.assertEqual(failing(judge(run, host)), set())
 
+    def test_loading_before_the_first_request_is_not_the_exchange(self):
+        self.assertEqual(failing(judge(*made_up.spot(tier="lend", delay_s=7.0))),
+                         {"shares_equal_after_leave_vm3", "shares_equal_after_leave_vm2"})
+
     def test_one_late_join_of_three_is_not_the_median_two_are(self):
         for late, bad in ((1, set()), (2, {"shares_equal_when_ready_ms"})):
             run, host = made_up.spot(tier="lend")
@@ -52,7 +56,8 @@ class Spot(unittest.TestCase):
         run, host = made_up.spot(tier="lend")
         host.events = [e for e in host.events if e.event != "request"]
         summary = judge(run, host)
-        self.assertEqual(failing(summary), {"shares_equal_when_ready_ms"})
+        self.assertEqual(failing(summary), {"shares_equal_when_ready_ms"} | {
+            f"shares_equal_after_join_vm{i}" for i in (1, 2, 3)})
         self.assertEqual(summary["share_convergence_ms"]["n"], 0)
 
     def test_lending_to_shares_that_stay_unequal_fails(self):
