@@ -34,6 +34,8 @@ int ebb_cpu_add(struct ebb *ebb, unsigned int count, unsigned int node, unsigned
 	ebb_link_adding(&ebb->link, 1);
 	r = ebb->ops->ioctl(ebb->dev, EBB_IOC_CPU_ADD, &add);
 	ebb_link_adding(&ebb->link, 0);
+	/* What the handle owns has changed, and the monitor is to hear that the wait is over. */
+	ebb_wake(ebb->wake_fd);
 	if (r < 0)
 		return r;
 	/* ret_cpus[] has room for count only. */
@@ -44,8 +46,6 @@ int ebb_cpu_add(struct ebb *ebb, unsigned int count, unsigned int node, unsigned
 		ret_times->host_ns = add.host_ns;
 		ret_times->kernel_ns = add.online_ns;
 	}
-	/* What the handle owns has changed, whatever the host publishes next. */
-	ebb_wake(ebb->wake_fd);
 	return (int)add.granted;
 }
 

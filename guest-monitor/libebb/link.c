@@ -336,7 +336,9 @@ void ebb_link_adding(struct ebb_link *link, int is_adding)
 	pthread_mutex_lock(&link->lock);
 	link->num_adding += is_adding ? 1u : -1u;
 	link->is_owned_due = 1;
-	send_due_locked(link);
+	/* Its end goes out with what was added, in the next dispatch: work is waiting for that. */
+	if (is_adding)
+		send_due_locked(link);
 	pthread_mutex_unlock(&link->lock);
 }
 

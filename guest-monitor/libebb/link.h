@@ -101,8 +101,8 @@ int ebb_link_shares(struct ebb_link *link, struct ebb_msg_shares *ret);
 /* From any thread. */
 void ebb_link_set_owned(struct ebb_link *link, const struct ebb_msg_owned *owned);
 /*
- * Around a wait for CPUs.  Sent at once: the thread that waits may be the one that
- * dispatches.
+ * Around a wait for CPUs.  Its begin is sent at once: the thread that waits may be the
+ * one that dispatches.  Its end is sent by the next step.
  */
 void ebb_link_adding(struct ebb_link *link, int is_adding);
 int ebb_link_report(struct ebb_link *link, const struct ebb_msg_report *report);

@@ -140,11 +140,37 @@ static void hello_handle(struct ebb_monitor *monitor, struct ebb_client *client,
 	monitor->is_divide_due = true;
 }
 
+static bool is_claimed(const struct ebb_divide_app *divide, const struct ebb_msg_owned *owned)
+{
+	uint32_t i = 0;
+
+	for (uint32_t node = 0; node < EBB_MAX_NODES; node++) {
+		bool is_named = i < owned->num_nodes && owned->nodes[i].node == node;
+		uint64_t cpus = is_named ? owned->nodes[i].cpus : 0;
+		uint64_t bytes = is_named ? owned->nodes[i].mem_bytes : 0;
+
+		if (divide->nodes[EBB_DIVIDE_CPU][node].claimed != cpus ||
+		    divide->nodes[EBB_DIVIDE_MEM][node].claimed != bytes)
+			return false;
+		i += is_named;
+	}
+	return true;
+}
+
 static void owned_handle(struct ebb_monitor *monitor, struct ebb_client *client,
 			 const struct ebb_msg_owned *owned)
 {
 	struct ebb_divide_app *divide = &client->divide;
+	bool is_adding = owned->flags & EBB_MSG_OWNED_ADDING;
 
+	/*
+	 * That it begins to wait for CPUs gives nobody more or less, and the application may
+	 * need this CPU for what it has just asked for.
+	 */
+	if (is_adding && is_claimed(divide, owned)) {
+		divide->is_adding = true;
+		return;
+	}
 	for (uint32_t node = 0; node < EBB_MAX_NODES; node++) {
 		divide->nodes[EBB_DIVIDE_CPU][node].claimed = 0;
 		divide->nodes[EBB_DIVIDE_MEM][node].claimed = 0;
@@ -155,7 +181,7 @@ static void owned_handle(struct ebb_monitor *monitor, struct ebb_client *client,
 		divide->nodes[EBB_DIVIDE_CPU][n->node].claimed = n->cpus;
 		divide->nodes[EBB_DIVIDE_MEM][n->node].claimed = n->mem_bytes;
 	}
-	divide->is_adding = owned->flags & EBB_MSG_OWNED_ADDING;
+	divide->is_adding = is_adding;
 	monitor->is_divide_due = true;
 }
 
