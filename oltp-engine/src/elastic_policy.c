@@ -270,9 +270,13 @@ static void adapt(const struct elastic_config *config, struct elastic_state *sta
 							   .arrived = load->arrived,
 							   .waiting = load->waiting,
 							   .idles = load->idles });
-	state->goal = search_next(&state->search, &search);
-	if (needed < state->goal)
+	if (needed < search.n_max && needed <= state->search.goal) {
+		/* There is less to do than the CPUs could: nothing to be learnt of which pay. */
+		search_init(&state->search, facts->now_ns);
 		state->goal = needed;
+	} else {
+		state->goal = search_next(&state->search, &search);
+	}
 	action->wake_ns = facts->now_ns + (load->is_open ? QUEUE_LOOK_NS : SEARCH_LOOK_NS);
 }
 

@@ -15,19 +15,24 @@
 /* Weight of a new measure. */
 #define MEASURE_WEIGHT	0.3
 /* Workers are to be busy for at most this part of their time. */
-#define FILL		0.9
+#define FILL		0.85
 /* A queue that stands is to be gone within this time. */
 #define DRAIN_S		0.05
 #define HOLD_FIRST_NS	(100 * MS)
 #define HOLD_MAX_NS	(10000 * MS)
 /* A lower goal has done its duty once it lasted for so many times the hold. */
 #define PROVEN_HOLDS	20u
+/* With no queue for so long, one CPU fewer is tried: the measure may be from a bad moment. */
+#define TRY_FIRST_NS	(2000 * MS)
+#define TRY_MAX_NS	(60000 * MS)
 /* Arrivals that rose by more than this part are another load. */
 #define SAME_RATE	1.1
+/* A hair more, lest a quotient that should be whole is rounded up. */
+#define ROUNDING	1.001
 
 void queue_init(struct queue *q)
 {
-	*q = (struct queue){ .hold_ns = HOLD_FIRST_NS };
+	*q = (struct queue){ .hold_ns = HOLD_FIRST_NS, .try_ns = TRY_FIRST_NS };
 }
 
 static void remember(struct queue *q, const struct queue_facts *f)
@@ -133,8 +138,12 @@ static void grow(struct queue *q, uint64_t now_ns, uint32_t need, double rate)
 		q->hold_ns *= 2;
 		if (q->hold_ns > HOLD_MAX_NS)
 			q->hold_ns = HOLD_MAX_NS;
+		q->try_ns *= 2;
+		if (q->try_ns > TRY_MAX_NS)
+			q->try_ns = TRY_MAX_NS;
 	} else if (rate > q->shrunk_rate * SAME_RATE) {
 		q->hold_ns = HOLD_FIRST_NS;
+		q->try_ns = TRY_FIRST_NS;
 	}
 	q->shrunk_ns = 0;
 	q->goal = need;
@@ -154,6 +163,23 @@ static void shrink_if_it_lasts(struct queue *q, uint64_t now_ns, uint32_t need, 
 	q->low_since_ns = 0;
 	q->shrunk_ns = now_ns;
 	q->shrunk_rate = rate;
+}
+
+/*
+ * All is well with this many CPUs. After a while of that a worker is taken to be as fast as one
+ * fewer would need it to be; if it is not, a queue will show it, and the next measure corrects it.
+ */
+static void doubt_if_it_lasts(struct queue *q, const struct queue_facts *f, double rate,
+			      bool is_calm)
+{
+	if (!is_calm || q->goal <= f->n_min || !q->calm_since_ns) {
+		q->calm_since_ns = f->now_ns;
+		return;
+	}
+	if (f->now_ns - q->calm_since_ns < q->try_ns)
+		return;
+	q->per_worker = rate / FILL / (q->goal - 1.0) * ROUNDING;
+	q->calm_since_ns = f->now_ns;
 }
 
 uint32_t queue_next(struct queue *q, const struct queue_facts *f)
@@ -177,6 +203,7 @@ uint32_t queue_next(struct queue *q, const struct queue_facts *f)
 	standing = f->idles == since->idles && (double)f->waiting > rate * QUEUE_LOOK_NS / 1e9 &&
 				   f->waiting > f->n_cpus ? (double)f->waiting : 0;
 	need = cpus_needed(q, f, rate, standing);
+	doubt_if_it_lasts(q, f, rate, need == q->goal && standing <= 0 && q->per_worker > 0);
 	if (need < q->goal) {
 		q->is_rising = false;
 		shrink_if_it_lasts(q, f->now_ns, need, rate);

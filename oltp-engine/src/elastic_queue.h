@@ -7,7 +7,8 @@
  * the arrivals of the last moment and from the queue that stands (one that no worker found empty for
  * a while; what a burst leaves and the next moment takes does not count). More are wanted at once,
  * fewer only after the need has been lower for some time; that time doubles when fewer turned out
- * not to do. As long as nothing was measured: twice as many if a queue stands, one less if not.
+ * not to do. As long as nothing was measured: twice as many if a queue stands, one less if not. When
+ * all has been well for two seconds, one less is tried, too; for longer if that did not do.
  */
 #ifndef OLTP_ELASTIC_QUEUE_H
 #define OLTP_ELASTIC_QUEUE_H
@@ -47,6 +48,8 @@ struct queue {
 	uint64_t low_since_ns;	/* 0: it is not lower */
 	uint32_t low_most;	/* the most needed since then */
 	uint64_t hold_ns;	/* how long it must last */
+	uint64_t calm_since_ns;	/* as many are held as are needed, and no queue stands */
+	uint64_t try_ns;	/* how long that must last for one fewer to be tried */
 	uint64_t shrunk_ns;	/* when the goal was lowered last, 0: never */
 	double shrunk_rate;	/* arrivals per second then */
 };

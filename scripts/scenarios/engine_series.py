@@ -37,6 +37,14 @@ def reports(rows):
     return found
 
 
+def on_sockets(run, sample):
+    """CPUs held on each socket of the host, whatever the guest's nodes are called."""
+    held = [0] * run["host"]["sockets"]
+    for socket, part in zip(run["load"]["sockets"][sample.vm], sample.nodes_held.split("/")):
+        held[socket] += int(part or 0)
+    return held
+
+
 def cpus_at(rows, t_s):
     """What is held at a moment, by the last sample before; None: there is none."""
     held = None

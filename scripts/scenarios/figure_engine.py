@@ -70,7 +70,7 @@ def _isolate(run, samples, summary):
     threads = run["host"]["threads"] * run["host"]["cores"] // run["host"]["sockets"]
     for node in range(run["host"]["sockets"]):
         panels.append(chart.Panel(f"CPUs, socket {node}", 90, [
-            chart.Line([(s.t_s, _on(s, node)) for s in vms.get(vm, [])], *look[vm], width=2.4,
+            chart.Line([(s.t_s, _on(run, s, node)) for s in vms.get(vm, [])], *look[vm], width=2.4,
                        step=True) for vm in look], top=threads + 0.7))
     words = {"arrive": "second arrives", "apart": "a socket each", "shared": "sockets shared",
              "left": "alone again"}
@@ -80,8 +80,7 @@ def _isolate(run, samples, summary):
     return chart.draw(panels, marks, 0.0, end, legend=[(vm, *look[vm]) for vm in look])
 
 
-def _on(sample, node):
-    parts = sample.nodes_held.split("/")
-    if sample.state != "running" or node >= len(parts) or not parts[node]:
+def _on(run, sample, socket):
+    if sample.state != "running" or not sample.nodes_held:
         return None
-    return int(parts[node])
+    return engine_series.on_sockets(run, sample)[socket]

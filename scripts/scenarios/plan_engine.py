@@ -100,9 +100,10 @@ def _isolate(ablate, seed, scale, _close_up):
     n = CORES["isolate"] * THREADS["isolate"]
     vms = []
     for i in range(2):
-        # Each starts on a socket of its own; the guest's nodes are the host's.
-        cells = [Cell(n, int(i == 0), 0), Cell(n, int(i == 1), 1)]
+        # Each starts on a socket of its own, which is the first node of the guest.
+        cells = [Cell(n, 1, i), Cell(n, 0, 1 - i)]
         name = f"vm{i + 1}"
         vms.append(Vm(name, cells, 320, options=_options(name, ISOLATE + " --quiet", seed + i,
                                                          MONITOR_MS)))
-    return vms, "fair" if ablate else "isolate", DWELL_S * scale, {}
+    return vms, "fair" if ablate else "isolate", DWELL_S * scale, \
+        {"sockets": {vm.name: [cell.host_node for cell in vm.cells] for vm in vms}}

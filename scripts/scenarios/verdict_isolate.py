@@ -21,11 +21,6 @@ SETTLE_S = 2.0          # after a step
 MIN_RATES = 6
 
 
-def nodes_of(sample):
-    """CPUs held on each socket."""
-    return [int(part) for part in sample.nodes_held.split("/") if part]
-
-
 def spans(run, samples):
     """{step: (begin, end)}: from a step that names a state of things to the next step."""
     steps = sorted(run["steps"], key=lambda s: s["t_s"])
@@ -46,17 +41,17 @@ def evaluate(run, samples, events):
              for name in ("apart", "shared")}
     alone = _rate(rows.get(first, []), _before(run, "arrive"))
     checks = [
-        Check.equal("sockets_shared_apart_pct", _shared_pct(samples, run["vms"], apart), 0, "%",
+        Check.equal("sockets_shared_apart_pct", _shared_pct(run, samples, apart), 0, "%",
                     "samples in which both tenants held CPUs of one socket, both running apart"),
         *[Check.equal(f"threads_of_{vm}", _median_held(rows.get(vm, []), apart), threads, "CPUs",
                       "held by the tenant, apart: all hyperthreads of its socket")
           for vm in run["vms"]],
-        Check.at_least("sockets_shared_pct", _shared_pct(samples, run["vms"], shared), 90, "%",
+        Check.at_least("sockets_shared_pct", _shared_pct(run, samples, shared), 90, "%",
                        "the same under the policy fair, which they are compared with"),
         Check.at_least("gain_pct", engine_series.percent(_sum(rates["apart"]),
                                                          _sum(rates["shared"])), GAIN_PCT, "%",
                        "throughput of both tenants apart, of that on shared sockets"),
-        Check.equal("sockets_alone", _sockets_at_end(rows.get(first, []), at.get("left")),
+        Check.equal("sockets_alone", _sockets_at_end(run, rows.get(first, []), at.get("left")),
                     run["host"]["sockets"], "sockets", f"{first} is on when it is alone again"),
     ]
     begin, end = (at["arrive"][0], at["left"][1]) if "arrive" in at and "left" in at else (0, 0)
@@ -97,17 +92,18 @@ def _median_held(rows, span):
     return engine_series.median([s.cpus_held for s in _inside(rows, span)])
 
 
-def _shared_pct(samples, vms, span):
+def _shared_pct(run, samples, span):
     """Of the moments in which both run."""
-    both = shared = 0
+    vms, both, shared = run["vms"], 0, 0
     for t, now in series.ticks(samples):
         if span is None or not span[0] + SETTLE_S <= t <= span[1] or not all(v in now for v in vms):
             continue
         both += 1
-        shared += any(all(n) for n in zip(*(nodes_of(now[v]) for v in vms)))
+        shared += any(all(n) for n in zip(*(engine_series.on_sockets(run, now[v])
+                                                  for v in vms)))
     return engine_series.percent(shared, both) if both else None
 
 
-def _sockets_at_end(rows, span):
+def _sockets_at_end(run, rows, span):
     inside = _inside([s for s in rows if s.state == "running" and s.workers], span)
-    return sum(n > 0 for n in nodes_of(inside[-1])) if inside else None
+    return sum(n > 0 for n in engine_series.on_sockets(run, inside[-1])) if inside else None

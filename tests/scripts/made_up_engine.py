@@ -111,7 +111,12 @@ class Tenants:
                 self.samples.append(Sample(
                     round(self.t, 3), vm, held, held, 0, 0, per_cpu * held, 1.0, 100, 900, 500,
                     "running" if held else "stopped", int(held > 0), held, held,
-                    int(self.committed[vm]), 0, 0, 50, "/".join(str(n) for n in nodes), 100.0))
+                    int(self.committed[vm]), 0, 0, 50, guest_nodes(vm, nodes), 100.0))
+
+
+def guest_nodes(vm, sockets):
+    """The first node of the second tenant is the second socket."""
+    return "/".join(str(n) for n in (sockets if vm == "vm1" else sockets[::-1]))
 
 
 def isolate(apart=True, thread_worth=0.65):
@@ -141,7 +146,8 @@ def isolate(apart=True, thread_worth=0.65):
     x.hold("vm1", (2, 2))
     x.run(8, 1000.0)
     x.step("stop", "vm1")
-    run = made_up.run("isolate", ["vm1", "vm2"], x.steps, load={}, tier="lend", dwell_s=10.0)
+    run = made_up.run("isolate", ["vm1", "vm2"], x.steps, tier="lend", dwell_s=10.0,
+                      load={"sockets": {"vm1": [0, 1], "vm2": [1, 0]}})
     run["host"] = {**made_up.host(4), "threads": 2}
     run["policy"] = "isolate" if apart else "fair"
     return run, x
