@@ -186,6 +186,10 @@ bench-cpu: ## a core from one VM to another by lend, park, unplug, force, stock 
 	$(MAKE) --no-print-directory bench-parts
 	scripts/bench-cpu $(ARGS)
 
+bench-agent: ## time to decide and CPU of the agent for 10 to 1000 VMs: out/bench-agent
+	$(MAKE) --no-print-directory $(B)/bin/ebb-bench-agent
+	scripts/bench-agent $(ARGS)
+
 bench-parts:
 	scripts/bootstrap
 	scripts/qemu-build
@@ -202,5 +206,5 @@ clean: ## remove what was built from our own code
 distclean: ## remove everything made here: build/ and out/
 	rm -rf build out
 
-.PHONY: bench-cpu bench-memory bench-plug bench-parts help all demo check check-unit check-list guest-programs-list tests-build doctor bootstrap qemu qemu-source \
+.PHONY: bench-agent bench-cpu bench-memory bench-plug bench-parts help all demo check check-unit check-list guest-programs-list tests-build doctor bootstrap qemu qemu-source \
 	qemu-qtest guest-image clean distclean FORCE

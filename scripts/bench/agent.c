@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * What the agent costs: raw values for scripts/bench-agent, one metric to a line.
+ * usage: ebb-bench-agent VALUES SECONDS
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "scripts/bench/agent.h"
+
+void bench_print(const char *name, const char *size, const char *variant, const char *unit,
+		 const double *values, size_t num)
+{
+	printf("{\"name\":\"%s\",\"size\":\"%s\",\"variant\":\"%s\",\"unit\":\"%s\",\"values\":[",
+	       name, size, variant, unit);
+	for (size_t i = 0; i < num; i++)
+		printf("%s%.6g", i ? "," : "", values[i]);
+	puts("]}");
+	fflush(stdout);
+}
+
+void bench_fail(const char *what, int err)
+{
+	fprintf(stderr, "ebb-bench-agent: %s: %s\n", what, strerror(err < 0 ? -err : err));
+	exit(1);
+}
+
+int main(int argc, char **argv)
+{
+	static const struct {
+		const char *size;
+		uint32_t num_vms, sockets, cores, threads;
+	} sizes[] = {
+		{ "10 VMs", 10, 4, 36, 2 },
+		{ "100 VMs", 100, 4, 36, 2 },
+		/* The host has CPUs for 288 of these; the others wait for their startup sets. */
+		{ "1000 VMs", 1000, 4, 36, 2 },
+		/* Here all of them run. */
+		{ "1000 VMs on 1024 cores", 1000, 16, 64, 1 },
+	};
+	const unsigned num_values = argc == 3 ? (unsigned)atoi(argv[1]) : 0;
+	const double seconds = argc == 3 ? atof(argv[2]) : 0;
+
+	if (num_values < 1 || num_values > 100000 || seconds <= 0) {
+		fputs("usage: ebb-bench-agent VALUES SECONDS\n", stderr);
+		return 2;
+	}
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++)
+		for (size_t p = 0; ebb_policy_at(p); p++)
+			bench_decisions(sizes[i].size, sizes[i].num_vms, sizes[i].sockets,
+					sizes[i].cores, sizes[i].threads, ebb_policy_at(p),
+					num_values);
+	for (size_t i = 0; i < 3; i++)
+		for (size_t p = 0; ebb_policy_at(p); p++)
+			bench_telemetry(sizes[i].size, sizes[i].num_vms, ebb_policy_at(p), seconds);
+	return 0;
+}
