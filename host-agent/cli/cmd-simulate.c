@@ -22,7 +22,8 @@ static const struct argp_option options[] = {
 	{ "vms", KEY_VMS, "N", 0, "Make up N VMs, 1 to 1024 (default 40)", 0 },
 	{ "seconds", KEY_SECONDS, "N", 0, "of this time, 1 to 1000000 (default 600)", 0 },
 	{ "spot", KEY_SPOT, "PERCENT", 0, "so many of class spot (default 50)", 0 },
-	{ "seed", KEY_SEED, "N", 0, "with this seed, which latencies depend on, too (default 1)", 0 },
+	{ "seed", KEY_SEED, "N", 0, "with this seed, which latencies depend on, too (default 1)",
+	  0 },
 	{ "slots", KEY_SLOTS, "N", 0, "Parts of the time to tell shares of, 1 to 1000 (default 10)",
 	  0 },
 	{ 0 },
@@ -75,7 +76,8 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 	switch (key) {
 	case 't':
 		if (set_topology(s, arg) < 0)
-			argp_error(state, "--topology=%s: write SxCxT with 1 to %u sockets, 1 to %u "
+			argp_error(state,
+				   "--topology=%s: write SxCxT with 1 to %u sockets, 1 to %u "
 				   "threads of a core, and at most %u threads in all, for example "
 				   DEFAULT_TOPOLOGY, arg, EBB_MAX_NODES, EBB_MAX_SMT,
 				   EBB_MAX_THREADS);

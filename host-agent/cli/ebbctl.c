@@ -14,7 +14,7 @@ const struct ctl_command ctl_commands[] = {
 	{ "host", "", "topology, capacity, memory, who has which core", cmd_host },
 	{ "vms", "[VM]", "what each VM has, may have and shall have", cmd_vms },
 	{ "top", "[--interval S] [--count N]", "the same, live, with throughput", cmd_top },
-	{ "set", "VM KEY=VALUE...", "change class, priority, weight, max.NODE, mem.*, ...", cmd_set },
+	{ "set", "VM KEY=VALUE...", "change class, weight, max.NODE, mem.*, ...", cmd_set },
 	{ "policy", "[NAME]", "show or change how CPUs and memory are shared", cmd_policy },
 	{ "explain", "VM", "what a VM waits for, and what comes next", cmd_explain },
 	{ "history", "[VM] [--since WHEN] [--limit N]", "decisions with reasons", cmd_history },

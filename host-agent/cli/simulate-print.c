@@ -86,7 +86,8 @@ static void print_slots(const struct simulate *s)
 		for (int k = 0; k < 3; k++) {
 			char *head = heads[3 * i + k];
 
-			snprintf(head, sizeof(heads[0]), ">%s %s", s->results[i].policy, columns[k]);
+			snprintf(head, sizeof(heads[0]), ">%s %s", s->results[i].policy,
+				 columns[k]);
 			names[1 + 3 * i + k] = head;
 		}
 	table_init(&t, names);

@@ -12,7 +12,7 @@ struct sim_node_now {
 	uint16_t host_node;
 	uint16_t held, wanted;		/* wanted: no more than it may have, 0 while it can not */
 	uint32_t num_missing;		/* wanted and not held */
-	usec_t *since;			/* num_missing times, rising; room for as many as it may have */
+	usec_t *since;			/* num_missing times, rising; room for all it may have */
 };
 
 struct sim_vm_now {

@@ -66,6 +66,12 @@ static int find_vm(struct replay *r, const char *name)
 	return (int)i;
 }
 
+/* The limit of a node changed to `cpus`. */
+static bool is_limit(const struct row *row)
+{
+	return strcmp(row->event, "offer") == 0 || strcmp(row->event, "demand") == 0;
+}
+
 /* The number after a word of the reason, or what it was. */
 static uint32_t number_after(const char *reason, const char *word, uint32_t otherwise, uint32_t min,
 			     uint32_t max)
@@ -116,12 +122,12 @@ static int note_size(struct replay *r, const struct row *row)
 	p = &r->pasts[vm];
 	if (strcmp(row->event, "sla") == 0)
 		read_sla(p, &r->trace.vms[vm].sla, row->reason);
-	if (row->node < 0 || (strcmp(row->event, "offer") != 0 && strcmp(row->event, "demand") != 0))
+	if (row->node < 0 || !is_limit(row))
 		return 0;
 	n = &p->nodes[row->node];
 	if (p->num_nodes <= (unsigned)row->node)
 		p->num_nodes = (unsigned)row->node + 1;
-	/* Neither limit nor use falls below the startup set; before the first offer they are that. */
+	/* Neither limit nor use falls below the startup set; at first they are that. */
 	if (!n->is_seen || row->cpus < n->lowest)
 		n->lowest = row->cpus;
 	if (sscanf(row->reason, "limit %*u -> %*u: %u used", &used) == 1 && used < n->lowest)
@@ -266,7 +272,7 @@ static int note_event(struct replay *r, const struct row *row)
 		return given_back(r, row, vm, g);
 	if (strcmp(row->event, "force") == 0 && row->node >= 0)
 		p->nodes[g].held -= p->nodes[g].held > row->cpus ? row->cpus : p->nodes[g].held;
-	if (strcmp(row->event, "offer") == 0 || strcmp(row->event, "demand") == 0)
+	if (is_limit(row))
 		p->nodes[g].limit = row->cpus;
 	return 0;
 }

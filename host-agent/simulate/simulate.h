@@ -101,7 +101,7 @@ struct sim_result {
 	struct sim_vm_result *vms;	/* as in the trace */
 	struct sim_slot *slots;
 	size_t num_waits, max_waits;
-	double *waits_ms;		/* from wanting a CPU, or losing one, to having it; rising */
+	double *waits_ms;		/* from wanting or losing a CPU to having it; rising */
 	uint64_t num_unmet;		/* CPUs that were wanted and did not come before the end */
 	double wasted_s;		/* core-seconds that nobody held though a VM of that node
 					 * wanted them */

@@ -204,7 +204,8 @@ static const struct {
 	{"id='1' startup='0' max='3'", "id='1' startup='0'",
 	 "<ebb:node id=\"1\"> has no attribute max"},
 	{"max='4'", "max='5'", "<ebb:node id=\"0\"> attribute max=\"5\": allowed: 0 to 4"},
-	{"startup='1' reserved='3' max='4'", "startup='5' max='4'", "startup=\"5\": allowed: 0 to 4"},
+	{"startup='1' reserved='3' max='4'", "startup='5' max='4'",
+	 "startup=\"5\": allowed: 0 to 4"},
 	{"startup='1' reserved='3' max='4'", "startup='2' max='4'",
 	 "<ebb:node id=\"0\"> attribute startup=\"2\": the definition enables 1 vCPUs in this "
 	 "cell"},

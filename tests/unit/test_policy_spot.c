@@ -77,7 +77,7 @@ static void test_spot_priorities(void **state)
 	assert_plan(&b, 1, 7);
 	assert_plan(&b, 0, 2);
 	assert_plan(&b, 2, 3);
-	/* The one before wants less: those below get more, and the rest is theirs for the asking. */
+	/* The first wants less: those below get more, and the rest is theirs for the asking. */
 	b.vms[1].nodes[0].wanted = 1;
 	b.vms[0].nodes[0].wanted = 1;
 	b.vms[2].nodes[0].wanted = 0;

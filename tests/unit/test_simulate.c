@@ -408,7 +408,8 @@ static void test_bad_history(void **state)
 	expect_bad(path, -ENODATA, "no VM has started in it");
 	/* Rows that say what cannot be: the node, the number of CPUs. */
 	make_history(ROWS "(1, 'web', 'join', NULL, 0, 0, ''), (2, 'web', 'offer', 99, 5, 0, ''),"
-			  "(3, 'web', 'grant', 0, -7, 70000, NULL), (4, 'a', 'join', 1, 1, 1, 'x')");
+			  "(3, 'web', 'grant', 0, -7, 70000, NULL),"
+			  "(4, 'a', 'join', 1, 1, 1, 'x')");
 	{
 		struct ebb_err err = { "" };
 		struct sim_result r;

@@ -79,7 +79,7 @@ enum ebb_fake_guest {
 	EBB_FAKE_SILENT,		/* takes every offer, gives and confirms nothing */
 	EBB_FAKE_NO_DRIVER,		/* device present, no driver */
 	EBB_FAKE_RANDOM,		/* asks and gives at random, meets demands mostly */
-	EBB_FAKE_WANTING,		/* has as many CPUs as ebb_fake_vm_want() said, or as it may */
+	EBB_FAKE_WANTING,		/* has as many CPUs as ebb_fake_vm_want() said, if it may */
 };
 
 /* NULL if out of memory. */

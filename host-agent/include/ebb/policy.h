@@ -11,8 +11,8 @@
  *
  * Counting.  The capacity of a node is its number of cores, so that every CPU
  * within the limits gets a core of its own; with the option count_threads, or
- * where the plan says so (use_threads), it is its number of hardware threads.  Floors, ceilings and targets count CPUs,
- * those of memory blocks of EBB_BLOCK_BYTES.
+ * where the plan says so (use_threads), it is its number of hardware threads.
+ * Floors, ceilings and targets count CPUs, those of memory blocks of EBB_BLOCK_BYTES.
  */
 #ifndef EBB_POLICY_H
 #define EBB_POLICY_H
@@ -42,10 +42,10 @@ struct ebb_view_vm_node {
 	uint16_t host_node;		/* index into ebb_view.nodes */
 	uint16_t floor;			/* startup set; the target is never below */
 	uint16_t ceiling;		/* the target is never above */
-	uint16_t reserved;		/* floor to ceiling: what it is to get whenever it wants it */
+	uint16_t reserved;		/* floor to ceiling: what it gets whenever it wants it */
 	uint16_t used;			/* startup set and every other vCPU that has a core */
-	uint16_t wanted;		/* floor to ceiling: what it uses, and what it asked for within
-					 * the last EBB_WANT_USEC and did not get because of its limit */
+	uint16_t wanted;		/* floor to ceiling: what it uses, and what it asked for in
+					 * the last EBB_WANT_USEC and its limit did not allow */
 	uint16_t target;		/* of the last plan; 0 before the VM's first */
 	struct ebb_view_mem mem;
 };

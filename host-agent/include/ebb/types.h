@@ -104,7 +104,7 @@ enum ebb_class {
 
 struct ebb_sla_node {
 	uint16_t startup;		/* CPUs that the VM boots with here and always keeps */
-	uint16_t reserved;		/* CPUs that it gets whenever it wants them, startup to max */
+	uint16_t reserved;		/* what it gets whenever it wants it, startup to max */
 	uint16_t max;			/* most it may ever hold here, startup included */
 	uint16_t host_node;		/* where its CPUs run and its memory is */
 	uint32_t mem_min;		/* blocks of pool memory kept for it, 0 to mem_max */
@@ -114,9 +114,9 @@ struct ebb_sla_node {
 
 struct ebb_sla {
 	enum ebb_class class;		/* spot: every `reserved` is the startup set */
-	uint16_t priority;		/* 0 to EBB_PRIORITY_MAX; among those of a class, more goes first */
+	uint16_t priority;		/* 0 to EBB_PRIORITY_MAX; of a class, more goes first */
 	uint16_t tier;			/* VIRTIO_EBB_TIER_*, as told to the guest */
-	bool plug_ahead;		/* plug all vCPUs when the guest's driver appears, as lent ones */
+	bool plug_ahead;		/* plug all vCPUs once the driver is there, as lent ones */
 	uint32_t weight;		/* EBB_WEIGHT_MIN to EBB_WEIGHT_MAX */
 	uint32_t deadline_ms;		/* time to meet a demand; EBB_DEADLINE_MS_MIN to _MAX */
 	uint32_t mem_weight;		/* the same for memory; used if it has a pool */
@@ -363,7 +363,7 @@ struct ebb_action_pool {
 
 struct ebb_action_cpu_flags {
 	uint16_t vcpu;
-	uint16_t flags;			/* 0, VIRTIO_EBB_CPU_F_FORCED, or _LENT to hand a new vCPU over */
+	uint16_t flags;			/* 0, _CPU_F_FORCED, or _LENT to hand a new vCPU over */
 };
 
 struct ebb_action {
@@ -404,7 +404,7 @@ enum ebb_event {
 	EBB_EVENT_MEM_RELEASE,		/* the guest gave bytes back */
 	EBB_EVENT_MEM_REVOKE,		/* the host took bytes; times count from the deadline */
 	EBB_EVENT_LEND,			/* the guest gave a core back and keeps the CPU */
-	EBB_EVENT_CHARGE,		/* what a VM held since its last record of this kind: charge[] */
+	EBB_EVENT_CHARGE,		/* what a VM held since its last one: charge[] */
 	EBB_EVENT_MAX,
 };
 
