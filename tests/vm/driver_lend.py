@@ -196,7 +196,8 @@ def test_hand_over(rig):
     check(sorted(c["node"] for c in now.values()) == [0, 1], f"{now}")
     added = rig.agent.num_added
     got = rig.json("add 2")
-    print(f"    add of 2: host {got['host_ns'] / 1e6:.2f} ms, kernel {got['kernel_ns'] / 1e6:.2f} ms")
+    print(f"    add of 2: host {got['host_ns'] / 1e6:.2f} ms, "
+          f"kernel {got['kernel_ns'] / 1e6:.2f} ms")
     check({c["cpu"] for c in got["cpus"]} == set(now) and rig.agent.num_added == added,
           f"not those handed over: {got}")
     wait_lent(rig, 2)
