@@ -80,8 +80,8 @@ def evaluate(run, samples, events):
                        SERVED_PCT, "%", "committed of what arrived, over the whole run"),
         Check.at_least("cpus_peak", min((_most(rows, p) for p in peaks), default=None),
                        startup + 1, "CPUs", "most held in a peak, the one with the fewest"),
-        Check.at_most("cpus_normal", engine_series.median([_least(rows, c) for c in calms]), startup,
-                      "CPUs", "fewest held between two peaks, median: given back"),
+        Check.at_most("cpus_normal", engine_series.median([_least(rows, c) for c in calms]),
+                      startup, "CPUs", "fewest held between two peaks, median: given back"),
     ]
     begin, end = (told[0].t_s, told[-1].t_s) if told else (0.0, 0.0)
     checks += outcome_checks(run) + reason_checks(samples, events) + latency_checks(events)
