@@ -3,9 +3,10 @@
 # The OLTP engine, its benchmark, its server and their tests.
 
 OLTP_SRC := $(addprefix oltp-engine/src/,arrivals.c blocks_native.c cold.c cold_file.c cold_io.c \
-	elastic_policy.c elastic_queue.c elastic_search.c engine.c epoch.c evict.c fetch.c hist.c \
-	index.c lock.c lost.c manager.c mem.c memory.c scan.c shrink.c slots.c storage.c table.c txn.c \
-	worker_elastic.c worker_mover.c worker_pool.c worker_source_fixed.c worker_thread.c)
+	cold_visit.c elastic_policy.c elastic_queue.c elastic_search.c engine.c epoch.c evict.c fetch.c \
+	fetch_visits.c hist.c index.c lock.c lost.c manager.c mem.c memory.c scan.c shrink.c slots.c \
+	storage.c table.c txn.c worker_elastic.c worker_mover.c worker_pool.c worker_source_fixed.c \
+	worker_thread.c)
 OLTP_YCSB_SRC := $(addprefix oltp-engine/bench/ycsb/,ycsb.c ycsb_load.c ycsb_verify.c zipf.c)
 OLTP_BENCH_SRC := $(addprefix oltp-engine/bench/,audit.c block_times.c limits.c load.c options.c \
 	report.c session.c) $(OLTP_YCSB_SRC)
@@ -37,9 +38,12 @@ $(eval $(call unit_test,test_oltp_server,tests/unit/test_oltp_server.c,liboltp-s
 $(eval $(call unit_test,test_oltp_source_ebb,tests/unit/test_oltp_source_ebb.c $(OLTP_EBB_RIG_SRC),liboltp-server liboltp-bench liboltp monitord libebb,,-lm))
 $(eval $(call unit_test,test_oltp_storage,tests/unit/test_oltp_storage.c tests/unit/oltp_memory.c,liboltp))
 $(eval $(call unit_test,test_oltp_cold,tests/unit/test_oltp_cold.c tests/unit/oltp_memory.c,liboltp))
+$(eval $(call unit_test,test_oltp_cold_visit,tests/unit/test_oltp_cold_visit.c tests/unit/oltp_memory.c,liboltp))
+$(eval $(call unit_test,test_oltp_cold_nomem,tests/unit/test_oltp_cold_nomem.c tests/unit/oltp_memory.c,liboltp,,$(foreach f,malloc calloc realloc aligned_alloc,-Xlinker --wrap=$(f))))
 $(eval $(call unit_test,test_oltp_moving,tests/unit/test_oltp_moving.c tests/unit/oltp_memory.c,liboltp-bench liboltp,,-lm))
 $(eval $(call unit_test,test_oltp_revoke,tests/unit/test_oltp_revoke.c tests/unit/oltp_memory.c,liboltp))
 $(eval $(call unit_test,test_oltp_blocks_ebb,tests/unit/test_oltp_blocks_ebb.c tests/unit/oltp_memory.c $(OLTP_EBB_RIG_SRC),liboltp-server liboltp-bench liboltp monitord libebb,,-lm))
+$(eval $(call unit_test,test_oltp_dist_steps,tests/unit/test_oltp_dist_steps.c,liboltp-dist))
 $(eval $(call unit_test,test_oltp_dist_twophase,tests/unit/test_oltp_dist_twophase.c,liboltp-dist))
 $(eval $(call unit_test,test_oltp_dist_crash,tests/unit/test_oltp_dist_crash.c,))
 $(B)/tests/test_oltp_dist_crash: | $(B)/bin/oltp-node

@@ -245,7 +245,8 @@ struct oltp_block_ops {
  *
  * Less than is held is a demand, to be met by the deadline (CLOCK_MONOTONIC ns; 0: no deadline).
  * Unused blocks go first, then those with the fewest records (what was kept free for records to
- * come), then records are written to disk, those not used for longest first, and the others moved
+ * come: all that maintenance has in blocks; its buffers and books are elsewhere, and giving them up
+ * would answer no demand), then records are written to disk, those not used for longest first, and the others moved
  * together. What could not be given by the deadline, or without one right away, is counted
  * (unanswered_bytes) and tried no longer until the provider says something new.
  */
@@ -277,7 +278,7 @@ struct oltp_memory_stats {
 	uint64_t maintenance_bytes;	/* outside of blocks: buffers and books for cold records */
 	uint64_t resident_records;	/* in memory */
 	uint64_t resident_bytes;	/* what they take, heads and padding included */
-	uint64_t cold_records;		/* on disk */
+	uint64_t cold_records;		/* on disk; those used from a read buffer included */
 	uint64_t file_bytes;		/* of the file; in use: */
 	uint64_t file_used_bytes;
 	/* From here on since the engine was opened. */

@@ -7,6 +7,7 @@
 #include "checksum.h"
 #include "cold.h"
 #include "engine.h"
+#include "fetch.h"
 #include "manager.h"
 
 int cold_create(struct oltp_engine *engine, const char *dir, uint64_t bytes_max,
@@ -29,6 +30,12 @@ int cold_create(struct oltp_engine *engine, const char *dir, uint64_t bytes_max,
 	return 0;
 }
 
+static void block_books_free(struct cold_block *block)
+{
+	free(block->keys);
+	free(block->used);
+}
+
 void cold_destroy(struct cold *cold)
 {
 	if (!cold)
@@ -38,9 +45,10 @@ void cold_destroy(struct cold *cold)
 							      memory_order_relaxed);
 
 		for (uint32_t b = 0; leaf && b < COLD_LEAF_BLOCKS; b++)
-			free(leaf->blocks[b].keys);
+			block_books_free(&leaf->blocks[b]);
 		free(leaf);
 	}
+	fetchers_left_free(cold);
 	cold_file_close(&cold->file);
 	pthread_mutex_destroy(&cold->lock);
 	free(cold);
@@ -129,16 +137,23 @@ static int number_new(struct cold *cold, struct cold_block **ret_block)
 static int keys_reserve(struct cold *cold, struct cold_block *block, uint32_t n)
 {
 	_Atomic uint64_t *keys;
+	_Atomic uint32_t *used;
 
 	if (block->keys_room >= n)
 		return 0;
 	keys = malloc(n * sizeof(*keys));
-	if (!keys)
+	used = malloc(n * sizeof(*used));
+	if (!keys || !used) {
+		free(keys);
+		free(used);
 		return -ENOMEM;
-	atomic_fetch_add_explicit(&cold->books_bytes, (n - block->keys_room) * sizeof(*keys),
+	}
+	atomic_fetch_add_explicit(&cold->books_bytes,
+				  (n - block->keys_room) * (sizeof(*keys) + sizeof(*used)),
 				  memory_order_relaxed);
-	free(block->keys);
+	block_books_free(block);
 	block->keys = keys;
+	block->used = used;
 	block->keys_room = n;
 	return 0;
 }
@@ -249,7 +264,7 @@ void cold_record_write(const struct cold_block *block, uint32_t slot, uint8_t *b
 {
 	uint8_t *at = buffer + (size_t)slot * cold_stride(block->table);
 
-	memcpy(at, &(struct cold_head){ key, 0 }, sizeof(struct cold_head));
+	memcpy(at, &(struct cold_head){ .key = key }, sizeof(struct cold_head));
 	memcpy(at + sizeof(struct cold_head), data, block->table->record_bytes);
 }
 
@@ -277,19 +292,28 @@ const void *cold_record_check(const struct cold_block *block, uint32_t slot, con
 	return at;
 }
 
+void cold_count_merged(struct cold *cold, struct cold_block *block)
+{
+	struct cold_counters *c = &cold->counters;
+
+	atomic_fetch_sub_explicit(&c->records, 1, memory_order_relaxed);
+	atomic_fetch_add_explicit(&c->merged_records, 1, memory_order_relaxed);
+	atomic_fetch_add_explicit(&c->merged_bytes, block->table->record_bytes,
+				  memory_order_relaxed);
+	cold_block_unlive(cold, block, 1);
+}
+
 int cold_merge(struct cold *cold, const struct index_ref *ref, uint32_t slot, const void *data,
-	       uint32_t node, uint64_t ts, uint64_t stamp, bool present)
+	       uint32_t node, uint64_t ts, uint64_t stamp)
 {
 	struct cold_block *block = cold_stub_block(cold, ref->entry);
 	struct oltp_table *table = block->table;
 	struct storage *storage = &cold->engine->storage;
-	struct cold_counters *c = &cold->counters;
 	struct record *record;
 
 	if (!index_ref_is_live(ref))
 		return -EALREADY;
-	record = present ? storage_slot_alloc_present(table, node, ts) :
-			   storage_slot_alloc(storage, table, node, ts);
+	record = storage_slot_alloc(storage, table, node, ts);
 	manager_room_check(cold->engine->manager, table);
 	if (!record)
 		return -ENOMEM;
@@ -304,9 +328,6 @@ int cold_merge(struct cold *cold, const struct index_ref *ref, uint32_t slot, co
 		return -EALREADY;
 	}
 	lock_release_exclusive(&record->lock, stamp);
-	atomic_fetch_sub_explicit(&c->records, 1, memory_order_relaxed);
-	atomic_fetch_add_explicit(&c->merged_records, 1, memory_order_relaxed);
-	atomic_fetch_add_explicit(&c->merged_bytes, table->record_bytes, memory_order_relaxed);
-	cold_block_unlive(cold, block, 1);
+	cold_count_merged(cold, block);
 	return 0;
 }

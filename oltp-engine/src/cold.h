@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Records on disk. An eviction block is one extent of the file, filled with records of one table;
- * here is what must be known of it in memory: whose it is and which keys are in it, eight bytes for
- * each. The index points to a record in it by a stub:
+ * here is what must be known of it in memory: whose it is, which keys are in it and when each was
+ * used, twelve bytes for each. The index points to a record in it by a stub:
  *
  *	INDEX_STUB | (number of the extent << COLD_SLOT_BITS | slot in it) << 1
  *
@@ -16,14 +16,16 @@
  *
  * Invariants:
  *   C1  A stub is in the index only while its block is live, and its record's bytes are on disk.
+ *       A visitor (cold_visit.h) counts as its stub.
  *   C2  A block's extent is not written again while a stub to it may be remembered: by somebody in
  *       an epoch (found, not yet pinned) or by a pin (a read of it in flight). So a stub that is
  *       still in its slot when the read ends is the one that was read, and what was read is the
  *       record as it is: the record cannot have come back and gone again to the same place.
  *   C3  Of several who bring a record back one replaces the stub, the others throw theirs away.
  *
- * On disk a record is its key, a checksum over the record, its key, its place and the generation of
- * the extent, and its bytes. Every read checks it: other bytes, other places and older writes show.
+ * On disk a record is a checksum over the record, its key, its place and the generation of the
+ * extent, then its key and its bytes. Every read checks it: other bytes, other places and older
+ * writes show.
  */
 #ifndef OLTP_COLD_H
 #define OLTP_COLD_H
@@ -47,8 +49,8 @@ struct oltp_table;
 struct record;
 
 struct cold_head {
-	uint64_t key;
 	uint64_t check;
+	uint64_t key;
 };
 
 struct cold_block {
@@ -58,6 +60,7 @@ struct cold_block {
 	uint32_t n;		/* records written */
 	uint32_t keys_room;
 	_Atomic uint64_t *keys;
+	_Atomic uint32_t *used;	/* lower half of the stamp (lock.h) of each record's last use */
 	_Atomic uint32_t live;	/* stubs in the index */
 	_Atomic uint32_t pins;
 	uint64_t retired;	/* epoch */
@@ -82,6 +85,7 @@ struct cold {
 	uint64_t n_numbers;		/* extents that were ever used */
 	struct cold_block *free, *retired;
 	uint64_t n_used;		/* extents that are not free */
+	struct fetcher *left;		/* of workers that have gone, with visitors in them */
 	_Atomic uint64_t books_bytes;	/* memory for blocks and keys */
 	_Atomic uint64_t buffer_bytes;	/* memory for reads and writes */
 	struct cold_counters counters;
@@ -146,10 +150,13 @@ void cold_record_seal(const struct cold_block *block, uint32_t slot, uint8_t *bu
 const void *cold_record_check(const struct cold_block *block, uint32_t slot, const uint8_t *at);
 
 /*
- * Puts a record that was read back into memory and the index. The block is pinned. present: only
- * into blocks that are there. Errors: -EALREADY (it is not there any more: fine), -ENOMEM.
+ * Puts a record that was read back into a block and the index. Its eviction block is pinned.
+ * Errors: -EALREADY (it is not there any more: fine), -ENOMEM.
  */
 int cold_merge(struct cold *cold, const struct index_ref *ref, uint32_t slot, const void *data,
-	       uint32_t node, uint64_t ts, uint64_t stamp, bool present);
+	       uint32_t node, uint64_t ts, uint64_t stamp);
+
+/* A record of the block is in memory for good. */
+void cold_count_merged(struct cold *cold, struct cold_block *block);
 
 #endif

@@ -150,7 +150,7 @@ void oltp_worker_destroy(struct oltp_worker *worker)
 	if (!worker)
 		return;
 	oltp_txn_abort(worker);
-	fetcher_destroy(worker->fetcher);
+	fetcher_leave(worker->fetcher);
 	pthread_mutex_lock(&worker->engine->lock);
 	worker->engine->workers[worker->number] = NULL;
 	pthread_mutex_unlock(&worker->engine->lock);
@@ -159,7 +159,7 @@ void oltp_worker_destroy(struct oltp_worker *worker)
 
 bool engine_epoch_has_passed(struct oltp_engine *engine, uint64_t epoch)
 {
-	bool has = true;
+	bool has = epoch_reader_passed(&engine->manager_announced, epoch);
 
 	pthread_mutex_lock(&engine->lock);
 	for (uint32_t i = 1; has && i <= engine->workers_end; i++) {

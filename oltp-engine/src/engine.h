@@ -35,6 +35,8 @@ struct oltp_table {
 	uint32_t record_bytes;	/* as the user sees it */
 	uint32_t stride;	/* header and padding included; a multiple of the cache line */
 	struct index index;
+	/* Records not used since then were the last to go to disk; written by the manager. */
+	_Atomic uint64_t evicted_stamp;
 	struct shelf shelves[OLTP_NODES_MAX];
 };
 
@@ -48,6 +50,7 @@ struct oltp_engine {
 	struct storage storage;
 	struct cold *cold;	/* NULL: records stay in memory */
 	struct manager *manager;	/* NULL: memory does not move */
+	_Atomic uint64_t manager_announced;	/* see epoch.h */
 	_Atomic uint64_t revokes;	/* times that blocks were lost */
 	_Atomic uint64_t revokes_swept;	/* those that the index knows of; written by the manager */
 	_Atomic uint64_t lost_records, lost_bytes;

@@ -75,13 +75,16 @@ static void limbo_push(struct evict *e, struct record *record)
 }
 
 /* The record is locked: where the index says that it is, if it says so. */
-static bool find_slot(const struct oltp_table *table, struct record *record,
-		      struct index_ref *ret_ref)
+static bool find_slot(struct oltp_table *table, struct record *record, struct index_ref *ret_ref)
 {
 	uint64_t key = atomic_load_explicit(&record->key, memory_order_relaxed);
+	struct record *found;
 
-	/* Blocks are given back by this thread only: it needs no epoch to look. */
-	return index_find(&table->index, key, index_hash(key), ret_ref) == record &&
+	/* Blocks are given back by this thread only, but visitors leave as they like. */
+	manager_enter(table->engine);
+	found = index_find(&table->index, key, index_hash(key), ret_ref);
+	manager_leave(table->engine);
+	return found == record &&
 	       /* Of a lost one, what was copied and the key itself may be what replaced it. */
 	       storage_block_of(&table->engine->storage, record)->state != BLOCK_LOST;
 }
@@ -200,7 +203,7 @@ enum evict_result evict_to_disk(struct evict *e, struct oltp_table *table, struc
 {
 	struct evict_batch *batch;
 	struct cold_block *block;
-	uint64_t seen;
+	uint64_t stamp, seen;
 
 	if (!e->cold || !cold_slots(table))
 		return EVICT_NOT;
@@ -208,12 +211,14 @@ enum evict_result evict_to_disk(struct evict *e, struct oltp_table *table, struc
 	if (!batch)
 		return EVICT_NOT;
 	block = batch->block;
+	stamp = lock_stamp(atomic_load_explicit(&record->lock, memory_order_relaxed));
 	if (!lock_try_exclusive(&record->lock, MANAGER_TS, &seen))
 		return EVICT_BUSY;
 	atomic_store_explicit(&block->keys[batch->n],
 			      atomic_load_explicit(&record->key, memory_order_relaxed),
 			      memory_order_relaxed);
 	cold_record_write(block, batch->n, batch->buffer, block->keys[batch->n], record->data);
+	atomic_store_explicit(&block->used[batch->n], (uint32_t)stamp, memory_order_relaxed);
 	batch->records[batch->n++] = record;
 	lock_release_exclusive(&record->lock, batch->mark);
 	return EVICT_DONE;

@@ -9,13 +9,19 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "cold_visit.h"
 #include "engine.h"
 #include "fetch.h"
 #include "manager.h"
 
-/* Reads are handed to the kernel together, but not held back longer than so many polls. */
-#define SEND_AT_ONCE		16u
-#define SEND_POLLS_MAX		32u
+/*
+ * While there are transactions to run between polls, the kernel is asked to do something once in so
+ * many of them: a call costs as much as a transaction, telling a virtual disk of new requests ten
+ * times that. Reads are handed over when there are so many, or after so many polls.
+ */
+#define TURN_POLLS		16u
+#define SEND_AT_ONCE		32u
+#define SEND_POLLS_MAX		512u
 /* No room for a record for so long: its transaction fails. */
 #define ROOM_WAIT_NS		2000000000ull
 #define WAIT_STEP_NS		200000ull
@@ -28,16 +34,16 @@ static uint64_t now_ns(void)
 	return (uint64_t)ts.tv_sec * 1000000000ull + (uint64_t)ts.tv_nsec;
 }
 
-static struct fetcher *fetcher_create(struct oltp_worker *worker)
+static enum oltp_rc fetcher_create(struct oltp_worker *worker)
 {
 	struct cold *cold = worker->engine->cold;
 	struct fetcher *f = calloc(1, sizeof(*f));
 
 	if (!f)
-		return NULL;
+		return OLTP_NO_MEMORY;
 	if (cold_io_init(&f->io, cold->file.fd, FETCH_READS_MAX, cold->hook)) {
 		free(f);
-		return NULL;
+		return OLTP_IO;
 	}
 	f->worker = worker;
 	f->cold = cold;
@@ -45,7 +51,8 @@ static struct fetcher *fetcher_create(struct oltp_worker *worker)
 		f->reads[i].next = f->free;
 		f->free = &f->reads[i];
 	}
-	return f;
+	worker->fetcher = f;
+	return OLTP_OK;
 }
 
 static void read_end(struct fetcher *f, struct fetch_read *read)
@@ -55,10 +62,21 @@ static void read_end(struct fetcher *f, struct fetch_read *read)
 	f->free = read;
 }
 
-void fetcher_destroy(struct fetcher *f)
+static void fetcher_free(struct fetcher *f)
 {
+	for (uint32_t i = 0; i < FETCH_READS_MAX; i++)
+		free(f->reads[i].buffer);
+	atomic_fetch_sub_explicit(&f->cold->buffer_bytes, f->buffer_bytes, memory_order_relaxed);
+	free(f);
+}
+
+void fetcher_leave(struct fetcher *f)
+{
+	struct cold *cold;
+
 	if (!f)
 		return;
+	cold = f->cold;
 	while (f->io.in_flight) {
 		struct cold_request *request = cold_io_next(&f->io);
 
@@ -73,11 +91,45 @@ void fetcher_destroy(struct fetcher *f)
 		f->waiting = read->next;
 		read_end(f, read);
 	}
-	for (uint32_t i = 0; i < FETCH_READS_MAX; i++)
-		free(f->reads[i].buffer);
-	atomic_fetch_sub_explicit(&f->cold->buffer_bytes, f->buffer_bytes, memory_order_relaxed);
 	cold_io_finish(&f->io);
-	free(f);
+	f->worker = NULL;
+	pthread_mutex_lock(&cold->lock);
+	f->next = cold->left;
+	cold->left = f;
+	pthread_mutex_unlock(&cold->lock);
+}
+
+void fetchers_left_settle(struct cold *cold)
+{
+	struct fetcher *left, *next;
+
+	pthread_mutex_lock(&cold->lock);
+	left = cold->left;
+	cold->left = NULL;
+	pthread_mutex_unlock(&cold->lock);
+	for (; left; left = next) {
+		next = left->next;
+		visits_end(left, left->visits.n, 0, 0);
+		visits_reclaim(left);
+		if (!left->visits.n && !left->parted.n) {
+			fetcher_free(left);
+			continue;
+		}
+		pthread_mutex_lock(&cold->lock);
+		left->next = cold->left;
+		cold->left = left;
+		pthread_mutex_unlock(&cold->lock);
+	}
+}
+
+void fetchers_left_free(struct cold *cold)
+{
+	while (cold->left) {
+		struct fetcher *f = cold->left;
+
+		cold->left = f->next;
+		fetcher_free(f);
+	}
 }
 
 /* Those that are not being read into. */
@@ -116,12 +168,25 @@ static int buffer_reserve(struct fetcher *f, struct fetch_read *read, uint32_t b
 	return 0;
 }
 
+/* Is it used more often than those that are in memory longest? The use at hand is noted. */
+static bool is_worth_a_slot(const struct cold_block *block, uint32_t slot, uint64_t now)
+{
+	uint64_t evicted = atomic_load_explicit(&block->table->evicted_stamp, memory_order_relaxed);
+	uint32_t last = atomic_load_explicit(&block->used[slot], memory_order_relaxed);
+
+	atomic_store_explicit(&block->used[slot], (uint32_t)now, memory_order_relaxed);
+	/* Modulo 2^32: of a use too long ago to tell, either is right. */
+	return (int32_t)(last - (uint32_t)evicted) > 0;
+}
+
 /* The stub is pinned. -EAGAIN: too much is being read. */
 static int read_start(struct fetcher *f, const struct index_ref *ref, uint32_t ticket)
 {
 	struct cold_place place = cold_stub_place(f->cold, ref->entry);
+	/* In front of what is read, for the struct cold_visit: no less, or the disk refuses. */
+	uint32_t front = f->cold->file.align;
 	struct fetch_read *read = f->free;
-	int rc = read ? buffer_reserve(f, read, place.bytes) : -EAGAIN;
+	int rc = read ? buffer_reserve(f, read, front + place.bytes) : -EAGAIN;
 
 	if (rc)
 		return rc;
@@ -130,20 +195,21 @@ static int read_start(struct fetcher *f, const struct index_ref *ref, uint32_t t
 	read->block = cold_stub_block(f->cold, ref->entry);
 	read->slot = cold_stub_slot(ref->entry);
 	read->ticket = ticket;
-	read->lead = place.lead;
+	read->is_wanted = is_worth_a_slot(read->block, read->slot,
+					  epoch_now(&f->worker->engine->epoch));
+	read->lead = front + place.lead;
 	read->request = (struct cold_request){ .bytes = place.bytes, .offset = place.offset,
-					       .buffer = read->buffer };
+					       .buffer = read->buffer + front };
 	cold_io_add(&f->io, &read->request);
 	f->tickets[ticket].pending++;
 	return 0;
 }
 
+/* After the last of what it waited for has gone. */
 static void ticket_check(struct fetcher *f, struct fetch_ticket *ticket)
 {
-	if (ticket->pending || ticket->room_for || ticket->is_done)
-		return;
-	ticket->is_done = true;
-	f->n_done++;
+	if (!ticket->pending && !ticket->room_for)
+		f->done[f->n_done++] = (uint32_t)(ticket - f->tickets);
 }
 
 static void wait_for_room(struct fetcher *f)
@@ -181,17 +247,19 @@ static bool wanted_before(const struct oltp_worker *worker, uint32_t i)
 
 enum oltp_rc oltp_cold_fetch(struct oltp_worker *worker, uint32_t number)
 {
-	struct fetcher *f = worker->fetcher;
+	enum oltp_rc made = OLTP_OK;
 	struct fetch_ticket *ticket;
+	struct fetcher *f;
 	int rc = 0;
 
 	if (number >= OLTP_TICKETS || worker->state != TXN_IDLE ||
 	    (!worker->n_wants && !worker->wants_room))
 		return OLTP_INVALID;
-	if (!f)
-		f = worker->fetcher = fetcher_create(worker);
-	if (!f)
-		return OLTP_IO;
+	if (!worker->fetcher)
+		made = fetcher_create(worker);
+	if (made)
+		return made;
+	f = worker->fetcher;
 	ticket = &f->tickets[number];
 	if (ticket->is_used)
 		return OLTP_INVALID;
@@ -238,9 +306,44 @@ static bool read_merge(struct fetcher *f, struct fetch_read *read)
 
 	if (cold_merge(f->cold, &read->ref, read->slot, data, worker->node,
 		       counter_read(&worker->clock) << LOCK_TS_WORKER_BITS | worker->number,
-		       epoch_now(&worker->engine->epoch), false) == -ENOMEM)
+		       epoch_now(&worker->engine->epoch)) == -ENOMEM)
 		return false;
 	read_finish(f, read, OLTP_OK);
+	return true;
+}
+
+/* Lets it be used where it is. */
+static void read_visit(struct fetcher *f, struct fetch_read *read)
+{
+	struct fetch_ticket *ticket = &f->tickets[read->ticket];
+	struct record *record = (struct record *)(read->buffer + read->lead);
+
+	if (!cold_visit_begin(&read->ref, record, epoch_now(&f->worker->engine->epoch))) {
+		read_finish(f, read, OLTP_OK);
+		return;
+	}
+	cold_unpin(read->block);
+	visits_add(f, read);
+	ticket->pending--;
+	ticket_check(f, ticket);
+}
+
+/* Asked once for all that arrived together: it takes a lock that all share. */
+static bool has_plenty_of_room(struct fetcher *f, struct oltp_table *table)
+{
+	if (f->roomy_for != table) {
+		f->roomy_for = table;
+		f->has_room = manager_has_room(f->worker->engine->manager, table);
+	}
+	return f->has_room;
+}
+
+/* Where it may be now, whatever it is worth. False: nowhere. */
+static bool read_place(struct fetcher *f, struct fetch_read *read)
+{
+	if (!visits_have_room(f, read->room))
+		return read_merge(f, read);
+	read_visit(f, read);
 	return true;
 }
 
@@ -255,7 +358,9 @@ static void read_arrived(struct fetcher *f, struct fetch_read *read)
 		read_finish(f, read, OLTP_IO);
 		return;
 	}
-	if (read_merge(f, read))
+	if ((read->is_wanted || has_plenty_of_room(f, read->block->table)) && read_merge(f, read))
+		return;
+	if (read_place(f, read))
 		return;
 	read->next = f->waiting;
 	f->waiting = read;
@@ -278,7 +383,8 @@ static void retry_waiting(struct fetcher *f)
 	while ((read = *at)) {
 		struct fetch_read *next = read->next;
 
-		if (!is_late && !read_merge(f, read))
+		/* Visits end as well, so that room for another one is as likely as in a block. */
+		if (!is_late && !read_place(f, read))
 			break;
 		*at = next;
 		f->n_waiting--;
@@ -302,14 +408,17 @@ static void retry_waiting(struct fetcher *f)
 		manager_room_want(f->worker->engine->manager);
 }
 
-static void move_on(struct fetcher *f)
+static void move_on(struct fetcher *f, bool send)
 {
 	struct cold_request *request;
 
-	if (f->io.unsent >= SEND_AT_ONCE || (f->io.unsent && ++f->polls >= SEND_POLLS_MAX)) {
+	if (f->io.unsent &&
+	    (send || f->io.unsent >= SEND_AT_ONCE || f->polls >= SEND_POLLS_MAX)) {
 		f->polls = 0;
 		cold_io_flush(&f->io);
 	}
+	visits_keep_few(f);
+	f->roomy_for = NULL;
 	while ((request = cold_io_next(&f->io)))
 		read_arrived(f, (struct fetch_read *)request);
 	if (unlikely(f->n_waiting))
@@ -320,26 +429,28 @@ uint32_t oltp_cold_poll(struct oltp_worker *worker, struct oltp_cold_done *ret_d
 			bool wait)
 {
 	struct fetcher *f = worker->fetcher;
+	bool is_idle;
 	uint32_t n = 0;
 
 	if (!f)
 		return 0;
-	move_on(f);
+	/* Nothing was begun since the last time: there is nothing better to do. */
+	is_idle = f->began == worker->began;
+	f->began = worker->began;
+	if (wait || is_idle || ++f->polls % TURN_POLLS == 0)
+		move_on(f, is_idle);
 	while (wait && !f->n_done && (f->io.in_flight || f->n_waiting)) {
 		if (f->io.in_flight)
 			cold_io_wait(&f->io, f->n_waiting ? WAIT_STEP_NS : 1000000000ull);
 		else
 			nanosleep(&(struct timespec){ 0, WAIT_STEP_NS }, NULL);
-		move_on(f);
+		move_on(f, true);
 	}
-	for (uint32_t i = 0; f->n_done && n < max && i < OLTP_TICKETS; i++) {
-		struct fetch_ticket *ticket = &f->tickets[i];
+	while (f->n_done && n < max) {
+		uint32_t i = f->done[--f->n_done];
 
-		if (!ticket->is_done)
-			continue;
-		ret_done[n++] = (struct oltp_cold_done){ i, ticket->rc };
-		*ticket = (struct fetch_ticket){ 0 };
-		f->n_done--;
+		ret_done[n++] = (struct oltp_cold_done){ i, f->tickets[i].rc };
+		f->tickets[i] = (struct fetch_ticket){ 0 };
 	}
 	return n;
 }

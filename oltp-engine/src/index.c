@@ -95,7 +95,7 @@ struct record *index_find(const struct index *index, uint64_t key, uint64_t hash
 					return NULL;
 				continue;
 			}
-			record = (struct record *)(uintptr_t)(entry & INDEX_ADDR_MASK);
+			record = index_record(entry);
 			if (atomic_load_explicit(&record->key, memory_order_relaxed) == key)
 				return record;
 		}

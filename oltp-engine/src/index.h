@@ -7,7 +7,8 @@
  *
  * Invariants:
  *   I1  A slot is 0 (empty) or tag << 48 | what it stands for: the address of a record whose key
- *       was set before, or a stub (lowest bit set), which says where else the record is.
+ *       was set before (with the next to lowest bit set: of a visitor, see cold_visit.h), or a
+ *       stub (lowest bit set), which says where else the record is.
  *   I2  A key is in at most one slot of its chain: inserters of a chain are serialised by the
  *       lock bit of its first bucket.
  *   I3  Slots never move and buckets are never freed before the index is. A key keeps its slot for
@@ -40,6 +41,8 @@ _Static_assert(sizeof(struct index_bucket) == 64, "a bucket is a cache line");
 #define INDEX_LINK_LOCKED	1ull
 #define INDEX_ADDR_MASK		((1ull << 48) - 1)
 #define INDEX_STUB		1ull
+/* Of an address, not of a stub. */
+#define INDEX_VISITOR		2ull
 /* The record was in memory that is gone; its key is not known any more. */
 #define INDEX_LOST		INDEX_ADDR_MASK
 
@@ -60,6 +63,12 @@ struct index_ref {
 	_Atomic uint64_t *slot;
 	uint64_t entry;
 };
+
+/* Of an entry that is no stub. */
+static inline struct record *index_record(uint64_t entry)
+{
+	return (struct record *)(uintptr_t)(entry & INDEX_ADDR_MASK & ~INDEX_VISITOR);
+}
 
 /* Errors: -ENOMEM. */
 int index_init(struct index *index, struct mem *mem, uint64_t capacity);
@@ -98,8 +107,7 @@ static inline void *index_guess(const struct index *index, uint64_t hash)
 		uint64_t entry = atomic_load_explicit(&bucket->slots[i], memory_order_relaxed);
 
 		if (entry && entry >> 48 == (hash & 0xffff))
-			return entry & INDEX_STUB ? NULL :
-						    (void *)(uintptr_t)(entry & INDEX_ADDR_MASK);
+			return entry & INDEX_STUB ? NULL : index_record(entry);
 	}
 	return NULL;
 }

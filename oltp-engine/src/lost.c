@@ -87,7 +87,7 @@ static bool is_lost(const struct storage *storage, uint64_t entry)
 
 	if (entry & INDEX_STUB)
 		return false;
-	block = storage_block_of(storage, (void *)(uintptr_t)(entry & INDEX_ADDR_MASK));
+	block = storage_block_of(storage, index_record(entry));
 	return block && block->state == BLOCK_LOST;
 }
 

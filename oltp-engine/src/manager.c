@@ -4,7 +4,8 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "engine.h"
+#include "cold_visit.h"
+#include "fetch.h"
 #include "lost.h"
 #include "manager.h"
 
@@ -156,14 +157,17 @@ static void make_room(struct manager *m)
 	}
 }
 
-static bool fill_has_room(struct manager *m, struct oltp_table *table)
+bool manager_has_room(struct manager *m, struct oltp_table *table)
 {
 	uint64_t spare = storage_spare_bytes(&m->engine->storage) / table->stride;
 
 	return storage_free_slots(table) + spare > 3 * room_low(table) + cold_slots(table);
 }
 
-/* Puts back what of the block is still cold. False: it could not be read, or there is no room. */
+/*
+ * Puts back what of the block is still cold. False: it could not be read, there is no room, or all
+ * of it are visitors in use.
+ */
 static bool fill_block(struct manager *m, struct cold_block *block)
 {
 	struct cold *cold = m->engine->cold;
@@ -173,6 +177,7 @@ static bool fill_block(struct manager *m, struct cold_block *block)
 		.offset = block->number * COLD_EXTENT_BYTES,
 		.buffer = m->fill_buffer,
 	};
+	uint64_t before = counter_read(&cold->counters.merged_records);
 	uint32_t n_bad = 0;
 	int rc = 0;
 
@@ -182,15 +187,20 @@ static bool fill_block(struct manager *m, struct cold_block *block)
 	for (uint32_t i = 0; rc != -ENOMEM && i < block->n; i++) {
 		uint64_t key = atomic_load_explicit(&block->keys[i], memory_order_relaxed);
 		struct index_ref ref;
+		struct record *record;
 		const void *data;
 
-		if (index_find(&table->index, key, index_hash(key), &ref) ||
-		    (ref.entry & INDEX_ADDR_MASK) != cold_stub(block, i))
+		manager_enter(m->engine);
+		record = index_find(&table->index, key, index_hash(key), &ref);
+		if (record && ref.entry & INDEX_VISITOR)
+			cold_visit_end(cold, record, &ref, 0, 0, true);
+		manager_leave(m->engine);
+		if (record || (ref.entry & INDEX_ADDR_MASK) != cold_stub(block, i))
 			continue;
 		data = request.result ? NULL : cold_record_check(block, i, m->fill_buffer +
 						(size_t)i * cold_stride(table));
 		if (data)
-			rc = cold_merge(cold, &ref, i, data, 0, 0, 0, false);
+			rc = cold_merge(cold, &ref, i, data, 0, 0, 0);
 		else
 			n_bad++;
 	}
@@ -198,7 +208,8 @@ static bool fill_block(struct manager *m, struct cold_block *block)
 		atomic_fetch_add_explicit(&cold->counters.read_errors, 1, memory_order_relaxed);
 		m->disk_retry_ns = manager_now_ns() + DISK_RETRY_NS;
 	}
-	return !n_bad && rc != -ENOMEM;
+	return !n_bad && rc != -ENOMEM &&
+	       counter_read(&cold->counters.merged_records) != before;
 }
 
 bool manager_fill(struct manager *m)
@@ -215,7 +226,7 @@ bool manager_fill(struct manager *m)
 		/* Written and read by this thread only: no pin is needed. */
 		if (!atomic_load_explicit(&block->live, memory_order_acquire))
 			continue;
-		return fill_has_room(m, block->table) && fill_block(m, block);
+		return manager_has_room(m, block->table) && fill_block(m, block);
 	}
 	return false;
 }
@@ -251,8 +262,10 @@ static void *manager_main(void *arg)
 		if (atomic_exchange_explicit(&m->room_wanted, false, memory_order_relaxed))
 			make_room(m);
 		evict_settle(&m->evict, 0);
-		if (m->engine->cold)
+		if (m->engine->cold) {
+			fetchers_left_settle(m->engine->cold);
 			cold_reclaim(m->engine->cold);
+		}
 		if (!is_busy && !is_demanded(m) && manager_now_ns() >= m->disk_retry_ns) {
 			evict_begin(&m->evict);
 			is_busy = manager_fill(m);

@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "engine.h"
 #include "evict.h"
 #include "shrink.h"
 
@@ -46,6 +47,20 @@ void manager_room_check(struct manager *manager, struct oltp_table *table);
 
 /* CLOCK_MONOTONIC */
 uint64_t manager_now_ns(void);
+
+/* Is there more room for records of the table than what is kept free for records to come? */
+bool manager_has_room(struct manager *manager, struct oltp_table *table);
+
+/* Around looks into an index by the manager's thread, which is no worker. */
+static inline void manager_enter(struct oltp_engine *engine)
+{
+	epoch_enter(&engine->epoch, &engine->manager_announced, epoch_now(&engine->epoch));
+}
+
+static inline void manager_leave(struct oltp_engine *engine)
+{
+	epoch_leave(&engine->manager_announced);
+}
 
 /* Reads some cold records back while there is room for them. False: there is nothing to do. */
 bool manager_fill(struct manager *manager);

@@ -92,7 +92,7 @@ static int read_cold(struct scan *scan, uint64_t entry)
 /* False: it is not there any more. */
 static bool show_record(struct scan *scan, const struct index_ref *ref)
 {
-	struct record *record = (struct record *)(uintptr_t)(ref->entry & INDEX_ADDR_MASK);
+	struct record *record = index_record(ref->entry);
 	struct block *block = storage_block_of(&scan->table->engine->storage, record);
 	uint64_t now = epoch_now(&scan->table->engine->epoch), stamp;
 	uint64_t ts = counter_read(&scan->worker->clock) << LOCK_TS_WORKER_BITS |

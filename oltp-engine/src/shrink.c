@@ -69,6 +69,15 @@ static uint64_t sample_threshold(struct shrink *s, struct block **blocks, size_t
 	return stamps[(uint32_t)(share * n_stamps)];
 }
 
+/* What is about to go, for those who bring records back. */
+static void note_threshold(struct shrink *s, struct oltp_table *table, uint64_t threshold)
+{
+	uint64_t now = epoch_now(&s->engine->epoch);
+
+	atomic_store_explicit(&table->evicted_stamp, threshold < now ? threshold : now,
+			      memory_order_relaxed);
+}
+
 static bool is_old(const struct record *record, uint64_t threshold)
 {
 	uint64_t word = atomic_load_explicit(&record->lock, memory_order_relaxed);
@@ -277,6 +286,8 @@ static uint64_t shrink_pass(struct shrink *s, struct round *round, uint32_t node
 		threshold = sample_threshold(s, blocks, n,
 					     share > SHARE_MIN ? share : SHARE_MIN);
 	}
+	for (uint32_t i = 0; i < s->engine->n_tables; i++)
+		note_threshold(s, s->engine->tables[i], threshold);
 	for (size_t at = 0; at < n && given < bytes && !is_late(s, deadline_ns);) {
 		uint64_t need = (bytes - given + OLTP_MEM_BLOCK_BYTES - 1) / OLTP_MEM_BLOCK_BYTES;
 		uint32_t max = need < VICTIMS_MAX / VICTIMS_PER_BLOCK ?
@@ -341,6 +352,7 @@ uint64_t shrink_table(struct shrink *s, struct oltp_table *table, uint64_t slots
 	}
 	share = SHARE_MARGIN * (double)slots / (double)(storage_used_slots(table) + 1);
 	threshold = sample_threshold(s, blocks, n_blocks, share > 0.1 ? share : 0.1);
+	note_threshold(s, table, threshold);
 	evict_begin(s->evict);
 	for (size_t i = 0; i < n_blocks && n < slots && !s->evict->error; i++) {
 		struct block *block = blocks[s->hand++ % n_blocks];

@@ -13,6 +13,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "cold_visit.h"
 #include "engine.h"
 #include "lost.h"
 
@@ -217,6 +218,8 @@ static enum oltp_rc record_access(struct oltp_worker *worker, struct oltp_table 
 		}
 		if (likely(index_ref_is_live(&ref) &&
 			   atomic_load_explicit(&record->key, memory_order_relaxed) == key)) {
+			if (unlikely(ref.entry & INDEX_VISITOR))
+				cold_visit_note(record, exclusive);
 			access_push(worker, table, record, &ref,
 				    exclusive ? ACCESS_EXCLUSIVE : ACCESS_SHARED);
 			worker->n_operations++;
