@@ -37,6 +37,12 @@ static void keep_records(struct ebb_agent *a)
 	}
 }
 
+void ebb_agent_charge(struct ebb_agent *a)
+{
+	ebb_state_charge_all(a->state, ebb_clock_mono_usec());
+	keep_records(a);
+}
+
 static void log_action(const struct ebb_agent *a, const struct ebb_action *action)
 {
 	const struct ebb_vm *vm = ebb_state_vm(a->state, action->uuid);
@@ -189,10 +195,8 @@ int ebb_agent_init(struct ebb_agent *a)
 
 void ebb_agent_finish(struct ebb_agent *a)
 {
-	if (a->state) {
-		ebb_state_charge_all(a->state, ebb_clock_mono_usec());
-		keep_records(a);
-	}
+	if (a->state)
+		ebb_agent_charge(a);
 	sd_event_source_disable_unref(a->cycle);
 	sd_event_source_disable_unref(a->wake);
 	sd_event_source_disable_unref(a->run);

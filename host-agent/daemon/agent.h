@@ -34,6 +34,9 @@ struct ebb_agent {
 int ebb_agent_init(struct ebb_agent *a);
 void ebb_agent_finish(struct ebb_agent *a);
 
+/* Puts what VMs have held until now into the history. */
+void ebb_agent_charge(struct ebb_agent *a);
+
 /* Where backends report to. */
 struct ebb_sink ebb_agent_sink(struct ebb_agent *a);
 

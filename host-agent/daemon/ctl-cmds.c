@@ -167,8 +167,10 @@ static void cmd_history(struct ebb_agent *a, struct ebb_ctl_request *r)
 		return;
 	}
 	q.is_charge = json_is_true(charge);
-	if (q.is_charge)
+	if (q.is_charge) {
 		q.limit = MAX_HISTORY_ROWS;
+		ebb_agent_charge(a);
+	}
 	if (limit)
 		q.limit = json_integer_value(limit);
 	q.since_ts = since ? json_number_value(since) : 0;

@@ -339,6 +339,33 @@ static void test_history(void **state)
 	json_decref(answer);
 }
 
+static void test_charge(void **state)
+{
+	json_t *answer, *row;
+
+	wait_held(*state, 4);
+	/* Up to this moment, not to the last full minute. */
+	answer = ask_good(*state, "{\"cmd\":\"history\",\"charge\":true,"
+				  "\"vm\":\"simulated-1\"}");
+	assert_null(json_object_get(answer, "history"));
+	assert_int_equal(json_array_size(json_object_get(answer, "charge")), 1);
+	row = json_array_get(json_object_get(answer, "charge"), 0);
+	assert_string_equal(text(row, "vm"), "simulated-1");
+	assert_true(json_real_value(json_object_get(row, "reserved_core_s")) > 0);
+	assert_true(json_real_value(json_object_get(row, "spot_mib_s")) > 0);
+	json_decref(answer);
+	answer = ask_good(*state, "{\"cmd\":\"history\",\"charge\":false,\"limit\":1}");
+	assert_int_equal(json_array_size(json_object_get(answer, "history")), 1);
+	json_decref(answer);
+	expect_refused(*state, "{\"cmd\":\"history\",\"charge\":1}", "bad-request",
+		     "\"charge\" must be true or false");
+	answer = ask_good(*state, "{\"cmd\":\"host\"}");
+	row = json_array_get(json_object_get(json_object_get(answer, "host"), "nodes"), 0);
+	assert_true(json_is_real(json_object_get(row, "wasted_core_s")));
+	assert_true(json_is_false(json_object_get(row, "uses_threads")));
+	json_decref(answer);
+}
+
 static void test_set(void **state)
 {
 	json_t *answer = ask_good(
@@ -478,7 +505,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(version), TEST(host), TEST(vms), TEST(explain), TEST(policy), TEST(history),
-		TEST(set), TEST(set_class), TEST(refusals),
+		TEST(charge), TEST(set), TEST(set_class), TEST(refusals),
 	};
 
 	return cmocka_run_group_tests_name("daemon/ctl-cmds", tests, NULL, NULL);
