@@ -246,9 +246,9 @@ struct oltp_block_ops {
  * Less than is held is a demand, to be met by the deadline (CLOCK_MONOTONIC ns; 0: no deadline).
  * Unused blocks go first, then those with the fewest records (what was kept free for records to
  * come: all that maintenance has in blocks; its buffers and books are elsewhere, and giving them up
- * would answer no demand), then records are written to disk, those not used for longest first, and the others moved
- * together. What could not be given by the deadline, or without one right away, is counted
- * (unanswered_bytes) and tried no longer until the provider says something new.
+ * would answer no demand), then records are written to disk, those not used for longest first, and
+ * the others moved together. What could not be given by the deadline, or without one right away, is
+ * counted (unanswered_bytes) and tried no longer until the provider says something new.
  */
 #define OLTP_NO_DEMAND	UINT64_MAX	/* as a deadline: what is held beyond the limit may stay */
 void oltp_memory_limit(struct oltp_engine *engine, uint32_t node, uint64_t limit_bytes,
