@@ -4,7 +4,7 @@ import os
 import sys
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-sys.path.insert(0, os.path.join(TOP, "scripts"))
+sys.path[:0] = [os.path.join(TOP, "scripts"), TOP]
 sys.dont_write_bytecode = True
 
 from scenarios.schema import Event, Sample  # noqa: E402

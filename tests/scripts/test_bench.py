@@ -5,7 +5,7 @@ import unittest
 import xml.etree.ElementTree as ET
 
 import made_up  # noqa: F401: puts scripts/ on the path
-from bench import bars, metrics, page
+from bench import bars, cpu, cpu_vm, metrics, page
 from scenarios import hostmem
 
 
@@ -158,6 +158,34 @@ Rss:                   4 kB
     def test_no_pool_is_said(self):
         with self.assertRaises(ValueError):
             hostmem.PoolMeter(1, self.BLOCKS.replace("ebb-pool0", "other"))
+
+
+class Cpu(unittest.TestCase):
+    def bounds(self, lend=4.0, late=(1.0, 2.0, 4.9), lived=3, park=10.0, stock=40.0):
+        v = metrics.Values("ms")
+        v.note("hand-over", cpu.SIZE, cpu.TIERS["lend"], lend)
+        for ms in late:
+            v.note("deadline to usable", cpu.SIZE, cpu.FORCE, ms)
+        v.note("release", cpu.SIZE, cpu.TIERS["park"], park)
+        v.note("release", cpu.SIZE, cpu.STOCK, stock)
+        return [b["ok"] for b in cpu.bounds(v.metrics(), lived, 3, v)]
+
+    def test_bounds_hold(self):
+        self.assertEqual(self.bounds(), [True] * 4)
+
+    def test_each_bound_can_fail(self):
+        self.assertEqual(self.bounds(lend=5.1), [False, True, True, True])
+        self.assertEqual(self.bounds(late=(1.0, 2.0, 5.1)), [True, False, True, True])
+        # A trial that gave no value was not in time.
+        self.assertEqual(self.bounds(late=(1.0, 2.0)), [True, False, True, True])
+        self.assertEqual(self.bounds(lived=2), [True, True, False, True])
+        self.assertEqual(self.bounds(stock=29.0), [True, True, True, False])
+
+    def test_moments_of_the_guest_are_turned_into_the_hosts(self):
+        vm = cpu_vm.CpuVm.__new__(cpu_vm.CpuVm)
+        vm.offset_s = 100.0
+        told = vm.host_times({"event": "took", "told_ns": 2 * 10 ** 9, "host_ns": 5000})
+        self.assertEqual(told, {"event": "took", "told_ns": 102.0, "host_ns": 5000})
 
 
 if __name__ == "__main__":
