@@ -169,8 +169,8 @@ class FakeAgent:
         """Answer now what silence has swallowed."""
         with self.lock:
             held, self.held_back = self.held_back, []
-            for payload in held:
-                self._obey(payload)
+            for payload, link in held:
+                self._obey(payload, link)
 
     def wait(self, what, predicate, limit_s=10.0):
         """Wait until predicate(self) holds; raises AssertionError otherwise."""
@@ -311,31 +311,34 @@ class FakeAgent:
         behave = self.behave.popleft() if self.behave else ""
         self.log.append(f"request {kind} {behave}")
         if behave == "silent":
-            self.held_back.append(payload)
+            self.held_back.append((payload, self.conn))
         elif behave == "busy":
             self._respond(tag, kind, BUSY, REASON_CAPACITY)
         elif behave == "refuse":
             self._respond(tag, kind, NACK, REASON_HOST)
         elif behave.startswith("delay:"):
-            threading.Timer(float(behave[6:]), self._request_later, (payload,)).start()
+            threading.Timer(float(behave[6:]), self._request_later,
+                            (payload, self.conn)).start()
         else:
-            self._obey(payload)
+            self._obey(payload, self.conn)
 
-    def _obey(self, payload):
+    def _obey(self, payload, link):
         kind, _, _, tag = struct.unpack_from("<HHIQ", payload)
         if kind == REQ_CPU_ADD:
             count, node = struct.unpack_from("<HH", payload, 16)
             self._add(tag, count, node)
         elif kind == REQ_CPU_LEND:
-            self.lent.add(struct.unpack_from("<I", payload, 48 + 16)[0])
-            self._respond(tag, kind, ACK, 0)
-            self._send_limits()
+            # The device forgets requests of a link that is down, and nothing has come of them.
+            if link is self.conn:
+                self.lent.add(struct.unpack_from("<I", payload, 48 + 16)[0])
+                self._respond(tag, kind, ACK, 0)
+                self._send_limits()
         else:
             self._remove(tag, struct.unpack_from("<I", payload, 48 + 16)[0])
 
-    def _request_later(self, payload):
+    def _request_later(self, payload, link):
         with self.changed:
-            self._obey(payload)
+            self._obey(payload, link)
             self.changed.notify_all()
 
     # ---- CPUs ----
