@@ -33,7 +33,7 @@ def arguments(argv):
     p.add_argument("--ablate", action="store_true",
                    help="without the mechanism (must fail): every VM keeps the CPUs it boots with; "
                         "in memory, the engine cannot move records to disk; in contention, it "
-                        "keeps all CPUs; in isolate, sockets are shared all the time; in "
+                        "keeps all CPUs; in isolate, the policy is fair; in "
                         "scaleout, remote operations are executed locally; in tenants, the VMs' "
                         "cores are not their own")
     p.add_argument("--close-up", action="store_true",

@@ -72,7 +72,7 @@ def _isolate(run, samples, summary):
         panels.append(chart.Panel(f"CPUs, socket {node}", 90, [
             chart.Line([(s.t_s, _on(run, s, node)) for s in vms.get(vm, [])], *look[vm], width=2.4,
                        step=True) for vm in look], top=threads + 0.7))
-    words = {"arrive": "second arrives", "apart": "a socket each", "shared": "sockets shared",
+    words = {"arrive": "second arrives", "apart": "a socket each", "fair": "policy fair",
              "left": "alone again"}
     marks = [chart.Mark(summary["spans"][name][0], text, chart.SOFT)
              for name, text in words.items() if name in summary["spans"]]

@@ -27,7 +27,7 @@ def alone(stage, _dwell_s):
 
 
 def isolate(stage, dwell_s):
-    """A second tenant comes; sockets are kept apart, then shared; the second tenant goes."""
+    """A second tenant comes; they are kept apart, then not; the second tenant goes."""
     first, second = stage.vms
     policy = stage.more["policy"]
     stage.start(first)
@@ -41,7 +41,7 @@ def isolate(stage, dwell_s):
     stage.watch(dwell_s)
     stage.set_policy("fair")
     stage.watch(SETTLE_S * stage.scale)
-    stage.step("shared", second, "both run under the policy fair, on both sockets")
+    stage.step("fair", second, "both run under the policy fair")
     stage.watch(dwell_s)
     stage.set_policy(policy)
     stage.stop(second)

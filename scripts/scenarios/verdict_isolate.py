@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Verdict of `isolate`: two tenants, a socket each with its hyperthreads (paper 4.3, figures 7, 8).
 
-The steps of the run cut it: the first tenant alone, both apart, both on shared sockets (under the
-policy fair), the first alone again. Throughput apart is compared with that on shared sockets in the
-same run, both tenants together, at even speed of the machine.
+The steps of the run cut it: the first tenant alone, both apart, both under the policy fair, the
+first alone again. Throughput apart is compared with that under fair in the same run, both tenants
+together, at even speed of the machine.
 
 On an emulated host the difference is that of cores and threads: a policy that keeps tenants apart
-may give out both threads of a core, since they belong to one of them; shared, each CPU gets a core
-of its own and its second thread stays unused. Caches and memory that are no longer shared, from
-which the paper's gain comes as well, are not emulated; nothing here says anything of them.
+may give out both threads of a core, since they belong to one of them; under fair, which is free to
+put both on a socket, each CPU has a core of its own, whose second thread stays unused. Where fair
+really puts them is measured, but asked for by nobody. Caches and memory that are no longer shared,
+from which the paper's gain comes as well, are not emulated; nothing here says anything of them.
 """
 from . import engine_series, series
 from .common import (Verdict, idle_core_share, latency_checks, outcome_checks, reason_checks,
@@ -16,7 +17,7 @@ from .common import (Verdict, idle_core_share, latency_checks, outcome_checks, r
 from .schema import Check
 from .verdict_scale import report_rates
 
-GAIN_PCT = 115.0        # throughput apart, of that on shared sockets; two threads give 130 at most
+GAIN_PCT = 115.0        # throughput apart, of that under fair; two threads give 130 at most
 SETTLE_S = 2.0          # after a step
 MIN_RATES = 6
 
@@ -35,10 +36,10 @@ def evaluate(run, samples, events):
     at = spans(run, samples)
     first, second = run["vms"]
     rows = series.by_vm(samples)
-    apart, shared = at.get("apart"), at.get("shared")
+    apart, fair = at.get("apart"), at.get("fair")
     threads = run["host"]["threads"] * run["host"]["cores"] // run["host"]["sockets"]
     rates = {name: [_rate(rows.get(vm, []), at.get(name)) for vm in run["vms"]]
-             for name in ("apart", "shared")}
+             for name in ("apart", "fair")}
     alone = _rate(rows.get(first, []), _before(run, "arrive"))
     checks = [
         Check.equal("sockets_shared_apart_pct", _shared_pct(run, samples, apart), 0, "%",
@@ -46,11 +47,9 @@ def evaluate(run, samples, events):
         *[Check.equal(f"threads_of_{vm}", _median_held(rows.get(vm, []), apart), threads, "CPUs",
                       "held by the tenant, apart: all hyperthreads of its socket")
           for vm in run["vms"]],
-        Check.at_least("sockets_shared_pct", _shared_pct(run, samples, shared), 90, "%",
-                       "the same under the policy fair, which they are compared with"),
         Check.at_least("gain_pct", engine_series.percent(_sum(rates["apart"]),
-                                                         _sum(rates["shared"])), GAIN_PCT, "%",
-                       "throughput of both tenants apart, of that on shared sockets"),
+                                                         _sum(rates["fair"])), GAIN_PCT, "%",
+                       "throughput of both tenants apart, of that under the policy fair"),
         Check.equal("sockets_alone", _sockets_at_end(run, rows.get(first, []), at.get("left")),
                     run["host"]["sockets"], "sockets", f"{first} is on when it is alone again"),
     ]
@@ -61,6 +60,7 @@ def evaluate(run, samples, events):
     return Verdict(checks, [], {
         "tps": {"alone": alone, **{k: dict(zip(run["vms"], v)) for k, v in rates.items()}},
         "spans": {k: [round(t, 3) for t in v] for k, v in at.items()},
+        "sockets_shared_fair_pct": _shared_pct(run, samples, fair),
         "first_apart_pct": engine_series.percent(rates["apart"][0], alone),
         "idle_core_pct": None if idle is None else round(100 * idle, 1), "second": second})
 

@@ -136,7 +136,7 @@ def isolate(apart=True, thread_worth=0.65):
     for vm in ("vm1", "vm2"):
         x.hold(vm, (1, 1))
     x.run(8, 1000.0)
-    x.step("shared")
+    x.step("fair")
     x.run(10, 1000.0)
     x.step("policy", "")
     x.step("stop")
