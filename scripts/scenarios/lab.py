@@ -15,7 +15,7 @@ import signal
 import subprocess
 import time
 
-from . import domain
+from . import domain, moves
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 BUILD = os.path.join(TOP, "build")
@@ -79,20 +79,6 @@ def clock_options(accelerator):
     return options
 
 
-def hasten_moves():
-    """Has the kernel move threads between cgroups at once.
-
-    Otherwise it waits for an RCU grace period, some 10 ms, before each move that does not closely
-    follow another. The option is one of the whole machine (cgroup_favordynmods=1 at boot is the
-    same) and stays; without it everything works, more slowly.
-    """
-    with open("/proc/mounts", encoding="utf-8") as f:
-        mounts = [line.split() for line in f]
-    for _, path, kind, options, *_ in mounts:
-        if kind == "cgroup2" and "favordynmods" not in options.split(","):
-            run(["mount", "-o", "remount,favordynmods", path], check=False)
-
-
 class Lab:
     """The private libvirtd and the agent. Use as a context: leaving it removes everything."""
 
@@ -105,6 +91,7 @@ class Lab:
         self.prefix = self.uri = None
         self.agent = None
         self.lock = None
+        self.hastened = []
 
     def __enter__(self):
         self._lock()
@@ -117,7 +104,7 @@ class Lab:
             self._lab("start", "--owner", str(os.getpid()))
             self.prefix = self._lab("prefix").strip()
             self.uri = self._lab("uri").strip()
-            hasten_moves()
+            self.hastened = moves.hasten()
         except BaseException:
             self.__exit__()
             raise
@@ -129,6 +116,8 @@ class Lab:
             self._lab("stop")
             _empty(self.console_dir, ".disk")
         finally:
+            moves.restore(self.hastened)
+            self.hastened = []
             if self.lock:
                 self.lock.close()
                 self.lock = None
