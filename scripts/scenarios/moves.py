@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Has the kernel move threads between cgroups at once, while a lab is there.
 
-Otherwise it waits for an RCU grace period, some 10 ms, before each move that does not closely follow
-another. The mount option favordynmods (cgroup_favordynmods=1 at boot is the same; Linux 6.0) is one of
-the whole machine, so it is taken back afterwards; without it everything works, more slowly.
+Otherwise it waits for an RCU grace period, some 10 ms, before each move that does not closely
+follow another. The mount option favordynmods (cgroup_favordynmods=1 at boot is the same; Linux 6.0)
+is one of the whole machine, so it is taken back; without it everything works, more slowly.
 """
 import subprocess
 

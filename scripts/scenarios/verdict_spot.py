@@ -3,9 +3,9 @@
 
 A VM has joined once its driver is up, which is when the agent begins to make room for it, and has
 left once it no longer runs. Where CPUs are plugged and unplugged, what its engine needs to load
-records and to connect counts as part of the exchange. Where they are lent that would hide it, and the
-time counts from the moment in which the engine is ready to take CPUs: when its first request arrives at
-the agent. The time between one change of who is there and the next is a phase. A VM that
+records and to connect counts as part of the exchange. Where they are lent that would hide it, and
+the time counts from the moment in which the engine is ready to take CPUs: when its first request
+arrives at the agent. The time between one change of who is there and the next is a phase. A VM that
 boots, or that was told to stop and still runs, is there without having a share: it ends a phase,
 and the next one to be judged begins when it has joined or left. In each phase the shares must
 become equal within one core in time and stay so to the end of the phase. Equal alone would be easy
@@ -15,8 +15,8 @@ import math
 from dataclasses import dataclass
 
 from . import series
-from .common import (CPU_EVENTS, Verdict, idle_core_share, latency_checks, outcome_checks, reason_checks,
-                     sampling_checks)
+from .common import (CPU_EVENTS, Verdict, idle_core_share, latency_checks, outcome_checks,
+                     reason_checks, sampling_checks)
 from .schema import Check
 
 CONVERGE_MS = 5000      # each time
@@ -138,8 +138,8 @@ def evaluate(run, samples, events):
         if p.cause == "join":
             convergence.append(judged_ms)
         checks.append(Check.at_most(
-            f"shares_equal_after_{p.cause}_{p.vm}", judged_ms, CONVERGE_MS * run["time_scale"], "ms",
-            f"{_words(len(p.joined), cores)}, until the next change"))
+            f"shares_equal_after_{p.cause}_{p.vm}", judged_ms, CONVERGE_MS * run["time_scale"],
+            "ms", f"{_words(len(p.joined), cores)}, until the next change"))
         spread = None if took is None else per_cpu_spread(
             samples, p, p.begin + took + SETTLE_S * run["time_scale"])
         if len(p.joined) > 1:
