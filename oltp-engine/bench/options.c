@@ -83,8 +83,8 @@ static const struct argp_option options[] = {
 	  "let transactions arrive at RATE per second from second T on, whether or not workers are "
 	  "free; latency is from the arrival (each worker runs one after the other)", 1 },
 	{ "calibrate-seconds", OPT_CALIBRATE, "S", 0,
-	  "run S seconds with unlimited work first; each RATE is then a part of the throughput with "
-	  "the CPUs of the start", 1 },
+	  "run S seconds with unlimited work first; each RATE is then a part of the throughput "
+	  "with the CPUs of the start", 1 },
 	{ NULL, 0, NULL, 0, "Run and results:", 2 },
 	{ "seconds", OPT_SECONDS, "S", 0, "how long to run", 2 },
 	{ "interval-ms", OPT_INTERVAL, "MS", 0, "time between two samples (1000)", 2 },

@@ -80,8 +80,8 @@ uint64_t bench_parse_number(struct argp_state *state, const char *option, const 
 int bench_parse_schedule(const char *list, struct bench_mem_step *ret_steps);
 
 /*
- * "0:0.5,10:0.99", values from 0 to max, into ret_steps. Returns 0 or -EINVAL (syntax, times that do
- * not rise, too many).
+ * "0:0.5,10:0.99", values from 0 to max, into ret_steps. Returns 0 or -EINVAL (syntax, times that
+ * do not rise, too many).
  */
 int bench_parse_steps(const char *list, double max, struct bench_steps *ret_steps);
 

@@ -283,7 +283,8 @@ static void print_move(void *ctx, const struct oltp_move *move)
 	       move->is_add ? "add" : "remove", move->node);
 	for (uint32_t i = 0; i < move->n_cpus; i++)
 		printf("%s%u", i ? "," : "", move->cpus[i]);
-	printf(" tier=%s ms=%.3f host_ms=%.3f kernel_ms=%.3f stop_ms=%.3f start_ms=%.3f result=%s\n",
+	printf(" tier=%s ms=%.3f host_ms=%.3f kernel_ms=%.3f stop_ms=%.3f start_ms=%.3f "
+	       "result=%s\n",
 	       oltp_tier_name(move->times.tier), (double)move->call_ns / 1e6,
 	       (double)move->times.host_ns / 1e6, (double)move->times.kernel_ns / 1e6,
 	       (double)move->stop_ns / 1e6, (double)move->start_workers_ns / 1e6,

@@ -373,8 +373,9 @@ struct oltp_workload {
 /*
  * Transactions that arrive by themselves, at a rate that may change at any time, whether or not a
  * worker is free (open loop). They wait in one queue that all workers take from; latency counts
- * from the arrival. Until the first rate is set, work is unlimited, as without arrivals: each worker
- * runs one transaction after the other. A worker that finds none waiting sleeps half a millisecond.
+ * from the arrival. Until the first rate is set, work is unlimited, as without arrivals: each
+ * worker runs one transaction after the other. A worker that finds none waiting sleeps half a
+ * millisecond.
  */
 struct oltp_arrivals;
 
@@ -452,7 +453,7 @@ struct oltp_sample {
 	double aborts_ps;	/* conflicts per second */
 	/* First attempt to commit, with arrivals: arrival to commit; 0 with no measurement. */
 	double p50_us, p95_us, p99_us;
-	double offered_ps;	/* transactions that arrived per second; 0 while work is unlimited */
+	double offered_ps;	/* arrived transactions per second; 0 while work is unlimited */
 	uint64_t queue;		/* transactions that wait, now */
 	uint64_t measured;	/* transactions whose latency was measured */
 	struct oltp_totals totals;	/* since the pool was created */

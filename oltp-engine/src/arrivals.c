@@ -106,7 +106,7 @@ static uint64_t arrival_of(struct oltp_arrivals *a, struct arrivals_view *view, 
 		view->rate = rate_after(a, NULL);
 	while ((next = rate_after(a, view->rate)) && next->before < count)
 		view->rate = next;
-	/* Nothing arrives at a rate of 0, but the last one of the rate before may be rounded here. */
+	/* Nothing arrives at a rate of 0, but the last one of the rate before may be rounded up. */
 	if (view->rate->per_second <= 0)
 		return view->rate->start_ns;
 	return view->rate->start_ns +

@@ -22,8 +22,8 @@ struct arrivals_view {
 };
 
 /*
- * Takes the next transaction. False: none waits. *ret_arrival_ns: when it arrived (CLOCK_MONOTONIC);
- * 0: arrivals have not begun, and work is unlimited.
+ * Takes the next transaction. False: none waits. *ret_arrival_ns: when it arrived
+ * (CLOCK_MONOTONIC); 0: arrivals have not begun, and work is unlimited.
  */
 bool arrivals_take(struct oltp_arrivals *arrivals, struct arrivals_view *view,
 		   uint64_t *ret_arrival_ns);

@@ -71,8 +71,8 @@ static uint32_t count_held(const struct elastic_facts *facts, uint32_t node)
 }
 
 /*
- * The node with the fewest CPUs among those with some that may go and are not listed; how many those
- * are, 0: there is none.
+ * The node with the fewest CPUs among those with some that may go and are not listed; how many
+ * those are, 0: there is none.
  */
 static uint32_t smallest_node(const struct elastic_facts *facts,
 			      const struct elastic_action *action, uint32_t *ret_node)

@@ -3,12 +3,13 @@
  * How many CPUs the transactions that arrive need: the engine's answer to peaks. A pure function of
  * (state, facts), with the time in the facts.
  *
- * What one worker can do is measured while none lacks work. From then on the CPUs needed follow from
- * the arrivals of the last moment and from the queue that stands (one that no worker found empty for
- * a while; what a burst leaves and the next moment takes does not count). More are wanted at once,
- * fewer only after the need has been lower for some time; that time doubles when fewer turned out
- * not to do. As long as nothing was measured: twice as many if a queue stands, one less if not. When
- * all has been well for two seconds, one less is tried, too; for longer if that did not do.
+ * What one worker can do is measured while none lacks work. From then on the CPUs needed follow
+ * from the arrivals of the last moment and from the queue that stands (one that no worker found
+ * empty for a while; what a burst leaves and the next moment takes does not count). More are wanted
+ * at once, fewer only after the need has been lower for some time; that time doubles when fewer
+ * turned out not to do. As long as nothing was measured: twice as many if a queue stands, one less
+ * if not. When all has been well for two seconds, one less is tried, too; for longer if that did
+ * not do.
  */
 #ifndef OLTP_ELASTIC_QUEUE_H
 #define OLTP_ELASTIC_QUEUE_H
@@ -42,7 +43,7 @@ struct queue {
 	uint32_t n_looks;
 	bool is_rising;		/* more were needed at the last look */
 	double per_worker;	/* transactions per second, 0: not known */
-	/* Of looks without idle workers, since the last measure; busy_s: of all workers together. */
+	/* Of looks without idle workers, since the last measure; busy_s: of all workers. */
 	double busy_wall_s, busy_s, busy_committed;
 	/* A lower need. */
 	uint64_t low_since_ns;	/* 0: it is not lower */

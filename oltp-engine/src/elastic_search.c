@@ -292,7 +292,7 @@ static void give_up(struct search *s, const struct search_facts *f)
 	enter_base(s);
 }
 
-/* Did throughput or waste change by more than noise? *ret_is_better: in the direction of scaling. */
+/* Did throughput or waste change by more than noise? *ret_is_better: as if scaling improved. */
 static bool has_shifted(const struct search *s, bool *ret_is_better)
 {
 	double rate = mean(&s->now) - mean(&s->base);

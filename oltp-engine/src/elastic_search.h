@@ -16,8 +16,8 @@
  * may cost a little, one that is taken must bring more: the distance keeps noise from moving CPUs
  * to and fro. Nothing is known of the workload but throughput and the time that workers spend on
  * transactions that had met a conflict, their waste. It bounds what fewer CPUs can bring, since at
- * best the others waste nothing: tries that cannot pay are left out (but for one CPU, once in a long
- * while: not all contention shows as conflicts).
+ * best the others waste nothing: tries that cannot pay are left out (but for one CPU, once in a
+ * long while: not all contention shows as conflicts).
  */
 #ifndef OLTP_ELASTIC_SEARCH_H
 #define OLTP_ELASTIC_SEARCH_H
