@@ -134,7 +134,7 @@ help: ## say what can be made
 
 all: $(LIBS) $(PROGS) ## build our host programs and libraries into B=build/host
 
-demo: ## set up what is missing, then run SCENARIO=spot (or scale, memory) with real VMs
+demo: ## set up what is missing, then run SCENARIO=spot (README lists more) with real VMs
 	scripts/bootstrap
 	scripts/demo $(SCENARIO) $(ARGS)
 
