@@ -9,6 +9,7 @@
  *   n  send NMI                h  tell the other processor to halt
  *   c  answer "<counter> <starts> <wake-ups>", hexadecimal
  *   e  eject the other processor, which is CPU 1
+ *   b  send very many interrupts to all others, which take none
  *
  * Each is answered with a line: what was asked for with c, the character else.
  * After each boot it says "boot" first.
@@ -84,6 +85,15 @@ command:
 1:	cmpb	$'n', %bl
 	jne	1f
 	movl	$(to_others | 0x4400), icr
+1:	cmpb	$'b', %bl
+	jne	1f
+	movl	$0x20000, %ecx
+2:	movl	$(to_others | 0x4041), icr
+	movl	$30, %eax
+3:	pause
+	decl	%eax
+	jnz	3b
+	loop	2b
 1:	cmpb	$'e', %bl
 	jne	1f
 	movw	$cpuhp, %dx
@@ -98,13 +108,13 @@ command:
 	jne	2f
 	movl	$0, do_halt
 1:	movl	$(to_others | 0x4500), icr
-	call	pause
+	call	settle
 2:	cmpb	$'p', %bl
 	je	1f
 	cmpb	$'s', %bl
 	jne	2f
 1:	movl	$(to_others | 0x4600 | ap_page >> 12), icr
-	call	pause
+	call	settle
 2:	movb	%bl, %al
 	call	put
 end_of_line:
@@ -123,7 +133,7 @@ tell:
 	jmp	end_of_line
 
 /* Long enough for the other processor to act on an INIT */
-pause:
+settle:
 	movl	$3000, %ecx
 1:	outb	%al, $0x80
 	loop	1b
