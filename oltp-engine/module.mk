@@ -5,8 +5,8 @@
 OLTP_SRC := $(addprefix oltp-engine/src/,arrivals.c blocks_native.c cold.c cold_file.c cold_io.c \
 	cold_visit.c elastic_policy.c elastic_queue.c elastic_search.c engine.c epoch.c evict.c fetch.c \
 	fetch_visits.c hist.c index.c lock.c lost.c manager.c mem.c memory.c scan.c shrink.c slots.c \
-	storage.c table.c txn.c worker_elastic.c worker_mover.c worker_pool.c worker_source_fixed.c \
-	worker_thread.c)
+	storage.c table.c txn.c worker_elastic.c worker_figures.c worker_mover.c worker_pool.c \
+	worker_source_fixed.c worker_thread.c)
 OLTP_YCSB_SRC := $(addprefix oltp-engine/bench/ycsb/,ycsb.c ycsb_load.c ycsb_verify.c zipf.c)
 OLTP_BENCH_SRC := $(addprefix oltp-engine/bench/,audit.c block_times.c limits.c load.c options.c \
 	report.c session.c) $(OLTP_YCSB_SRC)
@@ -33,6 +33,7 @@ $(eval $(call unit_test,test_oltp_verify,tests/unit/test_oltp_verify.c,liboltp-b
 $(eval $(call unit_test,test_oltp_policy,tests/unit/test_oltp_policy.c,liboltp))
 $(eval $(call unit_test,test_oltp_adapt,tests/unit/test_oltp_adapt.c,liboltp))
 $(eval $(call unit_test,test_oltp_elastic,tests/unit/test_oltp_elastic.c,liboltp-bench liboltp,,-lm))
+$(eval $(call unit_test,test_oltp_pool,tests/unit/test_oltp_pool.c,liboltp,,-Xlinker --wrap=pthread_setaffinity_np))
 $(eval $(call unit_test,test_oltp_options,tests/unit/test_oltp_options.c,liboltp-bench liboltp,,-lm))
 $(eval $(call unit_test,test_oltp_server,tests/unit/test_oltp_server.c,liboltp-server liboltp-bench liboltp libebb,,-lm))
 $(eval $(call unit_test,test_oltp_source_ebb,tests/unit/test_oltp_source_ebb.c $(OLTP_EBB_RIG_SRC),liboltp-server liboltp-bench liboltp monitord libebb,,-lm))

@@ -438,8 +438,9 @@ void oltp_pool_add_all(struct oltp_pool *pool, const uint32_t *cpus, uint32_t n,
 int oltp_pool_stop(struct oltp_pool *pool, uint32_t cpu);
 
 /*
- * Stops the worker if that was not done, and waits until its thread has gone. Its totals stay in
- * those of the pool. ret_totals (its own) may be NULL. Error: -ENOENT.
+ * Stops the worker if that was not done, and waits until it has detached. Its totals stay in those
+ * of the pool. ret_totals (its own) may be NULL. Its thread sleeps on, pinned as it was, for the
+ * next oltp_pool_add on that CPU, until the pool is destroyed. Error: -ENOENT.
  */
 int oltp_pool_remove(struct oltp_pool *pool, uint32_t cpu, struct oltp_totals *ret_totals);
 

@@ -21,7 +21,10 @@ struct oltp_pool {
 	struct oltp_arrivals *arrivals;	/* NULL: work is unlimited */
 	/* Owner's thread only. */
 	struct pool_worker **workers;
-	uint32_t n_workers, room;
+	uint32_t n_workers;
+	struct pool_worker **idle;	/* threads without work, for the next add on their CPU */
+	uint32_t n_idle;
+	uint32_t room;			/* in either */
 	struct oltp_totals gone_totals;	/* of workers that have left */
 	struct hist_view gone_hist;
 	uint64_t gone_idles, gone_stalled_ns;
@@ -31,21 +34,30 @@ struct oltp_pool {
 	struct hist_view last_hist;
 };
 
+/* What a thread is at. Owner and thread hand the worker over to each other with it. */
+enum pool_worker_state {
+	POOL_WORKER_IDLE,	/* the owner's: waits for work, or to be told to quit */
+	POOL_WORKER_STARTING,	/* the thread's from here on */
+	POOL_WORKER_RUNNING,
+	POOL_WORKER_QUIT,
+};
+
+/* A thread, and what it does or did last. The thread stays when the work ends. */
 struct pool_worker {
 	struct oltp_pool *pool;
 	uint32_t cpu;
 	pthread_t thread;
-	struct oltp_worker *worker;	/* made by the thread, destroyed after the join */
-	/* Handshake of the start. */
+	struct oltp_worker *worker;	/* made by the thread, destroyed by the owner while idle */
 	pthread_mutex_t lock;
-	pthread_cond_t started;
-	bool is_started;
-	int start_rc;
+	pthread_cond_t ordered;		/* the thread waits: idle no more */
+	pthread_cond_t reported;	/* the owner waits: started, or idle again */
+	enum pool_worker_state state;
+	int start_rc;			/* why it is idle again without having run; 0: it ran */
 
 	/* Written by the owner of the pool, read by the worker once per transaction. */
 	_Alignas(CACHE_PAD_BYTES) _Atomic bool stop;
 
-	/* Written by the worker, read by the owner. */
+	/* Written by the worker, read by the owner; since the work began. */
 	_Alignas(CACHE_PAD_BYTES) _Atomic uint64_t committed;
 	_Atomic uint64_t conflicts;
 	_Atomic uint64_t failed;
@@ -63,6 +75,10 @@ struct pool_progress {
 };
 
 void pool_progress_read(const struct oltp_pool *pool, struct pool_progress *ret_progress);
+
+/* Of a worker that leaves; ret_totals (its own) may be NULL. */
+void pool_figures_keep(struct oltp_pool *pool, const struct pool_worker *pw,
+		       struct oltp_totals *ret_totals);
 
 /* pthread entry; arg: struct pool_worker. */
 void *pool_worker_main(void *arg);

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The life of one pool worker: attach, transactions until asked to stop, detach. */
+/*
+ * The life of one pool worker: attach, transactions until asked to stop, detach; then the thread
+ * waits for the next time, since a thread that waits is there sooner than a new one.
+ */
 #include <time.h>
 
 #include "worker_pool.h"
@@ -167,34 +170,52 @@ static void run_until_stopped(struct pool_worker *pw, void *local)
 	}
 }
 
-static void report_start(struct pool_worker *pw, int rc)
+static void report(struct pool_worker *pw, enum pool_worker_state state, int start_rc)
 {
 	pthread_mutex_lock(&pw->lock);
-	pw->start_rc = rc;
-	pw->is_started = true;
-	pthread_cond_signal(&pw->started);
+	pw->state = state;
+	pw->start_rc = start_rc;
+	pthread_cond_signal(&pw->reported);
 	pthread_mutex_unlock(&pw->lock);
+}
+
+static void work(struct pool_worker *pw)
+{
+	const struct oltp_workload *workload = &pw->pool->workload;
+	uint64_t start_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+	void *local;
+	/* Created here, on the CPU that will use it: first touch places its memory. */
+	int rc = oltp_worker_create(pw->pool->engine, &pw->worker);
+
+	if (!rc)
+		rc = workload->attach(workload->ctx, pw->worker, &local);
+	if (!rc) {
+		report(pw, POOL_WORKER_RUNNING, 0);
+		run_until_stopped(pw, local);
+		counter_add(&pw->cpu_ns, clock_ns(CLOCK_THREAD_CPUTIME_ID) - start_ns);
+		workload->detach(local);
+	}
+	report(pw, POOL_WORKER_IDLE, rc);
+}
+
+/* False: the thread is to end. */
+static bool wait_for_work(struct pool_worker *pw)
+{
+	bool is_ordered;
+
+	pthread_mutex_lock(&pw->lock);
+	while (pw->state == POOL_WORKER_IDLE)
+		pthread_cond_wait(&pw->ordered, &pw->lock);
+	is_ordered = pw->state == POOL_WORKER_STARTING;
+	pthread_mutex_unlock(&pw->lock);
+	return is_ordered;
 }
 
 void *pool_worker_main(void *arg)
 {
 	struct pool_worker *pw = arg;
-	const struct oltp_workload *workload = &pw->pool->workload;
-	void *local;
-	int rc;
 
-	/* Created here, on the CPU that will use it: first touch places its memory. */
-	rc = oltp_worker_create(pw->pool->engine, &pw->worker);
-	if (rc) {
-		report_start(pw, rc);
-		return NULL;
-	}
-	rc = workload->attach(workload->ctx, pw->worker, &local);
-	report_start(pw, rc);
-	if (!rc) {
-		run_until_stopped(pw, local);
-		counter_add(&pw->cpu_ns, clock_ns(CLOCK_THREAD_CPUTIME_ID));
-		workload->detach(local);
-	}
+	while (wait_for_work(pw))
+		work(pw);
 	return NULL;
 }
