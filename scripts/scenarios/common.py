@@ -39,8 +39,11 @@ def outcome_checks(run):
 
 
 def total(run, name):
-    """Sum of a field of the final lines of all VMs that were started; None if one lacks it."""
-    values = [(run["results"].get(vm) or {}).get(name) for vm in run["vms"]]
+    """Sum of a field of the final lines of all VMs that were started; None if one lacks it. A VM
+    that left and came again has a line for each time."""
+    told = [result for vm in run["vms"]
+            for result in (run["results"].get(vm), *run.get("earlier_results", {}).get(vm, ()))]
+    values = [(result or {}).get(name) for result in told]
     if not values or any(not isinstance(v, int) or isinstance(v, bool) for v in values):
         return None
     return sum(values)

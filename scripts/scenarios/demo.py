@@ -38,6 +38,9 @@ def arguments(argv):
                         "cores are not their own")
     p.add_argument("--close-up", action="store_true",
                    help="peak: traffic doubles every 0.5 s, not every 5 s, in windows of 0.1 s")
+    p.add_argument("--joins", type=number_of_joins, metavar="N",
+                   help="spot: how often a VM joins, 3 to 30; beyond the third VMs leave and come "
+                        "again (3)")
     p.add_argument("--seed", type=int, default=1, help="of the engines' key sequences (1)")
     p.add_argument("--time-scale", type=scale_factor, default=1.0, metavar="X",
                    help="stretch waits and time bounds by X, 0.5 to 20 (1)")
@@ -59,6 +62,8 @@ def arguments(argv):
         p.error(f"--keep is not for the scenario {a.scenario}")
     if a.close_up and a.scenario != "peak":
         p.error("--close-up is for the scenario peak only")
+    if a.joins and a.scenario != "spot":
+        p.error("--joins is for the scenario spot only")
     a.out = a.out or os.path.join(TOP, "out", a.scenario + ("-close-up" if a.close_up else "") +
                                   ("-ablate" if a.ablate else ""))
     return a
@@ -72,8 +77,12 @@ def share_of_cpu(text):
     return _number(text, 0.05, 1)
 
 
-def _number(text, low, high):
-    value = float(text)
+def number_of_joins(text):
+    return _number(text, 3, 30, int)
+
+
+def _number(text, low, high, kind=float):
+    value = kind(text)
     if not low <= value <= high:
         raise argparse.ArgumentTypeError(f"{text} is not between {low:g} and {high:g}")
     return value
@@ -167,6 +176,8 @@ def play(a, p, accelerator):
             stage.more["memory"] = p.memory
         if a.scenario in plan_engine.SCENARIOS:
             stage.more.update(load=p.load, policy=p.policy)
+        if a.scenario == "spot":
+            stage.more["joins"] = a.joins or len(p.vms)
         sampler.start()
         try:
             scenes.SCENES[a.scenario](stage, p.dwell_s)

@@ -60,9 +60,8 @@ def _marks(run, samples, look):
                if p.cpus == run["host"]["cores"]]
         return [chart.Mark(p.begin, "whole host held", chart.SOFT) for p in top[:1]]
     words = {"join": "joins", "leave": "left", "start": "boots", "stop": "stops"}
-    stops = {s["vm"]: s["t_s"] for s in run["steps"] if s["action"] == "stop"}
     marks = []
-    for p in verdict_spot.phases(samples, stops):
+    for p in verdict_spot.phases(samples, verdict_spot.lives(run)):
         strong = p.cause in ("join", "leave")
         text = f"{p.vm} {words[p.cause]}" if strong else ""
         marks.append(chart.Mark(p.begin, text, look.get(p.vm, (chart.SOFT,))[0], strong))

@@ -10,6 +10,7 @@ from .table import Table
 
 JOIN_S = 90         # longest wait for a VM to boot, load its records and run
 LEAVE_S = 60        # longest wait for an engine to verify its records and the VM to be gone
+AGAIN_DWELL = 0.6   # of the dwell time of `spot`, for VMs that leave and come again
 STATIC_DWELLS = 6   # how long `scale` runs without anything to scale, in dwell times
 RESULT = "oltp-result "
 
@@ -41,6 +42,12 @@ class Stage:
         self.step("stop", name, f"{name} is told to end")
         self._do(self.lab.in_guest, self.boot, self.vms[name],
                  "kill -TERM $(pidof oltp-server)")
+
+    def end_life(self, name):
+        """Keeps what the engine of a VM that has left said at its end: its console is overwritten
+        when the VM starts again."""
+        self.more.setdefault("earlier_results", {}).setdefault(name, []).append(
+            result_of(domain.console_path(self.boot, self.vms[name])))
 
     def tell(self, name, command):
         """Writes a line to the engine of a VM."""
@@ -103,12 +110,22 @@ class Stage:
 
 
 def spot(stage, dwell_s):
-    """VMs join one after the other and leave in the reverse order, dwell_s between."""
+    """VMs join one after the other and leave in the reverse order, dwell_s between. If there are to
+    be more joins than VMs, one after the other leaves before that and comes again."""
     names = list(stage.vms)
     for name in names:
         stage.start(name)
         stage.wait_join(name)
         stage.watch(dwell_s)
+    for i in range(stage.more["joins"] - len(names)):
+        name = names[-1 - i % len(names)]
+        stage.stop(name)
+        stage.wait_leave(name)
+        stage.end_life(name)
+        stage.watch(AGAIN_DWELL * dwell_s)
+        stage.start(name)
+        stage.wait_join(name)
+        stage.watch(AGAIN_DWELL * dwell_s)
     for name in reversed(names):
         stage.stop(name)
         stage.wait_leave(name)

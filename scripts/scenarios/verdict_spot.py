@@ -37,14 +37,32 @@ class Phase:
     others: tuple           # VMs that run without one: booting, or told to stop
 
 
-def phases(samples, stops):
-    """Cuts the run where a VM starts, joins, stops or leaves. stops: {vm: t_s it was told to}."""
+def lives(run):
+    """{vm: [(begin, end)]}: from each time it was started until it was told to end."""
+    found = {vm: [] for vm in run["vms"]}
+    for step in sorted(run["steps"], key=lambda s: s["t_s"]):
+        of_vm = found.get(step["vm"])
+        if step["action"] == "start":
+            of_vm.append((step["t_s"], math.inf))
+        elif step["action"] == "stop" and of_vm:
+            of_vm[-1] = (of_vm[-1][0], step["t_s"])
+    return found
+
+
+def is_told_to_end(lived_of_vm, t):
+    """Whether the last life that had begun by then had ended by then."""
+    ends = [end for begin, end in lived_of_vm if begin <= t]
+    return bool(ends) and ends[-1] <= t
+
+
+def phases(samples, lived):
+    """Cuts the run where a VM starts, joins, stops or leaves. lived: what lives() returns."""
     found, joined, leaving, running, worked = [], (), (), (), set()
     for t, vms in series.ticks(samples):
         now = tuple(n for n in sorted(vms) if vms[n].state == "running")
-        gone = tuple(n for n in now if n in leaving or t >= stops.get(n, math.inf) or
+        gone = tuple(n for n in now if n in leaving or is_told_to_end(lived.get(n, ()), t) or
                      n in joined and n in worked and vms[n].workers == 0)
-        worked |= {n for n in now if vms[n].workers > 0}
+        worked = {n for n in now if n in worked or vms[n].workers > 0}
         here = tuple(n for n in now if n not in gone and (n in joined or vms[n].driver))
         if (now, here, gone) == (running, joined, leaving):
             continue
@@ -123,13 +141,14 @@ def _median_rate(rows):
 
 def evaluate(run, samples, events):
     cores = run["host"]["cores"]
-    stops = {s["vm"]: s["t_s"] for s in run["steps"] if s["action"] == "stop"}
-    found = phases(samples, stops)
+    lived = lives(run)
+    found = phases(samples, lived)
     judged = [p for p in found if p.cause in ("join", "leave") and p.joined]
     checks = _attendance(run, samples, found)
     is_plugged = run.get("tier", "unplug") == "unplug"
-    convergence, stages = [], []
+    convergence, stages, names = [], [], set()
     for p in judged:
+        name = _unused(f"{p.cause}_{p.vm}", names)
         took = convergence_s(samples, p, cores)
         ms = None if took is None else round(took * 1000)
         ready = ready_convergence_s(samples, events, p, cores) if p.cause == "join" else None
@@ -138,13 +157,13 @@ def evaluate(run, samples, events):
         if p.cause == "join":
             convergence.append(judged_ms)
         checks.append(Check.at_most(
-            f"shares_equal_after_{p.cause}_{p.vm}", judged_ms, CONVERGE_MS * run["time_scale"],
+            f"shares_equal_after_{name}", judged_ms, CONVERGE_MS * run["time_scale"],
             "ms", f"{_words(len(p.joined), cores)}, until the next change"))
         spread = None if took is None else per_cpu_spread(
             samples, p, p.begin + took + SETTLE_S * run["time_scale"])
         if len(p.joined) > 1:
             checks.append(Check.at_most(
-                f"tps_per_cpu_spread_after_{p.cause}_{p.vm}",
+                f"tps_per_cpu_spread_after_{name}",
                 None if spread is None else round(spread, 1), PER_CPU_SPREAD, "%",
                 "throughput per CPU held, best VM against worst"))
         stages.append({"t_s": round(p.begin, 3), "cause": p.cause, "vm": p.vm,
@@ -154,7 +173,7 @@ def evaluate(run, samples, events):
     if not is_plugged:
         checks.append(_ready_check(run, convergence))
     convergence = [ms for ms in convergence if ms is not None]
-    checks.append(_stall_check(run, samples, stops))
+    checks.append(_stall_check(run, samples, lived))
     begin, end = _span(found)
     checks += outcome_checks(run) + reason_checks(samples, events) + latency_checks(events)
     checks += sampling_checks(samples, begin, end)
@@ -181,6 +200,16 @@ def _words(vms, cores):
     return f"{vms} VMs within one core of each other, at least {cores // vms} each"
 
 
+def _unused(name, names):
+    """The name, numbered from the second time on."""
+    times, numbered = 2, name
+    while numbered in names:
+        numbered = f"{name}_{times}"
+        times += 1
+    names.add(numbered)
+    return numbered
+
+
 def _attendance(run, samples, found):
     joins = {p.vm for p in found if p.cause == "join"}
     leaves = {p.vm for p in found if p.cause == "leave"}
@@ -190,18 +219,22 @@ def _attendance(run, samples, found):
     return [Check.equal("vms_joined", len(joins & worked), want, "VMs",
                         "VMs that joined and whose engine ran"),
             Check.equal("vms_at_once", most, want, "VMs", "most VMs that shared the host"),
-            Check.equal("vms_left", len(leaves), want, "VMs", "VMs that left before the end")]
+            Check.equal("vms_left", len(leaves), want, "VMs", "VMs that left before the end"),
+            Check.equal("joins", sum(p.cause == "join" for p in found),
+                        run.get("joins", want), "joins", "times that a VM joined")]
 
 
-def _stall_check(run, samples, stops):
+def _stall_check(run, samples, lived):
     worst = None
     for vm in run["vms"]:
-        # Its last report says that it runs until it is gone.
-        rows = [s for s in samples if s.vm == vm and s.t_s < stops.get(vm, math.inf) and
-                s.state == "running" and s.workers > 0]
-        if not rows:
-            return Check.at_most("longest_stall_s", None, STALL_S, "s", f"{vm} was never seen")
-        worst = max(worst or 0.0, series.longest_stall_s(rows))
+        for begin, end in lived[vm] or ((0.0, math.inf),):
+            # Its last report says that it runs until it is gone.
+            rows = [s for s in samples if s.vm == vm and begin <= s.t_s < end and
+                    s.state == "running" and s.workers > 0]
+            if not rows:
+                return Check.at_most("longest_stall_s", None, STALL_S, "s",
+                                     f"{vm} was never seen")
+            worst = max(worst or 0.0, series.longest_stall_s(rows))
     return Check.at_most("longest_stall_s", None if worst is None else round(worst, 2),
                          STALL_S * run["time_scale"], "s",
                          "longest time in which a running engine committed nothing")

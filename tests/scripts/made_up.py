@@ -64,10 +64,11 @@ class Host:
             self.t += STEP_S
 
 
-def spot(delay_s=1.0, dwell_s=8.0, share=None, tier="unplug", ready_s=0.1):
+def spot(delay_s=1.0, dwell_s=8.0, share=None, tier="unplug", ready_s=0.1, again=()):
     """A whole `spot`. delay_s: how long shares take; share(joined, vm): CPUs, None: fair.
 
-    ready_s: how long before that the engine of a VM that joined asks for CPUs."""
+    ready_s: how long before that the engine of a VM that joined asks for CPUs.
+    again: VMs that leave and come again, in this order."""
     h, steps, joined = Host("release" if tier == "unplug" else "lend"), [], []
 
     def fair(vms, vm):
@@ -81,24 +82,37 @@ def spot(delay_s=1.0, dwell_s=8.0, share=None, tier="unplug", ready_s=0.1):
             h.set(vm, (share or fair)(joined, vm))
         h.run(dwell_s)
 
-    for vm in ("vm1", "vm2", "vm3"):
+    def join(vm):
         steps.append({"t_s": h.t, "action": "start", "vm": vm})
         h.set(vm, 1, engine=False)
         h.run(1.0)
         h.set(vm, 1)
         joined.append(vm)
         settle(vm)
-    for vm in ("vm3", "vm2", "vm1"):
+
+    def leave(vm):
         steps.append({"t_s": h.t, "action": "stop", "vm": vm})
         h.set(vm, 1, engine=False)
         h.run(0.5)
         h.set(vm, 0, engine=False, state="stopped")
+        h.vms[vm]["committed"] = 0.0
         joined.remove(vm)
         if joined:
             settle()
         else:
             h.run(1.0)
-    return run("spot", ["vm1", "vm2", "vm3"], steps, tier=tier), h
+
+    for vm in ("vm1", "vm2", "vm3"):
+        join(vm)
+    earlier = {}
+    for vm in again:
+        leave(vm)
+        earlier.setdefault(vm, []).append({"failed": 0, "lost_updates": 0, "committed": 500})
+        join(vm)
+    for vm in ("vm3", "vm2", "vm1"):
+        leave(vm)
+    return run("spot", ["vm1", "vm2", "vm3"], steps, tier=tier, joins=3 + len(again),
+               earlier_results=earlier), h
 
 
 def scale(tps=None, top=8, dwell_s=5.0, machine=None):

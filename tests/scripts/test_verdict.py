@@ -45,6 +45,37 @@ class Spot(unittest.TestCase):
         self.assertEqual(failing(judge(*made_up.spot(tier="lend", delay_s=7.0))),
                          {"shares_equal_after_leave_vm3", "shares_equal_after_leave_vm2"})
 
+    def test_vms_that_come_again_are_judged_each_time(self):
+        again = ("vm3", "vm2", "vm1", "vm3")
+        run, host = made_up.spot(tier="lend", again=again)
+        summary = judge(run, host)
+        self.assertEqual(failing(summary), set())
+        self.assertEqual(summary["share_convergence_ms"]["n"], 7)
+        self.assertEqual(summary["committed_transactions"], 3 * 1000 + 4 * 500)
+        names = {c["name"] for c in summary["checks"]}
+        self.assertLessEqual({"shares_equal_after_join_vm3", "shares_equal_after_join_vm3_2",
+                              "shares_equal_after_join_vm3_3", "shares_equal_after_join_vm1_2",
+                              "shares_equal_after_leave_vm2_2"}, names)
+        for name, bad in (("failed", "failed_transactions"), ("lost_updates", "lost_updates")):
+            run, host = made_up.spot(tier="lend", again=again)
+            run["earlier_results"]["vm3"][1][name] = 1
+            self.assertEqual(failing(judge(run, host)), {bad})
+        run["earlier_results"]["vm3"][1] = None
+        self.assertEqual(failing(judge(run, host)), {"failed_transactions", "lost_updates"})
+
+    def test_a_join_that_did_not_come_again_is_missed(self):
+        run, host = made_up.spot(tier="lend", again=("vm3",))
+        run["joins"] = 5
+        self.assertEqual(failing(judge(run, host)), {"joins"})
+
+    def test_a_stall_in_a_second_life_is_seen(self):
+        run, host = made_up.spot(tier="lend", again=("vm2",))
+        begin = [s["t_s"] for s in run["steps"] if s["vm"] == "vm2"][2]
+        for s in host.samples:
+            if s.vm == "vm2" and begin + 3 <= s.t_s < begin + 8:
+                s.committed = 0
+        self.assertIn("longest_stall_s", failing(judge(run, host)))
+
     def test_one_late_join_of_three_is_not_the_median_two_are(self):
         for late, bad in ((1, set()), (2, {"shares_equal_when_ready_ms"})):
             run, host = made_up.spot(tier="lend")
