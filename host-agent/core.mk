@@ -4,7 +4,7 @@
 #   ebb-core  core/, policies/: no I/O, no clock, no allocation of its own
 #   ebb-fake  io/fake*.c
 
-EBB_CORE_SOURCES := $(addprefix host-agent/core/,arbiter.c charge.c conduct.c cores.c define.c done.c \
+EBB_CORE_SOURCES := $(addprefix host-agent/core/,arbiter.c charge.c conduct.c cores.c cputime.c define.c done.c \
 	explain.c force.c lend.c link.c mem.c mem-act.c plan.c reconcile.c record.c request.c run.c \
 	state.c threads.c types.c vcpu.c want.c) \
 	$(addprefix host-agent/policies/,fair.c fill.c isolate.c list.c mem-share.c \

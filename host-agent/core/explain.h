@@ -40,12 +40,31 @@ struct ebb_explain {
 void ebb_explain_vm(const struct ebb_state *s, const struct ebb_vm *vm, usec_t now,
 		    struct ebb_explain *ret_explain);
 
+/* What there may be to be said against a guest, most pressing first. */
+enum ebb_verdict {
+	EBB_VERDICT_SILENT,		/* it lets deadlines pass */
+	EBB_VERDICT_PARTIAL,		/* it has met some demands, and others not */
+	EBB_VERDICT_LATE,		/* it meets demands, but just before their deadlines */
+	EBB_VERDICT_SQUAT,		/* it computes on CPUs that it has lent */
+	EBB_VERDICT_WAKE,		/* it tries to start CPUs that it has parked */
+	EBB_VERDICT_FLAP,		/* it takes CPUs and gives them back at once */
+	EBB_VERDICT_FLOOD,		/* it asks too often */
+	EBB_VERDICT_REASK,		/* it asks at once for what it has just given back */
+	EBB_VERDICT_MAX,
+};
+
 /*
- * What is to be said against the guest, in a few words, to ret_text (EBB_TEXT_SIZE bytes), which is
- * "" if there is nothing: then false.  What a guest computes on CPUs that it gave back is not
- * seen here; it does so on the cores of its own startup set.
+ * Whether that is to be said against the guest, and then what, in a few words that follow "the
+ * guest", to ret_text (EBB_TEXT_SIZE bytes; may be NULL).  Nothing is decided by it: what a guest
+ * can do to others is bounded by limits, deadlines and force.  It is forgotten when the guest has
+ * behaved for a while: after 10 minutes for demands, one for the rest, and two measured periods
+ * for computing on lent CPUs.
  */
-bool ebb_vm_verdict(const struct ebb_vm *vm, usec_t now, char *ret_text);
+bool ebb_vm_verdict(const struct ebb_vm *vm, usec_t now, enum ebb_verdict verdict,
+		    char *ret_text);
+
+/* "silent", "partial", ...; "?" for what is not known. */
+const char *ebb_verdict_name(enum ebb_verdict verdict);
 
 /* "nothing", "start", "sla", ...; "?" for what is not known. */
 const char *ebb_wait_name(enum ebb_wait wait);

@@ -55,7 +55,7 @@ static void force_overdue(struct ebb_state *s, usec_t now, struct ebb_vm *vm)
 			const uint16_t held = n->held;
 			const int victim = pick_victim(vm, g);
 			const struct ebb_vm_conduct before = vm->conduct;
-			char verdict[EBB_TEXT_SIZE];
+			char verdict[EBB_TEXT_SIZE] = "";
 			struct ebb_record *r;
 
 			if (victim < 0)
@@ -67,14 +67,16 @@ static void force_overdue(struct ebb_state *s, usec_t now, struct ebb_vm *vm)
 			/* It was not the guest who met the demand. */
 			vm->conduct = before;
 			core_conduct_forced(vm, now);
-			ebb_vm_verdict(vm, now, verdict);
+			if (!ebb_vm_verdict(vm, now, EBB_VERDICT_SILENT, verdict))
+				ebb_vm_verdict(vm, now, EBB_VERDICT_PARTIAL, verdict);
 			r = core_record(s, vm, now, EBB_EVENT_FORCE);
 			r->node = g;
 			r->cpus = 1;
 			core_text(r->text,
 				  "vCPU %d goes home: %u held, limit %u, and %u ms have passed; "
-				  "the guest %s%.60s", victim, held, n->limit, vm->sla.deadline_ms,
-				  verdict[0] == 'f' ? "is " : "", verdict);
+				  "the guest %.60s", victim, held, n->limit, vm->sla.deadline_ms,
+				  verdict);
+			core_conduct_review(s, now, vm);
 		}
 	}
 }

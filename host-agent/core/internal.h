@@ -19,6 +19,7 @@
  *   force.c      deadlines of CPUs, and cores for those who were promised one
  *   reconcile.c  what differs from what should be becomes actions
  *   conduct.c    how guests behave
+ *   cputime.c    what lent vCPUs compute, which they should not
  *   record.c     decision records
  */
 #ifndef EBB_CORE_INTERNAL_H
@@ -140,12 +141,23 @@ bool core_vcpu_is_ahead(const struct ebb_vm *vm, const struct ebb_vcpu *v);
 bool core_vcpu_plugs_ahead(const struct ebb_vm *vm, const struct ebb_vcpu *v, usec_t now);
 
 /* conduct.c */
-void core_conduct_request(struct ebb_state *s, usec_t now, struct ebb_vm *vm);
-/* A request was refused because of the limit. */
+void core_conduct_request(usec_t now, struct ebb_vm *vm);
+/* A request was not met because of the limit, or was met. */
 void core_conduct_refused(usec_t now, struct ebb_vm *vm);
 void core_conduct_granted(struct ebb_vm *vm);
-void core_conduct_given(struct ebb_vm *vm, uint32_t count, usec_t now);
+/* The guest gives the vCPU back, asked to or not. */
+void core_conduct_back(usec_t now, struct ebb_vm *vm, uint16_t vcpu);
+/* It has met demands, of which so many were nearly overdue; or has not met one. */
+void core_conduct_given(struct ebb_vm *vm, uint32_t count, uint32_t late, usec_t now);
 void core_conduct_forced(struct ebb_vm *vm, usec_t now);
+/* Holds against the guest that something has happened so often. */
+void core_misdeed(struct ebb_misdeed *m, uint32_t count, usec_t now);
+/* Records what there is to be said now and was not before, and the other way round. */
+void core_conduct_review(struct ebb_state *s, usec_t now, struct ebb_vm *vm);
+
+/* cputime.c */
+int core_cpu_times(struct ebb_state *s, usec_t now, struct ebb_vm *vm,
+		   const struct ebb_fact_cpu_times *f);
 
 /* charge.c */
 /* Before anything changes of what the VM holds: counts what it held until now. */

@@ -64,6 +64,7 @@ int core_request_lend(struct ebb_state *s, usec_t now, struct ebb_vm *vm,
 		record_lend(s, now, vm, f->vcpu, NULL);
 		core_respond(s, vm, &done);
 	} else {
+		core_conduct_back(now, vm, f->vcpu);
 		vm->requests[slot] = (struct ebb_request){
 			.phase = EBB_REQUEST_LEND, .tag = f->tag, .asked = 1,
 			.node = v->node, .num_vcpus = 1, .vcpus = { f->vcpu },

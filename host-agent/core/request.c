@@ -290,6 +290,7 @@ static int request_remove(struct ebb_state *s, usec_t now, struct ebb_vm *vm,
 		record_release(s, now, vm, f->vcpu, NULL);
 		core_respond(s, vm, &response);
 	} else {
+		core_conduct_back(now, vm, f->vcpu);
 		vm->requests[slot] = (struct ebb_request){
 			.phase = EBB_REQUEST_REMOVE, .tag = f->tag, .asked = 1,
 			.node = v->node, .num_vcpus = 1, .vcpus = { f->vcpu },
@@ -340,6 +341,8 @@ void core_request_removed(struct ebb_state *s, usec_t now, struct ebb_vm *vm, ui
 int core_request(struct ebb_state *s, usec_t now, struct ebb_vm *vm,
 		 const struct ebb_fact_request *f)
 {
+	int rc;
+
 	if (!vm->is_running || !vm->link_up)
 		return -ENOENT;
 	if (tag_in_use(vm, f->tag))
@@ -347,17 +350,22 @@ int core_request(struct ebb_state *s, usec_t now, struct ebb_vm *vm,
 	core_settle(s, now);
 	core_touch(s, vm);
 	vm->silent_since = 0;
-	core_conduct_request(s, now, vm);
+	core_conduct_request(now, vm);
 	switch (f->type) {
 	case VIRTIO_EBB_REQ_CPU_ADD:
-		return request_add(s, now, vm, f);
+		rc = request_add(s, now, vm, f);
+		break;
 	case VIRTIO_EBB_REQ_CPU_REMOVE:
-		return request_remove(s, now, vm, f);
+		rc = request_remove(s, now, vm, f);
+		break;
 	case VIRTIO_EBB_REQ_CPU_LEND:
-		return core_request_lend(s, now, vm, f);
+		rc = core_request_lend(s, now, vm, f);
+		break;
 	default:
-		return -EINVAL;
+		rc = -EINVAL;
 	}
+	core_conduct_review(s, now, vm);
+	return rc;
 }
 
 void core_request_lose(struct ebb_state *s, struct ebb_vm *vm, uint16_t vcpu, uint16_t reason)

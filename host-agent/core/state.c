@@ -101,6 +101,8 @@ static int report_vm(struct ebb_state *s, usec_t now, struct ebb_vm *vm,
 		return core_mem(s, now, vm, &fact->u.mem);
 	case EBB_FACT_SLA_SET:
 		return core_sla_set(s, now, vm, &fact->u.sla_set);
+	case EBB_FACT_CPU_TIMES:
+		return core_cpu_times(s, now, vm, &fact->u.cpu_times);
 	default:
 		return -EINVAL;
 	}

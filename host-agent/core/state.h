@@ -125,6 +125,8 @@ struct ebb_vcpu {
 	usec_t life_at, placed_at;	/* last news, so that an older snapshot does not undo it */
 	usec_t granted_at;		/* when it was last granted, lent or handed over; CPUs are
 					 * forced newest first */
+	uint64_t cpu_usec, num_runs;	/* of its thread, as last reported; cpu_at: when, 0: never */
+	usec_t cpu_at;
 };
 
 enum ebb_request_phase {
@@ -219,14 +221,34 @@ struct ebb_vm_charge {
 	usec_t record_at;		/* when it is recorded next */
 };
 
+/* Events in this period and the one before; since: when this one began. */
+struct ebb_rate {
+	uint32_t count, last;
+	usec_t since;
+};
+
+/* Something that is held against the guest for a while. */
+struct ebb_misdeed {
+	uint32_t most;			/* the worst of it */
+	usec_t at;			/* last; 0: never */
+};
+
 /* How the guest has met demands and asked, since its driver started; see ebb_vm_verdict(). */
 struct ebb_vm_conduct {
 	uint32_t num_given, num_forced;	/* CPUs given back on demand in time, and not */
+	uint32_t num_late;		/* of those given, shortly before the deadline */
 	uint32_t num_unanswered;	/* forced in a row, with none given back in between */
 	uint32_t num_reasked;		/* refused requests soon after giving back, in a row */
-	usec_t given_at, forced_at;	/* last; 0: never */
-	uint32_t num_requests, last_requests; /* since second_at; in the second before */
-	usec_t second_at;
+	usec_t given_at, forced_at, late_at; /* last; 0: never */
+	struct ebb_rate requests, flaps; /* flaps: CPUs that went back soon after they came */
+	struct ebb_misdeed flood, flap;	/* requests a second, flaps in ten */
+	struct ebb_misdeed wake;	/* how often parked vCPUs were woken in a measured period */
+	/* What lent vCPUs use, thousandths of a core of the host, and over how long. */
+	uint32_t lent_permille;
+	usec_t lent_usec;
+	bool is_squatting;		/* they compute */
+	uint16_t num_contrary;		/* measured periods in a row that say otherwise */
+	uint32_t told;			/* bits of enum ebb_verdict that were recorded */
 };
 
 struct ebb_vm {

@@ -194,10 +194,15 @@ uint16_t core_vcpu_wants(const struct ebb_state *s, const struct ebb_vm *vm, uin
 static void due_met(const struct ebb_state *s, struct ebb_vm *vm, struct ebb_vm_node *n,
 		    uint16_t count)
 {
+	const usec_t near = vm->sla.deadline_ms * EBB_USEC_PER_MSEC / 4;
+	uint32_t late = 0;
+
 	if (count > n->num_due)
 		count = n->num_due;
+	for (uint16_t i = 0; i < count; i++)
+		late += n->due[i] <= s->now + near;
 	if (count > 0)
-		core_conduct_given(vm, count, s->now);
+		core_conduct_given(vm, count, late, s->now);
 	n->num_due -= count;
 	for (uint16_t i = 0; i < n->num_due; i++)
 		n->due[i] = n->due[i + count];

@@ -77,30 +77,34 @@ int ebb_real_look(const struct ebb_real_tools *t, const uint8_t uuid[16], struct
 }
 
 int ebb_real_audit(const struct ebb_real_tools *t, const uint8_t uuid[16], const char *name,
-		   uint64_t *ret)
+		   struct ebb_audit *ret)
 {
 	struct ebb_qemuproc_thread *threads = calloc(EBB_MAX_VCPUS, sizeof(*threads));
 	pid_t pid = ebb_real_find_qemu(t, uuid, name);
-	uint64_t sum = 0;
 	int num = -ESRCH;
 
 	if (!threads)
 		return -ENOMEM;
+	ret->sum = 0;
+	ret->num_times = 0;
+	ret->as_of = ebb_clock_mono_usec();
 	if (pid > 0)
 		num = ebb_qemuproc_vcpus(PROC, pid, threads, EBB_MAX_VCPUS);
 	/* Threads come in no order, so a sum of well mixed numbers. */
 	for (int i = 0; i < num; i++) {
+		struct ebb_cpu_time *time = &ret->times[ret->num_times];
 		uint64_t mixed = (uint64_t)threads[i].tid << 32 | (uint64_t)threads[i].vcpu << 16 |
 				 ebb_placer_where(&t->placer, threads[i].tid);
 
 		mixed = (mixed ^ mixed >> 31) * 0x9e3779b97f4a7c15u;
-		sum += (mixed ^ mixed >> 29) * 0xbf58476d1ce4e5b9u;
+		ret->sum += (mixed ^ mixed >> 29) * 0xbf58476d1ce4e5b9u;
+		time->vcpu = threads[i].vcpu;
+		if (ebb_qemuproc_usage(PROC, pid, threads[i].tid, &time->cpu_usec,
+				       &time->num_runs) == 0)
+			ret->num_times++;
 	}
 	free(threads);
-	if (num < 0)
-		return num;
-	*ret = sum;
-	return 0;
+	return num < 0 ? num : 0;
 }
 
 int ebb_real_list(const struct ebb_real_tools *t, uint8_t (**ret)[16], struct ebb_err *err)

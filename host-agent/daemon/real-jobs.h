@@ -22,6 +22,14 @@ struct ebb_real_tools {
  */
 enum { EBB_REAL_LANE_LIBVIRT, EBB_REAL_LANE_PLACE, EBB_REAL_LANE_LOOK, EBB_REAL_LANE_MEM };
 
+/* What the threads of a VM's vCPUs tell. */
+struct ebb_audit {
+	uint64_t sum;			/* changes when vCPUs come, go or run elsewhere */
+	usec_t as_of;
+	uint16_t num_times;		/* 0 where the kernel does not say */
+	struct ebb_cpu_time times[EBB_MAX_VCPUS];
+};
+
 /* The pid of a VM's QEMU or -errno.  Quick enough for the loop. */
 pid_t ebb_real_find_qemu(const struct ebb_real_tools *t, const uint8_t uuid[16], const char *name);
 
@@ -30,9 +38,9 @@ pid_t ebb_real_find_qemu(const struct ebb_real_tools *t, const uint8_t uuid[16],
  */
 int ebb_real_look(const struct ebb_real_tools *t, const uint8_t uuid[16], struct ebb_look *ret,
 		  struct ebb_err *err);
-/* A number that changes when vCPUs come, go or run elsewhere; cheap, and without libvirt. */
+/* Cheap, and without libvirt. */
 int ebb_real_audit(const struct ebb_real_tools *t, const uint8_t uuid[16], const char *name,
-		   uint64_t *ret);
+		   struct ebb_audit *ret);
 int ebb_real_list(const struct ebb_real_tools *t, uint8_t (**ret)[16], struct ebb_err *err);
 int ebb_real_set_vcpu(const struct ebb_real_tools *t, const uint8_t uuid[16], const char *name,
 		      uint16_t vcpu, bool plug, struct ebb_err *err);

@@ -176,6 +176,18 @@ void real_list(struct ebb_real *r)
 
 /* ---- auditing ---- */
 
+static void report_times(struct real_vm *vm, const struct ebb_audit *audit)
+{
+	const struct ebb_sink *sink = &vm->real->cfg.sink;
+	struct ebb_fact fact = { .type = EBB_FACT_CPU_TIMES };
+
+	memcpy(fact.uuid, vm->watch.uuid, sizeof(fact.uuid));
+	fact.u.cpu_times = (struct ebb_fact_cpu_times){
+		.as_of = audit->as_of, .num_vcpus = audit->num_times, .vcpus = audit->times,
+	};
+	sink->report(sink->ctx, ebb_clock_mono_usec(), &fact);
+}
+
 static void audit_done(struct ebb_job *job, int err)
 {
 	struct real_job *j = (struct real_job *)job;
@@ -184,9 +196,13 @@ static void audit_done(struct ebb_job *job, int err)
 	if (!vm)
 		return;
 	vm->is_auditing = false;
-	if (err < 0 || j->audited == vm->audited)
+	if (err < 0)
 		return;
-	vm->audited = j->audited;
+	if (vm->watch.told_running)
+		report_times(vm, &j->audit);
+	if (j->audit.sum == vm->audited)
+		return;
+	vm->audited = j->audit.sum;
 	real_look(vm, "its threads have changed");
 }
 

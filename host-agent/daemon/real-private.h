@@ -19,7 +19,7 @@ struct real_vm {
 	bool is_first_look;		/* LOADED waits for it */
 	sd_event_source *timer;		/* of a later look */
 	bool is_auditing;		/* an audit is under way */
-	uint64_t audited;		/* what the last audit saw */
+	uint64_t audited;		/* sum of the last audit */
 };
 
 struct ebb_real {
@@ -52,7 +52,7 @@ struct real_job {
 	uint16_t node;			/* MIRROR: guest node */
 	uint64_t bytes;			/* CAP, MIRROR */
 	struct ebb_look look;
-	uint64_t audited;
+	struct ebb_audit audit;
 	uint8_t (*uuids)[16];
 	int num_uuids;
 	struct ebb_sla sla;

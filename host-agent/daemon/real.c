@@ -75,7 +75,7 @@ static int run_job(struct ebb_job *job)
 	case WORK_MIRROR:
 		return ebb_real_set_requested(t, j->uuid, j->node, j->bytes, &j->err);
 	case WORK_AUDIT:
-		return ebb_real_audit(t, j->uuid, j->name, &j->audited);
+		return ebb_real_audit(t, j->uuid, j->name, &j->audit);
 	default:
 		return ebb_real_write_sla(t, j->uuid, &j->sla, &j->err);
 	}

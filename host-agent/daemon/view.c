@@ -227,16 +227,20 @@ json_t *ebb_view_vm(const struct ebb_state *s, const struct ebb_vm *vm, usec_t n
 
 json_t *ebb_view_explain(const struct ebb_state *s, const struct ebb_vm *vm, usec_t now)
 {
-	char verdict[EBB_TEXT_SIZE];
+	json_t *lines = json_array(), *verdicts = json_array();
+	char text[EBB_TEXT_SIZE];
 	struct ebb_explain e;
-	json_t *lines = json_array();
 
 	ebb_explain_vm(s, vm, now, &e);
-	ebb_vm_verdict(vm, now, verdict);
+	for (int i = 0; i < EBB_VERDICT_MAX; i++)
+		if (ebb_vm_verdict(vm, now, i, text))
+			json_array_append_new(verdicts,
+					      json_pack("{s:s, s:s}", "verdict",
+							ebb_verdict_name(i), "text", text));
 	for (uint32_t i = 0; i < e.num_lines; i++)
 		json_array_append_new(lines, json_string(e.lines[i]));
 	return json_pack(
-		"{s:s, s:s, s:s, s:o, s:i, s:I, s:o, s:o}", "name", vm->name, "verdict", verdict,
+		"{s:s, s:o, s:s, s:o, s:i, s:I, s:o, s:o}", "name", vm->name, "verdicts", verdicts,
 		"waits_for",
 		ebb_wait_name(e.wait), "node",
 		e.node == EBB_NODE_ANY ? json_null() : json_integer(e.node), "cpus", e.cpus,

@@ -118,6 +118,25 @@ int ebb_qemuproc_vcpus(const char *proc, pid_t pid, struct ebb_qemuproc_thread *
 	return rc < 0 ? rc : (int)l.num;
 }
 
+int ebb_qemuproc_usage(const char *proc, pid_t pid, pid_t tid, uint64_t *ret_cpu_usec,
+		       uint64_t *ret_num_runs)
+{
+	char path[PATH_MAX], text[128];
+	unsigned long long ns, runs;
+	int rc;
+
+	snprintf(path, sizeof(path), "%s/%d/task/%d/schedstat", proc, pid, tid);
+	rc = ebb_fs_read(path, text, sizeof(text), NULL);
+	if (rc < 0)
+		return rc;
+	/* In between: how long it waited for a CPU. */
+	if (sscanf(text, "%llu %*u %llu", &ns, &runs) != 2)
+		return -EOPNOTSUPP;
+	*ret_cpu_usec = ns / 1000;
+	*ret_num_runs = runs;
+	return 0;
+}
+
 pid_t ebb_qemuproc_vcpu(const char *proc, pid_t pid, uint16_t vcpu, pid_t guess)
 {
 	struct ebb_qemuproc_thread *threads;

@@ -27,6 +27,13 @@ pid_t ebb_qemuproc_find(const char *proc, const char *libvirt_run_dir, const cha
 /* Threads of vCPUs, in no order; at most size of them.  Returns their number or -errno. */
 int ebb_qemuproc_vcpus(const char *proc, pid_t pid, struct ebb_qemuproc_thread *ret, size_t size);
 
+/*
+ * Time that a thread has spent on CPUs, in microseconds, and how often it was put on one.
+ * -EOPNOTSUPP: this kernel does not say (it needs CONFIG_SCHED_INFO).
+ */
+int ebb_qemuproc_usage(const char *proc, pid_t pid, pid_t tid, uint64_t *ret_cpu_usec,
+		       uint64_t *ret_num_runs);
+
 /* The thread of one vCPU, or -ESRCH.  guess: a thread to try first, or 0. */
 pid_t ebb_qemuproc_vcpu(const char *proc, pid_t pid, uint16_t vcpu, pid_t guess);
 

@@ -127,6 +127,22 @@ int script_define(struct script *s, char vm, const struct ebb_sla *sla)
 	return report(s, vm, &fact);
 }
 
+int script_cpu_times(struct script *s, char vm, const char *times)
+{
+	struct ebb_fact fact = { .type = EBB_FACT_CPU_TIMES };
+	struct ebb_cpu_time all[EBB_MAX_VCPUS];
+	unsigned vcpu, ms, runs;
+	int used;
+
+	fact.u.cpu_times.as_of = s->now;
+	fact.u.cpu_times.vcpus = all;
+	for (; sscanf(times, "%u:%u/%u%n", &vcpu, &ms, &runs, &used) == 3; times += used)
+		all[fact.u.cpu_times.num_vcpus++] = (struct ebb_cpu_time){
+			.vcpu = (uint16_t)vcpu, .cpu_usec = MSEC(ms), .num_runs = runs,
+		};
+	return report(s, vm, &fact);
+}
+
 int script_found(struct script *s, char vm, uint64_t order, usec_t as_of, const char *plugged)
 {
 	struct ebb_fact fact = { .type = EBB_FACT_VM_RUNNING };

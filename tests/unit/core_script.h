@@ -72,6 +72,9 @@ int script_add(struct script *s, char vm, uint64_t tag, uint16_t count, uint16_t
 int script_remove(struct script *s, char vm, uint64_t tag, uint16_t vcpu);
 int script_lend(struct script *s, char vm, uint64_t tag, uint16_t vcpu, bool park);
 
+/* Threads of vCPUs have used so much since they were created: "3:1500/20 4:0/7", ms/times run. */
+int script_cpu_times(struct script *s, char vm, const char *times);
+
 /* The pool of a VM's device has changed, MiB; reported with the next HELLO or script_mem(). */
 void script_pool(struct script *s, char vm, uint16_t node, uint32_t requested_mib,
 		 uint32_t held_mib, uint32_t unconfirmed_mib);

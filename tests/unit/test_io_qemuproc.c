@@ -50,6 +50,8 @@ static int setup(void **state)
 	PUT("100/task/100/comm", "qemu-system-x86\n");
 	PUT("100/task/105/comm", "CPU 0/KVM\n");
 	PUT("100/task/106/comm", "CPU 11/TCG\n");
+	PUT("100/task/105/schedstat", "21474836480999 77 1234567890123\n");
+	PUT("100/task/106/schedstat", "\n");
 	PUT("100/task/107/comm", "CPU 3/XEN\n");
 	PUT("100/task/108/comm", "CPU 512/KVM\n");
 	PUT("100/task/109/comm", "IO mon_iothread\n");
@@ -112,9 +114,22 @@ static void test_threads(void **state)
 
 #define TEST(name)	cmocka_unit_test_setup_teardown(test_##name, setup, teardown)
 
+static void test_usage(void **state)
+{
+	uint64_t cpu_usec = 0, num_runs = 0;
+
+	(void)state;
+	assert_int_equal(ebb_qemuproc_usage(top, 100, 105, &cpu_usec, &num_runs), 0);
+	assert_int_equal(cpu_usec, 21474836480u);
+	assert_int_equal(num_runs, 1234567890123u);
+	assert_int_equal(ebb_qemuproc_usage(top, 100, 106, &cpu_usec, &num_runs), -EOPNOTSUPP);
+	assert_int_equal(ebb_qemuproc_usage(top, 100, 107, &cpu_usec, &num_runs), -ENOENT);
+	assert_int_equal(num_runs, 1234567890123u);
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = { TEST(scan), TEST(pid_file), TEST(threads) };
+	const struct CMUnitTest tests[] = { TEST(scan), TEST(pid_file), TEST(threads), TEST(usage) };
 
 	return cmocka_run_group_tests_name("io/qemuproc", tests, NULL, NULL);
 }

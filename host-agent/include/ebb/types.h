@@ -175,6 +175,8 @@ enum ebb_fact_type {
 	EBB_FACT_ACTION_DONE,
 	/* The operator replaces the SLA of a VM; checked like a definition. */
 	EBB_FACT_SLA_SET,
+	/* What threads of vCPUs have used so far; now and then, for how guests behave. */
+	EBB_FACT_CPU_TIMES,
 	EBB_FACT_MAX,
 };
 
@@ -274,6 +276,19 @@ struct ebb_telemetry {
 	uint64_t mem_total_bytes, mem_available_bytes;
 };
 
+/* Of the thread of a vCPU, since it was created. */
+struct ebb_cpu_time {
+	uint16_t vcpu;
+	uint64_t cpu_usec;		/* time on a CPU of the host */
+	uint64_t num_runs;		/* how often it was put on one */
+};
+
+struct ebb_fact_cpu_times {
+	usec_t as_of;			/* when reading began */
+	uint16_t num_vcpus;
+	const struct ebb_cpu_time *vcpus; /* plugged vCPUs, each at most once; copied */
+};
+
 struct ebb_fact_action_done {
 	uint64_t id;
 	int err;			/* 0 or -errno; -ETIMEDOUT: not ejected in time */
@@ -292,6 +307,7 @@ struct ebb_fact {
 		struct ebb_fact_mem mem;
 		struct ebb_fact_action_done action_done;
 		struct ebb_sla sla_set;
+		struct ebb_fact_cpu_times cpu_times;
 	} u;
 };
 
@@ -405,6 +421,7 @@ enum ebb_event {
 	EBB_EVENT_MEM_REVOKE,		/* the host took bytes; times count from the deadline */
 	EBB_EVENT_LEND,			/* the guest gave a core back and keeps the CPU */
 	EBB_EVENT_CHARGE,		/* what a VM held since its last one: charge[] */
+	EBB_EVENT_CONDUCT,		/* there is something to be said against a guest, or no more */
 	EBB_EVENT_MAX,
 };
 

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * What lent and parked vCPUs do that should do nothing.  A lent one that
+ * computes does so on the cores of its own VM's startup set; a parked one does
+ * not compute at all, but its thread wakes up when it is sent an interrupt.
+ * (Where KVM has the APICs, it does not, and nobody outside the guest knows.)
+ */
+#include <errno.h>
+
+#include "core/internal.h"
+
+/* A period that is shorter says little. */
+#define PERIOD_USEC		EBB_USEC_PER_SEC
+/*
+ * Thousandths of a core of the host that all lent vCPUs together may use:
+ * ticks, RCU and what else the guest's kernel does on every CPU; at most what
+ * leaves no doubt even if they share a single home.
+ */
+#define IDLE_PERMILLE		250u
+#define IDLE_PERMILLE_EACH	10u
+#define IDLE_PERMILLE_MOST	500u
+/* So many periods in a row begin or end it. */
+#define NUM_CONTRARY		2u
+/* Wake-ups of parked vCPUs a second; QEMU's own work on every vCPU causes some. */
+#define PARKED_WAKES		10u
+
+struct sum {
+	uint64_t cpu_permille, wakes;	/* of the lent ones; of the parked ones, a second */
+	uint32_t num_lent;
+	usec_t longest;
+};
+
+/* Not while it is on its way home, and only if it was lent all the time. */
+static void add(const struct ebb_vcpu *v, const struct ebb_cpu_time *t, usec_t as_of,
+		struct sum *sum)
+{
+	const usec_t period = as_of - v->cpu_at;
+
+	if (!v->cpu_at || !v->is_lent || v->request >= 0 || v->granted_at > v->cpu_at ||
+	    v->place_action || t->cpu_usec < v->cpu_usec || t->num_runs < v->num_runs)
+		return;
+	if (period > sum->longest)
+		sum->longest = period;
+	if (v->is_parked) {
+		sum->wakes += (t->num_runs - v->num_runs) * EBB_USEC_PER_SEC / period;
+	} else {
+		sum->cpu_permille += (t->cpu_usec - v->cpu_usec) * 1000 / period;
+		sum->num_lent++;
+	}
+}
+
+static void judge(const struct ebb_state *s, usec_t now, struct ebb_vm *vm, const struct sum *sum)
+{
+	const uint32_t share = s->host.is_emulated ? s->host.share_permille : 1000;
+	struct ebb_vm_conduct *c = &vm->conduct;
+	uint32_t bound = IDLE_PERMILLE + IDLE_PERMILLE_EACH * sum->num_lent;
+
+	if (bound > IDLE_PERMILLE_MOST)
+		bound = IDLE_PERMILLE_MOST;
+	c->lent_permille = (uint32_t)(sum->cpu_permille * 1000 / share);
+	c->lent_usec = sum->longest;
+	/* Half of it ends it, so that what is near the bound does not go to and fro. */
+	if (c->is_squatting ? c->lent_permille < bound / 2 : c->lent_permille >= bound)
+		c->num_contrary++;
+	else
+		c->num_contrary = 0;
+	if (c->num_contrary >= NUM_CONTRARY) {
+		c->is_squatting = !c->is_squatting;
+		c->num_contrary = 0;
+	}
+	if (sum->wakes >= PARKED_WAKES)
+		core_misdeed(&c->wake, (uint32_t)sum->wakes, now);
+}
+
+int core_cpu_times(struct ebb_state *s, usec_t now, struct ebb_vm *vm,
+		   const struct ebb_fact_cpu_times *f)
+{
+	struct sum sum = { 0 };
+	bool is_new = false;
+
+	if (!vm->has_sla || !vm->is_running)
+		return -ENOENT;
+	for (uint16_t i = 0; i < f->num_vcpus; i++)
+		if (f->vcpus[i].vcpu >= vm->num_vcpus)
+			return -EINVAL;
+	for (uint16_t i = 0; i < f->num_vcpus; i++) {
+		const struct ebb_cpu_time *t = &f->vcpus[i];
+		struct ebb_vcpu *v = &vm->vcpus[t->vcpu];
+
+		if (v->cpu_at && f->as_of < v->cpu_at + PERIOD_USEC)
+			continue;
+		add(v, t, f->as_of, &sum);
+		v->cpu_at = f->as_of;
+		v->cpu_usec = t->cpu_usec;
+		v->num_runs = t->num_runs;
+		is_new = true;
+	}
+	if (is_new)
+		judge(s, now, vm, &sum);
+	core_conduct_review(s, now, vm);
+	return 0;
+}
