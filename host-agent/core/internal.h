@@ -19,6 +19,7 @@
  *   force.c      deadlines of CPUs, and cores for those who were promised one
  *   reconcile.c  what differs from what should be becomes actions
  *   conduct.c    how guests behave
+ *   gather.c     requests that are too many to be recorded one by one
  *   cputime.c    what lent vCPUs compute, which they should not
  *   record.c     decision records
  */
@@ -158,6 +159,16 @@ void core_conduct_review(struct ebb_state *s, usec_t now, struct ebb_vm *vm);
 /* cputime.c */
 int core_cpu_times(struct ebb_state *s, usec_t now, struct ebb_vm *vm,
 		   const struct ebb_fact_cpu_times *f);
+
+/* gather.c */
+/* As core_record(); NULL: it was counted, and is recorded with others at the end of the second. */
+struct ebb_record *core_gather_request(struct ebb_state *s, struct ebb_vm *vm, usec_t now);
+struct ebb_record *core_gather_refuse(struct ebb_state *s, struct ebb_vm *vm, usec_t now,
+				      uint16_t reason);
+/* When core_gather_end() has something to record, or EBB_TIME_NEVER. */
+usec_t core_gather_until(const struct ebb_vm *vm);
+/* Records what was counted. */
+void core_gather_end(struct ebb_state *s, struct ebb_vm *vm, usec_t now);
 
 /* charge.c */
 /* Before anything changes of what the VM holds: counts what it held until now. */

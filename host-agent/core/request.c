@@ -37,12 +37,14 @@ void core_refuse(struct ebb_state *s, usec_t now, struct ebb_vm *vm,
 	const struct ebb_action_response response = {
 		.tag = f->tag, .type = f->type, .status = core_status_of(reason), .reason = reason,
 	};
-	struct ebb_record *r = core_record(s, vm, now, EBB_EVENT_REFUSE);
+	struct ebb_record *r = core_gather_refuse(s, vm, now, reason);
 
-	r->node = f->type == VIRTIO_EBB_REQ_CPU_ADD ? f->node : EBB_NODE_ANY;
-	r->asked = f->type == VIRTIO_EBB_REQ_CPU_ADD ? f->count : 1;
-	r->code = reason;
-	core_text(r->text, "%s", text);
+	if (r) {
+		r->node = f->type == VIRTIO_EBB_REQ_CPU_ADD ? f->node : EBB_NODE_ANY;
+		r->asked = f->type == VIRTIO_EBB_REQ_CPU_ADD ? f->count : 1;
+		r->code = reason;
+		core_text(r->text, "%s", text);
+	}
 	core_respond(s, vm, &response);
 }
 
@@ -196,11 +198,13 @@ static int request_add(struct ebb_state *s, usec_t now, struct ebb_vm *vm,
 
 	if (f->count == 0 || f->count > VIRTIO_EBB_MAX_REQ_CPUS)
 		return -EINVAL;
-	r = core_record(s, vm, now, EBB_EVENT_REQUEST);
-	r->node = f->node;
-	r->cpus = r->asked = f->count;
-	core_text(r->text, "asks for %u CPUs%s", f->count,
-		  f->allow_ht ? ", hyperthreads will do" : "");
+	r = core_gather_request(s, vm, now);
+	if (r) {
+		r->node = f->node;
+		r->cpus = r->asked = f->count;
+		core_text(r->text, "asks for %u CPUs%s", f->count,
+			  f->allow_ht ? ", hyperthreads will do" : "");
+	}
 	if (f->node != EBB_NODE_ANY && f->node >= vm->sla.num_nodes) {
 		core_text(text, "no guest node %u, allowed are 0 to %u", f->node,
 			  vm->sla.num_nodes - 1);

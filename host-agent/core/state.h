@@ -125,7 +125,7 @@ struct ebb_vcpu {
 	usec_t life_at, placed_at;	/* last news, so that an older snapshot does not undo it */
 	usec_t granted_at;		/* when it was last granted, lent or handed over; CPUs are
 					 * forced newest first */
-	uint64_t cpu_usec, num_runs;	/* of its thread, as last reported; cpu_at: when, 0: never */
+	uint64_t cpu_usec, num_runs;	/* of its thread, as last told at cpu_at (0: never) */
 	usec_t cpu_at;
 };
 
@@ -251,6 +251,14 @@ struct ebb_vm_conduct {
 	uint32_t told;			/* bits of enum ebb_verdict that were recorded */
 };
 
+/* Requests of a second that were counted instead of recorded; see gather.c. */
+struct ebb_vm_gather {
+	usec_t since;			/* when the second began */
+	uint32_t num_recorded;		/* in it */
+	uint32_t num_requests, num_refused; /* not recorded */
+	uint16_t code;			/* why the last of these was refused */
+};
+
 struct ebb_vm {
 	uint8_t uuid[16];
 	char name[EBB_NAME_SIZE];
@@ -277,6 +285,7 @@ struct ebb_vm {
 	struct ebb_vm_cap cap;
 	struct ebb_vm_charge charge;
 	struct ebb_vm_conduct conduct;
+	struct ebb_vm_gather gather;
 	uint16_t num_vcpus;
 	struct ebb_vcpu *vcpus;
 	usec_t *due_store;

@@ -365,6 +365,99 @@ static void test_flood(void **state)
 	script_finish(&s);
 }
 
+static bool is_gathered(enum ebb_event event)
+{
+	return event == EBB_EVENT_REQUEST || event == EBB_EVENT_REFUSE;
+}
+
+/* A flood leaves few records; all that moved a core is among them, and nobody else loses any. */
+static void test_flood_is_gathered(void **state)
+{
+	uint32_t recorded = 0, grants = 0, lends = 0;
+	unsigned more_requests = 0, more_refusals = 0, n, m;
+	struct ebb_record r;
+	struct script s;
+
+	(void)state;
+	script_init(&s, 1, 4, 1, false);
+	s.can_lend = true;
+	script_boot(&s, 'a', 1, "1/2");
+	script_boot(&s, 'b', 2, "1/2");
+	while (ebb_state_record_pop(s.state, &r))
+		;
+	/* Of each ten requests, nine ask for too much. */
+	for (uint64_t i = 0; i < 1000; i++) {
+		assert_int_equal(script_add(&s, 'a', 10000 + i, 1, i % 10 == 0 ? 0 : 9, true), 0);
+		script_settle(&s);
+		if (i % 10 == 0) {
+			assert_int_equal(script_lend(&s, 'a', 90000 + i, 1, false), 0);
+			script_settle(&s);
+		}
+		s.now += MSEC(1);
+	}
+	assert_int_equal(script_add(&s, 'b', 1, 1, 9, true), 0);
+	script_settle(&s);
+	s.now += SEC(1);
+	script_settle(&s);
+	while (ebb_state_record_pop(s.state, &r)) {
+		if (r.name[0] == 'b') {
+			recorded += 1000 * is_gathered(r.event);
+			continue;
+		}
+		grants += r.event == EBB_EVENT_GRANT;
+		lends += r.event == EBB_EVENT_LEND;
+		if (!is_gathered(r.event))
+			continue;
+		if (sscanf(r.text, "%u more requests for CPUs and %u more refusals", &n, &m) == 2) {
+			more_requests += n;
+			more_refusals += m;
+			assert_non_null(strstr(r.text, "the last because of: node"));
+		} else {
+			recorded++;
+		}
+	}
+	assert_int_equal(grants, 100);
+	assert_int_equal(lends, 100);
+	/* Those of "b", and twenty of "a" in each of two seconds, since carrying out takes time. */
+	assert_int_equal(recorded, 2000 + 40);
+	assert_int_equal(more_requests + more_refusals, 1000 + 900 - 40);
+	script_finish(&s);
+}
+
+/* What was counted is told when the second is over, even if nothing happens then, or the VM ends. */
+static void test_gathered_is_told(void **state)
+{
+	struct ebb_record r;
+	struct script s;
+
+	(void)state;
+	for (int stops = 0; stops < 2; stops++) {
+		bool is_told = false;
+
+		script_init(&s, 1, 4, 1, false);
+		script_boot(&s, 'a', 1, "1/2");
+		for (uint64_t i = 0; i < 30; i++) {
+			assert_int_equal(script_add(&s, 'a', 100 + i, 1, 9, true), 0);
+			script_settle(&s);
+		}
+		script_expect_nothing(&s);
+		assert_true(s.wake_at <= s.now + SEC(1));
+		while (ebb_state_record_pop(s.state, &r))
+			assert_null(strstr(r.text, "more requests"));
+		if (stops) {
+			assert_int_equal(script_simple(&s, 'a', EBB_FACT_VM_STOPPED), 0);
+		} else {
+			s.now = s.wake_at;
+			script_settle(&s);
+		}
+		while (ebb_state_record_pop(s.state, &r))
+			is_told |= strstr(r.text, "20 more requests for CPUs and 20 more refusals")
+				   != NULL;
+		assert_true(is_told);
+		script_finish(&s);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -379,6 +472,8 @@ int main(void)
 		cmocka_unit_test(test_alternates),
 		cmocka_unit_test(test_follows_its_load),
 		cmocka_unit_test(test_flood),
+		cmocka_unit_test(test_flood_is_gathered),
+		cmocka_unit_test(test_gathered_is_told),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

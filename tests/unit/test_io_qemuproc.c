@@ -129,7 +129,9 @@ static void test_usage(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { TEST(scan), TEST(pid_file), TEST(threads), TEST(usage) };
+	const struct CMUnitTest tests[] = {
+		TEST(scan), TEST(pid_file), TEST(threads), TEST(usage),
+	};
 
 	return cmocka_run_group_tests_name("io/qemuproc", tests, NULL, NULL);
 }

@@ -421,7 +421,7 @@ enum ebb_event {
 	EBB_EVENT_MEM_REVOKE,		/* the host took bytes; times count from the deadline */
 	EBB_EVENT_LEND,			/* the guest gave a core back and keeps the CPU */
 	EBB_EVENT_CHARGE,		/* what a VM held since its last one: charge[] */
-	EBB_EVENT_CONDUCT,		/* there is something to be said against a guest, or no more */
+	EBB_EVENT_CONDUCT,		/* something to be said against a guest, or no more */
 	EBB_EVENT_MAX,
 };
 
