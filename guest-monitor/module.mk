@@ -2,11 +2,11 @@
 #
 # Guest monitor: libebb (static and shared), ebb-monitord, the example.
 
-LIBEBB_SRC := $(addprefix guest-monitor/libebb/,ebb.c cpu.c stats.c shares.c view.c link.c proto.c dev.c \
+LIBEBB_SRC := $(addprefix guest-monitor/libebb/,ebb.c cpu.c stats.c shares.c view.c link.c proto.c dev.c clock.c \
 	mem.c lease.c release.c pool.c guard.c)
 MONITORD_SRC := $(addprefix guest-monitor/monitord/,monitor.c client.c server.c divide.c fill.c store.c \
-	proc.c log.c)
-EBB_RIG_SRC := $(addprefix tests/lib/,ebb_rig.c fake_ebb_dev.c fake_ebb_vm.c fake_ebb_mem.c \
+	proc.c log.c isolate.c sweep.c)
+EBB_RIG_SRC := $(addprefix tests/lib/,ebb_rig.c ebb_clock.c fake_ebb_dev.c fake_ebb_vm.c fake_ebb_mem.c \
 	fake_ebb_map.c fake_ebb_open.c)
 
 $(eval $(call lib,libebb,$(LIBEBB_SRC),))
@@ -36,6 +36,8 @@ $(eval $(call unit_test,test_ebb_view,tests/unit/test_ebb_view.c,libebb,,))
 $(eval $(call unit_test,test_ebb_divide,tests/unit/test_ebb_divide.c,monitord libebb,,))
 $(eval $(call unit_test,test_ebb_fill,tests/unit/test_ebb_fill.c,monitord,,))
 $(eval $(call unit_test,test_ebb_proc,tests/unit/test_ebb_proc.c,monitord,,))
+$(eval $(call unit_test,test_ebb_isolate,tests/unit/test_ebb_isolate.c,monitord,,))
+$(eval $(call unit_test,test_ebb_sweep,tests/unit/test_ebb_sweep.c,monitord libebb,,))
 $(eval $(call unit_test,test_ebb_store,tests/unit/test_ebb_store.c,monitord libebb,,-lm))
 $(eval $(call unit_test,test_ebb_handle,tests/unit/test_ebb_handle.c $(EBB_RIG_SRC),monitord libebb,,))
 $(eval $(call unit_test,test_ebb_monitor,tests/unit/test_ebb_monitor.c $(EBB_RIG_SRC),monitord libebb,,))

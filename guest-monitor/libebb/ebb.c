@@ -14,7 +14,6 @@
 
 #include "handle.h"
 
-#define NS_PER_SEC	1000000000ull
 #define NS_PER_MS	1000000ull
 
 /* A view that other threads have made old by adding or releasing is read that often again. */
@@ -217,20 +216,6 @@ static int events_take(struct ebb *ebb)
 	return 0;
 }
 
-/* due_ns: UINT64_MAX for never. */
-static void timer_arm(struct ebb *ebb, uint64_t due_ns)
-{
-	struct itimerspec its = { 0 };
-
-	if (due_ns != UINT64_MAX) {
-		/* All zeroes would disarm it. */
-		due_ns = due_ns ? due_ns : 1;
-		its.it_value.tv_sec = (time_t)(due_ns / NS_PER_SEC);
-		its.it_value.tv_nsec = (long)(due_ns % NS_PER_SEC);
-	}
-	timerfd_settime(ebb->timer_fd, TFD_TIMER_ABSTIME, &its, NULL);
-}
-
 static void owned_tell(struct ebb *ebb)
 {
 	struct ebb_msg_owned owned = { 0 };
@@ -344,7 +329,7 @@ int ebb_dispatch(struct ebb *ebb)
 	monitor = monitor_choose(ebb, now_ns);
 	if (ebb->monitor_until_ns && ebb->monitor_until_ns < due_ns)
 		due_ns = ebb->monitor_until_ns;
-	timer_arm(ebb, due_ns);
+	ebb_timer_arm(ebb->timer_fd, due_ns);
 	shares_update(ebb, monitor);
 	return 0;
 }

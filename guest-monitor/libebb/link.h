@@ -111,6 +111,8 @@ int ebb_link_stats(struct ebb_link *link, const char *name, unsigned int timeout
 
 /* CLOCK_MONOTONIC. */
 uint64_t ebb_now_ns(void);
+/* Makes a timerfd readable at that time; UINT64_MAX: never. */
+void ebb_timer_arm(int timer_fd, uint64_t due_ns);
 
 /* Writes 1 to an eventfd. */
 void ebb_wake(int fd);

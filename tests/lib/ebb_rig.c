@@ -24,9 +24,6 @@
 #define NS_PER_MS	1000000ull
 #define MAX_APPS	16
 
-/* Sanitizers and a busy machine make everything slower. */
-#define START_MS	10000
-
 static int monitor_role(const char *dev_path, const char *mon_path)
 {
 	struct ebb_monitor_config config = {
@@ -104,6 +101,7 @@ int ebb_rig_setup(void **state)
 	struct ebb_rig *rig = calloc(1, sizeof(*rig));
 
 	assert_non_null(rig);
+	ebb_rig_time_slow(1);
 	strcpy(rig->dir, "/tmp/ebb-rig.XXXXXX");
 	assert_non_null(mkdtemp(rig->dir));
 	snprintf(rig->dev_path, sizeof(rig->dev_path), "%s/dev", rig->dir);
@@ -144,12 +142,13 @@ static int probe_connect(struct ebb_rig *rig)
 
 void ebb_rig_monitor_start(struct ebb_rig *rig)
 {
-	uint64_t until_ns = ebb_now_ns() + START_MS * NS_PER_MS;
+	uint64_t until_ns = ebb_rig_now_ns() + EBB_RIG_SOON_MS * NS_PER_MS;
 
 	assert_int_equal(rig->monitor, 0);
+	ebb_rig_time_slow(EBB_RIG_SLOW);
 	rig->monitor = ebb_rig_spawn("--monitor", rig->dev_path, rig->mon_path, "");
 	while (probe_connect(rig) != 1) {
-		assert_true(ebb_now_ns() < until_ns);
+		assert_true(ebb_rig_now_ns() < until_ns);
 		usleep(5000);
 	}
 }
@@ -224,7 +223,7 @@ void ebb_rig_engine_shares(void *arg, const struct ebb_shares *shares)
 bool ebb_rig_until(struct ebb *const apps[], size_t num, bool (*is_done)(void *arg), void *arg,
 		   unsigned int ms)
 {
-	uint64_t until_ns = ebb_now_ns() + ms * NS_PER_MS;
+	uint64_t until_ns = ebb_rig_now_ns() + ms * NS_PER_MS;
 
 	do {
 		struct pollfd p[MAX_APPS];
@@ -239,7 +238,7 @@ bool ebb_rig_until(struct ebb *const apps[], size_t num, bool (*is_done)(void *a
 		for (size_t i = 0; i < num; i++)
 			if (p[i].revents)
 				ebb_dispatch(apps[i]);
-	} while (ebb_now_ns() < until_ns);
+	} while (ebb_rig_now_ns() < until_ns);
 	return is_done && is_done(arg);
 }
 

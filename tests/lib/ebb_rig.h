@@ -20,6 +20,22 @@ struct ebb_rig {
 	pid_t monitor;			/* 0: none */
 };
 
+/*
+ * Time, as libebb and ebb-monitord see it in all processes.  It passes as usual until a monitor
+ * is started, and from then on slowly, so that nothing is given up because the machine is busy;
+ * what is to happen after some time happens when the test lets that time pass.
+ */
+#define EBB_RIG_SLOW	20
+/* divisor: 1, as usual, to EBB_RIG_SLOW. */
+void ebb_rig_time_slow(unsigned int divisor);
+/* A poll() or epoll_wait() that is under way notices at its end, as long as that takes. */
+void ebb_rig_time_pass(unsigned int ms);
+/* CLOCK_MONOTONIC. */
+uint64_t ebb_rig_now_ns(void);
+
+/* For what happens at once, if nothing hangs. */
+#define EBB_RIG_SOON_MS	60000
+
 /* In a process with a role: does not return.  Otherwise does nothing. */
 void ebb_rig_role(int argc, char **argv);
 
@@ -30,7 +46,7 @@ void ebb_rig_role(int argc, char **argv);
 int ebb_rig_setup(void **state);
 int ebb_rig_teardown(void **state);
 
-/* Returns when the monitor answers.  Fails the test otherwise. */
+/* Returns when the monitor answers, and time is slow.  Fails the test otherwise. */
 void ebb_rig_monitor_start(struct ebb_rig *rig);
 /* Sends the signal and waits for the end; returns the status as waitpid() does. */
 int ebb_rig_monitor_end(struct ebb_rig *rig, int signo);

@@ -11,7 +11,7 @@
 #include "tests/lib/fake_device.h"
 #include "tests/lib/link_frames.h"
 
-#define PATIENCE_MSEC	5000
+#define PATIENCE_MSEC	60000
 
 int fake_device_connect(struct fake_device *d, const char *path, const uint8_t uuid[16])
 {

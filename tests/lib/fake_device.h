@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The device's end of a link, for tests of the agent without a QEMU: connects to a socket of the
- * agent, sends frames, takes frames apart.  Blocking calls give up after 5 seconds.
+ * agent, sends frames, takes frames apart.  Blocking calls give up after a minute.
  */
 #ifndef EBB_TESTS_FAKE_DEVICE_H
 #define EBB_TESTS_FAKE_DEVICE_H

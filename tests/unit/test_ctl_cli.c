@@ -34,7 +34,7 @@ static int run(const char *fmt, ...)
 	vsnprintf(args, sizeof(args), fmt, ap);
 	va_end(ap);
 	snprintf(command, sizeof(command),
-		 "EBB_SOCKET=%s/control.sock PATH=%s:$PATH timeout 30 %s 2>&1", folder, bin, args);
+		 "EBB_SOCKET=%s/control.sock PATH=%s:$PATH timeout 90 %s 2>&1", folder, bin, args);
 	f = popen(command, "r");
 	assert_non_null(f);
 	while (len < sizeof(out) - 1 && (n = fread(out + len, 1, sizeof(out) - 1 - len, f)) > 0)
@@ -70,7 +70,7 @@ static int start_ebbd(void **state)
 		_exit(127);
 	}
 	while (run("ebbctl explain simulated-1") != 0 || strstr(out, "does not run"))
-		if (ebb_clock_mono_usec() - t0 > 10000000)
+		if (ebb_clock_mono_usec() - t0 > 60000000)
 			return -1;
 	return 0;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * How long after its deadline a core is free: the loop, the core and the worker pool of the daemon,
- * and the cgroups of an emulated host with threads in them.  Only libvirt and the device are
- * played; slow calls keep all workers busy but one.
+ * A core is free after its deadline, not before, and whatever else goes on: the loop, the core and
+ * the worker pool of the daemon, and the cgroups of an emulated host with threads in them.  Only
+ * libvirt and the device are played; calls that do not end keep all workers busy but one.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -24,8 +24,8 @@
 #define NUM_VCPUS	2
 #define NUM_WORKERS	4
 #define DEADLINE_MSEC	10u
-/* Loose: the machine may be busy with other tests. */
-#define BOUND_MEDIAN_MSEC 5.0
+/* A hang, not slowness. */
+#define PATIENCE_USEC	(60 * EBB_USEC_PER_SEC)
 
 static const uint8_t uuid[16] = { 0xeb };
 
@@ -38,7 +38,7 @@ struct bench {
 	pthread_t threads[NUM_VCPUS];
 	pid_t tids[NUM_VCPUS];
 	pthread_barrier_t started;
-	bool is_ending;
+	bool are_calls_ending, are_vcpus_ending;
 	uint64_t next_tag;
 	unsigned int num_granted, num_removed; /* answers that came */
 	usec_t home_at;			/* last move home, or 0 */
@@ -47,11 +47,17 @@ struct bench {
 struct bench_job {
 	struct ebb_job job;
 	struct bench *b;
-	struct ebb_action action;	/* id 0: a call that takes its time */
+	struct ebb_action action;	/* id 0: a call that does not end */
 	usec_t ended_at;
 };
 
 /* ---- what the agent drives ---- */
+
+static void wait_for(const bool *flag)
+{
+	while (!__atomic_load_n(flag, __ATOMIC_RELAXED))
+		usleep(1000);
+}
 
 static int run_job(struct ebb_job *job)
 {
@@ -60,15 +66,13 @@ static int run_job(struct ebb_job *job)
 	int rc = 0;
 
 	if (a->id == 0)
-		usleep(30000);
+		wait_for(&j->b->are_calls_ending);
 	else if (a->type == EBB_ACTION_PLACE || a->type == EBB_ACTION_HOME)
 		rc = ebb_emuhost_place(j->b->emuhost, getpid(), j->b->tids[a->u.vcpu.vcpu],
 				       a->u.vcpu.thread, 0);
 	j->ended_at = ebb_clock_mono_usec();
 	return rc;
 }
-
-static void submit_job(struct bench *b, const struct ebb_action *action, uint8_t lane);
 
 static void job_done(struct ebb_job *job, int err)
 {
@@ -78,10 +82,8 @@ static void job_done(struct ebb_job *job, int err)
 		.u.action_done = { .id = j->action.id, .err = err },
 	};
 
-	if (j->action.id == 0) {
-		submit_job(j->b, &j->action, j->job.lane[0]);
+	if (j->action.id == 0)
 		return;
-	}
 	if (j->action.type == EBB_ACTION_HOME && err == 0)
 		j->b->home_at = j->ended_at;
 	ebb_agent_report(&j->b->agent, &fact);
@@ -129,12 +131,12 @@ static void *vcpu_thread(void *arg)
 {
 	struct bench *b = arg;
 
+	pthread_barrier_wait(&b->started);
 	for (int i = 0; i < NUM_VCPUS; i++)
 		if (pthread_equal(b->threads[i], pthread_self()))
 			b->tids[i] = (pid_t)syscall(SYS_gettid);
 	pthread_barrier_wait(&b->started);
-	while (!__atomic_load_n(&b->is_ending, __ATOMIC_RELAXED))
-		usleep(1000);
+	wait_for(&b->are_vcpus_ending);
 	return NULL;
 }
 
@@ -203,14 +205,14 @@ static const struct ebb_vm_node *node_of(const struct bench *b)
 
 #define RUN_UNTIL(b, cond)                                                                         \
 	do {                                                                                       \
-		const usec_t end = ebb_clock_mono_usec() + 5 * EBB_USEC_PER_SEC;                   \
+		const usec_t end = ebb_clock_mono_usec() + PATIENCE_USEC;                          \
 		while (!(cond)) {                                                                  \
 			assert_true(ebb_clock_mono_usec() < end);                                  \
 			assert_true(sd_event_run((b)->agent.event, 100000) >= 0);                  \
 		}                                                                                  \
 	} while (0)
 
-/* Milliseconds from the deadline to the core being free. */
+/* Milliseconds from the deadline to the core being free: to be printed, not judged. */
 static double trial(struct bench *b, unsigned int i)
 {
 	usec_t due;
@@ -220,9 +222,8 @@ static double trial(struct bench *b, unsigned int i)
 	request(b, VIRTIO_EBB_REQ_CPU_ADD);
 	RUN_UNTIL(b, b->num_granted > i);
 	b->home_at = 0;
+	due = ebb_clock_mono_usec() + DEADLINE_MSEC * EBB_USEC_PER_MSEC;
 	set_max(b, 1);
-	RUN_UNTIL(b, node_of(b)->num_due == 1);
-	due = node_of(b)->due[0];
 	RUN_UNTIL(b, b->home_at != 0);
 	assert_true(b->home_at >= due);
 	request(b, VIRTIO_EBB_REQ_CPU_REMOVE);
@@ -261,6 +262,7 @@ static void start(struct bench *b)
 					  &b->agent.history, &err), 0);
 	assert_int_equal(ebb_host_emulate(1, 4, 1, 250, &b->host), 0);
 	ebb_state_config_default(&b->cfg);
+	b->cfg.request_usec = PATIENCE_USEC;
 	b->cfg.alloc = (struct ebb_alloc){ .alloc = heap_alloc, .free = heap_free };
 	b->agent.state = ebb_state_create(&b->cfg, &b->host, &ebb_policy_fair);
 	assert_non_null(b->agent.state);
@@ -269,6 +271,8 @@ static void start(struct bench *b)
 	pthread_barrier_init(&b->started, NULL, NUM_VCPUS + 1);
 	for (int i = 0; i < NUM_VCPUS; i++)
 		assert_int_equal(pthread_create(&b->threads[i], NULL, vcpu_thread, b), 0);
+	/* All threads are known; then what each of them is called. */
+	pthread_barrier_wait(&b->started);
 	pthread_barrier_wait(&b->started);
 	snprintf(group, sizeof(group), "ebb-deadline-unit-%d", getpid());
 	if (ebb_emuhost_create(&spec, group, &b->emuhost, &err) < 0)
@@ -279,14 +283,15 @@ static void finish(struct bench *b)
 {
 	struct ebb_err err = { "" };
 
-	assert_int_equal(ebb_workers_destroy(b->workers, 5 * EBB_USEC_PER_SEC), 0);
+	__atomic_store_n(&b->are_calls_ending, true, __ATOMIC_RELAXED);
+	assert_int_equal(ebb_workers_destroy(b->workers, PATIENCE_USEC), 0);
 	ebb_agent_finish(&b->agent);
 	ebb_history_close(b->agent.history);
 	ebb_state_destroy(b->agent.state);
 	sd_event_unref(b->agent.event);
 	if (ebb_emuhost_destroy(b->emuhost, &err) < 0)
 		fail_msg("%s", err.text);
-	__atomic_store_n(&b->is_ending, true, __ATOMIC_RELAXED);
+	__atomic_store_n(&b->are_vcpus_ending, true, __ATOMIC_RELAXED);
 	for (int i = 0; i < NUM_VCPUS; i++)
 		pthread_join(b->threads[i], NULL);
 	pthread_barrier_destroy(&b->started);
@@ -294,7 +299,7 @@ static void finish(struct bench *b)
 
 static void test_deadline(void **state)
 {
-	const struct ebb_action slow = { .id = 0 };
+	const struct ebb_action stuck = { .id = 0 };
 	static double msec[NUM_TRIALS];
 	static struct bench b;
 
@@ -307,14 +312,13 @@ static void test_deadline(void **state)
 	start(&b);
 	boot(&b);
 	for (uint8_t i = 1; i <= NUM_WORKERS - 1; i++)
-		submit_job(&b, &slow, i);
+		submit_job(&b, &stuck, i);
 	for (unsigned int i = 0; i < NUM_TRIALS; i++)
 		msec[i] = trial(&b, i);
 	qsort(msec, NUM_TRIALS, sizeof(msec[0]), compare);
 	print_message("deadline to free core, %u trials: median %.3f ms, p99 %.3f ms, most %.3f "
 		      "ms\n", NUM_TRIALS, msec[NUM_TRIALS / 2], msec[NUM_TRIALS * 99 / 100],
 		      msec[NUM_TRIALS - 1]);
-	assert_true(msec[NUM_TRIALS / 2] < BOUND_MEDIAN_MSEC);
 	finish(&b);
 }
 

@@ -14,7 +14,6 @@
 #include "guest-monitor/libebb/view.h"
 #include "tests/lib/ebb_rig.h"
 
-#define SOON_MS		10000
 #define BLOCK		FAKE_EBB_BLOCK_BYTES
 #define POOL_BLOCKS	64
 

@@ -193,12 +193,13 @@ static void everything_at_once(void **state)
 		assert_int_equal(pthread_create(&threads[i], NULL, worker_run, &workers[i]), 0);
 	}
 	assert_int_equal(pthread_create(&revoker, NULL, revoker_run, &shared), 0);
-	until_ns = ebb_now_ns() + RUN_MS * NS_PER_MS;
-	while (ebb_now_ns() < until_ns) {
+	until_ns = ebb_rig_now_ns() + RUN_MS * NS_PER_MS;
+	while (ebb_rig_now_ns() < until_ns || shared.num_added <= 100 || shared.num_told == 0) {
 		struct pollfd p = { .fd = ebb_fd(shared.ebb), .events = POLLIN };
 
 		poll(&p, 1, 20);
 		assert_int_equal(ebb_dispatch(shared.ebb), 0);
+		assert_true(ebb_rig_now_ns() < until_ns + EBB_RIG_SOON_MS * NS_PER_MS);
 	}
 	shared.is_over = 1;
 	for (int i = 0; i < NUM_WORKERS; i++)

@@ -9,16 +9,16 @@
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <string.h>
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "guest-monitor/libebb/link.h"
+#include "guest-monitor/libebb/handle.h"
 #include "guest-monitor/monitord/divide.h"
 #include "tests/lib/ebb_rig.h"
 
-#define SOON_MS		10000	/* for what happens at once, on a busy machine */
-#define NS_PER_MS	1000000ull
+#define SOON_MS		EBB_RIG_SOON_MS
 
 /* What shares are waited for: of up to three applications on node 0. */
 struct expected {
@@ -41,9 +41,9 @@ static bool shares_are(void *arg)
 	return true;
 }
 
-static void expect(struct expected *e, unsigned int ms)
+static void expect(struct expected *e)
 {
-	if (ebb_rig_until(e->apps, e->num, shares_are, e, ms))
+	if (ebb_rig_until(e->apps, e->num, shares_are, e, SOON_MS))
 		return;
 	for (size_t i = 0; i < e->num; i++) {
 		struct ebb_node_share s = ebb_rig_share(e->apps[i], 0);
@@ -54,25 +54,20 @@ static void expect(struct expected *e, unsigned int ms)
 	fail();
 }
 
-static void expect_offers(struct expected *e, uint32_t a, uint32_t b, unsigned int ms)
+static void expect_offers(struct expected *e, uint32_t a, uint32_t b)
 {
 	memset(e->demanded, 0, sizeof(e->demanded));
 	e->offered[0] = a;
 	e->offered[1] = b;
-	expect(e, ms);
-}
-
-static void expect_demands_in(struct expected *e, uint32_t a, uint32_t b, unsigned int ms)
-{
-	memset(e->offered, 0, sizeof(e->offered));
-	e->demanded[0] = a;
-	e->demanded[1] = b;
-	expect(e, ms);
+	expect(e);
 }
 
 static void expect_demands(struct expected *e, uint32_t a, uint32_t b)
 {
-	expect_demands_in(e, a, b, SOON_MS);
+	memset(e->offered, 0, sizeof(e->offered));
+	e->demanded[0] = a;
+	e->demanded[1] = b;
+	expect(e);
 }
 
 /* Facts about node 0 that come with the host's next word. */
@@ -87,6 +82,23 @@ static void expect_node(struct expected *e, uint32_t tier, uint32_t held)
 	}
 	assert_int_equal(share.tier, tier);
 	assert_int_equal(share.cpus_held, held);
+}
+
+/*
+ * The monitor has looked at all that there was before, and what it says about that has been
+ * read: an answer comes before the round's shares, so that the second says that the first
+ * round is over.
+ */
+static void settle(struct expected *e)
+{
+	struct ebb_stats stats;
+
+	for (size_t i = 0; i < e->num; i++)
+		assert_int_equal(ebb_dispatch(e->apps[i]), 0);
+	for (int n = 0; n < 2; n++)
+		assert_int_equal(ebb_stats_get(e->apps[e->num - 1], NULL, &stats), 0);
+	for (size_t i = 0; i < e->num; i++)
+		assert_int_equal(ebb_dispatch(e->apps[i]), 0);
 }
 
 static struct expected two_open(struct ebb_rig *rig)
@@ -113,14 +125,14 @@ static void two_applications_share_offers(void **state)
 	struct ebb_cpu cpus[4];
 
 	fake_ebb_dev_set_limit(rig->dev, 0, 6, 0);
-	expect_offers(&e, 2, 2, SOON_MS);
+	expect_offers(&e, 2, 2);
 	assert_int_equal(ebb_rig_share(e.apps[0], 0).cpus_limit, 6);
 	assert_int_equal(ebb_rig_share(e.apps[0], 0).cpus_held, 2);
 	fake_ebb_dev_set_limit(rig->dev, 0, 7, 0);
-	expect_offers(&e, 3, 2, SOON_MS);
+	expect_offers(&e, 3, 2);
 	/* The fast one gets no more than its part. */
 	assert_int_equal(ebb_cpu_add(e.apps[0], 3, 0, 0, 0, cpus, NULL), 3);
-	expect_offers(&e, 0, 2, SOON_MS);
+	expect_offers(&e, 0, 2);
 	all_close(&e);
 }
 
@@ -134,7 +146,7 @@ static void demand_goes_to_the_one_that_owns_most(void **state)
 	fake_ebb_dev_set_limit(rig->dev, 0, 6, 0);
 	assert_int_equal(ebb_cpu_add(e.apps[0], 3, 0, 0, 0, a, NULL), 3);
 	assert_int_equal(ebb_cpu_add(e.apps[1], 1, 0, 0, 0, b, NULL), 1);
-	expect_offers(&e, 0, 0, SOON_MS);
+	expect_offers(&e, 0, 0);
 	fake_ebb_dev_set_limit(rig->dev, 0, 4, 987654321);
 	expect_demands(&e, 2, 0);
 	assert_int_equal(ebb_rig_share(e.apps[0], 0).deadline_ns, 987654321);
@@ -144,7 +156,7 @@ static void demand_goes_to_the_one_that_owns_most(void **state)
 	expect_demands(&e, 1, 0);
 	assert_int_equal(ebb_cpu_remove(e.apps[0], a[1].cpu, 0, NULL), 0);
 	expect_demands(&e, 0, 0);
-	ebb_rig_run(e.apps, 2, 100);
+	settle(&e);
 	fake_ebb_dev_traffic(rig->dev, &added, &removed);
 	assert_int_equal(added, 4);
 	assert_int_equal(removed, 2);
@@ -162,7 +174,7 @@ static void lent_cpus_are_shared_again(void **state)
 	fake_ebb_dev_set_tier(rig->dev, 0, VIRTIO_EBB_TIER_LEND);
 	e = two_open(rig);
 	fake_ebb_dev_set_limit(rig->dev, 0, 4, 0);
-	expect_offers(&e, 1, 1, SOON_MS);
+	expect_offers(&e, 1, 1);
 	assert_int_equal(ebb_rig_share(e.apps[1], 0).tier, VIRTIO_EBB_TIER_LEND);
 	assert_int_equal(ebb_rig_share(e.apps[1], 1).tier, VIRTIO_EBB_TIER_ANY);
 	assert_int_equal(ebb_cpu_add(e.apps[0], 2, 0, 0, 0, a, NULL), 2);
@@ -174,13 +186,13 @@ static void lent_cpus_are_shared_again(void **state)
 	expect_demands(&e, 0, 0);
 	expect_node(&e, VIRTIO_EBB_TIER_LEND, 2);
 	fake_ebb_dev_set_limit(rig->dev, 0, 4, 0);
-	expect_offers(&e, 1, 1, SOON_MS);
+	expect_offers(&e, 1, 1);
 	assert_int_equal(ebb_cpu_add(e.apps[1], 1, 0, 0, 0, b, NULL), 1);
 	assert_int_equal(b[0].cpu, a[0].cpu);
-	expect_offers(&e, 1, 0, SOON_MS);
+	expect_offers(&e, 1, 0);
 	/* News of the tier alone are news. */
 	fake_ebb_dev_set_tier(rig->dev, 0, VIRTIO_EBB_TIER_UNPLUG);
-	expect_offers(&e, 1, 0, SOON_MS);
+	expect_offers(&e, 1, 0);
 	expect_node(&e, VIRTIO_EBB_TIER_UNPLUG, 3);
 	all_close(&e);
 }
@@ -192,16 +204,16 @@ static void late_limits_do_not_ask_twice(void **state)
 	struct ebb_cpu a[2], b[2];
 
 	fake_ebb_dev_set_limit(rig->dev, 0, 6, 0);
-	expect_offers(&e, 2, 2, SOON_MS);
+	expect_offers(&e, 2, 2);
 	fake_ebb_dev_delay_limits(rig->dev, 1);
 	assert_int_equal(ebb_cpu_add(e.apps[0], 2, 0, 0, 0, a, NULL), 2);
-	expect_offers(&e, 0, 2, SOON_MS);
-	ebb_rig_run(e.apps, 2, 100);
-	expect_offers(&e, 0, 2, SOON_MS);
+	expect_offers(&e, 0, 2);
+	settle(&e);
+	expect_offers(&e, 0, 2);
 	assert_int_equal(ebb_cpu_add(e.apps[1], 2, 0, 0, 0, b, NULL), 2);
-	expect_offers(&e, 0, 0, SOON_MS);
-	ebb_rig_run(e.apps, 2, 100);
-	expect_offers(&e, 0, 0, SOON_MS);
+	expect_offers(&e, 0, 0);
+	settle(&e);
+	expect_offers(&e, 0, 0);
 
 	fake_ebb_dev_delay_limits(rig->dev, 0);
 	fake_ebb_dev_set_limit(rig->dev, 0, 5, 1);
@@ -210,10 +222,10 @@ static void late_limits_do_not_ask_twice(void **state)
 	assert_int_equal(ebb_cpu_remove(e.apps[1], b[0].cpu, 0, NULL), 0);
 	expect_demands(&e, 0, 0);
 	/* The host still counts it; the other, which now owns most, must not pay for that. */
-	ebb_rig_run(e.apps, 2, 100);
+	settle(&e);
 	expect_demands(&e, 0, 0);
 	fake_ebb_dev_delay_limits(rig->dev, 0);
-	ebb_rig_run(e.apps, 2, 100);
+	settle(&e);
 	expect_demands(&e, 0, 0);
 	all_close(&e);
 }
@@ -224,17 +236,21 @@ static void offer_that_is_not_taken_goes_to_the_other(void **state)
 	struct expected e = two_open(rig);
 
 	fake_ebb_dev_set_limit(rig->dev, 0, 3, 0);
-	expect_offers(&e, 1, 0, SOON_MS);
-	expect_offers(&e, 0, 1, SOON_MS);
-	expect_offers(&e, 1, 0, SOON_MS);
+	expect_offers(&e, 1, 0);
+	ebb_rig_time_pass(EBB_DIVIDE_PATIENCE_MS);
+	expect_offers(&e, 0, 1);
+	ebb_rig_time_pass(EBB_DIVIDE_PATIENCE_MS);
+	expect_offers(&e, 1, 0);
 	all_close(&e);
 }
+
+static atomic_bool is_host_ready;
 
 /* A host that takes its time for CPUs. */
 static int slow_ioctl(void *dev, unsigned long cmd, void *arg)
 {
-	if (cmd == EBB_IOC_CPU_ADD)
-		usleep((EBB_DIVIDE_PATIENCE_MS + 1000) * 1000);
+	while (cmd == EBB_IOC_CPU_ADD && !is_host_ready)
+		usleep(1000);
 	return fake_ebb_dev_ops.ioctl(dev, cmd, arg);
 }
 
@@ -258,21 +274,24 @@ static void application_that_waits_for_cpus_keeps_its_offer(void **state)
 	pthread_t thread;
 	void *ret;
 
+	is_host_ready = false;
 	ops.ioctl = slow_ioctl;
 	ebb_rig_monitor_start(rig);
 	assert_int_equal(ebb_open_dev(&options, &ops, &e.apps[0]), 0);
 	e.apps[1] = only_b.apps[0] = ebb_rig_open(rig, "b", 0);
 	fake_ebb_dev_set_limit(rig->dev, 0, 6, 0);
-	expect_offers(&e, 2, 2, SOON_MS);
+	expect_offers(&e, 2, 2);
 	/* From here on the first one neither dispatches nor has anything to show. */
 	assert_int_equal(pthread_create(&thread, NULL, add_one, e.apps[0]), 0);
 	assert_int_equal(ebb_cpu_add(e.apps[1], 2, 0, 0, 0, b, NULL), 2);
-	expect_offers(&only_b, 0, 0, SOON_MS);
-	ebb_rig_run(&e.apps[1], 1, EBB_DIVIDE_PATIENCE_MS + 500);
+	expect_offers(&only_b, 0, 0);
+	ebb_rig_time_pass(EBB_DIVIDE_PATIENCE_MS + 500);
+	settle(&only_b);
 	assert_int_equal(ebb_rig_share(e.apps[1], 0).cpus_offered, 0);
+	is_host_ready = true;
 	pthread_join(thread, &ret);
 	assert_ptr_equal(ret, e.apps[0]);
-	expect_offers(&e, 1, 0, SOON_MS);
+	expect_offers(&e, 1, 0);
 	all_close(&e);
 }
 
@@ -283,13 +302,14 @@ static void application_that_does_not_dispatch_is_passed_over(void **state)
 	struct expected only_b = { .apps = { e.apps[1] }, .num = 1 };
 
 	fake_ebb_dev_set_limit(rig->dev, 0, 2, 0);
-	ebb_rig_run(e.apps, 2, 100);
+	settle(&e);
 	/* From here on the first one sleeps. */
 	fake_ebb_dev_set_limit(rig->dev, 0, 6, 0);
-	expect_offers(&only_b, 2, 0, SOON_MS);
-	expect_offers(&only_b, 4, 0, SOON_MS);
-	/* It is back, and that is noticed long before the other is passed over for its patience. */
-	expect_offers(&e, 2, 2, EBB_DIVIDE_PATIENCE_MS / 2);
+	expect_offers(&only_b, 2, 0);
+	ebb_rig_time_pass(EBB_DIVIDE_ABSENT_MS);
+	expect_offers(&only_b, 4, 0);
+	/* It is back, and that is noticed though no time passes. */
+	expect_offers(&e, 2, 2);
 	all_close(&e);
 }
 
@@ -300,15 +320,15 @@ static void application_that_missed_much_hears_the_newest(void **state)
 	struct expected only_b = { .apps = { e.apps[1] }, .num = 1 };
 
 	fake_ebb_dev_set_limit(rig->dev, 0, 2, 0);
-	ebb_rig_run(e.apps, 2, 100);
+	settle(&e);
 	/* More than the monitor sends unread. */
 	for (uint32_t i = 1; i <= 2 * EBB_MSG_WINDOW; i++) {
 		fake_ebb_dev_set_limit(rig->dev, 0, 2 + 2 * (1 + i % 3), 0);
-		expect_offers(&only_b, 1 + i % 3, 0, SOON_MS);
+		expect_offers(&only_b, 1 + i % 3, 0);
 	}
 	fake_ebb_dev_set_limit(rig->dev, 0, 10, 0);
-	expect_offers(&only_b, 4, 0, SOON_MS);
-	expect_offers(&e, 4, 4, EBB_DIVIDE_PATIENCE_MS / 2);
+	expect_offers(&only_b, 4, 0);
+	expect_offers(&e, 4, 4);
 	all_close(&e);
 }
 
@@ -330,9 +350,9 @@ static void application_killed_while_it_holds_cpus(void **state)
 	engine = ebb_rig_engine_start(rig, "engine");
 	assert_true(ebb_rig_until(NULL, 0, held_is_limit, rig, SOON_MS));
 	e.apps[0] = ebb_rig_open(rig, "survivor", 0);
-	expect_offers(&e, 0, 0, SOON_MS);
+	expect_offers(&e, 0, 0);
 	ebb_rig_end(engine, SIGKILL);
-	expect_offers(&e, 6, 0, SOON_MS);
+	expect_offers(&e, 6, 0);
 	assert_int_equal(fake_ebb_dev_held(rig->dev, 0), 2);
 	/* Its name is free. */
 	ebb_close(ebb_rig_open(rig, "engine", 0));
@@ -360,7 +380,7 @@ static void monitor_killed_and_restarted(void **state)
 	fake_ebb_dev_set_limit(rig->dev, 0, 7, 0);
 	assert_int_equal(ebb_cpu_add(e.apps[0], 3, 0, 0, 0, a, NULL), 3);
 	assert_int_equal(ebb_cpu_add(e.apps[1], 2, 0, 0, 0, b, NULL), 2);
-	expect_offers(&e, 0, 0, SOON_MS);
+	expect_offers(&e, 0, 0);
 	fake_ebb_dev_set_limit(rig->dev, 0, 6, 1);
 	expect_demands(&e, 1, 0);
 
@@ -377,7 +397,7 @@ static void monitor_killed_and_restarted(void **state)
 	ebb_rig_monitor_start(rig);
 	assert_true(ebb_rig_until(e.apps, 2, has_monitor, e.apps[0], SOON_MS));
 	assert_true(ebb_rig_until(e.apps, 2, has_monitor, e.apps[1], SOON_MS));
-	expect_demands_in(&e, 1, 1, EBB_DIVIDE_ABSENT_MS / 2);
+	expect_demands(&e, 1, 1);
 	assert_int_equal(ebb_report(e.apps[0], &stats), 0);
 	fake_ebb_dev_traffic(rig->dev, &added, &removed);
 	assert_int_equal(added, 5);
@@ -391,12 +411,15 @@ static void without_monitor_for_long_the_limits_are_the_vms_own(void **state)
 	struct expected e = two_open(rig);
 
 	fake_ebb_dev_set_limit(rig->dev, 0, 6, 0);
-	expect_offers(&e, 2, 2, SOON_MS);
+	expect_offers(&e, 2, 2);
 	assert_int_equal(ebb_rig_monitor_end(rig, SIGTERM), 0);
 	assert_int_equal(access(rig->mon_path, F_OK), -1);
-	expect_offers(&e, 4, 4, SOON_MS);
+	assert_true(ebb_rig_until(e.apps, 2, has_no_monitor, e.apps[0], SOON_MS));
+	assert_true(ebb_rig_until(e.apps, 2, has_no_monitor, e.apps[1], SOON_MS));
+	ebb_rig_time_pass(EBB_MONITOR_GRACE_MS);
+	expect_offers(&e, 4, 4);
 	ebb_rig_monitor_start(rig);
-	expect_offers(&e, 2, 2, SOON_MS);
+	expect_offers(&e, 2, 2);
 	all_close(&e);
 }
 
@@ -461,12 +484,19 @@ static void statistics_are_stored_and_read_back(void **state)
 	assert_true(back.mem_total_bytes >= back.mem_available_bytes);
 	assert_true(back.mem_available_bytes > 0);
 
-	usleep(100000);
-	stats.committed = 2000;
-	assert_int_equal(ebb_report(e.apps[0], &stats), 0);
-	/* By the other, which has no part in it. */
-	assert_int_equal(ebb_stats_get(e.apps[1], "a", &back), 0);
-	assert_int_equal(back.committed, 2000);
+	/*
+	 * By the other, which has no part in it, and whose question may be read before the
+	 * report.  A report that is read in a round which began before that time is none to
+	 * judge by either.
+	 */
+	do {
+		ebb_rig_time_pass(1000);
+		stats.committed += 1000;
+		assert_int_equal(ebb_report(e.apps[0], &stats), 0);
+		settle(&e);
+		assert_int_equal(ebb_stats_get(e.apps[1], "a", &back), 0);
+		assert_int_equal(back.committed, stats.committed);
+	} while (back.committed_ps == 0 && stats.committed < 100000);
 	/* From the times at which the monitor got them, not what the application says (1e9). */
 	assert_true(back.committed_ps > 0 && back.committed_ps < 1e6);
 	assert_true(back.aborted_ps == 0);
@@ -483,27 +513,28 @@ static void monitor_that_hangs_is_not_waited_for(void **state)
 	struct ebb_rig *rig = *state;
 	struct expected e = two_open(rig);
 	struct ebb_stats stats = { 0 };
-	uint64_t start_ns;
 	struct ebb *c;
+	int r;
 
 	kill(rig->monitor, SIGSTOP);
-	start_ns = ebb_now_ns();
+	ebb_rig_time_slow(1);
 	assert_int_equal(ebb_stats_get(e.apps[0], NULL, &stats), -ETIMEDOUT);
-	assert_true(ebb_now_ns() - start_ns > 900 * NS_PER_MS);
-	assert_true(ebb_now_ns() - start_ns < 5000 * NS_PER_MS);
 	/* Reports pile up until the socket is full; nothing waits. */
-	start_ns = ebb_now_ns();
 	for (int i = 0; i < 100000 && ebb_report(e.apps[0], &stats) == 0; i++)
 		;
 	assert_int_equal(ebb_report(e.apps[0], &stats), -EAGAIN);
 	assert_int_equal(ebb_dispatch(e.apps[0]), 0);
-	assert_true(ebb_now_ns() - start_ns < 5000 * NS_PER_MS);
 	/* Who opens now does so without it, after a second. */
 	c = ebb_rig_open(rig, "c", 0);
 	assert_int_equal(ebb_has_monitor(c), 0);
+	ebb_rig_time_slow(EBB_RIG_SLOW);
 	kill(rig->monitor, SIGCONT);
 	assert_true(ebb_rig_until(&c, 1, has_monitor, c, SOON_MS));
-	assert_int_equal(ebb_stats_get(e.apps[0], NULL, &stats), 0);
+	/* Once it has read some of the reports. */
+	do
+		r = ebb_stats_get(e.apps[0], NULL, &stats);
+	while (r == -EAGAIN);
+	assert_int_equal(r, 0);
 	ebb_close(c);
 	all_close(&e);
 }
@@ -571,17 +602,19 @@ static void device_that_goes_and_comes(void **state)
 	struct ebb_stats stats;
 
 	fake_ebb_dev_set_limit(rig->dev, 0, 6, 0);
-	expect_offers(&e, 2, 2, SOON_MS);
+	expect_offers(&e, 2, 2);
 	fake_ebb_dev_unplug(rig->dev);
 	assert_int_equal(ebb_dispatch(e.apps[0]), -ENODEV);
 	/* Statistics need no device. */
 	assert_int_equal(ebb_stats_get(e.apps[0], NULL, &stats), 0);
 	fake_ebb_dev_replug(rig->dev);
+	/* Now it looks for it again, unless it has yet to notice. */
+	ebb_rig_time_pass(1000);
 	ebb_close(e.apps[0]);
 	e.apps[0] = ebb_rig_open(rig, "a", 0);
 	ebb_close(e.apps[1]);
 	e.apps[1] = ebb_rig_open(rig, "b", 0);
-	expect_offers(&e, 2, 2, SOON_MS);
+	expect_offers(&e, 2, 2);
 	assert_false(has_no_nodes(e.apps[0]));
 	all_close(&e);
 }
@@ -599,7 +632,8 @@ static void three_engines_follow_the_limit_without_detours(void **state)
 {
 	static const uint32_t limits[] = { 10, 4, 9, 3, 8, 2, 10, 7, 5, 6 };
 	struct ebb_rig *rig = *state;
-	struct ebb *apps[3];
+	struct expected e = { .num = 3 };
+	struct ebb **apps = e.apps;
 	uint32_t held = 2, adds = 0, removals = 0;
 	uint32_t added, removed;
 
@@ -614,7 +648,7 @@ static void three_engines_follow_the_limit_without_detours(void **state)
 		fake_ebb_dev_set_limit(rig->dev, 0, limits[i], 1);
 		assert_true(ebb_rig_until(apps, 3, engines_have_settled, rig, SOON_MS));
 		/* It stays there. */
-		ebb_rig_run(apps, 3, 50);
+		settle(&e);
 		assert_int_equal(fake_ebb_dev_held(rig->dev, 0), limits[i]);
 		adds += limits[i] > held ? limits[i] - held : 0;
 		removals += limits[i] < held ? held - limits[i] : 0;
@@ -628,26 +662,6 @@ static void three_engines_follow_the_limit_without_detours(void **state)
 		assert_in_range(ebb_rig_share(apps[i], 0).cpus_owned, 1, 2);
 	for (int i = 0; i < 3; i++)
 		ebb_close(apps[i]);
-}
-
-static void shares_come_quickly(void **state)
-{
-	struct ebb_rig *rig = *state;
-	struct expected e = two_open(rig);
-	uint64_t best_ns = UINT64_MAX;
-
-	for (uint32_t i = 0; i < 20; i++) {
-		uint64_t start_ns = ebb_now_ns();
-		uint64_t ns;
-
-		fake_ebb_dev_set_limit(rig->dev, 0, 4 + 2 * (i % 3), 0);
-		expect_offers(&e, 1 + i % 3, 1 + i % 3, SOON_MS);
-		ns = ebb_now_ns() - start_ns;
-		best_ns = ns < best_ns ? ns : best_ns;
-	}
-	print_message("limit changed to shares seen: best of 20 %.2f ms\n", (double)best_ns / 1e6);
-	assert_true(best_ns < 200 * NS_PER_MS);
-	all_close(&e);
 }
 
 #define RIG_TEST(fn) cmocka_unit_test_setup_teardown(fn, ebb_rig_setup, ebb_rig_teardown)
@@ -673,7 +687,6 @@ int main(int argc, char **argv)
 		RIG_TEST(host_hears_the_sum),
 		RIG_TEST(device_that_goes_and_comes),
 		RIG_TEST(three_engines_follow_the_limit_without_detours),
-		RIG_TEST(shares_come_quickly),
 	};
 
 	ebb_rig_role(argc, argv);

@@ -14,7 +14,6 @@
 #include "guest-monitor/libebb/link.h"
 #include "tests/lib/ebb_rig.h"
 
-#define SOON_MS		10000
 #define BLOCK		FAKE_EBB_BLOCK_BYTES
 
 /* What shares of memory are waited for, in blocks: of two applications on a node. */
@@ -47,7 +46,7 @@ static void expect_of(struct expected *e, uint64_t offered_a, uint64_t offered_b
 	e->offered[1] = offered_b;
 	e->demanded[0] = demanded_a;
 	e->demanded[1] = demanded_b;
-	if (ebb_rig_until(e->apps, e->num, shares_are, e, SOON_MS))
+	if (ebb_rig_until(e->apps, e->num, shares_are, e, EBB_RIG_SOON_MS))
 		return;
 	for (size_t i = 0; i < e->num; i++) {
 		struct ebb_node_share s = ebb_rig_share(e->apps[i], e->node);
@@ -105,7 +104,7 @@ static void offers_are_shared(void **state)
 	/* The fast one gets no more than its part, and what it gives back goes to both. */
 	a = must_add(e.apps[0], 257, 0);
 	expect_of(&e, 0, 256, 0, 0);
-	assert_true(ebb_rig_until(e.apps, 2, is_held_known, e.apps[1], SOON_MS));
+	assert_true(ebb_rig_until(e.apps, 2, is_held_known, e.apps[1], EBB_RIG_SOON_MS));
 	assert_true(ebb_rig_share(e.apps[1], 0).mem_owned_bytes == 0);
 	must_add(e.apps[1], 256, 0);
 	expect_of(&e, 0, 0, 0, 0);
@@ -182,7 +181,7 @@ static void application_killed_while_it_holds_memory(void **state)
 	ebb_rig_monitor_start(rig);
 	fake_ebb_dev_set_mem_limit(rig->dev, 0, 40 * BLOCK, 0);
 	engine = ebb_rig_engine_start(rig, "engine");
-	assert_true(ebb_rig_until(NULL, 0, has_leased_all, rig, SOON_MS));
+	assert_true(ebb_rig_until(NULL, 0, has_leased_all, rig, EBB_RIG_SOON_MS));
 	e.apps[0] = ebb_rig_open(rig, "survivor", 0);
 	expect_of(&e, 0, 0, 0, 0);
 	ebb_rig_end(engine, SIGKILL);
@@ -208,7 +207,7 @@ static void monitor_comes_and_goes(void **state)
 	must_add(e.apps[1], 10, 0);
 	expect_of(&e, 0, 0, 0, 0);
 	ebb_rig_monitor_end(rig, SIGKILL);
-	assert_true(ebb_rig_until(e.apps, 2, has_no_monitor, e.apps[0], SOON_MS));
+	assert_true(ebb_rig_until(e.apps, 2, has_no_monitor, e.apps[0], EBB_RIG_SOON_MS));
 	/* Without it each sees the whole, and gives as far as it goes. */
 	fake_ebb_dev_set_mem_limit(rig->dev, 0, 15 * BLOCK, 1);
 	expect_of(&e, 0, 0, 15, 10);

@@ -21,6 +21,8 @@
 static const uint8_t uuid[16] = { 0xab, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15 };
 #define UUID_TEXT "ab010203-0405-0607-0809-0a0b0c0d0e0f"
 
+#define PATIENCE_USEC	(60 * EBB_USEC_PER_SEC) /* a hang, not slowness */
+
 struct fixture {
 	sd_event *event;
 	struct ebb_links *links;
@@ -202,6 +204,7 @@ static void test_wrong_process(void **state)
 static void test_strangers(void **state)
 {
 	struct fixture *f = *state;
+	uint64_t t0;
 
 	f->qemu_pid = getpid() + 1;
 	assert_int_equal(fake_device_connect(&f->dev, f->path, uuid), 0);
@@ -212,7 +215,8 @@ static void test_strangers(void **state)
 	fake_device_close(&f->dev);
 	pump(f);
 	f->qemu_pid = getpid() + 1;
-	for (int i = 0; i < 150; i++) {
+	t0 = ebb_clock_mono_usec();
+	while (ebb_clock_mono_usec() - t0 < PATIENCE_USEC) {
 		if (fake_device_connect(&f->dev, f->path, uuid) == 0)
 			while (sd_event_run(f->event, 0) > 0)
 				;
@@ -220,7 +224,7 @@ static void test_strangers(void **state)
 		if (strstr(ebb_links_last_error(f->links, uuid), "too many"))
 			return;
 	}
-	fail_msg("150 strangers were let in one after the other");
+	fail_msg("strangers are let in one after the other");
 }
 
 static void test_no_process(void **state)
@@ -266,21 +270,19 @@ static void test_garbage(void **state)
 	uint64_t t0;
 
 	bring_up(f);
+	t0 = ebb_clock_mono_usec();
 	fake_device_send(&f->dev, "GET / HTTP/1.1\r\n\r\n", 18);
 	expect_closed(f);
 	assert_int_equal(f->num_facts, 1);
 	assert_int_equal(f->last.type, EBB_FACT_LINK_LOST);
 	fake_device_close(&f->dev);
 	f->num_facts = 0;
-	t0 = ebb_clock_mono_usec();
 	assert_int_equal(fake_device_connect(&f->dev, f->path, uuid), 0);
 	fake_device_hello(&f->dev, 8, 2, 1);
-	pump(f);
-	assert_int_equal(f->num_facts, 0);
-	while (f->num_facts == 0 && ebb_clock_mono_usec() - t0 < 3000000)
+	while (f->num_facts == 0 && ebb_clock_mono_usec() - t0 < PATIENCE_USEC)
 		sd_event_run(f->event, 100000);
 	assert_int_equal(f->last.type, EBB_FACT_HELLO);
-	assert_in_range(ebb_clock_mono_usec() - t0, 500000, 2500000);
+	assert_true(ebb_clock_mono_usec() - t0 >= EBB_USEC_PER_SEC);
 	assert_int_equal(fake_device_receive(&f->dev, false, &frame), -EAGAIN);
 }
 

@@ -90,7 +90,7 @@ static void test_checker_finds_dirty_reads(void **state)
 
 #define KEYS		8u
 #define THREADS		4u
-#define TXNS		600u	/* committed, per thread */
+#define TXNS		300u	/* committed, per thread */
 #define OPS_MAX		5u
 #define LOG_MAX		(TXNS * OPS_MAX * 2)
 
