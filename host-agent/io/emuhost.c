@@ -344,26 +344,51 @@ int ebb_emuhost_cleanup(const char *group, struct ebb_err *err)
 
 /* ---- use ---- */
 
-static int note_task(void *ctx, const char *path)
-{
-	struct ebb_emuhost *h = ctx;
-	pid_t tid = atoi(strrchr(path, '/') + 1), pid = process_of(tid);
-	int rc = pid < 0 ? 0 : origin_note(h, pid, tid);
+struct adoption {
+	struct ebb_emuhost *host;
+	pid_t pid;
+	const char *folder;	/* where the process is */
+};
 
+/*
+ * Version 1: only threads that are where the process is, which is where libvirt has those that
+ * serve devices; each vCPU has a group of its own and is placed by itself.
+ */
+static int adopt_task(void *ctx, const char *path)
+{
+	const struct adoption *a = ctx;
+	struct ebb_emuhost *h = a->host;
+	pid_t tid = atoi(strrchr(path, '/') + 1);
+	char folder[PATH_MAX];
+	int rc = origin_note(h, a->pid, tid);
+
+	if (rc == 0 && h->cg.version == 1) {
+		rc = ebb_cgroup_of_thread(&h->cg, tid, "cpu", folder, sizeof(folder));
+		if (rc == 0 && strcmp(folder, a->folder) == 0)
+			rc = ebb_emugroup_move_thread(&h->cg, h->folder, tid);
+	}
 	return rc == -ESRCH ? 0 : rc;
 }
 
-/* Version 2: make the process a member of the domain, and note where all its threads were. */
+/*
+ * What serves the devices becomes part of the host, beside the cores and without a quota: elsewhere
+ * it would wait, for up to tenths of a second, for cores that outweigh all that is outside. With
+ * version 2 it must be, too: a process is in one domain with all its threads.
+ */
 static int adopt_process(struct ebb_emuhost *h, pid_t pid)
 {
+	struct adoption a = { .host = h, .pid = pid };
 	char folder[PATH_MAX], tasks[64];
 	int rc = ebb_cgroup_of_thread(&h->cg, pid, "cpu", folder, sizeof(folder));
 
 	if (rc == -ESRCH || (rc == 0 && is_inside(h, folder)))
 		return rc;
+	a.folder = folder;
 	snprintf(tasks, sizeof(tasks), "/proc/%d/task", pid);
-	rc = ebb_fs_for_each_folder(tasks, note_task, h);
-	return rc < 0 ? rc : ebb_emugroup_move_process(h->folder, pid);
+	rc = ebb_fs_for_each_folder(tasks, adopt_task, &a);
+	if (rc == 0 && h->cg.version == 2)
+		rc = ebb_emugroup_move_process(h->folder, pid);
+	return rc;
 }
 
 int ebb_emuhost_place(struct ebb_emuhost *h, pid_t pid, pid_t tid, uint32_t core, uint32_t rank)
@@ -378,7 +403,7 @@ int ebb_emuhost_place(struct ebb_emuhost *h, pid_t pid, pid_t tid, uint32_t core
 		return rc;
 	pthread_mutex_lock(&h->lock);
 	rc = origin_note(h, pid, tid);
-	if (rc == 0 && h->cg.version == 2)
+	if (rc == 0)
 		rc = adopt_process(h, pid);
 	if (rc == 0)
 		rc = ebb_emugroup_move_thread(&h->cg, path, tid);

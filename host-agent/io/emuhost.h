@@ -8,9 +8,8 @@
  *                          /c1 ...
  *
  * Threads of QEMU are moved into the group of the core that their vCPU was given, and back to where
- * they came from when the host is destroyed.  With cgroup version 2 the whole QEMU process becomes
- * a member of GROUP first (its other threads run there, without a quota), because the kernel
- * lets threads of one process only spread within one domain.
+ * they came from when the host is destroyed.  QEMU's other threads become members of GROUP itself,
+ * without a quota, when the first of its vCPUs is placed.
  *
  * All functions may be called from any thread; they write to cgroup files, which can take
  * milliseconds: not for the event loop.

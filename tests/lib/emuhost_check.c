@@ -127,6 +127,18 @@ static int place(struct check *c, int i, uint32_t core, uint32_t rank)
 	return 0;
 }
 
+/* What is no vCPU runs in the host's own group, beside the cores. */
+static int expect_adopted(struct check *c, const struct ebb_cgroup *cg, const char *host)
+{
+	char folder[PATH_MAX];
+
+	if (ebb_cgroup_of_thread(cg, c->load.pid, "cpu", folder, sizeof(folder)) < 0)
+		return FAIL(c, "process %d has no group", c->load.pid);
+	if (strcmp(folder, host) != 0)
+		return FAIL(c, "the other threads are in %s, should be in %s", folder, host);
+	return 0;
+}
+
 /* Used permille must be near want: not above it, and not starved either. */
 static int expect_share(struct check *c, const char *what, uint32_t used, uint32_t want)
 {
@@ -211,21 +223,24 @@ static int check_gone(struct check *c, const char *name)
 	char folder[PATH_MAX], host[PATH_MAX + 64], *text;
 	struct ebb_err err = { "" };
 	struct stat st;
+	pid_t tid;
 
-	if (place(c, 0, 0, 0) < 0 || place(c, 1, 1, 1) < 0)
-		return -1;
-	if (ebb_emuhost_destroy(c->host, &err) < 0)
-		return FAIL(c, "destroying the host: %s", err.text);
-	c->host = NULL;
 	if (ebb_fs_read_all("/proc/self/mountinfo", 1 << 20, &text) < 0 ||
 	    ebb_cgroup_find(text, &cg, &err) < 0)
 		return FAIL(c, "finding the hierarchy again: %s", err.text);
 	free(text);
 	snprintf(host, sizeof(host), "%s/%s", cg.mount, name);
+	if (place(c, 0, 0, 0) < 0 || place(c, 1, 1, 1) < 0 || expect_adopted(c, &cg, host) < 0)
+		return -1;
+	if (ebb_emuhost_destroy(c->host, &err) < 0)
+		return FAIL(c, "destroying the host: %s", err.text);
+	c->host = NULL;
 	if (stat(host, &st) == 0)
 		return FAIL(c, "%s is still there", host);
-	for (int i = 0; i < NUM_SPINNERS; i++) {
-		if (ebb_cgroup_of_thread(&cg, c->load.tids[i], "cpu", folder, sizeof(folder)) < 0)
+	/* The spinners and what is neither. */
+	for (int i = 0; i <= NUM_SPINNERS; i++) {
+		tid = i < NUM_SPINNERS ? c->load.tids[i] : c->load.pid;
+		if (ebb_cgroup_of_thread(&cg, tid, "cpu", folder, sizeof(folder)) < 0)
 			return FAIL(c, "thread %d has no group", i);
 		if (strcmp(folder, c->origin) != 0)
 			return FAIL(c, "thread %d came back to %s, was in %s", i, folder,
