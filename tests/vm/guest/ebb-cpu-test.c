@@ -15,10 +15,11 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/time.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <linux/ebb_ioctl.h>
+
+#include "ebb-guest.h"
 
 static const char usage[] =
 	"usage: ebbt-cpu [-d DEVICE] [-t TIMEOUT_MS] [-a MS] [-H] COMMAND\n"
@@ -39,14 +40,6 @@ static struct {
 	uint32_t timeout_ms;
 	uint32_t add_flags;
 } opt = { .device = "/dev/ebb" };
-
-static uint64_t now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return ts.tv_sec * UINT64_C(1000000000) + ts.tv_nsec;
-}
 
 static int fail(const char *what)
 {

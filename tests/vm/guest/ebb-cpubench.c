@@ -30,10 +30,10 @@
 #include <string.h>
 #include <sys/eventfd.h>
 #include <termios.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "ebb.h"
+#include "ebb-guest.h"
 #include "oltp-engine/bench/ycsb/ycsb.h"
 
 #define RECORDS		1000
@@ -55,14 +55,6 @@ static struct bench {
 	_Atomic uint64_t first_ns;	/* first commit of the present worker; 0: none yet */
 	int first_fd;			/* eventfd: the same */
 } bench = { .cpu = -1, .tier = OLTP_TIER_LEND };
-
-static uint64_t now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * UINT64_C(1000000000) + (uint64_t)ts.tv_nsec;
-}
 
 static void say_error(const char *what, int rc)
 {
@@ -204,33 +196,11 @@ static void shares_changed(void *ctx, const struct ebb_shares *shares)
 
 /* ---- without ---- */
 
-/* Waits for the CPU to be there. */
-static int sysfs_write(int cpu, const char *value)
-{
-	uint64_t end_ns = now_ns() + WAIT_NS;
-	char path[96];
-	int rc;
-
-	snprintf(path, sizeof(path), "/sys/devices/system/cpu/cpu%d/online", cpu);
-	do {
-		int fd = open(path, O_WRONLY | O_CLOEXEC);
-
-		rc = 0;
-		/* EINVAL: it is as wished already. */
-		if (fd < 0 || (write(fd, value, strlen(value)) < 0 && errno != EINVAL))
-			rc = -errno;
-		if (fd >= 0)
-			close(fd);
-		if (rc)
-			usleep(200);
-	} while ((rc == -ENOENT || rc == -ENODEV) && now_ns() < end_ns);
-	return rc;
-}
-
 static int do_up(int cpu)
 {
 	uint64_t told_ns = now_ns(), added_ns;
-	int rc = bench.cpu >= 0 ? -EBUSY : sysfs_write(cpu, "1");
+	int rc = bench.cpu >= 0 ? -EBUSY :
+				  cpu_switch((unsigned int)cpu, "1", WAIT_NS, NULL);
 
 	added_ns = now_ns();
 	if (!rc)
@@ -252,7 +222,7 @@ static int do_down(int cpu)
 	oltp_pool_remove(bench.pool, (uint32_t)cpu, NULL);
 	bench.cpu = -1;
 	stopped_ns = now_ns();
-	rc = sysfs_write(cpu, "0");
+	rc = cpu_switch((unsigned int)cpu, "0", WAIT_NS, NULL);
 	if (!rc)
 		fprintf(bench.out, "{\"told_ns\":%" PRIu64 ",\"stopped_ns\":%" PRIu64
 			",\"offline_ns\":%" PRIu64 "}\n", told_ns, stopped_ns, now_ns());

@@ -11,7 +11,6 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
-#include <time.h>
 #include <unistd.h>
 
 #define STRIDE	64
@@ -46,14 +45,6 @@ void mem_init(void)
 		printf("[  FAILED  ] /dev/ebb: %s\n", strerrorname_np(errno));
 		exit(1);
 	}
-}
-
-uint64_t now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return ts.tv_sec * UINT64_C(1000000000) + ts.tv_nsec;
 }
 
 void expect(const char *what, bool is_good)

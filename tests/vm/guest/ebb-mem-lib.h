@@ -9,6 +9,8 @@
 
 #include <linux/ebb_ioctl.h>
 
+#include "ebb-guest.h"
+
 #define PAGE_BYTES	UINT64_C(4096)
 #define BLOCK_BYTES	(UINT64_C(2) << 20)
 
@@ -24,8 +26,6 @@ extern int ebb_fd;		/* /dev/ebb */
 
 /* Opens /dev/ebb and installs the handler of the guard; exits if it can not. */
 void mem_init(void);
-
-uint64_t now_ns(void);
 
 /* Counts and prints a test as cmocka does. */
 void expect(const char *what, bool is_good);

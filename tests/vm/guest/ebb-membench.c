@@ -25,10 +25,11 @@
 #include <sys/syscall.h>
 #include <sys/sysinfo.h>
 #include <termios.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <linux/ebb_ioctl.h>
+
+#include "ebb-guest.h"
 
 #define PAGE_BYTES	4096
 #define BLOCK_BYTES	(UINT64_C(2) << 20)
@@ -40,14 +41,6 @@ static struct {
 	char *start;
 	uint64_t bytes;
 } grabbed;
-
-static uint64_t now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return ts.tv_sec * UINT64_C(1000000000) + ts.tv_nsec;
-}
 
 /* Writes to every page once; volatile, or the compiler would leave the stores out. */
 static uint64_t touch_ns(char *start, uint64_t bytes)

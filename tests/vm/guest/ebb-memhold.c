@@ -19,10 +19,11 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/signalfd.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <linux/ebb_ioctl.h>
+
+#include "ebb-guest.h"
 
 #define PAGE_BYTES	UINT64_C(4096)
 #define WINDOW_BYTES	(UINT64_C(64) << 20)
@@ -47,14 +48,6 @@ static void on_bus(int signo)
 {
 	(void)signo;
 	siglongjmp(bus_jump, 1);
-}
-
-static uint64_t now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return ts.tv_sec * UINT64_C(1000000000) + ts.tv_nsec;
 }
 
 static int fail(const char *what)
