@@ -6,13 +6,14 @@
 #define SLICE_NS	SEARCH_LOOK_NS
 /* After a move caches and queues are not yet what they will be. */
 #define SKIP_SLICES	2u
-#define SLICES_EARLY	5u
-#define SLICES_ENOUGH	8u
-#define SLICES_MAX	30u
+#define SLICES_EARLY	6u
+#define SLICES_ENOUGH	10u
 #define COMMITS_ENOUGH	1000u
-#define WATCH_SLICES	6u
+#define WATCH_SLICES	10u
+/* Left out of a series at either end: one part in so many. */
+#define TRIM		4u
 /* Enough slices: the mean is known to within this part of itself (one standard error). */
-#define PRECISION	0.03
+#define PRECISION	0.02
 /* A comparison is clear, and a shift is one, beyond so many standard errors. */
 #define CLEAR_ERRORS	3.0
 #define SHIFT_ERRORS	4.0
@@ -42,9 +43,20 @@ void search_init(struct search *s, uint64_t now_ns)
 	};
 }
 
+/* How many slices are left out at either end. Single transactions are too few to trim. */
+static uint32_t n_trimmed(const struct search_series *series)
+{
+	return series->committed < COMMITS_ENOUGH ? 0 : series->n / TRIM;
+}
+
 static double mean(const struct search_series *series)
 {
-	return series->n ? series->sum / series->n : 0;
+	uint32_t cut = n_trimmed(series), n = series->n - 2 * cut;
+	double sum = 0;
+
+	for (uint32_t i = 0; i < n; i++)
+		sum += series->rates[cut + i];
+	return n ? sum / n : 0;
 }
 
 static double mean_waste(const struct search_series *series)
@@ -63,9 +75,20 @@ static double variance_of_mean(uint32_t n, double sum, double squares)
 	return variance > 0 ? variance / n : 0;
 }
 
+/* Of the trimmed mean: what was cut off counts as the last value that was not (winsorized). */
 static double rate_variance(const struct search_series *series)
 {
-	return variance_of_mean(series->n, series->sum, series->squares);
+	uint32_t cut = n_trimmed(series), n = series->n;
+	double sum = 0, squares = 0, kept;
+
+	for (uint32_t i = 0; i < n; i++) {
+		uint32_t at = i < cut ? cut : i >= n - cut ? n - cut - 1 : i;
+
+		sum += series->rates[at];
+		squares += series->rates[at] * series->rates[at];
+	}
+	kept = n ? (double)(n - 2 * cut) / n : 1;
+	return variance_of_mean(n, sum, squares) / (kept * kept);
 }
 
 static double waste_variance(const struct search_series *series)
@@ -83,7 +106,7 @@ static bool is_enough(const struct search_series *series)
 {
 	double allowed = PRECISION * mean(series);
 
-	if (series->n >= SLICES_MAX)
+	if (series->n >= SEARCH_SLICES)
 		return true;
 	return series->n >= SLICES_ENOUGH && series->committed >= COMMITS_ENOUGH &&
 	       rate_variance(series) <= allowed * allowed;
@@ -101,11 +124,12 @@ static void series_add(struct search_series *series, double seconds, uint64_t co
 		       double waste)
 {
 	double rate = (double)committed / seconds;
+	uint32_t at = series->n++;
 
-	series->n++;
+	for (; at && series->rates[at - 1] > rate; at--)
+		series->rates[at] = series->rates[at - 1];
+	series->rates[at] = rate;
 	series->committed += committed;
-	series->sum += rate;
-	series->squares += rate * rate;
 	series->waste += waste;
 	series->waste_squares += waste * waste;
 }
@@ -154,6 +178,9 @@ static void enter_watch(struct search *s, const struct search_facts *f)
 	s->is_blind = false;
 	series_reset(s, SKIP_SLICES);
 	s->probe_ns = f->now_ns + s->probe_length_ns;
+	/* Not at once after a search, though it may be long due. */
+	if (s->blind_ns < f->now_ns + BLIND_FIRST_NS)
+		s->blind_ns = f->now_ns + BLIND_FIRST_NS;
 	s->probe_length_ns *= 2;
 	if (s->probe_length_ns > PROBE_MAX_NS)
 		s->probe_length_ns = PROBE_MAX_NS;
@@ -273,7 +300,7 @@ static void judge(struct search *s, const struct search_facts *f)
 			is_beyond(above, CLEAR_ERRORS,
 				  rate_variance(&s->base) + rate_variance(&s->now));
 
-	if (!is_clear && !is_enough(&s->now))
+	if (!is_clear && s->now.n < SEARCH_SLICES)
 		return;
 	if (above >= 0)
 		keep(s, f);

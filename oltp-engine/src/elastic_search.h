@@ -12,6 +12,10 @@
  *     ^  `-- nothing to try --> S_WATCH                  `--> S_UNDO --------> next try
  *     `---- the workload shifted, or it is time to look again ----'
  *
+ * Of the slices the best and the worst quarter are left out: a machine that stands still for some of
+ * them, or a lock's holder that does, says nothing of the number of CPUs. A try that is not clear
+ * goes on for two seconds.
+ *
  * What is compared is what a CPU brings against what the average CPU brings. One that is given up
  * may cost a little, one that is taken must bring more: the distance keeps noise from moving CPUs
  * to and fro. Nothing is known of the workload but throughput and the time that workers spend on
@@ -36,11 +40,13 @@ struct search_facts {
 	uint64_t committed, stalled_ns;	/* since the start */
 };
 
+#define SEARCH_SLICES	40u
+
 /* Slices at one number of CPUs. */
 struct search_series {
 	uint32_t n;
 	uint64_t committed;
-	double sum, squares;	/* of committed transactions per second */
+	double rates[SEARCH_SLICES];	/* committed transactions per second, ascending */
 	double waste, waste_squares;	/* of the share of the workers' time */
 };
 
