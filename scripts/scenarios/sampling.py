@@ -7,7 +7,7 @@ import time
 
 from .lab import die_with_parent, end
 from .schema import Event, Sample
-from .speed import SpeedMeter
+from .speed import PauseMeter, SpeedMeter
 
 INTERVAL_S = 0.1
 SAME_REPORT_S = 0.02    # age and time of look are read by two processes
@@ -92,7 +92,7 @@ class Sampler(threading.Thread):
         self.lock = threading.Lock()
         self.rates = Rates()
         self.probe = probe
-        self.speed = SpeedMeter()
+        self.speed, self.pauses = SpeedMeter(), PauseMeter()
         # Started here, not in the thread: it must live as long as the process, not the thread.
         self.top = subprocess.Popen(
             lab.ctl("--json", "top", "--interval", str(INTERVAL_S)), stdin=subprocess.DEVNULL,
@@ -112,12 +112,12 @@ class Sampler(threading.Thread):
                 return
 
     def _take(self, t_s, top):
-        seen, speed = {}, self.speed.read(t_s)
+        seen, speed, pause = {}, self.speed.read(t_s), self.pauses.read()
         for vm in top["vms"]:
             name = unprefixed(vm["name"], self.prefix)
             if name in self.vms:
                 seen[name] = sample_of(vm, name, t_s, self.rates)
-                seen[name].host_speed = speed
+                seen[name].host_speed, seen[name].host_pause_ms = speed, pause
                 if self.probe:
                     self.probe(seen[name])
         with self.lock:
@@ -130,6 +130,7 @@ class Sampler(threading.Thread):
 
     def stop(self):
         self.speed.stop()
+        self.pauses.stop()
         end(self.top)
         self.join(10)
         said = self.top.stderr.read().strip()

@@ -60,6 +60,8 @@ class Sample:
     turn: Optional[int] = None
     tenants: Optional[int] = None
     remote_ops: Optional[int] = None    # of each transaction
+    # Since the sample before, how long one of the machine's CPUs was not there (speed.py).
+    host_pause_ms: Optional[float] = None
 
 
 COLUMNS = [f.name for f in fields(Sample)]
@@ -67,7 +69,7 @@ REQUIRED_COLUMNS = ["t_s", "vm", "cpus_held", "cpus_limit", "mem_held_bytes", "m
                     "tps", "aborts_ps", "p50_us", "p99_us"]
 _TEXT = {"vm", "state", "nodes_held", "mem_nodes_held", "variant"}
 _FLOAT = {"t_s", "tps", "aborts_ps", "host_speed", "engine_t_s", "engine_tps", "offered_ps",
-          "theta"}
+          "theta", "host_pause_ms"}
 _OPTIONAL = {f.name for f in fields(Sample) if f.type == Optional[int] or f.type == Optional[float]}
 
 

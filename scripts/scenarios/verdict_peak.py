@@ -56,6 +56,15 @@ def traffic(told):
     return [r for r in told if r.offered_ps][1:]
 
 
+def pauses(rows, share):
+    """[(begin, end)] in which the machine itself did not run all that it should (host_pause_ms).
+
+    An emulated core that was at work when a CPU of the machine stood still is charged for that
+    time; with a share of 0.2 it rests for five times as long."""
+    return [(before.t_s, s.t_s + s.host_pause_ms / 1000 / share)
+            for before, s in zip(rows, rows[1:]) if s.host_pause_ms]
+
+
 def evaluate(run, samples, events):
     load, scale = run["load"], run["time_scale"]
     rows = series.by_vm(samples).get(run["vms"][0], [])
@@ -69,7 +78,8 @@ def evaluate(run, samples, events):
         (peaks if is_double else calms).append(reports)
     worst = min((w.pct for w in found), default=None)
     arrived = sum(w.arrived for w in found)
-    below = sum(w.pct < STEADY_PCT for w in found)
+    below = [w for w in found if w.pct < STEADY_PCT]
+    still = pauses(rows, run["host"]["share"])
     checks = [
         Check.at_least("peaks", len(peaks), 2, "times", "traffic doubled"),
         Check.at_least("lowest_window_pct", worst, STEADY_PCT, "%",
@@ -88,7 +98,10 @@ def evaluate(run, samples, events):
     checks += sampling_checks(samples, begin, end)
     idle = idle_core_share(samples, cores, begin, end)
     return Verdict(checks, [], {
-        "windows": len(found), "windows_below": below, "window_s": WINDOW_S[close_up] * scale,
+        "windows": len(found), "windows_below": len(below),
+        "windows_below_paused": sum(any(b < w.end and w.begin < e for b, e in still)
+                                    for w in below),
+        "host_pauses": len(still), "window_s": WINDOW_S[close_up] * scale,
         "normal_ps": normal, "served_in_peaks_pct": [_served(p) for p in peaks],
         "longest_queue": max((r.queue for r in told if r.queue is not None), default=None),
         "peaks": [{"t_s": round(p[0].t_s - p[0].seconds, 3), "end_s": round(p[-1].t_s, 3),
