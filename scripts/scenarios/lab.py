@@ -59,8 +59,12 @@ def folder():
     return "/tmp/ebb-demo-" + hashlib.sha256(TOP.encode()).hexdigest()[:8]
 
 
-def clock_options(accelerator):
-    """Kernel options that spare a guest on a core with a quota what it cannot measure there.
+def kernel_options(accelerator):
+    """Kernel options that spare a guest on a core with a quota what it cannot do well there.
+
+    numa_balancing=disable: an engine places its records itself. When workers start on another node
+    the kernel would move pages after them, and flush the TLBs of all CPUs by interrupts, each of
+    which waits for a CPU that is out of quota: up to a second without a single commit.
 
     noreplace-smp: no patching of the whole kernel when a second CPU comes. nohz_full: no timer tick
     on CPUs that run one worker; as emulated, eight guest CPUs with 250 ticks a second had QEMU's
@@ -69,7 +73,7 @@ def clock_options(accelerator):
     of quota, their clocks would run several times too fast) and what follows from it for delay
     loops (lpj: otherwise each new CPU is calibrated, which takes long).
     """
-    options = f"noreplace-smp nohz_full=1-{MAX_GUEST_CPUS - 1}"
+    options = f"numa_balancing=disable noreplace-smp nohz_full=1-{MAX_GUEST_CPUS - 1}"
     if accelerator == "tcg":
         with open("/proc/cpuinfo", encoding="ascii") as f:
             found = re.search(r"^bogomips\s*: ([0-9.]+)$", f.read(), re.M)
@@ -190,7 +194,7 @@ class Lab:
     def boot(self, accelerator):
         guest = os.path.join(BUILD, "guest", SERIES)
         with open(os.path.join(guest, "cmdline"), encoding="ascii") as f:
-            cmdline = f.read().strip() + " " + clock_options(accelerator)
+            cmdline = f.read().strip() + " " + kernel_options(accelerator)
         return domain.Boot(os.path.join(BUILD, "qemu", "bin", "qemu-system-x86_64-ebb"),
                            os.path.join(guest, "vmlinuz"), os.path.join(guest, "initramfs"),
                            cmdline, accelerator, self.prefix,
