@@ -297,6 +297,9 @@ static void test_explain(void **state)
 	assert_string_equal(text(e, "name"), "simulated-2");
 	assert_string_equal(text(e, "waits_for"), "start");
 	assert_true(json_array_size(json_object_get(e, "lines")) >= 1);
+	/* It has done nothing yet. */
+	assert_true(json_is_array(json_object_get(e, "verdicts")));
+	assert_int_equal(json_array_size(json_object_get(e, "verdicts")), 0);
 	json_decref(answer);
 }
 
