@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Memory of whole VMs: limits that move, demands met or not, and what fails around them."""
+"""Memory of whole VMs: limits that move, demands met or not, and what fails around them.
+
+Each test is run once per guest kernel. Where it needs a second VM, that one has the other kernel;
+tests that leave the VMs as they were share one boot."""
 import json
 import os
 import re
@@ -8,7 +11,7 @@ import time
 import unittest
 import xml.etree.ElementTree as ET
 
-from .rig import OVERHEAD_MIB, Guest, VmTest, lab, wait_for
+from .rig import OVERHEAD_MIB, SERIES, Guest, VmTest, lab, wait_for
 
 from scenarios import domain, hostmem  # isort: skip: rig puts scripts/ on the path
 
@@ -17,8 +20,20 @@ POOL_MIB = 1024         # on node 1: all that the emulated host has there for po
 BOOT_MIB = 384
 NODE = 1
 BLOCK = 2 * MIB
+DEADLINE_MS = 4000      # of a demand that nobody meets
 SLACK_MIB = 16          # of page tables and the like, where the host's memory is compared
 FILES_MIB = 64          # of files that QEMU maps, which are nobody's memory in particular
+
+
+def on_each_kernel(cls):
+    """Makes each method on_X(series, other) of a class the tests test_X_on_<series>."""
+    for name in [n for n in vars(cls) if n.startswith("on_")]:
+        for series in SERIES:
+            def test(self, name=name, series=series):
+                (other,) = set(SERIES) - {series}
+                getattr(self, name)(series, other)
+            setattr(cls, f"test_{name[3:]}_on_{series.replace('.', '_')}", test)
+    return cls
 
 
 class MemGuest(Guest):
@@ -70,6 +85,10 @@ class MemGuest(Guest):
         return wait_for("it has looked",
                         lambda: [x for x in self.said(out)[before:] if "held" in x], 60)[-1]
 
+    def end_all(self):
+        self.call("killall -9 ebbt-memhold")
+        self.wait_mib("held", 0)
+
 
 class MemTest(VmTest):
     def guest(self, name, **more):
@@ -87,20 +106,39 @@ class MemTest(VmTest):
     def ctl(self, *args):
         lab().ask(*args)
 
+    def set_max(self, g, mib):
+        self.ctl("set", g.domain, f"mem.node{NODE}.max={mib}")
+
     def tearDown(self):
         super().tearDown()
         wait_for("memory comes back when the VMs are gone",
                  lambda: not any(v.get("mem_held_bytes") for v in lab().ask("vms")["vms"]), 20)
 
 
-class Limits(MemTest):
-    def test_follow_the_operator(self):
-        g = self.guest("follow").start()
-        g.wait_mib("limit", POOL_MIB)
+@on_each_kernel
+class OneGuest(MemTest):
+    def on_life(self, series, _):
+        g = self.guest(f"one-{series}", series=series).start()
+        for part in (self.wrong_values_change_nothing, self.limits_follow_the_operator,
+                     self.holder_killed, self.guest_rebooted):
+            with self.subTest(part.__name__):
+                g.end_all()
+                g.wait_mib("limit", POOL_MIB)
+                part(g)
+
+    def wrong_values_change_nothing(self, g):
+        for value in ("-2", "3", str(POOL_MIB + 2), "many", ""):
+            with self.subTest(value):
+                status = os.spawnvp(os.P_WAIT, lab().ctl()[0], lab().ctl(
+                    "set", g.domain, f"mem.node{NODE}.max={value}"))
+                self.assertEqual(status, 1)
+        self.assertEqual(g.mib("limit"), POOL_MIB)
+
+    def limits_follow_the_operator(self, g):
         out = g.hold_mem(512)
         g.wait_mib("held", 512)
         self.assertGreaterEqual(g.rss_mib(), 512)
-        self.ctl("set", g.domain, f"mem.node{NODE}.max=128")
+        self.set_max(g, 128)
         g.wait_mib("limit", 128)
         g.wait_mib("held", 128)
         wait_for("the host's memory falls", lambda: g.rss_mib() <= 128 + SLACK_MIB)
@@ -110,28 +148,90 @@ class Limits(MemTest):
         self.assertTrue(g.history("mem_demand"))
         self.assertTrue(g.history("mem_release"))
         self.assertTrue(all(r["reason"] for r in g.history("mem_demand")))
-        self.ctl("set", g.domain, f"mem.node{NODE}.max={POOL_MIB}")
+        self.set_max(g, POOL_MIB)
         g.wait_mib("limit", POOL_MIB)
         wait_for("libvirt knows", lambda: g.requested_mib() == POOL_MIB)
         g.end(out)
         g.wait_mib("held", 0)
         wait_for("all of it is gone", lambda: g.rss_mib() <= SLACK_MIB)
 
-    def test_wrong_values_change_nothing(self):
-        g = self.guest("wrong").start()
-        g.wait_mib("limit", POOL_MIB)
-        for value in ("-2", "3", str(POOL_MIB + 2), "many", ""):
-            with self.subTest(value):
-                status = os.spawnvp(os.P_WAIT, lab().ctl()[0], lab().ctl(
-                    "set", g.domain, f"mem.node{NODE}.max={value}"))
-                self.assertEqual(status, 1)
-        self.assertEqual(g.mib("limit"), POOL_MIB)
+    def holder_killed(self, g):
+        out = g.hold_mem(512)
+        g.end(out)
+        g.wait_mib("held", 0)
+        wait_for("the host's memory falls", lambda: g.rss_mib() <= SLACK_MIB)
 
-    def test_second_vm_gets_what_the_first_gives(self):
-        a = self.guest("giver").start()
+    def guest_rebooted(self, g):
+        g.hold_mem(512, "deaf")
+        g.reset()
+        g.wait_mib("held", 0)
+        wait_for("the host's memory falls", lambda: g.rss_mib() <= SLACK_MIB)
+        g.wait_reset()
+        g.wait_mib("limit", POOL_MIB)
+        self.assert_intact(g, g.hold_mem(256), 256)
+
+
+@on_each_kernel
+class TwoGuests(MemTest):
+    def on_life(self, series, other):
+        a = self.guest(f"first-{series}", series=series, mem_deadline_ms=DEADLINE_MS).start()
+        b = self.guest(f"second-{other}", series=other, mem_deadline_ms=DEADLINE_MS)
+        with self.subTest("revoked_at_the_deadline"):
+            self.revoked_at_the_deadline(a, b)
+        for part in (self.second_gets_what_the_first_gives,
+                     self.agent_killed_while_memory_is_held,
+                     self.agent_restarts_during_a_demand, self.qemu_killed):
+            with self.subTest(part.__name__):
+                for g in (a, b):
+                    g.end_all()
+                    self.set_max(g, POOL_MIB)
+                for g in (a, b):
+                    g.wait_mib("limit", POOL_MIB / 2)
+                part(a, b)
+
+    def wait_demand_met(self, a, b, held_mib):
+        """Meanwhile nothing is promised to b that a still holds."""
+        end = time.monotonic() + 40
+        while True:
+            vms = {v["name"]: v["nodes"][NODE] for v in lab().ask("vms")["vms"]}
+            held = vms[a.domain]["mem_held_bytes"] / MIB
+            limit = vms[b.domain]["mem_limit_bytes"] / MIB
+            self.assertLessEqual(held + limit, POOL_MIB, "promised twice")
+            if held == held_mib:
+                break
+            self.assertLess(time.monotonic(), end, f"{a.vm.name} still holds {held} MiB")
+            time.sleep(0.1)
+        b.wait_mib("limit", POOL_MIB - held_mib)
+
+    def alone(self, a, b):
+        """The first has all there is."""
+        self.set_max(b, 0)
         a.wait_mib("limit", POOL_MIB)
+
+    def revoked_at_the_deadline(self, a, b):
+        a.wait_mib("limit", POOL_MIB)
+        out = a.hold_mem(768, "deaf")
+        b.start()
+        self.wait_demand_met(a, b, 512)
+        wait_for("the host's memory falls", lambda: a.rss_mib() <= 512 + SLACK_MIB)
+        found = self.assert_intact(a, out, 512)
+        self.assertEqual((found["sigbus"], found["revoked"]), (256 * MIB, 256 * MIB))
+        a.wait_mib("unconfirmed", 0)
+        (row,) = a.history("mem_revoke")
+        self.assertEqual(row["bytes"], 256 * MIB)
+        self.assertTrue(row["reason"])
+        demanded = a.history("mem_demand")[-1]
+        self.assertGreater(row["mono_s"] - demanded["mono_s"], 0.9 * DEADLINE_MS / 1000)
+        other = b.hold_mem(512)
+        self.assert_intact(b, other, 512)
+        self.assert_intact(a, out, 512)
+        a.end(out)
+        a.wait_mib("held", 0)
+
+    def second_gets_what_the_first_gives(self, a, b):
+        self.alone(a, b)
         out = a.hold_mem(896)
-        b = self.guest("taker").start()
+        self.set_max(b, POOL_MIB)
         a.wait_mib("held", POOL_MIB / 2)
         b.wait_mib("limit", POOL_MIB / 2)
         other = b.hold_mem(512)
@@ -139,10 +239,48 @@ class Limits(MemTest):
         self.assert_intact(b, other, 512)
         self.assertLessEqual(a.rss_mib() + b.rss_mib(), POOL_MIB + 2 * SLACK_MIB)
 
+    def agent_killed_while_memory_is_held(self, a, b):
+        revoked = len(a.history("mem_revoke") + b.history("mem_revoke"))
+        outs = {g: g.hold_mem(mib) for g, mib in ((a, 512), (b, 256))}
+        lab().kill_agent()
+        # Limits stay in force: what was offered may be taken, and no more than that.
+        status, said = b.call(f"timeout 5 /ebb/tests/ebbt-memhold hold {NODE} {512 * MIB}")
+        self.assertIn(f'"granted":{256 * MIB}', said, status)
+        lab().start_agent()
+        for g, mib in ((a, 512), (b, 256)):
+            g.wait_driver()
+            g.wait_mib("held", mib)
+            g.wait_mib("limit", 512)
+            self.assert_intact(g, outs[g], mib)
+        self.assertEqual(len(a.history("mem_revoke") + b.history("mem_revoke")), revoked)
 
+    def agent_restarts_during_a_demand(self, a, b):
+        self.alone(a, b)
+        out = a.hold_mem(768, "deaf")
+        self.set_max(b, POOL_MIB)
+        a.wait_mib("limit", 512)
+        lab().kill_agent()
+        lab().start_agent()
+        a.wait_driver()
+        b.wait_driver()
+        self.wait_demand_met(a, b, 512)
+        self.assert_intact(a, out, 512)
+
+    def qemu_killed(self, a, b):
+        a.hold_mem(512, "deaf")
+        out = b.hold_mem(256)
+        os.kill(a.qemu_pid(), signal.SIGKILL)
+        wait_for("the agent sees it stopped", lambda: a.state()["state"] == "stopped")
+        b.wait_mib("limit", POOL_MIB)
+        more = b.hold_mem(768)
+        self.assert_intact(b, out, 256)
+        self.assert_intact(b, more, 768)
+
+
+@on_each_kernel
 class Engine(MemTest):
-    def test_moves_records_to_disk_and_back(self):
-        g = self.guest("engine", mem_deadline_ms=20000, disks_mib=[512],
+    def on_moving_records_to_disk_and_back(self, series, _):
+        g = self.guest(f"engine-{series}", series=series, mem_deadline_ms=20000, disks_mib=[512],
                        options={"cold": "vda"}).start()
         g.wait_mib("limit", POOL_MIB)
         out = g.begin("oltp-server --pool --memory-mib 256 --cold-dir /cold --records 120000 "
@@ -157,12 +295,12 @@ class Engine(MemTest):
         wait_for("it runs", lambda: line("oltp: t="), 60)
         full = g.mib("held")
         self.assertGreater(full, 96)
-        self.ctl("set", g.domain, f"mem.node{NODE}.max=64")
+        self.set_max(g, 64)
         wait_for("the demand is met", lambda: held_at_most(64), 20)
         wait_for("the host's memory falls", lambda: g.rss_mib() <= 64 + SLACK_MIB)
         wait_for("records are on disk", lambda: int(re.search(
             r" cold=(\d+)", line("oltp: t=")).group(1)) > 0)
-        self.ctl("set", g.domain, f"mem.node{NODE}.max={POOL_MIB}")
+        self.set_max(g, POOL_MIB)
         wait_for("it takes memory again", lambda: g.mib("held") > 96, 30)
         g.end(out, signal.SIGTERM)
         result = json.loads(wait_for("the result", lambda: line("oltp-result "), 60)
@@ -177,104 +315,7 @@ class Engine(MemTest):
         g.wait_mib("held", 0)
 
 
-class Deaf(MemTest):
-    def test_revoked_at_the_deadline(self):
-        a = self.guest("deaf", mem_deadline_ms=2000).start()
-        a.wait_mib("limit", POOL_MIB)
-        out = a.hold_mem(768, "deaf")
-        b = self.guest("heir").start()
-        a.wait_mib("limit", 512)
-        demanded = time.monotonic()
-        self.assertEqual(a.mib("held"), 768)
-        self.assertLess(b.mib("limit"), 512, "promised twice")
-        a.wait_mib("held", 512, 10)
-        self.assertGreater(time.monotonic() - demanded, 1.0, "before the deadline")
-        wait_for("the host's memory falls", lambda: a.rss_mib() <= 512 + SLACK_MIB, 5)
-        b.wait_mib("limit", 512)
-        found = self.assert_intact(a, out, 512)
-        self.assertEqual((found["sigbus"], found["revoked"]), (256 * MIB, 256 * MIB))
-        a.wait_mib("unconfirmed", 0)
-        (row,) = a.history("mem_revoke")
-        self.assertEqual(row["bytes"], 256 * MIB)
-        self.assertTrue(row["reason"])
-        other = b.hold_mem(512)
-        self.assert_intact(b, other, 512)
-        self.assert_intact(a, out, 512)
-        a.end(out)
-        a.wait_mib("held", 0)
-
-
-class Failures(MemTest):
-    def test_agent_killed_while_memory_is_held(self):
-        a = self.guest("held-a").start()
-        a.wait_mib("limit", POOL_MIB)
-        b = self.guest("held-b").start()
-        a.wait_mib("limit", 512)
-        b.wait_mib("limit", 512)
-        outs = {g: g.hold_mem(mib) for g, mib in ((a, 512), (b, 256))}
-        lab().kill_agent()
-        # Limits stay in force: what was offered may be taken, and no more than that.
-        status, said = b.call(f"timeout 5 /ebb/tests/ebbt-memhold hold {NODE} {512 * MIB}")
-        self.assertIn(f'"granted":{256 * MIB}', said, status)
-        lab().start_agent()
-        for g, mib in ((a, 512), (b, 256)):
-            g.wait_driver()
-            g.wait_mib("held", mib)
-            g.wait_mib("limit", 512)
-            self.assert_intact(g, outs[g], mib)
-        self.assertFalse(a.history("mem_revoke") + b.history("mem_revoke"))
-
-    def test_agent_restarts_during_a_demand(self):
-        a = self.guest("demand", mem_deadline_ms=4000).start()
-        a.wait_mib("limit", POOL_MIB)
-        out = a.hold_mem(768, "deaf")
-        b = self.guest("waiting").start()
-        a.wait_mib("limit", 512)
-        lab().kill_agent()
-        lab().start_agent()
-        a.wait_driver()
-        for _ in range(20):
-            held, limit = a.mib("held"), b.state()["nodes"][NODE]["mem_limit_bytes"] / MIB
-            self.assertLessEqual(held + limit, POOL_MIB, "promised twice")
-            time.sleep(0.1)
-        a.wait_mib("held", 512, 20)
-        b.wait_mib("limit", 512)
-        self.assert_intact(a, out, 512)
-
-    def test_qemu_killed(self):
-        a = self.guest("victim").start()
-        b = self.guest("survivor").start()
-        a.wait_mib("limit", 512)
-        b.wait_mib("limit", 512)
-        a.hold_mem(512, "deaf")
-        out = b.hold_mem(256)
-        os.kill(a.qemu_pid(), signal.SIGKILL)
-        wait_for("the agent sees it stopped", lambda: a.state()["state"] == "stopped")
-        b.wait_mib("limit", POOL_MIB)
-        more = b.hold_mem(768)
-        self.assert_intact(b, out, 256)
-        self.assert_intact(b, more, 768)
-
-    def test_guest_rebooted(self):
-        g = self.guest("again").start()
-        g.wait_mib("limit", POOL_MIB)
-        g.hold_mem(512, "deaf")
-        g.reset()
-        g.wait_mib("held", 0, 5)
-        wait_for("the host's memory falls", lambda: g.rss_mib() <= SLACK_MIB)
-        g.wait_reset()
-        g.wait_mib("limit", POOL_MIB)
-        self.assert_intact(g, g.hold_mem(256), 256)
-
-    def test_holder_killed(self):
-        g = self.guest("orphan").start()
-        g.wait_mib("limit", POOL_MIB)
-        out = g.hold_mem(512)
-        g.end(out)
-        g.wait_mib("held", 0, 5)
-        wait_for("the host's memory falls", lambda: g.rss_mib() <= SLACK_MIB)
-
-
+@on_each_kernel
 class Liar(MemTest):
     """A guest whose kernel writes to blocks that it gave back."""
 
@@ -298,15 +339,15 @@ class Liar(MemTest):
         except (OSError, AttributeError):
             return None
 
-    def test_gains_nothing_and_harms_only_itself(self):
-        good = self.guest("good").start()
-        liar = self.guest("liar")
+    def on_gaining_nothing_and_harming_only_itself(self, series, other):
+        good = self.guest(f"good-{other}", series=other).start()
+        liar = self.guest(f"liar-{series}", series=series)
         liar.boot.cmdline += " iomem=relaxed"
         liar.start()
         good.wait_mib("limit", 512)
         liar.wait_mib("limit", 512)
         out = good.hold_mem(512)
-        self.ctl("set", liar.domain, f"mem.node{NODE}.max=0")
+        self.set_max(liar, 0)
         liar.wait_mib("limit", 0)
         good.wait_mib("limit", POOL_MIB)
         pid, before = liar.qemu_pid(), self.resident_mib(liar.qemu_pid())
