@@ -25,6 +25,7 @@ struct arguments {
 	const char *socket;
 	const char *group;
 	unsigned int interval_ms;
+	bool is_isolating;
 };
 
 static const struct argp_option options[] = {
@@ -34,6 +35,8 @@ static const struct argp_option options[] = {
 	  "group, by name or number, that may connect (default: that of the device)", 0 },
 	{ "interval-ms", 'i', "MS", 0,
 	  "time between reports to the host, 10 to 10000 (default 250)", 0 },
+	{ "isolate", 'I', NULL, 0,
+	  "keep threads that do not ask for certain CPUs on those of the startup set", 0 },
 	{ 0 },
 };
 
@@ -67,6 +70,9 @@ static error_t option_parse(int key, char *arg, struct argp_state *state)
 		return 0;
 	case 'i':
 		arguments->interval_ms = interval_parse(state, arg);
+		return 0;
+	case 'I':
+		arguments->is_isolating = true;
 		return 0;
 	case ARGP_KEY_ARG:
 		argp_error(state, "unexpected argument \"%s\"", arg);
@@ -117,6 +123,7 @@ int main(int argc, char **argv)
 	config.device = arguments.device;
 	config.socket = arguments.socket;
 	config.interval_ms = arguments.interval_ms;
+	config.isolate_root = arguments.is_isolating ? "" : NULL;
 
 	sigemptyset(&signals);
 	sigaddset(&signals, SIGTERM);

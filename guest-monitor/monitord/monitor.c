@@ -273,6 +273,8 @@ static void tick_handle(struct ebb_monitor *monitor, uint64_t now_ns)
 	tick_arm(monitor, now_ns);
 	guest_sample(monitor, now_ns);
 	telemetry_send(monitor, now_ns);
+	if (monitor->config->isolate_root)
+		ebb_sweep_tick(&monitor->sweep, monitor->ops, monitor->dev, now_ns);
 	/* Accepting may have been paused for want of memory or files. */
 	if (monitor->num_clients < EBB_MONITOR_MAX_CLIENTS)
 		accepting_set(monitor, true);
@@ -378,6 +380,8 @@ static void monitor_stop(struct ebb_monitor *monitor)
 	for (size_t i = 0; i < monitor->num_clients; i++)
 		ebb_client_destroy(monitor->clients[i]);
 	ebb_server_close(&monitor->server);
+	if (monitor->config->isolate_root)
+		ebb_sweep_end(&monitor->sweep);
 	if (monitor->dev)
 		monitor->ops->close(monitor->dev);
 	if (monitor->tick_fd >= 0)
@@ -395,6 +399,7 @@ int ebb_monitor_run(const struct ebb_monitor_config *config, const struct ebb_de
 		.tick_fd = -1,
 		.server = { .listen_fd = -1, .lock_fd = -1 },
 		.divide_ns = UINT64_MAX,
+		.sweep = { .root = config->isolate_root, .device = config->device },
 	};
 	int r;
 

@@ -6,6 +6,7 @@
  *   client.c    one application: its connection and messages
  *   divide.c, store.c, proc.c   what to say (pure)
  *   server.c    the socket
+ *   isolate.c (pure), sweep.c   what is kept off CPUs that come and go
  */
 #ifndef EBB_MONITOR_H
 #define EBB_MONITOR_H
@@ -17,6 +18,7 @@
 #include "proc.h"
 #include "server.h"
 #include "store.h"
+#include "sweep.h"
 
 #define EBB_MONITOR_MAX_APPS		64	/* registered */
 #define EBB_MONITOR_MAX_CLIENTS		80	/* with those that have not said HELLO yet */
@@ -35,6 +37,7 @@ struct ebb_monitor_config {
 	unsigned int interval_ms;	/* of telemetry; EBB_MONITOR_INTERVAL_MIN_MS to _MAX_MS */
 	const char *proc_stat;		/* normally /proc/stat */
 	const char *proc_meminfo;	/* normally /proc/meminfo */
+	const char *isolate_root;	/* of sweep.h, normally ""; NULL: threads are let alone */
 	int stop_fd;			/* ends the loop when readable; not read */
 };
 
@@ -79,6 +82,7 @@ struct ebb_monitor {
 	struct ebb_msg_counters sums;	/* of all applications that ever registered */
 	struct ebb_usage usage;
 	struct ebb_store_guest guest;
+	struct ebb_sweep sweep;
 };
 
 /*
