@@ -165,9 +165,13 @@ def play(a, p, accelerator):
     with Lab(p.host["spec"], p.policy, log_dir, getattr(p, "agent_options", None)) as lab:
         _forget(a.out)
         boot = lab.boot(accelerator)
-        for vm in p.vms:
-            lab.define(boot, vm)
-        lab.start_agent()
+        try:
+            for vm in p.vms:
+                lab.define(boot, vm)
+            lab.start_agent()
+        except SetupError:
+            _keep_logs(lab, log_dir)
+            raise
         sampler = Sampler(lab, [vm.name for vm in p.vms],
                           _probe(a.scenario, lab, boot, p.vms))
         stage = Stage(lab, boot, sampler, p.vms, a.time_scale,
@@ -223,6 +227,8 @@ def _keep_logs(lab, log_dir):
     for name in os.listdir(lab.console_dir):
         if name.endswith((".console", ".xml")):
             shutil.copy(os.path.join(lab.console_dir, name), log_dir)
+    for path in lab.libvirt_logs():
+        shutil.copy(path, log_dir)
 
 
 def _wait(lab):

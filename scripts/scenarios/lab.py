@@ -203,6 +203,16 @@ class Lab:
     def virsh(self, *args, check=True):
         return run(["virsh", "-q", "-c", self.uri, *args], check=check)
 
+    def libvirt_logs(self):
+        """Of the private libvirtd and of the QEMUs that it started for this checkout, which tell
+        why a VM did not start."""
+        folder_of_logs = os.path.join(self.dir, "log")
+        paths = [os.path.join(folder_of_logs, "libvirtd.log")]
+        qemu = os.path.join(folder_of_logs, "qemu")
+        if os.path.isdir(qemu):
+            paths += [os.path.join(qemu, name) for name in sorted(os.listdir(qemu))]
+        return [path for path in paths if os.path.exists(path)]
+
     def make_disks(self, boot, vm):
         """Its scratch disks: sparse files with an empty file system."""
         for i, mib in enumerate(vm.disks_mib):

@@ -7,7 +7,7 @@ work per transaction changes instead of the traffic: it stays at one if the engi
 halves if double the traffic meets the same CPUs. A window is as long as the paper's reports: 1 s,
 in the close-up 100 ms.
 """
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from . import engine_series, series
 from .common import (Verdict, idle_core_share, latency_checks, outcome_checks, reason_checks,
@@ -16,6 +16,7 @@ from .schema import Check
 
 WINDOW_S = {False: 1.0, True: 0.1}      # by close-up
 STEADY_PCT = 80.0       # of what arrived in a window, the least that was committed in it
+CONTROL_SKIP_S = 1.0    # of the time before traffic, in which workers start
 SERVED_PCT = 99.0       # of what arrived in the whole run
 EDGE = 1.2              # rates that differ by less are the same
 
@@ -56,6 +57,16 @@ def traffic(told):
     return [r for r in told if r.offered_ps][1:]
 
 
+def control(told, length_s):
+    """Windows of the time before transactions arrive, with their median in place of arrivals: the
+    startup set at work without a pause, and no CPU exchanged. What falls short then is no doing of
+    the exchange."""
+    before = [r for r in told if not r.offered_ps and
+              r.t_s - r.seconds - told[0].t_s >= CONTROL_SKIP_S]
+    usual = engine_series.median([r.tps for r in before])
+    return windows([replace(r, offered_ps=usual) for r in before], length_s) if usual else []
+
+
 def pauses(rows, share):
     """[(begin, end)] in which the machine itself did not run all that it should (host_pause_ms).
 
@@ -68,7 +79,8 @@ def pauses(rows, share):
 def evaluate(run, samples, events):
     load, scale = run["load"], run["time_scale"]
     rows = series.by_vm(samples).get(run["vms"][0], [])
-    told = traffic(engine_series.reports(rows))
+    all_told = engine_series.reports(rows)
+    told = traffic(all_told)
     startup, cores = run["startup_cpus"], run["host"]["cores"]
     close_up = load["close_up"]
     found = windows(told, WINDOW_S[close_up] * scale)
@@ -78,6 +90,8 @@ def evaluate(run, samples, events):
         (peaks if is_double else calms).append(reports)
     worst = min((w.pct for w in found), default=None)
     arrived = sum(w.arrived for w in found)
+    before = all_told[:all_told.index(told[0])] if told else all_told
+    unmoved = control(before, WINDOW_S[close_up] * scale)
     below = [w for w in found if w.pct < STEADY_PCT]
     still = pauses(rows, run["host"]["share"])
     checks = [
@@ -101,7 +115,9 @@ def evaluate(run, samples, events):
         "windows": len(found), "windows_below": len(below),
         "windows_below_paused": sum(any(b < w.end and w.begin < e for b, e in still)
                                     for w in below),
-        "host_pauses": len(still), "window_s": WINDOW_S[close_up] * scale,
+        "host_pauses": len(still),
+        "control_windows": len(unmoved),
+        "control_below": sum(w.pct < STEADY_PCT for w in unmoved), "window_s": WINDOW_S[close_up] * scale,
         "normal_ps": normal, "served_in_peaks_pct": [_served(p) for p in peaks],
         "longest_queue": max((r.queue for r in told if r.queue is not None), default=None),
         "peaks": [{"t_s": round(p[0].t_s - p[0].seconds, 3), "end_s": round(p[-1].t_s, 3),

@@ -135,7 +135,8 @@ def _peak_paper(summary):
              "ours": f"{summary['windows_below']} of {summary['windows']} windows of "
                      f"{summary['window_s']:g} s below 80 %, "
                      f"{summary['windows_below_paused']} of them while the machine itself stood "
-                     "still", "where": "4.5, figure 12"},
+                     f"still; before, without any exchange, {summary['control_below']} of "
+                     f"{summary['control_windows']}", "where": "4.5, figure 12"},
             {"what": "How traffic doubles", "paper": "each worker sleeps half of the time",
              "ours": "twice as many transactions arrive", "where": "4.5"}]
 

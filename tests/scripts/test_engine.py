@@ -68,6 +68,31 @@ class Peak(unittest.TestCase):
             s.cpus_held = max(s.cpus_held, 8 if s.t_s > 13 else 4)
         self.assertIn("cpus_normal", failed(verdict(run, engine)))
 
+    def test_windows_in_which_the_machine_stood_still_are_told_apart(self):
+        run, engine = made_up_engine.peak(late_s=0.1, close_up=True)
+        summary = verdict(run, engine)
+        below = summary["windows_below"]
+        self.assertGreater(below, 0)
+        self.assertEqual(summary["windows_below_paused"], 0)
+        for s in engine.samples:
+            s.host_pause_ms = 30.0
+        summary = verdict(run, engine)
+        self.assertEqual(summary["windows_below_paused"], below)
+        # The bound stays.
+        self.assertIn("lowest_window_pct", failed(summary))
+
+    def test_control_sees_stalls_without_exchange(self):
+        run, engine = made_up_engine.peak(close_up=True)
+        summary = verdict(run, engine)
+        self.assertGreater(summary["control_windows"], 20)
+        self.assertEqual(summary["control_below"], 0)
+        told = [s for s in engine.samples if s.engine_t_s is not None and not s.offered_ps]
+        for s in told[20:23]:
+            s.engine_tps = 0.0
+        summary = verdict(run, engine)
+        self.assertEqual(summary["control_below"], 3)
+        self.assertEqual(failed(summary), set())
+
     def test_windows_hold_all_that_was_reported(self):
         _, engine = made_up_engine.peak()
         told = verdict_peak.traffic(engine_series.reports(engine.samples))
