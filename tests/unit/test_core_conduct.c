@@ -424,7 +424,7 @@ static void test_flood_is_gathered(void **state)
 	script_finish(&s);
 }
 
-/* What was counted is told when the second is over, even if nothing happens then, or the VM ends. */
+/* What was counted is told when the second is over, though nothing happens then, or the VM ends. */
 static void test_gathered_is_told(void **state)
 {
 	struct ebb_record r;

@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -25,13 +26,20 @@
 #define MS		UINT64_C(1000000)
 
 /* A miser gives this long before the deadline: late, and still in time on a slow machine. */
-#define MISER_MARGIN_NS	(400 * MS)
+#define MISER_MARGIN_NS	(1600 * MS)
+
+/* Writing to this page beside that of the APIC sends a message to the CPU of that APIC id. */
+#define MSI_BASE	0xfee00000
+#define MSI_PAGE	4096u
+#define MAX_APIC_ID	255u
+#define MSI_INIT	0x500u
 
 static const char usage[] =
 	"usage: ebbt-evil COMMAND\n"
 	"  burn SECONDS CPU...     compute on these CPUs, print how much\n"
 	"  squat SECONDS COUNT     add CPUs, lend all of them, and compute on them\n"
 	"  miser SECONDS COUNT     add CPUs; give one back just before each deadline\n"
+	"  wake SECONDS APIC-ID... send INIT to these CPUs behind Linux's back, again and again\n"
 	"  flip SECONDS COUNT      add CPUs, compute, lend them, idle, and again, without an end\n"
 	"  flood SECONDS THREADS   ask as fast as can be\n";
 
@@ -156,8 +164,8 @@ static int do_squat(int fd, uint64_t ns, uint32_t count)
 	return 0;
 }
 
-/* The earliest deadline of a demand for CPUs, or 0. */
-static uint64_t first_deadline_ns(int fd)
+/* The earliest deadline of a demand for CPUs and the node that it is about, or 0. */
+static uint64_t first_deadline_ns(int fd, uint32_t *ret_node)
 {
 	struct ebb_limits limits = { .size = sizeof(limits) };
 	uint64_t first = 0;
@@ -167,10 +175,23 @@ static uint64_t first_deadline_ns(int fd)
 	for (uint32_t i = 0; i < limits.num_nodes; i++) {
 		uint64_t at = limits.nodes[i].deadline_ns;
 
-		if (at && (!first || at < first))
-			first = at;
+		if (!at || (first && at >= first))
+			continue;
+		first = at;
+		*ret_node = limits.nodes[i].node;
 	}
 	return first;
+}
+
+static bool lend_one(int fd, struct ebb_cpu_add *add, uint32_t node)
+{
+	for (uint32_t i = 0; i < add->granted; i++) {
+		if (add->cpus[i].node != node || lend_cpu(fd, add->cpus[i].cpu))
+			continue;
+		add->cpus[i] = add->cpus[--add->granted];
+		return true;
+	}
+	return false;
 }
 
 static int do_miser(int fd, uint64_t ns, uint32_t count)
@@ -184,9 +205,10 @@ static int do_miser(int fd, uint64_t ns, uint32_t count)
 	printf("{\"granted\":%u}\n", add.granted);
 	fflush(stdout);
 	while (now_ns() < end_ns) {
-		uint64_t at = first_deadline_ns(fd);
+		uint32_t node = 0;
+		uint64_t at = first_deadline_ns(fd, &node);
 
-		if (!at || given == add.granted) {
+		if (!at) {
 			struct pollfd p = { .fd = fd, .events = POLLIN };
 
 			poll(&p, 1, 100);
@@ -194,12 +216,45 @@ static int do_miser(int fd, uint64_t ns, uint32_t count)
 		}
 		if (at > now_ns() + MISER_MARGIN_NS)
 			sleep_ns(at - now_ns() - MISER_MARGIN_NS);
-		if (!lend_cpu(fd, add.cpus[given].cpu))
-			given++;
+		given += lend_one(fd, &add, node);
+		printf("{\"given\":%u}\n", given);
+		fflush(stdout);
 		/* The next demand is a new one: the limits that come with it are told by now. */
 		sleep_ns(2 * MISER_MARGIN_NS);
 	}
-	printf("{\"given\":%u}\n", given);
+	return 0;
+}
+
+/*
+ * The driver lets nobody bring a parked CPU up, so this goes round it.  One write for each: with
+ * the two registers of the APIC itself, Linux could get in between, and another CPU be hit.
+ */
+static int do_wake(uint64_t ns, unsigned int count, char **ids)
+{
+	const uint64_t end_ns = now_ns() + ns;
+	const int fd = open("/dev/mem", O_RDWR | O_SYNC | O_CLOEXEC);
+	volatile uint32_t *page;
+	unsigned int sent = 0;
+
+	if (fd < 0)
+		return fail("/dev/mem");
+	page = mmap(NULL, (MAX_APIC_ID + 1) * MSI_PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd,
+		    MSI_BASE);
+	if (page == MAP_FAILED)
+		return fail("mmap of /dev/mem");
+	while (now_ns() < end_ns) {
+		for (unsigned int i = 0; i < count; i++) {
+			const unsigned long id = strtoul(ids[i], NULL, 10);
+
+			/* Page 0 is the APIC's own. */
+			if (id == 0 || id > MAX_APIC_ID)
+				return 2;
+			page[id * MSI_PAGE / sizeof(*page)] = MSI_INIT;
+			sent++;
+		}
+		sleep_ns(2 * MS);
+	}
+	printf("{\"sent\":%u}\n", sent);
 	return 0;
 }
 
@@ -220,11 +275,11 @@ static int do_flip(int fd, uint64_t ns, uint32_t count)
 		}
 		for (uint32_t i = 0; i < add.granted; i++)
 			threads[i].cpu = (int)add.cpus[i].cpu;
-		run_threads(burn_thread, add.granted, 150 * MS, &errors);
+		run_threads(burn_thread, add.granted, 50 * MS, &errors);
 		for (uint32_t i = 0; i < add.granted; i++)
 			lend_cpu(fd, add.cpus[i].cpu);
 		flips++;
-		sleep_ns(150 * MS);
+		sleep_ns(50 * MS);
 	}
 	printf("{\"flips\":%u}\n", flips);
 	return 0;
@@ -277,6 +332,8 @@ int main(int argc, char **argv)
 	ns = strtoull(argv[2], NULL, 10) * 1000 * MS;
 	if (!strcmp(argv[1], "burn"))
 		return do_burn(ns, (unsigned int)argc - 3, argv + 3);
+	if (!strcmp(argv[1], "wake"))
+		return do_wake(ns, (unsigned int)argc - 3, argv + 3);
 	count = (uint32_t)strtoul(argv[3], NULL, 10);
 	fd = open("/dev/ebb", O_RDWR | O_CLOEXEC);
 	if (fd < 0)
