@@ -23,7 +23,7 @@
 #define SEND_AT_ONCE		32u
 #define SEND_POLLS_MAX		512u
 /* No room for a record for so long: its transaction fails. */
-#define ROOM_WAIT_NS		2000000000ull
+#define ROOM_WAIT_NS		10000000000ull
 #define WAIT_STEP_NS		200000ull
 
 static uint64_t now_ns(void)
@@ -373,7 +373,7 @@ static bool room_is_there(struct fetcher *f, struct oltp_table *table)
 	       storage_spare_bytes(&f->worker->engine->storage) >= OLTP_MEM_BLOCK_BYTES;
 }
 
-/* What waits for room: put in now, or given up. */
+/* What waits for room: put in now, or given up.  Late may be who looks: tried once more before. */
 static void retry_waiting(struct fetcher *f)
 {
 	bool is_late = now_ns() - f->waiting_since_ns > ROOM_WAIT_NS;
@@ -382,21 +382,23 @@ static void retry_waiting(struct fetcher *f)
 
 	while ((read = *at)) {
 		struct fetch_read *next = read->next;
-
 		/* Visits end as well, so that room for another one is as likely as in a block. */
-		if (!is_late && !read_place(f, read))
+		bool is_placed = read_place(f, read);
+
+		if (!is_placed && !is_late)
 			break;
 		*at = next;
 		f->n_waiting--;
-		if (is_late)
+		if (!is_placed)
 			read_finish(f, read, OLTP_NO_MEMORY);
 	}
 	for (uint32_t i = 0; i < OLTP_TICKETS; i++) {
 		struct fetch_ticket *ticket = &f->tickets[i];
+		bool is_there = ticket->room_for && room_is_there(f, ticket->room_for);
 
-		if (!ticket->room_for || (!is_late && !room_is_there(f, ticket->room_for)))
+		if (!ticket->room_for || (!is_there && !is_late))
 			continue;
-		if (is_late)
+		if (!is_there)
 			ticket->rc = OLTP_NO_MEMORY;
 		ticket->room_for = NULL;
 		f->n_waiting--;
