@@ -33,6 +33,14 @@ void rig_sleep_ms(uint32_t ms)
 	nanosleep(&(struct timespec){ ms / 1000, ms % 1000 * 1000000l }, NULL);
 }
 
+void rig_age(struct rig *rig)
+{
+	const uint64_t epoch = epoch_now(&rig->engine->epoch);
+
+	while (epoch_now(&rig->engine->epoch) < epoch + 2)
+		rig_sleep_ms(1);
+}
+
 void rig_open(struct rig *rig, enum oltp_cc cc, uint64_t limit_bytes, bool with_disk,
 	      uint64_t cold_bytes)
 {

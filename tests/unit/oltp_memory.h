@@ -49,6 +49,9 @@ enum oltp_rc rig_update(struct rig *rig, uint64_t key, uint64_t counter);
 /* Is the record on disk now? */
 bool rig_is_cold(struct rig *rig, uint64_t key);
 
+/* For demands that must be met, however busy the machine is; longer is a hang. */
+#define RIG_DEADLINE_MS		60000u
+
 /* Sets the limit and waits until the demand has been met, or given up. */
 struct oltp_memory_stats rig_demand(struct rig *rig, uint64_t limit_bytes, uint32_t deadline_ms);
 
@@ -58,5 +61,8 @@ struct oltp_memory_stats rig_stats(struct rig *rig);
 int rig_scan(struct rig *rig, uint64_t n, const uint64_t *counters);
 
 void rig_sleep_ms(uint32_t ms);
+
+/* Until what was used up to now counts as older than what is used from now on. */
+void rig_age(struct rig *rig);
 
 #endif

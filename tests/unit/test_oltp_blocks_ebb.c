@@ -13,6 +13,7 @@
 #include "tests/lib/ebb_rig.h"
 
 #define RECORDS	8000u	/* four blocks */
+#define DEADLINE_NS	(RIG_DEADLINE_MS * 1000000ull)
 
 struct fixture {
 	struct ebb *ebb;
@@ -22,7 +23,7 @@ struct fixture {
 
 static void limit(struct ebb_rig *vm, uint32_t node, uint64_t bytes)
 {
-	fake_ebb_dev_set_mem_limit(vm->dev, node, bytes, manager_now_ns() + 10000000000ull);
+	fake_ebb_dev_set_mem_limit(vm->dev, node, bytes, manager_now_ns() + DEADLINE_NS);
 }
 
 static void fixture_open(struct fixture *f, struct ebb_rig *vm, uint64_t max_bytes)
@@ -32,7 +33,7 @@ static void fixture_open(struct fixture *f, struct ebb_rig *vm, uint64_t max_byt
 	limit(vm, 0, 8 * MIB);
 	f->ebb = ebb_rig_open(vm, "engine", EBB_OPEN_NO_MONITOR);
 	assert_int_equal(blocks_ebb_create(f->ebb, max_bytes, &f->blocks), 0);
-	assert_int_equal(blocks_ebb_wait(f->blocks, 5000), 0);
+	assert_int_equal(blocks_ebb_wait(f->blocks, RIG_DEADLINE_MS), 0);
 	f->rig = (struct rig){ 0 };
 	assert_int_equal(oltp_engine_open(&(struct oltp_config){ .node = -1,
 						.blocks = &blocks_ebb_ops, .blocks_ctx = f->blocks,
@@ -57,7 +58,7 @@ static void fixture_close(struct fixture *f, struct ebb_rig *vm)
 
 static void run_until_held(struct ebb_rig *vm, uint64_t node0, uint64_t node1)
 {
-	uint64_t end_ns = manager_now_ns() + 20000000000ull;
+	uint64_t end_ns = manager_now_ns() + DEADLINE_NS;
 
 	while (fake_ebb_dev_leased_bytes(vm->dev, 0) != node0 ||
 	       fake_ebb_dev_leased_bytes(vm->dev, 1) != node1) {
@@ -85,7 +86,7 @@ static void follows_limits(void **state)
 	limit(vm, 1, 8 * MIB);
 	for (uint64_t key = 0; key < RECORDS; key++)
 		assert_int_equal(rig_read(&f.rig, key, 0), OLTP_OK);
-	for (int ms = 0; ms < 20000 && rig_stats(&f.rig).cold_records; ms++)
+	for (int ms = 0; ms < (int)RIG_DEADLINE_MS && rig_stats(&f.rig).cold_records; ms++)
 		rig_sleep_ms(1);
 	assert_int_equal(rig_stats(&f.rig).cold_records, 0);
 	assert_true(fake_ebb_dev_leased_bytes(vm->dev, 1) >= 4 * MIB);
@@ -129,7 +130,7 @@ static void outlives_a_revoke(void **state)
 		n_lost += rc == OLTP_LOST;
 	}
 	assert_true(n_lost > 0 && n_lost <= RIG_PER_BLOCK);
-	for (int ms = 0; ms < 20000 && rig_stats(&f.rig).lost_records < n_lost; ms++)
+	for (int ms = 0; ms < (int)RIG_DEADLINE_MS && rig_stats(&f.rig).lost_records < n_lost; ms++)
 		rig_sleep_ms(1);
 	assert_int_equal(rig_stats(&f.rig).lost_records, n_lost);
 	assert_int_equal(rig_stats(&f.rig).revoked_bytes, 2 * MIB);

@@ -19,8 +19,8 @@ static void open_half_cold(struct rig *rig, enum oltp_cc cc)
 	rig_open(rig, cc, 8 * MIB, true, 0);
 	rig_insert(rig, 0, RECORDS);
 	/* All stamps older than whatever the tests do. */
-	rig_sleep_ms(50);
-	assert_int_equal(rig_demand(rig, 4 * MIB, 20000).held_bytes, 4 * MIB);
+	rig_age(rig);
+	assert_int_equal(rig_demand(rig, 4 * MIB, RIG_DEADLINE_MS).held_bytes, 4 * MIB);
 }
 
 static uint64_t entry_of(struct rig *rig, uint64_t key)
@@ -112,11 +112,11 @@ static void test_what_is_used_again_moves_in(void **state)
 	open_half_cold(&rig, OLTP_CC_NO_WAIT);
 	/* Has some room made, which is made in the background. */
 	rig_insert(&rig, RECORDS, RECORDS + 1);
-	for (int ms = 0; ms < 20000 && storage_free_slots(rig.table) < 100; ms++)
+	for (int ms = 0; ms < (int)RIG_DEADLINE_MS && storage_free_slots(rig.table) < 100; ms++)
 		rig_sleep_ms(1);
 	/* However long loading took: whatever is cold was used before what went last. */
 	atomic_store(&rig.table->evicted_stamp, epoch_now(&rig.engine->epoch));
-	rig_sleep_ms(50);
+	rig_age(&rig);
 	/* While it is a visitor. */
 	key = next_cold(&rig, 0);
 	assert_int_equal(rig_read(&rig, key, 0), OLTP_OK);
@@ -151,7 +151,7 @@ static void test_what_is_written_stays_written(void **state)
 	}
 	next = key;
 	/* One for which there is no room stays as it is; room is made in the background. */
-	for (int ms = 0; ms < 20000 && !n_in; ms++) {
+	for (int ms = 0; ms < (int)RIG_DEADLINE_MS && !n_in; ms++) {
 		read_others(&rig, next);
 		for (key = 0; key < RECORDS; key++) {
 			if (!counters[key])
@@ -163,7 +163,7 @@ static void test_what_is_written_stays_written(void **state)
 	}
 	assert_true(n_in > 0);
 	assert_int_equal(rig_scan(&rig, RECORDS, counters), 0);
-	rig_demand(&rig, 2 * MIB, 20000);
+	rig_demand(&rig, 2 * MIB, RIG_DEADLINE_MS);
 	assert_int_equal(rig_scan(&rig, RECORDS, counters), 0);
 	for (key = 0; key < RECORDS; key++)
 		assert_int_equal(rig_read(&rig, key, counters[key]), OLTP_OK);
@@ -242,7 +242,8 @@ static void test_owner_leaves(void **state)
 	assert_true(rig_record_is(record, used, 0));
 	assert_int_equal(oltp_txn_commit(other), OLTP_OK);
 	rig.w = other;
-	for (int ms = 0; ms < 20000 && (is_visitor(&rig, used) || is_visitor(&rig, written)); ms++)
+	for (int ms = 0; ms < (int)RIG_DEADLINE_MS &&
+			 (is_visitor(&rig, used) || is_visitor(&rig, written)); ms++)
 		rig_sleep_ms(1);
 	assert_false(is_visitor(&rig, used));
 	assert_false(is_stub(&rig, written) || is_visitor(&rig, written));
@@ -270,7 +271,7 @@ static void test_visitors_move_in_when_there_is_room(void **state)
 		assert_true(is_visitor(&rig, key));
 	}
 	rig_demand(&rig, 16 * MIB, 0);
-	for (int ms = 0; ms < 20000; ms++) {
+	for (int ms = 0; ms < (int)RIG_DEADLINE_MS; ms++) {
 		stats = rig_stats(&rig);
 		if (!stats.cold_records && !stats.file_used_bytes)
 			break;
@@ -296,7 +297,7 @@ static void test_no_memory_but_for_visitors(void **state)
 	memset(counters, 0, sizeof(counters));
 	rig_open(&rig, OLTP_CC_NO_WAIT, 8 * MIB, true, 0);
 	rig_insert(&rig, 0, RECORDS);
-	assert_int_equal(rig_demand(&rig, 0, 20000).held_bytes, 0);
+	assert_int_equal(rig_demand(&rig, 0, RIG_DEADLINE_MS).held_bytes, 0);
 	for (uint64_t key = 0; key < RECORDS; key += 5)
 		assert_int_equal(rig_read(&rig, key, 0), OLTP_OK);
 	for (; !rc && n < RECORDS; n++) {

@@ -95,7 +95,7 @@ static void taker_close(struct taker *t, struct rig *rig)
 
 static void wait_swept(struct rig *rig, uint64_t lost)
 {
-	for (int ms = 0; ms < 20000 && rig_stats(rig).lost_records < lost; ms++)
+	for (int ms = 0; ms < (int)RIG_DEADLINE_MS && rig_stats(rig).lost_records < lost; ms++)
 		rig_sleep_ms(1);
 	assert_int_equal(rig_stats(rig).lost_records, lost);
 }
@@ -197,7 +197,7 @@ static void test_cold_records_are_not_lost(void **state)
 	taker_open(&t, &rig, OLTP_CC_NO_WAIT);
 	rig_insert(&rig, 0, 4 * RIG_PER_BLOCK);
 	oltp_memory_limit(rig.engine, 0, 4 * MIB, 0);
-	for (int ms = 0; ms < 20000 && rig_stats(&rig).held_bytes > 4 * MIB; ms++)
+	for (int ms = 0; ms < (int)RIG_DEADLINE_MS && rig_stats(&rig).held_bytes > 4 * MIB; ms++)
 		rig_sleep_ms(1);
 	assert_int_equal(rig_stats(&rig).held_bytes, 4 * MIB);
 	for (uint32_t i = 0; i < 4; i++) {
@@ -221,7 +221,8 @@ struct worker {
 	struct rig *rig;
 	struct oltp_worker *w;
 	_Atomic bool *stop;
-	uint64_t n_ok, n_lost, n_wrong;
+	_Atomic uint64_t n_ok, n_lost;
+	uint64_t n_wrong;
 	pthread_t thread;
 };
 
@@ -271,12 +272,17 @@ static void test_blocks_go_while_threads_read(void **state)
 		pthread_create(&workers[i].thread, NULL, worker_main, &workers[i]);
 	}
 	for (uint32_t block = 0; block < 5; block++) {
-		rig_sleep_ms(20);
+		const uint64_t n_ok = workers[block % 3].n_ok;
+
+		while (workers[block % 3].n_ok == n_ok)
+			rig_sleep_ms(1);
 		take(&t, block);
 		rig_sleep_ms(block);
 		oltp_memory_revoked(rig.engine, t.addrs[block], OLTP_MEM_BLOCK_BYTES);
 	}
-	rig_sleep_ms(50);
+	for (int i = 0; i < 3; i++)
+		while (!workers[i].n_lost)
+			rig_sleep_ms(1);
 	atomic_store(&stop, true);
 	for (int i = 0; i < 3; i++) {
 		pthread_join(workers[i].thread, NULL);

@@ -104,7 +104,7 @@ static void test_holes_are_closed(void **state)
 	assert_int_equal(rig_stats(&rig).resident_records, n);
 	assert_int_equal(rig_stats(&rig).unused_bytes, 24 * MIB);
 
-	stats = rig_demand(&rig, 4 * MIB, 20000);
+	stats = rig_demand(&rig, 4 * MIB, RIG_DEADLINE_MS);
 	assert_int_equal(stats.held_bytes, 4 * MIB);
 	assert_int_equal(stats.unanswered_bytes, 0);
 	assert_true(stats.moved_records >= RIG_PER_BLOCK);
@@ -259,7 +259,7 @@ static void test_block_changes_tables(void **state)
 	rig_open(&rig, OLTP_CC_NO_WAIT, 4 * MIB, true, 0);
 	rig_insert(&rig, 0, 2 * RIG_PER_BLOCK);
 	assert_int_equal(oltp_table_create(rig.engine, sizeof(small), 50000, &second), 0);
-	rig_demand(&rig, 2 * MIB, 20000);
+	rig_demand(&rig, 2 * MIB, RIG_DEADLINE_MS);
 	rig_demand(&rig, 4 * MIB, 0);
 	for (uint64_t key = 0; key < 10000; key++) {
 		enum oltp_rc rc;
