@@ -300,7 +300,7 @@ static const struct dist_frame *hear(struct dist_conn *conn, const void **ret_pa
 	const struct dist_frame *frame;
 	int rc = -EAGAIN;
 
-	for (int i = 0; rc == -EAGAIN && i < 500; i++)
+	for (int i = 0; rc == -EAGAIN && i < 6000; i++)
 		rc = dist_conn_receive(conn, &frame, ret_payload);
 	assert_int_equal(rc, 0);
 	return frame;
@@ -423,7 +423,7 @@ static void in_doubt_then(const struct place *place, bool with_restart, enum dis
 	assert_int_equal(hear(&conn, &payload)->n, DIST_VOTE_YES);
 	/* Voted, and the coordinator is gone. */
 	dist_conn_close(&conn);
-	for (int i = 0; !in_doubt(&rig) && i < 500; i++)
+	for (int i = 0; !in_doubt(&rig) && i < 6000; i++)
 		usleep(10000);
 	assert_int_equal(in_doubt(&rig), 1);
 	if (with_restart) {
@@ -437,7 +437,7 @@ static void in_doubt_then(const struct place *place, bool with_restart, enum dis
 	assert_int_equal(hear(&conn, &payload)->n, DIST_VOTE_NO);
 	dist_conn_close(&conn);
 	answer_question(place, answer);
-	for (int i = 0; in_doubt(&rig) && i < 500; i++)
+	for (int i = 0; in_doubt(&rig) && i < 6000; i++)
 		usleep(10000);
 	assert_int_equal(in_doubt(&rig), 0);
 	node_ycsb_audit(rig.work, false, &audit);

@@ -76,7 +76,7 @@ static void test_ends_when_time_is_up(void **state)
 	};
 	struct fixture f;
 
-	fixture_open(&f, 0.1);
+	fixture_open(&f, 3);
 	assert_int_equal(session_run(f.session), 0);
 	assert_result(&f, expected, true);
 	fixture_close(&f);
@@ -121,6 +121,9 @@ struct script {
 	const char *path;
 	const char *pieces[4];
 	char answer[256];
+	bool has_no_end;	/* no line, so no answer */
+	bool is_last;		/* begins when the others are over, or have sent what never ends */
+	_Atomic int *n_over;
 };
 
 static void *client_main(void *arg)
@@ -132,13 +135,19 @@ static void *client_main(void *arg)
 
 	if (fd < 0)
 		return NULL;
+	while (script->is_last && *script->n_over < 2)
+		usleep(1000);
 	for (int i = 0; i < 4 && script->pieces[i]; i++) {
 		if (send(fd, script->pieces[i], strlen(script->pieces[i]), MSG_NOSIGNAL) < 0)
 			break;
 		usleep(20000);
 	}
+	if (script->n_over && script->has_no_end)
+		(*script->n_over)++;
 	while ((n = read(fd, script->answer + used, sizeof(script->answer) - 1 - used)) > 0)
 		used += (size_t)n;
+	if (script->n_over && !script->has_no_end)
+		(*script->n_over)++;
 	close(fd);
 	return NULL;
 }
@@ -193,10 +202,12 @@ static void test_bad_clients_do_not_end_the_run(void **state)
 {
 	(void)state;
 	static char long_line[400];
+	_Atomic int n_over = 0;
 	struct script scripts[3] = {
-		{ .pieces = { long_line } },
-		{ .pieces = { "stop" } },	/* no newline: not a command */
-		{ .pieces = { "x", "", "\n", "stop\n" } },
+		{ .pieces = { long_line }, .n_over = &n_over },
+		/* No newline: not a command. */
+		{ .pieces = { "stop" }, .has_no_end = true, .n_over = &n_over },
+		{ .pieces = { "x", "", "\n", "stop\n" }, .is_last = true, .n_over = &n_over },
 	};
 
 	memset(long_line, 'a', sizeof(long_line) - 1);
