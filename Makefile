@@ -170,6 +170,9 @@ qemu-source: ## put the patched QEMU tree (a git repository) into build/qemu/src
 qemu-qtest: ## build and run the QEMU tests that the series touches
 	scripts/qemu-qtest
 
+qemu-asan: ## the same with a second QEMU, built with ASan and UBSan into build/qemu-asan
+	scripts/qemu-qtest --asan
+
 guest-image: ## build the guest kernels, modules and initramfs into build/guest
 	scripts/guest-image
 
@@ -207,4 +210,4 @@ distclean: ## remove everything made here: build/ and out/
 	rm -rf build out
 
 .PHONY: bench-agent bench-cpu bench-memory bench-plug bench-parts help all demo check check-unit check-list guest-programs-list tests-build doctor bootstrap qemu qemu-source \
-	qemu-qtest guest-image clean distclean FORCE
+	qemu-qtest qemu-asan guest-image clean distclean FORCE

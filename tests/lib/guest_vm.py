@@ -80,7 +80,7 @@ class GuestVm:
              (",pools=" + ":".join(pools) if pools else "")],
             stdin=subprocess.DEVNULL, stdout=open(f"{self.folder}/qemu.log", "w"),
             stderr=subprocess.STDOUT)
-        end = time.monotonic() + 10
+        end = time.monotonic() + 60
         while not os.path.exists(qmp):
             if self.process.poll() is not None or time.monotonic() > end:
                 raise RuntimeError(self.qemu_log() or "QEMU does not start")
