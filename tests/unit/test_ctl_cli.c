@@ -164,6 +164,40 @@ static void test_simulate(void **state)
 	expect(2, "one argument too many: now", "ebbctl simulate now");
 }
 
+/* What bash offers for the last of the words; candidates are joined by spaces. */
+static void expect_completion(const char *words, int last, const char *candidates)
+{
+	expect(0, "", "test -r host-agent/completion/ebbctl");
+	assert_int_equal(run("bash -c '. host-agent/completion/ebbctl; COMP_WORDS=(%s); "
+			     "COMP_CWORD=%d; _ebbctl; echo \"=${COMPREPLY[*]}=\"'",
+			     words, last), 0);
+	if (strncmp(out + 1, candidates, strlen(candidates)) != 0 ||
+	    strcmp(out + 1 + strlen(candidates), "=\n") != 0)
+		fail_msg("%s: should offer \"%s\": %s", words, candidates, out);
+}
+
+static void test_completion(void **state)
+{
+	(void)state;
+	/* Of ebbctl itself: what it tells in its help. */
+	expect_completion("ebbctl \"\"", 1,
+			  "host vms top set policy explain history simulate version");
+	expect_completion("ebbctl ex", 1, "explain");
+	expect_completion("ebbctl --json se", 2, "set");
+	expect_completion("ebbctl --so", 1, "--socket");
+	expect_completion("ebbctl history --c", 2, "--charge");
+	expect_completion("ebbctl simulate --topology 2x2x1 --se", 4, "--seconds --seed");
+	expect_completion("ebbctl nonsense x", 2, "");
+	/* Of the ebbd that runs. */
+	expect_completion("ebbctl vms \"\"", 2, "simulated-1 simulated-2");
+	expect_completion("ebbctl explain simulated-1 \"\"", 3, "");
+	expect_completion("ebbctl history --since 1h s", 4, "simulated-1 simulated-2");
+	expect_completion("ebbctl policy s", 2, "strict spot");
+	expect_completion("ebbctl simulate --policy i", 3, "isolate");
+	expect_completion("ebbctl set simulated-1 we", 3, "weight=");
+	expect_completion("ebbctl -s /nowhere vms \"\"", 4, "");
+}
+
 static void test_refused(void **state)
 {
 	(void)state;
@@ -258,7 +292,8 @@ static int teardown_group(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		WITH_EBBD(tables), WITH_EBBD(json), WITH_EBBD(refused), WITH_EBBD(usage),
+		WITH_EBBD(tables), WITH_EBBD(completion), WITH_EBBD(json), WITH_EBBD(refused),
+		WITH_EBBD(usage),
 		cmocka_unit_test(test_simulate),
 		cmocka_unit_test(test_unreachable), cmocka_unit_test(test_bad_config),
 		cmocka_unit_test(test_end),
