@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The verdicts on made-up runs: good ones pass, and each kind of bad one fails where it should."""
+import dataclasses
 import unittest
 
 import made_up
@@ -260,6 +261,13 @@ class Outcome(unittest.TestCase):
         run, host = made_up.spot()
         next(e for e in host.events if e.event == "grant").total_ms = None
         self.assertEqual(failing(judge(run, host)), {"cpu_adds_timed"})
+
+    def test_what_was_forced_before_needs_no_latency(self):
+        for cpus, bad in ((0, set()), (1, {"cpu_removes_timed"})):
+            run, host = made_up.spot(tier="lend")
+            given = next(e for e in host.events if e.event in ("lend", "release"))
+            host.events.append(dataclasses.replace(given, cpus=cpus, total_ms=None))
+            self.assertEqual(failing(judge(run, host)), bad)
 
 
 class Scale(unittest.TestCase):
