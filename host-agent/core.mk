@@ -6,7 +6,7 @@
 
 EBB_CORE_SOURCES := $(addprefix host-agent/core/,arbiter.c charge.c conduct.c cores.c cputime.c define.c done.c \
 	explain.c force.c gather.c lend.c link.c mem.c mem-act.c plan.c reconcile.c record.c request.c run.c \
-	state.c threads.c types.c vcpu.c want.c) \
+	sla-text.c state.c threads.c types.c vcpu.c want.c) \
 	$(addprefix host-agent/policies/,fair.c fill.c isolate.c list.c mem-share.c \
 	spot.c strict.c)
 

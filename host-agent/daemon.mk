@@ -7,7 +7,7 @@ EBB_IO_SRCS := $(addprefix host-agent/io/,cgroup.c emugroup.c emuhost.c emuspec.
 	qemuproc.c virt.c virt-domain.c workers.c)
 EBB_IO_PKGS := hwloc libsystemd libvirt libxml-2.0
 EBB_DAEMON_SRCS := $(addprefix host-agent/daemon/,agent.c config.c ctl.c ctl-cmds.c ctl-set.c \
-	dryrun.c history.c history-db.c real.c real-jobs.c real-look.c \
+	dryrun.c history.c history-charge.c history-db.c real.c real-jobs.c real-look.c \
 	view.c watch.c)
 EBB_DAEMON_PKGS := inih jansson libsystemd libvirt sqlite3
 
@@ -40,8 +40,14 @@ $(eval $(call unit_test,test_io_qemuproc,tests/unit/test_io_qemuproc.c,ebb-io eb
 $(foreach t,cmds config history server watch,$(eval $(call unit_test,test_ctl_$(t), \
 	tests/unit/test_ctl_$(t).c,$(EBB_DAEMON_LIBS),$(EBB_DAEMON_PKGS),)))
 
+$(eval $(call unit_test,test_ctl_charge,tests/unit/test_ctl_charge.c tests/unit/core_script.c, \
+	$(EBB_DAEMON_LIBS),$(EBB_DAEMON_PKGS),-lm))
+
 $(eval $(call unit_test,test_simulate,tests/unit/test_simulate.c,ebb-simulate ebb-fake ebb-core \
 	ebb-util,sqlite3,-lm))
+# It writes histories as the daemon does.
+$(eval $(call unit_test,test_simulate_replay,tests/unit/test_simulate_replay.c, \
+	ebb-simulate $(EBB_DAEMON_LIBS),$(EBB_DAEMON_PKGS),-lm))
 
 $(eval $(call unit_test_native,test_ctl_deadline,tests/unit/test_ctl_deadline.c, \
 	$(EBB_DAEMON_LIBS),$(EBB_DAEMON_PKGS),))

@@ -90,6 +90,7 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 		return 0;
 	case 'H':
 		s->history = arg;
+		s->options.is_even = true;
 		return 0;
 	case KEY_VMS:
 		s->plan.num_vms = number("vms", arg, 1, EBB_MAX_VMS, state);

@@ -21,10 +21,11 @@ static void add(uint64_t *sums, uint64_t held, uint64_t reserved, uint64_t usec)
 void core_charge(const struct ebb_state *s, struct ebb_vm *vm)
 {
 	struct ebb_vm_charge *c = &vm->charge;
-	const uint64_t usec = s->now > c->at ? s->now - c->at : 0;
+	const usec_t usec = s->now > c->at ? s->now - c->at : 0;
 	uint16_t cores[EBB_MAX_GUEST_NODES] = { 0 };
 
-	if (usec == 0 || !vm->is_running)
+	/* While VMs are still being found, what they hold is not known. */
+	if (usec == 0 || !vm->is_running || !s->is_loaded)
 		return;
 	for (uint16_t i = 0; i < vm->num_vcpus; i++)
 		cores[vm->vcpus[i].node] += vm->vcpus[i].thread != EBB_THREAD_NONE;
@@ -38,11 +39,19 @@ void core_charge(const struct ebb_state *s, struct ebb_vm *vm)
 	c->at = s->now;
 }
 
-void core_charge_start(const struct ebb_state *s, struct ebb_vm *vm)
+void core_charge_start(struct ebb_state *s, struct ebb_vm *vm)
 {
-	vm->charge = (struct ebb_vm_charge){
-		.at = s->now, .record_at = s->now + s->cfg.charge_usec,
-	};
+	vm->charge = (struct ebb_vm_charge){ .since = s->now, .at = s->now };
+	if (s->num_active == 0)
+		s->charge_at = s->now + s->cfg.charge_usec;
+}
+
+void ebb_state_charged(struct ebb_state *s, const uint8_t *uuid, uint64_t order, usec_t until)
+{
+	struct ebb_vm *vm = core_vm_find(s, uuid);
+
+	if (!s->is_loaded && vm && vm->is_running && vm->order == order && until < vm->charge.at)
+		vm->charge.since = vm->charge.at = until;
 }
 
 void core_charge_record(struct ebb_state *s, struct ebb_vm *vm)
@@ -51,7 +60,11 @@ void core_charge_record(struct ebb_state *s, struct ebb_vm *vm)
 	struct ebb_record *r;
 
 	core_charge(s, vm);
+	if (c->at == c->since)
+		return;
 	r = core_record(s, vm, s->now, EBB_EVENT_CHARGE);
+	r->order = vm->order;
+	r->total_usec = c->at - c->since;
 	for (int k = 0; k < EBB_CLASS_MAX; k++) {
 		r->charge[k].core_usec = c->core_usec[k];
 		r->charge[k].mib_msec = c->mib_usec[k] / MIB_USEC_PER_MSEC;
@@ -59,13 +72,7 @@ void core_charge_record(struct ebb_state *s, struct ebb_vm *vm)
 		/* What is less than a unit counts next time. */
 		c->mib_usec[k] %= MIB_USEC_PER_MSEC;
 	}
-	core_text(r->text,
-		  "held %.3f core-s as reserved, %.3f as spot; %.0f and %.0f MiB-s of pool memory",
-		  (double)r->charge[EBB_CLASS_RESERVED].core_usec / EBB_USEC_PER_SEC,
-		  (double)r->charge[EBB_CLASS_SPOT].core_usec / EBB_USEC_PER_SEC,
-		  (double)r->charge[EBB_CLASS_RESERVED].mib_msec / 1000,
-		  (double)r->charge[EBB_CLASS_SPOT].mib_msec / 1000);
-	c->record_at = s->now + s->cfg.charge_usec;
+	c->since = c->at;
 }
 
 void ebb_state_charge_all(struct ebb_state *s, usec_t now)
@@ -73,6 +80,17 @@ void ebb_state_charge_all(struct ebb_state *s, usec_t now)
 	s->now = now;
 	for (size_t i = 0; i < s->num_active; i++)
 		core_charge_record(s, s->active[i]);
+}
+
+usec_t core_charge_due(struct ebb_state *s)
+{
+	if (s->num_active == 0)
+		return EBB_TIME_NEVER;
+	if (s->now >= s->charge_at) {
+		ebb_state_charge_all(s, s->now);
+		s->charge_at = s->now + s->cfg.charge_usec;
+	}
+	return s->charge_at;
 }
 
 /* ---- waste --------------------------------------------------------------- */

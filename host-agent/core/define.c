@@ -188,10 +188,12 @@ static int vcpus_replace(struct ebb_state *s, struct ebb_vm *vm,
 
 static void record_sla(struct ebb_state *s, usec_t now, const struct ebb_vm *vm, const char *what)
 {
+	struct ebb_record *r = core_record(s, vm, now, EBB_EVENT_SLA);
 	struct ebb_vm_totals t;
 
+	r->sla = vm->sla;
 	ebb_vm_totals(vm, &t);
-	core_text(core_record(s, vm, now, EBB_EVENT_SLA)->text,
+	core_text(r->text,
 		  "%s: class %s, weight %u, deadline %u ms, %u to %u CPUs on %u nodes, %llu to "
 		  "%llu MiB of pool memory",
 		  what, ebb_class_name(vm->sla.class), vm->sla.weight, vm->sla.deadline_ms, t.floor,

@@ -69,6 +69,7 @@ struct ebb_state {
 	uint64_t wasted_usec[EBB_MAX_NODES]; /* until wasted_at */
 	usec_t wasted_at;
 	usec_t settle_at;		/* settling changes something then by itself */
+	usec_t charge_at;		/* what VMs held is recorded then */
 	uint64_t num_actions;
 	struct ebb_vm *slots[EBB_MAX_VMS];
 	size_t num_vms;
@@ -173,8 +174,11 @@ void core_gather_end(struct ebb_state *s, struct ebb_vm *vm, usec_t now);
 /* charge.c */
 /* Before anything changes of what the VM holds: counts what it held until now. */
 void core_charge(const struct ebb_state *s, struct ebb_vm *vm);
-void core_charge_start(const struct ebb_state *s, struct ebb_vm *vm);
+/* A run begins, and is not among the active ones yet. */
+void core_charge_start(struct ebb_state *s, struct ebb_vm *vm);
 void core_charge_record(struct ebb_state *s, struct ebb_vm *vm);
+/* Records what is due; returns when that is again. */
+usec_t core_charge_due(struct ebb_state *s);
 /* Counts the cores that were wasted until now. */
 void core_waste(struct ebb_state *s);
 /* How many are from now on. */
@@ -248,6 +252,12 @@ static inline bool core_vcpu_goes_home(const struct ebb_vm *vm, const struct ebb
 	if (v->force != EBB_FORCE_NONE)
 		return true;
 	return v->is_lent ? !core_vcpu_is_getting(vm, v) : core_vcpu_is_ahead(vm, v);
+}
+
+/* The guest counts with its core: it is granted and was neither forced nor lent. */
+static inline bool core_vcpu_is_held(const struct ebb_vcpu *v)
+{
+	return v->is_granted && v->force == EBB_FORCE_NONE && !v->is_lent;
 }
 
 void core_touch(struct ebb_state *s, struct ebb_vm *vm);

@@ -13,13 +13,16 @@ static void record_lend(struct ebb_state *s, usec_t now, const struct ebb_vm *vm
 	struct ebb_record *r = core_record(s, vm, now, EBB_EVENT_LEND);
 
 	r->node = v->node;
-	r->cpus = r->asked = 1;
+	r->cpus = q && q->was_held;
+	r->asked = 1;
 	if (q && q->issued_at) {
 		r->agent_usec = q->issued_at - q->received_at;
 		r->place_usec = now - q->issued_at;
 		r->total_usec = now - q->received_at;
 	}
-	core_text(r->text, "the guest gave the core of vCPU %u back and keeps it%s", vcpu,
+	core_text(r->text, "the guest %s vCPU %u%s and keeps it%s",
+		  r->cpus ? "gave the core of" : "lends", vcpu,
+		  r->cpus ? " back" : ", which has none any more,",
 		  v->is_parked ? ", parked" : "");
 }
 
@@ -68,7 +71,7 @@ int core_request_lend(struct ebb_state *s, usec_t now, struct ebb_vm *vm,
 		vm->requests[slot] = (struct ebb_request){
 			.phase = EBB_REQUEST_LEND, .tag = f->tag, .asked = 1,
 			.node = v->node, .num_vcpus = 1, .vcpus = { f->vcpu },
-			.received_at = now,
+			.received_at = now, .was_held = core_vcpu_is_held(v),
 		};
 		set_lent(v, now, f->park);
 		v->request = (int8_t)slot;

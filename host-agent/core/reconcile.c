@@ -365,15 +365,13 @@ void ebb_state_next(struct ebb_state *s, usec_t now, struct ebb_actions *ret_act
 			out->wake_at = now;
 			return;
 		}
-		if (now >= vm->charge.record_at)
-			core_charge_record(s, vm);
 		if (now >= core_gather_until(vm))
 			core_gather_end(s, vm, now);
 		out->wake_at = core_sooner(out->wake_at, vm->work->wake_at);
-		out->wake_at = core_sooner(out->wake_at, vm->charge.record_at);
 		out->wake_at = core_sooner(out->wake_at, core_gather_until(vm));
 	}
 	out->wake_at = core_sooner(out->wake_at, s->settle_at);
+	out->wake_at = core_sooner(out->wake_at, core_charge_due(s));
 	if (s->plan_is_stale || s->limits_are_stale)
 		out->wake_at = now;
 }

@@ -256,7 +256,8 @@ static void record_release(struct ebb_state *s, usec_t now, const struct ebb_vm 
 	struct ebb_record *r = core_record(s, vm, now, EBB_EVENT_RELEASE);
 
 	r->node = vm->vcpus[vcpu].node;
-	r->cpus = r->asked = 1;
+	r->cpus = q && q->was_held;
+	r->asked = 1;
 	if (q && q->issued_at) {
 		r->agent_usec = q->issued_at - q->received_at;
 		r->libvirt_usec = now - q->issued_at;
@@ -298,7 +299,7 @@ static int request_remove(struct ebb_state *s, usec_t now, struct ebb_vm *vm,
 		vm->requests[slot] = (struct ebb_request){
 			.phase = EBB_REQUEST_REMOVE, .tag = f->tag, .asked = 1,
 			.node = v->node, .num_vcpus = 1, .vcpus = { f->vcpu },
-			.received_at = now,
+			.received_at = now, .was_held = core_vcpu_is_held(v),
 		};
 		v->request = (int8_t)slot;
 		v->is_suspect = false;

@@ -71,12 +71,12 @@ struct ebb_state_config {
 					 * wait for a REVOKE before it is sent again */
 	usec_t tidy_usec;		/* libvirt hears of a new memory limit after this */
 	uint64_t mem_overhead_bytes;	/* what a QEMU needs besides the memory of its guest */
-	usec_t charge_usec;		/* what a VM held is recorded so often */
+	usec_t charge_usec;		/* what VMs held is recorded so often, of all at once */
 	usec_t retry_usec[2];		/* back-off after a failed action: first, longest */
 };
 
 /*
- * 12 s (the device gives up after 15), 5 s, 1 s, 0.5 s, 60 s, 0.2 to 30 s; no allocator, no
+ * 12 s (the device gives up after 15), 5 s, 1 s, 0.5 s, 1 s, 0.2 to 30 s; no allocator, no
  * overhead.
  */
 void ebb_state_config_default(struct ebb_state_config *ret_cfg);
@@ -144,6 +144,7 @@ struct ebb_request {
 	uint16_t num_vcpus;
 	uint16_t vcpus[VIRTIO_EBB_MAX_REQ_CPUS];
 	uint16_t reason;		/* why there are fewer vCPUs than asked */
+	bool was_held;			/* not CPU_ADD: its core was not taken or lent before */
 	usec_t received_at;
 	usec_t issued_at, libvirt_at, place_at; /* ends of the phases; 0: not reached */
 };
@@ -217,8 +218,7 @@ struct ebb_vm_cap {
 struct ebb_vm_charge {
 	uint64_t core_usec[EBB_CLASS_MAX];
 	uint64_t mib_usec[EBB_CLASS_MAX];
-	usec_t at;			/* counted up to here */
-	usec_t record_at;		/* when it is recorded next */
+	usec_t since, at;		/* counted from when, up to when */
 };
 
 /* Events in this period and the one before; since: when this one began. */
@@ -337,6 +337,13 @@ void ebb_state_next(struct ebb_state *s, usec_t now, struct ebb_actions *ret_act
 
 /* Records what all VMs have held until now: before the agent ends. */
 void ebb_state_charge_all(struct ebb_state *s, usec_t now);
+
+/*
+ * Before LOADED, of a VM that was found running: an agent that is gone has recorded what this run
+ * of it held until `until`.  The time since then counts with what it is found to hold, for nobody
+ * could be granted anything without an agent.  Ignored for any other run.
+ */
+void ebb_state_charged(struct ebb_state *s, const uint8_t *uuid, uint64_t order, usec_t until);
 
 /*
  * Oldest record that was not fetched yet; false if there is none.  The core

@@ -32,7 +32,9 @@ static void keep_records(struct ebb_agent *a)
 	struct ebb_record r;
 
 	while (ebb_state_record_pop(a->state, &r)) {
-		log_record(&r);
+		/* Once a second for each VM: for the history only. */
+		if (r.event != EBB_EVENT_CHARGE)
+			log_record(&r);
 		ebb_history_add(a->history, &r, ebb_clock_mono_usec());
 	}
 }
@@ -140,11 +142,26 @@ static void refused(struct ebb_agent *a, usec_t now, const struct ebb_fact *fact
 	a->backend.ops->submit(a->backend.be, now, &close);
 }
 
+/* What VMs were found to hold counts from where the last agent stopped counting. */
+static void resume_charge(struct ebb_agent *a)
+{
+	for (size_t i = 0; i < ebb_state_num_vms(a->state); i++) {
+		const struct ebb_vm *vm = ebb_state_vm_at(a->state, i);
+		const usec_t until = ebb_history_charged(a->history, vm->uuid, vm->order);
+
+		if (until > 0)
+			ebb_state_charged(a->state, vm->uuid, vm->order, until);
+	}
+}
+
 static void take_fact(void *ctx, usec_t now, const struct ebb_fact *fact)
 {
 	struct ebb_agent *a = ctx;
-	int rc = ebb_state_report(a->state, now, fact);
+	int rc;
 
+	if (fact->type == EBB_FACT_LOADED)
+		resume_charge(a);
+	rc = ebb_state_report(a->state, now, fact);
 	if (rc < 0)
 		refused(a, now, fact, rc);
 	ebb_agent_poke(a);

@@ -6,11 +6,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "daemon/history-charge.h"
 #include "daemon/history-db.h"
 #include "util/uuid.h"
 
-/* Grows when the table changes; a file of another version is set aside. */
-#define VERSION		3
+/* Grows when a table changes; a file of another version than this and the last is set aside. */
+#define VERSION		4
 #define BUSY_MSEC	2000
 
 static const char schema[] =
@@ -19,14 +20,33 @@ static const char schema[] =
 	" id INTEGER PRIMARY KEY, ts REAL NOT NULL, mono_s REAL NOT NULL, vm TEXT NOT NULL,"
 	" uuid TEXT NOT NULL, event TEXT NOT NULL, node INTEGER, cpus INTEGER NOT NULL,"
 	" asked INTEGER NOT NULL, bytes INTEGER NOT NULL, code TEXT NOT NULL, agent_ms REAL,"
-	" libvirt_ms REAL, place_ms REAL, total_ms REAL, reason TEXT NOT NULL,"
-	" reserved_core_s REAL, spot_core_s REAL, reserved_mib_s REAL, spot_mib_s REAL);"
+	" libvirt_ms REAL, place_ms REAL, total_ms REAL, reason TEXT NOT NULL, sla TEXT);"
 	"CREATE INDEX IF NOT EXISTS decisions_vm ON decisions (vm, id);"
-	"PRAGMA user_version = 3;";
+	EBB_HISTORY_CHARGE_SCHEMA
+	"PRAGMA user_version = 4;";
+
+/* Charges were among the decisions; rows of a minute each, of which the boot is not known. */
+static const char convert[] =
+	"BEGIN IMMEDIATE;"
+	EBB_HISTORY_CHARGE_SCHEMA
+	"INSERT INTO charges (vm, uuid, boot, run, minute, first_ts, last_ts, until_usec,"
+	" reserved_core_usec, spot_core_usec, reserved_mib_msec, spot_mib_msec)"
+	" SELECT vm, uuid, '', id, ts / 60, ts, ts, mono_s * 1e6, round(reserved_core_s * 1e6),"
+	" round(spot_core_s * 1e6), round(reserved_mib_s * 1e3), round(spot_mib_s * 1e3)"
+	" FROM decisions WHERE event = 'charge';"
+	"DELETE FROM decisions WHERE event = 'charge';"
+	"ALTER TABLE decisions DROP COLUMN reserved_core_s;"
+	"ALTER TABLE decisions DROP COLUMN spot_core_s;"
+	"ALTER TABLE decisions DROP COLUMN reserved_mib_s;"
+	"ALTER TABLE decisions DROP COLUMN spot_mib_s;"
+	"ALTER TABLE decisions ADD COLUMN sla TEXT;"
+	"PRAGMA user_version = 4;"
+	"COMMIT;";
 
 struct ebb_history_db {
 	sqlite3 *sql;
 	uint32_t max_rows;
+	char boot[EBB_BOOT_ID_SIZE];
 };
 
 static int fail(struct ebb_history_db *db, struct ebb_err *err, const char *what)
@@ -61,6 +81,13 @@ static int open_file(struct ebb_history_db *db, const char *path, struct ebb_err
 	if (read_version(db, &version) < 0) {
 		rc = fail(db, err, path);
 		goto out_close;
+	}
+	if (version == VERSION - 1) {
+		if (sqlite3_exec(db->sql, convert, NULL, NULL, NULL) != SQLITE_OK) {
+			rc = fail(db, err, path);
+			goto out_close;
+		}
+		version = VERSION;
 	}
 	if (version != 0 && version != VERSION) {
 		rc = ebb_err_set(err, -EPROTO, "%s is of version %d, not %d", path, version,
@@ -102,6 +129,7 @@ int ebb_history_db_open(const char *path, uint32_t max_rows, struct ebb_history_
 	if (!db)
 		return -ENOMEM;
 	db->max_rows = max_rows;
+	ebb_history_boot_id(db->boot);
 	rc = open_file(db, path, err);
 	if (rc < 0 && path) {
 		set_aside(path);
@@ -134,20 +162,17 @@ static void bind_ms(sqlite3_stmt *s, int at, const struct ebb_record *r, usec_t 
 		sqlite3_bind_null(s, at);
 }
 
-static void bind_charge(sqlite3_stmt *s, int at, const struct ebb_record *r)
+/* What a replay needs to know of a VM (ebb_sla_print()). */
+static void bind_sla(sqlite3_stmt *s, int at, const struct ebb_record *r)
 {
-	for (int k = 0; k < EBB_CLASS_MAX; k++) {
-		const double core_s = (double)r->charge[k].core_usec / EBB_USEC_PER_SEC;
-		const double mib_s = (double)r->charge[k].mib_msec / 1000;
+	char text[EBB_SLA_TEXT_SIZE];
 
-		if (r->event == EBB_EVENT_CHARGE) {
-			sqlite3_bind_double(s, at + k, core_s);
-			sqlite3_bind_double(s, at + EBB_CLASS_MAX + k, mib_s);
-		} else {
-			sqlite3_bind_null(s, at + k);
-			sqlite3_bind_null(s, at + EBB_CLASS_MAX + k);
-		}
+	if (r->event != EBB_EVENT_SLA || r->sla.num_nodes == 0) {
+		sqlite3_bind_null(s, at);
+		return;
 	}
+	ebb_sla_print(&r->sla, text);
+	sqlite3_bind_text(s, at, text, -1, SQLITE_TRANSIENT);
 }
 
 static int insert_one(sqlite3_stmt *s, const struct ebb_history_entry *e)
@@ -174,7 +199,7 @@ static int insert_one(sqlite3_stmt *s, const struct ebb_history_entry *e)
 	bind_ms(s, 13, r, r->total_usec);
 	sqlite3_bind_text(s, 14, r->text, -1, SQLITE_STATIC);
 	sqlite3_bind_int64(s, 15, (int64_t)r->bytes);
-	bind_charge(s, 16, r);
+	bind_sla(s, 16, r);
 	if (sqlite3_step(s) != SQLITE_DONE || sqlite3_reset(s) != SQLITE_OK)
 		return -EIO;
 	return 0;
@@ -182,10 +207,11 @@ static int insert_one(sqlite3_stmt *s, const struct ebb_history_entry *e)
 
 static int trim(struct ebb_history_db *db)
 {
-	char text[128];
+	char text[256];
 
 	snprintf(text, sizeof(text), "DELETE FROM decisions WHERE id <= "
-		 "(SELECT max(id) FROM decisions) - %u", db->max_rows);
+		 "(SELECT max(id) FROM decisions) - %u; DELETE FROM charges WHERE id <= "
+		 "(SELECT max(id) FROM charges) - %u", db->max_rows, db->max_rows);
 	return sqlite3_exec(db->sql, text, NULL, NULL, NULL) == SQLITE_OK ? 0 : -EIO;
 }
 
@@ -194,23 +220,26 @@ int ebb_history_db_insert(struct ebb_history_db *db, const struct ebb_history_en
 {
 	static const char text[] =
 		"INSERT INTO decisions (ts, mono_s, vm, uuid, event, node, cpus, asked, code, "
-		"agent_ms, libvirt_ms, place_ms, total_ms, reason, bytes, reserved_core_s, "
-		"spot_core_s, reserved_mib_s, spot_mib_s) "
-		"VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)";
-	sqlite3_stmt *s = NULL;
+		"agent_ms, libvirt_ms, place_ms, total_ms, reason, bytes, sla) "
+		"VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)";
+	sqlite3_stmt *s = NULL, *charge;
 	int rc = 0;
 
 	if (sqlite3_exec(db->sql, "BEGIN IMMEDIATE", NULL, NULL, NULL) != SQLITE_OK)
 		return fail(db, err, "BEGIN");
-	if (sqlite3_prepare_v2(db->sql, text, -1, &s, NULL) != SQLITE_OK)
+	charge = ebb_history_charge_prepare(db->sql);
+	if (!charge || sqlite3_prepare_v2(db->sql, text, -1, &s, NULL) != SQLITE_OK)
 		rc = -EIO;
 	for (size_t i = 0; rc == 0 && i < num; i++)
-		rc = insert_one(s, &entries[i]);
+		rc = entries[i].record.event == EBB_EVENT_CHARGE ?
+			     ebb_history_charge_insert(charge, db->boot, &entries[i]) :
+			     insert_one(s, &entries[i]);
 	if (rc == 0)
 		rc = trim(db);
 	if (rc < 0)
 		fail(db, err, "INSERT");
 	sqlite3_finalize(s);
+	sqlite3_finalize(charge);
 	if (rc == 0 && sqlite3_exec(db->sql, "COMMIT", NULL, NULL, NULL) != SQLITE_OK)
 		rc = fail(db, err, "COMMIT");
 	if (rc < 0)
@@ -241,15 +270,7 @@ int ebb_history_db_select(struct ebb_history_db *db, const struct ebb_history_qu
 		"place_ms,"
 		" total_ms, reason FROM (SELECT * FROM decisions WHERE (?1 = '' OR vm = ?1)"
 		" AND (?2 = '' OR event = ?2) AND ts >= ?3 ORDER BY id DESC LIMIT ?4) ORDER BY id";
-	/* Of a VM that was defined anew under an old name the two are told apart by uuid. */
-	static const char charge_text[] =
-		"SELECT vm, uuid, min(ts) AS first_ts, max(ts) AS last_ts,"
-		" sum(reserved_core_s) AS reserved_core_s, sum(spot_core_s) AS spot_core_s,"
-		" sum(reserved_mib_s) AS reserved_mib_s, sum(spot_mib_s) AS spot_mib_s"
-		" FROM decisions WHERE (?1 = '' OR vm = ?1) AND event = ?2 AND ts >= ?3"
-		" GROUP BY vm, uuid ORDER BY vm, first_ts LIMIT ?4";
-	const char *text = q->is_charge ? charge_text : rows_text;
-	const char *event = q->is_charge ? ebb_event_name(EBB_EVENT_CHARGE) : q->event;
+	const char *text = q->is_charge ? ebb_history_charge_select : rows_text;
 	json_t *rows = json_array();
 	sqlite3_stmt *s = NULL;
 	int rc;
@@ -261,7 +282,7 @@ int ebb_history_db_select(struct ebb_history_db *db, const struct ebb_history_qu
 		return fail(db, err, "SELECT");
 	}
 	sqlite3_bind_text(s, 1, q->vm, -1, SQLITE_STATIC);
-	sqlite3_bind_text(s, 2, event, -1, SQLITE_STATIC);
+	sqlite3_bind_text(s, 2, q->event, -1, SQLITE_STATIC);
 	sqlite3_bind_double(s, 3, q->since_ts);
 	sqlite3_bind_int64(s, 4, q->limit);
 	while ((rc = sqlite3_step(s)) == SQLITE_ROW) {
@@ -278,4 +299,12 @@ int ebb_history_db_select(struct ebb_history_db *db, const struct ebb_history_qu
 	else
 		*ret_rows = rows;
 	return rc;
+}
+
+int ebb_history_db_runs(struct ebb_history_db *db, struct ebb_history_run **ret_runs,
+			size_t *ret_num, struct ebb_err *err)
+{
+	const int rc = ebb_history_charge_last(db->sql, db->boot, ret_runs, ret_num);
+
+	return rc == -EIO ? fail(db, err, "charges") : rc;
 }

@@ -12,16 +12,30 @@ struct ebb_history_entry {
 	struct ebb_record record;
 };
 
-/* As ebb_history_open(). */
+/* A run of a VM in this boot of the host, and until when what it held is in the history. */
+struct ebb_history_run {
+	uint8_t uuid[16];
+	uint64_t order;
+	usec_t until;
+};
+
+/* As ebb_history_open(); a file of the version before this one is converted. */
 int ebb_history_db_open(const char *path, uint32_t max_rows, struct ebb_history_db **ret,
 			struct ebb_err *err);
 void ebb_history_db_close(struct ebb_history_db *db);
 
-/* All in one transaction; also deletes the oldest rows beyond max_rows. */
+/*
+ * All in one transaction; also deletes the oldest rows beyond max_rows, of decisions and of charges
+ * each.
+ */
 int ebb_history_db_insert(struct ebb_history_db *db, const struct ebb_history_entry *entries,
 			  size_t num, struct ebb_err *err);
 
 int ebb_history_db_select(struct ebb_history_db *db, const struct ebb_history_query *query,
 			  json_t **ret_rows, struct ebb_err *err);
+
+/* The caller frees *ret_runs. */
+int ebb_history_db_runs(struct ebb_history_db *db, struct ebb_history_run **ret_runs,
+			size_t *ret_num, struct ebb_err *err);
 
 #endif

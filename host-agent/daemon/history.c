@@ -21,6 +21,8 @@ struct ebb_history {
 	sd_event_source *timer;
 	struct ebb_history_entry *pending;
 	size_t num_pending, size_pending, num_dropped;
+	struct ebb_history_run *runs;	/* as they were when it was opened */
+	size_t num_runs;
 };
 
 struct history_job {
@@ -149,6 +151,14 @@ void ebb_history_add(struct ebb_history *h, const struct ebb_record *record, use
 	}
 }
 
+usec_t ebb_history_charged(const struct ebb_history *h, const uint8_t *uuid, uint64_t order)
+{
+	for (size_t i = 0; i < h->num_runs; i++)
+		if (h->runs[i].order == order && memcmp(h->runs[i].uuid, uuid, 16) == 0)
+			return h->runs[i].until;
+	return 0;
+}
+
 void ebb_history_ask(struct ebb_history *h, const struct ebb_history_query *query,
 		     void (*done)(void *ctx, json_t *rows, int err), void *ctx)
 {
@@ -177,6 +187,8 @@ int ebb_history_open(const char *path, uint32_t max_rows, struct ebb_workers *wo
 	h->workers = workers;
 	rc = ebb_history_db_open(path, max_rows, &h->db, err);
 	if (rc == 0)
+		rc = ebb_history_db_runs(h->db, &h->runs, &h->num_runs, err);
+	if (rc == 0)
 		rc = sd_event_add_time(event, &h->timer, CLOCK_MONOTONIC, UINT64_MAX, 0, on_timer,
 				       h);
 	if (rc >= 0)
@@ -200,5 +212,6 @@ void ebb_history_close(struct ebb_history *h)
 	sd_event_source_disable_unref(h->timer);
 	ebb_history_db_close(h->db);
 	free(h->pending);
+	free(h->runs);
 	free(h);
 }

@@ -17,13 +17,20 @@ struct ebb_history;
 
 /*
  * Open or create the database; blocks (at start only).  A file that is damaged or of another
- * version is set aside as PATH.old, which err tells although 0 is returned.  path NULL: in memory.
+ * version than this and the last is set aside as PATH.old, which err tells although 0 is returned.
+ * path NULL: in memory.
  */
 int ebb_history_open(const char *path, uint32_t max_rows, struct ebb_workers *workers,
 		     sd_event *event, struct ebb_history **ret, struct ebb_err *err);
 
 /* Write what is left, blocking, and close; after the workers have ended.  NULL is fine. */
 void ebb_history_close(struct ebb_history *h);
+
+/*
+ * Until when the last agent of this boot has recorded what a run of a VM held (order of
+ * ebb_fact_vm_running), on CLOCK_MONOTONIC; 0: not known.
+ */
+usec_t ebb_history_charged(const struct ebb_history *h, const uint8_t *uuid, uint64_t order);
 
 /* Keep a record; it is written soon. */
 void ebb_history_add(struct ebb_history *h, const struct ebb_record *record, usec_t now);
@@ -33,7 +40,7 @@ struct ebb_history_query {
 	char event[24];			/* "": all */
 	double since_ts;		/* unix seconds; 0: from the beginning */
 	uint32_t limit;			/* newest so many, listed oldest first */
-	/* Sums of EBB_EVENT_CHARGE by VM in place of rows; event counts for nothing. */
+	/* Sums of EBB_EVENT_CHARGE by VM, to the minute, in place of rows; event is not used. */
 	bool is_charge;
 };
 

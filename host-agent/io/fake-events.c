@@ -19,11 +19,13 @@ uint64_t fake_chance(struct ebb_fake *f, uint64_t below)
 
 bool fake_permille(struct ebb_fake *f, uint32_t permille)
 {
-	return fake_chance(f, 1000) < permille;
+	return f->cfg.is_even ? permille >= 500 : fake_chance(f, 1000) < permille;
 }
 
 usec_t fake_between(struct ebb_fake *f, const usec_t *range)
 {
+	if (f->cfg.is_even)
+		return range[0] + (range[1] - range[0]) / 2;
 	return range[0] + fake_chance(f, range[1] - range[0] + 1);
 }
 

@@ -10,15 +10,22 @@
 #include <string.h>
 #include "simulate/simulate.h"
 
-/* As daemon/history-db.c writes it. */
+/* As daemon/history-db.c writes it: the first that will do, and the first with SLAs. */
 #define VERSION		2
+#define VERSION_SLA	4
+/* What is given back so soon after something else is of the same change of mind. */
+#define ONE_MIND_USEC	EBB_USEC_PER_SEC
 
 static const char query[] =
-	"SELECT ts, vm, event, node, cpus, asked, reason FROM decisions WHERE vm != '' ORDER BY id";
+	"SELECT ts, vm, event, node, cpus, asked, reason, code, sla FROM decisions WHERE vm != '' "
+	"ORDER BY id";
+static const char query_without_sla[] =
+	"SELECT ts, vm, event, node, cpus, asked, reason, code, NULL FROM decisions "
+	"WHERE vm != '' ORDER BY id";
 
 struct row {
 	double ts;
-	const char *vm, *event, *reason;
+	const char *vm, *event, *reason, *code, *sla;
 	int node;			/* -1: none, or any */
 	uint16_t cpus, asked;
 };
@@ -28,12 +35,18 @@ struct past_node {
 	bool is_seen;
 	uint16_t lowest, highest;	/* limits */
 	uint16_t held, want, limit;
+	uint32_t asked;			/* and not answered yet */
+	size_t less;			/* index + 1 of the event that made it give back; 0: none */
+	double refused_ts;		/* when it last asked for more than its limit; 0: did not */
+	double lapse_ts;		/* then, or when something was taken from it since */
 };
 
 struct past {
 	bool is_running;
 	struct past_node nodes[EBB_MAX_GUEST_NODES];
 	unsigned ceiling, num_nodes;	/* as the SLA says, 0: not known */
+	bool has_sla;			/* that of the trace is exact */
+	bool has_joined;
 };
 
 struct replay {
@@ -42,6 +55,7 @@ struct replay {
 	struct past *pasts;		/* EBB_MAX_VMS, as the VMs of the trace */
 	double first_ts, last_ts;
 	bool has_rows;
+	const char *query;
 };
 
 static int find_vm(struct replay *r, const char *name)
@@ -108,6 +122,44 @@ static void read_sla(struct past *p, struct ebb_sla *sla, const char *reason)
 		p->ceiling = nodes;
 }
 
+/* As ebb_sla_print() writes it; false if it is something else. */
+static bool scan_sla(const char *text, struct ebb_sla *ret)
+{
+	unsigned priority, weight, deadline, startup, reserved, max, host;
+	struct ebb_sla sla = {
+		.mem_weight = EBB_WEIGHT_DEFAULT, .mem_deadline_ms = EBB_DEADLINE_MS_DEFAULT,
+	};
+	char class[16], tier[16], plug[16];
+	int used = 0, value;
+
+	if (sscanf(text, "class=%15s priority=%u weight=%u deadline-ms=%u tier=%15s plug=%15s "
+		   "nodes=%n", class, &priority, &weight, &deadline, tier, plug, &used) != 6 ||
+	    used == 0 || priority > EBB_PRIORITY_MAX)
+		return false;
+	sla.class = ebb_class_from_name(class);
+	value = ebb_tier_from_name(tier);
+	if (sla.class == EBB_CLASS_INVALID || value < 0)
+		return false;
+	sla.tier = (uint16_t)value;
+	sla.priority = (uint16_t)priority;
+	sla.weight = weight;
+	sla.deadline_ms = deadline;
+	sla.plug_ahead = strcmp(plug, "ahead") == 0;
+	for (text += used; *text; text += used) {
+		if (sscanf(text, "%u/%u/%u@%u%n", &startup, &reserved, &max, &host, &used) != 4 ||
+		    startup > EBB_MAX_VCPUS || reserved > EBB_MAX_VCPUS || max > EBB_MAX_VCPUS ||
+		    host >= EBB_MAX_NODES || sla.num_nodes == EBB_MAX_GUEST_NODES)
+			return false;
+		sla.nodes[sla.num_nodes++] = (struct ebb_sla_node){
+			.startup = (uint16_t)startup, .reserved = (uint16_t)reserved,
+			.max = (uint16_t)max, .host_node = (uint16_t)host,
+		};
+		used += text[used] == ',';
+	}
+	*ret = sla;
+	return sla.num_nodes > 0;
+}
+
 /* ---- first pass: sizes ---- */
 
 static int note_size(struct replay *r, const struct row *row)
@@ -120,6 +172,11 @@ static int note_size(struct replay *r, const struct row *row)
 	if (vm < 0)
 		return vm;
 	p = &r->pasts[vm];
+	p->has_joined = p->has_joined || strcmp(row->event, "join") == 0;
+	if (!p->has_joined && scan_sla(row->sla, &r->trace.vms[vm].sla))
+		p->has_sla = true;
+	if (p->has_sla)
+		return 0;
 	if (strcmp(row->event, "sla") == 0)
 		read_sla(p, &r->trace.vms[vm].sla, row->reason);
 	if (row->node < 0 || !is_limit(row))
@@ -144,6 +201,8 @@ static void settle_size(struct replay *r, uint32_t vm)
 	struct past *p = &r->pasts[vm];
 	unsigned seen = 0, floor = 0, rest;
 
+	if (p->has_sla)
+		return;
 	if (p->num_nodes == 0)
 		p->num_nodes = 1;
 	for (unsigned g = 0; g < p->num_nodes; g++) {
@@ -169,13 +228,16 @@ static void settle_size(struct replay *r, uint32_t vm)
 
 /* ---- second pass: what happened ---- */
 
-static int add(struct replay *r, const struct row *row, enum sim_event_type type, uint32_t vm,
-	       uint16_t node)
+static usec_t time_of(const struct replay *r, double ts)
 {
-	const double at = row->ts > r->first_ts ? row->ts - r->first_ts : 0;
+	return ts > r->first_ts ? (usec_t)((ts - r->first_ts) * 1e6 + 0.5) : 0;
+}
+
+static int add(struct replay *r, double ts, enum sim_event_type type, uint32_t vm, uint16_t node)
+{
 	const struct sim_event e = {
-		.at = (usec_t)(at * (double)EBB_USEC_PER_SEC), .type = type, .vm = vm,
-		.node = node, .cpus = r->pasts[vm].nodes[node].want,
+		.at = time_of(r, ts), .type = type, .vm = vm, .node = node,
+		.cpus = r->pasts[vm].nodes[node].want,
 	};
 
 	return sim_trace_add(&r->trace, &e);
@@ -191,12 +253,13 @@ static int start(struct replay *r, const struct row *row, uint32_t vm)
 	if (p->is_running)
 		return 0;
 	p->is_running = true;
-	rc = add(r, row, SIM_START, vm, 0);
+	rc = add(r, row->ts, SIM_START, vm, 0);
 	for (uint16_t g = 0; rc == 0 && g < sla->num_nodes; g++) {
 		struct past_node *n = &p->nodes[g];
 
-		n->held = n->want = n->limit = sla->nodes[g].startup;
-		rc = add(r, row, SIM_WANT, vm, g);
+		*n = (struct past_node){ .held = sla->nodes[g].startup };
+		n->want = n->limit = n->held;
+		rc = add(r, row->ts, SIM_WANT, vm, g);
 	}
 	return rc;
 }
@@ -214,18 +277,73 @@ static uint16_t node_of(const struct replay *r, const struct row *row, uint32_t 
 	return 0;
 }
 
+static int want_now(struct replay *r, double ts, uint32_t vm, uint16_t g, uint32_t cpus)
+{
+	const struct ebb_sla_node *sla = &r->trace.vms[vm].sla.nodes[g];
+	struct past_node *n = &r->pasts[vm].nodes[g];
+
+	cpus = cpus > sla->max ? sla->max : cpus;
+	if (cpus == n->want)
+		return 0;
+	n->want = (uint16_t)cpus;
+	n->less = 0;
+	return add(r, ts, SIM_WANT, vm, g);
+}
+
 static int want_at_least(struct replay *r, const struct row *row, uint32_t vm, uint16_t g,
 			 uint32_t cpus)
 {
-	const uint16_t max = r->trace.vms[vm].sla.nodes[g].max;
+	return cpus > r->pasts[vm].nodes[g].want ? want_now(r, row->ts, vm, g, cpus) : 0;
+}
+
+/*
+ * A wish that was refused because of the limit says all that is wanted, and counts for as long as
+ * it does for policies: who does not repeat it until then did not want it any more.
+ */
+static int forget_wish(struct replay *r, double ts, uint32_t vm, uint16_t g)
+{
 	struct past_node *n = &r->pasts[vm].nodes[g];
 
-	if (cpus > max)
-		cpus = max;
-	if (cpus <= n->want)
+	if (n->refused_ts == 0 || ts < n->refused_ts + (double)EBB_WANT_USEC / 1e6)
 		return 0;
-	n->want = (uint16_t)cpus;
-	return add(r, row, SIM_WANT, vm, g);
+	n->refused_ts = 0;
+	return n->want > n->held ? want_now(r, n->lapse_ts, vm, g, n->held) : 0;
+}
+
+static int note_wish(struct replay *r, const struct row *row, uint32_t vm, uint16_t g,
+		     uint32_t missing)
+{
+	struct past_node *n = &r->pasts[vm].nodes[g];
+
+	if (strcmp(row->code, "limit") != 0 || missing == 0)
+		return 0;
+	n->refused_ts = n->lapse_ts = row->ts;
+	/* What exceeds the limit is on its way back. */
+	return want_now(r, row->ts, vm, g, n->limit + missing);
+}
+
+/* It wants less from now on, or from a moment ago on. */
+static int want_less(struct replay *r, const struct row *row, uint32_t vm, uint16_t g)
+{
+	struct past_node *n = &r->pasts[vm].nodes[g];
+	int rc;
+
+	n->want = n->held;
+	n->refused_ts = 0;
+	if (n->less > 0 &&
+	    time_of(r, row->ts) < r->trace.events[n->less - 1].at + ONE_MIND_USEC) {
+		r->trace.events[n->less - 1].cpus = n->want;
+		return 0;
+	}
+	rc = add(r, row->ts, SIM_WANT, vm, g);
+	n->less = r->trace.num_events;
+	return rc;
+}
+
+/* A request was answered. */
+static void answered(struct past_node *n, const struct row *row)
+{
+	n->asked -= n->asked > row->asked ? row->asked : n->asked;
 }
 
 /* What is given back beyond a demand is not wanted any more. */
@@ -234,12 +352,16 @@ static int given_back(struct replay *r, const struct row *row, uint32_t vm, uint
 	struct past_node *n = &r->pasts[vm].nodes[g];
 	const bool is_demanded = n->held > n->limit;
 
+	/* It had no core then, and was counted out before. */
+	if (row->cpus == 0)
+		return 0;
 	if (n->held > r->trace.vms[vm].sla.nodes[g].startup)
 		n->held--;
-	if (is_demanded || n->want <= n->held)
+	if (is_demanded || n->want <= n->held) {
+		n->lapse_ts = row->ts;
 		return 0;
-	n->want = n->held;
-	return add(r, row, SIM_WANT, vm, g);
+	}
+	return want_less(r, row, vm, g);
 }
 
 static int note_event(struct replay *r, const struct row *row)
@@ -248,6 +370,7 @@ static int note_event(struct replay *r, const struct row *row)
 	struct past *p;
 	uint32_t vm;
 	uint16_t g;
+	int rc = 0;
 
 	if (found < 0)
 		return found;
@@ -257,21 +380,36 @@ static int note_event(struct replay *r, const struct row *row)
 		return start(r, row, vm);
 	if (!p->is_running)
 		return 0;
+	for (g = 0; rc == 0 && g < r->trace.vms[vm].sla.num_nodes; g++)
+		rc = forget_wish(r, row->ts, vm, g);
+	if (rc < 0)
+		return rc;
 	if (strcmp(row->event, "leave") == 0) {
 		p->is_running = false;
-		return add(r, row, SIM_STOP, vm, 0);
+		return add(r, row->ts, SIM_STOP, vm, 0);
 	}
 	g = node_of(r, row, vm);
-	if (strcmp(row->event, "request") == 0)
-		return want_at_least(r, row, vm, g, p->nodes[g].held + row->asked);
+	if (strcmp(row->event, "request") == 0) {
+		p->nodes[g].asked += row->asked;
+		p->nodes[g].refused_ts = 0;
+		return want_at_least(r, row, vm, g, p->nodes[g].held + p->nodes[g].asked);
+	}
+	if (strcmp(row->event, "refuse") == 0) {
+		answered(&p->nodes[g], row);
+		return note_wish(r, row, vm, g, row->asked);
+	}
 	if (strcmp(row->event, "grant") == 0) {
+		answered(&p->nodes[g], row);
 		p->nodes[g].held += row->cpus;
-		return want_at_least(r, row, vm, g, p->nodes[g].held);
+		rc = want_at_least(r, row, vm, g, p->nodes[g].held);
+		return rc < 0 ? rc : note_wish(r, row, vm, g, row->asked - row->cpus);
 	}
 	if (strcmp(row->event, "release") == 0 || strcmp(row->event, "lend") == 0)
 		return given_back(r, row, vm, g);
 	if (strcmp(row->event, "force") == 0 && row->node >= 0)
 		p->nodes[g].held -= p->nodes[g].held > row->cpus ? row->cpus : p->nodes[g].held;
+	if (strcmp(row->event, "unforce") == 0)
+		p->nodes[g].held += row->cpus;
 	if (is_limit(row))
 		p->nodes[g].limit = row->cpus;
 	return 0;
@@ -297,7 +435,7 @@ static int each_row(struct replay *r, sqlite3 *sql,
 		    int (*take)(struct replay *r, const struct row *row))
 {
 	sqlite3_stmt *s = NULL;
-	int rc = sqlite3_prepare_v2(sql, query, -1, &s, NULL) == SQLITE_OK ? 0 : -EIO;
+	int rc = sqlite3_prepare_v2(sql, r->query, -1, &s, NULL) == SQLITE_OK ? 0 : -EIO;
 	int step = SQLITE_DONE;
 
 	while (rc == 0 && (step = sqlite3_step(s)) == SQLITE_ROW) {
@@ -305,6 +443,7 @@ static int each_row(struct replay *r, sqlite3 *sql,
 			.ts = sqlite3_column_double(s, 0), .vm = text_of(s, 1),
 			.event = text_of(s, 2), .node = sqlite3_column_int(s, 3),
 			.cpus = cpus_of(s, 4), .asked = cpus_of(s, 5), .reason = text_of(s, 6),
+			.code = text_of(s, 7), .sla = text_of(s, 8),
 		};
 
 		if (sqlite3_column_type(s, 3) == SQLITE_NULL || row.node < 0 ||
@@ -320,7 +459,7 @@ static int each_row(struct replay *r, sqlite3 *sql,
 	return rc == 0 && step != SQLITE_DONE ? -EIO : rc;
 }
 
-static int check_version(sqlite3 *sql, const char *path, struct ebb_err *err)
+static int check_version(struct replay *r, sqlite3 *sql, const char *path, struct ebb_err *err)
 {
 	sqlite3_stmt *s = NULL;
 	int version = -1;
@@ -334,12 +473,13 @@ static int check_version(sqlite3 *sql, const char *path, struct ebb_err *err)
 	if (version < VERSION)
 		return ebb_err_set(err, -EPROTO, "%s is no history of ebbd, or of an old one: its "
 				   "version is %d, %d is needed", path, version, VERSION);
+	r->query = version < VERSION_SLA ? query_without_sla : query;
 	return 0;
 }
 
 static int load(struct replay *r, sqlite3 *sql, const char *path, struct ebb_err *err)
 {
-	int rc = check_version(sql, path, err);
+	int rc = check_version(r, sql, path, err);
 
 	if (rc < 0)
 		return rc;
@@ -348,6 +488,9 @@ static int load(struct replay *r, sqlite3 *sql, const char *path, struct ebb_err
 		settle_size(r, i);
 	if (rc == 0)
 		rc = each_row(r, sql, note_event);
+	for (uint32_t i = 0; rc == 0 && i < r->trace.num_vms; i++)
+		for (uint16_t g = 0; rc == 0 && g < r->trace.vms[i].sla.num_nodes; g++)
+			rc = forget_wish(r, r->last_ts, i, g);
 	if (rc == -EIO)
 		return ebb_err_set(err, rc, "%s: %s", path, sqlite3_errmsg(sql));
 	if (rc == -ENOSPC)
@@ -356,7 +499,7 @@ static int load(struct replay *r, sqlite3 *sql, const char *path, struct ebb_err
 		return ebb_err_set(err, rc, "%s: %s", path, strerror(-rc));
 	if (r->trace.num_events == 0)
 		return ebb_err_set(err, -ENODATA, "%s: no VM has started in it", path);
-	r->trace.length = (usec_t)((r->last_ts - r->first_ts) * (double)EBB_USEC_PER_SEC) + 1;
+	r->trace.length = (usec_t)((r->last_ts - r->first_ts) * (double)EBB_USEC_PER_SEC + 0.5) + 1;
 	return sim_trace_sort(&r->trace);
 }
 

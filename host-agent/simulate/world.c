@@ -236,9 +236,12 @@ static void look(struct world *w)
 	}
 	for (uint16_t h = 0; h < w->options->host.num_nodes; h++)
 		w->measure.capacity[h] = ebb_state_node_capacity(w->state, h);
-	while (ebb_state_record_pop(w->state, &record))
+	while (ebb_state_record_pop(w->state, &record)) {
 		if (record.event == EBB_EVENT_FORCE)
 			w->result->num_forced += record.cpus;
+		if (w->options->note)
+			w->options->note(w->options->note_ctx, &record);
+	}
 }
 
 /* ---- the core acts ---- */
@@ -315,8 +318,11 @@ static int create(struct world *w, const struct ebb_policy_ops *policy)
 
 	ebb_fake_config_default(&fake);
 	fake.seed = w->options->seed;
+	fake.is_even = w->options->is_even;
 	ebb_state_config_default(&cfg);
 	cfg.count_threads = w->options->count_threads;
+	/* Nobody is charged here. */
+	cfg.charge_usec = 2 * w->trace->length;
 	cfg.alloc = (struct ebb_alloc){ .alloc = heap_alloc, .free = heap_free };
 	w->runs = calloc(w->trace->num_vms, sizeof(*w->runs));
 	w->changed = calloc(w->trace->num_vms, sizeof(*w->changed));

@@ -176,6 +176,13 @@ static void test_demand(void **state)
 	assert_int_equal(script_lend(&s, 'a', 8, 2, true), 0);
 	script_expect(&s, "response a 8 ack none []");
 	assert_string_equal(state_of(&s, 'a', 2), "parked");
+	/* Answered at once: no core came free by it, and there is nothing to be timed. */
+	assert_true(script_find_record(&s, 'a', EBB_EVENT_LEND));
+	assert_int_equal(s.record.cpus, 1);
+	assert_true(script_find_record(&s, 'a', EBB_EVENT_LEND));
+	assert_int_equal(s.record.cpus, 0);
+	assert_int_equal(s.record.asked, 1);
+	assert_int_equal(s.record.total_usec, 0);
 	/* Lent CPUs do not come back by themselves when there is room again. */
 	assert_int_equal(script_simple(&s, 'b', EBB_FACT_VM_STOPPED), 0);
 	script_expect(&s, "limits a 2/4");

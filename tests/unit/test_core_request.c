@@ -308,6 +308,7 @@ static void test_remove_answers(void **state)
 	script_expect(s, "response a 9 ack none []", "limits a 2/4");
 	assert_null(ebb_state_thread_owner(s->state, 2, NULL));
 	assert_true(script_find_record(s, 'a', EBB_EVENT_RELEASE));
+	assert_int_equal(s->record.cpus, 1);
 	assert_int_equal(s->record.agent_usec, 25);
 	assert_int_equal(s->record.libvirt_usec, 2000);
 	assert_int_equal(s->record.total_usec, 2025);

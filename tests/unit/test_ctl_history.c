@@ -71,6 +71,11 @@ static void expect_count(struct ebb_history_db *db, const char *vm, const char *
 	json_decref(rows);
 }
 
+static double number(const json_t *row, const char *key)
+{
+	return json_number_value(json_object_get(row, key));
+}
+
 static void test_round_trip(void **state)
 {
 	struct ebb_history_entry e[3] = {
@@ -170,7 +175,53 @@ static void test_other_version(void **state)
 	assert_int_equal(sqlite3_exec(sql, "PRAGMA user_version = 99", NULL, NULL, NULL),
 			 SQLITE_OK);
 	sqlite3_close(sql);
-	expect_set_aside("is of version 99, not 3");
+	expect_set_aside("is of version 99, not 4");
+}
+
+/* The last version had charges among the decisions. */
+static void test_last_version(void **state)
+{
+	static const char old[] =
+		"CREATE TABLE decisions (id INTEGER PRIMARY KEY, ts REAL NOT NULL,"
+		" mono_s REAL NOT NULL, vm TEXT NOT NULL, uuid TEXT NOT NULL, event TEXT NOT NULL,"
+		" node INTEGER, cpus INTEGER NOT NULL, asked INTEGER NOT NULL,"
+		" bytes INTEGER NOT NULL, code TEXT NOT NULL, agent_ms REAL, libvirt_ms REAL,"
+		" place_ms REAL, total_ms REAL, reason TEXT NOT NULL, reserved_core_s REAL,"
+		" spot_core_s REAL, reserved_mib_s REAL, spot_mib_s REAL);"
+		"CREATE INDEX decisions_vm ON decisions (vm, id); PRAGMA user_version = 3;"
+		"INSERT INTO decisions VALUES (1, 100, 5, 'web', 'u', 'grant', 0, 2, 2, 0, 'none',"
+		" 1, 1, 1, 3, 'because', NULL, NULL, NULL, NULL),"
+		" (2, 160, 65, 'web', 'u', 'charge', NULL, 0, 0, 0, 'none', NULL, NULL, NULL, NULL,"
+		" 'held', 60.25, 7, 1.5, 0.125), (3, 180, 85, 'web', 'u', 'charge', NULL, 0, 0, 0,"
+		" 'none', NULL, NULL, NULL, NULL, 'held', 20, 1, 0, 0);";
+	struct ebb_history_query q = { .is_charge = true, .limit = 10 };
+	struct ebb_history_entry e = entry(200, "web", EBB_EVENT_DEMAND);
+	struct ebb_history_db *db;
+	struct ebb_err err = { "" };
+	json_t *rows;
+	sqlite3 *sql;
+
+	(void)state;
+	assert_int_equal(sqlite3_open(path, &sql), SQLITE_OK);
+	assert_int_equal(sqlite3_exec(sql, old, NULL, NULL, NULL), SQLITE_OK);
+	sqlite3_close(sql);
+	assert_int_equal(ebb_history_db_open(path, 1000, &db, &err), 0);
+	assert_string_equal(err.text, "");
+	expect_count(db, "web", "", 0, 100, 1);
+	expect_count(db, "web", "grant", 0, 100, 1);
+	assert_int_equal(ebb_history_db_select(db, &q, &rows, NULL), 0);
+	assert_int_equal(json_array_size(rows), 1);
+	assert_float_equal(number(json_array_get(rows, 0), "reserved_core_s"), 80.25, 0);
+	assert_float_equal(number(json_array_get(rows, 0), "spot_core_s"), 8, 0);
+	assert_float_equal(number(json_array_get(rows, 0), "spot_mib_s"), 0.125, 0);
+	json_decref(rows);
+	assert_int_equal(ebb_history_db_insert(db, &e, 1, &err), 0);
+	expect_count(db, "web", "", 0, 100, 2);
+	ebb_history_db_close(db);
+	/* It is of this version from now on. */
+	assert_int_equal(ebb_history_db_open(path, 1000, &db, &err), 0);
+	expect_count(db, "web", "", 0, 100, 2);
+	ebb_history_db_close(db);
 }
 
 static void test_impossible_place(void **state)
@@ -189,23 +240,22 @@ static struct ebb_history_entry charge(double ts, const char *vm, uint8_t uuid, 
 	struct ebb_history_entry e = entry(ts, vm, EBB_EVENT_CHARGE);
 
 	e.record.uuid[0] = uuid;
+	e.record.at = (usec_t)(ts * EBB_USEC_PER_SEC);
+	e.record.order = 4;
+	e.record.total_usec = 30 * EBB_USEC_PER_SEC;
 	e.record.charge[EBB_CLASS_RESERVED].core_usec = core_s * EBB_USEC_PER_SEC;
 	e.record.charge[EBB_CLASS_SPOT].core_usec = core_s * EBB_USEC_PER_SEC / 2;
 	e.record.charge[EBB_CLASS_SPOT].mib_msec = spot_mib_s * 1000;
 	return e;
 }
 
-static double number(const json_t *row, const char *key)
-{
-	return json_number_value(json_object_get(row, key));
-}
-
 static void test_charge(void **state)
 {
 	const struct ebb_history_entry e[] = {
 		charge(100, "web", 1, 60, 5), entry(110, "web", EBB_EVENT_GRANT),
-		charge(160, "web", 1, 40, 6), charge(160, "db", 2, 7, 0),
+		charge(160, "web", 1, 40, 4), charge(160, "db", 2, 7, 0),
 		charge(400, "web", 3, 2, 0), charge(220, "web", 1, 1, 0),
+		charge(161, "web", 1, 0, 2),
 	};
 	struct ebb_history_query q = { .is_charge = true, .limit = 10, .since_ts = 150 };
 	struct ebb_history_db *db;
@@ -213,13 +263,13 @@ static void test_charge(void **state)
 
 	(void)state;
 	assert_int_equal(ebb_history_db_open(NULL, 1000, &db, NULL), 0);
-	assert_int_equal(ebb_history_db_insert(db, e, 6, NULL), 0);
+	assert_int_equal(ebb_history_db_insert(db, e, 7, NULL), 0);
 	assert_int_equal(ebb_history_db_select(db, &q, &rows, NULL), 0);
 	/* Another VM of the same name has an account of its own. */
 	assert_int_equal(json_array_size(rows), 3);
 	row = json_array_get(rows, 1);
 	assert_string_equal(json_string_value(json_object_get(row, "vm")), "web");
-	assert_float_equal(number(row, "first_ts"), 160, 0);
+	assert_float_equal(number(row, "first_ts"), 130, 0);
 	assert_float_equal(number(row, "last_ts"), 220, 0);
 	assert_float_equal(number(row, "reserved_core_s"), 41, 0);
 	assert_float_equal(number(row, "spot_core_s"), 20.5, 0);
@@ -297,7 +347,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(round_trip), TEST(trim), TEST(damaged), TEST(other_version),
-		TEST(impossible_place), TEST(charge), TEST(batches),
+		TEST(last_version), TEST(impossible_place), TEST(charge), TEST(batches),
 	};
 
 	return cmocka_run_group_tests_name("daemon/history", tests, NULL, NULL);

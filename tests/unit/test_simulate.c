@@ -303,7 +303,8 @@ static void make_history(const char *sql)
 	static const char schema[] =
 		"DROP TABLE IF EXISTS decisions; CREATE TABLE decisions ("
 		" id INTEGER PRIMARY KEY, ts REAL, vm TEXT, event TEXT, node INTEGER,"
-		" cpus INTEGER, asked INTEGER, reason TEXT); PRAGMA user_version = 2;";
+		" cpus INTEGER, asked INTEGER, reason TEXT,"
+		" code TEXT NOT NULL DEFAULT 'none'); PRAGMA user_version = 2;";
 	sqlite3 *db;
 
 	assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);

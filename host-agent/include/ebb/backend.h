@@ -56,6 +56,11 @@ struct ebb_fake;
 
 struct ebb_fake_config {
 	uint64_t seed;
+	/*
+	 * Nothing is left to chance: every latency is the middle of its range, what happens in half
+	 * of all cases or more happens.
+	 */
+	bool is_even;
 	usec_t plug_usec[2];		/* shortest and longest time of a PLUG */
 	usec_t unplug_usec[2];
 	usec_t place_usec[2];		/* of PLACE and HOME */

@@ -405,7 +405,8 @@ enum ebb_event {
 	EBB_EVENT_REQUEST,		/* the guest asks for CPUs; cpus: how many */
 	EBB_EVENT_GRANT,		/* cpus were granted, asked were asked for */
 	EBB_EVENT_REFUSE,		/* nothing granted or released; code says why */
-	EBB_EVENT_RELEASE,		/* the guest gave a CPU back */
+	EBB_EVENT_RELEASE,		/* the guest gave a CPU back; cpus 0: it had no
+					 * core any more */
 	EBB_EVENT_OFFER,		/* the limit of a node rose to cpus */
 	EBB_EVENT_DEMAND,		/* the limit fell to cpus, below what is held */
 	EBB_EVENT_FORCE,		/* the host took cores away on its own */
@@ -419,8 +420,9 @@ enum ebb_event {
 	EBB_EVENT_MEM_DEMAND,		/* it fell to bytes */
 	EBB_EVENT_MEM_RELEASE,		/* the guest gave bytes back */
 	EBB_EVENT_MEM_REVOKE,		/* the host took bytes; times count from the deadline */
-	EBB_EVENT_LEND,			/* the guest gave a core back and keeps the CPU */
-	EBB_EVENT_CHARGE,		/* what a VM held since its last one: charge[] */
+	EBB_EVENT_LEND,			/* the guest gave a core back and keeps the CPU;
+					 * cpus 0: there was none any more */
+	EBB_EVENT_CHARGE,		/* what a VM held in the last total_usec: charge[] */
 	EBB_EVENT_CONDUCT,		/* something to be said against a guest, or no more */
 	EBB_EVENT_MAX,
 };
@@ -436,11 +438,15 @@ struct ebb_record {
 	uint16_t asked;			/* GRANT, REFUSE: CPUs asked for */
 	uint16_t code;			/* VIRTIO_EBB_REASON_* */
 	uint64_t bytes;			/* MEM_*: by event */
-	/* GRANT, RELEASE, REFUSE after work, MEM_REVOKE: microseconds; 0 otherwise. */
+	/*
+	 * GRANT, RELEASE, LEND, REFUSE, MEM_REVOKE: microseconds; all 0 where the answer went out
+	 * at once because nothing had to be done.  CHARGE: total_usec only.
+	 */
 	usec_t agent_usec;		/* request received -> first action issued */
 	usec_t libvirt_usec;		/* -> last plug or unplug ended */
 	usec_t place_usec;		/* -> last placement ended */
 	usec_t total_usec;		/* request received -> answer issued */
+	uint64_t order;			/* CHARGE: of the VM's run (ebb_fact_vm_running.order) */
 	/*
 	 * CHARGE, by class: what was held up to what is reserved (and minima of memory) counts as
 	 * reserved, the rest as spot; of a VM of class spot all is spot but the startup set.
@@ -449,6 +455,7 @@ struct ebb_record {
 		uint64_t core_usec;	/* microseconds times CPUs with a core */
 		uint64_t mib_msec;	/* milliseconds times MiB of pool memory */
 	} charge[EBB_CLASS_MAX];
+	struct ebb_sla sla;		/* SLA: as it is from now on; without nodes otherwise */
 	char text[EBB_TEXT_SIZE];	/* the reason, for people */
 };
 
@@ -466,6 +473,14 @@ enum ebb_class ebb_class_from_name(const char *name);
 
 /* VIRTIO_EBB_TIER_*, or -EINVAL for an unknown name. */
 int ebb_tier_from_name(const char *name);
+
+/*
+ * The CPU half of an SLA in one line of words, for the history: class, priority, weight,
+ * deadline-ms, tier and plug, each as "name=value", and "nodes=" with startup/reserved/max@host
+ * of each guest node, with commas between them.  ret_text: EBB_SLA_TEXT_SIZE bytes.
+ */
+#define EBB_SLA_TEXT_SIZE	512
+void ebb_sla_print(const struct ebb_sla *sla, char *ret_text);
 
 /* Whether the SLA names a pool anywhere. */
 bool ebb_sla_has_mem(const struct ebb_sla *sla);
