@@ -16,6 +16,8 @@
 #define PRECISION	0.02
 /* A comparison is clear, and a shift is one, beyond so many standard errors. */
 #define CLEAR_ERRORS	3.0
+/* More CPUs are not kept for what may be noise: with many probes some of it looks like a gain. */
+#define TAKE_ERRORS	1.0
 #define SHIFT_ERRORS	4.0
 /* Smaller shifts than these are left to the probes. */
 #define SHIFT_RATE	0.12
@@ -295,14 +297,12 @@ static void forget(struct search *s)
 
 static void judge(struct search *s, const struct search_facts *f)
 {
-	double above = surplus(s);
-	bool is_clear = s->now.n >= SLICES_EARLY &&
-			is_beyond(above, CLEAR_ERRORS,
-				  rate_variance(&s->base) + rate_variance(&s->now));
+	double above = surplus(s), variance = rate_variance(&s->base) + rate_variance(&s->now);
+	bool is_clear = s->now.n >= SLICES_EARLY && is_beyond(above, CLEAR_ERRORS, variance);
 
 	if (!is_clear && s->now.n < SEARCH_SLICES)
 		return;
-	if (above >= 0)
+	if (above >= 0 && (!s->is_up || is_beyond(above, TAKE_ERRORS, variance)))
 		keep(s, f);
 	else
 		undo(s, f);

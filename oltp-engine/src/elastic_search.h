@@ -12,9 +12,9 @@
  *     ^  `-- nothing to try --> S_WATCH                  `--> S_UNDO --------> next try
  *     `---- the workload shifted, or it is time to look again ----'
  *
- * Of the slices the best and the worst quarter are left out: a machine that stands still for some of
- * them, or a lock's holder that does, says nothing of the number of CPUs. A try that is not clear
- * goes on for two seconds.
+ * Of the slices the best and the worst quarter are left out: a machine that stands still for
+ * some of them, or a lock's holder that does, says nothing of the number of CPUs. A try that is not
+ * clear goes on for two seconds; more CPUs are then kept only if they bring more than noise would.
  *
  * What is compared is what a CPU brings against what the average CPU brings. One that is given up
  * may cost a little, one that is taken must bring more: the distance keeps noise from moving CPUs

@@ -342,6 +342,26 @@ static void test_a_wavering_machine(void **state)
 	assert_true(m.n_moves <= 2);
 }
 
+/* One that stands still now and then does not make fewer CPUs look as good as all of them. */
+static void test_a_machine_that_stands_still(void **state)
+{
+	(void)state;
+	struct model m;
+
+	model_init(&m, 4, 4, 4);
+	set_calm(&m);
+	run(&m, 3);
+	reset(&m);
+	for (int i = 0; i < 40; i++) {
+		m.speed = 1;
+		run(&m, 1.7);
+		m.speed = 0.001;
+		run(&m, 0.2);
+	}
+	say("machine that stands still", &m);
+	assert_true(m.cpu_s >= 0.95 * 8 * m.seconds);
+}
+
 /* A demand in the middle of a try, and CPUs that are offered late. */
 static void test_host_has_its_way(void **state)
 {
@@ -458,6 +478,7 @@ int main(void)
 		cmocka_unit_test(test_contention_comes_and_goes),
 		cmocka_unit_test(test_settles_near_any_peak),
 		cmocka_unit_test(test_a_wavering_machine),
+		cmocka_unit_test(test_a_machine_that_stands_still),
 		cmocka_unit_test(test_host_has_its_way),
 		cmocka_unit_test(test_traffic_doubles),
 		cmocka_unit_test(test_traffic_without_calibration),
