@@ -172,7 +172,7 @@ class FakeAgent:
             for payload, link in held:
                 self._obey(payload, link)
 
-    def wait(self, what, predicate, limit_s=10.0):
+    def wait(self, what, predicate, limit_s=60.0):
         """Wait until predicate(self) holds; raises AssertionError otherwise."""
         with self.changed:
             if not self.changed.wait_for(lambda: predicate(self), limit_s):

@@ -80,14 +80,14 @@ class GuestVm:
              (",pools=" + ":".join(pools) if pools else "")],
             stdin=subprocess.DEVNULL, stdout=open(f"{self.folder}/qemu.log", "w"),
             stderr=subprocess.STDOUT)
-        end = time.monotonic() + 60
+        end = time.monotonic() + 180
         while not os.path.exists(qmp):
             if self.process.poll() is not None or time.monotonic() > end:
                 raise RuntimeError(self.qemu_log() or "QEMU does not start")
             time.sleep(0.02)
         agent.attach_qmp(qmp)
 
-    def run(self, command, limit_s=30.0):
+    def run(self, command, limit_s=120.0):
         """Run a shell command in the guest; returns (exit status, its output)."""
         done = subprocess.run([f"{TOP}/scripts/vm-exec", "-t", str(limit_s), self.shell, command],
                               capture_output=True, text=True, check=False)

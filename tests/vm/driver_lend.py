@@ -25,7 +25,7 @@ def cpus(rig):
     return {c["cpu"]: c for c in rig.json("list")["cpus"] if not c["startup"]}
 
 
-def wait_lent(rig, count, limit_s=15):
+def wait_lent(rig, count, limit_s=60):
     """So many CPUs are lent and online, or parked, and no others are there."""
     end = time.monotonic() + limit_s
     while True:
@@ -85,8 +85,8 @@ def test_lend_info(rig):
     check(rig.agent.can_lend and rig.json("info")["features"] & F_LEND, "the device can not lend")
     rig.agent.tier = TIER_LEND
     rig.agent.set_limits(ALL_LIMITS)
-    time.sleep(0.3)
-    check([n["tier"] for n in rig.json("limits")["nodes"]] == [TIER_LEND] * 2, "no tier")
+    rig.until("no tier", lambda: [n["tier"] for n in rig.json("limits")["nodes"]] ==
+              [TIER_LEND] * 2)
     rig.agent.tier = 0
     rig.agent.set_limits(ALL_LIMITS)
 
@@ -234,8 +234,7 @@ def test_lend_late_and_refused(rig):
 def test_forced_then_lent(rig):
     pid, held = rig.hold("1 0")
     rig.agent.force(sorted(rig.agent.granted)[0])
-    time.sleep(0.3)
-    check(cpus(rig)[held[0]]["forced"], "not forced")
+    rig.until("not forced", lambda: cpus(rig)[held[0]]["forced"])
     rig.ok(f"kill {pid}")
     check(not wait_lent(rig, 1)[held[0]]["forced"], "forced and lent")
     pid, again = rig.hold("1 0")
@@ -259,10 +258,9 @@ def test_lend_offline_behind_our_back(rig):
 def test_lend_agent_away(rig):
     pid, held = rig.hold("2")
     rig.agent.stop()
-    time.sleep(0.5)
+    rig.until("the agent is said to be there", lambda: not rig.json("info")["agent_up"])
     rig.ok(f"kill -9 {pid}")
-    time.sleep(0.5)
-    check(all(c["leaving"] for c in cpus(rig).values()), f"{cpus(rig)}")
+    rig.until("not leaving", lambda: all(c["leaving"] for c in cpus(rig).values()))
     check(rig.online() == online_list(held), "taken offline for nothing")
     rig.fails("add 1", "EAGAIN")
     rig.agent.start()
@@ -318,7 +316,7 @@ def test_lend_chaos(rig):
     requests = rig.agent.num_requests - requests
     print(f"    {requests} requests")
     check(requests > 50, "too little happened")
-    end = time.monotonic() + 40
+    end = time.monotonic() + 120
     while rig.json("info")["num_hotplug_cpus"]:
         check(time.monotonic() < end, f"not settled: {cpus(rig)}")
         time.sleep(0.2)
@@ -350,9 +348,9 @@ def test_lend_unload(rig):
 def test_lend_unload_without_answer(rig):
     rig.agent.behave.extend(["", "silent", "silent", "silent", "silent"])
     start = time.monotonic()
-    rig.ok(f"{CPU} add 1; rmmod ebb", 20)
+    rig.ok(f"{CPU} add 1; rmmod ebb")
     secs = time.monotonic() - start
-    check(secs < 10, f"unloading took {secs:.1f} s")
+    check(secs < 60, f"unloading took {secs:.1f} s")
     rig.agent.behave.clear()
     rig.agent.held_back.clear()
     rig.ok("insmod /lib/modules/ebb.ko")
@@ -363,7 +361,7 @@ def test_lend_unload_without_answer(rig):
 def test_lend_reload_finds_orphans(rig):
     pid, _ = rig.hold("2")
     rig.agent.stop()
-    rig.ok(f"kill -9 {pid}; sleep 0.5; rmmod ebb", 20)
+    rig.ok(f"kill -9 {pid}; sleep 0.5; rmmod ebb")
     rig.agent.start()
     rig.ok("insmod /lib/modules/ebb.ko")
     wait_lent(rig, 2)
@@ -391,7 +389,7 @@ def test_lend_device_pulled(rig):
     wait_lent(rig, 2)
     rig.ok(f"{CPU} park {lent[0]['cpu']}")
     rig.agent.qmp.run("device_del", id="ebb")
-    rig.ok("for i in $(seq 100); do [ -e /dev/ebb ] || exit 0; sleep 0.1; done; exit 1", 20)
+    rig.ok("for i in $(seq 600); do [ -e /dev/ebb ] || exit 0; sleep 0.1; done; exit 1")
     check(rig.online() == online_list([lent[1]["cpu"]]), rig.online())
     worked, out, secs = sysfs_online(rig, lent[0]["cpu"])
     check(worked, f"parked for ever: {out} after {secs:.1f} s")

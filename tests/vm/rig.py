@@ -67,7 +67,7 @@ def _close():
         _lab = None
 
 
-def wait_for(what, condition, seconds=20, every=0.1):
+def wait_for(what, condition, seconds=60, every=0.1):
     """The first true answer of condition(); fails with its last answer otherwise."""
     end = time.monotonic() + seconds
     while True:
