@@ -301,7 +301,7 @@ static void saved(void *ctx, int rc, const char *text)
 
 	if (rc < 0)
 		ebb_ctl_fail(s->request, "not-saved",
-			     "it is in force until ebbd or the VM is restarted; "
+			     "it is in force until ebbd is restarted; "
 			     "try again, or change the metadata with virsh edit",
 			     "the SLA could not be written into the domain's metadata: %s",
 			     text[0] ? text : strerror(-rc));

@@ -86,6 +86,7 @@ static void look_done(struct ebb_job *job, int err)
 		 */
 		r->must_list |= err == -ENOTCONN;
 	}
+	j->look.is_sla_stale = j->num_saved != vm->num_saves;
 	if (err < 0)
 		look_failed(vm, err, err == -ETIMEDOUT ? "libvirt does not answer" : j->err.text);
 	else
@@ -118,6 +119,7 @@ void real_look(struct real_vm *vm, const char *why)
 		return;
 	}
 	ebb_log(LOG_DEBUG, "look", EBB_KS("vm", vm->watch.name), EBB_KS("reason", why));
+	j->num_saved = vm->num_saved;
 	vm->is_looking = true;
 	ebb_workers_submit(vm->real->cfg.workers, &j->job);
 }

@@ -16,6 +16,8 @@ struct real_vm {
 	struct ebb_watch watch;
 	bool is_looking;		/* a look is under way */
 	bool look_again;		/* something changed since it was submitted */
+	/* SLAs to be written into the metadata: a look that does not lie between two is stale. */
+	unsigned int num_saves, num_saved;
 	bool is_first_look;		/* LOADED waits for it */
 	sd_event_source *timer;		/* of a later look */
 	bool is_auditing;		/* an audit is under way */
@@ -52,6 +54,7 @@ struct real_job {
 	uint16_t node;			/* MIRROR: guest node */
 	uint64_t bytes;			/* CAP, MIRROR */
 	struct ebb_look look;
+	unsigned int num_saved;		/* LOOK: real_vm's when it was submitted */
 	struct ebb_audit audit;
 	uint8_t (*uuids)[16];
 	int num_uuids;

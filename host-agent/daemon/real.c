@@ -243,9 +243,15 @@ static void submit(void *be, usec_t now, const struct ebb_action *action)
 static void save_done(struct ebb_job *job, int err)
 {
 	struct real_job *j = (struct real_job *)job;
+	struct real_vm *vm = real_vm_find(j->real, j->uuid);
 
 	j->saved(j->saved_ctx, err, j->err.text);
 	j->saved = NULL;
+	if (vm) {
+		vm->num_saved++;
+		/* Looks that began before did not count what they found. */
+		real_look(vm, "its SLA was written");
+	}
 }
 
 void ebb_real_save_sla(struct ebb_real *r, const uint8_t uuid[16], const struct ebb_sla *sla,
@@ -253,6 +259,7 @@ void ebb_real_save_sla(struct ebb_real *r, const uint8_t uuid[16], const struct 
 {
 	struct real_job *j = real_job_new(r, WORK_SAVE, uuid, EBB_REAL_LANE_LIBVIRT, SET_VCPU_USEC,
 				     save_done);
+	struct real_vm *vm;
 
 	if (!j) {
 		done(ctx, -ENOMEM, "out of memory");
@@ -261,6 +268,11 @@ void ebb_real_save_sla(struct ebb_real *r, const uint8_t uuid[16], const struct 
 	j->sla = *sla;
 	j->saved = done;
 	j->saved_ctx = ctx;
+	vm = real_vm_find(r, uuid);
+	if (vm) {
+		vm->num_saves++;
+		ebb_watch_sla_set(&vm->watch, sla);
+	}
 	ebb_workers_submit(r->cfg.workers, &j->job);
 }
 

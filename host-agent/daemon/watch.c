@@ -30,23 +30,29 @@ static void define(struct ebb_watch *w, const struct ebb_look *look, usec_t now,
 		   const struct ebb_sink *sink)
 {
 	const struct ebb_metadata *m = &look->domain.metadata;
+	const bool keep_sla = w->told == EBB_WATCH_VALID &&
+			      (look->is_sla_stale ||
+			       memcmp(&w->metadata.sla, &m->sla, sizeof(m->sla)) == 0);
+	const struct ebb_sla found = keep_sla ? w->metadata.sla : m->sla;
 	struct ebb_fact fact = { .type = EBB_FACT_VM_DEFINED };
 	struct ebb_fact_vm_defined *d = &fact.u.vm_defined;
 
 	/* is_enabled and mem_blocks are no part of the definition. */
-	if (w->told == EBB_WATCH_VALID && strcmp(w->name, look->domain.name) == 0 &&
-	    memcmp(&w->metadata.sla, &m->sla, sizeof(m->sla)) == 0 &&
+	if (keep_sla && strcmp(w->name, look->domain.name) == 0 &&
 	    w->metadata.num_vcpus == m->num_vcpus &&
 	    memcmp(w->metadata.vcpus, m->vcpus, sizeof(m->vcpus)) == 0 &&
 	    memcmp(w->metadata.boot_bytes, m->boot_bytes, sizeof(m->boot_bytes)) == 0 &&
 	    memcmp(w->metadata.pool_blocks, m->pool_blocks, sizeof(m->pool_blocks)) == 0)
 		return;
+	if (!keep_sla)
+		w->sla = m->sla;
+	d->sla = w->sla;
 	w->told = EBB_WATCH_VALID;
 	w->metadata = *m;
+	w->metadata.sla = found;
 	w->error[0] = '\0';
 	snprintf(w->name, sizeof(w->name), "%s", look->domain.name);
 	snprintf(d->name, sizeof(d->name), "%.*s", (int)sizeof(d->name) - 1, w->name);
-	d->sla = m->sla;
 	d->num_vcpus = m->num_vcpus;
 	d->vcpus = m->vcpus;
 	memcpy(d->boot_bytes, m->boot_bytes, sizeof(d->boot_bytes));
@@ -85,6 +91,11 @@ static void run(struct ebb_watch *w, const struct ebb_look *look, usec_t now,
 	w->told_running = true;
 	w->order = look->domain.order;
 	tell(w, now, sink, &fact);
+}
+
+void ebb_watch_sla_set(struct ebb_watch *w, const struct ebb_sla *sla)
+{
+	w->sla = *sla;
 }
 
 enum ebb_watch_result ebb_watch_apply(struct ebb_watch *w, const struct ebb_look *look, usec_t now,

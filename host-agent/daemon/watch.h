@@ -12,6 +12,7 @@
 
 struct ebb_look {
 	usec_t as_of;			/* when looking began */
+	bool is_sla_stale;		/* the operator's word may not have been written by then */
 	struct ebb_virt_domain domain;
 	/* When it runs: */
 	bool is_ready;			/* every plugged vCPU has a thread by now */
@@ -31,7 +32,8 @@ struct ebb_watch {
 	} told;
 	bool told_running;
 	uint64_t order;			/* of the run that was told */
-	struct ebb_metadata metadata;	/* VALID: as told */
+	struct ebb_metadata metadata;	/* VALID: as found */
+	struct ebb_sla sla;		/* VALID: in force, since told or set by the operator */
 	char error[EBB_TEXT_SIZE];	/* INVALID: as told */
 };
 
@@ -40,6 +42,9 @@ enum ebb_watch_result {
 	EBB_WATCH_AGAIN,  /* it is just starting: look again soon */
 	EBB_WATCH_FORGET, /* nothing is known of it any more, and it is gone or not ours */
 };
+
+/* The operator's word, told by whoever heard it, is on its way into the metadata. */
+void ebb_watch_sla_set(struct ebb_watch *w, const struct ebb_sla *sla);
 
 /* Report what is new. */
 enum ebb_watch_result ebb_watch_apply(struct ebb_watch *w, const struct ebb_look *look, usec_t now,

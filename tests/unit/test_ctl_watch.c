@@ -16,6 +16,7 @@ struct fixture {
 	struct ebb_look look;
 	struct ebb_sink sink;
 	char facts[256];		/* names of the facts of the last look */
+	uint32_t weight;		/* that the last definition told */
 };
 
 static void take_fact(void *ctx, usec_t now, const struct ebb_fact *fact)
@@ -35,6 +36,7 @@ static void take_fact(void *ctx, usec_t now, const struct ebb_fact *fact)
 	if (fact->type == EBB_FACT_VM_DEFINED) {
 		assert_string_equal(fact->u.vm_defined.name, "web");
 		assert_int_equal(fact->u.vm_defined.num_vcpus, 4);
+		f->weight = fact->u.vm_defined.sla.weight;
 	} else if (fact->type == EBB_FACT_VM_RUNNING) {
 		assert_int_equal(fact->u.vm_running.order, f->look.domain.order);
 		assert_int_equal(fact->u.vm_running.as_of, 50);
@@ -137,6 +139,40 @@ static void test_changed(void **state)
 	expect(f, "", EBB_WATCH_KEEP);
 }
 
+/* The operator has spoken, and a look finds what was there before it was written down. */
+static void test_sla_set(void **state)
+{
+	struct fixture *f = *state;
+	struct ebb_metadata *m = &f->look.domain.metadata;
+	struct ebb_sla set = m->sla;
+
+	expect(f, "defined", EBB_WATCH_KEEP);
+	set.weight = 500;
+	ebb_watch_sla_set(&f->watch, &set);
+	f->look.is_sla_stale = true;
+	m->sla.weight = 300;
+	expect(f, "", EBB_WATCH_KEEP);
+	/* Other news come with what is in force. */
+	m->vcpus[2].node = 1;
+	expect(f, "defined", EBB_WATCH_KEEP);
+	assert_int_equal(f->weight, 500);
+	/* Written by now; the core hears once more what it knows. */
+	f->look.is_sla_stale = false;
+	m->sla.weight = 500;
+	expect(f, "defined", EBB_WATCH_KEEP);
+	assert_int_equal(f->weight, 500);
+	/* It could not be written: it stays in force until somebody changes the metadata. */
+	set.weight = 700;
+	ebb_watch_sla_set(&f->watch, &set);
+	expect(f, "", EBB_WATCH_KEEP);
+	m->vcpus[2].node = 0;
+	expect(f, "defined", EBB_WATCH_KEEP);
+	assert_int_equal(f->weight, 700);
+	m->sla.weight = 100;
+	expect(f, "defined", EBB_WATCH_KEEP);
+	assert_int_equal(f->weight, 100);
+}
+
 static void test_invalid(void **state)
 {
 	struct fixture *f = *state;
@@ -191,7 +227,7 @@ static void test_transient(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(life),    TEST(restarted), TEST(changed),
+		TEST(life),    TEST(restarted), TEST(changed),   TEST(sla_set),
 		TEST(invalid), TEST(not_ours),	TEST(transient),
 	};
 
