@@ -16,7 +16,7 @@
 /* As of the last view. */
 struct known_cpu {
 	uint32_t node;
-	enum oltp_tier tier;	/* how it is away; NONE: it is not */
+	enum oltp_tier tier;	/* how it is away, or was last; NONE: not known */
 };
 
 struct source_ebb {
@@ -79,12 +79,19 @@ static int ebb_source_fd(void *opaque)
 	return source->is_gone ? -1 : ebb_fd(source->config.ebb);
 }
 
-/* What is not listed is not plugged. */
+/*
+ * What is not listed is not plugged. What is in use keeps the tier in which it was away last: an
+ * add that has it already may not have asked yet.
+ */
 static void know_cpus(struct source_ebb *source, const struct ebb_cpu *cpus, int n)
 {
+	enum oltp_tier was[CPUS_MAX];
+
 	pthread_mutex_lock(&source->lock);
-	for (uint32_t i = 0; i < CPUS_MAX; i++)
+	for (uint32_t i = 0; i < CPUS_MAX; i++) {
+		was[i] = source->known[i].tier;
 		source->known[i].tier = OLTP_TIER_UNPLUG;
+	}
 	for (int i = 0; i < n; i++) {
 		struct known_cpu *known;
 
@@ -93,7 +100,7 @@ static void know_cpus(struct source_ebb *source, const struct ebb_cpu *cpus, int
 		known = &source->known[cpus[i].cpu];
 		known->node = cpus[i].node;
 		known->tier = cpus[i].flags & EBB_CPU_PARKED ? OLTP_TIER_PARK :
-			      cpus[i].flags & EBB_CPU_LENT ? OLTP_TIER_LEND : OLTP_TIER_NONE;
+			      cpus[i].flags & EBB_CPU_LENT ? OLTP_TIER_LEND : was[cpus[i].cpu];
 	}
 	pthread_mutex_unlock(&source->lock);
 }
@@ -165,6 +172,15 @@ static struct known_cpu known_get(struct source_ebb *source, uint32_t cpu)
 	return known;
 }
 
+static void known_set_tier(struct source_ebb *source, uint32_t cpu, enum oltp_tier tier)
+{
+	if (cpu >= CPUS_MAX)
+		return;
+	pthread_mutex_lock(&source->lock);
+	source->known[cpu].tier = tier;
+	pthread_mutex_unlock(&source->lock);
+}
+
 static int ebb_add(void *opaque, uint32_t node, uint32_t count, struct oltp_cpu *ret_cpus,
 		   struct oltp_move_times *ret_times)
 {
@@ -227,6 +243,8 @@ static int ebb_remove(void *opaque, uint32_t cpu, struct oltp_move_times *ret_ti
 		tier = OLTP_TIER_UNPLUG;
 		rc = ebb_cpu_remove(source->config.ebb, cpu, 0, &times);
 	}
+	if (!rc)
+		known_set_tier(source, cpu, tier);
 	*ret_times = (struct oltp_move_times){ times.host_ns, times.kernel_ns, tier };
 	return rc;
 }
