@@ -209,12 +209,13 @@ static void monitor_comes_and_goes(void **state)
 	ebb_rig_monitor_end(rig, SIGKILL);
 	assert_true(ebb_rig_until(e.apps, 2, has_no_monitor, e.apps[0], EBB_RIG_SOON_MS));
 	/* Without it each sees the whole, and gives as far as it goes. */
-	fake_ebb_dev_set_mem_limit(rig->dev, 0, 15 * BLOCK, 1);
-	expect_of(&e, 0, 0, 15, 10);
+	fake_ebb_dev_set_mem_limit(rig->dev, 0, 14 * BLOCK, 1);
+	expect_of(&e, 0, 0, 16, 10);
 	ebb_rig_monitor_start(rig);
-	expect_of(&e, 0, 0, 12, 3);
+	/* An odd block would be of whoever comes back first. */
+	expect_of(&e, 0, 0, 13, 3);
 	assert_int_equal(ebb_mem_release(e.apps[0], a.addr, 20 * BLOCK), 0);
-	expect_of(&e, 5, 0, 0, 0);
+	expect_of(&e, 4, 0, 0, 0);
 	all_close(&e);
 }
 
