@@ -16,7 +16,7 @@ TWO_THREADS = 1.3       # what a core gives to two threads, against one (host-ag
 # Updates only, and many of them: with a high theta nearly all transactions want the hottest record,
 # which is locked for half of the time of each. With a low one there are enough records for few to
 # meet, even with workers that are out of quota while they hold locks.
-CONTENTION = "--records 200000 --operations 24 --update 1"
+CONTENTION = "--records 400000 --operations 40 --update 1"
 LOW, HIGH = 0.5, 0.99
 LEAD_S, HIGH_S, LAST_S = 14.0, 20.0, 14.0
 
