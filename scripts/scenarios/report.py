@@ -128,13 +128,13 @@ def _tiles(summary):
         return _tile_row(words_slices.tiles(summary))
     if summary["scenario"] == "spot":
         equal = summary["share_convergence_ms"]
-        tiles.append((_ms(equal["median"]) if equal["n"] else "never",
+        tiles.append((words_memory.ms(equal["median"]) if equal["n"] else "never",
                       "until shares are equal after a join, median"))
     else:
         tiles.append((_check_value(summary, "plateau_error_pct", " %"),
                       "furthest plateau from proportional"))
-    tiles += [(_ms(summary["cpu_add_ms"]["median"]), "to add a CPU, median"),
-              (_ms(summary["cpu_remove_ms"]["median"]), "to remove a CPU, median"),
+    tiles += [(words_memory.ms(summary["cpu_add_ms"]["median"]), "to add a CPU, median"),
+              (words_memory.ms(summary["cpu_remove_ms"]["median"]), "to remove a CPU, median"),
               (_count(summary["committed_transactions"]), "transactions committed"),
               (_count(summary["failed_transactions"]), "transactions failed"),
               (_count(summary["lost_updates"]), "updates lost")]
@@ -145,12 +145,6 @@ def _tile_row(tiles):
     return '<div class="tiles">' + "".join(
         f'<div class="tile"><b>{escape(value)}</b><span>{escape(text)}</span></div>'
         for value, text in tiles) + "</div>"
-
-
-def _ms(value):
-    if value is None:
-        return "not measured"
-    return f"{value / 1000:.2f} s" if value >= 1000 else f"{value:.0f} ms"
 
 
 def _count(value):
