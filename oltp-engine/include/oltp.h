@@ -12,16 +12,16 @@
  *
  * Life cycle:
  *
- *   oltp_engine_open -> oltp_table_create -> oltp_worker_create (per thread)
- *     oltp_txn_begin -> [oltp_txn_prefetch] -> oltp_txn_read|update|insert ... -> oltp_txn_commit
+ *   oltp_engine_open -> oltp_table_create -> [oltp_index_create] -> oltp_worker_create (per thread)
+ *     oltp_txn_begin -> [oltp_txn_prefetch] -> oltp_txn_read|update|... ... -> oltp_txn_commit
  *                                                     `- any failure --------> oltp_txn_abort
  *   oltp_worker_destroy -> oltp_engine_close
  *
  * Guarantees, by number (the tests name them):
  *
- *   G1  Transactions are serializable over records that exist: strict two-phase locking, every lock
- *       is held until commit or abort. Exception: OLTP_NOT_FOUND is not protected, another
- *       transaction may insert that key before this one commits.
+ *   G1  Transactions are serializable, phantoms included: strict two-phase locking, every lock is
+ *       held until commit or abort, and what was found missing (OLTP_NOT_FOUND, all of a scanned
+ *       range) is still missing when the transaction commits, or it fails with OLTP_CONFLICT.
  *   G2  A transaction that aborts leaves no byte changed and no record behind.
  *   G3  No deadlock: under NO_WAIT nobody waits; under WAIT_DIE only older waits for younger.
  *   G4  Workers may be created and destroyed at any time by any thread, also while others run.
@@ -49,10 +49,10 @@ extern "C" {
 
 enum oltp_rc {
 	OLTP_OK = 0,
-	OLTP_CONFLICT = 1,	/* another transaction holds the record: abort and run again */
+	OLTP_CONFLICT = 1,	/* another transaction is in the way: abort and run again */
 	OLTP_NOT_FOUND = 2,	/* no such key; the transaction may go on */
-	OLTP_EXISTS = 3,	/* insert: the key is there; the transaction may go on */
-	OLTP_FULL = 4,		/* more records or undo bytes than configured: abort */
+	OLTP_EXISTS = 3,	/* insert: a unique key is there; the transaction may go on */
+	OLTP_FULL = 4,		/* more records, notes or undo bytes than configured: abort */
 	OLTP_NO_MEMORY = 5,	/* insert: the memory source is exhausted: abort */
 	OLTP_INVALID = 6,	/* bad argument, or no transaction is running; nothing was done */
 	OLTP_COLD = 7,		/* a record is on disk: abort, fetch it (part 2), run again */
@@ -68,6 +68,8 @@ enum oltp_cc {
 
 #define OLTP_WORKERS_MAX	1023u	/* workers alive at once */
 #define OLTP_TABLES_MAX		16u	/* tables in one engine */
+#define OLTP_INDEXES_MAX	8u	/* ordered indexes of one table */
+#define OLTP_KEY_SPANS_MAX	8u	/* that a sort key is made of */
 #define OLTP_NODES_MAX		16u	/* NUMA nodes */
 #define OLTP_MEM_BLOCK_BYTES	(2ul << 20)
 
@@ -87,7 +89,11 @@ struct oltp_block_ops;
 
 struct oltp_config {
 	enum oltp_cc cc;
-	uint32_t txn_records_max;	/* record accesses in one transaction; 0: 128 */
+	/*
+	 * Record accesses in one transaction; 0: 128. It may also note so many places where it has
+	 * found something missing: each look-up in vain is one, and a scan one for 15 to 30 rows.
+	 */
+	uint32_t txn_records_max;
 	uint32_t txn_undo_bytes;	/* before-images in one transaction; 0: 64 KiB */
 	int node;			/* NUMA node for memory, -1: of whoever adds a record */
 	const struct oltp_mem_ops *mem;	/* NULL: anonymous memory with huge pages advised */
@@ -123,6 +129,45 @@ void oltp_engine_close(struct oltp_engine *engine);
  */
 int oltp_table_create(struct oltp_engine *engine, uint32_t record_bytes, uint64_t capacity,
 		      struct oltp_table **ret_table);
+
+struct oltp_span {
+	uint32_t offset;
+	uint32_t bytes;
+};
+
+/*
+ * An ordered index of a table: rows by a 64-bit sort key, those with the same one by their primary
+ * key. Inserts and deletes maintain it.
+ */
+struct oltp_index_config {
+	/*
+	 * Makes the sort key, from the primary key and the bytes of the record in key_spans and from
+	 * nothing else: for the same ones always the same. Called by any thread, while the record
+	 * is locked; must not call the engine. NULL: the primary key itself.
+	 */
+	uint64_t (*key_of)(void *ctx, uint64_t primary_key, const void *record);
+	void *ctx;
+	/*
+	 * What oltp_txn_update must not be asked for from then on (OLTP_INVALID): to change a sort
+	 * key, delete the row and insert it again. With key_of at least one; it may be empty.
+	 */
+	struct oltp_span key_spans[OLTP_KEY_SPANS_MAX];
+	uint32_t n_key_spans;
+	/* No two rows with the same sort key: the insert of a second one is OLTP_EXISTS. */
+	bool is_unique;
+};
+
+struct oltp_index;
+
+/*
+ * Lives as long as the table. No transaction may be running. NULL config: by primary key. Its
+ * memory is that of indexes (struct oltp_mem_ops), which stays: 16 bytes for each row if rows come
+ * in order, up to twice that if not; rows that go leave theirs to others as soon as no neighbour in
+ * order (30 at most) is left. Errors: -EINVAL (key_spans), -EBUSY (there are rows, or cold records
+ * in any table), -ENOSPC (OLTP_INDEXES_MAX), -ENOMEM.
+ */
+int oltp_index_create(struct oltp_table *table, const struct oltp_index_config *config,
+		      struct oltp_index **ret_index);
 
 /*
  * Calls fn, on the caller's thread, once for every record that is there throughout, wherever it is,
@@ -189,33 +234,72 @@ void oltp_txn_prefetch(struct oltp_worker *worker, struct oltp_table *table,
 enum oltp_rc oltp_txn_read(struct oltp_worker *worker, struct oltp_table *table, uint64_t key,
 			   const void **ret_record);
 
-struct oltp_span {
-	uint32_t offset;
-	uint32_t bytes;
-};
-
 /*
  * Exclusive lock; saves the before-image of each span and hands out the record for writing.
  * Caveat: bytes outside the spans must not be changed, they would survive an abort. Also
- * OLTP_NOT_FOUND; OLTP_INVALID for a span outside the record (the transaction may go on).
+ * OLTP_NOT_FOUND; OLTP_INVALID for a span outside the record, or that covers bytes of a sort key
+ * (the transaction may go on).
  */
 enum oltp_rc oltp_txn_update(struct oltp_worker *worker, struct oltp_table *table, uint64_t key,
 			     const struct oltp_span *spans, uint32_t n, void **ret_record);
 
 /*
  * Adds a record, exclusively locked until the end. With OLTP_EXISTS a shared lock is held on the
- * record that is there.
+ * record that is there (under the key, or under a sort key that must be unique). What this
+ * transaction has deleted may be added again; that takes record_bytes of undo.
  */
 enum oltp_rc oltp_txn_insert(struct oltp_worker *worker, struct oltp_table *table, uint64_t key,
 			     const void *record);
 
 /*
- * Ends the transaction and releases its locks. OLTP_INVALID if none runs or it is doomed; OLTP_LOST
- * if memory that it read or wrote was taken meanwhile: abort.
+ * Deletes a record: exclusive lock, and it is gone for this transaction from now on, for others
+ * when it commits. Pointers to it handed out before are not to be used any more. Also
+ * OLTP_NOT_FOUND.
+ */
+enum oltp_rc oltp_txn_delete(struct oltp_worker *worker, struct oltp_table *table, uint64_t key);
+
+struct oltp_range {
+	uint64_t from, to;	/* sort keys, both included; from > to: nothing is in between */
+	uint64_t limit;		/* so many rows at most, the first ones; 0: all */
+	bool descending;	/* from to down to from */
+	bool exclusive;		/* lock the rows exclusively: for those who then update or delete */
+};
+
+/*
+ * Calls fn with each row of a range of an ordered index, in order, with a shared or exclusive lock
+ * held on it. Non-zero ends the scan, which is OLTP_OK all the same. Until commit no row may come
+ * into what was scanned, or go from it.
+ *
+ * fn may call functions of the transaction, but not end it. Rows that it adds ahead of the scan may
+ * or may not be met; those that it deletes are not. If it dooms the transaction, the scan ends with
+ * what did.
+ *
+ * Caveats: give a limit rather than end the scan by fn, then no more is prefetched, or fetched from
+ * disk, than is needed. What is protected are whole leaves: an insert of another transaction near
+ * the range may be a conflict as well. WAIT_DIE does not protect an old transaction from those: one
+ * that scans where others insert all the time may have to be run again often.
+ *
+ * OLTP_COLD: what of the range is known to be on disk is fetched all at once. OLTP_FULL: see
+ * txn_records_max. OLTP_INVALID (besides: no transaction runs): dooms it, key_of is not true to its
+ * contract.
+ */
+enum oltp_rc oltp_txn_scan(struct oltp_worker *worker, struct oltp_index *index,
+			   const struct oltp_range *range,
+			   int (*fn)(void *ctx, uint64_t sort_key, uint64_t primary_key,
+				     const void *record),
+			   void *ctx);
+
+/*
+ * Ends the transaction and releases its locks. OLTP_INVALID if none runs or it is doomed;
+ * OLTP_CONFLICT if something that was missing is there by now; OLTP_LOST if memory that it read or
+ * wrote was taken meanwhile: abort.
  */
 enum oltp_rc oltp_txn_commit(struct oltp_worker *worker);
 
-/* Restores every saved byte, takes inserts back, releases the locks. Harmless if none runs. */
+/*
+ * Restores every saved byte, takes inserts and deletes back, releases the locks. Cannot fail.
+ * Harmless if none runs.
+ */
 void oltp_txn_abort(struct oltp_worker *worker);
 
 /* ---- 2. memory that comes and goes --------------------------------------------------------- */

@@ -34,6 +34,14 @@ bool cold_visit_begin(struct index_ref *ref, struct record *record, uint64_t sta
 	return true;
 }
 
+void cold_visit_forget(struct cold *cold, struct record *record)
+{
+	struct cold_block *block = cold_stub_block(cold, cold_visit_of(record)->stub);
+
+	atomic_fetch_sub_explicit(&cold->counters.records, 1, memory_order_relaxed);
+	cold_block_unlive(cold, block, 1);
+}
+
 /* Into a block; the record is locked. False: there is no room. */
 static bool settle(struct cold *cold, struct record *record, const struct index_ref *ref,
 		   uint32_t node, uint64_t ts, uint64_t stamp)

@@ -17,7 +17,7 @@
  *   V4  The buffer is used again, or freed, only when an epoch has passed since the visit ended.
  *
  * A visit is ended by the one who owns the buffer, or by the manager, which moves the record into a
- * block; the owner then finds that the index points elsewhere.
+ * block, or by whoever deletes the record; the owner then finds that the index points elsewhere.
  */
 #ifndef OLTP_COLD_VISIT_H
 #define OLTP_COLD_VISIT_H
@@ -46,6 +46,9 @@ void cold_visit_note(struct record *record, bool exclusive);
  * is not there any more.
  */
 bool cold_visit_begin(struct index_ref *ref, struct record *record, uint64_t stamp);
+
+/* A visitor that was taken out of the index, and is still locked: its place on disk is nobody's. */
+void cold_visit_forget(struct cold *cold, struct record *record);
 
 /*
  * Ends a visit: into a block if is_wanted or if it has to be, else back to the stub. In an epoch,

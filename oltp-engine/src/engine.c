@@ -8,6 +8,8 @@
 #include "fetch.h"
 #include "lost.h"
 #include "manager.h"
+#include "notes.h"
+#include "tree.h"
 
 #define TXN_RECORDS_DEFAULT	128u
 #define TXN_UNDO_DEFAULT	(64u << 10)
@@ -38,6 +40,8 @@ int oltp_engine_open(const struct oltp_config *config, struct oltp_engine **ret_
 	epoch_init(&engine->epoch);
 	mem_init(&engine->mem, config->mem, config->mem_ctx, config->node);
 	pthread_mutex_init(&engine->lock, NULL);
+	node_pool_init(&engine->leaves, engine, TREE_LEAF_BYTES);
+	node_pool_init(&engine->inners, engine, TREE_INNER_BYTES);
 	rc = storage_init(&engine->storage, config->blocks, config->blocks_ctx, &engine->mem);
 	if (!rc && config->cold_dir)
 		rc = cold_create(engine, config->cold_dir, config->cold_bytes_max, &engine->cold);
@@ -61,6 +65,8 @@ void oltp_engine_close(struct oltp_engine *engine)
 	storage_finish(&engine->storage);
 	lost_finish(engine);
 	cold_destroy(engine->cold);
+	node_pool_finish(&engine->leaves);
+	node_pool_finish(&engine->inners);
 	mem_finish(&engine->mem);
 	pthread_mutex_destroy(&engine->lock);
 	free(engine);
@@ -72,6 +78,7 @@ static void worker_free(struct oltp_worker *worker)
 	free(worker->undo);
 	free(worker->ahead);
 	free(worker->wants);
+	free(worker->notes);
 	free(worker);
 }
 
@@ -131,8 +138,10 @@ int oltp_worker_create(struct oltp_engine *engine, struct oltp_worker **ret_work
 				     (engine->txn_undo_bytes + CACHE_PAD_BYTES - 1) &
 					     ~(CACHE_PAD_BYTES - 1));
 	worker->wants = calloc(engine->txn_records_max, sizeof(*worker->wants));
+	worker->notes = calloc(engine->txn_records_max, sizeof(*worker->notes));
 	worker->node = engine->node < 0 ? node_here() : (uint32_t)engine->node;
-	if (!worker->accesses || !worker->ahead || !worker->undo || !worker->wants)
+	if (!worker->accesses || !worker->ahead || !worker->undo || !worker->wants ||
+	    !worker->notes)
 		goto out_free;
 	rc = worker_register(worker);
 	if (rc)
@@ -193,7 +202,7 @@ const char *oltp_strerror(enum oltp_rc rc)
 	case OLTP_EXISTS:
 		return "key exists";
 	case OLTP_FULL:
-		return "transaction touches more records or saves more bytes than configured";
+		return "transaction touches or notes more, or saves more bytes, than configured";
 	case OLTP_NO_MEMORY:
 		return "no memory for a new record";
 	case OLTP_COLD:

@@ -13,6 +13,7 @@
 #include "index.h"
 #include "lock.h"
 #include "mem.h"
+#include "node_pool.h"
 #include "oltp.h"
 #include "storage.h"
 #include "util.h"
@@ -38,6 +39,11 @@ struct oltp_table {
 	/* Records not used since then were the last to go to disk; written by the manager. */
 	_Atomic uint64_t evicted_stamp;
 	struct shelf shelves[OLTP_NODES_MAX];
+	/* Ordered indexes, set before the first record is. */
+	uint32_t n_ordered;
+	uint32_t n_key_spans;
+	struct oltp_index *ordered[OLTP_INDEXES_MAX];
+	struct oltp_span key_spans[OLTP_INDEXES_MAX * OLTP_KEY_SPANS_MAX];
 };
 
 struct oltp_engine {
@@ -48,6 +54,7 @@ struct oltp_engine {
 	struct epoch epoch;
 	struct mem mem;
 	struct storage storage;
+	struct node_pool leaves, inners;	/* of ordered indexes */
 	struct cold *cold;	/* NULL: records stay in memory */
 	struct manager *manager;	/* NULL: memory does not move */
 	_Atomic uint64_t manager_announced;	/* see epoch.h */
@@ -61,11 +68,21 @@ struct oltp_engine {
 	uint32_t workers_end;	/* the highest number ever */
 };
 
+/*
+ * All but the first two are exclusive. The last two are those of a record that is there no more for
+ * the transaction itself, although the indexes have it until the end:
+ *
+ *	EXCLUSIVE -delete-> DELETE -insert-> REPLACE -delete-> DELETE
+ *	INSERT -delete-> UNDONE -insert-> INSERT
+ */
 enum access_kind {
 	ACCESS_NONE,		/* nothing to release: turned into an exclusive one */
 	ACCESS_SHARED,
 	ACCESS_EXCLUSIVE,
-	ACCESS_INSERT,		/* exclusive, and taken back on abort */
+	ACCESS_INSERT,		/* taken back on abort */
+	ACCESS_REPLACE,		/* deleted and added again, over a before-image of all of it */
+	ACCESS_DELETE,		/* goes at commit */
+	ACCESS_UNDONE,		/* added and deleted: goes at the end, whatever that is */
 };
 
 struct access {
@@ -73,6 +90,7 @@ struct access {
 	struct index_ref ref;
 	struct oltp_table *table;
 	enum access_kind kind;
+	uint32_t image;		/* of REPLACE, and DELETE after it: offset in undo + 1; 0: none */
 };
 
 /* Before-images lie one after the other in the undo buffer, each behind such a head. */
@@ -109,6 +127,7 @@ struct oltp_worker {
 	bool is_retry;		/* the next transaction is the last one again */
 	uint32_t number;
 	uint32_t began;		/* transactions begun, to step the clock */
+	enum oltp_rc doom_rc;	/* DOOMED: by what */
 	uint64_t ts;		/* age of the running transaction */
 	uint64_t stamp;		/* epoch of the running transaction */
 	uint64_t revokes_seen;	/* engine.revokes_swept when the transaction began */
@@ -118,8 +137,12 @@ struct oltp_worker {
 	uint32_t n_operations;	/* that succeeded, on records held already included */
 	uint32_t n_ahead, ahead_next;
 	uint32_t undo_used, undo_last;
+	uint32_t n_notes;
+	bool has_deletes;	/* an access is, or was, one of a deleted record */
+	bool has_ordered;	/* rows were added to a table with ordered indexes */
 	struct access *accesses;
 	uint8_t *undo;
+	struct note *notes;	/* see notes.h */
 	struct ahead *ahead;
 	struct oltp_table *ahead_table;
 	uint32_t n_wants;	/* what the last transaction was aborted for */

@@ -9,7 +9,13 @@
 
 static struct index_bucket *link_next(uint64_t link)
 {
-	return (struct index_bucket *)(uintptr_t)(link & ~INDEX_LINK_LOCKED);
+	return (struct index_bucket *)(uintptr_t)((link & ~INDEX_VERSION_MASK & ~INDEX_LINK_LOCKED)
+						  << INDEX_LINK_ADDR_SHIFT);
+}
+
+static uint64_t link_to(const struct index_bucket *bucket)
+{
+	return (uint64_t)(uintptr_t)bucket >> INDEX_LINK_ADDR_SHIFT;
 }
 
 static size_t buckets_bytes(const struct index *index)
@@ -55,7 +61,7 @@ static struct index_bucket *overflow_alloc(struct index *index)
 
 		if (!chunk)
 			goto out_unlock;
-		atomic_init(&chunk->link, (uint64_t)(uintptr_t)index->overflow_chunks);
+		atomic_init(&chunk->link, link_to(index->overflow_chunks));
 		index->overflow_chunks = chunk;
 		index->overflow_next = chunk + 1;
 		index->overflow_end = chunk + OLTP_MEM_BLOCK_BYTES / sizeof(*chunk);
@@ -119,15 +125,25 @@ static void chain_unlock(struct index_bucket *head)
 	atomic_fetch_and_explicit(&head->link, ~INDEX_LINK_LOCKED, memory_order_release);
 }
 
+/*
+ * Sequentially consistent, as the load of whoever noted the version: of two transactions that each
+ * insert where the other one looked in vain, one at least sees it (notes.h).
+ */
+static uint64_t chain_unlock_newer(struct index_bucket *head)
+{
+	return atomic_fetch_add_explicit(&head->link, INDEX_VERSION_ONE - INDEX_LINK_LOCKED,
+					 memory_order_seq_cst) & INDEX_VERSION_MASK;
+}
+
 int index_insert(struct index *index, struct record *record, uint64_t key, uint64_t hash,
-		 struct index_ref *ret_ref, struct record **ret_existing)
+		 struct index_ref *ret_ref, struct record **ret_existing, uint64_t *ret_version)
 {
 	struct index_bucket *head = index_bucket_of(index, hash);
 	struct index_bucket *bucket = head, *last = head;
 	uint64_t entry = (hash & 0xffff) << 48 | (uint64_t)(uintptr_t)record;
 	_Atomic uint64_t *empty = NULL;
 	struct record *existing;
-	int rc = 0;
+	int rc;
 
 	chain_lock(head);
 	existing = index_find(index, key, hash, ret_ref);
@@ -151,13 +167,15 @@ int index_insert(struct index *index, struct record *record, uint64_t key, uint6
 		}
 		empty = &bucket->slots[0];
 		/* Zeroed by the memory source; pairs with the acquire of link in index_find. */
-		atomic_fetch_or_explicit(&last->link, (uint64_t)(uintptr_t)bucket,
-					 memory_order_release);
+		atomic_fetch_or_explicit(&last->link, link_to(bucket), memory_order_release);
 	}
 	/* Pairs with the acquire of slots in index_find. */
 	atomic_store_explicit(empty, entry, memory_order_release);
 	ret_ref->slot = empty;
 	ret_ref->entry = entry;
+	*ret_version = chain_unlock_newer(head);
+	return 0;
+
 out_unlock:
 	chain_unlock(head);
 	return rc;

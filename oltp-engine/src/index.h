@@ -14,8 +14,13 @@
  *   I3  Slots never move and buckets are never freed before the index is. A key keeps its slot for
  *       as long as it is in the index, wherever its record goes: a walk over the slots meets every
  *       key once.
- *   I4  What a slot stood for is not used for another key before everybody who could have read the
- *       slot has ended (epoch.h). So a key that does not fit is really another one.
+ *   I4  What a slot stood for is not used for another key while its key is in the index, before
+ *       everybody who could have read the slot has ended (epoch.h). So a key that does not fit is
+ *       really another one. A record that is taken out for good may be used again at once: who
+ *       finds another key in it misses one that was taken out, which is true.
+ *   I5  A chain's version (in the link of its first bucket) is counted up by each insert into it,
+ *       after the new slot can be seen. Who reads it, then looks in vain, and later finds it as it
+ *       was, knows that the key was not there all the time. It wraps after 2^21 inserts.
  */
 #ifndef OLTP_INDEX_H
 #define OLTP_INDEX_H
@@ -33,12 +38,17 @@ struct record;
 
 struct index_bucket {
 	_Alignas(64) _Atomic uint64_t slots[INDEX_SLOTS];
-	_Atomic uint64_t link;	/* address of the overflow bucket | lock bit (first bucket) */
+	/* Of the first bucket: version << 43 | overflow bucket's address / 64 << 1 | lock bit. */
+	_Atomic uint64_t link;
 };
 
 _Static_assert(sizeof(struct index_bucket) == 64, "a bucket is a cache line");
 
 #define INDEX_LINK_LOCKED	1ull
+#define INDEX_LINK_ADDR_SHIFT	5u	/* from the link to the address, which is a multiple of 64 */
+#define INDEX_VERSION_SHIFT	43u
+#define INDEX_VERSION_ONE	(1ull << INDEX_VERSION_SHIFT)
+#define INDEX_VERSION_MASK	(~0ull << INDEX_VERSION_SHIFT)
 #define INDEX_ADDR_MASK		((1ull << 48) - 1)
 #define INDEX_STUB		1ull
 /* Of an address, not of a stub. */
@@ -147,14 +157,21 @@ static inline bool index_stub_replace(const struct index_ref *ref, uint64_t to)
 						       memory_order_release, memory_order_relaxed);
 }
 
+/* Where the version of the hash's chain is: the bits INDEX_VERSION_MASK of it. */
+static inline const _Atomic uint64_t *index_version_of(const struct index *index, uint64_t hash)
+{
+	return &index_bucket_of(index, hash)->link;
+}
+
 /*
  * Errors: -EEXIST (*ret_ref is the one that is there, *ret_existing the record or NULL), -ENOMEM.
- * The record's key must be set.
+ * The record's key must be set. *ret_version: the chain's before, of which the new one is
+ * INDEX_VERSION_ONE more.
  */
 int index_insert(struct index *index, struct record *record, uint64_t key, uint64_t hash,
-		 struct index_ref *ret_ref, struct record **ret_existing);
+		 struct index_ref *ret_ref, struct record **ret_existing, uint64_t *ret_version);
 
-/* ref: from this record's index_insert. */
+/* ref: where the record is now; it is locked. Versions stay: nobody misses what goes. */
 void index_remove(struct index *index, uint64_t hash, const struct index_ref *ref);
 
 /*

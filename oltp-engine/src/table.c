@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "engine.h"
+#include "ordered.h"
 
 #define RECORD_BYTES_MAX	(1u << 20)
 #define CAPACITY_MAX		(1ull << 32)
@@ -54,6 +55,7 @@ out_free:
 
 void table_destroy(struct oltp_table *table)
 {
+	ordered_destroy(table);
 	index_finish(&table->index);
 	for (uint32_t node = 0; node < OLTP_NODES_MAX; node++)
 		shelf_finish(&table->shelves[node]);

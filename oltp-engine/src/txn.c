@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Transactions: strict two-phase locking with in-place updates and before-images.
+ * Transactions: strict two-phase locking with in-place updates and before-images. Adding and deleting
+ * is in txn_insert.c and txn_delete.c, scanning in txn_scan.c.
  *
  *   state	transitions
  *   IDLE	oltp_txn_begin -> ACTIVE
@@ -8,14 +9,17 @@
  *   DOOMED	oltp_txn_abort -> IDLE
  *
  * ACTIVE and DOOMED: accesses[] names every lock held (T1); the undo list holds every byte range
- * handed out for writing as it was before (T2). IDLE: no lock is held, both are empty (T3).
+ * handed out for writing as it was before (T2). IDLE: no lock is held, both are empty (T3). What an
+ * ACTIVE one has seen to be missing is in notes[] (notes.h).
  */
-#include <errno.h>
 #include <string.h>
 
 #include "cold_visit.h"
 #include "engine.h"
 #include "lost.h"
+#include "notes.h"
+#include "ordered.h"
+#include "txn.h"
 
 /*
  * Transactions per clock step. The age orders only those that run at the same time, so the clock
@@ -46,37 +50,6 @@ enum oltp_rc oltp_txn_begin(struct oltp_worker *worker)
 	return OLTP_OK;
 }
 
-void oltp_txn_prefetch(struct oltp_worker *worker, struct oltp_table *table,
-		       const struct oltp_hint *hints, uint32_t n)
-{
-	const struct index *index = &table->index;
-	struct ahead *ahead = worker->ahead;
-
-	if (n > worker->engine->txn_records_max)
-		n = worker->engine->txn_records_max;
-	worker->ahead_table = table;
-	worker->n_ahead = n;
-	worker->ahead_next = 0;
-	for (uint32_t i = 0; i < n; i++) {
-		ahead[i].key = hints[i].key;
-		ahead[i].hash = index_hash(hints[i].key);
-		index_prefetch(index, ahead[i].hash);
-	}
-	for (uint32_t i = 0; i < n; i++) {
-		struct record *record = index_guess(index, ahead[i].hash);
-		const uint8_t *line, *end;
-
-		if (!record)
-			continue;
-		__builtin_prefetch(record, 1);
-		line = record->data + hints[i].offset;
-		end = line + hints[i].bytes;
-		for (line -= (uintptr_t)line % CACHE_LINE_BYTES; line < end;
-		     line += CACHE_LINE_BYTES)
-			__builtin_prefetch(line, 1);
-	}
-}
-
 static uint64_t hash_of(struct oltp_worker *worker, const struct oltp_table *table, uint64_t key)
 {
 	if (worker->ahead_next < worker->n_ahead && worker->ahead_table == table &&
@@ -85,9 +58,10 @@ static uint64_t hash_of(struct oltp_worker *worker, const struct oltp_table *tab
 	return index_hash(key);
 }
 
-static enum oltp_rc txn_doom(struct oltp_worker *worker, enum oltp_rc rc)
+enum oltp_rc txn_doom(struct oltp_worker *worker, enum oltp_rc rc)
 {
 	worker->state = TXN_DOOMED;
+	worker->doom_rc = rc;
 	if (rc == OLTP_CONFLICT) {
 		worker->is_retry = true;
 		counter_add(&worker->conflicts, 1);
@@ -100,17 +74,19 @@ static enum oltp_rc txn_doom(struct oltp_worker *worker, enum oltp_rc rc)
 	return rc;
 }
 
-/* Room was checked by the caller. */
-static void access_push(struct oltp_worker *worker, struct oltp_table *table,
-			struct record *record, const struct index_ref *ref, enum access_kind kind)
+struct access *txn_access_push(struct oltp_worker *worker, struct oltp_table *table,
+			       struct record *record, const struct index_ref *ref,
+			       enum access_kind kind)
 {
-	worker->accesses[worker->n_accesses++] =
-		(struct access){ .record = record, .ref = *ref, .table = table, .kind = kind };
+	struct access *access = &worker->accesses[worker->n_accesses++];
+
+	*access = (struct access){ .record = record, .ref = *ref, .table = table, .kind = kind };
+	return access;
 }
 
 /*
  * The word is not free. The holder may be this very transaction: *ret_is_held then says that its
- * lock suffices and nothing was taken.
+ * lock suffices and nothing was taken. OLTP_NOT_FOUND: it is, and has deleted the record.
  */
 static enum oltp_rc lock_busy(struct oltp_worker *worker, struct record *record, bool exclusive,
 			      bool *ret_is_held)
@@ -125,6 +101,8 @@ static enum oltp_rc lock_busy(struct oltp_worker *worker, struct record *record,
 
 		if (access->record != record || access->kind == ACCESS_NONE)
 			continue;
+		if (access->kind >= ACCESS_DELETE)
+			return OLTP_NOT_FOUND;
 		if (access->kind != ACCESS_SHARED || !exclusive)
 			return OLTP_OK;
 		mine++;
@@ -187,11 +165,17 @@ static enum oltp_rc not_in_memory(struct oltp_worker *worker, struct oltp_table 
 	return txn_doom(worker, OLTP_COLD);
 }
 
-/* Finds and locks. The record found may be taken out of the index before it is locked. */
-static enum oltp_rc record_access(struct oltp_worker *worker, struct oltp_table *table,
-				  uint64_t key, bool exclusive, struct record **ret_record)
+/*
+ * Finds and locks, as txn_access. The record found may be taken out of the index before it is
+ * locked. What is missing is looked for once more, with the chain's version read before that.
+ */
+static inline enum oltp_rc record_access(struct oltp_worker *worker, struct oltp_table *table,
+					 uint64_t key, uint64_t hash, enum txn_access how,
+					 struct record **ret_record)
 {
-	uint64_t hash = hash_of(worker, table, key);
+	bool exclusive = how & TXN_EXCLUSIVE, has_version = false;
+	const _Atomic uint64_t *word = index_version_of(&table->index, hash);
+	uint64_t version = 0;
 
 	if (worker->n_accesses == worker->engine->txn_records_max)
 		return txn_doom(worker, OLTP_FULL);
@@ -200,19 +184,30 @@ static enum oltp_rc record_access(struct oltp_worker *worker, struct oltp_table 
 		struct record *record = index_find(&table->index, key, hash, &ref);
 		uint64_t seen;
 
-		if (unlikely(!record))
-			return not_in_memory(worker, table, key, hash, &ref);
+		if (unlikely(!record)) {
+			enum oltp_rc rc = not_in_memory(worker, table, key, hash, &ref);
+
+			*ret_record = NULL;
+			if (rc != OLTP_NOT_FOUND || how & TXN_UNNOTED)
+				return rc;
+			if (has_version)
+				return notes_add(worker, word, version, INDEX_VERSION_MASK) ?:
+				       OLTP_NOT_FOUND;
+			version = atomic_load_explicit(word, memory_order_acquire);
+			has_version = true;
+			continue;
+		}
 		if (unlikely(!(exclusive ?
 				       lock_try_exclusive(&record->lock, worker->ts, &seen) :
 				       lock_try_shared(&record->lock, worker->ts, &seen)))) {
 			bool is_held;
 			enum oltp_rc rc = lock_busy(worker, record, exclusive, &is_held);
 
+			*ret_record = record;
 			if (rc)
-				return txn_doom(worker, rc);
+				return is_held ? rc : txn_doom(worker, rc);
 			if (is_held) {
 				worker->n_operations++;
-				*ret_record = record;
 				return OLTP_OK;
 			}
 		}
@@ -220,14 +215,31 @@ static enum oltp_rc record_access(struct oltp_worker *worker, struct oltp_table 
 			   atomic_load_explicit(&record->key, memory_order_relaxed) == key)) {
 			if (unlikely(ref.entry & INDEX_VISITOR))
 				cold_visit_note(record, exclusive);
-			access_push(worker, table, record, &ref,
-				    exclusive ? ACCESS_EXCLUSIVE : ACCESS_SHARED);
+			txn_access_push(worker, table, record, &ref,
+					exclusive ? ACCESS_EXCLUSIVE : ACCESS_SHARED);
 			worker->n_operations++;
 			*ret_record = record;
 			return OLTP_OK;
 		}
 		lock_release(worker, record, exclusive);
 	}
+}
+
+enum oltp_rc txn_access(struct oltp_worker *worker, struct oltp_table *table, uint64_t key,
+			uint64_t hash, enum txn_access how, struct record **ret_record)
+{
+	return record_access(worker, table, key, hash, how, ret_record);
+}
+
+struct access *txn_access_of(struct oltp_worker *worker, const struct record *record)
+{
+	for (uint32_t i = worker->n_accesses; i--;) {
+		struct access *access = &worker->accesses[i];
+
+		if (access->record == record && access->kind >= ACCESS_EXCLUSIVE)
+			return access;
+	}
+	return NULL;
 }
 
 enum oltp_rc oltp_txn_read(struct oltp_worker *worker, struct oltp_table *table, uint64_t key,
@@ -238,13 +250,13 @@ enum oltp_rc oltp_txn_read(struct oltp_worker *worker, struct oltp_table *table,
 
 	if (unlikely(worker->state != TXN_ACTIVE))
 		return OLTP_INVALID;
-	rc = record_access(worker, table, key, false, &record);
+	rc = record_access(worker, table, key, hash_of(worker, table, key), TXN_SHARED, &record);
 	if (!rc)
 		*ret_record = record->data;
 	return rc;
 }
 
-static enum oltp_rc undo_push(struct oltp_worker *worker, uint8_t *target, uint32_t bytes)
+enum oltp_rc txn_save(struct oltp_worker *worker, uint8_t *target, uint32_t bytes)
 {
 	uint32_t room = worker->engine->txn_undo_bytes - worker->undo_used;
 	struct undo *undo = (struct undo *)(worker->undo + worker->undo_used);
@@ -269,60 +281,16 @@ enum oltp_rc oltp_txn_update(struct oltp_worker *worker, struct oltp_table *tabl
 		return OLTP_INVALID;
 	for (uint32_t i = 0; i < n; i++) {
 		if (unlikely(spans[i].offset > table->record_bytes ||
-			     spans[i].bytes > table->record_bytes - spans[i].offset))
+			     spans[i].bytes > table->record_bytes - spans[i].offset ||
+			     (table->n_key_spans && ordered_is_key(table, &spans[i]))))
 			return OLTP_INVALID;
 	}
-	rc = record_access(worker, table, key, true, &record);
+	rc = record_access(worker, table, key, hash_of(worker, table, key), TXN_EXCLUSIVE, &record);
 	for (uint32_t i = 0; !rc && i < n; i++)
-		rc = undo_push(worker, record->data + spans[i].offset, spans[i].bytes);
+		rc = txn_save(worker, record->data + spans[i].offset, spans[i].bytes);
 	if (!rc)
 		*ret_record = record->data;
 	return rc;
-}
-
-/* With a disk to put others on, room can be made. */
-static enum oltp_rc no_room(struct oltp_worker *worker, struct oltp_table *table)
-{
-	worker->wants_room = worker->engine->cold;
-	worker->room_table = table;
-	return txn_doom(worker, worker->wants_room ? OLTP_COLD : OLTP_NO_MEMORY);
-}
-
-enum oltp_rc oltp_txn_insert(struct oltp_worker *worker, struct oltp_table *table, uint64_t key,
-			     const void *data)
-{
-	struct record *record, *existing;
-	struct index_ref ref;
-	enum oltp_rc rc;
-
-	if (worker->state != TXN_ACTIVE)
-		return OLTP_INVALID;
-	if (worker->n_accesses == worker->engine->txn_records_max)
-		return txn_doom(worker, OLTP_FULL);
-	for (;;) {
-		/* Most often decides it without building a record; also takes the shared lock. */
-		rc = record_access(worker, table, key, false, &existing);
-		if (rc != OLTP_NOT_FOUND)
-			return rc ?: OLTP_EXISTS;
-		record = table_record_alloc(worker, table, key);
-		if (!record)
-			return no_room(worker, table);
-		memcpy(record->data, data, table->record_bytes);
-		switch (index_insert(&table->index, record, key, index_hash(key), &ref,
-				     &existing)) {
-		case 0:
-			access_push(worker, table, record, &ref, ACCESS_INSERT);
-			worker->n_operations++;
-			return OLTP_OK;
-		case -EEXIST:
-			/* Somebody was faster; whether that one stays is seen under its lock. */
-			table_record_free(worker, record);
-			continue;
-		default:
-			table_record_free(worker, record);
-			return txn_doom(worker, OLTP_NO_MEMORY);
-		}
-	}
 }
 
 static void txn_end(struct oltp_worker *worker)
@@ -332,6 +300,9 @@ static void txn_end(struct oltp_worker *worker)
 	worker->n_operations = 0;
 	worker->n_ahead = 0;
 	worker->undo_used = 0;
+	worker->n_notes = 0;
+	worker->has_deletes = false;
+	worker->has_ordered = false;
 	epoch_leave(&worker->announced);
 }
 
@@ -343,6 +314,10 @@ enum oltp_rc oltp_txn_commit(struct oltp_worker *worker)
 		     atomic_load_explicit(&worker->engine->revokes, memory_order_acquire)) &&
 	    lost_was_accessed(worker))
 		return txn_doom(worker, OLTP_LOST);
+	if (unlikely(worker->n_notes) && !notes_hold(worker))
+		return txn_doom(worker, OLTP_CONFLICT);
+	if (unlikely(worker->has_deletes))
+		txn_rows_commit(worker);
 	for (uint32_t i = 0; i < worker->n_accesses; i++) {
 		const struct access *access = &worker->accesses[i];
 
@@ -374,6 +349,8 @@ void oltp_txn_abort(struct oltp_worker *worker)
 		return;
 	if (worker->state == TXN_ACTIVE)
 		worker->is_retry = false;
+	if (worker->has_ordered)
+		txn_rows_abort(worker);
 	undo_apply(worker);
 	for (uint32_t i = 0; i < worker->n_accesses; i++) {
 		const struct access *access = &worker->accesses[i];
@@ -384,9 +361,12 @@ void oltp_txn_abort(struct oltp_worker *worker)
 			break;
 		case ACCESS_SHARED:
 		case ACCESS_EXCLUSIVE:
-			lock_release(worker, record, access->kind == ACCESS_EXCLUSIVE);
+		case ACCESS_REPLACE:
+		case ACCESS_DELETE:
+			lock_release(worker, record, access->kind != ACCESS_SHARED);
 			break;
 		case ACCESS_INSERT:
+		case ACCESS_UNDONE:
 			index_remove(&access->table->index,
 				     index_hash(atomic_load_explicit(&record->key,
 								     memory_order_relaxed)),

@@ -45,10 +45,10 @@ static void fixture_destroy(struct fixture *f)
 
 static int insert(struct fixture *f, uint64_t i, struct record **ret_existing)
 {
-	uint64_t key = f->records[i].key;
+	uint64_t key = f->records[i].key, version;
 
 	return index_insert(&f->index, &f->records[i], key, index_hash(key), &f->refs[i],
-			    ret_existing);
+			    ret_existing, &version);
 }
 
 static struct record *find(struct fixture *f, uint64_t key, struct index_ref *ret_ref)
@@ -180,11 +180,12 @@ static void *racer_main(void *arg)
 		struct record *record = &r->mine[i];
 		struct record *existing;
 		struct index_ref ref;
-		uint64_t key = i;
+		uint64_t key = i, version;
 		int rc;
 
 		atomic_init(&record->key, key);
-		rc = index_insert(&r->f->index, record, key, index_hash(key), &ref, &existing);
+		rc = index_insert(&r->f->index, record, key, index_hash(key), &ref, &existing,
+				  &version);
 		if (!rc)
 			r->won++;
 		else if (rc != -EEXIST || existing == record)

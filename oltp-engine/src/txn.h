@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What the files of transactions share: states and locking are in txn.c, see there. */
+#ifndef OLTP_TXN_H
+#define OLTP_TXN_H
+
+#include "engine.h"
+
+/* Only oltp_txn_abort is accepted from now on. Returns rc. */
+enum oltp_rc txn_doom(struct oltp_worker *worker, enum oltp_rc rc);
+
+enum txn_access {
+	TXN_SHARED = 0,
+	TXN_EXCLUSIVE = 1,
+	/* That it is missing needs no protection, or has another one. */
+	TXN_UNNOTED = 2,
+};
+
+/*
+ * Finds and locks. OLTP_NOT_FOUND: *ret_record is NULL, or the record, locked, that this
+ * transaction has deleted. Anything else but OLTP_OK dooms.
+ */
+enum oltp_rc txn_access(struct oltp_worker *worker, struct oltp_table *table, uint64_t key,
+			uint64_t hash, enum txn_access how, struct record **ret_record);
+
+/* The access by which the transaction holds the record exclusively; NULL: it does not. */
+struct access *txn_access_of(struct oltp_worker *worker, const struct record *record);
+
+/* Room was checked by the caller. */
+struct access *txn_access_push(struct oltp_worker *worker, struct oltp_table *table,
+			       struct record *record, const struct index_ref *ref,
+			       enum access_kind kind);
+
+/* Keeps a before-image. OLTP_FULL dooms. */
+enum oltp_rc txn_save(struct oltp_worker *worker, uint8_t *target, uint32_t bytes);
+
+/*
+ * The ends of transactions that deleted rows, or added any to a table with ordered indexes:
+ * txn_delete.c. At commit rows go, and are ACCESS_NONE afterwards; on abort, before anything else,
+ * what was added leaves the ordered indexes.
+ */
+void txn_rows_commit(struct oltp_worker *worker);
+void txn_rows_abort(struct oltp_worker *worker);
+
+#endif

@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Scans, leaf by leaf: a copy of the leaf's keys is taken and its version noted, then the rows are
+ * found and locked by their primary keys. A key whose row has gone meanwhile, or has another sort
+ * key by now, was taken out of the leaf before that could be seen (O1, O2): the leaf is read again.
+ */
+#include "notes.h"
+#include "ordered.h"
+#include "txn.h"
+#include "txn_scan.h"
+
+/* Of a record; how much of it will be read is not known. */
+#define PREFETCH_BYTES	(2 * CACHE_LINE_BYTES)
+
+struct scan {
+	struct oltp_worker *worker;
+	struct oltp_index *index;
+	const struct oltp_range *range;
+	int (*fn)(void *ctx, uint64_t sort_key, uint64_t primary_key, const void *record);
+	void *ctx;
+	struct tree_key at, end;
+	uint64_t left;			/* rows to be shown at most */
+	bool is_done;
+	/* The last key whose row was not there, or not with that sort key, and when. */
+	struct tree_key stale;
+	uint64_t stale_version;
+	bool has_stale;
+	struct tree_leaf leaf;
+	uint64_t hashes[TREE_LEAF_KEYS];
+};
+
+static void prefetch(struct scan *s)
+{
+	const struct index *hash_index = &s->index->table->index;
+	uint64_t n = s->leaf.n < s->left ? s->leaf.n : s->left;
+
+	for (uint32_t i = 0; i < s->leaf.n; i++) {
+		s->hashes[i] = index_hash(s->leaf.keys[i].primary);
+		if (i < n)
+			index_prefetch(hash_index, s->hashes[i]);
+	}
+	for (uint64_t i = 0; i < n; i++) {
+		const uint8_t *record = index_guess(hash_index, s->hashes[i]);
+
+		for (uint32_t at = 0; record && at < PREFETCH_BYTES; at += CACHE_LINE_BYTES)
+			__builtin_prefetch(record + at, 1);
+	}
+}
+
+/* Goes on behind the leaf. False: it was the last one. */
+static bool advance(struct scan *s)
+{
+	bool is_last = s->range->descending ? !tree_key_less(s->end, s->leaf.low) :
+					      !tree_key_less(s->leaf.high, s->end);
+
+	if (is_last)
+		return false;
+	s->at = s->range->descending ? tree_key_prev(s->leaf.low) : tree_key_next(s->leaf.high);
+	return true;
+}
+
+/* The row of key i is on disk: so that it is fetched together with others of the range. */
+static void want_rest(struct scan *s, uint32_t i)
+{
+	struct oltp_table *table = s->index->table;
+	uint64_t n = s->worker->engine->txn_records_max;
+
+	n = s->left < n ? s->left : n;
+	for (;; i = 0) {
+		for (; i < s->leaf.n; i++) {
+			uint64_t key = s->leaf.keys[i].primary, hash = index_hash(key);
+			struct index_ref ref;
+
+			if (!n--)
+				return;
+			if (!index_find(&table->index, key, hash, &ref) && ref.entry)
+				txn_want(s->worker, table, key, hash);
+		}
+		if (!advance(s))
+			return;
+		tree_read(&s->index->tree, s->at, s->end, &s->leaf);
+	}
+}
+
+/* *ret_is_stale: the leaf has no such key any more. */
+static enum oltp_rc show_row(struct scan *s, uint32_t i, bool *ret_is_stale)
+{
+	enum txn_access how = TXN_UNNOTED | (s->range->exclusive ? TXN_EXCLUSIVE : TXN_SHARED);
+	struct oltp_worker *worker = s->worker;
+	struct tree_key key = s->leaf.keys[i];
+	const struct access *access;
+	struct record *record;
+	enum oltp_rc rc;
+
+	rc = txn_access(worker, s->index->table, key.primary, s->hashes[i], how, &record);
+	if (rc == OLTP_NOT_FOUND) {
+		*ret_is_stale = !record;
+		return OLTP_OK;
+	}
+	if (rc == OLTP_COLD)
+		want_rest(s, i + 1);
+	if (rc)
+		return rc;
+	if (unlikely(!tree_key_equal(ordered_key(s->index, key.primary, record->data), key))) {
+		/* Of what this transaction has deleted and added again, both are there. */
+		access = txn_access_of(worker, record);
+		*ret_is_stale = !access || access->kind != ACCESS_REPLACE;
+		return OLTP_OK;
+	}
+	s->left--;
+	s->is_done = s->fn(s->ctx, key.sort, key.primary, record->data) || !s->left;
+	return worker->state == TXN_ACTIVE ? OLTP_OK : worker->doom_rc;
+}
+
+/*
+ * Reads the leaf again. If it is still the same and has the key, that was left behind: by a row
+ * that was to be taken out when its bytes were lost already, with the memory they were in.
+ */
+static enum oltp_rc on_stale(struct scan *s, struct tree_key key)
+{
+	bool is_same = s->has_stale && tree_key_equal(s->stale, key) &&
+		       s->stale_version == s->leaf.version;
+
+	s->at = key;
+	s->stale = key;
+	s->stale_version = s->leaf.version;
+	s->has_stale = true;
+	if (!is_same)
+		return OLTP_OK;
+	if (!atomic_load_explicit(&s->worker->engine->revokes, memory_order_acquire))
+		return txn_doom(s->worker, OLTP_INVALID);
+	tree_remove(&s->index->tree, key, true);
+	return OLTP_OK;
+}
+
+/* What was read of one leaf. *ret_again: it has changed, from s->at on. */
+static enum oltp_rc show_leaf(struct scan *s, bool *ret_again)
+{
+	enum oltp_rc rc = OLTP_OK;
+
+	*ret_again = false;
+	prefetch(s);
+	for (uint32_t i = 0; !rc && !s->is_done && i < s->leaf.n; i++) {
+		rc = show_row(s, i, ret_again);
+		if (!rc && unlikely(*ret_again))
+			return on_stale(s, s->leaf.keys[i]);
+	}
+	return rc;
+}
+
+static enum oltp_rc scan_run(struct scan *s)
+{
+	struct tree_key first = { s->range->from, 0 }, last = { s->range->to, UINT64_MAX };
+	enum oltp_rc rc;
+	bool again;
+
+	s->at = s->range->descending ? last : first;
+	s->end = s->range->descending ? first : last;
+	s->left = s->range->limit ?: UINT64_MAX;
+	do {
+		tree_read(&s->index->tree, s->at, s->end, &s->leaf);
+		rc = notes_add(s->worker, s->leaf.word, s->leaf.version, TREE_NOTED);
+		if (rc)
+			return rc;
+		rc = show_leaf(s, &again);
+	} while (!rc && !s->is_done && (again || advance(s)));
+	return rc;
+}
+
+enum oltp_rc oltp_txn_scan(struct oltp_worker *worker, struct oltp_index *index,
+			   const struct oltp_range *range,
+			   int (*fn)(void *ctx, uint64_t sort_key, uint64_t primary_key,
+				     const void *record),
+			   void *ctx)
+{
+	struct scan scan;
+
+	if (unlikely(worker->state != TXN_ACTIVE))
+		return OLTP_INVALID;
+	if (range->from > range->to)
+		return OLTP_OK;
+	scan.worker = worker;
+	scan.index = index;
+	scan.range = range;
+	scan.fn = fn;
+	scan.ctx = ctx;
+	scan.is_done = false;
+	scan.has_stale = false;
+	return scan_run(&scan);
+}
+
+static int note_row(void *ctx, uint64_t sort_key, uint64_t primary_key, const void *record)
+{
+	(void)sort_key;
+	(void)primary_key;
+	(void)record;
+	*(bool *)ctx = true;
+	return 1;
+}
+
+enum oltp_rc txn_scan_has(struct oltp_worker *worker, struct oltp_index *index, uint64_t sort_key)
+{
+	const struct oltp_range range = { .from = sort_key, .to = sort_key };
+	bool is_there = false;
+	enum oltp_rc rc = oltp_txn_scan(worker, index, &range, note_row, &is_there);
+
+	return rc ?: is_there ? OLTP_EXISTS : OLTP_OK;
+}

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What inserts need of scans. */
+#ifndef OLTP_TXN_SCAN_H
+#define OLTP_TXN_SCAN_H
+
+#include "ordered.h"
+
+/*
+ * Has a row this sort key? OLTP_EXISTS: yes, and a shared lock is held on it. OLTP_OK: no, which is
+ * noted. Anything else dooms.
+ */
+enum oltp_rc txn_scan_has(struct oltp_worker *worker, struct oltp_index *index, uint64_t sort_key);
+
+#endif
