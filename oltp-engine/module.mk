@@ -28,6 +28,7 @@ $(eval $(call prog,oltp-node,oltp-engine/dist/oltp_node.c,liboltp-dist liboltp-b
 $(eval $(call unit_test,test_oltp_lock,tests/unit/test_oltp_lock.c,liboltp))
 $(eval $(call unit_test,test_oltp_index,tests/unit/test_oltp_index.c,liboltp))
 $(eval $(call unit_test,test_oltp_tree,tests/unit/test_oltp_tree.c,liboltp))
+$(eval $(call unit_test,test_oltp_ordered,tests/unit/test_oltp_ordered.c tests/unit/ordered_rig.c,liboltp))
 $(eval $(call unit_test,test_oltp_hist,tests/unit/test_oltp_hist.c,liboltp))
 $(eval $(call unit_test,test_oltp_zipf,tests/unit/test_oltp_zipf.c,liboltp-bench liboltp,,-lm))
 $(eval $(call unit_test,test_oltp_txn,tests/unit/test_oltp_txn.c,liboltp))
