@@ -91,11 +91,15 @@ static bool is_lost(const struct storage *storage, uint64_t entry)
 	return block && block->state == BLOCK_LOST;
 }
 
+bool lost_is_record(const struct oltp_engine *engine, const struct record *record)
+{
+	return is_lost(&engine->storage, (uint64_t)(uintptr_t)record);
+}
+
 bool lost_was_accessed(const struct oltp_worker *worker)
 {
 	for (uint32_t i = 0; i < worker->n_accesses; i++) {
-		if (is_lost(&worker->engine->storage,
-			    (uint64_t)(uintptr_t)worker->accesses[i].record))
+		if (lost_is_record(worker->engine, worker->accesses[i].record))
 			return true;
 	}
 	return false;

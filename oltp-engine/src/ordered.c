@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "lost.h"
 #include "notes.h"
 #include "ordered.h"
 #include "txn.h"
@@ -95,15 +96,26 @@ enum oltp_rc ordered_insert(struct oltp_worker *worker, struct oltp_table *table
 	return OLTP_OK;
 }
 
-void ordered_remove(struct oltp_table *table, uint64_t primary_key, const void *data,
+void ordered_remove(struct oltp_table *table, const struct record *record, const void *data,
 		    const void *except, bool keep_leaves)
 {
-	for (uint32_t i = 0; i < table->n_ordered; i++) {
-		struct oltp_index *index = table->ordered[i];
-		struct tree_key key = ordered_key(index, primary_key, data);
+	uint64_t primary_key = atomic_load_explicit(&record->key, memory_order_relaxed);
+	struct tree_key keys[OLTP_INDEXES_MAX];
+	bool stays[OLTP_INDEXES_MAX];
 
-		if (!except || !tree_key_equal(key, ordered_key(index, primary_key, except)))
-			tree_remove(&index->tree, key, keep_leaves);
+	for (uint32_t i = 0; i < table->n_ordered; i++) {
+		const struct oltp_index *index = table->ordered[i];
+
+		keys[i] = ordered_key(index, primary_key, data);
+		stays[i] = except &&
+			   tree_key_equal(keys[i], ordered_key(index, primary_key, except));
+	}
+	/* Asked last: up to here it was not, so the keys are true. */
+	if (lost_is_record(table->engine, record))
+		return;
+	for (uint32_t i = 0; i < table->n_ordered; i++) {
+		if (!stays[i])
+			tree_remove(&table->ordered[i]->tree, keys[i], keep_leaves);
 	}
 }
 

@@ -39,8 +39,11 @@ static inline struct tree_key ordered_key(const struct oltp_index *index, uint64
 enum oltp_rc ordered_insert(struct oltp_worker *worker, struct oltp_table *table,
 			    uint64_t primary_key, const void *data);
 
-/* Out of all, but for what a row with the bytes except (NULL: none) has there. */
-void ordered_remove(struct oltp_table *table, uint64_t primary_key, const void *data,
+/*
+ * Out of all: what a row with these bytes, which is in the record, has there, but for what one with
+ * the bytes except (NULL: none) has. Nothing if the record is lost: nobody knows what it was.
+ */
+void ordered_remove(struct oltp_table *table, const struct record *record, const void *data,
 		    const void *except, bool keep_leaves);
 
 /* Does a span cover bytes that a sort key is made of? */

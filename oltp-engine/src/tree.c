@@ -35,8 +35,11 @@ bool node_look(const struct tree_node *node, uint64_t *ret_version)
 	uint64_t version;
 
 	for (uint32_t spins = 1;; spins++) {
-		/* Pairs with the release in node_unlock: what is in it is complete. */
-		version = atomic_load_explicit(&node->version, memory_order_acquire);
+		/*
+		 * Pairs with the release in node_unlock: what is in it is complete. Sequentially
+		 * consistent for those who add a key and then look for another (txn_insert.c).
+		 */
+		version = atomic_load_explicit(&node->version, memory_order_seq_cst);
 		if (likely(!(version & TREE_LOCKED)))
 			break;
 		if (spins % SPINS_PER_YIELD)

@@ -34,7 +34,7 @@ enum oltp_rc oltp_txn_delete(struct oltp_worker *worker, struct oltp_table *tabl
 		if (access->kind == ACCESS_REPLACE) {
 			const void *image = image_of(worker, access);
 
-			ordered_remove(table, key, record->data, image, true);
+			ordered_remove(table, record, record->data, image, true);
 			memcpy(record->data, image, table->record_bytes);
 		}
 		access->kind = ACCESS_DELETE;
@@ -44,9 +44,10 @@ enum oltp_rc oltp_txn_delete(struct oltp_worker *worker, struct oltp_table *tabl
 }
 
 /* Out of the hash index, and its slot is free. */
-static void record_drop(struct oltp_worker *worker, struct access *access, uint64_t key)
+static void record_drop(struct oltp_worker *worker, struct access *access)
 {
 	struct record *record = access->record;
+	uint64_t key = atomic_load_explicit(&record->key, memory_order_relaxed);
 
 	index_remove(&access->table->index, index_hash(key), &access->ref);
 	if (access->ref.entry & INDEX_VISITOR) {
@@ -63,17 +64,15 @@ void txn_rows_commit(struct oltp_worker *worker)
 	for (uint32_t i = 0; i < worker->n_accesses; i++) {
 		struct access *access = &worker->accesses[i];
 		struct record *record = access->record;
-		uint64_t key;
 
 		if (access->kind < ACCESS_REPLACE)
 			continue;
-		key = atomic_load_explicit(&record->key, memory_order_relaxed);
 		if (access->kind == ACCESS_REPLACE) {
-			ordered_remove(access->table, key, image_of(worker, access), record->data,
-				       false);
+			ordered_remove(access->table, record, image_of(worker, access),
+				       record->data, false);
 		} else {
-			ordered_remove(access->table, key, record->data, NULL, false);
-			record_drop(worker, access, key);
+			ordered_remove(access->table, record, record->data, NULL, false);
+			record_drop(worker, access);
 		}
 	}
 }
@@ -83,12 +82,11 @@ void txn_rows_abort(struct oltp_worker *worker)
 	for (uint32_t i = 0; i < worker->n_accesses; i++) {
 		const struct access *access = &worker->accesses[i];
 		struct record *record = access->record;
-		uint64_t key = atomic_load_explicit(&record->key, memory_order_relaxed);
 
 		if (access->kind == ACCESS_INSERT || access->kind == ACCESS_UNDONE)
-			ordered_remove(access->table, key, record->data, NULL, false);
+			ordered_remove(access->table, record, record->data, NULL, false);
 		else if (access->kind == ACCESS_REPLACE)
-			ordered_remove(access->table, key, record->data, image_of(worker, access),
-				       false);
+			ordered_remove(access->table, record, record->data,
+				       image_of(worker, access), false);
 	}
 }

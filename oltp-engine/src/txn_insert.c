@@ -1,5 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Adding rows, see txn.c. Ordered indexes come last: O1. */
+/*
+ * Adding rows, see txn.c. Ordered indexes come last: O1.
+ *
+ * Unique sort keys are looked for twice. Before the row is added, because most often that decides
+ * it; and afterwards, because of two transactions that add the same one at a time, when each has
+ * its own key in the index, one at least sees the other's: that one fails.
+ */
 #include <errno.h>
 #include <string.h>
 
@@ -16,7 +22,7 @@ static enum oltp_rc no_room(struct oltp_worker *worker, struct oltp_table *table
 	return txn_doom(worker, worker->wants_room ? OLTP_COLD : OLTP_NO_MEMORY);
 }
 
-/* OLTP_OK: no row has a sort key that must be unique. Else as oltp_txn_insert. */
+/* OLTP_OK: no other row has a sort key that must be unique. Else as txn_scan_other. */
 static enum oltp_rc check_unique(struct oltp_worker *worker, struct oltp_table *table, uint64_t key,
 				 const void *data)
 {
@@ -26,7 +32,7 @@ static enum oltp_rc check_unique(struct oltp_worker *worker, struct oltp_table *
 
 		if (!index->is_unique)
 			continue;
-		rc = txn_scan_has(worker, index, ordered_key(index, key, data).sort);
+		rc = txn_scan_other(worker, index, ordered_key(index, key, data));
 		if (rc)
 			return rc;
 	}
@@ -34,14 +40,14 @@ static enum oltp_rc check_unique(struct oltp_worker *worker, struct oltp_table *
 }
 
 /* The record that this transaction has deleted takes the row. */
-static enum oltp_rc add_again(struct oltp_worker *worker, struct access *access, uint64_t key,
+static enum oltp_rc add_again(struct oltp_worker *worker, struct access *access,
 			      const void *data)
 {
 	struct oltp_table *table = access->table;
 	struct record *record = access->record;
 
 	if (access->kind == ACCESS_UNDONE) {
-		ordered_remove(table, key, record->data, data, true);
+		ordered_remove(table, record, record->data, data, true);
 	} else if (!access->image) {
 		if (txn_save(worker, record->data, table->record_bytes))
 			return OLTP_FULL;
@@ -95,7 +101,7 @@ enum oltp_rc oltp_txn_insert(struct oltp_worker *worker, struct oltp_table *tabl
 		if (worker->n_accesses == worker->engine->txn_records_max)
 			return txn_doom(worker, OLTP_FULL);
 		/* Whether the one that was there meanwhile stays is seen under its lock. */
-		rc = existing ? add_again(worker, txn_access_of(worker, existing), key, data) :
+		rc = existing ? add_again(worker, txn_access_of(worker, existing), data) :
 				add(worker, table, key, data);
 	} while (rc == OLTP_EXISTS);
 	if (rc)
@@ -104,5 +110,7 @@ enum oltp_rc oltp_txn_insert(struct oltp_worker *worker, struct oltp_table *tabl
 	if (!table->n_ordered)
 		return OLTP_OK;
 	worker->has_ordered = true;
-	return ordered_insert(worker, table, key, data);
+	rc = ordered_insert(worker, table, key, data) ?:
+	     check_unique(worker, table, key, data);
+	return rc == OLTP_EXISTS ? txn_doom(worker, OLTP_CONFLICT) : rc;
 }

@@ -189,20 +189,48 @@ enum oltp_rc oltp_txn_scan(struct oltp_worker *worker, struct oltp_index *index,
 	return scan_run(&scan);
 }
 
-static int note_row(void *ctx, uint64_t sort_key, uint64_t primary_key, const void *record)
+struct other {
+	uint64_t key;
+	bool is_there;
+};
+
+static int find_other(void *ctx, uint64_t sort_key, uint64_t primary_key, const void *record)
 {
+	struct other *other = ctx;
+
 	(void)sort_key;
-	(void)primary_key;
 	(void)record;
-	*(bool *)ctx = true;
-	return 1;
+	other->is_there = primary_key != other->key;
+	return other->is_there;
 }
 
-enum oltp_rc txn_scan_has(struct oltp_worker *worker, struct oltp_index *index, uint64_t sort_key)
+/* All that the tree has under the sort key is this key, or nothing. */
+static bool is_alone(const struct tree *tree, struct tree_key key)
 {
-	const struct oltp_range range = { .from = sort_key, .to = sort_key };
-	bool is_there = false;
-	enum oltp_rc rc = oltp_txn_scan(worker, index, &range, note_row, &is_there);
+	struct tree_key at = { key.sort, 0 }, end = { key.sort, UINT64_MAX };
+	struct tree_leaf leaf;
 
-	return rc ?: is_there ? OLTP_EXISTS : OLTP_OK;
+	for (;; at = tree_key_next(leaf.high)) {
+		tree_read(tree, at, end, &leaf);
+		if (leaf.n > 1 || (leaf.n && leaf.keys[0].primary != key.primary))
+			return false;
+		if (!tree_key_less(leaf.high, end))
+			return true;
+	}
+}
+
+enum oltp_rc txn_scan_other(struct oltp_worker *worker, struct oltp_index *index,
+			    struct tree_key key)
+{
+	const struct oltp_range range = { .from = key.sort, .to = key.sort };
+	struct other other = { .key = key.primary };
+	uint32_t n_notes = worker->n_notes;
+	enum oltp_rc rc;
+
+	if (is_alone(&index->tree, key))
+		return OLTP_OK;
+	rc = oltp_txn_scan(worker, index, &range, find_other, &other);
+	/* What others add near the key is no business of this transaction. */
+	worker->n_notes = n_notes;
+	return rc ?: other.is_there ? OLTP_EXISTS : OLTP_OK;
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* See ordered_stress.h. */
+#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -140,16 +141,30 @@ static enum oltp_rc move(struct thread *t, uint64_t key)
 	return rc || group >= FREE_GROUPS ? rc : add(t, key, draw(t, FREE_GROUPS));
 }
 
-/* Everybody looks first whether there is room, so the sum never exceeds the limit. */
+/* Gives others the time to come in between. */
+static void pause_some(struct thread *t)
+{
+	if (draw(t, 2))
+		sched_yield();
+}
+
+/*
+ * Everybody looks first whether there is room, so the sum never exceeds the limit; and makes some
+ * if there is none, so that it is always close to it.
+ */
 static enum oltp_rc add_to_pair(struct thread *t, uint64_t key)
 {
 	struct view view = { 0 };
 	enum oltp_rc rc = count_group(t, FREE_GROUPS, &view);
+	uint64_t group;
 
 	if (!rc)
 		rc = count_group(t, FREE_GROUPS + 1, &view);
-	if (rc || view.n[FREE_GROUPS] + view.n[FREE_GROUPS + 1] >= STRESS_PAIR_MAX)
+	if (rc)
 		return rc;
+	pause_some(t);
+	if (view.n[FREE_GROUPS] + view.n[FREE_GROUPS + 1] >= STRESS_PAIR_MAX)
+		return take(t, view.last_key, &group);
 	return add(t, key, FREE_GROUPS + draw(t, 2));
 }
 
@@ -161,6 +176,7 @@ static enum oltp_rc check_group(struct thread *t, uint64_t group, struct view *v
 
 	if (!rc)
 		rc = count_group(t, group, view);
+	pause_some(t);
 	if (!rc && !counter_first)
 		rc = counter_read_one(t, group, &n);
 	view->is_wrong |= n != view->n[group];

@@ -273,26 +273,36 @@ static void test_splits(void **state)
 	open_full(&rig);
 	for (uint32_t turn = 0; turn < 4; turn++) {
 		bool own = turn & 1, others = turn & 2;
-		uint64_t base = 400 + turn * 1000;
+		uint64_t base = 400 + turn * 900;
 		uint64_t leaves = rig.engine->leaves.n_used;
 
 		begin(&rig);
 		scan(&rig, rig.w, base, base + 200, 21);
-		for (uint64_t i = 1; own && i < 100; i += 2)
-			add(&rig, rig.w, base + i * 2 - i * 2 % 10 + 1 + i * 2 % 10 / 2);
+		for (uint64_t i = 0; own && i < 100; i++)
+			add(&rig, rig.w, base + i / 5 * 10 + 1 + i % 5);
 		if (own)
 			assert_true(rig.engine->leaves.n_used > leaves);
-		/* At both ends of the range, so in whatever half there is. */
-		if (others) {
-			add(&rig, rig.other, turn & 1 ? base + 199 : base + 9);
-			commit(rig.other);
-			assert_conflict(rig.w);
-		} else {
-			oltp_txn_abort(rig.other);
-			commit(rig.w);
-		}
+		for (uint64_t i = 0; others && i < 100; i++)
+			add(&rig, rig.other, base + 500 + i / 5 * 10 + 1 + i % 5);
+		commit(rig.other);
+		commit(rig.w);
 	}
 	ordered_rig_close(&rig);
+	/* Wherever the halves are: what others add in any of them is noticed. */
+	for (uint64_t at = 1000; at < 1200; at += 10) {
+		open_full(&rig);
+		begin(&rig);
+		scan(&rig, rig.w, 1000, 1200, 21);
+		for (uint64_t i = 0; i < 100; i++)
+			add(&rig, rig.w, 1000 + i / 5 * 10 + 1 + i % 5);
+		add(&rig, rig.other, at + 9);
+		commit(rig.other);
+		assert_conflict(rig.w);
+		assert_int_equal(oltp_txn_begin(rig.w), OLTP_OK);
+		scan(&rig, rig.w, 1000, 1200, 22);
+		commit(rig.w);
+		ordered_rig_close(&rig);
+	}
 }
 
 /* The leaf that was looked at goes, and its range to another one. */
