@@ -4,6 +4,7 @@
  * found and locked by their primary keys. A key whose row has gone meanwhile, or has another sort
  * key by now, was taken out of the leaf before that could be seen (O1, O2): the leaf is read again.
  */
+#include "lost.h"
 #include "notes.h"
 #include "ordered.h"
 #include "txn.h"
@@ -65,7 +66,7 @@ static void want_rest(struct scan *s, uint32_t i)
 	struct oltp_table *table = s->index->table;
 	uint64_t n = s->worker->engine->txn_records_max;
 
-	n = s->left < n ? s->left : n;
+	n = s->left - 1 < n ? s->left - 1 : n;
 	for (;; i = 0) {
 		for (; i < s->leaf.n; i++) {
 			uint64_t key = s->leaf.keys[i].primary, hash = index_hash(key);
@@ -102,6 +103,8 @@ static enum oltp_rc show_row(struct scan *s, uint32_t i, bool *ret_is_stale)
 	if (rc)
 		return rc;
 	if (unlikely(!tree_key_equal(ordered_key(s->index, key.primary, record->data), key))) {
+		if (lost_is_record(worker->engine, record))
+			return txn_doom(worker, OLTP_LOST);
 		/* Of what this transaction has deleted and added again, both are there. */
 		access = txn_access_of(worker, record);
 		*ret_is_stale = !access || access->kind != ACCESS_REPLACE;

@@ -213,6 +213,35 @@ static void test_nth_fails_when_an_engine_opens(void **state)
 	oltp_blocks_native_destroy(blocks);
 }
 
+/* An index is there or not, and a worker too. */
+static void test_nth_fails_when_an_index_is_made(void **state)
+{
+	(void)state;
+	struct oltp_worker *worker;
+	struct oltp_index *index;
+	uint64_t n_index = 0, n_worker = 0;
+	struct rig rig;
+	int rc = -ENOMEM;
+
+	rig_open(&rig, OLTP_CC_NO_WAIT, 4 * MIB, true, 0);
+	for (; rc; n_index++) {
+		fail_from(n_index, 1);
+		rc = oltp_index_create(rig.table, NULL, &index);
+		assert_int_equal(rc, fail_end() ? -ENOMEM : 0);
+	}
+	assert_int_equal(rig.table->n_ordered, 1);
+	for (rc = -ENOMEM; rc; n_worker++) {
+		fail_from(n_worker, 1);
+		rc = oltp_worker_create(rig.engine, &worker);
+		assert_int_equal(rc, fail_end() ? -ENOMEM : 0);
+	}
+	assert_true(n_index > 1);
+	assert_true(n_worker > 5);
+	oltp_worker_destroy(worker);
+	rig_insert(&rig, 0, 100);
+	rig_close(&rig);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -221,6 +250,7 @@ int main(void)
 		cmocka_unit_test(test_nth_fails_on_a_fetch),
 		cmocka_unit_test(test_all_fail_on_fetches),
 		cmocka_unit_test(test_nth_fails_when_an_engine_opens),
+		cmocka_unit_test(test_nth_fails_when_an_index_is_made),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
