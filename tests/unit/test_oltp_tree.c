@@ -12,7 +12,7 @@
 #include "oltp-engine/src/engine.h"
 #include "oltp-engine/src/tree.h"
 
-#define KEYS	6000u
+#define KEYS	3000u
 
 struct fixture {
 	struct oltp_engine *engine;
@@ -162,13 +162,13 @@ static void test_all_sizes_up_and_down(void **state)
 			for (uint32_t i = 0; i < KEYS; i++) {
 				add(f, nth(in, i));
 				/* Around every size at which one of few leaves splits. */
-				if (i < 200 || i % 997 == 0)
+				if (i < 100 || i % 997 == 0)
 					check_all(f);
 			}
 			check_all(f);
 			for (uint32_t i = 0; i < KEYS; i++) {
 				take(f, nth(out, i));
-				if (i > KEYS - 200 || i % 997 == 0)
+				if (i > KEYS - 100 || i % 997 == 0)
 					check_all(f);
 			}
 			check_all(f);
@@ -197,9 +197,9 @@ static void test_random_operations(void **state)
 	struct fixture *f = fixture_create(NULL);
 	uint64_t random = 1;
 
-	for (uint32_t i = 0; i < 300000; i++) {
+	for (uint32_t i = 0; i < 100000; i++) {
 		/* Grows and shrinks, and works where it has just been as well as elsewhere. */
-		bool grows = i / 20000 % 2 == 0;
+		bool grows = i / 10000 % 2 == 0;
 		uint32_t width = i / 1000 % 3 ? KEYS : 100;
 		uint32_t k = (uint32_t)(next_random(&random) % width) * (KEYS / width);
 
@@ -207,7 +207,7 @@ static void test_random_operations(void **state)
 			add(f, k);
 		else
 			take(f, k);
-		if (i % 50 == 0) {
+		if (i % 200 == 0) {
 			uint32_t first = (uint32_t)(next_random(&random) % KEYS);
 			uint32_t last = first + (uint32_t)(next_random(&random) % (KEYS - first));
 
@@ -336,7 +336,7 @@ static void test_memory_is_bounded_by_what_is_there(void **state)
 	struct tree_change change;
 
 	assert_int_equal(source.n_blocks, 2);
-	for (uint64_t i = 0; i < 1000000; i++) {
+	for (uint64_t i = 0; i < 200000; i++) {
 		assert_int_equal(tree_insert(&f->tree, (struct tree_key){ i, i }, &change), 0);
 		if (i >= 5000)
 			tree_remove(&f->tree, (struct tree_key){ i - 5000, i - 5000 }, false);
@@ -432,7 +432,7 @@ static void test_without_memory_nothing_changes(void **state)
 
 #define WRITERS		3u
 #define SPREAD		4096u	/* keys of each writer, and as many that stay */
-#define STEPS		60000u
+#define STEPS		20000u
 
 struct shared {
 	struct fixture *f;
@@ -472,13 +472,13 @@ static void *writer_main(void *arg)
 		abort();
 	for (uint32_t step = 0; step < STEPS; step++) {
 		/* Ranges empty out and fill up, so that leaves come and go. */
-		uint32_t base = step / 2000 * 512 % SPREAD;
+		uint32_t base = step / 1000 * 512 % SPREAD;
 		uint32_t i = (base + (uint32_t)(next_random(&random) % 512)) % SPREAD;
 		struct tree_key key = shared_key(w->number, i);
 		struct tree_leaf leaf;
 
 		oltp_txn_begin(worker);
-		if (step / 1000 % 2) {
+		if (step / 500 % 2) {
 			tree_remove(&f->tree, key, false);
 			w->there[i] = false;
 		} else {
