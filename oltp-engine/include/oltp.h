@@ -2,7 +2,8 @@
 /*
  * oltp.h - an in-memory, shared-everything transaction engine with an elastic worker pool.
  *
- * The one public header. Five parts, each of which uses only the ones before it:
+ * The one public header (oltp_index.h is a part of it). Five parts, each of which uses only the
+ * ones before it:
  *
  *   1. engine, tables, workers, transactions	(any number of threads, one worker each)
  *   2. memory that comes and goes		(blocks for records; cold records on disk)
@@ -12,7 +13,7 @@
  *
  * Life cycle:
  *
- *   oltp_engine_open -> oltp_table_create -> [oltp_index_create] -> oltp_worker_create (per thread)
+ *   oltp_engine_open -> oltp_table_create -> [oltp_index_create] -> oltp_worker_create (a thread)
  *     oltp_txn_begin -> [oltp_txn_prefetch] -> oltp_txn_read|update|... ... -> oltp_txn_commit
  *                                                     `- any failure --------> oltp_txn_abort
  *   oltp_worker_destroy -> oltp_engine_close
@@ -68,8 +69,6 @@ enum oltp_cc {
 
 #define OLTP_WORKERS_MAX	1023u	/* workers alive at once */
 #define OLTP_TABLES_MAX		16u	/* tables in one engine */
-#define OLTP_INDEXES_MAX	8u	/* ordered indexes of one table */
-#define OLTP_KEY_SPANS_MAX	8u	/* that a sort key is made of */
 #define OLTP_NODES_MAX		16u	/* NUMA nodes */
 #define OLTP_MEM_BLOCK_BYTES	(2ul << 20)
 
@@ -90,8 +89,8 @@ struct oltp_block_ops;
 struct oltp_config {
 	enum oltp_cc cc;
 	/*
-	 * Record accesses in one transaction; 0: 128. It may also note so many places where it has
-	 * found something missing: each look-up in vain is one, and a scan one for 15 to 30 rows.
+	 * Record accesses in one transaction; 0: 128. It may also note so many places where
+	 * something is missing: each look-up in vain is one, and a scan one for 15 to 30 rows.
 	 */
 	uint32_t txn_records_max;
 	uint32_t txn_undo_bytes;	/* before-images in one transaction; 0: 64 KiB */
@@ -129,45 +128,6 @@ void oltp_engine_close(struct oltp_engine *engine);
  */
 int oltp_table_create(struct oltp_engine *engine, uint32_t record_bytes, uint64_t capacity,
 		      struct oltp_table **ret_table);
-
-struct oltp_span {
-	uint32_t offset;
-	uint32_t bytes;
-};
-
-/*
- * An ordered index of a table: rows by a 64-bit sort key, those with the same one by their primary
- * key. Inserts and deletes maintain it.
- */
-struct oltp_index_config {
-	/*
-	 * Makes the sort key, from the primary key and the bytes of the record in key_spans and from
-	 * nothing else: for the same ones always the same. Called by any thread, while the record
-	 * is locked; must not call the engine. NULL: the primary key itself.
-	 */
-	uint64_t (*key_of)(void *ctx, uint64_t primary_key, const void *record);
-	void *ctx;
-	/*
-	 * What oltp_txn_update must not be asked for from then on (OLTP_INVALID): to change a sort
-	 * key, delete the row and insert it again. With key_of at least one; it may be empty.
-	 */
-	struct oltp_span key_spans[OLTP_KEY_SPANS_MAX];
-	uint32_t n_key_spans;
-	/* No two rows with the same sort key: the insert of a second one is OLTP_EXISTS. */
-	bool is_unique;
-};
-
-struct oltp_index;
-
-/*
- * Lives as long as the table. No transaction may be running. NULL config: by primary key. Its
- * memory is that of indexes (struct oltp_mem_ops), which stays: 16 bytes for each row if rows come
- * in order, up to twice that if not; rows that go leave theirs to others as soon as no neighbour in
- * order (30 at most) is left. Errors: -EINVAL (key_spans), -EBUSY (there are rows, or cold records
- * in any table), -ENOSPC (OLTP_INDEXES_MAX), -ENOMEM.
- */
-int oltp_index_create(struct oltp_table *table, const struct oltp_index_config *config,
-		      struct oltp_index **ret_index);
 
 /*
  * Calls fn, on the caller's thread, once for every record that is there throughout, wherever it is,
@@ -234,6 +194,11 @@ void oltp_txn_prefetch(struct oltp_worker *worker, struct oltp_table *table,
 enum oltp_rc oltp_txn_read(struct oltp_worker *worker, struct oltp_table *table, uint64_t key,
 			   const void **ret_record);
 
+struct oltp_span {
+	uint32_t offset;
+	uint32_t bytes;
+};
+
 /*
  * Exclusive lock; saves the before-image of each span and hands out the record for writing.
  * Caveat: bytes outside the spans must not be changed, they would survive an abort. Also
@@ -258,37 +223,6 @@ enum oltp_rc oltp_txn_insert(struct oltp_worker *worker, struct oltp_table *tabl
  */
 enum oltp_rc oltp_txn_delete(struct oltp_worker *worker, struct oltp_table *table, uint64_t key);
 
-struct oltp_range {
-	uint64_t from, to;	/* sort keys, both included; from > to: nothing is in between */
-	uint64_t limit;		/* so many rows at most, the first ones; 0: all */
-	bool descending;	/* from to down to from */
-	bool exclusive;		/* lock the rows exclusively: for those who then update or delete */
-};
-
-/*
- * Calls fn with each row of a range of an ordered index, in order, with a shared or exclusive lock
- * held on it. Non-zero ends the scan, which is OLTP_OK all the same. Until commit no row may come
- * into what was scanned, or go from it.
- *
- * fn may call functions of the transaction, but not end it. Rows that it adds ahead of the scan may
- * or may not be met; those that it deletes are not. If it dooms the transaction, the scan ends with
- * what did.
- *
- * Caveats: give a limit rather than end the scan by fn, then no more is prefetched, or fetched from
- * disk, than is needed. What is protected are whole leaves: an insert of another transaction near
- * the range may be a conflict as well. WAIT_DIE does not protect an old transaction from those: one
- * that scans where others insert all the time may have to be run again often.
- *
- * OLTP_COLD: what of the range is known to be on disk is fetched all at once. OLTP_FULL: see
- * txn_records_max. OLTP_INVALID (besides: no transaction runs): dooms it, key_of is not true to its
- * contract.
- */
-enum oltp_rc oltp_txn_scan(struct oltp_worker *worker, struct oltp_index *index,
-			   const struct oltp_range *range,
-			   int (*fn)(void *ctx, uint64_t sort_key, uint64_t primary_key,
-				     const void *record),
-			   void *ctx);
-
 /*
  * Ends the transaction and releases its locks. OLTP_INVALID if none runs or it is doomed;
  * OLTP_CONFLICT if something that was missing is there by now; OLTP_LOST if memory that it read or
@@ -301,6 +235,9 @@ enum oltp_rc oltp_txn_commit(struct oltp_worker *worker);
  * Harmless if none runs.
  */
 void oltp_txn_abort(struct oltp_worker *worker);
+
+/* Ordered indexes and scans. */
+#include "oltp_index.h"
 
 /* ---- 2. memory that comes and goes --------------------------------------------------------- */
 

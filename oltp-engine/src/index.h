@@ -38,14 +38,15 @@ struct record;
 
 struct index_bucket {
 	_Alignas(64) _Atomic uint64_t slots[INDEX_SLOTS];
-	/* Of the first bucket: version << 43 | overflow bucket's address / 64 << 1 | lock bit. */
+	/* Of the first one: version << 43 | overflow bucket's address / 64 << 1 | lock bit. */
 	_Atomic uint64_t link;
 };
 
 _Static_assert(sizeof(struct index_bucket) == 64, "a bucket is a cache line");
 
 #define INDEX_LINK_LOCKED	1ull
-#define INDEX_LINK_ADDR_SHIFT	5u	/* from the link to the address, which is a multiple of 64 */
+/* From the link to the address, which is a multiple of 64. */
+#define INDEX_LINK_ADDR_SHIFT	5u
 #define INDEX_VERSION_SHIFT	43u
 #define INDEX_VERSION_ONE	(1ull << INDEX_VERSION_SHIFT)
 #define INDEX_VERSION_MASK	(~0ull << INDEX_VERSION_SHIFT)

@@ -2,9 +2,9 @@
 /*
  * What a transaction has seen not to be there. Locks protect records; a key that is missing has
  * none. So a transaction notes the version of every place where it looked in vain (the chain of
- * the hash index) or scanned (the leaf of an ordered one), and commits only if all are as noted: the
- * node sets of Silo (Tu et al., "Speedy Transactions in Multicore In-Memory Databases", SOSP 2013,
- * section 4.6), over two-phase locking.
+ * the hash index) or scanned (the leaf of an ordered one), and commits only if all are as noted:
+ * the node sets of Silo (Tu et al., "Speedy Transactions in Multicore In-Memory Databases",
+ * SOSP 2013, section 4.6), over two-phase locking.
  *
  * Why that is serializable. Let a transaction's point be the moment in which its notes are found
  * unchanged, all its locks being held. Order transactions by their points.

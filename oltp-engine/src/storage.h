@@ -17,8 +17,9 @@
  *   S2  A slot's bit is set from before its record can be found until after it no longer can.
  *   S3  A block becomes UNUSED or is given back only when an epoch has passed since the last record
  *       in it could be found (epoch.h): whoever found one may still lock it and look.
- *   S4  Slots of records that went elsewhere are freed, and so used again, under the same rule. Those
- *       of records that are no more (deleted, or an insert taken back) are freed at once: see I4.
+ *   S4  Slots of records that went elsewhere are freed, and so used again, under the same rule.
+ *       Those of records that are no more (deleted, or an insert taken back) are freed at once: I4
+ *       in index.h says why.
  *
  * Locks: a shelf's may be taken under the storage's, not the other way round.
  */

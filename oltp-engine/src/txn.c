@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Transactions: strict two-phase locking with in-place updates and before-images. Adding and deleting
- * is in txn_insert.c and txn_delete.c, scanning in txn_scan.c.
+ * Transactions: strict two-phase locking with in-place updates and before-images. Adding and
+ * deleting is in txn_insert.c and txn_delete.c, scanning in txn_scan.c.
  *
  *   state	transitions
  *   IDLE	oltp_txn_begin -> ACTIVE

@@ -6,8 +6,8 @@
 #include "ordered.h"
 
 /*
- * Has another row this sort key? OLTP_EXISTS: yes, and a shared lock is held on it. OLTP_OK: no, but
- * the next moment there may be one. Anything else dooms.
+ * Has another row this sort key? OLTP_EXISTS: yes, and a shared lock is held on it. OLTP_OK: no,
+ * but the next moment there may be one. Anything else dooms.
  */
 enum oltp_rc txn_scan_other(struct oltp_worker *worker, struct oltp_index *index,
 			    struct tree_key key);
