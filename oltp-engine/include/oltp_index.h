@@ -64,8 +64,9 @@ struct oltp_range {
  *
  * Caveats: give a limit rather than end the scan by fn, then no more is prefetched, or fetched from
  * disk, than is needed. What is protected are whole leaves: an insert of another transaction near
- * the range may be a conflict as well. WAIT_DIE does not protect an old transaction from those: one
- * that scans where others insert all the time may have to be run again often.
+ * the range may be a conflict as well (not if the range is one key of a unique index, and its row
+ * was found). WAIT_DIE does not protect an old transaction from those: one that scans where others
+ * insert all the time may have to be run again often.
  *
  * OLTP_COLD: what of the range is known to be on disk is fetched all at once. OLTP_FULL: see
  * txn_records_max. OLTP_INVALID (besides: no transaction runs): dooms it, key_of is not true to its

@@ -51,8 +51,7 @@ int oltp_index_create(struct oltp_table *table, const struct oltp_index_config *
 		return -ENOMEM;
 	*index = (struct oltp_index){ .table = table, .key_of = config->key_of,
 				      .ctx = config->ctx,
-				      /* That of primary keys is, whoever says what. */
-				      .is_unique = config->key_of && config->is_unique };
+				      .is_unique = !config->key_of || config->is_unique };
 	rc = tree_init(&index->tree, &engine->leaves, &engine->inners);
 	if (rc) {
 		free(index);

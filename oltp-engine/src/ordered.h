@@ -20,7 +20,7 @@ struct oltp_index {
 	struct tree tree;
 	uint64_t (*key_of)(void *ctx, uint64_t primary_key, const void *record);
 	void *ctx;
-	bool is_unique;
+	bool is_unique;		/* that by primary key always is */
 };
 
 static inline struct tree_key ordered_key(const struct oltp_index *index, uint64_t primary_key,

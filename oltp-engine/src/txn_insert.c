@@ -30,7 +30,7 @@ static enum oltp_rc check_unique(struct oltp_worker *worker, struct oltp_table *
 		struct oltp_index *index = table->ordered[i];
 		enum oltp_rc rc;
 
-		if (!index->is_unique)
+		if (!index->is_unique || !index->key_of)
 			continue;
 		rc = txn_scan_other(worker, index, ordered_key(index, key, data));
 		if (rc)
@@ -40,8 +40,7 @@ static enum oltp_rc check_unique(struct oltp_worker *worker, struct oltp_table *
 }
 
 /* The record that this transaction has deleted takes the row. */
-static enum oltp_rc add_again(struct oltp_worker *worker, struct access *access,
-			      const void *data)
+static enum oltp_rc add_again(struct oltp_worker *worker, struct access *access, const void *data)
 {
 	struct oltp_table *table = access->table;
 	struct record *record = access->record;

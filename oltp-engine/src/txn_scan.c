@@ -151,9 +151,23 @@ static enum oltp_rc show_leaf(struct scan *s, bool *ret_again)
 	return rc;
 }
 
+/*
+ * The one row there can be was found, and its lock keeps it there: what others add beside it does
+ * not matter. Only if the note is the last one, not if fn was shown something missing.
+ */
+static void forget_note(struct scan *s, uint32_t n_notes)
+{
+	bool has_row = s->left < (s->range->limit ?: UINT64_MAX);
+
+	if (s->index->is_unique && s->range->from == s->range->to && has_row &&
+	    s->worker->n_notes == n_notes + 1)
+		s->worker->n_notes = n_notes;
+}
+
 static enum oltp_rc scan_run(struct scan *s)
 {
 	struct tree_key first = { s->range->from, 0 }, last = { s->range->to, UINT64_MAX };
+	uint32_t n_notes = s->worker->n_notes;
 	enum oltp_rc rc;
 	bool again;
 
@@ -167,6 +181,8 @@ static enum oltp_rc scan_run(struct scan *s)
 			return rc;
 		rc = show_leaf(s, &again);
 	} while (!rc && !s->is_done && (again || advance(s)));
+	if (!rc)
+		forget_note(s, n_notes);
 	return rc;
 }
 

@@ -131,6 +131,40 @@ static void test_inserts_elsewhere_do_not_matter(void **state)
 	ordered_rig_close(&rig);
 }
 
+/* A unique key and its row: that row is locked, and nothing else can come there. */
+static void test_neighbours_of_a_unique_row_do_not_matter(void **state)
+{
+	(void)state;
+	struct ordered_rig rig;
+	struct oltp_range range = { .from = 1000, .to = 1000 };
+
+	open_full(&rig);
+	for (uint32_t turn = 0; turn < 2; turn++) {
+		begin(&rig);
+		assert_int_equal(ordered_scan(rig.w, rig.by_key, &range, &seen), OLTP_OK);
+		assert_int_equal(seen.n, 1);
+		range.from = range.to = 101;
+		assert_int_equal(ordered_scan(rig.w, rig.by_number, &range, &seen), OLTP_OK);
+		assert_int_equal(seen.n, 1);
+		assert_int_equal(rig.w->n_notes, 0);
+		range.from = range.to = 1000;
+		assert_int_equal(ordered_insert_row(rig.other, rig.table, 1001 + turn, 5,
+						    50000 + turn), OLTP_OK);
+		commit(rig.other);
+		commit(rig.w);
+		/* In an index that is not unique, others may come. */
+		begin(&rig);
+		range.from = range.to = 5;
+		assert_int_equal(ordered_scan(rig.w, rig.by_group, &range, &seen), OLTP_OK);
+		assert_int_equal(ordered_insert_row(rig.other, rig.table, 1003 + turn, 5,
+						    50010 + turn), OLTP_OK);
+		commit(rig.other);
+		assert_conflict(rig.w);
+		range.from = range.to = 1000;
+	}
+	ordered_rig_close(&rig);
+}
+
 static void test_delete_from_a_scanned_range(void **state)
 {
 	(void)state;
@@ -395,6 +429,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_insert_into_a_scanned_range),
 		cmocka_unit_test(test_inserts_elsewhere_do_not_matter),
+		cmocka_unit_test(test_neighbours_of_a_unique_row_do_not_matter),
 		cmocka_unit_test(test_delete_from_a_scanned_range),
 		cmocka_unit_test(test_insert_after_not_found),
 		cmocka_unit_test(test_write_skew_over_two_ranges),
