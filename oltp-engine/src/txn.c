@@ -50,14 +50,6 @@ enum oltp_rc oltp_txn_begin(struct oltp_worker *worker)
 	return OLTP_OK;
 }
 
-static uint64_t hash_of(struct oltp_worker *worker, const struct oltp_table *table, uint64_t key)
-{
-	if (worker->ahead_next < worker->n_ahead && worker->ahead_table == table &&
-	    worker->ahead[worker->ahead_next].key == key)
-		return worker->ahead[worker->ahead_next++].hash;
-	return index_hash(key);
-}
-
 enum oltp_rc txn_doom(struct oltp_worker *worker, enum oltp_rc rc)
 {
 	worker->state = TXN_DOOMED;
@@ -250,7 +242,8 @@ enum oltp_rc oltp_txn_read(struct oltp_worker *worker, struct oltp_table *table,
 
 	if (unlikely(worker->state != TXN_ACTIVE))
 		return OLTP_INVALID;
-	rc = record_access(worker, table, key, hash_of(worker, table, key), TXN_SHARED, &record);
+	rc = record_access(worker, table, key, txn_hash_of(worker, table, key), TXN_SHARED,
+			   &record);
 	if (!rc)
 		*ret_record = record->data;
 	return rc;
@@ -285,7 +278,8 @@ enum oltp_rc oltp_txn_update(struct oltp_worker *worker, struct oltp_table *tabl
 			     (table->n_key_spans && ordered_is_key(table, &spans[i]))))
 			return OLTP_INVALID;
 	}
-	rc = record_access(worker, table, key, hash_of(worker, table, key), TXN_EXCLUSIVE, &record);
+	rc = record_access(worker, table, key, txn_hash_of(worker, table, key), TXN_EXCLUSIVE,
+			   &record);
 	for (uint32_t i = 0; !rc && i < n; i++)
 		rc = txn_save(worker, record->data + spans[i].offset, spans[i].bytes);
 	if (!rc)

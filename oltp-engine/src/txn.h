@@ -8,6 +8,16 @@
 /* Only oltp_txn_abort is accepted from now on. Returns rc. */
 enum oltp_rc txn_doom(struct oltp_worker *worker, enum oltp_rc rc);
 
+/* Announced accesses are hashed already, if they come in their order. */
+static inline uint64_t txn_hash_of(struct oltp_worker *worker, const struct oltp_table *table,
+				   uint64_t key)
+{
+	if (worker->ahead_next < worker->n_ahead && worker->ahead_table == table &&
+	    worker->ahead[worker->ahead_next].key == key)
+		return worker->ahead[worker->ahead_next++].hash;
+	return index_hash(key);
+}
+
 enum txn_access {
 	TXN_SHARED = 0,
 	TXN_EXCLUSIVE = 1,

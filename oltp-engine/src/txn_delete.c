@@ -24,7 +24,8 @@ enum oltp_rc oltp_txn_delete(struct oltp_worker *worker, struct oltp_table *tabl
 
 	if (worker->state != TXN_ACTIVE)
 		return OLTP_INVALID;
-	rc = txn_access(worker, table, key, index_hash(key), TXN_EXCLUSIVE, &record);
+	rc = txn_access(worker, table, key, txn_hash_of(worker, table, key), TXN_EXCLUSIVE,
+			&record);
 	if (rc)
 		return rc;
 	access = txn_access_of(worker, record);

@@ -59,10 +59,10 @@ static enum oltp_rc add_again(struct oltp_worker *worker, struct access *access,
 
 /* A new record. OLTP_EXISTS: somebody was faster. */
 static enum oltp_rc add(struct oltp_worker *worker, struct oltp_table *table, uint64_t key,
-			const void *data)
+			uint64_t hash, const void *data)
 {
 	struct record *record = table_record_alloc(worker, table, key), *existing;
-	uint64_t hash = index_hash(key), version;
+	uint64_t version;
 	struct index_ref ref;
 	int rc;
 
@@ -86,12 +86,14 @@ enum oltp_rc oltp_txn_insert(struct oltp_worker *worker, struct oltp_table *tabl
 {
 	struct record *existing;
 	enum oltp_rc rc;
+	uint64_t hash;
 
 	if (worker->state != TXN_ACTIVE)
 		return OLTP_INVALID;
+	hash = txn_hash_of(worker, table, key);
 	do {
 		/* Most often decides it without building a record; also takes the shared lock. */
-		rc = txn_access(worker, table, key, index_hash(key), TXN_UNNOTED, &existing);
+		rc = txn_access(worker, table, key, hash, TXN_UNNOTED, &existing);
 		if (rc != OLTP_NOT_FOUND)
 			return rc ?: OLTP_EXISTS;
 		rc = check_unique(worker, table, key, data);
@@ -101,7 +103,7 @@ enum oltp_rc oltp_txn_insert(struct oltp_worker *worker, struct oltp_table *tabl
 			return txn_doom(worker, OLTP_FULL);
 		/* Whether the one that was there meanwhile stays is seen under its lock. */
 		rc = existing ? add_again(worker, txn_access_of(worker, existing), data) :
-				add(worker, table, key, data);
+				add(worker, table, key, hash, data);
 	} while (rc == OLTP_EXISTS);
 	if (rc)
 		return rc;
