@@ -14,6 +14,9 @@
 #define FREE_GROUPS	(STRESS_GROUPS - 2)
 #define NUMBERS		4096u
 #define ATTEMPTS_MAX	200u
+/* Keys in the table of counters of which, of each two, there is at most one. */
+#define EITHER_FIRST	1000u
+#define EITHERS		8u
 #define TXNS_PER_WORKER	300u
 
 struct counter {
@@ -168,6 +171,41 @@ static enum oltp_rc add_to_pair(struct thread *t, uint64_t key)
 	return add(t, key, FREE_GROUPS + draw(t, 2));
 }
 
+/* One of the two, if the other one is missing: no scan, only look-ups in vain. */
+static enum oltp_rc add_either(struct thread *t)
+{
+	const struct counter zero = { 0 };
+	struct oltp_table *table = t->stress->counters;
+	uint64_t key = EITHER_FIRST + draw(t, 2 * EITHERS);
+	const void *record;
+	enum oltp_rc rc = oltp_txn_read(t->w, table, key ^ 1, &record);
+
+	if (!rc)
+		return oltp_txn_delete(t->w, table, key ^ 1);
+	if (rc != OLTP_NOT_FOUND)
+		return rc;
+	pause_some(t);
+	rc = oltp_txn_insert(t->w, table, key, &zero);
+	return rc == OLTP_EXISTS ? OLTP_OK : rc;
+}
+
+static enum oltp_rc check_eithers(struct thread *t, struct view *view)
+{
+	uint32_t n[EITHERS] = { 0 };
+
+	for (uint64_t i = 0; i < 2 * EITHERS; i++) {
+		const void *record;
+		enum oltp_rc rc = oltp_txn_read(t->w, t->stress->counters, EITHER_FIRST + i,
+						&record);
+
+		if (rc && rc != OLTP_NOT_FOUND)
+			return rc;
+		n[i / 2] += !rc;
+		view->is_wrong |= n[i / 2] == 2;
+	}
+	return OLTP_OK;
+}
+
 static enum oltp_rc check_group(struct thread *t, uint64_t group, struct view *view)
 {
 	bool counter_first = draw(t, 2);
@@ -194,14 +232,14 @@ static enum oltp_rc check_all(struct thread *t, struct view *view)
 		view->is_wrong |= n != view->n[group];
 	}
 	view->is_wrong |= view->n[FREE_GROUPS] + view->n[FREE_GROUPS + 1] > STRESS_PAIR_MAX;
-	return rc;
+	return rc ?: check_eithers(t, view);
 }
 
 /* One attempt. What was seen counts only if the transaction commits. */
 static enum oltp_rc attempt(struct thread *t, uint64_t what, uint64_t key)
 {
 	struct view view = { 0 };
-	bool is_check = what >= 6;
+	bool is_check = what >= 6 && what < 10;
 	enum oltp_rc rc;
 	uint64_t group;
 
@@ -216,8 +254,10 @@ static enum oltp_rc attempt(struct thread *t, uint64_t what, uint64_t key)
 		rc = add_to_pair(t, key);
 	else if (what < 9)
 		rc = check_group(t, draw(t, STRESS_GROUPS), &view);
-	else
+	else if (what < 10)
 		rc = check_all(t, &view);
+	else
+		rc = add_either(t);
 	/* Some give up, whatever they did. */
 	if (!rc && key % 16 == 3 && draw(t, 2)) {
 		oltp_txn_abort(t->w);
@@ -237,7 +277,7 @@ static enum oltp_rc attempt(struct thread *t, uint64_t what, uint64_t key)
 
 static void run_one(struct thread *t)
 {
-	uint64_t what = draw(t, 10), key = draw(t, STRESS_KEYS);
+	uint64_t what = draw(t, 12), key = draw(t, STRESS_KEYS);
 	enum oltp_rc rc = OLTP_CONFLICT;
 
 	for (uint32_t i = 0; rc == OLTP_CONFLICT && i < ATTEMPTS_MAX; i++) {

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Threads that add, move and delete rows in groups, each with a counter in another table, and that
- * check: whatever a committed transaction saw by scanning must agree with the counters it read, and
- * two groups of which everybody keeps the sum below a limit, by scanning them before adding, must
- * be below it. Each of that fails if phantoms can come.
+ * check: whatever a committed transaction saw by scanning must agree with the counters it read; two
+ * groups of which everybody keeps the sum below a limit, by scanning them before adding, must be
+ * below it; and of two keys that are added only if the other one is missing there may be only one.
+ * Each of that fails if phantoms can come.
  */
 #ifndef ORDERED_STRESS_H
 #define ORDERED_STRESS_H
