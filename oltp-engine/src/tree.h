@@ -117,7 +117,7 @@ int tree_insert(struct tree *tree, struct tree_key key, struct tree_change *ret_
 
 /*
  * Takes a key out, if it is there. keep_leaf: a leaf that gets empty stays, for a transaction that
- * has noted it and goes on.
+ * has noted it and goes on; it is taken out when it gets empty the next time.
  */
 void tree_remove(struct tree *tree, struct tree_key key, bool keep_leaf);
 
