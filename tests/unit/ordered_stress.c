@@ -147,7 +147,7 @@ static enum oltp_rc move(struct thread *t, uint64_t key)
 /* Gives others the time to come in between. */
 static void pause_some(struct thread *t)
 {
-	if (draw(t, 2))
+	if (!draw(t, 8))
 		sched_yield();
 }
 

@@ -325,7 +325,7 @@ static void stress(enum oltp_cc cc)
 	ordered_stress_open(&stress, &m.rows);
 	shaker.m = &m;
 	assert_int_equal(pthread_create(&id, NULL, shaker_main, &shaker), 0);
-	ordered_stress_run(&stress, 4, 1500);
+	ordered_stress_run(&stress, 4, 400);
 	atomic_store(&shaker.quit, true);
 	pthread_join(id, NULL);
 	rig_demand(&m.rig, 2 * MIB, 20000);

@@ -406,7 +406,7 @@ static void stress(enum oltp_cc cc)
 	ordered_rig_open(&rig, &config);
 	ordered_stress_open(&stress, &rig);
 	for (uint32_t turn = 0; turn < 2; turn++) {
-		ordered_stress_run(&stress, 4, 1500);
+		ordered_stress_run(&stress, 4, 1200);
 		ordered_stress_check(&stress);
 	}
 	ordered_rig_close(&rig);
