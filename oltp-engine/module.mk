@@ -3,8 +3,8 @@
 # The OLTP engine, its benchmark, its server and their tests.
 
 OLTP_SRC := $(addprefix oltp-engine/src/,arrivals.c blocks_native.c cold.c cold_file.c cold_io.c \
-	cold_visit.c elastic_policy.c elastic_queue.c elastic_search.c engine.c epoch.c evict.c fetch.c \
-	fetch_visits.c hist.c index.c lock.c lost.c manager.c mem.c memory.c node_pool.c notes.c \
+	cold_visit.c crc32c.c elastic_policy.c elastic_queue.c elastic_search.c engine.c epoch.c evict.c fetch.c \
+	fetch_visits.c hist.c index.c lock.c log_decode.c lost.c manager.c mem.c memory.c node_pool.c notes.c \
 	ordered.c scan.c shrink.c slots.c \
 	storage.c table.c tree.c tree_insert.c tree_remove.c txn.c txn_delete.c \
 	txn_insert.c txn_prefetch.c txn_scan.c worker_elastic.c worker_figures.c worker_mover.c worker_pool.c \

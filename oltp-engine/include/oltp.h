@@ -2,8 +2,8 @@
 /*
  * oltp.h - an in-memory, shared-everything transaction engine with an elastic worker pool.
  *
- * The one public header (oltp_index.h is a part of it). Five parts, each of which uses only the
- * ones before it:
+ * The one public header (oltp_index.h and oltp_durable.h are parts of it). Five parts, each of
+ * which uses only the ones before it:
  *
  *   1. engine, tables, workers, transactions	(any number of threads, one worker each)
  *   2. memory that comes and goes		(blocks for records; cold records on disk)
@@ -67,6 +67,13 @@ enum oltp_cc {
 	OLTP_CC_WAIT_DIE = 1,	/* wait if older than every holder, else conflict */
 };
 
+/* What is there after a crash: see oltp_durable.h. */
+enum oltp_durability {
+	OLTP_DURABILITY_OFF = 0,	/* nothing */
+	OLTP_DURABILITY_ASYNC = 1,	/* all but the newest; acknowledged at once */
+	OLTP_DURABILITY_COMMIT = 2,	/* all that was acknowledged */
+};
+
 #define OLTP_WORKERS_MAX	1023u	/* workers alive at once */
 #define OLTP_TABLES_MAX		16u	/* tables in one engine */
 #define OLTP_NODES_MAX		16u	/* NUMA nodes */
@@ -85,6 +92,7 @@ struct oltp_mem_ops {
 };
 
 struct oltp_block_ops;
+struct log_io_ops;
 
 struct oltp_config {
 	enum oltp_cc cc;
@@ -105,6 +113,17 @@ struct oltp_config {
 	 */
 	const char *cold_dir;
 	uint64_t cold_bytes_max;	/* of that file; 0: no bound but the disk's */
+	enum oltp_durability durability;
+	/*
+	 * Folder for log and checkpoints, which must be there; one engine at a time. One that holds
+	 * a database already: no transaction runs (OLTP_INVALID) before oltp_recover. Without
+	 * O_DIRECT there, what is written goes through the page cache.
+	 */
+	const char *log_dir;
+	uint32_t group_interval_us;	/* between two groups of the log, 0: 1000; to 1000000 */
+	uint32_t log_segment_mib;	/* size of the log's files, 0: 64; to 65536 */
+	const struct log_io_ops *log_io;	/* for tests, see src/log_io.h; NULL: files */
+	void *log_io_ctx;
 };
 
 struct oltp_engine;
@@ -238,6 +257,9 @@ void oltp_txn_abort(struct oltp_worker *worker);
 
 /* Ordered indexes and scans. */
 #include "oltp_index.h"
+
+/* Log, checkpoints, recovery. */
+#include "oltp_durable.h"
 
 /* ---- 2. memory that comes and goes --------------------------------------------------------- */
 

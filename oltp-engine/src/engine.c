@@ -29,6 +29,8 @@ int oltp_engine_open(const struct oltp_config *config, struct oltp_engine **ret_
 	    (config->mem && (!config->mem->alloc || !config->mem->free)) ||
 	    (config->blocks && (!config->blocks->add || !config->blocks->release)))
 		return -EINVAL;
+	if (config->durability != OLTP_DURABILITY_OFF)
+		return -EOPNOTSUPP;
 	engine = aligned_alloc(CACHE_PAD_BYTES, sizeof(*engine));
 	if (!engine)
 		return -ENOMEM;

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Reading what log_format.h describes, from memory. Nothing read is trusted: whatever the bytes,
+ * nothing outside of them is touched, and what is handed out is consistent in itself. Whether
+ * tables exist and spans lie within their records is for the caller to see.
+ */
+#ifndef OLTP_LOG_DECODE_H
+#define OLTP_LOG_DECODE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "log_format.h"
+
+/* Is it one, whole? Fills in nothing. */
+bool log_catalog_is_valid(const struct log_catalog *catalog);
+bool log_segment_header_is_valid(const struct log_segment_header *header);
+
+/* Looks like the header of a group that fits in so many bytes; its checksum was not looked at. */
+bool log_group_header_is_sane(const struct log_group_header *header, uint64_t room);
+
+/* group: header->bytes bytes. Checks header and checksum. */
+bool log_group_is_valid(const struct log_group_header *group, uint64_t room);
+
+/* What the crc32c fields are to be. */
+uint32_t log_catalog_crc(const struct log_catalog *catalog);
+uint32_t log_segment_header_crc(const struct log_segment_header *header);
+
+/* The entries of a group, or the operations of an entry, or the spans of an operation. */
+struct log_cursor {
+	const uint8_t *at, *end;
+	uint32_t left;		/* operations or spans still to come */
+};
+
+/*
+ * Each next: 1 and the next one in *ret_..., 0 at the end, -EBADMSG if the bytes are not what they
+ * should be (which a checksum that is right rules out but for errors of whoever wrote them).
+ */
+void log_entries_begin(struct log_cursor *cursor, const struct log_group_header *group);
+int log_entries_next(struct log_cursor *cursor, const struct log_entry **ret_entry);
+
+void log_ops_begin(struct log_cursor *cursor, const struct log_entry *entry);
+int log_ops_next(struct log_cursor *cursor, const struct log_op **ret_op);
+
+void log_spans_begin(struct log_cursor *cursor, const struct log_op *op);
+int log_spans_next(struct log_cursor *cursor, const struct log_span **ret_span);
+
+static inline const void *log_span_data(const struct log_span *span)
+{
+	return span + 1;
+}
+
+#endif

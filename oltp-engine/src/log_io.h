@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What log, checkpoint and recovery do to files, all of it, so that tests can stand in between:
+ * drop what was not synced, tear writes, fail. Paths are whole paths. Errors are -errno. Any thread
+ * may call any hook but pwritev_sync, which is the log thread's alone.
+ */
+#ifndef OLTP_LOG_IO_H
+#define OLTP_LOG_IO_H
+
+#include <stdint.h>
+#include <sys/types.h>
+#include <sys/uio.h>
+
+struct log_io_ops {
+	/* As open(2); flags may have O_DIRECT: -EINVAL where that is not to be had. */
+	int (*open)(void *ctx, const char *path, int flags, mode_t mode);
+	void (*close)(void *ctx, int fd);
+	/* All of size bytes, less only at the end of the file: returns how many. */
+	ssize_t (*pread)(void *ctx, int fd, void *buffer, size_t size, uint64_t offset);
+	/* Returns how many bytes, which may be fewer; those are not on disk before a sync. */
+	ssize_t (*pwritev)(void *ctx, int fd, const struct iovec *iov, int n, uint64_t offset);
+	/* pwritev and fdatasync in one; what it returns is on disk. */
+	ssize_t (*pwritev_sync)(void *ctx, int fd, const struct iovec *iov, int n, uint64_t offset);
+	int (*fdatasync)(void *ctx, int fd);
+	/* Room for the file's first bytes, so that writing them cannot fail for lack of it. */
+	int (*fallocate)(void *ctx, int fd, uint64_t bytes);
+	int (*rename)(void *ctx, const char *from, const char *to);
+	int (*unlink)(void *ctx, const char *path);
+	/* Names that were made, changed and removed are on disk. */
+	int (*sync_dir)(void *ctx, const char *dir);
+};
+
+struct log_io {
+	const struct log_io_ops *ops;
+	void *ctx;
+};
+
+/*
+ * The real thing, with an io_uring for pwritev_sync where there is one. Errors: -ENOMEM.
+ */
+int log_io_real_create(struct log_io *ret_io);
+void log_io_real_destroy(struct log_io *io);
+
+/* Real, and with an io_uring? */
+int log_io_has_uring(const struct log_io *io);
+
+/* Writes all of it, however many calls that takes. -EIO: a write wrote nothing. */
+int log_io_write_all(const struct log_io *io, int fd, const void *data, size_t bytes,
+		     uint64_t offset);
+
+#endif
