@@ -9,9 +9,10 @@ OLTP_SRC := $(addprefix oltp-engine/src/,arrivals.c blocks_native.c cold.c cold_
 	storage.c table.c tree.c tree_insert.c tree_remove.c txn.c txn_delete.c \
 	txn_insert.c txn_prefetch.c txn_scan.c worker_elastic.c worker_figures.c worker_mover.c worker_pool.c \
 	worker_source_fixed.c worker_thread.c)
-OLTP_YCSB_SRC := $(addprefix oltp-engine/bench/ycsb/,ycsb.c ycsb_load.c ycsb_verify.c zipf.c)
-OLTP_BENCH_SRC := $(addprefix oltp-engine/bench/,audit.c block_times.c limits.c load.c options.c \
-	report.c session.c) $(OLTP_YCSB_SRC)
+OLTP_YCSB_SRC := $(addprefix oltp-engine/bench/ycsb/,ycsb.c ycsb_load.c ycsb_options.c ycsb_verify.c \
+	ycsb_workload.c zipf.c)
+OLTP_BENCH_SRC := $(addprefix oltp-engine/bench/,audit.c block_times.c classes.c fields.c limits.c \
+	load.c options.c report.c session.c workload.c) $(OLTP_YCSB_SRC)
 OLTP_DIST_SRC := $(addprefix oltp-engine/dist/,book.c client.c conn.c coord.c keeper.c log.c \
 	message.c node.c node_ycsb.c part.c recover.c redo.c session.c tenants.c)
 # A VM without a VM, from the guest monitor's tests.

@@ -10,7 +10,8 @@
 #include "audit.h"
 
 struct audit {
-	struct ycsb *ycsb;
+	const struct bench_workload_ops *ops;
+	void *state;
 	int event_fd;
 	pthread_t thread;
 	bool is_running;	/* started and not collected */
@@ -25,13 +26,14 @@ static uint64_t now_ns(void)
 	return (uint64_t)ts.tv_sec * 1000000000ull + (uint64_t)ts.tv_nsec;
 }
 
-int audit_create(struct ycsb *ycsb, struct audit **ret_audit)
+int audit_create(const struct bench_workload_ops *ops, void *state, struct audit **ret_audit)
 {
 	struct audit *audit = calloc(1, sizeof(*audit));
 
 	if (!audit)
 		return -ENOMEM;
-	audit->ycsb = ycsb;
+	audit->ops = ops;
+	audit->state = state;
 	audit->event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (audit->event_fd < 0) {
 		free(audit);
@@ -62,7 +64,7 @@ static void *audit_main(void *arg)
 	struct audit *audit = arg;
 
 	audit->result.start_ns = now_ns();
-	ycsb_audit(audit->ycsb, &audit->result.found);
+	audit->ops->audit(audit->state, &audit->result.found);
 	audit->result.end_ns = now_ns();
 	eventfd_write(audit->event_fd, 1);
 	return NULL;

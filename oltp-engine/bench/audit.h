@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Looking over the whole table while transactions run and memory moves, on a thread of its own; one
+ * Looking over all tables while transactions run and memory moves, on a thread of its own; one
  * look at a time.
  */
 #ifndef BENCH_AUDIT_H
@@ -9,17 +9,17 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "ycsb/ycsb.h"
+#include "workload.h"
 
 struct audit;
 
 struct audit_result {
-	struct ycsb_audit found;
+	struct bench_audit found;
 	uint64_t start_ns, end_ns;	/* CLOCK_MONOTONIC */
 };
 
-/* Errors: -ENOMEM, -EMFILE. */
-int audit_create(struct ycsb *ycsb, struct audit **ret_audit);
+/* ops->audit must be there; state is that of the workload. Errors: -ENOMEM, -EMFILE. */
+int audit_create(const struct bench_workload_ops *ops, void *state, struct audit **ret_audit);
 
 /* Waits for the look that runs. Accepts NULL. */
 void audit_destroy(struct audit *audit);

@@ -4,9 +4,9 @@
 
 typedef void event_fn(void *ctx, const struct load_event *event);
 
-int load_open(struct load *load, const struct bench_options *options)
+int load_open(struct load *load, const struct bench_options *options, void *state)
 {
-	*load = (struct load){ .options = options, .theta = options->ycsb.theta, .capacity = 1 };
+	*load = (struct load){ .options = options, .state = state, .capacity = 1 };
 	return options->rates.n ? oltp_arrivals_create(&load->arrivals) : 0;
 }
 
@@ -80,13 +80,31 @@ static int plan_rates(struct load *load)
 	return rc;
 }
 
+/* All steps of its schedule that are due; *ret_at_ns: when the next one is. */
+static int turn_knob(struct load *load, enum bench_knob knob, uint64_t now_ns, event_fn *on_event,
+		     void *ctx, uint64_t *ret_at_ns)
+{
+	const struct bench_steps *steps = &load->options->schedules[knob];
+	const struct bench_step *step;
+
+	while ((step = due(steps, load->next_step[knob], load->origin_ns, now_ns, ret_at_ns))) {
+		int rc = load->options->workload->ops->knob_set(load->state, knob, step->value);
+
+		if (rc)
+			return rc;
+		load->next_step[knob]++;
+		on_event(ctx, &(struct load_event){ bench_knob_name(knob), step->value });
+	}
+	return 0;
+}
+
 int load_follow(struct load *load, struct oltp_pool *pool, uint64_t start_ns, uint64_t now_ns,
 		event_fn *on_event, void *ctx, uint64_t *ret_next_ns)
 {
 	const struct bench_options *o = load->options;
 	uint64_t next_ns = calibrate(load, pool, start_ns, now_ns, on_event, ctx);
 	const struct bench_step *step;
-	uint64_t rate_ns, theta_ns;
+	uint64_t step_ns;
 	int rc;
 
 	if (next_ns) {
@@ -96,19 +114,17 @@ int load_follow(struct load *load, struct oltp_pool *pool, uint64_t start_ns, ui
 	rc = load->is_planned ? 0 : plan_rates(load);
 	if (rc)
 		return rc;
-	while ((step = due(&o->rates, load->next_rate, load->origin_ns, now_ns, &rate_ns))) {
+	while ((step = due(&o->rates, load->next_rate, load->origin_ns, now_ns, &step_ns))) {
 		load->rate = step->value * load->capacity;
 		load->next_rate++;
 		on_event(ctx, &(struct load_event){ "rate", load->rate });
 	}
-	while ((step = due(&o->thetas, load->next_theta, load->origin_ns, now_ns, &theta_ns))) {
-		rc = ycsb_set_theta(load->ycsb, step->value);
+	*ret_next_ns = step_ns;
+	for (enum bench_knob knob = 0; knob < BENCH_KNOBS; knob++) {
+		rc = turn_knob(load, knob, now_ns, on_event, ctx, &step_ns);
 		if (rc)
 			return rc;
-		load->theta = step->value;
-		load->next_theta++;
-		on_event(ctx, &(struct load_event){ "theta", load->theta });
+		*ret_next_ns = step_ns < *ret_next_ns ? step_ns : *ret_next_ns;
 	}
-	*ret_next_ns = rate_ns < theta_ns ? rate_ns : theta_ns;
 	return 0;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What the workers are given to do, over time: when transactions arrive, and how skewed they are.
+ * What the workers are given to do, over time: when transactions arrive, and what they are like
+ * (how skewed, for one).
  *
  * With a calibration, work is unlimited for some seconds; the throughput in the second half of them
  * is the capacity of the CPUs of the start, and the rates of the schedule are parts of it.
@@ -17,9 +18,9 @@
 struct load {
 	const struct bench_options *options;
 	struct oltp_arrivals *arrivals;	/* NULL: work is unlimited all the time */
-	struct ycsb *ycsb;
-	uint32_t next_rate, next_theta;	/* steps of the schedules */
-	double theta, rate;		/* now; rate in transactions per second */
+	void *state;			/* of the workload that the options name */
+	uint32_t next_rate, next_step[BENCH_KNOBS];	/* of the schedules */
+	double rate;			/* now, in transactions per second */
 	double capacity;		/* by the calibration; 1 without */
 	uint64_t origin_ns;		/* of the schedules; 0: they wait for the calibration */
 	bool is_planned;		/* all rates have been set, those to come as well */
@@ -27,21 +28,21 @@ struct load {
 	uint64_t half_ns, half_committed;
 };
 
-/* Errors: -ENOMEM. */
-int load_open(struct load *load, const struct bench_options *options);
+/* state: of the workload that the options name. Errors: -ENOMEM. */
+int load_open(struct load *load, const struct bench_options *options, void *state);
 
 /* After the pool has gone. A zeroed one may be closed. */
 void load_close(struct load *load);
 
 struct load_event {
-	const char *what;	/* "calibrated", "rate", "theta" */
+	const char *what;	/* "calibrated", "rate", or that of a knob */
 	double value;
 };
 
 /*
  * Does what is due. on_event is told of what changed. Returns when it goes on (CLOCK_MONOTONIC), as
  * start_ns, when the run began; UINT64_MAX: not at all. Rates change when they are due, also if the
- * call comes late. Errors: -ENOMEM, -ENOSPC.
+ * call comes late. Errors: -ENOMEM, those of knob_set.
  */
 int load_follow(struct load *load, struct oltp_pool *pool, uint64_t start_ns, uint64_t now_ns,
 		void (*on_event)(void *ctx, const struct load_event *event), void *ctx,

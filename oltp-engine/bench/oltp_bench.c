@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * oltp-bench: the engine under YCSB on a fixed list of CPUs, without host, driver or monitor.
+ * oltp-bench: the engine under a workload on a fixed list of CPUs, without host, driver or monitor.
  * Exit status: 0, 1 (could not run, or the verification failed), 64 (usage).
  */
 #include <errno.h>
@@ -144,7 +144,7 @@ int main(int argc, char **argv)
 	if (!session_open(&config, &session)) {
 		session_set_source(session, &oltp_source_fixed_ops, source);
 		rc = session_run(session);
-		is_good = session_finish(session, stdout, a.bench.json ? "" : "oltp-result ");
+		is_good = session_finish(session, stdout, a.bench.json ? "" : NULL);
 		is_good = is_good && !rc;
 		session_close(session);
 	}

@@ -10,10 +10,10 @@
 #define CPU_MAX		65535u
 #define MIB_MAX		(1ull << 30)
 #define RATE_MAX	1e9
-#define THETA_MAX	0.999999
 
 const struct bench_options bench_options_default = {
 	.cc = OLTP_CC_NO_WAIT,
+	.workload = &bench_workloads[0],
 	.ycsb = {
 		.records = 100000,
 		.operations = 10,
@@ -29,19 +29,12 @@ const struct bench_options bench_options_default = {
 
 enum option_key {
 	OPT_WORKLOAD = 'w',
-	OPT_RECORDS = 'n',
-	OPT_UPDATE = 'u',
-	OPT_THETA = 'z',
 	OPT_CC = 'c',
 	OPT_SECONDS = 's',
 	OPT_INTERVAL = 'i',
 	OPT_STATS = 'o',
 	OPT_QUIET = 'q',
-	OPT_OPERATIONS = 0x100,
-	OPT_MIX,
-	OPT_READ_ALL,
-	OPT_UNSCRAMBLED,
-	OPT_SEED,
+	OPT_SEED = 0x100,
 	OPT_LOAD_THREADS,
 	OPT_VERIFY,
 	OPT_JSON,
@@ -51,34 +44,19 @@ enum option_key {
 	OPT_DEADLINE,
 	OPT_COLD_DIR,
 	OPT_COLD_MIB,
-	OPT_COLD_ACCESS,
-	OPT_COLD_PART,
 	OPT_AUDIT,
 	OPT_ELASTIC,
 	OPT_RATES,
-	OPT_THETAS,
 	OPT_CALIBRATE,
 };
 
 static const struct argp_option options[] = {
 	{ NULL, 0, NULL, 0, "Workload:", 1 },
-	{ "workload", OPT_WORKLOAD, "NAME", 0, "what to run: ycsb", 1 },
-	{ "records", OPT_RECORDS, "N", 0, "records in the table (100000); 1 KiB each", 1 },
-	{ "operations", OPT_OPERATIONS, "N", 0, "operations per transaction (10)", 1 },
-	{ "update", OPT_UPDATE, "SHARE", 0, "share of updates, 0 to 1 (0.2)", 1 },
-	{ "mix", OPT_MIX, "WHAT", 0,
-	  "the share is one of each 'operation' (default) or of each 'transaction'", 1 },
-	{ "read-all", OPT_READ_ALL, NULL, 0, "reads copy all ten fields instead of one", 1 },
-	{ "theta", OPT_THETA, "T", 0, "Zipf parameter, 0 (uniform) to below 1 (0.5)", 1 },
-	{ "unscrambled", OPT_UNSCRAMBLED, NULL, 0, "key = rank: hot keys are neighbours", 1 },
-	{ "seed", OPT_SEED, "N", 0, "seed of the key sequences (1)", 1 },
+	{ "workload", OPT_WORKLOAD, "NAME", 0, "what to run; 'help' lists what there is (ycsb-10)",
+	  1 },
+	{ "seed", OPT_SEED, "N", 0, "seed of what the transactions draw (1)", 1 },
 	{ "cc", OPT_CC, "SCHEME", 0, "no_wait (default) or wait_die", 1 },
-	{ "load-threads", OPT_LOAD_THREADS, "N", 0, "threads to fill the table (one per CPU)", 1 },
-	{ "cold-access", OPT_COLD_ACCESS, "SHARE", 0,
-	  "share of accesses that go to the cold part of the table (0: there is none)", 1 },
-	{ "cold-part", OPT_COLD_PART, "SHARE", 0, "share of the table that is cold (0.5)", 1 },
-	{ "theta-schedule", OPT_THETAS, "T:THETA,...", 0,
-	  "change theta T seconds after the run began (or was calibrated)", 1 },
+	{ "load-threads", OPT_LOAD_THREADS, "N", 0, "threads to fill the tables (one per CPU)", 1 },
 	{ "rate-schedule", OPT_RATES, "T:RATE,...", 0,
 	  "let transactions arrive at RATE per second from second T on, whether or not workers are "
 	  "free; latency is from the arrival (each worker runs one after the other)", 1 },
@@ -253,10 +231,6 @@ static error_t parse_load(int key, char *arg, struct argp_state *state)
 		if (bench_parse_steps(arg, RATE_MAX, &o->rates))
 			argp_error(state, "--rate-schedule: '%s' is not like 0:1000,5:2000", arg);
 		break;
-	case OPT_THETAS:
-		if (bench_parse_steps(arg, THETA_MAX, &o->thetas))
-			argp_error(state, "--theta-schedule: '%s' is not like 0:0.5,10:0.99", arg);
-		break;
 	case OPT_CALIBRATE:
 		o->calibrate_seconds = bench_parse_double(state, "calibrate-seconds", arg, 0.1,
 							  86400);
@@ -273,17 +247,35 @@ static error_t parse_load(int key, char *arg, struct argp_state *state)
 	return 0;
 }
 
-static void parse_workload(struct argp_state *state, const char *arg)
+static void parse_workload(struct argp_state *state, struct bench_options *o, const char *arg)
 {
-	if (strcmp(arg, "ycsb"))
-		argp_error(state, "--workload: '%s' is unknown; there is: ycsb", arg);
+	const struct bench_workload *found = bench_workload_find(arg);
+
+	if (found) {
+		o->workload = found;
+		return;
+	}
+	if (strcmp(arg, "help"))
+		argp_error(state, "--workload: '%s' is unknown; see --workload help", arg);
+	for (const struct bench_workload *w = bench_workloads; w->name; w++)
+		printf("%-12s %s\n", w->name, w->help);
+	exit(EXIT_SUCCESS);
 }
 
-static bool parse_mix(struct argp_state *state, const char *arg)
+void bench_options_use(struct bench_options *options, enum bench_family family)
 {
-	if (strcmp(arg, "operation") && strcmp(arg, "transaction"))
-		argp_error(state, "--mix: '%s' is neither 'operation' nor 'transaction'", arg);
-	return !strcmp(arg, "transaction");
+	options->families_used |= 1u << family;
+}
+
+static void check_workload(struct argp_state *state, const struct bench_options *o)
+{
+	const struct bench_workload *w = o->workload;
+
+	if (o->families_used & ~(1u << w->ops->family))
+		argp_error(state, "options of another workload than %s are given", w->name);
+	if (o->audit_seconds > 0 && !w->ops->audit)
+		argp_error(state, "--audit-seconds: %s cannot be looked over while it runs",
+			   w->name);
 }
 
 static error_t parse_memory(int key, char *arg, struct argp_state *state)
@@ -314,6 +306,7 @@ static error_t parse_memory(int key, char *arg, struct argp_state *state)
 	case ARGP_KEY_END:
 		if (o->n_mem_steps && !o->memory_mib)
 			argp_error(state, "--mem-schedule needs --memory-mib");
+		check_workload(state, o);
 		return parse_load(key, arg, state);
 	default:
 		return parse_load(key, arg, state);
@@ -327,29 +320,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
 	switch (key) {
 	case OPT_WORKLOAD:
-		parse_workload(state, arg);
-		break;
-	case OPT_RECORDS:
-		o->ycsb.records = bench_parse_number(state, "records", arg, 1, 1ull << 31);
-		break;
-	case OPT_OPERATIONS:
-		o->ycsb.operations = (uint32_t)bench_parse_number(state, "operations", arg, 1,
-								  YCSB_OPERATIONS_MAX);
-		break;
-	case OPT_UPDATE:
-		o->ycsb.update_share = bench_parse_double(state, "update", arg, 0, 1);
-		break;
-	case OPT_MIX:
-		o->ycsb.mix_by_transaction = parse_mix(state, arg);
-		break;
-	case OPT_READ_ALL:
-		o->ycsb.read_all_fields = true;
-		break;
-	case OPT_THETA:
-		o->ycsb.theta = bench_parse_double(state, "theta", arg, 0, THETA_MAX);
-		break;
-	case OPT_UNSCRAMBLED:
-		o->ycsb.is_scrambled = false;
+		parse_workload(state, o, arg);
 		break;
 	case OPT_SEED:
 		o->ycsb.seed = bench_parse_number(state, "seed", arg, 0, UINT64_MAX);
@@ -380,18 +351,15 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case OPT_QUIET:
 		o->quiet = true;
 		break;
-	case OPT_COLD_ACCESS:
-		o->ycsb.cold_access = bench_parse_double(state, "cold-access", arg, 0, 1);
-		break;
-	case OPT_COLD_PART:
-		o->ycsb.cold_part = bench_parse_double(state, "cold-part", arg, 0.000001,
-						       0.999999);
-		break;
 	case OPT_AUDIT:
 		o->audit_seconds = bench_parse_double(state, "audit-seconds", arg, 0.01, 86400);
 		break;
 	case OPT_STEP_SECONDS:
 		o->step_seconds = bench_parse_double(state, "step-seconds", arg, 0.01, 86400);
+		break;
+	case ARGP_KEY_INIT:
+		for (uint32_t i = 0; i < BENCH_FAMILIES; i++)
+			state->child_inputs[i] = o;
 		break;
 	case ARGP_KEY_ARG:
 		argp_error(state, "unexpected argument '%s'", arg);
@@ -402,4 +370,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	return 0;
 }
 
-const struct argp bench_argp = { .options = options, .parser = parse };
+const struct argp bench_argp = {
+	.options = options,
+	.parser = parse,
+	.children = bench_workload_children,
+};

@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "oltp.h"
+#include "workload.h"
 #include "ycsb/ycsb.h"
 
 #define BENCH_MEM_STEPS_MAX	32u
@@ -24,6 +25,8 @@ struct bench_step {
 	double value;
 };
 
+#define BENCH_THETA_MAX		0.999999
+
 #define BENCH_STEPS_MAX		100u
 
 struct bench_steps {
@@ -39,7 +42,9 @@ enum bench_elastic {
 
 struct bench_options {
 	enum oltp_cc cc;
-	struct ycsb_config ycsb;
+	const struct bench_workload *workload;
+	uint32_t families_used;		/* by enum bench_family: its options were given */
+	struct ycsb_config ycsb;	/* its seed is that of every workload */
 	uint32_t load_threads;	/* 0: one per CPU online */
 	double seconds;		/* 0: until told to stop */
 	uint32_t interval_ms;
@@ -56,16 +61,19 @@ struct bench_options {
 	uint64_t cold_mib;	/* bound of the file; 0: none */
 	enum bench_elastic elastic;
 	struct bench_steps rates;	/* arrivals per second; none: work is unlimited */
-	struct bench_steps thetas;	/* instead of ycsb.theta */
+	struct bench_steps schedules[BENCH_KNOBS];
 	double calibrate_seconds;	/* above 0: rates are parts of what is measured in them */
 	double audit_seconds;	/* look over the table so often; 0: not */
 };
 
-/* Defaults as in the paper, but for the number of records. */
+/* The default workload, its defaults as in the paper, but for the number of records. */
 extern const struct bench_options bench_options_default;
 
 /* A child for the program's own parser; its input is a struct bench_options. */
 extern const struct argp bench_argp;
+
+/* An option of a workload family was given: one that the workload must then be of. */
+void bench_options_use(struct bench_options *options, enum bench_family family);
 
 /* For the programs' parsers: a number within bounds, or argp_error with option and value. */
 double bench_parse_double(struct argp_state *state, const char *option, const char *arg,

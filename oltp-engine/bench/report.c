@@ -2,6 +2,7 @@
 /* What the programs print: see report.h. */
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 
 #include "report.h"
 
@@ -31,10 +32,13 @@ int report_stats_write(FILE *file, double t_s, const struct oltp_sample *s,
 		s->workers, s->tps, s->aborts_ps, s->p50_us, s->p95_us, s->p99_us,
 		s->totals.committed, s->totals.conflicts, s->totals.failed);
 	fprintf(file, "%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64
-		",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%.1f,%" PRIu64 ",%g\n",
+		",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%.1f,%" PRIu64 ",",
 		m->held_bytes, m->resident_bytes, m->cold_records, m->cold_reads, m->evicted_bytes,
 		m->merged_bytes, m->answered_bytes, m->unanswered_bytes, m->lost_records,
-		s->offered_ps, s->queue, theta);
+		s->offered_ps, s->queue);
+	if (!isnan(theta))
+		fprintf(file, "%g", theta);
+	fputc('\n', file);
 	return fflush(file) ? -EIO : 0;
 }
 
@@ -43,8 +47,10 @@ void report_sample_print(FILE *out, double t_s, const struct oltp_sample *s,
 {
 	fprintf(out,
 		"oltp: t=%.3f workers=%u tps=%.0f aborts_ps=%.0f p50_us=%.1f p95_us=%.1f "
-		"p99_us=%.1f theta=%g",
-		t_s, s->workers, s->tps, s->aborts_ps, s->p50_us, s->p95_us, s->p99_us, theta);
+		"p99_us=%.1f",
+		t_s, s->workers, s->tps, s->aborts_ps, s->p50_us, s->p95_us, s->p99_us);
+	if (!isnan(theta))
+		fprintf(out, " theta=%g", theta);
 	if (is_open)
 		fprintf(out, " offered=%.0f queue=%" PRIu64, s->offered_ps, s->queue);
 	if (m)
@@ -54,7 +60,7 @@ void report_sample_print(FILE *out, double t_s, const struct oltp_sample *s,
 	fflush(out);
 }
 
-void report_audit_print(FILE *out, double t_s, double ms, const struct ycsb_audit *a)
+void report_audit_print(FILE *out, double t_s, double ms, const struct bench_audit *a)
 {
 	fprintf(out,
 		"oltp: t=%.3f audit ms=%.1f complete=%d records=%" PRIu64 " damaged=%" PRIu64
@@ -64,74 +70,87 @@ void report_audit_print(FILE *out, double t_s, double ms, const struct ycsb_audi
 	fflush(out);
 }
 
-void report_json_memory(FILE *out, const struct oltp_memory_stats *m)
+void report_memory(struct fields *fields, const struct oltp_memory_stats *m)
 {
-	fprintf(out,
-		"\"memory\":{\"held_bytes\":%" PRIu64 ",\"unused_bytes\":%" PRIu64
-		",\"maintenance_bytes\":%" PRIu64 ",\"resident_records\":%" PRIu64
-		",\"resident_bytes\":%" PRIu64 ",\"cold_records\":%" PRIu64
-		",\"file_bytes\":%" PRIu64 ",\"file_used_bytes\":%" PRIu64 ",",
-		m->held_bytes, m->unused_bytes, m->maintenance_bytes, m->resident_records,
-		m->resident_bytes, m->cold_records, m->file_bytes, m->file_used_bytes);
-	fprintf(out,
-		"\"cold_reads\":%" PRIu64 ",\"read_errors\":%" PRIu64 ",\"write_errors\":%" PRIu64
-		",\"evicted_records\":%" PRIu64 ",\"evicted_bytes\":%" PRIu64
-		",\"merged_records\":%" PRIu64 ",\"merged_bytes\":%" PRIu64
-		",\"moved_records\":%" PRIu64 ",",
-		m->cold_reads, m->read_errors, m->write_errors, m->evicted_records,
-		m->evicted_bytes, m->merged_records, m->merged_bytes, m->moved_records);
-	fprintf(out,
-		"\"demands\":%" PRIu64 ",\"answered_bytes\":%" PRIu64
-		",\"unanswered_bytes\":%" PRIu64
-		",\"unanswered_demands\":%" PRIu64 ",\"last_demand_ms\":%.3f"
-		",\"revoked_bytes\":%" PRIu64 ",\"lost_records\":%" PRIu64 "},",
-		m->demands, m->answered_bytes, m->unanswered_bytes, m->unanswered_demands,
-		(double)m->last_demand_ns / 1e6, m->revoked_bytes, m->lost_records);
+	fields_object_begin(fields, "memory");
+	fields_u64(fields, "held_bytes", m->held_bytes);
+	fields_u64(fields, "unused_bytes", m->unused_bytes);
+	fields_u64(fields, "maintenance_bytes", m->maintenance_bytes);
+	fields_u64(fields, "resident_records", m->resident_records);
+	fields_u64(fields, "resident_bytes", m->resident_bytes);
+	fields_u64(fields, "cold_records", m->cold_records);
+	fields_u64(fields, "file_bytes", m->file_bytes);
+	fields_u64(fields, "file_used_bytes", m->file_used_bytes);
+	fields_u64(fields, "cold_reads", m->cold_reads);
+	fields_u64(fields, "read_errors", m->read_errors);
+	fields_u64(fields, "write_errors", m->write_errors);
+	fields_u64(fields, "evicted_records", m->evicted_records);
+	fields_u64(fields, "evicted_bytes", m->evicted_bytes);
+	fields_u64(fields, "merged_records", m->merged_records);
+	fields_u64(fields, "merged_bytes", m->merged_bytes);
+	fields_u64(fields, "moved_records", m->moved_records);
+	fields_u64(fields, "demands", m->demands);
+	fields_u64(fields, "answered_bytes", m->answered_bytes);
+	fields_u64(fields, "unanswered_bytes", m->unanswered_bytes);
+	fields_u64(fields, "unanswered_demands", m->unanswered_demands);
+	fields_number(fields, "last_demand_ms", 3, (double)m->last_demand_ns / 1e6);
+	fields_u64(fields, "revoked_bytes", m->revoked_bytes);
+	fields_u64(fields, "lost_records", m->lost_records);
+	fields_object_end(fields);
 }
 
-void report_json_options(FILE *out, const struct bench_options *o)
-{
-	fprintf(out,
-		"\"workload\":\"ycsb\",\"cc\":\"%s\",\"records\":%" PRIu64
-		",\"operations\":%u,\"update_share\":%g,\"mix\":\"%s\",\"read_all\":%s,"
-		"\"theta\":%g,\"scrambled\":%s,\"seed\":%" PRIu64 ",\"cold_access\":%g,"
-		"\"cold_part\":%g,",
-		oltp_cc_name(o->cc), o->ycsb.records, o->ycsb.operations, o->ycsb.update_share,
-		o->ycsb.mix_by_transaction ? "transaction" : "operation",
-		o->ycsb.read_all_fields ? "true" : "false", o->ycsb.theta,
-		o->ycsb.is_scrambled ? "true" : "false", o->ycsb.seed, o->ycsb.cold_access,
-		o->ycsb.cold_part);
-}
-
-void report_json_totals(FILE *out, double seconds, const struct oltp_sample *whole)
+void report_totals(struct fields *fields, double seconds, const struct oltp_sample *whole)
 {
 	const struct oltp_totals *totals = &whole->totals;
+	double per_s = seconds > 0 ? 1 / seconds : 0;
 
-	fprintf(out,
-		"\"seconds\":%.3f,\"tps\":%.1f,\"aborts_ps\":%.1f,\"p50_us\":%.2f,\"p95_us\":%.2f,"
-		"\"p99_us\":%.2f,\"committed\":%" PRIu64 ",\"aborted\":%" PRIu64
-		",\"failed_transactions\":%" PRIu64 ",\"failed_io\":%" PRIu64
-		",\"failed_lost\":%" PRIu64 ",\"cold_aborts\":%" PRIu64 ",\"accesses\":%" PRIu64
-		",\"worker_cpu_seconds\":%.3f,",
-		seconds, seconds > 0 ? (double)totals->committed / seconds : 0,
-		seconds > 0 ? (double)totals->conflicts / seconds : 0, whole->p50_us, whole->p95_us,
-		whole->p99_us, totals->committed, totals->conflicts, totals->failed,
-		totals->failed_io, totals->failed_lost, totals->colds, totals->accesses,
-		(double)totals->cpu_ns / 1e9);
+	fields_number(fields, "seconds", 3, seconds);
+	fields_number(fields, "tps", 1, (double)totals->committed * per_s);
+	fields_number(fields, "aborts_ps", 1, (double)totals->conflicts * per_s);
+	fields_number(fields, "p50_us", 2, whole->p50_us);
+	fields_number(fields, "p95_us", 2, whole->p95_us);
+	fields_number(fields, "p99_us", 2, whole->p99_us);
+	fields_u64(fields, "committed", totals->committed);
+	fields_u64(fields, "aborted", totals->conflicts);
+	fields_u64(fields, "failed_transactions", totals->failed);
+	fields_u64(fields, "failed_io", totals->failed_io);
+	fields_u64(fields, "failed_lost", totals->failed_lost);
+	fields_u64(fields, "cold_aborts", totals->colds);
+	fields_u64(fields, "accesses", totals->accesses);
+	fields_number(fields, "worker_cpu_seconds", 3, (double)totals->cpu_ns / 1e9);
 }
 
-void report_json_verdict(FILE *out, const struct ycsb_verdict *v)
+void report_latency(struct fields *fields, const char *name, const struct oltp_latency_summary *l)
 {
-	if (!v) {
-		fputs("\"verified\":false,\"lost_updates\":null", out);
+	if (fields->style == FIELDS_TABLE && !l->n)
 		return;
+	fields_object_begin(fields, name);
+	fields_u64(fields, "n", l->n);
+	fields_number(fields, "median", 3, l->median_ms);
+	fields_number(fields, "p95", 3, l->p95_ms);
+	fields_object_end(fields);
+}
+
+static void report_tiers(struct fields *fields, const char *kind,
+			 const struct oltp_latency_summary tiers[OLTP_TIERS])
+{
+	char name[64];
+
+	for (uint32_t tier = OLTP_TIER_LEND; tier < OLTP_TIERS; tier++) {
+		snprintf(name, sizeof(name), "cpu_%s_%s_ms", kind,
+			 oltp_tier_name((enum oltp_tier)tier));
+		report_latency(fields, name, &tiers[tier]);
 	}
-	fprintf(out,
-		"\"verified\":true,\"records_found\":%" PRIu64 ",\"records_missing\":%" PRIu64
-		",\"scan_rc\":%d,\"updates_committed\":%" PRIu64
-		",\"updates_found\":%" PRIu64 ",\"checksum_equal\":%s,\"damaged_records\":%" PRIu64
-		",\"inconsistent_reads\":%" PRIu64 ",\"lost_updates\":%" PRIu64,
-		v->records, v->records_missing, v->scan_rc, v->updates_committed, v->updates_found,
-		v->is_checksum_equal ? "true" : "false", v->damaged_records, v->inconsistent_reads,
-		v->lost_updates);
+}
+
+void report_moves(struct fields *fields, const struct oltp_elastic_figures *figures)
+{
+	fields_u64(fields, "cpus_added", figures->cpus_added);
+	fields_u64(fields, "cpus_removed", figures->cpus_removed);
+	fields_u64(fields, "adds_failed", figures->adds_failed);
+	fields_u64(fields, "removes_failed", figures->removes_failed);
+	report_latency(fields, "cpu_add_ms", &figures->add);
+	report_latency(fields, "cpu_remove_ms", &figures->remove);
+	report_tiers(fields, "add", figures->tier_add);
+	report_tiers(fields, "remove", figures->tier_remove);
 }

@@ -2,6 +2,7 @@
 /* One run of the engine under a workload: see session.h. */
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,14 +35,15 @@ struct session {
 	const struct oltp_cpu_source_ops *source_ops;
 	void *source;
 	struct oltp_engine *engine;
-	struct ycsb *ycsb;
+	const struct bench_workload_ops *ops;	/* of the workload, and its state: */
+	void *state;
 	struct oltp_pool *pool;
 	struct oltp_elastic *elastic;
 	FILE *stats;
 	struct limits limits;
 	struct load load;
 	struct block_times block_times;	/* between the engine and its provider, if there is one */
-	struct audit *audit;
+	struct audit *audit;	/* NULL: the workload has none */
 	struct audits audits;
 	int signal_fd;
 	uint64_t start_ns, end_ns;	/* of the run */
@@ -66,6 +68,7 @@ static int fail(const char *what, int rc)
 static int load(struct session *s)
 {
 	const struct bench_options *o = &s->config.options;
+	struct bench_progress progress = { .unit = "records" };
 	uint32_t threads = o->load_threads;
 	uint64_t start_ns = now_ns();
 	int rc;
@@ -75,12 +78,12 @@ static int load(struct session *s)
 
 		threads = online > 0 ? (uint32_t)online : 1;
 	}
-	rc = ycsb_load(s->ycsb, threads);
+	rc = s->ops->load(s->state, threads, &progress);
 	if (rc)
 		return rc;
 	if (!o->quiet) {
-		printf("oltp: loaded records=%" PRIu64 " seconds=%.2f\n", o->ycsb.records,
-		       (double)(now_ns() - start_ns) / 1e9);
+		printf("oltp: loaded %s=%" PRIu64 " seconds=%.2f\n", progress.unit,
+		       (uint64_t)progress.done, (double)(now_ns() - start_ns) / 1e9);
 		fflush(stdout);
 	}
 	return 0;
@@ -142,7 +145,7 @@ static double run_seconds(const struct session *s, uint64_t at_ns)
 
 static void audit_note(struct session *s, const struct audit_result *result)
 {
-	const struct ycsb_audit *found = &result->found;
+	const struct bench_audit *found = &result->found;
 	bool is_bad = !found->is_complete || found->damaged_records ||
 		      found->updates < s->audits.updates;
 
@@ -167,7 +170,7 @@ static bool audit_ended(void *ctx, int fd)
 
 int session_audit(struct session *s)
 {
-	return audit_start(s->audit);
+	return s->audit ? audit_start(s->audit) : -EOPNOTSUPP;
 }
 
 int session_open(const struct session_config *config, struct session **ret_session)
@@ -180,6 +183,7 @@ int session_open(const struct session_config *config, struct session **ret_sessi
 	if (!s)
 		return fail("session", -ENOMEM);
 	s->config = *config;
+	s->ops = o->workload->ops;
 	s->signal_fd = signals_open();
 	if (s->signal_fd < 0) {
 		rc = fail("signals", s->signal_fd);
@@ -192,25 +196,24 @@ int session_open(const struct session_config *config, struct session **ret_sessi
 	}
 	rc = open_engine(s);
 	if (!rc)
-		rc = ycsb_create(s->engine, &o->ycsb, &s->ycsb);
+		rc = s->ops->create(o->workload, s->engine, o, &s->state);
 	if (!rc)
 		rc = load(s);
 	if (rc) {
 		fail("loading the table", rc);
 		goto out;
 	}
-	workload = ycsb_workload(s->ycsb);
-	rc = load_open(&s->load, &s->config.options);
-	s->load.ycsb = s->ycsb;
+	workload = s->ops->pool(s->state);
+	rc = load_open(&s->load, &s->config.options, s->state);
 	if (!rc)
 		rc = oltp_pool_create(&(struct oltp_pool_config){ .engine = s->engine,
 								  .workload = &workload,
 								  .no_pin = config->no_pin,
 								  .arrivals = s->load.arrivals },
 				      &s->pool);
-	if (!rc)
-		rc = audit_create(s->ycsb, &s->audit);
-	if (!rc)
+	if (!rc && s->ops->audit)
+		rc = audit_create(s->ops, s->state, &s->audit);
+	if (!rc && s->audit)
 		rc = session_watch(s, audit_fd(s->audit), audit_ended, s);
 	if (rc)
 		fail("worker pool", rc);
@@ -236,7 +239,8 @@ void session_close(struct session *s)
 	oltp_pool_destroy(s->pool);
 	load_close(&s->load);
 	audit_destroy(s->audit);
-	ycsb_destroy(s->ycsb);
+	if (s->ops)
+		s->ops->destroy(s->state);
 	if (s->config.attach && s->engine)
 		s->config.attach(s->config.blocks_ctx, NULL);
 	oltp_engine_close(s->engine);
@@ -298,6 +302,12 @@ static bool has_memory(const struct session *s)
 	return s->config.blocks || s->limits.blocks || s->config.options.cold_dir;
 }
 
+/* NaN: the workload has no such thing. */
+static double theta_now(const struct session *s)
+{
+	return s->ops->knob_get ? s->ops->knob_get(s->state, BENCH_KNOB_THETA) : (double)NAN;
+}
+
 /* A sample goes to the screen, the file and the source; the file alone must not fail silently. */
 static int take_sample(struct session *s, uint64_t at_ns)
 {
@@ -310,9 +320,9 @@ static int take_sample(struct session *s, uint64_t at_ns)
 	oltp_memory_stats_read(s->engine, &memory);
 	if (!s->config.options.quiet)
 		report_sample_print(stdout, t_s, &sample, has_memory(s) ? &memory : NULL,
-				    s->load.theta, s->load.arrivals);
+				    theta_now(s), s->load.arrivals);
 	s->source_ops->publish(s->source, &sample);
-	return report_stats_write(s->stats, t_s, &sample, &memory, s->load.theta);
+	return report_stats_write(s->stats, t_s, &sample, &memory, theta_now(s));
 }
 
 static uint32_t fill_fds(const struct session *s, struct pollfd *fds)
@@ -478,22 +488,14 @@ int session_run(struct session *s)
 	return rc;
 }
 
-static void print_latency(FILE *out, const char *name, const struct oltp_latency_summary *l)
+/* The end of the result. Returns whether the tables are what they must be, as far as is known. */
+static bool report_verdict(struct session *s, struct fields *fields)
 {
-	fprintf(out, "\"%s\":{\"n\":%" PRIu64 ",\"median\":%.3f,\"p95\":%.3f},", name, l->n,
-		l->median_ms, l->p95_ms);
-}
-
-static void print_tiers(FILE *out, const char *kind,
-			const struct oltp_latency_summary tiers[OLTP_TIERS])
-{
-	char name[64];
-
-	for (uint32_t tier = OLTP_TIER_LEND; tier < OLTP_TIERS; tier++) {
-		snprintf(name, sizeof(name), "cpu_%s_%s_ms", kind,
-			 oltp_tier_name((enum oltp_tier)tier));
-		print_latency(out, name, &tiers[tier]);
-	}
+	fields_bool(fields, "verified", s->config.options.verify);
+	if (s->config.options.verify)
+		return s->ops->verify(s->state, fields);
+	fields_null(fields, "lost_updates");
+	return true;
 }
 
 bool session_finish(struct session *s, FILE *out, const char *prefix)
@@ -501,40 +503,38 @@ bool session_finish(struct session *s, FILE *out, const char *prefix)
 	const struct bench_options *o = &s->config.options;
 	struct oltp_latency_summary mem_add, mem_release;
 	struct oltp_elastic_figures figures = { 0 };
-	struct ycsb_verdict verdict = { 0 };
+	double seconds = run_seconds(s, s->end_ns);
 	struct oltp_memory_stats memory;
 	struct audit_result audit;
 	struct oltp_sample whole;
+	struct fields fields;
+	bool is_good;
 
 	if (s->elastic)
 		oltp_elastic_figures_get(s->elastic, &figures);
 	oltp_pool_whole(s->pool, &whole);
 	oltp_memory_stats_read(s->engine, &memory);
-	if (audit_collect(s->audit, true, &audit))
-		audit_note(s, &audit);
-	if (o->verify)
-		ycsb_verify(s->ycsb, &verdict);
-	fprintf(out, "%s{", prefix);
-	report_json_options(out, o);
-	report_json_totals(out, run_seconds(s, s->end_ns), &whole);
-	fprintf(out,
-		"\"cpus_added\":%" PRIu64 ",\"cpus_removed\":%" PRIu64 ",\"adds_failed\":%" PRIu64
-		",\"removes_failed\":%" PRIu64 ",",
-		figures.cpus_added, figures.cpus_removed, figures.adds_failed,
-		figures.removes_failed);
-	print_latency(out, "cpu_add_ms", &figures.add);
-	print_latency(out, "cpu_remove_ms", &figures.remove);
-	print_tiers(out, "add", figures.tier_add);
-	print_tiers(out, "remove", figures.tier_remove);
 	block_times_get(&s->block_times, &mem_add, &mem_release);
-	print_latency(out, "mem_add_ms", &mem_add);
-	print_latency(out, "mem_release_ms", &mem_release);
-	report_json_memory(out, &memory);
-	fprintf(out, "\"audits\":%" PRIu64 ",\"audits_bad\":%" PRIu64 ",", s->audits.n,
-		s->audits.n_bad);
-	report_json_verdict(out, o->verify ? &verdict : NULL);
-	fputs("}\n", out);
+	if (s->audit && audit_collect(s->audit, true, &audit))
+		audit_note(s, &audit);
+	if (prefix)
+		fputs(prefix, out);
+	fields_begin(&fields, out, prefix ? FIELDS_JSON : FIELDS_TABLE);
+	fields_text(&fields, "workload", o->workload->name);
+	fields_text(&fields, "cc", oltp_cc_name(o->cc));
+	fields_u64(&fields, "seed", o->ycsb.seed);
+	s->ops->describe(s->state, &fields);
+	report_totals(&fields, seconds, &whole);
+	if (s->ops->classes)
+		classes_report(s->ops->classes(s->state), seconds, &fields);
+	report_moves(&fields, &figures);
+	report_latency(&fields, "mem_add_ms", &mem_add);
+	report_latency(&fields, "mem_release_ms", &mem_release);
+	report_memory(&fields, &memory);
+	fields_u64(&fields, "audits", s->audits.n);
+	fields_u64(&fields, "audits_bad", s->audits.n_bad);
+	is_good = report_verdict(s, &fields);
+	fields_end(&fields);
 	fflush(out);
-	return !verdict.lost_updates && !verdict.inconsistent_reads && !whole.totals.failed &&
-	       !s->audits.n_bad;
+	return is_good && !whole.totals.failed && !s->audits.n_bad;
 }

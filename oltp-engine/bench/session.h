@@ -60,7 +60,8 @@ int session_audit(struct session *session);
 int session_run(struct session *session);
 
 /*
- * After session_run: verifies (if asked to) and prints the result behind prefix. Returns true if
+ * After session_run: verifies (if asked to) and prints the result: one JSON object behind prefix,
+ * or, if that is NULL, a table. Returns true if
  * nothing was lost and no transaction failed.
  */
 bool session_finish(struct session *session, FILE *out, const char *prefix);

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "oltp-engine/bench/audit.h"
+#include "oltp-engine/bench/ycsb/ycsb.h"
 #include "oltp-engine/src/manager.h"
 #include "oltp_memory.h"
 

@@ -97,6 +97,18 @@ void ycsb_destroy(struct ycsb *ycsb)
 	free(ycsb);
 }
 
+const struct ycsb_config *ycsb_config(const struct ycsb *ycsb)
+{
+	return &ycsb->config;
+}
+
+double ycsb_theta(const struct ycsb *ycsb)
+{
+	uint32_t n = atomic_load_explicit(&ycsb->n_zipfs, memory_order_acquire);
+
+	return ycsb->zipfs[n - 1].theta;
+}
+
 struct oltp_table *ycsb_table(struct ycsb *ycsb)
 {
 	return ycsb->table;

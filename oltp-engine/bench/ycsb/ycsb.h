@@ -67,6 +67,16 @@ void ycsb_destroy(struct ycsb *ycsb);
 /* Inserts all records with n_threads threads. Errors: -ENOMEM, -EIO. */
 int ycsb_load(struct ycsb *ycsb, uint32_t n_threads);
 
+/* The same, and says how far it is; progress may be NULL. */
+struct bench_progress;
+int ycsb_load_with(struct ycsb *ycsb, uint32_t n_threads, struct bench_progress *progress);
+
+/* Valid as long as ycsb is. */
+const struct ycsb_config *ycsb_config(const struct ycsb *ycsb);
+
+/* As it is now. */
+double ycsb_theta(const struct ycsb *ycsb);
+
 /* What the pool's workers run; valid as long as ycsb is. */
 struct oltp_workload ycsb_workload(struct ycsb *ycsb);
 

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "oltp-engine/bench/workload.h"
 #include "ycsb_private.h"
 #include "ycsb_record.h"
 
@@ -11,6 +12,7 @@
 
 struct loader {
 	struct ycsb *ycsb;
+	struct bench_progress *progress;	/* may be NULL */
 	pthread_t thread;
 	uint64_t first, end;
 	enum oltp_rc rc;
@@ -56,19 +58,26 @@ static void *loader_main(void *arg)
 			loader->rc = OLTP_OK;
 			continue;
 		}
+		if (loader->progress)
+			atomic_fetch_add_explicit(&loader->progress->done, end - loader->first,
+						  memory_order_relaxed);
 		loader->first = end;
 	}
 	oltp_worker_destroy(worker);
 	return NULL;
 }
 
-int ycsb_load(struct ycsb *ycsb, uint32_t n_threads)
+int ycsb_load_with(struct ycsb *ycsb, uint32_t n_threads, struct bench_progress *progress)
 {
 	struct loader loaders[THREADS_MAX] = { 0 };
 	uint64_t records = ycsb->config.records;
 	uint32_t n_started = 0;
 	int rc = 0;
 
+	if (progress) {
+		progress->unit = "records";
+		atomic_store_explicit(&progress->total, records, memory_order_release);
+	}
 	if (n_threads < 1)
 		n_threads = 1;
 	if (n_threads > THREADS_MAX)
@@ -77,6 +86,7 @@ int ycsb_load(struct ycsb *ycsb, uint32_t n_threads)
 		struct loader *loader = &loaders[i];
 
 		loader->ycsb = ycsb;
+		loader->progress = progress;
 		loader->first = records * i / n_threads;
 		loader->end = records * (i + 1) / n_threads;
 		rc = -pthread_create(&loader->thread, NULL, loader_main, loader);
@@ -90,4 +100,9 @@ int ycsb_load(struct ycsb *ycsb, uint32_t n_threads)
 			rc = loaders[i].rc == OLTP_NO_MEMORY ? -ENOMEM : -EIO;
 	}
 	return rc;
+}
+
+int ycsb_load(struct ycsb *ycsb, uint32_t n_threads)
+{
+	return ycsb_load_with(ycsb, n_threads, NULL);
 }
