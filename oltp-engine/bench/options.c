@@ -271,11 +271,17 @@ static void check_workload(struct argp_state *state, const struct bench_options 
 {
 	const struct bench_workload *w = o->workload;
 
-	if (o->families_used & ~(1u << w->ops->family))
+	const char *wrong = NULL;
+
+	if (o->families_used & ~(1u << w->ops->family | w->ops->other_families))
 		argp_error(state, "options of another workload than %s are given", w->name);
 	if (o->audit_seconds > 0 && !w->ops->audit)
 		argp_error(state, "--audit-seconds: %s cannot be looked over while it runs",
 			   w->name);
+	if (w->ops->check)
+		wrong = w->ops->check(w, o);
+	if (wrong)
+		argp_error(state, "%s: %s", w->name, wrong);
 }
 
 static error_t parse_memory(int key, char *arg, struct argp_state *state)

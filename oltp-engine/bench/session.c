@@ -116,6 +116,8 @@ static int open_engine(struct session *s)
 	};
 	int rc;
 
+	if (s->ops->configure)
+		s->ops->configure(o->workload, o, &config);
 	if (!config.blocks && o->memory_mib) {
 		rc = limits_open(&s->limits, o);
 		if (rc)

@@ -56,11 +56,20 @@ struct bench_audit {
 
 struct bench_workload_ops {
 	enum bench_family family;
+	uint32_t other_families;	/* bit by enum bench_family: whose options apply as well */
 
 	/*
-	 * Empty tables, and indexes. Errors: -EINVAL, -ENOMEM, -ENOSPC; a line on stderr says what
-	 * is wrong with the options, if they are.
+	 * NULL: nothing to say. What is wrong with the options, as a sentence without full stop, or
+	 * NULL; called once they have all been parsed.
 	 */
+	const char *(*check)(const struct bench_workload *workload,
+			     const struct bench_options *options);
+
+	/* NULL: the defaults will do. What the engine needs, such as txn_records_max. */
+	void (*configure)(const struct bench_workload *workload,
+			  const struct bench_options *options, struct oltp_config *config);
+
+	/* Empty tables, and indexes. Errors: -EINVAL, -ENOMEM, -ENOSPC. */
 	int (*create)(const struct bench_workload *workload, struct oltp_engine *engine,
 		      const struct bench_options *options, void **ret_state);
 
