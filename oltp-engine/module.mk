@@ -5,7 +5,7 @@
 OLTP_SRC := $(addprefix oltp-engine/src/,arrivals.c blocks_native.c cold.c cold_file.c cold_io.c \
 	cold_visit.c crc32c.c elastic_policy.c elastic_queue.c elastic_search.c engine.c epoch.c evict.c fetch.c \
 	fetch_visits.c hist.c index.c lock.c log_decode.c lost.c manager.c mem.c memory.c node_pool.c notes.c \
-	ordered.c scan.c shrink.c slots.c \
+	ordered.c recover_keys.c recover_plan.c recover_redo.c scan.c shrink.c slots.c \
 	storage.c table.c tree.c tree_insert.c tree_remove.c txn.c txn_delete.c \
 	txn_insert.c txn_prefetch.c txn_scan.c worker_elastic.c worker_figures.c worker_mover.c worker_pool.c \
 	worker_source_fixed.c worker_thread.c)
@@ -38,6 +38,8 @@ $(eval $(call unit_test,test_oltp_hist,tests/unit/test_oltp_hist.c,liboltp))
 $(eval $(call unit_test,test_oltp_zipf,tests/unit/test_oltp_zipf.c,liboltp-bench liboltp,,-lm))
 $(eval $(call unit_test,test_oltp_txn,tests/unit/test_oltp_txn.c,liboltp))
 $(eval $(call unit_test,test_oltp_history,tests/unit/test_oltp_history.c tests/unit/oltp_history.c tests/unit/oltp_memory.c,liboltp))
+$(eval $(call unit_test,test_oltp_recover_plan,tests/unit/test_oltp_recover_plan.c,liboltp))
+$(eval $(call unit_test,test_oltp_recover_redo,tests/unit/test_oltp_recover_redo.c tests/unit/ordered_rig.c tests/unit/oltp_memory.c,liboltp))
 $(eval $(call unit_test,test_oltp_verify,tests/unit/test_oltp_verify.c,liboltp-bench liboltp,,-lm))
 $(eval $(call unit_test,test_oltp_policy,tests/unit/test_oltp_policy.c,liboltp))
 $(eval $(call unit_test,test_oltp_adapt,tests/unit/test_oltp_adapt.c,liboltp))

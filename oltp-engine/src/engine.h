@@ -125,6 +125,7 @@ struct oltp_worker {
 	struct oltp_engine *engine;
 	enum txn_state state;
 	bool is_retry;		/* the next transaction is the last one again */
+	bool is_redo;		/* of recovery: see recover_redo.h */
 	uint32_t number;
 	uint32_t began;		/* transactions begun, to step the clock */
 	enum oltp_rc doom_rc;	/* DOOMED: by what */

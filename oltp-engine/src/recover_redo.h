@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Doing again what committed transactions did, through the normal paths: rows are evicted, and
+ * indexes maintained, as at any other time.
+ *
+ * A fuzzy checkpoint shows each row as it was at some moment after the start of what is redone, so
+ * the beginning of a row's history is done a second time. That must be harmless. Rules:
+ *
+ *   insert	puts the whole row, whether or not there is one under the key
+ *   update	sets the bytes; of a row that is missing it is passed over, and the key remembered
+ *   delete	takes the row, if there is one
+ *
+ * Why that is right, for one row, o1 .. on being redone over its state after oj. If one of them is
+ * an insert or delete, take the last: after it the row is as it was then, whatever was before, and
+ * the updates behind it do what they did. If none is, the row was there all the time, so none is
+ * passed over, and each byte ends as the last one that sets it says, or is as the checkpoint has
+ * it. An update is passed over only if the row was gone when the checkpoint looked; that delete
+ * comes later, and takes the key off the remembered ones. So a key that is left at the end was
+ * never in the checkpoint although it should: something is damaged.
+ *
+ * Between, rows of different times are side by side: two may have the same unique sort key. So that
+ * is not looked at (struct oltp_worker, is_redo); it held when the transactions committed.
+ */
+#ifndef OLTP_RECOVER_REDO_H
+#define OLTP_RECOVER_REDO_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "oltp.h"
+#include "recover_keys.h"
+
+enum redo_kind {
+	REDO_INSERT,
+	REDO_UPDATE,
+	REDO_DELETE,
+};
+
+struct redo_span {
+	uint32_t offset, bytes;
+	const uint8_t *data;
+};
+
+struct redo_op {
+	enum redo_kind kind;
+	struct oltp_table *table;
+	uint64_t key;
+	uint64_t hash;		/* filled in by redo_add */
+	const uint8_t *row;	/* INSERT */
+	uint32_t first_span, n_spans;	/* UPDATE: in redo.spans */
+};
+
+#define REDO_BATCH	32u	/* operations whose cache misses, and reads from disk, overlap */
+#define REDO_SPANS	256u
+
+struct redo_counts {
+	uint64_t puts, updates, deletes;	/* done */
+	uint64_t passed_over;		/* updates and deletes of rows that were not there */
+};
+
+struct redo {
+	struct oltp_engine *engine;
+	struct oltp_worker *worker;
+	uint32_t n_ops, n_spans;
+	struct redo_op ops[REDO_BATCH];
+	struct redo_span spans[REDO_SPANS];
+	uint32_t batch_max;		/* operations in a transaction, for now */
+	struct recover_keys missing;
+	struct redo_counts counts;
+	uint8_t *scratch;		/* a row */
+	size_t scratch_bytes;
+};
+
+/* Errors: -ENOMEM, -ENOSPC (no worker free). */
+int redo_init(struct redo *redo, struct oltp_engine *engine);
+
+/* May be called for one that is all zero. */
+void redo_finish(struct redo *redo);
+
+/*
+ * What they point to must stay until redo_flush. Errors: -ENOMEM (memory for rows is exhausted, and
+ * there is no disk to put others on, or it is full), -EIO (a row that went to disk could not be
+ * read), -ENOSPC (txn_records_max is too small), -EUCLEAN (the operation does not fit the table).
+ */
+int redo_put(struct redo *redo, struct oltp_table *table, uint64_t key, const void *row);
+int redo_delete(struct redo *redo, struct oltp_table *table, uint64_t key);
+
+/* spans: n_spans of {u32 offset, u32 bytes, data padded to 8 bytes}, within bytes in all. */
+int redo_update(struct redo *redo, struct oltp_table *table, uint64_t key, const uint8_t *spans,
+		uint32_t n_spans, size_t bytes);
+
+/* Errors: as above. */
+int redo_flush(struct redo *redo);
+
+/* After everything has been redone: is a row missing that must be there? */
+bool redo_has_missing(const struct redo *redo, uint32_t *ret_table, uint64_t *ret_key);
+
+#endif
