@@ -15,6 +15,9 @@ struct log_io_ops {
 	/* As open(2); flags may have O_DIRECT: -EINVAL where that is not to be had. */
 	int (*open)(void *ctx, const char *path, int flags, mode_t mode);
 	void (*close)(void *ctx, int fd);
+	/* For this process alone, until it is closed; -EBUSY: another one has it. */
+	int (*lock)(void *ctx, int fd);
+	int (*size)(void *ctx, int fd, uint64_t *ret_bytes);
 	/* All of size bytes, less only at the end of the file: returns how many. */
 	ssize_t (*pread)(void *ctx, int fd, void *buffer, size_t size, uint64_t offset);
 	/* Returns how many bytes, which may be fewer; those are not on disk before a sync. */
@@ -28,6 +31,9 @@ struct log_io_ops {
 	int (*unlink)(void *ctx, const char *path);
 	/* Names that were made, changed and removed are on disk. */
 	int (*sync_dir)(void *ctx, const char *dir);
+	/* Each name in the folder, in any order; fn must not call hooks. */
+	int (*list)(void *ctx, const char *dir, void (*fn)(void *fn_ctx, const char *name),
+		    void *fn_ctx);
 };
 
 struct log_io {
