@@ -193,6 +193,10 @@ bench-agent: ## time to decide and CPU of the agent for 10 to 1000 VMs: out/benc
 	$(MAKE) --no-print-directory $(B)/bin/ebb-bench-agent
 	scripts/bench-agent $(ARGS)
 
+bench-engine: ## the OLTP engine natively, beside what the memory alone would allow: out/bench-engine
+	$(MAKE) --no-print-directory $(B)/bin/oltp-bench $(B)/bin/oltp-miss-bound
+	scripts/bench-engine $(ARGS)
+
 bench-parts:
 	scripts/bootstrap
 	scripts/qemu-build
@@ -209,5 +213,5 @@ clean: ## remove what was built from our own code
 distclean: ## remove everything made here: build/ and out/
 	rm -rf build out
 
-.PHONY: bench-agent bench-cpu bench-memory bench-plug bench-parts help all demo check check-unit check-list guest-programs-list tests-build doctor bootstrap qemu qemu-source \
+.PHONY: bench-agent bench-cpu bench-engine bench-memory bench-plug bench-parts help all demo check check-unit check-list guest-programs-list tests-build doctor bootstrap qemu qemu-source \
 	qemu-qtest qemu-asan guest-image clean distclean FORCE

@@ -42,6 +42,9 @@ struct session {
 	FILE *stats;
 	struct limits limits;
 	struct load load;
+	uint32_t load_threads;	/* that filled the tables, in so many seconds */
+	uint64_t loaded;
+	double load_seconds;
 	struct block_times block_times;	/* between the engine and its provider, if there is one */
 	struct audit *audit;	/* NULL: the workload has none */
 	struct audits audits;
@@ -81,9 +84,12 @@ static int load(struct session *s)
 	rc = s->ops->load(s->state, threads, &progress);
 	if (rc)
 		return rc;
+	s->load_threads = threads;
+	s->loaded = progress.done;
+	s->load_seconds = (double)(now_ns() - start_ns) / 1e9;
 	if (!o->quiet) {
-		printf("oltp: loaded %s=%" PRIu64 " seconds=%.2f\n", progress.unit,
-		       (uint64_t)progress.done, (double)(now_ns() - start_ns) / 1e9);
+		printf("oltp: loaded %s=%" PRIu64 " seconds=%.2f\n", progress.unit, s->loaded,
+		       s->load_seconds);
 		fflush(stdout);
 	}
 	return 0;
@@ -525,6 +531,11 @@ bool session_finish(struct session *s, FILE *out, const char *prefix)
 	fields_text(&fields, "workload", o->workload->name);
 	fields_text(&fields, "cc", oltp_cc_name(o->cc));
 	fields_u64(&fields, "seed", o->ycsb.seed);
+	fields_object_begin(&fields, "load");
+	fields_u64(&fields, "rows", s->loaded);
+	fields_u64(&fields, "threads", s->load_threads);
+	fields_number(&fields, "seconds", 3, s->load_seconds);
+	fields_object_end(&fields);
 	s->ops->describe(s->state, &fields);
 	report_totals(&fields, seconds, &whole);
 	if (s->ops->classes)

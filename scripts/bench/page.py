@@ -9,13 +9,15 @@ from . import bars, metrics
 
 def render(summary):
     rows = summary["metrics"]
-    variants = list(dict.fromkeys(m["variant"] for m in rows))
+    panels = _panels(rows)
+    variants = list(dict.fromkeys(bar[0] for _, groups in panels for _, bars_ in groups
+                                  for bar in bars_))
     unit = rows[0]["unit"] if rows else ""
     parts = ["<!doctype html>", '<html lang="en"><head><meta charset="utf-8">',
              '<meta name="viewport" content="width=device-width, initial-scale=1">',
              f"<title>Ebb: {escape(summary['benchmark'])}</title><style>{STYLE}</style></head>",
              f"<body><main><h1>{escape(summary['title'])}</h1>", _tags(summary),
-             '<div class="card">', bars.draw(_panels(rows), variants, unit),
+             '<div class="card">', bars.draw(panels, variants, unit),
              '<p class="soft" style="margin:8px 0 0">Bars: medians. Ticks: 99th percentiles, or '
              'the largest of less than 100 values. The scale is logarithmic.</p></div>']
     if summary["notes"]:
@@ -27,9 +29,11 @@ def render(summary):
 
 def _panels(rows):
     """Those metrics of which there is more than one variant: parts of one variant go only into
-    the table."""
+    the table, and so does what has another unit than the first one, for all share one scale."""
     panels = {}
     for m in rows:
+        if m["unit"] != rows[0]["unit"]:
+            continue
         panels.setdefault(m["name"], {}).setdefault(m["size"], []).append(m)
     return [(name, [(size, [(m["variant"], m["median"], m["p99"], _note(m)) for m in ms])
                     for size, ms in sizes.items()])
@@ -46,7 +50,7 @@ def _note(m):
 
 
 def _tags(summary):
-    words = [{"tcg": "TCG, no KVM", "kvm": "KVM"}[summary["accelerator"]],
+    words = [{"tcg": "TCG, no KVM", "kvm": "KVM", "none": "no VM"}[summary["accelerator"]],
              summary["host"]["spec"], f"{summary['duration_s']:.0f} s"]
     return "".join(f'<span class="tag">{escape(w)}</span>' for w in words)
 

@@ -1,0 +1,200 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The engine by itself: which programs are run, and what follows from what they say.
+
+A case is one program with its options. A round runs each case once, in the same order, and is kept
+as {case name: what the program measured}; everything else is computed from the rounds.
+"""
+import dataclasses
+import json
+
+from . import metrics
+
+SCHEMES = ("no_wait", "wait_die")
+THETAS = {"uniform": 0, "theta 0.6": 0.6, "theta 0.99": 0.99}
+CONTENDED = "theta 0.99"
+OPERATIONS, UPDATES = 10, 0.5
+ROW_BYTES = 1024
+# A table needs its rows, a fifteenth of that as index, and something must be left.
+BYTES_PER_ROW, SPARE_BYTES = 1100, 1 << 30
+# Below this share of their CPUs, workers were not alone on the machine.
+UNDISTURBED = 0.95
+SHORT_S = 0.05
+
+MISS, LOAD = "miss bound", "load, per core"
+SHARE, SCALING, CROWDED = "of the miss bound", "2 cores to 1", "2x workers to best"
+
+
+@dataclasses.dataclass(frozen=True)
+class Settings:
+    """What must be the same in all rounds of one result."""
+    cpus: int
+    rows: int
+    load_rows: int
+    seconds: float
+    schemes: tuple = SCHEMES
+
+    def cores(self):
+        """Numbers of cores to measure with."""
+        return sorted({1, min(2, self.cpus), self.cpus})
+
+
+@dataclasses.dataclass(frozen=True)
+class Case:
+    name: str
+    program: str
+    options: tuple
+
+
+def fitting_rows(rows, available_bytes):
+    """As many of the rows as there is memory for."""
+    return max(1, min(rows, (available_bytes - SPARE_BYTES) // BYTES_PER_ROW))
+
+
+def ycsb_name(scheme, contention, workers):
+    return f"ycsb {scheme} {contention} {workers}"
+
+
+def miss_name(threads):
+    return f"miss {threads}"
+
+
+def load_name(threads):
+    return f"load {threads}"
+
+
+def cases(s):
+    """In the order in which a round runs them. A core count's bound comes right before what is
+    held against it."""
+    found = []
+    for n in s.cores():
+        found.append(Case(miss_name(n), "oltp-miss-bound", options(
+            records=s.rows, accesses=OPERATIONS, update=UPDATES, threads=n,
+            seconds=s.seconds)))
+        found += [ycsb(s, scheme, contention, n) for contention in THETAS for scheme in s.schemes]
+    found += [ycsb(s, scheme, CONTENDED, 2 * s.cpus, "--no-pin") for scheme in s.schemes]
+    return found + [Case(load_name(n), "oltp-bench", options(
+        records=s.load_rows, load_threads=n, seconds=SHORT_S)) for n in sorted({1, s.cpus})]
+
+
+def ycsb(s, scheme, contention, workers, *more):
+    return Case(ycsb_name(scheme, contention, workers), "oltp-bench", options(
+        records=s.rows, operations=OPERATIONS, update=UPDATES, theta=THETAS[contention],
+        cc=scheme, threads=workers, seconds=s.seconds) + more)
+
+
+def options(**values):
+    return ("--json",) + tuple(f"--{name.replace('_', '-')}={value}"
+                               for name, value in values.items())
+
+
+class Wrong(Exception):
+    """A program did not do what it should."""
+
+
+def parse(case, text):
+    """What a program measured, from its output."""
+    told = json.loads(text)
+    if case.program == "oltp-miss-bound":
+        return {"tps": told["tps"], "rows_ps": told["records"] / told["fill_seconds"]}
+    for field in ("failed_transactions", "lost_updates"):
+        if told.get(field):
+            raise Wrong(f"{case.name}: {field} is {told[field]}")
+    workers = next((int(o.split("=")[1]) for o in case.options if o.startswith("--threads=")), 1)
+    return {"tps": told["tps"], "aborts_ps": told["aborts_ps"], "p99_us": told["p99_us"],
+            "cpu_share": told["worker_cpu_seconds"] / told["seconds"] / workers,
+            "rows_ps": told["load"]["rows"] / told["load"]["seconds"]}
+
+
+def cores_size(n):
+    return "1 core" if n == 1 else f"{n} cores"
+
+
+def rows_of(s, rounds):
+    """The rounds as metrics. Ratios are those within a round."""
+    rate, percent = metrics.Values("K/s"), metrics.Values("%")
+    times, rows = metrics.Values("x"), metrics.Values("M rows/s")
+    for r in rounds:
+        for n in s.cores():
+            _note_cores(s, r, n, rate, percent)
+        if s.cpus > 1:
+            _note_scaling(s, r, times)
+        _note_crowd(s, r, rate, percent)
+        for n in sorted({1, s.cpus}):
+            size = cores_size(n)
+            rows.note(LOAD, size, "engine", r[load_name(n)]["rows_ps"] / n / 1e6)
+            rows.note(LOAD, size, "memory alone", r[miss_name(n)]["rows_ps"] / n / 1e6)
+    return [m for values in (rate, percent, times, rows) for m in values.metrics()]
+
+
+def _note_cores(s, r, n, rate, percent):
+    size, bound = cores_size(n), r[miss_name(n)]["tps"]
+    for contention in THETAS:
+        for scheme in s.schemes:
+            rate.note(f"ycsb {contention}", size, scheme,
+                      r[ycsb_name(scheme, contention, n)]["tps"] / 1e3)
+        if contention == "uniform":
+            rate.note(f"ycsb {contention}", size, MISS, bound["all"] / 1e3)
+    for lines in ("header", "record"):
+        rate.note(f"{MISS}: {lines}", size, "machine", bound[lines] / 1e3)
+    for scheme in s.schemes:
+        tps = r[ycsb_name(scheme, "uniform", n)]["tps"]
+        percent.note(SHARE, size, scheme, 100 * tps / bound["all"])
+        percent.note(f"{SHARE}: header", size, scheme, 100 * tps / bound["header"])
+
+
+def _note_scaling(s, r, times):
+    for contention in THETAS:
+        for scheme in s.schemes:
+            one, two = (r[ycsb_name(scheme, contention, n)]["tps"] for n in (1, 2))
+            times.note(SCALING, contention, scheme, two / one)
+    times.note(SCALING, "uniform", MISS,
+               r[miss_name(2)]["tps"]["all"] / r[miss_name(1)]["tps"]["all"])
+
+
+def _note_crowd(s, r, rate, percent):
+    for scheme in s.schemes:
+        crowd = r[ycsb_name(scheme, CONTENDED, 2 * s.cpus)]["tps"]
+        best = max(r[ycsb_name(scheme, CONTENDED, n)]["tps"] for n in s.cores())
+        rate.note(f"ycsb {CONTENDED}", f"{2 * s.cpus} workers", scheme, crowd / 1e3)
+        percent.note(CROWDED, CONTENDED, scheme, 100 * crowd / best)
+
+
+def bounds(s, rows):
+    """What the engine is meant to reach."""
+    found = [
+        metrics.bound(rows, ("ycsb uniform", "1 core", "no_wait"), "median", ">= 450",
+                      "10 operations, half of them updates, 1 KiB rows, uniform, NO_WAIT, one "
+                      "core, K/s"),
+        metrics.bound(rows, (SHARE, "1 core", "no_wait"), "median", ">= 40",
+                      "the same, % of the miss bound (index, header and field)"),
+    ]
+    if s.cpus > 1:
+        found.append(metrics.bound(rows, (SCALING, "uniform", "no_wait"), "median", ">= 1.9",
+                                   "two cores to one"))
+    best = max((m for m in rows if m["name"] == CROWDED), key=lambda m: m["median"])
+    found.append(metrics.bound(rows, (CROWDED, CONTENDED, best["variant"]), "median", ">= 80",
+                               "theta 0.99, two workers per core to the best number of cores, "
+                               f"best scheme ({best['variant']}), %"))
+    return found + [metrics.bound(rows, (LOAD, cores_size(n), "engine"), "median", ">= 1",
+                                  f"rows loaded by {n} of the cores, M/s per core")
+                    for n in sorted({1, s.cpus})]
+
+
+def notes(s, rounds):
+    pinned = {c.name for c in cases(s) if "--no-pin" not in c.options}
+    runs = [r for one in rounds for name, r in one.items() if name in pinned and "cpu_share" in r]
+    disturbed = sum(r["cpu_share"] < UNDISTURBED for r in runs)
+    return [
+        f"ycsb: {s.rows} rows of {ROW_BYTES} bytes, {OPERATIONS} operations, half of them updates "
+        f"of a field of 100 bytes, {s.seconds:g} s, workers pinned. Each round runs each case "
+        "once; ratios are those of runs in the same round.",
+        "miss bound: the cache lines that such a transaction has to touch (index bucket, header of "
+        "the record, field), prefetched in a batch, with nothing else done; header, record: "
+        "without the other lines.",
+        f"2x workers to best: {2 * s.cpus} workers that are not pinned, to the best of "
+        f"{', '.join(map(str, s.cores()))} pinned ones, at theta 0.99.",
+        f"load: {s.load_rows} rows by ordinary transactions. memory alone: writing so many bytes "
+        "to memory that the process did not have before.",
+        f"{disturbed} of {len(runs)} runs with pinned workers had less than {UNDISTURBED:.0%} of "
+        "their CPUs.",
+    ]
