@@ -11,8 +11,11 @@ OLTP_SRC := $(addprefix oltp-engine/src/,arrivals.c blocks_native.c cold.c cold_
 	worker_source_fixed.c worker_thread.c)
 OLTP_YCSB_SRC := $(addprefix oltp-engine/bench/ycsb/,ycsb.c ycsb_load.c ycsb_options.c ycsb_verify.c \
 	ycsb_workload.c zipf.c)
+OLTP_TPCC_SRC := $(addprefix oltp-engine/bench/tpcc/,tpcc.c tpcc_check.c tpcc_customer.c tpcc_delivery.c \
+	tpcc_load.c tpcc_new_order.c tpcc_options.c tpcc_order_status.c tpcc_payment.c tpcc_random.c tpcc_recycle.c \
+	tpcc_stock_level.c tpcc_worker.c tpcc_workload.c)
 OLTP_BENCH_SRC := $(addprefix oltp-engine/bench/,audit.c block_times.c classes.c fields.c limits.c \
-	load.c options.c report.c session.c workload.c) $(OLTP_YCSB_SRC)
+	load.c options.c report.c session.c workload.c) $(OLTP_YCSB_SRC) $(OLTP_TPCC_SRC)
 OLTP_DIST_SRC := $(addprefix oltp-engine/dist/,book.c client.c conn.c coord.c keeper.c log.c \
 	message.c node.c node_ycsb.c part.c recover.c redo.c session.c tenants.c)
 # A VM without a VM, from the guest monitor's tests.
@@ -42,6 +45,9 @@ $(eval $(call unit_test,test_oltp_history,tests/unit/test_oltp_history.c tests/u
 $(eval $(call unit_test,test_oltp_recover_plan,tests/unit/test_oltp_recover_plan.c,liboltp))
 $(eval $(call unit_test,test_oltp_recover_redo,tests/unit/test_oltp_recover_redo.c tests/unit/ordered_rig.c tests/unit/oltp_memory.c,liboltp))
 $(eval $(call unit_test,test_oltp_verify,tests/unit/test_oltp_verify.c,liboltp-bench liboltp,,-lm))
+$(eval $(call unit_test,test_oltp_tpcc,tests/unit/test_oltp_tpcc.c tests/unit/tpcc_rig.c,liboltp-bench liboltp,,-lm))
+$(eval $(call unit_test,test_oltp_tpcc_load,tests/unit/test_oltp_tpcc_load.c tests/unit/tpcc_rig.c,liboltp-bench liboltp,,-lm))
+$(eval $(call unit_test,test_oltp_tpcc_check,tests/unit/test_oltp_tpcc_check.c tests/unit/tpcc_rig.c,liboltp-bench liboltp,,-lm))
 $(eval $(call unit_test,test_oltp_policy,tests/unit/test_oltp_policy.c,liboltp))
 $(eval $(call unit_test,test_oltp_adapt,tests/unit/test_oltp_adapt.c,liboltp))
 $(eval $(call unit_test,test_oltp_elastic,tests/unit/test_oltp_elastic.c,liboltp-bench liboltp,,-lm))

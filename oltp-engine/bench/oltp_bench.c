@@ -136,6 +136,7 @@ int main(int argc, char **argv)
 	}
 	/* With --json, standard output is the result alone. */
 	a.bench.quiet |= a.bench.json;
+	a.bench.verify |= a.bench.workload->ops->verifies_always;
 	config = (struct session_config){
 		.options = a.bench,
 		.no_pin = a.no_pin,

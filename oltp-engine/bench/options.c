@@ -23,6 +23,7 @@ const struct bench_options bench_options_default = {
 		.seed = 1,
 		.cold_part = 0.5,
 	},
+	.tpcc = TPCC_CONFIG_DEFAULT,
 	.mem_deadline_ms = 2000,
 	.interval_ms = 1000,
 };

@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "oltp.h"
+#include "tpcc/tpcc.h"
 #include "workload.h"
 #include "ycsb/ycsb.h"
 
@@ -45,6 +46,7 @@ struct bench_options {
 	const struct bench_workload *workload;
 	uint32_t families_used;		/* by enum bench_family: its options were given */
 	struct ycsb_config ycsb;	/* its seed is that of every workload */
+	struct tpcc_config tpcc;
 	uint32_t load_threads;	/* 0: one per CPU online */
 	double seconds;		/* 0: until told to stop */
 	uint32_t interval_ms;

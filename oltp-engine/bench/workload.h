@@ -28,6 +28,7 @@ struct bench_workload;
 /* Workloads with options in common, those of one argp. */
 enum bench_family {
 	BENCH_FAMILY_YCSB,
+	BENCH_FAMILY_TPCC,
 	BENCH_FAMILIES,
 };
 
@@ -94,6 +95,9 @@ struct bench_workload_ops {
 
 	/* The options that it runs with, as fields. */
 	void (*describe)(void *state, struct fields *fields);
+
+	/* oltp-bench verifies without being told to. */
+	bool verifies_always;
 
 	/* Bytes of memory that tables and indexes take once they are loaded, roughly. */
 	uint64_t (*memory_bytes)(const struct bench_workload *workload,

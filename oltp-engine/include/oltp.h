@@ -187,18 +187,23 @@ void oltp_worker_stats_read(const struct oltp_worker *worker, struct oltp_worker
  */
 enum oltp_rc oltp_txn_begin(struct oltp_worker *worker);
 
-/* What a transaction is going to touch: bytes [offset, offset + bytes) of the record under key. */
+/*
+ * What a transaction is going to touch: bytes [offset, offset + bytes) of the record under key. No
+ * bytes: a key that is going to be inserted; there is nothing but the index to be fetched.
+ */
 struct oltp_hint {
 	uint64_t key;
 	uint32_t offset;
 	uint32_t bytes;
+	struct oltp_table *table;	/* NULL: that of the call */
 };
 
 /*
  * Announces n accesses of the running transaction: hashes the keys and brings index and record
  * lines into the cache, all misses at once. Optional, only speed depends on it; accesses that come
- * in the order announced also save the second hashing. Takes no lock. Hints beyond
- * txn_records_max are ignored, and a second call replaces the first.
+ * in the order announced also save the second hashing. Takes no lock. table may be NULL if every
+ * hint has its own. Hints beyond txn_records_max are ignored, and a second call replaces the first:
+ * what that has brought into the cache stays there.
  */
 void oltp_txn_prefetch(struct oltp_worker *worker, struct oltp_table *table,
 		       const struct oltp_hint *hints, uint32_t n);

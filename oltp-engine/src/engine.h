@@ -106,6 +106,7 @@ struct undo {
 struct ahead {
 	uint64_t key;
 	uint64_t hash;
+	struct oltp_table *table;
 };
 
 enum txn_state {
@@ -145,7 +146,6 @@ struct oltp_worker {
 	uint8_t *undo;
 	struct note *notes;	/* see notes.h */
 	struct ahead *ahead;
-	struct oltp_table *ahead_table;
 	uint32_t n_wants;	/* what the last transaction was aborted for */
 	bool wants_room;
 	struct oltp_table *room_table;

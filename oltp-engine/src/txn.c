@@ -128,14 +128,12 @@ static void lock_release(const struct oltp_worker *worker, struct record *record
 /* Of the accesses announced, those after the one at hand that are on disk as well. */
 static void want_ahead(struct oltp_worker *worker)
 {
-	struct oltp_table *table = worker->ahead_table;
-
 	for (uint32_t i = worker->ahead_next; i < worker->n_ahead; i++) {
 		const struct ahead *ahead = &worker->ahead[i];
 		struct index_ref ref;
 
-		if (!index_find(&table->index, ahead->key, ahead->hash, &ref) && ref.entry)
-			txn_want(worker, table, ahead->key, ahead->hash);
+		if (!index_find(&ahead->table->index, ahead->key, ahead->hash, &ref) && ref.entry)
+			txn_want(worker, ahead->table, ahead->key, ahead->hash);
 	}
 }
 

@@ -12,8 +12,9 @@ enum oltp_rc txn_doom(struct oltp_worker *worker, enum oltp_rc rc);
 static inline uint64_t txn_hash_of(struct oltp_worker *worker, const struct oltp_table *table,
 				   uint64_t key)
 {
-	if (worker->ahead_next < worker->n_ahead && worker->ahead_table == table &&
-	    worker->ahead[worker->ahead_next].key == key)
+	if (worker->ahead_next < worker->n_ahead &&
+	    worker->ahead[worker->ahead_next].key == key &&
+	    worker->ahead[worker->ahead_next].table == table)
 		return worker->ahead[worker->ahead_next++].hash;
 	return index_hash(key);
 }

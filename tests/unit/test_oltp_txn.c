@@ -292,7 +292,7 @@ static void test_hints_change_nothing(void **state)
 
 	fixture_open(&f, NULL);
 	for (uint32_t i = 0; i < 200; i++)
-		hints[i] = (struct oltp_hint){ i * 3, i, 100 };
+		hints[i] = (struct oltp_hint){ i * 3, i, i % 5 ? 100 : 0, i % 2 ? f.table : NULL };
 	oltp_txn_begin(f.w);
 	oltp_txn_prefetch(f.w, f.table, hints, 200);
 	/* In order, out of order, not announced, announced but absent. */
