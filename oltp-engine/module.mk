@@ -4,7 +4,8 @@
 
 OLTP_SRC := $(addprefix oltp-engine/src/,arrivals.c blocks_native.c cold.c cold_file.c cold_io.c \
 	cold_visit.c crc32c.c elastic_policy.c elastic_queue.c elastic_search.c engine.c epoch.c evict.c fetch.c \
-	fetch_visits.c hist.c index.c lock.c log_decode.c lost.c manager.c mem.c memory.c node_pool.c notes.c \
+	fetch_visits.c hist.c index.c lock.c log.c log_append.c log_buffer.c log_decode.c \
+	log_dir.c log_group.c log_io_real.c log_segments.c log_thread.c lost.c manager.c mem.c memory.c node_pool.c notes.c \
 	ordered.c recover_keys.c recover_plan.c recover_redo.c scan.c shrink.c slots.c \
 	storage.c table.c tree.c tree_insert.c tree_remove.c txn.c txn_delete.c \
 	txn_insert.c txn_prefetch.c txn_scan.c worker_elastic.c worker_figures.c worker_mover.c worker_pool.c \
@@ -67,3 +68,4 @@ $(eval $(call unit_test,test_oltp_dist_twophase,tests/unit/test_oltp_dist_twopha
 $(eval $(call unit_test,test_oltp_dist_crash,tests/unit/test_oltp_dist_crash.c,))
 $(B)/tests/test_oltp_dist_crash: | $(B)/bin/oltp-node
 $(eval $(call unit_test,test_oltp_dist_wire,tests/unit/test_oltp_dist_wire.c,liboltp-dist liboltp-bench liboltp,,-lm))
+$(eval $(call unit_test,test_oltp_log,tests/unit/test_oltp_log.c tests/unit/log_rig.c,liboltp))

@@ -6,6 +6,8 @@
 
 #include "engine.h"
 #include "fetch.h"
+#include "log_append.h"
+#include "log_core.h"
 #include "lost.h"
 #include "manager.h"
 #include "notes.h"
@@ -29,8 +31,6 @@ int oltp_engine_open(const struct oltp_config *config, struct oltp_engine **ret_
 	    (config->mem && (!config->mem->alloc || !config->mem->free)) ||
 	    (config->blocks && (!config->blocks->add || !config->blocks->release)))
 		return -EINVAL;
-	if (config->durability != OLTP_DURABILITY_OFF)
-		return -EOPNOTSUPP;
 	engine = aligned_alloc(CACHE_PAD_BYTES, sizeof(*engine));
 	if (!engine)
 		return -ENOMEM;
@@ -49,6 +49,8 @@ int oltp_engine_open(const struct oltp_config *config, struct oltp_engine **ret_
 		rc = cold_create(engine, config->cold_dir, config->cold_bytes_max, &engine->cold);
 	if (!rc && (config->cold_dir || config->blocks))
 		rc = manager_create(engine, &engine->manager);
+	if (!rc && config->durability != OLTP_DURABILITY_OFF)
+		rc = log_open(engine, config, &engine->log);
 	if (rc) {
 		oltp_engine_close(engine);
 		return rc;
@@ -62,6 +64,7 @@ void oltp_engine_close(struct oltp_engine *engine)
 	if (!engine)
 		return;
 	manager_destroy(engine->manager);
+	log_close(engine->log);
 	for (uint32_t i = 0; i < engine->n_tables; i++)
 		table_destroy(engine->tables[i]);
 	storage_finish(&engine->storage);
@@ -145,13 +148,16 @@ int oltp_worker_create(struct oltp_engine *engine, struct oltp_worker **ret_work
 	if (!worker->accesses || !worker->ahead || !worker->undo || !worker->wants ||
 	    !worker->notes)
 		goto out_free;
-	rc = worker_register(worker);
+	rc = engine->log ? log_buffer_create(engine->log, &worker->log) : 0;
+	if (!rc)
+		rc = worker_register(worker);
 	if (rc)
 		goto out_free;
 	*ret_worker = worker;
 	return 0;
 
 out_free:
+	log_buffer_leave(worker->log);
 	worker_free(worker);
 	return rc;
 }
@@ -162,6 +168,7 @@ void oltp_worker_destroy(struct oltp_worker *worker)
 		return;
 	oltp_txn_abort(worker);
 	fetcher_leave(worker->fetcher);
+	log_buffer_leave(worker->log);
 	pthread_mutex_lock(&worker->engine->lock);
 	worker->engine->workers[worker->number] = NULL;
 	pthread_mutex_unlock(&worker->engine->lock);

@@ -56,6 +56,7 @@ struct oltp_engine {
 	struct storage storage;
 	struct node_pool leaves, inners;	/* of ordered indexes */
 	struct cold *cold;	/* NULL: records stay in memory */
+	struct log *log;	/* NULL: nothing is durable */
 	struct manager *manager;	/* NULL: memory does not move */
 	_Atomic uint64_t manager_announced;	/* see epoch.h */
 	_Atomic uint64_t revokes;	/* times that blocks were lost */
@@ -151,6 +152,7 @@ struct oltp_worker {
 	struct oltp_table *room_table;
 	struct cold_want *wants;
 	struct fetcher *fetcher;	/* NULL before the first cold record */
+	struct log_buffer *log;		/* NULL: its transactions are not logged */
 
 	/* Written by the owner, read by anybody. */
 	_Alignas(CACHE_PAD_BYTES) _Atomic uint64_t announced;	/* see epoch.h */

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "engine.h"
+#include "log_core.h"
 #include "ordered.h"
 
 #define RECORD_BYTES_MAX	(1u << 20)
@@ -38,8 +39,11 @@ int oltp_table_create(struct oltp_engine *engine, uint32_t record_bytes, uint64_
 		rc = -ENOSPC;
 	} else {
 		table->id = engine->n_tables;
-		engine->tables[engine->n_tables++] = table;
+		if (engine->log)
+			rc = log_table_created(engine->log, table->id, record_bytes);
 	}
+	if (!rc)
+		engine->tables[engine->n_tables++] = table;
 	pthread_mutex_unlock(&engine->lock);
 	if (rc) {
 		table_destroy(table);

@@ -16,6 +16,7 @@
 
 #include "cold_visit.h"
 #include "engine.h"
+#include "log_append.h"
 #include "lost.h"
 #include "notes.h"
 #include "ordered.h"
@@ -34,6 +35,12 @@ enum oltp_rc oltp_txn_begin(struct oltp_worker *worker)
 {
 	if (worker->state != TXN_IDLE)
 		return OLTP_INVALID;
+	if (unlikely(worker->log)) {
+		enum oltp_rc rc = log_begin(worker);
+
+		if (rc)
+			return rc;
+	}
 	worker->state = TXN_ACTIVE;
 	worker->undo_last = UNDO_NONE;
 	worker->n_wants = 0;
@@ -308,6 +315,12 @@ enum oltp_rc oltp_txn_commit(struct oltp_worker *worker)
 		return txn_doom(worker, OLTP_LOST);
 	if (unlikely(worker->n_notes) && !notes_hold(worker))
 		return txn_doom(worker, OLTP_CONFLICT);
+	if (unlikely(worker->log)) {
+		enum oltp_rc rc = log_append(worker);
+
+		if (rc)
+			return txn_doom(worker, rc);
+	}
 	if (unlikely(worker->has_deletes))
 		txn_rows_commit(worker);
 	for (uint32_t i = 0; i < worker->n_accesses; i++) {

@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Files: see log_io.h. A synced write is one request of an io_uring, which does not keep the thread
+ * from being told of a signal, and costs one system call.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <liburing.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "log_io.h"
+
+struct real {
+	struct io_uring ring;
+	int has_ring;
+};
+
+static int real_open(void *ctx, const char *path, int flags, mode_t mode)
+{
+	int fd = open(path, flags, mode);
+
+	(void)ctx;
+	return fd < 0 ? -errno : fd;
+}
+
+static void real_close(void *ctx, int fd)
+{
+	(void)ctx;
+	close(fd);
+}
+
+static int real_lock(void *ctx, int fd)
+{
+	(void)ctx;
+	if (!flock(fd, LOCK_EX | LOCK_NB))
+		return 0;
+	return errno == EWOULDBLOCK ? -EBUSY : -errno;
+}
+
+static int real_size(void *ctx, int fd, uint64_t *ret_bytes)
+{
+	struct stat st;
+
+	(void)ctx;
+	if (fstat(fd, &st))
+		return -errno;
+	*ret_bytes = (uint64_t)st.st_size;
+	return 0;
+}
+
+static ssize_t real_pread(void *ctx, int fd, void *buffer, size_t size, uint64_t offset)
+{
+	size_t done = 0;
+
+	(void)ctx;
+	while (done < size) {
+		ssize_t n = pread(fd, (char *)buffer + done, size - done, (off_t)(offset + done));
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return -errno;
+		if (!n)
+			break;
+		done += (size_t)n;
+	}
+	return (ssize_t)done;
+}
+
+static ssize_t real_pwritev(void *ctx, int fd, const struct iovec *iov, int n, uint64_t offset)
+{
+	ssize_t done = pwritev(fd, iov, n, (off_t)offset);
+
+	(void)ctx;
+	return done < 0 ? -errno : done;
+}
+
+static int real_fdatasync(void *ctx, int fd)
+{
+	(void)ctx;
+	return fdatasync(fd) ? -errno : 0;
+}
+
+static ssize_t write_then_sync(int fd, const struct iovec *iov, int n, uint64_t offset)
+{
+	ssize_t done = real_pwritev(NULL, fd, iov, n, offset);
+	int rc = done < 0 ? 0 : real_fdatasync(NULL, fd);
+
+	return rc ? rc : done;
+}
+
+static ssize_t real_pwritev_sync(void *ctx, int fd, const struct iovec *iov, int n, uint64_t offset)
+{
+	struct real *real = ctx;
+	struct io_uring_cqe *cqe;
+	struct io_uring_sqe *sqe;
+	ssize_t done;
+	int rc;
+
+	if (!real->has_ring)
+		return write_then_sync(fd, iov, n, offset);
+	/* There is but one at a time, so there is room. */
+	sqe = io_uring_get_sqe(&real->ring);
+	io_uring_prep_writev2(sqe, fd, iov, (unsigned int)n, offset, RWF_DSYNC);
+	do {
+		rc = io_uring_submit_and_wait(&real->ring, 1);
+	} while (rc == -EINTR || rc == -EAGAIN);
+	if (rc < 0)
+		return rc;
+	do {
+		rc = io_uring_wait_cqe(&real->ring, &cqe);
+	} while (rc == -EINTR);
+	if (rc < 0)
+		return rc;
+	done = cqe->res;
+	io_uring_cqe_seen(&real->ring, cqe);
+	return done;
+}
+
+static int real_fallocate(void *ctx, int fd, uint64_t bytes)
+{
+	(void)ctx;
+	if (!fallocate(fd, 0, 0, (off_t)bytes))
+		return 0;
+	/* Where there is no such thing, a file without room; it may be missing later. */
+	if (errno != EOPNOTSUPP)
+		return -errno;
+	return ftruncate(fd, (off_t)bytes) ? -errno : 0;
+}
+
+static int real_rename(void *ctx, const char *from, const char *to)
+{
+	(void)ctx;
+	return rename(from, to) ? -errno : 0;
+}
+
+static int real_unlink(void *ctx, const char *path)
+{
+	(void)ctx;
+	return unlink(path) ? -errno : 0;
+}
+
+static int real_sync_dir(void *ctx, const char *dir)
+{
+	int rc, fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	(void)ctx;
+	if (fd < 0)
+		return -errno;
+	rc = fsync(fd) ? -errno : 0;
+	close(fd);
+	return rc;
+}
+
+static int real_list(void *ctx, const char *path, void (*fn)(void *fn_ctx, const char *name),
+		     void *fn_ctx)
+{
+	DIR *dir = opendir(path);
+	struct dirent *entry;
+	int rc;
+
+	(void)ctx;
+	if (!dir)
+		return -errno;
+	while (errno = 0, (entry = readdir(dir)))
+		fn(fn_ctx, entry->d_name);
+	rc = -errno;
+	closedir(dir);
+	return rc;
+}
+
+static const struct log_io_ops real_ops = {
+	.open = real_open,
+	.close = real_close,
+	.lock = real_lock,
+	.size = real_size,
+	.pread = real_pread,
+	.pwritev = real_pwritev,
+	.pwritev_sync = real_pwritev_sync,
+	.fdatasync = real_fdatasync,
+	.fallocate = real_fallocate,
+	.rename = real_rename,
+	.unlink = real_unlink,
+	.sync_dir = real_sync_dir,
+	.list = real_list,
+};
+
+int log_io_real_create(struct log_io *ret_io)
+{
+	struct real *real = calloc(1, sizeof(*real));
+
+	if (!real)
+		return -ENOMEM;
+	/* Where there is no io_uring, two system calls do the same. */
+	real->has_ring = !io_uring_queue_init(4, &real->ring, 0);
+	*ret_io = (struct log_io){ &real_ops, real };
+	return 0;
+}
+
+void log_io_real_destroy(struct log_io *io)
+{
+	struct real *real = io->ctx;
+
+	if (real->has_ring)
+		io_uring_queue_exit(&real->ring);
+	free(real);
+}
+
+int log_io_has_uring(const struct log_io *io)
+{
+	return io->ops == &real_ops && ((const struct real *)io->ctx)->has_ring;
+}
+
+int log_io_write_all(const struct log_io *io, int fd, const void *data, size_t bytes,
+		     uint64_t offset)
+{
+	while (bytes) {
+		struct iovec iov = { (void *)(uintptr_t)data, bytes };
+		ssize_t done = io->ops->pwritev(io->ctx, fd, &iov, 1, offset);
+
+		if (done == -EINTR)
+			continue;
+		if (done <= 0)
+			return done ? (int)done : -EIO;
+		data = (const char *)data + done;
+		bytes -= (size_t)done;
+		offset += (uint64_t)done;
+	}
+	return 0;
+}

@@ -1,0 +1,329 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * The files that groups go to: see log_private.h. The next one is made while there is still room in
+ * the present one. Its header is written with its first group, in one write: before that its file
+ * may hold anything.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "log_decode.h"
+#include "log_private.h"
+
+#define IOV_N	256
+
+int log_segments_init(struct log_segments *segments, uint64_t standard_bytes)
+{
+	*segments = (struct log_segments){ .standard_bytes = standard_bytes, .fd = -1,
+					   .next_fd = -1 };
+	segments->header = aligned_alloc(LOG_BLOCK_BYTES, LOG_BLOCK_BYTES);
+	if (!segments->header)
+		return -ENOMEM;
+	pthread_mutex_init(&segments->lock, NULL);
+	return 0;
+}
+
+void log_segments_finish(struct log *log)
+{
+	struct log_segments *segments = &log->segments;
+
+	if (!segments->header)
+		return;
+	if (segments->fd >= 0)
+		log->io.ops->close(log->io.ctx, segments->fd);
+	if (segments->next_fd >= 0)
+		log->io.ops->close(log->io.ctx, segments->next_fd);
+	pthread_mutex_destroy(&segments->lock);
+	free(segments->list);
+	free(segments->header);
+}
+
+/* Under the lock. */
+static int make_room(struct log_segments *segments, uint32_t n)
+{
+	uint32_t room = segments->room ?: 16;
+	struct log_segment *list;
+
+	while (room < segments->n + n)
+		room *= 2;
+	if (room == segments->room)
+		return 0;
+	list = realloc(segments->list, room * sizeof(*list));
+	if (!list)
+		return -ENOMEM;
+	segments->list = list;
+	segments->room = room;
+	return 0;
+}
+
+int log_segments_begin(struct log *log, uint64_t number, const uint64_t *numbers,
+		       const uint64_t *first_groups, uint32_t n)
+{
+	struct log_segments *segments = &log->segments;
+	int rc;
+
+	rc = log_spares_remove(log);
+	if (rc)
+		return rc;
+	pthread_mutex_lock(&segments->lock);
+	rc = make_room(segments, n + 1);
+	for (uint32_t i = 0; !rc && i < n; i++)
+		segments->list[segments->n++] =
+			(struct log_segment){ numbers[i], first_groups[i], false };
+	pthread_mutex_unlock(&segments->lock);
+	segments->next_number = number;
+	return rc ?: log_segment_prepare(log);
+}
+
+/* Opens a spare under its new name; -ENOENT: there is none. */
+static int spare_use(struct log *log, const char *path)
+{
+	struct log_segments *segments = &log->segments;
+	char spare[PATH_MAX];
+	int rc = -ENOENT;
+
+	pthread_mutex_lock(&segments->lock);
+	if (segments->n_spares) {
+		rc = log_path_of(log, LOG_SPARE_NAME, segments->spares[segments->n_spares - 1],
+				 spare);
+		if (!rc)
+			rc = log->io.ops->rename(log->io.ctx, spare, path);
+		if (!rc)
+			segments->n_spares--;
+	}
+	pthread_mutex_unlock(&segments->lock);
+	return rc ?: log_open_direct(log, path, O_RDWR);
+}
+
+/* Of so many bytes at least. */
+static int next_grow(struct log *log, uint64_t bytes)
+{
+	struct log_segments *segments = &log->segments;
+	int rc;
+
+	bytes = (bytes + LOG_BLOCK_BYTES - 1) & ~(uint64_t)(LOG_BLOCK_BYTES - 1);
+	rc = log->io.ops->fallocate(log->io.ctx, segments->next_fd, bytes);
+	if (!rc)
+		segments->next_bytes = bytes;
+	return rc;
+}
+
+static int next_make(struct log *log)
+{
+	struct log_segments *segments = &log->segments;
+	char path[PATH_MAX];
+	int rc, fd;
+
+	rc = log_path_of(log, LOG_SEGMENT_NAME, segments->next_number, path);
+	if (rc)
+		return rc;
+	fd = spare_use(log, path);
+	if (fd == -ENOENT) {
+		fd = log_open_direct(log, path, O_RDWR | O_CREAT | O_EXCL);
+		if (fd < 0)
+			return fd;
+		segments->next_fd = fd;
+		rc = next_grow(log, segments->standard_bytes);
+	} else if (fd < 0) {
+		return fd;
+	} else {
+		segments->next_fd = fd;
+		segments->next_bytes = segments->standard_bytes;
+	}
+	return rc ?: log->io.ops->sync_dir(log->io.ctx, log->dir);
+}
+
+int log_segment_prepare(struct log *log)
+{
+	const struct log_segments *segments = &log->segments;
+
+	if (segments->next_fd >= 0 ||
+	    (segments->fd >= 0 && segments->offset <= segments->bytes / 2))
+		return 0;
+	return next_make(log);
+}
+
+/* The next segment, which is there, becomes the one that is written to. */
+static int advance(struct log *log, uint64_t group)
+{
+	struct log_segments *segments = &log->segments;
+	int rc;
+
+	pthread_mutex_lock(&segments->lock);
+	rc = make_room(segments, 1);
+	if (!rc)
+		segments->list[segments->n++] = (struct log_segment){
+			segments->next_number, group,
+			segments->next_bytes == segments->standard_bytes,
+		};
+	pthread_mutex_unlock(&segments->lock);
+	if (rc)
+		return rc;
+	if (segments->fd >= 0)
+		log->io.ops->close(log->io.ctx, segments->fd);
+	segments->fd = segments->next_fd;
+	segments->number = segments->next_number++;
+	segments->bytes = segments->next_bytes;
+	segments->offset = 0;
+	segments->next_fd = -1;
+	return 0;
+}
+
+int log_segment_reserve(struct log *log, uint64_t group, uint64_t bytes)
+{
+	struct log_segments *segments = &log->segments;
+	int rc = 0;
+
+	if (segments->fd >= 0 && segments->offset + bytes <= segments->bytes)
+		return 0;
+	if (segments->next_fd < 0)
+		rc = next_make(log);
+	/* A group is never in two: for one that is very long its segment is. */
+	if (!rc && bytes + LOG_BLOCK_BYTES > segments->next_bytes)
+		rc = next_grow(log, bytes + LOG_BLOCK_BYTES);
+	return rc ?: advance(log, group);
+}
+
+/* Pieces of memory on their way to one place after the other of the file. */
+struct writer {
+	struct log *log;
+	struct iovec iov[IOV_N];
+	int n;
+	uint64_t offset;
+	bool is_unsynced;	/* something was written without a sync */
+};
+
+static int writer_flush(struct writer *writer, bool sync)
+{
+	const struct log_io *io = &writer->log->io;
+	int fd = writer->log->segments.fd, first = 0;
+
+	while (first < writer->n) {
+		struct iovec *iov = &writer->iov[first];
+		int n = writer->n - first;
+		ssize_t done = (sync ? io->ops->pwritev_sync : io->ops->pwritev)(
+			io->ctx, fd, iov, n, writer->offset);
+
+		if (done < 0 && done != -EINTR)
+			return (int)done;
+		if (done < 0)
+			continue;
+		/* Of a piece of a block there is nothing; the block is written again. */
+		done -= done % LOG_BLOCK_BYTES;
+		if (!done)
+			return -EIO;
+		writer->offset += (uint64_t)done;
+		for (; first < writer->n && (size_t)done >= writer->iov[first].iov_len; first++)
+			done -= (ssize_t)writer->iov[first].iov_len;
+		if (done) {
+			iov = &writer->iov[first];
+			iov->iov_base = (uint8_t *)iov->iov_base + done;
+			iov->iov_len -= (size_t)done;
+		}
+	}
+	writer->n = 0;
+	writer->is_unsynced |= !sync;
+	return 0;
+}
+
+static int writer_add(struct writer *writer, void *data, size_t bytes)
+{
+	int rc = writer->n == IOV_N ? writer_flush(writer, false) : 0;
+
+	writer->iov[writer->n++] = (struct iovec){ data, bytes };
+	return rc;
+}
+
+static int writer_end(struct writer *writer)
+{
+	const struct log_io *io = &writer->log->io;
+
+	if (!writer->is_unsynced)
+		return writer_flush(writer, true);
+	return writer_flush(writer, false) ?:
+	       io->ops->fdatasync(io->ctx, writer->log->segments.fd);
+}
+
+static void fill_header(struct log *log, uint64_t group)
+{
+	struct log_segments *segments = &log->segments;
+	struct log_segment_header *header = segments->header;
+
+	memset(header, 0, LOG_BLOCK_BYTES);
+	memcpy(header->magic, LOG_SEGMENT_MAGIC, LOG_MAGIC_BYTES);
+	memcpy(header->database, log->database, sizeof(header->database));
+	header->version = LOG_FORMAT_VERSION;
+	header->segment = segments->number;
+	header->first_group = group;
+	header->bytes = segments->bytes;
+	header->crc32c = log_segment_header_crc(header);
+}
+
+int log_segment_write(struct log *log, const struct log_group *group, uint64_t number)
+{
+	struct log_segments *segments = &log->segments;
+	struct writer writer = { .log = log, .offset = segments->offset };
+	int rc = 0;
+
+	if (!segments->offset) {
+		fill_header(log, number);
+		rc = writer_add(&writer, segments->header, LOG_BLOCK_BYTES);
+	}
+	if (!rc)
+		rc = writer_add(&writer, group->gather, group->gathered);
+	for (const struct log_chunk *chunk = group->in_place.head; !rc && chunk;
+	     chunk = chunk->next)
+		rc = writer_add(&writer, chunk->data, chunk->used);
+	if (!rc)
+		rc = writer_end(&writer);
+	segments->offset = writer.offset;
+	return rc;
+}
+
+/* Under the lock. A name is made free; kept as a spare if one more is wanted. */
+static int segment_drop(struct log *log, const struct log_segment *segment)
+{
+	struct log_segments *segments = &log->segments;
+	char from[PATH_MAX], to[PATH_MAX];
+	int rc;
+
+	rc = log_path_of(log, LOG_SEGMENT_NAME, segment->number, from);
+	if (rc)
+		return rc;
+	if (!segment->is_standard || segments->n_spares == LOG_SPARES_MAX) {
+		rc = log->io.ops->unlink(log->io.ctx, from);
+		return rc == -ENOENT ? 0 : rc;
+	}
+	rc = log_path_of(log, LOG_SPARE_NAME, segments->spare_number, to);
+	if (!rc)
+		rc = log->io.ops->rename(log->io.ctx, from, to);
+	if (!rc)
+		segments->spares[segments->n_spares++] = segments->spare_number++;
+	return rc;
+}
+
+int log_recycle_before(struct log *log, uint64_t group)
+{
+	struct log_segments *segments = &log->segments;
+	uint32_t n_dropped = 0;
+	int rc = 0;
+
+	pthread_mutex_lock(&segments->lock);
+	/* What is behind a segment is told by the one that follows: the last one stays. */
+	while (n_dropped + 1 < segments->n && segments->list[n_dropped + 1].first_group <= group) {
+		rc = segment_drop(log, &segments->list[n_dropped]);
+		if (rc)
+			break;
+		n_dropped++;
+	}
+	segments->n -= n_dropped;
+	memmove(segments->list, segments->list + n_dropped,
+		segments->n * sizeof(*segments->list));
+	pthread_mutex_unlock(&segments->lock);
+	if (n_dropped && !rc)
+		rc = log->io.ops->sync_dir(log->io.ctx, log->dir);
+	return rc;
+}

@@ -1,0 +1,299 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * The log thread: closes epochs, writes groups, wakes those who wait. See log_private.h, L1, for
+ * why an epoch that is closed stays so.
+ */
+#include <errno.h>
+#include <sched.h>
+#include <string.h>
+#include <time.h>
+
+#include "engine.h"
+#include "log_private.h"
+
+/* With nothing to write for so many epochs, the thread sleeps until it is called. */
+#define IDLE_EPOCHS	64u
+
+#define SPINS_MAX	200u
+
+static uint64_t now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000ull + (uint64_t)ts.tv_nsec;
+}
+
+static int wait_until(pthread_cond_t *cond, pthread_mutex_t *lock, uint64_t deadline_ns)
+{
+	struct timespec until = { (time_t)(deadline_ns / 1000000000),
+				  (long)(deadline_ns % 1000000000) };
+
+	return pthread_cond_timedwait(cond, lock, &until);
+}
+
+void log_call(struct log *log)
+{
+	pthread_mutex_lock(&log->lock);
+	log->is_called = true;
+	pthread_cond_signal(&log->called);
+	pthread_mutex_unlock(&log->lock);
+}
+
+/* A write that took longer than the interval is followed by the next one at once. */
+static uint64_t next_tick(uint64_t tick_ns, uint64_t interval_ns)
+{
+	uint64_t now = now_ns();
+
+	tick_ns += interval_ns;
+	return tick_ns > now ? tick_ns : now;
+}
+
+/* For the time to close the next epoch, UINT64_MAX: for a call. True: the log is to be closed. */
+static bool wait_tick(struct log *log, uint64_t tick_ns)
+{
+	bool is_stopping;
+
+	pthread_mutex_lock(&log->lock);
+	while (!log->is_called && !log->is_stopping) {
+		if (tick_ns == UINT64_MAX)
+			pthread_cond_wait(&log->called, &log->lock);
+		else if (wait_until(&log->called, &log->lock, tick_ns) == ETIMEDOUT)
+			break;
+	}
+	log->is_called = false;
+	is_stopping = log->is_stopping;
+	pthread_mutex_unlock(&log->lock);
+	return is_stopping;
+}
+
+/* An append takes no locks and does not wait: it is over soon, if its thread is running. */
+static void wait_appends(const struct log_buffer *buffer, uint64_t epoch)
+{
+	for (uint32_t spins = 0;; spins++) {
+		uint64_t announced = atomic_load_explicit(&buffer->announced,
+							  memory_order_acquire);
+
+		if (!announced || announced > epoch)
+			return;
+		if (spins < SPINS_MAX)
+			cpu_relax();
+		else
+			sched_yield();
+	}
+}
+
+/* Chunks of all epochs up to the one that was open, which is returned, into the list. */
+static uint64_t close_epoch(struct log *log, struct log_chunk_list *list)
+{
+	uint64_t epoch = atomic_load_explicit(&log->epoch, memory_order_relaxed);
+	struct log_buffer **at, *buffer;
+
+	atomic_store_explicit(&log->epoch, epoch + 1, memory_order_release);
+	atomic_fetch_add_explicit(&log->csn, 0, memory_order_acq_rel);
+	log_chunks_init(list);
+	pthread_mutex_lock(&log->lock);
+	for (at = &log->buffers; (buffer = *at);) {
+		wait_appends(buffer, epoch);
+		log_buffer_take(buffer, epoch, list);
+		if (buffer->is_orphan && log_buffer_is_empty(buffer)) {
+			*at = buffer->next;
+			log_buffer_free(buffer);
+		} else {
+			at = &buffer->next;
+		}
+	}
+	pthread_mutex_unlock(&log->lock);
+	return epoch;
+}
+
+static int write_group(struct log *log, struct log_chunk_list *list, uint64_t epoch)
+{
+	uint64_t number = atomic_load_explicit(&log->n_group, memory_order_relaxed), start_ns;
+	struct log_group_header header = {
+		.group = number,
+		.epoch_from = atomic_load_explicit(&log->durable, memory_order_relaxed) + 1,
+		.epoch_to = epoch,
+	};
+	struct log_group *group = &log->group;
+	struct log_chunk *chunk;
+	int rc;
+
+	/* From here on what commits is in the next one: this one's epochs are closed. */
+	atomic_store_explicit(&log->n_group, number + 1, memory_order_release);
+	log_group_begin(group);
+	while ((chunk = list->head)) {
+		list->head = chunk->next;
+		log_group_add(group, chunk);
+	}
+	memcpy(header.database, log->database, sizeof(header.database));
+	rc = log_segment_reserve(log, number, group->bytes + group->gathered + LOG_BLOCK_BYTES);
+	header.segment = log->segments.number;
+	if (!rc) {
+		log_group_seal(group, &header);
+		start_ns = now_ns();
+		rc = log_segment_write(log, group, number);
+		hist_record(&log->writes, now_ns() - start_ns);
+	}
+	if (!rc) {
+		counter_add(&log->n_groups, 1);
+		counter_add(&log->n_bytes, group->bytes);
+		counter_add(&log->n_entries, group->n_entries);
+	}
+	log_chunks_release(log, &group->copied);
+	log_chunks_release(log, &group->in_place);
+	return rc;
+}
+
+static void wake_waiters(struct log *log)
+{
+	pthread_mutex_lock(&log->lock);
+	if (log->n_waiters)
+		pthread_cond_broadcast(&log->written);
+	pthread_mutex_unlock(&log->lock);
+}
+
+static void fail(struct log *log, int rc)
+{
+	atomic_store_explicit(&log->error, rc, memory_order_relaxed);
+	atomic_store_explicit(&log->state, LOG_FAILED, memory_order_release);
+	wake_waiters(log);
+}
+
+static void note_durable(struct log *log, uint64_t epoch)
+{
+	atomic_store_explicit(&log->durable, epoch, memory_order_release);
+	wake_waiters(log);
+}
+
+/*
+ * Sleeping until called. The flag is set before an epoch is closed, so whoever commits either was
+ * seen when that was done (L1), or sees the flag and calls. If the epoch was empty all the same,
+ * nobody is left who has not seen it.
+ */
+static void set_idle(struct log *log, bool is_idle)
+{
+	if (atomic_load_explicit(&log->is_idle, memory_order_relaxed) != is_idle)
+		atomic_store_explicit(&log->is_idle, is_idle, memory_order_relaxed);
+}
+
+static void *log_main(void *arg)
+{
+	uint64_t tick_ns = now_ns();
+	struct log *log = arg;
+	uint32_t n_empty = 0;
+	int rc = 0;
+
+	for (bool is_last = false; !rc && !is_last;) {
+		struct log_chunk_list list;
+		uint64_t epoch;
+
+		/* Now, while there is nothing else to do. */
+		rc = log_segment_prepare(log);
+		if (rc)
+			break;
+		tick_ns = next_tick(tick_ns, log->interval_ns);
+		is_last = wait_tick(log, n_empty > IDLE_EPOCHS ? UINT64_MAX : tick_ns);
+		set_idle(log, n_empty >= IDLE_EPOCHS);
+		epoch = close_epoch(log, &list);
+		n_empty = list.head ? 0 : n_empty + 1;
+		if (list.head) {
+			set_idle(log, false);
+			rc = write_group(log, &list, epoch);
+		}
+		if (!rc)
+			note_durable(log, epoch);
+	}
+	if (rc)
+		fail(log, rc);
+	return NULL;
+}
+
+int log_thread_start(struct log *log)
+{
+	int rc;
+
+	atomic_store_explicit(&log->state, LOG_RUNNING, memory_order_release);
+	rc = pthread_create(&log->thread, NULL, log_main, log);
+	if (rc) {
+		atomic_store_explicit(&log->state, LOG_UNREAD, memory_order_release);
+		return -rc;
+	}
+	log->has_thread = true;
+	return 0;
+}
+
+void log_thread_stop(struct log *log)
+{
+	if (!log->has_thread)
+		return;
+	pthread_mutex_lock(&log->lock);
+	log->is_stopping = true;
+	pthread_cond_signal(&log->called);
+	pthread_mutex_unlock(&log->lock);
+	pthread_join(log->thread, NULL);
+	log->has_thread = false;
+}
+
+/* Is there reason to wait for the epoch? 0, or why not, or that it is durable: 1. */
+static int wait_verdict(const struct log *log, uint64_t epoch)
+{
+	if (log_epoch_durable(log) >= epoch)
+		return 1;
+	switch (log_state(log)) {
+	case LOG_RUNNING:
+		return 0;
+	case LOG_FAILED:
+		return atomic_load_explicit(&log->error, memory_order_relaxed);
+	case LOG_UNREAD:
+		break;
+	}
+	return -EINVAL;
+}
+
+int log_wait(struct log *log, uint64_t epoch, uint64_t deadline_ns)
+{
+	int verdict = wait_verdict(log, epoch);
+
+	if (verdict)
+		return verdict < 0 ? verdict : 0;
+	/* Whoever knows the epoch sees whether the thread sleeps (set_idle). */
+	if (atomic_load_explicit(&log->is_idle, memory_order_relaxed))
+		log_call(log);
+	pthread_mutex_lock(&log->lock);
+	log->n_waiters++;
+	while (!(verdict = wait_verdict(log, epoch))) {
+		if (!deadline_ns)
+			pthread_cond_wait(&log->written, &log->lock);
+		else if (wait_until(&log->written, &log->lock, deadline_ns) == ETIMEDOUT)
+			verdict = -ETIMEDOUT;
+		if (verdict)
+			break;
+	}
+	log->n_waiters--;
+	pthread_mutex_unlock(&log->lock);
+	return verdict < 0 ? verdict : 0;
+}
+
+enum oltp_rc log_begin(const struct oltp_worker *worker)
+{
+	struct log_buffer *buffer = worker->log;
+	struct log *log = buffer->log;
+
+	if (likely(log_is_running(log) && !buffer->is_full) || worker->is_redo)
+		return OLTP_OK;
+	if (!log_is_running(log))
+		return log_refusal(log);
+	atomic_fetch_add_explicit(&log->n_waits, 1, memory_order_relaxed);
+	pthread_mutex_lock(&log->lock);
+	log->n_waiters++;
+	/* Chunks are given back before those who wait are woken. */
+	while (log_is_running(log) &&
+	       atomic_load_explicit(&buffer->outstanding, memory_order_relaxed) >=
+		       LOG_OUTSTANDING_MAX)
+		pthread_cond_wait(&log->written, &log->lock);
+	log->n_waiters--;
+	pthread_mutex_unlock(&log->lock);
+	buffer->is_full = false;
+	return log_is_running(log) ? OLTP_OK : log_refusal(log);
+}
