@@ -19,6 +19,8 @@ OLTP_BENCH_SRC := $(addprefix oltp-engine/bench/,audit.c block_times.c classes.c
 	load.c options.c report.c session.c workload.c) $(OLTP_YCSB_SRC) $(OLTP_TPCC_SRC)
 OLTP_DIST_SRC := $(addprefix oltp-engine/dist/,book.c client.c conn.c coord.c keeper.c log.c \
 	message.c node.c node_ycsb.c part.c recover.c redo.c session.c tenants.c)
+OLTP_CHECK_SRC := $(addprefix oltp-engine/check/,check.c cycles.c graph.c history.c history_print.c \
+	lists.c lives.c map.c order.c report.c report_json.c row_edges.c rows.c touches.c versions.c)
 # A VM without a VM, from the guest monitor's tests.
 OLTP_EBB_RIG_SRC := $(EBB_RIG_SRC)
 
@@ -31,6 +33,8 @@ $(eval $(call lib,liboltp-server,$(addprefix oltp-engine/server/,blocks_ebb.c co
 $(eval $(call prog,oltp-server,oltp-engine/server/oltp_server.c,liboltp-server liboltp-bench liboltp libebb,,-lm))
 $(eval $(call lib,liboltp-dist,$(OLTP_DIST_SRC),))
 $(eval $(call prog,oltp-node,oltp-engine/dist/oltp_node.c,liboltp-dist liboltp-bench liboltp,,-lm))
+$(eval $(call lib,liboltp-check,$(OLTP_CHECK_SRC),))
+$(eval $(call prog,oltp-check,oltp-engine/check/oltp_check.c,liboltp-check))
 
 $(eval $(call unit_test,test_oltp_lock,tests/unit/test_oltp_lock.c,liboltp))
 $(eval $(call unit_test,test_oltp_index,tests/unit/test_oltp_index.c,liboltp))
@@ -42,6 +46,7 @@ $(eval $(call unit_test,test_oltp_ordered_cold,tests/unit/test_oltp_ordered_cold
 $(eval $(call unit_test,test_oltp_hist,tests/unit/test_oltp_hist.c,liboltp))
 $(eval $(call unit_test,test_oltp_zipf,tests/unit/test_oltp_zipf.c,liboltp-bench liboltp,,-lm))
 $(eval $(call unit_test,test_oltp_txn,tests/unit/test_oltp_txn.c,liboltp))
+$(eval $(call unit_test,test_oltp_check,tests/unit/test_oltp_check.c tests/unit/check_script.c,liboltp-check))
 $(eval $(call unit_test,test_oltp_history,tests/unit/test_oltp_history.c tests/unit/oltp_history.c tests/unit/oltp_memory.c,liboltp))
 $(eval $(call unit_test,test_oltp_recover_plan,tests/unit/test_oltp_recover_plan.c,liboltp))
 $(eval $(call unit_test,test_oltp_recover_redo,tests/unit/test_oltp_recover_redo.c tests/unit/ordered_rig.c tests/unit/oltp_memory.c,liboltp))
