@@ -16,7 +16,7 @@ OLTP_TPCC_SRC := $(addprefix oltp-engine/bench/tpcc/,tpcc.c tpcc_check.c tpcc_cu
 	tpcc_load.c tpcc_new_order.c tpcc_options.c tpcc_order_status.c tpcc_payment.c tpcc_random.c tpcc_recycle.c \
 	tpcc_stock_level.c tpcc_worker.c tpcc_workload.c)
 OLTP_BENCH_SRC := $(addprefix oltp-engine/bench/,audit.c block_times.c classes.c fields.c limits.c \
-	load.c options.c report.c session.c workload.c) $(OLTP_YCSB_SRC) $(OLTP_TPCC_SRC)
+	load.c options.c report.c session.c warm.c workload.c) $(OLTP_YCSB_SRC) $(OLTP_TPCC_SRC)
 OLTP_DIST_SRC := $(addprefix oltp-engine/dist/,book.c client.c conn.c coord.c keeper.c log.c \
 	message.c node.c node_ycsb.c part.c recover.c redo.c session.c tenants.c)
 OLTP_CHECK_SRC := $(addprefix oltp-engine/check/,check.c cycles.c graph.c history.c history_print.c \

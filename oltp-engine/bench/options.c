@@ -41,6 +41,7 @@ enum option_key {
 	OPT_JSON,
 	OPT_STEP_SECONDS,
 	OPT_MEMORY,
+	OPT_WARM,
 	OPT_SCHEDULE,
 	OPT_DEADLINE,
 	OPT_COLD_DIR,
@@ -80,6 +81,9 @@ static const struct argp_option options[] = {
 	{ "quiet", OPT_QUIET, NULL, 0, "no line per sample", 2 },
 	{ NULL, 0, NULL, 0, "Memory:", 5 },
 	{ "memory-mib", OPT_MEMORY, "MIB", 0, "hold at most so much for records (no bound)", 5 },
+	{ "warm-memory", OPT_WARM, NULL, 0,
+	  "write to the memory that the tables will need before they are loaded, so that loading "
+	  "does not wait for the system; without --memory-mib", 5 },
 	{ "mem-schedule", OPT_SCHEDULE, "T:MIB,...", 0,
 	  "change that after T seconds of the run; less is a demand", 5 },
 	{ "mem-deadline-ms", OPT_DEADLINE, "MS", 0, "time to meet such a demand (2000)", 5 },
@@ -294,6 +298,9 @@ static error_t parse_memory(int key, char *arg, struct argp_state *state)
 	case OPT_MEMORY:
 		o->memory_mib = bench_parse_number(state, "memory-mib", arg, 2, MIB_MAX);
 		break;
+	case OPT_WARM:
+		o->warm = true;
+		break;
 	case OPT_SCHEDULE:
 		n = bench_parse_schedule(arg, o->mem_steps);
 		if (n < 0)
@@ -313,6 +320,8 @@ static error_t parse_memory(int key, char *arg, struct argp_state *state)
 	case ARGP_KEY_END:
 		if (o->n_mem_steps && !o->memory_mib)
 			argp_error(state, "--mem-schedule needs --memory-mib");
+		if (o->warm && o->memory_mib)
+			argp_error(state, "--warm-memory and --memory-mib exclude each other");
 		check_workload(state, o);
 		return parse_load(key, arg, state);
 	default:

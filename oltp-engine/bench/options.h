@@ -56,6 +56,7 @@ struct bench_options {
 	const char *stats_path;	/* NULL: no file */
 	double step_seconds;	/* 0: CPUs are not taken and given by steps */
 	uint64_t memory_mib;	/* for records, at the start; 0: no bound */
+	bool warm;		/* memory is written to before tables are loaded (warm.h) */
 	uint32_t n_mem_steps;
 	struct bench_mem_step mem_steps[BENCH_MEM_STEPS_MAX];	/* in order of t_s */
 	uint32_t mem_deadline_ms;

@@ -16,6 +16,7 @@
 #include "load.h"
 #include "report.h"
 #include "session.h"
+#include "warm.h"
 
 struct watch {
 	int fd;
@@ -41,6 +42,7 @@ struct session {
 	struct oltp_elastic *elastic;
 	FILE *stats;
 	struct limits limits;
+	struct warm warm;
 	struct load load;
 	uint32_t load_threads;	/* that filled the tables, in so many seconds */
 	uint64_t loaded;
@@ -130,6 +132,13 @@ static int open_engine(struct session *s)
 			return rc;
 		config.blocks = &oltp_blocks_native_ops;
 		config.blocks_ctx = s->limits.blocks;
+	}
+	if (o->warm && !config.blocks) {
+		rc = warm_open(&s->warm, s->ops->memory_bytes(o->workload, o), o->quiet);
+		if (rc)
+			return rc;
+		config.mem = &warm_mem_ops;
+		config.mem_ctx = &s->warm;
 	}
 	block_times_init(&s->block_times, config.blocks, config.blocks_ctx);
 	if (config.blocks) {
@@ -253,6 +262,7 @@ void session_close(struct session *s)
 		s->config.attach(s->config.blocks_ctx, NULL);
 	oltp_engine_close(s->engine);
 	limits_close(&s->limits);
+	warm_close(&s->warm);
 	block_times_finish(&s->block_times);
 	if (s->stats)
 		fclose(s->stats);
