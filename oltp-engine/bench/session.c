@@ -45,6 +45,7 @@ struct session {
 	struct warm warm;
 	struct load load;
 	uint32_t load_threads;	/* that filled the tables, in so many seconds */
+	const char *load_unit;
 	uint64_t loaded;
 	double load_seconds;
 	struct block_times block_times;	/* between the engine and its provider, if there is one */
@@ -87,6 +88,7 @@ static int load(struct session *s)
 	if (rc)
 		return rc;
 	s->load_threads = threads;
+	s->load_unit = progress.unit;
 	s->loaded = progress.done;
 	s->load_seconds = (double)(now_ns() - start_ns) / 1e9;
 	if (!o->quiet) {
@@ -542,7 +544,7 @@ bool session_finish(struct session *s, FILE *out, const char *prefix)
 	fields_text(&fields, "cc", oltp_cc_name(o->cc));
 	fields_u64(&fields, "seed", o->ycsb.seed);
 	fields_object_begin(&fields, "load");
-	fields_u64(&fields, "rows", s->loaded);
+	fields_u64(&fields, s->load_unit, s->loaded);
 	fields_u64(&fields, "threads", s->load_threads);
 	fields_number(&fields, "seconds", 3, s->load_seconds);
 	fields_object_end(&fields);

@@ -10,6 +10,9 @@ import json
 from . import metrics
 
 SCHEMES = ("no_wait", "wait_die")
+# TPC-C-like: warehouses and transactions in percent, by name.
+WAREHOUSES = 4
+MIXES = {"NewOrder+Payment": "50,50,0,0,0", "full mix": "45,43,4,4,4"}
 THETAS = {"uniform": 0, "theta 0.6": 0.6, "theta 0.99": 0.99}
 CONTENDED = "theta 0.99"
 OPERATIONS, UPDATES = 10, 0.5
@@ -54,6 +57,10 @@ def ycsb_name(scheme, contention, workers):
     return f"ycsb {scheme} {contention} {workers}"
 
 
+def tpcc_name(scheme, mix, workers, warehouses=WAREHOUSES):
+    return f"tpcc {scheme} {mix}, {warehouses} warehouses {workers}"
+
+
 def miss_name(threads):
     return f"miss {threads}"
 
@@ -71,6 +78,9 @@ def cases(s):
             records=s.rows, accesses=OPERATIONS, update=UPDATES, threads=n,
             seconds=s.seconds)))
         found += [ycsb(s, scheme, contention, n) for contention in THETAS for scheme in s.schemes]
+        found += [tpcc(s, scheme, mix, n) for mix in MIXES for scheme in s.schemes]
+    if s.cpus > 1:
+        found += [tpcc(s, scheme, mix, s.cpus, 1) for mix in MIXES for scheme in s.schemes]
     found += [ycsb(s, scheme, CONTENDED, 2 * s.cpus, "--no-pin") for scheme in s.schemes]
     return found + [Case(load_name(n), "oltp-bench", options(
         records=s.load_rows, load_threads=n, seconds=SHORT_S) + ("--warm-memory",))
@@ -81,6 +91,12 @@ def ycsb(s, scheme, contention, workers, *more):
     return Case(ycsb_name(scheme, contention, workers), "oltp-bench", options(
         records=s.rows, operations=OPERATIONS, update=UPDATES, theta=THETAS[contention],
         cc=scheme, threads=workers, seconds=s.seconds) + more)
+
+
+def tpcc(s, scheme, mix, workers, warehouses=WAREHOUSES):
+    return Case(tpcc_name(scheme, mix, workers, warehouses), "oltp-bench", options(
+        workload="tpcc", warehouses=warehouses, tpcc_mix=MIXES[mix], cc=scheme, threads=workers,
+        seconds=s.seconds))
 
 
 def options(**values):
@@ -104,7 +120,7 @@ def parse(case, text):
     workers = next((int(o.split("=")[1]) for o in case.options if o.startswith("--threads=")), 1)
     return {"tps": told["tps"], "aborts_ps": told["aborts_ps"], "p99_us": told["p99_us"],
             "cpu_share": told["worker_cpu_seconds"] / told["seconds"] / workers,
-            "rows_ps": told["load"]["rows"] / told["load"]["seconds"]}
+            "rows_ps": told["load"].get("records", 0) / told["load"]["seconds"]}
 
 
 def cores_size(n):
@@ -121,6 +137,7 @@ def rows_of(s, rounds):
         if s.cpus > 1:
             _note_scaling(s, r, times)
         _note_crowd(s, r, rate, percent)
+        _note_tpcc(s, r, rate)
         for n in sorted({1, s.cpus}):
             size = cores_size(n)
             rows.note(LOAD, size, "engine", r[load_name(n)]["rows_ps"] / n / 1e6)
@@ -163,6 +180,17 @@ def _note_crowd(s, r, rate, percent):
         percent.note(CROWDED, CONTENDED, scheme, 100 * crowd / best)
 
 
+def _note_tpcc(s, r, rate):
+    for mix in MIXES:
+        for scheme in s.schemes:
+            for n in s.cores():
+                rate.note(f"TPC-C-like {mix}", cores_size(n), scheme,
+                          r[tpcc_name(scheme, mix, n)]["tps"] / 1e3)
+            if s.cpus > 1:
+                rate.note(f"TPC-C-like {mix}, 1 warehouse", cores_size(s.cpus), scheme,
+                          r[tpcc_name(scheme, mix, s.cpus, 1)]["tps"] / 1e3)
+
+
 def bounds(s, rows):
     """What the engine is meant to reach."""
     found = [
@@ -175,6 +203,10 @@ def bounds(s, rows):
     if s.cpus > 1:
         found.append(metrics.bound(rows, (SCALING, "uniform", "no_wait"), "median", ">= 1.9",
                                    "two cores to one"))
+    for mix, least in (("NewOrder+Payment", 150), ("full mix", 60)):
+        found.append(metrics.bound(rows, (f"TPC-C-like {mix}", "1 core", "no_wait"), "median",
+                                   f">= {least}", f"TPC-C-like, {WAREHOUSES} warehouses, {mix}, "
+                                   "NO_WAIT, one core, K/s"))
     best = max((m for m in rows if m["name"] == CROWDED), key=lambda m: m["median"])
     found.append(metrics.bound(rows, (CROWDED, CONTENDED, best["variant"]), "median", ">= 80",
                                "theta 0.99, two workers per core to the best number of cores, "
@@ -202,6 +234,8 @@ def notes(s, rounds):
         "miss bound: the cache lines that such a transaction has to touch (index bucket, header of "
         "the record, field), prefetched in a batch, with nothing else done; header, record: "
         "without the other lines.",
+        f"TPC-C-like: {WAREHOUSES} warehouses (or 1), {s.seconds:g} s; NewOrder+Payment: half of "
+        "each; full mix: 45% NewOrder, 43% Payment, 4% each of the others. All transactions count.",
         f"2x workers to best: {2 * s.cpus} workers that are not pinned, to the best of "
         f"{', '.join(map(str, s.cores()))} pinned ones, at theta 0.99.",
         f"load: {s.load_rows} rows by ordinary transactions, into memory that the process has "

@@ -9,7 +9,8 @@ from bench import engine, metrics, page
 SETTINGS = engine.Settings(cpus=2, rows=4000000, load_rows=10000000, seconds=1.5)
 
 
-def made_up_round(factor=1.0, two_cores=2.0, crowd=0.9, load=1.5e6, settings=SETTINGS):
+def made_up_round(factor=1.0, two_cores=2.0, crowd=0.9, load=1.5e6, tpcc=160e3,
+                  settings=SETTINGS):
     """One core: 500 K/s where the memory allows 1 M/s, times factor."""
     tps, found = 5e5 * factor, {}
     for case in engine.cases(settings):
@@ -21,6 +22,9 @@ def made_up_round(factor=1.0, two_cores=2.0, crowd=0.9, load=1.5e6, settings=SET
         elif kind == "load":
             found[case.name] = {"tps": 1, "aborts_ps": 0, "p99_us": 1, "cpu_share": 0,
                                 "rows_ps": load * n}
+        elif kind == "tpcc":
+            found[case.name] = {"tps": tpcc * n, "aborts_ps": 0, "p99_us": 9, "rows_ps": 0,
+                                "cpu_share": 1}
         else:
             times = {1: 1, 2: two_cores, 4: two_cores * crowd}.get(n, n)
             found[case.name] = {"tps": tps * times, "aborts_ps": 0, "p99_us": 2, "rows_ps": 1e6,
@@ -31,7 +35,7 @@ def made_up_round(factor=1.0, two_cores=2.0, crowd=0.9, load=1.5e6, settings=SET
 def told(**more):
     return json.dumps({"tps": 1000.0, "aborts_ps": 1.0, "p99_us": 3.0, "seconds": 2.0,
                        "worker_cpu_seconds": 3.0, "failed_transactions": 0, "lost_updates": None,
-                       "load": {"rows": 4000, "threads": 2, "seconds": 0.004}, **more})
+                       "load": {"records": 4000, "threads": 2, "seconds": 0.004}, **more})
 
 
 class Cases(unittest.TestCase):
@@ -48,6 +52,13 @@ class Cases(unittest.TestCase):
         for option in ("--json", "--records=4000000", "--theta=0.99", "--cc=no_wait",
                        "--threads=4", "--no-pin", "--update=0.5", "--operations=10",
                        "--seconds=1.5"):
+            self.assertIn(option, case.options)
+
+    def test_tpcc_options(self):
+        case = next(c for c in engine.cases(SETTINGS) if c.name.startswith(
+            "tpcc wait_die full mix, 1 warehouses"))
+        for option in ("--workload=tpcc", "--warehouses=1", "--tpcc-mix=45,43,4,4,4",
+                       "--cc=wait_die", "--threads=2"):
             self.assertIn(option, case.options)
 
     def test_bound_and_engine_touch_as_many_records(self):
@@ -137,14 +148,16 @@ class Bounds(unittest.TestCase):
         return [b["ok"] for b in engine.bounds(SETTINGS, rows)]
 
     def test_all_hold(self):
-        self.assertEqual(self.holds(), [True] * 6)
+        self.assertEqual(self.holds(), [True] * 8)
 
     def test_each_can_fail(self):
-        self.assertEqual(self.holds(factor=0.89), [False] + [True] * 5)
-        self.assertEqual(self.holds(factor=0.79), [False, False] + [True] * 4)
-        self.assertEqual(self.holds(two_cores=1.89), [True, True, False] + [True] * 3)
-        self.assertEqual(self.holds(crowd=0.79), [True] * 3 + [False] + [True] * 2)
-        self.assertEqual(self.holds(load=0.99e6), [True] * 4 + [False] * 2)
+        self.assertEqual(self.holds(factor=0.89), [False] + [True] * 7)
+        self.assertEqual(self.holds(factor=0.79), [False, False] + [True] * 6)
+        self.assertEqual(self.holds(two_cores=1.89), [True, True, False] + [True] * 5)
+        self.assertEqual(self.holds(tpcc=149e3), [True] * 3 + [False] + [True] * 4)
+        self.assertEqual(self.holds(tpcc=59e3), [True] * 3 + [False] * 2 + [True] * 3)
+        self.assertEqual(self.holds(crowd=0.79), [True] * 5 + [False] + [True] * 2)
+        self.assertEqual(self.holds(load=0.99e6), [True] * 6 + [False] * 2)
 
     def test_one_core_has_no_scaling(self):
         s = engine.Settings(1, 1000, 1000, 0.1)
