@@ -2,11 +2,12 @@
 #
 # The OLTP engine, its benchmark, its server and their tests.
 
-OLTP_SRC := $(addprefix oltp-engine/src/,arrivals.c blocks_native.c cold.c cold_file.c cold_io.c \
+OLTP_SRC := $(addprefix oltp-engine/src/,arrivals.c blocks_native.c checkpoint.c checkpoint_read.c \
+	checkpoint_write.c cold.c cold_file.c cold_io.c \
 	cold_visit.c crc32c.c elastic_policy.c elastic_queue.c elastic_search.c engine.c epoch.c evict.c fetch.c \
 	fetch_visits.c hist.c index.c lock.c log.c log_append.c log_buffer.c log_decode.c \
 	log_dir.c log_group.c log_io_real.c log_segments.c log_thread.c lost.c manager.c mem.c memory.c node_pool.c notes.c \
-	ordered.c recover_keys.c recover_plan.c recover_redo.c scan.c shrink.c slots.c \
+	ordered.c recover.c recover_files.c recover_keys.c recover_log.c recover_plan.c recover_redo.c scan.c shrink.c slots.c \
 	storage.c table.c tree.c tree_insert.c tree_remove.c txn.c txn_delete.c \
 	txn_insert.c txn_prefetch.c txn_scan.c worker_elastic.c worker_figures.c worker_mover.c worker_pool.c \
 	worker_source_fixed.c worker_thread.c)
@@ -48,6 +49,7 @@ $(eval $(call unit_test,test_oltp_zipf,tests/unit/test_oltp_zipf.c,liboltp-bench
 $(eval $(call unit_test,test_oltp_txn,tests/unit/test_oltp_txn.c,liboltp))
 $(eval $(call unit_test,test_oltp_check,tests/unit/test_oltp_check.c tests/unit/check_script.c,liboltp-check))
 $(eval $(call unit_test,test_oltp_history,tests/unit/test_oltp_history.c tests/unit/oltp_history.c tests/unit/oltp_memory.c,liboltp))
+$(eval $(call unit_test,test_oltp_power,tests/unit/test_oltp_power.c tests/unit/durable_rig.c tests/unit/log_faults.c,liboltp))
 $(eval $(call unit_test,test_oltp_recover_plan,tests/unit/test_oltp_recover_plan.c,liboltp))
 $(eval $(call unit_test,test_oltp_recover_redo,tests/unit/test_oltp_recover_redo.c tests/unit/ordered_rig.c tests/unit/oltp_memory.c,liboltp))
 $(eval $(call unit_test,test_oltp_verify,tests/unit/test_oltp_verify.c,liboltp-bench liboltp,,-lm))

@@ -122,6 +122,7 @@ struct oltp_config {
 	const char *log_dir;
 	uint32_t group_interval_us;	/* between two groups of the log, 0: 1000; to 1000000 */
 	uint32_t log_segment_mib;	/* size of the log's files, 0: 64; to 65536 */
+	uint32_t checkpoint_mib;	/* of log between two checkpoints, 0: 1024 */
 	const struct log_io_ops *log_io;	/* for tests, see src/log_io.h; NULL: files */
 	void *log_io_ctx;
 };

@@ -71,6 +71,85 @@ struct oltp_durable_stats {
 /* Any thread. All 0 with durability off. */
 void oltp_durable_stats_read(struct oltp_engine *engine, struct oltp_durable_stats *ret_stats);
 
+/*
+ * A checkpoint is a copy of all tables, made while transactions run; the log before it is then not
+ * needed any more, and its files are used again. One is made whenever the log has grown by
+ * struct oltp_config.checkpoint_mib, and when somebody asks.
+ *
+ * Makes one, and waits for that. Any thread, but not one whose transaction holds locks. Errors:
+ * -EINVAL (durability off, or nothing was recovered yet), -EIO (the log has failed; a record on
+ * disk could not be read), -EOWNERDEAD (records were lost with their memory: what is there from
+ * before is kept, so that they can be recovered), -ENOMEM, -ENOSPC and others of files. After an
+ * error the checkpoint before it is there, and the log from then on.
+ */
+int oltp_checkpoint(struct oltp_engine *engine);
+
+struct oltp_checkpoint_stats {
+	uint64_t checkpoints;	/* made since the engine was opened */
+	uint64_t failed;
+	bool is_running;	/* one is being made now */
+	int last_error;		/* -errno of the last one that ended; 0: it is there */
+	int last_clean_error;	/* it is, but files that it replaces could not be removed */
+	/* Of the last one that was made. */
+	uint64_t last_rows;
+	uint64_t last_bytes;
+	double last_ms;
+};
+
+/* Any thread. All 0 with durability off. */
+void oltp_checkpoint_stats_read(struct oltp_engine *engine,
+				struct oltp_checkpoint_stats *ret_stats);
+
+enum oltp_recovery_phase {
+	OLTP_RECOVERY_LOOKING = 0,	/* which files there are */
+	OLTP_RECOVERY_CHECKPOINT = 1,
+	OLTP_RECOVERY_LOG = 2,
+	OLTP_RECOVERY_DONE = 3,
+};
+
+struct oltp_recovery {
+	enum oltp_recovery_phase phase;
+	double looking_ms, checkpoint_ms, log_ms;	/* that each phase took */
+	/* Read so far, and what there is to be read (of log: at most). */
+	uint64_t checkpoint_bytes, checkpoint_bytes_all;
+	uint64_t log_bytes, log_bytes_all;
+	uint64_t rows;		/* in the checkpoint */
+	uint64_t groups;	/* of log that were redone */
+	uint64_t transactions;	/* in them */
+	uint64_t puts, updates, deletes;	/* what those did to rows */
+	/*
+	 * What they did to rows that were not there: the checkpoint saw the row when it was gone
+	 * already. No sign of damage.
+	 */
+	uint64_t passed_over;
+	uint64_t torn_bytes;	/* of a group that was being written when there was a crash */
+	uint64_t csn, epoch, group;	/* of the last transaction, and group, that are there */
+	char error[256];	/* which file, and what is the matter with it; "": nothing */
+};
+
+struct oltp_recover_config {
+	/* Called on the caller's thread, about every 100 ms; must not call the engine. */
+	void (*progress)(void *ctx, const struct oltp_recovery *so_far);
+	void *ctx;
+};
+
+/*
+ * Puts the database together again that log_dir holds: the newest checkpoint, then the log. Tables
+ * and indexes must have been created first, in the same order and with the same record_bytes as
+ * when it was made; indexes may be others than then (that unique ones are is not checked again).
+ * Rows go where rows go: with little memory some go to disk. Nothing in the folder is changed
+ * before all of that is done, so that it can be tried again, by another process, after any failure.
+ *
+ * Needed, and allowed, once, before the first transaction; without a database in log_dir it does
+ * nothing. NULL config: no progress. *ret_recovery (may be NULL) is filled in also on failure, as
+ * far as it came. Errors: -EINVAL (durability off; was tried before; a table is missing), -EUCLEAN
+ * (files are damaged or missing: error says which; nothing that is there is handed out, since it is
+ * not all), -ENOMEM (or the provider has too few blocks, and there is no cold_dir, or no room in
+ * it), -EIO and others of files.
+ */
+int oltp_recover(struct oltp_engine *engine, const struct oltp_recover_config *config,
+		 struct oltp_recovery *ret_recovery);
+
 #ifdef __cplusplus
 }
 #endif

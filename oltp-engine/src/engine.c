@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "checkpoint.h"
 #include "engine.h"
 #include "fetch.h"
 #include "log_append.h"
@@ -14,6 +15,7 @@
 #include "tree.h"
 
 #define TXN_RECORDS_DEFAULT	128u
+#define CHECKPOINT_MIB_DEFAULT	1024u
 #define TXN_UNDO_DEFAULT	(64u << 10)
 /* Keeps a mistyped limit from asking for gigabytes per worker. */
 #define TXN_RECORDS_LIMIT	65536u
@@ -51,6 +53,9 @@ int oltp_engine_open(const struct oltp_config *config, struct oltp_engine **ret_
 		rc = manager_create(engine, &engine->manager);
 	if (!rc && config->durability != OLTP_DURABILITY_OFF)
 		rc = log_open(engine, config, &engine->log);
+	if (!rc && engine->log)
+		rc = checkpointer_create(engine, config->checkpoint_mib ?: CHECKPOINT_MIB_DEFAULT,
+					 &engine->checkpointer);
 	if (rc) {
 		oltp_engine_close(engine);
 		return rc;
@@ -63,6 +68,7 @@ void oltp_engine_close(struct oltp_engine *engine)
 {
 	if (!engine)
 		return;
+	checkpointer_destroy(engine->checkpointer);
 	manager_destroy(engine->manager);
 	log_close(engine->log);
 	for (uint32_t i = 0; i < engine->n_tables; i++)

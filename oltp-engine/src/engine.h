@@ -57,6 +57,8 @@ struct oltp_engine {
 	struct node_pool leaves, inners;	/* of ordered indexes */
 	struct cold *cold;	/* NULL: records stay in memory */
 	struct log *log;	/* NULL: nothing is durable */
+	struct checkpointer *checkpointer;	/* NULL: nothing is durable */
+	bool is_recovered;	/* that was tried */
 	struct manager *manager;	/* NULL: memory does not move */
 	_Atomic uint64_t manager_announced;	/* see epoch.h */
 	_Atomic uint64_t revokes;	/* times that blocks were lost */

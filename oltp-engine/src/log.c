@@ -114,6 +114,7 @@ int log_start(struct log *log, const struct log_position *position, const uint64
 	atomic_store(&log->durable, position->epoch - 1);
 	atomic_store(&log->csn, position->csn);
 	atomic_store(&log->n_group, position->group);
+	atomic_store(&log->durable_group, position->group - 1);
 	rc = log_segments_begin(log, position->segment, segments, first_groups, n);
 	return rc ?: log_thread_start(log);
 }
@@ -181,6 +182,11 @@ int log_table_created(struct log *log, uint32_t number, uint32_t record_bytes)
 	}
 	pthread_mutex_unlock(&log->lock);
 	return rc;
+}
+
+uint64_t log_group_durable(const struct log *log)
+{
+	return atomic_load_explicit(&log->durable_group, memory_order_acquire);
 }
 
 uint64_t log_group_now(const struct log *log)

@@ -94,6 +94,9 @@ uint64_t log_epoch_now(const struct log *log);
 /* The newest epoch of which all is on disk. */
 uint64_t log_epoch_durable(const struct log *log);
 
+/* The newest group that is on disk; 0: none. What log_epoch_durable says is in it or before. */
+uint64_t log_group_durable(const struct log *log);
+
 /*
  * Until that is epoch or newer. A checkpoint that has looked at all rows must do so with
  * log_epoch_now before it takes its name: it may have in it one part of what a transaction wrote

@@ -133,6 +133,7 @@ struct log {
 	_Atomic uint64_t durable;
 	_Atomic int error;		/* of FAILED; -errno */
 	_Atomic uint64_t n_group;	/* the number of the next one */
+	_Atomic uint64_t durable_group;	/* of the last one on disk; set before durable */
 	_Atomic uint64_t n_groups, n_bytes, n_entries;
 	_Atomic uint64_t n_waits;
 

@@ -136,6 +136,8 @@ static int write_group(struct log *log, struct log_chunk_list *list, uint64_t ep
 		hist_record(&log->writes, now_ns() - start_ns);
 	}
 	if (!rc) {
+		/* Release: pairs with log_group_durable, after the epoch was seen durable. */
+		atomic_store_explicit(&log->durable_group, number, memory_order_release);
 		counter_add(&log->n_groups, 1);
 		counter_add(&log->n_bytes, group->bytes);
 		counter_add(&log->n_entries, group->n_entries);

@@ -56,7 +56,8 @@ static bool try_from(const struct plan_files *files, const struct plan_checkpoin
 	size_t segment = segment_of(files, group);
 	bool is_begun = recover_good_segment(files, 0) < files->n_segments;
 
-	if (segment == files->n_segments && (checkpoint || is_begun))
+	/* No group at all: right only if none was ever written. */
+	if (segment == files->n_segments && (is_begun || (checkpoint && checkpoint->end_group)))
 		return false;
 	*ret_plan = (struct recover_plan){
 		.has_checkpoint = checkpoint,

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "log_append.h"
 #include "ordered.h"
 #include "recover_redo.h"
 #include "txn.h"
@@ -26,6 +27,8 @@ int redo_init(struct redo *redo, struct oltp_engine *engine)
 	if (rc)
 		return rc;
 	redo->worker->is_redo = true;
+	log_buffer_leave(redo->worker->log);
+	redo->worker->log = NULL;
 	return 0;
 }
 

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "engine.h"
+#include "scan.h"
 
 #define READS		64u
 #define SPINS_PER_YIELD	64u
@@ -23,6 +24,7 @@ struct scan_read {
 
 struct scan {
 	int (*fn)(void *ctx, uint64_t key, const void *record);
+	int (*pause)(void *ctx);
 	void *ctx;
 	struct oltp_table *table;
 	struct oltp_worker *worker;
@@ -157,21 +159,25 @@ static int walk(struct scan *scan)
 		epoch_enter(epoch, &scan->worker->announced, epoch_now(epoch));
 		rc = index_walk_bucket(index, b, show_slot, scan);
 		epoch_leave(&scan->worker->announced);
+		if (!rc && scan->pause)
+			rc = scan->pause(scan->ctx);
 	}
 	if (scan->has_io)
 		wait_reads(scan, READS);
 	return rc ?: scan->rc;
 }
 
-int oltp_table_scan(struct oltp_table *table,
-		    int (*fn)(void *ctx, uint64_t key, const void *record), void *ctx)
+int table_scan(struct oltp_table *table,
+	       int (*fn)(void *ctx, uint64_t key, const void *record), int (*pause)(void *ctx),
+	       void *ctx)
 {
 	struct scan *scan = calloc(1, sizeof(*scan));
 	int rc;
 
 	if (!scan)
 		return -ENOMEM;
-	*scan = (struct scan){ .fn = fn, .ctx = ctx, .table = table, .cold = table->engine->cold };
+	*scan = (struct scan){ .fn = fn, .pause = pause, .ctx = ctx, .table = table,
+				.cold = table->engine->cold };
 	rc = oltp_worker_create(table->engine, &scan->worker);
 	if (rc)
 		goto out_free;
@@ -199,4 +205,10 @@ out_worker:
 out_free:
 	free(scan);
 	return rc;
+}
+
+int oltp_table_scan(struct oltp_table *table,
+		    int (*fn)(void *ctx, uint64_t key, const void *record), void *ctx)
+{
+	return table_scan(table, fn, NULL, ctx);
 }

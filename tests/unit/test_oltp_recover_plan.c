@@ -150,9 +150,12 @@ static void test_segments_never_begun(void **state)
 	folder.segments[0].is_good = folder.segments[2].is_good = false;
 	assert_int_equal(good(folder).segment, 4);
 	assert_int_equal(good(folder).first_group, 1);
-	/* With a checkpoint there was a log. */
-	folder.checkpoints[0] = (struct plan_checkpoint){ 1, true, 9, 8 };
+	/* A checkpoint of before the first group, and one that had groups before it. */
+	folder.checkpoints[0] = (struct plan_checkpoint){ 1, true, 1, 0 };
 	folder.n_checkpoints = 1;
+	assert_true(good(folder).has_checkpoint);
+	assert_int_equal(good(folder).segment, 4);
+	folder.checkpoints[0] = (struct plan_checkpoint){ 1, true, 9, 8 };
 	bad(folder, "checkpoint-0000000000000001 needs the log from group 9");
 }
 

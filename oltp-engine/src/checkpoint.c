@@ -1,0 +1,331 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* The thread that makes checkpoints: see checkpoint.h. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "checkpoint.h"
+#include "checkpoint_write.h"
+#include "engine.h"
+#include "log_core.h"
+#include "recover_files.h"
+#include "scan.h"
+
+/* So often it looks how long the log is, and whether it is to stop. */
+#define LOOK_NS		20000000ull
+
+struct checkpointer {
+	struct oltp_engine *engine;
+	uint64_t log_bytes_max;
+	pthread_t thread;
+	_Atomic bool is_stopping;
+	pthread_mutex_t lock;		/* everything below */
+	pthread_cond_t changed;		/* CLOCK_MONOTONIC */
+	uint64_t wanted, done;		/* calls of oltp_checkpoint, and those that are served */
+	int rc;				/* of the last one */
+	uint64_t log_bytes_done;	/* of log when the last one began */
+	uint64_t log_bytes_before;	/* that recovery read, until there is one */
+	struct oltp_checkpoint_stats stats;
+};
+
+/* One checkpoint in the making. */
+struct making {
+	struct checkpointer *checkpointer;
+	struct checkpoint_writer writer;
+	const struct oltp_table *table;
+};
+
+static uint64_t now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000ull + (uint64_t)ts.tv_nsec;
+}
+
+static int add_row(void *ctx, uint64_t key, const void *record)
+{
+	struct making *making = ctx;
+
+	return checkpoint_writer_add(&making->writer, making->table->id,
+				     making->table->record_bytes, key, record);
+}
+
+/* Rows are not locked here: the time for the disk. */
+static int drain(void *ctx)
+{
+	struct making *making = ctx;
+
+	if (atomic_load_explicit(&making->checkpointer->is_stopping, memory_order_relaxed))
+		return -ECANCELED;
+	return checkpoint_writer_drain(&making->writer);
+}
+
+/* The log up to here, in steps, so that the engine can be closed meanwhile. */
+static int wait_log(struct checkpointer *checkpointer, uint64_t epoch)
+{
+	int rc;
+
+	do {
+		if (atomic_load_explicit(&checkpointer->is_stopping, memory_order_relaxed))
+			return -ECANCELED;
+		rc = log_wait(checkpointer->engine->log, epoch, now_ns() + LOOK_NS);
+	} while (rc == -ETIMEDOUT);
+	return rc;
+}
+
+static int write_tables(struct checkpointer *checkpointer, struct making *making)
+{
+	struct oltp_engine *engine = checkpointer->engine;
+	uint32_t n = making->writer.header.n_tables;
+	int rc = 0;
+
+	for (uint32_t i = 0; !rc && i < n; i++) {
+		making->table = engine->tables[i];
+		rc = table_scan(engine->tables[i], add_row, drain, making);
+	}
+	return rc;
+}
+
+/* Tables that are created from here on have their rows in the log. */
+static void fill_header(struct oltp_engine *engine, struct checkpoint_header *header)
+{
+	struct log_catalog catalog;
+
+	log_catalog_get(engine->log, &catalog);
+	memcpy(header->database, catalog.database, sizeof(header->database));
+	header->n_tables = catalog.n_tables;
+	memcpy(header->tables, catalog.tables, sizeof(header->tables));
+	pthread_mutex_lock(&engine->lock);
+	if (header->n_tables > engine->n_tables)
+		header->n_tables = engine->n_tables;
+	pthread_mutex_unlock(&engine->lock);
+	header->start_csn = log_csn_now(engine->log);
+	header->start_group = log_group_now(engine->log);
+}
+
+/* Steps 1 to 3, and the first half of 4. */
+static int make(struct checkpointer *checkpointer, uint64_t number, struct making *making)
+{
+	struct log *log = checkpointer->engine->log;
+	struct checkpoint_header header = { .number = number };
+	uint64_t epoch, csn;
+	int rc;
+
+	fill_header(checkpointer->engine, &header);
+	rc = checkpoint_writer_open(&making->writer, log_io_of(log), log_dir(log), &header);
+	if (rc)
+		return rc;
+	rc = write_tables(checkpointer, making);
+	if (rc)
+		return rc;
+	epoch = log_epoch_now(log);
+	csn = log_csn_now(log);
+	return wait_log(checkpointer, epoch) ?:
+	       checkpoint_writer_finish(&making->writer, log_group_durable(log), csn, epoch) ?:
+	       checkpoint_writer_publish(&making->writer);
+}
+
+/* All others, whole or not, are of no use any more. */
+static int remove_others(struct log *log, const struct recover_files *files, uint64_t number)
+{
+	const struct log_io *io = log_io_of(log);
+	char path[CHECKPOINT_PATH_BYTES];
+	int rc = 0;
+
+	for (size_t i = 0; i < files->n_checkpoints; i++) {
+		if (files->checkpoints[i] == number ||
+		    checkpoint_path(path, sizeof(path), log_dir(log), files->checkpoints[i], ""))
+			continue;
+		rc = io->ops->unlink(io->ctx, path) ?: rc;
+	}
+	for (size_t i = 0; i < files->n_temps; i++) {
+		if (checkpoint_path(path, sizeof(path), log_dir(log), files->temps[i],
+				    CHECKPOINT_TEMP_SUFFIX))
+			continue;
+		rc = io->ops->unlink(io->ctx, path) ?: rc;
+	}
+	return rc == -ENOENT ? 0 : rc;
+}
+
+static uint64_t next_number(const struct recover_files *files)
+{
+	uint64_t number = 0;
+
+	for (size_t i = 0; i < files->n_checkpoints; i++)
+		number = files->checkpoints[i] > number ? files->checkpoints[i] : number;
+	for (size_t i = 0; i < files->n_temps; i++)
+		number = files->temps[i] > number ? files->temps[i] : number;
+	return number + 1;
+}
+
+static int run(struct checkpointer *checkpointer, struct oltp_checkpoint_stats *figures)
+{
+	struct log *log = checkpointer->engine->log;
+	struct making making = { .checkpointer = checkpointer, .writer = { .fd = -1 } };
+	struct recover_files files;
+	uint64_t number, start_ns = now_ns();
+	int rc;
+
+	rc = recover_files_list(log_io_of(log), log_dir(log), &files);
+	if (rc)
+		return rc;
+	number = next_number(&files);
+	rc = make(checkpointer, number, &making);
+	if (!rc) {
+		figures->last_rows = making.writer.n_rows;
+		figures->last_bytes = checkpoint_writer_bytes(&making.writer);
+		figures->last_ms = (double)(now_ns() - start_ns) / 1e6;
+		/* It is there: that what it replaces could not be removed is said, no more. */
+		figures->last_clean_error = remove_others(log, &files, number) ?:
+			log_recycle_before(log, making.writer.header.start_group);
+	}
+	checkpoint_writer_close(&making.writer);
+	recover_files_finish(&files);
+	return rc;
+}
+
+/* Under the lock: is one due? */
+static bool is_due(const struct checkpointer *checkpointer)
+{
+	const struct log *log = checkpointer->engine->log;
+
+	if (log_state(log) != LOG_RUNNING)
+		return false;
+	return checkpointer->wanted > checkpointer->done ||
+	       checkpointer->log_bytes_before + log_bytes_written(log) -
+	       checkpointer->log_bytes_done >= checkpointer->log_bytes_max;
+}
+
+static void wait_look(struct checkpointer *checkpointer)
+{
+	uint64_t until_ns = now_ns() + LOOK_NS;
+	struct timespec until = { (time_t)(until_ns / 1000000000),
+				  (long)(until_ns % 1000000000) };
+
+	pthread_cond_timedwait(&checkpointer->changed, &checkpointer->lock, &until);
+}
+
+/* Under the lock, which is given up meanwhile. */
+static void serve(struct checkpointer *checkpointer)
+{
+	struct oltp_checkpoint_stats figures = checkpointer->stats;
+	uint64_t wanted = checkpointer->wanted;
+	int rc;
+
+	checkpointer->log_bytes_done = log_bytes_written(checkpointer->engine->log);
+	checkpointer->log_bytes_before = 0;
+	checkpointer->stats.is_running = true;
+	pthread_mutex_unlock(&checkpointer->lock);
+	rc = run(checkpointer, &figures);
+	pthread_mutex_lock(&checkpointer->lock);
+	figures.is_running = false;
+	figures.checkpoints += !rc;
+	figures.failed += rc != 0;
+	figures.last_error = rc;
+	checkpointer->stats = figures;
+	checkpointer->rc = rc;
+	checkpointer->done = wanted;
+	pthread_cond_broadcast(&checkpointer->changed);
+}
+
+static void *checkpointer_main(void *arg)
+{
+	struct checkpointer *checkpointer = arg;
+
+	pthread_mutex_lock(&checkpointer->lock);
+	while (!atomic_load_explicit(&checkpointer->is_stopping, memory_order_relaxed)) {
+		if (is_due(checkpointer))
+			serve(checkpointer);
+		else
+			wait_look(checkpointer);
+	}
+	pthread_mutex_unlock(&checkpointer->lock);
+	return NULL;
+}
+
+int checkpointer_create(struct oltp_engine *engine, uint32_t log_mib,
+			struct checkpointer **ret_checkpointer)
+{
+	struct checkpointer *checkpointer = calloc(1, sizeof(*checkpointer));
+	pthread_condattr_t attr;
+	int rc;
+
+	if (!checkpointer)
+		return -ENOMEM;
+	checkpointer->engine = engine;
+	checkpointer->log_bytes_max = (uint64_t)log_mib << 20;
+	pthread_mutex_init(&checkpointer->lock, NULL);
+	pthread_condattr_init(&attr);
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	pthread_cond_init(&checkpointer->changed, &attr);
+	pthread_condattr_destroy(&attr);
+	rc = pthread_create(&checkpointer->thread, NULL, checkpointer_main, checkpointer);
+	if (rc) {
+		pthread_cond_destroy(&checkpointer->changed);
+		pthread_mutex_destroy(&checkpointer->lock);
+		free(checkpointer);
+		return -rc;
+	}
+	*ret_checkpointer = checkpointer;
+	return 0;
+}
+
+void checkpointer_destroy(struct checkpointer *checkpointer)
+{
+	if (!checkpointer)
+		return;
+	pthread_mutex_lock(&checkpointer->lock);
+	atomic_store_explicit(&checkpointer->is_stopping, true, memory_order_relaxed);
+	pthread_cond_broadcast(&checkpointer->changed);
+	pthread_mutex_unlock(&checkpointer->lock);
+	pthread_join(checkpointer->thread, NULL);
+	pthread_cond_destroy(&checkpointer->changed);
+	pthread_mutex_destroy(&checkpointer->lock);
+	free(checkpointer);
+}
+
+void checkpointer_recovered(struct checkpointer *checkpointer, uint64_t log_bytes)
+{
+	pthread_mutex_lock(&checkpointer->lock);
+	checkpointer->log_bytes_before = log_bytes;
+	pthread_mutex_unlock(&checkpointer->lock);
+}
+
+int oltp_checkpoint(struct oltp_engine *engine)
+{
+	struct checkpointer *checkpointer = engine->checkpointer;
+	uint64_t mine;
+	int rc = 0;
+
+	if (!checkpointer || log_state(engine->log) == LOG_UNREAD)
+		return -EINVAL;
+	pthread_mutex_lock(&checkpointer->lock);
+	mine = ++checkpointer->wanted;
+	pthread_cond_broadcast(&checkpointer->changed);
+	while (!rc && checkpointer->done < mine) {
+		wait_look(checkpointer);
+		/* The one that is being made, if any, ends by itself. */
+		if (!checkpointer->stats.is_running && log_state(engine->log) == LOG_FAILED)
+			rc = -EIO;
+	}
+	rc = rc ?: checkpointer->rc;
+	pthread_mutex_unlock(&checkpointer->lock);
+	return rc;
+}
+
+void oltp_checkpoint_stats_read(struct oltp_engine *engine,
+				struct oltp_checkpoint_stats *ret_stats)
+{
+	struct checkpointer *checkpointer = engine->checkpointer;
+
+	*ret_stats = (struct oltp_checkpoint_stats){ 0 };
+	if (!checkpointer)
+		return;
+	pthread_mutex_lock(&checkpointer->lock);
+	*ret_stats = checkpointer->stats;
+	pthread_mutex_unlock(&checkpointer->lock);
+}

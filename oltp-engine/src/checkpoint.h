@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Checkpoints, so that the log need not be kept for ever, nor read from its begin. A thread walks
+ * over all tables while transactions run:
+ *
+ *   1. start_group = log_group_now(): what is in groups before it was done before the walk begins,
+ *      and can be seen, or is waited for, since its rows are still locked.
+ *   2. Every row is written as it is when the walk comes to it.
+ *   3. What the walk saw may be in groups that are not on disk yet, and of what a transaction wrote
+ *      it may have seen a part. So the log up to here must be on disk before the checkpoint counts:
+ *      log_wait(), then end_group is the last group on disk.
+ *   4. Its name, on disk; only then older checkpoints go, and the log before start_group.
+ *
+ * Records that are on disk are read from there, and stay there. A walk that missed any (they could
+ * not be read, or were in memory that the host took) makes no checkpoint: the one before it and the
+ * log have them.
+ */
+#ifndef OLTP_CHECKPOINT_H
+#define OLTP_CHECKPOINT_H
+
+#include <stdint.h>
+
+#include "oltp.h"
+
+struct checkpointer;
+
+/*
+ * The thread; it does nothing before the log runs. log_mib: of log between two checkpoints.
+ * Errors: -ENOMEM, -EAGAIN.
+ */
+int checkpointer_create(struct oltp_engine *engine, uint32_t log_mib,
+			struct checkpointer **ret_checkpointer);
+
+/* Ends one that is going on. Accepts NULL. */
+void checkpointer_destroy(struct checkpointer *checkpointer);
+
+/* The log grows from here on, after so many bytes that a recovery would have to read. */
+void checkpointer_recovered(struct checkpointer *checkpointer, uint64_t log_bytes);
+
+#endif
