@@ -11,11 +11,11 @@ OLTP_SRC := $(addprefix oltp-engine/src/,arrivals.c blocks_native.c checkpoint.c
 	storage.c table.c tree.c tree_insert.c tree_remove.c txn.c txn_delete.c \
 	txn_insert.c txn_prefetch.c txn_scan.c worker_elastic.c worker_figures.c worker_mover.c worker_pool.c \
 	worker_source_fixed.c worker_thread.c)
-OLTP_YCSB_SRC := $(addprefix oltp-engine/bench/ycsb/,ycsb.c ycsb_load.c ycsb_options.c ycsb_verify.c \
-	ycsb_workload.c zipf.c)
 OLTP_TPCC_SRC := $(addprefix oltp-engine/bench/tpcc/,tpcc.c tpcc_check.c tpcc_customer.c tpcc_delivery.c \
 	tpcc_load.c tpcc_new_order.c tpcc_options.c tpcc_order_status.c tpcc_payment.c tpcc_random.c tpcc_recycle.c \
 	tpcc_stock_level.c tpcc_worker.c tpcc_workload.c)
+OLTP_YCSB_SRC := $(addprefix oltp-engine/bench/ycsb/,cdb.c growth.c uniform.c ycsb.c ycsb_draw.c \
+	ycsb_load.c ycsb_options.c ycsb_run.c ycsb_verify.c ycsb_workload.c zipf.c)
 OLTP_BENCH_SRC := $(addprefix oltp-engine/bench/,audit.c block_times.c classes.c fields.c limits.c \
 	load.c options.c report.c session.c warm.c workload.c) $(OLTP_YCSB_SRC) $(OLTP_TPCC_SRC)
 OLTP_DIST_SRC := $(addprefix oltp-engine/dist/,book.c client.c conn.c coord.c keeper.c log.c \
@@ -56,6 +56,8 @@ $(eval $(call unit_test,test_oltp_verify,tests/unit/test_oltp_verify.c,liboltp-b
 $(eval $(call unit_test,test_oltp_tpcc,tests/unit/test_oltp_tpcc.c tests/unit/tpcc_rig.c,liboltp-bench liboltp,,-lm))
 $(eval $(call unit_test,test_oltp_tpcc_load,tests/unit/test_oltp_tpcc_load.c tests/unit/tpcc_rig.c,liboltp-bench liboltp,,-lm))
 $(eval $(call unit_test,test_oltp_tpcc_check,tests/unit/test_oltp_tpcc_check.c tests/unit/tpcc_rig.c,liboltp-bench liboltp,,-lm))
+$(eval $(call unit_test,test_oltp_workload,tests/unit/test_oltp_workload.c,liboltp-bench liboltp,,-lm))
+$(eval $(call unit_test,test_oltp_workload_draw,tests/unit/test_oltp_workload_draw.c,liboltp-bench liboltp,,-lm))
 $(eval $(call unit_test,test_oltp_policy,tests/unit/test_oltp_policy.c,liboltp))
 $(eval $(call unit_test,test_oltp_adapt,tests/unit/test_oltp_adapt.c,liboltp))
 $(eval $(call unit_test,test_oltp_elastic,tests/unit/test_oltp_elastic.c,liboltp-bench liboltp,,-lm))

@@ -22,8 +22,11 @@ const struct bench_options bench_options_default = {
 		.is_scrambled = true,
 		.seed = 1,
 		.cold_part = 0.5,
+		.scan_rows = 100,
 	},
 	.tpcc = TPCC_CONFIG_DEFAULT,
+	.uniform = { .data_mib = 100 },
+	.cdb = { .weights = { 1, 1, 1 }, .cpu_work = 100 },
 	.mem_deadline_ms = 2000,
 	.interval_ms = 1000,
 };

@@ -41,12 +41,27 @@ enum bench_elastic {
 	BENCH_ELASTIC_NONE,
 };
 
+/* Options whose defaults depend on the workload, or that some have no use for. */
+#define YCSB_GIVEN_RECORDS	0x1u
+#define YCSB_GIVEN_OPERATIONS	0x2u
+#define YCSB_GIVEN_THETA	0x4u
+#define YCSB_GIVEN_MIX		0x8u	/* --update, --mix, --read-all */
+
 struct bench_options {
 	enum oltp_cc cc;
 	const struct bench_workload *workload;
 	uint32_t families_used;		/* by enum bench_family: its options were given */
 	struct ycsb_config ycsb;	/* its seed is that of every workload */
 	struct tpcc_config tpcc;
+	uint32_t ycsb_given;		/* YCSB_GIVEN_*: not the defaults of ycsb-10 */
+	struct {
+		uint64_t data_mib;
+		uint64_t working_set_mib;	/* 0: all */
+	} uniform;
+	struct {
+		double weights[3];	/* of cpu_heavy, read_heavy, write_heavy */
+		uint32_t cpu_work;	/* thousands of steps */
+	} cdb;
 	uint32_t load_threads;	/* 0: one per CPU online */
 	double seconds;		/* 0: until told to stop */
 	uint32_t interval_ms;

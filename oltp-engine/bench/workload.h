@@ -28,6 +28,8 @@ struct bench_workload;
 /* Workloads with options in common, those of one argp. */
 enum bench_family {
 	BENCH_FAMILY_YCSB,
+	BENCH_FAMILY_UNIFORM,
+	BENCH_FAMILY_CDB,
 	BENCH_FAMILY_TPCC,
 	BENCH_FAMILIES,
 };
@@ -35,6 +37,11 @@ enum bench_family {
 /* What schedules (--theta-schedule ...) change while a workload runs. */
 enum bench_knob {
 	BENCH_KNOB_THETA,
+	BENCH_KNOB_WORKING_SET_MIB,
+	BENCH_KNOB_WORKING_SET_START_MIB,
+	BENCH_KNOB_CPU_HEAVY,		/* weights of classes of transactions */
+	BENCH_KNOB_READ_HEAVY,
+	BENCH_KNOB_WRITE_HEAVY,
 	BENCH_KNOBS,
 };
 

@@ -1,56 +1,144 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Running YCSB transactions: see ycsb.h. */
+/* YCSB's table and its workers: see ycsb.h. */
 #include <errno.h>
-#include <stddef.h>
 #include <stdlib.h>
 
 #include "ycsb_private.h"
 #include "ycsb_record.h"
 
-struct operation {
-	bool is_update;
-	uint8_t field;
-};
+/* The hash index has room for so many times the records that are loaded, if there are inserts. */
+#define ROOM_TO_GROW	2u
 
-/* Keys are drawn once per transaction, so that a retry is the same one. */
-struct ycsb_txn {
-	struct oltp_hint hints[YCSB_OPERATIONS_MAX];
-	struct operation operations[YCSB_OPERATIONS_MAX];
-};
-
-/* One worker's side. */
-struct ycsb_worker {
-	struct ycsb *ycsb;
-	struct oltp_worker *worker;
-	struct bench_random random;
-	struct ycsb_books books;
-	uint8_t read_buffer[sizeof(struct ycsb_record)];
-	struct ycsb_txn txns[OLTP_TICKETS];
-};
-
-static uint32_t field_offset(uint32_t field)
+static bool class_is_valid(const struct ycsb_class *class)
 {
-	return (uint32_t)offsetof(struct ycsb_record, fields) + field * YCSB_FIELD_BYTES;
+	double sum = 0;
+
+	for (uint32_t kind = 0; kind < YCSB_READ; kind++) {
+		if (!(class->shares[kind] >= 0))
+			return false;
+		sum += class->shares[kind];
+	}
+	return class->operations >= 1 && class->operations <= YCSB_OPERATIONS_MAX &&
+	       sum <= 1 + 1e-9;
 }
 
-int ycsb_create(struct oltp_engine *engine, const struct ycsb_config *config,
-		struct ycsb **ret_ycsb)
+/* What of all classes one thing is about. */
+static double share_of(const struct ycsb_config *config, enum ycsb_op kind)
 {
-	struct ycsb *ycsb;
-	uint64_t hot;
+	double sum = 0;
+
+	for (uint32_t i = 0; i < config->n_classes; i++)
+		sum += config->classes[i].shares[kind];
+	return sum;
+}
+
+static bool config_is_valid(const struct ycsb_config *config)
+{
+	if (config->n_classes > YCSB_CLASSES_MAX ||
+	    !(config->cold_access >= 0 && config->cold_access <= 1) ||
+	    (config->cold_access > 0 && !(config->cold_part > 0 && config->cold_part < 1)) ||
+	    (config->cold_access > 0 && config->keys != YCSB_KEYS_ZIPF) ||
+	    (config->records_max && config->records_max < config->records))
+		return false;
+	if (share_of(config, YCSB_SCAN) > 0 &&
+	    (config->scan_rows < 1 || config->scan_rows > YCSB_SCAN_ROWS_MAX))
+		return false;
+	for (uint32_t i = 0; i < config->n_classes; i++) {
+		if (!class_is_valid(&config->classes[i]))
+			return false;
+	}
+	return true;
+}
+
+/* The one class that a configuration without any describes. */
+static void fill_classes(struct ycsb_config *config)
+{
+	if (config->n_classes)
+		return;
+	config->n_classes = 1;
+	config->classes[0] = (struct ycsb_class){
+		.name = "ycsb",
+		.operations = config->operations,
+		.shares = { [YCSB_UPDATE] = config->update_share },
+		.by_transaction = config->mix_by_transaction,
+		.read_all_fields = config->read_all_fields,
+	};
+}
+
+uint32_t ycsb_accesses_max(const struct ycsb_config *config)
+{
+	uint32_t most = config->operations;
+
+	for (uint32_t i = 0; i < config->n_classes; i++) {
+		const struct ycsb_class *class = &config->classes[i];
+		uint32_t n = class->operations;
+
+		n *= class->shares[YCSB_SCAN] > 0 ? config->scan_rows : 1;
+		most = n > most ? n : most;
+	}
+	return most;
+}
+
+static void mix_init(struct ycsb_mix *mix, const struct ycsb_class *class)
+{
+	double sum = 0;
+
+	*mix = (struct ycsb_mix){ .operations = class->operations,
+				  .by_transaction = class->by_transaction,
+				  .read_all_fields = class->read_all_fields,
+				  .work = class->work };
+	for (uint32_t kind = 0; kind < YCSB_READ; kind++) {
+		sum += class->shares[kind];
+		mix->bounds[kind] = (uint64_t)(sum * 0x1p32 + 0.5);
+		if (class->shares[kind] > 0)
+			mix->n_bounds = kind + 1;
+	}
+}
+
+static int create_classes(struct ycsb *ycsb)
+{
+	const char *names[YCSB_CLASSES_MAX];
+
+	ycsb->n_mixes = ycsb->config.n_classes;
+	for (uint32_t i = 0; i < ycsb->n_mixes; i++) {
+		names[i] = ycsb->config.classes[i].name;
+		mix_init(&ycsb->mixes[i], &ycsb->config.classes[i]);
+		ycsb_set_weight(ycsb, i, 1);
+	}
+	return ycsb->n_mixes > 1 ? classes_create(names, ycsb->n_mixes, &ycsb->classes) : 0;
+}
+
+static int create_growth(struct ycsb *ycsb)
+{
+	uint64_t max = ycsb->config.records_max;
+
+	if (!(share_of(&ycsb->config, YCSB_INSERT) > 0))
+		return 0;
+	ycsb->growth = malloc(sizeof(*ycsb->growth));
+	if (!ycsb->growth)
+		return -ENOMEM;
+	growth_init(ycsb->growth, ycsb->config.records, max ?: UINT64_MAX);
+	return 0;
+}
+
+static int create_table(struct ycsb *ycsb)
+{
+	uint64_t capacity = ycsb->config.records;
 	int rc;
 
-	if (config->operations < 1 || config->operations > YCSB_OPERATIONS_MAX ||
-	    !(config->update_share >= 0 && config->update_share <= 1) ||
-	    !(config->cold_access >= 0 && config->cold_access <= 1) ||
-	    (config->cold_access > 0 && !(config->cold_part > 0 && config->cold_part < 1)))
-		return -EINVAL;
-	ycsb = calloc(1, sizeof(*ycsb));
-	if (!ycsb)
-		return -ENOMEM;
-	ycsb->config = *config;
-	ycsb->engine = engine;
-	hot = config->records;
+	if (ycsb->growth)
+		capacity = ycsb->config.records_max ?: capacity * ROOM_TO_GROW;
+	rc = oltp_table_create(ycsb->engine, sizeof(struct ycsb_record), capacity, &ycsb->table);
+	if (!rc && share_of(&ycsb->config, YCSB_SCAN) > 0)
+		rc = oltp_index_create(ycsb->table, NULL, &ycsb->index);
+	return rc;
+}
+
+static void split_hot(struct ycsb *ycsb)
+{
+	const struct ycsb_config *config = &ycsb->config;
+	uint64_t hot = config->records;
+
 	if (config->cold_access > 0) {
 		hot -= (uint64_t)((double)config->records * config->cold_part);
 		/* Nothing to be hot, or cold, in a table of one record. */
@@ -59,33 +147,34 @@ int ycsb_create(struct oltp_engine *engine, const struct ycsb_config *config,
 					   (uint64_t)(config->cold_access * 0x1p32) : 0;
 	}
 	ycsb->hot = hot;
-	rc = ycsb_set_theta(ycsb, config->theta);
-	if (!rc)
-		rc = zipf_init(&ycsb->spread, config->records, 0, true);
-	if (!rc)
-		rc = oltp_table_create(engine, sizeof(struct ycsb_record), config->records,
-				       &ycsb->table);
-	if (rc) {
-		free(ycsb);
-		return rc;
-	}
-	pthread_mutex_init(&ycsb->lock, NULL);
-	*ret_ycsb = ycsb;
-	return 0;
 }
 
-int ycsb_set_theta(struct ycsb *ycsb, double theta)
+int ycsb_create(struct oltp_engine *engine, const struct ycsb_config *config,
+		struct ycsb **ret_ycsb)
 {
-	uint32_t n = atomic_load_explicit(&ycsb->n_zipfs, memory_order_relaxed);
-	int rc;
+	struct ycsb *ycsb = calloc(1, sizeof(*ycsb));
+	int rc = -EINVAL;
 
-	if (n == YCSB_THETAS_MAX)
-		return -ENOSPC;
-	rc = zipf_init(&ycsb->zipfs[n], ycsb->hot, theta,
-		       ycsb->config.is_scrambled && !ycsb->cold_share);
-	/* Pairs with the acquire in draw_key. */
-	if (!rc)
-		atomic_store_explicit(&ycsb->n_zipfs, n + 1, memory_order_release);
+	if (!ycsb)
+		return -ENOMEM;
+	pthread_mutex_init(&ycsb->lock, NULL);
+	ycsb->config = *config;
+	ycsb->engine = engine;
+	fill_classes(&ycsb->config);
+	if (!config_is_valid(&ycsb->config))
+		goto out;
+	split_hot(ycsb);
+	rc = ycsb_set_theta(ycsb, config->theta) ?:
+	     zipf_init(&ycsb->spread, config->records, 0, true) ?:
+	     ycsb_set_window(ycsb, 0, config->records) ?:
+	     create_classes(ycsb) ?:
+	     create_growth(ycsb) ?:
+	     create_table(ycsb);
+out:
+	if (rc)
+		ycsb_destroy(ycsb);
+	else
+		*ret_ycsb = ycsb;
 	return rc;
 }
 
@@ -93,7 +182,9 @@ void ycsb_destroy(struct ycsb *ycsb)
 {
 	if (!ycsb)
 		return;
+	classes_destroy(ycsb->classes);
 	pthread_mutex_destroy(&ycsb->lock);
+	free(ycsb->growth);
 	free(ycsb);
 }
 
@@ -102,16 +193,14 @@ const struct ycsb_config *ycsb_config(const struct ycsb *ycsb)
 	return &ycsb->config;
 }
 
-double ycsb_theta(const struct ycsb *ycsb)
-{
-	uint32_t n = atomic_load_explicit(&ycsb->n_zipfs, memory_order_acquire);
-
-	return ycsb->zipfs[n - 1].theta;
-}
-
 struct oltp_table *ycsb_table(struct ycsb *ycsb)
 {
 	return ycsb->table;
+}
+
+struct classes *ycsb_classes(struct ycsb *ycsb)
+{
+	return ycsb->classes;
 }
 
 static int worker_attach(void *ctx, struct oltp_worker *worker, void **ret_local)
@@ -127,6 +216,10 @@ static int worker_attach(void *ctx, struct oltp_worker *worker, void **ret_local
 	yw->ycsb = ycsb;
 	yw->worker = worker;
 	yw->random.state = bench_mix(ycsb->config.seed) ^ bench_mix(nth + 1);
+	if (ycsb->classes && classes_attach(ycsb->classes, &yw->classes)) {
+		free(yw);
+		return -ENOMEM;
+	}
 	*ret_local = yw;
 	return 0;
 }
@@ -139,98 +232,43 @@ static void worker_detach(void *local)
 	pthread_mutex_lock(&yw->ycsb->lock);
 	books->updates += yw->books.updates;
 	books->weighted_updates += yw->books.weighted_updates;
+	books->inserts += yw->books.inserts;
+	books->inserted_keys += yw->books.inserted_keys;
 	books->inconsistent_reads += yw->books.inconsistent_reads;
 	pthread_mutex_unlock(&yw->ycsb->lock);
+	classes_detach(yw->classes);
 	free(yw);
 }
 
-static uint64_t draw_key(struct ycsb_worker *yw)
+static void book(struct ycsb_worker *yw, const struct ycsb_txn *txn)
 {
-	const struct ycsb *ycsb = yw->ycsb;
-	/* Pairs with the release in ycsb_set_theta. */
-	uint32_t n = atomic_load_explicit(&ycsb->n_zipfs, memory_order_acquire);
-	const struct zipf *zipf = &ycsb->zipfs[n - 1];
-	uint64_t rank;
+	for (uint32_t i = 0; i < txn->mix->operations; i++) {
+		uint8_t kind = txn->operations[i].kind;
 
-	if (!ycsb->cold_share)
-		return zipf_next(zipf, &yw->random);
-	/* The ranks behind those of the distribution are the cold part. */
-	if (bench_random_next(&yw->random) >> 32 < ycsb->cold_share)
-		rank = ycsb->hot + bench_random_below(&yw->random,
-						      ycsb->config.records - ycsb->hot);
-	else
-		rank = zipf_next(zipf, &yw->random);
-	return ycsb->config.is_scrambled ? zipf_scramble(&ycsb->spread, rank) : rank;
-}
-
-static void draw_transaction(struct ycsb_worker *yw, struct ycsb_txn *txn)
-{
-	const struct ycsb_config *config = &yw->ycsb->config;
-	/* Compared with 32 random bits. */
-	uint64_t share = (uint64_t)(config->update_share * 0x1p32);
-	bool all_update = (bench_random_next(&yw->random) >> 32) < share;
-
-	for (uint32_t i = 0; i < config->operations; i++) {
-		uint64_t bits = bench_random_next(&yw->random);
-		struct operation *op = &txn->operations[i];
-		struct oltp_hint *hint = &txn->hints[i];
-
-		op->is_update = config->mix_by_transaction ? all_update : bits >> 32 < share;
-		op->field = (uint8_t)(((bits & 0xffffffff) * YCSB_FIELDS) >> 32);
-		hint->key = draw_key(yw);
-		hint->offset = field_offset(op->field);
-		hint->bytes = YCSB_FIELD_BYTES;
-		if (!op->is_update && config->read_all_fields) {
-			hint->offset = 0;
-			hint->bytes = sizeof(struct ycsb_record);
+		if (kind == YCSB_UPDATE || kind == YCSB_MODIFY) {
+			yw->books.updates++;
+			yw->books.weighted_updates += ycsb_key_weight(txn->hints[i].key);
+		} else if (kind == YCSB_INSERT) {
+			yw->books.inserts++;
+			yw->books.inserted_keys += ycsb_key_weight(txn->hints[i].key);
+			growth_commit(yw->ycsb->growth, txn->numbers[i]);
 		}
 	}
 }
 
-static enum oltp_rc run_read(struct ycsb_worker *yw, const struct oltp_hint *hint, uint32_t field)
+static enum oltp_rc attempt(struct ycsb_worker *yw, const struct ycsb_txn *txn)
 {
-	const void *bytes;
-	const struct ycsb_record *record;
-	enum oltp_rc rc = oltp_txn_read(yw->worker, yw->ycsb->table, hint->key, &bytes);
+	enum oltp_rc rc = oltp_txn_begin(yw->worker);
 
 	if (rc)
 		return rc;
-	record = bytes;
-	memcpy(yw->read_buffer, (const uint8_t *)record + hint->offset, hint->bytes);
-	if (ycsb_field_stamp(record->fields[field]) > record->updates)
-		yw->books.inconsistent_reads++;
-	return OLTP_OK;
-}
-
-static enum oltp_rc run_update(struct ycsb_worker *yw, uint64_t key, uint32_t field)
-{
-	const struct oltp_span spans[] = {
-		{ offsetof(struct ycsb_record, updates), sizeof(uint64_t) },
-		{ field_offset(field), YCSB_FIELD_BYTES },
-	};
-	struct ycsb_record *record;
-	void *bytes;
-	enum oltp_rc rc = oltp_txn_update(yw->worker, yw->ycsb->table, key, spans, 2, &bytes);
-
+	rc = ycsb_run(yw, txn);
+	if (!rc)
+		rc = oltp_txn_commit(yw->worker);
 	if (rc)
-		return rc;
-	record = bytes;
-	record->updates++;
-	ycsb_field_write(record->fields[field], key, field, record->updates);
-	return OLTP_OK;
-}
-
-static enum oltp_rc run_operations(struct ycsb_worker *yw, const struct ycsb_txn *txn)
-{
-	uint32_t n = yw->ycsb->config.operations;
-	enum oltp_rc rc = OLTP_OK;
-
-	for (uint32_t i = 0; !rc && i < n; i++) {
-		const struct operation *op = &txn->operations[i];
-
-		rc = op->is_update ? run_update(yw, txn->hints[i].key, op->field) :
-				     run_read(yw, &txn->hints[i], op->field);
-	}
+		oltp_txn_abort(yw->worker);
+	else
+		book(yw, txn);
 	return rc;
 }
 
@@ -238,29 +276,18 @@ static enum oltp_rc worker_run(void *local, uint32_t slot, bool retry)
 {
 	struct ycsb_worker *yw = local;
 	struct ycsb_txn *txn = &yw->txns[slot];
-	uint32_t n = yw->ycsb->config.operations;
 	enum oltp_rc rc;
 
-	if (!retry)
-		draw_transaction(yw, txn);
-	rc = oltp_txn_begin(yw->worker);
-	if (rc)
-		return rc;
-	oltp_txn_prefetch(yw->worker, yw->ycsb->table, txn->hints, n);
-	rc = run_operations(yw, txn);
-	if (!rc)
-		rc = oltp_txn_commit(yw->worker);
-	if (rc) {
-		oltp_txn_abort(yw->worker);
-		return rc;
+	if (!retry) {
+		uint32_t class = ycsb_draw(yw, txn);
+
+		if (yw->classes)
+			class_begin(yw->classes, slot, class);
 	}
-	for (uint32_t i = 0; i < n; i++) {
-		if (txn->operations[i].is_update) {
-			yw->books.updates++;
-			yw->books.weighted_updates += ycsb_key_weight(txn->hints[i].key);
-		}
-	}
-	return OLTP_OK;
+	rc = attempt(yw, txn);
+	if (yw->classes)
+		class_attempted(yw->classes, slot, rc);
+	return rc;
 }
 
 struct oltp_workload ycsb_workload(struct ycsb *ycsb)

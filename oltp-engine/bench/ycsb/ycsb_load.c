@@ -21,16 +21,18 @@ struct loader {
 static enum oltp_rc load_some(struct loader *loader, struct oltp_worker *worker, uint64_t end)
 {
 	struct oltp_hint hints[INSERTS_PER_TXN];
-	struct ycsb_record record = { 0 };
+	uint32_t n = (uint32_t)(end - loader->first);
+	struct ycsb_record record;
 	enum oltp_rc rc = oltp_txn_begin(worker);
 
 	/* The keys are new: all there is to bring in is their buckets of the index. */
-	for (uint64_t key = loader->first; key < end; key++)
-		hints[key - loader->first] = (struct oltp_hint){ .key = key };
-	oltp_txn_prefetch(worker, loader->ycsb->table, hints, (uint32_t)(end - loader->first));
-	for (uint64_t key = loader->first; !rc && key < end; key++) {
-		for (uint32_t f = 0; f < YCSB_FIELDS; f++)
-			ycsb_field_write(record.fields[f], key, f, 0);
+	for (uint32_t i = 0; i < n; i++)
+		hints[i] = (struct oltp_hint){ .key = ycsb_key(loader->ycsb, loader->first + i) };
+	oltp_txn_prefetch(worker, loader->ycsb->table, hints, n);
+	for (uint32_t i = 0; !rc && i < n; i++) {
+		uint64_t key = hints[i].key;
+
+		ycsb_record_init(&record, key);
 		rc = oltp_txn_insert(worker, loader->ycsb->table, key, &record);
 	}
 	if (!rc)

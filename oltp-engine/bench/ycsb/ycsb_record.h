@@ -33,6 +33,14 @@ static inline uint64_t ycsb_field_stamp(const uint8_t *bytes)
 	return stamp;
 }
 
+/* As it is inserted. */
+static inline void ycsb_record_init(struct ycsb_record *record, uint64_t key)
+{
+	record->updates = 0;
+	for (uint32_t f = 0; f < YCSB_FIELDS; f++)
+		ycsb_field_write(record->fields[f], key, f, 0);
+}
+
 /* The weight of a key in the order-independent sum of updates (V2). */
 static inline uint64_t ycsb_key_weight(uint64_t key)
 {

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Making up transactions: which class, which operations, on which records. */
+#include <errno.h>
+#include <math.h>
+
+#include "ycsb_private.h"
+#include "ycsb_record.h"
+
+#define WEIGHT_ONE	4096u
+#define WEIGHT_MAX	1e6
+
+int ycsb_set_theta(struct ycsb *ycsb, double theta)
+{
+	uint32_t n = atomic_load_explicit(&ycsb->n_zipfs, memory_order_relaxed);
+	int rc;
+
+	if (n == YCSB_THETAS_MAX)
+		return -ENOSPC;
+	rc = zipf_init(&ycsb->zipfs[n], ycsb->hot, theta,
+		       ycsb->config.is_scrambled && !ycsb->cold_share &&
+		       ycsb->config.keys != YCSB_KEYS_LATEST);
+	/* Pairs with the acquire in newest_zipf. */
+	if (!rc)
+		atomic_store_explicit(&ycsb->n_zipfs, n + 1, memory_order_release);
+	return rc;
+}
+
+static const struct zipf *newest_zipf(const struct ycsb *ycsb)
+{
+	/* Pairs with the release in ycsb_set_theta. */
+	uint32_t n = atomic_load_explicit(&ycsb->n_zipfs, memory_order_acquire);
+
+	return &ycsb->zipfs[n - 1];
+}
+
+double ycsb_theta(const struct ycsb *ycsb)
+{
+	return newest_zipf(ycsb)->theta;
+}
+
+int ycsb_set_window(struct ycsb *ycsb, uint64_t first, uint64_t records)
+{
+	if (!records)
+		return -EINVAL;
+	/* A draw in between takes one of the old and one of the new: harmless. */
+	atomic_store_explicit(&ycsb->window_first, first % ycsb->config.records,
+			      memory_order_relaxed);
+	atomic_store_explicit(&ycsb->window_records,
+			      records < ycsb->config.records ? records : ycsb->config.records,
+			      memory_order_relaxed);
+	return 0;
+}
+
+void ycsb_window(const struct ycsb *ycsb, uint64_t *ret_first, uint64_t *ret_records)
+{
+	*ret_first = atomic_load_explicit(&ycsb->window_first, memory_order_relaxed);
+	*ret_records = atomic_load_explicit(&ycsb->window_records, memory_order_relaxed);
+}
+
+int ycsb_set_weight(struct ycsb *ycsb, uint32_t class, double weight)
+{
+	if (class >= ycsb->n_mixes || !(weight >= 0 && weight <= WEIGHT_MAX))
+		return -EINVAL;
+	/* A small one is not none. */
+	atomic_store_explicit(&ycsb->weights[class], (uint32_t)ceil(weight * WEIGHT_ONE),
+			      memory_order_relaxed);
+	return 0;
+}
+
+double ycsb_weight(const struct ycsb *ycsb, uint32_t class)
+{
+	return atomic_load_explicit(&ycsb->weights[class], memory_order_relaxed) /
+	       (double)WEIGHT_ONE;
+}
+
+static uint32_t draw_class(struct ycsb_worker *yw)
+{
+	const struct ycsb *ycsb = yw->ycsb;
+	uint32_t weights[YCSB_CLASSES_MAX];
+	uint64_t sum = 0, drawn;
+
+	if (ycsb->n_mixes == 1)
+		return 0;
+	for (uint32_t i = 0; i < ycsb->n_mixes; i++) {
+		weights[i] = atomic_load_explicit(&ycsb->weights[i], memory_order_relaxed);
+		sum += weights[i];
+	}
+	if (!sum)
+		return (uint32_t)bench_random_below(&yw->random, ycsb->n_mixes);
+	drawn = bench_random_below(&yw->random, sum);
+	for (uint32_t i = 0;; i++) {
+		if (drawn < weights[i])
+			return i;
+		drawn -= weights[i];
+	}
+}
+
+static uint64_t draw_window(struct ycsb_worker *yw)
+{
+	const struct ycsb *ycsb = yw->ycsb;
+	uint64_t first, records, number;
+
+	ycsb_window(ycsb, &first, &records);
+	number = (first + bench_random_below(&yw->random, records)) % ycsb->config.records;
+	return ycsb->config.is_scrambled ? zipf_scramble(&ycsb->spread, number) : number;
+}
+
+static uint64_t draw_hot_or_cold(struct ycsb_worker *yw)
+{
+	const struct ycsb *ycsb = yw->ycsb;
+	uint64_t rank;
+
+	/* The ranks behind those of the distribution are the cold part. */
+	if (bench_random_next(&yw->random) >> 32 < ycsb->cold_share)
+		rank = ycsb->hot + bench_random_below(&yw->random,
+						      ycsb->config.records - ycsb->hot);
+	else
+		rank = zipf_next(newest_zipf(ycsb), &yw->random);
+	return ycsb->config.is_scrambled ? zipf_scramble(&ycsb->spread, rank) : rank;
+}
+
+/* The number of a record that is there. */
+static uint64_t draw_number(struct ycsb_worker *yw)
+{
+	const struct ycsb *ycsb = yw->ycsb;
+
+	switch (ycsb->config.keys) {
+	case YCSB_KEYS_WINDOW:
+		return draw_window(yw);
+	case YCSB_KEYS_LATEST:
+		return (ycsb->growth ? growth_frontier(ycsb->growth) : ycsb->config.records) - 1 -
+		       zipf_next(newest_zipf(ycsb), &yw->random);
+	default:
+		return ycsb->cold_share ? draw_hot_or_cold(yw) :
+					  zipf_next(newest_zipf(ycsb), &yw->random);
+	}
+}
+
+/* Does it touch all fields? */
+static inline bool is_whole(const struct ycsb_mix *mix, enum ycsb_op kind)
+{
+	return kind == YCSB_MODIFY || kind == YCSB_INSERT ||
+	       (kind == YCSB_READ && mix->read_all_fields);
+}
+
+static inline uint16_t draw_rows(struct ycsb_worker *yw, enum ycsb_op kind)
+{
+	return kind == YCSB_SCAN ? (uint16_t)(1 + bench_random_below(&yw->random,
+								 yw->ycsb->config.scan_rows)) : 0;
+}
+
+static inline enum ycsb_op draw_kind(const struct ycsb_mix *mix, uint64_t bits)
+{
+	for (uint32_t kind = 0; kind < mix->n_bounds; kind++) {
+		if (bits < mix->bounds[kind])
+			return (enum ycsb_op)kind;
+	}
+	return YCSB_READ;
+}
+
+uint32_t ycsb_draw(struct ycsb_worker *yw, struct ycsb_txn *txn)
+{
+	uint32_t class = draw_class(yw);
+	const struct ycsb_mix *mix = &yw->ycsb->mixes[class];
+	enum ycsb_op of_all = draw_kind(mix, bench_random_next(&yw->random) >> 32);
+
+	txn->mix = mix;
+	for (uint32_t i = 0; i < mix->operations; i++) {
+		uint64_t bits = bench_random_next(&yw->random);
+		uint32_t field = (uint32_t)(((bits & 0xffffffff) * YCSB_FIELDS) >> 32);
+		enum ycsb_op kind = mix->by_transaction ? of_all : draw_kind(mix, bits >> 32);
+		struct oltp_hint *hint = &txn->hints[i];
+
+		/* With no number to be had, one of the reads that make up most of such mixes. */
+		if (kind == YCSB_INSERT && !growth_take(yw->ycsb->growth, &txn->numbers[i]))
+			kind = YCSB_READ;
+		txn->operations[i] = (struct ycsb_operation){ (uint8_t)kind, (uint8_t)field,
+							      draw_rows(yw, kind) };
+		hint->key = ycsb_key(yw->ycsb, kind == YCSB_INSERT ? txn->numbers[i] :
+								     draw_number(yw));
+		hint->offset = ycsb_field_offset(field);
+		hint->bytes = YCSB_FIELD_BYTES;
+		if (is_whole(mix, kind)) {
+			hint->offset = 0;
+			hint->bytes = sizeof(struct ycsb_record);
+		}
+	}
+	return class;
+}
