@@ -3,33 +3,40 @@
  * The life of one pool worker: attach, transactions until asked to stop, detach; then the thread
  * waits for the next time, since a thread that waits is there sooner than a new one.
  */
+#include <sched.h>
 #include <time.h>
 
+#include "clock.h"
 #include "worker_pool.h"
 
-/* After n conflicts in a row: a random pause below 2^n turns, n at most this. */
-#define BACKOFF_BITS_MAX	10u
+#define BACKOFF_NS		64u
+#define BACKOFF_BITS		5u
+/* Some transactions' time. */
+#define BACKOFF_YIELD_NS	2000u
 
 /* With nothing to do: short against what a queue is looked at for, long against the cost of it. */
 #define IDLE_NS		500000l
 
-static uint64_t clock_ns(clockid_t clock)
+/*
+ * After n conflicts in a row: a random pause below BACKOFF_NS * 2^n, n at most BACKOFF_BITS. One
+ * that has been stalled for longer than a lock is held by anybody who runs offers its CPU to others
+ * instead: the holder may be one of them, and would wait for as long as this one turned in vain.
+ */
+static void back_off(uint32_t tries, uint64_t start_ns, uint64_t *random)
 {
-	struct timespec ts;
+	uint32_t bits = tries < BACKOFF_BITS ? tries : BACKOFF_BITS;
+	uint64_t now_ns = clock_ns(CLOCK_MONOTONIC), until_ns;
 
-	clock_gettime(clock, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000ull + (uint64_t)ts.tv_nsec;
-}
-
-static void back_off(uint32_t tries, uint64_t *random)
-{
-	uint32_t bits = tries < BACKOFF_BITS_MAX ? tries : BACKOFF_BITS_MAX;
-
+	if (now_ns - start_ns >= BACKOFF_YIELD_NS) {
+		sched_yield();
+		return;
+	}
 	/* xorshift64: any spread will do, as long as two workers do not keep step. */
 	*random ^= *random << 13;
 	*random ^= *random >> 7;
 	*random ^= *random << 17;
-	for (uint64_t turns = *random & ((1u << bits) - 1); turns; turns--)
+	until_ns = now_ns + *random % (BACKOFF_NS << bits);
+	while (clock_ns(CLOCK_MONOTONIC) < until_ns)
 		cpu_relax();
 }
 
@@ -59,7 +66,7 @@ static enum oltp_rc run_attempts(struct pool_worker *pw, struct slots *slots, ui
 	start_ns = clock_ns(CLOCK_MONOTONIC);
 	for (uint32_t tries = 1; rc == OLTP_CONFLICT; tries++) {
 		counter_add(&pw->conflicts, 1);
-		back_off(tries, &slots->random);
+		back_off(tries, start_ns, &slots->random);
 		rc = workload->run(slots->local, slot, true);
 	}
 	counter_add(&pw->stalled_ns, clock_ns(CLOCK_MONOTONIC) - start_ns);
