@@ -5,11 +5,11 @@
 OLTP_SRC := $(addprefix oltp-engine/src/,arrivals.c blocks_native.c checkpoint.c checkpoint_read.c \
 	checkpoint_write.c cold.c cold_file.c cold_io.c \
 	cold_visit.c crc32c.c elastic_policy.c elastic_queue.c elastic_search.c engine.c epoch.c evict.c fetch.c \
-	fetch_visits.c hist.c index.c lock.c log.c log_append.c log_buffer.c log_decode.c \
+	fetch_visits.c hist.c index.c lock.c lock_book.c log.c log_append.c log_buffer.c log_decode.c \
 	log_dir.c log_group.c log_io_real.c log_segments.c log_thread.c lost.c manager.c mem.c memory.c node_pool.c notes.c \
 	ordered.c recover.c recover_files.c recover_keys.c recover_log.c recover_plan.c recover_redo.c scan.c shrink.c slots.c \
 	storage.c table.c tree.c tree_insert.c tree_remove.c txn.c txn_delete.c \
-	txn_insert.c txn_prefetch.c txn_scan.c worker_elastic.c worker_figures.c worker_mover.c worker_pool.c \
+	txn_insert.c txn_lock.c txn_prefetch.c txn_scan.c worker_elastic.c worker_figures.c worker_mover.c worker_pool.c \
 	worker_source_fixed.c worker_thread.c)
 OLTP_TPCC_SRC := $(addprefix oltp-engine/bench/tpcc/,tpcc.c tpcc_check.c tpcc_customer.c tpcc_delivery.c \
 	tpcc_load.c tpcc_new_order.c tpcc_options.c tpcc_order_status.c tpcc_payment.c tpcc_random.c tpcc_recycle.c \
@@ -38,6 +38,7 @@ $(eval $(call lib,liboltp-check,$(OLTP_CHECK_SRC),))
 $(eval $(call prog,oltp-check,oltp-engine/check/oltp_check.c,liboltp-check))
 
 $(eval $(call unit_test,test_oltp_lock,tests/unit/test_oltp_lock.c,liboltp))
+$(eval $(call unit_test,test_oltp_wound,tests/unit/test_oltp_wound.c,liboltp))
 $(eval $(call unit_test,test_oltp_index,tests/unit/test_oltp_index.c,liboltp))
 $(eval $(call unit_test,test_oltp_tree,tests/unit/test_oltp_tree.c,liboltp))
 $(eval $(call unit_test,test_oltp_ordered,tests/unit/test_oltp_ordered.c tests/unit/ordered_rig.c,liboltp))

@@ -60,7 +60,7 @@ static const struct argp_option options[] = {
 	{ "workload", OPT_WORKLOAD, "NAME", 0, "what to run; 'help' lists what there is (ycsb-10)",
 	  1 },
 	{ "seed", OPT_SEED, "N", 0, "seed of what the transactions draw (1)", 1 },
-	{ "cc", OPT_CC, "SCHEME", 0, "no_wait (default) or wait_die", 1 },
+	{ "cc", OPT_CC, "SCHEME", 0, "no_wait (default), wait_die or wound_wait", 1 },
 	{ "load-threads", OPT_LOAD_THREADS, "N", 0, "threads to fill the tables (one per CPU)", 1 },
 	{ "rate-schedule", OPT_RATES, "T:RATE,...", 0,
 	  "let transactions arrive at RATE per second from second T on, whether or not workers are "
@@ -346,7 +346,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		break;
 	case OPT_CC:
 		if (oltp_cc_parse(arg, &o->cc))
-			argp_error(state, "--cc: '%s' is neither no_wait nor wait_die", arg);
+			argp_error(state, "--cc: '%s' is not no_wait, wait_die or wound_wait", arg);
 		break;
 	case OPT_LOAD_THREADS:
 		o->load_threads = (uint32_t)bench_parse_number(state, "load-threads", arg, 1, 256);

@@ -24,7 +24,9 @@
  *       held until commit or abort, and what was found missing (OLTP_NOT_FOUND, all of a scanned
  *       range) is still missing when the transaction commits, or it fails with OLTP_CONFLICT.
  *   G2  A transaction that aborts leaves no byte changed and no record behind.
- *   G3  No deadlock: under NO_WAIT nobody waits; under WAIT_DIE only older waits for younger.
+ *   G3  No deadlock: under NO_WAIT nobody waits; under WAIT_DIE only older waits for younger; under
+ *       WOUND_WAIT whoever waits while an older one waits for it makes way. Under the last two a
+ *       transaction that meets conflicts keeps its age until none is older, and no lock stops it.
  *   G4  Workers may be created and destroyed at any time by any thread, also while others run.
  *   G5  Records move, in memory and to disk and back, without a transaction noticing more than a
  *       conflict or OLTP_COLD. No record is given up before its copy on disk has been written, and
@@ -61,10 +63,20 @@ enum oltp_rc {
 	OLTP_LOST = 9,		/* a record was in memory that the host took by force: abort */
 };
 
-/* Deadlock avoidance. Both schemes lock the same way and differ only once a lock is taken. */
+/*
+ * Deadlock avoidance. All schemes lock the same way and differ only once a lock is taken. Caveat of
+ * WOUND_WAIT: a transaction learns at its next access, not before, that it is to make way; one that
+ * makes none any more may commit. Only NO_WAIT keeps engines that take part in the same
+ * transactions from waiting for each other in a circle: ages are those of one engine.
+ */
 enum oltp_cc {
 	OLTP_CC_NO_WAIT = 0,	/* a busy record is a conflict */
 	OLTP_CC_WAIT_DIE = 1,	/* wait if older than every holder, else conflict */
+	/*
+	 * Wait; but whoever is in an older one's way makes way (conflict), and who has waited for
+	 * an older one for some microseconds gives its locks back first (conflict), up to 16 times.
+	 */
+	OLTP_CC_WOUND_WAIT = 2,
 };
 
 /* What is there after a crash: see oltp_durable.h. */
@@ -174,17 +186,18 @@ struct oltp_worker_stats {
 	uint64_t commits;
 	uint64_t aborts;	/* all aborted transactions */
 	uint64_t conflicts;	/* those among them that met OLTP_CONFLICT */
-	uint64_t waits;		/* times a lock was waited for (WAIT_DIE) */
+	uint64_t waits;		/* times a lock was waited for (not under NO_WAIT) */
 	uint64_t accesses;	/* record accesses of committed transactions */
 	uint64_t colds;		/* aborted transactions that met OLTP_COLD */
+	uint64_t wounds;	/* conflicts by which one made way for an older one (WOUND_WAIT) */
 };
 
 void oltp_worker_stats_read(const struct oltp_worker *worker, struct oltp_worker_stats *ret_stats);
 
 /*
  * Starts a transaction. After an abort caused by OLTP_CONFLICT the next transaction of the worker
- * counts as the same one tried again and keeps its age (WAIT_DIE), so it grows old and gets
- * through. OLTP_INVALID: one is running.
+ * counts as the same one tried again and keeps its age, so it grows old and gets through. After
+ * OLTP_COLD it does not: others may come first. OLTP_INVALID: one is running.
  */
 enum oltp_rc oltp_txn_begin(struct oltp_worker *worker);
 

@@ -118,6 +118,8 @@ static int worker_register(struct oltp_worker *worker)
 	if (number) {
 		worker->number = number;
 		atomic_init(&worker->clock, clock);
+		worker->slot = lock_book_slot(&engine->locks, number);
+		lock_book_enter(&engine->locks, number);
 		engine->workers[number] = worker;
 		if (number > engine->workers_end)
 			engine->workers_end = number;
@@ -201,6 +203,7 @@ void oltp_worker_stats_read(const struct oltp_worker *worker, struct oltp_worker
 	ret_stats->aborts = counter_read(&worker->aborts);
 	ret_stats->conflicts = counter_read(&worker->conflicts);
 	ret_stats->waits = counter_read(&worker->waits);
+	ret_stats->wounds = counter_read(&worker->wounds);
 	ret_stats->accesses = counter_read(&worker->accesses_committed);
 	ret_stats->colds = counter_read(&worker->colds);
 }

@@ -51,6 +51,7 @@ struct oltp_engine {
 	uint32_t txn_records_max;
 	uint32_t txn_undo_bytes;
 	int node;		/* for records, -1: that of the worker */
+	struct lock_book locks;
 	struct epoch epoch;
 	struct mem mem;
 	struct storage storage;
@@ -128,12 +129,13 @@ struct cold_want {
 struct oltp_worker {
 	struct oltp_engine *engine;
 	enum txn_state state;
-	bool is_retry;		/* the next transaction is the last one again */
 	bool is_redo;		/* of recovery: see recover_redo.h */
+	uint32_t n_retries;	/* conflicts in a row: the next transaction is the last one again */
 	uint32_t number;
 	uint32_t began;		/* transactions begun, to step the clock */
 	enum oltp_rc doom_rc;	/* DOOMED: by what */
 	uint64_t ts;		/* age of the running transaction */
+	struct lock_slot *slot;	/* of its number */
 	uint64_t stamp;		/* epoch of the running transaction */
 	uint64_t revokes_seen;	/* engine.revokes_swept when the transaction began */
 	uint32_t node;
@@ -163,6 +165,7 @@ struct oltp_worker {
 	_Atomic uint64_t aborts;
 	_Atomic uint64_t conflicts;
 	_Atomic uint64_t waits;
+	_Atomic uint64_t wounds;
 	_Atomic uint64_t accesses_committed;
 	_Atomic uint64_t colds;
 };

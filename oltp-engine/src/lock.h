@@ -15,10 +15,25 @@
  *   L4  WAITER is a hint set by a writer that waits: new readers then compete by age instead of
  *       overtaking it. It may be lost at any time; whoever waits sets it again.
  *
- * Timestamps are unique among running transactions (the worker's number is in the low bits).
- * No deadlock: a transaction waits only while it is older than the age in the word, hence older
- * than every holder (L2); it looks again at every turn, so also for holders that joined later.
- * Edges of the wait-for graph thus go from older to younger only.
+ * Timestamps are unique among running transactions (the worker's number is in the low bits); all
+ * is looked at again at every turn of waiting, so what follows holds for holders that came later,
+ * too. What holds a lock without being a transaction (movers, oltp_table_scan) waits for nothing
+ * while it does, and is in no circle.
+ *
+ * No deadlock under WAIT_DIE: a transaction waits only while it is older than the age in the word,
+ * hence older than every holder (L2). Edges of the wait-for graph go from older to younger only.
+ *
+ * No deadlock under WOUND_WAIT: here edges from younger to older stay, and of those from older to
+ * younger every one goes away by itself. Somebody who waits does so for
+ *  - a writer, younger: it was wounded. If it waits, it sees that and dies; if not, it ends.
+ *  - readers, to write: it has said what it wants (lock_book_want). A younger reader that waits
+ *    looks at all it holds shared: one of them is wanted by an older one, so it dies.
+ *  - readers, to read, since WAITER is set: only while an older one wants to write. That is whom
+ *    it waits for, as it joins the readers once there is none.
+ * Hence no circle: an edge of it would lead from older to younger, and there the younger, who waits
+ * as all do, dies. The oldest transaction is never wounded, and dies for a lock LOCK_PATIENT_AFTER
+ * times at most (should it take itself for younger, see L2): it gets through. One that is through
+ * with its accesses takes no notice of wounds: it waits for nothing.
  */
 #ifndef OLTP_LOCK_H
 #define OLTP_LOCK_H
@@ -27,6 +42,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "lock_book.h"
 #include "oltp.h"
 
 #define LOCK_WRITER		(1ull << 63)
@@ -39,21 +55,50 @@
 /* Of a free word: not an epoch but a mark. */
 #define LOCK_MARK		(1ull << 51)
 
-/* Timestamp = clock << LOCK_TS_WORKER_BITS | worker number. */
-#define LOCK_TS_WORKER_BITS	10
+/*
+ * So long a waiter spins before it offers the CPU to others, each time anew: some transactions'
+ * time. Whoever holds a lock for longer most likely has no CPU, and this may be the one it needs.
+ */
+#define LOCK_SPIN_NS		2000u
+
+/*
+ * Under WOUND_WAIT the young would then sleep with their locks held, and others behind them: with
+ * many more workers than CPUs hardly anybody would run. So they give their locks back first, which
+ * is a conflict, but not more often than this.
+ */
+#define LOCK_PATIENT_AFTER	16u
 
 enum lock_verdict {
 	LOCK_DIE,
 	LOCK_WAIT,
+	LOCK_JOIN,	/* the readers, although a writer waits */
 };
 
-/*
- * A concurrency control scheme: what to do about a busy word. holder: the word as seen;
- * is_upgrade: the caller is one of its readers.
- */
+struct lock_scheme;
+
+/* Somebody who wants a busy word. */
+struct lock_wait {
+	const struct lock_scheme *scheme;
+	struct lock_book *book;
+	_Atomic uint64_t *word;
+	uint64_t ts;
+	bool exclusive;
+	uint64_t mine;		/* readers that are the caller: an upgrade */
+	uint32_t n_retries;	/* conflicts the transaction has met before */
+	/* Is a lock that it holds shared wanted by an older one (lock_is_in_the_way)? */
+	bool (*is_in_the_way)(const void *holder);
+	const void *holder;
+	bool is_long;		/* the wait, since others were offered the CPU: see LOCK_SPIN_NS */
+	/* Results. */
+	uint64_t youngest;	/* timestamp met, for the caller's clock */
+	bool has_waited;
+	bool was_wounded;	/* died to make way for an older one */
+};
+
+/* A concurrency control scheme: what to do about a busy word, which was seen like this. */
 struct lock_scheme {
 	const char *name;
-	enum lock_verdict (*on_conflict)(uint64_t holder, uint64_t ts, bool is_upgrade);
+	enum lock_verdict (*on_conflict)(struct lock_wait *wait, uint64_t seen);
 };
 
 /* NULL for an unknown scheme. */
@@ -104,6 +149,24 @@ static inline bool lock_try_look(_Atomic uint64_t *word, uint64_t ts, uint64_t n
 	*ret_stamp = old & LOCK_TS_MASK;
 	return atomic_compare_exchange_strong_explicit(word, &old, LOCK_READER_ONE | ts,
 						       memory_order_acquire, memory_order_relaxed);
+}
+
+/* Shared, beside other readers, whoever else waits. False: there are none, or too many. */
+static inline bool lock_try_join(_Atomic uint64_t *word, uint64_t ts)
+{
+	uint64_t old = atomic_load_explicit(word, memory_order_relaxed);
+	uint64_t new;
+
+	do {
+		if (!(old & LOCK_READERS_MASK) ||
+		    (old & LOCK_READERS_MASK) == LOCK_READERS_MASK)
+			return false;
+		new = old + LOCK_READER_ONE;
+		if (ts < (old & LOCK_TS_MASK))
+			new = (new & ~LOCK_TS_MASK) | ts;
+	} while (!atomic_compare_exchange_weak_explicit(word, &old, new, memory_order_acquire,
+							memory_order_relaxed));
+	return true;
 }
 
 static inline bool lock_try_exclusive(_Atomic uint64_t *word, uint64_t ts, uint64_t *ret_seen)
@@ -175,12 +238,15 @@ static inline bool lock_try_marked(_Atomic uint64_t *word, uint64_t mark, uint64
 						       memory_order_relaxed);
 }
 
-/*
- * Waits for a busy word, or not, as the scheme says. mine: readers that are the caller (upgrade).
- * *ret_seen: the youngest timestamp met, for the caller's clock; *ret_waited: it did wait.
- * OLTP_OK: taken, OLTP_CONFLICT: die.
- */
-enum oltp_rc lock_contended(const struct lock_scheme *scheme, _Atomic uint64_t *word, uint64_t ts,
-			    bool exclusive, uint64_t mine, uint64_t *ret_seen, bool *ret_waited);
+/* Of a word that a transaction as old as ts holds shared: does an older one wait to write? */
+static inline bool lock_is_in_the_way(const struct lock_book *book, uint64_t ts,
+				      const _Atomic uint64_t *word)
+{
+	return (atomic_load_explicit(word, memory_order_relaxed) & LOCK_WAITER) &&
+	       lock_book_is_wanted(book, ts, word);
+}
+
+/* Waits for a busy word, or not, as the scheme says. OLTP_OK: taken, OLTP_CONFLICT: die. */
+enum oltp_rc lock_contended(struct lock_wait *wait);
 
 #endif

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * Transactions: strict two-phase locking with in-place updates and before-images. Adding and
- * deleting is in txn_insert.c and txn_delete.c, scanning in txn_scan.c.
+ * deleting is in txn_insert.c and txn_delete.c, scanning in txn_scan.c, waiting in txn_lock.c.
  *
  *   state	transitions
  *   IDLE	oltp_txn_begin -> ACTIVE
@@ -45,11 +45,12 @@ enum oltp_rc oltp_txn_begin(struct oltp_worker *worker)
 	worker->undo_last = UNDO_NONE;
 	worker->n_wants = 0;
 	worker->wants_room = false;
+	lock_slot_heal(worker->slot);
 	worker->stamp = epoch_now(&worker->engine->epoch);
 	worker->revokes_seen = atomic_load_explicit(&worker->engine->revokes_swept,
 						    memory_order_acquire);
 	epoch_enter(&worker->engine->epoch, &worker->announced, worker->stamp);
-	if (!worker->is_retry) {
+	if (!worker->n_retries) {
 		if (++worker->began % TXNS_PER_CLOCK_STEP == 0)
 			counter_add(&worker->clock, 1);
 		worker->ts = counter_read(&worker->clock) << LOCK_TS_WORKER_BITS | worker->number;
@@ -62,11 +63,11 @@ enum oltp_rc txn_doom(struct oltp_worker *worker, enum oltp_rc rc)
 	worker->state = TXN_DOOMED;
 	worker->doom_rc = rc;
 	if (rc == OLTP_CONFLICT) {
-		worker->is_retry = true;
+		worker->n_retries++;
 		counter_add(&worker->conflicts, 1);
 	} else {
 		/* Others come before it is run again. */
-		worker->is_retry = false;
+		worker->n_retries = 0;
 		if (rc == OLTP_COLD)
 			counter_add(&worker->colds, 1);
 	}
@@ -81,47 +82,6 @@ struct access *txn_access_push(struct oltp_worker *worker, struct oltp_table *ta
 
 	*access = (struct access){ .record = record, .ref = *ref, .table = table, .kind = kind };
 	return access;
-}
-
-/*
- * The word is not free. The holder may be this very transaction: *ret_is_held then says that its
- * lock suffices and nothing was taken. OLTP_NOT_FOUND: it is, and has deleted the record.
- */
-static enum oltp_rc lock_busy(struct oltp_worker *worker, struct record *record, bool exclusive,
-			      bool *ret_is_held)
-{
-	uint64_t mine = 0, seen;
-	enum oltp_rc rc;
-	bool waited;
-
-	*ret_is_held = true;
-	for (uint32_t i = 0; i < worker->n_accesses; i++) {
-		const struct access *access = &worker->accesses[i];
-
-		if (access->record != record || access->kind == ACCESS_NONE)
-			continue;
-		if (access->kind >= ACCESS_DELETE)
-			return OLTP_NOT_FOUND;
-		if (access->kind != ACCESS_SHARED || !exclusive)
-			return OLTP_OK;
-		mine++;
-	}
-	*ret_is_held = false;
-	rc = lock_contended(worker->engine->scheme, &record->lock, worker->ts, exclusive, mine,
-			    &seen, &waited);
-	if (waited)
-		counter_add(&worker->waits, 1);
-	/* Whoever met a younger one is young next time: no worker stays the oldest. */
-	seen >>= LOCK_TS_WORKER_BITS;
-	if (seen > counter_read(&worker->clock))
-		atomic_store_explicit(&worker->clock, seen, memory_order_relaxed);
-	if (rc)
-		return rc;
-	for (uint32_t i = 0; mine && i < worker->n_accesses; i++) {
-		if (worker->accesses[i].record == record)
-			worker->accesses[i].kind = ACCESS_NONE;
-	}
-	return OLTP_OK;
 }
 
 static void lock_release(const struct oltp_worker *worker, struct record *record, bool exclusive)
@@ -176,6 +136,10 @@ static inline enum oltp_rc record_access(struct oltp_worker *worker, struct oltp
 
 	if (worker->n_accesses == worker->engine->txn_records_max)
 		return txn_doom(worker, OLTP_FULL);
+	if (unlikely(lock_slot_is_wounded(worker->slot, worker->ts))) {
+		counter_add(&worker->wounds, 1);
+		return txn_doom(worker, OLTP_CONFLICT);
+	}
 	for (;;) {
 		struct index_ref ref;
 		struct record *record = index_find(&table->index, key, hash, &ref);
@@ -198,7 +162,7 @@ static inline enum oltp_rc record_access(struct oltp_worker *worker, struct oltp
 				       lock_try_exclusive(&record->lock, worker->ts, &seen) :
 				       lock_try_shared(&record->lock, worker->ts, &seen)))) {
 			bool is_held;
-			enum oltp_rc rc = lock_busy(worker, record, exclusive, &is_held);
+			enum oltp_rc rc = txn_lock_busy(worker, record, exclusive, &is_held);
 
 			*ret_record = record;
 			if (rc)
@@ -331,7 +295,7 @@ enum oltp_rc oltp_txn_commit(struct oltp_worker *worker)
 	}
 	counter_add(&worker->accesses_committed, worker->n_operations);
 	txn_end(worker);
-	worker->is_retry = false;
+	worker->n_retries = 0;
 	counter_add(&worker->commits, 1);
 	return OLTP_OK;
 }
@@ -353,7 +317,7 @@ void oltp_txn_abort(struct oltp_worker *worker)
 	if (worker->state == TXN_IDLE)
 		return;
 	if (worker->state == TXN_ACTIVE)
-		worker->is_retry = false;
+		worker->n_retries = 0;
 	if (worker->has_ordered)
 		txn_rows_abort(worker);
 	undo_apply(worker);

@@ -41,6 +41,14 @@ struct access *txn_access_push(struct oltp_worker *worker, struct oltp_table *ta
 			       struct record *record, const struct index_ref *ref,
 			       enum access_kind kind);
 
+/*
+ * The record's lock is not free. The holder may be this very transaction: *ret_is_held then says
+ * that its lock suffices and nothing was taken. OLTP_NOT_FOUND: it is, and has deleted the record.
+ * Else OLTP_OK: taken, or OLTP_CONFLICT.
+ */
+enum oltp_rc txn_lock_busy(struct oltp_worker *worker, struct record *record, bool exclusive,
+			   bool *ret_is_held);
+
 /* Keeps a before-image. OLTP_FULL dooms. */
 enum oltp_rc txn_save(struct oltp_worker *worker, uint8_t *target, uint32_t bytes);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * G1: random histories of the engine under both schemes are serializable, also while all records go
+ * G1: random histories of the engine under every scheme are serializable, also while all records go
  * to disk and come back (G5). First the checker itself, against histories made by hand.
  */
 #include <pthread.h>
@@ -336,6 +336,12 @@ static void test_wait_die_is_serializable(void **state)
 	record(OLTP_CC_WAIT_DIE);
 }
 
+static void test_wound_wait_is_serializable(void **state)
+{
+	(void)state;
+	record(OLTP_CC_WOUND_WAIT);
+}
+
 static void test_no_wait_is_serializable_while_records_move(void **state)
 {
 	(void)state;
@@ -346,6 +352,12 @@ static void test_wait_die_is_serializable_while_records_move(void **state)
 {
 	(void)state;
 	record_while_records_move(OLTP_CC_WAIT_DIE);
+}
+
+static void test_wound_wait_is_serializable_while_records_move(void **state)
+{
+	(void)state;
+	record_while_records_move(OLTP_CC_WOUND_WAIT);
 }
 
 int main(void)
@@ -359,8 +371,10 @@ int main(void)
 		cmocka_unit_test(test_checker_finds_dirty_reads),
 		cmocka_unit_test(test_no_wait_is_serializable),
 		cmocka_unit_test(test_wait_die_is_serializable),
+		cmocka_unit_test(test_wound_wait_is_serializable),
 		cmocka_unit_test(test_no_wait_is_serializable_while_records_move),
 		cmocka_unit_test(test_wait_die_is_serializable_while_records_move),
+		cmocka_unit_test(test_wound_wait_is_serializable_while_records_move),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -125,6 +125,12 @@ static void test_wait_die(void **state)
 	limits_change_under_load(OLTP_CC_WAIT_DIE);
 }
 
+static void test_wound_wait(void **state)
+{
+	(void)state;
+	limits_change_under_load(OLTP_CC_WOUND_WAIT);
+}
+
 /* Demands are met while everything is in use. */
 static void test_demand_under_load_is_met(void **state)
 {
@@ -179,6 +185,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_no_wait),
 		cmocka_unit_test(test_wait_die),
+		cmocka_unit_test(test_wound_wait),
 		cmocka_unit_test(test_demand_under_load_is_met),
 		cmocka_unit_test(test_open_transaction_stands_in_the_way),
 	};

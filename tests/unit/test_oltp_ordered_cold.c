@@ -350,6 +350,12 @@ static void test_stress_wait_die(void **state)
 	stress(OLTP_CC_WAIT_DIE);
 }
 
+static void test_stress_wound_wait(void **state)
+{
+	(void)state;
+	stress(OLTP_CC_WOUND_WAIT);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -359,6 +365,7 @@ int main(void)
 		cmocka_unit_test(test_memory_of_deleted_rows_is_given_back),
 		cmocka_unit_test(test_stress_no_wait),
 		cmocka_unit_test(test_stress_wait_die),
+		cmocka_unit_test(test_stress_wound_wait),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

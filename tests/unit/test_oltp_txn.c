@@ -530,6 +530,12 @@ static void test_records_that_come_and_go_wait_die(void **state)
 	churn(OLTP_CC_WAIT_DIE);
 }
 
+static void test_records_that_come_and_go_wound_wait(void **state)
+{
+	(void)state;
+	churn(OLTP_CC_WOUND_WAIT);
+}
+
 static void test_strerror_has_all(void **state)
 {
 	(void)state;
@@ -555,6 +561,7 @@ int main(void)
 		cmocka_unit_test(test_workers_come_and_go),
 		cmocka_unit_test(test_records_that_come_and_go_no_wait),
 		cmocka_unit_test(test_records_that_come_and_go_wait_die),
+		cmocka_unit_test(test_records_that_come_and_go_wound_wait),
 		cmocka_unit_test(test_strerror_has_all),
 	};
 

@@ -59,7 +59,7 @@ static void run_some(struct fixture *f)
 static void test_nothing_is_lost(void **state)
 {
 	(void)state;
-	for (enum oltp_cc cc = OLTP_CC_NO_WAIT; cc <= OLTP_CC_WAIT_DIE; cc++) {
+	for (enum oltp_cc cc = OLTP_CC_NO_WAIT; cc <= OLTP_CC_WOUND_WAIT; cc++) {
 		struct ycsb_verdict v;
 		struct fixture f;
 
