@@ -22,6 +22,8 @@ OLTP_DIST_SRC := $(addprefix oltp-engine/dist/,book.c client.c conn.c coord.c ke
 	message.c node.c node_ycsb.c part.c recover.c redo.c session.c tenants.c)
 OLTP_CHECK_SRC := $(addprefix oltp-engine/check/,check.c cycles.c graph.c history.c history_print.c \
 	lists.c lives.c map.c order.c report.c report_json.c row_edges.c rows.c touches.c versions.c)
+# A disk that fails, for tests.
+OLTP_FAULTS_SRC := $(addprefix tests/unit/,log_faults.c log_faults_disk.c log_faults_ops.c)
 # A VM without a VM, from the guest monitor's tests.
 OLTP_EBB_RIG_SRC := $(EBB_RIG_SRC)
 
@@ -50,7 +52,11 @@ $(eval $(call unit_test,test_oltp_zipf,tests/unit/test_oltp_zipf.c,liboltp-bench
 $(eval $(call unit_test,test_oltp_txn,tests/unit/test_oltp_txn.c,liboltp))
 $(eval $(call unit_test,test_oltp_check,tests/unit/test_oltp_check.c tests/unit/check_script.c,liboltp-check))
 $(eval $(call unit_test,test_oltp_history,tests/unit/test_oltp_history.c tests/unit/oltp_history.c tests/unit/oltp_memory.c,liboltp))
-$(eval $(call unit_test,test_oltp_power,tests/unit/test_oltp_power.c tests/unit/durable_rig.c tests/unit/log_faults.c,liboltp))
+$(eval $(call unit_test,test_oltp_power,tests/unit/test_oltp_power.c tests/unit/durable_rig.c $(OLTP_FAULTS_SRC),liboltp))
+$(eval $(call unit_test,test_oltp_recover,tests/unit/test_oltp_recover.c tests/unit/durable_rig.c $(OLTP_FAULTS_SRC),liboltp))
+$(eval $(call unit_test,test_oltp_recover_cold,tests/unit/test_oltp_recover_cold.c $(OLTP_FAULTS_SRC) tests/unit/oltp_memory.c,liboltp))
+$(eval $(call unit_test,test_oltp_durable_kill,tests/unit/test_oltp_durable_kill.c,liboltp))
+$(eval $(call unit_test,test_oltp_durable_nomem,tests/unit/test_oltp_durable_nomem.c tests/unit/durable_rig.c $(OLTP_FAULTS_SRC),liboltp,,$(foreach f,malloc calloc realloc aligned_alloc,-Xlinker --wrap=$(f))))
 $(eval $(call unit_test,test_oltp_recover_plan,tests/unit/test_oltp_recover_plan.c,liboltp))
 $(eval $(call unit_test,test_oltp_recover_redo,tests/unit/test_oltp_recover_redo.c tests/unit/ordered_rig.c tests/unit/oltp_memory.c,liboltp))
 $(eval $(call unit_test,test_oltp_verify,tests/unit/test_oltp_verify.c,liboltp-bench liboltp,,-lm))

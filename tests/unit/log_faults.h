@@ -56,6 +56,9 @@ void fault_disk_damage(struct fault_disk *disk, const char *prefix, uint32_t nth
 /* Removes it. */
 void fault_disk_remove(struct fault_disk *disk, const char *prefix, uint32_t nth);
 
+/* Not 0: the calling thread is in a hook, where allocations must not fail. */
+extern _Thread_local uint32_t fault_disk_inside;
+
 /* A copy of all that is there, as if it had been synced. */
 struct fault_disk *fault_disk_copy(struct fault_disk *disk, uint64_t seed);
 

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* See log_faults_disk.h. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "log_faults_disk.h"
+
+uint64_t disk_draw(struct fault_disk *disk, uint64_t below)
+{
+	disk->rng ^= disk->rng << 13;
+	disk->rng ^= disk->rng >> 7;
+	disk->rng ^= disk->rng << 17;
+	return disk->rng % below;
+}
+
+struct inode *disk_inode_ref(struct inode *inode)
+{
+	inode->refs++;
+	return inode;
+}
+
+void disk_inode_unref(struct inode *inode)
+{
+	if (!inode || --inode->refs)
+		return;
+	free(inode->now);
+	free(inode->disk);
+	free(inode->dirty);
+	free(inode);
+}
+
+void disk_inode_grow(struct inode *inode, uint64_t bytes)
+{
+	uint64_t room = inode->room ? inode->room : 64 << 10;
+
+	while (room < bytes)
+		room *= 2;
+	if (room == inode->room)
+		return;
+	inode->now = realloc(inode->now, room);
+	inode->disk = realloc(inode->disk, room);
+	inode->dirty = realloc(inode->dirty, room / SECTOR * sizeof(bool));
+	memset(inode->now + inode->room, 0, room - inode->room);
+	memset(inode->disk + inode->room, 0, room - inode->room);
+	memset(inode->dirty + inode->room / SECTOR, 0, (room - inode->room) / SECTOR);
+	inode->room = room;
+}
+
+void disk_inode_write(struct inode *inode, const void *data, uint64_t bytes, uint64_t offset)
+{
+	disk_inode_grow(inode, offset + bytes);
+	memcpy(inode->now + offset, data, bytes);
+	for (uint64_t s = offset / SECTOR; bytes && s <= (offset + bytes - 1) / SECTOR; s++)
+		inode->dirty[s] = true;
+	if (offset + bytes > inode->size_now)
+		inode->size_now = offset + bytes;
+}
+
+void disk_inode_truncate(struct inode *inode)
+{
+	for (uint64_t s = 0; s * SECTOR < inode->size_now; s++)
+		inode->dirty[s] = true;
+	if (inode->size_now)
+		memset(inode->now, 0, inode->size_now);
+	inode->size_now = 0;
+}
+
+void disk_inode_settle(struct fault_disk *disk, struct inode *inode, bool all)
+{
+	uint64_t size = inode->size_now > inode->size_disk ? inode->size_now : inode->size_disk;
+
+	if (all || disk_draw(disk, 2))
+		inode->size_disk = inode->size_now;
+	for (uint64_t s = 0; s * SECTOR < size; s++) {
+		if (!inode->dirty[s])
+			continue;
+		inode->dirty[s] = false;
+		if (all || (s * SECTOR < inode->size_disk && disk_draw(disk, 2)))
+			memcpy(inode->disk + s * SECTOR, inode->now + s * SECTOR, SECTOR);
+	}
+}
+
+struct name *disk_name_find(struct folder *folder, const char *text)
+{
+	for (uint32_t i = 0; i < folder->n; i++) {
+		if (!strcmp(folder->names[i].text, text))
+			return &folder->names[i];
+	}
+	return NULL;
+}
+
+void disk_name_remove(struct folder *folder, const char *text)
+{
+	struct name *name = disk_name_find(folder, text);
+
+	if (!name)
+		return;
+	disk_inode_unref(name->inode);
+	*name = folder->names[--folder->n];
+}
+
+void disk_name_set(struct folder *folder, const char *text, struct inode *inode)
+{
+	struct name *name;
+
+	disk_inode_ref(inode);
+	disk_name_remove(folder, text);
+	if (folder->n == NAMES_MAX)
+		abort();
+	name = &folder->names[folder->n++];
+	strcpy(name->text, text);
+	name->inode = inode;
+}
+
+static void change_apply(struct folder *folder, const struct change *change)
+{
+	struct inode *inode = change->inode;
+
+	if (change->from[0]) {
+		struct name *name = disk_name_find(folder, change->from);
+
+		if (!name)
+			return;
+		inode = disk_inode_ref(name->inode);
+		disk_name_remove(folder, change->from);
+	}
+	if (change->to[0])
+		disk_name_set(folder, change->to, inode);
+	if (change->from[0])
+		disk_inode_unref(inode);
+}
+
+void disk_change_make(struct fault_disk *disk, const char *from, const char *to,
+			struct inode *inode)
+{
+	struct change *change;
+
+	if (disk->n_changes == PENDING_MAX)
+		abort();
+	change = &disk->changes[disk->n_changes++];
+	*change = (struct change){ .inode = inode ? disk_inode_ref(inode) : NULL };
+	if (from)
+		strcpy(change->from, from);
+	if (to)
+		strcpy(change->to, to);
+	change_apply(&disk->now, change);
+}
+
+void disk_changes_settle(struct fault_disk *disk, uint32_t n)
+{
+	for (uint32_t i = 0; i < disk->n_changes; i++) {
+		if (i < n)
+			change_apply(&disk->disk, &disk->changes[i]);
+		disk_inode_unref(disk->changes[i].inode);
+	}
+	disk->n_changes = 0;
+}
+
+_Thread_local uint32_t fault_disk_inside;
+
+void disk_enter(struct fault_disk *disk)
+{
+	fault_disk_inside++;
+	pthread_mutex_lock(&disk->lock);
+}
+
+void disk_leave(struct fault_disk *disk)
+{
+	pthread_mutex_unlock(&disk->lock);
+	fault_disk_inside--;
+}
