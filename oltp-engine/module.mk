@@ -16,8 +16,8 @@ OLTP_TPCC_SRC := $(addprefix oltp-engine/bench/tpcc/,tpcc.c tpcc_check.c tpcc_cu
 	tpcc_stock_level.c tpcc_worker.c tpcc_workload.c)
 OLTP_YCSB_SRC := $(addprefix oltp-engine/bench/ycsb/,cdb.c growth.c uniform.c ycsb.c ycsb_draw.c \
 	ycsb_load.c ycsb_options.c ycsb_run.c ycsb_verify.c ycsb_workload.c zipf.c)
-OLTP_BENCH_SRC := $(addprefix oltp-engine/bench/,audit.c block_times.c classes.c fields.c limits.c \
-	load.c options.c report.c session.c warm.c workload.c) $(OLTP_YCSB_SRC) $(OLTP_TPCC_SRC)
+OLTP_BENCH_SRC := $(addprefix oltp-engine/bench/,audit.c block_times.c classes.c disk_probe.c fields.c limits.c \
+	load.c log_figures.c options.c options_log.c report.c session.c warm.c workload.c) $(OLTP_YCSB_SRC) $(OLTP_TPCC_SRC)
 OLTP_DIST_SRC := $(addprefix oltp-engine/dist/,book.c client.c conn.c coord.c keeper.c log.c \
 	message.c node.c node_ycsb.c part.c recover.c redo.c session.c tenants.c)
 OLTP_CHECK_SRC := $(addprefix oltp-engine/check/,check.c cycles.c graph.c history.c history_print.c \

@@ -377,8 +377,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		o->step_seconds = bench_parse_double(state, "step-seconds", arg, 0.01, 86400);
 		break;
 	case ARGP_KEY_INIT:
-		for (uint32_t i = 0; i < BENCH_FAMILIES; i++)
-			state->child_inputs[i] = o;
+		state->child_inputs[0] = o;
+		state->child_inputs[1] = &o->log;
 		break;
 	case ARGP_KEY_ARG:
 		argp_error(state, "unexpected argument '%s'", arg);
@@ -389,8 +389,25 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	return 0;
 }
 
-const struct argp bench_argp = {
-	.options = options,
-	.parser = parse,
+static error_t parse_families(int key, char *arg, struct argp_state *state)
+{
+	(void)arg;
+	if (key != ARGP_KEY_INIT)
+		return ARGP_ERR_UNKNOWN;
+	for (uint32_t i = 0; i < BENCH_FAMILIES; i++)
+		state->child_inputs[i] = state->input;
+	return 0;
+}
+
+static const struct argp families_argp = {
+	.parser = parse_families,
 	.children = bench_workload_children,
 };
+
+static const struct argp_child children[] = {
+	{ &families_argp, 0, NULL, 0 },
+	{ &bench_log_argp, 0, NULL, 0 },
+	{ 0 },
+};
+
+const struct argp bench_argp = { .options = options, .parser = parse, .children = children };

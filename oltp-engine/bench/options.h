@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "oltp.h"
+#include "options_log.h"
 #include "tpcc/tpcc.h"
 #include "workload.h"
 #include "ycsb/ycsb.h"
@@ -77,6 +78,7 @@ struct bench_options {
 	uint32_t mem_deadline_ms;
 	const char *cold_dir;	/* NULL: no records on disk */
 	uint64_t cold_mib;	/* bound of the file; 0: none */
+	struct bench_log_options log;
 	enum bench_elastic elastic;
 	struct bench_steps rates;	/* arrivals per second; none: work is unlimited */
 	struct bench_steps schedules[BENCH_KNOBS];

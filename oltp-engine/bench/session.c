@@ -13,6 +13,7 @@
 #include "audit.h"
 #include "block_times.h"
 #include "limits.h"
+#include "log_figures.h"
 #include "load.h"
 #include "report.h"
 #include "session.h"
@@ -43,6 +44,7 @@ struct session {
 	FILE *stats;
 	struct limits limits;
 	struct warm warm;
+	struct log_figures log;
 	struct load load;
 	uint32_t load_threads;	/* that filled the tables, in so many seconds */
 	const char *load_unit;
@@ -126,6 +128,7 @@ static int open_engine(struct session *s)
 	};
 	int rc;
 
+	bench_log_configure(&o->log, &config);
 	if (s->ops->configure)
 		s->ops->configure(o->workload, o, &config);
 	if (!config.blocks && o->memory_mib) {
@@ -211,6 +214,11 @@ int session_open(const struct session_config *config, struct session **ret_sessi
 	rc = report_stats_open(o->stats_path, &s->stats);
 	if (rc) {
 		fail(o->stats_path, rc);
+		goto out;
+	}
+	rc = log_figures_open(&s->log, &o->log);
+	if (rc) {
+		fail(o->log.dir, rc);
 		goto out;
 	}
 	rc = open_engine(s);
@@ -341,6 +349,8 @@ static int take_sample(struct session *s, uint64_t at_ns)
 	if (!s->config.options.quiet)
 		report_sample_print(stdout, t_s, &sample, has_memory(s) ? &memory : NULL,
 				    theta_now(s), s->load.arrivals);
+	if (!s->config.options.quiet)
+		log_figures_line(&s->log, stdout, t_s, s->engine, &s->config.options.log);
 	s->source_ops->publish(s->source, &sample);
 	return report_stats_write(s->stats, t_s, &sample, &memory, theta_now(s));
 }
@@ -499,6 +509,7 @@ int session_run(struct session *s)
 	if (rc)
 		return fail("starting the workers", rc);
 	s->start_ns = s->end_ns = now_ns();
+	log_figures_start(&s->log, s->engine);
 	oltp_pool_sample(s->pool, s->start_ns, &sample);
 	rc = run_loop(s);
 	oltp_elastic_stop(s->elastic);
@@ -550,6 +561,7 @@ bool session_finish(struct session *s, FILE *out, const char *prefix)
 	fields_object_end(&fields);
 	s->ops->describe(s->state, &fields);
 	report_totals(&fields, seconds, &whole);
+	log_figures_report(&s->log, seconds, s->engine, &o->log, &fields);
 	if (s->ops->classes)
 		classes_report(s->ops->classes(s->state), seconds, &fields);
 	report_moves(&fields, &figures);

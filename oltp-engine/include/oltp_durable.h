@@ -64,6 +64,7 @@ struct oltp_durable_stats {
 	uint64_t entries;	/* transactions in them */
 	uint64_t segments;	/* files in use */
 	uint64_t waits;		/* times that a worker had to wait for room before it began */
+	double cpu_seconds;	/* of the thread that writes it */
 	/* Of the writes of groups, sync included; 0: there was none. */
 	double write_p50_us, write_p99_us;
 };

@@ -273,6 +273,7 @@ void oltp_durable_stats_read(struct oltp_engine *engine, struct oltp_durable_sta
 		.bytes = counter_read(&log->n_bytes),
 		.entries = counter_read(&log->n_entries),
 		.waits = counter_read(&log->n_waits),
+		.cpu_seconds = (double)counter_read(&log->cpu_ns) / 1e9,
 		.write_p50_us = hist_view_quantile_ns(&writes, 0.50) / 1e3,
 		.write_p99_us = hist_view_quantile_ns(&writes, 0.99) / 1e3,
 	};

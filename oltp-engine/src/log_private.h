@@ -136,6 +136,7 @@ struct log {
 	_Atomic uint64_t durable_group;	/* of the last one on disk; set before durable */
 	_Atomic uint64_t n_groups, n_bytes, n_entries;
 	_Atomic uint64_t n_waits;
+	_Atomic uint64_t cpu_ns;	/* of the log thread */
 
 	_Alignas(CACHE_PAD_BYTES) _Atomic uint64_t csn;	/* the next one */
 

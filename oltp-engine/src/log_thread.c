@@ -16,12 +16,17 @@
 
 #define SPINS_MAX	200u
 
-static uint64_t now_ns(void)
+static uint64_t clock_ns(clockid_t clock)
 {
 	struct timespec ts;
 
-	clock_gettime(CLOCK_MONOTONIC, &ts);
+	clock_gettime(clock, &ts);
 	return (uint64_t)ts.tv_sec * 1000000000ull + (uint64_t)ts.tv_nsec;
+}
+
+static uint64_t now_ns(void)
+{
+	return clock_ns(CLOCK_MONOTONIC);
 }
 
 static int wait_until(pthread_cond_t *cond, pthread_mutex_t *lock, uint64_t deadline_ns)
@@ -141,6 +146,8 @@ static int write_group(struct log *log, struct log_chunk_list *list, uint64_t ep
 		counter_add(&log->n_groups, 1);
 		counter_add(&log->n_bytes, group->bytes);
 		counter_add(&log->n_entries, group->n_entries);
+		atomic_store_explicit(&log->cpu_ns, clock_ns(CLOCK_THREAD_CPUTIME_ID),
+				      memory_order_relaxed);
 	}
 	log_chunks_release(log, &group->copied);
 	log_chunks_release(log, &group->in_place);

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Options of the log, a part of struct bench_options. */
+#ifndef BENCH_OPTIONS_LOG_H
+#define BENCH_OPTIONS_LOG_H
+
+#include <argp.h>
+#include <stdint.h>
+
+#include "oltp.h"
+
+struct bench_log_options {
+	enum oltp_durability durability;
+	const char *dir;	/* NULL: none was given; durability is off then */
+	uint32_t group_us;	/* 0: the engine's default */
+};
+
+/* A child of bench_argp; its input is a struct bench_log_options. */
+extern const struct argp bench_log_argp;
+
+void bench_log_configure(const struct bench_log_options *options, struct oltp_config *config);
+
+#endif
