@@ -112,6 +112,8 @@ void report_totals(struct fields *fields, double seconds, const struct oltp_samp
 	fields_number(fields, "p99_us", 2, whole->p99_us);
 	fields_u64(fields, "committed", totals->committed);
 	fields_u64(fields, "aborted", totals->conflicts);
+	fields_u64(fields, "lock_waits", totals->waits);
+	fields_u64(fields, "wounds", totals->wounds);
 	fields_u64(fields, "failed_transactions", totals->failed);
 	fields_u64(fields, "failed_io", totals->failed_io);
 	fields_u64(fields, "failed_lost", totals->failed_lost);

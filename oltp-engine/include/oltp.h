@@ -472,6 +472,7 @@ struct oltp_totals {
 	uint64_t failed_io;	/* among them: a cold record could not be read */
 	uint64_t failed_lost;	/* among them: a record was lost */
 	uint64_t colds;		/* attempts that met cold records and were run again */
+	uint64_t waits, wounds;	/* of the workers, see struct oltp_worker_stats */
 	uint64_t accesses;	/* record accesses of committed transactions */
 	uint64_t cpu_ns;	/* CPU time of workers, counted when they end */
 };

@@ -18,6 +18,8 @@ static void totals_add(struct oltp_totals *totals, const struct pool_worker *pw)
 	oltp_worker_stats_read(pw->worker, &stats);
 	totals->accesses += stats.accesses;
 	totals->colds += stats.colds;
+	totals->waits += stats.waits;
+	totals->wounds += stats.wounds;
 }
 
 void pool_figures_keep(struct oltp_pool *pool, const struct pool_worker *pw,
