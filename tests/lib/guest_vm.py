@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """One VM of the test image under QEMU, without libvirt, for tests of the guest driver."""
 
+import ctypes
 import os
 import re
+import signal
 import subprocess
 import tempfile
 import time
@@ -26,6 +28,14 @@ KNOWN_HYPERVISOR_FIRMWARE = ("-smbios", "type=1,serial=VMware-ebb")
 # same time during an eject, which Linux bears: it looks again.
 KNOWN_QEMU_LOG = re.compile(
     r"Unable to connect character device ebb0|Blocked re-entrant IO on MemoryRegion: acpi-")
+
+
+PR_SET_PDEATHSIG = 1
+
+
+def die_with_parent():
+    """In the child: a test that is killed takes its VM along."""
+    ctypes.CDLL(None, use_errno=True).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
 
 
 def memory_devices(sizes):
@@ -79,13 +89,20 @@ class GuestVm:
              "-device", "virtio-ebb-pci,id=ebb,chardev=ebb0" + ("" if lend else ",lend=off") +
              (",pools=" + ":".join(pools) if pools else "")],
             stdin=subprocess.DEVNULL, stdout=open(f"{self.folder}/qemu.log", "w"),
-            stderr=subprocess.STDOUT)
+            stderr=subprocess.STDOUT, preexec_fn=die_with_parent)
+        try:
+            self.wait_start(qmp)
+            agent.attach_qmp(qmp)
+        except BaseException:
+            self.stop()
+            raise
+
+    def wait_start(self, qmp):
         end = time.monotonic() + 180
         while not os.path.exists(qmp):
             if self.process.poll() is not None or time.monotonic() > end:
                 raise RuntimeError(self.qemu_log() or "QEMU does not start")
             time.sleep(0.02)
-        agent.attach_qmp(qmp)
 
     def run(self, command, limit_s=120.0):
         """Run a shell command in the guest; returns (exit status, its output)."""
