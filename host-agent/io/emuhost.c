@@ -10,6 +10,7 @@
 #include "io/cgroup.h"
 #include "io/emugroup.h"
 #include "io/emuhost.h"
+#include "io/emuslice.h"
 #include "util/fs.h"
 
 #define MAX_MOUNTINFO	(1 << 20)
@@ -98,7 +99,7 @@ static bool is_inside(const struct ebb_emuhost *h, const char *folder)
 	return strncmp(folder, h->folder, len) == 0 && (folder[len] == '/' || folder[len] == '\0');
 }
 
-/* Take note of where a thread is, unless it is in this host already. */
+/* Take note of where a thread is, unless it is in this host already, as which it will be soon. */
 static int origin_note(struct ebb_emuhost *h, pid_t pid, pid_t tid)
 {
 	char folder[PATH_MAX];
@@ -119,6 +120,8 @@ static int origin_note(struct ebb_emuhost *h, pid_t pid, pid_t tid)
 		o->tid = tid;
 	}
 	strcpy(o->folder, folder);
+	/* Without it everything works, only later. */
+	ebb_emuslice_set(tid, EBB_EMUSLICE_NSEC);
 	return 0;
 }
 
@@ -157,14 +160,23 @@ static void origin_folder(struct ebb_emuhost *h, pid_t pid, pid_t tid, char *ret
 
 /* ---- creation and removal ---- */
 
+static int usual_slice(void *ctx, const char *path)
+{
+	(void)ctx;
+	ebb_emuslice_set(atoi(strrchr(path, '/') + 1), 0);
+	return 0;
+}
+
 static int send_back(struct ebb_emuhost *h, pid_t tid)
 {
-	char folder[PATH_MAX];
+	char folder[PATH_MAX], tasks[64];
 	pid_t pid = process_of(tid);
 	int rc;
 
 	if (pid < 0)
 		return -ESRCH;
+	snprintf(tasks, sizeof(tasks), "/proc/%d/task", pid);
+	ebb_fs_for_each_folder(tasks, usual_slice, NULL);
 	if (h->cg.version == 2) {
 		/* The process leaves this domain as a whole; its threads are spread afterwards. */
 		origin_folder(h, pid, pid, folder, sizeof(folder));

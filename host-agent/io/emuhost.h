@@ -9,7 +9,8 @@
  *
  * Threads of QEMU are moved into the group of the core that their vCPU was given, and back to where
  * they came from when the host is destroyed.  QEMU's other threads become members of GROUP itself,
- * without a quota, when the first of its vCPUs is placed.
+ * without a quota, when the first of its vCPUs is placed. While they are in there all have short
+ * slices (emuslice.h).
  *
  * All functions may be called from any thread; they write to cgroup files, which can take
  * milliseconds: not for the event loop.

@@ -16,6 +16,7 @@
 #include <unistd.h>
 #include "io/cgroup.h"
 #include "io/emuhost.h"
+#include "io/emuslice.h"
 #include "tests/lib/emuhost_check.h"
 #include "util/clock.h"
 #include "util/fs.h"
@@ -132,6 +133,20 @@ static int place(struct check *c, int i, uint32_t core, uint32_t rank)
 	return 0;
 }
 
+/* before: 0 where the kernel knows of no slices, in which case there is nothing to see. */
+static int expect_slices(struct check *c, unsigned int before, unsigned int want)
+{
+	for (int i = 0; i <= NUM_SPINNERS; i++) {
+		pid_t tid = i < NUM_SPINNERS ? c->load.tids[i] : c->load.pid;
+		unsigned int nsec = ebb_emuslice_get(tid);
+
+		if (before && nsec != want)
+			return FAIL(c, "thread %d has slices of %u ns, should be %u", i, nsec,
+				    want);
+	}
+	return 0;
+}
+
 /* What is no vCPU runs in the host's own group, beside the cores. */
 static int expect_adopted(struct check *c, const struct ebb_cgroup *cg, const char *host)
 {
@@ -243,6 +258,7 @@ static int check_gone(struct check *c, const char *name)
 	struct ebb_cgroup cg;
 	char folder[PATH_MAX], host[PATH_MAX + 64], *text;
 	struct ebb_err err = { "" };
+	unsigned int before = ebb_emuslice_get(c->load.pid);
 	struct stat st;
 	pid_t tid;
 
@@ -251,7 +267,8 @@ static int check_gone(struct check *c, const char *name)
 		return FAIL(c, "finding the hierarchy again: %s", err.text);
 	free(text);
 	snprintf(host, sizeof(host), "%s/%s", cg.mount, name);
-	if (place(c, 0, 0, 0) < 0 || place(c, 1, 1, 1) < 0 || expect_adopted(c, &cg, host) < 0)
+	if (place(c, 0, 0, 0) < 0 || place(c, 1, 1, 1) < 0 || expect_adopted(c, &cg, host) < 0 ||
+	    expect_slices(c, before, EBB_EMUSLICE_NSEC) < 0)
 		return -1;
 	if (ebb_emuhost_destroy(c->host, &err) < 0)
 		return FAIL(c, "destroying the host: %s", err.text);
@@ -267,7 +284,7 @@ static int check_gone(struct check *c, const char *name)
 			return FAIL(c, "thread %d came back to %s, was in %s", i, folder,
 				    c->origin);
 	}
-	return 0;
+	return expect_slices(c, before, before);
 }
 
 /* The load begins in a group of its own, as under libvirt, not in the outermost one. */
