@@ -43,6 +43,7 @@ $(eval $(call unit_test,test_ebb_handle,tests/unit/test_ebb_handle.c $(EBB_RIG_S
 $(eval $(call unit_test,test_ebb_monitor,tests/unit/test_ebb_monitor.c $(EBB_RIG_SRC),monitord libebb,,))
 $(eval $(call unit_test,test_ebb_server,tests/unit/test_ebb_server.c,monitord libebb,,))
 $(eval $(call unit_test,test_ebb_hostile,tests/unit/test_ebb_hostile.c $(EBB_RIG_SRC),monitord libebb,,))
+$(eval $(call unit_test,test_ebb_alone,tests/unit/test_ebb_alone.c $(EBB_RIG_SRC),monitord libebb,,))
 $(eval $(call unit_test,test_ebb_threads,tests/unit/test_ebb_threads.c $(EBB_RIG_SRC),monitord libebb,,))
 $(eval $(call unit_test,test_ebb_pool,tests/unit/test_ebb_pool.c,libebb,,))
 $(eval $(call unit_test,test_ebb_guard,tests/unit/test_ebb_guard.c,libebb,,))

@@ -15,7 +15,8 @@
  *   monitor -> application   WELCOME    answer to HELLO; error != 0: refused, and the monitor
  *                                       closes
  *                            SHARES     level: the newest replaces all older ones.  At most
- *                                       EBB_MSG_WINDOW are sent beyond the last ACK.
+ *                                       EBB_MSG_WINDOW are sent beyond the last ACK.  Of those
+ *                                       that say ALONE only the first of several is sent.
  *                            STATS      answer to STATS_GET, same id
  *
  * Every message has exactly the size of its structure.  Anything else, unknown
@@ -34,7 +35,7 @@
 #include <linux/ebb_ioctl.h>
 
 #define EBB_MSG_MAGIC		0x4d424245u	/* "EBBM" */
-#define EBB_MSG_VERSION		3
+#define EBB_MSG_VERSION		4
 
 #define EBB_MSG_HELLO		1
 #define EBB_MSG_OWNED		2
@@ -143,11 +144,17 @@ struct ebb_msg_share {
 	uint64_t mem_deadline_ns;	/* CLOCK_MONOTONIC; 0: no demand */
 };
 
+/*
+ * ebb_msg_shares.flags.  Nobody to divide with: all that the device offers and demands is this
+ * application's, which reads it there sooner than it would hear it from the monitor.
+ */
+#define EBB_MSG_SHARES_ALONE	(1u << 0)
+
 struct ebb_msg_shares {
 	struct ebb_msg_hdr hdr;
 	uint64_t seq;			/* from 1, one more each time */
 	uint32_t num_nodes;
-	uint32_t reserved;
+	uint32_t flags;			/* EBB_MSG_SHARES_* */
 	struct ebb_msg_share nodes[EBB_MAX_NODES];
 };
 

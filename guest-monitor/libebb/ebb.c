@@ -305,7 +305,6 @@ static int view_update(struct ebb *ebb)
 
 int ebb_dispatch(struct ebb *ebb)
 {
-	const struct ebb_msg_shares *monitor;
 	uint64_t now_ns = ebb_now_ns();
 	uint64_t due_ns;
 	int r;
@@ -325,11 +324,11 @@ int ebb_dispatch(struct ebb *ebb)
 	else if (r < 0)
 		return r;
 	owned_tell(ebb);
-	due_ns = ebb_link_step(&ebb->link, now_ns);
-	monitor = monitor_choose(ebb, now_ns);
+	ebb_link_step(&ebb->link, now_ns);
+	shares_update(ebb, monitor_choose(ebb, now_ns));
+	due_ns = ebb_link_acknowledge(&ebb->link, now_ns);
 	if (ebb->monitor_until_ns && ebb->monitor_until_ns < due_ns)
 		due_ns = ebb->monitor_until_ns;
 	ebb_timer_arm(ebb->timer_fd, due_ns);
-	shares_update(ebb, monitor);
 	return 0;
 }

@@ -43,11 +43,11 @@ struct ebb {
 };
 
 /*
- * What the application is to see.  Pure.  monitor is NULL without one.  Leaves
- * ret->generation 0.
+ * What the application is to see.  Pure.  monitor is NULL without one.  One that says ALONE
+ * divides nothing: it is as without one.  Leaves ret->generation 0.
  *
  *   S1  demanded <= owned
- *   S2  with a monitor, owned + offered and owned - demanded stay what it said
+ *   S2  with a monitor that divides, owned + offered and owned - demanded stay what it said
  *       while the application adds and removes
  *
  * for CPUs and for memory.

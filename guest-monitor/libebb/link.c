@@ -190,25 +190,32 @@ static void receive_locked(struct ebb_link *link)
 	}
 }
 
-static void send_due_locked(struct ebb_link *link)
+static void owned_send_locked(struct ebb_link *link)
 {
 	union ebb_msg msg;
 	size_t bytes;
 
-	if (link->state == EBB_LINK_UP && link->is_owned_due) {
-		bytes = ebb_msg_init(&msg, EBB_MSG_OWNED, 0);
-		msg.owned.num_nodes = link->owned.num_nodes;
-		msg.owned.flags = link->num_adding ? EBB_MSG_OWNED_ADDING : 0;
-		memcpy(msg.owned.nodes, link->owned.nodes, sizeof(msg.owned.nodes));
-		if (send_locked(link, &msg, bytes) == 0)
-			link->is_owned_due = 0;
-	}
-	if (link->state == EBB_LINK_UP && link->is_ack_due) {
-		bytes = ebb_msg_init(&msg, EBB_MSG_ACK, 0);
-		msg.ack.seq = link->shares.seq;
-		if (send_locked(link, &msg, bytes) == 0)
-			link->is_ack_due = 0;
-	}
+	if (link->state != EBB_LINK_UP || !link->is_owned_due)
+		return;
+	bytes = ebb_msg_init(&msg, EBB_MSG_OWNED, 0);
+	msg.owned.num_nodes = link->owned.num_nodes;
+	msg.owned.flags = link->num_adding ? EBB_MSG_OWNED_ADDING : 0;
+	memcpy(msg.owned.nodes, link->owned.nodes, sizeof(msg.owned.nodes));
+	if (send_locked(link, &msg, bytes) == 0)
+		link->is_owned_due = 0;
+}
+
+static void ack_send_locked(struct ebb_link *link)
+{
+	union ebb_msg msg;
+	size_t bytes;
+
+	if (link->state != EBB_LINK_UP || !link->is_ack_due)
+		return;
+	bytes = ebb_msg_init(&msg, EBB_MSG_ACK, 0);
+	msg.ack.seq = link->shares.seq;
+	if (send_locked(link, &msg, bytes) == 0)
+		link->is_ack_due = 0;
 }
 
 static uint64_t due_locked(const struct ebb_link *link, uint64_t now_ns)
@@ -227,26 +234,33 @@ static uint64_t due_locked(const struct ebb_link *link, uint64_t now_ns)
 	}
 }
 
-static uint64_t step_locked(struct ebb_link *link, uint64_t now_ns)
+static void step_locked(struct ebb_link *link, uint64_t now_ns)
 {
 	receive_locked(link);
 	if (link->state == EBB_LINK_HELLO && now_ns >= link->hello_by_ns)
 		lost_locked(link);
-	send_due_locked(link);
+	owned_send_locked(link);
 	if (link->state == EBB_LINK_LOST)
 		close_locked(link, now_ns);
 	if (link->state == EBB_LINK_DOWN && now_ns >= link->retry_at_ns &&
 	    connect_locked(link, now_ns) < 0)
 		retry_later_locked(link, now_ns);
-	return due_locked(link, now_ns);
 }
 
-uint64_t ebb_link_step(struct ebb_link *link, uint64_t now_ns)
+void ebb_link_step(struct ebb_link *link, uint64_t now_ns)
+{
+	pthread_mutex_lock(&link->lock);
+	step_locked(link, now_ns);
+	pthread_mutex_unlock(&link->lock);
+}
+
+uint64_t ebb_link_acknowledge(struct ebb_link *link, uint64_t now_ns)
 {
 	uint64_t due_ns;
 
 	pthread_mutex_lock(&link->lock);
-	due_ns = step_locked(link, now_ns);
+	ack_send_locked(link);
+	due_ns = due_locked(link, now_ns);
 	pthread_mutex_unlock(&link->lock);
 	return due_ns;
 }
@@ -327,9 +341,15 @@ void ebb_link_adding(struct ebb_link *link, int is_adding)
 	pthread_mutex_lock(&link->lock);
 	link->num_adding += is_adding ? 1u : -1u;
 	link->is_owned_due = 1;
-	/* Its end goes out with what was added, in the next dispatch: work is waiting for that. */
-	if (is_adding)
-		send_due_locked(link);
+	/*
+	 * Its end goes out with what was added, in the next dispatch: work is waiting for that.
+	 * Its begin is news only where others could be given what this one does not take; it
+	 * would wake the monitor, on a CPU that the request may need.
+	 */
+	if (is_adding && !(link->has_shares && link->shares.flags & EBB_MSG_SHARES_ALONE)) {
+		owned_send_locked(link);
+		ack_send_locked(link);
+	}
 	pthread_mutex_unlock(&link->lock);
 }
 

@@ -86,12 +86,15 @@ void ebb_link_finish(struct ebb_link *link);
  */
 int ebb_link_open(struct ebb_link *link);
 
+/* Does what is due but acknowledging: reads, connects, times out, sends.  Never waits. */
+void ebb_link_step(struct ebb_link *link, uint64_t now_ns);
+
 /*
- * Does what is due: reads, connects, times out, sends.  Never waits.  Returns
- * when it wants to be called again (ns, CLOCK_MONOTONIC), UINT64_MAX if only
- * when something happens.
+ * Tells the monitor that what the step before has read was looked at; after the application was
+ * told, for the message wakes the monitor, which may share its CPU.  Returns when the link wants to
+ * be stepped again (ns, CLOCK_MONOTONIC), UINT64_MAX if only when something happens.
  */
-uint64_t ebb_link_step(struct ebb_link *link, uint64_t now_ns);
+uint64_t ebb_link_acknowledge(struct ebb_link *link, uint64_t now_ns);
 
 int ebb_link_is_up(struct ebb_link *link);
 
@@ -101,8 +104,9 @@ int ebb_link_shares(struct ebb_link *link, struct ebb_msg_shares *ret);
 /* From any thread. */
 void ebb_link_set_owned(struct ebb_link *link, const struct ebb_msg_owned *owned);
 /*
- * Around a wait for CPUs.  Its begin is sent at once: the thread that waits may be the
- * one that dispatches.  Its end is sent by the next step.
+ * Around a wait for CPUs.  Its begin is sent at once, unless the monitor has said that there
+ * are no other applications: the thread that waits may be the one that dispatches.  Its end
+ * is sent by the next step.
  */
 void ebb_link_adding(struct ebb_link *link, int is_adding);
 int ebb_link_report(struct ebb_link *link, const struct ebb_msg_report *report);

@@ -106,8 +106,8 @@ static const char *owned_check(const struct ebb_msg_owned *m)
 
 static const char *shares_check(const struct ebb_msg_shares *m)
 {
-	if (m->reserved)
-		return "reserved field";
+	if (m->flags & ~EBB_MSG_SHARES_ALONE)
+		return "flags";
 	if (m->num_nodes > EBB_MAX_NODES)
 		return "number of nodes";
 	for (uint32_t i = 0; i < m->num_nodes; i++) {

@@ -69,6 +69,8 @@ static void share_divided(const struct ebb_msg_share *m, struct ebb_node_share *
 void ebb_shares_compute(const struct ebb_view *view, const struct ebb_mem_sums *mem,
 			const struct ebb_msg_shares *monitor, struct ebb_shares *ret)
 {
+	if (monitor && monitor->flags & EBB_MSG_SHARES_ALONE)
+		monitor = NULL;
 	memset(ret, 0, sizeof(*ret));
 	ret->num_nodes = view->num_nodes;
 	for (uint32_t i = 0; i < view->num_nodes; i++) {

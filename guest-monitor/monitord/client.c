@@ -284,6 +284,7 @@ static void shares_fill(const struct ebb_client *client, const struct ebb_view *
 			struct ebb_msg_shares *msg)
 {
 	msg->num_nodes = view->num_nodes;
+	msg->flags = client->is_alone ? EBB_MSG_SHARES_ALONE : 0;
 	for (uint32_t i = 0; i < view->num_nodes; i++) {
 		const struct ebb_view_node *v = &view->nodes[i];
 		const struct ebb_divide_node *cpu =
@@ -317,8 +318,12 @@ void ebb_client_publish(struct ebb_client *client, const struct ebb_view *view, 
 	if (client->state != EBB_CLIENT_REGISTERED ||
 	    client->sent_seq - client->acked_seq >= EBB_MSG_WINDOW)
 		return;
+	/* It sees by itself what changes; told, it would only be woken for nothing. */
+	if (client->is_alone && client->sent.flags & EBB_MSG_SHARES_ALONE)
+		return;
 	shares_fill(client, view, &msg.shares);
-	if (client->sent_seq && client->sent.num_nodes == msg.shares.num_nodes &&
+	if (client->sent_seq && client->sent.flags == msg.shares.flags &&
+	    client->sent.num_nodes == msg.shares.num_nodes &&
 	    memcmp(client->sent.nodes, msg.shares.nodes, sizeof(msg.shares.nodes)) == 0)
 		return;
 	msg.shares.seq = ++client->sent_seq;

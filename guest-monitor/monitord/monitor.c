@@ -184,8 +184,10 @@ static void divide_and_publish(struct ebb_monitor *monitor, uint64_t now_ns)
 			apps[num++] = &monitor->clients[i]->divide;
 	if (monitor->divide_ns == UINT64_MAX)
 		monitor->divide_ns = ebb_divide(&monitor->view, apps, num, now_ns);
-	for (size_t i = 0; i < monitor->num_clients; i++)
+	for (size_t i = 0; i < monitor->num_clients; i++) {
+		monitor->clients[i]->is_alone = num == 1 && monitor->dev;
 		ebb_client_publish(monitor->clients[i], &monitor->view, now_ns);
+	}
 }
 
 /* ---- telemetry ---- */

@@ -58,6 +58,7 @@ struct ebb_client {
 	uint64_t sent_seq;		/* of SHARES; 0: none sent */
 	uint64_t acked_seq;
 	struct ebb_msg_shares sent;	/* newest, as sent */
+	bool is_alone;			/* no other is registered, and there is a device to ask */
 };
 
 struct ebb_monitor {

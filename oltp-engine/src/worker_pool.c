@@ -112,8 +112,9 @@ static void order(struct pool_worker *pw, enum pool_worker_state state)
 {
 	pthread_mutex_lock(&pw->lock);
 	pw->state = state;
-	pthread_cond_signal(&pw->ordered);
 	pthread_mutex_unlock(&pw->lock);
+	/* Afterwards: it would be woken only to wait for the lock, each time over two CPUs. */
+	pthread_cond_signal(&pw->ordered);
 }
 
 /* What the thread wrote while it worked is all of the structure from the flag on. */

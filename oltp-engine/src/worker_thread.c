@@ -182,8 +182,8 @@ static void report(struct pool_worker *pw, enum pool_worker_state state, int sta
 	pthread_mutex_lock(&pw->lock);
 	pw->state = state;
 	pw->start_rc = start_rc;
-	pthread_cond_signal(&pw->reported);
 	pthread_mutex_unlock(&pw->lock);
+	pthread_cond_signal(&pw->reported);
 }
 
 static void work(struct pool_worker *pw)
