@@ -162,8 +162,10 @@ static void test_announced_records_come_together(void **state)
 
 	open_half_cold(&rig, 0);
 	for (uint64_t key = 0; n < 10; key++) {
-		if (rig_is_cold(&rig, key))
-			hints[n++] = (struct oltp_hint){ key, 0, 8, n % 2 ? rig.table : NULL };
+		if (!rig_is_cold(&rig, key))
+			continue;
+		hints[n] = (struct oltp_hint){ key, 0, 8, n % 2 ? rig.table : NULL };
+		n++;
 	}
 	reads = rig_stats(&rig).cold_reads;
 	oltp_txn_begin(rig.w);

@@ -232,7 +232,7 @@ static void test_weights_of_classes(void **state)
 	struct fixture f;
 
 	for (uint32_t i = 0; i < 3; i++)
-		config.classes[i] = (struct ycsb_class){ .name = "abc" + i, .operations = i + 1 };
+		config.classes[i] = (struct ycsb_class){ .name = &"abc"[i], .operations = i + 1 };
 	fixture_open(&f, &config);
 	for (size_t w = 0; w < sizeof(weights) / sizeof(weights[0]); w++) {
 		double sum = weights[w][0] + weights[w][1] + weights[w][2];
