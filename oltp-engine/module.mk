@@ -17,7 +17,8 @@ OLTP_TPCC_SRC := $(addprefix oltp-engine/bench/tpcc/,tpcc.c tpcc_check.c tpcc_cu
 OLTP_YCSB_SRC := $(addprefix oltp-engine/bench/ycsb/,cdb.c growth.c uniform.c ycsb.c ycsb_draw.c \
 	ycsb_load.c ycsb_options.c ycsb_run.c ycsb_verify.c ycsb_workload.c zipf.c)
 OLTP_BENCH_SRC := $(addprefix oltp-engine/bench/,audit.c block_times.c classes.c disk_probe.c fields.c limits.c \
-	load.c log_figures.c options.c options_log.c report.c session.c warm.c workload.c) $(OLTP_YCSB_SRC) $(OLTP_TPCC_SRC)
+	load.c log_figures.c options.c options_log.c progress.c report.c session.c warm.c workload.c) $(OLTP_YCSB_SRC) \
+	$(OLTP_TPCC_SRC)
 OLTP_DIST_SRC := $(addprefix oltp-engine/dist/,book.c client.c conn.c coord.c keeper.c log.c \
 	message.c node.c node_ycsb.c part.c recover.c redo.c session.c tenants.c)
 OLTP_CHECK_SRC := $(addprefix oltp-engine/check/,check.c cycles.c graph.c history.c history_print.c \
@@ -63,6 +64,7 @@ $(eval $(call unit_test,test_oltp_verify,tests/unit/test_oltp_verify.c,liboltp-b
 $(eval $(call unit_test,test_oltp_tpcc,tests/unit/test_oltp_tpcc.c tests/unit/tpcc_rig.c,liboltp-bench liboltp,,-lm))
 $(eval $(call unit_test,test_oltp_tpcc_load,tests/unit/test_oltp_tpcc_load.c tests/unit/tpcc_rig.c,liboltp-bench liboltp,,-lm))
 $(eval $(call unit_test,test_oltp_tpcc_check,tests/unit/test_oltp_tpcc_check.c tests/unit/tpcc_rig.c,liboltp-bench liboltp,,-lm))
+$(eval $(call unit_test,test_oltp_progress,tests/unit/test_oltp_progress.c,liboltp-bench liboltp,,-lm))
 $(eval $(call unit_test,test_oltp_workload,tests/unit/test_oltp_workload.c,liboltp-bench liboltp,,-lm))
 $(eval $(call unit_test,test_oltp_workload_draw,tests/unit/test_oltp_workload_draw.c,liboltp-bench liboltp,,-lm))
 $(eval $(call unit_test,test_oltp_policy,tests/unit/test_oltp_policy.c,liboltp))

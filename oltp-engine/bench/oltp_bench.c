@@ -134,8 +134,6 @@ int main(int argc, char **argv)
 		fprintf(stderr, "oltp: list of CPUs: %s\n", strerror(-rc));
 		return EXIT_FAILURE;
 	}
-	/* With --json, standard output is the result alone. */
-	a.bench.quiet |= a.bench.json;
 	a.bench.verify |= a.bench.workload->ops->verifies_always;
 	config = (struct session_config){
 		.options = a.bench,

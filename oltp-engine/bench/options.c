@@ -80,8 +80,9 @@ static const struct argp_option options[] = {
 	{ "elastic", OPT_ELASTIC, "MODE", 0,
 	  "what to take of the CPUs offered: 'follow' (default) all, 'adapt' what pays and what "
 	  "arrivals need, found by trying, 'none' nothing", 2 },
-	{ "json", OPT_JSON, NULL, 0, "print the result as one JSON object", 2 },
-	{ "quiet", OPT_QUIET, NULL, 0, "no line per sample", 2 },
+	{ "json", OPT_JSON, NULL, 0, "print the result as one JSON object and nothing else", 2 },
+	{ "quiet", OPT_QUIET, NULL, 0,
+	  "no line per sample, and none that says how far things are", 2 },
 	{ NULL, 0, NULL, 0, "Memory:", 5 },
 	{ "memory-mib", OPT_MEMORY, "MIB", 0, "hold at most so much for records (no bound)", 5 },
 	{ "warm-memory", OPT_WARM, NULL, 0,

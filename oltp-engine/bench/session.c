@@ -15,6 +15,7 @@
 #include "limits.h"
 #include "log_figures.h"
 #include "load.h"
+#include "progress.h"
 #include "report.h"
 #include "session.h"
 #include "warm.h"
@@ -73,11 +74,18 @@ static int fail(const char *what, int rc)
 	return rc;
 }
 
+/* Lines on standard output: with a JSON result there is nothing but that. */
+static bool has_lines(const struct session *s)
+{
+	return !s->config.options.quiet && !s->config.options.json;
+}
+
 static int load(struct session *s)
 {
 	const struct bench_options *o = &s->config.options;
 	struct bench_progress progress = { .unit = "records" };
 	uint32_t threads = o->load_threads;
+	struct progress *line;
 	uint64_t start_ns = now_ns();
 	int rc;
 
@@ -86,14 +94,16 @@ static int load(struct session *s)
 
 		threads = online > 0 ? (uint32_t)online : 1;
 	}
+	line = progress_start(progress_terminal(o->quiet), "loading", &progress);
 	rc = s->ops->load(s->state, threads, &progress);
+	progress_stop(line);
 	if (rc)
 		return rc;
 	s->load_threads = threads;
 	s->load_unit = progress.unit;
 	s->loaded = progress.done;
 	s->load_seconds = (double)(now_ns() - start_ns) / 1e9;
-	if (!o->quiet) {
+	if (has_lines(s)) {
 		printf("oltp: loaded %s=%" PRIu64 " seconds=%.2f\n", progress.unit, s->loaded,
 		       s->load_seconds);
 		fflush(stdout);
@@ -139,7 +149,8 @@ static int open_engine(struct session *s)
 		config.blocks_ctx = s->limits.blocks;
 	}
 	if (o->warm && !config.blocks) {
-		rc = warm_open(&s->warm, s->ops->memory_bytes(o->workload, o), o->quiet);
+		rc = warm_open(&s->warm, s->ops->memory_bytes(o->workload, o),
+			       !has_lines(s));
 		if (rc)
 			return rc;
 		config.mem = &warm_mem_ops;
@@ -174,7 +185,7 @@ static void audit_note(struct session *s, const struct audit_result *result)
 	s->audits.n++;
 	s->audits.n_bad += is_bad;
 	s->audits.updates = found->updates;
-	if (!s->config.options.quiet)
+	if (has_lines(s))
 		report_audit_print(stdout, run_seconds(s, result->start_ns),
 				   (double)(result->end_ns - result->start_ns) / 1e6, found);
 }
@@ -309,7 +320,7 @@ static void print_move(void *ctx, const struct oltp_move *move)
 {
 	const struct session *s = ctx;
 
-	if (s->config.options.quiet)
+	if (!has_lines(s))
 		return;
 	printf("oltp: t=%.3f %s node=%u cpus=", run_seconds(s, move->start_ns),
 	       move->is_add ? "add" : "remove", move->node);
@@ -330,6 +341,21 @@ static bool has_memory(const struct session *s)
 	return s->config.blocks || s->limits.blocks || s->config.options.cold_dir;
 }
 
+/* On the terminal, if samples do not go there anyway. */
+static void put_line(const struct session *s, double t_s, const struct oltp_sample *sample)
+{
+	const struct bench_options *o = &s->config.options;
+	char until[32] = "", text[128];
+
+	if (has_lines(s) && isatty(STDOUT_FILENO))
+		return;
+	if (o->seconds > 0)
+		snprintf(until, sizeof(until), " of %.0f", o->seconds);
+	snprintf(text, sizeof(text), "oltp: running, %.0f%s s: %u workers, %.0f/s, p99 %.1f us",
+		 t_s, until, sample->workers, sample->tps, sample->p99_us);
+	progress_put(progress_terminal(o->quiet), text);
+}
+
 /* NaN: the workload has no such thing. */
 static double theta_now(const struct session *s)
 {
@@ -346,11 +372,12 @@ static int take_sample(struct session *s, uint64_t at_ns)
 
 	oltp_pool_sample(s->pool, at_ns, &sample);
 	oltp_memory_stats_read(s->engine, &memory);
-	if (!s->config.options.quiet)
+	if (has_lines(s))
 		report_sample_print(stdout, t_s, &sample, has_memory(s) ? &memory : NULL,
 				    theta_now(s), s->load.arrivals);
-	if (!s->config.options.quiet)
+	if (has_lines(s))
 		log_figures_line(&s->log, stdout, t_s, s->engine, &s->config.options.log);
+	put_line(s, t_s, &sample);
 	s->source_ops->publish(s->source, &sample);
 	return report_stats_write(s->stats, t_s, &sample, &memory, theta_now(s));
 }
@@ -419,7 +446,7 @@ static void print_limit(void *ctx, uint64_t limit_bytes)
 {
 	const struct session *s = ctx;
 
-	if (s->config.options.quiet)
+	if (!has_lines(s))
 		return;
 	printf("oltp: t=%.3f memory_limit_mib=%" PRIu64 "\n", run_seconds(s, now_ns()),
 	       limit_bytes >> 20);
@@ -430,7 +457,7 @@ static void print_load(void *ctx, const struct load_event *event)
 {
 	const struct session *s = ctx;
 
-	if (s->config.options.quiet)
+	if (!has_lines(s))
 		return;
 	printf("oltp: t=%.3f load %s=%g\n", run_seconds(s, now_ns()), event->what, event->value);
 	fflush(stdout);
@@ -512,6 +539,8 @@ int session_run(struct session *s)
 	log_figures_start(&s->log, s->engine);
 	oltp_pool_sample(s->pool, s->start_ns, &sample);
 	rc = run_loop(s);
+	if (!has_lines(s) || !isatty(STDOUT_FILENO))
+		progress_put(progress_terminal(config->options.quiet), "");
 	oltp_elastic_stop(s->elastic);
 	s->end_ns = now_ns();
 	/* The rest since the last sample, so that the totals are those of the whole run. */
@@ -523,8 +552,14 @@ int session_run(struct session *s)
 static bool report_verdict(struct session *s, struct fields *fields)
 {
 	fields_bool(fields, "verified", s->config.options.verify);
-	if (s->config.options.verify)
-		return s->ops->verify(s->state, fields);
+	if (s->config.options.verify) {
+		struct progress *line = progress_start(progress_terminal(s->config.options.quiet),
+						       "verifying", NULL);
+		bool is_good = s->ops->verify(s->state, fields);
+
+		progress_stop(line);
+		return is_good;
+	}
 	fields_null(fields, "lost_updates");
 	return true;
 }

@@ -49,7 +49,7 @@ enum bench_knob {
 struct bench_progress {
 	_Atomic uint64_t done;
 	_Atomic uint64_t total;		/* 0: not known */
-	const char *unit;		/* "records" */
+	_Atomic(const char *) unit;	/* "records" */
 };
 
 /* A look over all tables, while transactions run and records move. */
