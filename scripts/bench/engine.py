@@ -9,7 +9,7 @@ import json
 
 from . import metrics
 
-SCHEMES = ("no_wait", "wait_die")
+SCHEMES = ("no_wait", "wait_die", "wound_wait")
 # TPC-C-like: warehouses and transactions in percent, by name.
 WAREHOUSES = 4
 MIXES = {"NewOrder+Payment": "50,50,0,0,0", "full mix": "45,43,4,4,4"}
