@@ -84,15 +84,15 @@ struct record *index_find(const struct index *index, uint64_t key, uint64_t hash
 	struct index_ref lost = { NULL, 0 };
 
 	while (bucket) {
-		for (unsigned int i = 0; i < INDEX_SLOTS; i++) {
+		for (uint32_t match = index_bucket_match(bucket, hash); match; match &= match - 1) {
+			_Atomic uint64_t *slot = &bucket->slots[__builtin_ctz(match)];
 			/* Pairs with the release in index_insert: the record's key is set. */
-			uint64_t entry = atomic_load_explicit(&bucket->slots[i],
-							      memory_order_acquire);
+			uint64_t entry = atomic_load_explicit(slot, memory_order_acquire);
 			struct record *record;
 
 			if (entry >> 48 != (hash & 0xffff) || !entry)
 				continue;
-			ret_ref->slot = &bucket->slots[i];
+			ret_ref->slot = slot;
 			ret_ref->entry = entry;
 			if (unlikely(entry & INDEX_STUB)) {
 				if ((entry & INDEX_ADDR_MASK) == INDEX_LOST)

@@ -107,20 +107,35 @@ static inline void index_prefetch(const struct index *index, uint64_t hash)
 }
 
 /*
+ * Bit i: the tag of slot i fits; so does that of an empty one to tag 0. All are looked at: which
+ * one it is cannot be predicted, and a jump that was predicted wrong costs more.
+ */
+static inline uint32_t index_bucket_match(const struct index_bucket *bucket, uint64_t hash)
+{
+	uint32_t match = 0;
+
+	for (unsigned int i = INDEX_SLOTS; i--;) {
+		uint64_t entry = atomic_load_explicit(&bucket->slots[i], memory_order_relaxed);
+
+		match = match << 1 | ((entry ^ hash << 48) >> 48 == 0);
+	}
+	return match;
+}
+
+/*
  * The first record in the bucket whose tag fits, most likely the one meant: for prefetching only.
  * NULL: none in the first bucket.
  */
 static inline void *index_guess(const struct index *index, uint64_t hash)
 {
-	struct index_bucket *bucket = index_bucket_of(index, hash);
+	const struct index_bucket *bucket = index_bucket_of(index, hash);
+	uint32_t match = index_bucket_match(bucket, hash);
+	uint64_t entry;
 
-	for (unsigned int i = 0; i < INDEX_SLOTS; i++) {
-		uint64_t entry = atomic_load_explicit(&bucket->slots[i], memory_order_relaxed);
-
-		if (entry && entry >> 48 == (hash & 0xffff))
-			return entry & INDEX_STUB ? NULL : index_record(entry);
-	}
-	return NULL;
+	if (!match)
+		return NULL;
+	entry = atomic_load_explicit(&bucket->slots[__builtin_ctz(match)], memory_order_relaxed);
+	return entry & INDEX_STUB ? NULL : index_record(entry);
 }
 
 /*

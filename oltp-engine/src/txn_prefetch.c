@@ -5,14 +5,21 @@
 static void prefetch_record(const struct ahead *ahead, const struct oltp_hint *hint)
 {
 	struct record *record = index_guess(&ahead->table->index, ahead->hash);
-	const uint8_t *line, *end;
+	const uint8_t *first, *last, *second;
 
 	if (!record)
 		return;
 	__builtin_prefetch(record, 1);
-	line = record->data + hint->offset;
-	end = line + hint->bytes;
-	for (line -= (uintptr_t)line % CACHE_LINE_BYTES; line < end; line += CACHE_LINE_BYTES)
+	first = record->data + hint->offset;
+	last = first + hint->bytes - 1;
+	first -= (uintptr_t)first % CACHE_LINE_BYTES;
+	second = first + CACHE_LINE_BYTES < last ? first + CACHE_LINE_BYTES : last;
+	/* One of them may be there twice: cheaper than a jump that depends on where the span lies. */
+	__builtin_prefetch(first, 1);
+	__builtin_prefetch(second, 1);
+	__builtin_prefetch(last, 1);
+	for (const uint8_t *line = first + 2 * CACHE_LINE_BYTES; line + CACHE_LINE_BYTES <= last;
+	     line += CACHE_LINE_BYTES)
 		__builtin_prefetch(line, 1);
 }
 
