@@ -14,7 +14,7 @@ static void prefetch_record(const struct ahead *ahead, const struct oltp_hint *h
 	last = first + hint->bytes - 1;
 	first -= (uintptr_t)first % CACHE_LINE_BYTES;
 	second = first + CACHE_LINE_BYTES < last ? first + CACHE_LINE_BYTES : last;
-	/* One of them may be there twice: cheaper than a jump that depends on where the span lies. */
+	/* One may be there twice: cheaper than a jump that depends on where the span lies. */
 	__builtin_prefetch(first, 1);
 	__builtin_prefetch(second, 1);
 	__builtin_prefetch(last, 1);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Memory that is there before the engine asks: what the engine may expect of a source, and its end. */
+/* Memory that is there before the engine asks: what an engine may expect of it, and its end. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
