@@ -22,7 +22,8 @@ OLTP_BENCH_SRC := $(addprefix oltp-engine/bench/,audit.c block_times.c classes.c
 OLTP_DIST_SRC := $(addprefix oltp-engine/dist/,book.c client.c conn.c coord.c keeper.c log.c \
 	message.c node.c node_ycsb.c part.c recover.c redo.c session.c tenants.c)
 OLTP_CHECK_SRC := $(addprefix oltp-engine/check/,check.c cycles.c graph.c history.c history_print.c \
-	lists.c lives.c map.c order.c report.c report_json.c row_edges.c rows.c touches.c versions.c)
+	lists.c lives.c map.c order.c record.c record_events.c record_plan.c report.c report_json.c \
+	row_edges.c rows.c touches.c versions.c)
 # A disk that fails, for tests.
 OLTP_FAULTS_SRC := $(addprefix tests/unit/,log_faults.c log_faults_disk.c log_faults_ops.c)
 # A VM without a VM, from the guest monitor's tests.
@@ -40,6 +41,7 @@ $(eval $(call lib,liboltp-dist,$(OLTP_DIST_SRC),))
 $(eval $(call prog,oltp-node,oltp-engine/dist/oltp_node.c,liboltp-dist liboltp-bench liboltp,,-lm))
 $(eval $(call lib,liboltp-check,$(OLTP_CHECK_SRC),))
 $(eval $(call prog,oltp-check,oltp-engine/check/oltp_check.c,liboltp-check))
+$(eval $(call prog,oltp-history,oltp-engine/check/oltp_history.c,liboltp-check liboltp))
 
 $(eval $(call unit_test,test_oltp_lock,tests/unit/test_oltp_lock.c,liboltp))
 $(eval $(call unit_test,test_oltp_wound,tests/unit/test_oltp_wound.c,liboltp))
@@ -53,7 +55,8 @@ $(eval $(call unit_test,test_oltp_hist,tests/unit/test_oltp_hist.c,liboltp))
 $(eval $(call unit_test,test_oltp_zipf,tests/unit/test_oltp_zipf.c,liboltp-bench liboltp,,-lm))
 $(eval $(call unit_test,test_oltp_txn,tests/unit/test_oltp_txn.c,liboltp))
 $(eval $(call unit_test,test_oltp_check,tests/unit/test_oltp_check.c tests/unit/check_script.c,liboltp-check))
-$(eval $(call unit_test,test_oltp_history,tests/unit/test_oltp_history.c tests/unit/oltp_history.c tests/unit/oltp_memory.c,liboltp))
+$(eval $(call unit_test,test_oltp_check_random,tests/unit/test_oltp_check_random.c tests/unit/check_script.c,liboltp-check))
+$(eval $(call unit_test,test_oltp_history,tests/unit/test_oltp_history.c tests/unit/record_rig.c tests/unit/oltp_memory.c,liboltp-check liboltp))
 $(eval $(call unit_test,test_oltp_power,tests/unit/test_oltp_power.c tests/unit/durable_rig.c $(OLTP_FAULTS_SRC),liboltp))
 $(eval $(call unit_test,test_oltp_recover,tests/unit/test_oltp_recover.c tests/unit/durable_rig.c $(OLTP_FAULTS_SRC),liboltp))
 $(eval $(call unit_test,test_oltp_recover_cold,tests/unit/test_oltp_recover_cold.c $(OLTP_FAULTS_SRC) tests/unit/oltp_memory.c,liboltp))
@@ -61,6 +64,8 @@ $(eval $(call unit_test,test_oltp_durable_kill,tests/unit/test_oltp_durable_kill
 $(eval $(call unit_test,test_oltp_durable_nomem,tests/unit/test_oltp_durable_nomem.c tests/unit/durable_rig.c $(OLTP_FAULTS_SRC),liboltp,,$(foreach f,malloc calloc realloc aligned_alloc,-Xlinker --wrap=$(f))))
 $(eval $(call unit_test,test_oltp_recover_plan,tests/unit/test_oltp_recover_plan.c,liboltp))
 $(eval $(call unit_test,test_oltp_recover_redo,tests/unit/test_oltp_recover_redo.c tests/unit/ordered_rig.c tests/unit/oltp_memory.c,liboltp))
+# Broken on purpose, with races: no sanitizer would let it run.
+$(eval $(call unit_test_native,test_oltp_check_broken,tests/unit/test_oltp_check_broken.c tests/unit/broken_engine.c tests/unit/record_rig.c,liboltp-check liboltp,,$(foreach f,oltp_txn_read oltp_txn_update oltp_txn_scan oltp_txn_abort notes_hold,-Xlinker --wrap=$(f))))
 $(eval $(call unit_test,test_oltp_verify,tests/unit/test_oltp_verify.c,liboltp-bench liboltp,,-lm))
 $(eval $(call unit_test,test_oltp_tpcc,tests/unit/test_oltp_tpcc.c tests/unit/tpcc_rig.c,liboltp-bench liboltp,,-lm))
 $(eval $(call unit_test,test_oltp_tpcc_load,tests/unit/test_oltp_tpcc_load.c tests/unit/tpcc_rig.c,liboltp-bench liboltp,,-lm))

@@ -48,7 +48,7 @@ enum check_kind {
 	CHECK_G1A,		/* of what an aborted transaction wrote */
 	CHECK_G1B,		/* of what its transaction overwrote, or added to, later */
 	CHECK_UNWRITTEN,	/* of what nobody wrote */
-	CHECK_INTERNAL,		/* that contradicts what its transaction read or wrote before */
+	CHECK_INTERNAL,		/* that contradicts what one transaction read or wrote, by itself */
 	CHECK_DUPLICATE,	/* of a list that has a value twice */
 	CHECK_ORDER,		/* of a list that is no beginning of a longer one */
 	/* Two that both changed the same version of a row, or added the same row. */

@@ -49,6 +49,26 @@ static int check_value(struct checker *c, uint32_t txn, uint32_t object, uint64_
 	return 0;
 }
 
+/* What one transaction appended is in the order in which it did. */
+static int check_own_order(struct checker *c, uint32_t object)
+{
+	const struct object *o = &c->objects.at[object];
+	int rc = 0;
+
+	for (uint32_t i = o->last; !rc && i != NO_VERSION; i = c->versions.at[i].of_object) {
+		const struct version *v = &c->versions.at[i], *before;
+
+		if (v->of_object == NO_VERSION || v->position == NO_VERSION)
+			continue;
+		before = &c->versions.at[v->of_object];
+		if (before->txn == v->txn && before->position != NO_VERSION &&
+		    before->position > v->position)
+			rc = checker_report_read(c, CHECK_INTERNAL, o->longest_txn, v->txn, object,
+						 v->value);
+	}
+	return rc;
+}
+
 static int order_list(struct checker *c, uint32_t object)
 {
 	struct object *o = &c->objects.at[object];
@@ -73,7 +93,7 @@ static int order_list(struct checker *c, uint32_t object)
 		}
 		rc = rc ?: vec_push(&c->orders, (struct order){ version, 0 });
 	}
-	return rc;
+	return rc ?: check_own_order(c, object);
 }
 
 int lists_order(struct checker *c)

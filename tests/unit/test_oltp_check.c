@@ -170,6 +170,7 @@ static void test_internal_contradictions(void **state)
 	FINDS(STRICT, CHECK_INTERNAL, T("d:1 r:1:4"), T("w:1:4"));
 	FINDS(STRICT, CHECK_INTERNAL, T("a:1:1 l:1:"));
 	FINDS(STRICT, CHECK_INTERNAL, T("i:1:1 i:1:2"));
+	FINDS(STRICT, CHECK_INTERNAL, T("a:1:1 a:1:2"), T("a:1:3"), T("l:1:2,1,3"));
 }
 
 static void test_reads_that_nothing_explains(void **state)

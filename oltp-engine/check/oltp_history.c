@@ -1,0 +1,288 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * oltp-history: runs transactions on the engine and records what they were told, for oltp-check.
+ * Exit status: 0, 1 (could not run), 64 (usage).
+ */
+#include <argp.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "record.h"
+
+#define TRANSACTIONS_DEFAULT	10000u
+#define QUIET_S			2.0
+#define MIB			(1ull << 20)
+
+const char *argp_program_version = "oltp-history 1 (Ebb)";
+
+struct arguments {
+	struct record_config record;
+	const char *output;
+	bool quiet;
+};
+
+enum option_key {
+	OPT_CC = 0x100,
+	OPT_WHAT,
+	OPT_SECONDS,
+	OPT_STEADY,
+	OPT_LISTS,
+	OPT_REGISTERS,
+	OPT_WINDOWS,
+	OPT_RECORD_BYTES,
+	OPT_SEED,
+	OPT_MEMORY,
+	OPT_MEMORY_LOW,
+	OPT_COLD_DIR,
+};
+
+static const struct argp_option options[] = {
+	{ "output", 'o', "FILE", 0, "write the history there (standard output)", 1 },
+	{ "transactions", 't', "N", 0, "end after so many committed transactions (10000)", 1 },
+	{ "seconds", OPT_SECONDS, "S", 0, "or after so long", 1 },
+	{ "cc", OPT_CC, "SCHEME", 0, "concurrency control, as of oltp-bench (no_wait)", 1 },
+	{ "workers", 'w', "N", 0, "so many at once, 1 to 64 (4)", 1 },
+	{ "steady", OPT_STEADY, NULL, 0, "workers do not come and go meanwhile", 1 },
+	{ "quiet", 'q', NULL, 0, "no progress", 1 },
+	{ NULL, 0, NULL, 0, "What transactions do:", 2 },
+	{ "do", OPT_WHAT, "LIST", 0, "of lists,registers,rows, separated by commas (all)", 2 },
+	{ "lists", OPT_LISTS, "N", 0, "in use at once, 1 to 64 (8)", 2 },
+	{ "registers", OPT_REGISTERS, "N", 0, "1 to 1024 (32)", 2 },
+	{ "windows", OPT_WINDOWS, "N", 0, "of 32 keys of rows, in use at once, 1 to 16 (4)", 2 },
+	{ "record-bytes", OPT_RECORD_BYTES, "N", 0, "256 to 65536 (256)", 2 },
+	{ "seed", OPT_SEED, "N", 0, "of all that is drawn (1)", 2 },
+	{ NULL, 0, NULL, 0, "Memory for records:", 3 },
+	{ "memory-mib", OPT_MEMORY, "MIB", 0, "at most so much; needs --cold-dir", 3 },
+	{ "memory-low-mib", OPT_MEMORY_LOW, "MIB", 0,
+	  "and again and again only so much (0)", 3 },
+	{ "cold-dir", OPT_COLD_DIR, "FOLDER", 0, "records that do not fit go to a file there", 3 },
+	{ 0 },
+};
+
+static uint64_t number(struct argp_state *state, const char *name, const char *arg, uint64_t least,
+		       uint64_t most)
+{
+	unsigned long long n;
+	char *end;
+
+	errno = 0;
+	n = strtoull(arg, &end, 10);
+	if (errno || *arg < '0' || *arg > '9' || *end || n < least || n > most)
+		argp_error(state, "--%s: '%s' is not a number from %" PRIu64 " to %" PRIu64, name,
+			   arg, least, most);
+	return n;
+}
+
+static uint32_t parse_what(struct argp_state *state, const char *arg)
+{
+	static const char *const names[] = { "lists", "registers", "rows" };
+	uint32_t what = 0;
+
+	while (*arg) {
+		size_t bytes = strcspn(arg, ",");
+		uint32_t before = what;
+
+		for (unsigned int i = 0; i < 3; i++) {
+			if (strlen(names[i]) == bytes && !memcmp(arg, names[i], bytes))
+				what |= 1u << i;
+		}
+		if (what == before)
+			argp_error(state, "--do: '%s' is not lists, registers or rows, once each",
+				   arg);
+		arg += bytes + (arg[bytes] == ',');
+	}
+	return what;
+}
+
+static void check(struct argp_state *state, const struct record_config *record)
+{
+	if (record->memory_bytes && !record->engine.cold_dir)
+		argp_error(state, "--memory-mib needs --cold-dir");
+	if (record->memory_low_bytes > record->memory_bytes)
+		argp_error(state, "--memory-low-mib is more than --memory-mib");
+}
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+	struct arguments *a = state->input;
+	struct record_config *record = &a->record;
+
+	switch (key) {
+	case 'o':
+		a->output = arg;
+		break;
+	case 'q':
+		a->quiet = true;
+		break;
+	case 't':
+		record->transactions = number(state, "transactions", arg, 1, UINT32_MAX);
+		break;
+	case 'w':
+		record->workers = (uint32_t)number(state, "workers", arg, 1, RECORD_WORKERS);
+		break;
+	case OPT_CC:
+		if (oltp_cc_parse(arg, &record->engine.cc))
+			argp_error(state, "--cc: there is no scheme '%s'", arg);
+		break;
+	case OPT_WHAT:
+		record->what = parse_what(state, arg);
+		break;
+	case OPT_SECONDS:
+		record->seconds = (double)number(state, "seconds", arg, 1, 86400);
+		break;
+	case OPT_STEADY:
+		record->is_steady = true;
+		break;
+	case OPT_LISTS:
+		record->lists = (uint32_t)number(state, "lists", arg, 1, RECORD_LISTS);
+		break;
+	case OPT_REGISTERS:
+		record->registers = (uint32_t)number(state, "registers", arg, 1, RECORD_REGISTERS);
+		break;
+	case OPT_WINDOWS:
+		record->windows = (uint32_t)number(state, "windows", arg, 1, RECORD_WINDOWS);
+		break;
+	case OPT_RECORD_BYTES:
+		record->record_bytes = (uint32_t)number(state, "record-bytes", arg, 256, 65536);
+		break;
+	case OPT_SEED:
+		record->seed = number(state, "seed", arg, 0, UINT32_MAX);
+		break;
+	case OPT_MEMORY:
+		record->memory_bytes = number(state, "memory-mib", arg, 2, 1 << 20) * MIB;
+		break;
+	case OPT_MEMORY_LOW:
+		record->memory_low_bytes = number(state, "memory-low-mib", arg, 0, 1 << 20) * MIB;
+		break;
+	case OPT_COLD_DIR:
+		record->engine.cold_dir = arg;
+		break;
+	case ARGP_KEY_ARG:
+		argp_error(state, "'%s' is no option", arg);
+		break;
+	case ARGP_KEY_END:
+		check(state, record);
+		break;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+	return 0;
+}
+
+/* One thread at a time, or lines would mix: a pipe takes much in several pieces. */
+struct output {
+	pthread_mutex_t lock;
+	int fd;
+};
+
+static int write_all(int fd, const char *text, size_t bytes)
+{
+	while (bytes) {
+		ssize_t n = write(fd, text, bytes);
+
+		if (n < 0 && errno != EINTR)
+			return -errno;
+		if (n > 0) {
+			text += n;
+			bytes -= (size_t)n;
+		}
+	}
+	return 0;
+}
+
+static int write_lines(void *ctx, const char *text, size_t bytes)
+{
+	struct output *output = ctx;
+	int rc;
+
+	pthread_mutex_lock(&output->lock);
+	rc = write_all(output->fd, text, bytes);
+	pthread_mutex_unlock(&output->lock);
+	return rc;
+}
+
+static double now_s(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
+}
+
+struct progress {
+	double start_s, told_s;
+	uint64_t transactions;
+	bool is_terminal;
+};
+
+static void tell(void *ctx, uint64_t committed)
+{
+	struct progress *p = ctx;
+	double now = now_s();
+
+	if (now - p->start_s < QUIET_S || now - p->told_s < (p->is_terminal ? 0.5 : 2.0))
+		return;
+	p->told_s = now;
+	fprintf(stderr, "%soltp-history: %.1f s, %" PRIu64 " of %" PRIu64 " transactions%s",
+		p->is_terminal ? "\r\033[K" : "", now - p->start_s, committed, p->transactions,
+		p->is_terminal ? "" : "\n");
+}
+
+static int record(const struct arguments *a, int fd)
+{
+	static struct record_shared shared;
+	struct output output = { PTHREAD_MUTEX_INITIALIZER, fd };
+	const struct record_sink sink = { write_lines, &output };
+	struct progress progress = { now_s(), 0, a->record.transactions, isatty(STDERR_FILENO) };
+	struct record_stats stats;
+	int rc = write_all(fd, "oltp-history 1\n", strlen("oltp-history 1\n"));
+
+	if (!rc)
+		rc = record_run(&a->record, &shared, &sink, a->quiet ? NULL : tell, &progress,
+				&stats);
+	if (progress.told_s > 0 && progress.is_terminal)
+		fputc('\n', stderr);
+	if (rc)
+		fprintf(stderr, "oltp-history: %s\n", strerror(-rc));
+	else if (!a->quiet)
+		fprintf(stderr, "oltp-history: %" PRIu64 " committed, %" PRIu64 " aborted (%" PRIu64
+			" conflicts, %" PRIu64 " cold), %" PRIu64 " workers, memory shrunk %" PRIu64
+			" times\n", stats.committed, stats.aborted, stats.conflicts, stats.colds,
+			stats.workers, stats.shrinks);
+	return rc;
+}
+
+int main(int argc, char **argv)
+{
+	static const struct argp argp = {
+		.options = options,
+		.parser = parse,
+		.doc = "Runs transactions on Ebb's OLTP engine, while workers come and go, and "
+		       "records what they did and were told, for oltp-check.",
+	};
+	static struct arguments a = {
+		.record = { .transactions = TRANSACTIONS_DEFAULT, .seed = 1, .engine.node = -1 },
+	};
+	int fd = STDOUT_FILENO, rc;
+
+	argp_parse(&argp, argc, argv, 0, NULL, &a);
+	if (a.output)
+		fd = open(a.output, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0644);
+	if (fd < 0) {
+		fprintf(stderr, "oltp-history: %s: %s\n", a.output, strerror(errno));
+		return EXIT_FAILURE;
+	}
+	rc = record(&a, fd);
+	if (a.output && close(fd) && !rc) {
+		fprintf(stderr, "oltp-history: %s: %s\n", a.output, strerror(errno));
+		rc = -errno;
+	}
+	return rc ? EXIT_FAILURE : EXIT_SUCCESS;
+}
