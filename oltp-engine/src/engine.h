@@ -38,7 +38,7 @@ struct oltp_table {
 	struct index index;
 	/* Records not used since then were the last to go to disk; written by the manager. */
 	_Atomic uint64_t evicted_stamp;
-	struct shelf shelves[OLTP_NODES_MAX];
+	struct shelf shelves[OLTP_NODES_MAX][SHELF_PARTS];
 	/* Ordered indexes, set before the first record is. */
 	uint32_t n_ordered;
 	uint32_t n_key_spans;

@@ -7,19 +7,21 @@
 
 #define PAGE_BYTES	4096u
 
-void shelf_init(struct shelf *shelf)
+void shelves_init(struct shelf shelves[SHELF_PARTS])
 {
-	pthread_mutex_init(&shelf->lock, NULL);
+	for (uint32_t part = 0; part < SHELF_PARTS; part++)
+		pthread_mutex_init(&shelves[part].lock, NULL);
 }
 
-void shelf_finish(struct shelf *shelf)
+void shelves_finish(struct shelf shelves[SHELF_PARTS])
 {
-	pthread_mutex_destroy(&shelf->lock);
+	for (uint32_t part = 0; part < SHELF_PARTS; part++)
+		pthread_mutex_destroy(&shelves[part].lock);
 }
 
 static struct shelf *shelf_of(const struct block *block)
 {
-	return &block->table->shelves[block->node];
+	return &block->table->shelves[block->node][block->part];
 }
 
 /* False: it is not what it was; the host may take a block at any moment (lost.h). */
@@ -65,6 +67,12 @@ static struct record *slot_at(const struct block *block, uint32_t slot)
 static uint32_t slot_of(const struct block *block, const struct record *record)
 {
 	return (uint32_t)(((const uint8_t *)record - block->addr) / block->table->stride);
+}
+
+/* By the worker's number: the manager and others that add nothing have one as well. */
+static uint32_t part_of(uint64_t ts)
+{
+	return (uint32_t)ts % SHELF_PARTS;
 }
 
 /*
@@ -122,19 +130,30 @@ static struct record *shelf_alloc(struct shelf *shelf, uint64_t ts)
 	return record;
 }
 
+/* From the worker's own part first. */
+static struct record *node_alloc(struct oltp_table *table, uint32_t node, uint64_t ts)
+{
+	struct record *record = NULL;
+
+	for (uint32_t i = 0; !record && i < SHELF_PARTS; i++)
+		record = shelf_alloc(&table->shelves[node][(part_of(ts) + i) % SHELF_PARTS], ts);
+	return record;
+}
+
 struct record *storage_slot_alloc_present(struct oltp_table *table, uint32_t node, uint64_t ts)
 {
-	struct record *record = shelf_alloc(&table->shelves[node], ts);
+	struct record *record = node_alloc(table, node, ts);
 
 	for (uint32_t other = 0; !record && other < OLTP_NODES_MAX; other++)
-		record = shelf_alloc(&table->shelves[other], ts);
+		record = node_alloc(table, other, ts);
 	return record;
 }
 
 /* An open block for the table; with records in it, it is worth nothing to anybody else. */
-static bool shelf_grow(struct storage *storage, struct oltp_table *table, uint32_t node)
+static bool shelf_grow(struct storage *storage, struct oltp_table *table, uint32_t node,
+		       uint32_t part)
 {
-	struct block *block = storage_block_take(storage, table, node);
+	struct block *block = storage_block_take(storage, table, node, part);
 	struct shelf *shelf;
 
 	if (!block)
@@ -157,12 +176,15 @@ static bool shelf_grow(struct storage *storage, struct oltp_table *table, uint32
 struct record *storage_slot_alloc(struct storage *storage, struct oltp_table *table, uint32_t node,
 				  uint64_t ts)
 {
+	uint32_t part = part_of(ts);
 	struct record *record;
 
 	do {
-		record = shelf_alloc(&table->shelves[node], ts);
-	} while (!record && shelf_grow(storage, table, node));
-	/* What was taken on another node, by anybody, has room there. */
+		/* Where memory has bounds, what others have free comes before what could be had. */
+		record = storage->ops ? node_alloc(table, node, ts) :
+					shelf_alloc(&table->shelves[node][part], ts);
+	} while (!record && shelf_grow(storage, table, node, part));
+	/* What was taken on another node, or by others, has room there. */
 	return record ?: storage_slot_alloc_present(table, node, ts);
 }
 
@@ -199,8 +221,10 @@ uint64_t storage_free_slots(const struct oltp_table *table)
 {
 	uint64_t n = 0;
 
-	for (uint32_t node = 0; node < OLTP_NODES_MAX; node++)
-		n += counter_read(&table->shelves[node].n_free);
+	for (uint32_t node = 0; node < OLTP_NODES_MAX; node++) {
+		for (uint32_t part = 0; part < SHELF_PARTS; part++)
+			n += counter_read(&table->shelves[node][part].n_free);
+	}
 	return n;
 }
 
@@ -208,8 +232,10 @@ uint64_t storage_used_slots(const struct oltp_table *table)
 {
 	uint64_t n = 0;
 
-	for (uint32_t node = 0; node < OLTP_NODES_MAX; node++)
-		n += counter_read(&table->shelves[node].n_used);
+	for (uint32_t node = 0; node < OLTP_NODES_MAX; node++) {
+		for (uint32_t part = 0; part < SHELF_PARTS; part++)
+			n += counter_read(&table->shelves[node][part].n_used);
+	}
 	return n;
 }
 

@@ -180,7 +180,8 @@ static bool node_has_more(struct storage *storage, uint32_t node)
 	return !provider_add(storage, node);
 }
 
-struct block *storage_block_take(struct storage *storage, struct oltp_table *table, uint32_t wanted)
+struct block *storage_block_take(struct storage *storage, struct oltp_table *table, uint32_t wanted,
+				 uint32_t part)
 {
 	uint32_t n_slots = OLTP_MEM_BLOCK_BYTES / table->stride;
 	uint64_t *used = calloc((n_slots + 63) / 64, sizeof(*used));
@@ -204,6 +205,7 @@ struct block *storage_block_take(struct storage *storage, struct oltp_table *tab
 	if (block) {
 		storage->nodes[node].unused_bytes -= OLTP_MEM_BLOCK_BYTES;
 		block->table = table;
+		block->part = part;
 		block->n_slots = n_slots;
 		block->n_used = 0;
 		block->first_word = 0;

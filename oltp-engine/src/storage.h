@@ -48,7 +48,7 @@ enum block_state {
 struct block {
 	uint8_t *addr;
 	struct oltp_table *table;	/* NULL: UNUSED */
-	uint32_t node;
+	uint32_t node, part;		/* of the shelf; that of an UNUSED one says nothing */
 	size_t position;		/* in storage.blocks; under the storage's lock */
 	uint64_t grant;			/* blocks of one add may be released together */
 	_Atomic enum block_state state;	/* under the shelf's lock; any thread may look */
@@ -63,7 +63,15 @@ struct block {
 	uint64_t *used;			/* a bit per slot */
 };
 
-/* The blocks of one table on one node. */
+/*
+ * Workers share the blocks of a table on a node in so many parts, by their number: two that add rows
+ * at a time seldom want the same lock, and do not write to the same cache lines. What a part has
+ * free is used by others before the table goes without, and if the provider's memory has bounds,
+ * before more is asked for.
+ */
+#define SHELF_PARTS	4u
+
+/* One part of the blocks of one table on one node. */
 struct shelf {
 	_Alignas(CACHE_PAD_BYTES) pthread_mutex_t lock;
 	struct block *partial;
@@ -104,8 +112,8 @@ int storage_init(struct storage *storage, const struct oltp_block_ops *ops, void
 void storage_finish(struct storage *storage);
 
 /* Makes all a new table needs to know of itself. */
-void shelf_init(struct shelf *shelf);
-void shelf_finish(struct shelf *shelf);
+void shelves_init(struct shelf shelves[SHELF_PARTS]);
+void shelves_finish(struct shelf shelves[SHELF_PARTS]);
 
 /*
  * A slot of the table, on the node if there is one, with its record locked exclusively by ts. May
@@ -122,7 +130,7 @@ void storage_slot_free(struct storage *storage, struct record *record);
 
 /* For slots.c: an unused block with no slot taken, on the node wanted if possible; or NULL. */
 struct block *storage_block_take(struct storage *storage, struct oltp_table *table,
-				 uint32_t wanted);
+				 uint32_t wanted, uint32_t part);
 void storage_block_drop(struct storage *storage, struct block *block);
 
 /* For storage.c: a LOST block has no room any more. */

@@ -31,7 +31,7 @@ int oltp_table_create(struct oltp_engine *engine, uint32_t record_bytes, uint64_
 	if (rc)
 		goto out_free;
 	for (uint32_t node = 0; node < OLTP_NODES_MAX; node++)
-		shelf_init(&table->shelves[node]);
+		shelves_init(table->shelves[node]);
 	cold_table_init(table);
 
 	pthread_mutex_lock(&engine->lock);
@@ -62,7 +62,7 @@ void table_destroy(struct oltp_table *table)
 	ordered_destroy(table);
 	index_finish(&table->index);
 	for (uint32_t node = 0; node < OLTP_NODES_MAX; node++)
-		shelf_finish(&table->shelves[node]);
+		shelves_finish(table->shelves[node]);
 	free(table);
 }
 

@@ -6,10 +6,12 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 #include <time.h>
 #include <cmocka.h>
 
+#include "oltp-engine/bench/options.h"
 #include "tpcc_rig.h"
 
 #define CONDITION(n)	(1u << (n))
@@ -309,6 +311,66 @@ static void test_recycling_without_delivery(void **state)
 	tpcc_rig_close(&r);
 }
 
+/* What the workload has to say of itself, as the programs ask for it. */
+static bool verify_fields(const struct bench_workload_ops *ops, void *tpcc, char *text,
+			  size_t bytes)
+{
+	FILE *out = fmemopen(text, bytes, "w");
+	struct fields fields;
+	bool is_good;
+
+	assert_non_null(out);
+	fields_begin(&fields, out, FIELDS_JSON);
+	ops->describe(tpcc, &fields);
+	is_good = ops->verify(tpcc, &fields);
+	fields_end(&fields);
+	fclose(out);
+	return is_good;
+}
+
+static void test_as_a_workload(void **state)
+{
+	const struct bench_workload *workload = bench_workload_find("tpcc");
+	const struct bench_workload_ops *ops = workload->ops;
+	struct bench_options options = bench_options_default;
+	struct oltp_config config = { .node = -1 };
+	struct bench_progress progress = { 0 };
+	char text[4096];
+	struct tpcc_rig r;
+	void *tpcc;
+
+	(void)state;
+	assert_null(ops->check(workload, &options));
+	/* The estimate is for the real scale. */
+	options.tpcc.orders = 0;
+	assert_in_range(ops->memory_bytes(workload, &options), 80ull << 20, 150ull << 20);
+	options.tpcc = tpcc_rig_config();
+	ops->configure(workload, &options, &config);
+	assert_true(config.txn_records_max >= TPCC_RECORDS_MAX);
+	assert_int_equal(oltp_engine_open(&config, &r.engine), 0);
+	assert_int_equal(ops->create(workload, r.engine, &options, &tpcc), 0);
+	assert_int_equal(ops->load(tpcc, 3, &progress), 0);
+	assert_int_equal(progress.done, RIG_WAREHOUSES);
+	assert_int_equal(progress.total, RIG_WAREHOUSES);
+	r.tpcc = tpcc;
+	r.workload = ops->pool(tpcc);
+	assert_int_equal(oltp_worker_create(r.engine, &r.worker), 0);
+	run_pool(&r);
+	assert_true(verify_fields(ops, tpcc, text, sizeof(text)));
+	assert_non_null(strstr(text, "\"mix\":\"45,43,4,4,4\""));
+	assert_non_null(strstr(text, "\"lost_updates\":0}"));
+	tpcc_rig_delete(&r, TPCC_ITEM, 1);
+	tpcc_rig_put(&r, TPCC_WAREHOUSE, 1, offsetof(struct tpcc_warehouse, ytd),
+		     &(int64_t){ 5 }, sizeof(int64_t));
+	assert_false(verify_fields(ops, tpcc, text, sizeof(text)));
+	assert_non_null(strstr(text, "\"consistency_violations\":{\"1\":1,\"2\":0,"));
+	assert_non_null(strstr(text, "\"missing_rows\":1"));
+	assert_non_null(strstr(text, "\"lost_updates\":3}"));
+	oltp_worker_destroy(r.worker);
+	ops->destroy(tpcc);
+	oltp_engine_close(r.engine);
+}
+
 int main(void)
 {
 #define WITH_RIG(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
@@ -326,6 +388,7 @@ int main(void)
 		cmocka_unit_test(test_every_scheme),
 		cmocka_unit_test(test_recycling),
 		cmocka_unit_test(test_recycling_without_delivery),
+		cmocka_unit_test(test_as_a_workload),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

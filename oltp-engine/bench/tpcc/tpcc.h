@@ -54,7 +54,7 @@ struct tpcc_config {
 #define TPCC_CONFIG_DEFAULT {			\
 	.warehouses = 1,			\
 	.mix = { 45, 43, 4, 4, 4 },		\
-	.orders = 2000000,			\
+	.orders = 1000000,			\
 	.seed = 1,				\
 	.items = TPCC_ITEMS,			\
 	.customers = TPCC_CUSTOMERS,		\

@@ -21,7 +21,7 @@ static const struct argp_option options[] = {
 	{ "home", OPT_HOME, "WHAT", 0,
 	  "the warehouse of a transaction is 'any' (default), or that of its 'worker'", 20 },
 	{ "orders", OPT_ORDERS, "N", 0,
-	  "room for so many new orders in the hash indexes (2000000), 200 bytes each; more work, "
+	  "room for so many new orders in the hash indexes (1000000), 200 bytes each; more work, "
 	  "but slower", 20 },
 	{ "keep-orders", OPT_KEEP, "N", 0,
 	  "for long runs, not in the specification: a new order deletes the one N before it, a "
