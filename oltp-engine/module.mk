@@ -75,6 +75,7 @@ $(B)/tests/test_oltp_man: | $(addprefix $(B)/bin/,oltp-bench oltp-index-bench ol
 $(eval $(call unit_test,test_oltp_example,tests/unit/test_oltp_example.c,))
 $(B)/tests/test_oltp_example: | $(B)/bin/oltp-example-bank
 $(eval $(call unit_test,test_oltp_progress,tests/unit/test_oltp_progress.c,liboltp-bench liboltp,,-lm))
+$(eval $(call unit_test,test_oltp_tpcc_recover,tests/unit/test_oltp_tpcc_recover.c tests/unit/tpcc_rig.c,liboltp-bench liboltp,,-lm))
 $(eval $(call unit_test,test_oltp_workload,tests/unit/test_oltp_workload.c,liboltp-bench liboltp,,-lm))
 $(eval $(call unit_test,test_oltp_workload_draw,tests/unit/test_oltp_workload_draw.c,liboltp-bench liboltp,,-lm))
 $(eval $(call unit_test,test_oltp_policy,tests/unit/test_oltp_policy.c,liboltp))
