@@ -64,10 +64,10 @@ struct block {
 };
 
 /*
- * Workers share the blocks of a table on a node in so many parts, by their number: two that add rows
- * at a time seldom want the same lock, and do not write to the same cache lines. What a part has
- * free is used by others before the table goes without, and if the provider's memory has bounds,
- * before more is asked for.
+ * Workers share the blocks of a table on a node in so many parts, by their number: two that add
+ * rows at a time seldom want the same lock, and do not write to the same cache lines. What a part
+ * has free is used by others before the table goes without, and if the provider's memory has
+ * bounds, before more is asked for.
  */
 #define SHELF_PARTS	4u
 
