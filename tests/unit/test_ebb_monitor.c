@@ -244,11 +244,13 @@ static void offer_that_is_not_taken_goes_to_the_other(void **state)
 	all_close(&e);
 }
 
-static atomic_bool is_host_ready;
+static atomic_bool is_host_asked, is_host_ready;
 
 /* A host that takes its time for CPUs. */
 static int slow_ioctl(void *dev, unsigned long cmd, void *arg)
 {
+	if (cmd == EBB_IOC_CPU_ADD)
+		is_host_asked = true;
 	while (cmd == EBB_IOC_CPU_ADD && !is_host_ready)
 		usleep(1000);
 	return fake_ebb_dev_ops.ioctl(dev, cmd, arg);
@@ -274,7 +276,7 @@ static void application_that_waits_for_cpus_keeps_its_offer(void **state)
 	pthread_t thread;
 	void *ret;
 
-	is_host_ready = false;
+	is_host_asked = is_host_ready = false;
 	ops.ioctl = slow_ioctl;
 	ebb_rig_monitor_start(rig);
 	assert_int_equal(ebb_open_dev(&options, &ops, &e.apps[0]), 0);
@@ -283,6 +285,8 @@ static void application_that_waits_for_cpus_keeps_its_offer(void **state)
 	expect_offers(&e, 2, 2);
 	/* From here on the first one neither dispatches nor has anything to show. */
 	assert_int_equal(pthread_create(&thread, NULL, add_one, e.apps[0]), 0);
+	while (!is_host_asked)
+		usleep(1000);
 	assert_int_equal(ebb_cpu_add(e.apps[1], 2, 0, 0, 0, b, NULL), 2);
 	expect_offers(&only_b, 0, 0);
 	ebb_rig_time_pass(EBB_DIVIDE_PATIENCE_MS + 500);
