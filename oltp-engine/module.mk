@@ -17,7 +17,7 @@ OLTP_TPCC_SRC := $(addprefix oltp-engine/bench/tpcc/,tpcc.c tpcc_check.c tpcc_cu
 OLTP_YCSB_SRC := $(addprefix oltp-engine/bench/ycsb/,cdb.c growth.c uniform.c ycsb.c ycsb_draw.c \
 	ycsb_load.c ycsb_options.c ycsb_run.c ycsb_verify.c ycsb_workload.c zipf.c)
 OLTP_BENCH_SRC := $(addprefix oltp-engine/bench/,audit.c block_times.c classes.c disk_probe.c fields.c limits.c \
-	load.c log_figures.c options.c options_log.c progress.c report.c session.c warm.c workload.c) $(OLTP_YCSB_SRC) \
+	load.c log_figures.c options.c options_log.c progress.c recovery.c report.c session.c warm.c workload.c) $(OLTP_YCSB_SRC) \
 	$(OLTP_TPCC_SRC)
 OLTP_DIST_SRC := $(addprefix oltp-engine/dist/,book.c client.c conn.c coord.c keeper.c log.c \
 	message.c node.c node_ycsb.c part.c recover.c redo.c session.c tenants.c)
@@ -62,6 +62,7 @@ $(eval $(call unit_test,test_oltp_recover,tests/unit/test_oltp_recover.c tests/u
 $(eval $(call unit_test,test_oltp_recover_cold,tests/unit/test_oltp_recover_cold.c $(OLTP_FAULTS_SRC) tests/unit/oltp_memory.c,liboltp))
 $(eval $(call unit_test,test_oltp_durable_kill,tests/unit/test_oltp_durable_kill.c,liboltp))
 $(eval $(call unit_test,test_oltp_durable_nomem,tests/unit/test_oltp_durable_nomem.c tests/unit/durable_rig.c $(OLTP_FAULTS_SRC),liboltp,,$(foreach f,malloc calloc realloc aligned_alloc,-Xlinker --wrap=$(f))))
+$(eval $(call unit_test,test_oltp_adopt,tests/unit/test_oltp_adopt.c $(OLTP_FAULTS_SRC),liboltp-bench liboltp,,-lm))
 $(eval $(call unit_test,test_oltp_recover_plan,tests/unit/test_oltp_recover_plan.c,liboltp))
 $(eval $(call unit_test,test_oltp_recover_redo,tests/unit/test_oltp_recover_redo.c tests/unit/ordered_rig.c tests/unit/oltp_memory.c,liboltp))
 # Broken on purpose, with races: no sanitizer would let it run.

@@ -7,6 +7,8 @@ enum option_key {
 	OPT_DURABILITY = 0x600,
 	OPT_LOG_DIR,
 	OPT_GROUP,
+	OPT_CHECKPOINT,
+	OPT_RECOVER,
 };
 
 static const struct argp_option options[] = {
@@ -14,8 +16,14 @@ static const struct argp_option options[] = {
 	{ "durability", OPT_DURABILITY, "MODE", 0,
 	  "'off' (default); 'async': transactions count when they commit, the newest may be lost; "
 	  "'commit': they count, and their latency ends, when they are on disk", 6 },
-	{ "log-dir", OPT_LOG_DIR, "DIR", 0, "an empty folder, for the log", 6 },
+	{ "log-dir", OPT_LOG_DIR, "DIR", 0,
+	  "a folder for the log and checkpoints; empty, or see --recover", 6 },
 	{ "group-us", OPT_GROUP, "US", 0, "time between two groups of the log (1000)", 6 },
+	{ "checkpoint-mib", OPT_CHECKPOINT, "MIB", 0,
+	  "of log between two checkpoints (1024)", 6 },
+	{ "recover", OPT_RECOVER, NULL, 0,
+	  "go on with the database in --log-dir, of a run with the same workload and table sizes: "
+	  "recover it, look it over, then run; without one, load as usual", 6 },
 	{ 0 },
 };
 
@@ -34,7 +42,16 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case OPT_GROUP:
 		o->group_us = (uint32_t)bench_parse_number(state, "group-us", arg, 1, 1000000);
 		break;
+	case OPT_CHECKPOINT:
+		o->checkpoint_mib = (uint32_t)bench_parse_number(state, "checkpoint-mib", arg, 1,
+								 UINT32_MAX);
+		break;
+	case OPT_RECOVER:
+		o->recover = true;
+		break;
 	case ARGP_KEY_END:
+		if (o->recover && !o->dir)
+			argp_error(state, "--recover needs --log-dir");
 		if ((o->durability != OLTP_DURABILITY_OFF) != !!o->dir)
 			argp_error(state, "--durability async or commit and --log-dir need each "
 					  "other");
@@ -52,4 +69,5 @@ void bench_log_configure(const struct bench_log_options *o, struct oltp_config *
 	config->durability = o->durability;
 	config->log_dir = o->dir;
 	config->group_interval_us = o->group_us;
+	config->checkpoint_mib = o->checkpoint_mib;
 }

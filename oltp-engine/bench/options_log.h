@@ -4,6 +4,7 @@
 #define BENCH_OPTIONS_LOG_H
 
 #include <argp.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "oltp.h"
@@ -12,6 +13,8 @@ struct bench_log_options {
 	enum oltp_durability durability;
 	const char *dir;	/* NULL: none was given; durability is off then */
 	uint32_t group_us;	/* 0: the engine's default */
+	uint32_t checkpoint_mib;	/* 0: the engine's default */
+	bool recover;
 };
 
 /* A child of bench_argp; its input is a struct bench_log_options. */

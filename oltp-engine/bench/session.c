@@ -16,6 +16,7 @@
 #include "log_figures.h"
 #include "load.h"
 #include "progress.h"
+#include "recovery.h"
 #include "report.h"
 #include "session.h"
 #include "warm.h"
@@ -46,6 +47,7 @@ struct session {
 	struct limits limits;
 	struct warm warm;
 	struct log_figures log;
+	struct recovery recovery;
 	struct load load;
 	uint32_t load_threads;	/* that filled the tables, in so many seconds */
 	const char *load_unit;
@@ -235,7 +237,9 @@ int session_open(const struct session_config *config, struct session **ret_sessi
 	rc = open_engine(s);
 	if (!rc)
 		rc = s->ops->create(o->workload, s->engine, o, &s->state);
-	if (!rc)
+	if (!rc && o->log.recover)
+		rc = recovery_run(&s->recovery, s->engine, s->ops, s->state, o->quiet);
+	if (!rc && !s->recovery.has_found)
 		rc = load(s);
 	if (rc) {
 		fail("loading the table", rc);
@@ -589,14 +593,18 @@ bool session_finish(struct session *s, FILE *out, const char *prefix)
 	fields_text(&fields, "workload", o->workload->name);
 	fields_text(&fields, "cc", oltp_cc_name(o->cc));
 	fields_u64(&fields, "seed", o->ycsb.seed);
-	fields_object_begin(&fields, "load");
-	fields_u64(&fields, s->load_unit, s->loaded);
-	fields_u64(&fields, "threads", s->load_threads);
-	fields_number(&fields, "seconds", 3, s->load_seconds);
-	fields_object_end(&fields);
+	if (!s->recovery.has_found) {
+		fields_object_begin(&fields, "load");
+		fields_u64(&fields, s->load_unit, s->loaded);
+		fields_u64(&fields, "threads", s->load_threads);
+		fields_number(&fields, "seconds", 3, s->load_seconds);
+		fields_object_end(&fields);
+	}
 	s->ops->describe(s->state, &fields);
 	report_totals(&fields, seconds, &whole);
 	log_figures_report(&s->log, seconds, s->engine, &o->log, &fields);
+	recovery_report(&s->recovery, s->engine, o->log.durability != OLTP_DURABILITY_OFF,
+			&fields);
 	if (s->ops->classes)
 		classes_report(s->ops->classes(s->state), seconds, &fields);
 	report_moves(&fields, &figures);

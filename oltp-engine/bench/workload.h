@@ -90,6 +90,14 @@ struct bench_workload_ops {
 	 */
 	int (*load)(void *state, uint32_t n_threads, struct bench_progress *progress);
 
+	/*
+	 * Instead of load, where the tables have the rows of an earlier run that was broken off
+	 * (--recover): looks them over, and takes them for the beginning, so that verify will ask
+	 * for them as well. NULL: cannot be done. Errors: -EOPNOTSUPP (not with these options);
+	 * what it found says whether all is in order.
+	 */
+	int (*adopt)(void *state, struct bench_audit *ret_found);
+
 	/* What the pool's workers run; valid until destroy. */
 	struct oltp_workload (*pool)(void *state);
 

@@ -13,7 +13,8 @@
  *
  * Life cycle:
  *
- *   oltp_engine_open -> oltp_table_create -> [oltp_index_create] -> oltp_worker_create (a thread)
+ *   oltp_engine_open -> oltp_table_create -> [oltp_index_create] -> [oltp_recover]
+ *   oltp_worker_create (a thread)
  *     oltp_txn_begin -> [oltp_txn_prefetch] -> oltp_txn_read|update|... ... -> oltp_txn_commit
  *                                                     `- any failure --------> oltp_txn_abort
  *   oltp_worker_destroy -> oltp_engine_close

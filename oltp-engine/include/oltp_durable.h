@@ -18,6 +18,10 @@
  *       is not on disk, and transactions get OLTP_IO. It is never tried again, since what a disk
  *       has of a failed sync is not known.
  *
+ *   D4  oltp_recover brings back all of D1 or D2, whatever the process was at when it ended, or
+ *       says which file is damaged and brings nothing. Damage to the very last group of the log
+ *       cannot be told from a write that was broken off: it is taken for that.
+ *
  * Caveat, mode commit: oltp_txn_commit returns before anything is on disk. A result, of a
  * transaction that only read as well, must not be shown to anybody before oltp_durable_wait.
  */

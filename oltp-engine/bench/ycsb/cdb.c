@@ -213,6 +213,7 @@ const struct bench_workload_ops cdb_workload_ops = {
 	.create = create,
 	.destroy = ycsb_hook_destroy,
 	.load = ycsb_hook_load,
+	.adopt = ycsb_hook_adopt,
 	.pool = ycsb_hook_pool,
 	.verify = ycsb_hook_verify,
 	.describe = describe,

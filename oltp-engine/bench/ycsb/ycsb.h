@@ -161,6 +161,12 @@ struct ycsb_audit {
 
 void ycsb_audit(struct ycsb *ycsb, struct ycsb_audit *ret_audit);
 
+/*
+ * The table has rows already: what they hold is what the books begin with. Before workers attach.
+ * Errors: -EOPNOTSUPP (with inserts nobody knows which keys there should be).
+ */
+int ycsb_adopt(struct ycsb *ycsb, struct ycsb_audit *ret_audit);
+
 struct ycsb_verdict {
 	uint64_t records;		/* found */
 	uint64_t records_missing;

@@ -100,19 +100,34 @@ struct oltp_workload ycsb_hook_pool(void *state)
 	return ycsb_workload(state);
 }
 
+static struct bench_audit audit_of(const struct ycsb_audit *found)
+{
+	return (struct bench_audit){
+		.rc = found->rc,
+		.is_complete = found->is_complete,
+		.records = found->records,
+		.damaged_records = found->damaged_records,
+		.updates = found->updates,
+		.content = found->content,
+	};
+}
+
 void ycsb_hook_audit(void *state, struct bench_audit *ret_audit)
 {
 	struct ycsb_audit found;
 
 	ycsb_audit(state, &found);
-	*ret_audit = (struct bench_audit){
-		.rc = found.rc,
-		.is_complete = found.is_complete,
-		.records = found.records,
-		.damaged_records = found.damaged_records,
-		.updates = found.updates,
-		.content = found.content,
-	};
+	*ret_audit = audit_of(&found);
+}
+
+int ycsb_hook_adopt(void *state, struct bench_audit *ret_found)
+{
+	struct ycsb_audit found;
+	int rc = ycsb_adopt(state, &found);
+
+	if (!rc)
+		*ret_found = audit_of(&found);
+	return rc;
 }
 
 bool ycsb_hook_verify(void *state, struct fields *fields)
@@ -194,6 +209,7 @@ const struct bench_workload_ops ycsb_workload_ops = {
 	.create = create,
 	.destroy = ycsb_hook_destroy,
 	.load = ycsb_hook_load,
+	.adopt = ycsb_hook_adopt,
 	.pool = ycsb_hook_pool,
 	.verify = ycsb_hook_verify,
 	.describe = describe,

@@ -37,6 +37,7 @@ void cdb_configure(const struct bench_options *options, struct ycsb_config *ret_
 void ycsb_hook_destroy(void *state);
 int ycsb_hook_load(void *state, uint32_t n_threads, struct bench_progress *progress);
 struct oltp_workload ycsb_hook_pool(void *state);
+int ycsb_hook_adopt(void *state, struct bench_audit *ret_found);
 void ycsb_hook_audit(void *state, struct bench_audit *ret_audit);
 bool ycsb_hook_verify(void *state, struct fields *fields);
 
