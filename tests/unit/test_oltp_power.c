@@ -13,17 +13,7 @@
 
 #include "durable_rig.h"
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define POINTS	120u
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define POINTS	120u
-#endif
-#endif
-#ifndef POINTS
-#define POINTS	1000u
-#endif
-
+#define POINTS		(1000u / DURABLE_FEWER)
 #define LIVES		10u	/* of one disk */
 
 static struct durable_rig rig;
@@ -75,7 +65,8 @@ static void test_power_loss(void **state)
 	assert_true(transactions > POINTS);
 	assert_true(n_checkpoints > POINTS / 10);
 	assert_true(n_segments > POINTS);
-	assert_true(n_torn > POINTS / 50);
+	/* About one in fourteen; with few points there may be none. */
+	assert_true(n_torn > POINTS / 50 || DURABLE_FEWER > 1);
 	print_message("%u losses of power, %u torn groups\n", n_lost, n_torn);
 }
 

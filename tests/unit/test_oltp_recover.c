@@ -53,12 +53,12 @@ static void drop(void)
 static void test_each_call_of_recovery_fails(void **state)
 {
 	(void)state;
-	uint64_t n_failed = 0, n_calls = 0;
+	uint64_t n_failed = 0;
 
 	open_disk(1);
 	save();
-	for (uint64_t nth = 0; !nth || nth <= n_calls; nth++) {
-		const int kind = (int)(nth % 3);
+	for (uint64_t nth = 0; nth < 120; nth += DURABLE_FEWER) {
+		const int kind = (int)(nth / DURABLE_FEWER % 3);
 
 		restore(nth);
 		fault_disk_fail_at(rig.disk, nth, kind ? 1 : UINT64_MAX,
@@ -66,15 +66,13 @@ static void test_each_call_of_recovery_fails(void **state)
 		if (durable_recover(&rig))
 			n_failed++;
 		durable_close(&rig);
-		if (!nth)
-			n_calls = 120;
 		/* The next process has nothing to suffer from that. */
 		fault_disk_restart(rig.disk, kind == 2);
 		assert_int_equal(durable_recover(&rig), 0);
 		durable_run(&rig, 1, 3, 0);
 		drop();
 	}
-	assert_true(n_failed > 10);
+	assert_true(n_failed > 10 / DURABLE_FEWER);
 	rig = saved;
 	durable_finish(&rig);
 }
@@ -87,7 +85,7 @@ static void test_recovering_again(void **state)
 
 	open_disk(2);
 	save();
-	for (uint64_t nth = 0; nth < 100; nth++) {
+	for (uint64_t nth = 0; nth < 100; nth += DURABLE_FEWER) {
 		restore(nth);
 		fault_disk_lose_power_at(rig.disk, nth);
 		durable_recover(&rig);
@@ -107,40 +105,44 @@ static void test_recovering_again(void **state)
 	durable_finish(&rig);
 }
 
+/* kind: 0 to 3. */
+static void work_with_fault(uint64_t nth, int kind, uint32_t *ret_stopped)
+{
+	struct oltp_durable_stats stats;
+
+	fault_disk_calm(rig.disk);
+	if (kind == 3)
+		fault_disk_short_at(rig.disk, nth);
+	else
+		fault_disk_fail_at(rig.disk, nth, kind == 2 ? UINT64_MAX : 1,
+				   kind ? -EIO : -ENOSPC);
+	durable_run(&rig, 2, 25, 1);
+	oltp_durable_stats_read(rig.engine, &stats);
+	*ret_stopped += stats.has_failed;
+	if (kind == 3) {
+		/* Of a piece of a block the log says that it is not written. */
+		assert_true(!stats.has_failed || stats.error == -EIO);
+	} else if (stats.has_failed) {
+		assert_int_equal(stats.error, kind ? -EIO : -ENOSPC);
+	}
+	durable_close(&rig);
+	fault_disk_restart(rig.disk, (nth + (uint64_t)kind) % 2);
+	assert_int_equal(durable_recover(&rig), 0);
+}
+
 /* The engine stops acknowledging; what was acknowledged is there afterwards. */
 static void test_each_call_of_work_fails(void **state)
 {
 	(void)state;
-	uint32_t n_stopped = 0, n_short = 0;
+	uint32_t n_stopped = 0;
 
 	durable_init(&rig, 3);
 	assert_int_equal(durable_recover(&rig), 0);
-	for (uint64_t nth = 0; nth < 240; nth++) {
-		struct oltp_durable_stats stats;
-		const int kind = (int)(nth % 4);
-
-		fault_disk_calm(rig.disk);
-		if (kind == 3)
-			fault_disk_short_at(rig.disk, nth / 4);
-		else
-			fault_disk_fail_at(rig.disk, nth / 4, kind == 2 ? UINT64_MAX : 1,
-					   kind ? -EIO : -ENOSPC);
-		durable_run(&rig, 2, 25, 1);
-		oltp_durable_stats_read(rig.engine, &stats);
-		n_stopped += stats.has_failed;
-		if (kind == 3) {
-			/* Of a piece of a block the log says that it is not written. */
-			n_short++;
-			assert_true(!stats.has_failed || stats.error == -EIO);
-		} else if (stats.has_failed) {
-			assert_int_equal(stats.error, kind ? -EIO : -ENOSPC);
-		}
-		durable_close(&rig);
-		fault_disk_restart(rig.disk, nth % 2);
-		assert_int_equal(durable_recover(&rig), 0);
+	for (uint64_t nth = 0; nth < 60; nth += DURABLE_FEWER) {
+		for (int kind = 0; kind < 4; kind++)
+			work_with_fault(nth, kind, &n_stopped);
 	}
-	assert_true(n_stopped > 30);
-	assert_true(n_short > 30);
+	assert_true(n_stopped > 30 / DURABLE_FEWER);
 	durable_finish(&rig);
 }
 
@@ -241,7 +243,7 @@ static void test_damage_anywhere(void **state)
 	for (uint32_t i = 0; i < DURABLE_WORKERS; i++)
 		rig.workers[i].own_acknowledged = 0;
 	save();
-	for (uint32_t i = 0; i < 150; i++) {
+	for (uint32_t i = 0; i < 150 / DURABLE_FEWER + 20; i++) {
 		const char *prefix = i % 3 ? "log-" : "checkpoint-";
 		uint32_t n = fault_disk_count(saved.disk, prefix);
 		int rc;
@@ -255,8 +257,8 @@ static void test_damage_anywhere(void **state)
 		n_right += !rc;
 		drop();
 	}
-	assert_true(n_refused > 10);
-	assert_true(n_right > 5);
+	assert_true(n_refused > 0);
+	assert_true(n_right > 0);
 	rig = saved;
 	durable_finish(&rig);
 }
