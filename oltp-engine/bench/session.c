@@ -238,7 +238,7 @@ int session_open(const struct session_config *config, struct session **ret_sessi
 	if (!rc)
 		rc = s->ops->create(o->workload, s->engine, o, &s->state);
 	if (!rc && o->log.recover)
-		rc = recovery_run(&s->recovery, s->engine, s->ops, s->state, o->quiet);
+		rc = recovery_run(&s->recovery, s->engine, s->ops, s->state, !has_lines(s));
 	if (!rc && !s->recovery.has_found)
 		rc = load(s);
 	if (rc) {
