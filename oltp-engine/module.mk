@@ -9,7 +9,7 @@ OLTP_SRC := $(addprefix oltp-engine/src/,arrivals.c blocks_native.c checkpoint.c
 	log_dir.c log_group.c log_io_real.c log_segments.c log_thread.c lost.c manager.c mem.c memory.c node_pool.c notes.c \
 	ordered.c recover.c recover_files.c recover_keys.c recover_log.c recover_plan.c recover_redo.c scan.c shrink.c slots.c \
 	storage.c table.c tree.c tree_insert.c tree_remove.c txn.c txn_delete.c \
-	txn_insert.c txn_lock.c txn_prefetch.c txn_scan.c worker_elastic.c worker_figures.c worker_mover.c worker_pool.c \
+	txn_insert.c txn_lock.c txn_prefetch.c txn_scan.c worker_acks.c worker_elastic.c worker_figures.c worker_mover.c worker_pool.c \
 	worker_source_fixed.c worker_thread.c)
 OLTP_TPCC_SRC := $(addprefix oltp-engine/bench/tpcc/,tpcc.c tpcc_check.c tpcc_customer.c tpcc_delivery.c \
 	tpcc_load.c tpcc_new_order.c tpcc_options.c tpcc_order_status.c tpcc_payment.c tpcc_random.c tpcc_recycle.c \
@@ -100,3 +100,5 @@ $(eval $(call unit_test,test_oltp_dist_crash,tests/unit/test_oltp_dist_crash.c,)
 $(B)/tests/test_oltp_dist_crash: | $(B)/bin/oltp-node
 $(eval $(call unit_test,test_oltp_dist_wire,tests/unit/test_oltp_dist_wire.c,liboltp-dist liboltp-bench liboltp,,-lm))
 $(eval $(call unit_test,test_oltp_log,tests/unit/test_oltp_log.c tests/unit/log_rig.c,liboltp))
+$(eval $(call unit_test,test_oltp_log_fail,tests/unit/test_oltp_log_fail.c tests/unit/log_rig.c,liboltp))
+$(eval $(call unit_test,test_oltp_log_threads,tests/unit/test_oltp_log_threads.c tests/unit/log_rig.c,liboltp))

@@ -33,6 +33,15 @@ void log_figures_line(struct log_figures *figures, FILE *out, double t_s,
 	figures->last_s = t_s;
 }
 
+void log_figures_settle(struct oltp_engine *engine)
+{
+	struct oltp_durable_stats stats;
+
+	oltp_durable_stats_read(engine, &stats);
+	/* Why it may not work is in the result. */
+	(void)oltp_durable_wait(engine, stats.epoch);
+}
+
 void log_figures_report(const struct log_figures *figures, double seconds,
 			struct oltp_engine *engine, const struct bench_log_options *o,
 			struct fields *fields)

@@ -25,6 +25,9 @@ void log_figures_start(struct log_figures *figures, struct oltp_engine *engine);
 void log_figures_line(struct log_figures *figures, FILE *out, double t_s,
 		      struct oltp_engine *engine, const struct bench_log_options *options);
 
+/* All that was committed is on disk, or never will be, so that it is counted. */
+void log_figures_settle(struct oltp_engine *engine);
+
 /* Fields "durability", "log" and "disk". seconds: of the run. */
 void log_figures_report(const struct log_figures *figures, double seconds,
 			struct oltp_engine *engine, const struct bench_log_options *options,

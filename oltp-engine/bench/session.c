@@ -547,6 +547,7 @@ int session_run(struct session *s)
 		progress_put(progress_terminal(config->options.quiet), "");
 	oltp_elastic_stop(s->elastic);
 	s->end_ns = now_ns();
+	log_figures_settle(s->engine);
 	/* The rest since the last sample, so that the totals are those of the whole run. */
 	oltp_pool_sample(s->pool, s->end_ns, &sample);
 	return rc;

@@ -37,6 +37,7 @@ static struct log *log_alloc(struct oltp_engine *engine, const struct oltp_confi
 	log->engine = engine;
 	log->dir_fd = -1;
 	log->interval_ns = (config->group_interval_us ?: INTERVAL_US_DEFAULT) * 1000ull;
+	log->is_commit = config->durability == OLTP_DURABILITY_COMMIT;
 	atomic_init(&log->state, LOG_UNREAD);
 	sync_init(log);
 	return log;
@@ -147,6 +148,11 @@ void log_close(struct log *log)
 enum log_state log_state(const struct log *log)
 {
 	return (enum log_state)atomic_load_explicit(&log->state, memory_order_acquire);
+}
+
+bool log_is_commit(const struct log *log)
+{
+	return log && log->is_commit;
 }
 
 const char *log_dir(const struct log *log)

@@ -193,7 +193,6 @@ enum oltp_rc log_append(struct oltp_worker *worker)
 	}
 	buffer->epoch = chunk->epoch;
 	atomic_store_explicit(&buffer->announced, 0, memory_order_release);
-	if (unlikely(atomic_load_explicit(&log->is_idle, memory_order_relaxed)))
-		log_call(log);
+	log_nudge(log);
 	return OLTP_OK;
 }

@@ -40,6 +40,15 @@ void log_close(struct log *log);
 
 enum log_state log_state(const struct log *log);
 
+/* Is a transaction to be acknowledged only when its epoch is durable? False for NULL. */
+bool log_is_commit(const struct log *log);
+
+/* Whoever waits for an epoch otherwise than by log_wait says so after each commit. */
+void log_nudge(struct log *log);
+
+/* The epoch that is open is closed now, without waiting for the interval to end. */
+void log_call(struct log *log);
+
 /* For checkpoint and recovery, which do all they do to files with these. */
 const char *log_dir(const struct log *log);
 const struct log_io *log_io_of(const struct log *log);

@@ -119,6 +119,7 @@ struct log {
 	struct log_io io;
 	bool owns_io;
 	bool has_direct;
+	bool is_commit;
 	bool has_thread;
 	uint64_t interval_ns;
 	pthread_t thread;
@@ -200,9 +201,6 @@ int log_thread_start(struct log *log);
 
 /* Everything is written, or the log has failed. */
 void log_thread_stop(struct log *log);
-
-/* The log thread closes the epoch now, and does not wait for the interval to end. */
-void log_call(struct log *log);
 
 /* log_group.c */
 

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "clock.h"
 #include "engine.h"
 #include "log_private.h"
 
@@ -15,14 +16,6 @@
 #define IDLE_EPOCHS	64u
 
 #define SPINS_MAX	200u
-
-static uint64_t clock_ns(clockid_t clock)
-{
-	struct timespec ts;
-
-	clock_gettime(clock, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000ull + (uint64_t)ts.tv_nsec;
-}
 
 static uint64_t now_ns(void)
 {
@@ -43,6 +36,12 @@ void log_call(struct log *log)
 	log->is_called = true;
 	pthread_cond_signal(&log->called);
 	pthread_mutex_unlock(&log->lock);
+}
+
+void log_nudge(struct log *log)
+{
+	if (unlikely(atomic_load_explicit(&log->is_idle, memory_order_relaxed)))
+		log_call(log);
 }
 
 /* A write that took longer than the interval is followed by the next one at once. */
@@ -267,8 +266,7 @@ int log_wait(struct log *log, uint64_t epoch, uint64_t deadline_ns)
 	if (verdict)
 		return verdict < 0 ? verdict : 0;
 	/* Whoever knows the epoch sees whether the thread sleeps (set_idle). */
-	if (atomic_load_explicit(&log->is_idle, memory_order_relaxed))
-		log_call(log);
+	log_nudge(log);
 	pthread_mutex_lock(&log->lock);
 	log->n_waiters++;
 	while (!(verdict = wait_verdict(log, epoch))) {

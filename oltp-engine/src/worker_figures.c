@@ -3,6 +3,10 @@
  * What the workers of a pool did. Nothing of a worker that has left is lost: its totals and
  * latencies stay in those of the pool.
  */
+#include <stdlib.h>
+
+#include "engine.h"
+#include "log_core.h"
 #include "worker_pool.h"
 
 static void totals_add(struct oltp_totals *totals, const struct pool_worker *pw)
@@ -32,6 +36,37 @@ void pool_figures_keep(struct oltp_pool *pool, const struct pool_worker *pw,
 	if (ret_totals) {
 		*ret_totals = (struct oltp_totals){ 0 };
 		totals_add(ret_totals, pw);
+	}
+}
+
+void pool_acks_adopt(struct oltp_pool *pool, struct acks *acks)
+{
+	if (!acks)
+		return;
+	acks->next = pool->orphans;
+	pool->orphans = acks;
+	pool_acks_collect(pool);
+}
+
+void pool_acks_collect(struct oltp_pool *pool)
+{
+	uint64_t durable = oltp_durable_epoch(pool->engine);
+	struct acks **at, *acks;
+
+	for (at = &pool->orphans; (acks = *at);) {
+		pool->gone_totals.committed += acks_take(acks, durable, 0, NULL);
+		if (acks->n && log_state(pool->engine->log) == LOG_FAILED) {
+			uint64_t n = acks_take(acks, UINT64_MAX, 0, NULL);
+
+			pool->gone_totals.failed += n;
+			pool->gone_totals.failed_io += n;
+		}
+		if (acks->n) {
+			at = &acks->next;
+		} else {
+			*at = acks->next;
+			free(acks);
+		}
 	}
 }
 
@@ -101,6 +136,7 @@ void oltp_pool_sample(struct oltp_pool *pool, uint64_t now_ns, struct oltp_sampl
 	struct oltp_totals totals;
 	double seconds = 0;
 
+	pool_acks_collect(pool);
 	oltp_pool_totals(pool, &totals);
 	for (uint32_t i = 0; i < pool->n_workers; i++)
 		hist_view_add(&hist, &pool->workers[i]->hist);

@@ -217,6 +217,8 @@ static void end_worker(struct oltp_pool *pool, uint32_t i)
 
 	oltp_worker_destroy(pw->worker);
 	pw->worker = NULL;
+	pool_acks_adopt(pool, pw->acks);
+	pw->acks = NULL;
 	pool->workers[i] = pool->workers[--pool->n_workers];
 	pool->idle[pool->n_idle++] = pw;
 }
@@ -298,6 +300,12 @@ void oltp_pool_destroy(struct oltp_pool *pool)
 		oltp_pool_stop(pool, pool->workers[i]->cpu);
 	while (pool->n_workers)
 		oltp_pool_remove(pool, pool->workers[pool->n_workers - 1]->cpu, NULL);
+	while (pool->orphans) {
+		struct acks *acks = pool->orphans;
+
+		pool->orphans = acks->next;
+		free(acks);
+	}
 	for (uint32_t i = 0; i < pool->n_idle; i++)
 		order(pool->idle[i], POOL_WORKER_QUIT);
 	for (uint32_t i = 0; i < pool->n_idle; i++) {

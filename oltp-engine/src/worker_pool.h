@@ -12,6 +12,7 @@
 #include "hist.h"
 #include "oltp.h"
 #include "util.h"
+#include "worker_acks.h"
 
 struct oltp_pool {
 	struct oltp_engine *engine;
@@ -27,6 +28,7 @@ struct oltp_pool {
 	uint32_t room;			/* in either */
 	struct oltp_totals gone_totals;	/* of workers that have left */
 	struct hist_view gone_hist;
+	struct acks *orphans;		/* of workers that left before all was acknowledged */
 	uint64_t gone_idles, gone_stalled_ns;
 	uint64_t last_arrived;
 	uint64_t first_sample_ns, last_sample_ns;
@@ -53,6 +55,7 @@ struct pool_worker {
 	pthread_cond_t reported;	/* the owner waits: started, or idle again */
 	enum pool_worker_state state;
 	int start_rc;			/* why it is idle again without having run; 0: it ran */
+	struct acks *acks;		/* made by the thread; NULL: commits count at once */
 
 	/* Written by the owner of the pool, read by the worker once per transaction. */
 	_Alignas(CACHE_PAD_BYTES) _Atomic bool stop;
@@ -79,6 +82,13 @@ void pool_progress_read(const struct oltp_pool *pool, struct pool_progress *ret_
 /* Of a worker that leaves; ret_totals (its own) may be NULL. */
 void pool_figures_keep(struct oltp_pool *pool, const struct pool_worker *pw,
 		       struct oltp_totals *ret_totals);
+
+/*
+ * Of a worker that has left: acknowledged as the log gets on, and counted with those that are gone;
+ * their latency is not. Accepts NULL.
+ */
+void pool_acks_adopt(struct oltp_pool *pool, struct acks *acks);
+void pool_acks_collect(struct oltp_pool *pool);
 
 /* pthread entry; arg: struct pool_worker. */
 void *pool_worker_main(void *arg);

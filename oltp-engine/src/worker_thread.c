@@ -4,9 +4,13 @@
  * waits for the next time, since a thread that waits is there sooner than a new one.
  */
 #include <sched.h>
+#include <errno.h>
+#include <stdlib.h>
 #include <time.h>
 
 #include "clock.h"
+#include "engine.h"
+#include "log_core.h"
 #include "worker_pool.h"
 
 #define BACKOFF_NS		64u
@@ -16,6 +20,8 @@
 
 /* With nothing to do: short against what a queue is looked at for, long against the cost of it. */
 #define IDLE_NS		500000l
+/* The most that a worker that is to leave waits for the log. */
+#define LEAVE_NS	20000000ull
 
 /*
  * After n conflicts in a row: a random pause below BACKOFF_NS * 2^n, n at most BACKOFF_BITS. One
@@ -73,6 +79,56 @@ static enum oltp_rc run_attempts(struct pool_worker *pw, struct slots *slots, ui
 	return rc;
 }
 
+/* What is on disk by now counts; nothing more does once the log has failed. */
+static void acknowledge(struct pool_worker *pw)
+{
+	struct acks *acks = pw->acks;
+	uint64_t durable = oltp_durable_epoch(pw->pool->engine);
+
+	if (unlikely(acks_are_due(acks, durable)))
+		counter_add(&pw->committed,
+			    acks_take(acks, durable, clock_ns(CLOCK_MONOTONIC), &pw->hist));
+	if (unlikely(acks->n && log_state(pw->pool->engine->log) == LOG_FAILED)) {
+		uint64_t n;
+
+		/* The last group that was written may have come since. */
+		durable = oltp_durable_epoch(pw->pool->engine);
+		counter_add(&pw->committed,
+			    acks_take(acks, durable, clock_ns(CLOCK_MONOTONIC), &pw->hist));
+		n = acks_take(acks, UINT64_MAX, 0, NULL);
+		counter_add(&pw->failed, n);
+		counter_add(&pw->failed_io, n);
+	}
+}
+
+/* Until the oldest transactions that wait are acknowledged, or for so long. */
+static void acknowledge_wait(struct pool_worker *pw, uint64_t epoch, uint64_t wait_ns)
+{
+	log_wait(pw->pool->engine->log, epoch, clock_ns(CLOCK_MONOTONIC) + wait_ns);
+	acknowledge(pw);
+}
+
+/* It has committed; counted now, or when it is on disk. */
+static void note_commit(struct pool_worker *pw, uint64_t start_ns)
+{
+	uint64_t now_ns;
+
+	if (pw->acks) {
+		while (unlikely(!acks_have_room(pw->acks)))
+			acknowledge_wait(pw, acks_oldest(pw->acks), IDLE_NS);
+		acks_push(pw->acks, oltp_worker_epoch(pw->worker), start_ns);
+		log_nudge(pw->pool->engine->log);
+		acknowledge(pw);
+		return;
+	}
+	counter_add(&pw->committed, 1);
+	if (!start_ns)
+		return;
+	now_ns = clock_ns(CLOCK_MONOTONIC);
+	/* One that was taken while its rate changed may be a little early. */
+	hist_record(&pw->hist, now_ns > start_ns ? now_ns - start_ns : 0);
+}
+
 static void end_transaction(struct pool_worker *pw, struct slots *slots, uint32_t slot,
 			    enum oltp_rc rc)
 {
@@ -82,15 +138,11 @@ static void end_transaction(struct pool_worker *pw, struct slots *slots, uint32_
 			counter_add(&pw->failed_io, 1);
 		if (rc == OLTP_LOST)
 			counter_add(&pw->failed_lost, 1);
+		/* With a log that has failed, so will all: there is no hurry. */
+		if (pw->pool->engine->log && log_state(pw->pool->engine->log) == LOG_FAILED)
+			nanosleep(&(struct timespec){ .tv_nsec = IDLE_NS }, NULL);
 	} else {
-		counter_add(&pw->committed, 1);
-		if (slots->start_ns[slot]) {
-			uint64_t now_ns = clock_ns(CLOCK_MONOTONIC);
-
-			/* One that was taken while its rate changed may be a little early. */
-			hist_record(&pw->hist, now_ns > slots->start_ns[slot] ?
-						       now_ns - slots->start_ns[slot] : 0);
-		}
+		note_commit(pw, slots->start_ns[slot]);
 	}
 	slots->free[slots->n_free++] = (uint8_t)slot;
 }
@@ -143,7 +195,10 @@ static void idle(struct pool_worker *pw, struct slots *slots)
 	counter_add(&pw->idles, 1);
 	if (slots->n_free < OLTP_TICKETS)
 		resume_some(pw, slots, false);
-	nanosleep(&(struct timespec){ .tv_nsec = IDLE_NS }, NULL);
+	if (pw->acks && pw->acks->n)
+		acknowledge_wait(pw, acks_oldest(pw->acks), IDLE_NS);
+	else
+		nanosleep(&(struct timespec){ .tv_nsec = IDLE_NS }, NULL);
 }
 
 static void run_until_stopped(struct pool_worker *pw, void *local)
@@ -177,6 +232,31 @@ static void run_until_stopped(struct pool_worker *pw, void *local)
 	}
 }
 
+/*
+ * Before the worker leaves. What takes longer than a group usually does is left to the pool: a CPU
+ * that is to be given back does not wait for the disk.
+ */
+static void leave(struct pool_worker *pw)
+{
+	if (!pw->acks || !pw->acks->n)
+		return;
+	log_call(pw->pool->engine->log);
+	acknowledge_wait(pw, acks_newest(pw->acks), LEAVE_NS);
+}
+
+/* Before it attaches. Errors: those of creating a worker, -ENOMEM. */
+static int worker_make(struct pool_worker *pw)
+{
+	/* Created here, on the CPU that will use it: first touch places its memory. */
+	int rc = oltp_worker_create(pw->pool->engine, &pw->worker);
+
+	if (!rc && log_is_commit(pw->pool->engine->log)) {
+		pw->acks = calloc(1, sizeof(*pw->acks));
+		rc = pw->acks ? 0 : -ENOMEM;
+	}
+	return rc;
+}
+
 static void report(struct pool_worker *pw, enum pool_worker_state state, int start_rc)
 {
 	pthread_mutex_lock(&pw->lock);
@@ -191,14 +271,14 @@ static void work(struct pool_worker *pw)
 	const struct oltp_workload *workload = &pw->pool->workload;
 	uint64_t start_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
 	void *local;
-	/* Created here, on the CPU that will use it: first touch places its memory. */
-	int rc = oltp_worker_create(pw->pool->engine, &pw->worker);
+	int rc = worker_make(pw);
 
 	if (!rc)
 		rc = workload->attach(workload->ctx, pw->worker, &local);
 	if (!rc) {
 		report(pw, POOL_WORKER_RUNNING, 0);
 		run_until_stopped(pw, local);
+		leave(pw);
 		counter_add(&pw->cpu_ns, clock_ns(CLOCK_THREAD_CPUTIME_ID) - start_ns);
 		workload->detach(local);
 	}
