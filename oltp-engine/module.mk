@@ -22,7 +22,7 @@ OLTP_BENCH_SRC := $(addprefix oltp-engine/bench/,audit.c block_times.c classes.c
 OLTP_DIST_SRC := $(addprefix oltp-engine/dist/,book.c client.c conn.c coord.c keeper.c log.c \
 	message.c node.c node_ycsb.c part.c recover.c redo.c session.c tenants.c)
 OLTP_CHECK_SRC := $(addprefix oltp-engine/check/,check.c cycles.c graph.c history.c history_print.c \
-	lists.c lives.c map.c order.c record.c record_events.c record_plan.c report.c report_json.c \
+	lists.c lives.c map.c order.c record.c record_crash.c record_events.c record_plan.c report.c report_json.c \
 	row_edges.c rows.c touches.c versions.c)
 # A disk that fails, for tests.
 OLTP_FAULTS_SRC := $(addprefix tests/unit/,log_faults.c log_faults_disk.c log_faults_ops.c)
@@ -57,6 +57,7 @@ $(eval $(call unit_test,test_oltp_txn,tests/unit/test_oltp_txn.c,liboltp))
 $(eval $(call unit_test,test_oltp_check,tests/unit/test_oltp_check.c tests/unit/check_script.c,liboltp-check))
 $(eval $(call unit_test,test_oltp_check_random,tests/unit/test_oltp_check_random.c tests/unit/check_script.c,liboltp-check))
 $(eval $(call unit_test,test_oltp_history,tests/unit/test_oltp_history.c tests/unit/record_rig.c tests/unit/oltp_memory.c,liboltp-check liboltp))
+$(eval $(call unit_test,test_oltp_history_crash,tests/unit/test_oltp_history_crash.c tests/unit/oltp_memory.c,liboltp-check liboltp,,-Xlinker --wrap=oltp_durable_wait))
 $(eval $(call unit_test,test_oltp_power,tests/unit/test_oltp_power.c tests/unit/durable_rig.c $(OLTP_FAULTS_SRC),liboltp))
 $(eval $(call unit_test,test_oltp_recover,tests/unit/test_oltp_recover.c tests/unit/durable_rig.c $(OLTP_FAULTS_SRC),liboltp))
 $(eval $(call unit_test,test_oltp_recover_cold,tests/unit/test_oltp_recover_cold.c $(OLTP_FAULTS_SRC) tests/unit/oltp_memory.c,liboltp))

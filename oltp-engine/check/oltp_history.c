@@ -14,7 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "record.h"
+#include "record_crash.h"
 
 #define TRANSACTIONS_DEFAULT	10000u
 #define QUIET_S			2.0
@@ -25,6 +25,7 @@ const char *argp_program_version = "oltp-history 1 (Ebb)";
 struct arguments {
 	struct record_config record;
 	const char *output;
+	uint32_t kills;
 	bool quiet;
 };
 
@@ -41,6 +42,8 @@ enum option_key {
 	OPT_MEMORY,
 	OPT_MEMORY_LOW,
 	OPT_COLD_DIR,
+	OPT_KILLS,
+	OPT_LOG_DIR,
 };
 
 static const struct argp_option options[] = {
@@ -63,6 +66,11 @@ static const struct argp_option options[] = {
 	{ "memory-low-mib", OPT_MEMORY_LOW, "MIB", 0,
 	  "and again and again only so much (0)", 3 },
 	{ "cold-dir", OPT_COLD_DIR, "FOLDER", 0, "records that do not fit go to a file there", 3 },
+	{ NULL, 0, NULL, 0, "Crashes:", 4 },
+	{ "kills", OPT_KILLS, "N", 0,
+	  "so many times kill the process (SIGKILL) after --transactions, and recover", 4 },
+	{ "log-dir", OPT_LOG_DIR, "FOLDER", 0,
+	  "empty folder for the log; acknowledge what is on disk (durability commit)", 4 },
 	{ 0 },
 };
 
@@ -101,8 +109,12 @@ static uint32_t parse_what(struct argp_state *state, const char *arg)
 	return what;
 }
 
-static void check(struct argp_state *state, const struct record_config *record)
+static void check(struct argp_state *state, const struct arguments *a)
 {
+	const struct record_config *record = &a->record;
+
+	if (a->kills && (!record->engine.log_dir || !a->output))
+		argp_error(state, "--kills needs --log-dir and --output");
 	if (record->memory_bytes && !record->engine.cold_dir)
 		argp_error(state, "--memory-mib needs --cold-dir");
 	if (record->memory_low_bytes > record->memory_bytes)
@@ -164,11 +176,18 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case OPT_COLD_DIR:
 		record->engine.cold_dir = arg;
 		break;
+	case OPT_KILLS:
+		a->kills = (uint32_t)number(state, "kills", arg, 1, 1000);
+		break;
+	case OPT_LOG_DIR:
+		record->engine.log_dir = arg;
+		record->engine.durability = OLTP_DURABILITY_COMMIT;
+		break;
 	case ARGP_KEY_ARG:
 		argp_error(state, "'%s' is no option", arg);
 		break;
 	case ARGP_KEY_END:
-		check(state, record);
+		check(state, a);
 		break;
 	default:
 		return ARGP_ERR_UNKNOWN;
@@ -242,16 +261,21 @@ static int record(const struct arguments *a, int fd)
 	const struct record_sink sink = { write_lines, &output };
 	struct progress progress = { now_s(), 0, a->record.transactions, isatty(STDERR_FILENO) };
 	struct record_stats stats;
-	int rc = write_all(fd, "oltp-history 1\n", strlen("oltp-history 1\n"));
+	int rc;
 
-	if (!rc)
-		rc = record_run(&a->record, &shared, &sink, a->quiet ? NULL : tell, &progress,
-				&stats);
+	if (a->kills) {
+		progress.transactions *= a->kills;
+		rc = record_with_kills(&a->record, a->kills, fd, a->quiet ? NULL : tell, &progress);
+	} else {
+		rc = write_all(fd, "oltp-history 1\n", strlen("oltp-history 1\n"));
+		rc = rc ?: record_run(&a->record, &shared, &sink, a->quiet ? NULL : tell, &progress,
+				      &stats);
+	}
 	if (progress.told_s > 0 && progress.is_terminal)
 		fputc('\n', stderr);
 	if (rc)
 		fprintf(stderr, "oltp-history: %s\n", strerror(-rc));
-	else if (!a->quiet)
+	else if (!a->quiet && !a->kills)
 		fprintf(stderr, "oltp-history: %" PRIu64 " committed, %" PRIu64 " aborted (%" PRIu64
 			" conflicts, %" PRIu64 " cold), %" PRIu64 " workers, memory shrunk %" PRIu64
 			" times\n", stats.committed, stats.aborted, stats.conflicts, stats.colds,
@@ -274,7 +298,7 @@ int main(int argc, char **argv)
 
 	argp_parse(&argp, argc, argv, 0, NULL, &a);
 	if (a.output)
-		fd = open(a.output, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0644);
+		fd = open(a.output, O_RDWR | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0644);
 	if (fd < 0) {
 		fprintf(stderr, "oltp-history: %s: %s\n", a.output, strerror(errno));
 		return EXIT_FAILURE;

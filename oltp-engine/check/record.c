@@ -308,6 +308,8 @@ int record_run(const struct record_config *given, struct record_shared *shared,
 	if (!rc && blocks)
 		oltp_blocks_native_attach(blocks, recording.engine);
 	rc = rc ?: open_tables(&recording);
+	if (!rc && config.engine.durability != OLTP_DURABILITY_OFF)
+		rc = oltp_recover(recording.engine, NULL, NULL);
 	rc = rc ?: run_with_memory(&recording, blocks, tell, ctx, ret_stats);
 	rc = rc ?: run_last(&recording);
 	if (recording.engine)

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* See record_crash.h. */
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "record_crash.h"
+
+#define HEADER		"oltp-history 1\n"
+#define KILL_LATER_MS	30u
+
+struct output {
+	pthread_mutex_t lock;
+	int fd;
+};
+
+static int write_all(int fd, const char *text, size_t bytes)
+{
+	while (bytes) {
+		ssize_t n = write(fd, text, bytes);
+
+		if (n < 0 && errno != EINTR)
+			return -errno;
+		if (n > 0) {
+			text += n;
+			bytes -= (size_t)n;
+		}
+	}
+	return 0;
+}
+
+static int write_lines(void *ctx, const char *text, size_t bytes)
+{
+	struct output *output = ctx;
+	int rc;
+
+	pthread_mutex_lock(&output->lock);
+	rc = write_all(output->fd, text, bytes);
+	pthread_mutex_unlock(&output->lock);
+	return rc;
+}
+
+/* Does not return. */
+static void run_child(const struct record_config *config, struct record_shared *shared, int fd)
+{
+	struct output output = { PTHREAD_MUTEX_INITIALIZER, fd };
+	const struct record_sink sink = { write_lines, &output };
+	struct record_stats stats;
+	int rc = record_run(config, shared, &sink, NULL, NULL, &stats);
+
+	_exit(rc ? EXIT_FAILURE : EXIT_SUCCESS);
+}
+
+/* A line that was being written when its process was killed goes. */
+static int cut_torn_line(int fd)
+{
+	struct stat st;
+	off_t end;
+
+	if (fstat(fd, &st))
+		return -errno;
+	for (end = st.st_size; end; end--) {
+		char last;
+
+		if (pread(fd, &last, 1, end - 1) != 1)
+			return -EIO;
+		if (last == '\n')
+			break;
+	}
+	return end < st.st_size && ftruncate(fd, end) ? -errno : 0;
+}
+
+static void sleep_ms(uint32_t ms)
+{
+	nanosleep(&(struct timespec){ ms / 1000, ms % 1000 * 1000000l }, NULL);
+}
+
+/* Waits for enough commits and kills. Error: -ECHILD, it has ended before. */
+static int kill_child(pid_t child, const struct record_config *config,
+		      struct record_shared *shared, uint64_t start, unsigned int *random,
+		      void (*tell)(void *ctx, uint64_t committed), void *ctx)
+{
+	while (atomic_load(&shared->committed) - start < config->transactions) {
+		if (waitpid(child, NULL, WNOHANG))
+			return -ECHILD;
+		if (tell)
+			tell(ctx, atomic_load(&shared->committed));
+		sleep_ms(1);
+	}
+	sleep_ms((uint32_t)rand_r(random) % KILL_LATER_MS);
+	kill(child, SIGKILL);
+	waitpid(child, NULL, 0);
+	return 0;
+}
+
+static int run_round(const struct record_config *config, struct record_shared *shared, int fd,
+		     bool is_last, unsigned int *random,
+		     void (*tell)(void *ctx, uint64_t committed), void *ctx)
+{
+	struct record_config child_config = *config;
+	uint64_t start = atomic_load(&shared->committed);
+	pid_t child;
+	int status;
+
+	child_config.is_for_crash = true;
+	child_config.transactions = is_last ? 0 : UINT64_MAX;
+	child_config.seed = (uint64_t)rand_r(random);
+	child = fork();
+	if (child < 0)
+		return -errno;
+	if (!child)
+		run_child(&child_config, shared, fd);
+	if (!is_last)
+		return kill_child(child, config, shared, start, random, tell, ctx) ?:
+		       cut_torn_line(fd);
+	if (waitpid(child, &status, 0) != child)
+		return -errno;
+	return WIFEXITED(status) && !WEXITSTATUS(status) ? 0 : -ECHILD;
+}
+
+int record_with_kills(const struct record_config *config, uint32_t kills, int fd,
+		      void (*tell)(void *ctx, uint64_t committed), void *ctx)
+{
+	unsigned int random = (unsigned int)config->seed;
+	struct record_shared *shared;
+	int rc = write_all(fd, HEADER, strlen(HEADER));
+
+	if (rc)
+		return rc;
+	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
+		      -1, 0);
+	if (shared == MAP_FAILED)
+		return -errno;
+	for (uint32_t i = 0; !rc && i <= kills; i++)
+		rc = run_round(config, shared, fd, i == kills, &random, tell, ctx);
+	munmap(shared, sizeof(*shared));
+	return rc;
+}
