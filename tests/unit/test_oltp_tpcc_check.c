@@ -16,7 +16,7 @@
 
 #define CONDITION(n)	(1u << (n))
 /* More transactions of the tiny database than there are in it, and yet soon through. */
-#define ENOUGH		3000u
+#define ENOUGH		1000u
 #define WAIT_SECONDS	120u
 
 static struct tpcc_rig rig;

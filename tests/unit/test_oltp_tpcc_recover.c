@@ -13,7 +13,7 @@
 
 #include "tpcc_rig.h"
 
-#define TXNS		1500u
+#define TXNS		600u
 #define WAIT_SECONDS	120u
 #define WORKERS		3u
 
