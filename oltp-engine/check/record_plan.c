@@ -149,7 +149,7 @@ static enum oltp_rc insert(struct recorder *r, struct oltp_table *table, uint64_
 	return rc == OLTP_EXISTS ? OLTP_CONFLICT : rc;
 }
 
-static enum oltp_rc append(struct recorder *r, const struct plan_op *op)
+static enum oltp_rc append(struct recorder *r, struct plan_op *op)
 {
 	const struct oltp_span span = { 0, sizeof(struct list_record) };
 	struct list_record *list;
@@ -165,8 +165,10 @@ static enum oltp_rc append(struct recorder *r, const struct plan_op *op)
 	} else if (!rc) {
 		list = record;
 		if (list->n >= LIST_VALUES) {
+			/* As invoked it cannot be done: once more, with another list. */
 			roll_list(r, op->key);
-			return see_list(r, op->key, list);
+			op->key++;
+			return OLTP_CONFLICT;
 		}
 		list->values[list->n] = op->value;
 		if (!recorder_random(r, YIELD_EVERY))
@@ -281,7 +283,7 @@ static enum oltp_rc scan_rows(struct recorder *r, const struct plan_op *op)
 	return rc;
 }
 
-static enum oltp_rc execute_op(struct recorder *r, const struct plan_op *op)
+static enum oltp_rc execute_op(struct recorder *r, struct plan_op *op)
 {
 	struct oltp_table *registers = r->recording->registers;
 
