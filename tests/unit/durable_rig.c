@@ -247,9 +247,14 @@ int durable_recover(struct durable_rig *rig)
 		return rc;
 	rc = oltp_recover(rig->engine, NULL, &rig->recovery);
 	rc = rc ?: check(rig);
-	if (rc)
+	if (rc) {
 		durable_close(rig);
-	return rc;
+		return rc;
+	}
+	/* They go on from where they were. */
+	assert_true(rig->recovery.csn >= rig->csn_found);
+	rig->csn_found = rig->recovery.csn;
+	return 0;
 }
 
 /* ---- running ---- */

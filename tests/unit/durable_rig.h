@@ -77,6 +77,7 @@ struct durable_rig {
 	uint64_t n_shared;
 	uint64_t shared_acknowledged;
 	uint64_t shared_found;
+	uint64_t csn_found;
 	struct durable_worker workers[DURABLE_WORKERS];
 };
 

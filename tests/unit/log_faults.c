@@ -83,15 +83,13 @@ bool fault_disk_is_dead(struct fault_disk *disk)
 	return is_dead;
 }
 
-void fault_disk_restart(struct fault_disk *disk, bool lost_power)
+static void lose_power(struct fault_disk *disk)
 {
-	uint32_t n = lost_power ? (uint32_t)disk_draw(disk, disk->n_changes + 1) : disk->n_changes;
-
 	for (uint32_t i = 0; i < disk->now.n; i++)
-		disk_inode_settle(disk, disk->now.names[i].inode, !lost_power);
+		disk_inode_settle(disk, disk->now.names[i].inode, false);
 	for (uint32_t i = 0; i < disk->disk.n; i++)
-		disk_inode_settle(disk, disk->disk.names[i].inode, !lost_power);
-	disk_changes_settle(disk, n);
+		disk_inode_settle(disk, disk->disk.names[i].inode, false);
+	disk_changes_settle(disk, (uint32_t)disk_draw(disk, disk->n_changes + 1));
 	folder_clear(&disk->now);
 	for (uint32_t i = 0; i < disk->disk.n; i++) {
 		struct inode *inode = disk->disk.names[i].inode;
@@ -100,9 +98,14 @@ void fault_disk_restart(struct fault_disk *disk, bool lost_power)
 		inode->size_now = inode->size_disk;
 		if (inode->size_now < inode->room)
 			memset(inode->now + inode->size_now, 0, inode->room - inode->size_now);
-		inode->is_locked = false;
 		disk_name_set(&disk->now, disk->disk.names[i].text, inode);
 	}
+}
+
+void fault_disk_restart(struct fault_disk *disk, bool lost_power)
+{
+	if (lost_power)
+		lose_power(disk);
 	disk->is_dead = false;
 	fault_disk_calm(disk);
 }

@@ -38,7 +38,10 @@ void fault_disk_short_at(struct fault_disk *disk, uint64_t call);
 /* Bytes that fit, more is ENOSPC; 0: no bound. */
 void fault_disk_set_room(struct fault_disk *disk, uint64_t bytes);
 
-/* After the loss of power, or a crash without one (all that was written is there then). */
+/*
+ * After the loss of power, or a crash without one: all that was written is there then, but what was
+ * not synced may still go when power is lost later.
+ */
 void fault_disk_restart(struct fault_disk *disk, bool lost_power);
 
 /* Goes back to none of the above and counts from 0. */

@@ -231,6 +231,26 @@ static void test_damage(void **state)
 	durable_finish(&rig);
 }
 
+/* All in one segment, so that nothing but what is behind it tells. */
+static void test_damage_in_the_last_segment(void **state)
+{
+	(void)state;
+	struct oltp_durable_stats stats;
+
+	durable_init(&rig, 10);
+	assert_int_equal(durable_recover(&rig), 0);
+	do {
+		durable_run(&rig, 1, 3, 0);
+		oltp_durable_stats_read(rig.engine, &stats);
+	} while (stats.groups < 3);
+	durable_close(&rig);
+	save();
+	damaged("log-", 0, LOG_BLOCK_BYTES + 9, "there are later ones");
+	damaged("log-", 0, LOG_BLOCK_BYTES + 200, "there are later ones");
+	rig = saved;
+	durable_finish(&rig);
+}
+
 /* Anywhere: right, or refused; what is acknowledged may be cut off with the last group alone. */
 static void test_damage_anywhere(void **state)
 {
@@ -338,6 +358,7 @@ int main(void)
 		cmocka_unit_test(test_disk_full),
 		cmocka_unit_test(test_no_room_for_a_checkpoint),
 		cmocka_unit_test(test_damage),
+		cmocka_unit_test(test_damage_in_the_last_segment),
 		cmocka_unit_test(test_damage_anywhere),
 		cmocka_unit_test(test_missing_files),
 		cmocka_unit_test(test_order_of_calls),
