@@ -22,7 +22,7 @@ OLTP_BENCH_SRC := $(addprefix oltp-engine/bench/,audit.c block_times.c classes.c
 OLTP_DIST_SRC := $(addprefix oltp-engine/dist/,book.c client.c conn.c coord.c keeper.c log.c \
 	message.c node.c node_ycsb.c part.c recover.c redo.c session.c tenants.c)
 OLTP_CHECK_SRC := $(addprefix oltp-engine/check/,check.c cycles.c graph.c history.c history_print.c \
-	lists.c lives.c map.c order.c record.c record_crash.c record_events.c record_plan.c report.c report_json.c \
+	lists.c lives.c map.c order.c record.c record_crash.c record_events.c record_output.c record_plan.c report.c report_json.c \
 	row_edges.c rows.c touches.c versions.c)
 # A disk that fails, for tests.
 OLTP_FAULTS_SRC := $(addprefix tests/unit/,log_faults.c log_faults_disk.c log_faults_ops.c)
@@ -62,7 +62,7 @@ $(eval $(call unit_test,test_oltp_power,tests/unit/test_oltp_power.c tests/unit/
 $(eval $(call unit_test,test_oltp_recover,tests/unit/test_oltp_recover.c tests/unit/durable_rig.c $(OLTP_FAULTS_SRC),liboltp))
 $(eval $(call unit_test,test_oltp_recover_cold,tests/unit/test_oltp_recover_cold.c $(OLTP_FAULTS_SRC) tests/unit/oltp_memory.c,liboltp))
 $(eval $(call unit_test,test_oltp_durable_kill,tests/unit/test_oltp_durable_kill.c,liboltp))
-$(eval $(call unit_test,test_oltp_durable_nomem,tests/unit/test_oltp_durable_nomem.c tests/unit/durable_rig.c $(OLTP_FAULTS_SRC),liboltp,,$(foreach f,malloc calloc realloc aligned_alloc,-Xlinker --wrap=$(f))))
+$(eval $(call unit_test,test_oltp_durable_nomem,tests/unit/test_oltp_durable_nomem.c tests/unit/alloc_faults.c tests/unit/durable_rig.c $(OLTP_FAULTS_SRC),liboltp,,$(foreach f,malloc calloc realloc aligned_alloc,-Xlinker --wrap=$(f))))
 $(eval $(call unit_test,test_oltp_adopt,tests/unit/test_oltp_adopt.c $(OLTP_FAULTS_SRC),liboltp-bench liboltp,,-lm))
 $(eval $(call unit_test,test_oltp_recover_plan,tests/unit/test_oltp_recover_plan.c,liboltp))
 $(eval $(call unit_test,test_oltp_recover_redo,tests/unit/test_oltp_recover_redo.c tests/unit/ordered_rig.c tests/unit/oltp_memory.c,liboltp))
@@ -91,7 +91,7 @@ $(eval $(call unit_test,test_oltp_source_ebb,tests/unit/test_oltp_source_ebb.c $
 $(eval $(call unit_test,test_oltp_storage,tests/unit/test_oltp_storage.c tests/unit/oltp_memory.c,liboltp))
 $(eval $(call unit_test,test_oltp_cold,tests/unit/test_oltp_cold.c tests/unit/oltp_memory.c,liboltp))
 $(eval $(call unit_test,test_oltp_cold_visit,tests/unit/test_oltp_cold_visit.c tests/unit/oltp_memory.c,liboltp))
-$(eval $(call unit_test,test_oltp_cold_nomem,tests/unit/test_oltp_cold_nomem.c tests/unit/oltp_memory.c,liboltp,,$(foreach f,malloc calloc realloc aligned_alloc,-Xlinker --wrap=$(f))))
+$(eval $(call unit_test,test_oltp_cold_nomem,tests/unit/test_oltp_cold_nomem.c tests/unit/alloc_faults.c tests/unit/oltp_memory.c,liboltp,,$(foreach f,malloc calloc realloc aligned_alloc,-Xlinker --wrap=$(f))))
 $(eval $(call unit_test,test_oltp_moving,tests/unit/test_oltp_moving.c tests/unit/oltp_memory.c,liboltp-bench liboltp,,-lm))
 $(eval $(call unit_test,test_oltp_revoke,tests/unit/test_oltp_revoke.c tests/unit/ordered_rig.c tests/unit/oltp_memory.c,liboltp))
 $(eval $(call unit_test,test_oltp_blocks_ebb,tests/unit/test_oltp_blocks_ebb.c tests/unit/oltp_memory.c $(OLTP_EBB_RIG_SRC),liboltp-server liboltp-bench liboltp monitord libebb,,-lm))

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "record_crash.h"
+#include "record_output.h"
 
 #define TRANSACTIONS_DEFAULT	10000u
 #define QUIET_S			2.0
@@ -195,38 +196,6 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	return 0;
 }
 
-/* One thread at a time, or lines would mix: a pipe takes much in several pieces. */
-struct output {
-	pthread_mutex_t lock;
-	int fd;
-};
-
-static int write_all(int fd, const char *text, size_t bytes)
-{
-	while (bytes) {
-		ssize_t n = write(fd, text, bytes);
-
-		if (n < 0 && errno != EINTR)
-			return -errno;
-		if (n > 0) {
-			text += n;
-			bytes -= (size_t)n;
-		}
-	}
-	return 0;
-}
-
-static int write_lines(void *ctx, const char *text, size_t bytes)
-{
-	struct output *output = ctx;
-	int rc;
-
-	pthread_mutex_lock(&output->lock);
-	rc = write_all(output->fd, text, bytes);
-	pthread_mutex_unlock(&output->lock);
-	return rc;
-}
-
 static double now_s(void)
 {
 	struct timespec ts;
@@ -257,8 +226,8 @@ static void tell(void *ctx, uint64_t committed)
 static int record(const struct arguments *a, int fd)
 {
 	static struct record_shared shared;
-	struct output output = { PTHREAD_MUTEX_INITIALIZER, fd };
-	const struct record_sink sink = { write_lines, &output };
+	struct record_output output = { PTHREAD_MUTEX_INITIALIZER, fd };
+	const struct record_sink sink = { record_output_write, &output };
 	struct progress progress = { now_s(), 0, a->record.transactions, isatty(STDERR_FILENO) };
 	struct record_stats stats;
 	int rc;
@@ -267,7 +236,7 @@ static int record(const struct arguments *a, int fd)
 		progress.transactions *= a->kills;
 		rc = record_with_kills(&a->record, a->kills, fd, a->quiet ? NULL : tell, &progress);
 	} else {
-		rc = write_all(fd, "oltp-history 1\n", strlen("oltp-history 1\n"));
+		rc = record_output_begin(fd);
 		rc = rc ?: record_run(&a->record, &shared, &sink, a->quiet ? NULL : tell, &progress,
 				      &stats);
 	}

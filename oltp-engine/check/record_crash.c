@@ -12,46 +12,15 @@
 #include <unistd.h>
 
 #include "record_crash.h"
+#include "record_output.h"
 
-#define HEADER		"oltp-history 1\n"
 #define KILL_LATER_MS	30u
-
-struct output {
-	pthread_mutex_t lock;
-	int fd;
-};
-
-static int write_all(int fd, const char *text, size_t bytes)
-{
-	while (bytes) {
-		ssize_t n = write(fd, text, bytes);
-
-		if (n < 0 && errno != EINTR)
-			return -errno;
-		if (n > 0) {
-			text += n;
-			bytes -= (size_t)n;
-		}
-	}
-	return 0;
-}
-
-static int write_lines(void *ctx, const char *text, size_t bytes)
-{
-	struct output *output = ctx;
-	int rc;
-
-	pthread_mutex_lock(&output->lock);
-	rc = write_all(output->fd, text, bytes);
-	pthread_mutex_unlock(&output->lock);
-	return rc;
-}
 
 /* Does not return. */
 static void run_child(const struct record_config *config, struct record_shared *shared, int fd)
 {
-	struct output output = { PTHREAD_MUTEX_INITIALIZER, fd };
-	const struct record_sink sink = { write_lines, &output };
+	struct record_output output = { PTHREAD_MUTEX_INITIALIZER, fd };
+	const struct record_sink sink = { record_output_write, &output };
 	struct record_stats stats;
 	int rc = record_run(config, shared, &sink, NULL, NULL, &stats);
 
@@ -130,7 +99,7 @@ int record_with_kills(const struct record_config *config, uint32_t kills, int fd
 {
 	unsigned int random = (unsigned int)config->seed;
 	struct record_shared *shared;
-	int rc = write_all(fd, HEADER, strlen(HEADER));
+	int rc = record_output_begin(fd);
 
 	if (rc)
 		return rc;

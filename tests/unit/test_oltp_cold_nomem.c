@@ -12,65 +12,11 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include "alloc_faults.h"
 #include "oltp-engine/src/manager.h"
 #include "oltp_memory.h"
 
 #define RECORDS	4000u	/* two blocks */
-
-/* The nth allocation from now on fails, and so many after it. */
-static _Atomic uint64_t n_seen, fail_first = UINT64_MAX, fail_n;
-
-static void fail_from(uint64_t nth, uint64_t n)
-{
-	fail_first = nth;
-	fail_n = n;
-	atomic_store(&n_seen, 0);
-}
-
-/* True: there was such an allocation. */
-static bool fail_end(void)
-{
-	uint64_t nth = fail_first;
-
-	fail_first = UINT64_MAX;
-	return atomic_load(&n_seen) > nth;
-}
-
-static bool is_to_fail(void)
-{
-	uint64_t nth = atomic_fetch_add(&n_seen, 1);
-
-	return nth >= fail_first && nth - fail_first < fail_n;
-}
-
-void *__real_malloc(size_t bytes);
-void *__real_calloc(size_t n, size_t bytes);
-void *__real_realloc(void *old, size_t bytes);
-void *__real_aligned_alloc(size_t align, size_t bytes);
-void *__wrap_malloc(size_t bytes);
-void *__wrap_calloc(size_t n, size_t bytes);
-void *__wrap_realloc(void *old, size_t bytes);
-void *__wrap_aligned_alloc(size_t align, size_t bytes);
-
-void *__wrap_malloc(size_t bytes)
-{
-	return is_to_fail() ? NULL : __real_malloc(bytes);
-}
-
-void *__wrap_calloc(size_t n, size_t bytes)
-{
-	return is_to_fail() ? NULL : __real_calloc(n, bytes);
-}
-
-void *__wrap_realloc(void *old, size_t bytes)
-{
-	return is_to_fail() ? NULL : __real_realloc(old, bytes);
-}
-
-void *__wrap_aligned_alloc(size_t align, size_t bytes)
-{
-	return is_to_fail() ? NULL : __real_aligned_alloc(align, bytes);
-}
 
 static void open_full(struct rig *rig)
 {
@@ -96,9 +42,9 @@ static void test_nth_fails_on_a_demand(void **state)
 
 	for (uint64_t nth = 0; was_there; nth++) {
 		open_full(&rig);
-		fail_from(nth, 1);
+		alloc_fail_from(nth, 1);
 		stats = rig_demand(&rig, 2 * MIB, RIG_DEADLINE_MS);
-		was_there = fail_end();
+		was_there = alloc_fail_end();
 		assert_int_equal(stats.held_bytes, 2 * MIB);
 		assert_int_equal(stats.answered_bytes, 2 * MIB);
 		assert_int_equal(stats.unanswered_bytes, 0);
@@ -117,9 +63,9 @@ static void test_all_fail_on_a_demand(void **state)
 	/* From the first on, and from somewhere in the middle of the work on. */
 	for (uint64_t nth = 0; nth < 24; nth += 3) {
 		open_full(&rig);
-		fail_from(nth, UINT64_MAX);
+		alloc_fail_from(nth, UINT64_MAX);
 		stats = rig_demand(&rig, 2 * MIB, 200);
-		fail_end();
+		alloc_fail_end();
 		/* What was given and what was not are the two parts of what was asked for. */
 		assert_int_equal(stats.answered_bytes, 4 * MIB - stats.held_bytes);
 		assert_int_equal(stats.unanswered_bytes, stats.held_bytes - 2 * MIB);
@@ -151,10 +97,10 @@ static void test_nth_fails_on_a_fetch(void **state)
 
 		if (!rig_is_cold(&rig, key))
 			continue;
-		fail_from(nth, 1);
+		alloc_fail_from(nth, 1);
 		rc = rig_read(&rig, key, 0);
 		/* One record after the other, each with the next allocation failing. */
-		nth = fail_end() ? nth + 1 : 0;
+		nth = alloc_fail_end() ? nth + 1 : 0;
 		assert_true(rc == OLTP_OK || rc == OLTP_NO_MEMORY);
 		if (rc)
 			assert_true(rig_is_cold(&rig, key));
@@ -177,14 +123,14 @@ static void test_all_fail_on_fetches(void **state)
 
 	open_full(&rig);
 	assert_int_equal(rig_demand(&rig, 2 * MIB, RIG_DEADLINE_MS).held_bytes, 2 * MIB);
-	fail_from(0, UINT64_MAX);
+	alloc_fail_from(0, UINT64_MAX);
 	for (uint64_t key = 0; key < RECORDS; key += 16) {
 		enum oltp_rc rc = rig_read(&rig, key, 0);
 
 		assert_true(rc == OLTP_OK || rc == OLTP_NO_MEMORY);
 		n_failed += rc == OLTP_NO_MEMORY;
 	}
-	fail_end();
+	alloc_fail_end();
 	assert_true(n_failed > RECORDS / 16 / 4);
 	all_is_there(&rig);
 	rig_close(&rig);
@@ -203,9 +149,9 @@ static void test_nth_fails_when_an_engine_opens(void **state)
 	assert_int_equal(oltp_blocks_native_create(4 * MIB, 0, &blocks), 0);
 	config.blocks_ctx = blocks;
 	for (nth = 0; rc; nth++) {
-		fail_from(nth, 1);
+		alloc_fail_from(nth, 1);
 		rc = oltp_engine_open(&config, &engine);
-		assert_int_equal(rc, fail_end() ? -ENOMEM : 0);
+		assert_int_equal(rc, alloc_fail_end() ? -ENOMEM : 0);
 	}
 	/* Engine, books of cold records, manager and its buffers at least. */
 	assert_true(nth > 4);
@@ -225,15 +171,15 @@ static void test_nth_fails_when_an_index_is_made(void **state)
 
 	rig_open(&rig, OLTP_CC_NO_WAIT, 4 * MIB, true, 0);
 	for (; rc; n_index++) {
-		fail_from(n_index, 1);
+		alloc_fail_from(n_index, 1);
 		rc = oltp_index_create(rig.table, NULL, &index);
-		assert_int_equal(rc, fail_end() ? -ENOMEM : 0);
+		assert_int_equal(rc, alloc_fail_end() ? -ENOMEM : 0);
 	}
 	assert_int_equal(rig.table->n_ordered, 1);
 	for (rc = -ENOMEM; rc; n_worker++) {
-		fail_from(n_worker, 1);
+		alloc_fail_from(n_worker, 1);
 		rc = oltp_worker_create(rig.engine, &worker);
-		assert_int_equal(rc, fail_end() ? -ENOMEM : 0);
+		assert_int_equal(rc, alloc_fail_end() ? -ENOMEM : 0);
 	}
 	assert_true(n_index > 1);
 	assert_true(n_worker > 5);

@@ -10,68 +10,15 @@
 #include <stdlib.h>
 #include <cmocka.h>
 
+#include "alloc_faults.h"
 #include "durable_rig.h"
 
-static _Atomic uint64_t n_seen;
-static _Atomic uint64_t fail_first = UINT64_MAX;
-static _Atomic uint64_t fail_n;
-
-static void fail_from(uint64_t nth, uint64_t n)
-{
-	fail_n = n;
-	n_seen = 0;
-	fail_first = nth;
-}
-
-/* True: there was such an allocation. */
-static bool fail_end(void)
-{
-	uint64_t nth = fail_first;
-
-	fail_first = UINT64_MAX;
-	return n_seen > nth;
-}
-
-static bool is_to_fail(void)
-{
-	uint64_t nth;
-
-	if (fault_disk_inside)
-		return false;
-	nth = atomic_fetch_add(&n_seen, 1);
-	return nth >= fail_first && nth - fail_first < fail_n;
-}
-
-void *__real_malloc(size_t bytes);
-void *__real_calloc(size_t n, size_t bytes);
-void *__real_realloc(void *old, size_t bytes);
-void *__real_aligned_alloc(size_t align, size_t bytes);
-void *__wrap_malloc(size_t bytes);
-void *__wrap_calloc(size_t n, size_t bytes);
-void *__wrap_realloc(void *old, size_t bytes);
-void *__wrap_aligned_alloc(size_t align, size_t bytes);
-
-void *__wrap_malloc(size_t bytes)
-{
-	return is_to_fail() ? NULL : __real_malloc(bytes);
-}
-
-void *__wrap_calloc(size_t n, size_t bytes)
-{
-	return is_to_fail() ? NULL : __real_calloc(n, bytes);
-}
-
-void *__wrap_realloc(void *old, size_t bytes)
-{
-	return is_to_fail() ? NULL : __real_realloc(old, bytes);
-}
-
-void *__wrap_aligned_alloc(size_t align, size_t bytes)
-{
-	return is_to_fail() ? NULL : __real_aligned_alloc(align, bytes);
-}
-
 static struct durable_rig rig, saved;
+
+static bool is_of_disk(void)
+{
+	return fault_disk_inside;
+}
 
 static void restore(uint64_t seed)
 {
@@ -100,9 +47,9 @@ static void test_nth_fails_in_recovery(void **state)
 		restore(nth);
 		rc = durable_open(&rig);
 		if (!rc) {
-			fail_from(nth, 1);
+			alloc_fail_from(nth, 1);
 			rc = oltp_recover(rig.engine, NULL, &rig.recovery);
-			was_there = fail_end();
+			was_there = alloc_fail_end();
 			assert_true(!rc || rc == -ENOMEM);
 			n_failed += rc != 0;
 			durable_close(&rig);
@@ -130,9 +77,9 @@ static void test_nth_fails_when_it_opens(void **state)
 		int rc;
 
 		/* It may have come as far as a catalogue: the next one opens what is there then. */
-		fail_from(nth, 1);
+		alloc_fail_from(nth, 1);
 		rc = durable_open(&rig);
-		was_there = fail_end();
+		was_there = alloc_fail_end();
 		assert_true(!rc || (was_there && rc == -ENOMEM));
 		n_failed += rc != 0;
 		durable_close(&rig);
@@ -153,9 +100,9 @@ static void test_nth_fails_at_work(void **state)
 	for (uint64_t nth = 0; nth < 120; nth++) {
 		struct oltp_checkpoint_stats stats;
 
-		fail_from(nth / 2, nth % 2 ? UINT64_MAX : 1);
+		alloc_fail_from(nth / 2, nth % 2 ? UINT64_MAX : 1);
 		durable_run(&rig, 2, 20, 2);
-		n_met += fail_end();
+		n_met += alloc_fail_end();
 		oltp_checkpoint_stats_read(rig.engine, &stats);
 		n_checkpoints_failed += stats.failed != 0;
 		durable_close(&rig);
@@ -175,5 +122,6 @@ int main(void)
 		cmocka_unit_test(test_nth_fails_at_work),
 	};
 
+	alloc_fail_except(is_of_disk);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
