@@ -247,6 +247,12 @@ void ebb_cpu_undo_add(struct ebb_dev *ebb, const struct ebb_cpu_add *arg);
 struct ebb_call *ebb_return_call(const struct ebb_cpu_entry *entry, enum ebb_give how);
 
 /*
+ * It could not be sent.  If the device is gone, the CPU may have been parked
+ * after stop_dev() let go of those that were, and would be so for ever.
+ */
+void ebb_return_unsent(struct ebb_dev *ebb, const struct ebb_cpu_entry *entry);
+
+/*
  * An answer came, in the interrupt and under vq_lock: a CPU that is lent is so
  * in the table before any later answer can grant it.
  */

@@ -35,6 +35,7 @@ static int tell_host(struct ebb_dev *ebb, const struct ebb_cpu_entry *entry, enu
 		call = ebb_return_call(entry, how);
 		rc = call ? ebb_call_submit(ebb, call, deadline_ns, true) : -ENOMEM;
 		if (rc) {
+			ebb_return_unsent(ebb, entry);
 			ebb_return_retry(ebb, entry->desc.hv_cpu_id);
 			return rc;
 		}

@@ -37,6 +37,17 @@ void ebb_return_dont_park(struct ebb_dev *ebb, u64 hv_cpu_id)
 	spin_unlock_irq(&ebb->lock);
 }
 
+void ebb_return_unsent(struct ebb_dev *ebb, const struct ebb_cpu_entry *entry)
+{
+	bool is_dead;
+
+	spin_lock_irq(&ebb->vq_lock);
+	is_dead = ebb->is_dead;
+	spin_unlock_irq(&ebb->vq_lock);
+	if (is_dead)
+		ebb_hotplug_hold(ebb_hotplug_lookup(entry->desc.arch_id), false);
+}
+
 struct ebb_call *ebb_return_call(const struct ebb_cpu_entry *entry, enum ebb_give how)
 {
 	struct ebb_call *call = ebb_call_create(how == EBB_GIVE_REMOVE ?
@@ -175,7 +186,10 @@ static int send_back(struct ebb_dev *ebb, const struct ebb_cpu_entry *entry)
 		return rc;
 	}
 	call = ebb_return_call(entry, how);
-	return call ? ebb_call_submit(ebb, call, 0, false) : -ENOMEM;
+	rc = call ? ebb_call_submit(ebb, call, 0, false) : -ENOMEM;
+	if (rc)
+		ebb_return_unsent(ebb, entry);
+	return rc;
 }
 
 /* -EAGAIN: ACPI has not plugged it yet, or is still clearing an older plug away. */
