@@ -87,27 +87,7 @@ static int set_weight(const struct ebb_cgroup *cg, const char *path, struct ebb_
 	return 0;
 }
 
-int ebb_emugroup_create_host(const struct ebb_cgroup *cg, const char *path, struct ebb_err *err)
-{
-	int rc;
-
-	if (cg->version == 2) {
-		rc = enable_cpu(cg->mount, err);
-		if (rc < 0)
-			return rc;
-	}
-	rc = make_folder(path, err);
-	if (rc < 0)
-		return rc;
-	rc = set_weight(cg, path, err);
-	if (rc == 0 && cg->version == 2)
-		rc = enable_cpu(path, err);
-	if (rc < 0)
-		rmdir(path);
-	return rc;
-}
-
-static int set_quota(const struct ebb_cgroup *cg, const char *path, struct ebb_emuspec_quota q)
+static int write_quota(const struct ebb_cgroup *cg, const char *path, struct ebb_emuspec_quota q)
 {
 	char text[48];
 	int rc;
@@ -122,6 +102,40 @@ static int set_quota(const struct ebb_cgroup *cg, const char *path, struct ebb_e
 		return rc;
 	snprintf(text, sizeof(text), "%u", q.quota_usec);
 	return write_file(path, "cpu.cfs_quota_us", text);
+}
+
+static int set_quota(const struct ebb_cgroup *cg, const char *path, struct ebb_emuspec_quota q,
+		     struct ebb_err *err)
+{
+	int rc = write_quota(cg, path, q);
+
+	if (rc < 0)
+		return ebb_err_set(err, rc, "can not set the quota of %s to %u of %u us: %s", path,
+				   q.quota_usec, q.period_usec, strerror(-rc));
+	return 0;
+}
+
+int ebb_emugroup_create_host(const struct ebb_cgroup *cg, const char *path,
+			     struct ebb_emuspec_quota quota, struct ebb_err *err)
+{
+	int rc;
+
+	if (cg->version == 2) {
+		rc = enable_cpu(cg->mount, err);
+		if (rc < 0)
+			return rc;
+	}
+	rc = make_folder(path, err);
+	if (rc < 0)
+		return rc;
+	rc = set_weight(cg, path, err);
+	if (rc == 0 && quota.quota_usec > 0)
+		rc = set_quota(cg, path, quota, err);
+	if (rc == 0 && cg->version == 2)
+		rc = enable_cpu(path, err);
+	if (rc < 0)
+		rmdir(path);
+	return rc;
 }
 
 int ebb_emugroup_create(const struct ebb_cgroup *cg, const char *path,
@@ -142,12 +156,9 @@ int ebb_emugroup_create(const struct ebb_cgroup *cg, const char *path,
 		if (rc < 0)
 			goto out_remove;
 	}
-	rc = set_quota(cg, path, quota);
-	if (rc < 0) {
-		ebb_err_set(err, rc, "can not set the quota of %s to %u of %u us: %s", path,
-			    quota.quota_usec, quota.period_usec, strerror(-rc));
+	rc = set_quota(cg, path, quota, err);
+	if (rc < 0)
 		goto out_remove;
-	}
 	return 0;
 
 out_remove:

@@ -12,8 +12,12 @@
 #include "io/cgroup.h"
 #include "io/emuspec.h"
 
-/* Create the outermost group: no quota, and before all others.  -EEXIST when it is there. */
-int ebb_emugroup_create_host(const struct ebb_cgroup *cg, const char *path, struct ebb_err *err);
+/*
+ * Create the outermost group, which goes before all others; no quota if quota_usec is 0.  -EEXIST
+ * when it is there.
+ */
+int ebb_emugroup_create_host(const struct ebb_cgroup *cg, const char *path,
+			     struct ebb_emuspec_quota quota, struct ebb_err *err);
 
 /* Create a group below it; has_children: it will get groups itself.  -EEXIST when it is there. */
 int ebb_emugroup_create(const struct ebb_cgroup *cg, const char *path,

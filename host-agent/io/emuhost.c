@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 #include "io/cgroup.h"
 #include "io/emugroup.h"
 #include "io/emuhost.h"
@@ -281,8 +282,11 @@ static bool is_same_host(const struct ebb_emuhost *h, const struct ebb_emuspec *
 
 static int create_groups(struct ebb_emuhost *h, const struct ebb_emuspec *spec, struct ebb_err *err)
 {
+	const long num_cpus = sysconf(_SC_NPROCESSORS_ONLN);
 	char path[PATH_MAX + 32];
-	int rc = ebb_emugroup_create_host(&h->cg, h->folder, err);
+	int rc = ebb_emugroup_create_host(&h->cg, h->folder,
+					  ebb_emuspec_host_quota(spec, num_cpus > 0 ? num_cpus : 1),
+					  err);
 
 	for (uint32_t c = 0; rc == 0 && c < h->num_cores; c++) {
 		snprintf(path, sizeof(path), "%s/c%u", h->folder, c);

@@ -8,6 +8,8 @@
 #define PERIOD_USEC	10000
 /* The kernel refuses less. */
 #define MIN_QUOTA_USEC	1000
+/* Of the machine, for all cores. */
+#define HOST_PERCENT	90
 
 static int parse_number(const char **at, uint32_t max, uint32_t *ret)
 {
@@ -95,4 +97,16 @@ struct ebb_emuspec_quota ebb_emuspec_thread_quota(const struct ebb_emuspec *spec
 struct ebb_emuspec_quota ebb_emuspec_core_quota(const struct ebb_emuspec *spec)
 {
 	return quota_of(spec, 1000 + 300 * (spec->threads - 1));
+}
+
+struct ebb_emuspec_quota ebb_emuspec_host_quota(const struct ebb_emuspec *spec, uint32_t num_cpus)
+{
+	struct ebb_emuspec_quota q = ebb_emuspec_core_quota(spec);
+	const uint64_t all_usec = (uint64_t)spec->sockets * spec->cores * q.quota_usec;
+	const uint64_t most_usec = (uint64_t)num_cpus * q.period_usec * HOST_PERCENT / 100;
+
+	/* The kernel refuses a group that may use more than the one around it. */
+	if (q.quota_usec < most_usec)
+		q.quota_usec = all_usec <= most_usec ? 0 : most_usec;
+	return q;
 }

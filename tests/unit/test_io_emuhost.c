@@ -44,6 +44,35 @@ static void test_spec_good(void **state)
 	}
 }
 
+static void test_spec_host(void **state)
+{
+	static const struct {
+		const char *text;
+		uint32_t num_cpus, quota;
+	} cases[] = {
+		{ "emulated:2x4x1@0.2", 2, 0 },		/* 1.6 of 2 */
+		{ "emulated:1x3x1@0.6", 2, 0 },		/* 1.8 */
+		{ "emulated:1x3x1@0.601", 2, 18000 },
+		{ "emulated:1x3x2@0.6", 2, 18000 },	/* two threads: 2.34 */
+		{ "emulated:2x4x1@0.5", 2, 18000 },
+		{ "emulated:2x4x1@0.5", 5, 0 },
+		{ "emulated:4x9x2@0.05", 2, 36000 },	/* 2.34, period 20 ms */
+		{ "emulated:1x2x1@1", 1, 10000 },	/* not less than one core */
+		{ "emulated:16x256x8@1", 1, 31000 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct ebb_emuspec s;
+		struct ebb_emuspec_quota q;
+
+		assert_int_equal(ebb_emuspec_parse(cases[i].text, &s, NULL), 0);
+		q = ebb_emuspec_host_quota(&s, cases[i].num_cpus);
+		assert_int_equal(q.quota_usec, cases[i].quota);
+		assert_int_equal(q.period_usec, ebb_emuspec_core_quota(&s).period_usec);
+	}
+}
+
 static void test_spec_bad(void **state)
 {
 	static const char *const bad[] = {
@@ -153,6 +182,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_spec_good),
+		cmocka_unit_test(test_spec_host),
 		cmocka_unit_test(test_spec_bad),
 		cmocka_unit_test(test_cgroup_find),
 		cmocka_unit_test(test_cgroup_folder),
