@@ -8,6 +8,7 @@
 #   $(eval $(call lib,<name>,<sources>,<pkg-config names>))
 #   $(eval $(call unit_test,<name>,<sources>,<static libs>,<pkg-config names>,<extra ldlibs>))
 #   $(eval $(call unit_test_native,...))  the same, left out of the sanitizer builds
+#   $(eval $(call unit_test_single,...))  the same, of one thread: left out of SAN=thread
 #   $(eval $(call check_step,<name>,<seconds>,<command>))  one more step of `make check`
 
 B ?= build/host
@@ -104,6 +105,8 @@ define unit_test_native
 UNIT_TESTS_NATIVE += $(B)/tests/$(strip $(1))
 $(call link_rule,$(B)/tests/$(strip $(1)),$(2),$(3),cmocka $(4),$(5))
 endef
+
+unit_test_single = $(call unit_test$(if $(filter thread,$(SAN)),_native),$(1),$(2),$(3),$(4),$(5))
 
 define check_step
 CHECK_STEPS += $(strip $(1))

@@ -24,6 +24,7 @@ GUEST_HZ = 250          # its CONFIG_HZ
 MAX_GUEST_CPUS = 64     # its CONFIG_NR_CPUS is far above
 MAX_LAB_PATH = 50       # unix sockets: 107 bytes, of which the agent's links need 57
 PR_SET_PDEATHSIG = 1
+AGENT_START_S = 120         # it takes moments, but not on a machine that is busy
 
 
 class SetupError(Exception):
@@ -35,7 +36,7 @@ def die_with_parent():
     ctypes.CDLL(None, use_errno=True).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
 
 
-def run(args, timeout=60, check=True, **more):
+def run(args, timeout=180, check=True, **more):
     """A command that ends soon. Its output, or SetupError with what it said."""
     try:
         # A session of its own: Ctrl-C is for this program, which then ends things in order.
@@ -156,7 +157,8 @@ class Lab:
         with log:
             self.agent = subprocess.Popen(args, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
                                           start_new_session=True, preexec_fn=die_with_parent)
-        for _ in range(100):
+        end_at = time.monotonic() + AGENT_START_S
+        while time.monotonic() < end_at:
             if self.agent.poll() is not None:
                 raise SetupError(f"ebbd ended with status {self.agent.returncode}, "
                                  f"see {log.name}: {_last_line(log.name)}")

@@ -24,6 +24,9 @@ NODE_ANY = 0xFFFF
 F_FORCED, F_LENT, F_PARKED = 1 << 2, 1 << 3, 1 << 4
 HELLO_F_DRIVER, HELLO_F_LEND = 1 << 0, 1 << 1
 
+# Of waits for what must come: long, since a machine that runs tests may be busy.
+LIMIT_S = 120.0
+
 HDR = struct.Struct("<IHHII")
 LINK_CPU = struct.Struct("<QIHHII")
 HELLO_HEAD = struct.Struct("<16sIIIHHQQ")
@@ -56,7 +59,7 @@ class Qmp:
                 self.answers.append(msg)
                 self.has_answer.notify()
 
-    def run(self, command, limit_s=20.0, **arguments):
+    def run(self, command, limit_s=120.0, **arguments):
         """Run a command; returns its value, raises RuntimeError with QEMU's words."""
         with self.lock:
             self.sock.sendall(json.dumps({"execute": command, "arguments": arguments}).encode())
@@ -121,6 +124,7 @@ class FakeAgent:
         with self.lock:
             listener, self.listener = self.listener, None
             conn, self.conn = self.conn, None
+            self.is_welcome = False
         os.unlink(self.link_path)
         listener.close()
         if conn:
@@ -172,7 +176,7 @@ class FakeAgent:
             for payload, link in held:
                 self._obey(payload, link)
 
-    def wait(self, what, predicate, limit_s=60.0):
+    def wait(self, what, predicate, limit_s=LIMIT_S):
         """Wait until predicate(self) holds; raises AssertionError otherwise."""
         with self.changed:
             if not self.changed.wait_for(lambda: predicate(self), limit_s):
@@ -323,16 +327,17 @@ class FakeAgent:
             self._obey(payload, self.conn)
 
     def _obey(self, payload, link):
+        # The device forgets requests of a link that is down, and nothing is to come of them.
+        if link is not self.conn:
+            return
         kind, _, _, tag = struct.unpack_from("<HHIQ", payload)
         if kind == REQ_CPU_ADD:
             count, node = struct.unpack_from("<HH", payload, 16)
             self._add(tag, count, node)
         elif kind == REQ_CPU_LEND:
-            # The device forgets requests of a link that is down, and nothing has come of them.
-            if link is self.conn:
-                self.lent.add(struct.unpack_from("<I", payload, 48 + 16)[0])
-                self._respond(tag, kind, ACK, 0)
-                self._send_limits()
+            self.lent.add(struct.unpack_from("<I", payload, 48 + 16)[0])
+            self._respond(tag, kind, ACK, 0)
+            self._send_limits()
         else:
             self._remove(tag, struct.unpack_from("<I", payload, 48 + 16)[0])
 

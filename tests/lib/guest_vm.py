@@ -33,6 +33,23 @@ KNOWN_QEMU_LOG = re.compile(
 PR_SET_PDEATHSIG = 1
 
 
+# Of a command in a guest, and of waiting in it for what must come: a busy machine is slow.
+COMMAND_S = 300.0
+UNTIL_S = 120
+
+# The device gives an agent that is silent so much time; no test waits as long.
+REQUEST_TIMEOUT_MS = 120000
+
+
+def until(condition, then):
+    """Shell commands: wait until a command succeeds, then run others; fail if it never does.
+
+    It runs once more when it has succeeded, and has to succeed again.
+    """
+    return (f"for i in $(seq {UNTIL_S * 10}); do {condition} && break; sleep 0.1; done; "
+            f"{condition} && {{ {then}; }}")
+
+
 def die_with_parent():
     """In the child: a test that is killed takes its VM along."""
     ctypes.CDLL(None, use_errno=True).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
@@ -86,7 +103,8 @@ class GuestVm:
              "-qmp", f"unix:{qmp},server=on,wait=off",
              "-chardev", f"socket,id=ebb0,path={agent.link_path},reconnect-ms=200",
              *memory_devices(pools), *extra,
-             "-device", "virtio-ebb-pci,id=ebb,chardev=ebb0" + ("" if lend else ",lend=off") +
+             "-device", "virtio-ebb-pci,id=ebb,chardev=ebb0,"
+             f"request-timeout-ms={REQUEST_TIMEOUT_MS}" + ("" if lend else ",lend=off") +
              (",pools=" + ":".join(pools) if pools else "")],
             stdin=subprocess.DEVNULL, stdout=open(f"{self.folder}/qemu.log", "w"),
             stderr=subprocess.STDOUT, preexec_fn=die_with_parent)
@@ -104,7 +122,7 @@ class GuestVm:
                 raise RuntimeError(self.qemu_log() or "QEMU does not start")
             time.sleep(0.02)
 
-    def run(self, command, limit_s=120.0):
+    def run(self, command, limit_s=COMMAND_S):
         """Run a shell command in the guest; returns (exit status, its output)."""
         done = subprocess.run([f"{TOP}/scripts/vm-exec", "-t", str(limit_s), self.shell, command],
                               capture_output=True, text=True, check=False)

@@ -8,6 +8,9 @@ import json
 import random
 import time
 
+from fake_agent import LIMIT_S
+from guest_vm import COMMAND_S, until
+
 MIB = 1 << 20
 BLOCK = 2 * MIB
 POOLS = {"ua-ebb-pool0": (0, 1024 * MIB), "ua-ebb-pool1": (1, 256 * MIB)}
@@ -49,8 +52,7 @@ class Holder:
         self.rig = rig
         self.out = f"/tmp/hold{Holder.last}"
         text = rig.ok(f"({MEM} {command} {size} {node} >{self.out} 2>&1 & echo $!); "
-                      f"for i in $(seq 600); do grep -q . {self.out} && break; sleep 0.1; done; "
-                      f"cat {self.out}", 60)
+                      + until(f"grep -q . {self.out}", f"cat {self.out}"))
         self.pid = int(text.splitlines()[0])
         check(len(text.splitlines()) > 1, f"hold {size} {node}: {text}")
         self.granted = json.loads(text.splitlines()[1])["granted"]
@@ -59,9 +61,9 @@ class Holder:
     def look(self):
         """What is in each of its blocks."""
         self.num_lines += 1
-        lines = self.rig.ok(f"kill -USR1 {self.pid}; for i in $(seq 200); do "
-                            f"[ $(wc -l <{self.out}) -ge {self.num_lines} ] && break; sleep 0.1; "
-                            f"done; cat {self.out}", 40).splitlines()
+        is_said = f"[ $(wc -l <{self.out}) -ge {self.num_lines} ]"
+        lines = self.rig.ok(f"kill -USR1 {self.pid}; " +
+                            until(is_said, f"cat {self.out}")).splitlines()
         check(len(lines) == self.num_lines, f"no answer of a holder: {lines}")
         return json.loads(lines[-1])
 
@@ -74,26 +76,26 @@ def expect_look(look, good, gone):
           not look["inexact"] and not look["map_differs"], f"not {good} good, {gone} gone: {look}")
 
 
-def wait_pools(rig, what, predicate, limit_s=10):
-    rig.agent.wait(what, lambda a: predicate(a.pools), limit_s)
+def wait_pools(rig, what, predicate):
+    rig.agent.wait(what, lambda a: predicate(a.pools))
 
 
-def wait_home(rig, limit_s=10):
+def wait_home(rig):
     """Nothing is held: for the agent, for the driver, and in the memory of this host."""
     wait_pools(rig, "all memory returned",
-               lambda p: all(not x["held"] and not x["unconfirmed"] for x in p.values()), limit_s)
-    check(all(not p["held"] and not p["leased"] and not p["draining"]
-              for p in info(rig)["pools"]), f"{info(rig)}")
+               lambda p: all(not x["held"] and not x["unconfirmed"] for x in p.values()))
+    rig.until(f"still held: {info(rig)}",
+              lambda: all(not p["held"] and not p["leased"] and not p["draining"]
+                          for p in info(rig)["pools"]))
     for node in rig.agent.pools:
-        rss = rig.vm.rss_of(POOL_BYTES[node])
-        check(rss == 0, f"node {node} still uses {rss} bytes of this host")
+        wait_rss(rig, node, 0)
 
 
 def offer(rig, limits=None, **more):
     """Offer memory, and wait until the guest has heard of it."""
     limits = dict(limits or OFFER)
     rig.agent.set_mem_limits(limits, **more)
-    end = time.monotonic() + 60
+    end = time.monotonic() + LIMIT_S
     while any(limits_of(rig, n)["limit"] != x for n, x in limits.items()):
         check(time.monotonic() < end, f"the guest does not hear of {limits}: {info(rig)}")
         time.sleep(0.05)
@@ -110,7 +112,7 @@ def test_mem_info(rig):
           [(64 * MIB, 0, 0)] * 2, f"{now}")
 
 
-def run_program(rig, command, limit_s=120):
+def run_program(rig, command, limit_s=COMMAND_S):
     out = rig.ok(f"{MEM} {command}", limit_s)
     check("FAILED" not in out, out)
     print(f"    {command}: {out.splitlines()[-1]}")
@@ -150,12 +152,14 @@ def test_mem_partial_and_any(rig):
 def test_mem_poll(rig):
     """Who waits for memory hears of offers, and of memory that others give back."""
     held = Holder(rig, 64 * MIB, 0)
-    for act in (lambda: rig.agent.set_mem_limits({0: 66 * MIB, 1: 64 * MIB}), held.kill):
-        rig.ok("(/ebb/tests/ebbt-cpu poll 60000 >/tmp/p 2>&1; echo rc $? >>/tmp/p) & sleep 0.3")
-        act()
-        out = rig.ok("for i in $(seq 600); do grep -q rc /tmp/p && break; sleep 0.1; done; "
-                     "cat /tmp/p")
-        check("rc 0" in out, out)
+    rig.watch("/tmp/p")
+    rig.agent.set_mem_limits({0: 66 * MIB, 1: 64 * MIB})
+    rig.until("not told of the offer",
+              lambda: rig.watched("/tmp/p")[-1][0]["mem_limit"] == 66 * MIB)
+    held.kill()
+    rig.until("not told of what was returned",
+              lambda: not rig.watched("/tmp/p")[-1][0]["mem_held"])
+    rig.ok("killall ebbt-cpu")
     offer(rig)
     wait_home(rig)
 
@@ -164,9 +168,9 @@ def test_mem_demand(rig):
     """Below what is held: nothing happens to it until the host acts."""
     held = Holder(rig, 16 * MIB, 0)
     wait_pools(rig, "the lease", lambda p: p[0]["held"] == 16 * MIB)
-    offer(rig, {0: 8 * MIB, 1: 64 * MIB}, deadline_ms=100000)
+    offer(rig, {0: 8 * MIB, 1: 64 * MIB}, deadline_ms=1000000)
     now = limits_of(rig, 0)
-    check(now["held"] == 16 * MIB and 50000 < now["deadline_in_ms"] <= 100000, f"{now}")
+    check(now["held"] == 16 * MIB and 500000 < now["deadline_in_ms"] <= 1000000, f"{now}")
     check(not limits_of(rig, 1)["deadline_in_ms"], "a deadline where nothing is demanded")
     add_fails(rig, "EDQUOT", 2 * MIB, 0)
     expect_look(held.look(), 8, 0)
@@ -254,7 +258,7 @@ def test_mem_killed(rig):
 def test_mem_agent_away(rig):
     """Memory moves without the agent."""
     held = Holder(rig, 16 * MIB, 0)
-    rig.agent.stop()
+    rig.stop_agent()
     check(add(rig, 16 * MIB, 0)["granted"] == 16 * MIB, "nothing without the agent")
     held.kill()
     rig.agent.start()
@@ -269,7 +273,7 @@ def test_mem_other_device(rig):
         return int(rig.ok("grep MemTotal /proc/meminfo").split()[1]) // 1024
 
     def wait_total(low, high):
-        end = time.monotonic() + 60
+        end = time.monotonic() + LIMIT_S
         while not low <= total_mib() <= high:
             check(time.monotonic() < end, f"MemTotal is {total_mib()} MiB, not {low} to {high}")
             time.sleep(0.2)
@@ -299,11 +303,11 @@ def test_mem_order_of_drivers(rig):
     for first, second in (("ebb", "virtio_mem"), ("virtio_mem", "ebb")):
         rig.ok("rmmod ebb; rmmod virtio_mem")
         rig.ok(f"insmod /lib/modules/{first}.ko; insmod /lib/modules/{second}.ko")
-        end = time.monotonic() + 60
+        end = time.monotonic() + LIMIT_S
         while drivers(rig) != want:
             check(time.monotonic() < end, f"{first} before {second}: {drivers(rig)}")
             time.sleep(0.1)
-        rig.agent.wait("driver", lambda a: a.has_driver, 10)
+        rig.agent.wait("driver", lambda a: a.has_driver)
         rig.wait_agent_up()
         offer(rig)
         check(add(rig, 64 * MIB)["granted"] == 64 * MIB, "not working")
@@ -330,7 +334,7 @@ def test_mem_pool_unbound(rig):
     add_fails(rig, "ENXIO", 2 * MIB, 1)
     wait_pools(rig, "its memory returned", lambda p: not p[1]["held"])
     held.kill()
-    rig.ok(f"echo {dev} >/sys/bus/virtio/drivers/ebb_pool/bind", 20)
+    rig.ok(f"echo {dev} >/sys/bus/virtio/drivers/ebb_pool/bind")
     check(add(rig, 16 * MIB, 1)["granted"] == 16 * MIB, "not working afterwards")
     other.kill()
     wait_home(rig)
@@ -341,12 +345,11 @@ def test_mem_unload(rig):
     rc, _ = rig.vm.run("rmmod ebb")
     check(rc != 0, "unloaded while a lease exists")
     expect_look(held.look(), 8, 0)
-    start = time.monotonic()
-    rig.ok(f"kill -9 {held.pid}; sleep 0.2; rmmod ebb")
-    check(time.monotonic() - start < 60, "unloading takes long")
+    rig.ok(f"kill -9 {held.pid}")
+    rig.unload()
     wait_pools(rig, "all returned", lambda p: all(not x["held"] for x in p.values()))
     rig.ok("insmod /lib/modules/ebb.ko")
-    rig.agent.wait("driver", lambda a: a.has_driver, 10)
+    rig.agent.wait("driver", lambda a: a.has_driver)
     rig.wait_agent_up()
     offer(rig)
     check(add(rig, 64 * MIB)["granted"] == 64 * MIB, "not working afterwards")
@@ -357,7 +360,7 @@ def test_mem_times(rig):
     """Prints how long things take; what they may take is for `make bench-memory` to judge."""
     offer(rig, {0: 1024 * MIB, 1: 0})
     for mib in (2, 64, 1024):
-        out = rig.ok(f"{MEM} time {mib * MIB} 21", 120)
+        out = rig.ok(f"{MEM} time {mib * MIB} 21", 2 * COMMAND_S)
         rounds = [json.loads(x) for x in out.splitlines()]
         ms = {k: sorted(r[k] / 1e6 for r in rounds) for k in rounds[0]}
         print(f"    {mib} MiB, median of 21: " + ", ".join(
@@ -399,8 +402,7 @@ def test_mem_stress(rig):
                 time.sleep(rng.uniform(0, 0.05))
                 rig.agent.set_mem_limits({0: 40 * MIB, 1: 40 * MIB})
                 revoked += 1
-        out = rig.ok("for i in $(seq 600); do grep -q ^rc /tmp/stress && break; sleep 0.1; done; "
-                     "tail -n 20 /tmp/stress", 90)
+        out = rig.ok(until("grep -q ^rc /tmp/stress", "tail -n 20 /tmp/stress"))
         print(f"    {secs} s, {revoked} revocations: {out.splitlines()[0]}")
         check("rc 0" in out, out)
         wait_home(rig)
@@ -411,11 +413,7 @@ def test_mem_reboot(rig):
     held = Holder(rig, 32 * MIB, 0)
     wait_pools(rig, "the lease", lambda p: p[0]["held"] == 32 * MIB)
     check(held.granted == 32 * MIB, "less granted")
-    resets = rig.agent.resets
-    rig.ok("(sleep 0.2; reboot -f) &")
-    rig.agent.wait("machine reset", lambda a: a.resets > resets, 20)
-    rig.agent.wait("driver", lambda a: a.has_driver, 120)
-    rig.ok("true", 60)
+    rig.reboot()
     offer(rig)
     wait_home(rig)
     check(add(rig, 64 * MIB)["granted"] == 64 * MIB, "not working after a reboot")
@@ -426,22 +424,16 @@ def test_mem_unbound_in_use(rig):
     """The kernel uses a page when its pool goes: the struct pages stay, until the next boot."""
     held = Holder(rig, 8 * MIB, 1, "pipe")
     dev = device_of_pool(rig, 1)
-    start = time.monotonic()
     rig.ok(f"echo {dev} >/sys/bus/virtio/drivers/ebb_pool/unbind")
-    check(time.monotonic() - start < 60, "waits for long")
     check(rig.ok("dmesg | grep -c 'still uses pages of the pool'").strip() != "0", "not said")
     look = held.look()
     check(look["gone"] == 4, f"{look}")
     wait_pools(rig, "all but that block returned", lambda p: p[1]["held"] == BLOCK)
     held.kill()
-    rc, _ = rig.vm.run(f"echo {dev} >/sys/bus/virtio/drivers/ebb_pool/bind", 20)
+    rc, _ = rig.vm.run(f"echo {dev} >/sys/bus/virtio/drivers/ebb_pool/bind")
     check(rc != 0, "bound again, to pages that it lost")
     check(add(rig, 16 * MIB, 0)["granted"] == 16 * MIB, "the other pool does not work")
-    resets = rig.agent.resets
-    rig.ok("(sleep 0.2; reboot -f) &")
-    rig.agent.wait("machine reset", lambda a: a.resets > resets, 20)
-    rig.agent.wait("driver", lambda a: a.has_driver, 120)
-    rig.ok("true", 60)
+    rig.reboot()
     offer(rig)
     wait_home(rig)
 
@@ -452,7 +444,7 @@ def test_mem_device_removed(rig):
     wait_pools(rig, "the lease", lambda p: p[1]["held"] == 16 * MIB)
     check(is_removal_refused(rig, "ua-ebb-pool1"), "QEMU removes a device with memory in use")
     expect_look(held.look(), 8, 0)
-    rig.ok(f"echo 1 >$(readlink -f /sys/bus/virtio/devices/{device_of_pool(rig, 1)})/../remove", 20)
+    rig.ok(f"echo 1 >$(readlink -f /sys/bus/virtio/devices/{device_of_pool(rig, 1)})/../remove")
     look = held.look()
     check(look["gone"] == 8 and not look["inexact"] and look["info"] == "ENODEV" and
           look["poll"] & 8, f"{look}")
@@ -461,8 +453,8 @@ def test_mem_device_removed(rig):
     held.kill()
     # Nothing on offer, so that it does not matter which driver is faster.
     offer(rig, {0: 64 * MIB})
-    rig.ok("echo 1 >/sys/bus/pci/rescan", 20)
-    end = time.monotonic() + 60
+    rig.ok("echo 1 >/sys/bus/pci/rescan")
+    end = time.monotonic() + LIMIT_S
     while len(info(rig)["pools"]) != 2:
         check(time.monotonic() < end, f"not found again: {info(rig)}")
         time.sleep(0.2)
@@ -481,7 +473,7 @@ def is_removal_refused(rig, device):
 
 
 def wait_rss(rig, node, want):
-    end = time.monotonic() + 60
+    end = time.monotonic() + LIMIT_S
     while rig.vm.rss_of(POOL_BYTES[node]) != want:
         check(time.monotonic() < end, f"node {node}: {rig.vm.rss_of(POOL_BYTES[node])} bytes "
                                       f"of this host in use, not {want}")
@@ -496,7 +488,7 @@ def without_control_device(rig, held):
     held.kill()
     wait_rss(rig, 0, 0)
     # The control device is its manager until the guest has let go of that, too.
-    end = time.monotonic() + 60
+    end = time.monotonic() + LIMIT_S
     while is_removal_refused(rig, "ua-ebb-pool0"):
         check(time.monotonic() < end, "QEMU does not remove a pool that is empty")
         time.sleep(0.2)

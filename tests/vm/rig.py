@@ -22,8 +22,10 @@ LOGS = os.path.join(TOP, "out", "vm-tests")
 HOST = "emulated:2x4x1@0.5"     # 8 cores on two nodes; quick guests matter here, not their number
 # What a QEMU may use beside its guest's memory; the default leaves much room for large hosts.
 OVERHEAD_MIB = 512
+EBBT_CPU = "/ebb/tests/ebbt-cpu -t 60000"      # with the longest waits that the driver allows
 SERIES = ("6.1", "6.12")        # of guest kernels; tests use the first unless they say otherwise
-BOOT_S = 90                     # VMs boot in seconds; machines that run tests may be busy
+PATIENCE_S = 180                # for what takes moments; machines that run tests may be busy
+BOOT_S = 300                    # the same of what takes seconds
 SPLAT = re.compile(r"WARNING:|BUG:|Oops|Kernel panic|Call Trace:|rcu: INFO|blocked for more than|"
                    r"general protection|soft lockup|refcount_t|UBSAN|KASAN")
 
@@ -67,7 +69,7 @@ def _close():
         _lab = None
 
 
-def wait_for(what, condition, seconds=60, every=0.1):
+def wait_for(what, condition, seconds=PATIENCE_S, every=0.1):
     """The first true answer of condition(); fails with its last answer otherwise."""
     end = time.monotonic() + seconds
     while True:
@@ -166,7 +168,7 @@ class Guest:
 
     # ---- inside ----
 
-    def call(self, command, seconds=40):
+    def call(self, command, seconds=PATIENCE_S):
         """(exit status, output) of a shell command in the guest."""
         done = subprocess.run([os.path.join(TOP, "scripts", "vm-exec"), "-t", str(seconds),
                                domain.command_path(self.boot, self.vm), f"{command} 2>&1"],
@@ -176,20 +178,20 @@ class Guest:
             raise AssertionError(f"{self.vm.name}: {command}: {done.stderr.strip()}")
         return done.returncode, done.stdout
 
-    def must(self, command, seconds=40):
+    def must(self, command, seconds=PATIENCE_S):
         status, out = self.call(command, seconds)
         if status:
             raise AssertionError(f"{self.vm.name}: {command}: exit status {status}: {out}")
         return out
 
-    def test(self, args, seconds=40):
+    def test(self, args, seconds=PATIENCE_S):
         """Output lines, parsed, of ebbt-cpu."""
-        out = self.must(f"/ebb/tests/ebbt-cpu {args}", seconds)
+        out = self.must(f"{EBBT_CPU} {args}", seconds)
         return [json.loads(line) for line in out.splitlines() if line.startswith("{")]
 
-    def refused(self, args, seconds=40):
+    def refused(self, args, seconds=PATIENCE_S):
         """What ebbt-cpu says on the way to its exit status 1."""
-        status, out = self.call(f"/ebb/tests/ebbt-cpu {args}", seconds)
+        status, out = self.call(f"{EBBT_CPU} {args}", seconds)
         if status != 1:
             raise AssertionError(f"{self.vm.name}: ebbt-cpu {args}: exit status {status}: {out}")
         return out
@@ -204,8 +206,8 @@ class Guest:
 
     def hold(self, args):
         """ebbt-cpu hold in the background, once it has its CPUs: (output file, first line)."""
-        out = self.begin(f"/ebb/tests/ebbt-cpu {args}")
-        line = wait_for(f"{args} in {self.vm.name}", lambda: self.call(f"cat {out}")[1].strip(), 60)
+        out = self.begin(f"{EBBT_CPU} {args}")
+        line = wait_for(f"{args} in {self.vm.name}", lambda: self.call(f"cat {out}")[1].strip())
         if not line.startswith("{"):
             raise AssertionError(f"{self.vm.name}: {args}: {line}")
         return out, json.loads(line.splitlines()[0])
@@ -220,7 +222,7 @@ class Guest:
         """Numbers of the CPUs that are lent."""
         return [c["cpu"] for c in self.cpus() if c["lent"]]
 
-    def wait_lent(self, count=None, seconds=40):
+    def wait_lent(self, count=None, seconds=PATIENCE_S):
         """All CPUs but the startup set are lent, and so many if count says so."""
         def is_over():
             rest = [c for c in self.cpus() if not c["startup"]]
@@ -241,10 +243,10 @@ class Guest:
     def held(self):
         return self.state().get("cpus_held")
 
-    def wait_held(self, count, seconds=20):
+    def wait_held(self, count, seconds=PATIENCE_S):
         wait_for(f"{self.vm.name} holds {count}", lambda: self.held() == count, seconds)
 
-    def wait_offer(self, limit, seconds=20):
+    def wait_offer(self, limit, seconds=PATIENCE_S):
         wait_for(f"{self.vm.name} may hold {limit}",
                  lambda: self.state().get("cpus_limit") == limit, seconds)
 
@@ -292,7 +294,7 @@ class VmTest(unittest.TestCase):
         self.assertEqual({k: v for k, v in splats.items() if v}, {}, "kernel log of a guest")
         if lab().agent is None:
             lab().start_agent()
-        wait_for("cores come back when the VMs are gone", lambda: not cores_in_use(), 20)
+        wait_for("cores come back when the VMs are gone", lambda: not cores_in_use())
 
 
 def cores_in_use():

@@ -60,7 +60,7 @@ class KeptOff(VmTest):
     def life(self, series):
         g = self.guest(f"empty-{series}", cells=((2, 1),), series=series,
                        options={"monitor": 0}).start()
-        g.test("loop 1 1 any lend", 60)
+        g.test("loop 1 1 any lend")
         g.wait_lent(1)
         (self.lent,) = g.lent()
         self.busy = g.begin(BUSY_TASKS)

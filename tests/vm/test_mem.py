@@ -11,7 +11,7 @@ import time
 import unittest
 import xml.etree.ElementTree as ET
 
-from .rig import OVERHEAD_MIB, SERIES, Guest, VmTest, lab, wait_for
+from .rig import OVERHEAD_MIB, PATIENCE_S, SERIES, Guest, VmTest, lab, wait_for
 
 from scenarios import domain, hostmem  # isort: skip: rig puts scripts/ on the path
 
@@ -21,6 +21,7 @@ BOOT_MIB = 384
 NODE = 1
 BLOCK = 2 * MIB
 DEADLINE_MS = 4000      # of a demand that nobody meets
+PATIENT_DEADLINE_MS = 170000    # of one that is met, if slowly where the machine is busy
 SLACK_MIB = 16          # of page tables and the like, where the host's memory is compared
 FILES_MIB = 64          # of files that QEMU maps, which are nobody's memory in particular
 
@@ -50,7 +51,7 @@ class MemGuest(Guest):
         """held, limit, target or unconfirmed of the pool's node."""
         return self.node()[f"mem_{what}_bytes"] / MIB
 
-    def wait_mib(self, what, mib, seconds=20):
+    def wait_mib(self, what, mib, seconds=PATIENCE_S):
         wait_for(f"{self.vm.name}: {what} {mib} MiB", lambda: self.mib(what) == mib, seconds)
 
     def rss_mib(self):
@@ -68,7 +69,7 @@ class MemGuest(Guest):
     def hold_mem(self, mib, how="hold"):
         """ebbt-memhold in the background, once it has its lease: its output file."""
         out = self.begin(f"/ebb/tests/ebbt-memhold {how} {NODE} {mib * MIB} 2>&1")
-        first = wait_for(f"{self.vm.name} holds", lambda: self.said(out), 60)[0]
+        first = wait_for(f"{self.vm.name} holds", lambda: self.said(out))[0]
         if first.get("granted") != mib * MIB:
             raise AssertionError(f"{self.vm.name}: {mib} MiB were asked for, got {first}")
         return out
@@ -83,7 +84,7 @@ class MemGuest(Guest):
         before = len(self.said(out))
         self.must(f"kill -USR1 $(cat {out}.pid)")
         return wait_for("it has looked",
-                        lambda: [x for x in self.said(out)[before:] if "held" in x], 60)[-1]
+                        lambda: [x for x in self.said(out)[before:] if "held" in x])[-1]
 
     def end_all(self):
         self.call("killall -9 ebbt-memhold")
@@ -112,13 +113,14 @@ class MemTest(VmTest):
     def tearDown(self):
         super().tearDown()
         wait_for("memory comes back when the VMs are gone",
-                 lambda: not any(v.get("mem_held_bytes") for v in lab().ask("vms")["vms"]), 20)
+                 lambda: not any(v.get("mem_held_bytes") for v in lab().ask("vms")["vms"]))
 
 
 @on_each_kernel
 class OneGuest(MemTest):
     def on_life(self, series, _):
-        g = self.guest(f"one-{series}", series=series).start()
+        g = self.guest(f"one-{series}", series=series,
+                       mem_deadline_ms=PATIENT_DEADLINE_MS).start()
         for part in (self.wrong_values_change_nothing, self.limits_follow_the_operator,
                      self.holder_killed, self.guest_rebooted):
             with self.subTest(part.__name__):
@@ -191,7 +193,7 @@ class TwoGuests(MemTest):
 
     def wait_demand_met(self, a, b, held_mib):
         """Meanwhile nothing is promised to b that a still holds."""
-        end = time.monotonic() + 40
+        end = time.monotonic() + PATIENCE_S
         while True:
             vms = {v["name"]: v["nodes"][NODE] for v in lab().ask("vms")["vms"]}
             held = vms[a.domain]["mem_held_bytes"] / MIB
@@ -244,8 +246,10 @@ class TwoGuests(MemTest):
         outs = {g: g.hold_mem(mib) for g, mib in ((a, 512), (b, 256))}
         lab().kill_agent()
         # Limits stay in force: what was offered may be taken, and no more than that.
-        status, said = b.call(f"timeout 5 /ebb/tests/ebbt-memhold hold {NODE} {512 * MIB}")
-        self.assertIn(f'"granted":{256 * MIB}', said, status)
+        more = b.begin(f"/ebb/tests/ebbt-memhold hold {NODE} {512 * MIB} 2>&1")
+        said = wait_for("what is left is had", lambda: b.said(more))
+        self.assertEqual(said[0].get("granted"), 256 * MIB, said)
+        b.end(more)
         lab().start_agent()
         for g, mib in ((a, 512), (b, 256)):
             g.wait_driver()
@@ -280,8 +284,8 @@ class TwoGuests(MemTest):
 @on_each_kernel
 class Engine(MemTest):
     def on_moving_records_to_disk_and_back(self, series, _):
-        g = self.guest(f"engine-{series}", series=series, mem_deadline_ms=20000, disks_mib=[512],
-                       options={"cold": "vda"}).start()
+        g = self.guest(f"engine-{series}", series=series, mem_deadline_ms=PATIENT_DEADLINE_MS,
+                       disks_mib=[512], options={"cold": "vda"}).start()
         g.wait_mib("limit", POOL_MIB)
         out = g.begin("oltp-server --pool --memory-mib 256 --cold-dir /cold --records 120000 "
                       "--operations 4 --update 0.3 --cold-access 0.05 --seconds 600")
@@ -292,18 +296,18 @@ class Engine(MemTest):
         def line(start):
             found = [w for w in g.call(f"cat {out}")[1].splitlines() if w.startswith(start)]
             return found[-1] if found else None
-        wait_for("it runs", lambda: line("oltp: t="), 60)
+        wait_for("it runs", lambda: line("oltp: t="))
         full = g.mib("held")
         self.assertGreater(full, 96)
         self.set_max(g, 64)
-        wait_for("the demand is met", lambda: held_at_most(64), 20)
+        wait_for("the demand is met", lambda: held_at_most(64))
         wait_for("the host's memory falls", lambda: g.rss_mib() <= 64 + SLACK_MIB)
         wait_for("records are on disk", lambda: int(re.search(
             r" cold=(\d+)", line("oltp: t=")).group(1)) > 0)
         self.set_max(g, POOL_MIB)
-        wait_for("it takes memory again", lambda: g.mib("held") > 96, 30)
+        wait_for("it takes memory again", lambda: g.mib("held") > 96)
         g.end(out, signal.SIGTERM)
-        result = json.loads(wait_for("the result", lambda: line("oltp-result "), 60)
+        result = json.loads(wait_for("the result", lambda: line("oltp-result "))
                             [len("oltp-result "):])
         self.assertEqual(result["failed_transactions"], 0)
         self.assertEqual(result["lost_updates"], 0)
@@ -339,6 +343,13 @@ class Liar(MemTest):
         except (OSError, AttributeError):
             return None
 
+    def has_poked(self, g, out):
+        """Also False of a guest that is gone."""
+        try:
+            return "poked" in g.call(f"cat {out}")[1]
+        except AssertionError:
+            return False
+
     def on_gaining_nothing_and_harming_only_itself(self, series, other):
         good = self.guest(f"good-{other}", series=other).start()
         liar = self.guest(f"liar-{series}", series=series)
@@ -352,25 +363,29 @@ class Liar(MemTest):
         good.wait_mib("limit", POOL_MIB)
         pid, before = liar.qemu_pid(), self.resident_mib(liar.qemu_pid())
         wait_for("the limit of its memory cgroup falls",
-                 lambda: self.cap_mib(liar) == BOOT_MIB + OVERHEAD_MIB, 20)
+                 lambda: self.cap_mib(liar) == BOOT_MIB + OVERHEAD_MIB)
         cap = self.cap_mib(liar)
         self.assertLess(cap, before + POOL_MIB, "a limit that would stop nobody")
         poke = liar.begin(f"/ebb/tests/ebbt-memhold poke {self.pool_address(liar)} "
                           f"{POOL_MIB * MIB} 2>&1")
-        most, end = before, time.monotonic() + 30
-        while time.monotonic() < end:
+        most, start = before, time.monotonic()
+        look_at = start
+        while time.monotonic() < start + PATIENCE_S:
             now = self.resident_mib(pid)
             if now is None:
                 break
             most = max(most, now)
+            if time.monotonic() >= look_at:
+                if self.has_poked(liar, poke):
+                    break
+                look_at = time.monotonic() + 1
             time.sleep(0.05)
         # Pages of files that it maps are resident, but not its own.
         self.assertLessEqual(most, cap + FILES_MIB)
         if now is None:
             wait_for("the agent sees it stopped", lambda: liar.state()["state"] == "stopped")
         else:
-            said = liar.call(f"cat {poke}")[1]
-            self.assertIn("poked", said)
+            self.assertTrue(self.has_poked(liar, poke))
         # The other VM has all that it was promised.
         self.assert_intact(good, out, 512)
         self.assert_intact(good, good.hold_mem(512), 512)

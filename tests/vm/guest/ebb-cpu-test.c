@@ -22,9 +22,10 @@
 #include "ebb-guest.h"
 
 static const char usage[] =
-	"usage: ebbt-cpu [-d DEVICE] [-t TIMEOUT_MS] [-a MS] [-H] COMMAND\n"
+	"usage: ebbt-cpu [-d DEVICE] [-t TIMEOUT_MS] [-g TIMEOUT_MS] [-a MS] [-H] COMMAND\n"
 	"  info | limits | list\n"
 	"  poll [TIMEOUT_MS]           wait for new limits, print them (exit 3: none came)\n"
+	"  watch                       print the limits, and again whenever they are new\n"
 	"  add COUNT [NODE]            add CPUs, print them, return them\n"
 	"  hold COUNT [NODE [SECONDS]] add CPUs, print them, keep them (0: until killed)\n"
 	"  remove CPU                  try to remove a CPU that this program did not add\n"
@@ -32,12 +33,15 @@ static const char usage[] =
 	"  loop N [COUNT [NODE [HOW]]] add and give back N times, print how long each step took;\n"
 	"                              HOW: remove, lend or park\n"
 	"  keep COUNT HOW              add CPUs, lend or park them, print them; they stay so\n"
-	"  -a  be interrupted by a signal after that time\n"
+	"  -t  longest wait for a CPU, and for giving it back unless there is a -g\n"
+	"  -a  be interrupted by a signal after that time, and every second from then on\n"
 	"  -H  hardware threads whose sibling is in use will do; NODE: a number or any\n";
 
 static struct {
 	const char *device;
 	uint32_t timeout_ms;
+	uint32_t give_timeout_ms;
+	bool has_give_timeout;
 	uint32_t add_flags;
 } opt = { .device = "/dev/ebb" };
 
@@ -108,9 +112,11 @@ static int do_limits(int fd)
 		const struct ebb_node_limit *n = &a.nodes[i];
 
 		printf("%s{\"node\":%u,\"tier\":%u,\"held\":%u,\"limit\":%u,"
-		       "\"deadline_in_ms\":%" PRId64 "}",
+		       "\"deadline_in_ms\":%" PRId64 ",\"mem_held\":%" PRIu64
+		       ",\"mem_limit\":%" PRIu64 "}",
 		       i ? "," : "", n->node, n->tier, n->cpus_held, n->cpus_limit,
-		       n->deadline_ns ? (int64_t)(n->deadline_ns - now) / 1000000 : 0);
+		       n->deadline_ns ? (int64_t)(n->deadline_ns - now) / 1000000 : 0,
+		       (uint64_t)n->mem_held_bytes, (uint64_t)n->mem_limit_bytes);
 	}
 	printf("]}\n");
 	return 0;
@@ -156,6 +162,23 @@ static int do_poll(int fd, uint32_t timeout_ms)
 	return do_limits(fd);
 }
 
+static int do_watch(int fd)
+{
+	struct pollfd p = { .fd = fd, .events = POLLIN };
+
+	for (;;) {
+		if (do_limits(fd))
+			return 1;
+		fflush(stdout);
+		if (poll(&p, 1, -1) < 0)
+			return fail("poll");
+		if (p.revents & POLLERR) {
+			errno = ENODEV;
+			return fail("poll");
+		}
+	}
+}
+
 struct give_times {
 	uint64_t offline_ns;
 	uint64_t host_ns;
@@ -173,12 +196,17 @@ static int add_cpus(int fd, uint32_t count, uint32_t node, struct ebb_cpu_add *a
 	return ioctl(fd, EBB_IOC_CPU_ADD, a) ? fail("EBB_IOC_CPU_ADD") : 0;
 }
 
+static uint32_t give_timeout_ms(void)
+{
+	return opt.has_give_timeout ? opt.give_timeout_ms : opt.timeout_ms;
+}
+
 static int remove_cpu(int fd, uint32_t cpu, struct give_times *ret)
 {
 	struct ebb_cpu_remove a = {
 		.size = sizeof(a),
 		.cpu = cpu,
-		.timeout_ms = opt.timeout_ms,
+		.timeout_ms = give_timeout_ms(),
 	};
 
 	if (ioctl(fd, EBB_IOC_CPU_REMOVE, &a))
@@ -193,7 +221,7 @@ static int lend_cpu(int fd, uint32_t cpu, uint32_t flags, struct give_times *ret
 		.size = sizeof(a),
 		.flags = flags,
 		.cpu = cpu,
-		.timeout_ms = opt.timeout_ms,
+		.timeout_ms = give_timeout_ms(),
 	};
 
 	if (ioctl(fd, EBB_IOC_CPU_LEND, &a))
@@ -291,10 +319,16 @@ static void ignore_signal(int signo)
 	(void)signo;
 }
 
-/* A signal with a handler: waits end with EINTR, the program goes on. */
+/*
+ * A signal with a handler: waits end with EINTR, the program goes on.  It comes
+ * again, since the first may find a program that does not wait yet.
+ */
 static void interrupt_after(uint32_t ms)
 {
-	struct itimerval timer = { .it_value = { ms / 1000, ms % 1000 * 1000 } };
+	struct itimerval timer = {
+		.it_value = { ms / 1000, ms % 1000 * 1000 },
+		.it_interval = { 1, 0 },
+	};
 	struct sigaction action = { .sa_handler = ignore_signal };
 
 	sigaction(SIGALRM, &action, NULL);
@@ -318,6 +352,8 @@ static int run(int fd, int argc, char **argv)
 		return do_list(fd);
 	if (!strcmp(cmd, "poll"))
 		return do_poll(fd, a1 ? number(a1) : 10000);
+	if (!strcmp(cmd, "watch"))
+		return do_watch(fd);
 	if (!strcmp(cmd, "add") && a1)
 		return do_hold(fd, number(a1), node_arg(a2), false, 0);
 	if (!strcmp(cmd, "hold") && a1)
@@ -336,13 +372,17 @@ int main(int argc, char **argv)
 {
 	int c, fd;
 
-	while ((c = getopt(argc, argv, "+d:t:a:H")) != -1) {
+	while ((c = getopt(argc, argv, "+d:t:g:a:H")) != -1) {
 		switch (c) {
 		case 'd':
 			opt.device = optarg;
 			break;
 		case 't':
 			opt.timeout_ms = number(optarg);
+			break;
+		case 'g':
+			opt.give_timeout_ms = number(optarg);
+			opt.has_give_timeout = true;
 			break;
 		case 'a':
 			interrupt_after(number(optarg));

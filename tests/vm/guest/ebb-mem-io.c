@@ -112,8 +112,7 @@ static void test_pages_in_a_pipe(void)
 	iov.iov_base = other.map;
 	expect("vmsplice()", vmsplice(pipes[1], &iov, 1, 0) == (ssize_t)(4 * PAGE_BYTES));
 	lease_close(&other);
-	usleep(100000);
-	expect("a closed lease drains", mem_totals().draining_bytes == BLOCK_BYTES);
+	expect("a closed lease drains", wait_totals(0, BLOCK_BYTES));
 	close(pipes[0]);
 	close(pipes[1]);
 	expect("until the pipe is closed", wait_leased(0));

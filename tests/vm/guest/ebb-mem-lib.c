@@ -152,19 +152,24 @@ struct mem_totals mem_totals(void)
 	return sum;
 }
 
-bool wait_leased(uint64_t leased_bytes)
+bool wait_totals(uint64_t leased_bytes, uint64_t draining_bytes)
 {
-	uint64_t end_ns = now_ns() + UINT64_C(5000000000);
+	uint64_t end_ns = now_ns() + PATIENCE_NS;
 
 	do {
 		struct mem_totals t = mem_totals();
 
-		if (t.leased_bytes == leased_bytes && !t.draining_bytes &&
-		    t.held_bytes == leased_bytes)
+		if (t.leased_bytes == leased_bytes && t.draining_bytes == draining_bytes &&
+		    t.held_bytes == leased_bytes + draining_bytes)
 			return true;
 		usleep(2000);
 	} while (now_ns() < end_ns);
 	return false;
+}
+
+bool wait_leased(uint64_t leased_bytes)
+{
+	return wait_totals(leased_bytes, 0);
 }
 
 struct access {

@@ -50,7 +50,13 @@ struct mem_totals {
 };
 struct mem_totals mem_totals(void);
 
-/* Waits for that much to be leased and nothing to drain; false after 5 s. */
+/* For what must come: a machine that runs tests may be busy. */
+#define PATIENCE_NS	UINT64_C(120000000000)
+
+/* Waits for that much to be leased and to drain; false after PATIENCE_NS. */
+bool wait_totals(uint64_t leased_bytes, uint64_t draining_bytes);
+
+/* The same, with nothing to drain. */
 bool wait_leased(uint64_t leased_bytes);
 
 /*

@@ -77,7 +77,7 @@ static uint64_t pick(struct worker *w, uint64_t n)
 /* The host takes a block first, and the guest hears of it next. */
 static bool is_soon_gone(const char *p)
 {
-	uint64_t end_ns = now_ns() + UINT64_C(3000000000);
+	uint64_t end_ns = now_ns() + PATIENCE_NS;
 
 	do {
 		if (touch(p) == SIGBUS)

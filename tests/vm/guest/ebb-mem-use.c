@@ -252,12 +252,11 @@ static void test_fork(void)
 	expect("the parent's is as it was", is_good(&l, 0, BLOCK_BYTES));
 
 	pid = fork();
-	if (!pid) {
-		usleep(300000);
-		_exit(0);
-	}
+	if (!pid)
+		_exit(read(to_child[0], &c, 1) != 1);
 	lease_close(&l);
 	expect("a child's descriptor keeps it", mem_totals().leased_bytes == BLOCK_BYTES);
+	expect("tell it to end", write(to_child[1], "e", 1) == 1);
 	expect("the child's end", wait_child(pid) == 0);
 	expect("returns it", wait_leased(0));
 	close(to_child[0]);
