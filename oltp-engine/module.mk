@@ -2,19 +2,19 @@
 #
 # The OLTP engine, its benchmark, its server and their tests.
 
-OLTP_SRC := $(addprefix oltp-engine/src/,arrivals.c blocks_native.c checkpoint.c checkpoint_read.c \
+OLTP_SRC := $(addprefix oltp-engine/src/,arrivals.c blocks_native.c checkpoint.c checkpoint_gate.c checkpoint_pace.c checkpoint_read.c \
 	checkpoint_write.c cold.c cold_file.c cold_io.c \
-	cold_visit.c crc32c.c elastic_policy.c elastic_queue.c elastic_search.c engine.c epoch.c evict.c fetch.c \
-	fetch_visits.c hist.c index.c lock.c lock_book.c log.c log_append.c log_buffer.c log_decode.c \
+	cold_visit.c crc32c.c elastic_policy.c elastic_queue.c elastic_search.c elastic_series.c engine.c epoch.c evict.c fetch.c \
+	fetch_visits.c hist.c index.c lock.c lock_book.c log.c log_append.c log_buffer.c log_chunks.c log_decode.c \
 	log_dir.c log_group.c log_io_real.c log_segments.c log_thread.c lost.c manager.c mem.c memory.c node_pool.c notes.c \
-	ordered.c recover.c recover_files.c recover_keys.c recover_log.c recover_plan.c recover_redo.c scan.c shrink.c slots.c \
-	storage.c table.c tree.c tree_insert.c tree_remove.c txn.c txn_delete.c \
+	ordered.c recency.c recency_sample.c recover.c recover_files.c recover_keys.c recover_log.c recover_plan.c \
+	recover_redo.c reread.c scan.c shrink.c slots.c storage.c table.c tree.c tree_insert.c tree_remove.c txn.c txn_delete.c \
 	txn_insert.c txn_lock.c txn_prefetch.c txn_scan.c worker_acks.c worker_elastic.c worker_figures.c worker_mover.c worker_pool.c \
 	worker_source_fixed.c worker_thread.c)
 OLTP_TPCC_SRC := $(addprefix oltp-engine/bench/tpcc/,tpcc.c tpcc_check.c tpcc_customer.c tpcc_delivery.c \
 	tpcc_load.c tpcc_new_order.c tpcc_options.c tpcc_order_status.c tpcc_payment.c tpcc_random.c tpcc_recycle.c \
 	tpcc_stock_level.c tpcc_worker.c tpcc_workload.c)
-OLTP_YCSB_SRC := $(addprefix oltp-engine/bench/ycsb/,cdb.c growth.c uniform.c ycsb.c ycsb_draw.c \
+OLTP_YCSB_SRC := $(addprefix oltp-engine/bench/ycsb/,cdb.c growth.c uniform.c ycsb.c ycsb_adopt.c ycsb_draw.c \
 	ycsb_load.c ycsb_options.c ycsb_run.c ycsb_verify.c ycsb_workload.c zipf.c)
 OLTP_BENCH_SRC := $(addprefix oltp-engine/bench/,audit.c block_times.c classes.c disk_probe.c fields.c limits.c \
 	load.c log_figures.c options.c options_log.c progress.c recovery.c report.c session.c warm.c workload.c) $(OLTP_YCSB_SRC) \
@@ -50,22 +50,25 @@ $(eval $(call unit_test,test_oltp_tree,tests/unit/test_oltp_tree.c,liboltp))
 $(eval $(call unit_test,test_oltp_ordered,tests/unit/test_oltp_ordered.c tests/unit/ordered_rig.c,liboltp))
 $(eval $(call unit_test,test_oltp_ordered_memory,tests/unit/test_oltp_ordered_memory.c tests/unit/ordered_rig.c,liboltp))
 $(eval $(call unit_test,test_oltp_phantom,tests/unit/test_oltp_phantom.c tests/unit/ordered_rig.c tests/unit/ordered_stress.c,liboltp))
-$(eval $(call unit_test,test_oltp_ordered_cold,tests/unit/test_oltp_ordered_cold.c tests/unit/ordered_rig.c tests/unit/ordered_stress.c tests/unit/oltp_memory.c,liboltp))
+$(eval $(call unit_test,test_oltp_ordered_cold,tests/unit/test_oltp_ordered_cold.c tests/unit/ordered_rig.c tests/unit/ordered_stress.c tests/unit/oltp_memory_rig.c,liboltp))
 $(eval $(call unit_test,test_oltp_hist,tests/unit/test_oltp_hist.c,liboltp))
 $(eval $(call unit_test,test_oltp_zipf,tests/unit/test_oltp_zipf.c,liboltp-bench liboltp,,-lm))
 $(eval $(call unit_test,test_oltp_txn,tests/unit/test_oltp_txn.c,liboltp))
 $(eval $(call unit_test,test_oltp_check,tests/unit/test_oltp_check.c tests/unit/check_script.c,liboltp-check))
 $(eval $(call unit_test,test_oltp_check_random,tests/unit/test_oltp_check_random.c tests/unit/check_script.c,liboltp-check))
-$(eval $(call unit_test,test_oltp_history,tests/unit/test_oltp_history.c tests/unit/record_rig.c tests/unit/oltp_memory.c,liboltp-check liboltp))
-$(eval $(call unit_test,test_oltp_history_crash,tests/unit/test_oltp_history_crash.c tests/unit/oltp_memory.c,liboltp-check liboltp,,-Xlinker --wrap=oltp_durable_wait))
+$(eval $(call unit_test,test_oltp_history,tests/unit/test_oltp_history.c tests/unit/record_rig.c tests/unit/oltp_memory_rig.c,liboltp-check liboltp))
+$(eval $(call unit_test,test_oltp_history_crash,tests/unit/test_oltp_history_crash.c tests/unit/oltp_memory_rig.c,liboltp-check liboltp,,$(foreach f,oltp_durable_wait oltp_worker_epoch,-Xlinker --wrap=$(f))))
 $(eval $(call unit_test,test_oltp_power,tests/unit/test_oltp_power.c tests/unit/durable_rig.c $(OLTP_FAULTS_SRC),liboltp))
 $(eval $(call unit_test,test_oltp_recover,tests/unit/test_oltp_recover.c tests/unit/durable_rig.c $(OLTP_FAULTS_SRC),liboltp))
-$(eval $(call unit_test,test_oltp_recover_cold,tests/unit/test_oltp_recover_cold.c $(OLTP_FAULTS_SRC) tests/unit/oltp_memory.c,liboltp))
+$(eval $(call unit_test,test_oltp_recover_cold,tests/unit/test_oltp_recover_cold.c $(OLTP_FAULTS_SRC) tests/unit/oltp_memory_rig.c,liboltp))
 $(eval $(call unit_test,test_oltp_durable_kill,tests/unit/test_oltp_durable_kill.c,liboltp))
 $(eval $(call unit_test,test_oltp_durable_nomem,tests/unit/test_oltp_durable_nomem.c tests/unit/alloc_faults.c tests/unit/durable_rig.c $(OLTP_FAULTS_SRC),liboltp,,$(foreach f,malloc calloc realloc aligned_alloc,-Xlinker --wrap=$(f))))
 $(eval $(call unit_test,test_oltp_adopt,tests/unit/test_oltp_adopt.c $(OLTP_FAULTS_SRC),liboltp-bench liboltp,,-lm))
+$(eval $(call unit_test,test_oltp_checkpoint_pace,tests/unit/test_oltp_checkpoint_pace.c,liboltp))
+$(eval $(call unit_test,test_oltp_checkpoint_files,tests/unit/test_oltp_checkpoint_files.c tests/unit/log_rig.c,liboltp))
+$(eval $(call unit_test,test_oltp_recover_double,tests/unit/test_oltp_recover_double.c tests/unit/log_rig.c,liboltp))
 $(eval $(call unit_test,test_oltp_recover_plan,tests/unit/test_oltp_recover_plan.c,liboltp))
-$(eval $(call unit_test,test_oltp_recover_redo,tests/unit/test_oltp_recover_redo.c tests/unit/ordered_rig.c tests/unit/oltp_memory.c,liboltp))
+$(eval $(call unit_test,test_oltp_recover_redo,tests/unit/test_oltp_recover_redo.c tests/unit/ordered_rig.c tests/unit/oltp_memory_rig.c,liboltp))
 # Broken on purpose, with races: no sanitizer would let it run.
 $(eval $(call unit_test_native,test_oltp_check_broken,tests/unit/test_oltp_check_broken.c tests/unit/broken_engine.c tests/unit/record_rig.c,liboltp-check liboltp,,$(foreach f,oltp_txn_read oltp_txn_update oltp_txn_scan oltp_txn_abort notes_hold,-Xlinker --wrap=$(f))))
 $(eval $(call unit_test,test_oltp_verify,tests/unit/test_oltp_verify.c,liboltp-bench liboltp,,-lm))
@@ -77,24 +80,29 @@ $(B)/tests/test_oltp_man: | $(addprefix $(B)/bin/,oltp-bench oltp-index-bench ol
 $(eval $(call unit_test,test_oltp_example,tests/unit/test_oltp_example.c,))
 $(B)/tests/test_oltp_example: | $(B)/bin/oltp-example-bank
 $(eval $(call unit_test,test_oltp_progress,tests/unit/test_oltp_progress.c,liboltp-bench liboltp,,-lm))
+# Takes too long under sanitizers; test_oltp_moving has the like of it.
+$(eval $(call unit_test_native,test_oltp_tpcc_cold,tests/unit/test_oltp_tpcc_cold.c tests/unit/tpcc_rig.c tests/unit/oltp_memory_rig.c,liboltp-bench liboltp,,-lm))
 $(eval $(call unit_test,test_oltp_tpcc_recover,tests/unit/test_oltp_tpcc_recover.c tests/unit/tpcc_rig.c,liboltp-bench liboltp,,-lm))
 $(eval $(call unit_test,test_oltp_workload,tests/unit/test_oltp_workload.c,liboltp-bench liboltp,,-lm))
 $(eval $(call unit_test,test_oltp_workload_draw,tests/unit/test_oltp_workload_draw.c,liboltp-bench liboltp,,-lm))
 $(eval $(call unit_test,test_oltp_policy,tests/unit/test_oltp_policy.c,liboltp))
-$(eval $(call unit_test,test_oltp_adapt,tests/unit/test_oltp_adapt.c,liboltp))
+$(eval $(call unit_test,test_oltp_adapt,tests/unit/test_oltp_adapt.c tests/unit/adapt_model.c,liboltp,,-lm))
 $(eval $(call unit_test,test_oltp_elastic,tests/unit/test_oltp_elastic.c,liboltp-bench liboltp,,-lm))
 $(eval $(call unit_test,test_oltp_pool,tests/unit/test_oltp_pool.c,liboltp,,-Xlinker --wrap=pthread_setaffinity_np))
 $(eval $(call unit_test,test_oltp_warm,tests/unit/test_oltp_warm.c,liboltp-bench liboltp,,-lm))
 $(eval $(call unit_test,test_oltp_options,tests/unit/test_oltp_options.c,liboltp-bench liboltp,,-lm))
 $(eval $(call unit_test,test_oltp_server,tests/unit/test_oltp_server.c,liboltp-server liboltp-bench liboltp libebb,,-lm))
 $(eval $(call unit_test,test_oltp_source_ebb,tests/unit/test_oltp_source_ebb.c $(OLTP_EBB_RIG_SRC),liboltp-server liboltp-bench liboltp monitord libebb,,-lm))
-$(eval $(call unit_test,test_oltp_storage,tests/unit/test_oltp_storage.c tests/unit/oltp_memory.c,liboltp))
-$(eval $(call unit_test,test_oltp_cold,tests/unit/test_oltp_cold.c tests/unit/oltp_memory.c,liboltp))
-$(eval $(call unit_test,test_oltp_cold_visit,tests/unit/test_oltp_cold_visit.c tests/unit/oltp_memory.c,liboltp))
-$(eval $(call unit_test,test_oltp_cold_nomem,tests/unit/test_oltp_cold_nomem.c tests/unit/alloc_faults.c tests/unit/oltp_memory.c,liboltp,,$(foreach f,malloc calloc realloc aligned_alloc,-Xlinker --wrap=$(f))))
-$(eval $(call unit_test,test_oltp_moving,tests/unit/test_oltp_moving.c tests/unit/oltp_memory.c,liboltp-bench liboltp,,-lm))
-$(eval $(call unit_test,test_oltp_revoke,tests/unit/test_oltp_revoke.c tests/unit/ordered_rig.c tests/unit/oltp_memory.c,liboltp))
-$(eval $(call unit_test,test_oltp_blocks_ebb,tests/unit/test_oltp_blocks_ebb.c tests/unit/oltp_memory.c $(OLTP_EBB_RIG_SRC),liboltp-server liboltp-bench liboltp monitord libebb,,-lm))
+$(eval $(call unit_test,test_oltp_storage,tests/unit/test_oltp_storage.c tests/unit/oltp_memory_rig.c,liboltp))
+$(eval $(call unit_test,test_oltp_cold,tests/unit/test_oltp_cold.c tests/unit/oltp_memory_rig.c,liboltp))
+$(eval $(call unit_test,test_oltp_cold_visit,tests/unit/test_oltp_cold_visit.c tests/unit/oltp_memory_rig.c,liboltp))
+$(eval $(call unit_test,test_oltp_cold_nomem,tests/unit/test_oltp_cold_nomem.c tests/unit/alloc_faults.c tests/unit/oltp_memory_rig.c,liboltp,,$(foreach f,malloc calloc realloc aligned_alloc,-Xlinker --wrap=$(f))))
+$(eval $(call unit_test,test_oltp_recency,tests/unit/test_oltp_recency.c,liboltp,,-lm))
+$(eval $(call unit_test,test_oltp_recency_look,tests/unit/test_oltp_recency_look.c,liboltp))
+$(eval $(call unit_test,test_oltp_recency_engine,tests/unit/test_oltp_recency_engine.c tests/unit/oltp_memory_rig.c,liboltp,,-lm))
+$(eval $(call unit_test,test_oltp_moving,tests/unit/test_oltp_moving.c tests/unit/oltp_memory_rig.c,liboltp-bench liboltp,,-lm))
+$(eval $(call unit_test,test_oltp_revoke,tests/unit/test_oltp_revoke.c tests/unit/ordered_rig.c tests/unit/oltp_memory_rig.c,liboltp))
+$(eval $(call unit_test,test_oltp_blocks_ebb,tests/unit/test_oltp_blocks_ebb.c tests/unit/oltp_memory_rig.c $(OLTP_EBB_RIG_SRC),liboltp-server liboltp-bench liboltp monitord libebb,,-lm))
 $(eval $(call unit_test,test_oltp_dist_steps,tests/unit/test_oltp_dist_steps.c,liboltp-dist))
 $(eval $(call unit_test,test_oltp_dist_twophase,tests/unit/test_oltp_dist_twophase.c,liboltp-dist))
 $(eval $(call unit_test,test_oltp_dist_crash,tests/unit/test_oltp_dist_crash.c,))

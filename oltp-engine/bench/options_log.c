@@ -8,6 +8,7 @@ enum option_key {
 	OPT_LOG_DIR,
 	OPT_GROUP,
 	OPT_CHECKPOINT,
+	OPT_CHECKPOINT_RATE,
 	OPT_RECOVER,
 };
 
@@ -20,7 +21,10 @@ static const struct argp_option options[] = {
 	  "a folder for the log and checkpoints; empty, or see --recover", 6 },
 	{ "group-us", OPT_GROUP, "US", 0, "time between two groups of the log (1000)", 6 },
 	{ "checkpoint-mib", OPT_CHECKPOINT, "MIB", 0,
-	  "of log between two checkpoints (1024)", 6 },
+	  "of log between two checkpoints (1024, or as much as a checkpoint)", 6 },
+	{ "checkpoint-mib-s", OPT_CHECKPOINT_RATE, "MIB", 0,
+	  "of a checkpoint in a second, at most, unless the log grows too fast (as many as make it "
+	  "while the log grows by half of --checkpoint-mib)", 6 },
 	{ "recover", OPT_RECOVER, NULL, 0,
 	  "go on with the database in --log-dir, of a run with the same workload and table sizes: "
 	  "recover it, look it over, then run; without one, load as usual", 6 },
@@ -46,6 +50,10 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		o->checkpoint_mib = (uint32_t)bench_parse_number(state, "checkpoint-mib", arg, 1,
 								 UINT32_MAX);
 		break;
+	case OPT_CHECKPOINT_RATE:
+		o->checkpoint_mib_s = (uint32_t)bench_parse_number(state, "checkpoint-mib-s", arg,
+								   1, UINT32_MAX);
+		break;
 	case OPT_RECOVER:
 		o->recover = true;
 		break;
@@ -70,4 +78,5 @@ void bench_log_configure(const struct bench_log_options *o, struct oltp_config *
 	config->log_dir = o->dir;
 	config->group_interval_us = o->group_us;
 	config->checkpoint_mib = o->checkpoint_mib;
+	config->checkpoint_mib_s = o->checkpoint_mib_s;
 }

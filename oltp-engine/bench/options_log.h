@@ -14,6 +14,7 @@ struct bench_log_options {
 	const char *dir;	/* NULL: none was given; durability is off then */
 	uint32_t group_us;	/* 0: the engine's default */
 	uint32_t checkpoint_mib;	/* 0: the engine's default */
+	uint32_t checkpoint_mib_s;	/* 0: the engine's choice */
 	bool recover;
 };
 

@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <pthread.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -50,7 +51,12 @@ void progress_put(FILE *out, const char *text)
 
 FILE *progress_terminal(bool is_quiet)
 {
-	return !is_quiet && isatty(STDERR_FILENO) ? stderr : NULL;
+	const char *term = getenv("TERM");
+
+	/* A dumb terminal keeps all that was put into a line; a serial console may be a log. */
+	if (is_quiet || !term || !*term || strcmp(term, "dumb") == 0)
+		return NULL;
+	return isatty(STDERR_FILENO) ? stderr : NULL;
 }
 
 static void add_ms(struct timespec *ts, uint32_t ms)

@@ -23,7 +23,7 @@ struct progress *progress_start(FILE *out, const char *what, const struct bench_
 /* Takes the line away. Accepts NULL. */
 void progress_stop(struct progress *progress);
 
-/* Standard error, if it is a terminal and somebody may want to see it; else NULL. */
+/* Standard error, if it is a terminal that can erase a line and is_quiet is false; else NULL. */
 FILE *progress_terminal(bool is_quiet);
 
 /* Puts text, without newline, in the place of the line; "": takes it away. out may be NULL. */

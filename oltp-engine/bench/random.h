@@ -16,6 +16,14 @@ static inline uint64_t bench_mix(uint64_t x)
 	return x ^ x >> 31;
 }
 
+/* The x of which bench_mix(x) is this: the factors are the inverses modulo 2^64. */
+static inline uint64_t bench_unmix(uint64_t x)
+{
+	x = (x ^ x >> 31 ^ x >> 62) * 0x319642b2d24d8ec3ull;
+	x = (x ^ x >> 27 ^ x >> 54) * 0x96de1b173f119089ull;
+	return x ^ x >> 30 ^ x >> 60;
+}
+
 static inline uint64_t bench_random_next(struct bench_random *random)
 {
 	random->state += 0x9e3779b97f4a7c15ull;

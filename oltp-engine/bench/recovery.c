@@ -62,13 +62,8 @@ static int adopt(struct recovery *recovery, const struct bench_workload_ops *ops
 {
 	uint64_t start_ns = now_ns();
 	struct bench_audit found;
-	int rc;
+	int rc = ops->adopt(state, &found);
 
-	if (!ops->adopt) {
-		fprintf(stderr, "oltp: this workload cannot go on with the rows of another run\n");
-		return -EOPNOTSUPP;
-	}
-	rc = ops->adopt(state, &found);
 	recovery->adopt_ms = (double)(now_ns() - start_ns) / 1e6;
 	if (rc)
 		return rc;
@@ -147,5 +142,6 @@ void recovery_report(const struct recovery *recovery, struct oltp_engine *engine
 	fields_u64(fields, "last_rows", stats.last_rows);
 	fields_u64(fields, "last_bytes", stats.last_bytes);
 	fields_number(fields, "last_ms", 3, stats.last_ms);
+	fields_number(fields, "last_held_ms", 3, stats.last_held_ms);
 	fields_object_end(fields);
 }

@@ -18,8 +18,8 @@ struct recovery {
 /*
  * Recovers, then has the workload look over its tables and take them as its beginning. quiet: no
  * line of progress (all 500 ms) and none at the end. Says on stderr what is wrong. Without a
- * database there nothing happens (has_found). Errors: those of oltp_recover; -EOPNOTSUPP (the
- * workload cannot begin with rows), -EBADMSG (they are not what it leaves).
+ * database there nothing happens (has_found). Errors: those of oltp_recover and of the hook adopt;
+ * -EBADMSG (the rows are not what the workload leaves).
  */
 int recovery_run(struct recovery *recovery, struct oltp_engine *engine,
 		 const struct bench_workload_ops *ops, void *state, bool quiet);

@@ -99,6 +99,27 @@ void report_memory(struct fields *fields, const struct oltp_memory_stats *m)
 	fields_object_end(fields);
 }
 
+void report_recency(struct fields *fields, const struct oltp_memory_recency *r)
+{
+	/* In an engine whose memory stays there is none. */
+	if (fields->style == FIELDS_TABLE && !r->looks)
+		return;
+	fields_object_begin(fields, "recency");
+	fields_u64(fields, "samples", r->samples);
+	fields_u64(fields, "resident_samples", r->resident_samples);
+	fields_number(fields, "unused_1s", 3, r->unused_1s);
+	fields_number(fields, "unused_10s", 3, r->unused_10s);
+	fields_number(fields, "unused_60s", 3, r->unused_60s);
+	fields_u64(fields, "looks", r->looks);
+	fields_number(fields, "look_us", 1,
+		      r->looks ? (double)r->look_ns / (double)r->looks / 1e3 : NAN);
+	fields_u64(fields, "rereads", r->rereads);
+	fields_number(fields, "reread_p50_us", 1, r->reread_p50_ns / 1e3);
+	fields_number(fields, "reread_p99_us", 1, r->reread_p99_ns / 1e3);
+	fields_number(fields, "reread_cpu_us", 2, r->reread_cpu_ns / 1e3);
+	fields_object_end(fields);
+}
+
 void report_totals(struct fields *fields, double seconds, const struct oltp_sample *whole)
 {
 	const struct oltp_totals *totals = &whole->totals;

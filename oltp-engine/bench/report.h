@@ -38,4 +38,7 @@ void report_latency(struct fields *fields, const char *name,
 /* An object "memory", as struct oltp_memory_stats. */
 void report_memory(struct fields *fields, const struct oltp_memory_stats *memory);
 
+/* An object "recency": how often memory was used, and what reading from disk took. */
+void report_recency(struct fields *fields, const struct oltp_memory_recency *recency);
+
 #endif

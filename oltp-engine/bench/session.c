@@ -575,6 +575,7 @@ bool session_finish(struct session *s, FILE *out, const char *prefix)
 	struct oltp_latency_summary mem_add, mem_release;
 	struct oltp_elastic_figures figures = { 0 };
 	double seconds = run_seconds(s, s->end_ns);
+	struct oltp_memory_recency recency = { 0 };
 	struct oltp_memory_stats memory;
 	struct audit_result audit;
 	struct oltp_sample whole;
@@ -585,6 +586,8 @@ bool session_finish(struct session *s, FILE *out, const char *prefix)
 		oltp_elastic_figures_get(s->elastic, &figures);
 	oltp_pool_whole(s->pool, &whole);
 	oltp_memory_stats_read(s->engine, &memory);
+	/* Out of memory: nothing is known. */
+	(void)oltp_memory_recency_read(s->engine, &recency);
 	block_times_get(&s->block_times, &mem_add, &mem_release);
 	if (s->audit && audit_collect(s->audit, true, &audit))
 		audit_note(s, &audit);
@@ -612,6 +615,7 @@ bool session_finish(struct session *s, FILE *out, const char *prefix)
 	report_latency(&fields, "mem_add_ms", &mem_add);
 	report_latency(&fields, "mem_release_ms", &mem_release);
 	report_memory(&fields, &memory);
+	report_recency(&fields, &recency);
 	fields_u64(&fields, "audits", s->audits.n);
 	fields_u64(&fields, "audits_bad", s->audits.n_bad);
 	is_good = report_verdict(s, &fields);

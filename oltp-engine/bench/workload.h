@@ -93,8 +93,7 @@ struct bench_workload_ops {
 	/*
 	 * Instead of load, where the tables have the rows of an earlier run that was broken off
 	 * (--recover): looks them over, and takes them for the beginning, so that verify will ask
-	 * for them as well. NULL: cannot be done. Errors: -EOPNOTSUPP (not with these options);
-	 * what it found says whether all is in order.
+	 * for them as well. Errors: -ENOMEM, -EIO. What it found says whether all is in order.
 	 */
 	int (*adopt)(void *state, struct bench_audit *ret_found);
 

@@ -15,13 +15,21 @@ struct process {
 	const char *ops, *ops_end;	/* of the invocation */
 };
 
+/* What recovery found. */
+struct recovered {
+	uint64_t time, epoch;
+	uint64_t lost_first, lost_last;	/* epochs; 0: none */
+};
+
 struct parser {
 	struct history *history;
+	size_t first_txn;	/* of the file */
 	const char *at, *end;	/* of the line */
 	uint64_t line;
 	const char *what;	/* is wrong */
 	struct map numbers;	/* of processes: where in processes */
 	VEC(struct process) processes;
+	VEC(struct recovered) recovered;
 };
 
 void history_finish(struct history *history)
@@ -29,7 +37,7 @@ void history_finish(struct history *history)
 	vec_free(&history->txns);
 	vec_free(&history->ops);
 	vec_free(&history->values);
-	history->torn_lines = 0;
+	history->torn_lines = history->n_lost = history->lost_epochs = 0;
 	history->n_files = 0;
 }
 
@@ -268,7 +276,7 @@ static int end_as_invoked(struct parser *p, struct process *process)
 }
 
 static int end(struct parser *p, struct process *process, enum history_outcome outcome,
-	       uint64_t time)
+	       uint64_t time, uint64_t epoch)
 {
 	struct history_txn *txn;
 	int rc = 0;
@@ -278,6 +286,7 @@ static int end(struct parser *p, struct process *process, enum history_outcome o
 	txn = &p->history->txns.at[process->pending];
 	txn->outcome = outcome;
 	txn->end_time = outcome == HISTORY_INFO ? HISTORY_NEVER : time;
+	txn->epoch = epoch;
 	if (p->at < p->end)
 		rc = take_ops(p, &txn->first_op, &txn->n_ops);
 	else
@@ -298,10 +307,38 @@ static bool take_word(struct parser *p, const char *word)
 	return true;
 }
 
+/* A word with an epoch behind it. */
+static int take_epoch(struct parser *p, const char *word, bool *ret_is_it, uint64_t *ret_epoch)
+{
+	size_t bytes = strlen(word);
+	int rc;
+
+	*ret_is_it = (size_t)(p->end - p->at) > bytes && !memcmp(p->at, word, bytes) &&
+		     p->at[bytes] == '@';
+	if (!*ret_is_it)
+		return 0;
+	p->at += bytes + 1;
+	rc = take_number(p, ret_epoch);
+	if (!rc && p->at < p->end && *p->at != ' ')
+		return bad(p, "an epoch that is no number");
+	return rc;
+}
+
+/* Of a crash, which no process has part in. */
+static int recovered(struct parser *p, uint64_t time, uint64_t epoch)
+{
+	if (p->at < p->end)
+		return bad(p, "operations of a recovery");
+	if (p->recovered.n && p->recovered.at[p->recovered.n - 1].time > time)
+		return bad(p, "a recovery before the one that precedes it");
+	return vec_push(&p->recovered, (struct recovered){ .time = time, .epoch = epoch });
+}
+
 static int parse_event(struct parser *p)
 {
 	struct process *process;
-	uint64_t time, number;
+	uint64_t time, number, epoch;
+	bool is_it;
 	int rc = take_number(p, &time);
 
 	if (!rc && time == HISTORY_NEVER)
@@ -311,6 +348,9 @@ static int parse_event(struct parser *p)
 	rc = rc ?: take_number(p, &number);
 	if (!rc && !take_char(p, ' '))
 		return bad(p, "an event that is not TIME PROCESS TYPE OPERATIONS");
+	rc = rc ?: take_epoch(p, "recovered", &is_it, &epoch);
+	if (!rc && is_it)
+		return recovered(p, time, epoch);
 	rc = rc ?: process_of(p, number, &process);
 	if (rc)
 		return rc;
@@ -319,12 +359,15 @@ static int parse_event(struct parser *p)
 	process->time = time;
 	if (take_word(p, "invoke"))
 		return invoke(p, process, number, time);
+	rc = take_epoch(p, "ok", &is_it, &epoch);
+	if (rc || is_it)
+		return rc ?: end(p, process, HISTORY_OK, time, epoch);
 	if (take_word(p, "ok"))
-		return end(p, process, HISTORY_OK, time);
+		return end(p, process, HISTORY_OK, time, 0);
 	if (take_word(p, "fail"))
-		return end(p, process, HISTORY_FAIL, time);
+		return end(p, process, HISTORY_FAIL, time, 0);
 	if (take_word(p, "info"))
-		return end(p, process, HISTORY_INFO, time);
+		return end(p, process, HISTORY_INFO, time, 0);
 	return bad(p, "an event that is none of invoke, ok, fail and info");
 }
 
@@ -370,10 +413,30 @@ static int parse_lines(struct parser *p, const char *text, size_t bytes,
 	return has_header ? 0 : bad(p, "there is no line \"" HEADER "\"");
 }
 
+/* The crash that came after its end has taken what was of a later epoch than was found. */
+static void lose(struct parser *p, struct history_txn *txn)
+{
+	struct recovered *r = p->recovered.at, *end = r + p->recovered.n;
+
+	while (r < end && r->time < txn->end_time)
+		r++;
+	if (r == end || txn->outcome != HISTORY_OK || txn->epoch <= r->epoch)
+		return;
+	txn->outcome = HISTORY_FAIL;
+	txn->is_lost = true;
+	p->history->n_lost++;
+	if (!r->lost_first || txn->epoch < r->lost_first)
+		r->lost_first = txn->epoch;
+	if (txn->epoch > r->lost_last)
+		r->lost_last = txn->epoch;
+	if (r->lost_last - r->lost_first >= p->history->lost_epochs)
+		p->history->lost_epochs = r->lost_last - r->lost_first + 1;
+}
+
 int history_parse(struct history *history, const char *text, size_t bytes,
 		  history_progress progress, void *ctx, struct history_error *ret_error)
 {
-	struct parser p = { .history = history };
+	struct parser p = { .history = history, .first_txn = history->txns.n };
 	int rc;
 
 	history->n_files++;
@@ -382,9 +445,12 @@ int history_parse(struct history *history, const char *text, size_t bytes,
 		if (p.processes.at[i].pending != NO_TXN)
 			rc = end_as_invoked(&p, &p.processes.at[i]);
 	}
+	for (size_t i = p.first_txn; !rc && p.recovered.n && i < history->txns.n; i++)
+		lose(&p, &history->txns.at[i]);
 	if (rc == -EBADMSG)
 		*ret_error = (struct history_error){ p.line, p.what };
 	map_free(&p.numbers);
 	vec_free(&p.processes);
+	vec_free(&p.recovered);
 	return rc;
 }

@@ -45,10 +45,12 @@ enum history_outcome {
 struct history_txn {
 	uint64_t invoke_time, end_time;	/* INFO: HISTORY_NEVER */
 	uint64_t process;
+	uint64_t epoch;		/* OK, or lost: the one it was said to be of; 0: of none */
 	size_t first_op;
 	uint32_t n_ops;
 	uint32_t file, line;	/* of its invocation; files count from 0, lines from 1 */
 	enum history_outcome outcome;
+	bool is_lost;		/* FAIL: it was OK, and a crash took it (docs/history-format.md) */
 };
 
 struct history {
@@ -57,6 +59,8 @@ struct history {
 	VEC(uint64_t) values;
 	uint32_t n_files;
 	uint64_t torn_lines;	/* last lines without an end, left out */
+	uint64_t n_lost;	/* transactions that crashes took */
+	uint64_t lost_epochs;	/* of how many epochs, at most, one crash took any */
 };
 
 /* All zero is an empty history. Accepts one. */

@@ -45,6 +45,7 @@ enum option_key {
 	OPT_COLD_DIR,
 	OPT_KILLS,
 	OPT_LOG_DIR,
+	OPT_DURABILITY,
 };
 
 static const struct argp_option options[] = {
@@ -72,6 +73,8 @@ static const struct argp_option options[] = {
 	  "so many times kill the process (SIGKILL) after --transactions, and recover", 4 },
 	{ "log-dir", OPT_LOG_DIR, "FOLDER", 0,
 	  "empty folder for the log; acknowledge what is on disk (durability commit)", 4 },
+	{ "durability", OPT_DURABILITY, "MODE", 0,
+	  "commit, or async: acknowledge at once, note of which epoch it was", 4 },
 	{ 0 },
 };
 
@@ -110,10 +113,14 @@ static uint32_t parse_what(struct argp_state *state, const char *arg)
 	return what;
 }
 
-static void check(struct argp_state *state, const struct arguments *a)
+static void check(struct argp_state *state, struct arguments *a)
 {
-	const struct record_config *record = &a->record;
+	struct record_config *record = &a->record;
 
+	if (record->engine.durability && !record->engine.log_dir)
+		argp_error(state, "--durability needs --log-dir");
+	if (record->engine.log_dir && !record->engine.durability)
+		record->engine.durability = OLTP_DURABILITY_COMMIT;
 	if (a->kills && (!record->engine.log_dir || !a->output))
 		argp_error(state, "--kills needs --log-dir and --output");
 	if (record->memory_bytes && !record->engine.cold_dir)
@@ -182,7 +189,11 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		break;
 	case OPT_LOG_DIR:
 		record->engine.log_dir = arg;
-		record->engine.durability = OLTP_DURABILITY_COMMIT;
+		break;
+	case OPT_DURABILITY:
+		if (oltp_durability_parse(arg, &record->engine.durability) ||
+		    record->engine.durability == OLTP_DURABILITY_OFF)
+			argp_error(state, "--durability: '%s' is not commit or async", arg);
 		break;
 	case ARGP_KEY_ARG:
 		argp_error(state, "'%s' is no option", arg);

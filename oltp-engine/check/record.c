@@ -272,6 +272,17 @@ static int run_with_memory(struct recording *recording, struct oltp_blocks_nativ
 	return rc;
 }
 
+static int recover(struct recording *recording)
+{
+	struct oltp_recovery recovery;
+	int rc = oltp_recover(recording->engine, NULL, &recovery);
+
+	if (rc || recording->config->engine.durability != OLTP_DURABILITY_ASYNC ||
+	    !atomic_load(&recording->shared->attached))
+		return rc;
+	return recorder_put_recovered(recording, recovery.epoch);
+}
+
 static void fill_in(struct record_config *config)
 {
 	config->what = config->what ?: RECORD_DO_ALL;
@@ -309,7 +320,7 @@ int record_run(const struct record_config *given, struct record_shared *shared,
 		oltp_blocks_native_attach(blocks, recording.engine);
 	rc = rc ?: open_tables(&recording);
 	if (!rc && config.engine.durability != OLTP_DURABILITY_OFF)
-		rc = oltp_recover(recording.engine, NULL, NULL);
+		rc = recover(&recording);
 	rc = rc ?: run_with_memory(&recording, blocks, tell, ctx, ret_stats);
 	rc = rc ?: run_last(&recording);
 	if (recording.engine)

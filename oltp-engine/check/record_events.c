@@ -9,7 +9,7 @@
 #include "record_private.h"
 
 /* A line: its head, and the operations of one transaction, all of which fit. */
-#define HEAD_BYTES	64u
+#define HEAD_BYTES	96u
 #define LINE_MAX	(LINE_BYTES / 2)
 
 static uint64_t now_ns(void)
@@ -124,6 +124,16 @@ static void put_end(struct recorder *r, uint32_t slot, const char *event, bool w
 	r->text[r->n_text++] = '\n';
 }
 
+/* In mode async it says of which epoch it is, from which follows whether a crash took it. */
+static void put_ok(struct recorder *r, uint32_t slot)
+{
+	char event[32] = "ok";
+
+	if (r->recording->config->engine.durability == OLTP_DURABILITY_ASYNC)
+		snprintf(event, sizeof(event), "ok@%" PRIu64, oltp_worker_epoch(r->worker));
+	put_end(r, slot, event, true);
+}
+
 /* Mode commit: it is acknowledged only once it is on disk. */
 static bool is_acknowledged(struct recorder *r)
 {
@@ -139,6 +149,16 @@ static void count_abort(struct recording *recording, enum oltp_rc rc)
 		atomic_fetch_add_explicit(&recording->conflicts, 1, memory_order_relaxed);
 	if (rc == OLTP_COLD)
 		atomic_fetch_add_explicit(&recording->colds, 1, memory_order_relaxed);
+}
+
+int recorder_put_recovered(struct recording *recording, uint64_t epoch)
+{
+	const struct record_sink *sink = recording->sink;
+	char line[HEAD_BYTES];
+	int n = snprintf(line, sizeof(line), "%" PRIu64 " 0 recovered@%" PRIu64 "\n", now_ns(),
+			 epoch);
+
+	return sink->write(sink->ctx, line, (size_t)n);
 }
 
 enum oltp_rc recorder_attempt(struct recorder *r, uint32_t slot)
@@ -168,7 +188,7 @@ enum oltp_rc recorder_attempt(struct recorder *r, uint32_t slot)
 		put_end(r, slot, "info", false);
 		return OLTP_IO;
 	}
-	put_end(r, slot, "ok", true);
+	put_ok(r, slot);
 	atomic_fetch_add_explicit(&r->recording->shared->committed, 1, memory_order_relaxed);
 	return OLTP_OK;
 }

@@ -87,6 +87,9 @@ void recorder_destroy(struct recorder *r);
 /* One attempt, with its events. slot tells processes of a worker apart. */
 enum oltp_rc recorder_attempt(struct recorder *r, uint32_t slot);
 
+/* Of a process that was killed, all up to the epoch is there. Errors: those of the sink. */
+int recorder_put_recovered(struct recording *recording, uint64_t epoch);
+
 /* Makes up a transaction. */
 void plan_make(struct recorder *r, struct plan *plan);
 void plan_add(struct plan *plan, enum plan_kind kind, uint64_t key, uint64_t to);

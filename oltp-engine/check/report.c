@@ -129,6 +129,10 @@ void report_text(const struct report *report, FILE *out)
 	if (report->history->torn_lines)
 		fprintf(out, "lines without an end, left out: %" PRIu64 "\n",
 			report->history->torn_lines);
+	if (report->history->n_lost)
+		fprintf(out, "lost in crashes: %" PRIu64 " of the aborted had committed, of %"
+			PRIu64 " epochs at most each time\n", report->history->n_lost,
+			report->history->lost_epochs);
 	print_unknown("writes of rows whose transaction had not read them, not put in order",
 		      r->unknown.writes, out);
 	print_unknown("reads that found no row, before it was added or after it was deleted",

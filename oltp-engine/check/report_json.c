@@ -68,10 +68,12 @@ void report_json(const struct report *report, FILE *out)
 
 	fprintf(out, "{\"model\":\"%s\",\"clean\":%s,\"anomalies_found\":%" PRIu64
 		",\"committed\":%" PRIu64 ",\"aborted\":%" PRIu64 ",\"unknown_outcome\":%" PRIu64
-		",\"torn_lines\":%" PRIu64 ",\"seconds\":%.3f,\"edges\":{",
+		",\"lost\":%" PRIu64 ",\"lost_epochs\":%" PRIu64 ",\"torn_lines\":%" PRIu64
+		",\"seconds\":%.3f,\"edges\":{",
 		check_model_name(report->model), r->n_anomalies ? "false" : "true",
 		r->n_anomalies, r->n_txns[HISTORY_OK], r->n_txns[HISTORY_FAIL],
-		r->n_txns[HISTORY_INFO], report->history->torn_lines, report->seconds);
+		r->n_txns[HISTORY_INFO], report->history->n_lost, report->history->lost_epochs,
+		report->history->torn_lines, report->seconds);
 	for (unsigned int i = 0; i < CHECK_EDGES; i++)
 		fprintf(out, "%s\"%s\":%" PRIu64, i ? "," : "", check_edge_name(i),
 			r->n_edges[i]);

@@ -2,8 +2,8 @@
 /*
  * oltp.h - an in-memory, shared-everything transaction engine with an elastic worker pool.
  *
- * The one public header (oltp_index.h, oltp_durable.h and oltp_elastic.h are parts of it). Five
- * parts, each of which uses only the ones before it:
+ * The one public header (oltp_index.h, oltp_durable.h, oltp_memory.h and oltp_elastic.h are parts
+ * of it). Five parts, each of which uses only the ones before it:
  *
  *   1. engine, tables, workers, transactions	(any number of threads, one worker each)
  *   2. memory that comes and goes		(blocks for records; cold records on disk)
@@ -156,7 +156,13 @@ struct oltp_config {
 	const char *log_dir;
 	uint32_t group_interval_us;	/* between two groups of the log, 0: 1000; to 1000000 */
 	uint32_t log_segment_mib;	/* size of the log's files, 0: 64; to 65536 */
-	uint32_t checkpoint_mib;	/* of log between two checkpoints, 0: 1024 */
+	/* Of log between two checkpoints; 0: 1024, or as much as a checkpoint if that is more. */
+	uint32_t checkpoint_mib;
+	/*
+	 * Of a checkpoint in a second, at most; 0: so much that it is made while the log grows by
+	 * half of that. In any case more, if the log grows faster than checkpoints are made.
+	 */
+	uint32_t checkpoint_mib_s;
 	const struct log_io_ops *log_io;	/* for tests, see src/log_io.h; NULL: files */
 	void *log_io_ctx;
 };
@@ -345,7 +351,9 @@ void oltp_memory_limit(struct oltp_engine *engine, uint32_t node, uint64_t limit
  *
  * With oltp_memory_catch_revokes, threads may touch such blocks before this call was made: the
  * SIGBUS is caught, zeroed memory is put in the block's place, and the transaction that did it
- * fails with OLTP_LOST when it next asks. Without it, the SIGBUS takes its usual course.
+ * fails with OLTP_LOST when it next asks. Without it, the SIGBUS takes its usual course; and it
+ * comes whether or not transactions run, since the engine's own thread looks at records 50 times a
+ * second (oltp_memory.h).
  */
 uint64_t oltp_memory_revoked(struct oltp_engine *engine, void *addr, uint64_t bytes);
 
@@ -383,6 +391,9 @@ struct oltp_memory_stats {
 
 /* Any thread. */
 void oltp_memory_stats_read(struct oltp_engine *engine, struct oltp_memory_stats *ret_stats);
+
+/* How often memory is used, and what it costs to read again what is given up. */
+#include "oltp_memory.h"
 
 /*
  * Fetching. A transaction that got OLTP_COLD has been aborted; it then holds no lock, and these
@@ -441,7 +452,8 @@ void oltp_blocks_native_destroy(struct oltp_blocks_native *blocks);
  *   attach  once, first; *ret_local is handed to the others. 0 or -errno (the worker then ends).
  *   run     ONE attempt of ONE transaction, the one numbered slot (0 to OLTP_TICKETS - 1). retry
  *           not set: make up a new one. OLTP_CONFLICT: the pool backs off and calls again with
- *           retry set, and the same transaction is to be tried again. OLTP_COLD (the worker's last
+ *           retry set, and the same transaction is to be tried again; with arrivals, under NO_WAIT,
+ *           it runs others in other slots in between. OLTP_COLD (the worker's last
  *           call was oltp_txn_abort): the pool fetches, runs others in other slots, then calls
  *           again with retry set. Any other failure: the transaction is given up and counted as
  *           failed.

@@ -79,7 +79,7 @@ void oltp_durable_stats_read(struct oltp_engine *engine, struct oltp_durable_sta
 /*
  * A checkpoint is a copy of all tables, made while transactions run; the log before it is then not
  * needed any more, and its files are used again. One is made whenever the log has grown by
- * struct oltp_config.checkpoint_mib, and when somebody asks.
+ * struct oltp_config.checkpoint_mib, and when somebody asks. Writes of the log go before its own.
  *
  * Makes one, and waits for that. Any thread, but not one whose transaction holds locks. Errors:
  * -EINVAL (durability off, or nothing was recovered yet), -EIO (the log has failed; a record on
@@ -99,6 +99,7 @@ struct oltp_checkpoint_stats {
 	uint64_t last_rows;
 	uint64_t last_bytes;
 	double last_ms;
+	double last_held_ms;	/* of them it was held back, for the log's sake */
 };
 
 /* Any thread. All 0 with durability off. */
@@ -141,7 +142,8 @@ struct oltp_recover_config {
 /*
  * Puts the database together again that log_dir holds: the newest checkpoint, then the log. Tables
  * and indexes must have been created first, in the same order and with the same record_bytes as
- * when it was made; indexes may be others than then (that unique ones are is not checked again).
+ * when it was made; indexes may be others than then. A unique one in which two rows have the same
+ * key, be it a new one or because the log is damaged, is refused (-EUCLEAN).
  * Rows go where rows go: with little memory some go to disk. Nothing in the folder is changed
  * before all of that is done, so that it can be tried again, by another process, after any failure.
  *

@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "checkpoint.h"
+#include "checkpoint_gate.h"
 #include "checkpoint_write.h"
 #include "engine.h"
 #include "log_core.h"
@@ -17,11 +18,20 @@
 /* So often it looks how long the log is, and whether it is to stop. */
 #define LOOK_NS		20000000ull
 
+/* Of log between two checkpoints, unless the tables are larger or the user has said. */
+#define LOG_BYTES_DEFAULT	(1024ull << 20)
+
+/* A file is not written over that is so much longer than the checkpoint will be. */
+#define SPARE_TIMES_MAX		2u
+#define SPARE_BYTES_MORE	(1ull << 20)
+
 struct checkpointer {
 	struct oltp_engine *engine;
-	uint64_t log_bytes_max;
+	uint64_t log_bytes_max;		/* of log between two; 0: see log_bytes_allowed */
+	uint64_t bytes_per_s;		/* of a checkpoint, at most; 0: no such bound */
 	pthread_t thread;
 	_Atomic bool is_stopping;
+	_Atomic bool is_awaited;	/* wanted > done; set under the lock */
 	pthread_mutex_t lock;		/* everything below */
 	pthread_cond_t changed;		/* CLOCK_MONOTONIC */
 	uint64_t wanted, done;		/* calls of oltp_checkpoint, and those that are served */
@@ -36,6 +46,7 @@ struct making {
 	struct checkpointer *checkpointer;
 	struct checkpoint_writer writer;
 	const struct oltp_table *table;
+	struct checkpoint_gate gate;
 };
 
 static uint64_t now_ns(void)
@@ -54,14 +65,50 @@ static int add_row(void *ctx, uint64_t key, const void *record)
 				     making->table->record_bytes, key, record);
 }
 
+/* A checkpoint of what there is now takes about so much. */
+static uint64_t bytes_expected(struct oltp_engine *engine)
+{
+	uint64_t rows = 0, bytes = 0;
+
+	pthread_mutex_lock(&engine->lock);
+	for (uint32_t i = 0; i < engine->n_tables; i++) {
+		uint64_t n = storage_used_slots(engine->tables[i]);
+
+		rows += n;
+		bytes += n * (sizeof(uint64_t) + engine->tables[i]->record_bytes);
+	}
+	pthread_mutex_unlock(&engine->lock);
+	/* Of which tables those on disk are is not known: they are as the others. */
+	if (engine->cold && rows)
+		bytes += (uint64_t)((double)bytes / (double)rows *
+				    (double)counter_read(&engine->cold->counters.records));
+	return bytes;
+}
+
+/* A log as long as a checkpoint is not worth to be made short more often. */
+static uint64_t log_bytes_allowed(const struct checkpointer *checkpointer)
+{
+	uint64_t bytes;
+
+	if (checkpointer->log_bytes_max)
+		return checkpointer->log_bytes_max;
+	bytes = bytes_expected(checkpointer->engine);
+	return bytes > LOG_BYTES_DEFAULT ? bytes : LOG_BYTES_DEFAULT;
+}
+
 /* Rows are not locked here: the time for the disk. */
 static int drain(void *ctx)
 {
 	struct making *making = ctx;
+	int rc = 0;
 
 	if (atomic_load_explicit(&making->checkpointer->is_stopping, memory_order_relaxed))
 		return -ECANCELED;
-	return checkpoint_writer_drain(&making->writer);
+	while (!rc && checkpoint_writer_is_full(&making->writer))
+		rc = checkpoint_gate_wait(&making->gate,
+					  checkpoint_writer_bytes(&making->writer)) ?:
+		     checkpoint_writer_write(&making->writer);
+	return rc;
 }
 
 /* The log up to here, in steps, so that the engine can be closed meanwhile. */
@@ -108,7 +155,8 @@ static void fill_header(struct oltp_engine *engine, struct checkpoint_header *he
 }
 
 /* Steps 1 to 3, and the first half of 4. */
-static int make(struct checkpointer *checkpointer, uint64_t number, struct making *making)
+static int make(struct checkpointer *checkpointer, uint64_t number,
+		const struct checkpoint_spare *spare, struct making *making)
 {
 	struct log *log = checkpointer->engine->log;
 	struct checkpoint_header header = { .number = number };
@@ -116,7 +164,8 @@ static int make(struct checkpointer *checkpointer, uint64_t number, struct makin
 	int rc;
 
 	fill_header(checkpointer->engine, &header);
-	rc = checkpoint_writer_open(&making->writer, log_io_of(log), log_dir(log), &header);
+	rc = checkpoint_writer_open(&making->writer, log_io_of(log), log_dir(log), &header,
+				    spare);
 	if (rc)
 		return rc;
 	rc = write_tables(checkpointer, making);
@@ -129,26 +178,42 @@ static int make(struct checkpointer *checkpointer, uint64_t number, struct makin
 	       checkpoint_writer_publish(&making->writer);
 }
 
-/* All others, whole or not, are of no use any more. */
-static int remove_others(struct log *log, const struct recover_files *files, uint64_t number)
+static int remove_one(struct log *log, uint64_t number, const char *suffix)
 {
 	const struct log_io *io = log_io_of(log);
 	char path[CHECKPOINT_PATH_BYTES];
+	int rc;
+
+	rc = checkpoint_path(path, sizeof(path), log_dir(log), number, suffix) ?:
+	     io->ops->unlink(io->ctx, path);
+	return rc == -ENOENT ? 0 : rc;
+}
+
+static int keep_as_spare(struct log *log, uint64_t number)
+{
+	char from[CHECKPOINT_PATH_BYTES], to[CHECKPOINT_PATH_BYTES];
+	const struct log_io *io = log_io_of(log);
+
+	return checkpoint_path(from, sizeof(from), log_dir(log), number, "") ?:
+	       checkpoint_path(to, sizeof(to), log_dir(log), number, CHECKPOINT_TEMP_SUFFIX) ?:
+	       io->ops->rename(io->ctx, from, to);
+}
+
+/*
+ * All that there were, whole or not, are of no use any more, but for the room of one: removing a
+ * large file takes the disk some time, and making it again.
+ */
+static int remove_others(struct log *log, const struct recover_files *files)
+{
 	int rc = 0;
 
-	for (size_t i = 0; i < files->n_checkpoints; i++) {
-		if (files->checkpoints[i] == number ||
-		    checkpoint_path(path, sizeof(path), log_dir(log), files->checkpoints[i], ""))
-			continue;
-		rc = io->ops->unlink(io->ctx, path) ?: rc;
-	}
-	for (size_t i = 0; i < files->n_temps; i++) {
-		if (checkpoint_path(path, sizeof(path), log_dir(log), files->temps[i],
-				    CHECKPOINT_TEMP_SUFFIX))
-			continue;
-		rc = io->ops->unlink(io->ctx, path) ?: rc;
-	}
-	return rc == -ENOENT ? 0 : rc;
+	for (size_t i = 0; i < files->n_checkpoints; i++)
+		rc = (i ? remove_one(log, files->checkpoints[i], "") :
+			  keep_as_spare(log, files->checkpoints[i])) ?: rc;
+	/* One of them may have become the new one. */
+	for (size_t i = 0; i < files->n_temps; i++)
+		rc = remove_one(log, files->temps[i], CHECKPOINT_TEMP_SUFFIX) ?: rc;
+	return rc;
 }
 
 static uint64_t next_number(const struct recover_files *files)
@@ -166,21 +231,28 @@ static int run(struct checkpointer *checkpointer, struct oltp_checkpoint_stats *
 {
 	struct log *log = checkpointer->engine->log;
 	struct making making = { .checkpointer = checkpointer, .writer = { .fd = -1 } };
+	struct checkpoint_spare spare;
 	struct recover_files files;
-	uint64_t number, start_ns = now_ns();
 	int rc;
 
+	checkpoint_gate_begin(&making.gate, log, bytes_expected(checkpointer->engine),
+			      checkpointer->bytes_per_s, log_bytes_allowed(checkpointer),
+			      &checkpointer->is_awaited, &checkpointer->is_stopping);
 	rc = recover_files_list(log_io_of(log), log_dir(log), &files);
 	if (rc)
 		return rc;
-	number = next_number(&files);
-	rc = make(checkpointer, number, &making);
+	spare = (struct checkpoint_spare){
+		.number = files.n_temps ? files.temps[0] : 0,
+		.bytes_max = SPARE_TIMES_MAX * making.gate.bytes_all + SPARE_BYTES_MORE,
+	};
+	rc = make(checkpointer, next_number(&files), files.n_temps ? &spare : NULL, &making);
 	if (!rc) {
 		figures->last_rows = making.writer.n_rows;
 		figures->last_bytes = checkpoint_writer_bytes(&making.writer);
-		figures->last_ms = (double)(now_ns() - start_ns) / 1e6;
+		figures->last_ms = (double)(now_ns() - making.gate.start_ns) / 1e6;
+		figures->last_held_ms = (double)making.gate.held_ns / 1e6;
 		/* It is there: that what it replaces could not be removed is said, no more. */
-		figures->last_clean_error = remove_others(log, &files, number) ?:
+		figures->last_clean_error = remove_others(log, &files) ?:
 			log_recycle_before(log, making.writer.header.start_group);
 	}
 	checkpoint_writer_close(&making.writer);
@@ -197,7 +269,7 @@ static bool is_due(const struct checkpointer *checkpointer)
 		return false;
 	return checkpointer->wanted > checkpointer->done ||
 	       checkpointer->log_bytes_before + log_bytes_written(log) -
-	       checkpointer->log_bytes_done >= checkpointer->log_bytes_max;
+	       checkpointer->log_bytes_done >= log_bytes_allowed(checkpointer);
 }
 
 static void wait_look(struct checkpointer *checkpointer)
@@ -229,6 +301,8 @@ static void serve(struct checkpointer *checkpointer)
 	checkpointer->stats = figures;
 	checkpointer->rc = rc;
 	checkpointer->done = wanted;
+	atomic_store_explicit(&checkpointer->is_awaited, checkpointer->wanted > wanted,
+			      memory_order_relaxed);
 	pthread_cond_broadcast(&checkpointer->changed);
 }
 
@@ -247,7 +321,7 @@ static void *checkpointer_main(void *arg)
 	return NULL;
 }
 
-int checkpointer_create(struct oltp_engine *engine, uint32_t log_mib,
+int checkpointer_create(struct oltp_engine *engine, const struct oltp_config *config,
 			struct checkpointer **ret_checkpointer)
 {
 	struct checkpointer *checkpointer = calloc(1, sizeof(*checkpointer));
@@ -257,7 +331,8 @@ int checkpointer_create(struct oltp_engine *engine, uint32_t log_mib,
 	if (!checkpointer)
 		return -ENOMEM;
 	checkpointer->engine = engine;
-	checkpointer->log_bytes_max = (uint64_t)log_mib << 20;
+	checkpointer->log_bytes_max = (uint64_t)config->checkpoint_mib << 20;
+	checkpointer->bytes_per_s = (uint64_t)config->checkpoint_mib_s << 20;
 	pthread_mutex_init(&checkpointer->lock, NULL);
 	pthread_condattr_init(&attr);
 	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
@@ -305,6 +380,7 @@ int oltp_checkpoint(struct oltp_engine *engine)
 		return -EINVAL;
 	pthread_mutex_lock(&checkpointer->lock);
 	mine = ++checkpointer->wanted;
+	atomic_store_explicit(&checkpointer->is_awaited, true, memory_order_relaxed);
 	pthread_cond_broadcast(&checkpointer->changed);
 	while (!rc && checkpointer->done < mine) {
 		wait_look(checkpointer);

@@ -5,11 +5,12 @@
  *
  *   1. start_group = log_group_now(): what is in groups before it was done before the walk begins,
  *      and can be seen, or is waited for, since its rows are still locked.
- *   2. Every row is written as it is when the walk comes to it.
+ *   2. Every row is written as it is when the walk comes to it; how fast: checkpoint_pace.h.
  *   3. What the walk saw may be in groups that are not on disk yet, and of what a transaction wrote
  *      it may have seen a part. So the log up to here must be on disk before the checkpoint counts:
  *      log_wait(), then end_group is the last group on disk.
- *   4. Its name, on disk; only then older checkpoints go, and the log before start_group.
+ *   4. Its name, on disk; only then the older one is no checkpoint any more, but a file to write
+ *      the next one over, and the log before start_group goes.
  *
  * Records that are on disk are read from there, and stay there. A walk that missed any (they could
  * not be read, or were in memory that the host took) makes no checkpoint: the one before it and the
@@ -24,11 +25,8 @@
 
 struct checkpointer;
 
-/*
- * The thread; it does nothing before the log runs. log_mib: of log between two checkpoints.
- * Errors: -ENOMEM, -EAGAIN.
- */
-int checkpointer_create(struct oltp_engine *engine, uint32_t log_mib,
+/* The thread; it does nothing before the log runs. Errors: -ENOMEM, -EAGAIN. */
+int checkpointer_create(struct oltp_engine *engine, const struct oltp_config *config,
 			struct checkpointer **ret_checkpointer);
 
 /* Ends one that is going on. Accepts NULL. */

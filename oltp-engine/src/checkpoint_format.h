@@ -3,12 +3,14 @@
  * What a checkpoint looks like; numbers as in log_format.h.
  *
  *	checkpoint-%016llx	a whole one
- *	checkpoint-%016llx.tmp	one that is being written, or was when there was a crash
+ *	checkpoint-%016llx.tmp	one that is being written, or was when there was a crash; or
+ *				a superfluous one, for the next to be written over it
  *
- * A header of one block, blocks of rows, an end of one block. Each row of each table is in it once,
- * as it was at some moment between the begin of the checkpoint and its end; rows that came or went
- * meanwhile may be in it or not. With the log from start_group on it is the database (redo is
- * described in recover_redo.h). It has nothing of transactions that are in groups after end_group.
+ * A header of one block, blocks of rows, anything, an end of one block where the file ends. Each
+ * row of each table is in it once, as it was at some moment between the begin of the checkpoint and
+ * its end; rows that came or went meanwhile may be in it or not. With the log from start_group on
+ * it is the database (redo is described in recover_redo.h). It has nothing of transactions that are
+ * in groups after end_group.
  */
 #ifndef OLTP_CHECKPOINT_FORMAT_H
 #define OLTP_CHECKPOINT_FORMAT_H

@@ -196,7 +196,8 @@ static int read_block(struct reader *reader, struct checkpoint_rows *ret_rows)
 static int read_blocks(struct reader *reader,
 		       int (*fn)(void *ctx, const struct checkpoint_rows *rows), void *ctx)
 {
-	while (reader->offset < reader->info->bytes - LOG_BLOCK_BYTES) {
+	while (reader->n_blocks < reader->info->end.n_blocks &&
+	       reader->offset < reader->info->bytes - LOG_BLOCK_BYTES) {
 		struct checkpoint_rows rows;
 		int rc = read_block(reader, &rows);
 

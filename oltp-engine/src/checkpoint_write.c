@@ -34,16 +34,47 @@ static int write_block(struct checkpoint_writer *writer, const void *data, size_
 	return rc;
 }
 
-static int open_file(const struct log_io *io, const char *path)
+static int open_file(const struct log_io *io, const char *path, int flags)
 {
-	const int flags = O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC;
-	int fd = io->ops->open(io->ctx, path, flags | O_DIRECT, 0600);
+	int fd;
 
+	flags |= O_WRONLY | O_CLOEXEC;
+	fd = io->ops->open(io->ctx, path, flags | O_DIRECT, 0600);
 	return fd == -EINVAL ? io->ops->open(io->ctx, path, flags, 0600) : fd;
 }
 
+/*
+ * The spare under the new name, to be written over. Nothing need be synced: should a crash bring a
+ * name back that the file had as a checkpoint, there is a newer one.
+ */
+static int use_spare(struct checkpoint_writer *writer, const char *path,
+		     const struct checkpoint_spare *spare)
+{
+	const struct log_io *io = writer->io;
+	char from[CHECKPOINT_PATH_BYTES];
+	int rc;
+
+	rc = checkpoint_path(from, sizeof(from), writer->dir, spare->number,
+			     CHECKPOINT_TEMP_SUFFIX) ?:
+	     io->ops->rename(io->ctx, from, path);
+	if (rc)
+		return rc;
+	writer->fd = open_file(io, path, 0);
+	if (writer->fd < 0)
+		return writer->fd;
+	rc = io->ops->size(io->ctx, writer->fd, &writer->file_bytes);
+	if (!rc && writer->file_bytes <= spare->bytes_max &&
+	    writer->file_bytes % LOG_BLOCK_BYTES == 0)
+		return 0;
+	io->ops->close(io->ctx, writer->fd);
+	writer->fd = -1;
+	writer->file_bytes = 0;
+	return rc ?: -EFBIG;
+}
+
 int checkpoint_writer_open(struct checkpoint_writer *writer, const struct log_io *io,
-			   const char *dir, const struct checkpoint_header *header)
+			   const char *dir, const struct checkpoint_header *header,
+			   const struct checkpoint_spare *spare)
 {
 	char path[CHECKPOINT_PATH_BYTES];
 	int rc;
@@ -57,7 +88,9 @@ int checkpoint_writer_open(struct checkpoint_writer *writer, const struct log_io
 	rc = checkpoint_path(path, sizeof(path), dir, header->number, CHECKPOINT_TEMP_SUFFIX);
 	if (rc)
 		return rc;
-	writer->fd = open_file(io, path);
+	/* A spare that is of no use is made empty. */
+	if (!spare || use_spare(writer, path, spare))
+		writer->fd = open_file(io, path, O_CREAT | O_TRUNC);
 	if (writer->fd < 0)
 		return writer->fd;
 	rc = write_block(writer, &writer->header, sizeof(writer->header));
@@ -166,20 +199,18 @@ static int write_buffer(struct checkpoint_writer *writer, const struct checkpoin
 	return rc;
 }
 
-int checkpoint_writer_drain(struct checkpoint_writer *writer)
+int checkpoint_writer_write(struct checkpoint_writer *writer)
 {
-	while (writer->full) {
-		struct checkpoint_buffer *buffer = writer->full;
-		int rc = write_buffer(writer, buffer);
+	struct checkpoint_buffer *buffer = writer->full;
+	int rc = write_buffer(writer, buffer);
 
-		if (rc)
-			return rc;
-		writer->full = buffer->next;
-		if (!writer->full)
-			writer->full_end = &writer->full;
-		buffer->next = writer->free;
-		writer->free = buffer;
-	}
+	if (rc)
+		return rc;
+	writer->full = buffer->next;
+	if (!writer->full)
+		writer->full_end = &writer->full;
+	buffer->next = writer->free;
+	writer->free = buffer;
 	return 0;
 }
 
@@ -195,15 +226,19 @@ int checkpoint_writer_finish(struct checkpoint_writer *writer, uint64_t end_grou
 		.end_csn = end_csn,
 		.end_epoch = end_epoch,
 	};
-	int rc;
+	int rc = 0;
 
 	filling_ends(writer);
-	rc = checkpoint_writer_drain(writer);
+	while (!rc && writer->full)
+		rc = checkpoint_writer_write(writer);
 	if (rc)
 		return rc;
 	memcpy(end.magic, CHECKPOINT_END_MAGIC, LOG_MAGIC_BYTES);
 	memcpy(end.database, writer->header.database, sizeof(end.database));
 	end.crc32c = crc32c(0, &end, sizeof(end));
+	/* The end is where the file ends, whatever lies before it in a file that was longer. */
+	if (writer->offset + LOG_BLOCK_BYTES < writer->file_bytes)
+		writer->offset = writer->file_bytes - LOG_BLOCK_BYTES;
 	return write_block(writer, &end, sizeof(end)) ?:
 	       writer->io->ops->fdatasync(writer->io->ctx, writer->fd);
 }

@@ -6,6 +6,7 @@
 #ifndef OLTP_CHECKPOINT_WRITE_H
 #define OLTP_CHECKPOINT_WRITE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -29,25 +30,41 @@ struct checkpoint_writer {
 	struct checkpoint_header header;
 	int fd;
 	uint64_t offset;
+	uint64_t file_bytes;	/* of the spare that is written over; 0: it is a new file */
 	uint64_t n_blocks, n_rows;
 	struct checkpoint_buffer *filling;	/* rows are added to it */
 	struct checkpoint_buffer *full, **full_end;	/* to be written, in order */
 	struct checkpoint_buffer *free;
 };
 
+/* A file with a temporary name, of no use but for its room. */
+struct checkpoint_spare {
+	uint64_t number;
+	uint64_t bytes_max;	/* not used if it is longer */
+};
+
 /*
  * Begins checkpoint header->number under its temporary name; header needs but number, database,
- * start and tables. dir and io must stay. Errors: -ENOMEM, -ENAMETOOLONG, those of files.
+ * start and tables. spare, if not NULL, becomes its file: what is written over takes no room that
+ * the file system would have to find, and gives none back, for which the log's writes would wait.
+ * dir and io must stay. Errors: -ENOMEM, -ENAMETOOLONG, those of files.
  */
 int checkpoint_writer_open(struct checkpoint_writer *writer, const struct log_io *io,
-			   const char *dir, const struct checkpoint_header *header);
+			   const char *dir, const struct checkpoint_header *header,
+			   const struct checkpoint_spare *spare);
 
 /* One row, into memory. Errors: -ENOMEM. */
 int checkpoint_writer_add(struct checkpoint_writer *writer, uint32_t table, uint32_t record_bytes,
 			  uint64_t key, const void *record);
 
-/* Writes what is full. Errors: those of writing. */
-int checkpoint_writer_drain(struct checkpoint_writer *writer);
+/* Is there a buffer to be written? */
+static inline bool checkpoint_writer_is_full(const struct checkpoint_writer *writer)
+{
+	return writer->full;
+}
+
+/* Writes the first one of those. Errors: those of writing. */
+int checkpoint_writer_write(struct checkpoint_writer *writer);
 
 /* Writes all of it, up to the end, and waits until it is on disk. */
 int checkpoint_writer_finish(struct checkpoint_writer *writer, uint64_t end_group,

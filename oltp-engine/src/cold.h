@@ -38,6 +38,7 @@
 #include "cold_file.h"
 #include "cold_io.h"
 #include "index.h"
+#include "reread.h"
 
 #define COLD_SLOT_BITS		12u
 #define COLD_SLOTS_MAX		(1u << COLD_SLOT_BITS)
@@ -74,6 +75,7 @@ struct cold_leaf {
 struct cold_counters {
 	_Atomic uint64_t records, reads, read_errors, write_errors;
 	_Atomic uint64_t evicted_records, evicted_bytes, merged_records, merged_bytes;
+	_Atomic uint64_t read_cpu_ns;	/* of workers, for all their reads */
 };
 
 struct cold {
@@ -81,6 +83,7 @@ struct cold {
 	struct cold_file file;
 	const struct cold_hook *hook;	/* tests set it before anything is cold */
 	struct cold_leaf *_Atomic leaves[COLD_LEAVES];
+	struct reread rereads[OLTP_TABLES_MAX];
 	pthread_mutex_t lock;		/* everything below but for the counters */
 	uint64_t n_numbers;		/* extents that were ever used */
 	struct cold_block *free, *retired;

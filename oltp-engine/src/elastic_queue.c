@@ -20,6 +20,13 @@
 #define DRAIN_S		0.05
 #define HOLD_FIRST_NS	(100 * MS)
 #define HOLD_MAX_NS	(10000 * MS)
+/*
+ * CPUs that have served what arrives for so long, with some of them idle at times, are enough for
+ * that and for so much more, unless they fail so often that the hold gets as long.
+ */
+#define SERVED_NS	(200 * MS)
+#define SERVED_MORE	1.05
+#define REFUTED_NS	(8 * HOLD_FIRST_NS)
 /* A lower goal has done its duty once it lasted for so many times the hold. */
 #define PROVEN_HOLDS	20u
 /* With no queue for so long, one CPU fewer is tried: the measure may be from a bad moment. */
@@ -123,10 +130,40 @@ static uint32_t cpus_needed(const struct queue *q, const struct queue_facts *f, 
 			    double standing)
 {
 	double rate_wanted = (rate + standing / DRAIN_S) / FILL;
+	double need = standing > 0 ? 2.0 * f->n_cpus : f->n_cpus - 1.0, served;
 
 	if (q->per_worker > 0)
-		return clamp(round_up(rate_wanted / q->per_worker), f);
-	return clamp(standing > 0 ? 2.0 * f->n_cpus : f->n_cpus - 1.0, f);
+		need = round_up(rate_wanted / q->per_worker);
+	if (q->served_per_worker > 0 && standing <= 0) {
+		served = round_up(rate / (q->served_per_worker * SERVED_MORE));
+		need = served < need ? served : need;
+	}
+	return clamp(need, f);
+}
+
+/*
+ * What workers did per CPU while all was well: those that were busy without a pause were so in slow
+ * moments, and are measured as slower than they mostly are.
+ */
+static void note_served(struct queue *q, const struct queue_facts *f,
+			const struct queue_look *since)
+{
+	double per_worker;
+
+	if (f->is_moving || f->n_cpus != q->served_cpus || f->idles == since->idles) {
+		q->served_cpus = f->is_moving ? 0 : f->n_cpus;
+		q->served_since_ns = f->now_ns;
+		q->served_arrived = f->arrived;
+		return;
+	}
+	if (f->now_ns - q->served_since_ns < SERVED_NS)
+		return;
+	per_worker = (double)(f->arrived - q->served_arrived) * 1e9 /
+		     (double)(f->now_ns - q->served_since_ns) / f->n_cpus;
+	if (per_worker > q->served_per_worker)
+		q->served_per_worker = per_worker;
+	q->served_since_ns = f->now_ns;
+	q->served_arrived = f->arrived;
 }
 
 /* Fewer CPUs did not do for the same load: wait longer the next time. */
@@ -141,6 +178,8 @@ static void grow(struct queue *q, uint64_t now_ns, uint32_t need, double rate)
 		q->try_ns *= 2;
 		if (q->try_ns > TRY_MAX_NS)
 			q->try_ns = TRY_MAX_NS;
+		if (q->hold_ns >= REFUTED_NS)
+			q->served_per_worker = 0;
 	} else if (rate > q->shrunk_rate * SAME_RATE) {
 		q->hold_ns = HOLD_FIRST_NS;
 		q->try_ns = TRY_FIRST_NS;
@@ -202,6 +241,7 @@ uint32_t queue_next(struct queue *q, const struct queue_facts *f)
 	/* What came within one look is no queue yet: workers, and the cores below, have hiccups. */
 	standing = f->idles == since->idles && (double)f->waiting > rate * QUEUE_LOOK_NS / 1e9 &&
 				   f->waiting > f->n_cpus ? (double)f->waiting : 0;
+	note_served(q, f, since);
 	need = cpus_needed(q, f, rate, standing);
 	doubt_if_it_lasts(q, f, rate, need == q->goal && standing <= 0 && q->per_worker > 0);
 	if (need < q->goal) {

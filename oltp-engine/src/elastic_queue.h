@@ -5,11 +5,11 @@
  *
  * What one worker can do is measured while none lacks work. From then on the CPUs needed follow
  * from the arrivals of the last moment and from the queue that stands (one that no worker found
- * empty for a while; what a burst leaves and the next moment takes does not count). More are wanted
- * at once, fewer only after the need has been lower for some time; that time doubles when fewer
- * turned out not to do. As long as nothing was measured: twice as many if a queue stands, one less
- * if not. When all has been well for two seconds, one less is tried, too; for longer if that did
- * not do.
+ * empty for a while; what a burst leaves and the next moment takes does not count). As many as have
+ * served such arrivals before are enough, too. More are wanted at once, fewer only after the need
+ * has been lower for some time; that time doubles when fewer turned out not to do. As long as
+ * nothing was measured: twice as many if a queue stands, one less if not. When all has been well
+ * for two seconds, one less is tried, too; for longer if that did not do.
  */
 #ifndef OLTP_ELASTIC_QUEUE_H
 #define OLTP_ELASTIC_QUEUE_H
@@ -45,6 +45,10 @@ struct queue {
 	double per_worker;	/* transactions per second, 0: not known */
 	/* Of looks without idle workers, since the last measure; busy_s: of all workers. */
 	double busy_wall_s, busy_s, busy_committed;
+	/* The most that was served per worker with some idle at times, 0: not known. */
+	double served_per_worker;
+	uint32_t served_cpus;
+	uint64_t served_since_ns, served_arrived;
 	/* A lower need. */
 	uint64_t low_since_ns;	/* 0: it is not lower */
 	uint32_t low_most;	/* the most needed since then */

@@ -3,18 +3,23 @@
  * How many CPUs pay, found by trying: the engine's answer to contention. A pure function of (state,
  * facts), with the time in the facts.
  *
- * Throughput is measured in slices. With enough of them at one number of CPUs, another number is
- * tried: fewer (all that are held on the node with the fewest), or more. Enough slices there, and
- * it is kept or undone; then the next try is half as far, or the other way:
+ * Throughput is measured in windows of some slices. After one at one number of CPUs, another number
+ * is tried: fewer (all that are held on the node with the fewest), or more. If the two windows do
+ * not tell clearly, the two numbers take turns for some more, so that what the machine does
+ * meanwhile meets both. The other number is kept or undone; then the next try is half as far, or
+ * the other way:
  *
- *              enough slices            CPUs are there            enough slices
- *   S_BASE ----------------> S_MOVE -----------------> S_TRY ----------------> kept: next try
- *     ^  `-- nothing to try --> S_WATCH                  `--> S_UNDO --------> next try
- *     `---- the workload shifted, or it is time to look again ----'
+ *   S_BASE --window--> S_MOVE --the CPUs are there--> S_TRY --window, clear--> kept: next try
+ *     ^  `-- nothing to try --> S_WATCH    ^            |  `--> S_UNDO ------> next try
+ *     |                            |       |         not clear
+ *     |                            |    S_AGAIN <-- S_BACK
+ *     `---- the workload shifted --'
+ *           or it is time to look again
  *
- * Of the slices the best and the worst quarter are left out: a machine that stands still for
- * some of them, or a lock's holder that does, says nothing of the number of CPUs. A try that is not
- * clear goes on for two seconds; more CPUs are then kept only if they bring more than noise would.
+ * How clear is judged by the slices of the windows, and by how much windows differed of late that
+ * followed one another with the same CPUs: a machine that speeds up and slows down within seconds
+ * makes any two windows differ. More CPUs are kept only if they bring more than noise would. Slices
+ * in which the policy itself was not called in time are left out: the machine stood still.
  *
  * What is compared is what a CPU brings against what the average CPU brings. One that is given up
  * may cost a little, one that is taken must bring more: the distance keeps noise from moving CPUs
@@ -29,6 +34,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "elastic_series.h"
+
 struct search_facts {
 	uint64_t now_ns;
 	uint32_t n_cpus;	/* with a worker, now */
@@ -40,39 +47,44 @@ struct search_facts {
 	uint64_t committed, stalled_ns;	/* since the start */
 };
 
-#define SEARCH_SLICES	40u
-
-/* Slices at one number of CPUs. */
-struct search_series {
-	uint32_t n;
-	uint64_t committed;
-	double rates[SEARCH_SLICES];	/* committed transactions per second, ascending */
-	double waste, waste_squares;	/* of the share of the workers' time */
-};
-
 enum search_phase {
 	S_BASE,
 	S_MOVE,
 	S_TRY,
+	S_BACK,
+	S_AGAIN,
 	S_UNDO,
+	S_RETURN,	/* to begin anew with what was held before the try */
 	S_WATCH,
+};
+
+/* All windows with one number of CPUs, of one comparison. */
+struct search_side {
+	uint32_t cpus, windows;
+	struct series series, latest;
 };
 
 struct search {
 	enum search_phase phase;
 	uint32_t goal;		/* UINT32_MAX: all there are */
-	uint32_t base_cpus;
-	struct search_series base, now;
+	struct search_side base, other;
+	struct series window;	/* that is being measured */
 	/* The slice that is being measured. */
 	bool is_measuring;
 	uint32_t slice_cpus, skip;	/* slices to let pass before the first that counts */
+	uint32_t n_still;		/* slices in a row in which the machine stood still */
 	uint64_t slice_ns, slice_committed, slice_stalled_ns;
+	double usual_rate;	/* of the last window */
+	/* Variance of the rates of windows with the same CPUs, over the square of the rate. */
+	double unrest;
 	/* The search that is going on. */
 	bool is_up, has_turned, is_blind;
+	bool is_check;		/* all CPUs are tried, once */
 	uint32_t step;
-	uint64_t phase_ns;	/* when S_MOVE, S_TRY or S_UNDO began */
+	uint64_t phase_ns;	/* when a phase with a bound on its time began */
 	/* When to look again without a reason. */
 	bool has_probed_up;
+	bool has_checked;	/* since a shift */
 	uint64_t probe_ns, probe_length_ns, blind_ns, blind_length_ns;
 };
 

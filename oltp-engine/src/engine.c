@@ -15,7 +15,6 @@
 #include "tree.h"
 
 #define TXN_RECORDS_DEFAULT	128u
-#define CHECKPOINT_MIB_DEFAULT	1024u
 #define TXN_UNDO_DEFAULT	(64u << 10)
 /* Keeps a mistyped limit from asking for gigabytes per worker. */
 #define TXN_RECORDS_LIMIT	65536u
@@ -54,8 +53,7 @@ int oltp_engine_open(const struct oltp_config *config, struct oltp_engine **ret_
 	if (!rc && config->durability != OLTP_DURABILITY_OFF)
 		rc = log_open(engine, config, &engine->log);
 	if (!rc && engine->log)
-		rc = checkpointer_create(engine, config->checkpoint_mib ?: CHECKPOINT_MIB_DEFAULT,
-					 &engine->checkpointer);
+		rc = checkpointer_create(engine, config, &engine->checkpointer);
 	if (rc) {
 		oltp_engine_close(engine);
 		return rc;

@@ -97,12 +97,19 @@ struct access {
 	uint32_t image;		/* of REPLACE, and DELETE after it: offset in undo + 1; 0: none */
 };
 
-/* Before-images lie one after the other in the undo buffer, each behind such a head. */
+/*
+ * Before-images lie one after the other in the undo buffer, each behind such a head and none of 0
+ * bytes. Records stay where they are while they are exclusively locked.
+ */
 struct undo {
-	uint8_t *target;
+	uint32_t access;	/* of accesses[]: by which the record is held */
+	uint32_t offset;	/* in the record's data */
 	uint32_t bytes;
 	uint32_t prev_offset;	/* of the head before this one; UNDO_NONE ends the list */
 };
+
+/* Images begin at multiples of this. */
+#define UNDO_ALIGN	8u
 
 #define UNDO_NONE	UINT32_MAX
 
@@ -145,6 +152,7 @@ struct oltp_worker {
 	uint32_t n_ahead, ahead_next;
 	uint32_t undo_used, undo_last;
 	uint32_t n_notes;
+	bool has_inserts;	/* an access is, or was, one of a record that was added */
 	bool has_deletes;	/* an access is, or was, one of a deleted record */
 	bool has_ordered;	/* rows were added to a table with ordered indexes */
 	struct access *accesses;

@@ -195,6 +195,7 @@ static int read_start(struct fetcher *f, const struct index_ref *ref, uint32_t t
 	read->block = cold_stub_block(f->cold, ref->entry);
 	read->slot = cold_stub_slot(ref->entry);
 	read->ticket = ticket;
+	read->start_ns = f->now_ns;
 	read->is_wanted = is_worth_a_slot(read->block, read->slot,
 					  epoch_now(&f->worker->engine->epoch));
 	read->lead = front + place.lead;
@@ -210,6 +211,13 @@ static void ticket_check(struct fetcher *f, struct fetch_ticket *ticket)
 {
 	if (!ticket->pending && !ticket->room_for)
 		f->done[f->n_done++] = (uint32_t)(ticket - f->tickets);
+}
+
+/* The worker did nothing but reading since f->now_ns. */
+static void count_cpu(struct fetcher *f)
+{
+	atomic_fetch_add_explicit(&f->cold->counters.read_cpu_ns, now_ns() - f->now_ns,
+				  memory_order_relaxed);
 }
 
 static void wait_for_room(struct fetcher *f)
@@ -264,6 +272,7 @@ enum oltp_rc oltp_cold_fetch(struct oltp_worker *worker, uint32_t number)
 	if (ticket->is_used)
 		return OLTP_INVALID;
 	*ticket = (struct fetch_ticket){ .is_used = true };
+	f->now_ns = now_ns();
 
 	epoch_enter(&worker->engine->epoch, &worker->announced, epoch_now(&worker->engine->epoch));
 	for (uint32_t i = 0; !rc && i < worker->n_wants; i++) {
@@ -284,6 +293,7 @@ enum oltp_rc oltp_cold_fetch(struct oltp_worker *worker, uint32_t number)
 	worker->n_wants = 0;
 	worker->wants_room = false;
 	ticket_check(f, ticket);
+	count_cpu(f);
 	return OLTP_OK;
 }
 
@@ -358,6 +368,7 @@ static void read_arrived(struct fetcher *f, struct fetch_read *read)
 		read_finish(f, read, OLTP_IO);
 		return;
 	}
+	reread_note(&f->cold->rereads[read->block->table->id], f->now_ns - read->start_ns);
 	if ((read->is_wanted || has_plenty_of_room(f, read->block->table)) && read_merge(f, read))
 		return;
 	if (read_place(f, read))
@@ -413,16 +424,24 @@ static void retry_waiting(struct fetcher *f)
 static void move_on(struct fetcher *f, bool send)
 {
 	struct cold_request *request;
+	bool has_worked = false;
 
+	f->now_ns = now_ns();
 	if (f->io.unsent &&
 	    (send || f->io.unsent >= SEND_AT_ONCE || f->polls >= SEND_POLLS_MAX)) {
 		f->polls = 0;
 		cold_io_flush(&f->io);
+		has_worked = true;
 	}
 	visits_keep_few(f);
 	f->roomy_for = NULL;
-	while ((request = cold_io_next(&f->io)))
+	while ((request = cold_io_next(&f->io))) {
 		read_arrived(f, (struct fetch_read *)request);
+		has_worked = true;
+	}
+	/* To look in vain is what it does while it has nothing else to do. */
+	if (has_worked)
+		count_cpu(f);
 	if (unlikely(f->n_waiting))
 		retry_waiting(f);
 }

@@ -38,6 +38,7 @@ struct fetch_read {
 	uint32_t ticket;
 	uint32_t lead;			/* bytes in the buffer before the record's head */
 	uint32_t room;			/* of the buffer */
+	uint64_t start_ns;		/* asked for */
 	bool is_wanted;			/* in a block: it is used again and again */
 	uint8_t *buffer;
 	uint64_t epoch;			/* parted: free once it has passed */
@@ -71,6 +72,7 @@ struct fetcher {
 	uint32_t n_waiting;		/* reads, and tickets with room_for */
 	uint64_t waiting_since_ns;	/* 0: nothing waits */
 	uint32_t buffer_bytes;
+	uint64_t now_ns;		/* when the call at hand began */
 	uint32_t polls;			/* since the last submission */
 	uint32_t began;			/* worker.began at the last poll */
 	uint32_t n_done;

@@ -220,6 +220,16 @@ uint64_t log_bytes_written(const struct log *log)
 	return counter_read(&log->n_bytes);
 }
 
+void log_load_read(const struct log *log, struct log_load *ret_load)
+{
+	*ret_load = (struct log_load){
+		.groups = counter_read(&log->n_groups),
+		.start_ns = counter_read(&log->write_start_ns),
+		.last_ns = counter_read(&log->write_ns),
+		.usual_ns = counter_read(&log->usual_ns),
+	};
+}
+
 const char *oltp_durability_name(enum oltp_durability durability)
 {
 	switch (durability) {

@@ -7,12 +7,28 @@
 
 #include "engine.h"
 #include "log_private.h"
+#include "span_copy.h"
 
 #define SPANS_MAX	UINT16_MAX	/* of one operation */
+
+/* About as many lines as a core fetches at a time. */
+#define PREFETCH_BYTES_MAX	1024u
+
+_Static_assert(LOG_ENTRY_ALIGN == UNDO_ALIGN, "see entry_bound");
 
 static uint32_t padded(uint32_t bytes)
 {
 	return (bytes + LOG_ENTRY_ALIGN - 1) & ~(LOG_ENTRY_ALIGN - 1);
+}
+
+static uint32_t image_bytes(const struct undo *undo)
+{
+	return (uint32_t)sizeof(*undo) + padded(undo->bytes);
+}
+
+static bool has_rows(const struct oltp_worker *worker)
+{
+	return unlikely(worker->has_inserts || worker->has_deletes);
 }
 
 /*
@@ -23,7 +39,7 @@ static uint64_t entry_bound(const struct oltp_worker *worker)
 {
 	uint64_t bytes = worker->undo_used + worker->undo_used / 3;
 
-	for (uint32_t i = 0; i < worker->n_accesses; i++) {
+	for (uint32_t i = 0; has_rows(worker) && i < worker->n_accesses; i++) {
 		const struct access *access = &worker->accesses[i];
 
 		if (access->kind == ACCESS_INSERT || access->kind == ACCESS_REPLACE)
@@ -35,34 +51,28 @@ static uint64_t entry_bound(const struct oltp_worker *worker)
 	return bytes ? bytes + sizeof(struct log_entry) : 0;
 }
 
-static uint8_t *put_op(uint8_t *at, enum log_op_kind kind, const struct access *access)
+static void put_op(struct log_op *op, enum log_op_kind kind, const struct access *access,
+		   uint32_t n_spans, const uint8_t *end)
 {
-	struct log_op *op = (struct log_op *)at;
-
 	*op = (struct log_op){
 		.kind = kind,
 		.table = (uint8_t)access->table->id,
-		.bytes = sizeof(*op),
+		.n_spans = (uint16_t)n_spans,
+		.bytes = (uint32_t)(end - (const uint8_t *)op),
 		.key = atomic_load_explicit(&access->record->key, memory_order_relaxed),
 	};
-	return at + sizeof(*op);
 }
 
-static uint8_t *put_span(uint8_t *at, struct log_op *op, const uint8_t *data, uint32_t offset,
-			 uint32_t bytes)
+static uint8_t *put_span(uint8_t *at, const struct access *access, uint32_t offset, uint32_t bytes)
 {
-	struct log_span *span = (struct log_span *)at;
-	uint32_t room = padded(bytes);
+	uint8_t *data = at + sizeof(struct log_span), *end = data + padded(bytes);
 	const uint64_t zero = 0;
 
-	*span = (struct log_span){ offset, bytes };
-	at += sizeof(*span);
+	*(struct log_span *)at = (struct log_span){ offset, bytes };
 	/* The padding, before what may cover most of it. */
-	memcpy(at + room - sizeof(zero), &zero, sizeof(zero));
-	memcpy(at, data + offset, bytes);
-	op->n_spans++;
-	op->bytes += (uint32_t)sizeof(*span) + room;
-	return at + room;
+	memcpy(end - sizeof(zero), &zero, sizeof(zero));
+	span_copy(data, access->record->data + offset, bytes);
+	return end;
 }
 
 /* Rows that were added or deleted. */
@@ -73,11 +83,11 @@ static uint8_t *put_rows(const struct oltp_worker *worker, uint8_t *at, uint32_t
 		struct log_op *op = (struct log_op *)at;
 
 		if (access->kind == ACCESS_INSERT || access->kind == ACCESS_REPLACE) {
-			at = put_op(at, LOG_OP_PUT, access);
-			at = put_span(at, op, access->record->data, 0,
-				      access->table->record_bytes);
+			at = put_span((uint8_t *)(op + 1), access, 0, access->table->record_bytes);
+			put_op(op, LOG_OP_PUT, access, 1, at);
 		} else if (access->kind == ACCESS_DELETE) {
-			at = put_op(at, LOG_OP_DELETE, access);
+			at = (uint8_t *)(op + 1);
+			put_op(op, LOG_OP_DELETE, access, 0, at);
 		} else {
 			continue;
 		}
@@ -87,50 +97,30 @@ static uint8_t *put_rows(const struct oltp_worker *worker, uint8_t *at, uint32_t
 }
 
 /*
- * The access whose record the bytes are in, if it was but updated: rows that were added or deleted
- * are logged as a whole. Images come mostly in the order of accesses, so the search goes on where
- * it was.
+ * What was changed in rows that were there and are there: others are logged as a whole. Images of
+ * one access that follow each other become one operation.
  */
-static const struct access *updated(const struct oltp_worker *worker, const uint8_t *target,
-				    uint32_t *hint)
-{
-	for (uint32_t n = worker->n_accesses; n; n--) {
-		const struct access *access = &worker->accesses[*hint];
-
-		if (access->kind >= ACCESS_EXCLUSIVE &&
-		    (uintptr_t)target - (uintptr_t)access->record->data <
-			    access->table->record_bytes)
-			return access->kind == ACCESS_EXCLUSIVE ? access : NULL;
-		if (++*hint == worker->n_accesses)
-			*hint = 0;
-	}
-	return NULL;
-}
-
 static uint8_t *put_updates(const struct oltp_worker *worker, uint8_t *at, uint32_t *n_ops)
 {
-	const struct access *of_op = NULL;
-	struct log_op *op = NULL;
-	uint32_t hint = 0;
-
 	for (uint32_t offset = 0; offset < worker->undo_used;) {
 		const struct undo *undo = (const struct undo *)(worker->undo + offset);
-		const struct access *access;
+		const struct access *access = &worker->accesses[undo->access];
+		struct log_op *op = (struct log_op *)at;
+		uint32_t n_spans = 0;
 
-		offset += (uint32_t)sizeof(*undo) + padded(undo->bytes);
-		if (!undo->bytes)
+		if (unlikely(access->kind != ACCESS_EXCLUSIVE)) {
+			offset += image_bytes(undo);
 			continue;
-		access = updated(worker, undo->target, &hint);
-		if (!access)
-			continue;
-		if (access != of_op || op->n_spans == SPANS_MAX) {
-			op = (struct log_op *)at;
-			at = put_op(at, LOG_OP_UPDATE, access);
-			of_op = access;
-			++*n_ops;
 		}
-		at = put_span(at, op, access->record->data,
-			      (uint32_t)(undo->target - access->record->data), undo->bytes);
+		at = (uint8_t *)(op + 1);
+		do {
+			at = put_span(at, access, undo->offset, undo->bytes);
+			offset += image_bytes(undo);
+			undo = (const struct undo *)(worker->undo + offset);
+		} while (++n_spans < SPANS_MAX && offset < worker->undo_used &&
+			 &worker->accesses[undo->access] == access);
+		put_op(op, LOG_OP_UPDATE, access, n_spans, at);
+		++*n_ops;
 	}
 	return at;
 }
@@ -157,6 +147,23 @@ static enum oltp_rc entry_begin(struct log_buffer *buffer, uint32_t bound, uint6
 	}
 }
 
+/*
+ * The next entry will be about as long as this one. Its lines are in the cache of the CPU that
+ * wrote the chunk to disk, or in none: the stores would have to wait for them, and the next lock
+ * that is taken for the stores.
+ */
+static void prefetch_next(const struct log_chunk *chunk, uint32_t bytes)
+{
+	uint32_t from = chunk->used & ~(CACHE_LINE_BYTES - 1);
+	uint32_t end = chunk->used + (bytes < PREFETCH_BYTES_MAX ? bytes : PREFETCH_BYTES_MAX);
+
+	if (end > chunk->room)
+		end = chunk->room;
+	/* The first one is there: this entry ends in it. */
+	for (from += CACHE_LINE_BYTES; from < end; from += CACHE_LINE_BYTES)
+		prefetch_to_write(chunk->data + from);
+}
+
 enum oltp_rc log_append(struct oltp_worker *worker)
 {
 	struct log_buffer *buffer = worker->log;
@@ -181,7 +188,9 @@ enum oltp_rc log_append(struct oltp_worker *worker)
 		return rc;
 	chunk = buffer->chunk;
 	entry = (struct log_entry *)(chunk->data + chunk->used);
-	at = put_rows(worker, (uint8_t *)(entry + 1), &n_ops);
+	at = (uint8_t *)(entry + 1);
+	if (has_rows(worker))
+		at = put_rows(worker, at, &n_ops);
 	at = put_updates(worker, at, &n_ops);
 	if (likely(n_ops)) {
 		*entry = (struct log_entry){ (uint32_t)(at - (uint8_t *)entry), n_ops, csn };
@@ -190,6 +199,7 @@ enum oltp_rc log_append(struct oltp_worker *worker)
 		chunk->csn_last = csn;
 		chunk->used += entry->bytes;
 		buffer->room -= entry->bytes;
+		prefetch_next(chunk, entry->bytes);
 	}
 	buffer->epoch = chunk->epoch;
 	atomic_store_explicit(&buffer->announced, 0, memory_order_release);

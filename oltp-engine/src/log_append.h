@@ -3,6 +3,9 @@
 #ifndef OLTP_LOG_APPEND_H
 #define OLTP_LOG_APPEND_H
 
+#include <stdbool.h>
+#include <stdint.h>
+
 #include "oltp.h"
 
 struct log;
@@ -13,6 +16,12 @@ int log_buffer_create(struct log *log, struct log_buffer **ret_buffer);
 
 /* The worker is gone; what it committed is still written. Accepts NULL. */
 void log_buffer_leave(struct log_buffer *buffer);
+
+/*
+ * True if log_begin will not wait: the worker's buffer has room, or its log does not run. Waits so
+ * long for that (0: without end).
+ */
+bool log_room_wait(const struct oltp_worker *worker, uint64_t wait_ns);
 
 /*
  * Before a transaction takes any lock: waits while too much of what the worker has committed is not

@@ -8,46 +8,9 @@
 
 #include "log_private.h"
 
-/* What is kept for the next time. */
-#define FREE_CHUNKS_MAX		64u
-
-static struct log_chunk *chunk_make(struct log *log, uint32_t bytes)
-{
-	struct log_chunk *chunk = NULL;
-
-	if (bytes <= LOG_CHUNK_BYTES) {
-		pthread_mutex_lock(&log->chunks_lock);
-		chunk = log->free_chunks;
-		if (chunk) {
-			log->free_chunks = chunk->next;
-			log->n_free_chunks--;
-		}
-		pthread_mutex_unlock(&log->chunks_lock);
-	}
-	if (chunk)
-		return chunk;
-	chunk = malloc(sizeof(*chunk));
-	if (!chunk)
-		return NULL;
-	chunk->room = bytes <= LOG_CHUNK_BYTES ? LOG_CHUNK_BYTES :
-		      (bytes + LOG_BLOCK_BYTES - 1) & ~(LOG_BLOCK_BYTES - 1);
-	chunk->data = aligned_alloc(LOG_BLOCK_BYTES, chunk->room);
-	if (!chunk->data) {
-		free(chunk);
-		return NULL;
-	}
-	return chunk;
-}
-
-static void chunk_destroy(struct log_chunk *chunk)
-{
-	free(chunk->data);
-	free(chunk);
-}
-
 int log_chunk_open(struct log_buffer *buffer, uint64_t epoch, uint32_t bytes)
 {
-	struct log_chunk *chunk = chunk_make(buffer->log, bytes);
+	struct log_chunk *chunk = log_chunk_make(buffer->log, bytes);
 	uint64_t outstanding;
 
 	if (!chunk)
@@ -58,12 +21,13 @@ int log_chunk_open(struct log_buffer *buffer, uint64_t epoch, uint32_t bytes)
 	outstanding = atomic_fetch_add_explicit(&buffer->outstanding, chunk->room,
 						memory_order_relaxed) + chunk->room;
 	buffer->is_full = outstanding >= LOG_OUTSTANDING_MAX;
-	pthread_mutex_lock(&buffer->lock);
-	log_chunks_push(&buffer->chunks, chunk);
-	pthread_mutex_unlock(&buffer->lock);
 	buffer->chunk = chunk;
 	buffer->chunk_epoch = epoch;
 	buffer->room = chunk->room;
+	/* The epoch is not announced: if it is closed, the chunk is the log thread's as of here. */
+	pthread_mutex_lock(&buffer->lock);
+	log_chunks_push(&buffer->chunks, chunk);
+	pthread_mutex_unlock(&buffer->lock);
 	return 0;
 }
 
@@ -92,28 +56,9 @@ void log_chunks_release(struct log *log, struct log_chunk_list *list)
 		list->head = chunk->next;
 		atomic_fetch_sub_explicit(&chunk->owner->outstanding, chunk->room,
 					  memory_order_release);
-		pthread_mutex_lock(&log->chunks_lock);
-		if (chunk->room == LOG_CHUNK_BYTES && log->n_free_chunks < FREE_CHUNKS_MAX) {
-			chunk->next = log->free_chunks;
-			log->free_chunks = chunk;
-			log->n_free_chunks++;
-			chunk = NULL;
-		}
-		pthread_mutex_unlock(&log->chunks_lock);
-		if (chunk)
-			chunk_destroy(chunk);
+		log_chunk_drop(log, chunk);
 	}
 	log_chunks_init(list);
-}
-
-void log_chunks_finish(struct log *log)
-{
-	while (log->free_chunks) {
-		struct log_chunk *chunk = log->free_chunks;
-
-		log->free_chunks = chunk->next;
-		chunk_destroy(chunk);
-	}
 }
 
 int log_buffer_create(struct log *log, struct log_buffer **ret_buffer)
@@ -157,7 +102,7 @@ void log_buffer_free(struct log_buffer *buffer)
 
 	while ((chunk = buffer->chunks.head)) {
 		buffer->chunks.head = chunk->next;
-		chunk_destroy(chunk);
+		log_chunk_drop(buffer->log, chunk);
 	}
 	pthread_mutex_destroy(&buffer->lock);
 	free(buffer);

@@ -78,8 +78,8 @@ struct log_position {
 
 /*
  * UNREAD -> RUNNING, once the database is as the files say. Begins a new segment; those before it
- * stay until they are recycled: first_groups[i] is the first group of segments[i] (or that of the
- * next one, if it has none), both by rising number. Errors: -EINVAL, -ENOMEM, those of files.
+ * stay until they are recycled: first_groups[i] is the first group of segments[i], UINT64_MAX
+ * if it has none, both by rising number. Errors: -EINVAL, -ENOMEM, those of files.
  */
 int log_start(struct log *log, const struct log_position *position, const uint64_t *segments,
 	      const uint64_t *first_groups, uint32_t n);
@@ -116,5 +116,16 @@ int log_wait(struct log *log, uint64_t epoch, uint64_t deadline_ns);
 
 /* Bytes of groups written since the log was opened. */
 uint64_t log_bytes_written(const struct log *log);
+
+/* What the disk has to do for the log. */
+struct log_load {
+	uint64_t groups;	/* written since the log was opened */
+	uint64_t start_ns;	/* CLOCK_MONOTONIC: of the one that is being written; 0: none is */
+	uint64_t last_ns;	/* that the last one took; 0: there was none */
+	uint64_t usual_ns;	/* of some tens before */
+};
+
+/* Any thread. */
+void log_load_read(const struct log *log, struct log_load *ret_load);
 
 #endif

@@ -5,6 +5,7 @@
  *	log.c		opening, starting, closing; what others ask
  *	log_append.c	a transaction's changes into its worker's buffer
  *	log_buffer.c	chunks of memory from workers to the log thread and back
+ *	log_chunks.c	where that memory comes from
  *	log_thread.c	epochs, groups, who waits for what, failure
  *	log_group.c	chunks become the bytes of a group
  *	log_segments.c	the files that groups go to
@@ -43,8 +44,11 @@
 /* With so much in a worker's chunks it waits before it begins another transaction. */
 #define LOG_OUTSTANDING_MAX	(16ull << 20)
 
+struct log_arena;
+
 struct log_chunk {
 	struct log_chunk *next;
+	struct log_arena *arena;	/* NULL: it has memory of its own, freed with it */
 	uint64_t epoch;
 	uint32_t room;		/* bytes of data; a multiple of LOG_BLOCK_BYTES */
 	uint32_t used;		/* from here on the worker's, until the epoch is closed */
@@ -76,6 +80,20 @@ struct log_buffer {
 	_Atomic uint64_t outstanding;	/* bytes of chunks that are not free again */
 };
 
+/*
+ * A block of memory in huge pages, cut into chunks: a worker passes through it without missing the
+ * TLB for each page, and the disk gets it in few pieces.
+ */
+#define LOG_ARENA_CHUNKS	((uint32_t)(OLTP_MEM_BLOCK_BYTES / LOG_CHUNK_BYTES))
+
+struct log_arena {
+	struct log_arena *next;
+	uint8_t *data;
+	struct log_chunk *free;		/* the one that was used last comes first */
+	uint32_t n_free;
+	struct log_chunk chunks[LOG_ARENA_CHUNKS];
+};
+
 /* One group in the making. */
 struct log_group {
 	uint8_t *gather;	/* header, and entries of chunks that hold little */
@@ -89,11 +107,9 @@ struct log_group {
 
 struct log_segment {
 	uint64_t number;
-	uint64_t first_group;
+	uint64_t first_group;	/* UINT64_MAX: it has none, and never will */
 	bool is_standard;	/* as long as most, so worth keeping */
 };
-
-#define LOG_SPARES_MAX	4u
 
 struct log_segments {
 	uint64_t standard_bytes;
@@ -106,8 +122,8 @@ struct log_segments {
 	pthread_mutex_t lock;	/* everything below */
 	struct log_segment *list;	/* in use, by rising number; the last one is written to */
 	uint32_t n, room;
-	uint64_t spares[LOG_SPARES_MAX];
-	uint32_t n_spares;
+	uint64_t *spares;
+	uint32_t n_spares, spares_max, spares_room;
 	uint64_t spare_number;	/* of the next one to be named so */
 };
 
@@ -136,6 +152,7 @@ struct log {
 	_Atomic uint64_t n_group;	/* the number of the next one */
 	_Atomic uint64_t durable_group;	/* of the last one on disk; set before durable */
 	_Atomic uint64_t n_groups, n_bytes, n_entries;
+	_Atomic uint64_t write_start_ns, write_ns, usual_ns;	/* as in struct log_load */
 	_Atomic uint64_t n_waits;
 	_Atomic uint64_t cpu_ns;	/* of the log thread */
 
@@ -149,8 +166,8 @@ struct log {
 	struct log_buffer *buffers;
 	struct log_catalog catalog;	/* as it is on disk */
 	pthread_mutex_t chunks_lock;	/* everything below; taken last */
-	struct log_chunk *free_chunks;
-	uint32_t n_free_chunks;
+	struct log_arena *arenas;
+	uint32_t n_free_chunks;	/* in all of them */
 };
 
 static inline void log_chunks_init(struct log_chunk_list *list)
@@ -192,6 +209,14 @@ void log_chunks_release(struct log *log, struct log_chunk_list *list);
 /* Nothing of it is left; under log.lock. */
 bool log_buffer_is_empty(const struct log_buffer *buffer);
 void log_buffer_free(struct log_buffer *buffer);
+
+/* log_chunks.c */
+
+/* Room for so many bytes at least; besides room and data nothing is set. NULL: out of memory. */
+struct log_chunk *log_chunk_make(struct log *log, uint32_t bytes);
+void log_chunk_drop(struct log *log, struct log_chunk *chunk);
+
+/* All chunks were dropped. */
 void log_chunks_finish(struct log *log);
 
 /* log_thread.c */

@@ -15,6 +15,9 @@
 
 #define IOV_N	256
 
+/* Kept beyond those that are wanted, since the log does not always grow by as much. */
+#define SPARES_MORE	4u
+
 int log_segments_init(struct log_segments *segments, uint64_t standard_bytes)
 {
 	*segments = (struct log_segments){ .standard_bytes = standard_bytes, .fd = -1,
@@ -37,6 +40,7 @@ void log_segments_finish(struct log *log)
 	if (segments->next_fd >= 0)
 		log->io.ops->close(log->io.ctx, segments->next_fd);
 	pthread_mutex_destroy(&segments->lock);
+	free(segments->spares);
 	free(segments->list);
 	free(segments->header);
 }
@@ -283,6 +287,22 @@ int log_segment_write(struct log *log, const struct log_group *group, uint64_t n
 	return rc;
 }
 
+/* Under the lock: for so many spares at most. */
+static int spares_make_room(struct log_segments *segments, uint32_t n)
+{
+	uint64_t *spares;
+
+	if (n > segments->spares_room) {
+		spares = realloc(segments->spares, n * sizeof(*spares));
+		if (!spares)
+			return -ENOMEM;
+		segments->spares = spares;
+		segments->spares_room = n;
+	}
+	segments->spares_max = n;
+	return 0;
+}
+
 /* Under the lock. A name is made free; kept as a spare if one more is wanted. */
 static int segment_drop(struct log *log, const struct log_segment *segment)
 {
@@ -293,7 +313,7 @@ static int segment_drop(struct log *log, const struct log_segment *segment)
 	rc = log_path_of(log, LOG_SEGMENT_NAME, segment->number, from);
 	if (rc)
 		return rc;
-	if (!segment->is_standard || segments->n_spares == LOG_SPARES_MAX) {
+	if (!segment->is_standard || segments->n_spares >= segments->spares_max) {
 		rc = log->io.ops->unlink(log->io.ctx, from);
 		return rc == -ENOENT ? 0 : rc;
 	}
@@ -308,20 +328,32 @@ static int segment_drop(struct log *log, const struct log_segment *segment)
 int log_recycle_before(struct log *log, uint64_t group)
 {
 	struct log_segments *segments = &log->segments;
-	uint32_t n_dropped = 0;
-	int rc = 0;
+	uint32_t last = 0, n_kept = 0, n_dropped;
+	int rc;
 
 	pthread_mutex_lock(&segments->lock);
-	/* What is behind a segment is told by the one that follows: the last one stays. */
-	while (n_dropped + 1 < segments->n && segments->list[n_dropped + 1].first_group <= group) {
-		rc = segment_drop(log, &segments->list[n_dropped]);
-		if (rc)
-			break;
-		n_dropped++;
+	/* The last one that has the group, or would if it were there, stays: it says so. */
+	for (uint32_t i = 0; i < segments->n; i++) {
+		if (segments->list[i].first_group <= group)
+			last = i;
 	}
-	segments->n -= n_dropped;
-	memmove(segments->list, segments->list + n_dropped,
-		segments->n * sizeof(*segments->list));
+	/*
+	 * As many as become superfluous now will be written until the next time. A file whose
+	 * blocks were written before is synced without the file system having to note anything.
+	 */
+	rc = spares_make_room(segments, last + SPARES_MORE);
+	for (uint32_t i = 0; i < segments->n; i++) {
+		const struct log_segment *segment = &segments->list[i];
+
+		if (!rc && (i < last || segment->first_group == UINT64_MAX)) {
+			rc = segment_drop(log, segment);
+			if (!rc)
+				continue;
+		}
+		segments->list[n_kept++] = *segment;
+	}
+	n_dropped = segments->n - n_kept;
+	segments->n = n_kept;
 	pthread_mutex_unlock(&segments->lock);
 	if (n_dropped && !rc)
 		rc = log->io.ops->sync_dir(log->io.ctx, log->dir);

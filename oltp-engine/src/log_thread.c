@@ -17,6 +17,9 @@
 
 #define SPINS_MAX	200u
 
+/* What a write usually takes is an average over about so many. */
+#define USUAL_GROUPS	64u
+
 static uint64_t now_ns(void)
 {
 	return clock_ns(CLOCK_MONOTONIC);
@@ -111,9 +114,28 @@ static uint64_t close_epoch(struct log *log, struct log_chunk_list *list)
 	return epoch;
 }
 
+/* To disk, timed. */
+static int write_sealed(struct log *log, const struct log_group *group, uint64_t number)
+{
+	uint64_t start_ns = now_ns(), usual_ns = counter_read(&log->usual_ns), took_ns;
+	int rc;
+
+	atomic_store_explicit(&log->write_start_ns, start_ns, memory_order_relaxed);
+	rc = log_segment_write(log, group, number);
+	took_ns = now_ns() - start_ns;
+	atomic_store_explicit(&log->write_start_ns, 0, memory_order_relaxed);
+	atomic_store_explicit(&log->write_ns, took_ns, memory_order_relaxed);
+	atomic_store_explicit(&log->usual_ns,
+			      usual_ns ? usual_ns - usual_ns / USUAL_GROUPS +
+						 took_ns / USUAL_GROUPS : took_ns,
+			      memory_order_relaxed);
+	hist_record(&log->writes, took_ns);
+	return rc;
+}
+
 static int write_group(struct log *log, struct log_chunk_list *list, uint64_t epoch)
 {
-	uint64_t number = atomic_load_explicit(&log->n_group, memory_order_relaxed), start_ns;
+	uint64_t number = atomic_load_explicit(&log->n_group, memory_order_relaxed);
 	struct log_group_header header = {
 		.group = number,
 		.epoch_from = atomic_load_explicit(&log->durable, memory_order_relaxed) + 1,
@@ -135,9 +157,7 @@ static int write_group(struct log *log, struct log_chunk_list *list, uint64_t ep
 	header.segment = log->segments.number;
 	if (!rc) {
 		log_group_seal(group, &header);
-		start_ns = now_ns();
-		rc = log_segment_write(log, group, number);
-		hist_record(&log->writes, now_ns() - start_ns);
+		rc = write_sealed(log, group, number);
 	}
 	if (!rc) {
 		/* Release: pairs with log_group_durable, after the epoch was seen durable. */
@@ -282,25 +302,46 @@ int log_wait(struct log *log, uint64_t epoch, uint64_t deadline_ns)
 	return verdict < 0 ? verdict : 0;
 }
 
-enum oltp_rc log_begin(const struct oltp_worker *worker)
+static bool is_without_room(const struct log_buffer *buffer)
+{
+	return log_is_running(buffer->log) &&
+	       atomic_load_explicit(&buffer->outstanding, memory_order_relaxed) >=
+		       LOG_OUTSTANDING_MAX;
+}
+
+bool log_room_wait(const struct oltp_worker *worker, uint64_t wait_ns)
 {
 	struct log_buffer *buffer = worker->log;
 	struct log *log = buffer->log;
+	bool is_late = false;
+	uint64_t deadline_ns;
 
-	if (likely(log_is_running(log) && !buffer->is_full) || worker->is_redo)
-		return OLTP_OK;
-	if (!log_is_running(log))
-		return log_refusal(log);
+	if (likely(!buffer->is_full))
+		return true;
+	deadline_ns = wait_ns ? now_ns() + wait_ns : 0;
 	atomic_fetch_add_explicit(&log->n_waits, 1, memory_order_relaxed);
 	pthread_mutex_lock(&log->lock);
 	log->n_waiters++;
 	/* Chunks are given back before those who wait are woken. */
-	while (log_is_running(log) &&
-	       atomic_load_explicit(&buffer->outstanding, memory_order_relaxed) >=
-		       LOG_OUTSTANDING_MAX)
-		pthread_cond_wait(&log->written, &log->lock);
+	while (is_without_room(buffer) && !is_late) {
+		if (!deadline_ns)
+			pthread_cond_wait(&log->written, &log->lock);
+		else
+			is_late = wait_until(&log->written, &log->lock, deadline_ns) == ETIMEDOUT;
+	}
+	buffer->is_full = is_without_room(buffer);
 	log->n_waiters--;
 	pthread_mutex_unlock(&log->lock);
-	buffer->is_full = false;
-	return log_is_running(log) ? OLTP_OK : log_refusal(log);
+	return !buffer->is_full;
+}
+
+enum oltp_rc log_begin(const struct oltp_worker *worker)
+{
+	struct log *log = worker->log->log;
+
+	if (worker->is_redo)
+		return OLTP_OK;
+	if (likely(log_is_running(log)))
+		log_room_wait(worker, 0);
+	return likely(log_is_running(log)) ? OLTP_OK : log_refusal(log);
 }

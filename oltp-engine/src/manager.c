@@ -11,6 +11,8 @@
 
 /* How finely the time of a record's last use is known. */
 #define TICK_NS			20000000ull
+/* What a read takes is made up anew once in so many ticks. */
+#define REREAD_TICKS		16u
 /* After an error of the disk. */
 #define DISK_RETRY_NS		500000000ull
 /* Of what did not work, before the deadline. */
@@ -19,6 +21,7 @@
 #define ROOM_SHARE		64u
 #define ROOM_MIN		32u
 #define ROOM_MAX		16384u
+#define ROOM_BLOCK_NS		1000000000ull
 
 uint64_t manager_now_ns(void)
 {
@@ -152,6 +155,9 @@ static void make_room(struct manager *m)
 		if (there >= low || storage_spare_bytes(&engine->storage) >= OLTP_MEM_BLOCK_BYTES)
 			continue;
 		shrink_table(&m->shrink, table, 2 * low - there);
+		/* All of its rows may be on disk, so that it has no block whose rows could go. */
+		if (!m->evict.error && !storage_free_slots(table))
+			shrink_block(&m->shrink, manager_now_ns() + ROOM_BLOCK_NS);
 		if (m->evict.error)
 			m->disk_retry_ns = manager_now_ns() + DISK_RETRY_NS;
 	}
@@ -244,6 +250,33 @@ static void wait_news(struct manager *m, uint64_t until_ns)
 	pthread_mutex_unlock(&m->lock);
 }
 
+/* What reading takes, of those who did; or if nobody did yet, of this. */
+static void rereads_turn(struct manager *m)
+{
+	struct cold *cold = m->engine->cold;
+	uint32_t n_tables = tables_count(m->engine);
+
+	for (uint32_t i = 0; i < n_tables; i++) {
+		struct reread *reread = &cold->rereads[i];
+
+		reread_turn(reread);
+		if (!counter_read(&reread->median_ns) &&
+		    atomic_load_explicit(&cold->counters.records, memory_order_relaxed) &&
+		    manager_now_ns() >= m->disk_retry_ns) {
+			reread_calibrate(cold, m->engine->tables[i], m->fill_buffer);
+			reread_turn(reread);
+		}
+	}
+}
+
+static void tick(struct manager *m)
+{
+	epoch_advance(&m->engine->epoch);
+	recency_turn(m->recency, tables_count(m->engine), manager_now_ns());
+	if (m->ticks++ % REREAD_TICKS == 0 && m->engine->cold)
+		rereads_turn(m);
+}
+
 static void *manager_main(void *arg)
 {
 	struct manager *m = arg;
@@ -253,7 +286,7 @@ static void *manager_main(void *arg)
 		bool is_busy = false;
 
 		if (manager_now_ns() >= tick_ns) {
-			epoch_advance(&m->engine->epoch);
+			tick(m);
 			tick_ns = manager_now_ns() + TICK_NS;
 		}
 		lost_sweep(m->engine);
@@ -289,6 +322,9 @@ int manager_create(struct oltp_engine *engine, struct manager **ret_manager)
 		rc = -ENOMEM;
 		goto out_free;
 	}
+	rc = recency_create(engine, manager_now_ns(), &m->recency);
+	if (rc)
+		goto out_free;
 	rc = evict_init(&m->evict, engine);
 	if (rc)
 		goto out_free;
@@ -307,6 +343,7 @@ out_finish:
 	pthread_mutex_destroy(&m->lock);
 	evict_finish(&m->evict);
 out_free:
+	recency_destroy(m->recency);
 	free(m->fill_buffer);
 	free(m);
 	return rc;
@@ -322,6 +359,7 @@ void manager_destroy(struct manager *m)
 	pthread_cond_destroy(&m->changed);
 	pthread_mutex_destroy(&m->lock);
 	evict_finish(&m->evict);
+	recency_destroy(m->recency);
 	free(m->fill_buffer);
 	free(m);
 }

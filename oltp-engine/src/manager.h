@@ -14,12 +14,15 @@
 
 #include "engine.h"
 #include "evict.h"
+#include "recency.h"
 #include "shrink.h"
 
 struct manager {
 	struct oltp_engine *engine;
 	struct evict evict;
 	struct shrink shrink;
+	struct recency_sampler *recency;
+	uint64_t ticks;
 	pthread_t thread;
 	_Atomic bool quit;
 	_Atomic bool room_wanted;	/* somebody found little room, or none */

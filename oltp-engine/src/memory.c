@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* What the provider of blocks says, and what is told of memory. */
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+
 #include "engine.h"
 #include "manager.h"
 
@@ -86,4 +90,71 @@ void oltp_memory_stats_read(struct oltp_engine *engine, struct oltp_memory_stats
 		read_manager(engine->manager, ret_stats);
 	ret_stats->revoked_bytes = counter_read(&engine->lost_bytes);
 	ret_stats->lost_records = counter_read(&engine->lost_records);
+}
+
+uint32_t oltp_memory_sample_read(struct oltp_engine *engine, struct oltp_memory_sample *ret_samples,
+				 uint32_t max)
+{
+	struct manager *m = engine->manager;
+
+	return m ? recency_read(m->recency, manager_now_ns(), ret_samples, max) : 0;
+}
+
+/* Share of the resident bytes whose last use is so long ago. Of what is not known it is longer. */
+static double unused_share(const struct oltp_memory_sample *samples, uint32_t n, uint64_t age_ns)
+{
+	double all = 0, unused = 0;
+
+	for (uint32_t i = 0; i < n; i++) {
+		if (!samples[i].is_resident)
+			continue;
+		all += (double)samples[i].stands_for_bytes;
+		if (samples[i].last_ns >= age_ns)
+			unused += (double)samples[i].stands_for_bytes;
+	}
+	return all > 0 ? unused / all : NAN;
+}
+
+static void read_rereads(struct cold *cold, struct oltp_memory_recency *recency)
+{
+	uint64_t reads = counter_read(&cold->counters.reads);
+	struct hist_view view = { { 0 } };
+
+	for (uint32_t i = 0; i < OLTP_TABLES_MAX; i++)
+		hist_view_add(&view, &cold->rereads[i].latency);
+	recency->rereads = hist_view_count(&view);
+	recency->reread_p50_ns = hist_view_quantile_ns(&view, 0.5);
+	recency->reread_p99_ns = hist_view_quantile_ns(&view, 0.99);
+	if (reads)
+		recency->reread_cpu_ns = (double)counter_read(&cold->counters.read_cpu_ns) /
+					 (double)reads;
+}
+
+int oltp_memory_recency_read(struct oltp_engine *engine, struct oltp_memory_recency *ret_recency)
+{
+	struct oltp_memory_sample *samples = calloc(OLTP_MEMORY_SAMPLES_MAX, sizeof(*samples));
+	struct manager *m = engine->manager;
+	uint32_t n;
+
+	if (!samples)
+		return -ENOMEM;
+	n = oltp_memory_sample_read(engine, samples, OLTP_MEMORY_SAMPLES_MAX);
+	*ret_recency = (struct oltp_memory_recency){
+		.samples = n,
+		.unused_1s = unused_share(samples, n, 1000000000ull),
+		.unused_10s = unused_share(samples, n, 10000000000ull),
+		.unused_60s = unused_share(samples, n, 60000000000ull),
+	};
+	for (uint32_t i = 0; i < n; i++)
+		ret_recency->resident_samples += samples[i].is_resident;
+	free(samples);
+	if (m) {
+		pthread_mutex_lock(&m->recency->lock);
+		ret_recency->looks = m->recency->looks;
+		ret_recency->look_ns = m->recency->look_ns;
+		pthread_mutex_unlock(&m->recency->lock);
+	}
+	if (engine->cold)
+		read_rereads(engine->cold, ret_recency);
+	return 0;
 }

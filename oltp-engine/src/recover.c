@@ -301,6 +301,18 @@ static int by_csn(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
+/* Sorted, each once, and within what the group says of them? */
+static bool are_in_order(const struct log_entry *const *entries, size_t n,
+			 const struct log_group_header *group)
+{
+	for (size_t i = 1; i < n; i++) {
+		if (entries[i - 1]->csn >= entries[i]->csn)
+			return false;
+	}
+	return !n || (entries[0]->csn >= group->csn_first &&
+		      entries[n - 1]->csn <= group->csn_last);
+}
+
 /* The group's entries into r->entries, in order. Returns how many, or -errno. */
 static ssize_t sort_entries(struct recovery *r, const struct log_group_header *group)
 {
@@ -329,7 +341,7 @@ static ssize_t sort_entries(struct recovery *r, const struct log_group_header *g
 		return -EUCLEAN;
 	if (!is_sorted)
 		qsort(r->entries, n, sizeof(*r->entries), by_csn);
-	return (ssize_t)n;
+	return are_in_order(r->entries, n, group) ? (ssize_t)n : -EUCLEAN;
 }
 
 static int redo_group(void *ctx, const struct log_group_header *group)
@@ -396,6 +408,7 @@ static int redo_segments(struct recovery *r)
 
 static int check_end(struct recovery *r)
 {
+	struct redo_double twice;
 	uint32_t table;
 	uint64_t key;
 
@@ -406,6 +419,10 @@ static int check_end(struct recovery *r)
 	if (redo_has_missing(&r->redo, &table, &key))
 		return complain(r, -EUCLEAN, "row %" PRIu64 " of table %u was updated, but it is "
 				"neither in the checkpoint nor in the log", key, table);
+	if (redo_has_double(&r->redo, &twice))
+		return complain(r, -EUCLEAN, "rows %" PRIu64 " and %" PRIu64 " of table %u are "
+				"both there, and have the same key in its index %u, which is "
+				"unique", twice.keys[0], twice.keys[1], twice.table, twice.index);
 	return 0;
 }
 
@@ -426,12 +443,9 @@ static int start_log(struct recovery *r)
 
 	if (numbers && first_groups) {
 		for (size_t i = 0; i < n; i++) {
-			uint64_t end = recover_segment_end(files, i);
-
 			numbers[i] = files->segments[i].number;
 			first_groups[i] = files->segments[i].is_good ?
-						  files->segments[i].first_group :
-						  end == UINT64_MAX ? position.group : end;
+						  files->segments[i].first_group : UINT64_MAX;
 		}
 		rc = r->io->ops->sync_dir(r->io->ctx, r->dir) ?:
 		     log_start(r->engine->log, &position, numbers, first_groups, (uint32_t)n);

@@ -128,13 +128,14 @@ static int group_at(struct recover_log *log, struct segment *segment, uint64_t o
 	return 0;
 }
 
-/* Behind a group that is not whole. */
-static int look_for_hole(struct recover_log *log, struct segment *segment, uint64_t offset)
+/* From there on nothing may be whole that has at least that number. */
+static int look_for_hole(struct recover_log *log, struct segment *segment, uint64_t offset,
+			 uint64_t least)
 {
 	const struct log_group_header *group;
 
 	for (; offset < segment->bytes; offset += LOG_BLOCK_BYTES) {
-		int rc = group_at(log, segment, offset, log->next_group + 1, &group);
+		int rc = group_at(log, segment, offset, least, &group);
 
 		if (rc)
 			return rc;
@@ -175,7 +176,8 @@ static int read_groups(struct recover_log *log, struct segment *segment, uint64_
 		log->has_hole = true;
 		return -EUCLEAN;
 	}
-	return look_for_hole(log, segment, offset);
+	/* The group that is expected is here or nowhere. */
+	return look_for_hole(log, segment, offset, log->next_group);
 }
 
 int recover_log_look(struct recover_log *log, uint64_t number,
@@ -230,7 +232,8 @@ int recover_log_probe(struct recover_log *log, uint64_t number)
 	rc = segment_open(log, number, &segment);
 	if (rc)
 		return rc;
-	rc = look_for_hole(log, &segment, LOG_BLOCK_BYTES);
+	/* The one that its header was written with may be whole where the header is not. */
+	rc = look_for_hole(log, &segment, LOG_BLOCK_BYTES, log->next_group + 1);
 	log->io->ops->close(log->io->ctx, segment.fd);
 	return rc;
 }

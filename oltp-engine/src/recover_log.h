@@ -2,8 +2,8 @@
 /*
  * Reading the groups of one segment after the other. A group that is not whole ends the log if it
  * is the last one that was written (it was on its way when there was a crash, and nobody was told
- * that it is there): no whole one with a greater number is behind it in its segment. Otherwise
- * something is missing that was on disk once: an error.
+ * that it is there): no whole one with its number or a greater one is behind it in its segment.
+ * Otherwise something is missing that was on disk once: an error.
  */
 #ifndef OLTP_RECOVER_LOG_H
 #define OLTP_RECOVER_LOG_H

@@ -52,6 +52,51 @@ bool redo_has_missing(const struct redo *redo, uint32_t *ret_table, uint64_t *re
 	return true;
 }
 
+/* Two neighbours with the same sort key. */
+static bool has_double(const struct oltp_index *index, uint64_t ret_keys[2])
+{
+	struct tree_key at = TREE_KEY_MIN, last = TREE_KEY_MAX;
+	struct tree_leaf leaf;
+	bool is_first = true;
+
+	for (;; at = tree_key_next(leaf.high)) {
+		tree_read(&index->tree, at, TREE_KEY_MAX, &leaf);
+		for (uint32_t i = 0; i < leaf.n; i++) {
+			if (!is_first && leaf.keys[i].sort == last.sort) {
+				ret_keys[0] = last.primary;
+				ret_keys[1] = leaf.keys[i].primary;
+				return true;
+			}
+			last = leaf.keys[i];
+			is_first = false;
+		}
+		if (!tree_key_less(leaf.high, TREE_KEY_MAX))
+			return false;
+	}
+}
+
+bool redo_has_double(struct redo *redo, struct redo_double *ret_double)
+{
+	struct oltp_engine *engine = redo->engine;
+	bool is_found = false;
+
+	/* For the epoch, in which nodes stay. */
+	oltp_txn_begin(redo->worker);
+	for (uint32_t t = 0; !is_found && t < engine->n_tables; t++) {
+		const struct oltp_table *table = engine->tables[t];
+
+		for (uint32_t i = 0; !is_found && i < table->n_ordered; i++) {
+			const struct oltp_index *index = table->ordered[i];
+
+			*ret_double = (struct redo_double){ .table = t, .index = i };
+			is_found = index->key_of && index->is_unique &&
+				   has_double(index, ret_double->keys);
+		}
+	}
+	oltp_txn_abort(redo->worker);
+	return is_found;
+}
+
 /* What an operation may come to, beside enum oltp_rc. */
 enum {
 	COMMIT_FIRST = -1,	/* what was done so far, then do it again */

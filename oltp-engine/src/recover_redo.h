@@ -19,7 +19,8 @@
  * never in the checkpoint although it should: something is damaged.
  *
  * Between, rows of different times are side by side: two may have the same unique sort key. So that
- * is not looked at (struct oltp_worker, is_redo); it held when the transactions committed.
+ * is not looked at meanwhile (struct oltp_worker, is_redo). It held when the transactions
+ * committed, so it must hold in the end: redo_has_double.
  */
 #ifndef OLTP_RECOVER_REDO_H
 #define OLTP_RECOVER_REDO_H
@@ -95,5 +96,13 @@ int redo_flush(struct redo *redo);
 
 /* After everything has been redone: is a row missing that must be there? */
 bool redo_has_missing(const struct redo *redo, uint32_t *ret_table, uint64_t *ret_key);
+
+struct redo_double {
+	uint32_t table, index;	/* numbers, as they were created */
+	uint64_t keys[2];	/* primary */
+};
+
+/* So: do two rows have the same key in an index that is unique? Nobody else may work yet. */
+bool redo_has_double(struct redo *redo, struct redo_double *ret_double);
 
 #endif

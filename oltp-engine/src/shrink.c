@@ -269,9 +269,12 @@ static uint64_t free_bytes(struct shrink *s)
 	return bytes;
 }
 
-/* One walk over the node's blocks. Returns the bytes given back; *ret_moved: records that went. */
+/*
+ * One walk over the node's blocks. Returns the bytes given back, or with keeps those that are not
+ * used now; *ret_moved: records that went.
+ */
 static uint64_t shrink_pass(struct shrink *s, struct round *round, uint32_t node, uint64_t bytes,
-			    bool any_age, uint64_t deadline_ns, uint64_t *ret_moved)
+			    bool keeps, bool any_age, uint64_t deadline_ns, uint64_t *ret_moved)
 {
 	uint64_t threshold = ANY_AGE, given = 0;
 	struct block **blocks;
@@ -293,6 +296,7 @@ static uint64_t shrink_pass(struct shrink *s, struct round *round, uint32_t node
 		uint32_t max = need < VICTIMS_MAX / VICTIMS_PER_BLOCK ?
 				       (uint32_t)need * VICTIMS_PER_BLOCK : VICTIMS_MAX;
 		int64_t budget_bytes;
+		uint64_t unused;
 		uint32_t n_victims;
 
 		for (round->n = 0; round->n < max && at < n; at++)
@@ -307,33 +311,50 @@ static uint64_t shrink_pass(struct shrink *s, struct round *round, uint32_t node
 			budget_bytes = VICTIMS_MAX / VICTIMS_PER_BLOCK * OLTP_MEM_BLOCK_BYTES;
 		budget_bytes -= (int64_t)free_bytes(s);
 		*ret_moved += run_round(s, round, threshold, budget_bytes, deadline_ns);
-		*ret_moved += end_round(s, round, n_victims) > 0;
-		given += storage_release_unused(&s->engine->storage, node, bytes - given);
+		unused = end_round(s, round, n_victims);
+		*ret_moved += unused > 0;
+		given += keeps ? unused :
+			 storage_release_unused(&s->engine->storage, node, bytes - given);
 	}
 	free(blocks);
+	return given;
+}
+
+static uint64_t shrink(struct shrink *s, uint32_t node, uint64_t bytes, bool keeps,
+		       uint64_t deadline_ns)
+{
+	struct round *round = malloc(sizeof(*round));
+	uint64_t given = 0, moved = 1;
+	bool any_age = false;
+
+	if (!round)
+		return 0;
+	evict_begin(s->evict);
+	/* If the old ones were not enough, age no longer matters. */
+	while (given < bytes && !is_late(s, deadline_ns) && (moved || !any_age)) {
+		any_age |= !moved;
+		given += shrink_pass(s, round, node, bytes - given, keeps, any_age, deadline_ns,
+				     &moved);
+	}
+	free(round);
 	return given;
 }
 
 uint64_t shrink_node(struct shrink *s, uint32_t node, uint64_t bytes, uint64_t deadline_ns)
 {
 	uint64_t given = storage_release_unused(&s->engine->storage, node, bytes);
-	struct round *round;
-	uint64_t moved = 1;
-	bool any_age = false;
 
-	if (given >= bytes)
-		return given;
-	round = malloc(sizeof(*round));
-	if (!round)
-		return given;
-	evict_begin(s->evict);
-	/* If the old ones were not enough, age no longer matters. */
-	while (given < bytes && !is_late(s, deadline_ns) && (moved || !any_age)) {
-		any_age |= !moved;
-		given += shrink_pass(s, round, node, bytes - given, any_age, deadline_ns, &moved);
+	return given >= bytes ? given :
+				given + shrink(s, node, bytes - given, false, deadline_ns);
+}
+
+bool shrink_block(struct shrink *s, uint64_t deadline_ns)
+{
+	for (uint32_t node = 0; node < OLTP_NODES_MAX; node++) {
+		if (shrink(s, node, OLTP_MEM_BLOCK_BYTES, true, deadline_ns))
+			return true;
 	}
-	free(round);
-	return given;
+	return false;
 }
 
 uint64_t shrink_table(struct shrink *s, struct oltp_table *table, uint64_t slots)

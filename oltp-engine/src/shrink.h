@@ -20,6 +20,12 @@ struct shrink {
  */
 uint64_t shrink_node(struct shrink *shrink, uint32_t node, uint64_t bytes, uint64_t deadline_ns);
 
+/*
+ * Empties a block of whatever table and node, and keeps it: whoever needs it first may have it.
+ * False: there was none until the deadline.
+ */
+bool shrink_block(struct shrink *shrink, uint64_t deadline_ns);
+
 /* Puts so many records of the table on disk and leaves their slots free. Returns how many. */
 uint64_t shrink_table(struct shrink *shrink, struct oltp_table *table, uint64_t slots);
 

@@ -29,8 +29,6 @@
  */
 #define TXNS_PER_CLOCK_STEP	16u
 
-#define UNDO_ALIGN		8u
-
 enum oltp_rc oltp_txn_begin(struct oltp_worker *worker)
 {
 	if (worker->state != TXN_IDLE)
@@ -218,15 +216,19 @@ enum oltp_rc oltp_txn_read(struct oltp_worker *worker, struct oltp_table *table,
 	return rc;
 }
 
-enum oltp_rc txn_save(struct oltp_worker *worker, uint8_t *target, uint32_t bytes)
+enum oltp_rc txn_save(struct oltp_worker *worker, const struct access *access, uint32_t offset,
+		      uint32_t bytes)
 {
 	uint32_t room = worker->engine->txn_undo_bytes - worker->undo_used;
 	struct undo *undo = (struct undo *)(worker->undo + worker->undo_used);
 
+	if (unlikely(!bytes))
+		return OLTP_OK;
 	if (room < sizeof(*undo) + UNDO_ALIGN || room - sizeof(*undo) - UNDO_ALIGN < bytes)
 		return txn_doom(worker, OLTP_FULL);
-	*undo = (struct undo){ target, bytes, worker->undo_last };
-	memcpy(undo + 1, target, bytes);
+	*undo = (struct undo){ (uint32_t)(access - worker->accesses), offset, bytes,
+			       worker->undo_last };
+	memcpy(undo + 1, access->record->data + offset, bytes);
 	worker->undo_last = worker->undo_used;
 	worker->undo_used += (uint32_t)sizeof(*undo) + ((bytes + UNDO_ALIGN - 1) &
 							~(UNDO_ALIGN - 1));
@@ -236,6 +238,7 @@ enum oltp_rc txn_save(struct oltp_worker *worker, uint8_t *target, uint32_t byte
 enum oltp_rc oltp_txn_update(struct oltp_worker *worker, struct oltp_table *table, uint64_t key,
 			     const struct oltp_span *spans, uint32_t n, void **ret_record)
 {
+	const struct access *access;
 	struct record *record;
 	enum oltp_rc rc;
 
@@ -249,8 +252,14 @@ enum oltp_rc oltp_txn_update(struct oltp_worker *worker, struct oltp_table *tabl
 	}
 	rc = record_access(worker, table, key, txn_hash_of(worker, table, key), TXN_EXCLUSIVE,
 			   &record);
+	if (rc)
+		return rc;
+	/* Mostly the one that was made just now. */
+	access = &worker->accesses[worker->n_accesses - 1];
+	if (unlikely(access->record != record))
+		access = txn_access_of(worker, record);
 	for (uint32_t i = 0; !rc && i < n; i++)
-		rc = txn_save(worker, record->data + spans[i].offset, spans[i].bytes);
+		rc = txn_save(worker, access, spans[i].offset, spans[i].bytes);
 	if (!rc)
 		*ret_record = record->data;
 	return rc;
@@ -264,6 +273,7 @@ static void txn_end(struct oltp_worker *worker)
 	worker->n_ahead = 0;
 	worker->undo_used = 0;
 	worker->n_notes = 0;
+	worker->has_inserts = false;
 	worker->has_deletes = false;
 	worker->has_ordered = false;
 	epoch_leave(&worker->announced);
@@ -306,8 +316,9 @@ static void undo_apply(struct oltp_worker *worker)
 	while (worker->undo_last != UNDO_NONE) {
 		const struct undo *undo =
 			(const struct undo *)(worker->undo + worker->undo_last);
+		struct record *record = worker->accesses[undo->access].record;
 
-		memcpy(undo->target, undo + 1, undo->bytes);
+		memcpy(record->data + undo->offset, undo + 1, undo->bytes);
 		worker->undo_last = undo->prev_offset;
 	}
 }

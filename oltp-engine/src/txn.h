@@ -49,8 +49,9 @@ struct access *txn_access_push(struct oltp_worker *worker, struct oltp_table *ta
 enum oltp_rc txn_lock_busy(struct oltp_worker *worker, struct record *record, bool exclusive,
 			   bool *ret_is_held);
 
-/* Keeps a before-image. OLTP_FULL dooms. */
-enum oltp_rc txn_save(struct oltp_worker *worker, uint8_t *target, uint32_t bytes);
+/* Keeps a before-image of a part of the record, which is exclusively held. OLTP_FULL dooms. */
+enum oltp_rc txn_save(struct oltp_worker *worker, const struct access *access, uint32_t offset,
+		      uint32_t bytes);
 
 /*
  * The ends of transactions that deleted rows, or added any to a table with ordered indexes:

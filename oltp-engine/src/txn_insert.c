@@ -51,7 +51,7 @@ static enum oltp_rc add_again(struct oltp_worker *worker, struct access *access,
 	if (access->kind == ACCESS_UNDONE) {
 		ordered_remove(table, record, record->data, data, true);
 	} else if (!access->image) {
-		if (txn_save(worker, record->data, table->record_bytes))
+		if (txn_save(worker, access, 0, table->record_bytes))
 			return OLTP_FULL;
 		access->image = worker->undo_last + 1;
 	}
@@ -110,6 +110,7 @@ enum oltp_rc oltp_txn_insert(struct oltp_worker *worker, struct oltp_table *tabl
 	} while (rc == OLTP_EXISTS);
 	if (rc)
 		return rc;
+	worker->has_inserts = true;
 	worker->n_operations++;
 	if (!table->n_ordered)
 		return OLTP_OK;

@@ -23,6 +23,19 @@ static inline void cpu_relax(void)
 #endif
 }
 
+/*
+ * The line is going to be written: it is not only fetched, as __builtin_prefetch would do on plain
+ * x86-64, but taken from other CPUs as well. Where there is no such thing it does nothing.
+ */
+static inline void prefetch_to_write(const void *addr)
+{
+#if defined(__x86_64__)
+	__asm__ volatile("prefetchw %0" : : "m"(*(const char *)addr));
+#else
+	__builtin_prefetch(addr, 1);
+#endif
+}
+
 /* One writer, any readers: a plain add, without the locked instruction of an atomic one. */
 static inline void counter_add(_Atomic uint64_t *counter, uint64_t n)
 {

@@ -26,10 +26,10 @@ struct acks {
 	uint64_t starts[ACKS_STARTS];	/* a ring */
 };
 
-/* For one more? If not, the oldest epoch has to be waited for. */
-static inline bool acks_have_room(const struct acks *acks)
+/* For n more, of an epoch each? If not, the oldest epoch has to be waited for. */
+static inline bool acks_have_room(const struct acks *acks, uint32_t n)
 {
-	return acks->n < ACKS_EPOCHS && acks->n_starts < ACKS_STARTS;
+	return acks->n + n <= ACKS_EPOCHS && acks->n_starts + n <= ACKS_STARTS;
 }
 
 static inline bool acks_are_due(const struct acks *acks, uint64_t durable)

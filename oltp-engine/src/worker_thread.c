@@ -6,10 +6,12 @@
 #include <sched.h>
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 #include "clock.h"
 #include "engine.h"
+#include "log_append.h"
 #include "log_core.h"
 #include "worker_pool.h"
 
@@ -17,6 +19,9 @@
 #define BACKOFF_BITS		5u
 /* Some transactions' time. */
 #define BACKOFF_YIELD_NS	2000u
+
+/* So many others begin before a transaction that met a conflict is tried again. */
+#define DEFER_OTHERS	8u
 
 /* With nothing to do: short against what a queue is looked at for, long against the cost of it. */
 #define IDLE_NS		500000l
@@ -47,8 +52,8 @@ static void back_off(uint32_t tries, uint64_t start_ns, uint64_t *random)
 }
 
 /*
- * Transactions by slots. One that waits for records from disk keeps its slot; a new one takes a
- * free slot, always the same if none waits.
+ * Transactions by slots. One that waits for records from disk, or has met a conflict while others
+ * waited to be begun, keeps its slot; a new one takes a free slot, always the same if none waits.
  */
 struct slots {
 	void *local;
@@ -56,10 +61,27 @@ struct slots {
 	uint32_t n_begun;
 	uint32_t n_free;
 	uint8_t free[OLTP_TICKETS];		/* a stack */
+	uint32_t n_deferred;
+	uint32_t n_retried;			/* n_begun when they were tried last */
+	uint8_t deferred[OLTP_TICKETS];		/* by conflicts; the oldest first */
 	uint64_t start_ns[OLTP_TICKETS];	/* 0: not measured */
 };
 
-/* One transaction, as often as it takes while nothing but others' locks is in its way. */
+/*
+ * What holds its record may stand still, on a CPU that the host has given to somebody else, for
+ * longer than hundreds of transactions take. If others wait to be begun, they come first. Not with
+ * schemes in which a transaction's age counts, and is that of the worker's latest.
+ */
+static bool may_defer(const struct pool_worker *pw, const struct slots *slots)
+{
+	return pw->pool->arrivals && slots->n_free &&
+	       pw->pool->engine->scheme == lock_scheme_get(OLTP_CC_NO_WAIT);
+}
+
+/*
+ * One transaction, as often as it takes while nothing but others' locks is in its way; or
+ * OLTP_CONFLICT: it is to be deferred.
+ */
 static enum oltp_rc run_attempts(struct pool_worker *pw, struct slots *slots, uint32_t slot,
 				 bool retry)
 {
@@ -72,6 +94,9 @@ static enum oltp_rc run_attempts(struct pool_worker *pw, struct slots *slots, ui
 	start_ns = clock_ns(CLOCK_MONOTONIC);
 	for (uint32_t tries = 1; rc == OLTP_CONFLICT; tries++) {
 		counter_add(&pw->conflicts, 1);
+		if (may_defer(pw, slots) &&
+		    clock_ns(CLOCK_MONOTONIC) - start_ns >= BACKOFF_YIELD_NS)
+			break;
 		back_off(tries, start_ns, &slots->random);
 		rc = workload->run(slots->local, slot, true);
 	}
@@ -114,8 +139,6 @@ static void note_commit(struct pool_worker *pw, uint64_t start_ns)
 	uint64_t now_ns;
 
 	if (pw->acks) {
-		while (unlikely(!acks_have_room(pw->acks)))
-			acknowledge_wait(pw, acks_oldest(pw->acks), IDLE_NS);
 		acks_push(pw->acks, oltp_worker_epoch(pw->worker), start_ns);
 		log_nudge(pw->pool->engine->log);
 		acknowledge(pw);
@@ -149,13 +172,17 @@ static void end_transaction(struct pool_worker *pw, struct slots *slots, uint32_
 
 static void resume_some(struct pool_worker *pw, struct slots *slots, bool wait);
 
-/* Until the transaction has ended or waits for the disk. */
+/* Until the transaction has ended, waits for the disk or is deferred. */
 static void run_slot(struct pool_worker *pw, struct slots *slots, uint32_t slot, bool retry)
 {
 	enum oltp_rc rc;
 
 	for (;; retry = true) {
 		rc = run_attempts(pw, slots, slot, retry);
+		if (unlikely(rc == OLTP_CONFLICT)) {
+			slots->deferred[slots->n_deferred++] = (uint8_t)slot;
+			return;
+		}
 		if (likely(rc != OLTP_COLD))
 			break;
 		rc = oltp_cold_fetch(pw->worker, slot);
@@ -183,6 +210,21 @@ static void resume_some(struct pool_worker *pw, struct slots *slots, bool wait)
 	}
 }
 
+/* Each of them once. is_alone: there is nothing else to do meanwhile. */
+static void retry_deferred(struct pool_worker *pw, struct slots *slots, bool is_alone)
+{
+	uint8_t deferred[OLTP_TICKETS];
+	uint32_t n = slots->n_deferred;
+
+	memcpy(deferred, slots->deferred, n);
+	slots->n_deferred = 0;
+	slots->n_retried = slots->n_begun;
+	for (uint32_t i = 0; i < n; i++)
+		run_slot(pw, slots, deferred[i], true);
+	if (is_alone && slots->n_deferred)
+		sched_yield();
+}
+
 /* True: there is a transaction to run, *ret_start_ns is when it arrived, 0 if it did not. */
 static bool find_work(struct pool_worker *pw, struct arrivals_view *view, uint64_t *ret_start_ns)
 {
@@ -199,6 +241,24 @@ static void idle(struct pool_worker *pw, struct slots *slots)
 		acknowledge_wait(pw, acks_oldest(pw->acks), IDLE_NS);
 	else
 		nanosleep(&(struct timespec){ .tv_nsec = IDLE_NS }, NULL);
+}
+
+/*
+ * Can one more commit without waiting for the disk? If not, waits for that, but not for long: a
+ * worker that has begun, or has committed and cannot note it, would not leave when it is to, and
+ * the disk may take seconds. Those that have begun may need room, too.
+ */
+static bool has_room(struct pool_worker *pw, const struct slots *slots)
+{
+	struct oltp_engine *engine = pw->pool->engine;
+
+	if (!engine->log)
+		return true;
+	if (unlikely(pw->acks && !acks_have_room(pw->acks, OLTP_TICKETS - slots->n_free + 1))) {
+		acknowledge_wait(pw, acks_oldest(pw->acks), IDLE_NS);
+		return false;
+	}
+	return log_room_wait(pw->worker, IDLE_NS);
 }
 
 static void run_until_stopped(struct pool_worker *pw, void *local)
@@ -218,10 +278,19 @@ static void run_until_stopped(struct pool_worker *pw, void *local)
 			resume_some(pw, &slots, stop || !slots.n_free);
 		else if (stop)
 			break;
-		if (unlikely(stop || !slots.n_free))
+		if (unlikely(stop || !slots.n_free)) {
+			retry_deferred(pw, &slots, true);
+			continue;
+		}
+		if (unlikely(slots.n_deferred && slots.n_begun - slots.n_retried >= DEFER_OTHERS))
+			retry_deferred(pw, &slots, false);
+		if (unlikely(!has_room(pw, &slots)))
 			continue;
 		if (!find_work(pw, &view, &start_ns)) {
-			idle(pw, &slots);
+			if (slots.n_deferred)
+				retry_deferred(pw, &slots, true);
+			else
+				idle(pw, &slots);
 			continue;
 		}
 		slot = slots.free[--slots.n_free];

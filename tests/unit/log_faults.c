@@ -25,7 +25,7 @@ static void folder_clear(struct folder *folder)
 
 void fault_disk_destroy(struct fault_disk *disk)
 {
-	disk_changes_settle(disk, 0);
+	disk_changes_settle(disk, true);
 	folder_clear(&disk->now);
 	folder_clear(&disk->disk);
 	disk_inode_unref(disk->self);
@@ -89,7 +89,7 @@ static void lose_power(struct fault_disk *disk)
 		disk_inode_settle(disk, disk->now.names[i].inode, false);
 	for (uint32_t i = 0; i < disk->disk.n; i++)
 		disk_inode_settle(disk, disk->disk.names[i].inode, false);
-	disk_changes_settle(disk, (uint32_t)disk_draw(disk, disk->n_changes + 1));
+	disk_changes_settle(disk, false);
 	folder_clear(&disk->now);
 	for (uint32_t i = 0; i < disk->disk.n; i++) {
 		struct inode *inode = disk->disk.names[i].inode;
@@ -115,11 +115,16 @@ static int by_text(const void *a, const void *b)
 	return strcmp(((const struct name *)a)->text, ((const struct name *)b)->text);
 }
 
+static bool is_named(const char *text, const char *prefix)
+{
+	return !strncmp(text, prefix, strlen(prefix)) && !strchr(text, '.');
+}
+
 static struct name *nth_name(struct fault_disk *disk, const char *prefix, uint32_t nth)
 {
 	qsort(disk->now.names, disk->now.n, sizeof(disk->now.names[0]), by_text);
 	for (uint32_t i = 0; i < disk->now.n; i++) {
-		if (!strncmp(disk->now.names[i].text, prefix, strlen(prefix)) && !nth--)
+		if (is_named(disk->now.names[i].text, prefix) && !nth--)
 			return &disk->now.names[i];
 	}
 	return NULL;
@@ -151,8 +156,8 @@ void fault_disk_remove(struct fault_disk *disk, const char *prefix, uint32_t nth
 {
 	struct name *name = nth_name(disk, prefix, nth);
 
-	disk_change_make(disk, name->text, NULL, NULL);
-	disk_changes_settle(disk, disk->n_changes);
+	disk_change_make(disk, name->inode, NULL);
+	disk_changes_settle(disk, true);
 }
 
 struct fault_disk *fault_disk_copy(struct fault_disk *from, uint64_t seed)

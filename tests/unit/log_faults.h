@@ -3,8 +3,9 @@
  * A disk in memory for the engine's log: it can lose power, fail, and write short.
  *
  * What was written is on disk once it was synced. Before that each sector of 512 bytes by itself
- * may be on disk or not when power is lost; of names that were made, changed or removed since the
- * folder was synced, the first so many are. A file's length is as its data.
+ * may be on disk or not when power is lost, and so each name that was made, changed or removed
+ * since the folder was synced, in whatever order: a file that was renamed later may have its new
+ * name, and one that was renamed before still the old one. A file's length is as its data.
  */
 #ifndef LOG_FAULTS_H
 #define LOG_FAULTS_H
@@ -50,10 +51,10 @@ void fault_disk_calm(struct fault_disk *disk);
 /* Has power been lost? */
 bool fault_disk_is_dead(struct fault_disk *disk);
 
-/* Files whose names begin so. */
+/* Files whose names begin so, without those that have a suffix. */
 uint32_t fault_disk_count(struct fault_disk *disk, const char *prefix);
 
-/* Flips bits of the file with that number among those whose names begin so, in order. */
+/* Flips bits of the file with that number among those, in order. */
 void fault_disk_damage(struct fault_disk *disk, const char *prefix, uint32_t nth, uint64_t offset);
 
 /* Removes it. */

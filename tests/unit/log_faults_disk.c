@@ -112,44 +112,43 @@ void disk_name_set(struct folder *folder, const char *text, struct inode *inode)
 	name->inode = inode;
 }
 
-static void change_apply(struct folder *folder, const struct change *change)
+static struct name *name_of(struct folder *folder, const struct inode *inode)
 {
-	struct inode *inode = change->inode;
-
-	if (change->from[0]) {
-		struct name *name = disk_name_find(folder, change->from);
-
-		if (!name)
-			return;
-		inode = disk_inode_ref(name->inode);
-		disk_name_remove(folder, change->from);
+	for (uint32_t i = 0; i < folder->n; i++) {
+		if (folder->names[i].inode == inode)
+			return &folder->names[i];
 	}
-	if (change->to[0])
-		disk_name_set(folder, change->to, inode);
-	if (change->from[0])
-		disk_inode_unref(inode);
+	return NULL;
 }
 
-void disk_change_make(struct fault_disk *disk, const char *from, const char *to,
-			struct inode *inode)
+/* The change holds on to the file. */
+static void change_apply(struct folder *folder, const struct change *change)
+{
+	struct name *name = name_of(folder, change->inode);
+
+	if (name)
+		disk_name_remove(folder, name->text);
+	if (change->to[0])
+		disk_name_set(folder, change->to, change->inode);
+}
+
+void disk_change_make(struct fault_disk *disk, struct inode *inode, const char *to)
 {
 	struct change *change;
 
 	if (disk->n_changes == PENDING_MAX)
 		abort();
 	change = &disk->changes[disk->n_changes++];
-	*change = (struct change){ .inode = inode ? disk_inode_ref(inode) : NULL };
-	if (from)
-		strcpy(change->from, from);
+	*change = (struct change){ .inode = disk_inode_ref(inode) };
 	if (to)
 		strcpy(change->to, to);
 	change_apply(&disk->now, change);
 }
 
-void disk_changes_settle(struct fault_disk *disk, uint32_t n)
+void disk_changes_settle(struct fault_disk *disk, bool all)
 {
 	for (uint32_t i = 0; i < disk->n_changes; i++) {
-		if (i < n)
+		if (all || disk_draw(disk, 2))
 			change_apply(&disk->disk, &disk->changes[i]);
 		disk_inode_unref(disk->changes[i].inode);
 	}

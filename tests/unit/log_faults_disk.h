@@ -34,10 +34,10 @@ struct folder {
 	uint32_t n;
 };
 
-/* A change of the folder that is not on disk yet. */
+/* A change of the folder that is not on disk yet: whatever name the file had, it has another. */
 struct change {
-	char from[NAME_BYTES], to[NAME_BYTES];	/* "": there is none */
-	struct inode *inode;	/* a file that is made under the name to */
+	char to[NAME_BYTES];	/* "": none */
+	struct inode *inode;
 };
 
 struct descriptor {
@@ -77,12 +77,11 @@ void disk_name_remove(struct folder *folder, const char *text);
 /* What the name was of before is gone. */
 void disk_name_set(struct folder *folder, const char *text, struct inode *inode);
 
-/* A change of the folder as it is now; from, to, inode: as struct change, NULL for none. */
-void disk_change_make(struct fault_disk *disk, const char *from, const char *to,
-		      struct inode *inode);
+/* The file's name changes in the folder as it is now; to: NULL for none. */
+void disk_change_make(struct fault_disk *disk, struct inode *inode, const char *to);
 
-/* The first n changes are on disk, of the others nothing. */
-void disk_changes_settle(struct fault_disk *disk, uint32_t n);
+/* all: every change is on disk; else one here, one there. */
+void disk_changes_settle(struct fault_disk *disk, bool all);
 
 /* Around all that a hook does. */
 void disk_enter(struct fault_disk *disk);

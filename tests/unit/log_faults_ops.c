@@ -79,7 +79,7 @@ static int open_locked(struct fault_disk *disk, const char *path, int flags)
 	if (!inode) {
 		inode = calloc(1, sizeof(*inode));
 		disk_inode_grow(inode, 1);
-		disk_change_make(disk, NULL, base(path), inode);
+		disk_change_make(disk, inode, base(path));
 	}
 	if (flags & O_TRUNC)
 		disk_inode_truncate(inode);
@@ -240,20 +240,22 @@ static int fault_fallocate(void *ctx, int fd, uint64_t bytes)
 	return rc;
 }
 
-/* Made or not, when power is lost meanwhile: changes_settle says. */
+/* Made or not, when power is lost meanwhile: disk_changes_settle says. */
 static int change_hook(struct fault_disk *disk, const char *from, const char *to)
 {
+	struct name *name;
 	enum fate fate;
 	int rc = 0;
 
 	disk_enter(disk);
 	fate = call(disk);
+	name = disk_name_find(&disk->now, from);
 	if (fate == FATE_FAILS)
 		rc = failure(disk);
-	else if (!disk_name_find(&disk->now, from))
+	else if (!name)
 		rc = -ENOENT;
 	else
-		disk_change_make(disk, from, to, NULL);
+		disk_change_make(disk, name->inode, to);
 	if (fate == FATE_DIES)
 		rc = failure(disk);
 	disk_leave(disk);
@@ -279,7 +281,7 @@ static int fault_sync_dir(void *ctx, const char *dir)
 	disk_enter(disk);
 	rc = call(disk) >= FATE_FAILS ? failure(disk) : 0;
 	if (!rc)
-		disk_changes_settle(disk, disk->n_changes);
+		disk_changes_settle(disk, true);
 	disk_leave(disk);
 	return rc;
 }

@@ -21,12 +21,16 @@ static int fake_open(void *ctx, const char *path, int flags, mode_t mode)
 	struct log_fake *fake = ctx;
 	int error = 0;
 
+	pthread_mutex_lock(&fake->lock);
 	if (flags & O_CREAT) {
-		pthread_mutex_lock(&fake->lock);
 		fake->n_files++;
 		error = fake->open_error;
-		pthread_mutex_unlock(&fake->lock);
 	}
+	if (flags & O_DIRECT) {
+		fake->n_direct++;
+		error = fake->no_direct ? -EINVAL : error;
+	}
+	pthread_mutex_unlock(&fake->lock);
 	return error ?: fake->real.ops->open(fake->real.ctx, path, flags, mode);
 }
 
@@ -167,6 +171,16 @@ void log_fake_set(struct log_fake *fake, enum log_fake_mode mode)
 	fake->mode = mode;
 	pthread_cond_broadcast(&fake->changed);
 	pthread_mutex_unlock(&fake->lock);
+}
+
+uint32_t log_fake_files(struct log_fake *fake)
+{
+	uint32_t n;
+
+	pthread_mutex_lock(&fake->lock);
+	n = fake->n_files;
+	pthread_mutex_unlock(&fake->lock);
+	return n;
 }
 
 void log_fake_wait_held(struct log_fake *fake)

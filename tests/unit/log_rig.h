@@ -32,6 +32,8 @@ struct log_fake {
 	uint32_t n_writes;	/* begun */
 	uint32_t n_files;	/* opened with O_CREAT */
 	int open_error;		/* for those; -errno */
+	bool no_direct;		/* not to be opened with O_DIRECT */
+	uint32_t n_direct;	/* asked for with it */
 };
 
 struct log_rig {
@@ -63,6 +65,9 @@ void log_rig_close(struct log_rig *rig);
 void log_rig_finish(struct log_rig *rig);
 
 void log_fake_set(struct log_fake *fake, enum log_fake_mode mode);
+
+/* Opened so far to be made, if they are not there. */
+uint32_t log_fake_files(struct log_fake *fake);
 
 /* Until a write is held. */
 void log_fake_wait_held(struct log_fake *fake);

@@ -360,10 +360,71 @@ static void test_values_written_twice(void **state)
 	script_finish(&script);
 }
 
+static void load(const char *text, struct history *history, int rc)
+{
+	struct history_error error = { 0 };
+
+	assert_int_equal(history_parse(history, text, strlen(text), NULL, NULL, &error), rc);
+}
+
+static uint64_t anomalies(const char *text, struct history *history)
+{
+	const struct check_options options = { .model = CHECK_STRICT_SERIALIZABLE };
+	struct check_result result = { 0 };
+	uint64_t n;
+
+	load(text, history, 0);
+	assert_int_equal(check_history(history, &options, &result), 0);
+	n = result.n_anomalies;
+	check_result_finish(&result);
+	history_finish(history);
+	return n;
+}
+
+#define HISTORY(lines)	"oltp-history 1\n" lines
+
+/* What was acknowledged too early is lost from some epoch on, or something is wrong. */
+static void test_lost_in_crashes(void **state)
+{
+	(void)state;
+	struct history history = { 0 };
+
+	load(HISTORY("1 1 invoke a:1:1\n2 1 ok@3 a:1:1\n3 1 invoke a:1:2\n4 1 ok@5 a:1:2\n"
+		     "5 0 recovered@4\n6 2 invoke l:1\n7 2 ok l:1:1\n"
+		     "8 2 invoke a:1:3\n9 2 ok@6 a:1:3\n10 0 recovered@5\n"), &history, 0);
+	assert_int_equal(history.n_lost, 2);
+	assert_int_equal(history.lost_epochs, 1);
+	assert_true(history.txns.at[1].is_lost && history.txns.at[3].is_lost);
+	assert_int_equal(history.txns.at[1].outcome, HISTORY_FAIL);
+	history_finish(&history);
+	/* The end is lost. */
+	assert_int_equal(anomalies(HISTORY("1 1 invoke a:1:1\n2 1 ok@3 a:1:1\n3 1 invoke a:1:2\n"
+					   "4 1 ok@5 a:1:2\n5 0 recovered@4\n6 2 invoke l:1\n"
+					   "7 2 ok l:1:1\n"), &history), 0);
+	/* Something before it; all of it is there; who is there has seen it. */
+	assert_true(anomalies(HISTORY("1 1 invoke a:1:1\n2 1 ok@3 a:1:1\n3 1 invoke a:1:2\n"
+				      "4 1 ok@4 a:1:2\n5 0 recovered@4\n6 2 invoke l:1\n"
+				      "7 2 ok l:1:1\n"), &history) > 0);
+	assert_true(anomalies(HISTORY("1 1 invoke a:1:1\n2 1 ok@5 a:1:1\n5 0 recovered@4\n"
+				      "6 2 invoke l:1\n7 2 ok l:1:1\n"), &history) > 0);
+	assert_true(anomalies(HISTORY("1 1 invoke a:1:1\n2 1 ok@5 a:1:1\n3 1 invoke l:1\n"
+				      "4 1 ok@4 l:1:1\n5 0 recovered@4\n"), &history) > 0);
+	/* Not what the format has. */
+	load(HISTORY("1 1 invoke a:1:1\n2 1 ok@ a:1:1\n"), &history, -EBADMSG);
+	history_finish(&history);
+	load(HISTORY("1 1 invoke a:1:1\n2 1 ok@3a:1:1\n"), &history, -EBADMSG);
+	history_finish(&history);
+	load(HISTORY("1 1 recovered@3 l:1:\n"), &history, -EBADMSG);
+	history_finish(&history);
+	load(HISTORY("2 1 recovered@3\n1 1 recovered@3\n"), &history, -EBADMSG);
+	history_finish(&history);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_clean_histories),
+		cmocka_unit_test(test_lost_in_crashes),
 		cmocka_unit_test(test_g0_writes_alternate),
 		cmocka_unit_test(test_g1a_aborted_read),
 		cmocka_unit_test(test_g1b_intermediate_read),

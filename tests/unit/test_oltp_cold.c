@@ -13,7 +13,7 @@
 #include <cmocka.h>
 
 #include "oltp-engine/src/manager.h"
-#include "oltp_memory.h"
+#include "oltp_memory_rig.h"
 
 #define RECORDS	8000u	/* four blocks */
 

@@ -14,7 +14,7 @@
 
 #include "alloc_faults.h"
 #include "oltp-engine/src/manager.h"
-#include "oltp_memory.h"
+#include "oltp_memory_rig.h"
 
 #define RECORDS	4000u	/* two blocks */
 

@@ -9,7 +9,7 @@
 
 #include "oltp-engine/src/fetch.h"
 #include "oltp-engine/src/manager.h"
-#include "oltp_memory.h"
+#include "oltp_memory_rig.h"
 
 #define RECORDS	8000u	/* four blocks */
 

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "oltp_memory.h"
+#include "oltp_memory_rig.h"
 #include "record_rig.h"
 
 /*

@@ -246,7 +246,7 @@ static void segments_follow_each_other_and_are_used_again(void **state)
 	assert_int_equal(log_recycle_before(rig->engine->log, group), 0);
 	oltp_durable_stats_read(rig->engine, &stats);
 	assert_int_equal(stats.segments, 1);
-	n_files = rig->fake.n_files;
+	n_files = log_fake_files(&rig->fake);
 	for (uint32_t i = 0; stats.segments < 3; i++) {
 		assert_int_equal(log_rig_count_up(rig->w, rig->table, i % 100), OLTP_OK);
 		if (i % 50 == 0)
@@ -254,12 +254,49 @@ static void segments_follow_each_other_and_are_used_again(void **state)
 		oltp_durable_stats_read(rig->engine, &stats);
 	}
 	/* The spare that there was, and one more that may have been made ahead. */
-	pthread_mutex_lock(&rig->fake.lock);
-	assert_true(rig->fake.n_files <= n_files + 3 - (seen.segments - 1) + 1);
-	pthread_mutex_unlock(&rig->fake.lock);
+	assert_true(log_fake_files(&rig->fake) <= n_files + 3 - (seen.segments - 1) + 1);
 	assert_int_equal(oltp_durable_wait(rig->engine, oltp_worker_epoch(rig->w)), 0);
 	seen = log_rig_read(rig->dir, NULL, NULL);
 	assert_int_equal(seen.segments, 3);
+}
+
+/* As many files as the log had are kept, and no others are made: one, perhaps, ahead. */
+static void all_segments_are_used_again(void **state)
+{
+	const struct oltp_span all = { 0, 200 << 10 };
+	struct oltp_durable_stats stats;
+	struct log_rig *rig = *state;
+	struct oltp_table *big;
+	uint32_t n_files;
+	uint8_t *row;
+
+	rig->config.txn_undo_bytes = 256 << 10;
+	log_rig_open(rig);
+	assert_int_equal(oltp_table_create(rig->engine, all.bytes, 64, &big), 0);
+	row = calloc(1, all.bytes);
+	assert_non_null(row);
+	for (uint64_t key = 0; key < 50; key++) {
+		assert_int_equal(oltp_txn_begin(rig->w), OLTP_OK);
+		assert_int_equal(oltp_txn_insert(rig->w, big, key, row), OLTP_OK);
+		assert_int_equal(oltp_txn_commit(rig->w), OLTP_OK);
+		assert_int_equal(oltp_durable_wait(rig->engine, oltp_worker_epoch(rig->w)), 0);
+	}
+	free(row);
+	oltp_durable_stats_read(rig->engine, &stats);
+	assert_true(stats.segments >= 10);
+	assert_int_equal(log_recycle_before(rig->engine->log,
+					    log_group_now(rig->engine->log)), 0);
+	n_files = log_fake_files(&rig->fake);
+	for (uint64_t key = 0; key < 50; key++) {
+		void *record;
+
+		assert_int_equal(oltp_txn_begin(rig->w), OLTP_OK);
+		assert_int_equal(oltp_txn_update(rig->w, big, key, &all, 1, &record), OLTP_OK);
+		memset(record, 7, all.bytes);
+		assert_int_equal(oltp_txn_commit(rig->w), OLTP_OK);
+		assert_int_equal(oltp_durable_wait(rig->engine, oltp_worker_epoch(rig->w)), 0);
+	}
+	assert_true(log_fake_files(&rig->fake) <= n_files + 1);
 }
 
 /* One transaction is more than a segment holds, and more than a chunk: one group all the same. */
@@ -403,6 +440,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(an_idle_engine_writes_nothing, setup, teardown),
 		cmocka_unit_test_setup_teardown(segments_follow_each_other_and_are_used_again,
 						setup, teardown),
+		cmocka_unit_test_setup_teardown(all_segments_are_used_again, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_group_may_be_longer_than_a_segment, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(what_a_worker_left_is_written, setup, teardown),

@@ -236,6 +236,36 @@ static void full_buffers_are_waited_for(void **state)
 	assert_int_equal(model.rows[1].row.counter, busy.n);
 }
 
+/* Log, checkpoint and recovery go through the page cache then, and say so. */
+static void a_folder_without_direct_io_will_do(void **state)
+{
+	struct oltp_durable_stats stats;
+	struct log_rig *rig = *state;
+	struct oltp_recovery recovery;
+
+	rig->fake.no_direct = true;
+	log_rig_open(rig);
+	oltp_durable_stats_read(rig->engine, &stats);
+	assert_false(stats.is_direct);
+	for (uint64_t key = 0; key < 300; key++)
+		assert_int_equal(log_rig_insert(rig, key, key), OLTP_OK);
+	assert_int_equal(oltp_checkpoint(rig->engine), 0);
+	for (uint64_t key = 200; key < 400; key++)
+		assert_int_equal(key < 300 ? log_rig_count_up(rig->w, rig->table, key) :
+					     log_rig_insert(rig, key, key), OLTP_OK);
+	assert_int_equal(oltp_durable_wait(rig->engine, oltp_worker_epoch(rig->w)), 0);
+	assert_int_equal(log_rig_read(rig->dir, log_model_redo, &model).entries, 500);
+	log_model_is(&model, rig->table);
+	log_rig_close(rig);
+
+	log_rig_open(rig);
+	assert_int_equal(oltp_recover(rig->engine, NULL, &recovery), 0);
+	assert_int_equal(recovery.rows, 300);
+	log_model_is(&model, rig->table);
+	/* It was asked for, of the log, the checkpoint and in recovery. */
+	assert_true(rig->fake.n_direct >= 5);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -252,6 +282,8 @@ int main(void)
 						teardown),
 		cmocka_unit_test_setup_teardown(no_room_for_a_segment_ends_it, setup, teardown),
 		cmocka_unit_test_setup_teardown(full_buffers_are_waited_for, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_folder_without_direct_io_will_do, setup,
+						teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

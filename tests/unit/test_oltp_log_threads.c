@@ -162,7 +162,7 @@ static void acknowledgements_come_by_epoch(void **state)
 	for (uint64_t round = 0; round < 5; round++) {
 		uint64_t epoch = round * ACKS_EPOCHS + 1, pushed = 0;
 
-		for (uint32_t i = 0; acks_have_room(acks); i++, pushed++)
+		for (uint32_t i = 0; acks_have_room(acks, 1); i++, pushed++)
 			acks_push(acks, epoch + i / 3, i % 2 ? 1000 + i : 0);
 		/* The last epoch has but one: there is no room for more. */
 		assert_int_equal(pushed, 3 * (ACKS_EPOCHS - 1) + 1);
@@ -212,20 +212,23 @@ static void counting_detach(void *local)
 	(void)local;
 }
 
-static void pool_open(struct log_rig *rig, struct counting *counting, struct oltp_pool **pool)
+static void pool_open(struct log_rig *rig, struct counting *counting, uint32_t latency_every,
+		      struct oltp_pool **pool)
 {
 	const struct oltp_workload workload = { counting_attach, counting_run, counting_detach,
 						counting };
+	struct oltp_pool_config config = {
+		.workload = &workload,
+		.latency_every = latency_every,
+		.no_pin = true,
+	};
 
 	*counting = (struct counting){ .rig = rig };
 	log_rig_open(rig);
+	config.engine = rig->engine;
 	assert_int_equal(log_rig_insert(rig, 1, 0), OLTP_OK);
 	assert_int_equal(oltp_durable_wait(rig->engine, oltp_worker_epoch(rig->w)), 0);
-	assert_int_equal(oltp_pool_create(&(struct oltp_pool_config){ .engine = rig->engine,
-								      .workload = &workload,
-								      .latency_every = 1,
-								      .no_pin = true },
-					  pool), 0);
+	assert_int_equal(oltp_pool_create(&config, pool), 0);
 }
 
 static void sleep_ms(long ms)
@@ -240,18 +243,28 @@ static void wait_committed(struct counting *counting, uint64_t n)
 		sleep_ms(1);
 }
 
-static void the_pool_counts_what_is_on_disk(void **state)
+/* Until there is no room for one more that waits for the disk. */
+static void wait_stuck(struct counting *counting)
 {
-	struct log_rig *rig = *state;
+	uint64_t before;
+
+	do {
+		before = counting->committed;
+		sleep_ms(50);
+	} while (!before || before != counting->committed);
+}
+
+static void count_what_is_on_disk(struct log_rig *rig, uint32_t latency_every)
+{
 	struct oltp_totals totals;
 	struct counting counting;
 	struct oltp_sample sample;
 	struct oltp_pool *pool;
 
-	pool_open(rig, &counting, &pool);
+	pool_open(rig, &counting, latency_every, &pool);
 	log_fake_set(&rig->fake, LOG_FAKE_HOLD);
 	assert_int_equal(oltp_pool_add(pool, 0), 0);
-	wait_committed(&counting, 100);
+	wait_stuck(&counting);
 	oltp_pool_totals(pool, &totals);
 	assert_int_equal(totals.committed, 0);
 	/* It leaves while the disk keeps it waiting; what it did is acknowledged later. */
@@ -274,6 +287,17 @@ static void the_pool_counts_what_is_on_disk(void **state)
 	oltp_pool_destroy(pool);
 }
 
+static void the_pool_counts_what_is_on_disk(void **state)
+{
+	count_what_is_on_disk(*state, 1);
+}
+
+/* The worker's buffer of the log is full before there are too many times to remember. */
+static void a_full_buffer_lets_a_worker_leave(void **state)
+{
+	count_what_is_on_disk(*state, 1024);
+}
+
 static void what_the_disk_refused_has_failed(void **state)
 {
 	struct log_rig *rig = *state;
@@ -282,7 +306,7 @@ static void what_the_disk_refused_has_failed(void **state)
 	static struct log_model model;
 	struct oltp_pool *pool;
 
-	pool_open(rig, &counting, &pool);
+	pool_open(rig, &counting, 1, &pool);
 	assert_int_equal(oltp_pool_add(pool, 0), 0);
 	wait_committed(&counting, 100);
 	log_fake_set(&rig->fake, LOG_FAKE_ENOSPC);
@@ -307,6 +331,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(conflicts_and_log_have_one_order, setup, teardown),
 		cmocka_unit_test(acknowledgements_come_by_epoch),
 		cmocka_unit_test_setup_teardown(the_pool_counts_what_is_on_disk, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_full_buffer_lets_a_worker_leave, setup, teardown),
 		cmocka_unit_test_setup_teardown(what_the_disk_refused_has_failed, setup, teardown),
 	};
 

@@ -12,7 +12,7 @@
 
 #include "oltp-engine/bench/ycsb/ycsb.h"
 #include "oltp-engine/src/manager.h"
-#include "oltp_memory.h"
+#include "oltp_memory_rig.h"
 
 #define RECORDS	12000u	/* six blocks */
 
@@ -180,6 +180,25 @@ static void test_open_transaction_stands_in_the_way(void **state)
 	rig_close(&rig);
 }
 
+/* All memory is full of another one's rows: one of its blocks is emptied. */
+static void test_table_without_a_block(void **state)
+{
+	(void)state;
+	struct oltp_table *first;
+	struct rig rig;
+
+	rig_open(&rig, OLTP_CC_NO_WAIT, 4 * MIB, true, 0);
+	rig_insert(&rig, 0, 8000);
+	first = rig.table;
+	assert_int_equal(oltp_table_create(rig.engine, RIG_RECORD_BYTES, 100, &rig.table), 0);
+	rig_insert(&rig, 0, 10);
+	assert_int_equal(rig_scan(&rig, 10, NULL), 0);
+	rig.table = first;
+	assert_int_equal(rig_scan(&rig, 8000, NULL), 0);
+	assert_true(rig_stats(&rig).held_bytes <= 4 * MIB);
+	rig_close(&rig);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -188,6 +207,7 @@ int main(void)
 		cmocka_unit_test(test_wound_wait),
 		cmocka_unit_test(test_demand_under_load_is_met),
 		cmocka_unit_test(test_open_transaction_stands_in_the_way),
+		cmocka_unit_test(test_table_without_a_block),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

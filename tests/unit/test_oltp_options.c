@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Lists of CPUs and schedules on the command line. */
+/* Lists of CPUs and schedules on the command line, and the options of the log. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 #include <cmocka.h>
 
 #include "oltp-engine/bench/options.h"
+
+#define ARGS_MAX	16u
 
 static void test_good_lists(void **state)
 {
@@ -79,6 +83,114 @@ static void test_steps(void **state)
 	assert_true(steps.steps[2].value == 0);
 }
 
+/* Of one line, which is cut at its blanks. */
+static error_t parse_log(char *line, struct bench_log_options *ret_options)
+{
+	char *argv[ARGS_MAX + 1] = { "test" };
+	int argc = 1;
+
+	*ret_options = (struct bench_log_options){ 0 };
+	for (char *at = strtok(line, " "); at; at = strtok(NULL, " ")) {
+		assert_true(argc < (int)ARGS_MAX);
+		argv[argc++] = at;
+	}
+	return argp_parse(&bench_log_argp, argc, argv, 0, NULL, ret_options);
+}
+
+static struct bench_log_options log_options(const char *line)
+{
+	static char copy[256];	/* what options point to */
+	struct bench_log_options options;
+
+	snprintf(copy, sizeof(copy), "%s", line);
+	assert_int_equal(parse_log(copy, &options), 0);
+	return options;
+}
+
+static void test_log_options(void **state)
+{
+	struct bench_log_options options = log_options("");
+	struct oltp_config config = { .node = -1 };
+
+	(void)state;
+	bench_log_configure(&options, &config);
+	assert_int_equal(config.durability, OLTP_DURABILITY_OFF);
+	assert_null(config.log_dir);
+	assert_int_equal(config.group_interval_us, 0);
+	assert_int_equal(config.checkpoint_mib, 0);
+	assert_int_equal(config.checkpoint_mib_s, 0);
+	assert_false(options.recover);
+	assert_int_equal(log_options("--durability off").durability, OLTP_DURABILITY_OFF);
+	options = log_options("--durability=async --log-dir=/a");
+	bench_log_configure(&options, &config);
+	assert_int_equal(config.durability, OLTP_DURABILITY_ASYNC);
+	assert_string_equal(config.log_dir, "/a");
+	assert_int_equal(config.group_interval_us, 0);
+
+	options = log_options("--log-dir /some/where --durability commit --group-us 250 "
+			      "--checkpoint-mib 5 --checkpoint-mib-s 7 --recover");
+	assert_true(options.recover);
+	bench_log_configure(&options, &config);
+	assert_int_equal(config.durability, OLTP_DURABILITY_COMMIT);
+	assert_int_equal(config.group_interval_us, 250);
+	assert_int_equal(config.checkpoint_mib, 5);
+	assert_int_equal(config.checkpoint_mib_s, 7);
+	assert_int_equal(log_options("--group-us 1").group_us, 1);
+	assert_int_equal(log_options("--group-us 1000000").group_us, 1000000);
+}
+
+/* A usage error ends the program. */
+static int status_of(const char *line)
+{
+	struct bench_log_options options;
+	char copy[256];
+	int status;
+	pid_t pid;
+
+	fflush(NULL);
+	pid = fork();
+	assert_true(pid >= 0);
+	if (!pid) {
+		if (!freopen("/dev/null", "w", stderr))
+			_exit(99);
+		snprintf(copy, sizeof(copy), "%s", line);
+		_exit(parse_log(copy, &options) ? 98 : 0);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFEXITED(status));
+	return WEXITSTATUS(status);
+}
+
+static void test_bad_log_options(void **state)
+{
+	static const char *const bad[] = {
+		"--durability",
+		"--durability on --log-dir /a",
+		"--durability COMMIT --log-dir /a",
+		"--durability commit",
+		"--durability async",
+		"--durability off --log-dir /a",
+		"--log-dir /a",
+		"--recover",
+		"--recover --durability commit",
+		"--durability commit --log-dir /a --group-us 0",
+		"--durability commit --log-dir /a --group-us 1000001",
+		"--durability commit --log-dir /a --group-us -5",
+		"--durability commit --log-dir /a --group-us 1ms",
+		"--durability commit --log-dir /a --checkpoint-mib 0",
+		"--durability commit --log-dir /a --checkpoint-mib 4294967296",
+		"--durability commit --log-dir /a --checkpoint-mib-s 0",
+		"--durability commit --log-dir /a --checkpoint-mib-s x",
+	};
+
+	(void)state;
+	assert_int_equal(status_of("--durability commit --log-dir /a"), 0);
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		if (status_of(bad[i]) != argp_err_exit_status)
+			fail_msg("'%s' was taken", bad[i]);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -86,6 +198,8 @@ int main(void)
 		cmocka_unit_test(test_bad_lists),
 		cmocka_unit_test(test_schedules),
 		cmocka_unit_test(test_steps),
+		cmocka_unit_test(test_log_options),
+		cmocka_unit_test(test_bad_log_options),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "oltp-engine/src/manager.h"
-#include "oltp_memory.h"
+#include "oltp_memory_rig.h"
 #include "ordered_stress.h"
 
 #define ROWS	4000u	/* two blocks */

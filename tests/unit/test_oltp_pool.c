@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The threads of the worker pool: they stay when their work ends, and are used again. */
+/*
+ * The worker pool: its threads stay when their work ends, and are used again; transactions that
+ * meet conflicts.
+ */
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
@@ -179,11 +182,134 @@ static void test_threads_without_a_place_serve_all(void **state)
 	oltp_engine_close(engine);
 }
 
+/* The transaction that is begun first has nothing but conflicts until it is let go. */
+struct stuck {
+	_Atomic bool let_go;
+	_Atomic uint64_t begun, ended;
+	_Atomic uint64_t tries;		/* of the first */
+	uint32_t slot;			/* its slot */
+	bool is_begun, is_done;
+};
+
+static int stuck_attach(void *ctx, struct oltp_worker *worker, void **ret_local)
+{
+	(void)worker;
+	*ret_local = ctx;
+	return 0;
+}
+
+static enum oltp_rc stuck_run(void *local, uint32_t slot, bool retry)
+{
+	struct stuck *s = local;
+
+	s->begun += !retry;
+	if (!s->is_begun) {
+		s->is_begun = true;
+		s->slot = slot;
+	}
+	/* A slot is another transaction's only once its own has ended. */
+	if (!s->is_done && slot == s->slot) {
+		s->tries++;
+		if (!s->let_go)
+			return OLTP_CONFLICT;
+		s->is_done = true;
+	} else if (retry) {
+		abort();
+	}
+	s->ended++;
+	return OLTP_OK;
+}
+
+static void wait_until(const _Atomic uint64_t *count, uint64_t least)
+{
+	time_t end = time(NULL) + 120;
+
+	while (*count < least && time(NULL) < end)
+		sleep_ms(1);
+	assert_true(*count >= least);
+}
+
+static void stuck_open(struct stuck *s, enum oltp_cc cc, struct oltp_arrivals *arrivals,
+		       struct oltp_engine **engine, struct oltp_pool **pool)
+{
+	const struct oltp_workload workload = { stuck_attach, stuck_run, attached_detach, s };
+
+	assert_int_equal(oltp_engine_open(&(struct oltp_config){ .cc = cc }, engine), 0);
+	assert_int_equal(oltp_pool_create(&(struct oltp_pool_config){ .engine = *engine,
+								      .workload = &workload,
+								      .no_pin = true,
+								      .arrivals = arrivals },
+					  pool), 0);
+	assert_int_equal(oltp_pool_add(*pool, 0), 0);
+}
+
+/* The holder of a record may be out of its CPU: whatever else arrives is served meanwhile. */
+static void test_a_conflict_holds_up_no_others(void **state)
+{
+	(void)state;
+	struct stuck s = { 0 };
+	struct oltp_arrivals *arrivals;
+	struct oltp_engine *engine;
+	struct oltp_totals totals;
+	struct oltp_pool *pool;
+	uint64_t tries;
+
+	assert_int_equal(oltp_arrivals_create(&arrivals), 0);
+	stuck_open(&s, OLTP_CC_NO_WAIT, arrivals, &engine, &pool);
+	wait_until(&s.ended, 1000);
+	tries = s.tries;
+	wait_until(&s.tries, tries + 10);
+	/* With nothing else to do, it is tried again all the same. */
+	assert_int_equal(oltp_arrivals_set_rate(arrivals, 0, 1), 0);
+	tries = s.tries;
+	wait_until(&s.tries, tries + 1000);
+	/* And before the worker leaves. */
+	assert_int_equal(oltp_pool_stop(pool, 0), 0);
+	tries = s.tries;
+	wait_until(&s.tries, tries + 1000);
+	s.let_go = true;
+	assert_int_equal(oltp_pool_remove(pool, 0, &totals), 0);
+	assert_true(s.is_done);
+	assert_int_equal(s.ended, s.begun);
+	assert_int_equal(totals.committed, s.ended);
+	assert_int_equal(totals.conflicts, s.tries - 1);
+	oltp_pool_destroy(pool);
+	oltp_arrivals_destroy(arrivals);
+	oltp_engine_close(engine);
+}
+
+/* Where age counts, a transaction keeps the worker until it has ended; without arrivals, too. */
+static void test_a_conflict_keeps_the_worker(void **state)
+{
+	(void)state;
+
+	for (int i = 0; i < 2; i++) {
+		struct stuck s = { 0 };
+		struct oltp_arrivals *arrivals;
+		struct oltp_engine *engine;
+		struct oltp_pool *pool;
+
+		assert_int_equal(oltp_arrivals_create(&arrivals), 0);
+		stuck_open(&s, i ? OLTP_CC_NO_WAIT : OLTP_CC_WAIT_DIE, i ? NULL : arrivals, &engine,
+			   &pool);
+		wait_until(&s.tries, 1000);
+		assert_int_equal(s.begun, 1);
+		s.let_go = true;
+		wait_until(&s.ended, 100);
+		assert_int_equal(oltp_pool_remove(pool, 0, NULL), 0);
+		oltp_pool_destroy(pool);
+		oltp_arrivals_destroy(arrivals);
+		oltp_engine_close(engine);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_threads_stay_for_their_cpu),
 		cmocka_unit_test(test_threads_without_a_place_serve_all),
+		cmocka_unit_test(test_a_conflict_holds_up_no_others),
+		cmocka_unit_test(test_a_conflict_keeps_the_worker),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* The line that says how far things are, and results as tables and as JSON. */
+#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -7,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 #include <cmocka.h>
 
 #include "oltp-engine/bench/progress.h"
@@ -135,6 +137,36 @@ static void test_fields(void **state)
 		      "j                                  -\n");
 }
 
+/* Where a line can not be erased, what comes after would be found behind it. */
+static void test_only_on_terminals_that_erase(void **state)
+{
+	const int saved = dup(STDERR_FILENO), master = posix_openpt(O_RDWR | O_NOCTTY);
+	int terminal;
+
+	(void)state;
+	assert_true(saved >= 0 && master >= 0);
+	assert_int_equal(grantpt(master), 0);
+	assert_int_equal(unlockpt(master), 0);
+	terminal = open(ptsname(master), O_RDWR | O_NOCTTY);
+	assert_true(terminal >= 0);
+	setenv("TERM", "linux", 1);
+	assert_int_equal(dup2(terminal, STDERR_FILENO), STDERR_FILENO);
+	assert_ptr_equal(progress_terminal(false), stderr);
+	assert_null(progress_terminal(true));
+	setenv("TERM", "dumb", 1);
+	assert_null(progress_terminal(false));
+	unsetenv("TERM");
+	assert_null(progress_terminal(false));
+	setenv("TERM", "linux", 1);
+	assert_int_equal(dup2(open("/dev/null", O_WRONLY | O_CLOEXEC), STDERR_FILENO),
+			 STDERR_FILENO);
+	assert_null(progress_terminal(false));
+	assert_int_equal(dup2(saved, STDERR_FILENO), STDERR_FILENO);
+	close(saved);
+	close(terminal);
+	close(master);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -142,6 +174,7 @@ int main(void)
 		cmocka_unit_test(test_line_comes_and_goes),
 		cmocka_unit_test(test_short_things_have_no_line),
 		cmocka_unit_test(test_fields),
+		cmocka_unit_test(test_only_on_terminals_that_erase),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

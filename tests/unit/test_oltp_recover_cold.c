@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 #include "log_faults.h"
-#include "oltp_memory.h"
+#include "oltp_memory_rig.h"
 
 #define ROWS	(8 * RIG_PER_BLOCK)
 #define LIMIT	(4 * MIB)

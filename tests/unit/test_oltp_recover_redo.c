@@ -14,7 +14,7 @@
 
 #include "oltp-engine/src/log_format.h"
 #include "oltp-engine/src/recover_redo.h"
-#include "oltp_memory.h"
+#include "oltp_memory_rig.h"
 #include "ordered_rig.h"
 
 #define KEYS		10u

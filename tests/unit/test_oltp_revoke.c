@@ -13,7 +13,7 @@
 #include <cmocka.h>
 
 #include "oltp-engine/src/manager.h"
-#include "oltp_memory.h"
+#include "oltp_memory_rig.h"
 #include "ordered_rig.h"
 
 #define BLOCKS	16u

@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "oltp-engine/src/manager.h"
-#include "oltp_memory.h"
+#include "oltp_memory_rig.h"
 
 static enum oltp_rc insert_until_full(struct oltp_worker *w, struct oltp_table *table,
 				      uint64_t *ret_n)

@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "oltp-engine/bench/options.h"
+#include "tpcc_private.h"
 #include "tpcc_workload.h"
 
 /* What a warehouse takes with all its rows, heads, padding and indexes. */
@@ -51,6 +52,25 @@ static void destroy(void *state)
 static int load(void *state, uint32_t n_threads, struct bench_progress *progress)
 {
 	return tpcc_load(state, n_threads, progress);
+}
+
+static int adopt(void *state, struct bench_audit *ret_found)
+{
+	struct oltp_memory_stats memory;
+	struct tpcc_verdict v = { 0 };
+	struct tpcc *tpcc = state;
+
+	*ret_found = (struct bench_audit){ .rc = tpcc_begin(tpcc) };
+	if (ret_found->rc)
+		return 0;
+	tpcc_verify(tpcc, &v);
+	oltp_memory_stats_read(tpcc->engine, &memory);
+	ret_found->rc = v.scan_rc;
+	ret_found->is_complete = !v.scan_rc && !v.missing_rows;
+	ret_found->records = memory.resident_records + memory.cold_records;
+	for (uint32_t i = 1; i <= TPCC_CONDITIONS; i++)
+		ret_found->damaged_records += v.violations[i];
+	return 0;
 }
 
 static struct oltp_workload pool(void *state)
@@ -120,6 +140,7 @@ const struct bench_workload_ops tpcc_workload_ops = {
 	.create = create,
 	.destroy = destroy,
 	.load = load,
+	.adopt = adopt,
 	.pool = pool,
 	.verify = verify,
 	.verifies_always = true,

@@ -162,8 +162,10 @@ struct ycsb_audit {
 void ycsb_audit(struct ycsb *ycsb, struct ycsb_audit *ret_audit);
 
 /*
- * The table has rows already: what they hold is what the books begin with. Before workers attach.
- * Errors: -EOPNOTSUPP (with inserts nobody knows which keys there should be).
+ * The table has rows already, of a run with the same configuration that may have been broken off:
+ * what they hold is what the books begin with. With inserts, also takes numbers up where they were
+ * left, and inserts those that are missing in between. Before workers attach. Errors: -ENOMEM,
+ * -EIO.
  */
 int ycsb_adopt(struct ycsb *ycsb, struct ycsb_audit *ret_audit);
 

@@ -74,6 +74,21 @@ static void *loader_main(void *arg)
 	return NULL;
 }
 
+static int error_of(const struct loader *loader)
+{
+	if (!loader->rc)
+		return 0;
+	return loader->rc == OLTP_NO_MEMORY ? -ENOMEM : -EIO;
+}
+
+int ycsb_load_range(struct ycsb *ycsb, uint64_t first, uint64_t end)
+{
+	struct loader loader = { .ycsb = ycsb, .first = first, .end = end };
+
+	loader_main(&loader);
+	return error_of(&loader);
+}
+
 int ycsb_load_with(struct ycsb *ycsb, uint32_t n_threads, struct bench_progress *progress)
 {
 	struct loader loaders[THREADS_MAX] = { 0 };
@@ -103,8 +118,7 @@ int ycsb_load_with(struct ycsb *ycsb, uint32_t n_threads, struct bench_progress 
 	}
 	for (uint32_t i = 0; i < n_started; i++) {
 		pthread_join(loaders[i].thread, NULL);
-		if (!rc && loaders[i].rc)
-			rc = loaders[i].rc == OLTP_NO_MEMORY ? -ENOMEM : -EIO;
+		rc = rc ?: error_of(&loaders[i]);
 	}
 	return rc;
 }

@@ -89,6 +89,14 @@ static inline uint64_t ycsb_key(const struct ycsb *ycsb, uint64_t number)
 	return ycsb->config.is_hashed ? bench_mix(number + 1) : number;
 }
 
+static inline uint64_t ycsb_number(const struct ycsb *ycsb, uint64_t key)
+{
+	return ycsb->config.is_hashed ? bench_unmix(key) - 1 : key;
+}
+
+/* Inserts the records with numbers first to end - 1. Errors: -ENOMEM, -EIO. */
+int ycsb_load_range(struct ycsb *ycsb, uint64_t first, uint64_t end);
+
 /* Makes up a new transaction. Returns its class. */
 uint32_t ycsb_draw(struct ycsb_worker *yw, struct ycsb_txn *txn);
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Comparing the table with the workers' books: V1 to V3 of ycsb.h. */
-#include <errno.h>
 #include <stdlib.h>
 
 #include "ycsb_private.h"
@@ -59,16 +58,6 @@ void ycsb_audit(struct ycsb *ycsb, struct ycsb_audit *ret_audit)
 			     audit.records == ycsb->config.records &&
 			     audit.keys == loaded_keys(ycsb));
 	*ret_audit = audit;
-}
-
-int ycsb_adopt(struct ycsb *ycsb, struct ycsb_audit *ret_audit)
-{
-	if (ycsb->growth)
-		return -EOPNOTSUPP;
-	ycsb_audit(ycsb, ret_audit);
-	ycsb->books.updates = ret_audit->updates;
-	ycsb->books.weighted_updates = ret_audit->weighted_updates;
-	return 0;
 }
 
 struct walk {

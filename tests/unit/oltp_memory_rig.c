@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* See oltp_memory.h. */
+/* See oltp_memory_rig.h. */
 #include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "oltp-engine/src/manager.h"
-#include "oltp_memory.h"
+#include "oltp_memory_rig.h"
 
 const char *rig_dir(void)
 {
@@ -93,6 +93,16 @@ bool rig_record_is(const uint8_t *record, uint64_t key, uint64_t counter)
 	return !memcmp(expected, record, sizeof(expected));
 }
 
+/* OLTP_CONFLICT: once more; what was on disk has been read by then. */
+static enum oltp_rc attempt_end(struct rig *rig, enum oltp_rc rc)
+{
+	if (!rc)
+		rc = oltp_txn_commit(rig->w);
+	if (rc)
+		oltp_txn_abort(rig->w);
+	return rc == OLTP_COLD ? oltp_cold_wait(rig->w) ?: OLTP_CONFLICT : rc;
+}
+
 void rig_insert(struct rig *rig, uint64_t first, uint64_t end)
 {
 	uint8_t record[RIG_RECORD_BYTES];
@@ -103,13 +113,7 @@ void rig_insert(struct rig *rig, uint64_t first, uint64_t end)
 		rig_fill_record(record, key, 0);
 		do {
 			oltp_txn_begin(rig->w);
-			rc = oltp_txn_insert(rig->w, rig->table, key, record);
-			if (!rc)
-				rc = oltp_txn_commit(rig->w);
-			if (rc)
-				oltp_txn_abort(rig->w);
-			if (rc == OLTP_COLD)
-				rc = oltp_cold_wait(rig->w) ?: OLTP_CONFLICT;
+			rc = attempt_end(rig, oltp_txn_insert(rig->w, rig->table, key, record));
 		} while (rc == OLTP_CONFLICT);
 		assert_int_equal(rc, OLTP_OK);
 	}
@@ -131,12 +135,7 @@ static enum oltp_rc run(struct rig *rig, uint64_t key, uint64_t counter, bool up
 			rig_fill_record(record, key, counter);
 		if (!rc && !update)
 			assert_true(rig_record_is(found, key, counter));
-		if (!rc)
-			rc = oltp_txn_commit(rig->w);
-		if (rc)
-			oltp_txn_abort(rig->w);
-		if (rc == OLTP_COLD)
-			rc = oltp_cold_wait(rig->w) ?: OLTP_CONFLICT;
+		rc = attempt_end(rig, rc);
 	} while (rc == OLTP_CONFLICT);
 	return rc;
 }

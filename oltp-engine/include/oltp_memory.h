@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * oltp_memory.h - what the memory that records take is worth. Included by oltp.h.
+ *
+ * The value of the memory of a record is what it costs to read it again times how often it is used
+ * (flexible-resource-allocation, section 4.1: VoM = STS * lambda). Both are measured:
+ *
+ *  - how often: some hundred records are watched. Which ones says the hash of their keys alone, so
+ *    they are a uniform sample of every table at any time, whatever comes, goes or moves. Of each
+ *    the times of its last two uses are kept (LRU-K with K = 2). The engine looks at them every 20
+ *    ms; uses between two looks count as one (the correlated reference period), so a rate is at
+ *    most 50 per second. While the engine meets a demand it does not look: what is used then counts
+ *    as one use.
+ *  - what it costs: the time from when a transaction asked for a cold record until it was in
+ *    memory, of reads that were made. As long as there were none, some records that went to disk
+ *    are read for that alone; before that, nothing is known (0).
+ *
+ * Only of engines whose memory may come and go (oltp_config.blocks or cold_dir); others have an
+ * empty sample. It takes at most 1.5 MiB of memory, however much is in the engine. Of tables
+ * with thousands of records to a bucket (many more than the capacity that was asked for) there is
+ * none either.
+ *
+ * Watching means that the engine's own thread touches blocks also while nobody runs transactions:
+ * see oltp_memory_catch_revokes for what happens if the host has taken one.
+ */
+#ifndef OLTP_MEMORY_H
+#define OLTP_MEMORY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct oltp_engine;
+struct oltp_table;
+
+#define OLTP_MEMORY_SAMPLES_MAX	4096u
+#define OLTP_NOT_KNOWN		UINT64_MAX
+
+struct oltp_memory_sample {
+	const struct oltp_table *table;
+	/* Head and padding included; of a cold record, what it would take. */
+	uint32_t bytes;
+	bool is_resident;	/* in a block; else on disk, or used from a read buffer */
+	/*
+	 * How long ago the last use was, and the one before, ns, or OLTP_NOT_KNOWN. What was before
+	 * the record was watched is known of the last use only, to one part in fifteen.
+	 */
+	uint64_t last_ns, before_ns;
+	uint64_t watched_ns;	/* for so long */
+	uint64_t reread_ns;	/* moving median of its table; 0: not known yet */
+	/*
+	 * Bytes, of memory or for a cold record that it would take, that it stands for. Over the
+	 * resident ones of a table the sum is what the table's records take.
+	 */
+	uint64_t stands_for_bytes;
+};
+
+/*
+ * Copies the sample, in no order, up to max of them; returns how many there are, at most
+ * OLTP_MEMORY_SAMPLES_MAX. Those of the first max alone would not be uniform. Any thread.
+ */
+uint32_t oltp_memory_sample_read(struct oltp_engine *engine, struct oltp_memory_sample *ret_samples,
+				 uint32_t max);
+
+/*
+ * Expected uses per second (lambda), at most 50: 1 / (age of the use before the last one), which is
+ * unbiased if uses are independent of each other. If only the last use is known, the one before is
+ * taken to lie as long before it as it lies back; if none is, the last is taken to be as old as the
+ * watch. Rates below one use in the time watched come out too high, by up to a factor of two or
+ * so at a hundredth of that. Pure.
+ */
+double oltp_memory_sample_rate(const struct oltp_memory_sample *sample);
+
+/*
+ * Resident memory by the age of the last use, which is what eviction goes by: to give up all that
+ * is worth less than something, give up what is in the classes whose value is less.
+ */
+struct oltp_memory_class {
+	uint64_t last_ns_max;	/* last used so long ago at most; OLTP_NOT_KNOWN in the last one */
+	uint64_t bytes;
+	uint32_t samples;	/* that this is known from */
+	double uses_ps;		/* of all its records together, per second */
+	/* Reading time saved, ns per second and MiB; where the cost is not known it counts as 0. */
+	double value;
+};
+
+/*
+ * Makes up to max classes of about the same bytes, youngest first, out of a sample, which it
+ * sorts. Samples with the same age are in one class. Returns how many; 0: nothing is resident.
+ * Pure.
+ */
+uint32_t oltp_memory_classes_make(struct oltp_memory_sample *samples, uint32_t n,
+				  struct oltp_memory_class *ret_classes, uint32_t max);
+
+struct oltp_memory_recency {
+	uint32_t samples;		/* watched now */
+	uint32_t resident_samples;
+	/* Of the resident bytes: not used for 1, 10, 60 s; NAN with nothing resident. */
+	double unused_1s, unused_10s, unused_60s;
+	/* Since the engine was opened. 0: none. */
+	uint64_t looks;			/* at the whole sample */
+	uint64_t look_ns;		/* time that all of them took */
+	uint64_t rereads;		/* cold records whose reading was timed */
+	double reread_p50_ns, reread_p99_ns;
+	/* CPU time of the worker per such read, running the transaction again not included. */
+	double reread_cpu_ns;
+};
+
+/* Any thread. Error: -ENOMEM (it takes 300 KiB while it runs). */
+int oltp_memory_recency_read(struct oltp_engine *engine, struct oltp_memory_recency *ret_recency);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

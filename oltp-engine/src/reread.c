@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* See reread.h. */
+#include <unistd.h>
+
+#include "clock.h"
+#include "engine.h"
+#include "reread.h"
+
+/* Blocks looked at for one of the table, and records read of it. */
+#define LOOK_MAX	4096u
+#define READS		8u
+
+void reread_note(struct reread *reread, uint64_t ns)
+{
+	atomic_fetch_add_explicit(&reread->latency.counts[hist_bucket_of(ns)], 1,
+				  memory_order_relaxed);
+}
+
+void reread_turn(struct reread *reread)
+{
+	struct hist_view view = { { 0 } }, fresh;
+	uint64_t n;
+
+	hist_view_add(&view, &reread->latency);
+	fresh = view;
+	hist_view_sub(&fresh, &reread->counted);
+	n = hist_view_count(&fresh);
+	/* The first few are better than nothing; what comes then is added to them. */
+	if (!n || (n < REREAD_ENOUGH && hist_view_count(&reread->counted)))
+		return;
+	atomic_store_explicit(&reread->median_ns, (uint64_t)hist_view_quantile_ns(&fresh, 0.5),
+			      memory_order_relaxed);
+	if (n >= REREAD_ENOUGH)
+		reread->counted = view;
+}
+
+static struct cold_block *block_find(struct cold *cold, struct oltp_table *table)
+{
+	uint64_t n = cold->n_numbers;
+
+	/* The newest extents first: what is in them is likely still there. */
+	for (uint64_t i = 0; i < n && i < LOOK_MAX; i++) {
+		struct cold_block *block = cold_stub_block(cold, (n - 1 - i)
+									 << (COLD_SLOT_BITS + 1));
+
+		/* Written and read by this thread only: no pin is needed. */
+		if (atomic_load_explicit(&block->live, memory_order_acquire) &&
+		    block->table == table)
+			return block;
+	}
+	return NULL;
+}
+
+void reread_calibrate(struct cold *cold, struct oltp_table *table, uint8_t *buffer)
+{
+	struct cold_block *block = block_find(cold, table);
+
+	for (uint32_t i = 0; block && i < READS; i++) {
+		/* Apart from each other: the disk may read ahead. */
+		uint32_t slot = (uint32_t)((uint64_t)block->n * (i * 5 % READS) / READS);
+		struct cold_place place = cold_stub_place(cold, cold_stub(block, slot));
+		uint64_t start_ns = clock_ns(CLOCK_MONOTONIC);
+
+		/* Who wants the record for itself will meet the error, too, and say so. */
+		if (pread(cold->file.fd, buffer, place.bytes, (off_t)place.offset) !=
+			    (ssize_t)place.bytes ||
+		    !cold_record_check(block, slot, buffer + place.lead))
+			return;
+		reread_note(&cold->rereads[table->id], clock_ns(CLOCK_MONOTONIC) - start_ns);
+	}
+}
