@@ -21,13 +21,15 @@
 
 #include "ebb/types.h"
 
-#define EBB_POLICY_ABI	3u
+#define EBB_POLICY_ABI	4u
 
 struct ebb_view_node {
 	uint32_t capacity;		/* CPUs that all VMs together may have here */
 	uint32_t num_cores;
 	uint32_t num_threads;
 	uint32_t mem_capacity;		/* blocks that all VMs together may have here */
+	/* Blocks: brokering starts when more is used than the threshold, and takes back to the target. */
+	uint32_t mem_threshold, mem_target;
 };
 
 /* Pool memory of a guest node, in blocks. */
@@ -36,6 +38,14 @@ struct ebb_view_mem {
 	uint32_t ceiling;		/* the target is never above; 0: the VM has no pool here */
 	uint32_t used;			/* what the VM holds, and what it may take by offers made */
 	uint32_t target;		/* of the last plan; 0 before the VM's first */
+	uint32_t held;			/* plugged now */
+	/*
+	 * What the guest says that what it holds here is worth, by rising value; as much as it
+	 * holds in all.  The guest may lie, to the harm of itself: see core/vom.c.
+	 */
+	uint32_t num_buckets;
+	const struct ebb_vom_bucket *buckets;
+	usec_t vom_at;			/* when it said so; 0: it never has */
 };
 
 struct ebb_view_vm_node {
@@ -67,6 +77,7 @@ struct ebb_view_vm {
 /* Immutable.  Only running VMs whose floors fit the host are listed. */
 struct ebb_view {
 	usec_t now;
+	usec_t cooldown;		/* least time between two brokerings of memory */
 	uint16_t num_nodes;
 	struct ebb_view_node nodes[EBB_MAX_NODES];
 	uint32_t num_vms;
@@ -77,6 +88,8 @@ struct ebb_view {
 struct ebb_plan_vm {
 	uint16_t nodes[EBB_MAX_GUEST_NODES];
 	uint32_t mem[EBB_MAX_GUEST_NODES];
+	/* What the VM holds there and is worth less goes first: ns per second and MiB; 0: no word. */
+	uint64_t mem_cutoff[EBB_MAX_GUEST_NODES];
 };
 
 struct ebb_plan {
@@ -86,6 +99,11 @@ struct ebb_plan {
 	 * that share a core with one of another VM have left, the core gives out no more.
 	 */
 	bool use_threads[EBB_MAX_NODES];
+	/*
+	 * The policy wants to know what memory is worth: the core asks all guests that can tell, at
+	 * most once in a cool-down, and has the policy decide again when they have answered.
+	 */
+	bool asks_vom;
 };
 
 struct ebb_policy_ops {

@@ -130,6 +130,17 @@ struct ebb_vcpu_def {
 	bool is_startup;		/* plugged at boot, never unplugged */
 };
 
+/*
+ * A part of the memory that a guest holds on a node, and what it is worth to it: the time that it
+ * would take to get what is there again, times how often it is used (VoM = STS x lambda).
+ * Source: "Flexible resource allocation for relational database-as-a-service", section 4.1.
+ */
+struct ebb_vom_bucket {
+	uint64_t value;			/* highest in it; ns of time saved per second and MiB */
+	uint32_t kib;			/* at least 1 */
+	uint16_t node;			/* guest node */
+};
+
 /* ---- facts ------------------------------------------------------------- */
 
 enum ebb_fact_type {
