@@ -88,7 +88,7 @@ struct ebb_view {
 struct ebb_plan_vm {
 	uint16_t nodes[EBB_MAX_GUEST_NODES];
 	uint32_t mem[EBB_MAX_GUEST_NODES];
-	/* What the VM holds there and is worth less goes first: ns per second and MiB; 0: no word. */
+	/* What it holds there and is worth less goes first: ns per second and MiB; 0: no word. */
 	uint64_t mem_cutoff[EBB_MAX_GUEST_NODES];
 };
 
