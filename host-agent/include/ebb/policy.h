@@ -28,7 +28,7 @@ struct ebb_view_node {
 	uint32_t num_cores;
 	uint32_t num_threads;
 	uint32_t mem_capacity;		/* blocks that all VMs together may have here */
-	/* Blocks: brokering starts when more is used than the threshold, and takes back to the target. */
+	/* Blocks: more in use than the threshold starts a brokering, back to the target. */
 	uint32_t mem_threshold, mem_target;
 };
 
