@@ -267,6 +267,7 @@ static uint32_t fill_view(struct ebb_state *s, usec_t now, struct ebb_view_vm *v
 						   vm->sla.nodes[g].mem_max : mem.floor,
 					.used = mem.used,
 					.target = mem.target,
+					.held = vm->nodes[g].pool.held,
 				},
 			};
 		}

@@ -28,7 +28,7 @@ const char *ebb_event_name(enum ebb_event event)
 		[EBB_EVENT_MEM_RELEASE] = "mem_release",
 		[EBB_EVENT_MEM_REVOKE] = "mem_revoke",
 		[EBB_EVENT_LEND] = "lend",	 [EBB_EVENT_CHARGE] = "charge",
-		[EBB_EVENT_CONDUCT] = "conduct",
+		[EBB_EVENT_CONDUCT] = "conduct", [EBB_EVENT_BROKER] = "broker",
 	};
 
 	return NAME_OF(names, event);
@@ -122,7 +122,7 @@ const char *ebb_fact_name(enum ebb_fact_type type)
 		[EBB_FACT_REQUEST] = "request",	      [EBB_FACT_TELEMETRY] = "telemetry",
 		[EBB_FACT_ACTION_DONE] = "action-done", [EBB_FACT_SLA_SET] = "sla-set",
 		[EBB_FACT_CPU_TIMES] = "cpu-times",
-		[EBB_FACT_MEM] = "mem",
+		[EBB_FACT_MEM] = "mem",		      [EBB_FACT_VOM] = "vom",
 	};
 
 	return NAME_OF(names, type);

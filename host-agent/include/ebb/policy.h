@@ -116,6 +116,12 @@ struct ebb_policy_ops {
 	 * policy's own state, at most EBB_POLICY_STATE_MAX bytes.
 	 */
 	int (*decide)(void *st, const struct ebb_view *view, struct ebb_plan *ret_plan);
+	/*
+	 * It goes by how much memory VMs hold: it decides again when that has changed, but not
+	 * within so many microseconds of its last decision, and once a second while a node of the
+	 * host is above its threshold.  0: what VMs hold makes no difference.
+	 */
+	usec_t mem_review_usec;
 };
 
 #define EBB_POLICY_STATE_MAX	16384u

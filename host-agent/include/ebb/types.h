@@ -43,6 +43,8 @@ typedef uint64_t usec_t;
 #define EBB_BLOCK_MIB		2u
 #define EBB_MAX_POOL_MIB	(1u << 24)	/* of a guest node, or of a node of the host */
 
+#define EBB_MAX_VOM_BUCKETS	512u	/* of a VM, all nodes together */
+
 #define EBB_THREAD_NONE		0xffffu	/* no hardware thread, or not known */
 #define EBB_NODE_ANY		VIRTIO_EBB_NODE_ANY
 
@@ -188,6 +190,8 @@ enum ebb_fact_type {
 	EBB_FACT_SLA_SET,
 	/* What threads of vCPUs have used so far; now and then, for how guests behave. */
 	EBB_FACT_CPU_TIMES,
+	/* The histogram that was asked for (ebb_action_limits.vom_seq), on the VM's link. */
+	EBB_FACT_VOM,
 	EBB_FACT_MAX,
 };
 
@@ -251,6 +255,7 @@ struct ebb_fact_hello {
 	bool is_first;			/* first of this connection: to be answered with WELCOME */
 	bool has_driver;		/* a guest driver is running */
 	bool can_lend;			/* it negotiated VIRTIO_EBB_F_LEND */
+	bool can_vom;			/* it negotiated VIRTIO_EBB_F_VOM */
 	uint16_t num_nodes;
 	uint32_t max_cpus;
 	uint64_t generation;		/* of the last LIMITS that the device knows */
@@ -300,6 +305,12 @@ struct ebb_fact_cpu_times {
 	const struct ebb_cpu_time *vcpus; /* plugged vCPUs, each at most once; copied */
 };
 
+struct ebb_fact_vom {
+	uint32_t seq;			/* the number that it answers */
+	uint32_t num_buckets;		/* at most EBB_MAX_VOM_BUCKETS */
+	const struct ebb_vom_bucket *buckets; /* by node, in it by value; copied */
+};
+
 struct ebb_fact_action_done {
 	uint64_t id;
 	int err;			/* 0 or -errno; -ETIMEDOUT: not ejected in time */
@@ -319,6 +330,7 @@ struct ebb_fact {
 		struct ebb_fact_action_done action_done;
 		struct ebb_sla sla_set;
 		struct ebb_fact_cpu_times cpu_times;
+		struct ebb_fact_vom vom;
 	} u;
 };
 
@@ -371,6 +383,11 @@ struct ebb_action_response {
 struct ebb_action_limits {
 	uint64_t generation;
 	uint16_t num_nodes;
+	/*
+	 * The host wants a histogram made for this number, if the guest has not sent one for it
+	 * yet; 0: none was asked for.
+	 */
+	uint32_t vom_seq;
 	struct {
 		uint16_t held;		/* startup and granted CPUs, forced and lent ones not */
 		uint16_t limit;
@@ -379,6 +396,8 @@ struct ebb_action_limits {
 		uint32_t mem_deadline_ms;
 		uint64_t mem_held_bytes;
 		uint64_t mem_limit_bytes; /* 0 without a pool */
+		/* What it holds and is worth less goes first, as ebb_vom_bucket.value; 0: none. */
+		uint64_t mem_cutoff;
 	} nodes[EBB_MAX_GUEST_NODES];
 };
 
@@ -435,6 +454,8 @@ enum ebb_event {
 					 * cpus 0: there was none any more */
 	EBB_EVENT_CHARGE,		/* what a VM held in the last total_usec: charge[] */
 	EBB_EVENT_CONDUCT,		/* something to be said against a guest, or no more */
+	EBB_EVENT_BROKER,		/* memory ran short: what the VM is asked for of a node, and
+					 * why it; bytes and broker */
 	EBB_EVENT_MAX,
 };
 
@@ -466,6 +487,13 @@ struct ebb_record {
 		uint64_t core_usec;	/* microseconds times CPUs with a core */
 		uint64_t mib_msec;	/* milliseconds times MiB of pool memory */
 	} charge[EBB_CLASS_MAX];
+	/* BROKER: as ebb_vom_bucket.value; 0 where the policy does not go by values. */
+	struct {
+		uint64_t cutoff;	/* what it has and is worth less is asked for */
+		uint64_t low, high;	/* the same of the other VMs on that node of the host */
+		uint32_t num_others;	/* that have one */
+		usec_t age;		/* of its histogram; EBB_TIME_NEVER: it has none */
+	} broker;
 	struct ebb_sla sla;		/* SLA: as it is from now on; without nodes otherwise */
 	char text[EBB_TEXT_SIZE];	/* the reason, for people */
 };
