@@ -25,7 +25,9 @@ static void bench_init(struct bench *b, uint16_t nodes, uint32_t cores)
 	b->view.num_nodes = nodes;
 	b->view.vms = b->vms;
 	for (uint16_t n = 0; n < nodes; n++)
-		b->view.nodes[n] = (struct ebb_view_node){ cores, cores, cores, 0 };
+		b->view.nodes[n] = (struct ebb_view_node){
+			.capacity = cores, .num_cores = cores, .num_threads = cores,
+		};
 }
 
 /* nodes: floor/ceiling/used of each guest node, on the host node of the same number. */
@@ -320,7 +322,7 @@ static void bench_mem(struct bench *b, uint32_t weight, uint16_t host_node, uint
 	vm->has_driver = true;
 	vm->num_nodes = 1;
 	vm->nodes[0].host_node = host_node;
-	vm->nodes[0].mem = (struct ebb_view_mem){ floor, ceiling, used, 0 };
+	vm->nodes[0].mem = (struct ebb_view_mem){ .floor = floor, .ceiling = ceiling, .used = used };
 }
 
 static void test_mem_shares(void **state)
@@ -383,7 +385,7 @@ static void test_mem_two_cells(void **state)
 	b.view.nodes[0].mem_capacity = 90;
 	bench_mem(&b, 100, 0, 0, 10, 0);
 	b.vms[0].num_nodes = 2;
-	b.vms[0].nodes[1].mem = (struct ebb_view_mem){ 1, 100, 0, 0 };
+	b.vms[0].nodes[1].mem = (struct ebb_view_mem){ .floor = 1, .ceiling = 100 };
 	bench_mem(&b, 100, 0, 0, 100, 0);
 	bench_decide(&b);
 	assert_int_equal(b.targets[0].mem[0], 10);

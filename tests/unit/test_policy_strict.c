@@ -19,7 +19,9 @@ static void bench_init(struct bench *b, uint32_t cores)
 {
 	memset(b, 0, sizeof(*b));
 	b->view.num_nodes = 1;
-	b->view.nodes[0] = (struct ebb_view_node){ cores, cores, cores, 0 };
+	b->view.nodes[0] = (struct ebb_view_node){
+		.capacity = cores, .num_cores = cores, .num_threads = cores,
+	};
 	b->view.vms = b->vms;
 }
 
@@ -84,9 +86,9 @@ static void test_memory(void **state)
 	bench_vm(&b, 1, 1, true);
 	bench_vm(&b, 1, 1, false);
 	bench_vm(&b, 1, 1, true);
-	b.vms[0].nodes[0].mem = (struct ebb_view_mem){ 10, 50, 0, 0 };
-	b.vms[1].nodes[0].mem = (struct ebb_view_mem){ 5, 30, 0, 0 };
-	b.vms[2].nodes[0].mem = (struct ebb_view_mem){ 1, 50, 0, 0 };
+	b.vms[0].nodes[0].mem = (struct ebb_view_mem){ .floor = 10, .ceiling = 50 };
+	b.vms[1].nodes[0].mem = (struct ebb_view_mem){ .floor = 5, .ceiling = 30 };
+	b.vms[2].nodes[0].mem = (struct ebb_view_mem){ .floor = 1, .ceiling = 50 };
 	plan.targets = b.targets;
 	memset(b.targets, 0, sizeof(b.targets));
 	assert_int_equal(ebb_policy_strict.decide(NULL, &b.view, &plan), 0);
