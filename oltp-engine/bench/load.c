@@ -1,19 +1,36 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* See load.h. */
+#include <errno.h>
+
 #include "load.h"
 
 typedef void event_fn(void *ctx, const struct load_event *event);
 
-int load_open(struct load *load, const struct bench_options *options, void *state)
+int load_open(struct load *load, const struct bench_options *options, bool takes_rates,
+	      void *state)
 {
 	*load = (struct load){ .options = options, .state = state, .capacity = 1 };
-	return options->rates.n ? oltp_arrivals_create(&load->arrivals) : 0;
+	return takes_rates || options->rates.n ? oltp_arrivals_create(&load->arrivals) : 0;
 }
 
 void load_close(struct load *load)
 {
 	oltp_arrivals_destroy(load->arrivals);
 	load->arrivals = NULL;
+}
+
+int load_set_rate(struct load *load, double per_second, uint64_t now_ns)
+{
+	int rc;
+
+	if (load->options->rates.n)
+		return -EBUSY;
+	if (!load->arrivals)
+		return -EOPNOTSUPP;
+	rc = oltp_arrivals_set_rate(load->arrivals, per_second, now_ns);
+	if (!rc)
+		load->rate = per_second;
+	return rc;
 }
 
 static uint64_t seconds_ns(double seconds)

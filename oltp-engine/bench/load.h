@@ -28,8 +28,12 @@ struct load {
 	uint64_t half_ns, half_committed;
 };
 
-/* state: of the workload that the options name. Errors: -ENOMEM. */
-int load_open(struct load *load, const struct bench_options *options, void *state);
+/*
+ * state: of the workload that the options name. takes_rates: load_set_rate may be called, whatever
+ * the options say. Errors: -ENOMEM.
+ */
+int load_open(struct load *load, const struct bench_options *options, bool takes_rates,
+	      void *state);
 
 /* After the pool has gone. A zeroed one may be closed. */
 void load_close(struct load *load);
@@ -38,6 +42,13 @@ struct load_event {
 	const char *what;	/* "calibrated", "rate", or that of a knob */
 	double value;
 };
+
+/*
+ * From now on transactions arrive at this rate, in place of unlimited work or of the last rate.
+ * What has arrived and was not run yet still is. Errors: -EBUSY (the options have a schedule of
+ * rates), -EOPNOTSUPP (not opened for it), -EINVAL (not a rate), -ENOMEM.
+ */
+int load_set_rate(struct load *load, double per_second, uint64_t now_ns);
 
 /*
  * Does what is due. on_event is told of what changed. Returns when it goes on (CLOCK_MONOTONIC), as

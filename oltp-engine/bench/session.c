@@ -246,7 +246,7 @@ int session_open(const struct session_config *config, struct session **ret_sessi
 		goto out;
 	}
 	workload = s->ops->pool(s->state);
-	rc = load_open(&s->load, &s->config.options, s->state);
+	rc = load_open(&s->load, &s->config.options, config->takes_rates, s->state);
 	if (!rc)
 		rc = oltp_pool_create(&(struct oltp_pool_config){ .engine = s->engine,
 								  .workload = &workload,
@@ -465,6 +465,15 @@ static void print_load(void *ctx, const struct load_event *event)
 		return;
 	printf("oltp: t=%.3f load %s=%g\n", run_seconds(s, now_ns()), event->what, event->value);
 	fflush(stdout);
+}
+
+int session_set_rate(struct session *s, double per_second)
+{
+	int rc = load_set_rate(&s->load, per_second, now_ns());
+
+	if (!rc)
+		print_load(s, &(struct load_event){ "rate", per_second });
+	return rc;
 }
 
 static int run_loop(struct session *s)

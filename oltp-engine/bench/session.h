@@ -18,6 +18,7 @@
 struct session_config {
 	struct bench_options options;
 	bool no_pin;
+	bool takes_rates;		/* session_set_rate may be called */
 	uint32_t max_cpus;
 	/*
 	 * Where memory for records comes from instead of what the options say; ops NULL: not so.
@@ -52,6 +53,12 @@ void session_unwatch(struct session *session, int fd);
  * session_finish. Errors: -EBUSY (one is running), -EAGAIN.
  */
 int session_audit(struct session *session);
+
+/*
+ * From now on transactions arrive at this rate, per second, instead of work without limit. Errors:
+ * -EBUSY (there is a schedule of rates), -EOPNOTSUPP (the session was not opened for it), -EINVAL.
+ */
+int session_set_rate(struct session *session, double per_second);
 
 /*
  * Starts the workers and runs until time is up, a signal, or a watch that says so; then stops the

@@ -13,6 +13,7 @@
 
 #define CLIENTS_MAX	4u
 #define LINE_MAX_BYTES	128u
+#define RATE_MAX	1e9
 
 struct client {
 	struct control *control;
@@ -44,6 +45,25 @@ static void answer(const struct client *client, const char *text)
 		return;
 }
 
+/* Returns the answer. */
+static const char *set_rate(struct session *session, const char *text)
+{
+	char *end;
+	double rate = strtod(text, &end);
+
+	/* Negated: not a number is no rate either. */
+	if (end == text || *end || !(rate >= 0 && rate <= RATE_MAX))
+		return "error: a rate is 0 to 1e9 transactions per second\n";
+	switch (session_set_rate(session, rate)) {
+	case 0:
+		return "ok\n";
+	case -EBUSY:
+		return "error: --rate-schedule sets the rate\n";
+	default:
+		return "error: the rate cannot be set\n";
+	}
+}
+
 static bool obey(const struct client *client, const char *line)
 {
 	if (!strcmp(line, "stop")) {
@@ -55,7 +75,11 @@ static bool obey(const struct client *client, const char *line)
 				       "error: one is going on\n" : "ok\n");
 		return false;
 	}
-	answer(client, "error: unknown command; there are: stop, audit\n");
+	if (!strncmp(line, "rate ", 5)) {
+		answer(client, set_rate(client->control->session, line + 5));
+		return false;
+	}
+	answer(client, "error: unknown command; there are: stop, audit, rate R\n");
 	return false;
 }
 

@@ -4,6 +4,7 @@
  *
  *   stop	end the run; answered "ok"
  *   audit	look over the whole table; answered "ok", the result is a line of the output
+ *   rate R	from now on R transactions arrive per second (0: none); answered "ok"
  *
  * Anything else is answered "error: ..." and changes nothing. On standard input there are no
  * answers, and its end means only that nothing more will come.

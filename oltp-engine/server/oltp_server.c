@@ -50,7 +50,7 @@ static const struct argp_option options[] = {
 	  "records in memory that the host offers and demands; --memory-mib bounds it", 5 },
 	{ NULL, 0, NULL, 0, "Server:", 4 },
 	{ "control", OPT_CONTROL, "PATH", 0,
-	  "unix socket that takes 'stop' and 'audit'; - is stdin", 4 },
+	  "unix socket that takes 'stop', 'audit' and 'rate R'; - is stdin", 4 },
 	{ "app-name", OPT_APP_NAME, "NAME", 0, "name shown to the monitor (oltp-server-PID)", 4 },
 	{ "device", OPT_DEVICE, "PATH", 0, "Ebb device ($EBB_DEVICE or /dev/ebb)", 4 },
 	{ "monitor", OPT_MONITOR, "PATH", 0,
@@ -185,7 +185,8 @@ out:
 /* Without a pool the engine registers once the table is there: until then it has nothing to say. */
 static bool load_and_serve(const struct arguments *a)
 {
-	struct session_config config = { .options = a->bench, .max_cpus = a->max_cpus };
+	struct session_config config = { .options = a->bench, .max_cpus = a->max_cpus,
+					 .takes_rates = a->control_path };
 	struct blocks_ebb *blocks = NULL;
 	struct session *session = NULL;
 	struct ebb *ebb = NULL;

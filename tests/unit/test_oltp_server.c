@@ -24,10 +24,11 @@ struct fixture {
 	void *source;
 };
 
-static void fixture_open(struct fixture *f, double seconds)
+static void fixture_open_with(struct fixture *f, double seconds, bool takes_rates)
 {
 	static const uint32_t cpus[] = { 0, 1 };
-	struct session_config config = { .options = bench_options_default, .no_pin = true };
+	struct session_config config = { .options = bench_options_default, .no_pin = true,
+					 .takes_rates = takes_rates };
 
 	config.options.ycsb.records = 200;
 	config.options.seconds = seconds;
@@ -40,6 +41,11 @@ static void fixture_open(struct fixture *f, double seconds)
 	assert_int_equal(oltp_source_fixed_create(cpus, 2, 1, &f->source), 0);
 	assert_int_equal(session_open(&config, &f->session), 0);
 	session_set_source(f->session, &oltp_source_fixed_ops, f->source);
+}
+
+static void fixture_open(struct fixture *f, double seconds)
+{
+	fixture_open_with(f, seconds, true);
 }
 
 static void fixture_close(struct fixture *f)
@@ -186,11 +192,49 @@ static void test_stop_command(void **state)
 	assert_string_equal(script.answer, "ok\n");
 }
 
+static void test_rate_command(void **state)
+{
+	(void)state;
+	struct script script = { .pieces = { "rate 50\nrate 0\n", "rate\nrate -1\n",
+					     "rate nan\nrate 5x\n", "stop\n" } };
+	const char *bad = "error: a rate is 0 to 1e9 transactions per second\n";
+	char expected[512];
+
+	run_scripts(&script, 1);
+	snprintf(expected, sizeof(expected), "ok\nok\n%s%s%s%sok\n",
+		 "error: unknown command; there are: stop, audit, rate R\n", bad, bad, bad);
+	assert_string_equal(script.answer, expected);
+}
+
+static void test_nothing_runs_at_rate_zero(void **state)
+{
+	(void)state;
+	static const char *const expected[] = { "\"committed\":0,", NULL };
+	struct fixture f;
+
+	fixture_open(&f, 0.2);
+	assert_int_equal(session_set_rate(f.session, -1), -EINVAL);
+	assert_int_equal(session_set_rate(f.session, 0), 0);
+	assert_int_equal(session_run(f.session), 0);
+	assert_result(&f, expected, true);
+	fixture_close(&f);
+}
+
+static void test_rates_are_for_sessions_that_take_them(void **state)
+{
+	(void)state;
+	struct fixture f;
+
+	fixture_open_with(&f, 0.05, false);
+	assert_int_equal(session_set_rate(f.session, 1), -EOPNOTSUPP);
+	fixture_close(&f);
+}
+
 static void test_lines_in_pieces_and_unknown_commands(void **state)
 {
 	(void)state;
 	struct script script = { .pieces = { "halt\nst", "op", " now\n\nsto", "p\n" } };
-	const char *line = "error: unknown command; there are: stop, audit\n";
+	const char *line = "error: unknown command; there are: stop, audit, rate R\n";
 	char expected[256];
 
 	run_scripts(&script, 1);
@@ -269,6 +313,9 @@ int main(void)
 		cmocka_unit_test(test_ends_when_time_is_up),
 		cmocka_unit_test(test_ends_on_sigterm),
 		cmocka_unit_test(test_stop_command),
+		cmocka_unit_test(test_rate_command),
+		cmocka_unit_test(test_nothing_runs_at_rate_zero),
+		cmocka_unit_test(test_rates_are_for_sessions_that_take_them),
 		cmocka_unit_test(test_lines_in_pieces_and_unknown_commands),
 		cmocka_unit_test(test_bad_clients_do_not_end_the_run),
 		cmocka_unit_test(test_socket_left_behind_is_replaced),
