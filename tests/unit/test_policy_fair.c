@@ -322,7 +322,9 @@ static void bench_mem(struct bench *b, uint32_t weight, uint16_t host_node, uint
 	vm->has_driver = true;
 	vm->num_nodes = 1;
 	vm->nodes[0].host_node = host_node;
-	vm->nodes[0].mem = (struct ebb_view_mem){ .floor = floor, .ceiling = ceiling, .used = used };
+	vm->nodes[0].mem = (struct ebb_view_mem){
+		.floor = floor, .ceiling = ceiling, .used = used,
+	};
 }
 
 static void test_mem_shares(void **state)

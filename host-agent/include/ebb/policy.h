@@ -78,6 +78,12 @@ struct ebb_view_vm {
 struct ebb_view {
 	usec_t now;
 	usec_t cooldown;		/* least time between two brokerings of memory */
+	/*
+	 * When guests were last asked what memory is worth (ebb_plan.asks_vom), 0: never; and
+	 * whether answers may still come: then it is decided again when no more do.
+	 */
+	usec_t vom_asked_at;
+	bool vom_is_open;
 	uint16_t num_nodes;
 	struct ebb_view_node nodes[EBB_MAX_NODES];
 	uint32_t num_vms;
