@@ -61,6 +61,18 @@ static void print_cores(const json_t *host)
 	table_finish(&t);
 }
 
+static void print_pressure(const json_t *pressure)
+{
+	printf("memory    above %lld%% for %lld s brokered down to %lld%%, above %lld%% a VM should "
+	       "move\n", ctl_int(pressure, "memory_threshold_percent"),
+	       ctl_int(pressure, "memory_window_s"), ctl_int(pressure, "memory_target_percent"),
+	       ctl_int(pressure, "memory_failover_percent"));
+	printf("hot       a shared core above %lld%%, a node above %lld%% over %lld s\n",
+	       ctl_int(pressure, "core_hot_percent"), ctl_int(pressure, "host_hot_percent"),
+	       ctl_int(pressure, "hot_window_s"));
+	printf("cool-down %lld s\n", ctl_int(pressure, "cool_down_s"));
+}
+
 int cmd_host(struct ctl *ctl, int argc, char **argv)
 {
 	int rc = EXIT_DONE;
@@ -87,6 +99,7 @@ int cmd_host(struct ctl *ctl, int argc, char **argv)
 			       ctl_str(host, "libvirt_error"));
 		if (!ctl_bool(host, "loaded"))
 			puts("state     not complete yet: libvirt has not told of all VMs");
+		print_pressure(json_object_get(host, "pressure"));
 		putchar('\n');
 		print_nodes(host);
 		putchar('\n');

@@ -13,6 +13,7 @@
  *   charge.c     what VMs held, and what nobody did
  *   mem.c        pools: what devices report, deadlines, revoking
  *   mem-act.c    pools: what has to be told to devices and libvirt
+ *   pressure.c   thresholds as configured
  *   plan.c       admission, policy, limits ("settling")
  *   threads.c    nodes on which hardware threads are given out; which one to take
  *   want.c       what VMs asked for and were refused because of their limits
@@ -325,6 +326,12 @@ uint64_t core_action_id(struct ebb_state *s, const struct ebb_vm *vm, uint16_t v
 struct ebb_record *core_record(struct ebb_state *s, const struct ebb_vm *vm, usec_t now,
 			       enum ebb_event event);
 void core_text(char *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* In whole blocks, rounded down. */
+static inline uint32_t core_percent(uint32_t blocks, uint32_t percent)
+{
+	return (uint32_t)((uint64_t)blocks * percent / 100);
+}
 
 static inline usec_t core_sooner(usec_t a, usec_t b)
 {

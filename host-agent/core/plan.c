@@ -21,6 +21,10 @@ void core_count_capacity(struct ebb_state *s)
 		const uint32_t all = s->host.pool_blocks[h];
 
 		s->nodes[h].mem_capacity = boot < all ? (uint32_t)(all - boot) : 0;
+		s->nodes[h].mem_threshold = core_percent(s->nodes[h].mem_capacity,
+							 s->cfg.pressure.memory_threshold_percent);
+		s->nodes[h].mem_target = core_percent(s->nodes[h].mem_capacity,
+						      s->cfg.pressure.memory_target_percent);
 	}
 }
 
@@ -315,7 +319,11 @@ static uint32_t set_targets(struct ebb_state *s, enum ebb_resource what, bool ha
 
 static void make_plan(struct ebb_state *s, usec_t now)
 {
-	struct ebb_view view = { .now = now, .num_nodes = s->host.num_nodes };
+	struct ebb_view view = {
+		.now = now,
+		.cooldown = s->cfg.pressure.cool_down_s * EBB_USEC_PER_SEC,
+		.num_nodes = s->host.num_nodes,
+	};
 	struct ebb_plan plan = { .targets = s->targets };
 	uint32_t clamped;
 	int r;

@@ -15,6 +15,7 @@ void ebb_state_config_default(struct ebb_state_config *ret_cfg)
 		.charge_usec = 1 * EBB_USEC_PER_SEC,
 		.retry_usec = { 200 * EBB_USEC_PER_MSEC, 30 * EBB_USEC_PER_SEC },
 	};
+	ebb_pressure_default(&ret_cfg->pressure);
 }
 
 bool ebb_policy_usable(const struct ebb_policy_ops *ops)
@@ -30,7 +31,8 @@ struct ebb_state *ebb_state_create(const struct ebb_state_config *cfg,
 	char text[EBB_TEXT_SIZE];
 	struct ebb_state *s;
 
-	if (ebb_host_check(host, text) < 0 || !ebb_policy_usable(policy))
+	if (ebb_host_check(host, text) < 0 || ebb_pressure_check(&cfg->pressure, text) < 0 ||
+	    !ebb_policy_usable(policy))
 		return NULL;
 	s = cfg->alloc.alloc(cfg->alloc.ctx, sizeof(*s));
 	if (!s)
@@ -160,6 +162,11 @@ bool ebb_state_is_loaded(const struct ebb_state *s)
 	return s->is_loaded;
 }
 
+const struct ebb_pressure *ebb_state_pressure(const struct ebb_state *s)
+{
+	return &s->cfg.pressure;
+}
+
 size_t ebb_state_num_vms(const struct ebb_state *s)
 {
 	return s->num_vms;
@@ -228,6 +235,12 @@ uint64_t ebb_state_pool_capacity(const struct ebb_state *s, uint16_t host_node)
 {
 	return host_node < s->host.num_nodes ? s->nodes[host_node].mem_capacity * EBB_BLOCK_BYTES :
 					       0;
+}
+
+uint64_t ebb_state_pool_bytes(const struct ebb_state *s, uint16_t host_node, uint32_t percent)
+{
+	return host_node < s->host.num_nodes ?
+		       core_percent(s->nodes[host_node].mem_capacity, percent) * EBB_BLOCK_BYTES : 0;
 }
 
 uint64_t ebb_state_pool_held(const struct ebb_state *s, uint16_t host_node)

@@ -49,6 +49,7 @@
 #define EBB_CORE_STATE_H
 
 #include "ebb/policy.h"
+#include "ebb/pressure.h"
 #include "ebb/types.h"
 
 struct ebb_alloc {
@@ -73,11 +74,12 @@ struct ebb_state_config {
 	uint64_t mem_overhead_bytes;	/* what a QEMU needs besides the memory of its guest */
 	usec_t charge_usec;		/* what VMs held is recorded so often, of all at once */
 	usec_t retry_usec[2];		/* back-off after a failed action: first, longest */
+	struct ebb_pressure pressure;
 };
 
 /*
- * 12 s (the device gives up after 15), 5 s, 1 s, 0.5 s, 1 s, 0.2 to 30 s; no allocator, no
- * overhead.
+ * 12 s (the device gives up after 15), 5 s, 1 s, 0.5 s, 1 s, 0.2 to 30 s; pressure as by default;
+ * no allocator, no overhead.
  */
 void ebb_state_config_default(struct ebb_state_config *ret_cfg);
 
@@ -298,7 +300,10 @@ struct ebb_vm {
 
 struct ebb_state;
 
-/* NULL if out of memory or if ebb_host_check() finds the host wanting; host is copied. */
+/*
+ * NULL if out of memory or if ebb_host_check() or ebb_pressure_check() finds something wanting;
+ * host is copied.
+ */
 struct ebb_state *ebb_state_create(const struct ebb_state_config *cfg,
 				   const struct ebb_host *host,
 				   const struct ebb_policy_ops *policy);
@@ -356,6 +361,7 @@ bool ebb_state_record_pop(struct ebb_state *s, struct ebb_record *ret_record);
 const struct ebb_host *ebb_state_host(const struct ebb_state *s);
 const struct ebb_policy_ops *ebb_state_policy(const struct ebb_state *s);
 bool ebb_state_is_loaded(const struct ebb_state *s);
+const struct ebb_pressure *ebb_state_pressure(const struct ebb_state *s);
 
 /* VMs by uuid, 0 to ebb_state_num_vms() - 1; valid until the next fact. */
 size_t ebb_state_num_vms(const struct ebb_state *s);
@@ -390,6 +396,8 @@ bool ebb_state_node_uses_threads(const struct ebb_state *s, uint16_t host_node);
  * held or promised (a pool that was not heard of yet counts with its size).
  */
 uint64_t ebb_state_pool_capacity(const struct ebb_state *s, uint16_t host_node);
+/* So many percent of the capacity, as thresholds are counted: in whole blocks, rounded down. */
+uint64_t ebb_state_pool_bytes(const struct ebb_state *s, uint16_t host_node, uint32_t percent);
 uint64_t ebb_state_pool_held(const struct ebb_state *s, uint16_t host_node);
 uint64_t ebb_state_pool_promised(const struct ebb_state *s, uint16_t host_node);
 

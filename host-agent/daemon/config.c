@@ -14,6 +14,9 @@
 
 enum kind { KIND_TEXT, KIND_PATH, KIND_BOOL, KIND_NUMBER, KIND_NUMBER_OR_AUTO, KIND_LEVEL };
 
+#define PRESSURE(name, min, max) \
+	{ #name, KIND_NUMBER, offsetof(struct ebb_config, pressure.name), min, max }
+
 static const struct key {
 	const char *name;
 	enum kind kind;
@@ -34,6 +37,14 @@ static const struct key {
 	  EBB_MAX_POOL_MIB },
 	{ "memory_overhead_mib", KIND_NUMBER, offsetof(struct ebb_config, memory_overhead_mib), 64,
 	  65536 },
+	PRESSURE(memory_threshold_percent, 1, EBB_PRESSURE_PERCENT_MAX),
+	PRESSURE(memory_target_percent, 1, EBB_PRESSURE_PERCENT_MAX),
+	PRESSURE(memory_failover_percent, 1, EBB_PRESSURE_PERCENT_MAX),
+	PRESSURE(memory_window_s, 0, EBB_PRESSURE_S_MAX),
+	PRESSURE(core_hot_percent, 1, EBB_PRESSURE_PERCENT_MAX),
+	PRESSURE(host_hot_percent, 1, EBB_PRESSURE_PERCENT_MAX),
+	PRESSURE(hot_window_s, 1, EBB_PRESSURE_S_MAX),
+	PRESSURE(cool_down_s, 1, EBB_PRESSURE_S_MAX),
 	{ "workers", KIND_NUMBER, offsetof(struct ebb_config, workers), 2, 64 },
 	{ "history_rows", KIND_NUMBER, offsetof(struct ebb_config, history_rows), 1000, 10000000 },
 	{ "log_level", KIND_LEVEL, offsetof(struct ebb_config, log_level), 0, 0 },
@@ -60,6 +71,7 @@ void ebb_config_default(struct ebb_config *c)
 	strcpy(c->link_group, "auto");
 	c->pool_mib = EBB_CONFIG_AUTO;
 	c->memory_overhead_mib = 1536;
+	ebb_pressure_default(&c->pressure);
 	c->workers = 8;
 	c->history_rows = 1000000;
 	c->log_level = LOG_INFO;
@@ -67,7 +79,7 @@ void ebb_config_default(struct ebb_config *c)
 
 static int unknown_key(const char *key, struct ebb_err *err)
 {
-	char known[400] = "";
+	char known[800] = "";
 
 	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
 		snprintf(known + strlen(known), sizeof(known) - strlen(known), "%s%s",
@@ -204,7 +216,10 @@ int ebb_config_load(struct ebb_config *c, const char *path, struct ebb_err *err)
 int ebb_config_finish(struct ebb_config *c, struct ebb_err *err)
 {
 	size_t len = strlen(EMU_GROUP_PREFIX);
+	char text[EBB_TEXT_SIZE];
 
+	if (ebb_pressure_check(&c->pressure, text) < 0)
+		return ebb_err_set(err, -EINVAL, "%s", text);
 	if (!c->emu_group[0]) {
 		/*
 		 * One instance for each run_dir, so this is unique, and the same after a restart.

@@ -6,6 +6,7 @@
 #include <limits.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include "ebb/pressure.h"
 #include "util/err.h"
 
 #define EBB_CONFIG_VALUE_SIZE	1024
@@ -26,6 +27,7 @@ struct ebb_config {
 	/* MiB of each node of the host for pools, 0 to EBB_MAX_POOL_MIB; EBB_CONFIG_AUTO */
 	uint32_t pool_mib;
 	uint32_t memory_overhead_mib;		/* of every QEMU; 64 to 65536 */
+	struct ebb_pressure pressure;
 	uint32_t workers;			/* 2 to 64 */
 	uint32_t history_rows;			/* 1000 to 10000000 */
 	int log_level;				/* LOG_ERR to LOG_DEBUG */
@@ -39,7 +41,10 @@ int ebb_config_load(struct ebb_config *c, const char *path, struct ebb_err *err)
 /* "key=value" as on the command line. */
 int ebb_config_set(struct ebb_config *c, const char *assignment, struct ebb_err *err);
 
-/* What depends on several keys: fills emu_group from run_dir where it was not given. */
+/*
+ * What depends on several keys: fills emu_group from run_dir where it was not given; thresholds
+ * must be in order.
+ */
 int ebb_config_finish(struct ebb_config *c, struct ebb_err *err);
 
 #endif

@@ -218,6 +218,7 @@ static int make_state(struct daemon *d, struct ebb_err *err)
 	ebb_state_config_default(&cfg);
 	cfg.alloc = (struct ebb_alloc){ .alloc = core_alloc, .free = core_free };
 	cfg.count_threads = d->config.count_threads;
+	cfg.pressure = d->config.pressure;
 	cfg.mem_overhead_bytes = (uint64_t)d->config.memory_overhead_mib << 20;
 	d->agent.state = ebb_state_create(&cfg, d->host, policy);
 	return d->agent.state ? 0 : -ENOMEM;

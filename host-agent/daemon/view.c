@@ -5,10 +5,42 @@
 #include "daemon/view.h"
 #include "util/uuid.h"
 
+static json_t *pressure_view(const struct ebb_state *s)
+{
+	const struct ebb_pressure *p = ebb_state_pressure(s);
+
+	return json_pack("{s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i}", "memory_threshold_percent",
+			 p->memory_threshold_percent, "memory_target_percent",
+			 p->memory_target_percent, "memory_failover_percent",
+			 p->memory_failover_percent, "memory_window_s", p->memory_window_s,
+			 "core_hot_percent", p->core_hot_percent, "host_hot_percent",
+			 p->host_hot_percent, "hot_window_s", p->hot_window_s, "cool_down_s",
+			 p->cool_down_s);
+}
+
+static void add_node_pressure(json_t *o, const struct ebb_state *s, uint16_t node)
+{
+	const struct ebb_pressure *p = ebb_state_pressure(s);
+	const struct {
+		const char *key;
+		uint32_t percent;
+	} all[] = {
+		{ "mem_threshold_bytes", p->memory_threshold_percent },
+		{ "mem_target_bytes", p->memory_target_percent },
+		{ "mem_failover_bytes", p->memory_failover_percent },
+	};
+
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
+		json_object_set_new(o, all[i].key,
+				    json_integer((json_int_t)ebb_state_pool_bytes(
+					    s, node, all[i].percent)));
+}
+
 static json_t *node_view(const struct ebb_state *s, uint16_t node, usec_t now)
 {
 	const struct ebb_host *h = ebb_state_host(s);
 	uint32_t cores = 0, threads = 0;
+	json_t *o;
 
 	for (uint16_t c = 0; c < h->num_cores; c++) {
 		if (h->cores[c].node != node)
@@ -16,15 +48,18 @@ static json_t *node_view(const struct ebb_state *s, uint16_t node, usec_t now)
 		cores++;
 		threads += h->cores[c].num_threads;
 	}
-	return json_pack("{s:i, s:i, s:i, s:i, s:i, s:I, s:I, s:I, s:b, s:f}",
-			 "node", node, "cores", cores,
-			 "threads", threads, "capacity", ebb_state_node_capacity(s, node), "used",
-			 ebb_state_node_used(s, node), "mem_capacity_bytes",
-			 (json_int_t)ebb_state_pool_capacity(s, node), "mem_held_bytes",
-			 (json_int_t)ebb_state_pool_held(s, node), "mem_promised_bytes",
-			 (json_int_t)ebb_state_pool_promised(s, node), "uses_threads",
-			 ebb_state_node_uses_threads(s, node), "wasted_core_s",
-			 (double)ebb_state_node_wasted_usec(s, node, now) / EBB_USEC_PER_SEC);
+	o = json_pack("{s:i, s:i, s:i, s:i, s:i, s:I, s:I, s:I, s:b, s:f}",
+		      "node", node, "cores", cores,
+		      "threads", threads, "capacity", ebb_state_node_capacity(s, node), "used",
+		      ebb_state_node_used(s, node), "mem_capacity_bytes",
+		      (json_int_t)ebb_state_pool_capacity(s, node), "mem_held_bytes",
+		      (json_int_t)ebb_state_pool_held(s, node), "mem_promised_bytes",
+		      (json_int_t)ebb_state_pool_promised(s, node), "uses_threads",
+		      ebb_state_node_uses_threads(s, node), "wasted_core_s",
+		      (double)ebb_state_node_wasted_usec(s, node, now) / EBB_USEC_PER_SEC);
+	if (o)
+		add_node_pressure(o, s, node);
+	return o;
 }
 
 static json_t *core_view(const struct ebb_state *s, uint16_t core)
@@ -53,10 +88,10 @@ json_t *ebb_view_host(const struct ebb_state *s, usec_t now)
 		json_array_append_new(nodes, node_view(s, n, now));
 	for (uint16_t c = 0; c < h->num_cores; c++)
 		json_array_append_new(cores, core_view(s, c));
-	return json_pack("{s:b, s:f, s:s, s:b, s:o, s:o}", "emulated", h->is_emulated, "share",
+	return json_pack("{s:b, s:f, s:s, s:b, s:o, s:o, s:o}", "emulated", h->is_emulated, "share",
 			 h->is_emulated ? h->share_permille / 1000.0 : 1.0, "policy",
 			 ebb_state_policy(s)->name, "loaded", ebb_state_is_loaded(s), "nodes",
-			 nodes, "cores", cores);
+			 nodes, "cores", cores, "pressure", pressure_view(s));
 }
 
 const char *ebb_view_vm_state(const struct ebb_vm *vm)

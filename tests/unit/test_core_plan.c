@@ -13,6 +13,8 @@
 /* A policy that notes what it sees, and says what it is told to. */
 static struct {
 	unsigned int num_asked;
+	usec_t cooldown;
+	struct ebb_view_node node;	/* 0 */
 	struct ebb_view_vm vms[4];
 	uint16_t targets[4];		/* of node 0, by order of arrival */
 	bool use_threads;
@@ -22,6 +24,8 @@ static int puppet_decide(void *st, const struct ebb_view *view, struct ebb_plan 
 {
 	(void)st;
 	puppet.num_asked++;
+	puppet.cooldown = view->cooldown;
+	puppet.node = view->nodes[0];
 	for (uint32_t v = 0; v < view->num_vms && v < 4; v++) {
 		puppet.vms[v] = view->vms[v];
 		ret_plan->targets[v].nodes[0] = puppet.targets[v];
@@ -87,6 +91,10 @@ static void test_view(void **state)
 	assert_int_equal(puppet.vms[0].class, EBB_CLASS_RESERVED);
 	assert_int_equal(puppet.vms[0].nodes[0].reserved, 4);
 	assert_int_equal(puppet.vms[0].nodes[0].wanted, 1);
+	assert_int_equal(puppet.cooldown, SEC(60));
+	assert_int_equal(puppet.node.mem_capacity, 512);
+	assert_int_equal(puppet.node.mem_threshold, 460);
+	assert_int_equal(puppet.node.mem_target, 409);
 	script_finish(&s);
 }
 

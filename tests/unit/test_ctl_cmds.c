@@ -217,6 +217,12 @@ static void test_host(void **state)
 	assert_int_equal(number(node, "used"), 2);
 	assert_int_equal(number(node, "mem_capacity_bytes"), 1 << 30);
 	assert_true(number(node, "mem_promised_bytes") <= 1 << 30);
+	/* Of 512 blocks 460.8, 409.6 and 486.4 */
+	assert_int_equal(number(node, "mem_threshold_bytes"), 460 * EBB_BLOCK_BYTES);
+	assert_int_equal(number(node, "mem_target_bytes"), 409 * EBB_BLOCK_BYTES);
+	assert_int_equal(number(node, "mem_failover_bytes"), 486 * EBB_BLOCK_BYTES);
+	assert_int_equal(number(json_object_get(host, "pressure"), "host_hot_percent"), 75);
+	assert_int_equal(number(json_object_get(host, "pressure"), "cool_down_s"), 60);
 	assert_true(number(node, "mem_held_bytes") <= number(node, "mem_promised_bytes"));
 	assert_int_equal(json_array_size(json_object_get(host, "cores")), 4);
 	thread = json_array_get(json_object_get(json_array_get(json_object_get(host, "cores"), 0),

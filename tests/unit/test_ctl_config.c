@@ -42,7 +42,10 @@ static void test_file(void **state)
 		 "/tmp/s\n"
 		 "host = emulated:2x4x1@0.25\nhost_reserve = 0-1\npolicy = strict\nworkers = 4\n"
 		 "link_group = kvm\ncontrol_group = adm\ncount_threads = yes\nhistory_rows = 5000\n"
-		 "log_level = debug\npool_mib = 2048\nmemory_overhead_mib = 300\n",
+		 "log_level = debug\npool_mib = 2048\nmemory_overhead_mib = 300\n"
+		 "memory_target_percent = 50\nmemory_threshold_percent = 60\n"
+		 "memory_failover_percent = 70\nmemory_window_s = 0\ncore_hot_percent = 99\n"
+		 "host_hot_percent = 88\nhot_window_s = 3\ncool_down_s = 7\n",
 		 &c, &err) < 0)
 		fail_msg("%s", err.text);
 	assert_string_equal(c.libvirt_uri, "test:///default");
@@ -57,6 +60,14 @@ static void test_file(void **state)
 	assert_int_equal(c.history_rows, 5000);
 	assert_int_equal(c.pool_mib, 2048);
 	assert_int_equal(c.memory_overhead_mib, 300);
+	assert_int_equal(c.pressure.memory_target_percent, 50);
+	assert_int_equal(c.pressure.memory_threshold_percent, 60);
+	assert_int_equal(c.pressure.memory_failover_percent, 70);
+	assert_int_equal(c.pressure.memory_window_s, 0);
+	assert_int_equal(c.pressure.core_hot_percent, 99);
+	assert_int_equal(c.pressure.host_hot_percent, 88);
+	assert_int_equal(c.pressure.hot_window_s, 3);
+	assert_int_equal(c.pressure.cool_down_s, 7);
 	assert_int_equal(c.log_level, LOG_DEBUG);
 	assert_int_equal(ebb_config_finish(&c, &err), 0);
 	assert_string_equal(c.emu_group, "ebb-emu-run-x-y");
@@ -100,6 +111,11 @@ static void test_bad(void **state)
 		{ "pool_mib = some\n", "pool_mib=some" },
 		{ "memory_overhead_mib = 63\n", "memory_overhead_mib=63: allowed: 64 to 65536" },
 		{ "memory_overhead_mib = auto\n", "memory_overhead_mib=auto" },
+		{ "memory_threshold_percent = 0\n", "allowed: 1 to 100" },
+		{ "host_hot_percent = 101\n", "host_hot_percent=101: allowed: 1 to 100" },
+		{ "memory_window_s = 3601\n", "memory_window_s=3601: allowed: 0 to 3600" },
+		{ "hot_window_s = 0\n", "hot_window_s=0: allowed: 1 to 3600" },
+		{ "cool_down_s = 0\n", "cool_down_s=0: allowed: 1 to 3600" },
 		{ "history_rows = 1\n", "allowed: 1000 to 10000000" },
 		{ "count_threads = maybe\n", "count_threads=maybe: allowed: yes, no" },
 		{ "log_level = loud\n", "log_level=loud: allowed: error, warning, info, debug" },
@@ -152,12 +168,35 @@ static void test_bad_emu_group(void **state)
 	}
 }
 
+/* Each by itself is in range, together they make no sense. */
+static void test_bad_thresholds(void **state)
+{
+	static const struct {
+		const char *text, *error;
+	} bad[] = {
+		{ "memory_target_percent=90", "memory_target_percent=90: must be less than "
+					      "memory_threshold_percent, which is 90" },
+		{ "memory_threshold_percent=95", "memory_threshold_percent=95: must be less than "
+						 "memory_failover_percent, which is 95" },
+	};
+	struct ebb_config c;
+	struct ebb_err err;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		ebb_config_default(&c);
+		assert_int_equal(ebb_config_set(&c, bad[i].text, &err), 0);
+		assert_int_equal(ebb_config_finish(&c, &err), -EINVAL);
+		assert_string_equal(err.text, bad[i].error);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_file),	    cmocka_unit_test(test_defaults),
 		cmocka_unit_test(test_bad),	    cmocka_unit_test(test_bad_options),
-		cmocka_unit_test(test_bad_emu_group),
+		cmocka_unit_test(test_bad_emu_group), cmocka_unit_test(test_bad_thresholds),
 	};
 
 	return cmocka_run_group_tests_name("daemon/config", tests, NULL, NULL);
