@@ -3,7 +3,7 @@
 # Guest monitor: libebb (static and shared), ebb-monitord, the example.
 
 LIBEBB_SRC := $(addprefix guest-monitor/libebb/,ebb.c cpu.c stats.c shares.c view.c link.c proto.c dev.c clock.c \
-	mem.c lease.c release.c pool.c guard.c)
+	mem.c lease.c release.c pool.c guard.c vom.c)
 MONITORD_SRC := $(addprefix guest-monitor/monitord/,monitor.c client.c server.c divide.c fill.c store.c \
 	proc.c log.c isolate.c sweep.c)
 EBB_RIG_SRC := $(addprefix tests/lib/,ebb_rig.c ebb_clock.c fake_ebb_dev.c fake_ebb_vm.c fake_ebb_mem.c \
@@ -46,6 +46,7 @@ $(eval $(call unit_test,test_ebb_hostile,tests/unit/test_ebb_hostile.c $(EBB_RIG
 $(eval $(call unit_test,test_ebb_alone,tests/unit/test_ebb_alone.c $(EBB_RIG_SRC),monitord libebb,,))
 $(eval $(call unit_test,test_ebb_threads,tests/unit/test_ebb_threads.c $(EBB_RIG_SRC),monitord libebb,,))
 $(eval $(call unit_test,test_ebb_pool,tests/unit/test_ebb_pool.c,libebb,,))
+$(eval $(call unit_test,test_ebb_vom,tests/unit/test_ebb_vom.c,libebb,,-lm))
 $(eval $(call unit_test,test_ebb_guard,tests/unit/test_ebb_guard.c,libebb,,))
 $(eval $(call unit_test,test_ebb_mem,tests/unit/test_ebb_mem.c $(EBB_RIG_SRC),monitord libebb,,))
 $(eval $(call unit_test,test_ebb_mem_hostile,tests/unit/test_ebb_mem_hostile.c $(EBB_RIG_SRC),monitord libebb,,))
