@@ -10,7 +10,8 @@
  *    the times of its last two uses are kept (LRU-K with K = 2). The engine looks at them every 20
  *    ms; uses between two looks count as one (the correlated reference period), so a rate is at
  *    most 50 per second. While the engine meets a demand it does not look: what is used then counts
- *    as one use.
+ *    as one use. Ages are of time in which transactions ran: of a pause of the whole engine no
+ *    more than its first second counts, for what nobody could use is not worth less for it.
  *  - what it costs: the time from when a transaction asked for a cold record until it was in
  *    memory, of reads that were made. As long as there were none, some records that went to disk
  *    are read for that alone; before that, nothing is known (0).
@@ -43,6 +44,7 @@ struct oltp_memory_sample {
 	const struct oltp_table *table;
 	/* Head and padding included; of a cold record, what it would take. */
 	uint32_t bytes;
+	uint16_t node;		/* of its memory, if it is resident */
 	bool is_resident;	/* in a block; else on disk, or used from a read buffer */
 	/*
 	 * How long ago the last use was, and the one before, ns, or OLTP_NOT_KNOWN. What was before
@@ -98,7 +100,10 @@ uint32_t oltp_memory_classes_make(struct oltp_memory_sample *samples, uint32_t n
 struct oltp_memory_recency {
 	uint32_t samples;		/* watched now */
 	uint32_t resident_samples;
-	/* Of the resident bytes: not used for 1, 10, 60 s; NAN with nothing resident. */
+	/*
+	 * Of the resident bytes: not used for 1, 10, 60 s in which transactions ran; NAN with
+	 * nothing resident.
+	 */
 	double unused_1s, unused_10s, unused_60s;
 	/* Since the engine was opened. 0: none. */
 	uint64_t looks;			/* at the whole sample */

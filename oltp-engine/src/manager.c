@@ -269,10 +269,51 @@ static void rereads_turn(struct manager *m)
 	}
 }
 
+/* Changes whenever a transaction ends. */
+static uint64_t activity(struct oltp_engine *engine, bool *ret_is_running)
+{
+	uint64_t n = 0;
+
+	*ret_is_running = false;
+	pthread_mutex_lock(&engine->lock);
+	for (uint32_t i = 1; i <= engine->workers_end; i++) {
+		struct oltp_worker *w = engine->workers[i];
+
+		if (!w)
+			continue;
+		n += counter_read(&w->commits) + counter_read(&w->aborts) +
+		     counter_read(&w->conflicts);
+		*ret_is_running |= counter_read(&w->announced) != EPOCH_NONE;
+	}
+	pthread_mutex_unlock(&engine->lock);
+	return n;
+}
+
+uint64_t manager_busy_ns(struct manager *m)
+{
+	uint64_t ns;
+
+	pthread_mutex_lock(&m->lock);
+	ns = idle_now(&m->idle, manager_now_ns());
+	pthread_mutex_unlock(&m->lock);
+	return ns;
+}
+
+static uint64_t idle_turn(struct manager *m)
+{
+	bool is_running;
+	uint64_t ns, n = activity(m->engine, &is_running);
+
+	pthread_mutex_lock(&m->lock);
+	ns = idle_look(&m->idle, n, is_running, manager_now_ns());
+	pthread_mutex_unlock(&m->lock);
+	return ns;
+}
+
 static void tick(struct manager *m)
 {
 	epoch_advance(&m->engine->epoch);
-	recency_turn(m->recency, tables_count(m->engine), manager_now_ns());
+	recency_turn(m->recency, tables_count(m->engine), idle_turn(m));
 	if (m->ticks++ % REREAD_TICKS == 0 && m->engine->cold)
 		rereads_turn(m);
 }
@@ -312,17 +353,19 @@ static void *manager_main(void *arg)
 int manager_create(struct oltp_engine *engine, struct manager **ret_manager)
 {
 	struct manager *m = calloc(1, sizeof(*m));
+	uint64_t now_ns = manager_now_ns();
 	int rc;
 
 	if (!m)
 		return -ENOMEM;
 	m->engine = engine;
+	idle_init(&m->idle, 0, now_ns);
 	m->fill_buffer = aligned_alloc(4096, COLD_EXTENT_BYTES);
 	if (!m->fill_buffer) {
 		rc = -ENOMEM;
 		goto out_free;
 	}
-	rc = recency_create(engine, manager_now_ns(), &m->recency);
+	rc = recency_create(engine, now_ns, &m->recency);
 	if (rc)
 		goto out_free;
 	rc = evict_init(&m->evict, engine);

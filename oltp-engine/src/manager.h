@@ -14,6 +14,7 @@
 
 #include "engine.h"
 #include "evict.h"
+#include "idle.h"
 #include "recency.h"
 #include "shrink.h"
 
@@ -32,6 +33,7 @@ struct manager {
 	pthread_mutex_t lock;		/* for changed, and the figures below */
 	pthread_cond_t changed;
 	bool has_news;
+	struct idle idle;
 	uint64_t demands, answered_bytes, unanswered_bytes, unanswered_demands, last_demand_ns;
 };
 
@@ -50,6 +52,9 @@ void manager_room_check(struct manager *manager, struct oltp_table *table);
 
 /* CLOCK_MONOTONIC */
 uint64_t manager_now_ns(void);
+
+/* The clock of ages, which stands still while nobody runs transactions (idle.h). Any thread. */
+uint64_t manager_busy_ns(struct manager *manager);
 
 /* Is there more room for records of the table than what is kept free for records to come? */
 bool manager_has_room(struct manager *manager, struct oltp_table *table);

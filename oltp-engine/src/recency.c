@@ -91,6 +91,14 @@ static bool is_resident(uint64_t entry)
 	return !(entry & (INDEX_STUB | INDEX_VISITOR));
 }
 
+/* Of a resident one. */
+static uint16_t node_of(const struct oltp_engine *engine, uint64_t entry)
+{
+	const struct block *block = storage_block_of(&engine->storage, index_record(entry));
+
+	return block ? (uint16_t)block->node : 0;
+}
+
 /* Of the last use; 0: it cannot be seen. */
 static uint64_t stamp_of(const struct oltp_engine *engine, uint64_t entry)
 {
@@ -159,6 +167,8 @@ static int member_add(void *ctx, const struct index_ref *ref)
 	s->free = member->next;
 	stamp = stamp_of(engine, ref->entry);
 	*member = (struct recency_member){ .ref = *ref, .key = key, .next = new->bucket->first };
+	if (is_resident(ref->entry))
+		member->node = node_of(engine, ref->entry);
 	recency_begin(&member->recency, stamp, recency_clock_ns(&s->clock, stamp), new->now_ns);
 	new->bucket->first = i;
 	new->t->n_members++;
@@ -214,7 +224,10 @@ static void members_look(struct recency_sampler *s, struct recency_table *t,
 				recency_look(&member->recency, stamp,
 					     recency_clock_ns(&s->clock, stamp));
 			member->ref.entry = entry;
-			t->n_resident += is_resident(entry);
+			if (is_resident(entry)) {
+				member->node = node_of(s->engine, entry);
+				t->n_resident++;
+			}
 			at = &member->next;
 		}
 	}
@@ -281,7 +294,9 @@ void recency_turn(struct recency_sampler *s, uint32_t n_tables, uint64_t now_ns)
 	uint64_t start_ns = manager_now_ns();
 
 	pthread_mutex_lock(&s->lock);
-	recency_clock_tick(&s->clock, epoch_now(&engine->epoch), now_ns);
+	/* While its time stands still nothing is used, and what was before is not to be forgotten. */
+	if (now_ns > s->now_ns)
+		recency_clock_tick(&s->clock, epoch_now(&engine->epoch), now_ns);
 	s->n_tables = n_tables;
 	s->now_ns = now_ns;
 	if (s->looks++ % SCAN_TURNS == 0)
@@ -322,6 +337,7 @@ static uint32_t table_read(const struct recency_sampler *s, uint32_t number, uin
 			ret_samples[n - 1] = (struct oltp_memory_sample){
 				.table = table,
 				.bytes = table->stride,
+				.node = member->node,
 				.is_resident = is_there,
 				.last_ns = ago(now_ns, r->used_ns[0]),
 				.before_ns = ago(now_ns, r->used_ns[1]),

@@ -27,6 +27,7 @@ struct recency_member {
 	uint64_t key;
 	struct recency recency;
 	uint16_t next;		/* of the bucket, or free */
+	uint16_t node;		/* that its block is of, or was last */
 };
 
 struct recency_bucket {
@@ -65,7 +66,7 @@ void recency_destroy(struct recency_sampler *sampler);
 
 /*
  * A look at all of them, after the epoch has advanced; by the manager's thread, or by any one in an
- * engine that has none.
+ * engine that has none. now_ns may stand still, as idle.h says, but not go back.
  */
 void recency_turn(struct recency_sampler *sampler, uint32_t n_tables, uint64_t now_ns);
 

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * The clock that stands still while nobody runs transactions: by itself, and in an engine whose
+ * records it times.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <cmocka.h>
+
+#include "oltp-engine/src/idle.h"
+#include "oltp-engine/src/manager.h"
+#include "oltp_memory_rig.h"
+#include "recency_members.h"
+
+#define SEC		1000000000ull
+#define TICK		20000000ull
+#define RECORDS		400u
+
+static void test_pauses(void **state)
+{
+	struct idle idle;
+
+	(void)state;
+	idle_init(&idle, 7, 100 * SEC);
+	/* A second is given. */
+	assert_int_equal(idle_look(&idle, 7, false, 101 * SEC), 101 * SEC);
+	assert_int_equal(idle_now(&idle, 101 * SEC + 1), 101 * SEC);
+	for (uint64_t s = 102; s <= 200; s++)
+		assert_int_equal(idle_look(&idle, 7, false, s * SEC), 101 * SEC);
+	/* It goes on where it stood, with the time between the two looks. */
+	assert_int_equal(idle_look(&idle, 8, false, 200 * SEC + TICK), 101 * SEC + TICK);
+	assert_int_equal(idle_now(&idle, 200 * SEC + 2 * TICK), 101 * SEC + 2 * TICK);
+	/* Counters that are those of fewer workers are news like any other. */
+	assert_int_equal(idle_look(&idle, 3, false, 201 * SEC), 102 * SEC);
+	assert_int_equal(idle_look(&idle, 3, false, 210 * SEC), 103 * SEC);
+	/* A transaction that takes long is no pause. */
+	assert_int_equal(idle_look(&idle, 3, true, 210 * SEC + TICK), 103 * SEC + TICK);
+	assert_int_equal(idle_look(&idle, 3, true, 300 * SEC), 192 * SEC + TICK + 980000000);
+	/* Something every second: nothing is left out. */
+	for (uint64_t s = 1; s <= 100; s++)
+		assert_int_equal(idle_look(&idle, 3 + s, false, (300 + s) * SEC),
+				 (193 + s) * SEC);
+}
+
+static void test_never_back(void **state)
+{
+	uint64_t random = 1, now_ns = 5, activity = 0, last = 0, count = 0;
+	struct idle idle;
+
+	(void)state;
+	idle_init(&idle, activity, now_ns);
+	for (int i = 0; i < 100000; i++) {
+		uint64_t step, clock;
+
+		random = random * 6364136223846793005ull + 1442695040888963407ull;
+		step = random >> 33 & 1 ? TICK : (random >> 40) * 200;
+		now_ns += step;
+		clock = idle_now(&idle, now_ns);
+		assert_true(clock >= last && clock - last <= step && clock <= now_ns);
+		activity += !(random >> 60);
+		last = idle_look(&idle, activity, !(random >> 59), now_ns);
+		assert_true(last >= clock);
+		assert_true(last - clock <= step);
+		count += last > clock;
+	}
+	assert_true(count > 100);
+}
+
+static uint64_t wait_still(struct rig *rig)
+{
+	for (uint32_t ms = 0; ms < RIG_DEADLINE_MS; ms += 100) {
+		uint64_t ns = manager_busy_ns(rig->engine->manager);
+
+		rig_sleep_ms(100);
+		if (ns == manager_busy_ns(rig->engine->manager))
+			return ns;
+	}
+	fail_msg("the clock does not stand still");
+	return 0;
+}
+
+static void wait_looks(struct rig *rig)
+{
+	struct oltp_memory_recency recency;
+	uint64_t until = 0;
+
+	for (uint32_t ms = 0; ms < RIG_DEADLINE_MS; ms++) {
+		assert_int_equal(oltp_memory_recency_read(rig->engine, &recency), 0);
+		until = until ?: recency.looks + TURNS_ALL;
+		if (recency.looks >= until)
+			return;
+		rig_sleep_ms(1);
+	}
+	fail_msg("nobody looks");
+}
+
+static void test_engine(void **state)
+{
+	static struct oltp_memory_sample before[SAMPLES], after[SAMPLES];
+	uint64_t still_ns, oldest_ns = 0;
+	struct rig rig;
+	uint32_t n;
+
+	(void)state;
+	rig_open(&rig, OLTP_CC_NO_WAIT, 4 * MIB, true, 0);
+	rig_insert(&rig, 0, RECORDS);
+	wait_looks(&rig);
+	for (uint64_t key = 0; key < RECORDS; key++)
+		assert_int_equal(rig_read(&rig, key, 0), OLTP_OK);
+	still_ns = wait_still(&rig);
+	wait_looks(&rig);
+	n = oltp_memory_sample_read(rig.engine, before, SAMPLES);
+	assert_in_range(n, 200, RECORDS);
+	rig_sleep_ms(300);
+	wait_looks(&rig);
+	/* Nobody used anything, and nothing has got older. */
+	assert_int_equal(oltp_memory_sample_read(rig.engine, after, SAMPLES), n);
+	for (uint32_t i = 0; i < n; i++) {
+		assert_int_equal(after[i].last_ns, before[i].last_ns);
+		assert_int_equal(after[i].before_ns, before[i].before_ns);
+		assert_int_equal(after[i].node, 0);
+		oldest_ns = before[i].last_ns > oldest_ns ? before[i].last_ns : oldest_ns;
+	}
+	assert_int_equal(manager_busy_ns(rig.engine->manager), still_ns);
+	/* One that is used sets it going again, for all. */
+	assert_int_equal(rig_read(&rig, 0, 0), OLTP_OK);
+	for (uint32_t ms = 0; ms < RIG_DEADLINE_MS &&
+	     manager_busy_ns(rig.engine->manager) == still_ns; ms++)
+		rig_sleep_ms(1);
+	assert_true(manager_busy_ns(rig.engine->manager) > still_ns);
+	n = oltp_memory_sample_read(rig.engine, after, SAMPLES);
+	for (uint32_t i = 0; i < n; i++)
+		if (after[i].last_ns > oldest_ns)
+			oldest_ns = 0;
+	assert_int_equal(oldest_ns, 0);
+	rig_close(&rig);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_pauses),
+		cmocka_unit_test(test_never_back),
+		cmocka_unit_test(test_engine),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
