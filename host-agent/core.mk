@@ -9,6 +9,7 @@ EBB_CORE_SOURCES := $(addprefix host-agent/core/,arbiter.c charge.c conduct.c co
 	sla-text.c state.c threads.c types.c vcpu.c want.c) \
 	$(addprefix host-agent/policies/,fair.c fill.c isolate.c list.c mem-share.c \
 	spot.c strict.c)
+EBB_CORE_SOURCES += $(addprefix host-agent/core/,share.c share-move.c)
 
 $(eval $(call lib,ebb-core,$(EBB_CORE_SOURCES),))
 $(eval $(call lib,ebb-fake,$(addprefix host-agent/io/,fake.c fake-device.c fake-events.c \
@@ -18,6 +19,7 @@ $(eval $(call unit_test_single,test_core_sim,$(addprefix tests/sim/,test_core_si
 $(foreach t,arbiter charge conduct define explain force lend mem plan request restart,$(eval \
 	$(call unit_test,test_core_$(t),tests/unit/test_core_$(t).c tests/unit/core_script.c, \
 	ebb-core,,)))
+$(eval $(call unit_test,test_core_share,tests/unit/test_core_share.c,ebb-core,,))
 $(foreach t,fair strict,$(eval $(call unit_test,test_policy_$(t),tests/unit/test_policy_$(t).c, \
 	ebb-core,,)))
 $(foreach t,isolate spot,$(eval $(call unit_test,test_policy_$(t),tests/unit/test_policy_$(t).c \
