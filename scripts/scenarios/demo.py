@@ -9,8 +9,8 @@ import sys
 import time
 from datetime import datetime, timezone
 
-from . import (outcome, plan, plan_engine, plan_memory, scene_engine, scene_memory,
-               scene_scaleout, scene_tenants, scenes, schema)
+from . import (outcome, plan, plan_broker, plan_engine, plan_memory, scene_broker, scene_engine,
+               scene_memory, scene_scaleout, scene_tenants, scenes, schema)
 from .lab import BUILD, SERIES, TOP, Lab, SetupError, run
 from .sampling import Sampler, event_of
 from .scenes import SceneError, Stage
@@ -27,13 +27,14 @@ def arguments(argv):
         prog="demo", description="Runs a scenario on real VMs and judges it.",
         epilog="Exit status: 0 verdict pass, 1 verdict fail, 2 usage, 3 set-up failed.")
     p.add_argument("name", nargs="?", choices=NAMES, metavar="SCENARIO",
-                   help="spot (default), scale, memory, contention, peak, isolate, scaleout or "
-                        "tenants")
+                   help="spot (default), scale, memory, contention, peak, isolate, broker, "
+                        "scaleout or tenants")
     p.add_argument("--scenario", choices=NAMES, help="the same as an option")
     p.add_argument("--ablate", action="store_true",
                    help="without the mechanism (must fail): every VM keeps the CPUs it boots with; "
                         "in memory, the engine cannot move records to disk; in contention, it "
-                        "keeps all CPUs; in isolate, the policy is fair; in "
+                        "keeps all CPUs; in isolate, the policy is fair; in broker, a black-box "
+                        "policy takes the place of the value of memory; in "
                         "scaleout, remote operations are executed locally; in tenants, the VMs' "
                         "cores are not their own")
     p.add_argument("--close-up", action="store_true",
@@ -41,6 +42,12 @@ def arguments(argv):
     p.add_argument("--joins", type=number_of_joins, metavar="N",
                    help="spot: how often a VM joins, 3 to 30; beyond the third VMs leave and come "
                         "again (3)")
+    p.add_argument("--load", choices=tuple(plan_broker.LOADS),
+                   help="broker: what both databases run: ycsb (default) or tpcc, which is like "
+                        "TPC-C")
+    p.add_argument("--policies", type=some_policies, metavar="A,B",
+                   help="broker: only these rounds, of vom, equal, proportional and balloon; fails "
+                        "unless it is all of them")
     p.add_argument("--seed", type=int, default=1, help="of the engines' key sequences (1)")
     p.add_argument("--time-scale", type=scale_factor, default=1.0, metavar="X",
                    help="stretch waits and time bounds by X, 0.5 to 20 (1)")
@@ -56,7 +63,7 @@ def arguments(argv):
     if a.name and a.scenario and a.name != a.scenario:
         p.error(f"both {a.name} and --scenario {a.scenario} were given")
     a.scenario = a.scenario or a.name or "spot"
-    if a.tier and a.scenario in ("scale", "memory", *SLICED):
+    if a.tier and a.scenario in ("scale", "memory", "broker", *SLICED):
         p.error(f"--tier is not for the scenario {a.scenario}")
     if a.keep and a.scenario in SLICED:
         p.error(f"--keep is not for the scenario {a.scenario}")
@@ -64,7 +71,10 @@ def arguments(argv):
         p.error("--close-up is for the scenario peak only")
     if a.joins and a.scenario != "spot":
         p.error("--joins is for the scenario spot only")
+    if (a.load or a.policies) and a.scenario != "broker":
+        p.error("--load and --policies are for the scenario broker only")
     a.out = a.out or os.path.join(TOP, "out", a.scenario + ("-close-up" if a.close_up else "") +
+                                  (f"-{a.load}" if a.load else "") +
                                   ("-ablate" if a.ablate else ""))
     return a
 
@@ -79,6 +89,13 @@ def share_of_cpu(text):
 
 def number_of_joins(text):
     return _number(text, 3, 30, int)
+
+
+def some_policies(text):
+    names = text.split(",")
+    if len(set(names)) != len(names) or not set(names) <= set(plan_broker.POLICIES):
+        raise argparse.ArgumentTypeError(f"{text}: allowed are {','.join(plan_broker.POLICIES)}")
+    return names
 
 
 def _number(text, low, high, kind=float):
@@ -152,6 +169,8 @@ def plan_of(a):
     options = (a.ablate, a.seed, a.time_scale, a.share)
     if a.scenario == plan_memory.SCENARIO:
         return plan_memory.make(*options)
+    if a.scenario == plan_broker.SCENARIO:
+        return plan_broker.make(*options, a.load or "ycsb", a.policies or plan_broker.POLICIES)
     if a.scenario in plan_engine.SCENARIOS:
         return plan_engine.make(a.scenario, *options, a.tier, a.close_up)
     return plan.make(a.scenario, *options, a.tier)
@@ -178,6 +197,8 @@ def play(a, p, accelerator):
                       scenes.table_for(f"Ebb {a.scenario}", p.vms, p.host["cores"]))
         if is_memory:
             stage.more["memory"] = p.memory
+        if a.scenario == plan_broker.SCENARIO:
+            stage.more["broker"] = p.broker
         if a.scenario in plan_engine.SCENARIOS:
             stage.more.update(load=p.load, policy=p.policy)
         if a.scenario == "spot":
@@ -202,6 +223,8 @@ def play(a, p, accelerator):
 def _probe(scenario, lab, boot, vms):
     if scenario == plan_memory.SCENARIO:
         return scene_memory.Probe(lab, boot, vms)
+    if scenario == plan_broker.SCENARIO:
+        return scene_broker.Probe(boot, vms)
     if scenario in plan_engine.SCENARIOS:
         return scene_engine.EngineProbe(boot, vms)
     return None

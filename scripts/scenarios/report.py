@@ -2,7 +2,7 @@
 """report.html: one page that needs nothing but a browser; drawn from a run's recorded files."""
 from html import escape
 
-from . import figure, words_engine, words_memory, words_slices
+from . import figure, words_broker, words_engine, words_memory, words_slices
 from .common import CPU_EVENTS
 from .verdict_memory import MEM_EVENTS
 
@@ -10,6 +10,7 @@ TITLES = {
     "spot": "Three databases share one server",
     "scale": "One database grows to the whole server and back",
     "memory": words_memory.TITLE,
+    "broker": words_broker.TITLE,
     **words_slices.TITLES,
     **words_engine.TITLES,
 }
@@ -21,6 +22,7 @@ LEADS = {
              "it holds them all, and gives them back one by one, while its engine executes "
              "transactions. Paper: section 4.1, figure 3.",
     "memory": words_memory.LEAD,
+    "broker": words_broker.LEAD,
     **words_slices.LEADS,
     **words_engine.LEADS,
 }
@@ -30,10 +32,12 @@ ABLATED_LEADS = {
     "scale": "The same VM on {host}, with the CPUs that it starts with and no more: static "
              "allocation, for comparison with the run in which it grows and shrinks.",
     "memory": words_memory.ABLATED_LEAD,
+    "broker": words_broker.ABLATED_LEAD,
     **words_slices.ABLATED_LEADS,
     **words_engine.ABLATED_LEADS,
 }
-ABLATIONS = {"memory": words_memory.ABLATION, **words_engine.ABLATIONS, **words_slices.ABLATIONS}
+ABLATIONS = {"memory": words_memory.ABLATION, "broker": words_broker.ABLATION,
+             **words_engine.ABLATIONS, **words_slices.ABLATIONS}
 STYLE = """
 :root { color-scheme: light }
 * { box-sizing: border-box }
@@ -80,6 +84,8 @@ def render(run, samples, events, summary):
              f'<p class="lead">{escape(lead)}</p>', _tags(run, summary), _tiles(summary),
              f'<div class="card">{figure.draw(run, samples, summary)}'
              f'<p class="soft" style="margin:8px 0 0">{_caption(run)}</p></div>']
+    if run["scenario"] == "broker":
+        parts.append(words_broker.table(summary))
     if run["ablate"]:
         parts.append(_ablation(summary))
     parts += [_checks(summary), _paper(summary), _events(run, events), _details(run, summary),
@@ -100,6 +106,8 @@ def _host_words(host):
 def _caption(run):
     if run["scenario"] in words_slices.SCENARIOS:
         return escape(words_slices.caption(run))
+    if run["scenario"] == "broker":
+        return escape(words_broker.caption(run))
     text = "Throughput: transactions committed in the second before, ten times a second."
     if run["host"]["emulated"]:
         text += f" Emulated host: a core is {run['host']['share']:g} of a real CPU, so shapes " \
@@ -122,6 +130,8 @@ def _tiles(summary):
     tiles = []
     if summary["scenario"] == "memory":
         return _tile_row(words_memory.tiles(summary))
+    if summary["scenario"] == "broker":
+        return _tile_row(words_broker.tiles(summary))
     if summary["scenario"] in words_engine.SCENARIOS:
         return _tile_row(words_engine.tiles(summary))
     if summary["scenario"] in words_slices.SCENARIOS:
@@ -160,6 +170,10 @@ def _ablation(summary):
     if summary["scenario"] == "memory":
         return ('<h2>What it costs to have no anti-caching</h2><div class="card">' +
                 escape(words_memory.cost(summary)) + " The checks below are the same as for a run "
+                "with it, and are expected to fail here.</div>")
+    if summary["scenario"] == "broker":
+        return ('<h2>What it costs not to ask</h2><div class="card">' +
+                escape(words_broker.cost(summary)) + " The checks below are the same as for a run "
                 "with it, and are expected to fail here.</div>")
     if summary["scenario"] in words_engine.SCENARIOS:
         return ('<h2>What it costs to do without</h2><div class="card">' +
@@ -211,9 +225,10 @@ def _events(run, events):
         what = e.event
         if e.event in CPU_EVENTS and e.cpus:
             what += f" {e.cpus} CPU{'s' if e.cpus != 1 else ''}"
-        if e.event in MEM_EVENTS:
+        is_memory = e.event in MEM_EVENTS or e.event == "broker"
+        if is_memory:
             what += f" {e.bytes / (1 << 20):,.0f} MiB"
-        if e.node is not None and e.node >= 0 and (e.cpus or e.event in MEM_EVENTS):
+        if e.node is not None and e.node >= 0 and (e.cpus or is_memory):
             what += f", node {e.node}"
         took = "" if e.total_ms is None else f"{e.total_ms:.1f} ms"
         phases = ", ".join(f"{name} {ms:.1f}" for name, ms in e.phases_ms.items()

@@ -94,6 +94,10 @@ class Console:
         if os.path.exists(self.path):
             self.at, self.rest = os.path.getsize(self.path), ""
 
+    def rewind(self):
+        """The file begins anew."""
+        self.at, self.rest = 0, ""
+
     def lines(self):
         try:
             with open(self.path, "rb") as f:

@@ -4,7 +4,7 @@ import json
 import os
 import time
 
-from . import domain, scene_engine, scene_memory
+from . import domain, scene_broker, scene_engine, scene_memory
 from .lab import SetupError
 from .table import Table
 
@@ -57,6 +57,10 @@ class Stage:
         """As the operator: the most that a VM may hold on a guest node."""
         self._do(self.lab.ask, "set", self.boot.prefix + name, f"max.{node}={cpus}",
                  f"mem.node{node}.max={pool_mib}")
+
+    def set_memory(self, name, node, pool_mib):
+        """As the operator: the most pool memory that a VM may hold on a guest node."""
+        self._do(self.lab.ask, "set", self.boot.prefix + name, f"mem.node{node}.max={pool_mib}")
 
     def set_policy(self, name):
         """As the operator: how CPUs are divided from now on."""
@@ -152,7 +156,7 @@ def scale(stage, dwell_s):
 
 SCENES = {"spot": spot, "scale": scale, "memory": scene_memory.memory,
           "contention": scene_engine.alone, "peak": scene_engine.alone,
-          "isolate": scene_engine.isolate}
+          "isolate": scene_engine.isolate, "broker": scene_broker.broker}
 
 
 def result_of(path):

@@ -2,12 +2,13 @@
 """summary.json from a run's recorded files; the same code for a run and for its ablation."""
 import os
 
-from . import (paper, schema, series, verdict_contention, verdict_isolate, verdict_memory,
+from . import (paper, schema, series, verdict_broker, verdict_contention, verdict_isolate, verdict_memory,
                verdict_peak, verdict_scale, verdict_scaleout, verdict_spot, verdict_tenants)
 from .common import GIVE_EVENTS, latencies_ms, total
 
 EVALUATE = {"spot": verdict_spot.evaluate, "scale": verdict_scale.evaluate,
-            "memory": verdict_memory.evaluate, "contention": verdict_contention.evaluate,
+            "memory": verdict_memory.evaluate, "broker": verdict_broker.evaluate,
+            "contention": verdict_contention.evaluate,
             "peak": verdict_peak.evaluate, "isolate": verdict_isolate.evaluate,
             "scaleout": verdict_scaleout.evaluate, "tenants": verdict_tenants.evaluate}
 

@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The VMs and the numbers of `broker` (verdict_broker.py says what must come out).
+
+The paper's experiment to scale: 26 GB become POOL_MIB, a minute becomes MINUTE_S. What it calls
+the broker's threshold, target and minimum are the same parts of the whole.
+"""
+import os
+from dataclasses import dataclass, field
+
+from . import plan
+from .domain import Cell, Vm
+
+SCENARIO = "broker"
+SUBJECT = "vom"
+BLACK_BOXES = ("equal", "proportional", "balloon")
+POLICIES = (SUBJECT, *BLACK_BOXES)
+ABLATED = "proportional"        # that takes the place of the subject
+COLD, WARM = "cold", "warm"
+
+POOL_MIB = 160                  # of both VMs together
+MIN_MIB = 18                    # guaranteed to each: 3 of 26
+THRESHOLD_PCT, TARGET_PCT = 96, 92      # 25 and 24 of 26
+MINUTE_S = 4.0
+WINDOW_MIN, RAMP_MIN = 2, 10    # minutes: of the moving average, of the ramp-up
+IDLE_S = 8.0                    # in which the cold VM's memory grows cold
+RESTART_S = 12.0                # of the cold VM's load, at the end
+BOOT_MIB = {"ycsb": 256, "tpcc": 320}
+DISK_MIB = 1024
+DEADLINE_MS = 10000
+REPORT_MS = 500
+CORES = 2
+# Larger than the pool, as in the paper, and both alike. With TPC-C-like transactions what is not
+# touched any more goes to disk in any case, so that one warehouse and its orders are enough.
+LOADS = {
+    "ycsb": "--workload ycsb --operations 10 --update 0.2 --theta 0.8 --records 150000",
+    "tpcc": "--workload tpcc --warehouses 1 --orders 100000 --keep-orders 3000",
+}
+
+
+@dataclass
+class BrokerPlan(plan.Plan):
+    broker: dict = field(default_factory=dict)
+    agent_options: dict = field(default_factory=dict)
+
+
+def rounds(ablate, policies=POLICIES):
+    """[{variant, policy}] in the order in which they run; the variant is the name in the samples.
+    The ablation runs a black-box policy where the subject's turn would be."""
+    return [{"variant": name, "policy": ABLATED if ablate and name == SUBJECT else name}
+            for name in policies]
+
+
+def make(ablate, seed, time_scale, share=None, load="ycsb", policies=POLICIES):
+    cpus = len(os.sched_getaffinity(0))
+    share = share or min(1.0, int(100 * plan.HOST_LOAD * cpus / CORES) / 100)
+    host = {"spec": f"emulated:1x{CORES}x1@{share:g}", "emulated": True, "sockets": 1,
+            "cores": CORES, "threads": 1, "share": share, "real_cpus": cpus}
+    minute = MINUTE_S * time_scale
+    deadline_ms = int(DEADLINE_MS * time_scale)
+    vms = []
+    for i, name in enumerate((COLD, WARM)):
+        server = f"{LOADS[load]} --seed {seed + i} --interval-ms {REPORT_MS} --pool " \
+                 "--cold-dir /cold --control - --elastic none"
+        vms.append(Vm(name, [Cell(1, 1, 0, POOL_MIB, MIN_MIB)], BOOT_MIB[load],
+                      mem_deadline_ms=deadline_ms, disks_mib=[DISK_MIB],
+                      options={"name": name, "shell": "ttyS1", "cold": "vda",
+                               "monitor": f"--interval-ms {REPORT_MS}", "server": server}))
+    order = rounds(ablate, policies)
+    return BrokerPlan(
+        SCENARIO, order[0]["policy"], vms, minute, host,
+        {"load": load, "rounds": order, "pool_mib": POOL_MIB, "min_mib": MIN_MIB,
+         "threshold_pct": THRESHOLD_PCT, "target_pct": TARGET_PCT, "cool_down_s": minute,
+         "window_s": WINDOW_MIN * minute, "ramp_s": RAMP_MIN * minute,
+         "idle_s": IDLE_S * time_scale, "restart_s": RESTART_S * time_scale,
+         "deadline_ms": deadline_ms, "histograms": []},
+        {"pool_mib": POOL_MIB, "memory_threshold_percent": THRESHOLD_PCT,
+         "memory_target_percent": TARGET_PCT, "cool_down_s": f"{minute:g}"})
