@@ -47,6 +47,7 @@ struct ebb_revoked {
 /* The newest limits, by proximity domain. */
 struct ebb_limit_state {
 	u64 generation;		/* 0: none published yet */
+	u32 vom_seq;		/* histogram that the host wants; 0: none */
 	u64 deadline_ns[EBB_MAX_NODES];	/* for CPUs; CLOCK_MONOTONIC; 0: no demand */
 	u64 mem_deadline_ns[EBB_MAX_NODES]; /* likewise, for memory */
 	struct ebb_wire_limit nodes[EBB_MAX_NODES];
@@ -113,6 +114,8 @@ struct ebb_dev {
 	struct virtio_ebb_event *events;	/* its buffers */
 	struct virtio_ebb_telemetry *telemetry;	/* buffers of the telemetry queue */
 	unsigned long telemetry_free;	/* bit per buffer, under vq_lock */
+	struct virtio_ebb_vom *vom;	/* in the telemetry queue, or NULL; under vq_lock */
+	u64 vom_sent_ns;		/* when the last one was sent, 0: never; under vq_lock */
 };
 
 static inline bool ebb_dev_is_gone(const struct ebb_dev *ebb)
@@ -173,6 +176,12 @@ void ebb_kick_returns(struct ebb_dev *ebb, unsigned long delay_jiffies);
 
 /* -EAGAIN no buffer is free, -ENODEV. */
 int ebb_telemetry_send(struct ebb_dev *ebb, const struct virtio_ebb_telemetry *report);
+
+/*
+ * Sends a histogram, which is not the caller's any more if that succeeds.
+ * -EBUSY the queue is full, or the last one is too recent; -ENODEV.
+ */
+int ebb_vom_send(struct ebb_dev *ebb, struct virtio_ebb_vom *vom, u32 len);
 
 /* ---- ebb_event.c: what the device tells ---- */
 

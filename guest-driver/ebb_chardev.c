@@ -64,6 +64,7 @@ static void fill_mem_limits(struct ebb_dev *ebb, struct ebb_limits *arg)
 			ebb_pool_put(pool);
 		} else {
 			node->mem_limit_bytes = 0;
+			node->mem_cutoff = 0;
 		}
 		if (node->mem_held_bytes <= node->mem_limit_bytes)
 			node->mem_deadline_ns = 0;
@@ -77,11 +78,12 @@ static int do_limits(struct ebb_file *file, void *p)
 	int rc = check_size(arg->size, sizeof(*arg), arg->flags, 0);
 	u32 i;
 
-	if (rc || arg->reserved)
-		return -EINVAL;
+	if (rc)
+		return rc;
 	memset(arg->nodes, 0, sizeof(arg->nodes));
 	spin_lock_irq(&ebb->lock);
 	arg->generation = ebb->limits.generation;
+	arg->vom_seq = ebb->limits.vom_seq;
 	arg->num_nodes = arg->generation ? ebb->cfg.num_nodes : 0;
 	for (i = 0; i < arg->num_nodes; i++) {
 		arg->nodes[i].node = ebb->linux_node[i];
@@ -91,6 +93,7 @@ static int do_limits(struct ebb_file *file, void *p)
 		arg->nodes[i].deadline_ns = ebb->limits.deadline_ns[i];
 		arg->nodes[i].mem_limit_bytes = ebb->limits.nodes[i].mem_limit_bytes;
 		arg->nodes[i].mem_deadline_ns = ebb->limits.mem_deadline_ns[i];
+		arg->nodes[i].mem_cutoff = ebb->limits.nodes[i].mem_cutoff;
 	}
 	file->limits_seq = ebb->limits_seq;
 	file->has_read_limits = true;
@@ -106,6 +109,28 @@ static int do_telemetry(struct ebb_file *file, void *p)
 
 	return rc ?: ebb_wire_check_telemetry(&arg->report) ?:
 		ebb_telemetry_send(file->ebb, &arg->report);
+}
+
+static int do_vom(struct ebb_file *file, void *p)
+{
+	struct ebb_dev *ebb = file->ebb;
+	struct virtio_ebb_vom *vom;
+	struct ebb_vom *arg = p;
+	int rc = check_size(arg->size, sizeof(*arg), arg->flags, 0);
+	u32 len;
+
+	if (rc)
+		return rc;
+	if (!ebb->cfg.has_vom)
+		return -EOPNOTSUPP;
+	vom = kmalloc(EBB_WIRE_MAX_VOM_BYTES, GFP_KERNEL);
+	if (!vom)
+		return -ENOMEM;
+	rc = ebb_wire_make_vom(arg, ebb->linux_node, ebb->cfg.num_nodes, vom, &len) ?:
+		ebb_vom_send(ebb, vom, len);
+	if (rc)
+		kfree(vom);
+	return rc;
 }
 
 static int do_cpu_add(struct ebb_file *file, void *p)
@@ -250,6 +275,7 @@ static const struct ebb_ioctl {
 	{ EBB_IOC_INFO, do_info },
 	{ EBB_IOC_LIMITS, do_limits },
 	{ EBB_IOC_TELEMETRY, do_telemetry },
+	{ EBB_IOC_VOM, do_vom },
 	{ EBB_IOC_CPU_ADD, do_cpu_add },
 	{ EBB_IOC_CPU_REMOVE, do_cpu_remove },
 	{ EBB_IOC_CPU_LEND, do_cpu_lend },

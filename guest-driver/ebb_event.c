@@ -37,6 +37,7 @@ static void take_limits(struct ebb_dev *ebb, const struct ebb_wire_event *event)
 	is_new = event->generation > limits->generation;
 	if (is_new) {
 		limits->generation = event->generation;
+		limits->vom_seq = event->vom_seq;
 		for (i = 0; i < ebb->cfg.num_nodes; i++) {
 			const struct ebb_wire_limit *node = &event->limits[i];
 			bool is_demand = node->cpus_held > node->cpus_limit;

@@ -23,6 +23,7 @@ static void release_dev(struct kref *ref)
 	kvfree(ebb->cpuset.entries);
 	kfree(ebb->events);
 	kfree(ebb->telemetry);
+	kfree(ebb->vom);
 	kfree(ebb);
 }
 
@@ -109,6 +110,8 @@ static int read_config(struct ebb_dev *ebb)
 	cfg->proto = proto;
 	cfg->num_nodes = num_nodes;
 	cfg->can_lend = virtio_has_feature(vdev, VIRTIO_EBB_F_LEND);
+	cfg->has_vom = virtio_has_feature(vdev, VIRTIO_EBB_F_VOM) &&
+		virtio_has_feature(vdev, VIRTIO_EBB_F_MEM);
 
 	if (proto != VIRTIO_EBB_PROTO) {
 		dev_err(&vdev->dev, "the device speaks protocol %u, this driver %u\n", proto,
@@ -280,6 +283,7 @@ MODULE_DEVICE_TABLE(virtio, ebb_ids);
 static const unsigned int ebb_features[] = {
 	VIRTIO_EBB_F_MEM,
 	VIRTIO_EBB_F_LEND,
+	VIRTIO_EBB_F_VOM,
 };
 
 static struct virtio_driver ebb_driver = {

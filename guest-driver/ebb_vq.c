@@ -14,6 +14,9 @@
 
 #define EBB_NUM_TELEMETRY	4
 
+/* The device counts from when it saw the last one, which may have taken it a while. */
+#define EBB_VOM_INTERVAL_NS	(VIRTIO_EBB_VOM_INTERVAL_MS * NSEC_PER_MSEC * 5 / 4)
+
 static void ebb_requests_answered(struct virtqueue *vq);
 
 static int find_vqs(struct ebb_dev *ebb)
@@ -259,6 +262,23 @@ void ebb_kick_returns(struct ebb_dev *ebb, unsigned long delay_jiffies)
 	spin_unlock_irqrestore(&ebb->vq_lock, irqflags);
 }
 
+/* Under vq_lock. */
+static void take_back_telemetry(struct ebb_dev *ebb)
+{
+	void *buffer;
+	u32 len;
+
+	while ((buffer = virtqueue_get_buf(ebb->vqs[VIRTIO_EBB_VQ_TELEMETRY], &len))) {
+		if (buffer == ebb->vom) {
+			kfree(ebb->vom);
+			ebb->vom = NULL;
+		} else {
+			__set_bit((struct virtio_ebb_telemetry *)buffer - ebb->telemetry,
+				  &ebb->telemetry_free);
+		}
+	}
+}
+
 int ebb_telemetry_send(struct ebb_dev *ebb, const struct virtio_ebb_telemetry *report)
 {
 	struct virtqueue *vq = ebb->vqs[VIRTIO_EBB_VQ_TELEMETRY];
@@ -266,15 +286,13 @@ int ebb_telemetry_send(struct ebb_dev *ebb, const struct virtio_ebb_telemetry *r
 	struct scatterlist sg;
 	unsigned long irqflags;
 	int rc = -EAGAIN;
-	u32 len;
 
 	spin_lock_irqsave(&ebb->vq_lock, irqflags);
 	if (ebb->is_dead) {
 		rc = -ENODEV;
 		goto out;
 	}
-	while ((buffer = virtqueue_get_buf(vq, &len)))
-		__set_bit(buffer - ebb->telemetry, &ebb->telemetry_free);
+	take_back_telemetry(ebb);
 	if (!ebb->telemetry_free)
 		goto out;
 
@@ -287,6 +305,37 @@ int ebb_telemetry_send(struct ebb_dev *ebb, const struct virtio_ebb_telemetry *r
 		virtqueue_kick(vq);
 	} else {
 		rc = rc == -EIO ? -ENODEV : -EAGAIN;
+	}
+out:
+	spin_unlock_irqrestore(&ebb->vq_lock, irqflags);
+	return rc;
+}
+
+int ebb_vom_send(struct ebb_dev *ebb, struct virtio_ebb_vom *vom, u32 len)
+{
+	struct virtqueue *vq = ebb->vqs[VIRTIO_EBB_VQ_TELEMETRY];
+	u64 now_ns = ktime_get_ns();
+	struct scatterlist sg;
+	unsigned long irqflags;
+	int rc = -EBUSY;
+
+	spin_lock_irqsave(&ebb->vq_lock, irqflags);
+	if (ebb->is_dead) {
+		rc = -ENODEV;
+		goto out;
+	}
+	take_back_telemetry(ebb);
+	if (ebb->vom || (ebb->vom_sent_ns && now_ns - ebb->vom_sent_ns < EBB_VOM_INTERVAL_NS))
+		goto out;
+
+	sg_init_one(&sg, vom, len);
+	rc = virtqueue_add_outbuf(vq, &sg, 1, vom, GFP_ATOMIC);
+	if (!rc) {
+		ebb->vom = vom;
+		ebb->vom_sent_ns = now_ns;
+		virtqueue_kick(vq);
+	} else {
+		rc = rc == -EIO ? -ENODEV : -EBUSY;
 	}
 out:
 	spin_unlock_irqrestore(&ebb->vq_lock, irqflags);

@@ -223,8 +223,10 @@ static bool is_mem_limit(const struct virtio_ebb_limit *wire, const struct ebb_w
 	u64 limit_bytes = le64_to_cpu(wire->mem_limit_bytes);
 	int i = ebb_wire_pool_of_node(cfg, pxm);
 
+	if (wire->mem_cutoff && !cfg->has_vom)
+		return false;
 	if (i < 0)
-		return !held_bytes && !limit_bytes && !wire->mem_deadline_ms;
+		return !held_bytes && !limit_bytes && !wire->mem_deadline_ms && !wire->mem_cutoff;
 	return is_aligned(held_bytes, cfg->pools[i].block_bytes) &&
 	       is_aligned(limit_bytes, cfg->pools[i].block_bytes) &&
 	       held_bytes <= cfg->pools[i].size_bytes;
@@ -237,11 +239,13 @@ static int read_limits(const struct virtio_ebb_event *event, const struct ebb_wi
 	u32 i;
 
 	if (!ret->generation || le16_to_cpu(event->num_nodes) != cfg->num_nodes ||
+	    (event->vom_seq && !cfg->has_vom) ||
 	    !is_zero(&event->cpu, sizeof(event->cpu)) ||
 	    !is_zero(event->nodes + cfg->num_nodes,
 		     sizeof(event->ranges) - cfg->num_nodes * sizeof(event->nodes[0])))
 		return -EPROTO;
 
+	ret->vom_seq = le32_to_cpu(event->vom_seq);
 	for (i = 0; i < cfg->num_nodes; i++) {
 		const struct virtio_ebb_limit *wire = &event->nodes[i];
 		u16 node = le16_to_cpu(wire->node);
@@ -260,6 +264,7 @@ static int read_limits(const struct virtio_ebb_event *event, const struct ebb_wi
 		limit->cpus_limit = le32_to_cpu(wire->cpus_limit);
 		limit->mem_deadline_ms = le32_to_cpu(wire->mem_deadline_ms);
 		limit->mem_limit_bytes = le64_to_cpu(wire->mem_limit_bytes);
+		limit->mem_cutoff = le64_to_cpu(wire->mem_cutoff);
 		if (limit->cpus_held > cfg->max_cpus || limit->cpus_limit > cfg->max_cpus)
 			return -EPROTO;
 	}
@@ -313,12 +318,14 @@ static int read_revoked(const struct virtio_ebb_event *event, const struct ebb_w
 int ebb_wire_read_event(const struct virtio_ebb_event *event, u32 len,
 			const struct ebb_wire_config *cfg, struct ebb_wire_event *ret)
 {
-	if (len != sizeof(*event) ||
+	if (len != sizeof(*event) || event->reserved ||
+	    (event->vom_seq && event->type != cpu_to_le16(VIRTIO_EBB_EVENT_LIMITS)) ||
 	    (event->num_ranges && event->type != cpu_to_le16(VIRTIO_EBB_EVENT_MEM_REVOKED)))
 		return -EPROTO;
 
 	ret->type = le16_to_cpu(event->type);
 	ret->generation = le64_to_cpu(event->generation);
+	ret->vom_seq = 0;
 	ret->num_ranges = 0;
 	switch (ret->type) {
 	case VIRTIO_EBB_EVENT_LIMITS:
@@ -340,6 +347,52 @@ int ebb_wire_check_telemetry(const struct virtio_ebb_telemetry *report)
 	if (report->type != cpu_to_le16(VIRTIO_EBB_TELEMETRY_TOTALS) ||
 	    !is_zero(report->reserved, sizeof(report->reserved)))
 		return -EINVAL;
+	return 0;
+}
+
+/* num_nodes if there is no such node. */
+static unsigned int pxm_of_node(const int *linux_node, unsigned int num_nodes, u16 node)
+{
+	unsigned int i;
+
+	for (i = 0; i < num_nodes; i++)
+		if (linux_node[i] == node)
+			break;
+	return i;
+}
+
+int ebb_wire_make_vom(const struct ebb_vom *arg, const int *linux_node, unsigned int num_nodes,
+		      struct virtio_ebb_vom *ret, u32 *ret_len)
+{
+	struct virtio_ebb_vom_bucket *out = (void *)(ret + 1);
+	unsigned int last_pxm = 0;
+	u64 last_value = 0;
+	u32 i;
+
+	if (!arg->seq || arg->num_buckets > EBB_VOM_MAX_BUCKETS)
+		return -EINVAL;
+	*ret = (struct virtio_ebb_vom) {
+		.type = cpu_to_le16(VIRTIO_EBB_TELEMETRY_VOM),
+		.num_buckets = cpu_to_le16(arg->num_buckets),
+		.seq = cpu_to_le32(arg->seq),
+	};
+	for (i = 0; i < arg->num_buckets; i++) {
+		const struct ebb_vom_bucket *in = &arg->buckets[i];
+		unsigned int pxm = pxm_of_node(linux_node, num_nodes, in->node);
+
+		if (pxm == num_nodes || !in->kib || in->reserved)
+			return -EINVAL;
+		if (i && (pxm < last_pxm || (pxm == last_pxm && in->value <= last_value)))
+			return -EINVAL;
+		last_pxm = pxm;
+		last_value = in->value;
+		out[i] = (struct virtio_ebb_vom_bucket) {
+			.value = cpu_to_le64(in->value),
+			.kib = cpu_to_le32(in->kib),
+			.node = cpu_to_le16(pxm),
+		};
+	}
+	*ret_len = sizeof(*ret) + arg->num_buckets * sizeof(*out);
 	return 0;
 }
 

@@ -9,6 +9,7 @@
 
 #include "ebb_cpuset.h"
 
+#include <linux/ebb_ioctl.h>
 #include <linux/virtio_ebb.h>
 
 /* More than any Linux for x86 can number; a device that claims more is broken. */
@@ -35,6 +36,7 @@ struct ebb_wire_config {
 	u32 request_timeout_ms;
 	u32 num_pools;				/* 0 without VIRTIO_EBB_F_MEM */
 	bool can_lend;				/* VIRTIO_EBB_F_LEND is negotiated */
+	bool has_vom;				/* VIRTIO_EBB_F_VOM is, and VIRTIO_EBB_F_MEM */
 	struct ebb_wire_pool pools[VIRTIO_EBB_MAX_NODES];
 };
 
@@ -57,6 +59,7 @@ struct ebb_wire_limit {
 	u32 cpus_limit;
 	u32 mem_deadline_ms;
 	u64 mem_limit_bytes;
+	u64 mem_cutoff;
 };
 
 /* Blocks of one pool. */
@@ -68,6 +71,7 @@ struct ebb_wire_range {
 struct ebb_wire_event {
 	u16 type;
 	u64 generation;				/* LIMITS */
+	u32 vom_seq;				/* LIMITS; otherwise 0 */
 	struct ebb_cpu_desc cpu;		/* CPU */
 	u32 num_ranges;				/* MEM_REVOKED; otherwise 0 */
 	union {
@@ -99,6 +103,18 @@ int ebb_wire_read_event(const struct virtio_ebb_event *event, u32 len,
 
 /* From a program in the guest: 0 or -EINVAL. */
 int ebb_wire_check_telemetry(const struct virtio_ebb_telemetry *report);
+
+/*
+ * The message for a histogram of a program in the guest, but for its size and
+ * flags: 0 or -EINVAL.  linux_node[] tells the node of each proximity domain;
+ * ret has room for all buckets, *ret_len is how many bytes are sent.
+ */
+int ebb_wire_make_vom(const struct ebb_vom *arg, const int *linux_node, unsigned int num_nodes,
+		      struct virtio_ebb_vom *ret, u32 *ret_len);
+
+/* The longest of these messages. */
+#define EBB_WIRE_MAX_VOM_BYTES	(sizeof(struct virtio_ebb_vom) + \
+	VIRTIO_EBB_VOM_MAX_BUCKETS * sizeof(struct virtio_ebb_vom_bucket))
 
 /* What an answer means to the caller of EBB_IOC_CPU_ADD: 0 or an error of that ioctl. */
 int ebb_wire_add_errno(const struct ebb_wire_answer *answer);

@@ -55,6 +55,7 @@ size_t ebb_linkproto_limits(void *buf, const struct ebb_action_limits *action)
 	l = frame_start(buf, VIRTIO_EBB_LINK_LIMITS, len);
 	l->generation = htole64(action->generation);
 	l->num_nodes = htole32(action->num_nodes);
+	l->vom_seq = htole32(action->vom_seq);
 	node = (void *)(l + 1);
 	for (uint32_t i = 0; i < action->num_nodes; i++) {
 		node[i].node = htole16(i);
@@ -65,6 +66,7 @@ size_t ebb_linkproto_limits(void *buf, const struct ebb_action_limits *action)
 		node[i].mem_held_bytes = htole64(action->nodes[i].mem_held_bytes);
 		node[i].mem_limit_bytes = htole64(action->nodes[i].mem_limit_bytes);
 		node[i].mem_deadline_ms = htole32(action->nodes[i].mem_deadline_ms);
+		node[i].mem_cutoff = htole64(action->nodes[i].mem_cutoff);
 	}
 	return sizeof(struct virtio_ebb_link_hdr) + len;
 }

@@ -20,11 +20,12 @@
 
 static int fd;
 static unsigned int passed, failed;
+static struct ebb_vom good_vom;		/* large */
 
 /* Calls the ioctl with a copy, so that a template stays good. */
 static int call(unsigned long cmd, const void *template, size_t size)
 {
-	unsigned char arg[1024];
+	unsigned char arg[sizeof(struct ebb_vom)];
 
 	memcpy(arg, template, size);
 	return ioctl(fd, cmd, arg) < 0 ? errno : 0;
@@ -76,7 +77,6 @@ static void test_limits(void)
 	ACCEPT(EBB_IOC_LIMITS, good);
 	REJECT(EBB_IOC_LIMITS, good, size, sizeof(good) + 8, EINVAL);
 	REJECT(EBB_IOC_LIMITS, good, flags, 1, EINVAL);
-	REJECT(EBB_IOC_LIMITS, good, reserved, 1, EINVAL);
 }
 
 static void test_cpu_list(void)
@@ -100,11 +100,52 @@ static void test_telemetry(void)
 	REJECT(EBB_IOC_TELEMETRY, good, size, sizeof(good) - 8, EINVAL);
 	REJECT(EBB_IOC_TELEMETRY, good, flags, 1, EINVAL);
 	REJECT(EBB_IOC_TELEMETRY, good, report.type, 0, EINVAL);
-	REJECT(EBB_IOC_TELEMETRY, good, report.type, 2, EINVAL);
+	REJECT(EBB_IOC_TELEMETRY, good, report.type, VIRTIO_EBB_TELEMETRY_VOM, EINVAL);
 	REJECT(EBB_IOC_TELEMETRY, good, report.reserved[0], 1, EINVAL);
 	REJECT(EBB_IOC_TELEMETRY, good, report.reserved[1], 1, EINVAL);
 	REJECT(EBB_IOC_TELEMETRY, good, report.reserved[2], 1, EINVAL);
 	REJECT(EBB_IOC_TELEMETRY, good, report.reserved[3], 1, EINVAL);
+}
+
+static void reject_vom(const char *what, const struct ebb_vom *bad, int want)
+{
+	expect(what, call(EBB_IOC_VOM, bad, sizeof(*bad)), want);
+}
+
+/* A good call is made after the bad ones: they must not use up what it needs. */
+static void test_vom(void)
+{
+	struct ebb_info info = { .size = sizeof(info) };
+	struct ebb_limits limits = { .size = sizeof(limits) };
+	struct ebb_vom *good = &good_vom;
+	__u32 node = 0;
+
+	if (!ioctl(fd, EBB_IOC_LIMITS, &limits) && limits.num_nodes)
+		node = limits.nodes[0].node;
+	good->size = sizeof(*good);
+	good->seq = 1;
+	good->num_buckets = 2;
+	good->buckets[0] = (struct ebb_vom_bucket) { .kib = 64, .node = node };
+	good->buckets[1] = (struct ebb_vom_bucket) { .value = 7, .kib = 1, .node = node };
+	if (!ioctl(fd, EBB_IOC_INFO, &info) && !(info.features & 1u << VIRTIO_EBB_F_VOM)) {
+		reject_vom("EBB_IOC_VOM where the device can not", good, EOPNOTSUPP);
+		return;
+	}
+	REJECT(EBB_IOC_VOM, *good, size, sizeof(*good) - 16, EINVAL);
+	REJECT(EBB_IOC_VOM, *good, size, 0, EINVAL);
+	REJECT(EBB_IOC_VOM, *good, flags, 1, EINVAL);
+	REJECT(EBB_IOC_VOM, *good, seq, 0, EINVAL);
+	REJECT(EBB_IOC_VOM, *good, num_buckets, EBB_VOM_MAX_BUCKETS + 1, EINVAL);
+	REJECT(EBB_IOC_VOM, *good, num_buckets, 0xffffffffu, EINVAL);
+	REJECT(EBB_IOC_VOM, *good, num_buckets, 3, EINVAL);
+	REJECT(EBB_IOC_VOM, *good, buckets[0].kib, 0, EINVAL);
+	REJECT(EBB_IOC_VOM, *good, buckets[1].kib, 0, EINVAL);
+	REJECT(EBB_IOC_VOM, *good, buckets[1].reserved, 1, EINVAL);
+	REJECT(EBB_IOC_VOM, *good, buckets[1].node, 0xffff, EINVAL);
+	REJECT(EBB_IOC_VOM, *good, buckets[0].value, 7, EINVAL);
+	REJECT(EBB_IOC_VOM, *good, buckets[0].value, 8, EINVAL);
+	ACCEPT(EBB_IOC_VOM, *good);
+	reject_vom("EBB_IOC_VOM right after another", good, EBUSY);
 }
 
 static void test_cpu_add(void)
@@ -231,7 +272,7 @@ static void test_unknown(void)
 static void test_bad_pointers(void)
 {
 	static const unsigned long cmds[] = {
-		EBB_IOC_INFO, EBB_IOC_LIMITS, EBB_IOC_TELEMETRY, EBB_IOC_CPU_ADD,
+		EBB_IOC_INFO, EBB_IOC_LIMITS, EBB_IOC_TELEMETRY, EBB_IOC_VOM, EBB_IOC_CPU_ADD,
 		EBB_IOC_CPU_REMOVE, EBB_IOC_CPU_LIST, EBB_IOC_CPU_LEND, EBB_IOC_MEM_INFO,
 		EBB_IOC_MEM_ADD,
 	};
@@ -270,7 +311,6 @@ static void test_out_fields(void)
 	memset(&limits, 0xff, sizeof(limits));
 	limits.size = sizeof(limits);
 	limits.flags = 0;
-	limits.reserved = 0;
 	ACCEPT(EBB_IOC_LIMITS, limits);
 	memset(&list, 0xff, sizeof(list));
 	list.size = sizeof(list);
@@ -313,6 +353,7 @@ int main(void)
 	test_limits();
 	test_cpu_list();
 	test_telemetry();
+	test_vom();
 	test_cpu_add();
 	test_cpu_remove();
 	test_cpu_lend();

@@ -14,7 +14,7 @@ import threading
 import time
 
 MAGIC = 0x4C424245
-PROTO = 1
+PROTO = 2
 HELLO, REQUEST, TELEMETRY, MEM = 1, 2, 3, 4
 WELCOME, RESPONSE, LIMITS, CPU, REVOKE = 128, 129, 130, 131, 132
 REQ_CPU_ADD, REQ_CPU_REMOVE, REQ_CPU_LEND = 1, 2, 16
@@ -22,7 +22,8 @@ ACK, NACK, BUSY = 0, 1, 2
 REASON_LIMIT, REASON_CEILING, REASON_NODE, REASON_HOST, REASON_CAPACITY = 1, 2, 3, 6, 7
 NODE_ANY = 0xFFFF
 F_FORCED, F_LENT, F_PARKED = 1 << 2, 1 << 3, 1 << 4
-HELLO_F_DRIVER, HELLO_F_LEND = 1 << 0, 1 << 1
+HELLO_F_DRIVER, HELLO_F_LEND, HELLO_F_VOM = 1 << 0, 1 << 1, 1 << 2
+TELEMETRY_TOTALS, TELEMETRY_VOM = 1, 2
 
 # Of waits for what must come: long, since a machine that runs tests may be busy.
 LIMIT_S = 120.0
@@ -31,7 +32,9 @@ HDR = struct.Struct("<IHHII")
 LINK_CPU = struct.Struct("<QIHHII")
 HELLO_HEAD = struct.Struct("<16sIIIHHQQ")
 LINK_POOL = struct.Struct("<HHIQQQQ")
-LIMIT = struct.Struct("<HHIIIQQII")
+VOM_HEAD = struct.Struct("<HHIQ")
+VOM_BUCKET = struct.Struct("<QIHH")
+LIMIT = struct.Struct("<HHIIIQQIIQ")
 
 
 class Qmp:
@@ -91,6 +94,9 @@ class FakeAgent:
         self.tier = 0           # wish that goes with the limits, VIRTIO_EBB_TIER_*
         self.limits = {}        # node -> CPUs that the VM may hold, startup set included
         self.mem_limits = {}    # node -> bytes that the VM may hold of its pool
+        self.cutoffs = {}       # node -> VoM cut-off that goes with the limits
+        self.vom_seq = 0        # histogram that is asked for with the limits
+        self.voms = []          # those that came: (seq, [(value, kib, node), ...])
         self.pools = {}         # node -> {size, requested, held, unconfirmed}, as last told
         self.pools_at = 0.0     # when that was, time.monotonic()
         self.num_mem = 0        # times that was told
@@ -101,6 +107,7 @@ class FakeAgent:
         self.num_deleted = 0
         self.has_driver = False
         self.can_lend = False
+        self.can_vom = False
         self.removals = {}      # vcpu -> tags of CPU_REMOVE that wait for its end
         self.behave = collections.deque()   # for the next requests: silent, delay:S, busy, refuse
         self.held_back = []     # requests that silence has swallowed
@@ -150,6 +157,13 @@ class FakeAgent:
         with self.lock:
             self.mem_limits = dict(limits)
             self._send_limits(mem_deadline_ms=deadline_ms)
+
+    def ask_vom(self, seq, cutoffs=None):
+        """Ask for a histogram of the value of memory, and tell cut-offs: {node: value}."""
+        with self.lock:
+            self.vom_seq = seq
+            self.cutoffs = dict(cutoffs or {})
+            self._send_limits()
 
     def revoke(self, node, target_bytes):
         """Take memory without the guest; returns when, by time.monotonic()."""
@@ -226,7 +240,9 @@ class FakeAgent:
                     self._request(payload)
                 elif kind == MEM:
                     self._mem(payload)
-                elif kind != TELEMETRY:
+                elif kind == TELEMETRY:
+                    self._telemetry(payload)
+                else:
                     self.errors.append(f"unknown frame {kind} from the device")
                 self.changed.notify_all()
 
@@ -259,8 +275,9 @@ class FakeAgent:
             mem_limit = self.mem_limits.get(n, 0) if n in self.pools else 0
             body += LIMIT.pack(n, self.tier, deadline_ms if held[n] > limit else 0, held[n], limit,
                                mem_held, mem_limit, mem_deadline_ms if mem_held > mem_limit else 0,
-                               0)
-        self._send(LIMITS, struct.pack("<QII", self.generation, len(self.limits), 0) + body)
+                               0, self.cutoffs.get(n, 0) if n in self.pools else 0)
+        self._send(LIMITS, struct.pack("<QII", self.generation, len(self.limits),
+                                       self.vom_seq) + body)
 
     def _hello(self, payload):
         (_, flags, _, num, _, num_pools, generation, resets) = HELLO_HEAD.unpack_from(payload)
@@ -268,6 +285,7 @@ class FakeAgent:
         self.resets = resets
         self.has_driver = bool(flags & HELLO_F_DRIVER)
         self.can_lend = bool(flags & HELLO_F_LEND)
+        self.can_vom = bool(flags & HELLO_F_VOM)
         self.generation = max(self.generation, generation)
         known = {}
         self.lent, self.parked = set(), set()
@@ -305,6 +323,15 @@ class FakeAgent:
     def _mem(self, payload):
         self.num_mem += 1
         self._take_pools(payload, 8, struct.unpack_from("<I", payload)[0])
+
+    def _telemetry(self, payload):
+        if struct.unpack_from("<H", payload)[0] != TELEMETRY_VOM:
+            return
+        _, num, seq, reserved = VOM_HEAD.unpack_from(payload)
+        buckets = list(VOM_BUCKET.iter_unpack(payload[VOM_HEAD.size:]))
+        if reserved or len(buckets) != num or any(b[3] for b in buckets):
+            self.errors.append(f"bad histogram from the device: {num} buckets, {payload[:64]}")
+        self.voms.append((seq, [b[:3] for b in buckets]))
 
     def _respond(self, tag, kind, status, reason, vcpus=()):
         body = b"".join(LINK_CPU.pack(0, 0, 0, 0, v, 0) for v in vcpus)

@@ -169,7 +169,7 @@ void fake_ebb_vm_limits(const struct fake_ebb_vm *vm, struct ebb_limits *limits)
 
 static int limits_do(const struct fake_ebb_vm *vm, struct ebb_limits *limits)
 {
-	if (limits->size != sizeof(*limits) || limits->flags || limits->reserved)
+	if (limits->size != sizeof(*limits) || limits->flags)
 		return -EINVAL;
 	if (vm->is_delayed)
 		*limits = vm->delayed;

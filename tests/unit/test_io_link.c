@@ -153,7 +153,7 @@ static void test_talk(void **state)
 	assert_int_equal(frame.type, VIRTIO_EBB_LINK_REVOKE);
 	assert_int_equal(fake_device_receive(&f->dev, true, &frame), 0);
 	assert_int_equal(frame.type, VIRTIO_EBB_LINK_LIMITS);
-	assert_int_equal(frame.len, 16 + 80);
+	assert_int_equal(frame.len, 16 + 2 * 48);
 }
 
 static void expect_closed(struct fixture *f)
@@ -243,12 +243,12 @@ static void test_wrong_version(void **state)
 	struct link_frame_hello hello;
 	size_t len = link_frame_hello(&hello, uuid, 8, 2, 0);
 
-	hello.hdr.proto = htole16(2);
+	hello.hdr.proto = htole16(VIRTIO_EBB_PROTO + 1);
 	assert_int_equal(fake_device_connect(&f->dev, f->path, uuid), 0);
 	fake_device_send(&f->dev, &hello, len);
 	expect_closed(f);
 	assert_string_equal(ebb_links_last_error(f->links, uuid),
-			    "protocol version is 2, this agent speaks 1");
+			    "protocol version is 3, this agent speaks 2");
 	assert_int_equal(f->num_facts, 0);
 }
 

@@ -194,7 +194,7 @@ struct breakage {
 
 static const struct breakage breakages[] = {
 	{ "magic", HDR_AT(magic), 4, 0x12345678, IN_HELLO },
-	{ "protocol version is 2, this agent speaks 1", HDR_AT(proto), 2, 2, IN_HELLO },
+	{ "protocol version is 3, this agent speaks 2", HDR_AT(proto), 2, 3, IN_HELLO },
 	{ "reserved field of the header", HDR_AT(reserved), 4, 1, IN_HELLO },
 	{ "first frame is of type 2", HDR_AT(type), 2, VIRTIO_EBB_LINK_REQUEST, IN_HELLO },
 	{ "type 130 is none that a device sends", HDR_AT(type), 2, VIRTIO_EBB_LINK_LIMITS, IN_ADD },
@@ -203,7 +203,7 @@ static const struct breakage breakages[] = {
 	{ "HELLO has a payload of 4294967288 bytes", HDR_AT(len), 4, 0xfffffff8, IN_HELLO },
 	{ "payload of 80 bytes, should be 72", HDR_AT(len), 4, 80, IN_ADD },
 	{ "payload of 104 bytes, should be 112", HDR_AT(len), 4, 104, IN_TELEMETRY },
-	{ "unknown flags 0x5 in HELLO", HELLO_AT(flags), 4, 5, IN_HELLO },
+	{ "unknown flags 0x9 in HELLO", HELLO_AT(flags), 4, 9, IN_HELLO },
 	{ "no driver runs, and that it can lend", HELLO_AT(flags), 4, 2, IN_HELLO },
 	{ "HELLO of 3 CPUs and 1 pools has 120 bytes", HELLO_AT(num_pools), 2, 1, IN_HELLO },
 	{ "num_pools in HELLO is 3, num_nodes is 2", HELLO_AT(num_pools), 2, 3, IN_HELLO },
@@ -406,7 +406,7 @@ static void test_encoders(void **state)
 	assert_int_equal(le16toh(cpu[0].cpu.flags), 0);
 	assert_int_equal(le16toh(cpu[1].cpu.flags), VIRTIO_EBB_CPU_F_HT);
 
-	assert_int_equal(ebb_linkproto_limits(buf, &limits), 16 + 16 + 80);
+	assert_int_equal(ebb_linkproto_limits(buf, &limits), 16 + 16 + 2 * 48);
 	assert_int_equal(le64toh(l->generation), 9);
 	assert_int_equal(le32toh(l->num_nodes), 2);
 	assert_int_equal(le16toh(node[1].node), 1);

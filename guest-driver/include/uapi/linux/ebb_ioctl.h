@@ -38,10 +38,11 @@
 #include <linux/types.h>
 #include <linux/virtio_ebb.h>
 
-#define EBB_ABI_VERSION		1
+#define EBB_ABI_VERSION		2
 
 #define EBB_MAX_NODES		VIRTIO_EBB_MAX_NODES
 #define EBB_MAX_REQ_CPUS	VIRTIO_EBB_MAX_REQ_CPUS
+#define EBB_VOM_MAX_BUCKETS	VIRTIO_EBB_VOM_MAX_BUCKETS
 
 /* In ebb_cpu_add.node and ebb_mem_add.node: any node. */
 #define EBB_NODE_ANY		0xffffffffu
@@ -85,20 +86,25 @@ struct ebb_node_limit {
 	__u64 mem_held_bytes;		/* plugged in the node's pool, by all owners; as this side counts */
 	__u64 mem_limit_bytes;		/* 0 without a pool; held < limit: offer; held > limit: demand */
 	__u64 mem_deadline_ns;		/* as deadline_ns, for memory */
+	__u64 mem_cutoff;		/* ns of time saved per second and MiB: memory of the pool that
+					 * is worth less goes first to meet a demand; 0: none */
 };
-VIRTIO_EBB_ASSERT_SIZE(struct ebb_node_limit, 48);
+VIRTIO_EBB_ASSERT_SIZE(struct ebb_node_limit, 56);
 VIRTIO_EBB_ASSERT_OFFSET(struct ebb_node_limit, deadline_ns, 16);
 VIRTIO_EBB_ASSERT_OFFSET(struct ebb_node_limit, mem_deadline_ns, 40);
+VIRTIO_EBB_ASSERT_OFFSET(struct ebb_node_limit, mem_cutoff, 48);
 
 struct ebb_limits {
 	__u32 size;
 	__u32 flags;			/* 0 */
 	__u64 generation;		/* [out] of the limits; 0: the host has not published any yet */
 	__u32 num_nodes;		/* [out] valid entries in nodes[]; 0 as long as generation is 0 */
-	__u32 reserved;
+	__u32 vom_seq;			/* [out] the host wants the histogram of this number, once, by
+					 * EBB_IOC_VOM; 0: none yet, or without VIRTIO_EBB_F_VOM */
 	struct ebb_node_limit nodes[EBB_MAX_NODES]; /* [out] */
 };
-VIRTIO_EBB_ASSERT_SIZE(struct ebb_limits, 792);
+VIRTIO_EBB_ASSERT_SIZE(struct ebb_limits, 920);
+VIRTIO_EBB_ASSERT_OFFSET(struct ebb_limits, vom_seq, 20);
 VIRTIO_EBB_ASSERT_OFFSET(struct ebb_limits, nodes, 24);
 
 /* ---- CPUs ---- */
@@ -221,6 +227,38 @@ struct ebb_telemetry {
 VIRTIO_EBB_ASSERT_SIZE(struct ebb_telemetry, 120);
 
 /*
+ * EBB_IOC_VOM: tell the host what the memory that this VM holds of its pools is
+ * worth to it (VoM), as a histogram.  For the guest monitor, or the only program
+ * where there is none: the host keeps the newest histogram only.  vom_seq of the
+ * limits says when it wants one; between two of them it wants
+ * VIRTIO_EBB_VOM_INTERVAL_MS.  Never waits.
+ *   EINVAL     also: seq is 0, num_buckets above EBB_VOM_MAX_BUCKETS, a bucket
+ *              with no such node or a kib of 0 or not above the one before it
+ *   EOPNOTSUPP the device does not know of the value of memory
+ *   EBUSY      the queue is full, or the last histogram is too recent; this one
+ *              was dropped
+ */
+struct ebb_vom_bucket {
+	__u64 value;			/* highest in it; ns of time saved per second and MiB; 0: unused */
+	__u32 kib;			/* how much there is of it, 1 or more */
+	__u16 node;			/* Linux node */
+	__u16 reserved;
+};
+VIRTIO_EBB_ASSERT_SIZE(struct ebb_vom_bucket, 16);
+VIRTIO_EBB_ASSERT_OFFSET(struct ebb_vom_bucket, kib, 8);
+
+struct ebb_vom {
+	__u32 size;
+	__u32 flags;			/* 0 */
+	__u32 seq;			/* the vom_seq that this answers */
+	__u32 num_buckets;		/* valid entries in buckets[] */
+	/* Nodes in the order of ebb_limits.nodes[], within each by rising value. */
+	struct ebb_vom_bucket buckets[EBB_VOM_MAX_BUCKETS];
+};
+VIRTIO_EBB_ASSERT_SIZE(struct ebb_vom, 8208);
+VIRTIO_EBB_ASSERT_OFFSET(struct ebb_vom, buckets, 16);
+
+/*
  * ---- Memory ----
  *
  * Memory comes as leases.  A lease is a file of its own, made by
@@ -338,6 +376,7 @@ VIRTIO_EBB_ASSERT_OFFSET(struct ebb_lease_info, held_map, 48);
 #define EBB_IOC_INFO		_IOWR(EBB_IOC_MAGIC, 0x00, struct ebb_info)
 #define EBB_IOC_LIMITS		_IOWR(EBB_IOC_MAGIC, 0x01, struct ebb_limits)
 #define EBB_IOC_TELEMETRY	_IOW(EBB_IOC_MAGIC, 0x02, struct ebb_telemetry)
+#define EBB_IOC_VOM		_IOW(EBB_IOC_MAGIC, 0x03, struct ebb_vom)
 #define EBB_IOC_CPU_ADD		_IOWR(EBB_IOC_MAGIC, 0x10, struct ebb_cpu_add)
 #define EBB_IOC_CPU_REMOVE	_IOWR(EBB_IOC_MAGIC, 0x11, struct ebb_cpu_remove)
 #define EBB_IOC_CPU_LIST	_IOWR(EBB_IOC_MAGIC, 0x12, struct ebb_cpu_list)

@@ -74,6 +74,20 @@
  * How CPUs are given back is the guest's choice; virtio_ebb_limit.tier says
  * what suits the host best.
  *
+ * The value of memory (VIRTIO_EBB_F_VOM, with VIRTIO_EBB_F_MEM only)
+ * ------------------------------------------------------------------
+ * Not all memory is worth the same to who holds it.  The value of memory (VoM)
+ * of an object in it is the time that it saves, per access, that it is there,
+ * times how often it is accessed; per MiB of the object.  The unit is ns of time
+ * saved per second and MiB.  A host that has to take memory from several guests
+ * wants to take what is worth least: it asks for a histogram by value
+ * (struct virtio_ebb_vom) of what the guest holds.  The ask is a level in the
+ * limits: vom_seq is a number, and the guest sends one histogram for each number
+ * that is neither 0 nor the one that it answered last; numbers that passed
+ * meanwhile are not asked for any more, and they need not rise (the agent may be
+ * another one).  virtio_ebb_limit.mem_cutoff tells what the host made of it.
+ * Source: "Flexible resource allocation for relational database-as-a-service".
+ *
  * Virtqueues
  * ----------
  * VIRTIO_EBB_VQ_REQUEST   one device-readable struct virtio_ebb_req followed by
@@ -87,8 +101,11 @@
  *                         posted by the driver.  With no buffer posted, the
  *                         device keeps what it has to say (for limits: the
  *                         newest only) until there is one.
- * VIRTIO_EBB_VQ_TELEMETRY one device-readable struct virtio_ebb_telemetry.  It
- *                         is advice: the device may drop it.
+ * VIRTIO_EBB_VQ_TELEMETRY one device-readable struct virtio_ebb_telemetry, or,
+ *                         with VIRTIO_EBB_F_VOM, struct virtio_ebb_vom with its
+ *                         buckets.  It is advice: the device may drop it, and
+ *                         does so with histograms within
+ *                         VIRTIO_EBB_VOM_INTERVAL_MS after another.
  *
  * Life cycle
  * ----------
@@ -126,11 +143,12 @@
 #define VIRTIO_ID_EBB			63
 
 /* Version of both protocols.  Different numbers do not talk to each other. */
-#define VIRTIO_EBB_PROTO		1
+#define VIRTIO_EBB_PROTO		2
 
 /* Feature bits.  A bit that is not negotiated keeps its fields reserved. */
 #define VIRTIO_EBB_F_MEM		0	/* memory limits and requests */
 #define VIRTIO_EBB_F_LEND		1	/* CPUs that are lent or parked */
+#define VIRTIO_EBB_F_VOM		2	/* the value of memory; needs VIRTIO_EBB_F_MEM */
 
 #define VIRTIO_EBB_VQ_REQUEST		0
 #define VIRTIO_EBB_VQ_EVENT		1
@@ -343,7 +361,7 @@ VIRTIO_EBB_ASSERT_OFFSET(struct virtio_ebb_resp, cpus, 24);
  */
 #define VIRTIO_EBB_EVENT_MEM_REVOKED	3
 
-#define VIRTIO_EBB_MAX_RANGES		40	/* in one event */
+#define VIRTIO_EBB_MAX_RANGES		48	/* in one event */
 
 struct virtio_ebb_limit {
 	__le16 node;			/* guest proximity domain */
@@ -355,11 +373,18 @@ struct virtio_ebb_limit {
 	__le64 mem_limit_bytes;		/* a multiple of the pool's block size; 0 without a pool */
 	__le32 mem_deadline_ms;		/* time left to meet a demand for memory; 0: no demand */
 	__le32 reserved2;
+	/*
+	 * The VoM cut-off, in ns of time saved per second and MiB: what the guest holds of this
+	 * node's pool and is worth less goes first to meet a demand.  0: none, or without
+	 * VIRTIO_EBB_F_VOM, or without a pool.
+	 */
+	__le64 mem_cutoff;
 };
-VIRTIO_EBB_ASSERT_SIZE(struct virtio_ebb_limit, 40);
+VIRTIO_EBB_ASSERT_SIZE(struct virtio_ebb_limit, 48);
 VIRTIO_EBB_ASSERT_OFFSET(struct virtio_ebb_limit, cpus_held, 8);
 VIRTIO_EBB_ASSERT_OFFSET(struct virtio_ebb_limit, mem_held_bytes, 16);
 VIRTIO_EBB_ASSERT_OFFSET(struct virtio_ebb_limit, mem_deadline_ms, 32);
+VIRTIO_EBB_ASSERT_OFFSET(struct virtio_ebb_limit, mem_cutoff, 40);
 
 struct virtio_ebb_event {
 	__le16 type;			/* VIRTIO_EBB_EVENT_* */
@@ -367,22 +392,27 @@ struct virtio_ebb_event {
 	__le32 num_ranges;		/* MEM_REVOKED: valid entries in ranges[]; otherwise 0 */
 	__le64 generation;		/* LIMITS: grows with every change; otherwise 0 */
 	struct virtio_ebb_cpu cpu;	/* CPU: the CPU with its new flags; otherwise 0 */
+	__le32 vom_seq;			/* LIMITS, with VIRTIO_EBB_F_VOM: the histogram that the host
+					 * wants, 0: none yet; otherwise 0 */
+	__le32 reserved;
 	union {				/* what the type does not use is reserved */
 		struct virtio_ebb_limit nodes[VIRTIO_EBB_MAX_NODES];
 		struct virtio_ebb_range ranges[VIRTIO_EBB_MAX_RANGES];
 	};
 };
-VIRTIO_EBB_ASSERT_SIZE(struct virtio_ebb_event, 672);
+VIRTIO_EBB_ASSERT_SIZE(struct virtio_ebb_event, 808);
 VIRTIO_EBB_ASSERT_OFFSET(struct virtio_ebb_event, generation, 8);
 VIRTIO_EBB_ASSERT_OFFSET(struct virtio_ebb_event, cpu, 16);
-VIRTIO_EBB_ASSERT_OFFSET(struct virtio_ebb_event, nodes, 32);
+VIRTIO_EBB_ASSERT_OFFSET(struct virtio_ebb_event, vom_seq, 32);
+VIRTIO_EBB_ASSERT_OFFSET(struct virtio_ebb_event, nodes, 40);
 
 /*
  * What the guest says of itself.  Counters count from the start of the
  * sender and never decrease, unless the sender restarts.  The host believes
  * none of it where it matters for others.
  */
-#define VIRTIO_EBB_TELEMETRY_TOTALS	1
+#define VIRTIO_EBB_TELEMETRY_TOTALS	1	/* struct virtio_ebb_telemetry */
+#define VIRTIO_EBB_TELEMETRY_VOM	2	/* struct virtio_ebb_vom, with VIRTIO_EBB_F_VOM only */
 
 struct virtio_ebb_telemetry {
 	__le16 type;			/* VIRTIO_EBB_TELEMETRY_TOTALS */
@@ -407,6 +437,32 @@ VIRTIO_EBB_ASSERT_OFFSET(struct virtio_ebb_telemetry, committed, 8);
 VIRTIO_EBB_ASSERT_OFFSET(struct virtio_ebb_telemetry, p50_us, 40);
 VIRTIO_EBB_ASSERT_OFFSET(struct virtio_ebb_telemetry, mem_total_bytes, 64);
 
+#define VIRTIO_EBB_VOM_MAX_BUCKETS	512	/* in one histogram, of all nodes together */
+#define VIRTIO_EBB_VOM_INTERVAL_MS	1000	/* the device takes no more than one in this time */
+
+/* Memory of one node whose value is above that of the bucket before, and not above value. */
+struct virtio_ebb_vom_bucket {
+	__le64 value;			/* ns of time saved per second and MiB; 0: unused */
+	__le32 kib;			/* how much of it the guest holds, 1 or more */
+	__le16 node;			/* guest proximity domain */
+	__le16 reserved;
+};
+VIRTIO_EBB_ASSERT_SIZE(struct virtio_ebb_vom_bucket, 16);
+VIRTIO_EBB_ASSERT_OFFSET(struct virtio_ebb_vom_bucket, kib, 8);
+
+/*
+ * What the memory that the guest holds of its pools is worth to it.  Followed by
+ * num_buckets buckets and nothing else: nodes rise, and within a node values do.
+ */
+struct virtio_ebb_vom {
+	__le16 type;			/* VIRTIO_EBB_TELEMETRY_VOM */
+	__le16 num_buckets;		/* 0 to VIRTIO_EBB_VOM_MAX_BUCKETS */
+	__le32 seq;			/* the vom_seq that this answers */
+	__le64 reserved;
+};
+VIRTIO_EBB_ASSERT_SIZE(struct virtio_ebb_vom, 16);
+VIRTIO_EBB_ASSERT_OFFSET(struct virtio_ebb_vom, seq, 4);
+
 /*
  * Link protocol: device <-> agent, a byte stream (unix socket), one per VM.
  * The agent listens; the device connects and reconnects.  The socket's path
@@ -420,7 +476,7 @@ VIRTIO_EBB_ASSERT_OFFSET(struct virtio_ebb_telemetry, mem_total_bytes, 64);
  *                                reset, a response came too late): all the VM
  *                                holds.  Idempotent.
  *                     REQUEST    a guest request that passed the device's checks
- *                     TELEMETRY  as the guest sent it
+ *                     TELEMETRY  as the guest sent it; length by type and count
  *                     MEM        pools whose state changed; a level, newest counts
  *   agent -> device   WELCOME    answer to the first HELLO of a connection;
  *                                after it the device reports AGENT_UP
@@ -470,6 +526,7 @@ VIRTIO_EBB_ASSERT_OFFSET(struct virtio_ebb_link_cpu, vcpu, 16);
 /* virtio_ebb_link_hello.flags */
 #define VIRTIO_EBB_HELLO_F_DRIVER	(1u << 0) /* a guest driver is running (DRIVER_OK) */
 #define VIRTIO_EBB_HELLO_F_LEND		(1u << 1) /* with DRIVER: it negotiated VIRTIO_EBB_F_LEND */
+#define VIRTIO_EBB_HELLO_F_VOM		(1u << 2) /* with DRIVER: it negotiated VIRTIO_EBB_F_VOM */
 
 /* A pool as the device reports it to the agent. */
 struct virtio_ebb_link_pool {
@@ -534,7 +591,8 @@ VIRTIO_EBB_ASSERT_SIZE(struct virtio_ebb_link_response, 16);
 struct virtio_ebb_link_limits {
 	__le64 generation;		/* larger than any before from this agent and than HELLO's */
 	__le32 num_nodes;		/* 1 to VIRTIO_EBB_MAX_NODES, every node of the VM once */
-	__le32 reserved;
+	__le32 vom_seq;			/* as in struct virtio_ebb_event; a driver without
+					 * VIRTIO_EBB_F_VOM hears of neither it nor mem_cutoff */
 };
 VIRTIO_EBB_ASSERT_SIZE(struct virtio_ebb_link_limits, 16);
 
@@ -571,5 +629,6 @@ VIRTIO_EBB_ASSERT_SIZE(struct virtio_ebb_link_revoke, 16);
  * Changes
  *   proto 1   CPUs by plug and unplug; with VIRTIO_EBB_F_MEM memory by pools;
  *             with VIRTIO_EBB_F_LEND CPUs that stay plugged while they are lent.
+ *   proto 2   longer limits and events: with VIRTIO_EBB_F_VOM the value of memory.
  */
 #endif /* _LINUX_VIRTIO_EBB_H */
