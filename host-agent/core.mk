@@ -4,9 +4,9 @@
 #   ebb-core  core/, policies/: no I/O, no clock, no allocation of its own
 #   ebb-fake  io/fake*.c
 
-EBB_CORE_SOURCES := $(addprefix host-agent/core/,arbiter.c charge.c conduct.c cores.c cputime.c define.c done.c \
+EBB_CORE_SOURCES := $(addprefix host-agent/core/,arbiter.c broker.c charge.c conduct.c cores.c cputime.c define.c done.c \
 	explain.c force.c gather.c lend.c link.c mem.c mem-act.c plan.c pressure.c reconcile.c record.c request.c run.c \
-	sla-text.c state.c threads.c types.c vcpu.c want.c) \
+	sla-text.c state.c threads.c types.c vcpu.c vom.c want.c) \
 	$(addprefix host-agent/policies/,fair.c fill.c isolate.c list.c mem-share.c \
 	spot.c strict.c)
 EBB_CORE_SOURCES += $(addprefix host-agent/core/,share.c share-move.c)
@@ -16,7 +16,7 @@ $(eval $(call lib,ebb-fake,$(addprefix host-agent/io/,fake.c fake-device.c fake-
 	fake-guest.c fake-host.c fake-mem.c),))
 $(eval $(call unit_test_single,test_core_sim,$(addprefix tests/sim/,test_core_sim.c world.c \
 	world-check.c),ebb-fake ebb-core,,))
-$(foreach t,arbiter charge conduct define explain force lend mem plan request restart,$(eval \
+$(foreach t,arbiter charge conduct define explain force lend mem plan request restart vom,$(eval \
 	$(call unit_test,test_core_$(t),tests/unit/test_core_$(t).c tests/unit/core_script.c, \
 	ebb-core,,)))
 $(eval $(call unit_test,test_core_share,tests/unit/test_core_share.c,ebb-core,,))

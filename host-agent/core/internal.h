@@ -14,6 +14,8 @@
  *   mem.c        pools: what devices report, deadlines, revoking
  *   mem-act.c    pools: what has to be told to devices and libvirt
  *   pressure.c   thresholds as configured
+ *   vom.c        what guests say that their memory is worth
+ *   broker.c     asking them, and what is noted of each brokering of memory
  *   plan.c       admission, policy, limits ("settling")
  *   threads.c    nodes on which hardware threads are given out; which one to take
  *   want.c       what VMs asked for and were refused because of their limits
@@ -60,6 +62,7 @@ struct ebb_state {
 	uint16_t smt[EBB_MAX_NODES];	/* fewest threads of a core of the node */
 	bool use_threads[EBB_MAX_NODES]; /* of the last plan */
 	struct ebb_cores cores;
+	struct ebb_broker broker;
 	const struct ebb_policy_ops *policy;
 	uint64_t policy_state[EBB_POLICY_STATE_MAX / 8];
 	bool is_loaded;
@@ -199,6 +202,24 @@ void core_pools_start(struct ebb_state *s, struct ebb_vm *vm,
 void core_pools_stop(struct ebb_vm *vm);
 /* Opens and closes demands by what is held and allowed now. */
 void core_pools_update_due(struct ebb_vm *vm, usec_t now);
+
+/* vom.c */
+int core_vom(struct ebb_state *s, usec_t now, struct ebb_vm *vm, const struct ebb_fact_vom *f);
+/* Nothing is known of it any more: another boot. */
+void core_vom_clear(struct ebb_vm *vm);
+/* Makes what they have said be about what they hold now, and guesses the rest. */
+void core_vom_fit_all(struct ebb_state *s);
+
+/* broker.c */
+/* Before the policy decides: what it sees besides VMs and nodes. */
+void core_broker_view(struct ebb_state *s, usec_t now, struct ebb_view *view);
+/* It has decided, and targets are set. */
+void core_broker_decided(struct ebb_state *s, usec_t now, const struct ebb_plan *plan);
+/* When the policy is to be asked again by itself, or EBB_TIME_NEVER; and whether it is now. */
+usec_t core_broker_at(const struct ebb_state *s);
+bool core_broker_is_due(struct ebb_state *s, usec_t now);
+/* What LIMITS says of it now. */
+uint32_t core_vom_tells(const struct ebb_vm *vm);
 
 /* mem-act.c */
 /* Time left until `at`, at least 1; 0 if there is no deadline (at is 0). */

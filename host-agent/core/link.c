@@ -158,11 +158,14 @@ int core_hello(struct ebb_state *s, usec_t now, struct ebb_vm *vm, const struct 
 		hotplugged += is_listed[i];
 	}
 	core_pools_hello(s, now, vm, f);
-	if (is_reset)
+	if (is_reset) {
 		vm->conduct = (struct ebb_vm_conduct){ 0 };
+		core_vom_clear(vm);
+	}
 	vm->resets = f->resets;
 	vm->has_driver = f->has_driver;
 	vm->can_lend = f->can_lend;
+	vm->can_vom = f->can_vom;
 	if (vm->generation < f->generation)
 		vm->generation = f->generation;
 	vm->link_up = w->has_hello = true;

@@ -132,12 +132,21 @@ uint32_t core_pool_tells(const struct ebb_state *s, const struct ebb_vm *vm, uin
 	return want <= p->told || cap_allows(s, vm) ? want : p->told;
 }
 
+/* What goes first of what is to be given back. */
+static uint64_t cutoff(const struct ebb_state *s, const struct ebb_vm *vm, uint16_t g)
+{
+	const struct ebb_vm_pool *p = &vm->nodes[g].pool;
+
+	return vm->can_vom && p->num_due > 0 && p->held > core_pool_tells(s, vm, g) ? p->cutoff : 0;
+}
+
 bool core_pools_must_tell(const struct ebb_state *s, const struct ebb_vm *vm)
 {
 	for (uint16_t g = 0; g < vm->sla.num_nodes; g++) {
 		const struct ebb_vm_pool *p = &vm->nodes[g].pool;
 
 		if (p->must_tell || p->told != core_pool_tells(s, vm, g) ||
+		    p->told_cutoff != cutoff(s, vm, g) ||
 		    p->told_due != (p->num_due ? p->due[0].at : 0))
 			return true;
 	}
@@ -171,6 +180,8 @@ void core_pools_tell(const struct ebb_state *s, usec_t now, struct ebb_vm *vm,
 		if (p->promised < tells)
 			p->promised = tells;
 		p->must_tell = false;
+		p->told_cutoff = cutoff(s, vm, g);
+		l->nodes[g].mem_cutoff = p->told_cutoff;
 		wake_at(vm, patience_ends_at(s, p));
 		p->told_due = p->num_due ? p->due[0].at : 0;
 		l->nodes[g].mem_held_bytes = p->held * EBB_BLOCK_BYTES;

@@ -57,6 +57,7 @@ static void take_report(struct ebb_state *s, usec_t now, struct ebb_vm *vm,
 		p->released += p->held - held - taken;
 	}
 	core_charge(s, vm);
+	s->broker.held_has_changed = s->broker.held_has_changed || held != p->held;
 	p->held = held;
 	p->unconfirmed = unconfirmed;
 	p->requested = blocks_of(f->requested_bytes);

@@ -232,6 +232,22 @@ static size_t fill_entries(struct ebb_state *s, enum ebb_resource what, bool has
 	return count;
 }
 
+static void view_mem(const struct ebb_vm *vm, uint16_t g, struct ebb_view_mem *ret)
+{
+	struct ebb_arbiter_entry mem;
+
+	mem_entry(vm, g, &mem);
+	*ret = (struct ebb_view_mem){
+		.floor = mem.floor,
+		.ceiling = may_have_pool(vm, g) ? vm->sla.nodes[g].mem_max : mem.floor,
+		.used = mem.used,
+		.target = mem.target,
+		.held = vm->nodes[g].pool.held,
+		.vom_at = vm->vom.at,
+	};
+	ret->num_buckets = ebb_vm_vom_of(vm, g, &ret->buckets);
+}
+
 static uint32_t fill_view(struct ebb_state *s, usec_t now, struct ebb_view_vm *vms)
 {
 	uint32_t count = 0;
@@ -253,9 +269,6 @@ static uint32_t fill_view(struct ebb_state *s, usec_t now, struct ebb_view_vm *v
 			.num_nodes = vm->sla.num_nodes,
 		};
 		for (uint16_t g = 0; g < vm->sla.num_nodes; g++) {
-			struct ebb_arbiter_entry mem;
-
-			mem_entry(vm, g, &mem);
 			vm->nodes[g].wanted = core_wanted(vm, g, now);
 			out->nodes[g] = (struct ebb_view_vm_node){
 				.host_node = vm->sla.nodes[g].host_node,
@@ -265,15 +278,8 @@ static uint32_t fill_view(struct ebb_state *s, usec_t now, struct ebb_view_vm *v
 				.wanted = vm->nodes[g].wanted,
 				.used = vm->nodes[g].used,
 				.target = vm->nodes[g].target,
-				.mem = {
-					.floor = mem.floor,
-					.ceiling = may_have_pool(vm, g) ?
-						   vm->sla.nodes[g].mem_max : mem.floor,
-					.used = mem.used,
-					.target = mem.target,
-					.held = vm->nodes[g].pool.held,
-				},
 			};
+			view_mem(vm, g, &out->nodes[g].mem);
 		}
 	}
 	return count;
@@ -329,8 +335,10 @@ static void make_plan(struct ebb_state *s, usec_t now)
 	int r;
 
 	memcpy(view.nodes, s->nodes, sizeof(view.nodes));
+	core_vom_fit_all(s);
 	view.num_vms = fill_view(s, now, s->view_vms);
 	view.vms = s->view_vms;
+	core_broker_view(s, now, &view);
 	memset(s->targets, 0, view.num_vms * sizeof(s->targets[0]));
 	r = s->policy->decide(s->policy_state, &view, &plan);
 	if (r < 0)
@@ -340,6 +348,8 @@ static void make_plan(struct ebb_state *s, usec_t now)
 	core_use_threads(s, r < 0 ? s->use_threads : plan.use_threads);
 	clamped = set_targets(s, EBB_CPUS, r >= 0);
 	clamped += set_targets(s, EBB_MEM, r >= 0);
+	if (r >= 0)
+		core_broker_decided(s, now, &plan);
 	if (r >= 0 && clamped > 0)
 		core_text(core_record(s, NULL, now, EBB_EVENT_POLICY)->text,
 			  "%u goals of policy %s were out of bounds and are clamped", clamped,
@@ -443,8 +453,10 @@ static usec_t next_change(const struct ebb_state *s, const struct ebb_vm *vm, us
 
 void core_settle(struct ebb_state *s, usec_t now)
 {
-	if (!s->is_loaded ||
-	    (!s->plan_is_stale && !s->limits_are_stale && now < s->settle_at))
+	if (!s->is_loaded)
+		return;
+	s->plan_is_stale = core_broker_is_due(s, now) || s->plan_is_stale;
+	if (!s->plan_is_stale && !s->limits_are_stale && now < s->settle_at)
 		return;
 	core_waste(s);
 	for (size_t i = 0; i < s->num_active; i++) {

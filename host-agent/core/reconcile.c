@@ -56,7 +56,7 @@ static uint16_t tier_of(const struct ebb_vm *vm)
 
 static bool limits_differ(const struct ebb_state *s, const struct ebb_vm *vm)
 {
-	if (vm->told_tier != tier_of(vm))
+	if (vm->told_tier != tier_of(vm) || vm->vom.told != core_vom_tells(vm))
 		return true;
 	for (uint16_t g = 0; g < vm->sla.num_nodes; g++) {
 		const struct ebb_vm_node *n = &vm->nodes[g];
@@ -78,6 +78,8 @@ static bool emit_limits(struct ebb_state *s, usec_t now, struct ebb_vm *vm,
 	a->u.limits.generation = ++vm->generation;
 	a->u.limits.num_nodes = vm->sla.num_nodes;
 	vm->told_tier = tier_of(vm);
+	vm->vom.told = core_vom_tells(vm);
+	a->u.limits.vom_seq = vm->vom.told;
 	for (uint16_t g = 0; g < vm->sla.num_nodes; g++) {
 		struct ebb_vm_node *n = &vm->nodes[g];
 
@@ -371,6 +373,7 @@ void ebb_state_next(struct ebb_state *s, usec_t now, struct ebb_actions *ret_act
 		out->wake_at = core_sooner(out->wake_at, core_gather_until(vm));
 	}
 	out->wake_at = core_sooner(out->wake_at, s->settle_at);
+	out->wake_at = core_sooner(out->wake_at, core_broker_at(s));
 	out->wake_at = core_sooner(out->wake_at, core_charge_due(s));
 	if (s->plan_is_stale || s->limits_are_stale)
 		out->wake_at = now;

@@ -83,6 +83,9 @@ static void start_run(struct ebb_state *s, usec_t now, struct ebb_vm *vm,
 	vm->telemetry_at = 0;
 	core_charge_start(s, vm);
 	vm->conduct = (struct ebb_vm_conduct){ 0 };
+	core_vom_clear(vm);
+	vm->vom.asked = vm->vom.told = 0;
+	vm->vom.num_asks = vm->vom.num_answers = vm->vom.num_refused = 0;
 	active_insert(s, vm);
 	s->plan_is_stale = true;
 	for (uint16_t i = 0; i < f->num_plugged; i++) {
@@ -198,7 +201,7 @@ int core_vm_stopped(struct ebb_state *s, usec_t now, struct ebb_vm *vm)
 	for (uint16_t g = 0; g < vm->sla.num_nodes; g++)
 		vm->nodes[g] = (struct ebb_vm_node){ .due = vm->nodes[g].due };
 	vm->is_running = vm->is_admitted = vm->link_up = vm->has_driver = false;
-	vm->can_lend = false;
+	vm->can_lend = vm->can_vom = false;
 	vm->work->is_dirty = vm->work->is_refused = vm->work->wants_cores = false;
 	vm->work->is_welcome_due = vm->work->is_close_due = false;
 	vm->work->num_responses = 0;

@@ -101,6 +101,8 @@ static int report_vm(struct ebb_state *s, usec_t now, struct ebb_vm *vm,
 		return 0;
 	case EBB_FACT_MEM:
 		return core_mem(s, now, vm, &fact->u.mem);
+	case EBB_FACT_VOM:
+		return core_vom(s, now, vm, &fact->u.vom);
 	case EBB_FACT_SLA_SET:
 		return core_sla_set(s, now, vm, &fact->u.sla_set);
 	case EBB_FACT_CPU_TIMES:
@@ -188,6 +190,11 @@ const struct ebb_vm *ebb_state_vm_by_name(const struct ebb_state *s, const char 
 		if (strncmp(s->vms[i]->name, name, EBB_NAME_SIZE) == 0)
 			return s->vms[i];
 	return NULL;
+}
+
+const struct ebb_broker *ebb_state_broker(const struct ebb_state *s)
+{
+	return &s->broker;
 }
 
 void ebb_vm_totals(const struct ebb_vm *vm, struct ebb_vm_totals *ret_totals)

@@ -159,6 +159,18 @@ struct ebb_mem_due {
 	uint32_t limit;
 };
 
+/*
+ * What was decided of a pool when memory of its node of the host was last brokered, that is, when a
+ * plan asked VMs for memory that they held while more than the threshold was in use there.  Blocks.
+ */
+struct ebb_brokered {
+	usec_t at;			/* 0: never in this run */
+	uint32_t held, asked;		/* then; asked for: 0 if it was not this VM's turn */
+	uint64_t cutoff;		/* what it holds and is worth less goes first; 0: no word */
+	uint64_t keeps_from;		/* the least value of what it was left */
+	usec_t vom_at;			/* when the histogram came that it was judged by; 0: guess */
+};
+
 /* The pool of a guest node, in blocks. */
 struct ebb_vm_pool {
 	bool is_there;			/* the device lists it, as large as the domain says */
@@ -181,6 +193,8 @@ struct ebb_vm_pool {
 	uint32_t released;		/* given back by the guest and not recorded yet */
 	usec_t released_at;		/* first of them */
 	uint32_t mirrored;		/* requested size as libvirt was last told */
+	uint64_t cutoff, told_cutoff;	/* of the open demand, and as in the last LIMITS; 0: none */
+	struct ebb_brokered brokered;
 	uint32_t mirroring;		/* what it is being told, or was so recently that the device
 					 * may have been set to it: until mirror_until */
 	uint64_t mirror_action;		/* MEM_MIRROR under way, or 0 */
@@ -214,6 +228,23 @@ struct ebb_vm_cap {
 	uint64_t action;		/* MEM_CAP under way, or 0 */
 	uint16_t failures;		/* in a row */
 	usec_t retry_at;
+};
+
+/* No value counts as more: ns of time saved per second and MiB. */
+#define EBB_VOM_VALUE_MAX	(1ull << 40)
+/* A guest that has never said what its memory is worth is taken for so many buckets. */
+#define EBB_VOM_GUESSES		8u
+/* Those of a guest, and for each node what it says nothing about, in parts of at most 4 TiB. */
+#define EBB_VOM_ROOM		(EBB_MAX_VOM_BUCKETS + 5u * EBB_MAX_GUEST_NODES)
+
+/* What a guest says that its memory is worth; see vom.c for what is kept of it. */
+struct ebb_vm_vom {
+	uint32_t asked, told;		/* number to be answered, and as in the last LIMITS */
+	uint32_t seq;			/* that the histogram answers; 0: there is none, in this boot */
+	usec_t at;			/* when it came; 0: there is none, and buckets are guessed */
+	uint64_t num_asks, num_answers, num_refused; /* in this run; refused: malformed */
+	uint32_t first[EBB_MAX_GUEST_NODES + 1]; /* of guest node g: first[g] to first[g + 1] */
+	struct ebb_vom_bucket buckets[EBB_VOM_ROOM]; /* by node, in it by value: as much as held */
 };
 
 /* What a VM has held, by class, since it was last recorded (ebb_record.charge). */
@@ -271,6 +302,7 @@ struct ebb_vm {
 	bool link_up;
 	bool has_driver;		/* as of the last HELLO of this run */
 	bool can_lend;			/* the driver knows of lending, as of that HELLO */
+	bool can_vom;			/* it can say what memory is worth */
 	bool is_removed;		/* undefined while running: forgotten when it stops */
 	struct ebb_sla sla;
 	uint64_t order;
@@ -285,6 +317,7 @@ struct ebb_vm {
 	uint64_t boot_bytes[EBB_MAX_GUEST_NODES];
 	uint32_t pool_blocks[EBB_MAX_GUEST_NODES];
 	struct ebb_vm_cap cap;
+	struct ebb_vm_vom vom;
 	struct ebb_vm_charge charge;
 	struct ebb_vm_conduct conduct;
 	struct ebb_vm_gather gather;
@@ -400,6 +433,25 @@ uint64_t ebb_state_pool_capacity(const struct ebb_state *s, uint16_t host_node);
 uint64_t ebb_state_pool_bytes(const struct ebb_state *s, uint16_t host_node, uint32_t percent);
 uint64_t ebb_state_pool_held(const struct ebb_state *s, uint16_t host_node);
 uint64_t ebb_state_pool_promised(const struct ebb_state *s, uint16_t host_node);
+
+/* Asking guests what their memory is worth; see broker.c. */
+struct ebb_broker {
+	uint32_t seq;			/* number of the last ask; 0: none yet */
+	usec_t asked_at;		/* 0: never */
+	bool is_open;			/* answers may still come */
+	bool is_wanted;			/* the policy wants to ask and has to wait for the cool-down */
+	uint64_t num_asks;
+	uint64_t num_brokered[EBB_MAX_NODES]; /* how often memory of a node of the host was */
+	usec_t brokered_at[EBB_MAX_NODES];
+	usec_t planned_at;		/* last plan */
+	bool held_has_changed;		/* since then */
+	bool is_short;			/* then a node was above its threshold */
+};
+const struct ebb_broker *ebb_state_broker(const struct ebb_state *s);
+
+/* The histogram of a guest node, as far as it is known or guessed; returns how many buckets. */
+uint32_t ebb_vm_vom_of(const struct ebb_vm *vm, uint16_t node,
+		       const struct ebb_vom_bucket **ret_buckets);
 
 /* The VM and vCPU that own a thread; NULL if it is free. */
 const struct ebb_vm *ebb_state_thread_owner(const struct ebb_state *s, uint16_t thread,

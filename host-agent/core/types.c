@@ -128,6 +128,23 @@ const char *ebb_fact_name(enum ebb_fact_type type)
 	return NAME_OF(names, type);
 }
 
+void ebb_value_print(uint64_t value, char *ret_text)
+{
+	static const char *const units[] = { "ns", "us", "ms", "s" };
+	uint64_t whole = 1;
+	size_t i = 0;
+
+	for (; i + 1 < sizeof(units) / sizeof(units[0]) && value / whole >= 1000; i++)
+		whole *= 1000;
+	if (value == 0)
+		snprintf(ret_text, EBB_VALUE_SIZE, "nothing");
+	else if (i == 0)
+		snprintf(ret_text, EBB_VALUE_SIZE, "%llu ns/s per MiB", (unsigned long long)value);
+	else
+		snprintf(ret_text, EBB_VALUE_SIZE, "%.2f %s/s per MiB",
+			 (double)value / (double)whole, units[i]);
+}
+
 static int complain(char *ret_text, const char *field, long value, long min, long max)
 {
 	snprintf(ret_text, EBB_TEXT_SIZE, "%s is %ld, allowed are %ld to %ld", field, value, min,

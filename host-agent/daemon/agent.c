@@ -125,7 +125,8 @@ void ebb_agent_poke(struct ebb_agent *a)
 static bool is_from_link(enum ebb_fact_type type)
 {
 	return type == EBB_FACT_HELLO || type == EBB_FACT_REQUEST ||
-	       type == EBB_FACT_TELEMETRY || type == EBB_FACT_MEM;
+	       type == EBB_FACT_TELEMETRY || type == EBB_FACT_MEM ||
+	       type == EBB_FACT_VOM;
 }
 
 /* The core refuses to take note. */

@@ -224,6 +224,7 @@ int script_hello(struct script *s, char vm, bool is_first, bool has_driver, uint
 	h->is_first = is_first;
 	h->has_driver = has_driver;
 	h->can_lend = has_driver && s->can_lend;
+	h->can_vom = has_driver && s->can_vom;
 	h->resets = resets;
 	h->num_nodes = v->sla.num_nodes;
 	h->max_cpus = v->num_vcpus;
@@ -264,6 +265,21 @@ int script_mem(struct script *s, char vm)
 		.u.mem = { .num_pools = list_pools(s, vm, pools), .pools = pools },
 	};
 
+	return report(s, vm, &fact);
+}
+
+int script_vom(struct script *s, char vm, uint32_t seq, const char *buckets)
+{
+	struct ebb_vom_bucket all[EBB_MAX_VOM_BUCKETS + 1];
+	struct ebb_fact fact = { .type = EBB_FACT_VOM, .u.vom = { .seq = seq, .buckets = all } };
+	unsigned long long value;
+	unsigned node, mib;
+	int used;
+
+	for (; sscanf(buckets, "%u:%llu/%u%n", &node, &value, &mib, &used) == 3; buckets += used)
+		all[fact.u.vom.num_buckets++] = (struct ebb_vom_bucket){
+			.value = value, .kib = mib << 10, .node = (uint16_t)node,
+		};
 	return report(s, vm, &fact);
 }
 
@@ -381,9 +397,14 @@ static void render(const struct ebb_action *a, char *text)
 				    mib(a->u.limits.nodes[g].mem_limit_bytes));
 			if (a->u.limits.nodes[g].mem_deadline_ms)
 				put(text, "!%u", a->u.limits.nodes[g].mem_deadline_ms);
+			if (a->u.limits.nodes[g].mem_cutoff)
+				put(text, "<%llu",
+				    (unsigned long long)a->u.limits.nodes[g].mem_cutoff);
 			if (a->u.limits.nodes[g].tier)
 				put(text, " t%u", a->u.limits.nodes[g].tier);
 		}
+		if (a->u.limits.vom_seq)
+			put(text, " v%u", a->u.limits.vom_seq);
 		break;
 	case EBB_ACTION_CPU_FLAGS:
 		put(text, "flags %c %u %s", vm, a->u.cpu_flags.vcpu,

@@ -5,7 +5,8 @@
  *
  *   welcome a ack            response a 7 ack none [4,5ht]
  *   limits a 1/4             held/limit of each node; " 5/2!300" a demand due in 300 ms;
- *                            " 1/4 m128/64!300" with pool memory, MiB
+ *                            " 1/4 m128/64!300<50" with pool memory, MiB, and a cut-off
+ *                            " 1/4 v7" at the end: histogram 7 is asked for
  *   revoke a 0 64            pool of node 0 down to 64 MiB
  *   cap a 1344               mirror a 0 64       MiB
  *                            " 1/4 t2" where tier 2 is told
@@ -35,6 +36,7 @@ struct script {
 	size_t num_open;
 	struct ebb_record record;	/* last one that find_record() found */
 	bool can_lend;			/* the drivers that HELLO speaks of know of lending */
+	bool can_vom;			/* they can say what memory is worth */
 	/* What the devices have, by letter and guest node; by the SLA when a VM is defined. */
 	struct ebb_pool_fact pools[26][EBB_MAX_GUEST_NODES];
 };
@@ -79,6 +81,8 @@ int script_cpu_times(struct script *s, char vm, const char *times);
 void script_pool(struct script *s, char vm, uint16_t node, uint32_t requested_mib,
 		 uint32_t held_mib, uint32_t unconfirmed_mib);
 int script_mem(struct script *s, char vm);
+/* "0:100/64 0:500/32": node:value/MiB of each bucket. */
+int script_vom(struct script *s, char vm, uint32_t seq, const char *buckets);
 /* The device has taken over the memory limits of the last expect(), and says so. */
 void script_took(struct script *s, char vm);
 

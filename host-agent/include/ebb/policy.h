@@ -41,7 +41,8 @@ struct ebb_view_mem {
 	uint32_t held;			/* plugged now */
 	/*
 	 * What the guest says that what it holds here is worth, by rising value; as much as it
-	 * holds in all.  The guest may lie, to the harm of itself: see core/vom.c.
+	 * holds in all.  A guess where it has never said so; none before anybody was asked.  Its
+	 * guest may lie; what that can do is bounded: see core/vom.c.
 	 */
 	uint32_t num_buckets;
 	const struct ebb_vom_bucket *buckets;

@@ -507,6 +507,13 @@ const char *ebb_fact_name(enum ebb_fact_type type);
 
 const char *ebb_tier_name(uint16_t tier);	/* VIRTIO_EBB_TIER_*: "any", "lend", ... */
 
+/*
+ * What memory is worth (ebb_vom_bucket.value) for people: "3.20 ms/s per MiB", "nothing".
+ * ret_text: EBB_VALUE_SIZE bytes.
+ */
+#define EBB_VALUE_SIZE	32
+void ebb_value_print(uint64_t value, char *ret_text);
+
 /* EBB_CLASS_INVALID for an unknown name. */
 enum ebb_class ebb_class_from_name(const char *name);
 

@@ -1,0 +1,283 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * What goes on around a brokering of memory: guests are asked what theirs is worth, the policy is
+ * asked again when they have answered, and what it decided is written down.  Which memory goes is
+ * the policy's business alone.
+ *
+ * The ask is a number in the limits of each VM that can tell, a level: a guest answers each number
+ * once, whenever it sees it.  Nobody is waited for longer than WAIT_USEC.  A guest that does not
+ * answer is judged by what it last said, or like the average of the others (vom.c).
+ */
+#include "core/internal.h"
+
+#define WAIT_USEC	(2 * EBB_USEC_PER_SEC)
+/* While memory is short, time alone may change what is to be done: a cool-down ends. */
+#define SHORT_USEC	EBB_USEC_PER_SEC
+
+/* ---- asking -------------------------------------------------------------- */
+
+/* It can tell, and has something to tell about. */
+static bool can_tell(const struct ebb_vm *vm)
+{
+	if (!vm->is_admitted || !vm->link_up || !vm->has_driver || !vm->can_vom)
+		return false;
+	for (uint16_t g = 0; g < vm->sla.num_nodes; g++)
+		if (vm->nodes[g].pool.held > 0)
+			return true;
+	return false;
+}
+
+static bool is_awaited(const struct ebb_state *s)
+{
+	for (size_t i = 0; i < s->num_active; i++) {
+		const struct ebb_vm *vm = s->active[i];
+
+		if (vm->vom.asked == s->broker.seq && vm->vom.seq != s->broker.seq &&
+		    can_tell(vm))
+			return true;
+	}
+	return false;
+}
+
+static usec_t cool_at(const struct ebb_state *s)
+{
+	if (s->broker.asked_at == 0)
+		return 0;
+	return s->broker.asked_at + s->cfg.pressure.cool_down_s * EBB_USEC_PER_SEC;
+}
+
+static void ask(struct ebb_state *s, usec_t now)
+{
+	struct ebb_broker *b = &s->broker;
+
+	if (b->is_open)
+		return;
+	if (now < cool_at(s)) {
+		b->is_wanted = true;
+		return;
+	}
+	/* An agent that was restarted does not ask for what the last one was told. */
+	b->seq = b->seq ? b->seq + 1 : (uint32_t)(now / EBB_USEC_PER_MSEC);
+	if (b->seq == 0)
+		b->seq = 1;
+	b->asked_at = now;
+	b->num_asks++;
+	b->is_open = true;
+	for (size_t i = 0; i < s->num_active; i++) {
+		struct ebb_vm *vm = s->active[i];
+
+		if (!can_tell(vm))
+			continue;
+		vm->vom.asked = b->seq;
+		vm->vom.num_asks++;
+		vm->work->is_dirty = true;
+	}
+}
+
+uint32_t core_vom_tells(const struct ebb_vm *vm)
+{
+	return vm->can_vom ? vm->vom.asked : 0;
+}
+
+/* ---- when to decide again ------------------------------------------------ */
+
+usec_t core_broker_at(const struct ebb_state *s)
+{
+	const struct ebb_broker *b = &s->broker;
+	const usec_t review = s->policy->mem_review_usec;
+	usec_t at = EBB_TIME_NEVER;
+
+	if (b->is_open)
+		at = is_awaited(s) ? b->asked_at + WAIT_USEC : b->asked_at;
+	if (b->is_wanted)
+		at = core_sooner(at, cool_at(s));
+	if (review > 0 && b->held_has_changed)
+		at = core_sooner(at, b->planned_at + review);
+	if (review > 0 && b->is_short)
+		at = core_sooner(at, b->planned_at + (review > SHORT_USEC ? review : SHORT_USEC));
+	return at;
+}
+
+bool core_broker_is_due(struct ebb_state *s, usec_t now)
+{
+	struct ebb_broker *b = &s->broker;
+
+	if (now < core_broker_at(s))
+		return false;
+	if (b->is_open && (now >= b->asked_at + WAIT_USEC || !is_awaited(s)))
+		b->is_open = false;
+	return true;
+}
+
+/* ---- before and after the policy decides --------------------------------- */
+
+static uint64_t used_on(const struct ebb_view *view, uint16_t h)
+{
+	uint64_t used = 0;
+
+	for (uint32_t v = 0; v < view->num_vms; v++)
+		for (uint16_t g = 0; g < view->vms[v].num_nodes; g++)
+			if (view->vms[v].nodes[g].host_node == h)
+				used += view->vms[v].nodes[g].mem.used;
+	return used;
+}
+
+void core_broker_view(struct ebb_state *s, usec_t now, struct ebb_view *view)
+{
+	struct ebb_broker *b = &s->broker;
+
+	view->vom_asked_at = b->asked_at;
+	view->vom_is_open = b->is_open;
+	b->planned_at = now;
+	b->is_wanted = b->held_has_changed = b->is_short = false;
+	for (uint16_t h = 0; h < view->num_nodes; h++)
+		b->is_short = b->is_short || used_on(view, h) > view->nodes[h].mem_threshold;
+}
+
+/* What the VM would give up last of what it is asked for ends there, and what it keeps begins. */
+static uint64_t keeps_from(const struct ebb_vm *vm, uint16_t g, uint32_t asked)
+{
+	uint64_t skip = asked * (EBB_BLOCK_BYTES >> 10);
+	const struct ebb_vom_bucket *buckets;
+	const uint32_t num = ebb_vm_vom_of(vm, g, &buckets);
+
+	for (uint32_t i = 0; i < num; i++) {
+		if (skip < buckets[i].kib)
+			return buckets[i].value;
+		skip -= buckets[i].kib;
+	}
+	return num ? buckets[num - 1].value : 0;
+}
+
+static uint32_t asks_for(const struct ebb_vm_pool *p)
+{
+	return p->held > p->target ? p->held - p->target : 0;
+}
+
+/* The plan asks somebody for memory there whom the last one did not ask for as much. */
+static bool is_brokered(const struct ebb_state *s, uint16_t h)
+{
+	uint64_t used = 0;
+	bool asks = false;
+
+	for (size_t i = 0; i < s->num_active; i++)
+		for (uint16_t g = 0; g < s->active[i]->sla.num_nodes; g++) {
+			const struct ebb_vm_pool *p = &s->active[i]->nodes[g].pool;
+
+			if (s->active[i]->sla.nodes[g].host_node != h)
+				continue;
+			used += core_pool_reach(p);
+			asks = asks || (asks_for(p) > 0 && p->target < p->limit);
+		}
+	return asks && used > s->nodes[h].mem_threshold;
+}
+
+static void note(usec_t now, struct ebb_vm *vm, uint16_t g)
+{
+	struct ebb_vm_pool *p = &vm->nodes[g].pool;
+	const uint32_t asked = vm->is_admitted ? asks_for(p) : 0;
+
+	p->brokered = (struct ebb_brokered){
+		.at = now, .held = p->held, .asked = asked, .cutoff = p->cutoff,
+		.keeps_from = keeps_from(vm, g, asked), .vom_at = vm->vom.at,
+	};
+}
+
+/* The same of all other VMs that hold memory there. */
+static void compare(const struct ebb_state *s, const struct ebb_vm *vm, uint16_t h,
+		    struct ebb_record *r)
+{
+	r->broker.low = UINT64_MAX;
+	for (size_t i = 0; i < s->num_active; i++)
+		for (uint16_t g = 0; s->active[i] != vm && g < s->active[i]->sla.num_nodes; g++) {
+			const struct ebb_brokered *b = &s->active[i]->nodes[g].pool.brokered;
+
+			if (s->active[i]->sla.nodes[g].host_node != h || b->held == 0)
+				continue;
+			r->broker.num_others++;
+			if (b->keeps_from < r->broker.low)
+				r->broker.low = b->keeps_from;
+			if (b->keeps_from > r->broker.high)
+				r->broker.high = b->keeps_from;
+		}
+	if (r->broker.num_others == 0)
+		r->broker.low = 0;
+}
+
+static void record(struct ebb_state *s, usec_t now, const struct ebb_vm *vm, uint16_t g)
+{
+	const struct ebb_brokered *b = &vm->nodes[g].pool.brokered;
+	const uint16_t h = vm->sla.nodes[g].host_node;
+	struct ebb_record *r = core_record(s, vm, now, EBB_EVENT_BROKER);
+	char cutoff[EBB_VALUE_SIZE], low[EBB_VALUE_SIZE], high[EBB_VALUE_SIZE];
+
+	r->node = g;
+	r->bytes = b->asked * EBB_BLOCK_BYTES;
+	r->broker.cutoff = b->cutoff;
+	r->broker.age = b->vom_at ? now - b->vom_at : EBB_TIME_NEVER;
+	compare(s, vm, h, r);
+	if (b->cutoff == 0) {
+		/* Whatever it is worth: it was not looked at. */
+		r->broker.low = r->broker.high = 0;
+		core_text(r->text, "asked for %u of %u MiB by policy %s, by size alone; %u others "
+			  "hold memory of host node %u", b->asked * EBB_BLOCK_MIB,
+			  b->held * EBB_BLOCK_MIB, s->policy->name, r->broker.num_others, h);
+		return;
+	}
+	ebb_value_print(b->cutoff, cutoff);
+	ebb_value_print(r->broker.low, low);
+	ebb_value_print(r->broker.high, high);
+	core_text(r->text, "asked for %u of %u MiB, what is worth less than %s first (%s); %u "
+		  "others on host node %u keep what is worth from %s to %s on",
+		  b->asked * EBB_BLOCK_MIB, b->held * EBB_BLOCK_MIB, cutoff,
+		  b->vom_at ? "as it says" : "guessed", r->broker.num_others, h, low, high);
+}
+
+static void note_node(struct ebb_state *s, usec_t now, uint16_t h)
+{
+	s->broker.num_brokered[h]++;
+	s->broker.brokered_at[h] = now;
+	for (size_t i = 0; i < s->num_active; i++)
+		for (uint16_t g = 0; g < s->active[i]->sla.num_nodes; g++)
+			if (s->active[i]->sla.nodes[g].host_node == h)
+				note(now, s->active[i], g);
+	for (size_t i = 0; i < s->num_active; i++)
+		for (uint16_t g = 0; g < s->active[i]->sla.num_nodes; g++)
+			if (s->active[i]->sla.nodes[g].host_node == h &&
+			    s->active[i]->nodes[g].pool.brokered.asked > 0)
+				record(s, now, s->active[i], g);
+}
+
+/* A demand that is open keeps its cut-off while plans have no other for it. */
+static void set_cutoff(struct ebb_vm *vm, uint16_t g, uint64_t cutoff)
+{
+	struct ebb_vm_pool *p = &vm->nodes[g].pool;
+
+	if (asks_for(p) == 0)
+		cutoff = 0;
+	else if (cutoff == 0 && p->num_due > 0)
+		cutoff = p->cutoff;
+	if (p->cutoff == cutoff)
+		return;
+	p->cutoff = cutoff;
+	vm->work->is_dirty = true;
+}
+
+void core_broker_decided(struct ebb_state *s, usec_t now, const struct ebb_plan *plan)
+{
+	uint32_t v = 0;
+
+	for (size_t i = 0; i < s->num_active; i++) {
+		struct ebb_vm *vm = s->active[i];
+
+		for (uint16_t g = 0; vm->is_admitted && g < vm->sla.num_nodes; g++)
+			set_cutoff(vm, g, plan->targets[v].mem_cutoff[g]);
+		v += vm->is_admitted;
+	}
+	/* To other policies it makes no difference how much is used. */
+	for (uint16_t h = 0; s->policy->mem_review_usec > 0 && h < s->host.num_nodes; h++)
+		if (is_brokered(s, h))
+			note_node(s, now, h);
+	if (plan->asks_vom)
+		ask(s, now);
+}

@@ -1,0 +1,307 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * What guests say that their memory is worth: histograms, by value.
+ *
+ * A guest may say anything.  What is kept of it is about as much as the guest holds, never more nor
+ * less: what it claims beyond that is cut from the top, and what it says nothing about counts as
+ * unused (value 0).  One that overstates values keeps more than it should, and is charged for it;
+ * of what is guaranteed to others (mem_min) it gets nothing.  One that understates them loses
+ * memory first.  Values are cut at EBB_VOM_VALUE_MAX, so that they can be multiplied by weights.
+ *
+ * A histogram stays in use until a newer one comes or the guest is booted anew.  What the guest has
+ * given back since was worth least of it; what it has taken since is unused.
+ *
+ * A guest that has never sent one is taken for an average one: as if its memory were worth what
+ * that of the others on the same node of the host is, in as many equal parts as EBB_VOM_GUESSES.
+ * So it neither profits from its silence nor pays for it: of the memory that is asked for it gives
+ * about what others give.
+ *
+ * Source: "Flexible resource allocation for relational database-as-a-service", section 4.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "core/internal.h"
+
+#define KIB_PER_BLOCK	(EBB_BLOCK_BYTES >> 10)
+
+void core_vom_clear(struct ebb_vm *vm)
+{
+	struct ebb_vm_vom *v = &vm->vom;
+
+	v->seq = 0;
+	v->at = 0;
+	memset(v->first, 0, sizeof(v->first));
+}
+
+uint32_t ebb_vm_vom_of(const struct ebb_vm *vm, uint16_t node,
+		       const struct ebb_vom_bucket **ret_buckets)
+{
+	*ret_buckets = &vm->vom.buckets[vm->vom.first[node]];
+	return vm->vom.first[node + 1] - vm->vom.first[node];
+}
+
+/* ---- as much as is held -------------------------------------------------- */
+
+struct fit {
+	uint64_t skip;			/* KiB to be left out from the bottom */
+	uint64_t room;			/* KiB to be kept at most */
+	struct ebb_vom_bucket *out;
+	uint32_t count;
+};
+
+/* What is unused may be more than the size of a bucket can say. */
+static void fit_add(struct fit *f, uint16_t g, uint64_t value, uint64_t kib)
+{
+	const uint64_t skip = f->skip < kib ? f->skip : kib;
+
+	f->skip -= skip;
+	kib -= skip;
+	kib = kib < f->room ? kib : f->room;
+	f->room -= kib;
+	while (kib > 0) {
+		const uint32_t part = kib < UINT32_MAX ? (uint32_t)kib : UINT32_MAX;
+
+		f->out[f->count++] = (struct ebb_vom_bucket){
+			.value = value, .kib = part, .node = g,
+		};
+		kib -= part;
+	}
+}
+
+/* Of guest node g; is_new: what is claimed beyond what is held was never there. */
+static uint32_t fit_node(const struct ebb_vom_bucket *in, uint32_t num, uint16_t g, uint64_t held,
+			 bool is_new, struct ebb_vom_bucket *out)
+{
+	struct fit f = { .room = held, .out = out };
+	uint64_t total = 0, unused = 0;
+
+	for (uint32_t i = 0; i < num; i++) {
+		total += in[i].kib;
+		unused += in[i].value == 0 ? in[i].kib : 0;
+	}
+	if (total < held)
+		unused += held - total;
+	else if (!is_new)
+		f.skip = total - held;
+	fit_add(&f, g, 0, unused);
+	for (uint32_t i = 0; i < num; i++)
+		if (in[i].value > 0)
+			fit_add(&f, g, in[i].value, in[i].kib);
+	return f.count;
+}
+
+static uint64_t held_kib(const struct ebb_vm *vm, uint16_t g)
+{
+	return vm->nodes[g].pool.held * KIB_PER_BLOCK;
+}
+
+static bool fits(const struct ebb_vm *vm)
+{
+	for (uint16_t g = 0; g < vm->sla.num_nodes; g++) {
+		const struct ebb_vom_bucket *buckets;
+		const uint32_t num = ebb_vm_vom_of(vm, g, &buckets);
+		uint64_t kib = 0;
+
+		for (uint32_t i = 0; i < num; i++)
+			kib += buckets[i].kib;
+		if (kib != held_kib(vm, g))
+			return false;
+	}
+	return true;
+}
+
+/* first: by guest node, as in struct ebb_vm_vom. */
+static void fit(struct ebb_vm *vm, const struct ebb_vom_bucket *in, const uint32_t *first,
+		bool is_new)
+{
+	struct ebb_vom_bucket out[EBB_VOM_ROOM];
+	uint32_t count = 0, begin[EBB_MAX_GUEST_NODES + 1];
+
+	for (uint16_t g = 0; g < EBB_MAX_GUEST_NODES; g++) {
+		begin[g] = count;
+		if (g < vm->sla.num_nodes)
+			count += fit_node(&in[first[g]], first[g + 1] - first[g], g,
+					  held_kib(vm, g), is_new, &out[count]);
+	}
+	begin[EBB_MAX_GUEST_NODES] = count;
+	memcpy(vm->vom.first, begin, sizeof(begin));
+	memcpy(vm->vom.buckets, out, count * sizeof(out[0]));
+}
+
+/* ---- what comes in ------------------------------------------------------- */
+
+static const char *check(const struct ebb_vm *vm, const struct ebb_fact_vom *f)
+{
+	if (f->num_buckets > EBB_MAX_VOM_BUCKETS)
+		return "has too many buckets";
+	for (uint32_t i = 0; i < f->num_buckets; i++) {
+		const struct ebb_vom_bucket *b = &f->buckets[i];
+
+		if (b->node >= vm->sla.num_nodes)
+			return "names a node that it does not have";
+		if (b->kib == 0)
+			return "has an empty bucket";
+		if (i > 0 && (b->node < b[-1].node ||
+			      (b->node == b[-1].node && b->value < b[-1].value)))
+			return "is not in order";
+	}
+	return NULL;
+}
+
+static void take(struct ebb_vm *vm, const struct ebb_fact_vom *f)
+{
+	struct ebb_vom_bucket in[EBB_MAX_VOM_BUCKETS];
+	uint32_t first[EBB_MAX_GUEST_NODES + 1], i = 0;
+
+	for (uint16_t g = 0; g <= EBB_MAX_GUEST_NODES; g++) {
+		first[g] = i;
+		for (; i < f->num_buckets && f->buckets[i].node == g; i++) {
+			in[i] = f->buckets[i];
+			if (in[i].value > EBB_VOM_VALUE_MAX)
+				in[i].value = EBB_VOM_VALUE_MAX;
+		}
+	}
+	fit(vm, in, first, true);
+}
+
+/* What a guest says wrongly harms itself alone: its device and the link are not to blame. */
+int core_vom(struct ebb_state *s, usec_t now, struct ebb_vm *vm, const struct ebb_fact_vom *f)
+{
+	struct ebb_vm_vom *v = &vm->vom;
+	const char *fault;
+
+	if (!vm->is_running || !vm->link_up)
+		return -ENOENT;
+	/* Late, or nobody asked: there is nothing that it could be an answer to. */
+	if (f->seq == 0 || f->seq != v->asked)
+		return 0;
+	fault = check(vm, f);
+	if (fault) {
+		if (v->num_refused++ == 0)
+			core_text(core_record(s, vm, now, EBB_EVENT_ERROR)->text,
+				  "its histogram of memory %s: not used", fault);
+		return 0;
+	}
+	take(vm, f);
+	v->num_answers += v->seq != f->seq;
+	v->seq = f->seq;
+	v->at = now;
+	/* Settling looks whether all have answered. */
+	s->limits_are_stale = true;
+	return 0;
+}
+
+/* ---- those that have not said anything ----------------------------------- */
+
+/* Powers of two in eight parts each, below them what is worth nothing. */
+#define VALUE_BITS	40u
+#define SPREAD_BINS	(1u + (VALUE_BITS + 1u) * 8u)
+
+_Static_assert(EBB_VOM_VALUE_MAX == 1ull << VALUE_BITS, "bins for all values");
+
+struct spread {
+	uint64_t kib[SPREAD_BINS];
+	uint64_t total;
+};
+
+static uint32_t bin_of(uint64_t value)
+{
+	uint32_t bits;
+
+	if (value == 0)
+		return 0;
+	bits = 63 - (uint32_t)__builtin_clzll(value);
+	return 1 + bits * 8 + (uint32_t)(((value << 3) >> bits) & 7);
+}
+
+/* The least value of a bin. */
+static uint64_t value_of(uint32_t bin)
+{
+	return bin == 0 ? 0 : ((uint64_t)(8 + (bin - 1) % 8) << ((bin - 1) / 8)) >> 3;
+}
+
+static void spread_add(struct spread *s, const struct ebb_vm *vm, uint16_t h)
+{
+	for (uint16_t g = 0; vm->vom.at && g < vm->sla.num_nodes; g++) {
+		const struct ebb_vom_bucket *buckets;
+		const uint32_t num = ebb_vm_vom_of(vm, g, &buckets);
+
+		for (uint32_t i = 0; vm->sla.nodes[g].host_node == h && i < num; i++) {
+			s->kib[bin_of(buckets[i].value)] += buckets[i].kib;
+			s->total += buckets[i].kib;
+		}
+	}
+}
+
+/* The middle of part `i` of EBB_VOM_GUESSES. */
+static uint64_t spread_value(const struct spread *s, uint32_t i)
+{
+	const uint64_t rank = s->total * (2 * i + 1) / (2 * EBB_VOM_GUESSES);
+	uint64_t sum = 0;
+
+	for (uint32_t bin = 0; bin < SPREAD_BINS; bin++) {
+		sum += s->kib[bin];
+		if (sum > rank)
+			return value_of(bin);
+	}
+	return 0;
+}
+
+static uint32_t guess_node(const struct spread *s, uint16_t g, uint64_t kib,
+			   struct ebb_vom_bucket *out)
+{
+	struct fit f = { .room = kib, .out = out };
+
+	for (uint32_t i = 0; i < EBB_VOM_GUESSES; i++)
+		fit_add(&f, g, spread_value(s, i),
+			i + 1 < EBB_VOM_GUESSES ? kib / EBB_VOM_GUESSES : f.room);
+	return f.count;
+}
+
+static bool is_guessed(const struct ebb_vm *vm)
+{
+	return vm->is_admitted && !vm->vom.at;
+}
+
+/* Node by node of the host; a VM's guest nodes may be spread over them in any order. */
+static void guess_vm(const struct ebb_state *s, struct ebb_vm *vm, struct spread *spreads)
+{
+	struct ebb_vm_vom *v = &vm->vom;
+	uint32_t count = 0;
+
+	for (uint16_t g = 0; g < EBB_MAX_GUEST_NODES; g++) {
+		v->first[g] = count;
+		if (g < vm->sla.num_nodes && vm->sla.nodes[g].host_node < s->host.num_nodes)
+			count += guess_node(&spreads[vm->sla.nodes[g].host_node], g,
+					    held_kib(vm, g), &v->buckets[count]);
+	}
+	v->first[EBB_MAX_GUEST_NODES] = count;
+}
+
+static void guess_all(struct ebb_state *s)
+{
+	struct spread spreads[EBB_MAX_NODES] = { 0 };
+	bool is_needed = false;
+
+	for (size_t i = 0; i < s->num_active; i++)
+		is_needed = is_needed || is_guessed(s->active[i]);
+	for (size_t i = 0; is_needed && i < s->num_active; i++)
+		for (uint16_t h = 0; h < s->host.num_nodes; h++)
+			spread_add(&spreads[h], s->active[i], h);
+	for (size_t i = 0; is_needed && i < s->num_active; i++)
+		if (is_guessed(s->active[i]))
+			guess_vm(s, s->active[i], spreads);
+}
+
+void core_vom_fit_all(struct ebb_state *s)
+{
+	/* Nobody ever wanted to know. */
+	if (s->broker.seq == 0)
+		return;
+	for (size_t i = 0; i < s->num_active; i++)
+		if (s->active[i]->vom.at && !fits(s->active[i]))
+			fit(s->active[i], s->active[i]->vom.buckets, s->active[i]->vom.first,
+			    false);
+	guess_all(s);
+}
