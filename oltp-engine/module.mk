@@ -96,6 +96,7 @@ $(eval $(call unit_test,test_oltp_source_ebb,tests/unit/test_oltp_source_ebb.c $
 $(eval $(call unit_test,test_oltp_storage,tests/unit/test_oltp_storage.c tests/unit/oltp_memory_rig.c,liboltp))
 $(eval $(call unit_test,test_oltp_cold,tests/unit/test_oltp_cold.c tests/unit/oltp_memory_rig.c,liboltp))
 $(eval $(call unit_test,test_oltp_cold_visit,tests/unit/test_oltp_cold_visit.c tests/unit/oltp_memory_rig.c,liboltp))
+$(eval $(call unit_test,test_oltp_table_blocks,tests/unit/test_oltp_table_blocks.c tests/unit/oltp_memory_rig.c,liboltp))
 $(eval $(call unit_test,test_oltp_cold_nomem,tests/unit/test_oltp_cold_nomem.c tests/unit/alloc_faults.c tests/unit/oltp_memory_rig.c,liboltp,,$(foreach f,malloc calloc realloc aligned_alloc,-Xlinker --wrap=$(f))))
 $(eval $(call unit_test,test_oltp_recency,tests/unit/test_oltp_recency.c,liboltp,,-lm))
 $(eval $(call unit_test,test_oltp_idle,tests/unit/test_oltp_idle.c tests/unit/oltp_memory_rig.c,liboltp))

@@ -9,6 +9,7 @@
  */
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "engine.h"
 #include "manager.h"
@@ -215,23 +216,58 @@ static uint64_t end_round(struct shrink *s, struct round *round, uint32_t n_vict
 struct candidate {
 	struct block *block;
 	uint32_t n_used;
+	bool is_last;
 };
 
 static int compare_candidates(const void *a, const void *b)
 {
 	const struct candidate *x = a, *y = b;
 
+	if (x->is_last != y->is_last)
+		return x->is_last - y->is_last;
+	if (x->is_last)
+		return (x->n_used < y->n_used) - (x->n_used > y->n_used);
 	return (x->n_used > y->n_used) - (x->n_used < y->n_used);
 }
 
-/* Blocks of the node, emptiest first. Errors: -ENOMEM. */
-static int list_candidates(struct shrink *s, uint32_t node, struct block ***ret_blocks,
-			   size_t *ret_n)
+/*
+ * Of the blocks that each table has, one is its last: the fullest, if it has none elsewhere. A
+ * table without any would take the next one's as soon as one of its records is written or added,
+ * and if there are several, transactions that use them all would never have all they need. One that
+ * has all blocks takes nobody's. Returns how many are not the last.
+ */
+static size_t mark_last(struct candidate *candidates, size_t n, const bool *has_elsewhere)
+{
+	bool has[OLTP_TABLES_MAX];
+	uint32_t n_tables = 0;
+	size_t n_last = 0;
+
+	memcpy(has, has_elsewhere, sizeof(has));
+	for (size_t i = n; i--;) {
+		bool *has_one = &has[candidates[i].block->table->id];
+
+		candidates[i].is_last = !*has_one;
+		n_last += !*has_one;
+		*has_one = true;
+	}
+	for (uint32_t i = 0; i < OLTP_TABLES_MAX; i++)
+		n_tables += has[i];
+	return n_tables == 1 ? n : n - n_last;
+}
+
+/*
+ * Blocks of the node, emptiest first. Those that are their table's last are left out unless
+ * takes_last, or there are no others: then they come after these, and the fullest first, since
+ * tables of a few rows are mostly those that everybody uses. Errors: -ENOMEM.
+ */
+static int list_candidates(struct shrink *s, uint32_t node, bool takes_last,
+			   struct block ***ret_blocks, size_t *ret_n)
 {
 	struct candidate *candidates;
 	uint64_t used[SLOT_WORDS_MAX];
+	bool has_elsewhere[OLTP_TABLES_MAX] = { false };
 	struct block **blocks;
-	size_t n_all, n = 0;
+	size_t n_all, n_spare, n = 0;
 	int rc = storage_blocks_list(&s->engine->storage, &blocks, &n_all);
 
 	if (rc)
@@ -245,12 +281,20 @@ static int list_candidates(struct shrink *s, uint32_t node, struct block ***ret_
 		/* Started anew each time somewhere else, lest the same ones always go. */
 		struct block *block = blocks[(i + s->hand) % n_all];
 
-		if (block->node == node && block->state == BLOCK_OPEN)
-			candidates[n++] = (struct candidate){ block,
-							      storage_block_look(block, used) };
+		if (block->state != BLOCK_OPEN)
+			continue;
+		if (block->node == node)
+			candidates[n++] = (struct candidate){
+				.block = block, .n_used = storage_block_look(block, used) };
+		else
+			has_elsewhere[block->table->id] = true;
 	}
 	s->hand += VICTIMS_MAX;
 	qsort(candidates, n, sizeof(*candidates), compare_candidates);
+	n_spare = mark_last(candidates, n, has_elsewhere);
+	qsort(candidates, n, sizeof(*candidates), compare_candidates);
+	if (n_spare && !takes_last)
+		n = n_spare;
 	for (size_t i = 0; i < n; i++)
 		blocks[i] = candidates[i].block;
 	free(candidates);
@@ -269,12 +313,21 @@ static uint64_t free_bytes(struct shrink *s)
 	return bytes;
 }
 
+/* What goes if all that comes before it was not enough. */
+enum shrink_zeal {
+	ZEAL_OLD,		/* records unused for long, of tables with several blocks */
+	ZEAL_ANY_AGE,
+	ZEAL_LAST_BLOCKS,	/* of a table; of any age */
+	ZEAL_END,
+};
+
 /*
  * One walk over the node's blocks. Returns the bytes given back, or with keeps those that are not
  * used now; *ret_moved: records that went.
  */
 static uint64_t shrink_pass(struct shrink *s, struct round *round, uint32_t node, uint64_t bytes,
-			    bool keeps, bool any_age, uint64_t deadline_ns, uint64_t *ret_moved)
+			    bool keeps, enum shrink_zeal zeal, uint64_t deadline_ns,
+			    uint64_t *ret_moved)
 {
 	uint64_t threshold = ANY_AGE, given = 0;
 	struct block **blocks;
@@ -282,9 +335,9 @@ static uint64_t shrink_pass(struct shrink *s, struct round *round, uint32_t node
 	size_t n;
 
 	*ret_moved = 0;
-	if (list_candidates(s, node, &blocks, &n))
+	if (list_candidates(s, node, zeal >= ZEAL_LAST_BLOCKS, &blocks, &n))
 		return 0;
-	if (!any_age && n) {
+	if (zeal < ZEAL_ANY_AGE && n) {
 		share = SHARE_MARGIN * (double)bytes / (double)(n * OLTP_MEM_BLOCK_BYTES);
 		threshold = sample_threshold(s, blocks, n,
 					     share > SHARE_MIN ? share : SHARE_MIN);
@@ -324,17 +377,16 @@ static uint64_t shrink(struct shrink *s, uint32_t node, uint64_t bytes, bool kee
 		       uint64_t deadline_ns)
 {
 	struct round *round = malloc(sizeof(*round));
-	uint64_t given = 0, moved = 1;
-	bool any_age = false;
+	enum shrink_zeal zeal = ZEAL_OLD;
+	uint64_t given = 0, moved;
 
 	if (!round)
 		return 0;
 	evict_begin(s->evict);
-	/* If the old ones were not enough, age no longer matters. */
-	while (given < bytes && !is_late(s, deadline_ns) && (moved || !any_age)) {
-		any_age |= !moved;
-		given += shrink_pass(s, round, node, bytes - given, keeps, any_age, deadline_ns,
+	while (given < bytes && !is_late(s, deadline_ns) && zeal < ZEAL_END) {
+		given += shrink_pass(s, round, node, bytes - given, keeps, zeal, deadline_ns,
 				     &moved);
+		zeal += !moved;
 	}
 	free(round);
 	return given;
