@@ -9,8 +9,9 @@ import sys
 import time
 from datetime import datetime, timezone
 
-from . import (outcome, plan, plan_broker, plan_engine, plan_memory, scene_broker, scene_engine,
-               scene_memory, scene_scaleout, scene_tenants, scenes, schema)
+from . import (cores, outcome, plan, plan_broker, plan_engine, plan_memory, plan_rebalance,
+               scene_broker, scene_engine, scene_memory, scene_rebalance, scene_scaleout,
+               scene_tenants, scenes, schema)
 from .lab import BUILD, SERIES, TOP, Lab, SetupError, run
 from .sampling import Sampler, event_of
 from .scenes import SceneError, Stage
@@ -28,13 +29,14 @@ def arguments(argv):
         epilog="Exit status: 0 verdict pass, 1 verdict fail, 2 usage, 3 set-up failed.")
     p.add_argument("name", nargs="?", choices=NAMES, metavar="SCENARIO",
                    help="spot (default), scale, memory, contention, peak, isolate, broker, "
-                        "scaleout or tenants")
+                        "rebalance, scaleout or tenants")
     p.add_argument("--scenario", choices=NAMES, help="the same as an option")
     p.add_argument("--ablate", action="store_true",
                    help="without the mechanism (must fail): every VM keeps the CPUs it boots with; "
                         "in memory, the engine cannot move records to disk; in contention, it "
                         "keeps all CPUs; in isolate, the policy is fair; in broker, a black-box "
-                        "policy takes the place of the value of memory; in "
+                        "policy takes the place of the value of memory; in rebalance, nothing is "
+                        "rebalanced; in "
                         "scaleout, remote operations are executed locally; in tenants, the VMs' "
                         "cores are not their own")
     p.add_argument("--close-up", action="store_true",
@@ -48,6 +50,8 @@ def arguments(argv):
     p.add_argument("--policies", type=some_policies, metavar="A,B",
                    help="broker: only these rounds, of vom, equal, proportional and balloon; fails "
                         "unless it is all of them")
+    p.add_argument("--seeds", type=number_of_seeds, metavar="N",
+                   help="rebalance: how many sequences of bursts, from the seed on, 1 to 5 (1)")
     p.add_argument("--seed", type=int, default=1, help="of the engines' key sequences (1)")
     p.add_argument("--time-scale", type=scale_factor, default=1.0, metavar="X",
                    help="stretch waits and time bounds by X, 0.5 to 20 (1)")
@@ -63,7 +67,7 @@ def arguments(argv):
     if a.name and a.scenario and a.name != a.scenario:
         p.error(f"both {a.name} and --scenario {a.scenario} were given")
     a.scenario = a.scenario or a.name or "spot"
-    if a.tier and a.scenario in ("scale", "memory", "broker", *SLICED):
+    if a.tier and a.scenario in ("scale", "memory", "broker", "rebalance", *SLICED):
         p.error(f"--tier is not for the scenario {a.scenario}")
     if a.keep and a.scenario in SLICED:
         p.error(f"--keep is not for the scenario {a.scenario}")
@@ -73,6 +77,8 @@ def arguments(argv):
         p.error("--joins is for the scenario spot only")
     if (a.load or a.policies) and a.scenario != "broker":
         p.error("--load and --policies are for the scenario broker only")
+    if a.seeds and a.scenario != "rebalance":
+        p.error("--seeds is for the scenario rebalance only")
     a.out = a.out or os.path.join(TOP, "out", a.scenario + ("-close-up" if a.close_up else "") +
                                   (f"-{a.load}" if a.load else "") +
                                   ("-ablate" if a.ablate else ""))
@@ -89,6 +95,10 @@ def share_of_cpu(text):
 
 def number_of_joins(text):
     return _number(text, 3, 30, int)
+
+
+def number_of_seeds(text):
+    return _number(text, 1, plan_rebalance.MAX_SEEDS, int)
 
 
 def some_policies(text):
@@ -147,6 +157,8 @@ def record(a, p, lab, accelerator, stage, sampler, started):
                     key=lambda e: e.t_s)
     schema.write_samples(os.path.join(a.out, schema.SAMPLES), sampler.samples)
     schema.write_history(os.path.join(a.out, schema.HISTORY), events)
+    if a.scenario == plan_rebalance.SCENARIO:
+        cores.write(os.path.join(a.out, cores.CORES), sampler.probe.meter.rows)
     schema.write_json(os.path.join(a.out, schema.RUN), {
         "scenario": a.scenario, "ablate": a.ablate, "seed": a.seed, "time_scale": a.time_scale,
         "accelerator": accelerator, "host": p.host, "policy": p.policy,
@@ -171,6 +183,8 @@ def plan_of(a):
         return plan_memory.make(*options)
     if a.scenario == plan_broker.SCENARIO:
         return plan_broker.make(*options, a.load or "ycsb", a.policies or plan_broker.POLICIES)
+    if a.scenario == plan_rebalance.SCENARIO:
+        return plan_rebalance.make(*options, a.seeds or 1)
     if a.scenario in plan_engine.SCENARIOS:
         return plan_engine.make(a.scenario, *options, a.tier, a.close_up)
     return plan.make(a.scenario, *options, a.tier)
@@ -192,13 +206,15 @@ def play(a, p, accelerator):
             _keep_logs(lab, log_dir)
             raise
         sampler = Sampler(lab, [vm.name for vm in p.vms],
-                          _probe(a.scenario, lab, boot, p.vms))
+                          _probe(a.scenario, lab, boot, p.vms, p.host))
         stage = Stage(lab, boot, sampler, p.vms, a.time_scale,
                       scenes.table_for(f"Ebb {a.scenario}", p.vms, p.host["cores"]))
         if is_memory:
             stage.more["memory"] = p.memory
         if a.scenario == plan_broker.SCENARIO:
             stage.more["broker"] = p.broker
+        if a.scenario == plan_rebalance.SCENARIO:
+            stage.more["rebalance"] = p.rebalance
         if a.scenario in plan_engine.SCENARIOS:
             stage.more.update(load=p.load, policy=p.policy)
         if a.scenario == "spot":
@@ -220,11 +236,13 @@ def play(a, p, accelerator):
     return summary
 
 
-def _probe(scenario, lab, boot, vms):
+def _probe(scenario, lab, boot, vms, host):
     if scenario == plan_memory.SCENARIO:
         return scene_memory.Probe(lab, boot, vms)
     if scenario == plan_broker.SCENARIO:
         return scene_broker.Probe(boot, vms)
+    if scenario == plan_rebalance.SCENARIO:
+        return scene_rebalance.Probe(lab, vms, host, plan_rebalance.WINDOW_S)
     if scenario in plan_engine.SCENARIOS:
         return scene_engine.EngineProbe(boot, vms)
     return None
@@ -241,7 +259,8 @@ def play_sliced(a):
 
 def _forget(folder):
     """Results of an earlier run must not be taken for those of this one."""
-    for name in (schema.SAMPLES, schema.HISTORY, schema.RUN, schema.SUMMARY, schema.REPORT):
+    for name in (schema.SAMPLES, schema.HISTORY, schema.RUN, schema.SUMMARY, schema.REPORT,
+                 cores.CORES):
         if os.path.exists(os.path.join(folder, name)):
             os.unlink(os.path.join(folder, name))
 

@@ -39,6 +39,7 @@ class Vm:
     sla_class: str = "spot"
     tier: str = "any"       # how it gives CPUs back: any, lend, park, unplug
     plug: str = "demand"    # ahead: its vCPUs are plugged before it asks for them
+    is_shared: bool = False # its CPUs share cores with those of other VMs
     options: dict = field(default_factory=dict)     # ebb.<key>=<value> for the guest's init
     disks_mib: list = field(default_factory=list)   # sizes of scratch disks vda, vdb, ...
     uuid: str = field(default_factory=lambda: str(uuid.uuid4()))
@@ -160,7 +161,8 @@ def _sla(vm):
 def _lending(vm):
     """What the SLA says of it, where that is not the default."""
     said = {"tier": vm.tier, "plug": vm.plug}
-    return {k: v for k, v in said.items() if v not in ("any", "demand")}
+    found = {k: v for k, v in said.items() if v not in ("any", "demand")}
+    return {**found, "shared": "yes"} if vm.is_shared else found
 
 
 def _cpus(root, boot, vm, per_cell_mib):

@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The papers' figures, drawn again from samples: throughput above, CPUs held below."""
-from . import (chart, figure_broker, figure_engine, figure_memory, series, verdict_scale, verdict_spot,
-               words_engine, words_slices)
+from . import (chart, figure_broker, figure_engine, figure_memory, figure_rebalance, series,
+               verdict_scale, verdict_spot, words_engine, words_slices)
 
 
 def draw(run, samples, summary):
     if run["scenario"] == "memory":
         return figure_memory.draw(run, samples, summary)
+    if run["scenario"] == "rebalance":
+        return figure_rebalance.draw(run, samples, summary)
     if run["scenario"] == "broker":
         return figure_broker.draw(run, samples, summary)
     if run["scenario"] in words_engine.SCENARIOS:

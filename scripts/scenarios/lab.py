@@ -31,6 +31,10 @@ class SetupError(Exception):
     """Something that a scenario needs is missing or does not work."""
 
 
+class SceneError(Exception):
+    """The scenario could not go on; what was recorded until then is still judged."""
+
+
 def die_with_parent():
     """For preexec_fn: this child gets SIGTERM when the thread that started it ends."""
     ctypes.CDLL(None, use_errno=True).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)

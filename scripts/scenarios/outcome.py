@@ -2,7 +2,8 @@
 """From a folder of recorded files to summary.json, report.html and the closing words."""
 import os
 
-from . import report, schema, words_broker, words_engine, words_memory, words_slices
+from . import (report, schema, words_broker, words_engine, words_memory, words_rebalance,
+               words_slices)
 from .summary import load, summarize
 
 
@@ -30,6 +31,9 @@ def words(folder, summary):
 def _saw(summary):
     if summary["ablate"] and summary["scenario"] == "memory":
         return ["You saw an engine that cannot move records to disk.", words_memory.cost(summary)]
+    if summary["ablate"] and summary["scenario"] == "rebalance":
+        return ["You saw databases on cores that stay as they were given.",
+                words_rebalance.cost(summary)]
     if summary["ablate"] and summary["scenario"] == "broker":
         return ["You saw black-box brokering in place of the value of memory.",
                 words_broker.cost(summary)]
@@ -50,6 +54,8 @@ def _saw(summary):
                 f"{_count(summary['lost_updates'])} updates lost.".capitalize()]
     if summary["scenario"] == "memory":
         return words_memory.saw(summary)
+    if summary["scenario"] == "rebalance":
+        return words_rebalance.saw(summary)
     if summary["scenario"] == "broker":
         return words_broker.saw(summary)
     if summary["scenario"] in words_engine.SCENARIOS:

@@ -6,7 +6,7 @@ PVLDB 13(12). Their servers had 16 to 80 cores under KVM; ratios and latencies c
 throughput does not.
 """
 
-from . import words_broker, words_engine, words_memory, words_slices
+from . import words_broker, words_engine, words_rebalance, words_memory, words_slices
 
 HARDWARE = "Xeon servers with 2, 4 and 8 sockets, KVM"
 
@@ -24,6 +24,8 @@ def beside(summary):
                      "ours": _ms(summary["share_convergence_ms"]), "where": "4.2, figure 6"})
     elif summary["scenario"] == "memory":
         rows += words_memory.paper(summary)
+    elif summary["scenario"] == "rebalance":
+        return words_rebalance.paper(summary) + [_hardware_row(summary)]
     elif summary["scenario"] == "broker":
         # Nothing is said of CPUs, which stay where they are.
         return words_broker.paper(summary) + [_hardware_row(summary)]

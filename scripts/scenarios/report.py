@@ -2,7 +2,7 @@
 """report.html: one page that needs nothing but a browser; drawn from a run's recorded files."""
 from html import escape
 
-from . import figure, words_broker, words_engine, words_memory, words_slices
+from . import figure, words_broker, words_engine, words_memory, words_rebalance, words_slices
 from .common import CPU_EVENTS
 from .verdict_memory import MEM_EVENTS
 
@@ -11,6 +11,7 @@ TITLES = {
     "scale": "One database grows to the whole server and back",
     "memory": words_memory.TITLE,
     "broker": words_broker.TITLE,
+    "rebalance": words_rebalance.TITLE,
     **words_slices.TITLES,
     **words_engine.TITLES,
 }
@@ -23,6 +24,7 @@ LEADS = {
              "transactions. Paper: section 4.1, figure 3.",
     "memory": words_memory.LEAD,
     "broker": words_broker.LEAD,
+    "rebalance": words_rebalance.LEAD,
     **words_slices.LEADS,
     **words_engine.LEADS,
 }
@@ -33,10 +35,12 @@ ABLATED_LEADS = {
              "allocation, for comparison with the run in which it grows and shrinks.",
     "memory": words_memory.ABLATED_LEAD,
     "broker": words_broker.ABLATED_LEAD,
+    "rebalance": words_rebalance.ABLATED_LEAD,
     **words_slices.ABLATED_LEADS,
     **words_engine.ABLATED_LEADS,
 }
 ABLATIONS = {"memory": words_memory.ABLATION, "broker": words_broker.ABLATION,
+             "rebalance": words_rebalance.ABLATION,
              **words_engine.ABLATIONS, **words_slices.ABLATIONS}
 STYLE = """
 :root { color-scheme: light }
@@ -86,6 +90,8 @@ def render(run, samples, events, summary):
              f'<p class="soft" style="margin:8px 0 0">{_caption(run)}</p></div>']
     if run["scenario"] == "broker":
         parts.append(words_broker.table(summary))
+    if run["scenario"] == "rebalance":
+        parts.append(words_rebalance.table(summary))
     if run["ablate"]:
         parts.append(_ablation(summary))
     parts += [_checks(summary), _paper(summary), _events(run, events), _details(run, summary),
@@ -108,6 +114,8 @@ def _caption(run):
         return escape(words_slices.caption(run))
     if run["scenario"] == "broker":
         return escape(words_broker.caption(run))
+    if run["scenario"] == "rebalance":
+        return escape(words_rebalance.caption(run))
     text = "Throughput: transactions committed in the second before, ten times a second."
     if run["host"]["emulated"]:
         text += f" Emulated host: a core is {run['host']['share']:g} of a real CPU, so shapes " \
@@ -130,6 +138,8 @@ def _tiles(summary):
     tiles = []
     if summary["scenario"] == "memory":
         return _tile_row(words_memory.tiles(summary))
+    if summary["scenario"] == "rebalance":
+        return _tile_row(words_rebalance.tiles(summary))
     if summary["scenario"] == "broker":
         return _tile_row(words_broker.tiles(summary))
     if summary["scenario"] in words_engine.SCENARIOS:
@@ -171,6 +181,10 @@ def _ablation(summary):
         return ('<h2>What it costs to have no anti-caching</h2><div class="card">' +
                 escape(words_memory.cost(summary)) + " The checks below are the same as for a run "
                 "with it, and are expected to fail here.</div>")
+    if summary["scenario"] == "rebalance":
+        return ('<h2>What it costs to stay</h2><div class="card">' +
+                escape(words_rebalance.cost(summary)) + " The checks below are the same as for a "
+                "run with rebalancing, and are expected to fail here.</div>")
     if summary["scenario"] == "broker":
         return ('<h2>What it costs not to ask</h2><div class="card">' +
                 escape(words_broker.cost(summary)) + " The checks below are the same as for a run "

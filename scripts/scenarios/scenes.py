@@ -4,8 +4,8 @@ import json
 import os
 import time
 
-from . import domain, scene_broker, scene_engine, scene_memory
-from .lab import SetupError
+from . import domain, scene_broker, scene_engine, scene_memory, scene_rebalance
+from .lab import SceneError, SetupError
 from .table import Table
 
 JOIN_S = 90         # longest wait for a VM to boot, load its records and run
@@ -13,10 +13,6 @@ LEAVE_S = 60        # longest wait for an engine to verify its records and the V
 AGAIN_DWELL = 0.6   # of the dwell time of `spot`, for VMs that leave and come again
 STATIC_DWELLS = 6   # how long `scale` runs without anything to scale, in dwell times
 RESULT = "oltp-result "
-
-
-class SceneError(Exception):
-    """The scenario could not go on; what was recorded until then is still judged."""
 
 
 class Stage:
@@ -66,6 +62,12 @@ class Stage:
         """As the operator: how CPUs are divided from now on."""
         self.step("policy", "", f"the operator sets the policy {name}")
         self._do(self.lab.ask, "policy", name)
+
+    def restart_agent(self, options):
+        """Ends the agent and starts it again with other options; VMs and cores stay as they are."""
+        self.lab.stop_agent()
+        self.lab.agent_options.update(options)
+        self._do(self.lab.start_agent)
 
     @staticmethod
     def _do(what, *args):
@@ -156,7 +158,8 @@ def scale(stage, dwell_s):
 
 SCENES = {"spot": spot, "scale": scale, "memory": scene_memory.memory,
           "contention": scene_engine.alone, "peak": scene_engine.alone,
-          "isolate": scene_engine.isolate, "broker": scene_broker.broker}
+          "isolate": scene_engine.isolate, "broker": scene_broker.broker,
+          "rebalance": scene_rebalance.rebalance}
 
 
 def result_of(path):

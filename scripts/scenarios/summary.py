@@ -2,15 +2,16 @@
 """summary.json from a run's recorded files; the same code for a run and for its ablation."""
 import os
 
-from . import (paper, schema, series, verdict_broker, verdict_contention, verdict_isolate, verdict_memory,
-               verdict_peak, verdict_scale, verdict_scaleout, verdict_spot, verdict_tenants)
+from . import (cores, paper, schema, series, verdict_broker, verdict_contention, verdict_isolate,
+               verdict_memory, verdict_peak, verdict_rebalance, verdict_scale, verdict_scaleout,
+               verdict_spot, verdict_tenants)
 from .common import GIVE_EVENTS, latencies_ms, total
 
-EVALUATE = {"spot": verdict_spot.evaluate, "scale": verdict_scale.evaluate,
-            "memory": verdict_memory.evaluate, "broker": verdict_broker.evaluate,
-            "contention": verdict_contention.evaluate,
-            "peak": verdict_peak.evaluate, "isolate": verdict_isolate.evaluate,
-            "scaleout": verdict_scaleout.evaluate, "tenants": verdict_tenants.evaluate}
+EVALUATE = {"spot": verdict_spot.evaluate, "scale": verdict_scale.evaluate, "memory":
+            verdict_memory.evaluate, "broker": verdict_broker.evaluate, "rebalance":
+            verdict_rebalance.evaluate, "contention": verdict_contention.evaluate, "peak":
+            verdict_peak.evaluate, "isolate": verdict_isolate.evaluate, "scaleout":
+            verdict_scaleout.evaluate, "tenants": verdict_tenants.evaluate}
 
 
 def summarize(run, samples, events):
@@ -80,6 +81,8 @@ def _phases(events, kind):
 
 def load(folder):
     """(run, samples, events) of a folder that a scenario left."""
-    return (schema.read_json(os.path.join(folder, schema.RUN)),
-            schema.read_samples(os.path.join(folder, schema.SAMPLES)),
+    run = schema.read_json(os.path.join(folder, schema.RUN))
+    if os.path.exists(os.path.join(folder, cores.CORES)):
+        run["cores"] = cores.read(os.path.join(folder, cores.CORES))
+    return (run, schema.read_samples(os.path.join(folder, schema.SAMPLES)),
             schema.read_history(os.path.join(folder, schema.HISTORY)))

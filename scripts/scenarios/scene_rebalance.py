@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What happens in `rebalance`: the same loads with cores that stay as they are, and with cores that
+are given anew.
+
+The first VM shows alone what it can do; rates are parts of that. Bursts come first, by seed; then
+the VMs that are on the same cores compute together while all others rest (the worst start of
+figure 11). What the static agent has left is what the other one begins with.
+"""
+from . import cores, hostmem, plan_rebalance
+from .lab import SceneError
+from .plan_rebalance import REBALANCED
+
+SETTLE_S = 3.0
+
+
+def rebalance(stage, _dwell_s):
+    r = stage.more["rebalance"]
+    r["capacity_ps"] = capacity = _bring_up(stage)
+    for mode, is_on in r["modes"].items():
+        stage.sampler.probe.variant = mode
+        if mode == REBALANCED:
+            stage.step("agent", "", "the agent starts again: cores are given anew where they are "
+                       "hot" if is_on else "the agent starts again: cores stay as they were given")
+            stage.restart_agent({"rebalance": "yes" if is_on else "no"})
+            stage.watch(SETTLE_S)
+        turns = range(len(r["seeds"]))
+        # With the start that is worst: before anything was moved.
+        for turn in turns:
+            _skew(stage, r, mode, turn, capacity)
+        for turn in turns:
+            _bursts(stage, r, mode, turn, capacity)
+    _rates(stage, dict.fromkeys(stage.vms, 0.0))
+    stage.step("end", "", "the engines are told to end")
+    for name in stage.vms:
+        stage.stop(name)
+    for name in stage.vms:
+        stage.wait_leave(name)
+
+
+def _bring_up(stage):
+    """All VMs run and have nothing to do. Returns what one of them can do alone."""
+    names = list(stage.vms)
+    stage.start(names[0])
+    stage.wait_join(names[0])
+    stage.watch(1.0)
+    stage.step("calibrate", names[0], f"{names[0]} alone: as much as it can")
+    begin = stage.sampler.state()[names[0]]
+    stage.watch(plan_rebalance.CALIBRATE_S)
+    end = stage.sampler.state()[names[0]]
+    capacity = (end.committed - begin.committed) / (end.t_s - begin.t_s)
+    if capacity <= 0:
+        raise SceneError(f"{names[0]} committed nothing")
+    stage.tell(names[0], "rate 0")
+    for name in names[1:]:
+        stage.start(name)
+    for name in names[1:]:
+        stage.wait_join(name)
+        stage.tell(name, "rate 0")
+    stage.watch(SETTLE_S)
+    return capacity
+
+
+def _rates(stage, rates):
+    for name, rate in rates.items():
+        stage.tell(name, f"rate {rate:.2f}")
+
+
+def _step(stage, mode, turn, action, vm, detail, **more):
+    stage.step(action, vm, detail)
+    stage.steps[-1].update(variant=mode, turn=turn, **more)
+
+
+def _bursts(stage, r, mode, turn, capacity):
+    stage.sampler.probe.turn = turn
+    low = r["low"] * capacity
+    _rates(stage, dict.fromkeys(stage.vms, low))
+    stage.watch(SETTLE_S)
+    for name in r["seeds"][turn]["bursts"]:
+        _step(stage, mode, turn, "burst", name, f"{name} has much to do ({mode})")
+        _rates(stage, {name: r["high"] * capacity})
+        stage.watch(r["burst_s"])
+        _step(stage, mode, turn, "pause", name, f"{name} has little to do again ({mode})")
+        _rates(stage, {name: low})
+        stage.watch(r["pause_s"])
+    _step(stage, mode, turn, "bursts end", "", "the bursts are over")
+
+
+def worst(places, names, turn):
+    """Half of the VMs, of which as many as possible are on the same cores: pairs by turn, then
+    whoever is left. places: {core: VMs}"""
+    groups = [g[:2] for g in cores.pairs(places)]
+    groups = groups[turn % len(groups):] + groups[:turn % len(groups)] if groups else []
+    found = []
+    for vm in [vm for g in groups for vm in g] + list(names):
+        if vm not in found and len(found) < len(names) // 2:
+            found.append(vm)
+    return found
+
+
+def _skew(stage, r, mode, turn, capacity):
+    stage.sampler.probe.turn = turn
+    places = {core: set(here.values()) for core, here in stage.sampler.probe.meter.places().items()}
+    active = worst(places, list(stage.vms), turn)
+    _rates(stage, {name: r["skew"] * capacity if name in active else
+                   plan_rebalance.IDLE * capacity for name in stage.vms})
+    _step(stage, mode, turn, "skew", "", f"{', '.join(active)} compute, the others rest ({mode})",
+          active=active, shared_cores=cores.shared(places, active))
+    stage.watch(r["skew_s"])
+    _step(stage, mode, turn, "skew end", "", "all rest")
+    _rates(stage, dict.fromkeys(stage.vms, 0.0))
+    stage.watch(SETTLE_S)
+
+
+class Probe:
+    """Adds mode and seed to each sample, and has the cores looked at."""
+
+    def __init__(self, lab, vms, host, window_s):
+        self.variant, self.turn = "", None
+        self.first = vms[0].name
+        self.meter = cores.Meter(f"ebb-emu-{lab.prefix}", host["cores"], host["share"], window_s,
+                                 {vm.name: lambda vm=vm: hostmem.qemu_pid(vm.uuid) for vm in vms})
+
+    def __call__(self, sample):
+        sample.variant, sample.turn = self.variant, self.turn
+        if sample.vm == self.first:
+            self.meter.look(sample.t_s)
