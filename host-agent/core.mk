@@ -13,7 +13,7 @@ EBB_CORE_SOURCES += $(addprefix host-agent/core/,share.c share-move.c)
 
 $(eval $(call lib,ebb-core,$(EBB_CORE_SOURCES),))
 $(eval $(call lib,ebb-fake,$(addprefix host-agent/io/,fake.c fake-device.c fake-events.c \
-	fake-guest.c fake-host.c fake-mem.c),))
+	fake-guest.c fake-host.c fake-mem.c fake-vom.c),))
 $(eval $(call unit_test_single,test_core_sim,$(addprefix tests/sim/,test_core_sim.c world.c \
 	world-check.c),ebb-fake ebb-core,,))
 $(foreach t,arbiter charge conduct define explain force lend mem plan request restart vom,$(eval \

@@ -111,14 +111,18 @@ bool core_broker_is_due(struct ebb_state *s, usec_t now)
 
 /* ---- before and after the policy decides --------------------------------- */
 
-static uint64_t used_on(const struct ebb_view *view, uint16_t h)
+/* What is guaranteed to a VM is as good as used. */
+static uint64_t in_use(const struct ebb_view *view, uint16_t h)
 {
 	uint64_t used = 0;
 
 	for (uint32_t v = 0; v < view->num_vms; v++)
-		for (uint16_t g = 0; g < view->vms[v].num_nodes; g++)
+		for (uint16_t g = 0; g < view->vms[v].num_nodes; g++) {
+			const struct ebb_view_mem *m = &view->vms[v].nodes[g].mem;
+
 			if (view->vms[v].nodes[g].host_node == h)
-				used += view->vms[v].nodes[g].mem.used;
+				used += m->held > m->floor ? m->held : m->floor;
+		}
 	return used;
 }
 
@@ -131,7 +135,7 @@ void core_broker_view(struct ebb_state *s, usec_t now, struct ebb_view *view)
 	b->planned_at = now;
 	b->is_wanted = b->held_has_changed = b->is_short = false;
 	for (uint16_t h = 0; h < view->num_nodes; h++)
-		b->is_short = b->is_short || used_on(view, h) > view->nodes[h].mem_threshold;
+		b->is_short = b->is_short || in_use(view, h) > view->nodes[h].mem_threshold;
 }
 
 /* What the VM would give up last of what it is asked for ends there, and what it keeps begins. */
@@ -163,10 +167,11 @@ static bool is_brokered(const struct ebb_state *s, uint16_t h)
 	for (size_t i = 0; i < s->num_active; i++)
 		for (uint16_t g = 0; g < s->active[i]->sla.num_nodes; g++) {
 			const struct ebb_vm_pool *p = &s->active[i]->nodes[g].pool;
+			const uint32_t floor = s->active[i]->sla.nodes[g].mem_min;
 
 			if (s->active[i]->sla.nodes[g].host_node != h)
 				continue;
-			used += core_pool_reach(p);
+			used += p->held > floor ? p->held : floor;
 			asks = asks || (asks_for(p) > 0 && p->target < p->limit);
 		}
 	return asks && used > s->nodes[h].mem_threshold;

@@ -27,6 +27,7 @@ static struct fake_hello *make_hello(const struct fake_vm *vm, bool is_first)
 	h->is_first = is_first;
 	h->has_driver = vm->has_driver;
 	h->can_lend = vm->has_driver && vm->can_lend;
+	h->can_vom = vm->has_driver && vm->can_vom;
 	h->num_nodes = vm->sla.num_nodes;
 	h->max_cpus = vm->num_vcpus;
 	h->generation = vm->has_limits ? vm->limits.generation : 0;
@@ -58,6 +59,17 @@ void fake_device_mem(struct ebb_fake *f, usec_t now, struct fake_vm *vm)
 	e = fake_event_add(f, arrival(f, now, &vm->to_agent_at), FAKE_EVENT_MEM, vm);
 	if (e)
 		e->hello = make_hello(vm, false);
+}
+
+void fake_device_vom(struct ebb_fake *f, usec_t now, struct fake_vm *vm)
+{
+	struct fake_event *e;
+
+	if (!vm->is_connected || !fake_vom_is_asked(vm))
+		return;
+	e = fake_event_add(f, arrival(f, now, &vm->to_agent_at), FAKE_EVENT_VOM, vm);
+	if (e)
+		e->vom = fake_vom_make(f, vm);
 }
 
 void fake_device_hello(struct ebb_fake *f, usec_t now, struct fake_vm *vm, bool is_first)
@@ -289,6 +301,8 @@ void fake_device_receive(struct ebb_fake *f, usec_t now, struct fake_vm *vm,
 				     (unsigned long long)vm->limits.generation);
 		vm->limits = action->u.limits;
 		vm->has_limits = true;
+		if (vm->limits.vom_seq && !vm->can_vom)
+			fake_violate(f, vm, "asked for histogram %u", vm->limits.vom_seq);
 		for (uint16_t g = 0; g < vm->limits.num_nodes; g++)
 			if (vm->limits.nodes[g].tier && !vm->can_lend)
 				fake_violate(f, vm, "told tier %u", vm->limits.nodes[g].tier);

@@ -96,7 +96,9 @@ static void take(struct ebb_fake *f, size_t i, struct fake_event *ret_event)
 void fake_event_finish(struct fake_event *e)
 {
 	free(e->hello);
+	free(e->vom);
 	e->hello = NULL;
+	e->vom = NULL;
 }
 
 bool fake_event_pop(struct ebb_fake *f, usec_t now, struct fake_event *ret_event)

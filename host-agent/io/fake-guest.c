@@ -274,6 +274,7 @@ void fake_guest_think(struct ebb_fake *f, usec_t now, struct fake_vm *vm)
 	if (!vm->must_clear && vm->guest == EBB_FAKE_WANTING)
 		ask_beyond(f, now, vm);
 	is_busy = fake_mem_think(f, now, vm) || is_busy;
+	fake_device_vom(f, now, vm);
 	if (vm->guest == EBB_FAKE_RANDOM)
 		do_anything(f, now, vm);
 	if (is_busy || vm->guest == EBB_FAKE_RANDOM)

@@ -91,6 +91,8 @@ void fake_mem_limits(struct ebb_fake *f, usec_t now, struct fake_vm *vm,
 			(uint32_t)(limits->nodes[g].mem_limit_bytes / EBB_BLOCK_BYTES);
 
 		check_limit(f, now, vm, g, limits->nodes[g].mem_limit_bytes);
+		if (limits->nodes[g].mem_cutoff && !limits->nodes[g].mem_deadline_ms)
+			fake_violate(f, vm, "node %u is told a cut-off, nothing is demanded", g);
 		is_raised = is_raised || requested > p->pub.requested;
 		is_changed = is_changed || requested != p->pub.requested;
 		p->pub.requested = requested;

@@ -19,6 +19,7 @@ void ebb_fake_config_default(struct ebb_fake_config *ret_cfg)
 		.link_usec = { 30, 90 },
 		.think_usec = { 100, 5 * EBB_USEC_PER_MSEC },
 		.lend_permille = 1000,
+		.vom_permille = 1000,
 	};
 }
 
@@ -340,6 +341,8 @@ static void driver_up(struct ebb_fake *f, usec_t now, struct fake_vm *vm)
 		return;
 	vm->has_driver = true;
 	vm->can_lend = fake_permille(f, f->cfg.lend_permille);
+	vm->can_vom = fake_permille(f, f->cfg.vom_permille);
+	vm->vom_seq = 0;
 	vm->resets++;
 	vm->must_clear = true;
 	for (uint16_t i = 0; i < vm->num_vcpus; i++)
@@ -379,6 +382,13 @@ static void happen(struct ebb_fake *f, usec_t now, struct fake_event *e)
 			fact.type = EBB_FACT_MEM;
 			fact.u.mem.num_pools = e->hello->h.num_pools;
 			fact.u.mem.pools = e->hello->pools;
+			fake_report(f, now, e->vm, &fact);
+		}
+		break;
+	case FAKE_EVENT_VOM:
+		if (is_this_link && e->vom) {
+			fact.type = EBB_FACT_VOM;
+			fact.u.vom = e->vom->f;
 			fake_report(f, now, e->vm, &fact);
 		}
 		break;

@@ -8,6 +8,7 @@
  *   fake-device.c  the virtio-ebb device and its link
  *   fake-guest.c   what a guest wants
  *   fake-mem.c     pools, and what a guest does with them
+ *   fake-vom.c     what it says that they are worth
  */
 #ifndef EBB_IO_FAKE_H
 #define EBB_IO_FAKE_H
@@ -23,6 +24,7 @@ enum fake_event_type {
 	FAKE_EVENT_TO_DEVICE,		/* a link message arrives at the device */
 	FAKE_EVENT_HELLO,		/* the device's HELLO arrives at the agent */
 	FAKE_EVENT_MEM,			/* its MEM does */
+	FAKE_EVENT_VOM,			/* a histogram of the guest arrives there */
 	FAKE_EVENT_REQUEST,		/* a REQUEST arrives at the agent */
 	FAKE_EVENT_CONNECT,		/* the device tries to connect */
 	FAKE_EVENT_DRIVER,		/* the guest has booted far enough */
@@ -37,6 +39,7 @@ struct fake_event {
 	uint64_t run;			/* of the VM, or the event is void */
 	uint64_t connection;		/* of the link, for messages, or the event is void */
 	struct fake_hello *hello;	/* HELLO, MEM (pools only); owned */
+	struct fake_vom *vom;		/* VOM; owned */
 	struct ebb_action action;	/* ACTION_END, TO_DEVICE */
 	struct ebb_fact_request request; /* REQUEST */
 };
@@ -46,6 +49,11 @@ struct fake_hello {
 	struct ebb_fact_hello h;
 	struct ebb_hello_cpu cpus[EBB_MAX_VCPUS];
 	struct ebb_pool_fact pools[EBB_MAX_GUEST_NODES];
+};
+
+struct fake_vom {
+	struct ebb_fact_vom f;
+	struct ebb_vom_bucket buckets[EBB_MAX_VOM_BUCKETS];
 };
 
 struct fake_pool {
@@ -71,7 +79,8 @@ struct fake_vm {
 	struct ebb_sla sla;
 	enum ebb_fake_guest guest;
 	bool is_running, is_connected, is_welcome, has_driver, is_thinking;
-	bool can_lend;			/* the driver that runs, or ran last */
+	bool can_lend, can_vom;		/* the driver that runs, or ran last */
+	uint32_t vom_seq;		/* last number that this boot has answered */
 	bool must_clear;		/* the driver found CPUs of an earlier boot */
 	uint64_t run, connection, resets, order;
 	uint16_t want[EBB_MAX_GUEST_NODES]; /* of a guest that is EBB_FAKE_WANTING */
@@ -136,6 +145,7 @@ void fake_device_connect(struct ebb_fake *f, usec_t now, struct fake_vm *vm);
 void fake_device_disconnect(struct ebb_fake *f, usec_t now, struct fake_vm *vm, bool report);
 void fake_device_reset(struct ebb_fake *f, usec_t now, struct fake_vm *vm);
 void fake_device_mem(struct ebb_fake *f, usec_t now, struct fake_vm *vm);
+void fake_device_vom(struct ebb_fake *f, usec_t now, struct fake_vm *vm);
 void fake_device_hello(struct ebb_fake *f, usec_t now, struct fake_vm *vm, bool is_first);
 void fake_device_request(struct ebb_fake *f, usec_t now, struct fake_vm *vm,
 			 const struct ebb_fact_request *request);
@@ -156,6 +166,11 @@ int fake_mem_mirror(struct ebb_fake *f, usec_t now, struct fake_vm *vm,
 		    const struct ebb_action_pool *mirror);
 /* Returns whether the guest has more to do. */
 bool fake_mem_think(struct ebb_fake *f, usec_t now, struct fake_vm *vm);
+
+/* fake-vom.c */
+/* The guest has a number to answer; and its answer, NULL: out of memory. */
+bool fake_vom_is_asked(const struct fake_vm *vm);
+struct fake_vom *fake_vom_make(struct ebb_fake *f, struct fake_vm *vm);
 
 /* fake-guest.c */
 void fake_guest_wake(struct ebb_fake *f, usec_t now, struct fake_vm *vm);

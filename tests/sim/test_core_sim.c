@@ -170,12 +170,49 @@ static uint32_t scatter(uint32_t a, uint32_t b, uint32_t below)
 	return (x ^ x >> 15) * 2654435761u % below;
 }
 
-/* Any goals, some of them out of bounds, and threads here and there; other ones every second. */
+/* A histogram is in order, of this node, and about what is held there: neither more nor less. */
+static bool is_histogram(const struct ebb_view_mem *m, uint16_t g)
+{
+	uint64_t kib = 0;
+
+	for (uint32_t i = 0; i < m->num_buckets; i++) {
+		const struct ebb_vom_bucket *b = &m->buckets[i];
+
+		if (b->node != g || b->kib == 0 || b->value > EBB_VOM_VALUE_MAX ||
+		    (i > 0 && b->value < b[-1].value))
+			return false;
+		kib += b->kib;
+	}
+	return kib == m->held * (EBB_BLOCK_BYTES >> 10);
+}
+
+/* The first that was not, or "". */
+static char bad_histogram[128];
+
+static void check_histograms(const struct ebb_view *view)
+{
+	for (uint32_t v = 0; v < view->num_vms; v++)
+		for (uint16_t g = 0; g < view->vms[v].num_nodes; g++) {
+			const struct ebb_view_mem *m = &view->vms[v].nodes[g].mem;
+
+			if (view->vom_asked_at && !bad_histogram[0] && !is_histogram(m, g))
+				snprintf(bad_histogram, sizeof(bad_histogram),
+					 "histogram of VM %u node %u with %u blocks: %u buckets",
+					 v, g, m->held, m->num_buckets);
+		}
+}
+
+/*
+ * Any goals, some of them out of bounds, threads and cut-offs here and there; other ones every
+ * second.
+ */
 static int scatter_decide(void *st, const struct ebb_view *view, struct ebb_plan *ret_plan)
 {
 	const uint32_t second = (uint32_t)(view->now / EBB_USEC_PER_SEC);
 
 	(void)st;
+	check_histograms(view);
+	ret_plan->asks_vom = scatter(second, 99, 2);
 	for (uint16_t h = 0; h < view->num_nodes; h++)
 		ret_plan->use_threads[h] = scatter(second, h, 2);
 	for (uint32_t v = 0; v < view->num_vms; v++)
@@ -188,6 +225,7 @@ static int scatter_decide(void *st, const struct ebb_view *view, struct ebb_plan
 			ret_plan->targets[v].nodes[g] =
 				(uint16_t)scatter(second + v, g, n->ceiling + 2u);
 			ret_plan->targets[v].mem[g] = scatter(second + v, g, n->mem.ceiling + 2u);
+			ret_plan->targets[v].mem_cutoff[g] = scatter(second + v, g, 3);
 		}
 	return 0;
 }
@@ -197,6 +235,7 @@ static const struct ebb_policy_ops scatter_policy = {
 	.size = sizeof(struct ebb_policy_ops),
 	.name = "scatter",
 	.decide = scatter_decide,
+	.mem_review_usec = 50 * EBB_USEC_PER_MSEC,
 };
 
 static const struct ebb_policy_ops *random_policy(struct dice *d)
@@ -204,6 +243,7 @@ static const struct ebb_policy_ops *random_policy(struct dice *d)
 	static const struct ebb_policy_ops *const policies[] = {
 		&ebb_policy_fair, &ebb_policy_fair, &ebb_policy_fair, &ebb_policy_strict,
 		&ebb_policy_spot, &ebb_policy_isolate, &ebb_policy_isolate, &scatter_policy,
+		&scatter_policy, &scatter_policy,
 	};
 
 	return policies[roll(d, sizeof(policies) / sizeof(policies[0]))];
@@ -319,6 +359,7 @@ static void calm_down(struct world *w)
 /* What happened in all seeds together. */
 struct sums {
 	uint64_t steps, grants, lends, mem_offers, mem_releases, revoked;
+	uint64_t voms, brokered, cutoffs;
 };
 
 static void run_seed(uint64_t seed, struct sums *sums)
@@ -342,6 +383,7 @@ static void run_seed(uint64_t seed, struct sums *sums)
 	cfg.has_no_cap = seed % 6 == 5;
 	cfg.lend_permille = seed % 5 == 0 ? 0 : 700;
 	cfg.has_no_pools = seed % 12 == 7;
+	cfg.vom_permille = seed % 4 == 0 ? 300 : 1000;
 	world_init(&w, &host, &cfg, &ebb_policy_fair, roll(&d, 3) == 0 && host.num_threads > 1);
 	w.trace = getenv("EBB_SIM_TRACE") != NULL;
 	set_failures(&w, roll(&d, 2) ? 50 : 0);
@@ -371,6 +413,11 @@ static void run_seed(uint64_t seed, struct sums *sums)
 	sums->mem_offers += w.num_mem_offers;
 	sums->mem_releases += w.num_mem_releases;
 	sums->revoked += w.num_revoked;
+	sums->voms += w.num_voms;
+	sums->brokered += w.num_brokered;
+	sums->cutoffs += w.num_cutoffs;
+	if (!w.failure[0] && bad_histogram[0])
+		snprintf(w.failure, sizeof(w.failure), "%s", bad_histogram);
 	world_finish(&w);
 	if (w.failure[0])
 		fail_msg("seed %llu, step %llu, at %llu us: %s", (unsigned long long)seed,
@@ -390,11 +437,12 @@ static void test_random_worlds(void **state)
 	for (uint64_t seed = 1; seed <= NUM_SEEDS; seed++)
 		run_seed(seed, &sums);
 	printf("%llu steps, %llu grants, %llu lends, %llu memory offers, %llu releases, "
-	       "%llu blocks revoked\n",
+	       "%llu blocks revoked, %llu histograms, %llu brokerings, %llu cut-offs\n",
 	       (unsigned long long)sums.steps, (unsigned long long)sums.grants,
 	       (unsigned long long)sums.lends,
 	       (unsigned long long)sums.mem_offers, (unsigned long long)sums.mem_releases,
-	       (unsigned long long)sums.revoked);
+	       (unsigned long long)sums.revoked, (unsigned long long)sums.voms,
+	       (unsigned long long)sums.brokered, (unsigned long long)sums.cutoffs);
 	/* A simulation in which nothing happens proves nothing. */
 	assert_true(sums.steps >= 100000);
 	assert_true(sums.grants > 1000);
@@ -402,6 +450,9 @@ static void test_random_worlds(void **state)
 	assert_true(sums.mem_offers > 1000);
 	assert_true(sums.mem_releases > 1000);
 	assert_true(sums.revoked > 1000);
+	assert_true(sums.voms > 300);
+	assert_true(sums.brokered > 100);
+	assert_true(sums.cutoffs > 300);
 }
 
 int main(void)

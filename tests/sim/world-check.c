@@ -346,6 +346,16 @@ static void check_vm(struct world *w, unsigned i)
 	check_vm_mem(w, i, vm);
 }
 
+/* Nobody is waited for longer than two seconds. */
+static void check_asking(struct world *w)
+{
+	const struct ebb_broker *b = ebb_state_broker(w->state);
+
+	if (b->is_open && w->now > b->asked_at + 2 * EBB_USEC_PER_SEC)
+		fail(w, "guests were asked at %llu and are still waited for",
+		     (unsigned long long)b->asked_at);
+}
+
 void world_check(struct world *w)
 {
 	if (ebb_fake_violation(w->fake))
@@ -354,6 +364,7 @@ void world_check(struct world *w)
 	check_cores(w);
 	check_limits(w);
 	check_pools(w);
+	check_asking(w);
 	for (unsigned i = 0; i < WORLD_VMS; i++) {
 		const struct world_vm *v = &w->vms[i];
 

@@ -33,6 +33,7 @@ static void sink_report(void *ctx, usec_t now, const struct ebb_fact *fact)
 	int r;
 
 	w->num_facts++;
+	w->num_voms += fact->type == EBB_FACT_VOM;
 	if (vm && (fact->type == EBB_FACT_HELLO || fact->type == EBB_FACT_LINK_LOST ||
 		   fact->type == EBB_FACT_VM_RUNNING))
 		vm->undisturbed_since = now;
@@ -64,6 +65,7 @@ void world_init(struct world *w, const struct ebb_host *host,
 	w->policy = policy;
 	ebb_state_config_default(&w->cfg);
 	w->cfg.count_threads = count_threads;
+	w->cfg.pressure.cool_down_s = 1;
 	w->cfg.alloc = (struct ebb_alloc){ .alloc = heap_alloc, .free = heap_free };
 	w->has_no_cap = cfg->has_no_cap;
 	w->has_no_pools = cfg->has_no_pools;
@@ -90,6 +92,7 @@ static void drain_records(struct world *w)
 		w->num_forced += r.event == EBB_EVENT_FORCE;
 		w->num_mem_offers += r.event == EBB_EVENT_MEM_OFFER;
 		w->num_mem_releases += r.event == EBB_EVENT_MEM_RELEASE;
+		w->num_brokered += r.event == EBB_EVENT_BROKER;
 		if (r.event == EBB_EVENT_CHARGE && find(w, r.uuid))
 			find(w, r.uuid)->charged_usec +=
 				r.charge[EBB_CLASS_RESERVED].core_usec +
@@ -189,6 +192,14 @@ const struct ebb_vm *world_vm(const struct world *w, unsigned vm)
 	return ebb_state_vm(w->state, w->vms[vm].uuid);
 }
 
+static bool has_cutoff(const struct ebb_action_limits *l)
+{
+	for (uint16_t g = 0; g < l->num_nodes; g++)
+		if (l->nodes[g].mem_cutoff)
+			return true;
+	return false;
+}
+
 /* Asks the core until it has nothing more to do now; returns its wake-up time. */
 static usec_t pump(struct world *w)
 {
@@ -203,6 +214,7 @@ static usec_t pump(struct world *w)
 			const struct ebb_action *a = &items[i];
 
 			w->num_actions++;
+			w->num_cutoffs += a->type == EBB_ACTION_LIMITS && has_cutoff(&a->u.limits);
 			if (w->trace)
 				printf("%10llu action %s %02x vcpu %u thread %u\n",
 				       (unsigned long long)w->now, ebb_action_name(a->type),

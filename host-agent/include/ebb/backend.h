@@ -72,9 +72,11 @@ struct ebb_fake_config {
 	bool has_no_cap;		/* MEM_CAP ends with -EOPNOTSUPP */
 	bool has_no_pools;		/* devices list no pools, whatever the SLA says */
 	uint32_t lend_permille;		/* drivers that can lend */
+	uint32_t vom_permille;		/* drivers that can say what memory is worth */
 };
 
-/* Latencies as measured on a small KVM host, no failures; every driver can lend. */
+/* Latencies as measured on a small KVM host, no failures; every driver can lend and say
+ * what memory is worth. */
 void ebb_fake_config_default(struct ebb_fake_config *ret_cfg);
 
 /* How a simulated guest behaves, with CPUs and with memory. */
