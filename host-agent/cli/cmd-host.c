@@ -63,8 +63,8 @@ static void print_cores(const json_t *host)
 
 static void print_pressure(const json_t *pressure)
 {
-	printf("memory    above %lld%% for %lld s brokered down to %lld%%, above %lld%% a VM should "
-	       "move\n", ctl_int(pressure, "memory_threshold_percent"),
+	printf("memory    above %lld%% for %lld s brokered down to %lld%%, above %lld%% a VM "
+	       "should move\n", ctl_int(pressure, "memory_threshold_percent"),
 	       ctl_int(pressure, "memory_window_s"), ctl_int(pressure, "memory_target_percent"),
 	       ctl_int(pressure, "memory_failover_percent"));
 	printf("hot       a shared core above %lld%%, a node above %lld%% over %lld s\n",

@@ -246,8 +246,9 @@ uint64_t ebb_state_pool_capacity(const struct ebb_state *s, uint16_t host_node)
 
 uint64_t ebb_state_pool_bytes(const struct ebb_state *s, uint16_t host_node, uint32_t percent)
 {
-	return host_node < s->host.num_nodes ?
-		       core_percent(s->nodes[host_node].mem_capacity, percent) * EBB_BLOCK_BYTES : 0;
+	if (host_node >= s->host.num_nodes)
+		return 0;
+	return core_percent(s->nodes[host_node].mem_capacity, percent) * EBB_BLOCK_BYTES;
 }
 
 uint64_t ebb_state_pool_held(const struct ebb_state *s, uint16_t host_node)

@@ -3,9 +3,9 @@
  * When a resource of the host is under pressure, by the configuration: how much of it may be in
  * use, and for how long, before something is done about it.
  *
- *   memory of a node    above the threshold it is brokered, down to the target; above the failover
- *                       threshold taking from one VM for another does not help any more, and a VM
- *                       has to leave the host
+ *   memory of a node    above the threshold it is brokered, down to the target; above the
+ *                       failover threshold taking from one VM for another does not help any
+ *                       more, and a VM has to leave the host
  *   a shared core       is hot above core_hot_percent: VMs are spread over cores anew
  *   the CPUs of a node  are hot above host_hot_percent: no spreading helps
  *
@@ -20,7 +20,7 @@
 #define EBB_PRESSURE_S_MAX		3600u
 
 struct ebb_pressure {
-	/* Percent of the memory for pools of a node, each 1 to 100; target < threshold < failover. */
+	/* Percent of a node's memory for pools, each 1 to 100; target < threshold < failover. */
 	uint32_t memory_target_percent;
 	uint32_t memory_threshold_percent;
 	uint32_t memory_failover_percent;
@@ -28,7 +28,7 @@ struct ebb_pressure {
 	/* Percent of a core, and of all cores of a node; 1 to 100. */
 	uint32_t core_hot_percent;
 	uint32_t host_hot_percent;
-	uint32_t hot_window_s;		/* on average over so long; 1 to 3600 */
+	uint32_t hot_window_s;		/* for so long, a core on average over it; 1 to 3600 */
 	/* Least time between two brokerings, and between two moves; 1 to 3600. */
 	uint32_t cool_down_s;
 };
