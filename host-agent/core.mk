@@ -10,13 +10,14 @@ EBB_CORE_SOURCES := $(addprefix host-agent/core/,arbiter.c broker.c charge.c con
 	$(addprefix host-agent/policies/,fair.c fill.c isolate.c list.c mem-share.c \
 	spot.c strict.c)
 EBB_CORE_SOURCES += $(addprefix host-agent/core/,share.c share-move.c)
+EBB_CORE_SOURCES += $(addprefix host-agent/core/,move.c violation.c violation-step.c)
 
 $(eval $(call lib,ebb-core,$(EBB_CORE_SOURCES),))
 $(eval $(call lib,ebb-fake,$(addprefix host-agent/io/,fake.c fake-device.c fake-events.c \
 	fake-guest.c fake-host.c fake-mem.c fake-vom.c),))
 $(eval $(call unit_test_single,test_core_sim,$(addprefix tests/sim/,test_core_sim.c world.c \
 	world-check.c),ebb-fake ebb-core,,))
-$(foreach t,arbiter charge conduct define explain force lend mem plan request restart vom,$(eval \
+$(foreach t,arbiter charge conduct define explain force lend mem plan request restart violation vom,$(eval \
 	$(call unit_test,test_core_$(t),tests/unit/test_core_$(t).c tests/unit/core_script.c, \
 	ebb-core,,)))
 $(eval $(call unit_test,test_core_share,tests/unit/test_core_share.c,ebb-core,,))

@@ -90,13 +90,17 @@ int core_cpu_times(struct ebb_state *s, usec_t now, struct ebb_vm *vm,
 		if (v->cpu_at && f->as_of < v->cpu_at + PERIOD_USEC)
 			continue;
 		add(v, t, f->as_of, &sum);
+		v->cpu_permille = !v->cpu_at || t->cpu_usec < v->cpu_usec ? 0 :
+			(uint32_t)((t->cpu_usec - v->cpu_usec) * 1000 / (f->as_of - v->cpu_at));
 		v->cpu_at = f->as_of;
 		v->cpu_usec = t->cpu_usec;
 		v->num_runs = t->num_runs;
 		is_new = true;
 	}
-	if (is_new)
+	if (is_new) {
 		judge(s, now, vm, &sum);
+		core_violation_times(s, f->as_of, vm);
+	}
 	core_conduct_review(s, now, vm);
 	return 0;
 }

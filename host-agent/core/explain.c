@@ -321,6 +321,9 @@ void ebb_explain_vm(const struct ebb_state *s, const struct ebb_vm *vm, usec_t n
 	explain_requests(s, vm, now, e);
 	explain_growth(s, vm, now, e);
 	explain_mem_growth(s, vm, now, e);
+	if (vm->move.is_on)
+		core_text(line(e, EBB_WAIT_NOTHING, EBB_NODE_ANY, 0, EBB_TIME_NEVER), "%s",
+			  vm->move.text);
 	for (int i = 0; i < EBB_VERDICT_MAX; i++)
 		if (ebb_vm_verdict(vm, now, i, verdict))
 			core_text(line(e, EBB_WAIT_NOTHING, EBB_NODE_ANY, 0, EBB_TIME_NEVER),

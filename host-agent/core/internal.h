@@ -24,6 +24,7 @@
  *   conduct.c    how guests behave
  *   gather.c     requests that are too many to be recorded one by one
  *   cputime.c    what lent vCPUs compute, which they should not
+ *   violation.c  resources beyond their thresholds, and VMs that should move for it
  *   record.c     decision records
  */
 #ifndef EBB_CORE_INTERNAL_H
@@ -31,6 +32,7 @@
 
 #include "core/arbiter.h"
 #include "core/cores.h"
+#include "core/move.h"
 #include "core/state.h"
 
 #define EBB_RECORDS	4096u
@@ -84,6 +86,12 @@ struct ebb_state {
 	struct ebb_view_vm view_vms[EBB_MAX_VMS];
 	struct ebb_plan_vm targets[EBB_MAX_VMS];
 	struct ebb_arbiter_entry entries[EBB_MAX_VMS * EBB_MAX_GUEST_NODES];
+	struct ebb_violation violations[EBB_PRESSED_CORE][EBB_MAX_NODES];
+	struct ebb_violation core_violations[EBB_MAX_THREADS];
+	bool is_throttled[EBB_MAX_NODES];
+	bool pressure_is_stale;		/* a level may have changed */
+	usec_t pressure_at;		/* something changes by itself then */
+	struct ebb_move_candidate move_candidates[EBB_MAX_VMS]; /* scratch of violation.c */
 	struct ebb_record records[EBB_RECORDS];	/* ring */
 	size_t first_record, num_records;
 	uint64_t lost_records;
@@ -334,6 +342,22 @@ uint16_t core_wanted(const struct ebb_vm *vm, uint16_t g, usec_t now);
 usec_t core_wanted_until(const struct ebb_vm *vm, uint16_t g);
 /* Whether a new plan may be due because somebody wants less than the last one saw. */
 bool core_wants_less(const struct ebb_vm *vm, usec_t now);
+
+/* violation.c */
+/* Records what begins and ends; returns when that changes by itself. */
+usec_t core_violations_review(struct ebb_state *s, usec_t now);
+/* CPU times of the VM have been taken over. */
+void core_violation_times(struct ebb_state *s, usec_t as_of, struct ebb_vm *vm);
+/* A VM that should have moved does not run here any more. */
+void core_move_left(struct ebb_state *s, usec_t now, struct ebb_vm *vm);
+/*
+ * Of a core that several VMs share: thousandths of its time that were used over the last
+ * hot_window_s, and who used them, for people ("a 60%, b 37%").  0 if VMs share it no more.
+ */
+void core_violation_core(struct ebb_state *s, usec_t now, uint16_t core, uint32_t permille,
+			 const char *who);
+/* No assignment of VMs to the cores of a node helps, and they are throttled; or that is over. */
+void core_violation_throttle(struct ebb_state *s, uint16_t host_node, bool is_throttled);
 
 /* reconcile.c */
 usec_t core_backoff(const struct ebb_state *s, uint16_t failures);

@@ -375,6 +375,7 @@ void ebb_state_next(struct ebb_state *s, usec_t now, struct ebb_actions *ret_act
 	out->wake_at = core_sooner(out->wake_at, s->settle_at);
 	out->wake_at = core_sooner(out->wake_at, core_broker_at(s));
 	out->wake_at = core_sooner(out->wake_at, core_charge_due(s));
+	out->wake_at = core_sooner(out->wake_at, core_violations_review(s, now));
 	if (s->plan_is_stale || s->limits_are_stale)
 		out->wake_at = now;
 }

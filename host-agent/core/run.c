@@ -184,6 +184,7 @@ int core_vm_stopped(struct ebb_state *s, usec_t now, struct ebb_vm *vm)
 	if (!vm->is_running)
 		return 0;
 	core_gather_end(s, vm, now);
+	core_move_left(s, now, vm);
 	core_vm_count(s, vm);
 	ebb_vm_totals(vm, &t);
 	r = core_record(s, vm, now, EBB_EVENT_LEAVE);

@@ -42,6 +42,12 @@ struct ebb_state *ebb_state_create(const struct ebb_state_config *cfg,
 	s->cores.host = &s->host;
 	s->policy = policy;
 	s->settle_at = EBB_TIME_NEVER;
+	s->pressure_at = EBB_TIME_NEVER;
+	for (uint16_t h = 0; h < EBB_MAX_NODES; h++)
+		for (int what = 0; what < EBB_PRESSED_CORE; what++)
+			ebb_violation_clear(&s->violations[what][h]);
+	for (uint16_t c = 0; c < EBB_MAX_THREADS; c++)
+		ebb_violation_clear(&s->core_violations[c]);
 	for (uint16_t c = 0; c < host->num_cores; c++) {
 		const struct ebb_core *core = &host->cores[c];
 		struct ebb_view_node *n = &s->nodes[core->node];
@@ -117,6 +123,9 @@ int ebb_state_report(struct ebb_state *s, usec_t now, const struct ebb_fact *fac
 	struct ebb_vm *vm;
 
 	s->now = now;
+	s->pressure_is_stale = s->pressure_is_stale || (fact->type != EBB_FACT_REQUEST &&
+							fact->type != EBB_FACT_TELEMETRY &&
+							fact->type != EBB_FACT_ACTION_DONE);
 	switch (fact->type) {
 	case EBB_FACT_VM_DEFINED:
 		return core_vm_defined(s, now, fact);
@@ -143,7 +152,7 @@ int ebb_state_policy_set(struct ebb_state *s, usec_t now, const struct ebb_polic
 		  policy->name, s->policy->name);
 	s->policy = policy;
 	memset(s->policy_state, 0, sizeof(s->policy_state));
-	s->plan_is_stale = true;
+	s->plan_is_stale = s->pressure_is_stale = true;
 	return 0;
 }
 

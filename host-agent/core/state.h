@@ -48,6 +48,7 @@
 #ifndef EBB_CORE_STATE_H
 #define EBB_CORE_STATE_H
 
+#include "core/violation.h"
 #include "ebb/policy.h"
 #include "ebb/pressure.h"
 #include "ebb/types.h"
@@ -129,6 +130,7 @@ struct ebb_vcpu {
 					 * forced newest first */
 	uint64_t cpu_usec, num_runs;	/* of its thread, as last told at cpu_at (0: never) */
 	usec_t cpu_at;
+	uint32_t cpu_permille;		/* what it used of a real CPU, between the last two */
 };
 
 enum ebb_request_phase {
@@ -218,6 +220,8 @@ struct ebb_vm_node {
 	usec_t told_due;		/* deadline as in the last LIMITS, or 0 */
 	usec_t *due;			/* num_due deadlines, rising; within ebb_vm.due_store */
 	struct ebb_vm_pool pool;
+	uint32_t cpu_permille;		/* what its vCPUs used of real CPUs */
+	usec_t cpu_at;			/* as last told; 0: never */
 };
 
 /* The limit of the VM's memory cgroup. */
@@ -321,6 +325,7 @@ struct ebb_vm {
 	struct ebb_vm_charge charge;
 	struct ebb_vm_conduct conduct;
 	struct ebb_vm_gather gather;
+	struct ebb_vm_move move;
 	uint16_t num_vcpus;
 	struct ebb_vcpu *vcpus;
 	usec_t *due_store;
@@ -452,6 +457,10 @@ const struct ebb_broker *ebb_state_broker(const struct ebb_state *s);
 /* The histogram of a guest node, as far as it is known or guessed; returns how many buckets. */
 uint32_t ebb_vm_vom_of(const struct ebb_vm *vm, uint16_t node,
 		       const struct ebb_vom_bucket **ret_buckets);
+
+/* Of a node of the host (MEMORY, CPU) or of a core; NULL beyond the last. */
+const struct ebb_violation *ebb_state_violation(const struct ebb_state *s,
+						enum ebb_pressed pressed, uint16_t i);
 
 /* The VM and vCPU that own a thread; NULL if it is free. */
 const struct ebb_vm *ebb_state_thread_owner(const struct ebb_state *s, uint16_t thread,

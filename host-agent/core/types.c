@@ -29,6 +29,7 @@ const char *ebb_event_name(enum ebb_event event)
 		[EBB_EVENT_MEM_REVOKE] = "mem_revoke",
 		[EBB_EVENT_LEND] = "lend",	 [EBB_EVENT_CHARGE] = "charge",
 		[EBB_EVENT_CONDUCT] = "conduct", [EBB_EVENT_BROKER] = "broker",
+		[EBB_EVENT_VIOLATION] = "violation", [EBB_EVENT_MOVE] = "move",
 	};
 
 	return NAME_OF(names, event);

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "core/violation.h"
 #include "daemon/history-charge.h"
 #include "daemon/history-db.h"
 #include "util/uuid.h"
@@ -175,6 +176,13 @@ static void bind_sla(sqlite3_stmt *s, int at, const struct ebb_record *r)
 	sqlite3_bind_text(s, at, text, -1, SQLITE_TRANSIENT);
 }
 
+static const char *code_name(const struct ebb_record *r)
+{
+	if (r->event == EBB_EVENT_VIOLATION || r->event == EBB_EVENT_MOVE)
+		return ebb_pressed_code_name(r->code);
+	return ebb_reason_name(r->code);
+}
+
 static int insert_one(sqlite3_stmt *s, const struct ebb_history_entry *e)
 {
 	const struct ebb_record *r = &e->record;
@@ -192,7 +200,7 @@ static int insert_one(sqlite3_stmt *s, const struct ebb_history_entry *e)
 		sqlite3_bind_int(s, 6, r->node);
 	sqlite3_bind_int(s, 7, r->cpus);
 	sqlite3_bind_int(s, 8, r->asked);
-	sqlite3_bind_text(s, 9, ebb_reason_name(r->code), -1, SQLITE_STATIC);
+	sqlite3_bind_text(s, 9, code_name(r), -1, SQLITE_STATIC);
 	bind_ms(s, 10, r, r->agent_usec);
 	bind_ms(s, 11, r, r->libvirt_usec);
 	bind_ms(s, 12, r, r->place_usec);
