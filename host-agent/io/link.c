@@ -154,7 +154,12 @@ static int take_message(struct link *k, struct ebb_linkproto_msg *msg, struct eb
 		fact.u.mem = msg->u.mem;
 		break;
 	default:
-		fact.u.telemetry = msg->u.telemetry;
+		if (msg->is_vom) {
+			fact.type = EBB_FACT_VOM;
+			fact.u.vom = msg->u.vom;
+		} else {
+			fact.u.telemetry = msg->u.telemetry;
+		}
 	}
 	report(k, &fact);
 	return 0;

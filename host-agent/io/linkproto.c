@@ -11,6 +11,7 @@
 #include <string.h>
 #include "io/linkproto.h"
 #include "io/linkproto-pools.h"
+#include "io/linkproto-vom.h"
 
 #define HDR_BYTES	sizeof(struct virtio_ebb_link_hdr)
 
@@ -75,6 +76,9 @@ static int check_header(const struct virtio_ebb_link_hdr *h, bool has_hello, str
 		want = sizeof(struct virtio_ebb_link_request);
 		break;
 	case VIRTIO_EBB_LINK_TELEMETRY:
+		/* Which kind it is shows in the payload. */
+		if (ebb_linkproto_is_vom_len(len))
+			return 0;
 		want = sizeof(struct virtio_ebb_telemetry);
 		break;
 	case VIRTIO_EBB_LINK_MEM:
@@ -297,12 +301,14 @@ static int decode_request(const struct ebb_linkproto_parser *p, const void *payl
 	return rc;
 }
 
-static int decode_telemetry(const void *payload, struct ebb_telemetry *ret, struct ebb_err *err)
+static int decode_totals(const void *payload, size_t len, struct ebb_telemetry *ret,
+			 struct ebb_err *err)
 {
 	const struct virtio_ebb_telemetry *in = payload;
 
-	if (le16toh(in->type) != VIRTIO_EBB_TELEMETRY_TOTALS)
-		return ebb_err_set(err, -EPROTO, "telemetry type %u is unknown", le16toh(in->type));
+	if (len != sizeof(*in))
+		return ebb_err_set(err, -EPROTO, "telemetry of totals has %zu bytes, should be %zu",
+				   len, sizeof(*in));
 	if (!is_zero(in->reserved, sizeof(in->reserved)))
 		return ebb_err_set(err, -EPROTO, "a reserved field of telemetry is not zero");
 	*ret = (struct ebb_telemetry){
@@ -324,11 +330,28 @@ static int decode_telemetry(const void *payload, struct ebb_telemetry *ret, stru
 	return 0;
 }
 
+static int decode_telemetry(const struct ebb_linkproto_parser *p, void *payload, size_t len,
+			    struct ebb_linkproto_msg *ret, struct ebb_err *err)
+{
+	/* Every kind begins with its type. */
+	uint16_t type = le16toh(*(const __le16 *)payload);
+
+	switch (type) {
+	case VIRTIO_EBB_TELEMETRY_TOTALS:
+		return decode_totals(payload, len, &ret->u.telemetry, err);
+	case VIRTIO_EBB_TELEMETRY_VOM:
+		ret->is_vom = true;
+		return ebb_linkproto_decode_vom(payload, len, p->num_nodes, &ret->u.vom, err);
+	default:
+		return ebb_err_set(err, -EPROTO, "telemetry type %u is unknown", type);
+	}
+}
+
 static int decode_frame(struct ebb_linkproto_parser *p, struct ebb_linkproto_msg *ret,
 			struct ebb_err *err)
 {
 	const struct virtio_ebb_link_hdr *h = (const void *)p->frame;
-	const uint8_t *payload = p->frame + HDR_BYTES;
+	uint8_t *payload = p->frame + HDR_BYTES;
 	struct ebb_linkproto_msg msg = { .type = le16toh(h->type) };
 	int rc;
 
@@ -343,7 +366,7 @@ static int decode_frame(struct ebb_linkproto_parser *p, struct ebb_linkproto_msg
 		rc = ebb_linkproto_decode_mem(p, payload, p->have - HDR_BYTES, &msg.u.mem, err);
 		break;
 	default:
-		rc = decode_telemetry(payload, &msg.u.telemetry, err);
+		rc = decode_telemetry(p, payload, p->have - HDR_BYTES, &msg, err);
 	}
 	if (rc == 0)
 		*ret = msg;

@@ -16,6 +16,7 @@
 struct ebb_linkproto_msg {
 	uint16_t type;			/* VIRTIO_EBB_LINK_HELLO, REQUEST, TELEMETRY or MEM */
 	uint8_t uuid[16];		/* HELLO: the VM's, as its QEMU says */
+	bool is_vom;			/* TELEMETRY: vom, not telemetry */
 	union {
 		/*
 		 * is_first is left for the caller.  num_nodes, max_cpus and num_cpus are in range,
@@ -25,6 +26,8 @@ struct ebb_linkproto_msg {
 		struct ebb_fact_hello hello;
 		struct ebb_fact_request request; /* in range for the VM of the last HELLO */
 		struct ebb_telemetry telemetry;
+		/* By node and value, in range; buckets are valid until the next parser call. */
+		struct ebb_fact_vom vom;
 		struct ebb_fact_mem mem;	/* the pools of the last HELLO, as there */
 	} u;
 };

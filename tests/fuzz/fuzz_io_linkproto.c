@@ -28,6 +28,18 @@ static void check_pools(const struct ebb_pool_fact *p, uint16_t num, uint16_t nu
 	}
 }
 
+static void check_vom(const struct ebb_fact_vom *v, uint16_t num_nodes)
+{
+	REQUIRE(v->num_buckets <= EBB_MAX_VOM_BUCKETS);
+	for (uint32_t i = 0; i < v->num_buckets; i++) {
+		const struct ebb_vom_bucket *b = &v->buckets[i];
+
+		REQUIRE(b->kib > 0 && b->node < num_nodes);
+		REQUIRE(i == 0 || b->node > b[-1].node ||
+			(b->node == b[-1].node && b->value > b[-1].value));
+	}
+}
+
 static void check_flags(uint16_t flags)
 {
 	const uint16_t without = VIRTIO_EBB_CPU_F_STARTUP | VIRTIO_EBB_CPU_F_FORCED;
@@ -48,7 +60,7 @@ static void check_msg(const struct ebb_linkproto_msg *m, uint16_t *num_nodes, ui
 		REQUIRE(h->num_nodes >= 1 && h->num_nodes <= VIRTIO_EBB_MAX_NODES);
 		REQUIRE(h->max_cpus <= EBB_MAX_VCPUS);
 		REQUIRE(h->num_cpus >= 1 && h->num_cpus <= h->max_cpus);
-		REQUIRE(h->has_driver || !h->can_lend);
+		REQUIRE(h->has_driver || !(h->can_lend || h->can_vom));
 		for (uint32_t i = 0; i < h->num_cpus; i++) {
 			check_flags(h->cpus[i].flags);
 			REQUIRE(h->cpus[i].vcpu < h->max_cpus);
@@ -76,6 +88,8 @@ static void check_msg(const struct ebb_linkproto_msg *m, uint16_t *num_nodes, ui
 	default:
 		REQUIRE(m->type == VIRTIO_EBB_LINK_TELEMETRY);
 		REQUIRE(*num_nodes > 0);
+		if (m->is_vom)
+			check_vom(&m->u.vom, *num_nodes);
 	}
 }
 

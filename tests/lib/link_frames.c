@@ -121,3 +121,21 @@ size_t link_frame_telemetry(struct link_frame_telemetry *f, uint64_t committed)
 	f->telemetry.p50_us = htole32(120);
 	return len;
 }
+
+size_t link_frame_vom(struct link_frame_vom *f, uint32_t seq, uint16_t num_buckets)
+{
+	size_t len = frame_init(f, VIRTIO_EBB_LINK_TELEMETRY,
+				sizeof(f->vom) + num_buckets * sizeof(f->buckets[0]));
+
+	f->vom.type = htole16(VIRTIO_EBB_TELEMETRY_VOM);
+	f->vom.num_buckets = htole16(num_buckets);
+	f->vom.seq = htole32(seq);
+	for (uint16_t i = 0; i < num_buckets; i++) {
+		uint16_t node = i >= num_buckets / 2;
+
+		f->buckets[i].value = htole64(10ull * (node ? i - num_buckets / 2 : i));
+		f->buckets[i].kib = htole32(64);
+		f->buckets[i].node = htole16(node);
+	}
+	return len;
+}

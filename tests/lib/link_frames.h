@@ -10,6 +10,7 @@
 #include <linux/virtio_ebb.h>
 
 #define LINK_FRAMES_MAX_CPUS	16
+#define LINK_FRAMES_MAX_BUCKETS	VIRTIO_EBB_VOM_MAX_BUCKETS
 
 struct link_frame_hello {
 	struct virtio_ebb_link_hdr hdr;
@@ -34,6 +35,12 @@ struct link_frame_telemetry {
 	struct virtio_ebb_telemetry telemetry;
 };
 
+struct link_frame_vom {
+	struct virtio_ebb_link_hdr hdr;
+	struct virtio_ebb_vom vom;
+	struct virtio_ebb_vom_bucket buckets[LINK_FRAMES_MAX_BUCKETS];
+};
+
 /*
  * Each returns the length of the frame.  The HELLO has two nodes and, of num_cpus CPUs, one of
  * the startup set.
@@ -52,5 +59,7 @@ size_t link_frame_remove(struct link_frame_request *f, uint64_t tag, uint32_t vc
 size_t link_frame_lend(struct link_frame_request *f, uint64_t tag, uint32_t vcpu, uint16_t node,
 		       uint16_t flags);
 size_t link_frame_telemetry(struct link_frame_telemetry *f, uint64_t committed);
+/* The first half of the buckets of node 0, the rest of node 1; values 0, 10, 20...; 64 KiB each. */
+size_t link_frame_vom(struct link_frame_vom *f, uint32_t seq, uint16_t num_buckets);
 
 #endif

@@ -122,6 +122,7 @@ static void test_talk(void **state)
 	struct ebb_action a = { .type = EBB_ACTION_RESPONSE };
 	struct link_frame_request req;
 	struct link_frame_telemetry tel;
+	struct link_frame_vom vom;
 	struct fake_frame frame;
 
 	bring_up(f);
@@ -136,6 +137,11 @@ static void test_talk(void **state)
 	pump(f);
 	assert_int_equal(f->last.type, EBB_FACT_TELEMETRY);
 	assert_int_equal(f->num_facts, 3);
+	fake_device_send(&f->dev, &vom, link_frame_vom(&vom, 6, 4));
+	pump(f);
+	assert_int_equal(f->last.type, EBB_FACT_VOM);
+	assert_int_equal(f->last.u.vom.seq, 6);
+	assert_int_equal(f->last.u.vom.num_buckets, 4);
 
 	memcpy(a.uuid, uuid, 16);
 	a.u.response = (struct ebb_action_response){ .tag = 99, .type = 1, .count = 1 };

@@ -134,6 +134,54 @@ static void test_requests_and_telemetry(void **state)
 	assert_int_equal(msg.u.telemetry.p50_us, 120);
 }
 
+static void test_hello_values(void **state)
+{
+	struct fixture *f = *state;
+	struct ebb_linkproto_msg msg;
+
+	assert_int_equal(parse(f, &f->hello, f->hello_len, &msg, NULL), 1);
+	assert_false(msg.u.hello.can_vom);
+	f->hello.hello.flags = htole32(VIRTIO_EBB_HELLO_F_DRIVER | VIRTIO_EBB_HELLO_F_VOM);
+	assert_int_equal(parse(f, &f->hello, f->hello_len, &msg, NULL), 1);
+	assert_true(msg.u.hello.can_vom);
+	assert_false(msg.u.hello.can_lend);
+}
+
+static void test_vom(void **state)
+{
+	static const uint16_t nums[] = { 0, 1, 2, 6, VIRTIO_EBB_VOM_MAX_BUCKETS };
+	struct fixture *f = *state;
+	struct ebb_linkproto_msg msg;
+	struct link_frame_telemetry tel;
+	struct link_frame_vom vom;
+
+	say_hello(f);
+	for (size_t n = 0; n < sizeof(nums) / sizeof(nums[0]); n++) {
+		size_t len = link_frame_vom(&vom, 9 + n, nums[n]);
+
+		/* All of a value fits into 64 bits, and all of a size into 32. */
+		if (nums[n])
+			vom.buckets[nums[n] - 1].value = htole64(UINT64_MAX);
+		if (nums[n])
+			vom.buckets[nums[n] - 1].kib = htole32(UINT32_MAX);
+		assert_int_equal(parse(f, &vom, len, &msg, NULL), 1);
+		assert_int_equal(msg.type, VIRTIO_EBB_LINK_TELEMETRY);
+		assert_true(msg.is_vom);
+		assert_int_equal(msg.u.vom.seq, 9 + n);
+		assert_int_equal(msg.u.vom.num_buckets, nums[n]);
+		for (uint32_t i = 0; i < nums[n]; i++) {
+			assert_int_equal(msg.u.vom.buckets[i].value, le64toh(vom.buckets[i].value));
+			assert_int_equal(msg.u.vom.buckets[i].kib, le32toh(vom.buckets[i].kib));
+			assert_int_equal(msg.u.vom.buckets[i].node, le16toh(vom.buckets[i].node));
+		}
+	}
+	/* Six buckets are as long as the totals. */
+	assert_int_equal(link_frame_vom(&vom, 1, 6), link_frame_telemetry(&tel, 3));
+	assert_int_equal(parse(f, &tel, sizeof(tel), &msg, NULL), 1);
+	assert_false(msg.is_vom);
+	assert_int_equal(msg.u.telemetry.committed, 3);
+}
+
 static void test_pools(void **state)
 {
 	struct fixture *f = *state;
@@ -175,7 +223,8 @@ struct breakage {
 	const char *text;		/* must be in the error */
 	size_t offset, size;		/* of the field in the frame */
 	uint64_t value;
-	enum { IN_HELLO, IN_POOLS, IN_MEM, IN_ADD, IN_REMOVE, IN_LEND, IN_TELEMETRY } where;
+	enum { IN_HELLO, IN_POOLS, IN_MEM, IN_ADD, IN_REMOVE, IN_LEND, IN_TELEMETRY,
+	       IN_VOM } where;
 };
 
 #define HELLO_AT(f)	offsetof(struct link_frame_hello, hello.f)
@@ -190,6 +239,7 @@ struct breakage {
 #define MIB(n)		((uint64_t)(n) << 20)
 #define REQ_AT(f)	offsetof(struct link_frame_request, request.f)
 #define TEL_AT(f)	offsetof(struct link_frame_telemetry, telemetry.f)
+#define VOM_AT(f)	offsetof(struct link_frame_vom, f)
 #define HDR_AT(f)	offsetof(struct virtio_ebb_link_hdr, f)
 
 static const struct breakage breakages[] = {
@@ -275,8 +325,25 @@ static const struct breakage breakages[] = {
 	{ "reserved field of CPU_LEND", REQ_AT(req.u.words[1]), 8, 1, IN_LEND },
 	{ "CPU_LEND names two different CPUs", REQ_AT(req.u.words[0]), 8, 0x9999, IN_LEND },
 	{ "vCPU 8 is named, max_cpus is 8", REQ_AT(cpu.vcpu), 4, 8, IN_LEND },
-	{ "telemetry type 2", TEL_AT(type), 2, 2, IN_TELEMETRY },
+	{ "telemetry type 7 is unknown", TEL_AT(type), 2, 7, IN_TELEMETRY },
 	{ "reserved field of telemetry", TEL_AT(reserved[3]), 8, 1, IN_TELEMETRY },
+	{ "reserved field of a histogram", TEL_AT(type), 2, VIRTIO_EBB_TELEMETRY_VOM,
+	  IN_TELEMETRY },
+	{ "totals has 80 bytes", VOM_AT(vom.type), 2, VIRTIO_EBB_TELEMETRY_TOTALS, IN_VOM },
+	{ "telemetry type 3 is unknown", VOM_AT(vom.type), 2, 3, IN_VOM },
+	{ "payload of 88 bytes", HDR_AT(len), 4, 88, IN_VOM },
+	{ "payload of 0 bytes", HDR_AT(len), 4, 0, IN_VOM },
+	{ "payload of 8224 bytes", HDR_AT(len), 4, 16 + 513 * 16, IN_VOM },
+	{ "histogram of 3 buckets has 80 bytes", VOM_AT(vom.num_buckets), 2, 3, IN_VOM },
+	{ "histogram of 5 buckets has 80 bytes", VOM_AT(vom.num_buckets), 2, 5, IN_VOM },
+	{ "histogram of 65535 buckets", VOM_AT(vom.num_buckets), 2, 65535, IN_VOM },
+	{ "reserved field of a histogram", VOM_AT(vom.reserved), 8, 1, IN_VOM },
+	{ "reserved field of a bucket", VOM_AT(buckets[3].reserved), 2, 1, IN_VOM },
+	{ "node of a bucket is 2", VOM_AT(buckets[3].node), 2, 2, IN_VOM },
+	{ "bucket of node 0 has 0 KiB", VOM_AT(buckets[0].kib), 4, 0, IN_VOM },
+	{ "bucket 1 of a histogram", VOM_AT(buckets[0].value), 8, 10, IN_VOM },
+	{ "bucket 1 of a histogram", VOM_AT(buckets[0].node), 2, 1, IN_VOM },
+	{ "bucket 3 of a histogram", VOM_AT(buckets[3].node), 2, 0, IN_VOM },
 };
 
 static void test_breakages(void **state)
@@ -290,6 +357,7 @@ static void test_breakages(void **state)
 			struct link_frame_mem mem;
 			struct link_frame_request req;
 			struct link_frame_telemetry tel;
+			struct link_frame_vom vom;
 		} frame;
 		struct ebb_linkproto_msg msg;
 		struct ebb_err err = { "" };
@@ -322,6 +390,9 @@ static void test_breakages(void **state)
 			break;
 		case IN_LEND:
 			len = link_frame_lend(&frame.req, 1, 1, 1, VIRTIO_EBB_LEND_F_PARK);
+			break;
+		case IN_VOM:
+			len = link_frame_vom(&frame.vom, 1, 4);
 			break;
 		default:
 			len = link_frame_telemetry(&frame.tel, 1);
@@ -379,10 +450,11 @@ static void test_encoders(void **state)
 		.cpus = { { .vcpu = 3 }, { .vcpu = 4, .flags = VIRTIO_EBB_CPU_F_HT } },
 	};
 	const struct ebb_action_limits limits = {
-		.generation = 9, .num_nodes = 2, .nodes = { { .held = 1, .limit = 2 },
+		.generation = 9, .num_nodes = 2, .vom_seq = 12, .nodes = { { .held = 1, .limit = 2 },
 			   { .held = 4, .limit = 3, .tier = VIRTIO_EBB_TIER_PARK,
 			     .deadline_ms = 1500, .mem_deadline_ms = 70,
-			     .mem_held_bytes = MIB(8), .mem_limit_bytes = MIB(4) } },
+			     .mem_held_bytes = MIB(8), .mem_limit_bytes = MIB(4),
+			     .mem_cutoff = 1ull << 40 } },
 	};
 	const struct ebb_action_pool revoke = { .node = 1, .bytes = MIB(6) };
 	const struct ebb_action_cpu_flags flags = { .vcpu = 5, .flags = VIRTIO_EBB_CPU_F_FORCED };
@@ -409,6 +481,7 @@ static void test_encoders(void **state)
 	assert_int_equal(ebb_linkproto_limits(buf, &limits), 16 + 16 + 2 * 48);
 	assert_int_equal(le64toh(l->generation), 9);
 	assert_int_equal(le32toh(l->num_nodes), 2);
+	assert_int_equal(le32toh(l->vom_seq), 12);
 	assert_int_equal(le16toh(node[1].node), 1);
 	assert_int_equal(le16toh(node[0].tier), VIRTIO_EBB_TIER_ANY);
 	assert_int_equal(le16toh(node[1].tier), VIRTIO_EBB_TIER_PARK);
@@ -418,6 +491,8 @@ static void test_encoders(void **state)
 	assert_int_equal(le64toh(node[1].mem_held_bytes), MIB(8));
 	assert_int_equal(le64toh(node[1].mem_limit_bytes), MIB(4));
 	assert_int_equal(le64toh(node[0].mem_limit_bytes), 0);
+	assert_int_equal(le64toh(node[0].mem_cutoff), 0);
+	assert_int_equal(le64toh(node[1].mem_cutoff), 1ull << 40);
 
 	assert_int_equal(ebb_linkproto_cpu_flags(buf, &flags), 24);
 	assert_int_equal(le32toh(c->vcpu), 5);
@@ -435,7 +510,7 @@ static void test_encoders(void **state)
 static void test_random(void **state)
 {
 	uint8_t input[1 + sizeof(struct link_frame_hello) + sizeof(struct link_frame_mem) +
-		      sizeof(struct link_frame_request)];
+		      sizeof(struct link_frame_request) + sizeof(struct link_frame_vom)];
 	unsigned int seed = 20200815;
 
 	(void)state;
@@ -443,6 +518,7 @@ static void test_random(void **state)
 		struct link_frame_hello hello;
 		struct link_frame_mem mem;
 		struct link_frame_request req;
+		struct link_frame_vom vom;
 		size_t len = 1, n;
 
 		input[0] = rand_r(&seed);
@@ -461,6 +537,9 @@ static void test_random(void **state)
 							rand_r(&seed) % 2);
 		memcpy(input + len, &req, n);
 		len += n;
+		n = link_frame_vom(&vom, i, rand_r(&seed) % 8);
+		memcpy(input + len, &vom, n);
+		len += n;
 		for (int change = rand_r(&seed) % 4; change > 0; change--)
 			input[rand_r(&seed) % len] = rand_r(&seed) % 3 ? rand_r(&seed) % 4
 								       : rand_r(&seed);
@@ -474,6 +553,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_hello, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_hello_lends, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_requests_and_telemetry, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_hello_values, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_vom, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_pools, setup, teardown),
 		cmocka_unit_test(test_breakages),
 		cmocka_unit_test_setup_teardown(test_any_split, setup, teardown),
