@@ -18,8 +18,8 @@ ABLATION = "no rebalancing"
 def caption(run):
     r = run["rebalance"]
     return f"Use of a core in windows of {r['window_s']:g} s: CPU time of the vCPU threads in " \
-           f"its cgroup as the host's kernel counts it; hot: {100 * r['hot']:.0f} % or more, by two " \
-           f"VMs or more. A burst lasts {r['burst_s']:g} s. Emulated host: a core is " \
+           f"its cgroup as the host's kernel counts it. Hot: {100 * r['hot']:.0f} % or more, by " \
+           f"two VMs or more. A burst lasts {r['burst_s']:g} s. Emulated host: a core is " \
            f"{run['host']['share']:g} of a real CPU, so shapes and ratios mean something, " \
            "absolute throughput does not."
 
