@@ -17,6 +17,7 @@ const struct ctl_command ctl_commands[] = {
 	{ "set", "VM KEY=VALUE...", "change class, weight, max.NODE, mem.*, ...", cmd_set },
 	{ "policy", "[NAME]", "show or change how CPUs and memory are shared", cmd_policy },
 	{ "explain", "VM", "what a VM waits for, and what comes next", cmd_explain },
+	{ "histogram", "VM", "what its guest says its memory is worth", cmd_histogram },
 	{ "history", "[VM] [--since WHEN] [--limit N]", "decisions with reasons", cmd_history },
 	{ "simulate", "[--policy NAME]...", "policies tried on VMs in virtual time", cmd_simulate },
 	{ "version", "", "versions of ebbctl and ebbd", cmd_version },
@@ -230,7 +231,7 @@ static char *help_filter(int key, const char *text, void *input)
 		return NULL;
 	fputs("Commands:\n", f);
 	for (const struct ctl_command *c = ctl_commands; c->name; c++)
-		fprintf(f, "  %-9s%-31s %s\n", c->name, c->args, c->help);
+		fprintf(f, "  %-10s%-31s %s\n", c->name, c->args, c->help);
 	fputs("\nExit status: 0 done, 1 refused or failed, 2 wrong usage, 3 ebbd not reachable.\n",
 	      f);
 	fclose(f);

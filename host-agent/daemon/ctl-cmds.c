@@ -93,6 +93,15 @@ static void cmd_explain(struct ebb_agent *a, struct ebb_ctl_request *r)
 					   ebb_view_explain(a->state, vm, ebb_clock_mono_usec())));
 }
 
+static void cmd_histogram(struct ebb_agent *a, struct ebb_ctl_request *r)
+{
+	const struct ebb_vm *vm = find_vm(a, r);
+
+	if (vm)
+		ebb_ctl_reply(r, json_pack("{s:o}", "histogram",
+					   ebb_view_histogram(vm, ebb_clock_mono_usec())));
+}
+
 static void unknown_policy(struct ebb_ctl_request *r, const char *name)
 {
 	char known[256] = "";
@@ -223,6 +232,7 @@ static const struct {
 	{ "host", { NULL }, cmd_host },
 	{ "vms", { "vm", NULL }, cmd_vms },
 	{ "explain", { "vm", NULL }, cmd_explain },
+	{ "histogram", { "vm", NULL }, cmd_histogram },
 	{ "policy", { "policy", NULL }, cmd_policy },
 	{ "history", { "vm", "event", "since", "limit", "charge", NULL }, cmd_history },
 	{ "set", { "vm", "values", NULL }, cmd_set },

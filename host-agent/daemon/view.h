@@ -12,6 +12,9 @@ json_t *ebb_view_vm(const struct ebb_state *s, const struct ebb_vm *vm, usec_t n
 		    const char *link_error);
 json_t *ebb_view_explain(const struct ebb_state *s, const struct ebb_vm *vm, usec_t now);
 
+/* What a VM's guest says that its memory is worth (view-vom.c). */
+json_t *ebb_view_histogram(const struct ebb_vm *vm, usec_t now);
+
 /* "running", "stopped" or "unmanaged". */
 const char *ebb_view_vm_state(const struct ebb_vm *vm);
 

@@ -82,12 +82,12 @@ def histograms(lab, prefix, names):
     found = []
     for name in names:
         try:
-            vms = lab.ask("vms", prefix + name)["vms"]
+            told = lab.ask("histogram", prefix + name)["histogram"]
         except (SetupError, KeyError, TypeError):
             continue
-        told = vms[0].get("vom") if vms else None
-        if told:
+        if told and told["age_ms"] is not None:
             found.append({"vm": name, "seq": told["seq"],
+                          "cutoff": max((n["cutoff"] for n in told["nodes"]), default=0),
                           "buckets": [[x["value"], x["kib"], x["node"]]
                                       for x in told["buckets"]]})
     return found

@@ -198,7 +198,7 @@ class FakeLab:
         self.vom = vom
 
     def ask(self, *_args):
-        return {"vms": [{"vom": self.vom}]}
+        return {"histogram": self.vom}
 
 
 class Scene(unittest.TestCase):
@@ -234,9 +234,13 @@ class Scene(unittest.TestCase):
                 demo.arguments(bad)
 
     def test_histograms_of_the_agent(self):
-        lab = FakeLab({"seq": 4, "buckets": [{"value": 7, "kib": 512, "node": 0}]})
+        told = {"seq": 4, "age_ms": 3.5, "nodes": [{"node": 0, "cutoff": 9}],
+                "buckets": [{"value": 7, "kib": 512, "node": 0}]}
+        lab = FakeLab(told)
         self.assertEqual(scene_broker.histograms(lab, "p-", [COLD]),
-                         [{"vm": COLD, "seq": 4, "buckets": [[7, 512, 0]]}])
+                         [{"vm": COLD, "seq": 4, "cutoff": 9, "buckets": [[7, 512, 0]]}])
+        self.assertEqual(scene_broker.histograms(FakeLab({**told, "age_ms": None}), "p-", [COLD]),
+                         [])
         self.assertEqual(scene_broker.histograms(FakeLab(None), "p-", [COLD, WARM]), [])
 
     def test_held_memory_is_in_mib(self):

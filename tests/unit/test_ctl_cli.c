@@ -97,6 +97,7 @@ static void test_tables(void **state)
 	expect(0, "* spot", "ebbctl policy spot");
 	expect(0, "* strict", "ebbctl policy strict");
 	expect(0, "holds ", "ebbctl explain simulated-1");
+	expect(0, "say what its memory is worth", "ebbctl histogram simulated-1");
 	expect(0, "TIME ", "ebbctl history simulated-1 --since 1h --limit 5");
 	expect(0, "backend fake", "ebbctl version");
 	expect(0, "spot, priority 900, weight 7, deadline 50 ms, tier park, plug ahead",
@@ -109,6 +110,7 @@ static void test_json(void **state)
 {
 	static const char *const commands[] = {
 		"host", "vms", "vms simulated-1", "top --count 1", "policy", "explain simulated-1",
+		"histogram simulated-1",
 		"history", "version", "set simulated-2 weight=9",
 	};
 
@@ -181,7 +183,7 @@ static void test_completion(void **state)
 	(void)state;
 	/* Of ebbctl itself: what it tells in its help. */
 	expect_completion("ebbctl \"\"", 1,
-			  "host vms top set policy explain history simulate version");
+			  "host vms top set policy explain histogram history simulate version");
 	expect_completion("ebbctl ex", 1, "explain");
 	expect_completion("ebbctl --json se", 2, "set");
 	expect_completion("ebbctl --so", 1, "--socket");
@@ -204,6 +206,7 @@ static void test_refused(void **state)
 	expect(1, "there is no policy \"generous\"; there are fair, strict",
 	       "ebbctl policy generous");
 	expect(1, "there is no VM \"nobody\"", "ebbctl explain nobody");
+	expect(1, "there is no VM \"nobody\"", "ebbctl histogram nobody");
 	expect(1, "there is no VM \"nobody\"", "ebbctl set nobody weight=1");
 	expect(1, "weight=0: allowed: 1 to 10000", "ebbctl set simulated-1 weight=0");
 	expect(1, "another ebbd (process ", "sh -c 'ebbd --dry-run -o run_dir=${EBB_SOCKET%/*}'");
@@ -217,6 +220,7 @@ static void test_usage(void **state)
 	expect(2, "no-such-option", "ebbctl vms --no-such-option");
 	expect(2, "one argument too many: b", "ebbctl vms a b");
 	expect(2, "an argument is missing", "ebbctl explain");
+	expect(2, "an argument is missing", "ebbctl histogram");
 	expect(2, "\"weight\" is not of the form key=value", "ebbctl set simulated-1 weight");
 	expect(2, "--interval=0: allowed: 0.01 to 3600", "ebbctl top --interval 0");
 	expect(2, "--interval=nan", "ebbctl top --interval nan");

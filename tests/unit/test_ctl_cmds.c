@@ -309,6 +309,21 @@ static void test_explain(void **state)
 	json_decref(answer);
 }
 
+static void test_histogram(void **state)
+{
+	json_t *answer = ask_good(*state, "{\"cmd\":\"histogram\",\"vm\":\"simulated-2\"}");
+	json_t *told = json_object_get(answer, "histogram");
+
+	assert_string_equal(text(told, "name"), "simulated-2");
+	/* It does not run: nobody was asked, and nothing is held. */
+	assert_true(json_is_null(json_object_get(told, "age_ms")));
+	assert_int_equal(json_integer_value(json_object_get(told, "asks")), 0);
+	assert_int_equal(json_integer_value(json_object_get(told, "seq")), 0);
+	assert_true(json_is_array(json_object_get(told, "nodes")));
+	assert_int_equal(json_array_size(json_object_get(told, "buckets")), 0);
+	json_decref(answer);
+}
+
 static void test_policy(void **state)
 {
 	json_t *answer = ask_good(*state, "{\"cmd\":\"policy\",\"policy\":\"strict\"}");
@@ -451,6 +466,7 @@ static void test_refusals(void **state)
 		{"{\"cmd\":\"vms\",\"wm\":1}", "bad-request", "\"vms\" has no member \"wm\""},
 		{"{\"cmd\":\"vms\",\"vm\":1}", "bad-request", "needs a string \"vm\""},
 		{"{\"cmd\":\"vms\",\"vm\":\"nobody\"}", "no-such-vm", "\"nobody\""},
+		{"{\"cmd\":\"histogram\"}", "bad-request", "needs a string \"vm\""},
 		{"{\"cmd\":\"explain\"}", "bad-request", "needs a string \"vm\""},
 		{"{\"cmd\":\"explain\",\"vm\":\"nobody\"}", "no-such-vm", "\"nobody\""},
 		{"{\"cmd\":\"policy\",\"policy\":\"generous\"}", "unknown-policy",
@@ -515,7 +531,7 @@ static void test_refusals(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(version), TEST(host), TEST(vms), TEST(explain), TEST(policy), TEST(history),
+		TEST(version), TEST(host), TEST(vms), TEST(explain), TEST(histogram), TEST(policy), TEST(history),
 		TEST(charge), TEST(set), TEST(set_class), TEST(refusals),
 	};
 
