@@ -37,6 +37,11 @@ static char *line(struct ebb_explain *e, enum ebb_wait wait, uint16_t node, uint
 	return e->lines[e->num_lines++];
 }
 
+char *core_explain_more(struct ebb_explain *e)
+{
+	return line(e, EBB_WAIT_NOTHING, EBB_NODE_ANY, 0, EBB_TIME_NEVER);
+}
+
 /* The same, about memory. */
 static char *mem_line(struct ebb_explain *e, enum ebb_wait wait, uint16_t node, uint32_t blocks,
 		      usec_t until)
@@ -342,4 +347,5 @@ void ebb_explain_vm(const struct ebb_state *s, const struct ebb_vm *vm, usec_t n
 			  (unsigned long long)(t.mem_target >> 20),
 			  (unsigned long long)(t.mem_floor >> 20),
 			  (unsigned long long)(t.mem_ceiling >> 20), vm->sla.mem_weight);
+	core_explain_vom(s, vm, now, e);
 }

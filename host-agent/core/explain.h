@@ -40,6 +40,16 @@ struct ebb_explain {
 void ebb_explain_vm(const struct ebb_state *s, const struct ebb_vm *vm, usec_t now,
 		    struct ebb_explain *ret_explain);
 
+/* What the VM has given back since memory was last brokered, of what it was asked for; blocks. */
+uint32_t ebb_vm_given(const struct ebb_vm *vm, uint16_t node);
+
+/* The histogram of a guest node in a few numbers; false if there is none, not even a guess. */
+struct ebb_vom_summary {
+	uint64_t kib, unused_kib;
+	uint64_t median, highest;	/* as ebb_vom_bucket.value */
+};
+bool ebb_vom_summarize(const struct ebb_vm *vm, uint16_t node, struct ebb_vom_summary *ret);
+
 /* What there may be to be said against a guest, most pressing first. */
 enum ebb_verdict {
 	EBB_VERDICT_SILENT,		/* it lets deadlines pass */

@@ -21,6 +21,7 @@
  *   want.c       what VMs asked for and were refused because of their limits
  *   force.c      deadlines of CPUs, and cores for those who were promised one
  *   reconcile.c  what differs from what should be becomes actions
+ *   explain.c    why a VM has what it has; explain-vom.c about brokering of memory
  *   conduct.c    how guests behave
  *   gather.c     requests that are too many to be recorded one by one
  *   cputime.c    what lent vCPUs compute, which they should not
@@ -366,6 +367,13 @@ struct ebb_action *core_emit(struct ebb_actions *out, const struct ebb_vm *vm,
 			     enum ebb_action_type type);
 /* The id says by itself which VM and vCPU it is about: see core_action_done(). */
 uint64_t core_action_id(struct ebb_state *s, const struct ebb_vm *vm, uint16_t vcpu);
+
+struct ebb_explain;
+/* explain.c: one more line about how things are. */
+char *core_explain_more(struct ebb_explain *e);
+/* explain-vom.c: brokering of memory, and the histogram. */
+void core_explain_vom(const struct ebb_state *s, const struct ebb_vm *vm, usec_t now,
+		      struct ebb_explain *e);
 
 /* record.c; vm may be NULL.  The record lives until the next one is made. */
 struct ebb_record *core_record(struct ebb_state *s, const struct ebb_vm *vm, usec_t now,

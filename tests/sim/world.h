@@ -44,7 +44,7 @@ struct world {
 	uint64_t num_actions, num_facts, num_records;
 	uint64_t num_grants, num_lends, num_forced;
 	uint64_t num_mem_offers, num_mem_releases, num_revoked; /* revoked: blocks */
-	uint64_t num_voms, num_brokered, num_cutoffs; /* histograms, records, limits with cut-offs */
+	uint64_t num_voms, num_brokered, num_cutoffs; /* cutoffs: limits that name any */
 	bool has_no_cap, has_no_pools;	/* as the fake was told */
 	char failure[256];		/* first check that failed, or "" */
 	bool trace;

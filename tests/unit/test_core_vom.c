@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "core/explain.h"
 #include "tests/unit/core_script.h"
 
 #define VMS		4
@@ -537,6 +538,75 @@ static void test_record(void **state)
 	assert_false(script_find_record(s, 'a', EBB_EVENT_BROKER));
 }
 
+static bool says(const struct ebb_explain *e, const char *text)
+{
+	for (uint32_t i = 0; i < e->num_lines; i++)
+		if (strstr(e->lines[i], text))
+			return true;
+	return false;
+}
+
+static struct ebb_explain explain(const struct script *s, char vm)
+{
+	struct ebb_explain e;
+
+	ebb_explain_vm(s->state, script_vm(s, vm), s->now, &e);
+	return e;
+}
+
+static void test_explain(void **state)
+{
+	struct script *s = *state;
+	struct ebb_explain e;
+
+	e = explain(s, 'a');
+	assert_true(says(&e, "host node 0: 800 of 1024 MiB are in use; above 920 policy told "
+			 "takes memory back down to 818"));
+	told.target_mib[2] = 170;
+	s->can_vom = false;
+	script_boot(s, 'c', 3, "1/1m170-1024");
+	settle(s);
+	holds(s, 'c', 170);
+	ask(s);
+	e = explain(s, 'a');
+	assert_true(says(&e, "; guests are being asked now"));
+	script_vom(s, 'a', seq_of(s), "0:0/50 0:1000/100 0:5000000/250");
+	script_vom(s, 'b', seq_of(s), "0:40000000/400");
+	script_settle(s);
+	told.target_mib[0] = 250;
+	told.cutoff[0] = 5000000;
+	decide_again(s);
+	script_settle(s);
+	holds(s, 'a', 360);
+	s->now += SEC(3);
+	script_settle(s);
+	e = explain(s, 'a');
+	assert_true(says(&e, "s ago memory of host node 0 was short; asked for 150 of 400 MiB, "
+			 "what is worth less than 5.00 ms/s per MiB first; it has given 40"));
+	assert_true(says(&e, "  b was asked for 0 of 400 MiB: it keeps what is worth from "
+			 "40.00 ms/s per MiB on (weight 100)"));
+	assert_true(says(&e, "  c was asked for 0 of 170 MiB, its minimum: it keeps"));
+	assert_true(says(&e, "of its 360 MiB 10 are unused, half are worth at most "
+			 "5.00 ms/s per MiB, all at most 5.00 ms/s per MiB, as it said"));
+	assert_true(says(&e, "930 of 1024 MiB are in use"));
+	assert_true(says(&e, "; not before 5"));
+	assert_int_equal(ebb_vm_given(script_vm(s, 'a'), 0), 20);
+	e = explain(s, 'b');
+	assert_true(says(&e, "not asked for any of its 400 MiB, worth from 40.00 ms/s per MiB"));
+	assert_true(says(&e, "  a was asked for 150 of 400 MiB: it keeps what is worth from "
+			 "5.00 ms/s per MiB on"));
+	e = explain(s, 'c');
+	assert_true(says(&e, "not asked for any of its 170 MiB, which is its minimum"));
+	assert_true(says(&e, "its guest has not said what its 170 MiB are worth and can not"));
+	/* More than was asked for is not to be thanked for. */
+	holds(s, 'a', 100);
+	assert_int_equal(ebb_vm_given(script_vm(s, 'a'), 0), 75);
+	/* Where the policy does not go by it nothing is said of it. */
+	assert_int_equal(ebb_state_policy_set(s->state, s->now, &ebb_policy_fair), 0);
+	e = explain(s, 'a');
+	assert_false(says(&e, "are in use"));
+}
+
 static void test_record_without_values(void **state)
 {
 	struct script *s = *state;
@@ -652,6 +722,7 @@ int main(void)
 		CASE(test_guess),
 		CASE(test_cutoff),
 		CASE(test_record),
+		CASE(test_explain),
 		CASE(test_record_without_values),
 		CASE(test_review),
 		CASE(test_review_while_short),
