@@ -7,8 +7,8 @@
 EBB_CORE_SOURCES := $(addprefix host-agent/core/,arbiter.c broker.c charge.c conduct.c cores.c cputime.c define.c done.c \
 	explain.c explain-vom.c force.c gather.c lend.c link.c mem.c mem-act.c plan.c pressure.c reconcile.c record.c request.c run.c \
 	sla-text.c state.c threads.c types.c vcpu.c vom.c want.c) \
-	$(addprefix host-agent/policies/,fair.c fill.c isolate.c list.c mem-share.c \
-	spot.c strict.c)
+	$(addprefix host-agent/policies/,balloon.c broker.c broker-offer.c equal.c fair.c \
+	fill.c isolate.c level.c list.c mem-share.c proportional.c spot.c strict.c taking.c vom.c)
 EBB_CORE_SOURCES += $(addprefix host-agent/core/,share.c share-move.c)
 EBB_CORE_SOURCES += $(addprefix host-agent/core/,move.c violation.c violation-step.c)
 
@@ -25,4 +25,6 @@ $(foreach t,fair strict,$(eval $(call unit_test,test_policy_$(t),tests/unit/test
 	ebb-core,,)))
 $(foreach t,isolate spot,$(eval $(call unit_test,test_policy_$(t),tests/unit/test_policy_$(t).c \
 	tests/unit/policy_bench.c,ebb-core,,)))
+$(foreach t,broker,$(eval $(call unit_test,test_policy_$(t),tests/unit/test_policy_$(t).c \
+	tests/unit/broker_bench.c,ebb-core,,)))
 $(eval $(call unit_test_native,test_core_scale,tests/unit/test_core_scale.c,ebb-core,,))

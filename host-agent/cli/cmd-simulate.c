@@ -45,7 +45,7 @@ static unsigned long number(const char *name, const char *arg, unsigned long min
 static void add_policy(struct simulate *s, const char *name, struct argp_state *state)
 {
 	const struct ebb_policy_ops *policy = ebb_policy_find(name);
-	char known[128] = "";
+	char known[256] = "";
 
 	for (size_t i = 0; !policy && ebb_policy_at(i); i++)
 		snprintf(known + strlen(known), sizeof(known) - strlen(known), "%s%s",

@@ -206,7 +206,7 @@ static int make_state(struct daemon *d, struct ebb_err *err)
 {
 	const struct ebb_policy_ops *policy = ebb_policy_find(d->config.policy);
 	struct ebb_state_config cfg;
-	char known[128] = "";
+	char known[256] = "";
 
 	for (size_t i = 0; ebb_policy_at(i); i++)
 		snprintf(known + strlen(known), sizeof(known) - strlen(known), " %s",

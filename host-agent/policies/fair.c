@@ -8,6 +8,7 @@
  * The class and the priority of a VM make no difference here; its weight does.
  */
 #include "ebb/policy.h"
+#include "policies/fair.h"
 #include "policies/fill.h"
 #include "policies/mem-share.h"
 
@@ -24,22 +25,30 @@ static uint16_t ceiling(const void *ctx, const struct ebb_view *view, uint32_t v
 	return policy_ceiling(&view->vms[v], g);
 }
 
-static int fair_decide(void *st, const struct ebb_view *view, struct ebb_plan *ret_plan)
+int policy_fair_cpus(struct policy_fill_vms *cpus, const struct ebb_view *view,
+		     struct ebb_plan *plan)
 {
 	static const struct policy_fill_rule rule = { .ceiling = ceiling, .has_moves = true };
 	uint32_t capacity[EBB_MAX_NODES];
-	union fair_state *s = st;
 	struct policy_fill fill;
 	int rc;
 
 	for (uint16_t h = 0; h < view->num_nodes; h++)
 		capacity[h] = view->nodes[h].capacity;
-	rc = policy_fill_start(&fill, &s->cpus, view, capacity, ret_plan->targets);
-	if (rc < 0)
-		return rc;
-	policy_fill_round(&fill, &rule);
-	policy_mem_share(&s->mem, view, ret_plan);
-	return 0;
+	rc = policy_fill_start(&fill, cpus, view, capacity, plan->targets);
+	if (rc == 0)
+		policy_fill_round(&fill, &rule);
+	return rc;
+}
+
+static int fair_decide(void *st, const struct ebb_view *view, struct ebb_plan *ret_plan)
+{
+	union fair_state *s = st;
+	const int rc = policy_fair_cpus(&s->cpus, view, ret_plan);
+
+	if (rc == 0)
+		policy_mem_share(&s->mem, view, ret_plan);
+	return rc;
 }
 
 const struct ebb_policy_ops ebb_policy_fair = {

@@ -6,6 +6,7 @@
 
 static const struct ebb_policy_ops *const policies[] = {
 	&ebb_policy_fair, &ebb_policy_strict, &ebb_policy_isolate, &ebb_policy_spot,
+	&ebb_policy_vom, &ebb_policy_equal, &ebb_policy_proportional, &ebb_policy_balloon,
 };
 
 const struct ebb_policy_ops *ebb_policy_at(size_t i)

@@ -150,7 +150,7 @@ static void test_simulate(void **state)
 	assert_string_equal(out, first);
 	expect(1, "/nowhere/history.db: unable to open", "ebbctl simulate -H /nowhere/history.db");
 	expect(1, "is no history of ebbd", "ebbctl simulate --history /dev/null");
-	expect(2, "--policy=generous: allowed: fair, strict, isolate, spot",
+	expect(2, "--policy=generous: allowed: fair, strict, isolate, spot, vom",
 	       "ebbctl simulate --policy generous");
 	expect(2, "--topology=4x18: write SxCxT with 1 to 16 sockets",
 	       "ebbctl simulate --topology 4x18");

@@ -329,7 +329,7 @@ static void test_policy(void **state)
 	json_t *answer = ask_good(*state, "{\"cmd\":\"policy\",\"policy\":\"strict\"}");
 
 	assert_string_equal(text(answer, "policy"), "strict");
-	assert_int_equal(json_array_size(json_object_get(answer, "known")), 4);
+	assert_int_equal(json_array_size(json_object_get(answer, "known")), 8);
 	json_decref(answer);
 	answer = ask_good(*state, "{\"cmd\":\"policy\"}");
 	assert_string_equal(text(answer, "policy"), "strict");

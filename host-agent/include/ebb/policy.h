@@ -131,7 +131,7 @@ struct ebb_policy_ops {
 	usec_t mem_review_usec;
 };
 
-#define EBB_POLICY_STATE_MAX	16384u
+#define EBB_POLICY_STATE_MAX	65536u
 
 /* Whether the core can use it: abi, size, name, decide, state_size. */
 bool ebb_policy_usable(const struct ebb_policy_ops *ops);
@@ -167,5 +167,21 @@ extern const struct ebb_policy_ops ebb_policy_isolate;
  * What is reserved and not wanted is lent to whoever can use it.
  */
 extern const struct ebb_policy_ops ebb_policy_spot;
+
+/*
+ * These broker memory (policies/broker.h) and divide CPUs as the fair policy does.  When more of a
+ * node is in use than its threshold, memory is taken back to the target:
+ *
+ *   vom		what is worth least to those who have it (STS x lambda x weight)
+ *   equal		the same from everybody
+ *   proportional	in proportion to what each holds
+ *   balloon		all are pressed at once, until some have given enough
+ *
+ * Source: "Flexible resource allocation for relational database-as-a-service", sections 4 and 8.1.
+ */
+extern const struct ebb_policy_ops ebb_policy_vom;
+extern const struct ebb_policy_ops ebb_policy_equal;
+extern const struct ebb_policy_ops ebb_policy_proportional;
+extern const struct ebb_policy_ops ebb_policy_balloon;
 
 #endif /* EBB_POLICY_H */
