@@ -15,7 +15,7 @@ EBB_DAEMON_PKGS := inih jansson libsystemd libvirt sqlite3
 $(eval $(call lib,ebb-util,$(EBB_UTIL_SRCS),))
 $(eval $(call lib,ebb-io,$(EBB_IO_SRCS),$(EBB_IO_PKGS)))
 $(eval $(call lib,ebb-simulate,$(addprefix host-agent/simulate/,generate.c measure.c replay.c \
-	trace.c world.c),sqlite3))
+	shared-load.c shared-run.c trace.c world.c),sqlite3))
 $(eval $(call lib,ebb-daemon,$(EBB_DAEMON_SRCS),$(EBB_DAEMON_PKGS)))
 
 # For programs and tests that link parts of the daemon.
@@ -46,6 +46,8 @@ $(eval $(call unit_test,test_ctl_charge,tests/unit/test_ctl_charge.c tests/unit/
 
 $(eval $(call unit_test,test_simulate,tests/unit/test_simulate.c,ebb-simulate ebb-fake ebb-core \
 	ebb-util,sqlite3,-lm))
+$(eval $(call unit_test_native,test_simulate_shared,tests/unit/test_simulate_shared.c, \
+	ebb-simulate ebb-core ebb-util,sqlite3,-lm))
 # It writes histories as the daemon does.
 $(eval $(call unit_test,test_simulate_replay,tests/unit/test_simulate_replay.c, \
 	ebb-simulate $(EBB_DAEMON_LIBS),$(EBB_DAEMON_PKGS),-lm))

@@ -166,6 +166,17 @@ static uint32_t group_size(const struct ebb_share *s, const struct ebb_share_vm 
 	return size;
 }
 
+static uint64_t lost_in_all(const struct ebb_share *s)
+{
+	uint64_t sum = 0;
+
+	for (uint16_t c = 0; c < s->num_cores; c++)
+		if (s->cores[c].demand > s->cfg.target)
+			sum += lost_among(s, s->cores[c].demand,
+					  share_num_active(s, &s->cores[c]));
+	return sum;
+}
+
 /*
  * Puts the group's vCPUs on the coolest cores of the node, which must stay cool.  If they do not,
  * or nothing is gained, all is as before.
@@ -175,6 +186,7 @@ static bool try_group(struct search *q, uint16_t m, uint16_t g, uint16_t node)
 	struct ebb_share *s = q->s;
 	const struct ebb_share_vm *vm = &s->vms[m];
 	const uint16_t home = vm->nodes[g];
+	const uint64_t before = lost_in_all(s);
 	uint16_t old[EBB_MAX_VCPUS];
 	uint64_t cost = 0;
 	bool fits = true;
@@ -190,13 +202,10 @@ static bool try_group(struct search *q, uint16_t m, uint16_t g, uint16_t node)
 		fits = fits && to != EBB_SHARE_NONE && !share_has_vm(s, &s->cores[to], m) &&
 		       (s->cores[to].demand < s->cfg.active ||
 			s->cores[to].demand + s->vcpus[i].demand <= limit(s));
-		cost -= fits ? lost(s, s->cores[to].demand) : 0;
 		share_attach(s, i, fits ? to : old[i - vm->first]);
-		cost += (fits ? lost(s, s->cores[to].demand) : 0) + move_cost(s, i, true);
+		cost += move_cost(s, i, true);
 	}
-	cost += lost_among(s, s->cores[q->core].demand,
-			   share_num_active(s, &s->cores[q->core]));
-	if (fits && cost < q->before) {
+	if (fits && cost + lost_in_all(s) < before) {
 		s->vms[m].nodes[g] = node;
 		return true;
 	}

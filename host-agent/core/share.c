@@ -86,15 +86,20 @@ uint16_t share_num_active(const struct ebb_share *s, const struct ebb_share_core
 
 /*
  * What a vCPU would use if it were alone.  As long as its core has time left, that is what it
- * uses; on a full one it is more by what it had to wait at most.
+ * uses; on a full one it is more by what it had to wait at most.  But one that uses less than a
+ * fair part of its core gets what it wants, if a little later: of its waiting little counts.
  */
 static uint16_t demand_of(const struct ebb_share *s, const struct ebb_share_vcpu *v)
 {
 	const struct ebb_share_vm *vm = &s->vms[v->vm];
 	uint32_t demand = v->use;
 
-	if (v->core != EBB_SHARE_NONE && s->cores[v->core].use >= FULL)
-		demand += v->wait;
+	if (v->core != EBB_SHARE_NONE && s->cores[v->core].use >= FULL) {
+		uint32_t part = v->use * s->cores[v->core].num_active;
+
+		part = part < WHOLE ? part : WHOLE;
+		demand += v->wait * part / WHOLE * part / WHOLE;
+	}
 	/* Held back by us, it uses what it may: what it wanted before still counts. */
 	if (vm->throttle > 0 && v->use >= vm->throttle * 9u / 10 && demand < vm->throttle_load)
 		demand = vm->throttle_load;
@@ -108,6 +113,7 @@ static void measure(struct ebb_share *s)
 
 		*core = (struct ebb_share_core){
 			.thread = core->thread, .node = core->node, .first = EBB_SHARE_NONE,
+			.was_stuck = core->is_stuck,
 		};
 	}
 	for (uint32_t i = 0; i < s->num_vcpus; i++) {
@@ -115,9 +121,12 @@ static void measure(struct ebb_share *s)
 
 		if (v->core >= s->num_cores)
 			v->core = EBB_SHARE_NONE;
-		else
-			s->cores[v->core].use += v->use;
 		v->from = v->core;
+		if (v->core == EBB_SHARE_NONE)
+			continue;
+		s->cores[v->core].use += v->use;
+		/* Until it is known who is whose: vCPUs. */
+		s->cores[v->core].num_active += v->use >= s->cfg.active;
 	}
 	for (uint32_t i = 0; i < s->num_vcpus; i++) {
 		struct ebb_share_vcpu *v = &s->vcpus[i];
@@ -134,6 +143,8 @@ static void measure(struct ebb_share *s)
 			sum += s->vcpus[i].demand;
 		vm->load = (uint16_t)(vm->num_vcpus ? sum / vm->num_vcpus : 0);
 		vm->is_moved = false;
+		if (vm->moved_load == EBB_SHARE_NONE)
+			vm->moved_load = vm->load;
 	}
 }
 
@@ -294,7 +305,10 @@ static uint32_t share_of(const struct ebb_share *s, const struct ebb_share_core 
 	}
 }
 
-/* The most that one of its vCPUs is to have on a core where nothing else helps; 0: none is. */
+/*
+ * The most that one of its vCPUs is to have on a core where nothing else has helped for two looks
+ * in a row; 0: none is.
+ */
 static uint32_t stuck_share(const struct ebb_share *s, uint16_t m)
 {
 	const struct ebb_share_vm *vm = &s->vms[m];
@@ -304,7 +318,8 @@ static uint32_t stuck_share(const struct ebb_share *s, uint16_t m)
 		const struct ebb_share_vcpu *v = &s->vcpus[i];
 		uint32_t share;
 
-		if (v->core == EBB_SHARE_NONE || !s->cores[v->core].is_stuck)
+		if (v->core == EBB_SHARE_NONE || !s->cores[v->core].is_stuck ||
+		    !s->cores[v->core].was_stuck)
 			continue;
 		share = share_of(s, &s->cores[v->core], m);
 		if (share < v->demand && share > most)
@@ -363,7 +378,7 @@ static void count_moves(struct ebb_share *s, usec_t now)
 			continue;
 		s->num_moved_vms++;
 		vm->moved_at = now;
-		vm->moved_load = vm->load;
+		vm->moved_load = EBB_SHARE_NONE;
 	}
 }
 

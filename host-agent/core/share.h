@@ -6,7 +6,8 @@
  * does not notice them; one that is together with another busy one does.  So now and then (the
  * window) it is looked at what was used, and where a core was hot and more than one VM computed on
  * it, vCPUs change places until it is not, as few and as cheaply as will do.  Only where no change
- * of places helps, VMs are throttled to their shares of the core, and the host counts as hot.
+ * of places helps, the host counts as hot, and if that is so again at the next look, VMs are
+ * throttled to their shares of the core.
  *
  * The vCPUs of a VM come in groups: all of a group are on one node, different groups of a VM on
  * different nodes where there are enough.  A small VM is one group; a large one has several of
@@ -43,13 +44,13 @@ void ebb_share_config_default(struct ebb_share_config *ret);
 struct ebb_share_core {
 	uint16_t thread;		/* of the host; for the caller, not looked at */
 	uint16_t node;
-	/* Out. */
+	/* Out, and kept by the caller until the next look. */
 	uint16_t num_vcpus;
 	uint16_t num_active;		/* VMs that computed here */
 	uint32_t use;			/* what was used in the window */
 	uint32_t demand;		/* what would be used with the places as they are now */
 	bool is_hot;			/* used too much by more than one VM in the window */
-	bool is_stuck;			/* hot, and nothing helps */
+	bool is_stuck, was_stuck;	/* hot, and nothing helps; in the look before */
 	bool is_held;			/* hot, and what would help was moved lately */
 	uint16_t first;			/* private: vCPUs here */
 };
@@ -74,7 +75,8 @@ struct ebb_share_vm {
 	bool is_bound;			/* its groups stay on their nodes, for its memory is there */
 	/* Kept by the caller from one look to the next; 0 at first. */
 	usec_t moved_at;		/* 0: never */
-	uint16_t moved_load;		/* mean demand of its vCPUs then */
+	uint16_t moved_load;		/* mean demand of its vCPUs in the window after that;
+					 * EBB_SHARE_NONE: that is not over yet */
 	uint16_t throttle;		/* what each of its vCPUs may use of a core; 0: all */
 	uint16_t throttle_load;		/* mean demand of its vCPUs before it was throttled */
 	/* Out. */
