@@ -3,9 +3,9 @@
 # Guest monitor: libebb (static and shared), ebb-monitord, the example.
 
 LIBEBB_SRC := $(addprefix guest-monitor/libebb/,ebb.c cpu.c stats.c shares.c view.c link.c proto.c dev.c clock.c \
-	mem.c lease.c release.c pool.c guard.c vom.c)
-MONITORD_SRC := $(addprefix guest-monitor/monitord/,monitor.c client.c server.c divide.c fill.c store.c \
-	proc.c log.c isolate.c sweep.c)
+	mem.c lease.c release.c pool.c guard.c vom.c values.c ask.c)
+MONITORD_SRC := $(addprefix guest-monitor/monitord/,monitor.c client.c server.c divide.c fill.c cut.c store.c \
+	collect.c 	proc.c log.c isolate.c sweep.c)
 EBB_RIG_SRC := $(addprefix tests/lib/,ebb_rig.c ebb_clock.c fake_ebb_dev.c fake_ebb_vm.c fake_ebb_mem.c \
 	fake_ebb_map.c fake_ebb_open.c)
 
@@ -35,6 +35,8 @@ $(eval $(call check_step,guest-monitor-api,60,guest-monitor/check-api))
 $(eval $(call unit_test,test_ebb_view,tests/unit/test_ebb_view.c,libebb,,))
 $(eval $(call unit_test,test_ebb_divide,tests/unit/test_ebb_divide.c,monitord libebb,,))
 $(eval $(call unit_test,test_ebb_fill,tests/unit/test_ebb_fill.c,monitord,,))
+$(eval $(call unit_test,test_ebb_cut,tests/unit/test_ebb_cut.c,monitord,,))
+$(eval $(call unit_test,test_ebb_ask,tests/unit/test_ebb_ask.c $(EBB_RIG_SRC),monitord libebb,,))
 $(eval $(call unit_test,test_ebb_proc,tests/unit/test_ebb_proc.c,monitord,,))
 $(eval $(call unit_test,test_ebb_isolate,tests/unit/test_ebb_isolate.c,monitord,,))
 $(eval $(call unit_test,test_ebb_sweep,tests/unit/test_ebb_sweep.c,monitord libebb,,))

@@ -6,12 +6,15 @@
  * both ends run in the same guest.  Conversation:
  *
  *   application -> monitor   HELLO      first, once: name and counters so far
- *                            OWNED      CPUs and memory that the application owns, and
- *                                       whether it is adding CPUs; after WELCOME and
- *                                       whenever that changed
+ *                            OWNED      CPUs and memory that the application owns,
+ *                                       whether it is adding CPUs, and whether it answers
+ *                                       with VOM; after WELCOME and whenever that changed
  *                            ACK        SHARES up to seq have been looked at
  *                            REPORT     statistics
  *                            STATS_GET  asks for the statistics of an application
+ *                            VOM        what its memory is worth, for a number that the
+ *                                       host asks for.  Both sides see the number in the
+ *                                       device's limits; the monitor may be the later one.
  *   monitor -> application   WELCOME    answer to HELLO; error != 0: refused, and the monitor
  *                                       closes
  *                            SHARES     level: the newest replaces all older ones.  At most
@@ -19,7 +22,7 @@
  *                                       that say ALONE only the first of several is sent.
  *                            STATS      answer to STATS_GET, same id
  *
- * Every message has exactly the size of its structure.  Anything else, unknown
+ * Every message has exactly the size of its structure, VOM that of its buckets.  Anything else, unknown
  * types, reserved fields that are not zero, and messages out of turn end the
  * connection.  Applications are not trusted: what one says changes only how CPUs
  * and memory are divided among the applications of the same guest.
@@ -35,13 +38,14 @@
 #include <linux/ebb_ioctl.h>
 
 #define EBB_MSG_MAGIC		0x4d424245u	/* "EBBM" */
-#define EBB_MSG_VERSION		4
+#define EBB_MSG_VERSION		5
 
 #define EBB_MSG_HELLO		1
 #define EBB_MSG_OWNED		2
 #define EBB_MSG_ACK		3
 #define EBB_MSG_REPORT		4
 #define EBB_MSG_STATS_GET	5
+#define EBB_MSG_VOM		6
 #define EBB_MSG_WELCOME		128
 #define EBB_MSG_SHARES		129
 #define EBB_MSG_STATS		130
@@ -85,6 +89,7 @@ struct ebb_msg_owned_node {
 
 /* ebb_msg_owned.flags */
 #define EBB_MSG_OWNED_ADDING	(1u << 0)	/* waits for the host to add CPUs */
+#define EBB_MSG_OWNED_VALUES	(1u << 1)	/* says what memory is worth when the host asks */
 
 struct ebb_msg_owned {
 	struct ebb_msg_hdr hdr;
@@ -112,6 +117,14 @@ struct ebb_msg_report {
 struct ebb_msg_stats_get {
 	struct ebb_msg_hdr hdr;
 	char name[EBB_MSG_NAME_BYTES];	/* all 0: of the sender */
+};
+
+struct ebb_msg_vom {
+	struct ebb_msg_hdr hdr;
+	uint32_t seq;			/* ebb_limits.vom_seq that this answers; not 0 */
+	uint32_t num_buckets;		/* in buckets[]; the message ends with the last one */
+	/* Nodes ascending, each below EBB_MAX_NODES; within each values rise; at least 1 KiB each. */
+	struct ebb_vom_bucket buckets[EBB_VOM_MAX_BUCKETS];
 };
 
 struct ebb_msg_welcome {
@@ -184,6 +197,7 @@ VIRTIO_EBB_ASSERT_SIZE(struct ebb_msg_owned, 280);
 VIRTIO_EBB_ASSERT_SIZE(struct ebb_msg_ack, 24);
 VIRTIO_EBB_ASSERT_SIZE(struct ebb_msg_report, 72);
 VIRTIO_EBB_ASSERT_SIZE(struct ebb_msg_stats_get, 48);
+VIRTIO_EBB_ASSERT_SIZE(struct ebb_msg_vom, 8216);
 VIRTIO_EBB_ASSERT_SIZE(struct ebb_msg_welcome, 24);
 VIRTIO_EBB_ASSERT_SIZE(struct ebb_msg_shares, 1440);
 VIRTIO_EBB_ASSERT_SIZE(struct ebb_msg_stats, 128);
@@ -195,13 +209,17 @@ union ebb_msg {
 	struct ebb_msg_ack ack;
 	struct ebb_msg_report report;
 	struct ebb_msg_stats_get stats_get;
+	struct ebb_msg_vom vom;
 	struct ebb_msg_welcome welcome;
 	struct ebb_msg_shares shares;
 	struct ebb_msg_stats stats;
 };
 
-/* Zeroes a message of that type and fills its header in; returns its size. */
+/* Zeroes a message of that type and fills its header in; returns its size (the most, of VOM). */
 size_t ebb_msg_init(union ebb_msg *msg, uint16_t type, uint32_t id);
+
+/* Size of a VOM of so many buckets. */
+size_t ebb_msg_vom_bytes(uint32_t num_buckets);
 
 /*
  * Is that a whole, well-formed message of this version?  Checks all that can be

@@ -127,6 +127,9 @@ int ebb_open_dev(const struct ebb_options *options, const struct ebb_dev_ops *op
 			 &ebb->dev);
 	if (r < 0)
 		goto out_lock;
+	r = ebb_values_init(&ebb->values);
+	if (r < 0)
+		goto out_dev;
 	r = fds_create(ebb);
 	if (r < 0)
 		goto out_fds;
@@ -147,6 +150,8 @@ out_link:
 	ebb_link_finish(&ebb->link);
 out_fds:
 	fds_close(ebb);
+	ebb_values_finish(&ebb->values);
+out_dev:
 	ops->close(ebb->dev);
 out_lock:
 	pthread_mutex_destroy(&ebb->lock);
@@ -166,6 +171,7 @@ void ebb_close(struct ebb *ebb)
 		return;
 	ebb_link_finish(&ebb->link);
 	fds_close(ebb);
+	ebb_values_finish(&ebb->values);
 	ebb->ops->close(ebb->dev);
 	pthread_mutex_destroy(&ebb->lock);
 	free(ebb);
@@ -306,7 +312,7 @@ static int view_update(struct ebb *ebb)
 int ebb_dispatch(struct ebb *ebb)
 {
 	uint64_t now_ns = ebb_now_ns();
-	uint64_t due_ns;
+	uint64_t due_ns, ask_ns;
 	int r;
 
 	if (ebb->is_gone)
@@ -324,9 +330,14 @@ int ebb_dispatch(struct ebb *ebb)
 	else if (r < 0)
 		return r;
 	owned_tell(ebb);
+	ebb_link_set_values(&ebb->link, ebb_values_exist(&ebb->values));
 	ebb_link_step(&ebb->link, now_ns);
 	shares_update(ebb, monitor_choose(ebb, now_ns));
+	/* After the application was told: making a histogram takes time, a demand has none. */
+	ask_ns = ebb_ask_step(ebb, now_ns);
 	due_ns = ebb_link_acknowledge(&ebb->link, now_ns);
+	if (ask_ns < due_ns)
+		due_ns = ask_ns;
 	if (ebb->monitor_until_ns && ebb->monitor_until_ns < due_ns)
 		due_ns = ebb->monitor_until_ns;
 	ebb_timer_arm(ebb->timer_fd, due_ns);

@@ -11,8 +11,8 @@
  *
  * Threads: one thread may use a handle for ebb_dispatch() and one for the
  * calls that wait (ebb_cpu_add, ebb_cpu_remove, ebb_cpu_lend) at a time; ebb_report(),
- * ebb_stats_get() and everything about memory may be called from any thread, by
- * several at once.  Callbacks run inside ebb_dispatch() and may call everything
+ * ebb_stats_get() and everything about memory and its value may be called from any
+ * thread, by several at once.  Callbacks run inside ebb_dispatch() and may call everything
  * but ebb_close() and ebb_dispatch().
  *
  * Errors: functions return 0 or more on success and -errno on failure.  Each
@@ -64,6 +64,12 @@ struct ebb_node_share {
 	uint64_t mem_offered_bytes;	/* this application may ask for so many more */
 	uint64_t mem_demanded_bytes;	/* this application must release so many ... */
 	uint64_t mem_deadline_ns;	/* ... by then (CLOCK_MONOTONIC); 0: no demand */
+	/*
+	 * Cut-off: what is worth less than this goes first to meet a demand for memory, so that
+	 * of all VMs of the host the least valuable goes.  ns of time saved per second and MiB, as
+	 * in struct ebb_vom_object; 0: none.  Always the VM's.
+	 */
+	uint64_t mem_cutoff;
 };
 
 struct ebb_shares {
@@ -309,6 +315,78 @@ int ebb_mem_guard_run(void (*fn)(void *arg), void *arg, void **ret_addr);
  * it goes before what was set since, which must not pass on to this one.
  */
 int ebb_mem_guard_install(void);
+
+/*
+ * ---- The value of memory ----
+ *
+ * A host that needs memory back takes what is worth least, if it knows.  The value of memory is the
+ * time that having it saves: what it costs to make its content again (STS) times how often that is
+ * used, per MiB.  An engine registers its caches; when the host asks, at most once a second,
+ * ebb_dispatch() reads them and sends a histogram of values, of EBB_VOM_MAX_BUCKETS buckets at
+ * most.  Unless the host asks, nothing is read.
+ *
+ * Only memory of leases counts.  What an application holds and does not account for counts as
+ * unused, if it has registered anything; if it has not, nothing is known of its memory.
+ */
+
+/* Not known: of ages; and of sts_ns for what can not be made again, which goes last. */
+#define EBB_VOM_UNKNOWN		UINT64_MAX
+
+#define EBB_VOM_MAX_CACHES	64
+#define EBB_VOM_MAX_SAMPLES	4096
+#define EBB_VOM_MAX_OBJECTS	65536
+
+enum ebb_vom_kind {
+	/* Some hundred objects, chosen uniformly, which stand for all. */
+	EBB_VOM_SAMPLED = 1,
+	/* All there are, or groups of them that are alike, because looking at all is cheap. */
+	EBB_VOM_SWEPT,
+	/* Memory that holds nothing: its value is 0.  Of objects only the size counts. */
+	EBB_VOM_FREE,
+};
+
+struct ebb_vom_object {
+	uint64_t bytes;			/* of it */
+	uint64_t stands_for_bytes;	/* of memory, itself included; 0: itself alone */
+	uint64_t sts_ns;		/* measured cost to make it again, or EBB_VOM_UNKNOWN */
+	uint64_t last_ns;		/* how long ago it was used, or EBB_VOM_UNKNOWN ... */
+	uint64_t before_ns;		/* ... and the time before that */
+	double rate;			/* uses per second, if known better; else 0 */
+	uint32_t node;			/* of a cache that has EBB_NODE_ANY */
+	uint32_t reserved;
+};
+
+/*
+ * Fills in objects, at most max, zeroed before; returns how many, or a negative number if it can
+ * not say what they are worth: the host's question is left unanswered then.  Called from
+ * ebb_dispatch().  It may call ebb_vom_register(), and ebb_vom_unregister() for other caches.
+ */
+typedef int (*ebb_vom_read_fn)(void *arg, struct ebb_vom_object *ret_objects, unsigned int max);
+
+struct ebb_vom_cache {
+	enum ebb_vom_kind kind;
+	uint32_t node;			/* guest node, or EBB_NODE_ANY: the objects say */
+	/* At most EBB_VOM_MAX_SAMPLES, _MAX_OBJECTS, or EBB_MAX_NODES by kind; 0: 4096, 4096, 16 */
+	uint32_t max_objects;
+	uint32_t reserved;		/* 0 */
+	ebb_vom_read_fn read;
+	void *arg;
+};
+
+/*
+ * From any thread.
+ *   -EINVAL   no such kind, no function, or max_objects above what the kind may have
+ *   -ENXIO    there can be no such node
+ *   -ENOSPC   EBB_VOM_MAX_CACHES are registered
+ */
+int ebb_vom_register(struct ebb *ebb, const struct ebb_vom_cache *cache, unsigned int *ret_id);
+
+/*
+ * From any thread.  When it returns the function is not running and will not be called.
+ *   -ENOENT   nothing is registered by that number
+ *   -EDEADLK  called by the cache's own function; nothing has changed
+ */
+int ebb_vom_unregister(struct ebb *ebb, unsigned int id);
 
 /*
  * Stores this application's statistics in the monitor.

@@ -7,6 +7,7 @@
 
 #include "link.h"
 #include "mem.h"
+#include "values.h"
 #include "view.h"
 
 /*
@@ -25,6 +26,7 @@ struct ebb {
 	int timer_fd;
 	struct ebb_link link;		/* has its own lock */
 	struct ebb_mem mem;		/* has its own lock */
+	struct ebb_values values;	/* has its own lock */
 
 	/* Of the thread that dispatches. */
 	int is_gone;			/* the device is */
@@ -54,5 +56,11 @@ struct ebb {
  */
 void ebb_shares_compute(const struct ebb_view *view, const struct ebb_mem_sums *mem,
 			const struct ebb_msg_shares *monitor, struct ebb_shares *ret);
+
+/*
+ * Answers what the host asks for, as of the view.  Returns when it wants to be called again (ns),
+ * UINT64_MAX if only when something happens.
+ */
+uint64_t ebb_ask_step(struct ebb *ebb, uint64_t now_ns);
 
 #endif /* EBB_HANDLE_H */

@@ -118,6 +118,7 @@ static int connect_locked(struct ebb_link *link, uint64_t now_ns)
 	link->refusal = 0;
 	link->has_shares = 0;
 	link->is_ack_due = 0;
+	link->vom_seq = 0;
 	return 0;
 
 out_close:
@@ -199,7 +200,8 @@ static void owned_send_locked(struct ebb_link *link)
 		return;
 	bytes = ebb_msg_init(&msg, EBB_MSG_OWNED, 0);
 	msg.owned.num_nodes = link->owned.num_nodes;
-	msg.owned.flags = link->num_adding ? EBB_MSG_OWNED_ADDING : 0;
+	msg.owned.flags = (link->num_adding ? EBB_MSG_OWNED_ADDING : 0) |
+			  (link->has_values ? EBB_MSG_OWNED_VALUES : 0);
 	memcpy(msg.owned.nodes, link->owned.nodes, sizeof(msg.owned.nodes));
 	if (send_locked(link, &msg, bytes) == 0)
 		link->is_owned_due = 0;
@@ -351,6 +353,43 @@ void ebb_link_adding(struct ebb_link *link, int is_adding)
 		ack_send_locked(link);
 	}
 	pthread_mutex_unlock(&link->lock);
+}
+
+void ebb_link_set_values(struct ebb_link *link, int has_values)
+{
+	pthread_mutex_lock(&link->lock);
+	if (link->has_values != has_values) {
+		link->has_values = has_values;
+		link->is_owned_due = 1;
+	}
+	pthread_mutex_unlock(&link->lock);
+}
+
+static int vom_send_locked(struct ebb_link *link, uint32_t seq,
+			   const struct ebb_vom_bucket *buckets, uint32_t num_buckets)
+{
+	union ebb_msg msg;
+
+	ebb_msg_init(&msg, EBB_MSG_VOM, 0);
+	msg.vom.seq = seq;
+	msg.vom.num_buckets = num_buckets;
+	memcpy(msg.vom.buckets, buckets, num_buckets * sizeof(*buckets));
+	msg.hdr.size = (uint32_t)ebb_msg_vom_bytes(num_buckets);
+	return send_locked(link, &msg, msg.hdr.size);
+}
+
+int ebb_link_vom(struct ebb_link *link, uint32_t seq, const struct ebb_vom_bucket *buckets,
+		 uint32_t num_buckets)
+{
+	int r = -ENOTCONN;
+
+	pthread_mutex_lock(&link->lock);
+	if (link->state == EBB_LINK_UP)
+		r = link->vom_seq == seq ? 0 : vom_send_locked(link, seq, buckets, num_buckets);
+	if (r == 0)
+		link->vom_seq = seq;
+	pthread_mutex_unlock(&link->lock);
+	return r;
 }
 
 int ebb_link_report(struct ebb_link *link, const struct ebb_msg_report *report)

@@ -69,6 +69,8 @@ struct ebb_link {
 	struct ebb_msg_counters counters; /* as last reported */
 	struct ebb_msg_owned owned;	/* newest; sent when is_owned_due */
 	unsigned int num_adding;	/* threads that wait for CPUs */
+	int has_values;			/* it answers when the host asks what memory is worth */
+	uint32_t vom_seq;		/* newest answer on this connection; 0: none */
 	int is_owned_due;
 	int is_ack_due;
 	int has_shares;			/* shares is of this connection */
@@ -109,6 +111,15 @@ void ebb_link_set_owned(struct ebb_link *link, const struct ebb_msg_owned *owned
  * is sent by the next step.
  */
 void ebb_link_adding(struct ebb_link *link, int is_adding);
+/* From the thread that dispatches: will it answer when the host asks what memory is worth? */
+void ebb_link_set_values(struct ebb_link *link, int has_values);
+/*
+ * Sends a histogram, once on a connection.
+ *   -EAGAIN     the socket is full
+ *   -ENOTCONN   no monitor
+ */
+int ebb_link_vom(struct ebb_link *link, uint32_t seq, const struct ebb_vom_bucket *buckets,
+		 uint32_t num_buckets);
 int ebb_link_report(struct ebb_link *link, const struct ebb_msg_report *report);
 int ebb_link_stats(struct ebb_link *link, const char *name, unsigned int timeout_ms,
 		   struct ebb_msg_stats *ret);

@@ -20,6 +20,8 @@ static size_t msg_size(uint16_t type)
 		return sizeof(struct ebb_msg_report);
 	case EBB_MSG_STATS_GET:
 		return sizeof(struct ebb_msg_stats_get);
+	case EBB_MSG_VOM:
+		return sizeof(struct ebb_msg_vom);
 	case EBB_MSG_WELCOME:
 		return sizeof(struct ebb_msg_welcome);
 	case EBB_MSG_SHARES:
@@ -33,13 +35,30 @@ static size_t msg_size(uint16_t type)
 
 size_t ebb_msg_init(union ebb_msg *msg, uint16_t type, uint32_t id)
 {
-	memset(msg, 0, sizeof(*msg));
+	memset(msg, 0, msg_size(type));
 	msg->hdr.magic = EBB_MSG_MAGIC;
 	msg->hdr.version = EBB_MSG_VERSION;
 	msg->hdr.type = type;
 	msg->hdr.size = (uint32_t)msg_size(type);
 	msg->hdr.id = id;
 	return msg->hdr.size;
+}
+
+size_t ebb_msg_vom_bytes(uint32_t num_buckets)
+{
+	return offsetof(struct ebb_msg_vom, buckets) +
+	       num_buckets * sizeof(struct ebb_vom_bucket);
+}
+
+/* Is that the size of that message? */
+static int is_size(const union ebb_msg *msg, size_t bytes)
+{
+	if (msg->hdr.size != bytes)
+		return 0;
+	if (msg->hdr.type != EBB_MSG_VOM)
+		return bytes == msg_size(msg->hdr.type);
+	return bytes >= ebb_msg_vom_bytes(0) && msg->vom.num_buckets <= EBB_VOM_MAX_BUCKETS &&
+	       bytes == ebb_msg_vom_bytes(msg->vom.num_buckets);
 }
 
 /* By hand, as isalnum() depends on the locale. */
@@ -86,7 +105,7 @@ static int is_mem_amount(uint64_t bytes)
 
 static const char *owned_check(const struct ebb_msg_owned *m)
 {
-	if (m->flags & ~EBB_MSG_OWNED_ADDING)
+	if (m->flags & ~(EBB_MSG_OWNED_ADDING | EBB_MSG_OWNED_VALUES))
 		return "flags";
 	if (m->num_nodes > EBB_MAX_NODES)
 		return "number of nodes";
@@ -101,6 +120,26 @@ static const char *owned_check(const struct ebb_msg_owned *m)
 	if (!is_zero(&m->nodes[m->num_nodes],
 		     (EBB_MAX_NODES - m->num_nodes) * sizeof(m->nodes[0])))
 		return "unused nodes";
+	return NULL;
+}
+
+static const char *vom_check(const struct ebb_msg_vom *m)
+{
+	if (!m->seq)
+		return "number";
+	for (uint32_t i = 0; i < m->num_buckets; i++) {
+		const struct ebb_vom_bucket *b = &m->buckets[i];
+
+		if (b->node >= EBB_MAX_NODES)
+			return "node";
+		if (i > 0 && (b->node < b[-1].node ||
+			      (b->node == b[-1].node && b->value <= b[-1].value)))
+			return "order of buckets";
+		if (!b->kib)
+			return "amount of memory";
+		if (b->reserved)
+			return "reserved field";
+	}
 	return NULL;
 }
 
@@ -139,6 +178,8 @@ static const char *body_check(const union ebb_msg *msg)
 		return msg->report.reserved ? "reserved field" : NULL;
 	case EBB_MSG_STATS_GET:
 		return name_is_padded(msg->stats_get.name) ? NULL : "name";
+	case EBB_MSG_VOM:
+		return vom_check(&msg->vom);
 	case EBB_MSG_WELCOME:
 		return msg->welcome.reserved ? "reserved field" : NULL;
 	case EBB_MSG_SHARES:
@@ -163,7 +204,7 @@ int ebb_msg_check(const union ebb_msg *msg, size_t bytes, const char **ret_what)
 		return -EPROTO;
 	else if (msg_size(hdr->type) == 0)
 		what = "type";
-	else if (hdr->size != msg_size(hdr->type) || bytes != hdr->size)
+	else if (!is_size(msg, bytes))
 		what = "size";
 	else if (hdr->id && hdr->type != EBB_MSG_STATS_GET && hdr->type != EBB_MSG_STATS)
 		what = "id";

@@ -86,6 +86,7 @@ void ebb_shares_compute(const struct ebb_view *view, const struct ebb_mem_sums *
 		share->mem_owned_bytes = mem->owned_bytes[n->node];
 		share->mem_held_bytes = n->mem_held_bytes;
 		share->mem_limit_bytes = n->mem_limit_bytes;
+		share->mem_cutoff = n->mem_cutoff;
 		if (!monitor)
 			share_direct(n, mem, share);
 		else

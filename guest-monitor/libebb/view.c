@@ -35,6 +35,7 @@ void ebb_view_init(struct ebb_view *view, const struct ebb_limits *limits)
 	memset(view, 0, sizeof(*view));
 	view->generation = limits->generation;
 	view->num_nodes = limits->num_nodes;
+	view->vom_seq = limits->generation ? limits->vom_seq : 0;
 	for (uint32_t i = 0; i < limits->num_nodes; i++) {
 		view->nodes[i].node = limits->nodes[i].node;
 		view->nodes[i].held = min_u32(limits->nodes[i].cpus_held, EBB_VIEW_MAX_CPUS);
@@ -46,6 +47,7 @@ void ebb_view_init(struct ebb_view *view, const struct ebb_limits *limits)
 		view->nodes[i].mem_limit_bytes = min_u64(limits->nodes[i].mem_limit_bytes,
 							 EBB_VIEW_MAX_BYTES);
 		view->nodes[i].mem_deadline_ns = limits->nodes[i].mem_deadline_ns;
+		view->nodes[i].mem_cutoff = limits->nodes[i].mem_cutoff;
 	}
 }
 
@@ -94,7 +96,7 @@ static void mem_finish(struct ebb_view_node *n)
 	if (n->mem_demand_bytes == 0)
 		n->mem_deadline_ns = 0;
 	if (!block)
-		n->mem_held_bytes = n->mem_limit_bytes = 0;
+		n->mem_held_bytes = n->mem_limit_bytes = n->mem_cutoff = 0;
 }
 
 void ebb_view_finish(struct ebb_view *view)

@@ -56,11 +56,13 @@ struct ebb_view_node {
 	uint64_t mem_offer_bytes;
 	uint64_t mem_demand_bytes;
 	uint64_t mem_deadline_ns;
+	uint64_t mem_cutoff;	/* ns of time saved per second and MiB; 0: none */
 };
 
 struct ebb_view {
 	uint64_t generation;	/* of the limits; 0: the host has not said anything */
 	uint32_t num_nodes;
+	uint32_t vom_seq;	/* the host wants the histogram of that number; 0: none */
 	struct ebb_view_node nodes[EBB_MAX_NODES];
 };
 

@@ -225,3 +225,14 @@ size_t ebb_vom_fit(struct ebb_vom_item *items, size_t n, uint32_t node, uint64_t
 	items[0] = (struct ebb_vom_item){ 0, held_bytes - bytes, node };
 	return n + 1;
 }
+
+struct ebb_vom_bucket ebb_vom_bucket_of(const struct ebb_vom_item *item)
+{
+	uint64_t kib = item->bytes / KIB;
+
+	return (struct ebb_vom_bucket){
+		.value = item->value,
+		.kib = kib < UINT32_MAX ? (uint32_t)kib : UINT32_MAX,
+		.node = (uint16_t)item->node,
+	};
+}

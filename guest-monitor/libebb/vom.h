@@ -24,6 +24,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <linux/ebb_ioctl.h>
 
 /* Age or cost that is not known. */
 #define EBB_VOM_AGE_UNKNOWN	UINT64_MAX
@@ -64,5 +65,8 @@ size_t ebb_vom_histogram(struct ebb_vom_item *items, size_t n, size_t max);
  * many there are then.
  */
 size_t ebb_vom_fit(struct ebb_vom_item *items, size_t n, uint32_t node, uint64_t held_bytes);
+
+/* A bucket of a histogram as it is sent: of more than fits, as much as fits. */
+struct ebb_vom_bucket ebb_vom_bucket_of(const struct ebb_vom_item *item);
 
 #endif /* EBB_VOM_H */

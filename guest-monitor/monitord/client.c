@@ -41,6 +41,7 @@ void ebb_client_destroy(struct ebb_client *client)
 	if (!client)
 		return;
 	close(client->fd);
+	free(client->values);
 	free(client);
 }
 
@@ -163,6 +164,8 @@ static void owned_handle(struct ebb_monitor *monitor, struct ebb_client *client,
 	struct ebb_divide_app *divide = &client->divide;
 	bool is_adding = owned->flags & EBB_MSG_OWNED_ADDING;
 
+	client->has_values = owned->flags & EBB_MSG_OWNED_VALUES;
+
 	/*
 	 * That it begins to wait for CPUs gives nobody more or less, and the application may
 	 * need this CPU for what it has just asked for.
@@ -216,6 +219,16 @@ static void stats_handle(struct ebb_monitor *monitor, struct ebb_client *client,
 	client_send(client, &msg, bytes);
 }
 
+/* It may be one for a number that this side has yet to see. */
+static void vom_handle(struct ebb_client *client, const struct ebb_msg_vom *vom)
+{
+	if (!client->values)
+		client->values = calloc(1, sizeof(*client->values));
+	/* Without memory it is left out. */
+	if (client->values)
+		memcpy(client->values, vom, vom->hdr.size);
+}
+
 static void message_handle(struct ebb_monitor *monitor, struct ebb_client *client,
 			   const union ebb_msg *msg, uint64_t now_ns)
 {
@@ -238,6 +251,9 @@ static void message_handle(struct ebb_monitor *monitor, struct ebb_client *clien
 	case EBB_MSG_REPORT:
 		ebb_store_report(&client->store, &monitor->sums, &msg->report, now_ns);
 		ebb_monitor_reported(monitor, now_ns);
+		break;
+	case EBB_MSG_VOM:
+		vom_handle(client, &msg->vom);
 		break;
 	case EBB_MSG_STATS_GET:
 		stats_handle(monitor, client, &msg->stats_get);

@@ -3,6 +3,7 @@
  * Dividing offers and demands among applications: rules and invariants are in
  * divide.h.
  */
+#include "cut.h"
 #include "divide.h"
 #include "fill.h"
 
@@ -147,6 +148,41 @@ static void offer_divide(const struct supply *s, struct round *round)
 	}
 }
 
+/* Is it known what the memory there is worth that applications which are not absent own? */
+static bool is_valued(const struct supply *s, const struct round *round)
+{
+	for (size_t a = 0; s->kind == EBB_DIVIDE_MEM && a < round->num; a++) {
+		const struct ebb_divide_app *app = round->apps[a];
+
+		if (!app->values && app->nodes[s->kind][s->node].owned > 0 &&
+		    !ebb_divide_is_absent(app, round->now_ns))
+			return false;
+	}
+	return s->kind == EBB_DIVIDE_MEM;
+}
+
+/* Of applications that are there, what is worth least; returns units left. */
+static uint64_t demand_cut(const struct supply *s, struct round *round, uint64_t units)
+{
+	struct ebb_cut parts[EBB_DIVIDE_MAX_APPS] = { 0 };
+
+	for (size_t a = 0; a < round->num; a++) {
+		const struct ebb_divide_app *app = round->apps[a];
+
+		if (!app->values || ebb_divide_is_absent(app, round->now_ns))
+			continue;
+		parts[a].buckets = app->values->buckets;
+		parts[a].num_buckets = app->values->num_buckets;
+		parts[a].owned = app->nodes[s->kind][s->node].owned;
+	}
+	units = ebb_cut_down(parts, round->num, s->node, units, s->step);
+	for (size_t a = 0; a < round->num; a++) {
+		round->apps[a]->nodes[s->kind][s->node].demanded = parts[a].units * s->step;
+		round->level[a] -= parts[a].units * s->step;
+	}
+	return units;
+}
+
 /* Takes from applications that are absent or from those that are not; returns units left. */
 static uint64_t demand_divide(const struct supply *s, struct round *round, uint64_t units,
 			      bool is_absent)
@@ -189,7 +225,10 @@ static uint64_t kind_divide(const struct ebb_view *view, enum ebb_divide_kind ki
 				round->apps[a]->nodes[kind][view->nodes[i].node].offered;
 	for (uint32_t i = 0; i < view->num_nodes; i++) {
 		struct supply s = supply_of(&view->nodes[i], kind);
-		uint64_t left = demand_divide(&s, round, (s.demand + s.step - 1) / s.step, false);
+		uint64_t left = (s.demand + s.step - 1) / s.step;
+
+		left = is_valued(&s, round) ? demand_cut(&s, round, left) :
+					      demand_divide(&s, round, left, false);
 
 		demand_divide(&s, round, left, true);
 		/* A lone application has nobody to be passed over for. */

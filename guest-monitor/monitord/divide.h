@@ -13,6 +13,9 @@
  *    has the most left in the whole VM (owned - demanded, on all nodes), of those
  *    that have any left on that node; of several such from the one that registered
  *    last.
+ *  - If it is known of all applications that own memory on a node, and are not absent, what
+ *    that memory is worth, demanded blocks of it come instead from where they are worth least
+ *    (see cut.h).
  *  - An application is passed over on a node where it has been offered something
  *    for EBB_DIVIDE_PATIENCE_MS if in that time it has neither added nor removed
  *    anything on any node nor waited for CPUs that it is adding, or if it has added
@@ -37,7 +40,7 @@
  *   D6  of the present applications, none that has to give keeps less than another has left
  *       minus one unit, in the whole VM, if the other has anything left on the last node
  *       where the first has to give; an absent one gives only on nodes where these keep
- *       nothing
+ *       nothing.  Not for memory of nodes where it is known what it is worth.
  */
 #ifndef EBB_DIVIDE_H
 #define EBB_DIVIDE_H
@@ -46,6 +49,7 @@
 #include <stddef.h>
 
 #include "guest-monitor/libebb/view.h"
+#include "guest-monitor/proto.h"
 
 #define EBB_DIVIDE_PATIENCE_MS		2000
 #define EBB_DIVIDE_NODE_PATIENCE_MS	10000
@@ -75,6 +79,8 @@ struct ebb_divide_node {
 
 /* Zeroed when the application registers. */
 struct ebb_divide_app {
+	/* Fact: what its memory is worth, as ebb_msg_vom says; NULL: not known now. */
+	const struct ebb_msg_vom *values;
 	uint64_t silent_since_ns;	/* fact: shares wait to be looked at since; 0: none do */
 	bool is_adding;			/* fact: it says that it waits for CPUs */
 	struct ebb_divide_node nodes[EBB_DIVIDE_KINDS][EBB_MAX_NODES]; /* by node number */

@@ -46,7 +46,7 @@ static int dev_attach(struct ebb_monitor *monitor)
 }
 
 /* Applications are told that there is nothing to divide; statistics go on. */
-static void dev_lose(struct ebb_monitor *monitor, uint64_t now_ns, int error)
+void ebb_monitor_dev_lose(struct ebb_monitor *monitor, uint64_t now_ns, int error)
 {
 	ebb_log("lost %s: %s; looking for it every %d ms", monitor->config->device,
 		strerror(error), DEV_RETRY_MS);
@@ -54,6 +54,7 @@ static void dev_lose(struct ebb_monitor *monitor, uint64_t now_ns, int error)
 	monitor->ops->close(monitor->dev);
 	monitor->dev = NULL;
 	memset(&monitor->view, 0, sizeof(monitor->view));
+	monitor->vom_asked = monitor->vom_told = 0;
 	monitor->dev_retry_ns = now_ns + DEV_RETRY_MS * NS_PER_MS;
 	monitor->is_divide_due = true;
 }
@@ -76,7 +77,7 @@ static void view_update(struct ebb_monitor *monitor, uint64_t now_ns)
 		return;
 	r = ebb_view_read(monitor->ops, monitor->dev, &monitor->view);
 	if (r == -ENODEV)
-		dev_lose(monitor, now_ns, -r);
+		ebb_monitor_dev_lose(monitor, now_ns, -r);
 	else if (r == -EAGAIN)
 		monitor->divide_ns = now_ns;
 	else if (r < 0)
@@ -86,7 +87,7 @@ static void view_update(struct ebb_monitor *monitor, uint64_t now_ns)
 static void dev_handle(struct ebb_monitor *monitor, uint32_t events, uint64_t now_ns)
 {
 	if (events & (EPOLLERR | EPOLLHUP))
-		dev_lose(monitor, now_ns, ENODEV);
+		ebb_monitor_dev_lose(monitor, now_ns, ENODEV);
 	else
 		monitor->is_divide_due = true;
 }
@@ -180,8 +181,10 @@ static void divide_and_publish(struct ebb_monitor *monitor, uint64_t now_ns)
 	monitor->divide_ns = UINT64_MAX;
 	view_update(monitor, now_ns);
 	for (size_t i = 0; i < monitor->num_clients; i++)
-		if (monitor->clients[i]->state == EBB_CLIENT_REGISTERED)
-			apps[num++] = &monitor->clients[i]->divide;
+		if (monitor->clients[i]->state == EBB_CLIENT_REGISTERED) {
+			apps[num] = &monitor->clients[i]->divide;
+			apps[num++]->values = ebb_collect_known(monitor, monitor->clients[i]);
+		}
 	if (monitor->divide_ns == UINT64_MAX)
 		monitor->divide_ns = ebb_divide(&monitor->view, apps, num, now_ns);
 	for (size_t i = 0; i < monitor->num_clients; i++) {
@@ -237,7 +240,7 @@ static void telemetry_send(struct ebb_monitor *monitor, uint64_t now_ns)
 			    monitor->config->interval_ms, now_ns, &telemetry.report);
 	r = monitor->ops->ioctl(monitor->dev, EBB_IOC_TELEMETRY, &telemetry);
 	if (r == -ENODEV)
-		dev_lose(monitor, now_ns, -r);
+		ebb_monitor_dev_lose(monitor, now_ns, -r);
 	/* EAGAIN: the next report says it all, and more. */
 	else if (r < 0 && r != -EAGAIN)
 		ebb_log("cannot send telemetry, ignoring: %s", strerror(-r));
@@ -296,6 +299,8 @@ static int wait_ms(const struct ebb_monitor *monitor, uint64_t now_ns)
 		if (client->state == EBB_CLIENT_NEW && client->hello_by_ns < due_ns)
 			due_ns = client->hello_by_ns;
 	}
+	if (monitor->vom_due_ns < due_ns)
+		due_ns = monitor->vom_due_ns;
 	if (!monitor->dev && monitor->dev_retry_ns < due_ns)
 		due_ns = monitor->dev_retry_ns;
 	if (due_ns == UINT64_MAX)
@@ -335,6 +340,7 @@ static int round_run(struct ebb_monitor *monitor)
 	clients_reap(monitor, now_ns);
 	if (monitor->is_divide_due || now_ns >= monitor->divide_ns)
 		divide_and_publish(monitor, now_ns);
+	ebb_collect_step(monitor, now_ns);
 	return 0;
 }
 
@@ -401,6 +407,7 @@ int ebb_monitor_run(const struct ebb_monitor_config *config, const struct ebb_de
 		.tick_fd = -1,
 		.server = { .listen_fd = -1, .lock_fd = -1 },
 		.divide_ns = UINT64_MAX,
+		.vom_due_ns = UINT64_MAX,
 		.sweep = { .root = config->isolate_root, .device = config->device },
 	};
 	int r;

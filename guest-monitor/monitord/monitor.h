@@ -4,7 +4,8 @@
  *
  *   monitor.c   the loop: device, timers, dividing, telemetry
  *   client.c    one application: its connection and messages
- *   divide.c, store.c, proc.c   what to say (pure)
+ *   collect.c   what memory is worth: asks, answers, one histogram of all
+ *   divide.c, cut.c, store.c, proc.c   what to say (pure)
  *   server.c    the socket
  *   isolate.c (pure), sweep.c   what is kept off CPUs that come and go
  */
@@ -29,6 +30,9 @@
 
 #define EBB_MONITOR_INTERVAL_MIN_MS	10u
 #define EBB_MONITOR_INTERVAL_MAX_MS	10000u
+
+/* An application that has not said by then what its memory is worth is left out. */
+#define EBB_MONITOR_ANSWER_MS		1000
 
 struct ebb_monitor_config {
 	const char *device;
@@ -58,6 +62,8 @@ struct ebb_client {
 	uint64_t sent_seq;		/* of SHARES; 0: none sent */
 	uint64_t acked_seq;
 	struct ebb_msg_shares sent;	/* newest, as sent */
+	bool has_values;		/* it says that it answers when the host asks */
+	struct ebb_msg_vom *values;	/* its newest answer; NULL: none */
 	bool is_alone;			/* no other is registered, and there is a device to ask */
 };
 
@@ -80,6 +86,14 @@ struct ebb_monitor {
 	bool is_divide_due;		/* something that divide.c looks at has changed */
 	uint64_t divide_ns;		/* divide again then, even if nothing changes */
 
+	/* What the host wants to know the value of memory for; see collect.c. */
+	uint32_t vom_asked;		/* 0: nothing */
+	uint32_t vom_told;		/* that was answered */
+	uint64_t vom_until_ns;		/* applications are waited for until then */
+	uint64_t vom_due_ns;		/* look again then; UINT64_MAX: when something comes */
+	uint64_t vom_retry_ns;		/* the driver had no room: not before that */
+	uint64_t vom_told_ns;		/* 0: never */
+
 	struct ebb_msg_counters sums;	/* of all applications that ever registered */
 	struct ebb_usage usage;
 	struct ebb_store_guest guest;
@@ -94,6 +108,25 @@ int ebb_monitor_run(const struct ebb_monitor_config *config, const struct ebb_de
 
 /* An application has reported: telemetry goes out now, unless the last one is recent. */
 void ebb_monitor_reported(struct ebb_monitor *monitor, uint64_t now_ns);
+
+/* The device is gone, as whoever called it found. */
+void ebb_monitor_dev_lose(struct ebb_monitor *monitor, uint64_t now_ns, int error);
+
+/* ---- collect.c ---- */
+
+/*
+ * After each look at the device, and each answer: sends a histogram of all applications if the
+ * host wants one and those who will answer have, or have been waited for for long enough.  Says in
+ * vom_due_ns when it is to be called again.
+ */
+void ebb_collect_step(struct ebb_monitor *monitor, uint64_t now_ns);
+
+/*
+ * Its newest answer, if that is to what the host asked for last, or to what was sent last (so that
+ * while answers to a new question come in, demands are divided by the old ones); else NULL.
+ */
+const struct ebb_msg_vom *ebb_collect_known(const struct ebb_monitor *monitor,
+					     const struct ebb_client *client);
 
 /* ---- client.c ---- */
 

@@ -294,7 +294,7 @@ void recency_turn(struct recency_sampler *s, uint32_t n_tables, uint64_t now_ns)
 	uint64_t start_ns = manager_now_ns();
 
 	pthread_mutex_lock(&s->lock);
-	/* While its time stands still nothing is used, and what was before is not to be forgotten. */
+	/* While its time stands still nothing is used, and what was is not to be forgotten. */
 	if (now_ns > s->now_ns)
 		recency_clock_tick(&s->clock, epoch_now(&engine->epoch), now_ns);
 	s->n_tables = n_tables;

@@ -409,3 +409,39 @@ uint32_t fake_ebb_dev_telemetry(struct fake_ebb_dev *dev, struct virtio_ebb_tele
 	pthread_mutex_unlock(&dev->vm.lock);
 	return num;
 }
+
+void fake_ebb_dev_ask_vom(struct fake_ebb_dev *dev, uint32_t seq)
+{
+	pthread_mutex_lock(&dev->vm.lock);
+	dev->vm.vom_seq = seq;
+	dev->vm.has_limits = 1;
+	fake_ebb_vm_publish(&dev->vm);
+	pthread_mutex_unlock(&dev->vm.lock);
+}
+
+void fake_ebb_dev_set_cutoff(struct fake_ebb_dev *dev, uint32_t node, uint64_t cutoff)
+{
+	pthread_mutex_lock(&dev->vm.lock);
+	dev->vm.nodes[node].mem_cutoff = cutoff;
+	dev->vm.has_limits = 1;
+	fake_ebb_vm_publish(&dev->vm);
+	pthread_mutex_unlock(&dev->vm.lock);
+}
+
+void fake_ebb_dev_set_vom_error(struct fake_ebb_dev *dev, int error)
+{
+	pthread_mutex_lock(&dev->vm.lock);
+	dev->vm.vom_error = error;
+	pthread_mutex_unlock(&dev->vm.lock);
+}
+
+uint32_t fake_ebb_dev_vom(struct fake_ebb_dev *dev, struct ebb_vom *ret)
+{
+	uint32_t num;
+
+	pthread_mutex_lock(&dev->vm.lock);
+	*ret = dev->vm.vom;
+	num = dev->vm.num_vom;
+	pthread_mutex_unlock(&dev->vm.lock);
+	return num;
+}

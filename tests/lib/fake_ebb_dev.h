@@ -79,4 +79,12 @@ uint32_t fake_ebb_dev_num_lent(struct fake_ebb_dev *dev);
 /* How many reports there were, and the last one. */
 uint32_t fake_ebb_dev_telemetry(struct fake_ebb_dev *dev, struct virtio_ebb_telemetry *ret);
 
+/* The host asks what memory is worth, and says what it made of the answers. */
+void fake_ebb_dev_ask_vom(struct fake_ebb_dev *dev, uint32_t seq);
+void fake_ebb_dev_set_cutoff(struct fake_ebb_dev *dev, uint32_t node, uint64_t cutoff);
+/* What EBB_IOC_VOM says from now on; 0: it accepts. */
+void fake_ebb_dev_set_vom_error(struct fake_ebb_dev *dev, int error);
+/* How often it was called, and what was accepted last. */
+uint32_t fake_ebb_dev_vom(struct fake_ebb_dev *dev, struct ebb_vom *ret);
+
 #endif /* FAKE_EBB_DEV_H */

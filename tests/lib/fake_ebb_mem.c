@@ -39,6 +39,7 @@ void fake_ebb_mem_limits(const struct fake_ebb_vm *vm, struct ebb_limits *limits
 
 		n->mem_held_bytes = held_bytes(vm, node);
 		n->mem_limit_bytes = vm->nodes[node].mem_limit_bytes;
+		n->mem_cutoff = vm->nodes[node].mem_cutoff;
 		if (n->mem_held_bytes > n->mem_limit_bytes)
 			n->mem_deadline_ns = vm->nodes[node].mem_deadline_ns;
 	}

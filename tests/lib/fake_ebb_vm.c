@@ -154,6 +154,7 @@ void fake_ebb_vm_limits(const struct fake_ebb_vm *vm, struct ebb_limits *limits)
 	limits->size = sizeof(*limits);
 	limits->generation = vm->generation;
 	limits->num_nodes = vm->generation ? vm->num_nodes : 0;
+	limits->vom_seq = vm->vom_seq;
 	for (uint32_t node = 0; node < limits->num_nodes; node++) {
 		struct ebb_node_limit *n = &limits->nodes[node];
 
@@ -343,6 +344,27 @@ static int telemetry_do(struct fake_ebb_vm *vm, const struct ebb_telemetry *tele
 	return 0;
 }
 
+/* As the driver checks it. */
+static int vom_do(struct fake_ebb_vm *vm, const struct ebb_vom *vom)
+{
+	vm->num_vom++;
+	if (vm->vom_error)
+		return vm->vom_error;
+	if (vom->size != sizeof(*vom) || vom->flags || !vom->seq ||
+	    vom->num_buckets > EBB_VOM_MAX_BUCKETS)
+		return -EINVAL;
+	for (uint32_t i = 0; i < vom->num_buckets; i++) {
+		const struct ebb_vom_bucket *b = &vom->buckets[i];
+
+		if (b->node >= vm->num_nodes || !b->kib || b->reserved ||
+		    (i && (b->node < b[-1].node ||
+			   (b->node == b[-1].node && b->value <= b[-1].value))))
+			return -EINVAL;
+	}
+	vm->vom = *vom;
+	return 0;
+}
+
 int fake_ebb_vm_ioctl(struct fake_ebb_vm *vm, struct fake_ebb_open *open, unsigned long cmd,
 		      void *arg)
 {
@@ -362,6 +384,8 @@ int fake_ebb_vm_ioctl(struct fake_ebb_vm *vm, struct fake_ebb_open *open, unsign
 		return lend_do(vm, open, arg);
 	case EBB_IOC_CPU_LIST:
 		return list_do(vm, open, arg);
+	case EBB_IOC_VOM:
+		return vom_do(vm, arg);
 	case EBB_IOC_TELEMETRY:
 		return telemetry_do(vm, arg);
 	case EBB_IOC_MEM_INFO:

@@ -35,6 +35,7 @@ struct fake_ebb_call {
 		struct ebb_cpu_lend lend;
 		struct ebb_cpu_list list;
 		struct ebb_telemetry telemetry;
+		struct ebb_vom vom;
 		struct ebb_mem_info mem_info;
 		struct ebb_mem_add mem_add;
 		struct ebb_lease_release release;
@@ -80,6 +81,7 @@ struct fake_ebb_vm {
 		uint64_t pool_bytes;
 		uint64_t mem_limit_bytes;
 		uint64_t mem_deadline_ns;
+		uint64_t mem_cutoff;
 		uint64_t draining_bytes;
 	} nodes[EBB_MAX_NODES];
 	struct fake_ebb_lease leases[FAKE_EBB_MAX_LEASES];
@@ -94,6 +96,10 @@ struct fake_ebb_vm {
 	uint32_t num_lent;
 	uint32_t num_telemetry;
 	struct virtio_ebb_telemetry telemetry;
+	uint32_t vom_seq;
+	int vom_error;			/* what EBB_IOC_VOM says */
+	uint32_t num_vom;		/* calls of it, refused ones included */
+	struct ebb_vom vom;		/* as last accepted */
 };
 
 void fake_ebb_vm_init(struct fake_ebb_vm *vm, uint32_t num_nodes, const uint32_t *startup,

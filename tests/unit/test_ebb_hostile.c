@@ -119,7 +119,7 @@ static void spoil_type(union ebb_msg *m) { m->hdr.type = 77; }
 static void spoil_type_zero(union ebb_msg *m) { m->hdr.type = 0; }
 static void spoil_size(union ebb_msg *m) { m->hdr.size += 8; }
 static void spoil_id(union ebb_msg *m) { m->hdr.id = 1; }
-static void spoil_flags(union ebb_msg *m) { m->owned.flags = 2; }
+static void spoil_flags(union ebb_msg *m) { m->owned.flags = 4; }
 static void spoil_mem_step(union ebb_msg *m) { m->owned.nodes[1].mem_bytes = 4096; }
 static void spoil_mem_max(union ebb_msg *m) { m->owned.nodes[0].mem_bytes = 1ull << 53; }
 static void spoil_num(union ebb_msg *m) { m->owned.num_nodes = EBB_MAX_NODES + 1; }
@@ -131,6 +131,15 @@ static void spoil_report(union ebb_msg *m) { m->report.reserved = 1; }
 static void spoil_name_end(union ebb_msg *m) { memset(m->stats_get.name, 'x', 32); }
 static void spoil_name_pad(union ebb_msg *m) { m->stats_get.name[20] = 'x'; }
 static void spoil_seq(union ebb_msg *m) { m->ack.seq = 1000; }
+static void spoil_vom_seq(union ebb_msg *m) { m->vom.seq = 0; }
+static void spoil_vom_num(union ebb_msg *m) { m->vom.num_buckets = 4; }
+static void spoil_vom_many(union ebb_msg *m) { m->vom.num_buckets = EBB_VOM_MAX_BUCKETS + 1; }
+static void spoil_vom_huge(union ebb_msg *m) { m->vom.num_buckets = 0xf0000003; }
+static void spoil_vom_node(union ebb_msg *m) { m->vom.buckets[2].node = EBB_MAX_NODES; }
+static void spoil_vom_nodes(union ebb_msg *m) { m->vom.buckets[0].node = 2; }
+static void spoil_vom_order(union ebb_msg *m) { m->vom.buckets[1].value = 0; }
+static void spoil_vom_kib(union ebb_msg *m) { m->vom.buckets[1].kib = 0; }
+static void spoil_vom_reserved(union ebb_msg *m) { m->vom.buckets[2].reserved = 1; }
 static void spoil_nothing(union ebb_msg *m) { (void)m; }
 
 static const struct {
@@ -163,6 +172,18 @@ static const struct {
 	{ "name with something behind it", EBB_MSG_STATS_GET, spoil_name_pad, 0 },
 	{ "acknowledgement of what was not sent", EBB_MSG_ACK, spoil_seq, 0 },
 	{ "hello again", EBB_MSG_HELLO, spoil_nothing, 0 },
+	{ "value for no number", EBB_MSG_VOM, spoil_vom_seq, 0 },
+	{ "fewer buckets than said", EBB_MSG_VOM, spoil_vom_num, 0 },
+	{ "more buckets than can be", EBB_MSG_VOM, spoil_vom_many, 0 },
+	{ "so many buckets that sizes wrap", EBB_MSG_VOM, spoil_vom_huge, 0 },
+	{ "bucket of no node", EBB_MSG_VOM, spoil_vom_node, 0 },
+	{ "buckets of nodes that fall", EBB_MSG_VOM, spoil_vom_nodes, 0 },
+	{ "values that do not rise", EBB_MSG_VOM, spoil_vom_order, 0 },
+	{ "bucket of nothing", EBB_MSG_VOM, spoil_vom_kib, 0 },
+	{ "reserved of a bucket", EBB_MSG_VOM, spoil_vom_reserved, 0 },
+	{ "values, cut off", EBB_MSG_VOM, spoil_nothing, -16 },
+	{ "values, too long", EBB_MSG_VOM, spoil_nothing, 16 },
+	{ "values without any", EBB_MSG_VOM, spoil_nothing, -50 },
 	{ "welcome", EBB_MSG_WELCOME, spoil_nothing, 0 },
 	{ "shares", EBB_MSG_SHARES, spoil_nothing, 0 },
 	{ "stats", EBB_MSG_STATS, spoil_nothing, 0 },
@@ -176,6 +197,14 @@ static size_t good_make(union ebb_msg *msg, uint16_t type)
 		msg->owned.num_nodes = 2;
 		msg->owned.nodes[0].cpus = 1;
 		msg->owned.nodes[1].node = 1;
+	} else if (type == EBB_MSG_VOM) {
+		msg->vom.seq = 7;
+		msg->vom.num_buckets = 3;
+		msg->vom.buckets[0] = (struct ebb_vom_bucket){ .value = 0, .kib = 1 };
+		msg->vom.buckets[1] = (struct ebb_vom_bucket){ .value = 5, .kib = 1 };
+		msg->vom.buckets[2] = (struct ebb_vom_bucket){ .value = 5, .kib = 1, .node = 1 };
+		msg->hdr.size = (uint32_t)ebb_msg_vom_bytes(3);
+		bytes = msg->hdr.size;
 	} else if (type == EBB_MSG_STATS_GET || type == EBB_MSG_HELLO) {
 		strcpy(msg->stats_get.name, "hostile");
 	}
@@ -205,7 +234,8 @@ static void every_malformed_message_ends_the_connection(void **state)
 
 static void the_same_messages_unspoilt_are_taken(void **state)
 {
-	static const uint16_t types[] = { EBB_MSG_OWNED, EBB_MSG_REPORT, EBB_MSG_STATS_GET };
+	static const uint16_t types[] = { EBB_MSG_OWNED, EBB_MSG_REPORT, EBB_MSG_VOM,
+					  EBB_MSG_STATS_GET };
 	struct ebb_rig *rig = *state;
 	int fd = registered_connect(rig);
 	union ebb_msg msg;
