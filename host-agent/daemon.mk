@@ -7,9 +7,9 @@ EBB_IO_SRCS := $(addprefix host-agent/io/,cgroup.c emugroup.c emuhost.c emuslice
 	metadata-vcpus.c metadata-xml.c placer.c \
 	qemuproc.c virt.c virt-domain.c workers.c)
 EBB_IO_PKGS := hwloc libsystemd libvirt libxml-2.0
-EBB_DAEMON_SRCS := $(addprefix host-agent/daemon/,agent.c config.c ctl.c ctl-cmds.c ctl-set.c \
+EBB_DAEMON_SRCS := $(addprefix host-agent/daemon/,agent.c config.c ctl.c ctl-cmds.c ctl-set.c metrics.c \
 	dryrun.c history.c history-charge.c history-db.c real.c real-jobs.c real-look.c \
-	view.c view-vom.c watch.c)
+	view.c view-pressure.c view-vom.c watch.c)
 EBB_DAEMON_PKGS := inih jansson libsystemd libvirt sqlite3
 
 $(eval $(call lib,ebb-util,$(EBB_UTIL_SRCS),))
@@ -43,6 +43,9 @@ $(foreach t,cmds config history server watch,$(eval $(call unit_test,test_ctl_$(
 
 $(eval $(call unit_test,test_ctl_charge,tests/unit/test_ctl_charge.c tests/unit/core_script.c, \
 	$(EBB_DAEMON_LIBS),$(EBB_DAEMON_PKGS),-lm))
+
+$(eval $(call unit_test,test_ctl_pressure,tests/unit/test_ctl_pressure.c tests/unit/core_script.c, \
+	$(EBB_DAEMON_LIBS),$(EBB_DAEMON_PKGS),))
 
 $(eval $(call unit_test,test_simulate,tests/unit/test_simulate.c,ebb-simulate ebb-fake ebb-core \
 	ebb-util,sqlite3,-lm))

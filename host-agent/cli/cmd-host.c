@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* ebbctl host, policy, explain and version. */
+/* ebbctl host, metrics, policy, explain and version. */
 #include <stdio.h>
 #include <string.h>
 #include "cli/ctl.h"
@@ -73,6 +73,36 @@ static void print_pressure(const json_t *pressure)
 	printf("cool-down %lld s\n", ctl_int(pressure, "cool_down_s"));
 }
 
+void ctl_print_pressure(const json_t *answer)
+{
+	json_t *item;
+	size_t i;
+
+	json_array_foreach(json_object_get(answer, "violations"), i, item)
+		printf("violation %s (now %.0f%%, since %.0f s)\n", ctl_str(item, "text"),
+		       ctl_num(item, "percent"), ctl_num(item, "since_s"));
+	json_array_foreach(json_object_get(answer, "moves"), i, item)
+		printf("move      %s %s (since %.0f s)\n", ctl_str(item, "vm"),
+		       ctl_str(item, "text"), ctl_num(item, "since_s"));
+}
+
+int cmd_metrics(struct ctl *ctl, int argc, char **argv)
+{
+	int rc = EXIT_DONE;
+	json_t *answer;
+
+	ctl_parse(ctl, argc, argv, NULL, NULL, NULL, "", 0, 0);
+	answer = ctl_ask(ctl, json_pack("{s:s}", "cmd", "metrics"), &rc);
+	if (!answer)
+		return rc;
+	if (ctl->is_json)
+		ctl_print_json(answer);
+	else
+		fputs(ctl_str(answer, "metrics"), stdout);
+	json_decref(answer);
+	return EXIT_DONE;
+}
+
 int cmd_host(struct ctl *ctl, int argc, char **argv)
 {
 	int rc = EXIT_DONE;
@@ -100,6 +130,7 @@ int cmd_host(struct ctl *ctl, int argc, char **argv)
 		if (!ctl_bool(host, "loaded"))
 			puts("state     not complete yet: libvirt has not told of all VMs");
 		print_pressure(json_object_get(host, "pressure"));
+		ctl_print_pressure(host);
 		putchar('\n');
 		print_nodes(host);
 		putchar('\n');

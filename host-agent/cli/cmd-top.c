@@ -123,6 +123,7 @@ static void print_table(struct top *t, const json_t *answer, double now_s)
 		fputs("\033[H\033[2J", stdout);
 	}
 	table_print(&table, size.ws_col);
+	ctl_print_pressure(answer);
 	putchar('\n');
 	fflush(stdout);
 	table_finish(&table);
@@ -130,7 +131,10 @@ static void print_table(struct top *t, const json_t *answer, double now_s)
 
 static void print_line(const json_t *answer, double t_s)
 {
-	json_t *line = json_pack("{s:f, s:O}", "t_s", t_s, "vms", json_object_get(answer, "vms"));
+	json_t *line = json_pack("{s:f, s:O, s:O?, s:O?}", "t_s", t_s, "vms",
+				 json_object_get(answer, "vms"), "violations",
+				 json_object_get(answer, "violations"), "moves",
+				 json_object_get(answer, "moves"));
 
 	ctl_print_json(line);
 	json_decref(line);

@@ -26,6 +26,7 @@ int cmd_host(struct ctl *ctl, int argc, char **argv);
 int cmd_vms(struct ctl *ctl, int argc, char **argv);
 int cmd_top(struct ctl *ctl, int argc, char **argv);
 int cmd_set(struct ctl *ctl, int argc, char **argv);
+int cmd_metrics(struct ctl *ctl, int argc, char **argv);
 int cmd_policy(struct ctl *ctl, int argc, char **argv);
 int cmd_explain(struct ctl *ctl, int argc, char **argv);
 int cmd_histogram(struct ctl *ctl, int argc, char **argv);
@@ -56,6 +57,9 @@ const char *ctl_str(const json_t *o, const char *key);
 json_int_t ctl_int(const json_t *o, const char *key);
 double ctl_num(const json_t *o, const char *key);
 bool ctl_bool(const json_t *o, const char *key);
+/* What is beyond its threshold, and which VMs should move: lines, or nothing. */
+void ctl_print_pressure(const json_t *answer);
+
 /* A number of bytes, in MiB. */
 json_int_t ctl_mib(const json_t *o, const char *key);
 

@@ -18,6 +18,7 @@ const struct ctl_command ctl_commands[] = {
 	{ "policy", "[NAME]", "show or change how CPUs and memory are shared", cmd_policy },
 	{ "explain", "VM", "what a VM waits for, and what comes next", cmd_explain },
 	{ "histogram", "VM", "what its guest says its memory is worth", cmd_histogram },
+	{ "metrics", "", "pressure on the host as OpenMetrics text", cmd_metrics },
 	{ "history", "[VM] [--since WHEN] [--limit N]", "decisions with reasons", cmd_history },
 	{ "simulate", "[--policy NAME]...", "policies tried on VMs in virtual time", cmd_simulate },
 	{ "version", "", "versions of ebbctl and ebbd", cmd_version },

@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 struct ebb_move_candidate {
-	uint64_t relief;		/* how much of the resource it uses; 0: its move is no help */
+	uint64_t relief;		/* how much of the resource it uses; 0: is no help */
 	uint32_t weight;		/* of its SLA, for this resource */
 	uint32_t cpu_permille;		/* what it uses of CPUs of the host */
 	uint64_t state_bytes;		/* memory to take along */

@@ -107,6 +107,13 @@ uint16_t ebb_pressed_code(enum ebb_pressed pressed, bool ends)
 	return (uint16_t)(2 * pressed + ends);
 }
 
+const char *ebb_code_name(enum ebb_event event, uint16_t code)
+{
+	const bool is_pressed = event == EBB_EVENT_VIOLATION || event == EBB_EVENT_MOVE;
+
+	return is_pressed ? ebb_pressed_code_name(code) : ebb_reason_name(code);
+}
+
 const char *ebb_pressed_code_name(uint16_t code)
 {
 	static const char *const names[2 * EBB_PRESSED_MAX] = {

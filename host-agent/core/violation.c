@@ -351,6 +351,7 @@ static void call_move(struct ebb_state *s, usec_t now, enum ebb_pressed what, ui
 	if (best < 0)
 		return;
 	v->moved_at = now;
+	v->num_moves++;
 	begin_move(s, now, s->active[best], what, h, &c[best], needed - going, why);
 }
 

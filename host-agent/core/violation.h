@@ -26,6 +26,7 @@ struct ebb_violation {
 	uint64_t level, peak;		/* now; most since it began */
 	uint64_t capacity;
 	uint64_t count;			/* how many have begun */
+	uint64_t num_moves;		/* how many moves were recommended */
 	usec_t since;			/* when it began or ended; 0: there was none */
 	/* Since when without a break, or EBB_TIME_NEVER: above, beyond failover, at target. */
 	usec_t above_since, beyond_since, low_since, not_above_since;
@@ -67,5 +68,7 @@ const char *ebb_pressed_name(enum ebb_pressed pressed);
  */
 uint16_t ebb_pressed_code(enum ebb_pressed pressed, bool ends);
 const char *ebb_pressed_code_name(uint16_t code);
+/* The same, or ebb_reason_name(), as the event says. */
+const char *ebb_code_name(enum ebb_event event, uint16_t code);
 
 #endif /* EBB_CORE_VIOLATION_H */

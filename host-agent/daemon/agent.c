@@ -11,15 +11,18 @@
 
 static void log_record(const struct ebb_record *r)
 {
-	bool has_node = r->node != EBB_NODE_ANY, is_timed = r->total_usec != 0;
-	int priority = r->event == EBB_EVENT_ERROR ? LOG_WARNING : LOG_INFO;
+	const bool has_node = r->node != EBB_NODE_ANY, is_timed = r->total_usec != 0;
+	const bool is_pressure = r->event == EBB_EVENT_VIOLATION || r->event == EBB_EVENT_MOVE;
+	const int priority = r->event == EBB_EVENT_ERROR ? LOG_WARNING :
+			     is_pressure ? LOG_NOTICE : LOG_INFO;
 
 	ebb_log(priority, ebb_event_name(r->event), r->name[0] ? EBB_KS("vm", r->name) : EBB_KSKIP,
 		has_node ? EBB_KI("node", r->node) : EBB_KSKIP,
 		r->cpus || !r->bytes ? EBB_KI("cpus", r->cpus) : EBB_KSKIP,
 		r->bytes ? EBB_KI("bytes", r->bytes) : EBB_KSKIP,
 		r->asked ? EBB_KI("asked", r->asked) : EBB_KSKIP,
-		r->code ? EBB_KS("code", ebb_reason_name(r->code)) : EBB_KSKIP,
+		r->code || is_pressure ? EBB_KS("code", ebb_code_name(r->event, r->code)) :
+					 EBB_KSKIP,
 		is_timed ? EBB_KMS("agent_ms", r->agent_usec) : EBB_KSKIP,
 		is_timed ? EBB_KMS("libvirt_ms", r->libvirt_usec) : EBB_KSKIP,
 		is_timed ? EBB_KMS("place_ms", r->place_usec) : EBB_KSKIP,

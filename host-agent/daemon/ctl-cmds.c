@@ -2,11 +2,14 @@
 /* Requests on the control socket. */
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include "daemon/ctl-cmds.h"
 #include "daemon/real.h"
 #include "util/version.h"
+#include "daemon/metrics.h"
 #include "daemon/view.h"
+#include "daemon/view-pressure.h"
 #include "util/clock.h"
 #include "util/uuid.h"
 
@@ -50,12 +53,21 @@ static void cmd_version(struct ebb_agent *a, struct ebb_ctl_request *r)
 				   "backend", a->backend.ops->name));
 }
 
+static void add_pressure(struct ebb_agent *a, json_t *o)
+{
+	const usec_t now = ebb_clock_mono_usec();
+
+	json_object_set_new(o, "violations", ebb_view_violations(a->state, now));
+	json_object_set_new(o, "moves", ebb_view_moves(a->state, now));
+}
+
 static void cmd_host(struct ebb_agent *a, struct ebb_ctl_request *r)
 {
 	json_t *host = ebb_view_host(a->state, ebb_clock_mono_usec());
 	const char *why = "";
 	bool is_up = a->real ? ebb_real_is_connected(a->real, &why) : false;
 
+	add_pressure(a, host);
 	json_object_set_new(host, "spec", json_string(a->host_spec));
 	json_object_set_new(host, "backend", json_string(a->backend.ops->name));
 	json_object_set_new(host, "libvirt", !a->real ? json_null() :
@@ -66,7 +78,7 @@ static void cmd_host(struct ebb_agent *a, struct ebb_ctl_request *r)
 
 static void cmd_vms(struct ebb_agent *a, struct ebb_ctl_request *r)
 {
-	json_t *vms = json_array();
+	json_t *vms = json_array(), *answer;
 
 	if (json_object_get(r->body, "vm")) {
 		const struct ebb_vm *vm = find_vm(a, r);
@@ -80,8 +92,10 @@ static void cmd_vms(struct ebb_agent *a, struct ebb_ctl_request *r)
 		for (size_t i = 0; i < ebb_state_num_vms(a->state); i++)
 			json_array_append_new(vms, view_vm(a, ebb_state_vm_at(a->state, i)));
 	}
-	ebb_ctl_reply(r, json_pack("{s:f, s:o}", "ts",
-				   (double)ebb_clock_real_usec() / EBB_USEC_PER_SEC, "vms", vms));
+	answer = json_pack("{s:f, s:o}", "ts", (double)ebb_clock_real_usec() / EBB_USEC_PER_SEC,
+			   "vms", vms);
+	add_pressure(a, answer);
+	ebb_ctl_reply(r, answer);
 }
 
 static void cmd_explain(struct ebb_agent *a, struct ebb_ctl_request *r)
@@ -100,6 +114,17 @@ static void cmd_histogram(struct ebb_agent *a, struct ebb_ctl_request *r)
 	if (vm)
 		ebb_ctl_reply(r, json_pack("{s:o}", "histogram",
 					   ebb_view_histogram(vm, ebb_clock_mono_usec())));
+}
+
+static void cmd_metrics(struct ebb_agent *a, struct ebb_ctl_request *r)
+{
+	char *text = ebb_metrics_text(a->state);
+
+	if (text)
+		ebb_ctl_reply(r, json_pack("{s:s}", "metrics", text));
+	else
+		ebb_ctl_fail(r, "memory", NULL, "out of memory");
+	free(text);
 }
 
 static void unknown_policy(struct ebb_ctl_request *r, const char *name)
@@ -233,6 +258,7 @@ static const struct {
 	{ "vms", { "vm", NULL }, cmd_vms },
 	{ "explain", { "vm", NULL }, cmd_explain },
 	{ "histogram", { "vm", NULL }, cmd_histogram },
+	{ "metrics", { NULL }, cmd_metrics },
 	{ "policy", { "policy", NULL }, cmd_policy },
 	{ "history", { "vm", "event", "since", "limit", "charge", NULL }, cmd_history },
 	{ "set", { "vm", "values", NULL }, cmd_set },

@@ -156,8 +156,10 @@ void ebb_history_db_close(struct ebb_history_db *db)
 
 static void bind_ms(sqlite3_stmt *s, int at, const struct ebb_record *r, usec_t usec)
 {
+	const bool has_phases = r->event != EBB_EVENT_VIOLATION && r->event != EBB_EVENT_MOVE;
+
 	/* Phases are there for what was timed as a whole. */
-	if (r->total_usec)
+	if (r->total_usec && (has_phases || usec))
 		sqlite3_bind_double(s, at, (double)usec / EBB_USEC_PER_MSEC);
 	else
 		sqlite3_bind_null(s, at);
@@ -174,13 +176,6 @@ static void bind_sla(sqlite3_stmt *s, int at, const struct ebb_record *r)
 	}
 	ebb_sla_print(&r->sla, text);
 	sqlite3_bind_text(s, at, text, -1, SQLITE_TRANSIENT);
-}
-
-static const char *code_name(const struct ebb_record *r)
-{
-	if (r->event == EBB_EVENT_VIOLATION || r->event == EBB_EVENT_MOVE)
-		return ebb_pressed_code_name(r->code);
-	return ebb_reason_name(r->code);
 }
 
 static int insert_one(sqlite3_stmt *s, const struct ebb_history_entry *e)
@@ -200,7 +195,7 @@ static int insert_one(sqlite3_stmt *s, const struct ebb_history_entry *e)
 		sqlite3_bind_int(s, 6, r->node);
 	sqlite3_bind_int(s, 7, r->cpus);
 	sqlite3_bind_int(s, 8, r->asked);
-	sqlite3_bind_text(s, 9, code_name(r), -1, SQLITE_STATIC);
+	sqlite3_bind_text(s, 9, ebb_code_name(r->event, r->code), -1, SQLITE_STATIC);
 	bind_ms(s, 10, r, r->agent_usec);
 	bind_ms(s, 11, r, r->libvirt_usec);
 	bind_ms(s, 12, r, r->place_usec);

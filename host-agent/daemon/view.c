@@ -3,38 +3,8 @@
 #include <string.h>
 #include "core/explain.h"
 #include "daemon/view.h"
+#include "daemon/view-pressure.h"
 #include "util/uuid.h"
-
-static json_t *pressure_view(const struct ebb_state *s)
-{
-	const struct ebb_pressure *p = ebb_state_pressure(s);
-
-	return json_pack("{s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i}", "memory_threshold_percent",
-			 p->memory_threshold_percent, "memory_target_percent",
-			 p->memory_target_percent, "memory_failover_percent",
-			 p->memory_failover_percent, "memory_window_s", p->memory_window_s,
-			 "core_hot_percent", p->core_hot_percent, "host_hot_percent",
-			 p->host_hot_percent, "hot_window_s", p->hot_window_s, "cool_down_s",
-			 p->cool_down_s);
-}
-
-static void add_node_pressure(json_t *o, const struct ebb_state *s, uint16_t node)
-{
-	const struct ebb_pressure *p = ebb_state_pressure(s);
-	const struct {
-		const char *key;
-		uint32_t percent;
-	} all[] = {
-		{ "mem_threshold_bytes", p->memory_threshold_percent },
-		{ "mem_target_bytes", p->memory_target_percent },
-		{ "mem_failover_bytes", p->memory_failover_percent },
-	};
-
-	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
-		json_object_set_new(o, all[i].key,
-				    json_integer((json_int_t)ebb_state_pool_bytes(
-					    s, node, all[i].percent)));
-}
 
 static json_t *node_view(const struct ebb_state *s, uint16_t node, usec_t now)
 {
@@ -58,7 +28,7 @@ static json_t *node_view(const struct ebb_state *s, uint16_t node, usec_t now)
 		      ebb_state_node_uses_threads(s, node), "wasted_core_s",
 		      (double)ebb_state_node_wasted_usec(s, node, now) / EBB_USEC_PER_SEC);
 	if (o)
-		add_node_pressure(o, s, node);
+		ebb_view_node_pressure(o, s, node);
 	return o;
 }
 
@@ -91,7 +61,7 @@ json_t *ebb_view_host(const struct ebb_state *s, usec_t now)
 	return json_pack("{s:b, s:f, s:s, s:b, s:o, s:o, s:o}", "emulated", h->is_emulated, "share",
 			 h->is_emulated ? h->share_permille / 1000.0 : 1.0, "policy",
 			 ebb_state_policy(s)->name, "loaded", ebb_state_is_loaded(s), "nodes",
-			 nodes, "cores", cores, "pressure", pressure_view(s));
+			 nodes, "cores", cores, "pressure", ebb_view_pressure(s));
 }
 
 const char *ebb_view_vm_state(const struct ebb_vm *vm)
@@ -256,6 +226,7 @@ json_t *ebb_view_vm(const struct ebb_state *s, const struct ebb_vm *vm, usec_t n
 	json_object_set_new(o, "driver", json_boolean(vm->has_driver));
 	json_object_set_new(o, "can_lend", json_boolean(vm->can_lend));
 	add_memory(o, vm, &t, now);
+	json_object_set_new(o, "move", ebb_view_move(vm, now));
 	json_object_set_new(o, "telemetry", vm_telemetry(vm, now));
 	return o;
 }

@@ -111,7 +111,7 @@ static void test_json(void **state)
 	static const char *const commands[] = {
 		"host", "vms", "vms simulated-1", "top --count 1", "policy", "explain simulated-1",
 		"histogram simulated-1",
-		"history", "version", "set simulated-2 weight=9",
+		"history", "metrics", "version", "set simulated-2 weight=9",
 	};
 
 	(void)state;
@@ -183,7 +183,8 @@ static void test_completion(void **state)
 	(void)state;
 	/* Of ebbctl itself: what it tells in its help. */
 	expect_completion("ebbctl \"\"", 1,
-			  "host vms top set policy explain histogram history simulate version");
+			  "host vms top set policy explain histogram metrics history simulate "
+			  "version");
 	expect_completion("ebbctl ex", 1, "explain");
 	expect_completion("ebbctl --json se", 2, "set");
 	expect_completion("ebbctl --so", 1, "--socket");

@@ -224,11 +224,23 @@ static void test_host(void **state)
 	assert_int_equal(number(json_object_get(host, "pressure"), "host_hot_percent"), 75);
 	assert_int_equal(number(json_object_get(host, "pressure"), "cool_down_s"), 60);
 	assert_true(number(node, "mem_held_bytes") <= number(node, "mem_promised_bytes"));
+	assert_true(json_is_array(json_object_get(host, "violations")));
+	assert_int_equal(json_array_size(json_object_get(host, "moves")), 0);
 	assert_int_equal(json_array_size(json_object_get(host, "cores")), 4);
 	thread = json_array_get(json_object_get(json_array_get(json_object_get(host, "cores"), 0),
 						"threads"), 0);
 	assert_string_equal(text(thread, "vm"), "simulated-1");
 	json_decref(answer);
+}
+
+static void test_metrics(void **state)
+{
+	json_t *answer = ask_good(*state, "{\"cmd\":\"metrics\"}");
+
+	assert_non_null(strstr(text(answer, "metrics"), "ebb_violations_total{resource=\"memory\","
+			       "node=\"1\"}"));
+	json_decref(answer);
+	expect_refused(*state, "{\"cmd\":\"metrics\",\"vm\":\"x\"}", "bad-request", "\"vm\"");
 }
 
 static void test_vms(void **state)
@@ -531,8 +543,9 @@ static void test_refusals(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(version), TEST(host), TEST(vms), TEST(explain), TEST(histogram), TEST(policy), TEST(history),
-		TEST(charge), TEST(set), TEST(set_class), TEST(refusals),
+		TEST(version), TEST(host), TEST(metrics), TEST(vms), TEST(explain),
+		TEST(histogram), TEST(policy), TEST(history), TEST(charge), TEST(set),
+		TEST(set_class), TEST(refusals),
 	};
 
 	return cmocka_run_group_tests_name("daemon/ctl-cmds", tests, NULL, NULL);

@@ -456,8 +456,8 @@ enum ebb_event {
 	EBB_EVENT_CONDUCT,		/* something to be said against a guest, or no more */
 	EBB_EVENT_BROKER,		/* memory ran short: what the VM is asked for of a node, and
 					 * why it; bytes and broker */
-	EBB_EVENT_VIOLATION,		/* a resource of the host is beyond its threshold, or no more:
-					 * code; memory: bytes held; ends: total_usec it lasted */
+	EBB_EVENT_VIOLATION,		/* a resource of the host is beyond its threshold, or no
+					 * more: code; memory: bytes held; ends: total_usec */
 	EBB_EVENT_MOVE,			/* the VM should move to another host, or need not any more:
 					 * code; bytes to take along; ends: total_usec */
 	EBB_EVENT_MAX,
@@ -469,10 +469,10 @@ struct ebb_record {
 	enum ebb_event event;
 	uint8_t uuid[16];		/* all 0: about the host */
 	char name[EBB_NAME_SIZE];	/* of the VM */
-	uint16_t node;			/* guest node, or EBB_NODE_ANY; VIOLATION, MOVE: host node */
+	uint16_t node;			/* guest node, or EBB_NODE_ANY; VIOLATION, MOVE: host's */
 	uint16_t cpus;			/* by event */
 	uint16_t asked;			/* GRANT, REFUSE: CPUs asked for */
-	uint16_t code;			/* VIRTIO_EBB_REASON_*; VIOLATION, MOVE: ebb_pressed_code() */
+	uint16_t code;			/* VIRTIO_EBB_REASON_*, or ebb_pressed_code() */
 	uint64_t bytes;			/* MEM_*: by event */
 	/*
 	 * GRANT, RELEASE, LEND, REFUSE, MEM_REVOKE: microseconds; all 0 where the answer went out

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* See metrics.h.  Names and their order stay as they are: others store them. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include "daemon/metrics.h"
+
+/* A family begins; counters are without their "_total" here. */
+static void begin(FILE *f, const char *name, const char *type, const char *unit, const char *help)
+{
+	fprintf(f, "# TYPE %s %s\n", name, type);
+	if (unit)
+		fprintf(f, "# UNIT %s %s\n", name, unit);
+	fprintf(f, "# HELP %s %s\n", name, help);
+}
+
+/* The value of a label, in quotes. */
+static void put_quoted(FILE *f, const char *text)
+{
+	fputc('"', f);
+	for (; *text; text++) {
+		if (*text == '\n') {
+			fputs("\\n", f);
+			continue;
+		}
+		if (*text == '"' || *text == '\\')
+			fputc('\\', f);
+		fputc(*text, f);
+	}
+	fputc('"', f);
+}
+
+enum sum { SUM_BEGUN, SUM_ACTIVE, SUM_MOVES };
+
+static uint64_t value_of(const struct ebb_violation *v, enum sum sum)
+{
+	switch (sum) {
+	case SUM_BEGUN:
+		return v->count;
+	case SUM_ACTIVE:
+		return v->is_on;
+	default:
+		return v->num_moves;
+	}
+}
+
+/* Of the resource on a node; cores are added up. */
+static uint64_t sum_of(const struct ebb_state *s, enum ebb_pressed what, uint16_t node,
+		       enum sum sum)
+{
+	const struct ebb_host *h = ebb_state_host(s);
+	uint64_t all = 0;
+
+	if (what != EBB_PRESSED_CORE)
+		return value_of(ebb_state_violation(s, what, node), sum);
+	for (uint16_t c = 0; c < h->num_cores; c++)
+		if (h->cores[c].node == node)
+			all += value_of(ebb_state_violation(s, what, c), sum);
+	return all;
+}
+
+static void put_sums(FILE *f, const struct ebb_state *s, const char *name, enum sum sum)
+{
+	for (enum ebb_pressed what = 0; what < EBB_PRESSED_MAX; what++)
+		for (uint16_t n = 0; n < ebb_state_host(s)->num_nodes; n++)
+			if (sum != SUM_MOVES || what != EBB_PRESSED_CORE)
+				fprintf(f, "%s{resource=\"%s\",node=\"%u\"} %" PRIu64 "\n", name,
+					ebb_pressed_name(what), n, sum_of(s, what, n, sum));
+}
+
+static void put_levels(FILE *f, const struct ebb_state *s)
+{
+	for (enum ebb_pressed what = 0; what < EBB_PRESSED_CORE; what++)
+		for (uint16_t n = 0; n < ebb_state_host(s)->num_nodes; n++) {
+			const struct ebb_violation *v = ebb_state_violation(s, what, n);
+
+			fprintf(f, "ebb_resource_used_ratio{resource=\"%s\",node=\"%u\"} %.4f\n",
+				ebb_pressed_name(what), n,
+				v->capacity ? (double)v->level / (double)v->capacity : 0);
+		}
+}
+
+static void put_moves(FILE *f, const struct ebb_state *s)
+{
+	for (size_t i = 0; i < ebb_state_num_vms(s); i++) {
+		const struct ebb_vm *vm = ebb_state_vm_at(s, i);
+
+		if (!vm->move.is_on)
+			continue;
+		fputs("ebb_move_recommended{vm=", f);
+		put_quoted(f, vm->name);
+		fprintf(f, ",resource=\"%s\",node=\"%u\"} 1\n",
+			ebb_pressed_name(vm->move.pressed), vm->move.host_node);
+	}
+}
+
+char *ebb_metrics_text(const struct ebb_state *s)
+{
+	char *text = NULL;
+	size_t size;
+	FILE *f = open_memstream(&text, &size);
+
+	if (!f)
+		return NULL;
+	begin(f, "ebb_resource_used_ratio", "gauge", "ratio",
+	      "Memory for pools that is held, and CPU time that is used, of what a node has.");
+	put_levels(f, s);
+	begin(f, "ebb_violations", "counter", NULL,
+	      "How often a resource went beyond its threshold; core: shared cores.");
+	put_sums(f, s, "ebb_violations_total", SUM_BEGUN);
+	begin(f, "ebb_violation_active", "gauge", NULL,
+	      "Whether a resource is beyond its threshold; core: how many.");
+	put_sums(f, s, "ebb_violation_active", SUM_ACTIVE);
+	begin(f, "ebb_move_recommendations", "counter", NULL,
+	      "How often a VM was named that should move to another host.");
+	put_sums(f, s, "ebb_move_recommendations_total", SUM_MOVES);
+	begin(f, "ebb_move_recommended", "gauge", NULL, "VMs that should move to another host.");
+	put_moves(f, s);
+	fputs("# EOF\n", f);
+	if (fclose(f) != 0) {
+		free(text);
+		return NULL;
+	}
+	return text;
+}
