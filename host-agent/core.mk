@@ -25,6 +25,6 @@ $(foreach t,fair strict,$(eval $(call unit_test,test_policy_$(t),tests/unit/test
 	ebb-core,,)))
 $(foreach t,isolate spot,$(eval $(call unit_test,test_policy_$(t),tests/unit/test_policy_$(t).c \
 	tests/unit/policy_bench.c,ebb-core,,)))
-$(foreach t,broker,$(eval $(call unit_test,test_policy_$(t),tests/unit/test_policy_$(t).c \
+$(foreach t,broker vom,$(eval $(call unit_test,test_policy_$(t),tests/unit/test_policy_$(t).c \
 	tests/unit/broker_bench.c,ebb-core,,)))
 $(eval $(call unit_test_native,test_core_scale,tests/unit/test_core_scale.c,ebb-core,,))

@@ -21,6 +21,8 @@
 #define BLOCK_KIB	(EBB_BLOCK_BYTES >> 10)
 /* More than a host can save, and times the highest weight and the KiB of a block no overflow. */
 #define VALUE_MAX	(1ull << 49)
+/* More blocks than a host has, and the product of two has room. */
+#define MAX_GIVES	(1ull << 31)
 
 /* Cheapest first; at the same price from the newest VM. */
 static bool goes_before(const struct policy_broker_work *w, uint16_t a, uint16_t b)
@@ -200,7 +202,7 @@ static uint64_t all_gives(const struct ebb_view *view, uint16_t h, bool silent)
 			if (n->host_node == h && (n->mem.num_buckets == 0) == silent)
 				sum += policy_broker_gives(&view->vms[v], g);
 		}
-	return sum;
+	return sum < MAX_GIVES ? sum : MAX_GIVES;
 }
 
 static void take(struct policy_broker *b, const struct ebb_view *view, uint16_t h, uint64_t blocks,
@@ -215,8 +217,7 @@ static void take(struct policy_broker *b, const struct ebb_view *view, uint16_t 
 	if (blocks == 0)
 		return;
 	/* Rounded up, and more if the others have not enough. */
-	from_silent = (uint64_t)(((unsigned __int128)blocks * silent + silent + told - 1) /
-				 (silent + told));
+	from_silent = (blocks * silent + silent + told - 1) / (silent + told);
 	if (blocks - from_silent > told)
 		from_silent = blocks - told;
 	policy_take_by(b, view, h, from_silent, taking, plan);

@@ -50,6 +50,10 @@ int main(int argc, char **argv)
 			bench_decisions(sizes[i].size, sizes[i].num_vms, sizes[i].sockets,
 					sizes[i].cores, sizes[i].threads, ebb_policy_at(p),
 					num_values);
+	for (size_t p = 0; ebb_policy_at(p); p++)
+		if (ebb_policy_at(p)->mem_review_usec > 0)
+			bench_brokering("1000 VMs", 1000, VIRTIO_EBB_VOM_MAX_BUCKETS,
+					ebb_policy_at(p), num_values);
 	for (size_t i = 0; i < 3; i++)
 		for (size_t p = 0; ebb_policy_at(p); p++)
 			bench_telemetry(sizes[i].size, sizes[i].num_vms, ebb_policy_at(p), seconds);

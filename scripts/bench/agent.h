@@ -16,6 +16,10 @@ void bench_fail(const char *what, int err) __attribute__((noreturn));
 void bench_decisions(const char *size, uint32_t num_vms, uint32_t sockets, uint32_t cores,
 		     uint32_t threads, const struct ebb_policy_ops *policy, unsigned num_values);
 
+/* Times of brokerings of memory: of num_vms VMs with num_buckets buckets each, on 4 nodes. */
+void bench_brokering(const char *size, uint32_t num_vms, uint32_t num_buckets,
+		     const struct ebb_policy_ops *policy, unsigned num_values);
+
 /* CPU that an agent uses while num_vms devices on real sockets send telemetry each second. */
 void bench_telemetry(const char *size, uint32_t num_vms, const struct ebb_policy_ops *policy,
 		     double seconds);
