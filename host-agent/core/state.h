@@ -170,7 +170,7 @@ struct ebb_brokered {
 	uint32_t held, asked;		/* then; asked for: 0 if it was not this VM's turn */
 	uint64_t cutoff;		/* what it holds and is worth less goes first; 0: no word */
 	uint64_t keeps_from;		/* the least value of what it was left */
-	usec_t vom_at;			/* when the histogram came that it was judged by; 0: guess */
+	usec_t vom_at;			/* when the histogram it was judged by came; 0: guess */
 };
 
 /* The pool of a guest node, in blocks. */
@@ -244,8 +244,8 @@ struct ebb_vm_cap {
 /* What a guest says that its memory is worth; see vom.c for what is kept of it. */
 struct ebb_vm_vom {
 	uint32_t asked, told;		/* number to be answered, and as in the last LIMITS */
-	uint32_t seq;			/* that the histogram answers; 0: there is none, in this boot */
-	usec_t at;			/* when it came; 0: there is none, and buckets are guessed */
+	uint32_t seq;			/* that the histogram answers; 0: none of this boot */
+	usec_t at;			/* when it came; 0: never, and buckets are guessed */
 	uint64_t num_asks, num_answers, num_refused; /* in this run; refused: malformed */
 	uint32_t first[EBB_MAX_GUEST_NODES + 1]; /* of guest node g: first[g] to first[g + 1] */
 	struct ebb_vom_bucket buckets[EBB_VOM_ROOM]; /* by node, in it by value: as much as held */
@@ -444,7 +444,7 @@ struct ebb_broker {
 	uint32_t seq;			/* number of the last ask; 0: none yet */
 	usec_t asked_at;		/* 0: never */
 	bool is_open;			/* answers may still come */
-	bool is_wanted;			/* the policy wants to ask and has to wait for the cool-down */
+	bool is_wanted;			/* the policy wants to ask, the cool-down is not over */
 	uint64_t num_asks;
 	uint64_t num_brokered[EBB_MAX_NODES]; /* how often memory of a node of the host was */
 	usec_t brokered_at[EBB_MAX_NODES];

@@ -246,8 +246,8 @@ json_t *ebb_view_explain(const struct ebb_state *s, const struct ebb_vm *vm, use
 	for (uint32_t i = 0; i < e.num_lines; i++)
 		json_array_append_new(lines, json_string(e.lines[i]));
 	return json_pack(
-		"{s:s, s:o, s:s, s:o, s:i, s:I, s:o, s:o}", "name", vm->name, "verdicts", verdicts,
-		"waits_for",
+		"{s:s, s:o, s:o, s:s, s:o, s:i, s:I, s:o, s:o}", "name", vm->name, "verdicts",
+		verdicts, "brokered", ebb_view_brokered(s, vm, now), "waits_for",
 		ebb_wait_name(e.wait), "node",
 		e.node == EBB_NODE_ANY ? json_null() : json_integer(e.node), "cpus", e.cpus,
 		"bytes", (json_int_t)e.bytes, "next_in_ms",

@@ -14,6 +14,8 @@ json_t *ebb_view_explain(const struct ebb_state *s, const struct ebb_vm *vm, use
 
 /* What a VM's guest says that its memory is worth (view-vom.c). */
 json_t *ebb_view_histogram(const struct ebb_vm *vm, usec_t now);
+/* What it and others were asked for when memory was last brokered, by guest node. */
+json_t *ebb_view_brokered(const struct ebb_state *s, const struct ebb_vm *vm, usec_t now);
 
 /* "running", "stopped" or "unmanaged". */
 const char *ebb_view_vm_state(const struct ebb_vm *vm);

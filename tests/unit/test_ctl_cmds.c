@@ -321,6 +321,17 @@ static void test_explain(void **state)
 	json_decref(answer);
 }
 
+/* Nothing was ever short there. */
+static void test_explain_brokered(void **state)
+{
+	json_t *answer = ask_good(*state, "{\"cmd\":\"explain\",\"vm\":\"simulated-2\"}");
+	json_t *e = json_object_get(answer, "explain");
+
+	assert_true(json_is_array(json_object_get(e, "brokered")));
+	assert_int_equal(json_array_size(json_object_get(e, "brokered")), 0);
+	json_decref(answer);
+}
+
 static void test_histogram(void **state)
 {
 	json_t *answer = ask_good(*state, "{\"cmd\":\"histogram\",\"vm\":\"simulated-2\"}");
@@ -544,8 +555,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(version), TEST(host), TEST(metrics), TEST(vms), TEST(explain),
-		TEST(histogram), TEST(policy), TEST(history), TEST(charge), TEST(set),
-		TEST(set_class), TEST(refusals),
+		TEST(explain_brokered), TEST(histogram), TEST(policy), TEST(history), TEST(charge),
+		TEST(set), TEST(set_class), TEST(refusals),
 	};
 
 	return cmocka_run_group_tests_name("daemon/ctl-cmds", tests, NULL, NULL);
