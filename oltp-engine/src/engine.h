@@ -38,6 +38,7 @@ struct oltp_table {
 	struct index index;
 	/* Records not used since then were the last to go to disk; written by the manager. */
 	_Atomic uint64_t evicted_stamp;
+	_Atomic bool is_room_wanted;	/* by who found little in its blocks, or none */
 	struct shelf shelves[OLTP_NODES_MAX][SHELF_PARTS];
 	/* Ordered indexes, set before the first record is. */
 	uint32_t n_ordered;

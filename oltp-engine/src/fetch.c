@@ -220,12 +220,12 @@ static void count_cpu(struct fetcher *f)
 				  memory_order_relaxed);
 }
 
-static void wait_for_room(struct fetcher *f)
+static void wait_for_room(struct fetcher *f, struct oltp_table *table)
 {
 	f->n_waiting++;
 	if (!f->waiting_since_ns)
 		f->waiting_since_ns = now_ns();
-	manager_room_want(f->worker->engine->manager);
+	manager_room_want(f->worker->engine->manager, table);
 }
 
 static int start_wanted(struct fetcher *f, const struct cold_want *want, uint32_t ticket)
@@ -288,7 +288,7 @@ enum oltp_rc oltp_cold_fetch(struct oltp_worker *worker, uint32_t number)
 	}
 	if (worker->wants_room) {
 		ticket->room_for = worker->room_table;
-		wait_for_room(f);
+		wait_for_room(f, worker->room_table);
 	}
 	worker->n_wants = 0;
 	worker->wants_room = false;
@@ -375,13 +375,25 @@ static void read_arrived(struct fetcher *f, struct fetch_read *read)
 		return;
 	read->next = f->waiting;
 	f->waiting = read;
-	wait_for_room(f);
+	wait_for_room(f, read->block->table);
 }
 
 static bool room_is_there(struct fetcher *f, struct oltp_table *table)
 {
 	return storage_free_slots(table) ||
 	       storage_spare_bytes(&f->worker->engine->storage) >= OLTP_MEM_BLOCK_BYTES;
+}
+
+static void want_again(struct fetcher *f)
+{
+	struct manager *m = f->worker->engine->manager;
+
+	if (f->waiting)
+		manager_room_want(m, f->waiting->block->table);
+	for (uint32_t i = 0; i < OLTP_TICKETS; i++) {
+		if (f->tickets[i].room_for)
+			manager_room_want(m, f->tickets[i].room_for);
+	}
 }
 
 /* What waits for room: put in now, or given up.  Late may be who looks: tried once more before. */
@@ -418,7 +430,7 @@ static void retry_waiting(struct fetcher *f)
 	if (f->n_waiting < n)
 		f->waiting_since_ns = f->n_waiting ? now_ns() : 0;
 	else
-		manager_room_want(f->worker->engine->manager);
+		want_again(f);
 }
 
 static void move_on(struct fetcher *f, bool send)

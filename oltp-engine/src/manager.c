@@ -41,9 +41,13 @@ void manager_wake(struct manager *m)
 	pthread_mutex_unlock(&m->lock);
 }
 
-void manager_room_want(struct manager *m)
+void manager_room_want(struct manager *m, struct oltp_table *table)
 {
-	if (m && !atomic_exchange_explicit(&m->room_wanted, true, memory_order_relaxed))
+	if (!m)
+		return;
+	/* Pairs with make_room: whoever learns of the second sees the first. */
+	atomic_store_explicit(&table->is_room_wanted, true, memory_order_relaxed);
+	if (!atomic_exchange_explicit(&m->room_wanted, true, memory_order_acq_rel))
 		manager_wake(m);
 }
 
@@ -57,9 +61,10 @@ static uint64_t room_low(struct oltp_table *table)
 void manager_room_check(struct manager *m, struct oltp_table *table)
 {
 	if (m && storage_free_slots(table) < ROOM_MAX &&
-	    !atomic_load_explicit(&m->room_wanted, memory_order_relaxed) &&
+	    !(atomic_load_explicit(&m->room_wanted, memory_order_relaxed) &&
+	      atomic_load_explicit(&table->is_room_wanted, memory_order_relaxed)) &&
 	    storage_free_slots(table) < room_low(table))
-		manager_room_want(m);
+		manager_room_want(m, table);
 }
 
 /* The demand on a node, if it is time to do something about it. */
@@ -151,12 +156,17 @@ static void make_room(struct manager *m)
 	for (uint32_t i = 0; i < n_tables; i++) {
 		struct oltp_table *table = engine->tables[i];
 		uint64_t low = room_low(table), there = storage_free_slots(table);
+		bool is_wanted = atomic_exchange_explicit(&table->is_room_wanted, false,
+							  memory_order_relaxed);
 
 		if (there >= low || storage_spare_bytes(&engine->storage) >= OLTP_MEM_BLOCK_BYTES)
 			continue;
 		shrink_table(&m->shrink, table, 2 * low - there);
-		/* All of its rows may be on disk, so that it has no block whose rows could go. */
-		if (!m->evict.error && !storage_free_slots(table))
+		/*
+		 * All of its rows may be on disk, so that it has no block whose rows could go. If
+		 * nobody misses one, it would only be filled with what is on disk of others.
+		 */
+		if (is_wanted && !m->evict.error && !storage_free_slots(table))
 			shrink_block(&m->shrink, manager_now_ns() + ROOM_BLOCK_NS);
 		if (m->evict.error)
 			m->disk_retry_ns = manager_now_ns() + DISK_RETRY_NS;
@@ -333,7 +343,7 @@ static void *manager_main(void *arg)
 		lost_sweep(m->engine);
 		for (uint32_t node = 0; node < OLTP_NODES_MAX; node++)
 			is_busy |= answer_demand(m, node);
-		if (atomic_exchange_explicit(&m->room_wanted, false, memory_order_relaxed))
+		if (atomic_exchange_explicit(&m->room_wanted, false, memory_order_acq_rel))
 			make_room(m);
 		evict_settle(&m->evict, 0);
 		if (m->engine->cold) {

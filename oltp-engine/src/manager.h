@@ -26,7 +26,7 @@ struct manager {
 	uint64_t ticks;
 	pthread_t thread;
 	_Atomic bool quit;
-	_Atomic bool room_wanted;	/* somebody found little room, or none */
+	_Atomic bool room_wanted;	/* of a table at least, which says so */
 	uint64_t fill_next;		/* extent to go on with */
 	uint64_t disk_retry_ns;		/* nothing is written for room before that */
 	uint8_t *fill_buffer;
@@ -44,8 +44,8 @@ void manager_destroy(struct manager *manager);
 /* Something was offered, demanded or lost. Accepts NULL, as do those below. */
 void manager_wake(struct manager *manager);
 
-/* No room was found for a record. */
-void manager_room_want(struct manager *manager);
+/* No room was found for a record of the table. */
+void manager_room_want(struct manager *manager, struct oltp_table *table);
 
 /* After a slot of the table was taken: wakes the manager when few are left. */
 void manager_room_check(struct manager *manager, struct oltp_table *table);

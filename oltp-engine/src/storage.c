@@ -328,8 +328,10 @@ uint64_t storage_spare_bytes(struct storage *storage)
 	uint64_t bytes = 0;
 
 	pthread_mutex_lock(&storage->lock);
+	/* What is less than a block at the end of an offer, nobody will ever get. */
 	for (uint32_t node = 0; node < OLTP_NODES_MAX; node++)
-		bytes += storage->nodes[node].unused_bytes + storage_offered(storage, node);
+		bytes += storage->nodes[node].unused_bytes +
+			 (storage_offered(storage, node) & ~(OLTP_MEM_BLOCK_BYTES - 1));
 	pthread_mutex_unlock(&storage->lock);
 	return bytes;
 }

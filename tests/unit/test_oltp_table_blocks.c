@@ -20,6 +20,8 @@
 /* In vain, for want of room: some are to be expected for each table, but not without end. */
 #define ATTEMPTS_MAX	500u
 #define DEMAND_MS	RIG_DEADLINE_MS
+/* Without anything going on; the engine looks after itself more often. */
+#define QUIET_MS	300u
 
 struct tables {
 	struct rig rig;		/* its table is the large one */
@@ -139,12 +141,37 @@ static void test_insert_into_all(void **state)
 	rig_close(&t.rig);
 }
 
+/*
+ * What is brought back into free room and what goes for new room leave each other in peace: the
+ * limit is no whole number of blocks, and what is left over is nobody's room.
+ */
+static void test_comes_to_rest(void **state)
+{
+	struct oltp_memory_stats stats = { 0 }, before;
+	uint32_t quiet_ms = 0;
+	struct tables t;
+
+	(void)state;
+	open_tables(&t, LARGE_BLOCKS * BLOCK + BLOCK / 4 * 3);
+	rig_insert(&t.rig, 0, LARGE_ROWS * 2);
+	for (uint32_t ms = 0; quiet_ms < QUIET_MS; ms++) {
+		assert_true(ms < RIG_DEADLINE_MS / 2);
+		before = stats;
+		rig_sleep_ms(1);
+		stats = rig_stats(&t.rig);
+		quiet_ms = stats.merged_records == before.merged_records ? quiet_ms + 1 : 0;
+	}
+	assert_true(stats.cold_records >= LARGE_ROWS);
+	rig_close(&t.rig);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_demand_leaves_a_block),
 		cmocka_unit_test(test_demand_takes_the_last),
 		cmocka_unit_test(test_insert_into_all),
+		cmocka_unit_test(test_comes_to_rest),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
