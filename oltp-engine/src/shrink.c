@@ -303,13 +303,29 @@ static int list_candidates(struct shrink *s, uint32_t node, bool takes_last,
 	return 0;
 }
 
-/* Room in the blocks that are not victims, for what is moved. */
-static uint64_t free_bytes(struct shrink *s)
+/* What of the victims' records others' blocks have room for: those of the same table only. */
+static uint64_t room_for(struct shrink *s, struct round *round)
 {
 	uint64_t bytes = 0;
 
-	for (uint32_t i = 0; i < s->engine->n_tables; i++)
-		bytes += storage_free_slots(s->engine->tables[i]) * s->engine->tables[i]->stride;
+	for (uint32_t t = 0; t < s->engine->n_tables; t++) {
+		struct oltp_table *table = s->engine->tables[t];
+		uint64_t n_used = 0, n_own = 0, n_free;
+
+		for (uint32_t i = 0; i < round->n; i++) {
+			struct block *block = round->victims[i];
+			uint32_t n;
+
+			if (block->table != table)
+				continue;
+			n = storage_block_look(block, round->used[i]);
+			n_used += n;
+			n_own += block->n_slots - n;
+		}
+		n_free = n_used ? storage_free_slots(table) : 0;
+		n_free -= n_own < n_free ? n_own : n_free;
+		bytes += (n_free < n_used ? n_free : n_used) * table->stride;
+	}
 	return bytes;
 }
 
@@ -362,7 +378,7 @@ static uint64_t shrink_pass(struct shrink *s, struct round *round, uint32_t node
 		budget_bytes = (int64_t)(bytes - given);
 		if (n_victims == VICTIMS_MAX)
 			budget_bytes = VICTIMS_MAX / VICTIMS_PER_BLOCK * OLTP_MEM_BLOCK_BYTES;
-		budget_bytes -= (int64_t)free_bytes(s);
+		budget_bytes -= (int64_t)room_for(s, round);
 		*ret_moved += run_round(s, round, threshold, budget_bytes, deadline_ns);
 		unused = end_round(s, round, n_victims);
 		*ret_moved += unused > 0;

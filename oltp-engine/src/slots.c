@@ -112,6 +112,9 @@ static struct record *shelf_alloc(struct shelf *shelf, uint64_t ts)
 {
 	struct record *record = NULL;
 
+	/* Mostly so while memory is short: the lock is for those who may find something. */
+	if (!counter_read(&shelf->n_free))
+		return NULL;
 	pthread_mutex_lock(&shelf->lock);
 	for (struct block *block = shelf->partial, *next; block && !record; block = next) {
 		next = block->next;
