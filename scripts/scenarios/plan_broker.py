@@ -20,6 +20,7 @@ COLD, WARM = "cold", "warm"
 POOL_MIB = 160                  # of both VMs together
 MIN_MIB = 18                    # guaranteed to each: 3 of 26
 THRESHOLD_PCT, TARGET_PCT = 96, 92      # 25 and 24 of 26
+FAILOVER_PCT = 100              # nobody has to leave
 MINUTE_S = 4.0
 WINDOW_MIN, RAMP_MIN = 2, 10    # minutes: of the moving average, of the ramp-up
 IDLE_S = 8.0                    # in which the cold VM's memory grows cold
@@ -74,4 +75,5 @@ def make(ablate, seed, time_scale, share=None, load="ycsb", policies=POLICIES):
          "idle_s": IDLE_S * time_scale, "restart_s": RESTART_S * time_scale,
          "deadline_ms": deadline_ms, "histograms": []},
         {"pool_mib": POOL_MIB, "memory_threshold_percent": THRESHOLD_PCT,
-         "memory_target_percent": TARGET_PCT, "cool_down_s": f"{minute:g}"})
+         "memory_target_percent": TARGET_PCT, "memory_failover_percent": FAILOVER_PCT,
+         "cool_down_s": f"{minute:g}"})
