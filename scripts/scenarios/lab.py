@@ -176,6 +176,13 @@ class Lab:
             end(self.agent)
             self.agent = None
 
+    def kill_agent(self):
+        """It ends without a word: the emulated host stays, with threads where they are."""
+        if self.agent:
+            self.agent.kill()
+            self.agent.wait()
+            self.agent = None
+
     def agent_cpu_s(self):
         """CPU time that the agent has used so far."""
         with open(f"/proc/{self.agent.pid}/stat", encoding="ascii") as f:

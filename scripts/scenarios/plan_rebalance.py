@@ -17,6 +17,7 @@ MODES = (STATIC, REBALANCED)
 VMS, CPUS, CORES = 8, 2, 8
 MEMORY_MIB = 192
 WINDOW_S = 1
+NEVER_S = 3600          # longer than any run: cores stay as they were given
 # In a burst one VM is at HIGH, all others at LOW. HIGH and LOW together are more than a core,
 # HIGH alone and three LOW are not.
 HIGH, LOW = 0.85, 0.25
@@ -68,4 +69,4 @@ def make(ablate, seed, time_scale, share=None, seeds=1):
          "skew_s": SKEW_S * time_scale, "hot": HOT, "active": ACTIVE, "cpus": CPUS,
          # Whether cores are given anew, by the name of the mode in the samples.
          "modes": {STATIC: False, REBALANCED: not ablate}},
-        {"hot_window_s": str(WINDOW_S)})
+        {"shared_cores": str(CORES), "hot_window_s": str(NEVER_S)})

@@ -21,7 +21,8 @@ def rebalance(stage, _dwell_s):
         if mode == REBALANCED:
             stage.step("agent", "", "the agent starts again: cores are given anew where they are "
                        "hot" if is_on else "the agent starts again: cores stay as they were given")
-            stage.restart_agent({"rebalance": "yes" if is_on else "no"})
+            stage.restart_agent({"hot_window_s": r["window_s"] if is_on else
+                                 plan_rebalance.NEVER_S})
             stage.watch(SETTLE_S)
         turns = range(len(r["seeds"]))
         # With the start that is worst: before anything was moved.

@@ -64,8 +64,8 @@ class Stage:
         self._do(self.lab.ask, "policy", name)
 
     def restart_agent(self, options):
-        """Ends the agent and starts it again with other options; VMs and cores stay as they are."""
-        self.lab.stop_agent()
+        """Starts the agent anew with other options; VMs keep what they hold, and where they are."""
+        self.lab.kill_agent()
         self.lab.agent_options.update(options)
         self._do(self.lab.start_agent)
 
