@@ -19,6 +19,7 @@ COLD, WARM = "cold", "warm"
 
 POOL_MIB = 160                  # of both VMs together
 MIN_MIB = 18                    # guaranteed to each: 3 of 26
+MAX_MIB = 134                   # 22 of 26: with the other's minimum, just within the threshold
 THRESHOLD_PCT, TARGET_PCT = 96, 92      # 25 and 24 of 26
 FAILOVER_PCT = 100              # nobody has to leave
 MINUTE_S = 4.0
@@ -62,7 +63,7 @@ def make(ablate, seed, time_scale, share=None, load="ycsb", policies=POLICIES):
     for i, name in enumerate((COLD, WARM)):
         server = f"{LOADS[load]} --seed {seed + i} --interval-ms {REPORT_MS} --pool " \
                  "--cold-dir /cold --control - --elastic none"
-        vms.append(Vm(name, [Cell(1, 1, 0, POOL_MIB, MIN_MIB)], BOOT_MIB[load],
+        vms.append(Vm(name, [Cell(1, 1, 0, MAX_MIB, MIN_MIB)], BOOT_MIB[load],
                       mem_deadline_ms=deadline_ms, disks_mib=[DISK_MIB],
                       options={"name": name, "shell": "ttyS1", "cold": "vda",
                                "monitor": f"--interval-ms {REPORT_MS}", "server": server}))
@@ -70,6 +71,7 @@ def make(ablate, seed, time_scale, share=None, load="ycsb", policies=POLICIES):
     return BrokerPlan(
         SCENARIO, order[0]["policy"], vms, minute, host,
         {"load": load, "rounds": order, "pool_mib": POOL_MIB, "min_mib": MIN_MIB,
+         "max_mib": MAX_MIB,
          "threshold_pct": THRESHOLD_PCT, "target_pct": TARGET_PCT, "cool_down_s": minute,
          "window_s": WINDOW_MIN * minute, "ramp_s": RAMP_MIN * minute,
          "idle_s": IDLE_S * time_scale, "restart_s": RESTART_S * time_scale,

@@ -10,7 +10,7 @@ from .lab import SetupError
 from .scene_memory import STATISTICS, Console, statistics
 
 FILL_S = 40         # longest wait for the cold VM to hold what it can
-FILLED_PCT = 90     # of the threshold
+FILLED_PCT = 90     # of the most that it may hold
 BUSY = 1e6          # transactions per second: more than any engine can do, so work is unlimited
 LOOK_S = 1.0        # between two looks at the histograms
 MIB = 1 << 20
@@ -42,15 +42,14 @@ def _round(stage, b, turn):
     for name in (cold, warm):
         stage.wait_join(name)
     stage.doing = f"{cold} fills the pool"
-    most = b["pool_mib"] * b["threshold_pct"] / 100 - b["min_mib"]
     stage.watch(FILL_S * stage.scale, lambda state: cold in state and
-                state[cold].mem_held_bytes >= FILLED_PCT / 100 * most * MIB)
+                state[cold].mem_held_bytes >= FILLED_PCT / 100 * b["max_mib"] * MIB)
     stage.watch(b["window_s"] / 2)
     step("idle", cold, f"{cold} has nothing to do any more")
     stage.tell(cold, "rate 0")
     stage.watch(b["idle_s"])
     step("ramp", warm, f"{warm} may grow")
-    stage.set_memory(warm, 0, b["pool_mib"])
+    stage.set_memory(warm, 0, b["max_mib"])
     _watch_histograms(stage, b, variant, b["ramp_s"])
     step("restart", cold, f"{cold} works again")
     stage.tell(cold, f"rate {BUSY:.0f}")
