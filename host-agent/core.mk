@@ -16,7 +16,7 @@ $(eval $(call lib,ebb-core,$(EBB_CORE_SOURCES),))
 $(eval $(call lib,ebb-fake,$(addprefix host-agent/io/,fake.c fake-device.c fake-events.c \
 	fake-guest.c fake-host.c fake-mem.c fake-vom.c),))
 $(eval $(call unit_test_single,test_core_sim,$(addprefix tests/sim/,test_core_sim.c world.c \
-	world-check.c),ebb-fake ebb-core,,))
+	world-check.c world-pressure.c),ebb-fake ebb-core,,))
 $(foreach t,arbiter charge conduct define explain force lend mem plan request restart violation,$(eval \
 	$(call unit_test,test_core_$(t),tests/unit/test_core_$(t).c tests/unit/core_script.c, \
 	ebb-core,,)))

@@ -359,7 +359,7 @@ static void calm_down(struct world *w)
 /* What happened in all seeds together. */
 struct sums {
 	uint64_t steps, grants, lends, mem_offers, mem_releases, revoked;
-	uint64_t voms, brokered, cutoffs;
+	uint64_t voms, brokered, cutoffs, violations, moves;
 };
 
 static void run_seed(uint64_t seed, struct sums *sums)
@@ -415,6 +415,8 @@ static void run_seed(uint64_t seed, struct sums *sums)
 	sums->revoked += w.num_revoked;
 	sums->voms += w.num_voms;
 	sums->brokered += w.num_brokered;
+	sums->violations += w.num_violations;
+	sums->moves += w.num_moves;
 	sums->cutoffs += w.num_cutoffs;
 	if (!w.failure[0] && bad_histogram[0])
 		snprintf(w.failure, sizeof(w.failure), "%s", bad_histogram);
@@ -437,12 +439,14 @@ static void test_random_worlds(void **state)
 	for (uint64_t seed = 1; seed <= NUM_SEEDS; seed++)
 		run_seed(seed, &sums);
 	printf("%llu steps, %llu grants, %llu lends, %llu memory offers, %llu releases, "
-	       "%llu blocks revoked, %llu histograms, %llu brokerings, %llu cut-offs\n",
+	       "%llu blocks revoked, %llu histograms, %llu brokerings, %llu cut-offs, "
+	       "%llu violations, %llu moves\n",
 	       (unsigned long long)sums.steps, (unsigned long long)sums.grants,
 	       (unsigned long long)sums.lends,
 	       (unsigned long long)sums.mem_offers, (unsigned long long)sums.mem_releases,
 	       (unsigned long long)sums.revoked, (unsigned long long)sums.voms,
-	       (unsigned long long)sums.brokered, (unsigned long long)sums.cutoffs);
+	       (unsigned long long)sums.brokered, (unsigned long long)sums.cutoffs,
+	       (unsigned long long)sums.violations, (unsigned long long)sums.moves);
 	/* A simulation in which nothing happens proves nothing. */
 	assert_true(sums.steps >= 100000);
 	assert_true(sums.grants > 1000);
@@ -452,6 +456,8 @@ static void test_random_worlds(void **state)
 	assert_true(sums.revoked > 1000);
 	assert_true(sums.voms > 300);
 	assert_true(sums.brokered > 100);
+	assert_true(sums.violations > 100);
+	assert_true(sums.moves > 20);
 	assert_true(sums.cutoffs > 300);
 }
 

@@ -365,6 +365,7 @@ void world_check(struct world *w)
 	check_limits(w);
 	check_pools(w);
 	check_asking(w);
+	world_pressure_check(w);
 	for (unsigned i = 0; i < WORLD_VMS; i++) {
 		const struct world_vm *v = &w->vms[i];
 

@@ -65,7 +65,12 @@ void world_init(struct world *w, const struct ebb_host *host,
 	w->policy = policy;
 	ebb_state_config_default(&w->cfg);
 	w->cfg.count_threads = count_threads;
-	w->cfg.pressure.cool_down_s = 1;
+	w->cfg.pressure.cool_down_s = w->cfg.pressure.memory_window_s = 1;
+	if (cfg->seed % 3 == 0) {
+		w->cfg.pressure.memory_target_percent = 30;
+		w->cfg.pressure.memory_threshold_percent = 50;
+		w->cfg.pressure.memory_failover_percent = 60;
+	}
 	w->cfg.alloc = (struct ebb_alloc){ .alloc = heap_alloc, .free = heap_free };
 	w->has_no_cap = cfg->has_no_cap;
 	w->has_no_pools = cfg->has_no_pools;
@@ -93,6 +98,7 @@ static void drain_records(struct world *w)
 		w->num_mem_offers += r.event == EBB_EVENT_MEM_OFFER;
 		w->num_mem_releases += r.event == EBB_EVENT_MEM_RELEASE;
 		w->num_brokered += r.event == EBB_EVENT_BROKER;
+		world_pressure_note(w, &r);
 		if (r.event == EBB_EVENT_CHARGE && find(w, r.uuid))
 			find(w, r.uuid)->charged_usec +=
 				r.charge[EBB_CLASS_RESERVED].core_usec +
@@ -130,6 +136,7 @@ void world_agent_restart(struct world *w)
 	drain_records(w);
 	ebb_state_destroy(w->state);
 	agent_create(w);
+	world_pressure_forget(w);
 	for (unsigned i = 0; i < WORLD_VMS; i++) {
 		w->vms[i].undisturbed_since = w->now;
 		begin_charge(w, &w->vms[i]);

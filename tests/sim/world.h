@@ -31,6 +31,15 @@ struct world_vm {
 	usec_t counted_at;
 	uint64_t held_usec, charged_usec; /* counted here, and as recorded */
 	usec_t undisturbed_since;	/* last start, reset, loss of the link, or restart */
+	bool should_move;		/* by the records; last recommended at move_at */
+	usec_t move_at;
+};
+
+/* Memory of a node of the host. */
+struct world_pressure {
+	bool is_on;			/* by the records, since on_at */
+	usec_t on_at;
+	usec_t above_since, low_since;	/* above the threshold, at the target; 0: not */
 };
 
 struct world {
@@ -45,6 +54,8 @@ struct world {
 	uint64_t num_grants, num_lends, num_forced;
 	uint64_t num_mem_offers, num_mem_releases, num_revoked; /* revoked: blocks */
 	uint64_t num_voms, num_brokered, num_cutoffs; /* cutoffs: limits that name any */
+	uint64_t num_violations, num_moves; /* begun */
+	struct world_pressure pressure[EBB_MAX_NODES];
 	bool has_no_cap, has_no_pools;	/* as the fake was told */
 	char failure[256];		/* first check that failed, or "" */
 	bool trace;
@@ -76,6 +87,10 @@ bool world_step(struct world *w, usec_t until);
 void world_count(struct world *w, unsigned vm);
 /* All checks of the moment; the first that fails goes to w->failure. */
 void world_check(struct world *w);
+/* A record; all checks of the moment of violations and moves; a restart forgets both. */
+void world_pressure_note(struct world *w, const struct ebb_record *r);
+void world_pressure_check(struct world *w);
+void world_pressure_forget(struct world *w);
 /* Checks that hold once nothing moves any more. */
 void world_check_settled(struct world *w);
 
