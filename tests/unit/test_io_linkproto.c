@@ -450,7 +450,8 @@ static void test_encoders(void **state)
 		.cpus = { { .vcpu = 3 }, { .vcpu = 4, .flags = VIRTIO_EBB_CPU_F_HT } },
 	};
 	const struct ebb_action_limits limits = {
-		.generation = 9, .num_nodes = 2, .vom_seq = 12, .nodes = { { .held = 1, .limit = 2 },
+		.generation = 9, .num_nodes = 2, .vom_seq = 12,
+		.nodes = { { .held = 1, .limit = 2 },
 			   { .held = 4, .limit = 3, .tier = VIRTIO_EBB_TIER_PARK,
 			     .deadline_ms = 1500, .mem_deadline_ms = 70,
 			     .mem_held_bytes = MIB(8), .mem_limit_bytes = MIB(4),
