@@ -11,11 +11,13 @@ $(eval $(call unit_test,test_ebb_cpuset,$(addprefix tests/unit/,test_ebb_cpuset.
 $(eval $(call unit_test,test_ebb_lend,$(addprefix tests/unit/,test_ebb_lend.c \
 	cpuset_fixture.c),ebbdriver,,))
 $(eval $(call unit_test,test_ebb_wire,tests/unit/test_ebb_wire.c,ebbdriver,,))
+$(eval $(call unit_test,test_ebb_wire_vom,tests/unit/test_ebb_wire_vom.c,ebbdriver,,))
 $(eval $(call unit_test,test_ebb_region,tests/unit/test_ebb_region.c,ebbdriver,,))
 $(eval $(call unit_test,test_ebb_leasemap,tests/unit/test_ebb_leasemap.c,ebbdriver,,))
 
 # Runs in a guest: the driver's commands for shell scripts.
 $(eval $(call prog,ebbt-cpu,tests/vm/guest/ebb-cpu-test.c,,,))
+$(eval $(call prog,ebbt-vom,tests/vm/guest/ebb-vom-test.c,,,))
 $(eval $(call prog,ebbt-evil,tests/vm/guest/ebb-evil.c,,,))
 $(eval $(call prog,ebbt-mem,$(addprefix tests/vm/guest/ebb-mem-,test.c bad.c use.c io.c lib.c),,liburing,))
 $(eval $(call prog,ebbt-mem-stress,$(addprefix tests/vm/guest/ebb-mem-,stress.c lib.c),,liburing,))

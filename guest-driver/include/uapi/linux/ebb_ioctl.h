@@ -230,8 +230,8 @@ VIRTIO_EBB_ASSERT_SIZE(struct ebb_telemetry, 120);
  * EBB_IOC_VOM: tell the host what the memory that this VM holds of its pools is
  * worth to it (VoM), as a histogram.  For the guest monitor, or the only program
  * where there is none: the host keeps the newest histogram only.  vom_seq of the
- * limits says when it wants one; between two of them it wants
- * VIRTIO_EBB_VOM_INTERVAL_MS.  Never waits.
+ * limits says when it wants one; there have to be VIRTIO_EBB_VOM_INTERVAL_MS and
+ * a quarter of it between two.  Never waits.
  *   EINVAL     also: seq is 0, num_buckets above EBB_VOM_MAX_BUCKETS, a bucket
  *              with no such node or a kib of 0 or not above the one before it
  *   EOPNOTSUPP the device does not know of the value of memory
