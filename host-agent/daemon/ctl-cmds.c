@@ -118,7 +118,7 @@ static void cmd_histogram(struct ebb_agent *a, struct ebb_ctl_request *r)
 
 static void cmd_metrics(struct ebb_agent *a, struct ebb_ctl_request *r)
 {
-	char *text = ebb_metrics_text(a->state);
+	char *text = ebb_metrics_text(a->state, ebb_clock_mono_usec());
 
 	if (text)
 		ebb_ctl_reply(r, json_pack("{s:s}", "metrics", text));

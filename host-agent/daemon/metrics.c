@@ -94,7 +94,57 @@ static void put_moves(FILE *f, const struct ebb_state *s)
 	}
 }
 
-char *ebb_metrics_text(const struct ebb_state *s)
+enum vom { VOM_ASKS, VOM_ANSWERS, VOM_REFUSED, VOM_AGE, VOM_CUTOFF };
+
+/* Of each running VM that has pools; age only where there is a histogram. */
+static void put_vom_of(FILE *f, const struct ebb_state *s, const char *name, enum vom what,
+		       usec_t now)
+{
+	for (size_t i = 0; i < ebb_state_num_vms(s); i++) {
+		const struct ebb_vm *vm = ebb_state_vm_at(s, i);
+		const struct ebb_vm_vom *v = &vm->vom;
+		uint64_t cutoff = 0;
+
+		if (!vm->is_running || !ebb_sla_has_mem(&vm->sla) || (what == VOM_AGE && !v->at))
+			continue;
+		for (uint16_t g = 0; g < vm->sla.num_nodes; g++)
+			if (vm->nodes[g].pool.told_cutoff > cutoff)
+				cutoff = vm->nodes[g].pool.told_cutoff;
+		fprintf(f, "%s{vm=", name);
+		put_quoted(f, vm->name);
+		if (what == VOM_AGE)
+			fprintf(f, "} %.3f\n", (double)(now - v->at) / EBB_USEC_PER_SEC);
+		else
+			fprintf(f, "} %" PRIu64 "\n",
+				what == VOM_ASKS ? v->num_asks :
+				what == VOM_ANSWERS ? v->num_answers :
+				what == VOM_REFUSED ? v->num_refused : cutoff);
+	}
+}
+
+static void put_vom(FILE *f, const struct ebb_state *s, usec_t now)
+{
+	begin(f, "ebb_memory_brokerings", "counter", NULL,
+	      "How often VMs were asked for memory because a node ran short of it.");
+	for (uint16_t n = 0; n < ebb_state_host(s)->num_nodes; n++)
+		fprintf(f, "ebb_memory_brokerings_total{node=\"%u\"} %" PRIu64 "\n", n,
+			ebb_state_broker(s)->num_brokered[n]);
+	begin(f, "ebb_histogram_asks", "counter", NULL,
+	      "How often a guest was asked what its memory is worth, in this run of its VM.");
+	put_vom_of(f, s, "ebb_histogram_asks_total", VOM_ASKS, now);
+	begin(f, "ebb_histogram_answers", "counter", NULL, "How often it has answered.");
+	put_vom_of(f, s, "ebb_histogram_answers_total", VOM_ANSWERS, now);
+	begin(f, "ebb_histogram_refused", "counter", NULL, "How often the answer was malformed.");
+	put_vom_of(f, s, "ebb_histogram_refused_total", VOM_REFUSED, now);
+	begin(f, "ebb_histogram_age_seconds", "gauge", "seconds",
+	      "How long ago the histogram came that is in use.");
+	put_vom_of(f, s, "ebb_histogram_age_seconds", VOM_AGE, now);
+	begin(f, "ebb_memory_cutoff", "gauge", NULL,
+	      "What a VM was told to give first: worth less, ns per second and MiB; 0: nothing.");
+	put_vom_of(f, s, "ebb_memory_cutoff", VOM_CUTOFF, now);
+}
+
+char *ebb_metrics_text(const struct ebb_state *s, usec_t now)
 {
 	char *text = NULL;
 	size_t size;
@@ -116,6 +166,7 @@ char *ebb_metrics_text(const struct ebb_state *s)
 	put_sums(f, s, "ebb_move_recommendations_total", SUM_MOVES);
 	begin(f, "ebb_move_recommended", "gauge", NULL, "VMs that should move to another host.");
 	put_moves(f, s);
+	put_vom(f, s, now);
 	fputs("# EOF\n", f);
 	if (fclose(f) != 0) {
 		free(text);

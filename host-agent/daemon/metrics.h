@@ -6,6 +6,6 @@
 #include "core/state.h"
 
 /* To be freed; NULL when out of memory. */
-char *ebb_metrics_text(const struct ebb_state *s);
+char *ebb_metrics_text(const struct ebb_state *s, usec_t now);
 
 #endif

@@ -243,7 +243,8 @@ static const struct ebb_policy_ops *random_policy(struct dice *d)
 	static const struct ebb_policy_ops *const policies[] = {
 		&ebb_policy_fair, &ebb_policy_fair, &ebb_policy_fair, &ebb_policy_strict,
 		&ebb_policy_spot, &ebb_policy_isolate, &ebb_policy_isolate, &scatter_policy,
-		&scatter_policy, &scatter_policy,
+		&scatter_policy, &scatter_policy, &ebb_policy_vom, &ebb_policy_equal,
+		&ebb_policy_vom, &ebb_policy_proportional, &ebb_policy_balloon,
 	};
 
 	return policies[roll(d, sizeof(policies) / sizeof(policies[0]))];
@@ -338,7 +339,9 @@ static void set_failures(struct world *w, uint32_t permille)
 static void calm_down(struct world *w)
 {
 	set_failures(w, 0);
-	if (w->policy == &scatter_policy || w->policy == &ebb_policy_spot) {
+	/* Those that broker memory never come to rest among guests that take all there is. */
+	if (w->policy == &scatter_policy || w->policy == &ebb_policy_spot ||
+	    w->policy->mem_review_usec > 0) {
 		w->policy = &ebb_policy_fair;
 		ebb_state_policy_set(w->state, w->now, w->policy);
 	}
@@ -454,7 +457,7 @@ static void test_random_worlds(void **state)
 	assert_true(sums.mem_offers > 1000);
 	assert_true(sums.mem_releases > 1000);
 	assert_true(sums.revoked > 1000);
-	assert_true(sums.voms > 300);
+	assert_true(sums.voms > 150);
 	assert_true(sums.brokered > 100);
 	assert_true(sums.violations > 100);
 	assert_true(sums.moves > 20);

@@ -247,6 +247,9 @@ static void check_vm_mem(struct world *w, unsigned i, const struct ebb_vm *vm)
 		struct ebb_fake_pool p;
 		usec_t since;
 
+		if (vm->nodes[g].pool.held > limit && vm->nodes[g].pool.num_due == 0)
+			fail(w, "vm%u node %u: %u blocks are demanded without a deadline", i, g,
+			     vm->nodes[g].pool.held - limit);
 		ebb_fake_pool(w->fake, v->uuid, g, &p);
 		if (limit < v->mem_limit[g])
 			v->mem_lowered_at[g] = w->now;

@@ -130,7 +130,7 @@ static void test_metrics(void **state)
 	begin(&s);
 	/* A label's value is quoted. */
 	strcpy(((struct ebb_vm *)script_vm(&s, 'b'))->name, "b\"\\\n");
-	all = ebb_metrics_text(s.state);
+	all = ebb_metrics_text(s.state, s.now);
 	assert_non_null(all);
 	expect_line(all, "# TYPE ebb_violations counter");
 	expect_line(all, "ebb_violations_total{resource=\"memory\",node=\"0\"} 1");
@@ -141,11 +141,16 @@ static void test_metrics(void **state)
 	expect_line(all, "ebb_move_recommendations_total{resource=\"memory\",node=\"0\"} 1");
 	expect_line(all, "ebb_move_recommended{vm=\"b\\\"\\\\\\n\",resource=\"memory\","
 		    "node=\"0\"} 1");
+	expect_line(all, "ebb_memory_brokerings_total{node=\"0\"} 0");
+	expect_line(all, "ebb_histogram_asks_total{vm=\"a\"} 0");
+	expect_line(all, "ebb_memory_cutoff{vm=\"a\"} 0");
+	/* It has said nothing. */
+	assert_null(strstr(all, "ebb_histogram_age_seconds{"));
 	assert_string_equal(all + strlen(all) - 6, "# EOF\n");
 	free(all);
 	/* The counters stay when it is over. */
 	core_violation_core(s.state, s.now, 1, 0, "");
-	all = ebb_metrics_text(s.state);
+	all = ebb_metrics_text(s.state, s.now);
 	expect_line(all, "ebb_violations_total{resource=\"core\",node=\"0\"} 1");
 	expect_line(all, "ebb_violation_active{resource=\"core\",node=\"0\"} 0");
 	free(all);
