@@ -187,8 +187,6 @@ int core_vom(struct ebb_state *s, usec_t now, struct ebb_vm *vm, const struct eb
 	v->num_answers += v->seq != f->seq;
 	v->seq = f->seq;
 	v->at = now;
-	/* Settling looks whether all have answered. */
-	s->limits_are_stale = true;
 	return 0;
 }
 
