@@ -9,12 +9,12 @@ EBB_CORE_SOURCES := $(addprefix host-agent/core/,arbiter.c broker.c charge.c con
 	sla-text.c state.c threads.c types.c vcpu.c vom.c want.c) \
 	$(addprefix host-agent/policies/,balloon.c broker.c broker-offer.c equal.c fair.c \
 	fill.c isolate.c level.c list.c mem-share.c proportional.c spot.c strict.c taking.c vom.c)
-EBB_CORE_SOURCES += $(addprefix host-agent/core/,share.c share-move.c)
+EBB_CORE_SOURCES += $(addprefix host-agent/core/,rebalance.c share.c share-move.c)
 EBB_CORE_SOURCES += $(addprefix host-agent/core/,move.c violation.c violation-step.c)
 
 $(eval $(call lib,ebb-core,$(EBB_CORE_SOURCES),))
 $(eval $(call lib,ebb-fake,$(addprefix host-agent/io/,fake.c fake-device.c fake-events.c \
-	fake-guest.c fake-host.c fake-mem.c fake-vom.c),))
+	fake-load.c fake-guest.c fake-host.c fake-mem.c fake-vom.c),))
 $(eval $(call unit_test_single,test_core_sim,$(addprefix tests/sim/,test_core_sim.c world.c \
 	world-check.c world-pressure.c),ebb-fake ebb-core,,))
 $(foreach t,arbiter charge conduct define explain force lend mem plan request restart violation,$(eval \

@@ -3,7 +3,7 @@
 # The outer half of the host agent: util, io, the daemon and its command line client.
 EBB_UTIL_SRCS := $(addprefix host-agent/util/,err.c fs.c log.c uuid.c)
 EBB_IO_SRCS := $(addprefix host-agent/io/,cgroup.c emugroup.c emuhost.c emuslice.c emuspec.c \
-	hosttopo.c link.c linkproto.c linkproto-encode.c linkproto-pools.c linkproto-vom.c metadata.c metadata-mem.c \
+	hostshare.c hosttopo.c link.c linkproto.c linkproto-encode.c linkproto-pools.c linkproto-vom.c metadata.c metadata-mem.c \
 	metadata-vcpus.c metadata-xml.c placer.c \
 	qemuproc.c virt.c virt-domain.c workers.c)
 EBB_IO_PKGS := hwloc libsystemd libvirt libxml-2.0

@@ -32,7 +32,7 @@ uint16_t ebb_cores_pick(const struct ebb_cores *c, uint16_t node, bool allow_ht)
 	for (uint16_t i = 0; i < c->host->num_cores; i++) {
 		const struct ebb_core *core = &c->host->cores[i];
 
-		if (core->node != node)
+		if (core->node != node || core->is_shared)
 			continue;
 		if (c->num_owned[i] == 0)
 			return core->threads[0];

@@ -95,6 +95,7 @@ int core_cpu_times(struct ebb_state *s, usec_t now, struct ebb_vm *vm,
 		v->cpu_at = f->as_of;
 		v->cpu_usec = t->cpu_usec;
 		v->num_runs = t->num_runs;
+		v->wait_usec = t->wait_usec;
 		is_new = true;
 	}
 	if (is_new) {

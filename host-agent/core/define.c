@@ -115,7 +115,7 @@ static int sla_fits_domain(const struct ebb_sla *sla, const struct ebb_vcpu_def 
 
 static bool same_placement(const struct ebb_sla *a, const struct ebb_sla *b)
 {
-	if (a->num_nodes != b->num_nodes)
+	if (a->num_nodes != b->num_nodes || a->is_shared != b->is_shared)
 		return false;
 	for (uint16_t g = 0; g < a->num_nodes; g++)
 		if (a->nodes[g].host_node != b->nodes[g].host_node ||

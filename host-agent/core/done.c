@@ -101,7 +101,8 @@ int core_action_done(struct ebb_state *s, usec_t now, const struct ebb_fact_acti
 		return -EINVAL;
 	if (!vm || !vm->is_running || vcpu >= vm->num_vcpus)
 		return 0;
-	if (core_pools_action_done(s, now, vm, f->id, f->err))
+	if (core_pools_action_done(s, now, vm, f->id, f->err) ||
+	    core_shared_action_done(s, now, vm, f->id, f->err))
 		return 0;
 	v = &vm->vcpus[vcpu];
 	if (v->life_action == f->id) {

@@ -104,8 +104,37 @@ static void explain_link(const struct ebb_state *s, const struct ebb_vm *vm, use
 			  "one does");
 }
 
+/* Its cores, hot ones counted, and who would be in its way: the others on them. */
+static void explain_shared(const struct ebb_state *s, const struct ebb_vm *vm,
+			   struct ebb_explain *e)
+{
+	uint32_t use = 0, hot = 0, stuck = 0, alone = 0, count = 0;
+
+	for (uint16_t i = 0; i < vm->num_vcpus; i++) {
+		struct ebb_shared_thread t;
+
+		if (!ebb_state_shared_thread(s, vm->vcpus[i].shared, &t))
+			continue;
+		count++;
+		use += vm->vcpus[i].use;
+		hot += t.is_hot;
+		stuck += t.is_stuck;
+		alone += t.num_active < 2;
+	}
+	if (count == 0)
+		return;
+	core_text(line(e, EBB_WAIT_NOTHING, EBB_NODE_ANY, (uint16_t)count, EBB_TIME_NEVER),
+		  "%u vCPUs on shared cores use %u%% of a core each; %u are with no other busy VM, "
+		  "%u on hot cores%s; throttle %s", count, use / count / 10, alone, hot,
+		  stuck > 0 ? ", where no change of places helps" : "",
+		  vm->share.is_missing ? "not possible here" :
+		  vm->share.throttled ? "on" : "off");
+}
+
 static void explain_floor(const struct ebb_vm *vm, struct ebb_explain *e)
 {
+	if (vm->sla.is_shared)
+		return;
 	for (uint16_t g = 0; g < vm->sla.num_nodes; g++) {
 		uint16_t waiting = 0;
 
@@ -326,6 +355,7 @@ void ebb_explain_vm(const struct ebb_state *s, const struct ebb_vm *vm, usec_t n
 	explain_requests(s, vm, now, e);
 	explain_growth(s, vm, now, e);
 	explain_mem_growth(s, vm, now, e);
+	explain_shared(s, vm, e);
 	if (vm->move.is_on)
 		core_text(line(e, EBB_WAIT_NOTHING, EBB_NODE_ANY, 0, EBB_TIME_NEVER), "%s",
 			  vm->move.text);

@@ -108,6 +108,8 @@ void core_cpus_force_absent(struct ebb_state *s, usec_t now, struct ebb_vm *vm)
 static void give_cores(struct ebb_state *s, usec_t now, struct ebb_vm *vm)
 {
 	vm->work->wants_cores = false;
+	if (vm->sla.is_shared)
+		return;
 	for (uint16_t i = 0; i < vm->num_vcpus; i++) {
 		if (!vm->vcpus[i].is_startup || vm->vcpus[i].thread != EBB_THREAD_NONE)
 			continue;

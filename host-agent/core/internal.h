@@ -11,6 +11,7 @@
  *   done.c       actions have ended
  *   vcpu.c       ownership of threads, counts, homes
  *   charge.c     what VMs held, and what nobody did
+ *   rebalance.c  VMs that share cores: looks, records, throttles (share.c decides)
  *   mem.c        pools: what devices report, deadlines, revoking
  *   mem-act.c    pools: what has to be told to devices and libvirt
  *   pressure.c   thresholds as configured
@@ -33,6 +34,7 @@
 
 #include "core/arbiter.h"
 #include "core/cores.h"
+#include "core/share.h"
 #include "core/move.h"
 #include "core/state.h"
 
@@ -56,6 +58,21 @@ struct ebb_vm_work {
 	usec_t wake_at;			/* reconcile has to look at it then */
 	uint16_t num_responses;
 	struct ebb_action_response responses[VIRTIO_EBB_MAX_INFLIGHT];
+};
+
+/* VMs that share cores.  What is kept of them is in struct ebb_vm and struct ebb_vcpu. */
+struct core_shared {
+	bool is_stale;			/* VMs or their vCPUs came, went or were found elsewhere */
+	bool is_hot;
+	uint16_t core_of[EBB_MAX_THREADS]; /* index in cores, or EBB_SHARE_NONE */
+	usec_t look_at;			/* 0: nobody shares cores */
+	uint64_t num_looks, num_moved_vms, num_moved_vcpus, cost_usec;
+	struct ebb_share share;		/* of the last look */
+	struct ebb_share_core cores[EBB_MAX_THREADS];
+	struct ebb_vm *of[EBB_MAX_VMS];	/* by index in vms */
+	struct ebb_share_vm vms[EBB_MAX_VMS];
+	struct ebb_share_vcpu vcpus[EBB_SHARE_MAX_VCPUS];
+	uint16_t ids[EBB_SHARE_MAX_VCPUS]; /* vCPU ids */
 };
 
 struct ebb_state {
@@ -83,6 +100,7 @@ struct ebb_state {
 	struct ebb_vm *vms[EBB_MAX_VMS];	/* by uuid */
 	size_t num_active;
 	struct ebb_vm *active[EBB_MAX_VMS];	/* running, by order */
+	struct core_shared shared;
 	/* Scratch of plan.c. */
 	struct ebb_view_vm view_vms[EBB_MAX_VMS];
 	struct ebb_plan_vm targets[EBB_MAX_VMS];
@@ -359,6 +377,17 @@ void core_violation_core(struct ebb_state *s, usec_t now, uint16_t core, uint32_
 			 const char *who);
 /* No assignment of VMs to the cores of a node helps, and they are throttled; or that is over. */
 void core_violation_throttle(struct ebb_state *s, uint16_t host_node, bool is_throttled);
+
+/* rebalance.c */
+void core_shared_create(struct ebb_state *s);
+/* Places for newcomers, and a look where one is due; returns when the next one is. */
+usec_t core_shared_settle(struct ebb_state *s, usec_t now);
+/* False if there is no room for the action. */
+bool core_shared_reconcile(struct ebb_state *s, usec_t now, struct ebb_vm *vm,
+			   struct ebb_actions *out);
+/* False: the id is not that of the VM's THROTTLE. */
+bool core_shared_action_done(struct ebb_state *s, usec_t now, struct ebb_vm *vm, uint64_t id,
+			     int err);
 
 /* reconcile.c */
 usec_t core_backoff(const struct ebb_state *s, uint16_t failures);

@@ -66,7 +66,8 @@ static bool admit(struct ebb_vm *vm, uint64_t promised[EBB_RESOURCES][EBB_MAX_NO
 	bool fits = true;
 
 	for (uint16_t g = 0; g < vm->sla.num_nodes; g++) {
-		need[EBB_CPUS][vm->sla.nodes[g].host_node] += vm->sla.nodes[g].startup;
+		if (!vm->sla.is_shared)
+			need[EBB_CPUS][vm->sla.nodes[g].host_node] += vm->sla.nodes[g].startup;
 		need[EBB_MEM][vm->sla.nodes[g].host_node] += vm->sla.nodes[g].mem_min;
 	}
 	for (int what = 0; what < EBB_RESOURCES; what++)
@@ -149,6 +150,11 @@ static void cpu_entry(const struct ebb_state *s, const struct ebb_vm *vm, uint16
 	const struct ebb_vm_node *n = &vm->nodes[g];
 	const uint16_t h = sla->host_node;
 
+	/* None of what is divided. */
+	if (vm->sla.is_shared) {
+		*ret = (struct ebb_arbiter_entry){ .host_node = h };
+		return;
+	}
 	*ret = (struct ebb_arbiter_entry){
 		.host_node = h,
 		.floor = core_to_units(s, h, sla->startup),
@@ -269,9 +275,15 @@ static uint32_t fill_view(struct ebb_state *s, usec_t now, struct ebb_view_vm *v
 			.num_nodes = vm->sla.num_nodes,
 		};
 		for (uint16_t g = 0; g < vm->sla.num_nodes; g++) {
+			out->nodes[g].host_node = vm->sla.nodes[g].host_node;
+			view_mem(vm, g, &out->nodes[g].mem);
+			/* Of a VM that shares cores there is nothing to decide here. */
+			if (vm->sla.is_shared)
+				continue;
 			vm->nodes[g].wanted = core_wanted(vm, g, now);
 			out->nodes[g] = (struct ebb_view_vm_node){
 				.host_node = vm->sla.nodes[g].host_node,
+				.mem = out->nodes[g].mem,
 				.floor = vm->sla.nodes[g].startup,
 				.ceiling = vm->sla.nodes[g].max,
 				.reserved = vm->sla.nodes[g].reserved,
@@ -279,7 +291,6 @@ static uint32_t fill_view(struct ebb_state *s, usec_t now, struct ebb_view_vm *v
 				.used = vm->nodes[g].used,
 				.target = vm->nodes[g].target,
 			};
-			view_mem(vm, g, &out->nodes[g].mem);
 		}
 	}
 	return count;
@@ -315,7 +326,7 @@ static uint32_t set_targets(struct ebb_state *s, enum ebb_resource what, bool ha
 			}
 			n->target = cpus_left(s, vm, g, wish, s->entries[e].target);
 			/* Below a whole core it is clamped unseen by the arbiter. */
-			clamped += n->target != wish &&
+			clamped += n->target != wish && !vm->sla.is_shared &&
 				   s->entries[e].target == s->entries[e].wanted;
 		}
 		v += vm->is_admitted;

@@ -282,7 +282,8 @@ static bool reconcile_vm(struct ebb_state *s, usec_t now, struct ebb_vm *vm,
 {
 	vm->work->wake_at = EBB_TIME_NEVER;
 	core_pools_prepare(s, now, vm);
-	if (!emit_messages(s, now, vm, out) || !core_pools_reconcile(s, now, vm, out))
+	if (!emit_messages(s, now, vm, out) || !core_pools_reconcile(s, now, vm, out) ||
+	    !core_shared_reconcile(s, now, vm, out))
 		return false;
 	for (uint16_t i = 0; i < vm->num_vcpus; i++) {
 		const struct ebb_vcpu *v = &vm->vcpus[i];
@@ -341,6 +342,7 @@ static bool emit_forced(struct ebb_state *s, usec_t now, struct ebb_vm *vm,
 void ebb_state_next(struct ebb_state *s, usec_t now, struct ebb_actions *ret_actions)
 {
 	struct ebb_actions *out = ret_actions;
+	usec_t shared_at;
 
 	out->count = 0;
 	out->wake_at = EBB_TIME_NEVER;
@@ -355,6 +357,7 @@ void ebb_state_next(struct ebb_state *s, usec_t now, struct ebb_actions *ret_act
 			tidy(s, now, s->active[i]);
 	}
 	core_settle(s, now);
+	shared_at = core_shared_settle(s, now);
 	for (size_t i = 0; i < s->num_active; i++)
 		if (s->active[i]->work->is_dirty && !emit_forced(s, now, s->active[i], out)) {
 			out->wake_at = now;
@@ -375,6 +378,7 @@ void ebb_state_next(struct ebb_state *s, usec_t now, struct ebb_actions *ret_act
 	out->wake_at = core_sooner(out->wake_at, s->settle_at);
 	out->wake_at = core_sooner(out->wake_at, core_broker_at(s));
 	out->wake_at = core_sooner(out->wake_at, core_charge_due(s));
+	out->wake_at = core_sooner(out->wake_at, shared_at);
 	out->wake_at = core_sooner(out->wake_at, core_violations_review(s, now));
 	if (s->plan_is_stale || s->limits_are_stale)
 		out->wake_at = now;

@@ -29,6 +29,7 @@ static void claim(struct ebb_state *s, struct ebb_vm *vm, uint16_t vcpu)
 	const uint16_t thread = vm->vcpus[vcpu].placed;
 
 	if (thread != EBB_THREAD_NONE && vm->vcpus[vcpu].thread == EBB_THREAD_NONE &&
+	    !vm->sla.is_shared && !s->host.cores[s->host.threads[thread].core].is_shared &&
 	    s->host.threads[thread].node == core_host_node(vm, vcpu) &&
 	    (s->cfg.count_threads || !core_is_foreign(s, thread, vm)))
 		core_vcpu_own(s, vm, vcpu, thread);
@@ -86,6 +87,11 @@ static void start_run(struct ebb_state *s, usec_t now, struct ebb_vm *vm,
 	core_vom_clear(vm);
 	vm->vom.asked = vm->vom.told = 0;
 	vm->vom.num_asks = vm->vom.num_answers = vm->vom.num_refused = 0;
+	/* Whether an agent that is gone has throttled it is not known. */
+	vm->share = (struct ebb_vm_share){
+		.throttled = vm->sla.is_shared && !s->is_loaded ? EBB_SHARE_NONE : 0,
+	};
+	s->shared.is_stale = true;
 	active_insert(s, vm);
 	s->plan_is_stale = true;
 	for (uint16_t i = 0; i < f->num_plugged; i++) {
@@ -207,7 +213,7 @@ int core_vm_stopped(struct ebb_state *s, usec_t now, struct ebb_vm *vm)
 	vm->work->is_welcome_due = vm->work->is_close_due = false;
 	vm->work->num_responses = 0;
 	active_remove(s, vm);
-	s->plan_is_stale = s->limits_are_stale = true;
+	s->plan_is_stale = s->limits_are_stale = s->shared.is_stale = true;
 	if (vm->work->is_void) {
 		vm->work->is_void = vm->has_sla = false;
 	} else {

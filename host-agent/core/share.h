@@ -72,7 +72,7 @@ struct ebb_share_vm {
 	uint16_t num_groups;		/* 1 to EBB_MAX_GUEST_NODES */
 	/* By group: in and out; EBB_NODE_ANY: not chosen. */
 	uint16_t nodes[EBB_MAX_GUEST_NODES];
-	bool is_bound;			/* its groups stay on their nodes, for its memory is there */
+	bool is_bound;			/* its groups stay on their nodes: its memory is there */
 	/* Kept by the caller from one look to the next; 0 at first. */
 	usec_t moved_at;		/* 0: never */
 	uint16_t moved_load;		/* mean demand of its vCPUs in the window after that;

@@ -53,12 +53,15 @@ struct ebb_state *ebb_state_create(const struct ebb_state_config *cfg,
 		struct ebb_view_node *n = &s->nodes[core->node];
 		uint16_t *smt = &s->smt[core->node];
 
+		*smt = *smt == 0 || core->num_threads < *smt ? core->num_threads : *smt;
+		if (core->is_shared)
+			continue;
 		n->num_cores++;
 		n->num_threads += core->num_threads;
-		*smt = *smt == 0 || core->num_threads < *smt ? core->num_threads : *smt;
 		n->capacity = cfg->count_threads ? n->num_threads : n->num_cores;
 	}
 	core_count_capacity(s);
+	core_shared_create(s);
 	return s;
 }
 
@@ -298,6 +301,8 @@ const struct ebb_vm *ebb_state_thread_owner(const struct ebb_state *s, uint16_t 
 
 const char *ebb_vcpu_state_name(const struct ebb_vcpu *v)
 {
+	if (v->shared != EBB_THREAD_NONE)
+		return "shared";
 	if (v->is_startup)
 		return v->thread == EBB_THREAD_NONE ? "waiting" : "startup";
 	switch (v->life) {

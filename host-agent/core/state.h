@@ -130,6 +130,12 @@ struct ebb_vcpu {
 					 * forced newest first */
 	uint64_t cpu_usec, num_runs;	/* of its thread, as last told at cpu_at (0: never) */
 	usec_t cpu_at;
+	uint64_t wait_usec;		/* as cpu_usec */
+	/* Of a VM that shares cores: the thread it is to run on, or EBB_THREAD_NONE. */
+	uint16_t shared;
+	uint16_t use, wait;		/* in the last window, thousandths of a core */
+	uint64_t window_cpu_usec, window_wait_usec; /* when it began: at window_at (0: never) */
+	usec_t window_at;
 	uint32_t cpu_permille;		/* what it used of a real CPU, between the last two */
 };
 
@@ -296,6 +302,19 @@ struct ebb_vm_gather {
 	uint16_t code;			/* why the last of these was refused */
 };
 
+/* Of a VM that shares cores; see core/share.h. */
+struct ebb_vm_share {
+	usec_t moved_at;
+	uint16_t moved_load, load;
+	uint16_t throttle, throttle_load; /* as wanted; 0: none */
+	uint16_t throttled, throttling;	/* in force; what throttle_action sets */
+	uint64_t throttle_action;	/* THROTTLE under way, or 0 */
+	bool is_missing;		/* the host has no such limit */
+	uint16_t failures;		/* in a row */
+	usec_t retry_at;
+	uint64_t num_moves;		/* looks that moved it, in this run */
+};
+
 struct ebb_vm {
 	uint8_t uuid[16];
 	char name[EBB_NAME_SIZE];
@@ -321,6 +340,7 @@ struct ebb_vm {
 	uint64_t boot_bytes[EBB_MAX_GUEST_NODES];
 	uint32_t pool_blocks[EBB_MAX_GUEST_NODES];
 	struct ebb_vm_cap cap;
+	struct ebb_vm_share share;
 	struct ebb_vm_vom vom;
 	struct ebb_vm_charge charge;
 	struct ebb_vm_conduct conduct;
@@ -462,12 +482,34 @@ uint32_t ebb_vm_vom_of(const struct ebb_vm *vm, uint16_t node,
 const struct ebb_violation *ebb_state_violation(const struct ebb_state *s,
 						enum ebb_pressed pressed, uint16_t i);
 
+/*
+ * Of a thread of the host that VMs share, as of the last look.  False: it is not shared.  And of
+ * the shared cores as a whole: whether they are hot and nothing helps; and how many looks and
+ * moves of VMs there were.
+ */
+struct ebb_shared_thread {
+	uint32_t use, demand;		/* thousandths of it; see core/share.h */
+	uint16_t num_vcpus, num_active;
+	bool is_hot, is_stuck;
+};
+bool ebb_state_shared_thread(const struct ebb_state *s, uint16_t thread,
+			     struct ebb_shared_thread *ret);
+struct ebb_shared_totals {
+	uint16_t num_threads, num_vms;
+	uint32_t num_vcpus;
+	uint32_t permille;		/* mean use */
+	bool is_hot;
+	uint64_t num_looks, num_moved_vms, num_moved_vcpus, cost_usec;
+};
+void ebb_state_shared_totals(const struct ebb_state *s, struct ebb_shared_totals *ret);
+
 /* The VM and vCPU that own a thread; NULL if it is free. */
 const struct ebb_vm *ebb_state_thread_owner(const struct ebb_state *s, uint16_t thread,
 					    uint16_t *ret_vcpu);
 
 /*
- * "startup", "waiting" (startup, shares a core until it gets its own),
+ * "shared" (of a VM that shares cores), "startup",
+ * "waiting" (startup, shares a core until it gets its own),
  * "absent", "plugging", "placing", "granted", "forced", "lent", "parked"
  * (lent, and held back by the device), "unplugging", "unowned" (plugged,
  * nobody's) or "unknown" (plugged, no HELLO yet).

@@ -74,8 +74,8 @@ void core_use_threads(struct ebb_state *s, const bool *use_threads)
 
 	memmove(s->use_threads, use_threads, sizeof(s->use_threads));
 	for (size_t i = 0; i < s->num_active; i++)
-		for (uint16_t g = 0; s->active[i]->is_admitted && g < s->active[i]->sla.num_nodes;
-		     g++) {
+		for (uint16_t g = 0; s->active[i]->is_admitted && !s->active[i]->sla.is_shared &&
+				     g < s->active[i]->sla.num_nodes; g++) {
 			const struct ebb_sla_node *sla = &s->active[i]->sla.nodes[g];
 
 			floors[sla->host_node] += core_to_units(s, sla->host_node, sla->startup);

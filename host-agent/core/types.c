@@ -28,6 +28,8 @@ const char *ebb_event_name(enum ebb_event event)
 		[EBB_EVENT_MEM_RELEASE] = "mem_release",
 		[EBB_EVENT_MEM_REVOKE] = "mem_revoke",
 		[EBB_EVENT_LEND] = "lend",	 [EBB_EVENT_CHARGE] = "charge",
+		[EBB_EVENT_REBALANCE] = "rebalance",
+		[EBB_EVENT_THROTTLE] = "throttle",
 		[EBB_EVENT_CONDUCT] = "conduct", [EBB_EVENT_BROKER] = "broker",
 		[EBB_EVENT_VIOLATION] = "violation", [EBB_EVENT_MOVE] = "move",
 	};
@@ -108,6 +110,7 @@ const char *ebb_action_name(enum ebb_action_type type)
 		[EBB_ACTION_LIMITS] = "limits",	    [EBB_ACTION_CPU_FLAGS] = "cpu-flags",
 		[EBB_ACTION_LINK_CLOSE] = "link-close", [EBB_ACTION_MEM_CAP] = "mem-cap",
 		[EBB_ACTION_MEM_MIRROR] = "mem-mirror", [EBB_ACTION_REVOKE] = "revoke",
+		[EBB_ACTION_THROTTLE] = "throttle",
 	};
 
 	return NAME_OF(names, type);
@@ -262,6 +265,35 @@ static int sla_rates_check(const char *prefix, uint32_t weight, uint32_t deadlin
 	return 0;
 }
 
+static bool has_shared(const struct ebb_host *host, uint16_t node)
+{
+	for (uint16_t c = 0; c < host->num_cores; c++)
+		if (host->cores[c].node == node && host->cores[c].is_shared)
+			return true;
+	return false;
+}
+
+static int sla_shared_check(const struct ebb_sla *sla, const struct ebb_host *host, char *ret_text)
+{
+	for (uint16_t g = 0; sla->is_shared && g < sla->num_nodes; g++) {
+		const struct ebb_sla_node *n = &sla->nodes[g];
+
+		if (n->startup != n->max) {
+			snprintf(ret_text, EBB_TEXT_SIZE,
+				 "node %u startup is %u, max %u: with shared=yes both must be "
+				 "equal", g, n->startup, n->max);
+			return -EINVAL;
+		}
+		if (n->startup > 0 && !has_shared(host, n->host_node)) {
+			snprintf(ret_text, EBB_TEXT_SIZE,
+				 "node %u is shared=yes, and node %u of the host has no shared "
+				 "cores: see shared_cores of ebbd.conf(5)", g, n->host_node);
+			return -EINVAL;
+		}
+	}
+	return 0;
+}
+
 int ebb_sla_check(const struct ebb_sla *sla, const struct ebb_host *host, char *ret_text)
 {
 	uint32_t startup = 0;
@@ -287,6 +319,9 @@ int ebb_sla_check(const struct ebb_sla *sla, const struct ebb_host *host, char *
 	}
 	if (startup == 0)
 		return complain(ret_text, "sum of startup", 0, 1, EBB_MAX_VCPUS);
+	r = sla_shared_check(sla, host, ret_text);
+	if (r < 0)
+		return r;
 	for (uint16_t g = 0; g < sla->num_nodes && sla->class == EBB_CLASS_SPOT; g++) {
 		if (sla->nodes[g].reserved == sla->nodes[g].startup)
 			continue;

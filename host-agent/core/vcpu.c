@@ -53,6 +53,7 @@ void core_vcpu_clear(struct ebb_vcpu *v)
 		.thread = EBB_THREAD_NONE,
 		.placed = EBB_THREAD_NONE,
 		.placing = EBB_THREAD_NONE,
+		.shared = EBB_THREAD_NONE,
 	};
 }
 
@@ -157,7 +158,8 @@ static uint16_t pick_shared(const struct ebb_state *s, uint16_t host_node, uint1
 	for (uint16_t t = 0; t < s->host.num_threads; t++) {
 		uint32_t cost = s->cores.num_placed[t];
 
-		if (s->host.threads[t].node != host_node || t == except)
+		if (s->host.threads[t].node != host_node || t == except ||
+		    s->host.cores[s->host.threads[t].core].is_shared)
 			continue;
 		if (has_startup_beside(s, t))
 			cost += EBB_MAX_VMS * EBB_MAX_VCPUS;
@@ -174,6 +176,8 @@ uint16_t core_vcpu_wants(const struct ebb_state *s, const struct ebb_vm *vm, uin
 	const struct ebb_vcpu *v = &vm->vcpus[vcpu];
 	uint16_t home;
 
+	if (vm->sla.is_shared)
+		return v->shared;
 	if (!core_vcpu_goes_home(vm, v)) {
 		if (v->thread != EBB_THREAD_NONE)
 			return v->thread;
@@ -216,7 +220,8 @@ void core_vm_count(struct ebb_state *s, struct ebb_vm *vm)
 	for (uint16_t i = 0; i < vm->num_vcpus; i++) {
 		const struct ebb_vcpu *v = &vm->vcpus[i];
 
-		used[v->node] += v->is_startup || v->thread != EBB_THREAD_NONE;
+		used[v->node] += !vm->sla.is_shared &&
+				 (v->is_startup || v->thread != EBB_THREAD_NONE);
 		held[v->node] += v->is_startup || (v->is_granted && core_vcpu_is_present(v) &&
 						   v->force == EBB_FORCE_NONE && !v->is_lent);
 		lent[v->node] += v->is_lent;

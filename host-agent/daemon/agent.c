@@ -54,13 +54,15 @@ static void log_action(const struct ebb_agent *a, const struct ebb_action *actio
 	const bool is_cap = action->type == EBB_ACTION_MEM_CAP;
 	const bool is_pool = action->type == EBB_ACTION_MEM_MIRROR ||
 			     action->type == EBB_ACTION_REVOKE;
-	bool is_vcpu = action->id != 0 && !is_cap && !is_pool;
+	const bool is_throttle = action->type == EBB_ACTION_THROTTLE;
+	bool is_vcpu = action->id != 0 && !is_cap && !is_pool && !is_throttle;
 
 	ebb_log(LOG_DEBUG, "action", EBB_KS("type", ebb_action_name(action->type)),
 		EBB_KS("vm", vm ? vm->name : "?"), EBB_KI("id", action->id),
 		is_vcpu ? EBB_KI("vcpu", action->u.vcpu.vcpu) : EBB_KSKIP,
 		is_vcpu && action->u.vcpu.thread != EBB_THREAD_NONE ?
 			EBB_KI("thread", action->u.vcpu.thread) : EBB_KSKIP,
+		is_throttle ? EBB_KI("permille", action->u.permille) : EBB_KSKIP,
 		is_pool ? EBB_KI("node", action->u.pool.node) : EBB_KSKIP,
 		is_pool ? EBB_KI("bytes", action->u.pool.bytes) :
 		is_cap ? EBB_KI("bytes", action->u.cap_bytes) : EBB_KSKIP);

@@ -33,6 +33,7 @@ static const struct key {
 	{ "link_group", KIND_TEXT, offsetof(struct ebb_config, link_group), 0, 0 },
 	{ "control_group", KIND_TEXT, offsetof(struct ebb_config, control_group), 0, 0 },
 	{ "count_threads", KIND_BOOL, offsetof(struct ebb_config, count_threads), 0, 0 },
+	{ "shared_cores", KIND_TEXT, offsetof(struct ebb_config, shared_cores), 0, 0 },
 	{ "pool_mib", KIND_NUMBER_OR_AUTO, offsetof(struct ebb_config, pool_mib), 0,
 	  EBB_MAX_POOL_MIB },
 	{ "memory_overhead_mib", KIND_NUMBER, offsetof(struct ebb_config, memory_overhead_mib), 64,

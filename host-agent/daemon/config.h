@@ -24,6 +24,7 @@ struct ebb_config {
 	char link_group[EBB_CONFIG_VALUE_SIZE];	/* "": root only; "auto": kvm if there */
 	char control_group[EBB_CONFIG_VALUE_SIZE]; /* "": root only */
 	bool count_threads;
+	char shared_cores[EBB_CONFIG_VALUE_SIZE]; /* see io/hostshare.h */
 	/* MiB of each node of the host for pools, 0 to EBB_MAX_POOL_MIB; EBB_CONFIG_AUTO */
 	uint32_t pool_mib;
 	uint32_t memory_overhead_mib;		/* of every QEMU; 64 to 65536 */

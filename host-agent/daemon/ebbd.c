@@ -19,6 +19,7 @@
 #include "daemon/real.h"
 #include "util/version.h"
 #include "io/emuhost.h"
+#include "io/hostshare.h"
 #include "io/hosttopo.h"
 #include "util/fs.h"
 #include "util/log.h"
@@ -185,6 +186,8 @@ static int make_host(struct daemon *d, struct ebb_err *err)
 	} else {
 		rc = ebb_hosttopo_real(d->config.host_reserve, NULL, d->host, err);
 	}
+	if (rc == 0)
+		rc = ebb_hostshare_set(d->host, d->config.shared_cores, err);
 	if (rc == 0)
 		set_pools(d);
 	return rc;

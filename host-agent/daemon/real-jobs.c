@@ -100,7 +100,7 @@ int ebb_real_audit(const struct ebb_real_tools *t, const uint8_t uuid[16], const
 		ret->sum += (mixed ^ mixed >> 29) * 0xbf58476d1ce4e5b9u;
 		time->vcpu = threads[i].vcpu;
 		if (ebb_qemuproc_usage(PROC, pid, threads[i].tid, &time->cpu_usec,
-				       &time->num_runs) == 0)
+				       &time->num_runs, &time->wait_usec) == 0)
 			ret->num_times++;
 	}
 	free(threads);
@@ -170,6 +170,23 @@ int ebb_real_set_cap(const struct ebb_real_tools *t, const uint8_t uuid[16], uin
 	if (rc < 0)
 		return rc;
 	rc = ebb_virt_domain_set_memory_cap(conn, uuid, bytes, err);
+	virConnectClose(conn);
+	return rc;
+}
+
+int ebb_real_set_throttle(const struct ebb_real_tools *t, const uint8_t uuid[16],
+			  uint16_t permille, struct ebb_err *err)
+{
+	virConnectPtr conn;
+	int rc;
+
+	/* Threads of vCPUs are in the groups of our cores there, not in libvirt's. */
+	if (t->placer.emuhost)
+		return ebb_err_set(err, -EOPNOTSUPP, "VMs of an emulated host are not throttled");
+	rc = connection(t, &conn, err);
+	if (rc < 0)
+		return rc;
+	rc = ebb_virt_domain_set_throttle(conn, uuid, permille, err);
 	virConnectClose(conn);
 	return rc;
 }

@@ -48,6 +48,8 @@ int ebb_real_place(const struct ebb_real_tools *t, const uint8_t uuid[16], const
 		   uint16_t vcpu, uint16_t thread, struct ebb_err *err);
 int ebb_real_set_cap(const struct ebb_real_tools *t, const uint8_t uuid[16], uint64_t bytes,
 		     struct ebb_err *err);
+int ebb_real_set_throttle(const struct ebb_real_tools *t, const uint8_t uuid[16],
+			  uint16_t permille, struct ebb_err *err);
 int ebb_real_set_requested(const struct ebb_real_tools *t, const uint8_t uuid[16], uint16_t node,
 			   uint64_t bytes, struct ebb_err *err);
 int ebb_real_write_sla(const struct ebb_real_tools *t, const uint8_t uuid[16],

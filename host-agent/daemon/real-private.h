@@ -40,7 +40,7 @@ struct ebb_real {
 
 enum real_work {
 	WORK_LOOK, WORK_LIST, WORK_PLUG, WORK_UNPLUG, WORK_PLACE, WORK_CAP, WORK_MIRROR, WORK_SAVE,
-	WORK_AUDIT,
+	WORK_AUDIT, WORK_THROTTLE,
 };
 
 struct real_job {
@@ -52,7 +52,7 @@ struct real_job {
 	uint64_t action_id;
 	uint16_t vcpu, thread;		/* PLUG, UNPLUG, PLACE */
 	uint16_t node;			/* MIRROR: guest node */
-	uint64_t bytes;			/* CAP, MIRROR */
+	uint64_t bytes;			/* CAP, MIRROR; THROTTLE: permille */
 	struct ebb_look look;
 	unsigned int num_saved;		/* LOOK: real_vm's when it was submitted */
 	struct ebb_audit audit;

@@ -72,6 +72,8 @@ static int run_job(struct ebb_job *job)
 		return ebb_real_place(t, j->uuid, j->name, j->vcpu, j->thread, &j->err);
 	case WORK_CAP:
 		return ebb_real_set_cap(t, j->uuid, j->bytes, &j->err);
+	case WORK_THROTTLE:
+		return ebb_real_set_throttle(t, j->uuid, (uint16_t)j->bytes, &j->err);
 	case WORK_MIRROR:
 		return ebb_real_set_requested(t, j->uuid, j->node, j->bytes, &j->err);
 	case WORK_AUDIT:
@@ -139,6 +141,8 @@ static const char *work_name(enum real_work work)
 		return "place";
 	case WORK_CAP:
 		return "memory limit";
+	case WORK_THROTTLE:
+		return "throttle";
 	default:
 		return "requested size";
 	}
@@ -146,7 +150,8 @@ static const char *work_name(enum real_work work)
 
 static void log_failure(const struct real_job *j, int err)
 {
-	const bool is_mem = j->work == WORK_CAP || j->work == WORK_MIRROR;
+	const bool is_mem = j->work == WORK_CAP || j->work == WORK_MIRROR ||
+			    j->work == WORK_THROTTLE;
 	/* A VM that is going away takes its threads along; it will be reported. */
 	const bool is_gone = err == -ESRCH || err == -ENOENT;
 
@@ -192,6 +197,7 @@ static const struct {
 	[EBB_ACTION_HOME] = { WORK_PLACE, EBB_REAL_LANE_PLACE, PLACE_USEC },
 	[EBB_ACTION_MEM_CAP] = { WORK_CAP, EBB_REAL_LANE_MEM, MEM_USEC },
 	[EBB_ACTION_MEM_MIRROR] = { WORK_MIRROR, EBB_REAL_LANE_MEM, MEM_USEC },
+	[EBB_ACTION_THROTTLE] = { WORK_THROTTLE, EBB_REAL_LANE_MEM, MEM_USEC },
 };
 
 static void submit_job(struct ebb_real *r, const struct ebb_action *a)
@@ -210,6 +216,8 @@ static void submit_job(struct ebb_real *r, const struct ebb_action *a)
 	j->job.is_urgent = a->type == EBB_ACTION_HOME;
 	if (a->type == EBB_ACTION_MEM_CAP) {
 		j->bytes = a->u.cap_bytes;
+	} else if (a->type == EBB_ACTION_THROTTLE) {
+		j->bytes = a->u.permille;
 	} else if (a->type == EBB_ACTION_MEM_MIRROR) {
 		j->node = a->u.pool.node;
 		j->bytes = a->u.pool.bytes;
@@ -233,6 +241,7 @@ static void submit(void *be, usec_t now, const struct ebb_action *action)
 	case EBB_ACTION_HOME:
 	case EBB_ACTION_MEM_CAP:
 	case EBB_ACTION_MEM_MIRROR:
+	case EBB_ACTION_THROTTLE:
 		submit_job(r, action);
 		break;
 	default:

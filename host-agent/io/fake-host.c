@@ -20,6 +20,7 @@ void fake_host_submit(struct ebb_fake *f, usec_t now, struct fake_vm *vm,
 		break;
 	case EBB_ACTION_MEM_CAP:
 	case EBB_ACTION_MEM_MIRROR:
+	case EBB_ACTION_THROTTLE:
 		end = (vm->job_until > now ? vm->job_until : now) +
 		      fake_between(f, f->cfg.place_usec);
 		vm->job_until = end;
@@ -105,6 +106,10 @@ int fake_host_end(struct ebb_fake *f, usec_t now, struct fake_vm *vm,
 		return -ENOENT;
 	if (action->type == EBB_ACTION_MEM_CAP)
 		return cap_end(f, vm, action->u.cap_bytes);
+	if (action->type == EBB_ACTION_THROTTLE) {
+		vm->throttle = action->u.permille;
+		return 0;
+	}
 	if (action->type == EBB_ACTION_MEM_MIRROR)
 		return fake_mem_mirror(f, now, vm, &action->u.pool);
 	if (action->u.vcpu.vcpu >= vm->num_vcpus) {

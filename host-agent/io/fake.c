@@ -327,6 +327,7 @@ void ebb_fake_submit(struct ebb_fake *f, usec_t now, const struct ebb_action *ac
 	case EBB_ACTION_HOME:
 	case EBB_ACTION_MEM_CAP:
 	case EBB_ACTION_MEM_MIRROR:
+	case EBB_ACTION_THROTTLE:
 		fake_host_submit(f, now, vm, action);
 		break;
 	default:

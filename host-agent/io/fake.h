@@ -65,6 +65,7 @@ struct fake_pool {
 struct fake_vcpu {
 	struct ebb_fake_vcpu pub;
 	uint64_t granted;		/* order of grants */
+	uint64_t cpu_usec, wait_usec;	/* fake-load.c */
 };
 
 struct fake_request {
@@ -90,6 +91,7 @@ struct fake_vm {
 	usec_t to_device_at, to_agent_at; /* messages do not overtake each other */
 	struct fake_pool pools[EBB_MAX_GUEST_NODES];
 	uint64_t cap_bytes;		/* 0: never set */
+	uint16_t load, throttle;	/* thousandths of a core, of each vCPU; throttle 0: none */
 	bool has_limits;
 	struct ebb_action_limits limits;
 	uint16_t num_vcpus;

@@ -67,9 +67,9 @@ static int check_shape(const struct ebb_metaxml *x, xmlNode *n, const char *cons
 /* Class, tier and plug; names are in the order of the values they stand for. */
 static int parse_choices(const struct ebb_metaxml *x, xmlNode *n, struct ebb_sla *sla)
 {
-	static const char *const plugs[] = { "demand", "ahead" };
+	static const char *const plugs[] = { "demand", "ahead" }, *const no_yes[] = { "no", "yes" };
 	const char *classes[EBB_CLASS_MAX], *tiers[VIRTIO_EBB_TIER_MAX];
-	uint16_t class, plug;
+	uint16_t class, plug, shared;
 	int rc;
 
 	for (int i = 0; i < EBB_CLASS_MAX; i++)
@@ -83,10 +83,13 @@ static int parse_choices(const struct ebb_metaxml *x, xmlNode *n, struct ebb_sla
 					VIRTIO_EBB_TIER_ANY, &sla->tier);
 	if (rc == 0)
 		rc = ebb_metaxml_choice(x, n, "<ebb:cpu>", "plug", plugs, 2, 0, &plug);
+	if (rc == 0)
+		rc = ebb_metaxml_choice(x, n, "<ebb:cpu>", "shared", no_yes, 2, 0, &shared);
 	if (rc < 0)
 		return rc;
 	sla->class = (enum ebb_class)class;
 	sla->plug_ahead = plug == 1;
+	sla->is_shared = shared == 1;
 	return 0;
 }
 
@@ -158,7 +161,7 @@ static int parse_cpu(const struct ebb_metaxml *x, xmlNode *n, uint16_t num_host_
 		     struct ebb_metadata *m)
 {
 	static const char *const names[] = { "class", "priority", "tier", "plug", "weight",
-					     "deadline-ms", NULL };
+					     "deadline-ms", "shared", NULL };
 	static const char *const children[] = { "node", NULL };
 	uint32_t priority = EBB_PRIORITY_DEFAULT;
 	bool seen[EBB_MAX_GUEST_NODES] = { false };
@@ -295,9 +298,9 @@ int ebb_metadata_format(const struct ebb_sla *sla, char **ret_xml)
 	if (!f)
 		return -ENOMEM;
 	fprintf(f, "<sla><cpu class='%s' priority='%u' tier='%s' plug='%s' weight='%u' "
-		"deadline-ms='%u'>", ebb_class_name(sla->class), sla->priority,
+		"deadline-ms='%u'%s>", ebb_class_name(sla->class), sla->priority,
 		ebb_tier_name(sla->tier), sla->plug_ahead ? "ahead" : "demand", sla->weight,
-		sla->deadline_ms);
+		sla->deadline_ms, sla->is_shared ? " shared='yes'" : "");
 	for (uint16_t g = 0; g < sla->num_nodes; g++) {
 		const struct ebb_sla_node *n = &sla->nodes[g];
 

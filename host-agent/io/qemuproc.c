@@ -119,21 +119,21 @@ int ebb_qemuproc_vcpus(const char *proc, pid_t pid, struct ebb_qemuproc_thread *
 }
 
 int ebb_qemuproc_usage(const char *proc, pid_t pid, pid_t tid, uint64_t *ret_cpu_usec,
-		       uint64_t *ret_num_runs)
+		       uint64_t *ret_num_runs, uint64_t *ret_wait_usec)
 {
 	char path[PATH_MAX], text[128];
-	unsigned long long ns, runs;
+	unsigned long long ns, wait_ns, runs;
 	int rc;
 
 	snprintf(path, sizeof(path), "%s/%d/task/%d/schedstat", proc, pid, tid);
 	rc = ebb_fs_read(path, text, sizeof(text), NULL);
 	if (rc < 0)
 		return rc;
-	/* In between: how long it waited for a CPU. */
-	if (sscanf(text, "%llu %*u %llu", &ns, &runs) != 2)
+	if (sscanf(text, "%llu %llu %llu", &ns, &wait_ns, &runs) != 3)
 		return -EOPNOTSUPP;
 	*ret_cpu_usec = ns / 1000;
 	*ret_num_runs = runs;
+	*ret_wait_usec = wait_ns / 1000;
 	return 0;
 }
 

@@ -28,11 +28,12 @@ pid_t ebb_qemuproc_find(const char *proc, const char *libvirt_run_dir, const cha
 int ebb_qemuproc_vcpus(const char *proc, pid_t pid, struct ebb_qemuproc_thread *ret, size_t size);
 
 /*
- * Time that a thread has spent on CPUs, in microseconds, and how often it was put on one.
+ * Time that a thread has spent on CPUs, in microseconds, how often it was put on one, and
+ * how long it could have run while something else did.
  * -EOPNOTSUPP: this kernel does not say (it needs CONFIG_SCHED_INFO).
  */
 int ebb_qemuproc_usage(const char *proc, pid_t pid, pid_t tid, uint64_t *ret_cpu_usec,
-		       uint64_t *ret_num_runs);
+		       uint64_t *ret_num_runs, uint64_t *ret_wait_usec);
 
 /* The thread of one vCPU, or -ESRCH.  guess: a thread to try first, or 0. */
 pid_t ebb_qemuproc_vcpu(const char *proc, pid_t pid, uint16_t vcpu, pid_t guess);

@@ -8,6 +8,8 @@
 #include "io/virt-domain.h"
 
 /* The last error of libvirt on this thread as -errno and text. */
+#define THROTTLE_PERIOD_USEC	100000
+
 static int fail(struct ebb_err *err, const char *what)
 {
 	virErrorPtr e = virGetLastError();
@@ -137,6 +139,31 @@ int ebb_virt_domain_set_memory_cap(virConnectPtr conn, const uint8_t uuid[16], u
 	if (virDomainSetMemoryParameters(dom, &limit, 1, VIR_DOMAIN_AFFECT_LIVE) < 0)
 		rc = fail(err, "virDomainSetMemoryParameters");
 	/* Either it has just stopped, or there is no such cgroup: libvirt's code is the same. */
+	if (rc == -EBUSY)
+		rc = virDomainIsActive(dom) == 1 ? -EOPNOTSUPP : -ESRCH;
+	virDomainFree(dom);
+	return rc;
+}
+
+int ebb_virt_domain_set_throttle(virConnectPtr conn, const uint8_t uuid[16], uint16_t permille,
+				 struct ebb_err *err)
+{
+	virDomainPtr dom = virDomainLookupByUUID(conn, uuid);
+	/* The kernel takes no quota below a millisecond. */
+	const long long quota = permille * (THROTTLE_PERIOD_USEC / 1000);
+	virTypedParameter limit[2] = {
+		{ .field = VIR_DOMAIN_SCHEDULER_VCPU_PERIOD, .type = VIR_TYPED_PARAM_ULLONG,
+		  .value.ul = THROTTLE_PERIOD_USEC },
+		{ .field = VIR_DOMAIN_SCHEDULER_VCPU_QUOTA, .type = VIR_TYPED_PARAM_LLONG,
+		  .value.l = permille == 0 ? -1 : quota < 1000 ? 1000 : quota },
+	};
+	int rc = 0;
+
+	if (!dom)
+		return fail(err, "libvirt does not find the domain");
+	if (virDomainSetSchedulerParametersFlags(dom, limit, 2, VIR_DOMAIN_AFFECT_LIVE) < 0)
+		rc = fail(err, "virDomainSetSchedulerParametersFlags");
+	/* As with memory. */
 	if (rc == -EBUSY)
 		rc = virDomainIsActive(dom) == 1 ? -EOPNOTSUPP : -ESRCH;
 	virDomainFree(dom);

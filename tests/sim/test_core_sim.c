@@ -44,7 +44,7 @@ static uint32_t left_on(const struct world *w, uint16_t h)
 		const struct ebb_vm *vm = w->vms[i].is_running ? world_vm(w, i) : NULL;
 
 		for (uint16_t g = 0; vm && vm->is_admitted && g < vm->sla.num_nodes; g++)
-			if (vm->sla.nodes[g].host_node == h)
+			if (vm->sla.nodes[g].host_node == h && !vm->sla.is_shared)
 				sum -= vm->nodes[g].held;
 	}
 	return sum;
@@ -88,7 +88,7 @@ static void check_envy(struct world *w, unsigned i, unsigned k, uint16_t h)
 
 static bool takes_part(const struct world *w, unsigned i)
 {
-	return w->vms[i].is_running && world_vm(w, i)->is_admitted;
+	return w->vms[i].is_running && world_vm(w, i)->is_admitted && !w->vms[i].sla.is_shared;
 }
 
 /*
@@ -282,6 +282,20 @@ static struct ebb_sla random_sla(struct dice *d, const struct ebb_host *host)
 	return sla;
 }
 
+static bool has_shared(const struct ebb_host *host)
+{
+	return host->cores[host->num_cores - 1].is_shared;
+}
+
+/* It gets its startup set only, more than its part of the shared cores. */
+static void share(struct dice *d, struct ebb_sla *sla)
+{
+	sla->is_shared = true;
+	for (uint16_t g = 0; g < sla->num_nodes; g++)
+		sla->nodes[g].startup = sla->nodes[g].reserved = sla->nodes[g].max =
+			(uint16_t)((g == 0) + roll(d, 4));
+}
+
 static enum ebb_fake_guest random_guest(struct dice *d)
 {
 	static const enum ebb_fake_guest guests[] = {
@@ -299,7 +313,10 @@ static void disturb(struct world *w, struct dice *d, unsigned num_vms)
 	struct world_vm *v = &w->vms[i];
 
 	if (!v->is_defined) {
-		const struct ebb_sla sla = random_sla(d, &w->host);
+		struct ebb_sla sla = random_sla(d, &w->host);
+
+		if (has_shared(&w->host) && roll(d, 2))
+			share(d, &sla);
 
 		world_define(w, i, &sla, random_guest(d));
 		return;
@@ -363,7 +380,22 @@ static void calm_down(struct world *w)
 struct sums {
 	uint64_t steps, grants, lends, mem_offers, mem_releases, revoked;
 	uint64_t voms, brokered, cutoffs, violations, moves;
+	uint64_t rebalanced, throttled;
 };
+
+/* VMs compute where they are, now and then something else. */
+static void compute(struct world *w, struct dice *d, usec_t *at)
+{
+	if (w->now < *at + EBB_USEC_PER_SEC || !ebb_state_is_loaded(w->state))
+		return;
+	if (roll(d, 10) == 0)
+		for (unsigned i = 0; i < WORLD_VMS; i++)
+			if (w->vms[i].is_defined && roll(d, 2))
+				ebb_fake_vm_load(w->fake, w->vms[i].uuid,
+						 (uint16_t)(1 + roll(d, roll(d, 2) ? 1000 : 200)));
+	ebb_fake_load_run(w->fake, w->now, (w->now - *at) * w->host.share_permille / 1000);
+	*at = w->now;
+}
 
 static void run_seed(uint64_t seed, struct sums *sums)
 {
@@ -372,6 +404,7 @@ static void run_seed(uint64_t seed, struct sums *sums)
 	struct ebb_fake_config cfg;
 	struct ebb_host host;
 	uint64_t step;
+	usec_t computed_at = 0;
 	unsigned num_vms;
 
 	for (int i = 0; i < 8; i++)
@@ -381,6 +414,11 @@ static void run_seed(uint64_t seed, struct sums *sums)
 					  &host), 0);
 	for (uint16_t n = 0; n < host.num_nodes; n++)
 		host.pool_blocks[n] = roll(&d, 8) ? 64 + roll(&d, 900) : 0;
+	if (seed % 3 == 1)
+		for (uint16_t c = 0; c < host.num_cores; c++)
+			host.cores[c].is_shared = c + 1u >= host.num_cores ||
+						  host.cores[c + 1].node != host.cores[c].node ||
+						  c % 4 == 1;
 	ebb_fake_config_default(&cfg);
 	cfg.seed = seed;
 	cfg.has_no_cap = seed % 6 == 5;
@@ -394,6 +432,8 @@ static void run_seed(uint64_t seed, struct sums *sums)
 		/* Where nothing happens by itself any more, something is made to. */
 		if (!world_step(&w, w.now + EBB_USEC_PER_SEC) || roll(&d, 40) == 0)
 			disturb(&w, &d, num_vms);
+		if (has_shared(&host))
+			compute(&w, &d, &computed_at);
 		if (step % CALM_EVERY == CALM_EVERY - 1) {
 			calm_down(&w);
 			set_failures(&w, roll(&d, 2) ? 50 : 0);
@@ -421,6 +461,8 @@ static void run_seed(uint64_t seed, struct sums *sums)
 	sums->violations += w.num_violations;
 	sums->moves += w.num_moves;
 	sums->cutoffs += w.num_cutoffs;
+	sums->rebalanced += w.num_rebalanced;
+	sums->throttled += w.num_throttled;
 	if (!w.failure[0] && bad_histogram[0])
 		snprintf(w.failure, sizeof(w.failure), "%s", bad_histogram);
 	world_finish(&w);
@@ -450,7 +492,11 @@ static void test_random_worlds(void **state)
 	       (unsigned long long)sums.revoked, (unsigned long long)sums.voms,
 	       (unsigned long long)sums.brokered, (unsigned long long)sums.cutoffs,
 	       (unsigned long long)sums.violations, (unsigned long long)sums.moves);
+	printf("%llu moves of VMs between shared cores, %llu throttles\n",
+	       (unsigned long long)sums.rebalanced, (unsigned long long)sums.throttled);
 	/* A simulation in which nothing happens proves nothing. */
+	assert_true(sums.rebalanced > 10);
+	assert_true(sums.throttled > 10);
 	assert_true(sums.steps >= 100000);
 	assert_true(sums.grants > 1000);
 	assert_true(sums.lends > 1000);

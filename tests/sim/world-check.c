@@ -31,7 +31,7 @@ static uint32_t capacity(const struct world *w, uint16_t node)
 	uint32_t sum = 0;
 
 	for (uint16_t c = 0; c < w->host.num_cores; c++)
-		if (w->host.cores[c].node == node)
+		if (w->host.cores[c].node == node && !w->host.cores[c].is_shared)
 			sum += threads ? w->host.cores[c].num_threads : 1;
 	return sum;
 }
@@ -76,6 +76,11 @@ static uint32_t used(const struct ebb_vm *vm, uint16_t g)
 	return sum;
 }
 
+static bool is_shared(const struct world *w, uint16_t thread)
+{
+	return w->host.cores[w->host.threads[thread].core].is_shared;
+}
+
 /* I2, and that both sides of ownership agree. */
 static void check_threads(struct world *w)
 {
@@ -97,6 +102,8 @@ static void check_threads(struct world *w)
 				fail(w, "I2: vm%u vCPU %u and thread %u do not agree", i, k, t);
 			if (!vm->is_running)
 				fail(w, "vm%u does not run and owns thread %u", i, t);
+			if (is_shared(w, t) || vm->sla.is_shared)
+				fail(w, "vm%u vCPU %u owns thread %u, which is shared", i, k, t);
 			if (w->host.threads[t].node !=
 			    w->vms[i].sla.nodes[vm->vcpus[k].node].host_node)
 				fail(w, "vm%u vCPU %u is on the wrong node", i, k);
@@ -144,6 +151,12 @@ static void check_limits(struct world *w)
 
 				if (sla->host_node != h || !vm->is_admitted)
 					continue;
+				if (w->vms[i].sla.is_shared) {
+					if (limit != sla->startup)
+						fail(w, "vm%u node %u shares cores, limit %u", i,
+						     g, limit);
+					continue;
+				}
 				if (limit < sla->startup || limit > sla->max)
 					fail(w, "I4: vm%u node %u limit %u is not in %u to %u", i,
 					     g, limit, sla->startup, sla->max);
@@ -287,6 +300,13 @@ static void check_vcpu(struct world *w, unsigned i, uint16_t k, const struct ebb
 	if (real->is_lent && real->is_alone && known->request < 0 && known->is_lent &&
 	    known->thread == EBB_THREAD_NONE)
 		fail(w, "vm%u vCPU %u is lent and has thread %u alone", i, k, real->thread);
+	/* Nowhere at first; then on a shared core of its node, and others on none. */
+	if (real->is_plugged && real->thread != EBB_THREAD_NONE &&
+	    (is_shared(w, real->thread) != v->sla.is_shared ||
+	     (v->sla.is_shared &&
+	      w->host.threads[real->thread].node != v->sla.nodes[real->node].host_node)))
+		fail(w, "vm%u vCPU %u is on thread %u, and the VM %s cores", i, k, real->thread,
+		     v->sla.is_shared ? "shares" : "does not share");
 	/* A thread that runs alone is owned: otherwise it could be given away under it. */
 	if (real->is_alone && known->thread != real->thread && !known->is_unknown)
 		fail(w, "I6: vm%u vCPU %u runs alone on thread %u and owns %u", i, k, real->thread,
@@ -478,7 +498,11 @@ static void check_settled_vm(struct world *w, unsigned i)
 			    (vm->vcpus[k].thread != EBB_THREAD_NONE ||
 			     !is_home(vm, real.thread)))
 				fail(w, "vm%u vCPU %u is lent and not at home", i, k);
-			if (real.is_plugged && !real.is_lent && vm->is_admitted &&
+			if (vm->sla.is_shared && (real.thread == EBB_THREAD_NONE ||
+						  real.thread != vm->vcpus[k].shared))
+				fail(w, "vm%u vCPU %u is not on its shared core", i, k);
+			if (!vm->sla.is_shared &&
+			    real.is_plugged && !real.is_lent && vm->is_admitted &&
 			    (real.thread == EBB_THREAD_NONE ||
 			     real.thread != vm->vcpus[k].thread))
 				fail(w, "vm%u vCPU %u has no core of its own", i, k);

@@ -71,6 +71,7 @@ void world_init(struct world *w, const struct ebb_host *host,
 		w->cfg.pressure.memory_threshold_percent = 50;
 		w->cfg.pressure.memory_failover_percent = 60;
 	}
+	w->cfg.pressure.hot_window_s = 3;
 	w->cfg.alloc = (struct ebb_alloc){ .alloc = heap_alloc, .free = heap_free };
 	w->has_no_cap = cfg->has_no_cap;
 	w->has_no_pools = cfg->has_no_pools;
@@ -99,6 +100,8 @@ static void drain_records(struct world *w)
 		w->num_mem_releases += r.event == EBB_EVENT_MEM_RELEASE;
 		w->num_brokered += r.event == EBB_EVENT_BROKER;
 		world_pressure_note(w, &r);
+		w->num_rebalanced += r.event == EBB_EVENT_REBALANCE && r.cpus > 0;
+		w->num_throttled += r.event == EBB_EVENT_THROTTLE && r.cpus < 1000;
 		if (r.event == EBB_EVENT_CHARGE && find(w, r.uuid))
 			find(w, r.uuid)->charged_usec +=
 				r.charge[EBB_CLASS_RESERVED].core_usec +

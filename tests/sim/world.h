@@ -56,6 +56,7 @@ struct world {
 	uint64_t num_voms, num_brokered, num_cutoffs; /* cutoffs: limits that name any */
 	uint64_t num_violations, num_moves; /* begun */
 	struct world_pressure pressure[EBB_MAX_NODES];
+	uint64_t num_rebalanced, num_throttled;
 	bool has_no_cap, has_no_pools;	/* as the fake was told */
 	char failure[256];		/* first check that failed, or "" */
 	bool trace;

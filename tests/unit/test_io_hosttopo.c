@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
+#include "io/hostshare.h"
 #include "io/hosttopo.h"
 
 static void test_synthetic(void **state)
@@ -96,6 +97,40 @@ static void test_emulated(void **state)
 	free(h);
 }
 
+static unsigned num_shared(const struct ebb_host *h)
+{
+	unsigned sum = 0;
+
+	for (uint16_t c = 0; c < h->num_cores; c++)
+		sum += h->cores[c].is_shared;
+	return sum;
+}
+
+static void test_shared(void **state)
+{
+	static const char *const bad[] = {
+		"5", "-1", "x", "2 ", "cores ", "cores 8", "cores 3-1", "cores 1,", "cores 1;2",
+	};
+	struct ebb_host *h = malloc(sizeof(*h));
+	struct ebb_err err;
+
+	(void)state;
+	assert_non_null(h);
+	assert_int_equal(ebb_host_emulate(2, 4, 2, 1000, h), 0);
+	assert_int_equal(ebb_hostshare_set(h, "2", &err), 0);
+	assert_int_equal(num_shared(h), 4);
+	assert_true(h->cores[3].is_shared && h->cores[6].is_shared && !h->cores[5].is_shared);
+	assert_int_equal(ebb_hostshare_set(h, "cores 0-2,7", &err), 0);
+	assert_int_equal(num_shared(h), 4);
+	assert_true(h->cores[0].is_shared && h->cores[7].is_shared && !h->cores[3].is_shared);
+	assert_int_equal(ebb_hostshare_set(h, "", &err), 0);
+	assert_int_equal(num_shared(h), 0);
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+		if (ebb_hostshare_set(h, bad[i], &err) != -EINVAL)
+			fail_msg("\"%s\" is taken", bad[i]);
+	free(h);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -104,6 +139,7 @@ int main(void)
 		cmocka_unit_test(test_too_large),
 		cmocka_unit_test(test_this_machine),
 		cmocka_unit_test(test_emulated),
+		cmocka_unit_test(test_shared),
 	};
 
 	return cmocka_run_group_tests_name("io/hosttopo", tests, NULL, NULL);

@@ -101,6 +101,22 @@ static void test_defaults(void **state)
 	assert_true(m.vcpus[0].is_startup && m.vcpus[1].is_startup);
 }
 
+static void test_shared(void **state)
+{
+	char *xml = with("class='reserved'", "shared='yes'"), *out;
+	struct ebb_metadata m;
+
+	(void)state;
+	assert_int_equal(ebb_metadata_parse(xml, 2, false, &m, NULL), 1);
+	assert_true(m.sla.is_shared);
+	assert_int_equal(ebb_metadata_format(&m.sla, &out), 0);
+	assert_non_null(strstr(out, " shared='yes'>"));
+	free(out);
+	free(xml);
+	assert_int_equal(ebb_metadata_parse(good, 2, false, &m, NULL), 1);
+	assert_false(m.sla.is_shared);
+}
+
 /* Class spot: nothing is reserved but the startup set. */
 static void test_spot(void **state)
 {
@@ -159,6 +175,8 @@ static const struct {
 	{"tier='park'", "tier='force'",
 	 "<ebb:cpu> attribute tier=\"force\": allowed: any, lend, park, unplug"},
 	{"tier='park'", "tier=''", "<ebb:cpu> attribute tier=\"\""},
+	{"plug='ahead'", "shared='maybe'",
+	 "<ebb:cpu> attribute shared=\"maybe\": allowed: no, yes"},
 	{"plug='ahead'", "plug='yes'",
 	 "<ebb:cpu> attribute plug=\"yes\": allowed: demand, ahead"},
 	{"reserved='3'", "reserved='0'",
@@ -494,6 +512,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_good),
 		cmocka_unit_test(test_defaults),
+		cmocka_unit_test(test_shared),
 		cmocka_unit_test(test_spot),
 		cmocka_unit_test(test_no_sla),
 		cmocka_unit_test(test_live),

@@ -50,7 +50,7 @@ static int setup(void **state)
 	PUT("100/task/100/comm", "qemu-system-x86\n");
 	PUT("100/task/105/comm", "CPU 0/KVM\n");
 	PUT("100/task/106/comm", "CPU 11/TCG\n");
-	PUT("100/task/105/schedstat", "21474836480999 77 1234567890123\n");
+	PUT("100/task/105/schedstat", "21474836480999 77999 1234567890123\n");
 	PUT("100/task/106/schedstat", "\n");
 	PUT("100/task/107/comm", "CPU 3/XEN\n");
 	PUT("100/task/108/comm", "CPU 512/KVM\n");
@@ -116,14 +116,17 @@ static void test_threads(void **state)
 
 static void test_usage(void **state)
 {
-	uint64_t cpu_usec = 0, num_runs = 0;
+	uint64_t cpu_usec = 0, num_runs = 0, wait_usec = 0;
 
 	(void)state;
-	assert_int_equal(ebb_qemuproc_usage(top, 100, 105, &cpu_usec, &num_runs), 0);
+	assert_int_equal(ebb_qemuproc_usage(top, 100, 105, &cpu_usec, &num_runs, &wait_usec), 0);
 	assert_int_equal(cpu_usec, 21474836480u);
 	assert_int_equal(num_runs, 1234567890123u);
-	assert_int_equal(ebb_qemuproc_usage(top, 100, 106, &cpu_usec, &num_runs), -EOPNOTSUPP);
-	assert_int_equal(ebb_qemuproc_usage(top, 100, 107, &cpu_usec, &num_runs), -ENOENT);
+	assert_int_equal(wait_usec, 77);
+	assert_int_equal(ebb_qemuproc_usage(top, 100, 106, &cpu_usec, &num_runs, &wait_usec),
+			 -EOPNOTSUPP);
+	assert_int_equal(ebb_qemuproc_usage(top, 100, 107, &cpu_usec, &num_runs, &wait_usec),
+			 -ENOENT);
 	assert_int_equal(num_runs, 1234567890123u);
 }
 

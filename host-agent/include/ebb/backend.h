@@ -178,4 +178,15 @@ int ebb_fake_vm_limits(const struct ebb_fake *f, const uint8_t *uuid,
  */
 const char *ebb_fake_violation(const struct ebb_fake *f);
 
+/*
+ * What each vCPU of the VM wants to compute from now on, thousandths of a core (more than 1000:
+ * 1000).  -ENOENT.
+ */
+int ebb_fake_vm_load(struct ebb_fake *f, const uint8_t *uuid, uint16_t permille);
+/*
+ * Each thread has had so much time of a real CPU (of an emulated core: its share), used by the
+ * vCPUs that are on it now; reports CPU_TIMES of VMs that have a load.
+ */
+void ebb_fake_load_run(struct ebb_fake *f, usec_t now, usec_t usec);
+
 #endif /* EBB_BACKEND_H */

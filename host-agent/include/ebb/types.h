@@ -59,6 +59,7 @@ struct ebb_thread {
 
 struct ebb_core {
 	uint16_t node;
+	bool is_shared;			/* given to nobody alone: VMs whose SLA says so share it */
 	uint16_t num_threads;		/* 1 to EBB_MAX_SMT */
 	uint16_t threads[EBB_MAX_SMT];	/* by rank */
 };
@@ -119,6 +120,11 @@ struct ebb_sla {
 	uint16_t priority;		/* 0 to EBB_PRIORITY_MAX; of a class, more goes first */
 	uint16_t tier;			/* VIRTIO_EBB_TIER_*, as told to the guest */
 	bool plug_ahead;		/* plug all vCPUs once the driver is there, as lent ones */
+	/*
+	 * No cores of its own: all vCPUs run on shared cores of their node of the host, and all
+	 * are of the startup set.
+	 */
+	bool is_shared;
 	uint32_t weight;		/* EBB_WEIGHT_MIN to EBB_WEIGHT_MAX */
 	uint32_t deadline_ms;		/* time to meet a demand; EBB_DEADLINE_MS_MIN to _MAX */
 	uint32_t mem_weight;		/* the same for memory; used if it has a pool */
@@ -297,6 +303,7 @@ struct ebb_cpu_time {
 	uint16_t vcpu;
 	uint64_t cpu_usec;		/* time on a CPU of the host */
 	uint64_t num_runs;		/* how often it was put on one */
+	uint64_t wait_usec;		/* time it could have run and something else did */
 };
 
 struct ebb_fact_cpu_times {
@@ -348,6 +355,11 @@ enum ebb_action_type {
 	 */
 	EBB_ACTION_MEM_CAP,
 	EBB_ACTION_MEM_MIRROR,		/* tell libvirt a requested size, after the fact */
+	/*
+	 * The most that each vCPU of the VM may use of a core (libvirt, vcpu_quota).  -EOPNOTSUPP:
+	 * there is no such limit on this host.
+	 */
+	EBB_ACTION_THROTTLE,
 	/* Without: messages on the link; a failed one is followed by LINK_LOST. */
 	EBB_ACTION_WELCOME,
 	EBB_ACTION_RESPONSE,
@@ -424,6 +436,7 @@ struct ebb_action {
 		struct ebb_action_cpu_flags cpu_flags;
 		struct ebb_action_pool pool;	/* REVOKE, MEM_MIRROR */
 		uint64_t cap_bytes;		/* MEM_CAP */
+		uint16_t permille;		/* THROTTLE: 1 to 1000; 0: no limit any more */
 	} u;
 };
 
@@ -460,6 +473,11 @@ enum ebb_event {
 					 * more: code; memory: bytes held; ends: total_usec */
 	EBB_EVENT_MOVE,			/* the VM should move to another host, or need not any more:
 					 * code; bytes to take along; ends: total_usec */
+	EBB_EVENT_REBALANCE,		/* cpus vCPUs of the VM change shared cores; or of the
+					 * host: shared cores are hot and nothing helps, or no
+					 * more */
+	EBB_EVENT_THROTTLE,		/* each vCPU of the VM may use cpus thousandths of a
+					 * shared core; 1000: as much as it likes */
 	EBB_EVENT_MAX,
 };
 
