@@ -9,7 +9,7 @@ EBB_IO_SRCS := $(addprefix host-agent/io/,cgroup.c emugroup.c emuhost.c emuslice
 EBB_IO_PKGS := hwloc libsystemd libvirt libxml-2.0
 EBB_DAEMON_SRCS := $(addprefix host-agent/daemon/,agent.c config.c ctl.c ctl-cmds.c ctl-set.c metrics.c \
 	dryrun.c history.c history-charge.c history-db.c real.c real-jobs.c real-look.c \
-	view.c view-pressure.c view-vom.c watch.c)
+	view.c view-pressure.c view-shared.c view-vom.c watch.c)
 EBB_DAEMON_PKGS := inih jansson libsystemd libvirt sqlite3
 
 $(eval $(call lib,ebb-util,$(EBB_UTIL_SRCS),))
@@ -24,7 +24,7 @@ EBB_DAEMON_LIBS := ebb-daemon ebb-io ebb-fake ebb-core ebb-util
 $(eval $(call prog,ebbd,host-agent/daemon/ebbd.c,$(EBB_DAEMON_LIBS),$(EBB_DAEMON_PKGS),))
 
 $(eval $(call prog,ebbctl,$(addprefix host-agent/cli/,client.c cmd-histogram.c cmd-history.c cmd-host.c \
-	cmd-simulate.c cmd-top.c cmd-vms.c ebbctl.c simulate-print.c table.c), \
+	cmd-simulate.c cmd-top.c cmd-vms.c core-map.c ebbctl.c simulate-print.c table.c), \
 	ebb-simulate ebb-fake ebb-core ebb-util,jansson,-lm))
 
 $(eval $(call unit_test,test_io_linkproto,tests/unit/test_io_linkproto.c \

@@ -2,6 +2,7 @@
 /* ebbctl host, metrics, policy, explain and version. */
 #include <stdio.h>
 #include <string.h>
+#include "cli/core-map.h"
 #include "cli/ctl.h"
 #include "cli/table.h"
 #include "util/version.h"
@@ -50,7 +51,9 @@ static void print_cores(const json_t *host)
 			table_add(&t, "%lld", ctl_int(core, "node"));
 			table_add(&t, "%lld", ctl_int(core, "core"));
 			table_add(&t, "%lld", ctl_int(thread, "cpu"));
-			table_add(&t, "%s", vm[0] ? vm : "free");
+			table_add(&t, "%s", vm[0] ? vm :
+				  json_is_object(json_object_get(thread, "shared")) ? "shared" :
+				  "free");
 			if (vm[0])
 				table_add(&t, "%lld", ctl_int(thread, "vcpu"));
 			else
@@ -135,6 +138,7 @@ int cmd_host(struct ctl *ctl, int argc, char **argv)
 		print_nodes(host);
 		putchar('\n');
 		print_cores(host);
+		core_map_print(host);
 	}
 	json_decref(answer);
 	return EXIT_DONE;

@@ -8,13 +8,15 @@
 #include "util/clock.h"
 #include "util/log.h"
 
+#define LOAD_USEC		EBB_USEC_PER_SEC
 #define START_EVERY_USEC	(2 * EBB_USEC_PER_SEC)
 #define SEED			1
 
 struct ebb_dryrun {
 	struct ebb_agent *agent;
 	struct ebb_fake *fake;
-	sd_event_source *timer;		/* starts the next VM */
+	sd_event_source *timer, *load_timer;
+	uint32_t num_loads;		/* starts the next VM */
 	uint32_t num_vms, num_started;
 };
 
@@ -26,6 +28,22 @@ static void uuid_of(uint32_t i, uint8_t ret[16])
 }
 
 /* Floor of one CPU and no memory, ceiling the host; every third belongs to the reserved class. */
+/* Every other VM shares the shared cores of a node, where there are any, and has as many vCPUs. */
+static void make_shared(const struct ebb_host *host, uint32_t i, struct ebb_sla *sla)
+{
+	const uint16_t node = i / 2 % sla->num_nodes;
+	uint16_t cores = 0;
+
+	for (uint16_t c = 0; c < host->num_cores; c++)
+		cores += host->cores[c].is_shared && host->cores[c].node == node;
+	if (i % 2 == 0 || cores == 0)
+		return;
+	sla->is_shared = true;
+	for (uint16_t n = 0; n < sla->num_nodes; n++)
+		sla->nodes[n].startup = sla->nodes[n].reserved = sla->nodes[n].max =
+			n == node ? cores : 0;
+}
+
 static int define_vm(struct ebb_dryrun *d, const struct ebb_host *host, uint32_t i)
 {
 	struct ebb_sla sla = {
@@ -38,7 +56,7 @@ static int define_vm(struct ebb_dryrun *d, const struct ebb_host *host, uint32_t
 	uint8_t uuid[16];
 
 	for (uint16_t c = 0; c < host->num_cores; c++)
-		sla.nodes[host->cores[c].node].max++;
+		sla.nodes[host->cores[c].node].max += !host->cores[c].is_shared;
 	for (uint16_t n = 0; n < sla.num_nodes; n++) {
 		sla.nodes[n].host_node = n;
 		sla.nodes[n].mem_max = host->pool_blocks[n];
@@ -47,6 +65,7 @@ static int define_vm(struct ebb_dryrun *d, const struct ebb_host *host, uint32_t
 	for (uint16_t n = 0; n < sla.num_nodes; n++)
 		sla.nodes[n].reserved = sla.class == EBB_CLASS_SPOT ? sla.nodes[n].startup :
 								      sla.nodes[n].max;
+	make_shared(host, i, &sla);
 	snprintf(name, sizeof(name), "simulated-%u", i + 1);
 	uuid_of(i, uuid);
 	return ebb_fake_vm_define(d->fake, ebb_clock_mono_usec(), uuid, name, &sla,
@@ -98,14 +117,42 @@ int ebb_dryrun_create(struct ebb_agent *a, const struct ebb_host *host, uint32_t
 	return 0;
 }
 
+/* Of those that share cores, for half a minute each, one in four is busy. */
+static int on_load_timer(sd_event_source *s, uint64_t usec, void *arg)
+{
+	struct ebb_dryrun *d = arg;
+	const struct ebb_host *host = ebb_state_host(d->agent->state);
+	uint8_t uuid[16];
+
+	(void)usec;
+	for (uint32_t i = 1; i < d->num_vms; i += 2) {
+		uuid_of(i, uuid);
+		ebb_fake_vm_load(d->fake, uuid, (i / 2 + d->num_loads / 30) % 4 == 0 ? 700 : 200);
+	}
+	d->num_loads++;
+	/* A VM is heard of as one that runs before anything else is said of it. */
+	if (ebb_state_is_loaded(d->agent->state))
+		ebb_fake_load_run(d->fake, ebb_clock_mono_usec(),
+				  LOAD_USEC * (host->is_emulated ? host->share_permille : 1000) /
+				  1000);
+	ebb_agent_poke(d->agent);
+	sd_event_source_set_time_relative(s, LOAD_USEC);
+	return sd_event_source_set_enabled(s, SD_EVENT_ONESHOT);
+}
+
 int ebb_dryrun_begin(struct ebb_dryrun *d)
 {
+	struct ebb_shared_totals shared;
 	int rc;
 
 	ebb_fake_agent_start(d->fake, ebb_clock_mono_usec());
 	ebb_agent_poke(d->agent);
 	rc = sd_event_add_time_relative(d->agent->event, &d->timer, CLOCK_MONOTONIC, 0, 0, on_timer,
 					d);
+	ebb_state_shared_totals(d->agent->state, &shared);
+	if (rc >= 0 && shared.num_threads > 0)
+		rc = sd_event_add_time_relative(d->agent->event, &d->load_timer, CLOCK_MONOTONIC,
+						LOAD_USEC, 0, on_load_timer, d);
 	return rc < 0 ? rc : 0;
 }
 
@@ -114,6 +161,7 @@ void ebb_dryrun_destroy(struct ebb_dryrun *d)
 	if (!d)
 		return;
 	sd_event_source_disable_unref(d->timer);
+	sd_event_source_disable_unref(d->load_timer);
 	ebb_fake_destroy(d->fake);
 	free(d);
 }

@@ -4,6 +4,7 @@
 #include "core/explain.h"
 #include "daemon/view.h"
 #include "daemon/view-pressure.h"
+#include "daemon/view-shared.h"
 #include "util/uuid.h"
 
 static json_t *node_view(const struct ebb_state *s, uint16_t node, usec_t now)
@@ -42,9 +43,11 @@ static json_t *core_view(const struct ebb_state *s, uint16_t core)
 		uint16_t vcpu = 0;
 		const struct ebb_vm *vm = ebb_state_thread_owner(s, c->threads[t], &vcpu);
 
-		json_array_append_new(threads, json_pack("{s:i, s:s?, s:o}", "cpu", thread->os_cpu,
-							 "vm", vm ? vm->name : NULL, "vcpu",
-							 vm ? json_integer(vcpu) : json_null()));
+		json_array_append_new(
+			threads, json_pack("{s:i, s:s?, s:o, s:o}", "cpu", thread->os_cpu, "vm",
+					   vm ? vm->name : NULL, "vcpu",
+					   vm ? json_integer(vcpu) : json_null(), "shared",
+					   ebb_view_shared_thread(s, c->threads[t])));
 	}
 	return json_pack("{s:i, s:i, s:o}", "core", core, "node", c->node, "threads", threads);
 }
@@ -58,10 +61,11 @@ json_t *ebb_view_host(const struct ebb_state *s, usec_t now)
 		json_array_append_new(nodes, node_view(s, n, now));
 	for (uint16_t c = 0; c < h->num_cores; c++)
 		json_array_append_new(cores, core_view(s, c));
-	return json_pack("{s:b, s:f, s:s, s:b, s:o, s:o, s:o}", "emulated", h->is_emulated, "share",
-			 h->is_emulated ? h->share_permille / 1000.0 : 1.0, "policy",
+	return json_pack("{s:b, s:f, s:s, s:b, s:o, s:o, s:o, s:o}", "emulated", h->is_emulated,
+			 "share", h->is_emulated ? h->share_permille / 1000.0 : 1.0, "policy",
 			 ebb_state_policy(s)->name, "loaded", ebb_state_is_loaded(s), "nodes",
-			 nodes, "cores", cores, "pressure", ebb_view_pressure(s));
+			 nodes, "cores", cores, "pressure", ebb_view_pressure(s),
+			 "shared", ebb_view_shared(s));
 }
 
 const char *ebb_view_vm_state(const struct ebb_vm *vm)
@@ -227,6 +231,7 @@ json_t *ebb_view_vm(const struct ebb_state *s, const struct ebb_vm *vm, usec_t n
 	json_object_set_new(o, "can_lend", json_boolean(vm->can_lend));
 	add_memory(o, vm, &t, now);
 	json_object_set_new(o, "move", ebb_view_move(vm, now));
+	ebb_view_add_share(o, vm);
 	json_object_set_new(o, "telemetry", vm_telemetry(vm, now));
 	return o;
 }

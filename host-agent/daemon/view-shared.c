@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* See view-shared.h. */
+#include "daemon/view-shared.h"
+
+static json_t *users(const struct ebb_state *s, uint16_t thread)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < ebb_state_num_vms(s); i++) {
+		const struct ebb_vm *vm = ebb_state_vm_at(s, i);
+
+		for (uint16_t k = 0; vm->is_running && k < vm->num_vcpus; k++)
+			if (vm->vcpus[k].shared == thread)
+				json_array_append_new(
+					list, json_pack("{s:s, s:i, s:i}", "vm", vm->name, "vcpu",
+							k, "use_permille", vm->vcpus[k].use));
+	}
+	return list;
+}
+
+json_t *ebb_view_shared_thread(const struct ebb_state *s, uint16_t thread)
+{
+	struct ebb_shared_thread t;
+
+	if (!ebb_state_shared_thread(s, thread, &t))
+		return json_null();
+	return json_pack("{s:i, s:i, s:i, s:b, s:b, s:o}", "use_permille", t.use,
+			 "demand_permille", t.demand, "num_active", t.num_active, "hot", t.is_hot,
+			 "stuck", t.is_stuck, "vcpus", users(s, thread));
+}
+
+json_t *ebb_view_shared(const struct ebb_state *s)
+{
+	struct ebb_shared_totals t;
+
+	ebb_state_shared_totals(s, &t);
+	if (t.num_threads == 0)
+		return json_null();
+	return json_pack("{s:i, s:i, s:i, s:i, s:b, s:I, s:I, s:I, s:I}", "threads", t.num_threads,
+			 "vms", t.num_vms, "vcpus", t.num_vcpus, "use_permille", t.permille, "hot",
+			 t.is_hot, "looks", (json_int_t)t.num_looks, "moved_vms",
+			 (json_int_t)t.num_moved_vms, "moved_vcpus", (json_int_t)t.num_moved_vcpus,
+			 "cost_us", (json_int_t)t.cost_usec);
+}
+
+void ebb_view_add_share(json_t *o, const struct ebb_vm *vm)
+{
+	const struct ebb_vm_share *own = &vm->share;
+
+	json_object_set_new(o, "shared", json_boolean(vm->has_sla && vm->sla.is_shared));
+	json_object_set_new(o, "throttle_permille",
+			    json_integer(own->throttled <= 1000 ? own->throttled : 0));
+	json_object_set_new(o, "moves", json_integer((json_int_t)own->num_moves));
+}

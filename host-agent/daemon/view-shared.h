@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Shared cores as the control socket shows them. */
+#ifndef EBB_DAEMON_VIEW_SHARED_H
+#define EBB_DAEMON_VIEW_SHARED_H
+
+#include <jansson.h>
+#include "core/state.h"
+
+/* Null where nobody shares the thread; else what was used of it, and by whom. */
+json_t *ebb_view_shared_thread(const struct ebb_state *s, uint16_t thread);
+
+/* Null where the host has no shared cores; else all of them together. */
+json_t *ebb_view_shared(const struct ebb_state *s);
+
+/* What of a VM has to do with shared cores. */
+void ebb_view_add_share(json_t *o, const struct ebb_vm *vm);
+
+#endif
