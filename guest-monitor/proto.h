@@ -22,8 +22,8 @@
  *                                       that say ALONE only the first of several is sent.
  *                            STATS      answer to STATS_GET, same id
  *
- * Every message has exactly the size of its structure, VOM that of its buckets.  Anything else, unknown
- * types, reserved fields that are not zero, and messages out of turn end the
+ * Every message has exactly the size of its structure, VOM that of its buckets.
+ * Anything else, unknown types, reserved fields that are not zero, and messages out of turn end the
  * connection.  Applications are not trusted: what one says changes only how CPUs
  * and memory are divided among the applications of the same guest.
  *
@@ -89,7 +89,7 @@ struct ebb_msg_owned_node {
 
 /* ebb_msg_owned.flags */
 #define EBB_MSG_OWNED_ADDING	(1u << 0)	/* waits for the host to add CPUs */
-#define EBB_MSG_OWNED_VALUES	(1u << 1)	/* says what memory is worth when the host asks */
+#define EBB_MSG_OWNED_VALUES	(1u << 1)	/* says what memory is worth, when asked */
 
 struct ebb_msg_owned {
 	struct ebb_msg_hdr hdr;

@@ -52,7 +52,11 @@ struct oltp_memory_sample {
 	 */
 	uint64_t last_ns, before_ns;
 	uint64_t watched_ns;	/* for so long */
-	uint64_t reread_ns;	/* moving median of its table; 0: not known yet */
+	/*
+	 * Moving median of its table; else of another, or what was measured for the purpose (see
+	 * oltp_memory_sample_value); 0: not known yet.
+	 */
+	uint64_t reread_ns;
 	/*
 	 * Bytes, of memory or for a cold record that it would take, that it stands for. Over the
 	 * resident ones of a table the sum is what the table's records take.
@@ -96,6 +100,41 @@ struct oltp_memory_class {
  */
 uint32_t oltp_memory_classes_make(struct oltp_memory_sample *samples, uint32_t n,
 				  struct oltp_memory_class *ret_classes, uint32_t max);
+
+/*
+ * What the host says: of a node's memory, what is worth less than this (ns of reading time saved
+ * per second and MiB; 0: nothing) goes first to meet a demand, the least valuable first. It is
+ * written to disk wherever it lies, and then the records that stay are moved together. If that is
+ * not enough, or not known yet, the others go by age as without it. Holds until it is set again.
+ * Any thread.
+ */
+void oltp_memory_cutoff(struct oltp_engine *engine, uint32_t node, uint64_t value);
+
+/* A node's blocks. */
+struct oltp_memory_node {
+	uint64_t held_bytes;
+	uint64_t resident_bytes;	/* of these, what records take; the others are free */
+};
+
+/* Any thread. Error: -ENXIO, no such node. */
+int oltp_memory_node_read(struct oltp_engine *engine, uint32_t node,
+			  struct oltp_memory_node *ret_node);
+
+/*
+ * What a sample is worth: ns of reading time saved per second and MiB. OLTP_NOT_KNOWN: what reading
+ * costs is not known. If that is so because nothing was ever on disk, the first call has the
+ * engine's own thread write some bytes there and read them back, so that it is known soon. Of an
+ * engine without a disk, whose records cannot be given up, OLTP_WORTH_ALL. Any thread.
+ */
+#define OLTP_WORTH_ALL	(UINT64_MAX - 1)
+uint64_t oltp_memory_sample_value(struct oltp_engine *engine,
+				  const struct oltp_memory_sample *sample);
+
+/*
+ * Whether records are watched at all, which they are at first. What was known is forgotten when
+ * they are not. Any thread.
+ */
+void oltp_memory_watch(struct oltp_engine *engine, bool is_on);
 
 struct oltp_memory_recency {
 	uint32_t samples;		/* watched now */

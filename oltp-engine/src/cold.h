@@ -84,6 +84,8 @@ struct cold {
 	const struct cold_hook *hook;	/* tests set it before anything is cold */
 	struct cold_leaf *_Atomic leaves[COLD_LEAVES];
 	struct reread rereads[OLTP_TABLES_MAX];
+	_Atomic uint64_t probe_ns;	/* of reads made for it; 0: not known */
+	_Atomic bool is_probe_wanted;	/* somebody wants to know although nothing was on disk */
 	pthread_mutex_t lock;		/* everything below but for the counters */
 	uint64_t n_numbers;		/* extents that were ever used */
 	struct cold_block *free, *retired;

@@ -277,6 +277,9 @@ static void rereads_turn(struct manager *m)
 			reread_turn(reread);
 		}
 	}
+	if (n_tables && manager_now_ns() >= m->disk_retry_ns &&
+	    atomic_exchange_explicit(&cold->is_probe_wanted, false, memory_order_relaxed))
+		reread_probe(cold, m->engine->tables[0], m->fill_buffer);
 }
 
 /* Changes whenever a transaction ends. */

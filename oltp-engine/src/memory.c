@@ -28,6 +28,57 @@ void oltp_memory_limit(struct oltp_engine *engine, uint32_t node, uint64_t limit
 	manager_wake(engine->manager);
 }
 
+void oltp_memory_cutoff(struct oltp_engine *engine, uint32_t node, uint64_t value)
+{
+	if (node >= OLTP_NODES_MAX)
+		return;
+	pthread_mutex_lock(&engine->storage.lock);
+	engine->storage.nodes[node].cutoff = value;
+	pthread_mutex_unlock(&engine->storage.lock);
+}
+
+int oltp_memory_node_read(struct oltp_engine *engine, uint32_t node,
+			  struct oltp_memory_node *ret_node)
+{
+	if (node >= OLTP_NODES_MAX)
+		return -ENXIO;
+	*ret_node = (struct oltp_memory_node){ 0 };
+	pthread_mutex_lock(&engine->lock);
+	for (uint32_t i = 0; i < engine->n_tables; i++)
+		ret_node->resident_bytes += storage_used_slots_node(engine->tables[i], node) *
+					    engine->tables[i]->stride;
+	pthread_mutex_unlock(&engine->lock);
+	pthread_mutex_lock(&engine->storage.lock);
+	ret_node->held_bytes = engine->storage.nodes[node].held_bytes;
+	pthread_mutex_unlock(&engine->storage.lock);
+	/* Not of the same moment. */
+	if (ret_node->resident_bytes > ret_node->held_bytes)
+		ret_node->resident_bytes = ret_node->held_bytes;
+	return 0;
+}
+
+uint64_t oltp_memory_sample_value(struct oltp_engine *engine,
+				  const struct oltp_memory_sample *sample)
+{
+	double value;
+
+	if (!engine->cold)
+		return OLTP_WORTH_ALL;
+	if (!sample->reread_ns) {
+		atomic_store_explicit(&engine->cold->is_probe_wanted, true, memory_order_relaxed);
+		return OLTP_NOT_KNOWN;
+	}
+	value = (double)sample->reread_ns * oltp_memory_sample_rate(sample) * (1 << 20) /
+		sample->bytes;
+	return (uint64_t)value;
+}
+
+void oltp_memory_watch(struct oltp_engine *engine, bool is_on)
+{
+	if (engine->manager)
+		recency_watch(engine->manager->recency, is_on);
+}
+
 static void read_storage(struct oltp_engine *engine, struct oltp_memory_stats *stats)
 {
 	struct storage *storage = &engine->storage;

@@ -299,6 +299,10 @@ void recency_turn(struct recency_sampler *s, uint32_t n_tables, uint64_t now_ns)
 		recency_clock_tick(&s->clock, epoch_now(&engine->epoch), now_ns);
 	s->n_tables = n_tables;
 	s->now_ns = now_ns;
+	if (s->is_off) {
+		pthread_mutex_unlock(&s->lock);
+		return;
+	}
 	if (s->looks++ % SCAN_TURNS == 0)
 		plan(s);
 	manager_enter(engine);
@@ -310,6 +314,30 @@ void recency_turn(struct recency_sampler *s, uint32_t n_tables, uint64_t now_ns)
 	manager_leave(engine);
 	s->look_ns += manager_now_ns() - start_ns;
 	pthread_mutex_unlock(&s->lock);
+}
+
+void recency_watch(struct recency_sampler *s, bool is_on)
+{
+	pthread_mutex_lock(&s->lock);
+	s->is_off = !is_on;
+	for (uint32_t i = 0; s->is_off && i < s->n_tables; i++) {
+		while (s->tables[i].n)
+			bucket_drop_last(s, &s->tables[i]);
+		s->tables[i].n_resident = 0;
+	}
+	/* The first look is one at which the numbers are planned. */
+	s->looks = (s->looks + SCAN_TURNS - 1) / SCAN_TURNS * SCAN_TURNS;
+	pthread_mutex_unlock(&s->lock);
+}
+
+uint64_t recency_epoch(struct recency_sampler *s, uint64_t now_ns, uint64_t age_ns)
+{
+	uint64_t epoch;
+
+	pthread_mutex_lock(&s->lock);
+	epoch = recency_clock_epoch(&s->clock, now_ns > age_ns ? now_ns - age_ns : 0);
+	pthread_mutex_unlock(&s->lock);
+	return epoch;
 }
 
 static uint64_t ago(uint64_t now_ns, uint64_t then_ns)
@@ -342,8 +370,7 @@ static uint32_t table_read(const struct recency_sampler *s, uint32_t number, uin
 				.last_ns = ago(now_ns, r->used_ns[0]),
 				.before_ns = ago(now_ns, r->used_ns[1]),
 				.watched_ns = now_ns - r->since_ns,
-				.reread_ns = cold ? counter_read(&cold->rereads[number].median_ns) :
-						    0,
+				.reread_ns = cold ? reread_cost_ns(cold, number) : 0,
 				.stands_for_bytes = is_there ?
 					facts.resident_bytes / t->n_resident :
 					table->stride * facts.n_buckets / t->n,

@@ -50,6 +50,7 @@ struct recency_sampler {
 	uint64_t random;
 	uint64_t looks, look_ns;
 	uint64_t now_ns;	/* of the last turn */
+	bool is_off;		/* nothing is watched */
 	uint32_t n_tables;
 	uint16_t free;
 	struct recency_table tables[OLTP_TABLES_MAX];
@@ -69,6 +70,12 @@ void recency_destroy(struct recency_sampler *sampler);
  * engine that has none. now_ns may stand still, as idle.h says, but not go back.
  */
 void recency_turn(struct recency_sampler *sampler, uint32_t n_tables, uint64_t now_ns);
+
+/* The epoch that it was when records of that age were used. */
+uint64_t recency_epoch(struct recency_sampler *sampler, uint64_t now_ns, uint64_t age_ns);
+
+/* See oltp_memory_watch. */
+void recency_watch(struct recency_sampler *sampler, bool is_on);
 
 /* As oltp_memory_sample_read. */
 uint32_t recency_read(struct recency_sampler *sampler, uint64_t now_ns,

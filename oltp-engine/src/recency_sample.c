@@ -36,6 +36,22 @@ uint64_t recency_clock_ns(const struct recency_clock *clock, uint64_t epoch)
 	return 0;
 }
 
+uint64_t recency_clock_epoch(const struct recency_clock *clock, uint64_t ns)
+{
+	for (uint32_t level = 0; clock->n && level < RECENCY_LEVELS; level++) {
+		uint64_t newest = (clock->n - 1) >> level;
+
+		for (uint32_t i = 0; i < RECENCY_LEVEL_TICKS && i <= newest; i++) {
+			const struct recency_tick *tick =
+				&clock->ticks[level][(newest - i) % RECENCY_LEVEL_TICKS];
+
+			if (tick->ns <= ns)
+				return tick->epoch;
+		}
+	}
+	return 0;
+}
+
 void recency_begin(struct recency *recency, uint64_t stamp, uint64_t stamp_ns, uint64_t now_ns)
 {
 	*recency = (struct recency){ .since_ns = now_ns };

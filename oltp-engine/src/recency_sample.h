@@ -32,6 +32,9 @@ void recency_clock_tick(struct recency_clock *clock, uint64_t epoch, uint64_t ns
 /* The last tick noted at which it was not yet later than the epoch; 0: not known. */
 uint64_t recency_clock_ns(const struct recency_clock *clock, uint64_t epoch);
 
+/* The epoch at the last tick that was not after that time; 0: not known. */
+uint64_t recency_clock_epoch(const struct recency_clock *clock, uint64_t ns);
+
 /* ---- a record ---- */
 
 #define RECENCY_K	2u

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* See reread.h. */
+#include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "clock.h"
@@ -49,6 +51,52 @@ static struct cold_block *block_find(struct cold *cold, struct oltp_table *table
 			return block;
 	}
 	return NULL;
+}
+
+uint64_t reread_cost_ns(const struct cold *cold, uint32_t table)
+{
+	uint64_t ns = counter_read(&cold->rereads[table].median_ns);
+
+	for (uint32_t i = 0; !ns && i < OLTP_TABLES_MAX; i++)
+		ns = counter_read(&cold->rereads[i].median_ns);
+	return ns ?: counter_read(&cold->probe_ns);
+}
+
+static int compare_u64(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+void reread_probe(struct cold *cold, struct oltp_table *table, uint8_t *buffer)
+{
+	struct cold_block *block;
+	uint64_t times_ns[READS];
+	off_t offset;
+	uint32_t n = 0;
+
+	if (!cold_slots(table) || cold_block_alloc(cold, table, &block))
+		return;
+	offset = (off_t)(block->number * COLD_EXTENT_BYTES);
+	memset(buffer, 0, COLD_EXTENT_BYTES);
+	if (pwrite(cold->file.fd, buffer, COLD_EXTENT_BYTES, offset) == COLD_EXTENT_BYTES) {
+		while (n < READS) {
+			uint32_t slot = cold_slots(table) * (n * 5 % READS) / READS;
+			struct cold_place place = cold_stub_place(cold, cold_stub(block, slot));
+			uint64_t start_ns = clock_ns(CLOCK_MONOTONIC);
+
+			if (pread(cold->file.fd, buffer, place.bytes, (off_t)place.offset) !=
+			    (ssize_t)place.bytes)
+				break;
+			times_ns[n++] = clock_ns(CLOCK_MONOTONIC) - start_ns;
+		}
+	}
+	cold_block_give_up(cold, block);
+	if (n < READS)
+		return;
+	qsort(times_ns, READS, sizeof(*times_ns), compare_u64);
+	atomic_store_explicit(&cold->probe_ns, times_ns[READS / 2] ?: 1, memory_order_relaxed);
 }
 
 void reread_calibrate(struct cold *cold, struct oltp_table *table, uint8_t *buffer)

@@ -30,6 +30,16 @@ void reread_turn(struct reread *reread);
 struct cold;
 struct oltp_table;
 
+/* What is known of the table, else of another, else of the disk; 0: nothing. Any thread. */
+uint64_t reread_cost_ns(const struct cold *cold, uint32_t table);
+
+/*
+ * What the disk alone takes to give a record of the table back, found with an extent that is
+ * written for the purpose and given up. By the manager's thread, with none of its writes on the
+ * way.
+ */
+void reread_probe(struct cold *cold, struct oltp_table *table, uint8_t *buffer);
+
 /*
  * For a table of which no record was read yet: reads some that are on disk, if there are any, for
  * their time alone, into a buffer of COLD_EXTENT_BYTES. By the manager's thread, with none of its

@@ -6,11 +6,16 @@
  *
  * The share is larger than what is needed: with just as many old records as must go, every block
  * would have to be worked on and all that is not old be moved.
+ *
+ * Where the host has said below which value memory is to go first (evict_worthless), age is made of
+ * that, for each table by itself, and the old records go to disk wherever they are before any block
+ * is worked on.
  */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "cutoff.h"
 #include "engine.h"
 #include "manager.h"
 #include "shrink.h"
@@ -22,6 +27,7 @@
 #define VICTIMS_PER_BLOCK	3u	/* that is to get free: 1 / SHARE_MIN */
 #define SLOT_WORDS_MAX		(OLTP_MEM_BLOCK_BYTES / CACHE_LINE_BYTES / 64)
 #define ANY_AGE			UINT64_MAX
+#define CUT_MARGIN		32u	/* so many parts, and one for what comes back meanwhile */
 #define SETTLE_NS		100000000ull
 
 static uint64_t next_random(struct shrink *s)
@@ -213,6 +219,40 @@ static uint64_t end_round(struct shrink *s, struct round *round, uint32_t n_vict
 	return bytes;
 }
 
+/*
+ * Of each table, by number, the stamp up to which its records are worth less than the cut-off, 0
+ * for none; bytes is what is wanted of them. False: there are none, or nothing is known.
+ */
+static bool cut_thresholds(struct shrink *s, uint32_t node, uint64_t cutoff, uint64_t bytes,
+			   uint64_t ret_thresholds[OLTP_TABLES_MAX])
+{
+	struct oltp_memory_sample *samples = malloc(OLTP_MEMORY_SAMPLES_MAX * sizeof(*samples));
+	struct manager *m = s->engine->manager;
+	uint64_t ages_ns[OLTP_TABLES_MAX], now_ns = manager_busy_ns(m);
+	struct oltp_memory_node there;
+	bool has_any = false, is_known;
+	uint32_t n;
+
+	if (!samples)
+		return false;
+	n = oltp_memory_sample_read(s->engine, samples, OLTP_MEMORY_SAMPLES_MAX);
+	/* Of one as of all: each table says what it knows of another if it knows nothing itself. */
+	is_known = n && samples->reread_ns;
+	oltp_memory_node_read(s->engine, node, &there);
+	cutoff_ages(samples, n, (double)cutoff,
+		    there.resident_bytes ? (double)bytes / (double)there.resident_bytes : 1,
+		    ages_ns);
+	free(samples);
+	for (uint32_t i = 0; i < OLTP_TABLES_MAX; i++) {
+		/* What is older than the clock knows of goes, whatever it is worth. */
+		ret_thresholds[i] = ages_ns[i] == CUTOFF_NONE ? 0 :
+				    !ages_ns[i] ? ANY_AGE :
+				    recency_epoch(m->recency, now_ns, ages_ns[i]) ?: 1;
+		has_any |= ages_ns[i] != CUTOFF_NONE;
+	}
+	return has_any && is_known;
+}
+
 struct candidate {
 	struct block *block;
 	uint32_t n_used;
@@ -329,6 +369,16 @@ static uint64_t room_for(struct shrink *s, struct round *round)
 	return bytes;
 }
 
+/* Room in all blocks for what is moved. */
+static uint64_t free_bytes(struct shrink *s)
+{
+	uint64_t bytes = 0;
+
+	for (uint32_t i = 0; i < s->engine->n_tables; i++)
+		bytes += storage_free_slots(s->engine->tables[i]) * s->engine->tables[i]->stride;
+	return bytes;
+}
+
 /* What goes if all that comes before it was not enough. */
 enum shrink_zeal {
 	ZEAL_OLD,		/* records unused for long, of tables with several blocks */
@@ -342,7 +392,7 @@ enum shrink_zeal {
  * used now; *ret_moved: records that went.
  */
 static uint64_t shrink_pass(struct shrink *s, struct round *round, uint32_t node, uint64_t bytes,
-			    bool keeps, enum shrink_zeal zeal, uint64_t deadline_ns,
+			    bool keeps, bool is_cut, enum shrink_zeal zeal, uint64_t deadline_ns,
 			    uint64_t *ret_moved)
 {
 	uint64_t threshold = ANY_AGE, given = 0;
@@ -367,7 +417,11 @@ static uint64_t shrink_pass(struct shrink *s, struct round *round, uint32_t node
 		int64_t budget_bytes;
 		uint64_t unused;
 		uint32_t n_victims;
+		bool has_room = is_cut && free_bytes(s) >= bytes - given;
 
+		/* Room was made everywhere: what is in each goes to others, and nothing to disk. */
+		if (has_room)
+			max = need < VICTIMS_MAX ? (uint32_t)need : VICTIMS_MAX;
 		for (round->n = 0; round->n < max && at < n; at++)
 			round->victims[round->n++] = blocks[at];
 		n_victims = round->n;
@@ -379,6 +433,8 @@ static uint64_t shrink_pass(struct shrink *s, struct round *round, uint32_t node
 		if (n_victims == VICTIMS_MAX)
 			budget_bytes = VICTIMS_MAX / VICTIMS_PER_BLOCK * OLTP_MEM_BLOCK_BYTES;
 		budget_bytes -= (int64_t)room_for(s, round);
+		if (has_room)
+			budget_bytes = 0;
 		*ret_moved += run_round(s, round, threshold, budget_bytes, deadline_ns);
 		unused = end_round(s, round, n_victims);
 		*ret_moved += unused > 0;
@@ -389,19 +445,64 @@ static uint64_t shrink_pass(struct shrink *s, struct round *round, uint32_t node
 	return given;
 }
 
+/*
+ * Of what the host's cut-off says, so much to disk as makes room for what is in the blocks that are
+ * to get free, and what each of them has free itself is none. Returns whether anything went.
+ */
+static bool evict_worthless(struct shrink *s, uint32_t node, uint64_t bytes, uint64_t deadline_ns)
+{
+	uint64_t thresholds[OLTP_TABLES_MAX], used[SLOT_WORDS_MAX], cutoff, n_gone = 0;
+	int64_t budget_bytes = (int64_t)(bytes + bytes / CUT_MARGIN) - (int64_t)free_bytes(s);
+	struct storage *storage = &s->engine->storage;
+	struct block **blocks;
+	size_t n;
+
+	pthread_mutex_lock(&storage->lock);
+	cutoff = storage->nodes[node].cutoff;
+	pthread_mutex_unlock(&storage->lock);
+	if (!cutoff || budget_bytes <= 0 || !s->evict->cold ||
+	    !cut_thresholds(s, node, cutoff, (uint64_t)budget_bytes, thresholds) ||
+	    list_candidates(s, node, true, &blocks, &n))
+		return false;
+	for (uint32_t i = 0; i < s->engine->n_tables; i++)
+		note_threshold(s, s->engine->tables[i], thresholds[i]);
+	for (size_t i = 0; i < n && budget_bytes > 0 && !is_late(s, deadline_ns); i++) {
+		struct oltp_table *table = blocks[i]->table;
+
+		storage_block_look(blocks[i], used);
+		for (uint32_t slot = 0; slot < blocks[i]->n_slots && budget_bytes > 0; slot++) {
+			struct record *record = slot_at(blocks[i], slot);
+
+			if (used[slot / 64] >> slot % 64 & 1 && thresholds[table->id] &&
+			    is_old(record, thresholds[table->id]) &&
+			    evict_to_disk(s->evict, table, record) == EVICT_DONE) {
+				budget_bytes -= table->stride;
+				n_gone++;
+			}
+		}
+	}
+	free(blocks);
+	evict_flush(s->evict);
+	while (!evict_settle(s->evict, manager_now_ns() + SETTLE_NS) && !is_late(s, deadline_ns))
+		;
+	return n_gone > 0;
+}
+
 static uint64_t shrink(struct shrink *s, uint32_t node, uint64_t bytes, bool keeps,
 		       uint64_t deadline_ns)
 {
 	struct round *round = malloc(sizeof(*round));
 	enum shrink_zeal zeal = ZEAL_OLD;
 	uint64_t given = 0, moved;
+	bool is_cut;
 
 	if (!round)
 		return 0;
 	evict_begin(s->evict);
+	is_cut = evict_worthless(s, node, bytes, deadline_ns);
 	while (given < bytes && !is_late(s, deadline_ns) && zeal < ZEAL_END) {
-		given += shrink_pass(s, round, node, bytes - given, keeps, zeal, deadline_ns,
-				     &moved);
+		given += shrink_pass(s, round, node, bytes - given, keeps, is_cut, zeal,
+				     deadline_ns, &moved);
 		zeal += !moved;
 	}
 	free(round);

@@ -231,14 +231,21 @@ uint64_t storage_free_slots(const struct oltp_table *table)
 	return n;
 }
 
+uint64_t storage_used_slots_node(const struct oltp_table *table, uint32_t node)
+{
+	uint64_t n = 0;
+
+	for (uint32_t part = 0; part < SHELF_PARTS; part++)
+		n += counter_read(&table->shelves[node][part].n_used);
+	return n;
+}
+
 uint64_t storage_used_slots(const struct oltp_table *table)
 {
 	uint64_t n = 0;
 
-	for (uint32_t node = 0; node < OLTP_NODES_MAX; node++) {
-		for (uint32_t part = 0; part < SHELF_PARTS; part++)
-			n += counter_read(&table->shelves[node][part].n_used);
-	}
+	for (uint32_t node = 0; node < OLTP_NODES_MAX; node++)
+		n += storage_used_slots_node(table, node);
 	return n;
 }
 

@@ -89,6 +89,7 @@ struct node_memory {
 	bool is_given_up;		/* the demand that there is could not be met */
 	uint64_t retry_ns;		/* try to meet it again then */
 	uint64_t demand_start_ns;	/* 0: none */
+	uint64_t cutoff;		/* see oltp_memory_cutoff; 0: none */
 };
 
 struct storage {
@@ -142,8 +143,9 @@ struct block *storage_block_of(const struct storage *storage, const void *addr);
 /* Free slots of the table in OPEN blocks. */
 uint64_t storage_free_slots(const struct oltp_table *table);
 
-/* Slots of the table in use. */
+/* Slots of the table in use; of one node. */
 uint64_t storage_used_slots(const struct oltp_table *table);
+uint64_t storage_used_slots_node(const struct oltp_table *table, uint32_t node);
 
 /* What the node's provider wants back, and what it would give, now. Under the lock. */
 uint64_t storage_demanded(const struct storage *storage, uint32_t node);
