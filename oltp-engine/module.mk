@@ -35,7 +35,7 @@ $(eval $(call prog,oltp-bench,oltp-engine/bench/oltp_bench.c,liboltp-bench libol
 $(eval $(call prog,oltp-miss-bound,oltp-engine/bench/miss_probe.c,liboltp-bench liboltp,,-lm))
 $(eval $(call prog,oltp-index-bench,oltp-engine/bench/index_bench.c,liboltp))
 $(eval $(call prog,oltp-example-bank,oltp-engine/examples/bank.c,liboltp))
-$(eval $(call lib,liboltp-server,$(addprefix oltp-engine/server/,blocks_ebb.c control.c source_ebb.c),))
+$(eval $(call lib,liboltp-server,$(addprefix oltp-engine/server/,blocks_ebb.c control.c source_ebb.c vom_ebb.c),))
 $(eval $(call prog,oltp-server,oltp-engine/server/oltp_server.c,liboltp-server liboltp-bench liboltp libebb,,-lm))
 $(eval $(call lib,liboltp-dist,$(OLTP_DIST_SRC),))
 $(eval $(call prog,oltp-node,oltp-engine/dist/oltp_node.c,liboltp-dist liboltp-bench liboltp,,-lm))

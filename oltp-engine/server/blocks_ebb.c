@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "blocks_ebb.h"
+#include "vom_ebb.h"
 
 struct blocks_ebb {
 	struct ebb *ebb;
@@ -16,6 +17,7 @@ struct blocks_ebb {
 	/* Of the thread that dispatches. */
 	struct oltp_engine *engine;
 	struct ebb_shares shares;	/* as last heard */
+	struct vom_ebb vom;
 	bool has_pump;
 	pthread_t pump;
 	int stop_fd;
@@ -58,6 +60,8 @@ static void tell_limits(struct blocks_ebb *blocks)
 		const struct ebb_node_share *node = &blocks->shares.nodes[i];
 		uint64_t limit = node->mem_owned_bytes + node->mem_offered_bytes;
 
+		/* Before the demand that it is for. */
+		oltp_memory_cutoff(blocks->engine, node->node, node->mem_cutoff);
 		limit -= node->mem_demanded_bytes < limit ? node->mem_demanded_bytes : limit;
 		limit = limit < left ? limit : left;
 		left -= limit;
@@ -142,6 +146,7 @@ void blocks_ebb_destroy(struct blocks_ebb *blocks)
 	if (!blocks)
 		return;
 	blocks_ebb_pump_stop(blocks);
+	vom_ebb_end(&blocks->vom);
 	ebb_set_shares_callback(blocks->ebb, NULL, NULL);
 	ebb_set_revoked_callback(blocks->ebb, NULL, NULL);
 	free(blocks);
@@ -152,9 +157,12 @@ void blocks_ebb_attach(void *opaque, struct oltp_engine *engine)
 	struct blocks_ebb *blocks = opaque;
 
 	blocks_ebb_pump_stop(blocks);
+	vom_ebb_end(&blocks->vom);
 	blocks->engine = engine;
 	if (!engine)
 		return;
+	/* If there is no place for it, the host knows nothing of values, as of other engines. */
+	vom_ebb_begin(&blocks->vom, blocks->ebb, engine);
 	oltp_memory_catch_revokes(engine);
 	tell_limits(blocks);
 	/* Without it limits stay as they are until session_run; better than not to start. */

@@ -21,7 +21,8 @@ int blocks_ebb_create(struct ebb *ebb, uint64_t max_bytes, struct blocks_ebb **r
 void blocks_ebb_destroy(struct blocks_ebb *blocks);
 
 /*
- * The engine that uses the blocks; NULL, before it is closed: none any more. Its SIGBUS handler is
+ * The engine that uses the blocks, of whose memory the host is told what it is worth when it asks
+ * (vom_ebb.h); NULL, before it is closed: none any more. Its SIGBUS handler is
  * set, so that it outlives revokes; if another engine of the process has it, a revoke kills, as
  * libebb says. From here on the handle is dispatched by a thread, for a table may take long to
  * load, until blocks_ebb_pump_stop.

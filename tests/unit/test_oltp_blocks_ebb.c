@@ -98,6 +98,85 @@ static void follows_limits(void **state)
 	fixture_close(&f, vm);
 }
 
+static struct ebb_vom ask(struct ebb_rig *vm, uint32_t seq)
+{
+	struct ebb_vom vom = { 0 };
+
+	fake_ebb_dev_ask_vom(vm->dev, seq);
+	for (uint32_t ms = 0; ms < RIG_DEADLINE_MS && vom.seq != seq; ms++) {
+		rig_sleep_ms(1);
+		fake_ebb_dev_vom(vm->dev, &vom);
+	}
+	assert_int_equal(vom.seq, seq);
+	return vom;
+}
+
+static uint64_t histogram_bytes(const struct ebb_vom *vom, uint64_t value_max)
+{
+	uint64_t kib = 0;
+
+	for (uint32_t i = 0; i < vom->num_buckets; i++) {
+		assert_int_equal(vom->buckets[i].node, 0);
+		kib += vom->buckets[i].value <= value_max ? vom->buckets[i].kib : 0;
+	}
+	return kib << 10;
+}
+
+static void wait_samples(struct fixture *f)
+{
+	static struct oltp_memory_sample samples[OLTP_MEMORY_SAMPLES_MAX];
+
+	for (uint32_t ms = 0; ms < RIG_DEADLINE_MS; ms++) {
+		if (oltp_memory_sample_read(f->rig.engine, samples, OLTP_MEMORY_SAMPLES_MAX) > 256 &&
+		    samples[0].reread_ns)
+			return;
+		rig_sleep_ms(1);
+	}
+	fail_msg("nothing is known of the records");
+}
+
+/*
+ * Asked, it accounts for all memory that it has: what records take by value, the rest as unused.
+ * Told a cut-off, it gives exactly what is demanded.
+ */
+static void says_what_memory_is_worth(void **state)
+{
+	struct ebb_rig *vm = *state;
+	struct oltp_memory_node node;
+	struct ebb_vom vom;
+	struct fixture f;
+	uint32_t half = 0;
+
+	fixture_open(&f, vm, 0);
+	rig_insert(&f.rig, 0, RECORDS);
+	wait_samples(&f);
+	for (int round = 0; round < 3; round++) {
+		for (uint64_t key = 0; key < RECORDS; key += 3)
+			assert_int_equal(rig_read(&f.rig, key, 0), OLTP_OK);
+		rig_sleep_ms(50);
+	}
+	vom = ask(vm, 1);
+	assert_int_equal(oltp_memory_node_read(f.rig.engine, 0, &node), 0);
+	assert_int_equal(node.held_bytes, 8 * MIB);
+	assert_true(vom.num_buckets > 2);
+	/* Each sample rounds down its part. */
+	assert_in_range(histogram_bytes(&vom, UINT64_MAX), 8 * MIB - MIB / 64, 8 * MIB);
+	if (node.held_bytes - node.resident_bytes >= 1024) {
+		assert_int_equal(vom.buckets[0].value, 0);
+		assert_int_equal(histogram_bytes(&vom, 0), node.held_bytes - node.resident_bytes);
+	}
+	/* A third is used again and again. */
+	while (histogram_bytes(&vom, vom.buckets[half].value) < 4 * MIB)
+		half++;
+	assert_true(vom.buckets[vom.num_buckets - 1].value > vom.buckets[half].value);
+	fake_ebb_dev_set_cutoff(vm->dev, 0, vom.buckets[half].value + 1);
+	limit(vm, 0, 6 * MIB);
+	run_until_held(vm, 6 * MIB, 0);
+	assert_int_equal(rig_stats(&f.rig).unanswered_bytes, 0);
+	assert_int_equal(rig_scan(&f.rig, RECORDS, NULL), 0);
+	fixture_close(&f, vm);
+}
+
 static void takes_no_more_than_told(void **state)
 {
 	struct ebb_rig *vm = *state;
@@ -169,6 +248,8 @@ int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(follows_limits, ebb_rig_setup, ebb_rig_teardown),
+		cmocka_unit_test_setup_teardown(says_what_memory_is_worth, ebb_rig_setup,
+						ebb_rig_teardown),
 		cmocka_unit_test_setup_teardown(takes_no_more_than_told, ebb_rig_setup,
 						ebb_rig_teardown),
 		cmocka_unit_test_setup_teardown(outlives_a_revoke, ebb_rig_setup, ebb_rig_teardown),
