@@ -11,6 +11,7 @@ LEFT, RIGHT, TOP, GAP, BOTTOM, ROW = 70, 84, 58, 40, 44, 20
 STOPS = ((0.0, (247, 251, 255)), (0.35, (158, 202, 225)), (0.6, (253, 190, 110)),
          (0.85, (227, 74, 51)), (1.0, (103, 0, 13)))
 NOTHING = "#e4e8ec"
+EDGE = "#56b4e9"        # of marked cells, which are dark
 
 
 def colour(part):
@@ -85,7 +86,7 @@ def _map(m, y0, at, begin, end):
         for c in cells:
             if c.end <= begin or c.begin >= end:
                 continue
-            edge = f' stroke="{INK}" stroke-width="1"' if c.marked else ""
+            edge = f' stroke="{EDGE}" stroke-width="2"' if c.marked else ""
             out.append(f'<rect x="{at(c.begin):.2f}" y="{y + 1}" '
                        f'width="{max(0.3, at(c.end) - at(c.begin)):.2f}" height="{ROW - 2}" '
                        f'fill="{colour(c.part)}"{edge}>'

@@ -157,7 +157,7 @@ class HeatMap(unittest.TestCase):
         text = heatmap.draw([heatmap.Map("a & b", [("core 0", cells)], [(1, "burst")])], 0, 4)
         # 21 of the legend; the last cell begins at the end.
         self.assertEqual(text.count("<rect"), 21 + 4)
-        self.assertEqual(text.count('stroke-width="1"'), 1)
+        self.assertEqual(text.count('stroke-width="2"'), 1)
         self.assertIn("a &amp; b", text)
         self.assertIn("&lt;2&gt;", text)
 
