@@ -238,10 +238,10 @@ static void kill_after(pid_t pid, struct told *told)
 		assert_int_equal(waitpid(pid, &status, 0), pid);
 	}
 	if (is_slow || has_ended)
-		fail_msg("the process that was to be killed %s: %llu of %u transactions, memory for "
-			 "%llu bytes, status %d", has_ended ? "ended by itself" : "stands still",
-			 (unsigned long long)told->committed, TXNS, (unsigned long long)told->half,
-			 status);
+		fail_msg("the process to be killed %s, status %d: %llu of %u transactions, memory "
+			 "for %llu bytes", has_ended ? "ended by itself" : "stands still", status,
+			 (unsigned long long)told->committed, TXNS,
+			 (unsigned long long)told->half);
 	assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
 }
 
