@@ -145,7 +145,7 @@ static void test_vom(void)
 	REJECT(EBB_IOC_VOM, *good, buckets[1].node, 0xffff, EINVAL);
 	REJECT(EBB_IOC_VOM, *good, buckets[0].value, 7, EINVAL);
 	REJECT(EBB_IOC_VOM, *good, buckets[0].value, 8, EINVAL);
-	/* Another may have been sent just before this; or long before, on a machine that is busy. */
+	/* Another may have been sent just before this; or long before, if the machine is busy. */
 	for (i = 0; i < 1000 && call(EBB_IOC_VOM, good, sizeof(*good)) == EBUSY; i++)
 		usleep(50000);
 	expect("EBB_IOC_VOM", i < 1000 ? 0 : EBUSY, 0);

@@ -12,11 +12,11 @@
 #include "ebb-guest.h"
 
 static const char usage[] =
-	"usage: ebbt-vom limits              print the number asked for and the cut-offs\n"
+	"usage: ebbt-vom limits                print the number asked for and the cut-offs\n"
 	"       ebbt-vom send SEQ [BUCKET...]  send a histogram; BUCKET: VALUE:KIB:NODE\n"
-	"       ebbt-vom fill SEQ COUNT      the same with so many buckets, half of them of node 1:\n"
-	"                                    values 0, 1000, ..., KIB 1, 2, ...\n"
-	"       ebbt-vom flood SEQ COUNT     send it so many times, print how many went out\n"
+	"       ebbt-vom fill SEQ COUNT        the same, so many buckets, half of them of node 1,\n"
+	"                                      of 1, 2, ... KiB worth 0, 1000, ...\n"
+	"       ebbt-vom flood SEQ COUNT       send it so often, print how many went out\n"
 	"A send waits while the last histogram is too recent, a flood does not.\n";
 
 /* Far more than the driver has programs wait between two. */
