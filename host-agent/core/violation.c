@@ -272,8 +272,8 @@ static void review_move(struct ebb_state *s, usec_t now, struct ebb_vm *vm)
 		end_move(s, now, vm, "the pressure is over");
 	else if (!needs_move(s, m->pressed, m->host_node, now))
 		end_move(s, now, vm, "nobody else waits for what it uses");
-	else if (use_of(vm, m->pressed, m->host_node, now) == 0)
-		end_move(s, now, vm, "it uses nothing there any more");
+	else if (2 * use_of(vm, m->pressed, m->host_node, now) < m->relief)
+		end_move(s, now, vm, "it would free less than half of that now");
 }
 
 static void begin_move(struct ebb_state *s, usec_t now, struct ebb_vm *vm, enum ebb_pressed what,
@@ -290,7 +290,7 @@ static void begin_move(struct ebb_state *s, usec_t now, struct ebb_vm *vm, enum 
 		snprintf(frees, sizeof(frees), "%.2f of %.2f CPUs", (double)c->relief / 1000,
 			 (double)needed / 1000);
 	vm->move = (struct ebb_vm_move){
-		.is_on = true, .pressed = what, .host_node = h, .at = now,
+		.is_on = true, .pressed = what, .host_node = h, .at = now, .relief = c->relief,
 	};
 	core_text(vm->move.text, "should move to another host: that frees %s needed of the %s of "
 		  "node %u; weight %u, %s, %llu MiB to take along; %s", frees, resource, h,

@@ -56,6 +56,7 @@ struct ebb_vm_move {
 	enum ebb_pressed pressed;	/* what it relieves */
 	uint16_t host_node;
 	usec_t at;			/* when it was last recommended; 0: never */
+	uint64_t relief;		/* what it used of the resource then */
 	char text[EBB_TEXT_SIZE];	/* why, and why this VM */
 };
 

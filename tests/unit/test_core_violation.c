@@ -363,6 +363,26 @@ static void test_not_again(void **state)
 	script_finish(&s);
 }
 
+/* Who gives back most of what it was named for need not go; another one may have to, later. */
+static void test_shrunk(void **state)
+{
+	struct script s;
+
+	(void)state;
+	crowd(&s);
+	pass(&s, SEC(5));
+	assert_true(script_find_record(&s, 'b', EBB_EVENT_MOVE));
+	holds(&s, 'a', 400);
+	holds(&s, 'c', 150);
+	holds(&s, 'b', 158);
+	assert_true(should_move(&s, 'b'));
+	holds(&s, 'b', 156);
+	assert_false(should_move(&s, 'b'));
+	expect_move(&s, 'b', "memory-end",
+		    "need not move any more: it would free less than half of that now");
+	script_finish(&s);
+}
+
 /* A policy that hands all memory out on purpose does not have anybody move; nor one VM alone. */
 static void test_no_move(void **state)
 {
@@ -518,7 +538,8 @@ int main(void)
 		cmocka_unit_test(test_names),	  cmocka_unit_test(test_memory),
 		cmocka_unit_test(test_move),	  cmocka_unit_test(test_lasting),
 		cmocka_unit_test(test_not_again),	  cmocka_unit_test(test_no_move),
-		cmocka_unit_test(test_cpus),	  cmocka_unit_test(test_throttled),
+		cmocka_unit_test(test_shrunk),	  cmocka_unit_test(test_cpus),
+		cmocka_unit_test(test_throttled),
 		cmocka_unit_test(test_core),
 	};
 
