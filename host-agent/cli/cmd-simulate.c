@@ -9,7 +9,8 @@
 
 #define DEFAULT_TOPOLOGY	"4x18x1"
 
-enum { KEY_VMS = 256, KEY_SECONDS, KEY_SEED, KEY_SPOT, KEY_SLOTS, KEY_COUNT_THREADS };
+enum { KEY_VMS = 256, KEY_SECONDS, KEY_SEED, KEY_SPOT, KEY_SLOTS, KEY_COUNT_THREADS,
+       KEY_BROKER, KEY_IDLE };
 
 static const struct argp_option options[] = {
 	{ "topology", 't', "SxCxT", 0, "Sockets, cores of each, threads of each core (default "
@@ -26,6 +27,10 @@ static const struct argp_option options[] = {
 	  0 },
 	{ "slots", KEY_SLOTS, "N", 0, "Parts of the time to tell shares of, 1 to 1000 (default 10)",
 	  0 },
+	{ "broker", KEY_BROKER, NULL, 0, "How memory goes from cold databases to warm ones, under "
+	  "the policies that broker it; --vms (default 200), --topology and --seed apply", 0 },
+	{ "idle-percent", KEY_IDLE, "N", 0, "With --broker: so much of the time in which a "
+	  "database was idle counts in the ages of what it holds, 0 to 100 (default 0)", 0 },
 	{ 0 },
 };
 
@@ -107,6 +112,12 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 	case KEY_SEED:
 		s->plan.seed = s->options.seed = number("seed", arg, 0, UINT32_MAX, state);
 		return 0;
+	case KEY_BROKER:
+		s->is_broker = true;
+		return 0;
+	case KEY_IDLE:
+		s->idle_percent = number("idle-percent", arg, 0, 100, state);
+		return 0;
 	case KEY_SLOTS:
 		s->options.num_slots = number("slots", arg, 1, 1000, state);
 		return 0;
@@ -148,6 +159,13 @@ int cmd_simulate(struct ctl *ctl, int argc, char **argv)
 		      "replays others\n", stderr);
 		free(s);
 		return EXIT_USAGE;
+	}
+	if (s->is_broker) {
+		rc = simulate_broker(s, ctl->is_json, &err);
+		if (rc < 0)
+			fprintf(stderr, "ebbctl: %s\n", err.text);
+		free(s);
+		return rc < 0 ? EXIT_REFUSED : EXIT_DONE;
 	}
 	if (s->num_policies == 0)
 		s->policies[s->num_policies++] = ebb_policy_at(0);

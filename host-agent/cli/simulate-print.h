@@ -10,6 +10,8 @@
 struct simulate {
 	const char *topology, *history;	/* history: NULL for a made-up trace */
 	bool is_planned;		/* options of a made-up trace were given */
+	bool is_broker;			/* the broker experiment in place of a trace */
+	unsigned idle_percent;
 	struct sim_plan plan;
 	struct sim_options options;
 	struct sim_trace trace;
@@ -20,5 +22,8 @@ struct simulate {
 
 void simulate_print(const struct simulate *s);
 void simulate_print_json(const struct simulate *s);
+
+/* The broker experiment (brokered.h): runs and prints it.  -errno with a text. */
+int simulate_broker(const struct simulate *s, bool is_json, struct ebb_err *err);
 
 #endif

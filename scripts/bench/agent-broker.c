@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Times of brokerings: a policy alone, CPUs and memory, in a view in which every node of the host is
+ * Times of brokerings: a policy alone, CPUs and memory, in a view in which each node of the host is
  * above its threshold and every VM has sent a histogram.  Each time with new histograms, out of the
  * caches of the CPU.
  */

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* A database as the broker experiment models it: see brokered.h. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include "simulate/brokered.h"
+
+#define PAGES_PER_BLOCK	256.0		/* of 8 KiB */
+#define PAGES_PER_MIB	128.0
+/* Of a read from disk. */
+#define STS_NS		1e6
+/* Accesses a second that its CPUs can do. */
+#define CPU_ACCESSES	400000.0
+/* Part of the data in which the use of a TPC-C-like database falls to 1/e, and what is even. */
+#define TPCC_FALLS	0.12
+#define TPCC_EVEN	0.05
+
+double brokered_db_chance(struct brokered_db *db)
+{
+	uint64_t x = db->chance += 0x9e3779b97f4a7c15ull;
+
+	x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ull;
+	x = (x ^ (x >> 27)) * 0x94d049bb133111ebull;
+	return ((double)((x ^ (x >> 31)) >> 11) + 0.5) / 9007199254740992.0;
+}
+
+/* Accesses to the most used part x of the data, of all. */
+static double used_within(double theta, double x)
+{
+	if (theta > 0)
+		return pow(x, 1 - theta);
+	return TPCC_EVEN * x + (1 - TPCC_EVEN) * (1 - exp(-x / TPCC_FALLS)) /
+			       (1 - exp(-1 / TPCC_FALLS));
+}
+
+void brokered_db_init(struct brokered_db *db, double blocks, double theta, double reads,
+		      double keeps_blocks, uint64_t seed)
+{
+	*db = (struct brokered_db){
+		.part_blocks = blocks / BROKERED_PARTS, .reads = reads, .chance = seed,
+	};
+	for (unsigned k = 0; k < BROKERED_PARTS; k++) {
+		const double room = keeps_blocks - db->sum_held;
+
+		db->share[k] = used_within(theta, (k + 1.0) / BROKERED_PARTS) -
+			       used_within(theta, (double)k / BROKERED_PARTS);
+		db->held[k] = fmin(room, db->part_blocks);
+		db->sum_held += db->held[k];
+	}
+}
+
+void brokered_db_give(struct brokered_db *db, double blocks)
+{
+	for (unsigned k = BROKERED_PARTS; k > 0 && blocks > 0; k--) {
+		const double part = fmin(blocks, db->held[k - 1]);
+
+		db->held[k - 1] -= part;
+		db->sum_held -= part;
+		blocks -= part;
+	}
+}
+
+double brokered_db_run(struct brokered_db *db, double may_hold)
+{
+	double missed = 0, accesses;
+
+	if (db->load <= 0)
+		return 0;
+	for (unsigned k = 0; k < BROKERED_PARTS; k++)
+		missed += db->share[k] * (1 - db->held[k] / db->part_blocks);
+	accesses = fmin(CPU_ACCESSES, missed > 0 ? db->reads / missed : CPU_ACCESSES) * db->load;
+	for (unsigned k = 0; k < BROKERED_PARTS; k++) {
+		const double out = db->part_blocks - db->held[k];
+		const double read = accesses * db->share[k] * out / db->part_blocks /
+				    PAGES_PER_BLOCK;
+
+		db->held[k] += fmin(read, out);
+		db->sum_held += fmin(read, out);
+	}
+	if (db->sum_held > may_hold)
+		brokered_db_give(db, db->sum_held - may_hold);
+	/* Its rates are those of some time. */
+	db->accesses = db->ran_s > 0 ? db->accesses + (accesses - db->accesses) / 10 : accesses;
+	db->ran_s++;
+	db->since_s++;
+	return accesses;
+}
+
+static int by_value(const void *x, const void *y)
+{
+	const struct ebb_vom_bucket *a = x, *b = y;
+
+	return a->value != b->value ? (a->value < b->value ? -1 : 1) : 0;
+}
+
+uint32_t brokered_db_tell(struct brokered_db *db, struct ebb_vom_bucket *ret)
+{
+	const double kib = db->sum_held * (double)(EBB_BLOCK_BYTES >> 10);
+
+	if (kib < BROKERED_SAMPLES)
+		return 0;
+	for (uint32_t i = 0; i < BROKERED_SAMPLES; i++) {
+		double at = brokered_db_chance(db) * db->sum_held, rate, age;
+		unsigned k = 0;
+
+		for (; k < BROKERED_PARTS - 1 && at >= db->held[k]; k++)
+			at -= db->held[k];
+		rate = db->accesses * db->share[k] / (db->part_blocks * PAGES_PER_BLOCK);
+		/* Uses come by chance: the last but one is so long ago, if it ran as long. */
+		age = -log(brokered_db_chance(db) * brokered_db_chance(db)) / rate;
+		age = fmin(age, 2 * db->ran_s);
+		age += age > db->since_s ? db->idle_s : 0;
+		ret[i] = (struct ebb_vom_bucket){
+			.value = (uint64_t)(STS_NS * PAGES_PER_MIB / age),
+			.kib = (uint32_t)(kib / BROKERED_SAMPLES),
+		};
+	}
+	qsort(ret, BROKERED_SAMPLES, sizeof(*ret), by_value);
+	return BROKERED_SAMPLES;
+}

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The broker experiment in simulated time, with the very policies of ebbd: on each node of a host
+ * half of the databases are large and cold (their memory is full, their load has just stopped), the
+ * others are small, and their load has just begun.  After a while the cold ones are used again.
+ * Source: "Flexible resource allocation for relational database-as-a-service", section 8.1.
+ *
+ * A database has more data than memory and is bound by its disk: so many reads a second, and those
+ * accesses that miss need one each.  How often which part of it is used follows a Zipf law (as
+ * YCSB) or falls off exponentially (as TPC-C).  It keeps what is used most, gives back what is used
+ * least, and answers an ask with a histogram of some hundred sampled pages whose rates it knows by
+ * the age of their last use but one.  Whether time in which it was idle counts in ages is an
+ * option: oltp-engine leaves it out, the database of the paper does not.
+ */
+#ifndef EBB_SIMULATE_BROKERED_H
+#define EBB_SIMULATE_BROKERED_H
+
+#include "ebb/policy.h"
+
+/* Parts of a database that are used alike, the most used first. */
+#define BROKERED_PARTS		128u
+#define BROKERED_SAMPLES	300u	/* at most VIRTIO_EBB_VOM_MAX_BUCKETS */
+
+struct brokered_db {
+	double part_blocks;		/* size of a part */
+	double share[BROKERED_PARTS];	/* of all accesses */
+	double held[BROKERED_PARTS];	/* blocks in memory */
+	double sum_held;
+	double load;			/* 0: none; 1: as much as it can do */
+	double reads;			/* that its disk can do a second */
+	double accesses;		/* a second; while it does not run, of when it last ran */
+	double ran_s;			/* since it began, and since it was last idle */
+	double since_s;
+	double idle_s;			/* as far as that counts in ages */
+	uint64_t chance;
+};
+
+/* Zipf with this theta (below 1), or with 0 exponential; keeps_blocks are in memory. */
+void brokered_db_init(struct brokered_db *db, double blocks, double theta, double reads,
+		      double keeps_blocks, uint64_t seed);
+/* A number from 0 to 1. */
+double brokered_db_chance(struct brokered_db *db);
+/* Of a second: accesses; what it misses is read, as far as it may hold so many blocks. */
+double brokered_db_run(struct brokered_db *db, double may_hold);
+/* Gives back so many blocks, those that are used least. */
+void brokered_db_give(struct brokered_db *db, double blocks);
+/* Up to BROKERED_SAMPLES buckets; returns how many. */
+uint32_t brokered_db_tell(struct brokered_db *db, struct ebb_vom_bucket *ret);
+
+struct brokered_options {
+	uint64_t seed;
+	uint32_t num_vms;		/* 2 to EBB_MAX_VMS, even */
+	uint16_t num_nodes;		/* 1 to EBB_MAX_NODES; VMs go round */
+	uint32_t idle_percent;		/* of idle time counts in ages, 0 to 100 */
+};
+
+#define BROKERED_IDLE_S		1800u	/* of the cold ones, before */
+#define BROKERED_RAMP_S		600u	/* what is called the ramp-up */
+#define BROKERED_RESTART_S	1200u	/* when the cold ones are used again */
+#define BROKERED_LENGTH_S	1800u
+#define BROKERED_AVERAGE_S	120u	/* of the moving average */
+
+struct brokered_result {
+	const char *policy;
+	/* Accesses a second of all warm databases in the ramp-up, moving average of two minutes. */
+	double ramp_median, ramp_p95;
+	/* The same of the cold ones, from when they are used again. */
+	double restart_median;
+	double warm_mib, cold_mib;	/* that one of each has on average when the cold restart */
+	uint32_t num_asked;
+	uint32_t num_brokered;		/* nodes and times at which memory was asked back */
+	double worst_used;		/* most that was in use of a node, of its capacity */
+};
+
+/* -ENOMEM, or what the policy says. */
+int brokered_run(const struct brokered_options *options, const struct ebb_policy_ops *policy,
+		 struct brokered_result *ret);
+
+#endif
