@@ -10,12 +10,11 @@
 
 static void print_json(const struct brokered_result *r, bool is_first)
 {
-	printf("%s{\"policy\":\"%s\",\"ramp_median\":%.0f,"
-	       "\"ramp_p95\":%.0f,"
-	       "\"restart_median\":%.0f,\"warm_mib\":%.0f,\"cold_mib\":%.0f,\"asked\":%u,\"brokered\":%u,"
-	       "\"worst_used\":%.4f}", is_first ? "" : ",", r->policy, r->ramp_median, r->ramp_p95,
-	       r->restart_median, r->warm_mib, r->cold_mib, r->num_asked, r->num_brokered,
-	       r->worst_used);
+	printf("%s{\"policy\":\"%s\",\"ramp_median\":%.0f,\"ramp_p95\":%.0f,"
+	       "\"restart_median\":%.0f,\"warm_mib\":%.0f,\"cold_mib\":%.0f,"
+	       "\"asked\":%u,\"brokered\":%u,\"worst_used\":%.4f}", is_first ? "" : ",",
+	       r->policy, r->ramp_median, r->ramp_p95, r->restart_median, r->warm_mib,
+	       r->cold_mib, r->num_asked, r->num_brokered, r->worst_used);
 }
 
 static void print_row(const struct brokered_result *r)
