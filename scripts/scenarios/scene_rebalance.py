@@ -11,6 +11,7 @@ from .lab import SceneError
 from .plan_rebalance import REBALANCED
 
 SETTLE_S = 3.0
+BOOT_S = 240        # longest wait for all VMs together to boot, on cores that they share
 
 
 def rebalance(stage, _dwell_s):
@@ -54,11 +55,25 @@ def _bring_up(stage):
     stage.tell(names[0], "rate 0")
     for name in names[1:]:
         stage.start(name)
-    for name in names[1:]:
-        stage.wait_join(name)
-        stage.tell(name, "rate 0")
+    _rest(stage, names[1:])
     stage.watch(SETTLE_S)
     return capacity
+
+
+def _rest(stage, names):
+    """Each VM has nothing to do from the moment in which its engine runs, or those that come first
+    would keep the others from booting."""
+    waiting = list(names)
+
+    def rest(state):
+        for name in list(waiting):
+            s = state.get(name)
+            if s is not None and s.state == "running" and s.driver and s.workers > 0:
+                stage.tell(name, "rate 0")
+                waiting.remove(name)
+        return not waiting
+    if not stage.watch(BOOT_S * stage.scale, rest):
+        raise SceneError(f"{', '.join(waiting)} did not run within {BOOT_S * stage.scale:g} s")
 
 
 def _rates(stage, rates):

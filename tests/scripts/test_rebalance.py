@@ -10,7 +10,7 @@ import xml.etree.ElementTree as ET
 
 import made_up  # noqa: F401: puts scripts/ on the path
 from made_up_rebalance import ACTIVE, NAMES, Run, rebalance
-from scenarios import (cores, demo, domain, figure_rebalance, heatmap, outcome, plan_rebalance,
+from scenarios import (cores, demo, domain, figure_rebalance, heatmap, lab, outcome, plan_rebalance,
                        report, scene_rebalance, schema, verdict_rebalance)
 from scenarios.summary import summarize
 
@@ -250,6 +250,29 @@ class Scene(unittest.TestCase):
         self.assertEqual(scene_rebalance.worst(places, NAMES, 0), ACTIVE)
         self.assertEqual(scene_rebalance.worst(places, NAMES, 3), ["vm4", "vm8", "vm1", "vm5"])
         self.assertEqual(len(scene_rebalance.worst({}, NAMES, 1)), 4)
+
+    def test_each_vm_rests_as_soon_as_its_engine_runs(self):
+        _, host = rebalance()
+        up = host.samples[0]
+        boots = schema.Sample(**{**up.__dict__, "workers": 0})
+
+        class Stage:
+            scale, told = 1.0, []
+
+            def tell(self, name, line):
+                self.told.append((name, line))
+
+            def watch(self, _seconds, until):
+                looks = ({"vm2": up, "vm3": boots}, {"vm2": up, "vm3": boots, "vm4": up},
+                         {"vm2": up, "vm3": up, "vm4": up})
+                return any(until(state) for state in looks[:self.looks])
+        stage = Stage()
+        stage.looks = 3
+        scene_rebalance._rest(stage, ["vm2", "vm3", "vm4"])
+        self.assertEqual(stage.told, [(vm, "rate 0") for vm in ("vm2", "vm4", "vm3")])
+        stage.looks = 2
+        with self.assertRaises(lab.SceneError):
+            scene_rebalance._rest(stage, ["vm2", "vm3", "vm4"])
 
     def test_options(self):
         self.assertEqual(demo.arguments(["rebalance", "--seeds", "5"]).seeds, 5)
