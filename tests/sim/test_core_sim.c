@@ -243,7 +243,7 @@ static const struct ebb_policy_ops *random_policy(struct dice *d)
 	static const struct ebb_policy_ops *const policies[] = {
 		&ebb_policy_fair, &ebb_policy_fair, &ebb_policy_fair, &ebb_policy_strict,
 		&ebb_policy_spot, &ebb_policy_isolate, &ebb_policy_isolate, &scatter_policy,
-		&scatter_policy, &scatter_policy, &ebb_policy_vom, &ebb_policy_equal,
+		&ebb_policy_vom, &ebb_policy_equal, &scatter_policy, &scatter_policy,
 		&ebb_policy_vom, &ebb_policy_proportional, &ebb_policy_balloon,
 	};
 

@@ -42,11 +42,28 @@ static uint64_t has(const struct ebb_vm *vm, uint16_t h)
 	return sum;
 }
 
+/* Whether a record says that something ends. */
+static bool is_end(const struct ebb_record *r)
+{
+	for (enum ebb_pressed what = 0; what < EBB_PRESSED_MAX; what++)
+		if (r->code == ebb_pressed_code(what, true))
+			return true;
+	return false;
+}
+
+static bool is_of(const struct ebb_record *r, enum ebb_pressed what)
+{
+	return r->code == ebb_pressed_code(what, false) || r->code == ebb_pressed_code(what, true);
+}
+
 static void note_violation(struct world *w, const struct ebb_record *r)
 {
 	const bool ends = r->code == ebb_pressed_code(EBB_PRESSED_MEMORY, true);
 	struct world_pressure *p = &w->pressure[r->node];
 
+	/* What VMs that share cores use is up to the world, and not counted here. */
+	if (is_of(r, EBB_PRESSED_CPU) || is_of(r, EBB_PRESSED_CORE))
+		return;
 	if (r->node >= w->host.num_nodes || (!ends && r->code != EBB_PRESSED_MEMORY)) {
 		fail(w, "a violation of %s on node %u", ebb_pressed_code_name(r->code), r->node);
 		return;
@@ -63,7 +80,7 @@ static void note_violation(struct world *w, const struct ebb_record *r)
 
 static void note_move(struct world *w, const struct ebb_record *r, unsigned i)
 {
-	const bool ends = r->code == ebb_pressed_code(EBB_PRESSED_MEMORY, true);
+	const bool ends = is_end(r);
 	const usec_t cooldown = w->cfg.pressure.cool_down_s * EBB_USEC_PER_SEC;
 	struct world_vm *v = &w->vms[i];
 
@@ -76,6 +93,8 @@ static void note_move(struct world *w, const struct ebb_record *r, unsigned i)
 	if (v->move_at && r->at < v->move_at + cooldown)
 		fail(w, "vm%u should move, and was told so a moment ago", i);
 	v->move_at = r->at;
+	if (is_of(r, EBB_PRESSED_CPU))
+		return;
 	if (!w->pressure[r->node].is_on)
 		fail(w, "vm%u should move for node %u, which is well", i, r->node);
 	if (has(world_vm(w, i), r->node) == 0)
@@ -132,7 +151,8 @@ void world_pressure_check(struct world *w)
 		if (vm && vm->move.is_on != w->vms[i].should_move)
 			fail(w, "vm%u: the records say that it should%s move", i,
 			     w->vms[i].should_move ? "" : " not");
-		if (vm && vm->move.is_on && has(vm, vm->move.host_node) == 0)
+		if (vm && vm->move.is_on && vm->move.pressed == EBB_PRESSED_MEMORY &&
+		    has(vm, vm->move.host_node) == 0)
 			fail(w, "vm%u should move, which would not help any more", i);
 	}
 }
