@@ -24,6 +24,7 @@ GUEST_HZ = 250          # its CONFIG_HZ
 MAX_GUEST_CPUS = 64     # its CONFIG_NR_CPUS is far above
 MAX_LAB_PATH = 50       # unix sockets: 107 bytes, of which the agent's links need 57
 PR_SET_PDEATHSIG = 1
+REFUSED_S = 15              # longest wait for a guest's terminal to be free
 AGENT_START_S = 120         # it takes moments, but not on a machine that is busy
 
 
@@ -244,8 +245,17 @@ class Lab:
 
     def in_guest(self, boot, vm, command):
         """Runs a shell command in the guest, without waiting for more than its start."""
-        run([os.path.join(TOP, "scripts", "vm-exec"), "-t", "20",
-             domain.command_path(boot, vm), command])
+        args = [os.path.join(TOP, "scripts", "vm-exec"), "-t", "20",
+                domain.command_path(boot, vm), command]
+        end_at = time.monotonic() + REFUSED_S
+        while True:
+            try:
+                return run(args)
+            except SetupError as e:
+                # QEMU has not noticed yet that the one before has gone.
+                if "Connection refused" not in str(e) or time.monotonic() > end_at:
+                    raise
+            time.sleep(0.2)
 
 
 def end(process, patience_s=10):

@@ -9,7 +9,7 @@ import unittest.mock
 import xml.etree.ElementTree as ET
 
 import made_up  # noqa: F401: puts scripts/ on the path
-from scenarios import demo, domain, plan, sampling, scenes, table
+from scenarios import demo, domain, lab, plan, sampling, scenes, table
 
 BOOT = domain.Boot("/qemu", "/vmlinuz", "/initramfs", "console=ttyS0", "tcg", "p-", "/link", "/vm")
 EBB = f"{{{domain.EBB_NS}}}"
@@ -283,6 +283,23 @@ class Arguments(unittest.TestCase):
                     unittest.mock.patch("sys.stderr", io.StringIO()):
                 demo.arguments(argv)
             self.assertEqual(caught.exception.code, demo.EXIT_USAGE, argv)
+
+
+class InGuest(unittest.TestCase):
+    def test_a_terminal_that_is_not_free_yet_is_tried_again(self):
+        refusals = [lab.SetupError("vm-exec: Connection refused")] * 2
+        guest = domain.Vm("vm1", [domain.Cell(1, 1)])
+        with unittest.mock.patch.object(lab, "run", side_effect=[*refusals, "done"]) as run, \
+                unittest.mock.patch.object(lab.time, "sleep"):
+            self.assertEqual(lab.Lab.in_guest(None, BOOT, guest, "true"), "done")
+            self.assertEqual(run.call_count, 3)
+
+    def test_other_failures_are_failures(self):
+        guest = domain.Vm("vm1", [domain.Cell(1, 1)])
+        with unittest.mock.patch.object(lab, "run", side_effect=lab.SetupError("no")) as run:
+            with self.assertRaises(lab.SetupError):
+                lab.Lab.in_guest(None, BOOT, guest, "true")
+            self.assertEqual(run.call_count, 1)
 
 
 if __name__ == "__main__":
