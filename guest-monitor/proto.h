@@ -123,7 +123,7 @@ struct ebb_msg_vom {
 	struct ebb_msg_hdr hdr;
 	uint32_t seq;			/* ebb_limits.vom_seq that this answers; not 0 */
 	uint32_t num_buckets;		/* in buckets[]; the message ends with the last one */
-	/* Nodes ascending, each below EBB_MAX_NODES; within each values rise; at least 1 KiB each. */
+	/* Nodes ascend, each below EBB_MAX_NODES; in each, values rise; at least 1 KiB each. */
 	struct ebb_vom_bucket buckets[EBB_VOM_MAX_BUCKETS];
 };
 

@@ -63,9 +63,11 @@ void cutoff_ages(struct oltp_memory_sample *samples, uint32_t n, double cutoff, 
 	qsort(all.steps, all.n, sizeof(*all.steps), compare_steps);
 	for (uint32_t i = 0; i < all.n; i++)
 		bytes += all.steps[i].bytes;
-	for (uint32_t i = 0; i < all.n && all.steps[i].value < cutoff && seen < share * bytes; i++) {
+	for (uint32_t i = 0; i < all.n && seen < share * bytes; i++) {
 		uint64_t *age_ns = &ret_ages_ns[all.steps[i].table];
 
+		if (all.steps[i].value >= cutoff)
+			break;
 		seen += all.steps[i].bytes;
 		/* Of two of the same value, the younger may come first. */
 		if (all.steps[i].age_ns < *age_ns)

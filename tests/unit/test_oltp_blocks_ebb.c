@@ -127,7 +127,8 @@ static void wait_samples(struct fixture *f)
 	static struct oltp_memory_sample samples[OLTP_MEMORY_SAMPLES_MAX];
 
 	for (uint32_t ms = 0; ms < RIG_DEADLINE_MS; ms++) {
-		if (oltp_memory_sample_read(f->rig.engine, samples, OLTP_MEMORY_SAMPLES_MAX) > 256 &&
+		if (oltp_memory_sample_read(f->rig.engine, samples,
+					    OLTP_MEMORY_SAMPLES_MAX) > 256 &&
 		    samples[0].reread_ns)
 			return;
 		rig_sleep_ms(1);
