@@ -1,0 +1,314 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * vom-cost: what it costs an engine to know what its memory is worth. One engine runs the same
+ * transactions all the time; in turns its records are watched, and once in each such run the
+ * question of the host is answered (sample copied, values made and sorted), or nothing of that
+ * happens. Runs of the two kinds make pairs, which begin with the one and with the other by turns.
+ * Prints each pair, the medians of both, and the median of the pairs' ratios. As a run is a few
+ * seconds and the host asks once a minute at most, answers come many times as often as in earnest;
+ * and every watched run starts with nothing known.
+ * Exit status: 0, 1 (could not run), 64 (usage).
+ */
+#include <argp.h>
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "oltp.h"
+
+#define RECORD_BYTES	1008u
+#define ACCESSES	10u
+#define UPDATE_BYTES	100u
+#define BLOCKS_BYTES	(1ull << 40)
+#define REREAD_NS	100000.0
+#define ROUNDS_MAX	1000u
+#define THREADS_MAX	64u
+
+const char *argp_program_version = "vom-cost 1 (Ebb)";
+
+struct arguments {
+	uint64_t threads, seconds, rounds, records;
+};
+
+struct thread {
+	pthread_t id;
+	struct oltp_engine *engine;
+	struct oltp_table *table;
+	uint64_t records, seed;
+	const _Atomic bool *quit;
+	_Alignas(128) _Atomic uint64_t commits;
+};
+
+static struct oltp_memory_sample samples[OLTP_MEMORY_SAMPLES_MAX];
+
+static uint64_t now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000ull + (uint64_t)ts.tv_nsec;
+}
+
+static void sleep_until(uint64_t ns)
+{
+	const struct timespec ts = { (time_t)(ns / 1000000000), (long)(ns % 1000000000) };
+
+	while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &ts, NULL) == EINTR)
+		;
+}
+
+static uint64_t next_random(uint64_t *state)
+{
+	*state = *state * 6364136223846793005ull + 1442695040888963407ull;
+	return *state >> 33;
+}
+
+/* Low keys more often: the density falls as the square root. */
+static uint64_t next_key(struct thread *t)
+{
+	double x = (double)next_random(&t->seed) / (double)(1ull << 31);
+
+	return (uint64_t)(x * x * (double)t->records) % t->records;
+}
+
+static enum oltp_rc transaction(struct thread *t, struct oltp_worker *w)
+{
+	const struct oltp_span span = { 0, UPDATE_BYTES };
+	enum oltp_rc rc = OLTP_OK;
+
+	oltp_txn_begin(w);
+	for (uint32_t i = 0; !rc && i < ACCESSES; i++) {
+		uint64_t key = next_key(t);
+		const void *found;
+		void *record;
+
+		if (i % 2) {
+			rc = oltp_txn_update(w, t->table, key, &span, 1, &record);
+			if (!rc)
+				memset(record, (int)i, UPDATE_BYTES);
+		} else {
+			rc = oltp_txn_read(w, t->table, key, &found);
+		}
+	}
+	if (!rc)
+		return oltp_txn_commit(w);
+	oltp_txn_abort(w);
+	return rc;
+}
+
+static void *thread_main(void *arg)
+{
+	struct thread *t = arg;
+	struct oltp_worker *w;
+
+	if (oltp_worker_create(t->engine, &w))
+		return NULL;
+	while (!atomic_load_explicit(t->quit, memory_order_relaxed)) {
+		if (transaction(t, w) == OLTP_OK)
+			atomic_fetch_add_explicit(&t->commits, 1, memory_order_relaxed);
+	}
+	oltp_worker_destroy(w);
+	return NULL;
+}
+
+static int compare_doubles(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+static double median(const double *values, uint64_t n)
+{
+	double sorted[ROUNDS_MAX];
+
+	memcpy(sorted, values, n * sizeof(*values));
+	qsort(sorted, n, sizeof(*sorted), compare_doubles);
+	return n % 2 ? sorted[n / 2] : (sorted[n / 2 - 1] + sorted[n / 2]) / 2;
+}
+
+/* What an answer takes of the engine and of whoever asks it. */
+static uint32_t answer(struct oltp_engine *engine)
+{
+	static double values[OLTP_MEMORY_SAMPLES_MAX];
+	uint32_t n = oltp_memory_sample_read(engine, samples, OLTP_MEMORY_SAMPLES_MAX);
+
+	for (uint32_t i = 0; i < n; i++)
+		values[i] = REREAD_NS * oltp_memory_sample_rate(&samples[i]) * (1 << 20) /
+			    samples[i].bytes;
+	qsort(values, n, sizeof(*values), compare_doubles);
+	return n;
+}
+
+/* Transactions per second. */
+static double run(struct oltp_engine *engine, struct thread *threads,
+		  const struct arguments *args, bool is_watched, uint32_t *ret_samples)
+{
+	uint64_t commits = 0, start_ns, end_ns, took_ns;
+
+	oltp_memory_watch(engine, is_watched);
+	start_ns = now_ns();
+	end_ns = start_ns + args->seconds * 1000000000ull;
+	for (uint64_t i = 0; i < args->threads; i++)
+		commits -= atomic_load(&threads[i].commits);
+	sleep_until(start_ns + (end_ns - start_ns) / 2);
+	if (is_watched)
+		*ret_samples = answer(engine);
+	sleep_until(end_ns);
+	for (uint64_t i = 0; i < args->threads; i++)
+		commits += atomic_load(&threads[i].commits);
+	took_ns = now_ns() - start_ns;
+	return (double)commits * 1e9 / (double)took_ns;
+}
+
+static void measure(struct oltp_engine *engine, struct thread *threads,
+		    const struct arguments *args)
+{
+	double with[ROUNDS_MAX], without[ROUNDS_MAX], ratios[ROUNDS_MAX];
+	uint32_t n = 0;
+
+	/* Caches and clocks settle. */
+	run(engine, threads, args, true, &n);
+	for (uint64_t i = 0; i < args->rounds; i++) {
+		if (i % 2)
+			with[i] = run(engine, threads, args, true, &n);
+		without[i] = run(engine, threads, args, false, &n);
+		if (i % 2 == 0)
+			with[i] = run(engine, threads, args, true, &n);
+		ratios[i] = with[i] / without[i];
+		printf("pair %2lu: watched %.0f/s, not watched %.0f/s, ratio %.4f\n",
+		       (unsigned long)i + 1, with[i], without[i], ratios[i]);
+		fflush(stdout);
+	}
+	printf("threads %lu, records %lu, runs of %lu s, %lu pairs, %u samples\n",
+	       (unsigned long)args->threads, (unsigned long)args->records,
+	       (unsigned long)args->seconds, (unsigned long)args->rounds, n);
+	printf("median watched %.0f/s, not watched %.0f/s, of ratios %.4f: cost %.2f %%\n",
+	       median(with, args->rounds), median(without, args->rounds),
+	       median(ratios, args->rounds), 100 * (1 - median(ratios, args->rounds)));
+}
+
+static int load(struct oltp_engine *engine, struct oltp_table *table, uint64_t records)
+{
+	static const uint8_t record[RECORD_BYTES];
+	struct oltp_worker *w;
+	int rc = oltp_worker_create(engine, &w);
+
+	for (uint64_t key = 0; !rc && key < records; key++) {
+		oltp_txn_begin(w);
+		rc = oltp_txn_insert(w, table, key, record);
+		if (!rc)
+			rc = oltp_txn_commit(w);
+		else
+			oltp_txn_abort(w);
+		if (rc == OLTP_CONFLICT)
+			rc = 0, key--;
+	}
+	oltp_worker_destroy(w);
+	return rc;
+}
+
+static int measure_all(struct oltp_engine *engine, const struct arguments *args)
+{
+	static struct thread threads[THREADS_MAX];
+	static _Atomic bool quit;
+	struct oltp_table *table;
+	uint64_t n = 0;
+	int rc = oltp_table_create(engine, RECORD_BYTES, args->records, &table);
+
+	if (!rc)
+		rc = load(engine, table, args->records);
+	for (; !rc && n < args->threads; n++) {
+		threads[n] = (struct thread){ .engine = engine, .table = table, .quit = &quit,
+					      .records = args->records, .seed = n + 1 };
+		rc = pthread_create(&threads[n].id, NULL, thread_main, &threads[n]);
+		if (rc)
+			break;
+	}
+	if (!rc)
+		measure(engine, threads, args);
+	atomic_store(&quit, true);
+	for (uint64_t i = 0; i < n; i++)
+		pthread_join(threads[i].id, NULL);
+	return rc;
+}
+
+static const struct argp_option options[] = {
+	{ "threads", 't', "N", 0, "threads that run transactions, 1 to 64 (default 2)", 0 },
+	{ "seconds", 's', "N", 0, "length of a run, 1 to 3600 (default 2)", 0 },
+	{ "rounds", 'r', "N", 0, "pairs of runs, 1 to 1000 (default 15)", 0 },
+	{ "records", 'n', "N", 0, "records of 1 KiB, 1000 to 100000000 (default 200000)", 0 },
+	{ 0 },
+};
+
+static uint64_t number_parse(struct argp_state *state, const char *text, uint64_t min,
+			     uint64_t max)
+{
+	char *end;
+	unsigned long long n;
+
+	errno = 0;
+	n = strtoull(text, &end, 10);
+	if (text[0] < '0' || text[0] > '9' || *end || errno || n < min || n > max)
+		argp_error(state, "\"%s\" is not a number from %lu to %lu", text,
+			   (unsigned long)min, (unsigned long)max);
+	return n;
+}
+
+static error_t option_parse(int key, char *arg, struct argp_state *state)
+{
+	struct arguments *args = state->input;
+
+	switch (key) {
+	case 't':
+		args->threads = number_parse(state, arg, 1, THREADS_MAX);
+		return 0;
+	case 's':
+		args->seconds = number_parse(state, arg, 1, 3600);
+		return 0;
+	case 'r':
+		args->rounds = number_parse(state, arg, 1, ROUNDS_MAX);
+		return 0;
+	case 'n':
+		args->records = number_parse(state, arg, 1000, 100000000);
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+int main(int argc, char **argv)
+{
+	static const struct argp argp = {
+		.options = options,
+		.parser = option_parse,
+		.doc = "Measures what watching records, to know what memory is worth, costs.",
+	};
+	struct arguments args = { .threads = 2, .seconds = 2, .rounds = 15, .records = 200000 };
+	struct oltp_blocks_native *blocks;
+	struct oltp_engine *engine;
+	int rc;
+
+	argp_err_exit_status = 64;
+	argp_parse(&argp, argc, argv, 0, NULL, &args);
+	rc = oltp_blocks_native_create(BLOCKS_BYTES, 0, &blocks);
+	if (rc) {
+		fprintf(stderr, "vom-cost: no memory: %s\n", strerror(-rc));
+		return 1;
+	}
+	rc = oltp_engine_open(&(struct oltp_config){ .node = -1, .blocks = &oltp_blocks_native_ops,
+						     .blocks_ctx = blocks }, &engine);
+	if (!rc) {
+		oltp_blocks_native_attach(blocks, engine);
+		rc = measure_all(engine, &args);
+		oltp_engine_close(engine);
+	}
+	oltp_blocks_native_destroy(blocks);
+	if (rc)
+		fprintf(stderr, "vom-cost: could not run (%d)\n", rc);
+	return rc != 0;
+}
