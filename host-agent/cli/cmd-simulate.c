@@ -30,7 +30,7 @@ static const struct argp_option options[] = {
 	{ "broker", KEY_BROKER, NULL, 0, "How memory goes from cold databases to warm ones, under "
 	  "the policies that broker it; --vms (default 200), --topology and --seed apply", 0 },
 	{ "idle-percent", KEY_IDLE, "N", 0, "With --broker: so much of the time in which a "
-	  "database was idle counts in the ages of what it holds, 0 to 100 (default 0)", 0 },
+	  "database was idle counts in the ages of what it holds, 0 to 100 (default 20)", 0 },
 	{ 0 },
 };
 
@@ -150,6 +150,7 @@ int cmd_simulate(struct ctl *ctl, int argc, char **argv)
 	if (!s)
 		return EXIT_REFUSED;
 	s->plan = (struct sim_plan){ .seed = 1, .num_vms = 40, .seconds = 600, .spot_percent = 50 };
+	s->idle_percent = 20;
 	s->options.seed = 1;
 	s->options.num_slots = 10;
 	set_topology(s, DEFAULT_TOPOLOGY);

@@ -147,6 +147,11 @@ struct oltp_config {
 	 */
 	const char *cold_dir;
 	uint64_t cold_bytes_max;	/* of that file; 0: no bound but the disk's */
+	/*
+	 * How old records are: of time in which nobody runs transactions one part in so many
+	 * counts; 0: 5, UINT32_MAX: nothing. See oltp_memory.h.
+	 */
+	uint32_t idle_part;
 	enum oltp_durability durability;
 	/*
 	 * Folder for log and checkpoints, which must be there; one engine at a time. One that holds

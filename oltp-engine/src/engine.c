@@ -7,6 +7,7 @@
 #include "checkpoint.h"
 #include "engine.h"
 #include "fetch.h"
+#include "idle.h"
 #include "log_append.h"
 #include "log_core.h"
 #include "lost.h"
@@ -40,6 +41,7 @@ int oltp_engine_open(const struct oltp_config *config, struct oltp_engine **ret_
 	engine->txn_records_max = config->txn_records_max ?: TXN_RECORDS_DEFAULT;
 	engine->txn_undo_bytes = config->txn_undo_bytes ?: TXN_UNDO_DEFAULT;
 	engine->node = config->node;
+	engine->idle_part = config->idle_part ?: IDLE_PART;
 	epoch_init(&engine->epoch);
 	mem_init(&engine->mem, config->mem, config->mem_ctx, config->node);
 	pthread_mutex_init(&engine->lock, NULL);

@@ -1,16 +1,21 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A clock that stands still while nobody runs transactions. Pure.
+ * A clock that goes slowly while nobody runs transactions. Pure.
  *
  * The age of a record's last use says how likely it is to be used again as long as there is
- * somebody to use it. In an engine that has nothing to do all records age alike, which says nothing
- * of what they are worth when it goes on; by this clock they do not.
+ * somebody to use it. In an engine that has nothing to do all records age alike, which says little
+ * of what they are worth when it goes on; by this clock only a part of that time makes them older.
  */
 #ifndef OLTP_IDLE_H
 #define OLTP_IDLE_H
 
 #include <stdbool.h>
 #include <stdint.h>
+
+/* Of a pause, if nothing else is wanted, a fifth counts: see docs/numbers.md for why. */
+#define IDLE_PART	5u
+
+#define IDLE_NOTHING	UINT32_MAX
 
 /* Pauses up to this count in full: between the transactions of somebody who has few. */
 #define IDLE_AFTER_NS	1000000000ull
@@ -19,10 +24,12 @@ struct idle {
 	uint64_t activity;	/* as of the last look */
 	uint64_t look_ns;	/* of the last look */
 	uint64_t ran_ns;	/* of the last look that saw something run */
-	uint64_t left_out_ns;	/* pauses before that, but for their first IDLE_AFTER_NS */
+	uint64_t left_out_ns;	/* of pauses before that */
+	uint32_t part;
 };
 
-void idle_init(struct idle *idle, uint64_t activity, uint64_t now_ns);
+/* After the first IDLE_AFTER_NS of a pause, one part in so many of it counts; at least 1, or IDLE_NOTHING. */
+void idle_init(struct idle *idle, uint32_t part, uint64_t activity, uint64_t now_ns);
 
 /*
  * A look at what the engine does: activity changes whenever transactions end, is_running says that

@@ -28,6 +28,8 @@ const char *rig_dir(void)
 	return NULL;
 }
 
+uint32_t rig_idle_part;
+
 void rig_sleep_ms(uint32_t ms)
 {
 	nanosleep(&(struct timespec){ ms / 1000, ms % 1000 * 1000000l }, NULL);
@@ -50,6 +52,7 @@ void rig_open(struct rig *rig, enum oltp_cc cc, uint64_t limit_bytes, bool with_
 		.blocks = &oltp_blocks_native_ops,
 		.cold_dir = with_disk ? rig_dir() : NULL,
 		.cold_bytes_max = cold_bytes,
+		.idle_part = rig_idle_part,
 	};
 
 	*rig = (struct rig){ 0 };

@@ -97,7 +97,7 @@ static void test_tables(void **state)
 	expect(0, "* spot", "ebbctl policy spot");
 	expect(0, "* strict", "ebbctl policy strict");
 	expect(0, "holds ", "ebbctl explain simulated-1");
-	expect(0, "say what its memory is worth", "ebbctl histogram simulated-1");
+	expect(0, "what its memory is worth", "ebbctl histogram simulated-1");
 	expect(0, "TIME ", "ebbctl history simulated-1 --since 1h --limit 5");
 	expect(0, "backend fake", "ebbctl version");
 	expect(0, "spot, priority 900, weight 7, deadline 50 ms, tier park, plug ahead",

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The clock that stands still while nobody runs transactions: by itself, and in an engine whose
- * records it times.
+ * The clock that goes slowly, or not at all, while nobody runs transactions: by itself, and in an
+ * engine whose records it times.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -23,7 +23,7 @@ static void test_pauses(void **state)
 	struct idle idle;
 
 	(void)state;
-	idle_init(&idle, 7, 100 * SEC);
+	idle_init(&idle, IDLE_NOTHING, 7, 100 * SEC);
 	/* A second is given. */
 	assert_int_equal(idle_look(&idle, 7, false, 101 * SEC), 101 * SEC);
 	assert_int_equal(idle_now(&idle, 101 * SEC + 1), 101 * SEC);
@@ -44,13 +44,31 @@ static void test_pauses(void **state)
 				 (193 + s) * SEC);
 }
 
-static void test_never_back(void **state)
+static void test_part_of_pauses(void **state)
 {
-	uint64_t random = 1, now_ns = 5, activity = 0, last = 0, count = 0;
 	struct idle idle;
 
 	(void)state;
-	idle_init(&idle, activity, now_ns);
+	idle_init(&idle, 5, 7, 100 * SEC);
+	assert_int_equal(idle_now(&idle, 101 * SEC), 101 * SEC);
+	assert_int_equal(idle_now(&idle, 151 * SEC), 111 * SEC);
+	for (uint64_t s = 101; s <= 200; s++)
+		assert_int_equal(idle_look(&idle, 7, false, s * SEC),
+				 101 * SEC + (s - 101) * SEC / 5);
+	/* What counted of a pause stays counted. */
+	assert_int_equal(idle_look(&idle, 8, false, 200 * SEC + TICK),
+			 101 * SEC + 99 * SEC / 5 + TICK);
+	idle_init(&idle, 1, 7, 100 * SEC);
+	assert_int_equal(idle_look(&idle, 7, false, 300 * SEC), 300 * SEC);
+	assert_int_equal(idle_look(&idle, 8, false, 301 * SEC), 301 * SEC);
+}
+
+static void never_back(uint32_t part)
+{
+	uint64_t random = 1, now_ns = 5, activity = 0, last = now_ns, count = 0;
+	struct idle idle;
+
+	idle_init(&idle, part, activity, now_ns);
 	for (int i = 0; i < 100000; i++) {
 		uint64_t step, clock;
 
@@ -66,6 +84,14 @@ static void test_never_back(void **state)
 		count += last > clock;
 	}
 	assert_true(count > 100);
+}
+
+static void test_never_back(void **state)
+{
+	(void)state;
+	never_back(IDLE_NOTHING);
+	never_back(5);
+	never_back(1);
 }
 
 static uint64_t wait_still(struct rig *rig)
@@ -104,6 +130,7 @@ static void test_engine(void **state)
 	uint32_t n;
 
 	(void)state;
+	rig_idle_part = IDLE_NOTHING;
 	rig_open(&rig, OLTP_CC_NO_WAIT, 4 * MIB, true, 0);
 	rig_insert(&rig, 0, RECORDS);
 	wait_looks(&rig);
@@ -142,6 +169,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_pauses),
+		cmocka_unit_test(test_part_of_pauses),
 		cmocka_unit_test(test_never_back),
 		cmocka_unit_test(test_engine),
 	};

@@ -4,12 +4,14 @@
  * databases grow at the cost of cold ones.  What is to be reached is 10% more than under the best
  * policy that sees no values, and a restart of the cold ones that is not worse than under
  * proportional.  The model says that one setting does not do both: where idle time counts in ages,
- * as in the paper, the first holds; where it is left out, as in oltp-engine, the second.
+ * as in the paper, the first holds; where it is left out, the second.  With a fifth of it, as in
+ * oltp-engine, vom is ahead of all others with every seed, and the restart as good in the median.
  */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -79,6 +81,30 @@ static void test_idle_is_left_out(void **state)
 	}
 }
 
+static int compare_numbers(const void *a, const void *b)
+{
+	const double x = *(const double *)a, y = *(const double *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+static void test_a_part_of_idle_time(void **state)
+{
+	double restarts[SEEDS];
+
+	(void)state;
+	for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+		const struct compared c = compare(seed, 20);
+
+		printf("a fifth of idle time counts, seed %u: ramp-up %.3f of the best of the "
+		       "others, restart %.3f of proportional\n", (unsigned)seed, c.ramp, c.restart);
+		assert_true(c.ramp >= 1.03);
+		restarts[seed - 1] = c.restart;
+	}
+	qsort(restarts, SEEDS, sizeof(restarts[0]), compare_numbers);
+	assert_true(restarts[SEEDS / 2] >= 1);
+}
+
 /* The same seed, the same result. */
 static void test_repeats(void **state)
 {
@@ -130,6 +156,7 @@ int main(void)
 		cmocka_unit_test(test_repeats),
 		cmocka_unit_test(test_idle_counts),
 		cmocka_unit_test(test_idle_is_left_out),
+		cmocka_unit_test(test_a_part_of_idle_time),
 	};
 
 	return cmocka_run_group_tests_name("simulate brokered", tests, NULL, NULL);
