@@ -83,7 +83,7 @@ static void never_back(uint32_t part)
 		assert_true(last - clock <= step);
 		count += last > clock;
 	}
-	assert_true(count > 100);
+	assert_true(part == 1 || count > 100);
 }
 
 static void test_never_back(void **state)
