@@ -28,7 +28,10 @@ struct idle {
 	uint32_t part;
 };
 
-/* After the first IDLE_AFTER_NS of a pause, one part in so many of it counts; at least 1, or IDLE_NOTHING. */
+/*
+ * After the first IDLE_AFTER_NS of a pause, one part in so many of it counts; at least 1, or
+ * IDLE_NOTHING.
+ */
 void idle_init(struct idle *idle, uint32_t part, uint64_t activity, uint64_t now_ns);
 
 /*
