@@ -43,25 +43,34 @@ static bool is_beside_startup(const struct ebb_vm *vm, uint16_t thread)
 	return false;
 }
 
+/* Hotplugged vCPUs claim first, then those of startup sets, by the rank of their thread. */
+static bool claims_in(const struct ebb_state *s, const struct ebb_vm *vm,
+		      const struct ebb_vcpu *v, int pass)
+{
+	if (pass == 0)
+		return v->is_unknown && !is_beside_startup(vm, v->placed);
+	return v->is_startup && v->placed != EBB_THREAD_NONE &&
+	       s->host.threads[v->placed].rank == pass - 1;
+}
+
 /*
  * A restart of the agent moves nothing.  Where several vCPUs are found on one
  * thread, one owned it and the others shared it: hotplugged vCPUs share only
  * with the startup set of their own VM, so anywhere else they are the owners;
- * startup vCPUs of VMs that are not admitted own nothing.
+ * startup vCPUs of VMs that are not admitted own nothing.  Nor do those of a VM
+ * that was admitted just before and waits for its cores, even if it came first:
+ * whole cores are given out by their first thread (ebb_cores_pick()), so whoever
+ * is found there goes before one beside it.
  */
 void core_claim_all(struct ebb_state *s)
 {
-	for (int pass = 0; pass < 2; pass++)
+	for (int pass = 0; pass <= (int)EBB_MAX_SMT; pass++)
 		for (size_t k = 0; k < s->num_active; k++) {
 			struct ebb_vm *vm = s->active[k];
 
-			for (uint16_t i = 0; vm->is_admitted && i < vm->num_vcpus; i++) {
-				const struct ebb_vcpu *v = &vm->vcpus[i];
-
-				if (pass == 0 ? v->is_unknown && !is_beside_startup(vm, v->placed) :
-						v->is_startup)
+			for (uint16_t i = 0; vm->is_admitted && i < vm->num_vcpus; i++)
+				if (claims_in(s, vm, &vm->vcpus[i], pass))
 					claim(s, vm, i);
-			}
 		}
 }
 

@@ -110,6 +110,35 @@ static void test_forced_stays_forced(void **state)
 	script_finish(&s);
 }
 
+static void test_waiting_owns_nothing(void **state)
+{
+	const struct ebb_sla sla = script_sla("1/2");
+	struct script s;
+
+	(void)state;
+	/* a came first, and waits beside vCPU 0 of b for b to give the core of vCPU 1 back. */
+	script_init_loading(&s, 1, 2, 2, false);
+	assert_int_equal(script_define(&s, 'a', &sla), 0);
+	assert_int_equal(script_found(&s, 'a', 1, s.now, "0@1"), 0);
+	assert_int_equal(script_define(&s, 'b', &sla), 0);
+	assert_int_equal(script_found(&s, 'b', 2, s.now, "0@0 1@2"), 0);
+	script_loaded(&s);
+	script_expect_nothing(&s);
+	assert_ptr_equal(ebb_state_thread_owner(s.state, 0, NULL), script_vm(&s, 'b'));
+	assert_null(ebb_state_thread_owner(s.state, 1, NULL));
+	assert_int_equal(script_vm(&s, 'a')->vcpus[0].thread, EBB_THREAD_NONE);
+	assert_int_equal(script_hello(&s, 'a', true, true, 5, ""), 0);
+	assert_int_equal(script_hello(&s, 'b', true, true, 5, "1"), 0);
+	script_expect(&s, "welcome a ack", "limits a 1/1", "welcome b ack", "limits b 2/1!300");
+	assert_int_equal(script_remove(&s, 'b', 1, 1), 0);
+	script_expect(&s, "unplug b 1");
+	script_done(&s, EBB_ACTION_UNPLUG, 'b', 1, 0);
+	script_expect(&s, "place a 0 @2", "response b 1 ack none []", "limits b 1/1");
+	script_done(&s, EBB_ACTION_PLACE, 'a', 0, 0);
+	script_expect_nothing(&s);
+	script_finish(&s);
+}
+
 static void test_device_never_comes(void **state)
 {
 	struct script s;
@@ -220,6 +249,7 @@ int main(void)
 		cmocka_unit_test(test_nobodys_vcpu),
 		cmocka_unit_test(test_granted_without_core),
 		cmocka_unit_test(test_forced_stays_forced),
+		cmocka_unit_test(test_waiting_owns_nothing),
 		cmocka_unit_test(test_device_never_comes),
 		cmocka_unit_test(test_answer_crossed_hello),
 		cmocka_unit_test(test_hello_is_checked),
