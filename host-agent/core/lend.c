@@ -170,9 +170,21 @@ bool core_vcpu_is_ahead(const struct ebb_vm *vm, const struct ebb_vcpu *v)
 	return core_vcpu_is_unowned(v) && v->life_failures == 0 && wants_ahead(vm, v->node);
 }
 
+/*
+ * A VM that waits for its first core has no home: its vCPUs would run among those of others, and
+ * an agent that is restarted could not tell who of them owns the thread (core_claim_all()).
+ */
+static bool has_home(const struct ebb_vm *vm)
+{
+	for (uint16_t i = 0; i < vm->num_vcpus; i++)
+		if (vm->vcpus[i].is_startup && vm->vcpus[i].thread != EBB_THREAD_NONE)
+			return true;
+	return false;
+}
+
 bool core_vcpu_plugs_ahead(const struct ebb_vm *vm, const struct ebb_vcpu *v, usec_t now)
 {
 	return vm->sla.plug_ahead && v->life == EBB_VCPU_ABSENT && !v->is_granted &&
 	       !v->is_declined && v->request < 0 && now >= v->life_retry_at &&
-	       wants_ahead(vm, v->node) && !is_busy(vm);
+	       wants_ahead(vm, v->node) && has_home(vm) && !is_busy(vm);
 }

@@ -489,6 +489,35 @@ static void test_plug_ahead_waits(void **state)
 	script_finish(&s);
 }
 
+static void test_plug_ahead_needs_home(void **state)
+{
+	struct ebb_sla sla = script_sla("1/3");
+	struct script s;
+
+	(void)state;
+	script_init(&s, 1, 4, 1, false);
+	script_boot(&s, 'b', 1, "1/4");
+	script_grow(&s, 'b', 3, 0);
+	sla.plug_ahead = s.can_lend = true;
+	assert_int_equal(script_define(&s, 'a', &sla), 0);
+	assert_int_equal(script_running(&s, 'a', 2), 0);
+	script_settle(&s);
+	assert_string_equal(state_of(&s, 'a', 0), "waiting");
+	assert_int_equal(script_hello(&s, 'a', true, true, 1, ""), 0);
+	script_expect(&s, "limits b 4/2!300", "welcome a ack", "limits a 1/1");
+	script_expect_nothing(&s);
+	/* As soon as it has a core, the others come there. */
+	assert_int_equal(script_remove(&s, 'b', 1, 3), 0);
+	script_expect(&s, "unplug b 3");
+	script_done(&s, EBB_ACTION_UNPLUG, 'b', 3, 0);
+	script_expect(&s, "response b 1 ack none []", "limits b 3/2!300", "place a 0 @3",
+		      "plug a 1");
+	script_done(&s, EBB_ACTION_PLACE, 'a', 0, 0);
+	script_done(&s, EBB_ACTION_PLUG, 'a', 1, 0);
+	script_expect(&s, "home a 1 @3", "plug a 2");
+	script_finish(&s);
+}
+
 /* The device did not take it over: it was telling so while it was told. */
 static void test_plug_ahead_ignored(void **state)
 {
@@ -530,6 +559,7 @@ int main(void)
 		cmocka_unit_test(test_tier),
 		cmocka_unit_test(test_plug_ahead),
 		cmocka_unit_test(test_plug_ahead_waits),
+		cmocka_unit_test(test_plug_ahead_needs_home),
 		cmocka_unit_test(test_plug_ahead_ignored),
 	};
 
