@@ -61,6 +61,10 @@ int core_request_lend(struct ebb_state *s, usec_t now, struct ebb_vm *vm,
 		/* An earlier removal has succeeded, and that could not be told. */
 		core_refuse(s, now, vm, f, VIRTIO_EBB_REASON_NOT_HELD,
 			    "the vCPU has been unplugged; it is to be removed");
+	} else if (v->life == EBB_VCPU_UNPLUGGING) {
+		/* By a request that is over, of an earlier boot say: it may go at any moment. */
+		core_refuse(s, now, vm, f, VIRTIO_EBB_REASON_IN_PROGRESS,
+			    "the vCPU is still being unplugged");
 	} else if (v->thread == EBB_THREAD_NONE) {
 		/* It has no core: forced before, or lent already. */
 		set_lent(v, now, f->park);

@@ -316,6 +316,43 @@ static void test_reset(void **state)
 	script_finish(&s);
 }
 
+/* An unplug that is under way outlives the boot of the guest that asked for it, and its request. */
+static void test_unplug_under_way(void **state)
+{
+	struct script s;
+
+	(void)state;
+	begin(&s, 4);
+	assert_int_equal(script_remove(&s, 'a', 7, 1), 0);
+	assert_int_equal(script_remove(&s, 'a', 8, 2), 0);
+	script_expect(&s, "unplug a 1", "unplug a 2");
+	assert_int_equal(script_hello(&s, 'a', false, false, 2, "1 2"), 0);
+	script_expect(&s, "home a 1 @0", "home a 2 @0", "limits a 1/1");
+	s.now += 10;
+	assert_int_equal(script_hello(&s, 'a', false, true, 3, "1 2"), 0);
+	script_expect(&s, "limits a 1/4");
+	/* The new boot wants to keep them, and nobody can promise that: with a core or without. */
+	assert_non_null(ebb_state_thread_owner(s.state, 1, NULL));
+	assert_int_equal(script_lend(&s, 'a', 9, 1, false), 0);
+	script_expect(&s, "response a 9 busy in-progress []");
+	script_done(&s, EBB_ACTION_HOME, 'a', 1, 0);
+	script_done(&s, EBB_ACTION_HOME, 'a', 2, 0);
+	script_expect_nothing(&s);
+	assert_null(ebb_state_thread_owner(s.state, 1, NULL));
+	assert_int_equal(script_lend(&s, 'a', 10, 1, false), 0);
+	script_expect(&s, "response a 10 busy in-progress []");
+	/* It is gone: to be removed.  It has failed: it may stay. */
+	script_done(&s, EBB_ACTION_UNPLUG, 'a', 1, 0);
+	script_done(&s, EBB_ACTION_UNPLUG, 'a', 2, -ETIMEDOUT);
+	assert_int_equal(script_lend(&s, 'a', 11, 1, false), 0);
+	assert_int_equal(script_lend(&s, 'a', 12, 2, false), 0);
+	script_expect(&s, "response a 11 nack not-held []", "response a 12 ack none []");
+	assert_int_equal(script_remove(&s, 'a', 13, 1), 0);
+	script_expect(&s, "response a 13 ack none []");
+	assert_string_equal(state_of(&s, 'a', 2), "lent");
+	script_finish(&s);
+}
+
 /* A driver that knows nothing of lending finds CPUs that were lent before. */
 static void test_other_driver(void **state)
 {
@@ -552,6 +589,7 @@ int main(void)
 		cmocka_unit_test(test_hello_crosses),
 		cmocka_unit_test(test_hello_during_add),
 		cmocka_unit_test(test_reset),
+		cmocka_unit_test(test_unplug_under_way),
 		cmocka_unit_test(test_other_driver),
 		cmocka_unit_test(test_restart),
 		cmocka_unit_test(test_gone),
