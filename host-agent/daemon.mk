@@ -16,7 +16,7 @@ $(eval $(call lib,ebb-util,$(EBB_UTIL_SRCS),))
 $(eval $(call lib,ebb-io,$(EBB_IO_SRCS),$(EBB_IO_PKGS)))
 $(eval $(call lib,ebb-simulate,$(addprefix host-agent/simulate/,brokered-db.c brokered-run.c \
 	generate.c measure.c replay.c \
-	shared-load.c shared-run.c trace.c world.c),sqlite3))
+	shared-load.c shared-run.c trace.c world.c),sqlite3 zlib))
 $(eval $(call lib,ebb-daemon,$(EBB_DAEMON_SRCS),$(EBB_DAEMON_PKGS)))
 
 # For programs and tests that link parts of the daemon.
@@ -26,7 +26,7 @@ $(eval $(call prog,ebbd,host-agent/daemon/ebbd.c,$(EBB_DAEMON_LIBS),$(EBB_DAEMON
 
 $(eval $(call prog,ebbctl,$(addprefix host-agent/cli/,client.c cmd-histogram.c cmd-history.c cmd-host.c \
 	cmd-simulate.c cmd-top.c cmd-vms.c core-map.c ebbctl.c simulate-broker.c \
-	simulate-print.c table.c), \
+	simulate-print.c simulate-shared.c table.c), \
 	ebb-simulate ebb-fake ebb-core ebb-util,jansson,-lm))
 
 $(eval $(call unit_test,test_io_linkproto,tests/unit/test_io_linkproto.c \
@@ -52,7 +52,7 @@ $(eval $(call unit_test,test_ctl_pressure,tests/unit/test_ctl_pressure.c tests/u
 $(eval $(call unit_test,test_simulate,tests/unit/test_simulate.c,ebb-simulate ebb-fake ebb-core \
 	ebb-util,sqlite3,-lm))
 $(eval $(call unit_test_native,test_simulate_shared,tests/unit/test_simulate_shared.c, \
-	ebb-simulate ebb-core ebb-util,sqlite3,-lm))
+	ebb-simulate ebb-core ebb-util,zlib,-lm))
 $(eval $(call unit_test_native,test_simulate_brokered,tests/unit/test_simulate_brokered.c, \
 	ebb-simulate ebb-core ebb-util,sqlite3,-lm))
 # It writes histories as the daemon does.

@@ -8,9 +8,15 @@
 #include "cli/simulate-print.h"
 
 #define DEFAULT_TOPOLOGY	"4x18x1"
+/* Of --shared, where threads count. */
+#define SHARED_TOPOLOGY		"4x36x2"
+#define SHARED_SECONDS		900u
+#define SHARED_VCPUS		8u
+#define SHARED_WINDOW_S		15u
 
 enum { KEY_VMS = 256, KEY_SECONDS, KEY_SEED, KEY_SPOT, KEY_SLOTS, KEY_COUNT_THREADS,
-       KEY_BROKER, KEY_IDLE };
+       KEY_BROKER, KEY_IDLE, KEY_SHARED, KEY_VCPUS, KEY_DEMAND,
+       KEY_WINDOW };
 
 static const struct argp_option options[] = {
 	{ "topology", 't', "SxCxT", 0, "Sockets, cores of each, threads of each core (default "
@@ -31,6 +37,16 @@ static const struct argp_option options[] = {
 	  "the policies that broker it; --vms (default 200), --topology and --seed apply", 0 },
 	{ "idle-percent", KEY_IDLE, "N", 0, "With --broker: so much of the time in which a "
 	  "database was idle counts in the ages of what it holds, 0 to 100 (default 20)", 0 },
+	{ "shared", KEY_SHARED, NULL, 0, "What moving VMs between shared cores is worth, on five "
+	  "seeds from --seed on; --vms (default 200), --seconds (default 900) and --topology "
+	  "(default " SHARED_TOPOLOGY ", threads count) apply", 0 },
+	{ "vcpus", KEY_VCPUS, "N", 0, "With --shared: vCPUs of a VM, 1 to 64 (default 8); a third "
+	  "of the VMs have half as many, a third twice", 0 },
+	{ "window", KEY_WINDOW, "SECONDS", 0, "With --shared: from one look at where VMs should be "
+	  "to the next, 1 to 300 (default 15)", 0 },
+	{ "demand", KEY_DEMAND, "PATH", 0, "With --shared: CPU use of real VMs, in percent each 5 "
+	  "minutes: a file with a row for each VM and commas, or one value per line, or a folder "
+	  "of such files, also of .gz (default: made up)", 0 },
 	{ 0 },
 };
 
@@ -80,6 +96,7 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 
 	switch (key) {
 	case 't':
+		s->has_topology = true;
 		if (set_topology(s, arg) < 0)
 			argp_error(state,
 				   "--topology=%s: write SxCxT with 1 to %u sockets, 1 to %u "
@@ -99,10 +116,12 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 		return 0;
 	case KEY_VMS:
 		s->plan.num_vms = number("vms", arg, 1, EBB_MAX_VMS, state);
+		s->has_vms = true;
 		s->is_planned = true;
 		return 0;
 	case KEY_SECONDS:
 		s->plan.seconds = number("seconds", arg, 1, 1000000, state);
+		s->has_seconds = true;
 		s->is_planned = true;
 		return 0;
 	case KEY_SPOT:
@@ -117,6 +136,18 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 		return 0;
 	case KEY_IDLE:
 		s->idle_percent = number("idle-percent", arg, 0, 100, state);
+		return 0;
+	case KEY_SHARED:
+		s->is_shared = true;
+		return 0;
+	case KEY_VCPUS:
+		s->vcpus = number("vcpus", arg, 1, 64, state);
+		return 0;
+	case KEY_WINDOW:
+		s->window_s = number("window", arg, 1, 300, state);
+		return 0;
+	case KEY_DEMAND:
+		s->demand = arg;
 		return 0;
 	case KEY_SLOTS:
 		s->options.num_slots = number("slots", arg, 1, 1000, state);
@@ -141,6 +172,15 @@ static int run(struct simulate *s, struct ebb_err *err)
 	return rc;
 }
 
+static int run_shared(struct simulate *s, bool is_json, struct ebb_err *err)
+{
+	if (!s->has_topology)
+		set_topology(s, SHARED_TOPOLOGY);
+	if (!s->has_seconds)
+		s->plan.seconds = SHARED_SECONDS;
+	return simulate_shared(s, is_json, err);
+}
+
 int cmd_simulate(struct ctl *ctl, int argc, char **argv)
 {
 	struct simulate *s = calloc(1, sizeof(*s));
@@ -151,6 +191,8 @@ int cmd_simulate(struct ctl *ctl, int argc, char **argv)
 		return EXIT_REFUSED;
 	s->plan = (struct sim_plan){ .seed = 1, .num_vms = 40, .seconds = 600, .spot_percent = 50 };
 	s->idle_percent = 20;
+	s->vcpus = SHARED_VCPUS;
+	s->window_s = SHARED_WINDOW_S;
 	s->options.seed = 1;
 	s->options.num_slots = 10;
 	set_topology(s, DEFAULT_TOPOLOGY);
@@ -161,8 +203,14 @@ int cmd_simulate(struct ctl *ctl, int argc, char **argv)
 		free(s);
 		return EXIT_USAGE;
 	}
-	if (s->is_broker) {
-		rc = simulate_broker(s, ctl->is_json, &err);
+	if (s->is_shared && s->is_broker) {
+		fputs("ebbctl simulate: --broker or --shared, not both\n", stderr);
+		free(s);
+		return EXIT_USAGE;
+	}
+	if (s->is_broker || s->is_shared) {
+		rc = s->is_broker ? simulate_broker(s, ctl->is_json, &err) :
+				    run_shared(s, ctl->is_json, &err);
 		if (rc < 0)
 			fprintf(stderr, "ebbctl: %s\n", err.text);
 		free(s);

@@ -28,7 +28,7 @@ int simulate_broker(const struct simulate *s, bool is_json, struct ebb_err *err)
 {
 	const struct brokered_options options = {
 		.seed = s->plan.seed, .num_nodes = s->options.host.num_nodes,
-		.num_vms = s->is_planned ? s->plan.num_vms : NUM_VMS,
+		.num_vms = s->has_vms ? s->plan.num_vms : NUM_VMS,
 		.idle_percent = s->idle_percent,
 	};
 	static const char *const brokers[] = { "vom", "equal", "proportional", "balloon" };

@@ -12,6 +12,10 @@ struct simulate {
 	bool is_planned;		/* options of a made-up trace were given */
 	bool is_broker;			/* the broker experiment in place of a trace */
 	unsigned idle_percent;
+	bool is_shared;			/* shared cores in place of a trace */
+	bool has_topology, has_vms, has_seconds;
+	unsigned vcpus, window_s;
+	const char *demand;		/* NULL: made up */
 	struct sim_plan plan;
 	struct sim_options options;
 	struct sim_trace trace;
@@ -25,5 +29,8 @@ void simulate_print_json(const struct simulate *s);
 
 /* The broker experiment (brokered.h): runs and prints it.  -errno with a text. */
 int simulate_broker(const struct simulate *s, bool is_json, struct ebb_err *err);
+
+/* VMs that share cores (shared.h), in the same way. */
+int simulate_shared(const struct simulate *s, bool is_json, struct ebb_err *err);
 
 #endif

@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Tables of demands: read from a file, or made up. */
+#include <dirent.h>
 #include <errno.h>
+#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <zlib.h>
 
 #include "simulate/shared.h"
 
@@ -51,33 +55,95 @@ static int add_row(struct sim_demand *d, const uint8_t *row, uint32_t count)
 	return 0;
 }
 
-int sim_demand_load(const char *path, struct sim_demand *ret, struct ebb_err *err)
+/* One value per line: all of the file is one row. */
+static int add_value(uint8_t *row, uint32_t *count, char *line)
+{
+	uint32_t one;
+	const int r = parse_row(line, row + *count, *count < MAX_COLUMNS, &one);
+
+	*count += one;
+	return r == 0 && one != 1 ? -EINVAL : r;
+}
+
+/* gzgets() reads what is compressed and what is not. */
+static int load_file(const char *path, struct sim_demand *d, struct ebb_err *err)
 {
 	static uint8_t row[MAX_COLUMNS];
-	FILE *f = fopen(path, "re");
-	char *line = NULL;
-	size_t size = 0;
+	static char line[4 * MAX_COLUMNS];
+	gzFile f = gzopen(path, "re");
+	uint32_t values = 0, lines = 0;
+	bool has_rows = false;
 	int r = 0;
 
-	*ret = (struct sim_demand){ 0 };
 	if (!f)
-		return ebb_err_set(err, -errno, "%s: %s", path, strerror(errno));
-	while (r == 0 && getline(&line, &size, f) >= 0) {
+		return ebb_err_set(err, errno ? -errno : -ENOMEM, "%s: %s", path,
+				   strerror(errno ? errno : ENOMEM));
+	while (r == 0 && gzgets(f, line, sizeof(line))) {
 		uint32_t count;
 
+		if (lines++ == 0)
+			has_rows = strchr(line, ',');
+		if (!has_rows) {
+			r = add_value(row, &values, line);
+			continue;
+		}
 		r = parse_row(line, row, MAX_COLUMNS, &count);
 		if (r == 0)
-			r = add_row(ret, row, count);
-		if (r < 0)
-			ebb_err_set(err, r, "%s: line %u: %s", path, ret->num_rows + 1,
-				    r == -ENOMEM ? "out of memory" :
-						   "not as many numbers from 0 to 100, with "
-						   "commas between them, as in the first line");
+			r = add_row(d, row, count);
 	}
-	if (r == 0 && ret->num_rows == 0)
+	if (r == 0 && lines == 0 && gzeof(f))
 		r = ebb_err_set(err, -EINVAL, "%s: empty", path);
-	free(line);
-	fclose(f);
+	else if (r == 0 && !has_rows)
+		r = add_row(d, row, values);
+	if (r == -ENOMEM || (r == -EINVAL && lines))
+		ebb_err_set(err, r, "%s: line %u: %s", path, lines,
+			    r == -ENOMEM ? "out of memory" :
+					   "not as many numbers from 0 to 100 as in the first row, "
+					   "with commas between them or one per line");
+	/* Cut short, or no file at all. */
+	if ((gzclose(f) != Z_OK || lines == 0) && r == 0)
+		r = ebb_err_set(err, -EIO, "%s: can not be read to its end", path);
+	return r;
+}
+
+static int is_shown(const struct dirent *entry)
+{
+	return entry->d_name[0] != '.';
+}
+
+static int load_folder(const char *path, struct sim_demand *d, struct ebb_err *err)
+{
+	struct dirent **names;
+	const int count = scandir(path, &names, is_shown, alphasort);
+	int r = count < 0 ? -errno : 0;
+
+	if (count < 0)
+		return ebb_err_set(err, r, "%s: %s", path, strerror(-r));
+	for (int i = 0; i < count; i++) {
+		char file[PATH_MAX];
+
+		if (r == 0 && snprintf(file, sizeof(file), "%s/%s", path, names[i]->d_name) >=
+				      (int)sizeof(file))
+			r = ebb_err_set(err, -ENAMETOOLONG, "%s: too long a name", path);
+		else if (r == 0)
+			r = load_file(file, d, err);
+		free(names[i]);
+	}
+	free(names);
+	if (r == 0 && count == 0)
+		r = ebb_err_set(err, -EINVAL, "%s: empty", path);
+	return r;
+}
+
+int sim_demand_load(const char *path, struct sim_demand *ret, struct ebb_err *err)
+{
+	struct stat st;
+	int r;
+
+	*ret = (struct sim_demand){ 0 };
+	if (stat(path, &st) < 0)
+		return ebb_err_set(err, -errno, "%s: %s", path, strerror(errno));
+	r = S_ISDIR(st.st_mode) ? load_folder(path, ret, err) : load_file(path, ret, err);
 	if (r < 0)
 		sim_demand_finish(ret);
 	return r;
@@ -99,11 +165,18 @@ static double normal(uint64_t *seed)
 	return sum;
 }
 
+/* Deviation of a VM's values by their mean, both as a part of it: busy VMs are steadier. */
+static double spread(double mean)
+{
+	return mean < 5 ? 1.2 : 1.2 * pow(5 / mean, 0.6);
+}
+
 /*
  * Log-normal between VMs, and in each again around that.  In the six days of PlanetLab's traces
- * that were looked at (7068 rows of 288 values): mean 11.1, deviation 15.5; a tenth, half, nine
- * tenths of the rows have means below 1.7, 6.5, 26.5; the median deviation within a row is 5.4, and
- * the correlation of a value with the one before 0.09 on average.
+ * that were looked at (7068 rows of 288 values): mean 11.1, deviation 15.5, median 5, nineteen
+ * twentieths below 43; a tenth, half, nine tenths of the rows have means below 1.7, 6.5, 26.5; the
+ * median deviation within a row is 5.4, and the correlation of a value with the one before 0.09 on
+ * average.
  */
 int sim_demand_generate(uint64_t seed, uint32_t rows, uint32_t columns, struct sim_demand *ret)
 {
@@ -112,15 +185,16 @@ int sim_demand_generate(uint64_t seed, uint32_t rows, uint32_t columns, struct s
 	if (!ret->percent)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < rows; i++) {
-		const double level = log(6.5) + 1.1 * normal(&seed);
+		const double mean = exp(log(6.5) + 1.08 * normal(&seed));
+		const double variance = log(1 + spread(mean) * spread(mean));
 		double series = normal(&seed);
 
 		for (uint32_t k = 0; k < columns; k++) {
-			const double value = exp(level + 0.65 * series - 0.65 * 0.65 / 2);
+			const double value = mean * exp(sqrt(variance) * series - variance / 2);
 
-			series = 0.09 * series + sqrt(1 - 0.09 * 0.09) * normal(&seed);
+			series = 0.1 * series + sqrt(1 - 0.1 * 0.1) * normal(&seed);
 			ret->percent[(size_t)i * columns + k] =
-				(uint8_t)(value > 99 ? 99 : value);
+				(uint8_t)(value > 99 ? 99 : value + 0.5);
 		}
 	}
 	return 0;

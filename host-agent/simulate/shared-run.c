@@ -49,6 +49,7 @@ struct run {
 	uint32_t *latencies;
 	double service_usec;
 	double *core_used;		/* in the last half */
+	double *look_usec;		/* by look */
 	uint64_t seed;
 	uint32_t boosted;
 };
@@ -253,6 +254,16 @@ static void take_loads(struct run *r, double window_usec)
 	}
 }
 
+static void time_look(struct run *r, usec_t now)
+{
+	const uint64_t before = r->o->clock ? r->o->clock() : 0;
+
+	ebb_share_look(&r->share, now);
+	if (r->o->clock)
+		r->look_usec[r->ret->num_looks] = (double)(r->o->clock() - before) / 1000;
+	r->ret->num_looks++;
+}
+
 static void look(struct run *r, uint32_t second)
 {
 	struct ebb_share *s = &r->share;
@@ -261,8 +272,7 @@ static void look(struct run *r, uint32_t second)
 	take_loads(r, (double)s->cfg.window);
 	if (r->o->is_static)
 		return;
-	ebb_share_look(s, now);
-	r->ret->num_looks++;
+	time_look(r, now);
 	r->ret->num_moves += s->num_moves;
 	r->ret->num_vm_moves += s->num_moved_vms;
 	r->ret->cost_usec += s->cost_usec;
@@ -386,6 +396,33 @@ static double percentile(const struct run *r, double part)
 	return LATENCIES;
 }
 
+static int compare(const void *a, const void *b)
+{
+	const double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+static void sum_up(struct run *r)
+{
+	struct sim_shared_result *ret = r->ret;
+
+	ret->p50_ms = percentile(r, 0.5);
+	ret->p95_ms = percentile(r, 0.95);
+	ret->p99_ms = percentile(r, 0.99);
+	ret->use /= (double)r->share.num_cores * r->o->seconds * 1e6;
+	ret->num_cores = r->share.num_cores;
+	for (uint16_t c = 0; c < r->share.num_cores; c++)
+		ret->heat[c] = (uint16_t)(r->core_used[c] * 2000 / (r->o->seconds * 1e6));
+	if (ret->num_looks == 0)
+		return;
+	ret->moves_per_window = (double)ret->num_vm_moves / (double)ret->num_looks /
+				r->share.num_vms;
+	qsort(r->look_usec, ret->num_looks, sizeof(*r->look_usec), compare);
+	ret->look_median_usec = r->look_usec[ret->num_looks / 2];
+	ret->look_max_usec = r->look_usec[ret->num_looks - 1];
+}
+
 static void run_all(struct run *r)
 {
 	const uint32_t window = (uint32_t)(r->share.cfg.window / EBB_USEC_PER_SEC);
@@ -407,13 +444,7 @@ static void run_all(struct run *r)
 		if ((second + 1) % window == 0)
 			look(r, second);
 	}
-	r->ret->p50_ms = percentile(r, 0.5);
-	r->ret->p95_ms = percentile(r, 0.95);
-	r->ret->p99_ms = percentile(r, 0.99);
-	r->ret->use /= (double)r->share.num_cores * r->o->seconds * 1e6;
-	r->ret->num_cores = r->share.num_cores;
-	for (uint16_t c = 0; c < r->share.num_cores; c++)
-		r->ret->heat[c] = (uint16_t)(r->core_used[c] * 2000 / (r->o->seconds * 1e6));
+	sum_up(r);
 }
 
 static int check(const struct sim_shared_options *o)
@@ -455,8 +486,9 @@ int sim_shared_run(const struct sim_shared_options *o, struct sim_shared_result 
 	r.first = calloc(cores, sizeof(*r.first));
 	r.latencies = calloc(LATENCIES, sizeof(*r.latencies));
 	r.core_used = calloc(cores, sizeof(*r.core_used));
+	r.look_usec = calloc(o->seconds, sizeof(*r.look_usec));
 	if (!r.share.cores || !r.share.vms || !r.share.vcpus || !r.vms || !r.queues || !r.next ||
-	    !r.first || !r.latencies || !r.core_used)
+	    !r.first || !r.latencies || !r.core_used || !r.look_usec)
 		rc = -ENOMEM;
 	for (uint32_t c = 0; rc == 0 && c < cores; c++)
 		r.share.cores[c].node = (uint16_t)(c / o->cores_per_node);
@@ -473,5 +505,6 @@ int sim_shared_run(const struct sim_shared_options *o, struct sim_shared_result 
 	free(r.first);
 	free(r.latencies);
 	free(r.core_used);
+	free(r.look_usec);
 	return rc;
 }

@@ -33,13 +33,15 @@ struct sim_demand {
 
 /*
  * A file with a row for each VM, of the same number of values from 0 to 100 with commas between
- * them (the traces of PlanetLab, uncompressed).  -errno with a text that names file and line.
+ * them; or of one VM, with one value per line; or a folder with such files (the traces of
+ * PlanetLab come in both forms).  They may be compressed (gzip).  -errno with a text that names
+ * file and line.
  */
 int sim_demand_load(const char *path, struct sim_demand *ret, struct ebb_err *err);
 
 /*
  * Made up, with the statistics of those traces: a mean of 11, most VMs below, some far above,
- * and values of a VM that change from one to the next.  -ENOMEM.
+ * and values of a VM that change from one to the next, less so of busy ones.  -ENOMEM.
  */
 int sim_demand_generate(uint64_t seed, uint32_t rows, uint32_t columns, struct sim_demand *ret);
 void sim_demand_finish(struct sim_demand *d);
@@ -54,6 +56,7 @@ struct sim_shared_options {
 	bool is_static;			/* nobody moves after the start */
 	struct ebb_share_config config;
 	const struct sim_demand *demand; /* trace: rows are drawn */
+	uint64_t (*clock)(void);	/* nanoseconds of CPU time, for decisions; or NULL */
 };
 
 struct sim_shared_result {
@@ -65,6 +68,8 @@ struct sim_shared_result {
 	uint64_t num_looks, num_moves, num_vm_moves, num_throttled;
 	uint64_t num_early;		/* moves of a VM within a window and without another load */
 	uint64_t cost_usec;		/* of the moves; vCPUs lost it */
+	double moves_per_window;	/* of a VM */
+	double look_median_usec, look_max_usec; /* CPU time of a decision; 0 without clock */
 	double use;			/* of all cores, 0 to 1 */
 	uint16_t num_cores;
 	uint16_t heat[EBB_MAX_THREADS];	/* by core: used in the last half, thousandths */

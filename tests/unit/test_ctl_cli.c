@@ -164,6 +164,22 @@ static void test_simulate(void **state)
 	expect(2, "--seed=x: allowed: 0 to 4294967295", "ebbctl simulate --seed x");
 	expect(2, "--history replays others", "ebbctl simulate --history a --vms 2");
 	expect(2, "one argument too many: now", "ebbctl simulate now");
+	expect(2, "--window=0: allowed: 1 to 300", "ebbctl simulate --shared --window 0");
+	expect(2, "--vcpus=65: allowed: 1 to 64", "ebbctl simulate --shared --vcpus 65");
+	expect(2, "--broker or --shared", "ebbctl simulate --shared --broker");
+	expect(1, "/nowhere/traces: No such file",
+	       "ebbctl simulate --shared --demand /nowhere/traces");
+	expect(1, "as many cores as the largest VM has vCPUs",
+	       "ebbctl simulate --shared --topology 1x4x1 --vcpus 4");
+	expect(0, "10 VMs of 2, 4 or 8 vCPUs on 2 nodes of 8 shared cores, 45 s; demands made up",
+	       "ebbctl -s /nowhere simulate --shared --topology 2x4x2 --vms 10 --vcpus 4 "
+	       "--seconds 45");
+	if (!strstr(out, "\n   5  rebalanced ") || !strstr(out, "hot core-intervals"))
+		fail_msg("%s", out);
+	expect(0, "{\"ok\":true,\"vms\":10,\"vcpus\":4,\"nodes\":2,\"cores_per_node\":8,"
+	       "\"seconds\":45,\"window_s\":5,\"demand\":\"made up\",\"seeds\":[{\"seed\":3,",
+	       "ebbctl simulate --shared --topology 2x4x2 --vms 10 --vcpus 4 --seconds 45 --seed 3 "
+	       "--window 5 --json");
 }
 
 /* What bash offers for the last of the words; candidates are joined by spaces. */

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include <zlib.h>
 
 #include <cmocka.h>
 
@@ -119,12 +120,33 @@ static void test_same_seed_same_result(void **state)
 	assert_int_equal(sim_shared_run(&o, &fixed[0]), -EINVAL);
 }
 
+/* Of a value with the one before, the mean over rows. */
+static double correlation(const struct sim_demand *d)
+{
+	double all = 0;
+
+	for (uint32_t i = 0; i < d->num_rows; i++) {
+		const uint8_t *row = d->percent + (size_t)i * d->num_columns;
+		double mean = 0, both = 0, squares = 0;
+
+		for (uint32_t k = 0; k < d->num_columns; k++)
+			mean += (double)row[k] / d->num_columns;
+		for (uint32_t k = 0; k < d->num_columns; k++) {
+			squares += (row[k] - mean) * (row[k] - mean);
+			both += k ? (row[k] - mean) * (row[k - 1] - mean) : 0;
+		}
+		all += squares > 0 ? both / squares : 0;
+	}
+	return all / d->num_rows;
+}
+
 /* Made up as PlanetLab's are: means and deviations of seven thousand rows of those. */
 static void test_demands_made_up(void **state)
 {
 	struct sim_shared_options o = paper(SIM_SHARED_TRACE, 60);
 	struct sim_demand d;
 	double sum = 0, squares = 0, count;
+	size_t of[101] = { 0 };
 
 	(void)state;
 	assert_int_equal(sim_demand_generate(1, 5000, 288, &d), 0);
@@ -132,9 +154,21 @@ static void test_demands_made_up(void **state)
 	for (size_t i = 0; i < 5000 * 288; i++) {
 		sum += d.percent[i];
 		squares += (double)d.percent[i] * d.percent[i];
+		of[d.percent[i]]++;
 	}
-	assert_in_range(sum / count * 10, 95, 125); /* 11.1 */
-	assert_in_range(squares / count - sum / count * (sum / count), 140, 310); /* 15.5 ^ 2 */
+	for (size_t i = 0, below = 0; i < 101; i++) {
+		const size_t before = below;
+
+		below += of[i];
+		/* The median is 5, the value that nineteen twentieths are below 43. */
+		if (before < 5000 * 288 / 2 && below >= 5000 * 288 / 2)
+			assert_in_range(i, 4, 6);
+		if (before < 5000 * 288 / 20 * 19 && below >= 5000 * 288 / 20 * 19)
+			assert_in_range(i, 38, 48);
+	}
+	assert_in_range(sum / count * 10, 100, 122); /* 11.1 */
+	assert_in_range(squares / count - sum / count * (sum / count), 200, 280); /* 15.5 ^ 2 */
+	assert_in_range(correlation(&d) * 1000, 50, 120); /* 0.09 */
 	o.num_vms = 40;
 	o.demand = &d;
 	o.seed = 1;
@@ -174,6 +208,96 @@ static void test_demands_from_a_file(void **state)
 		assert_int_equal(load(bad[i], &d, &err), -EINVAL);
 	assert_non_null(strstr(err.text, "line 1"));
 	assert_int_equal(sim_demand_load("/nonexistent", &d, &err), -ENOENT);
+	/* One value per line: a VM. */
+	assert_int_equal(load("1\n2\n100\n", &d, &err), 0);
+	assert_int_equal(d.num_rows, 1);
+	assert_int_equal(d.num_columns, 3);
+	assert_int_equal(d.percent[2], 100);
+	sim_demand_finish(&d);
+}
+
+static void put(const char *folder, const char *name, const char *mode, const char *text)
+{
+	char path[128];
+	gzFile f;
+
+	snprintf(path, sizeof(path), "%s/%s", folder, name);
+	f = gzopen(path, mode);
+	assert_non_null(f);
+	if (*text)
+		assert_int_equal(gzputs(f, text), strlen(text));
+	assert_int_equal(gzclose(f), Z_OK);
+}
+
+static void take(const char *folder, const char *name)
+{
+	char path[128];
+
+	snprintf(path, sizeof(path), "%s/%s", folder, name);
+	assert_int_equal(unlink(path), 0);
+}
+
+/* Files of both forms, compressed or not, by name; one that does not fit is told of by name. */
+static void test_demands_from_a_folder(void **state)
+{
+	char folder[] = "/tmp/ebb-demands-XXXXXX", path[128];
+	struct sim_demand d;
+	struct ebb_err err;
+
+	(void)state;
+	assert_non_null(mkdtemp(folder));
+	assert_int_equal(sim_demand_load(folder, &d, &err), -EINVAL);
+	assert_non_null(strstr(err.text, "empty"));
+	put(folder, "b.gz", "w", "1,2,3\n4,5,6\n");
+	put(folder, "a", "wT", "7\n8\n9\n");
+	put(folder, ".hidden", "wT", "x\n");
+	assert_int_equal(sim_demand_load(folder, &d, &err), 0);
+	assert_int_equal(d.num_rows, 3);
+	assert_int_equal(d.num_columns, 3);
+	assert_memory_equal(d.percent, ((const uint8_t[]){ 7, 8, 9, 1, 2, 3, 4, 5, 6 }), 9);
+	sim_demand_finish(&d);
+	/* Cut short. */
+	snprintf(path, sizeof(path), "%s/b.gz", folder);
+	assert_int_equal(truncate(path, 20), 0);
+	assert_true(sim_demand_load(folder, &d, &err) < 0);
+	assert_non_null(strstr(err.text, "/b.gz"));
+	take(folder, "b.gz");
+	put(folder, "c", "wT", "1,2\n");
+	assert_int_equal(sim_demand_load(folder, &d, &err), -EINVAL);
+	assert_non_null(strstr(err.text, "/c: line 1"));
+	take(folder, "a");
+	take(folder, "c");
+	take(folder, ".hidden");
+	assert_int_equal(rmdir(folder), 0);
+}
+
+static uint64_t ticks;
+
+static uint64_t tick(void)
+{
+	static unsigned calls;
+
+	ticks += ++calls % 7 * 1000;
+	return ticks;
+}
+
+/* With a clock the time of each decision is told, and nothing else is different. */
+static void test_decisions_are_timed(void **state)
+{
+	struct sim_shared_options o = paper(SIM_SHARED_BURST, 60);
+
+	(void)state;
+	o.seed = 3;
+	assert_int_equal(sim_shared_run(&o, &fixed[0]), 0);
+	assert_true(fixed[0].look_max_usec == 0);
+	o.clock = tick;
+	assert_int_equal(sim_shared_run(&o, &fixed[1]), 0);
+	assert_true(fixed[1].look_median_usec > 0);
+	assert_true(fixed[1].look_max_usec >= fixed[1].look_median_usec);
+	assert_true(fixed[1].look_max_usec < 8);
+	assert_int_equal(fixed[0].committed, fixed[1].committed);
+	assert_true(fixed[1].moves_per_window * 8 * (double)fixed[1].num_looks -
+		    (double)fixed[1].num_vm_moves < 0.001);
 }
 
 int main(void)
@@ -184,6 +308,8 @@ int main(void)
 		cmocka_unit_test(test_same_seed_same_result),
 		cmocka_unit_test(test_demands_made_up),
 		cmocka_unit_test(test_demands_from_a_file),
+		cmocka_unit_test(test_demands_from_a_folder),
+		cmocka_unit_test(test_decisions_are_timed),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
