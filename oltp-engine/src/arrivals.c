@@ -142,6 +142,17 @@ bool arrivals_take(struct oltp_arrivals *a, struct arrivals_view *view, uint64_t
 	return true;
 }
 
+uint64_t arrivals_next(struct oltp_arrivals *a, const struct arrivals_view *view)
+{
+	struct arrivals_view ahead = *view;
+	uint64_t at_ns;
+
+	if (!rate_after(a, NULL))
+		return 0;
+	at_ns = arrival_of(a, &ahead, atomic_load_explicit(&a->taken, memory_order_relaxed));
+	return ahead.rate->per_second > 0 ? at_ns : UINT64_MAX;
+}
+
 void arrivals_count(struct oltp_arrivals *a, uint64_t now_ns, struct arrivals_count *ret_count)
 {
 	uint64_t taken = atomic_load_explicit(&a->taken, memory_order_relaxed);

@@ -11,6 +11,7 @@
 #include "arrivals.h"
 #include "hist.h"
 #include "oltp.h"
+#include "stop_flag.h"
 #include "util.h"
 #include "worker_acks.h"
 
@@ -58,7 +59,7 @@ struct pool_worker {
 	struct acks *acks;		/* made by the thread; NULL: commits count at once */
 
 	/* Written by the owner of the pool, read by the worker once per transaction. */
-	_Alignas(CACHE_PAD_BYTES) _Atomic bool stop;
+	_Alignas(CACHE_PAD_BYTES) stop_flag stop;
 
 	/* Written by the worker, read by the owner; since the work began. */
 	_Alignas(CACHE_PAD_BYTES) _Atomic uint64_t committed;

@@ -23,8 +23,10 @@
 /* So many others begin before a transaction that met a conflict is tried again. */
 #define DEFER_OTHERS	8u
 
-/* With nothing to do: short against what a queue is looked at for, long against the cost of it. */
+/* Waits for the disk, and for what arrives soon: long against the cost of a look. */
 #define IDLE_NS		500000l
+/* With nothing to do: short against what a queue is looked at for, and until a new rate is seen. */
+#define IDLE_MAX_NS	5000000l
 /* The most that a worker that is to leave waits for the log. */
 #define LEAVE_NS	20000000ull
 
@@ -232,15 +234,28 @@ static bool find_work(struct pool_worker *pw, struct arrivals_view *view, uint64
 	return !pw->pool->arrivals || arrivals_take(pw->pool->arrivals, view, ret_start_ns);
 }
 
-static void idle(struct pool_worker *pw, struct slots *slots)
+/* Until the next transaction arrives. Others look for it, too: none is looked for more often. */
+static long idle_ns(const struct pool_worker *pw, const struct arrivals_view *view)
 {
+	uint64_t next_ns = arrivals_next(pw->pool->arrivals, view);
+	uint64_t now_ns = clock_ns(CLOCK_MONOTONIC);
+
+	if (next_ns <= now_ns + IDLE_NS)
+		return IDLE_NS;
+	return next_ns - now_ns < IDLE_MAX_NS ? (long)(next_ns - now_ns) : IDLE_MAX_NS;
+}
+
+static void idle(struct pool_worker *pw, struct slots *slots, const struct arrivals_view *view)
+{
+	const bool is_cold = slots->n_free < OLTP_TICKETS;
+
 	counter_add(&pw->idles, 1);
-	if (slots->n_free < OLTP_TICKETS)
+	if (is_cold)
 		resume_some(pw, slots, false);
 	if (pw->acks && pw->acks->n)
 		acknowledge_wait(pw, acks_oldest(pw->acks), IDLE_NS);
 	else
-		nanosleep(&(struct timespec){ .tv_nsec = IDLE_NS }, NULL);
+		stop_flag_wait(&pw->stop, is_cold ? IDLE_NS : idle_ns(pw, view));
 }
 
 /*
@@ -270,7 +285,7 @@ static void run_until_stopped(struct pool_worker *pw, void *local)
 	for (uint32_t slot = OLTP_TICKETS; slot-- > 0;)
 		slots.free[slots.n_free++] = (uint8_t)slot;
 	for (;;) {
-		bool stop = atomic_load_explicit(&pw->stop, memory_order_relaxed);
+		bool stop = stop_flag_is_set(&pw->stop);
 		uint64_t start_ns;
 		uint32_t slot;
 
@@ -290,7 +305,7 @@ static void run_until_stopped(struct pool_worker *pw, void *local)
 			if (slots.n_deferred)
 				retry_deferred(pw, &slots, true);
 			else
-				idle(pw, &slots);
+				idle(pw, &slots, &view);
 			continue;
 		}
 		slot = slots.free[--slots.n_free];
