@@ -11,6 +11,8 @@ from .lab import SceneError
 from .plan_rebalance import REBALANCED
 
 SETTLE_S = 3.0
+TELL_S = 10.0       # longest until all VMs know what they have to do
+WORK_S = 90.0       # longest until they have done what they could not do in time
 BOOT_S = 240        # longest wait for all VMs together to boot, on cores that they share
 
 
@@ -31,7 +33,6 @@ def rebalance(stage, _dwell_s):
             _skew(stage, r, mode, turn, capacity)
         for turn in turns:
             _bursts(stage, r, mode, turn, capacity)
-    _rates(stage, dict.fromkeys(stage.vms, 0.0))
     stage.step("end", "", "the engines are told to end")
     for name in stage.vms:
         stage.stop(name)
@@ -76,9 +77,27 @@ def _rest(stage, names):
         raise SceneError(f"{', '.join(waiting)} did not run within {BOOT_S * stage.scale:g} s")
 
 
-def _rates(stage, rates):
-    for name, rate in rates.items():
-        stage.tell(name, f"rate {rate:.2f}")
+class _Loads:
+    """What each VM is to do at which moments, told to all of them while they have nothing to do."""
+
+    def __init__(self, stage, capacity):
+        self.stage, self.capacity = stage, capacity
+        self.begin = stage.sampler.elapsed() + TELL_S * stage.scale
+        self.plans = {name: [] for name in stage.vms}
+
+    def set(self, name, at, part):
+        """From `at` seconds after the begin on; a part of what one VM can do alone."""
+        self.plans[name].append((self.begin + at, f"rate {part * self.capacity:.2f}"))
+
+    def tell(self):
+        self.stage.tell_later(self.plans)
+        if self.stage.sampler.elapsed() > self.begin:
+            raise SceneError(f"guests with nothing to do were not told their loads within "
+                             f"{TELL_S * self.stage.scale:g} s")
+        self.wait(0.0)
+
+    def wait(self, at):
+        self.stage.watch(self.begin + at - self.stage.sampler.elapsed())
 
 
 def _step(stage, mode, turn, action, vm, detail, **more):
@@ -86,19 +105,36 @@ def _step(stage, mode, turn, action, vm, detail, **more):
     stage.steps[-1].update(variant=mode, turn=turn, **more)
 
 
+def _end_work(stage):
+    """Waits until what has come before the loads ended is done, too."""
+    def is_done(state):
+        return all(name in state and state[name].tps == 0 for name in stage.vms)
+    if not stage.watch(WORK_S * stage.scale, is_done):
+        raise SceneError(f"the VMs still work {WORK_S * stage.scale:g} s after their loads ended")
+
+
 def _bursts(stage, r, mode, turn, capacity):
     stage.sampler.probe.turn = turn
-    low = r["low"] * capacity
-    _rates(stage, dict.fromkeys(stage.vms, low))
-    stage.watch(SETTLE_S)
+    loads, at = _Loads(stage, capacity), SETTLE_S
+    for name in stage.vms:
+        loads.set(name, 0.0, r["low"])
     for name in r["seeds"][turn]["bursts"]:
+        loads.set(name, at, r["high"])
+        loads.set(name, at + r["burst_s"], r["low"])
+        at += r["burst_s"] + r["pause_s"]
+    for name in stage.vms:
+        loads.set(name, at, 0.0)
+    loads.tell()
+    at = SETTLE_S
+    for name in r["seeds"][turn]["bursts"]:
+        loads.wait(at)
         _step(stage, mode, turn, "burst", name, f"{name} has much to do ({mode})")
-        _rates(stage, {name: r["high"] * capacity})
-        stage.watch(r["burst_s"])
+        loads.wait(at + r["burst_s"])
         _step(stage, mode, turn, "pause", name, f"{name} has little to do again ({mode})")
-        _rates(stage, {name: low})
-        stage.watch(r["pause_s"])
+        at += r["burst_s"] + r["pause_s"]
+    loads.wait(at)
     _step(stage, mode, turn, "bursts end", "", "the bursts are over")
+    _end_work(stage)
 
 
 def worst(places, names, turn):
@@ -117,14 +153,16 @@ def _skew(stage, r, mode, turn, capacity):
     stage.sampler.probe.turn = turn
     places = {core: set(here.values()) for core, here in stage.sampler.probe.meter.places().items()}
     active = worst(places, list(stage.vms), turn)
-    _rates(stage, {name: r["skew"] * capacity if name in active else
-                   plan_rebalance.IDLE * capacity for name in stage.vms})
+    loads = _Loads(stage, capacity)
+    for name in stage.vms:
+        loads.set(name, 0.0, r["skew"] if name in active else plan_rebalance.IDLE)
+        loads.set(name, r["skew_s"], 0.0)
+    loads.tell()
     _step(stage, mode, turn, "skew", "", f"{', '.join(active)} compute, the others rest ({mode})",
           active=active, shared_cores=cores.shared(places, active))
-    stage.watch(r["skew_s"])
+    loads.wait(r["skew_s"])
     _step(stage, mode, turn, "skew end", "", "all rest")
-    _rates(stage, dict.fromkeys(stage.vms, 0.0))
-    stage.watch(SETTLE_S)
+    _end_work(stage)
 
 
 class Probe:

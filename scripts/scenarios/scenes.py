@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What happens in each scenario, in order. Decides nothing about CPUs: that is the agent's part."""
+import concurrent.futures
 import json
 import os
 import time
@@ -48,6 +49,20 @@ class Stage:
     def tell(self, name, command):
         """Writes a line to the engine of a VM."""
         self._do(self.lab.in_guest, self.boot, self.vms[name], f"echo {command} >/run/oltp")
+
+    def tell_later(self, plans):
+        """Has lines written to the engines of VMs, {name: [(t_s, line)]}, times in order. The guests
+        do it themselves: their terminals are slow while their CPUs are busy."""
+        def tell(name):
+            now, script = self.sampler.elapsed(), []
+            for at, line in plans[name]:
+                script.append(f"sleep {max(0.0, at - now):.2f}; echo {line} >/run/oltp")
+                now = max(at, now)
+            self._do(self.lab.in_guest, self.boot, self.vms[name],
+                     f"({'; '.join(script)}) >/dev/null 2>&1 &")
+        with concurrent.futures.ThreadPoolExecutor(len(plans)) as guests:
+            for told in [guests.submit(tell, name) for name in plans]:
+                told.result()
 
     def set_max(self, name, node, cpus, pool_mib):
         """As the operator: the most that a VM may hold on a guest node."""
