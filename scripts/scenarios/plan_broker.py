@@ -24,7 +24,7 @@ THRESHOLD_PCT, TARGET_PCT = 96, 92      # 25 and 24 of 26
 FAILOVER_PCT = 100              # nobody has to leave
 MINUTE_S = 4.0
 WINDOW_MIN, RAMP_MIN = 2, 10    # minutes: of the moving average, of the ramp-up
-IDLE_S = 8.0                    # in which the cold VM's memory grows cold
+IDLE_MIN = 30                   # minutes in which the cold VM's memory grows cold
 RESTART_S = 12.0                # of the cold VM's load, at the end
 BOOT_MIB = {"ycsb": 256, "tpcc": 320}
 DISK_MIB = 1024
@@ -74,7 +74,7 @@ def make(ablate, seed, time_scale, share=None, load="ycsb", policies=POLICIES):
          "max_mib": MAX_MIB,
          "threshold_pct": THRESHOLD_PCT, "target_pct": TARGET_PCT, "cool_down_s": minute,
          "window_s": WINDOW_MIN * minute, "ramp_s": RAMP_MIN * minute,
-         "idle_s": IDLE_S * time_scale, "restart_s": RESTART_S * time_scale,
+         "idle_s": IDLE_MIN * minute, "restart_s": RESTART_S * time_scale,
          "deadline_ms": deadline_ms, "histograms": []},
         {"pool_mib": POOL_MIB, "memory_threshold_percent": THRESHOLD_PCT,
          "memory_target_percent": TARGET_PCT, "memory_failover_percent": FAILOVER_PCT,
