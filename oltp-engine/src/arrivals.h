@@ -29,8 +29,8 @@ bool arrivals_take(struct oltp_arrivals *arrivals, struct arrivals_view *view,
 		   uint64_t *ret_arrival_ns);
 
 /*
- * When the next transaction arrives that was not taken (CLOCK_MONOTONIC), by the rates that are set;
- * it may have arrived. UINT64_MAX: none will.
+ * When the next transaction arrives that was not taken (CLOCK_MONOTONIC), by the rates that are
+ * set; it may have arrived. UINT64_MAX: none will.
  */
 uint64_t arrivals_next(struct oltp_arrivals *arrivals, const struct arrivals_view *view);
 

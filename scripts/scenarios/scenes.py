@@ -51,7 +51,7 @@ class Stage:
         self._do(self.lab.in_guest, self.boot, self.vms[name], f"echo {command} >/run/oltp")
 
     def tell_later(self, plans):
-        """Has lines written to the engines of VMs, {name: [(t_s, line)]}, times in order. The guests
+        """Has lines written to the engines of VMs, {name: [(t_s, line)]}, times in order. Guests
         do it themselves: their terminals are slow while their CPUs are busy."""
         def tell(name):
             now, script = self.sampler.elapsed(), []
