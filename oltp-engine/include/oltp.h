@@ -475,8 +475,8 @@ struct oltp_workload {
  * Transactions that arrive by themselves, at a rate that may change at any time, whether or not a
  * worker is free (open loop). They wait in one queue that all workers take from; latency counts
  * from the arrival. Until the first rate is set, work is unlimited, as without arrivals: each
- * worker runs one transaction after the other. A worker that finds none waiting sleeps until the next
- * arrives, for half a millisecond at least and five at most.
+ * worker runs one transaction after the other. A worker that finds none waiting sleeps until the
+ * next arrives, for half a millisecond at least and five at most.
  */
 struct oltp_arrivals;
 
