@@ -5,7 +5,7 @@
 #   ebb-fake  io/fake*.c
 
 EBB_CORE_SOURCES := $(addprefix host-agent/core/,arbiter.c broker.c charge.c conduct.c cores.c cputime.c define.c done.c \
-	explain.c explain-vom.c force.c gather.c lend.c link.c mem.c mem-act.c plan.c pressure.c reconcile.c record.c request.c run.c \
+	explain.c explain-vom.c force.c gather.c lend.c link.c mem.c mem-act.c pack.c plan.c pressure.c reconcile.c record.c request.c run.c \
 	sla-text.c state.c threads.c types.c vcpu.c vom.c want.c) \
 	$(addprefix host-agent/policies/,balloon.c broker.c broker-offer.c equal.c fair.c \
 	fill.c isolate.c level.c list.c mem-share.c proportional.c spot.c strict.c taking.c vom.c)

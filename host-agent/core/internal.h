@@ -19,6 +19,7 @@
  *   broker.c     asking them, and what is noted of each brokering of memory
  *   plan.c       admission, policy, limits ("settling")
  *   threads.c    nodes on which hardware threads are given out; which one to take
+ *   pack.c       CPUs move together there, so that others get whole cores
  *   want.c       what VMs asked for and were refused because of their limits
  *   force.c      deadlines of CPUs, and cores for those who were promised one
  *   reconcile.c  what differs from what should be becomes actions
@@ -348,9 +349,18 @@ uint32_t core_from_units(const struct ebb_state *s, uint16_t host_node, uint32_t
 bool core_is_foreign(const struct ebb_state *s, uint16_t thread, const struct ebb_vm *vm);
 /* Takes over what the plan says of threads, where the floors leave room for it. */
 void core_use_threads(struct ebb_state *s, const bool *use_threads);
+/* Whether all of the core that has an owner belongs to the guest node. */
+bool core_is_own(const struct ebb_state *s, const struct ebb_core *core, const struct ebb_vm *vm,
+		 uint16_t g);
 /* A thread for a CPU of guest node g, EBB_THREAD_NONE if there is none for it. */
 uint16_t core_pick_thread(const struct ebb_state *s, const struct ebb_vm *vm, uint16_t g,
 			  bool allow_ht);
+
+/* pack.c */
+/* Limits are set: begins to free cores that others wait for. */
+void core_pack_all(struct ebb_state *s);
+/* Frees the thread that the vCPU has left, once it and all that ran beside it have. */
+void core_pack_end(struct ebb_state *s, struct ebb_vm *vm, uint16_t vcpu);
 
 /* want.c */
 /* A request was not met because of the limit: so many CPUs less than it asked for. */

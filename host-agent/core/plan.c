@@ -485,6 +485,7 @@ void core_settle(struct ebb_state *s, usec_t now)
 	s->plan_is_stale = s->limits_are_stale = false;
 	set_limits(s, now, EBB_CPUS);
 	set_limits(s, now, EBB_MEM);
+	core_pack_all(s);
 	s->settle_at = EBB_TIME_NEVER;
 	for (size_t i = 0; i < s->num_active; i++) {
 		struct ebb_vm *vm = s->active[i];

@@ -311,6 +311,7 @@ static void tidy(struct ebb_state *s, usec_t now, struct ebb_vm *vm)
 		    !v->place_action && v->placed != EBB_THREAD_NONE &&
 		    v->placed == core_vcpu_wants(s, vm, i))
 			core_vcpu_release(s, vm, i);
+		core_pack_end(s, vm, i);
 		if (v->thread == EBB_THREAD_NONE && v->request >= 0 &&
 		    vm->requests[v->request].phase == EBB_REQUEST_LEND)
 			core_request_lent(s, now, vm, i, 0);

@@ -386,7 +386,8 @@ void core_request_lose(struct ebb_state *s, struct ebb_vm *vm, uint16_t vcpu, ui
 	q->reason = reason;
 	v->request = -1;
 	/* Where its thread runs, or may have arrived, the core is kept until it is gone. */
-	if (!v->place_action && v->placed != v->thread && v->place_failures == 0)
+	if (!v->place_action && v->placed != v->thread && v->leaves == EBB_THREAD_NONE &&
+	    v->place_failures == 0)
 		core_vcpu_release(s, vm, vcpu);
 	core_touch(s, vm);
 }

@@ -42,8 +42,8 @@
  * the device has reported that it is not plugged and can not be any more.
  *
  * A core belongs to a vCPU from the moment it is reserved (ebb_vcpu.thread)
- * until the vCPU is gone or its thread has arrived at home; only then can
- * another VM have it ("freed before given").
+ * until the vCPU is gone or its thread has arrived at home, or on another core
+ * of its own; only then can another VM have it ("freed before given").
  */
 #ifndef EBB_CORE_STATE_H
 #define EBB_CORE_STATE_H
@@ -119,6 +119,8 @@ struct ebb_vcpu {
 	enum ebb_force force;		/* should have no core (NONE: may have one) */
 	int8_t request;			/* index into ebb_vm.requests, or -1 */
 	uint16_t thread;		/* the one it owns, or EBB_THREAD_NONE */
+	uint16_t leaves;		/* while it moves to .thread: the one that it had, and owns
+					 * until it is there (pack.c); or EBB_THREAD_NONE */
 	uint16_t placed;		/* where it runs as last known, or EBB_THREAD_NONE */
 	uint16_t placing;		/* target of place_action */
 	uint64_t life_action;		/* PLUG or UNPLUG under way, or 0 */

@@ -35,6 +35,11 @@ static uint32_t count_owned(const struct ebb_state *s, const struct ebb_vm *vm, 
 		core = s->host.threads[v->thread].core;
 		cores += !is_counted[core];
 		is_counted[core] = true;
+		if (v->leaves == EBB_THREAD_NONE)
+			continue;
+		core = s->host.threads[v->leaves].core;
+		cores += !is_counted[core];
+		is_counted[core] = true;
 	}
 	return cores;
 }
@@ -85,9 +90,8 @@ void core_use_threads(struct ebb_state *s, const bool *use_threads)
 			s->use_threads[h] = false;
 }
 
-/* Whether all of the core that has an owner belongs to the guest node. */
-static bool is_own(const struct ebb_state *s, const struct ebb_core *core,
-		   const struct ebb_vm *vm, uint16_t g)
+bool core_is_own(const struct ebb_state *s, const struct ebb_core *core, const struct ebb_vm *vm,
+		 uint16_t g)
 {
 	for (uint16_t rank = 0; rank < core->num_threads; rank++) {
 		const struct ebb_thread_owner *o = &s->cores.owner[core->threads[rank]];
@@ -105,7 +109,7 @@ static uint16_t pick_beside(const struct ebb_state *s, const struct ebb_vm *vm, 
 		const struct ebb_core *core = &s->host.cores[c];
 
 		if (core->node != vm->sla.nodes[g].host_node || s->cores.num_owned[c] == 0 ||
-		    s->cores.num_owned[c] == core->num_threads || !is_own(s, core, vm, g))
+		    s->cores.num_owned[c] == core->num_threads || !core_is_own(s, core, vm, g))
 			continue;
 		for (uint16_t rank = 0; rank < core->num_threads; rank++)
 			if (!s->cores.owner[core->threads[rank]].vm)

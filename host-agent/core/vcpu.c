@@ -26,7 +26,8 @@ void core_vcpu_release(struct ebb_state *s, struct ebb_vm *vm, uint16_t vcpu)
 		return;
 	core_charge(s, vm);
 	ebb_cores_release(&s->cores, v->thread);
-	v->thread = EBB_THREAD_NONE;
+	ebb_cores_release(&s->cores, v->leaves);
+	v->thread = v->leaves = EBB_THREAD_NONE;
 	core_touch(s, vm);
 }
 
@@ -51,6 +52,7 @@ void core_vcpu_clear(struct ebb_vcpu *v)
 		.is_startup = v->is_startup,
 		.request = -1,
 		.thread = EBB_THREAD_NONE,
+		.leaves = EBB_THREAD_NONE,
 		.placed = EBB_THREAD_NONE,
 		.placing = EBB_THREAD_NONE,
 		.shared = EBB_THREAD_NONE,
@@ -88,12 +90,15 @@ void core_vcpu_force(struct ebb_state *s, struct ebb_vm *vm, uint16_t vcpu, enum
 static bool is_home(const struct ebb_state *s, const struct ebb_vm *vm, uint16_t thread,
 		    uint16_t host_node, bool vm_has_home)
 {
+	const struct ebb_vcpu *owner;
+
 	if (thread == EBB_THREAD_NONE)
 		return false;
 	if (!vm_has_home)
 		return s->host.threads[thread].node == host_node;
-	return s->cores.owner[thread].vm == vm &&
-	       vm->vcpus[s->cores.owner[thread].vcpu].is_startup;
+	/* One that a vCPU is leaving it owns, too. */
+	owner = &vm->vcpus[s->cores.owner[thread].vcpu];
+	return s->cores.owner[thread].vm == vm && owner->is_startup && owner->thread == thread;
 }
 
 static uint16_t home_load(const struct ebb_vm *vm, uint16_t thread)

@@ -54,10 +54,11 @@ static uint32_t used_cores(const struct world *w, const struct ebb_vm *vm, uint1
 			   vm->vcpus[i].thread == EBB_THREAD_NONE;
 	for (uint16_t c = 0; c < w->host.num_cores; c++)
 		for (uint16_t i = 0; i < vm->num_vcpus; i++) {
-			const uint16_t t = vm->vcpus[i].thread;
+			const uint16_t t = vm->vcpus[i].thread, left = vm->vcpus[i].leaves;
 
 			if (vm->vcpus[i].node == g && t != EBB_THREAD_NONE &&
-			    w->host.threads[t].core == c) {
+			    (w->host.threads[t].core == c ||
+			     (left != EBB_THREAD_NONE && w->host.threads[left].core == c))) {
 				cores++;
 				break;
 			}
@@ -107,6 +108,24 @@ static void check_threads(struct world *w)
 			if (w->host.threads[t].node !=
 			    w->vms[i].sla.nodes[vm->vcpus[k].node].host_node)
 				fail(w, "vm%u vCPU %u is on the wrong node", i, k);
+		}
+	}
+	for (unsigned i = 0; i < WORLD_VMS; i++) {
+		const struct ebb_vm *vm = w->vms[i].is_defined ? world_vm(w, i) : NULL;
+
+		/* A vCPU that moves owns two threads, of one guest node. */
+		for (uint16_t k = 0; vm && k < vm->num_vcpus; k++) {
+			const uint16_t t = vm->vcpus[k].leaves;
+			uint16_t vcpu = 0;
+
+			if (t == EBB_THREAD_NONE)
+				continue;
+			if (++owners[t] > 1 || vm->vcpus[k].thread == EBB_THREAD_NONE)
+				fail(w, "I2: vm%u vCPU %u leaves thread %u, %u owners", i, k, t,
+				     owners[t]);
+			if (ebb_state_thread_owner(w->state, t, &vcpu) != vm || vcpu != k)
+				fail(w, "I2: vm%u vCPU %u and thread %u, which it leaves, do not "
+				     "agree", i, k, t);
 		}
 	}
 	for (uint16_t t = 0; t < w->host.num_threads; t++)
@@ -308,7 +327,8 @@ static void check_vcpu(struct world *w, unsigned i, uint16_t k, const struct ebb
 		fail(w, "vm%u vCPU %u is on thread %u, and the VM %s cores", i, k, real->thread,
 		     v->sla.is_shared ? "shares" : "does not share");
 	/* A thread that runs alone is owned: otherwise it could be given away under it. */
-	if (real->is_alone && known->thread != real->thread && !known->is_unknown)
+	if (real->is_alone && known->thread != real->thread && known->leaves != real->thread &&
+	    !known->is_unknown)
 		fail(w, "I6: vm%u vCPU %u runs alone on thread %u and owns %u", i, k, real->thread,
 		     known->thread);
 	/*
@@ -498,6 +518,9 @@ static void check_settled_vm(struct world *w, unsigned i)
 			    (vm->vcpus[k].thread != EBB_THREAD_NONE ||
 			     !is_home(vm, real.thread)))
 				fail(w, "vm%u vCPU %u is lent and not at home", i, k);
+			if (vm->vcpus[k].leaves != EBB_THREAD_NONE)
+				fail(w, "vm%u vCPU %u still leaves thread %u", i, k,
+				     vm->vcpus[k].leaves);
 			if (vm->sla.is_shared && (real.thread == EBB_THREAD_NONE ||
 						  real.thread != vm->vcpus[k].shared))
 				fail(w, "vm%u vCPU %u is not on its shared core", i, k);

@@ -17,6 +17,7 @@ static struct {
 	struct ebb_view_node node;	/* 0 */
 	struct ebb_view_vm vms[4];
 	uint16_t targets[4];		/* of node 0, by order of arrival */
+	uint16_t second;		/* of node 1 of the first VM */
 	bool use_threads;
 } puppet;
 
@@ -30,6 +31,7 @@ static int puppet_decide(void *st, const struct ebb_view *view, struct ebb_plan 
 		puppet.vms[v] = view->vms[v];
 		ret_plan->targets[v].nodes[0] = puppet.targets[v];
 	}
+	ret_plan->targets[0].nodes[1] = puppet.second;
 	ret_plan->use_threads[0] = puppet.use_threads;
 	return 0;
 }
@@ -270,6 +272,113 @@ static void test_threads_walk_down(void **state)
 	script_finish(&s);
 }
 
+/* ---- packing -------------------------------------------------------------- */
+
+/* "a": two guest nodes on one node of a host of two threads per core; holds that many cores. */
+static void boot_two(struct script *s, uint32_t cores, const char *nodes, uint16_t count)
+{
+	struct ebb_sla sla = script_sla(nodes);
+
+	begin(s, cores, 2);
+	s->can_lend = true;
+	sla.nodes[1].host_node = 0;
+	puppet.targets[0] = count;
+	assert_int_equal(script_define(s, 'a', &sla), 0);
+	assert_int_equal(script_running(s, 'a', 1), 0);
+	assert_int_equal(script_hello(s, 'a', true, true, 1, ""), 0);
+	script_settle(s);
+	if (count > held(s, 'a'))
+		add(s, 'a', (uint16_t)(count - held(s, 'a')), false);
+	assert_int_equal(held(s, 'a'), count);
+	assert_int_equal(cores_of(s, 'a'), count);
+	puppet.use_threads = true;
+}
+
+static bool is_owned(const struct script *s, uint16_t thread)
+{
+	return ebb_state_thread_owner(s->state, thread, NULL) != NULL;
+}
+
+/* Three CPUs on three cores are worth two cores: the third one is for the other guest node. */
+static void test_packs(void **state)
+{
+	struct script s;
+
+	(void)state;
+	boot_two(&s, 3, "2/3,0/2", 3);
+	/* As long as nobody wants it. */
+	replan(&s);
+	script_expect_nothing(&s);
+	puppet.second = 2;
+	replan(&s);
+	script_expect(&s, "place a 2 @1");
+	assert_true(is_owned(&s, 1));
+	assert_true(is_owned(&s, 4));
+	/* Where it runs nobody knows: what it leaves is not free. */
+	script_done(&s, EBB_ACTION_PLACE, 'a', 2, -EIO);
+	script_expect_nothing(&s);
+	assert_true(is_owned(&s, 4));
+	s.now += MSEC(200);
+	script_expect(&s, "place a 2 @1");
+	script_done(&s, EBB_ACTION_PLACE, 'a', 2, 0);
+	script_expect(&s, "limits a 3/3 0/2");
+	assert_false(is_owned(&s, 4));
+	assert_int_equal(script_vm(&s, 'a')->nodes[0].used, 3);
+	assert_int_equal(script_add(&s, 'a', 9, 2, 1, true), 0);
+	script_settle(&s);
+	assert_int_equal(script_vm(&s, 'a')->nodes[1].held, 2);
+	assert_int_equal(cores_of(&s, 'a'), 3);
+	script_finish(&s);
+}
+
+/* A vCPU of the startup set takes along those that are at home with it. */
+static void test_packs_home(void **state)
+{
+	struct script s;
+
+	(void)state;
+	boot_two(&s, 4, "2/4,0/8", 4);
+	for (uint16_t vcpu = 2; vcpu <= 3; vcpu++) {
+		assert_int_equal(script_lend(&s, 'a', 10 + vcpu, vcpu, false), 0);
+		script_settle(&s);
+	}
+	assert_int_equal(script_vm(&s, 'a')->vcpus[3].placed, 2);
+	puppet.targets[0] = 2;
+	puppet.second = 8;
+	replan(&s);
+	script_expect(&s, "limits a 2/2 0/4", "place a 1 @1", "home a 3 @1");
+	script_done(&s, EBB_ACTION_PLACE, 'a', 1, 0);
+	script_expect_nothing(&s);
+	assert_true(is_owned(&s, 2));
+	script_done(&s, EBB_ACTION_HOME, 'a', 3, 0);
+	script_expect(&s, "limits a 2/2 0/6");
+	assert_false(is_owned(&s, 2));
+	script_finish(&s);
+}
+
+/* The guest gives the CPU back while it moves: both threads are free once it is home. */
+static void test_packs_given_back(void **state)
+{
+	struct script s;
+
+	(void)state;
+	boot_two(&s, 3, "2/3,0/2", 3);
+	puppet.second = 2;
+	replan(&s);
+	script_expect(&s, "place a 2 @1");
+	script_done(&s, EBB_ACTION_PLACE, 'a', 2, -EIO);
+	assert_int_equal(script_lend(&s, 'a', 9, 2, false), 0);
+	s.now += MSEC(200);
+	script_expect(&s, "limits a 2/3 0/0", "home a 2 @0");
+	assert_true(is_owned(&s, 1));
+	assert_true(is_owned(&s, 4));
+	script_done(&s, EBB_ACTION_HOME, 'a', 2, 0);
+	script_expect(&s, "response a 9 ack none []", "limits a 2/3 0/2");
+	assert_false(is_owned(&s, 1));
+	assert_false(is_owned(&s, 4));
+	script_finish(&s);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -279,6 +388,9 @@ int main(void)
 		cmocka_unit_test(test_threads),
 		cmocka_unit_test(test_threads_clamped),
 		cmocka_unit_test(test_threads_walk_down),
+		cmocka_unit_test(test_packs),
+		cmocka_unit_test(test_packs_home),
+		cmocka_unit_test(test_packs_given_back),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

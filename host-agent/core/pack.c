@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Where hardware threads are given out, CPUs of a guest node that came by their cores one by one
+ * move together: the node owns more cores then than the plan gives it, yet no CPU too many that it
+ * could be asked for, and nobody else would ever get those cores.  Guests do not notice.
+ *
+ * Done only where somebody waits for a core: to nobody's harm a node keeps what it has.  One CPU of
+ * a node at a time: its new thread belongs to it from now on, the one that it leaves
+ * (ebb_vcpu.leaves) until it runs on the new one.
+ */
+#include "core/internal.h"
+
+/* What is offered of the host node is less than the plan says, for want of cores. */
+static bool is_short(const struct ebb_state *s, uint16_t host_node)
+{
+	for (size_t i = 0; i < s->num_active; i++) {
+		const struct ebb_vm *vm = s->active[i];
+
+		for (uint16_t g = 0; vm->is_admitted && g < vm->sla.num_nodes; g++)
+			if (vm->sla.nodes[g].host_node == host_node &&
+			    vm->nodes[g].limit < vm->nodes[g].target)
+				return true;
+	}
+	return false;
+}
+
+static bool is_packing(const struct ebb_vm *vm, uint16_t g)
+{
+	for (uint16_t i = 0; i < vm->num_vcpus; i++)
+		if (vm->vcpus[i].node == g && vm->vcpus[i].leaves != EBB_THREAD_NONE)
+			return true;
+	return false;
+}
+
+/* It runs where it belongs, and stays for all that is known. */
+static bool can_move(const struct ebb_vcpu *v)
+{
+	return v->life == EBB_VCPU_PLUGGED && v->thread != EBB_THREAD_NONE &&
+	       v->placed == v->thread && !v->place_action && v->request < 0 &&
+	       v->force == EBB_FORCE_NONE && (v->is_startup || core_vcpu_is_held(v));
+}
+
+/* Threads of the core that vCPUs own, all of the guest node; 0 if others have any, too. */
+static uint16_t count_own(const struct ebb_state *s, const struct ebb_vm *vm, uint16_t g,
+			  uint16_t core)
+{
+	return core_is_own(s, &s->host.cores[core], vm, g) ? s->cores.num_owned[core] : 0;
+}
+
+static uint16_t free_thread(const struct ebb_state *s, uint16_t core)
+{
+	const struct ebb_core *c = &s->host.cores[core];
+
+	for (uint16_t rank = 0; rank < c->num_threads; rank++)
+		if (!s->cores.owner[c->threads[rank]].vm)
+			return c->threads[rank];
+	return EBB_THREAD_NONE;
+}
+
+/* Whose core has fewest: one that was plugged later than the startup set, if there is a choice. */
+static int pick_mover(const struct ebb_state *s, const struct ebb_vm *vm, uint16_t g)
+{
+	uint16_t fewest = 0;
+	int best = -1;
+
+	for (int i = vm->num_vcpus - 1; i >= 0; i--) {
+		const struct ebb_vcpu *v = &vm->vcpus[i];
+		uint16_t count;
+
+		if (v->node != g || !can_move(v))
+			continue;
+		count = count_own(s, vm, g, s->host.threads[v->thread].core);
+		if (count == 0 || (best >= 0 && (count > fewest || (count == fewest &&
+								    v->is_startup))))
+			continue;
+		best = i;
+		fewest = count;
+	}
+	return best;
+}
+
+/* In the core that has most and room for one more, and no fewer than the mover's own. */
+static uint16_t pick_target(const struct ebb_state *s, const struct ebb_vm *vm, uint16_t g,
+			    uint16_t from)
+{
+	const uint16_t left = s->host.threads[from].core;
+	uint16_t most = count_own(s, vm, g, left), best = EBB_THREAD_NONE;
+
+	for (uint16_t c = 0; c < s->host.num_cores; c++) {
+		const uint16_t count = count_own(s, vm, g, c);
+		const uint16_t thread = free_thread(s, c);
+
+		if (c == left || thread == EBB_THREAD_NONE || count == 0 || count < most ||
+		    (best != EBB_THREAD_NONE && count == most))
+			continue;
+		best = thread;
+		most = count;
+	}
+	return best;
+}
+
+static void pack(struct ebb_state *s, struct ebb_vm *vm, uint16_t g)
+{
+	const int mover = pick_mover(s, vm, g);
+	uint16_t from, to;
+
+	if (mover < 0)
+		return;
+	from = vm->vcpus[mover].thread;
+	to = pick_target(s, vm, g, from);
+	if (to != EBB_THREAD_NONE && core_vcpu_own(s, vm, (uint16_t)mover, to))
+		vm->vcpus[mover].leaves = from;
+}
+
+void core_pack_all(struct ebb_state *s)
+{
+	bool is_needed[EBB_MAX_NODES];
+
+	for (uint16_t h = 0; h < s->host.num_nodes; h++)
+		is_needed[h] = s->use_threads[h] && is_short(s, h);
+	for (size_t i = 0; i < s->num_active; i++) {
+		struct ebb_vm *vm = s->active[i];
+
+		if (!vm->is_admitted || vm->sla.is_shared)
+			continue;
+		for (uint16_t g = 0; g < vm->sla.num_nodes; g++) {
+			const uint16_t h = vm->sla.nodes[g].host_node;
+
+			if (is_needed[h] && !is_packing(vm, g) &&
+			    core_count_cores(s, vm, g) >
+				    core_to_units(s, h, vm->nodes[g].limit))
+				pack(s, vm, g);
+		}
+	}
+}
+
+/* Nothing else of the VM runs on the thread, or may for all that is known. */
+static bool is_left(const struct ebb_vm *vm, uint16_t vcpu, uint16_t thread)
+{
+	for (uint16_t i = 0; i < vm->num_vcpus; i++) {
+		const struct ebb_vcpu *v = &vm->vcpus[i];
+
+		if (i != vcpu && (v->placed == thread || v->placing == thread ||
+				  (v->placed == EBB_THREAD_NONE && v->place_failures > 0)))
+			return false;
+	}
+	return true;
+}
+
+void core_pack_end(struct ebb_state *s, struct ebb_vm *vm, uint16_t vcpu)
+{
+	struct ebb_vcpu *v = &vm->vcpus[vcpu];
+
+	/* Lent vCPUs are at home where the startup set is, and follow it. */
+	if (v->leaves == EBB_THREAD_NONE || v->place_action || v->placed != v->thread ||
+	    !is_left(vm, vcpu, v->leaves))
+		return;
+	ebb_cores_release(&s->cores, v->leaves);
+	v->leaves = EBB_THREAD_NONE;
+	core_touch(s, vm);
+}
