@@ -11,6 +11,8 @@
 
 /* What a vCPU counts for that was not measured yet. */
 #define SHARE_LIGHT	50u
+/* From here on a core has no time left that nobody wanted. */
+#define SHARE_FULL	950u
 
 /* Whether a vCPU of the VM is there. */
 bool share_has_vm(const struct ebb_share *s, const struct ebb_share_core *c, uint16_t vm);

@@ -9,6 +9,9 @@
  */
 #include "core/share-internal.h"
 
+/* What is lost when a core can not do all is so much worse than when it is only busy. */
+#define LACKS	4u
+
 /* What a change would leave, in microseconds lost; and who is to change. */
 struct change {
 	uint64_t cost;			/* UINT64_MAX: there is none */
@@ -16,16 +19,23 @@ struct change {
 	uint16_t core;			/* where vcpu goes */
 };
 
-/* Where a core may come to by a change; between the two so that noise brings nobody back. */
-static uint32_t limit(const struct ebb_share *s)
+/*
+ * Where a core may come to by a change; between the two so that noise brings nobody back.  Where
+ * others want more than there is, a core that is hot and not full is worth it.
+ */
+static uint32_t limit(const struct ebb_share *s, uint32_t from)
 {
-	return (s->cfg.hot + s->cfg.target) / 2u;
+	return from >= SHARE_FULL ? (s->cfg.hot + SHARE_FULL) / 2u :
+				    (s->cfg.hot + s->cfg.target) / 2u;
 }
 
+/* Above its target a core makes wait now and then; what is more than all of it never runs. */
 static uint64_t lost(const struct ebb_share *s, uint32_t demand)
 {
-	return demand > s->cfg.target ?
-		       (demand - s->cfg.target) * s->cfg.window / 1000 : 0;
+	const uint32_t waits = demand > s->cfg.target ? demand - s->cfg.target : 0;
+	const uint32_t lacks = demand > SHARE_FULL ? demand - SHARE_FULL : 0;
+
+	return (waits + LACKS * lacks) * s->cfg.window / 1000;
 }
 
 /* A lone VM may use its core as it likes. */
@@ -98,7 +108,7 @@ static void try_move(struct search *q, uint32_t vcpu, uint16_t active, uint16_t 
 	const uint32_t after = dest->demand + demand;
 	struct change c = { .vcpu = vcpu, .other = UINT32_MAX, .core = to };
 
-	if (after >= from->demand || (after > limit(s) && dest->demand >= s->cfg.active))
+	if (after >= from->demand || (after > limit(s, from->demand) && dest->demand >= s->cfg.active))
 		return;
 	/* Microseconds for thousandths at the end: of what is the same, the coolest core. */
 	c.cost = lost_among(s, from->demand - demand, active) +
@@ -115,7 +125,7 @@ static void try_swap(struct search *q, uint32_t vcpu, uint16_t active, uint16_t 
 	const uint32_t after = dest->demand + gives - gets;
 	struct change c = { .vcpu = vcpu, .other = other, .core = to };
 
-	if (gives <= gets || after >= from->demand || after > limit(s) ||
+	if (gives <= gets || after >= from->demand || after > limit(s, from->demand) ||
 	    share_has_vm(s, from, s->vcpus[other].vm) || !is_free(q, other))
 		return;
 	c.cost = lost_among(s, from->demand - gives + gets, active + (gets >= s->cfg.active)) +
@@ -188,6 +198,7 @@ static bool try_group(struct search *q, uint16_t m, uint16_t g, uint16_t node)
 	const uint16_t home = vm->nodes[g];
 	const uint64_t before = lost_in_all(s);
 	uint16_t old[EBB_MAX_VCPUS];
+	const uint32_t most = limit(s, s->cores[q->core].demand);
 	uint64_t cost = 0;
 	bool fits = true;
 
@@ -201,7 +212,7 @@ static bool try_group(struct search *q, uint16_t m, uint16_t g, uint16_t node)
 		to = share_coolest(s, m, node);
 		fits = fits && to != EBB_SHARE_NONE && !share_has_vm(s, &s->cores[to], m) &&
 		       (s->cores[to].demand < s->cfg.active ||
-			s->cores[to].demand + s->vcpus[i].demand <= limit(s));
+			s->cores[to].demand + s->vcpus[i].demand <= most);
 		share_attach(s, i, fits ? to : old[i - vm->first]);
 		cost += move_cost(s, i, true);
 	}

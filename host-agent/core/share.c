@@ -4,8 +4,6 @@
 
 #include "core/share-internal.h"
 
-/* From here on a core has no time left that nobody wanted. */
-#define FULL		950u
 #define WHOLE		1000u
 
 void ebb_share_config_default(struct ebb_share_config *ret)
@@ -94,7 +92,7 @@ static uint16_t demand_of(const struct ebb_share *s, const struct ebb_share_vcpu
 	const struct ebb_share_vm *vm = &s->vms[v->vm];
 	uint32_t demand = v->use;
 
-	if (v->core != EBB_SHARE_NONE && s->cores[v->core].use >= FULL) {
+	if (v->core != EBB_SHARE_NONE && s->cores[v->core].use >= SHARE_FULL) {
 		uint32_t part = v->use * s->cores[v->core].num_active;
 
 		part = part < WHOLE ? part : WHOLE;
@@ -279,7 +277,9 @@ void ebb_share_place(struct ebb_share *s)
  */
 static uint32_t share_of(const struct ebb_share *s, const struct ebb_share_core *c, uint16_t vm)
 {
-	uint32_t left = s->cfg.hot, floor = 0;
+	/* Something stays free, or nobody would know when they want less. */
+	const uint32_t most = (s->cfg.hot + WHOLE) / 2;
+	uint32_t left, floor = 0;
 
 	for (;;) {
 		uint64_t weights = 0;
@@ -297,7 +297,7 @@ static uint32_t share_of(const struct ebb_share *s, const struct ebb_share_core 
 		}
 		if (weights == 0)
 			return WHOLE;
-		left = s->cfg.hot > settled ? s->cfg.hot - settled : 0;
+		left = most > settled ? most - settled : 0;
 		next = (uint32_t)((uint64_t)left * 1000 / weights);
 		if (next <= floor)
 			return (uint32_t)((uint64_t)floor * s->vms[vm].weight / 1000);
@@ -305,25 +305,36 @@ static uint32_t share_of(const struct ebb_share *s, const struct ebb_share_core 
 	}
 }
 
-/*
- * The most that one of its vCPUs is to have on a core where nothing else has helped for two looks
- * in a row; 0: none is.
- */
-static uint32_t stuck_share(const struct ebb_share *s, uint16_t m)
+/* What a vCPU may have: its VM's share of a core where nothing has helped for two looks in a row. */
+static uint32_t allowed(const struct ebb_share *s, const struct ebb_share_vcpu *v)
 {
-	const struct ebb_share_vm *vm = &s->vms[m];
+	uint32_t share;
+
+	if (v->core == EBB_SHARE_NONE || !s->cores[v->core].is_stuck ||
+	    !s->cores[v->core].was_stuck || s->cores[v->core].demand < SHARE_FULL)
+		return v->demand;
+	share = share_of(s, &s->cores[v->core], v->vm);
+	return share < v->demand ? share : v->demand;
+}
+
+/*
+ * What each vCPU of a VM is to have at most; 0: all.  There is one limit for all of them, so it is
+ * that of the one that may have the most, and there is none if one of them is where it may have
+ * what it wants: a crowded core is no reason to slow down a VM on all the others.
+ */
+static uint32_t stuck_share(const struct ebb_share *s, const struct ebb_share_vm *vm)
+{
 	uint32_t most = 0;
 
 	for (uint32_t i = vm->first; i < vm->first + vm->num_vcpus; i++) {
 		const struct ebb_share_vcpu *v = &s->vcpus[i];
-		uint32_t share;
+		const uint32_t may = allowed(s, v);
 
-		if (v->core == EBB_SHARE_NONE || !s->cores[v->core].is_stuck ||
-		    !s->cores[v->core].was_stuck)
+		if (v->demand < s->cfg.active)
 			continue;
-		share = share_of(s, &s->cores[v->core], m);
-		if (share < v->demand && share > most)
-			most = share;
+		if (may >= v->demand)
+			return 0;
+		most = may > most ? may : most;
 	}
 	return most;
 }
@@ -344,7 +355,7 @@ static void throttle(struct ebb_share *s)
 		s->cores[c].num_active = share_num_active(s, &s->cores[c]);
 	for (uint16_t m = 0; m < s->num_vms; m++) {
 		struct ebb_share_vm *vm = &s->vms[m];
-		const uint32_t share = stuck_share(s, m);
+		const uint32_t share = stuck_share(s, vm);
 
 		if (share > 0) {
 			vm->throttle_load = vm->load;
@@ -396,7 +407,7 @@ void ebb_share_look(struct ebb_share *s, usec_t now)
 		for (uint16_t c = 0; c < s->num_cores; c++) {
 			const struct ebb_share_core *core = &s->cores[c];
 
-			if (core->is_hot && !core->is_stuck && !core->is_held &&
+			if (core->is_hot && !core->is_done &&
 			    core->demand > s->cfg.target &&
 			    share_num_active(s, core) > 1 &&
 			    (worst == EBB_SHARE_NONE || core->demand > s->cores[worst].demand))
@@ -405,6 +416,10 @@ void ebb_share_look(struct ebb_share *s, usec_t now)
 		if (worst == EBB_SHARE_NONE)
 			break;
 		if (share_cool(s, now, worst, &is_held))
+			continue;
+		s->cores[worst].is_done = true;
+		/* What is better, if not as good as it should be, is not hot any more. */
+		if (s->cores[worst].demand < s->cfg.hot)
 			continue;
 		s->cores[worst].is_held = is_held;
 		s->cores[worst].is_stuck = !is_held;

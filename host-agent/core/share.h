@@ -53,6 +53,7 @@ struct ebb_share_core {
 	bool is_stuck, was_stuck;	/* hot, and nothing helps; in the look before */
 	bool is_held;			/* hot, and what would help was moved lately */
 	uint16_t first;			/* private: vCPUs here */
+	bool is_done;			/* private: nothing more is to be tried */
 };
 
 struct ebb_share_vcpu {

@@ -244,19 +244,19 @@ static void test_throttle_by_weight(void **state)
 	assert_true(s.is_hot);
 	assert_int_equal(vms[0].throttle, 0);
 	ebb_share_look(&s, 16 * SEC);
-	/* 850 less the 100 that the third uses, by 1 to 3. */
-	assert_int_equal(vms[0].throttle, 187);
-	assert_int_equal(vms[1].throttle, 562);
+	/* 925, between hot and all, less the 100 that the third uses, by 1 to 3. */
+	assert_int_equal(vms[0].throttle, 206);
+	assert_int_equal(vms[1].throttle, 618);
 	assert_int_equal(vms[2].throttle, 0);
 	/* Held back they use less; that is no reason to let them go. */
 	for (uint16_t c = 0; c < 2; c++) {
-		put(c, c, 185, 600);
-		put(2 + c, c, 555, 400);
+		put(c, c, 204, 600);
+		put(2 + c, c, 610, 400);
 		put(4 + c, c, 100, 0);
 	}
 	ebb_share_look(&s, 31 * SEC);
-	assert_int_equal(vms[0].throttle, 187);
-	assert_int_equal(vms[1].throttle, 562);
+	assert_int_equal(vms[0].throttle, 206);
+	assert_int_equal(vms[1].throttle, 618);
 	/* The heavy one is done, the light one would like to have 600. */
 	for (uint16_t c = 0; c < 2; c++)
 		put(2 + c, c, 0, 0);
@@ -266,6 +266,53 @@ static void test_throttle_by_weight(void **state)
 	assert_int_equal(vms[1].throttle, 0);
 	assert_int_equal(s.num_stuck, 0);
 	assert_false(s.is_hot);
+}
+
+/* The limit is one for all vCPUs of a VM: it is not slowed down where nothing is wrong. */
+static void test_no_throttle_for_one_crowded_core(void **state)
+{
+	(void)state;
+	host(1, 4);
+	add_vm(4, 100);
+	add_vm(1, 100);
+	for (usec_t now = SEC; now < 40 * SEC; now += 15 * SEC) {
+		for (uint16_t c = 0; c < 4; c++)
+			put(c, c, c ? 700 : 500, c ? 0 : 400);
+		put(4, 0, vms[1].throttle ? vms[1].throttle : 500, 400);
+		ebb_share_look(&s, now);
+		assert_int_equal(s.num_moves, 0);
+		assert_int_equal(s.num_stuck, 1);
+		assert_int_equal(vms[0].throttle, 0);
+	}
+	/* The other has nothing but that core. */
+	assert_int_equal(vms[1].throttle, 462);
+}
+
+/* What is hot is better than what can not do all it should. */
+static void test_full_goes_to_hot(void **state)
+{
+	(void)state;
+	host(1, 2);
+	for (uint32_t i = 0; i < 4; i++)
+		add_vm(1, 100);
+	for (uint32_t i = 0; i < 3; i++)
+		put(i, 0, 333, 67);
+	put(3, 1, 470, 0);
+	ebb_share_look(&s, SEC);
+	assert_int_equal(s.num_moves, 1);
+	assert_int_equal(s.num_stuck, 0);
+	assert_in_range(cores[1].demand, 850, 900);
+	/* A core that is hot and not full does not go there. */
+	host(1, 2);
+	for (uint32_t i = 0; i < 4; i++)
+		add_vm(1, 100);
+	put(0, 0, 400, 0);
+	put(1, 0, 390, 0);
+	put(2, 0, 100, 0);
+	put(3, 1, 780, 0);
+	ebb_share_look(&s, SEC);
+	assert_int_equal(s.num_moves, 0);
+	assert_int_equal(s.num_stuck, 1);
 }
 
 static void two_nodes(bool is_bound)
@@ -296,7 +343,7 @@ static void test_whole_groups_change_nodes(void **state)
 	assert_int_equal(s.num_moves, 0);
 	assert_int_equal(s.num_stuck, 2);
 	ebb_share_look(&s, 16 * SEC);
-	assert_int_equal(vms[0].throttle, 425);
+	assert_int_equal(vms[0].throttle, 462);
 }
 
 static void check(const uint16_t *before)
@@ -377,6 +424,8 @@ int main(void)
 		cmocka_unit_test(test_change_of_places),
 		cmocka_unit_test(test_stays_after_a_move),
 		cmocka_unit_test(test_throttle_by_weight),
+		cmocka_unit_test(test_no_throttle_for_one_crowded_core),
+		cmocka_unit_test(test_full_goes_to_hot),
 		cmocka_unit_test(test_whole_groups_change_nodes),
 		cmocka_unit_test(test_random),
 	};
