@@ -1,23 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* The shadow model: what must be true, by the numbers of core/arbiter.h. */
-#include <stdarg.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "tests/sim/world.h"
-
-static void fail(struct world *w, const char *format, ...) __attribute__((format(printf, 2, 3)));
-
-static void fail(struct world *w, const char *format, ...)
-{
-	va_list args;
-
-	if (w->failure[0])
-		return;
-	va_start(args, format);
-	vsnprintf(w->failure, sizeof(w->failure), format, args);
-	va_end(args);
-}
 
 /* Where threads are given out, cores are counted. */
 static bool counts_cores(const struct world *w, uint16_t node)
@@ -98,16 +83,18 @@ static void check_threads(struct world *w)
 			if (t == EBB_THREAD_NONE)
 				continue;
 			if (++owners[t] > 1)
-				fail(w, "I2: thread %u has two owners", t);
+				world_fail(w, "I2: thread %u has two owners", t);
 			if (ebb_state_thread_owner(w->state, t, &vcpu) != vm || vcpu != k)
-				fail(w, "I2: vm%u vCPU %u and thread %u do not agree", i, k, t);
+				world_fail(w, "I2: vm%u vCPU %u and thread %u do not agree", i, k,
+					   t);
 			if (!vm->is_running)
-				fail(w, "vm%u does not run and owns thread %u", i, t);
+				world_fail(w, "vm%u does not run and owns thread %u", i, t);
 			if (is_shared(w, t) || vm->sla.is_shared)
-				fail(w, "vm%u vCPU %u owns thread %u, which is shared", i, k, t);
+				world_fail(w, "vm%u vCPU %u owns thread %u, which is shared", i, k,
+					   t);
 			if (w->host.threads[t].node !=
 			    w->vms[i].sla.nodes[vm->vcpus[k].node].host_node)
-				fail(w, "vm%u vCPU %u is on the wrong node", i, k);
+				world_fail(w, "vm%u vCPU %u is on the wrong node", i, k);
 		}
 	}
 	for (unsigned i = 0; i < WORLD_VMS; i++) {
@@ -121,16 +108,16 @@ static void check_threads(struct world *w)
 			if (t == EBB_THREAD_NONE)
 				continue;
 			if (++owners[t] > 1 || vm->vcpus[k].thread == EBB_THREAD_NONE)
-				fail(w, "I2: vm%u vCPU %u leaves thread %u, %u owners", i, k, t,
-				     owners[t]);
+				world_fail(w, "I2: vm%u vCPU %u leaves thread %u, %u owners", i, k,
+					   t, owners[t]);
 			if (ebb_state_thread_owner(w->state, t, &vcpu) != vm || vcpu != k)
-				fail(w, "I2: vm%u vCPU %u and thread %u, which it leaves, do not "
-				     "agree", i, k, t);
+				world_fail(w, "I2: vm%u vCPU %u and thread %u, which it leaves, do "
+					   "not agree", i, k, t);
 		}
 	}
 	for (uint16_t t = 0; t < w->host.num_threads; t++)
 		if (!owners[t] && ebb_state_thread_owner(w->state, t, NULL))
-			fail(w, "I2: thread %u is lost", t);
+			world_fail(w, "I2: thread %u is lost", t);
 }
 
 /* I2: cores belong to one VM each. */
@@ -145,8 +132,8 @@ static void check_cores(struct world *w)
 				ebb_state_thread_owner(w->state, core->threads[k], NULL);
 
 			if (vm && first && vm != first)
-				fail(w, "I2: core %u has threads of %s and %s", c, first->name,
-				     vm->name);
+				world_fail(w, "I2: core %u has threads of %s and %s", c,
+					   first->name, vm->name);
 			first = first ? first : vm;
 		}
 	}
@@ -172,13 +159,13 @@ static void check_limits(struct world *w)
 					continue;
 				if (w->vms[i].sla.is_shared) {
 					if (limit != sla->startup)
-						fail(w, "vm%u node %u shares cores, limit %u", i,
-						     g, limit);
+						world_fail(w, "vm%u node %u shares cores, limit %u",
+							   i, g, limit);
 					continue;
 				}
 				if (limit < sla->startup || limit > sla->max)
-					fail(w, "I4: vm%u node %u limit %u is not in %u to %u", i,
-					     g, limit, sla->startup, sla->max);
+					world_fail(w, "I4: vm%u node %u limit %u is not in %u to "
+						   "%u", i, g, limit, sla->startup, sla->max);
 				limit = cores ? to_cores(w, limit) : limit;
 				floors += cores ? to_cores(w, sla->startup) : sla->startup;
 				in_use += u;
@@ -187,10 +174,10 @@ static void check_limits(struct world *w)
 			}
 		}
 		if (floors > capacity(w, h))
-			fail(w, "I1: node %u has floors of %u", h, floors);
+			world_fail(w, "I1: node %u has floors of %u", h, floors);
 		if (promised > capacity(w, h) && (in_use <= capacity(w, h) || exceeds))
-			fail(w, "I3: node %u of %u cores has %u promised, %u in use", h,
-			     capacity(w, h), promised, in_use);
+			world_fail(w, "I3: node %u of %u cores has %u promised, %u in use", h,
+				   capacity(w, h), promised, in_use);
 	}
 }
 
@@ -234,8 +221,8 @@ static void check_pools(struct world *w)
 				if (sla->host_node != h)
 					continue;
 				if (p->limit > sla->mem_max || p->target > sla->mem_max)
-					fail(w, "M4: vm%u node %u limit %u, goal %u, at most %u", i,
-					     g, p->limit, p->target, sla->mem_max);
+					world_fail(w, "M4: vm%u node %u limit %u, goal %u, at most "
+						   "%u", i, g, p->limit, p->target, sla->mem_max);
 				floors += vm->is_admitted ? sla->mem_min : 0;
 				in_use += reach(p);
 				promised += larger(reach(p), p->limit);
@@ -244,14 +231,15 @@ static void check_pools(struct world *w)
 			}
 		}
 		if (floors > has)
-			fail(w, "M1: node %u has floors of %llu", h, (unsigned long long)floors);
+			world_fail(w, "M1: node %u has floors of %llu", h,
+				   (unsigned long long)floors);
 		if (promised > has && (in_use <= has || exceeds))
-			fail(w, "M2: node %u of %llu blocks has %llu promised, %llu in use", h,
-			     (unsigned long long)has, (unsigned long long)promised,
-			     (unsigned long long)in_use);
+			world_fail(w, "M2: node %u of %llu blocks has %llu promised, %llu in use",
+				   h, (unsigned long long)has, (unsigned long long)promised,
+				   (unsigned long long)in_use);
 		if (truth > has)
-			fail(w, "M2: the guests of node %u of %llu blocks can have %llu", h,
-			     (unsigned long long)has, (unsigned long long)truth);
+			world_fail(w, "M2: the guests of node %u of %llu blocks can have %llu", h,
+				   (unsigned long long)has, (unsigned long long)truth);
 	}
 }
 
@@ -272,16 +260,17 @@ static void check_vm_mem(struct world *w, unsigned i, const struct ebb_vm *vm)
 	const uint64_t cap = ebb_fake_vm_cap(w->fake, v->uuid);
 
 	if (cap > 0 && cap < cap_needed(w, i))
-		fail(w, "M7: the memory cgroup of vm%u allows %llu MiB, it can have %llu MiB", i,
-		     (unsigned long long)(cap >> 20), (unsigned long long)(cap_needed(w, i) >> 20));
+		world_fail(w, "M7: the memory cgroup of vm%u allows %llu MiB, it can have %llu MiB",
+			   i, (unsigned long long)(cap >> 20),
+			   (unsigned long long)(cap_needed(w, i) >> 20));
 	for (uint16_t g = 0; g < v->sla.num_nodes; g++) {
 		const uint32_t limit = vm->nodes[g].pool.limit;
 		struct ebb_fake_pool p;
 		usec_t since;
 
 		if (vm->nodes[g].pool.held > limit && vm->nodes[g].pool.num_due == 0)
-			fail(w, "vm%u node %u: %u blocks are demanded without a deadline", i, g,
-			     vm->nodes[g].pool.held - limit);
+			world_fail(w, "vm%u node %u: %u blocks are demanded without a deadline", i,
+				   g, vm->nodes[g].pool.held - limit);
 		ebb_fake_pool(w->fake, v->uuid, g, &p);
 		if (limit < v->mem_limit[g])
 			v->mem_lowered_at[g] = w->now;
@@ -295,8 +284,8 @@ static void check_vm_mem(struct world *w, unsigned i, const struct ebb_vm *vm)
 		if (v->mem_excess_since[g] &&
 		    w->now > since + deadline + EBB_USEC_PER_SEC &&
 		    w->now > v->undisturbed_since + deadline + EBB_USEC_PER_SEC)
-			fail(w, "vm%u node %u holds %u blocks above limit %u for %llu ms", i, g,
-			     p.held, limit, (unsigned long long)((w->now - since) / 1000));
+			world_fail(w, "vm%u node %u holds %u blocks above limit %u for %llu ms", i,
+				   g, p.held, limit, (unsigned long long)((w->now - since) / 1000));
 	}
 }
 
@@ -314,23 +303,23 @@ static void check_vcpu(struct world *w, unsigned i, uint16_t k, const struct ebb
 
 	if (real->is_startup && (!real->is_plugged || real->is_granted || real->is_forced ||
 				 known->force != EBB_FORCE_NONE || known->is_granted))
-		fail(w, "I5: vm%u startup vCPU %u is unplugged, forced or granted", i, k);
+		world_fail(w, "I5: vm%u startup vCPU %u is unplugged, forced or granted", i, k);
 	/* I9 */
 	if (real->is_lent && real->is_alone && known->request < 0 && known->is_lent &&
 	    known->thread == EBB_THREAD_NONE)
-		fail(w, "vm%u vCPU %u is lent and has thread %u alone", i, k, real->thread);
+		world_fail(w, "vm%u vCPU %u is lent and has thread %u alone", i, k, real->thread);
 	/* Nowhere at first; then on a shared core of its node, and others on none. */
 	if (real->is_plugged && real->thread != EBB_THREAD_NONE &&
 	    (is_shared(w, real->thread) != v->sla.is_shared ||
 	     (v->sla.is_shared &&
 	      w->host.threads[real->thread].node != v->sla.nodes[real->node].host_node)))
-		fail(w, "vm%u vCPU %u is on thread %u, and the VM %s cores", i, k, real->thread,
-		     v->sla.is_shared ? "shares" : "does not share");
+		world_fail(w, "vm%u vCPU %u is on thread %u, and the VM %s cores", i, k,
+			   real->thread, v->sla.is_shared ? "shares" : "does not share");
 	/* A thread that runs alone is owned: otherwise it could be given away under it. */
 	if (real->is_alone && known->thread != real->thread && known->leaves != real->thread &&
 	    !known->is_unknown)
-		fail(w, "I6: vm%u vCPU %u runs alone on thread %u and owns %u", i, k, real->thread,
-		     known->thread);
+		world_fail(w, "I6: vm%u vCPU %u runs alone on thread %u and owns %u", i, k,
+			   real->thread, known->thread);
 	/*
 	 * I8: a core is lost by force only after the deadline of a demand; how
 	 * long after depends on how often the host fails to move the thread.
@@ -338,8 +327,8 @@ static void check_vcpu(struct world *w, unsigned i, uint16_t k, const struct ebb
 	if (v->was_held[k] && real->is_forced && real->is_granted &&
 	    known->force == EBB_FORCE_DEADLINE &&
 	    (!overdue_at || w->now > overdue_at + w->cfg.retry_usec[1]))
-		fail(w, "I8: vm%u vCPU %u was forced, overdue at %llu, now %llu", i, k,
-		     (unsigned long long)overdue_at, (unsigned long long)w->now);
+		world_fail(w, "I8: vm%u vCPU %u was forced, overdue at %llu, now %llu", i, k,
+			   (unsigned long long)overdue_at, (unsigned long long)w->now);
 	v->was_held[k] = is_held(real);
 }
 
@@ -352,7 +341,7 @@ static void check_vm(struct world *w, unsigned i)
 	struct ebb_fake_vcpu real;
 
 	if (!vm || !vm->is_running) {
-		fail(w, "vm%u runs, and the core does not know", i);
+		world_fail(w, "vm%u runs, and the core does not know", i);
 		return;
 	}
 	for (uint16_t k = 0; k < vm->num_vcpus; k++) {
@@ -379,8 +368,8 @@ static void check_vm(struct world *w, unsigned i)
 		if (v->excess_since[g] &&
 		    w->now > since + deadline + 8 * EBB_USEC_PER_SEC &&
 		    w->now > v->undisturbed_since + deadline + 8 * EBB_USEC_PER_SEC)
-			fail(w, "vm%u node %u holds %u above limit %u for %llu ms", i, g, held[g],
-			     limit, (unsigned long long)((w->now - since) / 1000));
+			world_fail(w, "vm%u node %u holds %u above limit %u for %llu ms", i, g,
+				   held[g], limit, (unsigned long long)((w->now - since) / 1000));
 	}
 	for (uint16_t k = 0; k < vm->num_vcpus; k++) {
 		ebb_fake_vcpu(w->fake, v->uuid, k, &real);
@@ -395,14 +384,14 @@ static void check_asking(struct world *w)
 	const struct ebb_broker *b = ebb_state_broker(w->state);
 
 	if (b->is_open && w->now > b->asked_at + 2 * EBB_USEC_PER_SEC)
-		fail(w, "guests were asked at %llu and are still waited for",
-		     (unsigned long long)b->asked_at);
+		world_fail(w, "guests were asked at %llu and are still waited for",
+			   (unsigned long long)b->asked_at);
 }
 
 void world_check(struct world *w)
 {
 	if (ebb_fake_violation(w->fake))
-		fail(w, "violation: %s", ebb_fake_violation(w->fake));
+		world_fail(w, "violation: %s", ebb_fake_violation(w->fake));
 	check_threads(w);
 	check_cores(w);
 	check_limits(w);
@@ -416,9 +405,9 @@ void world_check(struct world *w)
 			check_vm(w, i);
 			world_count(w, i);
 		} else if (v->held_usec != v->charged_usec) {
-			fail(w, "vm%u is charged %llu core-us, it held %llu", i,
-			     (unsigned long long)v->charged_usec,
-			     (unsigned long long)v->held_usec);
+			world_fail(w, "vm%u is charged %llu core-us, it held %llu", i,
+				   (unsigned long long)v->charged_usec,
+				   (unsigned long long)v->held_usec);
 		}
 	}
 }
@@ -437,19 +426,19 @@ static void check_settled_mem(struct world *w, unsigned i, const struct ebb_vm *
 		    real.unconfirmed != 0 || p->held != real.held ||
 		    told->nodes[g].mem_limit_bytes != p->limit * EBB_BLOCK_BYTES ||
 		    told->nodes[g].mem_deadline_ms != 0)
-			fail(w, "vm%u node %u: memory goal %u limit %u, held %u, requested %u, "
-			     "unconfirmed %u, counted %u, told %llu", i, g, p->target, p->limit,
-			     real.held, real.requested, real.unconfirmed, p->held,
-			     (unsigned long long)(told->nodes[g].mem_limit_bytes /
-						  EBB_BLOCK_BYTES));
+			world_fail(w, "vm%u node %u: memory goal %u limit %u, held %u, requested "
+				   "%u, unconfirmed %u, counted %u, told %llu", i, g, p->target,
+				   p->limit, real.held, real.requested, real.unconfirmed, p->held,
+				   (unsigned long long)(told->nodes[g].mem_limit_bytes /
+							EBB_BLOCK_BYTES));
 		if (w->has_no_pools && (p->limit != 0 || real.held != 0))
-			fail(w, "vm%u node %u has no pool and %u blocks", i, g, p->limit);
+			world_fail(w, "vm%u node %u has no pool and %u blocks", i, g, p->limit);
 	}
 	if (ebb_sla_has_mem(&vm->sla) && !w->has_no_cap &&
 	    cap != cap_needed(w, i) + WORLD_OVERHEAD_BYTES)
-		fail(w, "vm%u: the memory cgroup allows %llu MiB, should be %llu", i,
-		     (unsigned long long)(cap >> 20),
-		     (unsigned long long)((cap_needed(w, i) + WORLD_OVERHEAD_BYTES) >> 20));
+		world_fail(w, "vm%u: the memory cgroup allows %llu MiB, should be %llu", i,
+			   (unsigned long long)(cap >> 20),
+			   (unsigned long long)((cap_needed(w, i) + WORLD_OVERHEAD_BYTES) >> 20));
 }
 
 /* Where a vCPU of the startup set runs, if the VM has a core of its own at all. */
@@ -477,7 +466,8 @@ static void check_settled_ahead(struct world *w, unsigned i, const struct ebb_vm
 	for (uint16_t k = 0; k < vm->num_vcpus; k++)
 		if (vm->vcpus[k].life == EBB_VCPU_ABSENT && !vm->vcpus[k].is_declined &&
 		    !vm->vcpus[k].is_lent)
-			fail(w, "vm%u vCPU %u is not there, it was to be plugged ahead", i, k);
+			world_fail(w, "vm%u vCPU %u is not there, it was to be plugged ahead", i,
+				   k);
 }
 
 static void check_settled_vm(struct world *w, unsigned i)
@@ -486,9 +476,9 @@ static void check_settled_vm(struct world *w, unsigned i)
 	struct ebb_action_limits told;
 
 	if (ebb_fake_vm_inflight(w->fake, w->vms[i].uuid) != 0)
-		fail(w, "vm%u still has requests in flight", i);
+		world_fail(w, "vm%u still has requests in flight", i);
 	if (ebb_fake_vm_limits(w->fake, w->vms[i].uuid, &told) < 0) {
-		fail(w, "vm%u was never told its limits", i);
+		world_fail(w, "vm%u was never told its limits", i);
 		return;
 	}
 	check_settled_mem(w, i, vm, &told);
@@ -505,37 +495,37 @@ static void check_settled_vm(struct world *w, unsigned i)
 				continue;
 			held += real.is_startup || is_held(&real);
 			if (real.is_plugged && !real.is_startup && !real.is_granted)
-				fail(w, "vm%u vCPU %u is plugged and nobody's", i, k);
+				world_fail(w, "vm%u vCPU %u is plugged and nobody's", i, k);
 			/* A lent one that went is plugged again when it is needed. */
 			if (real.is_granted && !real.is_plugged && !real.is_lent)
-				fail(w, "vm%u vCPU %u is granted and absent", i, k);
+				world_fail(w, "vm%u vCPU %u is granted and absent", i, k);
 			if (real.is_granted && real.is_forced)
-				fail(w, "vm%u vCPU %u is still forced", i, k);
+				world_fail(w, "vm%u vCPU %u is still forced", i, k);
 			if (real.is_lent != vm->vcpus[k].is_lent)
-				fail(w, "vm%u vCPU %u is %slent, and the core believes otherwise",
-				     i, k, real.is_lent ? "" : "not ");
+				world_fail(w, "vm%u vCPU %u is %slent, and the core believes "
+					   "otherwise", i, k, real.is_lent ? "" : "not ");
 			if (real.is_lent && real.is_plugged &&
 			    (vm->vcpus[k].thread != EBB_THREAD_NONE ||
 			     !is_home(vm, real.thread)))
-				fail(w, "vm%u vCPU %u is lent and not at home", i, k);
+				world_fail(w, "vm%u vCPU %u is lent and not at home", i, k);
 			if (vm->vcpus[k].leaves != EBB_THREAD_NONE)
-				fail(w, "vm%u vCPU %u still leaves thread %u", i, k,
-				     vm->vcpus[k].leaves);
+				world_fail(w, "vm%u vCPU %u still leaves thread %u", i, k,
+					   vm->vcpus[k].leaves);
 			if (vm->sla.is_shared && (real.thread == EBB_THREAD_NONE ||
 						  real.thread != vm->vcpus[k].shared))
-				fail(w, "vm%u vCPU %u is not on its shared core", i, k);
+				world_fail(w, "vm%u vCPU %u is not on its shared core", i, k);
 			if (!vm->sla.is_shared &&
 			    real.is_plugged && !real.is_lent && vm->is_admitted &&
 			    (real.thread == EBB_THREAD_NONE ||
 			     real.thread != vm->vcpus[k].thread))
-				fail(w, "vm%u vCPU %u has no core of its own", i, k);
+				world_fail(w, "vm%u vCPU %u has no core of its own", i, k);
 		}
 		if (n->limit != n->target || held != n->limit || n->held != held ||
 		    told.nodes[g].limit != n->limit || told.nodes[g].held != held ||
 		    told.nodes[g].deadline_ms != 0)
-			fail(w, "vm%u node %u: goal %u limit %u held %u, counted %u, told %u %u", i,
-			     g, n->target, n->limit, n->held, held, told.nodes[g].limit,
-			     told.nodes[g].held);
+			world_fail(w, "vm%u node %u: goal %u limit %u held %u, counted %u, told %u "
+				   "%u", i, g, n->target, n->limit, n->held, held,
+				   told.nodes[g].limit, told.nodes[g].held);
 	}
 }
 

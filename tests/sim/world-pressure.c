@@ -3,24 +3,9 @@
  * Violations and moves, counted again: from what the pools hold, and by the records alone, which
  * must take turns.  CPU times are not simulated, so that this is about memory.
  */
-#include <stdarg.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "tests/sim/world.h"
-
-static void fail(struct world *w, const char *format, ...) __attribute__((format(printf, 2, 3)));
-
-static void fail(struct world *w, const char *format, ...)
-{
-	va_list args;
-
-	if (w->failure[0])
-		return;
-	va_start(args, format);
-	vsnprintf(w->failure, sizeof(w->failure), format, args);
-	va_end(args);
-}
 
 void world_pressure_forget(struct world *w)
 {
@@ -65,14 +50,16 @@ static void note_violation(struct world *w, const struct ebb_record *r)
 	if (is_of(r, EBB_PRESSED_CPU) || is_of(r, EBB_PRESSED_CORE))
 		return;
 	if (r->node >= w->host.num_nodes || (!ends && r->code != EBB_PRESSED_MEMORY)) {
-		fail(w, "a violation of %s on node %u", ebb_pressed_code_name(r->code), r->node);
+		world_fail(w, "a violation of %s on node %u", ebb_pressed_code_name(r->code),
+			   r->node);
 		return;
 	}
 	if (ends != p->is_on)
-		fail(w, "node %u: a violation %s twice", r->node, ends ? "ends" : "begins");
+		world_fail(w, "node %u: a violation %s twice", r->node, ends ? "ends" : "begins");
 	if (ends && r->total_usec != r->at - p->on_at)
-		fail(w, "node %u: a violation lasted %llu us, not %llu", r->node,
-		     (unsigned long long)(r->at - p->on_at), (unsigned long long)r->total_usec);
+		world_fail(w, "node %u: a violation lasted %llu us, not %llu", r->node,
+			   (unsigned long long)(r->at - p->on_at),
+			   (unsigned long long)r->total_usec);
 	p->is_on = !ends;
 	p->on_at = r->at;
 	w->num_violations += !ends;
@@ -85,22 +72,22 @@ static void note_move(struct world *w, const struct ebb_record *r, unsigned i)
 	struct world_vm *v = &w->vms[i];
 
 	if (ends != v->should_move)
-		fail(w, "vm%u: a move %s twice", i, ends ? "ends" : "begins");
+		world_fail(w, "vm%u: a move %s twice", i, ends ? "ends" : "begins");
 	v->should_move = !ends;
 	if (ends)
 		return;
 	w->num_moves++;
 	if (v->move_at && r->at < v->move_at + cooldown)
-		fail(w, "vm%u should move, and was told so a moment ago", i);
+		world_fail(w, "vm%u should move, and was told so a moment ago", i);
 	v->move_at = r->at;
 	if (is_of(r, EBB_PRESSED_CPU))
 		return;
 	if (!w->pressure[r->node].is_on)
-		fail(w, "vm%u should move for node %u, which is well", i, r->node);
+		world_fail(w, "vm%u should move for node %u, which is well", i, r->node);
 	if (has(world_vm(w, i), r->node) == 0)
-		fail(w, "vm%u should move, which would not help node %u", i, r->node);
+		world_fail(w, "vm%u should move, which would not help node %u", i, r->node);
 	if (ebb_state_policy(w->state)->mem_review_usec == 0)
-		fail(w, "vm%u should move, though the policy hands out all there is", i);
+		world_fail(w, "vm%u should move, though the policy hands out all there is", i);
 }
 
 void world_pressure_note(struct world *w, const struct ebb_record *r)
@@ -137,22 +124,22 @@ void world_pressure_check(struct world *w)
 		mark(&p->above_since, held > all * c->memory_threshold_percent / 100, w->now);
 		mark(&p->low_since, held <= all * c->memory_target_percent / 100, w->now);
 		if (p->above_since && w->now >= p->above_since + window && !p->is_on)
-			fail(w, "node %u: %llu of %llu blocks held since %llu, and no violation", h,
-			     (unsigned long long)held, (unsigned long long)all,
-			     (unsigned long long)p->above_since);
+			world_fail(w, "node %u: %llu of %llu blocks held since %llu, and no "
+				   "violation", h, (unsigned long long)held,
+				   (unsigned long long)all, (unsigned long long)p->above_since);
 		if (p->low_since && w->now >= p->low_since + window && p->is_on)
-			fail(w, "node %u: %llu of %llu blocks held since %llu, and a violation", h,
-			     (unsigned long long)held, (unsigned long long)all,
-			     (unsigned long long)p->low_since);
+			world_fail(w, "node %u: %llu of %llu blocks held since %llu, and a "
+				   "violation", h, (unsigned long long)held,
+				   (unsigned long long)all, (unsigned long long)p->low_since);
 	}
 	for (unsigned i = 0; i < WORLD_VMS; i++) {
 		const struct ebb_vm *vm = w->vms[i].is_defined ? world_vm(w, i) : NULL;
 
 		if (vm && vm->move.is_on != w->vms[i].should_move)
-			fail(w, "vm%u: the records say that it should%s move", i,
-			     w->vms[i].should_move ? "" : " not");
+			world_fail(w, "vm%u: the records say that it should%s move", i,
+				   w->vms[i].should_move ? "" : " not");
 		if (vm && vm->move.is_on && vm->move.pressed == EBB_PRESSED_MEMORY &&
 		    has(vm, vm->move.host_node) == 0)
-			fail(w, "vm%u should move, which would not help any more", i);
+			world_fail(w, "vm%u should move, which would not help any more", i);
 	}
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* See world.h: clock, plumbing and the acts of the world; checks are in world-check.c. */
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +17,17 @@ static void heap_free(void *ctx, void *ptr)
 {
 	(void)ctx;
 	free(ptr);
+}
+
+void world_fail(struct world *w, const char *format, ...)
+{
+	va_list args;
+
+	if (w->failure[0])
+		return;
+	va_start(args, format);
+	vsnprintf(w->failure, sizeof(w->failure), format, args);
+	va_end(args);
 }
 
 static struct world_vm *find(struct world *w, const uint8_t *uuid)
@@ -41,9 +53,8 @@ static void sink_report(void *ctx, usec_t now, const struct ebb_fact *fact)
 		printf("%10llu fact %s %02x\n", (unsigned long long)now,
 		       ebb_fact_name(fact->type), fact->uuid[0]);
 	r = ebb_state_report(w->state, now, fact);
-	if (r < 0 && !w->failure[0])
-		snprintf(w->failure, sizeof(w->failure), "fact %s was refused: %s",
-			 ebb_fact_name(fact->type), strerror(-r));
+	if (r < 0)
+		world_fail(w, "fact %s was refused: %s", ebb_fact_name(fact->type), strerror(-r));
 }
 
 static void agent_create(struct world *w)
@@ -233,9 +244,7 @@ static usec_t pump(struct world *w)
 			ebb_fake_submit(w->fake, w->now, a);
 		}
 		if (++rounds > 2000) {
-			if (!w->failure[0])
-				snprintf(w->failure, sizeof(w->failure),
-					 "the core does not come to rest");
+			world_fail(w, "the core does not come to rest");
 			return EBB_TIME_NEVER;
 		}
 	} while (actions.wake_at <= w->now);

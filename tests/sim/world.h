@@ -84,6 +84,9 @@ void world_run_until(struct world *w, usec_t until);
 /* The next thing that happens, if it is before `until`; false if nothing is. */
 bool world_step(struct world *w, usec_t until);
 
+/* A check has failed; the first one that does is what is reported. */
+void world_fail(struct world *w, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
 /* Counts what the VM held since it was last counted. */
 void world_count(struct world *w, unsigned vm);
 /* All checks of the moment; the first that fails goes to w->failure. */
