@@ -6,6 +6,7 @@
 #include <string.h>
 #include "cli/ctl.h"
 #include "cli/simulate-print.h"
+#include "simulate/brokered.h"
 
 #define DEFAULT_TOPOLOGY	"4x18x1"
 /* Of --shared, where threads count. */
@@ -35,8 +36,8 @@ static const struct argp_option options[] = {
 	  0 },
 	{ "broker", KEY_BROKER, NULL, 0, "How memory goes from cold databases to warm ones, under "
 	  "the policies that broker it; --vms (default 200), --topology and --seed apply", 0 },
-	{ "idle-percent", KEY_IDLE, "N", 0, "With --broker: so much of the time in which a "
-	  "database was idle counts in the ages of what it holds, 0 to 100 (default 20)", 0 },
+	{ "idle-percent", KEY_IDLE, "N", 0, "With --broker: so much of the time for which a "
+	  "database is idle counts in the ages of what it holds, 0 to 100 (default 70)", 0 },
 	{ "shared", KEY_SHARED, NULL, 0, "What moving VMs between shared cores is worth, on five "
 	  "seeds from --seed on; --vms (default 200), --seconds (default 900) and --topology "
 	  "(default " SHARED_TOPOLOGY ", threads count) apply", 0 },
@@ -190,7 +191,7 @@ int cmd_simulate(struct ctl *ctl, int argc, char **argv)
 	if (!s)
 		return EXIT_REFUSED;
 	s->plan = (struct sim_plan){ .seed = 1, .num_vms = 40, .seconds = 600, .spot_percent = 50 };
-	s->idle_percent = 20;
+	s->idle_percent = BROKERED_IDLE_PERCENT;
 	s->vcpus = SHARED_VCPUS;
 	s->window_s = SHARED_WINDOW_S;
 	s->options.seed = 1;

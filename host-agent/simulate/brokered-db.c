@@ -79,11 +79,48 @@ double brokered_db_run(struct brokered_db *db, double may_hold)
 	}
 	if (db->sum_held > may_hold)
 		brokered_db_give(db, db->sum_held - may_hold);
-	/* Its rates are those of some time. */
-	db->accesses = db->ran_s > 0 ? db->accesses + (accesses - db->accesses) / 10 : accesses;
+	db->did[db->ran_s] = accesses + (db->ran_s > 0 ? db->did[db->ran_s - 1] : 0);
 	db->ran_s++;
-	db->since_s++;
+	db->pause_s = 0;
 	return accesses;
+}
+
+static double did_until(const struct brokered_db *db, uint32_t second)
+{
+	return second > 0 ? db->did[second - 1] : 0;
+}
+
+void brokered_db_settle(struct brokered_db *db, double seconds)
+{
+	db->before = did_until(db, db->ran_s) - did_until(db, db->ran_s - 1);
+	db->before_s = seconds;
+	db->ran_s = 0;
+}
+
+void brokered_db_pause(struct brokered_db *db, double seconds, uint32_t idle_percent)
+{
+	db->pause_s += seconds * idle_percent / 100;
+}
+
+/* How long ago so many accesses lie, of time in which it ran. */
+static double age_of(const struct brokered_db *db, double accesses)
+{
+	const double all = did_until(db, db->ran_s);
+	uint32_t low = 0, high = db->ran_s;
+
+	if (accesses > all)
+		return db->ran_s + (db->before > 0 ?
+				    fmin((accesses - all) / db->before, db->before_s) : 0);
+	/* The second in which that was. */
+	while (low < high) {
+		const uint32_t mid = low + (high - low) / 2;
+
+		if (all - did_until(db, mid + 1) < accesses)
+			high = mid;
+		else
+			low = mid + 1;
+	}
+	return db->ran_s - low - 0.5;
 }
 
 static int by_value(const void *x, const void *y)
@@ -100,16 +137,15 @@ uint32_t brokered_db_tell(struct brokered_db *db, struct ebb_vom_bucket *ret)
 	if (kib < BROKERED_SAMPLES)
 		return 0;
 	for (uint32_t i = 0; i < BROKERED_SAMPLES; i++) {
-		double at = brokered_db_chance(db) * db->sum_held, rate, age;
+		double at = brokered_db_chance(db) * db->sum_held, ago, age;
 		unsigned k = 0;
 
 		for (; k < BROKERED_PARTS - 1 && at >= db->held[k]; k++)
 			at -= db->held[k];
-		rate = db->accesses * db->share[k] / (db->part_blocks * PAGES_PER_BLOCK);
-		/* Uses come by chance: the last but one is so long ago, if it ran as long. */
-		age = -log(brokered_db_chance(db) * brokered_db_chance(db)) / rate;
-		age = fmin(age, 2 * db->ran_s);
-		age += age > db->since_s ? db->idle_s : 0;
+		/* Uses come by chance: the last but one is so many accesses ago. */
+		ago = -log(brokered_db_chance(db) * brokered_db_chance(db)) *
+		      db->part_blocks * PAGES_PER_BLOCK / db->share[k];
+		age = fmax(age_of(db, ago), 0.5) + db->pause_s;
 		ret[i] = (struct ebb_vom_bucket){
 			.value = (uint64_t)(STS_NS * PAGES_PER_MIB / age),
 			.kib = (uint32_t)(kib / BROKERED_SAMPLES),

@@ -94,12 +94,11 @@ static void warm_up(struct world *w)
 		db->load = 1;
 		for (unsigned s = 0; s < 300; s++)
 			brokered_db_run(db, is_cold(v, w) ? COLD : MINIMUM);
-		db->ran_s = RAN_S;
+		brokered_db_settle(db, RAN_S);
 		if (!is_cold(v, w))
 			continue;
 		db->load = 0;
-		db->since_s = 0;
-		db->idle_s = BROKERED_IDLE_S * w->options->idle_percent / 100.0;
+		brokered_db_pause(db, BROKERED_IDLE_S, w->options->idle_percent);
 	}
 }
 
@@ -234,8 +233,8 @@ static int run(struct world *w, struct brokered_result *ret)
 		answer(w);
 		run_second(w, s);
 		for (uint32_t v = 0; v < w->options->num_vms; v++)
-			w->dbs[v].idle_s += w->dbs[v].load > 0 ? 0 :
-					    w->options->idle_percent / 100.0;
+			if (!(w->dbs[v].load > 0))
+				brokered_db_pause(&w->dbs[v], 1, w->options->idle_percent);
 	}
 	ret->ramp_median = percentile(w->warm, 0, BROKERED_RAMP_S, 50);
 	ret->ramp_p95 = percentile(w->warm, 0, BROKERED_RAMP_S, 95);

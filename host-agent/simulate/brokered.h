@@ -9,8 +9,9 @@
  * accesses that miss need one each.  How often which part of it is used follows a Zipf law (as
  * YCSB) or falls off exponentially (as TPC-C).  It keeps what is used most, gives back what is used
  * least, and answers an ask with a histogram of some hundred sampled pages whose rates it knows by
- * the age of their last use but one.  Whether time in which it was idle counts in ages is an
- * option: oltp-engine leaves it out, the database of the paper does not.
+ * the age of their last use but one: when that was is a matter of how fast it has run since.
+ * Pauses count in ages as in oltp-engine (src/idle.h): one that goes on by a part that is an
+ * option, one that is over not at all.
  */
 #ifndef EBB_SIMULATE_BROKERED_H
 #define EBB_SIMULATE_BROKERED_H
@@ -21,6 +22,13 @@
 #define BROKERED_PARTS		128u
 #define BROKERED_SAMPLES	300u	/* at most VIRTIO_EBB_VOM_MAX_BUCKETS */
 
+#define BROKERED_IDLE_PERCENT	70u	/* if nothing else is wanted: IDLE_PERCENT of oltp-engine */
+#define BROKERED_IDLE_S		1800u	/* of the cold ones, before */
+#define BROKERED_RAMP_S		600u	/* what is called the ramp-up */
+#define BROKERED_RESTART_S	1200u	/* when the cold ones are used again */
+#define BROKERED_LENGTH_S	1800u
+#define BROKERED_AVERAGE_S	120u	/* of the moving average */
+
 struct brokered_db {
 	double part_blocks;		/* size of a part */
 	double share[BROKERED_PARTS];	/* of all accesses */
@@ -28,10 +36,11 @@ struct brokered_db {
 	double sum_held;
 	double load;			/* 0: none; 1: as much as it can do */
 	double reads;			/* that its disk can do a second */
-	double accesses;		/* a second; while it does not run, of when it last ran */
-	double ran_s;			/* since it began, and since it was last idle */
-	double since_s;
-	double idle_s;			/* as far as that counts in ages */
+	double did[BROKERED_LENGTH_S];	/* accesses until the end of each second that it ran */
+	uint32_t ran_s;
+	double before;			/* accesses a second before that, and for how long */
+	double before_s;
+	double pause_s;			/* the one that goes on, as far as it counts in ages */
 	uint64_t chance;
 };
 
@@ -40,8 +49,15 @@ void brokered_db_init(struct brokered_db *db, double blocks, double theta, doubl
 		      double keeps_blocks, uint64_t seed);
 /* A number from 0 to 1. */
 double brokered_db_chance(struct brokered_db *db);
-/* Of a second: accesses; what it misses is read, as far as it may hold so many blocks. */
+/*
+ * Of a second: accesses; what it misses is read, as far as it may hold so many blocks.  At most
+ * BROKERED_LENGTH_S times, or so often after brokered_db_settle.
+ */
 double brokered_db_run(struct brokered_db *db, double may_hold);
+/* It has run for so long as it did in the last second. */
+void brokered_db_settle(struct brokered_db *db, double seconds);
+/* It does not run for so long, of which a part counts. */
+void brokered_db_pause(struct brokered_db *db, double seconds, uint32_t idle_percent);
 /* Gives back so many blocks, those that are used least. */
 void brokered_db_give(struct brokered_db *db, double blocks);
 /* Up to BROKERED_SAMPLES buckets; returns how many. */
@@ -51,14 +67,8 @@ struct brokered_options {
 	uint64_t seed;
 	uint32_t num_vms;		/* 2 to EBB_MAX_VMS, even */
 	uint16_t num_nodes;		/* 1 to EBB_MAX_NODES; VMs go round */
-	uint32_t idle_percent;		/* of idle time counts in ages, 0 to 100 */
+	uint32_t idle_percent;		/* of a pause that goes on counts in ages, 0 to 100 */
 };
-
-#define BROKERED_IDLE_S		1800u	/* of the cold ones, before */
-#define BROKERED_RAMP_S		600u	/* what is called the ramp-up */
-#define BROKERED_RESTART_S	1200u	/* when the cold ones are used again */
-#define BROKERED_LENGTH_S	1800u
-#define BROKERED_AVERAGE_S	120u	/* of the moving average */
 
 struct brokered_result {
 	const char *policy;

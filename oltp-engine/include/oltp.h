@@ -148,10 +148,10 @@ struct oltp_config {
 	const char *cold_dir;
 	uint64_t cold_bytes_max;	/* of that file; 0: no bound but the disk's */
 	/*
-	 * How old records are: of time in which nobody runs transactions one part in so many
-	 * counts; 0: 5, UINT32_MAX: nothing. See oltp_memory.h.
+	 * How old records are: of a pause in which nobody runs transactions so much counts while
+	 * it lasts, 1 to 100; 0: 70, UINT32_MAX: nothing. See oltp_memory.h.
 	 */
-	uint32_t idle_part;
+	uint32_t idle_percent;
 	enum oltp_durability durability;
 	/*
 	 * Folder for log and checkpoints, which must be there; one engine at a time. One that holds

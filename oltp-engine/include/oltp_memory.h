@@ -10,8 +10,9 @@
  *    the times of its last two uses are kept (LRU-K with K = 2). The engine looks at them every 20
  *    ms; uses between two looks count as one (the correlated reference period), so a rate is at
  *    most 50 per second. While the engine meets a demand it does not look: what is used then counts
- *    as one use. Of a pause of the whole engine its first second counts in ages, and of the rest a
- *    part (oltp_config.idle_part): what nobody could use is not worth as much less for it.
+ *    as one use. Of a pause of the whole engine its first 10 s count in ages, and of the rest a
+ *    part while it lasts (oltp_config.idle_percent) and nothing once it is over: there is somebody
+ *    again then, and what was used much before will be.
  *  - what it costs: the time from when a transaction asked for a cold record until it was in
  *    memory, of reads that were made. As long as there were none, some records that went to disk
  *    are read for that alone; before that, nothing is known (0).

@@ -372,7 +372,7 @@ int manager_create(struct oltp_engine *engine, struct manager **ret_manager)
 	if (!m)
 		return -ENOMEM;
 	m->engine = engine;
-	idle_init(&m->idle, engine->idle_part, 0, now_ns);
+	idle_init(&m->idle, engine->idle_percent, 0, now_ns);
 	m->fill_buffer = aligned_alloc(4096, COLD_EXTENT_BYTES);
 	if (!m->fill_buffer) {
 		rc = -ENOMEM;

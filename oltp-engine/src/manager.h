@@ -53,7 +53,7 @@ void manager_room_check(struct manager *manager, struct oltp_table *table);
 /* CLOCK_MONOTONIC */
 uint64_t manager_now_ns(void);
 
-/* The clock of ages, which goes slowly while nobody runs transactions (idle.h). Any thread. */
+/* What ages are counted to, with what counts of a pause that goes on (idle.h). Any thread. */
 uint64_t manager_busy_ns(struct manager *manager);
 
 /* Is there more room for records of the table than what is kept free for records to come? */

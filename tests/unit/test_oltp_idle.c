@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The clock that goes slowly, or not at all, while nobody runs transactions: by itself, and in an
- * engine whose records it times.
+ * The clock that stands still while nobody runs transactions, and what counts of a pause while it
+ * lasts: by themselves, and in an engine whose records are timed by them.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -24,74 +24,80 @@ static void test_pauses(void **state)
 
 	(void)state;
 	idle_init(&idle, IDLE_NOTHING, 7, 100 * SEC);
-	/* A second is given. */
-	assert_int_equal(idle_look(&idle, 7, false, 101 * SEC), 101 * SEC);
-	assert_int_equal(idle_now(&idle, 101 * SEC + 1), 101 * SEC);
-	for (uint64_t s = 102; s <= 200; s++)
-		assert_int_equal(idle_look(&idle, 7, false, s * SEC), 101 * SEC);
+	/* Ten seconds are given. */
+	assert_int_equal(idle_look(&idle, 7, false, 110 * SEC), 110 * SEC);
+	assert_int_equal(idle_now(&idle, 110 * SEC + 1), 110 * SEC);
+	for (uint64_t s = 111; s <= 200; s++)
+		assert_int_equal(idle_look(&idle, 7, false, s * SEC), 110 * SEC);
 	/* It goes on where it stood, with the time between the two looks. */
-	assert_int_equal(idle_look(&idle, 8, false, 200 * SEC + TICK), 101 * SEC + TICK);
-	assert_int_equal(idle_now(&idle, 200 * SEC + 2 * TICK), 101 * SEC + 2 * TICK);
+	assert_int_equal(idle_look(&idle, 8, false, 200 * SEC + TICK), 110 * SEC + TICK);
+	assert_int_equal(idle_now(&idle, 200 * SEC + 2 * TICK), 110 * SEC + 2 * TICK);
 	/* Counters that are those of fewer workers are news like any other. */
-	assert_int_equal(idle_look(&idle, 3, false, 201 * SEC), 102 * SEC);
-	assert_int_equal(idle_look(&idle, 3, false, 210 * SEC), 103 * SEC);
+	assert_int_equal(idle_look(&idle, 3, false, 201 * SEC), 111 * SEC);
+	assert_int_equal(idle_look(&idle, 3, false, 220 * SEC), 121 * SEC);
 	/* A transaction that takes long is no pause. */
-	assert_int_equal(idle_look(&idle, 3, true, 210 * SEC + TICK), 103 * SEC + TICK);
-	assert_int_equal(idle_look(&idle, 3, true, 300 * SEC), 192 * SEC + TICK + 980000000);
-	/* Something every second: nothing is left out. */
-	for (uint64_t s = 1; s <= 100; s++)
-		assert_int_equal(idle_look(&idle, 3 + s, false, (300 + s) * SEC),
-				 (193 + s) * SEC);
+	assert_int_equal(idle_look(&idle, 3, true, 220 * SEC + TICK), 121 * SEC + TICK);
+	assert_int_equal(idle_look(&idle, 3, true, 300 * SEC), 201 * SEC);
+	/* Something every ten seconds: nothing is left out. */
+	for (uint64_t i = 1; i <= 100; i++)
+		assert_int_equal(idle_look(&idle, 3 + i, false, (300 + 10 * i) * SEC),
+				 (201 + 10 * i) * SEC);
 }
 
+/* While it lasts it counts, once it is over it never has. */
 static void test_part_of_pauses(void **state)
 {
 	struct idle idle;
 
 	(void)state;
-	idle_init(&idle, 5, 7, 100 * SEC);
-	assert_int_equal(idle_now(&idle, 101 * SEC), 101 * SEC);
-	assert_int_equal(idle_now(&idle, 151 * SEC), 111 * SEC);
-	for (uint64_t s = 101; s <= 200; s++)
-		assert_int_equal(idle_look(&idle, 7, false, s * SEC),
-				 101 * SEC + (s - 101) * SEC / 5);
-	/* What counted of a pause stays counted. */
-	assert_int_equal(idle_look(&idle, 8, false, 200 * SEC + TICK),
-			 101 * SEC + 99 * SEC / 5 + TICK);
-	idle_init(&idle, 1, 7, 100 * SEC);
-	assert_int_equal(idle_look(&idle, 7, false, 300 * SEC), 300 * SEC);
-	assert_int_equal(idle_look(&idle, 8, false, 301 * SEC), 301 * SEC);
+	idle_init(&idle, 70, 7, 100 * SEC);
+	assert_int_equal(idle_now(&idle, 110 * SEC), 110 * SEC);
+	assert_int_equal(idle_now(&idle, 210 * SEC), 180 * SEC);
+	for (uint64_t s = 111; s <= 310; s++) {
+		assert_int_equal(idle_look(&idle, 7, false, s * SEC), 110 * SEC);
+		assert_int_equal(idle_now(&idle, s * SEC), 110 * SEC + (s - 110) * SEC * 7 / 10);
+	}
+	assert_int_equal(idle_look(&idle, 8, false, 310 * SEC + TICK), 110 * SEC + TICK);
+	assert_int_equal(idle_now(&idle, 310 * SEC + TICK), 110 * SEC + TICK);
+	/* The next one begins with nothing. */
+	assert_int_equal(idle_now(&idle, 330 * SEC + TICK), 120 * SEC + TICK + 7 * SEC);
+	idle_init(&idle, 100, 7, 100 * SEC);
+	assert_int_equal(idle_look(&idle, 7, false, 300 * SEC), 110 * SEC);
+	assert_int_equal(idle_now(&idle, 300 * SEC), 300 * SEC);
+	assert_int_equal(idle_look(&idle, 8, false, 301 * SEC), 111 * SEC);
 }
 
-static void never_back(uint32_t part)
+/* The clock; and what ages are counted to is never before it, nor ahead of time. */
+static void never_back(uint32_t percent)
 {
-	uint64_t random = 1, now_ns = 5, activity = 0, last = now_ns, count = 0;
+	uint64_t random = 1, now_ns = 5, activity = 0, last = now_ns, ages, count = 0;
 	struct idle idle;
 
-	idle_init(&idle, part, activity, now_ns);
+	idle_init(&idle, percent, activity, now_ns);
 	for (int i = 0; i < 100000; i++) {
 		uint64_t step, clock;
 
 		random = random * 6364136223846793005ull + 1442695040888963407ull;
-		step = random >> 33 & 1 ? TICK : (random >> 40) * 200;
+		step = random >> 33 & 1 ? TICK : (random >> 40) * 2000;
 		now_ns += step;
-		clock = idle_now(&idle, now_ns);
-		assert_true(clock >= last && clock - last <= step && clock <= now_ns);
+		ages = idle_now(&idle, now_ns);
+		assert_true(ages >= last && ages <= now_ns);
 		activity += !(random >> 60);
-		last = idle_look(&idle, activity, !(random >> 59), now_ns);
-		assert_true(last >= clock);
-		assert_true(last - clock <= step);
-		count += last > clock;
+		clock = idle_look(&idle, activity, !(random >> 59), now_ns);
+		assert_true(clock >= last && clock - last <= step);
+		assert_true(idle_now(&idle, now_ns) >= clock);
+		count += clock > last;
+		last = clock;
 	}
-	assert_true(part == 1 || count > 100);
+	assert_true(last < now_ns - 1000 * SEC && count > 100);
 }
 
 static void test_never_back(void **state)
 {
 	(void)state;
 	never_back(IDLE_NOTHING);
-	never_back(5);
-	never_back(1);
+	never_back(20);
+	never_back(100);
 }
 
 static uint64_t wait_still(struct rig *rig)
@@ -130,7 +136,7 @@ static void test_engine(void **state)
 	uint32_t n;
 
 	(void)state;
-	rig_idle_part = IDLE_NOTHING;
+	rig_idle_percent = IDLE_NOTHING;
 	rig_open(&rig, OLTP_CC_NO_WAIT, 4 * MIB, true, 0);
 	rig_insert(&rig, 0, RECORDS);
 	wait_looks(&rig);
