@@ -2,16 +2,21 @@
 /* See durable_rig.h. */
 #include <errno.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 #include <cmocka.h>
 
 #include "durable_rig.h"
 
 #define HALF	(DURABLE_RECORD_BYTES / 2)
+
+/* What takes milliseconds may take so long on a busy machine under a sanitizer. */
+#define LIMIT_S	60u
 
 /* What is in front of each half. */
 struct half {
@@ -28,6 +33,29 @@ struct runner {
 	struct oltp_worker *w;
 	pthread_t thread;
 };
+
+static const char *volatile awaited;
+
+static void on_alarm(int signo)
+{
+	static const char head[] = "durable_rig: no end within 60 s of ";
+
+	(void)signo;
+	if (write(STDERR_FILENO, head, sizeof(head) - 1) < 0 ||
+	    write(STDERR_FILENO, awaited, strlen(awaited)) < 0 || write(STDERR_FILENO, "\n", 1) < 0)
+		_exit(2);
+	_exit(1);
+}
+
+void durable_await(const char *what)
+{
+	alarm(0);
+	awaited = what;
+	if (!what)
+		return;
+	signal(SIGALRM, on_alarm);
+	alarm(LIMIT_S);
+}
 
 uint64_t durable_draw(uint64_t *rng, uint64_t below)
 {
@@ -60,6 +88,8 @@ static void fill_row(uint8_t *record, uint32_t key, const struct durable_row *ro
 
 void durable_init(struct durable_rig *rig, uint64_t seed)
 {
+	/* A test that failed may have left it on. */
+	durable_await(NULL);
 	memset(rig, 0, sizeof(*rig));
 	rig->disk = fault_disk_create(seed);
 	rig->rng = seed * 0x9e3779b97f4a7c15ull + 7;
@@ -108,8 +138,20 @@ int durable_open(struct durable_rig *rig)
 
 void durable_close(struct durable_rig *rig)
 {
+	durable_await("closing the engine");
 	oltp_engine_close(rig->engine);
+	durable_await(NULL);
 	rig->engine = NULL;
+}
+
+int durable_checkpoint(struct durable_rig *rig)
+{
+	int rc;
+
+	durable_await("a checkpoint");
+	rc = oltp_checkpoint(rig->engine);
+	durable_await(NULL);
+	return rc;
 }
 
 /* ---- checking ---- */
@@ -245,8 +287,11 @@ int durable_recover(struct durable_rig *rig)
 
 	if (rc)
 		return rc;
+	durable_await("a recovery");
 	rc = oltp_recover(rig->engine, NULL, &rig->recovery);
+	durable_await("looking at what was recovered");
 	rc = rc ?: check(rig);
+	durable_await(NULL);
 	if (rc) {
 		durable_close(rig);
 		return rc;
@@ -426,12 +471,14 @@ uint32_t durable_run(struct durable_rig *rig, uint32_t n_workers, uint32_t n,
 		uint64_t us = durable_draw(&rig->rng, 500);
 
 		nanosleep(&(struct timespec){ 0, (long)us * 1000 }, NULL);
-		oltp_checkpoint(rig->engine);
+		durable_checkpoint(rig);
 	}
 	for (uint32_t i = 0; i < n_workers; i++) {
 		if (!runners[i].w)
 			continue;
+		durable_await("the transactions of a worker");
 		pthread_join(runners[i].thread, NULL);
+		durable_await(NULL);
 		oltp_worker_destroy(runners[i].w);
 		n_done += runners[i].n_done;
 	}

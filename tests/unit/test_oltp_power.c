@@ -14,7 +14,11 @@
 
 #include "durable_rig.h"
 
-#define POINTS		(1000u / DURABLE_FEWER)
+/*
+ * A life makes some 100 calls in which power may go, so this meets each kind several times; most of
+ * a life is waiting for threads, which on a busy machine takes ten times as long as on an idle one.
+ */
+#define POINTS		(320u / DURABLE_FEWER)
 #define LIVES		10u	/* of one disk */
 /* Of the draws at each call, where names are at stake. */
 #define DRAWS		(8u / DURABLE_FEWER)
@@ -69,7 +73,7 @@ static void lose_power(enum oltp_durability durability, uint32_t points)
 	assert_true(n_checkpoints > points / 10);
 	assert_true(n_segments > points);
 	/* About one in fourteen; with few points there may be none. */
-	assert_true(n_torn > points / 50 || DURABLE_FEWER > 1);
+	assert_true(n_torn > points / 100 || DURABLE_FEWER > 1);
 	print_message("%u losses of power, %u torn groups\n", n_lost, n_torn);
 }
 
@@ -135,7 +139,7 @@ static void test_power_loss_in_a_checkpoint(void **state)
 			assert_int_equal(durable_recover(&rig), 0);
 			fault_disk_calm(rig.disk);
 			fault_disk_lose_power_at(rig.disk, nth);
-			oltp_checkpoint(rig.engine);
+			durable_checkpoint(&rig);
 			is_through = !fault_disk_is_dead(rig.disk);
 			if (is_through)
 				assert_true(fault_disk_count(rig.disk, "log-") < n_segments);
