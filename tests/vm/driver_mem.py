@@ -54,7 +54,8 @@ class Holder:
         text = rig.ok(f"({MEM} {command} {size} {node} >{self.out} 2>&1 & echo $!); "
                       + until(f"grep -q . {self.out}", f"cat {self.out}"))
         self.pid = int(text.splitlines()[0])
-        check(len(text.splitlines()) > 1, f"hold {size} {node}: {text}")
+        check(len(text.splitlines()) > 1 and text.splitlines()[1].startswith("{"),
+              f"hold {size} {node}: {text}")
         self.granted = json.loads(text.splitlines()[1])["granted"]
         self.num_lines = 1
 

@@ -74,7 +74,7 @@ static uint64_t pick(struct worker *w, uint64_t n)
 	return next_random(&w->random) % n;
 }
 
-/* The host takes a block first, and the guest hears of it next. */
+/* The host takes a block first, and the guest hears of it next, and unmaps it then. */
 static bool is_soon_gone(const char *p)
 {
 	uint64_t end_ns = now_ns() + PATIENCE_NS;
@@ -283,6 +283,22 @@ static void op_remap(struct worker *w, uint64_t at)
 	munmap(p, PIECE_BYTES);
 }
 
+/*
+ * ENOENT is the one error that a release of a block may meet here: the other thread has released it,
+ * or the host revoked it, and the driver says so before it has taken it from all mappings.  So
+ * what was refused has to go soon, and what was granted is gone.
+ */
+static void op_release(struct worker *w, uint64_t block_at, const char *p)
+{
+	int rc = lease_release(&w->lease, block_at, BLOCK_BYTES, NULL);
+
+	if (rc && rc != ENOENT)
+		note_wrong(w, strerrorname_np(rc), block_at);
+	else if (rc ? !is_soon_gone(p) : touch(p) != SIGBUS)
+		note_wrong(w, rc ? "it was released or revoked before" : "it was released",
+			   block_at);
+}
+
 static void do_op(struct worker *w, enum op op)
 {
 	uint64_t bytes = w->lease.bytes;
@@ -319,9 +335,7 @@ static void do_op(struct worker *w, enum op op)
 		op_pipe(w, at);
 		break;
 	case OP_RELEASE:
-		lease_release(&w->lease, block_at, BLOCK_BYTES, NULL);
-		if (touch(p) != SIGBUS)
-			note_wrong(w, "it was released", at);
+		op_release(w, block_at, p);
 		break;
 	case OP_PROTECT:
 		if (mprotect(p, PIECE_BYTES, PROT_READ))
