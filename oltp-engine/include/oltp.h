@@ -476,7 +476,7 @@ struct oltp_workload {
  * worker is free (open loop). They wait in one queue that all workers take from; latency counts
  * from the arrival. Until the first rate is set, work is unlimited, as without arrivals: each
  * worker runs one transaction after the other. A worker that finds none waiting sleeps until the
- * next arrives, for half a millisecond at least and five at most.
+ * next arrives, for half a millisecond at least.
  */
 struct oltp_arrivals;
 

@@ -1,12 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Transactions that arrive by themselves: see arrivals.h. */
 #include <errno.h>
+#include <limits.h>
+#include <linux/futex.h>
 #include <math.h>
 #include <stdlib.h>
+#include <sys/syscall.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "arrivals.h"
 #include "util.h"
+
+#define SECOND_NS	1000000000ull
+/* A year is as good as for ever. */
+#define WAIT_MAX_NS	(86400ull * 365 * SECOND_NS)
 
 /*
  * A stretch of time with one rate, written once and kept until the end, since a queue may be as old
@@ -22,6 +30,8 @@ struct arrivals_rate {
 struct oltp_arrivals {
 	struct arrivals_rate *_Atomic first;	/* NULL: arrivals have not begun */
 	struct arrivals_rate *last;		/* of whoever sets rates */
+	/* Those who sleep do so until it changes. */
+	_Atomic uint32_t calls;
 	_Alignas(CACHE_PAD_BYTES) _Atomic uint64_t taken;
 };
 
@@ -33,6 +43,7 @@ int oltp_arrivals_create(struct oltp_arrivals **ret_arrivals)
 		return -ENOMEM;
 	atomic_init(&a->first, NULL);
 	atomic_init(&a->taken, 0);
+	atomic_init(&a->calls, 0);
 	a->last = NULL;
 	*ret_arrivals = a;
 	return 0;
@@ -78,6 +89,7 @@ int oltp_arrivals_set_rate(struct oltp_arrivals *a, double per_second, uint64_t 
 	else
 		atomic_store_explicit(&a->first, rate, memory_order_release);
 	a->last = rate;
+	arrivals_wake(a);
 	return 0;
 }
 
@@ -118,7 +130,7 @@ static uint64_t now_monotonic_ns(void)
 	struct timespec ts;
 
 	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000ull + (uint64_t)ts.tv_nsec;
+	return (uint64_t)ts.tv_sec * SECOND_NS + (uint64_t)ts.tv_nsec;
 }
 
 bool arrivals_take(struct oltp_arrivals *a, struct arrivals_view *view, uint64_t *ret_arrival_ns)
@@ -151,6 +163,30 @@ uint64_t arrivals_next(struct oltp_arrivals *a, const struct arrivals_view *view
 		return 0;
 	at_ns = arrival_of(a, &ahead, atomic_load_explicit(&a->taken, memory_order_relaxed));
 	return ahead.rate->per_second > 0 ? at_ns : UINT64_MAX;
+}
+
+uint32_t arrivals_calls(struct oltp_arrivals *a)
+{
+	return atomic_load_explicit(&a->calls, memory_order_acquire);
+}
+
+void arrivals_wake(struct oltp_arrivals *a)
+{
+	atomic_fetch_add_explicit(&a->calls, 1, memory_order_release);
+	syscall(SYS_futex, &a->calls, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
+}
+
+void arrivals_wait(struct oltp_arrivals *a, const struct arrivals_view *view, uint32_t call,
+		   uint64_t least_ns)
+{
+	const uint64_t now_ns = now_monotonic_ns(), next_ns = arrivals_next(a, view);
+	uint64_t ns = next_ns > now_ns ? next_ns - now_ns : 0;
+	struct timespec time;
+
+	ns = ns < least_ns ? least_ns : ns < WAIT_MAX_NS ? ns : WAIT_MAX_NS;
+	time = (struct timespec){ .tv_sec = (time_t)(ns / SECOND_NS),
+				  .tv_nsec = (long)(ns % SECOND_NS) };
+	syscall(SYS_futex, &a->calls, FUTEX_WAIT_PRIVATE, call, &time, NULL, 0);
 }
 
 void arrivals_count(struct oltp_arrivals *a, uint64_t now_ns, struct arrivals_count *ret_count)

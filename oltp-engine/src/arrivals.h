@@ -34,6 +34,15 @@ bool arrivals_take(struct oltp_arrivals *arrivals, struct arrivals_view *view,
  */
 uint64_t arrivals_next(struct oltp_arrivals *arrivals, const struct arrivals_view *view);
 
+/*
+ * Sleeps until the next transaction arrives, but for least_ns if that is later, and less if there
+ * was a call after the number that was read before: rates have changed, or arrivals_wake().
+ */
+uint32_t arrivals_calls(struct oltp_arrivals *arrivals);
+void arrivals_wait(struct oltp_arrivals *arrivals, const struct arrivals_view *view, uint32_t call,
+		   uint64_t least_ns);
+void arrivals_wake(struct oltp_arrivals *arrivals);
+
 struct arrivals_count {
 	bool is_unlimited;
 	uint64_t arrived;

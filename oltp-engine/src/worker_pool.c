@@ -272,8 +272,10 @@ int oltp_pool_stop(struct oltp_pool *pool, uint32_t cpu)
 
 	if (i == pool->n_workers)
 		return -ENOENT;
-	/* The wait in oltp_pool_remove orders the rest. */
-	stop_flag_set(&pool->workers[i]->stop);
+	/* Nothing is handed over by the flag; the wait in oltp_pool_remove orders the rest. */
+	atomic_store_explicit(&pool->workers[i]->stop, true, memory_order_relaxed);
+	if (pool->arrivals)
+		arrivals_wake(pool->arrivals);
 	return 0;
 }
 

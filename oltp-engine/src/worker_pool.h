@@ -11,7 +11,6 @@
 #include "arrivals.h"
 #include "hist.h"
 #include "oltp.h"
-#include "stop_flag.h"
 #include "util.h"
 #include "worker_acks.h"
 
@@ -59,7 +58,7 @@ struct pool_worker {
 	struct acks *acks;		/* made by the thread; NULL: commits count at once */
 
 	/* Written by the owner of the pool, read by the worker once per transaction. */
-	_Alignas(CACHE_PAD_BYTES) stop_flag stop;
+	_Alignas(CACHE_PAD_BYTES) _Atomic bool stop;
 
 	/* Written by the worker, read by the owner; since the work began. */
 	_Alignas(CACHE_PAD_BYTES) _Atomic uint64_t committed;

@@ -23,10 +23,8 @@
 /* So many others begin before a transaction that met a conflict is tried again. */
 #define DEFER_OTHERS	8u
 
-/* Waits for the disk, and for what arrives soon: long against the cost of a look. */
+/* With nothing to do: short against what a queue is looked at for, long against the cost of it. */
 #define IDLE_NS		500000l
-/* With nothing to do: short against what a queue is looked at for, and until a new rate is seen. */
-#define IDLE_MAX_NS	5000000l
 /* The most that a worker that is to leave waits for the log. */
 #define LEAVE_NS	20000000ull
 
@@ -234,15 +232,14 @@ static bool find_work(struct pool_worker *pw, struct arrivals_view *view, uint64
 	return !pw->pool->arrivals || arrivals_take(pw->pool->arrivals, view, ret_start_ns);
 }
 
-/* Until the next transaction arrives. Others look for it, too: none is looked for more often. */
-static long idle_ns(const struct pool_worker *pw, const struct arrivals_view *view)
+/* Until the next transaction arrives, however long that takes. */
+static void wait_arrival(struct pool_worker *pw, const struct arrivals_view *view)
 {
-	uint64_t next_ns = arrivals_next(pw->pool->arrivals, view);
-	uint64_t now_ns = clock_ns(CLOCK_MONOTONIC);
+	uint32_t call = arrivals_calls(pw->pool->arrivals);
 
-	if (next_ns <= now_ns + IDLE_NS)
-		return IDLE_NS;
-	return next_ns - now_ns < IDLE_MAX_NS ? (long)(next_ns - now_ns) : IDLE_MAX_NS;
+	/* It is set before the call. */
+	if (!atomic_load_explicit(&pw->stop, memory_order_relaxed))
+		arrivals_wait(pw->pool->arrivals, view, call, IDLE_NS);
 }
 
 static void idle(struct pool_worker *pw, struct slots *slots, const struct arrivals_view *view)
@@ -254,8 +251,10 @@ static void idle(struct pool_worker *pw, struct slots *slots, const struct arriv
 		resume_some(pw, slots, false);
 	if (pw->acks && pw->acks->n)
 		acknowledge_wait(pw, acks_oldest(pw->acks), IDLE_NS);
+	else if (is_cold)
+		nanosleep(&(struct timespec){ .tv_nsec = IDLE_NS }, NULL);
 	else
-		stop_flag_wait(&pw->stop, is_cold ? IDLE_NS : idle_ns(pw, view));
+		wait_arrival(pw, view);
 }
 
 /*
@@ -285,7 +284,7 @@ static void run_until_stopped(struct pool_worker *pw, void *local)
 	for (uint32_t slot = OLTP_TICKETS; slot-- > 0;)
 		slots.free[slots.n_free++] = (uint8_t)slot;
 	for (;;) {
-		bool stop = stop_flag_is_set(&pw->stop);
+		bool stop = atomic_load_explicit(&pw->stop, memory_order_relaxed);
 		uint64_t start_ns;
 		uint32_t slot;
 

@@ -78,14 +78,17 @@ static uint64_t idles_of(const struct oltp_pool *pool)
 	return progress.idles;
 }
 
-/* So that an engine without work leaves its CPUs to those who share them with it. */
-static void test_looks_seldom(void **state)
+/*
+ * So that an engine without work leaves its CPUs to those who share them with it.  It would sleep
+ * for ever: the test hangs if a rate or the order to stop does not wake it.
+ */
+static void test_sleeps_until_called(void **state)
 {
 	(void)state;
 	struct oltp_arrivals *arrivals;
 	struct oltp_engine *engine;
 	struct oltp_pool *pool;
-	uint64_t begin_ns, before;
+	uint64_t before;
 
 	assert_int_equal(oltp_arrivals_create(&arrivals), 0);
 	assert_int_equal(oltp_arrivals_set_rate(arrivals, 0, 1), 0);
@@ -97,11 +100,10 @@ static void test_looks_seldom(void **state)
 								      .arrivals = arrivals },
 					  &pool), 0);
 	assert_int_equal(oltp_pool_add(pool, 0), 0);
-	begin_ns = now_ns();
 	before = idles_of(pool);
 	sleep_ms(200);
-	/* Each 5 ms at most, and as many again for what wakes it besides. */
-	assert_true(idles_of(pool) - before <= 2 * (now_ns() - begin_ns) / 5000000 + 2);
+	/* When it begins, and for no reason now and then. */
+	assert_true(idles_of(pool) - before <= 3);
 	/* It sees a rate that is set meanwhile, and that it is to stop. */
 	assert_int_equal(oltp_arrivals_set_rate(arrivals, 1000, now_ns()), 0);
 	for (struct oltp_sample sample = { 0 }; sample.totals.committed < 10; sleep_ms(1))
@@ -113,35 +115,11 @@ static void test_looks_seldom(void **state)
 	oltp_arrivals_destroy(arrivals);
 }
 
-static void *set_soon(void *flag)
-{
-	sleep_ms(20);
-	stop_flag_set(flag);
-	return NULL;
-}
-
-static void test_stop_wakes(void **state)
-{
-	(void)state;
-	stop_flag flag = 0;
-	pthread_t thread;
-	bool was_woken = false;
-
-	assert_false(stop_flag_wait(&flag, 1));
-	assert_int_equal(pthread_create(&thread, NULL, set_soon, &flag), 0);
-	while (!stop_flag_is_set(&flag))
-		was_woken = stop_flag_wait(&flag, 999999999);
-	pthread_join(thread, NULL);
-	assert_true(was_woken);
-	assert_true(stop_flag_wait(&flag, 999999999));
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_next_arrival_is_by_the_rates),
-		cmocka_unit_test(test_looks_seldom),
-		cmocka_unit_test(test_stop_wakes),
+		cmocka_unit_test(test_sleeps_until_called),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
