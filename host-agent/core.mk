@@ -17,7 +17,8 @@ $(eval $(call lib,ebb-fake,$(addprefix host-agent/io/,fake.c fake-device.c fake-
 	fake-load.c fake-guest.c fake-host.c fake-mem.c fake-vom.c),))
 $(eval $(call unit_test_single,test_core_sim,$(addprefix tests/sim/,test_core_sim.c world.c \
 	world-check.c world-pressure.c),ebb-fake ebb-core,,))
-$(foreach t,arbiter charge conduct define explain force lend mem plan request restart violation,$(eval \
+$(foreach t,arbiter charge conduct define explain force lend mem plan rebalance request restart \
+	violation,$(eval \
 	$(call unit_test,test_core_$(t),tests/unit/test_core_$(t).c tests/unit/core_script.c, \
 	ebb-core,,)))
 $(foreach t,broker vom,$(eval $(call unit_test,test_core_$(t),tests/unit/test_core_$(t).c \

@@ -82,7 +82,8 @@ static void fill(struct ebb_state *s)
 			.weight = vm->sla.weight, .first = sh->share.num_vcpus,
 			.num_groups = vm->sla.num_nodes, .is_bound = true,
 			.moved_at = vm->share.moved_at, .moved_load = vm->share.moved_load,
-			.throttle = vm->share.throttle, .throttle_load = vm->share.throttle_load,
+			.throttle = vm->share.is_missing ? 0 : vm->share.throttle,
+			.throttle_load = vm->share.throttle_load,
 		};
 		for (uint16_t g = 0; g < vm->sla.num_nodes; g++)
 			out->nodes[g] = vm->sla.nodes[g].host_node;
@@ -220,10 +221,13 @@ static void take_state(struct ebb_state *s, usec_t now)
 	struct core_shared *sh = &s->shared;
 
 	for (uint16_t m = 0; m < sh->share.num_vms; m++) {
-		const struct ebb_share_vm *out = &sh->vms[m];
+		struct ebb_share_vm *out = &sh->vms[m];
 		struct ebb_vm *vm = sh->of[m];
 		struct ebb_vm_share *own = &vm->share;
 
+		/* What is not held back uses what it wants, and no more is to be made of that. */
+		if (own->is_missing)
+			out->throttle = 0;
 		own->moved_at = out->moved_at;
 		own->moved_load = out->moved_load;
 		own->load = out->load;

@@ -422,6 +422,9 @@ static void render(const struct ebb_action *a, char *text)
 	case EBB_ACTION_MEM_CAP:
 		put(text, "cap %c %llu", vm, mib(a->u.cap_bytes));
 		break;
+	case EBB_ACTION_THROTTLE:
+		put(text, "throttle %c %u", vm, a->u.permille);
+		break;
 	case EBB_ACTION_PLACE:
 	case EBB_ACTION_HOME:
 		put(text, "%s %c %u @%u", ebb_action_name(a->type), vm, a->u.vcpu.vcpu,
@@ -500,7 +503,7 @@ void script_done(struct script *s, enum ebb_action_type type, char vm, uint16_t 
 {
 	for (size_t i = 0; i < s->num_open; i++)
 		if (s->open[i].type == type && s->open[i].uuid[0] == (uint8_t)vm &&
-		    (type == EBB_ACTION_MEM_CAP ||
+		    (type == EBB_ACTION_MEM_CAP || type == EBB_ACTION_THROTTLE ||
 		     (type == EBB_ACTION_MEM_MIRROR ? s->open[i].u.pool.node :
 						      s->open[i].u.vcpu.vcpu) == vcpu)) {
 			end(s, i, err);
