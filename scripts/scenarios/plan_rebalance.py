@@ -18,18 +18,19 @@ VMS, CPUS, CORES = 8, 2, 8
 MEMORY_MIB = 192
 WINDOW_S = 1
 NEVER_S = 3600          # longer than any run: cores stay as they were given
-# In a burst one VM is at HIGH, all others at LOW. HIGH and LOW together are more than a core,
-# HIGH alone and three LOW are not.
-HIGH, LOW = 0.85, 0.25
+# Parts of what one VM can do alone, while all compute at once. In a burst one VM is at HIGH, all
+# others at LOW. HIGH and LOW together are more than a core, HIGH alone and three LOW are not.
+HIGH, LOW = 0.9, 0.25
 BURSTS = 2
 BURST_S, PAUSE_S = 30.0, 6.0
 # With heavy skew half of the VMs compute; two of them are more than the cores that they share.
-SKEW, IDLE = 0.68, 0.0
+SKEW, IDLE = 0.9, 0.0
 SKEW_S = 16.0
 CALIBRATE_S = 6.0
+CONTEND_S = 10.0        # of which the first part is left out
 HOT, ACTIVE = 0.95, 0.05        # of a core, in a window
 REPORT_MS = 500
-SERVER = "--workload cdb --cdb-mix 1:0:0 --cpu-work 40 --records 2000"
+SERVER = "--workload cdb --cdb-mix 1:0:0 --cpu-work 400 --records 2000"
 MAX_SEEDS = 5
 
 

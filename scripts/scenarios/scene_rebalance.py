@@ -2,9 +2,9 @@
 """What happens in `rebalance`: the same loads with cores that stay as they are, and with cores that
 are given anew.
 
-The first VM shows alone what it can do; rates are parts of that. Bursts come first, by seed; then
-the VMs that are on the same cores compute together while all others rest (the worst start of
-figure 11). What the static agent has left is what the other one begins with.
+First the VMs show what one of them can do; rates are parts of that. Then VMs that are on the same
+cores compute together while all others rest (the worst start of figure 11), then there are bursts,
+by seed. What the static agent has left is what the other one begins with.
 """
 from . import cores, hostmem, plan_rebalance
 from .lab import SceneError
@@ -18,7 +18,7 @@ BOOT_S = 240        # longest wait for all VMs together to boot, on cores that t
 
 def rebalance(stage, _dwell_s):
     r = stage.more["rebalance"]
-    r["capacity_ps"] = capacity = _bring_up(stage)
+    r["capacity_ps"] = capacity = _contend(stage, _bring_up(stage))
     for mode, is_on in r["modes"].items():
         stage.sampler.probe.variant = mode
         if mode == REBALANCED:
@@ -50,15 +50,39 @@ def _bring_up(stage):
     begin = stage.sampler.state()[names[0]]
     stage.watch(plan_rebalance.CALIBRATE_S)
     end = stage.sampler.state()[names[0]]
-    capacity = (end.committed - begin.committed) / (end.t_s - begin.t_s)
-    if capacity <= 0:
+    alone = _rate(begin, end)
+    if alone <= 0:
         raise SceneError(f"{names[0]} committed nothing")
     stage.tell(names[0], "rate 0")
     for name in names[1:]:
         stage.start(name)
     _rest(stage, names[1:])
     stage.watch(SETTLE_S)
-    return capacity
+    return alone
+
+
+def _contend(stage, alone):
+    """What one VM can do with cores of its own while all compute: as siblings of one real core,
+    and with one memory, CPUs are slower then."""
+    loads = _Loads(stage, alone)
+    for name in stage.vms:
+        loads.set(name, 0.0, 1.0)
+        loads.set(name, plan_rebalance.CONTEND_S, 0.0)
+    loads.tell()
+    stage.step("contend", "", "all at once, each as much as one can alone")
+    loads.wait(plan_rebalance.CONTEND_S / 4)
+    begin = dict(stage.sampler.state())
+    loads.wait(plan_rebalance.CONTEND_S)
+    end = stage.sampler.state()
+    _end_work(stage)
+    return sum(_rate(begin[name], end[name]) for name in stage.vms) * \
+        plan_rebalance.CPUS / plan_rebalance.CORES
+
+
+def _rate(begin, end):
+    """Transactions per second between the reports that two samples are of."""
+    first, last = (s.t_s - (s.report_age_ms or 0) / 1000 for s in (begin, end))
+    return (end.committed - begin.committed) / (last - first)
 
 
 def _rest(stage, names):
