@@ -284,9 +284,9 @@ static void op_remap(struct worker *w, uint64_t at)
 }
 
 /*
- * ENOENT is the one error that a release of a block may meet here: the other thread has released it,
- * or the host revoked it, and the driver says so before it has taken it from all mappings.  So
- * what was refused has to go soon, and what was granted is gone.
+ * ENOENT is the one error that a release of a block may meet here: the other thread has released
+ * it, or the host revoked it, and the driver says so before it has taken it from all mappings.
+ * So what was refused has to go soon, and what was granted is gone.
  */
 static void op_release(struct worker *w, uint64_t block_at, const char *p)
 {
