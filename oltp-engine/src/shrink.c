@@ -245,10 +245,13 @@ static bool cut_thresholds(struct shrink *s, uint32_t node, uint64_t cutoff, uin
 		    ages_ns);
 	free(samples);
 	for (uint32_t i = 0; i < OLTP_TABLES_MAX; i++) {
-		/* What is older than the clock knows of goes, whatever it is worth. */
+		/*
+		 * Those of that age itself stay. What is older than the clock knows of goes,
+		 * whatever it is worth.
+		 */
 		ret_thresholds[i] = ages_ns[i] == CUTOFF_NONE ? 0 :
 				    !ages_ns[i] ? ANY_AGE :
-				    recency_epoch(m->recency, now_ns, ages_ns[i]) ?: 1;
+				    recency_epoch(m->recency, now_ns, ages_ns[i] + 1) ?: 1;
 		has_any |= ages_ns[i] != CUTOFF_NONE;
 	}
 	return has_any && is_known;
