@@ -9,8 +9,9 @@
 
 #include "core/internal.h"
 
-/* A period that is shorter says little. */
+/* A period that is shorter says little, unless what it is for is short itself: parts of a window. */
 #define PERIOD_USEC		EBB_USEC_PER_SEC
+#define WINDOW_PARTS		8u
 /*
  * Thousandths of a core of the host that all lent vCPUs together may use:
  * ticks, RCU and what else the guest's kernel does on every CPU; at most what
@@ -72,6 +73,13 @@ static void judge(const struct ebb_state *s, usec_t now, struct ebb_vm *vm, cons
 		core_misdeed(&c->wake, (uint32_t)sum->wakes, now);
 }
 
+static usec_t shortest(const struct ebb_state *s, const struct ebb_vm *vm)
+{
+	const usec_t part = s->cfg.pressure.hot_window_s * EBB_USEC_PER_SEC / WINDOW_PARTS;
+
+	return vm->sla.is_shared && part < PERIOD_USEC ? part : PERIOD_USEC;
+}
+
 int core_cpu_times(struct ebb_state *s, usec_t now, struct ebb_vm *vm,
 		   const struct ebb_fact_cpu_times *f)
 {
@@ -87,7 +95,7 @@ int core_cpu_times(struct ebb_state *s, usec_t now, struct ebb_vm *vm,
 		const struct ebb_cpu_time *t = &f->vcpus[i];
 		struct ebb_vcpu *v = &vm->vcpus[t->vcpu];
 
-		if (v->cpu_at && f->as_of < v->cpu_at + PERIOD_USEC)
+		if (v->cpu_at && f->as_of < v->cpu_at + shortest(s, vm))
 			continue;
 		add(v, t, f->as_of, &sum);
 		v->cpu_permille = !v->cpu_at || t->cpu_usec < v->cpu_usec ? 0 :

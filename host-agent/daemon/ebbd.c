@@ -251,6 +251,7 @@ static int make_real(struct daemon *d, struct ebb_err *err)
 	struct ebb_real_config cfg = {
 		.libvirt_uri = d->config.libvirt_uri, .host = d->host, .workers = d->workers,
 		.sink = ebb_agent_sink(&d->agent),
+		.window = d->config.pressure.hot_window_s * EBB_USEC_PER_SEC,
 	};
 	char link_dir[PATH_MAX];
 	int rc;

@@ -11,8 +11,9 @@
 /* A domain that is just starting gets its threads within this. */
 #define LOOK_AGAIN_USEC		(200 * EBB_USEC_PER_MSEC)
 #define LIST_AGAIN_USEC		EBB_USEC_PER_SEC
-/* libvirt has no event for a vCPU that somebody else plugs. */
-#define AUDIT_USEC		(5 * EBB_USEC_PER_SEC)
+/* A timer may be late by so much, or by a part of what is short. */
+#define AUDIT_LATE_USEC		EBB_USEC_PER_SEC
+#define AUDIT_LATE_PART		16u
 
 static void check_loaded(struct ebb_real *r)
 {
@@ -208,31 +209,55 @@ static void audit_done(struct ebb_job *job, int err)
 	real_look(vm, "its threads have changed");
 }
 
+static void audit(struct real_vm *vm)
+{
+	struct ebb_real *r = vm->real;
+	struct real_job *j;
+
+	if (vm->is_auditing || vm->is_looking)
+		return;
+	j = real_job_new(r, WORK_AUDIT, vm->watch.uuid, EBB_REAL_LANE_LOOK, LOOK_USEC, audit_done);
+	if (!j)
+		return;
+	vm->is_auditing = true;
+	ebb_workers_submit(r->cfg.workers, &j->job);
+}
+
+static int set_audit_timer(sd_event_source *s, usec_t wait)
+{
+	const usec_t late = wait < EBB_WATCH_PERIOD_MOST ? wait / AUDIT_LATE_PART : AUDIT_LATE_USEC;
+
+	sd_event_source_set_time_accuracy(s, late > 0 ? late : 1);
+	sd_event_source_set_time_relative(s, wait);
+	return sd_event_source_set_enabled(s, SD_EVENT_ONESHOT);
+}
+
+/* libvirt has no event for a vCPU that somebody else plugs; and what threads use is read. */
 static int on_audit_timer(sd_event_source *s, uint64_t usec, void *arg)
 {
 	struct ebb_real *r = arg;
+	const usec_t now = ebb_clock_mono_usec();
+	usec_t next = now + EBB_WATCH_PERIOD_MOST;
 
 	(void)usec;
 	for (struct real_vm *vm = r->vms; vm; vm = vm->next) {
-		struct real_job *j;
-
-		if (!vm->watch.told_running || vm->is_auditing || vm->is_looking)
+		if (!vm->watch.told_running)
 			continue;
-		j = real_job_new(r, WORK_AUDIT, vm->watch.uuid, EBB_REAL_LANE_LOOK, LOOK_USEC,
-				 audit_done);
-		if (!j)
-			continue;
-		vm->is_auditing = true;
-		ebb_workers_submit(r->cfg.workers, &j->job);
+		if (now >= vm->audit_at) {
+			vm->audit_at = now + ebb_watch_period(&vm->watch, r->cfg.window);
+			audit(vm);
+		}
+		if (vm->audit_at < next)
+			next = vm->audit_at;
 	}
-	sd_event_source_set_time_relative(s, AUDIT_USEC);
-	return sd_event_source_set_enabled(s, SD_EVENT_ONESHOT);
+	return set_audit_timer(s, next - now);
 }
 
 int real_audit_start(struct ebb_real *r)
 {
-	int rc = sd_event_add_time_relative(r->event, &r->audit_timer, CLOCK_MONOTONIC, AUDIT_USEC,
-					    EBB_USEC_PER_SEC, on_audit_timer, r);
+	int rc = sd_event_add_time_relative(r->event, &r->audit_timer, CLOCK_MONOTONIC,
+					    EBB_WATCH_PERIOD_MOST, AUDIT_LATE_USEC,
+					    on_audit_timer, r);
 
 	return rc < 0 ? rc : 0;
 }

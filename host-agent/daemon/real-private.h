@@ -21,6 +21,7 @@ struct real_vm {
 	bool is_first_look;		/* LOADED waits for it */
 	sd_event_source *timer;		/* of a later look */
 	bool is_auditing;		/* an audit is under way */
+	usec_t audit_at;		/* the next one */
 	uint64_t audited;		/* sum of the last audit */
 };
 

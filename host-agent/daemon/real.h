@@ -18,6 +18,7 @@ struct ebb_real_config {
 	const struct ebb_host *host;	/* outlives the backend */
 	struct ebb_emuhost *emuhost;	/* NULL: a real host; stays the caller's */
 	struct ebb_workers *workers;	/* destroyed before the backend */
+	usec_t window;			/* that shared cores are judged over */
 	struct ebb_sink sink;
 };
 

@@ -125,3 +125,10 @@ enum ebb_watch_result ebb_watch_apply(struct ebb_watch *w, const struct ebb_look
 	run(w, look, now, sink);
 	return EBB_WATCH_KEEP;
 }
+
+usec_t ebb_watch_period(const struct ebb_watch *w, usec_t window)
+{
+	const bool is_shared = w->told == EBB_WATCH_VALID && w->sla.is_shared;
+
+	return is_shared && window / 4 < EBB_WATCH_PERIOD_MOST ? window / 4 : EBB_WATCH_PERIOD_MOST;
+}

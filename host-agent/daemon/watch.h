@@ -43,6 +43,13 @@ enum ebb_watch_result {
 	EBB_WATCH_FORGET, /* nothing is known of it any more, and it is gone or not ours */
 };
 
+/*
+ * How often the times of a VM's threads are to be read: often enough for the window that shared
+ * cores are judged over, if it shares them.
+ */
+#define EBB_WATCH_PERIOD_MOST	(5 * EBB_USEC_PER_SEC)
+usec_t ebb_watch_period(const struct ebb_watch *w, usec_t window);
+
 /* The operator's word, told by whoever heard it, is on its way into the metadata. */
 void ebb_watch_sla_set(struct ebb_watch *w, const struct ebb_sla *sla);
 

@@ -458,6 +458,51 @@ static void test_gathered_is_told(void **state)
 	}
 }
 
+static void boot_alone(struct script *s, char vm, uint64_t order, bool is_shared)
+{
+	struct ebb_sla sla = script_sla("1/1");
+
+	sla.is_shared = is_shared;
+	assert_int_equal(script_define(s, vm, &sla), 0);
+	assert_int_equal(script_running(s, vm, order), 0);
+	script_settle(s);
+	assert_int_equal(script_cpu_times(s, vm, "0:0/0"), 0);
+}
+
+static usec_t time_of(const struct script *s, char vm)
+{
+	return script_vm(s, vm)->vcpus[0].cpu_at;
+}
+
+/* Of VMs that share cores times count that are an eighth of their window apart; else a second. */
+static void test_times_of_shared(void **state)
+{
+	struct script s;
+	usec_t begin;
+
+	(void)state;
+	script_init(&s, 1, 2, 1, false);
+	ebb_state_destroy(s.state);
+	s.host.cores[1].is_shared = true;
+	s.cfg.pressure.hot_window_s = 2;
+	s.state = ebb_state_create(&s.cfg, &s.host, s.policy);
+	script_loaded(&s);
+	boot_alone(&s, 'a', 1, false);
+	boot_alone(&s, 'b', 2, true);
+	begin = time_of(&s, 'a');
+	for (unsigned i = 1; i <= 4; i++) {
+		s.now += MSEC(250);
+		assert_int_equal(script_cpu_times(&s, 'a', "0:100/0"), 0);
+		assert_int_equal(script_cpu_times(&s, 'b', "0:100/0"), 0);
+		assert_int_equal(time_of(&s, 'a'), i < 4 ? begin : s.now);
+		assert_int_equal(time_of(&s, 'b'), s.now);
+	}
+	s.now += MSEC(240);
+	assert_int_equal(script_cpu_times(&s, 'b', "0:100/0"), 0);
+	assert_int_equal(time_of(&s, 'b'), s.now - MSEC(240));
+	script_finish(&s);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -474,6 +519,7 @@ int main(void)
 		cmocka_unit_test(test_flood),
 		cmocka_unit_test(test_flood_is_gathered),
 		cmocka_unit_test(test_gathered_is_told),
+		cmocka_unit_test(test_times_of_shared),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

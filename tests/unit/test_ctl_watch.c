@@ -173,6 +173,21 @@ static void test_sla_set(void **state)
 	assert_int_equal(f->weight, 100);
 }
 
+/* Often enough for a window that is short, and only if it matters. */
+static void test_period(void **state)
+{
+	struct fixture *f = *state;
+
+	assert_int_equal(ebb_watch_period(&f->watch, 2000000), 5000000);
+	expect(f, "defined", EBB_WATCH_KEEP);
+	assert_int_equal(ebb_watch_period(&f->watch, 2000000), 5000000);
+	f->look.domain.metadata.sla.is_shared = true;
+	expect(f, "defined", EBB_WATCH_KEEP);
+	assert_int_equal(ebb_watch_period(&f->watch, 2000000), 500000);
+	assert_int_equal(ebb_watch_period(&f->watch, 15000000), 3750000);
+	assert_int_equal(ebb_watch_period(&f->watch, 60000000), 5000000);
+}
+
 static void test_invalid(void **state)
 {
 	struct fixture *f = *state;
@@ -228,7 +243,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(life),    TEST(restarted), TEST(changed),   TEST(sla_set),
-		TEST(invalid), TEST(not_ours),	TEST(transient),
+		TEST(invalid), TEST(not_ours),	TEST(transient), TEST(period),
 	};
 
 	return cmocka_run_group_tests_name("daemon/watch", tests, NULL, NULL);
