@@ -85,6 +85,18 @@ static void add_rate(struct table *table, double value)
 		table_add(table, "%.0f", value);
 }
 
+/* One line, where the host has shared cores. */
+static void print_shared(const json_t *shared)
+{
+	if (json_is_object(shared))
+		printf("shared    %lld threads %lld%% used, %lld hot, on %lld nothing helps; %lld VMs "
+		       "with %lld vCPUs, %lld throttled%s\n", ctl_int(shared, "threads"),
+		       ctl_int(shared, "use_permille") / 10, ctl_int(shared, "hot_threads"),
+		       ctl_int(shared, "stuck_threads"), ctl_int(shared, "vms"),
+		       ctl_int(shared, "vcpus"), ctl_int(shared, "throttled_vms"),
+		       ctl_bool(shared, "hot") ? "; the host is hot" : "");
+}
+
 static void print_table(struct top *t, const json_t *answer, double now_s)
 {
 	static const char *const names[] = {"VM",      "STATE",	    ">HELD",    ">LIMIT",
@@ -123,6 +135,7 @@ static void print_table(struct top *t, const json_t *answer, double now_s)
 		fputs("\033[H\033[2J", stdout);
 	}
 	table_print(&table, size.ws_col);
+	print_shared(json_object_get(answer, "shared"));
 	ctl_print_pressure(answer);
 	putchar('\n');
 	fflush(stdout);
@@ -131,10 +144,11 @@ static void print_table(struct top *t, const json_t *answer, double now_s)
 
 static void print_line(const json_t *answer, double t_s)
 {
-	json_t *line = json_pack("{s:f, s:O, s:O?, s:O?}", "t_s", t_s, "vms",
+	json_t *line = json_pack("{s:f, s:O, s:O?, s:O?, s:O?}", "t_s", t_s, "vms",
 				 json_object_get(answer, "vms"), "violations",
 				 json_object_get(answer, "violations"), "moves",
-				 json_object_get(answer, "moves"));
+				 json_object_get(answer, "moves"), "shared",
+				 json_object_get(answer, "shared"));
 
 	ctl_print_json(line);
 	json_decref(line);

@@ -243,11 +243,12 @@ int cmd_set(struct ctl *ctl, int argc, char **argv)
 	if (ctl->is_json)
 		ctl_print_json(answer);
 	else
-		printf("%s: %s, priority %lld, weight %lld, deadline %lld ms, tier %s, plug %s\n",
+		printf("%s: %s, priority %lld, weight %lld, deadline %lld ms, tier %s, plug %s%s\n",
 		       ctl_str(answer, "name"), ctl_str(answer, "class"),
 		       ctl_int(answer, "priority"), ctl_int(answer, "weight"),
 		       ctl_int(answer, "deadline_ms"), ctl_str(answer, "tier"),
-		       ctl_str(answer, "plug"));
+		       ctl_str(answer, "plug"),
+		       ctl_bool(answer, "shared") ? ", shared cores" : "");
 	json_decref(answer);
 	return EXIT_DONE;
 }

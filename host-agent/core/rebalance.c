@@ -400,8 +400,12 @@ void ebb_state_shared_totals(const struct ebb_state *s, struct ebb_shared_totals
 	*ret = (struct ebb_shared_totals){
 		.num_threads = sh->share.num_cores, .num_vms = sh->share.num_vms,
 		.num_vcpus = sh->share.num_vcpus, .permille = sh->share.permille,
-		.is_hot = sh->is_hot, .num_looks = sh->num_looks,
+		.is_hot = sh->is_hot, .num_hot = sh->share.num_hot,
+		.num_stuck = sh->share.num_stuck, .num_looks = sh->num_looks,
 		.num_moved_vms = sh->num_moved_vms, .num_moved_vcpus = sh->num_moved_vcpus,
 		.cost_usec = sh->cost_usec,
 	};
+	for (size_t i = 0; i < s->num_active; i++)
+		ret->num_throttled += s->active[i]->share.throttled > 0 &&
+				      s->active[i]->share.throttled != EBB_SHARE_NONE;
 }

@@ -108,7 +108,8 @@ static void try_move(struct search *q, uint32_t vcpu, uint16_t active, uint16_t 
 	const uint32_t after = dest->demand + demand;
 	struct change c = { .vcpu = vcpu, .other = UINT32_MAX, .core = to };
 
-	if (after >= from->demand || (after > limit(s, from->demand) && dest->demand >= s->cfg.active))
+	if (after >= from->demand ||
+	    (after > limit(s, from->demand) && dest->demand >= s->cfg.active))
 		return;
 	/* Microseconds for thousandths at the end: of what is the same, the coolest core. */
 	c.cost = lost_among(s, from->demand - demand, active) +

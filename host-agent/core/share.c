@@ -305,7 +305,7 @@ static uint32_t share_of(const struct ebb_share *s, const struct ebb_share_core 
 	}
 }
 
-/* What a vCPU may have: its VM's share of a core where nothing has helped for two looks in a row. */
+/* What a vCPU may have: a share of a core where nothing has helped for two looks in a row. */
 static uint32_t allowed(const struct ebb_share *s, const struct ebb_share_vcpu *v)
 {
 	uint32_t share;

@@ -501,6 +501,8 @@ struct ebb_shared_totals {
 	uint32_t num_vcpus;
 	uint32_t permille;		/* mean use */
 	bool is_hot;
+	uint32_t num_hot, num_stuck;	/* threads, in the last window */
+	uint32_t num_throttled;		/* VMs */
 	uint64_t num_looks, num_moved_vms, num_moved_vcpus, cost_usec;
 };
 void ebb_state_shared_totals(const struct ebb_state *s, struct ebb_shared_totals *ret);

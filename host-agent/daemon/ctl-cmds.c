@@ -10,6 +10,7 @@
 #include "daemon/metrics.h"
 #include "daemon/view.h"
 #include "daemon/view-pressure.h"
+#include "daemon/view-shared.h"
 #include "util/clock.h"
 #include "util/uuid.h"
 
@@ -95,6 +96,7 @@ static void cmd_vms(struct ebb_agent *a, struct ebb_ctl_request *r)
 	answer = json_pack("{s:f, s:o}", "ts", (double)ebb_clock_real_usec() / EBB_USEC_PER_SEC,
 			   "vms", vms);
 	add_pressure(a, answer);
+	json_object_set_new(answer, "shared", ebb_view_shared(a->state));
 	ebb_ctl_reply(r, answer);
 }
 

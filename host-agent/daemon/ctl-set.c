@@ -11,7 +11,7 @@
 #include "daemon/real.h"
 #include "daemon/view.h"
 
-#define KEYS	"class, priority, tier, plug, weight, deadline-ms, max.NODE (for example max.0), " \
+#define KEYS	"class, priority, tier, plug, shared, weight, deadline-ms, max.NODE (for example max.0), " \
 		"reserved.NODE, mem.weight, mem.deadline-ms, mem.nodeNODE.min, mem.nodeNODE.max " \
 		"(for example mem.node0.max)"
 
@@ -168,6 +168,25 @@ static bool set_plug(struct ebb_ctl_request *r, const char *value, struct ebb_sl
 	return true;
 }
 
+static bool set_shared(struct ebb_ctl_request *r, const struct ebb_vm *vm, const char *value,
+		       struct ebb_sla *sla)
+{
+	const bool is_shared = strcmp(value, "yes") == 0;
+
+	if (!is_shared && strcmp(value, "no") != 0) {
+		ebb_ctl_fail(r, "bad-value", NULL, "shared=%.40s: allowed: yes, no", value);
+		return false;
+	}
+	if (vm->is_running && is_shared != vm->sla.is_shared) {
+		ebb_ctl_fail(r, "refused", "stop the VM first",
+			     "VM \"%s\" runs: whether it shares cores can not be changed",
+			     vm->name);
+		return false;
+	}
+	sla->is_shared = is_shared;
+	return true;
+}
+
 /* false: the request is answered. */
 static bool set_one(struct ebb_ctl_request *r, const struct ebb_vm *vm, const char *key,
 		    const char *value, struct ebb_sla *sla)
@@ -195,6 +214,8 @@ static bool set_one(struct ebb_ctl_request *r, const struct ebb_vm *vm, const ch
 		return set_tier(r, value, sla);
 	if (strcmp(key, "plug") == 0)
 		return set_plug(r, value, sla);
+	if (strcmp(key, "shared") == 0)
+		return set_shared(r, vm, value, sla);
 	if (strcmp(key, "weight") == 0)
 		return set_number(r, key, value, EBB_WEIGHT_MIN, EBB_WEIGHT_MAX, &sla->weight);
 	if (strcmp(key, "deadline-ms") == 0)
@@ -283,11 +304,12 @@ static void reply(struct ebb_agent *a, struct ebb_ctl_request *r, const uint8_t 
 	const struct ebb_vm *vm = ebb_state_vm(a->state, uuid);
 
 	if (vm)
-		ebb_ctl_reply(r, json_pack("{s:s, s:s, s:i, s:s, s:s, s:i, s:i, s:i, s:i}", "name",
-					   vm->name, "class", ebb_class_name(vm->sla.class),
+		ebb_ctl_reply(r, json_pack("{s:s, s:s, s:i, s:s, s:s, s:b, s:i, s:i, s:i, s:i}",
+					   "name", vm->name, "class", ebb_class_name(vm->sla.class),
 					   "priority", vm->sla.priority, "tier",
 					   ebb_tier_name(vm->sla.tier), "plug",
-					   vm->sla.plug_ahead ? "ahead" : "demand", "weight",
+					   vm->sla.plug_ahead ? "ahead" : "demand", "shared",
+					   vm->sla.is_shared, "weight",
 					   vm->sla.weight, "deadline_ms", vm->sla.deadline_ms,
 					   "mem_weight", vm->sla.mem_weight, "mem_sla_deadline_ms",
 					   vm->sla.mem_deadline_ms));
@@ -313,6 +335,7 @@ static void saved(void *ctx, int rc, const char *text)
 void ebb_ctl_set(struct ebb_agent *a, struct ebb_ctl_request *r, const struct ebb_vm *vm)
 {
 	struct ebb_fact fact = { .type = EBB_FACT_SLA_SET };
+	char text[EBB_TEXT_SIZE];
 	struct saving *s;
 	int rc;
 
@@ -325,6 +348,11 @@ void ebb_ctl_set(struct ebb_agent *a, struct ebb_ctl_request *r, const struct eb
 	memcpy(fact.uuid, vm->uuid, sizeof(fact.uuid));
 	if (!parse(r, vm, &fact.u.sla_set))
 		return;
+	if (ebb_sla_check(&fact.u.sla_set, ebb_state_host(a->state), text) < 0) {
+		ebb_ctl_fail(r, "refused", NULL, "VM \"%s\" can not have this SLA: %s", vm->name,
+			     text);
+		return;
+	}
 	rc = ebb_agent_report(a, &fact);
 	if (rc < 0) {
 		ebb_ctl_fail(r, "refused", NULL, "VM \"%s\" can not have this SLA: %s", vm->name,

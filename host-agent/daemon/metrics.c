@@ -144,6 +144,64 @@ static void put_vom(FILE *f, const struct ebb_state *s, usec_t now)
 	put_vom_of(f, s, "ebb_memory_cutoff", VOM_CUTOFF, now);
 }
 
+enum shared { SHARED_THREADS, SHARED_USED, SHARED_HOT, SHARED_STUCK };
+
+/* Of the shared cores of each node that has any; threads of the host. */
+static void put_shared_of(FILE *f, const struct ebb_state *s, const char *name, enum shared what)
+{
+	const struct ebb_host *h = ebb_state_host(s);
+
+	for (uint16_t n = 0; n < h->num_nodes; n++) {
+		uint64_t used = 0, count = 0, hot = 0, stuck = 0;
+
+		for (uint16_t t = 0; t < h->num_threads; t++) {
+			struct ebb_shared_thread one;
+
+			if (h->threads[t].node != n || !ebb_state_shared_thread(s, t, &one))
+				continue;
+			count++;
+			used += one.use < 1000 ? one.use : 1000;
+			hot += one.is_hot;
+			stuck += one.is_stuck;
+		}
+		if (count == 0)
+			continue;
+		if (what == SHARED_USED)
+			fprintf(f, "%s{node=\"%u\"} %.4f\n", name, n,
+				(double)used / 1000 / (double)count);
+		else
+			fprintf(f, "%s{node=\"%u\"} %" PRIu64 "\n", name, n,
+				what == SHARED_THREADS ? count : what == SHARED_HOT ? hot : stuck);
+	}
+}
+
+static void put_shared(FILE *f, const struct ebb_state *s)
+{
+	struct ebb_shared_totals all;
+
+	ebb_state_shared_totals(s, &all);
+	begin(f, "ebb_shared_threads", "gauge", NULL, "Threads of the host that VMs may share.");
+	put_shared_of(f, s, "ebb_shared_threads", SHARED_THREADS);
+	begin(f, "ebb_shared_used_ratio", "gauge", "ratio",
+	      "CPU time of them that was used in the last window.");
+	put_shared_of(f, s, "ebb_shared_used_ratio", SHARED_USED);
+	begin(f, "ebb_shared_hot_threads", "gauge", NULL,
+	      "Those that several VMs used too much in the last window.");
+	put_shared_of(f, s, "ebb_shared_hot_threads", SHARED_HOT);
+	begin(f, "ebb_shared_stuck_threads", "gauge", NULL,
+	      "Those of them where no change of places helps.");
+	put_shared_of(f, s, "ebb_shared_stuck_threads", SHARED_STUCK);
+	begin(f, "ebb_shared_host_hot", "gauge", NULL,
+	      "Whether the shared cores are used too much as a whole, or some are stuck.");
+	fprintf(f, "ebb_shared_host_hot %d\n", all.is_hot);
+	begin(f, "ebb_shared_vms", "gauge", NULL, "VMs that share cores, by whether throttled.");
+	fprintf(f, "ebb_shared_vms{throttled=\"no\"} %u\nebb_shared_vms{throttled=\"yes\"} %u\n",
+		all.num_vms - all.num_throttled, all.num_throttled);
+	begin(f, "ebb_shared_moves", "counter", NULL,
+	      "How often a VM was moved between shared cores.");
+	fprintf(f, "ebb_shared_moves_total %" PRIu64 "\n", all.num_moved_vms);
+}
+
 char *ebb_metrics_text(const struct ebb_state *s, usec_t now)
 {
 	char *text = NULL;
@@ -167,6 +225,7 @@ char *ebb_metrics_text(const struct ebb_state *s, usec_t now)
 	begin(f, "ebb_move_recommended", "gauge", NULL, "VMs that should move to another host.");
 	put_moves(f, s);
 	put_vom(f, s, now);
+	put_shared(f, s);
 	fputs("# EOF\n", f);
 	if (fclose(f) != 0) {
 		free(text);

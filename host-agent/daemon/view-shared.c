@@ -36,10 +36,12 @@ json_t *ebb_view_shared(const struct ebb_state *s)
 	ebb_state_shared_totals(s, &t);
 	if (t.num_threads == 0)
 		return json_null();
-	return json_pack("{s:i, s:i, s:i, s:i, s:b, s:I, s:I, s:I, s:I}", "threads", t.num_threads,
-			 "vms", t.num_vms, "vcpus", t.num_vcpus, "use_permille", t.permille, "hot",
-			 t.is_hot, "looks", (json_int_t)t.num_looks, "moved_vms",
-			 (json_int_t)t.num_moved_vms, "moved_vcpus", (json_int_t)t.num_moved_vcpus,
+	return json_pack("{s:i, s:i, s:i, s:i, s:b, s:i, s:i, s:i, s:I, s:I, s:I, s:I}",
+			 "threads", t.num_threads, "vms", t.num_vms, "vcpus", t.num_vcpus,
+			 "use_permille", t.permille, "hot", t.is_hot, "hot_threads", t.num_hot,
+			 "stuck_threads", t.num_stuck, "throttled_vms", t.num_throttled,
+			 "looks", (json_int_t)t.num_looks, "moved_vms", (json_int_t)t.num_moved_vms,
+			 "moved_vcpus", (json_int_t)t.num_moved_vcpus,
 			 "cost_us", (json_int_t)t.cost_usec);
 }
 

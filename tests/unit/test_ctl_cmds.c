@@ -51,7 +51,7 @@ static int connect_client(const char *path)
 	return connect(fd, (struct sockaddr *)&addr, sizeof(addr)) == 0 ? fd : -1;
 }
 
-static int setup(void **state)
+static int set_up(void **state, bool has_shared)
 {
 	const struct ebb_emuspec spec = { 2, 2, 1, 250 };
 	struct fixture *f = calloc(1, sizeof(*f));
@@ -65,6 +65,8 @@ static int setup(void **state)
 	strcpy(f->folder, "/tmp/test_ctl_cmds.XXXXXX");
 	if (!mkdtemp(f->folder) || ebb_hosttopo_emulated(&spec, &f->host, &err) < 0)
 		return -1;
+	/* A core of each node. */
+	f->host.cores[1].is_shared = f->host.cores[3].is_shared = has_shared;
 	snprintf(f->path, sizeof(f->path), "%s/control.sock", f->folder);
 	ebb_state_config_default(&cfg);
 	cfg.alloc = (struct ebb_alloc){ .alloc = alloc, .free = release };
@@ -83,6 +85,16 @@ static int setup(void **state)
 	f->fd = connect_client(f->path);
 	*state = f;
 	return f->fd < 0 ? -1 : 0;
+}
+
+static int setup(void **state)
+{
+	return set_up(state, false);
+}
+
+static int setup_shared(void **state)
+{
+	return set_up(state, true);
 }
 
 static int teardown(void **state)
@@ -502,7 +514,7 @@ static void test_refusals(void **state)
 		{"{\"cmd\":\"set\",\"vm\":\"nobody\",\"values\":{\"weight\":1}}", "no-such-vm",
 		 "nobody"},
 		{"{\"cmd\":\"set\",\"vm\":\"simulated-1\"}", "bad-request", "\"values\""},
-		{SET("{}"), "bad-request", "class, priority, tier, plug, weight, deadline-ms"},
+		{SET("{}"), "bad-request", "class, priority, tier, plug, shared, weight, deadline"},
 		{SET("{\"weight\":null}"), "bad-request", "must be a string or an integer"},
 		{SET("{\"weight\":0}"), "bad-value", "weight=0: allowed: 1 to 10000"},
 		{SET("{\"weight\":\"x\"}"), "bad-value", "weight=x"},
@@ -512,6 +524,7 @@ static void test_refusals(void **state)
 		{SET("{\"priority\":1001}"), "bad-value", "priority=1001: allowed: 0 to 1000"},
 		{SET("{\"tier\":\"force\"}"), "bad-value",
 		 "tier=force: allowed: any, lend, park, unplug"},
+		{SET("{\"shared\":\"maybe\"}"), "bad-value", "shared=maybe: allowed: yes, no"},
 		{SET("{\"plug\":\"never\"}"), "bad-value", "plug=never: allowed: demand, ahead"},
 		{SET("{\"reserved.0\":0}"), "bad-value", "reserved.0=0: allowed: 1 to 2"},
 		{SET("{\"reserved.0\":2,\"max.0\":1}"), "bad-value",
@@ -549,14 +562,116 @@ static void test_refusals(void **state)
 	json_decref(answer);
 }
 
+/* Until the VM that shares cores runs, and there has been a look. */
+static json_t *wait_shared(struct fixture *f)
+{
+	uint64_t t0 = ebb_clock_mono_usec();
+
+	for (;;) {
+		json_t *answer = ask_good(f, "{\"cmd\":\"vms\"}");
+		json_t *shared = json_object_get(answer, "shared");
+
+		if (number(shared, "vms") == 1)
+			return answer;
+		json_decref(answer);
+		sd_event_run(f->agent.event, 10000);
+		if (ebb_clock_mono_usec() - t0 > PATIENCE_USEC)
+			fail_msg("nobody shares cores");
+	}
+}
+
+static void test_shared(void **state)
+{
+	json_t *answer = wait_shared(*state), *shared = json_object_get(answer, "shared");
+	const char *all;
+
+	assert_int_equal(number(shared, "threads"), 2);
+	assert_int_equal(number(shared, "vcpus"), 1);
+	assert_int_equal(number(shared, "hot_threads"), 0);
+	assert_int_equal(number(shared, "stuck_threads"), 0);
+	assert_int_equal(number(shared, "throttled_vms"), 0);
+	assert_true(json_is_false(json_object_get(shared, "hot")));
+	json_decref(answer);
+	answer = ask_good(*state, "{\"cmd\":\"metrics\"}");
+	all = text(answer, "metrics");
+	assert_non_null(strstr(all, "\nebb_shared_threads{node=\"1\"} 1\n"));
+	assert_non_null(strstr(all, "\n# UNIT ebb_shared_used_ratio ratio\n"));
+	assert_non_null(strstr(all, "\nebb_shared_used_ratio{node=\"0\"} 0.0000\n"));
+	assert_non_null(strstr(all, "\nebb_shared_hot_threads{node=\"0\"} 0\n"));
+	assert_non_null(strstr(all, "\nebb_shared_stuck_threads{node=\"1\"} 0\n"));
+	assert_non_null(strstr(all, "\nebb_shared_host_hot 0\n"));
+	assert_non_null(strstr(all, "\nebb_shared_vms{throttled=\"no\"} 1\n"
+			       "ebb_shared_vms{throttled=\"yes\"} 0\n"));
+	assert_non_null(strstr(all, "\nebb_shared_moves_total 0\n"));
+	json_decref(answer);
+}
+
+/* A VM that is defined and does not run: what it is may change. */
+static void define_stopped(struct fixture *f)
+{
+	const struct ebb_vcpu_def vcpus[2] = { { .is_startup = true }, { .node = 0 } };
+	struct ebb_fact fact = { .type = EBB_FACT_VM_DEFINED, .uuid = { 1, 2, 3 } };
+	struct ebb_sla *sla = &fact.u.vm_defined.sla;
+
+	strcpy(fact.u.vm_defined.name, "resting");
+	fact.u.vm_defined.num_vcpus = 2;
+	fact.u.vm_defined.vcpus = vcpus;
+	sla->class = EBB_CLASS_SPOT;
+	sla->weight = sla->mem_weight = 100;
+	sla->deadline_ms = sla->mem_deadline_ms = 300;
+	sla->num_nodes = 1;
+	sla->nodes[0] = (struct ebb_sla_node){ .startup = 1, .reserved = 1, .max = 2 };
+	assert_int_equal(ebb_agent_report(&f->agent, &fact), 0);
+}
+
+#define SET_OF(vm, values)	"{\"cmd\":\"set\",\"vm\":\"" vm "\",\"values\":" values "}"
+
+static void test_set_shared(void **state)
+{
+	json_t *answer = wait_shared(*state);
+
+	json_decref(answer);
+	expect_refused(*state, SET_OF("simulated-2", "{\"shared\":\"no\"}"), "refused",
+		       "VM \"simulated-2\" runs: whether it shares cores can not be changed");
+	answer = ask_good(*state, SET_OF("simulated-2", "{\"shared\":\"yes\",\"weight\":7}"));
+	assert_true(json_is_true(json_object_get(answer, "shared")));
+	json_decref(answer);
+	define_stopped(*state);
+	expect_refused(*state, SET_OF("resting", "{\"shared\":\"yes\"}"), "refused",
+		       "startup is 1, max 2: with shared=yes both must be equal");
+	answer = ask_good(*state, SET_OF("resting", "{\"shared\":\"yes\",\"max.0\":1}"));
+	assert_true(json_is_true(json_object_get(answer, "shared")));
+	json_decref(answer);
+	answer = ask_good(*state, SET_OF("resting", "{\"shared\":\"no\"}"));
+	assert_true(json_is_false(json_object_get(answer, "shared")));
+	json_decref(answer);
+}
+
+/* There are none. */
+static void test_set_shared_nowhere(void **state)
+{
+	json_t *answer;
+
+	define_stopped(*state);
+	expect_refused(*state, SET_OF("resting", "{\"shared\":\"yes\",\"max.0\":1}"), "refused",
+		       "node 0 of the host has no shared cores");
+	answer = ask_good(*state, "{\"cmd\":\"vms\"}");
+	assert_true(json_is_null(json_object_get(answer, "shared")));
+	json_decref(answer);
+}
+
 #define TEST(name)	cmocka_unit_test_setup_teardown(test_##name, setup, teardown)
+
+#define TEST_SHARED(name) \
+	cmocka_unit_test_setup_teardown(test_##name, setup_shared, teardown)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(version), TEST(host), TEST(metrics), TEST(vms), TEST(explain),
 		TEST(explain_brokered), TEST(histogram), TEST(policy), TEST(history), TEST(charge),
-		TEST(set), TEST(set_class), TEST(refusals),
+		TEST(set), TEST(set_class), TEST(refusals), TEST(set_shared_nowhere),
+		TEST_SHARED(shared), TEST_SHARED(set_shared),
 	};
 
 	return cmocka_run_group_tests_name("daemon/ctl-cmds", tests, NULL, NULL);
