@@ -8,9 +8,9 @@ EBB_IO_SRCS := $(addprefix host-agent/io/,cgroup.c emugroup.c emuhost.c emuslice
 	qemuproc.c virt.c virt-domain.c workers.c)
 EBB_IO_PKGS := hwloc libsystemd libvirt libxml-2.0
 EBB_DAEMON_SRCS := $(addprefix host-agent/daemon/,agent.c config.c ctl.c ctl-cmds.c ctl-set.c metrics.c \
-	dryrun.c history.c history-charge.c history-db.c real.c real-jobs.c real-look.c \
+	dryrun.c history.c history-charge.c history-db.c http.c real.c real-jobs.c real-look.c \
 	view.c view-pressure.c view-shared.c view-vom.c watch.c)
-EBB_DAEMON_PKGS := inih jansson libsystemd libvirt sqlite3
+EBB_DAEMON_PKGS := inih jansson libmicrohttpd libsystemd libvirt sqlite3
 
 $(eval $(call lib,ebb-util,$(EBB_UTIL_SRCS),))
 $(eval $(call lib,ebb-io,$(EBB_IO_SRCS),$(EBB_IO_PKGS)))
@@ -40,7 +40,7 @@ $(eval $(call unit_test,test_io_link,tests/unit/test_io_link.c tests/lib/fake_de
 	tests/lib/link_frames.c,ebb-io ebb-util,,))
 $(eval $(call unit_test,test_io_workers,tests/unit/test_io_workers.c,ebb-io ebb-util,,))
 $(eval $(call unit_test,test_io_qemuproc,tests/unit/test_io_qemuproc.c,ebb-io ebb-util,,))
-$(foreach t,cmds config history server watch,$(eval $(call unit_test,test_ctl_$(t), \
+$(foreach t,cmds config history http server watch,$(eval $(call unit_test,test_ctl_$(t), \
 	tests/unit/test_ctl_$(t).c,$(EBB_DAEMON_LIBS),$(EBB_DAEMON_PKGS),)))
 
 $(eval $(call unit_test,test_ctl_charge,tests/unit/test_ctl_charge.c tests/unit/core_script.c, \

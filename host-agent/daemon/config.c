@@ -8,11 +8,14 @@
 #include <string.h>
 #include <syslog.h>
 #include "daemon/config.h"
+#include "daemon/http.h"
 #include "ebb/types.h"
 
 #define EMU_GROUP_PREFIX	"ebb-emu-"
 
-enum kind { KIND_TEXT, KIND_PATH, KIND_BOOL, KIND_NUMBER, KIND_NUMBER_OR_AUTO, KIND_LEVEL };
+enum kind {
+	KIND_TEXT, KIND_PATH, KIND_ADDRESS, KIND_BOOL, KIND_NUMBER, KIND_NUMBER_OR_AUTO, KIND_LEVEL,
+};
 
 #define PRESSURE(name, min, max) \
 	{ #name, KIND_NUMBER, offsetof(struct ebb_config, pressure.name), min, max }
@@ -32,6 +35,7 @@ static const struct key {
 	{ "policy", KIND_TEXT, offsetof(struct ebb_config, policy), 1, 0 },
 	{ "link_group", KIND_TEXT, offsetof(struct ebb_config, link_group), 0, 0 },
 	{ "control_group", KIND_TEXT, offsetof(struct ebb_config, control_group), 0, 0 },
+	{ "metrics_listen", KIND_ADDRESS, offsetof(struct ebb_config, metrics_listen), 0, 0 },
 	{ "count_threads", KIND_BOOL, offsetof(struct ebb_config, count_threads), 0, 0 },
 	{ "shared_cores", KIND_TEXT, offsetof(struct ebb_config, shared_cores), 0, 0 },
 	{ "pool_mib", KIND_NUMBER_OR_AUTO, offsetof(struct ebb_config, pool_mib), 0,
@@ -102,6 +106,16 @@ static int set_text(const struct key *k, char *field, const char *value, struct 
 	return 0;
 }
 
+static int set_address(const struct key *k, char *field, const char *value, struct ebb_err *err)
+{
+	struct sockaddr_storage addr;
+	struct ebb_err why;
+
+	if (*value && ebb_http_address(value, &addr, &why) < 0)
+		return ebb_err_set(err, -EINVAL, "%s=%.400s", k->name, why.text);
+	return set_text(k, field, value, err);
+}
+
 static int set_bool(const struct key *k, bool *field, const char *value, struct ebb_err *err)
 {
 	if (strcmp(value, "yes") != 0 && strcmp(value, "no") != 0)
@@ -149,6 +163,8 @@ static int set_key(struct ebb_config *c, const char *key, const char *value, str
 		if (strcmp(key, k->name) != 0)
 			continue;
 		switch (k->kind) {
+		case KIND_ADDRESS:
+			return set_address(k, field, value, err);
 		case KIND_BOOL:
 			return set_bool(k, field, value, err);
 		case KIND_NUMBER:

@@ -23,6 +23,7 @@ struct ebb_config {
 	char policy[EBB_CONFIG_VALUE_SIZE];
 	char link_group[EBB_CONFIG_VALUE_SIZE];	/* "": root only; "auto": kvm if there */
 	char control_group[EBB_CONFIG_VALUE_SIZE]; /* "": root only */
+	char metrics_listen[EBB_CONFIG_VALUE_SIZE]; /* see daemon/http.h; "": nowhere */
 	bool count_threads;
 	char shared_cores[EBB_CONFIG_VALUE_SIZE]; /* see io/hostshare.h */
 	/* MiB of each node of the host for pools, 0 to EBB_MAX_POOL_MIB; EBB_CONFIG_AUTO */

@@ -16,11 +16,14 @@
 #include "daemon/config.h"
 #include "daemon/ctl-cmds.h"
 #include "daemon/dryrun.h"
+#include "daemon/http.h"
+#include "daemon/metrics.h"
 #include "daemon/real.h"
 #include "util/version.h"
 #include "io/emuhost.h"
 #include "io/hostshare.h"
 #include "io/hosttopo.h"
+#include "util/clock.h"
 #include "util/fs.h"
 #include "util/log.h"
 
@@ -50,6 +53,7 @@ struct daemon {
 	struct ebb_agent agent;
 	struct ebb_dryrun *dryrun;
 	struct ebb_ctl *ctl;
+	struct ebb_http *http;
 };
 
 /* ---- options ---- */
@@ -294,6 +298,34 @@ static int make_ctl(struct daemon *d, struct ebb_err *err)
 	return rc < 0 ? rc : ebb_ctl_create(d->agent.event, &cfg, &d->ctl, err);
 }
 
+static char *metrics_text(void *ctx)
+{
+	return ebb_metrics_text(((struct ebb_agent *)ctx)->state, ebb_clock_mono_usec());
+}
+
+/* VMs are not to be without their agent because something else has the port. */
+static void make_http(struct daemon *d)
+{
+	struct ebb_http_config cfg = {
+		.text = metrics_text, .ctx = &d->agent, .life_usec = EBB_HTTP_LIFE_USEC,
+		.fresh_usec = EBB_HTTP_FRESH_USEC,
+	};
+	struct ebb_err err = { "" };
+	int rc;
+
+	if (!d->config.metrics_listen[0])
+		return;
+	rc = ebb_http_address(d->config.metrics_listen, &cfg.addr, &err);
+	if (rc == 0)
+		rc = ebb_http_create(d->agent.event, &cfg, &d->http, &err);
+	if (rc < 0)
+		ebb_log(LOG_ERR, "metrics_listen", EBB_KS("address", d->config.metrics_listen),
+			EBB_KS("error", err.text[0] ? err.text : strerror(-rc)));
+	else
+		ebb_log(LOG_INFO, "metrics_listen", EBB_KS("address", d->config.metrics_listen),
+			EBB_KI("port", ebb_http_port(d->http)));
+}
+
 static int watch_signals(sd_event *event)
 {
 	sigset_t set;
@@ -347,6 +379,8 @@ static int start(struct daemon *d, const struct options *o, struct ebb_err *err)
 		rc = o->dryrun_vms ? make_dryrun(d, o->dryrun_vms, err) : make_real(d, err);
 	if (rc >= 0)
 		rc = make_ctl(d, err);
+	if (rc >= 0)
+		make_http(d);
 	if (rc >= 0 && d->dryrun)
 		rc = ebb_dryrun_begin(d->dryrun);
 	return rc < 0 ? rc : 0;
@@ -364,6 +398,7 @@ static bool end(struct daemon *d)
 	bool is_stuck;
 
 	ebb_ctl_destroy(d->ctl);
+	ebb_http_destroy(d->http);
 	is_stuck = ebb_workers_destroy(d->workers, END_USEC) < 0;
 	if (!is_stuck && d->agent.backend.ops && !d->dryrun)
 		d->agent.backend.ops->destroy(d->agent.backend.be);

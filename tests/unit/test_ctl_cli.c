@@ -257,6 +257,22 @@ static void test_unreachable(void **state)
 	expect(3, "systemctl start ebbd", "ebbctl -s /nonexistent/control.sock top --json");
 }
 
+/* An ebbd of its own, whose log says on which port it listens. */
+static void test_metrics_over_http(void **state)
+{
+	(void)state;
+	expect(0, "# TYPE ebb_resource_used_ratio gauge\n",
+	       "bash -c 'at=${EBB_SOCKET%/*}/http; mkdir -p $at; ebbd --dry-run=1 -o run_dir=$at "
+	       "-o host=emulated:1x2x1@0.25 -o metrics_listen=127.0.0.1:0 2>$at/log & while :; do "
+	       "kill -0 $! || exit 1; "
+	       "port=$(sed -n \"s/.*event=metrics_listen .*port=\\([0-9]*\\)$/\\1/p\" $at/log); "
+	       "[ \"$port\" ] && break; sleep 0.1; done; exec 3<>/dev/tcp/127.0.0.1/$port; "
+	       "printf \"GET /metrics HTTP/1.0\\r\\n\\r\\n\" >&3; cat <&3; kill $!; wait $!'");
+	if (!strstr(out, "HTTP/1.1 200 OK\r\n") && !strstr(out, "HTTP/1.0 200 OK\r\n"))
+		fail_msg("%s", out);
+	assert_string_equal(strstr(out, "# EOF"), "# EOF\n");
+}
+
 /* What is wrong with the configuration is said, with place and value, and nothing starts. */
 static void test_bad_config(void **state)
 {
@@ -268,6 +284,7 @@ static void test_bad_config(void **state)
 	       "ebbd --dry-run -o host=emulated:2x2 -o run_dir=/nonexistent");
 	expect(1, "is too large",
 	       "ebbd --dry-run -o host=emulated:16x256x8@1 -o run_dir=/nonexistent");
+	expect(1, "\\\"here\\\" is no address with a port", "ebbd -o metrics_listen=here");
 	expect(1, "/nonexistent/ebbd.conf: No such file", "ebbd -c /nonexistent/ebbd.conf");
 	expect(1, "link_group=nogroupofthisname: there is no such group",
 	       "sh -c 'ebbd -o link_group=nogroupofthisname -o run_dir=${EBB_SOCKET%/*}/other "
@@ -317,6 +334,7 @@ int main(void)
 		WITH_EBBD(usage),
 		cmocka_unit_test(test_simulate),
 		cmocka_unit_test(test_unreachable), cmocka_unit_test(test_bad_config),
+		cmocka_unit_test(test_metrics_over_http),
 		cmocka_unit_test(test_end),
 	};
 

@@ -43,6 +43,7 @@ static void test_file(void **state)
 		 "host = emulated:2x4x1@0.25\nhost_reserve = 0-1\npolicy = strict\nworkers = 4\n"
 		 "link_group = kvm\ncontrol_group = adm\ncount_threads = yes\nhistory_rows = 5000\n"
 		 "log_level = debug\npool_mib = 2048\nmemory_overhead_mib = 300\n"
+		 "metrics_listen = [::1]:9750\n"
 		 "memory_target_percent = 50\nmemory_threshold_percent = 60\n"
 		 "memory_failover_percent = 70\nmemory_window_s = 0\ncore_hot_percent = 99\n"
 		 "host_hot_percent = 88\nhot_window_s = 3\ncool_down_s = 7\n",
@@ -55,6 +56,7 @@ static void test_file(void **state)
 	assert_string_equal(c.policy, "strict");
 	assert_string_equal(c.link_group, "kvm");
 	assert_string_equal(c.control_group, "adm");
+	assert_string_equal(c.metrics_listen, "[::1]:9750");
 	assert_true(c.count_threads);
 	assert_int_equal(c.workers, 4);
 	assert_int_equal(c.history_rows, 5000);
@@ -85,6 +87,10 @@ static void test_defaults(void **state)
 	assert_string_equal(c.policy, "fair");
 	assert_int_equal(c.pool_mib, EBB_CONFIG_AUTO);
 	assert_int_equal(c.memory_overhead_mib, 1536);
+	assert_string_equal(c.metrics_listen, "");
+	assert_int_equal(ebb_config_set(&c, "metrics_listen=0.0.0.0:1", NULL), 0);
+	assert_int_equal(ebb_config_set(&c, "metrics_listen=", NULL), 0);
+	assert_string_equal(c.metrics_listen, "");
 	assert_int_equal(ebb_config_set(&c, "pool_mib=0", NULL), 0);
 	assert_int_equal(c.pool_mib, 0);
 	assert_int_equal(ebb_config_set(&c, "pool_mib=auto", NULL), 0);
@@ -120,6 +126,8 @@ static void test_bad(void **state)
 		{ "count_threads = maybe\n", "count_threads=maybe: allowed: yes, no" },
 		{ "log_level = loud\n", "log_level=loud: allowed: error, warning, info, debug" },
 		{ "run_dir = run\n", "run_dir=run: an absolute path is needed" },
+		{ "metrics_listen = 9750\n", "metrics_listen=\"9750\" is no address with a port" },
+		{ "metrics_listen = localhost:9750\n", "such as 127.0.0.1:9750 or [::1]:9750" },
 		{ "policy =\n", "policy is empty" },
 		{ "[ebbd]\npolicy = fair\n", "section [ebbd]: the file has no sections" },
 		{ "just words\n", ":1: not of the form key = value" },
