@@ -89,8 +89,8 @@ static void add_rate(struct table *table, double value)
 static void print_shared(const json_t *shared)
 {
 	if (json_is_object(shared))
-		printf("shared    %lld threads %lld%% used, %lld hot, on %lld nothing helps; %lld VMs "
-		       "with %lld vCPUs, %lld throttled%s\n", ctl_int(shared, "threads"),
+		printf("shared    %lld threads %lld%% used, %lld hot, on %lld nothing helps; "
+		       "%lld VMs with %lld vCPUs, %lld throttled%s\n", ctl_int(shared, "threads"),
 		       ctl_int(shared, "use_permille") / 10, ctl_int(shared, "hot_threads"),
 		       ctl_int(shared, "stuck_threads"), ctl_int(shared, "vms"),
 		       ctl_int(shared, "vcpus"), ctl_int(shared, "throttled_vms"),

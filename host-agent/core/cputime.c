@@ -9,7 +9,7 @@
 
 #include "core/internal.h"
 
-/* A period that is shorter says little, unless what it is for is short itself: parts of a window. */
+/* A period that is shorter says little, unless it is for parts of a window that is short. */
 #define PERIOD_USEC		EBB_USEC_PER_SEC
 #define WINDOW_PARTS		8u
 /*

@@ -11,9 +11,9 @@
 #include "daemon/real.h"
 #include "daemon/view.h"
 
-#define KEYS	"class, priority, tier, plug, shared, weight, deadline-ms, max.NODE (for example max.0), " \
-		"reserved.NODE, mem.weight, mem.deadline-ms, mem.nodeNODE.min, mem.nodeNODE.max " \
-		"(for example mem.node0.max)"
+#define KEYS	"class, priority, tier, plug, shared, weight, deadline-ms, " \
+		"max.NODE (for example max.0), reserved.NODE, mem.weight, mem.deadline-ms, " \
+		"mem.nodeNODE.min, mem.nodeNODE.max (for example mem.node0.max)"
 
 static bool set_number(struct ebb_ctl_request *r, const char *key, const char *value, uint32_t min,
 		       uint32_t max, uint32_t *ret)
