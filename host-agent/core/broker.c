@@ -46,6 +46,18 @@ static usec_t cool_at(const struct ebb_state *s)
 	return s->broker.asked_at + s->cfg.pressure.cool_down_s * EBB_USEC_PER_SEC;
 }
 
+/*
+ * Who gave memory is kept down until the cool-down is over: when that is only the policy knows, but
+ * it brokers only where memory is short.
+ */
+static usec_t lift_at(const struct ebb_state *s)
+{
+	const struct ebb_broker *b = &s->broker;
+	const usec_t at = b->short_at + s->cfg.pressure.cool_down_s * EBB_USEC_PER_SEC;
+
+	return b->short_at && b->planned_at < at ? at : EBB_TIME_NEVER;
+}
+
 static void ask(struct ebb_state *s, usec_t now)
 {
 	struct ebb_broker *b = &s->broker;
@@ -95,6 +107,8 @@ usec_t core_broker_at(const struct ebb_state *s)
 		at = core_sooner(at, b->planned_at + review);
 	if (review > 0 && b->is_short)
 		at = core_sooner(at, b->planned_at + (review > SHORT_USEC ? review : SHORT_USEC));
+	if (review > 0)
+		at = core_sooner(at, lift_at(s));
 	return at;
 }
 
@@ -136,6 +150,8 @@ void core_broker_view(struct ebb_state *s, usec_t now, struct ebb_view *view)
 	b->is_wanted = b->held_has_changed = b->is_short = false;
 	for (uint16_t h = 0; h < view->num_nodes; h++)
 		b->is_short = b->is_short || in_use(view, h) > view->nodes[h].mem_threshold;
+	if (b->is_short)
+		b->short_at = now;
 }
 
 /* What the VM would give up last of what it is asked for ends there, and what it keeps begins. */

@@ -473,6 +473,7 @@ struct ebb_broker {
 	usec_t planned_at;		/* last plan */
 	bool held_has_changed;		/* since then */
 	bool is_short;			/* then a node was above its threshold */
+	usec_t short_at;		/* last plan of which that is so, 0: none */
 };
 const struct ebb_broker *ebb_state_broker(const struct ebb_state *s);
 

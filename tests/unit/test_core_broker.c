@@ -103,6 +103,40 @@ static void test_record(void **state)
 	assert_false(script_find_record(s, 'a', EBB_EVENT_BROKER));
 }
 
+/*
+ * Who gave is kept down until the cool-down is over: the policy decides then, though nothing
+ * happens any more and memory is not short.
+ */
+static void test_cool_down_ends(void **state)
+{
+	struct script *s = *state;
+	unsigned before;
+
+	/* 970 of 1024 MiB are in use, the threshold is at 920; then 820. */
+	told.target_mib[2] = 170;
+	script_boot(s, 'c', 3, "1/1m0-1024");
+	rig_settle(s);
+	rig_holds(s, 'c', 170);
+	told.target_mib[0] = 250;
+	rig_decide_again(s);
+	rig_settle(s);
+	rig_holds(s, 'a', 250);
+	s->now += RIG_REVIEW_USEC;
+	rig_settle(s);
+	/* Meanwhile it has nothing to decide. */
+	before = told.num_decided;
+	s->now += SEC(30);
+	script_settle(s);
+	assert_int_equal(told.num_decided, before);
+	s->now += SEC(30);
+	script_settle(s);
+	assert_int_equal(told.num_decided, before + 1);
+	/* Once. */
+	s->now += SEC(300);
+	script_settle(s);
+	assert_int_equal(told.num_decided, before + 1);
+}
+
 static bool says(const struct ebb_explain *e, const char *text)
 {
 	for (uint32_t i = 0; i < e->num_lines; i++)
@@ -222,6 +256,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		RIG_CASE(test_cutoff),
 		RIG_CASE(test_record),
+		RIG_CASE(test_cool_down_ends),
 		RIG_CASE(test_explain),
 		RIG_CASE(test_record_without_values),
 		cmocka_unit_test(test_values_for_people),
