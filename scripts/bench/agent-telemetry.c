@@ -228,17 +228,24 @@ static void drain(int fd)
 		;
 }
 
+/* A moment that has passed meanwhile is no reason to sleep. */
+static void sleep_until(double usec)
+{
+	const struct timespec t = {
+		(time_t)(usec / 1e6), (long)((usec - (double)(time_t)(usec / 1e6) * 1e6) * 1e3),
+	};
+
+	while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, NULL) == EINTR)
+		;
+}
+
 /* One second: each device sends once, one after the other at even distances. */
 static void second(const int *devices, uint32_t num_vms, double start, uint64_t count)
 {
 	struct link_frame_telemetry frame;
 
 	for (uint32_t i = 0; i < num_vms; i++) {
-		const double at = start + 1e6 * i / num_vms;
-		const double wait = at - usec_of(CLOCK_MONOTONIC);
-
-		if (wait > 0)
-			usleep((useconds_t)wait);
+		sleep_until(start + 1e6 * i / num_vms);
 		drain(devices[i]);
 		send_frame(devices[i], &frame, link_frame_telemetry(&frame, count));
 	}
@@ -260,8 +267,7 @@ static void measure(const char *folder, const char *size, uint32_t num_vms,
 		const double before = usec_of(clock), from = usec_of(CLOCK_MONOTONIC);
 
 		second(devices, num_vms, start + 1e6 * i, i);
-		while (usec_of(CLOCK_MONOTONIC) < start + 1e6 * (i + 1))
-			usleep((useconds_t)(start + 1e6 * (i + 1) - usec_of(CLOCK_MONOTONIC)) + 1);
+		sleep_until(start + 1e6 * (i + 1));
 		if (i >= WARM_UP_S)
 			values[i - WARM_UP_S] = 100 * (usec_of(clock) - before) /
 						(usec_of(CLOCK_MONOTONIC) - from);
