@@ -14,9 +14,11 @@ EBB_CORE_SOURCES += $(addprefix host-agent/core/,move.c violation.c violation-st
 
 $(eval $(call lib,ebb-core,$(EBB_CORE_SOURCES),))
 $(eval $(call lib,ebb-fake,$(addprefix host-agent/io/,fake.c fake-device.c fake-events.c \
-	fake-load.c fake-guest.c fake-host.c fake-mem.c fake-vom.c),))
+	fake-load.c fake-guest.c fake-host.c fake-mem.c fake-need.c fake-vom.c),))
 $(eval $(call unit_test_single,test_core_sim,$(addprefix tests/sim/,test_core_sim.c world.c \
 	world-check.c world-pressure.c),ebb-fake ebb-core,,))
+$(eval $(call unit_test,test_fake_need,tests/unit/test_fake_need.c \
+	$(addprefix tests/sim/,world.c world-check.c world-pressure.c),ebb-fake ebb-core,,))
 $(foreach t,arbiter charge conduct define explain force lend mem plan rebalance request restart \
 	violation,$(eval \
 	$(call unit_test,test_core_$(t),tests/unit/test_core_$(t).c tests/unit/core_script.c, \

@@ -9,14 +9,16 @@
 #include "util/log.h"
 
 #define LOAD_USEC		EBB_USEC_PER_SEC
+#define TURN_LOADS		30	/* so long others have much to do */
 #define START_EVERY_USEC	(2 * EBB_USEC_PER_SEC)
 #define SEED			1
 
 struct ebb_dryrun {
 	struct ebb_agent *agent;
 	struct ebb_fake *fake;
-	sd_event_source *timer, *load_timer;
-	uint32_t num_loads;		/* starts the next VM */
+	sd_event_source *timer;		/* starts the next VM */
+	sd_event_source *load_timer;	/* what they have to do */
+	uint32_t num_loads;
 	uint32_t num_vms, num_started;
 };
 
@@ -27,7 +29,6 @@ static void uuid_of(uint32_t i, uint8_t ret[16])
 	ret[15] = i + 1;
 }
 
-/* Floor of one CPU and no memory, ceiling the host; every third belongs to the reserved class. */
 /* Every other VM shares the shared cores of a node, where there are any, and has as many vCPUs. */
 static void make_shared(const struct ebb_host *host, uint32_t i, struct ebb_sla *sla)
 {
@@ -44,6 +45,7 @@ static void make_shared(const struct ebb_host *host, uint32_t i, struct ebb_sla 
 			n == node ? cores : 0;
 }
 
+/* Floor of one CPU and no memory, ceiling the host; every third belongs to the reserved class. */
 static int define_vm(struct ebb_dryrun *d, const struct ebb_host *host, uint32_t i)
 {
 	struct ebb_sla sla = {
@@ -117,19 +119,26 @@ int ebb_dryrun_create(struct ebb_agent *a, const struct ebb_host *host, uint32_t
 	return 0;
 }
 
-/* Of those that share cores, for half a minute each, one in four is busy. */
+/*
+ * For half a minute each, one VM needs most of the memory, and of those that share cores one in
+ * four is busy.
+ */
 static int on_load_timer(sd_event_source *s, uint64_t usec, void *arg)
 {
 	struct ebb_dryrun *d = arg;
 	const struct ebb_host *host = ebb_state_host(d->agent->state);
+	const uint32_t turn = d->num_loads / TURN_LOADS;
+	struct ebb_shared_totals shared;
 	uint8_t uuid[16];
 
 	(void)usec;
-	for (uint32_t i = 1; i < d->num_vms; i += 2) {
+	if (d->num_loads++ % TURN_LOADS == 0)
+		ebb_fake_need_turn(d->fake, ebb_clock_mono_usec(), turn);
+	ebb_state_shared_totals(d->agent->state, &shared);
+	for (uint32_t i = 1; shared.num_threads > 0 && i < d->num_vms; i += 2) {
 		uuid_of(i, uuid);
-		ebb_fake_vm_load(d->fake, uuid, (i / 2 + d->num_loads / 30) % 4 == 0 ? 700 : 200);
+		ebb_fake_vm_load(d->fake, uuid, (i / 2 + turn) % 4 == 0 ? 700 : 200);
 	}
-	d->num_loads++;
 	/* A VM is heard of as one that runs before anything else is said of it. */
 	if (ebb_state_is_loaded(d->agent->state))
 		ebb_fake_load_run(d->fake, ebb_clock_mono_usec(),
@@ -142,17 +151,15 @@ static int on_load_timer(sd_event_source *s, uint64_t usec, void *arg)
 
 int ebb_dryrun_begin(struct ebb_dryrun *d)
 {
-	struct ebb_shared_totals shared;
 	int rc;
 
 	ebb_fake_agent_start(d->fake, ebb_clock_mono_usec());
 	ebb_agent_poke(d->agent);
 	rc = sd_event_add_time_relative(d->agent->event, &d->timer, CLOCK_MONOTONIC, 0, 0, on_timer,
 					d);
-	ebb_state_shared_totals(d->agent->state, &shared);
-	if (rc >= 0 && shared.num_threads > 0)
-		rc = sd_event_add_time_relative(d->agent->event, &d->load_timer, CLOCK_MONOTONIC,
-						LOAD_USEC, 0, on_load_timer, d);
+	if (rc >= 0)
+		rc = sd_event_add_time_relative(d->agent->event, &d->load_timer, CLOCK_MONOTONIC, 0,
+						0, on_load_timer, d);
 	return rc < 0 ? rc : 0;
 }
 

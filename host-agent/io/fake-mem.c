@@ -163,9 +163,10 @@ static uint32_t some_of(struct ebb_fake *f, uint32_t count)
 	return count ? 1 + (uint32_t)fake_chance(f, count) : 0;
 }
 
-static bool think_of(struct ebb_fake *f, const struct fake_vm *vm, struct ebb_fake_pool *p)
+static bool think_of(struct ebb_fake *f, struct fake_vm *vm, uint16_t g)
 {
 	const bool is_random = vm->guest == EBB_FAKE_RANDOM;
+	struct ebb_fake_pool *p = &vm->pools[g].pub;
 	const struct ebb_fake_pool old = *p;
 
 	if (vm->guest != EBB_FAKE_SILENT && (!is_random || fake_permille(f, 700))) {
@@ -173,8 +174,11 @@ static bool think_of(struct ebb_fake *f, const struct fake_vm *vm, struct ebb_fa
 		if (p->held > p->requested)
 			p->held -= some_of(f, p->held - p->requested);
 	}
-	if (vm->guest == EBB_FAKE_GREEDY || vm->guest == EBB_FAKE_SILENT)
-		p->held += some_of(f, may_plug(p));
+	if (vm->guest == EBB_FAKE_GREEDY || vm->guest == EBB_FAKE_SILENT) {
+		const uint32_t left = fake_need_left(vm, g), most = may_plug(p);
+
+		p->held += some_of(f, left < most ? left : most);
+	}
 	if (is_random && fake_permille(f, 300))
 		p->held += (uint32_t)fake_chance(f, may_plug(p) + 1);
 	if (is_random && fake_permille(f, 200))
@@ -188,7 +192,7 @@ bool fake_mem_think(struct ebb_fake *f, usec_t now, struct fake_vm *vm)
 
 	for (uint16_t g = 0; g < vm->sla.num_nodes; g++)
 		if (vm->pools[g].pub.size > 0)
-			is_changed = think_of(f, vm, &vm->pools[g].pub) || is_changed;
+			is_changed = think_of(f, vm, g) || is_changed;
 	if (is_changed)
 		fake_device_mem(f, now, vm);
 	return is_changed;

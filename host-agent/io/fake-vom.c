@@ -31,13 +31,18 @@ static void add(struct fake_vom *v, uint16_t g, uint64_t value, uint64_t kib)
 		};
 }
 
-/* 30 to 100% is in use, the best of it worth 1 us to 1 s per second and MiB. */
+/*
+ * 30 to 100% is in use, or what the guest needs where that is said; the best of it worth 1 us to
+ * 1 s per second and MiB.
+ */
 static void tell_truth(const struct fake_vm *vm, uint16_t g, struct fake_vom *v)
 {
 	const uint64_t held = vm->pools[g].pub.held * KIB_PER_BLOCK;
-	const uint64_t in_use = held * (300 + hash_of(vm, g) % 701) / 1000;
 	const uint64_t best = 1000ull << hash_of(vm, 77) % 20;
+	uint64_t in_use = held * (300 + hash_of(vm, g) % 701) / 1000;
 
+	if (vm->need[g] != UINT32_MAX)
+		in_use = held < vm->need[g] * KIB_PER_BLOCK ? held : vm->need[g] * KIB_PER_BLOCK;
 	add(v, g, 0, held - in_use);
 	for (uint32_t i = 1; i <= PARTS; i++)
 		add(v, g, best * i * i / (PARTS * PARTS),

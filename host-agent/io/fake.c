@@ -136,6 +136,7 @@ int ebb_fake_vm_define(struct ebb_fake *f, usec_t now, const uint8_t *uuid, cons
 			};
 		}
 	fake_mem_define(f, vm);
+	fake_need_define(vm);
 	f->vms[f->num_vms++] = vm;
 	report_defined(f, now, vm);
 	return 0;

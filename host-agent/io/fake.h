@@ -8,6 +8,7 @@
  *   fake-device.c  the virtio-ebb device and its link
  *   fake-guest.c   what a guest wants
  *   fake-mem.c     pools, and what a guest does with them
+ *   fake-need.c    how much of them it needs
  *   fake-vom.c     what it says that they are worth
  */
 #ifndef EBB_IO_FAKE_H
@@ -90,6 +91,7 @@ struct fake_vm {
 	usec_t job_until;		/* libvirt does one thing at a time for a domain */
 	usec_t to_device_at, to_agent_at; /* messages do not overtake each other */
 	struct fake_pool pools[EBB_MAX_GUEST_NODES];
+	uint32_t need[EBB_MAX_GUEST_NODES]; /* blocks; UINT32_MAX: all that there are */
 	uint64_t cap_bytes;		/* 0: never set */
 	uint16_t load, throttle;	/* thousandths of a core, of each vCPU; throttle 0: none */
 	bool has_limits;
@@ -168,6 +170,11 @@ int fake_mem_mirror(struct ebb_fake *f, usec_t now, struct fake_vm *vm,
 		    const struct ebb_action_pool *mirror);
 /* Returns whether the guest has more to do. */
 bool fake_mem_think(struct ebb_fake *f, usec_t now, struct fake_vm *vm);
+
+/* fake-need.c */
+void fake_need_define(struct fake_vm *vm);
+/* Blocks that it would take of the guest node if it were offered them. */
+uint32_t fake_need_left(const struct fake_vm *vm, uint16_t g);
 
 /* fake-vom.c */
 /* The guest has a number to answer; and its answer, NULL: out of memory. */

@@ -117,6 +117,19 @@ int ebb_fake_vm_behave(struct ebb_fake *f, usec_t now, const uint8_t *uuid,
 int ebb_fake_vm_want(struct ebb_fake *f, usec_t now, const uint8_t *uuid, uint16_t node,
 		     uint16_t cpus);
 
+/*
+ * Blocks that the work of a guest needs on a guest node, all that there are before it is said.  One
+ * that is EBB_FAKE_GREEDY or _SILENT takes no more; what it holds beyond is worth nothing to it,
+ * and stays until it is asked for.  0, -ENOENT, -ERANGE (node).
+ */
+int ebb_fake_vm_need(struct ebb_fake *f, usec_t now, const uint8_t *uuid, uint16_t node,
+		     uint32_t blocks);
+/*
+ * Guests that need much by turns: one half of its pools, the others together a quarter of such
+ * pools; the VM of that number among those that are defined, and from the first one again.
+ */
+void ebb_fake_need_turn(struct ebb_fake *f, usec_t now, uint32_t turn);
+
 /* From now on, in place of those of the configuration. */
 void ebb_fake_set_failures(struct ebb_fake *f, uint32_t plug_permille, uint32_t unplug_permille,
 			   uint32_t place_permille);
