@@ -373,14 +373,15 @@ static uint64_t room_for(struct shrink *s, struct round *round)
 	return bytes;
 }
 
-/* Room in all blocks for what is moved. */
-static uint64_t free_bytes(struct shrink *s)
+/* Blocks that can get free by moving alone: each table's records go to blocks of that table. */
+static uint64_t movable_bytes(struct shrink *s)
 {
-	uint64_t bytes = 0;
+	uint64_t blocks = 0;
 
 	for (uint32_t i = 0; i < s->engine->n_tables; i++)
-		bytes += storage_free_slots(s->engine->tables[i]) * s->engine->tables[i]->stride;
-	return bytes;
+		blocks += storage_free_slots(s->engine->tables[i]) *
+			  s->engine->tables[i]->stride / OLTP_MEM_BLOCK_BYTES;
+	return blocks * OLTP_MEM_BLOCK_BYTES;
 }
 
 /* What goes if all that comes before it was not enough. */
@@ -421,8 +422,11 @@ static uint64_t shrink_pass(struct shrink *s, struct round *round, uint32_t node
 		int64_t budget_bytes;
 		uint64_t unused;
 		uint32_t n_victims;
-		bool has_room = is_cut && free_bytes(s) >= bytes - given;
+		bool has_room = is_cut && movable_bytes(s) >= bytes - given;
 
+		/* More that is worth little may go, before something does by age. */
+		if (is_cut && !has_room && given)
+			break;
 		/* Room was made everywhere: what is in each goes to others, and nothing to disk. */
 		if (has_room)
 			max = need < VICTIMS_MAX ? (uint32_t)need : VICTIMS_MAX;
@@ -451,12 +455,13 @@ static uint64_t shrink_pass(struct shrink *s, struct round *round, uint32_t node
 
 /*
  * Of what the host's cut-off says, so much to disk as makes room for what is in the blocks that are
- * to get free, and what each of them has free itself is none. Returns whether anything went.
+ * to get free, and what each of them has free itself is none. Returns whether anything went, or
+ * there is such room.
  */
 static bool evict_worthless(struct shrink *s, uint32_t node, uint64_t bytes, uint64_t deadline_ns)
 {
 	uint64_t thresholds[OLTP_TABLES_MAX], used[SLOT_WORDS_MAX], cutoff, n_gone = 0;
-	int64_t budget_bytes = (int64_t)(bytes + bytes / CUT_MARGIN) - (int64_t)free_bytes(s);
+	int64_t budget_bytes = (int64_t)(bytes + bytes / CUT_MARGIN) - (int64_t)movable_bytes(s);
 	struct storage *storage = &s->engine->storage;
 	struct block **blocks;
 	size_t n;
@@ -464,7 +469,9 @@ static bool evict_worthless(struct shrink *s, uint32_t node, uint64_t bytes, uin
 	pthread_mutex_lock(&storage->lock);
 	cutoff = storage->nodes[node].cutoff;
 	pthread_mutex_unlock(&storage->lock);
-	if (!cutoff || budget_bytes <= 0 || !s->evict->cold ||
+	if (cutoff && budget_bytes <= (int64_t)(bytes / CUT_MARGIN))
+		return true;
+	if (!cutoff || !s->evict->cold ||
 	    !cut_thresholds(s, node, cutoff, (uint64_t)budget_bytes, thresholds) ||
 	    list_candidates(s, node, true, &blocks, &n))
 		return false;
@@ -503,8 +510,8 @@ static uint64_t shrink(struct shrink *s, uint32_t node, uint64_t bytes, bool kee
 	if (!round)
 		return 0;
 	evict_begin(s->evict);
-	is_cut = evict_worthless(s, node, bytes, deadline_ns);
 	while (given < bytes && !is_late(s, deadline_ns) && zeal < ZEAL_END) {
+		is_cut = evict_worthless(s, node, bytes - given, deadline_ns);
 		given += shrink_pass(s, round, node, bytes - given, keeps, is_cut, zeal,
 				     deadline_ns, &moved);
 		zeal += !moved;
