@@ -34,3 +34,8 @@ uint64_t idle_look(struct idle *idle, uint64_t activity, bool is_running, uint64
 	idle->look_ns = now_ns;
 	return still_ns(idle, now_ns) - idle->left_out_ns;
 }
+
+bool idle_is_pause(const struct idle *idle, uint64_t now_ns, uint64_t ns)
+{
+	return now_ns > idle->ran_ns + ns;
+}

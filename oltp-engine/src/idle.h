@@ -52,4 +52,7 @@ uint64_t idle_look(struct idle *idle, uint64_t activity, bool is_running, uint64
  */
 uint64_t idle_now(const struct idle *idle, uint64_t now_ns);
 
+/* Nothing has run for so long. */
+bool idle_is_pause(const struct idle *idle, uint64_t now_ns, uint64_t ns);
+
 #endif

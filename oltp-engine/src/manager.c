@@ -15,6 +15,7 @@
 #define REREAD_TICKS		16u
 /* After an error of the disk. */
 #define DISK_RETRY_NS		500000000ull
+#define FILL_PAUSE_NS		1000000000ull
 /* Of what did not work, before the deadline. */
 #define DEMAND_RETRY_NS		20000000ull
 /* Free slots of a table below which room is made, as a share of those used; and its bounds. */
@@ -323,6 +324,20 @@ static uint64_t idle_turn(struct manager *m)
 	return ns;
 }
 
+/*
+ * Whether records are read back ahead of those who will want them. While nobody wants any, memory
+ * may be worth more to others: it would be taken from them only to be demanded again.
+ */
+static bool may_fill(struct manager *m)
+{
+	bool is_pause;
+
+	pthread_mutex_lock(&m->lock);
+	is_pause = idle_is_pause(&m->idle, manager_now_ns(), FILL_PAUSE_NS);
+	pthread_mutex_unlock(&m->lock);
+	return !is_pause;
+}
+
 static void tick(struct manager *m)
 {
 	epoch_advance(&m->engine->epoch);
@@ -355,7 +370,7 @@ static void *manager_main(void *arg)
 		}
 		if (!is_busy && !is_demanded(m) && manager_now_ns() >= m->disk_retry_ns) {
 			evict_begin(&m->evict);
-			is_busy = manager_fill(m);
+			is_busy = may_fill(m) && manager_fill(m);
 		}
 		if (!is_busy)
 			wait_news(m, tick_ns);

@@ -7,10 +7,12 @@
 #include "engine.h"
 
 /*
- * What is asked for at once: a lease of the host's costs a file descriptor however small it is, and
- * a block that is not needed yet is given back before anything else.
+ * What is asked for at once: a lease of the host's costs a file descriptor however small it is. But
+ * a block that is not needed yet is of no use to anybody and the first to be taken back, so to what
+ * is held only a part is added.
  */
 #define GROW_BYTES	(32ull << 20)
+#define GROW_PART	16u
 #define RELEASE_AT_ONCE	512u
 #define NODE_ANY_UNUSED	OLTP_NODES_MAX
 
@@ -112,6 +114,16 @@ uint64_t storage_offered(const struct storage *storage, uint32_t node)
 	return memory->limit_bytes - memory->held_bytes;
 }
 
+/* At least a block. */
+static uint64_t grow_bytes(const struct node_memory *memory)
+{
+	const uint64_t part = memory->held_bytes / GROW_PART & ~(OLTP_MEM_BLOCK_BYTES - 1);
+
+	if (!memory->held_bytes || part > GROW_BYTES)
+		return GROW_BYTES;
+	return part ? part : OLTP_MEM_BLOCK_BYTES;
+}
+
 static int provider_add(struct storage *storage, uint32_t node)
 {
 	struct node_memory *memory = &storage->nodes[node];
@@ -126,11 +138,12 @@ static int provider_add(struct storage *storage, uint32_t node)
 			return -ENOMEM;
 	} else {
 		uint64_t offered = storage_offered(storage, node) & ~(OLTP_MEM_BLOCK_BYTES - 1);
+		uint64_t most = grow_bytes(memory);
 
 		if (!offered)
 			return -ENOMEM;
-		rc = storage->ops->add(storage->ctx, offered < GROW_BYTES ? offered : GROW_BYTES,
-				       node, &addr, &bytes);
+		rc = storage->ops->add(storage->ctx, offered < most ? offered : most, node, &addr,
+				       &bytes);
 		if (rc) {
 			memory->is_refused = true;
 			return rc;

@@ -171,6 +171,44 @@ static void test_engine(void **state)
 	rig_close(&rig);
 }
 
+static bool is_paused(struct manager *m, uint64_t since_ns)
+{
+	bool is;
+
+	pthread_mutex_lock(&m->lock);
+	is = m->idle.look_ns > since_ns && idle_is_pause(&m->idle, m->idle.look_ns, SEC);
+	pthread_mutex_unlock(&m->lock);
+	return is;
+}
+
+/* Memory that is offered is not filled with what nobody asks for; once somebody does, it is. */
+static void test_nothing_is_read_ahead_in_a_pause(void **state)
+{
+	(void)state;
+	const uint32_t n = 6 * RIG_PER_BLOCK;
+	struct manager *m;
+	uint64_t end_ns;
+	struct rig rig;
+
+	rig_open(&rig, OLTP_CC_NO_WAIT, 16 * MIB, true, 0);
+	m = rig.engine->manager;
+	rig_insert(&rig, 0, n);
+	assert_int_equal(rig_demand(&rig, 8 * MIB, RIG_DEADLINE_MS).held_bytes, 8 * MIB);
+	end_ns = manager_now_ns();
+	for (uint32_t ms = 0; ms < RIG_DEADLINE_MS && !is_paused(m, end_ns); ms++)
+		rig_sleep_ms(1);
+	assert_true(is_paused(m, end_ns));
+	oltp_blocks_native_set_limit(rig.blocks, 16 * MIB, 0);
+	rig_sleep_ms(300);
+	assert_int_equal(rig_stats(&rig).held_bytes, 8 * MIB);
+	for (uint32_t ms = 0; ms < RIG_DEADLINE_MS && rig_stats(&rig).cold_records > 0; ms++) {
+		assert_int_equal(rig_read(&rig, ms % n, 0), OLTP_OK);
+		rig_sleep_ms(1);
+	}
+	assert_int_equal(rig_stats(&rig).cold_records, 0);
+	rig_close(&rig);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -178,6 +216,7 @@ int main(void)
 		cmocka_unit_test(test_part_of_pauses),
 		cmocka_unit_test(test_never_back),
 		cmocka_unit_test(test_engine),
+		cmocka_unit_test(test_nothing_is_read_ahead_in_a_pause),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

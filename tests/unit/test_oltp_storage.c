@@ -73,6 +73,22 @@ static void test_unused_goes_first(void **state)
 	rig_close(&rig);
 }
 
+/* What is asked for at once is a part of what is held, lest much lies unused. */
+static void test_grows_by_parts(void **state)
+{
+	(void)state;
+	struct rig rig;
+
+	rig_open(&rig, OLTP_CC_NO_WAIT, 128 * MIB, false, 0);
+	rig_insert(&rig, 0, 16 * RIG_PER_BLOCK);
+	assert_int_equal(rig_stats(&rig).held_bytes, 32 * MIB);
+	rig_insert(&rig, 16 * RIG_PER_BLOCK, 16 * RIG_PER_BLOCK + 1);
+	assert_int_equal(rig_stats(&rig).held_bytes, 34 * MIB);
+	rig_insert(&rig, 16 * RIG_PER_BLOCK + 1, 32 * RIG_PER_BLOCK + 1);
+	assert_int_equal(rig_stats(&rig).held_bytes, 68 * MIB);
+	rig_close(&rig);
+}
+
 /* Half of the slots are free, but no block is: records are moved together, without a disk. */
 static void test_holes_are_closed(void **state)
 {
@@ -295,6 +311,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_limit_is_kept),
 		cmocka_unit_test(test_unused_goes_first),
+		cmocka_unit_test(test_grows_by_parts),
 		cmocka_unit_test(test_holes_are_closed),
 		cmocka_unit_test(test_refusal_is_not_asked_again),
 		cmocka_unit_test(test_records_are_placed_on_the_node_asked_for),
