@@ -234,7 +234,7 @@ class Scene(unittest.TestCase):
     def test_loads_fit_only_with_the_right_neighbours(self):
         p = plan_rebalance
         self.assertGreater(p.HIGH + p.LOW, 1.0)
-        self.assertLess(max(p.HIGH, 3 * p.LOW), p.HOT)
+        self.assertLess(max(p.HIGH, 1.5 * 3 * p.LOW), p.HOT)
         self.assertGreater(2 * p.SKEW, 1.15)
         self.assertLess(p.SKEW, p.HOT)
 
