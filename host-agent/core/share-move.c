@@ -106,10 +106,12 @@ static void try_move(struct search *q, uint32_t vcpu, uint16_t active, uint16_t 
 	const struct ebb_share_core *from = &s->cores[q->core], *dest = &s->cores[to];
 	const uint32_t demand = s->vcpus[vcpu].demand;
 	const uint32_t after = dest->demand + demand;
+	/* Of what is far too much some may be too much elsewhere: less of it comes back. */
+	const uint32_t less = from->demand / 4u * 3u, most = limit(s, from->demand);
 	struct change c = { .vcpu = vcpu, .other = UINT32_MAX, .core = to };
 
 	if (after >= from->demand ||
-	    (after > limit(s, from->demand) && dest->demand >= s->cfg.active))
+	    (after > most && after > less && dest->demand >= s->cfg.active))
 		return;
 	/* Microseconds for thousandths at the end: of what is the same, the coolest core. */
 	c.cost = lost_among(s, from->demand - demand, active) +

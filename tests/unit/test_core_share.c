@@ -151,6 +151,27 @@ static void test_busy_neighbours_part(void **state)
 	assert_int_equal(s.num_moves, 0);
 }
 
+/* Who has little to do is no reason to leave two busy ones on a core, even if his gets full. */
+static void test_one_of_two_joins_the_light(void **state)
+{
+	(void)state;
+	host(1, 2);
+	for (int i = 0; i < 5; i++)
+		add_vm(1, 100);
+	put(0, 0, 500, 500);
+	put(1, 0, 500, 500);
+	for (uint32_t i = 2; i < 5; i++)
+		put(i, 1, 40, 0);
+	ebb_share_look(&s, 100 * SEC);
+	assert_int_equal(s.num_moves, 1);
+	assert_int_not_equal(vcpus[0].core, vcpus[1].core);
+	/* As it is now nobody moves again, also when everybody might. */
+	vcpus[0].use = vcpus[1].use = 900;
+	vcpus[0].wait = vcpus[1].wait = 100;
+	ebb_share_look(&s, 1000 * SEC);
+	assert_int_equal(s.num_moves, 0);
+}
+
 /* A full core hides what its vCPUs would use; what they waited tells. */
 static void test_waiting_counts_on_full_cores_only(void **state)
 {
@@ -420,6 +441,7 @@ int main(void)
 		cmocka_unit_test(test_small_on_one_node_large_on_several),
 		cmocka_unit_test(test_idle_neighbours_stay),
 		cmocka_unit_test(test_busy_neighbours_part),
+		cmocka_unit_test(test_one_of_two_joins_the_light),
 		cmocka_unit_test(test_waiting_counts_on_full_cores_only),
 		cmocka_unit_test(test_change_of_places),
 		cmocka_unit_test(test_stays_after_a_move),
