@@ -9,7 +9,7 @@
  *                            " 1/4 v7" at the end: histogram 7 is asked for
  *   revoke a 0 64            pool of node 0 down to 64 MiB
  *   cap a 1344               mirror a 0 64       MiB
- *   throttle a 425           thousandths of a core
+ *   throttle a 462           thousandths of a core
  *                            " 1/4 t2" where tier 2 is told
  *   flags a 4 forced         flags a 4 clear         flags a 4 lent       close a
  *   plug a 4   unplug a 4    place a 4 @2   home a 4 @0

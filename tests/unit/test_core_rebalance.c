@@ -88,7 +88,7 @@ static void test_throttled_where_the_host_can(void **state)
 	run(&sh, 500, 500);
 	run(&sh, 500, 500);
 	assert_true(is_throttled(&sh));
-	run(&sh, 425, 425);
+	run(&sh, 462, 462);
 	demand_is(&sh, 1000);
 	script_finish(&sh.s);
 }
@@ -102,7 +102,7 @@ static void test_no_throttle_where_the_host_cannot(void **state)
 	begin(&sh);
 	run(&sh, 500, 500);
 	advance(&sh, 500, 500);
-	script_expect(&sh.s, "throttle a 425", "throttle b 425");
+	script_expect(&sh.s, "throttle a 462", "throttle b 462");
 	script_done(&sh.s, EBB_ACTION_THROTTLE, 'a', 0, -EOPNOTSUPP);
 	script_done(&sh.s, EBB_ACTION_THROTTLE, 'b', 0, -EOPNOTSUPP);
 	script_settle(&sh.s);
