@@ -2,7 +2,8 @@
 """The VMs and the numbers of `rebalance` (verdict_rebalance.py says what must come out).
 
 The paper's experiment to scale: 8 databases of 8 CPUs on 32 cores become 8 of 2 on 8, its window
-of 15 s becomes WINDOW_S. A database is loaded with parts of what it can do when it is alone.
+of 15 s becomes WINDOW_S, and its bursts of 15 minutes as many windows. A database is loaded with
+parts of what it can do with cores of its own.
 """
 import os
 import random
@@ -23,7 +24,7 @@ NEVER_S = 3600          # longer than any run: cores stay as they were given
 # if what is begun often costs half as much again: so it does where CPUs are emulated.
 HIGH, LOW = 0.9, 0.15
 BURSTS = 2
-BURST_S, PAUSE_S = 30.0, 6.0
+BURST_S, PAUSE_S = 60.0, 6.0
 # With heavy skew half of the VMs compute; two of them are more than the cores that they share.
 SKEW, IDLE = 0.9, 0.0
 SKEW_S = 16.0
