@@ -322,9 +322,12 @@ int cold_merge(struct cold *cold, const struct index_ref *ref, uint32_t slot, co
 			      memory_order_relaxed);
 	memcpy(record->data, data, table->record_bytes);
 	if (!index_stub_replace(ref, (uint64_t)(uintptr_t)record)) {
-		/* Nobody could find it, so it may be used again at once. */
-		storage_slot_free(storage, record);
+		/*
+		 * Nobody could find it, so it may be used again at once. Whoever merges is in no
+		 * epoch: as soon as it is free, its block may go and come back as another's.
+		 */
 		lock_release_exclusive(&record->lock, stamp);
+		storage_slot_free(storage, record);
 		return -EALREADY;
 	}
 	lock_release_exclusive(&record->lock, stamp);
