@@ -481,6 +481,12 @@ void core_settle(struct ebb_state *s, usec_t now)
 		core_count_capacity(s);
 		core_admit_all(s, now);
 		make_plan(s, now);
+		/*
+		 * Nobody can tell what it asked for: what it decides without counts, and not what
+		 * it would have left as it is meanwhile, demands among it that are taken back.
+		 */
+		if (core_broker_is_due(s, now))
+			make_plan(s, now);
 	}
 	s->plan_is_stale = s->limits_are_stale = false;
 	set_limits(s, now, EBB_CPUS);

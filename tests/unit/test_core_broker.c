@@ -137,6 +137,37 @@ static void test_cool_down_ends(void **state)
 	assert_int_equal(told.num_decided, before + 1);
 }
 
+/*
+ * A policy that wants to ask first keeps everybody's memory meanwhile.  Where nobody can tell
+ * anything there is no meanwhile, and a demand that stays keeps its deadline.
+ */
+static void test_nobody_to_ask(void **state)
+{
+	struct script *s = *state;
+	const struct ebb_vm_pool *p = &script_vm(s, 'b')->nodes[0].pool;
+	usec_t due_at;
+
+	s->can_vom = false;
+	assert_int_equal(script_hello(s, 'a', false, true, 1, ""), 0);
+	assert_int_equal(script_hello(s, 'b', false, true, 1, ""), 0);
+	told.target_mib[0] = told.target_mib[1] = 500;
+	rig_decide_again(s);
+	rig_settle(s);
+	rig_holds(s, 'a', 500);
+	rig_holds(s, 'b', 500);
+	assert_int_equal(ebb_state_policy_set(s->state, s->now, &ebb_policy_balloon), 0);
+	rig_settle(s);
+	assert_int_equal(p->num_due, 1);
+	due_at = p->due[0].at;
+	s->now += MSEC(100);
+	assert_int_equal(ebb_state_policy_set(s->state, s->now, &ebb_policy_vom), 0);
+	rig_settle(s);
+	assert_int_equal(p->num_due, 1);
+	assert_int_equal(p->due[0].at, due_at);
+	assert_int_equal(p->due[0].limit, p->limit);
+	assert_int_equal(ebb_state_broker(s->state)->num_asks, 1);
+}
+
 static bool says(const struct ebb_explain *e, const char *text)
 {
 	for (uint32_t i = 0; i < e->num_lines; i++)
@@ -257,6 +288,7 @@ int main(void)
 		RIG_CASE(test_cutoff),
 		RIG_CASE(test_record),
 		RIG_CASE(test_cool_down_ends),
+		RIG_CASE(test_nobody_to_ask),
 		RIG_CASE(test_explain),
 		RIG_CASE(test_record_without_values),
 		cmocka_unit_test(test_values_for_people),
