@@ -113,7 +113,7 @@ static void give_cores(struct ebb_state *s, usec_t now, struct ebb_vm *vm)
 	for (uint16_t i = 0; i < vm->num_vcpus; i++) {
 		if (!vm->vcpus[i].is_startup || vm->vcpus[i].thread != EBB_THREAD_NONE)
 			continue;
-		if (!core_vcpu_own(s, vm, i, core_pick_thread(s, vm, vm->vcpus[i].node, true)))
+		if (!core_vcpu_own(s, vm, i, core_pick_startup(s, vm, vm->vcpus[i].node)))
 			vm->work->wants_cores = true;
 	}
 	for (uint16_t i = 0; vm->work->counts_as_driven && vm->link_up && i < vm->num_vcpus; i++) {

@@ -304,6 +304,13 @@ static inline bool core_vcpu_goes_home(const struct ebb_vm *vm, const struct ebb
 	return v->is_lent ? !core_vcpu_is_getting(vm, v) : core_vcpu_is_ahead(vm, v);
 }
 
+/* It runs on the thread, or may for all that is known. */
+static inline bool core_vcpu_may_run_on(const struct ebb_vcpu *v, uint16_t thread)
+{
+	return v->placed == thread || v->placing == thread ||
+	       (v->placed == EBB_THREAD_NONE && v->place_failures > 0);
+}
+
 /* The guest counts with its core: it is granted and was neither forced nor lent. */
 static inline bool core_vcpu_is_held(const struct ebb_vcpu *v)
 {
@@ -352,9 +359,14 @@ void core_use_threads(struct ebb_state *s, const bool *use_threads);
 /* Whether all of the core that has an owner belongs to the guest node. */
 bool core_is_own(const struct ebb_state *s, const struct ebb_core *core, const struct ebb_vm *vm,
 		 uint16_t g);
-/* A thread for a CPU of guest node g, EBB_THREAD_NONE if there is none for it. */
+/* A thread for a vCPU of the startup set on guest node g; EBB_THREAD_NONE if there is none. */
+uint16_t core_pick_startup(const struct ebb_state *s, const struct ebb_vm *vm, uint16_t g);
+/* The same for another one. */
 uint16_t core_pick_thread(const struct ebb_state *s, const struct ebb_vm *vm, uint16_t g,
 			  bool allow_ht);
+
+/* Whether no startup vCPU of the VM is still there, without its core having been there. */
+bool core_thread_is_vacated(const struct ebb_vm *vm, uint16_t thread);
 
 /* pack.c */
 /* Limits are set: begins to free cores that others wait for. */

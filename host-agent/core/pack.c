@@ -47,12 +47,13 @@ static uint16_t count_own(const struct ebb_state *s, const struct ebb_vm *vm, ui
 	return core_is_own(s, &s->host.cores[core], vm, g) ? s->cores.num_owned[core] : 0;
 }
 
-static uint16_t free_thread(const struct ebb_state *s, uint16_t core)
+static uint16_t free_thread(const struct ebb_state *s, const struct ebb_vm *vm, uint16_t core)
 {
 	const struct ebb_core *c = &s->host.cores[core];
 
 	for (uint16_t rank = 0; rank < c->num_threads; rank++)
-		if (!s->cores.owner[c->threads[rank]].vm)
+		if (!s->cores.owner[c->threads[rank]].vm &&
+		    core_thread_is_vacated(vm, c->threads[rank]))
 			return c->threads[rank];
 	return EBB_THREAD_NONE;
 }
@@ -88,7 +89,7 @@ static uint16_t pick_target(const struct ebb_state *s, const struct ebb_vm *vm, 
 
 	for (uint16_t c = 0; c < s->host.num_cores; c++) {
 		const uint16_t count = count_own(s, vm, g, c);
-		const uint16_t thread = free_thread(s, c);
+		const uint16_t thread = free_thread(s, vm, c);
 
 		if (c == left || thread == EBB_THREAD_NONE || count == 0 || count < most ||
 		    (best != EBB_THREAD_NONE && count == most))
@@ -137,13 +138,9 @@ void core_pack_all(struct ebb_state *s)
 /* Nothing else of the VM runs on the thread, or may for all that is known. */
 static bool is_left(const struct ebb_vm *vm, uint16_t vcpu, uint16_t thread)
 {
-	for (uint16_t i = 0; i < vm->num_vcpus; i++) {
-		const struct ebb_vcpu *v = &vm->vcpus[i];
-
-		if (i != vcpu && (v->placed == thread || v->placing == thread ||
-				  (v->placed == EBB_THREAD_NONE && v->place_failures > 0)))
+	for (uint16_t i = 0; i < vm->num_vcpus; i++)
+		if (i != vcpu && core_vcpu_may_run_on(&vm->vcpus[i], thread))
 			return false;
-	}
 	return true;
 }
 

@@ -118,8 +118,7 @@ static uint16_t pick_beside(const struct ebb_state *s, const struct ebb_vm *vm, 
 	return EBB_THREAD_NONE;
 }
 
-uint16_t core_pick_thread(const struct ebb_state *s, const struct ebb_vm *vm, uint16_t g,
-			  bool allow_ht)
+static uint16_t pick(const struct ebb_state *s, const struct ebb_vm *vm, uint16_t g, bool allow_ht)
 {
 	const uint16_t h = vm->sla.nodes[g].host_node;
 	uint16_t thread = EBB_THREAD_NONE;
@@ -131,5 +130,37 @@ uint16_t core_pick_thread(const struct ebb_state *s, const struct ebb_vm *vm, ui
 		thread = ebb_cores_pick(&s->cores, h, false);
 	if (thread == EBB_THREAD_NONE && allow_ht)
 		thread = pick_beside(s, vm, g);
-	return thread;
+	return core_thread_is_vacated(vm, thread) ? thread : EBB_THREAD_NONE;
+}
+
+uint16_t core_pick_startup(const struct ebb_state *s, const struct ebb_vm *vm, uint16_t g)
+{
+	return pick(s, vm, g, true);
+}
+
+/*
+ * A startup vCPU that waited for its core runs on the thread, or may, until it has arrived where it
+ * belongs.  Who came there meanwhile would lose the core with the next restart of the agent: it
+ * takes a vCPU that it finds beside one of the startup set for one that has none
+ * (core_claim_all()).
+ */
+bool core_thread_is_vacated(const struct ebb_vm *vm, uint16_t thread)
+{
+	for (uint16_t i = 0; i < vm->num_vcpus; i++) {
+		const struct ebb_vcpu *v = &vm->vcpus[i];
+
+		/* While it moves it owns both threads on which it may be. */
+		if (v->is_startup && v->leaves == EBB_THREAD_NONE &&
+		    core_vcpu_may_run_on(v, thread))
+			return false;
+	}
+	return true;
+}
+
+uint16_t core_pick_thread(const struct ebb_state *s, const struct ebb_vm *vm, uint16_t g,
+			  bool allow_ht)
+{
+	const uint16_t thread = pick(s, vm, g, allow_ht);
+
+	return core_thread_is_vacated(vm, thread) ? thread : EBB_THREAD_NONE;
 }

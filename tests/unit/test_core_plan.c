@@ -379,6 +379,21 @@ static void test_packs_given_back(void **state)
 	script_finish(&s);
 }
 
+/* Not to where a vCPU of the startup set is that should be elsewhere. */
+static void test_packs_beside(void **state)
+{
+	struct script s;
+
+	(void)state;
+	boot_two(&s, 3, "2/3,0/2", 3);
+	s.now += MSEC(10);
+	assert_int_equal(script_found(&s, 'a', 1, s.now, "0@1 1@2 2@4"), 0);
+	puppet.second = 2;
+	replan(&s);
+	script_expect(&s, "place a 0 @0", "place a 2 @3");
+	script_finish(&s);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -391,6 +406,7 @@ int main(void)
 		cmocka_unit_test(test_packs),
 		cmocka_unit_test(test_packs_home),
 		cmocka_unit_test(test_packs_given_back),
+		cmocka_unit_test(test_packs_beside),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

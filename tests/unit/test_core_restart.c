@@ -139,6 +139,49 @@ static void test_waiting_owns_nothing(void **state)
 	script_finish(&s);
 }
 
+/*
+ * A startup vCPU that could not be moved to its new core runs where it waited.  Nobody comes there
+ * before it has left: found together again, the agent would take the other one for forced.
+ */
+static void test_waits_where_it_waited(void **state)
+{
+	const struct ebb_sla sla = script_sla("1/4");
+	struct script s;
+
+	(void)state;
+	script_init_loading(&s, 1, 4, 1, false);
+	assert_int_equal(script_define(&s, 'a', &sla), 0);
+	assert_int_equal(script_found(&s, 'a', 1, s.now, "0@1 1@1"), 0);
+	assert_int_equal(script_define(&s, 'b', &sla), 0);
+	assert_int_equal(script_found(&s, 'b', 2, s.now, "0@0 1@1 2@2 3@3"), 0);
+	script_loaded(&s);
+	script_expect_nothing(&s);
+	assert_int_equal(script_hello(&s, 'a', true, true, 5, "1f"), 0);
+	assert_int_equal(script_hello(&s, 'b', true, true, 5, "1 2 3"), 0);
+	script_expect(&s, "welcome a ack", "limits a 1/1", "welcome b ack", "limits b 4/2!300");
+	assert_int_equal(script_remove(&s, 'b', 1, 3), 0);
+	script_expect(&s, "unplug b 3");
+	script_done(&s, EBB_ACTION_UNPLUG, 'b', 3, 0);
+	script_expect(&s, "place a 0 @3", "home a 1 @3", "response b 1 ack none []",
+		      "limits b 3/2!300");
+	script_done(&s, EBB_ACTION_PLACE, 'a', 0, -EIO);
+	script_done(&s, EBB_ACTION_HOME, 'a', 1, 0);
+	assert_int_equal(script_remove(&s, 'b', 1, 1), 0);
+	script_expect(&s, "unplug b 1");
+	script_done(&s, EBB_ACTION_UNPLUG, 'b', 1, 0);
+	script_expect(&s, "limits a 1/2", "response b 1 ack none []", "limits b 2/2");
+	assert_null(ebb_state_thread_owner(s.state, 1, NULL));
+	assert_int_equal(script_add(&s, 'a', 1, 1, 0, false), 0);
+	script_expect(&s, "response a 1 busy capacity []");
+	s.now += MSEC(200);
+	script_expect(&s, "place a 0 @3");
+	script_done(&s, EBB_ACTION_PLACE, 'a', 0, 0);
+	script_expect(&s, "limits a 2/2", "place a 1 @1");
+	script_done(&s, EBB_ACTION_PLACE, 'a', 1, 0);
+	script_expect(&s, "flags a 1 clear");
+	script_finish(&s);
+}
+
 static void test_device_never_comes(void **state)
 {
 	struct script s;
@@ -250,6 +293,7 @@ int main(void)
 		cmocka_unit_test(test_granted_without_core),
 		cmocka_unit_test(test_forced_stays_forced),
 		cmocka_unit_test(test_waiting_owns_nothing),
+		cmocka_unit_test(test_waits_where_it_waited),
 		cmocka_unit_test(test_device_never_comes),
 		cmocka_unit_test(test_answer_crossed_hello),
 		cmocka_unit_test(test_hello_is_checked),
