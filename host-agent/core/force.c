@@ -143,11 +143,41 @@ static void give_cores(struct ebb_state *s, usec_t now, struct ebb_vm *vm)
 	}
 }
 
+/*
+ * A forced CPU is on its way to a core again, and now one less is allowed: it stays forced.  The
+ * guest does not have it back yet; asked for another one, or for this one, it would have less time
+ * than its deadline, or none.
+ */
+static void keep_forced(struct ebb_state *s, usec_t now, struct ebb_vm *vm)
+{
+	for (uint16_t i = 0; i < vm->num_vcpus; i++) {
+		const struct ebb_vcpu *v = &vm->vcpus[i];
+		const struct ebb_vm_node *n = &vm->nodes[v->node];
+		const struct ebb_vm_conduct before = vm->conduct;
+		struct ebb_record *r;
+
+		if (n->held <= n->limit || !core_vcpu_is_held(v) || !v->told_forced ||
+		    v->request >= 0 || v->placed == v->thread)
+			continue;
+		core_vcpu_force(s, vm, i, EBB_FORCE_NO_CORE);
+		core_vm_count(s, vm);
+		/* Nothing that the guest has given. */
+		vm->conduct = before;
+		r = core_record(s, vm, now, EBB_EVENT_FORCE);
+		r->node = v->node;
+		r->cpus = 1;
+		core_text(r->text, "vCPU %u has not got its core back yet and stays forced: limit "
+			  "%u", i, n->limit);
+	}
+}
+
 void core_cpus_settle(struct ebb_state *s, usec_t now, struct ebb_vm *vm)
 {
 	if (vm->work->is_dirty || vm->work->wants_cores)
 		give_cores(s, now, vm);
-	if (vm->work->is_dirty)
+	if (vm->work->is_dirty) {
+		keep_forced(s, now, vm);
 		update_due(vm, now);
+	}
 	force_overdue(s, now, vm);
 }

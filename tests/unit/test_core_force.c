@@ -121,6 +121,38 @@ static void test_unforce(void **state)
 	script_finish(&s);
 }
 
+/* What the guest has not got back yet it is not asked for. */
+static void test_unforce_is_taken_back(void **state)
+{
+	const struct ebb_sla sla = script_sla("1/4");
+	struct script s;
+
+	(void)state;
+	full_house(&s);
+	s.now += MSEC(300);
+	script_settle(&s);
+	assert_int_equal(script_simple(&s, 'b', EBB_FACT_VM_STOPPED), 0);
+	script_expect(&s, "limits a 4/4", "place a 2 @2", "place a 3 @3");
+	script_done(&s, EBB_ACTION_PLACE, 'a', 2, 0);
+	script_done(&s, EBB_ACTION_PLACE, 'a', 3, -EIO);
+	script_expect(&s, "flags a 2 clear");
+	assert_int_equal(script_define(&s, 'c', &sla), 0);
+	assert_int_equal(script_running(&s, 'c', 3), 0);
+	script_expect(&s, "limits a 3/3", "home c 0 @3");
+	assert_int_equal(script_vm(&s, 'a')->nodes[0].num_due, 0);
+	/* Where it runs nobody knows: its core is free once it is home. */
+	s.now += MSEC(200);
+	script_expect(&s, "home a 3 @0");
+	script_done(&s, EBB_ACTION_HOME, 'c', 0, 0);
+	script_done(&s, EBB_ACTION_HOME, 'a', 3, 0);
+	script_expect_nothing(&s);
+	assert_ptr_equal(ebb_state_thread_owner(s.state, 3, NULL), script_vm(&s, 'c'));
+	/* The next one does have a deadline. */
+	assert_int_equal(script_hello(&s, 'c', true, true, 1, ""), 0);
+	script_expect(&s, "limits a 3/2!300", "welcome c ack", "limits c 1/1");
+	script_finish(&s);
+}
+
 static void test_demand_is_taken_back(void **state)
 {
 	struct script s;
@@ -278,6 +310,7 @@ int main(void)
 		cmocka_unit_test(test_force),
 		cmocka_unit_test(test_force_fails_first),
 		cmocka_unit_test(test_unforce),
+		cmocka_unit_test(test_unforce_is_taken_back),
 		cmocka_unit_test(test_demand_is_taken_back),
 		cmocka_unit_test(test_later_demand_has_its_own_deadline),
 		cmocka_unit_test(test_given_back_but_slow),
