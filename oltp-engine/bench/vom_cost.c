@@ -4,9 +4,12 @@
  * transactions all the time; in turns its records are watched, and once in each such run the
  * question of the host is answered (sample copied, values made and sorted), or nothing of that
  * happens. Runs of the two kinds make pairs, which begin with the one and with the other by turns.
- * Prints each pair, the medians of both, and the median of the pairs' ratios. As a run is a few
- * seconds and the host asks once a minute at most, answers come many times as often as in earnest;
- * and every watched run starts with nothing known.
+ * Runs are short and pairs many: what else the machine does then meets both kinds alike, and the
+ * median of many pairs is known better than that of a few, however noisy each one is.
+ * Prints the medians of both, that of the pairs' ratios, and between what it is with a probability
+ * of 95 % (order statistics: nothing is assumed of how ratios are distributed). Dearer than in
+ * earnest: the host asks once a minute at most, here it does in each second that is watched, and
+ * every watched run starts with nothing known.
  * Exit status: 0, 1 (could not run), 64 (usage).
  */
 #include <argp.h>
@@ -25,13 +28,15 @@
 #define UPDATE_BYTES	100u
 #define BLOCKS_BYTES	(1ull << 40)
 #define REREAD_NS	100000.0
-#define ROUNDS_MAX	1000u
+#define PAIRS_MAX	10000u
+#define SETTLE_MS	2000u
+#define ANSWERS_NS	1000000000ull	/* watched time between two answers */
 #define THREADS_MAX	64u
 
 const char *argp_program_version = "vom-cost 1 (Ebb)";
 
 struct arguments {
-	uint64_t threads, seconds, rounds, records;
+	uint64_t threads, millis, pairs, records;
 };
 
 struct thread {
@@ -122,13 +127,23 @@ static int compare_doubles(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-static double median(const double *values, uint64_t n)
-{
-	double sorted[ROUNDS_MAX];
+struct median {
+	double value, low, high;	/* low to high: with a probability of 95 % */
+};
 
-	memcpy(sorted, values, n * sizeof(*values));
-	qsort(sorted, n, sizeof(*sorted), compare_doubles);
-	return n % 2 ? sorted[n / 2] : (sorted[n / 2 - 1] + sorted[n / 2]) / 2;
+/* Sorts them. The ranks of low and high: normal approximation of the binomial distribution. */
+static struct median median_of(double *values, uint64_t n)
+{
+	uint64_t off = 1;
+
+	while ((double)(off * off) < 0.98 * 0.98 * (double)n)
+		off++;
+	qsort(values, n, sizeof(*values), compare_doubles);
+	return (struct median){
+		.value = n % 2 ? values[n / 2] : (values[n / 2 - 1] + values[n / 2]) / 2,
+		.low = values[n / 2 > off ? n / 2 - off : 0],
+		.high = values[n / 2 + off < n ? n / 2 + off : n - 1],
+	};
 }
 
 /* What an answer takes of the engine and of whoever asks it. */
@@ -144,52 +159,63 @@ static uint32_t answer(struct oltp_engine *engine)
 	return n;
 }
 
+struct runs {
+	struct oltp_engine *engine;
+	struct thread *threads;
+	const struct arguments *args;
+	uint64_t unanswered_ns;		/* watched since the last answer */
+	uint32_t n_samples, answers;
+};
+
 /* Transactions per second. */
-static double run(struct oltp_engine *engine, struct thread *threads,
-		  const struct arguments *args, bool is_watched, uint32_t *ret_samples)
+static double run(struct runs *r, bool is_watched)
 {
 	uint64_t commits = 0, start_ns, end_ns, took_ns;
 
-	oltp_memory_watch(engine, is_watched);
+	oltp_memory_watch(r->engine, is_watched);
 	start_ns = now_ns();
-	end_ns = start_ns + args->seconds * 1000000000ull;
-	for (uint64_t i = 0; i < args->threads; i++)
-		commits -= atomic_load(&threads[i].commits);
+	end_ns = start_ns + r->args->millis * 1000000ull;
+	for (uint64_t i = 0; i < r->args->threads; i++)
+		commits -= atomic_load(&r->threads[i].commits);
 	sleep_until(start_ns + (end_ns - start_ns) / 2);
-	if (is_watched)
-		*ret_samples = answer(engine);
+	r->unanswered_ns += is_watched ? end_ns - start_ns : 0;
+	if (r->unanswered_ns >= ANSWERS_NS) {
+		r->n_samples = answer(r->engine);
+		r->answers++;
+		r->unanswered_ns = 0;
+	}
 	sleep_until(end_ns);
-	for (uint64_t i = 0; i < args->threads; i++)
-		commits += atomic_load(&threads[i].commits);
+	for (uint64_t i = 0; i < r->args->threads; i++)
+		commits += atomic_load(&r->threads[i].commits);
 	took_ns = now_ns() - start_ns;
 	return (double)commits * 1e9 / (double)took_ns;
 }
 
-static void measure(struct oltp_engine *engine, struct thread *threads,
-		    const struct arguments *args)
+static void measure(struct runs *r)
 {
-	double with[ROUNDS_MAX], without[ROUNDS_MAX], ratios[ROUNDS_MAX];
-	uint32_t n = 0;
+	static double with[PAIRS_MAX], without[PAIRS_MAX], ratios[PAIRS_MAX];
+	uint64_t n = r->args->pairs;
+	struct median ratio;
 
 	/* Caches and clocks settle. */
-	run(engine, threads, args, true, &n);
-	for (uint64_t i = 0; i < args->rounds; i++) {
+	for (uint64_t ms = 0; ms < SETTLE_MS; ms += r->args->millis)
+		run(r, true);
+	for (uint64_t i = 0; i < n; i++) {
 		if (i % 2)
-			with[i] = run(engine, threads, args, true, &n);
-		without[i] = run(engine, threads, args, false, &n);
+			with[i] = run(r, true);
+		without[i] = run(r, false);
 		if (i % 2 == 0)
-			with[i] = run(engine, threads, args, true, &n);
+			with[i] = run(r, true);
 		ratios[i] = with[i] / without[i];
-		printf("pair %2lu: watched %.0f/s, not watched %.0f/s, ratio %.4f\n",
-		       (unsigned long)i + 1, with[i], without[i], ratios[i]);
-		fflush(stdout);
 	}
-	printf("threads %lu, records %lu, runs of %lu s, %lu pairs, %u samples\n",
-	       (unsigned long)args->threads, (unsigned long)args->records,
-	       (unsigned long)args->seconds, (unsigned long)args->rounds, n);
-	printf("median watched %.0f/s, not watched %.0f/s, of ratios %.4f: cost %.2f %%\n",
-	       median(with, args->rounds), median(without, args->rounds),
-	       median(ratios, args->rounds), 100 * (1 - median(ratios, args->rounds)));
+	ratio = median_of(ratios, n);
+	printf("threads %lu, records %lu, runs of %lu ms, %lu pairs, %u answers, the last of "
+	       "%u samples\n", (unsigned long)r->args->threads, (unsigned long)r->args->records,
+	       (unsigned long)r->args->millis, (unsigned long)n, r->answers, r->n_samples);
+	printf("median watched %.0f/s, not watched %.0f/s, of ratios %.4f: cost %.2f %% "
+	       "(95 %%: %.2f to %.2f %%)\n", median_of(with, n).value,
+	       median_of(without, n).value, ratio.value, 100 * (1 - ratio.value),
+	       100 * (1 - ratio.high), 100 * (1 - ratio.low));
 }
 
 static int load(struct oltp_engine *engine, struct oltp_table *table, uint64_t records)
@@ -230,7 +256,7 @@ static int measure_all(struct oltp_engine *engine, const struct arguments *args)
 			break;
 	}
 	if (!rc)
-		measure(engine, threads, args);
+		measure(&(struct runs){ .engine = engine, .threads = threads, .args = args });
 	atomic_store(&quit, true);
 	for (uint64_t i = 0; i < n; i++)
 		pthread_join(threads[i].id, NULL);
@@ -239,8 +265,8 @@ static int measure_all(struct oltp_engine *engine, const struct arguments *args)
 
 static const struct argp_option options[] = {
 	{ "threads", 't', "N", 0, "threads that run transactions, 1 to 64 (default 2)", 0 },
-	{ "seconds", 's', "N", 0, "length of a run, 1 to 3600 (default 2)", 0 },
-	{ "rounds", 'r', "N", 0, "pairs of runs, 1 to 1000 (default 15)", 0 },
+	{ "milliseconds", 'm', "N", 0, "length of a run, 50 to 60000 (default 250)", 0 },
+	{ "pairs", 'p', "N", 0, "pairs of runs, 10 to 10000 (default 200)", 0 },
 	{ "records", 'n', "N", 0, "records of 1 KiB, 1000 to 100000000 (default 200000)", 0 },
 	{ 0 },
 };
@@ -267,11 +293,11 @@ static error_t option_parse(int key, char *arg, struct argp_state *state)
 	case 't':
 		args->threads = number_parse(state, arg, 1, THREADS_MAX);
 		return 0;
-	case 's':
-		args->seconds = number_parse(state, arg, 1, 3600);
+	case 'm':
+		args->millis = number_parse(state, arg, 50, 60000);
 		return 0;
-	case 'r':
-		args->rounds = number_parse(state, arg, 1, ROUNDS_MAX);
+	case 'p':
+		args->pairs = number_parse(state, arg, 10, PAIRS_MAX);
 		return 0;
 	case 'n':
 		args->records = number_parse(state, arg, 1000, 100000000);
@@ -288,7 +314,7 @@ int main(int argc, char **argv)
 		.parser = option_parse,
 		.doc = "Measures what watching records, to know what memory is worth, costs.",
 	};
-	struct arguments args = { .threads = 2, .seconds = 2, .rounds = 15, .records = 200000 };
+	struct arguments args = { .threads = 2, .millis = 250, .pairs = 200, .records = 200000 };
 	struct oltp_blocks_native *blocks;
 	struct oltp_engine *engine;
 	int rc;
