@@ -3,7 +3,7 @@
 # The OLTP engine, its benchmark, its server and their tests.
 
 OLTP_SRC := $(addprefix oltp-engine/src/,arrivals.c blocks_native.c checkpoint.c checkpoint_gate.c checkpoint_pace.c checkpoint_read.c \
-	checkpoint_write.c cold.c cold_file.c cold_io.c \
+	checkpoint_write.c cold.c cold_compact.c cold_file.c cold_io.c \
 	cold_visit.c crc32c.c cutoff.c elastic_policy.c elastic_queue.c elastic_search.c elastic_series.c engine.c epoch.c evict.c fetch.c \
 	fetch_visits.c hist.c idle.c index.c lock.c lock_book.c log.c log_append.c log_buffer.c log_chunks.c log_decode.c \
 	log_dir.c log_group.c log_io_real.c log_segments.c log_thread.c lost.c manager.c mem.c memory.c node_pool.c notes.c \
@@ -97,6 +97,7 @@ $(eval $(call unit_test,test_oltp_server,tests/unit/test_oltp_server.c,liboltp-s
 $(eval $(call unit_test,test_oltp_source_ebb,tests/unit/test_oltp_source_ebb.c $(OLTP_EBB_RIG_SRC),liboltp-server liboltp-bench liboltp monitord libebb,,-lm))
 $(eval $(call unit_test,test_oltp_storage,tests/unit/test_oltp_storage.c tests/unit/oltp_memory_rig.c,liboltp))
 $(eval $(call unit_test,test_oltp_cold,tests/unit/test_oltp_cold.c tests/unit/oltp_memory_rig.c,liboltp))
+$(eval $(call unit_test,test_oltp_cold_compact,tests/unit/test_oltp_cold_compact.c tests/unit/oltp_memory_rig.c,liboltp))
 $(eval $(call unit_test,test_oltp_cold_visit,tests/unit/test_oltp_cold_visit.c tests/unit/oltp_memory_rig.c,liboltp))
 $(eval $(call unit_test,test_oltp_table_blocks,tests/unit/test_oltp_table_blocks.c tests/unit/oltp_memory_rig.c,liboltp))
 $(eval $(call unit_test,test_oltp_cold_nomem,tests/unit/test_oltp_cold_nomem.c tests/unit/alloc_faults.c tests/unit/oltp_memory_rig.c,liboltp,,$(foreach f,malloc calloc realloc aligned_alloc,-Xlinker --wrap=$(f))))

@@ -89,6 +89,7 @@ void report_memory(struct fields *fields, const struct oltp_memory_stats *m)
 	fields_u64(fields, "merged_records", m->merged_records);
 	fields_u64(fields, "merged_bytes", m->merged_bytes);
 	fields_u64(fields, "moved_records", m->moved_records);
+	fields_u64(fields, "compacted_records", m->compacted_records);
 	fields_u64(fields, "demands", m->demands);
 	fields_u64(fields, "answered_bytes", m->answered_bytes);
 	fields_u64(fields, "unanswered_bytes", m->unanswered_bytes);

@@ -146,7 +146,11 @@ struct oltp_config {
 	 * process); needs O_DIRECT and io_uring. NULL: records stay in memory.
 	 */
 	const char *cold_dir;
-	uint64_t cold_bytes_max;	/* of that file; 0: no bound but the disk's */
+	/*
+	 * Of that file; 0: no bound but the disk's. It needs room for twice what is to be on disk:
+	 * it is compacted in the background. Without room nothing goes to disk any more.
+	 */
+	uint64_t cold_bytes_max;
 	/*
 	 * How old records are: of a pause in which nobody runs transactions so much counts while
 	 * it lasts, 1 to 100; 0: 70, UINT32_MAX: nothing. See oltp_memory.h.
@@ -385,6 +389,7 @@ struct oltp_memory_stats {
 	uint64_t evicted_records, evicted_bytes;	/* to disk */
 	uint64_t merged_records, merged_bytes;		/* back, on access or in the background */
 	uint64_t moved_records;		/* within memory, to free whole blocks */
+	uint64_t compacted_records;	/* from one place of the file to another: README.md */
 	uint64_t demands;		/* that called for bytes */
 	uint64_t answered_bytes;	/* given back on demand */
 	uint64_t unanswered_bytes;	/* that demands were short of when their deadline passed */

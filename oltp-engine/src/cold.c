@@ -10,6 +10,12 @@
 #include "fetch.h"
 #include "manager.h"
 
+/*
+ * Extents: one to write to, and another for the case that what was to be emptied did not get empty,
+ * because somebody used a record of it all the time.
+ */
+#define RESERVE		2u
+
 int cold_create(struct oltp_engine *engine, const char *dir, uint64_t bytes_max,
 		struct cold **ret_cold)
 {
@@ -54,7 +60,7 @@ void cold_destroy(struct cold *cold)
 	free(cold);
 }
 
-static struct cold_block *block_get(const struct cold *cold, uint64_t number)
+struct cold_block *cold_block_get(const struct cold *cold, uint64_t number)
 {
 	/* Pairs with the release in number_new. */
 	struct cold_leaf *leaf = atomic_load_explicit(&cold->leaves[number / COLD_LEAF_BLOCKS],
@@ -65,7 +71,7 @@ static struct cold_block *block_get(const struct cold *cold, uint64_t number)
 
 struct cold_block *cold_stub_block(const struct cold *cold, uint64_t entry)
 {
-	return block_get(cold, (entry & INDEX_ADDR_MASK) >> (COLD_SLOT_BITS + 1));
+	return cold_block_get(cold, (entry & INDEX_ADDR_MASK) >> (COLD_SLOT_BITS + 1));
 }
 
 static bool stub_has_key(void *ctx, uint64_t entry, uint64_t key)
@@ -129,7 +135,7 @@ static int number_new(struct cold *cold, struct cold_block **ret_block)
 		atomic_fetch_add_explicit(&cold->books_bytes, sizeof(*new), memory_order_relaxed);
 		atomic_store_explicit(leaf, new, memory_order_release);
 	}
-	*ret_block = block_get(cold, cold->n_numbers);
+	*ret_block = cold_block_get(cold, cold->n_numbers);
 	(*ret_block)->number = cold->n_numbers++;
 	return 0;
 }
@@ -164,17 +170,48 @@ static void block_free(struct cold *cold, struct cold_block *block)
 	cold->free = block;
 }
 
-int cold_block_alloc(struct cold *cold, struct oltp_table *table, struct cold_block **ret_block)
+static int block_take(struct cold *cold, struct cold_block **ret_block)
 {
-	struct cold_block *block;
+	if (!cold->free)
+		return number_new(cold, ret_block);
+	*ret_block = cold->free;
+	cold->free = cold->free->next;
+	return 0;
+}
+
+static int reserve_fill(struct cold *cold)
+{
 	int rc = 0;
 
+	while (cold->n_reserve < RESERVE) {
+		struct cold_block *block;
+
+		rc = block_take(cold, &block);
+		if (rc)
+			break;
+		block->next = cold->reserve;
+		cold->reserve = block;
+		cold->n_reserve++;
+	}
+	return rc;
+}
+
+int cold_block_alloc(struct cold *cold, struct oltp_table *table, bool is_compaction,
+		     struct cold_block **ret_block)
+{
+	struct cold_block *block;
+	int rc;
+
 	pthread_mutex_lock(&cold->lock);
-	block = cold->free;
-	if (block)
-		cold->free = block->next;
-	else
-		rc = number_new(cold, &block);
+	rc = reserve_fill(cold);
+	if (!rc)
+		rc = block_take(cold, &block);
+	if (rc && is_compaction && cold->n_reserve) {
+		block = cold->reserve;
+		cold->reserve = block->next;
+		cold->n_reserve--;
+		rc = 0;
+	}
 	if (!rc) {
 		rc = keys_reserve(cold, block, cold_slots(table));
 		if (rc)
@@ -196,6 +233,20 @@ void cold_block_give_up(struct cold *cold, struct cold_block *block)
 	pthread_mutex_lock(&cold->lock);
 	cold->n_used--;
 	block_free(cold, block);
+	pthread_mutex_unlock(&cold->lock);
+}
+
+void cold_extents_count(struct cold *cold, uint64_t *ret_numbers, uint64_t *ret_used,
+			uint64_t *ret_left)
+{
+	uint64_t used;
+
+	pthread_mutex_lock(&cold->lock);
+	*ret_numbers = cold->n_numbers;
+	*ret_used = cold->n_used;
+	*ret_left = cold_file_extents_max(&cold->file);
+	used = cold->n_used + cold->n_reserve;
+	*ret_left -= used < *ret_left ? used : *ret_left;
 	pthread_mutex_unlock(&cold->lock);
 }
 

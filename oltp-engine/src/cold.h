@@ -10,8 +10,8 @@
  *
  *	state		transitions
  *	free		cold_block_alloc -> being written
- *	being written	cold_block_publish -> live; cold_block_give_up -> free
- *	live		its last record merged (cold_block_unlive) -> retired
+ *	being written	installed (evict.c, cold_compact.c) -> live; cold_block_give_up -> free
+ *	live		its last record merged or copied (cold_block_unlive) -> retired
  *	retired		cold_reclaim, after an epoch and with no pin left -> free
  *
  * Invariants:
@@ -21,7 +21,8 @@
  *       an epoch (found, not yet pinned) or by a pin (a read of it in flight). So a stub that is
  *       still in its slot when the read ends is the one that was read, and what was read is the
  *       record as it is: the record cannot have come back and gone again to the same place.
- *   C3  Of several who bring a record back one replaces the stub, the others throw theirs away.
+ *   C3  Of several who bring a record back, or copy it to another extent, one replaces the stub, the
+ *	 others throw theirs away.
  *
  * On disk a record is a checksum over the record, its key, its place and the generation of the
  * extent, then its key and its bytes. Every read checks it: other bytes, other places and older
@@ -75,6 +76,7 @@ struct cold_leaf {
 struct cold_counters {
 	_Atomic uint64_t records, reads, read_errors, write_errors;
 	_Atomic uint64_t evicted_records, evicted_bytes, merged_records, merged_bytes;
+	_Atomic uint64_t compacted_records;
 	_Atomic uint64_t read_cpu_ns;	/* of workers, for all their reads */
 };
 
@@ -89,7 +91,9 @@ struct cold {
 	pthread_mutex_t lock;		/* everything below but for the counters */
 	uint64_t n_numbers;		/* extents that were ever used */
 	struct cold_block *free, *retired;
-	uint64_t n_used;		/* extents that are not free */
+	struct cold_block *reserve;	/* for compaction only, which frees more than it takes */
+	uint32_t n_reserve;
+	uint64_t n_used;		/* extents that are neither free nor in reserve */
 	struct fetcher *left;		/* of workers that have gone, with visitors in them */
 	_Atomic uint64_t books_bytes;	/* memory for blocks and keys */
 	_Atomic uint64_t buffer_bytes;	/* memory for reads and writes */
@@ -109,11 +113,22 @@ uint32_t cold_stride(const struct oltp_table *table);
 uint32_t cold_slots(const struct oltp_table *table);
 
 /* Errors: -ENOMEM, -ENOSPC and those of growing the file. One thread at a time. */
-int cold_block_alloc(struct cold *cold, struct oltp_table *table, struct cold_block **ret_block);
+int cold_block_alloc(struct cold *cold, struct oltp_table *table, bool is_compaction,
+		     struct cold_block **ret_block);
 void cold_block_give_up(struct cold *cold, struct cold_block *block);
 
 /* Counts n stubs out of the index; the last one retires the block. */
 void cold_block_unlive(struct cold *cold, struct cold_block *block, uint32_t n);
+
+/*
+ * Extents that were ever used, those among them in use, and how many more can be had. For the
+ * thread that allocates.
+ */
+void cold_extents_count(struct cold *cold, uint64_t *ret_numbers, uint64_t *ret_used,
+			uint64_t *ret_left);
+
+/* A number that was used before. */
+struct cold_block *cold_block_get(const struct cold *cold, uint64_t number);
 
 /* Frees the retired blocks that may be written again. For the thread that allocates. */
 void cold_reclaim(struct cold *cold);

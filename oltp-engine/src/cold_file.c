@@ -56,7 +56,7 @@ void cold_file_close(struct cold_file *file)
 	close(file->fd);
 }
 
-int cold_file_grow(struct cold_file *file)
+static int grow(struct cold_file *file)
 {
 	uint64_t bytes = GROW_BYTES;
 
@@ -77,4 +77,19 @@ int cold_file_grow(struct cold_file *file)
 			return -errno;
 	}
 	return -ENOSPC;
+}
+
+int cold_file_grow(struct cold_file *file)
+{
+	int rc = grow(file);
+
+	file->is_full = rc != 0;
+	return rc;
+}
+
+uint64_t cold_file_extents_max(const struct cold_file *file)
+{
+	if (file->is_full)
+		return file->bytes / COLD_EXTENT_BYTES;
+	return (file->bytes_max ?: UINT64_MAX) / COLD_EXTENT_BYTES;
 }

@@ -9,7 +9,6 @@
 #include "evict.h"
 #include "manager.h"
 
-#define MANAGER_TS	0ull
 #define SETTLE_STEP_NS	20000l
 
 int evict_init(struct evict *e, struct oltp_engine *engine)
@@ -184,10 +183,10 @@ static struct evict_batch *batch_get(struct evict *e, struct oltp_table *table)
 	if (e->error)
 		return NULL;
 	batch = e->idle[e->n_idle - 1];
-	e->error = cold_block_alloc(e->cold, table, &batch->block);
+	e->error = cold_block_alloc(e->cold, table, false, &batch->block);
 	if (e->error) {
 		cold_reclaim(e->cold);
-		if (!cold_block_alloc(e->cold, table, &batch->block))
+		if (!cold_block_alloc(e->cold, table, false, &batch->block))
 			e->error = 0;
 	}
 	if (e->error)

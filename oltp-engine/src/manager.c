@@ -338,8 +338,24 @@ static bool may_fill(struct manager *m)
 	return !is_pause;
 }
 
+static bool compact(struct manager *m)
+{
+	bool has_failed;
+
+	if (!m->is_compacting || manager_now_ns() < m->compact_retry_ns)
+		return false;
+	m->is_compacting = compact_turn(&m->compact, &has_failed);
+	/* There was no room for evictions maybe, and is now. */
+	if (m->is_compacting)
+		m->disk_retry_ns = 0;
+	if (has_failed)
+		m->compact_retry_ns = m->disk_retry_ns = manager_now_ns() + DISK_RETRY_NS;
+	return m->is_compacting;
+}
+
 static void tick(struct manager *m)
 {
+	m->is_compacting = m->engine->cold;
 	epoch_advance(&m->engine->epoch);
 	recency_turn(m->recency, tables_count(m->engine), idle_turn(m));
 	if (m->ticks++ % REREAD_TICKS == 0 && m->engine->cold)
@@ -368,6 +384,7 @@ static void *manager_main(void *arg)
 			fetchers_left_settle(m->engine->cold);
 			cold_reclaim(m->engine->cold);
 		}
+		is_busy |= compact(m);
 		if (!is_busy && !is_demanded(m) && manager_now_ns() >= m->disk_retry_ns) {
 			evict_begin(&m->evict);
 			is_busy = may_fill(m) && manager_fill(m);
@@ -399,6 +416,10 @@ int manager_create(struct oltp_engine *engine, struct manager **ret_manager)
 	rc = evict_init(&m->evict, engine);
 	if (rc)
 		goto out_free;
+	if (engine->cold)
+		rc = compact_init(&m->compact, engine->cold, &m->evict.io, m->fill_buffer);
+	if (rc)
+		goto out_evict;
 	m->shrink = (struct shrink){ .engine = engine, .evict = &m->evict, .random = 1,
 				     .quit = &m->quit };
 	pthread_mutex_init(&m->lock, NULL);
@@ -412,6 +433,8 @@ int manager_create(struct oltp_engine *engine, struct manager **ret_manager)
 out_finish:
 	pthread_cond_destroy(&m->changed);
 	pthread_mutex_destroy(&m->lock);
+out_evict:
+	compact_finish(&m->compact);
 	evict_finish(&m->evict);
 out_free:
 	recency_destroy(m->recency);
@@ -429,6 +452,7 @@ void manager_destroy(struct manager *m)
 	pthread_join(m->thread, NULL);
 	pthread_cond_destroy(&m->changed);
 	pthread_mutex_destroy(&m->lock);
+	compact_finish(&m->compact);
 	evict_finish(&m->evict);
 	recency_destroy(m->recency);
 	free(m->fill_buffer);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The thread that moves memory: answers demands, keeps some room for records that come back, reads
- * cold ones back while there is memory for them, and lets time pass (epochs). There is none in an
- * engine whose memory neither comes nor goes.
+ * cold ones back while there is memory for them, compacts the file that they are in, and lets time
+ * pass (epochs). There is none in an engine whose memory neither comes nor goes.
  */
 #ifndef OLTP_MANAGER_H
 #define OLTP_MANAGER_H
@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "cold_compact.h"
 #include "engine.h"
 #include "evict.h"
 #include "idle.h"
@@ -30,6 +31,9 @@ struct manager {
 	uint64_t fill_next;		/* extent to go on with */
 	uint64_t disk_retry_ns;		/* nothing is written for room before that */
 	uint8_t *fill_buffer;
+	struct compact compact;
+	bool is_compacting;		/* the last turn gained something, or it is time for one */
+	uint64_t compact_retry_ns;	/* after an error */
 	pthread_mutex_t lock;		/* for changed, and the figures below */
 	pthread_cond_t changed;
 	bool has_news;
@@ -49,6 +53,9 @@ void manager_room_want(struct manager *manager, struct oltp_table *table);
 
 /* After a slot of the table was taken: wakes the manager when few are left. */
 void manager_room_check(struct manager *manager, struct oltp_table *table);
+
+/* With which its thread takes locks: the oldest of all, it waits for nobody. */
+#define MANAGER_TS	0ull
 
 /* CLOCK_MONOTONIC */
 uint64_t manager_now_ns(void);

@@ -112,6 +112,7 @@ static void read_cold(struct cold *cold, struct oltp_memory_stats *stats)
 	stats->evicted_records = counter_read(&c->evicted_records);
 	stats->evicted_bytes = counter_read(&c->evicted_bytes);
 	stats->merged_records = counter_read(&c->merged_records);
+	stats->compacted_records = counter_read(&c->compacted_records);
 	stats->merged_bytes = counter_read(&c->merged_bytes);
 	pthread_mutex_lock(&cold->lock);
 	stats->file_bytes = cold->file.bytes;

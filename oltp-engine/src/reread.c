@@ -76,7 +76,7 @@ void reread_probe(struct cold *cold, struct oltp_table *table, uint8_t *buffer)
 	off_t offset;
 	uint32_t n = 0;
 
-	if (!cold_slots(table) || cold_block_alloc(cold, table, &block))
+	if (!cold_slots(table) || cold_block_alloc(cold, table, false, &block))
 		return;
 	offset = (off_t)(block->number * COLD_EXTENT_BYTES);
 	memset(buffer, 0, COLD_EXTENT_BYTES);

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Compaction of the file that cold records are in. An extent gets free when its last record has
+ * gone back to memory, and most of what is cold never does: of a file from which records come and
+ * to which they go, extents with few records left would in time be all there is. So what is left in
+ * several is copied into one.
+ *
+ * For the manager's thread, which alone writes extents and frees them: what it finds in one stays
+ * there meanwhile, or goes back to memory. A stub is replaced by the new one as by whoever brings
+ * the record back (C3 in cold.h): the one or the other succeeds. A visitor stays where it is and
+ * gets another place to go back to.
+ */
+#ifndef OLTP_COLD_COMPACT_H
+#define OLTP_COLD_COMPACT_H
+
+#include "cold.h"
+
+struct compact_record {
+	_Atomic uint64_t *slot;		/* of the index */
+	uint64_t stub;			/* its place so far */
+};
+
+struct compact {
+	struct cold *cold;
+	struct cold_io *io;		/* nothing else is in flight during a turn */
+	uint64_t next;			/* extent to go on with */
+	uint8_t *in, *out;		/* of an extent each; in is the manager's */
+	uint32_t n;			/* records in out */
+	struct compact_record records[COLD_SLOTS_MAX];
+};
+
+/* in: as large as an extent. Errors: -ENOMEM. */
+int compact_init(struct compact *compact, struct cold *cold, struct cold_io *io, uint8_t *in);
+void compact_finish(struct compact *compact);
+
+/*
+ * Of the records that fit in an extent, in percent, how many those have at most that are worth
+ * emptying; 0: none. n_used: extents that are not free; n_left: those that still can be had.
+ */
+uint32_t compact_percent(uint64_t n_used, uint64_t n_left);
+
+/*
+ * Looks at some extents, and empties several of one table into one. False: nothing was gained.
+ * Errors are counted in the figures of cold; *ret_failed: there was one of the disk.
+ */
+bool compact_turn(struct compact *compact, bool *ret_failed);
+
+#endif
