@@ -5,7 +5,7 @@ EBB_UTIL_SRCS := $(addprefix host-agent/util/,err.c fs.c log.c uuid.c)
 EBB_IO_SRCS := $(addprefix host-agent/io/,cgroup.c emugroup.c emuhost.c emuslice.c emuspec.c \
 	hostshare.c hosttopo.c link.c linkproto.c linkproto-encode.c linkproto-pools.c linkproto-vom.c metadata.c metadata-mem.c \
 	metadata-vcpus.c metadata-xml.c placer.c \
-	qemuproc.c virt.c virt-domain.c workers.c)
+	qemuproc.c virt.c virt-domain.c virt-error.c virt-throttle.c workers.c)
 EBB_IO_PKGS := hwloc libsystemd libvirt libxml-2.0
 EBB_DAEMON_SRCS := $(addprefix host-agent/daemon/,agent.c config.c ctl.c ctl-cmds.c ctl-set.c metrics.c \
 	dryrun.c history.c history-charge.c history-db.c http.c real.c real-jobs.c real-look.c \

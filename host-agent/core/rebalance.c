@@ -361,7 +361,7 @@ bool core_shared_action_done(struct ebb_state *s, usec_t now, struct ebb_vm *vm,
 	own->failures = 0;
 	own->is_missing = err == -EOPNOTSUPP;
 	own->throttled = own->is_missing ? 0 : own->throttling;
-	if (was_unknown && !own->throttled)
+	if (was_unknown && !own->throttled && !own->is_missing)
 		return true;
 	r = core_record(s, vm, now, EBB_EVENT_THROTTLE);
 	r->cpus = own->throttled ? own->throttled : 1000;

@@ -23,6 +23,7 @@
 #include "io/emuhost.h"
 #include "io/hostshare.h"
 #include "io/hosttopo.h"
+#include "io/virt-throttle.h"
 #include "util/clock.h"
 #include "util/fs.h"
 #include "util/log.h"
@@ -68,7 +69,8 @@ static const struct argp_option argp_options[] = {
 	{ "dry-run", OPT_DRY_RUN, "VMS", OPTION_ARG_OPTIONAL,
 	  "Touch nothing: run with simulated VMs (3 unless VMS says otherwise)", 0 },
 	{ "cleanup", OPT_CLEANUP, NULL, 0,
-	  "Remove the cgroups that a killed ebbd with this configuration left, and exit", 0 },
+	  "Remove cgroups and throttles that a killed ebbd with this configuration left, and exit",
+	  0 },
 	{ 0 },
 };
 
@@ -389,8 +391,8 @@ static int start(struct daemon *d, const struct options *o, struct ebb_err *err)
 /* ---- end ---- */
 
 /*
- * VMs keep running and keep what they hold; only what an emulated host changed is undone.  Returns
- * false when a thread is stuck: then nothing more may be freed.
+ * VMs keep running and keep what they hold; only throttles and what an emulated host changed are
+ * undone.  Returns false when a thread is stuck: then nothing more may be freed.
  */
 static bool end(struct daemon *d)
 {
@@ -400,6 +402,8 @@ static bool end(struct daemon *d)
 	ebb_ctl_destroy(d->ctl);
 	ebb_http_destroy(d->http);
 	is_stuck = ebb_workers_destroy(d->workers, END_USEC) < 0;
+	if (!is_stuck && d->agent.real && !d->is_emulated)
+		ebb_real_lift_all(d->agent.real);
 	if (!is_stuck && d->agent.backend.ops && !d->dryrun)
 		d->agent.backend.ops->destroy(d->agent.backend.be);
 	if (d->emuhost && ebb_emuhost_destroy(d->emuhost, &err) < 0)
@@ -422,8 +426,14 @@ static bool end(struct daemon *d)
 static int cleanup(struct daemon *d)
 {
 	struct ebb_err err = { "" };
+	int rc = take_lock(d, &err);
 
-	if (take_lock(d, &err) < 0 || ebb_emuhost_cleanup(d->config.emu_group, &err) < 0) {
+	if (rc == 0)
+		rc = ebb_emuhost_cleanup(d->config.emu_group, &err);
+	/* On an emulated host nobody is throttled, and it may be one without libvirt. */
+	if (rc == 0 && strcmp(d->config.host, "auto") == 0)
+		rc = ebb_virt_lift_throttles_at(d->config.libvirt_uri, &err);
+	if (rc < 0) {
 		ebb_log(LOG_ERR, "cleanup", EBB_KS("error", err.text));
 		return EXIT_FAILURE;
 	}

@@ -5,6 +5,7 @@
 #include <string.h>
 #include "daemon/real-jobs.h"
 #include "io/qemuproc.h"
+#include "io/virt-throttle.h"
 #include "util/clock.h"
 
 #define PROC	"/proc"
@@ -186,7 +187,33 @@ int ebb_real_set_throttle(const struct ebb_real_tools *t, const uint8_t uuid[16]
 	rc = connection(t, &conn, err);
 	if (rc < 0)
 		return rc;
-	rc = ebb_virt_domain_set_throttle(conn, uuid, permille, err);
+	rc = permille ? ebb_virt_domain_throttle(conn, uuid, permille, err) :
+			ebb_virt_domain_lift_throttle(conn, uuid, err);
+	virConnectClose(conn);
+	return rc < 0 ? rc : 0;
+}
+
+int ebb_real_lift_throttle(const struct ebb_real_tools *t, const uint8_t uuid[16],
+			   struct ebb_err *err)
+{
+	virConnectPtr conn;
+	int rc = connection(t, &conn, err);
+
+	if (rc < 0)
+		return rc;
+	rc = ebb_virt_domain_lift_throttle(conn, uuid, err);
+	virConnectClose(conn);
+	return rc == -EOPNOTSUPP || rc == -ESRCH || rc == -ENOENT ? 0 : rc;
+}
+
+int ebb_real_lift_throttles(const struct ebb_real_tools *t, struct ebb_err *err)
+{
+	virConnectPtr conn;
+	int rc = connection(t, &conn, err);
+
+	if (rc < 0)
+		return rc;
+	rc = ebb_virt_lift_throttles(conn, err);
 	virConnectClose(conn);
 	return rc;
 }

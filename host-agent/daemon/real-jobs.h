@@ -50,6 +50,11 @@ int ebb_real_set_cap(const struct ebb_real_tools *t, const uint8_t uuid[16], uin
 		     struct ebb_err *err);
 int ebb_real_set_throttle(const struct ebb_real_tools *t, const uint8_t uuid[16],
 			  uint16_t permille, struct ebb_err *err);
+/* 1 if there was a throttle of ours; where there can not be any that is no error. */
+int ebb_real_lift_throttle(const struct ebb_real_tools *t, const uint8_t uuid[16],
+			   struct ebb_err *err);
+/* Of all domains; returns how many there were. */
+int ebb_real_lift_throttles(const struct ebb_real_tools *t, struct ebb_err *err);
 int ebb_real_set_requested(const struct ebb_real_tools *t, const uint8_t uuid[16], uint16_t node,
 			   uint64_t bytes, struct ebb_err *err);
 int ebb_real_write_sla(const struct ebb_real_tools *t, const uint8_t uuid[16],

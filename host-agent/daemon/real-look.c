@@ -68,6 +68,20 @@ static void look_failed(struct real_vm *vm, int err, const char *text)
 	look_later(vm);
 }
 
+/* A throttle of an agent before us is lifted, or the next look has to do it. */
+static void took_over(struct real_vm *vm, const struct real_job *j, int err)
+{
+	if (err < 0 || !j->must_lift)
+		return;
+	vm->must_lift = j->lifted < 0;
+	if (j->lifted < 0)
+		ebb_log(LOG_WARNING, "throttle_stays", EBB_KS("vm", j->look.domain.name),
+			EBB_KS("error", j->lift_err.text));
+	else if (j->lifted > 0)
+		ebb_log(LOG_NOTICE, "throttle_lifted", EBB_KS("vm", j->look.domain.name),
+			EBB_KS("reason", "left by an ebbd that is gone"));
+}
+
 static void look_done(struct ebb_job *job, int err)
 {
 	struct real_job *j = (struct real_job *)job;
@@ -87,6 +101,7 @@ static void look_done(struct ebb_job *job, int err)
 		 */
 		r->must_list |= err == -ENOTCONN;
 	}
+	took_over(vm, j, err);
 	j->look.is_sla_stale = j->num_saved != vm->num_saves;
 	if (err < 0)
 		look_failed(vm, err, err == -ETIMEDOUT ? "libvirt does not answer" : j->err.text);
@@ -121,6 +136,7 @@ void real_look(struct real_vm *vm, const char *why)
 	}
 	ebb_log(LOG_DEBUG, "look", EBB_KS("vm", vm->watch.name), EBB_KS("reason", why));
 	j->num_saved = vm->num_saved;
+	j->must_lift = vm->must_lift;
 	vm->is_looking = true;
 	ebb_workers_submit(vm->real->cfg.workers, &j->job);
 }

@@ -19,6 +19,7 @@ struct real_vm {
 	/* SLAs to be written into the metadata: a look that does not lie between two is stale. */
 	unsigned int num_saves, num_saved;
 	bool is_first_look;		/* LOADED waits for it */
+	bool must_lift;			/* an agent before us may have throttled it */
 	sd_event_source *timer;		/* of a later look */
 	bool is_auditing;		/* an audit is under way */
 	usec_t audit_at;		/* the next one */
@@ -56,6 +57,9 @@ struct real_job {
 	uint64_t bytes;			/* CAP, MIRROR; THROTTLE: permille */
 	struct ebb_look look;
 	unsigned int num_saved;		/* LOOK: real_vm's when it was submitted */
+	bool must_lift;			/* LOOK: the same */
+	int lifted;			/* LOOK: a throttle; or -errno with lift_err */
+	struct ebb_err lift_err;
 	struct ebb_audit audit;
 	uint8_t (*uuids)[16];
 	int num_uuids;

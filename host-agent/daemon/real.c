@@ -33,6 +33,7 @@ struct real_vm *real_vm_get(struct ebb_real *r, const uint8_t uuid[16])
 		return NULL;
 	vm->real = r;
 	memcpy(vm->watch.uuid, uuid, 16);
+	vm->must_lift = !r->is_loaded;
 	vm->next = r->vms;
 	r->vms = vm;
 	return vm;
@@ -52,6 +53,20 @@ void real_vm_forget(struct ebb_real *r, struct real_vm *vm)
 
 /* ---- jobs ---- */
 
+/*
+ * What an agent that was killed has throttled is nobody's any more, whatever became of its SLA.
+ * Before the core hears of the VM, so that it is not mistaken for a throttle of the core's.
+ */
+static int run_look(struct real_job *j)
+{
+	const struct ebb_real_tools *t = &j->real->tools;
+	int rc = ebb_real_look(t, j->uuid, &j->look, &j->err);
+
+	if (rc == 0 && j->must_lift && j->look.domain.is_running)
+		j->lifted = ebb_real_lift_throttle(t, j->uuid, &j->lift_err);
+	return rc;
+}
+
 /* On a worker thread: touches the job and the tools only. */
 static int run_job(struct ebb_job *job)
 {
@@ -60,7 +75,7 @@ static int run_job(struct ebb_job *job)
 
 	switch (j->work) {
 	case WORK_LOOK:
-		return ebb_real_look(t, j->uuid, &j->look, &j->err);
+		return run_look(j);
 	case WORK_LIST:
 		j->num_uuids = ebb_real_list(t, &j->uuids, &j->err);
 		return j->num_uuids < 0 ? j->num_uuids : 0;
@@ -150,14 +165,15 @@ static const char *work_name(enum real_work work)
 
 static void log_failure(const struct real_job *j, int err)
 {
-	const bool is_mem = j->work == WORK_CAP || j->work == WORK_MIRROR ||
-			    j->work == WORK_THROTTLE;
+	const bool is_mem = j->work == WORK_CAP || j->work == WORK_MIRROR;
 	/* A VM that is going away takes its threads along; it will be reported. */
 	const bool is_gone = err == -ESRCH || err == -ENOENT;
 
 	ebb_log(is_gone ? LOG_DEBUG : LOG_WARNING, "action_failed", EBB_KS("vm", j->name),
 		EBB_KS("action", work_name(j->work)),
-		is_mem ? EBB_KI("bytes", j->bytes) : EBB_KI("vcpu", j->vcpu),
+		is_mem ? EBB_KI("bytes", j->bytes) :
+		j->work == WORK_THROTTLE ? EBB_KI("permille", j->bytes) :
+					   EBB_KI("vcpu", j->vcpu),
 		EBB_KS("error", err == -ETIMEDOUT && !j->err.text[0] ? "libvirt does not answer" :
 								       j->err.text));
 }
@@ -315,6 +331,17 @@ static void on_changed(void *ctx, const uint8_t uuid[16], const char *what)
 }
 
 /* ---- life ---- */
+
+void ebb_real_lift_all(struct ebb_real *r)
+{
+	struct ebb_err err = { "" };
+	int rc = ebb_real_lift_throttles(&r->tools, &err);
+
+	if (rc < 0)
+		ebb_log(LOG_WARNING, "throttles_stay", EBB_KS("error", err.text));
+	else if (rc > 0)
+		ebb_log(LOG_NOTICE, "throttles_lifted", EBB_KI("vms", rc));
+}
 
 static pid_t qemu_pid(void *ctx, const uint8_t uuid[16])
 {

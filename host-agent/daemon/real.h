@@ -33,6 +33,12 @@ const char *ebb_real_link_error(struct ebb_real *r, const uint8_t uuid[16]);
 bool ebb_real_is_connected(struct ebb_real *r, const char **ret_why);
 
 /*
+ * Lift all throttles, since nobody will look any more whether they are needed.  Blocks: for the
+ * end, when no job runs.
+ */
+void ebb_real_lift_all(struct ebb_real *r);
+
+/*
  * Write an SLA into the metadata of the domain, live and persistent.  done() is called once on the
  * loop, with 0 or -errno and a text.
  */

@@ -1,39 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Blocking calls to libvirt about domains. */
 #include <errno.h>
-#include <libvirt/virterror.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "io/virt-domain.h"
-
-/* The last error of libvirt on this thread as -errno and text. */
-#define THROTTLE_PERIOD_USEC	100000
-
-static int fail(struct ebb_err *err, const char *what)
-{
-	virErrorPtr e = virGetLastError();
-	int rc;
-
-	switch (e ? e->code : 0) {
-	case VIR_ERR_NO_DOMAIN:
-		rc = -ENOENT;
-		break;
-	case VIR_ERR_OPERATION_TIMEOUT:
-		rc = -ETIMEDOUT;
-		break;
-	case VIR_ERR_NO_CONNECT:
-	case VIR_ERR_RPC:
-		rc = -ENOTCONN;
-		break;
-	case VIR_ERR_OPERATION_INVALID:
-		rc = -EBUSY;
-		break;
-	default:
-		rc = -EIO;
-	}
-	return ebb_err_set(err, rc, "%s: %s", what, virGetLastErrorMessage());
-}
+#include "io/virt-error.h"
 
 static int read_state(virDomainPtr dom, struct ebb_virt_domain *d, struct ebb_err *err)
 {
@@ -41,7 +13,7 @@ static int read_state(virDomainPtr dom, struct ebb_virt_domain *d, struct ebb_er
 	unsigned int id;
 
 	if (active < 0)
-		return fail(err, "libvirt does not say whether the domain runs");
+		return ebb_virt_error(err, "libvirt does not say whether the domain runs");
 	/* A domain that stops between the two calls has no id any more. */
 	id = active ? virDomainGetID(dom) : (unsigned int)-1;
 	d->is_running = id != (unsigned int)-1;
@@ -55,7 +27,7 @@ static int read_xml(virDomainPtr dom, uint16_t num_host_nodes, struct ebb_virt_d
 	char *xml = virDomainGetXMLDesc(dom, d->is_running ? 0 : VIR_DOMAIN_XML_INACTIVE);
 
 	if (!xml)
-		return fail(err, "libvirt does not give the XML of the domain");
+		return ebb_virt_error(err, "libvirt does not give the XML of the domain");
 	d->sla = ebb_metadata_parse(xml, num_host_nodes, d->is_running, &d->metadata, &d->error);
 	free(xml);
 	return 0;
@@ -69,7 +41,7 @@ int ebb_virt_domain_get(virConnectPtr conn, const uint8_t uuid[16], uint16_t num
 
 	memset(ret, 0, sizeof(*ret));
 	if (!dom) {
-		rc = fail(err, "libvirt does not find the domain");
+		rc = ebb_virt_error(err, "libvirt does not find the domain");
 		return rc == -ENOENT ? 0 : rc;
 	}
 	snprintf(ret->name, sizeof(ret->name), "%s", virDomainGetName(dom));
@@ -94,10 +66,11 @@ int ebb_virt_domain_set_vcpu(virConnectPtr conn, const uint8_t uuid[16], uint16_
 	int rc = 0;
 
 	if (!dom)
-		return fail(err, "libvirt does not find the domain");
+		return ebb_virt_error(err, "libvirt does not find the domain");
 	snprintf(list, sizeof(list), "%u", vcpu);
 	if (virDomainSetVcpu(dom, list, plug, VIR_DOMAIN_AFFECT_LIVE) < 0)
-		rc = fail(err, plug ? "virDomainSetVcpu (plug)" : "virDomainSetVcpu (unplug)");
+		rc = ebb_virt_error(err, plug ? "virDomainSetVcpu (plug)" :
+						"virDomainSetVcpu (unplug)");
 	virDomainFree(dom);
 	return rc;
 }
@@ -110,7 +83,7 @@ int ebb_virt_domain_pin(virConnectPtr conn, const uint8_t uuid[16], uint16_t vcp
 	unsigned char *map;
 
 	if (!dom)
-		return fail(err, "libvirt does not find the domain");
+		return ebb_virt_error(err, "libvirt does not find the domain");
 	map = calloc(1, len);
 	if (!map) {
 		virDomainFree(dom);
@@ -118,7 +91,7 @@ int ebb_virt_domain_pin(virConnectPtr conn, const uint8_t uuid[16], uint16_t vcp
 	}
 	VIR_USE_CPU(map, os_cpu);
 	if (virDomainPinVcpuFlags(dom, vcpu, map, len, VIR_DOMAIN_AFFECT_LIVE) < 0)
-		rc = fail(err, "virDomainPinVcpu");
+		rc = ebb_virt_error(err, "virDomainPinVcpu");
 	free(map);
 	virDomainFree(dom);
 	return rc;
@@ -135,35 +108,10 @@ int ebb_virt_domain_set_memory_cap(virConnectPtr conn, const uint8_t uuid[16], u
 	int rc = 0;
 
 	if (!dom)
-		return fail(err, "libvirt does not find the domain");
+		return ebb_virt_error(err, "libvirt does not find the domain");
 	if (virDomainSetMemoryParameters(dom, &limit, 1, VIR_DOMAIN_AFFECT_LIVE) < 0)
-		rc = fail(err, "virDomainSetMemoryParameters");
+		rc = ebb_virt_error(err, "virDomainSetMemoryParameters");
 	/* Either it has just stopped, or there is no such cgroup: libvirt's code is the same. */
-	if (rc == -EBUSY)
-		rc = virDomainIsActive(dom) == 1 ? -EOPNOTSUPP : -ESRCH;
-	virDomainFree(dom);
-	return rc;
-}
-
-int ebb_virt_domain_set_throttle(virConnectPtr conn, const uint8_t uuid[16], uint16_t permille,
-				 struct ebb_err *err)
-{
-	virDomainPtr dom = virDomainLookupByUUID(conn, uuid);
-	/* The kernel takes no quota below a millisecond. */
-	const long long quota = permille * (THROTTLE_PERIOD_USEC / 1000);
-	virTypedParameter limit[2] = {
-		{ .field = VIR_DOMAIN_SCHEDULER_VCPU_PERIOD, .type = VIR_TYPED_PARAM_ULLONG,
-		  .value.ul = THROTTLE_PERIOD_USEC },
-		{ .field = VIR_DOMAIN_SCHEDULER_VCPU_QUOTA, .type = VIR_TYPED_PARAM_LLONG,
-		  .value.l = permille == 0 ? -1 : quota < 1000 ? 1000 : quota },
-	};
-	int rc = 0;
-
-	if (!dom)
-		return fail(err, "libvirt does not find the domain");
-	if (virDomainSetSchedulerParametersFlags(dom, limit, 2, VIR_DOMAIN_AFFECT_LIVE) < 0)
-		rc = fail(err, "virDomainSetSchedulerParametersFlags");
-	/* As with memory. */
 	if (rc == -EBUSY)
 		rc = virDomainIsActive(dom) == 1 ? -EOPNOTSUPP : -ESRCH;
 	virDomainFree(dom);
@@ -178,10 +126,10 @@ int ebb_virt_domain_set_requested(virConnectPtr conn, const uint8_t uuid[16], ui
 	int rc = 0;
 
 	if (!dom)
-		return fail(err, "libvirt does not find the domain");
+		return ebb_virt_error(err, "libvirt does not find the domain");
 	xml = virDomainGetXMLDesc(dom, 0);
 	if (!xml)
-		rc = fail(err, "libvirt does not give the XML of the domain");
+		rc = ebb_virt_error(err, "libvirt does not give the XML of the domain");
 	if (rc == 0)
 		rc = ebb_metadata_pool_xml(xml, cell, bytes, &device);
 	if (rc == -ENOENT)
@@ -189,7 +137,7 @@ int ebb_virt_domain_set_requested(virConnectPtr conn, const uint8_t uuid[16], ui
 	if (rc == 1) {
 		rc = 0;
 		if (virDomainUpdateDeviceFlags(dom, device, VIR_DOMAIN_AFFECT_LIVE) < 0)
-			rc = fail(err, "virDomainUpdateDeviceFlags");
+			rc = ebb_virt_error(err, "virDomainUpdateDeviceFlags");
 	}
 	if (rc == -EBUSY && virDomainIsActive(dom) != 1)
 		rc = -ESRCH;
@@ -207,14 +155,14 @@ int ebb_virt_domain_write_sla(virConnectPtr conn, const uint8_t uuid[16], const 
 	int rc = 0;
 
 	if (!dom)
-		return fail(err, "libvirt does not find the domain");
+		return ebb_virt_error(err, "libvirt does not find the domain");
 	if (virDomainIsActive(dom) == 1)
 		flags |= VIR_DOMAIN_AFFECT_LIVE;
 	if (virDomainIsPersistent(dom) == 1)
 		flags |= VIR_DOMAIN_AFFECT_CONFIG;
 	if (virDomainSetMetadata(dom, VIR_DOMAIN_METADATA_ELEMENT, xml, "ebb", EBB_METADATA_URI,
 				 flags) < 0)
-		rc = fail(err, "virDomainSetMetadata");
+		rc = ebb_virt_error(err, "virDomainSetMetadata");
 	virDomainFree(dom);
 	return rc;
 }
@@ -226,7 +174,7 @@ int ebb_virt_domain_list(virConnectPtr conn, uint8_t (**ret)[16], struct ebb_err
 	uint8_t(*uuids)[16];
 
 	if (num < 0)
-		return fail(err, "libvirt does not list its domains");
+		return ebb_virt_error(err, "libvirt does not list its domains");
 	uuids = calloc(num + 1, sizeof(*uuids));
 	for (int i = 0; i < num; i++) {
 		if (uuids && virDomainGetUUID(doms[i], uuids[kept]) == 0)

@@ -35,13 +35,6 @@ int ebb_virt_domain_pin(virConnectPtr conn, const uint8_t uuid[16], uint16_t vcp
 			struct ebb_err *err);
 
 /*
- * The most that each vCPU of a running domain may use of a CPU, thousandths; 0: as much as it
- * likes.  -EOPNOTSUPP: libvirt manages no CPU cgroup for it; -ESRCH: it does not run any more.
- */
-int ebb_virt_domain_set_throttle(virConnectPtr conn, const uint8_t uuid[16], uint16_t permille,
-				 struct ebb_err *err);
-
-/*
  * The most memory that the processes of a running domain may use (memory cgroup).  -EOPNOTSUPP:
  * libvirt manages no memory cgroup for it; -ESRCH: it does not run any more.
  */
