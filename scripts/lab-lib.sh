@@ -141,9 +141,9 @@ lab_write_config() {
 	max_core = 0
 	EOF
 	# With cgroup v2 a thread can be in one group only: that of its emulated core.
-	if [ "$(stat -fc %T /sys/fs/cgroup)" = cgroup2fs ]; then
-		echo 'cgroup_controllers = [ ]' >>"$LAB/etc/qemu.conf"
-	fi
+	case ${EBB_LAB_CGROUPS:-auto}-$(stat -fc %T /sys/fs/cgroup) in
+	none-* | auto-cgroup2fs) echo 'cgroup_controllers = [ ]' >>"$LAB/etc/qemu.conf" ;;
+	esac
 	cat >"$LAB/etc/virtlogd.conf" <<-EOF
 	log_outputs = "3:file:/var/log/libvirt/virtlogd.log"
 	max_size = 16777216

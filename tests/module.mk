@@ -3,3 +3,5 @@
 # Tests of the build and lab scripts themselves.
 $(eval $(call check_step,tools,60,tests/tools/run))
 $(eval $(call check_step,lab,180,tests/lab/run))
+# Two VMs fill a core of the machine, and what is beside them may be slow: long limits.
+$(eval $(call check_step,throttle,900,tests/lab/throttle))

@@ -152,12 +152,16 @@ class Lab:
 
     # ---- the agent ----
 
-    def start_agent(self):
+    def agent_command(self):
+        """The command line of ebbd here."""
         program = os.path.join(BUILD, "host", "bin", "ebbd")
         options = {"libvirt_uri": self.uri, "run_dir": self.run_dir, "state_dir": self.run_dir,
                    "host": self.host_spec, "policy": self.policy,
                    "emu_group": f"ebb-emu-{self.prefix}", **self.agent_options}
-        args = [program] + [word for k, v in options.items() for word in ("-o", f"{k}={v}")]
+        return [program] + [word for k, v in options.items() for word in ("-o", f"{k}={v}")]
+
+    def start_agent(self):
+        args = self.agent_command()
         log = open(os.path.join(self.log_dir, "ebbd.log"), "w", encoding="utf-8")
         with log:
             self.agent = subprocess.Popen(args, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
