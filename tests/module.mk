@@ -4,4 +4,4 @@
 $(eval $(call check_step,tools,60,tests/tools/run))
 $(eval $(call check_step,lab,180,tests/lab/run))
 # Two VMs fill a core of the machine, and what is beside them may be slow: long limits.
-$(eval $(call check_step,throttle,900,tests/lab/throttle))
+$(eval $(call check_step,throttle,600,tests/lab/throttle))
