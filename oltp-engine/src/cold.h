@@ -21,8 +21,8 @@
  *       an epoch (found, not yet pinned) or by a pin (a read of it in flight). So a stub that is
  *       still in its slot when the read ends is the one that was read, and what was read is the
  *       record as it is: the record cannot have come back and gone again to the same place.
- *   C3  Of several who bring a record back, or copy it to another extent, one replaces the stub, the
- *	 others throw theirs away.
+ *   C3  Of several who bring a record back, or copy it to another extent, one replaces the stub,
+ *       the others throw theirs away.
  *
  * On disk a record is a checksum over the record, its key, its place and the generation of the
  * extent, then its key and its bytes. Every read checks it: other bytes, other places and older
