@@ -4,12 +4,17 @@
  * offered is hungry.  While there are any, those who are not keep the half of what they did not
  * take, and the hungry have the rest; so room moves to those who use it in a few steps, and lies
  * still when there are none.
+ *
+ * What all keep in order to begin may be all that is left, and more than lies above the threshold:
+ * then those who grow could never get there, and nothing would be brokered.  So up to there those
+ * who have taken all get half of that, too.
  */
 #include "policies/broker.h"
 #include "policies/level.h"
 
 /* Everybody can begin to grow with so many blocks before the policy is asked again. */
 #define LEAST_SLACK	8u
+#define ANY_SLACK	UINT32_MAX
 /* Of a pool: those of a VM can be summed up. */
 #define MAX_BLOCKS	(EBB_MAX_POOL_MIB / EBB_BLOCK_MIB)
 
@@ -126,51 +131,59 @@ static uint32_t slack(const struct ebb_view_vm *vm, uint16_t g, uint32_t target)
 	return target > base ? target - base : 0;
 }
 
-/* Those who are not hungry keep half of what they did not take; whether anybody is hungry. */
-static bool find_hungry(const struct policy_broker *b, const struct ebb_view *view, uint16_t h,
-			struct ebb_plan *plan)
+/* It could use more, and has left fewer than below of the blocks that it was offered. */
+static bool is_hungry(const struct policy_broker *b, const struct ebb_view *view, uint32_t v,
+		      uint16_t g, uint16_t h, uint32_t below, const struct ebb_plan *plan)
 {
-	bool found = false;
+	const uint32_t t = plan->targets[v].mem[g];
 
-	for (uint32_t v = 0; v < view->num_vms && !found; v++)
-		for (uint16_t g = 0; g < view->vms[v].num_nodes && !found; g++)
-			found = may_grow(b, view, v, g, h) &&
-				plan->targets[v].mem[g] < policy_broker_high(&view->vms[v], g) &&
-				slack(&view->vms[v], g, plan->targets[v].mem[g]) < LEAST_SLACK;
-	for (uint32_t v = 0; v < view->num_vms && found; v++)
+	return may_grow(b, view, v, g, h) && t < policy_broker_high(&view->vms[v], g) &&
+	       slack(&view->vms[v], g, t) < below;
+}
+
+static bool find_hungry(const struct policy_broker *b, const struct ebb_view *view, uint16_t h,
+			uint32_t below, const struct ebb_plan *plan)
+{
+	for (uint32_t v = 0; v < view->num_vms; v++)
+		for (uint16_t g = 0; g < view->vms[v].num_nodes; g++)
+			if (is_hungry(b, view, v, g, h, below, plan))
+				return true;
+	return false;
+}
+
+/* Those who did not take more than least keep half of it, but so much. */
+static void halve(const struct policy_broker *b, const struct ebb_view *view, uint16_t h,
+		  uint32_t least, struct ebb_plan *plan)
+{
+	for (uint32_t v = 0; v < view->num_vms; v++)
 		for (uint16_t g = 0; g < view->vms[v].num_nodes; g++) {
 			uint32_t *t = &plan->targets[v].mem[g];
 			const uint32_t has = slack(&view->vms[v], g, *t);
 
-			if (!may_grow(b, view, v, g, h) || has <= LEAST_SLACK)
-				continue;
-			*t -= has - (has / 2 > LEAST_SLACK ? has / 2 : LEAST_SLACK);
+			if (may_grow(b, view, v, g, h) && has > least)
+				*t -= has - (has / 2 > least ? has / 2 : least);
 		}
-	return found;
 }
 
 /* How much more each guest node may have in this round. */
 static uint64_t caps_of(const struct policy_broker *b, const struct ebb_view *view, uint32_t v,
-			uint16_t h, bool hungry_only, const struct ebb_plan *plan,
+			uint16_t h, uint32_t below, const struct ebb_plan *plan,
 			uint32_t cap[EBB_MAX_GUEST_NODES])
 {
 	const struct ebb_view_vm *vm = &view->vms[v];
 	uint64_t sum = 0;
 
 	for (uint16_t g = 0; g < vm->num_nodes; g++) {
-		const uint32_t t = plan->targets[v].mem[g], high = policy_broker_high(vm, g);
-
 		cap[g] = 0;
-		if (may_grow(b, view, v, g, h) && t < high &&
-		    (!hungry_only || slack(vm, g, t) < LEAST_SLACK))
-			cap[g] = high - t;
+		if (is_hungry(b, view, v, g, h, below, plan))
+			cap[g] = policy_broker_high(vm, g) - plan->targets[v].mem[g];
 		sum += cap[g];
 	}
 	return sum;
 }
 
 static void offer_round(struct policy_broker *b, const struct ebb_view *view, uint16_t h,
-			bool hungry_only, struct ebb_plan *plan)
+			uint32_t below, struct ebb_plan *plan)
 {
 	const uint32_t capacity = view->nodes[h].mem_capacity;
 	struct policy_broker_work *w = &b->work.mem;
@@ -180,7 +193,7 @@ static void offer_round(struct policy_broker *b, const struct ebb_view *view, ui
 	if (sum >= capacity)
 		return;
 	for (uint32_t v = 0; v < view->num_vms; v++) {
-		const uint64_t all = caps_of(b, view, v, h, hungry_only, plan, cap);
+		const uint64_t all = caps_of(b, view, v, h, below, plan, cap);
 
 		w->cap[v] = all < UINT32_MAX ? (uint32_t)all : UINT32_MAX;
 		w->weight[v] = view->vms[v].mem_weight;
@@ -188,17 +201,24 @@ static void offer_round(struct policy_broker *b, const struct ebb_view *view, ui
 	policy_level(w->cap, w->weight, view->num_vms, capacity - sum, w->part);
 	for (uint32_t v = 0; v < view->num_vms; v++)
 		if (w->part[v] > 0) {
-			caps_of(b, view, v, h, hungry_only, plan, cap);
+			caps_of(b, view, v, h, below, plan, cap);
 			policy_broker_spread(cap, view->vms[v].num_nodes, w->part[v],
 					     plan->targets[v].mem);
 		}
 }
 
 void policy_broker_offer(struct policy_broker *b, const struct ebb_view *view, uint16_t h,
-			 struct ebb_plan *plan)
+			 bool is_below, struct ebb_plan *plan)
 {
-	if (find_hungry(b, view, h, plan))
-		offer_round(b, view, h, true, plan);
+	if (find_hungry(b, view, h, LEAST_SLACK, plan)) {
+		halve(b, view, h, LEAST_SLACK, plan);
+		offer_round(b, view, h, LEAST_SLACK, plan);
+	}
+	if (is_below && sum_of(view, h, plan) >= view->nodes[h].mem_capacity &&
+	    find_hungry(b, view, h, 1, plan)) {
+		halve(b, view, h, 1, plan);
+		offer_round(b, view, h, 1, plan);
+	}
 	/* What they can not have. */
-	offer_round(b, view, h, false, plan);
+	offer_round(b, view, h, ANY_SLACK, plan);
 }

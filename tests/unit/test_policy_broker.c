@@ -51,16 +51,39 @@ static void test_room_moves(void **state)
 	(void)state;
 	broker_init(&b, &ebb_policy_vom, 1);
 	broker_vm(&b, 0, 0, 100);
-	for (int i = 0; i < 20; i++)
+	for (int i = 0; i < 10; i++)
 		broker_vm(&b, 0, 0, 10);
 	for (int round = 0; round < 10; round++) {
 		broker_decide(&b);
 		broker_check(&b);
 		b.vms[0].nodes[0].mem.held = b.targets[0].mem[0];
 	}
-	assert_true(b.vms[0].nodes[0].mem.held >= 1000 - 20 * 19);
-	for (uint32_t v = 1; v <= 20; v++)
+	assert_true(b.vms[0].nodes[0].mem.held >= 1000 - 10 * 19);
+	for (uint32_t v = 1; v <= 10; v++)
 		assert_true(b.targets[v].mem[0] >= 18);
+}
+
+/* However many others there are that want nothing: a growing VM gets to where it is brokered. */
+static void test_threshold_is_reached(void **state)
+{
+	(void)state;
+	for (size_t p = 0; p < NUM_BROKERS; p++) {
+		uint32_t rounds = 0;
+
+		broker_init(&b, brokers[p], 1);
+		broker_vm(&b, 0, 0, 100);
+		for (int i = 0; i < 40; i++)
+			broker_vm(&b, 0, 0, 10);
+		while (b.vms[0].nodes[0].mem.held <= 900 - 40 * 10) {
+			assert_true(rounds++ < 20);
+			broker_decide(&b);
+			broker_check(&b);
+			b.vms[0].nodes[0].mem.held = b.targets[0].mem[0];
+		}
+		/* And no further. */
+		for (uint32_t v = 1; v <= 40; v++)
+			assert_true(b.targets[v].mem[0] > 10);
+	}
 }
 
 /* M = alpha + (threshold - target), from whom the policy says, down to the floor. */
@@ -407,6 +430,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_free_room),
 		cmocka_unit_test(test_room_moves),
+		cmocka_unit_test(test_threshold_is_reached),
 		cmocka_unit_test(test_who_gives),
 		cmocka_unit_test(test_weights),
 		cmocka_unit_test(test_balloon),
