@@ -132,6 +132,12 @@ uint64_t oltp_memory_sample_value(struct oltp_engine *engine,
 				  const struct oltp_memory_sample *sample);
 
 /*
+ * Does memory that nothing is in yet fill with records from disk: are there any, and do transactions
+ * run? Any thread.
+ */
+bool oltp_memory_fills(struct oltp_engine *engine);
+
+/*
  * Whether records are watched at all, which they are at first. What was known is forgotten when
  * they are not. Any thread.
  */

@@ -10,6 +10,7 @@
 struct sums {
 	double sampled[OLTP_NODES_MAX];	/* bytes that samples of the node stand for */
 	double all, value;		/* of all nodes: bytes, and those times their value */
+	double cold, cold_value;	/* of what is on disk, the same */
 };
 
 static int nodes_read(const struct vom_ebb *vom, struct oltp_memory_node nodes[OLTP_NODES_MAX])
@@ -29,6 +30,9 @@ static int unused_read(void *arg, struct ebb_vom_object *ret, unsigned int max)
 	unsigned int n = 0;
 	int rc = nodes_read(arg, nodes);
 
+	/* Then records_read tells what it is worth. */
+	if (oltp_memory_fills(((const struct vom_ebb *)arg)->engine))
+		return 0;
 	for (uint32_t i = 0; !rc && i < OLTP_NODES_MAX && n < max; i++) {
 		if (nodes[i].held_bytes > nodes[i].resident_bytes)
 			ret[n++] = (struct ebb_vom_object){
@@ -48,11 +52,15 @@ static int resident_pick(const struct vom_ebb *vom, struct oltp_memory_sample *s
 	for (uint32_t i = 0; i < n; i++) {
 		uint64_t value;
 
-		if (!samples[i].is_resident || samples[i].node >= OLTP_NODES_MAX)
-			continue;
 		value = oltp_memory_sample_value(vom->engine, &samples[i]);
 		if (value == OLTP_NOT_KNOWN)
 			return -EAGAIN;
+		if (!samples[i].is_resident) {
+			sums->cold += (double)samples[i].stands_for_bytes;
+			sums->cold_value += (double)samples[i].stands_for_bytes * (double)value;
+		}
+		if (!samples[i].is_resident || samples[i].node >= OLTP_NODES_MAX)
+			continue;
 		sums->sampled[samples[i].node] += (double)samples[i].stands_for_bytes;
 		sums->all += (double)samples[i].stands_for_bytes;
 		sums->value += (double)samples[i].stands_for_bytes * (double)value;
@@ -76,6 +84,30 @@ static struct ebb_vom_object object_of(const struct vom_ebb *vom,
 		.rate = oltp_memory_sample_rate(sample),
 		.node = sample->node,
 	};
+}
+
+static struct ebb_vom_object memory_of(uint64_t bytes, double value, uint32_t node)
+{
+	return (struct ebb_vom_object){ .bytes = MIB, .stands_for_bytes = bytes,
+					.sts_ns = (uint64_t)value, .rate = 1, .node = node };
+}
+
+/*
+ * What records will be read into is worth what those on disk are on average, or those of an engine
+ * that grows would be taken from it before they are there.
+ */
+static unsigned int filling_make(const struct vom_ebb *vom, const struct oltp_memory_node *nodes,
+				 const struct sums *sums, struct ebb_vom_object *ret,
+				 unsigned int made, unsigned int max)
+{
+	if (!oltp_memory_fills(vom->engine) || !(sums->cold > 0))
+		return made;
+	for (uint32_t i = 0; i < OLTP_NODES_MAX && made < max; i++) {
+		if (nodes[i].held_bytes > nodes[i].resident_bytes)
+			ret[made++] = memory_of(nodes[i].held_bytes - nodes[i].resident_bytes,
+						sums->cold_value / sums->cold, i);
+	}
+	return made;
 }
 
 /*
@@ -106,15 +138,9 @@ static int objects_make(const struct vom_ebb *vom, struct oltp_memory_sample *sa
 		/* It was not looked at yet. */
 		if (!(sums.all > 0))
 			return -EAGAIN;
-		ret[made++] = (struct ebb_vom_object){
-			.bytes = MIB,
-			.stands_for_bytes = nodes[i].resident_bytes,
-			.sts_ns = (uint64_t)(sums.value / sums.all),
-			.rate = 1,
-			.node = i,
-		};
+		ret[made++] = memory_of(nodes[i].resident_bytes, sums.value / sums.all, i);
 	}
-	return (int)made;
+	return (int)filling_make(vom, nodes, &sums, ret, made, max);
 }
 
 static int records_read(void *arg, struct ebb_vom_object *ret, unsigned int max)

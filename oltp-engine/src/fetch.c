@@ -202,6 +202,7 @@ static int read_start(struct fetcher *f, const struct index_ref *ref, uint32_t t
 	read->request = (struct cold_request){ .bytes = place.bytes, .offset = place.offset,
 					       .buffer = read->buffer + front };
 	cold_io_add(&f->io, &read->request);
+	read->n_together = f->io.in_flight;
 	f->tickets[ticket].pending++;
 	return 0;
 }
@@ -368,7 +369,8 @@ static void read_arrived(struct fetcher *f, struct fetch_read *read)
 		read_finish(f, read, OLTP_IO);
 		return;
 	}
-	reread_note(&f->cold->rereads[read->block->table->id], f->now_ns - read->start_ns);
+	reread_note(&f->cold->rereads[read->block->table->id],
+		    (f->now_ns - read->start_ns) / read->n_together);
 	if ((read->is_wanted || has_plenty_of_room(f, read->block->table)) && read_merge(f, read))
 		return;
 	if (read_place(f, read))

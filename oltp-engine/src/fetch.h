@@ -39,6 +39,7 @@ struct fetch_read {
 	uint32_t lead;			/* bytes in the buffer before the record's head */
 	uint32_t room;			/* of the buffer */
 	uint64_t start_ns;		/* asked for */
+	uint32_t n_together;		/* reads in flight then, with this one */
 	bool is_wanted;			/* in a block: it is used again and again */
 	uint8_t *buffer;
 	uint64_t epoch;			/* parted: free once it has passed */

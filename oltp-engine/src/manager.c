@@ -338,6 +338,14 @@ static bool may_fill(struct manager *m)
 	return !is_pause;
 }
 
+bool manager_fills(struct manager *m)
+{
+	struct cold *cold = m ? m->engine->cold : NULL;
+
+	return cold && atomic_load_explicit(&cold->counters.records, memory_order_relaxed) &&
+	       may_fill(m);
+}
+
 static bool compact(struct manager *m)
 {
 	bool has_failed;

@@ -77,6 +77,9 @@ static inline void manager_leave(struct oltp_engine *engine)
 	epoch_leave(&engine->manager_announced);
 }
 
+/* Does memory that nothing is in fill with cold records? Any thread. */
+bool manager_fills(struct manager *manager);
+
 /* Reads some cold records back while there is room for them. False: there is nothing to do. */
 bool manager_fill(struct manager *manager);
 

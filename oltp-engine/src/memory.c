@@ -73,6 +73,11 @@ uint64_t oltp_memory_sample_value(struct oltp_engine *engine,
 	return (uint64_t)value;
 }
 
+bool oltp_memory_fills(struct oltp_engine *engine)
+{
+	return manager_fills(engine->manager);
+}
+
 void oltp_memory_watch(struct oltp_engine *engine, bool is_on)
 {
 	if (engine->manager)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * What it costs to read a cold record again, measured. Each table has a histogram of how long reads
- * took, from when a transaction asked until the record was in memory. Workers add to it, the
- * manager makes a moving median of it.
+ * took, from when a transaction asked until the record was in memory; of those that a worker had in
+ * flight together each counts its part, or what a busy engine has on disk would seem the dearer the
+ * longer it queues there. Workers add to it, the manager makes a moving median of it.
  */
 #ifndef OLTP_REREAD_H
 #define OLTP_REREAD_H
