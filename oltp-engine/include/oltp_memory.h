@@ -132,8 +132,8 @@ uint64_t oltp_memory_sample_value(struct oltp_engine *engine,
 				  const struct oltp_memory_sample *sample);
 
 /*
- * Does memory that nothing is in yet fill with records from disk: are there any, and do transactions
- * run? Any thread.
+ * Does memory that nothing is in yet fill with records from disk: are there any, and do
+ * transactions run? Any thread.
  */
 bool oltp_memory_fills(struct oltp_engine *engine);
 
