@@ -16,6 +16,8 @@
 /* After an error of the disk. */
 #define DISK_RETRY_NS		500000000ull
 #define FILL_PAUSE_NS		1000000000ull
+/* After a read that somebody wanted, before there are others. */
+#define FILL_QUIET_NS		200000000ull
 /* Of what did not work, before the deadline. */
 #define DEMAND_RETRY_NS		20000000ull
 /* Free slots of a table below which room is made, as a share of those used; and its bounds. */
@@ -324,11 +326,8 @@ static uint64_t idle_turn(struct manager *m)
 	return ns;
 }
 
-/*
- * Whether records are read back ahead of those who will want them. While nobody wants any, memory
- * may be worth more to others: it would be taken from them only to be demanded again.
- */
-static bool may_fill(struct manager *m)
+/* While nobody works, memory may be worth more to others. */
+static bool is_working(struct manager *m)
 {
 	bool is_pause;
 
@@ -338,12 +337,31 @@ static bool may_fill(struct manager *m)
 	return !is_pause;
 }
 
+static void reads_look(struct manager *m)
+{
+	uint64_t n = m->engine->cold ? counter_read(&m->engine->cold->counters.reads) : 0;
+
+	if (n != m->n_reads)
+		m->read_ns = manager_now_ns();
+	m->n_reads = n;
+}
+
+/*
+ * Whether records are read back ahead of those who will want them. Not while nobody does: memory
+ * would be taken only to be demanded again. And not while others are wanted: what is wanted fills
+ * the room, too, and is worth more than what lies next in the file.
+ */
+static bool may_fill(struct manager *m)
+{
+	return is_working(m) && manager_now_ns() >= m->read_ns + FILL_QUIET_NS;
+}
+
 bool manager_fills(struct manager *m)
 {
 	struct cold *cold = m ? m->engine->cold : NULL;
 
 	return cold && atomic_load_explicit(&cold->counters.records, memory_order_relaxed) &&
-	       may_fill(m);
+	       is_working(m);
 }
 
 static bool compact(struct manager *m)
@@ -364,6 +382,7 @@ static bool compact(struct manager *m)
 static void tick(struct manager *m)
 {
 	m->is_compacting = m->engine->cold;
+	reads_look(m);
 	epoch_advance(&m->engine->epoch);
 	recency_turn(m->recency, tables_count(m->engine), idle_turn(m));
 	if (m->ticks++ % REREAD_TICKS == 0 && m->engine->cold)

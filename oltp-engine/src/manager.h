@@ -29,6 +29,7 @@ struct manager {
 	_Atomic bool quit;
 	_Atomic bool room_wanted;	/* of a table at least, which says so */
 	uint64_t fill_next;		/* extent to go on with */
+	uint64_t n_reads, read_ns;	/* wanted by transactions; when there were some last */
 	uint64_t disk_retry_ns;		/* nothing is written for room before that */
 	uint8_t *fill_buffer;
 	struct compact compact;
