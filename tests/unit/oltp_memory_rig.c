@@ -226,3 +226,9 @@ int rig_scan(struct rig *rig, uint64_t n, const uint64_t *counters)
 		return -2;
 	return rc;
 }
+
+void rig_work(struct rig *rig)
+{
+	oltp_txn_begin(rig->w);
+	oltp_txn_abort(rig->w);
+}

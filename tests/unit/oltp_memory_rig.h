@@ -65,6 +65,9 @@ int rig_scan(struct rig *rig, uint64_t n, const uint64_t *counters);
 
 void rig_sleep_ms(uint32_t ms);
 
+/* A transaction that does nothing: only while there are any, records are read back ahead. */
+void rig_work(struct rig *rig);
+
 /* Until what was used up to now counts as older than what is used from now on. */
 void rig_age(struct rig *rig);
 
