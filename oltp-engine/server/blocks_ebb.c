@@ -107,8 +107,10 @@ static void *pump_main(void *arg)
 	return NULL;
 }
 
-static void pump_start(struct blocks_ebb *blocks)
+void blocks_ebb_pump_start(struct blocks_ebb *blocks)
 {
+	if (blocks->has_pump)
+		return;
 	blocks->stop_fd = eventfd(0, EFD_CLOEXEC);
 	if (blocks->stop_fd < 0)
 		return;
@@ -166,7 +168,7 @@ void blocks_ebb_attach(void *opaque, struct oltp_engine *engine)
 	oltp_memory_catch_revokes(engine);
 	tell_limits(blocks);
 	/* Without it limits stay as they are until session_run; better than not to start. */
-	pump_start(blocks);
+	blocks_ebb_pump_start(blocks);
 }
 
 static bool has_memory(const struct blocks_ebb *blocks)

@@ -30,6 +30,9 @@ void blocks_ebb_destroy(struct blocks_ebb *blocks);
 void blocks_ebb_attach(void *blocks, struct oltp_engine *engine);
 void blocks_ebb_pump_stop(struct blocks_ebb *blocks);
 
+/* Again, with an engine attached, when nobody else dispatches any more. */
+void blocks_ebb_pump_start(struct blocks_ebb *blocks);
+
 /*
  * Dispatches the handle until the host has said something of memory, at most timeout_ms. Errors:
  * -ETIME, -ENODEV, those of poll(2).

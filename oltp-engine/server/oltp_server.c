@@ -150,7 +150,8 @@ static int open_memory(const struct arguments *a, struct ebb *ebb, struct blocks
 }
 
 /* Everything from the moment on that the table is loaded. */
-static bool serve(const struct arguments *a, struct session *session, struct ebb *ebb)
+static bool serve(const struct arguments *a, struct session *session, struct ebb *ebb,
+		  struct blocks_ebb *blocks)
 {
 	struct source_ebb_config config = { .ebb = ebb, .no_ht = a->no_ht, .tier = a->tier,
 					    .on_gone = say_gone,
@@ -174,7 +175,12 @@ static bool serve(const struct arguments *a, struct session *session, struct ebb
 	}
 	session_set_source(session, &source_ebb_ops, source);
 	rc = session_run(session);
+	/* Verifying the table may take longer than the host waits for memory. */
+	if (blocks)
+		blocks_ebb_pump_start(blocks);
 	is_good = session_finish(session, stdout, "oltp-result ") && !rc;
+	if (blocks)
+		blocks_ebb_pump_stop(blocks);
 out:
 	control_close(control);
 	session_stop(session);
@@ -205,7 +211,7 @@ static bool load_and_serve(const struct arguments *a)
 		blocks_ebb_pump_stop(blocks);
 	else if (open_ebb(&a->ebb, 0, &ebb))
 		goto out;
-	is_good = serve(a, session, ebb);
+	is_good = serve(a, session, ebb, blocks);
 out:
 	session_close(session);
 	blocks_ebb_destroy(blocks);
