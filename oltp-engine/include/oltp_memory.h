@@ -54,8 +54,9 @@ struct oltp_memory_sample {
 	uint64_t last_ns, before_ns;
 	uint64_t watched_ns;	/* for so long */
 	/*
-	 * Moving median of its table; else of another, or what was measured for the purpose (see
-	 * oltp_memory_sample_value); 0: not known yet.
+	 * What reading it from disk takes of its worker's time: moving median of its table; else of
+	 * another, or what was measured for the purpose (see oltp_memory_sample_value); 0: not
+	 * known yet.
 	 */
 	uint64_t reread_ns;
 	/*
@@ -155,8 +156,9 @@ struct oltp_memory_recency {
 	uint64_t looks;			/* at the whole sample */
 	uint64_t look_ns;		/* time that all of them took */
 	uint64_t rereads;		/* cold records whose reading was timed */
+	/* Time of the worker for one: on the CPU, and waiting with nothing else to do. */
 	double reread_p50_ns, reread_p99_ns;
-	/* CPU time of the worker per such read, running the transaction again not included. */
+	/* CPU time alone; in neither is running the transaction again. */
 	double reread_cpu_ns;
 };
 

@@ -195,14 +195,12 @@ static int read_start(struct fetcher *f, const struct index_ref *ref, uint32_t t
 	read->block = cold_stub_block(f->cold, ref->entry);
 	read->slot = cold_stub_slot(ref->entry);
 	read->ticket = ticket;
-	read->start_ns = f->now_ns;
 	read->is_wanted = is_worth_a_slot(read->block, read->slot,
 					  epoch_now(&f->worker->engine->epoch));
 	read->lead = front + place.lead;
 	read->request = (struct cold_request){ .bytes = place.bytes, .offset = place.offset,
 					       .buffer = read->buffer + front };
 	cold_io_add(&f->io, &read->request);
-	read->n_together = f->io.in_flight;
 	f->tickets[ticket].pending++;
 	return 0;
 }
@@ -217,7 +215,9 @@ static void ticket_check(struct fetcher *f, struct fetch_ticket *ticket)
 /* The worker did nothing but reading since f->now_ns. */
 static void count_cpu(struct fetcher *f)
 {
-	atomic_fetch_add_explicit(&f->cold->counters.read_cpu_ns, now_ns() - f->now_ns,
+	f->left_ns = now_ns();
+	f->spent_ns += f->left_ns - f->now_ns;
+	atomic_fetch_add_explicit(&f->cold->counters.read_cpu_ns, f->left_ns - f->now_ns,
 				  memory_order_relaxed);
 }
 
@@ -358,7 +358,12 @@ static bool read_place(struct fetcher *f, struct fetch_read *read)
 	return true;
 }
 
-static void read_arrived(struct fetcher *f, struct fetch_read *read)
+/* Reads that have arrived together, by table. */
+struct arrived {
+	uint32_t n, tables[OLTP_TABLES_MAX];
+};
+
+static void read_arrived(struct fetcher *f, struct fetch_read *read, struct arrived *arrived)
 {
 	struct cold_counters *c = &f->cold->counters;
 
@@ -369,8 +374,8 @@ static void read_arrived(struct fetcher *f, struct fetch_read *read)
 		read_finish(f, read, OLTP_IO);
 		return;
 	}
-	reread_note(&f->cold->rereads[read->block->table->id],
-		    (f->now_ns - read->start_ns) / read->n_together);
+	arrived->n++;
+	arrived->tables[read->block->table->id]++;
 	if ((read->is_wanted || has_plenty_of_room(f, read->block->table)) && read_merge(f, read))
 		return;
 	if (read_place(f, read))
@@ -435,12 +440,26 @@ static void retry_waiting(struct fetcher *f)
 		want_again(f);
 }
 
-static void move_on(struct fetcher *f, bool send)
+/* Each has cost as much as the others. */
+static void count_cost(struct fetcher *f, const struct arrived *arrived)
 {
+	for (uint32_t i = 0; arrived->n && i < OLTP_TABLES_MAX; i++)
+		reread_note(&f->cold->rereads[i], f->spent_ns / arrived->n, arrived->tables[i]);
+	if (arrived->n)
+		f->spent_ns = 0;
+}
+
+/* waited: since it left, the worker had nothing else to do. */
+static void move_on(struct fetcher *f, bool send, bool waited)
+{
+	struct arrived arrived = { 0 };
 	struct cold_request *request;
 	bool has_worked = false;
 
 	f->now_ns = now_ns();
+	if (waited && f->left_ns && f->io.in_flight)
+		f->spent_ns += f->now_ns - f->left_ns;
+	f->left_ns = f->now_ns;
 	if (f->io.unsent &&
 	    (send || f->io.unsent >= SEND_AT_ONCE || f->polls >= SEND_POLLS_MAX)) {
 		f->polls = 0;
@@ -450,12 +469,13 @@ static void move_on(struct fetcher *f, bool send)
 	visits_keep_few(f);
 	f->roomy_for = NULL;
 	while ((request = cold_io_next(&f->io))) {
-		read_arrived(f, (struct fetch_read *)request);
+		read_arrived(f, (struct fetch_read *)request, &arrived);
 		has_worked = true;
 	}
 	/* To look in vain is what it does while it has nothing else to do. */
 	if (has_worked)
 		count_cpu(f);
+	count_cost(f, &arrived);
 	if (unlikely(f->n_waiting))
 		retry_waiting(f);
 }
@@ -472,14 +492,16 @@ uint32_t oltp_cold_poll(struct oltp_worker *worker, struct oltp_cold_done *ret_d
 	/* Nothing was begun since the last time: there is nothing better to do. */
 	is_idle = f->began == worker->began;
 	f->began = worker->began;
+	if (!is_idle)
+		f->left_ns = 0;
 	if (wait || is_idle || ++f->polls % TURN_POLLS == 0)
-		move_on(f, is_idle);
+		move_on(f, is_idle, is_idle);
 	while (wait && !f->n_done && (f->io.in_flight || f->n_waiting)) {
 		if (f->io.in_flight)
 			cold_io_wait(&f->io, f->n_waiting ? WAIT_STEP_NS : 1000000000ull);
 		else
 			nanosleep(&(struct timespec){ 0, WAIT_STEP_NS }, NULL);
-		move_on(f, true);
+		move_on(f, true, true);
 	}
 	while (f->n_done && n < max) {
 		uint32_t i = f->done[--f->n_done];

@@ -38,8 +38,6 @@ struct fetch_read {
 	uint32_t ticket;
 	uint32_t lead;			/* bytes in the buffer before the record's head */
 	uint32_t room;			/* of the buffer */
-	uint64_t start_ns;		/* asked for */
-	uint32_t n_together;		/* reads in flight then, with this one */
 	bool is_wanted;			/* in a block: it is used again and again */
 	uint8_t *buffer;
 	uint64_t epoch;			/* parted: free once it has passed */
@@ -74,6 +72,8 @@ struct fetcher {
 	uint64_t waiting_since_ns;	/* 0: nothing waits */
 	uint32_t buffer_bytes;
 	uint64_t now_ns;		/* when the call at hand began */
+	uint64_t left_ns;		/* nothing was begun since; 0: something was */
+	uint64_t spent_ns;		/* by it on reads since the last ones arrived */
 	uint32_t polls;			/* since the last submission */
 	uint32_t began;			/* worker.began at the last poll */
 	uint32_t n_done;

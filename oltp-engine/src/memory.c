@@ -178,7 +178,7 @@ static void read_rereads(struct cold *cold, struct oltp_memory_recency *recency)
 	struct hist_view view = { { 0 } };
 
 	for (uint32_t i = 0; i < OLTP_TABLES_MAX; i++)
-		hist_view_add(&view, &cold->rereads[i].latency);
+		hist_view_add(&view, &cold->rereads[i].cost);
 	recency->rereads = hist_view_count(&view);
 	recency->reread_p50_ns = hist_view_quantile_ns(&view, 0.5);
 	recency->reread_p99_ns = hist_view_quantile_ns(&view, 0.99);

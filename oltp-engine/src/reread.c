@@ -12,10 +12,11 @@
 #define LOOK_MAX	4096u
 #define READS		8u
 
-void reread_note(struct reread *reread, uint64_t ns)
+void reread_note(struct reread *reread, uint64_t ns, uint32_t n)
 {
-	atomic_fetch_add_explicit(&reread->latency.counts[hist_bucket_of(ns)], 1,
-				  memory_order_relaxed);
+	if (n)
+		atomic_fetch_add_explicit(&reread->cost.counts[hist_bucket_of(ns)], n,
+					  memory_order_relaxed);
 }
 
 void reread_turn(struct reread *reread)
@@ -23,7 +24,7 @@ void reread_turn(struct reread *reread)
 	struct hist_view view = { { 0 } }, fresh;
 	uint64_t n;
 
-	hist_view_add(&view, &reread->latency);
+	hist_view_add(&view, &reread->cost);
 	fresh = view;
 	hist_view_sub(&fresh, &reread->counted);
 	n = hist_view_count(&fresh);
@@ -114,6 +115,6 @@ void reread_calibrate(struct cold *cold, struct oltp_table *table, uint8_t *buff
 			    (ssize_t)place.bytes ||
 		    !cold_record_check(block, slot, buffer + place.lead))
 			return;
-		reread_note(&cold->rereads[table->id], clock_ns(CLOCK_MONOTONIC) - start_ns);
+		reread_note(&cold->rereads[table->id], clock_ns(CLOCK_MONOTONIC) - start_ns, 1);
 	}
 }

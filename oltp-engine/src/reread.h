@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What it costs to read a cold record again, measured. Each table has a histogram of how long reads
- * took, from when a transaction asked until the record was in memory; of those that a worker had in
- * flight together each counts its part, or what a busy engine has on disk would seem the dearer the
- * longer it queues there. Workers add to it, the manager makes a moving median of it.
+ * What it costs to read a cold record again, measured: the time that it takes its worker, which is
+ * the CPU time of the read and the waiting for it while there is nothing else to do. Reads that
+ * arrive together share it. How long a read is on its way would say how busy the engine is: others
+ * are in front of it, and transactions run meanwhile. Each table has a histogram; workers add to
+ * it, the manager makes a moving median of it.
  */
 #ifndef OLTP_REREAD_H
 #define OLTP_REREAD_H
@@ -17,13 +18,13 @@
 #define REREAD_ENOUGH	64u
 
 struct reread {
-	struct hist latency;		/* all since the engine was opened */
+	struct hist cost;		/* all since the engine was opened */
 	struct hist_view counted;	/* of which the median was last made */
 	_Atomic uint64_t median_ns;	/* 0: not known */
 };
 
-/* Any thread. */
-void reread_note(struct reread *reread, uint64_t ns);
+/* n reads, of so many ns each. Any thread. */
+void reread_note(struct reread *reread, uint64_t ns, uint32_t n);
 
 /* One thread, now and then. */
 void reread_turn(struct reread *reread);

@@ -289,12 +289,6 @@ static void test_classes(void **state)
 
 /* ---- what reading takes ---- */
 
-static void note(struct reread *reread, uint32_t n, uint64_t ns)
-{
-	while (n--)
-		reread_note(reread, ns);
-}
-
 static bool median_is(const struct reread *reread, double ns)
 {
 	return fabs((double)reread->median_ns / ns - 1) < 1.0 / 16;
@@ -309,23 +303,23 @@ static void test_median_moves(void **state)
 	reread_turn(r);
 	assert_int_equal(r->median_ns, 0);
 	/* The first few are better than nothing. */
-	note(r, 3, 100000);
+	reread_note(r, 100000, 3);
 	reread_turn(r);
 	assert_true(median_is(r, 100000));
-	note(r, 5, 200000);
+	reread_note(r, 200000, 5);
 	reread_turn(r);
 	assert_true(median_is(r, 200000));
-	note(r, REREAD_ENOUGH, 300000);
+	reread_note(r, 300000, REREAD_ENOUGH);
 	reread_turn(r);
 	assert_true(median_is(r, 300000));
 	/* From now on a few are not enough, but they are counted later. */
-	note(r, REREAD_ENOUGH / 2, 50000);
+	reread_note(r, 50000, REREAD_ENOUGH / 2);
 	reread_turn(r);
 	assert_true(median_is(r, 300000));
-	note(r, REREAD_ENOUGH, 400000);
+	reread_note(r, 400000, REREAD_ENOUGH);
 	reread_turn(r);
 	assert_true(median_is(r, 400000));
-	note(r, REREAD_ENOUGH, 50000);
+	reread_note(r, 50000, REREAD_ENOUGH);
 	reread_turn(r);
 	assert_true(median_is(r, 50000));
 	reread_turn(r);

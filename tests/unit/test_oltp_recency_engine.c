@@ -57,6 +57,62 @@ static void wait_turns(struct rig *rig)
 	assert_true(looks(rig) >= n);
 }
 
+#define LONG_MS	1000u
+
+static int32_t slow(void *ctx, const struct cold_request *request, int32_t result)
+{
+	(void)request;
+	rig_sleep_ms(*(const uint32_t *)ctx);
+	return result;
+}
+
+/* ns of the dearest read so far. */
+static double cost_max(struct rig *rig)
+{
+	struct oltp_memory_recency recency;
+
+	assert_int_equal(oltp_memory_recency_read(rig->engine, &recency), 0);
+	return recency.reread_p99_ns;
+}
+
+/*
+ * A read that is long on its way while transactions run has not cost that long; one for which the
+ * worker can only wait has. Few are read, so that the dearest of them is what p99 says.
+ */
+static void test_cost_is_the_workers_time(void **state)
+{
+	(void)state;
+	struct oltp_cold_done done;
+	uint32_t ms = 0;
+	const void *record;
+	struct rig rig;
+	uint64_t key = 0;
+
+	rig_open(&rig, OLTP_CC_NO_WAIT, 16 * MIB, true, 0);
+	rig_hook(&rig, slow, &ms);
+	rig_insert(&rig, 0, RECORDS);
+	rig_demand(&rig, 4 * MIB, RIG_DEADLINE_MS);
+	while (!rig_is_cold(&rig, key))
+		key++;
+	oltp_txn_begin(rig.w);
+	assert_int_equal(oltp_txn_read(rig.w, rig.table, key, &record), OLTP_COLD);
+	oltp_txn_abort(rig.w);
+	assert_int_equal(oltp_cold_fetch(rig.w, 0), OLTP_OK);
+	rig_sleep_ms(LONG_MS);
+	rig_work(&rig);
+	while (!oltp_cold_poll(rig.w, &done, 1, false))
+		;
+	assert_int_equal(done.rc, OLTP_OK);
+	assert_true(cost_max(&rig) < LONG_MS / 2 * 1e6);
+	while (!rig_is_cold(&rig, key))
+		key++;
+	ms = LONG_MS;
+	assert_int_equal(rig_read(&rig, key, 0), OLTP_OK);
+	assert_true(cost_max(&rig) > LONG_MS / 2 * 1e6);
+	ms = 0;
+	rig_close(&rig);
+}
+
 static void test_cold_ones_are_watched(void **state)
 {
 	(void)state;
@@ -292,6 +348,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_cold_ones_are_watched),
+		cmocka_unit_test(test_cost_is_the_workers_time),
 		cmocka_unit_test(test_uses_outlive_moves),
 		cmocka_unit_test(test_lost_are_forgotten),
 		cmocka_unit_test(test_while_everything_moves),
