@@ -139,22 +139,22 @@ static void set_cutoffs(const struct policy_broker *b, const struct ebb_view *vi
 
 /* ---- brokering ----------------------------------------------------------- */
 
-/* What was said or asked longer ago is not worth anything any more. */
-static bool is_recent(const struct ebb_view *view, usec_t at)
+/* What was said or asked longer before then is not worth anything any more. */
+static bool is_recent(const struct ebb_view *view, usec_t at, usec_t then)
 {
 	const usec_t age = view->cooldown > POLICY_ASK_USEC ? view->cooldown : POLICY_ASK_USEC;
 
-	return at != 0 && (view->now < at || view->now - at < age);
+	return at != 0 && (then < at || then - at < age);
 }
 
-/* Whether all who could give have said lately what it is worth to them. */
-static bool values_are_there(const struct ebb_view *view, uint16_t h)
+/* Whether all who could give have said, lately before then, what it is worth to them. */
+static bool values_are_there(const struct ebb_view *view, uint16_t h, usec_t then)
 {
 	for (uint32_t v = 0; v < view->num_vms; v++)
 		for (uint16_t g = 0; g < view->vms[v].num_nodes; g++)
 			if (view->vms[v].nodes[g].host_node == h &&
 			    policy_broker_gives(&view->vms[v], g) > 0 &&
-			    !is_recent(view, view->vms[v].nodes[g].mem.vom_at))
+			    !is_recent(view, view->vms[v].nodes[g].mem.vom_at, then))
 				return false;
 	return true;
 }
@@ -163,15 +163,23 @@ static bool values_are_there(const struct ebb_view *view, uint16_t h)
 static bool must_wait(const struct policy_broker_rule *rule, const struct ebb_view *view,
 		      uint16_t h, struct ebb_plan *plan)
 {
-	if (!rule->needs_values || values_are_there(view, h))
+	if (!rule->needs_values || values_are_there(view, h, view->now))
 		return false;
 	if (view->vom_is_open)
 		return true;
 	/* Who has not answered by now has to do with what is known. */
-	if (is_recent(view, view->vom_asked_at))
+	if (is_recent(view, view->vom_asked_at, view->now))
 		return false;
 	plan->asks_vom = true;
 	return true;
+}
+
+/* Memory is short, and will be judged again in a moment: guests are asked before. */
+static bool asks_ahead(const struct policy_broker_rule *rule, const struct ebb_view *view,
+		       uint16_t h, usec_t end)
+{
+	return rule->needs_values && view->now < end && end - view->now <= POLICY_AHEAD_USEC &&
+	       !values_are_there(view, h, end) && !is_recent(view, view->vom_asked_at, end);
 }
 
 static void settle_node(struct policy_broker *b, const struct policy_broker_rule *rule,
@@ -186,6 +194,9 @@ static void settle_node(struct policy_broker *b, const struct policy_broker_rule
 		lift(b, view, h);
 		n->is_pressing = false;
 	}
+	if (!is_cool && l.in_use > l.threshold &&
+	    asks_ahead(rule, view, h, n->brokered_at + view->cooldown))
+		plan->asks_vom = true;
 	if (is_due && must_wait(rule, view, h, plan)) {
 		keep_targets(b, view, h, plan);
 		policy_broker_fit(b, view, h, plan);

@@ -25,6 +25,9 @@
 /* Guests are not asked more often, whatever the cool-down. */
 #define POLICY_ASK_USEC	(2 * EBB_USEC_PER_SEC)
 
+/* So long before a cool-down ends, so that the answers are there when it does. */
+#define POLICY_AHEAD_USEC	EBB_USEC_PER_SEC
+
 /* A VM that grows gets more room so often, and a balloon is relieved. */
 #define POLICY_REVIEW_USEC	(100 * EBB_USEC_PER_MSEC)
 

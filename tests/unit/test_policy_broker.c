@@ -260,6 +260,38 @@ static void test_asking(void **state)
 	assert_int_equal(b.targets[2].mem[0], 1000);
 }
 
+/* Where memory is short, the answers are there when the cool-down ends. */
+static void test_asked_ahead(void **state)
+{
+	(void)state;
+	broker_init(&b, &ebb_policy_vom, 1);
+	broker_vm(&b, 0, 100, 700);
+	broker_vm(&b, 0, 100, 240);
+	broker_tell(&b, 0, (uint32_t[]){ 1, 700, 0, 0 });
+	broker_tell(&b, 1, (uint32_t[]){ 9, 240, 0, 0 });
+	broker_decide(&b);
+	assert_false(b.asks);
+	assert_true(b.targets[0].mem[0] < 700);
+	/* The newcomer has what was given, and more: above the threshold again. */
+	b.vms[0].nodes[0].mem.held = b.targets[0].mem[0];
+	b.vms[1].nodes[0].mem.held = 990 - b.targets[0].mem[0];
+	pass(58);
+	broker_decide(&b);
+	assert_false(b.asks);
+	pass(1);
+	broker_decide(&b);
+	assert_true(b.asks);
+	broker_tell(&b, 0, (uint32_t[]){ 1, 700, 0, 0 });
+	broker_tell(&b, 1, (uint32_t[]){ 9, 500, 0, 0 });
+	broker_decide(&b);
+	assert_false(b.asks);
+	pass(1);
+	broker_decide(&b);
+	assert_false(b.asks);
+	assert_true(b.targets[0].mem[0] < b.vms[0].nodes[0].mem.held);
+	assert_true(b.targets[1].mem[0] >= b.vms[1].nodes[0].mem.held);
+}
+
 /* Floors that nobody holds yet are in use: they are promised. */
 static void test_floor_of_newcomer(void **state)
 {
@@ -437,6 +469,7 @@ int main(void)
 		cmocka_unit_test(test_cooldown),
 		cmocka_unit_test(test_lifted),
 		cmocka_unit_test(test_asking),
+		cmocka_unit_test(test_asked_ahead),
 		cmocka_unit_test(test_floor_of_newcomer),
 		cmocka_unit_test(test_vms_come_and_go),
 		cmocka_unit_test(test_no_driver),
