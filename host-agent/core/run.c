@@ -54,7 +54,7 @@ static bool claims_in(const struct ebb_state *s, const struct ebb_vm *vm,
 }
 
 /*
- * A restart of the agent moves nothing.  Where several vCPUs are found on one
+ * A restart of the agent moves nothing off its core.  Where several vCPUs are found on one
  * thread, one owned it and the others shared it: hotplugged vCPUs share only
  * with the startup set of their own VM, so anywhere else they are the owners;
  * startup vCPUs of VMs that are not admitted own nothing.  Nor do those of a VM

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* vCPUs: what they own, where they run, and how they are counted. */
+#include <limits.h>
+
 #include "core/internal.h"
 
 void core_touch(struct ebb_state *s, struct ebb_vm *vm)
@@ -86,19 +88,16 @@ void core_vcpu_force(struct ebb_state *s, struct ebb_vm *vm, uint16_t vcpu, enum
 	core_touch(s, vm);
 }
 
-/* Home is where the VM's startup set runs; failing that, anywhere on the vCPU's node. */
-static bool is_home(const struct ebb_state *s, const struct ebb_vm *vm, uint16_t thread,
-		    uint16_t host_node, bool vm_has_home)
+/* Home is where the VM's startup set runs. */
+static bool is_home(const struct ebb_state *s, const struct ebb_vm *vm, uint16_t thread)
 {
 	const struct ebb_vcpu *owner;
 
-	if (thread == EBB_THREAD_NONE)
+	if (thread == EBB_THREAD_NONE || s->cores.owner[thread].vm != vm)
 		return false;
-	if (!vm_has_home)
-		return s->host.threads[thread].node == host_node;
 	/* One that a vCPU is leaving it owns, too. */
 	owner = &vm->vcpus[s->cores.owner[thread].vcpu];
-	return s->cores.owner[thread].vm == vm && owner->is_startup && owner->thread == thread;
+	return owner->is_startup && owner->thread == thread;
 }
 
 static uint16_t home_load(const struct ebb_vm *vm, uint16_t thread)
@@ -151,27 +150,40 @@ static bool has_startup_beside(const struct ebb_state *s, uint16_t thread)
 }
 
 /*
- * For a VM that has no core at all: where fewest run, best not beside a
- * startup vCPU.  Then an agent that is restarted can tell who of the two that
- * it finds on one thread owns it (core_claim_all()).
+ * How badly a vCPU without a core is placed there: best not beside a startup vCPU, and if it must
+ * be, not on the core's first thread.  Then an agent that is restarted can tell who of those that
+ * it finds on one core owns it (core_claim_all()).
  */
-static uint16_t pick_shared(const struct ebb_state *s, uint16_t host_node, uint16_t except)
+static unsigned int is_in_the_way(const struct ebb_state *s, uint16_t thread)
 {
-	uint16_t best = EBB_THREAD_NONE;
-	uint32_t best_cost = 0;
+	if (!has_startup_beside(s, thread))
+		return 0;
+	return s->host.threads[thread].rank > 0 ? 1 : 2;
+}
+
+/*
+ * For a VM that has no core at all: where it is, if that is on the vCPU's node and no other thread
+ * there is better; else where fewest run.
+ */
+static uint16_t pick_shared(const struct ebb_state *s, uint16_t host_node, uint16_t placed,
+			    uint16_t except)
+{
+	const bool may_stay = placed != EBB_THREAD_NONE && placed != except &&
+			      s->host.threads[placed].node == host_node;
+	unsigned int best_way = may_stay ? is_in_the_way(s, placed) : UINT_MAX;
+	uint16_t best = may_stay ? placed : EBB_THREAD_NONE;
+	uint32_t best_run = 0;
 
 	for (uint16_t t = 0; t < s->host.num_threads; t++) {
-		uint32_t cost = s->cores.num_placed[t];
+		const unsigned int way = is_in_the_way(s, t);
 
 		if (s->host.threads[t].node != host_node || t == except ||
-		    s->host.cores[s->host.threads[t].core].is_shared)
+		    s->host.cores[s->host.threads[t].core].is_shared || way > best_way ||
+		    (way == best_way && s->cores.num_placed[t] >= best_run))
 			continue;
-		if (has_startup_beside(s, t))
-			cost += EBB_MAX_VMS * EBB_MAX_VCPUS;
-		if (best == EBB_THREAD_NONE || cost < best_cost) {
-			best = t;
-			best_cost = cost;
-		}
+		best = t;
+		best_way = way;
+		best_run = s->cores.num_placed[t];
 	}
 	return best;
 }
@@ -191,11 +203,10 @@ uint16_t core_vcpu_wants(const struct ebb_state *s, const struct ebb_vm *vm, uin
 	}
 	home = pick_home(s, vm, vcpu);
 	/* What it owns and is to leave is no home, unless the node has nothing else. */
-	if (v->placed != v->thread &&
-	    is_home(s, vm, v->placed, core_host_node(vm, vcpu), home != EBB_THREAD_NONE))
-		return v->placed;
 	if (home == EBB_THREAD_NONE)
-		home = pick_shared(s, core_host_node(vm, vcpu), v->thread);
+		home = pick_shared(s, core_host_node(vm, vcpu), v->placed, v->thread);
+	else if (v->placed != v->thread && is_home(s, vm, v->placed))
+		return v->placed;
 	return home != EBB_THREAD_NONE ? home : v->thread;
 }
 

@@ -123,6 +123,9 @@ static void test_waiting_owns_nothing(void **state)
 	assert_int_equal(script_define(&s, 'b', &sla), 0);
 	assert_int_equal(script_found(&s, 'b', 2, s.now, "0@0 1@2"), 0);
 	script_loaded(&s);
+	/* There is a better place to wait: not beside a startup vCPU. */
+	script_expect(&s, "home a 0 @3");
+	script_done(&s, EBB_ACTION_HOME, 'a', 0, 0);
 	script_expect_nothing(&s);
 	assert_ptr_equal(ebb_state_thread_owner(s.state, 0, NULL), script_vm(&s, 'b'));
 	assert_null(ebb_state_thread_owner(s.state, 1, NULL));
