@@ -42,6 +42,7 @@ class Vm:
     is_shared: bool = False # its CPUs share cores with those of other VMs
     options: dict = field(default_factory=dict)     # ebb.<key>=<value> for the guest's init
     disks_mib: list = field(default_factory=list)   # sizes of scratch disks vda, vdb, ...
+    disks_in_memory: bool = False   # if the host can: what they do does not vary then
     uuid: str = field(default_factory=lambda: str(uuid.uuid4()))
 
     @property
@@ -65,6 +66,7 @@ class Boot:
     prefix: str             # of domain names
     link_dir: str           # where the agent listens, one socket per VM
     console_dir: str        # serial output and command sockets
+    memory_dir: str = ""    # for files in memory that allow O_DIRECT, if there can be any
 
 
 def console_path(boot, vm):
@@ -81,6 +83,8 @@ def pool_id(node):
 
 
 def disk_path(boot, vm, i):
+    if vm.disks_in_memory and boot.memory_dir:
+        return f"{boot.memory_dir}/{boot.prefix}{vm.name}.disk{i}"
     return f"{boot.console_dir}/{vm.name}.disk{i}"
 
 

@@ -13,6 +13,7 @@ import os
 import re
 import signal
 import subprocess
+import tempfile
 import time
 
 from . import domain, moves
@@ -23,6 +24,7 @@ SERIES = "6.1"          # guest kernel of the scenarios
 GUEST_HZ = 250          # its CONFIG_HZ
 MAX_GUEST_CPUS = 64     # its CONFIG_NR_CPUS is far above
 MAX_LAB_PATH = 50       # unix sockets: 107 bytes, of which the agent's links need 57
+MEMORY_DIR = "/dev/shm"
 PR_SET_PDEATHSIG = 1
 REFUSED_S = 15              # longest wait for a guest's terminal to be free
 AGENT_START_S = 120         # it takes moments, but not on a machine that is busy
@@ -89,6 +91,16 @@ def kernel_options(accelerator):
     return options
 
 
+def is_for_direct_io(path):
+    """Of files in memory it depends on the kernel's version."""
+    try:
+        with tempfile.NamedTemporaryFile(dir=path) as f:
+            os.close(os.open(f.name, os.O_RDWR | os.O_DIRECT))
+    except OSError:
+        return False
+    return True
+
+
 class Lab:
     """The private libvirtd and the agent. Use as a context: leaving it removes everything."""
 
@@ -114,6 +126,7 @@ class Lab:
             self._lab("start", "--owner", str(os.getpid()))
             self.prefix = self._lab("prefix").strip()
             self.uri = self._lab("uri").strip()
+            _empty(MEMORY_DIR, self.prefix)
             self.hastened = moves.hasten()
         except BaseException:
             self.__exit__()
@@ -125,6 +138,8 @@ class Lab:
         try:
             self._lab("stop")
             _empty(self.console_dir, ".disk")
+            if self.prefix:
+                _empty(MEMORY_DIR, self.prefix)
         finally:
             moves.restore(self.hastened)
             self.hastened = []
@@ -216,7 +231,8 @@ class Lab:
         return domain.Boot(os.path.join(BUILD, "qemu", "bin", "qemu-system-x86_64-ebb"),
                            os.path.join(guest, "vmlinuz"), os.path.join(guest, "initramfs"),
                            cmdline, accelerator, self.prefix,
-                           os.path.join(self.run_dir, "link"), self.console_dir)
+                           os.path.join(self.run_dir, "link"), self.console_dir,
+                           MEMORY_DIR if is_for_direct_io(MEMORY_DIR) else "")
 
     def virsh(self, *args, check=True):
         return run(["virsh", "-q", "-c", self.uri, *args], check=check)

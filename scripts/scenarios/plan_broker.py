@@ -25,7 +25,7 @@ FAILOVER_PCT = 100              # nobody has to leave
 MINUTE_S = 4.0
 WINDOW_MIN, RAMP_MIN = 2, 10    # minutes: of the moving average, of the ramp-up
 IDLE_MIN = 30                   # minutes in which the cold VM's memory grows cold
-RESTART_S = 12.0                # of the cold VM's load, at the end
+RESTART_MIN = 10                # of the cold VM's load, at the end
 BOOT_MIB = {"ycsb": 256, "tpcc": 320}
 DISK_MIB = 1024
 DEADLINE_MS = 10000
@@ -34,7 +34,7 @@ CORES = 2
 # Larger than the pool, as in the paper, and both alike. With TPC-C-like transactions what is not
 # touched any more goes to disk in any case, so that one warehouse and its orders are enough.
 LOADS = {
-    "ycsb": "--workload ycsb --operations 10 --update 0.2 --theta 0.8 --records 150000",
+    "ycsb": "--workload ycsb --operations 10 --update 0.2 --theta 0.99 --records 150000",
     "tpcc": "--workload tpcc --warehouses 1 --orders 100000 --keep-orders 3000",
 }
 
@@ -64,7 +64,7 @@ def make(ablate, seed, time_scale, share=None, load="ycsb", policies=POLICIES):
         server = f"{LOADS[load]} --seed {seed + i} --interval-ms {REPORT_MS} --pool " \
                  "--cold-dir /cold --control - --elastic none"
         vms.append(Vm(name, [Cell(1, 1, 0, MAX_MIB, MIN_MIB)], BOOT_MIB[load],
-                      mem_deadline_ms=deadline_ms, disks_mib=[DISK_MIB],
+                      mem_deadline_ms=deadline_ms, disks_mib=[DISK_MIB], disks_in_memory=True,
                       options={"name": name, "shell": "ttyS1", "cold": "vda",
                                "monitor": f"--interval-ms {REPORT_MS}", "server": server}))
     order = rounds(ablate, policies)
@@ -74,7 +74,7 @@ def make(ablate, seed, time_scale, share=None, load="ycsb", policies=POLICIES):
          "max_mib": MAX_MIB,
          "threshold_pct": THRESHOLD_PCT, "target_pct": TARGET_PCT, "cool_down_s": minute,
          "window_s": WINDOW_MIN * minute, "ramp_s": RAMP_MIN * minute,
-         "idle_s": IDLE_MIN * minute, "restart_s": RESTART_S * time_scale,
+         "idle_s": IDLE_MIN * minute, "restart_s": RESTART_MIN * minute,
          "deadline_ms": deadline_ms, "histograms": []},
         {"pool_mib": POOL_MIB, "memory_threshold_percent": THRESHOLD_PCT,
          "memory_target_percent": TARGET_PCT, "memory_failover_percent": FAILOVER_PCT,

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Parts of the runner that need no VM: domain XML, plans, what is read from agent and console."""
+import dataclasses
 import io
 import json
 import os
@@ -70,8 +71,7 @@ class DomainXml(unittest.TestCase):
     def test_prefix_and_accelerator(self):
         self.assertEqual(self.root.find("name").text, "p-vm1")
         self.assertEqual(self.root.get("type"), "qemu")
-        kvm = domain.Boot(*(getattr(BOOT, f) if f != "accelerator" else "kvm"
-                            for f in BOOT.__dataclass_fields__))
+        kvm = dataclasses.replace(BOOT, accelerator="kvm")
         self.assertEqual(parsed(self.vm, kvm).get("type"), "kvm")
 
 
@@ -121,6 +121,12 @@ class Pools(unittest.TestCase):
         self.assertEqual(disk.find("source").get("file"), "/vm/vm1.disk0")
         self.assertEqual(disk.find("target").attrib, {"dev": "vda", "bus": "virtio"})
         self.assertEqual(disk.find("driver").get("cache"), "none")
+
+    def test_disks_in_memory_where_that_can_be(self):
+        self.vm.disks_in_memory = True
+        for memory_dir, path in (("/memory", "/memory/p-vm1.disk0"), ("", "/vm/vm1.disk0")):
+            root = parsed(self.vm, dataclasses.replace(BOOT, memory_dir=memory_dir))
+            self.assertEqual(root.find("devices/disk/source").get("file"), path)
 
 
 class Plans(unittest.TestCase):
