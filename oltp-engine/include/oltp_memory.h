@@ -54,7 +54,7 @@ struct oltp_memory_sample {
 	uint64_t last_ns, before_ns;
 	uint64_t watched_ns;	/* for so long */
 	/*
-	 * What reading it from disk takes of its worker's time: moving median of its table; else of
+	 * What reading it from disk takes of its worker's time: moving mean of its table; else of
 	 * another, or what was measured for the purpose (see oltp_memory_sample_value); 0: not
 	 * known yet.
 	 */

@@ -273,7 +273,7 @@ static void rereads_turn(struct manager *m)
 		struct reread *reread = &cold->rereads[i];
 
 		reread_turn(reread);
-		if (!counter_read(&reread->median_ns) &&
+		if (!counter_read(&reread->mean_ns) &&
 		    atomic_load_explicit(&cold->counters.records, memory_order_relaxed) &&
 		    manager_now_ns() >= m->disk_retry_ns) {
 			reread_calibrate(cold, m->engine->tables[i], m->fill_buffer);

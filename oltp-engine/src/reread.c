@@ -11,6 +11,8 @@
 /* Blocks looked at for one of the table, and records read of it. */
 #define LOOK_MAX	4096u
 #define READS		8u
+/* A part of the difference by which it rises in a turn. */
+#define RISE		4096u
 
 void reread_note(struct reread *reread, uint64_t ns, uint32_t n)
 {
@@ -19,10 +21,19 @@ void reread_note(struct reread *reread, uint64_t ns, uint32_t n)
 					  memory_order_relaxed);
 }
 
+static uint64_t mean_ns(const struct hist_view *view, uint64_t n)
+{
+	double sum = 0;
+
+	for (uint32_t i = 0; i < HIST_BUCKETS; i++)
+		sum += (double)view->counts[i] * hist_bucket_ns(i);
+	return (uint64_t)(sum / (double)n) ?: 1;
+}
+
 void reread_turn(struct reread *reread)
 {
 	struct hist_view view = { { 0 } }, fresh;
-	uint64_t n;
+	uint64_t n, ns, old_ns = counter_read(&reread->mean_ns);
 
 	hist_view_add(&view, &reread->cost);
 	fresh = view;
@@ -31,8 +42,10 @@ void reread_turn(struct reread *reread)
 	/* The first few are better than nothing; what comes then is added to them. */
 	if (!n || (n < REREAD_ENOUGH && hist_view_count(&reread->counted)))
 		return;
-	atomic_store_explicit(&reread->median_ns, (uint64_t)hist_view_quantile_ns(&fresh, 0.5),
-			      memory_order_relaxed);
+	ns = mean_ns(&fresh, n);
+	if (ns > old_ns && hist_view_count(&reread->counted))
+		ns = old_ns + (ns - old_ns + RISE - 1) / RISE;
+	atomic_store_explicit(&reread->mean_ns, ns, memory_order_relaxed);
 	if (n >= REREAD_ENOUGH)
 		reread->counted = view;
 }
@@ -56,10 +69,10 @@ static struct cold_block *block_find(struct cold *cold, struct oltp_table *table
 
 uint64_t reread_cost_ns(const struct cold *cold, uint32_t table)
 {
-	uint64_t ns = counter_read(&cold->rereads[table].median_ns);
+	uint64_t ns = counter_read(&cold->rereads[table].mean_ns);
 
 	for (uint32_t i = 0; !ns && i < OLTP_TABLES_MAX; i++)
-		ns = counter_read(&cold->rereads[i].median_ns);
+		ns = counter_read(&cold->rereads[i].mean_ns);
 	return ns ?: counter_read(&cold->probe_ns);
 }
 

@@ -4,7 +4,11 @@
  * the CPU time of the read and the waiting for it while there is nothing else to do. Reads that
  * arrive together share it. How long a read is on its way would say how busy the engine is: others
  * are in front of it, and transactions run meanwhile. Each table has a histogram; workers add to
- * it, the manager makes a moving median of it.
+ * it, the manager makes a moving mean of it.
+ *
+ * A few reads cost more each than many, which go to the disk together. If memory is taken from an
+ * engine there will be many: so the mean follows at once what is cheaper, and slowly what is
+ * dearer.
  */
 #ifndef OLTP_REREAD_H
 #define OLTP_REREAD_H
@@ -14,13 +18,13 @@
 
 #include "hist.h"
 
-/* The median is of the last reads that were at least so many, once there were. */
+/* The mean is of the last reads that were at least so many, once there were. */
 #define REREAD_ENOUGH	64u
 
 struct reread {
 	struct hist cost;		/* all since the engine was opened */
-	struct hist_view counted;	/* of which the median was last made */
-	_Atomic uint64_t median_ns;	/* 0: not known */
+	struct hist_view counted;	/* of which the mean was last made */
+	_Atomic uint64_t mean_ns;	/* 0: not known */
 };
 
 /* n reads, of so many ns each. Any thread. */
