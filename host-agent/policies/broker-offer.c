@@ -3,8 +3,7 @@
  * See broker.h.  Who is offered what nobody holds.  A VM that has taken nearly all that it was
  * offered is hungry.  While there are any, those who are not keep the half of what they did not
  * take, and the hungry have the rest; so room moves to those who use it in a few steps, and lies
- * still when there are none.  Who has least by weight is first: a VM that comes back from a pause
- * is not held down by what others have got meanwhile.
+ * still when there are none.
  *
  * What all keep in order to begin may be all that is left, and more than lies above the threshold:
  * then those who grow could never get there, and nothing would be brokered.  So up to there those
@@ -16,9 +15,6 @@
 /* Everybody can begin to grow with so many blocks before the policy is asked again. */
 #define LEAST_SLACK	8u
 #define ANY_SLACK	UINT32_MAX
-#define ANY_MORE	UINT32_MAX
-/* One part of so many of a node is for each who is hungry, before who has least is first. */
-#define FIRST_PARTS	128u
 /* Of a pool: those of a VM can be summed up. */
 #define MAX_BLOCKS	(EBB_MAX_POOL_MIB / EBB_BLOCK_MIB)
 
@@ -169,51 +165,25 @@ static void halve(const struct policy_broker *b, const struct ebb_view *view, ui
 		}
 }
 
-static uint32_t min_of(uint64_t x)
-{
-	return x < UINT32_MAX ? (uint32_t)x : UINT32_MAX;
-}
-
-/* How much more each guest node may have; in the work, what the VM has and may have. */
-static void look_at(struct policy_broker *b, const struct ebb_view *view, uint32_t v, uint16_t h,
-		    uint32_t below, const struct ebb_plan *plan, uint32_t cap[EBB_MAX_GUEST_NODES])
+/* How much more each guest node may have in this round. */
+static uint64_t caps_of(const struct policy_broker *b, const struct ebb_view *view, uint32_t v,
+			uint16_t h, uint32_t below, const struct ebb_plan *plan,
+			uint32_t cap[EBB_MAX_GUEST_NODES])
 {
 	const struct ebb_view_vm *vm = &view->vms[v];
-	uint64_t sum = 0, has = 0;
+	uint64_t sum = 0;
 
 	for (uint16_t g = 0; g < vm->num_nodes; g++) {
-		const uint32_t t = plan->targets[v].mem[g];
-
 		cap[g] = 0;
 		if (is_hungry(b, view, v, g, h, below, plan))
-			cap[g] = policy_broker_high(vm, g) - t;
+			cap[g] = policy_broker_high(vm, g) - plan->targets[v].mem[g];
 		sum += cap[g];
-		has += vm->nodes[g].host_node == h ? t : 0;
 	}
-	b->work.mem.cap[v] = min_of(sum);
-	b->work.mem.has[v] = min_of(has);
-	b->work.mem.weight[v] = vm->mem_weight;
+	return sum;
 }
 
-/* A little for each, and the rest for those who have least by weight. */
-static void divide(struct policy_broker_work *w, uint32_t num, uint64_t rest, uint32_t first)
-{
-	for (uint32_t v = 0; v < num; v++) {
-		const uint32_t cap = w->cap[v] < first ? w->cap[v] : first;
-
-		w->first[v] = cap < rest ? cap : (uint32_t)rest;
-		w->cap[v] -= w->first[v];
-		w->has[v] += w->first[v];
-		rest -= w->first[v];
-	}
-	policy_level_up(w->has, w->cap, w->weight, num, rest, w->part);
-	for (uint32_t v = 0; v < num; v++)
-		w->part[v] += w->first[v];
-}
-
-/* first: ANY_MORE, all evenly by weight; else so much for each before who has least is first. */
-static void share_out(struct policy_broker *b, const struct ebb_view *view, uint16_t h,
-		      uint32_t below, uint32_t first, struct ebb_plan *plan)
+static void offer_round(struct policy_broker *b, const struct ebb_view *view, uint16_t h,
+			uint32_t below, struct ebb_plan *plan)
 {
 	const uint32_t capacity = view->nodes[h].mem_capacity;
 	struct policy_broker_work *w = &b->work.mem;
@@ -222,39 +192,33 @@ static void share_out(struct policy_broker *b, const struct ebb_view *view, uint
 
 	if (sum >= capacity)
 		return;
-	for (uint32_t v = 0; v < view->num_vms; v++)
-		look_at(b, view, v, h, below, plan, cap);
-	if (first == ANY_MORE)
-		policy_level(w->cap, w->weight, view->num_vms, capacity - sum, w->part);
-	else
-		divide(w, view->num_vms, capacity - sum, first);
+	for (uint32_t v = 0; v < view->num_vms; v++) {
+		const uint64_t all = caps_of(b, view, v, h, below, plan, cap);
+
+		w->cap[v] = all < UINT32_MAX ? (uint32_t)all : UINT32_MAX;
+		w->weight[v] = view->vms[v].mem_weight;
+	}
+	policy_level(w->cap, w->weight, view->num_vms, capacity - sum, w->part);
 	for (uint32_t v = 0; v < view->num_vms; v++)
 		if (w->part[v] > 0) {
-			look_at(b, view, v, h, below, plan, cap);
+			caps_of(b, view, v, h, below, plan, cap);
 			policy_broker_spread(cap, view->vms[v].num_nodes, w->part[v],
 					     plan->targets[v].mem);
 		}
 }
 
-static void feed(struct policy_broker *b, const struct ebb_view *view, uint16_t h,
-		 struct ebb_plan *plan)
-{
-	const uint32_t part = view->nodes[h].mem_capacity / FIRST_PARTS + 1;
-
-	halve(b, view, h, LEAST_SLACK, plan);
-	share_out(b, view, h, LEAST_SLACK, part < LEAST_SLACK ? part : LEAST_SLACK, plan);
-}
-
 void policy_broker_offer(struct policy_broker *b, const struct ebb_view *view, uint16_t h,
 			 bool is_below, struct ebb_plan *plan)
 {
-	if (find_hungry(b, view, h, LEAST_SLACK, plan))
-		feed(b, view, h, plan);
+	if (find_hungry(b, view, h, LEAST_SLACK, plan)) {
+		halve(b, view, h, LEAST_SLACK, plan);
+		offer_round(b, view, h, LEAST_SLACK, plan);
+	}
 	if (is_below && sum_of(view, h, plan) >= view->nodes[h].mem_capacity &&
 	    find_hungry(b, view, h, 1, plan)) {
 		halve(b, view, h, 1, plan);
-		share_out(b, view, h, 1, ANY_MORE, plan);
+		offer_round(b, view, h, 1, plan);
 	}
 	/* What they can not have. */
-	share_out(b, view, h, ANY_SLACK, ANY_MORE, plan);
+	offer_round(b, view, h, ANY_SLACK, plan);
 }

@@ -10,9 +10,8 @@
  * floor where they hold less: that is promised.
  *
  * What is free is offered all the time, also above the threshold, up to the capacity: first to
- * those who use what they were offered, so that these come to have the same by weight.  Those who
- * gave stay down until what is in use is back at the target, or until the cool-down is over and it
- * is within the threshold.
+ * those who use what they were offered, evenly by weight.  Those who gave stay down until what is
+ * in use is back at the target, or until the cool-down is over and it is within the threshold.
  *
  * CPUs are divided as under the fair policy.
  * Source: "Flexible resource allocation for relational database-as-a-service", section 4.
@@ -42,8 +41,6 @@ struct policy_broker_node {
 /* Room for one node, by VM. */
 struct policy_broker_work {
 	uint32_t cap[EBB_MAX_VMS];	/* blocks that it may give or get */
-	uint32_t has[EBB_MAX_VMS];	/* that it is to have already */
-	uint32_t first[EBB_MAX_VMS];	/* that it gets before others are looked at */
 	uint32_t weight[EBB_MAX_VMS];
 	uint32_t part[EBB_MAX_VMS];
 	uint64_t key[EBB_MAX_VMS];

@@ -15,11 +15,4 @@
 uint64_t policy_level(const uint32_t *cap, const uint32_t *weight, uint32_t num, uint64_t total,
 		      uint32_t *ret_part);
 
-/*
- * The same for those who have something already: what they have with their parts is in proportion,
- * as far as that goes.  Who has more than that gets nothing.
- */
-uint64_t policy_level_up(const uint32_t *has, const uint32_t *cap, const uint32_t *weight,
-			 uint32_t num, uint64_t total, uint32_t *ret_part);
-
 #endif /* EBB_POLICIES_LEVEL_H */
