@@ -101,6 +101,13 @@ def is_for_direct_io(path):
     return True
 
 
+def remove_disks(path, prefix):
+    """Those of a lab's VMs in a folder that is not the lab's: nothing else there is touched."""
+    for name in os.listdir(path) if prefix and os.path.isdir(path) else ():
+        if name.startswith(prefix) and ".disk" in name:
+            os.unlink(os.path.join(path, name))
+
+
 class Lab:
     """The private libvirtd and the agent. Use as a context: leaving it removes everything."""
 
@@ -126,7 +133,7 @@ class Lab:
             self._lab("start", "--owner", str(os.getpid()))
             self.prefix = self._lab("prefix").strip()
             self.uri = self._lab("uri").strip()
-            _empty(MEMORY_DIR, self.prefix)
+            remove_disks(MEMORY_DIR, self.prefix)
             self.hastened = moves.hasten()
         except BaseException:
             self.__exit__()
@@ -138,8 +145,7 @@ class Lab:
         try:
             self._lab("stop")
             _empty(self.console_dir, ".disk")
-            if self.prefix:
-                _empty(MEMORY_DIR, self.prefix)
+            remove_disks(MEMORY_DIR, self.prefix)
         finally:
             moves.restore(self.hastened)
             self.hastened = []

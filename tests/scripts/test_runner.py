@@ -21,6 +21,20 @@ def parsed(vm, boot=BOOT):
     return ET.fromstring(domain.xml(boot, vm))
 
 
+class DisksInMemory(unittest.TestCase):
+    def test_only_those_of_the_lab_are_removed(self):
+        with tempfile.TemporaryDirectory() as path:
+            for name in ("p-vm1.disk0", "q-vm1.disk0", "x-p-vm1.disk0", "p-other"):
+                with open(os.path.join(path, name), "w", encoding="ascii"):
+                    pass
+            lab.remove_disks(path, "")
+            lab.remove_disks(path, None)
+            self.assertEqual(len(os.listdir(path)), 4)
+            lab.remove_disks(path, "p-")
+            self.assertEqual(sorted(os.listdir(path)), ["p-other", "q-vm1.disk0", "x-p-vm1.disk0"])
+            lab.remove_disks(os.path.join(path, "none"), "p-")
+
+
 class DomainXml(unittest.TestCase):
     def setUp(self):
         self.vm = domain.Vm("vm1", [domain.Cell(4, 1, 1), domain.Cell(3, 0, 0)],
