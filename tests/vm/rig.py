@@ -16,7 +16,7 @@ TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(TOP, "scripts"))
 
 from scenarios import domain  # noqa: E402
-from scenarios.lab import BUILD, Lab, run  # noqa: E402
+from scenarios.lab import BUILD, Lab, SetupError, run  # noqa: E402
 
 LOGS = os.path.join(TOP, "out", "vm-tests")
 HOST = "emulated:2x4x1@0.5"     # 8 cores on two nodes; quick guests matter here, not their number
@@ -26,6 +26,7 @@ EBBT_CPU = "/ebb/tests/ebbt-cpu -t 60000"      # with the longest waits that the
 SERIES = ("6.1", "6.12")        # of guest kernels; tests use the first unless they say otherwise
 PATIENCE_S = 180                # for what takes moments; machines that run tests may be busy
 BOOT_S = 300                    # the same of what takes seconds
+LAST_LINES = 30                 # of a guest's console, when a test has failed
 SPLAT = re.compile(r"WARNING:|BUG:|Oops|Kernel panic|Call Trace:|rcu: INFO|blocked for more than|"
                    r"general protection|soft lockup|refcount_t|UBSAN|KASAN")
 
@@ -166,6 +167,30 @@ class Guest:
     def splats(self):
         return [line for line in self.console().splitlines() if SPLAT.search(line)]
 
+    def last_words(self):
+        """What can be known of it from outside, for whoever reads of a test that failed."""
+        says = "\n".join(self.console().splitlines()[-LAST_LINES:])
+        words = [f"---- {self.vm.name}: end of its console", says,
+                 "---- as the agent sees it", json.dumps(self.state()),
+                 "---- what the agent did last",
+                 *(f"{r['ts']:.3f} {r['event']}: {r['reason']}"
+                   for r in self.history()[-LAST_LINES:])]
+        pid = self.qemu_pid()
+        for task in sorted(os.listdir(f"/proc/{pid}/task") if pid else (), key=int):
+            with open(f"/proc/{pid}/task/{task}/stat", encoding="utf-8") as f:
+                name, _, rest = f.read().partition(" (")[2].rpartition(") ")
+            with open(f"/proc/{pid}/task/{task}/cgroup", encoding="utf-8") as f:
+                groups = " ".join(line.strip() for line in f if "ebb" in line)
+            fields = rest.split()
+            words.append(f"thread {task} {name}: {fields[0]}, {fields[11]} + {fields[12]} ticks, "
+                         f"{groups}")
+        if pid:
+            words += [f"---- {ask}\n" + self.lab.virsh("qemu-monitor-command", self.domain, "--hmp",
+                                                       ask, check=False)
+                      for ask in ("info cpus", "info registers -a",
+                                  *(f"info lapic {v}" for v in range(sum(c.max_cpus for c in self.vm.cells))))]
+        return "\n".join(words)
+
     # ---- inside ----
 
     def call(self, command, seconds=PATIENCE_S):
@@ -284,7 +309,20 @@ class VmTest(unittest.TestCase):
         self.guests.append(g)
         return g
 
+    def run(self, result=None):
+        self.result = result
+        return super().run(result)
+
+    def has_failed(self):
+        return any(t is self for t, _ in self.result.failures + self.result.errors)
+
     def tearDown(self):
+        if self.has_failed():
+            for g in self.guests:
+                try:
+                    print(g.last_words())
+                except (SetupError, OSError) as e:
+                    print(f"---- {g.vm.name}: no more of it is known: {e}")
         splats = {g.vm.name: g.splats() for g in self.guests}
         boots = {g.vm.name: g.boots_seen() for g in self.guests if g.boots}
         for g in self.guests:
