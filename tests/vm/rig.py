@@ -185,10 +185,11 @@ class Guest:
             words.append(f"thread {task} {name}: {fields[0]}, {fields[11]} + {fields[12]} ticks, "
                          f"{groups}")
         if pid:
+            apics = range(sum(c.max_cpus for c in self.vm.cells))
             words += [f"---- {ask}\n" + self.lab.virsh("qemu-monitor-command", self.domain, "--hmp",
                                                        ask, check=False)
                       for ask in ("info cpus", "info registers -a",
-                                  *(f"info lapic {v}" for v in range(sum(c.max_cpus for c in self.vm.cells))))]
+                                  *(f"info lapic {v}" for v in apics))]
         return "\n".join(words)
 
     # ---- inside ----
