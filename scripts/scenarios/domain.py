@@ -43,6 +43,7 @@ class Vm:
     options: dict = field(default_factory=dict)     # ebb.<key>=<value> for the guest's init
     disks_mib: list = field(default_factory=list)   # sizes of scratch disks vda, vdb, ...
     disks_in_memory: bool = False   # if the host can: what they do does not vary then
+    read_iops: int = 0      # that each of them does at most in a second; 0: no limit
     uuid: str = field(default_factory=lambda: str(uuid.uuid4()))
 
     @property
@@ -198,7 +199,7 @@ def _devices(root, boot, vm):
     devices = _sub(root, "devices")
     _sub(devices, "emulator", boot.emulator)
     for i in range(len(vm.disks_mib)):
-        _disk(devices, i, disk_path(boot, vm, i))
+        _disk(devices, i, disk_path(boot, vm, i), vm.read_iops)
     _sub(devices, "controller", type="usb", model="none")
     for port, (kind, attributes) in enumerate((
             ("file", {"path": console_path(boot, vm)}),
@@ -211,12 +212,14 @@ def _devices(root, boot, vm):
         _pool(devices, i, vm.cells[i].pool_mib)
 
 
-def _disk(devices, i, path):
+def _disk(devices, i, path, read_iops):
     """A scratch disk: O_DIRECT on the host, or the host's cache would count as the VM's memory."""
     disk = _sub(devices, "disk", type="file", device="disk")
     _sub(disk, "driver", name="qemu", type="raw", cache="none", io="threads", discard="unmap")
     _sub(disk, "source", file=path)
     _sub(disk, "target", dev=f"vd{chr(ord('a') + i)}", bus="virtio")
+    if read_iops:
+        _sub(_sub(disk, "iotune"), "read_iops_sec", str(read_iops))
 
 
 def _pool(devices, node, size_mib):

@@ -23,7 +23,6 @@ def label(turn):
 
 def curves(run, samples):
     b = run["broker"]
-    usual = smooth.mean_speed(samples)
     tps, warm, cold = [], [], []
     begin, end = -b["idle_s"], b["ramp_s"] + b["restart_s"]
     for turn in b["rounds"]:
@@ -36,7 +35,7 @@ def curves(run, samples):
                 for vm in (plan_broker.WARM, plan_broker.COLD)}
         ramp = [s for s in rows[plan_broker.WARM] if s.t_s >= at.ramp + begin]
         tps.append(chart.Line([(t - at.ramp, v / 1000) for t, v in smooth.moving_average(
-            ramp, b["window_s"], usual)], colour, dash, width=2.4))
+            ramp, b["window_s"])], colour, dash, width=2.4))
         for lines, vm in ((warm, plan_broker.WARM), (cold, plan_broker.COLD)):
             lines.append(chart.Line([(s.t_s - at.ramp, s.mem_held_bytes / MIB)
                                      for s in rows[vm]], colour, dash, step=True))

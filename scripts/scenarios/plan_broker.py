@@ -28,6 +28,9 @@ IDLE_MIN = 30                   # minutes in which the cold VM's memory grows co
 RESTART_MIN = 10                # of the cold VM's load, at the end
 BOOT_MIB = {"ycsb": 256, "tpcc": 320}
 DISK_MIB = 1024
+# Of each VM's disk, as those that are rented have a limit. It sets the pace, not the CPUs, which
+# are not always as fast; and a VM can read as much in a cool-down as one brokering makes free.
+READ_IOPS = 4000
 DEADLINE_MS = 10000
 REPORT_MS = 500
 CORES = 2
@@ -65,6 +68,7 @@ def make(ablate, seed, time_scale, share=None, load="ycsb", policies=POLICIES):
                  "--cold-dir /cold --control - --elastic none"
         vms.append(Vm(name, [Cell(1, 1, 0, MAX_MIB, MIN_MIB)], BOOT_MIB[load],
                       mem_deadline_ms=deadline_ms, disks_mib=[DISK_MIB], disks_in_memory=True,
+                      read_iops=READ_IOPS,
                       options={"name": name, "shell": "ttyS1", "cold": "vda",
                                "monitor": f"--interval-ms {REPORT_MS}", "server": server}))
     order = rounds(ablate, policies)

@@ -22,16 +22,16 @@ def evened(value, rows, usual):
     return value * usual * len(speeds) / sum(speeds)
 
 
-def moving_average(rows, window_s, usual=None, least_s=1.0):
+def moving_average(rows, window_s, least_s=1.0):
     """[(t_s, transactions per second)] over the window before t_s, or since the first row while
-    that is closer. rows: of one engine, by time. usual: mean speed to even throughput out for."""
+    that is closer. rows: of one engine, by time."""
     rows = [s for s in rows if s.committed is not None]
     points, first = [], 0
     for i, s in enumerate(rows):
         while s.t_s - rows[first].t_s > window_s:
             first += 1
         if s.t_s - rows[first].t_s >= least_s:
-            points.append((s.t_s, evened(rate(rows[first], s), rows[first:i + 1], usual)))
+            points.append((s.t_s, rate(rows[first], s)))
     return points
 
 

@@ -16,7 +16,8 @@ ABLATION = "black-box brokering"
 
 def caption(run):
     b = run["broker"]
-    return f"Throughput: moving average over {b['window_s']:g} s, at even speed of the machine. " \
+    return f"Throughput: moving average over {b['window_s']:g} s; what the VMs' disks may read " \
+           "sets its pace. " \
            f"The paper's minute is {b['cool_down_s']:g} s here: the cool-down between two " \
            f"brokerings; its average is over two minutes, its ramp-up ten. Load: {b['load']}. " \
            f"Emulated host: a core is {run['host']['share']:g} of a real CPU, so shapes and " \
@@ -43,13 +44,15 @@ def tiles(summary):
 
 def table(summary):
     """The rounds beside one another, as HTML."""
-    head = ("policy", "median", "p95", "warm VM's memory: from", "to", "cold VM's restart",
-            "brokerings")
+    head = ("policy", "median", "p95", "reads per transaction", "warm VM's memory: from", "to",
+            "cold VM's restart", "reads per transaction", "brokerings")
     rows = "".join(
         f"<tr><td>{name}</td>" + "".join(f'<td class="n">{cell}</td>' for cell in (
             value(m["median_tps"], "/s"), value(m["p95_tps"], "/s"),
+            value(m["ramp_reads"], digits=2),
             value(m["warm_held_first_mib"], " MiB"), value(m["warm_held_mib"], " MiB"),
-            value(m["restart_tps"], "/s"), summary["brokerings"][name])) + "</tr>"
+            value(m["restart_tps"], "/s"), value(m["restart_reads"], digits=2),
+            summary["brokerings"][name])) + "</tr>"
         for name, m in summary["rounds"].items())
     return ('<h2>The rounds</h2><div class="card"><table><tr>' +
             "".join(f'<th class="{"n" if i else ""}">{h}</th>' for i, h in enumerate(head)) +

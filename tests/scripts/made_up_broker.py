@@ -6,6 +6,7 @@ from scenarios.schema import Event, Sample
 
 MIB = 1 << 20
 STEP_S = 0.25
+READS = 2.5                         # from disk, for each transaction
 COLD, WARM = plan_broker.COLD, plan_broker.WARM
 
 
@@ -28,7 +29,6 @@ class Run:
         self.revoked_mib = 0
         self.reason = "the pool is above its threshold"
         self.result = {"failed": 0, "lost_updates": 0, "committed": 1000}
-        self.speed = {}             # policy: speed of the machine
 
     def told(self):
         """(run, host) as made_up.spot() returns them."""
@@ -57,7 +57,6 @@ class Run:
         self.events.append(Event(self.t, vm, event, 0, 0, self.reason, bytes=mib * MIB))
 
     def _round(self, variant):
-        self.speed_now = self.speed.get(variant, 100.0)
         self.committed = {COLD: 0.0, WARM: 0.0}
         self._step("begin", variant)
         self._for(5.0, variant, lambda s: (1000, self.cold_held), lambda s: (300, 18))
@@ -89,12 +88,12 @@ class Run:
         while self.t < end - 1e-9:
             for vm, what in ((COLD, cold), (WARM, warm)):
                 tps, mib = what(self.t - begin)
-                tps *= self.speed_now / 100
                 self.committed[vm] += tps * STEP_S
                 self.samples.append(Sample(
                     round(self.t, 3), vm, 1, 1, int(mib * MIB), int(mib * MIB), tps, 0.0, 100, 900,
                     500, state, 1, int(state == "running"), 1, int(self.committed[vm]), 0, 0, 50,
-                    "1", self.speed_now, f"{int(mib * MIB)}", variant=variant))
+                    "1", 100.0, f"{int(mib * MIB)}",
+                    cold_reads=int(READS * self.committed[vm]), variant=variant))
             self.t += STEP_S
 
 

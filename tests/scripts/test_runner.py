@@ -130,6 +130,11 @@ class Pools(unittest.TestCase):
         self.assertEqual([n.attrib for n in memory], [{"id": "1", "min-mib": "64",
                                                        "max-mib": "512"}])
 
+    def test_disks_may_have_a_limit(self):
+        self.assertIsNone(self.root.find("devices/disk/iotune"))
+        self.vm.read_iops = 500
+        self.assertEqual(parsed(self.vm).find("devices/disk/iotune/read_iops_sec").text, "500")
+
     def test_disks_bypass_the_hosts_cache(self):
         (disk,) = self.root.findall("devices/disk")
         self.assertEqual(disk.find("source").get("file"), "/vm/vm1.disk0")
