@@ -44,7 +44,6 @@ struct policy_broker_work {
 	uint32_t weight[EBB_MAX_VMS];
 	uint32_t part[EBB_MAX_VMS];
 	uint64_t key[EBB_MAX_VMS];
-	uint64_t left[EBB_MAX_VMS];	/* blocks by weight */
 	uint16_t heap[EBB_MAX_VMS];
 };
 

@@ -4,13 +4,8 @@
  * histograms that guests send: the system time that it saves each second (STS x lambda), times the
  * VM's weight for memory.  Always the cheapest block of all VMs that are above their floors goes
  * next.  In a histogram that rises the cost of a further block never falls, so that this is the
- * best that can be done with whole blocks, as far as values are known; a heap of VMs by their
- * cheapest block makes it O(n log n).
- *
- * Values are known from a few objects in a bucket and the last uses of each: those within a quarter
- * of an octave count as equal, and the VM that has more left by its weight gives.  So two VMs that
- * always have something to do end with as much as each other, although that which happens to have
- * more misses less, runs faster, and so has memory that is used more often.
+ * best that can be done with whole blocks; a heap of VMs by their cheapest block makes it
+ * O(n log n).
  *
  * A bucket counts with its end point, the highest value in it; a block that ends in another bucket
  * than it begins in, with the mean.  The dearest that was taken is the cut-off that VMs are told:
@@ -28,25 +23,11 @@
 #define VALUE_MAX	(1ull << 49)
 /* More blocks than a host has, and the product of two has room. */
 #define MAX_GIVES	(1ull << 31)
-#define STEPS		256u
 
-/* Rises by one with each quarter of an octave. */
-static uint64_t rank_of(uint64_t value)
-{
-	unsigned int shift;
-
-	if (value < 4)
-		return value;
-	shift = 61 - (unsigned int)__builtin_clzll(value);
-	return 4 * shift + (value >> shift);
-}
-
-/* Cheapest first; where prices are as good as equal from who has more left, or the newest VM. */
+/* Cheapest first; at the same price from the newest VM. */
 static bool goes_before(const struct policy_broker_work *w, uint16_t a, uint16_t b)
 {
-	if (w->key[a] != w->key[b])
-		return w->key[a] < w->key[b];
-	return w->left[a] != w->left[b] ? w->left[a] > w->left[b] : a > b;
+	return w->key[a] != w->key[b] ? w->key[a] < w->key[b] : a > b;
 }
 
 static void sift(struct policy_broker_work *w, uint32_t num, uint32_t i)
@@ -174,30 +155,10 @@ static bool cheapest(const struct ebb_view_vm *vm, uint16_t h, const struct ebb_
 	return found;
 }
 
-/* Blocks that it holds on the node and has not been asked for, by its weight. */
-static uint64_t left_of(const struct ebb_view_vm *vm, uint16_t h, const struct ebb_plan_vm *t)
-{
-	uint64_t left = 0;
-
-	for (uint16_t g = 0; g < vm->num_nodes; g++)
-		if (vm->nodes[g].host_node == h)
-			left += policy_broker_base(vm, g) - t->mem[g];
-	return left * EBB_WEIGHT_MAX / weight_of(vm);
-}
-
-static void weigh(struct policy_broker_work *w, const struct ebb_view *view, uint16_t h, uint32_t v,
-		  uint64_t value, const struct ebb_plan *plan)
-{
-	w->key[v] = rank_of(value * weight_of(&view->vms[v]));
-	w->left[v] = left_of(&view->vms[v], h, &plan->targets[v]);
-}
-
 /* Returns the weighted value of the dearest that was taken. */
 static uint64_t take_cheapest(struct policy_broker_work *w, const struct ebb_view *view, uint16_t h,
 			      uint64_t blocks, struct ebb_plan *plan)
 {
-	/* Few enough to level those who are equal, and many enough to come to an end. */
-	const uint64_t step = blocks / STEPS + 1;
 	uint64_t price = 0;
 	uint32_t num = 0;
 	struct run run;
@@ -205,7 +166,7 @@ static uint64_t take_cheapest(struct policy_broker_work *w, const struct ebb_vie
 
 	for (uint32_t v = 0; v < view->num_vms; v++)
 		if (cheapest(&view->vms[v], h, &plan->targets[v], &g, &run)) {
-			weigh(w, view, h, v, run.value, plan);
+			w->key[v] = run.value * weight_of(&view->vms[v]);
 			w->heap[num++] = (uint16_t)v;
 		}
 	for (uint32_t i = num / 2; i > 0; i--)
@@ -216,13 +177,12 @@ static uint64_t take_cheapest(struct policy_broker_work *w, const struct ebb_vie
 
 		cheapest(vm, h, &plan->targets[v], &g, &run);
 		run.blocks = run.blocks < blocks ? run.blocks : (uint32_t)blocks;
-		run.blocks = run.blocks < step ? run.blocks : (uint32_t)step;
 		take_blocks(&vm->nodes[g].mem, g, run.blocks, &plan->targets[v]);
 		blocks -= run.blocks;
 		if (run.top * weight_of(vm) > price)
 			price = run.top * weight_of(vm);
 		if (cheapest(vm, h, &plan->targets[v], &g, &run))
-			weigh(w, view, h, v, run.value, plan);
+			w->key[v] = run.value * weight_of(vm);
 		else
 			w->heap[0] = w->heap[--num];
 		if (num > 0)

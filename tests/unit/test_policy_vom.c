@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Whether the vom policy takes what is worth least, but for what counts as equal: against the best
- * that can be done with whole blocks of the histograms (by dynamic programming over VMs), and
- * against the exact 0-1 knapsack of the objects that the histograms were made of.
+ * Whether the vom policy takes what is worth least: against the best that can be done with whole
+ * blocks of the histograms (by dynamic programming over VMs), and against the exact 0-1 knapsack of
+ * the objects that the histograms were made of.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -85,7 +85,7 @@ static void test_whole_blocks(void **state)
 
 	(void)state;
 	for (uint64_t seed = 1; seed <= 60; seed++) {
-		uint64_t cost = 0, least;
+		uint64_t cost = 0;
 		uint32_t in_use = 0, gives = 0, gave = 0, want;
 
 		b.chance = seed;
@@ -114,9 +114,7 @@ static void test_whole_blocks(void **state)
 			cost += cost_of(v, give);
 		}
 		assert_int_equal(gave, want);
-		least = least_cost(want);
-		/* Of values that count as equal the highest is 1.25 times the lowest. */
-		assert_in_range(4 * cost, 4 * least, 5 * least);
+		assert_int_equal(cost, least_cost(want));
 		brokered++;
 	}
 	assert_true(brokered > 50);
@@ -293,37 +291,12 @@ static void test_two_cells(void **state)
 	assert_int_equal(b.targets[0].mem_cutoff[1], 9);
 }
 
-/* Where it hardly makes a difference who has more gives, by weight; where it does, who has less. */
-static void test_equals(void **state)
-{
-	(void)state;
-	broker_init(&b, &ebb_policy_vom, 1);
-	broker_vm(&b, 0, 0, 600);
-	broker_vm(&b, 0, 0, 400);
-	broker_tell(&b, 0, (uint32_t[]){ 1100, 600, 0, 0 });
-	broker_tell(&b, 1, (uint32_t[]){ 1000, 400, 0, 0 });
-	broker_decide(&b);
-	assert_int_equal(b.targets[0].mem[0], 400);
-	/* Who did not give is offered what comes free. */
-	assert_int_equal(b.targets[1].mem[0], 600);
-
-	broker_init(&b, &ebb_policy_vom, 1);
-	broker_vm(&b, 0, 0, 600);
-	broker_vm(&b, 0, 0, 400);
-	broker_tell(&b, 0, (uint32_t[]){ 1100, 600, 0, 0 });
-	broker_tell(&b, 1, (uint32_t[]){ 900, 400, 0, 0 });
-	broker_decide(&b);
-	assert_int_equal(b.targets[0].mem[0], 800);
-	assert_int_equal(b.targets[1].mem[0], 200);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_whole_blocks),
 		cmocka_unit_test(test_knapsack),
 		cmocka_unit_test(test_two_cells),
-		cmocka_unit_test(test_equals),
 	};
 
 	return cmocka_run_group_tests_name("policy vom", tests, NULL, NULL);
