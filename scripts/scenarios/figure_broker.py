@@ -23,8 +23,8 @@ def label(turn):
 
 def curves(run, samples):
     b = run["broker"]
-    tps, warm, cold = [], [], []
-    begin, end = -b["idle_s"], b["ramp_s"] + b["restart_s"]
+    tps, again, warm, cold = [], [], [], []
+    begin, end = -b["idle_s"], b["ramp_s"] + b["restart_s"] + b["both_s"]
     for turn in b["rounds"]:
         at = verdict_broker.moments(run, turn["variant"])
         if at.ramp is None:
@@ -33,19 +33,23 @@ def curves(run, samples):
         rows = {vm: verdict_broker.between([s for s in samples if s.variant == turn["variant"]],
                                            vm, at.begin, at.end or float("inf"))
                 for vm in (plan_broker.WARM, plan_broker.COLD)}
-        ramp = [s for s in rows[plan_broker.WARM] if s.t_s >= at.ramp + begin]
-        tps.append(chart.Line([(t - at.ramp, v / 1000) for t, v in smooth.moving_average(
-            ramp, b["window_s"])], colour, dash, width=2.4))
+        for lines, vm, since in ((tps, plan_broker.WARM, at.ramp + begin),
+                                 (again, plan_broker.COLD, at.restart or float("inf"))):
+            seen = [s for s in rows[vm] if s.t_s >= since]
+            lines.append(chart.Line([(t - at.ramp, v / 1000) for t, v in smooth.moving_average(
+                seen, b["window_s"])], colour, dash, width=2.4))
         for lines, vm in ((warm, plan_broker.WARM), (cold, plan_broker.COLD)):
             lines.append(chart.Line([(s.t_s - at.ramp, s.mem_held_bytes / MIB)
                                      for s in rows[vm]], colour, dash, step=True))
     panels = [
         chart.Panel(f"{plan_broker.WARM}: throughput [1000 trans./s]", 270, tps),
+        chart.Panel(f"{plan_broker.COLD}: throughput [1000 trans./s]", 190, again),
         chart.Panel(f"{plan_broker.WARM}: memory [MiB]", 190, warm, top=b["pool_mib"]),
         chart.Panel(f"{plan_broker.COLD}: memory [MiB]", 190, cold, top=b["pool_mib"],
                     rules=[(b["min_mib"], "guaranteed")])]
     marks = [chart.Mark(0, f"{plan_broker.WARM} may grow", chart.INK),
-             chart.Mark(b["ramp_s"], f"{plan_broker.COLD} works again", chart.INK)]
+             chart.Mark(b["ramp_s"], "they change places", chart.INK),
+             chart.Mark(b["ramp_s"] + b["restart_s"], "both work", chart.INK)]
     legend = [(label(turn), *LOOK.get(turn["variant"], (chart.SOFT, "")))
               for turn in b["rounds"]]
     return chart.draw(panels, marks, begin, end, legend=legend,

@@ -25,7 +25,8 @@ FAILOVER_PCT = 100              # nobody has to leave
 MINUTE_S = 4.0
 WINDOW_MIN, RAMP_MIN = 2, 10    # minutes: of the moving average, of the ramp-up
 IDLE_MIN = 30                   # minutes in which the cold VM's memory grows cold
-RESTART_MIN = 10                # of the cold VM's load, at the end
+RESTART_MIN = 10                # of the cold VM's load, when the warm one has none
+BOTH_MIN = 10                   # of both loads, at the end
 BOOT_MIB = {"ycsb": 256, "tpcc": 320}
 DISK_MIB = 1024
 # Of each VM's disk, as those that are rented have a limit. It sets the pace, not the CPUs, which
@@ -79,6 +80,7 @@ def make(ablate, seed, time_scale, share=None, load="ycsb", policies=POLICIES):
          "threshold_pct": THRESHOLD_PCT, "target_pct": TARGET_PCT, "cool_down_s": minute,
          "window_s": WINDOW_MIN * minute, "ramp_s": RAMP_MIN * minute,
          "idle_s": IDLE_MIN * minute, "restart_s": RESTART_MIN * minute,
+         "both_s": BOTH_MIN * minute,
          "deadline_ms": deadline_ms, "histograms": []},
         {"pool_mib": POOL_MIB, "memory_threshold_percent": THRESHOLD_PCT,
          "memory_target_percent": TARGET_PCT, "memory_failover_percent": FAILOVER_PCT,

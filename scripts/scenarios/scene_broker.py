@@ -3,7 +3,7 @@
 
 Both VMs boot and fill what they may hold: the cold one nearly all, the warm one its guaranteed
 minimum, by an order of the operator that is lifted when it shall grow. Then the cold one has
-nothing to do any more, the warm one grows, and in the end the cold one works again.
+nothing to do any more, and the warm one grows; they change places; in the end both work.
 """
 from . import domain, plan_broker
 from .lab import SetupError
@@ -51,9 +51,13 @@ def _round(stage, b, turn):
     step("ramp", warm, f"{warm} may grow")
     stage.set_memory(warm, 0, b["max_mib"])
     _watch_histograms(stage, b, variant, b["ramp_s"])
-    step("restart", cold, f"{cold} works again")
+    step("restart", cold, f"{cold} works again, {warm} has nothing to do any more")
+    stage.tell(warm, "rate 0")
     stage.tell(cold, f"rate {BUSY:.0f}")
     stage.watch(b["restart_s"])
+    step("both", warm, f"{warm} works again, too")
+    stage.tell(warm, f"rate {BUSY:.0f}")
+    stage.watch(b["both_s"])
     step("end", "", "the engines are told to end")
     for name in (cold, warm):
         stage.stop(name)

@@ -3,9 +3,9 @@
 resource allocation, 8.1, figures 8 and 9).
 
 Each round runs the same story under another policy: a cold database holds most of the pool and has
-nothing to do, a warm one begins to grow, later the cold one begins to work again. Rounds are
-compared with one another. Moments are steps of the run; everything else is read from the samples,
-the history and the histograms that guests have sent.
+nothing to do, a warm one begins to grow; later they change places, and in the end both work.
+Rounds are compared with one another. Moments are steps of the run; everything else is read from the
+samples, the history and the histograms that guests have sent.
 """
 from dataclasses import dataclass
 from typing import Optional
@@ -31,7 +31,8 @@ class Moments:
     begin: Optional[float] = None   # the round's VMs start
     idle: Optional[float] = None    # the cold VM has nothing to do any more
     ramp: Optional[float] = None    # the warm VM may grow
-    restart: Optional[float] = None     # the cold VM works again
+    restart: Optional[float] = None     # the cold VM works again, the warm one rests
+    both: Optional[float] = None    # both work
     end: Optional[float] = None     # engines are told to end
 
 
@@ -56,7 +57,9 @@ def measure(run, samples, variant):
     points = smooth.moving_average(ramp, b["window_s"])
     rates = [tps for _, tps in points]
     before = between(samples, plan_broker.COLD, at.idle, at.ramp)
-    again = between(samples, plan_broker.COLD, at.restart, at.end)
+    again = between(samples, plan_broker.COLD, at.restart, at.both)
+    both = {vm: smooth.overall(between(samples, vm, at.both, at.end))
+            for vm in (plan_broker.COLD, plan_broker.WARM)}
     return {
         "moments": {k: v if v is None else round(v, 3) for k, v in at.__dict__.items()},
         "median_tps": _rounded(series.percentile(rates, 0.5)),
@@ -64,6 +67,7 @@ def measure(run, samples, variant):
         "overall_tps": _rounded(smooth.overall(ramp)),
         "restart_tps": _rounded(smooth.overall(again)),
         "ramp_reads": _rounded(reads(ramp), 2), "restart_reads": _rounded(reads(again), 2),
+        "both_tps": {vm: _rounded(tps) for vm, tps in both.items()},
         "cold_held_mib": _held(before[-1:]), "warm_held_mib": _held(ramp[-1:]),
         "warm_held_first_mib": _held(ramp[:1]), "samples": len(points)}
 

@@ -45,13 +45,15 @@ def tiles(summary):
 def table(summary):
     """The rounds beside one another, as HTML."""
     head = ("policy", "median", "p95", "reads per transaction", "warm VM's memory: from", "to",
-            "cold VM's restart", "reads per transaction", "brokerings")
+            "cold VM's restart", "reads per transaction", "both: cold VM", "warm VM",
+            "brokerings")
     rows = "".join(
         f"<tr><td>{name}</td>" + "".join(f'<td class="n">{cell}</td>' for cell in (
             value(m["median_tps"], "/s"), value(m["p95_tps"], "/s"),
             value(m["ramp_reads"], digits=2),
             value(m["warm_held_first_mib"], " MiB"), value(m["warm_held_mib"], " MiB"),
             value(m["restart_tps"], "/s"), value(m["restart_reads"], digits=2),
+            *(value(tps, "/s") for tps in m["both_tps"].values()),
             summary["brokerings"][name])) + "</tr>"
         for name, m in summary["rounds"].items())
     return ('<h2>The rounds</h2><div class="card"><table><tr>' +

@@ -14,7 +14,7 @@ class Run:
     """The story of a run; a test changes what it wants before it is told."""
 
     def __init__(self):
-        self.ramp_s, self.restart_s, self.idle_s = 40.0, 12.0, 8.0
+        self.ramp_s, self.restart_s, self.both_s, self.idle_s = 40.0, 12.0, 8.0, 8.0
         self.cool_down_s = 4.0
         self.policies = list(plan_broker.POLICIES)
         self.ablate = False
@@ -42,6 +42,7 @@ class Run:
                                   "min_mib": 18, "cool_down_s": self.cool_down_s,
                                   "window_s": 2 * self.cool_down_s, "ramp_s": self.ramp_s,
                                   "idle_s": self.idle_s, "restart_s": self.restart_s,
+                                  "both_s": self.both_s,
                                   "histograms": self.histograms},
                           results={vm: self.result for vm in (COLD, WARM)})
         run["ablate"] = self.ablate
@@ -79,7 +80,9 @@ class Run:
                       lambda s: (300 + 10 * g * (begun + s), 18 + g * (begun + s)))
         self._step("restart", variant)
         self._for(self.restart_s, variant, lambda s: (self.restart_tps[variant], 40),
-                  lambda s: (500, 100))
+                  lambda s: (0, 100))
+        self._step("both", variant)
+        self._for(self.both_s, variant, lambda s: (700, 80), lambda s: (500, 80))
         self._step("end", variant)
         self._for(2.0, variant, lambda s: (0, 0), lambda s: (0, 0), state="stopped")
 

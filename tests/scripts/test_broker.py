@@ -34,6 +34,8 @@ class Verdict(unittest.TestCase):
         told = summary["rounds"]
         self.assertGreater(told["vom"]["median_tps"], told["balloon"]["median_tps"])
         self.assertAlmostEqual(told["vom"]["restart_tps"], 990, delta=20)
+        self.assertAlmostEqual(told["vom"]["both_tps"][COLD], 700, delta=20)
+        self.assertAlmostEqual(told["vom"]["both_tps"][WARM], 500, delta=20)
         self.assertAlmostEqual(told["vom"]["cold_held_mib"], 130, delta=1)
         for name in "ramp_reads", "restart_reads":
             self.assertAlmostEqual(told["equal"][name], READS, delta=0.01)
@@ -157,7 +159,7 @@ class Page(unittest.TestCase):
                       "What memory is worth", "PROPORTIONAL", "VoM", "4,816 bytes",
                       "moving average over 8 s", "The rounds", "broker 6 MiB, node 0"):
             self.assertIn(words, text)
-        self.assertEqual(figure_broker.curves(run, host.samples).count("<path"), 3 * 4)
+        self.assertEqual(figure_broker.curves(run, host.samples).count("<path"), 4 * 4)
         text = text.replace('xmlns="http://www.w3.org/2000/svg"', "")
         self.assertIsNone(re.search(r"https?://|<script|<link|<img|@import|url\(", text))
 
