@@ -129,6 +129,8 @@ def evaluate(run, samples, events):
     tps = percents(told, lambda m: m["skew"].get("tps"))
     p99 = percents(told, lambda m: m["skew"].get("p99_us"))
     n = len(r["seeds"])
+    # Later seeds begin where rebalancing has left the VMs: then there may be no bad start any more.
+    starts = [m["skew"].get("shared_cores", 0) for m in told[STATIC] + told[REBALANCED][:1]]
     checks = [
         Check.at_least("hot_static", min((m["hot"] for m in told[STATIC]
                                           if m["hot"] is not None), default=None), LEAST_HOT,
@@ -136,10 +138,9 @@ def evaluate(run, samples, events):
                        "bursts of the seed with the fewest: what is at stake"),
         Check.at_most("hot_pct", median(hot), HOT_PCT, "%",
                       f"of them with rebalancing, median of {n} seeds"),
-        Check.at_least("skew_shared_cores", min((m["skew"].get("shared_cores", 0)
-                                                 for seen in told.values() for m in seen),
-                                                default=None), 2 * r["cpus"], "cores",
-                       "that two active VMs share when heavy skew begins, the fewest"),
+        Check.at_least("skew_shared_cores", min(starts, default=None), 2 * r["cpus"], "cores",
+                       "that two active VMs share when heavy skew begins, the fewest; with "
+                       "rebalancing for the first seed"),
         Check.at_least("tps_pct", median(tps), TPS_PCT, "%",
                        "throughput of the active VMs with heavy skew, of that without "
                        f"rebalancing, median of {n} seeds"),

@@ -19,7 +19,7 @@ class Run:
         self.hot_s = {"static": 12.0, "rebalanced": 0.5}    # of a burst of 12 s, two cores
         self.tps = {"static": [80.0] * 5, "rebalanced": [100.0] * 5}    # by seed, of each VM
         self.p99_us = {"static": [300000] * 5, "rebalanced": [50000] * 5}
-        self.shared_cores = SHARED
+        self.shared_cores = {"static": [SHARED] * 5, "rebalanced": [SHARED] + [0] * 4}
         self.moves = [0.4, 1.4]     # seconds after a burst begins at which vm2 is moved
         self.result = {"failed": 0, "lost_updates": 0, "committed": 1000}
         self.cut = None             # action after which everything ends
@@ -50,7 +50,7 @@ class Run:
                            "variant": mode, "turn": turn, **more})
 
     def _skew(self, mode, turn):
-        self._step("skew", mode, turn, active=ACTIVE, shared_cores=self.shared_cores)
+        self._step("skew", mode, turn, active=ACTIVE, shared_cores=self.shared_cores[mode][turn])
         hot = 10.0 if self.hot_s[mode] > 6 else 1.0
         self._for(10.0, mode, turn, hot, {vm: self.tps[mode][turn] for vm in ACTIVE},
                   self.p99_us[mode][turn], spread=hot < 10)

@@ -43,7 +43,8 @@ class Verdict(unittest.TestCase):
         for name, changes in (
                 ("hot_static", {"hot_s": {"static": 1.0, "rebalanced": 0.0}}),
                 ("hot_pct", {"hot_s": {"static": 12.0, "rebalanced": 1.0}}),
-                ("skew_shared_cores", {"shared_cores": 3}),
+                ("skew_shared_cores", {"shared_cores": both(static=[3] * 5)}),
+                ("skew_shared_cores", {"shared_cores": both(rebalanced=[3] + [4] * 4)}),
                 ("tps_pct", {"tps": both(rebalanced=[90.0] * 5)}),
                 ("p99_pct", {"p99_us": {"static": [300000] * 5, "rebalanced": [160000] * 5}}),
                 ("moves_too_often", {"moves": [8.0, 8.5]}),
