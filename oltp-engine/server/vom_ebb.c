@@ -10,7 +10,11 @@
 struct sums {
 	double sampled[OLTP_NODES_MAX];	/* bytes that samples of the node stand for */
 	double all, value;		/* of all nodes: bytes, and those times their value */
-	double cold, cold_value;	/* of what is on disk, the same */
+};
+
+struct worth {
+	const struct oltp_memory_sample *sample;
+	uint64_t value;
 };
 
 static int nodes_read(const struct vom_ebb *vom, struct oltp_memory_node nodes[OLTP_NODES_MAX])
@@ -43,46 +47,34 @@ static int unused_read(void *arg, struct ebb_vom_object *ret, unsigned int max)
 	return rc ?: (int)n;
 }
 
-/* Resident samples only, moved to the front. Errors: -EAGAIN, what they are worth is not known. */
-static int resident_pick(const struct vom_ebb *vom, struct oltp_memory_sample *samples, uint32_t n,
-			 struct sums *sums)
+/* Errors: -EAGAIN, what one is worth is not known. */
+static int worth_read(const struct vom_ebb *vom, const struct oltp_memory_sample *samples,
+		      uint32_t n, struct worth *ret)
 {
-	uint32_t kept = 0;
-
 	for (uint32_t i = 0; i < n; i++) {
-		uint64_t value;
-
-		value = oltp_memory_sample_value(vom->engine, &samples[i]);
-		if (value == OLTP_NOT_KNOWN)
+		ret[i] = (struct worth){
+			.sample = &samples[i],
+			.value = oltp_memory_sample_value(vom->engine, &samples[i]),
+		};
+		if (ret[i].value == OLTP_NOT_KNOWN)
 			return -EAGAIN;
-		if (!samples[i].is_resident) {
-			sums->cold += (double)samples[i].stands_for_bytes;
-			sums->cold_value += (double)samples[i].stands_for_bytes * (double)value;
-		}
-		if (!samples[i].is_resident || samples[i].node >= OLTP_NODES_MAX)
-			continue;
-		sums->sampled[samples[i].node] += (double)samples[i].stands_for_bytes;
-		sums->all += (double)samples[i].stands_for_bytes;
-		sums->value += (double)samples[i].stands_for_bytes * (double)value;
-		samples[kept++] = samples[i];
 	}
-	return (int)kept;
+	return 0;
 }
 
-static struct ebb_vom_object object_of(const struct vom_ebb *vom,
-				       const struct oltp_memory_sample *sample, double scale)
+static struct ebb_vom_object object_of(const struct worth *w, double stands_for, uint32_t node)
 {
-	bool can_go = oltp_memory_sample_value(vom->engine, sample) != OLTP_WORTH_ALL;
+	const struct oltp_memory_sample *sample = w->sample;
 
 	return (struct ebb_vom_object){
 		.bytes = sample->bytes,
-		.stands_for_bytes = (uint64_t)((double)sample->stands_for_bytes * scale),
-		.sts_ns = can_go ? sample->reread_ns : EBB_VOM_UNKNOWN,
+		.stands_for_bytes = (uint64_t)stands_for,
+		.sts_ns = w->value != OLTP_WORTH_ALL ? sample->reread_ns : EBB_VOM_UNKNOWN,
 		.last_ns = sample->last_ns,
 		.before_ns = sample->before_ns,
 		/* It knows for how long it has watched. */
 		.rate = oltp_memory_sample_rate(sample),
-		.node = sample->node,
+		.node = node,
 	};
 }
 
@@ -92,45 +84,82 @@ static struct ebb_vom_object memory_of(uint64_t bytes, double value, uint32_t no
 					.sts_ns = (uint64_t)value, .rate = 1, .node = node };
 }
 
-/*
- * What records will be read into is worth what those on disk are on average, or those of an engine
- * that grows would be taken from it before they are there.
- */
-static unsigned int filling_make(const struct vom_ebb *vom, const struct oltp_memory_node *nodes,
-				 const struct sums *sums, struct ebb_vom_object *ret,
-				 unsigned int made, unsigned int max)
+static int dearest_first(const void *a, const void *b)
 {
-	if (!oltp_memory_fills(vom->engine) || !(sums->cold > 0))
-		return made;
-	for (uint32_t i = 0; i < OLTP_NODES_MAX && made < max; i++) {
-		if (nodes[i].held_bytes > nodes[i].resident_bytes)
-			ret[made++] = memory_of(nodes[i].held_bytes - nodes[i].resident_bytes,
-						sums->cold_value / sums->cold, i);
+	const struct worth *x = a, *y = b;
+
+	return x->value != y->value ? (x->value < y->value ? 1 : -1) : 0;
+}
+
+/* The one of which the largest part is left. */
+static uint32_t emptiest(const struct oltp_memory_node *nodes, const uint64_t *left)
+{
+	double most = 0;
+	uint32_t best = 0;
+
+	for (uint32_t i = 0; i < OLTP_NODES_MAX; i++)
+		if (left[i] && (double)left[i] / (double)nodes[i].held_bytes > most) {
+			most = (double)left[i] / (double)nodes[i].held_bytes;
+			best = i;
+		}
+	return best;
+}
+
+/*
+ * Memory of an engine that works is worth the best that it can hold, wherever that is now: what is
+ * read goes where there is room, and what was read last and will not be used again is what the
+ * memory is lost to, not what it is kept for. Else memory would be taken from an engine that misses
+ * much, for it is full of such.
+ */
+static unsigned int best_make(const struct oltp_memory_node *nodes, struct worth *worth, uint32_t n,
+			      struct ebb_vom_object *ret, unsigned int max)
+{
+	uint64_t left[OLTP_NODES_MAX];
+	unsigned int made = 0;
+
+	for (uint32_t i = 0; i < OLTP_NODES_MAX; i++)
+		left[i] = nodes[i].held_bytes;
+	qsort(worth, n, sizeof(*worth), dearest_first);
+	for (uint32_t i = 0; i < n && made < max; i++) {
+		const uint32_t node = emptiest(nodes, left);
+		const uint64_t bytes = worth[i].sample->stands_for_bytes;
+		const uint64_t fits = bytes < left[node] ? bytes : left[node];
+
+		if (!fits)
+			break;
+		left[node] -= fits;
+		ret[made++] = object_of(&worth[i], (double)fits, node);
 	}
 	return made;
 }
 
 /*
- * Samples stand for the whole engine's memory; on each node they are made to stand for what records
- * take there. Where there is much, there are samples; what has none is taken to be worth what the
- * rest is on average.
+ * That of one that rests is worth what is in it. Samples stand for the whole engine's memory; on
+ * each node they are made to stand for what records take there. Where there is much, there are
+ * samples; what has none is taken to be worth what the rest is on average.
  */
-static int objects_make(const struct vom_ebb *vom, struct oltp_memory_sample *samples, uint32_t n,
-			struct ebb_vom_object *ret, unsigned int max)
+static int resident_make(const struct oltp_memory_node *nodes, const struct worth *worth,
+			 uint32_t n, struct ebb_vom_object *ret, unsigned int max)
 {
-	struct oltp_memory_node nodes[OLTP_NODES_MAX];
 	struct sums sums = { .all = 0 };
-	int rc = nodes_read(vom, nodes), kept;
 	unsigned int made = 0;
 
-	kept = rc ?: resident_pick(vom, samples, n, &sums);
-	if (kept < 0)
-		return kept;
-	for (int i = 0; i < kept && made < max; i++) {
-		uint32_t node = samples[i].node;
+	for (uint32_t i = 0; i < n; i++) {
+		const struct oltp_memory_sample *s = worth[i].sample;
 
-		ret[made++] = object_of(vom, &samples[i], (double)nodes[node].resident_bytes /
-							  sums.sampled[node]);
+		if (!s->is_resident || s->node >= OLTP_NODES_MAX)
+			continue;
+		sums.sampled[s->node] += (double)s->stands_for_bytes;
+		sums.all += (double)s->stands_for_bytes;
+		sums.value += (double)s->stands_for_bytes * (double)worth[i].value;
+	}
+	for (uint32_t i = 0; i < n && made < max; i++) {
+		const struct oltp_memory_sample *s = worth[i].sample;
+
+		if (s->is_resident && s->node < OLTP_NODES_MAX)
+			ret[made++] = object_of(&worth[i], (double)s->stands_for_bytes *
+						(double)nodes[s->node].resident_bytes /
+						sums.sampled[s->node], s->node);
 	}
 	for (uint32_t i = 0; i < OLTP_NODES_MAX && made < max; i++) {
 		if (!nodes[i].resident_bytes || sums.sampled[i] > 0)
@@ -140,19 +169,36 @@ static int objects_make(const struct vom_ebb *vom, struct oltp_memory_sample *sa
 			return -EAGAIN;
 		ret[made++] = memory_of(nodes[i].resident_bytes, sums.value / sums.all, i);
 	}
-	return (int)filling_make(vom, nodes, &sums, ret, made, max);
+	return (int)made;
+}
+
+static int objects_make(const struct vom_ebb *vom, const struct oltp_memory_sample *samples,
+			struct worth *worth, uint32_t n, struct ebb_vom_object *ret,
+			unsigned int max)
+{
+	struct oltp_memory_node nodes[OLTP_NODES_MAX];
+	int rc = nodes_read(vom, nodes);
+
+	if (!rc)
+		rc = worth_read(vom, samples, n, worth);
+	if (rc)
+		return rc;
+	return oltp_memory_fills(vom->engine) ? (int)best_make(nodes, worth, n, ret, max) :
+						resident_make(nodes, worth, n, ret, max);
 }
 
 static int records_read(void *arg, struct ebb_vom_object *ret, unsigned int max)
 {
 	struct oltp_memory_sample *samples = calloc(OLTP_MEMORY_SAMPLES_MAX, sizeof(*samples));
+	struct worth *worth = calloc(OLTP_MEMORY_SAMPLES_MAX, sizeof(*worth));
 	const struct vom_ebb *vom = arg;
 	int rc = -ENOMEM;
 
-	if (samples)
-		rc = objects_make(vom, samples,
+	if (samples && worth)
+		rc = objects_make(vom, samples, worth,
 				  oltp_memory_sample_read(vom->engine, samples,
 							  OLTP_MEMORY_SAMPLES_MAX), ret, max);
+	free(worth);
 	free(samples);
 	return rc;
 }
