@@ -111,8 +111,8 @@ static uint32_t emptiest(const struct oltp_memory_node *nodes, const uint64_t *l
  * memory is lost to, not what it is kept for. Else memory would be taken from an engine that misses
  * much, for it is full of such.
  */
-static unsigned int best_make(const struct oltp_memory_node *nodes, struct worth *worth, uint32_t n,
-			      struct ebb_vom_object *ret, unsigned int max)
+static int best_make(const struct oltp_memory_node *nodes, struct worth *worth, uint32_t n,
+		     struct ebb_vom_object *ret, unsigned int max)
 {
 	uint64_t left[OLTP_NODES_MAX];
 	unsigned int made = 0;
@@ -125,12 +125,14 @@ static unsigned int best_make(const struct oltp_memory_node *nodes, struct worth
 		const uint64_t bytes = worth[i].sample->stands_for_bytes;
 		const uint64_t fits = bytes < left[node] ? bytes : left[node];
 
+		/* For libebb nothing is itself alone. */
 		if (!fits)
-			break;
+			continue;
 		left[node] -= fits;
 		ret[made++] = object_of(&worth[i], (double)fits, node);
 	}
-	return made;
+	/* What nothing is said of would count as worth nothing, and it was only not looked at yet. */
+	return made ? (int)made : -EAGAIN;
 }
 
 /*
@@ -183,7 +185,7 @@ static int objects_make(const struct vom_ebb *vom, const struct oltp_memory_samp
 		rc = worth_read(vom, samples, n, worth);
 	if (rc)
 		return rc;
-	return oltp_memory_fills(vom->engine) ? (int)best_make(nodes, worth, n, ret, max) :
+	return oltp_memory_fills(vom->engine) ? best_make(nodes, worth, n, ret, max) :
 						resident_make(nodes, worth, n, ret, max);
 }
 
