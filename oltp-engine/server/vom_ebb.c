@@ -131,7 +131,7 @@ static int best_make(const struct oltp_memory_node *nodes, struct worth *worth, 
 		left[node] -= fits;
 		ret[made++] = object_of(&worth[i], (double)fits, node);
 	}
-	/* What nothing is said of would count as worth nothing, and it was only not looked at yet. */
+	/* Nothing was looked at yet; what nothing is said of would count as worth nothing. */
 	return made ? (int)made : -EAGAIN;
 }
 
