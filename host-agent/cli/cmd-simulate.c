@@ -36,8 +36,8 @@ static const struct argp_option options[] = {
 	  0 },
 	{ "broker", KEY_BROKER, NULL, 0, "How memory goes from cold databases to warm ones, under "
 	  "the policies that broker it; --vms (default 200), --topology and --seed apply", 0 },
-	{ "idle-percent", KEY_IDLE, "N", 0, "With --broker: so much of the time for which a "
-	  "database is idle counts in the ages of what it holds, 0 to 100 (default 70)", 0 },
+	{ "idle-half", KEY_IDLE, "SECONDS", 0, "With --broker: a database that has been idle for "
+	  "so long counts on half as much use of what it holds, 1 to 1000000 (default 180)", 0 },
 	{ "shared", KEY_SHARED, NULL, 0, "What moving VMs between shared cores is worth, on five "
 	  "seeds from --seed on; --vms (default 200), --seconds (default 900) and --topology "
 	  "(default " SHARED_TOPOLOGY ", threads count) apply", 0 },
@@ -136,7 +136,7 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 		s->is_broker = true;
 		return 0;
 	case KEY_IDLE:
-		s->idle_percent = number("idle-percent", arg, 0, 100, state);
+		s->idle_half_s = number("idle-half", arg, 1, 1000000, state);
 		return 0;
 	case KEY_SHARED:
 		s->is_shared = true;
@@ -191,7 +191,7 @@ int cmd_simulate(struct ctl *ctl, int argc, char **argv)
 	if (!s)
 		return EXIT_REFUSED;
 	s->plan = (struct sim_plan){ .seed = 1, .num_vms = 40, .seconds = 600, .spot_percent = 50 };
-	s->idle_percent = BROKERED_IDLE_PERCENT;
+	s->idle_half_s = BROKERED_IDLE_HALF_S;
 	s->vcpus = SHARED_VCPUS;
 	s->window_s = SHARED_WINDOW_S;
 	s->options.seed = 1;

@@ -29,7 +29,7 @@ int simulate_broker(const struct simulate *s, bool is_json, struct ebb_err *err)
 	const struct brokered_options options = {
 		.seed = s->plan.seed, .num_nodes = s->options.host.num_nodes,
 		.num_vms = s->has_vms ? s->plan.num_vms : NUM_VMS,
-		.idle_percent = s->idle_percent,
+		.idle_half_s = s->idle_half_s,
 	};
 	static const char *const brokers[] = { "vom", "equal", "proportional", "balloon" };
 	const size_t num = s->num_policies ? s->num_policies :
@@ -40,8 +40,8 @@ int simulate_broker(const struct simulate *s, bool is_json, struct ebb_err *err)
 				   "--broker needs as many cold as warm VMs on each node: a "
 				   "multiple of %u VMs", 2u * options.num_nodes);
 	if (is_json)
-		printf("{\"ok\":true,\"vms\":%u,\"idle_percent\":%u,\"policies\":[",
-		       options.num_vms, options.idle_percent);
+		printf("{\"ok\":true,\"vms\":%u,\"idle_half_s\":%u,\"policies\":[",
+		       options.num_vms, options.idle_half_s);
 	else
 		printf("%-13s %11s %9s %14s %9s %9s %6s %9s\n", "POLICY", "RAMP MEDIAN", "RAMP P95",
 		       "RESTART MEDIAN", "WARM MIB", "COLD MIB", "ASKED", "BROKERED");

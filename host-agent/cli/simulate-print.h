@@ -11,7 +11,7 @@ struct simulate {
 	const char *topology, *history;	/* history: NULL for a made-up trace */
 	bool is_planned;		/* options of a made-up trace were given */
 	bool is_broker;			/* the broker experiment in place of a trace */
-	unsigned idle_percent;
+	unsigned idle_half_s;
 	bool is_shared;			/* shared cores in place of a trace */
 	bool has_topology, has_vms, has_seconds;
 	unsigned vcpus, window_s;

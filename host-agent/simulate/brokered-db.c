@@ -97,9 +97,9 @@ void brokered_db_settle(struct brokered_db *db, double seconds)
 	db->ran_s = 0;
 }
 
-void brokered_db_pause(struct brokered_db *db, double seconds, uint32_t idle_percent)
+void brokered_db_pause(struct brokered_db *db, double seconds)
 {
-	db->pause_s += seconds * idle_percent / 100;
+	db->pause_s += seconds;
 }
 
 /* How long ago so many accesses lie, of time in which it ran. */
@@ -130,8 +130,9 @@ static int by_value(const void *x, const void *y)
 	return a->value != b->value ? (a->value < b->value ? -1 : 1) : 0;
 }
 
-uint32_t brokered_db_tell(struct brokered_db *db, struct ebb_vom_bucket *ret)
+uint32_t brokered_db_tell(struct brokered_db *db, double idle_half_s, struct ebb_vom_bucket *ret)
 {
+	const double expected = db->pause_s > 0 ? idle_half_s / (idle_half_s + db->pause_s) : 1;
 	const double kib = db->sum_held * (double)(EBB_BLOCK_BYTES >> 10);
 
 	if (kib < BROKERED_SAMPLES)
@@ -145,9 +146,9 @@ uint32_t brokered_db_tell(struct brokered_db *db, struct ebb_vom_bucket *ret)
 		/* Uses come by chance: the last but one is so many accesses ago. */
 		ago = -log(brokered_db_chance(db) * brokered_db_chance(db)) *
 		      db->part_blocks * PAGES_PER_BLOCK / db->share[k];
-		age = fmax(age_of(db, ago), 0.5) + db->pause_s;
+		age = fmax(age_of(db, ago), 0.5);
 		ret[i] = (struct ebb_vom_bucket){
-			.value = (uint64_t)(STS_NS * PAGES_PER_MIB / age),
+			.value = (uint64_t)(expected * STS_NS * PAGES_PER_MIB / age),
 			.kib = (uint32_t)(kib / BROKERED_SAMPLES),
 		};
 	}

@@ -98,7 +98,7 @@ static void warm_up(struct world *w)
 		if (!is_cold(v, w))
 			continue;
 		db->load = 0;
-		brokered_db_pause(db, BROKERED_IDLE_S, w->options->idle_percent);
+		brokered_db_pause(db, BROKERED_IDLE_S);
 	}
 }
 
@@ -149,7 +149,8 @@ static void answer(struct world *w)
 		struct ebb_view_mem *mem = mem_of(w, v);
 
 		mem->buckets = &w->buckets[v * BROKERED_SAMPLES];
-		mem->num_buckets = brokered_db_tell(&w->dbs[v], &w->buckets[v * BROKERED_SAMPLES]);
+		mem->num_buckets = brokered_db_tell(&w->dbs[v], w->options->idle_half_s,
+						    &w->buckets[v * BROKERED_SAMPLES]);
 		mem->vom_at = w->view.now;
 	}
 	w->view.vom_is_open = false;
@@ -234,7 +235,7 @@ static int run(struct world *w, struct brokered_result *ret)
 		run_second(w, s);
 		for (uint32_t v = 0; v < w->options->num_vms; v++)
 			if (!(w->dbs[v].load > 0))
-				brokered_db_pause(&w->dbs[v], 1, w->options->idle_percent);
+				brokered_db_pause(&w->dbs[v], 1);
 	}
 	ret->ramp_median = percentile(w->warm, 0, BROKERED_RAMP_S, 50);
 	ret->ramp_p95 = percentile(w->warm, 0, BROKERED_RAMP_S, 95);

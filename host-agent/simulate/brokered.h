@@ -10,8 +10,8 @@
  * YCSB) or falls off exponentially (as TPC-C).  It keeps what is used most, gives back what is used
  * least, and answers an ask with a histogram of some hundred sampled pages whose rates it knows by
  * the age of their last use but one: when that was is a matter of how fast it has run since.
- * Pauses count in ages as in oltp-engine (src/idle.h): one that goes on by a part that is an
- * option, one that is over not at all.
+ * Pauses are not counted in that; while one goes on less use is expected of all pages, as in
+ * oltp-engine (src/idle.h).
  */
 #ifndef EBB_SIMULATE_BROKERED_H
 #define EBB_SIMULATE_BROKERED_H
@@ -22,7 +22,7 @@
 #define BROKERED_PARTS		128u
 #define BROKERED_SAMPLES	300u	/* at most VIRTIO_EBB_VOM_MAX_BUCKETS */
 
-#define BROKERED_IDLE_PERCENT	70u	/* if nothing else is wanted: IDLE_PERCENT of oltp-engine */
+#define BROKERED_IDLE_HALF_S	180u	/* if nothing else is wanted: IDLE_HALF_MS of oltp-engine */
 #define BROKERED_IDLE_S		1800u	/* of the cold ones, before */
 #define BROKERED_RAMP_S		600u	/* what is called the ramp-up */
 #define BROKERED_RESTART_S	1200u	/* when the cold ones are used again */
@@ -40,7 +40,7 @@ struct brokered_db {
 	uint32_t ran_s;
 	double before;			/* accesses a second before that, and for how long */
 	double before_s;
-	double pause_s;			/* the one that goes on, as far as it counts in ages */
+	double pause_s;			/* the one that goes on */
 	uint64_t chance;
 };
 
@@ -56,18 +56,18 @@ double brokered_db_chance(struct brokered_db *db);
 double brokered_db_run(struct brokered_db *db, double may_hold);
 /* It has run for so long as it did in the last second. */
 void brokered_db_settle(struct brokered_db *db, double seconds);
-/* It does not run for so long, of which a part counts. */
-void brokered_db_pause(struct brokered_db *db, double seconds, uint32_t idle_percent);
+/* It does not run for so long. */
+void brokered_db_pause(struct brokered_db *db, double seconds);
 /* Gives back so many blocks, those that are used least. */
 void brokered_db_give(struct brokered_db *db, double blocks);
-/* Up to BROKERED_SAMPLES buckets; returns how many. */
-uint32_t brokered_db_tell(struct brokered_db *db, struct ebb_vom_bucket *ret);
+/* Up to BROKERED_SAMPLES buckets; returns how many.  After a pause so long, half is expected. */
+uint32_t brokered_db_tell(struct brokered_db *db, double idle_half_s, struct ebb_vom_bucket *ret);
 
 struct brokered_options {
 	uint64_t seed;
 	uint32_t num_vms;		/* 2 to EBB_MAX_VMS, even */
 	uint16_t num_nodes;		/* 1 to EBB_MAX_NODES; VMs go round */
-	uint32_t idle_percent;		/* of a pause that goes on counts in ages, 0 to 100 */
+	uint32_t idle_half_s;		/* see brokered_db_tell; at least 1 */
 };
 
 struct brokered_result {

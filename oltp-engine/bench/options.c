@@ -49,6 +49,7 @@ enum option_key {
 	OPT_DEADLINE,
 	OPT_COLD_DIR,
 	OPT_COLD_MIB,
+	OPT_IDLE_HALF,
 	OPT_AUDIT,
 	OPT_ELASTIC,
 	OPT_RATES,
@@ -94,6 +95,9 @@ static const struct argp_option options[] = {
 	{ "cold-dir", OPT_COLD_DIR, "DIR", 0,
 	  "put records that are not used on disk here when memory is short", 5 },
 	{ "cold-mib", OPT_COLD_MIB, "MIB", 0, "at most so much disk (no bound)", 5 },
+	{ "idle-half-ms", OPT_IDLE_HALF, "MS", 0,
+	  "when there was nothing to do for so long, count on half as much use of what memory "
+	  "holds; good is three times what lies between two brokerings of the host (180000)", 5 },
 	{ 0 },
 };
 
@@ -320,6 +324,10 @@ static error_t parse_memory(int key, char *arg, struct argp_state *state)
 		break;
 	case OPT_COLD_MIB:
 		o->cold_mib = bench_parse_number(state, "cold-mib", arg, 1, MIB_MAX);
+		break;
+	case OPT_IDLE_HALF:
+		o->idle_half_ms = (uint32_t)bench_parse_number(state, "idle-half-ms", arg, 1,
+							       86400000);
 		break;
 	case ARGP_KEY_END:
 		if (o->n_mem_steps && !o->memory_mib)

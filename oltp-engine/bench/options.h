@@ -78,6 +78,7 @@ struct bench_options {
 	uint32_t mem_deadline_ms;
 	const char *cold_dir;	/* NULL: no records on disk */
 	uint64_t cold_mib;	/* bound of the file; 0: none */
+	uint32_t idle_half_ms;	/* see oltp_config; 0: the default */
 	struct bench_log_options log;
 	enum bench_elastic elastic;
 	struct bench_steps rates;	/* arrivals per second; none: work is unlimited */

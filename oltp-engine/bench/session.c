@@ -137,6 +137,7 @@ static int open_engine(struct session *s)
 		.blocks_ctx = s->config.blocks_ctx,
 		.cold_dir = o->cold_dir,
 		.cold_bytes_max = o->cold_mib << 20,
+		.idle_half_ms = o->idle_half_ms,
 	};
 	int rc;
 

@@ -152,10 +152,11 @@ struct oltp_config {
 	 */
 	uint64_t cold_bytes_max;
 	/*
-	 * How old records are: of a pause in which nobody runs transactions so much counts while
-	 * it lasts, 1 to 100; 0: 70, UINT32_MAX: nothing. See oltp_memory.h.
+	 * What records are worth (oltp_memory.h): when nobody has run transactions for so long,
+	 * half as much use is expected. Three times what lies between two brokerings of the host
+	 * is good. 0: 180000; UINT32_MAX: pauses say nothing.
 	 */
-	uint32_t idle_percent;
+	uint32_t idle_half_ms;
 	enum oltp_durability durability;
 	/*
 	 * Folder for log and checkpoints, which must be there; one engine at a time. One that holds

@@ -10,9 +10,10 @@
  *    the times of its last two uses are kept (LRU-K with K = 2). The engine looks at them every 20
  *    ms; uses between two looks count as one (the correlated reference period), so a rate is at
  *    most 50 per second. While the engine meets a demand it does not look: what is used then counts
- *    as one use. Of a pause of the whole engine its first 10 s count in ages, and of the rest a
- *    part while it lasts (oltp_config.idle_percent) and nothing once it is over: there is somebody
- *    again then, and what was used much before will be.
+ *    as one use. Of a pause of the whole engine only its first 10 s count in ages: once it is over,
+ *    what was used much before will be. While it lasts, less use is expected of all alike, the less
+ *    the longer it has lasted: half as much after oltp_config.idle_half_ms, a third after twice
+ *    that.
  *  - what it costs: the time from when a transaction asked for a cold record until it was in
  *    memory, of reads that were made. As long as there were none, some records that went to disk
  *    are read for that alone; before that, nothing is known (0).
@@ -53,6 +54,8 @@ struct oltp_memory_sample {
 	 */
 	uint64_t last_ns, before_ns;
 	uint64_t watched_ns;	/* for so long */
+	/* Of the uses that are expected while transactions run: 1 then, in a pause less. */
+	double expected;
 	/*
 	 * What reading it from disk takes of its worker's time: moving mean of its table; else of
 	 * another, or what was measured for the purpose (see oltp_memory_sample_value); 0: not
@@ -75,10 +78,10 @@ uint32_t oltp_memory_sample_read(struct oltp_engine *engine, struct oltp_memory_
 
 /*
  * Expected uses per second (lambda), at most 50: 1 / (age of the use before the last one), which is
- * unbiased if uses are independent of each other. If only the last use is known, the one before is
- * taken to lie as long before it as it lies back; if none is, the last is taken to be as old as the
- * watch. Rates below one use in the time watched come out too high, by up to a factor of two or
- * so at a hundredth of that. Pure.
+ * unbiased if uses are independent of each other; in a pause what is expected of that. If only the
+ * last use is known, the one before is taken to lie as long before it as it lies back; if none is,
+ * the last is taken to be as old as the watch. Rates below one use in the time watched come out too
+ * high, by up to a factor of two or so at a hundredth of that. Pure.
  */
 double oltp_memory_sample_rate(const struct oltp_memory_sample *sample);
 

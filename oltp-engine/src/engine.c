@@ -41,7 +41,7 @@ int oltp_engine_open(const struct oltp_config *config, struct oltp_engine **ret_
 	engine->txn_records_max = config->txn_records_max ?: TXN_RECORDS_DEFAULT;
 	engine->txn_undo_bytes = config->txn_undo_bytes ?: TXN_UNDO_DEFAULT;
 	engine->node = config->node;
-	engine->idle_percent = config->idle_percent ?: IDLE_PERCENT;
+	engine->idle_half_ms = config->idle_half_ms ?: IDLE_HALF_MS;
 	epoch_init(&engine->epoch);
 	mem_init(&engine->mem, config->mem, config->mem_ctx, config->node);
 	pthread_mutex_init(&engine->lock, NULL);

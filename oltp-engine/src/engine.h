@@ -52,7 +52,7 @@ struct oltp_engine {
 	uint32_t txn_records_max;
 	uint32_t txn_undo_bytes;
 	int node;		/* for records, -1: that of the worker */
-	uint32_t idle_percent;	/* see oltp_config */
+	uint32_t idle_half_ms;	/* see oltp_config */
 	struct lock_book locks;
 	struct epoch epoch;
 	struct mem mem;

@@ -10,17 +10,24 @@ static uint64_t still_ns(const struct idle *idle, uint64_t now_ns)
 	return now_ns < until_ns ? now_ns : until_ns;
 }
 
-void idle_init(struct idle *idle, uint32_t percent, uint64_t activity, uint64_t now_ns)
+void idle_init(struct idle *idle, uint32_t half_ms, uint64_t activity, uint64_t now_ns)
 {
 	*idle = (struct idle){ .activity = activity, .look_ns = now_ns, .ran_ns = now_ns,
-			       .percent = percent == IDLE_NOTHING ? 0 : percent };
+			       .half_ms = half_ms };
 }
 
 uint64_t idle_now(const struct idle *idle, uint64_t now_ns)
 {
-	uint64_t ns = still_ns(idle, now_ns);
+	return still_ns(idle, now_ns) - idle->left_out_ns;
+}
 
-	return ns - idle->left_out_ns + (now_ns - ns) / 100 * idle->percent;
+double idle_expected(const struct idle *idle, uint64_t now_ns)
+{
+	double half_ns = 1e6 * idle->half_ms;
+
+	if (idle->half_ms == IDLE_NEVER || now_ns <= idle->ran_ns)
+		return 1;
+	return half_ns / (half_ns + (double)(now_ns - idle->ran_ns));
 }
 
 uint64_t idle_look(struct idle *idle, uint64_t activity, bool is_running, uint64_t now_ns)
@@ -32,7 +39,7 @@ uint64_t idle_look(struct idle *idle, uint64_t activity, bool is_running, uint64
 	}
 	idle->activity = activity;
 	idle->look_ns = now_ns;
-	return still_ns(idle, now_ns) - idle->left_out_ns;
+	return idle_now(idle, now_ns);
 }
 
 bool idle_is_pause(const struct idle *idle, uint64_t now_ns, uint64_t ns)

@@ -315,6 +315,16 @@ uint64_t manager_busy_ns(struct manager *m)
 	return ns;
 }
 
+double manager_expected(struct manager *m)
+{
+	double expected;
+
+	pthread_mutex_lock(&m->lock);
+	expected = idle_expected(&m->idle, manager_now_ns());
+	pthread_mutex_unlock(&m->lock);
+	return expected;
+}
+
 static uint64_t idle_turn(struct manager *m)
 {
 	bool is_running;
@@ -431,7 +441,7 @@ int manager_create(struct oltp_engine *engine, struct manager **ret_manager)
 	if (!m)
 		return -ENOMEM;
 	m->engine = engine;
-	idle_init(&m->idle, engine->idle_percent, 0, now_ns);
+	idle_init(&m->idle, engine->idle_half_ms, 0, now_ns);
 	m->fill_buffer = aligned_alloc(4096, COLD_EXTENT_BYTES);
 	if (!m->fill_buffer) {
 		rc = -ENOMEM;

@@ -61,8 +61,9 @@ void manager_room_check(struct manager *manager, struct oltp_table *table);
 /* CLOCK_MONOTONIC */
 uint64_t manager_now_ns(void);
 
-/* What ages are counted to, with what counts of a pause that goes on (idle.h). Any thread. */
+/* What ages are counted to, and idle_expected (idle.h). Any thread. */
 uint64_t manager_busy_ns(struct manager *manager);
+double manager_expected(struct manager *manager);
 
 /* Is there more room for records of the table than what is kept free for records to come? */
 bool manager_has_room(struct manager *manager, struct oltp_table *table);

@@ -154,7 +154,8 @@ uint32_t oltp_memory_sample_read(struct oltp_engine *engine, struct oltp_memory_
 {
 	struct manager *m = engine->manager;
 
-	return m ? recency_read(m->recency, manager_busy_ns(m), ret_samples, max) : 0;
+	return m ? recency_read(m->recency, manager_busy_ns(m), manager_expected(m), ret_samples,
+				max) : 0;
 }
 
 /* Share of the resident bytes whose last use is so long ago. Of what is not known it is longer. */

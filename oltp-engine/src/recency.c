@@ -346,7 +346,7 @@ static uint64_t ago(uint64_t now_ns, uint64_t then_ns)
 }
 
 static uint32_t table_read(const struct recency_sampler *s, uint32_t number, uint64_t now_ns,
-			   struct oltp_memory_sample *ret_samples, uint32_t max)
+			   double expected, struct oltp_memory_sample *ret_samples, uint32_t max)
 {
 	const struct recency_table *t = &s->tables[number];
 	const struct oltp_table *table = s->engine->tables[number];
@@ -370,6 +370,7 @@ static uint32_t table_read(const struct recency_sampler *s, uint32_t number, uin
 				.last_ns = ago(now_ns, r->used_ns[0]),
 				.before_ns = ago(now_ns, r->used_ns[1]),
 				.watched_ns = now_ns - r->since_ns,
+				.expected = expected,
 				.reread_ns = cold ? reread_cost_ns(cold, number) : 0,
 				.stands_for_bytes = is_there ?
 					facts.resident_bytes / t->n_resident :
@@ -380,7 +381,7 @@ static uint32_t table_read(const struct recency_sampler *s, uint32_t number, uin
 	return n;
 }
 
-uint32_t recency_read(struct recency_sampler *s, uint64_t now_ns,
+uint32_t recency_read(struct recency_sampler *s, uint64_t now_ns, double expected,
 		      struct oltp_memory_sample *ret_samples, uint32_t max)
 {
 	uint32_t n = 0;
@@ -390,7 +391,7 @@ uint32_t recency_read(struct recency_sampler *s, uint64_t now_ns,
 	if (now_ns < s->now_ns)
 		now_ns = s->now_ns;
 	for (uint32_t i = 0; i < s->n_tables; i++)
-		n += table_read(s, i, now_ns, ret_samples + (n < max ? n : max),
+		n += table_read(s, i, now_ns, expected, ret_samples + (n < max ? n : max),
 				n < max ? max - n : 0);
 	pthread_mutex_unlock(&s->lock);
 	return n;

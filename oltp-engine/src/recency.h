@@ -77,8 +77,8 @@ uint64_t recency_epoch(struct recency_sampler *sampler, uint64_t now_ns, uint64_
 /* See oltp_memory_watch. */
 void recency_watch(struct recency_sampler *sampler, bool is_on);
 
-/* As oltp_memory_sample_read. */
-uint32_t recency_read(struct recency_sampler *sampler, uint64_t now_ns,
+/* As oltp_memory_sample_read; expected: of the samples. */
+uint32_t recency_read(struct recency_sampler *sampler, uint64_t now_ns, double expected,
 		      struct oltp_memory_sample *ret_samples, uint32_t max);
 
 #endif

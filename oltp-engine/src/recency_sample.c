@@ -132,7 +132,7 @@ double oltp_memory_sample_rate(const struct oltp_memory_sample *sample)
 	else if (sample->last_ns != OLTP_NOT_KNOWN)
 		age_ns = 2 * (double)sample->last_ns;
 	rate = 1e9 / age_ns;
-	return rate < RATE_MAX ? rate : RATE_MAX;
+	return sample->expected * (rate < RATE_MAX ? rate : RATE_MAX);
 }
 
 /* Resident ones first, the youngest of those first. */

@@ -235,8 +235,9 @@ static bool cut_thresholds(struct shrink *s, uint32_t node, uint64_t cutoff, uin
 
 	if (!samples)
 		return false;
-	/* Ages to the same time as below: a pause may end any moment. */
-	n = recency_read(m->recency, now_ns, samples, OLTP_MEMORY_SAMPLES_MAX);
+	/* Ages to the same time as below. */
+	n = recency_read(m->recency, now_ns, manager_expected(m), samples,
+			 OLTP_MEMORY_SAMPLES_MAX);
 	/* Of one as of all: each table says what it knows of another if it knows nothing itself. */
 	is_known = n && samples->reread_ns;
 	oltp_memory_node_read(s->engine, node, &there);

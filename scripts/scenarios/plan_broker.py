@@ -25,6 +25,7 @@ FAILOVER_PCT = 100              # nobody has to leave
 MINUTE_S = 4.0
 WINDOW_MIN, RAMP_MIN = 2, 10    # minutes: of the moving average, of the ramp-up
 IDLE_MIN = 30                   # minutes in which the cold VM's memory grows cold
+IDLE_HALF_MIN = 3               # after which an engine counts on half the use of what it holds
 RESTART_MIN = 10                # of the cold VM's load, when the warm one has none
 BOTH_MIN = 10                   # of both loads, at the end
 BOOT_MIB = {"ycsb": 256, "tpcc": 320}
@@ -66,7 +67,8 @@ def make(ablate, seed, time_scale, share=None, load="ycsb", policies=POLICIES):
     vms = []
     for i, name in enumerate((COLD, WARM)):
         server = f"{LOADS[load]} --seed {seed + i} --interval-ms {REPORT_MS} --pool " \
-                 "--cold-dir /cold --control - --elastic none"
+                 "--cold-dir /cold --control - --elastic none " \
+                 f"--idle-half-ms {max(1, round(1000 * IDLE_HALF_MIN * minute))}"
         vms.append(Vm(name, [Cell(1, 1, 0, MAX_MIB, MIN_MIB)], BOOT_MIB[load],
                       mem_deadline_ms=deadline_ms, disks_mib=[DISK_MIB], disks_in_memory=True,
                       read_iops=READ_IOPS,

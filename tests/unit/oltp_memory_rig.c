@@ -28,7 +28,7 @@ const char *rig_dir(void)
 	return NULL;
 }
 
-uint32_t rig_idle_percent;
+uint32_t rig_idle_half_ms;
 
 void rig_sleep_ms(uint32_t ms)
 {
@@ -52,7 +52,7 @@ void rig_open(struct rig *rig, enum oltp_cc cc, uint64_t limit_bytes, bool with_
 		.blocks = &oltp_blocks_native_ops,
 		.cold_dir = with_disk ? rig_dir() : NULL,
 		.cold_bytes_max = cold_bytes,
-		.idle_percent = rig_idle_percent,
+		.idle_half_ms = rig_idle_half_ms,
 	};
 
 	*rig = (struct rig){ 0 };

@@ -24,8 +24,8 @@ struct rig {
 /* A folder in which files can be opened for direct I/O. */
 const char *rig_dir(void);
 
-/* oltp_config.idle_percent of engines opened from now on. */
-extern uint32_t rig_idle_percent;
+/* oltp_config.idle_half_ms of engines opened from now on. */
+extern uint32_t rig_idle_half_ms;
 
 /* with_disk: anti-caching into rig_dir(), of at most cold_bytes (0: no bound). */
 void rig_open(struct rig *rig, enum oltp_cc cc, uint64_t limit_bytes, bool with_disk,

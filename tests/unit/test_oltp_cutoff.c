@@ -34,6 +34,7 @@ static uint32_t made_up(struct oltp_table *tables, struct oltp_memory_sample *sa
 			.last_ns = (1 + i / 2) * SEC,
 			.before_ns = 2 * (1 + i / 2) * SEC,
 			.reread_ns = t ? 400000 : 100000,
+			.expected = 1,
 			.stands_for_bytes = 1 << 20,
 		};
 	}

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The clock that stands still while nobody runs transactions, and what counts of a pause while it
- * lasts: by themselves, and in an engine whose records are timed by them.
+ * The clock that stands still while nobody runs transactions, and what a pause says while it lasts:
+ * by themselves, and in an engine whose records are judged by them.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -23,7 +23,7 @@ static void test_pauses(void **state)
 	struct idle idle;
 
 	(void)state;
-	idle_init(&idle, IDLE_NOTHING, 7, 100 * SEC);
+	idle_init(&idle, IDLE_NEVER, 7, 100 * SEC);
 	/* Ten seconds are given. */
 	assert_int_equal(idle_look(&idle, 7, false, 110 * SEC), 110 * SEC);
 	assert_int_equal(idle_now(&idle, 110 * SEC + 1), 110 * SEC);
@@ -44,60 +44,59 @@ static void test_pauses(void **state)
 				 (201 + 10 * i) * SEC);
 }
 
-/* While it lasts it counts, once it is over it never has. */
-static void test_part_of_pauses(void **state)
+static bool is_near(double a, double b)
+{
+	return a > b - 1e-9 && a < b + 1e-9;
+}
+
+/* The less the longer it lasts; once it is over, all. */
+static void test_less_is_expected(void **state)
 {
 	struct idle idle;
 
 	(void)state;
-	idle_init(&idle, 70, 7, 100 * SEC);
-	assert_int_equal(idle_now(&idle, 110 * SEC), 110 * SEC);
-	assert_int_equal(idle_now(&idle, 210 * SEC), 180 * SEC);
-	for (uint64_t s = 111; s <= 310; s++) {
-		assert_int_equal(idle_look(&idle, 7, false, s * SEC), 110 * SEC);
-		assert_int_equal(idle_now(&idle, s * SEC), 110 * SEC + (s - 110) * SEC * 7 / 10);
-	}
-	assert_int_equal(idle_look(&idle, 8, false, 310 * SEC + TICK), 110 * SEC + TICK);
-	assert_int_equal(idle_now(&idle, 310 * SEC + TICK), 110 * SEC + TICK);
-	/* The next one begins with nothing. */
-	assert_int_equal(idle_now(&idle, 330 * SEC + TICK), 120 * SEC + TICK + 7 * SEC);
-	idle_init(&idle, 100, 7, 100 * SEC);
-	assert_int_equal(idle_look(&idle, 7, false, 300 * SEC), 110 * SEC);
-	assert_int_equal(idle_now(&idle, 300 * SEC), 300 * SEC);
-	assert_int_equal(idle_look(&idle, 8, false, 301 * SEC), 111 * SEC);
-}
-
-/* The clock; and what ages are counted to is never before it, nor ahead of time. */
-static void never_back(uint32_t percent)
-{
-	uint64_t random = 1, now_ns = 5, activity = 0, last = now_ns, ages, count = 0;
-	struct idle idle;
-
-	idle_init(&idle, percent, activity, now_ns);
-	for (int i = 0; i < 100000; i++) {
-		uint64_t step, clock;
-
-		random = random * 6364136223846793005ull + 1442695040888963407ull;
-		step = random >> 33 & 1 ? TICK : (random >> 40) * 2000;
-		now_ns += step;
-		ages = idle_now(&idle, now_ns);
-		assert_true(ages >= last && ages <= now_ns);
-		activity += !(random >> 60);
-		clock = idle_look(&idle, activity, !(random >> 59), now_ns);
-		assert_true(clock >= last && clock - last <= step);
-		assert_true(idle_now(&idle, now_ns) >= clock);
-		count += clock > last;
-		last = clock;
-	}
-	assert_true(last < now_ns - 1000 * SEC && count > 100);
+	idle_init(&idle, 60000, 7, 100 * SEC);
+	assert_true(is_near(idle_expected(&idle, 100 * SEC), 1));
+	assert_true(is_near(idle_expected(&idle, 120 * SEC), 0.75));
+	assert_true(is_near(idle_expected(&idle, 160 * SEC), 0.5));
+	idle_look(&idle, 7, false, 160 * SEC);
+	assert_true(is_near(idle_expected(&idle, 160 * SEC), 0.5));
+	assert_true(is_near(idle_expected(&idle, 220 * SEC), 1.0 / 3));
+	idle_look(&idle, 8, false, 220 * SEC);
+	assert_true(is_near(idle_expected(&idle, 220 * SEC), 1));
+	/* The next one begins anew; a transaction that takes long is none. */
+	assert_true(is_near(idle_expected(&idle, 280 * SEC), 0.5));
+	idle_look(&idle, 8, true, 280 * SEC);
+	assert_true(is_near(idle_expected(&idle, 280 * SEC), 1));
+	/* Somebody looked after this was read. */
+	assert_true(is_near(idle_expected(&idle, 279 * SEC), 1));
+	idle_init(&idle, IDLE_NEVER, 7, 100 * SEC);
+	assert_true(is_near(idle_expected(&idle, 100000 * SEC), 1));
 }
 
 static void test_never_back(void **state)
 {
+	uint64_t random = 1, now_ns = 5, activity = 0, last = now_ns, count = 0;
+	struct idle idle;
+
 	(void)state;
-	never_back(IDLE_NOTHING);
-	never_back(20);
-	never_back(100);
+	idle_init(&idle, IDLE_HALF_MS, activity, now_ns);
+	for (int i = 0; i < 100000; i++) {
+		uint64_t step, clock, seen;
+
+		random = random * 6364136223846793005ull + 1442695040888963407ull;
+		step = random >> 33 & 1 ? TICK : (random >> 40) * 2000;
+		now_ns += step;
+		seen = idle_now(&idle, now_ns);
+		assert_true(seen >= last && seen - last <= step);
+		activity += !(random >> 60);
+		clock = idle_look(&idle, activity, !(random >> 59), now_ns);
+		/* Of a pause that turns out to be over, the time since the look before counts. */
+		assert_true(clock >= seen && clock - last <= step);
+		count += clock > last;
+		last = clock;
+	}
+	assert_true(last < now_ns - 1000 * SEC && count > 100);
 }
 
 static uint64_t wait_still(struct rig *rig)
@@ -136,7 +135,7 @@ static void test_engine(void **state)
 	uint32_t n;
 
 	(void)state;
-	rig_idle_percent = IDLE_NOTHING;
+	rig_idle_half_ms = 100;
 	rig_open(&rig, OLTP_CC_NO_WAIT, 4 * MIB, true, 0);
 	rig_insert(&rig, 0, RECORDS);
 	wait_looks(&rig);
@@ -154,6 +153,9 @@ static void test_engine(void **state)
 		assert_int_equal(after[i].last_ns, before[i].last_ns);
 		assert_int_equal(after[i].before_ns, before[i].before_ns);
 		assert_int_equal(after[i].node, 0);
+		/* It has paused for ten seconds at least. */
+		assert_true(before[i].expected > 0 && before[i].expected < 0.011);
+		assert_true(after[i].expected < before[i].expected);
 		oldest_ns = before[i].last_ns > oldest_ns ? before[i].last_ns : oldest_ns;
 	}
 	assert_int_equal(manager_busy_ns(rig.engine->manager), still_ns);
@@ -164,9 +166,11 @@ static void test_engine(void **state)
 		rig_sleep_ms(1);
 	assert_true(manager_busy_ns(rig.engine->manager) > still_ns);
 	n = oltp_memory_sample_read(rig.engine, after, SAMPLES);
-	for (uint32_t i = 0; i < n; i++)
+	for (uint32_t i = 0; i < n; i++) {
 		if (after[i].last_ns > oldest_ns)
 			oldest_ns = 0;
+		assert_true(after[i].expected > 0.011);
+	}
 	assert_int_equal(oldest_ns, 0);
 	rig_close(&rig);
 }
@@ -213,7 +217,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_pauses),
-		cmocka_unit_test(test_part_of_pauses),
+		cmocka_unit_test(test_less_is_expected),
 		cmocka_unit_test(test_never_back),
 		cmocka_unit_test(test_engine),
 		cmocka_unit_test(test_nothing_is_read_ahead_in_a_pause),

@@ -145,7 +145,8 @@ static void test_random_uses_against_a_list(void **state)
 static double rate_of(uint64_t last_ns, uint64_t before_ns, uint64_t watched_ns)
 {
 	return oltp_memory_sample_rate(&(struct oltp_memory_sample){
-		.last_ns = last_ns, .before_ns = before_ns, .watched_ns = watched_ns });
+		.last_ns = last_ns, .before_ns = before_ns, .watched_ns = watched_ns,
+		.expected = 1 });
 }
 
 static bool is_near(double a, double b)
@@ -265,7 +266,7 @@ static void test_classes(void **state)
 		samples[i] = (struct oltp_memory_sample){
 			.bytes = 1024, .is_resident = true, .last_ns = (6 - i) * SECOND,
 			.before_ns = 2 * (6 - i) * SECOND, .reread_ns = 100000,
-			.stands_for_bytes = MIB };
+			.stands_for_bytes = MIB, .expected = 1 };
 	assert_int_equal(oltp_memory_classes_make(samples, 6, classes, 1), 1);
 	assert_int_equal(classes[0].bytes, 5 * MIB);
 	assert_int_equal(classes[0].samples, 5);

@@ -84,7 +84,7 @@ static void lab_delete(struct lab *lab, uint64_t key)
 
 static uint32_t lab_read(struct lab *lab)
 {
-	return recency_read(lab->sampler, lab->now_ns, lab->samples, SAMPLES);
+	return recency_read(lab->sampler, lab->now_ns, 1, lab->samples, SAMPLES);
 }
 
 #define GROUPS	16u
@@ -347,7 +347,7 @@ static void test_tables_share(void **state)
 	assert_in_range(bytes, 60600 * 64 - n, 60600 * 64);
 	/* Told how many there are, whatever there is room for. */
 	memset(lab->samples, 0, sizeof(lab->samples));
-	assert_int_equal(recency_read(lab->sampler, lab->now_ns, lab->samples, 10), n);
+	assert_int_equal(recency_read(lab->sampler, lab->now_ns, 1, lab->samples, 10), n);
 	assert_non_null(lab->samples[9].table);
 	assert_null(lab->samples[10].table);
 	/* Then the empty one grows to be the largest. */
