@@ -325,8 +325,9 @@ int ebb_mem_guard_install(void);
  * ebb_dispatch() reads them and sends a histogram of values, of EBB_VOM_MAX_BUCKETS buckets at
  * most.  Unless the host asks, nothing is read.
  *
- * Only memory of leases counts.  What an application holds and does not account for counts as
- * unused, if it has registered anything; if it has not, nothing is known of its memory.
+ * Only memory of leases counts.  What an application holds on a node and does not account for
+ * counts as the middle of what it does, or as unused where it accounts for nothing; if it has
+ * registered nothing, nothing is known of its memory.
  */
 
 /* Not known: of ages; and of sts_ns for what can not be made again, which goes last. */

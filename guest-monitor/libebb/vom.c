@@ -204,7 +204,7 @@ size_t ebb_vom_histogram(struct ebb_vom_item *items, size_t n, size_t max)
 
 size_t ebb_vom_fit(struct ebb_vom_item *items, size_t n, uint32_t node, uint64_t held_bytes)
 {
-	uint64_t bytes = 0;
+	uint64_t bytes = 0, half = 0;
 
 	for (size_t i = 0; i < n; i++) {
 		uint64_t room = held_bytes - bytes;
@@ -217,13 +217,15 @@ size_t ebb_vom_fit(struct ebb_vom_item *items, size_t n, uint32_t node, uint64_t
 	}
 	if (bytes == held_bytes)
 		return n;
-	if (n && items[0].value == 0) {
-		items[0].bytes += held_bytes - bytes;
+	for (size_t i = 0; i < n; i++) {
+		half += items[i].bytes;
+		if (2 * half < bytes)
+			continue;
+		items[i].bytes += held_bytes - bytes;
 		return n;
 	}
-	memmove(items + 1, items, n * sizeof(*items));
 	items[0] = (struct ebb_vom_item){ 0, held_bytes - bytes, node };
-	return n + 1;
+	return 1;
 }
 
 struct ebb_vom_bucket ebb_vom_bucket_of(const struct ebb_vom_item *item)

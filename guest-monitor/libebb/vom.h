@@ -61,8 +61,8 @@ size_t ebb_vom_histogram(struct ebb_vom_item *items, size_t n, size_t max);
 
 /*
  * Fits a node's buckets (rising) to what is really held: of what is too much the most valuable
- * goes, what is missing is worth nothing.  There must be room for one bucket more.  Returns how
- * many there are then.
+ * goes, what is missing is as the middle of what there is, or worth nothing if there is none; then
+ * there must be room for one bucket.  Returns how many there are.
  */
 size_t ebb_vom_fit(struct ebb_vom_item *items, size_t n, uint32_t node, uint64_t held_bytes);
 

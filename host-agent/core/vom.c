@@ -4,12 +4,16 @@
  *
  * A guest may say anything.  What is kept of it is about as much as the guest holds, never more nor
  * less: what it claims beyond that is cut from the top, and what it says nothing about counts as
- * unused (value 0).  One that overstates values keeps more than it should, and is charged for it;
- * of what is guaranteed to others (mem_min) it gets nothing.  One that understates them loses
- * memory first.  Values are cut at EBB_VOM_VALUE_MAX, so that they can be multiplied by weights.
+ * much as the middle of what it does tell.  What it has just been given is such, as a rule: if
+ * that counted as unused, those who grow would be asked for what they have just taken, whatever it
+ * is worth.  On a node of which it tells nothing at all, all is unused (value 0).
+ *
+ * One that overstates values keeps more than it should, and is charged for it; of what is
+ * guaranteed to others (mem_min) it gets nothing.  One that understates them loses memory first.
+ * Values are cut at EBB_VOM_VALUE_MAX, so that they can be multiplied by weights.
  *
  * A histogram stays in use until a newer one comes or the guest is booted anew.  What the guest has
- * given back since was worth least of it; what it has taken since is unused.
+ * given back since was worth least of it.
  *
  * A guest that has never sent one is taken for an average one: as if its memory were worth what
  * that of the others on the same node of the host is, in as many equal parts as EBB_VOM_GUESSES.
@@ -50,7 +54,7 @@ struct fit {
 	uint32_t count;
 };
 
-/* What is unused may be more than the size of a bucket can say. */
+/* May be more than the size of a bucket can say. */
 static void fit_add(struct fit *f, uint16_t g, uint64_t value, uint64_t kib)
 {
 	const uint64_t skip = f->skip < kib ? f->skip : kib;
@@ -60,13 +64,27 @@ static void fit_add(struct fit *f, uint16_t g, uint64_t value, uint64_t kib)
 	kib = kib < f->room ? kib : f->room;
 	f->room -= kib;
 	while (kib > 0) {
-		const uint32_t part = kib < UINT32_MAX ? (uint32_t)kib : UINT32_MAX;
+		struct ebb_vom_bucket *last = f->count ? &f->out[f->count - 1] : NULL;
+		uint32_t part;
 
-		f->out[f->count++] = (struct ebb_vom_bucket){
-			.value = value, .kib = part, .node = g,
-		};
+		/* However often something is added, there are no more of them. */
+		if (!last || last->value != value || last->kib == UINT32_MAX) {
+			last = &f->out[f->count++];
+			*last = (struct ebb_vom_bucket){ .value = value, .node = g };
+		}
+		part = kib < UINT32_MAX - last->kib ? (uint32_t)kib : UINT32_MAX - last->kib;
+		last->kib += part;
 		kib -= part;
 	}
+}
+
+/* All of it for the bucket with which the sum reaches the half. */
+static uint64_t take_in_middle(uint64_t *kib, uint64_t sum, uint64_t total)
+{
+	const uint64_t all = 2 * sum >= total ? *kib : 0;
+
+	*kib -= all;
+	return all;
 }
 
 /* Of guest node g; is_new: what is claimed beyond what is held was never there. */
@@ -74,20 +92,18 @@ static uint32_t fit_node(const struct ebb_vom_bucket *in, uint32_t num, uint16_t
 			 bool is_new, struct ebb_vom_bucket *out)
 {
 	struct fit f = { .room = held, .out = out };
-	uint64_t total = 0, unused = 0;
+	uint64_t total = 0, sum = 0, missing;
 
-	for (uint32_t i = 0; i < num; i++) {
-		total += in[i].kib;
-		unused += in[i].value == 0 ? in[i].kib : 0;
-	}
-	if (total < held)
-		unused += held - total;
-	else if (!is_new)
-		f.skip = total - held;
-	fit_add(&f, g, 0, unused);
 	for (uint32_t i = 0; i < num; i++)
-		if (in[i].value > 0)
-			fit_add(&f, g, in[i].value, in[i].kib);
+		total += in[i].kib;
+	missing = held > total ? held - total : 0;
+	if (!is_new && total > held)
+		f.skip = total - held;
+	for (uint32_t i = 0; i < num; i++) {
+		sum += in[i].kib;
+		fit_add(&f, g, in[i].value, in[i].kib + take_in_middle(&missing, sum, total));
+	}
+	fit_add(&f, g, 0, missing);
 	return f.count;
 }
 

@@ -104,7 +104,7 @@ static void test_ask_in_vain(void **state)
 	assert_false(told.is_open);
 	/* What never told is taken for an average one. */
 	assert_int_equal(told.vom_at[1], 0);
-	assert_string_equal(told.buckets[1], "48/50 48/50 48/50 48/50 48/50 48/50 48/50 48/50");
+	assert_string_equal(told.buckets[1], "48/400");
 	/* An answer that is late is news all the same. */
 	s->now += SEC(1);
 	script_vom(s, 'b', rig_seq(s), "0:9/400");
@@ -168,28 +168,51 @@ static void test_fit(void **state)
 	seq = rig_seq(s);
 	/* It claims more than it holds: cut from the top. */
 	script_vom(s, 'a', seq, "0:0/10 0:5/100 0:7/200 0:9/500");
-	/* And less: the rest is unused. */
+	/* And less: the rest is as what is in the middle. */
 	script_vom(s, 'b', seq, "0:0/10 0:5/100 0:9/50");
 	script_settle(s);
 	assert_string_equal(told.buckets[0], "0/10 5/100 7/200 9/90");
-	assert_string_equal(told.buckets[1], "0/250 5/100 9/50");
-	/* What was given back since was worth least, what was taken since is unused. */
+	assert_string_equal(told.buckets[1], "0/10 5/340 9/50");
+	/* What was given back since was worth least, and what was taken since is in the middle. */
 	rig_holds(s, 'a', 270);
 	rig_holds(s, 'b', 402);
 	s->now += RIG_REVIEW_USEC;
 	script_settle(s);
 	assert_string_equal(told.buckets[0], "7/180 9/90");
-	assert_string_equal(told.buckets[1], "0/252 5/100 9/50");
+	assert_string_equal(told.buckets[1], "0/10 5/342 9/50");
 	rig_holds(s, 'a', 300);
 	rig_holds(s, 'b', 130);
 	s->now += RIG_REVIEW_USEC;
 	script_settle(s);
-	assert_string_equal(told.buckets[0], "0/30 7/180 9/90");
+	assert_string_equal(told.buckets[0], "7/210 9/90");
 	assert_string_equal(told.buckets[1], "5/80 9/50");
 	rig_holds(s, 'b', 0);
 	s->now += RIG_REVIEW_USEC;
 	script_settle(s);
 	assert_string_equal(told.buckets[1], "");
+}
+
+/* However often a guest takes and gives, there are no more buckets of it. */
+static void test_grows_often(void **state)
+{
+	struct script *s = *state;
+
+	rig_ask(s);
+	script_vom(s, 'a', rig_seq(s), "0:0/10 0:5/100 0:7/200 0:9/90");
+	for (int i = 0; i < 20; i++) {
+		rig_holds(s, 'a', 400 + 2 * (i % 2));
+		s->now += RIG_REVIEW_USEC;
+		script_settle(s);
+	}
+	assert_string_equal(told.buckets[0], "5/92 7/220 9/90");
+	rig_holds(s, 'a', 0);
+	s->now += RIG_REVIEW_USEC;
+	script_settle(s);
+	/* Of nothing, nothing is the middle. */
+	rig_holds(s, 'a', 2);
+	s->now += RIG_REVIEW_USEC;
+	script_settle(s);
+	assert_string_equal(told.buckets[0], "0/2");
 }
 
 static void test_values_are_bounded(void **state)
@@ -310,7 +333,7 @@ static void test_guess(void **state)
 	script_vom(s, 'b', rig_seq(s), "0:64/200 0:4096/200");
 	script_settle(s);
 	assert_string_equal(told.buckets[2],
-			    "0/20 0/20 0/20 0/20 64/20 64/20 4096/20 4096/20");
+			    "0/80 64/40 4096/40");
 }
 
 /* ---- when it is decided again ---------------------------------------------- */
@@ -374,6 +397,7 @@ int main(void)
 		RIG_CASE(test_ask_whom),
 		RIG_CASE(test_ask_nobody),
 		RIG_CASE(test_fit),
+		RIG_CASE(test_grows_often),
 		RIG_CASE(test_values_are_bounded),
 		RIG_CASE(test_malformed),
 		RIG_CASE(test_unasked),

@@ -321,14 +321,16 @@ static void test_fit(void **state)
 	assert_int_equal(items[2].bytes, 10);
 	assert_int_equal(ebb_vom_fit(items, 3, 2, 40), 3);
 	assert_int_equal(ebb_vom_fit(items, 3, 2, 30), 2);
-	/* What nobody claims is worth nothing. */
+	/* What is not claimed is as what is in the middle. */
 	assert_int_equal(ebb_vom_fit(items, 2, 2, 100), 2);
-	assert_int_equal(items[0].bytes, 80);
-	assert_int_equal(ebb_vom_fit(items + 1, 1, 2, 100), 2);
-	assert_int_equal(items[1].value, 0);
-	assert_int_equal(items[1].bytes, 80);
-	assert_int_equal(items[2].value, 5);
+	assert_int_equal(items[0].bytes, 10);
+	assert_int_equal(items[1].bytes, 90);
+	items[0].bytes = 90;
+	assert_int_equal(ebb_vom_fit(items, 2, 2, 200), 2);
+	assert_int_equal(items[0].bytes, 110);
+	/* Of nothing, nothing is. */
 	assert_int_equal(ebb_vom_fit(items, 0, 7, 64), 1);
+	assert_int_equal(items[0].value, 0);
 	assert_int_equal(items[0].node, 7);
 	assert_int_equal(ebb_vom_fit(items, 1, 7, 0), 0);
 	assert_int_equal(ebb_vom_fit(items, 0, 7, 0), 0);
