@@ -1,19 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * See broker.h.  Who is offered what nobody holds.  A VM that has taken nearly all that it was
- * offered is hungry.  While there are any, those who are not keep the half of what they did not
- * take, and the hungry have the rest; so room moves to those who use it in a few steps, and lies
- * still when there are none.
+ * See broker.h.  Who is offered what nobody holds.  A VM that has taken all that it was offered is
+ * hungry.  While there are any, those who are not keep the half of what they did not take, and the
+ * hungry have the rest; so room moves to those who use it in a few steps, and lies still when there
+ * are none.
  *
- * What all keep in order to begin may be all that is left, and more than lies above the threshold:
- * then those who grow could never get there, and nothing would be brokered.  So up to there those
- * who have taken all get half of that, too.
+ * All keep a block in order to begin, and no more: it could be all that is left, and more than lies
+ * above the threshold, so that those who grow never get there and nothing is brokered.
  */
 #include "policies/broker.h"
 #include "policies/level.h"
 
-/* Everybody can begin to grow with so many blocks before the policy is asked again. */
-#define LEAST_SLACK	8u
+/* Blocks with which everybody can begin to grow before the policy is asked again. */
+#define LEAST_SLACK	1u
 #define ANY_SLACK	UINT32_MAX
 /* Of a pool: those of a VM can be summed up. */
 #define MAX_BLOCKS	(EBB_MAX_POOL_MIB / EBB_BLOCK_MIB)
@@ -142,26 +141,26 @@ static bool is_hungry(const struct policy_broker *b, const struct ebb_view *view
 }
 
 static bool find_hungry(const struct policy_broker *b, const struct ebb_view *view, uint16_t h,
-			uint32_t below, const struct ebb_plan *plan)
+			const struct ebb_plan *plan)
 {
 	for (uint32_t v = 0; v < view->num_vms; v++)
 		for (uint16_t g = 0; g < view->vms[v].num_nodes; g++)
-			if (is_hungry(b, view, v, g, h, below, plan))
+			if (is_hungry(b, view, v, g, h, LEAST_SLACK, plan))
 				return true;
 	return false;
 }
 
-/* Those who did not take more than least keep half of it, but so much. */
+/* Who is not hungry keeps half of what it did not take, and LEAST_SLACK at least. */
 static void halve(const struct policy_broker *b, const struct ebb_view *view, uint16_t h,
-		  uint32_t least, struct ebb_plan *plan)
+		  struct ebb_plan *plan)
 {
 	for (uint32_t v = 0; v < view->num_vms; v++)
 		for (uint16_t g = 0; g < view->vms[v].num_nodes; g++) {
 			uint32_t *t = &plan->targets[v].mem[g];
 			const uint32_t has = slack(&view->vms[v], g, *t);
 
-			if (may_grow(b, view, v, g, h) && has > least)
-				*t -= has - (has / 2 > least ? has / 2 : least);
+			if (may_grow(b, view, v, g, h) && has > LEAST_SLACK)
+				*t -= has - (has / 2 > LEAST_SLACK ? has / 2 : LEAST_SLACK);
 		}
 }
 
@@ -208,16 +207,11 @@ static void offer_round(struct policy_broker *b, const struct ebb_view *view, ui
 }
 
 void policy_broker_offer(struct policy_broker *b, const struct ebb_view *view, uint16_t h,
-			 bool is_below, struct ebb_plan *plan)
+			 struct ebb_plan *plan)
 {
-	if (find_hungry(b, view, h, LEAST_SLACK, plan)) {
-		halve(b, view, h, LEAST_SLACK, plan);
+	if (find_hungry(b, view, h, plan)) {
+		halve(b, view, h, plan);
 		offer_round(b, view, h, LEAST_SLACK, plan);
-	}
-	if (is_below && sum_of(view, h, plan) >= view->nodes[h].mem_capacity &&
-	    find_hungry(b, view, h, 1, plan)) {
-		halve(b, view, h, 1, plan);
-		offer_round(b, view, h, 1, plan);
 	}
 	/* What they can not have. */
 	offer_round(b, view, h, ANY_SLACK, plan);

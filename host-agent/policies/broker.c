@@ -222,7 +222,7 @@ static void settle_node(struct policy_broker *b, const struct policy_broker_rule
 		keep_targets(b, view, h, plan);
 	}
 	policy_broker_fit(b, view, h, plan);
-	policy_broker_offer(b, view, h, l.in_use <= l.threshold, plan);
+	policy_broker_offer(b, view, h, plan);
 	set_cutoffs(b, view, h, plan);
 }
 

@@ -96,12 +96,9 @@ uint32_t policy_broker_high(const struct ebb_view_vm *vm, uint16_t g);
 /* What it holds, within these. */
 uint32_t policy_broker_base(const struct ebb_view_vm *vm, uint16_t g);
 
-/*
- * Offers what the targets of node h leave free to those who are not down.
- * is_below: what is in use is within the threshold.
- */
+/* Offers what the targets of node h leave free to those who are not down. */
 void policy_broker_offer(struct policy_broker *b, const struct ebb_view *view, uint16_t h,
-			 bool is_below, struct ebb_plan *plan);
+			 struct ebb_plan *plan);
 
 /* Lowers targets until they fit the node: first what nobody holds yet, then what is held. */
 void policy_broker_fit(struct policy_broker *b, const struct ebb_view *view, uint16_t h,
