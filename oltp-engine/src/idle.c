@@ -5,7 +5,8 @@
 /* Of the pause since something ran, what is not left out whatever becomes of it ends there. */
 static uint64_t still_ns(const struct idle *idle, uint64_t now_ns)
 {
-	uint64_t until_ns = idle->ran_ns + IDLE_AFTER_NS;
+	uint64_t half_ms = idle->half_ms == IDLE_NEVER ? IDLE_HALF_MS : idle->half_ms;
+	uint64_t until_ns = idle->ran_ns + half_ms * 1000000 / IDLE_AFTER_PART;
 
 	return now_ns < until_ns ? now_ns : until_ns;
 }

@@ -18,16 +18,16 @@
 #include <stdint.h>
 
 /* After which the half is left, if nothing else is wanted: see docs/numbers.md for why. */
-#define IDLE_HALF_MS	180000u
+#define IDLE_HALF_MS	300000u
 
 /* Pauses say nothing. */
 #define IDLE_NEVER	UINT32_MAX
 
 /*
- * This much of each pause counts for ever: one that is shorter is the rhythm of somebody who has
- * few transactions, and not that there is nobody.
+ * This part of that time (10 s by default, also with IDLE_NEVER) counts of each pause for ever: one
+ * that is shorter is the rhythm of somebody who has few transactions, and not that there is nobody.
  */
-#define IDLE_AFTER_NS	10000000000ull
+#define IDLE_AFTER_PART	30u
 
 struct idle {
 	uint64_t activity;	/* as of the last look */
