@@ -11,9 +11,9 @@
  *    ms; uses between two looks count as one (the correlated reference period), so a rate is at
  *    most 50 per second. While the engine meets a demand it does not look: what is used then counts
  *    as one use. Of a pause of the whole engine only its first 10 s (a part of idle_half_ms) count
- *    in ages: once it is over, what was used much before will be. While it lasts, less use is expected of all alike, the less
- *    the longer it has lasted: half as much after oltp_config.idle_half_ms, a third after twice
- *    that.
+ *    in ages: once it is over, what was used much before will be. While it lasts, less use is
+ *    expected of all alike, the less the longer it has lasted: half as much after
+ *    oltp_config.idle_half_ms, a third after twice that.
  *  - what it costs: the time from when a transaction asked for a cold record until it was in
  *    memory, of reads that were made. As long as there were none, some records that went to disk
  *    are read for that alone; before that, nothing is known (0).
