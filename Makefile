@@ -70,7 +70,7 @@ OBJS += $(call objs_of,$(1))
 $(foreach o,$(call objs_of,$(1)),$(eval PKGS_OF_$(o) += $(2)))
 endef
 
-# $(1) output file, $(2) sources, $(3) static libs, $(4) pkg-config names, $(5) extra ldlibs
+# $(1) output file, $(2) sources, $(3) static libs, $(4) pkg-config names, $(5) more for the linker
 define link_rule
 $(call objects,$(2),$(4))
 $(1): $(call objs_of,$(2)) $(patsubst %,$(B)/lib/%.a,$(3)) $(B)/.flags
@@ -78,7 +78,7 @@ $(1): $(call objs_of,$(2)) $(patsubst %,$(B)/lib/%.a,$(3)) $(B)/.flags
 	@mkdir -p $$(@D)
 	$$(Q)$$(CC) $$(ALL_LDFLAGS) -o $$@ $(call objs_of,$(2)) \
 		-Wl,--start-group $(patsubst %,$(B)/lib/%.a,$(3)) -Wl,--end-group \
-		$$(call pkg_libs,$$(call pkgs_with_libs,$(3),$(4))) $(5)
+		$$(call pkg_libs,$$(call pkgs_with_libs,$(3),$(4))) $(5) -lm
 endef
 
 define prog

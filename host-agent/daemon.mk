@@ -27,7 +27,7 @@ $(eval $(call prog,ebbd,host-agent/daemon/ebbd.c,$(EBB_DAEMON_LIBS),$(EBB_DAEMON
 $(eval $(call prog,ebbctl,$(addprefix host-agent/cli/,client.c cmd-histogram.c cmd-history.c cmd-host.c \
 	cmd-simulate.c cmd-top.c cmd-vms.c core-map.c ebbctl.c simulate-broker.c \
 	simulate-print.c simulate-shared.c table.c), \
-	ebb-simulate ebb-fake ebb-core ebb-util,jansson,-lm))
+	ebb-simulate ebb-fake ebb-core ebb-util,jansson))
 
 $(eval $(call unit_test,test_io_linkproto,tests/unit/test_io_linkproto.c \
 	tests/fuzz/fuzz_io_linkproto.c tests/lib/link_frames.c,ebb-io ebb-util,,))
@@ -44,20 +44,20 @@ $(foreach t,cmds config history http server watch,$(eval $(call unit_test,test_c
 	tests/unit/test_ctl_$(t).c,$(EBB_DAEMON_LIBS),$(EBB_DAEMON_PKGS),)))
 
 $(eval $(call unit_test,test_ctl_charge,tests/unit/test_ctl_charge.c tests/unit/core_script.c, \
-	$(EBB_DAEMON_LIBS),$(EBB_DAEMON_PKGS),-lm))
+	$(EBB_DAEMON_LIBS),$(EBB_DAEMON_PKGS)))
 
 $(eval $(call unit_test,test_ctl_pressure,tests/unit/test_ctl_pressure.c tests/unit/core_script.c, \
 	$(EBB_DAEMON_LIBS),$(EBB_DAEMON_PKGS),))
 
 $(eval $(call unit_test,test_simulate,tests/unit/test_simulate.c,ebb-simulate ebb-fake ebb-core \
-	ebb-util,sqlite3,-lm))
+	ebb-util,sqlite3))
 $(eval $(call unit_test_native,test_simulate_shared,tests/unit/test_simulate_shared.c, \
-	ebb-simulate ebb-core ebb-util,zlib,-lm))
+	ebb-simulate ebb-core ebb-util,zlib))
 $(eval $(call unit_test_native,test_simulate_brokered,tests/unit/test_simulate_brokered.c, \
-	ebb-simulate ebb-core ebb-util,sqlite3,-lm))
+	ebb-simulate ebb-core ebb-util,sqlite3))
 # It writes histories as the daemon does.
 $(eval $(call unit_test,test_simulate_replay,tests/unit/test_simulate_replay.c, \
-	ebb-simulate $(EBB_DAEMON_LIBS),$(EBB_DAEMON_PKGS),-lm))
+	ebb-simulate $(EBB_DAEMON_LIBS),$(EBB_DAEMON_PKGS)))
 
 $(eval $(call unit_test_native,test_ctl_deadline,tests/unit/test_ctl_deadline.c, \
 	$(EBB_DAEMON_LIBS),$(EBB_DAEMON_PKGS),))
