@@ -37,7 +37,7 @@ static const struct argp_option options[] = {
 	{ "broker", KEY_BROKER, NULL, 0, "How memory goes from cold databases to warm ones, under "
 	  "the policies that broker it; --vms (default 200), --topology and --seed apply", 0 },
 	{ "idle-half", KEY_IDLE, "SECONDS", 0, "With --broker: a database that has been idle for "
-	  "so long counts on half as much use of what it holds, 1 to 1000000 (default 300)", 0 },
+	  "so long counts on half as much use of what it holds, 1 to 1000000 (default 120)", 0 },
 	{ "shared", KEY_SHARED, NULL, 0, "What moving VMs between shared cores is worth, on five "
 	  "seeds from --seed on; --vms (default 200), --seconds (default 900) and --topology "
 	  "(default " SHARED_TOPOLOGY ", threads count) apply", 0 },

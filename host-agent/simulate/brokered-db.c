@@ -132,7 +132,7 @@ static int by_value(const void *x, const void *y)
 
 uint32_t brokered_db_tell(struct brokered_db *db, double idle_half_s, struct ebb_vom_bucket *ret)
 {
-	const double expected = db->pause_s > 0 ? idle_half_s / (idle_half_s + db->pause_s) : 1;
+	const double expected = sqrt(idle_half_s / (idle_half_s + 3 * db->pause_s));
 	const double kib = db->sum_held * (double)(EBB_BLOCK_BYTES >> 10);
 
 	if (kib < BROKERED_SAMPLES)

@@ -22,7 +22,7 @@
 #define BROKERED_PARTS		128u
 #define BROKERED_SAMPLES	300u	/* at most VIRTIO_EBB_VOM_MAX_BUCKETS */
 
-#define BROKERED_IDLE_HALF_S	300u	/* if nothing else is wanted: IDLE_HALF_MS of oltp-engine */
+#define BROKERED_IDLE_HALF_S	120u	/* if nothing else is wanted: IDLE_HALF_MS of oltp-engine */
 #define BROKERED_IDLE_S		1800u	/* of the cold ones, before */
 #define BROKERED_RAMP_S		600u	/* what is called the ramp-up */
 #define BROKERED_RESTART_S	1200u	/* when the cold ones are used again */

@@ -97,7 +97,7 @@ static const struct argp_option options[] = {
 	{ "cold-mib", OPT_COLD_MIB, "MIB", 0, "at most so much disk (no bound)", 5 },
 	{ "idle-half-ms", OPT_IDLE_HALF, "MS", 0,
 	  "when there was nothing to do for so long, count on half as much use of what memory "
-	  "holds; good is five times what lies between two brokerings of the host (300000)", 5 },
+	  "holds (120000, which suits a host that brokers memory once a minute)", 5 },
 	{ 0 },
 };
 

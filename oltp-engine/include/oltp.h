@@ -153,8 +153,8 @@ struct oltp_config {
 	uint64_t cold_bytes_max;
 	/*
 	 * What records are worth (oltp_memory.h): when nobody has run transactions for so long,
-	 * half as much use is expected. Five times what lies between two brokerings of the host
-	 * is good. 0: 300000; UINT32_MAX: pauses say nothing.
+	 * half as much use is expected. 0: 120000, which suits a host that brokers memory once a
+	 * minute; UINT32_MAX: pauses say nothing.
 	 */
 	uint32_t idle_half_ms;
 	enum oltp_durability durability;

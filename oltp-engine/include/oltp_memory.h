@@ -13,7 +13,7 @@
  *    as one use. Of a pause of the whole engine only its first 10 s (a part of idle_half_ms) count
  *    in ages: once it is over, what was used much before will be. While it lasts, less use is
  *    expected of all alike, the less the longer it has lasted: half as much after
- *    oltp_config.idle_half_ms, a third after twice that.
+ *    oltp_config.idle_half_ms, a quarter after five times that.
  *  - what it costs: the time from when a transaction asked for a cold record until it was in
  *    memory, of reads that were made. As long as there were none, some records that went to disk
  *    are read for that alone; before that, nothing is known (0).

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* See idle.h. */
+#include <math.h>
 #include "idle.h"
 
 /* Of the pause since something ran, what is not left out whatever becomes of it ends there. */
@@ -28,7 +29,7 @@ double idle_expected(const struct idle *idle, uint64_t now_ns)
 
 	if (idle->half_ms == IDLE_NEVER || now_ns <= idle->ran_ns)
 		return 1;
-	return half_ns / (half_ns + (double)(now_ns - idle->ran_ns));
+	return sqrt(half_ns / (half_ns + 3 * (double)(now_ns - idle->ran_ns)));
 }
 
 uint64_t idle_look(struct idle *idle, uint64_t activity, bool is_running, uint64_t now_ns)

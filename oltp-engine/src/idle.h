@@ -6,10 +6,11 @@
  * The age of a record's last use says how likely it is to be used again as long as there is
  * somebody to use it. In an engine that has nothing to do all of them are used less than before,
  * and alike: what was used ten times as much still will be, if anything is. The longer a pause has
- * lasted, the longer it will go on, as far as one can know; so from what was expected of the next
- * while before it, less is left, in inverse proportion. Once it is over, that says nothing any
- * more: there is somebody again, and what was used much before the pause will be after it. So uses
- * are noted by a clock that leaves pauses out, and while one lasts there is a factor for all.
+ * lasted, the longer it will go on, as far as one can know; so less is left of what was expected
+ * before it, by the root of its length: most is lost soon, when others may want the memory, and
+ * something is left of it for long. Once a pause is over, it says nothing any more: there is
+ * somebody again, and what was used much before the pause will be after it. So uses are noted by a
+ * clock that leaves pauses out, and while one lasts there is a factor for all.
  */
 #ifndef OLTP_IDLE_H
 #define OLTP_IDLE_H
@@ -17,8 +18,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* After which the half is left, if nothing else is wanted: see docs/numbers.md for why. */
-#define IDLE_HALF_MS	300000u
+/*
+ * After which the half is left, if nothing else is wanted; a quarter after five times that, an
+ * eighth after 21 times. See docs/numbers.md for why.
+ */
+#define IDLE_HALF_MS	120000u
 
 /* Pauses say nothing. */
 #define IDLE_NEVER	UINT32_MAX
@@ -27,7 +31,7 @@
  * This part of that time (10 s by default, also with IDLE_NEVER) counts of each pause for ever: one
  * that is shorter is the rhythm of somebody who has few transactions, and not that there is nobody.
  */
-#define IDLE_AFTER_PART	30u
+#define IDLE_AFTER_PART	12u
 
 struct idle {
 	uint64_t activity;	/* as of the last look */

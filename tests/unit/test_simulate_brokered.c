@@ -3,7 +3,7 @@
  * The broker experiment at the paper's size (200 VMs on 4 nodes) with the policies of ebbd: warm
  * databases grow at the cost of cold ones.  What is to be reached is 10% more than under the best
  * policy that sees no values, and a restart of the cold ones that is not worse than under
- * proportional.  Both are with every seed if an engine that has been idle for five cool-downs
+ * proportional.  Both are with every seed if an engine that has been idle for two cool-downs
  * counts on half the use of what it holds, as in oltp-engine.  If it gives itself up much sooner
  * the first holds, if it never does the second.
  */
