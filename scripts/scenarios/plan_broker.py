@@ -23,15 +23,16 @@ MAX_MIB = 134                   # 22 of 26: with the other's minimum, just withi
 THRESHOLD_PCT, TARGET_PCT = 96, 92      # 25 and 24 of 26
 FAILOVER_PCT = 100              # nobody has to leave
 MINUTE_S = 4.0
+COOL_DOWN_MIN = 0.5             # between two brokerings; the paper has one
 WINDOW_MIN, RAMP_MIN = 2, 10    # minutes: of the moving average, of the ramp-up
 IDLE_MIN = 30                   # minutes in which the cold VM's memory grows cold
-IDLE_HALF_MIN = 5               # after which an engine counts on half the use of what it holds
+IDLE_HALF_MIN = 2               # after which an engine counts on half the use of what it holds
 RESTART_MIN = 10                # of the cold VM's load, when the warm one has none
 BOTH_MIN = 10                   # of both loads, at the end
 BOOT_MIB = {"ycsb": 256, "tpcc": 320}
 DISK_MIB = 1024
 # Of each VM's disk, as those that are rented have a limit. It sets the pace, not the CPUs, which
-# are not always as fast; and a VM can read as much in a cool-down as one brokering makes free.
+# are not always as fast; and a VM can read most of what one brokering makes free in a cool-down.
 READ_IOPS = 4000
 DEADLINE_MS = 10000
 REPORT_MS = 500
@@ -63,6 +64,7 @@ def make(ablate, seed, time_scale, share=None, load="ycsb", policies=POLICIES):
     host = {"spec": f"emulated:1x{CORES}x1@{share:g}", "emulated": True, "sockets": 1,
             "cores": CORES, "threads": 1, "share": share, "real_cpus": cpus}
     minute = MINUTE_S * time_scale
+    cool_down_s = max(1, round(COOL_DOWN_MIN * minute))     # ebbd takes whole seconds
     deadline_ms = int(DEADLINE_MS * time_scale)
     vms = []
     for i, name in enumerate((COLD, WARM)):
@@ -79,11 +81,12 @@ def make(ablate, seed, time_scale, share=None, load="ycsb", policies=POLICIES):
         SCENARIO, order[0]["policy"], vms, minute, host,
         {"load": load, "rounds": order, "pool_mib": POOL_MIB, "min_mib": MIN_MIB,
          "max_mib": MAX_MIB,
-         "threshold_pct": THRESHOLD_PCT, "target_pct": TARGET_PCT, "cool_down_s": minute,
+         "threshold_pct": THRESHOLD_PCT, "target_pct": TARGET_PCT, "minute_s": minute,
+         "cool_down_s": cool_down_s,
          "window_s": WINDOW_MIN * minute, "ramp_s": RAMP_MIN * minute,
          "idle_s": IDLE_MIN * minute, "restart_s": RESTART_MIN * minute,
          "both_s": BOTH_MIN * minute,
          "deadline_ms": deadline_ms, "histograms": []},
         {"pool_mib": POOL_MIB, "memory_threshold_percent": THRESHOLD_PCT,
          "memory_target_percent": TARGET_PCT, "memory_failover_percent": FAILOVER_PCT,
-         "cool_down_s": f"{minute:g}"})
+         "cool_down_s": str(cool_down_s)})

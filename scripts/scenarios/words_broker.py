@@ -18,8 +18,9 @@ def caption(run):
     b = run["broker"]
     return f"Throughput: moving average over {b['window_s']:g} s; what the VMs' disks may read " \
            "sets its pace. " \
-           f"The paper's minute is {b['cool_down_s']:g} s here: the cool-down between two " \
-           f"brokerings; its average is over two minutes, its ramp-up ten. Load: {b['load']}. " \
+           f"The paper's minute is {b['minute_s']:g} s here: its average is over two minutes, " \
+           f"its ramp-up ten. Between two brokerings are {b['cool_down_s']:g} s. " \
+           f"Load: {b['load']}. " \
            f"Emulated host: a core is {run['host']['share']:g} of a real CPU, so shapes and " \
            "ratios mean something, absolute throughput does not."
 

@@ -15,7 +15,7 @@ class Run:
 
     def __init__(self):
         self.ramp_s, self.restart_s, self.both_s, self.idle_s = 40.0, 12.0, 8.0, 8.0
-        self.cool_down_s = 4.0
+        self.minute_s, self.cool_down_s = 8.0, 4.0
         self.policies = list(plan_broker.POLICIES)
         self.ablate = False
         # Throughput of the warm VM for each MiB that it holds, and how much it gains a second.
@@ -39,7 +39,8 @@ class Run:
             self._round(turn["variant"])
         run = made_up.run("broker", [COLD, WARM], self.steps, policy=order[0]["policy"],
                           broker={"load": "ycsb", "rounds": order, "pool_mib": 160,
-                                  "min_mib": 18, "cool_down_s": self.cool_down_s,
+                                  "min_mib": 18, "minute_s": self.minute_s,
+                                  "cool_down_s": self.cool_down_s,
                                   "window_s": 2 * self.cool_down_s, "ramp_s": self.ramp_s,
                                   "idle_s": self.idle_s, "restart_s": self.restart_s,
                                   "both_s": self.both_s,
