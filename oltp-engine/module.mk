@@ -99,6 +99,7 @@ $(eval $(call unit_test,test_oltp_storage,tests/unit/test_oltp_storage.c tests/u
 $(eval $(call unit_test,test_oltp_cold,tests/unit/test_oltp_cold.c tests/unit/oltp_memory_rig.c,liboltp))
 $(eval $(call unit_test,test_oltp_cold_compact,tests/unit/test_oltp_cold_compact.c tests/unit/oltp_memory_rig.c,liboltp))
 $(eval $(call unit_test,test_oltp_cold_visit,tests/unit/test_oltp_cold_visit.c tests/unit/oltp_memory_rig.c,liboltp))
+$(eval $(call unit_test,test_oltp_fetch,tests/unit/test_oltp_fetch.c tests/unit/oltp_memory_rig.c,liboltp))
 $(eval $(call unit_test,test_oltp_table_blocks,tests/unit/test_oltp_table_blocks.c tests/unit/oltp_memory_rig.c,liboltp))
 $(eval $(call unit_test,test_oltp_cold_nomem,tests/unit/test_oltp_cold_nomem.c tests/unit/alloc_faults.c tests/unit/oltp_memory_rig.c,liboltp,,$(foreach f,malloc calloc realloc aligned_alloc,-Xlinker --wrap=$(f))))
 $(eval $(call unit_test,test_oltp_recency,tests/unit/test_oltp_recency.c,liboltp))
