@@ -415,15 +415,16 @@ void oltp_memory_stats_read(struct oltp_engine *engine, struct oltp_memory_stats
  *   oltp_cold_poll(worker, ...)	which tickets are through
  *   oltp_cold_end(worker, ticket)	the transaction has ended
  *
- * A ticket that ends with OLTP_OK means: run the transaction again (it may meet OLTP_COLD again, and
- * is then fetched for with the same ticket). What was read for it is kept for it until it has ended.
+ * A ticket that ends with OLTP_OK means: run the transaction again. It may meet OLTP_COLD again and
+ * is then fetched for with the same ticket; what was read for it is kept until it has ended.
  */
 #define OLTP_TICKETS	64u
 
 /*
  * Right after oltp_txn_abort of a transaction that got OLTP_COLD. OLTP_FULL: too much is being read
- * already or kept for others, poll, run those that are through and try again; OLTP_INVALID: ticket too large or in use, or nothing to fetch;
- * OLTP_IO: no ring, OLTP_NO_MEMORY: no buffers; give the transaction up.
+ * already, or kept for others: poll, run those that are through and try again; OLTP_INVALID: ticket
+ * too large or in use, or nothing to fetch; OLTP_IO: no ring, OLTP_NO_MEMORY: no buffers; give the
+ * transaction up.
  */
 enum oltp_rc oltp_cold_fetch(struct oltp_worker *worker, uint32_t ticket);
 

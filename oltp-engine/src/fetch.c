@@ -58,26 +58,15 @@ static enum oltp_rc fetcher_create(struct oltp_worker *worker)
 
 _Static_assert(OLTP_TICKETS <= 64, "a ticket is a bit of fetch_read.tickets");
 
-static struct fetch_read **chain_of(struct fetcher *f, uint64_t entry)
+static struct fetch_read **chain_of(struct fetcher *f, uint64_t offset)
 {
-	uint64_t hash = (entry & INDEX_ADDR_MASK) * 0x9e3779b97f4a7c15ull;
-
-	return &f->by_stub[(hash >> 32) % FETCH_READS_MAX];
-}
-
-static struct fetch_read *read_find(struct fetcher *f, uint64_t entry)
-{
-	struct fetch_read *read = *chain_of(f, entry);
-
-	while (read && (read->ref.entry ^ entry) & INDEX_ADDR_MASK)
-		read = read->chain;
-	return read;
+	return &f->by_sector[(offset * 0x9e3779b97f4a7c15ull >> 32) % FETCH_READS_MAX];
 }
 
 /* Nobody can join it any more. */
 static void read_unchain(struct fetcher *f, struct fetch_read *read)
 {
-	struct fetch_read **at = chain_of(f, read->ref.entry);
+	struct fetch_read **at = chain_of(f, read->request.offset);
 
 	while (*at != read)
 		at = &(*at)->chain;
@@ -209,6 +198,31 @@ static bool is_worth_a_slot(const struct cold_block *block, uint32_t slot, uint6
 	return (int32_t)(last - (uint32_t)evicted) > 0;
 }
 
+/* Asked once for all that arrived together: it takes a lock that all share. */
+static bool has_plenty_of_room(struct fetcher *f, struct oltp_table *table)
+{
+	if (f->roomy_for != table) {
+		f->roomy_for = table;
+		f->has_room = manager_has_room(f->worker->engine->manager, table);
+	}
+	return f->has_room;
+}
+
+/* One that brings the record, too; the stub is pinned. NULL: none. */
+static struct fetch_read *read_find(struct fetcher *f, uint64_t entry)
+{
+	struct cold_place place = cold_stub_place(f->cold, entry);
+	struct fetch_read *read = *chain_of(f, place.offset), *beside = NULL;
+
+	for (; read; read = read->chain) {
+		if (!((read->ref.entry ^ entry) & INDEX_ADDR_MASK))
+			return read;
+		if (read->request.offset == place.offset && read->request.bytes >= place.bytes)
+			beside = read;
+	}
+	return beside && has_plenty_of_room(f, beside->block->table) ? beside : NULL;
+}
+
 static void read_join(struct fetcher *f, struct fetch_read *read, uint32_t ticket)
 {
 	uint64_t bit = 1ull << ticket;
@@ -242,8 +256,8 @@ static int read_start(struct fetcher *f, const struct index_ref *ref, uint32_t t
 	read->request = (struct cold_request){ .bytes = place.bytes, .offset = place.offset,
 					       .buffer = read->buffer + front };
 	cold_io_add(&f->io, &read->request);
-	read->chain = *chain_of(f, ref->entry);
-	*chain_of(f, ref->entry) = read;
+	read->chain = *chain_of(f, place.offset);
+	*chain_of(f, place.offset) = read;
 	read->tickets = 0;
 	read_join(f, read, ticket);
 	f->tickets[ticket].held++;
@@ -281,21 +295,20 @@ static int start_wanted(struct fetcher *f, const struct cold_want *want, uint32_
 {
 	struct fetch_read *read;
 	struct index_ref ref;
-	int rc;
+	int rc = 0;
 
 	/* In memory by now, or never there, or lost: the transaction will see. */
 	if (index_find(&want->table->index, want->key, want->hash, &ref) || !ref.entry ||
 	    (ref.entry & INDEX_ADDR_MASK) == INDEX_LOST)
 		return 0;
-	read = read_find(f, ref.entry);
-	if (read) {
-		read_join(f, read, ticket);
-		return 0;
-	}
 	if (!cold_pin(f->cold, &ref))
 		return 0;
-	rc = read_start(f, &ref, ticket);
-	if (rc)
+	read = read_find(f, ref.entry);
+	if (read)
+		read_join(f, read, ticket);
+	else
+		rc = read_start(f, &ref, ticket);
+	if (read || rc)
 		cold_unpin(cold_stub_block(f->cold, ref.entry));
 	return rc;
 }
@@ -415,16 +428,6 @@ static void read_visit(struct fetcher *f, struct fetch_read *read)
 	visits_add(f, read);
 }
 
-/* Asked once for all that arrived together: it takes a lock that all share. */
-static bool has_plenty_of_room(struct fetcher *f, struct oltp_table *table)
-{
-	if (f->roomy_for != table) {
-		f->roomy_for = table;
-		f->has_room = manager_has_room(f->worker->engine->manager, table);
-	}
-	return f->has_room;
-}
-
 /* Where it may be now, whatever it is worth. False: nowhere. */
 static bool read_place(struct fetcher *f, struct fetch_read *read)
 {
@@ -442,6 +445,7 @@ struct arrived {
 static void read_arrived(struct fetcher *f, struct fetch_read *read, struct arrived *arrived)
 {
 	struct cold_counters *c = &f->cold->counters;
+	bool has_room;
 
 	atomic_fetch_add_explicit(&c->reads, 1, memory_order_relaxed);
 	if (read->request.result ||
@@ -452,7 +456,10 @@ static void read_arrived(struct fetcher *f, struct fetch_read *read, struct arri
 	}
 	arrived->n++;
 	arrived->tables[read->block->table->id]++;
-	if ((read->is_wanted || has_plenty_of_room(f, read->block->table)) && read_merge(f, read))
+	has_room = has_plenty_of_room(f, read->block->table);
+	if (has_room)
+		fetch_merge_beside(f, read);
+	if ((read->is_wanted || has_room) && read_merge(f, read))
 		return;
 	if (read_place(f, read))
 		return;

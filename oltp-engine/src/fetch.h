@@ -7,7 +7,8 @@
  * plenty of room in the blocks or the record is worth it that others go: if it was used before, and
  * since those that went last were.
  *
- * A record that several transactions want is read once: their tickets wait for the same read.
+ * A record that several transactions want is read once: their tickets wait for the same read. While
+ * there is plenty of room, so is one that lies in the same sectors (fetch_beside.c).
  *
  * A read:
  *
@@ -53,7 +54,7 @@ struct fetch_read {
 	uint8_t *buffer;
 	uint64_t epoch;			/* parted: free once it has passed */
 	struct fetch_read *next;	/* in any of the lists */
-	struct fetch_read *chain;	/* reading and waiting: of those with the same hash */
+	struct fetch_read *chain;	/* reading and waiting: of the same hash of the sector */
 };
 
 struct fetch_queue {
@@ -76,7 +77,7 @@ struct fetcher {
 	struct cold *cold;
 	struct cold_io io;
 	struct fetch_read reads[FETCH_READS_MAX];
-	struct fetch_read *by_stub[FETCH_READS_MAX];	/* reading and waiting, by hash */
+	struct fetch_read *by_sector[FETCH_READS_MAX];	/* reading and waiting, by hash */
 	struct fetch_read *free;
 	struct fetch_read *waiting;	/* read, and there is no room to put them */
 	struct fetch_queue visits;	/* oldest first */
@@ -111,6 +112,9 @@ void fetchers_left_settle(struct cold *cold);
 
 /* At the end of an engine. */
 void fetchers_left_free(struct cold *cold);
+
+/* Puts the other records that came whole with this one into blocks, if they are still on disk. */
+void fetch_merge_beside(struct fetcher *fetcher, const struct fetch_read *read);
 
 /* Room for one more, with a buffer of so many bytes? */
 bool visits_have_room(const struct fetcher *fetcher, uint32_t bytes);

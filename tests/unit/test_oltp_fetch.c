@@ -93,6 +93,7 @@ static void test_all_who_want_a_record_wait_for_one_read(void **state)
 static void test_a_record_that_is_named_twice(void **state)
 {
 	(void)state;
+	const struct oltp_hint hints[] = { { 5, 0, 8, NULL }, { 5, 8, 8, NULL } };
 	const void *record;
 	struct rig rig;
 	uint64_t reads;
@@ -100,8 +101,7 @@ static void test_a_record_that_is_named_twice(void **state)
 	open_cold(&rig);
 	reads = rig_stats(&rig).cold_reads;
 	oltp_txn_begin(rig.w);
-	oltp_txn_prefetch(rig.w, rig.table,
-			  (struct oltp_hint[]){ { 5, 0, 8, rig.table }, { 5, 8, 8, rig.table } }, 2);
+	oltp_txn_prefetch(rig.w, rig.table, hints, 2);
 	assert_int_equal(oltp_txn_read(rig.w, rig.table, 5, &record), OLTP_COLD);
 	oltp_txn_abort(rig.w);
 	assert_int_equal(oltp_cold_fetch(rig.w, 9), OLTP_OK);
