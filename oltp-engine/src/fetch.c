@@ -56,7 +56,7 @@ static enum oltp_rc fetcher_create(struct oltp_worker *worker)
 	return OLTP_OK;
 }
 
-_Static_assert(OLTP_TICKETS <= 64, "a ticket is a bit of fetch_read.tickets");
+_Static_assert(OLTP_TICKETS <= 64 && OLTP_TABLES_MAX <= 32, "they are bits of words");
 
 static struct fetch_read **chain_of(struct fetcher *f, uint64_t offset)
 {
@@ -201,11 +201,14 @@ static bool is_worth_a_slot(const struct cold_block *block, uint32_t slot, uint6
 /* Asked once for all that arrived together: it takes a lock that all share. */
 static bool has_plenty_of_room(struct fetcher *f, struct oltp_table *table)
 {
-	if (f->roomy_for != table) {
-		f->roomy_for = table;
-		f->has_room = manager_has_room(f->worker->engine->manager, table);
+	uint32_t bit = 1u << table->id;
+
+	if (!(f->room_asked & bit)) {
+		f->room_asked |= bit;
+		if (manager_has_room(f->worker->engine->manager, table))
+			f->room_there |= bit;
 	}
-	return f->has_room;
+	return f->room_there & bit;
 }
 
 /* One that brings the record, too; the stub is pinned. NULL: none. */
@@ -223,10 +226,12 @@ static struct fetch_read *read_find(struct fetcher *f, uint64_t entry)
 	return beside && has_plenty_of_room(f, beside->block->table) ? beside : NULL;
 }
 
-static void read_join(struct fetcher *f, struct fetch_read *read, uint32_t ticket)
+static void read_join(struct fetcher *f, struct fetch_read *read, uint64_t entry, uint32_t ticket)
 {
 	uint64_t bit = 1ull << ticket;
 
+	if (!((read->ref.entry ^ entry) & INDEX_ADDR_MASK))
+		read->askers |= bit;
 	if (read->tickets & bit)
 		return;
 	read->tickets |= bit;
@@ -258,8 +263,8 @@ static int read_start(struct fetcher *f, const struct index_ref *ref, uint32_t t
 	cold_io_add(&f->io, &read->request);
 	read->chain = *chain_of(f, place.offset);
 	*chain_of(f, place.offset) = read;
-	read->tickets = 0;
-	read_join(f, read, ticket);
+	read->tickets = read->askers = 0;
+	read_join(f, read, ref->entry, ticket);
 	f->tickets[ticket].held++;
 	f->tickets[ticket].held_bytes += read->room;
 	f->held++;
@@ -305,7 +310,7 @@ static int start_wanted(struct fetcher *f, const struct cold_want *want, uint32_
 		return 0;
 	read = read_find(f, ref.entry);
 	if (read)
-		read_join(f, read, ticket);
+		read_join(f, read, ref.entry, ticket);
 	else
 		rc = read_start(f, &ref, ticket);
 	if (read || rc)
@@ -372,14 +377,14 @@ enum oltp_rc oltp_cold_fetch(struct oltp_worker *worker, uint32_t number)
 	return OLTP_OK;
 }
 
-/* Those that waited for it can go on. */
+/* Those that waited for it can go on. If it failed, what lies beside may be good: once more. */
 static void read_tell(struct fetcher *f, struct fetch_read *read, enum oltp_rc rc)
 {
 	read_unchain(f, read);
 	for (uint64_t left = read->tickets; left; left &= left - 1) {
 		struct fetch_ticket *ticket = &f->tickets[__builtin_ctzll(left)];
 
-		if (rc)
+		if (rc && read->askers & left & -left)
 			ticket->rc = rc;
 		ticket->pending--;
 		ticket_check(f, ticket);
@@ -550,7 +555,7 @@ static void move_on(struct fetcher *f, bool send, bool waited)
 		has_worked = true;
 	}
 	visits_keep_few(f);
-	f->roomy_for = NULL;
+	f->room_asked = f->room_there = 0;
 	while ((request = cold_io_next(&f->io))) {
 		read_arrived(f, (struct fetch_read *)request, &arrived);
 		has_worked = true;

@@ -48,6 +48,7 @@ struct fetch_read {
 	uint32_t ticket;		/* that began it */
 	uint32_t hold;			/* last_hold when the last ticket joined */
 	uint64_t tickets;		/* a bit for each that waits for it */
+	uint64_t askers;		/* those among them that want this record, not one beside */
 	uint32_t lead;			/* bytes in the buffer before the record's head */
 	uint32_t room;			/* of the buffer */
 	bool is_wanted;			/* in a block: it is used again and again */
@@ -85,8 +86,7 @@ struct fetcher {
 	uint32_t visit_bytes;		/* of the buffers in both */
 	uint32_t last_hold;
 	uint32_t held, held_bytes;	/* of all tickets */
-	struct oltp_table *roomy_for;	/* whom has_room is about; NULL: not asked in this turn */
-	bool has_room;
+	uint32_t room_asked, room_there;	/* a bit per table: in this turn */
 	uint32_t n_waiting;		/* reads, and tickets with room_for */
 	uint64_t waiting_since_ns;	/* 0: nothing waits */
 	uint32_t buffer_bytes;

@@ -20,13 +20,25 @@
 struct small {
 	struct rig rig;
 	struct oltp_table *table;
+	uint32_t n_fail;
 };
 
-/* The manager reads whole extents, ahead of those who will want them: here it cannot. */
+/*
+ * The manager reads whole extents, ahead of those who will want them: here it cannot. ctx: so many
+ * reads of others fail.
+ */
 static int32_t only_sectors(void *ctx, const struct cold_request *request, int32_t result)
 {
-	(void)ctx;
-	return !request->is_write && request->bytes == COLD_EXTENT_BYTES ? -5 : result;
+	uint32_t *n_fail = ctx;
+
+	if (request->is_write)
+		return result;
+	if (request->bytes == COLD_EXTENT_BYTES)
+		return -5;
+	if (!*n_fail)
+		return result;
+	--*n_fail;
+	return -5;
 }
 
 static void fill(uint8_t *record, uint64_t key)
@@ -41,7 +53,8 @@ static void open_cold(struct small *s, uint64_t room_bytes)
 	uint8_t record[RECORD_BYTES];
 
 	rig_open(&s->rig, OLTP_CC_NO_WAIT, 8 * MIB, true, 0);
-	rig_hook(&s->rig, only_sectors, NULL);
+	s->n_fail = 0;
+	rig_hook(&s->rig, only_sectors, &s->n_fail);
 	assert_int_equal(oltp_table_create(s->rig.engine, RECORD_BYTES, RECORDS, &s->table), 0);
 	for (uint64_t key = 0; key < RECORDS; key++) {
 		fill(record, key);
@@ -143,29 +156,68 @@ static void test_others_come_with_one(void **state)
 	rig_close(&s.rig);
 }
 
+/* The first of two that begin in the same sector, of which the second spans no more of them. */
+static void find_pair(struct small *s, uint64_t *ret_key, uint64_t *ret_other)
+{
+	struct cold *cold = s->rig.engine->cold;
+
+	for (uint64_t key = 0; key < RECORDS; key++) {
+		struct cold_place place = cold_stub_place(cold, entry_of(s, key)), next;
+		uint64_t keys[4096];
+		uint32_t n = together(s, key, keys, 4096);
+
+		if (n < 2 || keys[0] != key)
+			continue;
+		next = cold_stub_place(cold, entry_of(s, keys[1]));
+		if (next.offset == place.offset && next.bytes <= place.bytes) {
+			*ret_key = key;
+			*ret_other = keys[1];
+			return;
+		}
+	}
+	assert_true(false);
+}
+
 /* Two that are wanted and lie in the same sectors are one read. */
 static void test_two_wait_for_the_same_sectors(void **state)
 {
 	(void)state;
-	uint64_t keys[4096], reads, key = 0;
+	uint64_t reads, key, other;
 	struct small s;
-	uint32_t n;
 
 	open_cold(&s, 16 * MIB);
-	/* One that spans no more of them than its neighbour. */
-	do {
-		n = together(&s, ++key, keys, 4096);
-		assert_true(key < RECORDS);
-	} while (n < 3 || keys[0] != key ||
-		 cold_stub_place(s.rig.engine->cold, entry_of(&s, keys[1])).bytes >
-			 cold_stub_place(s.rig.engine->cold, entry_of(&s, key)).bytes ||
-		 cold_stub_place(s.rig.engine->cold, entry_of(&s, keys[1])).offset !=
-			 cold_stub_place(s.rig.engine->cold, entry_of(&s, key)).offset);
+	find_pair(&s, &key, &other);
 	reads = rig_stats(&s.rig).cold_reads;
-	assert_int_equal(attempt(&s, keys[0], keys[1]), OLTP_COLD);
+	assert_int_equal(attempt(&s, key, other), OLTP_COLD);
 	assert_int_equal(oltp_cold_wait(s.rig.w), OLTP_OK);
-	assert_int_equal(attempt(&s, keys[0], keys[1]), OLTP_OK);
+	assert_int_equal(attempt(&s, key, other), OLTP_OK);
 	assert_int_equal(rig_stats(&s.rig).cold_reads - reads, 1);
+	rig_close(&s.rig);
+}
+
+/* The one that it is made for fails with it; the other is read for itself. */
+static void test_a_read_that_fails(void **state)
+{
+	(void)state;
+	struct oltp_cold_done done;
+	uint64_t key, other;
+	struct small s;
+
+	open_cold(&s, 16 * MIB);
+	find_pair(&s, &key, &other);
+	s.n_fail = 1;
+	assert_int_equal(attempt(&s, key, NO_ONE), OLTP_COLD);
+	assert_int_equal(oltp_cold_fetch(s.rig.w, 3), OLTP_OK);
+	assert_int_equal(attempt(&s, other, NO_ONE), OLTP_COLD);
+	assert_int_equal(oltp_cold_fetch(s.rig.w, 4), OLTP_OK);
+	for (uint32_t i = 0; i < 2; i++) {
+		assert_int_equal(oltp_cold_poll(s.rig.w, &done, 1, true), 1);
+		assert_int_equal(done.rc, done.ticket == 3 ? OLTP_IO : OLTP_OK);
+	}
+	assert_int_equal(s.n_fail, 0);
+	assert_int_equal(attempt(&s, other, NO_ONE), OLTP_COLD);
+	assert_int_equal(oltp_cold_wait(s.rig.w), OLTP_OK);
+	assert_int_equal(attempt(&s, other, NO_ONE), OLTP_OK);
 	rig_close(&s.rig);
 }
 
@@ -192,6 +244,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_others_come_with_one),
 		cmocka_unit_test(test_two_wait_for_the_same_sectors),
+		cmocka_unit_test(test_a_read_that_fails),
 		cmocka_unit_test(test_they_stay_where_room_is_short),
 	};
 
