@@ -175,6 +175,19 @@ struct oltp_memory_stats rig_stats(struct rig *rig)
 	return stats;
 }
 
+struct oltp_memory_stats rig_stats_of(struct rig *rig, uint64_t n_records)
+{
+	struct oltp_memory_stats stats = rig_stats(rig);
+
+	for (uint32_t ms = 0; ms < RIG_DEADLINE_MS &&
+	     stats.resident_records + stats.cold_records != n_records; ms++) {
+		rig_sleep_ms(1);
+		stats = rig_stats(rig);
+	}
+	assert_int_equal(stats.resident_records + stats.cold_records, n_records);
+	return stats;
+}
+
 struct oltp_memory_stats rig_demand(struct rig *rig, uint64_t limit_bytes, uint32_t deadline_ms)
 {
 	struct oltp_memory_stats stats = rig_stats(rig);

@@ -59,6 +59,8 @@ bool rig_is_cold(struct rig *rig, uint64_t key);
 struct oltp_memory_stats rig_demand(struct rig *rig, uint64_t limit_bytes, uint32_t deadline_ms);
 
 struct oltp_memory_stats rig_stats(struct rig *rig);
+/* Once each of them is counted once: what is on its way to disk counts twice. */
+struct oltp_memory_stats rig_stats_of(struct rig *rig, uint64_t n_records);
 
 /* Looks over all of keys 0 to n - 1, which must have these counters (NULL: all 0). */
 int rig_scan(struct rig *rig, uint64_t n, const uint64_t *counters);
