@@ -5,7 +5,7 @@
 OLTP_SRC := $(addprefix oltp-engine/src/,arrivals.c blocks_native.c checkpoint.c checkpoint_gate.c checkpoint_pace.c checkpoint_read.c \
 	checkpoint_write.c cold.c cold_compact.c cold_file.c cold_io.c \
 	cold_visit.c crc32c.c cutoff.c elastic_policy.c elastic_queue.c elastic_search.c elastic_series.c engine.c epoch.c evict.c fetch.c \
-	fetch_visits.c hist.c idle.c index.c lock.c lock_book.c log.c log_append.c log_buffer.c log_chunks.c log_decode.c \
+	fetch_beside.c fetch_visits.c hist.c idle.c index.c lock.c lock_book.c log.c log_append.c log_buffer.c log_chunks.c log_decode.c \
 	log_dir.c log_group.c log_io_real.c log_segments.c log_thread.c lost.c manager.c mem.c memory.c node_pool.c notes.c \
 	ordered.c recency.c recency_sample.c recover.c recover_files.c recover_keys.c recover_log.c recover_plan.c \
 	recover_redo.c reread.c scan.c shrink.c slots.c storage.c table.c tree.c tree_insert.c tree_remove.c txn.c txn_delete.c \
@@ -99,6 +99,8 @@ $(eval $(call unit_test,test_oltp_storage,tests/unit/test_oltp_storage.c tests/u
 $(eval $(call unit_test,test_oltp_cold,tests/unit/test_oltp_cold.c tests/unit/oltp_memory_rig.c,liboltp))
 $(eval $(call unit_test,test_oltp_cold_compact,tests/unit/test_oltp_cold_compact.c tests/unit/oltp_memory_rig.c,liboltp))
 $(eval $(call unit_test,test_oltp_cold_visit,tests/unit/test_oltp_cold_visit.c tests/unit/oltp_memory_rig.c,liboltp))
+$(eval $(call unit_test,test_oltp_fetch,tests/unit/test_oltp_fetch.c tests/unit/oltp_memory_rig.c,liboltp))
+$(eval $(call unit_test,test_oltp_fetch_beside,tests/unit/test_oltp_fetch_beside.c tests/unit/oltp_memory_rig.c,liboltp))
 $(eval $(call unit_test,test_oltp_table_blocks,tests/unit/test_oltp_table_blocks.c tests/unit/oltp_memory_rig.c,liboltp))
 $(eval $(call unit_test,test_oltp_cold_nomem,tests/unit/test_oltp_cold_nomem.c tests/unit/alloc_faults.c tests/unit/oltp_memory_rig.c,liboltp,,$(foreach f,malloc calloc realloc aligned_alloc,-Xlinker --wrap=$(f))))
 $(eval $(call unit_test,test_oltp_recency,tests/unit/test_oltp_recency.c,liboltp))

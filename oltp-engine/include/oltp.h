@@ -413,15 +413,18 @@ void oltp_memory_stats_read(struct oltp_engine *engine, struct oltp_memory_stats
  *
  *   oltp_cold_fetch(worker, ticket)	starts reading; ticket is the caller's name for it
  *   oltp_cold_poll(worker, ...)	which tickets are through
+ *   oltp_cold_end(worker, ticket)	the transaction has ended
  *
- * A ticket that ends with OLTP_OK means: run the transaction again (it may meet OLTP_COLD again).
+ * A ticket that ends with OLTP_OK means: run the transaction again. It may meet OLTP_COLD again and
+ * is then fetched for with the same ticket; what was read for it is kept until it has ended.
  */
 #define OLTP_TICKETS	64u
 
 /*
  * Right after oltp_txn_abort of a transaction that got OLTP_COLD. OLTP_FULL: too much is being read
- * already, poll and try again; OLTP_INVALID: ticket too large or in use, or nothing to fetch;
- * OLTP_IO: no ring, OLTP_NO_MEMORY: no buffers; give the transaction up.
+ * already, or kept for others: poll, run those that are through and try again; OLTP_INVALID: ticket
+ * too large or in use, or nothing to fetch; OLTP_IO: no ring, OLTP_NO_MEMORY: no buffers; give the
+ * transaction up.
  */
 enum oltp_rc oltp_cold_fetch(struct oltp_worker *worker, uint32_t ticket);
 
@@ -437,7 +440,16 @@ struct oltp_cold_done {
 uint32_t oltp_cold_poll(struct oltp_worker *worker, struct oltp_cold_done *ret_done, uint32_t max,
 			bool wait);
 
-/* Fetches and waits, for those who have nothing else to do. Returns what the ticket ended with. */
+/*
+ * It was committed or given up: what was read for it need not be kept any more. Who does not say so
+ * has others wait for longer than they need to. Nothing if it never fetched, or still does.
+ */
+void oltp_cold_end(struct oltp_worker *worker, uint32_t ticket);
+
+/*
+ * Fetches with ticket 0 and waits, for those who have nothing else to do, and need not say when a
+ * transaction has ended. Returns what the ticket ended with.
+ */
 enum oltp_rc oltp_cold_wait(struct oltp_worker *worker);
 
 /*

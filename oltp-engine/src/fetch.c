@@ -7,6 +7,7 @@
  */
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 #include "cold_visit.h"
@@ -55,6 +56,23 @@ static enum oltp_rc fetcher_create(struct oltp_worker *worker)
 	return OLTP_OK;
 }
 
+_Static_assert(OLTP_TICKETS <= 64 && OLTP_TABLES_MAX <= 32, "they are bits of words");
+
+static struct fetch_read **chain_of(struct fetcher *f, uint64_t offset)
+{
+	return &f->by_sector[(offset * 0x9e3779b97f4a7c15ull >> 32) % FETCH_READS_MAX];
+}
+
+/* Nobody can join it any more. */
+static void read_unchain(struct fetcher *f, struct fetch_read *read)
+{
+	struct fetch_read **at = chain_of(f, read->request.offset);
+
+	while (*at != read)
+		at = &(*at)->chain;
+	*at = read->chain;
+}
+
 static void read_end(struct fetcher *f, struct fetch_read *read)
 {
 	cold_unpin(read->block);
@@ -92,6 +110,7 @@ void fetcher_leave(struct fetcher *f)
 		read_end(f, read);
 	}
 	cold_io_finish(&f->io);
+	memset(f->tickets, 0, sizeof(f->tickets));
 	f->worker = NULL;
 	pthread_mutex_lock(&cold->lock);
 	f->next = cold->left;
@@ -179,6 +198,47 @@ static bool is_worth_a_slot(const struct cold_block *block, uint32_t slot, uint6
 	return (int32_t)(last - (uint32_t)evicted) > 0;
 }
 
+/* Asked once for all that arrived together: it takes a lock that all share. */
+static bool has_plenty_of_room(struct fetcher *f, struct oltp_table *table)
+{
+	uint32_t bit = 1u << table->id;
+
+	if (!(f->room_asked & bit)) {
+		f->room_asked |= bit;
+		if (manager_has_room(f->worker->engine->manager, table))
+			f->room_there |= bit;
+	}
+	return f->room_there & bit;
+}
+
+/* One that brings the record, too; the stub is pinned. NULL: none. */
+static struct fetch_read *read_find(struct fetcher *f, uint64_t entry)
+{
+	struct cold_place place = cold_stub_place(f->cold, entry);
+	struct fetch_read *read = *chain_of(f, place.offset), *beside = NULL;
+
+	for (; read; read = read->chain) {
+		if (!((read->ref.entry ^ entry) & INDEX_ADDR_MASK))
+			return read;
+		if (read->request.offset == place.offset && read->request.bytes >= place.bytes)
+			beside = read;
+	}
+	return beside && has_plenty_of_room(f, beside->block->table) ? beside : NULL;
+}
+
+static void read_join(struct fetcher *f, struct fetch_read *read, uint64_t entry, uint32_t ticket)
+{
+	uint64_t bit = 1ull << ticket;
+
+	if (!((read->ref.entry ^ entry) & INDEX_ADDR_MASK))
+		read->askers |= bit;
+	if (read->tickets & bit)
+		return;
+	read->tickets |= bit;
+	read->hold = f->last_hold;
+	f->tickets[ticket].pending++;
+}
+
 /* The stub is pinned. -EAGAIN: too much is being read. */
 static int read_start(struct fetcher *f, const struct index_ref *ref, uint32_t ticket)
 {
@@ -201,7 +261,14 @@ static int read_start(struct fetcher *f, const struct index_ref *ref, uint32_t t
 	read->request = (struct cold_request){ .bytes = place.bytes, .offset = place.offset,
 					       .buffer = read->buffer + front };
 	cold_io_add(&f->io, &read->request);
-	f->tickets[ticket].pending++;
+	read->chain = *chain_of(f, place.offset);
+	*chain_of(f, place.offset) = read;
+	read->tickets = read->askers = 0;
+	read_join(f, read, ref->entry, ticket);
+	f->tickets[ticket].held++;
+	f->tickets[ticket].held_bytes += read->room;
+	f->held++;
+	f->held_bytes += read->room;
 	return 0;
 }
 
@@ -231,27 +298,34 @@ static void wait_for_room(struct fetcher *f, struct oltp_table *table)
 
 static int start_wanted(struct fetcher *f, const struct cold_want *want, uint32_t ticket)
 {
+	struct fetch_read *read;
 	struct index_ref ref;
-	int rc;
+	int rc = 0;
 
 	/* In memory by now, or never there, or lost: the transaction will see. */
 	if (index_find(&want->table->index, want->key, want->hash, &ref) || !ref.entry ||
-	    (ref.entry & INDEX_ADDR_MASK) == INDEX_LOST || !cold_pin(f->cold, &ref))
+	    (ref.entry & INDEX_ADDR_MASK) == INDEX_LOST)
 		return 0;
-	rc = read_start(f, &ref, ticket);
-	if (rc)
+	if (!cold_pin(f->cold, &ref))
+		return 0;
+	read = read_find(f, ref.entry);
+	if (read)
+		read_join(f, read, ref.entry, ticket);
+	else
+		rc = read_start(f, &ref, ticket);
+	if (read || rc)
 		cold_unpin(cold_stub_block(f->cold, ref.entry));
 	return rc;
 }
 
-static bool wanted_before(const struct oltp_worker *worker, uint32_t i)
+/*
+ * The reads of one that begins to fetch would be in the way of those that others hold. Not if
+ * nothing is on its way: who holds them may wait for this one.
+ */
+static bool is_too_much(const struct fetcher *f, uint32_t n)
 {
-	for (uint32_t k = 0; k < i; k++) {
-		if (worker->wants[k].key == worker->wants[i].key &&
-		    worker->wants[k].table == worker->wants[i].table)
-			return true;
-	}
-	return false;
+	return (f->held + n > HELD_MAX || f->held_bytes > HELD_BYTES_MAX) &&
+	       (f->io.in_flight || f->n_waiting || f->n_done);
 }
 
 enum oltp_rc oltp_cold_fetch(struct oltp_worker *worker, uint32_t number)
@@ -272,14 +346,19 @@ enum oltp_rc oltp_cold_fetch(struct oltp_worker *worker, uint32_t number)
 	ticket = &f->tickets[number];
 	if (ticket->is_used)
 		return OLTP_INVALID;
-	*ticket = (struct fetch_ticket){ .is_used = true };
+	if (!ticket->hold) {
+		if (is_too_much(f, worker->n_wants))
+			return OLTP_FULL;
+		/* Not 0, and not that of a visitor of long ago. */
+		f->last_hold += f->last_hold == UINT32_MAX ? 2 : 1;
+		ticket->hold = f->last_hold;
+	}
+	ticket->is_used = true;
 	f->now_ns = now_ns();
 
 	epoch_enter(&worker->engine->epoch, &worker->announced, epoch_now(&worker->engine->epoch));
-	for (uint32_t i = 0; !rc && i < worker->n_wants; i++) {
-		if (!wanted_before(worker, i))
-			rc = start_wanted(f, &worker->wants[i], number);
-	}
+	for (uint32_t i = 0; !rc && i < worker->n_wants; i++)
+		rc = start_wanted(f, &worker->wants[i], number);
 	epoch_leave(&worker->announced);
 
 	/* What was started is enough for now: the transaction will ask for the rest. */
@@ -298,15 +377,30 @@ enum oltp_rc oltp_cold_fetch(struct oltp_worker *worker, uint32_t number)
 	return OLTP_OK;
 }
 
+/* Those that waited for it can go on. If it failed, what lies beside may be good: once more. */
+static void read_tell(struct fetcher *f, struct fetch_read *read, enum oltp_rc rc)
+{
+	read_unchain(f, read);
+	for (uint64_t left = read->tickets; left; left &= left - 1) {
+		struct fetch_ticket *ticket = &f->tickets[__builtin_ctzll(left)];
+
+		if (rc && read->askers & left & -left)
+			ticket->rc = rc;
+		ticket->pending--;
+		ticket_check(f, ticket);
+	}
+}
+
 static void read_finish(struct fetcher *f, struct fetch_read *read, enum oltp_rc rc)
 {
 	struct fetch_ticket *ticket = &f->tickets[read->ticket];
 
-	if (rc)
-		ticket->rc = rc;
-	ticket->pending--;
+	ticket->held--;
+	ticket->held_bytes -= read->room;
+	f->held--;
+	f->held_bytes -= read->room;
+	read_tell(f, read, rc);
 	read_end(f, read);
-	ticket_check(f, ticket);
 }
 
 /* False: there is no room. */
@@ -326,27 +420,17 @@ static bool read_merge(struct fetcher *f, struct fetch_read *read)
 /* Lets it be used where it is. */
 static void read_visit(struct fetcher *f, struct fetch_read *read)
 {
-	struct fetch_ticket *ticket = &f->tickets[read->ticket];
 	struct record *record = (struct record *)(read->buffer + read->lead);
+	struct index_ref ref = read->ref;
 
-	if (!cold_visit_begin(&read->ref, record, epoch_now(&f->worker->engine->epoch))) {
+	if (!cold_visit_begin(&ref, record, epoch_now(&f->worker->engine->epoch))) {
 		read_finish(f, read, OLTP_OK);
 		return;
 	}
+	read_tell(f, read, OLTP_OK);
+	read->ref = ref;
 	cold_unpin(read->block);
 	visits_add(f, read);
-	ticket->pending--;
-	ticket_check(f, ticket);
-}
-
-/* Asked once for all that arrived together: it takes a lock that all share. */
-static bool has_plenty_of_room(struct fetcher *f, struct oltp_table *table)
-{
-	if (f->roomy_for != table) {
-		f->roomy_for = table;
-		f->has_room = manager_has_room(f->worker->engine->manager, table);
-	}
-	return f->has_room;
 }
 
 /* Where it may be now, whatever it is worth. False: nowhere. */
@@ -366,6 +450,7 @@ struct arrived {
 static void read_arrived(struct fetcher *f, struct fetch_read *read, struct arrived *arrived)
 {
 	struct cold_counters *c = &f->cold->counters;
+	bool has_room;
 
 	atomic_fetch_add_explicit(&c->reads, 1, memory_order_relaxed);
 	if (read->request.result ||
@@ -376,7 +461,10 @@ static void read_arrived(struct fetcher *f, struct fetch_read *read, struct arri
 	}
 	arrived->n++;
 	arrived->tables[read->block->table->id]++;
-	if ((read->is_wanted || has_plenty_of_room(f, read->block->table)) && read_merge(f, read))
+	has_room = has_plenty_of_room(f, read->block->table);
+	if (has_room)
+		fetch_merge_beside(f, read);
+	if ((read->is_wanted || has_room) && read_merge(f, read))
 		return;
 	if (read_place(f, read))
 		return;
@@ -467,7 +555,7 @@ static void move_on(struct fetcher *f, bool send, bool waited)
 		has_worked = true;
 	}
 	visits_keep_few(f);
-	f->roomy_for = NULL;
+	f->room_asked = f->room_there = 0;
 	while ((request = cold_io_next(&f->io))) {
 		read_arrived(f, (struct fetch_read *)request, &arrived);
 		has_worked = true;
@@ -507,16 +595,33 @@ uint32_t oltp_cold_poll(struct oltp_worker *worker, struct oltp_cold_done *ret_d
 		uint32_t i = f->done[--f->n_done];
 
 		ret_done[n++] = (struct oltp_cold_done){ i, f->tickets[i].rc };
-		f->tickets[i] = (struct fetch_ticket){ 0 };
+		f->tickets[i].is_used = false;
+		f->tickets[i].rc = OLTP_OK;
 	}
 	return n;
+}
+
+void oltp_cold_end(struct oltp_worker *worker, uint32_t number)
+{
+	struct fetcher *f = worker->fetcher;
+	struct fetch_ticket *ticket;
+
+	if (!f || number >= OLTP_TICKETS || f->tickets[number].is_used)
+		return;
+	ticket = &f->tickets[number];
+	f->held -= ticket->held;
+	f->held_bytes -= ticket->held_bytes;
+	*ticket = (struct fetch_ticket){ 0 };
 }
 
 enum oltp_rc oltp_cold_wait(struct oltp_worker *worker)
 {
 	struct oltp_cold_done done;
-	enum oltp_rc rc = oltp_cold_fetch(worker, 0);
+	enum oltp_rc rc;
 
+	/* Whatever it was for, or before. */
+	oltp_cold_end(worker, 0);
+	rc = oltp_cold_fetch(worker, 0);
 	if (rc)
 		return rc;
 	while (!oltp_cold_poll(worker, &done, 1, true))

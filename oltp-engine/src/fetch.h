@@ -7,6 +7,9 @@
  * plenty of room in the blocks or the record is worth it that others go: if it was used before, and
  * since those that went last were.
  *
+ * A record that several transactions want is read once: their tickets wait for the same read. While
+ * there is plenty of room, so is one that lies in the same sectors (fetch_beside.c).
+ *
  * A read:
  *
  *	free	-> reading	read_start
@@ -18,6 +21,11 @@
  *
  * Visits take at most a part of the reads and of the bytes, so that others can always be read and
  * merged, even if no visit ends because a transaction does not.
+ *
+ * What was read for a transaction is kept for it until it has ended, since it can only run once all
+ * of it is there: from its first fetch on its ticket holds its reads, and other visits end before
+ * theirs. So that there is room, no transaction begins to read while others hold half of what
+ * visitors may take. Only if there is nothing else are visits ended that are held.
  */
 #ifndef OLTP_FETCH_H
 #define OLTP_FETCH_H
@@ -29,19 +37,25 @@
 #define FETCH_BYTES_MAX		(8u << 20)
 #define VISITS_MAX		768u
 #define VISIT_BYTES_MAX		(4u << 20)
+#define HELD_MAX		(VISITS_MAX / 2)
+#define HELD_BYTES_MAX		(VISIT_BYTES_MAX / 2)
 
 struct fetch_read {
 	struct cold_request request;	/* first: found by its address */
 	struct index_ref ref;		/* the stub; while it is visiting, the visitor */
 	struct cold_block *block;	/* pinned while reading and waiting */
 	uint32_t slot;
-	uint32_t ticket;
+	uint32_t ticket;		/* that began it */
+	uint32_t hold;			/* last_hold when the last ticket joined */
+	uint64_t tickets;		/* a bit for each that waits for it */
+	uint64_t askers;		/* those among them that want this record, not one beside */
 	uint32_t lead;			/* bytes in the buffer before the record's head */
 	uint32_t room;			/* of the buffer */
 	bool is_wanted;			/* in a block: it is used again and again */
 	uint8_t *buffer;
 	uint64_t epoch;			/* parted: free once it has passed */
 	struct fetch_read *next;	/* in any of the lists */
+	struct fetch_read *chain;	/* reading and waiting: of the same hash of the sector */
 };
 
 struct fetch_queue {
@@ -53,6 +67,9 @@ struct fetch_ticket {
 	bool is_used;
 	uint32_t pending;		/* reads in flight or waiting for room */
 	enum oltp_rc rc;
+	uint32_t hold;			/* number of the transaction; 0: none has fetched */
+	uint32_t held;			/* reads it began that were not merged and did not fail */
+	uint32_t held_bytes;		/* of their buffers */
 	struct oltp_table *room_for;	/* an insert that found no room; NULL: none */
 };
 
@@ -61,13 +78,15 @@ struct fetcher {
 	struct cold *cold;
 	struct cold_io io;
 	struct fetch_read reads[FETCH_READS_MAX];
+	struct fetch_read *by_sector[FETCH_READS_MAX];	/* reading and waiting, by hash */
 	struct fetch_read *free;
 	struct fetch_read *waiting;	/* read, and there is no room to put them */
 	struct fetch_queue visits;	/* oldest first */
 	struct fetch_queue parted;	/* in the order of their epochs */
 	uint32_t visit_bytes;		/* of the buffers in both */
-	struct oltp_table *roomy_for;	/* whom has_room is about; NULL: not asked in this turn */
-	bool has_room;
+	uint32_t last_hold;
+	uint32_t held, held_bytes;	/* of all tickets */
+	uint32_t room_asked, room_there;	/* a bit per table: in this turn */
 	uint32_t n_waiting;		/* reads, and tickets with room_for */
 	uint64_t waiting_since_ns;	/* 0: nothing waits */
 	uint32_t buffer_bytes;
@@ -94,6 +113,9 @@ void fetchers_left_settle(struct cold *cold);
 /* At the end of an engine. */
 void fetchers_left_free(struct cold *cold);
 
+/* Puts the other records that came whole with this one into blocks, if they are still on disk. */
+void fetch_merge_beside(struct fetcher *fetcher, const struct fetch_read *read);
+
 /* Room for one more, with a buffer of so many bytes? */
 bool visits_have_room(const struct fetcher *fetcher, uint32_t bytes);
 
@@ -103,7 +125,10 @@ void visits_add(struct fetcher *fetcher, struct fetch_read *read);
 /* Ends old visits while there are many, and takes back the buffers of those that ended. */
 void visits_keep_few(struct fetcher *fetcher);
 
-/* Ends up to n visits, oldest first, and reclaims. ts: see cold_visit_end. */
+/*
+ * Ends up to n visits, oldest first: those that are not held, or all if nothing else can be ended.
+ * ts: see cold_visit_end.
+ */
 void visits_end(struct fetcher *fetcher, uint32_t n, uint32_t node, uint64_t ts);
 
 /* Buffers of ended visits that nobody looks at any more. */

@@ -56,20 +56,42 @@ void visits_reclaim(struct fetcher *f)
 	}
 }
 
+/* By one that waited for it and is still the same transaction. */
+static bool is_held(const struct fetcher *f, const struct fetch_read *read)
+{
+	for (uint64_t left = read->tickets; left; left &= left - 1) {
+		uint32_t hold = f->tickets[__builtin_ctzll(left)].hold;
+
+		if (hold && hold <= read->hold)
+			return true;
+	}
+	return false;
+}
+
+/* What cannot be ended, or is held, goes to the end of the queue. */
+static void end_some(struct fetcher *f, struct fetch_queue *ended, uint32_t n, bool spare_held,
+		     uint32_t node, uint64_t ts)
+{
+	for (uint32_t left = f->visits.n; left && ended->n < n; left--) {
+		struct fetch_read *read = queue_pop(&f->visits);
+
+		if (!(spare_held && is_held(f, read)) &&
+		    cold_visit_end(f->cold, index_record(read->ref.entry), &read->ref, node, ts,
+				   read->is_wanted))
+			queue_push(ended, read);
+		else
+			queue_push(&f->visits, read);
+	}
+}
+
 void visits_end(struct fetcher *f, uint32_t n, uint32_t node, uint64_t ts)
 {
 	struct fetch_queue ended = { NULL, NULL, 0 };
 	uint64_t epoch;
 
-	for (; n && f->visits.n; n--) {
-		struct fetch_read *read = queue_pop(&f->visits);
-
-		if (cold_visit_end(f->cold, index_record(read->ref.entry), &read->ref, node, ts,
-				   read->is_wanted))
-			queue_push(&ended, read);
-		else
-			queue_push(&f->visits, read);
-	}
+	end_some(f, &ended, n, true, node, ts);
+	if (!ended.n)
+		end_some(f, &ended, n, false, node, ts);
 	if (!ended.n)
 		return;
 	epoch = epoch_advance(&f->cold->engine->epoch);

@@ -155,6 +155,8 @@ static void note_commit(struct pool_worker *pw, uint64_t start_ns)
 static void end_transaction(struct pool_worker *pw, struct slots *slots, uint32_t slot,
 			    enum oltp_rc rc)
 {
+	if (unlikely(pw->worker->fetcher))
+		oltp_cold_end(pw->worker, slot);
 	if (rc) {
 		counter_add(&pw->failed, 1);
 		if (rc == OLTP_IO)
