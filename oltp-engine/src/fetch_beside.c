@@ -10,12 +10,13 @@
 #include "engine.h"
 #include "fetch.h"
 
-/* To come in is none. */
+/* To come in is none. Another worker may have used it in an epoch that began after now. */
 static uint64_t last_use(const struct cold_block *block, uint32_t slot, uint64_t now)
 {
 	uint32_t used = atomic_load_explicit(&block->used[slot], memory_order_relaxed);
+	uint32_t age = (uint32_t)now - used;
 
-	return now - ((uint32_t)now - used);
+	return (int32_t)age < 0 ? now : now - age;
 }
 
 void fetch_merge_beside(struct fetcher *f, const struct fetch_read *read)

@@ -156,6 +156,30 @@ static void test_others_come_with_one(void **state)
 	rig_close(&s.rig);
 }
 
+/* Others look at them meanwhile: when one was used may be a later epoch than the reader's. */
+static void test_used_after_the_reader_began(void **state)
+{
+	(void)state;
+	uint64_t keys[4096];
+	struct small s;
+	uint32_t n;
+
+	open_cold(&s, 16 * MIB);
+	n = together(&s, RECORDS / 2, keys, 4096);
+	assert_true(n > 4);
+	for (uint32_t i = 0; i < n; i++) {
+		uint64_t entry = entry_of(&s, keys[i]);
+		struct cold_block *block = cold_stub_block(s.rig.engine->cold, entry);
+
+		atomic_fetch_add(&block->used[cold_stub_slot(entry)], 1000000);
+	}
+	assert_int_equal(attempt(&s, RECORDS / 2, NO_ONE), OLTP_COLD);
+	assert_int_equal(oltp_cold_wait(s.rig.w), OLTP_OK);
+	for (uint32_t i = 0; i < n; i++)
+		assert_int_equal(attempt(&s, keys[i], NO_ONE), OLTP_OK);
+	rig_close(&s.rig);
+}
+
 /* The first of two that begin in the same sector, of which the second spans no more of them. */
 static void find_pair(struct small *s, uint64_t *ret_key, uint64_t *ret_other)
 {
@@ -243,6 +267,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_others_come_with_one),
+		cmocka_unit_test(test_used_after_the_reader_began),
 		cmocka_unit_test(test_two_wait_for_the_same_sectors),
 		cmocka_unit_test(test_a_read_that_fails),
 		cmocka_unit_test(test_they_stay_where_room_is_short),
