@@ -211,13 +211,15 @@ class Scene(unittest.TestCase):
         self.assertEqual(p.broker["window_s"], 16)
 
     def test_minima_and_threshold_are_blocks_of_the_pool(self):
-        self.assertEqual(plan_broker.MIN_MIB % 2, 0)
-        self.assertEqual(plan_broker.POOL_MIB % 2, 0)
-        self.assertEqual(plan_broker.MAX_MIB % 2, 0)
+        for load in plan_broker.LOADS.values():
+            self.assertEqual(load.min_mib % 2, 0)
+            self.assertEqual(load.pool_mib % 2, 0)
+            self.assertEqual(load.max_mib % 2, 0)
 
     def test_nothing_is_brokered_before_the_ramp_up(self):
-        self.assertLessEqual(100 * (plan_broker.MAX_MIB + plan_broker.MIN_MIB),
-                             plan_broker.THRESHOLD_PCT * plan_broker.POOL_MIB)
+        for load in plan_broker.LOADS.values():
+            self.assertLessEqual(100 * (load.max_mib + load.min_mib),
+                                 plan_broker.THRESHOLD_PCT * load.pool_mib)
 
     def test_ablation_differs_only_in_the_first_round(self):
         with_it, without = (plan_broker.make(ablate, 1, 1.0) for ablate in (False, True))
