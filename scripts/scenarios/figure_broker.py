@@ -17,7 +17,7 @@ def draw(run, samples, _summary):
 def label(turn):
     """How a round is called in the legend."""
     if turn["variant"] == turn["policy"]:
-        return turn["policy"].upper() if turn["policy"] != "vom" else "VoM"
+        return turn["policy"]
     return f"{turn['policy']} in place of {turn['variant']}"
 
 

@@ -16,7 +16,7 @@ from .schema import Check
 from .verdict_memory import MEM_EVENTS
 
 GAIN_PCT = 110.0            # of the best black-box policy's median, the least (the paper: 114)
-RESTART_PCT = 95.0          # of the cold VM's throughput after its restart under PROPORTIONAL
+RESTART_PCT = 95.0          # of the cold VM's throughput after its restart under proportional
 HISTOGRAM_BYTES = 11 * 1024
 COOL_DOWN_SHARE = 0.95      # of a cool-down: clocks are read by two processes
 BUCKET_BYTES, HEAD_BYTES = 16, 16
@@ -107,7 +107,7 @@ def evaluate(run, samples, events):
         Check.at_least("restart_pct", percent(subject.get("restart_tps"),
                                               told.get("proportional", {}).get("restart_tps")),
                        RESTART_PCT, "%", "throughput of the cold VM after its restart, of that "
-                       "under PROPORTIONAL")]
+                       "under proportional")]
     checks += _broker_checks(b, events, told) + _histogram_checks(b)
     checks += _memory_checks(events) + outcome_checks(run)
     checks += _sampling_checks(samples, told)

@@ -6,8 +6,8 @@ SCENARIO = "broker"
 TITLE = "A warm database grows at the cost of a cold one"
 LEAD = ("Two VMs on {host} share one pool of memory that is too small for both. A large database "
         "has held most of it and has nothing to do any more when a small one begins to grow. Which "
-        "memory goes is asked of both guests (value of memory) or not (EQUAL, PROPORTIONAL, "
-        "BALLOON): one round of the same story under each policy. Paper: Flexible resource "
+        "memory goes is asked of both guests (value of memory) or not (equal, proportional, "
+        "balloon): one round of the same story under each policy. Paper: Flexible resource "
         "allocation, section 8.1, figures 8 and 9.")
 ABLATED_LEAD = ("The same two VMs on {host}, with a black-box policy where the value of memory "
                 "should decide.")
@@ -36,7 +36,7 @@ def tiles(summary):
              "median throughput of the ramp-up, of that under the best other policy"),
             (value(summary["p95_gain_pct"], " %"), "the same of the 95th percentiles"),
             (value(check(summary, "restart_pct"), " %"),
-             "throughput of the cold VM after its restart, of that under PROPORTIONAL"),
+             "throughput of the cold VM after its restart, of that under proportional"),
             (value(summary["largest_histogram_bytes"], " B"), "largest histogram"),
             (count(summary["failed_transactions"]), "transactions failed"),
             (count(summary["lost_updates"]), "updates lost"),
@@ -74,7 +74,7 @@ def saw(summary):
             f"{value(check(summary, 'gain_pct'), ' %')} of the throughput that the best policy "
             "without values gave it.",
             f"The cold one came back with {value(check(summary, 'restart_pct'), ' %')} of what it "
-            f"had under PROPORTIONAL; {summary['failed_transactions']} transactions failed, "
+            f"had under proportional; {summary['failed_transactions']} transactions failed, "
             f"{summary['lost_updates']} updates lost."]
 
 
@@ -89,7 +89,7 @@ def paper(summary):
          "ours": value(check(summary, "gain_pct"), " %"), "where": "8.1, figure 8"},
         {"what": "The same, 95th percentile", "paper": "126 %",
          "ours": value(summary["p95_gain_pct"], " %"), "where": "8.1, figure 8"},
-        {"what": "Order of the policies", "paper": "VoM, BALLOON, then PROPORTIONAL and EQUAL",
+        {"what": "Order of the policies", "paper": "vom, balloon, then proportional and equal",
          "ours": ", ".join(order) or "not measured", "where": "8.1, figure 8"},
         {"what": "Time between two brokerings", "paper": "at least 1 minute of a ramp of 10",
          "ours": f"{value(check(summary, 'cool_down_s'), ' s', 1)} at least, of a ramp of "

@@ -156,7 +156,7 @@ class Page(unittest.TestCase):
         run, host = broker()
         text = report.render(run, host.samples, host.events, judge(run, host))
         for words in ("warm: throughput", "warm: memory [MiB]", "cold: memory [MiB]",
-                      "What memory is worth", "PROPORTIONAL", "VoM", "4,816 bytes",
+                      "What memory is worth", ">proportional<", ">vom<", "4,816 bytes",
                       "moving average over 8 s", "The rounds", "broker 6 MiB, node 0"):
             self.assertIn(words, text)
         self.assertEqual(figure_broker.curves(run, host.samples).count("<path"), 4 * 4)
