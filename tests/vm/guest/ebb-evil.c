@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/io.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <time.h>
@@ -34,12 +35,19 @@
 #define MAX_APIC_ID	255u
 #define MSI_INIT	0x500u
 
+/* ACPI's registers for CPUs (docs/specs/acpi_cpu_hotplug.rst of QEMU), relative to their first. */
+#define ACPI_CPU_SELECTOR	0
+#define ACPI_CPU_FLAGS		4
+#define ACPI_CPU_EJECT		0x8
+#define ACPI_CPU_NUM_PORTS	12
+
 static const char usage[] =
 	"usage: ebbt-evil COMMAND\n"
 	"  burn SECONDS CPU...     compute on these CPUs, print how much\n"
 	"  squat SECONDS COUNT     add CPUs, lend all of them, and compute on them\n"
 	"  miser SECONDS COUNT     add CPUs; give one back just before each deadline\n"
 	"  wake SECONDS APIC-ID... send INIT to these CPUs behind Linux's back, again and again\n"
+	"  eject SECONDS PORT CPU SLOT  have that CPU eject itself by ACPI's registers, and compute\n"
 	"  flip SECONDS COUNT      add CPUs, compute, lend them, idle, and again, without an end\n"
 	"  flood SECONDS THREADS   ask as fast as can be\n";
 
@@ -258,6 +266,28 @@ static int do_wake(uint64_t ns, unsigned int count, char **ids)
 	return 0;
 }
 
+static int do_eject(uint64_t ns, char **args)
+{
+	const uint16_t port = (uint16_t)strtoul(args[0], NULL, 0);
+	const uint32_t slot = (uint32_t)strtoul(args[2], NULL, 10);
+	uint64_t errors;
+	cpu_set_t set;
+	int done;
+
+	threads[0].cpu = atoi(args[1]);
+	CPU_ZERO(&set);
+	CPU_SET(threads[0].cpu, &set);
+	if (sched_setaffinity(0, sizeof(set), &set))
+		return fail("sched_setaffinity");
+	if (ioperm(port, ACPI_CPU_NUM_PORTS, 1))
+		return fail("ioperm");
+	outl(slot, port + ACPI_CPU_SELECTOR);
+	outb(ACPI_CPU_EJECT, port + ACPI_CPU_FLAGS);
+	done = run_threads(burn_thread, 1, ns, &errors);
+	printf("{\"work\":%d,\"errors\":%" PRIu64 "}\n", done, errors);
+	return errors != 0;
+}
+
 static int do_flip(int fd, uint64_t ns, uint32_t count)
 {
 	const uint64_t end_ns = now_ns() + ns;
@@ -334,6 +364,8 @@ int main(int argc, char **argv)
 		return do_burn(ns, (unsigned int)argc - 3, argv + 3);
 	if (!strcmp(argv[1], "wake"))
 		return do_wake(ns, (unsigned int)argc - 3, argv + 3);
+	if (!strcmp(argv[1], "eject") && argc == 6)
+		return do_eject(ns, argv + 3);
 	count = (uint32_t)strtoul(argv[3], NULL, 10);
 	fd = open("/dev/ebb", O_RDWR | O_CLOEXEC);
 	if (fd < 0)
