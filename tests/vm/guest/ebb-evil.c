@@ -47,7 +47,7 @@ static const char usage[] =
 	"  squat SECONDS COUNT     add CPUs, lend all of them, and compute on them\n"
 	"  miser SECONDS COUNT     add CPUs; give one back just before each deadline\n"
 	"  wake SECONDS APIC-ID... send INIT to these CPUs behind Linux's back, again and again\n"
-	"  eject SECONDS PORT CPU SLOT  have that CPU eject itself by ACPI's registers, and compute\n"
+	"  eject SECONDS PORT CPU SLOT  have CPU eject itself by ACPI's ports; compute\n"
 	"  flip SECONDS COUNT      add CPUs, compute, lend them, idle, and again, without an end\n"
 	"  flood SECONDS THREADS   ask as fast as can be\n";
 
