@@ -262,6 +262,18 @@ uint64_t first_wrong(const char *p, uint64_t bytes, uint64_t id, uint64_t offset
 	return bytes;
 }
 
+uint64_t first_foreign(const char *p, uint64_t bytes, uint64_t id, uint64_t offset)
+{
+	for (uint64_t at = 0; at < bytes; at += STRIDE) {
+		uint64_t want = word(id, offset + at);
+
+		for (unsigned int i = 0; i < sizeof(want); i++)
+			if (p[at + i] && p[at + i] != (char)(want >> 8 * i))
+				return at;
+	}
+	return bytes;
+}
+
 bool is_zero(const char *p, uint64_t bytes)
 {
 	for (uint64_t at = 0; at < bytes; at += sizeof(uint64_t))

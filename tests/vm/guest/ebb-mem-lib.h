@@ -78,6 +78,9 @@ void fill(char *p, uint64_t bytes, uint64_t id, uint64_t offset);
 
 /* Index of the first byte that is wrong, or bytes. */
 uint64_t first_wrong(const char *p, uint64_t bytes, uint64_t id, uint64_t offset);
+
+/* As first_wrong(), but a byte that is zero is right, too. */
+uint64_t first_foreign(const char *p, uint64_t bytes, uint64_t id, uint64_t offset);
 bool is_zero(const char *p, uint64_t bytes);
 
 #endif /* EBB_TESTS_MEM_LIB_H */
