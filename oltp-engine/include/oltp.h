@@ -33,7 +33,8 @@
  *       conflict or OLTP_COLD. No record is given up before its copy on disk has been written, and
  *       every copy is checked when it is read.
  *   G6  Memory that the host takes by force takes records with it. They are counted, and whoever
- *       asks for one gets OLTP_LOST, never wrong bytes in a transaction that commits.
+ *       asks for one gets OLTP_LOST, never wrong bytes in a transaction that commits; but for the
+ *       moment in which the host has taken a block and the guest has not heard of it (see README).
  *
  * Errors: set-up functions return 0 or -errno. Functions of a running transaction return enum
  * oltp_rc; OLTP_CONFLICT is a normal result, not a failure: abort, then run the transaction again.
