@@ -22,12 +22,10 @@ FAILOVER_PCT = 100              # nobody has to leave
 WINDOW_MIN, RAMP_MIN = 2, 10    # minutes: of the moving average, of the ramp-up
 IDLE_MIN = 30                   # minutes in which the cold VM's memory grows cold
 IDLE_HALF_MIN = 2               # after which an engine counts on half the use of what it holds
+FILL_MIN = 10                   # longest wait for the cold VM to hold what it can
 RESTART_MIN = 10                # of the cold VM's load, when the warm one has none
 BOTH_MIN = 10                   # of both loads, at the end
 DISK_MIB = 1024
-# Of each VM's disk, as those that are rented have a limit. It sets the pace, not the CPUs, which
-# are not always as fast; and a VM can read most of what one brokering makes free in a cool-down.
-READ_IOPS = 4000
 DEADLINE_MS = 10000
 REPORT_MS = 500
 CORES = 2
@@ -43,16 +41,20 @@ class Load:
     max_mib: int        # with the other's minimum, just within the threshold
     minute_s: float
     cool_down_min: float    # between two brokerings; the paper has one
+    # Of each VM's disk, as those that are rented have a limit. It sets the pace, not the CPUs,
+    # which are not always as fast; and a VM can read most of what one brokering makes free in a
+    # cool-down.
+    read_iops: int
 
 
 LOADS = {
     "ycsb": Load("--workload ycsb --operations 10 --update 0.2 --theta 0.99 --records 150000",
-                 256, 160, 18, 134, 4.0, 0.5),
+                 256, 160, 18, 134, 8.0, 0.5, 2000),
     # Some 108 MiB, of which the last 30 are hardly used. Its rows are small, so that an emulated
     # CPU takes as long for 1 MiB of them as for several of the other's. It is slow until most of
     # what it uses is there, so that it pays to take less time over that.
     "tpcc": Load("--workload tpcc --warehouses 1 --orders 100000 --keep-orders 3000",
-                 320, 108, 18, 84, 8.0, 0.25),
+                 320, 108, 18, 84, 8.0, 0.25, 4000),
 }
 
 
@@ -85,7 +87,7 @@ def make(ablate, seed, time_scale, share=None, load="ycsb", policies=POLICIES):
                  f"--idle-half-ms {max(1, round(1000 * IDLE_HALF_MIN * minute))}"
         vms.append(Vm(name, [Cell(1, 1, 0, what.max_mib, what.min_mib)], what.boot_mib,
                       mem_deadline_ms=deadline_ms, disks_mib=[DISK_MIB], disks_in_memory=True,
-                      read_iops=READ_IOPS,
+                      read_iops=what.read_iops,
                       options={"name": name, "shell": "ttyS1", "cold": "vda",
                                "monitor": f"--interval-ms {REPORT_MS}", "server": server}))
     order = rounds(ablate, policies)
@@ -95,9 +97,9 @@ def make(ablate, seed, time_scale, share=None, load="ycsb", policies=POLICIES):
          "min_mib": what.min_mib, "max_mib": what.max_mib,
          "threshold_pct": THRESHOLD_PCT, "target_pct": TARGET_PCT, "minute_s": minute,
          "cool_down_s": cool_down_s,
-         "window_s": WINDOW_MIN * minute, "ramp_s": RAMP_MIN * minute,
-         "idle_s": IDLE_MIN * minute, "restart_s": RESTART_MIN * minute,
-         "both_s": BOTH_MIN * minute,
+         "window_s": WINDOW_MIN * minute, "fill_s": FILL_MIN * minute,
+         "idle_s": IDLE_MIN * minute, "ramp_s": RAMP_MIN * minute,
+         "restart_s": RESTART_MIN * minute, "both_s": BOTH_MIN * minute,
          "deadline_ms": deadline_ms, "histograms": []},
         {"pool_mib": what.pool_mib, "memory_threshold_percent": THRESHOLD_PCT,
          "memory_target_percent": TARGET_PCT, "memory_failover_percent": FAILOVER_PCT,

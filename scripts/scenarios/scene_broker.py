@@ -9,7 +9,6 @@ from . import domain, plan_broker
 from .lab import SetupError
 from .scene_memory import STATISTICS, Console, statistics
 
-FILL_S = 40         # longest wait for the cold VM to hold what it can
 FILLED_PCT = 90     # of the most that it may hold
 BUSY = 1e6          # transactions per second: more than any engine can do, so work is unlimited
 LOOK_S = 1.0        # between two looks at the histograms
@@ -42,7 +41,7 @@ def _round(stage, b, turn):
     for name in (cold, warm):
         stage.wait_join(name)
     stage.doing = f"{cold} fills the pool"
-    stage.watch(FILL_S * stage.scale, lambda state: cold in state and
+    stage.watch(b["fill_s"], lambda state: cold in state and
                 state[cold].mem_held_bytes >= FILLED_PCT / 100 * b["max_mib"] * MIB)
     stage.watch(b["window_s"] / 2)
     step("idle", cold, f"{cold} has nothing to do any more")

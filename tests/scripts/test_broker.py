@@ -204,11 +204,11 @@ class Scene(unittest.TestCase):
         self.assertEqual([vm.pools for vm in p.vms], [[0], [0]])
         self.assertEqual([vm.cells[0].pool_min_mib for vm in p.vms], [18, 18])
         self.assertIn("--seed 3", p.vms[0].options["server"])
-        self.assertEqual(p.agent_options["cool_down_s"], "4")
+        self.assertEqual(p.agent_options["cool_down_s"], "8")
         # Whole seconds, and one at least.
-        self.assertEqual(plan_broker.make(False, 3, 0.7).agent_options["cool_down_s"], "1")
+        self.assertEqual(plan_broker.make(False, 3, 0.7).agent_options["cool_down_s"], "3")
         self.assertEqual(plan_broker.make(False, 3, 0.1).agent_options["cool_down_s"], "1")
-        self.assertEqual(p.broker["window_s"], 16)
+        self.assertEqual(p.broker["window_s"], 32)
 
     def test_minima_and_threshold_are_blocks_of_the_pool(self):
         for load in plan_broker.LOADS.values():
