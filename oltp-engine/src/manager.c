@@ -178,9 +178,9 @@ static void make_room(struct manager *m)
 
 bool manager_has_room(struct manager *m, struct oltp_table *table)
 {
-	uint64_t spare = storage_spare_bytes(&m->engine->storage) / table->stride;
-
-	return storage_free_slots(table) + spare > 3 * room_low(table) + cold_slots(table);
+	/* Who leaves the last block of an offer is not taken for one that wants more. */
+	return storage_spare_bytes(&m->engine->storage) >= OLTP_MEM_BLOCK_BYTES ||
+	       storage_free_slots(table) > 3 * room_low(table) + cold_slots(table);
 }
 
 /*

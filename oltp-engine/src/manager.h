@@ -65,7 +65,7 @@ uint64_t manager_now_ns(void);
 uint64_t manager_busy_ns(struct manager *manager);
 double manager_expected(struct manager *manager);
 
-/* Is there more room for records of the table than what is kept free for records to come? */
+/* Is there a block to be had, or more room for records of the table than is kept for new ones? */
 bool manager_has_room(struct manager *manager, struct oltp_table *table);
 
 /* Around looks into an index by the manager's thread, which is no worker. */

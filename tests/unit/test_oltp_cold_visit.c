@@ -285,6 +285,26 @@ static void test_visitors_move_in_when_there_is_room(void **state)
 	rig_close(&rig);
 }
 
+/* A block that may be had is taken, also by what is used once. */
+static void test_the_last_block_is_taken(void **state)
+{
+	(void)state;
+	const uint64_t n = 48000;	/* what is kept free of so many is more than a block */
+	struct rig rig;
+
+	rig_open(&rig, OLTP_CC_NO_WAIT, 64 * MIB, true, 0);
+	rig_insert(&rig, 0, n);
+	rig_age(&rig);
+	assert_int_equal(rig_demand(&rig, 44 * MIB, RIG_DEADLINE_MS).held_bytes, 44 * MIB);
+	rig_demand(&rig, 46 * MIB, 0);
+	for (uint64_t key = 0; key < n; key++) {
+		if (is_stub(&rig, key))
+			assert_int_equal(rig_read(&rig, key, 0), OLTP_OK);
+	}
+	assert_int_equal(rig_stats(&rig).held_bytes, 46 * MIB);
+	rig_close(&rig);
+}
+
 /* No memory at all: visitors can be read, and written until they fill what they may have. */
 static void test_no_memory_but_for_visitors(void **state)
 {
@@ -326,6 +346,7 @@ int main(void)
 		cmocka_unit_test(test_visitor_in_use),
 		cmocka_unit_test(test_owner_leaves),
 		cmocka_unit_test(test_visitors_move_in_when_there_is_room),
+		cmocka_unit_test(test_the_last_block_is_taken),
 		cmocka_unit_test(test_no_memory_but_for_visitors),
 	};
 
