@@ -198,20 +198,27 @@ static uint64_t run_round(struct shrink *s, struct round *round, uint64_t thresh
 	return n;
 }
 
-/* Emptied victims become unused; an epoch has passed since their last record could be found. */
+/*
+ * Victims that are empty become unused once an epoch has passed. One that a transaction empties
+ * after the epoch began does not: that transaction is not waited for, and may yet store the lock
+ * word of the record that it deleted.
+ */
 static uint64_t end_round(struct shrink *s, struct round *round, uint32_t n_victims)
 {
-	uint64_t bytes = 0;
-	uint64_t epoch = epoch_advance(&s->engine->epoch);
-	uint64_t late_ns = manager_now_ns() + SETTLE_NS;
-	bool has_passed;
+	bool has_passed, is_empty[VICTIMS_MAX];
+	uint64_t bytes = 0, epoch, late_ns;
 
+	for (uint32_t i = 0; i < n_victims; i++)
+		is_empty[i] = !storage_block_look(round->victims[i], round->used[i]);
+	epoch = epoch_advance(&s->engine->epoch);
+	late_ns = manager_now_ns() + SETTLE_NS;
 	/* Those that were empty to begin with went through no evict_settle. */
 	while (!(has_passed = engine_epoch_has_passed(s->engine, epoch)) &&
 	       manager_now_ns() < late_ns)
 		cpu_relax();
 	for (uint32_t i = 0; i < n_victims; i++) {
-		if (has_passed && storage_block_retire(&s->engine->storage, round->victims[i]))
+		if (has_passed && is_empty[i] &&
+		    storage_block_retire(&s->engine->storage, round->victims[i]))
 			bytes += OLTP_MEM_BLOCK_BYTES;
 		else
 			storage_block_reopen(round->victims[i]);

@@ -163,7 +163,8 @@ uint32_t storage_block_look(struct block *block, uint64_t *ret_used);
 void storage_block_reopen(struct block *block);
 
 /*
- * A CLOSED block whose slots are all free becomes UNUSED (S3 is the caller's). False: they are not.
+ * A CLOSED block whose slots are all free becomes UNUSED. False: they are not. S3 is the caller's:
+ * all of them were free before the epoch began that has passed.
  */
 bool storage_block_retire(struct storage *storage, struct block *block);
 
