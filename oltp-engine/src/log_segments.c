@@ -328,13 +328,17 @@ static int segment_drop(struct log *log, const struct log_segment *segment)
 int log_recycle_before(struct log *log, uint64_t group)
 {
 	struct log_segments *segments = &log->segments;
+	uint64_t durable = log_group_durable(log);
 	uint32_t last = 0, n_kept = 0, n_dropped;
 	int rc;
 
 	pthread_mutex_lock(&segments->lock);
-	/* The last one that has the group, or would if it were there, stays: it says so. */
+	/*
+	 * The last one that has the group, or would if it were there, stays: it says so. Not one
+	 * whose first group is on its way to disk: until that is there, so is no header.
+	 */
 	for (uint32_t i = 0; i < segments->n; i++) {
-		if (segments->list[i].first_group <= group)
+		if (segments->list[i].first_group <= (group < durable ? group : durable))
 			last = i;
 	}
 	/*

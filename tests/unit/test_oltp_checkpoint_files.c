@@ -200,6 +200,42 @@ static void test_checkpoints_of_those_that_write_nothing(void **state)
 	recover(rig, ROWS + 1, ROWS + 1);
 }
 
+/* Who commits between a checkpoint and the removal of what it makes superfluous; NULL: nobody. */
+static struct log_rig *committer;
+
+int __real_log_recycle_before(struct log *log, uint64_t group);
+int __wrap_log_recycle_before(struct log *log, uint64_t group);
+
+int __wrap_log_recycle_before(struct log *log, uint64_t group)
+{
+	if (committer) {
+		log_fake_set(&committer->fake, LOG_FAKE_HOLD);
+		assert_int_equal(log_rig_insert(committer, ROWS, ROWS + 1), OLTP_OK);
+		log_fake_wait_held(&committer->fake);
+	}
+	return __real_log_recycle_before(log, group);
+}
+
+/* What the first commit after a checkpoint begins is no segment before its header is on disk. */
+static void test_a_segment_that_is_not_there_yet(void **state)
+{
+	struct log_rig *rig = *state;
+
+	insert(rig, 0, ROWS);
+	recover(rig, 0, ROWS);
+	committer = rig;
+	checkpoint(rig);
+	committer = NULL;
+	/* Nothing of it gets to the disk. */
+	log_fake_set(&rig->fake, LOG_FAKE_ENOSPC);
+	log_rig_close(rig);
+	log_fake_set(&rig->fake, LOG_FAKE_WRITE);
+	recover(rig, ROWS, ROWS);
+	insert(rig, ROWS, ROWS + 1);
+	checkpoint(rig);
+	recover(rig, ROWS + 1, ROWS + 1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -207,6 +243,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_a_file_that_was_longer, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_files_of_no_use, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_checkpoints_of_those_that_write_nothing, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(test_a_segment_that_is_not_there_yet, setup,
 						teardown),
 	};
 
