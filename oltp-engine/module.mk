@@ -66,7 +66,7 @@ $(eval $(call unit_test,test_oltp_durable_kill,tests/unit/test_oltp_durable_kill
 $(eval $(call unit_test,test_oltp_durable_nomem,tests/unit/test_oltp_durable_nomem.c tests/unit/alloc_faults.c tests/unit/durable_rig.c $(OLTP_FAULTS_SRC),liboltp,,$(foreach f,malloc calloc realloc aligned_alloc,-Xlinker --wrap=$(f))))
 $(eval $(call unit_test,test_oltp_adopt,tests/unit/test_oltp_adopt.c $(OLTP_FAULTS_SRC),liboltp-bench liboltp))
 $(eval $(call unit_test,test_oltp_checkpoint_pace,tests/unit/test_oltp_checkpoint_pace.c,liboltp))
-$(eval $(call unit_test,test_oltp_checkpoint_files,tests/unit/test_oltp_checkpoint_files.c tests/unit/log_rig.c,liboltp,,-Xlinker --wrap=log_recycle_before))
+$(eval $(call unit_test,test_oltp_checkpoint_files,tests/unit/test_oltp_checkpoint_files.c tests/unit/log_rig.c,liboltp,,$(foreach f,log_catalog_get log_recycle_before,-Xlinker --wrap=$(f))))
 $(eval $(call unit_test,test_oltp_recover_double,tests/unit/test_oltp_recover_double.c tests/unit/log_rig.c,liboltp))
 $(eval $(call unit_test,test_oltp_recover_plan,tests/unit/test_oltp_recover_plan.c,liboltp))
 $(eval $(call unit_test,test_oltp_recover_redo,tests/unit/test_oltp_recover_redo.c tests/unit/ordered_rig.c tests/unit/oltp_memory_rig.c,liboltp))

@@ -137,11 +137,16 @@ static int write_tables(struct checkpointer *checkpointer, struct making *making
 	return rc;
 }
 
-/* Tables that are created from here on have their rows in the log. */
+/*
+ * First where the log is to begin: whatever is added to a table that the catalogue does not have
+ * yet is behind that.
+ */
 static void fill_header(struct oltp_engine *engine, struct checkpoint_header *header)
 {
 	struct log_catalog catalog;
 
+	header->start_csn = log_csn_now(engine->log);
+	header->start_group = log_group_now(engine->log);
 	log_catalog_get(engine->log, &catalog);
 	memcpy(header->database, catalog.database, sizeof(header->database));
 	header->n_tables = catalog.n_tables;
@@ -150,8 +155,6 @@ static void fill_header(struct oltp_engine *engine, struct checkpoint_header *he
 	if (header->n_tables > engine->n_tables)
 		header->n_tables = engine->n_tables;
 	pthread_mutex_unlock(&engine->lock);
-	header->start_csn = log_csn_now(engine->log);
-	header->start_group = log_group_now(engine->log);
 }
 
 /* Steps 1 to 3, and the first half of 4. */

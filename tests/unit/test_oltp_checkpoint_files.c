@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * Files that checkpoints leave: one is written over the one before the last, whose file is kept for
- * that, and of the log there is always a group.
+ * that, and of the log there is always a group. What is done while a checkpoint begins or ends is in
+ * it or in the log that stays.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -236,6 +237,67 @@ static void test_a_segment_that_is_not_there_yet(void **state)
 	recover(rig, ROWS + 1, ROWS + 1);
 }
 
+/* Who adds a table while a checkpoint looks which there are; NULL: nobody. */
+static struct log_rig *creator;
+static bool is_created_before;
+static struct oltp_table *created;
+
+static void create_and_fill(void)
+{
+	struct log_rig *rig = creator;
+	struct log_rig_row row = { .counter = 7 };
+
+	creator = NULL;
+	assert_int_equal(oltp_table_create(rig->engine, LOG_RIG_RECORD_BYTES, 16, &created), 0);
+	assert_int_equal(oltp_txn_begin(rig->w), OLTP_OK);
+	assert_int_equal(oltp_txn_insert(rig->w, created, 1, &row), OLTP_OK);
+	assert_int_equal(oltp_txn_commit(rig->w), OLTP_OK);
+	assert_int_equal(oltp_durable_wait(rig->engine, oltp_worker_epoch(rig->w)), 0);
+}
+
+void __real_log_catalog_get(struct log *log, struct log_catalog *ret_catalog);
+void __wrap_log_catalog_get(struct log *log, struct log_catalog *ret_catalog);
+
+void __wrap_log_catalog_get(struct log *log, struct log_catalog *ret_catalog)
+{
+	if (creator && is_created_before)
+		create_and_fill();
+	__real_log_catalog_get(log, ret_catalog);
+	if (creator)
+		create_and_fill();
+}
+
+static void create_meanwhile(struct log_rig *rig, bool before)
+{
+	struct oltp_recovery recovery;
+	const void *record;
+
+	insert(rig, 0, 10);
+	creator = rig;
+	is_created_before = before;
+	checkpoint(rig);
+	assert_null(creator);
+	log_rig_close(rig);
+	log_rig_open(rig);
+	assert_int_equal(oltp_table_create(rig->engine, LOG_RIG_RECORD_BYTES, 16, &created), 0);
+	assert_int_equal(oltp_recover(rig->engine, NULL, &recovery), 0);
+	assert_int_equal(oltp_txn_begin(rig->w), OLTP_OK);
+	assert_int_equal(oltp_txn_read(rig->w, rig->table, 9, &record), OLTP_OK);
+	assert_int_equal(oltp_txn_read(rig->w, created, 1, &record), OLTP_OK);
+	assert_int_equal(((const struct log_rig_row *)record)->counter, 7);
+	assert_int_equal(oltp_txn_commit(rig->w), OLTP_OK);
+}
+
+static void test_a_table_before_the_look(void **state)
+{
+	create_meanwhile(*state, true);
+}
+
+static void test_a_table_after_the_look(void **state)
+{
+	create_meanwhile(*state, false);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -246,6 +308,8 @@ int main(void)
 						teardown),
 		cmocka_unit_test_setup_teardown(test_a_segment_that_is_not_there_yet, setup,
 						teardown),
+		cmocka_unit_test_setup_teardown(test_a_table_before_the_look, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_a_table_after_the_look, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
