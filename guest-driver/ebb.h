@@ -249,8 +249,12 @@ int ebb_cpu_add(struct ebb_dev *ebb, u64 owner, struct ebb_cpu_add *arg);
 int ebb_cpu_remove(struct ebb_dev *ebb, u64 owner, struct ebb_cpu_remove *arg);
 int ebb_cpu_lend(struct ebb_dev *ebb, u64 owner, struct ebb_cpu_lend *arg);
 
-/* The caller could not be told what ebb_cpu_add() added. */
-void ebb_cpu_undo_add(struct ebb_dev *ebb, const struct ebb_cpu_add *arg);
+/*
+ * The caller could not be told what ebb_cpu_add() added: those of these CPUs
+ * that are still owner's are let go.  Another thread of the program may have
+ * given one back meanwhile, and it may be another owner's by now.
+ */
+void ebb_cpu_undo_add(struct ebb_dev *ebb, u64 owner, const struct ebb_cpu_add *arg);
 
 /* A request for an entry that is given back like this; NULL if there is no memory. */
 struct ebb_call *ebb_return_call(const struct ebb_cpu_entry *entry, enum ebb_give how);

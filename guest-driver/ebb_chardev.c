@@ -309,7 +309,7 @@ static long ebb_ioctl(struct file *filp, unsigned int cmd, unsigned long uarg)
 	if (!rc && _IOC_DIR(cmd) & _IOC_READ && copy_to_user(user, arg, _IOC_SIZE(cmd))) {
 		rc = -EFAULT;
 		if (cmd == EBB_IOC_CPU_ADD)
-			ebb_cpu_undo_add(file->ebb, arg);
+			ebb_cpu_undo_add(file->ebb, file->owner, arg);
 	}
 	kfree(arg);
 	return rc;

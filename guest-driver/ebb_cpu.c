@@ -243,17 +243,13 @@ int ebb_cpu_add(struct ebb_dev *ebb, u64 owner, struct ebb_cpu_add *arg)
 	return granted ? 0 : rc;
 }
 
-void ebb_cpu_undo_add(struct ebb_dev *ebb, const struct ebb_cpu_add *arg)
+void ebb_cpu_undo_add(struct ebb_dev *ebb, u64 owner, const struct ebb_cpu_add *arg)
 {
 	unsigned int i;
 
 	spin_lock_irq(&ebb->lock);
-	for (i = 0; i < arg->granted; i++) {
-		struct ebb_cpu_entry *e = ebb_cpuset_find_cpu(&ebb->cpuset, arg->cpus[i].cpu);
-
-		if (e)
-			ebb_cpuset_let_go(&ebb->cpuset, e->desc.hv_cpu_id);
-	}
+	for (i = 0; i < arg->granted; i++)
+		ebb_cpuset_let_go_cpu(&ebb->cpuset, arg->cpus[i].cpu, owner);
 	spin_unlock_irq(&ebb->lock);
 	ebb_kick_returns(ebb, 0);
 }

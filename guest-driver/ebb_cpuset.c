@@ -100,6 +100,8 @@ int ebb_cpuset_online(struct ebb_cpuset *set, u64 hv_cpu_id, u32 cpu)
 static void to_nobody(struct ebb_cpu_entry *e, enum ebb_cpu_state state)
 {
 	e->state = state;
+	if (e->owner)
+		e->last_owner = e->owner;
 	e->owner = 0;
 	e->failures = 0;
 	e->retry_at_ns = 0;
@@ -123,6 +125,7 @@ int ebb_cpuset_regrant(struct ebb_cpuset *set, const struct ebb_cpu_desc *desc, 
 		return -EEXIST;
 	to_nobody(e, owner ? EBB_CPU_STATE_COMING : EBB_CPU_STATE_LENDING);
 	e->owner = owner;
+	e->last_owner = 0;
 	e->desc.flags = desc->flags;
 	return 0;
 }
@@ -138,7 +141,13 @@ static int check_give_lent(const struct ebb_cpu_entry *e, enum ebb_give how)
 	return e->busy ? -EBUSY : 0;
 }
 
-static int check_give(const struct ebb_cpu_entry *e, u64 owner, enum ebb_give how)
+/* Lending what is lent changes nothing; all else is for its last owner and administrators. */
+static bool may_give(const struct ebb_cpu_entry *e, u64 owner, bool is_admin, enum ebb_give how)
+{
+	return how == EBB_GIVE_LEND || is_admin || e->last_owner == owner;
+}
+
+static int check_give(const struct ebb_cpu_entry *e, u64 owner, bool is_admin, enum ebb_give how)
 {
 	switch (e->state) {
 	case EBB_CPU_STATE_STARTUP:
@@ -148,9 +157,11 @@ static int check_give(const struct ebb_cpu_entry *e, u64 owner, enum ebb_give ho
 	case EBB_CPU_STATE_LENDING:
 		if (how == EBB_GIVE_LEND)
 			return -EINPROGRESS;
+		if (!may_give(e, owner, is_admin, how))
+			return -EACCES;
 		return e->busy ? -EBUSY : 0;
 	case EBB_CPU_STATE_LENT:
-		return check_give_lent(e, how);
+		return may_give(e, owner, is_admin, how) ? check_give_lent(e, how) : -EACCES;
 	default:
 		break;
 	}
@@ -165,11 +176,11 @@ static void give(struct ebb_cpu_entry *e, enum ebb_give how)
 	e->parks = how == EBB_GIVE_PARK;
 }
 
-int ebb_cpuset_begin_give(struct ebb_cpuset *set, u32 cpu, u64 owner, enum ebb_give how,
-			  struct ebb_cpu_entry *ret_entry)
+int ebb_cpuset_begin_give(struct ebb_cpuset *set, u32 cpu, u64 owner, bool is_admin,
+			  enum ebb_give how, struct ebb_cpu_entry *ret_entry)
 {
 	struct ebb_cpu_entry *e = ebb_cpuset_find_cpu(set, cpu);
-	int rc = e ? check_give(e, owner, how) : -ENOENT;
+	int rc = e ? check_give(e, owner, is_admin, how) : -ENOENT;
 
 	if (rc)
 		return rc;
@@ -226,6 +237,14 @@ void ebb_cpuset_let_go(struct ebb_cpuset *set, u64 hv_cpu_id)
 	struct ebb_cpu_entry *e = ebb_cpuset_find(set, hv_cpu_id);
 
 	if (e)
+		let_go(set, e);
+}
+
+void ebb_cpuset_let_go_cpu(struct ebb_cpuset *set, u32 cpu, u64 owner)
+{
+	struct ebb_cpu_entry *e = ebb_cpuset_find_cpu(set, cpu);
+
+	if (e && e->owner == owner)
 		let_go(set, e);
 }
 

@@ -83,6 +83,7 @@ struct ebb_cpu_desc {
 struct ebb_cpu_entry {
 	struct ebb_cpu_desc desc;
 	u64 owner;		/* number of the open that owns it; 0: nobody */
+	u64 last_owner;		/* of nobody: the open that let it go; 0: none since the host has it */
 	u64 retry_at_ns;	/* of nobody: not to be tried again before */
 	u32 cpu;		/* Linux number or EBB_CPUSET_NO_CPU */
 	u8 state;		/* enum ebb_cpu_state */
@@ -128,14 +129,15 @@ int ebb_cpuset_regrant(struct ebb_cpuset *set, const struct ebb_cpu_desc *desc, 
 
 /*
  * May owner give this CPU back like this, now?  Then it is busy and *ret_entry
- * is a copy of what it was.  One that is nobody's is LENDING or LEAVING from now
- * on, so that nobody is granted it meanwhile.
+ * is a copy of what it was.  A CPU that nobody owns may be parked or removed by
+ * its last owner, and by an administrator (is_admin); it is LENDING or LEAVING
+ * from now on, so that nobody is granted it meanwhile.
  * -ENOENT, -EPERM, -EACCES and -EINPROGRESS as for EBB_IOC_CPU_LEND; -EBUSY
  * another task works on it, or it is parked and would not be; -EALREADY it is
  * lent, or parked, as wished.
  */
-int ebb_cpuset_begin_give(struct ebb_cpuset *set, u32 cpu, u64 owner, enum ebb_give how,
-			  struct ebb_cpu_entry *ret_entry);
+int ebb_cpuset_begin_give(struct ebb_cpuset *set, u32 cpu, u64 owner, bool is_admin,
+			  enum ebb_give how, struct ebb_cpu_entry *ret_entry);
 
 /* The task that gives it back has stopped its use: LENDING or LEAVING, and still busy. */
 void ebb_cpuset_end_give(struct ebb_cpuset *set, u64 hv_cpu_id, enum ebb_give how);
@@ -148,6 +150,9 @@ void ebb_cpuset_leave(struct ebb_cpuset *set, u64 hv_cpu_id);
 
 /* The same, but to LENDING if the device can lend. */
 void ebb_cpuset_let_go(struct ebb_cpuset *set, u64 hv_cpu_id);
+
+/* The same by its Linux number, if it is still this owner's. */
+void ebb_cpuset_let_go_cpu(struct ebb_cpuset *set, u32 cpu, u64 owner);
 
 /* Lets go all CPUs of an owner, or of everybody (0).  Returns how many. */
 unsigned int ebb_cpuset_let_go_owner(struct ebb_cpuset *set, u64 owner);

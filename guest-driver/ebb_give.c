@@ -5,6 +5,7 @@
  */
 #include "ebb.h"
 
+#include <linux/capability.h>
 #include <linux/ktime.h>
 
 struct give_times {
@@ -54,12 +55,14 @@ static int tell_host(struct ebb_dev *ebb, const struct ebb_cpu_entry *entry, enu
 static int give(struct ebb_dev *ebb, u64 owner, u32 cpu, enum ebb_give how, u64 deadline_ns,
 		struct give_times *ret)
 {
+	/* Whom Linux lets take any CPU offline through sysfs. */
+	bool is_admin = capable(CAP_SYS_ADMIN);
 	struct ebb_cpu_entry entry;
 	u64 start_ns;
 	int rc;
 
 	spin_lock_irq(&ebb->lock);
-	rc = ebb_cpuset_begin_give(&ebb->cpuset, cpu, owner, how, &entry);
+	rc = ebb_cpuset_begin_give(&ebb->cpuset, cpu, owner, is_admin, how, &entry);
 	spin_unlock_irq(&ebb->lock);
 	if (rc)
 		return rc == -EALREADY ? 0 : rc;

@@ -18,7 +18,7 @@ int add(struct fixture *f, u64 id, u32 arch_id, enum ebb_cpu_state state, u64 ow
 int begin(struct fixture *f, u32 cpu, u64 owner, enum ebb_give how,
 	  struct ebb_cpu_entry *ret_entry)
 {
-	return ebb_cpuset_begin_give(&f->set, cpu, owner, how, ret_entry);
+	return ebb_cpuset_begin_give(&f->set, cpu, owner, false, how, ret_entry);
 }
 
 int setup(void **state)

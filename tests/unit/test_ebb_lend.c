@@ -89,7 +89,7 @@ static void test_regrant_refuses(void **state)
 	assert_int_equal(entry(f, 1)->state, EBB_CPU_STATE_LENDING);
 }
 
-/* What is lent is nobody's: everybody may remove or park it. */
+/* Only its last owner may park or remove a CPU that is lent. */
 static void test_who_may_give_lent(void **state)
 {
 	struct fixture *f = *state;
@@ -98,10 +98,19 @@ static void test_who_may_give_lent(void **state)
 	assert_int_equal(begin(f, 0, ALICE, EBB_GIVE_LEND, &e), -EPERM);
 	assert_int_equal(begin(f, 0, ALICE, EBB_GIVE_PARK, &e), -EPERM);
 	assert_int_equal(begin(f, 5, ALICE, EBB_GIVE_PARK, &e), -ENOENT);
-	add_lent(f, 1, LENT, true);
+	add(f, 1, 1, EBB_CPU_STATE_OWNED, BOB, 1);
+	assert_int_equal(begin(f, 1, BOB, EBB_GIVE_LEND, &e), 0);
+	ebb_cpuset_end_give(&f->set, 1, EBB_GIVE_LEND);
+	assert_true(ebb_cpuset_lent(&f->set, 1, LENT, true));
+
+	assert_int_equal(begin(f, 1, ALICE, EBB_GIVE_LEND, &e), -EALREADY);
+	assert_int_equal(begin(f, 1, ALICE, EBB_GIVE_PARK, &e), -EACCES);
+	assert_int_equal(begin(f, 1, ALICE, EBB_GIVE_REMOVE, &e), -EACCES);
+	assert_int_equal(entry(f, 1)->state, EBB_CPU_STATE_LENT);
 	assert_int_equal(begin(f, 1, BOB, EBB_GIVE_LEND, &e), -EALREADY);
 	assert_int_equal(begin(f, 1, BOB, EBB_GIVE_PARK, &e), 0);
 	assert_true(entry(f, 1)->state == EBB_CPU_STATE_LENDING && entry(f, 1)->parks);
+	assert_int_equal(begin(f, 1, ALICE, EBB_GIVE_REMOVE, &e), -EACCES);
 	assert_int_equal(begin(f, 1, BOB, EBB_GIVE_REMOVE, &e), -EBUSY);
 	assert_int_equal(begin(f, 1, BOB, EBB_GIVE_LEND, &e), -EINPROGRESS);
 	ebb_cpuset_end_give(&f->set, 1, EBB_GIVE_PARK);
@@ -110,11 +119,57 @@ static void test_who_may_give_lent(void **state)
 
 	assert_int_equal(begin(f, 1, BOB, EBB_GIVE_PARK, &e), -EALREADY);
 	assert_int_equal(begin(f, 1, BOB, EBB_GIVE_LEND, &e), -EBUSY);
-	assert_int_equal(begin(f, 1, ALICE, EBB_GIVE_REMOVE, &e), 0);
+	assert_int_equal(begin(f, 1, BOB, EBB_GIVE_REMOVE, &e), 0);
 	assert_int_equal(entry(f, 1)->state, EBB_CPU_STATE_LEAVING);
 	ebb_cpuset_end_give(&f->set, 1, EBB_GIVE_REMOVE);
 	assert_int_equal(begin(f, 1, BOB, EBB_GIVE_LEND, &e), -EINPROGRESS);
 	assert_false(ebb_cpuset_lent(&f->set, 1, LENT, true));
+}
+
+/* The right to park or remove a lent CPU goes to whoever lends it next. */
+static void test_last_owner_changes(void **state)
+{
+	struct fixture *f = *state;
+	struct ebb_cpu_desc desc = desc_of(1, 1);
+	struct ebb_cpu_entry e;
+
+	add(f, 1, 1, EBB_CPU_STATE_OWNED, ALICE, 1);
+	ebb_cpuset_let_go_owner(&f->set, ALICE);
+	assert_true(ebb_cpuset_lent(&f->set, 1, LENT, true));
+	assert_int_equal(ebb_cpuset_regrant(&f->set, &desc, BOB), 0);
+	assert_int_equal(ebb_cpuset_online(&f->set, 1, 1), 0);
+	ebb_cpuset_let_go_cpu(&f->set, 1, BOB);
+	assert_true(ebb_cpuset_lent(&f->set, 1, LENT, true));
+	assert_int_equal(begin(f, 1, ALICE, EBB_GIVE_PARK, &e), -EACCES);
+	assert_int_equal(begin(f, 1, BOB, EBB_GIVE_PARK, &e), 0);
+}
+
+/* The host handed a CPU over as lent, so that no open ever owned it. */
+static void test_administrator_gives_lent(void **state)
+{
+	struct fixture *f = *state;
+	struct ebb_cpu_entry e;
+
+	add_lent(f, 1, LENT, true);
+	add(f, 2, 2, EBB_CPU_STATE_OWNED, ALICE, 2);
+	assert_int_equal(begin(f, 1, BOB, EBB_GIVE_REMOVE, &e), -EACCES);
+	assert_int_equal(ebb_cpuset_begin_give(&f->set, 1, BOB, true, EBB_GIVE_REMOVE, &e), 0);
+	/* An administrator takes no CPU away from its owner. */
+	assert_int_equal(ebb_cpuset_begin_give(&f->set, 2, BOB, true, EBB_GIVE_PARK, &e),
+			 -EACCES);
+}
+
+/* Undoing an add must not take a CPU from the owner that it has by now. */
+static void test_let_go_cpu_of_owner(void **state)
+{
+	struct fixture *f = *state;
+
+	add(f, 1, 1, EBB_CPU_STATE_OWNED, ALICE, 1);
+	ebb_cpuset_let_go_cpu(&f->set, 1, BOB);
+	assert_int_equal(entry(f, 1)->state, EBB_CPU_STATE_OWNED);
+	ebb_cpuset_let_go_cpu(&f->set, 7, ALICE);
+	ebb_cpuset_let_go_cpu(&f->set, 1, ALICE);
+	assert_int_equal(entry(f, 1)->state, EBB_CPU_STATE_LENDING);
 }
 
 static void test_undo_give(void **state)
@@ -123,7 +178,7 @@ static void test_undo_give(void **state)
 	struct ebb_cpu_entry e;
 
 	add_lent(f, 1, LENT, true);
-	assert_int_equal(begin(f, 1, BOB, EBB_GIVE_REMOVE, &e), 0);
+	assert_int_equal(ebb_cpuset_begin_give(&f->set, 1, BOB, true, EBB_GIVE_REMOVE, &e), 0);
 	ebb_cpuset_undo_give(&f->set, &e);
 	assert_int_equal(entry(f, 1)->state, EBB_CPU_STATE_LENT);
 	assert_int_equal(entry(f, 1)->desc.flags, LENT);
@@ -282,7 +337,9 @@ static void test_random_lending(void **state)
 			ebb_cpuset_online(&f->set, id, 10 + arch_id);
 			break;
 		case 2:
-			if (claimed < CAPACITY && !begin(f, 10 + arch_id, owner, how, &e)) {
+			if (claimed < CAPACITY &&
+			    !ebb_cpuset_begin_give(&f->set, 10 + arch_id, owner, rand() % 2, how,
+						   &e)) {
 				if (rand() % 4) {
 					ebb_cpuset_end_give(&f->set, e.desc.hv_cpu_id, how);
 					busy[claimed++] = *ebb_cpuset_find(&f->set,
@@ -337,6 +394,9 @@ int main(void)
 		TEST_LEND(test_lend_and_take_back),
 		TEST_LEND(test_regrant_refuses),
 		TEST_LEND(test_who_may_give_lent),
+		TEST_LEND(test_last_owner_changes),
+		TEST_LEND(test_administrator_gives_lent),
+		TEST_LEND(test_let_go_cpu_of_owner),
 		TEST_LEND(test_undo_give),
 		TEST_LEND(test_owner_dies),
 		TEST_LEND(test_claim_order),

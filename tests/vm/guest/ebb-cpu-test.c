@@ -21,8 +21,10 @@
 
 #include "ebb-guest.h"
 
+#define NOBODY	65534	/* any user id but that of root */
+
 static const char usage[] =
-	"usage: ebbt-cpu [-d DEVICE] [-t TIMEOUT_MS] [-g TIMEOUT_MS] [-a MS] [-H] COMMAND\n"
+	"usage: ebbt-cpu [-d DEVICE] [-t TIMEOUT_MS] [-g TIMEOUT_MS] [-a MS] [-H] [-u] COMMAND\n"
 	"  info | limits | list\n"
 	"  poll [TIMEOUT_MS]           wait for new limits, print them (exit 3: none came)\n"
 	"  watch                       print the limits, and again whenever they are new\n"
@@ -35,6 +37,7 @@ static const char usage[] =
 	"  keep COUNT HOW              add CPUs, lend or park them, print them; they stay so\n"
 	"  -t  longest wait for a CPU, and for giving it back unless there is a -g\n"
 	"  -a  be interrupted by a signal after that time, and every second from then on\n"
+	"  -u  run as a user without privileges once the device is open\n"
 	"  -H  hardware threads whose sibling is in use will do; NODE: a number or any\n";
 
 static struct {
@@ -43,6 +46,7 @@ static struct {
 	uint32_t give_timeout_ms;
 	bool has_give_timeout;
 	uint32_t add_flags;
+	bool is_unprivileged;
 } opt = { .device = "/dev/ebb" };
 
 static int fail(const char *what)
@@ -372,7 +376,7 @@ int main(int argc, char **argv)
 {
 	int c, fd;
 
-	while ((c = getopt(argc, argv, "+d:t:g:a:H")) != -1) {
+	while ((c = getopt(argc, argv, "+d:t:g:a:Hu")) != -1) {
 		switch (c) {
 		case 'd':
 			opt.device = optarg;
@@ -390,6 +394,9 @@ int main(int argc, char **argv)
 		case 'H':
 			opt.add_flags = EBB_ADD_ALLOW_HT;
 			break;
+		case 'u':
+			opt.is_unprivileged = true;
+			break;
 		default:
 			fputs(usage, stderr);
 			return 2;
@@ -402,5 +409,7 @@ int main(int argc, char **argv)
 	fd = open(opt.device, O_RDWR | O_CLOEXEC);
 	if (fd < 0)
 		return fail(opt.device);
+	if (opt.is_unprivileged && setuid(NOBODY))
+		return fail("setuid()");
 	return run(fd, argc - optind, argv + optind);
 }

@@ -159,7 +159,8 @@ VIRTIO_EBB_ASSERT_OFFSET(struct ebb_cpu_add, cpus, 40);
  * owned by nobody and the driver goes on returning it by itself.
  *   ENOENT     no such CPU
  *   EPERM      the CPU belongs to the startup set
- *   EACCES     the CPU belongs to another open
+ *   EACCES     the CPU belongs to another open; or it is lent or parked, this open
+ *              is not its last owner, and the caller lacks CAP_SYS_ADMIN
  *   EBUSY      Linux could not take it offline (it is the last one, say); still owned
  *   EINPROGRESS   the CPU is offline and no longer owned, but the host has not
  *              confirmed within the timeout (or no agent is connected)
