@@ -83,7 +83,7 @@ struct ebb_cpu_desc {
 struct ebb_cpu_entry {
 	struct ebb_cpu_desc desc;
 	u64 owner;		/* number of the open that owns it; 0: nobody */
-	u64 last_owner;		/* of nobody: the open that let it go; 0: none since the host has it */
+	u64 last_owner;		/* of nobody: the open that let it go; 0: none did */
 	u64 retry_at_ns;	/* of nobody: not to be tried again before */
 	u32 cpu;		/* Linux number or EBB_CPUSET_NO_CPU */
 	u8 state;		/* enum ebb_cpu_state */

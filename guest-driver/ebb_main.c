@@ -5,6 +5,7 @@
 
 #include <linux/acpi.h>
 #include <linux/atomic.h>
+#include <linux/crash_dump.h>
 #include <linux/module.h>
 #include <linux/slab.h>
 #include <linux/virtio_config.h>
@@ -306,6 +307,14 @@ static int __init ebb_init(void)
 {
 	int rc;
 
+	/*
+	 * The kernel that crashed used these devices, and this one saves its
+	 * memory: what is plugged must stay, and no device may be reset.
+	 */
+	if (is_kdump_kernel()) {
+		pr_info("ebb: crash kernel, its devices are left alone\n");
+		return -ENODEV;
+	}
 	ebb_wq = alloc_ordered_workqueue("ebb", 0);
 	if (!ebb_wq)
 		return -ENOMEM;

@@ -223,6 +223,12 @@ static int pool_probe(struct virtio_device *vdev)
 
 	if (!pool)
 		return -ENOMEM;
+	if (pool->block_bytes < EBB_WIRE_MIN_BLOCK_BYTES) {
+		dev_err(&vdev->dev, "pool not used: its blocks of %u KiB are smaller than %u KiB\n",
+			pool->block_bytes >> 10, EBB_WIRE_MIN_BLOCK_BYTES >> 10);
+		rc = -EINVAL;
+		goto out_put;
+	}
 	rc = map_pages(pool);
 	if (rc) {
 		dev_err(&vdev->dev, "no struct pages for the pool: %d\n", rc);

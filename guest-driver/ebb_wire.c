@@ -37,9 +37,14 @@ static bool is_good_pool(const struct ebb_wire_pool *pool)
 {
 	u32 block_bytes = pool->block_bytes;
 
-	return block_bytes >= EBB_WIRE_MIN_BLOCK_BYTES && !(block_bytes & (block_bytes - 1)) &&
+	return block_bytes >= EBB_WIRE_PAGE_BYTES && !(block_bytes & (block_bytes - 1)) &&
 	       is_aligned(pool->addr, block_bytes) && is_aligned(pool->size_bytes, block_bytes) &&
 	       pool->size_bytes && pool->addr + pool->size_bytes > pool->addr;
+}
+
+bool ebb_wire_is_usable_pool(const struct ebb_wire_pool *pool)
+{
+	return pool->block_bytes >= EBB_WIRE_MIN_BLOCK_BYTES;
 }
 
 static bool is_apart(const struct ebb_wire_pool *a, const struct ebb_wire_pool *b)
@@ -232,6 +237,13 @@ static bool is_mem_limit(const struct virtio_ebb_limit *wire, const struct ebb_w
 	       held_bytes <= cfg->pools[i].size_bytes;
 }
 
+static bool has_usable_pool(const struct ebb_wire_config *cfg, u32 pxm)
+{
+	int i = ebb_wire_pool_of_node(cfg, pxm);
+
+	return i >= 0 && ebb_wire_is_usable_pool(&cfg->pools[i]);
+}
+
 static int read_limits(const struct virtio_ebb_event *event, const struct ebb_wire_config *cfg,
 		       struct ebb_wire_event *ret)
 {
@@ -251,6 +263,7 @@ static int read_limits(const struct virtio_ebb_event *event, const struct ebb_wi
 		u16 node = le16_to_cpu(wire->node);
 		u16 tier = le16_to_cpu(wire->tier);
 		struct ebb_wire_limit *limit;
+		bool has_pool;
 
 		if (node >= cfg->num_nodes || seen & (1u << node) ||
 		    tier >= (cfg->can_lend ? VIRTIO_EBB_TIER_MAX : VIRTIO_EBB_TIER_ANY + 1) ||
@@ -262,9 +275,10 @@ static int read_limits(const struct virtio_ebb_event *event, const struct ebb_wi
 		limit->deadline_ms = le32_to_cpu(wire->deadline_ms);
 		limit->cpus_held = le32_to_cpu(wire->cpus_held);
 		limit->cpus_limit = le32_to_cpu(wire->cpus_limit);
-		limit->mem_deadline_ms = le32_to_cpu(wire->mem_deadline_ms);
-		limit->mem_limit_bytes = le64_to_cpu(wire->mem_limit_bytes);
-		limit->mem_cutoff = le64_to_cpu(wire->mem_cutoff);
+		has_pool = has_usable_pool(cfg, node);
+		limit->mem_deadline_ms = has_pool ? le32_to_cpu(wire->mem_deadline_ms) : 0;
+		limit->mem_limit_bytes = has_pool ? le64_to_cpu(wire->mem_limit_bytes) : 0;
+		limit->mem_cutoff = has_pool ? le64_to_cpu(wire->mem_cutoff) : 0;
 		if (limit->cpus_held > cfg->max_cpus || limit->cpus_limit > cfg->max_cpus)
 			return -EPROTO;
 	}

@@ -18,8 +18,11 @@
 /* Longest that a device may take to answer, in ms. */
 #define EBB_WIRE_MAX_TIMEOUT_MS	3600000
 
-/* A pool holds at least a block of 2 MiB, which is what mappings are made of. */
+/* Mappings are made of 2 MiB, so a block of a pool that is used has at least as much. */
 #define EBB_WIRE_MIN_BLOCK_BYTES	(2u << 20)
+
+/* No virtio-mem device has smaller blocks than pages. */
+#define EBB_WIRE_PAGE_BYTES		4096u
 
 struct ebb_wire_pool {
 	u64 addr;
@@ -57,7 +60,7 @@ struct ebb_wire_limit {
 	u32 deadline_ms;
 	u32 cpus_held;
 	u32 cpus_limit;
-	u32 mem_deadline_ms;
+	u32 mem_deadline_ms;			/* of memory: 0 where the pool can not be used */
 	u64 mem_limit_bytes;
 	u64 mem_cutoff;
 };
@@ -81,6 +84,9 @@ struct ebb_wire_event {
 };
 
 int ebb_wire_read_pool(const struct virtio_ebb_pool *wire, struct ebb_wire_pool *ret);
+
+/* Can the driver use it?  One with blocks that are too small is well-formed all the same. */
+bool ebb_wire_is_usable_pool(const struct ebb_wire_pool *pool);
 
 /* The whole configuration, pools included. */
 int ebb_wire_check_config(const struct ebb_wire_config *cfg);

@@ -11,6 +11,7 @@ $(eval $(call unit_test,test_ebb_cpuset,$(addprefix tests/unit/,test_ebb_cpuset.
 $(eval $(call unit_test,test_ebb_lend,$(addprefix tests/unit/,test_ebb_lend.c \
 	cpuset_fixture.c),ebbdriver,,))
 $(eval $(call unit_test,test_ebb_wire,tests/unit/test_ebb_wire.c,ebbdriver,,))
+$(eval $(call unit_test,test_ebb_wire_mem,tests/unit/test_ebb_wire_mem.c,ebbdriver,,))
 $(eval $(call unit_test,test_ebb_wire_vom,tests/unit/test_ebb_wire_vom.c,ebbdriver,,))
 $(eval $(call unit_test,test_ebb_region,tests/unit/test_ebb_region.c,ebbdriver,,))
 $(eval $(call unit_test,test_ebb_leasemap,tests/unit/test_ebb_leasemap.c,ebbdriver,,))

@@ -24,8 +24,10 @@ BAD_KERNEL_LOG = re.compile(
 KNOWN_HYPERVISOR_CPU = "max,-hypervisor"
 KNOWN_HYPERVISOR_FIRMWARE = ("-smbios", "type=1,serial=VMware-ebb")
 
-# QEMU says the first while a test has its agent away, and one built with ASan the second always.
+# QEMU says the first while a test has its agent away, the second where a test wants small blocks,
+# and one built with ASan the third always.
 KNOWN_QEMU_LOG = re.compile(r"Unable to connect character device ebb0|"
+                            r"'block-size' property is smaller than the default|"
                             r"WARNING: ASan doesn't fully support makecontext")
 
 
@@ -55,17 +57,17 @@ def die_with_parent():
 
 
 def memory_devices(sizes):
-    """QEMU's options for virtio-mem devices: {id: (node, bytes)}."""
-    return [word for name, (node, size) in sizes.items()
+    """QEMU's options for virtio-mem devices: {id: (node, bytes[, size of blocks])}."""
+    return [word for name, (node, size, *block) in sizes.items()
             for word in ("-object", f"memory-backend-ram,id=b-{name},size={size}",
                          "-device", f"virtio-mem-pci,id={name},memdev=b-{name},node={node},"
-                                    "block-size=2M,requested-size=0")]
+                                    f"block-size={block[0] if block else '2M'},requested-size=0")]
 
 
 class GuestVm:
     """Two NUMA nodes of four CPUs each; CPU 0 is there at start.
 
-    pools: {id: (node, bytes)}, virtio-mem devices that the control device lists.
+    pools: {id: (node, bytes[, size of blocks])}, virtio-mem devices that the control device lists.
     options: more of the kernel command line.
     lend: the device knows of lending CPUs, and can be told what memory is worth.
     cpu: more of QEMU's -cpu.

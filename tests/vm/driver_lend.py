@@ -126,7 +126,10 @@ def test_lend_refusals(rig):
     rig.fails(f"park {held[0]}", "EACCES")
     rig.ok(f"kill {pid}")
     wait_lent(rig, 1)
-    # What is lent is nobody's.
+    # It is for its last owner, who is gone, and for administrators; lending it changes nothing.
+    rig.fails(f"-u park {held[0]}", "EACCES")
+    rig.fails(f"-u remove {held[0]}", "EACCES")
+    rig.ok(f"{CPU} -u lend {held[0]}")
     rig.ok(f"{CPU} lend {held[0]}")
     rig.ok(f"{CPU} park {held[0]}")
     rig.ok(f"{CPU} park {held[0]}")
