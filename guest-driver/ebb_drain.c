@@ -68,6 +68,9 @@ u32 ebb_drain_unplug(struct ebb_pool *pool, u32 from, u32 end)
 	bool is_refused = false;
 	u32 unplugged;
 
+	/* No device to ask; and when it was lost, the struct pages may have gone with it. */
+	if (pool->memdev.is_dead)
+		return 0;
 	/* References are looked at after what took them is out of the page tables. */
 	smp_mb();
 	unplugged = unplug(pool, from, end, EBB_MEMDEV_MAX_BLOCKS, &is_refused);

@@ -4,6 +4,7 @@
 Each gets the rig of tests/vm/driver and leaves the VM without leases.
 """
 
+import contextlib
 import json
 import random
 import time
@@ -341,6 +342,39 @@ def test_mem_pool_unbound(rig):
     wait_home(rig)
 
 
+@contextlib.contextmanager
+def migrating(rig):
+    """The VM migrates, slowly: its virtio-mem devices answer that they are busy."""
+    def wait_status(*wanted):
+        rig.until(f"migration is not {wanted}",
+                  lambda: rig.agent.qmp.run("query-migrate").get("status") in wanted)
+
+    rig.agent.qmp.run("migrate-set-parameters", **{"max-bandwidth": 4096})
+    rig.agent.qmp.run("migrate", uri="exec:cat >/dev/null")
+    try:
+        wait_status("active")
+        yield
+        check(rig.agent.qmp.run("query-migrate")["status"] == "active", "it has ended by itself")
+    finally:
+        rig.agent.qmp.run("migrate_cancel")
+        wait_status("cancelled")
+
+
+def test_mem_unbound_while_busy(rig):
+    """The device goes, and refuses to unplug what was leased: a lease may be closed later."""
+    held = Holder(rig, 16 * MIB, 1)
+    wait_pools(rig, "the lease", lambda p: p[1]["held"] == 16 * MIB)
+    dev = device_of_pool(rig, 1)
+    with migrating(rig):
+        rig.ok(f"echo {dev} >/sys/bus/virtio/drivers/ebb_pool/unbind")
+        check(held.look()["gone"] == 8, "memory of a pool that is gone")
+        held.kill()
+        check(rig.agent.pools[1]["held"] == 16 * MIB, "unplugged by a device that is busy")
+    rig.ok(f"echo {dev} >/sys/bus/virtio/drivers/ebb_pool/bind")
+    check(add(rig, 16 * MIB, 1)["granted"] == 16 * MIB, "not working afterwards")
+    wait_home(rig)
+
+
 def test_mem_unload(rig):
     held = Holder(rig, 16 * MIB, 0)
     rc, _ = rig.vm.run("rmmod ebb")
@@ -502,7 +536,8 @@ TESTS = [
     test_mem_info, test_mem_bad_input, test_mem_use, test_mem_io, test_mem_partial_and_any,
     test_mem_poll, test_mem_demand, test_mem_revoke, test_mem_revoke_in_pieces,
     test_mem_revoke_in_use, test_mem_released_and_revoked, test_mem_killed, test_mem_agent_away,
-    test_mem_other_device, test_mem_order_of_drivers, test_mem_pool_unbound, test_mem_unload,
+    test_mem_other_device, test_mem_order_of_drivers, test_mem_pool_unbound,
+    test_mem_unbound_while_busy, test_mem_unload,
     test_mem_times, test_mem_stress, test_mem_reboot, test_mem_unbound_in_use,
     test_mem_device_removed,
 ]
