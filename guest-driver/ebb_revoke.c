@@ -21,11 +21,15 @@
 void ebb_revoke_kick(struct ebb_dev *ebb)
 {
 	unsigned long irqflags;
+	bool is_new;
 
+	/* The work's own, before it can run and drop it. */
+	kref_get(&ebb->ref);
 	spin_lock_irqsave(&ebb->lock, irqflags);
-	if (!ebb_dev_is_gone(ebb) && queue_work(ebb_mem_wq, &ebb->revoke_work))
-		kref_get(&ebb->ref);
+	is_new = !ebb_dev_is_gone(ebb) && queue_work(ebb_mem_wq, &ebb->revoke_work);
 	spin_unlock_irqrestore(&ebb->lock, irqflags);
+	if (!is_new)
+		ebb_dev_put(ebb);
 }
 
 void ebb_revoke_received(struct ebb_dev *ebb, const struct ebb_wire_event *event)

@@ -238,8 +238,12 @@ static void ebb_requests_answered(struct virtqueue *vq)
 	} while (!failure && !ebb->is_dead && !virtqueue_enable_cb(vq));
 	if (virtqueue_is_broken(vq))
 		failure = "broken request queue";
-	if (has_late && !ebb->is_dead && queue_work(ebb_wq, &ebb->late_work))
+	if (has_late && !ebb->is_dead) {
+		/* The work's own, before it can run and drop it; not the last one here. */
 		kref_get(&ebb->ref);
+		if (!queue_work(ebb_wq, &ebb->late_work))
+			ebb_dev_put(ebb);
+	}
 	spin_unlock_irqrestore(&ebb->vq_lock, irqflags);
 
 	if (failure)
@@ -252,14 +256,16 @@ void ebb_kick_returns(struct ebb_dev *ebb, unsigned long delay_jiffies)
 	unsigned long irqflags;
 	bool is_new = false;
 
+	/* The work's own, before it can run and drop it. */
+	kref_get(&ebb->ref);
 	spin_lock_irqsave(&ebb->vq_lock, irqflags);
 	if (!ebb->is_dead && delay_jiffies)
 		is_new = queue_delayed_work(ebb_wq, &ebb->return_work, delay_jiffies);
 	else if (!ebb->is_dead)
 		is_new = !mod_delayed_work(ebb_wq, &ebb->return_work, 0);
-	if (is_new)
-		kref_get(&ebb->ref);
 	spin_unlock_irqrestore(&ebb->vq_lock, irqflags);
+	if (!is_new)
+		ebb_dev_put(ebb);
 }
 
 /* Under vq_lock. */
