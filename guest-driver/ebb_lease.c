@@ -4,6 +4,7 @@
 #include "ebb_pool.h"
 
 #include <linux/anon_inodes.h>
+#include <linux/build_bug.h>
 #include <linux/delay.h>
 #include <linux/file.h>
 #include <linux/ktime.h>
@@ -28,6 +29,7 @@ static struct inode *create_inode(struct super_block *sb, u64 bytes)
 {
 	struct inode *inode = alloc_anon_inode(sb);
 
+	static_assert(S_DAX, "leases need a kernel with CONFIG_FS_DAX");
 	if (IS_ERR(inode))
 		return inode;
 	inode->i_flags |= S_DAX;
