@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * Files that checkpoints leave: one is written over the one before the last, whose file is kept for
- * that, and of the log there is always a group. What is done while a checkpoint begins or ends is in
- * it or in the log that stays.
+ * that, and of the log there is always a group. What is done while a checkpoint begins or ends is
+ * in it or in the log that stays.
  */
 #include <errno.h>
 #include <fcntl.h>
