@@ -70,14 +70,12 @@ static uint64_t bytes_expected(struct oltp_engine *engine)
 {
 	uint64_t rows = 0, bytes = 0;
 
-	pthread_mutex_lock(&engine->lock);
-	for (uint32_t i = 0; i < engine->n_tables; i++) {
+	for (uint32_t i = 0; i < tables_count(engine); i++) {
 		uint64_t n = storage_used_slots(engine->tables[i]);
 
 		rows += n;
 		bytes += n * (sizeof(uint64_t) + engine->tables[i]->record_bytes);
 	}
-	pthread_mutex_unlock(&engine->lock);
 	/* Of which tables those on disk are is not known: they are as the others. */
 	if (engine->cold && rows)
 		bytes += (uint64_t)((double)bytes / (double)rows *
@@ -151,10 +149,9 @@ static void fill_header(struct oltp_engine *engine, struct checkpoint_header *he
 	memcpy(header->database, catalog.database, sizeof(header->database));
 	header->n_tables = catalog.n_tables;
 	memcpy(header->tables, catalog.tables, sizeof(header->tables));
-	pthread_mutex_lock(&engine->lock);
-	if (header->n_tables > engine->n_tables)
-		header->n_tables = engine->n_tables;
-	pthread_mutex_unlock(&engine->lock);
+	/* The last one may not be among the engine's yet: all of its rows come later. */
+	if (header->n_tables > tables_count(engine))
+		header->n_tables = tables_count(engine);
 }
 
 /* Steps 1 to 3, and the first half of 4. */

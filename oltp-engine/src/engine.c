@@ -71,7 +71,7 @@ void oltp_engine_close(struct oltp_engine *engine)
 	checkpointer_destroy(engine->checkpointer);
 	manager_destroy(engine->manager);
 	log_close(engine->log);
-	for (uint32_t i = 0; i < engine->n_tables; i++)
+	for (uint32_t i = 0; i < tables_count(engine); i++)
 		table_destroy(engine->tables[i]);
 	storage_finish(&engine->storage);
 	lost_finish(engine);

@@ -67,9 +67,9 @@ struct oltp_engine {
 	_Atomic uint64_t revokes;	/* times that blocks were lost */
 	_Atomic uint64_t revokes_swept;	/* those that the index knows of; written by the manager */
 	_Atomic uint64_t lost_records, lost_bytes;
-	pthread_mutex_t lock;	/* everything below */
 	struct oltp_table *tables[OLTP_TABLES_MAX];
-	uint32_t n_tables;
+	_Atomic uint32_t n_tables;	/* see tables_count */
+	pthread_mutex_t lock;	/* to add a table, and everything below */
 	struct oltp_worker *workers[OLTP_WORKERS_MAX + 1];	/* by number; 0 is not used */
 	uint32_t workers_end;	/* the highest number ever */
 };
@@ -194,6 +194,15 @@ struct record *table_record_alloc(struct oltp_worker *worker, struct oltp_table 
 void table_record_free(struct oltp_worker *worker, struct record *record);
 
 void table_destroy(struct oltp_table *table);
+
+/*
+ * Tables are added and never removed: engine.tables[] up to this number are whole and stay, also
+ * for who does not hold the lock. Acquire pairs with the release of who adds one.
+ */
+static inline uint32_t tables_count(const struct oltp_engine *engine)
+{
+	return atomic_load_explicit(&engine->n_tables, memory_order_acquire);
+}
 
 /* All workers have passed the epoch: nobody looks at what could not be found any more. */
 bool engine_epoch_has_passed(struct oltp_engine *engine, uint64_t epoch);

@@ -147,7 +147,7 @@ void lost_sweep(struct oltp_engine *engine)
 	if (revokes == atomic_load_explicit(&engine->revokes_swept, memory_order_relaxed))
 		return;
 	counter_add(&engine->lost_bytes, storage_forget_lost(&engine->storage));
-	for (uint32_t i = 0; i < engine->n_tables; i++) {
+	for (uint32_t i = 0; i < tables_count(engine); i++) {
 		const struct index *index = &engine->tables[i]->index;
 
 		for (uint64_t b = 0; b < index->n_buckets; b++)

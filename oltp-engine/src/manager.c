@@ -138,17 +138,6 @@ static bool is_demanded(struct manager *m)
 	return is;
 }
 
-/* Tables cannot be dropped, so the list only grows. */
-static uint32_t tables_count(struct oltp_engine *engine)
-{
-	uint32_t n;
-
-	pthread_mutex_lock(&engine->lock);
-	n = engine->n_tables;
-	pthread_mutex_unlock(&engine->lock);
-	return n;
-}
-
 static void make_room(struct manager *m)
 {
 	struct oltp_engine *engine = m->engine;

@@ -43,11 +43,9 @@ int oltp_memory_node_read(struct oltp_engine *engine, uint32_t node,
 	if (node >= OLTP_NODES_MAX)
 		return -ENXIO;
 	*ret_node = (struct oltp_memory_node){ 0 };
-	pthread_mutex_lock(&engine->lock);
-	for (uint32_t i = 0; i < engine->n_tables; i++)
+	for (uint32_t i = 0; i < tables_count(engine); i++)
 		ret_node->resident_bytes += storage_used_slots_node(engine->tables[i], node) *
 					    engine->tables[i]->stride;
-	pthread_mutex_unlock(&engine->lock);
 	pthread_mutex_lock(&engine->storage.lock);
 	ret_node->held_bytes = engine->storage.nodes[node].held_bytes;
 	pthread_mutex_unlock(&engine->storage.lock);
@@ -94,14 +92,12 @@ static void read_storage(struct oltp_engine *engine, struct oltp_memory_stats *s
 		stats->unused_bytes += storage->nodes[node].unused_bytes;
 	}
 	pthread_mutex_unlock(&storage->lock);
-	pthread_mutex_lock(&engine->lock);
-	for (uint32_t i = 0; i < engine->n_tables; i++) {
+	for (uint32_t i = 0; i < tables_count(engine); i++) {
 		uint64_t n = storage_used_slots(engine->tables[i]);
 
 		stats->resident_records += n;
 		stats->resident_bytes += n * engine->tables[i]->stride;
 	}
-	pthread_mutex_unlock(&engine->lock);
 }
 
 static void read_cold(struct cold *cold, struct oltp_memory_stats *stats)

@@ -113,9 +113,9 @@ static int check_tables(struct recovery *r)
 {
 	log_catalog_get(r->engine->log, &r->catalog);
 	/* That sizes are the same was checked when they were created. */
-	if (r->catalog.n_tables > r->engine->n_tables)
+	if (r->catalog.n_tables > tables_count(r->engine))
 		return complain(r, -EINVAL, "%s has %u tables, and %u were created",
-				LOG_CATALOG_NAME, r->catalog.n_tables, r->engine->n_tables);
+				LOG_CATALOG_NAME, r->catalog.n_tables, tables_count(r->engine));
 	return 0;
 }
 
@@ -260,7 +260,7 @@ static int redo_op(struct recovery *r, const struct log_op *op)
 	const struct log_span *span = (const struct log_span *)(op + 1);
 	size_t bytes = op->bytes - sizeof(*op);
 
-	if (op->table >= r->engine->n_tables)
+	if (op->table >= tables_count(r->engine))
 		return -EUCLEAN;
 	table = r->engine->tables[op->table];
 	switch (op->kind) {

@@ -82,7 +82,7 @@ bool redo_has_double(struct redo *redo, struct redo_double *ret_double)
 
 	/* For the epoch, in which nodes stay. */
 	oltp_txn_begin(redo->worker);
-	for (uint32_t t = 0; !is_found && t < engine->n_tables; t++) {
+	for (uint32_t t = 0; !is_found && t < tables_count(engine); t++) {
 		const struct oltp_table *table = engine->tables[t];
 
 		for (uint32_t i = 0; !is_found && i < table->n_ordered; i++) {

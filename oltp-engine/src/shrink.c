@@ -360,7 +360,7 @@ static uint64_t room_for(struct shrink *s, struct round *round)
 {
 	uint64_t bytes = 0;
 
-	for (uint32_t t = 0; t < s->engine->n_tables; t++) {
+	for (uint32_t t = 0; t < tables_count(s->engine); t++) {
 		struct oltp_table *table = s->engine->tables[t];
 		uint64_t n_used = 0, n_own = 0, n_free;
 
@@ -386,7 +386,7 @@ static uint64_t movable_bytes(struct shrink *s)
 {
 	uint64_t blocks = 0;
 
-	for (uint32_t i = 0; i < s->engine->n_tables; i++)
+	for (uint32_t i = 0; i < tables_count(s->engine); i++)
 		blocks += storage_free_slots(s->engine->tables[i]) *
 			  s->engine->tables[i]->stride / OLTP_MEM_BLOCK_BYTES;
 	return blocks * OLTP_MEM_BLOCK_BYTES;
@@ -421,7 +421,7 @@ static uint64_t shrink_pass(struct shrink *s, struct round *round, uint32_t node
 		threshold = sample_threshold(s, blocks, n,
 					     share > SHARE_MIN ? share : SHARE_MIN);
 	}
-	for (uint32_t i = 0; i < s->engine->n_tables; i++)
+	for (uint32_t i = 0; i < tables_count(s->engine); i++)
 		note_threshold(s, s->engine->tables[i], threshold);
 	for (size_t at = 0; at < n && given < bytes && !is_late(s, deadline_ns);) {
 		uint64_t need = (bytes - given + OLTP_MEM_BLOCK_BYTES - 1) / OLTP_MEM_BLOCK_BYTES;
@@ -483,7 +483,7 @@ static bool evict_worthless(struct shrink *s, uint32_t node, uint64_t bytes, uin
 	    !cut_thresholds(s, node, cutoff, (uint64_t)budget_bytes, thresholds) ||
 	    list_candidates(s, node, true, &blocks, &n))
 		return false;
-	for (uint32_t i = 0; i < s->engine->n_tables; i++)
+	for (uint32_t i = 0; i < tables_count(s->engine); i++)
 		note_threshold(s, s->engine->tables[i], thresholds[i]);
 	for (size_t i = 0; i < n && budget_bytes > 0 && !is_late(s, deadline_ns); i++) {
 		struct oltp_table *table = blocks[i]->table;

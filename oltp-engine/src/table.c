@@ -15,6 +15,7 @@ int oltp_table_create(struct oltp_engine *engine, uint32_t record_bytes, uint64_
 {
 	struct oltp_table *table;
 	size_t stride;
+	uint32_t id;
 	int rc;
 
 	if (!engine || !record_bytes || record_bytes > RECORD_BYTES_MAX || !capacity ||
@@ -35,15 +36,17 @@ int oltp_table_create(struct oltp_engine *engine, uint32_t record_bytes, uint64_
 	cold_table_init(table);
 
 	pthread_mutex_lock(&engine->lock);
-	if (engine->n_tables == OLTP_TABLES_MAX) {
+	id = tables_count(engine);
+	if (id == OLTP_TABLES_MAX)
 		rc = -ENOSPC;
-	} else {
-		table->id = engine->n_tables;
-		if (engine->log)
-			rc = log_table_created(engine->log, table->id, record_bytes);
+	else if (engine->log)
+		rc = log_table_created(engine->log, id, record_bytes);
+	if (!rc) {
+		table->id = id;
+		engine->tables[id] = table;
+		/* Whoever counts it sees all of it. */
+		atomic_store_explicit(&engine->n_tables, id + 1, memory_order_release);
 	}
-	if (!rc)
-		engine->tables[engine->n_tables++] = table;
 	pthread_mutex_unlock(&engine->lock);
 	if (rc) {
 		table_destroy(table);
