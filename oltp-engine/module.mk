@@ -107,6 +107,7 @@ $(eval $(call unit_test,test_oltp_recency,tests/unit/test_oltp_recency.c,liboltp
 $(eval $(call unit_test,test_oltp_vom_ebb,tests/unit/test_oltp_vom_ebb.c tests/unit/oltp_memory_rig.c,liboltp-server liboltp))
 $(eval $(call unit_test,test_oltp_retire,tests/unit/test_oltp_retire.c,liboltp,,$(foreach f,evict_flush epoch_advance storage_slot_free,-Xlinker --wrap=$(f))))
 $(eval $(call unit_test,test_oltp_tables,tests/unit/test_oltp_tables.c,liboltp))
+$(eval $(call unit_test,test_oltp_stamp,tests/unit/test_oltp_stamp.c tests/unit/oltp_memory_rig.c,liboltp))
 $(eval $(call unit_test,test_oltp_cutoff,tests/unit/test_oltp_cutoff.c tests/unit/oltp_memory_rig.c,liboltp))
 $(eval $(call unit_test,test_oltp_idle,tests/unit/test_oltp_idle.c tests/unit/oltp_memory_rig.c,liboltp))
 $(eval $(call unit_test,test_oltp_recency_look,tests/unit/test_oltp_recency_look.c,liboltp))

@@ -156,7 +156,6 @@ static enum place redirect(const struct index_ref *ref, const struct compact_rec
 {
 	struct record *record = index_record(ref->entry);
 	struct cold_visit *visit = cold_visit_of(record);
-	uint64_t stamp = lock_stamp(atomic_load_explicit(&record->lock, memory_order_relaxed));
 	enum place place = PLACE_GONE;
 	uint64_t seen;
 
@@ -166,7 +165,7 @@ static enum place redirect(const struct index_ref *ref, const struct compact_rec
 		visit->stub = (visit->stub & ~INDEX_ADDR_MASK) | to;
 		place = PLACE_HERE;
 	}
-	lock_release_exclusive(&record->lock, stamp);
+	lock_release_exclusive(&record->lock, lock_stamp(seen));
 	return place;
 }
 

@@ -66,12 +66,12 @@ bool cold_visit_end(struct cold *cold, struct record *record, const struct index
 		    uint32_t node, uint64_t ts, bool is_wanted)
 {
 	const struct cold_visit *visit = cold_visit_of(record);
-	uint64_t seen = atomic_load_explicit(&record->lock, memory_order_relaxed);
-	uint64_t stamp = lock_stamp(seen);
 	bool is_written, has_ended = true;
+	uint64_t seen, stamp;
 
-	if (seen & LOCK_HELD || !lock_try_exclusive(&record->lock, ts, &seen))
+	if (!lock_try_exclusive(&record->lock, ts, &seen))
 		return false;
+	stamp = lock_stamp(seen);
 	if (index_ref_is_live(ref)) {
 		/* The lock was taken after the last writer had noted itself and released it. */
 		is_written = atomic_load_explicit(&visit->is_written, memory_order_relaxed);

@@ -202,7 +202,7 @@ enum evict_result evict_to_disk(struct evict *e, struct oltp_table *table, struc
 {
 	struct evict_batch *batch;
 	struct cold_block *block;
-	uint64_t stamp, seen;
+	uint64_t seen;
 
 	if (!e->cold || !cold_slots(table))
 		return EVICT_NOT;
@@ -210,14 +210,14 @@ enum evict_result evict_to_disk(struct evict *e, struct oltp_table *table, struc
 	if (!batch)
 		return EVICT_NOT;
 	block = batch->block;
-	stamp = lock_stamp(atomic_load_explicit(&record->lock, memory_order_relaxed));
 	if (!lock_try_exclusive(&record->lock, MANAGER_TS, &seen))
 		return EVICT_BUSY;
 	atomic_store_explicit(&block->keys[batch->n],
 			      atomic_load_explicit(&record->key, memory_order_relaxed),
 			      memory_order_relaxed);
 	cold_record_write(block, batch->n, batch->buffer, block->keys[batch->n], record->data);
-	atomic_store_explicit(&block->used[batch->n], (uint32_t)stamp, memory_order_relaxed);
+	atomic_store_explicit(&block->used[batch->n], (uint32_t)lock_stamp(seen),
+			      memory_order_relaxed);
 	batch->records[batch->n++] = record;
 	lock_release_exclusive(&record->lock, batch->mark);
 	return EVICT_DONE;
@@ -228,14 +228,13 @@ enum evict_result evict_move(struct evict *e, struct oltp_table *table, uint32_t
 {
 	struct record *copy;
 	struct index_ref ref;
-	uint64_t stamp, seen;
+	uint64_t seen;
 
 	if (!limbo_reserve(e, 1))
 		return EVICT_NOT;
-	seen = atomic_load_explicit(&record->lock, memory_order_relaxed);
-	if (seen & LOCK_HELD)
+	/* Looked at before a slot is taken in vain. */
+	if (atomic_load_explicit(&record->lock, memory_order_relaxed) & LOCK_HELD)
 		return EVICT_BUSY;
-	stamp = lock_stamp(seen);
 	copy = storage_slot_alloc_present(table, node, MANAGER_TS);
 	if (!copy)
 		return EVICT_NOT;
@@ -250,14 +249,14 @@ enum evict_result evict_move(struct evict *e, struct oltp_table *table, uint32_t
 				      memory_order_relaxed);
 		memcpy(copy->data, record->data, table->record_bytes);
 		index_ref_move(&ref, (uint64_t)(uintptr_t)copy);
-		lock_release_exclusive(&copy->lock, stamp);
+		lock_release_exclusive(&copy->lock, lock_stamp(seen));
 		limbo_push(e, record);
 		counter_add(&e->moved, 1);
 	} else {
 		storage_slot_free(&e->engine->storage, copy);
 		lock_release_exclusive(&copy->lock, 0);
 	}
-	lock_release_exclusive(&record->lock, stamp);
+	lock_release_exclusive(&record->lock, lock_stamp(seen));
 	return EVICT_DONE;
 }
 

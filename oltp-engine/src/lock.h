@@ -169,19 +169,21 @@ static inline bool lock_try_join(_Atomic uint64_t *word, uint64_t ts)
 	return true;
 }
 
+/*
+ * When taken, *ret_seen is the free word that was there: whoever wants to leave the stamp as it was
+ * takes it from that (lock_stamp), since one read before may be a holder's age.
+ */
 static inline bool lock_try_exclusive(_Atomic uint64_t *word, uint64_t ts, uint64_t *ret_seen)
 {
 	uint64_t old = atomic_load_explicit(word, memory_order_relaxed);
+	bool is_taken = false;
 
-	do {
-		if (old & LOCK_HELD) {
-			*ret_seen = old;
-			return false;
-		}
-	} while (!atomic_compare_exchange_weak_explicit(word, &old, LOCK_WRITER | ts,
-							memory_order_acquire,
-							memory_order_relaxed));
-	return true;
+	while (!is_taken && !(old & LOCK_HELD))
+		is_taken = atomic_compare_exchange_weak_explicit(word, &old, LOCK_WRITER | ts,
+								 memory_order_acquire,
+								 memory_order_relaxed);
+	*ret_seen = old;
+	return is_taken;
 }
 
 /* From reader to writer; mine: how many of the readers are the caller. */

@@ -76,6 +76,24 @@ static void test_word_is_free_after_release(void **state)
 	assert_int_equal(word, 0);
 }
 
+/* Who takes a word knows what its last holder left. */
+static void test_what_was_there_is_told(void **state)
+{
+	(void)state;
+	const uint64_t left[] = { 0, 5, LOCK_MARK | 5 };
+
+	for (uint32_t i = 0; i < ARRAY_SIZE(left); i++) {
+		_Atomic uint64_t word = LOCK_WAITER | left[i];
+		uint64_t seen = ~0ull;
+
+		assert_true(lock_try_exclusive(&word, ts_of(9, 9), &seen));
+		assert_int_equal(seen, LOCK_WAITER | left[i]);
+		assert_int_equal(lock_stamp(seen), i == 1 ? 5 : 0);
+		assert_false(lock_try_exclusive(&word, ts_of(8, 8), &seen));
+		assert_int_equal(seen, LOCK_WRITER | ts_of(9, 9));
+	}
+}
+
 static void test_age_is_the_oldest_reader(void **state)
 {
 	(void)state;
@@ -465,6 +483,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_conflict_matrix),
 		cmocka_unit_test(test_word_is_free_after_release),
+		cmocka_unit_test(test_what_was_there_is_told),
 		cmocka_unit_test(test_age_is_the_oldest_reader),
 		cmocka_unit_test(test_upgrade_needs_to_be_alone),
 		cmocka_unit_test(test_readers_do_not_overflow_into_other_bits),
