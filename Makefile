@@ -9,7 +9,9 @@
 #   $(eval $(call unit_test,<name>,<sources>,<static libs>,<pkg-config names>,<extra ldlibs>))
 #   $(eval $(call unit_test_native,...))  the same, left out of the sanitizer builds
 #   $(eval $(call unit_test_single,...))  the same, of one thread: left out of SAN=thread
-#   $(eval $(call check_step,<name>,<seconds>,<command>))  one more step of `make check`
+#   $(eval $(call check_step,<name>,<kind>,<seconds>,<steps that it needs>,<command>))
+#       one more step of `make check`; scripts/check says what a kind is
+#   $(eval $(call check_step_full,...))  the same, for `make check-full` only
 
 B ?= build/host
 SCENARIO ?= spot
@@ -20,6 +22,8 @@ CC := gcc
 endif
 CCACHE := $(shell command -v ccache 2>/dev/null)
 PKG_CONFIG ?= pkg-config
+CORES := $(shell nproc)
+comma := ,
 
 INCLUDES := -Iguest-driver/include/uapi -Iguest-monitor/libebb -Ihost-agent/include \
 	-Ioltp-engine/include -Ihost-agent -I.
@@ -108,11 +112,14 @@ endef
 
 unit_test_single = $(call unit_test$(if $(filter thread,$(SAN)),_native),$(1),$(2),$(3),$(4),$(5))
 
-define check_step
-CHECK_STEPS += $(strip $(1))
-CHECK_STEP_SECONDS_$(strip $(1)) := $(strip $(2))
-CHECK_STEP_COMMAND_$(strip $(1)) := $(3)
+# $(1) check or full, then as above. What is kept is a line of `make check-list`.
+define check_step_line
+CHECK_STEPS += $(strip $(2))
+CHECK_STEP_$(strip $(2)) := '$(strip $(2))' '$(strip $(1))' '$(strip $(3))' '$(strip $(4))' \
+	'$(strip $(5))' '$(strip $(6))'
 endef
+check_step = $(call check_step_line,check,$(1),$(2),$(3),$(4),$(5))
+check_step_full = $(call check_step_line,full,$(1),$(2),$(3),$(4),$(5))
 
 -include $(sort $(wildcard */module.mk tests/*/module.mk))
 
@@ -141,16 +148,19 @@ demo: ## set up what is missing, then run SCENARIO=spot (README lists more) with
 	scripts/bootstrap
 	scripts/demo $(SCENARIO) $(ARGS)
 
-check: ## set up what is missing, then run every test; ends with a summary
+check: ## set up what is missing, then run the tests that take half an hour; ends with a summary
 	scripts/bootstrap --check
 	scripts/check
 
+check-full: ## the same with all tests, all kernels, long histories and all seeds
+	scripts/bootstrap --check
+	scripts/check --full
+
 check-unit: $(UNIT_TESTS) $(if $(SAN),,$(UNIT_TESTS_NATIVE)) ## unit tests only (honours B, CC, SAN)
-	scripts/run-tests $^
+	scripts/run-tests -j $(CORES) $^
 
 check-list:
-	@$(foreach s,$(CHECK_STEPS),printf '%s\t%s\t%s\n' '$(s)' '$(CHECK_STEP_SECONDS_$(s))' \
-		'$(CHECK_STEP_COMMAND_$(s))';)
+	@$(foreach s,$(CHECK_STEPS),printf '%s\t%s\t%s\t%s\t%s\t%s\n' $(CHECK_STEP_$(s));)
 
 guest-programs-list:
 	@echo $(addprefix $(B)/bin/,$(GUEST_PROGS)) $(filter $(B)/bin/ebbt-%,$(PROGS))
@@ -216,5 +226,5 @@ clean: ## remove what was built from our own code
 distclean: ## remove everything made here: build/ and out/
 	rm -rf build out
 
-.PHONY: bench-agent bench-cpu bench-engine bench-memory bench-plug bench-parts help all demo check check-unit check-list guest-programs-list tests-build doctor bootstrap qemu qemu-source \
+.PHONY: bench-agent bench-cpu bench-engine bench-memory bench-plug bench-parts help all demo check check-full check-unit check-list guest-programs-list tests-build doctor bootstrap qemu qemu-source \
 	qemu-qtest qemu-asan guest-image clean distclean FORCE

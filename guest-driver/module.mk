@@ -24,4 +24,4 @@ $(eval $(call prog,ebbt-mem,$(addprefix tests/vm/guest/ebb-mem-,test.c bad.c use
 $(eval $(call prog,ebbt-mem-stress,$(addprefix tests/vm/guest/ebb-mem-,stress.c lib.c),,liburing,))
 
 # The driver itself, in VMs with the real device.
-$(eval $(call check_step,vm-driver,1800,scripts/run-tests -t 1780 tests/vm/driver))
+$(eval $(call check_step,vm-driver,vm,1800,qemu guest-image,scripts/run-tests -t 1780 tests/vm/driver))

@@ -30,7 +30,7 @@ $(LIBEBB_SO): $(LIBEBB_SRC) $(wildcard guest-monitor/*.h guest-monitor/libebb/*.
 endif
 
 # Exactly what ebb.h declares may be seen from outside, and the documentation compiles.
-$(eval $(call check_step,guest-monitor-api,60,guest-monitor/check-api))
+$(eval $(call check_step,guest-monitor-api,cpu,120,build,guest-monitor/check-api))
 
 $(eval $(call unit_test,test_ebb_view,tests/unit/test_ebb_view.c,libebb,,))
 $(eval $(call unit_test,test_ebb_divide,tests/unit/test_ebb_divide.c,monitord libebb,,))

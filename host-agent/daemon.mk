@@ -71,4 +71,4 @@ $(eval $(call prog,ebbt-emuhost,tests/vm/guest/emuhost-test.c tests/lib/emuhost_
 	$(addprefix host-agent/io/,cgroup.c emugroup.c emuhost.c emuslice.c emuspec.c) \
 	$(addprefix host-agent/util/,err.c fs.c),,,))
 
-$(eval $(call check_step,fuzz,75,tests/fuzz/run 15))
+$(eval $(call check_step,fuzz,cpu,300,,tests/fuzz/run 15))

@@ -1,5 +1,24 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
+# The steps of `make check` that are nobody's own. Builds come first, since tests need them.
+# Sanitizers slow a test down up to ten times, and a busy machine any of them.
+CHECK_MAKE := make --no-print-directory -j$(CORES)
+CHECK_SLOW := EBB_TEST_SECONDS=600 $(CHECK_MAKE)
+
+$(eval $(call check_step,style,cpu,300,,scripts/check-style))
+$(eval $(call check_step,header-sync,cpu,60,,scripts/qemu-header-sync --check))
+$(eval $(call check_step,build,cpu,900,,$(CHECK_MAKE) all))
+$(eval $(call check_step,build-gcc,cpu,900,,$(CHECK_MAKE) B=build/gcc CC=gcc WERROR=1 all tests-build))
+$(eval $(call check_step,build-clang,cpu,900,,$(CHECK_MAKE) B=build/clang CC=clang WERROR=1 all tests-build))
+$(eval $(call check_step,layers,cpu,120,build-gcc,scripts/check-layers build/gcc))
+$(eval $(call check_step,unit,cpu,1200,build-gcc,$(CHECK_SLOW) B=build/gcc CC=gcc WERROR=1 check-unit))
+$(eval $(call check_step,asan-ubsan,cpu,1800,,$(CHECK_SLOW) B=build/asan CC=gcc SAN=address$(comma)undefined check-unit))
+$(eval $(call check_step,tsan,cpu,1800,,$(CHECK_SLOW) B=build/tsan CC=gcc SAN=thread check-unit))
+$(eval $(call check_step,qemu,cpu,1800,,scripts/qemu-build))
+$(eval $(call check_step,guest-image,cpu,900,,scripts/guest-image))
+$(eval $(call check_step,modules,cpu,600,guest-image,scripts/check-modules))
+$(eval $(call check_step,qtest,vm,1200,qemu,scripts/qemu-qtest))
+
 # What benchmarks need besides VMs.
 $(eval $(call prog,ebb-bench-agent,$(addprefix scripts/bench/,agent.c agent-broker.c agent-decide.c \
 	agent-telemetry.c) tests/lib/link_frames.c, \

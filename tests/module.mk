@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
 # Tests of the build and lab scripts themselves.
-$(eval $(call check_step,tools,60,tests/tools/run))
-$(eval $(call check_step,lab,180,tests/lab/run))
+$(eval $(call check_step,tools,cpu,300,,tests/tools/run))
+$(eval $(call check_step,lab,vm,600,qemu,tests/lab/run))
 # Two VMs fill a core of the machine, and what is beside them may be slow: long limits.
-$(eval $(call check_step,throttle,600,tests/lab/throttle))
+$(eval $(call check_step,throttle,vm,900,build qemu,tests/lab/throttle))

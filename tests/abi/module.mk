@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-$(eval $(call check_step,abi-layout,60,scripts/run-tests tests/abi/layout))
+$(eval $(call check_step,abi-layout,cpu,120,,scripts/run-tests tests/abi/layout))
 
 # These run in a guest, on the real device: see tests/abi/abi_ioctl.c.
 $(eval $(call prog,ebbt-abi-ioctl,tests/abi/abi_ioctl.c,,,))

@@ -4,4 +4,7 @@ $(eval $(call prog,ebbt-membench,tests/vm/guest/ebb-membench.c,,,))
 $(eval $(call prog,ebbt-memhold,tests/vm/guest/ebb-memhold.c,,,))
 $(eval $(call prog,ebbt-cpubench,tests/vm/guest/ebb-cpubench.c,liboltp-bench liboltp libebb))
 
+# Whole VMs with libvirt and the agent.
+$(eval $(call check_step,vm,vm,2400,build qemu guest-image,tests/vm/run))
+
 include tests/vm/bootsect/module.mk
