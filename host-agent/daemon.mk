@@ -43,8 +43,8 @@ $(eval $(call unit_test,test_io_qemuproc,tests/unit/test_io_qemuproc.c,ebb-io eb
 $(foreach t,cmds config history http server watch,$(eval $(call unit_test,test_ctl_$(t), \
 	tests/unit/test_ctl_$(t).c,$(EBB_DAEMON_LIBS),$(EBB_DAEMON_PKGS),)))
 
-$(eval $(call unit_test,test_ctl_charge,tests/unit/test_ctl_charge.c tests/unit/core_script.c, \
-	$(EBB_DAEMON_LIBS),$(EBB_DAEMON_PKGS)))
+$(foreach t,charge charge_lost,$(eval $(call unit_test,test_ctl_$(t),tests/unit/test_ctl_$(t).c \
+	tests/unit/core_script.c,$(EBB_DAEMON_LIBS),$(EBB_DAEMON_PKGS))))
 
 $(eval $(call unit_test,test_ctl_pressure,tests/unit/test_ctl_pressure.c tests/unit/core_script.c, \
 	$(EBB_DAEMON_LIBS),$(EBB_DAEMON_PKGS),))

@@ -46,33 +46,31 @@ void core_charge_start(struct ebb_state *s, struct ebb_vm *vm)
 		s->charge_at = s->now + s->cfg.charge_usec;
 }
 
-void ebb_state_charged(struct ebb_state *s, const uint8_t *uuid, uint64_t order, usec_t until)
+void ebb_state_charge_resume(struct ebb_state *s, const uint8_t *uuid, uint64_t order,
+			     const struct ebb_vm_charge *last)
 {
 	struct ebb_vm *vm = core_vm_find(s, uuid);
 
-	if (!s->is_loaded && vm && vm->is_running && vm->order == order && until < vm->charge.at)
-		vm->charge.since = vm->charge.at = until;
+	if (!s->is_loaded && vm && vm->is_running && vm->order == order &&
+	    last->at < vm->charge.at)
+		vm->charge = *last;
 }
 
 void core_charge_record(struct ebb_state *s, struct ebb_vm *vm)
 {
-	struct ebb_vm_charge *c = &vm->charge;
+	const struct ebb_vm_charge *c = &vm->charge;
 	struct ebb_record *r;
 
 	core_charge(s, vm);
 	if (c->at == c->since)
 		return;
-	r = core_record(s, vm, s->now, EBB_EVENT_CHARGE);
+	r = core_record(s, vm, c->at, EBB_EVENT_CHARGE);
 	r->order = vm->order;
 	r->total_usec = c->at - c->since;
 	for (int k = 0; k < EBB_CLASS_MAX; k++) {
 		r->charge[k].core_usec = c->core_usec[k];
 		r->charge[k].mib_msec = c->mib_usec[k] / MIB_USEC_PER_MSEC;
-		c->core_usec[k] = 0;
-		/* What is less than a unit counts next time. */
-		c->mib_usec[k] %= MIB_USEC_PER_MSEC;
 	}
-	c->since = c->at;
 }
 
 void ebb_state_charge_all(struct ebb_state *s, usec_t now)

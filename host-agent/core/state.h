@@ -259,11 +259,14 @@ struct ebb_vm_vom {
 	struct ebb_vom_bucket buckets[EBB_VOM_ROOM]; /* by node, in it by value: as much as held */
 };
 
-/* What a VM has held, by class, since it was last recorded (ebb_record.charge). */
+/*
+ * What a run of a VM has held so far, by class (ebb_record.charge).  The counters only grow, so a
+ * record that is lost loses nothing: the next one has all.
+ */
 struct ebb_vm_charge {
 	uint64_t core_usec[EBB_CLASS_MAX];
 	uint64_t mib_usec[EBB_CLASS_MAX];
-	usec_t since, at;		/* counted from when, up to when */
+	usec_t since, at;		/* when the counters were 0, and up to when they count */
 };
 
 /* Events in this period and the one before; since: when this one began. */
@@ -404,11 +407,13 @@ void ebb_state_next(struct ebb_state *s, usec_t now, struct ebb_actions *ret_act
 void ebb_state_charge_all(struct ebb_state *s, usec_t now);
 
 /*
- * Before LOADED, of a VM that was found running: an agent that is gone has recorded what this run
- * of it held until `until`.  The time since then counts with what it is found to hold, for nobody
- * could be granted anything without an agent.  Ignored for any other run.
+ * Before LOADED, of a VM that was found running: an agent that is gone has recorded that this run
+ * of it held *last until last->at.  The counters go on from there, and the time since then counts
+ * with what the VM is found to hold, for nobody could be granted anything without an agent.
+ * Ignored for any other run.
  */
-void ebb_state_charged(struct ebb_state *s, const uint8_t *uuid, uint64_t order, usec_t until);
+void ebb_state_charge_resume(struct ebb_state *s, const uint8_t *uuid, uint64_t order,
+			     const struct ebb_vm_charge *last);
 
 /*
  * Oldest record that was not fetched yet; false if there is none.  The core

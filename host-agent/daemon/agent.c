@@ -148,15 +148,16 @@ static void refused(struct ebb_agent *a, usec_t now, const struct ebb_fact *fact
 	a->backend.ops->submit(a->backend.be, now, &close);
 }
 
-/* What VMs were found to hold counts from where the last agent stopped counting. */
+/* The counters of VMs that were found running go on from where the last agent left them. */
 static void resume_charge(struct ebb_agent *a)
 {
 	for (size_t i = 0; i < ebb_state_num_vms(a->state); i++) {
 		const struct ebb_vm *vm = ebb_state_vm_at(a->state, i);
-		const usec_t until = ebb_history_charged(a->history, vm->uuid, vm->order);
+		const struct ebb_vm_charge *last =
+			ebb_history_charge_of(a->history, vm->uuid, vm->order);
 
-		if (until > 0)
-			ebb_state_charged(a->state, vm->uuid, vm->order, until);
+		if (last)
+			ebb_state_charge_resume(a->state, vm->uuid, vm->order, last);
 	}
 }
 

@@ -22,16 +22,16 @@ sqlite3_stmt *ebb_history_charge_prepare(sqlite3 *sql)
 {
 	static const char text[] =
 		"INSERT INTO charges (vm, uuid, boot, run, minute, first_ts, last_ts, until_usec, "
-		"reserved_core_usec, spot_core_usec, reserved_mib_msec, spot_mib_msec) "
-		"VALUES (?,?,?,?,?,?,?,?,?,?,?,?) "
-		"ON CONFLICT (uuid, boot, run, minute) DO UPDATE SET vm = excluded.vm,"
+		"reserved_core_usec, spot_core_usec, reserved_mib_msec, spot_mib_msec, since_usec) "
+		"VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?) "
+		"ON CONFLICT (uuid, boot, since_usec, minute) DO UPDATE SET vm = excluded.vm,"
 		" first_ts = min(first_ts, excluded.first_ts),"
 		" last_ts = max(last_ts, excluded.last_ts),"
 		" until_usec = max(until_usec, excluded.until_usec),"
-		" reserved_core_usec = reserved_core_usec + excluded.reserved_core_usec,"
-		" spot_core_usec = spot_core_usec + excluded.spot_core_usec,"
-		" reserved_mib_msec = reserved_mib_msec + excluded.reserved_mib_msec,"
-		" spot_mib_msec = spot_mib_msec + excluded.spot_mib_msec";
+		" reserved_core_usec = max(reserved_core_usec, excluded.reserved_core_usec),"
+		" spot_core_usec = max(spot_core_usec, excluded.spot_core_usec),"
+		" reserved_mib_msec = max(reserved_mib_msec, excluded.reserved_mib_msec),"
+		" spot_mib_msec = max(spot_mib_msec, excluded.spot_mib_msec)";
 	sqlite3_stmt *s = NULL;
 
 	sqlite3_prepare_v2(sql, text, -1, &s, NULL);
@@ -53,6 +53,7 @@ int ebb_history_charge_insert(sqlite3_stmt *s, const char *boot,
 	sqlite3_bind_double(s, 6, e->ts - (double)r->total_usec / EBB_USEC_PER_SEC);
 	sqlite3_bind_double(s, 7, e->ts);
 	sqlite3_bind_int64(s, 8, (int64_t)r->at);
+	sqlite3_bind_int64(s, 13, (int64_t)(r->at - r->total_usec));
 	for (int k = 0; k < EBB_CLASS_MAX; k++) {
 		sqlite3_bind_int64(s, 9 + k, (int64_t)r->charge[k].core_usec);
 		sqlite3_bind_int64(s, 9 + EBB_CLASS_MAX + k, (int64_t)r->charge[k].mib_msec);
@@ -62,20 +63,34 @@ int ebb_history_charge_insert(sqlite3_stmt *s, const char *boot,
 	return 0;
 }
 
-/* Of a VM that was defined anew under an old name the two are told apart by uuid. */
+/* How far a counter came beyond the last row of before the time that is asked for. */
+#define COUNTED(counter) \
+	"max(" counter ") - coalesce(max(" counter ") FILTER (WHERE last_ts < ?3), 0) AS " counter
+
 const char ebb_history_charge_select[] =
-	"SELECT vm, uuid, min(first_ts) AS first_ts, max(last_ts) AS last_ts,"
+	"WITH counted AS (SELECT uuid, max(id) AS newest, max(last_ts) AS last_ts,"
+	" coalesce(max(last_ts) FILTER (WHERE last_ts < ?3), min(first_ts)) AS first_ts,"
+	COUNTED("reserved_core_usec") "," COUNTED("spot_core_usec") ","
+	COUNTED("reserved_mib_msec") "," COUNTED("spot_mib_msec")
+	" FROM charges WHERE ?1 = '' OR uuid IN (SELECT uuid FROM charges WHERE vm = ?1)"
+	" GROUP BY uuid, boot, since_usec HAVING max(last_ts) >= ?3)"
+	" SELECT charges.vm, charges.uuid, total.first_ts, total.last_ts,"
+	" reserved_core_s, spot_core_s, reserved_mib_s, spot_mib_s FROM"
+	" (SELECT max(newest) AS newest, min(first_ts) AS first_ts, max(last_ts) AS last_ts,"
 	" sum(reserved_core_usec) / 1e6 AS reserved_core_s,"
 	" sum(spot_core_usec) / 1e6 AS spot_core_s,"
 	" sum(reserved_mib_msec) / 1e3 AS reserved_mib_s, sum(spot_mib_msec) / 1e3 AS spot_mib_s"
-	" FROM charges WHERE (?1 = '' OR vm = ?1) AND last_ts >= ?3"
-	" GROUP BY vm, uuid ORDER BY vm, first_ts LIMIT ?4";
+	" FROM counted GROUP BY uuid) AS total JOIN charges ON charges.id = total.newest"
+	" ORDER BY charges.vm, total.first_ts LIMIT ?4";
 
 int ebb_history_charge_last(sqlite3 *sql, const char *boot, struct ebb_history_run **ret_runs,
 			    size_t *ret_num)
 {
-	static const char text[] = "SELECT uuid, run, max(until_usec) FROM charges"
-				   " WHERE boot = ?1 AND boot != '' GROUP BY uuid, run";
+	/* With max() SQLite takes the other columns from the row that has the maximum. */
+	static const char text[] =
+		"SELECT uuid, run, max(until_usec), since_usec, reserved_core_usec, "
+		"spot_core_usec, reserved_mib_msec, spot_mib_msec FROM charges "
+		"WHERE boot = ?1 AND boot != '' GROUP BY uuid, run";
 	struct ebb_history_run *runs = NULL;
 	sqlite3_stmt *s = NULL;
 	size_t num = 0, size = 0;
@@ -87,8 +102,15 @@ int ebb_history_charge_last(sqlite3 *sql, const char *boot, struct ebb_history_r
 		const char *uuid = (const char *)sqlite3_column_text(s, 0);
 		struct ebb_history_run run = {
 			.order = (uint64_t)sqlite3_column_int64(s, 1),
-			.until = (usec_t)sqlite3_column_int64(s, 2),
+			.charge.at = (usec_t)sqlite3_column_int64(s, 2),
+			.charge.since = (usec_t)sqlite3_column_int64(s, 3),
 		};
+
+		for (int k = 0; k < EBB_CLASS_MAX; k++) {
+			run.charge.core_usec[k] = (uint64_t)sqlite3_column_int64(s, 4 + k);
+			run.charge.mib_usec[k] = EBB_USEC_PER_MSEC *
+				(uint64_t)sqlite3_column_int64(s, 4 + EBB_CLASS_MAX + k);
+		}
 
 		if (!uuid || ebb_uuid_parse(uuid, run.uuid) < 0)
 			continue;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What VMs have held, as the history keeps it: sums by run of a VM and minute, to which each record
- * (EBB_EVENT_CHARGE) adds.  A record is kept as a whole or not at all, so what is told is exact up
- * to the last one, however the daemon ended.
+ * What VMs have held, as the history keeps it: the counters of each record (EBB_EVENT_CHARGE), of
+ * each minute the last ones.  What was held in a time is the difference of two rows.  A record may
+ * come late, twice or never: sums are exact up to the last one that was written, however the daemon
+ * ended.
  */
 #ifndef EBB_DAEMON_HISTORY_CHARGE_H
 #define EBB_DAEMON_HISTORY_CHARGE_H
@@ -13,17 +14,34 @@
 #define EBB_BOOT_ID_SIZE	64
 
 /*
- * until_usec is the end of the last record on CLOCK_MONOTONIC, which starts anew with each boot, as
- * run does, which is the order of ebb_fact_vm_running.
+ * The counters were 0 at first_ts and are as of last_ts; on CLOCK_MONOTONIC that is since_usec and
+ * until_usec.  Counters that begin at 0 have a since_usec of their own, so rows of one uuid, boot
+ * and since_usec go on from each other.  run is the order of ebb_fact_vm_running; CLOCK_MONOTONIC
+ * and run begin anew with each boot.
  */
 #define EBB_HISTORY_CHARGE_SCHEMA \
 	"CREATE TABLE IF NOT EXISTS charges (" \
 	" id INTEGER PRIMARY KEY, vm TEXT NOT NULL, uuid TEXT NOT NULL, boot TEXT NOT NULL," \
-	" run INTEGER NOT NULL, minute INTEGER NOT NULL, first_ts REAL NOT NULL," \
-	" last_ts REAL NOT NULL, until_usec INTEGER NOT NULL," \
+	" run INTEGER NOT NULL, since_usec INTEGER NOT NULL, minute INTEGER NOT NULL," \
+	" first_ts REAL NOT NULL, last_ts REAL NOT NULL, until_usec INTEGER NOT NULL," \
 	" reserved_core_usec INTEGER NOT NULL, spot_core_usec INTEGER NOT NULL," \
 	" reserved_mib_msec INTEGER NOT NULL, spot_mib_msec INTEGER NOT NULL," \
-	" UNIQUE (uuid, boot, run, minute));"
+	" UNIQUE (uuid, boot, since_usec, minute));"
+
+/* From version 4, in which a row had what was held in its minute. */
+#define EBB_HISTORY_CHARGE_CONVERT \
+	"ALTER TABLE charges RENAME TO charges_4;" \
+	EBB_HISTORY_CHARGE_SCHEMA \
+	"INSERT INTO charges (vm, uuid, boot, run, since_usec, minute, first_ts, last_ts," \
+	" until_usec, reserved_core_usec, spot_core_usec, reserved_mib_msec, spot_mib_msec)" \
+	" SELECT vm, uuid, boot, run," \
+	" min(CAST(until_usec - round(1e6 * (last_ts - first_ts)) AS INTEGER)) OVER whole," \
+	" minute, min(first_ts) OVER whole, last_ts, until_usec," \
+	" sum(reserved_core_usec) OVER so_far, sum(spot_core_usec) OVER so_far," \
+	" sum(reserved_mib_msec) OVER so_far, sum(spot_mib_msec) OVER so_far FROM charges_4" \
+	" WINDOW whole AS (PARTITION BY uuid, boot, run)," \
+	" so_far AS (PARTITION BY uuid, boot, run ORDER BY minute) ORDER BY id;" \
+	"DROP TABLE charges_4;"
 
 /* Of this boot of the host; "" where it can not be told. */
 void ebb_history_boot_id(char ret[EBB_BOOT_ID_SIZE]);
@@ -37,7 +55,7 @@ int ebb_history_charge_insert(sqlite3_stmt *s, const char *boot,
 /* Columns as the control protocol tells them; ?1 to ?4 as of other questions, ?2 is not used. */
 extern const char ebb_history_charge_select[];
 
-/* Until when what runs of this boot held is known; -EIO, -ENOMEM. */
+/* What is known that runs of this boot held; -EIO, -ENOMEM. */
 int ebb_history_charge_last(sqlite3 *sql, const char *boot, struct ebb_history_run **ret_runs,
 			    size_t *ret_num);
 

@@ -12,7 +12,7 @@
 #include "util/uuid.h"
 
 /* Grows when a table changes; a file of another version than this and the last is set aside. */
-#define VERSION		4
+#define VERSION		5
 #define BUSY_MSEC	2000
 
 static const char schema[] =
@@ -24,24 +24,12 @@ static const char schema[] =
 	" libvirt_ms REAL, place_ms REAL, total_ms REAL, reason TEXT NOT NULL, sla TEXT);"
 	"CREATE INDEX IF NOT EXISTS decisions_vm ON decisions (vm, id);"
 	EBB_HISTORY_CHARGE_SCHEMA
-	"PRAGMA user_version = 4;";
+	"PRAGMA user_version = 5;";
 
-/* Charges were among the decisions; rows of a minute each, of which the boot is not known. */
 static const char convert[] =
 	"BEGIN IMMEDIATE;"
-	EBB_HISTORY_CHARGE_SCHEMA
-	"INSERT INTO charges (vm, uuid, boot, run, minute, first_ts, last_ts, until_usec,"
-	" reserved_core_usec, spot_core_usec, reserved_mib_msec, spot_mib_msec)"
-	" SELECT vm, uuid, '', id, ts / 60, ts, ts, mono_s * 1e6, round(reserved_core_s * 1e6),"
-	" round(spot_core_s * 1e6), round(reserved_mib_s * 1e3), round(spot_mib_s * 1e3)"
-	" FROM decisions WHERE event = 'charge';"
-	"DELETE FROM decisions WHERE event = 'charge';"
-	"ALTER TABLE decisions DROP COLUMN reserved_core_s;"
-	"ALTER TABLE decisions DROP COLUMN spot_core_s;"
-	"ALTER TABLE decisions DROP COLUMN reserved_mib_s;"
-	"ALTER TABLE decisions DROP COLUMN spot_mib_s;"
-	"ALTER TABLE decisions ADD COLUMN sla TEXT;"
-	"PRAGMA user_version = 4;"
+	EBB_HISTORY_CHARGE_CONVERT
+	"PRAGMA user_version = 5;"
 	"COMMIT;";
 
 struct ebb_history_db {

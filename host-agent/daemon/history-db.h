@@ -12,11 +12,11 @@ struct ebb_history_entry {
 	struct ebb_record record;
 };
 
-/* A run of a VM in this boot of the host, and until when what it held is in the history. */
+/* A run of a VM in this boot of the host, and what the history says that it held. */
 struct ebb_history_run {
 	uint8_t uuid[16];
 	uint64_t order;
-	usec_t until;
+	struct ebb_vm_charge charge;
 };
 
 /* As ebb_history_open(); a file of the version before this one is converted. */

@@ -9,7 +9,7 @@
 
 #include <jansson.h>
 #include <systemd/sd-event.h>
-#include "ebb/types.h"
+#include "core/state.h"
 #include "io/workers.h"
 #include "util/err.h"
 
@@ -27,12 +27,16 @@ int ebb_history_open(const char *path, uint32_t max_rows, struct ebb_workers *wo
 void ebb_history_close(struct ebb_history *h);
 
 /*
- * Until when the last agent of this boot has recorded what a run of a VM held (order of
- * ebb_fact_vm_running), on CLOCK_MONOTONIC; 0: not known.
+ * What the last agent of this boot has recorded that a run of a VM held (order of
+ * ebb_fact_vm_running), as of when the file was opened; NULL: nothing.
  */
-usec_t ebb_history_charged(const struct ebb_history *h, const uint8_t *uuid, uint64_t order);
+const struct ebb_vm_charge *ebb_history_charge_of(const struct ebb_history *h, const uint8_t *uuid,
+						  uint64_t order);
 
-/* Keep a record; it is written soon. */
+/*
+ * Keep a record; it is written soon.  While nothing can be written, 65536 decisions are kept and
+ * later ones dropped, and of charges the newest of each VM's run.
+ */
 void ebb_history_add(struct ebb_history *h, const struct ebb_record *record, usec_t now);
 
 struct ebb_history_query {

@@ -114,7 +114,7 @@ static void drain_records(struct world *w)
 		w->num_rebalanced += r.event == EBB_EVENT_REBALANCE && r.cpus > 0;
 		w->num_throttled += r.event == EBB_EVENT_THROTTLE && r.cpus < 1000;
 		if (r.event == EBB_EVENT_CHARGE && find(w, r.uuid))
-			find(w, r.uuid)->charged_usec +=
+			find(w, r.uuid)->charged_usec =
 				r.charge[EBB_CLASS_RESERVED].core_usec +
 				r.charge[EBB_CLASS_SPOT].core_usec;
 		if (r.event == EBB_EVENT_MEM_REVOKE)

@@ -81,8 +81,10 @@ static uint64_t charged(const char *vm, enum ebb_class class)
 
 /* ---- with a clock of our own ---- */
 
-static void begin(struct script *s)
+/* Returns what its one core, which is reserved, counts by then. */
+static uint64_t begin(struct script *s)
 {
+	uint64_t reserved = 0;
 	struct ebb_sla sla = script_sla("1/4");
 
 	script_init(s, 1, 8, 1, false);
@@ -98,7 +100,8 @@ static void begin(struct script *s)
 	script_settle(s);
 	ebb_state_charge_all(s->state, s->now);
 	while (script_find_record(s, 'a', EBB_EVENT_CHARGE))
-		;
+		reserved = s->record.charge[EBB_CLASS_RESERVED].core_usec;
+	return reserved;
 }
 
 /* As the daemon does after each round. */
@@ -117,7 +120,7 @@ static void keep(struct script *s, struct ebb_history_db *db)
 struct account {
 	struct script *script;
 	struct ebb_history_db *db;
-	uint64_t reserved, spot;	/* truly held since begin() */
+	uint64_t reserved, spot;	/* truly held */
 	uint32_t cores;			/* held now, of which one is reserved */
 };
 
@@ -176,7 +179,7 @@ static void test_killed(void **state)
 	struct account a = { .script = &s, .db = open_db(), .cores = 1 };
 
 	(void)state;
-	begin(&s);
+	a.reserved = begin(&s);
 	live(&a);
 	/* It ends here, without a word. */
 	script_finish(&s);
@@ -214,7 +217,7 @@ static void find_again(struct script *s, usec_t now, uint64_t order,
 	s->now = now;
 	assert_int_equal(script_define(s, 'a', &sla), 0);
 	assert_int_equal(script_found(s, 'a', order, s->now, "0@0 1@1 2@2 3@0"), 0);
-	ebb_state_charged(s->state, run->uuid, run->order, run->until);
+	ebb_state_charge_resume(s->state, run->uuid, run->order, &run->charge);
 	script_loaded(s);
 	assert_int_equal(script_hello(s, 'a', true, true, 1, "1 2 3l"), 0);
 	script_expect(s, "welcome a ack", "limits a 3/4");
@@ -229,7 +232,7 @@ static void test_resumed(void **state)
 	usec_t now;
 
 	(void)state;
-	begin(&s);
+	a.reserved = begin(&s);
 	live(&a);
 	now = s.now + SEC(42) + 17;
 	script_finish(&s);
@@ -238,7 +241,7 @@ static void test_resumed(void **state)
 	run = last_run();
 	assert_memory_equal(run.uuid, uuid_of_a, 16);
 	assert_int_equal(run.order, 7);
-	assert_in_range(run.until, s.now - PERIOD, s.now);
+	assert_in_range(run.charge.at, s.now - PERIOD, s.now);
 	a.db = open_db();
 	a.reserved += SEC(42) + 17;
 	a.spot += 2 * (SEC(42) + 17);
@@ -263,7 +266,7 @@ static void test_other_run(void **state)
 	uint64_t before;
 
 	(void)state;
-	begin(&s);
+	a.reserved = begin(&s);
 	live(&a);
 	script_finish(&s);
 	run = last_run();
@@ -376,9 +379,9 @@ static void test_kill(void **state)
 	assert_true(seen > 0);
 	/* The next agent reads it all; the VM can not have held more than all four cores. */
 	assert_true(charged("simulated-1", EBB_CLASS_RESERVED) >= seen);
-	assert_in_range(last_run().until, until, ebb_clock_mono_usec());
+	assert_in_range(last_run().charge.at, until, ebb_clock_mono_usec());
 	assert_true(charged("simulated-1", EBB_CLASS_RESERVED) <=
-		    MOST_CORES * (last_run().until - begun));
+		    MOST_CORES * (last_run().charge.at - begun));
 }
 
 #define TEST(name)	cmocka_unit_test_setup_teardown(test_##name, setup, teardown)

@@ -15,6 +15,7 @@
 #include "daemon/history-db.h"
 #include "util/clock.h"
 
+#define WEB		"00000001-0000-0000-0000-000000000000"
 #define PATIENCE_USEC	60000000u	/* a hang, not slowness */
 
 static char folder[64], path[96];
@@ -175,10 +176,10 @@ static void test_other_version(void **state)
 	assert_int_equal(sqlite3_exec(sql, "PRAGMA user_version = 99", NULL, NULL, NULL),
 			 SQLITE_OK);
 	sqlite3_close(sql);
-	expect_set_aside("is of version 99, not 4");
+	expect_set_aside("is of version 99, not 5");
 }
 
-/* The last version had charges among the decisions. */
+/* In the last version a row had what was held in its minute, not since counting began. */
 static void test_last_version(void **state)
 {
 	static const char old[] =
@@ -186,14 +187,22 @@ static void test_last_version(void **state)
 		" mono_s REAL NOT NULL, vm TEXT NOT NULL, uuid TEXT NOT NULL, event TEXT NOT NULL,"
 		" node INTEGER, cpus INTEGER NOT NULL, asked INTEGER NOT NULL,"
 		" bytes INTEGER NOT NULL, code TEXT NOT NULL, agent_ms REAL, libvirt_ms REAL,"
-		" place_ms REAL, total_ms REAL, reason TEXT NOT NULL, reserved_core_s REAL,"
-		" spot_core_s REAL, reserved_mib_s REAL, spot_mib_s REAL);"
-		"CREATE INDEX decisions_vm ON decisions (vm, id); PRAGMA user_version = 3;"
+		" place_ms REAL, total_ms REAL, reason TEXT NOT NULL, sla TEXT);"
+		"CREATE INDEX decisions_vm ON decisions (vm, id);"
+		"CREATE TABLE charges (id INTEGER PRIMARY KEY, vm TEXT NOT NULL,"
+		" uuid TEXT NOT NULL, boot TEXT NOT NULL, run INTEGER NOT NULL,"
+		" minute INTEGER NOT NULL, first_ts REAL NOT NULL, last_ts REAL NOT NULL,"
+		" until_usec INTEGER NOT NULL, reserved_core_usec INTEGER NOT NULL,"
+		" spot_core_usec INTEGER NOT NULL, reserved_mib_msec INTEGER NOT NULL,"
+		" spot_mib_msec INTEGER NOT NULL, UNIQUE (uuid, boot, run, minute));"
+		"PRAGMA user_version = 4;"
 		"INSERT INTO decisions VALUES (1, 100, 5, 'web', 'u', 'grant', 0, 2, 2, 0, 'none',"
-		" 1, 1, 1, 3, 'because', NULL, NULL, NULL, NULL),"
-		" (2, 160, 65, 'web', 'u', 'charge', NULL, 0, 0, 0, 'none', NULL, NULL, NULL, NULL,"
-		" 'held', 60.25, 7, 1.5, 0.125), (3, 180, 85, 'web', 'u', 'charge', NULL, 0, 0, 0,"
-		" 'none', NULL, NULL, NULL, NULL, 'held', 20, 1, 0, 0);";
+		" 1, 1, 1, 3, 'because', NULL);"
+		"INSERT INTO charges VALUES"
+		" (1, 'web', '" WEB "', 'x', 7, 2, 100, 160, 65000000, 60250000, 7000000, 1500,"
+		" 125),"
+		" (2, 'web', '" WEB "', 'x', 8, 2, 170, 175, 85000000, 5000000, 0, 0, 0),"
+		" (3, 'web', '" WEB "', 'x', 7, 3, 160, 180, 85000000, 20000000, 1000000, 0, 0);";
 	struct ebb_history_query q = { .is_charge = true, .limit = 10 };
 	struct ebb_history_entry e = entry(200, "web", EBB_EVENT_DEMAND);
 	struct ebb_history_db *db;
@@ -211,9 +220,15 @@ static void test_last_version(void **state)
 	expect_count(db, "web", "grant", 0, 100, 1);
 	assert_int_equal(ebb_history_db_select(db, &q, &rows, NULL), 0);
 	assert_int_equal(json_array_size(rows), 1);
-	assert_float_equal(number(json_array_get(rows, 0), "reserved_core_s"), 80.25, 0);
+	assert_float_equal(number(json_array_get(rows, 0), "first_ts"), 100, 0);
+	assert_float_equal(number(json_array_get(rows, 0), "last_ts"), 180, 0);
+	assert_float_equal(number(json_array_get(rows, 0), "reserved_core_s"), 85.25, 0);
 	assert_float_equal(number(json_array_get(rows, 0), "spot_core_s"), 8, 0);
 	assert_float_equal(number(json_array_get(rows, 0), "spot_mib_s"), 0.125, 0);
+	json_decref(rows);
+	q.since_ts = 165;
+	assert_int_equal(ebb_history_db_select(db, &q, &rows, NULL), 0);
+	assert_float_equal(number(json_array_get(rows, 0), "reserved_core_s"), 25, 0);
 	json_decref(rows);
 	assert_int_equal(ebb_history_db_insert(db, &e, 1, &err), 0);
 	expect_count(db, "web", "", 0, 100, 2);
@@ -234,6 +249,7 @@ static void test_impossible_place(void **state)
 	assert_non_null(strstr(err.text, "/nonexistent/history.db"));
 }
 
+/* What a VM has held from 70 to ts. */
 static struct ebb_history_entry charge(double ts, const char *vm, uint8_t uuid, uint64_t core_s,
 				       uint64_t spot_mib_s)
 {
@@ -242,46 +258,83 @@ static struct ebb_history_entry charge(double ts, const char *vm, uint8_t uuid, 
 	e.record.uuid[0] = uuid;
 	e.record.at = (usec_t)(ts * EBB_USEC_PER_SEC);
 	e.record.order = 4;
-	e.record.total_usec = 30 * EBB_USEC_PER_SEC;
+	e.record.total_usec = (usec_t)((ts - 70) * EBB_USEC_PER_SEC);
 	e.record.charge[EBB_CLASS_RESERVED].core_usec = core_s * EBB_USEC_PER_SEC;
 	e.record.charge[EBB_CLASS_SPOT].core_usec = core_s * EBB_USEC_PER_SEC / 2;
 	e.record.charge[EBB_CLASS_SPOT].mib_msec = spot_mib_s * 1000;
 	return e;
 }
 
+static void expect_web(struct ebb_history_db *db, double since, double first_ts, double last_ts,
+		       double reserved_core_s, double spot_mib_s)
+{
+	struct ebb_history_query q = {
+		.is_charge = true, .limit = 10, .since_ts = since, .vm = "web",
+	};
+	json_t *rows, *row;
+
+	assert_int_equal(ebb_history_db_select(db, &q, &rows, NULL), 0);
+	assert_int_equal(json_array_size(rows), 2);
+	row = json_array_get(rows, 0);
+	assert_string_equal(json_string_value(json_object_get(row, "vm")), "web");
+	assert_string_equal(json_string_value(json_object_get(row, "uuid")),
+			    "01000000-0000-0000-0000-000000000000");
+	assert_float_equal(number(row, "first_ts"), first_ts, 0);
+	assert_float_equal(number(row, "last_ts"), last_ts, 0);
+	assert_float_equal(number(row, "reserved_core_s"), reserved_core_s, 0);
+	assert_float_equal(number(row, "spot_core_s"), reserved_core_s / 2, 0);
+	assert_float_equal(number(row, "reserved_mib_s"), 0, 0);
+	assert_float_equal(number(row, "spot_mib_s"), spot_mib_s, 0);
+	/* Another VM of the same name has an account of its own. */
+	assert_float_equal(number(json_array_get(rows, 1), "reserved_core_s"), 2, 0);
+	json_decref(rows);
+}
+
 static void test_charge(void **state)
 {
-	const struct ebb_history_entry e[] = {
+	/* In any order, and one of them twice. */
+	struct ebb_history_entry e[] = {
 		charge(100, "web", 1, 60, 5), entry(110, "web", EBB_EVENT_GRANT),
-		charge(160, "web", 1, 40, 4), charge(160, "db", 2, 7, 0),
-		charge(400, "web", 3, 2, 0), charge(220, "web", 1, 1, 0),
-		charge(161, "web", 1, 0, 2),
+		charge(160, "web", 1, 100, 9), charge(160, "db", 2, 7, 0),
+		charge(400, "web", 3, 2, 0), charge(220, "web", 1, 101, 11),
+		charge(161, "web", 1, 100, 11), charge(160, "web", 1, 100, 9),
 	};
-	struct ebb_history_query q = { .is_charge = true, .limit = 10, .since_ts = 150 };
+	struct ebb_history_query q = { .is_charge = true, .limit = 10, .vm = "db" };
 	struct ebb_history_db *db;
-	json_t *rows, *row;
+	json_t *rows;
 
 	(void)state;
 	assert_int_equal(ebb_history_db_open(NULL, 1000, &db, NULL), 0);
-	assert_int_equal(ebb_history_db_insert(db, e, 7, NULL), 0);
-	assert_int_equal(ebb_history_db_select(db, &q, &rows, NULL), 0);
-	/* Another VM of the same name has an account of its own. */
-	assert_int_equal(json_array_size(rows), 3);
-	row = json_array_get(rows, 1);
-	assert_string_equal(json_string_value(json_object_get(row, "vm")), "web");
-	assert_float_equal(number(row, "first_ts"), 130, 0);
-	assert_float_equal(number(row, "last_ts"), 220, 0);
-	assert_float_equal(number(row, "reserved_core_s"), 41, 0);
-	assert_float_equal(number(row, "spot_core_s"), 20.5, 0);
-	assert_float_equal(number(row, "reserved_mib_s"), 0, 0);
-	assert_float_equal(number(row, "spot_mib_s"), 6, 0);
-	assert_float_equal(number(json_array_get(rows, 2), "reserved_core_s"), 2, 0);
-	json_decref(rows);
-	q.since_ts = 0;
-	strcpy(q.vm, "db");
+	e[4].record.total_usec = 100 * EBB_USEC_PER_SEC;
+	assert_int_equal(ebb_history_db_insert(db, e, 8, NULL), 0);
+	expect_web(db, 0, 70, 220, 101, 11);
+	expect_web(db, 90, 70, 220, 101, 11);
+	expect_web(db, 150, 100, 220, 41, 6);
+	expect_web(db, 200, 161, 220, 1, 0);
 	assert_int_equal(ebb_history_db_select(db, &q, &rows, NULL), 0);
 	assert_int_equal(json_array_size(rows), 1);
 	assert_float_equal(number(json_array_get(rows, 0), "reserved_core_s"), 7, 0);
+	json_decref(rows);
+	ebb_history_db_close(db);
+}
+
+/* Old rows leave the table: of a VM that still runs nothing is lost with them. */
+static void test_charge_trim(void **state)
+{
+	struct ebb_history_query q = { .is_charge = true, .limit = 10 };
+	struct ebb_history_db *db;
+	json_t *rows;
+
+	(void)state;
+	assert_int_equal(ebb_history_db_open(NULL, 3, &db, NULL), 0);
+	for (int i = 1; i < 10; i++) {
+		const struct ebb_history_entry e = charge(70 + 60 * i, "web", 1, 60 * i, 0);
+
+		assert_int_equal(ebb_history_db_insert(db, &e, 1, NULL), 0);
+	}
+	assert_int_equal(ebb_history_db_select(db, &q, &rows, NULL), 0);
+	assert_float_equal(number(json_array_get(rows, 0), "first_ts"), 70, 0);
+	assert_float_equal(number(json_array_get(rows, 0), "reserved_core_s"), 540, 0);
 	json_decref(rows);
 	ebb_history_db_close(db);
 }
@@ -347,7 +400,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(round_trip), TEST(trim), TEST(damaged), TEST(other_version),
-		TEST(last_version), TEST(impossible_place), TEST(charge), TEST(batches),
+		TEST(last_version), TEST(impossible_place), TEST(charge), TEST(charge_trim),
+		TEST(batches),
 	};
 
 	return cmocka_run_group_tests_name("daemon/history", tests, NULL, NULL);

@@ -465,7 +465,7 @@ enum ebb_event {
 	EBB_EVENT_MEM_REVOKE,		/* the host took bytes; times count from the deadline */
 	EBB_EVENT_LEND,			/* the guest gave a core back and keeps the CPU;
 					 * cpus 0: there was none any more */
-	EBB_EVENT_CHARGE,		/* what a VM held in the last total_usec: charge[] */
+	EBB_EVENT_CHARGE,		/* what a run of a VM has held so far: charge[] */
 	EBB_EVENT_CONDUCT,		/* something to be said against a guest, or no more */
 	EBB_EVENT_BROKER,		/* memory ran short: what the VM is asked for of a node, and
 					 * why it; bytes and broker */
@@ -494,7 +494,8 @@ struct ebb_record {
 	uint64_t bytes;			/* MEM_*: by event */
 	/*
 	 * GRANT, RELEASE, LEND, REFUSE, MEM_REVOKE: microseconds; all 0 where the answer went out
-	 * at once because nothing had to be done.  CHARGE: total_usec only.
+	 * at once because nothing had to be done.  CHARGE: total_usec only, for how long charge[]
+	 * was counted until `at`.
 	 */
 	usec_t agent_usec;		/* request received -> first action issued */
 	usec_t libvirt_usec;		/* -> last plug or unplug ended */
@@ -502,8 +503,9 @@ struct ebb_record {
 	usec_t total_usec;		/* request received -> answer issued */
 	uint64_t order;			/* CHARGE: of the VM's run (ebb_fact_vm_running.order) */
 	/*
-	 * CHARGE, by class: what was held up to what is reserved (and minima of memory) counts as
-	 * reserved, the rest as spot; of a VM of class spot all is spot but the startup set.
+	 * CHARGE, by class, counters: what was held up to what is reserved (and minima of memory)
+	 * counts as reserved, the rest as spot; of a VM of class spot all is spot but the startup
+	 * set.
 	 */
 	struct {
 		uint64_t core_usec;	/* microseconds times CPUs with a core */
