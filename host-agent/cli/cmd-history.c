@@ -120,7 +120,7 @@ static void print_rows(const json_t *rows)
 
 		format_time(ctl_num(row, "ts"), when);
 		table_add(&t, "%s", when);
-		table_add(&t, "%s", ctl_str(row, "vm"));
+		table_add_name(&t, ctl_str(row, "vm"));
 		table_add(&t, "%s", ctl_str(row, "event"));
 		add_optional(&t, row, "node", "i");
 		table_add(&t, "%lld", ctl_int(row, "cpus"));
@@ -155,7 +155,7 @@ static void print_charge(const json_t *rows)
 
 		format_time(ctl_num(row, "first_ts"), from);
 		format_time(ctl_num(row, "last_ts"), to);
-		table_add(&t, "%s", ctl_str(row, "vm"));
+		table_add_name(&t, ctl_str(row, "vm"));
 		table_add(&t, "%s", from);
 		table_add(&t, "%s", to);
 		table_add(&t, "%.4f", hours(row, "reserved_core_s", 1));

@@ -5,6 +5,7 @@
 #include "cli/core-map.h"
 #include "cli/ctl.h"
 #include "cli/table.h"
+#include "util/text.h"
 #include "util/version.h"
 
 static void print_nodes(const json_t *host)
@@ -51,9 +52,9 @@ static void print_cores(const json_t *host)
 			table_add(&t, "%lld", ctl_int(core, "node"));
 			table_add(&t, "%lld", ctl_int(core, "core"));
 			table_add(&t, "%lld", ctl_int(thread, "cpu"));
-			table_add(&t, "%s", vm[0] ? vm :
-				  json_is_object(json_object_get(thread, "shared")) ? "shared" :
-				  "free");
+			table_add_name(&t, vm[0] ? vm :
+				       json_is_object(json_object_get(thread, "shared")) ?
+				       "shared" : "free");
 			if (vm[0])
 				table_add(&t, "%lld", ctl_int(thread, "vcpu"));
 			else
@@ -85,7 +86,8 @@ void ctl_print_pressure(const json_t *answer)
 		printf("violation %s (now %.0f%%, since %.0f s)\n", ctl_str(item, "text"),
 		       ctl_num(item, "percent"), ctl_num(item, "since_s"));
 	json_array_foreach(json_object_get(answer, "moves"), i, item)
-		printf("move      %s %s (since %.0f s)\n", ctl_str(item, "vm"),
+		printf("move      %s %s (since %.0f s)\n",
+		       ebb_text_label(ctl_str(item, "vm"), EBB_LABEL_MOST).text,
 		       ctl_str(item, "text"), ctl_num(item, "since_s"));
 }
 

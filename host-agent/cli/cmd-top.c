@@ -18,7 +18,7 @@
 struct top {
 	double interval_s;
 	long count;			/* 0: for ever */
-	json_t *last; /* name -> { at_s, committed, aborted } of the last report */
+	json_t *last; /* uuid -> { at_s, committed, aborted } of the last report */
 };
 
 static const struct argp_option options[] = {
@@ -53,7 +53,7 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 static double rate(struct top *t, const json_t *vm, double now_s, const char *key)
 {
 	const json_t *told = json_object_get(vm, "telemetry");
-	const json_t *last = json_object_get(t->last, ctl_str(vm, "name"));
+	const json_t *last = json_object_get(t->last, ctl_str(vm, "uuid"));
 	double at_s = now_s - ctl_num(told, "age_ms") / 1000, span;
 
 	if (!json_is_object(told) || !last)
@@ -70,7 +70,7 @@ static void remember(struct top *t, const json_t *vm, double now_s)
 
 	if (!json_is_object(told))
 		return;
-	json_object_set_new(t->last, ctl_str(vm, "name"),
+	json_object_set_new(t->last, ctl_str(vm, "uuid"),
 			    json_pack("{s:f, s:I, s:I}", "at_s",
 				      now_s - ctl_num(told, "age_ms") / 1000, "committed",
 				      ctl_int(told, "committed"), "aborted",
@@ -112,7 +112,7 @@ static void print_table(struct top *t, const json_t *answer, double now_s)
 	json_array_foreach(json_object_get(answer, "vms"), i, vm) {
 		const json_t *told = json_object_get(vm, "telemetry");
 
-		table_add(&table, "%s", ctl_str(vm, "name"));
+		table_add_name(&table, ctl_str(vm, "name"));
 		table_add(&table, "%s", ctl_str(vm, "state"));
 		table_add(&table, "%lld", ctl_int(vm, "cpus_held"));
 		table_add(&table, "%lld", ctl_int(vm, "cpus_limit"));

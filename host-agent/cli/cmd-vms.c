@@ -86,7 +86,7 @@ static void print_list(const json_t *vms)
 		format_memory(vm, memory, sizeof(memory));
 		format_nodes(vm, nodes, sizeof(nodes));
 		format_note(vm, note, sizeof(note));
-		table_add(&t, "%s", ctl_str(vm, "name"));
+		table_add_name(&t, ctl_str(vm, "name"));
 		table_add(&t, "%s", ctl_str(vm, "state"));
 		table_add(&t, "%s", ctl_str(vm, "class"));
 		table_add(&t, "%lld", ctl_int(vm, "weight"));

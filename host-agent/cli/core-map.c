@@ -16,8 +16,10 @@
 
 #include "cli/core-map.h"
 #include "cli/ctl.h"
+#include "util/text.h"
 
 #define COLUMNS		12		/* threads in a line */
+#define NAME_COLUMNS	16
 #define MAX_VMS		1024
 
 struct map {
@@ -25,7 +27,7 @@ struct map {
 	json_int_t cpus[COLUMNS];
 	size_t count;
 	json_int_t node;
-	const char *vms[MAX_VMS];	/* those on any of them, as they come */
+	const json_t *vms[MAX_VMS];	/* a member of "vcpus" of each VM on any of them */
 	size_t num_vms;
 };
 
@@ -41,32 +43,45 @@ static char shade(json_int_t permille)
 	return shades[i];
 }
 
+static bool is_of(const json_t *vcpu, const json_t *vm)
+{
+	return strcmp(ctl_str(vcpu, "uuid"), ctl_str(vm, "uuid")) == 0;
+}
+
 static void note_vms(struct map *m, const json_t *shared)
 {
 	json_t *vcpu;
 	size_t i, k;
 
 	json_array_foreach(json_object_get(shared, "vcpus"), i, vcpu) {
-		const char *name = ctl_str(vcpu, "vm");
-
-		for (k = 0; k < m->num_vms && strcmp(m->vms[k], name) != 0; k++)
+		for (k = 0; k < m->num_vms && !is_of(vcpu, m->vms[k]); k++)
 			;
 		if (k == m->num_vms && k < MAX_VMS)
-			m->vms[m->num_vms++] = name;
+			m->vms[m->num_vms++] = vcpu;
 	}
 }
 
 /* -1: the VM is not there. */
-static json_int_t use_of(const json_t *shared, const char *vm)
+static json_int_t use_of(const json_t *shared, const json_t *vm)
 {
 	json_int_t use = -1;
 	json_t *vcpu;
 	size_t i;
 
 	json_array_foreach(json_object_get(shared, "vcpus"), i, vcpu)
-		if (strcmp(ctl_str(vcpu, "vm"), vm) == 0)
+		if (is_of(vcpu, vm))
 			use = (use < 0 ? 0 : use) + ctl_int(vcpu, "use_permille");
 	return use;
+}
+
+static void print_name(const char *name)
+{
+	const struct ebb_text_label label = ebb_text_label(name, NAME_COLUMNS);
+	size_t column = 0;
+
+	for (const char *s = label.text; *s; s += ebb_text_char(s))
+		column++;
+	printf("%s%*s", label.text, (int)(NAME_COLUMNS - column), "");
 }
 
 static void flush(struct map *m)
@@ -78,7 +93,7 @@ static void flush(struct map *m)
 		printf("%5lld", m->cpus[i]);
 	putchar('\n');
 	for (size_t k = 0; k < m->num_vms; k++) {
-		printf("%-16.16s", m->vms[k]);
+		print_name(ctl_str(m->vms[k], "vm"));
 		for (size_t i = 0; i < m->count; i++) {
 			const json_int_t use = use_of(m->threads[i], m->vms[k]);
 			/* Idle there is not the same as not there. */
@@ -88,7 +103,7 @@ static void flush(struct map *m)
 		}
 		putchar('\n');
 	}
-	printf("%-16s", "used %");
+	print_name("used %");
 	for (size_t i = 0; i < m->count; i++)
 		printf("%3lld%-2s", ctl_int(m->threads[i], "use_permille") / 10,
 		       ctl_bool(m->threads[i], "stuck") ? "!!" :

@@ -124,7 +124,7 @@ static void print_vms(const struct simulate *s)
 	for (uint32_t v = 0; v < s->trace.num_vms; v++) {
 		const struct sim_vm *vm = &s->trace.vms[v];
 
-		table_add(&t, "%s", vm->name);
+		table_add_name(&t, vm->name);
 		table_add(&t, "%s", ebb_class_name(vm->sla.class));
 		table_add(&t, "%u", vm->sla.priority);
 		table_add(&t, "%u", vm->sla.weight);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "cli/table.h"
+#include "util/text.h"
 
 void table_init(struct table *t, const char *const *names)
 {
@@ -47,6 +48,11 @@ void table_add(struct table *t, const char *fmt, ...)
 		if ((unsigned char)*p < 0x20 || *p == 0x7f)
 			*p = '?';
 	t->cells[t->num_cells++] = text;
+}
+
+void table_add_name(struct table *t, const char *name)
+{
+	table_add(t, "%s", ebb_text_label(name, EBB_LABEL_MOST).text);
 }
 
 static const char *cell(const struct table *t, size_t i)

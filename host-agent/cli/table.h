@@ -21,6 +21,9 @@ void table_finish(struct table *t);
 /* The next cell of the current row; "" is printed as "-". */
 void table_add(struct table *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
+/* A VM's name, shortened if it is long. */
+void table_add_name(struct table *t, const char *name);
+
 /* With at most `columns` characters in a line (0: as many as there are). */
 void table_print(const struct table *t, size_t columns);
 

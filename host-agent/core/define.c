@@ -53,7 +53,7 @@ static int vm_get(struct ebb_state *s, const uint8_t *uuid, const char *name,
 		s->vms[i] = vm;
 		s->num_vms++;
 	}
-	core_text(vm->name, "%.*s", EBB_NAME_SIZE - 1, name);
+	ebb_text_copy(vm->name, sizeof(vm->name), name);
 	*ret_vm = vm;
 	return 0;
 }
@@ -223,7 +223,7 @@ int core_vm_invalid(struct ebb_state *s, usec_t now, const struct ebb_fact *fact
 
 	if (r < 0)
 		return r;
-	core_text(vm->error, "%.*s", EBB_TEXT_SIZE - 1, fact->u.vm_invalid.text);
+	ebb_text_copy(vm->error, sizeof(vm->error), fact->u.vm_invalid.text);
 	if (vm->is_running)
 		vm->work->is_void = true;
 	else
@@ -252,7 +252,7 @@ int core_vm_defined(struct ebb_state *s, usec_t now, const struct ebb_fact *fact
 		r = sla_fits_domain(&d->sla, d->vcpus, d->num_vcpus, d->pool_blocks, text);
 	if (r < 0) {
 		memcpy(invalid.uuid, fact->uuid, sizeof(invalid.uuid));
-		core_text(invalid.u.vm_invalid.name, "%.*s", EBB_NAME_SIZE - 1, d->name);
+		ebb_text_copy(invalid.u.vm_invalid.name, EBB_NAME_SIZE, d->name);
 		core_vm_invalid(s, now, &invalid);
 		return r;
 	}

@@ -68,7 +68,8 @@ static void explain_others(const struct ebb_state *s, const struct ebb_vm *vm, u
 			ebb_value_print(b->keeps_from, from);
 			core_text(core_explain_more(e),
 				  "  %s was asked for %u of %u MiB%s: it keeps what is worth from "
-				  "%s on%s (weight %u)", other->name, mib(b->asked), mib(b->held),
+				  "%s on%s (weight %u)", core_label(other).text, mib(b->asked),
+				  mib(b->held),
 				  b->held <= other->sla.nodes[g].mem_min ? ", its minimum" : "",
 				  from, b->vom_at ? "" : ", as is guessed", other->sla.mem_weight);
 		}

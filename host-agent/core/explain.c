@@ -209,12 +209,13 @@ static void explain_holders(const struct ebb_state *s, const struct ebb_vm *vm, 
 				core_text(line(e, EBB_WAIT_CORES, EBB_NODE_ANY, n->num_due,
 					       n->due[0]),
 					  "  %s uses %u, limit %u; its CPUs go home from %.2f s on",
-					  other->name, n->used, n->limit, seconds(now, n->due[0]));
+					  core_label(other).text, n->used, n->limit,
+					  seconds(now, n->due[0]));
 			else
 				core_text(line(e, EBB_WAIT_CORES, EBB_NODE_ANY,
 					       n->used - n->limit, EBB_TIME_NEVER),
 					  "  %s uses %u, limit %u; its CPUs are on their way out",
-					  other->name, n->used, n->limit);
+					  core_label(other).text, n->used, n->limit);
 		}
 	}
 }
@@ -285,14 +286,14 @@ static void explain_mem_holders(const struct ebb_state *s, const struct ebb_vm *
 						   p->held - p->limit, p->due[0].at),
 					  "  %s holds %u MiB, limit %u; the rest is revoked from "
 					  "%.2f s "
-					  "on", other->name, mib(p->held), mib(p->limit),
+					  "on", core_label(other).text, mib(p->held), mib(p->limit),
 					  seconds(now, p->due[0].at));
 			else
 				core_text(mem_line(e, EBB_WAIT_MEMORY, EBB_NODE_ANY,
 						   reach - p->limit, EBB_TIME_NEVER),
 					  "  %s may take up to %u MiB, limit %u, until its "
 					  "device has "
-					  "confirmed the limit", other->name, mib(reach),
+					  "confirmed the limit", core_label(other).text, mib(reach),
 					  mib(p->limit));
 		}
 	}

@@ -38,6 +38,7 @@
 #include "core/share.h"
 #include "core/move.h"
 #include "core/state.h"
+#include "util/text.h"
 
 #define EBB_RECORDS	4096u
 
@@ -430,6 +431,11 @@ void core_explain_vom(const struct ebb_state *s, const struct ebb_vm *vm, usec_t
 struct ebb_record *core_record(struct ebb_state *s, const struct ebb_vm *vm, usec_t now,
 			       enum ebb_event event);
 void core_text(char *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* The VM's name, for a text that has other things to say, too. */
+static inline struct ebb_text_label core_label(const struct ebb_vm *vm)
+{
+	return ebb_text_label(vm->name, EBB_LABEL_MOST);
+}
 
 /* In whole blocks, rounded down. */
 static inline uint32_t core_percent(uint32_t blocks, uint32_t percent)

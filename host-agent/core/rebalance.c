@@ -136,11 +136,12 @@ static void who(const struct ebb_state *s, uint16_t core, char *text, size_t siz
 {
 	const struct core_shared *sh = &s->shared;
 	uint32_t below = UINT32_MAX;
-	size_t len = 0;
+	size_t len;
 
 	text[0] = '\0';
-	for (int n = 0; n < 4 && len < size; n++) {
+	for (int n = 0; n < 4; n++) {
 		uint32_t best = UINT32_MAX;
+		const char *name;
 
 		for (uint32_t i = 0; i < sh->share.num_vcpus; i++) {
 			const struct ebb_share_vcpu *v = &sh->vcpus[i];
@@ -154,9 +155,10 @@ static void who(const struct ebb_state *s, uint16_t core, char *text, size_t siz
 		if (best == UINT32_MAX)
 			return;
 		below = best;
-		len += (size_t)snprintf(text + len, size - len, "%s%.24s %u%%", n ? ", " : "",
-					sh->of[sh->vcpus[best % EBB_SHARE_MAX_VCPUS].vm]->name,
-					best / EBB_SHARE_MAX_VCPUS / 10);
+		len = strlen(text);
+		name = sh->of[sh->vcpus[best % EBB_SHARE_MAX_VCPUS].vm]->name;
+		snprintf(text + len, size - len, "%s%s %u%%", n ? ", " : "",
+			 ebb_text_label(name, 24).text, best / EBB_SHARE_MAX_VCPUS / 10);
 	}
 }
 

@@ -13,6 +13,7 @@ void core_text(char *text, const char *format, ...)
 	va_start(args, format);
 	vsnprintf(text, EBB_TEXT_SIZE, format, args);
 	va_end(args);
+	ebb_text_clean(text);
 }
 
 struct ebb_record *core_record(struct ebb_state *s, const struct ebb_vm *vm, usec_t now,

@@ -196,12 +196,18 @@ const struct ebb_vm *ebb_state_vm(const struct ebb_state *s, const uint8_t *uuid
 	return core_vm_find(s, uuid);
 }
 
-const struct ebb_vm *ebb_state_vm_by_name(const struct ebb_state *s, const char *name)
+size_t ebb_state_vms_named(const struct ebb_state *s, const char *name,
+			   const struct ebb_vm **ret_vm)
 {
-	for (size_t i = 0; i < s->num_vms; i++)
-		if (strncmp(s->vms[i]->name, name, EBB_NAME_SIZE) == 0)
-			return s->vms[i];
-	return NULL;
+	size_t num = 0;
+
+	for (size_t i = 0; i < s->num_vms; i++) {
+		if (strcmp(s->vms[i]->name, name) != 0)
+			continue;
+		*ret_vm = s->vms[i];
+		num++;
+	}
+	return num;
 }
 
 const struct ebb_broker *ebb_state_broker(const struct ebb_state *s)

@@ -322,7 +322,7 @@ struct ebb_vm_share {
 
 struct ebb_vm {
 	uint8_t uuid[16];
-	char name[EBB_NAME_SIZE];
+	char name[EBB_NAME_SIZE];	/* whole; nothing is found by it but what people ask for */
 	char error[EBB_TEXT_SIZE];	/* why it is not (fully) managed; "": it is */
 	bool has_sla;			/* sla and vcpus are valid */
 	bool is_running;
@@ -432,7 +432,12 @@ const struct ebb_pressure *ebb_state_pressure(const struct ebb_state *s);
 size_t ebb_state_num_vms(const struct ebb_state *s);
 const struct ebb_vm *ebb_state_vm_at(const struct ebb_state *s, size_t i);
 const struct ebb_vm *ebb_state_vm(const struct ebb_state *s, const uint8_t *uuid);
-const struct ebb_vm *ebb_state_vm_by_name(const struct ebb_state *s, const char *name);
+/*
+ * How many VMs are called so; *ret_vm is one of them.  libvirt sees to it that there is no more
+ * than one, but news of several VMs come one after the other.
+ */
+size_t ebb_state_vms_named(const struct ebb_state *s, const char *name,
+			   const struct ebb_vm **ret_vm);
 
 /* Sums over the nodes of a VM. */
 struct ebb_vm_totals {

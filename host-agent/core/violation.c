@@ -110,11 +110,11 @@ static void name_most(const struct ebb_state *s, enum ebb_pressed what, uint16_t
 			return;
 		len = strlen(text);
 		if (what == EBB_PRESSED_MEMORY)
-			snprintf(text + len, size - len, "%s%.20s %llu", k ? ", " : "; most by ",
-				 named[k]->name, mib(most));
+			snprintf(text + len, size - len, "%s%s %llu", k ? ", " : "; most by ",
+				 ebb_text_label(named[k]->name, 20).text, mib(most));
 		else
-			snprintf(text + len, size - len, "%s%.20s %.2f", k ? ", " : "; most by ",
-				 named[k]->name, (double)most / 1000);
+			snprintf(text + len, size - len, "%s%s %.2f", k ? ", " : "; most by ",
+				 ebb_text_label(named[k]->name, 20).text, (double)most / 1000);
 	}
 }
 

@@ -17,20 +17,39 @@
 #define MAX_HISTORY_ROWS	100000
 #define DEFAULT_HISTORY_ROWS	50
 
-/* The VM that "vm" names, by name or uuid; NULL: the request is answered. */
+/*
+ * The VM that is called so, by uuid or, if no VM has such a one, by name.  0 if there is none, also
+ * *ret_vm is NULL then; -ENOTUNIQ if there are several, and the request is answered.
+ */
+static int look_up(struct ebb_agent *a, struct ebb_ctl_request *r, const char *name,
+		   const struct ebb_vm **ret_vm)
+{
+	uint8_t uuid[EBB_UUID_BYTES];
+	size_t num;
+
+	*ret_vm = ebb_uuid_parse(name, uuid) == 0 ? ebb_state_vm(a->state, uuid) : NULL;
+	if (*ret_vm)
+		return 0;
+	num = ebb_state_vms_named(a->state, name, ret_vm);
+	if (num < 2)
+		return 0;
+	ebb_ctl_fail(r, "ambiguous-vm", "ebbctl vms --json tells their UUIDs: name one by it",
+		     "%zu VMs are called \"%s\"", num, name);
+	return -ENOTUNIQ;
+}
+
+/* The VM that "vm" names; NULL: the request is answered. */
 static const struct ebb_vm *find_vm(struct ebb_agent *a, struct ebb_ctl_request *r)
 {
 	const char *name = json_string_value(json_object_get(r->body, "vm"));
-	const struct ebb_vm *vm = NULL;
-	uint8_t uuid[16];
+	const struct ebb_vm *vm;
 
 	if (!name) {
 		ebb_ctl_fail(r, "bad-request", NULL, "\"%s\" needs a string \"vm\"", r->cmd);
 		return NULL;
 	}
-	vm = ebb_state_vm_by_name(a->state, name);
-	if (!vm && ebb_uuid_parse(name, uuid) == 0)
-		vm = ebb_state_vm(a->state, uuid);
+	if (look_up(a, r, name, &vm) < 0)
+		return NULL;
 	if (!vm)
 		ebb_ctl_fail(r, "no-such-vm",
 			     "ebbctl vms lists the VMs; one without an <ebb:sla> in its "
@@ -179,6 +198,32 @@ static void history_done(void *ctx, json_t *rows, int err)
 			     "the history can not be read: %s", strerror(-err));
 }
 
+/* A VM that is gone has a history, too; -errno: the request is answered. */
+static int ask_history_of(struct ebb_agent *a, struct ebb_ctl_request *r, const char *name,
+			  struct ebb_history_query *q)
+{
+	uint8_t uuid[EBB_UUID_BYTES];
+	const struct ebb_vm *vm;
+	int rc;
+
+	if (strlen(name) >= sizeof(q->vm)) {
+		ebb_ctl_fail(r, "bad-request", NULL, "no name has more than %zu bytes",
+			     sizeof(q->vm) - 1);
+		return -EINVAL;
+	}
+	rc = look_up(a, r, name, &vm);
+	if (rc < 0)
+		return rc;
+	if (vm)
+		ebb_uuid_format(vm->uuid, q->uuid);
+	else if (ebb_uuid_parse(name, uuid) == 0)
+		ebb_uuid_format(uuid, q->uuid);
+	/* A name also finds VMs that had it before; a uuid is no name. */
+	if (!q->uuid[0] || (vm && strcmp(vm->name, name) == 0))
+		memcpy(q->vm, name, strlen(name) + 1);
+	return 0;
+}
+
 static void cmd_history(struct ebb_agent *a, struct ebb_ctl_request *r)
 {
 	struct ebb_history_query q = { .limit = DEFAULT_HISTORY_ROWS };
@@ -210,8 +255,8 @@ static void cmd_history(struct ebb_agent *a, struct ebb_ctl_request *r)
 	if (limit)
 		q.limit = json_integer_value(limit);
 	q.since_ts = since ? json_number_value(since) : 0;
-	/* A VM that is gone has a history, too: its name is not checked. */
-	snprintf(q.vm, sizeof(q.vm), "%s", vm ? vm : "");
+	if (vm && ask_history_of(a, r, vm, &q) < 0)
+		return;
 	snprintf(q.event, sizeof(q.event), "%s", event ? event : "");
 	ebb_history_ask(a->history, &q, history_done, r);
 }

@@ -12,6 +12,7 @@
 #include <unistd.h>
 #include "daemon/ctl.h"
 #include "util/log.h"
+#include "util/text.h"
 
 struct client;
 
@@ -116,6 +117,7 @@ void ebb_ctl_fail(struct ebb_ctl_request *request, const char *code, const char 
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
+	ebb_text_clean(text);
 	answer(request, json_pack("{s:b, s:{s:s, s:s, s:s}}", "ok", 0, "error", "code", code,
 				  "message", text, "hint", hint ? hint : ""));
 }

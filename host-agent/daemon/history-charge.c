@@ -72,7 +72,8 @@ const char ebb_history_charge_select[] =
 	" coalesce(max(last_ts) FILTER (WHERE last_ts < ?3), min(first_ts)) AS first_ts,"
 	COUNTED("reserved_core_usec") "," COUNTED("spot_core_usec") ","
 	COUNTED("reserved_mib_msec") "," COUNTED("spot_mib_msec")
-	" FROM charges WHERE ?1 = '' OR uuid IN (SELECT uuid FROM charges WHERE vm = ?1)"
+	" FROM charges WHERE (?1 = '' AND ?2 = '') OR (?2 != '' AND uuid = ?2)"
+	" OR (?1 != '' AND uuid IN (SELECT uuid FROM charges WHERE vm = ?1))"
 	" GROUP BY uuid, boot, since_usec HAVING max(last_ts) >= ?3)"
 	" SELECT charges.vm, charges.uuid, total.first_ts, total.last_ts,"
 	" reserved_core_s, spot_core_s, reserved_mib_s, spot_mib_s FROM"

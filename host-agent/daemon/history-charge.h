@@ -52,7 +52,7 @@ sqlite3_stmt *ebb_history_charge_prepare(sqlite3 *sql);
 int ebb_history_charge_insert(sqlite3_stmt *s, const char *boot,
 			      const struct ebb_history_entry *entry);
 
-/* Columns as the control protocol tells them; ?1 to ?4 as of other questions, ?2 is not used. */
+/* Columns as the control protocol tells them; ?1 to ?4 as of other questions. */
 extern const char ebb_history_charge_select[];
 
 /* What is known that runs of this boot held; -EIO, -ENOMEM. */

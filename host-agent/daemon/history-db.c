@@ -23,6 +23,7 @@ static const char schema[] =
 	" asked INTEGER NOT NULL, bytes INTEGER NOT NULL, code TEXT NOT NULL, agent_ms REAL,"
 	" libvirt_ms REAL, place_ms REAL, total_ms REAL, reason TEXT NOT NULL, sla TEXT);"
 	"CREATE INDEX IF NOT EXISTS decisions_vm ON decisions (vm, id);"
+	"CREATE INDEX IF NOT EXISTS decisions_uuid ON decisions (uuid, id);"
 	EBB_HISTORY_CHARGE_SCHEMA
 	"PRAGMA user_version = 5;";
 
@@ -256,11 +257,12 @@ int ebb_history_db_select(struct ebb_history_db *db, const struct ebb_history_qu
 			  json_t **ret_rows, struct ebb_err *err)
 {
 	static const char rows_text[] =
-		"SELECT ts, mono_s, vm, event, node, cpus, asked, bytes, code, agent_ms, "
+		"SELECT ts, mono_s, vm, uuid, event, node, cpus, asked, bytes, code, agent_ms, "
 		"libvirt_ms, "
 		"place_ms,"
-		" total_ms, reason FROM (SELECT * FROM decisions WHERE (?1 = '' OR vm = ?1)"
-		" AND (?2 = '' OR event = ?2) AND ts >= ?3 ORDER BY id DESC LIMIT ?4) ORDER BY id";
+		" total_ms, reason FROM (SELECT * FROM decisions WHERE"
+		" ((?1 = '' AND ?2 = '') OR (?1 != '' AND vm = ?1) OR (?2 != '' AND uuid = ?2))"
+		" AND (?5 = '' OR event = ?5) AND ts >= ?3 ORDER BY id DESC LIMIT ?4) ORDER BY id";
 	const char *text = q->is_charge ? ebb_history_charge_select : rows_text;
 	json_t *rows = json_array();
 	sqlite3_stmt *s = NULL;
@@ -273,9 +275,11 @@ int ebb_history_db_select(struct ebb_history_db *db, const struct ebb_history_qu
 		return fail(db, err, "SELECT");
 	}
 	sqlite3_bind_text(s, 1, q->vm, -1, SQLITE_STATIC);
-	sqlite3_bind_text(s, 2, q->event, -1, SQLITE_STATIC);
+	sqlite3_bind_text(s, 2, q->uuid, -1, SQLITE_STATIC);
 	sqlite3_bind_double(s, 3, q->since_ts);
 	sqlite3_bind_int64(s, 4, q->limit);
+	if (!q->is_charge)
+		sqlite3_bind_text(s, 5, q->event, -1, SQLITE_STATIC);
 	while ((rc = sqlite3_step(s)) == SQLITE_ROW) {
 		json_t *row = json_object();
 

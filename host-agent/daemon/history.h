@@ -12,6 +12,7 @@
 #include "core/state.h"
 #include "io/workers.h"
 #include "util/err.h"
+#include "util/uuid.h"
 
 struct ebb_history;
 
@@ -40,7 +41,9 @@ const struct ebb_vm_charge *ebb_history_charge_of(const struct ebb_history *h, c
 void ebb_history_add(struct ebb_history *h, const struct ebb_record *record, usec_t now);
 
 struct ebb_history_query {
-	char vm[EBB_NAME_SIZE];		/* "": all */
+	/* VMs that had this name or have this UUID, as text; both "": all. */
+	char vm[EBB_NAME_SIZE];
+	char uuid[EBB_UUID_TEXT_SIZE];
 	char event[24];			/* "": all */
 	double since_ts;		/* unix seconds; 0: from the beginning */
 	uint32_t limit;			/* newest so many, listed oldest first */

@@ -50,7 +50,7 @@ struct real_job {
 	struct ebb_real *real;
 	enum real_work work;
 	uint8_t uuid[16];
-	char name[EBB_VIRT_NAME_SIZE];
+	char name[EBB_NAME_SIZE];
 	uint64_t action_id;
 	uint16_t vcpu, thread;		/* PLUG, UNPLUG, PLACE */
 	uint16_t node;			/* MIRROR: guest node */

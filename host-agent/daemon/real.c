@@ -7,6 +7,7 @@
 #include "daemon/real-private.h"
 #include "util/clock.h"
 #include "util/log.h"
+#include "util/text.h"
 
 /* libvirt gives up on an unplug after 5 s, the device on a request after 15. */
 #define SET_VCPU_USEC		(10 * EBB_USEC_PER_SEC)
@@ -319,7 +320,7 @@ static void on_lost(void *ctx, const char *why)
 	ebb_log(LOG_WARNING, "libvirt_down", EBB_KS("uri", r->cfg.libvirt_uri),
 		EBB_KS("reason", why));
 	r->is_connected = false;
-	snprintf(r->why, sizeof(r->why), "%.*s", (int)sizeof(r->why) - 1, why);
+	ebb_text_copy(r->why, sizeof(r->why), why);
 }
 
 static void on_changed(void *ctx, const uint8_t uuid[16], const char *what)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Thresholds, violations and moves as JSON. */
 #include "daemon/view-pressure.h"
+#include "util/uuid.h"
 
 json_t *ebb_view_pressure(const struct ebb_state *s)
 {
@@ -72,10 +73,12 @@ json_t *ebb_view_violations(const struct ebb_state *s, usec_t now)
 json_t *ebb_view_move(const struct ebb_vm *vm, usec_t now)
 {
 	const struct ebb_vm_move *m = &vm->move;
+	char uuid[EBB_UUID_TEXT_SIZE];
 
 	if (!m->is_on)
 		return json_null();
-	return json_pack("{s:s, s:s, s:i, s:f, s:s}", "vm", vm->name, "resource",
+	ebb_uuid_format(vm->uuid, uuid);
+	return json_pack("{s:s, s:s, s:s, s:i, s:f, s:s}", "vm", vm->name, "uuid", uuid, "resource",
 			 ebb_pressed_name(m->pressed), "node", m->host_node, "since_s",
 			 seconds_since(m->at, now), "text", m->text);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* See view-shared.h. */
 #include "daemon/view-shared.h"
+#include "util/uuid.h"
 
 static json_t *users(const struct ebb_state *s, uint16_t thread)
 {
@@ -8,12 +9,15 @@ static json_t *users(const struct ebb_state *s, uint16_t thread)
 
 	for (size_t i = 0; i < ebb_state_num_vms(s); i++) {
 		const struct ebb_vm *vm = ebb_state_vm_at(s, i);
+		char uuid[EBB_UUID_TEXT_SIZE];
 
+		ebb_uuid_format(vm->uuid, uuid);
 		for (uint16_t k = 0; vm->is_running && k < vm->num_vcpus; k++)
 			if (vm->vcpus[k].shared == thread)
 				json_array_append_new(
-					list, json_pack("{s:s, s:i, s:i}", "vm", vm->name, "vcpu",
-							k, "use_permille", vm->vcpus[k].use));
+					list, json_pack("{s:s, s:s, s:i, s:i}", "vm", vm->name,
+							"uuid", uuid, "vcpu", k, "use_permille",
+							vm->vcpus[k].use));
 	}
 	return list;
 }

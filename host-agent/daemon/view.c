@@ -42,10 +42,14 @@ static json_t *core_view(const struct ebb_state *s, uint16_t core)
 		const struct ebb_thread *thread = &ebb_state_host(s)->threads[c->threads[t]];
 		uint16_t vcpu = 0;
 		const struct ebb_vm *vm = ebb_state_thread_owner(s, c->threads[t], &vcpu);
+		char uuid[EBB_UUID_TEXT_SIZE];
 
+		if (vm)
+			ebb_uuid_format(vm->uuid, uuid);
 		json_array_append_new(
-			threads, json_pack("{s:i, s:s?, s:o, s:o}", "cpu", thread->os_cpu, "vm",
-					   vm ? vm->name : NULL, "vcpu",
+			threads, json_pack("{s:i, s:s?, s:s?, s:o, s:o}", "cpu", thread->os_cpu,
+					   "vm", vm ? vm->name : NULL, "uuid", vm ? uuid : NULL,
+					   "vcpu",
 					   vm ? json_integer(vcpu) : json_null(), "shared",
 					   ebb_view_shared_thread(s, c->threads[t])));
 	}

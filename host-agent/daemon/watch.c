@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 #include "daemon/watch.h"
+#include "util/text.h"
 
 static void tell(const struct ebb_watch *w, usec_t now, const struct ebb_sink *sink,
 		 struct ebb_fact *fact)
@@ -51,8 +52,8 @@ static void define(struct ebb_watch *w, const struct ebb_look *look, usec_t now,
 	w->metadata = *m;
 	w->metadata.sla = found;
 	w->error[0] = '\0';
-	snprintf(w->name, sizeof(w->name), "%s", look->domain.name);
-	snprintf(d->name, sizeof(d->name), "%.*s", (int)sizeof(d->name) - 1, w->name);
+	memcpy(w->name, look->domain.name, sizeof(w->name));
+	memcpy(d->name, w->name, sizeof(d->name));
 	d->num_vcpus = m->num_vcpus;
 	d->vcpus = m->vcpus;
 	memcpy(d->boot_bytes, m->boot_bytes, sizeof(d->boot_bytes));
@@ -66,14 +67,13 @@ static void invalidate(struct ebb_watch *w, const struct ebb_look *look, usec_t 
 	struct ebb_fact fact = { .type = EBB_FACT_VM_INVALID };
 	struct ebb_fact_vm_invalid *i = &fact.u.vm_invalid;
 
-	snprintf(i->text, sizeof(i->text), "%.*s", (int)sizeof(i->text) - 1,
-		 look->domain.error.text);
+	ebb_text_copy(i->text, sizeof(i->text), look->domain.error.text);
 	if (w->told == EBB_WATCH_INVALID && strcmp(w->error, i->text) == 0)
 		return;
 	w->told = EBB_WATCH_INVALID;
 	memcpy(w->error, i->text, sizeof(w->error));
-	snprintf(w->name, sizeof(w->name), "%s", look->domain.name);
-	snprintf(i->name, sizeof(i->name), "%.*s", (int)sizeof(i->name) - 1, w->name);
+	memcpy(w->name, look->domain.name, sizeof(w->name));
+	memcpy(i->name, w->name, sizeof(i->name));
 	tell(w, now, sink, &fact);
 }
 

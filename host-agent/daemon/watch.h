@@ -23,7 +23,7 @@ struct ebb_look {
 /* What the core was told of a domain. */
 struct ebb_watch {
 	uint8_t uuid[16];
-	char name[EBB_VIRT_NAME_SIZE];
+	char name[EBB_NAME_SIZE];
 	enum {
 		EBB_WATCH_UNKNOWN,	/* nothing */
 		EBB_WATCH_VALID,	/* VM_DEFINED */

@@ -14,6 +14,7 @@
 #include "io/linkproto.h"
 #include "util/clock.h"
 #include "util/log.h"
+#include "util/text.h"
 #include "util/uuid.h"
 
 /* A device that reads is never this far behind: it is hundreds of messages. */
@@ -123,7 +124,7 @@ static int on_penalty_over(sd_event_source *s, uint64_t usec, void *arg)
 
 static void punish(struct link *k, const char *what)
 {
-	snprintf(k->last_error, sizeof(k->last_error), "%s", what);
+	ebb_text_copy(k->last_error, sizeof(k->last_error), what);
 	ebb_log(LOG_WARNING, "link_refused", EBB_KS("vm", k->name), EBB_KS("reason", what));
 	if (k->penalty || sd_event_add_time_relative(k->links->event, &k->penalty, CLOCK_MONOTONIC,
 						     PENALTY_USEC, 0, on_penalty_over, k) < 0)
@@ -247,8 +248,7 @@ static void turn_away(struct link *k, const char *what)
 		k->num_strangers = 0;
 	}
 	if (++k->num_strangers == 1) {
-		snprintf(k->last_error, sizeof(k->last_error), "%.*s",
-			 (int)sizeof(k->last_error) - 1, what);
+		ebb_text_copy(k->last_error, sizeof(k->last_error), what);
 		ebb_log(LOG_WARNING, "link_refused", EBB_KS("vm", k->name), EBB_KS("reason", what));
 	} else if (k->num_strangers == MAX_STRANGERS) {
 		punish(k, "too many connections of other processes");
@@ -365,7 +365,7 @@ int ebb_links_listen(struct ebb_links *l, const uint8_t uuid[16], const char *na
 	int rc;
 
 	if (k) {
-		snprintf(k->name, sizeof(k->name), "%s", name);
+		ebb_text_copy(k->name, sizeof(k->name), name);
 		return 0;
 	}
 	k = calloc(1, sizeof(*k));
@@ -375,7 +375,7 @@ int ebb_links_listen(struct ebb_links *l, const uint8_t uuid[16], const char *na
 	k->fd = k->listen_fd = -1;
 	k->addr.sun_family = AF_UNIX;
 	memcpy(k->uuid, uuid, 16);
-	snprintf(k->name, sizeof(k->name), "%s", name);
+	ebb_text_copy(k->name, sizeof(k->name), name);
 	ebb_uuid_format(uuid, text);
 	if ((size_t)snprintf(k->addr.sun_path, sizeof(k->addr.sun_path), "%s/%s.sock", l->folder,
 			     text) >= sizeof(k->addr.sun_path)) {

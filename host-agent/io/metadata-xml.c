@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 #include "io/metadata-xml.h"
+#include "util/text.h"
 
 int ebb_metaxml_fail(const struct ebb_metaxml *x, const char *fmt, ...)
 {
@@ -15,7 +16,9 @@ int ebb_metaxml_fail(const struct ebb_metaxml *x, const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
-	return ebb_err_set(x->err, -EINVAL, "domain %s: %s", x->domain[0] ? x->domain : "?", text);
+	return ebb_err_set(x->err, -EINVAL, "domain %s: %s",
+			   x->domain[0] ? ebb_text_label(x->domain, EBB_LABEL_MOST).text : "?",
+			   text);
 }
 
 static int parse_number(const char *text, uint64_t *ret)

@@ -13,6 +13,7 @@
 #include "io/metadata-mem.h"
 #include "io/metadata-vcpus.h"
 #include "io/metadata-xml.h"
+#include "util/text.h"
 
 static bool is_ours(const xmlNode *n)
 {
@@ -239,7 +240,7 @@ static int parse_domain(struct ebb_metaxml *x, xmlNode *root, uint16_t num_host_
 	if (rc == 0 && name) {
 		xmlChar *text = xmlNodeGetContent(name);
 
-		snprintf(x->domain, sizeof(x->domain), "%s", text ? (const char *)text : "");
+		ebb_text_copy(x->domain, sizeof(x->domain), text ? (const char *)text : "");
 		xmlFree(text);
 	}
 	if (rc == 0)

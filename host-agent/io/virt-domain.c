@@ -6,6 +6,7 @@
 #include <string.h>
 #include "io/virt-domain.h"
 #include "io/virt-error.h"
+#include "util/text.h"
 
 static int read_state(virDomainPtr dom, struct ebb_virt_domain *d, struct ebb_err *err)
 {
@@ -44,7 +45,7 @@ int ebb_virt_domain_get(virConnectPtr conn, const uint8_t uuid[16], uint16_t num
 		rc = ebb_virt_error(err, "libvirt does not find the domain");
 		return rc == -ENOENT ? 0 : rc;
 	}
-	snprintf(ret->name, sizeof(ret->name), "%s", virDomainGetName(dom));
+	ebb_text_copy(ret->name, sizeof(ret->name), virDomainGetName(dom));
 	ret->exists = true;
 	rc = read_state(dom, ret, err);
 	if (rc == 0)

@@ -10,13 +10,11 @@
 #include "ebb/types.h"
 #include "io/metadata.h"
 
-#define EBB_VIRT_NAME_SIZE	256
-
 struct ebb_virt_domain {
 	bool exists;
 	bool is_running;
 	uint64_t order;			/* running: grows with the time of the start */
-	char name[EBB_VIRT_NAME_SIZE];
+	char name[EBB_NAME_SIZE];
 	int sla;			/* 1: metadata is valid; 0: no SLA; -errno: see error */
 	struct ebb_metadata metadata;
 	struct ebb_err error;

@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include "simulate/simulate.h"
+#include "util/text.h"
+#include "util/uuid.h"
 
 /* As daemon/history-db.c writes it: the first that will do, and the first with SLAs. */
 #define VERSION		2
@@ -17,15 +19,15 @@
 #define ONE_MIND_USEC	EBB_USEC_PER_SEC
 
 static const char query[] =
-	"SELECT ts, vm, event, node, cpus, asked, reason, code, sla FROM decisions WHERE vm != '' "
-	"ORDER BY id";
+	"SELECT ts, vm, event, node, cpus, asked, reason, code, sla, uuid FROM decisions "
+	"WHERE vm != '' ORDER BY id";
 static const char query_without_sla[] =
-	"SELECT ts, vm, event, node, cpus, asked, reason, code, NULL FROM decisions "
+	"SELECT ts, vm, event, node, cpus, asked, reason, code, NULL, uuid FROM decisions "
 	"WHERE vm != '' ORDER BY id";
 
 struct row {
 	double ts;
-	const char *vm, *event, *reason, *code, *sla;
+	const char *vm, *uuid, *event, *reason, *code, *sla;
 	int node;			/* -1: none, or any */
 	uint16_t cpus, asked;
 };
@@ -42,6 +44,7 @@ struct past_node {
 };
 
 struct past {
+	char uuid[EBB_UUID_TEXT_SIZE];
 	bool is_running;
 	struct past_node nodes[EBB_MAX_GUEST_NODES];
 	unsigned ceiling, num_nodes;	/* as the SLA says, 0: not known */
@@ -58,17 +61,18 @@ struct replay {
 	const char *query;
 };
 
-static int find_vm(struct replay *r, const char *name)
+/* By uuid, as a name may change, and be another VM's then; the last name is kept. */
+static int find_vm(struct replay *r, const struct row *row)
 {
 	struct sim_trace *t = &r->trace;
 	uint32_t i = 0;
 
-	while (i < t->num_vms && strcmp(t->vms[i].name, name) != 0)
+	while (i < t->num_vms && strcmp(r->pasts[i].uuid, row->uuid) != 0)
 		i++;
 	if (i == EBB_MAX_VMS)
 		return -ENOSPC;
 	if (i == t->num_vms) {
-		snprintf(t->vms[i].name, sizeof(t->vms[i].name), "%s", name);
+		ebb_text_copy(r->pasts[i].uuid, sizeof(r->pasts[i].uuid), row->uuid);
 		t->vms[i].sla = (struct ebb_sla){
 			.class = EBB_CLASS_RESERVED, .priority = EBB_PRIORITY_DEFAULT,
 			.weight = EBB_WEIGHT_DEFAULT, .deadline_ms = EBB_DEADLINE_MS_DEFAULT,
@@ -77,6 +81,7 @@ static int find_vm(struct replay *r, const char *name)
 		};
 		t->num_vms++;
 	}
+	ebb_text_copy(t->vms[i].name, sizeof(t->vms[i].name), row->vm);
 	return (int)i;
 }
 
@@ -164,7 +169,7 @@ static bool scan_sla(const char *text, struct ebb_sla *ret)
 
 static int note_size(struct replay *r, const struct row *row)
 {
-	const int vm = find_vm(r, row->vm);
+	const int vm = find_vm(r, row);
 	struct past_node *n;
 	unsigned used;
 	struct past *p;
@@ -366,7 +371,7 @@ static int given_back(struct replay *r, const struct row *row, uint32_t vm, uint
 
 static int note_event(struct replay *r, const struct row *row)
 {
-	const int found = find_vm(r, row->vm);
+	const int found = find_vm(r, row);
 	struct past *p;
 	uint32_t vm;
 	uint16_t g;
@@ -444,6 +449,7 @@ static int each_row(struct replay *r, sqlite3 *sql,
 			.event = text_of(s, 2), .node = sqlite3_column_int(s, 3),
 			.cpus = cpus_of(s, 4), .asked = cpus_of(s, 5), .reason = text_of(s, 6),
 			.code = text_of(s, 7), .sla = text_of(s, 8),
+			.uuid = text_of(s, 9),
 		};
 
 		if (sqlite3_column_type(s, 3) == SQLITE_NULL || row.node < 0 ||

@@ -3,6 +3,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include "util/err.h"
+#include "util/text.h"
 
 int ebb_err_set(struct ebb_err *err, int rc, const char *fmt, ...)
 {
@@ -17,5 +18,6 @@ int ebb_err_set(struct ebb_err *err, int rc, const char *fmt, ...)
 	for (char *p = err->text; *p; p++)
 		if ((unsigned char)*p < 0x20)
 			*p = ' ';
+	ebb_text_clean(err->text);
 	return rc;
 }

@@ -8,188 +8,30 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <sys/un.h>
-#include <unistd.h>
 #include <cmocka.h>
-#include "daemon/ctl-cmds.h"
-#include "daemon/dryrun.h"
-#include "io/hosttopo.h"
+#include "tests/unit/ctl_rig.h"
 #include "util/clock.h"
-#include "util/log.h"
-
-#define PATIENCE_USEC	60000000u	/* a hang, not slowness */
-
-struct fixture {
-	struct ebb_agent agent;
-	struct ebb_host host;
-	struct ebb_workers *workers;
-	struct ebb_dryrun *dryrun;
-	struct ebb_ctl *ctl;
-	char folder[64], path[96];
-	int fd;
-};
-
-static void *alloc(void *ctx, size_t bytes)
-{
-	(void)ctx;
-	return calloc(1, bytes);
-}
-
-static void release(void *ctx, void *ptr)
-{
-	(void)ctx;
-	free(ptr);
-}
-
-static int connect_client(const char *path)
-{
-	struct sockaddr_un addr = { .sun_family = AF_UNIX };
-	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-
-	strcpy(addr.sun_path, path);
-	return connect(fd, (struct sockaddr *)&addr, sizeof(addr)) == 0 ? fd : -1;
-}
-
-static int set_up(void **state, bool has_shared)
-{
-	const struct ebb_emuspec spec = { 2, 2, 1, 250 };
-	struct fixture *f = calloc(1, sizeof(*f));
-	struct ebb_ctl_config ctl = {
-		.path = f->path, .group = -1, .handle = ebb_ctl_handle, .ctx = &f->agent,
-	};
-	struct ebb_state_config cfg;
-	struct ebb_err err = { "" };
-
-	ebb_log_set_level(LOG_ERR);
-	strcpy(f->folder, "/tmp/test_ctl_cmds.XXXXXX");
-	if (!mkdtemp(f->folder) || ebb_hosttopo_emulated(&spec, &f->host, &err) < 0)
-		return -1;
-	/* A core of each node. */
-	f->host.cores[1].is_shared = f->host.cores[3].is_shared = has_shared;
-	snprintf(f->path, sizeof(f->path), "%s/control.sock", f->folder);
-	ebb_state_config_default(&cfg);
-	cfg.alloc = (struct ebb_alloc){ .alloc = alloc, .free = release };
-	f->agent.host_spec = "emulated:2x2x1@0.25";
-	f->agent.state = ebb_state_create(&cfg, &f->host, &ebb_policy_fair);
-	if (!f->agent.state || sd_event_new(&f->agent.event) < 0 ||
-	    ebb_workers_create(f->agent.event, 2, &f->workers) < 0 ||
-	    ebb_history_open(NULL, 1000, f->workers, f->agent.event, &f->agent.history, &err) < 0 ||
-	    ebb_agent_init(&f->agent) < 0 ||
-	    ebb_dryrun_create(&f->agent, &f->host, 2, &f->dryrun) < 0)
-		return -1;
-	f->agent.backend = ebb_dryrun_backend(f->dryrun);
-	if (ebb_ctl_create(f->agent.event, &ctl, &f->ctl, &err) < 0 ||
-	    ebb_dryrun_begin(f->dryrun) < 0)
-		return -1;
-	f->fd = connect_client(f->path);
-	*state = f;
-	return f->fd < 0 ? -1 : 0;
-}
 
 static int setup(void **state)
 {
-	return set_up(state, false);
+	return ctl_rig_setup(state, false);
 }
 
 static int setup_shared(void **state)
 {
-	return set_up(state, true);
-}
-
-static int teardown(void **state)
-{
-	struct fixture *f = *state;
-
-	close(f->fd);
-	ebb_ctl_destroy(f->ctl);
-	if (ebb_workers_destroy(f->workers, PATIENCE_USEC) < 0)
-		return -1;
-	ebb_agent_finish(&f->agent);
-	ebb_dryrun_destroy(f->dryrun);
-	ebb_history_close(f->agent.history);
-	ebb_state_destroy(f->agent.state);
-	sd_event_unref(f->agent.event);
-	rmdir(f->folder);
-	free(f);
-	return 0;
-}
-
-/* Send a request and run the loop until the answer is there; a new reference. */
-static json_t *ask(struct fixture *f, const char *request)
-{
-	static char buf[1 << 18];
-	uint64_t t0 = ebb_clock_mono_usec();
-	size_t len = 0;
-	json_t *answer;
-
-	assert_int_equal(send(f->fd, request, strlen(request), 0), strlen(request));
-	assert_int_equal(send(f->fd, "\n", 1, 0), 1);
-	while (len == 0 || buf[len - 1] != '\n') {
-		ssize_t n = recv(f->fd, buf + len, sizeof(buf) - len, MSG_DONTWAIT);
-
-		if (n > 0)
-			len += n;
-		else
-			sd_event_run(f->agent.event, 10000);
-		if (ebb_clock_mono_usec() - t0 > PATIENCE_USEC)
-			fail_msg("%s was not answered", request);
-	}
-	answer = json_loadb(buf, len, 0, NULL);
-	assert_true(json_is_object(answer));
-	return answer;
-}
-
-static json_t *ask_good(struct fixture *f, const char *request)
-{
-	json_t *answer = ask(f, request);
-
-	if (!json_is_true(json_object_get(answer, "ok")))
-		fail_msg("%s was refused", request);
-	return answer;
-}
-
-static void expect_refused(struct fixture *f, const char *request, const char *code,
-			   const char *message)
-{
-	json_t *answer = ask(f, request), *e = json_object_get(answer, "error");
-
-	assert_true(json_is_false(json_object_get(answer, "ok")));
-	assert_string_equal(json_string_value(json_object_get(e, "code")), code);
-	if (!strstr(json_string_value(json_object_get(e, "message")), message))
-		fail_msg("\"%s\" is not in \"%s\"", message,
-			 json_string_value(json_object_get(e, "message")));
-	json_decref(answer);
-}
-
-static json_int_t number(const json_t *o, const char *key)
-{
-	const json_t *v = json_object_get(o, key);
-
-	if (!json_is_integer(v))
-		fail_msg("\"%s\" is no integer", key);
-	return json_integer_value(v);
-}
-
-static const char *text(const json_t *o, const char *key)
-{
-	const json_t *v = json_object_get(o, key);
-
-	if (!json_is_string(v))
-		fail_msg("\"%s\" is no string", key);
-	return json_string_value(v);
+	return ctl_rig_setup(state, true);
 }
 
 /* Until the first VM holds num CPUs. */
-static void wait_held(struct fixture *f, json_int_t num)
+static void wait_held(struct ctl_rig *f, json_int_t num)
 {
 	uint64_t t0 = ebb_clock_mono_usec();
 	json_int_t held;
 
 	do {
-		json_t *answer = ask_good(f, "{\"cmd\":\"vms\",\"vm\":\"simulated-1\"}");
+		json_t *answer = ctl_ask_good(f, "{\"cmd\":\"vms\",\"vm\":\"simulated-1\"}");
 
-		held = number(json_array_get(json_object_get(answer, "vms"), 0), "cpus_held");
+		held = ctl_number(json_array_get(json_object_get(answer, "vms"), 0), "cpus_held");
 		json_decref(answer);
 		sd_event_run(f->agent.event, 10000);
 	} while (held != num && ebb_clock_mono_usec() - t0 < PATIENCE_USEC);
@@ -198,11 +40,11 @@ static void wait_held(struct fixture *f, json_int_t num)
 
 static void test_version(void **state)
 {
-	json_t *answer = ask_good(*state, "{\"cmd\":\"version\"}");
+	json_t *answer = ctl_ask_good(*state, "{\"cmd\":\"version\"}");
 
-	assert_string_equal(text(answer, "backend"), "fake");
-	assert_int_equal(number(answer, "link_proto"), VIRTIO_EBB_PROTO);
-	assert_true(text(answer, "version")[0]);
+	assert_string_equal(ctl_text(answer, "backend"), "fake");
+	assert_int_equal(ctl_number(answer, "link_proto"), VIRTIO_EBB_PROTO);
+	assert_true(ctl_text(answer, "version")[0]);
 	assert_true(json_is_real(json_object_get(answer, "uptime_s")));
 	json_decref(answer);
 }
@@ -212,47 +54,47 @@ static void test_host(void **state)
 	json_t *answer, *host, *node, *thread;
 
 	wait_held(*state, 4);
-	answer = ask_good(*state, "{\"cmd\":\"host\"}");
+	answer = ctl_ask_good(*state, "{\"cmd\":\"host\"}");
 	host = json_object_get(answer, "host");
-	assert_string_equal(text(host, "spec"), "emulated:2x2x1@0.25");
-	assert_string_equal(text(host, "policy"), "fair");
+	assert_string_equal(ctl_text(host, "spec"), "emulated:2x2x1@0.25");
+	assert_string_equal(ctl_text(host, "policy"), "fair");
 	assert_true(json_is_true(json_object_get(host, "emulated")));
 	assert_true(json_is_true(json_object_get(host, "loaded")));
 	assert_true(json_is_null(json_object_get(host, "libvirt")));
 	assert_true(json_real_value(json_object_get(host, "share")) == 0.25);
 	assert_int_equal(json_array_size(json_object_get(host, "nodes")), 2);
 	node = json_array_get(json_object_get(host, "nodes"), 1);
-	assert_int_equal(number(node, "node"), 1);
-	assert_int_equal(number(node, "cores"), 2);
-	assert_int_equal(number(node, "threads"), 2);
-	assert_int_equal(number(node, "capacity"), 2);
-	assert_int_equal(number(node, "used"), 2);
-	assert_int_equal(number(node, "mem_capacity_bytes"), 1 << 30);
-	assert_true(number(node, "mem_promised_bytes") <= 1 << 30);
+	assert_int_equal(ctl_number(node, "node"), 1);
+	assert_int_equal(ctl_number(node, "cores"), 2);
+	assert_int_equal(ctl_number(node, "threads"), 2);
+	assert_int_equal(ctl_number(node, "capacity"), 2);
+	assert_int_equal(ctl_number(node, "used"), 2);
+	assert_int_equal(ctl_number(node, "mem_capacity_bytes"), 1 << 30);
+	assert_true(ctl_number(node, "mem_promised_bytes") <= 1 << 30);
 	/* Of 512 blocks 460.8, 409.6 and 486.4 */
-	assert_int_equal(number(node, "mem_threshold_bytes"), 460 * EBB_BLOCK_BYTES);
-	assert_int_equal(number(node, "mem_target_bytes"), 409 * EBB_BLOCK_BYTES);
-	assert_int_equal(number(node, "mem_failover_bytes"), 486 * EBB_BLOCK_BYTES);
-	assert_int_equal(number(json_object_get(host, "pressure"), "host_hot_percent"), 75);
-	assert_int_equal(number(json_object_get(host, "pressure"), "cool_down_s"), 60);
-	assert_true(number(node, "mem_held_bytes") <= number(node, "mem_promised_bytes"));
+	assert_int_equal(ctl_number(node, "mem_threshold_bytes"), 460 * EBB_BLOCK_BYTES);
+	assert_int_equal(ctl_number(node, "mem_target_bytes"), 409 * EBB_BLOCK_BYTES);
+	assert_int_equal(ctl_number(node, "mem_failover_bytes"), 486 * EBB_BLOCK_BYTES);
+	assert_int_equal(ctl_number(json_object_get(host, "pressure"), "host_hot_percent"), 75);
+	assert_int_equal(ctl_number(json_object_get(host, "pressure"), "cool_down_s"), 60);
+	assert_true(ctl_number(node, "mem_held_bytes") <= ctl_number(node, "mem_promised_bytes"));
 	assert_true(json_is_array(json_object_get(host, "violations")));
 	assert_int_equal(json_array_size(json_object_get(host, "moves")), 0);
 	assert_int_equal(json_array_size(json_object_get(host, "cores")), 4);
 	thread = json_array_get(json_object_get(json_array_get(json_object_get(host, "cores"), 0),
 						"threads"), 0);
-	assert_string_equal(text(thread, "vm"), "simulated-1");
+	assert_string_equal(ctl_text(thread, "vm"), "simulated-1");
 	json_decref(answer);
 }
 
 static void test_metrics(void **state)
 {
-	json_t *answer = ask_good(*state, "{\"cmd\":\"metrics\"}");
+	json_t *answer = ctl_ask_good(*state, "{\"cmd\":\"metrics\"}");
 
-	assert_non_null(strstr(text(answer, "metrics"), "ebb_violations_total{resource=\"memory\","
-			       "node=\"1\"}"));
+	assert_non_null(strstr(ctl_text(answer, "metrics"),
+			       "ebb_violations_total{resource=\"memory\",node=\"1\"}"));
 	json_decref(answer);
-	expect_refused(*state, "{\"cmd\":\"metrics\",\"vm\":\"x\"}", "bad-request", "\"vm\"");
+	ctl_expect_refused(*state, "{\"cmd\":\"metrics\",\"vm\":\"x\"}", "bad-request", "\"vm\"");
 }
 
 static void test_vms(void **state)
@@ -260,72 +102,72 @@ static void test_vms(void **state)
 	json_t *answer, *vm, *node, *vcpu;
 
 	wait_held(*state, 4);
-	answer = ask_good(*state, "{\"cmd\":\"vms\"}");
+	answer = ctl_ask_good(*state, "{\"cmd\":\"vms\"}");
 	assert_true(json_real_value(json_object_get(answer, "ts")) > 1e9);
 	assert_int_equal(json_array_size(json_object_get(answer, "vms")), 2);
 	json_decref(answer);
-	answer = ask_good(*state, "{\"cmd\":\"vms\",\"vm\":\"simulated-1\"}");
+	answer = ctl_ask_good(*state, "{\"cmd\":\"vms\",\"vm\":\"simulated-1\"}");
 	vm = json_array_get(json_object_get(answer, "vms"), 0);
-	assert_string_equal(text(vm, "uuid"), "eb000000-0000-0000-0000-000000000001");
-	assert_string_equal(text(vm, "state"), "running");
-	assert_string_equal(text(vm, "error"), "");
-	assert_string_equal(text(vm, "class"), "reserved");
-	assert_string_equal(text(vm, "link"), "up");
-	assert_string_equal(text(vm, "link_error"), "");
+	assert_string_equal(ctl_text(vm, "uuid"), "eb000000-0000-0000-0000-000000000001");
+	assert_string_equal(ctl_text(vm, "state"), "running");
+	assert_string_equal(ctl_text(vm, "error"), "");
+	assert_string_equal(ctl_text(vm, "class"), "reserved");
+	assert_string_equal(ctl_text(vm, "link"), "up");
+	assert_string_equal(ctl_text(vm, "link_error"), "");
 	assert_true(json_is_true(json_object_get(vm, "driver")));
-	assert_int_equal(number(vm, "weight"), 100);
-	assert_int_equal(number(vm, "deadline_ms"), 2000);
-	assert_int_equal(number(vm, "floor"), 1);
-	assert_int_equal(number(vm, "ceiling"), 4);
-	assert_int_equal(number(vm, "cpus_limit"), 4);
-	assert_int_equal(number(vm, "cpus_target"), 4);
-	assert_int_equal(number(vm, "mem_floor_bytes"), 0);
-	assert_int_equal(number(vm, "mem_ceiling_bytes"), 1ll << 31);
-	assert_int_equal(number(vm, "mem_target_bytes"), 1ll << 31);
-	assert_int_equal(number(vm, "mem_limit_bytes"), 1ll << 31);
-	assert_true(number(vm, "mem_held_bytes") <= 1ll << 31);
-	assert_int_equal(number(vm, "mem_unconfirmed_bytes"), 0);
-	assert_int_equal(number(vm, "mem_deadline_ms"), 0);
-	assert_int_equal(number(vm, "mem_weight"), 100);
-	assert_int_equal(number(vm, "mem_sla_deadline_ms"), 2000);
-	assert_true(number(vm, "mem_cgroup_bytes") >= 1ll << 31);
+	assert_int_equal(ctl_number(vm, "weight"), 100);
+	assert_int_equal(ctl_number(vm, "deadline_ms"), 2000);
+	assert_int_equal(ctl_number(vm, "floor"), 1);
+	assert_int_equal(ctl_number(vm, "ceiling"), 4);
+	assert_int_equal(ctl_number(vm, "cpus_limit"), 4);
+	assert_int_equal(ctl_number(vm, "cpus_target"), 4);
+	assert_int_equal(ctl_number(vm, "mem_floor_bytes"), 0);
+	assert_int_equal(ctl_number(vm, "mem_ceiling_bytes"), 1ll << 31);
+	assert_int_equal(ctl_number(vm, "mem_target_bytes"), 1ll << 31);
+	assert_int_equal(ctl_number(vm, "mem_limit_bytes"), 1ll << 31);
+	assert_true(ctl_number(vm, "mem_held_bytes") <= 1ll << 31);
+	assert_int_equal(ctl_number(vm, "mem_unconfirmed_bytes"), 0);
+	assert_int_equal(ctl_number(vm, "mem_deadline_ms"), 0);
+	assert_int_equal(ctl_number(vm, "mem_weight"), 100);
+	assert_int_equal(ctl_number(vm, "mem_sla_deadline_ms"), 2000);
+	assert_true(ctl_number(vm, "mem_cgroup_bytes") >= 1ll << 31);
 	assert_non_null(json_object_get(vm, "telemetry"));
 	node = json_array_get(json_object_get(vm, "nodes"), 1);
-	assert_int_equal(number(node, "node"), 1);
-	assert_int_equal(number(node, "host_node"), 1);
-	assert_int_equal(number(node, "held"), 2);
-	assert_int_equal(number(node, "limit"), 2);
-	assert_int_equal(number(node, "target"), 2);
-	assert_int_equal(number(node, "deadline_ms"), 0);
-	assert_int_equal(number(node, "mem_floor_bytes"), 0);
-	assert_int_equal(number(node, "mem_ceiling_bytes"), 1 << 30);
-	assert_int_equal(number(node, "mem_limit_bytes"), 1 << 30);
-	assert_int_equal(number(node, "mem_target_bytes"), 1 << 30);
-	assert_true(number(node, "mem_told_bytes") <= 1 << 30);
-	assert_true(number(node, "mem_held_bytes") <= 1 << 30);
-	assert_int_equal(number(node, "mem_unconfirmed_bytes"), 0);
-	assert_int_equal(number(node, "mem_deadline_ms"), 0);
+	assert_int_equal(ctl_number(node, "node"), 1);
+	assert_int_equal(ctl_number(node, "host_node"), 1);
+	assert_int_equal(ctl_number(node, "held"), 2);
+	assert_int_equal(ctl_number(node, "limit"), 2);
+	assert_int_equal(ctl_number(node, "target"), 2);
+	assert_int_equal(ctl_number(node, "deadline_ms"), 0);
+	assert_int_equal(ctl_number(node, "mem_floor_bytes"), 0);
+	assert_int_equal(ctl_number(node, "mem_ceiling_bytes"), 1 << 30);
+	assert_int_equal(ctl_number(node, "mem_limit_bytes"), 1 << 30);
+	assert_int_equal(ctl_number(node, "mem_target_bytes"), 1 << 30);
+	assert_true(ctl_number(node, "mem_told_bytes") <= 1 << 30);
+	assert_true(ctl_number(node, "mem_held_bytes") <= 1 << 30);
+	assert_int_equal(ctl_number(node, "mem_unconfirmed_bytes"), 0);
+	assert_int_equal(ctl_number(node, "mem_deadline_ms"), 0);
 	vcpu = json_array_get(json_object_get(vm, "vcpus"), 0);
-	assert_int_equal(number(vcpu, "vcpu"), 0);
-	assert_string_equal(text(vcpu, "state"), "startup");
-	assert_int_equal(number(vcpu, "core"), 0);
-	assert_int_equal(number(vcpu, "runs_on"), 0);
+	assert_int_equal(ctl_number(vcpu, "vcpu"), 0);
+	assert_string_equal(ctl_text(vcpu, "state"), "startup");
+	assert_int_equal(ctl_number(vcpu, "core"), 0);
+	assert_int_equal(ctl_number(vcpu, "runs_on"), 0);
 	json_decref(answer);
 	/* By uuid as well. */
-	answer = ask_good(*state,
+	answer = ctl_ask_good(*state,
 			  "{\"cmd\":\"vms\",\"vm\":\"eb000000-0000-0000-0000-000000000002\"}");
 	vm = json_array_get(json_object_get(answer, "vms"), 0);
-	assert_string_equal(text(vm, "name"), "simulated-2");
+	assert_string_equal(ctl_text(vm, "name"), "simulated-2");
 	json_decref(answer);
 }
 
 static void test_explain(void **state)
 {
-	json_t *answer = ask_good(*state, "{\"cmd\":\"explain\",\"vm\":\"simulated-2\"}");
+	json_t *answer = ctl_ask_good(*state, "{\"cmd\":\"explain\",\"vm\":\"simulated-2\"}");
 	json_t *e = json_object_get(answer, "explain");
 
-	assert_string_equal(text(e, "name"), "simulated-2");
-	assert_string_equal(text(e, "waits_for"), "start");
+	assert_string_equal(ctl_text(e, "name"), "simulated-2");
+	assert_string_equal(ctl_text(e, "waits_for"), "start");
 	assert_true(json_array_size(json_object_get(e, "lines")) >= 1);
 	/* It has done nothing yet. */
 	assert_true(json_is_array(json_object_get(e, "verdicts")));
@@ -336,7 +178,7 @@ static void test_explain(void **state)
 /* Nothing was ever short there. */
 static void test_explain_brokered(void **state)
 {
-	json_t *answer = ask_good(*state, "{\"cmd\":\"explain\",\"vm\":\"simulated-2\"}");
+	json_t *answer = ctl_ask_good(*state, "{\"cmd\":\"explain\",\"vm\":\"simulated-2\"}");
 	json_t *e = json_object_get(answer, "explain");
 
 	assert_true(json_is_array(json_object_get(e, "brokered")));
@@ -346,10 +188,10 @@ static void test_explain_brokered(void **state)
 
 static void test_histogram(void **state)
 {
-	json_t *answer = ask_good(*state, "{\"cmd\":\"histogram\",\"vm\":\"simulated-2\"}");
+	json_t *answer = ctl_ask_good(*state, "{\"cmd\":\"histogram\",\"vm\":\"simulated-2\"}");
 	json_t *told = json_object_get(answer, "histogram");
 
-	assert_string_equal(text(told, "name"), "simulated-2");
+	assert_string_equal(ctl_text(told, "name"), "simulated-2");
 	/* It does not run: nobody was asked, and nothing is held. */
 	assert_true(json_is_null(json_object_get(told, "age_ms")));
 	assert_int_equal(json_integer_value(json_object_get(told, "asks")), 0);
@@ -361,13 +203,13 @@ static void test_histogram(void **state)
 
 static void test_policy(void **state)
 {
-	json_t *answer = ask_good(*state, "{\"cmd\":\"policy\",\"policy\":\"strict\"}");
+	json_t *answer = ctl_ask_good(*state, "{\"cmd\":\"policy\",\"policy\":\"strict\"}");
 
-	assert_string_equal(text(answer, "policy"), "strict");
+	assert_string_equal(ctl_text(answer, "policy"), "strict");
 	assert_int_equal(json_array_size(json_object_get(answer, "known")), 8);
 	json_decref(answer);
-	answer = ask_good(*state, "{\"cmd\":\"policy\"}");
-	assert_string_equal(text(answer, "policy"), "strict");
+	answer = ctl_ask_good(*state, "{\"cmd\":\"policy\"}");
+	assert_string_equal(ctl_text(answer, "policy"), "strict");
 	json_decref(answer);
 }
 
@@ -376,38 +218,38 @@ static void test_history(void **state)
 	json_t *answer, *row;
 
 	wait_held(*state, 4);
-	answer = ask_good(*state,
+	answer = ctl_ask_good(*state,
 			  "{\"cmd\":\"history\",\"vm\":\"simulated-1\",\"event\":\"grant\"}");
 	assert_true(json_array_size(json_object_get(answer, "history")) >= 1);
 	row = json_array_get(json_object_get(answer, "history"), 0);
-	assert_string_equal(text(row, "vm"), "simulated-1");
-	assert_string_equal(text(row, "event"), "grant");
-	assert_true(number(row, "cpus") >= 1);
-	assert_true(text(row, "reason")[0]);
+	assert_string_equal(ctl_text(row, "vm"), "simulated-1");
+	assert_string_equal(ctl_text(row, "event"), "grant");
+	assert_true(ctl_number(row, "cpus") >= 1);
+	assert_true(ctl_text(row, "reason")[0]);
 	assert_true(json_real_value(json_object_get(row, "total_ms")) > 0);
 	assert_true(json_real_value(json_object_get(row, "libvirt_ms")) > 0);
 	assert_true(json_real_value(json_object_get(row, "ts")) > 1e9);
 	json_decref(answer);
-	answer = ask_good(*state, "{\"cmd\":\"history\",\"event\":\"mem_offer\",\"limit\":1}");
+	answer = ctl_ask_good(*state, "{\"cmd\":\"history\",\"event\":\"mem_offer\",\"limit\":1}");
 	row = json_array_get(json_object_get(answer, "history"), 0);
-	assert_int_equal(number(row, "bytes"), 1 << 30);
+	assert_int_equal(ctl_number(row, "bytes"), 1 << 30);
 	json_decref(answer);
-	answer = ask_good(*state, "{\"cmd\":\"history\",\"limit\":1}");
+	answer = ctl_ask_good(*state, "{\"cmd\":\"history\",\"limit\":1}");
 	assert_int_equal(json_array_size(json_object_get(answer, "history")), 1);
 	json_decref(answer);
-	answer = ask_good(*state, "{\"cmd\":\"history\",\"vm\":\"nobody\"}");
+	answer = ctl_ask_good(*state, "{\"cmd\":\"history\",\"vm\":\"nobody\"}");
 	assert_int_equal(json_array_size(json_object_get(answer, "history")), 0);
 	json_decref(answer);
 }
 
 /* What simulated-1 is charged, once it has memory beyond its reservation for some time. */
-static json_t *wait_charge(struct fixture *f)
+static json_t *wait_charge(struct ctl_rig *f)
 {
 	uint64_t t0 = ebb_clock_mono_usec();
 
 	for (;;) {
 		/* Up to this moment, not to the last full minute. */
-		json_t *answer = ask_good(f, "{\"cmd\":\"history\",\"charge\":true,"
+		json_t *answer = ctl_ask_good(f, "{\"cmd\":\"history\",\"charge\":true,"
 					     "\"vm\":\"simulated-1\"}");
 		json_t *row = json_array_get(json_object_get(answer, "charge"), 0);
 
@@ -428,16 +270,16 @@ static void test_charge(void **state)
 	assert_null(json_object_get(answer, "history"));
 	assert_int_equal(json_array_size(json_object_get(answer, "charge")), 1);
 	row = json_array_get(json_object_get(answer, "charge"), 0);
-	assert_string_equal(text(row, "vm"), "simulated-1");
+	assert_string_equal(ctl_text(row, "vm"), "simulated-1");
 	assert_true(json_real_value(json_object_get(row, "reserved_core_s")) > 0);
 	assert_true(json_real_value(json_object_get(row, "spot_mib_s")) > 0);
 	json_decref(answer);
-	answer = ask_good(*state, "{\"cmd\":\"history\",\"charge\":false,\"limit\":1}");
+	answer = ctl_ask_good(*state, "{\"cmd\":\"history\",\"charge\":false,\"limit\":1}");
 	assert_int_equal(json_array_size(json_object_get(answer, "history")), 1);
 	json_decref(answer);
-	expect_refused(*state, "{\"cmd\":\"history\",\"charge\":1}", "bad-request",
-		     "\"charge\" must be true or false");
-	answer = ask_good(*state, "{\"cmd\":\"host\"}");
+	ctl_expect_refused(*state, "{\"cmd\":\"history\",\"charge\":1}", "bad-request",
+			   "\"charge\" must be true or false");
+	answer = ctl_ask_good(*state, "{\"cmd\":\"host\"}");
 	row = json_array_get(json_object_get(json_object_get(answer, "host"), "nodes"), 0);
 	assert_true(json_is_real(json_object_get(row, "wasted_core_s")));
 	assert_true(json_is_false(json_object_get(row, "uses_threads")));
@@ -446,35 +288,39 @@ static void test_charge(void **state)
 
 static void test_set(void **state)
 {
-	json_t *answer = ask_good(
+	json_t *answer = ctl_ask_good(
 		*state, "{\"cmd\":\"set\",\"vm\":\"simulated-1\",\"values\":"
 			"{\"weight\":\"300\",\"class\":\"spot\",\"deadline-ms\":10,\"max.1\":0}}");
 
-	assert_string_equal(text(answer, "class"), "spot");
-	assert_int_equal(number(answer, "weight"), 300);
-	assert_int_equal(number(answer, "deadline_ms"), 10);
+	assert_string_equal(ctl_text(answer, "class"), "spot");
+	assert_int_equal(ctl_number(answer, "weight"), 300);
+	assert_int_equal(ctl_number(answer, "deadline_ms"), 10);
 	json_decref(answer);
-	answer = ask_good(*state, "{\"cmd\":\"vms\",\"vm\":\"simulated-1\"}");
-	assert_int_equal(number(json_array_get(json_object_get(answer, "vms"), 0), "ceiling"), 2);
+	answer = ctl_ask_good(*state, "{\"cmd\":\"vms\",\"vm\":\"simulated-1\"}");
+	assert_int_equal(ctl_number(json_array_get(json_object_get(answer, "vms"), 0), "ceiling"),
+			 2);
 	json_decref(answer);
-	answer = ask_good(
+	answer = ctl_ask_good(
 		*state, "{\"cmd\":\"set\",\"vm\":\"simulated-1\",\"values\":"
 			"{\"mem.weight\":7,\"mem.deadline-ms\":90,\"mem.node1.min\":64,"
 			"\"mem.node1.max\":\"128\",\"mem.node0.max\":0}}");
-	assert_int_equal(number(answer, "mem_weight"), 7);
-	assert_int_equal(number(answer, "mem_sla_deadline_ms"), 90);
+	assert_int_equal(ctl_number(answer, "mem_weight"), 7);
+	assert_int_equal(ctl_number(answer, "mem_sla_deadline_ms"), 90);
 	json_decref(answer);
-	answer = ask_good(*state, "{\"cmd\":\"vms\",\"vm\":\"simulated-1\"}");
-	assert_int_equal(number(json_array_get(json_object_get(answer, "vms"), 0),
+	answer = ctl_ask_good(*state, "{\"cmd\":\"vms\",\"vm\":\"simulated-1\"}");
+	assert_int_equal(ctl_number(json_array_get(json_object_get(answer, "vms"), 0),
 				"mem_ceiling_bytes"), 128 << 20);
-	assert_int_equal(number(json_array_get(json_object_get(answer, "vms"), 0),
+	assert_int_equal(ctl_number(json_array_get(json_object_get(answer, "vms"), 0),
 				"mem_floor_bytes"), 64 << 20);
 	json_decref(answer);
 }
 
-static const struct ebb_sla *sla_of(struct fixture *f, const char *name)
+static const struct ebb_sla *sla_of(struct ctl_rig *f, const char *name)
 {
-	return &ebb_state_vm_by_name(f->agent.state, name)->sla;
+	const struct ebb_vm *vm = NULL;
+
+	assert_int_equal(ebb_state_vms_named(f->agent.state, name, &vm), 1);
+	return &vm->sla;
 }
 
 static void test_set_class(void **state)
@@ -484,25 +330,25 @@ static void test_set_class(void **state)
 
 	/* Reserved is what the ceiling is, and follows it, unless it is said. */
 	assert_int_equal(sla->nodes[1].reserved, 2);
-	json_decref(ask_good(*state, "{\"cmd\":\"set\",\"vm\":\"simulated-1\",\"values\":"
+	json_decref(ctl_ask_good(*state, "{\"cmd\":\"set\",\"vm\":\"simulated-1\",\"values\":"
 				     "{\"max.1\":1}}"));
 	assert_int_equal(sla->nodes[1].reserved, 1);
-	answer = ask_good(*state, "{\"cmd\":\"set\",\"vm\":\"simulated-1\",\"values\":"
+	answer = ctl_ask_good(*state, "{\"cmd\":\"set\",\"vm\":\"simulated-1\",\"values\":"
 				  "{\"reserved.1\":0,\"max.1\":2,\"priority\":7,\"tier\":\"park\","
 				  "\"plug\":\"ahead\"}}");
-	assert_int_equal(number(answer, "priority"), 7);
-	assert_string_equal(text(answer, "tier"), "park");
-	assert_string_equal(text(answer, "plug"), "ahead");
+	assert_int_equal(ctl_number(answer, "priority"), 7);
+	assert_string_equal(ctl_text(answer, "tier"), "park");
+	assert_string_equal(ctl_text(answer, "plug"), "ahead");
 	json_decref(answer);
 	assert_int_equal(sla->nodes[1].reserved, 0);
 	assert_int_equal(sla->priority, 7);
 	assert_int_equal(sla->tier, VIRTIO_EBB_TIER_PARK);
 	assert_true(sla->plug_ahead);
-	json_decref(ask_good(*state, "{\"cmd\":\"set\",\"vm\":\"simulated-1\",\"values\":"
+	json_decref(ctl_ask_good(*state, "{\"cmd\":\"set\",\"vm\":\"simulated-1\",\"values\":"
 				     "{\"class\":\"spot\"}}"));
 	assert_int_equal(sla->nodes[0].reserved, 1);
 	/* Whatever the order: the class counts first. */
-	json_decref(ask_good(*state, "{\"cmd\":\"set\",\"vm\":\"simulated-1\",\"values\":"
+	json_decref(ctl_ask_good(*state, "{\"cmd\":\"set\",\"vm\":\"simulated-1\",\"values\":"
 				     "{\"reserved.1\":1,\"class\":\"reserved\"}}"));
 	assert_int_equal(sla->nodes[0].reserved, 2);
 	assert_int_equal(sla->nodes[1].reserved, 1);
@@ -572,23 +418,24 @@ static void test_refusals(void **state)
 	json_t *answer;
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
-		expect_refused(*state, cases[i].request, cases[i].code, cases[i].message);
+		ctl_expect_refused(*state, cases[i].request, cases[i].code, cases[i].message);
 	/* All or nothing. */
-	answer = ask_good(*state, "{\"cmd\":\"vms\",\"vm\":\"simulated-1\"}");
-	assert_int_equal(number(json_array_get(json_object_get(answer, "vms"), 0), "weight"), 100);
+	answer = ctl_ask_good(*state, "{\"cmd\":\"vms\",\"vm\":\"simulated-1\"}");
+	assert_int_equal(ctl_number(json_array_get(json_object_get(answer, "vms"), 0), "weight"),
+			 100);
 	json_decref(answer);
 }
 
 /* Until the VM that shares cores runs, and there has been a look. */
-static json_t *wait_shared(struct fixture *f)
+static json_t *wait_shared(struct ctl_rig *f)
 {
 	uint64_t t0 = ebb_clock_mono_usec();
 
 	for (;;) {
-		json_t *answer = ask_good(f, "{\"cmd\":\"vms\"}");
+		json_t *answer = ctl_ask_good(f, "{\"cmd\":\"vms\"}");
 		json_t *shared = json_object_get(answer, "shared");
 
-		if (number(shared, "vms") == 1)
+		if (ctl_number(shared, "vms") == 1)
 			return answer;
 		json_decref(answer);
 		sd_event_run(f->agent.event, 10000);
@@ -602,15 +449,15 @@ static void test_shared(void **state)
 	json_t *answer = wait_shared(*state), *shared = json_object_get(answer, "shared");
 	const char *all;
 
-	assert_int_equal(number(shared, "threads"), 2);
-	assert_int_equal(number(shared, "vcpus"), 1);
-	assert_int_equal(number(shared, "hot_threads"), 0);
-	assert_int_equal(number(shared, "stuck_threads"), 0);
-	assert_int_equal(number(shared, "throttled_vms"), 0);
+	assert_int_equal(ctl_number(shared, "threads"), 2);
+	assert_int_equal(ctl_number(shared, "vcpus"), 1);
+	assert_int_equal(ctl_number(shared, "hot_threads"), 0);
+	assert_int_equal(ctl_number(shared, "stuck_threads"), 0);
+	assert_int_equal(ctl_number(shared, "throttled_vms"), 0);
 	assert_true(json_is_false(json_object_get(shared, "hot")));
 	json_decref(answer);
-	answer = ask_good(*state, "{\"cmd\":\"metrics\"}");
-	all = text(answer, "metrics");
+	answer = ctl_ask_good(*state, "{\"cmd\":\"metrics\"}");
+	all = ctl_text(answer, "metrics");
 	assert_non_null(strstr(all, "\nebb_shared_threads{node=\"1\"} 1\n"));
 	assert_non_null(strstr(all, "\n# UNIT ebb_shared_used_ratio ratio\n"));
 	assert_non_null(strstr(all, "\nebb_shared_used_ratio{node=\"0\"} 0.0000\n"));
@@ -624,7 +471,7 @@ static void test_shared(void **state)
 }
 
 /* A VM that is defined and does not run: what it is may change. */
-static void define_stopped(struct fixture *f)
+static void define_stopped(struct ctl_rig *f)
 {
 	const struct ebb_vcpu_def vcpus[2] = { { .is_startup = true }, { .node = 0 } };
 	struct ebb_fact fact = { .type = EBB_FACT_VM_DEFINED, .uuid = { 1, 2, 3 } };
@@ -648,18 +495,18 @@ static void test_set_shared(void **state)
 	json_t *answer = wait_shared(*state);
 
 	json_decref(answer);
-	expect_refused(*state, SET_OF("simulated-2", "{\"shared\":\"no\"}"), "refused",
-		       "VM \"simulated-2\" runs: whether it shares cores can not be changed");
-	answer = ask_good(*state, SET_OF("simulated-2", "{\"shared\":\"yes\",\"weight\":7}"));
+	ctl_expect_refused(*state, SET_OF("simulated-2", "{\"shared\":\"no\"}"), "refused",
+			   "VM \"simulated-2\" runs: whether it shares cores can not be changed");
+	answer = ctl_ask_good(*state, SET_OF("simulated-2", "{\"shared\":\"yes\",\"weight\":7}"));
 	assert_true(json_is_true(json_object_get(answer, "shared")));
 	json_decref(answer);
 	define_stopped(*state);
-	expect_refused(*state, SET_OF("resting", "{\"shared\":\"yes\"}"), "refused",
-		       "startup is 1, max 2: with shared=yes both must be equal");
-	answer = ask_good(*state, SET_OF("resting", "{\"shared\":\"yes\",\"max.0\":1}"));
+	ctl_expect_refused(*state, SET_OF("resting", "{\"shared\":\"yes\"}"), "refused",
+			   "startup is 1, max 2: with shared=yes both must be equal");
+	answer = ctl_ask_good(*state, SET_OF("resting", "{\"shared\":\"yes\",\"max.0\":1}"));
 	assert_true(json_is_true(json_object_get(answer, "shared")));
 	json_decref(answer);
-	answer = ask_good(*state, SET_OF("resting", "{\"shared\":\"no\"}"));
+	answer = ctl_ask_good(*state, SET_OF("resting", "{\"shared\":\"no\"}"));
 	assert_true(json_is_false(json_object_get(answer, "shared")));
 	json_decref(answer);
 }
@@ -670,17 +517,17 @@ static void test_set_shared_nowhere(void **state)
 	json_t *answer;
 
 	define_stopped(*state);
-	expect_refused(*state, SET_OF("resting", "{\"shared\":\"yes\",\"max.0\":1}"), "refused",
-		       "node 0 of the host has no shared cores");
-	answer = ask_good(*state, "{\"cmd\":\"vms\"}");
+	ctl_expect_refused(*state, SET_OF("resting", "{\"shared\":\"yes\",\"max.0\":1}"), "refused",
+			   "node 0 of the host has no shared cores");
+	answer = ctl_ask_good(*state, "{\"cmd\":\"vms\"}");
 	assert_true(json_is_null(json_object_get(answer, "shared")));
 	json_decref(answer);
 }
 
-#define TEST(name)	cmocka_unit_test_setup_teardown(test_##name, setup, teardown)
+#define TEST(name)	cmocka_unit_test_setup_teardown(test_##name, setup, ctl_rig_teardown)
 
 #define TEST_SHARED(name) \
-	cmocka_unit_test_setup_teardown(test_##name, setup_shared, teardown)
+	cmocka_unit_test_setup_teardown(test_##name, setup_shared, ctl_rig_teardown)
 
 int main(void)
 {

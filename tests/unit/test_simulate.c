@@ -302,9 +302,13 @@ static void make_history(const char *sql)
 {
 	static const char schema[] =
 		"DROP TABLE IF EXISTS decisions; CREATE TABLE decisions ("
-		" id INTEGER PRIMARY KEY, ts REAL, vm TEXT, event TEXT, node INTEGER,"
+		" id INTEGER PRIMARY KEY, ts REAL, vm TEXT, uuid TEXT NOT NULL DEFAULT '',"
+		" event TEXT, node INTEGER,"
 		" cpus INTEGER, asked INTEGER, reason TEXT,"
-		" code TEXT NOT NULL DEFAULT 'none'); PRAGMA user_version = 2;";
+		" code TEXT NOT NULL DEFAULT 'none'); PRAGMA user_version = 2;"
+		/* Where nothing else is said, each name is of one VM. */
+		"CREATE TRIGGER alone AFTER INSERT ON decisions WHEN new.uuid = '' BEGIN"
+		" UPDATE decisions SET uuid = vm WHERE id = new.id; END;";
 	sqlite3 *db;
 
 	assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
@@ -315,6 +319,34 @@ static void make_history(const char *sql)
 }
 
 #define ROWS	"INSERT INTO decisions (ts, vm, event, node, cpus, asked, reason) VALUES "
+
+/* One VM is renamed, and another gets its name. */
+static void test_names(void **state)
+{
+	struct ebb_host host;
+	struct sim_trace t;
+	struct ebb_err err = { "" };
+
+	(void)state;
+	assert_int_equal(ebb_host_emulate(1, 8, 1, 1000, &host), 0);
+	make_history(
+		"INSERT INTO decisions (ts, vm, uuid, event, node, cpus, asked, reason) VALUES "
+		"(100, 'web', '1', 'join', NULL, 0, 0, 'started with 1 CPUs'),"
+		"(101, 'web', '1', 'offer', 0, 3, 0, 'limit 0 -> 3: 1 used, goal 3 of policy'),"
+		"(110, 'web', '2', 'join', NULL, 0, 0, 'started with 1 CPUs'),"
+		"(111, 'web', '2', 'offer', 0, 2, 0, 'limit 0 -> 2: 1 used, goal 2 of policy'),"
+		"(112, 'old', '1', 'demand', 0, 1, 0, 'limit 3 -> 1'),"
+		"(120, 'old', '1', 'leave', NULL, 1, 0, 'stopped'),"
+		"(130, 'web', '2', 'leave', NULL, 1, 0, 'stopped')");
+	if (sim_trace_load(path, &host, &t, &err) < 0)
+		fail_msg("%s", err.text);
+	assert_int_equal(t.num_vms, 2);
+	assert_string_equal(t.vms[0].name, "old");
+	assert_int_equal(t.vms[0].sla.nodes[0].max, 3);
+	assert_string_equal(t.vms[1].name, "web");
+	assert_int_equal(t.vms[1].sla.nodes[0].max, 2);
+	sim_trace_finish(&t);
+}
 
 static void test_history(void **state)
 {
@@ -458,6 +490,7 @@ int main(void)
 		cmocka_unit_test(test_generated),
 		cmocka_unit_test(test_sums),
 		cmocka_unit_test(test_history),
+		cmocka_unit_test(test_names),
 		cmocka_unit_test(test_bad_history),
 	};
 

@@ -36,13 +36,16 @@ struct recording {
 
 static void note(void *ctx, const struct ebb_record *r)
 {
-	const struct ebb_history_entry e = {
+	struct ebb_history_entry e = {
 		.ts = (double)r->at / EBB_USEC_PER_SEC, .record = *r,
 	};
 	struct recording *rec = ctx;
 	const char *goal = strstr(r->text, "goal ");
 	unsigned vm;
 
+	/* The simulation makes each run another VM: here it is always the one that has the name. */
+	memset(e.record.uuid, 0, sizeof(e.record.uuid));
+	memcpy(e.record.uuid, r->name, strnlen(r->name, sizeof(e.record.uuid)));
 	if (rec->entries) {
 		assert_true(rec->num_entries < ENTRIES);
 		rec->entries[rec->num_entries++] = e;

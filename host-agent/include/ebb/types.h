@@ -9,8 +9,9 @@
  * fact points to an array that need only live for the call.  All numbers are
  * in host byte order; whoever speaks a wire protocol converts.
  *
- * A VM is named by its libvirt uuid everywhere.  A hardware thread is named by
- * its index in struct ebb_host.  Times are microseconds of CLOCK_MONOTONIC.
+ * A VM is known by its libvirt uuid everywhere; its name is for people.  A
+ * hardware thread is named by its index in struct ebb_host.  Times are
+ * microseconds of CLOCK_MONOTONIC.
  */
 #ifndef EBB_TYPES_H
 #define EBB_TYPES_H
@@ -32,7 +33,7 @@ typedef uint64_t usec_t;
 #define EBB_MAX_SMT		8	/* hardware threads of a core */
 #define EBB_MAX_GUEST_NODES	VIRTIO_EBB_MAX_NODES
 #define EBB_MAX_VCPUS		512	/* vCPUs of a VM */
-#define EBB_NAME_SIZE		64	/* bytes of a VM's name with its NUL; longer ones are cut */
+#define EBB_NAME_SIZE		256	/* bytes of a VM's name with its NUL: as libvirt's */
 #define EBB_TEXT_SIZE		192	/* bytes of a reason or an error with its NUL */
 
 /*
