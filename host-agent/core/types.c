@@ -62,6 +62,31 @@ static const char *const tier_names[VIRTIO_EBB_TIER_MAX] = {
 	[VIRTIO_EBB_TIER_UNPLUG] = "unplug",
 };
 
+bool ebb_fact_is_from_link(enum ebb_fact_type type)
+{
+	switch (type) {
+	case EBB_FACT_HELLO:
+	case EBB_FACT_REQUEST:
+	case EBB_FACT_TELEMETRY:
+	case EBB_FACT_MEM:
+	case EBB_FACT_VOM:
+		return true;
+	case EBB_FACT_VM_DEFINED:
+	case EBB_FACT_VM_INVALID:
+	case EBB_FACT_VM_REMOVED:
+	case EBB_FACT_VM_RUNNING:
+	case EBB_FACT_VM_STOPPED:
+	case EBB_FACT_LOADED:
+	case EBB_FACT_LINK_LOST:
+	case EBB_FACT_ACTION_DONE:
+	case EBB_FACT_SLA_SET:
+	case EBB_FACT_CPU_TIMES:
+	case EBB_FACT_MAX:
+		break;
+	}
+	return false;
+}
+
 const char *ebb_tier_name(uint16_t tier)
 {
 	return NAME_OF(tier_names, tier);

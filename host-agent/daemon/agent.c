@@ -127,13 +127,6 @@ void ebb_agent_poke(struct ebb_agent *a)
 	sd_event_source_set_enabled(a->cycle, SD_EVENT_ONESHOT);
 }
 
-static bool is_from_link(enum ebb_fact_type type)
-{
-	return type == EBB_FACT_HELLO || type == EBB_FACT_REQUEST ||
-	       type == EBB_FACT_TELEMETRY || type == EBB_FACT_MEM ||
-	       type == EBB_FACT_VOM;
-}
-
 /* The core refuses to take note. */
 static void refused(struct ebb_agent *a, usec_t now, const struct ebb_fact *fact, int err)
 {
@@ -142,7 +135,7 @@ static void refused(struct ebb_agent *a, usec_t now, const struct ebb_fact *fact
 	/* Normal where things cross: news of a VM that has just gone. */
 	ebb_log(err == -ENOENT ? LOG_DEBUG : LOG_WARNING, "fact_refused",
 		EBB_KS("type", ebb_fact_name(fact->type)), EBB_KS("error", strerror(-err)));
-	if (!is_from_link(fact->type))
+	if (!ebb_fact_is_from_link(fact->type))
 		return;
 	memcpy(close.uuid, fact->uuid, sizeof(close.uuid));
 	a->backend.ops->submit(a->backend.be, now, &close);

@@ -80,12 +80,6 @@ static void touch(struct world *w, const uint8_t *uuid)
 	w->changed[w->num_changed++] = vm;
 }
 
-static bool is_from_link(enum ebb_fact_type type)
-{
-	return type == EBB_FACT_HELLO || type == EBB_FACT_REQUEST ||
-	       type == EBB_FACT_TELEMETRY || type == EBB_FACT_MEM;
-}
-
 static void take_fact(void *ctx, usec_t now, const struct ebb_fact *fact)
 {
 	struct ebb_action close = { .type = EBB_ACTION_LINK_CLOSE };
@@ -96,7 +90,7 @@ static void take_fact(void *ctx, usec_t now, const struct ebb_fact *fact)
 	touch(w, fact->uuid);
 	if (rc == 0 || rc == -ENOENT)
 		return;
-	if (is_from_link(fact->type)) {
+	if (ebb_fact_is_from_link(fact->type)) {
 		memcpy(close.uuid, fact->uuid, sizeof(close.uuid));
 		ebb_fake_submit(w->fake, now, &close);
 		return;

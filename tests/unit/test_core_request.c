@@ -343,6 +343,19 @@ static void test_remove_not_ejected(void **state)
 	script_expect(s, "response a 10 ack none []");
 }
 
+/* For each of these, and no other, a refusal closes the link. */
+static void test_facts_from_link(void **state)
+{
+	static const bool is_from_link[EBB_FACT_MAX] = {
+		[EBB_FACT_HELLO] = true, [EBB_FACT_REQUEST] = true, [EBB_FACT_TELEMETRY] = true,
+		[EBB_FACT_MEM] = true,	 [EBB_FACT_VOM] = true,
+	};
+
+	(void)state;
+	for (int i = 0; i < EBB_FACT_MAX; i++)
+		assert_int_equal(ebb_fact_is_from_link((enum ebb_fact_type)i), is_from_link[i]);
+}
+
 static void test_remove_while_link_is_down(void **state)
 {
 	struct script *s = *state;
@@ -383,6 +396,7 @@ int main(void)
 		ONE_VM(test_remove_answers),
 		ONE_VM(test_remove_not_ejected),
 		ONE_VM(test_remove_while_link_is_down),
+		cmocka_unit_test(test_facts_from_link),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

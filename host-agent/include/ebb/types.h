@@ -529,6 +529,11 @@ const char *ebb_class_name(enum ebb_class class);
 const char *ebb_reason_name(uint16_t reason);	/* VIRTIO_EBB_REASON_*: "limit", "ceiling", ... */
 const char *ebb_action_name(enum ebb_action_type type);
 const char *ebb_fact_name(enum ebb_fact_type type);
+/*
+ * Whether the device or the guest says it, on the VM's link: if the core refuses it, the link is to
+ * be closed, for its sender is broken or has missed something.
+ */
+bool ebb_fact_is_from_link(enum ebb_fact_type type);
 
 const char *ebb_tier_name(uint16_t tier);	/* VIRTIO_EBB_TIER_*: "any", "lend", ... */
 
