@@ -40,12 +40,12 @@ $(eval $(call unit_test,test_io_link,tests/unit/test_io_link.c tests/lib/fake_de
 	tests/lib/link_frames.c,ebb-io ebb-util,,))
 $(eval $(call unit_test,test_io_workers,tests/unit/test_io_workers.c,ebb-io ebb-util,,))
 $(eval $(call unit_test,test_io_qemuproc,tests/unit/test_io_qemuproc.c,ebb-io ebb-util,,))
-$(foreach t,config history http server watch,$(eval $(call unit_test,test_ctl_$(t), \
+$(foreach t,config history http server,$(eval $(call unit_test,test_ctl_$(t), \
 	tests/unit/test_ctl_$(t).c,$(EBB_DAEMON_LIBS),$(EBB_DAEMON_PKGS),)))
 
 $(foreach t,cmds names,$(eval $(call unit_test,test_ctl_$(t),tests/unit/test_ctl_$(t).c \
 	tests/unit/ctl_rig.c,$(EBB_DAEMON_LIBS),$(EBB_DAEMON_PKGS),)))
-$(foreach t,charge charge_lost,$(eval $(call unit_test,test_ctl_$(t),tests/unit/test_ctl_$(t).c \
+$(foreach t,charge charge_lost watch,$(eval $(call unit_test,test_ctl_$(t),tests/unit/test_ctl_$(t).c \
 	tests/unit/core_script.c,$(EBB_DAEMON_LIBS),$(EBB_DAEMON_PKGS))))
 
 $(eval $(call unit_test,test_ctl_pressure,tests/unit/test_ctl_pressure.c tests/unit/core_script.c, \

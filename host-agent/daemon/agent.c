@@ -154,7 +154,7 @@ static void resume_charge(struct ebb_agent *a)
 	}
 }
 
-static void take_fact(void *ctx, usec_t now, const struct ebb_fact *fact)
+static int take_fact(void *ctx, usec_t now, const struct ebb_fact *fact)
 {
 	struct ebb_agent *a = ctx;
 	int rc;
@@ -165,6 +165,7 @@ static void take_fact(void *ctx, usec_t now, const struct ebb_fact *fact)
 	if (rc < 0)
 		refused(a, now, fact, rc);
 	ebb_agent_poke(a);
+	return rc;
 }
 
 int ebb_agent_report(struct ebb_agent *a, const struct ebb_fact *fact)

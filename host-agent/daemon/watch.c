@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Comparing looks with what was told. */
-#include <stdio.h>
+#include <errno.h>
 #include <string.h>
 #include "daemon/watch.h"
 #include "util/text.h"
 
-static void tell(const struct ebb_watch *w, usec_t now, const struct ebb_sink *sink,
-		 struct ebb_fact *fact)
+static int tell(const struct ebb_watch *w, usec_t now, const struct ebb_sink *sink,
+		struct ebb_fact *fact)
 {
 	memcpy(fact->uuid, w->uuid, 16);
-	sink->report(sink->ctx, now, fact);
+	return sink->report(sink->ctx, now, fact);
 }
 
 static void tell_type(const struct ebb_watch *w, usec_t now, const struct ebb_sink *sink,
@@ -35,8 +35,10 @@ static void define(struct ebb_watch *w, const struct ebb_look *look, usec_t now,
 			      (look->is_sla_stale ||
 			       memcmp(&w->metadata.sla, &m->sla, sizeof(m->sla)) == 0);
 	const struct ebb_sla found = keep_sla ? w->metadata.sla : m->sla;
+	const struct ebb_sla sla = keep_sla ? w->sla : m->sla;
 	struct ebb_fact fact = { .type = EBB_FACT_VM_DEFINED };
 	struct ebb_fact_vm_defined *d = &fact.u.vm_defined;
+	int rc;
 
 	/* is_enabled and mem_blocks are no part of the definition. */
 	if (keep_sla && strcmp(w->name, look->domain.name) == 0 &&
@@ -45,20 +47,22 @@ static void define(struct ebb_watch *w, const struct ebb_look *look, usec_t now,
 	    memcmp(w->metadata.boot_bytes, m->boot_bytes, sizeof(m->boot_bytes)) == 0 &&
 	    memcmp(w->metadata.pool_blocks, m->pool_blocks, sizeof(m->pool_blocks)) == 0)
 		return;
-	if (!keep_sla)
-		w->sla = m->sla;
-	d->sla = w->sla;
-	w->told = EBB_WATCH_VALID;
-	w->metadata = *m;
-	w->metadata.sla = found;
-	w->error[0] = '\0';
-	memcpy(w->name, look->domain.name, sizeof(w->name));
-	memcpy(d->name, w->name, sizeof(d->name));
+	d->sla = sla;
+	memcpy(d->name, look->domain.name, sizeof(d->name));
 	d->num_vcpus = m->num_vcpus;
 	d->vcpus = m->vcpus;
 	memcpy(d->boot_bytes, m->boot_bytes, sizeof(d->boot_bytes));
 	memcpy(d->pool_blocks, m->pool_blocks, sizeof(d->pool_blocks));
-	tell(w, now, sink, &fact);
+	rc = tell(w, now, sink, &fact);
+	memcpy(w->name, look->domain.name, sizeof(w->name));
+	/* What the core finds wrong (-EINVAL) it has noted, and would find wrong again. */
+	if (rc < 0 && rc != -EINVAL)
+		return;
+	w->told = EBB_WATCH_VALID;
+	w->metadata = *m;
+	w->metadata.sla = found;
+	w->sla = sla;
+	w->error[0] = '\0';
 }
 
 static void invalidate(struct ebb_watch *w, const struct ebb_look *look, usec_t now,
@@ -70,11 +74,12 @@ static void invalidate(struct ebb_watch *w, const struct ebb_look *look, usec_t 
 	ebb_text_copy(i->text, sizeof(i->text), look->domain.error.text);
 	if (w->told == EBB_WATCH_INVALID && strcmp(w->error, i->text) == 0)
 		return;
-	w->told = EBB_WATCH_INVALID;
-	memcpy(w->error, i->text, sizeof(w->error));
 	memcpy(w->name, look->domain.name, sizeof(w->name));
 	memcpy(i->name, w->name, sizeof(i->name));
-	tell(w, now, sink, &fact);
+	if (tell(w, now, sink, &fact) < 0)
+		return;
+	w->told = EBB_WATCH_INVALID;
+	memcpy(w->error, i->text, sizeof(w->error));
 }
 
 static void run(struct ebb_watch *w, const struct ebb_look *look, usec_t now,
@@ -88,9 +93,10 @@ static void run(struct ebb_watch *w, const struct ebb_look *look, usec_t now,
 	};
 	memcpy(fact.u.vm_running.mem_blocks, look->domain.metadata.mem_blocks,
 	       sizeof(fact.u.vm_running.mem_blocks));
+	if (tell(w, now, sink, &fact) < 0)
+		return;
 	w->told_running = true;
 	w->order = look->domain.order;
-	tell(w, now, sink, &fact);
 }
 
 void ebb_watch_sla_set(struct ebb_watch *w, const struct ebb_sla *sla)

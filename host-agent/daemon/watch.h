@@ -2,7 +2,8 @@
 /*
  * From looks at a domain to facts.  A look says what is true; compared with what was reported
  * before it becomes VM_DEFINED, VM_INVALID, VM_REMOVED, VM_RUNNING and VM_STOPPED, in an order that
- * the core understands.  No I/O.
+ * the core understands.  What the core refuses is not told yet, and every look tells it again: a
+ * definition that a running VM can not have comes into force when it has stopped.  No I/O.
  */
 #ifndef EBB_DAEMON_WATCH_H
 #define EBB_DAEMON_WATCH_H
@@ -20,7 +21,7 @@ struct ebb_look {
 	struct ebb_vcpu_fact plugged[EBB_MAX_VCPUS];
 };
 
-/* What the core was told of a domain. */
+/* What the core was told of a domain, and has taken note of. */
 struct ebb_watch {
 	uint8_t uuid[16];
 	char name[EBB_NAME_SIZE];

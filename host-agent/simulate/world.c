@@ -80,7 +80,7 @@ static void touch(struct world *w, const uint8_t *uuid)
 	w->changed[w->num_changed++] = vm;
 }
 
-static void take_fact(void *ctx, usec_t now, const struct ebb_fact *fact)
+static int take_fact(void *ctx, usec_t now, const struct ebb_fact *fact)
 {
 	struct ebb_action close = { .type = EBB_ACTION_LINK_CLOSE };
 	struct world *w = ctx;
@@ -89,15 +89,16 @@ static void take_fact(void *ctx, usec_t now, const struct ebb_fact *fact)
 
 	touch(w, fact->uuid);
 	if (rc == 0 || rc == -ENOENT)
-		return;
+		return rc;
 	if (ebb_fact_is_from_link(fact->type)) {
 		memcpy(close.uuid, fact->uuid, sizeof(close.uuid));
 		ebb_fake_submit(w->fake, now, &close);
-		return;
+		return rc;
 	}
 	vm = ebb_state_vm(w->state, fact->uuid);
 	fail(w, vm ? vm->name : ebb_fact_name(fact->type),
 	     vm && vm->error[0] ? vm->error : strerror(-rc));
+	return rc;
 }
 
 /* ---- the trace acts ---- */

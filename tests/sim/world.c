@@ -38,7 +38,7 @@ static struct world_vm *find(struct world *w, const uint8_t *uuid)
 	return NULL;
 }
 
-static void sink_report(void *ctx, usec_t now, const struct ebb_fact *fact)
+static int sink_report(void *ctx, usec_t now, const struct ebb_fact *fact)
 {
 	struct world *w = ctx;
 	struct world_vm *vm = find(w, fact->uuid);
@@ -55,6 +55,7 @@ static void sink_report(void *ctx, usec_t now, const struct ebb_fact *fact)
 	r = ebb_state_report(w->state, now, fact);
 	if (r < 0)
 		world_fail(w, "fact %s was refused: %s", ebb_fact_name(fact->type), strerror(-r));
+	return r;
 }
 
 static void agent_create(struct world *w)

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <cmocka.h>
 #include "daemon/watch.h"
+#include "tests/unit/core_script.h"
 
 struct fixture {
 	struct ebb_watch watch;
@@ -17,9 +18,10 @@ struct fixture {
 	struct ebb_sink sink;
 	char facts[256];		/* names of the facts of the last look */
 	uint32_t weight;		/* that the last definition told */
+	int answer;			/* of who is told */
 };
 
-static void take_fact(void *ctx, usec_t now, const struct ebb_fact *fact)
+static int take_fact(void *ctx, usec_t now, const struct ebb_fact *fact)
 {
 	static const char *const names[EBB_FACT_MAX] = {
 		[EBB_FACT_VM_DEFINED] = "defined", [EBB_FACT_VM_INVALID] = "invalid",
@@ -44,6 +46,7 @@ static void take_fact(void *ctx, usec_t now, const struct ebb_fact *fact)
 	} else if (fact->type == EBB_FACT_VM_INVALID) {
 		assert_string_equal(fact->u.vm_invalid.text, f->look.domain.error.text);
 	}
+	return f->answer;
 }
 
 static int setup(void **state)
@@ -237,6 +240,89 @@ static void test_transient(void **state)
 	expect(f, "stopped removed", EBB_WATCH_FORGET);
 }
 
+/* What is refused was not told: it is with the next look. */
+static void test_told_again(void **state)
+{
+	struct fixture *f = *state;
+	struct ebb_metadata *m = &f->look.domain.metadata;
+
+	f->answer = -ENOMEM;
+	expect(f, "defined", EBB_WATCH_KEEP);
+	expect(f, "defined", EBB_WATCH_KEEP);
+	f->answer = 0;
+	expect(f, "defined", EBB_WATCH_KEEP);
+	expect(f, "", EBB_WATCH_KEEP);
+	start(f, 5);
+	expect(f, "running", EBB_WATCH_KEEP);
+	f->answer = -EBUSY;
+	m->sla.weight = 300;
+	expect(f, "defined running", EBB_WATCH_KEEP);
+	/* As it was told last: nothing to tell. */
+	m->sla.weight = 100;
+	f->answer = 0;
+	expect(f, "running", EBB_WATCH_KEEP);
+	m->sla.weight = 300;
+	expect(f, "defined running", EBB_WATCH_KEEP);
+	assert_int_equal(f->weight, 300);
+	/* What is wrong with it the core has noted. */
+	f->answer = -EINVAL;
+	m->sla.weight = 0;
+	expect(f, "defined running", EBB_WATCH_KEEP);
+	expect(f, "running", EBB_WATCH_KEEP);
+	f->answer = -ENOSPC;
+	f->look.domain.sla = -EINVAL;
+	expect(f, "invalid", EBB_WATCH_KEEP);
+	expect(f, "invalid", EBB_WATCH_KEEP);
+	f->answer = 0;
+	expect(f, "invalid", EBB_WATCH_KEEP);
+	expect(f, "", EBB_WATCH_KEEP);
+}
+
+/* ---- with the core ---- */
+
+static int take_fact_to_core(void *ctx, usec_t now, const struct ebb_fact *fact)
+{
+	struct script *s = ctx;
+
+	return ebb_state_report(s->state, now, fact);
+}
+
+/*
+ * Another number of vCPUs is refused while the VM runs, and is offered again with each look until
+ * it can be: when the VM has stopped.
+ */
+static void test_refused(void **state)
+{
+	static struct script s;
+	struct fixture *f = *state;
+	struct ebb_sla *sla = &f->look.domain.metadata.sla;
+	const struct ebb_vm *vm;
+
+	script_init(&s, 1, 8, 1, false);
+	f->sink = (struct ebb_sink){ &s, take_fact_to_core };
+	f->look.as_of = s.now;
+	*sla = script_sla("1/4");
+	f->look.domain.metadata.vcpus[0].is_startup = true;
+	start(f, 5);
+	ebb_watch_apply(&f->watch, &f->look, s.now, &f->sink);
+	vm = ebb_state_vm(s.state, f->watch.uuid);
+	assert_non_null(vm);
+	assert_true(vm->is_running);
+	assert_int_equal(vm->num_vcpus, 4);
+	*sla = script_sla("1/6");
+	f->look.domain.metadata.num_vcpus = 6;
+	for (int i = 0; i < 3; i++) {
+		ebb_watch_apply(&f->watch, &f->look, s.now, &f->sink);
+		assert_int_equal(vm->num_vcpus, 4);
+	}
+	f->look.domain.is_running = false;
+	ebb_watch_apply(&f->watch, &f->look, s.now, &f->sink);
+	assert_false(vm->is_running);
+	assert_int_equal(vm->num_vcpus, 6);
+	assert_int_equal(vm->sla.nodes[0].max, 6);
+	script_finish(&s);
+}
+
 #define TEST(name)	cmocka_unit_test_setup_teardown(test_##name, setup, teardown)
 
 int main(void)
@@ -244,6 +330,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(life),    TEST(restarted), TEST(changed),   TEST(sla_set),
 		TEST(invalid), TEST(not_ours),	TEST(transient), TEST(period),
+		TEST(told_again), TEST(refused),
 	};
 
 	return cmocka_run_group_tests_name("daemon/watch", tests, NULL, NULL);

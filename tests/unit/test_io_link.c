@@ -33,7 +33,7 @@ struct fixture {
 	struct fake_device dev;
 };
 
-static void take_fact(void *ctx, usec_t now, const struct ebb_fact *fact)
+static int take_fact(void *ctx, usec_t now, const struct ebb_fact *fact)
 {
 	struct fixture *f = ctx;
 
@@ -41,6 +41,7 @@ static void take_fact(void *ctx, usec_t now, const struct ebb_fact *fact)
 	assert_memory_equal(fact->uuid, uuid, 16);
 	f->num_facts++;
 	f->last = *fact;
+	return 0;
 }
 
 static pid_t qemu_pid(void *ctx, const uint8_t u[16])

@@ -14,10 +14,13 @@
 
 #include "ebb/types.h"
 
-/* Where a backend reports to.  The fact and its arrays live for the call only. */
+/*
+ * Where a backend reports to.  The fact and its arrays live for the call only.  Returns what
+ * ebb_state_report() says: who tells a fact only once must not take one that was refused as told.
+ */
 struct ebb_sink {
 	void *ctx;
-	void (*report)(void *ctx, usec_t now, const struct ebb_fact *fact);
+	int (*report)(void *ctx, usec_t now, const struct ebb_fact *fact);
 };
 
 struct ebb_backend_ops {
