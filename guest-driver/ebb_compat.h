@@ -4,6 +4,7 @@
 #define EBB_COMPAT_H
 
 #include <linux/mm.h>
+#include <linux/pfn_t.h>
 #include <linux/version.h>
 #include <linux/virtio_config.h>
 
@@ -27,6 +28,20 @@ static inline void vm_flags_mod(struct vm_area_struct *vma, vm_flags_t set, vm_f
 	{ \
 		return order == PMD_ORDER ? handler(vmf) : VM_FAULT_FALLBACK; \
 	}
+#endif
+
+/*
+ * How 2 MiB of a lease are mapped: with which flags of the pfn_t, which vma flags that takes.
+ * Before 6.5, madvise(MADV_COLD) and (MADV_PAGEOUT) take a devmap entry of that size for a broken
+ * one: they clear it and leave it in the TLBs, so that memory that was released can still be
+ * reached.  Other huge entries they know, and leave alone what no page is counted as mapped for.
+ */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 5, 0)
+#define EBB_PMD_PFN_FLAGS	PFN_DEV
+#define EBB_PMD_VM_FLAGS	VM_MIXEDMAP
+#else
+#define EBB_PMD_PFN_FLAGS	(PFN_DEV | PFN_MAP)
+#define EBB_PMD_VM_FLAGS	0
 #endif
 
 #define EBB_NUM_VQS	3		/* most that a device here has */

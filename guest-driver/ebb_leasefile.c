@@ -7,7 +7,6 @@
 #include <linux/mm.h>
 #include <linux/module.h>
 #include <linux/pagemap.h>
-#include <linux/pfn_t.h>
 #include <linux/poll.h>
 #include <linux/slab.h>
 #include <linux/uaccess.h>
@@ -27,12 +26,6 @@ static bool find_page(const struct ebb_lease *lease, pgoff_t pgoff, phys_addr_t 
 	return true;
 }
 
-/* Devmap entries: system calls can take references to the pages behind them. */
-static pfn_t to_pfn(phys_addr_t addr)
-{
-	return phys_to_pfn_t(addr, PFN_DEV | PFN_MAP);
-}
-
 static vm_fault_t lease_fault(struct vm_fault *vmf)
 {
 	struct ebb_lease *lease = vmf->vma->vm_file->private_data;
@@ -41,7 +34,9 @@ static vm_fault_t lease_fault(struct vm_fault *vmf)
 
 	down_read(&lease->lock);
 	if (find_page(lease, vmf->pgoff, &addr))
-		rc = vmf_insert_mixed(vmf->vma, vmf->address, to_pfn(addr));
+		/* A devmap entry: system calls can take references to the page behind it. */
+		rc = vmf_insert_mixed(vmf->vma, vmf->address,
+				      phys_to_pfn_t(addr, PFN_DEV | PFN_MAP));
 	up_read(&lease->lock);
 	return rc;
 }
@@ -67,7 +62,8 @@ static vm_fault_t lease_pmd_fault(struct vm_fault *vmf)
 	 * nobody needs to know when the memory is first written to.
 	 */
 	if (find_page(lease, pgoff, &addr))
-		rc = vmf_insert_pfn_pmd(vmf, to_pfn(addr), vma->vm_flags & VM_WRITE);
+		rc = vmf_insert_pfn_pmd(vmf, phys_to_pfn_t(addr, EBB_PMD_PFN_FLAGS),
+					vma->vm_flags & VM_WRITE);
 	up_read(&lease->lock);
 	return rc;
 }
@@ -92,7 +88,7 @@ static int lease_mmap(struct file *filp, struct vm_area_struct *vma)
 		return -EPERM;
 	if (READ_ONCE(lease->is_gone))
 		return -ENODEV;
-	vm_flags_mod(vma, VM_DONTCOPY | VM_DONTEXPAND, VM_MAYEXEC);
+	vm_flags_mod(vma, VM_DONTCOPY | VM_DONTEXPAND | EBB_PMD_VM_FLAGS, VM_MAYEXEC);
 	vma->vm_ops = &lease_vm_ops;
 	return 0;
 }

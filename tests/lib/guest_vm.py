@@ -15,7 +15,8 @@ QEMU = os.environ.get("EBB_QEMU", f"{TOP}/build/qemu/bin/qemu-system-x86_64-ebb"
 # What a guest's kernel says when something is wrong with it or with us.
 BAD_KERNEL_LOG = re.compile(
     r"WARNING:|BUG:|Oops|Kernel panic|general protection|Call Trace|INFO: task|lockdep|"
-    r"soft lockup|hung_task|rcu: INFO|use-after-free|refcount_t|unable to handle")
+    r"soft lockup|hung_task|rcu: INFO|use-after-free|refcount_t|unable to handle|"
+    r"bad (pgd|p4d|pud|pmd)|Bad page")
 
 
 # Linux 6.12 sets aside CPUs for hot-plug only where it recognises a hypervisor: not in TCG, which

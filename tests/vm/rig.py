@@ -28,7 +28,8 @@ PATIENCE_S = 180                # for what takes moments; machines that run test
 BOOT_S = 300                    # the same of what takes seconds
 LAST_LINES = 30                 # of a guest's console, when a test has failed
 SPLAT = re.compile(r"WARNING:|BUG:|Oops|Kernel panic|Call Trace:|rcu: INFO|blocked for more than|"
-                   r"general protection|soft lockup|refcount_t|UBSAN|KASAN")
+                   r"general protection|soft lockup|refcount_t|UBSAN|KASAN|"
+                   r"bad (pgd|p4d|pud|pmd)|Bad page")
 
 
 class TestLab(Lab):

@@ -154,6 +154,40 @@ static void test_protection(void)
 	lease_close(&l);
 }
 
+/* How many pages of a block do not raise SIGBUS. */
+static unsigned int num_reachable(const char *p)
+{
+	unsigned int n = 0;
+
+	for (uint64_t at = 0; at < BLOCK_BYTES; at += PAGE_BYTES)
+		n += touch(p + at) != SIGBUS;
+	return n;
+}
+
+/* Advice that Linux takes or refuses, and that takes nothing away from a lease. */
+static void test_advice(void)
+{
+	static const int advices[] = { MADV_COLD, MADV_PAGEOUT };
+	unsigned int reachable = 0;
+	bool is_kept = true;
+
+	for (int i = 0; i < 16; i++) {
+		struct lease l = need_lease(2 * BLOCK_BYTES, 0);
+
+		fill(l.map, l.bytes, l.id, 0);
+		is_kept &= is_good(&l, 0, l.bytes);
+		/* No access between the two: a translation that a CPU kept is to be seen. */
+		madvise(l.map, l.bytes, advices[i % 2]);
+		lease_release(&l, BLOCK_BYTES, BLOCK_BYTES, NULL);
+		reachable += num_reachable(l.map + BLOCK_BYTES);
+		is_kept &= is_good(&l, 0, BLOCK_BYTES);
+		lease_close(&l);
+	}
+	expect("madvise(MADV_COLD) and (MADV_PAGEOUT) keep what is there", is_kept);
+	printf("    %u pages that were released can be reached\n", reachable);
+	expect("what is released after that can not be reached", !reachable);
+}
+
 static void test_move(void)
 {
 	struct lease l = need_lease(2 * BLOCK_BYTES, 0);
@@ -311,6 +345,7 @@ int test_use(void)
 	test_huge_pages();
 	test_release();
 	test_protection();
+	test_advice();
 	test_move();
 	test_system_calls();
 	test_fork();
