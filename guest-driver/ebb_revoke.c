@@ -15,7 +15,7 @@
 
 #include <linux/ktime.h>
 
-/* The device answers by itself, at once. */
+/* The device answers by itself. */
 #define EBB_CONFIRM_WAIT_NS	(5 * NSEC_PER_SEC)
 
 void ebb_revoke_kick(struct ebb_dev *ebb)

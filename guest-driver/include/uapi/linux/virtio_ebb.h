@@ -237,7 +237,9 @@ VIRTIO_EBB_ASSERT_SIZE(struct virtio_ebb_range, 16);
 /*
  * The guest has stopped using revoked blocks.  The device discards them once
  * more, since the guest may have written to them after they were revoked.
+ * It answers when all are discarded, perhaps after requests that came later.
  * NACK, NOT_HELD: not all of them are revoked and unconfirmed; nothing changed.
+ * BUSY, IN_PROGRESS: an earlier request confirms some of them.
  * ERROR, RANGE: not blocks of one pool.
  */
 struct virtio_ebb_req_mem_confirm {
@@ -297,7 +299,7 @@ VIRTIO_EBB_ASSERT_OFFSET(struct virtio_ebb_req, u, 16);
 #define VIRTIO_EBB_REASON_CAPACITY	7	/* BUSY: within the limit, but no core is free yet */
 #define VIRTIO_EBB_REASON_NO_AGENT	8	/* BUSY: no agent is connected */
 #define VIRTIO_EBB_REASON_TIMEOUT	9	/* BUSY: the agent did not answer in time */
-#define VIRTIO_EBB_REASON_IN_PROGRESS	10	/* BUSY: the same CPU is being added or removed */
+#define VIRTIO_EBB_REASON_IN_PROGRESS	10	/* BUSY: the same CPU or memory is worked on */
 #define VIRTIO_EBB_REASON_MIGRATED	11	/* BUSY: the VM moved while the request was in flight */
 #define VIRTIO_EBB_REASON_TYPE		12	/* ERROR: unknown request type */
 #define VIRTIO_EBB_REASON_FLAGS		13	/* ERROR: unknown flag */
@@ -615,7 +617,10 @@ VIRTIO_EBB_ASSERT_SIZE(struct virtio_ebb_link_mem, 8);
  * Payload of REVOKE.  A goal: the device unplugs blocks of the pool, the
  * highest addresses first, until no more than target_bytes are plugged; with
  * less plugged it does nothing.  It does not touch requested_size, which LIMITS
- * has lowered before.  MEM tells the result, also if nothing had to be done.
+ * has lowered before.  It works in steps, in between which the VM runs, and
+ * refuses to plug blocks of the pool until it is done; a later REVOKE of the
+ * pool has a new goal, and the end of the connection ends it.  MEM tells the
+ * result, also if nothing had to be done; it may tell of steps before that.
  */
 struct virtio_ebb_link_revoke {
 	__le16 node;			/* guest proximity domain, with a pool */
