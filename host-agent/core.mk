@@ -4,7 +4,7 @@
 #   ebb-core  core/, policies/: no I/O, no clock, no allocation of its own
 #   ebb-fake  io/fake*.c
 
-EBB_CORE_SOURCES := $(addprefix host-agent/core/,arbiter.c broker.c charge.c conduct.c cores.c cputime.c define.c done.c \
+EBB_CORE_SOURCES := $(addprefix host-agent/core/,advance.c arbiter.c broker.c charge.c conduct.c cores.c cputime.c define.c done.c \
 	explain.c explain-vom.c force.c gather.c lend.c link.c mem.c mem-act.c pack.c plan.c pressure.c reconcile.c record.c request.c run.c \
 	sla-text.c state.c threads.c types.c vcpu.c vom.c want.c) \
 	$(addprefix host-agent/policies/,balloon.c broker.c broker-offer.c equal.c fair.c \
@@ -19,7 +19,7 @@ $(eval $(call unit_test_single,test_core_sim,$(addprefix tests/sim/,test_core_si
 	world-check.c world-pressure.c),ebb-fake ebb-core,,))
 $(eval $(call unit_test,test_fake_need,tests/unit/test_fake_need.c \
 	$(addprefix tests/sim/,world.c world-check.c world-pressure.c),ebb-fake ebb-core,,))
-$(foreach t,arbiter charge conduct define explain force lend mem plan rebalance request restart \
+$(foreach t,advance arbiter charge conduct define explain force lend mem plan rebalance request restart \
 	violation,$(eval \
 	$(call unit_test,test_core_$(t),tests/unit/test_core_$(t).c tests/unit/core_script.c, \
 	ebb-core,,)))

@@ -10,8 +10,10 @@
  *   I2  No thread has two owners.  Forced and lent vCPUs, and startup vCPUs that
  *       wait for their first core, share threads without owning one.  Unless the
  *       option count_threads is set, the threads of a core have owners of one VM.
- *   I3  Limits are backed, that is, freed before given: on each node, the sum
- *       of max(used, limit) is at most its capacity.  While a VM that has just
+ *   I3  Limits are backed: on each node, the sum of max(used, limit) is at most
+ *       its capacity, where CPUs that have given their core back, or lose it to
+ *       a deadline within CORE_ADVANCE_USEC, are used no more.  A core is freed
+ *       before it is given all the same (I2, I6).  While a VM that has just
  *       started waits for cores of its startup set, used alone may exceed the
  *       capacity; then no limit on that node is above used.  Where the plan
  *       gives out threads (ebb_plan.use_threads), cores are counted: those of

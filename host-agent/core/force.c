@@ -175,6 +175,7 @@ void core_cpus_settle(struct ebb_state *s, usec_t now, struct ebb_vm *vm)
 {
 	if (vm->work->is_dirty || vm->work->wants_cores)
 		give_cores(s, now, vm);
+	core_requests_retry(s, now, vm);
 	if (vm->work->is_dirty) {
 		keep_forced(s, now, vm);
 		update_due(vm, now);

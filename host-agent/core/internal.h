@@ -22,6 +22,7 @@
  *   pack.c       CPUs move together there, so that others get whole cores
  *   want.c       what VMs asked for and were refused because of their limits
  *   force.c      deadlines of CPUs, and cores for those who were promised one
+ *   advance.c    cores that are offered shortly before they are free
  *   reconcile.c  what differs from what should be becomes actions
  *   explain.c    why a VM has what it has; explain-vom.c about brokering of memory
  *   conduct.c    how guests behave
@@ -146,6 +147,8 @@ int core_request(struct ebb_state *s, usec_t now, struct ebb_vm *vm,
 		 const struct ebb_fact_request *f);
 /* Answers requests that are complete or late. */
 void core_requests_check(struct ebb_state *s, usec_t now, struct ebb_vm *vm);
+/* Grants what it can of requests that wait for a core that was offered in advance. */
+void core_requests_retry(struct ebb_state *s, usec_t now, struct ebb_vm *vm);
 /* The request is no more; nobody waits for an answer. */
 void core_requests_drop(struct ebb_state *s, struct ebb_vm *vm);
 /* A vCPU that was to be granted will not be. */
@@ -339,6 +342,19 @@ void core_vm_count(struct ebb_state *s, struct ebb_vm *vm);
 /* force.c */
 /* Opens and closes demands for CPUs, forces what is overdue, gives cores to those without. */
 void core_cpus_settle(struct ebb_state *s, usec_t now, struct ebb_vm *vm);
+/* advance.c */
+/*
+ * Cores are offered to other VMs this long before the deadline at which their owner loses them, so
+ * that the next owner has asked by then.
+ */
+#define CORE_ADVANCE_USEC	(10 * EBB_USEC_PER_MSEC)
+/* A request for a core that was offered in advance is answered after this at the latest. */
+#define CORE_ADVANCE_WAIT_USEC	(3 * CORE_ADVANCE_USEC)
+/* CPUs of the guest node that have a core now and surely lose it by CORE_ADVANCE_USEC from now. */
+uint16_t core_cpus_leaving(const struct ebb_vm *vm, uint16_t g, usec_t now);
+/* When core_cpus_leaving() grows by itself next, or EBB_TIME_NEVER. */
+usec_t core_cpus_leaving_from(const struct ebb_vm *vm, uint16_t g, usec_t now);
+
 /* Nobody in the guest answers for what it holds. */
 void core_cpus_force_absent(struct ebb_state *s, usec_t now, struct ebb_vm *vm);
 

@@ -159,7 +159,8 @@ static void cpu_entry(const struct ebb_state *s, const struct ebb_vm *vm, uint16
 		.host_node = h,
 		.floor = core_to_units(s, h, sla->startup),
 		.ceiling = core_to_units(s, h, cpu_ceiling(vm, g)),
-		.used = s->use_threads[h] ? core_count_cores(s, vm, g) : n->used,
+		.used = s->use_threads[h] ? core_count_cores(s, vm, g) :
+					    (uint32_t)n->used - core_cpus_leaving(vm, g, s->now),
 		.target = core_to_units(s, h, n->target),
 		.limit = core_to_units(s, h, n->limit),
 	};
@@ -456,6 +457,7 @@ static usec_t next_change(const struct ebb_state *s, const struct ebb_vm *vm, us
 	for (uint16_t g = 0; g < vm->sla.num_nodes; g++) {
 		if (vm->nodes[g].num_due > 0)
 			at = core_sooner(at, vm->nodes[g].due[0]);
+		at = core_sooner(at, core_cpus_leaving_from(vm, g, now));
 		if (core_wanted_until(vm, g) > now)
 			at = core_sooner(at, core_wanted_until(vm, g));
 	}

@@ -269,11 +269,16 @@ static bool reconcile_place(struct ebb_state *s, usec_t now, struct ebb_vm *vm, 
 
 static void wake_for_requests(const struct ebb_state *s, struct ebb_vm *vm)
 {
-	for (int i = 0; i < VIRTIO_EBB_MAX_INFLIGHT; i++)
-		if (vm->requests[i].phase != EBB_REQUEST_FREE)
-			vm->work->wake_at =
-				core_sooner(vm->work->wake_at,
-					    vm->requests[i].received_at + s->cfg.request_usec);
+	for (int i = 0; i < VIRTIO_EBB_MAX_INFLIGHT; i++) {
+		const struct ebb_request *q = &vm->requests[i];
+
+		if (q->phase == EBB_REQUEST_FREE)
+			continue;
+		vm->work->wake_at = core_sooner(vm->work->wake_at,
+						q->received_at + s->cfg.request_usec);
+		if (q->wait_until)
+			vm->work->wake_at = core_sooner(vm->work->wake_at, q->wait_until);
+	}
 }
 
 /* False: no room for all of it; the VM stays dirty. */

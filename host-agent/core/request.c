@@ -187,13 +187,60 @@ static const char *refusal_text(const struct ebb_vm *vm, const struct ebb_fact_r
 	return text;
 }
 
+/*
+ * Reserves vCPUs and threads for the request, as many as there are; returns why there are no more,
+ * which is NONE if all that were asked for are reserved.
+ */
+static uint16_t reserve(struct ebb_state *s, usec_t now, struct ebb_vm *vm, int slot)
+{
+	struct ebb_request *q = &vm->requests[slot];
+	uint16_t vcpu, thread;
+
+	q->reason = VIRTIO_EBB_REASON_NONE;
+	while (q->num_vcpus < q->asked) {
+		q->reason = q->node == EBB_NODE_ANY ?
+				    pick_anywhere(s, vm, q->allow_ht, now, &vcpu, &thread) :
+				    pick_on_node(s, vm, q->node, q->allow_ht, now, &vcpu, &thread);
+		if (q->reason != VIRTIO_EBB_REASON_NONE)
+			break;
+		vm->vcpus[vcpu].request = (int8_t)slot;
+		vm->vcpus[vcpu].force = EBB_FORCE_NONE;
+		if (vm->vcpus[vcpu].thread == EBB_THREAD_NONE)
+			core_vcpu_own(s, vm, vcpu, thread);
+		q->vcpus[q->num_vcpus++] = vcpu;
+		core_vm_count(s, vm);
+	}
+	if (q->num_vcpus > 0)
+		core_conduct_granted(vm);
+	return q->reason;
+}
+
+/* Does a core of the guest node's host node (of any, if g is so) become free shortly? */
+static bool is_offered_in_advance(const struct ebb_state *s, const struct ebb_vm *vm, uint16_t g)
+{
+	bool may_have[EBB_MAX_NODES] = { false };
+
+	for (uint16_t i = 0; i < vm->sla.num_nodes; i++)
+		if ((g == EBB_NODE_ANY || g == i) && vm->nodes[i].used < vm->nodes[i].limit)
+			may_have[vm->sla.nodes[i].host_node] = true;
+	for (size_t i = 0; i < s->num_active; i++) {
+		const struct ebb_vm *other = s->active[i];
+
+		for (uint16_t k = 0; k < other->sla.num_nodes; k++)
+			if (may_have[other->sla.nodes[k].host_node] &&
+			    core_cpus_leaving(other, k, s->now) > 0)
+				return true;
+	}
+	return false;
+}
+
 static int request_add(struct ebb_state *s, usec_t now, struct ebb_vm *vm,
 		       const struct ebb_fact_request *f)
 {
-	uint16_t reason = VIRTIO_EBB_REASON_NONE, vcpu, thread;
 	char text[EBB_TEXT_SIZE];
 	struct ebb_request *q;
 	struct ebb_record *r;
+	uint16_t reason;
 	const int slot = core_request_slot(vm);
 
 	if (f->count == 0 || f->count > VIRTIO_EBB_MAX_REQ_CPUS)
@@ -219,33 +266,37 @@ static int request_add(struct ebb_state *s, usec_t now, struct ebb_vm *vm,
 	q = &vm->requests[slot];
 	*q = (struct ebb_request){
 		.phase = EBB_REQUEST_ADD, .tag = f->tag, .asked = f->count, .node = f->node,
-		.received_at = now,
+		.allow_ht = f->allow_ht, .received_at = now,
 	};
-	while (q->num_vcpus < f->count) {
-		reason = f->node == EBB_NODE_ANY ?
-				 pick_anywhere(s, vm, f->allow_ht, now, &vcpu, &thread) :
-				 pick_on_node(s, vm, f->node, f->allow_ht, now, &vcpu, &thread);
-		if (reason != VIRTIO_EBB_REASON_NONE)
-			break;
-		vm->vcpus[vcpu].request = (int8_t)slot;
-		vm->vcpus[vcpu].force = EBB_FORCE_NONE;
-		if (vm->vcpus[vcpu].thread == EBB_THREAD_NONE)
-			core_vcpu_own(s, vm, vcpu, thread);
-		q->vcpus[q->num_vcpus++] = vcpu;
-		core_vm_count(s, vm);
-	}
-	q->reason = reason;
-	if (q->num_vcpus > 0)
-		core_conduct_granted(vm);
-	else if (reason == VIRTIO_EBB_REASON_LIMIT)
-		core_conduct_refused(now, vm);
-	if (reason == VIRTIO_EBB_REASON_LIMIT)
+	reason = reserve(s, now, vm, slot);
+	if (reason == VIRTIO_EBB_REASON_LIMIT) {
+		if (q->num_vcpus == 0)
+			core_conduct_refused(now, vm);
 		core_want(s, now, vm, f->node, (uint16_t)(f->count - q->num_vcpus));
-	if (q->num_vcpus == 0) {
-		q->phase = EBB_REQUEST_FREE;
-		core_refuse(s, now, vm, f, reason, refusal_text(vm, f, reason, text));
 	}
+	if (q->num_vcpus > 0)
+		return 0;
+	/* Less is used than the limit allows, so a core is about to be free. */
+	if (reason == VIRTIO_EBB_REASON_CAPACITY && is_offered_in_advance(s, vm, f->node)) {
+		q->wait_until = now + CORE_ADVANCE_WAIT_USEC;
+		return 0;
+	}
+	q->phase = EBB_REQUEST_FREE;
+	core_refuse(s, now, vm, f, reason, refusal_text(vm, f, reason, text));
 	return 0;
+}
+
+void core_requests_retry(struct ebb_state *s, usec_t now, struct ebb_vm *vm)
+{
+	for (int i = 0; i < VIRTIO_EBB_MAX_INFLIGHT; i++) {
+		struct ebb_request *q = &vm->requests[i];
+
+		if (q->phase != EBB_REQUEST_ADD || !q->wait_until)
+			continue;
+		reserve(s, now, vm, i);
+		if (q->num_vcpus > 0)
+			q->wait_until = 0;
+	}
 }
 
 /* ---- CPU_REMOVE --------------------------------------------------------- */
@@ -449,7 +500,7 @@ void core_requests_check(struct ebb_state *s, usec_t now, struct ebb_vm *vm)
 			core_request_removed(s, now, vm, q->vcpus[0], -EBUSY);
 		if (q->phase == EBB_REQUEST_LEND && is_late)
 			core_request_lent(s, now, vm, q->vcpus[0], -EBUSY);
-		if (q->phase != EBB_REQUEST_ADD)
+		if (q->phase != EBB_REQUEST_ADD || (q->wait_until > now && !is_late))
 			continue;
 		for (int k = q->num_vcpus - 1; k >= 0; k--) {
 			if (is_ready(&vm->vcpus[q->vcpus[k]]))

@@ -156,6 +156,9 @@ struct ebb_request {
 	uint16_t num_vcpus;
 	uint16_t vcpus[VIRTIO_EBB_MAX_REQ_CPUS];
 	uint16_t reason;		/* why there are fewer vCPUs than asked */
+	bool allow_ht;			/* CPU_ADD: a thread beside one in use will do */
+	usec_t wait_until;		/* CPU_ADD without a vCPU yet: it waits until then for a
+					 * core that was offered in advance; 0: it does not wait */
 	bool was_held;			/* not CPU_ADD: its core was not taken or lent before */
 	usec_t received_at;
 	usec_t issued_at, libvirt_at, place_at; /* ends of the phases; 0: not reached */

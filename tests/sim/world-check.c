@@ -62,6 +62,24 @@ static uint32_t used(const struct ebb_vm *vm, uint16_t g)
 	return sum;
 }
 
+/* Those of them whose core is free soon: on their way home, or forced within a moment. */
+static uint32_t leaving(const struct world *w, const struct ebb_vm *vm, uint16_t g)
+{
+	uint32_t sum = 0;
+
+	for (uint16_t i = 0; i < vm->num_vcpus; i++) {
+		const struct ebb_vcpu *v = &vm->vcpus[i];
+
+		sum += v->node == g && !v->is_startup && v->thread != EBB_THREAD_NONE &&
+		       v->place_failures == 0 &&
+		       (v->force != EBB_FORCE_NONE || (v->is_lent && v->request < 0) ||
+			(v->is_lent && vm->requests[v->request].phase == EBB_REQUEST_LEND));
+	}
+	for (uint16_t i = 0; i < vm->nodes[g].num_due; i++)
+		sum += vm->nodes[g].due[i] <= w->now + 10 * EBB_USEC_PER_MSEC;
+	return sum;
+}
+
 static bool is_shared(const struct world *w, uint16_t thread)
 {
 	return w->host.cores[w->host.threads[thread].core].is_shared;
@@ -152,7 +170,8 @@ static void check_limits(struct world *w)
 			for (uint16_t g = 0; vm && g < w->vms[i].sla.num_nodes; g++) {
 				const struct ebb_sla_node *sla = &w->vms[i].sla.nodes[g];
 				const bool cores = counts_cores(w, sla->host_node);
-				const uint32_t u = cores ? used_cores(w, vm, g) : used(vm, g);
+				const uint32_t u = cores ? used_cores(w, vm, g) :
+						   used(vm, g) - leaving(w, vm, g);
 				uint32_t limit = vm->nodes[g].limit;
 
 				if (sla->host_node != h || !vm->is_admitted)

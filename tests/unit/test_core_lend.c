@@ -169,9 +169,9 @@ static void test_demand(void **state)
 	script_settle(&s);
 	assert_int_equal(script_vm(&s, 'a')->nodes[0].num_due, 1);
 	s.now += MSEC(300);
-	script_expect(&s, "home a 2 @0", "limits a 2/2");
+	script_expect(&s, "home a 2 @0", "limits a 2/2", "limits b 1/2");
 	script_done(&s, EBB_ACTION_HOME, 'a', 2, 0);
-	script_expect(&s, "flags a 2 forced", "limits b 1/2");
+	script_expect(&s, "flags a 2 forced");
 	/* Forced already: lent from now on, and not forced any more. */
 	assert_int_equal(script_lend(&s, 'a', 8, 2, true), 0);
 	script_expect(&s, "response a 8 ack none []");
