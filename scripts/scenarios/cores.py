@@ -1,14 +1,16 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What the cores of an emulated host were used for, in intervals: the CPU time of the threads in
-the cgroup of each core, from the host's kernel, whatever the agent says."""
+"""What the cores of an emulated host were used for: the CPU time of the threads in the cgroup of
+each core, from the host's kernel, whatever the agent says. Counted by VM (delivery.py), and in
+intervals by core."""
 import csv
 import os
 from dataclasses import dataclass, field
 
+from . import delivery
 from .schema import SchemaError
 
 CORES = "cores.csv"
-COLUMNS = ["t_s", "seconds", "core", "busy", "vms"]
+COLUMNS = ["t_s", "seconds", "core", "busy", "due", "vms"]
 MOUNTS = ("/sys/fs/cgroup/unified", "/sys/fs/cgroup", "/sys/fs/cgroup/cpu",
           "/sys/fs/cgroup/cpu,cpuacct")
 
@@ -20,6 +22,7 @@ class Row:
     seconds: float
     core: int
     busy: float
+    due: float              # busy, had no other program run there
     vms: dict = field(default_factory=dict)     # VM: its part of busy
 
 
@@ -29,21 +32,43 @@ def active(row, least):
 
 
 def is_hot(row, hot, least):
-    """Hot and oversubscribed, as the paper counts: used so much, by two VMs or more."""
-    return row.busy >= hot and len(active(row, least)) >= 2
+    """Hot and oversubscribed, as the paper counts: used so much, by two VMs or more. A core that
+    would have been used so much, had other programs not taken of it, is as hot."""
+    return max(row.busy, row.due) >= hot and len(active(row, least)) >= 2
 
 
-def rows_of(t_s, seconds, share, before, after, where):
-    """[Row] of an interval. before, after: {thread: CPU seconds}; where: {core: {thread: VM}} at
-    its end. A thread that was not seen before counts from then on: it has just begun."""
+def used_of(before, after, where):
+    """{core: {thread: (seconds that it ran, seconds that it waited)}} of an interval.
+
+    before, after: {thread: the same since it began}; where: {core: {thread: VM}} at its end. A
+    thread that was not seen before counts from then on: it has just begun.
+    """
+    return {core: {t: tuple(max(0.0, b - a) for a, b in zip(before.get(t, after[t]), after[t]))
+                   for t in here if t in after} for core, here in where.items()}
+
+
+def rows_of(t_s, seconds, quotas, used, where):
+    """[Row] of an interval. quotas: {core: delivery.Core}; used: as used_of() says."""
     found = []
-    for core in sorted(where):
+    for core in sorted(used):
+        whole = seconds * quotas[core].quota
         vms = {}
-        for thread, vm in where[core].items():
-            if thread in after:
-                part = (after[thread] - before.get(thread, after[thread])) / (seconds * share)
-                vms[vm] = vms.get(vm, 0.0) + max(0.0, part)
-        found.append(Row(round(t_s, 3), round(seconds, 3), core, sum(vms.values()), vms))
+        for thread, (ran, _) in used[core].items():
+            vm = where[core][thread]
+            vms[vm] = vms.get(vm, 0.0) + ran / whole
+        due = sum(delivery.due_of(quotas[core], used[core]).values()) / whole
+        found.append(Row(round(t_s, 3), round(seconds, 3), core, sum(vms.values()), due, vms))
+    return found
+
+
+def by_vm(quotas, used, where):
+    """{VM: delivery.Delivered} of an interval."""
+    found = {}
+    for core, here in used.items():
+        due = delivery.due_of(quotas[core], here)
+        for thread, (ran, _) in here.items():
+            vm = where[core][thread]
+            found[vm] = found.get(vm, delivery.Delivered()) + delivery.Delivered(ran, due[thread])
     return found
 
 
@@ -70,7 +95,8 @@ def write(path, rows):
         w.writerow(COLUMNS)
         for r in rows:
             vms = "/".join(f"{vm}={part:.4f}" for vm, part in r.vms.items())
-            w.writerow([f"{r.t_s:.3f}", f"{r.seconds:.3f}", r.core, f"{r.busy:.4f}", vms])
+            w.writerow([f"{r.t_s:.3f}", f"{r.seconds:.3f}", r.core, f"{r.busy:.4f}",
+                        f"{r.due:.4f}", vms])
 
 
 def read(path):
@@ -79,9 +105,9 @@ def read(path):
         if next(lines, None) != COLUMNS:
             raise SchemaError(f"{path}: the first line must be {','.join(COLUMNS)}")
         try:
-            return [Row(float(t), float(seconds), int(core), float(busy),
+            return [Row(float(t), float(seconds), int(core), float(busy), float(due),
                         {k: float(v) for k, v in (p.split("=") for p in vms.split("/") if p)})
-                    for t, seconds, core, busy, vms in lines]
+                    for t, seconds, core, busy, due, vms in lines]
         except ValueError as e:
             raise SchemaError(f"{path}:{lines.line_num}: {e}") from None
 
@@ -94,26 +120,60 @@ def group_path(group):
                  if os.path.isdir(os.path.join(m, group, "c0"))), None)
 
 
-def _numbers(path):
+def _words(path):
     try:
         with open(path, encoding="ascii") as f:
-            return [int(x) for x in f.read().split()]
+            return f.read().split()
     except OSError:
         return []
 
 
-def threads_on(path, core):
+def _numbers(path):
+    return [int(x) for x in _words(path)]
+
+
+def groups_of(path, core):
+    """The groups of a core in which there can be threads: its own, or one per hardware thread."""
     folder = os.path.join(path, f"c{core}")
-    return _numbers(os.path.join(folder, "cgroup.threads")) or \
-        _numbers(os.path.join(folder, "tasks"))
+    return [folder] + [os.path.join(folder, name) for name in os.listdir(folder)
+                       if name.startswith("t") and name[1:].isdigit()]
 
 
-def cpu_seconds(thread):
-    """CPU time of a thread so far; None when it is gone."""
+def threads_on(path, core):
+    try:
+        groups = groups_of(path, core)
+    except OSError:
+        return []
+    return [t for group in groups for t in _numbers(os.path.join(group, "cgroup.threads")) or
+            _numbers(os.path.join(group, "tasks"))]
+
+
+def quota_of(folder):
+    """Real CPUs that a group may use, in both versions; without a limit it is one."""
+    for names in (("cpu.max",), ("cpu.cfs_quota_us", "cpu.cfs_period_us")):
+        words = [w for name in names for w in _words(os.path.join(folder, name))]
+        if len(words) == 2:
+            return int(words[0]) / int(words[1]) if words[0] not in ("max", "-1") else 1.0
+    return None
+
+
+def quotas_of(path, core):
+    """delivery.Core; None: the groups are not there."""
+    try:
+        quotas = [quota_of(group) for group in groups_of(path, core)]
+    except OSError:
+        return None
+    return None if None in quotas else delivery.Core(quotas[0], quotas[-1])
+
+
+def cpu_times(thread):
+    """(seconds that a thread has run, seconds that it has waited to run); None when it is gone.
+    Waiting is both for a CPU that others use and for the next period of a quota."""
     try:
         with open(f"/proc/{thread}/schedstat", encoding="ascii") as f:
-            return int(f.read().split()[0]) / 1e9
-    except (OSError, IndexError, ValueError):
+            ran, waited = f.read().split()[:2]
+        return int(ran) / 1e9, int(waited) / 1e9
+    except (OSError, ValueError):
         return None
 
 
@@ -125,14 +185,15 @@ def threads_of(pid):
 
 
 class Meter:
-    """Reads all cores; look() as often as wanted, a row of each core comes once in an interval."""
+    """Reads all cores; look() as often as wanted. Each look adds to the CPU time of the VMs; a
+    row of each core comes once in an interval."""
 
-    def __init__(self, group, num_cores, share, interval_s, pid_of):
+    def __init__(self, group, num_cores, interval_s, pid_of):
         """pid_of: {VM: function that returns the process of its QEMU, or None}."""
-        self.group, self.num_cores, self.share = group, num_cores, share
-        self.interval_s, self.pid_of = interval_s, pid_of
-        self.rows, self.owner, self.pids = [], {}, {}
-        self.begun, self.before = None, {}
+        self.group, self.num_cores = group, num_cores
+        self.interval_s, self.pid_of = interval_s, dict(pid_of)
+        self.rows, self.given, self.owner, self.pids, self.quotas = [], {}, {}, {}, {}
+        self.begun, self.at_begin, self.before = None, {}, {}
 
     def places(self):
         """{core: {thread: VM}} now, vCPUs only."""
@@ -154,12 +215,24 @@ class Meter:
                     self.owner.update(dict.fromkeys(threads_of(self.pids[vm]), vm))
         return self.owner.get(thread)
 
+    def _know_quotas(self, where):
+        for core in where:
+            if core not in self.quotas:
+                quota = quotas_of(group_path(self.group) or "", core)
+                if quota:
+                    self.quotas[core] = quota
+        return {core: here for core, here in where.items() if core in self.quotas}
+
     def look(self, now):
+        where = self._know_quotas(self.places())
+        after = {t: cpu_times(t) for here in where.values() for t in here}
+        after = {t: times for t, times in after.items() if times is not None}
+        for vm, given in by_vm(self.quotas, used_of(self.before, after, where), where).items():
+            self.given[vm] = self.given.get(vm, delivery.Delivered()) + given
+        self.before = {**self.before, **after}
         if self.begun is not None and now - self.begun < self.interval_s:
             return
-        where = self.places()
-        after = {t: cpu_seconds(t) for here in where.values() for t in here}
-        after = {t: s for t, s in after.items() if s is not None}
         if self.begun is not None and where:
-            self.rows += rows_of(now, now - self.begun, self.share, self.before, after, where)
-        self.begun, self.before = now, after
+            self.rows += rows_of(now, now - self.begun, self.quotas,
+                                 used_of(self.at_begin, after, where), where)
+        self.begun, self.at_begin = now, after

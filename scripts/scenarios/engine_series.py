@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What the verdicts of `contention`, `peak` and `isolate` share. Pure functions of samples."""
+"""What verdicts share that compare the throughput of engines. Pure functions of samples."""
 from dataclasses import dataclass
 from typing import Optional
 
-from . import series
+from . import delivery, series
+from .smooth import mean_speed
 
 
 @dataclass
@@ -16,7 +17,16 @@ class Report:
     queue: Optional[int]
     theta: float
     cpus: int               # held, when the sample was taken
-    even_tps: Optional[float]   # at the mean speed of the machine
+    even_tps: Optional[float]   # as even_tps() says
+    given: Optional[delivery.Delivered]     # CPU time in the interval
+
+
+def even_tps(tps, given, speed, mean_speed):
+    """Throughput, had all CPU time come that was due, at the mean speed of the machine."""
+    if given is None or not speed or not mean_speed:
+        return None
+    full = given.full(tps)
+    return None if full is None else full * mean_speed / speed
 
 
 def reports(rows):
@@ -26,14 +36,36 @@ def reports(rows):
     if not told:
         return []
     offset = min(s.t_s - s.engine_t_s for s in told)
-    speeds = [s.host_speed for s in told if s.host_speed]
-    mean_speed = sum(speeds) / len(speeds) if speeds else None
+    usual, clock = mean_speed(told), delivery.Clock(rows)
     found, before = [], 0.0
     for s in told:
-        even = s.engine_tps * mean_speed / s.host_speed if s.host_speed else None
+        given = clock.between(before + offset, s.engine_t_s + offset)
         found.append(Report(s.engine_t_s + offset, s.engine_t_s - before, s.engine_tps,
-                            s.offered_ps, s.queue, s.theta, s.cpus_held, even))
+                            s.offered_ps, s.queue, s.theta, s.cpus_held,
+                            even_tps(s.engine_tps, given, s.host_speed, usual), given))
         before = s.engine_t_s
+    return found
+
+
+@dataclass
+class Rate:
+    """What was committed between one report of a guest and the next."""
+    tps: float
+    even_tps: Optional[float]
+    given: Optional[delivery.Delivered]
+
+
+def rates(rows, clock, usual):
+    """[Rate] of rows of one VM. clock: delivery.Clock of all of its rows; usual: mean speed."""
+    seen = {}
+    for s in rows:
+        if s.committed is not None and s.report_age_ms is not None:
+            seen.setdefault(s.committed, (s.t_s - s.report_age_ms / 1000, s.host_speed))
+    told, found = sorted(seen.items()), []
+    for (first, (begin, _)), (last, (end, speed)) in zip(told, told[1:]):
+        if end > begin:
+            tps, given = (last - first) / (end - begin), clock.between(begin, end)
+            found.append(Rate(tps, even_tps(tps, given, speed, usual), given))
     return found
 
 

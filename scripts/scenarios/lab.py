@@ -16,7 +16,8 @@ import subprocess
 import tempfile
 import time
 
-from . import domain, moves
+from . import domain, hostmem, moves
+from .cores import Meter
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 BUILD = os.path.join(TOP, "build")
@@ -227,6 +228,11 @@ class Lab:
             return json.loads(text)
         except ValueError:
             return [json.loads(line) for line in text.splitlines() if line.strip()]
+
+    def core_meter(self, vms, cores, interval_s=1.0):
+        """Reads the CPU time that the VMs get on the cores of the emulated host."""
+        return Meter(f"ebb-emu-{self.prefix}", cores, interval_s,
+                     {vm.name: lambda vm=vm: hostmem.qemu_pid(vm.uuid) for vm in vms})
 
     # ---- VMs ----
 

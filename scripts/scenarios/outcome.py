@@ -7,6 +7,10 @@ from . import (report, schema, words_broker, words_engine, words_memory, words_r
 from .summary import load, summarize
 
 
+# Exit status of a program that concludes a run; 2 and 3 are for its own failures.
+EXIT = {"pass": 0, "fail": 1, "not judged": 4}
+
+
 def conclude(folder):
     """Writes summary.json and report.html into the folder and returns the summary."""
     run, samples, events = load(folder)
@@ -18,9 +22,13 @@ def conclude(folder):
 
 
 def words(folder, summary):
-    """What to print at the end: the checks that failed, then three lines for people."""
+    """What to print at the end: the checks that failed, then two or three lines for people."""
     lines = [f"FAIL {c['name']}: {report.measured(c)}, must be {c['bound']} {c['unit']}"
              for c in summary["checks"] if not c["ok"]]
+    if summary["verdict"] == "not judged":
+        return lines + ["Other programs took so much of the machine that work per CPU time says "
+                        "nothing: run it again with less beside it.",
+                        f"Verdict: not judged. Report: {os.path.join(folder, schema.REPORT)}"]
     if lines and summary["ablate"]:
         off = report.ABLATIONS.get(summary["scenario"], "static allocation")
         lines.append(f"The mechanism was switched off ({off}): failing is expected.")

@@ -5,6 +5,7 @@ import subprocess
 import threading
 import time
 
+from . import delivery
 from .lab import die_with_parent, end
 from .schema import Event, Sample
 from .speed import PauseMeter, SpeedMeter
@@ -82,8 +83,9 @@ def unprefixed(name, prefix):
 class Sampler(threading.Thread):
     """Follows the agent until stopped. Anybody may read `samples` and `now` under `lock`."""
 
-    def __init__(self, lab, vms, probe=None):
-        """probe: called with each sample, to add what the agent does not know."""
+    def __init__(self, lab, vms, meter, probe=None):
+        """meter: cores.Meter, has the CPU time of the VMs. probe: called with each sample, to add
+        what else the agent does not know."""
         super().__init__(name="sampler", daemon=True)
         self.prefix, self.vms = lab.prefix, list(vms)
         self.unix_start = time.time()
@@ -91,7 +93,7 @@ class Sampler(threading.Thread):
         self.samples, self.now, self.error = [], {}, None
         self.lock = threading.Lock()
         self.rates = Rates()
-        self.probe = probe
+        self.meter, self.probe = meter, probe
         self.speed, self.pauses = SpeedMeter(), PauseMeter()
         # Started here, not in the thread: it must live as long as the process, not the thread.
         self.top = subprocess.Popen(
@@ -113,11 +115,14 @@ class Sampler(threading.Thread):
 
     def _take(self, t_s, top):
         seen, speed, pause = {}, self.speed.read(t_s), self.pauses.read()
+        self.meter.look(t_s)
         for vm in top["vms"]:
             name = unprefixed(vm["name"], self.prefix)
             if name in self.vms:
                 seen[name] = sample_of(vm, name, t_s, self.rates)
                 seen[name].host_speed, seen[name].host_pause_ms = speed, pause
+                given = self.meter.given.get(name, delivery.Delivered())
+                seen[name].cpu_ms, seen[name].cpu_due_ms = 1000 * given.cpu_s, 1000 * given.due_s
                 if self.probe:
                     self.probe(seen[name])
         with self.lock:

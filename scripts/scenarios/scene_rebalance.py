@@ -6,7 +6,7 @@ First the VMs show what one of them can do; rates are parts of that. Then VMs th
 cores compute together while all others rest (the worst start of figure 11), then there are bursts,
 by seed. What the static agent has left is what the other one begins with.
 """
-from . import cores, hostmem, plan_rebalance
+from . import cores, delivery, plan_rebalance
 from .lab import SceneError
 from .plan_rebalance import REBALANCED
 
@@ -80,9 +80,11 @@ def _contend(stage, alone):
 
 
 def _rate(begin, end):
-    """Transactions per second between the reports that two samples are of."""
+    """Transactions per second between the reports that two samples are of, had all CPU time come
+    that was due."""
     first, last = (s.t_s - (s.report_age_ms or 0) / 1000 for s in (begin, end))
-    return (end.committed - begin.committed) / (last - first)
+    given = delivery.over([begin, end])
+    return given.full((end.committed - begin.committed) / (last - first)) or 0.0
 
 
 def _rest(stage, names):
@@ -175,7 +177,7 @@ def worst(places, names, turn):
 
 def _skew(stage, r, mode, turn, capacity):
     stage.sampler.probe.turn = turn
-    places = {core: set(here.values()) for core, here in stage.sampler.probe.meter.places().items()}
+    places = {core: set(here.values()) for core, here in stage.sampler.meter.places().items()}
     active = worst(places, list(stage.vms), turn)
     loads = _Loads(stage, capacity)
     for name in stage.vms:
@@ -190,15 +192,10 @@ def _skew(stage, r, mode, turn, capacity):
 
 
 class Probe:
-    """Adds mode and seed to each sample, and has the cores looked at."""
+    """Adds mode and seed to each sample."""
 
-    def __init__(self, lab, vms, host, window_s):
+    def __init__(self):
         self.variant, self.turn = "", None
-        self.first = vms[0].name
-        self.meter = cores.Meter(f"ebb-emu-{lab.prefix}", host["cores"], host["share"], window_s,
-                                 {vm.name: lambda vm=vm: hostmem.qemu_pid(vm.uuid) for vm in vms})
 
     def __call__(self, sample):
         sample.variant, sample.turn = self.variant, self.turn
-        if sample.vm == self.first:
-            self.meter.look(sample.t_s)

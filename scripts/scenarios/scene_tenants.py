@@ -6,10 +6,12 @@ the other the tenants' VMs; transactions run on one socket at a time, turn by tu
 the same emulated cores, within one run.
 """
 import os
+import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 
-from . import domain, sliced_run
+from . import delivery, domain, hostmem, sliced_run
 from .lab import TOP, Lab, SetupError, run
 from .node import parse
 from .sampling import event_of
@@ -24,6 +26,10 @@ WORKLOAD = "--operations 10 --update 0 --theta 0.5"
 MEMORY_MIB = 256
 TURNS = 5
 SLICE_S = 1.5
+# At a slice's begin and end, in which CPU time is not counted: a guest begins some time after it
+# was told to.
+EDGE_S = 0.15
+LOOK_S = 0.05
 WARM_UP_S = 0.5          # not measured: emulated code is translated when it first runs
 BOOT_S, LOAD_S = 60, 90
 # VMs for each number of tenants; three of four VMs serve three tenants.
@@ -35,11 +41,47 @@ def cpus_of(tenants):
     return CORES // tenants
 
 
+@dataclass
+class Look:
+    """What delivery.Clock reads, of one VM."""
+    t_s: float
+    cpu_ms: float
+    cpu_due_ms: float
+
+
+class Watch(threading.Thread):
+    """Looks at the CPU time of the VMs several times a second."""
+
+    def __init__(self, meter):
+        super().__init__(name="watch", daemon=True)
+        self.meter, self.lock, self.over = meter, threading.Lock(), threading.Event()
+        self.seen = []          # [(time, {VM: delivery.Delivered so far})]
+
+    def run(self):
+        while not self.over.wait(LOOK_S):
+            with self.lock:
+                now = time.monotonic()
+                self.meter.look(now)
+                self.seen.append((now, dict(self.meter.given)))
+
+    def add(self, vm):
+        with self.lock:
+            self.meter.pid_of[vm.name] = lambda: hostmem.qemu_pid(vm.uuid)
+
+    def between(self, name, begin, end):
+        """delivery.Delivered of a VM; None: not known."""
+        with self.lock:
+            rows = [Look(t, 1000 * given[name].cpu_s, 1000 * given[name].due_s)
+                    for t, given in self.seen if name in given]
+        return delivery.Clock(rows).between(begin, end)
+
+
 class Guest:
     """A VM and the oltp-node in it, reached over the VM's command terminal."""
 
-    def __init__(self, lab, boot, vm):
+    def __init__(self, lab, boot, vm, watch):
         self.lab, self.boot, self.vm, self.seen = lab, boot, vm, 0
+        self.watch = watch
 
     def shell(self, command, patience_s=30):
         return run([os.path.join(TOP, "scripts", "vm-exec"), "-t", str(patience_s),
@@ -85,10 +127,13 @@ class Guest:
         self.shell("kill $(cat /run/greedy)")
 
     def run_slice(self, seconds):
+        """(what the engine said, delivery.Delivered meanwhile)"""
         self.tell(f"run {seconds:g}")
+        begin = time.monotonic()
         # Not asked meanwhile: an answer costs time of a core that is measured.
         time.sleep(seconds + 0.2)
-        return parse("oltp-node-result ", self.hear("oltp-node-result ", 30))
+        given = self.watch.between(self.vm.name, begin + EDGE_S, begin + seconds - EDGE_S)
+        return parse("oltp-node-result ", self.hear("oltp-node-result ", 30)), given
 
     def audit(self):
         self.tell("audit")
@@ -103,13 +148,16 @@ class Scene:
         self.a, self.lab, self.boot, self.found = a, lab, boot, found
         self.seconds = SLICE_S * a.time_scale
         self.totals = {}
+        self.watch = Watch(lab.core_meter((), SOCKETS * CORES))
+        self.watch.start()
         self.all = ThreadPoolExecutor(SOCKETS * CORES)
 
     def guest(self, name, cpus, socket):
         vm = domain.Vm(name, [domain.Cell(cpus, cpus, socket)], MEMORY_MIB,
                        options={"name": name, "shell": "ttyS1", "monitor": "0"})
         self.lab.define(self.boot, vm)
-        return Guest(self.lab, self.boot, vm)
+        self.watch.add(vm)
+        return Guest(self.lab, self.boot, vm, self.watch)
 
     def each(self, what, guests):
         return list(self.all.map(what, guests))
@@ -137,19 +185,20 @@ class Scene:
         self.found.step("slice", "", f"{tenants} tenants, turn {turn + 1} of {TURNS}: " +
                         ("in one engine" if variant == ENGINE else "a VM each"))
         if variant == ENGINE:
-            self.add(engine, engine.run_slice(self.seconds), cpus * tenants, variant, tenants,
+            self.add(engine, *engine.run_slice(self.seconds), cpus * tenants, variant, tenants,
                      turn)
             return
         # Switched off: the cores are not the tenants' own, something else works on them, too.
         if self.a.ablate:
             self.each(Guest.be_greedy, guests)
-        for guest, result in zip(guests, self.each(lambda g: g.run_slice(self.seconds), guests)):
-            self.add(guest, result, cpus, variant, tenants, turn)
+        for guest, told in zip(guests, self.each(lambda g: g.run_slice(self.seconds), guests)):
+            self.add(guest, *told, cpus, variant, tenants, turn)
         if self.a.ablate:
             self.each(Guest.stop_greed, guests)
 
-    def add(self, guest, result, cpus, variant, tenants, turn):
-        self.found.add(guest.vm.name, cpus, result, variant=variant, turn=turn, tenants=tenants)
+    def add(self, guest, result, given, cpus, variant, tenants, turn):
+        self.found.add(guest.vm.name, cpus, result, given, variant=variant, turn=turn,
+                       tenants=tenants)
         self.add_total(guest.vm.name, result)
 
     def add_total(self, name, said):
@@ -189,6 +238,7 @@ def play(a, accelerator, versions_of):
         try:
             scene.play()
         finally:
+            scene.watch.over.set()
             scene.all.shutdown(wait=False, cancel_futures=True)
         rows = lab.ask("history", "--limit", "100000")
         rows = rows["history"] if isinstance(rows, dict) else rows

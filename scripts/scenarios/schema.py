@@ -14,7 +14,7 @@ SAMPLES, HISTORY, RUN = "samples.csv", "history.jsonl", "run.json"
 SUMMARY, REPORT = "summary.json", "report.html"
 
 ACCELERATORS = ("kvm", "tcg", "none")     # none: no VM took part
-VERDICTS = ("pass", "fail")
+VERDICTS = ("pass", "fail", "not judged")
 
 
 class SchemaError(Exception):
@@ -62,6 +62,10 @@ class Sample:
     remote_ops: Optional[int] = None    # of each transaction
     # Since the sample before, how long one of the machine's CPUs was not there (speed.py).
     host_pause_ms: Optional[float] = None
+    # CPU time of the VM's vCPUs on its cores, and what they were due there (delivery.py): since the
+    # run began, or of a slice within it.
+    cpu_ms: Optional[float] = None
+    cpu_due_ms: Optional[float] = None
 
 
 COLUMNS = [f.name for f in fields(Sample)]
@@ -69,7 +73,7 @@ REQUIRED_COLUMNS = ["t_s", "vm", "cpus_held", "cpus_limit", "mem_held_bytes", "m
                     "tps", "aborts_ps", "p50_us", "p99_us"]
 _TEXT = {"vm", "state", "nodes_held", "mem_nodes_held", "variant"}
 _FLOAT = {"t_s", "tps", "aborts_ps", "host_speed", "engine_t_s", "engine_tps", "offered_ps",
-          "theta", "host_pause_ms"}
+          "theta", "host_pause_ms", "cpu_ms", "cpu_due_ms"}
 _OPTIONAL = {f.name for f in fields(Sample) if f.type == Optional[int] or f.type == Optional[float]}
 
 
@@ -96,6 +100,12 @@ class Check:
     bound: str
     ok: bool
     text: str = ""                  # what is compared, for readers
+    # It compares work per CPU time, which says nothing where too much CPU time was missing.
+    counts_work: bool = False
+
+    def of_work(self):
+        self.counts_work = True
+        return self
 
     @staticmethod
     def at_most(name, value, bound, unit, text=""):
@@ -204,6 +214,21 @@ _CHECK = {"name": (str,), "value": (int, float, type(None)), "unit": (str,), "bo
           "ok": (bool,)}
 
 
+CPU_MISSING = "cpu_missing_pct"     # the check of delivery.py
+
+
+def verdict_of(checks):
+    """From checks as dictionaries. A run is not judged if so much CPU time was missing that work
+    per CPU time says nothing, unless a check fails that has nothing to do with that."""
+    bad = [c for c in checks if not c["ok"]]
+    if not bad and checks:
+        return "pass"
+    missing = [c for c in bad if c["name"] == CPU_MISSING and c["value"] is not None]
+    if missing and all(c in missing or c.get("counts_work") for c in bad):
+        return "not judged"
+    return "fail"
+
+
 def summary_problems(summary):
     """What is wrong with a summary, as a list of sentences; empty when it is well-formed."""
     problems = _typed("summary", summary, _SUMMARY)
@@ -220,8 +245,7 @@ def summary_problems(summary):
     if not problems:
         if not summary["checks"]:
             problems.append("checks is empty: a verdict without a check says nothing")
-        passed = bool(summary["checks"]) and all(c["ok"] for c in summary["checks"])
-        if (summary["verdict"] == "pass") != passed:
+        elif summary["verdict"] != verdict_of(summary["checks"]):
             problems.append(f"verdict is {summary['verdict']!r}, but "
                             f"{sum(not c['ok'] for c in summary['checks'])} checks are not ok")
     return problems

@@ -28,8 +28,11 @@ class Slices:
         self.steps.append({"t_s": round(self.elapsed(), 3), "action": action, "vm": who,
                            "detail": detail})
 
-    def add(self, who, cpus, result, **where):
-        """A database's result of a slice; where: variant, turn, remote_ops, tenants."""
+    def add(self, who, cpus, result, given=None, **where):
+        """A database's result of a slice; given: delivery.Delivered, of a VM; where: variant, turn,
+        remote_ops, tenants."""
+        if given is not None:
+            where.update(cpu_ms=1000 * given.cpu_s, cpu_due_ms=1000 * given.due_s)
         self.samples.append(Sample(
             round(self.elapsed(), 3), who, cpus, cpus, 0, 0, result["tps"],
             result["conflicts"] / result["seconds"], round(result["p50_us"]),

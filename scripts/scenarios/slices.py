@@ -2,14 +2,40 @@
 """Arithmetic on samples of slices (sliced_run.py). Pure; no opinion on what is good."""
 import statistics
 
+from . import delivery
 
-def slice_tps(samples):
+
+def slice_tps(samples, tps_of=lambda s: s.tps):
     """{(variant, tenants, remote_ops, turn): throughput of all databases of a slice together}"""
     sums = {}
     for s in samples:
         key = (s.variant, s.tenants, s.remote_ops, s.turn)
-        sums[key] = sums.get(key, 0.0) + (s.tps or 0.0)
+        sums[key] = sums.get(key, 0.0) + (tps_of(s) or 0.0)
     return sums
+
+
+def given(sample):
+    """CPU time of a database within its slice; None: not known."""
+    if sample.cpu_ms is None or sample.cpu_due_ms is None:
+        return None
+    return delivery.Delivered(sample.cpu_ms / 1000, sample.cpu_due_ms / 1000)
+
+
+def full_tps(sample):
+    """Throughput of a slice, had all CPU time come that was due."""
+    of_slice = given(sample)
+    return None if of_slice is None else of_slice.full(sample.tps)
+
+
+def missing_pct(samples):
+    """{(variant, tenants, remote_ops): CPU time missing, median over the turns}; None: not known"""
+    turns, groups = {}, {}
+    for s in samples:
+        turns.setdefault((s.variant, s.tenants, s.remote_ops, s.turn), []).append(given(s))
+    for (variant, tenants, remote, _), parts in turns.items():
+        groups.setdefault((variant, tenants, remote), []).append(
+            delivery.missing_pct(delivery.total(parts)))
+    return {key: None if None in v else statistics.median(v) for key, v in groups.items()}
 
 
 def medians(sums):

@@ -4,12 +4,12 @@
 
 The reports of the engine carry theta; where it changes, a phase begins: low, high, low again. In
 the high phase the engine first still has all CPUs, and perhaps once more when it tries them: the
-throughput then is what that with fewer is compared with. All throughput is at even speed of the
-machine.
+throughput then is what that with fewer is compared with. All throughput is that of a run in which
+all CPU time came that was due (delivery.py), at even speed of the machine.
 """
 from dataclasses import dataclass
 
-from . import engine_series, series
+from . import delivery, engine_series, series
 from .common import (Verdict, idle_core_share, latency_checks, outcome_checks, reason_checks,
                      sampling_checks)
 from .schema import Check
@@ -73,8 +73,13 @@ def _story(run, rows, found, cores, half):
     few = first_change(rows, high.begin, high.end, lambda n: n <= half)
     back = first_change(rows, again.begin, again.end, lambda n: n == cores)
     # Whole intervals with all CPUs, none of which began before theta changed.
-    all_tps = engine_series.median((r.even_tps for before, r in zip(high.reports, high.reports[1:])
-                                    if before.cpus == r.cpus == cores), MIN_REPORTS)
+    with_all = [r for before, r in zip(high.reports, high.reports[1:])
+                if before.cpus == r.cpus == cores]
+    all_tps = engine_series.median((r.even_tps for r in with_all), MIN_REPORTS)
+    compared = {"low": low.last(), "high_all": with_all, "high_few": high.last(),
+                "again": again.last()}
+    missing = {name: delivery.missing_pct(delivery.total(r.given for r in rows_of))
+               for name, rows_of in compared.items()}
     few_tps = _settled(high)
     low_tps, again_tps = _settled(low), _settled(again)
     checks = [
@@ -85,9 +90,10 @@ def _story(run, rows, found, cores, half):
                     "held when contention is low again"),
         Check.at_least("tps_high_pct", engine_series.percent(few_tps, all_tps) if few else None,
                        HALF_PCT, "%", "throughput at high contention with the CPUs of a socket, of "
-                       "that with all of them in the same phase"),
+                       "that with all of them in the same phase").of_work(),
         Check.at_least("tps_again_pct", engine_series.percent(again_tps, low_tps), AGAIN_PCT, "%",
-                       "throughput at low contention, last phase of the first"),
+                       "throughput at low contention, last phase of the first").of_work(),
+        delivery.check(missing.values()),
         Check.at_most("given_back_s", _since(few, high), bound_s, "s",
                       "from the rise of contention until a socket was given back"),
         Check.at_most("taken_again_s", _since(back, again), bound_s, "s",
@@ -97,7 +103,7 @@ def _story(run, rows, found, cores, half):
         "tps": {"low": low_tps, "high_all": all_tps, "high_few": few_tps, "again": again_tps},
         "phases": [{"t_s": round(p.begin, 3), "end_s": round(p.end, 3), "theta": p.theta,
                     "cpus": _cpus(p)} for p in found],
-        "given_back_at_s": few, "taken_again_at_s": back}
+        "cpu_missing_pct": missing, "given_back_at_s": few, "taken_again_at_s": back}
 
 
 def _settled(phase):

@@ -3,7 +3,7 @@
 
 The steps of the run cut it: the first tenant alone, both apart, both under the policy fair, the
 first alone again. Throughput apart is compared with that under fair in the same run, both tenants
-together, at even speed of the machine.
+together, had all CPU time come that was due (delivery.py), at even speed of the machine.
 
 On an emulated host the difference is that of cores and threads: a policy that keeps tenants apart
 may give out both threads of a core, since they belong to one of them; under fair, which is free to
@@ -11,11 +11,10 @@ put both on a socket, each CPU has a core of its own, whose second thread stays 
 really puts them is measured, but asked for by nobody. Caches and memory that are no longer shared,
 from which the paper's gain comes as well, are not emulated; nothing here says anything of them.
 """
-from . import engine_series, series
+from . import delivery, engine_series, series, smooth
 from .common import (Verdict, idle_core_share, latency_checks, outcome_checks, reason_checks,
                      sampling_checks)
 from .schema import Check
-from .verdict_scale import report_rates
 
 GAIN_PCT = 115.0        # throughput apart, of that under fair; two threads give 130 at most
 SETTLE_S = 2.0          # after a step
@@ -38,9 +37,12 @@ def evaluate(run, samples, events):
     rows = series.by_vm(samples)
     apart, fair = at.get("apart"), at.get("fair")
     threads = run["host"]["threads"] * run["host"]["cores"] // run["host"]["sockets"]
-    rates = {name: [_rate(rows.get(vm, []), at.get(name)) for vm in run["vms"]]
-             for name in ("apart", "fair")}
-    alone = _rate(rows.get(first, []), _before(run, "arrive"))
+    told = {name: [_rates(rows.get(vm, []), at.get(name)) for vm in run["vms"]]
+            for name in ("apart", "fair")}
+    rates = {name: [_median(of_vm) for of_vm in both] for name, both in told.items()}
+    alone = _median(_rates(rows.get(first, []), _before(run, "arrive")))
+    missing = {name: delivery.missing_pct(delivery.total(r.given for of_vm in both for r in of_vm))
+               for name, both in told.items()}
     checks = [
         Check.equal("sockets_shared_apart_pct", _shared_pct(run, samples, apart), 0, "%",
                     "samples in which both tenants held CPUs of one socket, both running apart"),
@@ -49,7 +51,8 @@ def evaluate(run, samples, events):
           for vm in run["vms"]],
         Check.at_least("gain_pct", engine_series.percent(_sum(rates["apart"]),
                                                          _sum(rates["fair"])), GAIN_PCT, "%",
-                       "throughput of both tenants apart, of that under the policy fair"),
+                       "throughput of both tenants apart, of that under the policy fair").of_work(),
+        delivery.check(missing.values()),
         Check.equal("sockets_alone", _sockets_at_end(run, rows.get(first, []), at.get("left")),
                     run["host"]["sockets"], "sockets", f"{first} is on when it is alone again"),
     ]
@@ -60,6 +63,7 @@ def evaluate(run, samples, events):
     return Verdict(checks, [], {
         "tps": {"alone": alone, **{k: dict(zip(run["vms"], v)) for k, v in rates.items()}},
         "spans": {k: [round(t, 3) for t in v] for k, v in at.items()},
+        "cpu_missing_pct": missing,
         "sockets_shared_fair_pct": _shared_pct(run, samples, fair),
         "first_apart_pct": engine_series.percent(rates["apart"][0], alone),
         "idle_core_pct": None if idle is None else round(100 * idle, 1), "second": second})
@@ -75,13 +79,12 @@ def _inside(rows, span):
     return [] if span is None else [s for s in rows if span[0] + SETTLE_S <= s.t_s <= span[1]]
 
 
-def _rate(rows, span):
-    speeds = [s.host_speed for s in rows if s.host_speed]
-    if not speeds:
-        return None
-    mean = sum(speeds) / len(speeds)
-    return engine_series.median([tps * mean / speed for tps, speed in
-                                 report_rates(_inside(rows, span)) if speed], MIN_RATES)
+def _rates(rows, span):
+    return engine_series.rates(_inside(rows, span), delivery.Clock(rows), smooth.mean_speed(rows))
+
+
+def _median(rates):
+    return engine_series.median((r.even_tps for r in rates), MIN_RATES)
 
 
 def _sum(rates):

@@ -2,15 +2,18 @@
 """Verdict of `scale`: one VM grows to the whole host and shrinks back (paper 4.1, figure 3).
 
 A plateau is a stretch of time in which the VM holds the same number of CPUs; its throughput is
-the median of what the engine committed between one report and the next in its interior, at even
-speed: divided by how fast the machine's CPUs were then (speed.py), relative to the whole run.
+the median of what the engine committed between one report and the next in its interior, had all
+CPU time come that was due then (delivery.py), at even speed: divided by how fast the machine's CPUs
+were (speed.py), relative to the whole run. A CPU that is held and does no work, and a core that
+the VM holds by the agent's word but has no thread on, make their plateau too low.
+
 Plateaus must be proportional to the CPUs held, with the rate per CPU fitted from the same run, and
 the way down must mirror the way up.
 """
 from dataclasses import dataclass
 from typing import Optional
 
-from . import series
+from . import delivery, engine_series, series, smooth
 from .common import (Verdict, idle_core_share, latency_checks, outcome_checks, reason_checks,
                      sampling_checks)
 from .schema import Check
@@ -31,23 +34,26 @@ class Plateau:
     cpus: int
     way: str                # "up" or "down"; the top belongs to both and is called "up"
     tps: Optional[float]    # as measured; None: too few samples
-    even_tps: Optional[float]   # at the run's mean speed of the machine
+    even_tps: Optional[float]   # with all CPU time that was due, at the run's mean speed
+    given: Optional[delivery.Delivered]     # CPU time in its interior
 
 
 def plateaus(rows, min_s):
     """The plateaus of one VM. Stretches shorter than min_s are steps on the way, not plateaus."""
     active = [s for s in rows if s.state == "running" and s.driver and s.workers > 0]
-    mean_speed = _mean(s.host_speed for s in active)
+    usual, clock = smooth.mean_speed(active), delivery.Clock(rows)
     found = []
     for cpus, stretch in series.runs_of(active, lambda s: s.cpus_held):
         begin, end = stretch[0].t_s, stretch[-1].t_s
         if end - begin < min_s:
             continue
         inner = _interior(stretch, begin, end)
-        rates = report_rates(inner)
+        rates = engine_series.rates(inner, clock, usual)
         found.append(Plateau(
-            begin, end, cpus, "up", _median(tps for tps, _ in rates),
-            _median(tps * mean_speed / speed for tps, speed in rates if speed)))
+            begin, end, cpus, "up",
+            engine_series.median((r.tps for r in rates), MIN_INTERIOR_RATES),
+            engine_series.median((r.even_tps for r in rates), MIN_INTERIOR_RATES),
+            delivery.total(r.given for r in rates)))
     top = max(range(len(found)), key=lambda i: found[i].cpus, default=0)
     for p in found[top + 1:]:
         p.way = "down"
@@ -60,27 +66,6 @@ def _interior(stretch, begin, end):
             if begin + SETTLE_SHARE * span <= s.t_s <= end - TRIM_SHARE * span]
 
 
-def report_rates(rows):
-    """[(commits per second, speed of the machine)] between each report and the next."""
-    reports = {}
-    for s in rows:
-        if s.committed is not None and s.report_age_ms is not None:
-            reports.setdefault(s.committed, (s.t_s - s.report_age_ms / 1000, s.host_speed))
-    told = sorted(reports.items())
-    return [((last - first) / (end - begin), speed)
-            for (first, (begin, _)), (last, (end, speed)) in zip(told, told[1:]) if end > begin]
-
-
-def _median(values):
-    values = list(values)
-    return series.percentile(values, 0.5) if len(values) >= MIN_INTERIOR_RATES else None
-
-
-def _mean(values):
-    known = [v for v in values if v]
-    return sum(known) / len(known) if known else None
-
-
 def evaluate(run, samples, events):
     vm = run["vms"][0]
     cores, startup = run["host"]["cores"], run["startup_cpus"]
@@ -91,6 +76,7 @@ def evaluate(run, samples, events):
     checks += _proportion_checks(found, rate)
     checks.append(_symmetry_check(found, cores, startup))
     checks += outcome_checks(run) + reason_checks(samples, events) + latency_checks(events)
+    checks.append(delivery.check(delivery.missing_pct(p.given) for p in found))
     begin, end = (found[0].begin, found[-1].end) if found else (0.0, 0.0)
     checks += sampling_checks(samples, begin, end)
     idle = idle_core_share(samples, cores, begin, end)
@@ -98,7 +84,8 @@ def evaluate(run, samples, events):
         "tps_per_cpu": None if rate is None else round(rate, 1),
         "plateaus": [{"t_s": round(p.begin, 3), "end_s": round(p.end, 3), "cpus": p.cpus,
                       "way": p.way, "tps": p.tps, "even_tps": p.even_tps,
-                      "error_pct": _error_pct(p, rate)}
+                      "error_pct": _error_pct(p, rate),
+                      "cpu_missing_pct": delivery.missing_pct(p.given)}
                      for p in found],
         "idle_core_pct": None if idle is None else round(100 * idle, 1)})
 
@@ -136,7 +123,7 @@ def _proportion_checks(found, rate):
         worst = None
     return [Check.at_most("plateau_error_pct", worst, PROPORTIONAL_PCT, "%",
                           "plateau furthest from proportional to the CPUs held, "
-                          f"{len(found)} plateaus")]
+                          f"{len(found)} plateaus").of_work()]
 
 
 def _symmetry_check(found, cores, startup):
@@ -151,4 +138,4 @@ def _symmetry_check(found, cores, startup):
         worst = max(worst or 0.0, 100.0 * abs(a - b) / ((a + b) / 2))
     return Check.at_most("symmetry_pct", None if worst is None else round(worst, 2), SYMMETRY_PCT,
                          "%", "largest difference between a plateau going up and the same "
-                         "going down")
+                         "going down").of_work()

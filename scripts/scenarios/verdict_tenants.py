@@ -2,11 +2,12 @@
 """Verdict of `tenants`: a VM per tenant against a partition per tenant in one engine.
 
 For each number of tenants and each turn, all VMs together over the one engine, in slices that
-follow each other; the median over the turns counts.
+follow each other; the median over the turns counts. Throughput is that of a slice in which all CPU
+time came that was due (delivery.py).
 """
 import statistics
 
-from . import slices
+from . import delivery, slices
 from .common import Verdict, outcome_checks
 from .schema import Check
 
@@ -24,7 +25,8 @@ def ratios(sums, tenants):
 
 
 def evaluate(run, samples, _events):
-    sums = slices.slice_tps(samples)
+    sums = slices.slice_tps(samples, slices.full_tps)
+    missing = slices.missing_pct(samples)
     found = slices.medians(sums)
     checks, points = [], []
     for tenants in TENANTS:
@@ -34,10 +36,13 @@ def evaluate(run, samples, _events):
             f"tenants_{tenants}_difference_pct",
             None if off_pct is None else round(abs(off_pct), 2), WITHIN_PCT, "%",
             f"{tenants} VMs against one engine with {tenants} partitions, median of "
-            f"{len(seen)} turns" + ("" if off_pct is None else f" ({off_pct:+.1f} %)")))
+            f"{len(seen)} turns" + ("" if off_pct is None else f" ({off_pct:+.1f} %)")).of_work())
         points.append({"tenants": tenants, "turns": len(seen),
                        "difference_pct": None if off_pct is None else round(off_pct, 2),
                        "spread_pct": round(50 * (max(seen) - min(seen)), 2) if seen else None,
+                       "cpu_missing_pct": {name: missing.get((name, tenants, None))
+                                           for name in (ENGINE, VMS)},
                        **{name: round(found[(name, tenants, None)][0], 1)
                           for name in (ENGINE, VMS) if (name, tenants, None) in found}})
+    checks.append(delivery.check(missing.values()))
     return Verdict(checks + outcome_checks(run), [], {"points": points})

@@ -11,6 +11,7 @@ from scenarios.schema import Event, Sample  # noqa: E402
 
 STEP_S = 0.25
 PER_CPU = 1000.0
+SHARE = 0.2     # of a real CPU, that a core has
 
 
 def host(cores=8):
@@ -35,6 +36,8 @@ class Host:
         self.samples, self.events = [], []
         self.vms = {}
         self.speed = 100.0
+        self.cpu_came = 1.0     # of the CPU time that was due, that which came
+        self.cpu_ms, self.cpu_due_ms = {}, {}
 
     def set(self, vm, held, engine=True, state="running", tps=None, silent=False):
         """From now on vm holds so many CPUs. tps None: proportional. silent: no history row."""
@@ -54,13 +57,18 @@ class Host:
                 tps = 0.0
                 if v["engine"] and v["state"] == "running":
                     tps = PER_CPU * v["held"] if v["tps"] is None else v["tps"]
+                    tps *= self.cpu_came
+                    due = 1000 * SHARE * v["held"] * STEP_S
+                    self.cpu_due_ms[vm] = self.cpu_due_ms.get(vm, 0.0) + due
+                    self.cpu_ms[vm] = self.cpu_ms.get(vm, 0.0) + self.cpu_came * due
                 v["committed"] += tps * STEP_S
                 engine = int(v["engine"])
                 self.samples.append(Sample(
                     round(self.t, 3), vm, v["held"] if v["state"] == "running" else 0, v["held"],
                     0, 0, tps, 1.0, 100, 900, 500, v["state"], engine,
                     v["held"] * engine, v["held"], int(v["committed"]), 0, 0, 50, "0/0",
-                    self.speed))
+                    self.speed, cpu_ms=round(self.cpu_ms.get(vm, 0.0), 3),
+                    cpu_due_ms=round(self.cpu_due_ms.get(vm, 0.0), 3)))
             self.t += STEP_S
 
 
@@ -118,7 +126,8 @@ def spot(delay_s=1.0, dwell_s=8.0, share=None, tier="unplug", ready_s=0.1, again
 def scale(tps=None, top=8, dwell_s=5.0, machine=None):
     """A whole `scale`. tps(cpus, way): throughput of a plateau, None: proportional.
 
-    machine(host, cpus, way) may set the host's speed and returns the throughput.
+    machine(host, cpus, way) may set the host's speed, and the CPU time that comes, and returns the
+    throughput.
     """
     h = Host()
     for way, sizes in (("up", range(1, top + 1)), ("down", range(top - 1, 0, -1))):

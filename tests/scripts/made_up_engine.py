@@ -14,6 +14,8 @@ class Engine:
         self.samples, self.events = [], []
         self.committed = self.done = 0.0
         self.next_report = report_s
+        self.cpu_came = 1.0     # of the CPU time that was due, that which came
+        self.cpu_ms = self.cpu_due_ms = 0.0
 
     def hold(self, cpus):
         if cpus != self.held:
@@ -24,13 +26,16 @@ class Engine:
     def run(self, seconds, tps, theta=0.5, offered=None, queue=None):
         """tps(cpus) or a number."""
         for _ in range(round(seconds / STEP_S)):
-            rate = tps(self.held) if callable(tps) else tps
+            rate = (tps(self.held) if callable(tps) else tps) * self.cpu_came
+            self.cpu_due_ms += 1000 * made_up.SHARE * self.held * STEP_S
+            self.cpu_ms += 1000 * made_up.SHARE * self.held * STEP_S * self.cpu_came
             self.t += STEP_S
             self.committed += rate * STEP_S
             self.done += rate * STEP_S
             s = Sample(round(self.t, 3), "vm1", self.held, 8, 0, 0, rate, 1.0, 100, 900, 500,
                        "running", 1, self.held, self.held, int(self.committed), 0, 0, 50,
-                       f"4/{self.held - 4}", 100.0)
+                       f"4/{self.held - 4}", 100.0, cpu_ms=self.cpu_ms,
+                       cpu_due_ms=self.cpu_due_ms)
             if self.t >= self.next_report - 1e-9:
                 s.engine_t_s, s.engine_tps = round(self.t, 3), self.done / self.report_s
                 s.theta, s.offered_ps, s.queue = theta, offered, queue
@@ -39,8 +44,9 @@ class Engine:
             self.samples.append(s)
 
 
-def contention(keep_all=False, few_factor=1.1):
-    """few_factor: throughput of four CPUs at high contention, of that of eight."""
+def contention(keep_all=False, few_factor=1.1, few_cpu=1.0):
+    """few_factor: throughput of four CPUs at high contention, of that of eight; few_cpu: of the CPU
+    time that is due then, that which comes."""
     e = Engine(0.25)
     e.hold(8)
 
@@ -50,7 +56,9 @@ def contention(keep_all=False, few_factor=1.1):
     e.run(3, high, 0.99)
     if not keep_all:
         e.hold(4)
+    e.cpu_came = few_cpu
     e.run(17, high, 0.99)
+    e.cpu_came = 1.0
     e.run(2, lambda cpus: 1000.0 * cpus)
     e.hold(8)
     e.run(12, lambda cpus: 1000.0 * cpus)
@@ -91,6 +99,8 @@ class Tenants:
     def __init__(self):
         self.t, self.samples, self.events, self.steps = 0.0, [], [], []
         self.held, self.committed = {}, {}
+        self.cpu_came = 1.0     # of the CPU time that was due, that which came
+        self.cpu_ms, self.cpu_due_ms = {}, {}
 
     def step(self, action, vm="vm2"):
         self.steps.append({"t_s": round(self.t, 3), "action": action, "vm": vm, "detail": action})
@@ -107,11 +117,16 @@ class Tenants:
             self.t += STEP_S
             for vm, nodes in self.held.items():
                 held = sum(nodes)
-                self.committed[vm] = self.committed.get(vm, 0) + per_cpu * held * STEP_S
+                self.committed[vm] = self.committed.get(vm, 0) + \
+                    per_cpu * held * self.cpu_came * STEP_S
+                due = 1000 * made_up.SHARE * held * STEP_S
+                self.cpu_due_ms[vm] = self.cpu_due_ms.get(vm, 0.0) + due
+                self.cpu_ms[vm] = self.cpu_ms.get(vm, 0.0) + self.cpu_came * due
                 self.samples.append(Sample(
                     round(self.t, 3), vm, held, held, 0, 0, per_cpu * held, 1.0, 100, 900, 500,
                     "running" if held else "stopped", int(held > 0), held, held,
-                    int(self.committed[vm]), 0, 0, 50, guest_nodes(vm, nodes), 100.0))
+                    int(self.committed[vm]), 0, 0, 50, guest_nodes(vm, nodes), 100.0,
+                    cpu_ms=self.cpu_ms[vm], cpu_due_ms=self.cpu_due_ms[vm]))
 
 
 def guest_nodes(vm, sockets):
@@ -119,8 +134,9 @@ def guest_nodes(vm, sockets):
     return "/".join(str(n) for n in (sockets if vm == "vm1" else sockets[::-1]))
 
 
-def isolate(apart=True, thread_worth=0.65):
-    """thread_worth: what a hyperthread does, of a core."""
+def isolate(apart=True, thread_worth=0.65, fair_cpu=1.0):
+    """thread_worth: what a hyperthread does, of a core; fair_cpu: of the CPU time that is due under
+    the policy fair, that which comes."""
     x = Tenants()
     x.step("start", "vm1")
     x.hold("vm1", (2, 2))
@@ -137,7 +153,9 @@ def isolate(apart=True, thread_worth=0.65):
         x.hold(vm, (1, 1))
     x.run(8, 1000.0)
     x.step("fair")
+    x.cpu_came = fair_cpu
     x.run(10, 1000.0)
+    x.cpu_came = 1.0
     x.step("policy", "")
     x.step("stop")
     x.hold("vm2", (0, 0))

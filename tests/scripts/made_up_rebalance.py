@@ -18,6 +18,8 @@ class Run:
         self.ablate = False
         self.hot_s = {"static": 12.0, "rebalanced": 0.5}    # of a burst of 12 s, two cores
         self.tps = {"static": [80.0] * 5, "rebalanced": [100.0] * 5}    # by seed, of each VM
+        # Of the CPU time that was due, that which came; tps is as it would be with all.
+        self.cpu_came = {"static": 1.0, "rebalanced": 1.0}
         self.p99_us = {"static": [300000] * 5, "rebalanced": [50000] * 5}
         self.shared_cores = {"static": [SHARED] * 5, "rebalanced": [SHARED] + [0] * 4}
         self.moves = [0.4, 1.4]     # seconds after a burst begins at which vm2 is moved
@@ -28,6 +30,7 @@ class Run:
         """(run, host) as made_up.spot() returns them."""
         self.t, self.samples, self.events, self.steps, self.rows = 0.0, [], [], [], []
         self.committed = dict.fromkeys(NAMES, 0.0)
+        self.cpu_ms, self.cpu_due_ms = dict.fromkeys(NAMES, 0.0), dict.fromkeys(NAMES, 0.0)
         seeds = [{"seed": 1 + i, "bursts": ["vm3", "vm4"]} for i in range(self.seeds)]
         for mode in plan_rebalance.MODES:
             for turn in range(self.seeds):
@@ -38,7 +41,7 @@ class Run:
                           cores=self.rows, rebalance={
                               "window_s": 1, "high": 0.85, "low": 0.25, "skew": 0.68,
                               "seeds": seeds, "burst_s": 12.0, "pause_s": 4.0, "skew_s": 10.0,
-                              "hot": 0.95, "active": 0.05, "cpus": 2,
+                              "hot": 0.95, "active": 0.05, "cpus": 2, "capacity_ps": 180.0,
                               "modes": {"static": False, "rebalanced": not self.ablate}})
         run["ablate"] = self.ablate
         host = made_up.Host()
@@ -74,17 +77,22 @@ class Run:
         while self.t < end - 1e-9:
             self.t += 0.5
             for vm in NAMES:
-                self.committed[vm] += tps.get(vm, 0.0) / 2
+                self.committed[vm] += tps.get(vm, 0.0) / 2 * self.cpu_came[mode]
+                self.cpu_due_ms[vm] += 2 * 1000 * made_up.SHARE / 2
+                self.cpu_ms[vm] += 2 * 1000 * made_up.SHARE / 2 * self.cpu_came[mode]
                 self.samples.append(Sample(
                     round(self.t, 3), vm, 2, 2, 0, 0, tps.get(vm, 0.0), 0.0, 1000, p99_us, 5000,
                     "running", 1, 2, 2, int(self.committed[vm]), 0, 0, 50, "2", 100.0,
-                    variant=mode, turn=turn))
+                    variant=mode, turn=turn, cpu_ms=self.cpu_ms[vm],
+                    cpu_due_ms=self.cpu_due_ms[vm]))
             if self.t == int(self.t):
                 is_hot = self.t - begin <= hot_s
                 for core in range(CORES):
                     parts = {"vm1": 0.5, "vm5": 0.5} if is_hot and core < 2 else \
                         {"vm1": 0.55 if spread else 0.3, "vm7": 0.02}
-                    self.rows.append(Row(self.t, 1.0, core, sum(parts.values()), parts))
+                    due = sum(parts.values())
+                    came = {vm: part * self.cpu_came[mode] for vm, part in parts.items()}
+                    self.rows.append(Row(self.t, 1.0, core, sum(came.values()), due, came))
 
 
 def rebalance(**changes):

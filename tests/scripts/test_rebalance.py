@@ -10,8 +10,8 @@ import xml.etree.ElementTree as ET
 
 import made_up  # noqa: F401: puts scripts/ on the path
 from made_up_rebalance import ACTIVE, NAMES, Run, rebalance
-from scenarios import (cores, demo, domain, figure_rebalance, heatmap, lab, outcome, plan_rebalance,
-                       report, scene_rebalance, schema, verdict_rebalance)
+from scenarios import (cores, delivery, demo, domain, figure_rebalance, heatmap, lab, outcome,
+                       plan_rebalance, report, scene_rebalance, schema, verdict_rebalance)
 from scenarios.summary import summarize
 
 
@@ -89,20 +89,29 @@ class Verdict(unittest.TestCase):
 
 class Cores(unittest.TestCase):
     def test_use_is_what_threads_used_of_the_share(self):
-        rows = cores.rows_of(9.0, 2.0, 0.2, {1: 5.0, 2: 7.0}, {1: 5.2, 2: 7.1, 3: 1.0},
-                             {0: {1: "vm1", 2: "vm2"}, 1: {3: "vm2", 4: "vm1"}})
+        where = {0: {1: "vm1", 2: "vm2"}, 1: {3: "vm2", 4: "vm1"}}
+        used = cores.used_of({1: (5.0, 1.0), 2: (7.0, 1.0)},
+                             {1: (5.2, 2.8), 2: (7.1, 1.1), 3: (1.0, 9.0)}, where)
+        self.assertEqual(used[1], {3: (0.0, 0.0)})
+        rows = cores.rows_of(9.0, 2.0, dict.fromkeys(where, delivery.Core(0.2, 0.2)), used, where)
         self.assertEqual([r.core for r in rows], [0, 1])
         self.assertAlmostEqual(rows[0].vms["vm1"], 0.5)
         self.assertAlmostEqual(rows[0].busy, 0.75)
+        # The one was ready for the whole interval, so the core could have been used for all of it.
+        self.assertAlmostEqual(rows[0].due, 1.0)
         # Not seen before, or gone: nothing is known of them.
         self.assertEqual(rows[1].busy, 0.0)
 
     def test_hot_needs_two_that_compute(self):
         def hot(**vms):
-            return cores.is_hot(cores.Row(1.0, 1.0, 0, sum(vms.values()), vms), 0.95, 0.05)
+            return cores.is_hot(cores.Row(1.0, 1.0, 0, sum(vms.values()), due, vms), 0.95, 0.05)
+        due = 0.0
         self.assertTrue(hot(a=0.9, b=0.06))
         self.assertFalse(hot(a=0.98, b=0.01))
         self.assertFalse(hot(a=0.5, b=0.4))
+        due = 0.97      # others have taken the rest
+        self.assertTrue(hot(a=0.5, b=0.4))
+        self.assertFalse(hot(a=0.9))
 
     def test_pairs_are_on_the_same_cores(self):
         places = {0: {"a", "b"}, 1: {"a", "b"}, 2: {"c", "d", "e"}, 3: {"c", "d", "f"}}
@@ -111,8 +120,8 @@ class Cores(unittest.TestCase):
         self.assertEqual(cores.shared(places, ["a", "c"]), 0)
 
     def test_rows_survive_the_file(self):
-        rows = [cores.Row(1.5, 1.0, 3, 0.75, {"vm1": 0.5, "vm2": 0.25}),
-                cores.Row(2.5, 1.0, 3, 0.0, {})]
+        rows = [cores.Row(1.5, 1.0, 3, 0.75, 0.8, {"vm1": 0.5, "vm2": 0.25}),
+                cores.Row(2.5, 1.0, 3, 0.0, 0.0, {})]
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, cores.CORES)
             cores.write(path, rows)
@@ -124,23 +133,52 @@ class Cores(unittest.TestCase):
                     cores.read(path)
 
     def test_meter_gives_a_row_for_each_core_and_interval(self):
-        meter = cores.Meter("no-such-group", 2, 0.5, 1.0, {})
+        meter = cores.Meter("no-such-group", 2, 1.0, {})
         self.assertEqual(meter.places(), {})
-        used = {7: 1.0}
+        times = {7: (1.0, 5.0)}
         meter.places = lambda: {0: {7: "vm1"}, 1: {}}
-        with unittest.mock.patch.object(cores, "cpu_seconds", lambda t: used[t]):
+        with unittest.mock.patch.object(cores, "cpu_times", lambda t: times[t]), \
+                unittest.mock.patch.object(cores, "quotas_of",
+                                           lambda *_: delivery.Core(0.5, 0.5)):
             meter.look(10.0)
-            used[7] = 1.25
+            times[7] = (1.25, 5.25)
             meter.look(10.5)
             self.assertEqual(meter.rows, [])
+            self.assertEqual(meter.given, {"vm1": delivery.Delivered(0.25, 0.25)})
+            times[7] = (1.35, 5.65)
             meter.look(11.0)
-        self.assertEqual([(r.core, r.busy) for r in meter.rows], [(0, 0.5), (1, 0)])
+        self.assertEqual([(r.core, round(r.busy, 3), round(r.due, 3)) for r in meter.rows],
+                         [(0, 0.7, 1.0), (1, 0, 0)])
+        self.assertAlmostEqual(meter.given["vm1"].missing, 0.3)
 
     def test_cpu_time_of_this_thread_grows(self):
-        before = cores.cpu_seconds("self")
+        before = cores.cpu_times("self")[0]
         sum(range(300000))
-        self.assertGreater(cores.cpu_seconds("self"), before)
-        self.assertIsNone(cores.cpu_seconds(2 ** 30))
+        self.assertGreater(cores.cpu_times("self")[0], before)
+        self.assertIsNone(cores.cpu_times(2 ** 30))
+
+    def test_quotas_and_threads_are_read_in_both_versions(self):
+        def write(name, text):
+            os.makedirs(os.path.dirname(os.path.join(path, name)), exist_ok=True)
+            with open(os.path.join(path, name), "w", encoding="ascii") as f:
+                f.write(text)
+        with tempfile.TemporaryDirectory() as path:
+            write("c0/cpu.max", "2000 10000\n")
+            write("c0/cgroup.threads", "11\n12\n")
+            for group, quota, tasks in (("c1", 2600, ""), ("c1/t0", 2000, "21\n"),
+                                        ("c1/t1", 2000, "22\n")):
+                write(group + "/cpu.cfs_quota_us", f"{quota}\n")
+                write(group + "/cpu.cfs_period_us", "10000\n")
+                write(group + "/tasks", tasks)
+            write("c2/cpu.cfs_quota_us", "-1\n")
+            write("c2/cpu.cfs_period_us", "10000\n")
+            self.assertEqual(cores.quotas_of(path, 0), delivery.Core(0.2, 0.2))
+            self.assertEqual(cores.quotas_of(path, 1), delivery.Core(0.26, 0.2))
+            self.assertEqual(cores.quotas_of(path, 2), delivery.Core(1.0, 1.0))
+            self.assertIsNone(cores.quotas_of(path, 3))
+            self.assertEqual(cores.threads_on(path, 0), [11, 12])
+            self.assertEqual(sorted(cores.threads_on(path, 1)), [21, 22])
+            self.assertEqual(cores.threads_on(path, 3), [])
 
 
 class HeatMap(unittest.TestCase):
