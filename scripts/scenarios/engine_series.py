@@ -4,7 +4,6 @@ from dataclasses import dataclass
 from typing import Optional
 
 from . import delivery, series
-from .smooth import mean_speed
 
 
 @dataclass
@@ -17,16 +16,8 @@ class Report:
     queue: Optional[int]
     theta: float
     cpus: int               # held, when the sample was taken
-    even_tps: Optional[float]   # as even_tps() says
     given: Optional[delivery.Delivered]     # CPU time in the interval
-
-
-def even_tps(tps, given, speed, mean_speed):
-    """Throughput, had all CPU time come that was due, at the mean speed of the machine."""
-    if given is None or not speed or not mean_speed:
-        return None
-    full = given.full(tps)
-    return None if full is None else full * mean_speed / speed
+    speed: Optional[float]      # of the machine, about then
 
 
 def reports(rows):
@@ -36,13 +27,12 @@ def reports(rows):
     if not told:
         return []
     offset = min(s.t_s - s.engine_t_s for s in told)
-    usual, clock = mean_speed(told), delivery.Clock(rows)
+    clock = delivery.Clock(rows)
     found, before = [], 0.0
     for s in told:
-        given = clock.between(before + offset, s.engine_t_s + offset)
         found.append(Report(s.engine_t_s + offset, s.engine_t_s - before, s.engine_tps,
                             s.offered_ps, s.queue, s.theta, s.cpus_held,
-                            even_tps(s.engine_tps, given, s.host_speed, usual), given))
+                            clock.between(before + offset, s.engine_t_s + offset), s.host_speed))
         before = s.engine_t_s
     return found
 
@@ -50,23 +40,53 @@ def reports(rows):
 @dataclass
 class Rate:
     """What was committed between one report of a guest and the next."""
+    seconds: float
     tps: float
-    even_tps: Optional[float]
     given: Optional[delivery.Delivered]
+    speed: Optional[float]
 
 
-def rates(rows, clock, usual):
-    """[Rate] of rows of one VM. clock: delivery.Clock of all of its rows; usual: mean speed."""
+def rates(rows, clock):
+    """[Rate] of rows of one VM. clock: delivery.Clock of all of its rows."""
     seen = {}
     for s in rows:
         if s.committed is not None and s.report_age_ms is not None:
             seen.setdefault(s.committed, (s.t_s - s.report_age_ms / 1000, s.host_speed))
-    told, found = sorted(seen.items()), []
-    for (first, (begin, _)), (last, (end, speed)) in zip(told, told[1:]):
-        if end > begin:
-            tps, given = (last - first) / (end - begin), clock.between(begin, end)
-            found.append(Rate(tps, even_tps(tps, given, speed, usual), given))
-    return found
+    told = sorted(seen.items())
+    return [Rate(end - begin, (last - first) / (end - begin), clock.between(begin, end), speed)
+            for (first, (begin, _)), (last, (end, speed)) in zip(told, told[1:]) if end > begin]
+
+
+@dataclass
+class Throughput:
+    """Of several intervals together. None: not known."""
+    tps: Optional[float] = None         # as measured
+    even_tps: Optional[float] = None    # had all CPU time come that was due, at the usual speed
+    given: Optional[delivery.Delivered] = None
+
+    @property
+    def missing_pct(self):
+        return delivery.missing_pct(self.given)
+
+
+def together(intervals, usual, least):
+    """Throughput of Rates, or of Reports; not known with fewer than `least`. usual: mean speed of
+    the machine.
+
+    Work and CPU time are added up first: a single report comes some hundredths of a second late,
+    which is much of its interval and little of all.
+    """
+    intervals = list(intervals)
+    if len(intervals) < least:
+        return Throughput()
+    seconds = sum(i.seconds for i in intervals)
+    tps = sum(i.tps * i.seconds for i in intervals) / seconds if seconds > 0 else None
+    given = delivery.total(i.given for i in intervals)
+    speeds = [i.speed for i in intervals if i.speed]
+    full = None if given is None else given.full(tps)
+    even = None if full is None or not speeds or not usual else \
+        full * usual * len(speeds) / sum(speeds)
+    return Throughput(tps, even, given)
 
 
 def on_sockets(run, sample):

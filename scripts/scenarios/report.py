@@ -54,7 +54,7 @@ h2 { font-size: 18px; margin: 32px 0 10px }
 .tag { display: inline-block; padding: 2px 10px; border-radius: 11px; font-size: 13px;
   font-weight: 600; background: #e2e7ec; color: #33404d; margin: 0 6px 10px 0 }
 .pass { background: #d5efe5; color: #00563e } .fail { background: #fbdcc8; color: #8a3000 }
-.ablate { background: #fff0c9; color: #6b4a00 }
+.ablate, .judged { background: #fff0c9; color: #6b4a00 }
 .card { background: #fff; border: 1px solid #dfe4e9; border-radius: 10px; padding: 18px }
 .tiles { display: grid; grid-template-columns: repeat(auto-fit, minmax(165px, 1fr)); gap: 12px;
   margin: 0 0 18px }

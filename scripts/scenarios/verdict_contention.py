@@ -9,7 +9,7 @@ all CPU time came that was due (delivery.py), at even speed of the machine.
 """
 from dataclasses import dataclass
 
-from . import delivery, engine_series, series
+from . import delivery, engine_series, series, smooth
 from .common import (Verdict, idle_core_share, latency_checks, outcome_checks, reason_checks,
                      sampling_checks)
 from .schema import Check
@@ -75,24 +75,23 @@ def _story(run, rows, found, cores, half):
     # Whole intervals with all CPUs, none of which began before theta changed.
     with_all = [r for before, r in zip(high.reports, high.reports[1:])
                 if before.cpus == r.cpus == cores]
-    all_tps = engine_series.median((r.even_tps for r in with_all), MIN_REPORTS)
-    compared = {"low": low.last(), "high_all": with_all, "high_few": high.last(),
-                "again": again.last()}
-    missing = {name: delivery.missing_pct(delivery.total(r.given for r in rows_of))
-               for name, rows_of in compared.items()}
-    few_tps = _settled(high)
-    low_tps, again_tps = _settled(low), _settled(again)
+    usual = smooth.mean_speed(rows)
+    told = {name: engine_series.together(intervals, usual, MIN_REPORTS) for name, intervals in (
+        ("low", low.last()), ("high_all", with_all), ("high_few", high.last()),
+        ("again", again.last()))}
+    tps = {name: of_phase.even_tps for name, of_phase in told.items()}
+    missing = {name: of_phase.missing_pct for name, of_phase in told.items()}
     checks = [
         Check.equal("cpus_low", _cpus(low), cores, "CPUs", "held at low contention: all there are"),
         Check.at_most("cpus_high", _cpus(high), half, "CPUs",
                       "held at high contention, once settled: those of a socket"),
         Check.equal("cpus_again", _cpus(again), cores, "CPUs",
                     "held when contention is low again"),
-        Check.at_least("tps_high_pct", engine_series.percent(few_tps, all_tps) if few else None,
-                       HALF_PCT, "%", "throughput at high contention with the CPUs of a socket, of "
-                       "that with all of them in the same phase").of_work(),
-        Check.at_least("tps_again_pct", engine_series.percent(again_tps, low_tps), AGAIN_PCT, "%",
-                       "throughput at low contention, last phase of the first").of_work(),
+        Check.at_least("tps_high_pct", engine_series.percent(tps["high_few"], tps["high_all"])
+                       if few else None, HALF_PCT, "%", "throughput at high contention with the "
+                       "CPUs of a socket, of that with all of them in the same phase").of_work(),
+        Check.at_least("tps_again_pct", engine_series.percent(tps["again"], tps["low"]), AGAIN_PCT,
+                       "%", "throughput at low contention, last phase of the first").of_work(),
         delivery.check(missing.values()),
         Check.at_most("given_back_s", _since(few, high), bound_s, "s",
                       "from the rise of contention until a socket was given back"),
@@ -100,14 +99,10 @@ def _story(run, rows, found, cores, half):
                       "from its fall until all CPUs were held"),
     ]
     return checks, {
-        "tps": {"low": low_tps, "high_all": all_tps, "high_few": few_tps, "again": again_tps},
+        "tps": tps,
         "phases": [{"t_s": round(p.begin, 3), "end_s": round(p.end, 3), "theta": p.theta,
                     "cpus": _cpus(p)} for p in found],
         "cpu_missing_pct": missing, "given_back_at_s": few, "taken_again_at_s": back}
-
-
-def _settled(phase):
-    return engine_series.median((r.even_tps for r in phase.last()), MIN_REPORTS)
 
 
 def _cpus(phase):

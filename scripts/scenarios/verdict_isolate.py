@@ -37,11 +37,11 @@ def evaluate(run, samples, events):
     rows = series.by_vm(samples)
     apart, fair = at.get("apart"), at.get("fair")
     threads = run["host"]["threads"] * run["host"]["cores"] // run["host"]["sockets"]
-    told = {name: [_rates(rows.get(vm, []), at.get(name)) for vm in run["vms"]]
+    told = {name: [_throughput(rows.get(vm, []), at.get(name)) for vm in run["vms"]]
             for name in ("apart", "fair")}
-    rates = {name: [_median(of_vm) for of_vm in both] for name, both in told.items()}
-    alone = _median(_rates(rows.get(first, []), _before(run, "arrive")))
-    missing = {name: delivery.missing_pct(delivery.total(r.given for of_vm in both for r in of_vm))
+    rates = {name: [of_vm.even_tps for of_vm in both] for name, both in told.items()}
+    alone = _throughput(rows.get(first, []), _before(run, "arrive")).even_tps
+    missing = {name: delivery.missing_pct(delivery.total(of_vm.given for of_vm in both))
                for name, both in told.items()}
     checks = [
         Check.equal("sockets_shared_apart_pct", _shared_pct(run, samples, apart), 0, "%",
@@ -79,12 +79,10 @@ def _inside(rows, span):
     return [] if span is None else [s for s in rows if span[0] + SETTLE_S <= s.t_s <= span[1]]
 
 
-def _rates(rows, span):
-    return engine_series.rates(_inside(rows, span), delivery.Clock(rows), smooth.mean_speed(rows))
-
-
-def _median(rates):
-    return engine_series.median((r.even_tps for r in rates), MIN_RATES)
+def _throughput(rows, span):
+    return engine_series.together(
+        engine_series.rates(_inside(rows, span), delivery.Clock(rows)), smooth.mean_speed(rows),
+        MIN_RATES)
 
 
 def _sum(rates):

@@ -2,16 +2,15 @@
 """Verdict of `scale`: one VM grows to the whole host and shrinks back (paper 4.1, figure 3).
 
 A plateau is a stretch of time in which the VM holds the same number of CPUs; its throughput is
-the median of what the engine committed between one report and the next in its interior, had all
-CPU time come that was due then (delivery.py), at even speed: divided by how fast the machine's CPUs
-were (speed.py), relative to the whole run. A CPU that is held and does no work, and a core that
+what the engine committed from the first to the last report in its interior, had all CPU time come
+that was due then (delivery.py), at even speed: divided by how fast the machine's CPUs were
+(speed.py), relative to the whole run. A CPU that is held and does no work, and a core that
 the VM holds by the agent's word but has no thread on, make their plateau too low.
 
 Plateaus must be proportional to the CPUs held, with the rate per CPU fitted from the same run, and
 the way down must mirror the way up.
 """
 from dataclasses import dataclass
-from typing import Optional
 
 from . import delivery, engine_series, series, smooth
 from .common import (Verdict, idle_core_share, latency_checks, outcome_checks, reason_checks,
@@ -33,9 +32,7 @@ class Plateau:
     end: float
     cpus: int
     way: str                # "up" or "down"; the top belongs to both and is called "up"
-    tps: Optional[float]    # as measured; None: too few samples
-    even_tps: Optional[float]   # with all CPU time that was due, at the run's mean speed
-    given: Optional[delivery.Delivered]     # CPU time in its interior
+    of: engine_series.Throughput    # in its interior
 
 
 def plateaus(rows, min_s):
@@ -48,12 +45,8 @@ def plateaus(rows, min_s):
         if end - begin < min_s:
             continue
         inner = _interior(stretch, begin, end)
-        rates = engine_series.rates(inner, clock, usual)
-        found.append(Plateau(
-            begin, end, cpus, "up",
-            engine_series.median((r.tps for r in rates), MIN_INTERIOR_RATES),
-            engine_series.median((r.even_tps for r in rates), MIN_INTERIOR_RATES),
-            delivery.total(r.given for r in rates)))
+        found.append(Plateau(begin, end, cpus, "up", engine_series.together(
+            engine_series.rates(inner, clock), usual, MIN_INTERIOR_RATES)))
     top = max(range(len(found)), key=lambda i: found[i].cpus, default=0)
     for p in found[top + 1:]:
         p.way = "down"
@@ -71,29 +64,28 @@ def evaluate(run, samples, events):
     cores, startup = run["host"]["cores"], run["startup_cpus"]
     rows = series.by_vm(samples).get(vm, [])
     found = plateaus(rows, run["dwell_s"] / 2)
-    rate = series.fit_rate([(p.cpus, p.even_tps) for p in found])
+    rate = series.fit_rate([(p.cpus, p.of.even_tps) for p in found])
     checks = _shape_checks(found, cores, startup)
     checks += _proportion_checks(found, rate)
     checks.append(_symmetry_check(found, cores, startup))
     checks += outcome_checks(run) + reason_checks(samples, events) + latency_checks(events)
-    checks.append(delivery.check(delivery.missing_pct(p.given) for p in found))
+    checks.append(delivery.check(p.of.missing_pct for p in found))
     begin, end = (found[0].begin, found[-1].end) if found else (0.0, 0.0)
     checks += sampling_checks(samples, begin, end)
     idle = idle_core_share(samples, cores, begin, end)
     return Verdict(checks, [], {
         "tps_per_cpu": None if rate is None else round(rate, 1),
         "plateaus": [{"t_s": round(p.begin, 3), "end_s": round(p.end, 3), "cpus": p.cpus,
-                      "way": p.way, "tps": p.tps, "even_tps": p.even_tps,
-                      "error_pct": _error_pct(p, rate),
-                      "cpu_missing_pct": delivery.missing_pct(p.given)}
+                      "way": p.way, "tps": p.of.tps, "even_tps": p.of.even_tps,
+                      "error_pct": _error_pct(p, rate), "cpu_missing_pct": p.of.missing_pct}
                      for p in found],
         "idle_core_pct": None if idle is None else round(100 * idle, 1)})
 
 
 def _error_pct(p, rate):
-    if p.even_tps is None or not rate:
+    if p.of.even_tps is None or not rate:
         return None
-    return round(100.0 * (p.even_tps / (rate * p.cpus) - 1.0), 2)
+    return round(100.0 * (p.of.even_tps / (rate * p.cpus) - 1.0), 2)
 
 
 def _shape_checks(found, cores, startup):
@@ -127,8 +119,8 @@ def _proportion_checks(found, rate):
 
 
 def _symmetry_check(found, cores, startup):
-    up = {p.cpus: p.even_tps for p in found if p.way == "up"}
-    down = {p.cpus: p.even_tps for p in found if p.way == "down"}
+    up = {p.cpus: p.of.even_tps for p in found if p.way == "up"}
+    down = {p.cpus: p.of.even_tps for p in found if p.way == "down"}
     worst = None
     for cpus in range(startup, cores):
         a, b = up.get(cpus), down.get(cpus)

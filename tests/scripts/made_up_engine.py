@@ -12,7 +12,7 @@ class Engine:
     def __init__(self, report_s=0.5, startup=4):
         self.t, self.report_s, self.held = 0.0, report_s, startup
         self.samples, self.events = [], []
-        self.committed = self.done = 0.0
+        self.committed = self.done = self.done_s = 0.0
         self.next_report = report_s
         self.cpu_came = 1.0     # of the CPU time that was due, that which came
         self.cpu_ms = self.cpu_due_ms = 0.0
@@ -32,14 +32,15 @@ class Engine:
             self.t += STEP_S
             self.committed += rate * STEP_S
             self.done += rate * STEP_S
+            self.done_s += STEP_S
             s = Sample(round(self.t, 3), "vm1", self.held, 8, 0, 0, rate, 1.0, 100, 900, 500,
                        "running", 1, self.held, self.held, int(self.committed), 0, 0, 50,
                        f"4/{self.held - 4}", 100.0, cpu_ms=self.cpu_ms,
                        cpu_due_ms=self.cpu_due_ms)
             if self.t >= self.next_report - 1e-9:
-                s.engine_t_s, s.engine_tps = round(self.t, 3), self.done / self.report_s
+                s.engine_t_s, s.engine_tps = round(self.t, 3), self.done / self.done_s
                 s.theta, s.offered_ps, s.queue = theta, offered, queue
-                self.done = 0.0
+                self.done = self.done_s = 0.0
                 self.next_report += self.report_s
             self.samples.append(s)
 
