@@ -15,6 +15,7 @@ from . import delivery, domain, hostmem, sliced_run
 from .lab import TOP, Lab, SetupError, run
 from .node import parse
 from .sampling import event_of
+from .speed import SpeedMeter
 from .verdict_tenants import ENGINE, TENANTS, VMS
 
 SOCKETS, CORES = 2, 4
@@ -24,13 +25,15 @@ SOCKET_LOAD = 0.5
 RECORDS_PER_WORKER = 20000      # 1 KiB each: the size follows the workers, as in the paper
 WORKLOAD = "--operations 10 --update 0 --theta 0.5"
 MEMORY_MIB = 256
-TURNS = 5
-SLICE_S = 1.5
+# Many short slices: what the CPUs of a shared machine do changes from second to second, by more
+# than what is compared, and meets both set-ups alike only if they take turns more often.
+TURNS = 15
+SLICE_S = 0.75
 # At a slice's begin and end, in which CPU time is not counted: a guest begins some time after it
 # was told to.
-EDGE_S = 0.15
+EDGE_S = 0.1
 LOOK_S = 0.05
-WARM_UP_S = 0.5          # not measured: emulated code is translated when it first runs
+WARM_UP_S = 2.0          # not measured: emulated code is translated when it first runs
 BOOT_S, LOAD_S = 60, 90
 # VMs for each number of tenants; three of four VMs serve three tenants.
 SIZES = ((1, 4), (2, 2), (4, 1))
@@ -50,30 +53,38 @@ class Look:
 
 
 class Watch(threading.Thread):
-    """Looks at the CPU time of the VMs several times a second."""
+    """Looks several times a second at the CPU time of the VMs, and at how fast CPUs are."""
 
     def __init__(self, meter):
         super().__init__(name="watch", daemon=True)
         self.meter, self.lock, self.over = meter, threading.Lock(), threading.Event()
-        self.seen = []          # [(time, {VM: delivery.Delivered so far})]
+        self.speed = SpeedMeter()
+        self.seen = []          # [(time, {VM: Delivered so far}, speed in the last second)]
 
     def run(self):
         while not self.over.wait(LOOK_S):
             with self.lock:
                 now = time.monotonic()
                 self.meter.look(now)
-                self.seen.append((now, dict(self.meter.given)))
+                self.seen.append((now, dict(self.meter.given), self.speed.read(now)))
 
     def add(self, vm):
         with self.lock:
             self.meter.pid_of[vm.name] = lambda: hostmem.qemu_pid(vm.uuid)
 
+    def stop(self):
+        self.over.set()
+        self.join(5)
+        self.speed.stop()
+
     def between(self, name, begin, end):
-        """delivery.Delivered of a VM; None: not known."""
+        """(delivery.Delivered of a VM, mean speed); None: not known."""
         with self.lock:
             rows = [Look(t, 1000 * given[name].cpu_s, 1000 * given[name].due_s)
-                    for t, given in self.seen if name in given]
-        return delivery.Clock(rows).between(begin, end)
+                    for t, given, _ in self.seen if name in given]
+            speeds = [speed for t, _, speed in self.seen if begin <= t <= end and speed]
+        return (delivery.Clock(rows).between(begin, end),
+                sum(speeds) / len(speeds) if speeds else None)
 
 
 class Guest:
@@ -127,13 +138,13 @@ class Guest:
         self.shell("kill $(cat /run/greedy)")
 
     def run_slice(self, seconds):
-        """(what the engine said, delivery.Delivered meanwhile)"""
+        """(what the engine said, delivery.Delivered and speed of the machine meanwhile)"""
         self.tell(f"run {seconds:g}")
         begin = time.monotonic()
         # Not asked meanwhile: an answer costs time of a core that is measured.
         time.sleep(seconds + 0.2)
-        given = self.watch.between(self.vm.name, begin + EDGE_S, begin + seconds - EDGE_S)
-        return parse("oltp-node-result ", self.hear("oltp-node-result ", 30)), given
+        given, speed = self.watch.between(self.vm.name, begin + EDGE_S, begin + seconds - EDGE_S)
+        return parse("oltp-node-result ", self.hear("oltp-node-result ", 30)), given, speed
 
     def audit(self):
         self.tell("audit")
@@ -196,9 +207,9 @@ class Scene:
         if self.a.ablate:
             self.each(Guest.stop_greed, guests)
 
-    def add(self, guest, result, given, cpus, variant, tenants, turn):
+    def add(self, guest, result, given, speed, cpus, variant, tenants, turn):
         self.found.add(guest.vm.name, cpus, result, given, variant=variant, turn=turn,
-                       tenants=tenants)
+                       tenants=tenants, host_speed=speed)
         self.add_total(guest.vm.name, result)
 
     def add_total(self, name, said):
@@ -238,7 +249,7 @@ def play(a, accelerator, versions_of):
         try:
             scene.play()
         finally:
-            scene.watch.over.set()
+            scene.watch.stop()
             scene.all.shutdown(wait=False, cancel_futures=True)
         rows = lab.ask("history", "--limit", "100000")
         rows = rows["history"] if isinstance(rows, dict) else rows

@@ -6,12 +6,12 @@ from . import delivery
 
 
 def slice_tps(samples, tps_of=lambda s: s.tps):
-    """{(variant, tenants, remote_ops, turn): throughput of all databases of a slice together}"""
-    sums = {}
+    """{(variant, tenants, remote_ops, turn): throughput of all databases of a slice together}, of
+    those slices in which it is known of all."""
+    found = {}
     for s in samples:
-        key = (s.variant, s.tenants, s.remote_ops, s.turn)
-        sums[key] = sums.get(key, 0.0) + (tps_of(s) or 0.0)
-    return sums
+        found.setdefault((s.variant, s.tenants, s.remote_ops, s.turn), []).append(tps_of(s))
+    return {key: sum(tps) for key, tps in found.items() if None not in tps}
 
 
 def given(sample):
@@ -21,10 +21,12 @@ def given(sample):
     return delivery.Delivered(sample.cpu_ms / 1000, sample.cpu_due_ms / 1000)
 
 
-def full_tps(sample):
-    """Throughput of a slice, had all CPU time come that was due."""
+def even_tps(sample, usual):
+    """Throughput of a slice, had all CPU time come that was due, at the usual speed of the machine;
+    None: not known."""
     of_slice = given(sample)
-    return None if of_slice is None else of_slice.full(sample.tps)
+    full = None if of_slice is None else of_slice.full(sample.tps)
+    return None if full is None or not sample.host_speed else full * usual / sample.host_speed
 
 
 def missing_pct(samples):

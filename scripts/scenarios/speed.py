@@ -3,8 +3,10 @@
 
 The CPUs of shared machines change their speed by tens of percent within seconds (turbo, what the
 neighbours do), which throughput over time can not be told apart from without a reference measured
-beside it. The reference is a fixed piece of work, done a few times a second on some 5% of a CPU;
-speed is work done per second of CPU time, so that waiting for a CPU does not count.
+beside it. The reference is a fixed piece of work, done on each CPU some 25 times a second, which
+takes some 5% of a CPU in all; speed is work done per second of CPU time, so that waiting for a CPU
+does not count. It has real-time priority: on a busy machine it would otherwise be done now and then
+only, and say how fast CPUs were at those moments.
 
 A machine that is itself a guest can stand still, for tenths of a second, without saying so. On each
 CPU a thread with real-time priority gets up every few milliseconds: if it is late, the CPU was not
@@ -18,8 +20,8 @@ import time
 
 from .lab import die_with_parent
 
-BURST_LOOPS = 60000     # 3 to 6 ms
-PAUSE_S = 0.08
+BURST_LOOPS = 15000     # about 1 ms
+PAUSE_S = 0.04
 WINDOW_S = 1.0
 RHYTHM_S = 0.005
 LATE_S = 0.01           # what a kernel that is busy, or not preemptible, may take
@@ -33,10 +35,21 @@ def _burst(loops):
     return x
 
 
-def _measure(done, busy_ns):
+def _rule(cpu, priority):
+    """Makes this process the first to run on a CPU; false: that is not allowed."""
     die_with_parent()
     signal.signal(signal.SIGINT, signal.SIG_IGN)    # ended by its owner
     os.setsid()
+    os.sched_setaffinity(0, {cpu})
+    try:
+        os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(priority))
+    except PermissionError:
+        return False
+    return True
+
+
+def _measure(cpu, done, busy_ns):
+    _rule(cpu, RT_PRIORITY - 1)     # works without, too
     while True:
         begin = time.thread_time_ns()
         _burst(BURST_LOOPS)
@@ -45,41 +58,47 @@ def _measure(done, busy_ns):
         time.sleep(PAUSE_S)
 
 
+def speed_of(before, after):
+    """Loops per millisecond of CPU time, mean of the CPUs. before, after: [(loops done, ns of CPU
+    time)] of each CPU; None: a CPU has done none meanwhile."""
+    if any(now[1] <= then[1] for then, now in zip(before, after)):
+        return None
+    return sum((now[0] - then[0]) * 1e6 / (now[1] - then[1])
+               for then, now in zip(before, after)) / len(after)
+
+
 class SpeedMeter:
-    """Runs the reference in a process of its own; read() as often as wanted."""
+    """Does the reference in a process for each CPU; read() as often as wanted."""
 
     def __init__(self):
         context = multiprocessing.get_context("fork")
-        self.done = context.Value(ctypes.c_int64, 0, lock=False)
-        self.busy_ns = context.Value(ctypes.c_int64, 0, lock=False)
+        self.counts = [(cpu, context.Value(ctypes.c_int64, 0, lock=False),
+                        context.Value(ctypes.c_int64, 0, lock=False))
+                       for cpu in os.sched_getaffinity(0)]
         self.seen = []
-        self.process = context.Process(target=_measure, args=(self.done, self.busy_ns),
-                                       daemon=True)
-        self.process.start()
+        self.processes = [context.Process(target=_measure, args=of_cpu, daemon=True)
+                          for of_cpu in self.counts]
+        for process in self.processes:
+            process.start()
 
     def read(self, now):
         """Loops per millisecond of CPU time over the last second; None before there is one."""
-        self.seen.append((now, self.busy_ns.value, self.done.value))
+        self.seen.append((now, [(done.value, busy_ns.value)
+                                for _, done, busy_ns in self.counts]))
         while len(self.seen) > 2 and self.seen[-1][0] - self.seen[1][0] >= WINDOW_S:
             self.seen.pop(0)
-        (begin, busy, done), (end, busy_now, done_now) = self.seen[0], self.seen[-1]
-        if end - begin < WINDOW_S / 2 or busy_now <= busy:
-            return None
-        return (done_now - done) * 1e6 / (busy_now - busy)
+        (begin, before), (end, after) = self.seen[0], self.seen[-1]
+        return None if end - begin < WINDOW_S / 2 else speed_of(before, after)
 
     def stop(self):
-        self.process.terminate()
-        self.process.join(5)
+        for process in self.processes:
+            process.terminate()
+        for process in self.processes:
+            process.join(5)
 
 
 def _watch(cpu, paused_ns):
-    die_with_parent()
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    os.setsid()
-    os.sched_setaffinity(0, {cpu})
-    try:
-        os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(RT_PRIORITY))
-    except PermissionError:
+    if not _rule(cpu, RT_PRIORITY):
         return      # -1 stays: not known
     paused_ns.value = 0
     before = time.monotonic_ns()

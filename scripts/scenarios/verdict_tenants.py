@@ -3,11 +3,11 @@
 
 For each number of tenants and each turn, all VMs together over the one engine, in slices that
 follow each other; the median over the turns counts. Throughput is that of a slice in which all CPU
-time came that was due (delivery.py).
+time came that was due (delivery.py), at even speed of the machine (speed.py).
 """
 import statistics
 
-from . import delivery, slices
+from . import delivery, slices, smooth
 from .common import Verdict, outcome_checks
 from .schema import Check
 
@@ -25,7 +25,8 @@ def ratios(sums, tenants):
 
 
 def evaluate(run, samples, _events):
-    sums = slices.slice_tps(samples, slices.full_tps)
+    usual = smooth.mean_speed(samples)
+    sums = slices.slice_tps(samples, lambda s: slices.even_tps(s, usual))
     missing = slices.missing_pct(samples)
     found = slices.medians(sums)
     checks, points = [], []

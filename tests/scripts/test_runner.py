@@ -5,12 +5,13 @@ import io
 import json
 import os
 import tempfile
+import time
 import unittest
 import unittest.mock
 import xml.etree.ElementTree as ET
 
 import made_up  # noqa: F401: puts scripts/ on the path
-from scenarios import demo, domain, lab, plan, sampling, scenes, table
+from scenarios import demo, domain, lab, plan, sampling, scenes, speed, table
 
 BOOT = domain.Boot("/qemu", "/vmlinuz", "/initramfs", "console=ttyS0", "tcg", "p-", "/link", "/vm")
 EBB = f"{{{domain.EBB_NS}}}"
@@ -253,6 +254,23 @@ class FromTheAgent(unittest.TestCase):
         e = sampling.event_of({"ts": 1, "vm": None, "event": "policy", "node": None,
                                "reason": "fair"}, "p-", 0)
         self.assertEqual((e.vm, e.node, e.cpus, e.total_ms), ("", None, 0, None))
+
+
+class Speed(unittest.TestCase):
+    def test_speed_is_work_per_cpu_time_and_the_mean_of_the_cpus(self):
+        self.assertEqual(speed.speed_of([(0, 0), (1000, 1e6)], [(3000, 2e6), (4000, 2e6)]),
+                         (1500 + 3000) / 2)
+        self.assertIsNone(speed.speed_of([(0, 0), (1000, 1e6)], [(3000, 2e6), (1000, 1e6)]))
+
+    def test_it_is_measured_on_this_machine(self):
+        meter = speed.SpeedMeter()
+        self.addCleanup(meter.stop)
+        end = time.monotonic() + 60
+        found = None
+        while found is None and time.monotonic() < end:
+            time.sleep(0.1)
+            found = meter.read(time.monotonic())
+        self.assertGreater(found, 0)
 
 
 class Console(unittest.TestCase):
