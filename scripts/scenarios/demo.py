@@ -46,8 +46,8 @@ def arguments(argv):
                    help="spot: how often a VM joins, 3 to 30; beyond the third VMs leave and come "
                         "again (3)")
     p.add_argument("--load", choices=tuple(plan_broker.LOADS),
-                   help="broker: what both databases run: ycsb (default) or tpcc, which is like "
-                        "TPC-C")
+                   help="broker: what both databases run: ycsb (default), ycsb-short, which has "
+                        "half of the data and takes 15 minutes, or tpcc, which is like TPC-C")
     p.add_argument("--policies", type=some_policies, metavar="A,B",
                    help="broker: only these rounds, of vom, equal, proportional and balloon; fails "
                         "unless it is all of them")

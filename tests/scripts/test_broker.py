@@ -210,6 +210,19 @@ class Scene(unittest.TestCase):
         self.assertEqual(plan_broker.make(False, 3, 0.1).agent_options["cool_down_s"], "1")
         self.assertEqual(p.broker["window_s"], 32)
 
+    def test_the_short_load_is_the_same_story_in_15_minutes(self):
+        usual, short = (plan_broker.make(False, 1, 1.0, load=name)
+                        for name in ("ycsb", "ycsb-short"))
+        part = []
+        for p in (usual, short):
+            records = int(re.search(r"--records (\d+)", p.vms[0].options["server"]).group(1))
+            part.append((p.vms[0].read_iops * p.broker["minute_s"] / records,
+                         p.broker["pool_mib"] / records, p.broker["cool_down_s"] /
+                         p.broker["minute_s"], p.broker["ramp_s"] / p.broker["window_s"]))
+        self.assertEqual(*part)
+        told = sum(short.broker[name] for name in ("idle_s", "ramp_s", "restart_s", "both_s"))
+        self.assertLess(4 * (told + short.broker["window_s"] / 2), 12 * 60)
+
     def test_minima_and_threshold_are_blocks_of_the_pool(self):
         for load in plan_broker.LOADS.values():
             self.assertEqual(load.min_mib % 2, 0)
