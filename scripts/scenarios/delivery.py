@@ -74,7 +74,7 @@ class Clock:
 
     def __init__(self, rows):
         known = [s for s in rows if s.cpu_ms is not None and s.cpu_due_ms is not None]
-        self.times = [s.t_s for s in known]
+        self.times = [s.read_at for s in known]
         self.counts = [(s.cpu_ms / 1000, s.cpu_due_ms / 1000) for s in known]
 
     def at(self, t_s):
@@ -97,7 +97,7 @@ class Clock:
 
 def over(rows):
     """From the first to the last of some samples of a VM; None if they do not say."""
-    return Clock(rows).between(rows[0].t_s, rows[-1].t_s) if rows else None
+    return Clock(rows).between(rows[0].read_at, rows[-1].read_at) if rows else None
 
 
 def total(parts):

@@ -26,7 +26,7 @@ def reports(rows):
     told = [s for s in rows if s.engine_t_s is not None]
     if not told:
         return []
-    offset = min(s.t_s - s.engine_t_s for s in told)
+    offset = min(s.read_at - s.engine_t_s for s in told)
     clock = delivery.Clock(rows)
     found, before = [], 0.0
     for s in told:

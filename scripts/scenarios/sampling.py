@@ -115,11 +115,13 @@ class Sampler(threading.Thread):
 
     def _take(self, t_s, top):
         seen, speed, pause = {}, self.speed.read(t_s), self.pauses.read()
+        looked_s = top["ts"] - self.unix_start
         self.meter.look(t_s)
         for vm in top["vms"]:
             name = unprefixed(vm["name"], self.prefix)
             if name in self.vms:
-                seen[name] = sample_of(vm, name, t_s, self.rates)
+                seen[name] = sample_of(vm, name, looked_s, self.rates)
+                seen[name].read_t_s = round(t_s, 3)
                 seen[name].host_speed, seen[name].host_pause_ms = speed, pause
                 given = self.meter.given.get(name, delivery.Delivered())
                 seen[name].cpu_ms, seen[name].cpu_due_ms = 1000 * given.cpu_s, 1000 * given.due_s

@@ -47,7 +47,7 @@ def cpus_of(tenants):
 @dataclass
 class Look:
     """What delivery.Clock reads, of one VM."""
-    t_s: float
+    read_at: float
     cpu_ms: float
     cpu_due_ms: float
 

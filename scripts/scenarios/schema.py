@@ -23,7 +23,8 @@ class SchemaError(Exception):
 
 @dataclass
 class Sample:
-    """One VM at one moment. t_s counts from the start of the scenario. None: not known."""
+    """One VM at one moment, that at which the agent looked. t_s counts from the start of the
+    scenario. None: not known."""
     t_s: float
     vm: str
     cpus_held: int
@@ -66,6 +67,12 @@ class Sample:
     # run began, or of a slice within it.
     cpu_ms: Optional[float] = None
     cpu_due_ms: Optional[float] = None
+    # When that was read, and what the engine and the machine say: later, if the machine is busy.
+    read_t_s: Optional[float] = None
+
+    @property
+    def read_at(self):
+        return self.t_s if self.read_t_s is None else self.read_t_s
 
 
 COLUMNS = [f.name for f in fields(Sample)]
@@ -73,7 +80,7 @@ REQUIRED_COLUMNS = ["t_s", "vm", "cpus_held", "cpus_limit", "mem_held_bytes", "m
                     "tps", "aborts_ps", "p50_us", "p99_us"]
 _TEXT = {"vm", "state", "nodes_held", "mem_nodes_held", "variant"}
 _FLOAT = {"t_s", "tps", "aborts_ps", "host_speed", "engine_t_s", "engine_tps", "offered_ps",
-          "theta", "host_pause_ms", "cpu_ms", "cpu_due_ms"}
+          "theta", "host_pause_ms", "cpu_ms", "cpu_due_ms", "read_t_s"}
 _OPTIONAL = {f.name for f in fields(Sample) if f.type == Optional[int] or f.type == Optional[float]}
 
 

@@ -87,6 +87,15 @@ class Given(unittest.TestCase):
             self.assertIsNone(clock.between(begin, end))
         self.assertIsNone(delivery.Clock(rows((1.0, None, None))).between(1.0, 1.0))
 
+    def test_cpu_time_is_that_of_the_moment_it_was_read(self):
+        late = rows((1.0, 100, 100), (2.0, 300, 400))
+        for s in late:
+            s.read_t_s = s.t_s + 0.5
+        clock = delivery.Clock(late)
+        self.assertIsNone(clock.between(1.0, 2.0))
+        self.assertAlmostEqual(clock.between(1.5, 2.5).cpu_s, 0.2)
+        self.assertAlmostEqual(delivery.over(late).due_s, 0.3)
+
     def test_unknown_parts_make_the_whole_unknown(self):
         self.assertEqual(delivery.total([Delivered(1, 2), Delivered(3, 4)]), Delivered(4, 6))
         self.assertIsNone(delivery.total([Delivered(1, 2), None]))

@@ -5,13 +5,14 @@ import io
 import json
 import os
 import tempfile
+import threading
 import time
 import unittest
 import unittest.mock
 import xml.etree.ElementTree as ET
 
 import made_up  # noqa: F401: puts scripts/ on the path
-from scenarios import demo, domain, lab, plan, sampling, scenes, speed, table
+from scenarios import delivery, demo, domain, lab, plan, sampling, scenes, speed, table
 
 BOOT = domain.Boot("/qemu", "/vmlinuz", "/initramfs", "console=ttyS0", "tcg", "p-", "/link", "/vm")
 EBB = f"{{{domain.EBB_NS}}}"
@@ -271,6 +272,23 @@ class Speed(unittest.TestCase):
             time.sleep(0.1)
             found = meter.read(time.monotonic())
         self.assertGreater(found, 0)
+
+
+class FollowsTheAgent(unittest.TestCase):
+    def test_a_sample_is_of_the_moment_at_which_the_agent_looked(self):
+        s = sampling.Sampler.__new__(sampling.Sampler)
+        s.prefix, s.vms, s.unix_start = "p-", ["vm1"], 1000.0
+        s.samples, s.now, s.lock, s.rates = [], {}, threading.Lock(), sampling.Rates()
+        s.speed, s.pauses = unittest.mock.Mock(), unittest.mock.Mock()
+        s.speed.read.return_value, s.pauses.read.return_value = 12000.0, 0.0
+        s.meter, s.probe = unittest.mock.Mock(), None
+        s.meter.given = {"vm1": delivery.Delivered(0.5, 0.625)}
+        # Read 0.7 s late, as on a machine on which this program has to wait.
+        s._take(6.2, {"ts": 1005.5, "vms": [FromTheAgent.VM]})
+        (sample,) = s.samples
+        self.assertEqual((sample.t_s, sample.read_t_s), (5.5, 6.2))
+        self.assertEqual((sample.cpu_ms, sample.cpu_due_ms), (500.0, 625.0))
+        s.meter.look.assert_called_once_with(6.2)
 
 
 class Console(unittest.TestCase):
