@@ -435,11 +435,13 @@ struct oltp_cold_done {
 };
 
 /*
- * Moves things on and collects up to max tickets; returns how many. wait: until there is one, if
- * any is on its way.
+ * Between transactions: moves things on and collects up to max tickets; returns how many, 0 or
+ * more. wait: until there is one, if any is on its way. Errors: -EINVAL, nothing was done: a
+ * transaction of the worker's has begun and was neither committed nor aborted, whether it has
+ * failed or not; what it has found would no longer be safe from being given back.
  */
-uint32_t oltp_cold_poll(struct oltp_worker *worker, struct oltp_cold_done *ret_done, uint32_t max,
-			bool wait);
+int oltp_cold_poll(struct oltp_worker *worker, struct oltp_cold_done *ret_done, uint32_t max,
+		   bool wait);
 
 /*
  * It was committed or given up: what was read for it need not be kept any more. Who does not say so
@@ -449,7 +451,7 @@ void oltp_cold_end(struct oltp_worker *worker, uint32_t ticket);
 
 /*
  * Fetches with ticket 0 and waits, for those who have nothing else to do, and need not say when a
- * transaction has ended. Returns what the ticket ended with.
+ * transaction has ended. Returns what the ticket ended with; errors: those of oltp_cold_fetch.
  */
 enum oltp_rc oltp_cold_wait(struct oltp_worker *worker);
 

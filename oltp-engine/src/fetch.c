@@ -568,13 +568,16 @@ static void move_on(struct fetcher *f, bool send, bool waited)
 		retry_waiting(f);
 }
 
-uint32_t oltp_cold_poll(struct oltp_worker *worker, struct oltp_cold_done *ret_done, uint32_t max,
-			bool wait)
+int oltp_cold_poll(struct oltp_worker *worker, struct oltp_cold_done *ret_done, uint32_t max,
+		   bool wait)
 {
 	struct fetcher *f = worker->fetcher;
 	bool is_idle;
 	uint32_t n = 0;
 
+	/* To put records back it announces epochs, and takes back the transaction's with them. */
+	if (worker->state != TXN_IDLE)
+		return -EINVAL;
 	if (!f)
 		return 0;
 	/* Nothing was begun since the last time: there is nothing better to do. */
@@ -598,7 +601,7 @@ uint32_t oltp_cold_poll(struct oltp_worker *worker, struct oltp_cold_done *ret_d
 		f->tickets[i].is_used = false;
 		f->tickets[i].rc = OLTP_OK;
 	}
-	return n;
+	return (int)n;
 }
 
 void oltp_cold_end(struct oltp_worker *worker, uint32_t number)

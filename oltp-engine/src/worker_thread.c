@@ -202,9 +202,9 @@ static void run_slot(struct pool_worker *pw, struct slots *slots, uint32_t slot,
 static void resume_some(struct pool_worker *pw, struct slots *slots, bool wait)
 {
 	struct oltp_cold_done done[8];
-	uint32_t n = oltp_cold_poll(pw->worker, done, 8, wait);
+	int n = oltp_cold_poll(pw->worker, done, 8, wait);
 
-	for (uint32_t i = 0; i < n; i++) {
+	for (int i = 0; i < n; i++) {
 		if (done[i].rc)
 			end_transaction(pw, slots, done[i].ticket, done[i].rc);
 		else

@@ -3,6 +3,7 @@
  * Small records: those that lie in the sectors that are read for one come with it while there is
  * room to spare, and only then.
  */
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -263,6 +264,37 @@ static void test_they_stay_where_room_is_short(void **state)
 	rig_close(&s.rig);
 }
 
+/* The worker's epoch is the transaction's, which looks at records without a lock. */
+static void test_not_within_a_transaction(void **state)
+{
+	(void)state;
+	struct oltp_cold_done done;
+	const void *record;
+	struct small s;
+
+	open_cold(&s, 16 * MIB);
+	oltp_txn_begin(s.rig.w);
+	/* Nothing was fetched yet. */
+	assert_int_equal(oltp_cold_poll(s.rig.w, &done, 1, true), -EINVAL);
+	oltp_txn_abort(s.rig.w);
+	assert_int_equal(attempt(&s, RECORDS / 2, NO_ONE), OLTP_COLD);
+	assert_int_equal(oltp_cold_fetch(s.rig.w, 3), OLTP_OK);
+	oltp_txn_begin(s.rig.w);
+	assert_int_equal(oltp_cold_poll(s.rig.w, &done, 1, true), -EINVAL);
+	assert_int_not_equal(s.rig.w->announced, EPOCH_NONE);
+	assert_int_equal(oltp_cold_wait(s.rig.w), OLTP_INVALID);
+	/* It has failed, and holds its locks until it is aborted. */
+	assert_int_equal(oltp_txn_read(s.rig.w, s.table, 0, &record), OLTP_COLD);
+	assert_int_equal(oltp_cold_poll(s.rig.w, &done, 1, false), -EINVAL);
+	assert_int_not_equal(s.rig.w->announced, EPOCH_NONE);
+	oltp_txn_abort(s.rig.w);
+	assert_int_equal(oltp_cold_poll(s.rig.w, &done, 1, true), 1);
+	assert_int_equal(done.ticket, 3);
+	assert_int_equal(done.rc, OLTP_OK);
+	assert_int_equal(attempt(&s, RECORDS / 2, NO_ONE), OLTP_OK);
+	rig_close(&s.rig);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -271,6 +303,7 @@ int main(void)
 		cmocka_unit_test(test_two_wait_for_the_same_sectors),
 		cmocka_unit_test(test_a_read_that_fails),
 		cmocka_unit_test(test_they_stay_where_room_is_short),
+		cmocka_unit_test(test_not_within_a_transaction),
 	};
 
 	return cmocka_run_group_tests_name("oltp_fetch_beside", tests, NULL, NULL);
