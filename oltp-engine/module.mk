@@ -123,3 +123,4 @@ $(eval $(call unit_test,test_oltp_dist_wire,tests/unit/test_oltp_dist_wire.c,lib
 $(eval $(call unit_test,test_oltp_log,tests/unit/test_oltp_log.c tests/unit/log_rig.c,liboltp))
 $(eval $(call unit_test,test_oltp_log_fail,tests/unit/test_oltp_log_fail.c tests/unit/log_rig.c,liboltp))
 $(eval $(call unit_test,test_oltp_log_threads,tests/unit/test_oltp_log_threads.c tests/unit/log_rig.c,liboltp))
+$(eval $(call unit_test,test_oltp_log_stalled,tests/unit/test_oltp_log_stalled.c tests/unit/log_rig.c,liboltp,,-Xlinker --wrap=log_chunk_open))

@@ -147,6 +147,29 @@ static enum oltp_rc entry_begin(struct log_buffer *buffer, uint32_t bound, uint6
 	}
 }
 
+/* Release: the entry is there for who sees the append ended. False: it was left, and is nowhere. */
+static bool entry_end(struct log_buffer *buffer)
+{
+	uint64_t announced = buffer->chunk_epoch;
+	uint32_t used = buffer->chunk->used;
+
+	if (likely(atomic_compare_exchange_strong_explicit(&buffer->announced, &announced, 0,
+							   memory_order_release,
+							   memory_order_relaxed))) {
+		buffer->whole = used;
+		if (unlikely(counter_read(&buffer->patience_ns)))
+			atomic_store_explicit(&buffer->patience_ns, 0, memory_order_relaxed);
+		return true;
+	}
+	/* A long one may need the time: it gets through once it has twice what it takes. */
+	atomic_store_explicit(&buffer->patience_ns,
+			      2 * (counter_read(&buffer->patience_ns) ?: buffer->log->interval_ns),
+			      memory_order_relaxed);
+	buffer->chunk_epoch = 0;
+	atomic_store_explicit(&buffer->announced, 0, memory_order_release);
+	return false;
+}
+
 /*
  * The next entry will be about as long as this one. Its lines are in the cache of the CPU that
  * wrote the chunk to disk, or in none: the stores would have to wait for them, and the next lock
@@ -164,16 +187,33 @@ static void prefetch_next(const struct log_chunk *chunk, uint32_t bytes)
 		prefetch_to_write(chunk->data + from);
 }
 
+/* Of the worker's transaction; there is room for it. */
+static void entry_put(const struct oltp_worker *worker, struct log_buffer *buffer, uint64_t csn)
+{
+	struct log_chunk *chunk = buffer->chunk;
+	struct log_entry *entry = (struct log_entry *)(chunk->data + chunk->used);
+	uint8_t *at = (uint8_t *)(entry + 1);
+	uint32_t n_ops = 0;
+
+	if (has_rows(worker))
+		at = put_rows(worker, at, &n_ops);
+	at = put_updates(worker, at, &n_ops);
+	if (unlikely(!n_ops))
+		return;
+	*entry = (struct log_entry){ (uint32_t)(at - (uint8_t *)entry), n_ops, csn };
+	if (!chunk->n_entries++)
+		chunk->csn_first = csn;
+	chunk->csn_last = csn;
+	chunk->used += entry->bytes;
+	buffer->room -= entry->bytes;
+	prefetch_next(chunk, entry->bytes);
+}
+
 enum oltp_rc log_append(struct oltp_worker *worker)
 {
 	struct log_buffer *buffer = worker->log;
 	uint64_t bound = entry_bound(worker), csn;
 	struct log *log = buffer->log;
-	struct log_chunk *chunk;
-	struct log_entry *entry;
-	uint32_t n_ops = 0;
-	enum oltp_rc rc;
-	uint8_t *at;
 
 	if (unlikely(worker->is_redo))
 		return OLTP_OK;
@@ -183,26 +223,14 @@ enum oltp_rc log_append(struct oltp_worker *worker)
 	}
 	if (bound > UINT32_MAX - LOG_BLOCK_BYTES)
 		return OLTP_FULL;
-	rc = entry_begin(buffer, (uint32_t)bound, &csn);
-	if (rc)
-		return rc;
-	chunk = buffer->chunk;
-	entry = (struct log_entry *)(chunk->data + chunk->used);
-	at = (uint8_t *)(entry + 1);
-	if (has_rows(worker))
-		at = put_rows(worker, at, &n_ops);
-	at = put_updates(worker, at, &n_ops);
-	if (likely(n_ops)) {
-		*entry = (struct log_entry){ (uint32_t)(at - (uint8_t *)entry), n_ops, csn };
-		if (!chunk->n_entries++)
-			chunk->csn_first = csn;
-		chunk->csn_last = csn;
-		chunk->used += entry->bytes;
-		buffer->room -= entry->bytes;
-		prefetch_next(chunk, entry->bytes);
-	}
-	buffer->epoch = chunk->epoch;
-	atomic_store_explicit(&buffer->announced, 0, memory_order_release);
+	do {
+		enum oltp_rc rc = entry_begin(buffer, (uint32_t)bound, &csn);
+
+		if (rc)
+			return rc;
+		buffer->epoch = buffer->chunk_epoch;
+		entry_put(worker, buffer, csn);
+	} while (unlikely(!entry_end(buffer)));
 	log_nudge(log);
 	return OLTP_OK;
 }

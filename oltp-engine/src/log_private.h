@@ -19,8 +19,15 @@
  *
  *   L1  No chunk of an epoch up to E changes any more, and no new one gets an entry.
  *
+ * The CPU of a worker that appends may be another's for long. So the log thread waits for it for a
+ * bounded time only, and then changes what is announced to LOG_LEFT: the entry under way is not of
+ * epoch E. The worker, which ends its append with a compare-and-swap of what it announced, finds
+ * that out and begins anew, in another chunk. What was whole in the chunk is copied; the chunk
+ * itself is the worker's to write to until it announces something else.
+ *
  * A worker takes its csn and its epoch with all locks of the transaction held. So whoever locks one
- * of those records afterwards has a greater csn and the same epoch or a later one (F2).
+ * of those records afterwards has a greater csn and the same epoch or a later one (F2), also if the
+ * worker had to begin anew.
  *
  * Locks: log.lock may be held when a buffer's or the segments' is taken, not the other way round.
  */
@@ -62,6 +69,9 @@ struct log_chunk_list {
 	struct log_chunk *head, **tail;
 };
 
+/* Announced, but by the log thread: it goes on without the entry. */
+#define LOG_LEFT	UINT64_MAX
+
 /* Of one worker. Outlives it until what is in it has been written. */
 struct log_buffer {
 	struct log *log;
@@ -70,11 +80,15 @@ struct log_buffer {
 	struct log_chunk *chunk;	/* the newest; the log thread's if its epoch is closed */
 	uint64_t chunk_epoch;		/* of it; 0: there is none */
 	uint32_t room;			/* left in it */
+	uint32_t whole;			/* bytes in it of entries whose append has ended */
 	uint64_t epoch;			/* of the last transaction */
 	bool is_full;
 	bool is_orphan;			/* the worker is gone; under log.lock */
 
 	_Alignas(CACHE_PAD_BYTES) _Atomic uint64_t announced;	/* 0: nothing */
+	/* For the append under way; 0: the log's interval. Doubled each time that it is left. */
+	_Atomic uint64_t patience_ns;
+	struct log_chunk *left;		/* the log thread's, written to after LOG_LEFT; or NULL */
 	_Alignas(CACHE_PAD_BYTES) pthread_mutex_t lock;
 	struct log_chunk_list chunks;	/* under the lock; epochs rise */
 	_Atomic uint64_t outstanding;	/* bytes of chunks that are not free again */
@@ -200,8 +214,12 @@ static inline enum oltp_rc log_refusal(const struct log *log)
 /* A chunk of the epoch with so much room becomes the buffer's newest. Errors: -ENOMEM. */
 int log_chunk_open(struct log_buffer *buffer, uint64_t epoch, uint32_t bytes);
 
-/* Chunks up to the epoch, which is closed, go to the end of the list; empty ones become free. */
-void log_buffer_take(struct log_buffer *buffer, uint64_t epoch, struct log_chunk_list *list);
+/*
+ * Chunks up to the epoch, which is closed, go to the end of the list; empty ones become free. An
+ * append to one of them that has not ended is left. False: there is no memory for that; nothing was
+ * done.
+ */
+bool log_buffer_take(struct log_buffer *buffer, uint64_t epoch, struct log_chunk_list *list);
 
 /* What was taken is written, or given up. */
 void log_chunks_release(struct log *log, struct log_chunk_list *list);

@@ -74,8 +74,11 @@ static bool wait_tick(struct log *log, uint64_t tick_ns)
 	return is_stopping;
 }
 
-/* An append takes no locks and does not wait: it is over soon, if its thread is running. */
-static void wait_appends(const struct log_buffer *buffer, uint64_t epoch)
+/*
+ * An append takes no locks and does not wait: it is over soon, if its thread is running. If not, a
+ * group is late by the interval, no more: from since_ns on.
+ */
+static void wait_append(const struct log_buffer *buffer, uint64_t epoch, uint64_t since_ns)
 {
 	for (uint32_t spins = 0;; spins++) {
 		uint64_t announced = atomic_load_explicit(&buffer->announced,
@@ -83,26 +86,24 @@ static void wait_appends(const struct log_buffer *buffer, uint64_t epoch)
 
 		if (!announced || announced > epoch)
 			return;
-		if (spins < SPINS_MAX)
+		if (spins < SPINS_MAX) {
 			cpu_relax();
-		else
-			sched_yield();
+			continue;
+		}
+		if (now_ns() - since_ns >= (counter_read(&buffer->patience_ns) ?:
+					    buffer->log->interval_ns))
+			return;
+		sched_yield();
 	}
 }
 
-/* Chunks of all epochs up to the one that was open, which is returned, into the list. */
-static uint64_t close_epoch(struct log *log, struct log_chunk_list *list)
+/* Those of workers that are gone and of which all was written. */
+static void drop_orphans(struct log *log)
 {
-	uint64_t epoch = atomic_load_explicit(&log->epoch, memory_order_relaxed);
 	struct log_buffer **at, *buffer;
 
-	atomic_store_explicit(&log->epoch, epoch + 1, memory_order_release);
-	atomic_fetch_add_explicit(&log->csn, 0, memory_order_acq_rel);
-	log_chunks_init(list);
 	pthread_mutex_lock(&log->lock);
 	for (at = &log->buffers; (buffer = *at);) {
-		wait_appends(buffer, epoch);
-		log_buffer_take(buffer, epoch, list);
 		if (buffer->is_orphan && log_buffer_is_empty(buffer)) {
 			*at = buffer->next;
 			log_buffer_free(buffer);
@@ -111,6 +112,31 @@ static uint64_t close_epoch(struct log *log, struct log_chunk_list *list)
 		}
 	}
 	pthread_mutex_unlock(&log->lock);
+}
+
+/* Chunks of all epochs up to the one that was open, which is returned, into the list. */
+static uint64_t close_epoch(struct log *log, struct log_chunk_list *list)
+{
+	uint64_t epoch = atomic_load_explicit(&log->epoch, memory_order_relaxed);
+	uint64_t since_ns = now_ns();
+	struct log_buffer *buffer;
+
+	atomic_store_explicit(&log->epoch, epoch + 1, memory_order_release);
+	atomic_fetch_add_explicit(&log->csn, 0, memory_order_acq_rel);
+	log_chunks_init(list);
+	/*
+	 * Nobody else removes any, and whoever adds one now knows the next epoch: nobody has to
+	 * wait for the lock while this waits for them.
+	 */
+	pthread_mutex_lock(&log->lock);
+	buffer = log->buffers;
+	pthread_mutex_unlock(&log->lock);
+	for (; buffer; buffer = buffer->next) {
+		wait_append(buffer, epoch, since_ns);
+		while (unlikely(!log_buffer_take(buffer, epoch, list)))
+			sched_yield();
+	}
+	drop_orphans(log);
 	return epoch;
 }
 
