@@ -91,6 +91,7 @@ $(eval $(call unit_test,test_oltp_adapt,tests/unit/test_oltp_adapt.c tests/unit/
 $(eval $(call unit_test,test_oltp_elastic,tests/unit/test_oltp_elastic.c,liboltp-bench liboltp))
 $(eval $(call unit_test,test_oltp_pool,tests/unit/test_oltp_pool.c,liboltp,,-Xlinker --wrap=pthread_setaffinity_np))
 $(eval $(call unit_test,test_oltp_idle_worker,tests/unit/test_oltp_idle_worker.c,liboltp))
+$(eval $(call unit_test,test_oltp_drain,tests/unit/test_oltp_drain.c tests/unit/oltp_memory_rig.c,liboltp,,-Xlinker --wrap=clock_gettime))
 $(eval $(call unit_test,test_oltp_warm,tests/unit/test_oltp_warm.c,liboltp-bench liboltp))
 $(eval $(call unit_test,test_oltp_options,tests/unit/test_oltp_options.c,liboltp-bench liboltp))
 $(eval $(call unit_test,test_oltp_server,tests/unit/test_oltp_server.c,liboltp-server liboltp-bench liboltp libebb))

@@ -557,8 +557,19 @@ int oltp_pool_add(struct oltp_pool *pool, uint32_t cpu);
  */
 void oltp_pool_add_all(struct oltp_pool *pool, const uint32_t *cpus, uint32_t n, int *ret_rcs);
 
-/* Asks the worker to end after its present transaction; does not wait. Error: -ENOENT. */
+/*
+ * Asks the worker to end after its present transactions; does not wait. Those that wait for records
+ * from disk are run to their end, for as long as that takes. Error: -ENOENT.
+ */
 int oltp_pool_stop(struct oltp_pool *pool, uint32_t cpu);
+
+/*
+ * The same by a deadline (CLOCK_MONOTONIC ns; in the past: now): transactions that then still wait
+ * for records, for room for them, or for others' locks are given up and count as failed; they hold
+ * no locks. Reads that are on their way are waited for, by oltp_pool_remove. Of several deadlines
+ * the earliest counts; UINT64_MAX: none.
+ */
+int oltp_pool_stop_by(struct oltp_pool *pool, uint32_t cpu, uint64_t deadline_ns);
 
 /*
  * Stops the worker if that was not done, and waits until it has detached. Its totals stay in those

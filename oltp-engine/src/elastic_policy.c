@@ -135,6 +135,26 @@ static void list_due(const struct elastic_config *config, const struct elastic_s
 		list_latest(facts, NULL, left - most, action);
 }
 
+/* P10. */
+static uint64_t stop_by(const struct elastic_facts *facts, uint32_t number)
+{
+	const struct oltp_cpu_view *view = facts->view;
+	const struct elastic_cpu *cpu = facts->cpus;
+
+	if (is_forced(view, number))
+		return facts->now_ns;
+	while (cpu->cpu != number)
+		cpu++;
+	for (uint32_t i = 0; i < view->n_nodes; i++) {
+		const struct oltp_node_share *share = &view->nodes[i];
+
+		if (share->node == cpu->node && share->cpus_demanded && share->deadline_ns)
+			return share->deadline_ns <= facts->now_ns ? facts->now_ns :
+			       facts->now_ns + (share->deadline_ns - facts->now_ns) / 2;
+	}
+	return UINT64_MAX;
+}
+
 /* What makes an offer the better one: P8, else its size. */
 static uint32_t offer_rank(const struct elastic_config *config, const struct elastic_facts *facts,
 			   const struct oltp_node_share *share)
@@ -301,6 +321,8 @@ void elastic_policy_next(const struct elastic_config *config, struct elastic_sta
 		   !is_paused(&state->add_pause, facts->now_ns, &action.wake_ns)) {
 		take_offer(config, state, facts, OLTP_MOVE_MAX, &action);
 	}
+	for (uint32_t i = 0; action.kind == ELASTIC_REMOVE && i < action.n_cpus; i++)
+		action.stop_by_ns[i] = stop_by(facts, action.cpus[i]);
 out:
 	*ret_action = action;
 }

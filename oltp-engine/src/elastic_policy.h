@@ -20,6 +20,9 @@
  *       where fewest are, so that it ends on few nodes.
  *   P9  After a failure of the same kind of move: a pause, doubled each time up to a second. A step
  *       that failed is due again after the pause.
+ *   P10 Workers on CPUs that are demanded have half of the time until the deadline to end what they
+ *       have begun; the other half is for giving the CPUs back. Those on CPUs taken by force have
+ *       none, others have as long as it takes.
  */
 #ifndef OLTP_ELASTIC_POLICY_H
 #define OLTP_ELASTIC_POLICY_H
@@ -73,6 +76,7 @@ struct elastic_action {
 	uint32_t node;		/* ADD */
 	uint32_t n_cpus;	/* ADD: how many; REMOVE: which of cpus[] */
 	uint32_t cpus[OLTP_MOVE_MAX];
+	uint64_t stop_by_ns[OLTP_MOVE_MAX];	/* REMOVE: of the worker on each; see P10 */
 	uint64_t wake_ns;	/* look again then, whatever happens; UINT64_MAX: need not */
 };
 

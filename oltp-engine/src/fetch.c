@@ -568,10 +568,21 @@ static void move_on(struct fetcher *f, bool send, bool waited)
 		retry_waiting(f);
 }
 
-int oltp_cold_poll(struct oltp_worker *worker, struct oltp_cold_done *ret_done, uint32_t max,
-		   bool wait)
+/* So long it may sleep now; 0: it is time. */
+static uint64_t wait_ns(const struct fetcher *f, uint64_t until_ns)
+{
+	uint64_t most_ns = f->n_waiting ? WAIT_STEP_NS : 1000000000ull, now = now_ns();
+
+	if (now >= until_ns)
+		return 0;
+	return until_ns - now < most_ns ? until_ns - now : most_ns;
+}
+
+int cold_poll_until(struct oltp_worker *worker, struct oltp_cold_done *ret_done, uint32_t max,
+		    uint64_t until_ns)
 {
 	struct fetcher *f = worker->fetcher;
+	uint64_t ns;
 	bool is_idle;
 	uint32_t n = 0;
 
@@ -585,13 +596,14 @@ int oltp_cold_poll(struct oltp_worker *worker, struct oltp_cold_done *ret_done, 
 	f->began = worker->began;
 	if (!is_idle)
 		f->left_ns = 0;
-	if (wait || is_idle || ++f->polls % TURN_POLLS == 0)
+	if (until_ns || is_idle || ++f->polls % TURN_POLLS == 0)
 		move_on(f, is_idle, is_idle);
-	while (wait && !f->n_done && (f->io.in_flight || f->n_waiting)) {
+	while (until_ns && !f->n_done && (f->io.in_flight || f->n_waiting) &&
+	       (ns = wait_ns(f, until_ns)) != 0) {
 		if (f->io.in_flight)
-			cold_io_wait(&f->io, f->n_waiting ? WAIT_STEP_NS : 1000000000ull);
+			cold_io_wait(&f->io, ns);
 		else
-			nanosleep(&(struct timespec){ 0, WAIT_STEP_NS }, NULL);
+			nanosleep(&(struct timespec){ 0, (long)ns }, NULL);
 		move_on(f, true, true);
 	}
 	while (f->n_done && n < max) {
@@ -602,6 +614,12 @@ int oltp_cold_poll(struct oltp_worker *worker, struct oltp_cold_done *ret_done, 
 		f->tickets[i].rc = OLTP_OK;
 	}
 	return (int)n;
+}
+
+int oltp_cold_poll(struct oltp_worker *worker, struct oltp_cold_done *ret_done, uint32_t max,
+		   bool wait)
+{
+	return cold_poll_until(worker, ret_done, max, wait ? UINT64_MAX : 0);
 }
 
 void oltp_cold_end(struct oltp_worker *worker, uint32_t number)

@@ -101,6 +101,10 @@ struct fetcher {
 	struct fetcher *next;		/* of those left */
 };
 
+/* As oltp_cold_poll, but waits until then at most (CLOCK_MONOTONIC; 0: does not). */
+int cold_poll_until(struct oltp_worker *worker, struct oltp_cold_done *ret_done, uint32_t max,
+		    uint64_t until_ns);
+
 /*
  * The worker goes. Waits for its reads; visitors that are in use stay until the manager can end
  * their visits. Accepts NULL.

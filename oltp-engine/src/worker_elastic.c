@@ -252,12 +252,13 @@ static void finish_moves(struct oltp_elastic *e, struct mover_result *result, bo
 }
 
 /* All are asked to stop before the first is waited for. */
-static void stop_workers(struct oltp_elastic *e, struct mover_job *job)
+static void stop_workers(struct oltp_elastic *e, const struct elastic_action *action,
+			 struct mover_job *job)
 {
 	uint64_t start_ns = now_monotonic_ns();
 
 	for (uint32_t i = 0; i < job->n_cpus; i++)
-		oltp_pool_stop(e->pool, job->cpus[i]);
+		oltp_pool_stop_by(e->pool, job->cpus[i], action->stop_by_ns[i]);
 	for (uint32_t i = 0; i < job->n_cpus; i++) {
 		/* An idle CPU has no worker to remove. */
 		oltp_pool_remove(e->pool, job->cpus[i], NULL);
@@ -275,7 +276,7 @@ static void start_move(struct oltp_elastic *e, const struct elastic_action *acti
 
 	if (!job.is_add) {
 		memcpy(job.cpus, action->cpus, sizeof(job.cpus));
-		stop_workers(e, &job);
+		stop_workers(e, action, &job);
 	}
 	elastic_policy_started(&e->policy, &e->state, action, now_ns);
 	mover_submit(&e->mover, &job);

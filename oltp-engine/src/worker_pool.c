@@ -120,7 +120,7 @@ static void order(struct pool_worker *pw, enum pool_worker_state state)
 /* What the thread wrote while it worked is all of the structure from the flag on. */
 static void worker_reset(struct pool_worker *pw)
 {
-	const size_t from = offsetof(struct pool_worker, stop);
+	const size_t from = offsetof(struct pool_worker, stop_by_ns);
 
 	memset((char *)pw + from, 0, sizeof(*pw) - from);
 }
@@ -268,12 +268,20 @@ void oltp_pool_add_all(struct oltp_pool *pool, const uint32_t *cpus, uint32_t n,
 
 int oltp_pool_stop(struct oltp_pool *pool, uint32_t cpu)
 {
+	return oltp_pool_stop_by(pool, cpu, UINT64_MAX);
+}
+
+int oltp_pool_stop_by(struct oltp_pool *pool, uint32_t cpu, uint64_t deadline_ns)
+{
 	uint32_t i = find(pool, cpu);
+	_Atomic uint64_t *stop_by_ns;
 
 	if (i == pool->n_workers)
 		return -ENOENT;
-	/* Nothing is handed over by the flag; the wait in oltp_pool_remove orders the rest. */
-	atomic_store_explicit(&pool->workers[i]->stop, true, memory_order_relaxed);
+	stop_by_ns = &pool->workers[i]->stop_by_ns;
+	/* Nothing is handed over by it; the wait in oltp_pool_remove orders the rest. */
+	if (!counter_read(stop_by_ns) || deadline_ns < counter_read(stop_by_ns))
+		atomic_store_explicit(stop_by_ns, deadline_ns ?: 1, memory_order_relaxed);
 	if (pool->arrivals)
 		arrivals_wake(pool->arrivals);
 	return 0;

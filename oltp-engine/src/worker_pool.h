@@ -57,8 +57,11 @@ struct pool_worker {
 	int start_rc;			/* why it is idle again without having run; 0: it ran */
 	struct acks *acks;		/* made by the thread; NULL: commits count at once */
 
-	/* Written by the owner of the pool, read by the worker once per transaction. */
-	_Alignas(CACHE_PAD_BYTES) _Atomic bool stop;
+	/*
+	 * Written by the owner of the pool, read by the worker once per transaction. 0: goes on;
+	 * else it is to stop, and may end what it has begun until then (CLOCK_MONOTONIC).
+	 */
+	_Alignas(CACHE_PAD_BYTES) _Atomic uint64_t stop_by_ns;
 
 	/* Written by the worker, read by the owner; since the work began. */
 	_Alignas(CACHE_PAD_BYTES) _Atomic uint64_t committed;

@@ -11,6 +11,7 @@
 
 #include "clock.h"
 #include "engine.h"
+#include "fetch.h"
 #include "log_append.h"
 #include "log_core.h"
 #include "worker_pool.h"
@@ -78,9 +79,23 @@ static bool may_defer(const struct pool_worker *pw, const struct slots *slots)
 	       pw->pool->engine->scheme == lock_scheme_get(OLTP_CC_NO_WAIT);
 }
 
+/* It is to stop, and the time to end what was begun is over. */
+static bool is_over(const struct pool_worker *pw)
+{
+	uint64_t by_ns = counter_read(&pw->stop_by_ns);
+
+	return unlikely(by_ns) && by_ns != UINT64_MAX && clock_ns(CLOCK_MONOTONIC) >= by_ns;
+}
+
+/* With nothing else to do it waits until then, and looks then whether it is to stop. */
+static uint64_t wait_until(const struct pool_worker *pw)
+{
+	return counter_read(&pw->stop_by_ns) ?: clock_ns(CLOCK_MONOTONIC) + IDLE_NS;
+}
+
 /*
  * One transaction, as often as it takes while nothing but others' locks is in its way; or
- * OLTP_CONFLICT: it is to be deferred.
+ * OLTP_CONFLICT: it is to be deferred, or there is no more time.
  */
 static enum oltp_rc run_attempts(struct pool_worker *pw, struct slots *slots, uint32_t slot,
 				 bool retry)
@@ -94,8 +109,9 @@ static enum oltp_rc run_attempts(struct pool_worker *pw, struct slots *slots, ui
 	start_ns = clock_ns(CLOCK_MONOTONIC);
 	for (uint32_t tries = 1; rc == OLTP_CONFLICT; tries++) {
 		counter_add(&pw->conflicts, 1);
-		if (may_defer(pw, slots) &&
-		    clock_ns(CLOCK_MONOTONIC) - start_ns >= BACKOFF_YIELD_NS)
+		if (is_over(pw) ||
+		    (may_defer(pw, slots) &&
+		     clock_ns(CLOCK_MONOTONIC) - start_ns >= BACKOFF_YIELD_NS))
 			break;
 		back_off(tries, start_ns, &slots->random);
 		rc = workload->run(slots->local, slot, true);
@@ -172,7 +188,7 @@ static void end_transaction(struct pool_worker *pw, struct slots *slots, uint32_
 	slots->free[slots->n_free++] = (uint8_t)slot;
 }
 
-static void resume_some(struct pool_worker *pw, struct slots *slots, bool wait);
+static bool resume_some(struct pool_worker *pw, struct slots *slots, uint64_t until_ns);
 
 /* Until the transaction has ended, waits for the disk or is deferred. */
 static void run_slot(struct pool_worker *pw, struct slots *slots, uint32_t slot, bool retry)
@@ -193,22 +209,39 @@ static void run_slot(struct pool_worker *pw, struct slots *slots, uint32_t slot,
 		if (rc != OLTP_FULL)
 			break;
 		/* Others first; this one keeps its slot, so each can come here only once. */
-		resume_some(pw, slots, true);
+		while (!resume_some(pw, slots, wait_until(pw))) {
+			if (is_over(pw))
+				return;
+		}
 	}
 	end_transaction(pw, slots, slot, rc);
 }
 
-/* Transactions whose records have come. */
-static void resume_some(struct pool_worker *pw, struct slots *slots, bool wait)
+/* Transactions whose records have come. until_ns: waits for the first; 0: does not. */
+static bool resume_some(struct pool_worker *pw, struct slots *slots, uint64_t until_ns)
 {
 	struct oltp_cold_done done[8];
-	int n = oltp_cold_poll(pw->worker, done, 8, wait);
+	int n = cold_poll_until(pw->worker, done, 8, until_ns);
 
 	for (int i = 0; i < n; i++) {
 		if (done[i].rc)
 			end_transaction(pw, slots, done[i].ticket, done[i].rc);
 		else
 			run_slot(pw, slots, done[i].ticket, true);
+	}
+	return n > 0;
+}
+
+/* There is no more time for those that have begun and not ended. None holds a lock. */
+static void give_up(struct pool_worker *pw, struct slots *slots)
+{
+	bool is_free[OLTP_TICKETS] = { false };
+
+	for (uint32_t i = 0; i < slots->n_free; i++)
+		is_free[slots->free[i]] = true;
+	for (uint32_t slot = 0; slot < OLTP_TICKETS; slot++) {
+		if (!is_free[slot])
+			end_transaction(pw, slots, slot, OLTP_COLD);
 	}
 }
 
@@ -240,7 +273,7 @@ static void wait_arrival(struct pool_worker *pw, const struct arrivals_view *vie
 	uint32_t call = arrivals_calls(pw->pool->arrivals);
 
 	/* It is set before the call. */
-	if (!atomic_load_explicit(&pw->stop, memory_order_relaxed))
+	if (!counter_read(&pw->stop_by_ns))
 		arrivals_wait(pw->pool->arrivals, view, call, IDLE_NS);
 }
 
@@ -250,7 +283,7 @@ static void idle(struct pool_worker *pw, struct slots *slots, const struct arriv
 
 	counter_add(&pw->idles, 1);
 	if (is_cold)
-		resume_some(pw, slots, false);
+		resume_some(pw, slots, 0);
 	if (pw->acks && pw->acks->n)
 		acknowledge_wait(pw, acks_oldest(pw->acks), IDLE_NS);
 	else if (is_cold)
@@ -286,14 +319,18 @@ static void run_until_stopped(struct pool_worker *pw, void *local)
 	for (uint32_t slot = OLTP_TICKETS; slot-- > 0;)
 		slots.free[slots.n_free++] = (uint8_t)slot;
 	for (;;) {
-		bool stop = atomic_load_explicit(&pw->stop, memory_order_relaxed);
+		bool stop = counter_read(&pw->stop_by_ns);
 		uint64_t start_ns;
 		uint32_t slot;
 
 		if (unlikely(slots.n_free < OLTP_TICKETS))
-			resume_some(pw, &slots, stop || !slots.n_free);
+			resume_some(pw, &slots, stop || !slots.n_free ? wait_until(pw) : 0);
 		else if (stop)
 			break;
+		if (unlikely(stop && is_over(pw))) {
+			give_up(pw, &slots);
+			break;
+		}
 		if (unlikely(stop || !slots.n_free)) {
 			retry_deferred(pw, &slots, true);
 			continue;
@@ -323,10 +360,13 @@ static void run_until_stopped(struct pool_worker *pw, void *local)
  */
 static void leave(struct pool_worker *pw)
 {
+	uint64_t by_ns = counter_read(&pw->stop_by_ns), now_ns = clock_ns(CLOCK_MONOTONIC);
+	uint64_t left_ns = by_ns > now_ns ? by_ns - now_ns : 0;
+
 	if (!pw->acks || !pw->acks->n)
 		return;
 	log_call(pw->pool->engine->log);
-	acknowledge_wait(pw, acks_newest(pw->acks), LEAVE_NS);
+	acknowledge_wait(pw, acks_newest(pw->acks), left_ns < LEAVE_NS ? left_ns : LEAVE_NS);
 }
 
 /* Before it attaches. Errors: those of creating a worker, -ENOMEM. */

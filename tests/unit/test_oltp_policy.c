@@ -117,6 +117,37 @@ static void test_demand_takes_the_latest_of_that_node(void **state)
 	assert_remove(&f, 3, (uint32_t[]){ 14, 12, 13 });
 }
 
+static void test_half_of_the_time_is_for_giving_back(void **state)
+{
+	(void)state;
+	struct fixture f;
+
+	fixture_init(&f, OLTP_ELASTIC_FOLLOW, 1);
+	hold(&f, 10, 0);
+	hold(&f, 11, 1);
+	hold(&f, 12, 0);
+	hold(&f, 13, 0);
+	f.view.n_forced = 1;
+	f.view.forced[0] = 13;
+	f.view.nodes[0].cpus_demanded = 1;
+	f.view.nodes[0].deadline_ns = f.now_ns + 100 * MS;
+	/* Without a deadline. */
+	f.view.nodes[1].cpus_demanded = 1;
+	assert_remove(&f, 3, (uint32_t[]){ 13, 12, 11 });
+	assert_int_equal(f.action.stop_by_ns[0], f.now_ns);
+	assert_int_equal(f.action.stop_by_ns[1], f.now_ns + 50 * MS);
+	assert_int_equal(f.action.stop_by_ns[2], UINT64_MAX);
+	f.now_ns += 200 * MS;
+	assert_remove(&f, 3, (uint32_t[]){ 13, 12, 11 });
+	assert_int_equal(f.action.stop_by_ns[1], f.now_ns);
+	/* What is given back for other reasons has time. */
+	f.view = (struct oltp_cpu_view){ .n_nodes = 2 };
+	f.view.nodes[0].deadline_ns = f.now_ns;
+	f.config.max_cpus = 4;
+	assert_remove(&f, 1, (uint32_t[]){ 13 });
+	assert_int_equal(f.action.stop_by_ns[0], UINT64_MAX);
+}
+
 static void test_startup_cpus_stay(void **state)
 {
 	(void)state;
@@ -391,6 +422,7 @@ int main(void)
 		cmocka_unit_test(test_takes_all_that_is_offered),
 		cmocka_unit_test(test_one_move_at_a_time),
 		cmocka_unit_test(test_demand_takes_the_latest_of_that_node),
+		cmocka_unit_test(test_half_of_the_time_is_for_giving_back),
 		cmocka_unit_test(test_startup_cpus_stay),
 		cmocka_unit_test(test_useless_cpus_go_first),
 		cmocka_unit_test(test_bound_by_max_cpus),

@@ -303,6 +303,35 @@ static void test_a_conflict_keeps_the_worker(void **state)
 	}
 }
 
+/* Its deadline is over, and the lock that its transaction wants is not free. */
+static void test_a_conflict_ends_with_the_deadline(void **state)
+{
+	(void)state;
+
+	for (int i = 0; i < 2; i++) {
+		struct stuck s = { 0 };
+		struct oltp_arrivals *arrivals;
+		struct oltp_engine *engine;
+		struct oltp_totals totals;
+		struct oltp_pool *pool;
+
+		assert_int_equal(oltp_arrivals_create(&arrivals), 0);
+		stuck_open(&s, i ? OLTP_CC_NO_WAIT : OLTP_CC_WAIT_DIE, arrivals, &engine, &pool);
+		wait_until(&s.tries, 1000);
+		/* The earliest counts. */
+		assert_int_equal(oltp_pool_stop_by(pool, 0, UINT64_MAX - 1), 0);
+		assert_int_equal(oltp_pool_stop_by(pool, 0, 1), 0);
+		assert_int_equal(oltp_pool_stop_by(pool, 0, UINT64_MAX), 0);
+		assert_int_equal(oltp_pool_remove(pool, 0, &totals), 0);
+		assert_false(s.is_done);
+		assert_int_equal(totals.committed, s.ended);
+		assert_int_equal(totals.failed, 1);
+		oltp_pool_destroy(pool);
+		oltp_arrivals_destroy(arrivals);
+		oltp_engine_close(engine);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -310,6 +339,7 @@ int main(void)
 		cmocka_unit_test(test_threads_without_a_place_serve_all),
 		cmocka_unit_test(test_a_conflict_holds_up_no_others),
 		cmocka_unit_test(test_a_conflict_keeps_the_worker),
+		cmocka_unit_test(test_a_conflict_ends_with_the_deadline),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
