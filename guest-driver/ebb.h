@@ -39,7 +39,6 @@ struct ebb_dev;
 
 /* Blocks that the host says it took: a level, and what of it has not been acted on yet. */
 struct ebb_revoked {
-	u64 seq;		/* grows with every level */
 	u32 count;		/* of ranges */
 	struct ebb_wire_range ranges[VIRTIO_EBB_MAX_RANGES];
 };
@@ -107,8 +106,6 @@ struct ebb_dev {
 	wait_queue_head_t calls_wait;	/* a call was answered, or is_dead */
 	struct work_struct late_work;	/* runs late() of late_calls */
 	struct delayed_work return_work; /* works on what the table has for it */
-
-	struct work_struct revoke_work;	/* acts on revoked; on ebb_mem_wq */
 
 	spinlock_t event_lock;		/* the event queue */
 	struct virtio_ebb_event *events;	/* its buffers */

@@ -43,7 +43,7 @@ static unsigned int next_runs(struct ebb_pool *pool, u32 *from, u32 end, u32 max
 	return n;
 }
 
-/* A refusal leaves blocks as they are: DRAINING, to be tried again. */
+/* A refusal leaves blocks as they are: DRAINING, to be tried again.  So does a late answer. */
 static u32 unplug(struct ebb_pool *pool, u32 from, u32 end, u32 max_count, bool *ret_is_refused)
 {
 	struct ebb_run runs[EBB_MEMDEV_BATCH];
@@ -51,14 +51,36 @@ static u32 unplug(struct ebb_pool *pool, u32 from, u32 end, u32 max_count, bool 
 	unsigned int n, i;
 	u32 unplugged = 0;
 
+	mutex_lock(&pool->lock);
 	while ((n = next_runs(pool, &from, end, max_count, runs))) {
+		mutex_unlock(&pool->lock);
 		ebb_memdev_request(&pool->memdev, VIRTIO_MEM_REQ_UNPLUG, runs, n, rcs);
+		mutex_lock(&pool->lock);
 		for (i = 0; i < n; i++) {
 			if (!rcs[i] && !ebb_region_unplugged(&pool->region, &runs[i]))
 				unplugged += runs[i].count;
 			if (rcs[i] == -EINVAL)
 				*ret_is_refused = true;
 		}
+	}
+	mutex_unlock(&pool->lock);
+	return unplugged;
+}
+
+u32 ebb_drain_late(struct ebb_pool *pool)
+{
+	struct ebb_run run;
+	u32 unplugged = 0;
+	u16 type;
+	int rc;
+
+	while (ebb_memdev_late(&pool->memdev, &type, &run, &rc)) {
+		mutex_lock(&pool->lock);
+		if (type == VIRTIO_MEM_REQ_PLUG)
+			ebb_region_end_plug(&pool->region, &run, !rc);
+		else if (!rc && !ebb_region_unplugged(&pool->region, &run))
+			unplugged += run.count;
+		mutex_unlock(&pool->lock);
 	}
 	return unplugged;
 }
@@ -71,9 +93,10 @@ u32 ebb_drain_unplug(struct ebb_pool *pool, u32 from, u32 end)
 	/* No device to ask; and when it was lost, the struct pages may have gone with it. */
 	if (pool->memdev.is_dead)
 		return 0;
+	unplugged = ebb_drain_late(pool);
 	/* References are looked at after what took them is out of the page tables. */
 	smp_mb();
-	unplugged = unplug(pool, from, end, EBB_MEMDEV_MAX_BLOCKS, &is_refused);
+	unplugged += unplug(pool, from, end, EBB_MEMDEV_MAX_BLOCKS, &is_refused);
 	/* Some were revoked meanwhile, of which we shall hear; the others go one by one. */
 	if (is_refused)
 		unplugged += unplug(pool, from, end, 1, &is_refused);
@@ -90,7 +113,8 @@ void ebb_drain_kick(struct ebb_pool *pool, unsigned int delay_ms)
 
 static bool is_something_left(const struct ebb_pool *pool)
 {
-	return pool->region.num[EBB_BLOCK_DRAINING] || pool->region.num[EBB_BLOCK_REVOKED];
+	return pool->region.num[EBB_BLOCK_DRAINING] || pool->region.num[EBB_BLOCK_REVOKED] ||
+	       READ_ONCE(pool->memdev.num_late);
 }
 
 void ebb_drain_work(struct work_struct *work)
@@ -99,9 +123,9 @@ void ebb_drain_work(struct work_struct *work)
 	unsigned int delay_ms = READ_ONCE(pool->drain_delay_ms);
 	bool is_news;
 
-	mutex_lock(&pool->lock);
+	mutex_lock(&pool->io_lock);
 	is_news = ebb_drain_unplug(pool, 0, pool->region.num_blocks);
-	mutex_unlock(&pool->lock);
+	mutex_unlock(&pool->io_lock);
 	is_news |= ebb_revoke_confirm(pool);
 
 	mutex_lock(&pool->lock);

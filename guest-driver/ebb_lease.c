@@ -87,25 +87,47 @@ static struct file *create_file(struct ebb_lease *lease, u64 bytes)
 	return filp;
 }
 
-/* The next runs of free blocks, at most left in all. */
+/* The next runs of free blocks, at most left in all; they are PLUGGING then. */
 static unsigned int next_free(struct ebb_pool *pool, u32 *from, u32 left,
 			      struct ebb_run runs[EBB_MEMDEV_BATCH])
 {
 	u32 end = READ_ONCE(pool->usable_bytes) / pool->block_bytes;
 	unsigned int n;
 
+	mutex_lock(&pool->lock);
 	for (n = 0; n < EBB_MEMDEV_BATCH && left; n++) {
 		if (!ebb_region_next(&pool->region, EBB_BLOCK_FREE, *from, end,
 				     min_t(u32, left, EBB_MEMDEV_MAX_BLOCKS), NULL, NULL,
 				     &runs[n]))
 			break;
+		ebb_region_plug(&pool->region, &runs[n]);
 		*from = runs[n].first + runs[n].count;
 		left -= runs[n].count;
 	}
+	mutex_unlock(&pool->lock);
 	return n;
 }
 
-/* Plugs up to count blocks for the lease.  0 if all requests went well, else the last error. */
+/* The device has answered, or (-ETIMEDOUT) will do so when nobody waits any more. */
+static void take_answer(struct ebb_pool *pool, struct ebb_lease *lease, const struct ebb_run *run,
+			int rc)
+{
+	u32 i;
+
+	if (rc == -ETIMEDOUT) {
+		ebb_drain_kick(pool, EBB_DRAIN_SOON_MS);
+		return;
+	}
+	for (i = run->first; !rc && !pool->is_gone && i < run->first + run->count; i++) {
+		const struct ebb_run one = { i, 1 };
+
+		if (!ebb_region_grant(&pool->region, i, lease, lease->map.num_blocks))
+			ebb_leasemap_append(&lease->map, &one);
+	}
+	ebb_region_end_plug(&pool->region, run, !rc);
+}
+
+/* Plugs up to count blocks for the lease.  0 if all requests went well, else the first error. */
 static int plug_blocks(struct ebb_pool *pool, struct ebb_lease *lease, u32 count)
 {
 	struct ebb_run runs[EBB_MEMDEV_BATCH];
@@ -119,30 +141,40 @@ static int plug_blocks(struct ebb_pool *pool, struct ebb_lease *lease, u32 count
 		if (!n)
 			break;
 		ebb_memdev_request(&pool->memdev, VIRTIO_MEM_REQ_PLUG, runs, n, rcs);
+		mutex_lock(&pool->lock);
 		for (i = 0; i < n; i++) {
-			if (!rcs[i])
-				rcs[i] = ebb_region_grant(&pool->region, &runs[i], lease,
-							  lease->map.num_blocks);
-			if (!rcs[i])
-				ebb_leasemap_append(&lease->map, &runs[i]);
+			take_answer(pool, lease, &runs[i], rcs[i]);
 			rc = rc ?: rcs[i];
 		}
+		mutex_unlock(&pool->lock);
 	}
 	return rc;
 }
 
-/* Blocks that can be had now, of want. */
+/* Blocks that can be had now, of want, as far as is known. */
+static u32 known_room(struct ebb_pool *pool, u32 want)
+{
+	u32 room = 0;
+
+	mutex_lock(&pool->lock);
+	if (!pool->is_gone)
+		room = ebb_region_room(&pool->region, want, ebb_pool_max_plugged(pool));
+	mutex_unlock(&pool->lock);
+	return room;
+}
+
+/* The same; ebb_pool.io_lock is held, and the device is there. */
 static u32 find_room(struct ebb_pool *pool, u32 want)
 {
 	u32 room;
 
 	ebb_pool_refresh(pool, false);
-	room = ebb_region_room(&pool->region, want, ebb_pool_max_plugged(pool));
+	room = known_room(pool, want);
 	if (room == want)
 		return room;
 	/* The interrupt that says that there is more may still be on its way. */
 	ebb_pool_refresh(pool, true);
-	return ebb_region_room(&pool->region, want, ebb_pool_max_plugged(pool));
+	return known_room(pool, want);
 }
 
 /* Why there is nothing: blocks below the limit that are not back yet, or the limit. */
@@ -152,16 +184,29 @@ static int errno_of_no_room(struct ebb_pool *pool)
 	return pool->region.num[EBB_BLOCK_GRANTED] < ebb_pool_max_plugged(pool) ? -EAGAIN : -EDQUOT;
 }
 
-static int fill_locked(struct ebb_pool *pool, struct ebb_lease *lease, u32 want,
-		       struct ebb_mem_add *arg)
+/* False: the pool is lost, and does not know the lease. */
+static bool enter_pool(struct ebb_pool *pool, struct ebb_lease *lease)
+{
+	bool is_gone;
+
+	mutex_lock(&pool->lock);
+	is_gone = pool->is_gone;
+	if (!is_gone)
+		list_add(&lease->link, &pool->leases);
+	mutex_unlock(&pool->lock);
+	return !is_gone;
+}
+
+/* ebb_pool.io_lock is held. */
+static int fill(struct ebb_pool *pool, struct ebb_lease *lease, u32 want, struct ebb_mem_add *arg)
 {
 	u64 start_ns;
 	u32 room;
 	int rc;
 
-	if (pool->is_gone || pool->memdev.is_dead)
+	if (pool->memdev.is_dead || !enter_pool(pool, lease))
 		return -ENXIO;
-	list_add(&lease->link, &pool->leases);
+	ebb_drain_late(pool);
 	room = find_room(pool, want);
 	if (!room)
 		return errno_of_no_room(pool);
@@ -177,6 +222,7 @@ static int fill_locked(struct ebb_pool *pool, struct ebb_lease *lease, u32 want,
 		/* Lowered since it was read, or blocks that the host does not want to be used. */
 		return errno_of_no_room(pool);
 	case -EAGAIN:
+	case -ETIMEDOUT:
 		return -EAGAIN;
 	default:
 		dev_err_ratelimited(&pool->memdev.vdev->dev, "plugging %u blocks: %d\n", room, rc);
@@ -198,9 +244,9 @@ static struct file *create_in(struct ebb_dev *ebb, struct ebb_pool *pool, struct
 	if (IS_ERR(filp))
 		return filp;
 
-	mutex_lock(&pool->lock);
-	rc = fill_locked(pool, lease, want, arg);
-	mutex_unlock(&pool->lock);
+	mutex_lock(&pool->io_lock);
+	rc = fill(pool, lease, want, arg);
+	mutex_unlock(&pool->io_lock);
 	if (rc) {
 		fput(filp);
 		return ERR_PTR(rc);
@@ -219,14 +265,16 @@ static int check_bytes(const struct ebb_wire_pool *pool, u64 bytes)
 	return bytes <= pool->size_bytes ? 0 : -ERANGE;
 }
 
+/* Does not wait for a device that somebody is just asking. */
 static u64 room_bytes_of(struct ebb_pool *pool, u64 bytes)
 {
-	u32 room = 0;
+	u32 want = bytes / pool->block_bytes;
+	bool is_ours = mutex_trylock(&pool->io_lock);
+	u32 room = is_ours && !pool->memdev.is_dead ? find_room(pool, want) :
+		   known_room(pool, want);
 
-	mutex_lock(&pool->lock);
-	if (!pool->is_gone)
-		room = find_room(pool, bytes / pool->block_bytes);
-	mutex_unlock(&pool->lock);
+	if (is_ours)
+		mutex_unlock(&pool->io_lock);
 	return (u64)room * pool->block_bytes;
 }
 
@@ -325,10 +373,30 @@ static void span_of_run(const struct ebb_lease *lease, const struct ebb_run *run
 	*ret = (struct ebb_run) { first, last - first + 1 };
 }
 
+/* Unplugs what can be of a run that has left the lease; returns how many blocks are left. */
+static u32 unplug_run(struct ebb_lease *lease, const struct ebb_run *run)
+{
+	struct ebb_pool *pool = lease->pool;
+	struct ebb_run span;
+	u32 draining;
+
+	span_of_run(lease, run, &span);
+	mutex_lock(&pool->io_lock);
+	ebb_drain_unplug(pool, span.first, span.first + span.count);
+	mutex_unlock(&pool->io_lock);
+
+	mutex_lock(&pool->lock);
+	draining = count_draining(lease, run);
+	if (draining)
+		ebb_drain_kick(pool, EBB_DRAIN_SOON_MS);
+	mutex_unlock(&pool->lock);
+	return draining;
+}
+
 int ebb_lease_release(struct ebb_lease *lease, struct ebb_lease_release *arg)
 {
 	struct ebb_pool *pool = lease->pool;
-	struct ebb_run run, span;
+	struct ebb_run run;
 	u64 start_ns, unmapped_ns;
 	unsigned int tries = 0;
 	u32 draining;
@@ -347,19 +415,11 @@ int ebb_lease_release(struct ebb_lease *lease, struct ebb_lease_release *arg)
 	unmap_mapping_range(lease->inode->i_mapping, arg->offset, arg->bytes, 1);
 	unmapped_ns = ktime_get_ns();
 
-	span_of_run(lease, &run, &span);
 	mutex_lock(&pool->lock);
 	leave_all(lease, &run);
-	ebb_drain_unplug(pool, span.first, span.first + span.count);
-	while ((draining = count_draining(lease, &run)) && tries++ < EBB_RELEASE_TRIES) {
-		mutex_unlock(&pool->lock);
-		usleep_range(EBB_RELEASE_WAIT_US, 2 * EBB_RELEASE_WAIT_US);
-		mutex_lock(&pool->lock);
-		ebb_drain_unplug(pool, span.first, span.first + span.count);
-	}
-	if (draining)
-		ebb_drain_kick(pool, EBB_DRAIN_SOON_MS);
 	mutex_unlock(&pool->lock);
+	while ((draining = unplug_run(lease, &run)) && tries++ < EBB_RELEASE_TRIES)
+		usleep_range(EBB_RELEASE_WAIT_US, 2 * EBB_RELEASE_WAIT_US);
 
 	arg->draining_bytes = (u64)draining * pool->block_bytes;
 	arg->unmap_ns = unmapped_ns - start_ns;
@@ -397,18 +457,14 @@ void ebb_lease_lose(struct ebb_lease *lease)
 void ebb_lease_destroy(struct ebb_lease *lease)
 {
 	struct ebb_pool *pool = lease->pool;
-	struct ebb_run all = { 0, lease->map.num_blocks }, span;
+	struct ebb_run all = { 0, lease->map.num_blocks };
 
 	mutex_lock(&pool->lock);
 	list_del_init(&lease->link);
-	if (all.count) {
-		leave_all(lease, &all);
-		span_of_run(lease, &all, &span);
-		ebb_drain_unplug(pool, span.first, span.first + span.count);
-		if (count_draining(lease, &all))
-			ebb_drain_kick(pool, EBB_DRAIN_SOON_MS);
-	}
+	leave_all(lease, &all);
 	mutex_unlock(&pool->lock);
+	if (all.count)
+		unplug_run(lease, &all);
 	free_lease(lease);
 	if (all.count)
 		ebb_claim_wake();

@@ -142,7 +142,6 @@ static struct ebb_dev *create_dev(struct virtio_device *vdev)
 	kref_init(&ebb->ref);
 	spin_lock_init(&ebb->lock);
 	spin_lock_init(&ebb->event_lock);
-	INIT_WORK(&ebb->revoke_work, ebb_revoke_work);
 	init_waitqueue_head(&ebb->limits_wait);
 	init_waitqueue_head(&ebb->returned_wait);
 	get_device(&vdev->dev);
@@ -318,7 +317,8 @@ static int __init ebb_init(void)
 	ebb_wq = alloc_ordered_workqueue("ebb", 0);
 	if (!ebb_wq)
 		return -ENOMEM;
-	ebb_mem_wq = alloc_ordered_workqueue("ebb_mem", WQ_HIGHPRI);
+	/* Unbound: no work waits for the CPU that another one happens to be on. */
+	ebb_mem_wq = alloc_workqueue("ebb_mem", WQ_HIGHPRI | WQ_UNBOUND, 0);
 	if (!ebb_mem_wq) {
 		rc = -ENOMEM;
 		goto out_wq;

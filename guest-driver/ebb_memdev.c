@@ -9,9 +9,6 @@
 
 #include "ebb_compat.h"
 
-/* The device works at its own pace (discarding memory); longer than this it is stuck. */
-#define EBB_MEMDEV_WAIT_NS	(10 * NSEC_PER_SEC)
-
 /* A queue that broke while we wait does not always wake us. */
 #define EBB_MEMDEV_LOOK_MS	250
 
@@ -69,7 +66,7 @@ static void fail(struct ebb_memdev *md, const char *why)
 }
 
 /* True if nothing is to be waited for any more. */
-static bool collect(struct ebb_memdev *md, unsigned int *left)
+static bool collect(struct ebb_memdev *md)
 {
 	struct ebb_memdev_slot *slot;
 	u32 len;
@@ -78,78 +75,132 @@ static bool collect(struct ebb_memdev *md, unsigned int *left)
 		slot->rc = errno_of_answer(slot, len);
 		if (slot->rc == -EPROTO)
 			fail(md, "nonsense from the virtio-mem device");
-		(*left)--;
+		md->num_unanswered--;
 	}
-	return !*left || virtqueue_is_broken(md->vq);
+	return !md->num_unanswered || virtqueue_is_broken(md->vq);
 }
 
 static int send(struct ebb_memdev *md, struct ebb_memdev_slot *slot)
 {
 	struct scatterlist req, resp, *sgs[] = { &req, &resp };
 
-	slot->rc = -EINPROGRESS;
 	sg_init_one(&req, &slot->req, sizeof(slot->req));
 	sg_init_one(&resp, &slot->resp, sizeof(slot->resp));
 	return virtqueue_add_sgs(md->vq, sgs, 1, 1, slot, GFP_KERNEL);
 }
 
-/* The first num_slots slots are filled in. */
+/* 0: the slots are free to be filled in; or why nothing can be sent. */
+static int errno_of_state(const struct ebb_memdev *md)
+{
+	if (md->is_dead)
+		return -ENODEV;
+	return md->num_late ? -EAGAIN : 0;
+}
+
+static void fill_in(struct ebb_memdev *md, struct ebb_memdev_slot *slot, u16 type,
+		    const struct ebb_run *run)
+{
+	u64 addr = md->addr + (u64)run->first * md->block_bytes;
+
+	slot->rc = -EINPROGRESS;
+	slot->type = type;
+	slot->run = *run;
+	memset(&slot->req, 0, sizeof(slot->req));
+	slot->req.type = cpu_to_virtio16(md->vdev, type);
+	if (!run->count)
+		return;
+	/* PLUG and UNPLUG have the same form. */
+	slot->req.u.plug.addr = cpu_to_virtio64(md->vdev, addr);
+	slot->req.u.plug.nb_blocks = cpu_to_virtio16(md->vdev, run->count);
+}
+
 static void send_and_wait(struct ebb_memdev *md, unsigned int num_slots)
 {
-	u64 deadline_ns = ktime_get_ns() + EBB_MEMDEV_WAIT_NS;
-	unsigned int i, left = 0;
+	u64 deadline_ns = ktime_get_ns() + EBB_MEMDEV_WAIT_MS * NSEC_PER_MSEC;
+	unsigned int i;
 
 	for (i = 0; i < num_slots && !md->is_dead; i++) {
 		if (send(md, &md->slots[i]))
 			fail(md, "broken queue");
 		else
-			left++;
+			md->num_unanswered++;
 	}
-	if (left)
+	if (md->num_unanswered)
 		virtqueue_kick(md->vq);
-	while (left && !wait_event_timeout(md->wait, collect(md, &left),
-					   msecs_to_jiffies(EBB_MEMDEV_LOOK_MS)))
+	while (!wait_event_timeout(md->wait, collect(md), msecs_to_jiffies(EBB_MEMDEV_LOOK_MS)))
 		if (ktime_get_ns() > deadline_ns)
 			break;
-	if (left)
-		fail(md, "no answer from the virtio-mem device");
+	if (virtqueue_is_broken(md->vq))
+		fail(md, "broken queue");
+}
+
+/* What to tell of a slot; one that the device still has is late from now on. */
+static int end_of_wait(struct ebb_memdev *md, struct ebb_memdev_slot *slot)
+{
+	if (slot->rc == -EPROTO || (slot->rc == -EINPROGRESS && md->is_dead))
+		return -ENODEV;
+	if (slot->rc != -EINPROGRESS)
+		return slot->rc;
+	slot->is_late = true;
+	WRITE_ONCE(md->num_late, md->num_late + 1);
+	return -ETIMEDOUT;
 }
 
 void ebb_memdev_request(struct ebb_memdev *md, u16 type, const struct ebb_run *runs,
 			unsigned int num_runs, int *ret_rc)
 {
+	int rc = errno_of_state(md);
 	unsigned int i;
 
 	for (i = 0; i < num_runs; i++) {
-		struct ebb_memdev_slot *slot = &md->slots[i];
-		u64 addr = md->addr + (u64)runs[i].first * md->block_bytes;
-
-		slot->rc = -ENODEV;
-		if (md->is_dead)
-			continue;
-		memset(&slot->req, 0, sizeof(slot->req));
-		slot->req.type = cpu_to_virtio16(md->vdev, type);
-		/* PLUG and UNPLUG have the same form. */
-		slot->req.u.plug.addr = cpu_to_virtio64(md->vdev, addr);
-		slot->req.u.plug.nb_blocks = cpu_to_virtio16(md->vdev, runs[i].count);
+		ret_rc[i] = rc;
+		if (!rc)
+			fill_in(md, &md->slots[i], type, &runs[i]);
 	}
-	if (!md->is_dead)
-		send_and_wait(md, num_runs);
-	for (i = 0; i < num_runs; i++) {
-		int rc = md->slots[i].rc;
-
-		ret_rc[i] = rc == -EINPROGRESS || rc == -EPROTO ? -ENODEV : rc;
-	}
+	if (rc)
+		return;
+	send_and_wait(md, num_runs);
+	for (i = 0; i < num_runs; i++)
+		ret_rc[i] = end_of_wait(md, &md->slots[i]);
+	if (md->num_late)
+		dev_warn(&md->vdev->dev, "%u requests not answered after %u ms, waiting on\n",
+			 md->num_late, EBB_MEMDEV_WAIT_MS);
 }
 
 int ebb_memdev_unplug_all(struct ebb_memdev *md)
 {
-	struct ebb_memdev_slot *slot = &md->slots[0];
+	const struct ebb_run none = {};
+	int rc = errno_of_state(md);
 
-	if (md->is_dead)
-		return -ENODEV;
-	memset(&slot->req, 0, sizeof(slot->req));
-	slot->req.type = cpu_to_virtio16(md->vdev, VIRTIO_MEM_REQ_UNPLUG_ALL);
+	if (rc)
+		return rc;
+	fill_in(md, &md->slots[0], VIRTIO_MEM_REQ_UNPLUG_ALL, &none);
 	send_and_wait(md, 1);
-	return slot->rc == -EINPROGRESS || slot->rc == -EPROTO ? -ENODEV : slot->rc;
+	return end_of_wait(md, &md->slots[0]);
+}
+
+bool ebb_memdev_late(struct ebb_memdev *md, u16 *ret_type, struct ebb_run *ret_run, int *ret_rc)
+{
+	unsigned int i;
+
+	if (!md->num_late || md->is_dead)
+		return false;
+	/* A device that was stopped for a while may have missed the notification. */
+	if (!collect(md))
+		virtqueue_notify(md->vq);
+	else if (virtqueue_is_broken(md->vq))
+		fail(md, "broken queue");
+	for (i = 0; i < EBB_MEMDEV_BATCH; i++) {
+		struct ebb_memdev_slot *slot = &md->slots[i];
+
+		if (!slot->is_late || slot->rc == -EINPROGRESS)
+			continue;
+		slot->is_late = false;
+		WRITE_ONCE(md->num_late, md->num_late - 1);
+		*ret_type = slot->type;
+		*ret_run = slot->run;
+		*ret_rc = slot->rc == -EPROTO ? -ENODEV : slot->rc;
+		return true;
+	}
+	return false;
 }

@@ -26,7 +26,7 @@
 /* A device that migrates is busy; how long its driver tries to empty it. */
 #define EBB_POOL_EMPTY_WAIT_MS	5000
 
-static DEFINE_MUTEX(pools_lock);
+static DEFINE_SPINLOCK(pools_lock);	/* also taken in interrupts */
 static LIST_HEAD(pools);
 
 /* All that lives as long as the struct pages, be it longer than this module. */
@@ -48,32 +48,29 @@ void ebb_pool_put(struct ebb_pool *pool)
 	kref_put(&pool->ref, release_pool);
 }
 
-struct ebb_pool *ebb_pool_get_at(u64 addr)
-{
-	struct ebb_pool *pool, *found = NULL;
-
-	mutex_lock(&pools_lock);
-	list_for_each_entry(pool, &pools, link)
-		if (addr >= pool->addr && addr - pool->addr < pool->size_bytes)
-			found = pool;
-	if (found)
-		kref_get(&found->ref);
-	mutex_unlock(&pools_lock);
-	return found;
-}
-
 struct ebb_pool *ebb_pool_get_of_node(u16 pxm)
 {
 	struct ebb_pool *pool, *found = NULL;
 
-	mutex_lock(&pools_lock);
+	spin_lock_irq(&pools_lock);
 	list_for_each_entry(pool, &pools, link)
 		if (pool->pxm == pxm)
 			found = pool;
 	if (found)
 		kref_get(&found->ref);
-	mutex_unlock(&pools_lock);
+	spin_unlock_irq(&pools_lock);
 	return found;
+}
+
+void ebb_pool_kick_revoke(void)
+{
+	struct ebb_pool *pool;
+	unsigned long irqflags;
+
+	spin_lock_irqsave(&pools_lock, irqflags);
+	list_for_each_entry(pool, &pools, link)
+		queue_work(ebb_mem_wq, &pool->revoke_work);
+	spin_unlock_irqrestore(&pools_lock, irqflags);
 }
 
 static void read_sizes(struct ebb_pool *pool)
@@ -142,9 +139,11 @@ static struct ebb_pool *create_pool(struct virtio_device *vdev)
 		goto fail;
 	ebb_region_init(&pool->region, blocks, pool->size_bytes / block_bytes);
 	kref_init(&pool->ref);
+	mutex_init(&pool->io_lock);
 	mutex_init(&pool->lock);
 	INIT_LIST_HEAD(&pool->link);
 	INIT_LIST_HEAD(&pool->leases);
+	INIT_WORK(&pool->revoke_work, ebb_revoke_work);
 	INIT_DELAYED_WORK(&pool->drain_work, ebb_drain_work);
 	return pool;
 
@@ -218,7 +217,6 @@ static int empty_device(struct ebb_pool *pool)
 static int pool_probe(struct virtio_device *vdev)
 {
 	struct ebb_pool *pool = create_pool(vdev);
-	struct ebb_dev *ebb;
 	int rc;
 
 	if (!pool)
@@ -245,16 +243,13 @@ static int pool_probe(struct virtio_device *vdev)
 	}
 	read_sizes(pool);
 
-	mutex_lock(&pools_lock);
+	spin_lock_irq(&pools_lock);
 	list_add_tail(&pool->link, &pools);
-	mutex_unlock(&pools_lock);
+	spin_unlock_irq(&pools_lock);
 	dev_info(&vdev->dev, "pool of %llu MiB on proximity domain %u\n", pool->size_bytes >> 20,
 		 pool->pxm);
-	ebb = ebb_claim_get_control();
-	if (ebb) {
-		ebb_revoke_kick(ebb);
-		ebb_dev_put(ebb);
-	}
+	/* What was revoked before it came. */
+	ebb_pool_kick_revoke();
 	ebb_claim_wake();
 	return 0;
 
@@ -293,16 +288,16 @@ static bool lose_blocks(struct ebb_pool *pool)
 	for (i = 0; i < pool->region.num_blocks; i++)
 		if (pool->region.blocks[i].owner)
 			ebb_region_leave(&pool->region, i, pool->region.blocks[i].owner);
+	mutex_unlock(&pool->lock);
 	for (;;) {
+		mutex_lock(&pool->io_lock);
 		ebb_drain_unplug(pool, 0, pool->region.num_blocks);
+		mutex_unlock(&pool->io_lock);
 		is_done = is_unused(pool);
 		if (is_done || time_after(jiffies, end))
 			break;
-		mutex_unlock(&pool->lock);
 		msleep(20);
-		mutex_lock(&pool->lock);
 	}
-	mutex_unlock(&pool->lock);
 	return is_done;
 }
 
@@ -311,16 +306,17 @@ static void pool_remove(struct virtio_device *vdev)
 	struct ebb_pool *pool = container_of(vdev->priv, struct ebb_pool, memdev);
 	bool is_unused;
 
-	mutex_lock(&pools_lock);
+	spin_lock_irq(&pools_lock);
 	list_del_init(&pool->link);
-	mutex_unlock(&pools_lock);
+	spin_unlock_irq(&pools_lock);
 	is_unused = lose_blocks(pool);
+	cancel_work_sync(&pool->revoke_work);
 	cancel_delayed_work_sync(&pool->drain_work);
 
-	mutex_lock(&pool->lock);
+	mutex_lock(&pool->io_lock);
 	ebb_memdev_finish(&pool->memdev);
 	vdev->priv = NULL;
-	mutex_unlock(&pool->lock);
+	mutex_unlock(&pool->io_lock);
 	if (is_unused)
 		unmap_pages(pool);
 	else

@@ -9,11 +9,17 @@
  *
  * Locks, in the order in which they are taken:
  *   mmap_lock (by the kernel, around faults)
- *   ebb_pool.lock    region, leases, memdev; held during requests to the device
+ *   ebb_pool.io_lock memdev; held while its device is asked, which may take long
+ *   ebb_pool.lock    region, leases; nobody waits for a device with it
  *   ebb_lease.lock   the lease's map; faults take it for reading
+ *   ebb_dev.lock     the level of revoked blocks
  *   the lists' own   of the pools (ebb_pool.c), of the control device
  *                    (ebb_claim.c): nothing is taken under them
- * Nothing that takes ebb_pool.lock is called with mmap_lock held.
+ * Nothing that takes ebb_pool.io_lock or ebb_pool.lock is called with mmap_lock held.
+ *
+ * Memory that the host takes is unmapped by each pool's revoke_work, which needs
+ * ebb_pool.lock only: it waits for no device, and for no other pool.  Whatever has
+ * to ask a device is done by drain_work, or by the program that wants it.
  *
  * How a block gets out of use: its place in the lease's map is cleared with
  * ebb_lease.lock held for writing, so that no fault maps it any more; then it is
@@ -51,6 +57,8 @@ struct ebb_pool {
 	u64 size_bytes;
 	u32 block_bytes;
 	u16 pxm;
+
+	struct mutex io_lock;
 	struct ebb_memdev memdev;
 
 	struct mutex lock;
@@ -61,7 +69,8 @@ struct ebb_pool {
 	u64 usable_bytes;		/* likewise */
 	bool is_stale;			/* the device has changed them since; no lock */
 
-	struct delayed_work drain_work;	/* on ebb_mem_wq */
+	struct work_struct revoke_work;	/* on ebb_mem_wq: unmaps what the host took */
+	struct delayed_work drain_work;	/* likewise: returns and confirms what nobody uses */
 	unsigned int drain_delay_ms;	/* until the next try; of drain_work */
 };
 
@@ -79,7 +88,6 @@ struct ebb_lease {
 	wait_queue_head_t wait;		/* revoked_seq or is_gone changed */
 };
 
-/* Ordered: draining and revoking never meet. */
 extern struct workqueue_struct *ebb_mem_wq;
 
 /* ---- ebb_claim.c: which virtio-mem devices are pools ---- */
@@ -113,25 +121,39 @@ void ebb_pool_attach_all(void);
 bool ebb_pool_is_driver(const struct device_driver *driver);
 
 /* With a reference; NULL: no such pool is driven. */
-struct ebb_pool *ebb_pool_get_at(u64 addr);
 struct ebb_pool *ebb_pool_get_of_node(u16 pxm);
 void ebb_pool_put(struct ebb_pool *pool);
 
 /* Most blocks that the host lets the pool plug, as last read. */
 u32 ebb_pool_max_plugged(const struct ebb_pool *pool);
 
-/* Reads it from the device, if that said that it changed or is_forced.  ebb_pool.lock is held. */
+/*
+ * Reads it from the device, if that said that it changed or is_forced.
+ * ebb_pool.io_lock is held, and the device is there.
+ */
 void ebb_pool_refresh(struct ebb_pool *pool, bool is_forced);
 
-/* ---- ebb_drain.c: blocks go back to the host.  ebb_pool.lock is held, unless stated. ---- */
+/* Has all pools look at the level of revoked blocks.  Any context. */
+void ebb_pool_kick_revoke(void);
 
-/* Blocks in [from, end) that are DRAINING and unused are unplugged; returns how many. */
+/* ---- ebb_drain.c: blocks go back to the host ---- */
+
+/*
+ * Blocks in [from, end) that are DRAINING and unused are unplugged; returns how many
+ * were, also of others.  ebb_pool.io_lock is held.
+ */
 u32 ebb_drain_unplug(struct ebb_pool *pool, u32 from, u32 end);
+
+/*
+ * Takes the answers that came when nobody waited any more; returns how many blocks
+ * they unplugged.  ebb_pool.io_lock is held.
+ */
+u32 ebb_drain_late(struct ebb_pool *pool);
 
 /* Nobody but the pool has a reference to the pages of this block. */
 bool ebb_drain_is_unused(struct ebb_pool *pool, u32 block);
 
-/* Has drain_work look, after this delay, and then more and more seldom. */
+/* Has drain_work look, after this delay, and then more and more seldom.  ebb_pool.lock is held. */
 #define EBB_DRAIN_SOON_MS	2
 void ebb_drain_kick(struct ebb_pool *pool, unsigned int delay_ms);
 
@@ -142,14 +164,12 @@ void ebb_drain_work(struct work_struct *work);
 /* A level from the control device.  Any context. */
 void ebb_revoke_received(struct ebb_dev *ebb, const struct ebb_wire_event *event);
 
-/* Takes what the level lists out of the leases.  On ebb_mem_wq, no lock held. */
-void ebb_revoke_apply(struct ebb_dev *ebb);
 void ebb_revoke_work(struct work_struct *work);
 
-/* Has ebb_revoke_work look at the level again: a pool has come. */
-void ebb_revoke_kick(struct ebb_dev *ebb);
-
-/* Tells the host of revoked blocks that nobody uses any more; likewise.  True: some are free. */
+/*
+ * Tells the host of revoked blocks that nobody uses any more; true: some are free.
+ * No lock is held.
+ */
 bool ebb_revoke_confirm(struct ebb_pool *pool);
 
 /* ---- ebb_lease.c and ebb_leasefile.c ---- */

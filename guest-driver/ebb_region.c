@@ -80,18 +80,31 @@ u32 ebb_region_room(const struct ebb_region *r, u32 want, u32 max_plugged)
 	return want < room ? want : room;
 }
 
-int ebb_region_grant(struct ebb_region *r, const struct ebb_run *run, void *owner, u32 index)
+int ebb_region_plug(struct ebb_region *r, const struct ebb_run *run)
 {
-	int rc = move_all(r, run, EBB_BLOCK_FREE, EBB_BLOCK_GRANTED);
+	return move_all(r, run, EBB_BLOCK_FREE, EBB_BLOCK_PLUGGING);
+}
+
+int ebb_region_grant(struct ebb_region *r, u32 block, void *owner, u32 index)
+{
+	struct ebb_block *b = &r->blocks[block];
+
+	if (block >= r->num_blocks || b->state != EBB_BLOCK_PLUGGING)
+		return -ENOENT;
+	set_state(r, b, EBB_BLOCK_GRANTED);
+	b->owner = owner;
+	b->index = index;
+	return 0;
+}
+
+void ebb_region_end_plug(struct ebb_region *r, const struct ebb_run *run, bool is_plugged)
+{
 	u32 i;
 
-	if (rc)
-		return rc;
-	for (i = 0; i < run->count; i++) {
-		r->blocks[run->first + i].owner = owner;
-		r->blocks[run->first + i].index = index + i;
-	}
-	return 0;
+	for (i = run->first; i < r->num_blocks && i - run->first < run->count; i++)
+		if (r->blocks[i].state == EBB_BLOCK_PLUGGING)
+			set_state(r, &r->blocks[i],
+				  is_plugged ? EBB_BLOCK_DRAINING : EBB_BLOCK_FREE);
 }
 
 int ebb_region_leave(struct ebb_region *r, u32 block, const void *owner)

@@ -4,13 +4,17 @@
  * of those that left.  Pure: no locks, no clock, no allocation, nobody is
  * called but the caller's own predicate; one lock of the caller protects it.
  *
- *   FREE --grant--> GRANTED --leave--> DRAINING --unplugged--> FREE
- *     |                |                  |
- *     +----------------+-----revoke-------+--> REVOKED --claim--> CONFIRMING
- *                                                 ^                   |
- *                                                 +--(not confirmed)--+--> FREE
+ *   FREE --plug--> PLUGGING --grant--> GRANTED --leave--> DRAINING --unplugged--> FREE
+ *     |               |  |                |                  |  ^
+ *     |               |  +--(no lease)----|------------------|--+
+ *     |               +--(refused)--------|------------------|--> FREE
+ *     |               |                   |                  |
+ *     +---------------+------revoke-------+------------------+--> REVOKED
+ *
+ *   REVOKED --claim--> CONFIRMING --(confirmed)--> FREE, --(not confirmed)--> REVOKED
  *
  * FREE        not plugged, used by nobody
+ * PLUGGING    the host was asked to plug it and has not answered
  * GRANTED     plugged, in the lease that is its owner
  * DRAINING    plugged, in no lease; leaves when the kernel uses it no more
  * REVOKED     the host unplugged it; the kernel may still use it
@@ -18,11 +22,13 @@
  *
  * Invariants
  *   R1  num[s] is the number of blocks in state s; together all blocks.
- *   R2  What the host counts as plugged is GRANTED or DRAINING.
+ *   R2  What the host counts as plugged is PLUGGING, GRANTED or DRAINING.
  *   R3  A block has an owner exactly while it is GRANTED.
  *   R4  A block becomes FREE only from DRAINING and CONFIRMING: the host has
- *       discarded it since, so that it is zero when it is granted again.
- *   R5  Only FREE blocks are granted.
+ *       discarded it since, so that it is zero when it is granted again.  Or
+ *       from PLUGGING, if the host has not plugged it.
+ *   R5  Only blocks that were FREE when the host was asked for them are granted,
+ *       and only if nothing was heard of them until it answered.
  *   R6  A block that is CONFIRMING changes only by the end of that.
  *   R7  A call that fails changes nothing.
  */
@@ -38,6 +44,7 @@
 
 enum ebb_block_state {
 	EBB_BLOCK_FREE,
+	EBB_BLOCK_PLUGGING,
 	EBB_BLOCK_GRANTED,
 	EBB_BLOCK_DRAINING,
 	EBB_BLOCK_REVOKED,
@@ -66,10 +73,10 @@ struct ebb_region {
 /* blocks: zeroed.  All are FREE. */
 void ebb_region_init(struct ebb_region *r, struct ebb_block *blocks, u32 num_blocks);
 
-/* Plugged, as the host counts (R2). */
+/* Plugged, as the host counts (R2), or about to be. */
 static inline u32 ebb_region_num_plugged(const struct ebb_region *r)
 {
-	return r->num[EBB_BLOCK_GRANTED] + r->num[EBB_BLOCK_DRAINING];
+	return r->num[EBB_BLOCK_PLUGGING] + r->num[EBB_BLOCK_GRANTED] + r->num[EBB_BLOCK_DRAINING];
 }
 
 /*
@@ -83,8 +90,17 @@ bool ebb_region_next(const struct ebb_region *r, enum ebb_block_state state, u32
 /* How many blocks a lease can get now, of want, with this many plugged at most. */
 u32 ebb_region_room(const struct ebb_region *r, u32 want, u32 max_plugged);
 
-/* The host plugged these.  -EBUSY: not all are FREE. */
-int ebb_region_grant(struct ebb_region *r, const struct ebb_run *run, void *owner, u32 index);
+/* The host is about to be asked to plug these.  -EBUSY: not all are FREE. */
+int ebb_region_plug(struct ebb_region *r, const struct ebb_run *run);
+
+/* It plugged this one.  -ENOENT: it is not PLUGGING (the host revoked it meanwhile). */
+int ebb_region_grant(struct ebb_region *r, u32 block, void *owner, u32 index);
+
+/*
+ * It plugged these, but no lease gets them, or (is_plugged false) it did not.
+ * Those that are not PLUGGING any more stay as they are.
+ */
+void ebb_region_end_plug(struct ebb_region *r, const struct ebb_run *run, bool is_plugged);
 
 /* It left its lease.  -ENOENT: it is not the owner's (the host revoked it meanwhile). */
 int ebb_region_leave(struct ebb_region *r, u32 block, const void *owner);

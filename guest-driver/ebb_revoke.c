@@ -3,12 +3,15 @@
  * The host took blocks on its own.  It says so as a level: all that it took and
  * was not told of yet that nobody uses it.  The blocks leave their leases, and
  * when the kernel uses them no more the host is told; then they are free.
+ * Each pool takes its own part of the level, once.
  *
  * A level may be old: sent before the host heard what we told it, and read
  * after.  A block that it lists may be free by then, and soon in use again; it
  * must not be taken for revoked once more.  Whatever was sent before the host's
  * answer is in the event queue when the answer is read.  So the queue is read
- * once more then, while the blocks are still CONFIRMING and ignore it.
+ * once more then, while the blocks are still CONFIRMING and ignore it.  And a
+ * pool's part is taken out of the level and acted on in one go, under
+ * ebb_pool.lock, so that nobody is left with a part that has become old.
  */
 #include "ebb.h"
 #include "ebb_pool.h"
@@ -18,30 +21,15 @@
 /* The device answers by itself. */
 #define EBB_CONFIRM_WAIT_NS	(5 * NSEC_PER_SEC)
 
-void ebb_revoke_kick(struct ebb_dev *ebb)
-{
-	unsigned long irqflags;
-	bool is_new;
-
-	/* The work's own, before it can run and drop it. */
-	kref_get(&ebb->ref);
-	spin_lock_irqsave(&ebb->lock, irqflags);
-	is_new = !ebb_dev_is_gone(ebb) && queue_work(ebb_mem_wq, &ebb->revoke_work);
-	spin_unlock_irqrestore(&ebb->lock, irqflags);
-	if (!is_new)
-		ebb_dev_put(ebb);
-}
-
 void ebb_revoke_received(struct ebb_dev *ebb, const struct ebb_wire_event *event)
 {
 	unsigned long irqflags;
 
 	spin_lock_irqsave(&ebb->lock, irqflags);
 	ebb->revoked.count = event->num_ranges;
-	ebb->revoked.seq++;
 	memcpy(ebb->revoked.ranges, event->ranges, sizeof(ebb->revoked.ranges));
 	spin_unlock_irqrestore(&ebb->lock, irqflags);
-	ebb_revoke_kick(ebb);
+	ebb_pool_kick_revoke();
 }
 
 /* Takes these blocks out of the leases that have them, runs at a time. */
@@ -72,53 +60,54 @@ static void revoke_blocks(struct ebb_pool *pool, u32 first, u32 count)
 		ebb_lease_revoke(lease, index, start, length);
 }
 
-static bool apply_range(const struct ebb_wire_range *range)
+/* What lies in the pool goes from the level to ret; the rest waits for its own pool. */
+static u32 take_ranges(struct ebb_dev *ebb, const struct ebb_pool *pool,
+		       struct ebb_wire_range ret[VIRTIO_EBB_MAX_RANGES])
 {
-	struct ebb_pool *pool = ebb_pool_get_at(range->addr);
+	struct ebb_revoked *level = &ebb->revoked;
+	u32 i, taken = 0, kept = 0;
 
-	if (!pool)
-		return false;
-	mutex_lock(&pool->lock);
-	if (!pool->is_gone) {
-		revoke_blocks(pool, (range->addr - pool->addr) / pool->block_bytes,
-			      range->size_bytes / pool->block_bytes);
-		ebb_drain_kick(pool, 0);
+	spin_lock_irq(&ebb->lock);
+	for (i = 0; i < level->count; i++) {
+		const struct ebb_wire_range *range = &level->ranges[i];
+
+		if (range->addr >= pool->addr && range->addr - pool->addr < pool->size_bytes)
+			ret[taken++] = *range;
+		else
+			level->ranges[kept++] = *range;
 	}
-	mutex_unlock(&pool->lock);
-	ebb_pool_put(pool);
-	return true;
+	level->count = kept;
+	spin_unlock_irq(&ebb->lock);
+	return taken;
 }
 
-void ebb_revoke_apply(struct ebb_dev *ebb)
+/* True if the level had something of the pool. */
+static bool apply(struct ebb_dev *ebb, struct ebb_pool *pool)
 {
-	struct ebb_revoked level;
-	u32 i, kept = 0;
+	struct ebb_wire_range ranges[VIRTIO_EBB_MAX_RANGES];
+	u32 i, num = 0;
 
-	spin_lock_irq(&ebb->lock);
-	level = ebb->revoked;
-	ebb->revoked.count = 0;
-	spin_unlock_irq(&ebb->lock);
-
-	for (i = 0; i < level.count; i++)
-		if (!apply_range(&level.ranges[i]))
-			level.ranges[kept++] = level.ranges[i];
-	if (!kept)
-		return;
-	/* Of pools that are not here, or not yet. */
-	spin_lock_irq(&ebb->lock);
-	if (ebb->revoked.seq == level.seq) {
-		memcpy(ebb->revoked.ranges, level.ranges, kept * sizeof(level.ranges[0]));
-		ebb->revoked.count = kept;
-	}
-	spin_unlock_irq(&ebb->lock);
+	mutex_lock(&pool->lock);
+	if (!pool->is_gone)
+		num = take_ranges(ebb, pool, ranges);
+	for (i = 0; i < num; i++)
+		revoke_blocks(pool, (ranges[i].addr - pool->addr) / pool->block_bytes,
+			      ranges[i].size_bytes / pool->block_bytes);
+	if (num)
+		ebb_drain_kick(pool, 0);
+	mutex_unlock(&pool->lock);
+	return num;
 }
 
 void ebb_revoke_work(struct work_struct *work)
 {
-	struct ebb_dev *ebb = container_of(work, struct ebb_dev, revoke_work);
+	struct ebb_pool *pool = container_of(work, struct ebb_pool, revoke_work);
+	struct ebb_dev *ebb = ebb_claim_get_control();
 
-	ebb_revoke_apply(ebb);
-	ebb_claim_wake();
+	if (!ebb)
+		return;
+	if (apply(ebb, pool))
+		ebb_claim_wake();
 	ebb_dev_put(ebb);
 }
 
@@ -184,7 +173,7 @@ bool ebb_revoke_confirm(struct ebb_pool *pool)
 		rc = send_confirm(ebb, pool->addr + (u64)run.first * pool->block_bytes,
 				  (u64)run.count * pool->block_bytes);
 		ebb_event_poll(ebb);
-		ebb_revoke_apply(ebb);
+		apply(ebb, pool);
 
 		/* One that the host knows nothing of is not revoked, whatever we thought. */
 		is_free = !rc || (rc == -ENOENT && run.count == 1);

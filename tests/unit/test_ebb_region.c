@@ -38,7 +38,8 @@ static void check_counts(void)
 	for (u32 s = 0; s < EBB_BLOCK_STATE_MAX; s++)
 		assert_int_equal(region.num[s], num[s]);
 	assert_int_equal(ebb_region_num_plugged(&region),
-			 num[EBB_BLOCK_GRANTED] + num[EBB_BLOCK_DRAINING]);
+			 num[EBB_BLOCK_PLUGGING] + num[EBB_BLOCK_GRANTED] +
+			 num[EBB_BLOCK_DRAINING]);
 }
 
 static struct ebb_run run(u32 first, u32 count)
@@ -50,7 +51,10 @@ static void grant(u32 first, u32 count, void *owner, u32 index)
 {
 	struct ebb_run r = run(first, count);
 
-	assert_int_equal(ebb_region_grant(&region, &r, owner, index), 0);
+	assert_int_equal(ebb_region_plug(&region, &r), 0);
+	check_counts();
+	for (u32 i = 0; i < count; i++)
+		assert_int_equal(ebb_region_grant(&region, first + i, owner, index + i), 0);
 	check_counts();
 }
 
@@ -80,18 +84,59 @@ static void test_life(void **state)
 	assert_int_equal(ebb_region_unplugged(&region, &r), -EBUSY);
 }
 
-static void test_grant_needs_free(void **state)
+static void test_plug_needs_free(void **state)
 {
 	struct ebb_run r = run(3, 2), past = run(NUM_BLOCKS - 1, 2), far = run(NUM_BLOCKS, 1);
 
 	(void)state;
 	grant(4, 1, &lease_a, 0);
-	assert_int_equal(ebb_region_grant(&region, &r, &lease_b, 0), -EBUSY);
+	assert_int_equal(ebb_region_plug(&region, &r), -EBUSY);
 	assert_int_equal(blocks[3].state, EBB_BLOCK_FREE);
-	assert_int_equal(ebb_region_grant(&region, &past, &lease_b, 0), -EBUSY);
-	assert_int_equal(ebb_region_grant(&region, &far, &lease_b, 0), -EBUSY);
+	assert_int_equal(ebb_region_plug(&region, &past), -EBUSY);
+	assert_int_equal(ebb_region_plug(&region, &far), -EBUSY);
 	r = run(2, UINT32_MAX);
-	assert_int_equal(ebb_region_grant(&region, &r, &lease_b, 0), -EBUSY);
+	assert_int_equal(ebb_region_plug(&region, &r), -EBUSY);
+	check_counts();
+}
+
+static void test_grant_needs_plug(void **state)
+{
+	(void)state;
+	assert_int_equal(ebb_region_grant(&region, 0, &lease_a, 0), -ENOENT);
+	grant(0, 1, &lease_a, 0);
+	assert_int_equal(ebb_region_grant(&region, 0, &lease_b, 0), -ENOENT);
+	assert_int_equal(ebb_region_grant(&region, NUM_BLOCKS, &lease_b, 0), -ENOENT);
+	assert_ptr_equal(blocks[0].owner, &lease_a);
+	check_counts();
+}
+
+/* The host plugs blocks and revokes one of them before its answer is read. */
+static void test_revoked_while_plugging(void **state)
+{
+	struct ebb_run r = run(8, 4), one = run(9, 1), past = run(NUM_BLOCKS - 1, 4);
+	struct ebb_block old;
+
+	(void)state;
+	assert_int_equal(ebb_region_plug(&region, &r), 0);
+	assert_true(ebb_region_revoke(&region, 9, &old));
+	assert_null(old.owner);
+	assert_int_equal(ebb_region_grant(&region, 8, &lease_a, 0), 0);
+	assert_int_equal(ebb_region_grant(&region, 9, &lease_a, 1), -ENOENT);
+	/* Even if that has ended by then. */
+	assert_int_equal(ebb_region_claim(&region, &one), 0);
+	assert_int_equal(ebb_region_confirmed(&region, &one, true), 0);
+	assert_int_equal(ebb_region_grant(&region, 9, &lease_a, 1), -ENOENT);
+	ebb_region_end_plug(&region, &r, true);
+	assert_int_equal(blocks[8].state, EBB_BLOCK_GRANTED);
+	assert_int_equal(blocks[9].state, EBB_BLOCK_FREE);
+	assert_int_equal(blocks[10].state, EBB_BLOCK_DRAINING);
+	assert_int_equal(blocks[11].state, EBB_BLOCK_DRAINING);
+	check_counts();
+
+	r = run(NUM_BLOCKS - 1, 1);
+	assert_int_equal(ebb_region_plug(&region, &r), 0);
+	ebb_region_end_plug(&region, &past, false);
+	assert_int_equal(blocks[NUM_BLOCKS - 1].state, EBB_BLOCK_FREE);
 	check_counts();
 }
 
@@ -127,7 +172,7 @@ static void test_revoke(void **state)
 	assert_false(ebb_region_revoke(&region, 0, &old));
 	assert_false(ebb_region_revoke(&region, NUM_BLOCKS, &old));
 	assert_int_equal(ebb_region_leave(&region, 0, &lease_a), -ENOENT);
-	assert_int_equal(ebb_region_grant(&region, &r, &lease_b, 0), -EBUSY);
+	assert_int_equal(ebb_region_plug(&region, &r), -EBUSY);
 	assert_int_equal(ebb_region_unplugged(&region, &r), -EBUSY);
 
 	assert_int_equal(ebb_region_claim(&region, &r), 0);
@@ -204,13 +249,13 @@ static void random_call(u32 *model)
 	static const struct {
 		u32 from, to;
 	} moves[] = {
-		{ EBB_BLOCK_FREE, EBB_BLOCK_GRANTED },
+		{ EBB_BLOCK_FREE, EBB_BLOCK_PLUGGING },
 		{ EBB_BLOCK_DRAINING, EBB_BLOCK_FREE },
 		{ EBB_BLOCK_REVOKED, EBB_BLOCK_CONFIRMING },
 		{ EBB_BLOCK_CONFIRMING, EBB_BLOCK_FREE },
 		{ EBB_BLOCK_CONFIRMING, EBB_BLOCK_REVOKED },
 	};
-	u32 what = rand() % 7;
+	u32 what = rand() % 10;
 	struct ebb_block old = { .owner = NULL };
 	bool is_good = r.first + r.count <= NUM_BLOCKS;
 	int rc;
@@ -233,11 +278,27 @@ static void random_call(u32 *model)
 			model[r.first] = EBB_BLOCK_REVOKED;
 		return;
 	}
+	if (what == 7) {
+		bool is_plugging = model[r.first] == EBB_BLOCK_PLUGGING;
+
+		rc = ebb_region_grant(&region, r.first, owner, 0);
+		assert_int_equal(rc, is_plugging ? 0 : -ENOENT);
+		if (is_plugging)
+			model[r.first] = EBB_BLOCK_GRANTED;
+		return;
+	}
+	if (what > 7) {
+		ebb_region_end_plug(&region, &r, what == 8);
+		for (u32 i = r.first; i < NUM_BLOCKS && i < r.first + r.count; i++)
+			if (model[i] == EBB_BLOCK_PLUGGING)
+				model[i] = what == 8 ? EBB_BLOCK_DRAINING : EBB_BLOCK_FREE;
+		return;
+	}
 	for (u32 i = 0; is_good && i < r.count; i++)
 		is_good = model[r.first + i] == moves[what].from;
 	switch (what) {
 	case 0:
-		rc = ebb_region_grant(&region, &r, owner, 0);
+		rc = ebb_region_plug(&region, &r);
 		break;
 	case 1:
 		rc = ebb_region_unplugged(&region, &r);
@@ -276,7 +337,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(test_life, setup),
-		cmocka_unit_test_setup(test_grant_needs_free, setup),
+		cmocka_unit_test_setup(test_plug_needs_free, setup),
+		cmocka_unit_test_setup(test_grant_needs_plug, setup),
+		cmocka_unit_test_setup(test_revoked_while_plugging, setup),
 		cmocka_unit_test_setup(test_leave_by_owner_only, setup),
 		cmocka_unit_test_setup(test_revoke, setup),
 		cmocka_unit_test_setup(test_next, setup),
