@@ -8,7 +8,7 @@
 #   $(eval $(call lib,<name>,<sources>,<pkg-config names>))
 #   $(eval $(call unit_test,<name>,<sources>,<static libs>,<pkg-config names>,<extra ldlibs>))
 #   $(eval $(call unit_test_native,...))  the same, left out of the sanitizer builds
-#   $(eval $(call unit_test_single,...))  the same, of one thread: left out of SAN=thread
+#   $(eval $(call unit_test_single,...))  the same, of one thread: SAN=thread only with EBB_TEST_FULL=1
 #   $(eval $(call check_step,<name>,<kind>,<seconds>,<steps that it needs>,<command>))
 #       one more step of `make check`; scripts/check says what a kind is
 #   $(eval $(call check_step_full,...))  the same, for `make check-full` only
@@ -23,6 +23,8 @@ endif
 CCACHE := $(shell command -v ccache 2>/dev/null)
 PKG_CONFIG ?= pkg-config
 CORES := $(shell nproc)
+# Unit tests that take long mostly wait: for a disk, a timer, a thread.
+TEST_JOBS := $(shell expr 2 '*' $(CORES))
 comma := ,
 
 INCLUDES := -Iguest-driver/include/uapi -Iguest-monitor/libebb -Ihost-agent/include \
@@ -110,7 +112,7 @@ UNIT_TESTS_NATIVE += $(B)/tests/$(strip $(1))
 $(call link_rule,$(B)/tests/$(strip $(1)),$(2),$(3),cmocka $(4),$(5))
 endef
 
-unit_test_single = $(call unit_test$(if $(filter thread,$(SAN)),_native),$(1),$(2),$(3),$(4),$(5))
+unit_test_single = $(call unit_test$(if $(filter thread-,$(SAN)-$(EBB_TEST_FULL)),_native),$(1),$(2),$(3),$(4),$(5))
 
 # $(1) check or full, then as above. What is kept is a line of `make check-list`.
 define check_step_line
@@ -157,7 +159,7 @@ check-full: ## the same with all tests, all kernels, long histories and all seed
 	scripts/check --full
 
 check-unit: $(UNIT_TESTS) $(if $(SAN),,$(UNIT_TESTS_NATIVE)) ## unit tests only (honours B, CC, SAN)
-	scripts/run-tests -j $(CORES) $^
+	scripts/run-tests -j $(TEST_JOBS) $^
 
 check-list:
 	@$(foreach s,$(CHECK_STEPS),printf '%s\t%s\t%s\t%s\t%s\t%s\n' $(CHECK_STEP_$(s));)

@@ -6,15 +6,15 @@
 $(eval $(call lib,ebbdriver,$(addprefix guest-driver/,ebb_cpuset.c ebb_wire.c \
 	ebb_region.c ebb_leasemap.c),))
 
-$(eval $(call unit_test,test_ebb_cpuset,$(addprefix tests/unit/,test_ebb_cpuset.c \
+$(eval $(call unit_test_single,test_ebb_cpuset,$(addprefix tests/unit/,test_ebb_cpuset.c \
 	cpuset_fixture.c),ebbdriver,,))
-$(eval $(call unit_test,test_ebb_lend,$(addprefix tests/unit/,test_ebb_lend.c \
+$(eval $(call unit_test_single,test_ebb_lend,$(addprefix tests/unit/,test_ebb_lend.c \
 	cpuset_fixture.c),ebbdriver,,))
-$(eval $(call unit_test,test_ebb_wire,tests/unit/test_ebb_wire.c,ebbdriver,,))
+$(eval $(call unit_test_single,test_ebb_wire,tests/unit/test_ebb_wire.c,ebbdriver,,))
 $(eval $(call unit_test,test_ebb_wire_mem,tests/unit/test_ebb_wire_mem.c,ebbdriver,,))
-$(eval $(call unit_test,test_ebb_wire_vom,tests/unit/test_ebb_wire_vom.c,ebbdriver,,))
-$(eval $(call unit_test,test_ebb_region,tests/unit/test_ebb_region.c,ebbdriver,,))
-$(eval $(call unit_test,test_ebb_leasemap,tests/unit/test_ebb_leasemap.c,ebbdriver,,))
+$(eval $(call unit_test_single,test_ebb_wire_vom,tests/unit/test_ebb_wire_vom.c,ebbdriver,,))
+$(eval $(call unit_test_single,test_ebb_region,tests/unit/test_ebb_region.c,ebbdriver,,))
+$(eval $(call unit_test_single,test_ebb_leasemap,tests/unit/test_ebb_leasemap.c,ebbdriver,,))
 
 # Runs in a guest: the driver's commands for shell scripts.
 $(eval $(call prog,ebbt-cpu,tests/vm/guest/ebb-cpu-test.c,,,))
@@ -23,5 +23,12 @@ $(eval $(call prog,ebbt-evil,tests/vm/guest/ebb-evil.c,,,))
 $(eval $(call prog,ebbt-mem,$(addprefix tests/vm/guest/ebb-mem-,test.c bad.c use.c io.c lib.c),,liburing,))
 $(eval $(call prog,ebbt-mem-stress,$(addprefix tests/vm/guest/ebb-mem-,stress.c lib.c),,liburing,))
 
-# The driver itself, in VMs with the real device.
-$(eval $(call check_step,vm-driver,vm,1800,qemu guest-image,scripts/run-tests -t 1780 tests/vm/driver))
+# The driver itself, in VMs with the real device: all tests on one kernel, of the other only a few
+# in `make check`.
+$(eval $(call check_step,vm-driver,vm,1800,qemu guest-image,tests/vm/driver --lend off 6.1))
+$(eval $(call check_step,vm-lend,vm,1800,qemu guest-image,tests/vm/driver --lend on 6.1))
+$(eval $(call check_step,vm-smoke,vm,900,qemu guest-image,tests/vm/driver 6.12 test_abi \
+	test_add_remove_20 test_mem_use test_mem_partial_and_any test_mem_unload test_lend_20 \
+	test_park_10))
+$(eval $(call check_step_full,vm-driver-6.12,vm,1800,qemu guest-image,tests/vm/driver --lend off 6.12))
+$(eval $(call check_step_full,vm-lend-6.12,vm,1800,qemu guest-image,tests/vm/driver --lend on 6.12))

@@ -17,19 +17,19 @@ $(eval $(call lib,ebb-fake,$(addprefix host-agent/io/,fake.c fake-device.c fake-
 	fake-load.c fake-guest.c fake-host.c fake-mem.c fake-need.c fake-vom.c),))
 $(eval $(call unit_test_single,test_core_sim,$(addprefix tests/sim/,test_core_sim.c world.c \
 	world-check.c world-pressure.c),ebb-fake ebb-core,,))
-$(eval $(call unit_test,test_fake_need,tests/unit/test_fake_need.c \
+$(eval $(call unit_test_single,test_fake_need,tests/unit/test_fake_need.c \
 	$(addprefix tests/sim/,world.c world-check.c world-pressure.c),ebb-fake ebb-core,,))
 $(foreach t,advance arbiter charge conduct define explain force lend mem plan rebalance request restart \
 	violation,$(eval \
-	$(call unit_test,test_core_$(t),tests/unit/test_core_$(t).c tests/unit/core_script.c, \
+	$(call unit_test_single,test_core_$(t),tests/unit/test_core_$(t).c tests/unit/core_script.c, \
 	ebb-core,,)))
-$(foreach t,broker vom,$(eval $(call unit_test,test_core_$(t),tests/unit/test_core_$(t).c \
+$(foreach t,broker vom,$(eval $(call unit_test_single,test_core_$(t),tests/unit/test_core_$(t).c \
 	tests/unit/broker_rig.c tests/unit/core_script.c,ebb-core,,)))
-$(eval $(call unit_test,test_core_share,tests/unit/test_core_share.c,ebb-core,,))
-$(foreach t,fair strict,$(eval $(call unit_test,test_policy_$(t),tests/unit/test_policy_$(t).c, \
+$(eval $(call unit_test_single,test_core_share,tests/unit/test_core_share.c,ebb-core,,))
+$(foreach t,fair strict,$(eval $(call unit_test_single,test_policy_$(t),tests/unit/test_policy_$(t).c, \
 	ebb-core,,)))
-$(foreach t,isolate spot,$(eval $(call unit_test,test_policy_$(t),tests/unit/test_policy_$(t).c \
+$(foreach t,isolate spot,$(eval $(call unit_test_single,test_policy_$(t),tests/unit/test_policy_$(t).c \
 	tests/unit/policy_bench.c,ebb-core,,)))
-$(foreach t,broker vom,$(eval $(call unit_test,test_policy_$(t),tests/unit/test_policy_$(t).c \
+$(foreach t,broker vom,$(eval $(call unit_test_single,test_policy_$(t),tests/unit/test_policy_$(t).c \
 	tests/unit/broker_bench.c,ebb-core,,)))
 $(eval $(call unit_test_native,test_core_scale,tests/unit/test_core_scale.c,ebb-core,,))

@@ -29,17 +29,17 @@ $(eval $(call prog,ebbctl,$(addprefix host-agent/cli/,client.c cmd-histogram.c c
 	simulate-print.c simulate-shared.c table.c), \
 	ebb-simulate ebb-fake ebb-core ebb-util,jansson))
 
-$(eval $(call unit_test,test_io_linkproto,tests/unit/test_io_linkproto.c \
+$(eval $(call unit_test_single,test_io_linkproto,tests/unit/test_io_linkproto.c \
 	tests/fuzz/fuzz_io_linkproto.c tests/lib/link_frames.c,ebb-io ebb-util,,))
 $(eval $(call unit_test,test_io_emuhost,tests/unit/test_io_emuhost.c tests/lib/emuhost_check.c, \
 	ebb-io ebb-util,,))
-$(eval $(call unit_test,test_io_metadata,tests/unit/test_io_metadata.c \
+$(eval $(call unit_test_single,test_io_metadata,tests/unit/test_io_metadata.c \
 	tests/fuzz/fuzz_io_metadata.c,ebb-io ebb-core ebb-util,,))
-$(eval $(call unit_test,test_io_hosttopo,tests/unit/test_io_hosttopo.c,ebb-io ebb-core ebb-util,,))
-$(eval $(call unit_test,test_io_link,tests/unit/test_io_link.c tests/lib/fake_device.c \
+$(eval $(call unit_test_single,test_io_hosttopo,tests/unit/test_io_hosttopo.c,ebb-io ebb-core ebb-util,,))
+$(eval $(call unit_test_single,test_io_link,tests/unit/test_io_link.c tests/lib/fake_device.c \
 	tests/lib/link_frames.c,ebb-io ebb-util,,))
 $(eval $(call unit_test,test_io_workers,tests/unit/test_io_workers.c,ebb-io ebb-util,,))
-$(eval $(call unit_test,test_io_qemuproc,tests/unit/test_io_qemuproc.c,ebb-io ebb-util,,))
+$(eval $(call unit_test_single,test_io_qemuproc,tests/unit/test_io_qemuproc.c,ebb-io ebb-util,,))
 $(foreach t,config history http server,$(eval $(call unit_test,test_ctl_$(t), \
 	tests/unit/test_ctl_$(t).c,$(EBB_DAEMON_LIBS),$(EBB_DAEMON_PKGS),)))
 
@@ -48,17 +48,17 @@ $(foreach t,cmds names,$(eval $(call unit_test,test_ctl_$(t),tests/unit/test_ctl
 $(foreach t,charge charge_lost watch,$(eval $(call unit_test,test_ctl_$(t),tests/unit/test_ctl_$(t).c \
 	tests/unit/core_script.c,$(EBB_DAEMON_LIBS),$(EBB_DAEMON_PKGS))))
 
-$(eval $(call unit_test,test_ctl_pressure,tests/unit/test_ctl_pressure.c tests/unit/core_script.c, \
+$(eval $(call unit_test_single,test_ctl_pressure,tests/unit/test_ctl_pressure.c tests/unit/core_script.c, \
 	$(EBB_DAEMON_LIBS),$(EBB_DAEMON_PKGS),))
 
-$(eval $(call unit_test,test_simulate,tests/unit/test_simulate.c,ebb-simulate ebb-fake ebb-core \
+$(eval $(call unit_test_single,test_simulate,tests/unit/test_simulate.c,ebb-simulate ebb-fake ebb-core \
 	ebb-util,sqlite3))
 $(eval $(call unit_test_native,test_simulate_shared,tests/unit/test_simulate_shared.c, \
 	ebb-simulate ebb-core ebb-util,zlib))
 $(eval $(call unit_test_native,test_simulate_brokered,tests/unit/test_simulate_brokered.c, \
 	ebb-simulate ebb-core ebb-util,sqlite3))
 # It writes histories as the daemon does.
-$(eval $(call unit_test,test_simulate_replay,tests/unit/test_simulate_replay.c, \
+$(eval $(call unit_test_single,test_simulate_replay,tests/unit/test_simulate_replay.c, \
 	ebb-simulate $(EBB_DAEMON_LIBS),$(EBB_DAEMON_PKGS)))
 
 $(eval $(call unit_test_native,test_ctl_deadline,tests/unit/test_ctl_deadline.c, \

@@ -18,8 +18,9 @@
 
 #include "oltp-engine/src/idle.h"
 #include "simulate/brokered.h"
+#include "tests/lib/test_full.h"
 
-#define SEEDS	5u
+#define SEEDS	test_full(5, 1)
 
 static struct brokered_result run(const struct ebb_policy_ops *policy, uint64_t seed,
 				  uint32_t idle_half_s)

@@ -5,6 +5,7 @@ $(eval $(call prog,ebbt-memhold,tests/vm/guest/ebb-memhold.c,,,))
 $(eval $(call prog,ebbt-cpubench,tests/vm/guest/ebb-cpubench.c,liboltp-bench liboltp libebb))
 
 # Whole VMs with libvirt and the agent.
-$(eval $(call check_step,vm,vm,2400,build qemu guest-image,tests/vm/run))
+$(eval $(call check_step,vm,vm,2400,build qemu guest-image,tests/vm/run --not test_evil))
+$(eval $(call check_step,vm-evil,vm,1800,build qemu guest-image,tests/vm/run --lab evil test_evil))
 
 include tests/vm/bootsect/module.mk

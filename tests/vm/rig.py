@@ -18,7 +18,6 @@ sys.path.insert(0, os.path.join(TOP, "scripts"))
 from scenarios import domain  # noqa: E402
 from scenarios.lab import BUILD, Lab, SetupError, run  # noqa: E402
 
-LOGS = os.path.join(TOP, "out", "vm-tests")
 HOST = "emulated:2x4x1@0.5"     # 8 cores on two nodes; quick guests matter here, not their number
 # What a QEMU may use beside its guest's memory; the default leaves much room for large hosts.
 OVERHEAD_MIB = 512
@@ -33,11 +32,14 @@ SPLAT = re.compile(r"WARNING:|BUG:|Oops|Kernel panic|Call Trace:|rcu: INFO|block
 
 
 class TestLab(Lab):
-    """A lab apart from that of the demo, with an agent that tests may kill."""
+    """A lab apart from that of the demo, with an agent that tests may kill.
+
+    Runs whose labs have different names can be beside each other."""
     name = "vmtest"
 
     def __init__(self):
-        super().__init__(HOST, "fair", LOGS, {"memory_overhead_mib": OVERHEAD_MIB})
+        logs = os.path.join(TOP, "out", self.name)
+        super().__init__(HOST, "fair", logs, {"memory_overhead_mib": OVERHEAD_MIB})
         self.dir = self.dir.replace("demo", self.name)
         self.run_dir = os.path.join(self.dir, "ebb")
         self.console_dir = os.path.join(self.dir, "vm")
@@ -89,6 +91,12 @@ def as_known_hypervisor(text):
     return (text.replace("</os>", "<smbios mode='sysinfo'/></os><sysinfo type='smbios'><system>"
                          "<entry name='serial'>VMware-ebb</entry></system></sysinfo>")
             .replace("</model>", "</model><feature policy='disable' name='hypervisor'/>"))
+
+
+def only_in_full(test):
+    """A test that `make check` has no time for, and `make check-full` has."""
+    test.is_only_in_full = True
+    return test
 
 
 class Guest:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """A lent CPU is empty, since the guest's monitor keeps threads off it that did not ask for it."""
-from .rig import SERIES, VmTest, wait_for
+from .rig import SERIES, VmTest, only_in_full, wait_for
 
 BUSY = 12
 SPIN = "while :; do :; done"
@@ -108,5 +108,6 @@ class KeptOff(VmTest):
     def test_on_6_1(self):
         self.life(SERIES[0])
 
+    @only_in_full
     def test_on_6_12(self):
         self.life(SERIES[1])
