@@ -27,7 +27,7 @@
 
 #define TXNS		200u
 /* For anything that is waited for; longer is a hang. */
-#define WAIT_SECONDS	60u
+#define WAIT_SECONDS	300u
 #define WORKERS		3u
 /* Some blocks of each of the large tables; no more rows than that, as all are read thrice. */
 #define ITEMS		16000u

@@ -37,22 +37,34 @@ static void fixture_close(struct fixture *f)
 	oltp_engine_close(f->engine);
 }
 
-/* Three unpinned workers for a moment, one of them replaced meanwhile. */
+/* Until the workers have committed so many transactions more. */
+static void wait_commits(struct oltp_pool *pool, uint64_t more)
+{
+	struct timespec pause = { 0, 1000000 };
+	struct oltp_totals before, now;
+
+	oltp_pool_totals(pool, &before);
+	do {
+		nanosleep(&pause, NULL);
+		oltp_pool_totals(pool, &now);
+	} while (now.committed < before.committed + more);
+}
+
+/* Three unpinned workers, one of them replaced meanwhile. */
 static void run_some(struct fixture *f)
 {
 	struct oltp_workload workload = ycsb_workload(f->ycsb);
 	struct oltp_pool_config config = { .engine = f->engine, .workload = &workload,
 					   .no_pin = true };
-	struct timespec pause = { 0, 20000000 };
 	struct oltp_pool *pool;
 
 	assert_int_equal(oltp_pool_create(&config, &pool), 0);
 	for (uint32_t cpu = 0; cpu < 3; cpu++)
 		assert_int_equal(oltp_pool_add(pool, cpu), 0);
-	nanosleep(&pause, NULL);
+	wait_commits(pool, 1000);
 	assert_int_equal(oltp_pool_remove(pool, 1, NULL), 0);
 	assert_int_equal(oltp_pool_add(pool, 7), 0);
-	nanosleep(&pause, NULL);
+	wait_commits(pool, 1000);
 	oltp_pool_destroy(pool);
 }
 

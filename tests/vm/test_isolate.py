@@ -7,7 +7,7 @@ SPIN = "while :; do :; done"
 BUSY_TASKS = f'sh -c "{f"{SPIN} & " * BUSY}wait"'
 # In ticks (1/100 s) of a CPU: what must run before a check that nothing runs means something.
 ENOUGH = 200
-SLOW_S = 120                    # for guests that share two cores with others
+SLOW_S = 300                    # for guests that share two cores with others
 
 
 class KeptOff(VmTest):
