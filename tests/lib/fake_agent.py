@@ -26,7 +26,7 @@ HELLO_F_DRIVER, HELLO_F_LEND, HELLO_F_VOM = 1 << 0, 1 << 1, 1 << 2
 TELEMETRY_TOTALS, TELEMETRY_VOM = 1, 2
 
 # Of waits for what must come: long, since a machine that runs tests may be busy.
-LIMIT_S = 120.0
+LIMIT_S = 300.0
 
 HDR = struct.Struct("<IHHII")
 LINK_CPU = struct.Struct("<QIHHII")

@@ -39,6 +39,9 @@ PR_SET_PDEATHSIG = 1
 COMMAND_S = 300.0
 UNTIL_S = 120
 
+# Until QEMU takes connections.
+START_S = 300
+
 # The device gives an agent that is silent so much time; no test waits as long.
 REQUEST_TIMEOUT_MS = 120000
 
@@ -111,17 +114,20 @@ class GuestVm:
             stdin=subprocess.DEVNULL, stdout=open(f"{self.folder}/qemu.log", "w"),
             stderr=subprocess.STDOUT, preexec_fn=die_with_parent)
         try:
-            self.wait_start(qmp)
-            agent.attach_qmp(qmp)
+            self.attach(qmp)
         except BaseException:
             self.stop()
             raise
 
-    def wait_start(self, qmp):
-        end = time.monotonic() + 180
-        while not os.path.exists(qmp):
-            if self.process.poll() is not None or time.monotonic() > end:
-                raise RuntimeError(self.qemu_log() or "QEMU does not start")
+    def attach(self, qmp):
+        """As soon as QEMU takes connections: its socket is there a moment before it does."""
+        end = time.monotonic() + START_S
+        while True:
+            try:
+                return self.agent.attach_qmp(qmp)
+            except (FileNotFoundError, ConnectionRefusedError):
+                if self.process.poll() is not None or time.monotonic() > end:
+                    raise RuntimeError(self.qemu_log() or "QEMU does not start") from None
             time.sleep(0.02)
 
     def run(self, command, limit_s=COMMAND_S):

@@ -24,7 +24,7 @@ OVERHEAD_MIB = 512
 EBBT_CPU = "/ebb/tests/ebbt-cpu -t 60000"      # with the longest waits that the driver allows
 SERIES = ("6.1", "6.12")        # of guest kernels; tests use the first unless they say otherwise
 PATIENCE_S = 180                # for what takes moments; machines that run tests may be busy
-BOOT_S = 300                    # the same of what takes seconds
+BOOT_S = 600                    # the same of what takes seconds
 LAST_LINES = 30                 # of a guest's console, when a test has failed
 SPLAT = re.compile(r"WARNING:|BUG:|Oops|Kernel panic|Call Trace:|rcu: INFO|blocked for more than|"
                    r"general protection|soft lockup|refcount_t|UBSAN|KASAN|"
