@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* What the engine says of its memory when the host asks; libebb is played here. */
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -32,8 +33,11 @@ int ebb_vom_unregister(struct ebb *ebb, unsigned int id)
 	return 0;
 }
 
-/* Of all objects of a kind: bytes, and the least that a MiB is worth. */
-static uint64_t told(enum ebb_vom_kind kind, double *ret_least)
+/*
+ * Of all objects of a kind: bytes, and the least that a MiB is worth. False as long as the engine
+ * does not know what its memory is worth.
+ */
+static bool told(enum ebb_vom_kind kind, uint64_t *ret_bytes, double *ret_least)
 {
 	static struct ebb_vom_object objects[OBJECTS];
 	uint64_t bytes = 0;
@@ -45,6 +49,8 @@ static uint64_t told(enum ebb_vom_kind kind, double *ret_least)
 		if (caches[c].kind != kind)
 			continue;
 		n = caches[c].read(caches[c].arg, objects, OBJECTS);
+		if (n == -EAGAIN)
+			return false;
 		assert_true(n >= 0);
 		for (int i = 0; i < n; i++) {
 			double value = (double)objects[i].sts_ns * objects[i].rate;
@@ -55,7 +61,8 @@ static uint64_t told(enum ebb_vom_kind kind, double *ret_least)
 			*ret_least = value < *ret_least ? value : *ret_least;
 		}
 	}
-	return bytes;
+	*ret_bytes = bytes;
+	return true;
 }
 
 /* Until what is told as free is so, or is not. Reads a record all the time if is_running. */
@@ -67,8 +74,7 @@ static uint64_t wait_free(struct rig *rig, bool is_running, bool is_free)
 
 		if (is_running)
 			assert_int_equal(rig_read(rig, 1, 0), OLTP_OK);
-		bytes = told(EBB_VOM_FREE, &least);
-		if (is_free == (bytes > 0))
+		if (told(EBB_VOM_FREE, &bytes, &least) && is_free == (bytes > 0))
 			return bytes;
 		rig_sleep_ms(1);
 	}
@@ -80,10 +86,11 @@ static uint64_t wait_free(struct rig *rig, bool is_running, bool is_free)
 static void wait_sampled(struct rig *rig, uint64_t bytes)
 {
 	for (uint32_t ms = 0; ms < RIG_DEADLINE_MS; ms++) {
+		uint64_t now;
 		double least;
 
 		assert_int_equal(rig_read(rig, 1, 0), OLTP_OK);
-		if (told(EBB_VOM_SAMPLED, &least) == bytes) {
+		if (told(EBB_VOM_SAMPLED, &now, &least) && now == bytes) {
 			assert_true(least > 0);
 			return;
 		}
