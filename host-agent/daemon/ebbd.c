@@ -347,13 +347,15 @@ static int watch_signals(sd_event *event)
 
 /*
  * Deadlines are met and cores handed on while VMs keep every CPU busy: in front of them, for the
- * moments that it takes. Threads inherit it. Without the right to, all works, only later.
+ * moments that it takes.  Only this thread: a library's, or one that writes to the disk, could
+ * keep a CPU from VMs for long.  Of the workers the urgent one does as this thread (io/workers.h).
+ * Without the right to, all works, only later.
  */
 static void go_before_vms(void)
 {
 	const struct sched_param param = { .sched_priority = 1 };
 
-	if (sched_setscheduler(0, SCHED_RR, &param) < 0)
+	if (sched_setscheduler(0, SCHED_RR | SCHED_RESET_ON_FORK, &param) < 0)
 		ebb_log(LOG_NOTICE, "no_realtime", EBB_KS("error", strerror(errno)));
 }
 

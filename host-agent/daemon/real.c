@@ -229,8 +229,8 @@ static void submit_job(struct ebb_real *r, const struct ebb_action *a)
 		return;
 	}
 	j->action_id = a->id;
-	/* It has a deadline to meet, and somebody waits for the core. */
-	j->job.is_urgent = a->type == EBB_ACTION_HOME;
+	/* A VM waits for the core, with a deadline that is to be met or with an answer. */
+	j->job.is_urgent = a->type == EBB_ACTION_HOME || a->type == EBB_ACTION_PLACE;
 	if (a->type == EBB_ACTION_MEM_CAP) {
 		j->bytes = a->u.cap_bytes;
 	} else if (a->type == EBB_ACTION_THROTTLE) {

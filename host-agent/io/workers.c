@@ -2,6 +2,7 @@
 /* A pool of worker threads. */
 #include <errno.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,6 +23,7 @@ struct ebb_workers {
 	struct ebb_job *jobs;		/* all, in the order of submission */
 	struct ebb_job **tail;
 	unsigned int num_threads, num_running;
+	bool is_urgent_idle;		/* the urgent thread waits for a job */
 	bool stop;
 	pthread_t threads[MAX_THREADS + 1];
 };
@@ -43,10 +45,13 @@ static struct ebb_job *pick_kind_locked(struct ebb_workers *w, bool is_urgent)
 	return NULL;
 }
 
+/* What is urgent is the urgent thread's, unless that has something to do. */
 static struct ebb_job *pick_locked(struct ebb_workers *w, bool only_urgent)
 {
-	struct ebb_job *j = pick_kind_locked(w, true);
+	struct ebb_job *j = NULL;
 
+	if (only_urgent || !w->is_urgent_idle)
+		j = pick_kind_locked(w, true);
 	return j || only_urgent ? j : pick_kind_locked(w, false);
 }
 
@@ -73,11 +78,16 @@ static void work(struct ebb_workers *w, bool only_urgent)
 		int err;
 
 		if (!j) {
+			w->is_urgent_idle |= only_urgent;
 			pthread_cond_wait(only_urgent ? &w->urgent : &w->work, &w->lock);
+			w->is_urgent_idle &= !only_urgent;
 			continue;
 		}
 		j->phase = EBB_JOB_RUNNING;
 		w->num_running++;
+		/* What the others have left to this thread is theirs now. */
+		if (only_urgent && pick_kind_locked(w, true))
+			pthread_cond_broadcast(&w->work);
 		pthread_mutex_unlock(&w->lock);
 		err = j->run(j);
 		pthread_mutex_lock(&w->lock);
@@ -213,6 +223,31 @@ void ebb_workers_submit(struct ebb_workers *w, struct ebb_job *job)
 	pthread_mutex_unlock(&w->lock);
 }
 
+/* With the caller's real-time priority, also if that is not inherited (SCHED_RESET_ON_FORK). */
+static int start_urgent(struct ebb_workers *w, pthread_t *ret)
+{
+	const int policy = sched_getscheduler(0);
+	struct sched_param param;
+	pthread_attr_t attr;
+	int rc;
+
+	if (policy < 0 || sched_getparam(0, &param) < 0)
+		return -errno;
+	if (param.sched_priority == 0)
+		return -pthread_create(ret, NULL, urgent_worker, w);
+	rc = -pthread_attr_init(&attr);
+	if (rc < 0)
+		return rc;
+	pthread_attr_setinheritsched(&attr, PTHREAD_EXPLICIT_SCHED);
+	rc = -pthread_attr_setschedpolicy(&attr, policy & ~SCHED_RESET_ON_FORK);
+	if (rc == 0)
+		rc = -pthread_attr_setschedparam(&attr, &param);
+	if (rc == 0)
+		rc = -pthread_create(ret, &attr, urgent_worker, w);
+	pthread_attr_destroy(&attr);
+	return rc;
+}
+
 static int start_threads(struct ebb_workers *w, unsigned int num)
 {
 	sigset_t all, old;
@@ -222,11 +257,13 @@ static int start_threads(struct ebb_workers *w, unsigned int num)
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
 	for (; w->num_threads <= num; w->num_threads++) {
-		rc = -pthread_create(&w->threads[w->num_threads], NULL,
-				     w->num_threads < num ? worker : urgent_worker, w);
+		const bool is_urgent = w->num_threads == num;
+		pthread_t *thread = &w->threads[w->num_threads];
+
+		rc = is_urgent ? start_urgent(w, thread) : -pthread_create(thread, NULL, worker, w);
 		if (rc < 0)
 			break;
-		pthread_setname_np(w->threads[w->num_threads], "ebbd-worker");
+		pthread_setname_np(*thread, is_urgent ? "ebbd-urgent" : "ebbd-worker");
 	}
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	return rc;

@@ -3,10 +3,11 @@
  * Blocking work off the event loop: a pool of threads, lanes that keep order, and deadlines.
  *
  * Jobs of one lane run one after the other, in the order of submission; different lanes run side by
- * side.  Urgent jobs go before others of other lanes, and have a thread that takes nothing else:
- * they wait for no slow call but one of their own lane.  What a thread gets stuck in (a library
- * call) can not be ended from outside: the job is then reported as timed out, and its lane stays
- * occupied until the call returns.
+ * side.  Urgent jobs go before others of other lanes, and have a thread that takes nothing else and
+ * runs with the priority of the thread that created the pool; while it is at work the others take
+ * urgent jobs, too.  So they wait for no slow call but one of their own lane.  What a thread gets
+ * stuck in (a library call) can not be ended from outside: the job is then reported as timed out,
+ * and its lane stays occupied until the call returns.
  *
  *	submitted --> run() on a worker --> done() on the loop --> release() on the loop
  *	    |             |

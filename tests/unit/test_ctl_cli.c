@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* ebbd and ebbctl as programs: exit codes, messages, tables, JSON; ebbd in a dry run. */
+#include <dirent.h>
 #include <errno.h>
 #include <libgen.h>
 #include <limits.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -273,6 +275,69 @@ static void test_metrics_over_http(void **state)
 	assert_string_equal(strstr(out, "# EOF"), "# EOF\n");
 }
 
+/* How many threads of a process there are, and how many of these run with a real-time policy. */
+static void count_threads(pid_t pid, int *ret_all, int *ret_realtime)
+{
+	char path[64];
+	struct dirent *e;
+	DIR *d;
+
+	snprintf(path, sizeof(path), "/proc/%d/task", pid);
+	d = opendir(path);
+	assert_non_null(d);
+	*ret_all = *ret_realtime = 0;
+	while ((e = readdir(d))) {
+		const int policy = e->d_name[0] == '.' ? -1 : sched_getscheduler(atoi(e->d_name));
+
+		if (policy < 0)
+			continue;
+		(*ret_all)++;
+		*ret_realtime += (policy & ~SCHED_RESET_ON_FORK) == SCHED_RR;
+	}
+	closedir(d);
+}
+
+/* Only the loop and the thread for what is urgent go before VMs; with libvirt's test driver. */
+static void test_priority(void **state)
+{
+	const uint64_t t0 = ebb_clock_mono_usec();
+	const struct sched_param param = { .sched_priority = 1 };
+	char run_dir[128], state_dir[128], program[PATH_MAX + 8];
+	int all = 0, realtime = 0, status = 0;
+	pid_t pid;
+
+	(void)state;
+	snprintf(run_dir, sizeof(run_dir), "run_dir=%s/priority", folder);
+	snprintf(state_dir, sizeof(state_dir), "state_dir=%s/priority", folder);
+	snprintf(program, sizeof(program), "%s/ebbd", bin);
+	pid = fork();
+	if (pid == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		/* Where that is not permitted ebbd can not do it either. */
+		if (sched_setscheduler(0, SCHED_RR, &param) < 0)
+			_exit(77);
+		sched_setscheduler(0, SCHED_OTHER, &(struct sched_param){ 0 });
+		execl(program, "ebbd", "-o", run_dir, "-o", state_dir, "-o", "workers=4", "-o",
+		      "libvirt_uri=test:///default", "-o", "log_level=error", NULL);
+		_exit(127);
+	}
+	while (run("ebbctl -s %s/priority/control.sock host", folder) != 0 ||
+	       !strstr(out, "libvirt   up")) {
+		if (waitpid(pid, &status, WNOHANG) == pid) {
+			if (WIFEXITED(status) && WEXITSTATUS(status) == 77)
+				skip();
+			fail_msg("ebbd has ended: %d", status);
+		}
+		assert_true(ebb_clock_mono_usec() - t0 < 60000000);
+	}
+	count_threads(pid, &all, &realtime);
+	kill(pid, SIGTERM);
+	waitpid(pid, &status, 0);
+	/* The loop, 4 workers, the urgent one, that of libvirt. */
+	assert_true(all >= 7);
+	assert_int_equal(realtime, 2);
+}
+
 /* What is wrong with the configuration is said, with place and value, and nothing starts. */
 static void test_bad_config(void **state)
 {
@@ -334,7 +399,7 @@ int main(void)
 		WITH_EBBD(usage),
 		cmocka_unit_test(test_simulate),
 		cmocka_unit_test(test_unreachable), cmocka_unit_test(test_bad_config),
-		cmocka_unit_test(test_metrics_over_http),
+		cmocka_unit_test(test_metrics_over_http), cmocka_unit_test(test_priority),
 		cmocka_unit_test(test_end),
 	};
 

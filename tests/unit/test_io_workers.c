@@ -247,6 +247,26 @@ static void test_urgent(void **state)
 	wait_for(f, &f->num_released, 8);
 }
 
+/* While the urgent thread is stuck the others take what is urgent, however it came. */
+static void test_urgent_stuck(void **state)
+{
+	struct fixture *f = *state;
+
+	for (int i = 0; i < 20; i++) {
+		submit_kind(f, 1, 10, false, 0, true);
+		submit_kind(f, 2, 20, false, 0, true);
+		wait_for(f, &f->num_released, 2 * i + 2);
+	}
+	for (int i = 1; i <= 5; i++)
+		submit_kind(f, (uint8_t)i, 10 * i, true, 0, true);
+	for (usec_t t0 = ebb_clock_mono_usec();
+	     num_ran(f) < 45 && ebb_clock_mono_usec() - t0 < PATIENCE_USEC;)
+		usleep(1000);
+	assert_int_equal(num_ran(f), 45);
+	open_gate(f);
+	wait_for(f, &f->num_released, 45);
+}
+
 static void test_destroy_drops_queue(void **state)
 {
 	struct fixture *f = *state;
@@ -273,6 +293,7 @@ int main(void)
 		TEST(stuck_lane),
 		TEST(deadlines),
 		TEST(urgent),
+		TEST(urgent_stuck),
 		TEST(destroy_drops_queue),
 	};
 
