@@ -24,8 +24,6 @@ const char *ebb_wait_name(enum ebb_wait wait)
 static char *line(struct ebb_explain *e, enum ebb_wait wait, uint16_t node, uint16_t cpus,
 		  usec_t until)
 {
-	static char overflow[EBB_TEXT_SIZE];
-
 	if (e->num_lines == 0) {
 		e->wait = wait;
 		e->node = node;
@@ -33,7 +31,7 @@ static char *line(struct ebb_explain *e, enum ebb_wait wait, uint16_t node, uint
 	}
 	e->until = core_sooner(e->until, until);
 	if (e->num_lines == EBB_EXPLAIN_LINES)
-		return overflow;
+		return e->too_much;
 	return e->lines[e->num_lines++];
 }
 

@@ -35,6 +35,7 @@ struct ebb_explain {
 	usec_t until;			/* when the core acts on its own, or EBB_TIME_NEVER */
 	uint32_t num_lines;		/* at least 1 */
 	char lines[EBB_EXPLAIN_LINES][EBB_TEXT_SIZE]; /* for people, most pressing first */
+	char too_much[EBB_TEXT_SIZE];	/* where further lines go, which nobody reads */
 };
 
 void ebb_explain_vm(const struct ebb_state *s, const struct ebb_vm *vm, usec_t now,

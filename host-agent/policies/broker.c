@@ -63,7 +63,7 @@ static void lift(struct policy_broker *b, const struct ebb_view *view, uint16_t 
 	for (uint32_t v = 0; v < view->num_vms; v++)
 		for (uint16_t g = 0; b->down[v] && g < view->vms[v].num_nodes; g++)
 			if (view->vms[v].nodes[g].host_node == h)
-				b->down[v] &= (uint16_t)~(1u << g);
+				b->down[v] &= (policy_guest_nodes)~(1u << g);
 }
 
 /* ---- targets ------------------------------------------------------------- */
@@ -114,7 +114,7 @@ static void lower(struct policy_broker *b, const struct ebb_view *view, uint16_t
 				continue;
 			plan->targets[v].mem_cutoff[g] = 0;
 			if (give > 0) {
-				b->down[v] |= (uint16_t)(1u << g);
+				b->down[v] |= (policy_guest_nodes)(1u << g);
 				keep = 0;
 			}
 			plan->targets[v].mem[g] = policy_broker_base(vm, g) - give;

@@ -22,6 +22,10 @@
 #include "ebb/policy.h"
 #include "policies/fill.h"
 
+/* Guest nodes of a VM: a bit for each. */
+typedef uint16_t policy_guest_nodes;
+_Static_assert(EBB_MAX_GUEST_NODES <= 8 * sizeof(policy_guest_nodes), "a bit for each guest node");
+
 /* Guests are not asked more often, whatever the cool-down. */
 #define POLICY_ASK_USEC	(2 * EBB_USEC_PER_SEC)
 
@@ -53,13 +57,13 @@ struct policy_broker {
 	/* VMs of the last plan, and on which of their guest nodes they gave and stay down. */
 	uint32_t num_vms;
 	uint64_t order[EBB_MAX_VMS];
-	uint16_t down[EBB_MAX_VMS];
+	policy_guest_nodes down[EBB_MAX_VMS];
 	union {
 		struct policy_fill_vms cpus;
 		struct policy_broker_work mem;
 		struct {
 			uint64_t order[EBB_MAX_VMS];
-			uint16_t down[EBB_MAX_VMS];
+			policy_guest_nodes down[EBB_MAX_VMS];
 		} old;
 	} work;
 };

@@ -30,6 +30,8 @@
 
 #define NOBODY	UINT16_MAX
 
+_Static_assert(EBB_MAX_NODES <= 8 * sizeof(uint16_t), "sets of sockets: a bit for each");
+
 struct isolate_cpus {
 	struct policy_fill_vms fill;
 	uint16_t sockets[EBB_MAX_VMS];	/* bits: those that the VM may grow on */
