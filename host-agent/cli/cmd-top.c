@@ -144,7 +144,8 @@ static void print_table(struct top *t, const json_t *answer, double now_s)
 
 static void print_line(const json_t *answer, double t_s)
 {
-	json_t *line = json_pack("{s:f, s:O, s:O?, s:O?, s:O?}", "t_s", t_s, "vms",
+	json_t *line = json_pack("{s:f, s:O, s:O, s:O?, s:O?, s:O?}", "t_s", t_s, "ts",
+				 json_object_get(answer, "ts"), "vms",
 				 json_object_get(answer, "vms"), "violations",
 				 json_object_get(answer, "violations"), "moves",
 				 json_object_get(answer, "moves"), "shared",

@@ -126,6 +126,8 @@ static void test_json(void **state)
 		assert_int_equal(out[0], '{');
 	}
 	expect(0, "{\"t_s\":", "ebbctl --json top --count 1");
+	/* When ebbd looked, for those that read the line later. */
+	expect(0, "\"ts\":", "ebbctl --json top --count 1");
 	expect(1, "{\"ok\":false,\"error\":{\"code\":\"no-such-vm\"", "ebbctl --json vms nobody");
 }
 
