@@ -8,7 +8,7 @@ OLTP_SRC := $(addprefix oltp-engine/src/,arrivals.c blocks_native.c checkpoint.c
 	fetch_beside.c fetch_visits.c hist.c idle.c index.c lock.c lock_book.c log.c log_append.c log_buffer.c log_chunks.c log_decode.c \
 	log_dir.c log_group.c log_io_real.c log_segments.c log_thread.c lost.c manager.c mem.c memory.c node_pool.c notes.c \
 	ordered.c recency.c recency_sample.c recover.c recover_files.c recover_keys.c recover_log.c recover_plan.c \
-	recover_read.c recover_redo.c reread.c scan.c shrink.c slots.c storage.c table.c tree.c tree_insert.c tree_remove.c txn.c txn_delete.c \
+	recover_read.c recover_redo.c reread.c restore.c restore_rows.c scan.c shrink.c slots.c storage.c table.c tree.c tree_insert.c tree_remove.c txn.c txn_delete.c \
 	txn_insert.c txn_lock.c txn_prefetch.c txn_scan.c worker_acks.c worker_elastic.c worker_figures.c worker_mover.c worker_pool.c \
 	worker_source_fixed.c worker_thread.c)
 OLTP_TPCC_SRC := $(addprefix oltp-engine/bench/tpcc/,tpcc.c tpcc_check.c tpcc_customer.c tpcc_delivery.c \
@@ -114,7 +114,9 @@ $(eval $(call unit_test,test_oltp_idle,tests/unit/test_oltp_idle.c tests/unit/ol
 $(eval $(call unit_test_single,test_oltp_recency_look,tests/unit/test_oltp_recency_look.c,liboltp))
 $(eval $(call unit_test,test_oltp_recency_engine,tests/unit/test_oltp_recency_engine.c tests/unit/oltp_memory_rig.c,liboltp))
 $(eval $(call unit_test,test_oltp_moving,tests/unit/test_oltp_moving.c tests/unit/oltp_memory_rig.c,liboltp-bench liboltp))
-$(eval $(call unit_test,test_oltp_revoke,tests/unit/test_oltp_revoke.c tests/unit/ordered_rig.c tests/unit/oltp_memory_rig.c,liboltp))
+$(eval $(call unit_test,test_oltp_revoke,tests/unit/test_oltp_revoke.c tests/unit/ordered_rig.c tests/unit/taker_rig.c tests/unit/oltp_memory_rig.c,liboltp))
+$(eval $(call unit_test,test_oltp_restore,tests/unit/test_oltp_restore.c tests/unit/ordered_rig.c tests/unit/restore_rig.c tests/unit/taker_rig.c tests/unit/oltp_memory_rig.c $(OLTP_FAULTS_SRC),liboltp,,-Xlinker --wrap=notes_hold))
+$(eval $(call unit_test,test_oltp_restore_load,tests/unit/test_oltp_restore_load.c tests/unit/restore_rig.c tests/unit/taker_rig.c tests/unit/oltp_memory_rig.c $(OLTP_FAULTS_SRC),liboltp))
 $(eval $(call unit_test,test_oltp_blocks_ebb,tests/unit/test_oltp_blocks_ebb.c tests/unit/oltp_memory_rig.c $(OLTP_EBB_RIG_SRC),liboltp-server liboltp-bench liboltp monitord libebb))
 $(eval $(call unit_test_single,test_oltp_dist_steps,tests/unit/test_oltp_dist_steps.c,liboltp-dist))
 $(eval $(call unit_test_single,test_oltp_dist_twophase,tests/unit/test_oltp_dist_twophase.c,liboltp-dist))

@@ -129,6 +129,7 @@ void recovery_report(const struct recovery *recovery, struct oltp_engine *engine
 		     struct fields *fields)
 {
 	struct oltp_checkpoint_stats stats;
+	struct oltp_restore_stats restored;
 
 	if (recovery->was_asked)
 		report_recovery(recovery, fields);
@@ -143,5 +144,15 @@ void recovery_report(const struct recovery *recovery, struct oltp_engine *engine
 	fields_u64(fields, "last_bytes", stats.last_bytes);
 	fields_number(fields, "last_ms", 3, stats.last_ms);
 	fields_number(fields, "last_held_ms", 3, stats.last_held_ms);
+	fields_object_end(fields);
+	oltp_restore_stats_read(engine, &restored);
+	fields_object_begin(fields, "restores");
+	fields_u64(fields, "made", restored.restores);
+	fields_u64(fields, "failed", restored.failed);
+	fields_text(fields, "error",
+		    restored.last_error ? strerrorname_np(-restored.last_error) : "");
+	fields_u64(fields, "records", restored.records);
+	fields_number(fields, "last_ms", 3, restored.last_ms);
+	fields_number(fields, "max_ms", 3, restored.max_ms);
 	fields_object_end(fields);
 }

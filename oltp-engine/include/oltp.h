@@ -35,6 +35,7 @@
  *   G6  Memory that the host takes by force takes records with it. They are counted, and whoever
  *       asks for one gets OLTP_LOST, never wrong bytes in a transaction that commits; but for the
  *       moment in which the host has taken a block and the guest has not heard of it (see README).
+ *       With a log they come back by themselves (oltp_durable.h, oltp_restore_wait).
  *
  * Errors: set-up functions return 0 or -errno. Functions of a running transaction return enum
  * oltp_rc; OLTP_CONFLICT is a normal result, not a failure: abort, then run the transaction again.
@@ -83,7 +84,8 @@ enum oltp_rc {
 	OLTP_INVALID = 6,	/* bad argument, or no transaction is running; nothing was done */
 	OLTP_COLD = 7,		/* a record is on disk: abort, fetch it (part 2), run again */
 	OLTP_IO = 8,		/* of a fetch: a record could not be read now; it stays on disk */
-	OLTP_LOST = 9,		/* a record was in memory that the host took by force: abort */
+	/* A record was in memory that the host took by force: abort; with a log run again later. */
+	OLTP_LOST = 9,
 };
 
 /*
@@ -206,7 +208,8 @@ int oltp_table_create(struct oltp_engine *engine, uint32_t record_bytes, uint64_
  * record is seen as it was, unlocked by any writer, at some moment of the walk. Cold ones are read
  * from disk and stay there; recency is left alone. A non-zero return ends the walk and is returned.
  * Errors: -EIO (a cold record could not be read), -EOWNERDEAD (records were lost with their
- * memory), both after all others have been shown; -ENOMEM, -ENOSPC (no worker free).
+ * memory, and are not back yet), both after all others have been shown; -ENOMEM, -ENOSPC (no worker
+ * free).
  */
 int oltp_table_scan(struct oltp_table *table,
 		    int (*fn)(void *ctx, uint64_t key, const void *record), void *ctx);
@@ -296,7 +299,7 @@ enum oltp_rc oltp_txn_insert(struct oltp_worker *worker, struct oltp_table *tabl
 /*
  * Deletes a record: exclusive lock, and it is gone for this transaction from now on, for others
  * when it commits. Pointers to it handed out before are not to be used any more. Also
- * OLTP_NOT_FOUND.
+ * OLTP_NOT_FOUND; OLTP_LOST may mean that a lost record looks like it (oltp_restore_wait).
  */
 enum oltp_rc oltp_txn_delete(struct oltp_worker *worker, struct oltp_table *table, uint64_t key);
 
@@ -357,8 +360,9 @@ void oltp_memory_limit(struct oltp_engine *engine, uint32_t node, uint64_t limit
 
 /*
  * The host took these blocks by force: what was there is lost, and the engine must not use the
- * addresses again. From here on their records are answered OLTP_LOST. The hook release is not
- * called for them. Returns the bytes among them that were held.
+ * addresses again. From here on their records are answered OLTP_LOST; with a log, until they are
+ * back (oltp_restore_wait). The hook release is not called for them. Returns the bytes among them
+ * that were held.
  *
  * With oltp_memory_catch_revokes, threads may touch such blocks before this call was made: the
  * SIGBUS is caught, zeroed memory is put in the block's place, and the transaction that did it
@@ -398,7 +402,7 @@ struct oltp_memory_stats {
 	uint64_t unanswered_demands;
 	uint64_t last_demand_ns;	/* how long the last one that was met took */
 	uint64_t revoked_bytes;		/* taken by force */
-	uint64_t lost_records;		/* with them */
+	uint64_t lost_records;		/* with them; back: see oltp_restore_stats_read */
 };
 
 /* Any thread. */

@@ -83,9 +83,9 @@ void oltp_durable_stats_read(struct oltp_engine *engine, struct oltp_durable_sta
  *
  * Makes one, and waits for that. Any thread, but not one whose transaction holds locks. Errors:
  * -EINVAL (durability off, or nothing was recovered yet), -EIO (the log has failed; a record on
- * disk could not be read), -EOWNERDEAD (records were lost with their memory: what is there from
- * before is kept, so that they can be recovered), -ENOMEM, -ENOSPC and others of files. After an
- * error the checkpoint before it is there, and the log from then on.
+ * disk could not be read), -EOWNERDEAD (records were lost with their memory and cannot be brought
+ * back now, see oltp_restore_wait), -ENOMEM, -ENOSPC and others of files. After an error the
+ * checkpoint before it is there, and the log from then on. While records are brought back it waits.
  */
 int oltp_checkpoint(struct oltp_engine *engine);
 
@@ -105,6 +105,52 @@ struct oltp_checkpoint_stats {
 /* Any thread. All 0 with durability off. */
 void oltp_checkpoint_stats_read(struct oltp_engine *engine,
 				struct oltp_checkpoint_stats *ret_stats);
+
+/*
+ * Memory that the host takes by force takes records with it (oltp_memory_revoked): whoever asks for
+ * one gets OLTP_LOST. With a log, in both modes, a thread of the engine brings them back by itself:
+ * it reads the newest checkpoint and the log up to then, as a restart would, and puts what is
+ * missing into memory that may still be held, while transactions run. If there is too little,
+ * others go to disk (cold_dir); without that it waits for an offer. All that was committed is there
+ * afterwards. Until all is back
+ *
+ *  - OLTP_LOST means: not now. Run the transaction again later, or after oltp_restore_wait.
+ *  - a key that is not lost may be answered so, if it looks like one that is (the same bucket of
+ *    the index and 16 bits): when it was never there, and when it is to be deleted.
+ *  - no checkpoint is made, and oltp_table_scan returns -EOWNERDEAD.
+ *
+ * More may be taken meanwhile: then it begins anew for what is missing. Nothing on disk changes, so
+ * after a crash recovery finds what it would have found without. It takes about as long as to read
+ * checkpoint and log, that again for each 64 MiB of rows that are missing beyond the first (they
+ * are put together in ordinary memory), and before that waits for the transactions that run.
+ *
+ * If it fails (a file cannot be read, or is damaged), it is tried again every 10 s; what was put
+ * back is there.
+ */
+struct oltp_restore_stats {
+	bool is_running;	/* it is being tried now */
+	bool lacks_room;	/* for a second no record could be put back: no memory */
+	uint64_t restores;	/* times that all was brought back since the engine was opened */
+	uint64_t failed;	/* tries that ended otherwise */
+	int last_error;		/* -errno of the last try; 0: it went well, or there was none */
+	uint64_t records;	/* that were put back since the engine was opened */
+	/*
+	 * From when the engine noticed that memory was gone until all that was missing was back,
+	 * ms: the last time, and the longest.
+	 */
+	double last_ms, max_ms;
+};
+
+/* Any thread. All 0 with durability off. */
+void oltp_restore_stats_read(struct oltp_engine *engine, struct oltp_restore_stats *ret_stats);
+
+/*
+ * Waits until all is back that the engine knows to have been taken; 0 at once if nothing is
+ * missing. Any thread, but not one whose transaction holds locks: it is waited for. Errors: -EINVAL
+ * (durability off, or nothing was recovered yet: it will not come back), -ENOMEM (lacks_room; it
+ * goes on all the same), -EIO (the log has failed), and why a try failed meanwhile.
+ */
+int oltp_restore_wait(struct oltp_engine *engine);
 
 enum oltp_recovery_phase {
 	OLTP_RECOVERY_LOOKING = 0,	/* which files there are */

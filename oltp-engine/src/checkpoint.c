@@ -13,10 +13,14 @@
 #include "engine.h"
 #include "log_core.h"
 #include "recover_files.h"
+#include "restore.h"
 #include "scan.h"
 
 /* So often it looks how long the log is, and whether it is to stop. */
 #define LOOK_NS		20000000ull
+
+/* After rows could not be brought back. */
+#define RESTORE_RETRY_NS	10000000000ull
 
 /* Of log between two checkpoints, unless the tables are larger or the user has said. */
 #define LOG_BYTES_DEFAULT	(1024ull << 20)
@@ -39,6 +43,9 @@ struct checkpointer {
 	uint64_t log_bytes_done;	/* of log when the last one began */
 	uint64_t log_bytes_before;	/* that recovery read, until there is one */
 	struct oltp_checkpoint_stats stats;
+	struct restore_progress restoring;
+	struct oltp_restore_stats restored;
+	uint64_t restore_retry_ns;	/* the last time it failed: not before; 0: it did not */
 };
 
 /* One checkpoint in the making. */
@@ -102,6 +109,9 @@ static int drain(void *ctx)
 
 	if (atomic_load_explicit(&making->checkpointer->is_stopping, memory_order_relaxed))
 		return -ECANCELED;
+	/* It would lack rows. */
+	if (restore_is_due(making->checkpointer->engine))
+		return -EOWNERDEAD;
 	while (!rc && checkpoint_writer_is_full(&making->writer))
 		rc = checkpoint_gate_wait(&making->gate,
 					  checkpoint_writer_bytes(&making->writer)) ?:
@@ -281,11 +291,45 @@ static void wait_look(struct checkpointer *checkpointer)
 	pthread_cond_timedwait(&checkpointer->changed, &checkpointer->lock, &until);
 }
 
+/* Under the lock: rows are to be brought back, and that has not failed just now. */
+static bool is_restore_due(const struct checkpointer *checkpointer)
+{
+	return restore_is_due(checkpointer->engine) &&
+	       log_state(checkpointer->engine->log) == LOG_RUNNING &&
+	       now_ns() >= checkpointer->restore_retry_ns;
+}
+
+/* Under the lock, which is given up meanwhile. */
+static void restore(struct checkpointer *checkpointer)
+{
+	struct oltp_restore_stats *figures = &checkpointer->restored;
+	uint64_t took_ns = 0;
+	int rc;
+
+	figures->is_running = true;
+	pthread_mutex_unlock(&checkpointer->lock);
+	rc = restore_lost(checkpointer->engine, &checkpointer->restoring, &took_ns);
+	pthread_mutex_lock(&checkpointer->lock);
+	figures->is_running = false;
+	figures->restores += !rc;
+	figures->failed += rc != 0;
+	figures->last_error = rc;
+	if (!rc) {
+		figures->last_ms = (double)took_ns / 1e6;
+		figures->max_ms = figures->last_ms > figures->max_ms ? figures->last_ms :
+								      figures->max_ms;
+	}
+	checkpointer->restore_retry_ns = rc ? now_ns() + RESTORE_RETRY_NS : 0;
+	pthread_cond_broadcast(&checkpointer->changed);
+}
+
 /* Under the lock, which is given up meanwhile. */
 static void serve(struct checkpointer *checkpointer)
 {
 	struct oltp_checkpoint_stats figures = checkpointer->stats;
 	uint64_t wanted = checkpointer->wanted;
+	uint64_t log_bytes_done = checkpointer->log_bytes_done;
+	uint64_t log_bytes_before = checkpointer->log_bytes_before;
 	int rc;
 
 	checkpointer->log_bytes_done = log_bytes_written(checkpointer->engine->log);
@@ -294,6 +338,13 @@ static void serve(struct checkpointer *checkpointer)
 	pthread_mutex_unlock(&checkpointer->lock);
 	rc = run(checkpointer, &figures);
 	pthread_mutex_lock(&checkpointer->lock);
+	/* Memory was taken meanwhile: it is as due as before once that is brought back. */
+	if (rc == -EOWNERDEAD && is_restore_due(checkpointer)) {
+		checkpointer->log_bytes_done = log_bytes_done;
+		checkpointer->log_bytes_before = log_bytes_before;
+		checkpointer->stats.is_running = false;
+		return;
+	}
 	figures.is_running = false;
 	figures.checkpoints += !rc;
 	figures.failed += rc != 0;
@@ -312,7 +363,9 @@ static void *checkpointer_main(void *arg)
 
 	pthread_mutex_lock(&checkpointer->lock);
 	while (!atomic_load_explicit(&checkpointer->is_stopping, memory_order_relaxed)) {
-		if (is_due(checkpointer))
+		if (is_restore_due(checkpointer))
+			restore(checkpointer);
+		else if (is_due(checkpointer))
 			serve(checkpointer);
 		else
 			wait_look(checkpointer);
@@ -333,6 +386,7 @@ int checkpointer_create(struct oltp_engine *engine, const struct oltp_config *co
 	checkpointer->engine = engine;
 	checkpointer->log_bytes_max = (uint64_t)config->checkpoint_mib << 20;
 	checkpointer->bytes_per_s = (uint64_t)config->checkpoint_mib_s << 20;
+	checkpointer->restoring.is_stopping = &checkpointer->is_stopping;
 	pthread_mutex_init(&checkpointer->lock, NULL);
 	pthread_condattr_init(&attr);
 	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
@@ -387,6 +441,9 @@ int oltp_checkpoint(struct oltp_engine *engine)
 		/* The one that is being made, if any, ends by itself. */
 		if (!checkpointer->stats.is_running && log_state(engine->log) == LOG_FAILED)
 			rc = -EIO;
+		/* May be so for ever. */
+		if (atomic_load_explicit(&checkpointer->restoring.lacks_room, memory_order_relaxed))
+			rc = -EOWNERDEAD;
 	}
 	rc = rc ?: checkpointer->rc;
 	pthread_mutex_unlock(&checkpointer->lock);
@@ -404,4 +461,43 @@ void oltp_checkpoint_stats_read(struct oltp_engine *engine,
 	pthread_mutex_lock(&checkpointer->lock);
 	*ret_stats = checkpointer->stats;
 	pthread_mutex_unlock(&checkpointer->lock);
+}
+
+int oltp_restore_wait(struct oltp_engine *engine)
+{
+	struct checkpointer *checkpointer = engine->checkpointer;
+	uint64_t failed;
+	int rc = 0;
+
+	if (!checkpointer || log_state(engine->log) == LOG_UNREAD)
+		return restore_is_due(engine) ? -EINVAL : 0;
+	pthread_mutex_lock(&checkpointer->lock);
+	failed = checkpointer->restored.failed;
+	while (!rc && restore_is_due(engine)) {
+		wait_look(checkpointer);
+		if (checkpointer->restored.failed != failed)
+			rc = checkpointer->restored.last_error;
+		else if (log_state(engine->log) == LOG_FAILED)
+			rc = -EIO;
+		else if (atomic_load_explicit(&checkpointer->restoring.lacks_room,
+					      memory_order_relaxed))
+			rc = -ENOMEM;
+	}
+	pthread_mutex_unlock(&checkpointer->lock);
+	return rc;
+}
+
+void oltp_restore_stats_read(struct oltp_engine *engine, struct oltp_restore_stats *ret_stats)
+{
+	struct checkpointer *checkpointer = engine->checkpointer;
+
+	*ret_stats = (struct oltp_restore_stats){ 0 };
+	if (!checkpointer)
+		return;
+	pthread_mutex_lock(&checkpointer->lock);
+	*ret_stats = checkpointer->restored;
+	pthread_mutex_unlock(&checkpointer->lock);
+	ret_stats->lacks_room = atomic_load_explicit(&checkpointer->restoring.lacks_room,
+						     memory_order_relaxed);
+	ret_stats->records = counter_read(&checkpointer->restoring.records);
 }

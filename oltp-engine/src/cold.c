@@ -8,6 +8,7 @@
 #include "cold.h"
 #include "engine.h"
 #include "fetch.h"
+#include "lost.h"
 #include "manager.h"
 
 /*
@@ -381,6 +382,7 @@ int cold_merge(struct cold *cold, const struct index_ref *ref, uint32_t slot, co
 		storage_slot_free(storage, record);
 		return -EALREADY;
 	}
+	lost_note_move(cold->engine, record);
 	lock_release_exclusive(&record->lock, stamp);
 	cold_count_merged(cold, block);
 	return 0;

@@ -7,6 +7,7 @@
 
 #include "engine.h"
 #include "log_private.h"
+#include "lost.h"
 #include "span_copy.h"
 
 #define SPANS_MAX	UINT16_MAX	/* of one operation */
@@ -187,8 +188,8 @@ static void prefetch_next(const struct log_chunk *chunk, uint32_t bytes)
 		prefetch_to_write(chunk->data + from);
 }
 
-/* Of the worker's transaction; there is room for it. */
-static void entry_put(const struct oltp_worker *worker, struct log_buffer *buffer, uint64_t csn)
+/* Of the worker's transaction; there is room for it. False: it is not true, and is not there. */
+static bool entry_put(const struct oltp_worker *worker, struct log_buffer *buffer, uint64_t csn)
 {
 	struct log_chunk *chunk = buffer->chunk;
 	struct log_entry *entry = (struct log_entry *)(chunk->data + chunk->used);
@@ -198,8 +199,12 @@ static void entry_put(const struct oltp_worker *worker, struct log_buffer *buffe
 	if (has_rows(worker))
 		at = put_rows(worker, at, &n_ops);
 	at = put_updates(worker, at, &n_ops);
+	/* Memory may have been taken since it was asked last: zeroes may have been copied. */
+	atomic_signal_fence(memory_order_seq_cst);
+	if (lost_was_accessed(worker))
+		return false;
 	if (unlikely(!n_ops))
-		return;
+		return true;
 	*entry = (struct log_entry){ (uint32_t)(at - (uint8_t *)entry), n_ops, csn };
 	if (!chunk->n_entries++)
 		chunk->csn_first = csn;
@@ -207,6 +212,7 @@ static void entry_put(const struct oltp_worker *worker, struct log_buffer *buffe
 	chunk->used += entry->bytes;
 	buffer->room -= entry->bytes;
 	prefetch_next(chunk, entry->bytes);
+	return true;
 }
 
 enum oltp_rc log_append(struct oltp_worker *worker)
@@ -229,7 +235,10 @@ enum oltp_rc log_append(struct oltp_worker *worker)
 		if (rc)
 			return rc;
 		buffer->epoch = buffer->chunk_epoch;
-		entry_put(worker, buffer, csn);
+		if (unlikely(!entry_put(worker, buffer, csn))) {
+			entry_end(buffer);
+			return OLTP_LOST;
+		}
 	} while (unlikely(!entry_end(buffer)));
 	log_nudge(log);
 	return OLTP_OK;

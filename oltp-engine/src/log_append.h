@@ -33,7 +33,8 @@ enum oltp_rc log_begin(const struct oltp_worker *worker);
 /*
  * Right before the transaction commits, with all its locks held and everything as it will be: logs
  * what it has changed, or only notes the epoch if that is nothing. Nothing can stop the transaction
- * afterwards. OLTP_IO, OLTP_NO_MEMORY: nothing was logged, it has to be aborted.
+ * afterwards. OLTP_IO, OLTP_NO_MEMORY, OLTP_LOST (memory was taken before all was copied): nothing
+ * was logged, it has to be aborted.
  */
 enum oltp_rc log_append(struct oltp_worker *worker);
 

@@ -10,6 +10,10 @@
  *     compares revokes with the number of those that were dealt with when it began. Others, which
  *     look for a key and find zeroes, are told OLTP_LOST instead of NOT_FOUND (lost_may_hide).
  *  3. The manager replaces what the index had there by INDEX_LOST and counts the records.
+ *  4. With a log, they are brought back (restore.h). Without one they stay lost.
+ *
+ * Whoever points the index at a place in a block, and is in no transaction that looks at its
+ * commit, may do so when the block was dealt with already: see lost_note_move.
  *
  * Which sort keys a lost record had nobody knows. Ordered indexes keep them, and scans that meet
  * them look in the hash index, as for any: OLTP_LOST; or, if the row was to be taken out, nothing,
@@ -21,12 +25,20 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "oltp.h"
+#include "engine.h"
 
-struct record;
+/*
+ * Did the running transaction access a record in a lost block? If not, what it had read and copied
+ * from records before it asked is what was written there.
+ */
+bool lost_is_accessed(const struct oltp_worker *worker);
 
-/* Did the running transaction access a record in a lost block? */
-bool lost_was_accessed(const struct oltp_worker *worker);
+static inline bool lost_was_accessed(const struct oltp_worker *worker)
+{
+	return unlikely(worker->revokes_seen !=
+			atomic_load_explicit(&worker->engine->revokes, memory_order_acquire)) &&
+	       lost_is_accessed(worker);
+}
 
 /*
  * Is the record in a lost block? If not, what was read of it before the question was asked is what
@@ -39,6 +51,27 @@ bool lost_may_hide(struct oltp_engine *engine, struct oltp_table *table, uint64_
 
 /* Step 3, if there is anything new. */
 void lost_sweep(struct oltp_engine *engine);
+
+/* The index points to the record now: if it is in a lost block, step 3 is to be done once more. */
+void lost_note_move(struct oltp_engine *engine, const struct record *record);
+
+/* Records that are missing. */
+uint64_t lost_count(const struct oltp_table *table);
+
+enum lost_look {
+	LOST_IS_NOT,		/* the key is there, or has nothing in common with a lost one */
+	LOST_IS,		/* it is not there, and looks like a lost one */
+	LOST_NOT_KNOWN,		/* steps 1 to 3 are under way */
+};
+
+/* Call in an announced epoch. */
+enum lost_look lost_look(const struct oltp_table *table, uint64_t key, uint64_t hash);
+
+/*
+ * The record, which is whole and exclusively locked, takes the place of a lost one that its key
+ * looks like. False: there is none, or the key is there. In a transaction.
+ */
+bool lost_replace(struct oltp_table *table, struct record *record, uint64_t key);
 
 /* At the end of an engine: the SIGBUS handler forgets it. */
 void lost_finish(struct oltp_engine *engine);

@@ -31,7 +31,7 @@ struct recover_sink {
 	int (*update)(void *ctx, struct oltp_table *table, uint64_t key, const uint8_t *spans,
 		      uint32_t n_spans, size_t bytes);
 	int (*remove)(void *ctx, struct oltp_table *table, uint64_t key);
-	/* After each block of the checkpoint and each group of the log, which are counted by now. */
+	/* After each block of the checkpoint and each group of the log; it is counted by now. */
 	int (*flush)(void *ctx);
 };
 
@@ -40,7 +40,7 @@ struct recover_read {
 	struct oltp_engine *engine;
 	const struct recover_sink *sink;
 	void *ctx;
-	/* Of the log the groups before this one, all of which are on disk; UINT64_MAX: to its end. */
+	/* Of the log the groups before this one, which are all on disk; UINT64_MAX: to its end. */
 	uint64_t end_group;
 	/* What was read: looking, bytes, groups, transactions, csn, epoch, group, error. */
 	struct oltp_recovery figures;

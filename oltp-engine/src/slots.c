@@ -193,6 +193,9 @@ struct record *storage_slot_alloc(struct storage *storage, struct oltp_table *ta
 
 static void slot_clear(struct shelf *shelf, struct block *block, uint32_t slot)
 {
+	/* The whole block has gone out of the books. */
+	if (block->is_forgotten)
+		return;
 	block->used[slot / 64] &= ~(1ull << slot % 64);
 	block->n_used--;
 	if (slot / 64 < block->first_word)
@@ -300,7 +303,9 @@ void storage_block_forget(struct block *block)
 	struct shelf *shelf = shelf_of(block);
 
 	pthread_mutex_lock(&shelf->lock);
+	block->is_forgotten = true;
 	count_free(shelf, block, 0);
+	counter_add(&shelf->n_used, -(uint64_t)block->n_used);
 	if (block->is_partial)
 		partial_remove(shelf, block);
 	pthread_mutex_unlock(&shelf->lock);

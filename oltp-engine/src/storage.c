@@ -319,13 +319,13 @@ uint64_t storage_forget_lost(struct storage *storage)
 
 		if (block->state != BLOCK_LOST || block->is_forgotten)
 			continue;
-		block->is_forgotten = true;
 		bytes += OLTP_MEM_BLOCK_BYTES;
 		memory->held_bytes -= OLTP_MEM_BLOCK_BYTES;
 		if (block->table) {
 			storage_block_forget(block);
 			continue;
 		}
+		block->is_forgotten = true;
 		while (*at != block)
 			at = &(*at)->next;
 		*at = block->next;

@@ -57,7 +57,7 @@ struct block {
 	uint32_t n_free;		/* what the shelf counts of it: 0 unless OPEN */
 	uint32_t first_word;		/* of used: no free slot in a word before it */
 	bool is_partial;		/* in the shelf's list: OPEN, with free slots */
-	bool is_forgotten;		/* LOST, and no longer counted as held */
+	bool is_forgotten;		/* LOST; neither it nor its records are counted */
 	bool is_dirty;			/* was in use before: lock words are anything */
 	struct block *next, *prev;	/* of the shelf's or the unused list */
 	uint64_t *used;			/* a bit per slot */
@@ -134,7 +134,7 @@ struct block *storage_block_take(struct storage *storage, struct oltp_table *tab
 				 uint32_t wanted, uint32_t part);
 void storage_block_drop(struct storage *storage, struct block *block);
 
-/* For storage.c: a LOST block has no room any more. */
+/* For storage.c: a LOST block has no room and no records any more. */
 void storage_block_forget(struct block *block);
 
 /* The block that an address is in. */

@@ -283,9 +283,7 @@ enum oltp_rc oltp_txn_commit(struct oltp_worker *worker)
 {
 	if (worker->state != TXN_ACTIVE)
 		return OLTP_INVALID;
-	if (unlikely(worker->revokes_seen !=
-		     atomic_load_explicit(&worker->engine->revokes, memory_order_acquire)) &&
-	    lost_was_accessed(worker))
+	if (lost_was_accessed(worker))
 		return txn_doom(worker, OLTP_LOST);
 	if (unlikely(worker->n_notes) && !notes_hold(worker))
 		return txn_doom(worker, OLTP_CONFLICT);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "cold_visit.h"
+#include "lost.h"
 #include "ordered.h"
 #include "txn.h"
 
@@ -28,6 +29,9 @@ enum oltp_rc oltp_txn_delete(struct oltp_worker *worker, struct oltp_table *tabl
 			&record);
 	if (rc)
 		return rc;
+	/* As long as a row is missing that looks like it, this one stays (restore.h). */
+	if (unlikely(worker->engine->log) && lost_may_hide(worker->engine, table, index_hash(key)))
+		return txn_doom(worker, OLTP_LOST);
 	access = txn_access_of(worker, record);
 	if (access->kind == ACCESS_INSERT) {
 		access->kind = ACCESS_UNDONE;

@@ -13,85 +13,14 @@
 #include <cmocka.h>
 
 #include "oltp-engine/src/manager.h"
-#include "oltp_memory_rig.h"
 #include "ordered_rig.h"
+#include "taker_rig.h"
 
 #define BLOCKS	16u
 
-/* Each block is a file of its own: cut short, its pages are gone and touching them is a SIGBUS. */
-struct taker {
-	int fds[BLOCKS];
-	uint8_t *addrs[BLOCKS];
-	uint32_t n;
-};
-
-static int taker_add(void *ctx, uint64_t bytes, uint32_t node, void **ret_addr, uint64_t *ret_bytes)
+static void open_taker(struct taker *t, struct rig *rig, enum oltp_cc cc)
 {
-	struct taker *t = ctx;
-	uint8_t *raw, *addr;
-	int fd;
-
-	(void)bytes;
-	(void)node;
-	if (t->n == BLOCKS)
-		return -ENOMEM;
-	fd = memfd_create("block", MFD_CLOEXEC);
-	if (fd < 0 || ftruncate(fd, OLTP_MEM_BLOCK_BYTES))
-		return -ENOMEM;
-	raw = mmap(NULL, 2 * OLTP_MEM_BLOCK_BYTES, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	addr = (uint8_t *)(((uintptr_t)raw + OLTP_MEM_BLOCK_BYTES - 1) &
-			   ~(OLTP_MEM_BLOCK_BYTES - 1));
-	if (mmap(addr, OLTP_MEM_BLOCK_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd,
-		 0) == MAP_FAILED)
-		return -ENOMEM;
-	t->fds[t->n] = fd;
-	t->addrs[t->n++] = addr;
-	*ret_addr = addr;
-	*ret_bytes = OLTP_MEM_BLOCK_BYTES;
-	return 0;
-}
-
-static void taker_release(void *ctx, void *addr, uint64_t bytes)
-{
-	struct taker *t = ctx;
-
-	munmap(addr, bytes);
-	/* Whatever is mapped there next is somebody else's. */
-	for (uint32_t i = 0; i < t->n; i++) {
-		if (t->addrs[i] == addr)
-			t->addrs[i] = NULL;
-	}
-}
-
-static const struct oltp_block_ops taker_ops = { taker_add, taker_release };
-
-static void take(struct taker *t, uint32_t block)
-{
-	assert_int_equal(ftruncate(t->fds[block], 0), 0);
-}
-
-static void taker_open(struct taker *t, struct rig *rig, enum oltp_cc cc)
-{
-	*t = (struct taker){ 0 };
-	*rig = (struct rig){ 0 };
-	assert_int_equal(oltp_engine_open(&(struct oltp_config){ .cc = cc, .node = 0,
-						.blocks = &taker_ops, .blocks_ctx = t,
-						.cold_dir = rig_dir() }, &rig->engine), 0);
-	oltp_memory_limit(rig->engine, 0, BLOCKS * OLTP_MEM_BLOCK_BYTES, 0);
-	assert_int_equal(oltp_memory_catch_revokes(rig->engine), 0);
-	assert_int_equal(oltp_table_create(rig->engine, RIG_RECORD_BYTES, 20000, &rig->table), 0);
-	assert_int_equal(oltp_worker_create(rig->engine, &rig->w), 0);
-}
-
-static void taker_close(struct taker *t, struct rig *rig)
-{
-	oltp_worker_destroy(rig->w);
-	oltp_engine_close(rig->engine);
-	for (uint32_t i = 0; i < t->n; i++) {
-		if (t->addrs[i])
-			munmap(t->addrs[i], OLTP_MEM_BLOCK_BYTES);
-		close(t->fds[i]);
-	}
+	taker_open(t, rig, BLOCKS, &(struct oltp_config){ .cc = cc, .cold_dir = rig_dir() });
 }
 
 static void wait_swept(struct rig *rig, uint64_t lost)
@@ -108,9 +37,9 @@ static void test_lost_records_are_named(void **state)
 	struct taker t;
 	struct rig rig;
 
-	taker_open(&t, &rig, OLTP_CC_NO_WAIT);
+	open_taker(&t, &rig, OLTP_CC_NO_WAIT);
 	rig_insert(&rig, 0, 2 * RIG_PER_BLOCK + 100);
-	take(&t, 1);
+	taker_take(&t, 1);
 	/* Found out by touching: the first one and every later one alike. */
 	for (uint64_t key = 0; key < 2 * RIG_PER_BLOCK + 100; key++) {
 		bool is_lost = key >= RIG_PER_BLOCK && key < 2 * RIG_PER_BLOCK;
@@ -145,12 +74,12 @@ static void test_transaction_does_not_commit_what_is_gone(void **state)
 	struct taker t;
 	struct rig rig;
 
-	taker_open(&t, &rig, OLTP_CC_WAIT_DIE);
+	open_taker(&t, &rig, OLTP_CC_WAIT_DIE);
 	rig_insert(&rig, 0, 2 * RIG_PER_BLOCK);
 	oltp_txn_begin(rig.w);
 	assert_int_equal(oltp_txn_read(rig.w, rig.table, 5, &found), OLTP_OK);
 	assert_int_equal(oltp_txn_update(rig.w, rig.table, 3000, &all, 1, &record), OLTP_OK);
-	take(&t, 0);
+	taker_take(&t, 0);
 	rig_fill_record(record, 3000, 1);
 	/* Zeroes, and no signal. */
 	assert_int_equal(((const volatile uint8_t *)found)[100], 0);
@@ -174,7 +103,7 @@ static void test_told_first(void **state)
 	struct taker t;
 	struct rig rig;
 
-	taker_open(&t, &rig, OLTP_CC_NO_WAIT);
+	open_taker(&t, &rig, OLTP_CC_NO_WAIT);
 	rig_insert(&rig, 0, 2 * RIG_PER_BLOCK);
 	assert_int_equal(oltp_memory_revoked(rig.engine, t.addrs[0], OLTP_MEM_BLOCK_BYTES),
 			 OLTP_MEM_BLOCK_BYTES);
@@ -195,7 +124,7 @@ static void test_cold_records_are_not_lost(void **state)
 	struct taker t;
 	struct rig rig;
 
-	taker_open(&t, &rig, OLTP_CC_NO_WAIT);
+	open_taker(&t, &rig, OLTP_CC_NO_WAIT);
 	rig_insert(&rig, 0, 4 * RIG_PER_BLOCK);
 	oltp_memory_limit(rig.engine, 0, 4 * MIB, 0);
 	for (int ms = 0; ms < (int)RIG_DEADLINE_MS && rig_stats(&rig).held_bytes > 4 * MIB; ms++)
@@ -264,7 +193,7 @@ static void test_blocks_go_while_threads_read(void **state)
 	struct taker t;
 	struct rig rig;
 
-	taker_open(&t, &rig, OLTP_CC_NO_WAIT);
+	open_taker(&t, &rig, OLTP_CC_NO_WAIT);
 	rig_insert(&rig, 0, 8 * RIG_PER_BLOCK);
 	for (int i = 0; i < 3; i++) {
 		workers[i].rig = &rig;
@@ -277,7 +206,7 @@ static void test_blocks_go_while_threads_read(void **state)
 
 		while (workers[block % 3].n_ok == n_ok)
 			rig_sleep_ms(1);
-		take(&t, block);
+		taker_take(&t, block);
 		rig_sleep_ms(block);
 		oltp_memory_revoked(rig.engine, t.addrs[block], OLTP_MEM_BLOCK_BYTES);
 	}
@@ -319,7 +248,7 @@ static void test_other_addresses_go_to_the_handler_before(void **state)
 
 	sigaction(SIGBUS, &action, &before);
 	page = mmap(NULL, 4096, PROT_READ, MAP_SHARED, fd, 0);
-	taker_open(&t, &rig, OLTP_CC_NO_WAIT);
+	open_taker(&t, &rig, OLTP_CC_NO_WAIT);
 	assert_int_equal(oltp_memory_catch_revokes(rig.engine), -EEXIST);
 	if (!sigsetjmp(others_way_out, 1))
 		fail_msg("no signal: %d", page[0]);
@@ -368,7 +297,7 @@ static void test_ordered_indexes_of_lost_rows(void **state)
 	struct rig rig;
 	uint64_t n = 2 * RIG_PER_BLOCK;
 
-	taker_open(&t, &rig, OLTP_CC_NO_WAIT);
+	open_taker(&t, &rig, OLTP_CC_NO_WAIT);
 	rows.engine = rig.engine;
 	rows.table = rig.table;
 	ordered_rig_indexes(&rows);
@@ -387,7 +316,7 @@ static void test_ordered_indexes_of_lost_rows(void **state)
 		assert_int_equal(insert_row(&rig, key), OLTP_OK);
 	assert_int_equal(oltp_txn_delete(rig.w, rig.table, 2500), OLTP_OK);
 	assert_int_equal(insert_row(&rig, 2500), OLTP_OK);
-	take(&t, 1);
+	taker_take(&t, 1);
 	assert_int_equal(oltp_memory_revoked(rig.engine, t.addrs[1], OLTP_MEM_BLOCK_BYTES),
 			 OLTP_MEM_BLOCK_BYTES);
 	assert_int_equal(oltp_txn_commit(rig.w), OLTP_LOST);
