@@ -7,7 +7,8 @@
  *   s  send INIT and SIPI: start the other processor
  *   i  send INIT only          p  send SIPI only
  *   n  send NMI                h  tell the other processor to halt
- *   c  answer "<counter> <starts> <wake-ups>", hexadecimal
+ *   c  answer "<counter> <starts> <wake-ups> <NMIs> <sent> <started>", hexadecimal;
+ *      the last two are times, in 2^20 cycles of the time stamp counter
  *   e  eject the other processor, which is CPU 1
  *   b  send very many interrupts to all others, which take none
  *
@@ -17,7 +18,10 @@
 	.set	counter, 0x7000		/* grows while the other processor runs */
 	.set	starts, 0x7004		/* times that it was started */
 	.set	wakeups, 0x7008		/* times that it came out of HLT */
-	.set	do_halt, 0x700c
+	.set	nmis, 0x700c		/* that it took */
+	.set	sent_at, 0x7010		/* when s was done, by the clock of the one that boots */
+	.set	started_at, 0x7014	/* when the other one was started, by its own clock */
+	.set	do_halt, 0x7018
 	.set	ap_page, 0x8000		/* where SIPI starts it */
 	.set	com1, 0x3f8
 	.set	icr, 0xfee00300		/* interrupt command of the local APIC */
@@ -40,10 +44,10 @@ _start:
 	movw	$ap_page, %di
 	movw	$(ap_end - ap_start), %cx
 	rep movsb
-	/* NMI comes to either processor, in real mode. */
-	movl	$(ap_page + ap_iret - ap_start), 2 * 4
+	/* NMI comes to the other processor, in real mode. */
+	movl	$(ap_page + ap_nmi - ap_start), 2 * 4
 	movw	$counter, %di
-	movw	$16, %cx
+	movw	$28, %cx
 	rep stosb
 	lgdt	gdt_register
 	movl	%cr0, %eax
@@ -107,6 +111,10 @@ command:
 	cmpb	$'s', %bl
 	jne	2f
 	movl	$0, do_halt
+	movl	$0x10, %ecx
+	rdmsr
+	shrdl	$20, %edx, %eax
+	movl	%eax, sent_at
 1:	movl	$(to_others | 0x4500), icr
 	call	settle
 2:	cmpb	$'p', %bl
@@ -171,6 +179,10 @@ ap_start:
 	movw	%ax, %ds
 	movw	%ax, %ss
 	movw	$0x6000, %sp
+	movl	$0x10, %ecx
+	rdmsr
+	shrdl	$20, %edx, %eax
+	movl	%eax, started_at
 	incl	starts
 1:	incl	counter
 	cmpb	$0, do_halt
@@ -178,7 +190,8 @@ ap_start:
 2:	hlt
 	incl	wakeups
 	jmp	2b
-ap_iret:
+ap_nmi:
+	incl	nmis
 	iret
 ap_end:
 
