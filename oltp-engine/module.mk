@@ -117,7 +117,7 @@ $(eval $(call unit_test,test_oltp_moving,tests/unit/test_oltp_moving.c tests/uni
 $(eval $(call unit_test,test_oltp_revoke,tests/unit/test_oltp_revoke.c tests/unit/ordered_rig.c tests/unit/taker_rig.c tests/unit/oltp_memory_rig.c,liboltp))
 $(eval $(call unit_test,test_oltp_restore,tests/unit/test_oltp_restore.c tests/unit/ordered_rig.c tests/unit/restore_rig.c tests/unit/taker_rig.c tests/unit/oltp_memory_rig.c $(OLTP_FAULTS_SRC),liboltp,,-Xlinker --wrap=notes_hold))
 $(eval $(call unit_test,test_oltp_restore_load,tests/unit/test_oltp_restore_load.c tests/unit/restore_rig.c tests/unit/taker_rig.c tests/unit/oltp_memory_rig.c $(OLTP_FAULTS_SRC),liboltp))
-$(eval $(call unit_test,test_oltp_blocks_ebb,tests/unit/test_oltp_blocks_ebb.c tests/unit/oltp_memory_rig.c $(OLTP_EBB_RIG_SRC),liboltp-server liboltp-bench liboltp monitord libebb))
+$(eval $(call unit_test,test_oltp_blocks_ebb,tests/unit/test_oltp_blocks_ebb.c tests/unit/oltp_memory_rig.c $(OLTP_FAULTS_SRC) $(OLTP_EBB_RIG_SRC),liboltp-server liboltp-bench liboltp monitord libebb))
 $(eval $(call unit_test_single,test_oltp_dist_steps,tests/unit/test_oltp_dist_steps.c,liboltp-dist))
 $(eval $(call unit_test_single,test_oltp_dist_twophase,tests/unit/test_oltp_dist_twophase.c,liboltp-dist))
 $(eval $(call unit_test,test_oltp_dist_crash,tests/unit/test_oltp_dist_crash.c,))

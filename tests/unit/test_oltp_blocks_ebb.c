@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <cmocka.h>
 
+#include "log_faults.h"
 #include "oltp-engine/server/blocks_ebb.h"
 #include "oltp-engine/src/manager.h"
 #include "oltp_memory_rig.h"
@@ -26,7 +27,9 @@ static void limit(struct ebb_rig *vm, uint32_t node, uint64_t bytes)
 	fake_ebb_dev_set_mem_limit(vm->dev, node, bytes, manager_now_ns() + DEADLINE_NS);
 }
 
-static void fixture_open(struct fixture *f, struct ebb_rig *vm, uint64_t max_bytes)
+/* disk: for a log; NULL: none. */
+static void fixture_open_on(struct fixture *f, struct ebb_rig *vm, uint64_t max_bytes,
+			    struct fault_disk *disk)
 {
 	fake_ebb_dev_set_pool(vm->dev, 0, 64 * MIB);
 	fake_ebb_dev_set_pool(vm->dev, 1, 64 * MIB);
@@ -37,11 +40,20 @@ static void fixture_open(struct fixture *f, struct ebb_rig *vm, uint64_t max_byt
 	f->rig = (struct rig){ 0 };
 	assert_int_equal(oltp_engine_open(&(struct oltp_config){ .node = -1,
 						.blocks = &blocks_ebb_ops, .blocks_ctx = f->blocks,
-						.cold_dir = rig_dir() }, &f->rig.engine), 0);
+						.cold_dir = rig_dir(),
+						.durability = disk ? OLTP_DURABILITY_COMMIT :
+								     OLTP_DURABILITY_OFF,
+						.log_dir = "/disk", .log_io = &fault_disk_ops,
+						.log_io_ctx = disk }, &f->rig.engine), 0);
 	blocks_ebb_attach(f->blocks, f->rig.engine);
 	assert_int_equal(oltp_table_create(f->rig.engine, RIG_RECORD_BYTES, RECORDS,
 					   &f->rig.table), 0);
 	assert_int_equal(oltp_worker_create(f->rig.engine, &f->rig.w), 0);
+}
+
+static void fixture_open(struct fixture *f, struct ebb_rig *vm, uint64_t max_bytes)
+{
+	fixture_open_on(f, vm, max_bytes, NULL);
 }
 
 static void fixture_close(struct fixture *f, struct ebb_rig *vm)
@@ -226,6 +238,34 @@ static void outlives_a_revoke(void **state)
 	fixture_close(&f, vm);
 }
 
+/* With a log: what was in it comes back, to other leases or to disk. */
+static void brings_back_what_was_revoked(void **state)
+{
+	struct fault_disk *disk = fault_disk_create(1);
+	struct oltp_restore_stats restored;
+	static uint64_t counters[RECORDS];
+	struct ebb_rig *vm = *state;
+	struct fixture f;
+
+	fixture_open_on(&f, vm, 0, disk);
+	rig_insert(&f.rig, 0, RECORDS);
+	assert_int_equal(oltp_checkpoint(f.rig.engine), 0);
+	for (uint64_t key = 0; key < RECORDS; key += 3)
+		assert_int_equal(rig_update(&f.rig, key, ++counters[key]), OLTP_OK);
+	assert_int_equal(fake_ebb_dev_revoke(vm->dev, 0, 2 * MIB), 2 * MIB);
+	for (int ms = 0; ms < (int)RIG_DEADLINE_MS && !rig_stats(&f.rig).revoked_bytes; ms++)
+		rig_sleep_ms(1);
+	assert_int_equal(rig_stats(&f.rig).revoked_bytes, 2 * MIB);
+	assert_int_equal(oltp_restore_wait(f.rig.engine), 0);
+	assert_int_equal(rig_scan(&f.rig, RECORDS, counters), 0);
+	oltp_restore_stats_read(f.rig.engine, &restored);
+	assert_int_equal(restored.records, rig_stats(&f.rig).lost_records);
+	assert_true(restored.records > 0);
+	assert_int_equal(oltp_checkpoint(f.rig.engine), 0);
+	fixture_close(&f, vm);
+	fault_disk_destroy(disk);
+}
+
 static void outlives_the_device(void **state)
 {
 	struct ebb_rig *vm = *state;
@@ -259,6 +299,8 @@ int main(int argc, char **argv)
 		cmocka_unit_test_setup_teardown(takes_no_more_than_told, ebb_rig_setup,
 						ebb_rig_teardown),
 		cmocka_unit_test_setup_teardown(outlives_a_revoke, ebb_rig_setup, ebb_rig_teardown),
+		cmocka_unit_test_setup_teardown(brings_back_what_was_revoked, ebb_rig_setup,
+						ebb_rig_teardown),
 		cmocka_unit_test_setup_teardown(outlives_the_device, ebb_rig_setup,
 						ebb_rig_teardown),
 	};
