@@ -15,9 +15,9 @@ RECORDS = {"spot": 10000, "scale": 200000}
 MEMORY_MIB = {"spot": 256, "scale": 640}
 # Interval of engine and monitor. Reports are made on a guest's first CPU, of which they take a
 # tenth if there are four a second: where throughput per CPU is compared they are rarer.
-REPORT_MS = {"spot": 250, "scale": 500}
+REPORT_MS = {"spot": 250, "scale": 1000}
 WORKLOAD = "--workload ycsb --operations 10 --update 0.2 --theta 0.5"
-DWELL_S = {"spot": 9.0, "scale": 8.0}
+DWELL_S = {"spot": 9.0, "scale": 10.0}
 
 
 @dataclass

@@ -23,7 +23,7 @@ SYMMETRY_PCT = 10.0
 # for a while before it counts as given back.
 SETTLE_SHARE = 0.4
 TRIM_SHARE = 0.125
-MIN_INTERIOR_RATES = 4
+MIN_INTERIOR_RATES = 3
 
 
 @dataclass
