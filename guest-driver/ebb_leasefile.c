@@ -8,21 +8,57 @@
 #include <linux/module.h>
 #include <linux/pagemap.h>
 #include <linux/poll.h>
+#include <linux/sched.h>
 #include <linux/slab.h>
+#include <linux/string.h>
 #include <linux/uaccess.h>
+#include <linux/wait_bit.h>
 
 #include "ebb_compat.h"
 
-/* Address of a page of the lease, in guest physical memory. */
+/*
+ * No page of a block is mapped for a lease before all of the block was zeroed for
+ * this lease.  By whom it was used before, if at all, and whether the host has
+ * discarded it since, does not matter: who used it, and a host that forgets to
+ * discard it, are not to be relied upon.  It is done when the block is first
+ * touched, which has the host find memory for it anyway.  The lease's lock is
+ * held for reading, so that only other faults change the entry.
+ */
+static void zero_block(const struct ebb_lease *lease, u32 *entry, phys_addr_t addr)
+{
+	phys_addr_t end = addr + lease->map.block_bytes;
+	u32 old = smp_load_acquire(entry);
+
+	while (!(old & EBB_LEASEMAP_ZEROED)) {
+		if (!(old & EBB_LEASEMAP_ZEROING) &&
+		    cmpxchg(entry, old, old | EBB_LEASEMAP_ZEROING) == old)
+			break;
+		wait_var_event(entry, !(READ_ONCE(*entry) & EBB_LEASEMAP_ZEROING));
+		old = smp_load_acquire(entry);
+	}
+	if (old & EBB_LEASEMAP_ZEROED)
+		return;
+	for (; addr < end; addr += PMD_SIZE) {
+		memset64(phys_to_virt(addr), 0, PMD_SIZE / sizeof(u64));
+		cond_resched();
+	}
+	smp_store_release(entry, old | EBB_LEASEMAP_ZEROED);
+	wake_up_var(entry);
+}
+
+/* Address of a page of the lease, in guest physical memory, with what the lease has put there. */
 static bool find_page(const struct ebb_lease *lease, pgoff_t pgoff, phys_addr_t *ret)
 {
 	u64 offset = (u64)pgoff << PAGE_SHIFT;
 	u32 block_bytes = lease->map.block_bytes;
+	phys_addr_t addr;
 	u32 block;
 
 	if (ebb_leasemap_lookup(&lease->map, offset / block_bytes, &block))
 		return false;
-	*ret = lease->pool->addr + (u64)block * block_bytes + (offset & (block_bytes - 1));
+	addr = lease->pool->addr + (u64)block * block_bytes;
+	zero_block(lease, &lease->map.entries[offset / block_bytes], addr);
+	*ret = addr + (offset & (block_bytes - 1));
 	return true;
 }
 

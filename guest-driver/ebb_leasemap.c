@@ -54,7 +54,8 @@ int ebb_leasemap_release(struct ebb_leasemap *m, const struct ebb_run *run)
 
 void ebb_leasemap_revoke(struct ebb_leasemap *m, u32 index, u32 block)
 {
-	if (index >= m->num_blocks || m->entries[index] != block)
+	if (index >= m->num_blocks || !ebb_leasemap_is_held(m, index) ||
+	    ebb_leasemap_block(m, index) != block)
 		return;
 	m->entries[index] |= EBB_LEASEMAP_REVOKED;
 	m->num_held--;

@@ -14,13 +14,20 @@
 
 #include "ebb_region.h"
 
-/* In an entry: what is not set says that the block is held. */
+/* In an entry: neither of these says that the block is held. */
 #define EBB_LEASEMAP_RELEASED	(1u << 31)
 #define EBB_LEASEMAP_REVOKED	(1u << 30)
-#define EBB_LEASEMAP_NUMBER	(EBB_LEASEMAP_REVOKED - 1)
+
+/*
+ * Of a block that is held, and for who maps it: it was zeroed for this lease,
+ * or somebody is at it.
+ */
+#define EBB_LEASEMAP_ZEROED	(1u << 29)
+#define EBB_LEASEMAP_ZEROING	(1u << 28)
+#define EBB_LEASEMAP_NUMBER	(EBB_LEASEMAP_ZEROING - 1)
 
 /* Blocks of a pool have smaller numbers. */
-#define EBB_LEASEMAP_MAX_BLOCKS	EBB_LEASEMAP_REVOKED
+#define EBB_LEASEMAP_MAX_BLOCKS	EBB_LEASEMAP_ZEROING
 
 struct ebb_leasemap {
 	u32 *entries;			/* storage of the caller: number of the block, and flags */

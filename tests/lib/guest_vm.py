@@ -144,9 +144,9 @@ class GuestVm:
         with open(f"{self.folder}/qemu.log", errors="replace") as f:
             return f.read()
 
-    def rss_of(self, size):
-        """Bytes of this host's memory behind QEMU's mappings of exactly that size."""
-        rss = 0
+    def mappings_of(self, size):
+        """QEMU's mappings of exactly that size: [(address, bytes of this host's memory behind)]."""
+        found = []
         is_it = False
         with open(f"/proc/{self.process.pid}/smaps") as f:
             for line in f:
@@ -155,8 +155,20 @@ class GuestVm:
                     start, end = (int(x, 16) for x in words[0].split("-"))
                     is_it = end - start == size
                 elif is_it and words[0] == "Rss:":
-                    rss += int(words[1]) * 1024
-        return rss
+                    found.append((start, int(words[1]) * 1024))
+        return found
+
+    def rss_of(self, size):
+        """Bytes of this host's memory behind QEMU's mappings of exactly that size."""
+        return sum(rss for _, rss in self.mappings_of(size))
+
+    def scribble(self, size, count):
+        """Put something into the first count bytes of QEMU's only mapping of that size."""
+        [(start, _)] = self.mappings_of(size)
+        with open(f"/proc/{self.process.pid}/mem", "r+b", buffering=0) as f:
+            f.seek(start)
+            if f.write(b"\x5a" * count) != count:
+                raise RuntimeError("QEMU's memory can not be written to")
 
     def complaints(self):
         """Lines of the kernel's log and of QEMU's that should not be there."""

@@ -134,6 +134,30 @@ static void test_revoke(void **state)
 	check_counts(0, 9);
 }
 
+/* The marks of who maps blocks are no part of their numbers, and go with nothing. */
+static void test_zeroed(void **state)
+{
+	struct ebb_run r = { 2, 1 };
+	u32 block = 0;
+
+	(void)state;
+	for (u32 i = 0; i < map.num_blocks; i++)
+		map.entries[i] |= i % 2 ? EBB_LEASEMAP_ZEROING : EBB_LEASEMAP_ZEROED;
+	check_counts(10, 0);
+	assert_int_equal(ebb_leasemap_lookup(&map, 8, &block), 0);
+	assert_int_equal(block, 201);
+	assert_int_equal(ebb_leasemap_lookup(&map, 9, &block), 0);
+	assert_int_equal(block, 202);
+	assert_int_equal(ebb_leasemap_release(&map, &r), 0);
+	ebb_leasemap_revoke(&map, 2, 102);
+	ebb_leasemap_revoke(&map, 8, 201);
+	ebb_leasemap_revoke(&map, 9, 202);
+	check_counts(7, 2);
+	assert_int_equal(ebb_leasemap_block(&map, 9), 202);
+	ebb_leasemap_revoke_all(&map);
+	check_counts(0, 9);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -141,6 +165,7 @@ int main(void)
 		cmocka_unit_test_setup(test_range, setup),
 		cmocka_unit_test_setup(test_release, setup),
 		cmocka_unit_test_setup(test_revoke, setup),
+		cmocka_unit_test_setup(test_zeroed, setup),
 	};
 
 	return cmocka_run_group_tests_name("ebb_leasemap", tests, NULL, NULL);

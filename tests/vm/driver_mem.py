@@ -130,6 +130,17 @@ def test_mem_use(rig):
     run_program(rig, "use")
 
 
+def test_mem_zero(rig):
+    """A host that does not discard what was unplugged: blocks are zero all the same."""
+    pid, _ = rig.hold("3")
+    for command in (f"add {64 * MIB} 0", "first-touch", "first-touch-small"):
+        rig.vm.scribble(POOL_BYTES[0], 64 * MIB)
+        rig.ok(f"{MEM} {command}")
+        wait_home(rig)
+    rig.ok(f"kill {pid}")
+    rig.wait_home()
+
+
 def test_mem_io(rig):
     run_program(rig, "io /dev/vda")
 
@@ -150,6 +161,17 @@ def test_mem_partial_and_any(rig):
     wait_home(rig)
     add_fails(rig, "ERANGE", 512 * MIB, 1)
     offer(rig)
+
+
+def test_mem_kernel_memory(rig):
+    """What the driver keeps of a lease is as large as that, and charged to who has the lease."""
+    offer(rig, {0: 1024 * MIB, 1: 0})
+    count = json.loads(rig.ok(f"{MEM} small-leases {POOL_BYTES[0]} 400"))
+    print(f"    {count}")
+    check(count["leases"] == 400 and count["kmalloc_2k"] < 200, f"sized by what was asked: {count}")
+    check(count["accounted"] >= 800, f"not charged: {count}")
+    offer(rig)
+    wait_home(rig)
 
 
 def test_mem_poll(rig):
@@ -534,9 +556,9 @@ def without_control_device(rig, held):
 
 
 TESTS = [
-    test_mem_info, test_mem_bad_input, test_mem_use, test_mem_io, test_mem_partial_and_any,
-    test_mem_poll, test_mem_demand, test_mem_revoke, test_mem_revoke_in_pieces,
-    test_mem_revoke_in_use, test_mem_released_and_revoked, test_mem_killed, test_mem_agent_away,
+    test_mem_info, test_mem_bad_input, test_mem_use, test_mem_zero, test_mem_io,
+    test_mem_partial_and_any, test_mem_kernel_memory, test_mem_poll, test_mem_demand,
+    test_mem_revoke, test_mem_revoke_in_pieces, test_mem_revoke_in_use, test_mem_released_and_revoked, test_mem_killed, test_mem_agent_away,
     test_mem_other_device, test_mem_order_of_drivers, test_mem_pool_unbound,
     test_mem_unbound_while_busy, test_mem_unload,
     test_mem_times, test_mem_stress, test_mem_reboot, test_mem_unbound_in_use,

@@ -22,11 +22,15 @@
 
 static const char usage[] =
 	"usage: ebbt-mem bad-input | use | io DISK\n"
+	"       ebbt-mem first-touch[-small]  by threads at once, with pages of 2 MiB or 4 KiB\n"
 	"       ebbt-mem info                 pools and limits of memory\n"
 	"       ebbt-mem add BYTES [NODE]     add a lease, see that it is zero, return it\n"
 	"       ebbt-mem hold BYTES [NODE]    keep it; say what is there when told with SIGUSR1\n"
 	"       ebbt-mem comb BYTES [NODE]    likewise, but release every second block first\n"
 	"       ebbt-mem pipe BYTES [NODE]    likewise, with pages of the first block in a pipe\n"
+	"       ebbt-mem small-leases BYTES COUNT\n"
+	"                                     leases of one block, for each of which BYTES are asked,\n"
+	"                                     while there is no more; what the kernel keeps of them\n"
 	"       ebbt-mem time BYTES ROUNDS    how long add, first touch and release take\n";
 
 static int fail(const char *what, int error)
@@ -190,6 +194,45 @@ static int do_time(uint64_t bytes, uint64_t rounds)
 	return 0;
 }
 
+/* Objects of the kernel's caches whose names begin and end like this. */
+static long count_slab(const char *prefix, const char *suffix)
+{
+	FILE *f = fopen("/proc/slabinfo", "re");
+	char line[512], name[64];
+	long sum = 0, n;
+
+	while (f && fgets(line, sizeof(line), f)) {
+		if (sscanf(line, "%63s %ld", name, &n) != 2 || strncmp(name, prefix, strlen(prefix)))
+			continue;
+		if (strlen(name) >= strlen(suffix) &&
+		    !strcmp(name + strlen(name) - strlen(suffix), suffix))
+			sum += n;
+	}
+	if (f)
+		fclose(f);
+	return sum;
+}
+
+/* A table of 512 blocks takes 2 KiB. */
+static int do_small_leases(uint64_t bytes, uint64_t count)
+{
+	struct lease all = need_lease(bytes, 0), one;
+	long of_2k = count_slab("kmalloc-", "-2k"), accounted = count_slab("kmalloc-cg-", "");
+	uint64_t i;
+
+	for (i = 0; i < count; i++) {
+		int rc = lease_release(&all, i * BLOCK_BYTES, BLOCK_BYTES, NULL);
+
+		rc = rc ?: lease_add(&one, bytes, 0);
+		if (rc || one.bytes != BLOCK_BYTES)
+			return fail("a lease of one block", rc ?: ERANGE);
+	}
+	of_2k = count_slab("kmalloc-", "-2k") - of_2k;
+	accounted = count_slab("kmalloc-cg-", "") - accounted;
+	printf("{\"leases\":%" PRIu64 ",\"kmalloc_2k\":%ld,\"accounted\":%ld}\n", i, of_2k, accounted);
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	const char *cmd = argc > 1 ? argv[1] : "";
@@ -202,12 +245,16 @@ int main(int argc, char **argv)
 		return test_use();
 	if (!strcmp(cmd, "io") && argc == 3)
 		return test_io(argv[2]);
+	if (!strcmp(cmd, "first-touch") || !strcmp(cmd, "first-touch-small"))
+		return test_first_touch(!strcmp(cmd, "first-touch-small"));
 	if (!strcmp(cmd, "info"))
 		return do_info();
 	if (!strcmp(cmd, "add") && argc > 2)
 		return do_add(number(argv[2]), node);
 	if ((!strcmp(cmd, "hold") || !strcmp(cmd, "comb") || !strcmp(cmd, "pipe")) && argc > 2)
 		return do_hold(cmd, number(argv[2]), node);
+	if (!strcmp(cmd, "small-leases") && argc == 4)
+		return do_small_leases(number(argv[2]), number(argv[3]));
 	if (!strcmp(cmd, "time") && argc == 4)
 		return do_time(number(argv[2]), number(argv[3]));
 	fputs(usage, stderr);

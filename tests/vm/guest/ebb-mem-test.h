@@ -7,6 +7,7 @@
 
 int test_bad_input(void);
 int test_use(void);
+int test_first_touch(bool is_small);	/* is_small: by pages of 4 KiB */
 int test_io(const char *disk);
 
 #endif /* EBB_TESTS_MEM_TEST_H */

@@ -3,6 +3,7 @@
 #include "ebb-mem-test.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -337,6 +338,61 @@ static void test_life(void)
 	expect("its lease goes", wait_leased(0));
 	close(pipes[0]);
 	close(pipes[1]);
+}
+
+#define NUM_TOUCHERS	4
+
+struct toucher {
+	pthread_t thread;
+	pthread_barrier_t *barrier;
+	const struct lease *lease;
+	uint64_t offset;	/* in each block: what it writes its own offset to */
+};
+
+static void *run_toucher(void *arg)
+{
+	const struct toucher *t = arg;
+
+	for (uint64_t at = 0; at < t->lease->bytes; at += BLOCK_BYTES) {
+		pthread_barrier_wait(t->barrier);
+		*(volatile uint64_t *)(t->lease->map + at + t->offset) = t->offset;
+	}
+	return NULL;
+}
+
+int test_first_touch(bool is_small)
+{
+	struct lease l = need_lease(32 * BLOCK_BYTES, 0);
+	struct toucher touchers[NUM_TOUCHERS];
+	bool is_written = true, is_rest_zero = true;
+	pthread_barrier_t barrier;
+
+	if (is_small)
+		madvise(l.map, l.bytes, MADV_NOHUGEPAGE);
+	pthread_barrier_init(&barrier, NULL, NUM_TOUCHERS);
+	for (unsigned int i = 0; i < NUM_TOUCHERS; i++) {
+		touchers[i] = (struct toucher) {
+			.barrier = &barrier, .lease = &l,
+			.offset = i * (BLOCK_BYTES / NUM_TOUCHERS) + sizeof(uint64_t),
+		};
+		if (pthread_create(&touchers[i].thread, NULL, run_toucher, &touchers[i]))
+			exit(1);
+	}
+	for (unsigned int i = 0; i < NUM_TOUCHERS; i++)
+		pthread_join(touchers[i].thread, NULL);
+	for (uint64_t at = 0; at < l.bytes; at += BLOCK_BYTES) {
+		for (unsigned int i = 0; i < NUM_TOUCHERS; i++) {
+			uint64_t *p = (uint64_t *)(l.map + at + touchers[i].offset);
+
+			is_written &= *p == touchers[i].offset;
+			*p = 0;
+		}
+		is_rest_zero &= is_zero(l.map + at, BLOCK_BYTES);
+	}
+	expect("what threads write to a block that none had touched is there", is_written);
+	expect("and nothing else", is_rest_zero);
+	lease_close(&l);
+	return end_of_tests();
 }
 
 int test_use(void)
