@@ -37,14 +37,19 @@ static struct inode *create_inode(struct super_block *sb, u64 bytes)
 	return inode;
 }
 
+static u32 *alloc_entries(u32 num_blocks)
+{
+	return kvmalloc_array(num_blocks, sizeof(u32), GFP_KERNEL_ACCOUNT);
+}
+
 static struct ebb_lease *create_lease(struct ebb_pool *pool, u32 max_blocks)
 {
-	struct ebb_lease *lease = kzalloc(sizeof(*lease), GFP_KERNEL);
+	struct ebb_lease *lease = kzalloc(sizeof(*lease), GFP_KERNEL_ACCOUNT);
 	u32 *entries;
 
 	if (!lease)
 		return NULL;
-	entries = kvmalloc_array(max_blocks, sizeof(*entries), GFP_KERNEL);
+	entries = alloc_entries(max_blocks);
 	if (!entries) {
 		kfree(lease);
 		return NULL;
@@ -230,6 +235,23 @@ static int fill(struct ebb_pool *pool, struct ebb_lease *lease, u32 want, struct
 	}
 }
 
+/* What it keeps of its blocks has had room for max_blocks; the host may have given fewer. */
+static int trim_lease(struct ebb_lease *lease, u32 max_blocks)
+{
+	u32 *entries, *old;
+
+	if (lease->map.num_blocks == max_blocks)
+		return 0;
+	entries = alloc_entries(lease->map.num_blocks);
+	if (!entries)
+		return -ENOMEM;
+	down_write(&lease->lock);
+	old = ebb_leasemap_move(&lease->map, entries);
+	up_write(&lease->lock);
+	kvfree(old);
+	return 0;
+}
+
 static struct file *create_in(struct ebb_dev *ebb, struct ebb_pool *pool, struct ebb_mem_add *arg)
 {
 	u32 want = arg->bytes / pool->block_bytes;
@@ -247,6 +269,8 @@ static struct file *create_in(struct ebb_dev *ebb, struct ebb_pool *pool, struct
 	mutex_lock(&pool->io_lock);
 	rc = fill(pool, lease, want, arg);
 	mutex_unlock(&pool->io_lock);
+	if (!rc)
+		rc = trim_lease(lease, want);
 	if (rc) {
 		fput(filp);
 		return ERR_PTR(rc);

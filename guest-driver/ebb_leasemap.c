@@ -17,6 +17,17 @@ void ebb_leasemap_append(struct ebb_leasemap *m, const struct ebb_run *run)
 	m->num_held += run->count;
 }
 
+u32 *ebb_leasemap_move(struct ebb_leasemap *m, u32 *entries)
+{
+	u32 *old = m->entries;
+	u32 i;
+
+	for (i = 0; i < m->num_blocks; i++)
+		entries[i] = old[i];
+	m->entries = entries;
+	return old;
+}
+
 int ebb_leasemap_lookup(const struct ebb_leasemap *m, u64 index, u32 *ret_block)
 {
 	if (index >= m->num_blocks || !ebb_leasemap_is_held(m, index))

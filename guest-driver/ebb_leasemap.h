@@ -42,6 +42,9 @@ void ebb_leasemap_init(struct ebb_leasemap *m, u32 *entries, u32 block_bytes);
 /* More blocks at the end, while the lease is being made; entries has room for them. */
 void ebb_leasemap_append(struct ebb_leasemap *m, const struct ebb_run *run);
 
+/* All of it is in entries from now on; returns the storage that it was in. */
+u32 *ebb_leasemap_move(struct ebb_leasemap *m, u32 *entries);
+
 /* Number of the block in the pool; -ENOENT: not held, or past the end. */
 int ebb_leasemap_lookup(const struct ebb_leasemap *m, u64 index, u32 *ret_block);
 

@@ -158,6 +158,20 @@ static void test_zeroed(void **state)
 	check_counts(0, 9);
 }
 
+static void test_move(void **state)
+{
+	u32 storage[10], block = 0;
+
+	(void)state;
+	ebb_leasemap_revoke(&map, 1, 101);
+	assert_ptr_equal(ebb_leasemap_move(&map, storage), entries);
+	memset(entries, 0xff, sizeof(entries));
+	check_counts(9, 1);
+	assert_int_equal(ebb_leasemap_lookup(&map, 1, &block), -ENOENT);
+	assert_int_equal(ebb_leasemap_lookup(&map, 9, &block), 0);
+	assert_int_equal(block, 202);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -166,6 +180,7 @@ int main(void)
 		cmocka_unit_test_setup(test_release, setup),
 		cmocka_unit_test_setup(test_revoke, setup),
 		cmocka_unit_test_setup(test_zeroed, setup),
+		cmocka_unit_test_setup(test_move, setup),
 	};
 
 	return cmocka_run_group_tests_name("ebb_leasemap", tests, NULL, NULL);

@@ -169,7 +169,7 @@ def test_mem_kernel_memory(rig):
     count = json.loads(rig.ok(f"{MEM} small-leases {POOL_BYTES[0]} 400"))
     print(f"    {count}")
     check(count["leases"] == 400 and count["kmalloc_2k"] < 200, f"sized by what was asked: {count}")
-    check(count["accounted"] >= 800, f"not charged: {count}")
+    check(count["accounted"] > 200, f"not charged: {count}")
     offer(rig)
     wait_home(rig)
 

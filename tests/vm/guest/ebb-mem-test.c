@@ -29,8 +29,8 @@ static const char usage[] =
 	"       ebbt-mem comb BYTES [NODE]    likewise, but release every second block first\n"
 	"       ebbt-mem pipe BYTES [NODE]    likewise, with pages of the first block in a pipe\n"
 	"       ebbt-mem small-leases BYTES COUNT\n"
-	"                                     leases of one block, for each of which BYTES are asked,\n"
-	"                                     while there is no more; what the kernel keeps of them\n"
+	"                                     leases of one block, for each of which BYTES are\n"
+	"                                     asked while there is one left; what the kernel keeps\n"
 	"       ebbt-mem time BYTES ROUNDS    how long add, first touch and release take\n";
 
 static int fail(const char *what, int error)
@@ -202,7 +202,8 @@ static long count_slab(const char *prefix, const char *suffix)
 	long sum = 0, n;
 
 	while (f && fgets(line, sizeof(line), f)) {
-		if (sscanf(line, "%63s %ld", name, &n) != 2 || strncmp(name, prefix, strlen(prefix)))
+		if (sscanf(line, "%63s %ld", name, &n) != 2 ||
+		    strncmp(name, prefix, strlen(prefix)))
 			continue;
 		if (strlen(name) >= strlen(suffix) &&
 		    !strcmp(name + strlen(name) - strlen(suffix), suffix))
@@ -229,7 +230,8 @@ static int do_small_leases(uint64_t bytes, uint64_t count)
 	}
 	of_2k = count_slab("kmalloc-", "-2k") - of_2k;
 	accounted = count_slab("kmalloc-cg-", "") - accounted;
-	printf("{\"leases\":%" PRIu64 ",\"kmalloc_2k\":%ld,\"accounted\":%ld}\n", i, of_2k, accounted);
+	printf("{\"leases\":%" PRIu64 ",\"kmalloc_2k\":%ld,\"accounted\":%ld}\n", i, of_2k,
+	       accounted);
 	return 0;
 }
 
