@@ -108,49 +108,51 @@ static void claim_all(struct work_struct *work)
 
 	if (!ebb)
 		return;
-	bus_for_each_dev(ebb->vdev->dev.bus, NULL, NULL, take_away);
-	ebb_pool_attach_all();
+	if (ebb->cfg.num_pools) {
+		bus_for_each_dev(ebb->vdev->dev.bus, NULL, NULL, take_away);
+		ebb_pool_attach_all();
+	}
 	ebb_dev_put(ebb);
 }
 
-static int driver_bound(struct notifier_block *nb, unsigned long action, void *data)
+/*
+ * The driver of pools has refused a device, which Linux took for its failure and
+ * told the device.  The driver that it is for is to find it as it was.
+ */
+static void forget_failure(struct virtio_device *vdev)
+{
+	virtio_reset_device(vdev);
+	virtio_add_status(vdev, VIRTIO_CONFIG_S_ACKNOWLEDGE);
+}
+
+static int driver_changed(struct notifier_block *nb, unsigned long action, void *data)
 {
 	struct device *dev = data;
+	struct virtio_device *vdev = dev_to_virtio(dev);
 
-	if (action == BUS_NOTIFY_BOUND_DRIVER && dev_to_virtio(dev)->id.device == VIRTIO_ID_MEM &&
-	    !ebb_pool_is_driver(dev->driver))
+	if (vdev->id.device != VIRTIO_ID_MEM)
+		return NOTIFY_OK;
+	if (action == BUS_NOTIFY_BOUND_DRIVER && !ebb_pool_is_driver(dev->driver))
 		schedule_work(&claim_work);
+	else if (action == BUS_NOTIFY_DRIVER_NOT_BOUND && ebb_pool_is_driver(dev->driver) &&
+		 !is_listed(vdev))
+		forget_failure(vdev);
 	return NOTIFY_OK;
 }
 
-static struct notifier_block driver_bound_nb = {
-	.notifier_call = driver_bound,
+static struct notifier_block driver_changed_nb = {
+	.notifier_call = driver_changed,
 };
 
-static void watch(struct ebb_dev *ebb, bool is_watching)
+int ebb_claim_start(const struct device_driver *driver)
 {
-	static bool was_watching;
-
-	if (is_watching == was_watching)
-		return;
-	was_watching = is_watching;
-	if (is_watching) {
-		bus_register_notifier(ebb->vdev->dev.bus, &driver_bound_nb);
-		schedule_work(&claim_work);
-	} else {
-		bus_unregister_notifier(ebb->vdev->dev.bus, &driver_bound_nb);
-		cancel_work_sync(&claim_work);
-	}
+	return bus_register_notifier(driver->bus, &driver_changed_nb);
 }
 
-void ebb_claim_stop(void)
+void ebb_claim_stop(const struct device_driver *driver)
 {
-	struct ebb_dev *ebb = ebb_claim_get_control();
-
-	if (!ebb)
-		return;
-	watch(ebb, false);
-	ebb_dev_put(ebb);
+	bus_unregister_notifier(driver->bus, &driver_changed_nb);
+	cancel_work_sync(&claim_work);
 }
 
 void ebb_claim_set_control(struct ebb_dev *ebb)
@@ -164,13 +166,11 @@ void ebb_claim_set_control(struct ebb_dev *ebb)
 		kref_get(&ebb->ref);
 	mutex_unlock(&control_lock);
 
-	if (ebb && ebb->cfg.num_pools) {
-		watch(ebb, true);
-		flush_work(&claim_work);
-	}
+	if (ebb)
+		schedule_work(&claim_work);
+	flush_work(&claim_work);
 	if (!old)
 		return;
-	watch(old, false);
 	flush_workqueue(ebb_mem_wq);
 	ebb_dev_put(old);
 }

@@ -348,7 +348,6 @@ module_init(ebb_init);
 
 static void __exit ebb_exit(void)
 {
-	ebb_claim_stop();
 	/* Pools first: what the host revoked in between is still heard of. */
 	ebb_pool_exit();
 	unregister_virtio_driver(&ebb_driver);

@@ -344,11 +344,11 @@ static const unsigned int pool_features[] = {
 	VIRTIO_MEM_F_UNPLUGGED_INACCESSIBLE,
 };
 
-/* Not for the module loader: without a control device there are no pools. */
-static const struct virtio_device_id pool_ids[] = {
-	{ VIRTIO_ID_MEM, VIRTIO_DEV_ANY_ID },
-	{ 0 },
-};
+/*
+ * Not for the module loader: without a control device there are no pools.  Empty
+ * until ebb_claim.c is there to look after devices that turn out to be none.
+ */
+static struct virtio_device_id pool_ids[2];
 
 static struct virtio_driver pool_driver = {
 	.driver.name = "ebb_pool",
@@ -381,10 +381,21 @@ void ebb_pool_attach_all(void)
 
 int ebb_pool_init(void)
 {
-	return register_virtio_driver(&pool_driver);
+	int rc = register_virtio_driver(&pool_driver);
+
+	if (rc)
+		return rc;
+	rc = ebb_claim_start(&pool_driver.driver);
+	if (rc) {
+		unregister_virtio_driver(&pool_driver);
+		return rc;
+	}
+	pool_ids[0] = (struct virtio_device_id) { VIRTIO_ID_MEM, VIRTIO_DEV_ANY_ID };
+	return 0;
 }
 
 void ebb_pool_exit(void)
 {
+	ebb_claim_stop(&pool_driver.driver);
 	unregister_virtio_driver(&pool_driver);
 }

@@ -98,8 +98,13 @@ extern struct workqueue_struct *ebb_mem_wq;
  */
 void ebb_claim_set_control(struct ebb_dev *ebb);
 
-/* Before the driver of pools goes: no device is looked for any more. */
-void ebb_claim_stop(void);
+/*
+ * From when the driver of pools is registered, before it is offered a device, until
+ * just before it goes: looks for pools that other drivers get, and after devices
+ * that are not pools.
+ */
+int ebb_claim_start(const struct device_driver *driver);
+void ebb_claim_stop(const struct device_driver *driver);
 
 /* The control device with a reference, or NULL. */
 struct ebb_dev *ebb_claim_get_control(void);

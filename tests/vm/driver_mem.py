@@ -319,6 +319,13 @@ def drivers(rig):
     return sorted(out.split())
 
 
+def are_failed(rig):
+    """Virtio-mem devices that a driver has told that it has given up on them."""
+    out = rig.ok("for d in /sys/bus/virtio/devices/*; do [ $(cat $d/device) = 0x0018 ] || continue;"
+                 " echo $(basename $d) $(cat $d/status); done")
+    return [name for name, status in map(str.split, out.splitlines()) if int(status, 0) & 0x80]
+
+
 def test_mem_order_of_drivers(rig):
     """The VM booted with the in-tree driver loaded first; now in other orders."""
     want = ["ebb_pool", "ebb_pool", "virtio_mem"]
@@ -332,6 +339,7 @@ def test_mem_order_of_drivers(rig):
         while drivers(rig) != want:
             check(time.monotonic() < end, f"{first} before {second}: {drivers(rig)}")
             time.sleep(0.1)
+        check(not are_failed(rig), f"{first} before {second}: marked as failed {are_failed(rig)}")
         rig.agent.wait("driver", lambda a: a.has_driver)
         rig.wait_agent_up()
         offer(rig)
