@@ -8,6 +8,17 @@
 #include <linux/version.h>
 #include <linux/virtio_config.h>
 
+/*
+ * Leases depend on what the kernel does with huge and devmap entries, and where it counts
+ * references to their pages.  From 6.15 on it drops some that were never taken, and does not say so.
+ */
+#define EBB_IS_LINUX(major, minor) \
+	(LINUX_VERSION_CODE >= KERNEL_VERSION(major, minor, 0) && \
+	 LINUX_VERSION_CODE < KERNEL_VERSION(major, (minor) + 1, 0))
+#if !EBB_IS_LINUX(6, 1) && !EBB_IS_LINUX(6, 12)
+#error "ebb is for Linux 6.1 and 6.12: with others it may corrupt memory. See guest-driver/README.md"
+#endif
+
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 3, 0)
 static inline void vm_flags_mod(struct vm_area_struct *vma, vm_flags_t set, vm_flags_t clear)
 {
