@@ -10,13 +10,13 @@
 
 /*
  * Leases depend on what the kernel does with huge and devmap entries, and where it counts
- * references to their pages.  From 6.15 on it drops some that were never taken, and does not say so.
+ * references to their pages.  6.15 drops some that were never taken, and does not say so.
  */
 #define EBB_IS_LINUX(major, minor) \
 	(LINUX_VERSION_CODE >= KERNEL_VERSION(major, minor, 0) && \
 	 LINUX_VERSION_CODE < KERNEL_VERSION(major, (minor) + 1, 0))
 #if !EBB_IS_LINUX(6, 1) && !EBB_IS_LINUX(6, 12)
-#error "ebb is for Linux 6.1 and 6.12: with others it may corrupt memory. See guest-driver/README.md"
+#error "ebb is for Linux 6.1 and 6.12: with others it may corrupt memory, see its README.md"
 #endif
 
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 3, 0)

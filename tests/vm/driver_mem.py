@@ -566,7 +566,8 @@ def without_control_device(rig, held):
 TESTS = [
     test_mem_info, test_mem_bad_input, test_mem_use, test_mem_zero, test_mem_io,
     test_mem_partial_and_any, test_mem_kernel_memory, test_mem_poll, test_mem_demand,
-    test_mem_revoke, test_mem_revoke_in_pieces, test_mem_revoke_in_use, test_mem_released_and_revoked, test_mem_killed, test_mem_agent_away,
+    test_mem_revoke, test_mem_revoke_in_pieces, test_mem_revoke_in_use,
+    test_mem_released_and_revoked, test_mem_killed, test_mem_agent_away,
     test_mem_other_device, test_mem_order_of_drivers, test_mem_pool_unbound,
     test_mem_unbound_while_busy, test_mem_unload,
     test_mem_times, test_mem_stress, test_mem_reboot, test_mem_unbound_in_use,

@@ -29,8 +29,8 @@ static const char usage[] =
 	"       ebbt-mem comb BYTES [NODE]    likewise, but release every second block first\n"
 	"       ebbt-mem pipe BYTES [NODE]    likewise, with pages of the first block in a pipe\n"
 	"       ebbt-mem small-leases BYTES COUNT\n"
-	"                                     leases of one block, for each of which BYTES are\n"
-	"                                     asked while there is one left; what the kernel keeps\n"
+	"                                     leases of one block, for each of which\n"
+	"                                     BYTES are asked; what the kernel keeps\n"
 	"       ebbt-mem time BYTES ROUNDS    how long add, first touch and release take\n";
 
 static int fail(const char *what, int error)
