@@ -30,7 +30,8 @@ static int taker_add(void *ctx, uint64_t bytes, uint32_t node, void **ret_addr, 
 		 0) == MAP_FAILED)
 		return -ENOMEM;
 	t->fds[t->n] = fd;
-	t->addrs[t->n++] = addr;
+	t->addrs[t->n] = addr;
+	t->n++;
 	*ret_addr = addr;
 	*ret_bytes = OLTP_MEM_BLOCK_BYTES;
 	return 0;

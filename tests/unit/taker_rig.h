@@ -9,11 +9,14 @@
 
 #define TAKER_BLOCKS	64u
 
-/* Each block is a file of its own: cut short, its pages are gone and touching them is a SIGBUS. */
+/*
+ * Each block is a file of its own: cut short, its pages are gone and touching them is a SIGBUS. The
+ * engine adds some at any moment: those up to n are whole.
+ */
 struct taker {
 	int fds[TAKER_BLOCKS];
-	uint8_t *addrs[TAKER_BLOCKS];	/* NULL: it was given back */
-	uint32_t n, n_max;		/* given so far; so many at most */
+	uint8_t *_Atomic addrs[TAKER_BLOCKS];	/* NULL: it was given back */
+	_Atomic uint32_t n, n_max;		/* given so far; so many at most */
 };
 
 /*
