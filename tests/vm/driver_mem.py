@@ -54,7 +54,7 @@ class Holder:
         self.rig = rig
         self.out = f"/tmp/hold{Holder.last}"
         text = rig.ok(f"({MEM} {command} {size} {node} >{self.out} 2>&1 & echo $!); "
-                      + until(f"grep -q . {self.out}", f"cat {self.out}"))
+                      + until(f"grep -qs . {self.out}", f"cat {self.out}"))
         self.pid = int(text.splitlines()[0])
         check(len(text.splitlines()) > 1 and text.splitlines()[1].startswith("{"),
               f"hold {size} {node}: {text}")
