@@ -22,7 +22,8 @@ ACK, NACK, BUSY = 0, 1, 2
 REASON_LIMIT, REASON_CEILING, REASON_NODE, REASON_HOST, REASON_CAPACITY = 1, 2, 3, 6, 7
 NODE_ANY = 0xFFFF
 F_FORCED, F_LENT, F_PARKED = 1 << 2, 1 << 3, 1 << 4
-HELLO_F_DRIVER, HELLO_F_LEND, HELLO_F_VOM = 1 << 0, 1 << 1, 1 << 2
+HELLO_F_DRIVER, HELLO_F_LEND, HELLO_F_VOM, HELLO_F_LEAVE = 1 << 0, 1 << 1, 1 << 2, 1 << 3
+REVOKE_F_LEAVE = 1 << 0
 TELEMETRY_TOTALS, TELEMETRY_VOM = 1, 2
 
 # Of waits for what must come: long, since a machine that runs tests may be busy.
@@ -108,6 +109,7 @@ class FakeAgent:
         self.has_driver = False
         self.can_lend = False
         self.can_vom = False
+        self.can_leave = False
         self.removals = {}      # vcpu -> tags of CPU_REMOVE that wait for its end
         self.behave = collections.deque()   # for the next requests: silent, delay:S, busy, refuse
         self.held_back = []     # requests that silence has swallowed
@@ -165,12 +167,16 @@ class FakeAgent:
             self.cutoffs = dict(cutoffs or {})
             self._send_limits()
 
-    def revoke(self, node, target_bytes):
+    def revoke(self, node, target_bytes, flags=0):
         """Take memory without the guest; returns when, by time.monotonic()."""
         with self.lock:
             at = time.monotonic()
-            self._send(REVOKE, struct.pack("<HHIQ", node, 0, 0, target_bytes))
+            self._send(REVOKE, struct.pack("<HHIQ", node, flags, 0, target_bytes))
             return at
+
+    def leave(self, node, target_bytes):
+        """The same, by the guest."""
+        return self.revoke(node, target_bytes, REVOKE_F_LEAVE)
 
     def force(self, vcpu, is_forced=True):
         with self.lock:
@@ -288,6 +294,7 @@ class FakeAgent:
         self.has_driver = bool(flags & HELLO_F_DRIVER)
         self.can_lend = bool(flags & HELLO_F_LEND)
         self.can_vom = bool(flags & HELLO_F_VOM)
+        self.can_leave = bool(flags & HELLO_F_LEAVE)
         self.generation = max(self.generation, generation)
         known = {}
         self.lent, self.parked = set(), set()

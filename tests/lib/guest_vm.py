@@ -73,7 +73,8 @@ class GuestVm:
 
     pools: {id: (node, bytes[, size of blocks])}, virtio-mem devices that the control device lists.
     options: more of the kernel command line.
-    lend: the device knows of lending CPUs, and can be told what memory is worth.
+    lend: the device knows of lending CPUs, can be told what memory is worth, and not of blocks
+    that leave before they are taken; without it the other way round.
     cpu: more of QEMU's -cpu.
     """
 
@@ -109,7 +110,8 @@ class GuestVm:
              "-chardev", f"socket,id=ebb0,path={agent.link_path},reconnect-ms=200",
              *memory_devices(pools), *extra,
              "-device", "virtio-ebb-pci,id=ebb,chardev=ebb0,"
-             f"request-timeout-ms={REQUEST_TIMEOUT_MS}" + ("" if lend else ",lend=off,vom=off") +
+             f"request-timeout-ms={REQUEST_TIMEOUT_MS}" +
+             (",leave=off" if lend else ",lend=off,vom=off") +
              (",pools=" + ":".join(pools) if pools else "")],
             stdin=subprocess.DEVNULL, stdout=open(f"{self.folder}/qemu.log", "w"),
             stderr=subprocess.STDOUT, preexec_fn=die_with_parent)

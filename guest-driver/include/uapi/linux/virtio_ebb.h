@@ -57,6 +57,17 @@
  * until the guest has confirmed with MEM_CONFIRM that it uses them no more.
  * A revoked block may be plugged again only after that.
  *
+ * Leaving (VIRTIO_EBB_F_LEAVE, with VIRTIO_EBB_F_MEM only)
+ * --------------------------------------------------------
+ * What reads a block that was revoked, a transfer to a disk among it, reads
+ * zeroes until the guest hears of it.  So the host first asks for the same
+ * blocks, shortly before the deadline: the device lists them in MEM_LEAVING
+ * events, and they stay plugged, with their content.  The guest stops using
+ * them, waits for what still does, and unplugs them by virtio-mem's own
+ * requests.  What is still plugged at the deadline is revoked.  A block that is
+ * listed may not be plugged again until none of those listed is plugged, or the
+ * host has revoked.
+ *
  * Lending and parking (VIRTIO_EBB_F_LEND)
  * ---------------------------------------
  * A CPU that the guest does not need now need not be unplugged.  With CPU_LEND
@@ -149,6 +160,7 @@
 #define VIRTIO_EBB_F_MEM		0	/* memory limits and requests */
 #define VIRTIO_EBB_F_LEND		1	/* CPUs that are lent or parked */
 #define VIRTIO_EBB_F_VOM		2	/* the value of memory; needs VIRTIO_EBB_F_MEM */
+#define VIRTIO_EBB_F_LEAVE		3	/* blocks to unplug at once; needs VIRTIO_EBB_F_MEM */
 
 #define VIRTIO_EBB_VQ_REQUEST		0
 #define VIRTIO_EBB_VQ_EVENT		1
@@ -362,6 +374,11 @@ VIRTIO_EBB_ASSERT_OFFSET(struct virtio_ebb_resp, cpus, 24);
  * more, they follow when these are confirmed.  A level, as the limits are.
  */
 #define VIRTIO_EBB_EVENT_MEM_REVOKED	3
+/*
+ * With VIRTIO_EBB_F_LEAVE: ranges[] are to be unplugged at once, by rising address;
+ * if there are more, they follow when some of these are unplugged.  A level.
+ */
+#define VIRTIO_EBB_EVENT_MEM_LEAVING	4
 
 #define VIRTIO_EBB_MAX_RANGES		48	/* in one event */
 
@@ -391,7 +408,7 @@ VIRTIO_EBB_ASSERT_OFFSET(struct virtio_ebb_limit, mem_cutoff, 40);
 struct virtio_ebb_event {
 	__le16 type;			/* VIRTIO_EBB_EVENT_* */
 	__le16 num_nodes;		/* LIMITS: valid entries in nodes[]; otherwise 0 */
-	__le32 num_ranges;		/* MEM_REVOKED: valid entries in ranges[]; otherwise 0 */
+	__le32 num_ranges;		/* MEM_REVOKED, MEM_LEAVING: valid entries in ranges[]; otherwise 0 */
 	__le64 generation;		/* LIMITS: grows with every change; otherwise 0 */
 	struct virtio_ebb_cpu cpu;	/* CPU: the CPU with its new flags; otherwise 0 */
 	__le32 vom_seq;			/* LIMITS, with VIRTIO_EBB_F_VOM: the histogram that the host
@@ -486,7 +503,8 @@ VIRTIO_EBB_ASSERT_OFFSET(struct virtio_ebb_vom, seq, 4);
  *                     LIMITS     level; the device keeps and forwards the newest
  *                     CPU        set or clear VIRTIO_EBB_CPU_F_FORCED; hand over
  *                                a new CPU as a lent one
- *                     REVOKE     take memory from a pool, without the guest
+ *                     REVOKE     take memory from a pool, without the guest, or
+ *                                have the guest unplug it at once
  *
  * If the connection ends, the device completes what is in flight with BUSY,
  * NO_AGENT.  A RESPONSE that grants a CPU to a request that is no longer in
@@ -529,6 +547,7 @@ VIRTIO_EBB_ASSERT_OFFSET(struct virtio_ebb_link_cpu, vcpu, 16);
 #define VIRTIO_EBB_HELLO_F_DRIVER	(1u << 0) /* a guest driver is running (DRIVER_OK) */
 #define VIRTIO_EBB_HELLO_F_LEND		(1u << 1) /* with DRIVER: it negotiated VIRTIO_EBB_F_LEND */
 #define VIRTIO_EBB_HELLO_F_VOM		(1u << 2) /* with DRIVER: it negotiated VIRTIO_EBB_F_VOM */
+#define VIRTIO_EBB_HELLO_F_LEAVE	(1u << 3) /* with DRIVER: it negotiated VIRTIO_EBB_F_LEAVE */
 
 /* A pool as the device reports it to the agent. */
 struct virtio_ebb_link_pool {
@@ -613,6 +632,9 @@ struct virtio_ebb_link_mem {
 };
 VIRTIO_EBB_ASSERT_SIZE(struct virtio_ebb_link_mem, 8);
 
+/* virtio_ebb_link_revoke.flags */
+#define VIRTIO_EBB_REVOKE_F_LEAVE	(1u << 0) /* ask the guest; with VIRTIO_EBB_HELLO_F_LEAVE only */
+
 /*
  * Payload of REVOKE.  A goal: the device unplugs blocks of the pool, the
  * highest addresses first, until no more than target_bytes are plugged; with
@@ -621,11 +643,14 @@ VIRTIO_EBB_ASSERT_SIZE(struct virtio_ebb_link_mem, 8);
  * refuses to plug blocks of the pool until it is done; a later REVOKE of the
  * pool has a new goal, and the end of the connection ends it.  MEM tells the
  * result, also if nothing had to be done; it may tell of steps before that.
+ * With LEAVE it takes nothing: it lists the same blocks as leaving (in place of
+ * those it had listed before), and the guest unplugs them.  The agent sends a
+ * REVOKE without LEAVE at the deadline if that has not happened by then.
  */
 struct virtio_ebb_link_revoke {
 	__le16 node;			/* guest proximity domain, with a pool */
-	__le16 reserved;
-	__le32 reserved2;
+	__le16 flags;			/* VIRTIO_EBB_REVOKE_F_* */
+	__le32 reserved;
 	__le64 target_bytes;		/* a multiple of the pool's block size */
 };
 VIRTIO_EBB_ASSERT_SIZE(struct virtio_ebb_link_revoke, 16);
@@ -634,6 +659,9 @@ VIRTIO_EBB_ASSERT_SIZE(struct virtio_ebb_link_revoke, 16);
  * Changes
  *   proto 1   CPUs by plug and unplug; with VIRTIO_EBB_F_MEM memory by pools;
  *             with VIRTIO_EBB_F_LEND CPUs that stay plugged while they are lent.
- *   proto 2   longer limits and events: with VIRTIO_EBB_F_VOM the value of memory.
+ *   proto 2   longer limits and events: with VIRTIO_EBB_F_VOM the value of memory;
+ *             with VIRTIO_EBB_F_LEAVE blocks that the guest unplugs before they are
+ *             revoked.  A device that has it needs an agent that knows
+ *             VIRTIO_EBB_HELLO_F_LEAVE, or must not offer it.
  */
 #endif /* _LINUX_VIRTIO_EBB_H */
