@@ -37,8 +37,8 @@ void rcu_unexpedite_gp(void);
 
 struct ebb_dev;
 
-/* Blocks that the host says it took: a level, and what of it has not been acted on yet. */
-struct ebb_revoked {
+/* Blocks that the host names: a level, and what of it has not been acted on yet. */
+struct ebb_range_level {
 	u32 count;		/* of ranges */
 	struct ebb_wire_range ranges[VIRTIO_EBB_MAX_RANGES];
 };
@@ -91,7 +91,8 @@ struct ebb_dev {
 	spinlock_t lock;		/* what follows, up to last_owner; is_agent_up */
 	struct ebb_cpuset cpuset;
 	struct ebb_limit_state limits;
-	struct ebb_revoked revoked;
+	struct ebb_range_level revoked;	/* the host took them */
+	struct ebb_range_level leaving;	/* it wants them unplugged at once */
 	u32 limits_seq;			/* grows with limits, CPUs' flags, memory given back */
 	u64 last_owner;			/* number given to the newest open */
 	wait_queue_head_t limits_wait;	/* limits_seq, is_closing or is_dead changed */
@@ -187,6 +188,9 @@ void ebb_event_received(struct virtqueue *vq);
 
 /* Takes what has come, without waiting for the interrupt. */
 void ebb_event_poll(struct ebb_dev *ebb);
+
+/* The device is dead: nobody uses the event queue any more when this returns. */
+void ebb_event_stop(struct ebb_dev *ebb);
 
 /* Programs must hear about a change in limits, or of the device. */
 void ebb_limits_wake(struct ebb_dev *ebb);

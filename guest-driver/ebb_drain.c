@@ -55,6 +55,8 @@ static u32 unplug(struct ebb_pool *pool, u32 from, u32 end, u32 max_count, bool 
 	while ((n = next_runs(pool, &from, end, max_count, runs))) {
 		mutex_unlock(&pool->lock);
 		ebb_memdev_request(&pool->memdev, VIRTIO_MEM_REQ_UNPLUG, runs, n, rcs);
+		/* No old level may find them when they are in use again: see ebb_revoke.c. */
+		ebb_revoke_catch_up(pool);
 		mutex_lock(&pool->lock);
 		for (i = 0; i < n; i++) {
 			if (!rcs[i] && !ebb_region_unplugged(&pool->region, &runs[i]))
@@ -75,6 +77,7 @@ u32 ebb_drain_late(struct ebb_pool *pool)
 	int rc;
 
 	while (ebb_memdev_late(&pool->memdev, &type, &run, &rc)) {
+		ebb_revoke_catch_up(pool);
 		mutex_lock(&pool->lock);
 		if (type == VIRTIO_MEM_REQ_PLUG)
 			ebb_region_end_plug(&pool->region, &run, !rc);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * The event queue: new limits, CPUs whose core the host took, new CPUs that are
- * lent, memory that it took.  Everything is done in the queue's interrupt, or hastens ahead of it
- * (ebb_event_poll()).  A message that
- * makes no sense is dropped with a line in the log: limits are a level, so the
- * next good one puts everything right.
+ * lent, memory that it took or wants at once.  Everything is done in the queue's
+ * interrupt, or hastens ahead of it (ebb_event_poll()).  A message that makes no
+ * sense is dropped with a line in the log: limits are a level, so the next good
+ * one puts everything right.
  */
 #include "ebb.h"
 #include "ebb_pool.h"
@@ -88,7 +88,9 @@ static void take_event(struct ebb_dev *ebb, const struct virtio_ebb_event *wire,
 	if (!rc && event.type == VIRTIO_EBB_EVENT_LIMITS)
 		take_limits(ebb, &event);
 	else if (!rc && event.type == VIRTIO_EBB_EVENT_MEM_REVOKED)
-		ebb_revoke_received(ebb, &event);
+		ebb_revoke_received(ebb, &event, &ebb->revoked);
+	else if (!rc && event.type == VIRTIO_EBB_EVENT_MEM_LEAVING)
+		ebb_revoke_received(ebb, &event, &ebb->leaving);
 	else if (!rc)
 		rc = take_cpu(ebb, &event);
 	if (rc)
@@ -105,9 +107,9 @@ static int post(struct ebb_dev *ebb, struct virtio_ebb_event *buffer)
 	return virtqueue_add_inbuf(ebb->vqs[VIRTIO_EBB_VQ_EVENT], &sg, 1, buffer, GFP_ATOMIC);
 }
 
-void ebb_event_received(struct virtqueue *vq)
+static void receive(struct ebb_dev *ebb)
 {
-	struct ebb_dev *ebb = vq->vdev->priv;
+	struct virtqueue *vq = ebb->vqs[VIRTIO_EBB_VQ_EVENT];
 	struct virtio_ebb_event *buffer;
 	unsigned long irqflags;
 	bool is_broken;
@@ -115,6 +117,10 @@ void ebb_event_received(struct virtqueue *vq)
 	u32 len;
 
 	spin_lock_irqsave(&ebb->event_lock, irqflags);
+	if (READ_ONCE(ebb->is_dead)) {
+		spin_unlock_irqrestore(&ebb->event_lock, irqflags);
+		return;
+	}
 	do {
 		virtqueue_disable_cb(vq);
 		while (!rc && (buffer = virtqueue_get_buf(vq, &len))) {
@@ -132,11 +138,23 @@ void ebb_event_received(struct virtqueue *vq)
 		ebb_dev_fail(ebb, "broken event queue");
 }
 
+void ebb_event_received(struct virtqueue *vq)
+{
+	receive(vq->vdev->priv);
+}
+
 void ebb_event_poll(struct ebb_dev *ebb)
 {
-	/* A device that is going away waits for all who may call this: ebb_claim_set_control(). */
+	/* That of a device that is going away may be freed already: see ebb_event_stop(). */
 	if (!READ_ONCE(ebb->is_dead))
-		ebb_event_received(ebb->vqs[VIRTIO_EBB_VQ_EVENT]);
+		receive(ebb);
+}
+
+void ebb_event_stop(struct ebb_dev *ebb)
+{
+	/* Who has this lock from now on finds is_dead. */
+	spin_lock_irq(&ebb->event_lock);
+	spin_unlock_irq(&ebb->event_lock);
 }
 
 int ebb_event_fill(struct ebb_dev *ebb)

@@ -113,6 +113,8 @@ static int read_config(struct ebb_dev *ebb)
 	cfg->can_lend = virtio_has_feature(vdev, VIRTIO_EBB_F_LEND);
 	cfg->has_vom = virtio_has_feature(vdev, VIRTIO_EBB_F_VOM) &&
 		virtio_has_feature(vdev, VIRTIO_EBB_F_MEM);
+	cfg->can_leave = virtio_has_feature(vdev, VIRTIO_EBB_F_LEAVE) &&
+		virtio_has_feature(vdev, VIRTIO_EBB_F_MEM);
 
 	if (proto != VIRTIO_EBB_PROTO) {
 		dev_err(&vdev->dev, "the device speaks protocol %u, this driver %u\n", proto,
@@ -169,6 +171,7 @@ static void stop_dev(struct ebb_dev *ebb)
 {
 	ebb_vq_stop(ebb);
 	ebb_claim_set_control(NULL);
+	ebb_event_stop(ebb);
 	virtio_reset_device(ebb->vdev);
 	ebb_vq_finish(ebb);
 	/* Nobody would know any more when to end it. */
@@ -284,6 +287,7 @@ static const unsigned int ebb_features[] = {
 	VIRTIO_EBB_F_MEM,
 	VIRTIO_EBB_F_LEND,
 	VIRTIO_EBB_F_VOM,
+	VIRTIO_EBB_F_LEAVE,
 };
 
 static struct virtio_driver ebb_driver = {

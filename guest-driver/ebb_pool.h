@@ -12,12 +12,12 @@
  *   ebb_pool.io_lock memdev; held while its device is asked, which may take long
  *   ebb_pool.lock    region, leases; nobody waits for a device with it
  *   ebb_lease.lock   the lease's map; faults take it for reading
- *   ebb_dev.lock     the level of revoked blocks
+ *   ebb_dev.lock     the levels of blocks that leave or were revoked
  *   the lists' own   of the pools (ebb_pool.c), of the control device
  *                    (ebb_claim.c): nothing is taken under them
  * Nothing that takes ebb_pool.io_lock or ebb_pool.lock is called with mmap_lock held.
  *
- * Memory that the host takes is unmapped by each pool's revoke_work, which needs
+ * Memory that the host takes, or is about to, is unmapped by each pool's revoke_work, which needs
  * ebb_pool.lock only: it waits for no device, and for no other pool.  Whatever has
  * to ask a device is done by drain_work, or by the program that wants it.
  *
@@ -138,7 +138,7 @@ u32 ebb_pool_max_plugged(const struct ebb_pool *pool);
  */
 void ebb_pool_refresh(struct ebb_pool *pool, bool is_forced);
 
-/* Has all pools look at the level of revoked blocks.  Any context. */
+/* Has all pools look at the levels of blocks that leave or were revoked.  Any context. */
 void ebb_pool_kick_revoke(void);
 
 /* ---- ebb_drain.c: blocks go back to the host ---- */
@@ -166,8 +166,15 @@ void ebb_drain_work(struct work_struct *work);
 
 /* ---- ebb_revoke.c: the host took blocks ---- */
 
-/* A level from the control device.  Any context. */
-void ebb_revoke_received(struct ebb_dev *ebb, const struct ebb_wire_event *event);
+/* A new level of ebb->revoked or ebb->leaving.  Any context. */
+void ebb_revoke_received(struct ebb_dev *ebb, const struct ebb_wire_event *event,
+			 struct ebb_range_level *level);
+
+/*
+ * Acts on all that the control device has told of the pool's blocks until now.
+ * ebb_pool.lock is not held.
+ */
+void ebb_revoke_catch_up(struct ebb_pool *pool);
 
 void ebb_revoke_work(struct work_struct *work);
 
@@ -188,7 +195,10 @@ struct file *ebb_lease_create(struct ebb_dev *ebb, struct ebb_mem_add *arg);
 /* EBB_IOC_LEASE_RELEASE; checked arguments. */
 int ebb_lease_release(struct ebb_lease *lease, struct ebb_lease_release *arg);
 
-/* The host took a block: ebb_pool.lock is held.  count neighbours both in pool and lease. */
+/*
+ * The host took blocks, or will: ebb_pool.lock is held.  count neighbours both in
+ * pool and lease.
+ */
 void ebb_lease_revoke(struct ebb_lease *lease, u32 index, u32 block, u32 count);
 
 /* The device goes away: ebb_pool.lock is held. */

@@ -117,6 +117,18 @@ int ebb_region_leave(struct ebb_region *r, u32 block, const void *owner)
 	return 0;
 }
 
+bool ebb_region_expel(struct ebb_region *r, u32 block, struct ebb_block *ret)
+{
+	struct ebb_block *b = &r->blocks[block];
+
+	if (block >= r->num_blocks ||
+	    (b->state != EBB_BLOCK_PLUGGING && b->state != EBB_BLOCK_GRANTED))
+		return false;
+	*ret = *b;
+	set_state(r, b, EBB_BLOCK_DRAINING);
+	return true;
+}
+
 int ebb_region_unplugged(struct ebb_region *r, const struct ebb_run *run)
 {
 	return move_all(r, run, EBB_BLOCK_DRAINING, EBB_BLOCK_FREE);

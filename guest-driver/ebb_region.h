@@ -11,6 +11,7 @@
  *     |               |                   |                  |
  *     +---------------+------revoke-------+------------------+--> REVOKED
  *
+ *   PLUGGING, GRANTED --expel--> DRAINING
  *   REVOKED --claim--> CONFIRMING --(confirmed)--> FREE, --(not confirmed)--> REVOKED
  *
  * FREE        not plugged, used by nobody
@@ -104,6 +105,12 @@ void ebb_region_end_plug(struct ebb_region *r, const struct ebb_run *run, bool i
 
 /* It left its lease.  -ENOENT: it is not the owner's (the host revoked it meanwhile). */
 int ebb_region_leave(struct ebb_region *r, u32 block, const void *owner);
+
+/*
+ * The host wants it back: true if a lease had it or was to get it.  One that had
+ * it is told in ret (else ret->owner is NULL).
+ */
+bool ebb_region_expel(struct ebb_region *r, u32 block, struct ebb_block *ret);
 
 /* The host unplugged these.  -EBUSY: not all are DRAINING. */
 int ebb_region_unplugged(struct ebb_region *r, const struct ebb_run *run);

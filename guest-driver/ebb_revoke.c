@@ -3,13 +3,16 @@
  * The host took blocks on its own.  It says so as a level: all that it took and
  * was not told of yet that nobody uses it.  The blocks leave their leases, and
  * when the kernel uses them no more the host is told; then they are free.
- * Each pool takes its own part of the level, once.
+ * Or it is about to take blocks and says so, as another level: then they leave
+ * their leases in the same way and drain (ebb_drain.c), with what is in them.
+ * Each pool takes its own part of the levels, once.
  *
  * A level may be old: sent before the host heard what we told it, and read
  * after.  A block that it lists may be free by then, and soon in use again; it
  * must not be taken for revoked once more.  Whatever was sent before the host's
  * answer is in the event queue when the answer is read.  So the queue is read
- * once more then, while the blocks are still CONFIRMING and ignore it.  And a
+ * once more then, while the blocks are still CONFIRMING and ignore it; and before
+ * a block that was unplugged is free, while it is DRAINING and leaves anyway.  A
  * pool's part is taken out of the level and acted on in one go, under
  * ebb_pool.lock, so that nobody is left with a part that has become old.
  */
@@ -21,19 +24,21 @@
 /* The device answers by itself. */
 #define EBB_CONFIRM_WAIT_NS	(5 * NSEC_PER_SEC)
 
-void ebb_revoke_received(struct ebb_dev *ebb, const struct ebb_wire_event *event)
+void ebb_revoke_received(struct ebb_dev *ebb, const struct ebb_wire_event *event,
+			 struct ebb_range_level *level)
 {
 	unsigned long irqflags;
 
 	spin_lock_irqsave(&ebb->lock, irqflags);
-	ebb->revoked.count = event->num_ranges;
-	memcpy(ebb->revoked.ranges, event->ranges, sizeof(ebb->revoked.ranges));
+	level->count = event->num_ranges;
+	memcpy(level->ranges, event->ranges, sizeof(level->ranges));
 	spin_unlock_irqrestore(&ebb->lock, irqflags);
 	ebb_pool_kick_revoke();
 }
 
 /* Takes these blocks out of the leases that have them, runs at a time. */
-static void revoke_blocks(struct ebb_pool *pool, u32 first, u32 count)
+static void take_blocks(struct ebb_pool *pool, u32 first, u32 count,
+			bool (*take)(struct ebb_region *r, u32 block, struct ebb_block *ret))
 {
 	struct ebb_lease *lease = NULL;
 	u32 start = 0, index = 0, length = 0;
@@ -42,7 +47,7 @@ static void revoke_blocks(struct ebb_pool *pool, u32 first, u32 count)
 	for (i = first; i < first + count; i++) {
 		struct ebb_block old = {};
 
-		ebb_region_revoke(&pool->region, i, &old);
+		take(&pool->region, i, &old);
 		if (length && (old.owner != lease || old.index != index + length)) {
 			ebb_lease_revoke(lease, index, start, length);
 			length = 0;
@@ -61,10 +66,10 @@ static void revoke_blocks(struct ebb_pool *pool, u32 first, u32 count)
 }
 
 /* What lies in the pool goes from the level to ret; the rest waits for its own pool. */
-static u32 take_ranges(struct ebb_dev *ebb, const struct ebb_pool *pool,
+static u32 take_ranges(struct ebb_dev *ebb, struct ebb_range_level *level,
+		       const struct ebb_pool *pool,
 		       struct ebb_wire_range ret[VIRTIO_EBB_MAX_RANGES])
 {
-	struct ebb_revoked *level = &ebb->revoked;
 	u32 i, taken = 0, kept = 0;
 
 	spin_lock_irq(&ebb->lock);
@@ -82,21 +87,43 @@ static u32 take_ranges(struct ebb_dev *ebb, const struct ebb_pool *pool,
 }
 
 /* True if the level had something of the pool. */
-static bool apply(struct ebb_dev *ebb, struct ebb_pool *pool)
+static bool apply_level(struct ebb_dev *ebb, struct ebb_range_level *level, struct ebb_pool *pool,
+			bool (*take)(struct ebb_region *r, u32 block, struct ebb_block *ret))
 {
 	struct ebb_wire_range ranges[VIRTIO_EBB_MAX_RANGES];
-	u32 i, num = 0;
+	u32 i, num = take_ranges(ebb, level, pool, ranges);
+
+	for (i = 0; i < num; i++)
+		take_blocks(pool, (ranges[i].addr - pool->addr) / pool->block_bytes,
+			    ranges[i].size_bytes / pool->block_bytes, take);
+	return num;
+}
+
+/* True if there was something to do. */
+static bool apply(struct ebb_dev *ebb, struct ebb_pool *pool)
+{
+	bool is_any = false;
 
 	mutex_lock(&pool->lock);
-	if (!pool->is_gone)
-		num = take_ranges(ebb, pool, ranges);
-	for (i = 0; i < num; i++)
-		revoke_blocks(pool, (ranges[i].addr - pool->addr) / pool->block_bytes,
-			      ranges[i].size_bytes / pool->block_bytes);
-	if (num)
+	if (!pool->is_gone) {
+		is_any = apply_level(ebb, &ebb->leaving, pool, ebb_region_expel);
+		is_any |= apply_level(ebb, &ebb->revoked, pool, ebb_region_revoke);
+	}
+	if (is_any)
 		ebb_drain_kick(pool, 0);
 	mutex_unlock(&pool->lock);
-	return num;
+	return is_any;
+}
+
+void ebb_revoke_catch_up(struct ebb_pool *pool)
+{
+	struct ebb_dev *ebb = ebb_claim_get_control();
+
+	if (!ebb)
+		return;
+	ebb_event_poll(ebb);
+	apply(ebb, pool);
+	ebb_dev_put(ebb);
 }
 
 void ebb_revoke_work(struct work_struct *work)

@@ -304,8 +304,8 @@ static bool is_range_of_any_pool(const struct ebb_wire_range *range,
 	return false;
 }
 
-static int read_revoked(const struct virtio_ebb_event *event, const struct ebb_wire_config *cfg,
-			struct ebb_wire_event *ret)
+static int read_ranges(const struct virtio_ebb_event *event, const struct ebb_wire_config *cfg,
+		       struct ebb_wire_event *ret)
 {
 	u32 num_ranges = le32_to_cpu(event->num_ranges);
 	u64 end = 0;
@@ -334,7 +334,8 @@ int ebb_wire_read_event(const struct virtio_ebb_event *event, u32 len,
 {
 	if (len != sizeof(*event) || event->reserved ||
 	    (event->vom_seq && event->type != cpu_to_le16(VIRTIO_EBB_EVENT_LIMITS)) ||
-	    (event->num_ranges && event->type != cpu_to_le16(VIRTIO_EBB_EVENT_MEM_REVOKED)))
+	    (event->num_ranges && event->type != cpu_to_le16(VIRTIO_EBB_EVENT_MEM_REVOKED) &&
+	     event->type != cpu_to_le16(VIRTIO_EBB_EVENT_MEM_LEAVING)))
 		return -EPROTO;
 
 	ret->type = le16_to_cpu(event->type);
@@ -350,7 +351,9 @@ int ebb_wire_read_event(const struct virtio_ebb_event *event, u32 len,
 			return -EPROTO;
 		return ebb_wire_read_cpu(&event->cpu, cfg, &ret->cpu);
 	case VIRTIO_EBB_EVENT_MEM_REVOKED:
-		return cfg->num_pools ? read_revoked(event, cfg, ret) : -EPROTO;
+		return cfg->num_pools ? read_ranges(event, cfg, ret) : -EPROTO;
+	case VIRTIO_EBB_EVENT_MEM_LEAVING:
+		return cfg->can_leave ? read_ranges(event, cfg, ret) : -EPROTO;
 	default:
 		return -EPROTO;
 	}

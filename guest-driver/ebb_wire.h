@@ -40,6 +40,7 @@ struct ebb_wire_config {
 	u32 num_pools;				/* 0 without VIRTIO_EBB_F_MEM */
 	bool can_lend;				/* VIRTIO_EBB_F_LEND is negotiated */
 	bool has_vom;				/* VIRTIO_EBB_F_VOM is, and VIRTIO_EBB_F_MEM */
+	bool can_leave;				/* VIRTIO_EBB_F_LEAVE is, and VIRTIO_EBB_F_MEM */
 	struct ebb_wire_pool pools[VIRTIO_EBB_MAX_NODES];
 };
 
@@ -76,7 +77,7 @@ struct ebb_wire_event {
 	u64 generation;				/* LIMITS */
 	u32 vom_seq;				/* LIMITS; otherwise 0 */
 	struct ebb_cpu_desc cpu;		/* CPU */
-	u32 num_ranges;				/* MEM_REVOKED; otherwise 0 */
+	u32 num_ranges;				/* MEM_REVOKED, MEM_LEAVING; otherwise 0 */
 	union {
 		struct ebb_wire_limit limits[VIRTIO_EBB_MAX_NODES]; /* LIMITS, by domain */
 		struct ebb_wire_range ranges[VIRTIO_EBB_MAX_RANGES];

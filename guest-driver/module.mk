@@ -20,7 +20,7 @@ $(eval $(call unit_test_single,test_ebb_leasemap,tests/unit/test_ebb_leasemap.c,
 $(eval $(call prog,ebbt-cpu,tests/vm/guest/ebb-cpu-test.c,,,))
 $(eval $(call prog,ebbt-vom,tests/vm/guest/ebb-vom-test.c,,,))
 $(eval $(call prog,ebbt-evil,tests/vm/guest/ebb-evil.c,,,))
-$(eval $(call prog,ebbt-mem,$(addprefix tests/vm/guest/ebb-mem-,test.c bad.c use.c io.c lib.c),,liburing,))
+$(eval $(call prog,ebbt-mem,$(addprefix tests/vm/guest/ebb-mem-,test.c bad.c use.c io.c watch.c lib.c),,liburing,))
 $(eval $(call prog,ebbt-mem-stress,$(addprefix tests/vm/guest/ebb-mem-,stress.c lib.c),,liburing,))
 
 # The driver itself, in VMs with the real device: all tests on one kernel, of the other only a few

@@ -110,6 +110,28 @@ static void test_grant_needs_plug(void **state)
 	check_counts();
 }
 
+/* The host wants blocks back that are plugged, or being plugged. */
+static void test_expel(void **state)
+{
+	struct ebb_run r = run(2, 2), gone = run(0, 1);
+	struct ebb_block old = { .owner = NULL };
+
+	(void)state;
+	grant(0, 1, &lease_a, 5);
+	assert_int_equal(ebb_region_plug(&region, &r), 0);
+	assert_true(ebb_region_expel(&region, 0, &old));
+	assert_true(old.owner == &lease_a && old.index == 5);
+	assert_true(ebb_region_expel(&region, 2, &old));
+	assert_null(old.owner);
+	assert_false(ebb_region_expel(&region, 0, &old));	/* it drains */
+	assert_false(ebb_region_expel(&region, 1, &old));	/* it is free */
+	assert_false(ebb_region_expel(&region, NUM_BLOCKS, &old));
+	assert_int_equal(ebb_region_grant(&region, 2, &lease_a, 0), -ENOENT);
+	assert_int_equal(ebb_region_grant(&region, 3, &lease_a, 0), 0);
+	assert_int_equal(ebb_region_unplugged(&region, &gone), 0);
+	check_counts();
+}
+
 /* The host plugs blocks and revokes one of them before its answer is read. */
 static void test_revoked_while_plugging(void **state)
 {
@@ -255,7 +277,7 @@ static void random_call(u32 *model)
 		{ EBB_BLOCK_CONFIRMING, EBB_BLOCK_FREE },
 		{ EBB_BLOCK_CONFIRMING, EBB_BLOCK_REVOKED },
 	};
-	u32 what = rand() % 10;
+	u32 what = rand() % 11;
 	struct ebb_block old = { .owner = NULL };
 	bool is_good = r.first + r.count <= NUM_BLOCKS;
 	int rc;
@@ -285,6 +307,16 @@ static void random_call(u32 *model)
 		assert_int_equal(rc, is_plugging ? 0 : -ENOENT);
 		if (is_plugging)
 			model[r.first] = EBB_BLOCK_GRANTED;
+		return;
+	}
+	if (what == 10) {
+		bool is_in = model[r.first] == EBB_BLOCK_PLUGGING ||
+			     model[r.first] == EBB_BLOCK_GRANTED;
+
+		assert_int_equal(ebb_region_expel(&region, r.first, &old), is_in);
+		assert_int_equal(!!old.owner, model[r.first] == EBB_BLOCK_GRANTED);
+		if (is_in)
+			model[r.first] = EBB_BLOCK_DRAINING;
 		return;
 	}
 	if (what > 7) {
@@ -340,6 +372,7 @@ int main(void)
 		cmocka_unit_test_setup(test_plug_needs_free, setup),
 		cmocka_unit_test_setup(test_grant_needs_plug, setup),
 		cmocka_unit_test_setup(test_revoked_while_plugging, setup),
+		cmocka_unit_test_setup(test_expel, setup),
 		cmocka_unit_test_setup(test_leave_by_owner_only, setup),
 		cmocka_unit_test_setup(test_revoke, setup),
 		cmocka_unit_test_setup(test_next, setup),

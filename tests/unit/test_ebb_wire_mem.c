@@ -138,14 +138,14 @@ static void test_pool_of_small_blocks(void **state)
 	assert_int_equal(ret.limits[0].cpus_limit, le32_to_cpu(event.nodes[1].cpus_limit));
 }
 
-static void test_revoked_event(void **state)
+static void check_ranges_event(u16 type)
 {
-	const struct ebb_wire_config pools = config_with_pools();
-	struct virtio_ebb_event good = { .type = cpu_to_le16(VIRTIO_EBB_EVENT_MEM_REVOKED) };
+	struct ebb_wire_config pools = config_with_pools();
+	struct virtio_ebb_event good = { .type = cpu_to_le16(type) };
 	struct virtio_ebb_event event;
 	struct ebb_wire_event ret;
 
-	(void)state;
+	pools.can_leave = true;
 	assert_int_equal(ebb_wire_read_event(&good, sizeof(good), &pools, &ret), 0);
 	assert_int_equal(ret.num_ranges, 0);
 	/* A VM without pools. */
@@ -183,6 +183,24 @@ static void test_revoked_event(void **state)
 #undef BAD
 }
 
+static void test_revoked_event(void **state)
+{
+	(void)state;
+	check_ranges_event(VIRTIO_EBB_EVENT_MEM_REVOKED);
+}
+
+static void test_leaving_event(void **state)
+{
+	const struct ebb_wire_config pools = config_with_pools();
+	struct virtio_ebb_event event = { .type = cpu_to_le16(VIRTIO_EBB_EVENT_MEM_LEAVING) };
+	struct ebb_wire_event ret;
+
+	(void)state;
+	check_ranges_event(VIRTIO_EBB_EVENT_MEM_LEAVING);
+	/* Not negotiated. */
+	assert_int_equal(ebb_wire_read_event(&event, sizeof(event), &pools, &ret), -EPROTO);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -190,6 +208,7 @@ int main(void)
 		cmocka_unit_test(test_limits_of_memory),
 		cmocka_unit_test(test_pool_of_small_blocks),
 		cmocka_unit_test(test_revoked_event),
+		cmocka_unit_test(test_leaving_event),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

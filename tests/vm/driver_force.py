@@ -4,6 +4,7 @@
 Tests of tests/vm/driver, which gives each of them its rig.
 """
 
+import random
 import time
 
 from driver_mem import (BLOCK, MEM, MIB, Holder, add, check, device_of_pool, expect_look, offer,
@@ -13,6 +14,8 @@ from guest_vm import until
 MAX_INFLIGHT = 32       # requests that the control device works on: VIRTIO_EBB_MAX_INFLIGHT
 CONFIRM_WAIT_S = 5      # how long the driver waits for the answer to a confirmation
 TRIES = 3
+F_LEAVE = 1 << 3        # VIRTIO_EBB_F_LEAVE among the features
+LEAVE_ROUNDS = 5
 
 
 def set_bus_master(rig, node, is_on):
@@ -116,4 +119,99 @@ def test_force_full_slots(rig):
     offer(rig)
 
 
-TESTS = [test_force_slow_device, test_force_slow_release, test_force_full_slots]
+
+def stats(rig):
+    return rig.agent.qmp.run("query-ebb")[0]["stats"]
+
+
+def test_leave_no_zero(rig):
+    """What the guest is told of in time it unplugs itself: nobody reads zeroes, ever."""
+    check(rig.agent.can_leave, "the device does not know of it")
+    before = stats(rig)
+    wrong = {"wrong_reads": 0, "wrong_writes": 0}
+    for _ in range(LEAVE_ROUNDS):
+        held = Holder(rig, 64 * MIB, 0, "watch", "/dev/vda")
+        wait_pools(rig, "the lease", lambda p: p[0]["held"] == 64 * MIB)
+        rig.agent.set_mem_limits({0: 8 * MIB, 1: 64 * MIB})
+        rig.agent.leave(0, 8 * MIB)
+        wait_pools(rig, "unplugged", lambda p: p[0]["held"] == 8 * MIB)
+        look = held.look()
+        check(look["gone"] == 28, f"{look}")
+        for what in wrong:
+            wrong[what] += look[what]
+        held.kill()
+        offer(rig)
+        wait_home(rig)
+    check(not any(wrong.values()), f"zeroes: {wrong}")
+    now = stats(rig)
+    check(now["leaving"] - before["leaving"] == LEAVE_ROUNDS * 56 * MIB and
+          now["revoked"] == before["revoked"], f"{before} {now}")
+
+
+def test_leave_in_use(rig):
+    """What the kernel still uses stays, intact, until it lets go or the host takes it."""
+    before = stats(rig)
+    held = Holder(rig, 8 * MIB, 0, "pipe")
+    wait_pools(rig, "the lease", lambda p: p[0]["held"] == 8 * MIB)
+    rig.agent.leave(0, 0)
+    wait_pools(rig, "all but one unplugged", lambda p: p[0]["held"] == BLOCK)
+    expect_look(held.look(), 0, 4)
+    check(stats(rig)["revoked"] == before["revoked"], "taken too early")
+    rig.agent.revoke(0, 0)
+    wait_pools(rig, "the last one taken",
+               lambda p: not p[0]["held"] and p[0]["unconfirmed"] == BLOCK)
+    check(stats(rig)["revoked"] - before["revoked"] == BLOCK, f"{before} {stats(rig)}")
+    held.kill()
+    wait_home(rig)
+    check(add(rig, 64 * MIB, 0)["granted"] == 64 * MIB, "not all that is free again")
+    wait_home(rig)
+
+
+def test_leave_in_pieces(rig):
+    """More pieces than fit in an event."""
+    offer(rig, {0: 400 * MIB, 1: 0})
+    held = Holder(rig, 400 * MIB, 0, "comb")
+    wait_pools(rig, "a comb", lambda p: p[0]["held"] == 200 * MIB)
+    at = rig.agent.leave(0, 10 * MIB)
+    wait_pools(rig, "unplugged", lambda p: p[0]["held"] == 10 * MIB)
+    print(f"    95 pieces unplugged after {(rig.agent.pools_at - at) * 1000:.1f} ms")
+    expect_look(held.look(), 5, 195)
+    held.kill()
+    offer(rig)
+    wait_home(rig)
+
+
+def test_leave_and_release(rig):
+    """Both at once, many times, with what leaves taken soon after, or not."""
+    rng = random.Random(7)
+    for _ in range(20):
+        held = Holder(rig, 32 * MIB, 0)
+        rig.ok(f"(sleep 0.0{rng.randrange(10)}; kill -9 {held.pid}) >/dev/null 2>&1 &")
+        time.sleep(rng.uniform(0, 0.1))
+        target = rng.randrange(17) * BLOCK
+        rig.agent.leave(0, target)
+        if rng.randrange(2):
+            time.sleep(rng.uniform(0, 0.02))
+            rig.agent.revoke(0, target)
+        wait_home(rig)
+    rig.until("blocks can not be had again", lambda: add(rig, 64 * MIB, 0)["granted"] == 64 * MIB)
+    wait_home(rig)
+
+
+def test_no_leaving(rig):
+    """A device that does not know of it: the driver does as it always did."""
+    check(not rig.agent.can_leave and not rig.json("info")["features"] & F_LEAVE,
+          "the device knows of it")
+    offer(rig)
+    held = Holder(rig, 16 * MIB, 0)
+    wait_pools(rig, "the lease", lambda p: p[0]["held"] == 16 * MIB)
+    rig.agent.revoke(0, 6 * MIB)
+    wait_pools(rig, "revoked and confirmed",
+               lambda p: p[0]["held"] == 6 * MIB and not p[0]["unconfirmed"])
+    expect_look(held.look(), 3, 5)
+    held.kill()
+    wait_home(rig)
+
+
+TESTS = [test_force_slow_device, test_force_slow_release, test_force_full_slots,
+         test_leave_no_zero, test_leave_in_use, test_leave_in_pieces, test_leave_and_release]

@@ -49,11 +49,11 @@ def add_fails(rig, errno_name, size, node=""):
 class Holder:
     """A program in the guest that keeps a lease."""
 
-    def __init__(self, rig, size, node, command="hold"):
+    def __init__(self, rig, size, node, command="hold", more=""):
         Holder.last = getattr(Holder, "last", 0) + 1
         self.rig = rig
         self.out = f"/tmp/hold{Holder.last}"
-        text = rig.ok(f"({MEM} {command} {size} {node} >{self.out} 2>&1 & echo $!); "
+        text = rig.ok(f"({MEM} {command} {size} {node} {more} >{self.out} 2>&1 & echo $!); "
                       + until(f"grep -qs . {self.out}", f"cat {self.out}"))
         self.pid = int(text.splitlines()[0])
         check(len(text.splitlines()) > 1 and text.splitlines()[1].startswith("{"),

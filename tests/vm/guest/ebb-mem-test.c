@@ -31,6 +31,7 @@ static const char usage[] =
 	"       ebbt-mem small-leases BYTES COUNT\n"
 	"                                     leases of one block, for each of which\n"
 	"                                     BYTES are asked; what the kernel keeps\n"
+	"       ebbt-mem watch BYTES NODE DISK  likewise, and see that nothing reads as zero\n"
 	"       ebbt-mem time BYTES ROUNDS    how long add, first touch and release take\n";
 
 static int fail(const char *what, int error)
@@ -257,6 +258,8 @@ int main(int argc, char **argv)
 		return do_hold(cmd, number(argv[2]), node);
 	if (!strcmp(cmd, "small-leases") && argc == 4)
 		return do_small_leases(number(argv[2]), number(argv[3]));
+	if (!strcmp(cmd, "watch") && argc == 5)
+		return do_watch(number(argv[2]), node, argv[4]);
 	if (!strcmp(cmd, "time") && argc == 4)
 		return do_time(number(argv[2]), number(argv[3]));
 	fputs(usage, stderr);

@@ -9,5 +9,6 @@ int test_bad_input(void);
 int test_use(void);
 int test_first_touch(bool is_small);	/* is_small: by pages of 4 KiB */
 int test_io(const char *disk);
+int do_watch(uint64_t bytes, uint32_t node, const char *disk);
 
 #endif /* EBB_TESTS_MEM_TEST_H */
