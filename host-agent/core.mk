@@ -19,7 +19,7 @@ $(eval $(call unit_test_single,test_core_sim,$(addprefix tests/sim/,test_core_si
 	world-check.c world-pressure.c),ebb-fake ebb-core,,))
 $(eval $(call unit_test_single,test_fake_need,tests/unit/test_fake_need.c \
 	$(addprefix tests/sim/,world.c world-check.c world-pressure.c),ebb-fake ebb-core,,))
-$(foreach t,advance arbiter charge conduct define explain force lend mem plan rebalance request restart \
+$(foreach t,advance arbiter charge conduct define explain force lend mem leave plan rebalance request restart \
 	violation,$(eval \
 	$(call unit_test_single,test_core_$(t),tests/unit/test_core_$(t).c tests/unit/core_script.c, \
 	ebb-core,,)))

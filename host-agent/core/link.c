@@ -166,6 +166,7 @@ int core_hello(struct ebb_state *s, usec_t now, struct ebb_vm *vm, const struct 
 	vm->has_driver = f->has_driver;
 	vm->can_lend = f->can_lend;
 	vm->can_vom = f->can_vom;
+	vm->can_leave = f->can_leave;
 	if (vm->generation < f->generation)
 		vm->generation = f->generation;
 	vm->link_up = w->has_hello = true;

@@ -201,6 +201,35 @@ static uint32_t overdue(const struct ebb_vm_pool *p, usec_t now)
 	return level;
 }
 
+/* When the guest is told what goes at a deadline. */
+static usec_t leaves_at(const struct ebb_state *s, const struct ebb_vm *vm, usec_t deadline)
+{
+	const usec_t ahead = vm->can_leave ? s->cfg.leave_usec : 0;
+
+	return deadline > ahead ? deadline - ahead : 0;
+}
+
+/* The guest unplugs with its own hands, so that nothing that still reads a block reads zeroes. */
+static bool leave(struct ebb_state *s, usec_t now, struct ebb_vm *vm, uint16_t g,
+		  struct ebb_actions *out)
+{
+	struct ebb_vm_pool *p = &vm->nodes[g].pool;
+	struct ebb_action *a;
+
+	if (p->num_due == 0 || now < leaves_at(s, vm, p->due[0].at) || now >= p->due[0].at ||
+	    p->told > p->due[0].limit || (p->is_leaving && p->leave_to <= p->due[0].limit))
+		return true;
+	a = core_emit(out, vm, EBB_ACTION_REVOKE);
+	if (!a)
+		return false;
+	a->u.pool.node = g;
+	a->u.pool.bytes = p->due[0].limit * EBB_BLOCK_BYTES;
+	a->u.pool.is_leave = true;
+	p->is_leaving = true;
+	p->leave_to = p->due[0].limit;
+	return true;
+}
+
 /* After LIMITS: what the guest may not have any more it could plug again otherwise. */
 bool core_pools_revoke(struct ebb_state *s, usec_t now, struct ebb_vm *vm, struct ebb_actions *out)
 {
@@ -209,6 +238,8 @@ bool core_pools_revoke(struct ebb_state *s, usec_t now, struct ebb_vm *vm, struc
 		const uint32_t level = overdue(p, now);
 		struct ebb_action *a;
 
+		if (!leave(s, now, vm, g, out))
+			return false;
 		if (level == UINT32_MAX || p->told > level ||
 		    (p->is_revoking && p->revoke_to <= level && now < p->revoke_retry_at))
 			continue;
@@ -332,8 +363,11 @@ void core_pools_prepare(struct ebb_state *s, usec_t now, struct ebb_vm *vm)
 			continue;
 		check_confirmed(s, now, vm, g);
 		for (uint16_t i = 0; i < p->num_due; i++)
-			if (p->due[i].at > now)
-				wake_at(vm, p->due[i].at);
+			if (p->due[i].at > now) {
+				const usec_t at = leaves_at(s, vm, p->due[i].at);
+
+				wake_at(vm, at > now ? at : p->due[i].at);
+			}
 		if (p->is_revoking && p->revoke_retry_at > now)
 			wake_at(vm, p->revoke_retry_at);
 	}

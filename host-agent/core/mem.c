@@ -32,14 +32,19 @@ static void revoke_is_done(struct ebb_state *s, usec_t now, struct ebb_vm *vm, u
 	struct ebb_vm_pool *p = &vm->nodes[g].pool;
 	struct ebb_record *r = core_record(s, vm, now, EBB_EVENT_MEM_REVOKE);
 
-	p->is_revoking = false;
 	r->node = g;
-	r->bytes = p->revoked * EBB_BLOCK_BYTES;
-	r->agent_usec = p->revoke_at - p->revoke_due_at;
-	r->total_usec = now - p->revoke_due_at;
-	core_text(r->text, "%u MiB taken: %u held, limit %u, and %u ms have passed",
-		  p->revoked * EBB_BLOCK_MIB, p->held * EBB_BLOCK_MIB, p->limit * EBB_BLOCK_MIB,
-		  vm->sla.mem_deadline_ms);
+	r->bytes = (p->left + p->revoked) * EBB_BLOCK_BYTES;
+	/* Before the deadline if no force was needed. */
+	if (p->is_revoking) {
+		r->agent_usec = p->revoke_at - p->revoke_due_at;
+		r->total_usec = now - p->revoke_due_at;
+	}
+	core_text(r->text, "%u MiB taken, %u of them by force: %u held, limit %u, and %u ms %s",
+		  (p->left + p->revoked) * EBB_BLOCK_MIB, p->revoked * EBB_BLOCK_MIB,
+		  p->held * EBB_BLOCK_MIB, p->limit * EBB_BLOCK_MIB, vm->sla.mem_deadline_ms,
+		  p->is_revoking ? "have passed" : "are about to end");
+	p->is_revoking = false;
+	p->left = p->revoked = 0;
 }
 
 static void take_report(struct ebb_state *s, usec_t now, struct ebb_vm *vm,
@@ -51,7 +56,9 @@ static void take_report(struct ebb_state *s, usec_t now, struct ebb_vm *vm,
 	const uint32_t taken = unconfirmed > p->unconfirmed ? unconfirmed - p->unconfirmed : 0;
 	const bool was_confirmed = p->requested == p->told;
 
-	if (held + taken < p->held) {
+	if (held + taken < p->held && p->is_leaving) {
+		p->left += p->held - held - taken;
+	} else if (held + taken < p->held) {
 		if (p->released == 0)
 			p->released_at = now;
 		p->released += p->held - held - taken;
@@ -70,6 +77,8 @@ static void take_report(struct ebb_state *s, usec_t now, struct ebb_vm *vm,
 		p->revoked += taken;
 		if (p->held <= p->revoke_to)
 			revoke_is_done(s, now, vm, f->node);
+	} else if (p->left > 0 && p->held <= p->leave_to) {
+		revoke_is_done(s, now, vm, f->node);
 	}
 	vm->work->is_dirty = true;
 	if (core_pool_reach(p) != reach)
@@ -129,6 +138,7 @@ static void begin_link(struct ebb_vm_pool *p)
 	/* While nobody could be told nothing is taken away: the time begins anew. */
 	p->num_due = 0;
 	p->is_revoking = false;
+	p->is_leaving = false;
 }
 
 void core_pools_hello(struct ebb_state *s, usec_t now, struct ebb_vm *vm,
@@ -207,6 +217,12 @@ static void update_due(struct ebb_vm_pool *p, usec_t deadline)
 	take_back(p);
 	while (p->num_due > 0 && p->held <= p->due[0].limit)
 		drop_first(p);
+	/* Nothing goes so far down any more: what did counts as given. */
+	if (p->num_due == 0 || p->leave_to < p->due[p->num_due - 1].limit) {
+		p->is_leaving = false;
+		p->released += p->left;
+		p->left = 0;
+	}
 	if (p->held <= p->limit)
 		return;
 	last = p->num_due ? &p->due[p->num_due - 1] : NULL;

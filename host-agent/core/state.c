@@ -11,6 +11,7 @@ void ebb_state_config_default(struct ebb_state_config *ret_cfg)
 		.request_usec = 12 * EBB_USEC_PER_SEC,
 		.link_grace_usec = 5 * EBB_USEC_PER_SEC,
 		.confirm_usec = 1 * EBB_USEC_PER_SEC,
+		.leave_usec = 30 * EBB_USEC_PER_MSEC,
 		.tidy_usec = 500 * EBB_USEC_PER_MSEC,
 		.charge_usec = 1 * EBB_USEC_PER_SEC,
 		.retry_usec = { 200 * EBB_USEC_PER_MSEC, 30 * EBB_USEC_PER_SEC },

@@ -71,6 +71,8 @@ struct ebb_state_config {
 	usec_t link_grace_usec;		/* a VM without link counts as without driver after this */
 	usec_t confirm_usec;		/* see ebb_vcpu.is_suspect and ebb_vm_pool.mirroring; and to
 					 * wait for a REVOKE before it is sent again */
+	usec_t leave_usec;		/* a guest that can is told so long before a deadline which
+					 * blocks are going to be taken; 0: never */
 	usec_t tidy_usec;		/* libvirt hears of a new memory limit after this */
 	uint64_t mem_overhead_bytes;	/* what a QEMU needs besides the memory of its guest */
 	usec_t charge_usec;		/* what VMs held is recorded so often, of all at once */
@@ -79,8 +81,8 @@ struct ebb_state_config {
 };
 
 /*
- * 12 s (the device gives up after 15), 5 s, 1 s, 0.5 s, 1 s, 0.2 to 30 s; pressure as by default;
- * no allocator, no overhead.
+ * 12 s (the device gives up after 15), 5 s, 1 s, 30 ms, 0.5 s, 1 s, 0.2 to 30 s; pressure as by
+ * default; no allocator, no overhead.
  */
 void ebb_state_config_default(struct ebb_state_config *ret_cfg);
 
@@ -203,6 +205,9 @@ struct ebb_vm_pool {
 	uint32_t revoke_to, revoked;	/* goal of REVOKE; blocks taken so far */
 	usec_t revoke_at, revoke_due_at; /* when it was first sent; the deadline that had passed */
 	usec_t revoke_retry_at;
+	bool is_leaving;		/* the guest was told what goes at the deadline: */
+	uint32_t leave_to;		/* what is above that */
+	uint32_t left;			/* blocks that went since it was told, not recorded yet */
 	uint32_t released;		/* given back by the guest and not recorded yet */
 	usec_t released_at;		/* first of them */
 	uint32_t mirrored;		/* requested size as libvirt was last told */
@@ -334,6 +339,7 @@ struct ebb_vm {
 	bool has_driver;		/* as of the last HELLO of this run */
 	bool can_lend;			/* the driver knows of lending, as of that HELLO */
 	bool can_vom;			/* it can say what memory is worth */
+	bool can_leave;			/* it unplugs what leaves at once */
 	bool is_removed;		/* undefined while running: forgotten when it stops */
 	struct ebb_sla sla;
 	uint64_t order;

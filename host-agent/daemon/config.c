@@ -42,6 +42,7 @@ static const struct key {
 	  EBB_MAX_POOL_MIB },
 	{ "memory_overhead_mib", KIND_NUMBER, offsetof(struct ebb_config, memory_overhead_mib), 64,
 	  65536 },
+	{ "memory_leave_ms", KIND_NUMBER, offsetof(struct ebb_config, memory_leave_ms), 0, 1000 },
 	PRESSURE(memory_threshold_percent, 1, EBB_PRESSURE_PERCENT_MAX),
 	PRESSURE(memory_target_percent, 1, EBB_PRESSURE_PERCENT_MAX),
 	PRESSURE(memory_failover_percent, 1, EBB_PRESSURE_PERCENT_MAX),
@@ -76,6 +77,7 @@ void ebb_config_default(struct ebb_config *c)
 	strcpy(c->link_group, "auto");
 	c->pool_mib = EBB_CONFIG_AUTO;
 	c->memory_overhead_mib = 1536;
+	c->memory_leave_ms = 30;
 	ebb_pressure_default(&c->pressure);
 	c->workers = 8;
 	c->history_rows = 1000000;

@@ -29,6 +29,7 @@ struct ebb_config {
 	/* MiB of each node of the host for pools, 0 to EBB_MAX_POOL_MIB; EBB_CONFIG_AUTO */
 	uint32_t pool_mib;
 	uint32_t memory_overhead_mib;		/* of every QEMU; 64 to 65536 */
+	uint32_t memory_leave_ms;		/* before a deadline; 0 (never) to 1000 */
 	struct ebb_pressure pressure;
 	uint32_t workers;			/* 2 to 64 */
 	uint32_t history_rows;			/* 1000 to 10000000 */

@@ -117,6 +117,9 @@ void fake_mem_revoke(struct ebb_fake *f, usec_t now, struct fake_vm *vm,
 			     (unsigned long long)revoke->bytes);
 		return;
 	}
+	if (revoke->is_leave)
+		fake_violate(f, vm, "node %u is to leave, which its driver does not know",
+			     revoke->node);
 	if (p->pub.requested > target)
 		fake_violate(f, vm, "REVOKE of node %u to %u blocks, requested are %u",
 			     revoke->node, target, p->pub.requested);

@@ -85,6 +85,7 @@ size_t ebb_linkproto_revoke(void *buf, const struct ebb_action_pool *action)
 	struct virtio_ebb_link_revoke *r = frame_start(buf, VIRTIO_EBB_LINK_REVOKE, sizeof(*r));
 
 	r->node = htole16(action->node);
+	r->flags = htole16(action->is_leave ? VIRTIO_EBB_REVOKE_F_LEAVE : 0);
 	r->target_bytes = htole64(action->bytes);
 	return sizeof(struct virtio_ebb_link_hdr) + sizeof(*r);
 }

@@ -170,6 +170,7 @@ static int decode_hello(struct ebb_linkproto_parser *p, const void *payload, siz
 		.has_driver = flags & VIRTIO_EBB_HELLO_F_DRIVER,
 		.can_lend = flags & VIRTIO_EBB_HELLO_F_LEND,
 		.can_vom = flags & VIRTIO_EBB_HELLO_F_VOM,
+		.can_leave = flags & VIRTIO_EBB_HELLO_F_LEAVE,
 		.num_nodes = le16toh(in->num_nodes),
 		.max_cpus = le32toh(in->max_cpus),
 		.generation = le64toh(in->generation),
@@ -182,11 +183,12 @@ static int decode_hello(struct ebb_linkproto_parser *p, const void *payload, siz
 	int rc;
 
 	if (flags & ~(VIRTIO_EBB_HELLO_F_DRIVER | VIRTIO_EBB_HELLO_F_LEND |
-		      VIRTIO_EBB_HELLO_F_VOM))
+		      VIRTIO_EBB_HELLO_F_VOM | VIRTIO_EBB_HELLO_F_LEAVE))
 		return ebb_err_set(err, -EPROTO, "unknown flags %#" PRIx32 " in HELLO", flags);
-	if ((h.can_lend || h.can_vom) && !h.has_driver)
+	if ((h.can_lend || h.can_vom || h.can_leave) && !h.has_driver)
 		return ebb_err_set(err, -EPROTO, "HELLO says that no driver runs, and that it can "
-				   "%s", h.can_lend ? "lend" : "tell values");
+				   "%s", h.can_lend ? "lend" : h.can_vom ? "tell values" :
+				   "unplug what leaves");
 	if (h.num_nodes == 0 || h.num_nodes > VIRTIO_EBB_MAX_NODES)
 		return ebb_err_set(err, -EPROTO, "num_nodes in HELLO is %u, should be 1 to %u",
 				   h.num_nodes, VIRTIO_EBB_MAX_NODES);

@@ -225,6 +225,7 @@ int script_hello(struct script *s, char vm, bool is_first, bool has_driver, uint
 	h->has_driver = has_driver;
 	h->can_lend = has_driver && s->can_lend;
 	h->can_vom = has_driver && s->can_vom;
+	h->can_leave = has_driver && s->can_leave;
 	h->resets = resets;
 	h->num_nodes = v->sla.num_nodes;
 	h->max_cpus = v->num_vcpus;
@@ -416,8 +417,9 @@ static void render(const struct ebb_action *a, char *text)
 		break;
 	case EBB_ACTION_REVOKE:
 	case EBB_ACTION_MEM_MIRROR:
-		put(text, "%s %c %u %llu", a->type == EBB_ACTION_REVOKE ? "revoke" : "mirror", vm,
-		    a->u.pool.node, mib(a->u.pool.bytes));
+		put(text, "%s %c %u %llu", a->type == EBB_ACTION_MEM_MIRROR ? "mirror" :
+		    a->u.pool.is_leave ? "leave" : "revoke", vm, a->u.pool.node,
+		    mib(a->u.pool.bytes));
 		break;
 	case EBB_ACTION_MEM_CAP:
 		put(text, "cap %c %llu", vm, mib(a->u.cap_bytes));

@@ -8,6 +8,7 @@
  *                            " 1/4 m128/64!300<50" with pool memory, MiB, and a cut-off
  *                            " 1/4 v7" at the end: histogram 7 is asked for
  *   revoke a 0 64            pool of node 0 down to 64 MiB
+ *   leave a 0 64             the same, by the guest
  *   cap a 1344               mirror a 0 64       MiB
  *   throttle a 462           thousandths of a core
  *                            " 1/4 t2" where tier 2 is told
@@ -38,6 +39,7 @@ struct script {
 	struct ebb_record record;	/* last one that find_record() found */
 	bool can_lend;			/* the drivers that HELLO speaks of know of lending */
 	bool can_vom;			/* they can say what memory is worth */
+	bool can_leave;			/* they unplug what leaves */
 	/* What the devices have, by letter and guest node; by the SLA when a VM is defined. */
 	struct ebb_pool_fact pools[26][EBB_MAX_GUEST_NODES];
 };

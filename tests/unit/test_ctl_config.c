@@ -43,6 +43,7 @@ static void test_file(void **state)
 		 "host = emulated:2x4x1@0.25\nhost_reserve = 0-1\npolicy = strict\nworkers = 4\n"
 		 "link_group = kvm\ncontrol_group = adm\ncount_threads = yes\nhistory_rows = 5000\n"
 		 "log_level = debug\npool_mib = 2048\nmemory_overhead_mib = 300\n"
+		 "memory_leave_ms = 45\n"
 		 "metrics_listen = [::1]:9750\n"
 		 "memory_target_percent = 50\nmemory_threshold_percent = 60\n"
 		 "memory_failover_percent = 70\nmemory_window_s = 0\ncore_hot_percent = 99\n"
@@ -62,6 +63,7 @@ static void test_file(void **state)
 	assert_int_equal(c.history_rows, 5000);
 	assert_int_equal(c.pool_mib, 2048);
 	assert_int_equal(c.memory_overhead_mib, 300);
+	assert_int_equal(c.memory_leave_ms, 45);
 	assert_int_equal(c.pressure.memory_target_percent, 50);
 	assert_int_equal(c.pressure.memory_threshold_percent, 60);
 	assert_int_equal(c.pressure.memory_failover_percent, 70);
@@ -87,6 +89,7 @@ static void test_defaults(void **state)
 	assert_string_equal(c.policy, "fair");
 	assert_int_equal(c.pool_mib, EBB_CONFIG_AUTO);
 	assert_int_equal(c.memory_overhead_mib, 1536);
+	assert_int_equal(c.memory_leave_ms, 30);
 	assert_string_equal(c.metrics_listen, "");
 	assert_int_equal(ebb_config_set(&c, "metrics_listen=0.0.0.0:1", NULL), 0);
 	assert_int_equal(ebb_config_set(&c, "metrics_listen=", NULL), 0);
@@ -116,6 +119,7 @@ static void test_bad(void **state)
 		{ "pool_mib = 16777217\n", "pool_mib=16777217" },
 		{ "pool_mib = some\n", "pool_mib=some" },
 		{ "memory_overhead_mib = 63\n", "memory_overhead_mib=63: allowed: 64 to 65536" },
+		{ "memory_leave_ms = 1001\n", "memory_leave_ms=1001: allowed: 0 to 1000" },
 		{ "memory_overhead_mib = auto\n", "memory_overhead_mib=auto" },
 		{ "memory_threshold_percent = 0\n", "allowed: 1 to 100" },
 		{ "host_hot_percent = 101\n", "host_hot_percent=101: allowed: 1 to 100" },

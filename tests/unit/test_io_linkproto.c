@@ -145,6 +145,12 @@ static void test_hello_values(void **state)
 	assert_int_equal(parse(f, &f->hello, f->hello_len, &msg, NULL), 1);
 	assert_true(msg.u.hello.can_vom);
 	assert_false(msg.u.hello.can_lend);
+	assert_false(msg.u.hello.can_leave);
+	f->hello.hello.flags = htole32(VIRTIO_EBB_HELLO_F_DRIVER | VIRTIO_EBB_HELLO_F_LEAVE);
+	assert_int_equal(parse(f, &f->hello, f->hello_len, &msg, NULL), 1);
+	assert_true(msg.u.hello.can_leave);
+	f->hello.hello.flags = htole32(VIRTIO_EBB_HELLO_F_LEAVE);
+	assert_int_equal(parse(f, &f->hello, f->hello_len, &msg, NULL), -EPROTO);
 }
 
 static void test_vom(void **state)
@@ -253,7 +259,7 @@ static const struct breakage breakages[] = {
 	{ "HELLO has a payload of 4294967288 bytes", HDR_AT(len), 4, 0xfffffff8, IN_HELLO },
 	{ "payload of 80 bytes, should be 72", HDR_AT(len), 4, 80, IN_ADD },
 	{ "payload of 104 bytes, should be 112", HDR_AT(len), 4, 104, IN_TELEMETRY },
-	{ "unknown flags 0x9 in HELLO", HELLO_AT(flags), 4, 9, IN_HELLO },
+	{ "unknown flags 0x11 in HELLO", HELLO_AT(flags), 4, 17, IN_HELLO },
 	{ "no driver runs, and that it can lend", HELLO_AT(flags), 4, 2, IN_HELLO },
 	{ "HELLO of 3 CPUs and 1 pools has 120 bytes", HELLO_AT(num_pools), 2, 1, IN_HELLO },
 	{ "num_pools in HELLO is 3, num_nodes is 2", HELLO_AT(num_pools), 2, 3, IN_HELLO },
@@ -458,6 +464,7 @@ static void test_encoders(void **state)
 			     .mem_cutoff = 1ull << 40 } },
 	};
 	const struct ebb_action_pool revoke = { .node = 1, .bytes = MIB(6) };
+	const struct ebb_action_pool leave = { .node = 1, .is_leave = true, .bytes = MIB(6) };
 	const struct ebb_action_cpu_flags flags = { .vcpu = 5, .flags = VIRTIO_EBB_CPU_F_FORCED };
 	const struct virtio_ebb_link_response *r = (void *)(h + 1);
 	const struct virtio_ebb_link_limits *l = (void *)(h + 1);
@@ -503,8 +510,11 @@ static void test_encoders(void **state)
 	assert_int_equal(le16toh(h->type), VIRTIO_EBB_LINK_REVOKE);
 	assert_int_equal(le16toh(k->node), 1);
 	assert_int_equal(le64toh(k->target_bytes), MIB(6));
+	assert_int_equal(k->flags, 0);
 	assert_int_equal(k->reserved, 0);
-	assert_int_equal(k->reserved2, 0);
+	assert_int_equal(ebb_linkproto_revoke(buf, &leave), 16 + 16);
+	assert_int_equal(le16toh(k->flags), VIRTIO_EBB_REVOKE_F_LEAVE);
+	assert_int_equal(le64toh(k->target_bytes), MIB(6));
 }
 
 /* Bounded random input for the fuzz target: frames with a few bytes changed. */

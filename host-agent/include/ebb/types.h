@@ -263,6 +263,7 @@ struct ebb_fact_hello {
 	bool has_driver;		/* a guest driver is running */
 	bool can_lend;			/* it negotiated VIRTIO_EBB_F_LEND */
 	bool can_vom;			/* it negotiated VIRTIO_EBB_F_VOM */
+	bool can_leave;			/* it negotiated VIRTIO_EBB_F_LEAVE */
 	uint16_t num_nodes;
 	uint32_t max_cpus;
 	uint64_t generation;		/* of the last LIMITS that the device knows */
@@ -414,9 +415,13 @@ struct ebb_action_limits {
 	} nodes[EBB_MAX_GUEST_NODES];
 };
 
-/* REVOKE: unplug until at most so much is plugged.  MEM_MIRROR: the requested size. */
+/*
+ * REVOKE: unplug until at most so much is plugged, or (is_leave) have the guest do that at once.
+ * MEM_MIRROR: the requested size.
+ */
 struct ebb_action_pool {
 	uint16_t node;			/* guest node with a pool */
+	bool is_leave;			/* for a driver that can_leave; MEM_MIRROR: false */
 	uint64_t bytes;			/* a multiple of EBB_BLOCK_BYTES */
 };
 
