@@ -70,7 +70,7 @@ static void heap_free(void *ctx, void *ptr)
 	free(ptr);
 }
 
-static void take_fact(void *ctx, usec_t now, const struct ebb_fact *fact)
+static int take_fact(void *ctx, usec_t now, const struct ebb_fact *fact)
 {
 	struct world *w = ctx;
 	const double start = cpu_usec();
@@ -79,6 +79,7 @@ static void take_fact(void *ctx, usec_t now, const struct ebb_fact *fact)
 	w->report_usec += cpu_usec() - start;
 	if (rc < 0 && rc != -ENOENT)
 		bench_fail(ebb_fact_name(fact->type), rc);
+	return rc;
 }
 
 static uint32_t below(struct world *w, uint32_t n)
