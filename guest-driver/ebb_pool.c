@@ -32,8 +32,11 @@ static LIST_HEAD(pools);
 /* All that lives as long as the struct pages, be it longer than this module. */
 struct ebb_pagemap {
 	struct dev_pagemap pgmap;
+	struct ebb_pool *pool;		/* NULL: it left them behind */
 	char name[16];			/* in /proc/iomem */
 };
+
+static DEFINE_MUTEX(pagemap_lock);	/* ebb_pagemap.pool of all */
 
 static void release_pool(struct kref *ref)
 {
@@ -87,7 +90,9 @@ static void read_sizes(struct ebb_pool *pool)
 
 u32 ebb_pool_max_plugged(const struct ebb_pool *pool)
 {
-	return min(READ_ONCE(pool->requested_bytes), pool->size_bytes) / pool->block_bytes;
+	u32 good = pool->region.num_blocks - READ_ONCE(pool->region.num[EBB_BLOCK_BAD]);
+
+	return min_t(u64, READ_ONCE(pool->requested_bytes) / pool->block_bytes, good);
 }
 
 void ebb_pool_refresh(struct ebb_pool *pool, bool is_forced)
@@ -152,6 +157,32 @@ fail:
 	return NULL;
 }
 
+/*
+ * The kernel says that memory has failed, and leaves it to us to tell who uses it: the
+ * next touch raises SIGBUS.  mmap_lock is not held, and a reference to pgmap is.
+ */
+static int memory_failed(struct dev_pagemap *pgmap, unsigned long pfn, unsigned long num_pages,
+			 int flags)
+{
+	struct ebb_pagemap *pagemap = container_of(pgmap, struct ebb_pagemap, pgmap);
+	struct ebb_pool *pool;
+	u64 offset = PFN_PHYS(pfn) - pgmap->range.start;
+
+	mutex_lock(&pagemap_lock);
+	pool = pagemap->pool;
+	if (pool) {
+		u32 first = offset / pool->block_bytes;
+		u32 last = (offset + PFN_PHYS(num_pages) - 1) / pool->block_bytes;
+
+		pr_err("ebb: memory at %#llx has failed: not used any more\n", PFN_PHYS(pfn));
+		ebb_revoke_failed(pool, first, last - first + 1);
+	}
+	mutex_unlock(&pagemap_lock);
+	return pool ? 0 : -EOPNOTSUPP;
+}
+
+static const struct dev_pagemap_ops pagemap_ops = { .memory_failure = memory_failed };
+
 /* Gives the region its struct pages: one for each 2 MiB, the rest is of it. */
 static int map_pages(struct ebb_pool *pool)
 {
@@ -162,6 +193,7 @@ static int map_pages(struct ebb_pool *pool)
 
 	if (!pagemap)
 		return -ENOMEM;
+	pagemap->pool = pool;
 	strscpy(pagemap->name, "ebb pool", sizeof(pagemap->name));
 	if (!request_mem_region(pool->addr, pool->size_bytes, pagemap->name)) {
 		rc = -EBUSY;
@@ -172,6 +204,7 @@ static int map_pages(struct ebb_pool *pool)
 	pgmap->vmemmap_shift = PMD_SHIFT - PAGE_SHIFT;
 	pgmap->range = (struct range) { pool->addr, pool->addr + pool->size_bytes - 1 };
 	pgmap->nr_range = 1;
+	pgmap->ops = &pagemap_ops;
 	/* Not phys_to_target_node(): that gives the node of whatever lies before. */
 	mapped = memremap_pages(pgmap, pxm_to_node(pool->pxm));
 	if (IS_ERR(mapped)) {
@@ -193,6 +226,15 @@ static void unmap_pages(struct ebb_pool *pool)
 	memunmap_pages(&pool->pagemap->pgmap);
 	release_mem_region(pool->addr, pool->size_bytes);
 	kfree(pool->pagemap);
+}
+
+/* They outlive the pool, and this module: nothing of them may lead here any more. */
+static void leave_pages(struct ebb_pool *pool)
+{
+	mutex_lock(&pagemap_lock);
+	pool->pagemap->pool = NULL;
+	WRITE_ONCE(pool->pagemap->pgmap.ops, NULL);
+	mutex_unlock(&pagemap_lock);
 }
 
 /* What an earlier driver, or an earlier life of this one, left plugged. */
@@ -317,11 +359,13 @@ static void pool_remove(struct virtio_device *vdev)
 	ebb_memdev_finish(&pool->memdev);
 	vdev->priv = NULL;
 	mutex_unlock(&pool->io_lock);
-	if (is_unused)
+	if (is_unused) {
 		unmap_pages(pool);
-	else
+	} else {
+		leave_pages(pool);
 		dev_err(&vdev->dev,
 			"the kernel still uses pages of the pool: lost until the next boot\n");
+	}
 	ebb_pool_put(pool);
 	ebb_claim_wake();
 }

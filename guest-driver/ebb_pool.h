@@ -9,6 +9,8 @@
  *
  * Locks, in the order in which they are taken:
  *   mmap_lock (by the kernel, around faults)
+ *   the kernel's own, while it handles memory that has failed
+ *   ebb_pagemap's    which pool has the struct pages (ebb_pool.c)
  *   ebb_pool.io_lock memdev; held while its device is asked, which may take long
  *   ebb_pool.lock    region, leases; nobody waits for a device with it
  *   ebb_lease.lock   the lease's map; faults take it for reading
@@ -129,7 +131,7 @@ bool ebb_pool_is_driver(const struct device_driver *driver);
 struct ebb_pool *ebb_pool_get_of_node(u16 pxm);
 void ebb_pool_put(struct ebb_pool *pool);
 
-/* Most blocks that the host lets the pool plug, as last read. */
+/* Most blocks that the pool can have plugged: what the host lets it, as last read, of good ones. */
 u32 ebb_pool_max_plugged(const struct ebb_pool *pool);
 
 /*
@@ -164,7 +166,7 @@ void ebb_drain_kick(struct ebb_pool *pool, unsigned int delay_ms);
 
 void ebb_drain_work(struct work_struct *work);
 
-/* ---- ebb_revoke.c: the host took blocks ---- */
+/* ---- ebb_revoke.c: the host took blocks, or their memory failed ---- */
 
 /* A new level of ebb->revoked or ebb->leaving.  Any context. */
 void ebb_revoke_received(struct ebb_dev *ebb, const struct ebb_wire_event *event,
@@ -177,6 +179,12 @@ void ebb_revoke_received(struct ebb_dev *ebb, const struct ebb_wire_event *event
 void ebb_revoke_catch_up(struct ebb_pool *pool);
 
 void ebb_revoke_work(struct work_struct *work);
+
+/*
+ * The memory of these blocks has failed: out of their leases, for good.  The caller
+ * may sleep; ebb_pool.lock is not held.
+ */
+void ebb_revoke_failed(struct ebb_pool *pool, u32 first, u32 count);
 
 /*
  * Tells the host of revoked blocks that nobody uses any more; true: some are free.
@@ -196,7 +204,7 @@ struct file *ebb_lease_create(struct ebb_dev *ebb, struct ebb_mem_add *arg);
 int ebb_lease_release(struct ebb_lease *lease, struct ebb_lease_release *arg);
 
 /*
- * The host took blocks, or will: ebb_pool.lock is held.  count neighbours both in
+ * The host took blocks, or will, or they failed: ebb_pool.lock is held.  count neighbours both in
  * pool and lease.
  */
 void ebb_lease_revoke(struct ebb_lease *lease, u32 index, u32 block, u32 count);

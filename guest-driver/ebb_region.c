@@ -13,6 +13,8 @@ void ebb_region_init(struct ebb_region *r, struct ebb_block *blocks, u32 num_blo
 
 static void set_state(struct ebb_region *r, struct ebb_block *b, enum ebb_block_state state)
 {
+	if (state == EBB_BLOCK_FREE && b->has_failed)
+		state = EBB_BLOCK_BAD;
 	r->num[b->state]--;
 	b->state = state;
 	r->num[state]++;
@@ -144,6 +146,18 @@ bool ebb_region_revoke(struct ebb_region *r, u32 block, struct ebb_block *ret)
 	*ret = *b;
 	set_state(r, b, EBB_BLOCK_REVOKED);
 	return true;
+}
+
+bool ebb_region_fail(struct ebb_region *r, u32 block, struct ebb_block *ret)
+{
+	struct ebb_block *b = &r->blocks[block];
+
+	if (block >= r->num_blocks)
+		return false;
+	b->has_failed = true;
+	if (b->state == EBB_BLOCK_FREE)
+		set_state(r, b, EBB_BLOCK_BAD);
+	return ebb_region_expel(r, block, ret);
 }
 
 int ebb_region_claim(struct ebb_region *r, const struct ebb_run *run)

@@ -13,6 +13,7 @@
  *
  *   PLUGGING, GRANTED --expel--> DRAINING
  *   REVOKED --claim--> CONFIRMING --(confirmed)--> FREE, --(not confirmed)--> REVOKED
+ *   FREE --fail--> BAD; others as by expel, and BAD where FREE is written, from then on
  *
  * FREE        not plugged, used by nobody
  * PLUGGING    the host was asked to plug it and has not answered
@@ -20,6 +21,7 @@
  * DRAINING    plugged, in no lease; leaves when the kernel uses it no more
  * REVOKED     the host unplugged it; the kernel may still use it
  * CONFIRMING  the host is being told that nobody uses it any more
+ * BAD         as FREE, but its memory has failed: nobody gets it any more
  *
  * Invariants
  *   R1  num[s] is the number of blocks in state s; together all blocks.
@@ -32,6 +34,7 @@
  *       and only if nothing was heard of them until it answered.
  *   R6  A block that is CONFIRMING changes only by the end of that.
  *   R7  A call that fails changes nothing.
+ *   R8  A block whose memory has failed is never FREE, PLUGGING or GRANTED again.
  */
 #ifndef EBB_REGION_H
 #define EBB_REGION_H
@@ -48,6 +51,7 @@ enum ebb_block_state {
 	EBB_BLOCK_PLUGGING,
 	EBB_BLOCK_GRANTED,
 	EBB_BLOCK_DRAINING,
+	EBB_BLOCK_BAD,
 	EBB_BLOCK_REVOKED,
 	EBB_BLOCK_CONFIRMING,
 	EBB_BLOCK_STATE_MAX,
@@ -56,7 +60,8 @@ enum ebb_block_state {
 struct ebb_block {
 	void *owner;			/* a lease; NULL unless GRANTED */
 	u32 index;			/* GRANTED: place in the lease */
-	u32 state;			/* enum ebb_block_state */
+	u16 state;			/* enum ebb_block_state */
+	bool has_failed;		/* set once: see R8 */
 };
 
 /* Neighbours. */
@@ -120,6 +125,12 @@ int ebb_region_unplugged(struct ebb_region *r, const struct ebb_run *run);
  * (else ret->owner is NULL).
  */
 bool ebb_region_revoke(struct ebb_region *r, u32 block, struct ebb_block *ret);
+
+/*
+ * Its memory has failed: true if a lease had it or was to get it.  One that had it
+ * is told in ret (else ret->owner is NULL).
+ */
+bool ebb_region_fail(struct ebb_region *r, u32 block, struct ebb_block *ret);
 
 /* The host is about to be told.  -EBUSY: not all are REVOKED. */
 int ebb_region_claim(struct ebb_region *r, const struct ebb_run *run);

@@ -6,6 +6,7 @@
  * Or it is about to take blocks and says so, as another level: then they leave
  * their leases in the same way and drain (ebb_drain.c), with what is in them.
  * Each pool takes its own part of the levels, once.
+ * Blocks whose memory has failed, as the kernel says, leave in that way, too.
  *
  * A level may be old: sent before the host heard what we told it, and read
  * after.  A block that it lists may be free by then, and soon in use again; it
@@ -124,6 +125,17 @@ void ebb_revoke_catch_up(struct ebb_pool *pool)
 	ebb_event_poll(ebb);
 	apply(ebb, pool);
 	ebb_dev_put(ebb);
+}
+
+void ebb_revoke_failed(struct ebb_pool *pool, u32 first, u32 count)
+{
+	mutex_lock(&pool->lock);
+	take_blocks(pool, first, count, ebb_region_fail);
+	/* None drains before the device is in use. */
+	if (pool->region.num[EBB_BLOCK_DRAINING])
+		ebb_drain_kick(pool, 0);
+	mutex_unlock(&pool->lock);
+	ebb_claim_wake();
 }
 
 void ebb_revoke_work(struct work_struct *work)

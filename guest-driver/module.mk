@@ -28,7 +28,7 @@ $(eval $(call prog,ebbt-mem-stress,$(addprefix tests/vm/guest/ebb-mem-,stress.c 
 $(eval $(call check_step,vm-driver,vm,1800,qemu guest-image,tests/vm/driver --lend off 6.1))
 $(eval $(call check_step,vm-lend,vm,1800,qemu guest-image,tests/vm/driver --lend on 6.1))
 $(eval $(call check_step,vm-smoke,vm,900,qemu guest-image,tests/vm/driver 6.12 test_abi \
-	test_add_remove_20 test_mem_use test_mem_partial_and_any test_mem_unload test_lend_20 \
-	test_park_10))
+	test_add_remove_20 test_mem_use test_mem_partial_and_any test_mem_failed test_mem_unload \
+	test_lend_20 test_park_10))
 $(eval $(call check_step_full,vm-driver-6.12,vm,1800,qemu guest-image,tests/vm/driver --lend off 6.12))
 $(eval $(call check_step_full,vm-lend-6.12,vm,1800,qemu guest-image,tests/vm/driver --lend on 6.12))

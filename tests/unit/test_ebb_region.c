@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Description: the states of a pool's blocks in the guest driver.  The random
- * test keeps a model of its own and checks invariants R1 to R7 of ebb_region.h.
+ * test keeps a model of its own and checks invariants R1 to R8 of ebb_region.h.
  */
 #include "guest-driver/ebb_region.h"
 
@@ -16,6 +16,7 @@
 static struct ebb_block blocks[NUM_BLOCKS];
 static struct ebb_region region;
 static int lease_a, lease_b;
+static bool has_failed[NUM_BLOCKS];	/* of the random test */
 
 static int setup(void **state)
 {
@@ -25,7 +26,7 @@ static int setup(void **state)
 	return 0;
 }
 
-/* R1, R3, and that the counts of R2 are of states. */
+/* R1, R3, R8, and that the counts of R2 are of states. */
 static void check_counts(void)
 {
 	u32 num[EBB_BLOCK_STATE_MAX] = { 0 };
@@ -34,6 +35,10 @@ static void check_counts(void)
 		assert_in_range(blocks[i].state, 0, EBB_BLOCK_STATE_MAX - 1);
 		num[blocks[i].state]++;
 		assert_int_equal(!!blocks[i].owner, blocks[i].state == EBB_BLOCK_GRANTED);
+		if (blocks[i].has_failed)
+			assert_in_range(blocks[i].state, EBB_BLOCK_DRAINING, EBB_BLOCK_CONFIRMING);
+		else
+			assert_int_not_equal(blocks[i].state, EBB_BLOCK_BAD);
 	}
 	for (u32 s = 0; s < EBB_BLOCK_STATE_MAX; s++)
 		assert_int_equal(region.num[s], num[s]);
@@ -210,6 +215,51 @@ static void test_revoke(void **state)
 	grant(0, 2, &lease_b, 0);
 }
 
+static void test_fail(void **state)
+{
+	struct ebb_run r = run(4, 4), left = run(0, 1), taken = run(1, 1), bad = run(3, 1);
+	struct ebb_block old = { .owner = NULL };
+
+	(void)state;
+	grant(0, 2, &lease_a, 5);
+	assert_true(ebb_region_fail(&region, 0, &old));
+	assert_true(old.owner == &lease_a && old.index == 5);
+	assert_false(ebb_region_fail(&region, 0, &old));	/* again, while it drains */
+	assert_int_equal(blocks[0].state, EBB_BLOCK_DRAINING);
+	assert_int_equal(ebb_region_unplugged(&region, &left), 0);
+	assert_int_equal(blocks[0].state, EBB_BLOCK_BAD);
+	assert_int_equal(ebb_region_plug(&region, &left), -EBUSY);
+	check_counts();
+
+	/* The host took it before, and is told that nobody uses it. */
+	assert_true(ebb_region_revoke(&region, 1, &old));
+	assert_false(ebb_region_fail(&region, 1, &old));
+	assert_int_equal(ebb_region_claim(&region, &taken), 0);
+	assert_int_equal(ebb_region_confirmed(&region, &taken, true), 0);
+	assert_int_equal(blocks[1].state, EBB_BLOCK_BAD);
+
+	/* Nobody has it, and the host takes it afterwards. */
+	assert_false(ebb_region_fail(&region, 3, &old));
+	assert_int_equal(blocks[3].state, EBB_BLOCK_BAD);
+	assert_true(ebb_region_revoke(&region, 3, &old));
+	assert_int_equal(ebb_region_claim(&region, &bad), 0);
+	assert_int_equal(ebb_region_confirmed(&region, &bad, true), 0);
+	assert_int_equal(blocks[3].state, EBB_BLOCK_BAD);
+
+	/* The host was asked for it. */
+	assert_int_equal(ebb_region_plug(&region, &r), 0);
+	assert_true(ebb_region_fail(&region, 5, &old));
+	assert_null(old.owner);
+	assert_int_equal(ebb_region_grant(&region, 5, &lease_a, 0), -ENOENT);
+	ebb_region_end_plug(&region, &r, false);
+	assert_int_equal(blocks[4].state, EBB_BLOCK_FREE);
+	assert_int_equal(blocks[5].state, EBB_BLOCK_DRAINING);
+	check_counts();
+
+	assert_false(ebb_region_fail(&region, NUM_BLOCKS, &old));
+	assert_int_equal(ebb_region_room(&region, NUM_BLOCKS, NUM_BLOCKS), NUM_BLOCKS - 4);
+}
+
 static bool is_odd(void *data, u32 block)
 {
 	(*(u32 *)data)++;
@@ -263,6 +313,12 @@ static void test_room(void **state)
 	assert_int_equal(ebb_region_room(&region, 1000, 1000), NUM_BLOCKS - 6);
 }
 
+/* The model: what becomes of a block that would be FREE. */
+static u32 to_be(u32 state, u32 block)
+{
+	return state == EBB_BLOCK_FREE && has_failed[block] ? EBB_BLOCK_BAD : state;
+}
+
 /* One random call; model[] has the states as they should be afterwards. */
 static void random_call(u32 *model)
 {
@@ -277,7 +333,7 @@ static void random_call(u32 *model)
 		{ EBB_BLOCK_CONFIRMING, EBB_BLOCK_FREE },
 		{ EBB_BLOCK_CONFIRMING, EBB_BLOCK_REVOKED },
 	};
-	u32 what = rand() % 11;
+	u32 what = rand() % 5000 ? rand() % 11 : 11;
 	struct ebb_block old = { .owner = NULL };
 	bool is_good = r.first + r.count <= NUM_BLOCKS;
 	int rc;
@@ -309,14 +365,15 @@ static void random_call(u32 *model)
 			model[r.first] = EBB_BLOCK_GRANTED;
 		return;
 	}
-	if (what == 10) {
+	if (what == 10 || what == 11) {
 		bool is_in = model[r.first] == EBB_BLOCK_PLUGGING ||
 			     model[r.first] == EBB_BLOCK_GRANTED;
 
-		assert_int_equal(ebb_region_expel(&region, r.first, &old), is_in);
+		has_failed[r.first] |= what == 11;
+		assert_int_equal(what == 10 ? ebb_region_expel(&region, r.first, &old) :
+				 ebb_region_fail(&region, r.first, &old), is_in);
 		assert_int_equal(!!old.owner, model[r.first] == EBB_BLOCK_GRANTED);
-		if (is_in)
-			model[r.first] = EBB_BLOCK_DRAINING;
+		model[r.first] = is_in ? EBB_BLOCK_DRAINING : to_be(model[r.first], r.first);
 		return;
 	}
 	if (what > 7) {
@@ -343,7 +400,7 @@ static void random_call(u32 *model)
 	}
 	assert_int_equal(rc, is_good ? 0 : -EBUSY);
 	for (u32 i = 0; is_good && i < r.count; i++)
-		model[r.first + i] = moves[what].to;
+		model[r.first + i] = to_be(moves[what].to, r.first + i);
 }
 
 static void test_random(void **state)
@@ -375,6 +432,7 @@ int main(void)
 		cmocka_unit_test_setup(test_expel, setup),
 		cmocka_unit_test_setup(test_leave_by_owner_only, setup),
 		cmocka_unit_test_setup(test_revoke, setup),
+		cmocka_unit_test_setup(test_fail, setup),
 		cmocka_unit_test_setup(test_next, setup),
 		cmocka_unit_test_setup(test_room, setup),
 		cmocka_unit_test_setup(test_random, setup),

@@ -406,17 +406,51 @@ def test_mem_unbound_while_busy(rig):
     wait_home(rig)
 
 
+def reload(rig):
+    rig.unload()
+    wait_pools(rig, "all returned", lambda p: all(not x["held"] for x in p.values()))
+    rig.ok("insmod /lib/modules/ebb.ko")
+    rig.agent.wait("driver", lambda a: a.has_driver)
+    rig.wait_agent_up()
+
+
+def test_mem_failed(rig):
+    """Memory that the machine says has failed: its lease loses the block, for good."""
+    whole = POOL_BYTES[1]
+    offer(rig, {0: 0, 1: whole})
+    if rig.ok("uname -r").startswith("6.1."):
+        # This kernel is built without the handling of failures, which nobody can tell it of.
+        rc, out = rig.vm.run(f"{MEM} failed {8 * MIB} 1")
+        check(rc == 1 and "madvise: EINVAL" in out, f"{out}")
+        wait_home(rig)
+        check(add(rig, whole, 1)["granted"] == whole, "a block is missing")
+        offer(rig)
+        wait_home(rig)
+        return
+    held = Holder(rig, 8 * MIB, 1, "failed")
+    wait_pools(rig, "the block returned", lambda p: p[1]["held"] == 6 * MIB)
+    look = held.look()
+    expect_look(look, 3, 1)
+    check(look["revoked"] == BLOCK and look["poll"] == 2, f"{look}")
+    held.kill()
+    wait_home(rig)
+    rest = Holder(rig, whole, 1)
+    check(rest.granted == whole - BLOCK, f"{rest.granted} of {whole} with a block that has failed")
+    expect_look(rest.look(), rest.granted // BLOCK, 0)
+    add_fails(rig, "EDQUOT", BLOCK, 1)
+    rest.kill()
+    wait_home(rig)
+    reload(rig)
+    offer(rig)
+
+
 def test_mem_unload(rig):
     held = Holder(rig, 16 * MIB, 0)
     rc, _ = rig.vm.run("rmmod ebb")
     check(rc != 0, "unloaded while a lease exists")
     expect_look(held.look(), 8, 0)
     rig.ok(f"kill -9 {held.pid}")
-    rig.unload()
-    wait_pools(rig, "all returned", lambda p: all(not x["held"] for x in p.values()))
-    rig.ok("insmod /lib/modules/ebb.ko")
-    rig.agent.wait("driver", lambda a: a.has_driver)
-    rig.wait_agent_up()
+    reload(rig)
     offer(rig)
     check(add(rig, 64 * MIB)["granted"] == 64 * MIB, "not working afterwards")
     wait_home(rig)
@@ -569,7 +603,7 @@ TESTS = [
     test_mem_revoke, test_mem_revoke_in_pieces, test_mem_revoke_in_use,
     test_mem_released_and_revoked, test_mem_killed, test_mem_agent_away,
     test_mem_other_device, test_mem_order_of_drivers, test_mem_pool_unbound,
-    test_mem_unbound_while_busy, test_mem_unload,
+    test_mem_unbound_while_busy, test_mem_failed, test_mem_unload,
     test_mem_times, test_mem_stress, test_mem_reboot, test_mem_unbound_in_use,
     test_mem_device_removed,
 ]

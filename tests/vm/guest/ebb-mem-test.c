@@ -17,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -28,6 +29,7 @@ static const char usage[] =
 	"       ebbt-mem hold BYTES [NODE]    keep it; say what is there when told with SIGUSR1\n"
 	"       ebbt-mem comb BYTES [NODE]    likewise, but release every second block first\n"
 	"       ebbt-mem pipe BYTES [NODE]    likewise, with pages of the first block in a pipe\n"
+	"       ebbt-mem failed BYTES [NODE]  likewise, with memory of the second block failed\n"
 	"       ebbt-mem small-leases BYTES COUNT\n"
 	"                                     leases of one block, for each of which\n"
 	"                                     BYTES are asked; what the kernel keeps\n"
@@ -142,6 +144,9 @@ static int do_hold(const char *how, uint64_t bytes, uint32_t node)
 	iov.iov_base = l.map;
 	if (!strcmp(how, "pipe") && (pipe(pipes) || vmsplice(pipes[1], &iov, 1, 0) < 0))
 		return fail("vmsplice", errno);
+	if (!strcmp(how, "failed") &&
+	    madvise(l.map + BLOCK_BYTES + 3 * PAGE_BYTES, PAGE_BYTES, MADV_HWPOISON))
+		return fail("madvise", errno);
 	for (uint64_t at = 0; !strcmp(how, "comb") && at < l.bytes; at += 2 * BLOCK_BYTES)
 		lease_release(&l, at, BLOCK_BYTES, NULL);
 	print_lease(&l);
@@ -254,7 +259,8 @@ int main(int argc, char **argv)
 		return do_info();
 	if (!strcmp(cmd, "add") && argc > 2)
 		return do_add(number(argv[2]), node);
-	if ((!strcmp(cmd, "hold") || !strcmp(cmd, "comb") || !strcmp(cmd, "pipe")) && argc > 2)
+	if ((!strcmp(cmd, "hold") || !strcmp(cmd, "comb") || !strcmp(cmd, "pipe") ||
+	     !strcmp(cmd, "failed")) && argc > 2)
 		return do_hold(cmd, number(argv[2]), node);
 	if (!strcmp(cmd, "small-leases") && argc == 4)
 		return do_small_leases(number(argv[2]), number(argv[3]));

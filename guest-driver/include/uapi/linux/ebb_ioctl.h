@@ -272,7 +272,8 @@ VIRTIO_EBB_ASSERT_OFFSET(struct ebb_vom, buckets, 16);
  *
  * A lease lives as long as a file descriptor or a mapping of it does, whatever
  * becomes of the open of /dev/ebb that made it; then all of it is returned.
- * Blocks leave a lease by EBB_IOC_LEASE_RELEASE, or when the host revokes them.
+ * Blocks leave a lease by EBB_IOC_LEASE_RELEASE, or when the host revokes them;
+ * those whose memory has failed count as revoked.
  * From then on touching them raises SIGBUS (si_addr is the address) and system
  * calls on them fail with EFAULT; the other blocks stay as they are.  What has
  * left never comes back to the lease; add another.
