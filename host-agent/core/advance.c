@@ -8,6 +8,16 @@
  */
 #include "core/internal.h"
 
+/*
+ * Its thread is not known to take long on its way.  If it does, the offer is taken back, and made
+ * again once the core is free: a guest whose request found no core asks when it is told anew.
+ */
+static bool is_quick(const struct ebb_vcpu *v, usec_t now)
+{
+	return v->place_failures == 0 &&
+	       (!v->place_action || now < v->placed_at + CORE_ADVANCE_USEC);
+}
+
 uint16_t core_cpus_leaving(const struct ebb_vm *vm, uint16_t g, usec_t now)
 {
 	const struct ebb_vm_node *n = &vm->nodes[g];
@@ -16,9 +26,8 @@ uint16_t core_cpus_leaving(const struct ebb_vm *vm, uint16_t g, usec_t now)
 	for (uint16_t i = 0; i < vm->num_vcpus; i++) {
 		const struct ebb_vcpu *v = &vm->vcpus[i];
 
-		/* A thread that could not be moved may stay for long. */
 		leaving += v->node == g && !v->is_startup && v->thread != EBB_THREAD_NONE &&
-			   core_vcpu_goes_home(vm, v) && v->place_failures == 0;
+			   core_vcpu_goes_home(vm, v) && is_quick(v, now);
 	}
 	/* Those that are forced at a deadline are held until then, and not forced yet. */
 	for (uint16_t i = 0; i < n->num_due && n->due[i] <= now + CORE_ADVANCE_USEC; i++)

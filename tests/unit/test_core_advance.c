@@ -69,7 +69,7 @@ static void test_offer_overlaps_lending(void **state)
 	script_finish(&s);
 }
 
-/* The thread can not be moved: the request is answered in time, and the offer taken back. */
+/* The thread is slow to move: the request is answered in time, and the offer is taken back. */
 static void test_wait_ends(void **state)
 {
 	struct script s;
@@ -85,10 +85,25 @@ static void test_wait_ends(void **state)
 	s.now += MSEC(19);
 	script_expect_nothing(&s);
 	s.now += MSEC(1);
-	script_expect(&s, "response b 7 busy capacity []");
+	script_expect(&s, "response b 7 busy capacity []", "limits b 1/1");
+	/* It has arrived at last, and b is told again. */
+	s.now += MSEC(100);
+	script_done(&s, EBB_ACTION_HOME, 'a', 2, 0);
+	script_expect(&s, "flags a 2 forced", "limits b 1/2");
+	script_finish(&s);
+}
+
+/* The thread can not be moved at all. */
+static void test_home_fails(void **state)
+{
+	struct script s;
+
+	(void)state;
+	begin(&s);
+	s.now = script_vm(&s, 'a')->nodes[0].due[0];
+	script_expect(&s, "home a 2 @0", "limits a 2/2", "limits b 1/2");
 	script_done(&s, EBB_ACTION_HOME, 'a', 2, -EIO);
 	script_expect(&s, "limits b 1/1");
-	/* It asks again when it is offered again. */
 	s.now += SEC(1);
 	script_expect(&s, "home a 2 @0");
 	script_done(&s, EBB_ACTION_HOME, 'a', 2, 0);
@@ -121,6 +136,7 @@ int main(void)
 		cmocka_unit_test(test_next_owner_asks_before_the_deadline),
 		cmocka_unit_test(test_offer_overlaps_lending),
 		cmocka_unit_test(test_wait_ends),
+		cmocka_unit_test(test_home_fails),
 		cmocka_unit_test(test_vm_stops_while_it_waits),
 	};
 
