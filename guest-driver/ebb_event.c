@@ -152,7 +152,7 @@ void ebb_event_poll(struct ebb_dev *ebb)
 
 void ebb_event_stop(struct ebb_dev *ebb)
 {
-	/* Who has this lock from now on finds is_dead. */
+	/* Whoever takes event_lock after this sees is_dead and leaves the queue alone. */
 	spin_lock_irq(&ebb->event_lock);
 	spin_unlock_irq(&ebb->event_lock);
 }

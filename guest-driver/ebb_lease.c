@@ -235,7 +235,10 @@ static int fill(struct ebb_pool *pool, struct ebb_lease *lease, u32 want, struct
 	}
 }
 
-/* What it keeps of its blocks has had room for max_blocks; the host may have given fewer. */
+/*
+ * The lease's table was allocated for max_blocks.  Shrinks it to the blocks that the host granted,
+ * which may be fewer.
+ */
 static int trim_lease(struct ebb_lease *lease, u32 max_blocks)
 {
 	u32 *entries, *old;

@@ -134,7 +134,10 @@ static void send_and_wait(struct ebb_memdev *md, unsigned int num_slots)
 		fail(md, "broken queue");
 }
 
-/* What to tell of a slot; one that the device still has is late from now on. */
+/*
+ * The result that the caller who waited for the slot gets.  A slot that the device has not answered
+ * is marked as late: its answer is taken when it comes.
+ */
 static int end_of_wait(struct ebb_memdev *md, struct ebb_memdev_slot *slot)
 {
 	if (slot->rc == -EPROTO || (slot->rc == -EINPROGRESS && md->is_dead))

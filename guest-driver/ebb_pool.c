@@ -290,7 +290,7 @@ static int pool_probe(struct virtio_device *vdev)
 	spin_unlock_irq(&pools_lock);
 	dev_info(&vdev->dev, "pool of %llu MiB on proximity domain %u\n", pool->size_bytes >> 20,
 		 pool->pxm);
-	/* What was revoked before it came. */
+	/* The host may have revoked blocks of this pool before the pool was in the list. */
 	ebb_pool_kick_revoke();
 	ebb_claim_wake();
 	return 0;

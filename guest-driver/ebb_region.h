@@ -29,7 +29,7 @@
  *   R3  A block has an owner exactly while it is GRANTED.
  *   R4  A block becomes FREE only from DRAINING and CONFIRMING: the host has
  *       discarded it since.  Or from PLUGGING, if the host has not plugged it.
- *       Who is granted it does not rely on that: ebb_leasefile.c zeroes it.
+ *       A lease does not rely on that: ebb_leasefile.c zeroes each block.
  *   R5  Only blocks that were FREE when the host was asked for them are granted,
  *       and only if nothing was heard of them until it answered.
  *   R6  A block that is CONFIRMING changes only by the end of that.

@@ -66,7 +66,7 @@ static void take_blocks(struct ebb_pool *pool, u32 first, u32 count,
 		ebb_lease_revoke(lease, index, start, length);
 }
 
-/* What lies in the pool goes from the level to ret; the rest waits for its own pool. */
+/* Moves the ranges of this pool from the level to ret; ranges of other pools stay in the level. */
 static u32 take_ranges(struct ebb_dev *ebb, struct ebb_range_level *level,
 		       const struct ebb_pool *pool,
 		       struct ebb_wire_range ret[VIRTIO_EBB_MAX_RANGES])

@@ -268,8 +268,8 @@ struct ebb_vm_vom {
 };
 
 /*
- * What a run of a VM has held so far, by class (ebb_record.charge).  The counters only grow, so a
- * record that is lost loses nothing: the next one has all.
+ * Cores and memory that a VM has held since it started, by class (ebb_record.charge).  The counters
+ * only grow, so a record that is lost loses nothing: the next one has all.
  */
 struct ebb_vm_charge {
 	uint64_t core_usec[EBB_CLASS_MAX];
