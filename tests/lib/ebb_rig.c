@@ -13,6 +13,8 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <cmocka.h>
@@ -151,6 +153,21 @@ void ebb_rig_monitor_start(struct ebb_rig *rig)
 		assert_true(ebb_rig_now_ns() < until_ns);
 		usleep(5000);
 	}
+}
+
+void ebb_rig_monitor_round(struct ebb_rig *rig)
+{
+	struct sockaddr_un addr = { .sun_family = AF_UNIX };
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	struct pollfd closed = { .fd = fd, .events = POLLIN };
+
+	assert_true(fd >= 0);
+	assert_true(strlen(rig->mon_path) < sizeof(addr.sun_path));
+	strcpy(addr.sun_path, rig->mon_path);
+	assert_int_equal(connect(fd, (struct sockaddr *)&addr, sizeof(addr)), 0);
+	assert_int_equal(shutdown(fd, SHUT_WR), 0);
+	assert_int_equal(poll(&closed, 1, EBB_RIG_SOON_MS), 1);
+	close(fd);
 }
 
 int ebb_rig_monitor_end(struct ebb_rig *rig, int signo)

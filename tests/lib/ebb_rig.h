@@ -48,6 +48,8 @@ int ebb_rig_teardown(void **state);
 
 /* Returns when the monitor answers, and time is slow.  Fails the test otherwise. */
 void ebb_rig_monitor_start(struct ebb_rig *rig);
+/* Returns when the monitor has done all that it could know of before the call. */
+void ebb_rig_monitor_round(struct ebb_rig *rig);
 /* Sends the signal and waits for the end; returns the status as waitpid() does. */
 int ebb_rig_monitor_end(struct ebb_rig *rig, int signo);
 

@@ -6,7 +6,8 @@
 #include "alloc_faults.h"
 
 static _Atomic uint64_t n_seen, fail_first = UINT64_MAX, fail_n;
-static bool (*is_own_allocation)(void);
+/* Set while other threads allocate. */
+static bool (*_Atomic is_own_allocation)(void);
 
 void alloc_fail_except(bool (*is_own)(void))
 {
@@ -29,8 +30,9 @@ bool alloc_fail_end(void)
 static bool is_to_fail(void)
 {
 	uint64_t nth, first = fail_first;
+	bool (*is_own)(void) = is_own_allocation;
 
-	if (is_own_allocation && is_own_allocation())
+	if (is_own && is_own())
 		return false;
 	nth = atomic_fetch_add(&n_seen, 1);
 	return nth >= first && nth - first < fail_n;
