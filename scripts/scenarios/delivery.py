@@ -10,10 +10,10 @@ What a VM could have used and did not ask for is not missing: a CPU that is held
 does not run counts as low throughput. The quotas are those of the groups in which the kernel has
 the threads, so a core that was never given does not count as due either.
 """
-import bisect
 from dataclasses import dataclass
 from typing import Optional
 
+from . import series
 from .schema import CPU_MISSING, Check
 
 # With more than this missing a run is not judged: work per CPU time is no longer that of a core
@@ -74,25 +74,13 @@ class Clock:
 
     def __init__(self, rows):
         known = [s for s in rows if s.cpu_ms is not None and s.cpu_due_ms is not None]
-        self.times = [s.read_at for s in known]
-        self.counts = [(s.cpu_ms / 1000, s.cpu_due_ms / 1000) for s in known]
-
-    def at(self, t_s):
-        """(CPU seconds, CPU seconds due) so far; None outside of the samples."""
-        i = bisect.bisect_left(self.times, t_s)
-        if i < len(self.times) and self.times[i] == t_s:
-            return self.counts[i]
-        if i in (0, len(self.times)):
-            return None
-        part = (t_s - self.times[i - 1]) / (self.times[i] - self.times[i - 1])
-        return tuple(a + part * (b - a) for a, b in zip(self.counts[i - 1], self.counts[i]))
+        self.cpu_s = series.Curve([(s.read_at, s.cpu_ms / 1000) for s in known])
+        self.due_s = series.Curve([(s.read_at, s.cpu_due_ms / 1000) for s in known])
 
     def between(self, begin, end):
         """None where the samples do not say."""
-        first, last = self.at(begin), self.at(end)
-        if first is None or last is None:
-            return None
-        return Delivered(last[0] - first[0], last[1] - first[1])
+        spent = [curve.at(t_s) for curve in (self.cpu_s, self.due_s) for t_s in (begin, end)]
+        return None if None in spent else Delivered(spent[1] - spent[0], spent[3] - spent[2])
 
 
 def over(rows):

@@ -163,7 +163,8 @@ def record(a, p, lab, accelerator, stage, sampler, started):
     schema.write_json(os.path.join(a.out, schema.RUN), {
         "scenario": a.scenario, "ablate": a.ablate, "seed": a.seed, "time_scale": a.time_scale,
         "accelerator": accelerator, "host": p.host, "policy": p.policy,
-        "vms": [vm.name for vm in p.vms], "startup_cpus": p.vms[0].startup_cpus,
+        "vms": [vm.name for vm in p.vms], "has_yardstick": bool(p.yardstick),
+        "startup_cpus": p.vms[0].startup_cpus,
         "tier": p.tier, "dwell_s": p.dwell_s, "engine": p.vms[0].options["server"],
         "steps": stage.steps,
         "results": scenes.results(stage.boot, p.vms), "interval_s": sampler_interval(),
@@ -200,15 +201,15 @@ def play(a, p, accelerator):
         _forget(a.out)
         boot = lab.boot(accelerator)
         try:
-            for vm in p.vms:
+            for vm in p.everybody:
                 lab.define(boot, vm)
             lab.start_agent()
         except SetupError:
             _keep_logs(lab, log_dir)
             raise
-        meter = lab.core_meter(p.vms, p.host["cores"], plan_rebalance.WINDOW_S)
-        sampler = Sampler(lab, [vm.name for vm in p.vms], meter,
-                          _probe(a.scenario, lab, boot, p.vms))
+        meter = lab.core_meter(p.everybody, p.all_cores, plan_rebalance.WINDOW_S)
+        sampler = Sampler(lab, [vm.name for vm in p.everybody], meter,
+                          _probe(a.scenario, lab, boot, p.everybody))
         stage = Stage(lab, boot, sampler, p.vms, a.time_scale,
                       scenes.table_for(f"Ebb {a.scenario}", p.vms, p.host["cores"]))
         if is_memory:
@@ -223,6 +224,8 @@ def play(a, p, accelerator):
             stage.more["joins"] = a.joins or len(p.vms)
         sampler.start()
         try:
+            if p.yardstick:
+                stage.start_yardstick()
             scenes.SCENES[a.scenario](stage, p.dwell_s)
         except SceneError as e:
             print(f"demo: {e}", file=sys.stderr)

@@ -2,7 +2,9 @@
 """The VMs and numbers of each scenario: what to run on which host, with which engine options."""
 import os
 from dataclasses import dataclass, field
+from typing import Optional
 
+from . import yardstick
 from .domain import Cell, Vm
 
 SOCKETS, CORES = 2, 4           # of the emulated host; cores per socket
@@ -28,20 +30,37 @@ class Plan:
     dwell_s: float
     host: dict
     tier: str = field(default="unplug", kw_only=True)   # how CPUs are given back
+    yardstick: Optional[Vm] = field(default=None, kw_only=True)     # beside the scenario's VMs
+
+    @property
+    def everybody(self):
+        return self.vms + ([self.yardstick] if self.yardstick else [])
+
+    @property
+    def all_cores(self):
+        """Of the emulated host: those of the scenario, and the yardstick's socket."""
+        host = self.host
+        return host["cores"] + (host["cores"] // host["sockets"] if self.yardstick else 0)
 
 
-def default_share():
-    """Part of a real CPU that an emulated core gets, so that all of them fit this machine."""
-    share = HOST_LOAD * len(os.sched_getaffinity(0)) / (SOCKETS * CORES)
+def default_share(cores):
+    """Part of a real CPU that an emulated core gets, so that so many of them fit this machine."""
+    share = HOST_LOAD * len(os.sched_getaffinity(0)) / cores
     return min(1.0, int(share * 100) / 100)
+
+
+def host_of(sockets, cores, threads, share, with_yardstick):
+    """The emulated host. cores: per socket. The yardstick has a socket more, which does not count
+    among those of the scenario."""
+    return {"spec": f"emulated:{sockets + with_yardstick}x{cores}x{threads}@{share:g}",
+            "emulated": True, "sockets": sockets, "cores": sockets * cores, "threads": threads,
+            "share": share, "real_cpus": len(os.sched_getaffinity(0))}
 
 
 def make(scenario, ablate, seed, time_scale, share=None, tier=None):
     """tier: None is the scenario's own."""
-    share = share or default_share()
-    host = {"spec": f"emulated:{SOCKETS}x{CORES}x1@{share:g}", "emulated": True,
-            "sockets": SOCKETS, "cores": SOCKETS * CORES, "threads": 1, "share": share,
-            "real_cpus": len(os.sched_getaffinity(0))}
+    measured = scenario == "scale"
+    host = host_of(SOCKETS, CORES, 1, share or default_share(SOCKETS * CORES + measured), measured)
     dwell_s = DWELL_S[scenario] * time_scale
     tier = tier or ("lend" if scenario == "spot" else "unplug")
     vms = (_spot if scenario == "spot" else _scale)(ablate, seed, dwell_s)
@@ -49,7 +68,9 @@ def make(scenario, ablate, seed, time_scale, share=None, tier=None):
         vm.tier = tier
         # What is to be lent is better there before it is needed.
         vm.plug = "demand" if tier == "unplug" else "ahead"
-    return Plan(scenario, "strict" if ablate else "fair", vms, dwell_s, host, tier=tier)
+    beside = yardstick.vm(SOCKETS, WORKLOAD, REPORT_MS[scenario], seed) if measured else None
+    return Plan(scenario, "strict" if ablate else "fair", vms, dwell_s, host, tier=tier,
+                yardstick=beside)
 
 
 def _options(name, scenario, seed, more=""):

@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The VMs and numbers of `contention`, `peak` and `isolate`, in which the engine, or a policy for
 sockets, chooses the CPUs (the verdicts say what must come out)."""
-import os
 from dataclasses import dataclass, field
 
-from . import plan
+from . import plan, yardstick
 from .domain import Cell, Vm
 
 SCENARIOS = ("contention", "peak", "isolate")
 SOCKETS = 2
 CORES = {"contention": 4, "peak": 4, "isolate": 2}      # per socket
 THREADS = {"contention": 1, "peak": 1, "isolate": 2}    # per core
+COMPARED = ("contention", "isolate")    # throughput of one time with that of another
 TWO_THREADS = 1.3       # what a core gives to two threads, against one (host-agent, emuspec.h)
 
 # Updates only, and many of them: with a high theta nearly all transactions want the hottest record,
@@ -30,7 +30,8 @@ FIRST_S = 3.0           # of normal traffic before the first period
 INTERVAL_MS = {False: 500, True: 100}
 
 # Few conflicts: what is compared is cores and threads, not locks.
-ISOLATE = "--records 50000 --operations 10 --update 0.05 --theta 0.2"
+FEW_CONFLICTS = "--operations 10 --update 0.05 --theta 0.2"
+ISOLATE = f"--records 50000 {FEW_CONFLICTS}"
 DWELL_S = 10.0
 MONITOR_MS = 500
 
@@ -41,19 +42,18 @@ class EnginePlan(plan.Plan):
 
 
 def make(scenario, ablate, seed, time_scale, share=None, tier=None, close_up=False):
-    cpus = len(os.sched_getaffinity(0))
-    cores, threads = SOCKETS * CORES[scenario], THREADS[scenario]
-    per_core = TWO_THREADS if threads == 2 else 1
-    share = share or min(1.0, int(100 * plan.HOST_LOAD * cpus / (cores * per_core)) / 100)
-    host = {"spec": f"emulated:{SOCKETS}x{CORES[scenario]}x{threads}@{share:g}", "emulated": True,
-            "sockets": SOCKETS, "cores": cores, "threads": threads, "share": share,
-            "real_cpus": cpus}
+    measured = scenario in COMPARED
+    per_core = TWO_THREADS if THREADS[scenario] == 2 else 1
+    share = share or plan.default_share(SOCKETS * CORES[scenario] * per_core + measured)
+    host = plan.host_of(SOCKETS, CORES[scenario], THREADS[scenario], share, measured)
     maker = {"contention": _contention, "peak": _peak, "isolate": _isolate}[scenario]
     vms, policy, dwell_s, load = maker(ablate, seed, time_scale, close_up)
     for vm in vms:
         vm.tier = tier or "lend"
         vm.plug = "demand" if vm.tier == "unplug" else "ahead"
-    return EnginePlan(scenario, policy, vms, dwell_s, host, load, tier=vms[0].tier)
+    beside = yardstick.vm(SOCKETS, FEW_CONFLICTS, MONITOR_MS, seed) if measured else None
+    return EnginePlan(scenario, policy, vms, dwell_s, host, load, tier=vms[0].tier,
+                      yardstick=beside)
 
 
 def _options(name, server, seed, interval_ms):

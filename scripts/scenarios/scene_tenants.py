@@ -2,8 +2,8 @@
 """`tenants` (paper 4.1, figure 4): one engine with a partition per tenant against a VM per tenant.
 
 The emulated host has two sockets of the same size. On one there is a VM with one engine process, on
-the other the tenants' VMs; transactions run on one socket at a time, turn by turn. So both work on
-the same emulated cores, within one run.
+the other the tenants' VMs. In each turn both run for the same time, so that whatever the machine
+does meanwhile (how fast its CPUs are, what else runs) meets both alike.
 """
 import os
 import threading
@@ -11,24 +11,18 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
-from . import delivery, domain, hostmem, sliced_run
+from . import delivery, domain, hostmem, plan, sliced_run
 from .lab import TOP, Lab, SetupError, run
 from .node import parse
 from .sampling import event_of
-from .speed import SpeedMeter
 from .verdict_tenants import ENGINE, TENANTS, VMS
 
 SOCKETS, CORES = 2, 4
-# Of the machine for one socket's cores: with as much to spare, what else runs there takes nothing
-# away from them.
-SOCKET_LOAD = 0.5
 RECORDS_PER_WORKER = 20000      # 1 KiB each: the size follows the workers, as in the paper
 WORKLOAD = "--operations 10 --update 0 --theta 0.5"
 MEMORY_MIB = 256
-# Many short slices: what the CPUs of a shared machine do changes from second to second, by more
-# than what is compared, and meets both set-ups alike only if they take turns more often.
-TURNS = 15
-SLICE_S = 0.75
+TURNS = 9
+SLICE_S = 1.5
 # At a slice's begin and end, in which CPU time is not counted: a guest begins some time after it
 # was told to.
 EDGE_S = 0.1
@@ -53,20 +47,19 @@ class Look:
 
 
 class Watch(threading.Thread):
-    """Looks several times a second at the CPU time of the VMs, and at how fast CPUs are."""
+    """Looks several times a second at the CPU time of the VMs."""
 
     def __init__(self, meter):
         super().__init__(name="watch", daemon=True)
         self.meter, self.lock, self.over = meter, threading.Lock(), threading.Event()
-        self.speed = SpeedMeter()
-        self.seen = []          # [(time, {VM: Delivered so far}, speed in the last second)]
+        self.seen = []          # [(time, {VM: Delivered so far})]
 
     def run(self):
         while not self.over.wait(LOOK_S):
             with self.lock:
                 now = time.monotonic()
                 self.meter.look(now)
-                self.seen.append((now, dict(self.meter.given), self.speed.read(now)))
+                self.seen.append((now, dict(self.meter.given)))
 
     def add(self, vm):
         with self.lock:
@@ -75,16 +68,13 @@ class Watch(threading.Thread):
     def stop(self):
         self.over.set()
         self.join(5)
-        self.speed.stop()
 
     def between(self, name, begin, end):
-        """(delivery.Delivered of a VM, mean speed); None: not known."""
+        """delivery.Delivered of a VM; None: not known."""
         with self.lock:
             rows = [Look(t, 1000 * given[name].cpu_s, 1000 * given[name].due_s)
-                    for t, given, _ in self.seen if name in given]
-            speeds = [speed for t, _, speed in self.seen if begin <= t <= end and speed]
-        return (delivery.Clock(rows).between(begin, end),
-                sum(speeds) / len(speeds) if speeds else None)
+                    for t, given in self.seen if name in given]
+        return delivery.Clock(rows).between(begin, end)
 
 
 class Guest:
@@ -138,13 +128,13 @@ class Guest:
         self.shell("kill $(cat /run/greedy)")
 
     def run_slice(self, seconds):
-        """(what the engine said, delivery.Delivered and speed of the machine meanwhile)"""
+        """(what the engine said, delivery.Delivered meanwhile)"""
         self.tell(f"run {seconds:g}")
         begin = time.monotonic()
         # Not asked meanwhile: an answer costs time of a core that is measured.
         time.sleep(seconds + 0.2)
-        given, speed = self.watch.between(self.vm.name, begin + EDGE_S, begin + seconds - EDGE_S)
-        return parse("oltp-node-result ", self.hear("oltp-node-result ", 30)), given, speed
+        given = self.watch.between(self.vm.name, begin + EDGE_S, begin + seconds - EDGE_S)
+        return parse("oltp-node-result ", self.hear("oltp-node-result ", 30)), given
 
     def audit(self):
         self.tell("audit")
@@ -184,32 +174,28 @@ class Scene:
         waiting.result()
         self.each(lambda g: g.run_slice(WARM_UP_S), [engine, *guests])
         for turn in range(TURNS):
-            # Who comes first alternates: what drifts within a turn favours neither.
-            for variant in (ENGINE, VMS) if turn % 2 == 0 else (VMS, ENGINE):
-                self.slice(engine, guests, variant, tenants, turn)
+            self.slice(engine, guests, tenants, turn)
         for guest in [engine, *guests]:
             self.add_total(guest.vm.name, guest.audit())
             guest.stop()
 
-    def slice(self, engine, guests, variant, tenants, turn):
+    def slice(self, engine, guests, tenants, turn):
         cpus = cpus_of(tenants)
-        self.found.step("slice", "", f"{tenants} tenants, turn {turn + 1} of {TURNS}: " +
-                        ("in one engine" if variant == ENGINE else "a VM each"))
-        if variant == ENGINE:
-            self.add(engine, *engine.run_slice(self.seconds), cpus * tenants, variant, tenants,
-                     turn)
-            return
+        self.found.step("slice", "", f"{tenants} tenants, turn {turn + 1} of {TURNS}: in one "
+                        "engine, and beside it a VM each")
         # Switched off: the cores are not the tenants' own, something else works on them, too.
         if self.a.ablate:
             self.each(Guest.be_greedy, guests)
-        for guest, told in zip(guests, self.each(lambda g: g.run_slice(self.seconds), guests)):
-            self.add(guest, *told, cpus, variant, tenants, turn)
+        told = self.each(lambda g: g.run_slice(self.seconds), [engine, *guests])
+        self.add(engine, *told[0], cpus * tenants, ENGINE, tenants, turn)
+        for guest, of_guest in zip(guests, told[1:]):
+            self.add(guest, *of_guest, cpus, VMS, tenants, turn)
         if self.a.ablate:
             self.each(Guest.stop_greed, guests)
 
-    def add(self, guest, result, given, speed, cpus, variant, tenants, turn):
+    def add(self, guest, result, given, cpus, variant, tenants, turn):
         self.found.add(guest.vm.name, cpus, result, given, variant=variant, turn=turn,
-                       tenants=tenants, host_speed=speed)
+                       tenants=tenants)
         self.add_total(guest.vm.name, result)
 
     def add_total(self, name, said):
@@ -235,11 +221,8 @@ class Scene:
 
 
 def play(a, accelerator, versions_of):
-    cpus = len(os.sched_getaffinity(0))
-    share = a.share or min(1.0, int(100 * SOCKET_LOAD * cpus / CORES) / 100)
-    host = {"spec": f"emulated:{SOCKETS}x{CORES}x1@{share:g}", "emulated": True,
-            "sockets": SOCKETS, "cores": SOCKETS * CORES, "threads": 1, "share": share,
-            "real_cpus": cpus}
+    share = a.share or plan.default_share(SOCKETS * CORES)
+    host = plan.host_of(SOCKETS, CORES, 1, share, with_yardstick=False)
     with Lab(host["spec"], "strict", os.path.join(a.out, "log")) as lab:
         boot = lab.boot(accelerator)
         lab.start_agent()

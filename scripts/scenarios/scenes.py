@@ -5,7 +5,7 @@ import json
 import os
 import time
 
-from . import domain, scene_broker, scene_engine, scene_memory, scene_rebalance
+from . import domain, scene_broker, scene_engine, scene_memory, scene_rebalance, yardstick
 from .lab import SceneError, SetupError
 from .table import Table
 
@@ -34,6 +34,12 @@ class Stage:
     def start(self, name):
         self.step("start", name, f"{name} starts")
         self._do(self.lab.virsh, "start", self.boot.prefix + name)
+
+    def start_yardstick(self):
+        """It runs until all VMs are gone: it is no part of what happens."""
+        self.doing = f"{yardstick.NAME} starts, which measures the speed of the machine"
+        self._do(self.lab.virsh, "start", self.boot.prefix + yardstick.NAME)
+        self.wait_join(yardstick.NAME)
 
     def stop(self, name):
         self.step("stop", name, f"{name} is told to end")

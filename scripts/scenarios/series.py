@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Small arithmetic on time series of samples. Pure; no opinion on what is good."""
+import bisect
 import math
 import statistics
 
@@ -12,6 +13,24 @@ def by_vm(samples):
     for rows in series.values():
         rows.sort(key=lambda s: s.t_s)
     return series
+
+
+class Curve:
+    """A value between the moments at which it is known, by straight lines."""
+
+    def __init__(self, points):
+        """points: [(t_s, value)], by time."""
+        self.times, self.values = [p[0] for p in points], [p[1] for p in points]
+
+    def at(self, t_s):
+        """None before the first point and after the last."""
+        i = bisect.bisect_left(self.times, t_s)
+        if i < len(self.times) and self.times[i] == t_s:
+            return self.values[i]
+        if i in (0, len(self.times)):
+            return None
+        part = (t_s - self.times[i - 1]) / (self.times[i] - self.times[i - 1])
+        return self.values[i - 1] + part * (self.values[i] - self.values[i - 1])
 
 
 def ticks(samples):

@@ -21,12 +21,10 @@ def given(sample):
     return delivery.Delivered(sample.cpu_ms / 1000, sample.cpu_due_ms / 1000)
 
 
-def even_tps(sample, usual):
-    """Throughput of a slice, had all CPU time come that was due, at the usual speed of the machine;
-    None: not known."""
+def full_tps(sample):
+    """Throughput of a slice, had all CPU time come that was due; None: not known."""
     of_slice = given(sample)
-    full = None if of_slice is None else of_slice.full(sample.tps)
-    return None if full is None or not sample.host_speed else full * usual / sample.host_speed
+    return None if of_slice is None else of_slice.full(sample.tps)
 
 
 def missing_pct(samples):

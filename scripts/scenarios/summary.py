@@ -4,7 +4,7 @@ import os
 
 from . import (cores, paper, schema, series, verdict_broker, verdict_contention, verdict_isolate,
                verdict_memory, verdict_peak, verdict_rebalance, verdict_scale, verdict_scaleout,
-               verdict_spot, verdict_tenants)
+               verdict_spot, verdict_tenants, yardstick)
 from .common import GIVE_EVENTS, latencies_ms, total
 
 EVALUATE = {"spot": verdict_spot.evaluate, "scale": verdict_scale.evaluate, "memory":
@@ -84,5 +84,8 @@ def load(folder):
     run = schema.read_json(os.path.join(folder, schema.RUN))
     if os.path.exists(os.path.join(folder, cores.CORES)):
         run["cores"] = cores.read(os.path.join(folder, cores.CORES))
-    return (run, schema.read_samples(os.path.join(folder, schema.SAMPLES)),
-            schema.read_history(os.path.join(folder, schema.HISTORY)))
+    samples = schema.read_samples(os.path.join(folder, schema.SAMPLES))
+    events = schema.read_history(os.path.join(folder, schema.HISTORY))
+    if run.get("has_yardstick"):
+        samples, events = yardstick.apply(samples, events)
+    return run, samples, events

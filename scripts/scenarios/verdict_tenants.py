@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Verdict of `tenants`: a VM per tenant against a partition per tenant in one engine.
 
-For each number of tenants and each turn, all VMs together over the one engine, in slices that
-follow each other; the median over the turns counts. Throughput is that of a slice in which all CPU
-time came that was due (delivery.py), at even speed of the machine (speed.py).
+For each number of tenants and each turn, all VMs together over the one engine, which ran at the
+same time; the median over the turns counts. Throughput is that of a slice in which all CPU time
+came that was due (delivery.py).
 """
 import statistics
 
-from . import delivery, slices, smooth
+from . import delivery, slices
 from .common import Verdict, outcome_checks
 from .schema import Check
 
@@ -25,8 +25,7 @@ def ratios(sums, tenants):
 
 
 def evaluate(run, samples, _events):
-    usual = smooth.mean_speed(samples)
-    sums = slices.slice_tps(samples, lambda s: slices.even_tps(s, usual))
+    sums = slices.slice_tps(samples, slices.full_tps)
     missing = slices.missing_pct(samples)
     found = slices.medians(sums)
     checks, points = [], []

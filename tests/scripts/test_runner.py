@@ -12,7 +12,7 @@ import unittest.mock
 import xml.etree.ElementTree as ET
 
 import made_up  # noqa: F401: puts scripts/ on the path
-from scenarios import delivery, demo, domain, lab, plan, sampling, scenes, speed, table
+from scenarios import delivery, demo, domain, lab, plan, plan_engine, sampling, scenes, speed, table
 
 BOOT = domain.Boot("/qemu", "/vmlinuz", "/initramfs", "console=ttyS0", "tcg", "p-", "/link", "/vm")
 EBB = f"{{{domain.EBB_NS}}}"
@@ -187,8 +187,21 @@ class Plans(unittest.TestCase):
         self.assertEqual(plan.make("scale", False, 1, 1.0).tier, "unplug")
 
     def test_all_emulated_cores_fit_the_machine(self):
-        host = plan.make("spot", False, 1, 1.0).host
-        self.assertLessEqual(host["share"] * host["cores"], host["real_cpus"])
+        for name in ("spot", "scale"):
+            p = plan.make(name, False, 1, 1.0)
+            used = p.host["cores"] + bool(p.yardstick)
+            self.assertLessEqual(p.host["share"] * used, p.host["real_cpus"])
+
+    def test_the_yardstick_has_a_socket_of_its_own(self):
+        for p in (plan.make("scale", False, 1, 1.0), plan_engine.make("isolate", True, 1, 1.0),
+                  plan_engine.make("contention", False, 1, 1.0)):
+            self.assertEqual([(c.max_cpus, c.startup, c.host_node) for c in p.yardstick.cells],
+                             [(1, 1, 2)])
+            self.assertEqual({c.host_node for vm in p.vms for c in vm.cells}, {0, 1})
+            self.assertTrue(p.host["spec"].startswith(f"emulated:3x{p.host['cores'] // 2}x"))
+            self.assertEqual(p.all_cores, p.host["cores"] * 3 // 2)
+            self.assertEqual([vm.name for vm in p.everybody][-1], "yardstick")
+        self.assertIsNone(plan.make("spot", False, 1, 1.0).yardstick)
 
 
 class FromTheAgent(unittest.TestCase):

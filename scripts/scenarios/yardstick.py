@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""A VM beside those of a scenario that shows how fast the machine is for such VMs.
+
+On a machine that is itself a guest, neighbours can halve what a second of CPU time is worth, for
+seconds or minutes. How much depends on the code: the reference loop of speed.py stays in the
+caches and loses less than an emulated guest does. So a VM with the same engine runs from before
+the scenario until its end. It has one CPU, on a socket of its own, which no policy can change;
+its work per second of CPU time is the speed that the scenario's throughput is divided by. Two
+such VMs follow each other within some 2% from second to second, where the loop was 5 to 13% off.
+"""
+from . import delivery, series
+from .domain import Cell, Vm
+
+NAME = "yardstick"
+RECORDS, MEMORY_MIB = 50000, 320
+WINDOW_S = 1.0
+
+
+def vm(host_node, workload, report_ms, seed):
+    """The VM, on a host node that no other VM may use."""
+    report = f"--interval-ms {report_ms}"
+    return Vm(NAME, [Cell(1, 1, host_node)], MEMORY_MIB, tier="lend", plug="ahead", options={
+        "name": NAME, "shell": "ttyS1", "monitor": report,
+        "server": f"{workload} --records {RECORDS} --seed {seed} {report} --quiet"})
+
+
+class Speed:
+    """Work per CPU time of the VM that is the yardstick."""
+
+    def __init__(self, rows):
+        reports = {}
+        for s in rows:
+            if s.committed is not None and s.report_age_ms is not None:
+                reports.setdefault(s.committed, s.t_s - s.report_age_ms / 1000)
+        self.work = series.Curve(sorted((t_s, n) for n, t_s in reports.items()))
+        self.clock = delivery.Clock(rows)
+
+    def over(self, begin, end):
+        """Transactions per millisecond of CPU time; None where it is not known."""
+        first, last = self.work.at(begin), self.work.at(end)
+        given = self.clock.between(begin, end)
+        if None in (first, last, given) or given.cpu_s <= 0:
+            return None
+        return (last - first) / (1000 * given.cpu_s)
+
+
+def apply(samples, events):
+    """(samples, events) of the other VMs, with host_speed by the yardstick."""
+    speed = Speed([s for s in samples if s.vm == NAME])
+    others = [s for s in samples if s.vm != NAME]
+    for s in others:
+        s.host_speed = speed.over(s.t_s - WINDOW_S, s.t_s)
+    return others, [e for e in events if e.vm != NAME]
