@@ -27,8 +27,8 @@ CORES := $(shell nproc)
 TEST_JOBS := $(shell expr 2 '*' $(CORES))
 comma := ,
 
-INCLUDES := -Iguest-driver/include/uapi -Iguest-monitor/libebb -Ihost-agent/include \
-	-Ioltp-engine/include -Ihost-agent -I.
+INCLUDES := -Iguest-driver/include/uapi -Iguest-monitor/libebb -Ihost-agent \
+	-Ioltp-engine/include -I.
 ALL_CFLAGS := -std=gnu11 -O2 -g -Wall -Wextra -pthread -D_GNU_SOURCE $(INCLUDES)
 ALL_LDFLAGS := -pthread -Wl,--as-needed
 

@@ -55,7 +55,7 @@
 #ifndef EBB_CORE_ARBITER_H
 #define EBB_CORE_ARBITER_H
 
-#include "ebb/policy.h"
+#include "model/policy.h"
 
 /* A guest node of an admitted VM; entries are in order of arrival.  CPUs or blocks. */
 struct ebb_arbiter_entry {

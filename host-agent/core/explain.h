@@ -6,7 +6,7 @@
 #ifndef EBB_CORE_EXPLAIN_H
 #define EBB_CORE_EXPLAIN_H
 
-#include "core/state.h"
+#include "core/core.h"
 
 enum ebb_wait {
 	EBB_WAIT_NOTHING,		/* it has what the policy wants it to have */

@@ -2,43 +2,30 @@
 /*
  * What the files of the core share.
  *
- *   state.c      creation, dispatch of facts, accessors
- *   define.c     definitions and SLAs; VMs come and go in the tables
- *   run.c        VMs start, stop, and change behind the agent's back
- *   link.c       HELLO, loss of the link, who counts as having a driver
- *   request.c    CPU_ADD and CPU_REMOVE until they are answered
- *   lend.c       CPU_LEND, and vCPUs that are plugged ahead of need
- *   done.c       actions have ended
- *   vcpu.c       ownership of threads, counts, homes
- *   charge.c     what VMs held, and what nobody did
- *   rebalance.c  VMs that share cores: looks, records, throttles (share.c decides)
- *   mem.c        pools: what devices report, deadlines, revoking
- *   mem-act.c    pools: what has to be told to devices and libvirt
- *   pressure.c   thresholds as configured
- *   vom.c        what guests say that their memory is worth
- *   broker.c     asking them, and what is noted of each brokering of memory
- *   plan.c       admission, policy, limits ("settling")
- *   threads.c    nodes on which hardware threads are given out; which one to take
- *   pack.c       CPUs move together there, so that others get whole cores
- *   want.c       what VMs asked for and were refused because of their limits
- *   force.c      deadlines of CPUs, and cores for those who were promised one
- *   advance.c    cores that are offered shortly before they are free
- *   reconcile.c  what differs from what should be becomes actions
- *   explain.c    why a VM has what it has; explain-vom.c about brokering of memory
- *   conduct.c    how guests behave
- *   gather.c     requests that are too many to be recorded one by one
- *   cputime.c    what lent vCPUs compute, which they should not
- *   violation.c  resources beyond their thresholds, and VMs that should move for it
- *   record.c     decision records
+ *   core.c         creation, dispatch of facts, accessors
+ *   tables.c       definitions and SLAs; VMs come and go in the tables
+ *   lifecycle.c    VMs start, stop, and change behind the agent's back
+ *   link.c         HELLO, loss of the link, who counts as having a driver
+ *   plan.c         admission, policy, limits ("settling")
+ *   reconcile.c    what differs from what should be becomes actions
+ *   explain.c      why a VM has what it has
+ *   journal.c      decision records
+ *   journal-sum.c  requests that are too many to be recorded one by one
+ *   cpu/           vCPUs: requests, cores, deadlines
+ *   mem/           pools: what devices report, deadlines, revoking, what is told to whom
+ *   broker/        what guests say that their memory is worth, and brokering by it
+ *   shared/        VMs that share cores
+ *   pressure/      resources beyond their thresholds, and VMs that should move for it
+ *   meter/         what VMs held and used, and how guests behave
  */
 #ifndef EBB_CORE_INTERNAL_H
 #define EBB_CORE_INTERNAL_H
 
 #include "core/arbiter.h"
-#include "core/cores.h"
-#include "core/share.h"
-#include "core/move.h"
-#include "core/state.h"
+#include "core/cpu/cores.h"
+#include "core/shared/balance.h"
+#include "core/pressure/move.h"
+#include "core/core.h"
 #include "util/text.h"
 
 #define EBB_RECORDS	4096u
@@ -119,7 +106,7 @@ struct ebb_state {
 	uint64_t lost_records;
 };
 
-/* define.c */
+/* tables.c */
 struct ebb_vm *core_vm_find(const struct ebb_state *s, const uint8_t *uuid);
 int core_vm_defined(struct ebb_state *s, usec_t now, const struct ebb_fact *fact);
 int core_vm_invalid(struct ebb_state *s, usec_t now, const struct ebb_fact *fact);
@@ -128,7 +115,7 @@ int core_sla_set(struct ebb_state *s, usec_t now, struct ebb_vm *vm, const struc
 void core_vm_forget(struct ebb_state *s, struct ebb_vm *vm);
 void core_vm_destroy(struct ebb_state *s, struct ebb_vm *vm);
 
-/* run.c */
+/* lifecycle.c */
 int core_vm_running(struct ebb_state *s, usec_t now, struct ebb_vm *vm,
 		    const struct ebb_fact_vm_running *f);
 void core_claim_all(struct ebb_state *s);
@@ -142,7 +129,7 @@ int core_link_lost(struct ebb_state *s, usec_t now, struct ebb_vm *vm);
 usec_t core_vm_driven_until(const struct ebb_state *s, const struct ebb_vm *vm);
 bool core_vm_is_driven(const struct ebb_state *s, const struct ebb_vm *vm, usec_t now);
 
-/* request.c */
+/* cpu/request.c */
 int core_request(struct ebb_state *s, usec_t now, struct ebb_vm *vm,
 		 const struct ebb_fact_request *f);
 /* Answers requests that are complete or late. */
@@ -164,7 +151,7 @@ void core_respond(struct ebb_state *s, struct ebb_vm *vm, const struct ebb_actio
 void core_refuse(struct ebb_state *s, usec_t now, struct ebb_vm *vm,
 		 const struct ebb_fact_request *f, uint16_t reason, const char *text);
 
-/* lend.c */
+/* cpu/lend.c */
 int core_request_lend(struct ebb_state *s, usec_t now, struct ebb_vm *vm,
 		      const struct ebb_fact_request *f);
 /* Answers a CPU_LEND whose vCPU has left its core (err is 0), or did not in time. */
@@ -178,7 +165,7 @@ bool core_vcpu_is_ahead(const struct ebb_vm *vm, const struct ebb_vcpu *v);
 /* An absent vCPU is to be plugged now, so that it is there when the guest wants it. */
 bool core_vcpu_plugs_ahead(const struct ebb_vm *vm, const struct ebb_vcpu *v, usec_t now);
 
-/* conduct.c */
+/* meter/conduct.c */
 void core_conduct_request(usec_t now, struct ebb_vm *vm);
 /* A request was not met because of the limit, or was met. */
 void core_conduct_refused(usec_t now, struct ebb_vm *vm);
@@ -193,11 +180,11 @@ void core_misdeed(struct ebb_misdeed *m, uint32_t count, usec_t now);
 /* Records what there is to be said now and was not before, and the other way round. */
 void core_conduct_review(struct ebb_state *s, usec_t now, struct ebb_vm *vm);
 
-/* cputime.c */
+/* meter/cputime.c */
 int core_cpu_times(struct ebb_state *s, usec_t now, struct ebb_vm *vm,
 		   const struct ebb_fact_cpu_times *f);
 
-/* gather.c */
+/* journal-sum.c */
 /* As core_record(); NULL: it was counted, and is recorded with others at the end of the second. */
 struct ebb_record *core_gather_request(struct ebb_state *s, struct ebb_vm *vm, usec_t now);
 struct ebb_record *core_gather_refuse(struct ebb_state *s, struct ebb_vm *vm, usec_t now,
@@ -207,7 +194,7 @@ usec_t core_gather_until(const struct ebb_vm *vm);
 /* Records what was counted. */
 void core_gather_end(struct ebb_state *s, struct ebb_vm *vm, usec_t now);
 
-/* charge.c */
+/* meter/charge.c */
 /* Before anything changes of what the VM holds: counts what it held until now. */
 void core_charge(const struct ebb_state *s, struct ebb_vm *vm);
 /* A run begins, and is not among the active ones yet. */
@@ -220,7 +207,7 @@ void core_waste(struct ebb_state *s);
 /* How many are from now on. */
 void core_waste_look(struct ebb_state *s);
 
-/* mem.c */
+/* mem/pool.c */
 /* Most that the guest can hold until its device reports otherwise. */
 uint32_t core_pool_reach(const struct ebb_vm_pool *p);
 int core_mem(struct ebb_state *s, usec_t now, struct ebb_vm *vm, const struct ebb_fact_mem *f);
@@ -235,14 +222,14 @@ void core_pools_stop(struct ebb_vm *vm);
 /* Opens and closes demands by what is held and allowed now. */
 void core_pools_update_due(struct ebb_vm *vm, usec_t now);
 
-/* vom.c */
+/* broker/vom.c */
 int core_vom(struct ebb_state *s, usec_t now, struct ebb_vm *vm, const struct ebb_fact_vom *f);
 /* Nothing is known of it any more: another boot. */
 void core_vom_clear(struct ebb_vm *vm);
 /* Makes what they have said be about what they hold now, and guesses the rest. */
 void core_vom_fit_all(struct ebb_state *s);
 
-/* broker.c */
+/* broker/broker.c */
 /* Before the policy decides: what it sees besides VMs and nodes. */
 void core_broker_view(struct ebb_state *s, usec_t now, struct ebb_view *view);
 /* It has decided, and targets are set. */
@@ -253,7 +240,7 @@ bool core_broker_is_due(struct ebb_state *s, usec_t now);
 /* What LIMITS says of it now. */
 uint32_t core_vom_tells(const struct ebb_vm *vm);
 
-/* mem-act.c */
+/* mem/act.c */
 /* Time left until `at`, at least 1; 0 if there is no deadline (at is 0). */
 uint32_t core_left_ms(usec_t at, usec_t now);
 /* What LIMITS says of the pool now, in blocks. */
@@ -273,10 +260,10 @@ bool core_pools_reconcile(struct ebb_state *s, usec_t now, struct ebb_vm *vm,
 bool core_pools_action_done(struct ebb_state *s, usec_t now, struct ebb_vm *vm, uint64_t id,
 			    int err);
 
-/* done.c */
+/* cpu/done.c */
 int core_action_done(struct ebb_state *s, usec_t now, const struct ebb_fact_action_done *f);
 
-/* vcpu.c */
+/* cpu/vcpu.c */
 static inline uint16_t core_host_node(const struct ebb_vm *vm, uint16_t vcpu)
 {
 	return vm->sla.nodes[vm->vcpus[vcpu].node].host_node;
@@ -339,10 +326,10 @@ uint16_t core_vcpu_wants(const struct ebb_state *s, const struct ebb_vm *vm, uin
 /* Recomputes used and held of all nodes, and what is still due. */
 void core_vm_count(struct ebb_state *s, struct ebb_vm *vm);
 
-/* force.c */
+/* cpu/force.c */
 /* Opens and closes demands for CPUs, forces what is overdue, gives cores to those without. */
 void core_cpus_settle(struct ebb_state *s, usec_t now, struct ebb_vm *vm);
-/* advance.c */
+/* cpu/advance.c */
 /*
  * Cores are offered to other VMs this long before the deadline at which their owner loses them, so
  * that the next owner has asked by then.
@@ -363,7 +350,7 @@ void core_count_capacity(struct ebb_state *s);
 void core_admit_all(struct ebb_state *s, usec_t now);
 void core_settle(struct ebb_state *s, usec_t now);
 
-/* threads.c */
+/* cpu/threads.c */
 /* Cores that the VM's guest node has threads of, or waits for. */
 uint32_t core_count_cores(const struct ebb_state *s, const struct ebb_vm *vm, uint16_t g);
 /* CPUs of a node of the host as the arbiter counts them: cores where threads are given out. */
@@ -385,13 +372,13 @@ uint16_t core_pick_thread(const struct ebb_state *s, const struct ebb_vm *vm, ui
 /* Whether no startup vCPU of the VM is still there, without its core having been there. */
 bool core_thread_is_vacated(const struct ebb_vm *vm, uint16_t thread);
 
-/* pack.c */
+/* cpu/pack.c */
 /* Limits are set: begins to free cores that others wait for. */
 void core_pack_all(struct ebb_state *s);
 /* Frees the thread that the vCPU has left, once it and all that ran beside it have. */
 void core_pack_end(struct ebb_state *s, struct ebb_vm *vm, uint16_t vcpu);
 
-/* want.c */
+/* cpu/refused.c */
 /* A request was not met because of the limit: so many CPUs less than it asked for. */
 void core_want(struct ebb_state *s, usec_t now, struct ebb_vm *vm, uint16_t g, uint16_t missing);
 /* What the view says that guest node g wants. */
@@ -401,7 +388,7 @@ usec_t core_wanted_until(const struct ebb_vm *vm, uint16_t g);
 /* Whether a new plan may be due because somebody wants less than the last one saw. */
 bool core_wants_less(const struct ebb_vm *vm, usec_t now);
 
-/* violation.c */
+/* pressure/pressure.c */
 /* Records what begins and ends; returns when that changes by itself. */
 usec_t core_violations_review(struct ebb_state *s, usec_t now);
 /* CPU times of the VM have been taken over. */
@@ -417,7 +404,7 @@ void core_violation_core(struct ebb_state *s, usec_t now, uint16_t core, uint32_
 /* No assignment of VMs to the cores of a node helps, and they are throttled; or that is over. */
 void core_violation_throttle(struct ebb_state *s, uint16_t host_node, bool is_throttled);
 
-/* rebalance.c */
+/* shared/shared.c */
 void core_shared_create(struct ebb_state *s);
 /* Places for newcomers, and a look where one is due; returns when the next one is. */
 usec_t core_shared_settle(struct ebb_state *s, usec_t now);
@@ -439,11 +426,11 @@ uint64_t core_action_id(struct ebb_state *s, const struct ebb_vm *vm, uint16_t v
 struct ebb_explain;
 /* explain.c: one more line about how things are. */
 char *core_explain_more(struct ebb_explain *e);
-/* explain-vom.c: brokering of memory, and the histogram. */
+/* broker/explain.c: brokering of memory, and the histogram. */
 void core_explain_vom(const struct ebb_state *s, const struct ebb_vm *vm, usec_t now,
 		      struct ebb_explain *e);
 
-/* record.c; vm may be NULL.  The record lives until the next one is made. */
+/* journal.c; vm may be NULL.  The record lives until the next one is made. */
 struct ebb_record *core_record(struct ebb_state *s, const struct ebb_vm *vm, usec_t now,
 			       enum ebb_event event);
 void core_text(char *text, const char *format, ...) __attribute__((format(printf, 2, 3)));

@@ -7,9 +7,9 @@
 #define EBB_DAEMON_AGENT_H
 
 #include <systemd/sd-event.h>
-#include "core/state.h"
+#include "core/core.h"
 #include "daemon/history.h"
-#include "ebb/backend.h"
+#include "backend/backend.h"
 
 struct ebb_real;
 

@@ -9,7 +9,7 @@
 #include <syslog.h>
 #include "daemon/config.h"
 #include "daemon/http.h"
-#include "ebb/types.h"
+#include "model/types.h"
 
 #define EMU_GROUP_PREFIX	"ebb-emu-"
 

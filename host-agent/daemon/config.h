@@ -6,7 +6,7 @@
 #include <limits.h>
 #include <stdbool.h>
 #include <stdint.h>
-#include "ebb/pressure.h"
+#include "model/pressure.h"
 #include "util/err.h"
 
 #define EBB_CONFIG_VALUE_SIZE	1024
@@ -25,7 +25,7 @@ struct ebb_config {
 	char control_group[EBB_CONFIG_VALUE_SIZE]; /* "": root only */
 	char metrics_listen[EBB_CONFIG_VALUE_SIZE]; /* see daemon/http.h; "": nowhere */
 	bool count_threads;
-	char shared_cores[EBB_CONFIG_VALUE_SIZE]; /* see io/hostshare.h */
+	char shared_cores[EBB_CONFIG_VALUE_SIZE]; /* see backend/real/hostshare.h */
 	/* MiB of each node of the host for pools, 0 to EBB_MAX_POOL_MIB; EBB_CONFIG_AUTO */
 	uint32_t pool_mib;
 	uint32_t memory_overhead_mib;		/* of every QEMU; 64 to 65536 */

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "daemon/ctl-cmds.h"
-#include "daemon/real.h"
+#include "backend/real/real.h"
 #include "util/version.h"
 #include "daemon/metrics.h"
 #include "daemon/view.h"

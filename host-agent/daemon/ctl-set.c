@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "daemon/ctl-cmds.h"
-#include "daemon/real.h"
+#include "backend/real/real.h"
 #include "daemon/view.h"
 
 #define KEYS	"class, priority, tier, plug, shared, weight, deadline-ms, " \

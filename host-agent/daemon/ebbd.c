@@ -18,12 +18,12 @@
 #include "daemon/dryrun.h"
 #include "daemon/http.h"
 #include "daemon/metrics.h"
-#include "daemon/real.h"
+#include "backend/real/real.h"
 #include "util/version.h"
-#include "io/emuhost.h"
-#include "io/hostshare.h"
-#include "io/hosttopo.h"
-#include "io/virt-throttle.h"
+#include "backend/emulated/emuhost.h"
+#include "backend/real/hostshare.h"
+#include "backend/real/hosttopo.h"
+#include "backend/real/virt-throttle.h"
 #include "util/clock.h"
 #include "util/fs.h"
 #include "util/log.h"
@@ -349,7 +349,7 @@ static int watch_signals(sd_event *event)
 /*
  * Deadlines are met and cores handed on while VMs keep every CPU busy: in front of them, for the
  * moments that it takes.  Only this thread: a library's, or one that writes to the disk, could
- * keep a CPU from VMs for long.  Of the workers the urgent one does as this thread (io/workers.h).
+ * keep a CPU from VMs for long.  Of the workers the urgent one does as this thread (backend/real/workers.h).
  * Without the right to, all works, only later.
  */
 static void go_before_vms(void)

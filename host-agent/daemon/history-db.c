@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "core/violation.h"
+#include "core/pressure/violation.h"
 #include "daemon/history-charge.h"
 #include "daemon/history-db.h"
 #include "util/uuid.h"

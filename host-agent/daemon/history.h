@@ -9,8 +9,8 @@
 
 #include <jansson.h>
 #include <systemd/sd-event.h>
-#include "core/state.h"
-#include "io/workers.h"
+#include "core/core.h"
+#include "backend/real/workers.h"
 #include "util/err.h"
 #include "util/uuid.h"
 

@@ -3,7 +3,7 @@
 #ifndef EBB_DAEMON_METRICS_H
 #define EBB_DAEMON_METRICS_H
 
-#include "core/state.h"
+#include "core/core.h"
 
 /* To be freed; NULL when out of memory. */
 char *ebb_metrics_text(const struct ebb_state *s, usec_t now);

@@ -4,7 +4,7 @@
 #define EBB_DAEMON_VIEW_SHARED_H
 
 #include <jansson.h>
-#include "core/state.h"
+#include "core/core.h"
 
 /* Null where nobody shares the thread; else what was used of it, and by whom. */
 json_t *ebb_view_shared_thread(const struct ebb_state *s, uint16_t thread);

@@ -4,7 +4,7 @@
 #define EBB_DAEMON_VIEW_H
 
 #include <jansson.h>
-#include "core/state.h"
+#include "core/core.h"
 
 /* Each returns a new reference, or NULL when out of memory. */
 json_t *ebb_view_host(const struct ebb_state *s, usec_t now);

@@ -2,7 +2,7 @@
 /* The policies that there are, the one that is the default first. */
 #include <string.h>
 
-#include "ebb/policy.h"
+#include "model/policy.h"
 
 static const struct ebb_policy_ops *const policies[] = {
 	&ebb_policy_fair, &ebb_policy_strict, &ebb_policy_isolate, &ebb_policy_spot,

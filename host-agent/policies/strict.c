@@ -9,7 +9,7 @@
  *
  * The class of a VM makes no difference here.
  */
-#include "ebb/policy.h"
+#include "model/policy.h"
 
 static uint32_t smaller(uint32_t a, uint32_t b)
 {

@@ -16,7 +16,7 @@
 #ifndef EBB_SIMULATE_BROKERED_H
 #define EBB_SIMULATE_BROKERED_H
 
-#include "ebb/policy.h"
+#include "model/policy.h"
 
 /* Parts of a database that are used alike, the most used first. */
 #define BROKERED_PARTS		128u

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * VMs that share cores, in virtual time, with the decisions of core/share.h or with the places
+ * VMs that share cores, in virtual time, with the decisions of core/shared/balance.h or the places
  * that they started with.
  *
  * Each VM is a database with some connections.  Each connection thinks (120 ms on average), then
@@ -19,7 +19,7 @@
 
 #include <stddef.h>
 
-#include "core/share.h"
+#include "core/shared/balance.h"
 #include "util/err.h"
 
 enum sim_shared_kind { SIM_SHARED_BURST, SIM_SHARED_SKEW, SIM_SHARED_TRACE };

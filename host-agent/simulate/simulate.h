@@ -8,8 +8,8 @@
 #define EBB_SIMULATE_SIMULATE_H
 
 #include <stddef.h>
-#include "ebb/policy.h"
-#include "ebb/types.h"
+#include "model/policy.h"
+#include "model/types.h"
 #include "util/err.h"
 
 /* ---- traces ---- */

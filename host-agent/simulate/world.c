@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "core/state.h"
-#include "ebb/backend.h"
+#include "core/core.h"
+#include "backend/backend.h"
 #include "simulate/measure.h"
 
 /* A guest that did not get what it wants asks again: within the time that a request counts. */

@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include "core/state.h"
-#include "ebb/backend.h"
+#include "core/core.h"
+#include "backend/backend.h"
 #include "scripts/bench/agent.h"
 
 #define BOOT_USEC	(5 * EBB_USEC_PER_SEC)

@@ -17,7 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 #include "daemon/agent.h"
-#include "io/link.h"
+#include "backend/real/link.h"
 #include "scripts/bench/agent.h"
 #include "tests/lib/link_frames.h"
 #include "util/log.h"

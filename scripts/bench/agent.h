@@ -3,7 +3,7 @@
 #ifndef SCRIPTS_BENCH_AGENT_H
 #define SCRIPTS_BENCH_AGENT_H
 
-#include "ebb/policy.h"
+#include "model/policy.h"
 
 /* Prints one metric as a line of JSON: its values, in the unit. */
 void bench_print(const char *name, const char *size, const char *variant, const char *unit,

@@ -7,7 +7,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include "io/linkproto.h"
+#include "backend/real/linkproto.h"
 
 #define REQUIRE(cond)	do { if (!(cond)) abort(); } while (0)
 

@@ -6,7 +6,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include "io/metadata.h"
+#include "backend/real/metadata.h"
 
 #define REQUIRE(cond)	do { if (!(cond)) abort(); } while (0)
 

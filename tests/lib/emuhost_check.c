@@ -14,9 +14,9 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include "io/cgroup.h"
-#include "io/emuhost.h"
-#include "io/emuslice.h"
+#include "backend/emulated/cgroup.h"
+#include "backend/emulated/emuhost.h"
+#include "backend/emulated/emuslice.h"
 #include "tests/lib/emuhost_check.h"
 #include "util/clock.h"
 #include "util/fs.h"

@@ -7,8 +7,8 @@
 #ifndef TESTS_SIM_WORLD_H
 #define TESTS_SIM_WORLD_H
 
-#include "core/state.h"
-#include "ebb/backend.h"
+#include "core/core.h"
+#include "backend/backend.h"
 
 #define WORLD_VMS	64
 #define WORLD_OVERHEAD_BYTES	(64ull << 20)

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What the files of shared cores share.
+ *   share.c        loads, and places for newcomers; the look as a whole
+ *   share-move.c   who changes places with whom
+ */
+#ifndef EBB_CORE_SHARE_INTERNAL_H
+#define EBB_CORE_SHARE_INTERNAL_H
+
+#include "core/shared/balance.h"
+
+/* What a vCPU counts for that was not measured yet. */
+#define SHARE_LIGHT	50u
+/* From here on a core has no time left that nobody wanted. */
+#define SHARE_FULL	950u
+
+/* Whether a vCPU of the VM is there. */
+bool share_has_vm(const struct ebb_share *s, const struct ebb_share_core *c, uint16_t vm);
+void share_attach(struct ebb_share *s, uint32_t vcpu, uint16_t core);
+void share_detach(struct ebb_share *s, uint32_t vcpu);
+/* The best core of a node for a vCPU of the VM by what is demanded now, or EBB_SHARE_NONE. */
+uint16_t share_coolest(const struct ebb_share *s, uint16_t vm, uint16_t node);
+
+/* Counts how many VMs demand something of the core as it is now. */
+uint16_t share_num_active(const struct ebb_share *s, const struct ebb_share_core *c);
+
+/* Changes places until the core is no longer too hot.  False: it could not. */
+bool share_cool(struct ebb_share *s, usec_t now, uint16_t core, bool *ret_held);
+
+#endif

@@ -1,0 +1,320 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Which change of places helps a hot core most.  Three kinds are tried: a vCPU goes to another
+ * core of its node, two change places, or a whole group goes to another node (if its memory does
+ * not bind it to the one where it is).  What counts is the time that is lost: by vCPUs that want
+ * more than a core's target in the window to come, if it is as this one was, and by the change
+ * itself.  A change is made only if less is lost with it, and each makes the larger of its two
+ * cores smaller; so there is an end to it.
+ */
+#include "core/shared/balance-internal.h"
+
+/* What is lost when a core can not do all is so much worse than when it is only busy. */
+#define LACKS	4u
+
+/* What a change would leave, in microseconds lost; and who is to change. */
+struct change {
+	uint64_t cost;			/* UINT64_MAX: there is none */
+	uint32_t vcpu, other;		/* other: UINT32_MAX, or with which it changes places */
+	uint16_t core;			/* where vcpu goes */
+};
+
+/*
+ * Where a core may come to by a change; between the two so that noise brings nobody back.  Where
+ * others want more than there is, a core that is hot and not full is worth it.
+ */
+static uint32_t limit(const struct ebb_share *s, uint32_t from)
+{
+	return from >= SHARE_FULL ? (s->cfg.hot + SHARE_FULL) / 2u :
+				    (s->cfg.hot + s->cfg.target) / 2u;
+}
+
+/* Above its target a core makes wait now and then; what is more than all of it never runs. */
+static uint64_t lost(const struct ebb_share *s, uint32_t demand)
+{
+	const uint32_t waits = demand > s->cfg.target ? demand - s->cfg.target : 0;
+	const uint32_t lacks = demand > SHARE_FULL ? demand - SHARE_FULL : 0;
+
+	return (waits + LACKS * lacks) * s->cfg.window / 1000;
+}
+
+/* A lone VM may use its core as it likes. */
+static uint64_t lost_among(const struct ebb_share *s, uint32_t demand, uint32_t num_active)
+{
+	return num_active > 1 ? lost(s, demand) : 0;
+}
+
+static bool may_move(const struct ebb_share *s, usec_t now, const struct ebb_share_vm *vm)
+{
+	const uint32_t diff = vm->load > vm->moved_load ? vm->load - vm->moved_load :
+							  vm->moved_load - vm->load;
+
+	return vm->moved_at == 0 || diff >= s->cfg.change ||
+	       now >= vm->moved_at + s->cfg.hold_windows * s->cfg.window;
+}
+
+/* Of moving one vCPU: more for the first of its VM, so that few VMs are disturbed. */
+static uint64_t move_cost(const struct ebb_share *s, uint32_t vcpu, bool is_far)
+{
+	const struct ebb_share_vcpu *v = &s->vcpus[vcpu];
+	const struct ebb_share_vm *vm = &s->vms[v->vm];
+	uint64_t cost = is_far ? s->cfg.far_usec : s->cfg.move_usec;
+
+	for (uint32_t i = vm->first; i < vm->first + vm->num_vcpus; i++)
+		if (s->vcpus[i].core != s->vcpus[i].from)
+			return cost;
+	return cost + s->cfg.move_usec;
+}
+
+/* VMs that demand something of the core, but for one vCPU. */
+static uint16_t active_without(struct ebb_share *s, uint16_t core, uint32_t vcpu)
+{
+	const uint16_t demand = s->vcpus[vcpu].demand;
+	uint16_t active;
+
+	s->vcpus[vcpu].demand = 0;
+	active = share_num_active(s, &s->cores[core]);
+	s->vcpus[vcpu].demand = demand;
+	return active;
+}
+
+/* ---- a vCPU goes, or two change places ----------------------------------- */
+
+struct search {
+	struct ebb_share *s;
+	usec_t now;
+	uint16_t core;			/* the hot one */
+	uint64_t before;		/* lost as it is */
+	bool any;			/* also of VMs that were moved lately */
+	struct change best;
+};
+
+static bool is_free(const struct search *q, uint32_t vcpu)
+{
+	return q->any || may_move(q->s, q->now, &q->s->vms[q->s->vcpus[vcpu].vm]);
+}
+
+static void offer(struct search *q, const struct change *c, uint64_t before)
+{
+	if (c->cost < before && c->cost < q->best.cost)
+		q->best = *c;
+}
+
+static void try_move(struct search *q, uint32_t vcpu, uint16_t active, uint16_t to)
+{
+	const struct ebb_share *s = q->s;
+	const struct ebb_share_core *from = &s->cores[q->core], *dest = &s->cores[to];
+	const uint32_t demand = s->vcpus[vcpu].demand;
+	const uint32_t after = dest->demand + demand;
+	/* Of what is far too much some may be too much elsewhere: less of it comes back. */
+	const uint32_t less = from->demand / 4u * 3u, most = limit(s, from->demand);
+	struct change c = { .vcpu = vcpu, .other = UINT32_MAX, .core = to };
+
+	if (after >= from->demand ||
+	    (after > most && after > less && dest->demand >= s->cfg.active))
+		return;
+	/* Microseconds for thousandths at the end: of what is the same, the coolest core. */
+	c.cost = lost_among(s, from->demand - demand, active) +
+		 (dest->demand >= s->cfg.active ? lost(s, after) : 0) +
+		 move_cost(s, vcpu, false) + after;
+	offer(q, &c, q->before + lost(s, dest->demand));
+}
+
+static void try_swap(struct search *q, uint32_t vcpu, uint16_t active, uint16_t to, uint32_t other)
+{
+	const struct ebb_share *s = q->s;
+	const struct ebb_share_core *from = &s->cores[q->core], *dest = &s->cores[to];
+	const uint32_t gives = s->vcpus[vcpu].demand, gets = s->vcpus[other].demand;
+	const uint32_t after = dest->demand + gives - gets;
+	struct change c = { .vcpu = vcpu, .other = other, .core = to };
+
+	if (gives <= gets || after >= from->demand || after > limit(s, from->demand) ||
+	    share_has_vm(s, from, s->vcpus[other].vm) || !is_free(q, other))
+		return;
+	c.cost = lost_among(s, from->demand - gives + gets, active + (gets >= s->cfg.active)) +
+		 lost(s, after) + move_cost(s, vcpu, false) + move_cost(s, other, false) + after;
+	offer(q, &c, q->before + lost(s, dest->demand));
+}
+
+static void search_node(struct search *q)
+{
+	struct ebb_share *s = q->s;
+
+	for (uint32_t i = s->cores[q->core].first; i != EBB_SHARE_NONE; i = s->vcpus[i].next) {
+		const uint16_t active = active_without(s, q->core, i);
+
+		if (s->vcpus[i].demand == 0 || !is_free(q, i))
+			continue;
+		for (uint16_t c = 0; c < s->num_cores; c++) {
+			const struct ebb_share_core *dest = &s->cores[c];
+
+			if (c == q->core || dest->node != s->cores[q->core].node ||
+			    share_has_vm(s, dest, s->vcpus[i].vm))
+				continue;
+			try_move(q, i, active, c);
+			for (uint32_t k = dest->first; k != EBB_SHARE_NONE; k = s->vcpus[k].next)
+				try_swap(q, i, active, c, k);
+		}
+	}
+}
+
+static void apply(struct ebb_share *s, uint16_t core, const struct change *c)
+{
+	share_detach(s, c->vcpu);
+	share_attach(s, c->vcpu, c->core);
+	if (c->other == UINT32_MAX)
+		return;
+	share_detach(s, c->other);
+	share_attach(s, c->other, core);
+}
+
+/* ---- a group goes to another node ---------------------------------------- */
+
+static uint32_t group_size(const struct ebb_share *s, const struct ebb_share_vm *vm, uint16_t g)
+{
+	uint32_t size = 0;
+
+	for (uint32_t i = vm->first; i < vm->first + vm->num_vcpus; i++)
+		size += s->vcpus[i].group == g;
+	return size;
+}
+
+static uint64_t lost_in_all(const struct ebb_share *s)
+{
+	uint64_t sum = 0;
+
+	for (uint16_t c = 0; c < s->num_cores; c++)
+		if (s->cores[c].demand > s->cfg.target)
+			sum += lost_among(s, s->cores[c].demand,
+					  share_num_active(s, &s->cores[c]));
+	return sum;
+}
+
+/*
+ * Puts the group's vCPUs on the coolest cores of the node, which must stay cool.  If they do not,
+ * or nothing is gained, all is as before.
+ */
+static bool try_group(struct search *q, uint16_t m, uint16_t g, uint16_t node)
+{
+	struct ebb_share *s = q->s;
+	const struct ebb_share_vm *vm = &s->vms[m];
+	const uint16_t home = vm->nodes[g];
+	const uint64_t before = lost_in_all(s);
+	uint16_t old[EBB_MAX_VCPUS];
+	const uint32_t most = limit(s, s->cores[q->core].demand);
+	uint64_t cost = 0;
+	bool fits = true;
+
+	for (uint32_t i = vm->first; i < vm->first + vm->num_vcpus; i++) {
+		uint16_t to;
+
+		if (s->vcpus[i].group != g)
+			continue;
+		old[i - vm->first] = s->vcpus[i].core;
+		share_detach(s, i);
+		to = share_coolest(s, m, node);
+		fits = fits && to != EBB_SHARE_NONE && !share_has_vm(s, &s->cores[to], m) &&
+		       (s->cores[to].demand < s->cfg.active ||
+			s->cores[to].demand + s->vcpus[i].demand <= most);
+		share_attach(s, i, fits ? to : old[i - vm->first]);
+		cost += move_cost(s, i, true);
+	}
+	if (fits && cost + lost_in_all(s) < before) {
+		s->vms[m].nodes[g] = node;
+		return true;
+	}
+	for (uint32_t i = vm->first; i < vm->first + vm->num_vcpus; i++)
+		if (s->vcpus[i].group == g && s->vcpus[i].core != old[i - vm->first]) {
+			share_detach(s, i);
+			share_attach(s, i, old[i - vm->first]);
+		}
+	s->vms[m].nodes[g] = home;
+	return false;
+}
+
+static bool has_group_on(const struct ebb_share_vm *vm, uint16_t node)
+{
+	for (uint16_t g = 0; g < vm->num_groups; g++)
+		if (vm->nodes[g] == node)
+			return true;
+	return false;
+}
+
+/* Which nodes have cores; in the order of the first core of each. */
+static uint16_t list_nodes(const struct ebb_share *s, uint16_t *ret)
+{
+	bool is_listed[EBB_MAX_NODES] = { false };
+	uint16_t count = 0;
+
+	for (uint16_t c = 0; c < s->num_cores; c++) {
+		if (!is_listed[s->cores[c].node])
+			ret[count++] = s->cores[c].node;
+		is_listed[s->cores[c].node] = true;
+	}
+	return count;
+}
+
+/* The smallest groups first: least has to be moved. */
+static bool move_group(struct search *q)
+{
+	struct ebb_share *s = q->s;
+	uint16_t nodes[EBB_MAX_NODES];
+	const uint16_t num_nodes = list_nodes(s, nodes);
+	uint32_t tried = 0;
+
+	for (;;) {
+		uint32_t best = UINT32_MAX, best_size = UINT32_MAX;
+
+		for (uint32_t i = s->cores[q->core].first; i != EBB_SHARE_NONE;
+		     i = s->vcpus[i].next) {
+			const struct ebb_share_vm *vm = &s->vms[s->vcpus[i].vm];
+			const uint32_t size = group_size(s, vm, s->vcpus[i].group);
+
+			if (vm->is_bound || vm->num_vcpus > EBB_MAX_VCPUS || size <= tried ||
+			    s->vcpus[i].demand == 0 || !is_free(q, i) || size >= best_size)
+				continue;
+			best = i;
+			best_size = size;
+		}
+		if (best == UINT32_MAX)
+			return false;
+		for (uint16_t k = 0; k < num_nodes; k++)
+			if (!has_group_on(&s->vms[s->vcpus[best].vm], nodes[k]) &&
+			    try_group(q, s->vcpus[best].vm, s->vcpus[best].group, nodes[k]))
+				return true;
+		tried = best_size;
+	}
+}
+
+/* ---- */
+
+static bool improve(struct search *q)
+{
+	q->best.cost = UINT64_MAX;
+	search_node(q);
+	if (q->best.cost == UINT64_MAX)
+		return move_group(q);
+	apply(q->s, q->core, &q->best);
+	return true;
+}
+
+/* Whether it would have helped if VMs that were moved lately could be moved: nothing is changed. */
+static bool would_help(struct search *q)
+{
+	q->any = true;
+	q->best.cost = UINT64_MAX;
+	search_node(q);
+	return q->best.cost != UINT64_MAX;
+}
+
+bool share_cool(struct ebb_share *s, usec_t now, uint16_t core, bool *ret_held)
+{
+	struct search q = { .s = s, .now = now, .core = core };
+
+	q.before = lost_among(s, s->cores[core].demand,
+			      share_num_active(s, &s->cores[core]));
+	if (improve(&q))
+		return true;
+	*ret_held = would_help(&q);
+	return false;
+}

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * The spot policy: some CPUs are a VM's own whenever it wants them, all others go
+ * to whoever can use them and are taken back as soon as somebody with more right
+ * wants them.  After the floors (startup sets) CPUs are given out in three rounds:
+ *
+ *   own     what VMs want of what is reserved for them, and one more, so that a VM
+ *           that begins to work finds a core at once
+ *   wanted  what VMs want beyond that, and one more, so that a guest that takes what
+ *           it is offered and asks for nothing comes to its share, too; here VMs
+ *           of class spot and what exceeds a reservation are alike
+ *   spare   what nobody wants, up to the ceilings: to be had for the asking, and
+ *           withdrawn without a demand as long as nobody asked
+ *
+ * In each round those of the highest priority come first, and among these CPUs
+ * per weight become as equal as ceilings and capacities allow; what a VM has
+ * from an earlier round does not count in a later one.  So what becomes scarce
+ * is lost in the reverse order: first what is not used, then by the lowest
+ * priority, by whoever has most for its weight, by the newest.
+ *
+ * Nobody is moved from node to node: what is reserved and wanted is counted by
+ * node.  Memory is divided as under the fair policy (mem-share.h).
+ */
+#include "model/policy.h"
+#include "policies/cpu/fill.h"
+#include "policies/mem/even.h"
+
+struct spot_cpus {
+	struct policy_fill_vms fill;
+	uint16_t more[EBB_MAX_VMS];	/* guest node where it gets one more, or EBB_NODE_ANY */
+};
+
+union spot_state {
+	struct spot_cpus cpus;
+	struct policy_mem mem;
+};
+
+_Static_assert(sizeof(union spot_state) <= EBB_POLICY_STATE_MAX, "state of the spot policy");
+
+enum stage { STAGE_OWN, STAGE_WANTED, STAGE_SPARE, STAGE_MAX };
+
+struct turn {
+	enum stage stage;
+	uint16_t priority;		/* of those who are served */
+	uint16_t *more;			/* as in spot_cpus */
+};
+
+static uint16_t smaller(uint16_t a, uint16_t b)
+{
+	return a < b ? a : b;
+}
+
+/* The most that a VM may have on a guest node in this round. */
+static uint16_t top(const struct turn *turn, const struct ebb_view_vm_node *n)
+{
+	return turn->stage == STAGE_OWN ? n->reserved : n->ceiling;
+}
+
+/* One more CPU each, where it wants most already and there is room. */
+static void choose_more(const struct turn *turn, const struct ebb_view *view)
+{
+	for (uint32_t v = 0; v < view->num_vms; v++) {
+		const struct ebb_view_vm *vm = &view->vms[v];
+		uint16_t best = EBB_NODE_ANY;
+
+		for (uint16_t g = 0; g < vm->num_nodes; g++)
+			if (vm->nodes[g].wanted < top(turn, &vm->nodes[g]) &&
+			    (best == EBB_NODE_ANY || vm->nodes[g].wanted > vm->nodes[best].wanted))
+				best = g;
+		turn->more[v] = best;
+	}
+}
+
+static bool takes_part(const void *ctx, const struct ebb_view *view, uint32_t v)
+{
+	const struct turn *turn = ctx;
+	const struct ebb_view_vm *vm = &view->vms[v];
+
+	return vm->has_driver && vm->priority == turn->priority &&
+	       (turn->stage != STAGE_OWN || vm->class == EBB_CLASS_RESERVED);
+}
+
+static uint16_t ceiling(const void *ctx, const struct ebb_view *view, uint32_t v, uint16_t g)
+{
+	const struct ebb_view_vm_node *n = &view->vms[v].nodes[g];
+	const struct turn *turn = ctx;
+
+	if (turn->stage == STAGE_SPARE)
+		return n->ceiling;
+	return smaller(n->wanted + (turn->more[v] == g), top(turn, n));
+}
+
+/* The highest priority of a VM below `below`; false if there is none. */
+static bool next_priority(const struct ebb_view *view, uint32_t below, uint16_t *ret)
+{
+	bool found = false;
+
+	for (uint32_t v = 0; v < view->num_vms; v++) {
+		const uint16_t p = view->vms[v].priority;
+
+		if (p >= below || (found && p <= *ret))
+			continue;
+		*ret = p;
+		found = true;
+	}
+	return found;
+}
+
+static int spot_decide(void *st, const struct ebb_view *view, struct ebb_plan *ret_plan)
+{
+	uint32_t capacity[EBB_MAX_NODES];
+	union spot_state *s = st;
+	struct policy_fill fill;
+	struct turn turn = { .more = s->cpus.more };
+	const struct policy_fill_rule rule = {
+		.ctx = &turn, .takes_part = takes_part, .ceiling = ceiling,
+	};
+	int rc;
+
+	for (uint16_t h = 0; h < view->num_nodes; h++)
+		capacity[h] = view->nodes[h].capacity;
+	rc = policy_fill_start(&fill, &s->cpus.fill, view, capacity, ret_plan->targets);
+	if (rc < 0)
+		return rc;
+	for (turn.stage = STAGE_OWN; turn.stage < STAGE_MAX; turn.stage++) {
+		uint32_t below = UINT32_MAX;
+
+		choose_more(&turn, view);
+		policy_fill_rebase(&fill);
+		for (; next_priority(view, below, &turn.priority); below = turn.priority)
+			policy_fill_round(&fill, &rule);
+	}
+	policy_mem_share(&s->mem, view, ret_plan);
+	return 0;
+}
+
+const struct ebb_policy_ops ebb_policy_spot = {
+	.abi = EBB_POLICY_ABI,
+	.size = sizeof(struct ebb_policy_ops),
+	.name = "spot",
+	.state_size = sizeof(union spot_state),
+	.decide = spot_decide,
+};

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * The balloon policy: no word on who gives.  Everybody is asked for all that is missing, down to
+ * its floor, until somebody or all together have given it; then nobody is asked for anything any
+ * more, and what is free is for whoever takes it.
+ * Source: "Flexible resource allocation ...", section 8.1 (BALLOON).
+ */
+#include "policies/mem/broker.h"
+
+static int balloon_decide(void *st, const struct ebb_view *view, struct ebb_plan *ret_plan)
+{
+	static const struct policy_broker_rule rule = { .is_balloon = true };
+
+	return policy_broker_decide(st, &rule, view, ret_plan);
+}
+
+const struct ebb_policy_ops ebb_policy_balloon = {
+	.abi = EBB_POLICY_ABI,
+	.size = sizeof(struct ebb_policy_ops),
+	.name = "balloon",
+	.state_size = sizeof(struct policy_broker),
+	.decide = balloon_decide,
+	.mem_review_usec = POLICY_REVIEW_USEC,
+};

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* VMs that share cores, from the CPU times of their threads to throttles (decisions: share.c). */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "tests/unit/host-agent/core_script.h"
+
+#define WINDOW	SEC(15)
+
+struct sharing {
+	struct script s;
+	unsigned used_ms[2];
+};
+
+/* Each uses so many thousandths of a core for a window; cores are a quarter of a real CPU. */
+static void advance(struct sharing *sh, unsigned a, unsigned b)
+{
+	const unsigned window_ms = WINDOW / EBB_USEC_PER_MSEC;
+	char text[32];
+
+	sh->used_ms[0] += a * window_ms / 4000;
+	sh->used_ms[1] += b * window_ms / 4000;
+	sh->s.now += WINDOW;
+	for (unsigned i = 0; i < 2; i++) {
+		snprintf(text, sizeof(text), "0:%u/0", sh->used_ms[i]);
+		assert_int_equal(script_cpu_times(&sh->s, (char)('a' + i), text), 0);
+	}
+}
+
+static void run(struct sharing *sh, unsigned a, unsigned b)
+{
+	advance(sh, a, b);
+	script_settle(&sh->s);
+}
+
+/* One core is for those who share it, and a and b do. */
+static void begin(struct sharing *sh)
+{
+	struct script *s = &sh->s;
+
+	*sh = (struct sharing){ 0 };
+	script_init_loading(s, 1, 2, 1, false);
+	script_finish(s);
+	s->host.cores[1].is_shared = true;
+	s->state = ebb_state_create(&s->cfg, &s->host, s->policy);
+	assert_non_null(s->state);
+	script_loaded(s);
+	for (char vm = 'a'; vm <= 'b'; vm++) {
+		struct ebb_sla sla = script_sla("1/1");
+
+		sla.is_shared = true;
+		assert_int_equal(script_define(s, vm, &sla), 0);
+		assert_int_equal(script_running(s, vm, (uint64_t)vm), 0);
+	}
+	script_settle(s);
+	run(sh, 0, 0);
+}
+
+static void demand_is(struct sharing *sh, unsigned demand)
+{
+	struct ebb_shared_thread thread;
+
+	assert_true(ebb_state_shared_thread(sh->s.state, 1, &thread));
+	/* Windows are a little longer than what ran in them: until all is settled. */
+	assert_in_range(thread.demand, demand * 97 / 100, demand);
+}
+
+static bool is_throttled(struct sharing *sh)
+{
+	return script_vm(&sh->s, 'a')->share.throttled || script_vm(&sh->s, 'b')->share.throttled;
+}
+
+/* Nothing helps in two windows: each is held to its half. It wants as much as before. */
+static void test_throttled_where_the_host_can(void **state)
+{
+	(void)state;
+	struct sharing sh;
+
+	begin(&sh);
+	run(&sh, 500, 500);
+	demand_is(&sh, 1000);
+	assert_false(is_throttled(&sh));
+	run(&sh, 500, 500);
+	run(&sh, 500, 500);
+	assert_true(is_throttled(&sh));
+	run(&sh, 462, 462);
+	demand_is(&sh, 1000);
+	script_finish(&sh.s);
+}
+
+/* Where it can not, what they use is what they want, and no violation is made of it. */
+static void test_no_throttle_where_the_host_cannot(void **state)
+{
+	(void)state;
+	struct sharing sh;
+
+	begin(&sh);
+	run(&sh, 500, 500);
+	advance(&sh, 500, 500);
+	script_expect(&sh.s, "throttle a 462", "throttle b 462");
+	script_done(&sh.s, EBB_ACTION_THROTTLE, 'a', 0, -EOPNOTSUPP);
+	script_done(&sh.s, EBB_ACTION_THROTTLE, 'b', 0, -EOPNOTSUPP);
+	script_settle(&sh.s);
+	run(&sh, 400, 390);
+	demand_is(&sh, 790);
+	run(&sh, 500, 500);
+	run(&sh, 500, 500);
+	assert_false(is_throttled(&sh));
+	assert_int_equal(script_vm(&sh.s, 'a')->share.throttle, 0);
+	script_finish(&sh.s);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_throttled_where_the_host_can),
+		cmocka_unit_test(test_no_throttle_where_the_host_cannot),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
