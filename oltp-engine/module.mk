@@ -2,15 +2,27 @@
 #
 # The OLTP engine, its benchmark, its server and their tests.
 
-OLTP_SRC := $(addprefix oltp-engine/src/,arrivals.c blocks_native.c checkpoint.c checkpoint_gate.c checkpoint_pace.c checkpoint_read.c \
-	checkpoint_write.c cold.c cold_compact.c cold_file.c cold_io.c \
-	cold_visit.c crc32c.c cutoff.c elastic_policy.c elastic_queue.c elastic_search.c elastic_series.c engine.c epoch.c evict.c fetch.c \
-	fetch_beside.c fetch_visits.c hist.c idle.c index.c lock.c lock_book.c log.c log_append.c log_buffer.c log_chunks.c log_decode.c \
-	log_dir.c log_group.c log_io_real.c log_segments.c log_thread.c lost.c manager.c mem.c memory.c node_pool.c notes.c \
-	ordered.c recency.c recency_sample.c recover.c recover_files.c recover_keys.c recover_log.c recover_plan.c \
-	recover_read.c recover_redo.c reread.c restore.c restore_rows.c scan.c shrink.c slots.c storage.c table.c tree.c tree_insert.c tree_remove.c txn.c txn_delete.c \
-	txn_insert.c txn_lock.c txn_prefetch.c txn_scan.c worker_acks.c worker_elastic.c worker_figures.c worker_mover.c worker_pool.c \
-	worker_source_fixed.c worker_thread.c)
+# Rooms from the bottom up: each includes only its own headers and those of rooms before it.
+OLTP_SRC := $(addprefix oltp-engine/src/base/,crc32c.c epoch.c hist.c mem.c) \
+	$(addprefix oltp-engine/src/io/,cold_io.c log_io_real.c) \
+	$(addprefix oltp-engine/src/index/,index.c node_pool.c tree.c tree_insert.c tree_remove.c) \
+	$(addprefix oltp-engine/src/storage/,blocks_native.c lock.c lock_book.c slots.c storage.c) \
+	$(addprefix oltp-engine/src/txn/,lost.c notes.c ordered.c txn.c txn_delete.c txn_insert.c \
+		txn_lock.c txn_prefetch.c txn_scan.c) \
+	$(addprefix oltp-engine/src/log/,log.c log_append.c log_buffer.c log_chunks.c log_decode.c \
+		log_dir.c log_group.c log_segments.c log_thread.c) \
+	$(addprefix oltp-engine/src/cold/,cold.c cold_compact.c cold_file.c cold_visit.c fetch.c \
+		fetch_beside.c fetch_visits.c reread.c scan.c) \
+	$(addprefix oltp-engine/src/recovery/,checkpoint.c checkpoint_gate.c checkpoint_pace.c \
+		checkpoint_read.c checkpoint_write.c recover.c recover_files.c recover_keys.c recover_log.c \
+		recover_plan.c recover_read.c recover_redo.c restore.c restore_rows.c) \
+	$(addprefix oltp-engine/src/memory/,cutoff.c evict.c idle.c manager.c memory.c recency.c \
+		recency_sample.c shrink.c) \
+	$(addprefix oltp-engine/src/pool/,arrivals.c worker_acks.c worker_figures.c worker_pool.c \
+		worker_thread.c) \
+	$(addprefix oltp-engine/src/elastic/,elastic_policy.c elastic_queue.c elastic_search.c \
+		elastic_series.c worker_elastic.c worker_mover.c worker_source_fixed.c) \
+	$(addprefix oltp-engine/src/,engine.c table.c)
 OLTP_TPCC_SRC := $(addprefix oltp-engine/bench/tpcc/,tpcc.c tpcc_check.c tpcc_customer.c tpcc_delivery.c \
 	tpcc_load.c tpcc_new_order.c tpcc_options.c tpcc_order_status.c tpcc_payment.c tpcc_random.c tpcc_recycle.c \
 	tpcc_stock_level.c tpcc_worker.c tpcc_workload.c)
@@ -25,7 +37,7 @@ OLTP_CHECK_SRC := $(addprefix oltp-engine/check/,check.c cycles.c graph.c histor
 	lists.c lives.c map.c order.c record.c record_crash.c record_events.c record_output.c record_plan.c report.c report_json.c \
 	row_edges.c rows.c touches.c versions.c)
 # A disk that fails, for tests.
-OLTP_FAULTS_SRC := $(addprefix tests/unit/,log_faults.c log_faults_disk.c log_faults_ops.c)
+OLTP_FAULTS_SRC := $(addprefix tests/unit/oltp-engine/,log_faults.c log_faults_disk.c log_faults_ops.c)
 # A VM without a VM, from the guest monitor's tests.
 OLTP_EBB_RIG_SRC := $(EBB_RIG_SRC)
 
@@ -44,86 +56,86 @@ $(eval $(call lib,liboltp-check,$(OLTP_CHECK_SRC),))
 $(eval $(call prog,oltp-check,oltp-engine/check/oltp_check.c,liboltp-check))
 $(eval $(call prog,oltp-history,oltp-engine/check/oltp_history.c,liboltp-check liboltp))
 
-$(eval $(call unit_test,test_oltp_lock,tests/unit/test_oltp_lock.c,liboltp))
-$(eval $(call unit_test,test_oltp_wound,tests/unit/test_oltp_wound.c,liboltp))
-$(eval $(call unit_test,test_oltp_index,tests/unit/test_oltp_index.c,liboltp))
-$(eval $(call unit_test,test_oltp_tree,tests/unit/test_oltp_tree.c,liboltp))
-$(eval $(call unit_test_single,test_oltp_ordered,tests/unit/test_oltp_ordered.c tests/unit/ordered_rig.c,liboltp))
-$(eval $(call unit_test_single,test_oltp_ordered_memory,tests/unit/test_oltp_ordered_memory.c tests/unit/ordered_rig.c,liboltp))
-$(eval $(call unit_test,test_oltp_phantom,tests/unit/test_oltp_phantom.c tests/unit/ordered_rig.c tests/unit/ordered_stress.c,liboltp))
-$(eval $(call unit_test,test_oltp_ordered_cold,tests/unit/test_oltp_ordered_cold.c tests/unit/ordered_rig.c tests/unit/ordered_stress.c tests/unit/oltp_memory_rig.c,liboltp))
-$(eval $(call unit_test_single,test_oltp_hist,tests/unit/test_oltp_hist.c,liboltp))
-$(eval $(call unit_test_single,test_oltp_zipf,tests/unit/test_oltp_zipf.c,liboltp-bench liboltp))
-$(eval $(call unit_test,test_oltp_txn,tests/unit/test_oltp_txn.c,liboltp))
-$(eval $(call unit_test_single,test_oltp_check,tests/unit/test_oltp_check.c tests/unit/check_script.c,liboltp-check))
-$(eval $(call unit_test_single,test_oltp_check_random,tests/unit/test_oltp_check_random.c tests/unit/check_script.c,liboltp-check))
-$(eval $(call unit_test,test_oltp_history,tests/unit/test_oltp_history.c tests/unit/record_rig.c tests/unit/oltp_memory_rig.c,liboltp-check liboltp))
-$(eval $(call unit_test,test_oltp_history_crash,tests/unit/test_oltp_history_crash.c tests/unit/oltp_memory_rig.c,liboltp-check liboltp,,$(foreach f,oltp_durable_wait oltp_worker_epoch,-Xlinker --wrap=$(f))))
-$(eval $(call unit_test,test_oltp_power,tests/unit/test_oltp_power.c tests/unit/durable_rig.c $(OLTP_FAULTS_SRC),liboltp))
-$(eval $(call unit_test,test_oltp_recover,tests/unit/test_oltp_recover.c tests/unit/durable_rig.c $(OLTP_FAULTS_SRC),liboltp))
-$(eval $(call unit_test,test_oltp_recover_cold,tests/unit/test_oltp_recover_cold.c $(OLTP_FAULTS_SRC) tests/unit/oltp_memory_rig.c,liboltp))
-$(eval $(call unit_test,test_oltp_durable_kill,tests/unit/test_oltp_durable_kill.c,liboltp))
-$(eval $(call unit_test,test_oltp_durable_nomem,tests/unit/test_oltp_durable_nomem.c tests/unit/alloc_faults.c tests/unit/durable_rig.c $(OLTP_FAULTS_SRC),liboltp,,$(foreach f,malloc calloc realloc aligned_alloc,-Xlinker --wrap=$(f))))
-$(eval $(call unit_test,test_oltp_adopt,tests/unit/test_oltp_adopt.c $(OLTP_FAULTS_SRC),liboltp-bench liboltp))
-$(eval $(call unit_test_single,test_oltp_checkpoint_pace,tests/unit/test_oltp_checkpoint_pace.c,liboltp))
-$(eval $(call unit_test,test_oltp_checkpoint_files,tests/unit/test_oltp_checkpoint_files.c tests/unit/log_rig.c,liboltp,,$(foreach f,log_catalog_get log_recycle_before,-Xlinker --wrap=$(f))))
-$(eval $(call unit_test,test_oltp_recover_double,tests/unit/test_oltp_recover_double.c tests/unit/log_rig.c,liboltp))
-$(eval $(call unit_test_single,test_oltp_recover_plan,tests/unit/test_oltp_recover_plan.c,liboltp))
-$(eval $(call unit_test,test_oltp_recover_redo,tests/unit/test_oltp_recover_redo.c tests/unit/ordered_rig.c tests/unit/oltp_memory_rig.c,liboltp))
+$(eval $(call unit_test,test_oltp_lock,tests/unit/oltp-engine/test_oltp_lock.c,liboltp))
+$(eval $(call unit_test,test_oltp_wound,tests/unit/oltp-engine/test_oltp_wound.c,liboltp))
+$(eval $(call unit_test,test_oltp_index,tests/unit/oltp-engine/test_oltp_index.c,liboltp))
+$(eval $(call unit_test,test_oltp_tree,tests/unit/oltp-engine/test_oltp_tree.c,liboltp))
+$(eval $(call unit_test_single,test_oltp_ordered,tests/unit/oltp-engine/test_oltp_ordered.c tests/unit/oltp-engine/ordered_rig.c,liboltp))
+$(eval $(call unit_test_single,test_oltp_ordered_memory,tests/unit/oltp-engine/test_oltp_ordered_memory.c tests/unit/oltp-engine/ordered_rig.c,liboltp))
+$(eval $(call unit_test,test_oltp_phantom,tests/unit/oltp-engine/test_oltp_phantom.c tests/unit/oltp-engine/ordered_rig.c tests/unit/oltp-engine/ordered_stress.c,liboltp))
+$(eval $(call unit_test,test_oltp_ordered_cold,tests/unit/oltp-engine/test_oltp_ordered_cold.c tests/unit/oltp-engine/ordered_rig.c tests/unit/oltp-engine/ordered_stress.c tests/unit/oltp-engine/oltp_memory_rig.c,liboltp))
+$(eval $(call unit_test_single,test_oltp_hist,tests/unit/oltp-engine/test_oltp_hist.c,liboltp))
+$(eval $(call unit_test_single,test_oltp_zipf,tests/unit/oltp-engine/test_oltp_zipf.c,liboltp-bench liboltp))
+$(eval $(call unit_test,test_oltp_txn,tests/unit/oltp-engine/test_oltp_txn.c,liboltp))
+$(eval $(call unit_test_single,test_oltp_check,tests/unit/oltp-engine/test_oltp_check.c tests/unit/oltp-engine/check_script.c,liboltp-check))
+$(eval $(call unit_test_single,test_oltp_check_random,tests/unit/oltp-engine/test_oltp_check_random.c tests/unit/oltp-engine/check_script.c,liboltp-check))
+$(eval $(call unit_test,test_oltp_history,tests/unit/oltp-engine/test_oltp_history.c tests/unit/oltp-engine/record_rig.c tests/unit/oltp-engine/oltp_memory_rig.c,liboltp-check liboltp))
+$(eval $(call unit_test,test_oltp_history_crash,tests/unit/oltp-engine/test_oltp_history_crash.c tests/unit/oltp-engine/oltp_memory_rig.c,liboltp-check liboltp,,$(foreach f,oltp_durable_wait oltp_worker_epoch,-Xlinker --wrap=$(f))))
+$(eval $(call unit_test,test_oltp_power,tests/unit/oltp-engine/test_oltp_power.c tests/unit/oltp-engine/durable_rig.c $(OLTP_FAULTS_SRC),liboltp))
+$(eval $(call unit_test,test_oltp_recover,tests/unit/oltp-engine/test_oltp_recover.c tests/unit/oltp-engine/durable_rig.c $(OLTP_FAULTS_SRC),liboltp))
+$(eval $(call unit_test,test_oltp_recover_cold,tests/unit/oltp-engine/test_oltp_recover_cold.c $(OLTP_FAULTS_SRC) tests/unit/oltp-engine/oltp_memory_rig.c,liboltp))
+$(eval $(call unit_test,test_oltp_durable_kill,tests/unit/oltp-engine/test_oltp_durable_kill.c,liboltp))
+$(eval $(call unit_test,test_oltp_durable_nomem,tests/unit/oltp-engine/test_oltp_durable_nomem.c tests/unit/oltp-engine/alloc_faults.c tests/unit/oltp-engine/durable_rig.c $(OLTP_FAULTS_SRC),liboltp,,$(foreach f,malloc calloc realloc aligned_alloc,-Xlinker --wrap=$(f))))
+$(eval $(call unit_test,test_oltp_adopt,tests/unit/oltp-engine/test_oltp_adopt.c $(OLTP_FAULTS_SRC),liboltp-bench liboltp))
+$(eval $(call unit_test_single,test_oltp_checkpoint_pace,tests/unit/oltp-engine/test_oltp_checkpoint_pace.c,liboltp))
+$(eval $(call unit_test,test_oltp_checkpoint_files,tests/unit/oltp-engine/test_oltp_checkpoint_files.c tests/unit/oltp-engine/log_rig.c,liboltp,,$(foreach f,log_catalog_get log_recycle_before,-Xlinker --wrap=$(f))))
+$(eval $(call unit_test,test_oltp_recover_double,tests/unit/oltp-engine/test_oltp_recover_double.c tests/unit/oltp-engine/log_rig.c,liboltp))
+$(eval $(call unit_test_single,test_oltp_recover_plan,tests/unit/oltp-engine/test_oltp_recover_plan.c,liboltp))
+$(eval $(call unit_test,test_oltp_recover_redo,tests/unit/oltp-engine/test_oltp_recover_redo.c tests/unit/oltp-engine/ordered_rig.c tests/unit/oltp-engine/oltp_memory_rig.c,liboltp))
 # Broken on purpose, with races: no sanitizer would let it run.
-$(eval $(call unit_test_native,test_oltp_check_broken,tests/unit/test_oltp_check_broken.c tests/unit/broken_engine.c tests/unit/record_rig.c,liboltp-check liboltp,,$(foreach f,oltp_txn_read oltp_txn_update oltp_txn_scan oltp_txn_abort notes_hold,-Xlinker --wrap=$(f))))
-$(eval $(call unit_test,test_oltp_verify,tests/unit/test_oltp_verify.c,liboltp-bench liboltp))
-$(eval $(call unit_test,test_oltp_tpcc,tests/unit/test_oltp_tpcc.c tests/unit/tpcc_rig.c,liboltp-bench liboltp))
-$(eval $(call unit_test,test_oltp_tpcc_load,tests/unit/test_oltp_tpcc_load.c tests/unit/tpcc_rig.c,liboltp-bench liboltp))
-$(eval $(call unit_test,test_oltp_tpcc_check,tests/unit/test_oltp_tpcc_check.c tests/unit/tpcc_rig.c,liboltp-bench liboltp))
-$(eval $(call unit_test_single,test_oltp_man,tests/unit/test_oltp_man.c,))
+$(eval $(call unit_test_native,test_oltp_check_broken,tests/unit/oltp-engine/test_oltp_check_broken.c tests/unit/oltp-engine/broken_engine.c tests/unit/oltp-engine/record_rig.c,liboltp-check liboltp,,$(foreach f,oltp_txn_read oltp_txn_update oltp_txn_scan oltp_txn_abort notes_hold,-Xlinker --wrap=$(f))))
+$(eval $(call unit_test,test_oltp_verify,tests/unit/oltp-engine/test_oltp_verify.c,liboltp-bench liboltp))
+$(eval $(call unit_test,test_oltp_tpcc,tests/unit/oltp-engine/test_oltp_tpcc.c tests/unit/oltp-engine/tpcc_rig.c,liboltp-bench liboltp))
+$(eval $(call unit_test,test_oltp_tpcc_load,tests/unit/oltp-engine/test_oltp_tpcc_load.c tests/unit/oltp-engine/tpcc_rig.c,liboltp-bench liboltp))
+$(eval $(call unit_test,test_oltp_tpcc_check,tests/unit/oltp-engine/test_oltp_tpcc_check.c tests/unit/oltp-engine/tpcc_rig.c,liboltp-bench liboltp))
+$(eval $(call unit_test_single,test_oltp_man,tests/unit/oltp-engine/test_oltp_man.c,))
 $(B)/tests/test_oltp_man: | $(addprefix $(B)/bin/,oltp-bench oltp-index-bench oltp-node oltp-server)
-$(eval $(call unit_test,test_oltp_example,tests/unit/test_oltp_example.c,))
+$(eval $(call unit_test,test_oltp_example,tests/unit/oltp-engine/test_oltp_example.c,))
 $(B)/tests/test_oltp_example: | $(B)/bin/oltp-example-bank
-$(eval $(call unit_test,test_oltp_progress,tests/unit/test_oltp_progress.c,liboltp-bench liboltp))
+$(eval $(call unit_test,test_oltp_progress,tests/unit/oltp-engine/test_oltp_progress.c,liboltp-bench liboltp))
 # Takes too long under sanitizers; test_oltp_moving has the like of it.
-$(eval $(call unit_test_native,test_oltp_tpcc_cold,tests/unit/test_oltp_tpcc_cold.c tests/unit/tpcc_rig.c tests/unit/oltp_memory_rig.c,liboltp-bench liboltp))
-$(eval $(call unit_test,test_oltp_tpcc_recover,tests/unit/test_oltp_tpcc_recover.c tests/unit/tpcc_rig.c,liboltp-bench liboltp))
-$(eval $(call unit_test,test_oltp_workload,tests/unit/test_oltp_workload.c,liboltp-bench liboltp))
-$(eval $(call unit_test,test_oltp_workload_draw,tests/unit/test_oltp_workload_draw.c,liboltp-bench liboltp))
-$(eval $(call unit_test_single,test_oltp_policy,tests/unit/test_oltp_policy.c,liboltp))
-$(eval $(call unit_test_single,test_oltp_adapt,tests/unit/test_oltp_adapt.c tests/unit/adapt_model.c,liboltp))
-$(eval $(call unit_test,test_oltp_elastic,tests/unit/test_oltp_elastic.c,liboltp-bench liboltp))
-$(eval $(call unit_test,test_oltp_pool,tests/unit/test_oltp_pool.c,liboltp,,-Xlinker --wrap=pthread_setaffinity_np))
-$(eval $(call unit_test,test_oltp_idle_worker,tests/unit/test_oltp_idle_worker.c,liboltp))
-$(eval $(call unit_test,test_oltp_drain,tests/unit/test_oltp_drain.c tests/unit/oltp_memory_rig.c,liboltp,,-Xlinker --wrap=clock_gettime))
-$(eval $(call unit_test_single,test_oltp_warm,tests/unit/test_oltp_warm.c,liboltp-bench liboltp))
-$(eval $(call unit_test_single,test_oltp_options,tests/unit/test_oltp_options.c,liboltp-bench liboltp))
-$(eval $(call unit_test,test_oltp_server,tests/unit/test_oltp_server.c,liboltp-server liboltp-bench liboltp libebb))
-$(eval $(call unit_test,test_oltp_source_ebb,tests/unit/test_oltp_source_ebb.c $(OLTP_EBB_RIG_SRC),liboltp-server liboltp-bench liboltp monitord libebb))
-$(eval $(call unit_test,test_oltp_storage,tests/unit/test_oltp_storage.c tests/unit/oltp_memory_rig.c,liboltp))
-$(eval $(call unit_test,test_oltp_cold,tests/unit/test_oltp_cold.c tests/unit/oltp_memory_rig.c,liboltp))
-$(eval $(call unit_test,test_oltp_cold_compact,tests/unit/test_oltp_cold_compact.c tests/unit/oltp_memory_rig.c,liboltp))
-$(eval $(call unit_test,test_oltp_cold_visit,tests/unit/test_oltp_cold_visit.c tests/unit/oltp_memory_rig.c,liboltp))
-$(eval $(call unit_test,test_oltp_fetch,tests/unit/test_oltp_fetch.c tests/unit/oltp_memory_rig.c,liboltp))
-$(eval $(call unit_test,test_oltp_fetch_beside,tests/unit/test_oltp_fetch_beside.c tests/unit/oltp_memory_rig.c,liboltp))
-$(eval $(call unit_test,test_oltp_table_blocks,tests/unit/test_oltp_table_blocks.c tests/unit/oltp_memory_rig.c,liboltp))
-$(eval $(call unit_test,test_oltp_cold_nomem,tests/unit/test_oltp_cold_nomem.c tests/unit/alloc_faults.c tests/unit/oltp_memory_rig.c,liboltp,,$(foreach f,malloc calloc realloc aligned_alloc,-Xlinker --wrap=$(f))))
-$(eval $(call unit_test_single,test_oltp_recency,tests/unit/test_oltp_recency.c,liboltp))
-$(eval $(call unit_test,test_oltp_vom_ebb,tests/unit/test_oltp_vom_ebb.c tests/unit/oltp_memory_rig.c,liboltp-server liboltp))
-$(eval $(call unit_test,test_oltp_retire,tests/unit/test_oltp_retire.c,liboltp,,$(foreach f,evict_flush epoch_advance storage_slot_free,-Xlinker --wrap=$(f))))
-$(eval $(call unit_test,test_oltp_tables,tests/unit/test_oltp_tables.c,liboltp))
-$(eval $(call unit_test,test_oltp_stamp,tests/unit/test_oltp_stamp.c tests/unit/oltp_memory_rig.c,liboltp))
-$(eval $(call unit_test,test_oltp_cutoff,tests/unit/test_oltp_cutoff.c tests/unit/oltp_memory_rig.c,liboltp))
-$(eval $(call unit_test,test_oltp_idle,tests/unit/test_oltp_idle.c tests/unit/oltp_memory_rig.c,liboltp))
-$(eval $(call unit_test_single,test_oltp_recency_look,tests/unit/test_oltp_recency_look.c,liboltp))
-$(eval $(call unit_test,test_oltp_recency_engine,tests/unit/test_oltp_recency_engine.c tests/unit/oltp_memory_rig.c,liboltp))
-$(eval $(call unit_test,test_oltp_moving,tests/unit/test_oltp_moving.c tests/unit/oltp_memory_rig.c,liboltp-bench liboltp))
-$(eval $(call unit_test,test_oltp_revoke,tests/unit/test_oltp_revoke.c tests/unit/ordered_rig.c tests/unit/taker_rig.c tests/unit/oltp_memory_rig.c,liboltp))
-$(eval $(call unit_test,test_oltp_restore,tests/unit/test_oltp_restore.c tests/unit/ordered_rig.c tests/unit/restore_rig.c tests/unit/taker_rig.c tests/unit/oltp_memory_rig.c $(OLTP_FAULTS_SRC),liboltp,,-Xlinker --wrap=notes_hold))
-$(eval $(call unit_test,test_oltp_restore_load,tests/unit/test_oltp_restore_load.c tests/unit/restore_rig.c tests/unit/taker_rig.c tests/unit/oltp_memory_rig.c $(OLTP_FAULTS_SRC),liboltp))
-$(eval $(call unit_test,test_oltp_blocks_ebb,tests/unit/test_oltp_blocks_ebb.c tests/unit/oltp_memory_rig.c $(OLTP_FAULTS_SRC) $(OLTP_EBB_RIG_SRC),liboltp-server liboltp-bench liboltp monitord libebb))
-$(eval $(call unit_test_single,test_oltp_dist_steps,tests/unit/test_oltp_dist_steps.c,liboltp-dist))
-$(eval $(call unit_test_single,test_oltp_dist_twophase,tests/unit/test_oltp_dist_twophase.c,liboltp-dist))
-$(eval $(call unit_test,test_oltp_dist_crash,tests/unit/test_oltp_dist_crash.c,))
+$(eval $(call unit_test_native,test_oltp_tpcc_cold,tests/unit/oltp-engine/test_oltp_tpcc_cold.c tests/unit/oltp-engine/tpcc_rig.c tests/unit/oltp-engine/oltp_memory_rig.c,liboltp-bench liboltp))
+$(eval $(call unit_test,test_oltp_tpcc_recover,tests/unit/oltp-engine/test_oltp_tpcc_recover.c tests/unit/oltp-engine/tpcc_rig.c,liboltp-bench liboltp))
+$(eval $(call unit_test,test_oltp_workload,tests/unit/oltp-engine/test_oltp_workload.c,liboltp-bench liboltp))
+$(eval $(call unit_test,test_oltp_workload_draw,tests/unit/oltp-engine/test_oltp_workload_draw.c,liboltp-bench liboltp))
+$(eval $(call unit_test_single,test_oltp_policy,tests/unit/oltp-engine/test_oltp_policy.c,liboltp))
+$(eval $(call unit_test_single,test_oltp_adapt,tests/unit/oltp-engine/test_oltp_adapt.c tests/unit/oltp-engine/adapt_model.c,liboltp))
+$(eval $(call unit_test,test_oltp_elastic,tests/unit/oltp-engine/test_oltp_elastic.c,liboltp-bench liboltp))
+$(eval $(call unit_test,test_oltp_pool,tests/unit/oltp-engine/test_oltp_pool.c,liboltp,,-Xlinker --wrap=pthread_setaffinity_np))
+$(eval $(call unit_test,test_oltp_idle_worker,tests/unit/oltp-engine/test_oltp_idle_worker.c,liboltp))
+$(eval $(call unit_test,test_oltp_drain,tests/unit/oltp-engine/test_oltp_drain.c tests/unit/oltp-engine/oltp_memory_rig.c,liboltp,,-Xlinker --wrap=clock_gettime))
+$(eval $(call unit_test_single,test_oltp_warm,tests/unit/oltp-engine/test_oltp_warm.c,liboltp-bench liboltp))
+$(eval $(call unit_test_single,test_oltp_options,tests/unit/oltp-engine/test_oltp_options.c,liboltp-bench liboltp))
+$(eval $(call unit_test,test_oltp_server,tests/unit/oltp-engine/test_oltp_server.c,liboltp-server liboltp-bench liboltp libebb))
+$(eval $(call unit_test,test_oltp_source_ebb,tests/unit/oltp-engine/test_oltp_source_ebb.c $(OLTP_EBB_RIG_SRC),liboltp-server liboltp-bench liboltp monitord libebb))
+$(eval $(call unit_test,test_oltp_storage,tests/unit/oltp-engine/test_oltp_storage.c tests/unit/oltp-engine/oltp_memory_rig.c,liboltp))
+$(eval $(call unit_test,test_oltp_cold,tests/unit/oltp-engine/test_oltp_cold.c tests/unit/oltp-engine/oltp_memory_rig.c,liboltp))
+$(eval $(call unit_test,test_oltp_cold_compact,tests/unit/oltp-engine/test_oltp_cold_compact.c tests/unit/oltp-engine/oltp_memory_rig.c,liboltp))
+$(eval $(call unit_test,test_oltp_cold_visit,tests/unit/oltp-engine/test_oltp_cold_visit.c tests/unit/oltp-engine/oltp_memory_rig.c,liboltp))
+$(eval $(call unit_test,test_oltp_fetch,tests/unit/oltp-engine/test_oltp_fetch.c tests/unit/oltp-engine/oltp_memory_rig.c,liboltp))
+$(eval $(call unit_test,test_oltp_fetch_beside,tests/unit/oltp-engine/test_oltp_fetch_beside.c tests/unit/oltp-engine/oltp_memory_rig.c,liboltp))
+$(eval $(call unit_test,test_oltp_table_blocks,tests/unit/oltp-engine/test_oltp_table_blocks.c tests/unit/oltp-engine/oltp_memory_rig.c,liboltp))
+$(eval $(call unit_test,test_oltp_cold_nomem,tests/unit/oltp-engine/test_oltp_cold_nomem.c tests/unit/oltp-engine/alloc_faults.c tests/unit/oltp-engine/oltp_memory_rig.c,liboltp,,$(foreach f,malloc calloc realloc aligned_alloc,-Xlinker --wrap=$(f))))
+$(eval $(call unit_test_single,test_oltp_recency,tests/unit/oltp-engine/test_oltp_recency.c,liboltp))
+$(eval $(call unit_test,test_oltp_vom_ebb,tests/unit/oltp-engine/test_oltp_vom_ebb.c tests/unit/oltp-engine/oltp_memory_rig.c,liboltp-server liboltp))
+$(eval $(call unit_test,test_oltp_retire,tests/unit/oltp-engine/test_oltp_retire.c,liboltp,,$(foreach f,evict_flush epoch_advance storage_slot_free,-Xlinker --wrap=$(f))))
+$(eval $(call unit_test,test_oltp_tables,tests/unit/oltp-engine/test_oltp_tables.c,liboltp))
+$(eval $(call unit_test,test_oltp_stamp,tests/unit/oltp-engine/test_oltp_stamp.c tests/unit/oltp-engine/oltp_memory_rig.c,liboltp))
+$(eval $(call unit_test,test_oltp_cutoff,tests/unit/oltp-engine/test_oltp_cutoff.c tests/unit/oltp-engine/oltp_memory_rig.c,liboltp))
+$(eval $(call unit_test,test_oltp_idle,tests/unit/oltp-engine/test_oltp_idle.c tests/unit/oltp-engine/oltp_memory_rig.c,liboltp))
+$(eval $(call unit_test_single,test_oltp_recency_look,tests/unit/oltp-engine/test_oltp_recency_look.c,liboltp))
+$(eval $(call unit_test,test_oltp_recency_engine,tests/unit/oltp-engine/test_oltp_recency_engine.c tests/unit/oltp-engine/oltp_memory_rig.c,liboltp))
+$(eval $(call unit_test,test_oltp_moving,tests/unit/oltp-engine/test_oltp_moving.c tests/unit/oltp-engine/oltp_memory_rig.c,liboltp-bench liboltp))
+$(eval $(call unit_test,test_oltp_revoke,tests/unit/oltp-engine/test_oltp_revoke.c tests/unit/oltp-engine/ordered_rig.c tests/unit/oltp-engine/taker_rig.c tests/unit/oltp-engine/oltp_memory_rig.c,liboltp))
+$(eval $(call unit_test,test_oltp_restore,tests/unit/oltp-engine/test_oltp_restore.c tests/unit/oltp-engine/ordered_rig.c tests/unit/oltp-engine/restore_rig.c tests/unit/oltp-engine/taker_rig.c tests/unit/oltp-engine/oltp_memory_rig.c $(OLTP_FAULTS_SRC),liboltp,,-Xlinker --wrap=notes_hold))
+$(eval $(call unit_test,test_oltp_restore_load,tests/unit/oltp-engine/test_oltp_restore_load.c tests/unit/oltp-engine/restore_rig.c tests/unit/oltp-engine/taker_rig.c tests/unit/oltp-engine/oltp_memory_rig.c $(OLTP_FAULTS_SRC),liboltp))
+$(eval $(call unit_test,test_oltp_blocks_ebb,tests/unit/oltp-engine/test_oltp_blocks_ebb.c tests/unit/oltp-engine/oltp_memory_rig.c $(OLTP_FAULTS_SRC) $(OLTP_EBB_RIG_SRC),liboltp-server liboltp-bench liboltp monitord libebb))
+$(eval $(call unit_test_single,test_oltp_dist_steps,tests/unit/oltp-engine/test_oltp_dist_steps.c,liboltp-dist))
+$(eval $(call unit_test_single,test_oltp_dist_twophase,tests/unit/oltp-engine/test_oltp_dist_twophase.c,liboltp-dist))
+$(eval $(call unit_test,test_oltp_dist_crash,tests/unit/oltp-engine/test_oltp_dist_crash.c,))
 $(B)/tests/test_oltp_dist_crash: | $(B)/bin/oltp-node
-$(eval $(call unit_test,test_oltp_dist_wire,tests/unit/test_oltp_dist_wire.c,liboltp-dist liboltp-bench liboltp))
-$(eval $(call unit_test,test_oltp_log,tests/unit/test_oltp_log.c tests/unit/log_rig.c,liboltp))
-$(eval $(call unit_test,test_oltp_log_fail,tests/unit/test_oltp_log_fail.c tests/unit/log_rig.c,liboltp))
-$(eval $(call unit_test,test_oltp_log_threads,tests/unit/test_oltp_log_threads.c tests/unit/log_rig.c,liboltp))
-$(eval $(call unit_test,test_oltp_log_stalled,tests/unit/test_oltp_log_stalled.c tests/unit/log_rig.c,liboltp,,-Xlinker --wrap=log_chunk_open))
+$(eval $(call unit_test,test_oltp_dist_wire,tests/unit/oltp-engine/test_oltp_dist_wire.c,liboltp-dist liboltp-bench liboltp))
+$(eval $(call unit_test,test_oltp_log,tests/unit/oltp-engine/test_oltp_log.c tests/unit/oltp-engine/log_rig.c,liboltp))
+$(eval $(call unit_test,test_oltp_log_fail,tests/unit/oltp-engine/test_oltp_log_fail.c tests/unit/oltp-engine/log_rig.c,liboltp))
+$(eval $(call unit_test,test_oltp_log_threads,tests/unit/oltp-engine/test_oltp_log_threads.c tests/unit/oltp-engine/log_rig.c,liboltp))
+$(eval $(call unit_test,test_oltp_log_stalled,tests/unit/oltp-engine/test_oltp_log_stalled.c tests/unit/oltp-engine/log_rig.c,liboltp,,-Xlinker --wrap=log_chunk_open))

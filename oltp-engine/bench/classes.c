@@ -7,7 +7,7 @@
 #include <time.h>
 
 #include "classes.h"
-#include "oltp-engine/src/hist.h"
+#include "oltp-engine/src/base/hist.h"
 
 /* Measure one transaction in so many; a power of two. */
 #define MEASURE_EVERY	16u

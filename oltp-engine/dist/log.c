@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "log.h"
-#include "oltp-engine/src/checksum.h"
+#include "oltp-engine/src/base/checksum.h"
 
 #define LOG_SEED	0xebb2ull
 

@@ -4,16 +4,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "checkpoint.h"
-#include "engine.h"
-#include "fetch.h"
-#include "idle.h"
-#include "log_append.h"
-#include "log_core.h"
-#include "lost.h"
-#include "manager.h"
-#include "notes.h"
-#include "tree.h"
+#include "oltp-engine/src/cold/fetch.h"
+#include "oltp-engine/src/index/tree.h"
+#include "oltp-engine/src/log/log_append.h"
+#include "oltp-engine/src/log/log_core.h"
+#include "oltp-engine/src/memory/idle.h"
+#include "oltp-engine/src/memory/manager.h"
+#include "oltp-engine/src/recovery/checkpoint.h"
+#include "oltp-engine/src/txn/engine.h"
+#include "oltp-engine/src/txn/lost.h"
+#include "oltp-engine/src/txn/notes.h"
 
 #define TXN_RECORDS_DEFAULT	128u
 #define TXN_UNDO_DEFAULT	(64u << 10)

@@ -3,9 +3,9 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "engine.h"
-#include "log_core.h"
-#include "ordered.h"
+#include "oltp-engine/src/log/log_core.h"
+#include "oltp-engine/src/txn/engine.h"
+#include "oltp-engine/src/txn/ordered.h"
 
 #define RECORD_BYTES_MAX	(1u << 20)
 #define CAPACITY_MAX		(1ull << 32)

@@ -16,7 +16,7 @@
 
 #include <cmocka.h>
 
-#include "oltp-engine/src/idle.h"
+#include "oltp-engine/src/memory/idle.h"
 #include "simulate/brokered.h"
 #include "tests/lib/test_full.h"
 

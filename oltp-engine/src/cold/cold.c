@@ -1,0 +1,389 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* The books of records on disk: see cold.h. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cold.h"
+#include "fetch.h"
+#include "oltp-engine/src/base/checksum.h"
+#include "oltp-engine/src/memory/manager.h"
+#include "oltp-engine/src/txn/engine.h"
+#include "oltp-engine/src/txn/lost.h"
+
+/*
+ * Extents: one to write to, and another for the case that what was to be emptied did not get empty,
+ * because somebody used a record of it all the time.
+ */
+#define RESERVE		2u
+
+int cold_create(struct oltp_engine *engine, const char *dir, uint64_t bytes_max,
+		struct cold **ret_cold)
+{
+	struct cold *cold = calloc(1, sizeof(*cold));
+	int rc;
+
+	if (!cold)
+		return -ENOMEM;
+	cold->engine = engine;
+	rc = cold_file_open(&cold->file, dir, bytes_max);
+	if (rc) {
+		free(cold);
+		return rc;
+	}
+	pthread_mutex_init(&cold->lock, NULL);
+	atomic_store_explicit(&cold->books_bytes, sizeof(*cold), memory_order_relaxed);
+	*ret_cold = cold;
+	return 0;
+}
+
+static void block_books_free(struct cold_block *block)
+{
+	free(block->keys);
+	free(block->used);
+}
+
+void cold_destroy(struct cold *cold)
+{
+	if (!cold)
+		return;
+	for (uint32_t i = 0; i < COLD_LEAVES; i++) {
+		struct cold_leaf *leaf = atomic_load_explicit(&cold->leaves[i],
+							      memory_order_relaxed);
+
+		for (uint32_t b = 0; leaf && b < COLD_LEAF_BLOCKS; b++)
+			block_books_free(&leaf->blocks[b]);
+		free(leaf);
+	}
+	fetchers_left_free(cold);
+	cold_file_close(&cold->file);
+	pthread_mutex_destroy(&cold->lock);
+	free(cold);
+}
+
+struct cold_block *cold_block_get(const struct cold *cold, uint64_t number)
+{
+	/* Pairs with the release in number_new. */
+	struct cold_leaf *leaf = atomic_load_explicit(&cold->leaves[number / COLD_LEAF_BLOCKS],
+						      memory_order_acquire);
+
+	return &leaf->blocks[number % COLD_LEAF_BLOCKS];
+}
+
+struct cold_block *cold_stub_block(const struct cold *cold, uint64_t entry)
+{
+	return cold_block_get(cold, (entry & INDEX_ADDR_MASK) >> (COLD_SLOT_BITS + 1));
+}
+
+static bool stub_has_key(void *ctx, uint64_t entry, uint64_t key)
+{
+	const struct cold_block *block = cold_stub_block(ctx, entry);
+
+	return atomic_load_explicit(&block->keys[cold_stub_slot(entry)], memory_order_relaxed) ==
+	       key;
+}
+
+void cold_table_init(struct oltp_table *table)
+{
+	if (!table->engine->cold)
+		return;
+	table->index.stub_has_key = stub_has_key;
+	table->index.stub_ctx = table->engine->cold;
+}
+
+uint32_t cold_stride(const struct oltp_table *table)
+{
+	return (uint32_t)((sizeof(struct cold_head) + table->record_bytes + 7) & ~7ul);
+}
+
+uint32_t cold_slots(const struct oltp_table *table)
+{
+	uint32_t n = COLD_EXTENT_BYTES / cold_stride(table);
+
+	return n < COLD_SLOTS_MAX ? n : COLD_SLOTS_MAX;
+}
+
+struct cold_place cold_stub_place(const struct cold *cold, uint64_t entry)
+{
+	const struct cold_block *block = cold_stub_block(cold, entry);
+	uint32_t stride = cold_stride(block->table);
+	uint64_t mask = cold->file.align - 1ull;
+	uint64_t at = block->number * COLD_EXTENT_BYTES + (uint64_t)cold_stub_slot(entry) * stride;
+	uint64_t from = at & ~mask;
+
+	return (struct cold_place){ from, (uint32_t)(((at + stride + mask) & ~mask) - from),
+				    (uint32_t)(at - from) };
+}
+
+/* A block whose extent was never used. */
+static int number_new(struct cold *cold, struct cold_block **ret_block)
+{
+	struct cold_leaf *_Atomic *leaf = &cold->leaves[cold->n_numbers / COLD_LEAF_BLOCKS];
+
+	if (cold->n_numbers == (uint64_t)COLD_LEAVES * COLD_LEAF_BLOCKS)
+		return -ENOSPC;
+	if ((cold->n_numbers + 1) * COLD_EXTENT_BYTES > cold->file.bytes) {
+		int rc = cold_file_grow(&cold->file);
+
+		if (rc)
+			return rc;
+	}
+	if (!atomic_load_explicit(leaf, memory_order_relaxed)) {
+		struct cold_leaf *new = calloc(1, sizeof(*new));
+
+		if (!new)
+			return -ENOMEM;
+		atomic_fetch_add_explicit(&cold->books_bytes, sizeof(*new), memory_order_relaxed);
+		atomic_store_explicit(leaf, new, memory_order_release);
+	}
+	*ret_block = cold_block_get(cold, cold->n_numbers);
+	(*ret_block)->number = cold->n_numbers++;
+	return 0;
+}
+
+static int keys_reserve(struct cold *cold, struct cold_block *block, uint32_t n)
+{
+	_Atomic uint64_t *keys;
+	_Atomic uint32_t *used;
+
+	if (block->keys_room >= n)
+		return 0;
+	keys = malloc(n * sizeof(*keys));
+	used = malloc(n * sizeof(*used));
+	if (!keys || !used) {
+		free(keys);
+		free(used);
+		return -ENOMEM;
+	}
+	atomic_fetch_add_explicit(&cold->books_bytes,
+				  (n - block->keys_room) * (sizeof(*keys) + sizeof(*used)),
+				  memory_order_relaxed);
+	block_books_free(block);
+	block->keys = keys;
+	block->used = used;
+	block->keys_room = n;
+	return 0;
+}
+
+static void block_free(struct cold *cold, struct cold_block *block)
+{
+	block->next = cold->free;
+	cold->free = block;
+}
+
+static int block_take(struct cold *cold, struct cold_block **ret_block)
+{
+	if (!cold->free)
+		return number_new(cold, ret_block);
+	*ret_block = cold->free;
+	cold->free = cold->free->next;
+	return 0;
+}
+
+static int reserve_fill(struct cold *cold)
+{
+	int rc = 0;
+
+	while (cold->n_reserve < RESERVE) {
+		struct cold_block *block;
+
+		rc = block_take(cold, &block);
+		if (rc)
+			break;
+		block->next = cold->reserve;
+		cold->reserve = block;
+		cold->n_reserve++;
+	}
+	return rc;
+}
+
+int cold_block_alloc(struct cold *cold, struct oltp_table *table, bool is_compaction,
+		     struct cold_block **ret_block)
+{
+	struct cold_block *block;
+	int rc;
+
+	pthread_mutex_lock(&cold->lock);
+	rc = reserve_fill(cold);
+	if (!rc)
+		rc = block_take(cold, &block);
+	if (rc && is_compaction && cold->n_reserve) {
+		block = cold->reserve;
+		cold->reserve = block->next;
+		cold->n_reserve--;
+		rc = 0;
+	}
+	if (!rc) {
+		rc = keys_reserve(cold, block, cold_slots(table));
+		if (rc)
+			block_free(cold, block);
+	}
+	if (!rc) {
+		cold->n_used++;
+		block->table = table;
+		block->n = 0;
+		block->generation++;
+		*ret_block = block;
+	}
+	pthread_mutex_unlock(&cold->lock);
+	return rc;
+}
+
+void cold_block_give_up(struct cold *cold, struct cold_block *block)
+{
+	pthread_mutex_lock(&cold->lock);
+	cold->n_used--;
+	block_free(cold, block);
+	pthread_mutex_unlock(&cold->lock);
+}
+
+void cold_extents_count(struct cold *cold, uint64_t *ret_numbers, uint64_t *ret_used,
+			uint64_t *ret_left)
+{
+	uint64_t used;
+
+	pthread_mutex_lock(&cold->lock);
+	*ret_numbers = cold->n_numbers;
+	*ret_used = cold->n_used;
+	*ret_left = cold_file_extents_max(&cold->file);
+	used = cold->n_used + cold->n_reserve;
+	*ret_left -= used < *ret_left ? used : *ret_left;
+	pthread_mutex_unlock(&cold->lock);
+}
+
+void cold_block_unlive(struct cold *cold, struct cold_block *block, uint32_t n)
+{
+	/* Acquire and release: whoever retires it comes after all the others. */
+	if (!n || atomic_fetch_sub_explicit(&block->live, n, memory_order_acq_rel) != n)
+		return;
+	pthread_mutex_lock(&cold->lock);
+	block->retired = 0;
+	block->next = cold->retired;
+	cold->retired = block;
+	pthread_mutex_unlock(&cold->lock);
+}
+
+void cold_reclaim(struct cold *cold)
+{
+	struct cold_block **at, *block;
+	uint64_t epoch;
+
+	pthread_mutex_lock(&cold->lock);
+	if (!cold->retired)
+		goto out_unlock;
+	epoch = epoch_advance(&cold->engine->epoch);
+	for (at = &cold->retired; (block = *at);) {
+		if (!block->retired)
+			block->retired = epoch;
+		if (atomic_load_explicit(&block->pins, memory_order_acquire) ||
+		    !engine_epoch_has_passed(cold->engine, block->retired)) {
+			at = &block->next;
+			continue;
+		}
+		*at = block->next;
+		cold->n_used--;
+		block_free(cold, block);
+	}
+out_unlock:
+	pthread_mutex_unlock(&cold->lock);
+}
+
+bool cold_pin(struct cold *cold, const struct index_ref *ref)
+{
+	struct cold_block *block = cold_stub_block(cold, ref->entry);
+
+	atomic_fetch_add_explicit(&block->pins, 1, memory_order_seq_cst);
+	if (index_ref_is_live(ref))
+		return true;
+	cold_unpin(block);
+	return false;
+}
+
+void cold_unpin(struct cold_block *block)
+{
+	/* Pairs with the acquire in cold_reclaim: what was read was read before. */
+	atomic_fetch_sub_explicit(&block->pins, 1, memory_order_release);
+}
+
+static uint64_t seed_of(const struct cold_block *block, uint32_t slot, uint64_t key)
+{
+	return key ^ (block->number << COLD_SLOT_BITS | slot) * 0xd6e8feb86659fd93ull ^
+	       block->generation << 48;
+}
+
+void cold_record_write(const struct cold_block *block, uint32_t slot, uint8_t *buffer, uint64_t key,
+		       const void *data)
+{
+	uint8_t *at = buffer + (size_t)slot * cold_stride(block->table);
+
+	memcpy(at, &(struct cold_head){ .key = key }, sizeof(struct cold_head));
+	memcpy(at + sizeof(struct cold_head), data, block->table->record_bytes);
+}
+
+void cold_record_seal(const struct cold_block *block, uint32_t slot, uint8_t *buffer)
+{
+	uint8_t *at = buffer + (size_t)slot * cold_stride(block->table);
+	struct cold_head head;
+
+	memcpy(&head, at, sizeof(head));
+	head.check = checksum(at + sizeof(head), block->table->record_bytes,
+			      seed_of(block, slot, head.key));
+	memcpy(at, &head, sizeof(head));
+}
+
+const void *cold_record_check(const struct cold_block *block, uint32_t slot, const uint8_t *at)
+{
+	struct cold_head head;
+	uint64_t key = atomic_load_explicit(&block->keys[slot], memory_order_relaxed);
+
+	memcpy(&head, at, sizeof(head));
+	at += sizeof(head);
+	if (head.key != key ||
+	    head.check != checksum(at, block->table->record_bytes, seed_of(block, slot, key)))
+		return NULL;
+	return at;
+}
+
+void cold_count_merged(struct cold *cold, struct cold_block *block)
+{
+	struct cold_counters *c = &cold->counters;
+
+	atomic_fetch_sub_explicit(&c->records, 1, memory_order_relaxed);
+	atomic_fetch_add_explicit(&c->merged_records, 1, memory_order_relaxed);
+	atomic_fetch_add_explicit(&c->merged_bytes, block->table->record_bytes,
+				  memory_order_relaxed);
+	cold_block_unlive(cold, block, 1);
+}
+
+int cold_merge(struct cold *cold, const struct index_ref *ref, uint32_t slot, const void *data,
+	       uint32_t node, uint64_t ts, uint64_t stamp)
+{
+	struct cold_block *block = cold_stub_block(cold, ref->entry);
+	struct oltp_table *table = block->table;
+	struct storage *storage = &cold->engine->storage;
+	struct record *record;
+
+	if (!index_ref_is_live(ref))
+		return -EALREADY;
+	record = storage_slot_alloc(storage, table, node, ts);
+	manager_room_check(cold->engine->manager, table);
+	if (!record)
+		return -ENOMEM;
+	atomic_store_explicit(&record->key,
+			      atomic_load_explicit(&block->keys[slot], memory_order_relaxed),
+			      memory_order_relaxed);
+	memcpy(record->data, data, table->record_bytes);
+	if (!index_stub_replace(ref, (uint64_t)(uintptr_t)record)) {
+		/*
+		 * Nobody could find it, so it may be used again at once. Whoever merges is in no
+		 * epoch: as soon as it is free, its block may go and come back as another's.
+		 */
+		lock_release_exclusive(&record->lock, stamp);
+		storage_slot_free(storage, record);
+		return -EALREADY;
+	}
+	lost_note_move(cold->engine, record);
+	lock_release_exclusive(&record->lock, stamp);
+	cold_count_merged(cold, block);
+	return 0;
+}

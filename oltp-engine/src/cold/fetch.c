@@ -1,0 +1,651 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Bringing back what a transaction missed: see oltp.h (fetching) and fetch.h.
+ *
+ * No lock is held while a record is read; what keeps it in place is the pin of its eviction block
+ * (C2). Any number of workers may read the same one, the first puts it back (C3).
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "cold_visit.h"
+#include "fetch.h"
+#include "oltp-engine/src/memory/manager.h"
+#include "oltp-engine/src/txn/engine.h"
+
+/*
+ * While there are transactions to run between polls, the kernel is asked to do something once in so
+ * many of them: a call costs as much as a transaction, telling a virtual disk of new requests ten
+ * times that. Reads are handed over when there are so many, or after so many polls.
+ */
+#define TURN_POLLS		16u
+#define SEND_AT_ONCE		32u
+#define SEND_POLLS_MAX		512u
+/* No room for a record for so long: its transaction fails. */
+#define ROOM_WAIT_NS		10000000000ull
+#define WAIT_STEP_NS		200000ull
+
+static uint64_t now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000ull + (uint64_t)ts.tv_nsec;
+}
+
+static enum oltp_rc fetcher_create(struct oltp_worker *worker)
+{
+	struct cold *cold = worker->engine->cold;
+	struct fetcher *f = calloc(1, sizeof(*f));
+
+	if (!f)
+		return OLTP_NO_MEMORY;
+	if (cold_io_init(&f->io, cold->file.fd, FETCH_READS_MAX, cold->hook)) {
+		free(f);
+		return OLTP_IO;
+	}
+	f->worker = worker;
+	f->cold = cold;
+	for (uint32_t i = 0; i < FETCH_READS_MAX; i++) {
+		f->reads[i].next = f->free;
+		f->free = &f->reads[i];
+	}
+	worker->fetcher = f;
+	return OLTP_OK;
+}
+
+_Static_assert(OLTP_TICKETS <= 64 && OLTP_TABLES_MAX <= 32, "they are bits of words");
+
+static struct fetch_read **chain_of(struct fetcher *f, uint64_t offset)
+{
+	return &f->by_sector[(offset * 0x9e3779b97f4a7c15ull >> 32) % FETCH_READS_MAX];
+}
+
+/* Nobody can join it any more. */
+static void read_unchain(struct fetcher *f, struct fetch_read *read)
+{
+	struct fetch_read **at = chain_of(f, read->request.offset);
+
+	while (*at != read)
+		at = &(*at)->chain;
+	*at = read->chain;
+}
+
+static void read_end(struct fetcher *f, struct fetch_read *read)
+{
+	cold_unpin(read->block);
+	read->next = f->free;
+	f->free = read;
+}
+
+static void fetcher_free(struct fetcher *f)
+{
+	for (uint32_t i = 0; i < FETCH_READS_MAX; i++)
+		free(f->reads[i].buffer);
+	atomic_fetch_sub_explicit(&f->cold->buffer_bytes, f->buffer_bytes, memory_order_relaxed);
+	free(f);
+}
+
+void fetcher_leave(struct fetcher *f)
+{
+	struct cold *cold;
+
+	if (!f)
+		return;
+	cold = f->cold;
+	while (f->io.in_flight) {
+		struct cold_request *request = cold_io_next(&f->io);
+
+		if (request)
+			read_end(f, (struct fetch_read *)request);
+		else
+			cold_io_wait(&f->io, 1000000000ull);
+	}
+	while (f->waiting) {
+		struct fetch_read *read = f->waiting;
+
+		f->waiting = read->next;
+		read_end(f, read);
+	}
+	cold_io_finish(&f->io);
+	memset(f->tickets, 0, sizeof(f->tickets));
+	f->worker = NULL;
+	pthread_mutex_lock(&cold->lock);
+	f->next = cold->left;
+	cold->left = f;
+	pthread_mutex_unlock(&cold->lock);
+}
+
+void fetchers_left_settle(struct cold *cold)
+{
+	struct fetcher *left, *next;
+
+	pthread_mutex_lock(&cold->lock);
+	left = cold->left;
+	cold->left = NULL;
+	pthread_mutex_unlock(&cold->lock);
+	for (; left; left = next) {
+		next = left->next;
+		visits_end(left, left->visits.n, 0, 0);
+		visits_reclaim(left);
+		if (!left->visits.n && !left->parted.n) {
+			fetcher_free(left);
+			continue;
+		}
+		pthread_mutex_lock(&cold->lock);
+		left->next = cold->left;
+		cold->left = left;
+		pthread_mutex_unlock(&cold->lock);
+	}
+}
+
+void fetchers_left_free(struct cold *cold)
+{
+	while (cold->left) {
+		struct fetcher *f = cold->left;
+
+		cold->left = f->next;
+		fetcher_free(f);
+	}
+}
+
+/* Those that are not being read into. */
+static void buffers_drop(struct fetcher *f)
+{
+	for (struct fetch_read *read = f->free; read; read = read->next) {
+		free(read->buffer);
+		atomic_fetch_sub_explicit(&f->cold->buffer_bytes, read->room,
+					  memory_order_relaxed);
+		f->buffer_bytes -= read->room;
+		read->buffer = NULL;
+		read->room = 0;
+	}
+}
+
+static int buffer_reserve(struct fetcher *f, struct fetch_read *read, uint32_t bytes)
+{
+	uint8_t *buffer;
+
+	if (read->room >= bytes)
+		return 0;
+	if (f->buffer_bytes - read->room + bytes > FETCH_BYTES_MAX)
+		buffers_drop(f);
+	/* One may always be as large as it has to be. */
+	if (f->buffer_bytes && f->buffer_bytes - read->room + bytes > FETCH_BYTES_MAX)
+		return -EAGAIN;
+	buffer = aligned_alloc(f->cold->file.align, bytes);
+	if (!buffer)
+		return -ENOMEM;
+	free(read->buffer);
+	atomic_fetch_add_explicit(&f->cold->buffer_bytes, bytes - read->room,
+				  memory_order_relaxed);
+	f->buffer_bytes += bytes - read->room;
+	read->buffer = buffer;
+	read->room = bytes;
+	return 0;
+}
+
+/* Is it used more often than those that are in memory longest? The use at hand is noted. */
+static bool is_worth_a_slot(const struct cold_block *block, uint32_t slot, uint64_t now)
+{
+	uint64_t evicted = atomic_load_explicit(&block->table->evicted_stamp, memory_order_relaxed);
+	uint32_t last = atomic_load_explicit(&block->used[slot], memory_order_relaxed);
+
+	atomic_store_explicit(&block->used[slot], (uint32_t)now, memory_order_relaxed);
+	/* Modulo 2^32: of a use too long ago to tell, either is right. */
+	return (int32_t)(last - (uint32_t)evicted) > 0;
+}
+
+/* Asked once for all that arrived together: it takes a lock that all share. */
+static bool has_plenty_of_room(struct fetcher *f, struct oltp_table *table)
+{
+	uint32_t bit = 1u << table->id;
+
+	if (!(f->room_asked & bit)) {
+		f->room_asked |= bit;
+		if (manager_has_room(f->worker->engine->manager, table))
+			f->room_there |= bit;
+	}
+	return f->room_there & bit;
+}
+
+/* One that brings the record, too; the stub is pinned. NULL: none. */
+static struct fetch_read *read_find(struct fetcher *f, uint64_t entry)
+{
+	struct cold_place place = cold_stub_place(f->cold, entry);
+	struct fetch_read *read = *chain_of(f, place.offset), *beside = NULL;
+
+	for (; read; read = read->chain) {
+		if (!((read->ref.entry ^ entry) & INDEX_ADDR_MASK))
+			return read;
+		if (read->request.offset == place.offset && read->request.bytes >= place.bytes)
+			beside = read;
+	}
+	return beside && has_plenty_of_room(f, beside->block->table) ? beside : NULL;
+}
+
+static void read_join(struct fetcher *f, struct fetch_read *read, uint64_t entry, uint32_t ticket)
+{
+	uint64_t bit = 1ull << ticket;
+
+	if (!((read->ref.entry ^ entry) & INDEX_ADDR_MASK))
+		read->askers |= bit;
+	if (read->tickets & bit)
+		return;
+	read->tickets |= bit;
+	read->hold = f->last_hold;
+	f->tickets[ticket].pending++;
+}
+
+/* The stub is pinned. -EAGAIN: too much is being read. */
+static int read_start(struct fetcher *f, const struct index_ref *ref, uint32_t ticket)
+{
+	struct cold_place place = cold_stub_place(f->cold, ref->entry);
+	/* In front of what is read, for the struct cold_visit: no less, or the disk refuses. */
+	uint32_t front = f->cold->file.align;
+	struct fetch_read *read = f->free;
+	int rc = read ? buffer_reserve(f, read, front + place.bytes) : -EAGAIN;
+
+	if (rc)
+		return rc;
+	f->free = read->next;
+	read->ref = *ref;
+	read->block = cold_stub_block(f->cold, ref->entry);
+	read->slot = cold_stub_slot(ref->entry);
+	read->ticket = ticket;
+	read->is_wanted = is_worth_a_slot(read->block, read->slot,
+					  epoch_now(&f->worker->engine->epoch));
+	read->lead = front + place.lead;
+	read->request = (struct cold_request){ .bytes = place.bytes, .offset = place.offset,
+					       .buffer = read->buffer + front };
+	cold_io_add(&f->io, &read->request);
+	read->chain = *chain_of(f, place.offset);
+	*chain_of(f, place.offset) = read;
+	read->tickets = read->askers = 0;
+	read_join(f, read, ref->entry, ticket);
+	f->tickets[ticket].held++;
+	f->tickets[ticket].held_bytes += read->room;
+	f->held++;
+	f->held_bytes += read->room;
+	return 0;
+}
+
+/* After the last of what it waited for has gone. */
+static void ticket_check(struct fetcher *f, struct fetch_ticket *ticket)
+{
+	if (!ticket->pending && !ticket->room_for)
+		f->done[f->n_done++] = (uint32_t)(ticket - f->tickets);
+}
+
+/* The worker did nothing but reading since f->now_ns. */
+static void count_cpu(struct fetcher *f)
+{
+	f->left_ns = now_ns();
+	f->spent_ns += f->left_ns - f->now_ns;
+	atomic_fetch_add_explicit(&f->cold->counters.read_cpu_ns, f->left_ns - f->now_ns,
+				  memory_order_relaxed);
+}
+
+static void wait_for_room(struct fetcher *f, struct oltp_table *table)
+{
+	f->n_waiting++;
+	if (!f->waiting_since_ns)
+		f->waiting_since_ns = now_ns();
+	manager_room_want(f->worker->engine->manager, table);
+}
+
+static int start_wanted(struct fetcher *f, const struct cold_want *want, uint32_t ticket)
+{
+	struct fetch_read *read;
+	struct index_ref ref;
+	int rc = 0;
+
+	/* In memory by now, or never there, or lost: the transaction will see. */
+	if (index_find(&want->table->index, want->key, want->hash, &ref) || !ref.entry ||
+	    (ref.entry & INDEX_ADDR_MASK) == INDEX_LOST)
+		return 0;
+	if (!cold_pin(f->cold, &ref))
+		return 0;
+	read = read_find(f, ref.entry);
+	if (read)
+		read_join(f, read, ref.entry, ticket);
+	else
+		rc = read_start(f, &ref, ticket);
+	if (read || rc)
+		cold_unpin(cold_stub_block(f->cold, ref.entry));
+	return rc;
+}
+
+/*
+ * The reads of one that begins to fetch would be in the way of those that others hold. Not if
+ * nothing is on its way: who holds them may wait for this one.
+ */
+static bool is_too_much(const struct fetcher *f, uint32_t n)
+{
+	return (f->held + n > HELD_MAX || f->held_bytes > HELD_BYTES_MAX) &&
+	       (f->io.in_flight || f->n_waiting || f->n_done);
+}
+
+enum oltp_rc oltp_cold_fetch(struct oltp_worker *worker, uint32_t number)
+{
+	enum oltp_rc made = OLTP_OK;
+	struct fetch_ticket *ticket;
+	struct fetcher *f;
+	int rc = 0;
+
+	if (number >= OLTP_TICKETS || worker->state != TXN_IDLE ||
+	    (!worker->n_wants && !worker->wants_room))
+		return OLTP_INVALID;
+	if (!worker->fetcher)
+		made = fetcher_create(worker);
+	if (made)
+		return made;
+	f = worker->fetcher;
+	ticket = &f->tickets[number];
+	if (ticket->is_used)
+		return OLTP_INVALID;
+	if (!ticket->hold) {
+		if (is_too_much(f, worker->n_wants))
+			return OLTP_FULL;
+		/* Not 0, and not that of a visitor of long ago. */
+		f->last_hold += f->last_hold == UINT32_MAX ? 2 : 1;
+		ticket->hold = f->last_hold;
+	}
+	ticket->is_used = true;
+	f->now_ns = now_ns();
+
+	epoch_enter(&worker->engine->epoch, &worker->announced, epoch_now(&worker->engine->epoch));
+	for (uint32_t i = 0; !rc && i < worker->n_wants; i++)
+		rc = start_wanted(f, &worker->wants[i], number);
+	epoch_leave(&worker->announced);
+
+	/* What was started is enough for now: the transaction will ask for the rest. */
+	if (rc && !ticket->pending) {
+		ticket->is_used = false;
+		return rc == -EAGAIN ? OLTP_FULL : OLTP_NO_MEMORY;
+	}
+	if (worker->wants_room) {
+		ticket->room_for = worker->room_table;
+		wait_for_room(f, worker->room_table);
+	}
+	worker->n_wants = 0;
+	worker->wants_room = false;
+	ticket_check(f, ticket);
+	count_cpu(f);
+	return OLTP_OK;
+}
+
+/* Those that waited for it can go on. If it failed, what lies beside may be good: once more. */
+static void read_tell(struct fetcher *f, struct fetch_read *read, enum oltp_rc rc)
+{
+	read_unchain(f, read);
+	for (uint64_t left = read->tickets; left; left &= left - 1) {
+		struct fetch_ticket *ticket = &f->tickets[__builtin_ctzll(left)];
+
+		if (rc && read->askers & left & -left)
+			ticket->rc = rc;
+		ticket->pending--;
+		ticket_check(f, ticket);
+	}
+}
+
+static void read_finish(struct fetcher *f, struct fetch_read *read, enum oltp_rc rc)
+{
+	struct fetch_ticket *ticket = &f->tickets[read->ticket];
+
+	ticket->held--;
+	ticket->held_bytes -= read->room;
+	f->held--;
+	f->held_bytes -= read->room;
+	read_tell(f, read, rc);
+	read_end(f, read);
+}
+
+/* False: there is no room. */
+static bool read_merge(struct fetcher *f, struct fetch_read *read)
+{
+	struct oltp_worker *worker = f->worker;
+	const void *data = read->buffer + read->lead + sizeof(struct cold_head);
+
+	if (cold_merge(f->cold, &read->ref, read->slot, data, worker->node,
+		       counter_read(&worker->clock) << LOCK_TS_WORKER_BITS | worker->number,
+		       epoch_now(&worker->engine->epoch)) == -ENOMEM)
+		return false;
+	read_finish(f, read, OLTP_OK);
+	return true;
+}
+
+/* Lets it be used where it is. */
+static void read_visit(struct fetcher *f, struct fetch_read *read)
+{
+	struct record *record = (struct record *)(read->buffer + read->lead);
+	struct index_ref ref = read->ref;
+
+	if (!cold_visit_begin(&ref, record, epoch_now(&f->worker->engine->epoch))) {
+		read_finish(f, read, OLTP_OK);
+		return;
+	}
+	read_tell(f, read, OLTP_OK);
+	read->ref = ref;
+	cold_unpin(read->block);
+	visits_add(f, read);
+}
+
+/* Where it may be now, whatever it is worth. False: nowhere. */
+static bool read_place(struct fetcher *f, struct fetch_read *read)
+{
+	if (!visits_have_room(f, read->room))
+		return read_merge(f, read);
+	read_visit(f, read);
+	return true;
+}
+
+/* Reads that have arrived together, by table. */
+struct arrived {
+	uint32_t n, tables[OLTP_TABLES_MAX];
+};
+
+static void read_arrived(struct fetcher *f, struct fetch_read *read, struct arrived *arrived)
+{
+	struct cold_counters *c = &f->cold->counters;
+	bool has_room;
+
+	atomic_fetch_add_explicit(&c->reads, 1, memory_order_relaxed);
+	if (read->request.result ||
+	    !cold_record_check(read->block, read->slot, read->buffer + read->lead)) {
+		atomic_fetch_add_explicit(&c->read_errors, 1, memory_order_relaxed);
+		read_finish(f, read, OLTP_IO);
+		return;
+	}
+	arrived->n++;
+	arrived->tables[read->block->table->id]++;
+	has_room = has_plenty_of_room(f, read->block->table);
+	if (has_room)
+		fetch_merge_beside(f, read);
+	if ((read->is_wanted || has_room) && read_merge(f, read))
+		return;
+	if (read_place(f, read))
+		return;
+	read->next = f->waiting;
+	f->waiting = read;
+	wait_for_room(f, read->block->table);
+}
+
+static bool room_is_there(struct fetcher *f, struct oltp_table *table)
+{
+	return storage_free_slots(table) ||
+	       storage_spare_bytes(&f->worker->engine->storage) >= OLTP_MEM_BLOCK_BYTES;
+}
+
+static void want_again(struct fetcher *f)
+{
+	struct manager *m = f->worker->engine->manager;
+
+	if (f->waiting)
+		manager_room_want(m, f->waiting->block->table);
+	for (uint32_t i = 0; i < OLTP_TICKETS; i++) {
+		if (f->tickets[i].room_for)
+			manager_room_want(m, f->tickets[i].room_for);
+	}
+}
+
+/* What waits for room: put in now, or given up.  Late may be who looks: tried once more before. */
+static void retry_waiting(struct fetcher *f)
+{
+	bool is_late = now_ns() - f->waiting_since_ns > ROOM_WAIT_NS;
+	struct fetch_read **at = &f->waiting, *read;
+	uint32_t n = f->n_waiting;
+
+	while ((read = *at)) {
+		struct fetch_read *next = read->next;
+		/* Visits end as well, so that room for another one is as likely as in a block. */
+		bool is_placed = read_place(f, read);
+
+		if (!is_placed && !is_late)
+			break;
+		*at = next;
+		f->n_waiting--;
+		if (!is_placed)
+			read_finish(f, read, OLTP_NO_MEMORY);
+	}
+	for (uint32_t i = 0; i < OLTP_TICKETS; i++) {
+		struct fetch_ticket *ticket = &f->tickets[i];
+		bool is_there = ticket->room_for && room_is_there(f, ticket->room_for);
+
+		if (!ticket->room_for || (!is_there && !is_late))
+			continue;
+		if (!is_there)
+			ticket->rc = OLTP_NO_MEMORY;
+		ticket->room_for = NULL;
+		f->n_waiting--;
+		ticket_check(f, ticket);
+	}
+	if (f->n_waiting < n)
+		f->waiting_since_ns = f->n_waiting ? now_ns() : 0;
+	else
+		want_again(f);
+}
+
+/* Each has cost as much as the others. */
+static void count_cost(struct fetcher *f, const struct arrived *arrived)
+{
+	for (uint32_t i = 0; arrived->n && i < OLTP_TABLES_MAX; i++)
+		reread_note(&f->cold->rereads[i], f->spent_ns / arrived->n, arrived->tables[i]);
+	if (arrived->n)
+		f->spent_ns = 0;
+}
+
+/* waited: since it left, the worker had nothing else to do. */
+static void move_on(struct fetcher *f, bool send, bool waited)
+{
+	struct arrived arrived = { 0 };
+	struct cold_request *request;
+	bool has_worked = false;
+
+	f->now_ns = now_ns();
+	if (waited && f->left_ns && f->io.in_flight)
+		f->spent_ns += f->now_ns - f->left_ns;
+	f->left_ns = f->now_ns;
+	if (f->io.unsent &&
+	    (send || f->io.unsent >= SEND_AT_ONCE || f->polls >= SEND_POLLS_MAX)) {
+		f->polls = 0;
+		cold_io_flush(&f->io);
+		has_worked = true;
+	}
+	visits_keep_few(f);
+	f->room_asked = f->room_there = 0;
+	while ((request = cold_io_next(&f->io))) {
+		read_arrived(f, (struct fetch_read *)request, &arrived);
+		has_worked = true;
+	}
+	/* To look in vain is what it does while it has nothing else to do. */
+	if (has_worked)
+		count_cpu(f);
+	count_cost(f, &arrived);
+	if (unlikely(f->n_waiting))
+		retry_waiting(f);
+}
+
+/* So long it may sleep now; 0: it is time. */
+static uint64_t wait_ns(const struct fetcher *f, uint64_t until_ns)
+{
+	uint64_t most_ns = f->n_waiting ? WAIT_STEP_NS : 1000000000ull, now = now_ns();
+
+	if (now >= until_ns)
+		return 0;
+	return until_ns - now < most_ns ? until_ns - now : most_ns;
+}
+
+int cold_poll_until(struct oltp_worker *worker, struct oltp_cold_done *ret_done, uint32_t max,
+		    uint64_t until_ns)
+{
+	struct fetcher *f = worker->fetcher;
+	uint64_t ns;
+	bool is_idle;
+	uint32_t n = 0;
+
+	/* To put records back it announces epochs, and takes back the transaction's with them. */
+	if (worker->state != TXN_IDLE)
+		return -EINVAL;
+	if (!f)
+		return 0;
+	/* Nothing was begun since the last time: there is nothing better to do. */
+	is_idle = f->began == worker->began;
+	f->began = worker->began;
+	if (!is_idle)
+		f->left_ns = 0;
+	if (until_ns || is_idle || ++f->polls % TURN_POLLS == 0)
+		move_on(f, is_idle, is_idle);
+	while (until_ns && !f->n_done && (f->io.in_flight || f->n_waiting) &&
+	       (ns = wait_ns(f, until_ns)) != 0) {
+		if (f->io.in_flight)
+			cold_io_wait(&f->io, ns);
+		else
+			nanosleep(&(struct timespec){ 0, (long)ns }, NULL);
+		move_on(f, true, true);
+	}
+	while (f->n_done && n < max) {
+		uint32_t i = f->done[--f->n_done];
+
+		ret_done[n++] = (struct oltp_cold_done){ i, f->tickets[i].rc };
+		f->tickets[i].is_used = false;
+		f->tickets[i].rc = OLTP_OK;
+	}
+	return (int)n;
+}
+
+int oltp_cold_poll(struct oltp_worker *worker, struct oltp_cold_done *ret_done, uint32_t max,
+		   bool wait)
+{
+	return cold_poll_until(worker, ret_done, max, wait ? UINT64_MAX : 0);
+}
+
+void oltp_cold_end(struct oltp_worker *worker, uint32_t number)
+{
+	struct fetcher *f = worker->fetcher;
+	struct fetch_ticket *ticket;
+
+	if (!f || number >= OLTP_TICKETS || f->tickets[number].is_used)
+		return;
+	ticket = &f->tickets[number];
+	f->held -= ticket->held;
+	f->held_bytes -= ticket->held_bytes;
+	*ticket = (struct fetch_ticket){ 0 };
+}
+
+enum oltp_rc oltp_cold_wait(struct oltp_worker *worker)
+{
+	struct oltp_cold_done done;
+	enum oltp_rc rc;
+
+	/* Whatever it was for, or before. */
+	oltp_cold_end(worker, 0);
+	rc = oltp_cold_fetch(worker, 0);
+	if (rc)
+		return rc;
+	while (!oltp_cold_poll(worker, &done, 1, true))
+		;
+	return done.rc;
+}

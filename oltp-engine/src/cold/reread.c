@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* See reread.h. */
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "oltp-engine/src/base/clock.h"
+#include "oltp-engine/src/txn/engine.h"
+#include "reread.h"
+
+/* Blocks looked at for one of the table, and records read of it. */
+#define LOOK_MAX	4096u
+#define READS		8u
+/* A part of the difference by which it rises in a turn. */
+#define RISE		4096u
+
+void reread_note(struct reread *reread, uint64_t ns, uint32_t n)
+{
+	if (n)
+		atomic_fetch_add_explicit(&reread->cost.counts[hist_bucket_of(ns)], n,
+					  memory_order_relaxed);
+}
+
+static uint64_t mean_ns(const struct hist_view *view, uint64_t n)
+{
+	double sum = 0;
+
+	for (uint32_t i = 0; i < HIST_BUCKETS; i++)
+		sum += (double)view->counts[i] * hist_bucket_ns(i);
+	return (uint64_t)(sum / (double)n) ?: 1;
+}
+
+void reread_turn(struct reread *reread)
+{
+	struct hist_view view = { { 0 } }, fresh;
+	uint64_t n, ns, old_ns = counter_read(&reread->mean_ns);
+
+	hist_view_add(&view, &reread->cost);
+	fresh = view;
+	hist_view_sub(&fresh, &reread->counted);
+	n = hist_view_count(&fresh);
+	/* The first few are better than nothing; what comes then is added to them. */
+	if (!n || (n < REREAD_ENOUGH && hist_view_count(&reread->counted)))
+		return;
+	ns = mean_ns(&fresh, n);
+	if (ns > old_ns && hist_view_count(&reread->counted))
+		ns = old_ns + (ns - old_ns + RISE - 1) / RISE;
+	atomic_store_explicit(&reread->mean_ns, ns, memory_order_relaxed);
+	if (n >= REREAD_ENOUGH)
+		reread->counted = view;
+}
+
+static struct cold_block *block_find(struct cold *cold, struct oltp_table *table)
+{
+	uint64_t n = cold->n_numbers;
+
+	/* The newest extents first: what is in them is likely still there. */
+	for (uint64_t i = 0; i < n && i < LOOK_MAX; i++) {
+		struct cold_block *block = cold_stub_block(cold, (n - 1 - i)
+									 << (COLD_SLOT_BITS + 1));
+
+		/* Written and read by this thread only: no pin is needed. */
+		if (atomic_load_explicit(&block->live, memory_order_acquire) &&
+		    block->table == table)
+			return block;
+	}
+	return NULL;
+}
+
+uint64_t reread_cost_ns(const struct cold *cold, uint32_t table)
+{
+	uint64_t ns = counter_read(&cold->rereads[table].mean_ns);
+
+	for (uint32_t i = 0; !ns && i < OLTP_TABLES_MAX; i++)
+		ns = counter_read(&cold->rereads[i].mean_ns);
+	return ns ?: counter_read(&cold->probe_ns);
+}
+
+static int compare_u64(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+void reread_probe(struct cold *cold, struct oltp_table *table, uint8_t *buffer)
+{
+	struct cold_block *block;
+	uint64_t times_ns[READS];
+	off_t offset;
+	uint32_t n = 0;
+
+	if (!cold_slots(table) || cold_block_alloc(cold, table, false, &block))
+		return;
+	offset = (off_t)(block->number * COLD_EXTENT_BYTES);
+	memset(buffer, 0, COLD_EXTENT_BYTES);
+	if (pwrite(cold->file.fd, buffer, COLD_EXTENT_BYTES, offset) == COLD_EXTENT_BYTES) {
+		while (n < READS) {
+			uint32_t slot = cold_slots(table) * (n * 5 % READS) / READS;
+			struct cold_place place = cold_stub_place(cold, cold_stub(block, slot));
+			uint64_t start_ns = clock_ns(CLOCK_MONOTONIC);
+
+			if (pread(cold->file.fd, buffer, place.bytes, (off_t)place.offset) !=
+			    (ssize_t)place.bytes)
+				break;
+			times_ns[n++] = clock_ns(CLOCK_MONOTONIC) - start_ns;
+		}
+	}
+	cold_block_give_up(cold, block);
+	if (n < READS)
+		return;
+	qsort(times_ns, READS, sizeof(*times_ns), compare_u64);
+	atomic_store_explicit(&cold->probe_ns, times_ns[READS / 2] ?: 1, memory_order_relaxed);
+}
+
+void reread_calibrate(struct cold *cold, struct oltp_table *table, uint8_t *buffer)
+{
+	struct cold_block *block = block_find(cold, table);
+
+	for (uint32_t i = 0; block && i < READS; i++) {
+		/* Apart from each other: the disk may read ahead. */
+		uint32_t slot = (uint32_t)((uint64_t)block->n * (i * 5 % READS) / READS);
+		struct cold_place place = cold_stub_place(cold, cold_stub(block, slot));
+		uint64_t start_ns = clock_ns(CLOCK_MONOTONIC);
+
+		/* Who wants the record for itself will meet the error, too, and say so. */
+		if (pread(cold->file.fd, buffer, place.bytes, (off_t)place.offset) !=
+			    (ssize_t)place.bytes ||
+		    !cold_record_check(block, slot, buffer + place.lead))
+			return;
+		reread_note(&cold->rereads[table->id], clock_ns(CLOCK_MONOTONIC) - start_ns, 1);
+	}
+}

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What it costs to read a cold record again, measured: the time that it takes its worker, which is
+ * the CPU time of the read and the waiting for it while there is nothing else to do. Reads that
+ * arrive together share it. How long a read is on its way would say how busy the engine is: others
+ * are in front of it, and transactions run meanwhile. Each table has a histogram; workers add to
+ * it, the manager makes a moving mean of it.
+ *
+ * A few reads cost more each than many, which go to the disk together. If memory is taken from an
+ * engine there will be many: so the mean follows at once what is cheaper, and slowly what is
+ * dearer.
+ */
+#ifndef OLTP_REREAD_H
+#define OLTP_REREAD_H
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+#include "oltp-engine/src/base/hist.h"
+
+/* The mean is of the last reads that were at least so many, once there were. */
+#define REREAD_ENOUGH	64u
+
+struct reread {
+	struct hist cost;		/* all since the engine was opened */
+	struct hist_view counted;	/* of which the mean was last made */
+	_Atomic uint64_t mean_ns;	/* 0: not known */
+};
+
+/* n reads, of so many ns each. Any thread. */
+void reread_note(struct reread *reread, uint64_t ns, uint32_t n);
+
+/* One thread, now and then. */
+void reread_turn(struct reread *reread);
+
+struct cold;
+struct oltp_table;
+
+/* What is known of the table, else of another, else of the disk; 0: nothing. Any thread. */
+uint64_t reread_cost_ns(const struct cold *cold, uint32_t table);
+
+/*
+ * What the disk alone takes to give a record of the table back, found with an extent that is
+ * written for the purpose and given up. By the manager's thread, with none of its writes on the
+ * way.
+ */
+void reread_probe(struct cold *cold, struct oltp_table *table, uint8_t *buffer);
+
+/*
+ * For a table of which no record was read yet: reads some that are on disk, if there are any, for
+ * their time alone, into a buffer of COLD_EXTENT_BYTES. By the manager's thread, with none of its
+ * writes on the way.
+ */
+void reread_calibrate(struct cold *cold, struct oltp_table *table, uint8_t *buffer);
+
+#endif

@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Looking at a whole table, whatever happens to it meanwhile. Slots of the index never move (I3),
+ * so a walk over them meets every key once; what a slot says is followed: a record is looked at
+ * under its lock, one on disk is read, with its block pinned, into a buffer.
+ */
+#include <errno.h>
+#include <sched.h>
+#include <stdlib.h>
+
+#include "oltp-engine/src/txn/engine.h"
+#include "scan.h"
+
+#define READS		64u
+#define SPINS_PER_YIELD	64u
+
+struct scan_read {
+	struct cold_request request;	/* first: found by its address */
+	struct cold_block *block;
+	uint32_t slot, lead, room;
+	uint8_t *buffer;
+	struct scan_read *next;
+};
+
+struct scan {
+	int (*fn)(void *ctx, uint64_t key, const void *record);
+	int (*pause)(void *ctx);
+	void *ctx;
+	struct oltp_table *table;
+	struct oltp_worker *worker;
+	struct cold *cold;
+	struct cold_io io;
+	bool has_io;
+	int rc;				/* what fn returned */
+	uint64_t n_unread, n_lost;
+	struct scan_read *free;
+	struct scan_read reads[READS];
+};
+
+static void show_cold(struct scan *scan, struct scan_read *read)
+{
+	struct cold_block *block = read->block;
+	const void *data = read->request.result ? NULL :
+			   cold_record_check(block, read->slot, read->buffer + read->lead);
+	uint64_t key = atomic_load_explicit(&block->keys[read->slot], memory_order_relaxed);
+
+	if (!data)
+		scan->n_unread++;
+	else if (!scan->rc)
+		scan->rc = scan->fn(scan->ctx, key, data);
+	cold_unpin(block);
+	read->next = scan->free;
+	scan->free = read;
+}
+
+/* Until so many reads are free. */
+static void wait_reads(struct scan *scan, uint32_t n_free)
+{
+	while (READS - scan->io.in_flight < n_free) {
+		struct cold_request *request = cold_io_next(&scan->io);
+
+		if (request)
+			show_cold(scan, (struct scan_read *)request);
+		else
+			cold_io_wait(&scan->io, 1000000000ull);
+	}
+}
+
+/* The stub is pinned. */
+static int read_cold(struct scan *scan, uint64_t entry)
+{
+	struct cold_place place = cold_stub_place(scan->cold, entry);
+	struct scan_read *read;
+
+	wait_reads(scan, 1);
+	read = scan->free;
+	if (read->room < place.bytes) {
+		free(read->buffer);
+		read->buffer = aligned_alloc(scan->cold->file.align, place.bytes);
+		read->room = read->buffer ? place.bytes : 0;
+		if (!read->buffer)
+			return -ENOMEM;
+	}
+	scan->free = read->next;
+	read->block = cold_stub_block(scan->cold, entry);
+	read->slot = cold_stub_slot(entry);
+	read->lead = place.lead;
+	read->request = (struct cold_request){ .bytes = place.bytes, .offset = place.offset,
+					       .buffer = read->buffer };
+	cold_io_add(&scan->io, &read->request);
+	return 0;
+}
+
+/* False: it is not there any more. */
+static bool show_record(struct scan *scan, const struct index_ref *ref)
+{
+	struct record *record = index_record(ref->entry);
+	struct block *block = storage_block_of(&scan->table->engine->storage, record);
+	uint64_t now = epoch_now(&scan->table->engine->epoch), stamp;
+	uint64_t ts = counter_read(&scan->worker->clock) << LOCK_TS_WORKER_BITS |
+		      scan->worker->number;
+	bool is_live;
+
+	for (uint32_t spins = 1; !lock_try_look(&record->lock, ts, now, &stamp); spins++) {
+		if (!index_ref_is_live(ref))
+			return false;
+		if (spins % SPINS_PER_YIELD)
+			cpu_relax();
+		else
+			sched_yield();
+	}
+	is_live = index_ref_is_live(ref);
+	if (is_live) {
+		int rc = scan->fn(scan->ctx,
+				  atomic_load_explicit(&record->key, memory_order_relaxed),
+				  record->data);
+
+		if (block && block->state == BLOCK_LOST)
+			scan->n_lost++;
+		scan->rc = rc;
+	}
+	lock_release_shared(&record->lock, stamp);
+	return is_live;
+}
+
+static int show_slot(void *ctx, const struct index_ref *found)
+{
+	struct index_ref ref = *found;
+	struct scan *scan = ctx;
+
+	while (ref.entry) {
+		if ((ref.entry & INDEX_ADDR_MASK) == INDEX_LOST) {
+			scan->n_lost++;
+			return 0;
+		}
+		if (!(ref.entry & INDEX_STUB)) {
+			if (show_record(scan, &ref))
+				return scan->rc;
+		} else if (cold_pin(scan->cold, &ref)) {
+			int rc = read_cold(scan, ref.entry);
+
+			if (rc)
+				cold_unpin(cold_stub_block(scan->cold, ref.entry));
+			return rc ?: scan->rc;
+		}
+		ref.entry = atomic_load_explicit(ref.slot, memory_order_acquire);
+	}
+	return 0;
+}
+
+static int walk(struct scan *scan)
+{
+	const struct index *index = &scan->table->index;
+	struct epoch *epoch = &scan->table->engine->epoch;
+	int rc = 0;
+
+	for (uint64_t b = 0; !rc && b < index->n_buckets; b++) {
+		/* Left again each time: others wait for it. */
+		epoch_enter(epoch, &scan->worker->announced, epoch_now(epoch));
+		rc = index_walk_bucket(index, b, show_slot, scan);
+		epoch_leave(&scan->worker->announced);
+		if (!rc && scan->pause)
+			rc = scan->pause(scan->ctx);
+	}
+	if (scan->has_io)
+		wait_reads(scan, READS);
+	return rc ?: scan->rc;
+}
+
+int table_scan(struct oltp_table *table,
+	       int (*fn)(void *ctx, uint64_t key, const void *record), int (*pause)(void *ctx),
+	       void *ctx)
+{
+	struct scan *scan = calloc(1, sizeof(*scan));
+	int rc;
+
+	if (!scan)
+		return -ENOMEM;
+	*scan = (struct scan){ .fn = fn, .pause = pause, .ctx = ctx, .table = table,
+				.cold = table->engine->cold };
+	rc = oltp_worker_create(table->engine, &scan->worker);
+	if (rc)
+		goto out_free;
+	if (scan->cold) {
+		rc = cold_io_init(&scan->io, scan->cold->file.fd, READS, scan->cold->hook);
+		if (rc)
+			goto out_worker;
+		scan->has_io = true;
+		for (uint32_t i = 0; i < READS; i++) {
+			scan->reads[i].next = scan->free;
+			scan->free = &scan->reads[i];
+		}
+	}
+	rc = walk(scan);
+	if (!rc && scan->n_unread)
+		rc = -EIO;
+	if (!rc && scan->n_lost)
+		rc = -EOWNERDEAD;
+	if (scan->has_io)
+		cold_io_finish(&scan->io);
+	for (uint32_t i = 0; i < READS; i++)
+		free(scan->reads[i].buffer);
+out_worker:
+	oltp_worker_destroy(scan->worker);
+out_free:
+	free(scan);
+	return rc;
+}
+
+int oltp_table_scan(struct oltp_table *table,
+		    int (*fn)(void *ctx, uint64_t key, const void *record), void *ctx)
+{
+	return table_scan(table, fn, NULL, ctx);
+}

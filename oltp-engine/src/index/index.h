@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Hash index from 64-bit keys to records: buckets of one cache line, so that a look-up costs one
+ * miss, which index_prefetch can start early. Look-ups take no lock; inserting and removing lock
+ * one bucket. The index knows nothing of transactions: whether a reference found still holds is
+ * for the caller to check once the record is locked (index_ref_is_live).
+ *
+ * Invariants:
+ *   I1  A slot is 0 (empty) or tag << 48 | what it stands for: the address of a record whose key
+ *       was set before (with the next to lowest bit set: of a visitor, see cold_visit.h), or a
+ *       stub (lowest bit set), which says where else the record is.
+ *   I2  A key is in at most one slot of its chain: inserters of a chain are serialised by the
+ *       lock bit of its first bucket.
+ *   I3  Slots never move and buckets are never freed before the index is. A key keeps its slot for
+ *       as long as it is in the index, wherever its record goes: a walk over the slots meets every
+ *       key once.
+ *   I4  What a slot stood for is not used for another key while its key is in the index, before
+ *       everybody who could have read the slot has ended (epoch.h). So a key that does not fit is
+ *       really another one. A record that is taken out for good may be used again at once: who
+ *       finds another key in it misses one that was taken out, which is true.
+ *   I5  A chain's version (in the link of its first bucket) is counted up by each insert into it,
+ *       after the new slot can be seen. Who reads it, then looks in vain, and later finds it as it
+ *       was, knows that the key was not there all the time. It wraps after 2^21 inserts.
+ */
+#ifndef OLTP_INDEX_H
+#define OLTP_INDEX_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "oltp-engine/src/base/mem.h"
+
+#define INDEX_SLOTS	7u
+
+struct record;
+
+struct index_bucket {
+	_Alignas(64) _Atomic uint64_t slots[INDEX_SLOTS];
+	/* Of the first one: version << 43 | overflow bucket's address / 64 << 1 | lock bit. */
+	_Atomic uint64_t link;
+};
+
+_Static_assert(sizeof(struct index_bucket) == 64, "a bucket is a cache line");
+
+#define INDEX_LINK_LOCKED	1ull
+/* From the link to the address, which is a multiple of 64. */
+#define INDEX_LINK_ADDR_SHIFT	5u
+#define INDEX_VERSION_SHIFT	43u
+#define INDEX_VERSION_ONE	(1ull << INDEX_VERSION_SHIFT)
+#define INDEX_VERSION_MASK	(~0ull << INDEX_VERSION_SHIFT)
+#define INDEX_ADDR_MASK		((1ull << 48) - 1)
+#define INDEX_STUB		1ull
+/* Of an address, not of a stub. */
+#define INDEX_VISITOR		2ull
+/* The record was in memory that is gone; its key is not known any more. */
+#define INDEX_LOST		INDEX_ADDR_MASK
+
+struct index {
+	struct index_bucket *buckets;
+	uint64_t n_buckets;	/* at most 2^32 */
+	struct mem *mem;
+	/* Does the stub stand for the key? Set before the first stub is. */
+	bool (*stub_has_key)(void *ctx, uint64_t entry, uint64_t key);
+	void *stub_ctx;
+	pthread_mutex_t overflow_lock;	/* the three below */
+	struct index_bucket *overflow_next, *overflow_end;
+	struct index_bucket *overflow_chunks;	/* chained through the first bucket of each */
+};
+
+/* Where a record was found: the slot and what stood there. */
+struct index_ref {
+	_Atomic uint64_t *slot;
+	uint64_t entry;
+};
+
+/* Of an entry that is no stub. */
+static inline struct record *index_record(uint64_t entry)
+{
+	return (struct record *)(uintptr_t)(entry & INDEX_ADDR_MASK & ~INDEX_VISITOR);
+}
+
+/* Errors: -ENOMEM. */
+int index_init(struct index *index, struct mem *mem, uint64_t capacity);
+void index_finish(struct index *index);
+
+/* Murmur's finalizer: a bijection, so different keys have different hashes. */
+static inline uint64_t index_hash(uint64_t key)
+{
+	key ^= key >> 33;
+	key *= 0xff51afd7ed558ccdull;
+	key ^= key >> 33;
+	key *= 0xc4ceb9fe1a85ec53ull;
+	return key ^ key >> 33;
+}
+
+/* The upper half of the hash picks the bucket, the lowest 16 bits are the tag. */
+static inline struct index_bucket *index_bucket_of(const struct index *index, uint64_t hash)
+{
+	return &index->buckets[((hash >> 32) * index->n_buckets) >> 32];
+}
+
+static inline void index_prefetch(const struct index *index, uint64_t hash)
+{
+	__builtin_prefetch(index_bucket_of(index, hash));
+}
+
+/*
+ * Bit i: the tag of slot i fits; so does that of an empty one to tag 0. All are looked at: which
+ * one it is cannot be predicted, and a jump that was predicted wrong costs more.
+ */
+static inline uint32_t index_bucket_match(const struct index_bucket *bucket, uint64_t hash)
+{
+	uint32_t match = 0;
+
+	for (unsigned int i = INDEX_SLOTS; i--;) {
+		uint64_t entry = atomic_load_explicit(&bucket->slots[i], memory_order_relaxed);
+
+		match = match << 1 | ((entry ^ hash << 48) >> 48 == 0);
+	}
+	return match;
+}
+
+/*
+ * The first record in the bucket whose tag fits, most likely the one meant: for prefetching only.
+ * NULL: none in the first bucket.
+ */
+static inline void *index_guess(const struct index *index, uint64_t hash)
+{
+	const struct index_bucket *bucket = index_bucket_of(index, hash);
+	uint32_t match = index_bucket_match(bucket, hash);
+	uint64_t entry;
+
+	if (!match)
+		return NULL;
+	entry = atomic_load_explicit(&bucket->slots[__builtin_ctz(match)], memory_order_relaxed);
+	return entry & INDEX_STUB ? NULL : index_record(entry);
+}
+
+/*
+ * NULL: there is no record in memory, and *ret_ref says what there is: a stub, or nothing (entry
+ * 0). A lost record's stub is returned only if nothing else fits; it may have been another key's.
+ * Call in an announced epoch.
+ */
+struct record *index_find(const struct index *index, uint64_t key, uint64_t hash,
+			  struct index_ref *ret_ref);
+
+/*
+ * With the record's lock held: is it still the one that was found? Removers empty the slot before
+ * they release the record's lock, which the caller's taking of the lock pairs with.
+ */
+static inline bool index_ref_is_live(const struct index_ref *ref)
+{
+	return atomic_load_explicit(ref->slot, memory_order_relaxed) == ref->entry;
+}
+
+/* The record under a slot goes elsewhere; the caller holds its lock. */
+static inline void index_ref_move(const struct index_ref *ref, uint64_t to)
+{
+	/* Pairs with the acquire of slots in index_find: what is there is complete. */
+	atomic_store_explicit(ref->slot, (ref->entry & ~INDEX_ADDR_MASK) | to,
+			      memory_order_release);
+}
+
+/* As above, from a stub, which has no lock: of several who try, one gets true. */
+static inline bool index_stub_replace(const struct index_ref *ref, uint64_t to)
+{
+	uint64_t entry = ref->entry;
+
+	return atomic_compare_exchange_strong_explicit(ref->slot, &entry,
+						       (entry & ~INDEX_ADDR_MASK) | to,
+						       memory_order_release, memory_order_relaxed);
+}
+
+/* Where the version of the hash's chain is: the bits INDEX_VERSION_MASK of it. */
+static inline const _Atomic uint64_t *index_version_of(const struct index *index, uint64_t hash)
+{
+	return &index_bucket_of(index, hash)->link;
+}
+
+/*
+ * Errors: -EEXIST (*ret_ref is the one that is there, *ret_existing the record or NULL), -ENOMEM.
+ * The record's key must be set. *ret_version: the chain's before, of which the new one is
+ * INDEX_VERSION_ONE more.
+ */
+int index_insert(struct index *index, struct record *record, uint64_t key, uint64_t hash,
+		 struct index_ref *ret_ref, struct record **ret_existing, uint64_t *ret_version);
+
+/* ref: where the record is now; it is locked. Versions stay: nobody misses what goes. */
+void index_remove(struct index *index, uint64_t hash, const struct index_ref *ref);
+
+/*
+ * Calls fn with every slot of bucket b and of those hung to it that is in use; a non-zero return
+ * ends the walk and is returned.
+ */
+int index_walk_bucket(const struct index *index, uint64_t b,
+		      int (*fn)(void *ctx, const struct index_ref *ref), void *ctx);
+
+#endif

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The redo log as the rest of the engine sees it.
+ *
+ *   state	transitions
+ *   CLOSED	log_open, new folder -> RUNNING; folder that holds a database -> UNREAD
+ *   UNREAD	log_start, by recovery -> RUNNING
+ *   RUNNING	a write or a sync fails -> FAILED
+ *   all	log_close -> CLOSED
+ *
+ * Transactions begin and commit only while it is RUNNING; UNREAD: OLTP_INVALID, FAILED: OLTP_IO.
+ */
+#ifndef OLTP_LOG_CORE_H
+#define OLTP_LOG_CORE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "log_format.h"
+#include "oltp-engine/src/io/log_io.h"
+#include "oltp.h"
+
+struct log;
+
+enum log_state {
+	LOG_UNREAD,
+	LOG_RUNNING,
+	LOG_FAILED,
+};
+
+/*
+ * Opens config->log_dir, for this process alone; a new folder gets a catalogue and a running log.
+ * Errors: -EINVAL, -ENOMEM, -EBUSY (somebody has it open), -EBADMSG (CATALOG is damaged), those of
+ * files.
+ */
+int log_open(struct oltp_engine *engine, const struct oltp_config *config, struct log **ret_log);
+
+/* Writes what was committed, if it can. All workers are gone. Accepts NULL. */
+void log_close(struct log *log);
+
+enum log_state log_state(const struct log *log);
+
+/* Is a transaction to be acknowledged only when its epoch is durable? False for NULL. */
+bool log_is_commit(const struct log *log);
+
+/* Whoever waits for an epoch otherwise than by log_wait says so after each commit. */
+void log_nudge(struct log *log);
+
+/* The epoch that is open is closed now, without waiting for the interval to end. */
+void log_call(struct log *log);
+
+/* For checkpoint and recovery, which do all they do to files with these. */
+const char *log_dir(const struct log *log);
+const struct log_io *log_io_of(const struct log *log);
+
+/* The catalogue as it is on disk now. Any thread; a copy. */
+void log_catalog_get(struct log *log, struct log_catalog *ret_catalog);
+
+/*
+ * A table was created, its id is its number. Writes it to the catalogue if it is new. Errors:
+ * -EINVAL (the catalogue has another record_bytes for it), those of writing.
+ */
+int log_table_created(struct log *log, uint32_t number, uint32_t record_bytes);
+
+/*
+ * Segments in log_dir, by rising number, spares not included. Errors: -ENOMEM, those of reading a
+ * folder. *ret_numbers is for free().
+ */
+int log_segments_list(const struct log *log, uint64_t **ret_numbers, uint32_t *ret_n);
+
+/* Where a log goes on. */
+struct log_position {
+	uint64_t segment;	/* greater than those of all segments there are; >= 1 */
+	uint64_t group;		/* the one after the last that is whole; >= 1 */
+	uint64_t csn;		/* greater than all before; >= 1 */
+	uint64_t epoch;		/* greater than all before; >= 1 */
+};
+
+/*
+ * UNREAD -> RUNNING, once the database is as the files say. Begins a new segment; those before it
+ * stay until they are recycled: first_groups[i] is the first group of segments[i], UINT64_MAX
+ * if it has none, both by rising number. Errors: -EINVAL, -ENOMEM, those of files.
+ */
+int log_start(struct log *log, const struct log_position *position, const uint64_t *segments,
+	      const uint64_t *first_groups, uint32_t n);
+
+/*
+ * Groups before this one are not needed any more: segments with none but such are used again, or
+ * removed if there are spares enough. Any thread. Errors: those of files; what could be done was.
+ */
+int log_recycle_before(struct log *log, uint64_t group);
+
+/*
+ * What commits after this call is in this group or in later ones. Any thread. So a checkpoint that
+ * begins to look at rows now has in it all that groups before that one say.
+ */
+uint64_t log_group_now(const struct log *log);
+
+/* Changes from now on have this csn or a greater one, and this epoch or a later one. Any thread. */
+uint64_t log_csn_now(const struct log *log);
+uint64_t log_epoch_now(const struct log *log);
+
+/* The newest epoch of which all is on disk. */
+uint64_t log_epoch_durable(const struct log *log);
+
+/* The newest group that is on disk; 0: none. What log_epoch_durable says is in it or before. */
+uint64_t log_group_durable(const struct log *log);
+
+/*
+ * Until that is epoch or newer. A checkpoint that has looked at all rows must do so with
+ * log_epoch_now before it takes its name: it may have in it one part of what a transaction wrote
+ * whose entry is not on disk. 0, -ETIMEDOUT (CLOCK_MONOTONIC; 0: waits without end), or why the
+ * log failed.
+ */
+int log_wait(struct log *log, uint64_t epoch, uint64_t deadline_ns);
+
+/* Bytes of groups written since the log was opened. */
+uint64_t log_bytes_written(const struct log *log);
+
+/* What the disk has to do for the log. */
+struct log_load {
+	uint64_t groups;	/* written since the log was opened */
+	uint64_t start_ns;	/* CLOCK_MONOTONIC: of the one that is being written; 0: none is */
+	uint64_t last_ns;	/* that the last one took; 0: there was none */
+	uint64_t usual_ns;	/* of some tens before */
+};
+
+/* Any thread. */
+void log_load_read(const struct log *log, struct log_load *ret_load);
+
+#endif

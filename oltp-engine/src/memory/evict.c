@@ -1,0 +1,296 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* See evict.h. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "evict.h"
+#include "manager.h"
+#include "oltp-engine/src/txn/engine.h"
+
+#define SETTLE_STEP_NS	20000l
+
+int evict_init(struct evict *e, struct oltp_engine *engine)
+{
+	struct cold *cold = engine->cold;
+	int rc;
+
+	*e = (struct evict){ .engine = engine, .cold = cold };
+	if (!cold)
+		return 0;
+	rc = cold_io_init(&e->io, cold->file.fd, EVICT_DEPTH, cold->hook);
+	if (rc)
+		return rc;
+	for (uint32_t i = 0; i < EVICT_DEPTH; i++) {
+		e->batches[i].buffer = aligned_alloc(4096, COLD_EXTENT_BYTES);
+		if (!e->batches[i].buffer) {
+			evict_finish(e);
+			return -ENOMEM;
+		}
+		e->idle[e->n_idle++] = &e->batches[i];
+	}
+	atomic_fetch_add_explicit(&cold->buffer_bytes, EVICT_DEPTH * COLD_EXTENT_BYTES,
+				  memory_order_relaxed);
+	return 0;
+}
+
+void evict_finish(struct evict *e)
+{
+	if (e->cold) {
+		for (uint32_t i = 0; i < EVICT_DEPTH; i++)
+			free(e->batches[i].buffer);
+		cold_io_finish(&e->io);
+	}
+	free(e->limbo);
+}
+
+void evict_begin(struct evict *e)
+{
+	e->error = 0;
+}
+
+/* Must succeed: the record is out of the index by the time it is pushed. */
+static bool limbo_reserve(struct evict *e, size_t n)
+{
+	size_t room = e->limbo_room ? e->limbo_room * 2 : 4096;
+	struct record **limbo;
+
+	if (e->n_limbo + n <= e->limbo_room)
+		return true;
+	while (room < e->n_limbo + n)
+		room *= 2;
+	limbo = realloc(e->limbo, room * sizeof(struct record *));
+	if (!limbo)
+		return false;
+	e->limbo = limbo;
+	e->limbo_room = room;
+	return true;
+}
+
+static void limbo_push(struct evict *e, struct record *record)
+{
+	e->limbo[e->n_limbo++] = record;
+}
+
+/* The record is locked: where the index says that it is, if it says so. */
+static bool find_slot(struct oltp_table *table, struct record *record, struct index_ref *ret_ref)
+{
+	uint64_t key = atomic_load_explicit(&record->key, memory_order_relaxed);
+	struct record *found;
+
+	/* Blocks are given back by this thread only, but visitors leave as they like. */
+	manager_enter(table->engine);
+	found = index_find(&table->index, key, index_hash(key), ret_ref);
+	manager_leave(table->engine);
+	return found == record &&
+	       /* Of a lost one, what was copied and the key itself may be what replaced it. */
+	       storage_block_of(&table->engine->storage, record)->state != BLOCK_LOST;
+}
+
+/* Points the index to what was written, where nobody has been since. */
+static void batch_install(struct evict *e, struct evict_batch *batch)
+{
+	struct cold_block *block = batch->block;
+	struct oltp_table *table = block->table;
+	struct cold_counters *c = &e->cold->counters;
+	uint32_t n = 0;
+
+	/* All of them, until it is known: whoever merges one counts it out at once. */
+	atomic_store_explicit(&block->live, batch->n, memory_order_relaxed);
+	atomic_fetch_add_explicit(&c->records, batch->n, memory_order_relaxed);
+	for (uint32_t i = 0; i < batch->n; i++) {
+		struct record *record = batch->records[i];
+		struct index_ref ref;
+
+		if (!lock_try_marked(&record->lock, batch->mark, MANAGER_TS))
+			continue;
+		if (find_slot(table, record, &ref)) {
+			index_ref_move(&ref, cold_stub(block, i));
+			limbo_push(e, record);
+			n++;
+		}
+		lock_release_exclusive(&record->lock, 0);
+	}
+	atomic_fetch_sub_explicit(&c->records, batch->n - n, memory_order_relaxed);
+	atomic_fetch_add_explicit(&c->evicted_records, n, memory_order_relaxed);
+	atomic_fetch_add_explicit(&c->evicted_bytes, (uint64_t)n * table->record_bytes,
+				  memory_order_relaxed);
+	cold_block_unlive(e->cold, block, batch->n - n);
+}
+
+static void batch_end(struct evict *e, struct evict_batch *batch)
+{
+	int rc = batch->request.result;
+
+	if (!rc && !limbo_reserve(e, batch->n))
+		rc = -ENOMEM;
+	if (rc) {
+		e->error = rc;
+		atomic_fetch_add_explicit(&e->cold->counters.write_errors, 1,
+					  memory_order_relaxed);
+		cold_block_give_up(e->cold, batch->block);
+	} else {
+		batch_install(e, batch);
+	}
+	e->idle[e->n_idle++] = batch;
+}
+
+static void reap(struct evict *e)
+{
+	struct cold_request *request;
+
+	while ((request = cold_io_next(&e->io)))
+		batch_end(e, (struct evict_batch *)request);
+}
+
+static void batch_send(struct evict *e)
+{
+	struct evict_batch *batch = e->filling;
+	struct cold_block *block = batch->block;
+	uint64_t mask = e->cold->file.align - 1ull;
+
+	e->filling = NULL;
+	for (uint32_t i = 0; i < batch->n; i++)
+		cold_record_seal(block, i, batch->buffer);
+	block->n = batch->n;
+	batch->request = (struct cold_request){
+		.is_write = true,
+		.bytes = (uint32_t)((batch->n * (uint64_t)cold_stride(block->table) + mask) &
+				    ~mask),
+		.offset = block->number * COLD_EXTENT_BYTES,
+		.buffer = batch->buffer,
+	};
+	cold_io_add(&e->io, &batch->request);
+	cold_io_flush(&e->io);
+	reap(e);
+}
+
+/* The batch to put a record of the table into; NULL and e->error: there is none. */
+static struct evict_batch *batch_get(struct evict *e, struct oltp_table *table)
+{
+	struct evict_batch *batch;
+
+	if (e->filling && (e->filling->block->table != table ||
+			   e->filling->n == cold_slots(table)))
+		batch_send(e);
+	if (e->filling)
+		return e->filling;
+	while (!e->n_idle) {
+		cold_io_wait(&e->io, 1000000000ull);
+		reap(e);
+	}
+	if (e->error)
+		return NULL;
+	batch = e->idle[e->n_idle - 1];
+	e->error = cold_block_alloc(e->cold, table, false, &batch->block);
+	if (e->error) {
+		cold_reclaim(e->cold);
+		if (!cold_block_alloc(e->cold, table, false, &batch->block))
+			e->error = 0;
+	}
+	if (e->error)
+		return NULL;
+	e->n_idle--;
+	batch->n = 0;
+	batch->mark = LOCK_MARK | ++e->last_mark;
+	e->filling = batch;
+	return batch;
+}
+
+enum evict_result evict_to_disk(struct evict *e, struct oltp_table *table, struct record *record)
+{
+	struct evict_batch *batch;
+	struct cold_block *block;
+	uint64_t seen;
+
+	if (!e->cold || !cold_slots(table))
+		return EVICT_NOT;
+	batch = batch_get(e, table);
+	if (!batch)
+		return EVICT_NOT;
+	block = batch->block;
+	if (!lock_try_exclusive(&record->lock, MANAGER_TS, &seen))
+		return EVICT_BUSY;
+	atomic_store_explicit(&block->keys[batch->n],
+			      atomic_load_explicit(&record->key, memory_order_relaxed),
+			      memory_order_relaxed);
+	cold_record_write(block, batch->n, batch->buffer, block->keys[batch->n], record->data);
+	atomic_store_explicit(&block->used[batch->n], (uint32_t)lock_stamp(seen),
+			      memory_order_relaxed);
+	batch->records[batch->n++] = record;
+	lock_release_exclusive(&record->lock, batch->mark);
+	return EVICT_DONE;
+}
+
+enum evict_result evict_move(struct evict *e, struct oltp_table *table, uint32_t node,
+			     struct record *record)
+{
+	struct record *copy;
+	struct index_ref ref;
+	uint64_t seen;
+
+	if (!limbo_reserve(e, 1))
+		return EVICT_NOT;
+	/* Looked at before a slot is taken in vain. */
+	if (atomic_load_explicit(&record->lock, memory_order_relaxed) & LOCK_HELD)
+		return EVICT_BUSY;
+	copy = storage_slot_alloc_present(table, node, MANAGER_TS);
+	if (!copy)
+		return EVICT_NOT;
+	if (!lock_try_exclusive(&record->lock, MANAGER_TS, &seen)) {
+		storage_slot_free(&e->engine->storage, copy);
+		lock_release_exclusive(&copy->lock, 0);
+		return EVICT_BUSY;
+	}
+	if (find_slot(table, record, &ref)) {
+		atomic_store_explicit(&copy->key,
+				      atomic_load_explicit(&record->key, memory_order_relaxed),
+				      memory_order_relaxed);
+		memcpy(copy->data, record->data, table->record_bytes);
+		index_ref_move(&ref, (uint64_t)(uintptr_t)copy);
+		lock_release_exclusive(&copy->lock, lock_stamp(seen));
+		limbo_push(e, record);
+		counter_add(&e->moved, 1);
+	} else {
+		storage_slot_free(&e->engine->storage, copy);
+		lock_release_exclusive(&copy->lock, 0);
+	}
+	lock_release_exclusive(&record->lock, lock_stamp(seen));
+	return EVICT_DONE;
+}
+
+void evict_flush(struct evict *e)
+{
+	if (!e->cold)
+		return;
+	if (e->filling && e->filling->n) {
+		batch_send(e);
+	} else if (e->filling) {
+		cold_block_give_up(e->cold, e->filling->block);
+		e->idle[e->n_idle++] = e->filling;
+		e->filling = NULL;
+	}
+	while (e->io.in_flight) {
+		cold_io_wait(&e->io, 1000000000ull);
+		reap(e);
+	}
+}
+
+bool evict_settle(struct evict *e, uint64_t deadline_ns)
+{
+	uint64_t epoch;
+
+	if (!e->n_limbo)
+		return true;
+	epoch = epoch_advance(&e->engine->epoch);
+	while (!engine_epoch_has_passed(e->engine, epoch)) {
+		if (manager_now_ns() >= deadline_ns)
+			return false;
+		nanosleep(&(struct timespec){ 0, SETTLE_STEP_NS }, NULL);
+	}
+	for (size_t i = 0; i < e->n_limbo; i++)
+		storage_slot_free(&e->engine->storage, e->limbo[i]);
+	e->n_limbo = 0;
+	return true;
+}

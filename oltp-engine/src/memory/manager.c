@@ -1,0 +1,486 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* See manager.h. */
+#include <errno.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "manager.h"
+#include "oltp-engine/src/cold/cold_visit.h"
+#include "oltp-engine/src/cold/fetch.h"
+#include "oltp-engine/src/txn/lost.h"
+
+/* How finely the time of a record's last use is known. */
+#define TICK_NS			20000000ull
+/* What a read takes is made up anew once in so many ticks. */
+#define REREAD_TICKS		16u
+/* After an error of the disk. */
+#define DISK_RETRY_NS		500000000ull
+#define FILL_PAUSE_NS		1000000000ull
+/* After a read that somebody wanted, before there are others. */
+#define FILL_QUIET_NS		200000000ull
+/* Of what did not work, before the deadline. */
+#define DEMAND_RETRY_NS		20000000ull
+/* Free slots of a table below which room is made, as a share of those used; and its bounds. */
+#define ROOM_SHARE		64u
+#define ROOM_MIN		32u
+#define ROOM_MAX		16384u
+#define ROOM_BLOCK_NS		1000000000ull
+
+uint64_t manager_now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000ull + (uint64_t)ts.tv_nsec;
+}
+
+void manager_wake(struct manager *m)
+{
+	if (!m)
+		return;
+	pthread_mutex_lock(&m->lock);
+	m->has_news = true;
+	pthread_cond_signal(&m->changed);
+	pthread_mutex_unlock(&m->lock);
+}
+
+void manager_room_want(struct manager *m, struct oltp_table *table)
+{
+	if (!m)
+		return;
+	/* Pairs with make_room: whoever learns of the second sees the first. */
+	atomic_store_explicit(&table->is_room_wanted, true, memory_order_relaxed);
+	if (!atomic_exchange_explicit(&m->room_wanted, true, memory_order_acq_rel))
+		manager_wake(m);
+}
+
+static uint64_t room_low(struct oltp_table *table)
+{
+	uint64_t n = storage_used_slots(table) / ROOM_SHARE;
+
+	return n < ROOM_MIN ? ROOM_MIN : n > ROOM_MAX ? ROOM_MAX : n;
+}
+
+void manager_room_check(struct manager *m, struct oltp_table *table)
+{
+	if (m && storage_free_slots(table) < ROOM_MAX &&
+	    !(atomic_load_explicit(&m->room_wanted, memory_order_relaxed) &&
+	      atomic_load_explicit(&table->is_room_wanted, memory_order_relaxed)) &&
+	    storage_free_slots(table) < room_low(table))
+		manager_room_want(m, table);
+}
+
+/* The demand on a node, if it is time to do something about it. */
+static uint64_t demand_due(struct manager *m, uint32_t node, uint64_t *ret_deadline_ns)
+{
+	struct storage *storage = &m->engine->storage;
+	struct node_memory *memory = &storage->nodes[node];
+	uint64_t bytes, now_ns = manager_now_ns();
+
+	pthread_mutex_lock(&storage->lock);
+	bytes = storage_demanded(storage, node);
+	if (!bytes || memory->is_given_up || now_ns < memory->retry_ns)
+		bytes = 0;
+	else if (!memory->demand_start_ns)
+		memory->demand_start_ns = now_ns;
+	*ret_deadline_ns = memory->deadline_ns ?: UINT64_MAX;
+	pthread_mutex_unlock(&storage->lock);
+	return bytes;
+}
+
+static bool answer_demand(struct manager *m, uint32_t node)
+{
+	struct storage *storage = &m->engine->storage;
+	struct node_memory *memory = &storage->nodes[node];
+	uint64_t deadline_ns, bytes = demand_due(m, node, &deadline_ns);
+	uint64_t given, left, now_ns, took_ns;
+	bool is_given_up;
+
+	if (!bytes)
+		return false;
+	/* Whole blocks only. */
+	given = shrink_node(&m->shrink, node, mem_round(bytes), deadline_ns);
+
+	now_ns = manager_now_ns();
+	pthread_mutex_lock(&storage->lock);
+	left = storage_demanded(storage, node);
+	/* A new limit meanwhile: a demand of its own. */
+	is_given_up = left && (memory->deadline_ns ?: UINT64_MAX) == deadline_ns &&
+		      (!memory->deadline_ns || now_ns >= deadline_ns);
+	memory->is_given_up = is_given_up;
+	memory->retry_ns = left ? now_ns + DEMAND_RETRY_NS : 0;
+	took_ns = now_ns - memory->demand_start_ns;
+	if (!left || is_given_up)
+		memory->demand_start_ns = 0;
+	pthread_mutex_unlock(&storage->lock);
+	pthread_mutex_lock(&m->lock);
+	m->answered_bytes += given;
+	m->demands += !left || is_given_up;
+	if (is_given_up) {
+		m->unanswered_bytes += left;
+		m->unanswered_demands++;
+	} else if (!left) {
+		m->last_demand_ns = took_ns;
+	}
+	pthread_mutex_unlock(&m->lock);
+	return given > 0;
+}
+
+static bool is_demanded(struct manager *m)
+{
+	struct storage *storage = &m->engine->storage;
+	bool is = false;
+
+	pthread_mutex_lock(&storage->lock);
+	for (uint32_t node = 0; node < OLTP_NODES_MAX; node++)
+		is |= storage_demanded(storage, node) > 0;
+	pthread_mutex_unlock(&storage->lock);
+	return is;
+}
+
+static void make_room(struct manager *m)
+{
+	struct oltp_engine *engine = m->engine;
+	uint32_t n_tables = tables_count(engine);
+
+	if (!engine->cold || manager_now_ns() < m->disk_retry_ns)
+		return;
+	for (uint32_t i = 0; i < n_tables; i++) {
+		struct oltp_table *table = engine->tables[i];
+		uint64_t low = room_low(table), there = storage_free_slots(table);
+		bool is_wanted = atomic_exchange_explicit(&table->is_room_wanted, false,
+							  memory_order_relaxed);
+
+		if (there >= low || storage_spare_bytes(&engine->storage) >= OLTP_MEM_BLOCK_BYTES)
+			continue;
+		shrink_table(&m->shrink, table, 2 * low - there);
+		/*
+		 * All of its rows may be on disk, so that it has no block whose rows could go. If
+		 * nobody misses one, it would only be filled with what is on disk of others.
+		 */
+		if (is_wanted && !m->evict.error && !storage_free_slots(table))
+			shrink_block(&m->shrink, manager_now_ns() + ROOM_BLOCK_NS);
+		if (m->evict.error)
+			m->disk_retry_ns = manager_now_ns() + DISK_RETRY_NS;
+	}
+}
+
+bool manager_has_room(struct manager *m, struct oltp_table *table)
+{
+	/* Who leaves the last block of an offer is not taken for one that wants more. */
+	return storage_spare_bytes(&m->engine->storage) >= OLTP_MEM_BLOCK_BYTES ||
+	       storage_free_slots(table) > 3 * room_low(table) + cold_slots(table);
+}
+
+/*
+ * Puts back what of the block is still cold. False: it could not be read, there is no room, or all
+ * of it are visitors in use.
+ */
+static bool fill_block(struct manager *m, struct cold_block *block)
+{
+	struct cold *cold = m->engine->cold;
+	struct oltp_table *table = block->table;
+	struct cold_request request = {
+		.bytes = COLD_EXTENT_BYTES,
+		.offset = block->number * COLD_EXTENT_BYTES,
+		.buffer = m->fill_buffer,
+	};
+	uint64_t before = counter_read(&cold->counters.merged_records);
+	uint32_t n_bad = 0;
+	int rc = 0;
+
+	cold_io_add(&m->evict.io, &request);
+	while (cold_io_next(&m->evict.io) != &request)
+		cold_io_wait(&m->evict.io, 1000000000ull);
+	for (uint32_t i = 0; rc != -ENOMEM && i < block->n; i++) {
+		uint64_t key = atomic_load_explicit(&block->keys[i], memory_order_relaxed);
+		struct index_ref ref;
+		struct record *record;
+		const void *data;
+
+		manager_enter(m->engine);
+		record = index_find(&table->index, key, index_hash(key), &ref);
+		if (record && ref.entry & INDEX_VISITOR)
+			cold_visit_end(cold, record, &ref, 0, 0, true);
+		manager_leave(m->engine);
+		if (record || (ref.entry & INDEX_ADDR_MASK) != cold_stub(block, i))
+			continue;
+		data = request.result ? NULL : cold_record_check(block, i, m->fill_buffer +
+						(size_t)i * cold_stride(table));
+		if (data)
+			rc = cold_merge(cold, &ref, i, data, 0, 0, 0);
+		else
+			n_bad++;
+	}
+	if (n_bad) {
+		atomic_fetch_add_explicit(&cold->counters.read_errors, 1, memory_order_relaxed);
+		m->disk_retry_ns = manager_now_ns() + DISK_RETRY_NS;
+	}
+	return !n_bad && rc != -ENOMEM &&
+	       counter_read(&cold->counters.merged_records) != before;
+}
+
+bool manager_fill(struct manager *m)
+{
+	struct cold *cold = m->engine->cold;
+	uint64_t n = cold ? cold->n_numbers : 0;
+
+	if (!cold || !atomic_load_explicit(&cold->counters.records, memory_order_relaxed))
+		return false;
+	for (uint64_t i = 0; i < n; i++) {
+		struct cold_block *block = cold_stub_block(
+			cold, (m->fill_next++ % n) << (COLD_SLOT_BITS + 1));
+
+		/* Written and read by this thread only: no pin is needed. */
+		if (!atomic_load_explicit(&block->live, memory_order_acquire))
+			continue;
+		return manager_has_room(m, block->table) && fill_block(m, block);
+	}
+	return false;
+}
+
+static void wait_news(struct manager *m, uint64_t until_ns)
+{
+	struct timespec until = { (time_t)(until_ns / 1000000000),
+				  (long)(until_ns % 1000000000) };
+
+	pthread_mutex_lock(&m->lock);
+	while (!m->has_news &&
+	       !pthread_cond_clockwait(&m->changed, &m->lock, CLOCK_MONOTONIC, &until))
+		;
+	m->has_news = false;
+	pthread_mutex_unlock(&m->lock);
+}
+
+/* What reading takes, of those who did; or if nobody did yet, of this. */
+static void rereads_turn(struct manager *m)
+{
+	struct cold *cold = m->engine->cold;
+	uint32_t n_tables = tables_count(m->engine);
+
+	for (uint32_t i = 0; i < n_tables; i++) {
+		struct reread *reread = &cold->rereads[i];
+
+		reread_turn(reread);
+		if (!counter_read(&reread->mean_ns) &&
+		    atomic_load_explicit(&cold->counters.records, memory_order_relaxed) &&
+		    manager_now_ns() >= m->disk_retry_ns) {
+			reread_calibrate(cold, m->engine->tables[i], m->fill_buffer);
+			reread_turn(reread);
+		}
+	}
+	if (n_tables && manager_now_ns() >= m->disk_retry_ns &&
+	    atomic_exchange_explicit(&cold->is_probe_wanted, false, memory_order_relaxed))
+		reread_probe(cold, m->engine->tables[0], m->fill_buffer);
+}
+
+/* Changes whenever a transaction ends. */
+static uint64_t activity(struct oltp_engine *engine, bool *ret_is_running)
+{
+	uint64_t n = 0;
+
+	*ret_is_running = false;
+	pthread_mutex_lock(&engine->lock);
+	for (uint32_t i = 1; i <= engine->workers_end; i++) {
+		struct oltp_worker *w = engine->workers[i];
+
+		if (!w)
+			continue;
+		n += counter_read(&w->commits) + counter_read(&w->aborts) +
+		     counter_read(&w->conflicts);
+		*ret_is_running |= counter_read(&w->announced) != EPOCH_NONE;
+	}
+	pthread_mutex_unlock(&engine->lock);
+	return n;
+}
+
+uint64_t manager_busy_ns(struct manager *m)
+{
+	uint64_t ns;
+
+	pthread_mutex_lock(&m->lock);
+	ns = idle_now(&m->idle, manager_now_ns());
+	pthread_mutex_unlock(&m->lock);
+	return ns;
+}
+
+double manager_expected(struct manager *m)
+{
+	double expected;
+
+	pthread_mutex_lock(&m->lock);
+	expected = idle_expected(&m->idle, manager_now_ns());
+	pthread_mutex_unlock(&m->lock);
+	return expected;
+}
+
+static uint64_t idle_turn(struct manager *m)
+{
+	bool is_running;
+	uint64_t ns, n = activity(m->engine, &is_running);
+
+	pthread_mutex_lock(&m->lock);
+	ns = idle_look(&m->idle, n, is_running, manager_now_ns());
+	pthread_mutex_unlock(&m->lock);
+	return ns;
+}
+
+/* While nobody works, memory may be worth more to others. */
+static bool is_working(struct manager *m)
+{
+	bool is_pause;
+
+	pthread_mutex_lock(&m->lock);
+	is_pause = idle_is_pause(&m->idle, manager_now_ns(), FILL_PAUSE_NS);
+	pthread_mutex_unlock(&m->lock);
+	return !is_pause;
+}
+
+static void reads_look(struct manager *m)
+{
+	uint64_t n = m->engine->cold ? counter_read(&m->engine->cold->counters.reads) : 0;
+
+	if (n != m->n_reads)
+		m->read_ns = manager_now_ns();
+	m->n_reads = n;
+}
+
+/*
+ * Whether records are read back ahead of those who will want them. Not while nobody does: memory
+ * would be taken only to be demanded again. And not while others are wanted: what is wanted fills
+ * the room, too, and is worth more than what lies next in the file.
+ */
+static bool may_fill(struct manager *m)
+{
+	return is_working(m) && manager_now_ns() >= m->read_ns + FILL_QUIET_NS;
+}
+
+bool manager_fills(struct manager *m)
+{
+	struct cold *cold = m ? m->engine->cold : NULL;
+
+	return cold && atomic_load_explicit(&cold->counters.records, memory_order_relaxed) &&
+	       is_working(m);
+}
+
+static bool compact(struct manager *m)
+{
+	bool has_failed;
+
+	if (!m->is_compacting || manager_now_ns() < m->compact_retry_ns)
+		return false;
+	m->is_compacting = compact_turn(&m->compact, &has_failed);
+	/* There was no room for evictions maybe, and is now. */
+	if (m->is_compacting)
+		m->disk_retry_ns = 0;
+	if (has_failed)
+		m->compact_retry_ns = m->disk_retry_ns = manager_now_ns() + DISK_RETRY_NS;
+	return m->is_compacting;
+}
+
+static void tick(struct manager *m)
+{
+	m->is_compacting = m->engine->cold;
+	reads_look(m);
+	epoch_advance(&m->engine->epoch);
+	recency_turn(m->recency, tables_count(m->engine), idle_turn(m));
+	if (m->ticks++ % REREAD_TICKS == 0 && m->engine->cold)
+		rereads_turn(m);
+}
+
+static void *manager_main(void *arg)
+{
+	struct manager *m = arg;
+	uint64_t tick_ns = manager_now_ns() + TICK_NS;
+
+	while (!atomic_load_explicit(&m->quit, memory_order_relaxed)) {
+		bool is_busy = false;
+
+		if (manager_now_ns() >= tick_ns) {
+			tick(m);
+			tick_ns = manager_now_ns() + TICK_NS;
+		}
+		lost_sweep(m->engine);
+		for (uint32_t node = 0; node < OLTP_NODES_MAX; node++)
+			is_busy |= answer_demand(m, node);
+		if (atomic_exchange_explicit(&m->room_wanted, false, memory_order_acq_rel))
+			make_room(m);
+		evict_settle(&m->evict, 0);
+		if (m->engine->cold) {
+			fetchers_left_settle(m->engine->cold);
+			cold_reclaim(m->engine->cold);
+		}
+		is_busy |= compact(m);
+		if (!is_busy && !is_demanded(m) && manager_now_ns() >= m->disk_retry_ns) {
+			evict_begin(&m->evict);
+			is_busy = may_fill(m) && manager_fill(m);
+		}
+		if (!is_busy)
+			wait_news(m, tick_ns);
+	}
+	return NULL;
+}
+
+int manager_create(struct oltp_engine *engine, struct manager **ret_manager)
+{
+	struct manager *m = calloc(1, sizeof(*m));
+	uint64_t now_ns = manager_now_ns();
+	int rc;
+
+	if (!m)
+		return -ENOMEM;
+	m->engine = engine;
+	idle_init(&m->idle, engine->idle_half_ms, 0, now_ns);
+	m->fill_buffer = aligned_alloc(4096, COLD_EXTENT_BYTES);
+	if (!m->fill_buffer) {
+		rc = -ENOMEM;
+		goto out_free;
+	}
+	rc = recency_create(engine, now_ns, &m->recency);
+	if (rc)
+		goto out_free;
+	rc = evict_init(&m->evict, engine);
+	if (rc)
+		goto out_free;
+	if (engine->cold)
+		rc = compact_init(&m->compact, engine->cold, &m->evict.io, m->fill_buffer);
+	if (rc)
+		goto out_evict;
+	m->shrink = (struct shrink){ .engine = engine, .evict = &m->evict, .random = 1,
+				     .quit = &m->quit };
+	pthread_mutex_init(&m->lock, NULL);
+	pthread_cond_init(&m->changed, NULL);
+	rc = -pthread_create(&m->thread, NULL, manager_main, m);
+	if (rc)
+		goto out_finish;
+	*ret_manager = m;
+	return 0;
+
+out_finish:
+	pthread_cond_destroy(&m->changed);
+	pthread_mutex_destroy(&m->lock);
+out_evict:
+	compact_finish(&m->compact);
+	evict_finish(&m->evict);
+out_free:
+	recency_destroy(m->recency);
+	free(m->fill_buffer);
+	free(m);
+	return rc;
+}
+
+void manager_destroy(struct manager *m)
+{
+	if (!m)
+		return;
+	atomic_store_explicit(&m->quit, true, memory_order_relaxed);
+	manager_wake(m);
+	pthread_join(m->thread, NULL);
+	pthread_cond_destroy(&m->changed);
+	pthread_mutex_destroy(&m->lock);
+	compact_finish(&m->compact);
+	evict_finish(&m->evict);
+	recency_destroy(m->recency);
+	free(m->fill_buffer);
+	free(m);
+}

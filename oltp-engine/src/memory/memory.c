@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* What the provider of blocks says, and what is told of memory. */
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "manager.h"
+#include "oltp-engine/src/txn/engine.h"
+
+void oltp_memory_limit(struct oltp_engine *engine, uint32_t node, uint64_t limit_bytes,
+		       uint64_t deadline_ns)
+{
+	struct storage *storage = &engine->storage;
+	struct node_memory *memory;
+
+	if (node >= OLTP_NODES_MAX)
+		return;
+	memory = &storage->nodes[node];
+	pthread_mutex_lock(&storage->lock);
+	if (limit_bytes != memory->limit_bytes || deadline_ns != memory->deadline_ns) {
+		memory->is_given_up = false;
+		memory->retry_ns = 0;
+	}
+	memory->limit_bytes = limit_bytes;
+	memory->deadline_ns = deadline_ns;
+	memory->is_refused = false;
+	pthread_mutex_unlock(&storage->lock);
+	manager_wake(engine->manager);
+}
+
+void oltp_memory_cutoff(struct oltp_engine *engine, uint32_t node, uint64_t value)
+{
+	if (node >= OLTP_NODES_MAX)
+		return;
+	pthread_mutex_lock(&engine->storage.lock);
+	engine->storage.nodes[node].cutoff = value;
+	pthread_mutex_unlock(&engine->storage.lock);
+}
+
+int oltp_memory_node_read(struct oltp_engine *engine, uint32_t node,
+			  struct oltp_memory_node *ret_node)
+{
+	if (node >= OLTP_NODES_MAX)
+		return -ENXIO;
+	*ret_node = (struct oltp_memory_node){ 0 };
+	for (uint32_t i = 0; i < tables_count(engine); i++)
+		ret_node->resident_bytes += storage_used_slots_node(engine->tables[i], node) *
+					    engine->tables[i]->stride;
+	pthread_mutex_lock(&engine->storage.lock);
+	ret_node->held_bytes = engine->storage.nodes[node].held_bytes;
+	pthread_mutex_unlock(&engine->storage.lock);
+	/* Not of the same moment. */
+	if (ret_node->resident_bytes > ret_node->held_bytes)
+		ret_node->resident_bytes = ret_node->held_bytes;
+	return 0;
+}
+
+uint64_t oltp_memory_sample_value(struct oltp_engine *engine,
+				  const struct oltp_memory_sample *sample)
+{
+	double value;
+
+	if (!engine->cold)
+		return OLTP_WORTH_ALL;
+	if (!sample->reread_ns) {
+		atomic_store_explicit(&engine->cold->is_probe_wanted, true, memory_order_relaxed);
+		return OLTP_NOT_KNOWN;
+	}
+	value = (double)sample->reread_ns * oltp_memory_sample_rate(sample) * (1 << 20) /
+		sample->bytes;
+	return (uint64_t)value;
+}
+
+bool oltp_memory_fills(struct oltp_engine *engine)
+{
+	return manager_fills(engine->manager);
+}
+
+void oltp_memory_watch(struct oltp_engine *engine, bool is_on)
+{
+	if (engine->manager)
+		recency_watch(engine->manager->recency, is_on);
+}
+
+static void read_storage(struct oltp_engine *engine, struct oltp_memory_stats *stats)
+{
+	struct storage *storage = &engine->storage;
+
+	pthread_mutex_lock(&storage->lock);
+	for (uint32_t node = 0; node < OLTP_NODES_MAX; node++) {
+		stats->held_bytes += storage->nodes[node].held_bytes;
+		stats->unused_bytes += storage->nodes[node].unused_bytes;
+	}
+	pthread_mutex_unlock(&storage->lock);
+	for (uint32_t i = 0; i < tables_count(engine); i++) {
+		uint64_t n = storage_used_slots(engine->tables[i]);
+
+		stats->resident_records += n;
+		stats->resident_bytes += n * engine->tables[i]->stride;
+	}
+}
+
+static void read_cold(struct cold *cold, struct oltp_memory_stats *stats)
+{
+	struct cold_counters *c = &cold->counters;
+
+	stats->maintenance_bytes = counter_read(&cold->books_bytes) +
+				   counter_read(&cold->buffer_bytes);
+	stats->cold_records = counter_read(&c->records);
+	stats->cold_reads = counter_read(&c->reads);
+	stats->read_errors = counter_read(&c->read_errors);
+	stats->write_errors = counter_read(&c->write_errors);
+	stats->evicted_records = counter_read(&c->evicted_records);
+	stats->evicted_bytes = counter_read(&c->evicted_bytes);
+	stats->merged_records = counter_read(&c->merged_records);
+	stats->compacted_records = counter_read(&c->compacted_records);
+	stats->merged_bytes = counter_read(&c->merged_bytes);
+	pthread_mutex_lock(&cold->lock);
+	stats->file_bytes = cold->file.bytes;
+	stats->file_used_bytes = cold->n_used * COLD_EXTENT_BYTES;
+	pthread_mutex_unlock(&cold->lock);
+}
+
+static void read_manager(struct manager *m, struct oltp_memory_stats *stats)
+{
+	stats->moved_records = counter_read(&m->evict.moved);
+	pthread_mutex_lock(&m->lock);
+	stats->demands = m->demands;
+	stats->answered_bytes = m->answered_bytes;
+	stats->unanswered_bytes = m->unanswered_bytes;
+	stats->unanswered_demands = m->unanswered_demands;
+	stats->last_demand_ns = m->last_demand_ns;
+	pthread_mutex_unlock(&m->lock);
+}
+
+void oltp_memory_stats_read(struct oltp_engine *engine, struct oltp_memory_stats *ret_stats)
+{
+	*ret_stats = (struct oltp_memory_stats){ 0 };
+	read_storage(engine, ret_stats);
+	if (engine->cold)
+		read_cold(engine->cold, ret_stats);
+	if (engine->manager)
+		read_manager(engine->manager, ret_stats);
+	ret_stats->revoked_bytes = counter_read(&engine->lost_bytes);
+	ret_stats->lost_records = counter_read(&engine->lost_records);
+}
+
+uint32_t oltp_memory_sample_read(struct oltp_engine *engine, struct oltp_memory_sample *ret_samples,
+				 uint32_t max)
+{
+	struct manager *m = engine->manager;
+
+	return m ? recency_read(m->recency, manager_busy_ns(m), manager_expected(m), ret_samples,
+				max) : 0;
+}
+
+/* Share of the resident bytes whose last use is so long ago. Of what is not known it is longer. */
+static double unused_share(const struct oltp_memory_sample *samples, uint32_t n, uint64_t age_ns)
+{
+	double all = 0, unused = 0;
+
+	for (uint32_t i = 0; i < n; i++) {
+		if (!samples[i].is_resident)
+			continue;
+		all += (double)samples[i].stands_for_bytes;
+		if (samples[i].last_ns >= age_ns)
+			unused += (double)samples[i].stands_for_bytes;
+	}
+	return all > 0 ? unused / all : NAN;
+}
+
+static void read_rereads(struct cold *cold, struct oltp_memory_recency *recency)
+{
+	uint64_t reads = counter_read(&cold->counters.reads);
+	struct hist_view view = { { 0 } };
+
+	for (uint32_t i = 0; i < OLTP_TABLES_MAX; i++)
+		hist_view_add(&view, &cold->rereads[i].cost);
+	recency->rereads = hist_view_count(&view);
+	recency->reread_p50_ns = hist_view_quantile_ns(&view, 0.5);
+	recency->reread_p99_ns = hist_view_quantile_ns(&view, 0.99);
+	if (reads)
+		recency->reread_cpu_ns = (double)counter_read(&cold->counters.read_cpu_ns) /
+					 (double)reads;
+}
+
+int oltp_memory_recency_read(struct oltp_engine *engine, struct oltp_memory_recency *ret_recency)
+{
+	struct oltp_memory_sample *samples = calloc(OLTP_MEMORY_SAMPLES_MAX, sizeof(*samples));
+	struct manager *m = engine->manager;
+	uint32_t n;
+
+	if (!samples)
+		return -ENOMEM;
+	n = oltp_memory_sample_read(engine, samples, OLTP_MEMORY_SAMPLES_MAX);
+	*ret_recency = (struct oltp_memory_recency){
+		.samples = n,
+		.unused_1s = unused_share(samples, n, 1000000000ull),
+		.unused_10s = unused_share(samples, n, 10000000000ull),
+		.unused_60s = unused_share(samples, n, 60000000000ull),
+	};
+	for (uint32_t i = 0; i < n; i++)
+		ret_recency->resident_samples += samples[i].is_resident;
+	free(samples);
+	if (m) {
+		pthread_mutex_lock(&m->recency->lock);
+		ret_recency->looks = m->recency->looks;
+		ret_recency->look_ns = m->recency->look_ns;
+		pthread_mutex_unlock(&m->recency->lock);
+	}
+	if (engine->cold)
+		read_rereads(engine->cold, ret_recency);
+	return 0;
+}

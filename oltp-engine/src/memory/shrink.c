@@ -1,0 +1,583 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * What has to go is chosen by age: a sample of the lock words (the stamps that the last users left)
+ * gives the age that a certain share of all records exceeds, and of the blocks that are worked on,
+ * records older than that go to disk and the others together into fewer blocks.
+ *
+ * The share is larger than what is needed: with just as many old records as must go, every block
+ * would have to be worked on and all that is not old be moved.
+ *
+ * Where the host has said below which value memory is to go first (evict_worthless), age is made of
+ * that, for each table by itself, and the old records go to disk wherever they are before any block
+ * is worked on.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cutoff.h"
+#include "manager.h"
+#include "oltp-engine/src/txn/engine.h"
+#include "shrink.h"
+
+#define SAMPLES			2048u
+#define SHARE_MIN		0.34
+#define SHARE_MARGIN		1.25
+#define VICTIMS_MAX		64u	/* blocks worked on between two waits for an epoch */
+#define VICTIMS_PER_BLOCK	3u	/* that is to get free: 1 / SHARE_MIN */
+#define SLOT_WORDS_MAX		(OLTP_MEM_BLOCK_BYTES / CACHE_LINE_BYTES / 64)
+#define ANY_AGE			UINT64_MAX
+#define CUT_MARGIN		32u	/* so many parts, and one for what comes back meanwhile */
+#define SETTLE_NS		100000000ull
+
+static uint64_t next_random(struct shrink *s)
+{
+	s->random = s->random * 6364136223846793005ull + 1442695040888963407ull;
+	return s->random >> 32;
+}
+
+static int compare_u64(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+static struct record *slot_at(const struct block *block, uint32_t slot)
+{
+	return (struct record *)(block->addr + (size_t)slot * block->table->stride);
+}
+
+/* The stamp that a share of the records in the blocks does not exceed. */
+static uint64_t sample_threshold(struct shrink *s, struct block **blocks, size_t n, double share)
+{
+	uint64_t used[SLOT_WORDS_MAX], stamps[SAMPLES];
+	uint32_t n_stamps = 0;
+
+	for (uint32_t i = 0; n && i < SAMPLES / 16; i++) {
+		struct block *block = blocks[next_random(s) % n];
+
+		storage_block_look(block, used);
+		for (uint32_t k = 0; k < 16; k++) {
+			uint32_t slot = (uint32_t)(next_random(s) % block->n_slots);
+			uint64_t word;
+
+			if (!(used[slot / 64] >> slot % 64 & 1))
+				continue;
+			word = atomic_load_explicit(&slot_at(block, slot)->lock,
+						    memory_order_relaxed);
+			stamps[n_stamps++] = word & LOCK_HELD ? epoch_now(&s->engine->epoch) :
+								lock_stamp(word);
+		}
+	}
+	if (!n_stamps || share >= 1)
+		return ANY_AGE;
+	qsort(stamps, n_stamps, sizeof(*stamps), compare_u64);
+	return stamps[(uint32_t)(share * n_stamps)];
+}
+
+/* What is about to go, for those who bring records back. */
+static void note_threshold(struct shrink *s, struct oltp_table *table, uint64_t threshold)
+{
+	uint64_t now = epoch_now(&s->engine->epoch);
+
+	atomic_store_explicit(&table->evicted_stamp, threshold < now ? threshold : now,
+			      memory_order_relaxed);
+}
+
+static bool is_old(const struct record *record, uint64_t threshold)
+{
+	uint64_t word = atomic_load_explicit(&record->lock, memory_order_relaxed);
+
+	return !(word & LOCK_HELD) && lock_stamp(word) <= threshold;
+}
+
+/*
+ * One pass over the records in a closed block: old ones to disk, so many bytes of them, the others
+ * where there is room, and if they may spill, to disk where there is none.
+ * What can neither go to disk nor be moved stays. Returns how many are on their way.
+ */
+static uint64_t empty_block(struct shrink *s, struct block *block, const uint64_t *used,
+			    uint64_t threshold, int64_t *budget_bytes, bool may_spill)
+{
+	uint64_t n = 0;
+
+	for (uint32_t slot = 0; slot < block->n_slots; slot++) {
+		struct record *record = slot_at(block, slot);
+		enum evict_result result = EVICT_NOT;
+
+		if (!used[slot / 64]) {
+			slot |= 63;
+			continue;
+		}
+		if (!(used[slot / 64] >> slot % 64 & 1))
+			continue;
+		if (*budget_bytes > 0 && is_old(record, threshold)) {
+			result = evict_to_disk(s->evict, block->table, record);
+			if (result == EVICT_DONE)
+				*budget_bytes -= block->table->stride;
+		}
+		if (result == EVICT_NOT)
+			result = evict_move(s->evict, block->table, block->node, record);
+		if (result == EVICT_NOT && may_spill)
+			result = evict_to_disk(s->evict, block->table, record);
+		n += result == EVICT_DONE;
+	}
+	return n;
+}
+
+struct round {
+	struct block *victims[VICTIMS_MAX];
+	uint64_t used[VICTIMS_MAX][SLOT_WORDS_MAX];
+	uint32_t n;
+};
+
+static bool is_late(const struct shrink *s, uint64_t deadline_ns)
+{
+	return atomic_load_explicit(s->quit, memory_order_relaxed) ||
+	       manager_now_ns() >= deadline_ns;
+}
+
+/*
+ * Nothing more goes: of the victims, the fullest become room for the others, as many as it takes,
+ * but for so many that stay victims.
+ * n_used: records left in each.
+ */
+static void keep_some(struct round *round, const uint32_t *n_used, uint64_t left, uint32_t n_least)
+{
+	uint64_t room = 0;
+
+	while (round->n > n_least && room < left) {
+		struct block *block = round->victims[--round->n];
+
+		left -= n_used[round->n];
+		room += block->n_slots - n_used[round->n];
+		storage_block_reopen(block);
+	}
+}
+
+/*
+ * Works on the victims until they are empty or nothing more goes; budget_bytes is what may go to
+ * disk. Returns how many records went.
+ */
+static uint64_t run_round(struct shrink *s, struct round *round, uint64_t threshold,
+			  int64_t budget_bytes, uint64_t deadline_ns)
+{
+	uint32_t n_used[VICTIMS_MAX], idle = 0;
+	bool may_spill = false;
+	uint64_t n = 0;
+
+	for (uint32_t i = 0; i < round->n; i++)
+		storage_block_close(round->victims[i], round->used[i]);
+	while (round->n && !is_late(s, deadline_ns)) {
+		uint64_t before = n, left = 0;
+
+		for (uint32_t i = 0; i < round->n && !is_late(s, deadline_ns); i++)
+			n += empty_block(s, round->victims[i], round->used[i], threshold,
+					 &budget_bytes, may_spill);
+		evict_flush(s->evict);
+		if (!evict_settle(s->evict, manager_now_ns() + SETTLE_NS))
+			break;
+		for (uint32_t i = 0; i < round->n; i++) {
+			n_used[i] = storage_block_look(round->victims[i], round->used[i]);
+			left += n_used[i];
+		}
+		if (!left)
+			break;
+		/* Records that somebody held are worth another look. */
+		if (n > before || !idle++)
+			continue;
+		/*
+		 * Room that victims leave may be taken at once by records that transactions bring
+		 * back from disk. So that one block gets free all the same, what is in it goes to
+		 * disk, whatever its age.
+		 */
+		keep_some(round, n_used, left, may_spill ? 0 : 1);
+		may_spill = true;
+	}
+	return n;
+}
+
+/*
+ * Victims that are empty become unused once an epoch has passed. One that a transaction empties
+ * after the epoch began does not: that transaction is not waited for, and may yet store the lock
+ * word of the record that it deleted.
+ */
+static uint64_t end_round(struct shrink *s, struct round *round, uint32_t n_victims)
+{
+	bool has_passed, is_empty[VICTIMS_MAX];
+	uint64_t bytes = 0, epoch, late_ns;
+
+	for (uint32_t i = 0; i < n_victims; i++)
+		is_empty[i] = !storage_block_look(round->victims[i], round->used[i]);
+	epoch = epoch_advance(&s->engine->epoch);
+	late_ns = manager_now_ns() + SETTLE_NS;
+	/* Those that were empty to begin with went through no evict_settle. */
+	while (!(has_passed = engine_epoch_has_passed(s->engine, epoch)) &&
+	       manager_now_ns() < late_ns)
+		cpu_relax();
+	for (uint32_t i = 0; i < n_victims; i++) {
+		if (has_passed && is_empty[i] &&
+		    storage_block_retire(&s->engine->storage, round->victims[i]))
+			bytes += OLTP_MEM_BLOCK_BYTES;
+		else
+			storage_block_reopen(round->victims[i]);
+	}
+	return bytes;
+}
+
+/*
+ * Of each table, by number, the stamp up to which its records are worth less than the cut-off, 0
+ * for none; bytes is what is wanted of them. False: there are none, or nothing is known.
+ */
+static bool cut_thresholds(struct shrink *s, uint32_t node, uint64_t cutoff, uint64_t bytes,
+			   uint64_t ret_thresholds[OLTP_TABLES_MAX])
+{
+	struct oltp_memory_sample *samples = malloc(OLTP_MEMORY_SAMPLES_MAX * sizeof(*samples));
+	struct manager *m = s->engine->manager;
+	uint64_t ages_ns[OLTP_TABLES_MAX], now_ns = manager_busy_ns(m);
+	struct oltp_memory_node there;
+	bool has_any = false, is_known;
+	uint32_t n;
+
+	if (!samples)
+		return false;
+	/* Ages to the same time as below. */
+	n = recency_read(m->recency, now_ns, manager_expected(m), samples,
+			 OLTP_MEMORY_SAMPLES_MAX);
+	/* Of one as of all: each table says what it knows of another if it knows nothing itself. */
+	is_known = n && samples->reread_ns;
+	oltp_memory_node_read(s->engine, node, &there);
+	cutoff_ages(samples, n, (double)cutoff,
+		    there.resident_bytes ? (double)bytes / (double)there.resident_bytes : 1,
+		    ages_ns);
+	free(samples);
+	for (uint32_t i = 0; i < OLTP_TABLES_MAX; i++) {
+		/*
+		 * Those of that age itself stay. What is older than the clock knows of goes,
+		 * whatever it is worth.
+		 */
+		ret_thresholds[i] = ages_ns[i] == CUTOFF_NONE ? 0 :
+				    !ages_ns[i] ? ANY_AGE :
+				    recency_epoch(m->recency, now_ns, ages_ns[i] + 1) ?: 1;
+		has_any |= ages_ns[i] != CUTOFF_NONE;
+	}
+	return has_any && is_known;
+}
+
+struct candidate {
+	struct block *block;
+	uint32_t n_used;
+	bool is_last;
+};
+
+static int compare_candidates(const void *a, const void *b)
+{
+	const struct candidate *x = a, *y = b;
+
+	if (x->is_last != y->is_last)
+		return x->is_last - y->is_last;
+	if (x->is_last)
+		return (x->n_used < y->n_used) - (x->n_used > y->n_used);
+	return (x->n_used > y->n_used) - (x->n_used < y->n_used);
+}
+
+/*
+ * Of the blocks that each table has, one is its last: the fullest, if it has none elsewhere. A
+ * table without any would take the next one's as soon as one of its records is written or added,
+ * and if there are several, transactions that use them all would never have all they need. One that
+ * has all blocks takes nobody's. Returns how many are not the last.
+ */
+static size_t mark_last(struct candidate *candidates, size_t n, const bool *has_elsewhere)
+{
+	bool has[OLTP_TABLES_MAX];
+	uint32_t n_tables = 0;
+	size_t n_last = 0;
+
+	memcpy(has, has_elsewhere, sizeof(has));
+	for (size_t i = n; i--;) {
+		bool *has_one = &has[candidates[i].block->table->id];
+
+		candidates[i].is_last = !*has_one;
+		n_last += !*has_one;
+		*has_one = true;
+	}
+	for (uint32_t i = 0; i < OLTP_TABLES_MAX; i++)
+		n_tables += has[i];
+	return n_tables == 1 ? n : n - n_last;
+}
+
+/*
+ * Blocks of the node, emptiest first. Those that are their table's last are left out unless
+ * takes_last, or there are no others: then they come after these, and the fullest first, since
+ * tables of a few rows are mostly those that everybody uses. Errors: -ENOMEM.
+ */
+static int list_candidates(struct shrink *s, uint32_t node, bool takes_last,
+			   struct block ***ret_blocks, size_t *ret_n)
+{
+	struct candidate *candidates;
+	uint64_t used[SLOT_WORDS_MAX];
+	bool has_elsewhere[OLTP_TABLES_MAX] = { false };
+	struct block **blocks;
+	size_t n_all, n_spare, n = 0;
+	int rc = storage_blocks_list(&s->engine->storage, &blocks, &n_all);
+
+	if (rc)
+		return rc;
+	candidates = malloc((n_all + 1) * sizeof(*candidates));
+	if (!candidates) {
+		free(blocks);
+		return -ENOMEM;
+	}
+	for (size_t i = 0; i < n_all; i++) {
+		/* Started anew each time somewhere else, lest the same ones always go. */
+		struct block *block = blocks[(i + s->hand) % n_all];
+
+		if (block->state != BLOCK_OPEN)
+			continue;
+		if (block->node == node)
+			candidates[n++] = (struct candidate){
+				.block = block, .n_used = storage_block_look(block, used) };
+		else
+			has_elsewhere[block->table->id] = true;
+	}
+	s->hand += VICTIMS_MAX;
+	qsort(candidates, n, sizeof(*candidates), compare_candidates);
+	n_spare = mark_last(candidates, n, has_elsewhere);
+	qsort(candidates, n, sizeof(*candidates), compare_candidates);
+	if (n_spare && !takes_last)
+		n = n_spare;
+	for (size_t i = 0; i < n; i++)
+		blocks[i] = candidates[i].block;
+	free(candidates);
+	*ret_blocks = blocks;
+	*ret_n = n;
+	return 0;
+}
+
+/* What of the victims' records others' blocks have room for: those of the same table only. */
+static uint64_t room_for(struct shrink *s, struct round *round)
+{
+	uint64_t bytes = 0;
+
+	for (uint32_t t = 0; t < tables_count(s->engine); t++) {
+		struct oltp_table *table = s->engine->tables[t];
+		uint64_t n_used = 0, n_own = 0, n_free;
+
+		for (uint32_t i = 0; i < round->n; i++) {
+			struct block *block = round->victims[i];
+			uint32_t n;
+
+			if (block->table != table)
+				continue;
+			n = storage_block_look(block, round->used[i]);
+			n_used += n;
+			n_own += block->n_slots - n;
+		}
+		n_free = n_used ? storage_free_slots(table) : 0;
+		n_free -= n_own < n_free ? n_own : n_free;
+		bytes += (n_free < n_used ? n_free : n_used) * table->stride;
+	}
+	return bytes;
+}
+
+/* Blocks that can get free by moving alone: each table's records go to blocks of that table. */
+static uint64_t movable_bytes(struct shrink *s)
+{
+	uint64_t blocks = 0;
+
+	for (uint32_t i = 0; i < tables_count(s->engine); i++)
+		blocks += storage_free_slots(s->engine->tables[i]) *
+			  s->engine->tables[i]->stride / OLTP_MEM_BLOCK_BYTES;
+	return blocks * OLTP_MEM_BLOCK_BYTES;
+}
+
+/* What goes if all that comes before it was not enough. */
+enum shrink_zeal {
+	ZEAL_OLD,		/* records unused for long, of tables with several blocks */
+	ZEAL_ANY_AGE,
+	ZEAL_LAST_BLOCKS,	/* of a table; of any age */
+	ZEAL_END,
+};
+
+/*
+ * One walk over the node's blocks. Returns the bytes given back, or with keeps those that are not
+ * used now; *ret_moved: records that went.
+ */
+static uint64_t shrink_pass(struct shrink *s, struct round *round, uint32_t node, uint64_t bytes,
+			    bool keeps, bool is_cut, enum shrink_zeal zeal, uint64_t deadline_ns,
+			    uint64_t *ret_moved)
+{
+	uint64_t threshold = ANY_AGE, given = 0;
+	struct block **blocks;
+	double share;
+	size_t n;
+
+	*ret_moved = 0;
+	if (list_candidates(s, node, zeal >= ZEAL_LAST_BLOCKS, &blocks, &n))
+		return 0;
+	if (zeal < ZEAL_ANY_AGE && n) {
+		share = SHARE_MARGIN * (double)bytes / (double)(n * OLTP_MEM_BLOCK_BYTES);
+		threshold = sample_threshold(s, blocks, n,
+					     share > SHARE_MIN ? share : SHARE_MIN);
+	}
+	for (uint32_t i = 0; i < tables_count(s->engine); i++)
+		note_threshold(s, s->engine->tables[i], threshold);
+	for (size_t at = 0; at < n && given < bytes && !is_late(s, deadline_ns);) {
+		uint64_t need = (bytes - given + OLTP_MEM_BLOCK_BYTES - 1) / OLTP_MEM_BLOCK_BYTES;
+		uint32_t max = need < VICTIMS_MAX / VICTIMS_PER_BLOCK ?
+				       (uint32_t)need * VICTIMS_PER_BLOCK : VICTIMS_MAX;
+		int64_t budget_bytes;
+		uint64_t unused;
+		uint32_t n_victims;
+		bool has_room = is_cut && movable_bytes(s) >= bytes - given;
+
+		/* More that is worth little may go, before something does by age. */
+		if (is_cut && !has_room && given)
+			break;
+		/* Room was made everywhere: what is in each goes to others, and nothing to disk. */
+		if (has_room)
+			max = need < VICTIMS_MAX ? (uint32_t)need : VICTIMS_MAX;
+		for (round->n = 0; round->n < max && at < n; at++)
+			round->victims[round->n++] = blocks[at];
+		n_victims = round->n;
+		/*
+		 * So much that as many blocks get free as are needed, or as there are old records
+		 * for.
+		 */
+		budget_bytes = (int64_t)(bytes - given);
+		if (n_victims == VICTIMS_MAX)
+			budget_bytes = VICTIMS_MAX / VICTIMS_PER_BLOCK * OLTP_MEM_BLOCK_BYTES;
+		budget_bytes -= (int64_t)room_for(s, round);
+		if (has_room)
+			budget_bytes = 0;
+		*ret_moved += run_round(s, round, threshold, budget_bytes, deadline_ns);
+		unused = end_round(s, round, n_victims);
+		*ret_moved += unused > 0;
+		given += keeps ? unused :
+			 storage_release_unused(&s->engine->storage, node, bytes - given);
+	}
+	free(blocks);
+	return given;
+}
+
+/*
+ * Of what the host's cut-off says, so much to disk as makes room for what is in the blocks that are
+ * to get free, and what each of them has free itself is none. Returns whether anything went, or
+ * there is such room.
+ */
+static bool evict_worthless(struct shrink *s, uint32_t node, uint64_t bytes, uint64_t deadline_ns)
+{
+	uint64_t thresholds[OLTP_TABLES_MAX], used[SLOT_WORDS_MAX], cutoff, n_gone = 0;
+	int64_t budget_bytes = (int64_t)(bytes + bytes / CUT_MARGIN) - (int64_t)movable_bytes(s);
+	struct storage *storage = &s->engine->storage;
+	struct block **blocks;
+	size_t n;
+
+	pthread_mutex_lock(&storage->lock);
+	cutoff = storage->nodes[node].cutoff;
+	pthread_mutex_unlock(&storage->lock);
+	if (cutoff && budget_bytes <= (int64_t)(bytes / CUT_MARGIN))
+		return true;
+	if (!cutoff || !s->evict->cold ||
+	    !cut_thresholds(s, node, cutoff, (uint64_t)budget_bytes, thresholds) ||
+	    list_candidates(s, node, true, &blocks, &n))
+		return false;
+	for (uint32_t i = 0; i < tables_count(s->engine); i++)
+		note_threshold(s, s->engine->tables[i], thresholds[i]);
+	for (size_t i = 0; i < n && budget_bytes > 0 && !is_late(s, deadline_ns); i++) {
+		struct oltp_table *table = blocks[i]->table;
+
+		storage_block_look(blocks[i], used);
+		for (uint32_t slot = 0; slot < blocks[i]->n_slots && budget_bytes > 0; slot++) {
+			struct record *record = slot_at(blocks[i], slot);
+
+			if (used[slot / 64] >> slot % 64 & 1 && thresholds[table->id] &&
+			    is_old(record, thresholds[table->id]) &&
+			    evict_to_disk(s->evict, table, record) == EVICT_DONE) {
+				budget_bytes -= table->stride;
+				n_gone++;
+			}
+		}
+	}
+	free(blocks);
+	evict_flush(s->evict);
+	while (!evict_settle(s->evict, manager_now_ns() + SETTLE_NS) && !is_late(s, deadline_ns))
+		;
+	return n_gone > 0;
+}
+
+static uint64_t shrink(struct shrink *s, uint32_t node, uint64_t bytes, bool keeps,
+		       uint64_t deadline_ns)
+{
+	struct round *round = malloc(sizeof(*round));
+	enum shrink_zeal zeal = ZEAL_OLD;
+	uint64_t given = 0, moved;
+	bool is_cut;
+
+	if (!round)
+		return 0;
+	evict_begin(s->evict);
+	while (given < bytes && !is_late(s, deadline_ns) && zeal < ZEAL_END) {
+		is_cut = evict_worthless(s, node, bytes - given, deadline_ns);
+		given += shrink_pass(s, round, node, bytes - given, keeps, is_cut, zeal,
+				     deadline_ns, &moved);
+		zeal += !moved;
+	}
+	free(round);
+	return given;
+}
+
+uint64_t shrink_node(struct shrink *s, uint32_t node, uint64_t bytes, uint64_t deadline_ns)
+{
+	uint64_t given = storage_release_unused(&s->engine->storage, node, bytes);
+
+	return given >= bytes ? given :
+				given + shrink(s, node, bytes - given, false, deadline_ns);
+}
+
+bool shrink_block(struct shrink *s, uint64_t deadline_ns)
+{
+	for (uint32_t node = 0; node < OLTP_NODES_MAX; node++) {
+		if (shrink(s, node, OLTP_MEM_BLOCK_BYTES, true, deadline_ns))
+			return true;
+	}
+	return false;
+}
+
+uint64_t shrink_table(struct shrink *s, struct oltp_table *table, uint64_t slots)
+{
+	uint64_t used[SLOT_WORDS_MAX];
+	uint64_t threshold, n = 0;
+	struct block **blocks;
+	size_t n_all, n_blocks = 0;
+	double share;
+
+	if (storage_blocks_list(&s->engine->storage, &blocks, &n_all))
+		return 0;
+	for (size_t i = 0; i < n_all; i++) {
+		if (blocks[i]->table == table && blocks[i]->state == BLOCK_OPEN)
+			blocks[n_blocks++] = blocks[i];
+	}
+	share = SHARE_MARGIN * (double)slots / (double)(storage_used_slots(table) + 1);
+	threshold = sample_threshold(s, blocks, n_blocks, share > 0.1 ? share : 0.1);
+	note_threshold(s, table, threshold);
+	evict_begin(s->evict);
+	for (size_t i = 0; i < n_blocks && n < slots && !s->evict->error; i++) {
+		struct block *block = blocks[s->hand++ % n_blocks];
+
+		if (atomic_load_explicit(s->quit, memory_order_relaxed))
+			break;
+		storage_block_look(block, used);
+		for (uint32_t slot = 0; slot < block->n_slots && n < slots; slot++) {
+			struct record *record = slot_at(block, slot);
+
+			if (used[slot / 64] >> slot % 64 & 1 && is_old(record, threshold))
+				n += evict_to_disk(s->evict, table, record) == EVICT_DONE;
+		}
+	}
+	evict_flush(s->evict);
+	evict_settle(s->evict, manager_now_ns() + SETTLE_NS);
+	free(blocks);
+	return n;
+}

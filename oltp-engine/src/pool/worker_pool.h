@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The worker pool's own structures: what its thread (worker_thread.c) and its owner share. */
+#ifndef OLTP_WORKER_POOL_H
+#define OLTP_WORKER_POOL_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "arrivals.h"
+#include "oltp-engine/src/base/hist.h"
+#include "oltp-engine/src/base/util.h"
+#include "oltp.h"
+#include "worker_acks.h"
+
+struct oltp_pool {
+	struct oltp_engine *engine;
+	struct oltp_workload workload;
+	uint32_t latency_every;
+	bool no_pin;
+	struct oltp_arrivals *arrivals;	/* NULL: work is unlimited */
+	/* Owner's thread only. */
+	struct pool_worker **workers;
+	uint32_t n_workers;
+	struct pool_worker **idle;	/* threads without work, for the next add on their CPU */
+	uint32_t n_idle;
+	uint32_t room;			/* in either */
+	struct oltp_totals gone_totals;	/* of workers that have left */
+	struct hist_view gone_hist;
+	struct acks *orphans;		/* of workers that left before all was acknowledged */
+	uint64_t gone_idles, gone_stalled_ns;
+	uint64_t last_arrived;
+	uint64_t first_sample_ns, last_sample_ns;
+	struct oltp_totals last_totals;
+	struct hist_view last_hist;
+};
+
+/* What a thread is at. Owner and thread hand the worker over to each other with it. */
+enum pool_worker_state {
+	POOL_WORKER_IDLE,	/* the owner's: waits for work, or to be told to quit */
+	POOL_WORKER_STARTING,	/* the thread's from here on */
+	POOL_WORKER_RUNNING,
+	POOL_WORKER_QUIT,
+};
+
+/* A thread, and what it does or did last. The thread stays when the work ends. */
+struct pool_worker {
+	struct oltp_pool *pool;
+	uint32_t cpu;
+	pthread_t thread;
+	struct oltp_worker *worker;	/* made by the thread, destroyed by the owner while idle */
+	pthread_mutex_t lock;
+	pthread_cond_t ordered;		/* the thread waits: idle no more */
+	pthread_cond_t reported;	/* the owner waits: started, or idle again */
+	enum pool_worker_state state;
+	int start_rc;			/* why it is idle again without having run; 0: it ran */
+	struct acks *acks;		/* made by the thread; NULL: commits count at once */
+
+	/*
+	 * Written by the owner of the pool, read by the worker once per transaction. 0: goes on;
+	 * else it is to stop, and may end what it has begun until then (CLOCK_MONOTONIC).
+	 */
+	_Alignas(CACHE_PAD_BYTES) _Atomic uint64_t stop_by_ns;
+
+	/* Written by the worker, read by the owner; since the work began. */
+	_Alignas(CACHE_PAD_BYTES) _Atomic uint64_t committed;
+	_Atomic uint64_t conflicts;
+	_Atomic uint64_t failed;
+	_Atomic uint64_t failed_io;
+	_Atomic uint64_t failed_lost;
+	_Atomic uint64_t cpu_ns;
+	_Atomic uint64_t idles;	/* times that nothing waited to be done */
+	_Atomic uint64_t stalled_ns;	/* from the first conflict of transactions to their end */
+	struct hist hist;
+};
+
+/* What the workers have done since the start, for decisions about their number. Owner's thread. */
+struct pool_progress {
+	uint64_t committed, stalled_ns, idles;
+};
+
+void pool_progress_read(const struct oltp_pool *pool, struct pool_progress *ret_progress);
+
+/* Of a worker that leaves; ret_totals (its own) may be NULL. */
+void pool_figures_keep(struct oltp_pool *pool, const struct pool_worker *pw,
+		       struct oltp_totals *ret_totals);
+
+/*
+ * Of a worker that has left: acknowledged as the log gets on, and counted with those that are gone;
+ * their latency is not. Accepts NULL.
+ */
+void pool_acks_adopt(struct oltp_pool *pool, struct acks *acks);
+void pool_acks_collect(struct oltp_pool *pool);
+
+/* pthread entry; arg: struct pool_worker. */
+void *pool_worker_main(void *arg);
+
+#endif

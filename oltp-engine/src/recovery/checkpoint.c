@@ -1,0 +1,503 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* The thread that makes checkpoints: see checkpoint.h. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "checkpoint.h"
+#include "checkpoint_gate.h"
+#include "checkpoint_write.h"
+#include "oltp-engine/src/cold/scan.h"
+#include "oltp-engine/src/log/log_core.h"
+#include "oltp-engine/src/txn/engine.h"
+#include "recover_files.h"
+#include "restore.h"
+
+/* So often it looks how long the log is, and whether it is to stop. */
+#define LOOK_NS		20000000ull
+
+/* After rows could not be brought back. */
+#define RESTORE_RETRY_NS	10000000000ull
+
+/* Of log between two checkpoints, unless the tables are larger or the user has said. */
+#define LOG_BYTES_DEFAULT	(1024ull << 20)
+
+/* A file is not written over that is so much longer than the checkpoint will be. */
+#define SPARE_TIMES_MAX		2u
+#define SPARE_BYTES_MORE	(1ull << 20)
+
+struct checkpointer {
+	struct oltp_engine *engine;
+	uint64_t log_bytes_max;		/* of log between two; 0: see log_bytes_allowed */
+	uint64_t bytes_per_s;		/* of a checkpoint, at most; 0: no such bound */
+	pthread_t thread;
+	_Atomic bool is_stopping;
+	_Atomic bool is_awaited;	/* wanted > done; set under the lock */
+	pthread_mutex_t lock;		/* everything below */
+	pthread_cond_t changed;		/* CLOCK_MONOTONIC */
+	uint64_t wanted, done;		/* calls of oltp_checkpoint, and those that are served */
+	int rc;				/* of the last one */
+	uint64_t log_bytes_done;	/* of log when the last one began */
+	uint64_t log_bytes_before;	/* that recovery read, until there is one */
+	struct oltp_checkpoint_stats stats;
+	struct restore_progress restoring;
+	struct oltp_restore_stats restored;
+	uint64_t restore_retry_ns;	/* the last time it failed: not before; 0: it did not */
+};
+
+/* One checkpoint in the making. */
+struct making {
+	struct checkpointer *checkpointer;
+	struct checkpoint_writer writer;
+	const struct oltp_table *table;
+	struct checkpoint_gate gate;
+};
+
+static uint64_t now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000ull + (uint64_t)ts.tv_nsec;
+}
+
+static int add_row(void *ctx, uint64_t key, const void *record)
+{
+	struct making *making = ctx;
+
+	return checkpoint_writer_add(&making->writer, making->table->id,
+				     making->table->record_bytes, key, record);
+}
+
+/* A checkpoint of what there is now takes about so much. */
+static uint64_t bytes_expected(struct oltp_engine *engine)
+{
+	uint64_t rows = 0, bytes = 0;
+
+	for (uint32_t i = 0; i < tables_count(engine); i++) {
+		uint64_t n = storage_used_slots(engine->tables[i]);
+
+		rows += n;
+		bytes += n * (sizeof(uint64_t) + engine->tables[i]->record_bytes);
+	}
+	/* Of which tables those on disk are is not known: they are as the others. */
+	if (engine->cold && rows)
+		bytes += (uint64_t)((double)bytes / (double)rows *
+				    (double)counter_read(&engine->cold->counters.records));
+	return bytes;
+}
+
+/* A log as long as a checkpoint is not worth to be made short more often. */
+static uint64_t log_bytes_allowed(const struct checkpointer *checkpointer)
+{
+	uint64_t bytes;
+
+	if (checkpointer->log_bytes_max)
+		return checkpointer->log_bytes_max;
+	bytes = bytes_expected(checkpointer->engine);
+	return bytes > LOG_BYTES_DEFAULT ? bytes : LOG_BYTES_DEFAULT;
+}
+
+/* Rows are not locked here: the time for the disk. */
+static int drain(void *ctx)
+{
+	struct making *making = ctx;
+	int rc = 0;
+
+	if (atomic_load_explicit(&making->checkpointer->is_stopping, memory_order_relaxed))
+		return -ECANCELED;
+	/* It would lack rows. */
+	if (restore_is_due(making->checkpointer->engine))
+		return -EOWNERDEAD;
+	while (!rc && checkpoint_writer_is_full(&making->writer))
+		rc = checkpoint_gate_wait(&making->gate,
+					  checkpoint_writer_bytes(&making->writer)) ?:
+		     checkpoint_writer_write(&making->writer);
+	return rc;
+}
+
+/* The log up to here, in steps, so that the engine can be closed meanwhile. */
+static int wait_log(struct checkpointer *checkpointer, uint64_t epoch)
+{
+	int rc;
+
+	do {
+		if (atomic_load_explicit(&checkpointer->is_stopping, memory_order_relaxed))
+			return -ECANCELED;
+		rc = log_wait(checkpointer->engine->log, epoch, now_ns() + LOOK_NS);
+	} while (rc == -ETIMEDOUT);
+	return rc;
+}
+
+static int write_tables(struct checkpointer *checkpointer, struct making *making)
+{
+	struct oltp_engine *engine = checkpointer->engine;
+	uint32_t n = making->writer.header.n_tables;
+	int rc = 0;
+
+	for (uint32_t i = 0; !rc && i < n; i++) {
+		making->table = engine->tables[i];
+		rc = table_scan(engine->tables[i], add_row, drain, making);
+	}
+	return rc;
+}
+
+/*
+ * First where the log is to begin: whatever is added to a table that the catalogue does not have
+ * yet is behind that.
+ */
+static void fill_header(struct oltp_engine *engine, struct checkpoint_header *header)
+{
+	struct log_catalog catalog;
+
+	header->start_csn = log_csn_now(engine->log);
+	header->start_group = log_group_now(engine->log);
+	log_catalog_get(engine->log, &catalog);
+	memcpy(header->database, catalog.database, sizeof(header->database));
+	header->n_tables = catalog.n_tables;
+	memcpy(header->tables, catalog.tables, sizeof(header->tables));
+	/* The last one may not be among the engine's yet: all of its rows come later. */
+	if (header->n_tables > tables_count(engine))
+		header->n_tables = tables_count(engine);
+}
+
+/* Steps 1 to 3, and the first half of 4. */
+static int make(struct checkpointer *checkpointer, uint64_t number,
+		const struct checkpoint_spare *spare, struct making *making)
+{
+	struct log *log = checkpointer->engine->log;
+	struct checkpoint_header header = { .number = number };
+	uint64_t epoch, csn;
+	int rc;
+
+	fill_header(checkpointer->engine, &header);
+	rc = checkpoint_writer_open(&making->writer, log_io_of(log), log_dir(log), &header,
+				    spare);
+	if (rc)
+		return rc;
+	rc = write_tables(checkpointer, making);
+	if (rc)
+		return rc;
+	epoch = log_epoch_now(log);
+	csn = log_csn_now(log);
+	return wait_log(checkpointer, epoch) ?:
+	       checkpoint_writer_finish(&making->writer, log_group_durable(log), csn, epoch) ?:
+	       checkpoint_writer_publish(&making->writer);
+}
+
+static int remove_one(struct log *log, uint64_t number, const char *suffix)
+{
+	const struct log_io *io = log_io_of(log);
+	char path[CHECKPOINT_PATH_BYTES];
+	int rc;
+
+	rc = checkpoint_path(path, sizeof(path), log_dir(log), number, suffix) ?:
+	     io->ops->unlink(io->ctx, path);
+	return rc == -ENOENT ? 0 : rc;
+}
+
+static int keep_as_spare(struct log *log, uint64_t number)
+{
+	char from[CHECKPOINT_PATH_BYTES], to[CHECKPOINT_PATH_BYTES];
+	const struct log_io *io = log_io_of(log);
+
+	return checkpoint_path(from, sizeof(from), log_dir(log), number, "") ?:
+	       checkpoint_path(to, sizeof(to), log_dir(log), number, CHECKPOINT_TEMP_SUFFIX) ?:
+	       io->ops->rename(io->ctx, from, to);
+}
+
+/*
+ * All that there were, whole or not, are of no use any more, but for the room of one: removing a
+ * large file takes the disk some time, and making it again.
+ */
+static int remove_others(struct log *log, const struct recover_files *files)
+{
+	int rc = 0;
+
+	for (size_t i = 0; i < files->n_checkpoints; i++)
+		rc = (i ? remove_one(log, files->checkpoints[i], "") :
+			  keep_as_spare(log, files->checkpoints[i])) ?: rc;
+	/* One of them may have become the new one. */
+	for (size_t i = 0; i < files->n_temps; i++)
+		rc = remove_one(log, files->temps[i], CHECKPOINT_TEMP_SUFFIX) ?: rc;
+	return rc;
+}
+
+static uint64_t next_number(const struct recover_files *files)
+{
+	uint64_t number = 0;
+
+	for (size_t i = 0; i < files->n_checkpoints; i++)
+		number = files->checkpoints[i] > number ? files->checkpoints[i] : number;
+	for (size_t i = 0; i < files->n_temps; i++)
+		number = files->temps[i] > number ? files->temps[i] : number;
+	return number + 1;
+}
+
+static int run(struct checkpointer *checkpointer, struct oltp_checkpoint_stats *figures)
+{
+	struct log *log = checkpointer->engine->log;
+	struct making making = { .checkpointer = checkpointer, .writer = { .fd = -1 } };
+	struct checkpoint_spare spare;
+	struct recover_files files;
+	int rc;
+
+	checkpoint_gate_begin(&making.gate, log, bytes_expected(checkpointer->engine),
+			      checkpointer->bytes_per_s, log_bytes_allowed(checkpointer),
+			      &checkpointer->is_awaited, &checkpointer->is_stopping);
+	rc = recover_files_list(log_io_of(log), log_dir(log), &files);
+	if (rc)
+		return rc;
+	spare = (struct checkpoint_spare){
+		.number = files.n_temps ? files.temps[0] : 0,
+		.bytes_max = SPARE_TIMES_MAX * making.gate.bytes_all + SPARE_BYTES_MORE,
+	};
+	rc = make(checkpointer, next_number(&files), files.n_temps ? &spare : NULL, &making);
+	if (!rc) {
+		figures->last_rows = making.writer.n_rows;
+		figures->last_bytes = checkpoint_writer_bytes(&making.writer);
+		figures->last_ms = (double)(now_ns() - making.gate.start_ns) / 1e6;
+		figures->last_held_ms = (double)making.gate.held_ns / 1e6;
+		/* It is there: that what it replaces could not be removed is said, no more. */
+		figures->last_clean_error = remove_others(log, &files) ?:
+			log_recycle_before(log, making.writer.header.start_group);
+	}
+	checkpoint_writer_close(&making.writer);
+	recover_files_finish(&files);
+	return rc;
+}
+
+/* Under the lock: is one due? */
+static bool is_due(const struct checkpointer *checkpointer)
+{
+	const struct log *log = checkpointer->engine->log;
+
+	if (log_state(log) != LOG_RUNNING)
+		return false;
+	return checkpointer->wanted > checkpointer->done ||
+	       checkpointer->log_bytes_before + log_bytes_written(log) -
+	       checkpointer->log_bytes_done >= log_bytes_allowed(checkpointer);
+}
+
+static void wait_look(struct checkpointer *checkpointer)
+{
+	uint64_t until_ns = now_ns() + LOOK_NS;
+	struct timespec until = { (time_t)(until_ns / 1000000000),
+				  (long)(until_ns % 1000000000) };
+
+	pthread_cond_timedwait(&checkpointer->changed, &checkpointer->lock, &until);
+}
+
+/* Under the lock: rows are to be brought back, and that has not failed just now. */
+static bool is_restore_due(const struct checkpointer *checkpointer)
+{
+	return restore_is_due(checkpointer->engine) &&
+	       log_state(checkpointer->engine->log) == LOG_RUNNING &&
+	       now_ns() >= checkpointer->restore_retry_ns;
+}
+
+/* Under the lock, which is given up meanwhile. */
+static void restore(struct checkpointer *checkpointer)
+{
+	struct oltp_restore_stats *figures = &checkpointer->restored;
+	uint64_t took_ns = 0;
+	int rc;
+
+	figures->is_running = true;
+	pthread_mutex_unlock(&checkpointer->lock);
+	rc = restore_lost(checkpointer->engine, &checkpointer->restoring, &took_ns);
+	pthread_mutex_lock(&checkpointer->lock);
+	figures->is_running = false;
+	figures->restores += !rc;
+	figures->failed += rc != 0;
+	figures->last_error = rc;
+	if (!rc) {
+		figures->last_ms = (double)took_ns / 1e6;
+		figures->max_ms = figures->last_ms > figures->max_ms ? figures->last_ms :
+								      figures->max_ms;
+	}
+	checkpointer->restore_retry_ns = rc ? now_ns() + RESTORE_RETRY_NS : 0;
+	pthread_cond_broadcast(&checkpointer->changed);
+}
+
+/* Under the lock, which is given up meanwhile. */
+static void serve(struct checkpointer *checkpointer)
+{
+	struct oltp_checkpoint_stats figures = checkpointer->stats;
+	uint64_t wanted = checkpointer->wanted;
+	uint64_t log_bytes_done = checkpointer->log_bytes_done;
+	uint64_t log_bytes_before = checkpointer->log_bytes_before;
+	int rc;
+
+	checkpointer->log_bytes_done = log_bytes_written(checkpointer->engine->log);
+	checkpointer->log_bytes_before = 0;
+	checkpointer->stats.is_running = true;
+	pthread_mutex_unlock(&checkpointer->lock);
+	rc = run(checkpointer, &figures);
+	pthread_mutex_lock(&checkpointer->lock);
+	/* Memory was taken meanwhile: it is as due as before once that is brought back. */
+	if (rc == -EOWNERDEAD && is_restore_due(checkpointer)) {
+		checkpointer->log_bytes_done = log_bytes_done;
+		checkpointer->log_bytes_before = log_bytes_before;
+		checkpointer->stats.is_running = false;
+		return;
+	}
+	figures.is_running = false;
+	figures.checkpoints += !rc;
+	figures.failed += rc != 0;
+	figures.last_error = rc;
+	checkpointer->stats = figures;
+	checkpointer->rc = rc;
+	checkpointer->done = wanted;
+	atomic_store_explicit(&checkpointer->is_awaited, checkpointer->wanted > wanted,
+			      memory_order_relaxed);
+	pthread_cond_broadcast(&checkpointer->changed);
+}
+
+static void *checkpointer_main(void *arg)
+{
+	struct checkpointer *checkpointer = arg;
+
+	pthread_mutex_lock(&checkpointer->lock);
+	while (!atomic_load_explicit(&checkpointer->is_stopping, memory_order_relaxed)) {
+		if (is_restore_due(checkpointer))
+			restore(checkpointer);
+		else if (is_due(checkpointer))
+			serve(checkpointer);
+		else
+			wait_look(checkpointer);
+	}
+	pthread_mutex_unlock(&checkpointer->lock);
+	return NULL;
+}
+
+int checkpointer_create(struct oltp_engine *engine, const struct oltp_config *config,
+			struct checkpointer **ret_checkpointer)
+{
+	struct checkpointer *checkpointer = calloc(1, sizeof(*checkpointer));
+	pthread_condattr_t attr;
+	int rc;
+
+	if (!checkpointer)
+		return -ENOMEM;
+	checkpointer->engine = engine;
+	checkpointer->log_bytes_max = (uint64_t)config->checkpoint_mib << 20;
+	checkpointer->bytes_per_s = (uint64_t)config->checkpoint_mib_s << 20;
+	checkpointer->restoring.is_stopping = &checkpointer->is_stopping;
+	pthread_mutex_init(&checkpointer->lock, NULL);
+	pthread_condattr_init(&attr);
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	pthread_cond_init(&checkpointer->changed, &attr);
+	pthread_condattr_destroy(&attr);
+	rc = pthread_create(&checkpointer->thread, NULL, checkpointer_main, checkpointer);
+	if (rc) {
+		pthread_cond_destroy(&checkpointer->changed);
+		pthread_mutex_destroy(&checkpointer->lock);
+		free(checkpointer);
+		return -rc;
+	}
+	*ret_checkpointer = checkpointer;
+	return 0;
+}
+
+void checkpointer_destroy(struct checkpointer *checkpointer)
+{
+	if (!checkpointer)
+		return;
+	pthread_mutex_lock(&checkpointer->lock);
+	atomic_store_explicit(&checkpointer->is_stopping, true, memory_order_relaxed);
+	pthread_cond_broadcast(&checkpointer->changed);
+	pthread_mutex_unlock(&checkpointer->lock);
+	pthread_join(checkpointer->thread, NULL);
+	pthread_cond_destroy(&checkpointer->changed);
+	pthread_mutex_destroy(&checkpointer->lock);
+	free(checkpointer);
+}
+
+void checkpointer_recovered(struct checkpointer *checkpointer, uint64_t log_bytes)
+{
+	pthread_mutex_lock(&checkpointer->lock);
+	checkpointer->log_bytes_before = log_bytes;
+	pthread_mutex_unlock(&checkpointer->lock);
+}
+
+int oltp_checkpoint(struct oltp_engine *engine)
+{
+	struct checkpointer *checkpointer = engine->checkpointer;
+	uint64_t mine;
+	int rc = 0;
+
+	if (!checkpointer || log_state(engine->log) == LOG_UNREAD)
+		return -EINVAL;
+	pthread_mutex_lock(&checkpointer->lock);
+	mine = ++checkpointer->wanted;
+	atomic_store_explicit(&checkpointer->is_awaited, true, memory_order_relaxed);
+	pthread_cond_broadcast(&checkpointer->changed);
+	while (!rc && checkpointer->done < mine) {
+		wait_look(checkpointer);
+		/* The one that is being made, if any, ends by itself. */
+		if (!checkpointer->stats.is_running && log_state(engine->log) == LOG_FAILED)
+			rc = -EIO;
+		/* May be so for ever. */
+		if (atomic_load_explicit(&checkpointer->restoring.lacks_room, memory_order_relaxed))
+			rc = -EOWNERDEAD;
+	}
+	rc = rc ?: checkpointer->rc;
+	pthread_mutex_unlock(&checkpointer->lock);
+	return rc;
+}
+
+void oltp_checkpoint_stats_read(struct oltp_engine *engine,
+				struct oltp_checkpoint_stats *ret_stats)
+{
+	struct checkpointer *checkpointer = engine->checkpointer;
+
+	*ret_stats = (struct oltp_checkpoint_stats){ 0 };
+	if (!checkpointer)
+		return;
+	pthread_mutex_lock(&checkpointer->lock);
+	*ret_stats = checkpointer->stats;
+	pthread_mutex_unlock(&checkpointer->lock);
+}
+
+int oltp_restore_wait(struct oltp_engine *engine)
+{
+	struct checkpointer *checkpointer = engine->checkpointer;
+	uint64_t failed;
+	int rc = 0;
+
+	if (!checkpointer || log_state(engine->log) == LOG_UNREAD)
+		return restore_is_due(engine) ? -EINVAL : 0;
+	pthread_mutex_lock(&checkpointer->lock);
+	failed = checkpointer->restored.failed;
+	while (!rc && restore_is_due(engine)) {
+		wait_look(checkpointer);
+		if (checkpointer->restored.failed != failed)
+			rc = checkpointer->restored.last_error;
+		else if (log_state(engine->log) == LOG_FAILED)
+			rc = -EIO;
+		else if (atomic_load_explicit(&checkpointer->restoring.lacks_room,
+					      memory_order_relaxed))
+			rc = -ENOMEM;
+	}
+	pthread_mutex_unlock(&checkpointer->lock);
+	return rc;
+}
+
+void oltp_restore_stats_read(struct oltp_engine *engine, struct oltp_restore_stats *ret_stats)
+{
+	struct checkpointer *checkpointer = engine->checkpointer;
+
+	*ret_stats = (struct oltp_restore_stats){ 0 };
+	if (!checkpointer)
+		return;
+	pthread_mutex_lock(&checkpointer->lock);
+	*ret_stats = checkpointer->restored;
+	pthread_mutex_unlock(&checkpointer->lock);
+	ret_stats->lacks_room = atomic_load_explicit(&checkpointer->restoring.lacks_room,
+						     memory_order_relaxed);
+	ret_stats->records = counter_read(&checkpointer->restoring.records);
+}

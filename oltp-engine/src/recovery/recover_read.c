@@ -1,0 +1,350 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* See recover_read.h. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "oltp-engine/src/log/log_decode.h"
+#include "oltp-engine/src/txn/engine.h"
+#include "recover_read.h"
+
+int recover_complain(struct recover_read *r, int rc, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(r->figures.error, sizeof(r->figures.error), format, args);
+	va_end(args);
+	return rc;
+}
+
+static int check_tables(struct recover_read *r)
+{
+	struct oltp_engine *engine = r->engine;
+	uint32_t n_tables;
+
+	/* One that is being created is in both or in none. */
+	pthread_mutex_lock(&engine->lock);
+	log_catalog_get(engine->log, &r->catalog);
+	n_tables = tables_count(engine);
+	pthread_mutex_unlock(&engine->lock);
+	/* That sizes are the same was checked when they were created. */
+	if (r->catalog.n_tables > n_tables)
+		return recover_complain(r, -EINVAL, "%s has %u tables, and %u were created",
+					LOG_CATALOG_NAME, r->catalog.n_tables, n_tables);
+	return 0;
+}
+
+static int look_at_segments(struct recover_read *r)
+{
+	const struct recover_files *names = &r->names;
+	int rc = 0;
+
+	r->files.segments = calloc(names->n_segments + 1, sizeof(*r->files.segments));
+	r->segment_bytes = calloc(names->n_segments + 1, sizeof(*r->segment_bytes));
+	if (!r->files.segments || !r->segment_bytes)
+		return -ENOMEM;
+	r->files.n_segments = names->n_segments;
+	for (size_t i = 0; !rc && i < names->n_segments; i++) {
+		struct plan_segment *segment = &r->files.segments[i];
+		struct log_segment_header header;
+
+		segment->number = names->segments[i];
+		rc = recover_log_look(&r->log, segment->number, &header, &segment->is_good,
+				      &r->segment_bytes[i]);
+		if (rc)
+			recover_complain(r, rc, LOG_SEGMENT_NAME ": %s",
+					 (unsigned long long)segment->number, strerror(-rc));
+		else if (segment->is_good)
+			segment->first_group = header.first_group;
+	}
+	return rc;
+}
+
+/* Blocks are read by what the header says of tables: it must be true of these tables. */
+static bool has_these_tables(const struct recover_read *r, const struct checkpoint_header *header)
+{
+	return header->n_tables <= r->catalog.n_tables &&
+	       !memcmp(header->tables, r->catalog.tables,
+		       header->n_tables * sizeof(header->tables[0]));
+}
+
+static int look_at_checkpoints(struct recover_read *r)
+{
+	const struct recover_files *names = &r->names;
+	int rc = 0;
+
+	r->files.checkpoints = calloc(names->n_checkpoints + 1, sizeof(*r->files.checkpoints));
+	r->checkpoints = calloc(names->n_checkpoints + 1, sizeof(*r->checkpoints));
+	if (!r->files.checkpoints || !r->checkpoints)
+		return -ENOMEM;
+	r->files.n_checkpoints = names->n_checkpoints;
+	for (size_t i = 0; !rc && i < names->n_checkpoints; i++) {
+		struct plan_checkpoint *checkpoint = &r->files.checkpoints[i];
+		struct checkpoint_info *info = &r->checkpoints[i];
+
+		checkpoint->number = names->checkpoints[i];
+		rc = checkpoint_look(r->io, r->dir, checkpoint->number, r->catalog.database, info);
+		if (rc)
+			recover_complain(r, rc, CHECKPOINT_NAME ": %s",
+					 (unsigned long long)checkpoint->number, strerror(-rc));
+		else if (info->is_good && has_these_tables(r, &info->header))
+			*checkpoint = (struct plan_checkpoint){
+				checkpoint->number, true, info->header.start_group,
+				info->end.end_group,
+			};
+	}
+	return rc;
+}
+
+static const struct checkpoint_info *planned_checkpoint(const struct recover_read *r)
+{
+	uint64_t number = r->files.checkpoints[r->plan.checkpoint].number;
+
+	for (size_t i = 0; i < r->names.n_checkpoints; i++) {
+		if (r->checkpoints[i].number == number)
+			return &r->checkpoints[i];
+	}
+	return NULL;
+}
+
+static int load_rows(void *ctx, const struct checkpoint_rows *rows)
+{
+	struct recover_read *r = ctx;
+	struct oltp_table *table = r->engine->tables[rows->table];
+	int rc = 0;
+
+	for (uint32_t i = 0; !rc && i < rows->n_rows; i++) {
+		const uint8_t *row = rows->rows + (size_t)i * rows->row_bytes;
+		uint64_t key;
+
+		memcpy(&key, row, sizeof(key));
+		rc = r->sink->put(r->ctx, table, key, row + sizeof(key));
+	}
+	r->figures.checkpoint_bytes = rows->offset;
+	return rc ?: r->sink->flush(r->ctx);
+}
+
+int recover_read_checkpoint(struct recover_read *r)
+{
+	const struct checkpoint_info *info;
+	uint64_t offset;
+	int rc;
+
+	if (!r->plan.has_checkpoint)
+		return 0;
+	info = planned_checkpoint(r);
+	rc = checkpoint_read(r->io, r->dir, info, load_rows, r, &offset);
+	if (rc)
+		return recover_complain(r, rc, CHECKPOINT_NAME ", offset %" PRIu64 ": %s",
+					(unsigned long long)info->number, offset,
+					rc == -EUCLEAN ? "damaged" : strerror(-rc));
+	r->figures.checkpoint_bytes = info->bytes;
+	r->figures.csn = info->end.end_csn - 1;
+	r->figures.epoch = info->end.end_epoch;
+	return 0;
+}
+
+static int redo_op(struct recover_read *r, const struct log_op *op)
+{
+	struct oltp_table *table;
+	const struct log_span *span = (const struct log_span *)(op + 1);
+	size_t bytes = op->bytes - sizeof(*op);
+
+	if (op->table >= tables_count(r->engine))
+		return -EUCLEAN;
+	table = r->engine->tables[op->table];
+	switch (op->kind) {
+	case LOG_OP_PUT:
+		if (bytes < sizeof(*span) || span->offset || span->bytes != table->record_bytes ||
+		    bytes - sizeof(*span) < span->bytes)
+			return -EUCLEAN;
+		return r->sink->put(r->ctx, table, op->key, log_span_data(span));
+	case LOG_OP_UPDATE:
+		return r->sink->update(r->ctx, table, op->key, (const uint8_t *)span, op->n_spans,
+				       bytes);
+	case LOG_OP_DELETE:
+		return r->sink->remove(r->ctx, table, op->key);
+	}
+	return -EUCLEAN;
+}
+
+static int redo_entry(struct recover_read *r, const struct log_entry *entry)
+{
+	const struct log_op *op;
+	struct log_cursor ops;
+	int rc;
+
+	log_ops_begin(&ops, entry);
+	while ((rc = log_ops_next(&ops, &op)) > 0) {
+		rc = redo_op(r, op);
+		if (rc)
+			return rc;
+	}
+	return rc ? -EUCLEAN : 0;
+}
+
+static int by_csn(const void *a, const void *b)
+{
+	uint64_t x = (*(const struct log_entry *const *)a)->csn;
+	uint64_t y = (*(const struct log_entry *const *)b)->csn;
+
+	return (x > y) - (x < y);
+}
+
+/* Sorted, each once, and within what the group says of them? */
+static bool are_in_order(const struct log_entry *const *entries, size_t n,
+			 const struct log_group_header *group)
+{
+	for (size_t i = 1; i < n; i++) {
+		if (entries[i - 1]->csn >= entries[i]->csn)
+			return false;
+	}
+	return !n || (entries[0]->csn >= group->csn_first &&
+		      entries[n - 1]->csn <= group->csn_last);
+}
+
+/* The group's entries into r->entries, in order. Returns how many, or -errno. */
+static ssize_t sort_entries(struct recover_read *r, const struct log_group_header *group)
+{
+	const struct log_entry *entry;
+	struct log_cursor entries;
+	bool is_sorted = true;
+	size_t n = 0;
+	int rc;
+
+	if (r->entries_room < group->n_entries) {
+		free(r->entries);
+		r->entries_room = 0;
+		r->entries = calloc(group->n_entries, sizeof(*r->entries));
+		if (!r->entries)
+			return -ENOMEM;
+		r->entries_room = group->n_entries;
+	}
+	log_entries_begin(&entries, group);
+	while ((rc = log_entries_next(&entries, &entry)) > 0) {
+		if (n == group->n_entries)
+			return -EUCLEAN;
+		is_sorted &= !n || r->entries[n - 1]->csn < entry->csn;
+		r->entries[n++] = entry;
+	}
+	if (rc || n != group->n_entries)
+		return -EUCLEAN;
+	if (!is_sorted)
+		qsort(r->entries, n, sizeof(*r->entries), by_csn);
+	return are_in_order(r->entries, n, group) ? (ssize_t)n : -EUCLEAN;
+}
+
+static int redo_group(void *ctx, const struct log_group_header *group)
+{
+	struct recover_read *r = ctx;
+	ssize_t n = sort_entries(r, group);
+	int rc = n < 0 ? (int)n : 0;
+
+	for (ssize_t i = 0; !rc && i < n; i++)
+		rc = redo_entry(r, r->entries[i]);
+	if (rc)
+		return rc;
+	r->figures.groups++;
+	r->figures.transactions += (uint64_t)n;
+	r->figures.log_bytes += group->bytes;
+	r->figures.group = group->group;
+	if (group->csn_last > r->figures.csn)
+		r->figures.csn = group->csn_last;
+	if (group->epoch_to > r->figures.epoch)
+		r->figures.epoch = group->epoch_to;
+	return r->sink->flush(r->ctx);
+}
+
+static int blame_segment(struct recover_read *r, uint64_t segment, int rc)
+{
+	if (rc && r->log.has_hole)
+		return recover_complain(r, rc, LOG_SEGMENT_NAME ", offset %" PRIu64 ": group %"
+					PRIu64 " is damaged or missing, and there are later ones",
+					(unsigned long long)segment, r->log.end_offset,
+					r->log.next_group);
+	if (rc)
+		return recover_complain(r, rc, LOG_SEGMENT_NAME ", offset %" PRIu64 ", group %"
+					PRIu64 ": %s", (unsigned long long)segment,
+					r->log.end_offset, r->log.next_group,
+					rc == -EUCLEAN ? "does not fit the tables" :
+							 strerror(-rc));
+	return 0;
+}
+
+void recover_read_begin(struct recover_read *r)
+{
+	r->io = log_io_of(r->engine->log);
+	r->dir = log_dir(r->engine->log);
+	r->log = (struct recover_log){
+		.io = r->io, .dir = r->dir, .database = r->catalog.database,
+		.fn = redo_group, .ctx = r,
+	};
+}
+
+void recover_read_finish(struct recover_read *r)
+{
+	recover_log_finish(&r->log);
+	recover_files_finish(&r->names);
+	free(r->files.segments);
+	free(r->files.checkpoints);
+	free(r->segment_bytes);
+	free(r->checkpoints);
+	free(r->entries);
+}
+
+int recover_read_look(struct recover_read *r)
+{
+	int rc;
+
+	rc = check_tables(r);
+	if (rc)
+		return rc;
+	rc = recover_files_list(r->io, r->dir, &r->names);
+	if (rc)
+		return recover_complain(r, rc, "%.200s: %s", r->dir, strerror(-rc));
+	rc = look_at_segments(r) ?:
+	     look_at_checkpoints(r) ?:
+	     recover_plan(&r->files, &r->plan, r->figures.error);
+	if (rc)
+		return rc;
+	for (size_t i = 0; i < r->names.n_segments; i++) {
+		if (r->plan.segment < r->files.n_segments &&
+		    r->names.segments[i] >= r->files.segments[r->plan.segment].number)
+			r->figures.log_bytes_all += r->segment_bytes[i];
+	}
+	if (r->plan.has_checkpoint)
+		r->figures.checkpoint_bytes_all = planned_checkpoint(r)->bytes;
+	return 0;
+}
+
+/* With an end that was given, the log goes on behind it, and what is there may be half written. */
+int recover_read_log(struct recover_read *r)
+{
+	const struct plan_files *files = &r->files;
+	size_t i = r->plan.segment;
+	int rc = 0;
+
+	r->log.next_group = i < files->n_segments ? files->segments[i].first_group :
+						    r->plan.first_group;
+	r->log.skip_below = r->plan.first_group;
+	for (size_t next = i; !rc && next < files->n_segments;
+	     next = recover_good_segment(files, next + 1)) {
+		uint64_t end = recover_segment_end(files, next);
+
+		i = next;
+		rc = blame_segment(r, files->segments[i].number,
+				   recover_log_read(&r->log, files->segments[i].number,
+						    end < r->end_group ? end : r->end_group));
+	}
+	/* Behind the last good one. */
+	for (i = recover_good_segment(files, 0) < files->n_segments ? i + 1 : 0;
+	     !rc && r->end_group == UINT64_MAX && i < files->n_segments; i++)
+		rc = blame_segment(r, files->segments[i].number,
+				   recover_log_probe(&r->log, files->segments[i].number));
+	r->figures.torn_bytes = r->log.torn_bytes;
+	return rc;
+}

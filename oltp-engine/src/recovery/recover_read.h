@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Reading what log_dir holds: which files there are, the newest checkpoint, then the log behind it
+ * in the order of commits. What is done with that is the caller's: recovery builds the database
+ * (recover.c), restoring looks for rows that are missing (restore.c). Nothing in the folder is
+ * changed.
+ *
+ *	recover_read_look -> recover_read_checkpoint -> recover_read_log -> recover_read_finish
+ *
+ * The log may grow meanwhile (end_group), but no checkpoint may be made and no segment recycled.
+ */
+#ifndef OLTP_RECOVER_READ_H
+#define OLTP_RECOVER_READ_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "checkpoint_read.h"
+#include "oltp-engine/src/log/log_core.h"
+#include "oltp-engine/src/log/log_format.h"
+#include "oltp.h"
+#include "recover_files.h"
+#include "recover_log.h"
+#include "recover_plan.h"
+
+/* Non-zero of any ends the reading and is returned. What they are given stays until flush. */
+struct recover_sink {
+	/* The row is there, and as here. */
+	int (*put)(void *ctx, struct oltp_table *table, uint64_t key, const void *row);
+	/* Bytes of the row: spans as redo_update has them. */
+	int (*update)(void *ctx, struct oltp_table *table, uint64_t key, const uint8_t *spans,
+		      uint32_t n_spans, size_t bytes);
+	int (*remove)(void *ctx, struct oltp_table *table, uint64_t key);
+	/* After each block of the checkpoint and each group of the log; it is counted by now. */
+	int (*flush)(void *ctx);
+};
+
+struct recover_read {
+	/* The caller's. */
+	struct oltp_engine *engine;
+	const struct recover_sink *sink;
+	void *ctx;
+	/* Of the log the groups before this one, which are all on disk; UINT64_MAX: to its end. */
+	uint64_t end_group;
+	/* What was read: looking, bytes, groups, transactions, csn, epoch, group, error. */
+	struct oltp_recovery figures;
+	struct log_catalog catalog;
+	const struct log_io *io;
+	const char *dir;
+	struct recover_files names;
+	struct plan_files files;
+	uint64_t *segment_bytes;	/* by name */
+	struct checkpoint_info *checkpoints;	/* as files.checkpoints once planned */
+	struct recover_plan plan;
+	struct recover_log log;		/* next_group: the one after the last that was read */
+	const struct log_entry **entries;	/* of a group, to be sorted */
+	size_t entries_room;
+};
+
+/* engine, sink, ctx and end_group are set, the rest is zero. May be followed by finish only. */
+void recover_read_begin(struct recover_read *read);
+void recover_read_finish(struct recover_read *read);
+
+/*
+ * In this order. Errors: -EUCLEAN (figures.error says which file is damaged or missing), -EINVAL (a
+ * table is missing), -ENOMEM, those of the sink and of files.
+ */
+int recover_read_look(struct recover_read *read);
+int recover_read_checkpoint(struct recover_read *read);
+int recover_read_log(struct recover_read *read);
+
+/* For figures.error; returns rc. */
+__attribute__((format(printf, 3, 4)))
+int recover_complain(struct recover_read *read, int rc, const char *format, ...);
+
+#endif

@@ -1,0 +1,290 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* See restore.h. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "oltp-engine/src/base/clock.h"
+#include "oltp-engine/src/log/log_append.h"
+#include "oltp-engine/src/log/log_core.h"
+#include "oltp-engine/src/memory/manager.h"
+#include "oltp-engine/src/txn/engine.h"
+#include "oltp-engine/src/txn/lost.h"
+#include "oltp-engine/src/txn/txn.h"
+#include "recover_read.h"
+#include "restore.h"
+#include "restore_rows.h"
+
+/* For rows that are whole and not yet put back. */
+#define ROWS_BYTES	(64ull << 20)
+#define WAIT_NS		1000000l
+#define LOG_WAIT_NS	20000000ull
+/* Without room for any row for so long, it is said. */
+#define ROOM_WAIT_NS	1000000000ull
+
+struct restore {
+	struct oltp_engine *engine;
+	struct restore_progress *progress;
+	struct oltp_worker *worker;
+	uint64_t revokes;	/* that were dealt with when this attempt began */
+	uint64_t end_group;
+	uint64_t n_parts, part;	/* keys are divided by their hashes; which of them it is about */
+	struct restore_rows rows;
+};
+
+bool restore_is_due(const struct oltp_engine *engine)
+{
+	return atomic_load_explicit(&engine->revokes, memory_order_acquire) !=
+	       atomic_load_explicit(&engine->revokes_restored, memory_order_acquire);
+}
+
+/* -EAGAIN: more was taken. */
+static int check(const struct restore *r)
+{
+	if (atomic_load_explicit(r->progress->is_stopping, memory_order_relaxed))
+		return -ECANCELED;
+	return atomic_load_explicit(&r->engine->revokes, memory_order_seq_cst) == r->revokes ?
+		       0 : -EAGAIN;
+}
+
+static void wait_some(void)
+{
+	nanosleep(&(struct timespec){ .tv_nsec = WAIT_NS }, NULL);
+}
+
+/* The index knows what was taken, and sets revokes. */
+static int wait_swept(struct restore *r)
+{
+	struct oltp_engine *engine = r->engine;
+	int rc;
+
+	for (;; wait_some()) {
+		if (!engine->manager)
+			lost_sweep(engine);
+		r->revokes = atomic_load_explicit(&engine->revokes_swept, memory_order_acquire);
+		rc = check(r);
+		if (rc != -EAGAIN)
+			return rc;
+	}
+}
+
+static int wait_ended(struct restore *r)
+{
+	uint64_t epoch = epoch_advance(&r->engine->epoch);
+	int rc = 0;
+
+	while (!rc && !engine_epoch_has_passed(r->engine, epoch)) {
+		wait_some();
+		rc = check(r);
+	}
+	return rc;
+}
+
+/* All that was committed up to now. */
+static int wait_log(struct restore *r)
+{
+	struct log *log = r->engine->log;
+	uint64_t epoch = log_epoch_now(log);
+	int rc;
+
+	do {
+		rc = check(r) ?: log_wait(log, epoch, clock_ns(CLOCK_MONOTONIC) + LOG_WAIT_NS);
+	} while (rc == -ETIMEDOUT);
+	r->end_group = log_group_durable(log) + 1;
+	return rc;
+}
+
+/* Rows that are missing, in bytes as they take here. */
+static uint64_t missing_bytes(const struct restore *r)
+{
+	const struct oltp_engine *engine = r->engine;
+	uint64_t bytes = 0;
+
+	for (uint32_t i = 0; i < tables_count(engine); i++)
+		bytes += lost_count(engine->tables[i]) * restore_row_bytes(engine->tables[i]);
+	return bytes;
+}
+
+/* 1: it is one to be put back. */
+static int look(struct restore *r, struct oltp_table *table, uint64_t key)
+{
+	struct epoch *epoch = &r->engine->epoch;
+	uint64_t hash = index_hash(key);
+	enum lost_look is;
+
+	if ((hash >> 16) % r->n_parts != r->part)
+		return 0;
+	epoch_enter(epoch, &r->worker->announced, epoch_now(epoch));
+	is = lost_look(table, key, hash);
+	epoch_leave(&r->worker->announced);
+	return is == LOST_NOT_KNOWN ? -EAGAIN : is == LOST_IS;
+}
+
+static int sink_put(void *ctx, struct oltp_table *table, uint64_t key, const void *row)
+{
+	struct restore *r = ctx;
+	int rc = look(r, table, key);
+
+	return rc > 0 ? restore_rows_put(&r->rows, table, key, row) : rc;
+}
+
+static int sink_update(void *ctx, struct oltp_table *table, uint64_t key, const uint8_t *spans,
+		       uint32_t n_spans, size_t bytes)
+{
+	struct restore *r = ctx;
+	int rc = look(r, table, key);
+
+	return rc > 0 ? restore_rows_update(&r->rows, table, key, spans, n_spans, bytes) : rc;
+}
+
+static int sink_remove(void *ctx, struct oltp_table *table, uint64_t key)
+{
+	struct restore *r = ctx;
+	int rc = look(r, table, key);
+
+	return rc > 0 ? restore_rows_remove(&r->rows, table, key) : rc;
+}
+
+static int sink_flush(void *ctx)
+{
+	return check(ctx);
+}
+
+static const struct recover_sink sink = { sink_put, sink_update, sink_remove, sink_flush };
+
+static int read_files(struct restore *r)
+{
+	struct recover_read *read = calloc(1, sizeof(*read));
+	int rc;
+
+	if (!read)
+		return -ENOMEM;
+	*read = (struct recover_read){ .engine = r->engine, .sink = &sink, .ctx = r,
+				       .end_group = r->end_group };
+	recover_read_begin(read);
+	rc = recover_read_look(read) ?: recover_read_checkpoint(read) ?: recover_read_log(read);
+	if (!rc && (read->log.next_group != r->end_group || restore_rows_has_missing(&r->rows)))
+		rc = -EUCLEAN;
+	recover_read_finish(read);
+	free(read);
+	return rc;
+}
+
+/* An exclusively locked record, in a transaction; waits for room outside of any. */
+static int record_make(struct restore *r, const struct restore_row *row, struct record **ret_record)
+{
+	struct restore_progress *progress = r->progress;
+	uint64_t start_ns = clock_ns(CLOCK_MONOTONIC);
+
+	for (;;) {
+		oltp_txn_begin(r->worker);
+		*ret_record = table_record_alloc(r->worker, row->table, row->key);
+		manager_room_check(r->engine->manager, row->table);
+		if (*ret_record)
+			break;
+		oltp_txn_abort(r->worker);
+		if (atomic_load_explicit(progress->is_stopping, memory_order_relaxed))
+			return -ECANCELED;
+		if (clock_ns(CLOCK_MONOTONIC) - start_ns >= ROOM_WAIT_NS)
+			atomic_store_explicit(&progress->lacks_room, true, memory_order_relaxed);
+		manager_room_want(r->engine->manager, row->table);
+		wait_some();
+	}
+	if (atomic_load_explicit(&progress->lacks_room, memory_order_relaxed))
+		atomic_store_explicit(&progress->lacks_room, false, memory_order_relaxed);
+	return 0;
+}
+
+static int put_back(struct restore *r, const struct restore_row *row)
+{
+	struct oltp_worker *worker = r->worker;
+	struct record *record;
+	bool is_back;
+	int rc;
+
+	rc = record_make(r, row, &record);
+	if (rc)
+		return rc;
+	memcpy(record->data, row->data, row->table->record_bytes);
+	is_back = lost_replace(row->table, record, row->key);
+	if (is_back)
+		lock_release_exclusive(&record->lock, worker->stamp);
+	else
+		table_record_free(worker, record);
+	oltp_txn_commit(worker);
+	if (is_back)
+		atomic_fetch_add_explicit(&r->progress->records, 1, memory_order_relaxed);
+	return is_back ? 0 : -EUCLEAN;
+}
+
+static int restore_part(struct restore *r)
+{
+	/* Asked once more after everything was looked at. */
+	int rc = read_files(r) ?: check(r);
+
+	for (size_t i = 0; !rc && i < r->rows.room; i++) {
+		if (r->rows.places[i].data)
+			rc = put_back(r, &r->rows.places[i]);
+	}
+	restore_rows_clear(&r->rows);
+	return rc;
+}
+
+/* -EAGAIN: more was taken meanwhile. */
+static int attempt(struct restore *r)
+{
+	uint64_t bytes;
+	int rc;
+
+	rc = wait_swept(r) ?: wait_ended(r);
+	if (rc)
+		return rc;
+	bytes = missing_bytes(r);
+	if (!bytes)
+		return check(r);
+	rc = wait_log(r);
+	r->n_parts = (bytes + ROWS_BYTES - 1) / ROWS_BYTES;
+	for (r->part = 0; !rc && r->part < r->n_parts; r->part++)
+		rc = restore_part(r);
+	if (rc)
+		return rc;
+	/* What is missing still, and was not taken meanwhile, the files do not have. */
+	bytes = missing_bytes(r);
+	return check(r) ?: bytes ? -EUCLEAN : 0;
+}
+
+static int worker_make(struct restore *r)
+{
+	int rc = oltp_worker_create(r->engine, &r->worker);
+
+	if (rc)
+		return rc;
+	/* What it does is in the log already. */
+	r->worker->is_redo = true;
+	log_buffer_leave(r->worker->log);
+	r->worker->log = NULL;
+	return 0;
+}
+
+int restore_lost(struct oltp_engine *engine, struct restore_progress *progress, uint64_t *ret_ns)
+{
+	struct restore r = { .engine = engine, .progress = progress };
+	uint64_t start_ns = clock_ns(CLOCK_MONOTONIC), since_ns;
+	int rc;
+
+	rc = worker_make(&r);
+	if (rc)
+		return rc;
+	do {
+		rc = attempt(&r);
+	} while (rc == -EAGAIN);
+	oltp_worker_destroy(r.worker);
+	atomic_store_explicit(&progress->lacks_room, false, memory_order_relaxed);
+	if (rc)
+		return rc;
+	since_ns = atomic_exchange_explicit(&engine->lost_since_ns, 0, memory_order_relaxed);
+	*ret_ns = clock_ns(CLOCK_MONOTONIC) - (since_ns ?: start_ns);
+	atomic_store_explicit(&engine->revokes_restored, r.revokes, memory_order_release);
+	return 0;
+}

@@ -1,0 +1,325 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Record slots in blocks: see storage.h. */
+#include <errno.h>
+#include <string.h>
+
+#include "oltp-engine/src/txn/engine.h"
+
+#define PAGE_BYTES	4096u
+
+void shelves_init(struct shelf shelves[SHELF_PARTS])
+{
+	for (uint32_t part = 0; part < SHELF_PARTS; part++)
+		pthread_mutex_init(&shelves[part].lock, NULL);
+}
+
+void shelves_finish(struct shelf shelves[SHELF_PARTS])
+{
+	for (uint32_t part = 0; part < SHELF_PARTS; part++)
+		pthread_mutex_destroy(&shelves[part].lock);
+}
+
+static struct shelf *shelf_of(const struct block *block)
+{
+	return &block->table->shelves[block->node][block->part];
+}
+
+/* False: it is not what it was; the host may take a block at any moment (lost.h). */
+static bool change_state(struct block *block, enum block_state from, enum block_state to)
+{
+	return atomic_compare_exchange_strong_explicit(&block->state, &from, to,
+						       memory_order_relaxed, memory_order_relaxed);
+}
+
+static void partial_add(struct shelf *shelf, struct block *block)
+{
+	block->is_partial = true;
+	block->prev = NULL;
+	block->next = shelf->partial;
+	if (block->next)
+		block->next->prev = block;
+	shelf->partial = block;
+}
+
+static void partial_remove(struct shelf *shelf, struct block *block)
+{
+	block->is_partial = false;
+	if (block->prev)
+		block->prev->next = block->next;
+	else
+		shelf->partial = block->next;
+	if (block->next)
+		block->next->prev = block->prev;
+}
+
+/* What the shelf counts as free of the block. */
+static void count_free(struct shelf *shelf, struct block *block, uint32_t n)
+{
+	counter_add(&shelf->n_free, (uint64_t)n - block->n_free);
+	block->n_free = n;
+}
+
+static struct record *slot_at(const struct block *block, uint32_t slot)
+{
+	return (struct record *)(block->addr + (size_t)slot * block->table->stride);
+}
+
+static uint32_t slot_of(const struct block *block, const struct record *record)
+{
+	return (uint32_t)(((const uint8_t *)record - block->addr) / block->table->stride);
+}
+
+/* By the worker's number: the manager and others that add nothing have one as well. */
+static uint32_t part_of(uint64_t ts)
+{
+	return (uint32_t)ts % SHELF_PARTS;
+}
+
+/*
+ * A reader that found a record before its insert was taken back may hold its lock for the moment it
+ * needs to see that; then the next slot is taken.
+ */
+static struct record *block_alloc(struct block *block, uint64_t ts)
+{
+	uint32_t n_words = (block->n_slots + 63) / 64;
+	bool passed = false;
+	uint64_t seen;
+
+	for (uint32_t w = block->first_word; w < n_words; w++) {
+		uint32_t n_bits = w == n_words - 1 && block->n_slots % 64 ? block->n_slots % 64 :
+									    64;
+		uint64_t all = n_bits == 64 ? UINT64_MAX : (1ull << n_bits) - 1;
+
+		for (uint64_t free = ~block->used[w] & all; free; free &= free - 1) {
+			uint32_t bit = (uint32_t)__builtin_ctzll(free);
+			struct record *record = slot_at(block, w * 64 + bit);
+
+			if (!lock_try_exclusive(&record->lock, ts, &seen)) {
+				passed = true;
+				continue;
+			}
+			block->used[w] |= 1ull << bit;
+			block->n_used++;
+			if (!passed)
+				block->first_word = w;
+			return record;
+		}
+	}
+	return NULL;
+}
+
+static struct record *shelf_alloc(struct shelf *shelf, uint64_t ts)
+{
+	struct record *record = NULL;
+
+	/* Mostly so while memory is short: the lock is for those who may find something. */
+	if (!counter_read(&shelf->n_free))
+		return NULL;
+	pthread_mutex_lock(&shelf->lock);
+	for (struct block *block = shelf->partial, *next; block && !record; block = next) {
+		next = block->next;
+		/* Lost since: whoever frees up its slots takes it off. */
+		if (block->state == BLOCK_LOST)
+			continue;
+		record = block_alloc(block, ts);
+		if (!record)
+			continue;
+		counter_add(&shelf->n_used, 1);
+		count_free(shelf, block, block->n_free - 1);
+		if (block->n_used == block->n_slots)
+			partial_remove(shelf, block);
+	}
+	pthread_mutex_unlock(&shelf->lock);
+	return record;
+}
+
+/* From the worker's own part first. */
+static struct record *node_alloc(struct oltp_table *table, uint32_t node, uint64_t ts)
+{
+	struct record *record = NULL;
+
+	for (uint32_t i = 0; !record && i < SHELF_PARTS; i++)
+		record = shelf_alloc(&table->shelves[node][(part_of(ts) + i) % SHELF_PARTS], ts);
+	return record;
+}
+
+struct record *storage_slot_alloc_present(struct oltp_table *table, uint32_t node, uint64_t ts)
+{
+	struct record *record = node_alloc(table, node, ts);
+
+	for (uint32_t other = 0; !record && other < OLTP_NODES_MAX; other++)
+		record = node_alloc(table, other, ts);
+	return record;
+}
+
+/* An open block for the table; with records in it, it is worth nothing to anybody else. */
+static bool shelf_grow(struct storage *storage, struct oltp_table *table, uint32_t node,
+		       uint32_t part)
+{
+	struct block *block = storage_block_take(storage, table, node, part);
+	struct shelf *shelf;
+
+	if (!block)
+		return false;
+	/* Faulted in here, and not one page after the other under the shelf's lock. */
+	for (size_t at = 0; at < OLTP_MEM_BLOCK_BYTES; at += PAGE_BYTES)
+		*(volatile uint8_t *)(block->addr + at) = 0;
+	for (uint32_t slot = 0; block->is_dirty && slot < block->n_slots; slot++)
+		atomic_store_explicit(&slot_at(block, slot)->lock, 0, memory_order_relaxed);
+	shelf = shelf_of(block);
+	pthread_mutex_lock(&shelf->lock);
+	if (change_state(block, BLOCK_UNUSED, BLOCK_OPEN)) {
+		count_free(shelf, block, block->n_slots);
+		partial_add(shelf, block);
+	}
+	pthread_mutex_unlock(&shelf->lock);
+	return true;
+}
+
+struct record *storage_slot_alloc(struct storage *storage, struct oltp_table *table, uint32_t node,
+				  uint64_t ts)
+{
+	uint32_t part = part_of(ts);
+	struct record *record;
+
+	do {
+		/* Where memory has bounds, what others have free comes before what could be had. */
+		record = storage->ops ? node_alloc(table, node, ts) :
+					shelf_alloc(&table->shelves[node][part], ts);
+	} while (!record && shelf_grow(storage, table, node, part));
+	/* What was taken on another node, or by others, has room there. */
+	return record ?: storage_slot_alloc_present(table, node, ts);
+}
+
+static void slot_clear(struct shelf *shelf, struct block *block, uint32_t slot)
+{
+	/* The whole block has gone out of the books. */
+	if (block->is_forgotten)
+		return;
+	block->used[slot / 64] &= ~(1ull << slot % 64);
+	block->n_used--;
+	if (slot / 64 < block->first_word)
+		block->first_word = slot / 64;
+	counter_add(&shelf->n_used, -1ull);
+	if (block->state != BLOCK_OPEN)
+		return;
+	count_free(shelf, block, block->n_free + 1);
+	if (!block->is_partial)
+		partial_add(shelf, block);
+}
+
+void storage_slot_free(struct storage *storage, struct record *record)
+{
+	struct block *block = storage_block_of(storage, record);
+	struct shelf *shelf = shelf_of(block);
+
+	pthread_mutex_lock(&shelf->lock);
+	slot_clear(shelf, block, slot_of(block, record));
+	pthread_mutex_unlock(&shelf->lock);
+}
+
+struct block *storage_block_of(const struct storage *storage, const void *addr)
+{
+	return block_map_get(&storage->map, addr);
+}
+
+uint64_t storage_free_slots(const struct oltp_table *table)
+{
+	uint64_t n = 0;
+
+	for (uint32_t node = 0; node < OLTP_NODES_MAX; node++) {
+		for (uint32_t part = 0; part < SHELF_PARTS; part++)
+			n += counter_read(&table->shelves[node][part].n_free);
+	}
+	return n;
+}
+
+uint64_t storage_used_slots_node(const struct oltp_table *table, uint32_t node)
+{
+	uint64_t n = 0;
+
+	for (uint32_t part = 0; part < SHELF_PARTS; part++)
+		n += counter_read(&table->shelves[node][part].n_used);
+	return n;
+}
+
+uint64_t storage_used_slots(const struct oltp_table *table)
+{
+	uint64_t n = 0;
+
+	for (uint32_t node = 0; node < OLTP_NODES_MAX; node++)
+		n += storage_used_slots_node(table, node);
+	return n;
+}
+
+static uint32_t copy_used(const struct block *block, uint64_t *ret_used)
+{
+	memcpy(ret_used, block->used, (block->n_slots + 63) / 64 * sizeof(*ret_used));
+	return block->n_used;
+}
+
+uint32_t storage_block_close(struct block *block, uint64_t *ret_used)
+{
+	struct shelf *shelf = shelf_of(block);
+	uint32_t n;
+
+	pthread_mutex_lock(&shelf->lock);
+	if (change_state(block, BLOCK_OPEN, BLOCK_CLOSED)) {
+		count_free(shelf, block, 0);
+		if (block->is_partial)
+			partial_remove(shelf, block);
+	}
+	n = copy_used(block, ret_used);
+	pthread_mutex_unlock(&shelf->lock);
+	return n;
+}
+
+uint32_t storage_block_look(struct block *block, uint64_t *ret_used)
+{
+	struct shelf *shelf = shelf_of(block);
+	uint32_t n;
+
+	pthread_mutex_lock(&shelf->lock);
+	n = copy_used(block, ret_used);
+	pthread_mutex_unlock(&shelf->lock);
+	return n;
+}
+
+void storage_block_reopen(struct block *block)
+{
+	struct shelf *shelf = shelf_of(block);
+
+	pthread_mutex_lock(&shelf->lock);
+	if (change_state(block, BLOCK_CLOSED, BLOCK_OPEN)) {
+			count_free(shelf, block, block->n_slots - block->n_used);
+		if (block->n_used < block->n_slots)
+			partial_add(shelf, block);
+	}
+	pthread_mutex_unlock(&shelf->lock);
+}
+
+void storage_block_forget(struct block *block)
+{
+	struct shelf *shelf = shelf_of(block);
+
+	pthread_mutex_lock(&shelf->lock);
+	block->is_forgotten = true;
+	count_free(shelf, block, 0);
+	counter_add(&shelf->n_used, -(uint64_t)block->n_used);
+	if (block->is_partial)
+		partial_remove(shelf, block);
+	pthread_mutex_unlock(&shelf->lock);
+}
+
+bool storage_block_retire(struct storage *storage, struct block *block)
+{
+	struct shelf *shelf = shelf_of(block);
+	bool is_empty;
+
+	pthread_mutex_lock(&shelf->lock);
+	is_empty = !block->n_used && change_state(block, BLOCK_CLOSED, BLOCK_UNUSED);
+	pthread_mutex_unlock(&shelf->lock);
+	if (is_empty)
+		storage_block_drop(storage, block);
+	return is_empty;
+}

@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Structures shared by the engine's files. Not for users of the engine. */
+#ifndef OLTP_ENGINE_H
+#define OLTP_ENGINE_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "oltp-engine/src/base/epoch.h"
+#include "oltp-engine/src/base/mem.h"
+#include "oltp-engine/src/base/util.h"
+#include "oltp-engine/src/cold/cold.h"
+#include "oltp-engine/src/index/index.h"
+#include "oltp-engine/src/index/node_pool.h"
+#include "oltp-engine/src/storage/lock.h"
+#include "oltp-engine/src/storage/storage.h"
+#include "oltp.h"
+
+/*
+ * A record. It may move, to another place in memory or to disk, while it is exclusively locked and
+ * by changing its slot of the index: whoever found it checks under the lock whether the slot still
+ * says so (index_ref_is_live) and looks again if not. Where it was stays as it is, with a lock that
+ * can be taken, until everybody has ended who could have found it there (S3 and S4 in storage.h).
+ */
+struct record {
+	_Atomic uint64_t lock;	/* see lock.h */
+	_Atomic uint64_t key;	/* written under the exclusive lock, compared without one */
+	uint8_t data[];		/* under the lock */
+};
+
+struct oltp_table {
+	struct oltp_engine *engine;
+	uint32_t id;
+	uint32_t record_bytes;	/* as the user sees it */
+	uint32_t stride;	/* header and padding included; a multiple of the cache line */
+	struct index index;
+	/* Records not used since then were the last to go to disk; written by the manager. */
+	_Atomic uint64_t evicted_stamp;
+	_Atomic bool is_room_wanted;	/* by who found little in its blocks, or none */
+	struct shelf shelves[OLTP_NODES_MAX][SHELF_PARTS];
+	/* Ordered indexes, set before the first record is. */
+	uint32_t n_ordered;
+	uint32_t n_key_spans;
+	struct oltp_index *ordered[OLTP_INDEXES_MAX];
+	struct oltp_span key_spans[OLTP_INDEXES_MAX * OLTP_KEY_SPANS_MAX];
+};
+
+struct oltp_engine {
+	const struct lock_scheme *scheme;
+	uint32_t txn_records_max;
+	uint32_t txn_undo_bytes;
+	int node;		/* for records, -1: that of the worker */
+	uint32_t idle_half_ms;	/* see oltp_config */
+	struct lock_book locks;
+	struct epoch epoch;
+	struct mem mem;
+	struct storage storage;
+	struct node_pool leaves, inners;	/* of ordered indexes */
+	struct cold *cold;	/* NULL: records stay in memory */
+	struct log *log;	/* NULL: nothing is durable */
+	struct checkpointer *checkpointer;	/* NULL: nothing is durable */
+	bool is_recovered;	/* that was tried */
+	struct manager *manager;	/* NULL: memory does not move */
+	_Atomic uint64_t manager_announced;	/* see epoch.h */
+	_Atomic uint64_t revokes;	/* times that blocks were lost */
+	_Atomic uint64_t revokes_swept;	/* those that the index knows of; written by the manager */
+	/* Those whose records are all back; written by the checkpoint's thread. */
+	_Atomic uint64_t revokes_restored;
+	/* CLOCK_MONOTONIC: since when any are missing; 0: not known. */
+	_Atomic uint64_t lost_since_ns;
+	_Atomic uint64_t lost_records, lost_bytes;
+	struct oltp_table *tables[OLTP_TABLES_MAX];
+	_Atomic uint32_t n_tables;	/* see tables_count */
+	pthread_mutex_t lock;	/* to add a table, and everything below */
+	struct oltp_worker *workers[OLTP_WORKERS_MAX + 1];	/* by number; 0 is not used */
+	uint32_t workers_end;	/* the highest number ever */
+};
+
+/*
+ * All but the first two are exclusive. The last two are those of a record that is there no more for
+ * the transaction itself, although the indexes have it until the end:
+ *
+ *	EXCLUSIVE -delete-> DELETE -insert-> REPLACE -delete-> DELETE
+ *	INSERT -delete-> UNDONE -insert-> INSERT
+ */
+enum access_kind {
+	ACCESS_NONE,		/* nothing to release: turned into an exclusive one */
+	ACCESS_SHARED,
+	ACCESS_EXCLUSIVE,
+	ACCESS_INSERT,		/* taken back on abort */
+	ACCESS_REPLACE,		/* deleted and added again, over a before-image of all of it */
+	ACCESS_DELETE,		/* goes at commit */
+	ACCESS_UNDONE,		/* added and deleted: goes at the end, whatever that is */
+};
+
+struct access {
+	struct record *record;
+	struct index_ref ref;
+	struct oltp_table *table;
+	enum access_kind kind;
+	uint32_t image;		/* of REPLACE, and DELETE after it: offset in undo + 1; 0: none */
+};
+
+/*
+ * Before-images lie one after the other in the undo buffer, each behind such a head and none of 0
+ * bytes. Records stay where they are while they are exclusively locked.
+ */
+struct undo {
+	uint32_t access;	/* of accesses[]: by which the record is held */
+	uint32_t offset;	/* in the record's data */
+	uint32_t bytes;
+	uint32_t prev_offset;	/* of the head before this one; UNDO_NONE ends the list */
+};
+
+/* Images begin at multiples of this. */
+#define UNDO_ALIGN	8u
+
+#define UNDO_NONE	UINT32_MAX
+
+/* An announced access and what was found out about it so far. */
+struct ahead {
+	uint64_t key;
+	uint64_t hash;
+	struct oltp_table *table;
+};
+
+enum txn_state {
+	TXN_IDLE,
+	TXN_ACTIVE,
+	TXN_DOOMED,
+};
+
+/* A record that a transaction needs and that is on disk. */
+struct cold_want {
+	struct oltp_table *table;
+	uint64_t key;
+	uint64_t hash;
+};
+
+struct oltp_worker {
+	struct oltp_engine *engine;
+	enum txn_state state;
+	bool is_redo;		/* of recovery: see recover_redo.h */
+	uint32_t n_retries;	/* conflicts in a row: the next transaction is the last one again */
+	uint32_t number;
+	uint32_t began;		/* transactions begun, to step the clock */
+	enum oltp_rc doom_rc;	/* DOOMED: by what */
+	uint64_t ts;		/* age of the running transaction */
+	struct lock_slot *slot;	/* of its number */
+	uint64_t stamp;		/* epoch of the running transaction */
+	uint64_t revokes_seen;	/* engine.revokes_swept when the transaction began */
+	uint32_t node;
+
+	uint32_t n_accesses;
+	uint32_t n_operations;	/* that succeeded, on records held already included */
+	uint32_t n_ahead, ahead_next;
+	uint32_t undo_used, undo_last;
+	uint32_t n_notes;
+	bool has_inserts;	/* an access is, or was, one of a record that was added */
+	bool has_deletes;	/* an access is, or was, one of a deleted record */
+	bool has_ordered;	/* rows were added to a table with ordered indexes */
+	struct access *accesses;
+	uint8_t *undo;
+	struct note *notes;	/* see notes.h */
+	struct ahead *ahead;
+	uint32_t n_wants;	/* what the last transaction was aborted for */
+	bool wants_room;
+	struct oltp_table *room_table;
+	struct cold_want *wants;
+	struct fetcher *fetcher;	/* NULL before the first cold record */
+	struct log_buffer *log;		/* NULL: its transactions are not logged */
+
+	/* Written by the owner, read by anybody. */
+	_Alignas(CACHE_PAD_BYTES) _Atomic uint64_t announced;	/* see epoch.h */
+	_Atomic uint64_t clock;
+	_Atomic uint64_t commits;
+	_Atomic uint64_t aborts;
+	_Atomic uint64_t conflicts;
+	_Atomic uint64_t waits;
+	_Atomic uint64_t wounds;
+	_Atomic uint64_t accesses_committed;
+	_Atomic uint64_t colds;
+};
+
+/*
+ * The transaction wants these records from disk, or room for new ones: remembered for
+ * oltp_cold_fetch.
+ */
+void txn_want(struct oltp_worker *worker, struct oltp_table *table, uint64_t key, uint64_t hash);
+
+/* An exclusively locked record with its key set and data unset; NULL: out of memory. */
+struct record *table_record_alloc(struct oltp_worker *worker, struct oltp_table *table,
+				  uint64_t key);
+
+/* The record is out of the index and exclusively locked by the caller; unlocks it. */
+void table_record_free(struct oltp_worker *worker, struct record *record);
+
+void table_destroy(struct oltp_table *table);
+
+/*
+ * Tables are added and never removed: engine.tables[] up to this number are whole and stay, also
+ * for who does not hold the lock. Acquire pairs with the release of who adds one.
+ */
+static inline uint32_t tables_count(const struct oltp_engine *engine)
+{
+	return atomic_load_explicit(&engine->n_tables, memory_order_acquire);
+}
+
+/* All workers have passed the epoch: nobody looks at what could not be found any more. */
+bool engine_epoch_has_passed(struct oltp_engine *engine, uint64_t epoch);
+
+#endif

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The ordered indexes of a table. They map sort keys to primary keys and never point to a record:
+ * where a record is only the hash index knows, and it may move without them.
+ *
+ * Invariants:
+ *   O1  What an ordered index has, the hash index has: a row is added there first, and taken out
+ *       there last, under the record's exclusive lock.
+ *   O2  In between, while that lock is held, an index may have a row's old sort key, its new one,
+ *       or both. Once it is released: the one, if there is a row.
+ */
+#ifndef OLTP_ORDERED_H
+#define OLTP_ORDERED_H
+
+#include "engine.h"
+#include "oltp-engine/src/index/tree.h"
+
+struct oltp_index {
+	struct oltp_table *table;
+	struct tree tree;
+	uint64_t (*key_of)(void *ctx, uint64_t primary_key, const void *record);
+	void *ctx;
+	bool is_unique;		/* that by primary key always is */
+};
+
+static inline struct tree_key ordered_key(const struct oltp_index *index, uint64_t primary_key,
+					  const void *data)
+{
+	return (struct tree_key){
+		index->key_of ? index->key_of(index->ctx, primary_key, data) : primary_key,
+		primary_key,
+	};
+}
+
+/*
+ * Into all indexes of the table; what is there already stays. On failure (OLTP_NO_MEMORY, and as
+ * notes_add) the transaction is doomed, and some of them may have it.
+ */
+enum oltp_rc ordered_insert(struct oltp_worker *worker, struct oltp_table *table,
+			    uint64_t primary_key, const void *data);
+
+/*
+ * Out of all: what a row with these bytes, which is in the record, has there, but for what one with
+ * the bytes except (NULL: none) has. Nothing if the record is lost: nobody knows what it was.
+ */
+void ordered_remove(struct oltp_table *table, const struct record *record, const void *data,
+		    const void *except, bool keep_leaves);
+
+/* Does a span cover bytes that a sort key is made of? */
+bool ordered_is_key(const struct oltp_table *table, const struct oltp_span *span);
+
+void ordered_destroy(struct oltp_table *table);
+
+#endif

@@ -1,0 +1,358 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Transactions: strict two-phase locking with in-place updates and before-images. Adding and
+ * deleting is in txn_insert.c and txn_delete.c, scanning in txn_scan.c, waiting in txn_lock.c.
+ *
+ *   state	transitions
+ *   IDLE	oltp_txn_begin -> ACTIVE
+ *   ACTIVE	oltp_txn_commit, oltp_txn_abort -> IDLE; conflict, full, no memory -> DOOMED
+ *   DOOMED	oltp_txn_abort -> IDLE
+ *
+ * ACTIVE and DOOMED: accesses[] names every lock held (T1); the undo list holds every byte range
+ * handed out for writing as it was before (T2). IDLE: no lock is held, both are empty (T3). What an
+ * ACTIVE one has seen to be missing is in notes[] (notes.h).
+ */
+#include <string.h>
+
+#include "engine.h"
+#include "lost.h"
+#include "notes.h"
+#include "oltp-engine/src/cold/cold_visit.h"
+#include "oltp-engine/src/log/log_append.h"
+#include "ordered.h"
+#include "txn.h"
+
+/*
+ * Transactions per clock step. The age orders only those that run at the same time, so the clock
+ * may be coarse; it must move on, lest a worker stay the oldest for ever. With 42 bits of clock
+ * this lasts for 7 * 10^13 transactions.
+ */
+#define TXNS_PER_CLOCK_STEP	16u
+
+enum oltp_rc oltp_txn_begin(struct oltp_worker *worker)
+{
+	if (worker->state != TXN_IDLE)
+		return OLTP_INVALID;
+	if (unlikely(worker->log)) {
+		enum oltp_rc rc = log_begin(worker);
+
+		if (rc)
+			return rc;
+	}
+	worker->state = TXN_ACTIVE;
+	worker->undo_last = UNDO_NONE;
+	worker->n_wants = 0;
+	worker->wants_room = false;
+	lock_slot_heal(worker->slot);
+	worker->stamp = epoch_now(&worker->engine->epoch);
+	worker->revokes_seen = atomic_load_explicit(&worker->engine->revokes_swept,
+						    memory_order_acquire);
+	epoch_enter(&worker->engine->epoch, &worker->announced, worker->stamp);
+	if (!worker->n_retries) {
+		if (++worker->began % TXNS_PER_CLOCK_STEP == 0)
+			counter_add(&worker->clock, 1);
+		worker->ts = counter_read(&worker->clock) << LOCK_TS_WORKER_BITS | worker->number;
+	}
+	return OLTP_OK;
+}
+
+enum oltp_rc txn_doom(struct oltp_worker *worker, enum oltp_rc rc)
+{
+	worker->state = TXN_DOOMED;
+	worker->doom_rc = rc;
+	if (rc == OLTP_CONFLICT) {
+		worker->n_retries++;
+		counter_add(&worker->conflicts, 1);
+	} else {
+		/* Others come before it is run again. */
+		worker->n_retries = 0;
+		if (rc == OLTP_COLD)
+			counter_add(&worker->colds, 1);
+	}
+	return rc;
+}
+
+struct access *txn_access_push(struct oltp_worker *worker, struct oltp_table *table,
+			       struct record *record, const struct index_ref *ref,
+			       enum access_kind kind)
+{
+	struct access *access = &worker->accesses[worker->n_accesses++];
+
+	*access = (struct access){ .record = record, .ref = *ref, .table = table, .kind = kind };
+	return access;
+}
+
+static void lock_release(const struct oltp_worker *worker, struct record *record, bool exclusive)
+{
+	if (exclusive)
+		lock_release_exclusive(&record->lock, worker->stamp);
+	else
+		lock_release_shared(&record->lock, worker->stamp);
+}
+
+/* Of the accesses announced, those after the one at hand that are on disk as well. */
+static void want_ahead(struct oltp_worker *worker)
+{
+	for (uint32_t i = worker->ahead_next; i < worker->n_ahead; i++) {
+		const struct ahead *ahead = &worker->ahead[i];
+		struct index_ref ref;
+
+		if (!index_find(&ahead->table->index, ahead->key, ahead->hash, &ref) && ref.entry)
+			txn_want(worker, ahead->table, ahead->key, ahead->hash);
+	}
+}
+
+void txn_want(struct oltp_worker *worker, struct oltp_table *table, uint64_t key, uint64_t hash)
+{
+	if (worker->n_wants < worker->engine->txn_records_max)
+		worker->wants[worker->n_wants++] = (struct cold_want){ table, key, hash };
+}
+
+static enum oltp_rc not_in_memory(struct oltp_worker *worker, struct oltp_table *table,
+				  uint64_t key, uint64_t hash, const struct index_ref *ref)
+{
+	if (!ref->entry && !lost_may_hide(worker->engine, table, hash))
+		return OLTP_NOT_FOUND;
+	if (!ref->entry || (ref->entry & INDEX_ADDR_MASK) == INDEX_LOST)
+		return txn_doom(worker, OLTP_LOST);
+	txn_want(worker, table, key, hash);
+	want_ahead(worker);
+	return txn_doom(worker, OLTP_COLD);
+}
+
+/*
+ * Finds and locks, as txn_access. The record found may be taken out of the index before it is
+ * locked. What is missing is looked for once more, with the chain's version read before that.
+ */
+static inline enum oltp_rc record_access(struct oltp_worker *worker, struct oltp_table *table,
+					 uint64_t key, uint64_t hash, enum txn_access how,
+					 struct record **ret_record)
+{
+	bool exclusive = how & TXN_EXCLUSIVE, has_version = false;
+	const _Atomic uint64_t *word = index_version_of(&table->index, hash);
+	uint64_t version = 0;
+
+	if (worker->n_accesses == worker->engine->txn_records_max)
+		return txn_doom(worker, OLTP_FULL);
+	if (unlikely(lock_slot_is_wounded(worker->slot, worker->ts))) {
+		counter_add(&worker->wounds, 1);
+		return txn_doom(worker, OLTP_CONFLICT);
+	}
+	for (;;) {
+		struct index_ref ref;
+		struct record *record = index_find(&table->index, key, hash, &ref);
+		uint64_t seen;
+
+		if (unlikely(!record)) {
+			enum oltp_rc rc = not_in_memory(worker, table, key, hash, &ref);
+
+			*ret_record = NULL;
+			if (rc != OLTP_NOT_FOUND || how & TXN_UNNOTED)
+				return rc;
+			if (has_version)
+				return notes_add(worker, word, version, INDEX_VERSION_MASK) ?:
+				       OLTP_NOT_FOUND;
+			version = atomic_load_explicit(word, memory_order_acquire);
+			has_version = true;
+			continue;
+		}
+		if (unlikely(!(exclusive ?
+				       lock_try_exclusive(&record->lock, worker->ts, &seen) :
+				       lock_try_shared(&record->lock, worker->ts, &seen)))) {
+			bool is_held;
+			enum oltp_rc rc = txn_lock_busy(worker, record, exclusive, &is_held);
+
+			*ret_record = record;
+			if (rc)
+				return is_held ? rc : txn_doom(worker, rc);
+			if (is_held) {
+				worker->n_operations++;
+				return OLTP_OK;
+			}
+		}
+		if (likely(index_ref_is_live(&ref) &&
+			   atomic_load_explicit(&record->key, memory_order_relaxed) == key)) {
+			if (unlikely(ref.entry & INDEX_VISITOR))
+				cold_visit_note(record, exclusive);
+			txn_access_push(worker, table, record, &ref,
+					exclusive ? ACCESS_EXCLUSIVE : ACCESS_SHARED);
+			worker->n_operations++;
+			*ret_record = record;
+			return OLTP_OK;
+		}
+		lock_release(worker, record, exclusive);
+	}
+}
+
+enum oltp_rc txn_access(struct oltp_worker *worker, struct oltp_table *table, uint64_t key,
+			uint64_t hash, enum txn_access how, struct record **ret_record)
+{
+	return record_access(worker, table, key, hash, how, ret_record);
+}
+
+struct access *txn_access_of(struct oltp_worker *worker, const struct record *record)
+{
+	for (uint32_t i = worker->n_accesses; i--;) {
+		struct access *access = &worker->accesses[i];
+
+		if (access->record == record && access->kind >= ACCESS_EXCLUSIVE)
+			return access;
+	}
+	return NULL;
+}
+
+enum oltp_rc oltp_txn_read(struct oltp_worker *worker, struct oltp_table *table, uint64_t key,
+			   const void **ret_record)
+{
+	struct record *record;
+	enum oltp_rc rc;
+
+	if (unlikely(worker->state != TXN_ACTIVE))
+		return OLTP_INVALID;
+	rc = record_access(worker, table, key, txn_hash_of(worker, table, key), TXN_SHARED,
+			   &record);
+	if (!rc)
+		*ret_record = record->data;
+	return rc;
+}
+
+enum oltp_rc txn_save(struct oltp_worker *worker, const struct access *access, uint32_t offset,
+		      uint32_t bytes)
+{
+	uint32_t room = worker->engine->txn_undo_bytes - worker->undo_used;
+	struct undo *undo = (struct undo *)(worker->undo + worker->undo_used);
+
+	if (unlikely(!bytes))
+		return OLTP_OK;
+	if (room < sizeof(*undo) + UNDO_ALIGN || room - sizeof(*undo) - UNDO_ALIGN < bytes)
+		return txn_doom(worker, OLTP_FULL);
+	*undo = (struct undo){ (uint32_t)(access - worker->accesses), offset, bytes,
+			       worker->undo_last };
+	memcpy(undo + 1, access->record->data + offset, bytes);
+	worker->undo_last = worker->undo_used;
+	worker->undo_used += (uint32_t)sizeof(*undo) + ((bytes + UNDO_ALIGN - 1) &
+							~(UNDO_ALIGN - 1));
+	return OLTP_OK;
+}
+
+enum oltp_rc oltp_txn_update(struct oltp_worker *worker, struct oltp_table *table, uint64_t key,
+			     const struct oltp_span *spans, uint32_t n, void **ret_record)
+{
+	const struct access *access;
+	struct record *record;
+	enum oltp_rc rc;
+
+	if (unlikely(worker->state != TXN_ACTIVE))
+		return OLTP_INVALID;
+	for (uint32_t i = 0; i < n; i++) {
+		if (unlikely(spans[i].offset > table->record_bytes ||
+			     spans[i].bytes > table->record_bytes - spans[i].offset ||
+			     (table->n_key_spans && ordered_is_key(table, &spans[i]))))
+			return OLTP_INVALID;
+	}
+	rc = record_access(worker, table, key, txn_hash_of(worker, table, key), TXN_EXCLUSIVE,
+			   &record);
+	if (rc)
+		return rc;
+	/* Mostly the one that was made just now. */
+	access = &worker->accesses[worker->n_accesses - 1];
+	if (unlikely(access->record != record))
+		access = txn_access_of(worker, record);
+	for (uint32_t i = 0; !rc && i < n; i++)
+		rc = txn_save(worker, access, spans[i].offset, spans[i].bytes);
+	if (!rc)
+		*ret_record = record->data;
+	return rc;
+}
+
+static void txn_end(struct oltp_worker *worker)
+{
+	worker->state = TXN_IDLE;
+	worker->n_accesses = 0;
+	worker->n_operations = 0;
+	worker->n_ahead = 0;
+	worker->undo_used = 0;
+	worker->n_notes = 0;
+	worker->has_inserts = false;
+	worker->has_deletes = false;
+	worker->has_ordered = false;
+	epoch_leave(&worker->announced);
+}
+
+enum oltp_rc oltp_txn_commit(struct oltp_worker *worker)
+{
+	if (worker->state != TXN_ACTIVE)
+		return OLTP_INVALID;
+	if (lost_was_accessed(worker))
+		return txn_doom(worker, OLTP_LOST);
+	if (unlikely(worker->n_notes) && !notes_hold(worker))
+		return txn_doom(worker, OLTP_CONFLICT);
+	if (unlikely(worker->log)) {
+		enum oltp_rc rc = log_append(worker);
+
+		if (rc)
+			return txn_doom(worker, rc);
+	}
+	if (unlikely(worker->has_deletes))
+		txn_rows_commit(worker);
+	for (uint32_t i = 0; i < worker->n_accesses; i++) {
+		const struct access *access = &worker->accesses[i];
+
+		if (access->kind != ACCESS_NONE)
+			lock_release(worker, access->record, access->kind != ACCESS_SHARED);
+	}
+	counter_add(&worker->accesses_committed, worker->n_operations);
+	txn_end(worker);
+	worker->n_retries = 0;
+	counter_add(&worker->commits, 1);
+	return OLTP_OK;
+}
+
+/* Newest first: of two images of the same bytes the older one must win. */
+static void undo_apply(struct oltp_worker *worker)
+{
+	while (worker->undo_last != UNDO_NONE) {
+		const struct undo *undo =
+			(const struct undo *)(worker->undo + worker->undo_last);
+		struct record *record = worker->accesses[undo->access].record;
+
+		memcpy(record->data + undo->offset, undo + 1, undo->bytes);
+		worker->undo_last = undo->prev_offset;
+	}
+}
+
+void oltp_txn_abort(struct oltp_worker *worker)
+{
+	if (worker->state == TXN_IDLE)
+		return;
+	if (worker->state == TXN_ACTIVE)
+		worker->n_retries = 0;
+	if (worker->has_ordered)
+		txn_rows_abort(worker);
+	undo_apply(worker);
+	for (uint32_t i = 0; i < worker->n_accesses; i++) {
+		const struct access *access = &worker->accesses[i];
+		struct record *record = access->record;
+
+		switch (access->kind) {
+		case ACCESS_NONE:
+			break;
+		case ACCESS_SHARED:
+		case ACCESS_EXCLUSIVE:
+		case ACCESS_REPLACE:
+		case ACCESS_DELETE:
+			lock_release(worker, record, access->kind != ACCESS_SHARED);
+			break;
+		case ACCESS_INSERT:
+		case ACCESS_UNDONE:
+			index_remove(&access->table->index,
+				     index_hash(atomic_load_explicit(&record->key,
+								     memory_order_relaxed)),
+				     &access->ref);
+			table_record_free(worker, record);
+			break;
+		}
+	}
+	txn_end(worker);
+	counter_add(&worker->aborts, 1);
+}
