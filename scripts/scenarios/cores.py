@@ -193,7 +193,7 @@ class Meter:
         self.group, self.num_cores = group, num_cores
         self.interval_s, self.pid_of = interval_s, dict(pid_of)
         self.rows, self.given, self.owner, self.pids, self.quotas = [], {}, {}, {}, {}
-        self.begun, self.at_begin, self.before = None, {}, {}
+        self.begun, self.at_begin, self.before, self.where = None, {}, {}, {}
 
     def places(self):
         """{core: {thread: VM}} now, vCPUs only."""
@@ -205,6 +205,10 @@ class Meter:
             found[core] = {t: self._vm_of(t) for t in threads_on(path, core)}
             found[core] = {t: vm for t, vm in found[core].items() if vm}
         return found
+
+    def threads_of(self, vm):
+        """Of its vCPUs, on the cores where the last look found them."""
+        return [t for here in self.where.values() for t in here if here[t] == vm]
 
     def _vm_of(self, thread):
         if thread not in self.owner:
@@ -224,7 +228,7 @@ class Meter:
         return {core: here for core, here in where.items() if core in self.quotas}
 
     def look(self, now):
-        where = self._know_quotas(self.places())
+        where = self.where = self._know_quotas(self.places())
         after = {t: cpu_times(t) for here in where.values() for t in here}
         after = {t: times for t, times in after.items() if times is not None}
         for vm, given in by_vm(self.quotas, used_of(self.before, after, where), where).items():

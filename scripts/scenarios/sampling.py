@@ -5,7 +5,7 @@ import subprocess
 import threading
 import time
 
-from . import delivery
+from . import delivery, yardstick
 from .lab import die_with_parent, end
 from .schema import Event, Sample
 from .speed import PauseMeter, SpeedMeter
@@ -93,7 +93,7 @@ class Sampler(threading.Thread):
         self.samples, self.now, self.error = [], {}, None
         self.lock = threading.Lock()
         self.rates = Rates()
-        self.meter, self.probe = meter, probe
+        self.meter, self.probe, self.tour = meter, probe, yardstick.Tour(meter)
         self.speed, self.pauses = SpeedMeter(), PauseMeter()
         # Started here, not in the thread: it must live as long as the process, not the thread.
         self.top = subprocess.Popen(
@@ -117,6 +117,7 @@ class Sampler(threading.Thread):
         seen, speed, pause = {}, self.speed.read(t_s), self.pauses.read()
         looked_s = top["ts"] - self.unix_start
         self.meter.look(t_s)
+        self.tour()
         for vm in top["vms"]:
             name = unprefixed(vm["name"], self.prefix)
             if name in self.vms:

@@ -45,7 +45,7 @@ class Sample:
     failed: Optional[int] = None
     report_age_ms: Optional[int] = None  # how old the guest's last report is
     nodes_held: str = ""            # CPUs held per guest node, joined with "/"
-    host_speed: Optional[float] = None  # of the machine over the last second (speed.py, yardstick.py)
+    host_speed: Optional[float] = None  # of the machine over the last second (speed.py)
     mem_nodes_held: str = ""        # bytes of pool memory held per guest node, joined with "/"
     host_rss_bytes: Optional[int] = None    # the host's memory behind the pools, from smaps
     cold_reads: Optional[int] = None    # records read from disk since the engine started

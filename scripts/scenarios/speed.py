@@ -3,10 +3,10 @@
 
 The CPUs of shared machines change their speed by tens of percent within seconds (turbo, what the
 neighbours do), which throughput over time can not be told apart from without a reference measured
-beside it (yardstick.py has a better one, which costs a VM). The reference is a fixed piece of work, done on each CPU some 25 times a second, which
-takes some 5% of a CPU in all; speed is work done per second of CPU time, so that waiting for a CPU
-does not count. It has real-time priority: on a busy machine it would otherwise be done now and then
-only, and say how fast CPUs were at those moments.
+beside it (yardstick.py has a better one, which costs a VM). The reference is a fixed piece of work,
+done on each CPU some 25 times a second, which takes some 5% of a CPU in all; speed is work done per
+second of CPU time, so that waiting for a CPU does not count. It has real-time priority: on a busy
+machine it would otherwise be done now and then only, and say how fast CPUs were at those moments.
 
 A machine that is itself a guest can stand still, for tenths of a second, without saying so. On each
 CPU a thread with real-time priority gets up every few milliseconds: if it is late, the CPU was not

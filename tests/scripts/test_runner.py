@@ -12,7 +12,8 @@ import unittest.mock
 import xml.etree.ElementTree as ET
 
 import made_up  # noqa: F401: puts scripts/ on the path
-from scenarios import delivery, demo, domain, lab, plan, plan_engine, sampling, scenes, speed, table
+from scenarios import (delivery, demo, domain, lab, plan, plan_engine, sampling, scenes, speed,
+                       table, yardstick)
 
 BOOT = domain.Boot("/qemu", "/vmlinuz", "/initramfs", "console=ttyS0", "tcg", "p-", "/link", "/vm")
 EBB = f"{{{domain.EBB_NS}}}"
@@ -294,7 +295,7 @@ class FollowsTheAgent(unittest.TestCase):
         s.samples, s.now, s.lock, s.rates = [], {}, threading.Lock(), sampling.Rates()
         s.speed, s.pauses = unittest.mock.Mock(), unittest.mock.Mock()
         s.speed.read.return_value, s.pauses.read.return_value = 12000.0, 0.0
-        s.meter, s.probe = unittest.mock.Mock(), None
+        s.meter, s.probe, s.tour = unittest.mock.Mock(), None, unittest.mock.Mock()
         s.meter.given = {"vm1": delivery.Delivered(0.5, 0.625)}
         # Read 0.7 s late, as on a machine on which this program has to wait.
         s._take(6.2, {"ts": 1005.5, "vms": [FromTheAgent.VM]})

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The VM that shows how fast the machine is: what it says, and that verdicts go by it."""
 import unittest
+from unittest import mock
 
 import made_up
 from scenarios import yardstick
@@ -49,6 +50,17 @@ class Yardstick(unittest.TestCase):
         self.assertAlmostEqual(speed.over(5.0, 6.0), 1.0 / made_up.SHARE, 1)
         self.assertIsNone(speed.over(18.5, 19.5))
         self.assertIsNone(yardstick.Speed([]).over(1.0, 2.0))
+
+    def test_it_visits_the_cpus_in_turn(self):
+        meter, visited = mock.Mock(), []
+        meter.threads_of.return_value = [77]
+        with mock.patch("os.sched_getaffinity", return_value={4, 2}), \
+                mock.patch("os.sched_setaffinity", side_effect=lambda *a: visited.append(a)):
+            tour = yardstick.Tour(meter)
+            for _ in range(3):
+                tour()
+        self.assertEqual(visited, [(77, {2}), (77, {4}), (77, {2})])
+        meter.threads_of.assert_called_with(yardstick.NAME)
 
     def test_a_slow_machine_is_no_slow_plateau(self):
         self.assertEqual(failing(*scale(0.6, 0.6)), set())

@@ -287,6 +287,40 @@ class TwoGuests(MemTest):
 
 @on_each_kernel
 class Engine(MemTest):
+    def on_force_with_a_log(self, series, _):
+        """What force takes comes back from checkpoint and log, and the engine goes on."""
+        g = self.guest(f"forced-{series}", series=series, mem_deadline_ms=DEADLINE_MS,
+                       disks_mib=[1024], options={"cold": "vda"}).start()
+        g.wait_mib("limit", POOL_MIB)
+        g.must("mkdir /cold/log")
+        out = g.begin("oltp-server --pool --memory-mib 256 --cold-dir /cold --log-dir /cold/log "
+                      "--durability commit --records 100000 --operations 4 --update 0.3 "
+                      "--seconds 600")
+        wait_for("it runs", lambda: self.line(g, out, "oltp: t="))
+        before = g.mib("held")
+        self.assertGreater(before, 96)
+        # So that it cannot meet the demand.
+        g.end(out, signal.SIGSTOP)
+        self.set_max(g, 64)
+        wait_for("force", lambda: g.history("mem_revoke"))
+        g.wait_mib("held", 64)
+        g.end(out, signal.SIGCONT)
+        told = self.line(g, out, "oltp: t=")
+        wait_for("it goes on", lambda: self.line(g, out, "oltp: t=") != told)
+        g.end(out, signal.SIGTERM)
+        result = json.loads(wait_for("the result", lambda: self.line(g, out, "oltp-result "))
+                            [len("oltp-result "):])
+        self.assertEqual((result["failed_transactions"], result["lost_updates"]), (0, 0))
+        self.assertGreater(result["memory"]["revoked_bytes"], 0)
+        self.assertEqual(result["memory"]["lost_records"], 0)
+        self.assertGreater(result["restores"]["made"], 0)
+        g.wait_mib("held", 0)
+
+    def line(self, g, out, start):
+        """The last of an engine's output that begins so; None if there is none."""
+        found = [w for w in g.call(f"cat {out}")[1].splitlines() if w.startswith(start)]
+        return found[-1] if found else None
+
     def on_moving_records_to_disk_and_back(self, series, _):
         g = self.guest(f"engine-{series}", series=series, mem_deadline_ms=PATIENT_DEADLINE_MS,
                        disks_mib=[512], options={"cold": "vda"}).start()
@@ -297,21 +331,18 @@ class Engine(MemTest):
         def held_at_most(mib):
             return g.mib("held") <= mib
 
-        def line(start):
-            found = [w for w in g.call(f"cat {out}")[1].splitlines() if w.startswith(start)]
-            return found[-1] if found else None
-        wait_for("it runs", lambda: line("oltp: t="))
+        wait_for("it runs", lambda: self.line(g, out, "oltp: t="))
         full = g.mib("held")
         self.assertGreater(full, 96)
         self.set_max(g, 64)
         wait_for("the demand is met", lambda: held_at_most(64))
         wait_for("the host's memory falls", lambda: g.rss_mib() <= 64 + SLACK_MIB)
         wait_for("records are on disk", lambda: int(re.search(
-            r" cold=(\d+)", line("oltp: t=")).group(1)) > 0)
+            r" cold=(\d+)", self.line(g, out, "oltp: t=")).group(1)) > 0)
         self.set_max(g, POOL_MIB)
         wait_for("it takes memory again", lambda: g.mib("held") > 96)
         g.end(out, signal.SIGTERM)
-        result = json.loads(wait_for("the result", lambda: line("oltp-result "))
+        result = json.loads(wait_for("the result", lambda: self.line(g, out, "oltp-result "))
                             [len("oltp-result "):])
         self.assertEqual(result["failed_transactions"], 0)
         self.assertEqual(result["lost_updates"], 0)
