@@ -3,18 +3,17 @@
 # The guest driver itself is built by guest-driver/Makefile, once per kernel. Here: its pure files,
 # compiled a second time for user space and tested there.
 
-$(eval $(call lib,ebbdriver,$(addprefix guest-driver/,ebb_cpuset.c ebb_wire.c \
-	ebb_region.c ebb_leasemap.c),))
+$(eval $(call lib,ebbdriver,$(addprefix guest-driver/pure/,cpuset.c wire.c region.c leasemap.c),))
 
-$(eval $(call unit_test_single,test_ebb_cpuset,$(addprefix tests/unit/,test_ebb_cpuset.c \
+$(eval $(call unit_test_single,test_ebb_cpuset,$(addprefix tests/unit/guest-driver/,test_ebb_cpuset.c \
 	cpuset_fixture.c),ebbdriver,,))
-$(eval $(call unit_test_single,test_ebb_lend,$(addprefix tests/unit/,test_ebb_lend.c \
+$(eval $(call unit_test_single,test_ebb_lend,$(addprefix tests/unit/guest-driver/,test_ebb_lend.c \
 	cpuset_fixture.c),ebbdriver,,))
-$(eval $(call unit_test_single,test_ebb_wire,tests/unit/test_ebb_wire.c,ebbdriver,,))
-$(eval $(call unit_test,test_ebb_wire_mem,tests/unit/test_ebb_wire_mem.c,ebbdriver,,))
-$(eval $(call unit_test_single,test_ebb_wire_vom,tests/unit/test_ebb_wire_vom.c,ebbdriver,,))
-$(eval $(call unit_test_single,test_ebb_region,tests/unit/test_ebb_region.c,ebbdriver,,))
-$(eval $(call unit_test_single,test_ebb_leasemap,tests/unit/test_ebb_leasemap.c,ebbdriver,,))
+$(eval $(call unit_test_single,test_ebb_wire,tests/unit/guest-driver/test_ebb_wire.c,ebbdriver,,))
+$(eval $(call unit_test,test_ebb_wire_mem,tests/unit/guest-driver/test_ebb_wire_mem.c,ebbdriver,,))
+$(eval $(call unit_test_single,test_ebb_wire_vom,tests/unit/guest-driver/test_ebb_wire_vom.c,ebbdriver,,))
+$(eval $(call unit_test_single,test_ebb_region,tests/unit/guest-driver/test_ebb_region.c,ebbdriver,,))
+$(eval $(call unit_test_single,test_ebb_leasemap,tests/unit/guest-driver/test_ebb_leasemap.c,ebbdriver,,))
 
 # Runs in a guest: the driver's commands for shell scripts.
 $(eval $(call prog,ebbt-cpu,tests/vm/guest/ebb-cpu-test.c,,,))
