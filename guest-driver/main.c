@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Driver of the virtio-ebb device: finding it, losing it, hearing of its status. */
-#include "dev.h"
-#include "objects/pool.h"
-
+/*
+ * Driver of the virtio-ebb device: finding it, losing it, hearing of its status.
+ * Here all is put together: nothing else knows struct ebb_dev.
+ */
 #include <linux/acpi.h>
 #include <linux/atomic.h>
 #include <linux/crash_dump.h>
@@ -10,67 +10,108 @@
 #include <linux/slab.h>
 #include <linux/virtio_config.h>
 
+#include "files/chardev.h"
+#include "hotplug/hotplug.h"
+#include "objects/blocks.h"
+#include "objects/claim.h"
+#include "objects/limits.h"
+#include "objects/pool.h"
+#include "objects/vcpu.h"
+#include "transport/queues.h"
+
+struct ebb_dev {
+	struct ebb_ref ref;		/* of the virtio device, every open file and queued work */
+	struct virtio_device *vdev;	/* its memory is kept until ref is 0 */
+	struct ebb_wire_config cfg;	/* constant after probe */
+	struct ebb_queues queues;
+	struct ebb_limit_state limits;
+	struct ebb_vcpus vcpus;
+	struct ebb_control control;
+	struct ebb_chardev chardev;
+};
+
 /* There is one /dev/ebb, and a VM has one device. */
 static atomic_t ebb_is_in_use = ATOMIC_INIT(0);
 
-struct workqueue_struct *ebb_wq;
-struct workqueue_struct *ebb_mem_wq;
+/* Ordered: work of one device never meets.  Of the module: see ebb_queues_stop(). */
+static struct workqueue_struct *ebb_wq;
+static struct workqueue_struct *mem_wq;
 
-static void release_dev(struct kref *ref)
+static struct ebb_dev *dev_of_queues(struct ebb_queues *q)
 {
-	struct ebb_dev *ebb = container_of(ref, struct ebb_dev, ref);
+	return container_of(q, struct ebb_dev, queues);
+}
+
+static void release_dev(struct kref *kref)
+{
+	struct ebb_dev *ebb = container_of(kref, struct ebb_dev, ref.kref);
 
 	put_device(&ebb->vdev->dev);
-	kvfree(ebb->cpuset.entries);
-	kfree(ebb->events);
-	kfree(ebb->telemetry);
-	kfree(ebb->vom);
+	ebb_vcpus_free(&ebb->vcpus);
+	ebb_queues_free(&ebb->queues);
 	kfree(ebb);
 }
 
-void ebb_dev_put(struct ebb_dev *ebb)
+/* Under the event queue's lock. */
+static int take_event(struct ebb_queues *q, const struct ebb_wire_event *event)
 {
-	kref_put(&ebb->ref, release_dev);
+	struct ebb_dev *ebb = dev_of_queues(q);
+	int rc;
+
+	switch (event->type) {
+	case VIRTIO_EBB_EVENT_LIMITS:
+		ebb_limits_take(&ebb->limits, event, ebb->cfg.num_nodes);
+		return 0;
+	case VIRTIO_EBB_EVENT_MEM_REVOKED:
+	case VIRTIO_EBB_EVENT_MEM_LEAVING:
+		ebb_revoke_received(&ebb->control, event);
+		return 0;
+	default:
+		rc = ebb_vcpus_take_event(&ebb->vcpus, &event->cpu);
+		/* Whoever compares limits with CPUs that count must look at both again. */
+		if (!rc)
+			ebb_limits_changed(&ebb->limits);
+		/* It may have left while the event was on its way. */
+		return rc == -ENOENT ? 0 : rc;
+	}
 }
 
-void ebb_dev_fail(struct ebb_dev *ebb, const char *why)
+static void queues_stopped(struct ebb_queues *q)
 {
-	if (READ_ONCE(ebb->is_dead))
-		return;
-	dev_err(&ebb->vdev->dev, "%s: device not used any more, reload the driver to reset it\n",
-		why);
-	ebb_vq_stop(ebb);
-	ebb_limits_wake(ebb);
+	struct ebb_dev *ebb = dev_of_queues(q);
+
+	ebb_vcpus_stop(&ebb->vcpus);
+	ebb_limits_wake(&ebb->limits);
 }
+
+static const struct ebb_queues_ops queues_ops = {
+	.event = take_event,
+	.stopped = queues_stopped,
+};
+
+static void memory_changed(struct ebb_control *control)
+{
+	ebb_limits_changed(&container_of(control, struct ebb_dev, control)->limits);
+}
+
+static const struct ebb_control_ops control_ops = { .changed = memory_changed };
 
 static void read_status(struct ebb_dev *ebb)
 {
-	unsigned long irqflags;
-	bool is_up, is_back;
 	__le32 status;
 
 	/* Not virtio_cread_le(), which may sleep: this is also called in the interrupt. */
 	ebb->vdev->config->get(ebb->vdev, offsetof(struct virtio_ebb_config, status), &status,
 			       sizeof(status));
-	is_up = le32_to_cpu(status) & VIRTIO_EBB_S_AGENT_UP;
-
-	spin_lock_irqsave(&ebb->lock, irqflags);
-	is_back = is_up && !ebb->is_agent_up;
-	ebb->is_agent_up = is_up;
-	if (is_back)
-		ebb_cpuset_retry_now(&ebb->cpuset);
-	spin_unlock_irqrestore(&ebb->lock, irqflags);
-	if (is_back)
-		ebb_kick_returns(ebb, 0);
-	wake_up_all(&ebb->returned_wait);
+	ebb_vcpus_set_agent(&ebb->vcpus, le32_to_cpu(status) & VIRTIO_EBB_S_AGENT_UP);
 }
 
 static void ebb_config_changed(struct virtio_device *vdev)
 {
-	struct ebb_dev *ebb = vdev->priv;
+	struct ebb_dev *ebb = dev_of_queues(vdev->priv);
 
 	if (vdev->config->get_status(vdev) & VIRTIO_CONFIG_S_NEEDS_RESET)
-		ebb_dev_fail(ebb, "the device needs a reset");
+		ebb_queues_fail(&ebb->queues, "the device needs a reset");
 	else
 		read_status(ebb);
 }
@@ -130,8 +171,8 @@ static int read_config(struct ebb_dev *ebb)
 	}
 
 	for (i = 0; i < cfg->num_nodes; i++)
-		ebb->linux_node[i] = pxm_to_node(i);
-	ebb_wire_fill_nodes(ebb->linux_node, cfg->num_nodes);
+		cfg->linux_node[i] = pxm_to_node(i);
+	ebb_wire_fill_nodes(cfg->linux_node, cfg->num_nodes);
 	return 0;
 }
 
@@ -141,39 +182,27 @@ static struct ebb_dev *create_dev(struct virtio_device *vdev)
 
 	if (!ebb)
 		return NULL;
-	kref_init(&ebb->ref);
-	spin_lock_init(&ebb->lock);
-	spin_lock_init(&ebb->event_lock);
-	init_waitqueue_head(&ebb->limits_wait);
-	init_waitqueue_head(&ebb->returned_wait);
+	kref_init(&ebb->ref.kref);
+	ebb->ref.release = release_dev;
 	get_device(&vdev->dev);
 	ebb->vdev = vdev;
-	vdev->priv = ebb;
+	ebb_queues_setup(&ebb->queues, vdev, &ebb->cfg, &queues_ops, &ebb->ref, ebb_wq);
+	ebb_limits_init(&ebb->limits);
+	ebb_vcpus_setup(&ebb->vcpus, &ebb->queues);
+	ebb_control_setup(&ebb->control, &ebb->queues, &control_ops);
+	ebb->chardev.queues = &ebb->queues;
+	ebb->chardev.vcpus = &ebb->vcpus;
+	ebb->chardev.limits = &ebb->limits;
 	return ebb;
-}
-
-static int create_cpuset(struct ebb_dev *ebb)
-{
-	/*
-	 * Twice as many as the VM can have: a CPU may be granted again before
-	 * this side has heard that the host took it back.
-	 */
-	unsigned int capacity = 2 * ebb->cfg.max_cpus;
-	struct ebb_cpu_entry *storage = kvcalloc(capacity, sizeof(*storage), GFP_KERNEL);
-
-	if (!storage)
-		return -ENOMEM;
-	ebb_cpuset_init(&ebb->cpuset, storage, capacity, ebb->cfg.can_lend);
-	return 0;
 }
 
 static void stop_dev(struct ebb_dev *ebb)
 {
-	ebb_vq_stop(ebb);
+	ebb_queues_stop(&ebb->queues);
 	ebb_claim_set_control(NULL);
-	ebb_event_stop(ebb);
+	ebb_queues_stop_events(&ebb->queues);
 	virtio_reset_device(ebb->vdev);
-	ebb_vq_finish(ebb);
+	ebb_queues_finish(&ebb->queues);
 	/* Nobody would know any more when to end it. */
 	ebb_hotplug_hold_none();
 }
@@ -203,10 +232,10 @@ static int ebb_probe(struct virtio_device *vdev)
 	rc = read_config(ebb);
 	if (rc)
 		goto out_put;
-	rc = create_cpuset(ebb);
+	rc = ebb_vcpus_init(&ebb->vcpus);
 	if (rc)
 		goto out_put;
-	rc = ebb_vq_init(ebb);
+	rc = ebb_queues_init(&ebb->queues);
 	if (rc)
 		goto out_put;
 
@@ -214,32 +243,33 @@ static int ebb_probe(struct virtio_device *vdev)
 	 * Before the device knows that there is a driver of pools: it offers
 	 * memory from then on, and another driver would plug it.
 	 */
-	ebb_claim_set_control(ebb);
+	ebb_claim_set_control(&ebb->control);
 	virtio_device_ready(vdev);
-	rc = ebb_event_fill(ebb);
+	rc = ebb_queues_fill_events(&ebb->queues);
 	if (rc)
 		goto out_stop;
-	rc = ebb_cpu_read_state(ebb);
+	rc = ebb_vcpus_read_state(&ebb->vcpus);
 	if (rc) {
 		dev_err(&vdev->dev, "can not read which CPUs the VM has: %d\n", rc);
 		goto out_stop;
 	}
 	read_status(ebb);
-	rc = ebb_chardev_register(ebb);
+	rc = ebb_chardev_register(&ebb->chardev);
 	if (rc)
 		goto out_stop;
 	dev_info(&vdev->dev,
 		 "%u of at most %u CPUs, %u nodes, %u CPUs to be returned, %u lent, %u pools\n",
 		 ebb->cfg.num_startup_cpus, ebb->cfg.max_cpus, ebb->cfg.num_nodes,
-		 ebb_cpuset_num_hotplug(&ebb->cpuset), ebb_cpuset_num_lent(&ebb->cpuset),
+		 ebb_cpuset_num_hotplug(&ebb->vcpus.cpuset),
+		 ebb_cpuset_num_lent(&ebb->vcpus.cpuset),
 		 ebb->cfg.num_pools);
-	ebb_kick_returns(ebb, 0);
+	ebb_vcpus_kick(&ebb->vcpus, 0);
 	return 0;
 
 out_stop:
 	stop_dev(ebb);
 out_put:
-	ebb_dev_put(ebb);
+	ebb_ref_put(&ebb->ref);
 out_unused:
 	atomic_set(&ebb_is_in_use, 0);
 	return rc;
@@ -247,19 +277,17 @@ out_unused:
 
 static void ebb_remove(struct virtio_device *vdev)
 {
-	struct ebb_dev *ebb = vdev->priv;
+	struct ebb_dev *ebb = dev_of_queues(vdev->priv);
 
-	ebb_chardev_unregister(ebb);
-	spin_lock_irq(&ebb->lock);
-	WRITE_ONCE(ebb->is_closing, true);
-	spin_unlock_irq(&ebb->lock);
-	ebb_limits_wake(ebb);
+	ebb_chardev_unregister(&ebb->chardev);
+	ebb_vcpus_close(&ebb->vcpus);
+	ebb_limits_wake(&ebb->limits);
 	/* Pulled out without asking: there is nobody to return anything to. */
-	if (virtqueue_is_broken(ebb->vqs[VIRTIO_EBB_VQ_REQUEST]))
-		ebb_vq_stop(ebb);
-	ebb_return_all(ebb);
+	if (virtqueue_is_broken(ebb->queues.vqs[VIRTIO_EBB_VQ_REQUEST]))
+		ebb_queues_stop(&ebb->queues);
+	ebb_vcpus_return_all(&ebb->vcpus);
 	stop_dev(ebb);
-	ebb_dev_put(ebb);
+	ebb_ref_put(&ebb->ref);
 	atomic_set(&ebb_is_in_use, 0);
 }
 
@@ -322,15 +350,15 @@ static int __init ebb_init(void)
 	if (!ebb_wq)
 		return -ENOMEM;
 	/* Unbound: no work waits for the CPU that another one happens to be on. */
-	ebb_mem_wq = alloc_workqueue("ebb_mem", WQ_HIGHPRI | WQ_UNBOUND, 0);
-	if (!ebb_mem_wq) {
+	mem_wq = alloc_workqueue("ebb_mem", WQ_HIGHPRI | WQ_UNBOUND, 0);
+	if (!mem_wq) {
 		rc = -ENOMEM;
 		goto out_wq;
 	}
 	rc = ebb_hotplug_init();
 	if (rc)
 		goto out_mem_wq;
-	rc = ebb_pool_init();
+	rc = ebb_pool_init(mem_wq);
 	if (rc)
 		goto out_hotplug;
 	rc = register_virtio_driver(&ebb_driver);
@@ -343,7 +371,7 @@ out_pool:
 out_hotplug:
 	ebb_hotplug_exit();
 out_mem_wq:
-	destroy_workqueue(ebb_mem_wq);
+	destroy_workqueue(mem_wq);
 out_wq:
 	destroy_workqueue(ebb_wq);
 	return rc;
@@ -355,7 +383,7 @@ static void __exit ebb_exit(void)
 	/* Pools first: what the host revoked in between is still heard of. */
 	ebb_pool_exit();
 	unregister_virtio_driver(&ebb_driver);
-	destroy_workqueue(ebb_mem_wq);
+	destroy_workqueue(mem_wq);
 	destroy_workqueue(ebb_wq);
 	ebb_hotplug_exit();
 }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* /dev/ebb; what it does for programs is told in ebb_ioctl.h. */
-#include "dev.h"
-#include "objects/pool.h"
+#include "files/chardev.h"
 
 #include <linux/bits.h>
 #include <linux/file.h>
@@ -11,11 +10,13 @@
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 
+#include "files/lease.h"
+#include "objects/pool.h"
+
 struct ebb_file {
-	struct ebb_dev *ebb;
-	u64 owner;		/* number of this open */
-	u32 limits_seq;		/* ebb_dev.limits_seq when this open read them last */
-	bool has_read_limits;
+	struct ebb_chardev *dev;
+	u64 owner;			/* number of this open */
+	struct ebb_limits_seen seen;	/* under the limits' lock */
 };
 
 static int check_size(u32 size, size_t want_bytes, u32 flags, u32 known_flags)
@@ -25,24 +26,21 @@ static int check_size(u32 size, size_t want_bytes, u32 flags, u32 known_flags)
 
 static int do_info(struct ebb_file *file, void *p)
 {
-	struct ebb_dev *ebb = file->ebb;
+	const struct ebb_queues *queues = file->dev->queues;
+	const struct ebb_wire_config *cfg = queues->cfg;
 	struct ebb_info *arg = p;
 	int rc = check_size(arg->size, sizeof(*arg), arg->flags, 0);
 
 	if (rc)
 		return rc;
 	arg->abi_version = EBB_ABI_VERSION;
-	arg->proto = ebb->cfg.proto;
-	arg->num_nodes = ebb->cfg.num_nodes;
-	arg->max_cpus = ebb->cfg.max_cpus;
-	arg->num_startup_cpus = ebb->cfg.num_startup_cpus;
+	arg->proto = cfg->proto;
+	arg->num_nodes = cfg->num_nodes;
+	arg->max_cpus = cfg->max_cpus;
+	arg->num_startup_cpus = cfg->num_startup_cpus;
 	/* Bits from 24 on belong to the transport. */
-	arg->features = ebb->vdev->features & GENMASK_ULL(23, 0);
-	spin_lock_irq(&ebb->lock);
-	arg->status = ebb->is_agent_up ? EBB_INFO_AGENT_UP : 0;
-	arg->num_hotplug_cpus = ebb_cpuset_num_hotplug(&ebb->cpuset);
-	arg->num_owned_cpus = ebb_cpuset_num_owned(&ebb->cpuset, file->owner);
-	spin_unlock_irq(&ebb->lock);
+	arg->features = queues->vdev->features & GENMASK_ULL(23, 0);
+	ebb_vcpus_info(file->dev->vcpus, file->owner, arg);
 	return 0;
 }
 
@@ -50,7 +48,7 @@ static int do_info(struct ebb_file *file, void *p)
  * What is held of a node's pool is counted here, which is newer than what the
  * host has said.  A pool that this driver does not have can not be used.
  */
-static void fill_mem_limits(struct ebb_dev *ebb, struct ebb_limits *arg)
+static void fill_mem_limits(struct ebb_limits *arg)
 {
 	u32 i;
 
@@ -73,32 +71,13 @@ static void fill_mem_limits(struct ebb_dev *ebb, struct ebb_limits *arg)
 
 static int do_limits(struct ebb_file *file, void *p)
 {
-	struct ebb_dev *ebb = file->ebb;
 	struct ebb_limits *arg = p;
 	int rc = check_size(arg->size, sizeof(*arg), arg->flags, 0);
-	u32 i;
 
 	if (rc)
 		return rc;
-	memset(arg->nodes, 0, sizeof(arg->nodes));
-	spin_lock_irq(&ebb->lock);
-	arg->generation = ebb->limits.generation;
-	arg->vom_seq = ebb->limits.vom_seq;
-	arg->num_nodes = arg->generation ? ebb->cfg.num_nodes : 0;
-	for (i = 0; i < arg->num_nodes; i++) {
-		arg->nodes[i].node = ebb->linux_node[i];
-		arg->nodes[i].tier = ebb->limits.nodes[i].tier;
-		arg->nodes[i].cpus_held = ebb->limits.nodes[i].cpus_held;
-		arg->nodes[i].cpus_limit = ebb->limits.nodes[i].cpus_limit;
-		arg->nodes[i].deadline_ns = ebb->limits.deadline_ns[i];
-		arg->nodes[i].mem_limit_bytes = ebb->limits.nodes[i].mem_limit_bytes;
-		arg->nodes[i].mem_deadline_ns = ebb->limits.mem_deadline_ns[i];
-		arg->nodes[i].mem_cutoff = ebb->limits.nodes[i].mem_cutoff;
-	}
-	file->limits_seq = ebb->limits_seq;
-	file->has_read_limits = true;
-	spin_unlock_irq(&ebb->lock);
-	fill_mem_limits(ebb, arg);
+	ebb_limits_read(file->dev->limits, file->dev->queues->cfg, arg, &file->seen);
+	fill_mem_limits(arg);
 	return 0;
 }
 
@@ -108,12 +87,13 @@ static int do_telemetry(struct ebb_file *file, void *p)
 	int rc = check_size(arg->size, sizeof(*arg), arg->flags, 0);
 
 	return rc ?: ebb_wire_check_telemetry(&arg->report) ?:
-		ebb_telemetry_send(file->ebb, &arg->report);
+		ebb_telemetry_send(file->dev->queues, &arg->report);
 }
 
 static int do_vom(struct ebb_file *file, void *p)
 {
-	struct ebb_dev *ebb = file->ebb;
+	struct ebb_queues *queues = file->dev->queues;
+	const struct ebb_wire_config *cfg = queues->cfg;
 	struct virtio_ebb_vom *vom;
 	struct ebb_vom *arg = p;
 	int rc = check_size(arg->size, sizeof(*arg), arg->flags, 0);
@@ -121,13 +101,13 @@ static int do_vom(struct ebb_file *file, void *p)
 
 	if (rc)
 		return rc;
-	if (!ebb->cfg.has_vom)
+	if (!cfg->has_vom)
 		return -EOPNOTSUPP;
 	vom = kmalloc(EBB_WIRE_MAX_VOM_BYTES, GFP_KERNEL);
 	if (!vom)
 		return -ENOMEM;
-	rc = ebb_wire_make_vom(arg, ebb->linux_node, ebb->cfg.num_nodes, vom, &len) ?:
-		ebb_vom_send(ebb, vom, len);
+	rc = ebb_wire_make_vom(arg, cfg->linux_node, cfg->num_nodes, vom, &len) ?:
+		ebb_vom_send(queues, vom, len);
 	if (rc)
 		kfree(vom);
 	return rc;
@@ -141,7 +121,7 @@ static int do_cpu_add(struct ebb_file *file, void *p)
 	if (rc || !arg->count || arg->count > EBB_MAX_REQ_CPUS ||
 	    arg->timeout_ms > EBB_TIMEOUT_MAX_MS)
 		return -EINVAL;
-	return ebb_cpu_add(file->ebb, file->owner, arg);
+	return ebb_vcpu_add(file->dev->vcpus, file->owner, arg);
 }
 
 static int do_cpu_remove(struct ebb_file *file, void *p)
@@ -151,7 +131,7 @@ static int do_cpu_remove(struct ebb_file *file, void *p)
 
 	if (rc || arg->timeout_ms > EBB_TIMEOUT_MAX_MS)
 		return -EINVAL;
-	return ebb_cpu_remove(file->ebb, file->owner, arg);
+	return ebb_vcpu_remove(file->dev->vcpus, file->owner, arg);
 }
 
 static int do_cpu_lend(struct ebb_file *file, void *p)
@@ -161,55 +141,23 @@ static int do_cpu_lend(struct ebb_file *file, void *p)
 
 	if (rc || arg->timeout_ms > EBB_TIMEOUT_MAX_MS)
 		return -EINVAL;
-	return ebb_cpu_lend(file->ebb, file->owner, arg);
+	return ebb_vcpu_lend(file->dev->vcpus, file->owner, arg);
 }
 
-static u32 flags_of_entry(const struct ebb_cpu_entry *e, u64 owner)
-{
-	return (e->desc.flags & VIRTIO_EBB_CPU_F_STARTUP ? EBB_CPU_STARTUP : 0) |
-	       (e->desc.flags & VIRTIO_EBB_CPU_F_HT ? EBB_CPU_HT : 0) |
-	       (e->desc.flags & VIRTIO_EBB_CPU_F_FORCED ? EBB_CPU_FORCED : 0) |
-	       (e->owner == owner ? EBB_CPU_OWNED : 0) |
-	       (e->state == EBB_CPU_STATE_LEAVING ||
-		e->state == EBB_CPU_STATE_LENDING ? EBB_CPU_LEAVING : 0) |
-	       (e->state == EBB_CPU_STATE_LENT ? EBB_CPU_LENT : 0) |
-	       (e->desc.flags & VIRTIO_EBB_CPU_F_PARKED ? EBB_CPU_PARKED : 0);
-}
-
-/* CPUs that Linux has no number for, because they are still to be plugged, do not show. */
 static int do_cpu_list(struct ebb_file *file, void *p)
 {
-	struct ebb_dev *ebb = file->ebb;
 	struct ebb_cpu_list *arg = p;
 	int rc = check_size(arg->size, sizeof(*arg), arg->flags, 0);
-	u32 i, index = 0, count = 0;
 
 	if (rc || arg->reserved)
 		return -EINVAL;
-	memset(arg->cpus, 0, sizeof(arg->cpus));
-	spin_lock_irq(&ebb->lock);
-	for (i = 0; i < ebb->cpuset.count; i++) {
-		const struct ebb_cpu_entry *e = &ebb->cpuset.entries[i];
-
-		if (e->cpu == EBB_CPUSET_NO_CPU)
-			continue;
-		if (index++ < arg->start || count == EBB_MAX_REQ_CPUS)
-			continue;
-		arg->cpus[count++] = (struct ebb_cpu) {
-			.cpu = e->cpu,
-			.node = ebb->linux_node[e->desc.pxm],
-			.flags = flags_of_entry(e, file->owner),
-		};
-	}
-	spin_unlock_irq(&ebb->lock);
-	arg->count = count;
-	arg->total = index;
+	ebb_vcpus_list(file->dev->vcpus, file->owner, arg);
 	return 0;
 }
 
 static int do_mem_info(struct ebb_file *file, void *p)
 {
-	struct ebb_dev *ebb = file->ebb;
+	const struct ebb_wire_config *cfg = file->dev->queues->cfg;
 	struct ebb_mem_info *arg = p;
 	int rc = check_size(arg->size, sizeof(*arg), arg->flags, 0);
 	u32 pxm;
@@ -218,7 +166,7 @@ static int do_mem_info(struct ebb_file *file, void *p)
 		return -EINVAL;
 	memset(arg->pools, 0, sizeof(arg->pools));
 	arg->num_pools = 0;
-	for (pxm = 0; pxm < ebb->cfg.num_nodes; pxm++) {
+	for (pxm = 0; pxm < cfg->num_nodes; pxm++) {
 		struct ebb_pool *pool = ebb_pool_get_of_node(pxm);
 		const u32 *num;
 
@@ -226,7 +174,7 @@ static int do_mem_info(struct ebb_file *file, void *p)
 			continue;
 		num = pool->region.num;
 		arg->pools[arg->num_pools++] = (struct ebb_pool_info) {
-			.node = ebb->linux_node[pxm],
+			.node = cfg->linux_node[pxm],
 			.block_bytes = pool->block_bytes,
 			.size_bytes = pool->size_bytes,
 			.held_bytes = (u64)ebb_region_num_plugged(&pool->region) *
@@ -253,7 +201,7 @@ static int mem_add(struct ebb_file *file, struct ebb_mem_add __user *user)
 	fd = get_unused_fd_flags(O_CLOEXEC);
 	if (fd < 0)
 		return fd;
-	filp = ebb_lease_create(file->ebb, &arg);
+	filp = ebb_lease_create(file->dev->queues->cfg, &arg);
 	if (IS_ERR(filp)) {
 		put_unused_fd(fd);
 		return PTR_ERR(filp);
@@ -293,13 +241,13 @@ static long ebb_ioctl(struct file *filp, unsigned int cmd, unsigned long uarg)
 	int rc;
 
 	if (cmd == EBB_IOC_MEM_ADD)
-		return ebb_dev_is_gone(file->ebb) ? -ENODEV : mem_add(file, user);
+		return ebb_vcpus_is_gone(file->dev->vcpus) ? -ENODEV : mem_add(file, user);
 	for (i = 0; i < ARRAY_SIZE(ebb_ioctls); i++)
 		if (ebb_ioctls[i].cmd == cmd)
 			ioctl = &ebb_ioctls[i];
 	if (!ioctl)
 		return -ENOTTY;
-	if (ebb_dev_is_gone(file->ebb))
+	if (ebb_vcpus_is_gone(file->dev->vcpus))
 		return -ENODEV;
 
 	arg = memdup_user(user, _IOC_SIZE(cmd));
@@ -309,7 +257,7 @@ static long ebb_ioctl(struct file *filp, unsigned int cmd, unsigned long uarg)
 	if (!rc && _IOC_DIR(cmd) & _IOC_READ && copy_to_user(user, arg, _IOC_SIZE(cmd))) {
 		rc = -EFAULT;
 		if (cmd == EBB_IOC_CPU_ADD)
-			ebb_cpu_undo_add(file->ebb, file->owner, arg);
+			ebb_vcpu_undo_add(file->dev->vcpus, file->owner, arg);
 	}
 	kfree(arg);
 	return rc;
@@ -318,32 +266,25 @@ static long ebb_ioctl(struct file *filp, unsigned int cmd, unsigned long uarg)
 static __poll_t ebb_poll(struct file *filp, poll_table *wait)
 {
 	struct ebb_file *file = filp->private_data;
-	struct ebb_dev *ebb = file->ebb;
-	__poll_t mask = 0;
+	struct ebb_chardev *dev = file->dev;
 
-	poll_wait(filp, &ebb->limits_wait, wait);
-	if (ebb_dev_is_gone(ebb))
+	poll_wait(filp, &dev->limits->wait, wait);
+	if (ebb_vcpus_is_gone(dev->vcpus))
 		return EPOLLERR | EPOLLHUP;
-	spin_lock_irq(&ebb->lock);
-	if (!file->has_read_limits || file->limits_seq != ebb->limits_seq)
-		mask = EPOLLIN | EPOLLRDNORM;
-	spin_unlock_irq(&ebb->lock);
-	return mask;
+	return ebb_limits_is_news(dev->limits, &file->seen) ? EPOLLIN | EPOLLRDNORM : 0;
 }
 
 static int ebb_open(struct inode *inode, struct file *filp)
 {
-	/* misc_open() holds the lock that misc_deregister() takes: ebb is there. */
-	struct ebb_dev *ebb = container_of(filp->private_data, struct ebb_dev, misc);
+	/* misc_open() holds the lock that misc_deregister() takes: the device is there. */
+	struct ebb_chardev *dev = container_of(filp->private_data, struct ebb_chardev, misc);
 	struct ebb_file *file = kzalloc(sizeof(*file), GFP_KERNEL);
 
 	if (!file)
 		return -ENOMEM;
-	file->ebb = ebb;
-	kref_get(&ebb->ref);
-	spin_lock_irq(&ebb->lock);
-	file->owner = ++ebb->last_owner;
-	spin_unlock_irq(&ebb->lock);
+	file->dev = dev;
+	file->owner = atomic64_inc_return(&dev->last_owner);
+	ebb_ref_get(dev->queues->ref);
 	filp->private_data = file;
 	return nonseekable_open(inode, filp);
 }
@@ -352,8 +293,8 @@ static int ebb_release(struct inode *inode, struct file *filp)
 {
 	struct ebb_file *file = filp->private_data;
 
-	ebb_return_owner(file->ebb, file->owner);
-	ebb_dev_put(file->ebb);
+	ebb_vcpus_let_go(file->dev->vcpus, file->owner);
+	ebb_ref_put(file->dev->queues->ref);
 	kfree(file);
 	return 0;
 }
@@ -367,17 +308,19 @@ static const struct file_operations ebb_fops = {
 	.poll = ebb_poll,
 };
 
-int ebb_chardev_register(struct ebb_dev *ebb)
+int ebb_chardev_register(struct ebb_chardev *chardev)
 {
-	ebb->misc.minor = MISC_DYNAMIC_MINOR;
-	ebb->misc.name = "ebb";
-	ebb->misc.fops = &ebb_fops;
-	ebb->misc.mode = 0660;
-	ebb->misc.parent = &ebb->vdev->dev;
-	return misc_register(&ebb->misc);
+	struct miscdevice *misc = &chardev->misc;
+
+	misc->minor = MISC_DYNAMIC_MINOR;
+	misc->name = "ebb";
+	misc->fops = &ebb_fops;
+	misc->mode = 0660;
+	misc->parent = &chardev->queues->vdev->dev;
+	return misc_register(misc);
 }
 
-void ebb_chardev_unregister(struct ebb_dev *ebb)
+void ebb_chardev_unregister(struct ebb_chardev *chardev)
 {
-	misc_deregister(&ebb->misc);
+	misc_deregister(&chardev->misc);
 }

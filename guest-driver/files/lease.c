@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Leases come and go: blocks of a pool for one file.  The file itself is in leasefile.c. */
-#include "dev.h"
-#include "objects/pool.h"
+#include "files/lease.h"
 
 #include <linux/anon_inodes.h>
 #include <linux/build_bug.h>
@@ -10,6 +9,8 @@
 #include <linux/ktime.h>
 #include <linux/mm.h>
 #include <linux/slab.h>
+
+#include "objects/blocks.h"
 
 /*
  * How long a release waits for pages that the kernel still uses: long enough
@@ -42,6 +43,45 @@ static u32 *alloc_entries(u32 num_blocks)
 	return kvmalloc_array(num_blocks, sizeof(u32), GFP_KERNEL_ACCOUNT);
 }
 
+static struct ebb_lease *lease_of_user(struct ebb_pool_user *user)
+{
+	return container_of(user, struct ebb_lease, user);
+}
+
+static void revoke_blocks(struct ebb_pool_user *user, u32 index, u32 block, u32 count)
+{
+	struct ebb_lease *lease = lease_of_user(user);
+	u64 offset = (u64)index * lease->map.block_bytes;
+	u64 bytes = (u64)count * lease->map.block_bytes;
+	u32 i;
+
+	down_write(&lease->lock);
+	for (i = 0; i < count; i++)
+		ebb_leasemap_revoke(&lease->map, index + i, block + i);
+	lease->revoked_seq++;
+	up_write(&lease->lock);
+	unmap_mapping_range(lease->inode->i_mapping, offset, bytes, 1);
+	wake_up_interruptible_all(&lease->wait);
+}
+
+static void lose_all(struct ebb_pool_user *user)
+{
+	struct ebb_lease *lease = lease_of_user(user);
+
+	down_write(&lease->lock);
+	ebb_leasemap_revoke_all(&lease->map);
+	lease->is_gone = true;
+	lease->revoked_seq++;
+	up_write(&lease->lock);
+	unmap_mapping_range(lease->inode->i_mapping, 0, 0, 1);
+	wake_up_interruptible_all(&lease->wait);
+}
+
+static const struct ebb_pool_user_ops lease_user_ops = {
+	.revoke = revoke_blocks,
+	.lose = lose_all,
+};
+
 static struct ebb_lease *create_lease(struct ebb_pool *pool, u32 max_blocks)
 {
 	struct ebb_lease *lease = kzalloc(sizeof(*lease), GFP_KERNEL_ACCOUNT);
@@ -55,7 +95,8 @@ static struct ebb_lease *create_lease(struct ebb_pool *pool, u32 max_blocks)
 		return NULL;
 	}
 	ebb_leasemap_init(&lease->map, entries, pool->block_bytes);
-	INIT_LIST_HEAD(&lease->link);
+	INIT_LIST_HEAD(&lease->user.link);
+	lease->user.ops = &lease_user_ops;
 	init_rwsem(&lease->lock);
 	init_waitqueue_head(&lease->wait);
 	kref_get(&pool->ref);
@@ -126,7 +167,7 @@ static void take_answer(struct ebb_pool *pool, struct ebb_lease *lease, const st
 	for (i = run->first; !rc && !pool->is_gone && i < run->first + run->count; i++) {
 		const struct ebb_run one = { i, 1 };
 
-		if (!ebb_region_grant(&pool->region, i, lease, lease->map.num_blocks))
+		if (!ebb_region_grant(&pool->region, i, &lease->user, lease->map.num_blocks))
 			ebb_leasemap_append(&lease->map, &one);
 	}
 	ebb_region_end_plug(&pool->region, run, !rc);
@@ -197,7 +238,7 @@ static bool enter_pool(struct ebb_pool *pool, struct ebb_lease *lease)
 	mutex_lock(&pool->lock);
 	is_gone = pool->is_gone;
 	if (!is_gone)
-		list_add(&lease->link, &pool->leases);
+		list_add(&lease->user.link, &pool->users);
 	mutex_unlock(&pool->lock);
 	return !is_gone;
 }
@@ -255,7 +296,8 @@ static int trim_lease(struct ebb_lease *lease, u32 max_blocks)
 	return 0;
 }
 
-static struct file *create_in(struct ebb_dev *ebb, struct ebb_pool *pool, struct ebb_mem_add *arg)
+static struct file *create_in(const struct ebb_wire_config *cfg, struct ebb_pool *pool,
+			      struct ebb_mem_add *arg)
 {
 	u32 want = arg->bytes / pool->block_bytes;
 	struct ebb_lease *lease = create_lease(pool, want);
@@ -264,7 +306,7 @@ static struct file *create_in(struct ebb_dev *ebb, struct ebb_pool *pool, struct
 
 	if (!lease)
 		return ERR_PTR(-ENOMEM);
-	lease->linux_node = ebb->linux_node[pool->pxm];
+	lease->linux_node = cfg->linux_node[pool->pxm];
 	filp = create_file(lease, arg->bytes);
 	if (IS_ERR(filp))
 		return filp;
@@ -309,7 +351,7 @@ static u64 room_bytes_of(struct ebb_pool *pool, u64 bytes)
  * The pool that can give most, of those that the request fits and that were not
  * tried.  When its turn comes it may be less: this decides who is asked first.
  */
-static struct ebb_pool *best_pool(struct ebb_dev *ebb, const struct ebb_mem_add *arg,
+static struct ebb_pool *best_pool(const struct ebb_wire_config *cfg, const struct ebb_mem_add *arg,
 				  u32 *tried, int *rc)
 {
 	struct ebb_pool *best = NULL;
@@ -317,14 +359,14 @@ static struct ebb_pool *best_pool(struct ebb_dev *ebb, const struct ebb_mem_add 
 	int best_index = 0;
 	u32 i;
 
-	for (i = 0; i < ebb->cfg.num_pools; i++) {
-		const struct ebb_wire_pool *desc = &ebb->cfg.pools[i];
+	for (i = 0; i < cfg->num_pools; i++) {
+		const struct ebb_wire_pool *desc = &cfg->pools[i];
 		struct ebb_pool *pool;
 		u64 room_bytes;
 		int bad;
 
 		if (*tried & (1u << i) ||
-		    (arg->node != EBB_NODE_ANY && arg->node != ebb->linux_node[desc->pxm]))
+		    (arg->node != EBB_NODE_ANY && arg->node != cfg->linux_node[desc->pxm]))
 			continue;
 		pool = ebb_pool_get_of_node(desc->pxm);
 		if (!pool)
@@ -349,15 +391,15 @@ static struct ebb_pool *best_pool(struct ebb_dev *ebb, const struct ebb_mem_add 
 	return best;
 }
 
-struct file *ebb_lease_create(struct ebb_dev *ebb, struct ebb_mem_add *arg)
+struct file *ebb_lease_create(const struct ebb_wire_config *cfg, struct ebb_mem_add *arg)
 {
 	struct ebb_pool *pool;
 	struct file *filp;
 	u32 tried = 0;
 	int rc = -ENXIO;
 
-	while ((pool = best_pool(ebb, arg, &tried, &rc))) {
-		filp = create_in(ebb, pool, arg);
+	while ((pool = best_pool(cfg, arg, &tried, &rc))) {
+		filp = create_in(cfg, pool, arg);
 		ebb_pool_put(pool);
 		if (!IS_ERR(filp))
 			return filp;
@@ -374,7 +416,8 @@ static void leave_all(struct ebb_lease *lease, const struct ebb_run *run)
 	u32 i;
 
 	for (i = 0; i < run->count; i++)
-		ebb_region_leave(region, ebb_leasemap_block(&lease->map, run->first + i), lease);
+		ebb_region_leave(region, ebb_leasemap_block(&lease->map, run->first + i),
+				 &lease->user);
 }
 
 static u32 count_draining(const struct ebb_lease *lease, const struct ebb_run *run)
@@ -455,39 +498,13 @@ int ebb_lease_release(struct ebb_lease *lease, struct ebb_lease_release *arg)
 	return 0;
 }
 
-void ebb_lease_revoke(struct ebb_lease *lease, u32 index, u32 block, u32 count)
-{
-	u64 offset = (u64)index * lease->map.block_bytes;
-	u64 bytes = (u64)count * lease->map.block_bytes;
-	u32 i;
-
-	down_write(&lease->lock);
-	for (i = 0; i < count; i++)
-		ebb_leasemap_revoke(&lease->map, index + i, block + i);
-	lease->revoked_seq++;
-	up_write(&lease->lock);
-	unmap_mapping_range(lease->inode->i_mapping, offset, bytes, 1);
-	wake_up_interruptible_all(&lease->wait);
-}
-
-void ebb_lease_lose(struct ebb_lease *lease)
-{
-	down_write(&lease->lock);
-	ebb_leasemap_revoke_all(&lease->map);
-	lease->is_gone = true;
-	lease->revoked_seq++;
-	up_write(&lease->lock);
-	unmap_mapping_range(lease->inode->i_mapping, 0, 0, 1);
-	wake_up_interruptible_all(&lease->wait);
-}
-
 void ebb_lease_destroy(struct ebb_lease *lease)
 {
 	struct ebb_pool *pool = lease->pool;
 	struct ebb_run all = { 0, lease->map.num_blocks };
 
 	mutex_lock(&pool->lock);
-	list_del_init(&lease->link);
+	list_del_init(&lease->user.link);
 	leave_all(lease, &all);
 	mutex_unlock(&pool->lock);
 	if (all.count)

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* The file of a lease: mapping it, faults, ioctls, poll. */
-#include "dev.h"
-#include "objects/pool.h"
+#include "files/lease.h"
 
 #include <linux/huge_mm.h>
 #include <linux/mm.h>

@@ -3,7 +3,7 @@
  * What Linux and ACPI have of CPUs: which are plugged in, and bringing them
  * online and offline.  Knows nothing of who owns them.
  */
-#include "dev.h"
+#include "hotplug/hotplug.h"
 
 #include <linux/acpi.h>
 #include <linux/cpu.h>
@@ -13,6 +13,12 @@
 #include <linux/ktime.h>
 #include <linux/notifier.h>
 #include <linux/smp.h>
+
+#include "pure/cpuset.h"
+
+/* Exported for modules, but declared in a header of the RCU code itself. */
+void rcu_expedite_gp(void);
+void rcu_unexpedite_gp(void);
 
 /* How often to look for a plugged CPU if no notifier says that there is one. */
 #define EBB_LOOK_MS	50
@@ -115,28 +121,28 @@ int ebb_hotplug_count(void)
 	return atomic_read(&hotplug_changes);
 }
 
-static bool is_changed(const struct ebb_dev *ebb, int count)
+static bool is_changed(const bool *is_over, int count)
 {
-	return atomic_read(&hotplug_changes) != count || READ_ONCE(ebb->is_dead);
+	return atomic_read(&hotplug_changes) != count || READ_ONCE(*is_over);
 }
 
-int ebb_hotplug_wait(struct ebb_dev *ebb, int count, u64 deadline_ns, bool is_interruptible)
+int ebb_hotplug_wait(const bool *is_over, int count, u64 deadline_ns, bool is_interruptible)
 {
 	u64 now_ns = ktime_get_ns();
 	unsigned long timeout;
 	long left;
 
-	if (READ_ONCE(ebb->is_dead))
+	if (READ_ONCE(*is_over))
 		return -ENODEV;
 	if (now_ns >= deadline_ns)
 		return -ETIMEDOUT;
 	timeout = nsecs_to_jiffies(min_t(u64, deadline_ns - now_ns,
 					 EBB_LOOK_MS * NSEC_PER_MSEC)) + 1;
 	if (is_interruptible)
-		left = wait_event_interruptible_timeout(hotplug_wait, is_changed(ebb, count),
+		left = wait_event_interruptible_timeout(hotplug_wait, is_changed(is_over, count),
 							timeout);
 	else
-		left = wait_event_timeout(hotplug_wait, is_changed(ebb, count), timeout);
+		left = wait_event_timeout(hotplug_wait, is_changed(is_over, count), timeout);
 	return left < 0 ? -EINTR : 0;
 }
 

@@ -5,63 +5,74 @@
  * faster than this one, since it was loaded earlier; what it has taken and not
  * used is taken away from it.
  */
-#include "dev.h"
-#include "objects/pool.h"
+#include "objects/claim.h"
 
 #include <linux/device.h>
 #include <linux/virtio_config.h>
 #include <linux/virtio_ids.h>
 #include <linux/virtio_mem.h>
 
+#include "objects/pool.h"
+
 static DEFINE_MUTEX(control_lock);
-static struct ebb_dev *control;
+static struct ebb_control *current_control;
 
 static void claim_all(struct work_struct *work);
 static DECLARE_WORK(claim_work, claim_all);
 
-struct ebb_dev *ebb_claim_get_control(void)
+void ebb_control_setup(struct ebb_control *control, struct ebb_queues *queues,
+		       const struct ebb_control_ops *ops)
 {
-	struct ebb_dev *ebb;
+	control->queues = queues;
+	control->cfg = queues->cfg;
+	control->ops = ops;
+	spin_lock_init(&control->lock);
+}
+
+struct ebb_control *ebb_control_get(void)
+{
+	struct ebb_control *control;
 
 	mutex_lock(&control_lock);
-	ebb = control;
-	if (ebb)
-		kref_get(&ebb->ref);
+	control = current_control;
+	if (control)
+		ebb_ref_get(control->queues->ref);
 	mutex_unlock(&control_lock);
-	return ebb;
+	return control;
+}
+
+void ebb_control_put(struct ebb_control *control)
+{
+	ebb_ref_put(control->queues->ref);
 }
 
 int ebb_claim_check(u64 addr, u64 size_bytes, u64 block_bytes, u16 pxm)
 {
-	struct ebb_dev *ebb = ebb_claim_get_control();
+	struct ebb_control *control = ebb_control_get();
 	int rc = -ENODEV;
 	u32 i;
 
-	if (!ebb)
+	if (!control)
 		return -ENODEV;
-	for (i = 0; i < ebb->cfg.num_pools; i++) {
-		const struct ebb_wire_pool *p = &ebb->cfg.pools[i];
+	for (i = 0; i < control->cfg->num_pools; i++) {
+		const struct ebb_wire_pool *p = &control->cfg->pools[i];
 
 		if (p->addr == addr && p->size_bytes == size_bytes &&
 		    p->block_bytes == block_bytes && p->pxm == pxm)
 			rc = 0;
 	}
-	ebb_dev_put(ebb);
+	ebb_control_put(control);
 	return rc;
 }
 
 void ebb_claim_wake(void)
 {
-	struct ebb_dev *ebb = ebb_claim_get_control();
-	unsigned long irqflags;
+	struct ebb_control *control = ebb_control_get();
 
-	if (!ebb)
+	if (!control)
 		return;
-	spin_lock_irqsave(&ebb->lock, irqflags);
-	ebb->limits_seq++;
-	spin_unlock_irqrestore(&ebb->lock, irqflags);
-	ebb_limits_wake(ebb);
-	ebb_dev_put(ebb);
+	control->ops->changed(control);
+	ebb_control_put(control);
 }
 
 static bool is_listed(struct virtio_device *vdev)
@@ -104,15 +115,15 @@ static int take_away(struct device *dev, void *data)
 
 static void claim_all(struct work_struct *work)
 {
-	struct ebb_dev *ebb = ebb_claim_get_control();
+	struct ebb_control *control = ebb_control_get();
 
-	if (!ebb)
+	if (!control)
 		return;
-	if (ebb->cfg.num_pools) {
-		bus_for_each_dev(ebb->vdev->dev.bus, NULL, NULL, take_away);
+	if (control->cfg->num_pools) {
+		bus_for_each_dev(control->queues->vdev->dev.bus, NULL, NULL, take_away);
 		ebb_pool_attach_all();
 	}
-	ebb_dev_put(ebb);
+	ebb_control_put(control);
 }
 
 /*
@@ -155,22 +166,22 @@ void ebb_claim_stop(const struct device_driver *driver)
 	cancel_work_sync(&claim_work);
 }
 
-void ebb_claim_set_control(struct ebb_dev *ebb)
+void ebb_claim_set_control(struct ebb_control *control)
 {
-	struct ebb_dev *old;
+	struct ebb_control *old;
 
 	mutex_lock(&control_lock);
-	old = control;
-	control = ebb;
-	if (ebb)
-		kref_get(&ebb->ref);
+	old = current_control;
+	current_control = control;
+	if (control)
+		ebb_ref_get(control->queues->ref);
 	mutex_unlock(&control_lock);
 
-	if (ebb)
+	if (control)
 		schedule_work(&claim_work);
 	flush_work(&claim_work);
 	if (!old)
 		return;
 	flush_workqueue(ebb_mem_wq);
-	ebb_dev_put(old);
+	ebb_control_put(old);
 }

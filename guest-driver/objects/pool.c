@@ -6,7 +6,6 @@
  * there is one.  So it is called only when nobody uses a page.  If somebody
  * still does when the device goes, the struct pages stay for ever.
  */
-#include "dev.h"
 #include "objects/pool.h"
 
 #include <linux/acpi.h>
@@ -20,11 +19,18 @@
 #include <linux/virtio_ids.h>
 #include <linux/virtio_mem.h>
 
+#include "objects/blocks.h"
+#include "objects/claim.h"
+#include "pure/leasemap.h"
+#include "pure/wire.h"
+
 /* Longest that losing the device waits for the kernel to let go of its pages. */
 #define EBB_POOL_LOSE_WAIT_MS	3000
 
 /* A device that migrates is busy; how long its driver tries to empty it. */
 #define EBB_POOL_EMPTY_WAIT_MS	5000
+
+struct workqueue_struct *ebb_mem_wq;
 
 static DEFINE_SPINLOCK(pools_lock);	/* also taken in interrupts */
 static LIST_HEAD(pools);
@@ -147,7 +153,7 @@ static struct ebb_pool *create_pool(struct virtio_device *vdev)
 	mutex_init(&pool->io_lock);
 	mutex_init(&pool->lock);
 	INIT_LIST_HEAD(&pool->link);
-	INIT_LIST_HEAD(&pool->leases);
+	INIT_LIST_HEAD(&pool->users);
 	INIT_WORK(&pool->revoke_work, ebb_revoke_work);
 	INIT_DELAYED_WORK(&pool->drain_work, ebb_drain_work);
 	return pool;
@@ -319,14 +325,14 @@ static bool is_unused(struct ebb_pool *pool)
 static bool lose_blocks(struct ebb_pool *pool)
 {
 	unsigned long end = jiffies + msecs_to_jiffies(EBB_POOL_LOSE_WAIT_MS);
-	struct ebb_lease *lease;
+	struct ebb_pool_user *user;
 	bool is_done;
 	u32 i;
 
 	mutex_lock(&pool->lock);
 	pool->is_gone = true;
-	list_for_each_entry(lease, &pool->leases, link)
-		ebb_lease_lose(lease);
+	list_for_each_entry(user, &pool->users, link)
+		user->ops->lose(user);
 	for (i = 0; i < pool->region.num_blocks; i++)
 		if (pool->region.blocks[i].owner)
 			ebb_region_leave(&pool->region, i, pool->region.blocks[i].owner);
@@ -423,10 +429,12 @@ void ebb_pool_attach_all(void)
 		pr_err("ebb: can not look for pools: %d\n", rc);
 }
 
-int ebb_pool_init(void)
+int ebb_pool_init(struct workqueue_struct *mem_wq)
 {
-	int rc = register_virtio_driver(&pool_driver);
+	int rc;
 
+	ebb_mem_wq = mem_wq;
+	rc = register_virtio_driver(&pool_driver);
 	if (rc)
 		return rc;
 	rc = ebb_claim_start(&pool_driver.driver);

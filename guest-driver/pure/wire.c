@@ -480,3 +480,13 @@ void ebb_wire_fill_nodes(int *linux_node, unsigned int num_nodes)
 		linux_node[i] = next;
 	}
 }
+
+u16 ebb_wire_pxm_of_node(const struct ebb_wire_config *cfg, u32 linux_node)
+{
+	u32 i;
+
+	for (i = 0; i < cfg->num_nodes; i++)
+		if ((u32)cfg->linux_node[i] == linux_node)
+			return i;
+	return VIRTIO_EBB_NODE_ANY;
+}

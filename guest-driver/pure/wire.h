@@ -42,6 +42,7 @@ struct ebb_wire_config {
 	bool has_vom;				/* VIRTIO_EBB_F_VOM is, and VIRTIO_EBB_F_MEM */
 	bool can_leave;				/* VIRTIO_EBB_F_LEAVE is, and VIRTIO_EBB_F_MEM */
 	struct ebb_wire_pool pools[VIRTIO_EBB_MAX_NODES];
+	int linux_node[VIRTIO_EBB_MAX_NODES];	/* by proximity domain; not of the device */
 };
 
 /*
@@ -134,6 +135,9 @@ bool ebb_wire_is_removed(const struct ebb_wire_answer *answer);
 
 /* Of CPU_LEND with PARK: the CPU does not rest. */
 bool ebb_wire_is_running(const struct ebb_wire_answer *answer);
+
+/* Proximity domain of a Linux node; VIRTIO_EBB_NODE_ANY if it is none of the VM's. */
+u16 ebb_wire_pxm_of_node(const struct ebb_wire_config *cfg, u32 linux_node);
 
 /*
  * Linux nodes for the proximity domains: linux_node[] comes with what ACPI

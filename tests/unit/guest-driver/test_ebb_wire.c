@@ -536,6 +536,17 @@ static void test_nodes(void **state)
 	assert_true(some[0] == 1 && some[1] == 0 && some[2] == 3 && some[3] == 2);
 }
 
+static void test_pxm_of_node(void **state)
+{
+	const struct ebb_wire_config cfg = { .num_nodes = 2, .linux_node = { 1, 0, 5 } };
+
+	(void)state;
+	assert_int_equal(ebb_wire_pxm_of_node(&cfg, 1), 0);
+	assert_int_equal(ebb_wire_pxm_of_node(&cfg, 0), 1);
+	assert_int_equal(ebb_wire_pxm_of_node(&cfg, 5), VIRTIO_EBB_NODE_ANY);
+	assert_int_equal(ebb_wire_pxm_of_node(&cfg, 0xffffffffu), VIRTIO_EBB_NODE_ANY);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -554,6 +565,7 @@ int main(void)
 		cmocka_unit_test(test_telemetry),
 		cmocka_unit_test(test_errno),
 		cmocka_unit_test(test_nodes),
+		cmocka_unit_test(test_pxm_of_node),
 	};
 
 	return cmocka_run_group_tests_name("ebb_wire", tests, NULL, NULL);
