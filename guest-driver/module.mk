@@ -3,8 +3,9 @@
 # The guest driver itself is built by guest-driver/Makefile, once per kernel. Here: its pure files,
 # compiled a second time for user space and tested there.
 
-$(eval $(call lib,ebbdriver,$(addprefix guest-driver/pure/,cpuset.c wire.c region.c leasemap.c),))
+$(eval $(call lib,ebbdriver,$(addprefix guest-driver/pure/,abi.c cpuset.c wire.c region.c leasemap.c),))
 
+$(eval $(call unit_test_single,test_ebb_abi,tests/unit/guest-driver/test_ebb_abi.c,ebbdriver,,))
 $(eval $(call unit_test_single,test_ebb_cpuset,$(addprefix tests/unit/guest-driver/,test_ebb_cpuset.c \
 	cpuset_fixture.c),ebbdriver,,))
 $(eval $(call unit_test_single,test_ebb_lend,$(addprefix tests/unit/guest-driver/,test_ebb_lend.c \

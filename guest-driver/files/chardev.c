@@ -10,6 +10,7 @@
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 
+#include "files/args.h"
 #include "files/lease.h"
 #include "objects/pool.h"
 
@@ -19,20 +20,12 @@ struct ebb_file {
 	struct ebb_limits_seen seen;	/* under the limits' lock */
 };
 
-static int check_size(u32 size, size_t want_bytes, u32 flags, u32 known_flags)
-{
-	return size == want_bytes && !(flags & ~known_flags) ? 0 : -EINVAL;
-}
-
 static int do_info(struct ebb_file *file, void *p)
 {
 	const struct ebb_queues *queues = file->dev->queues;
 	const struct ebb_wire_config *cfg = queues->cfg;
 	struct ebb_info *arg = p;
-	int rc = check_size(arg->size, sizeof(*arg), arg->flags, 0);
 
-	if (rc)
-		return rc;
 	arg->abi_version = EBB_ABI_VERSION;
 	arg->proto = cfg->proto;
 	arg->num_nodes = cfg->num_nodes;
@@ -72,10 +65,7 @@ static void fill_mem_limits(struct ebb_limits *arg)
 static int do_limits(struct ebb_file *file, void *p)
 {
 	struct ebb_limits *arg = p;
-	int rc = check_size(arg->size, sizeof(*arg), arg->flags, 0);
 
-	if (rc)
-		return rc;
 	ebb_limits_read(file->dev->limits, file->dev->queues->cfg, arg, &file->seen);
 	fill_mem_limits(arg);
 	return 0;
@@ -84,9 +74,8 @@ static int do_limits(struct ebb_file *file, void *p)
 static int do_telemetry(struct ebb_file *file, void *p)
 {
 	struct ebb_telemetry *arg = p;
-	int rc = check_size(arg->size, sizeof(*arg), arg->flags, 0);
 
-	return rc ?: ebb_wire_check_telemetry(&arg->report) ?:
+	return ebb_wire_check_telemetry(&arg->report) ?:
 		ebb_telemetry_send(file->dev->queues, &arg->report);
 }
 
@@ -96,11 +85,9 @@ static int do_vom(struct ebb_file *file, void *p)
 	const struct ebb_wire_config *cfg = queues->cfg;
 	struct virtio_ebb_vom *vom;
 	struct ebb_vom *arg = p;
-	int rc = check_size(arg->size, sizeof(*arg), arg->flags, 0);
 	u32 len;
+	int rc;
 
-	if (rc)
-		return rc;
 	if (!cfg->has_vom)
 		return -EOPNOTSUPP;
 	vom = kmalloc(EBB_WIRE_MAX_VOM_BYTES, GFP_KERNEL);
@@ -116,9 +103,8 @@ static int do_vom(struct ebb_file *file, void *p)
 static int do_cpu_add(struct ebb_file *file, void *p)
 {
 	struct ebb_cpu_add *arg = p;
-	int rc = check_size(arg->size, sizeof(*arg), arg->flags, EBB_ADD_ALLOW_HT);
 
-	if (rc || !arg->count || arg->count > EBB_MAX_REQ_CPUS ||
+	if (!arg->count || arg->count > EBB_MAX_REQ_CPUS ||
 	    arg->timeout_ms > EBB_TIMEOUT_MAX_MS)
 		return -EINVAL;
 	return ebb_vcpu_add(file->dev->vcpus, file->owner, arg);
@@ -127,9 +113,8 @@ static int do_cpu_add(struct ebb_file *file, void *p)
 static int do_cpu_remove(struct ebb_file *file, void *p)
 {
 	struct ebb_cpu_remove *arg = p;
-	int rc = check_size(arg->size, sizeof(*arg), arg->flags, 0);
 
-	if (rc || arg->timeout_ms > EBB_TIMEOUT_MAX_MS)
+	if (arg->timeout_ms > EBB_TIMEOUT_MAX_MS)
 		return -EINVAL;
 	return ebb_vcpu_remove(file->dev->vcpus, file->owner, arg);
 }
@@ -137,9 +122,8 @@ static int do_cpu_remove(struct ebb_file *file, void *p)
 static int do_cpu_lend(struct ebb_file *file, void *p)
 {
 	struct ebb_cpu_lend *arg = p;
-	int rc = check_size(arg->size, sizeof(*arg), arg->flags, EBB_LEND_PARK);
 
-	if (rc || arg->timeout_ms > EBB_TIMEOUT_MAX_MS)
+	if (arg->timeout_ms > EBB_TIMEOUT_MAX_MS)
 		return -EINVAL;
 	return ebb_vcpu_lend(file->dev->vcpus, file->owner, arg);
 }
@@ -147,9 +131,8 @@ static int do_cpu_lend(struct ebb_file *file, void *p)
 static int do_cpu_list(struct ebb_file *file, void *p)
 {
 	struct ebb_cpu_list *arg = p;
-	int rc = check_size(arg->size, sizeof(*arg), arg->flags, 0);
 
-	if (rc || arg->reserved)
+	if (arg->reserved)
 		return -EINVAL;
 	ebb_vcpus_list(file->dev->vcpus, file->owner, arg);
 	return 0;
@@ -159,10 +142,9 @@ static int do_mem_info(struct ebb_file *file, void *p)
 {
 	const struct ebb_wire_config *cfg = file->dev->queues->cfg;
 	struct ebb_mem_info *arg = p;
-	int rc = check_size(arg->size, sizeof(*arg), arg->flags, 0);
 	u32 pxm;
 
-	if (rc || arg->reserved)
+	if (arg->reserved)
 		return -EINVAL;
 	memset(arg->pools, 0, sizeof(arg->pools));
 	arg->num_pools = 0;
@@ -187,80 +169,94 @@ static int do_mem_info(struct ebb_file *file, void *p)
 	return 0;
 }
 
-/* The file appears only when the program has been told its number. */
-static int mem_add(struct ebb_file *file, struct ebb_mem_add __user *user)
-{
-	struct ebb_mem_add arg;
-	struct file *filp;
-	int fd;
+static const struct ebb_abi mem_add_abi = { EBB_IOC_MEM_ADD, EBB_MEM_ADD_SIZE_VER0 };
 
-	if (copy_from_user(&arg, user, sizeof(arg)))
-		return -EFAULT;
-	if (check_size(arg.size, sizeof(arg), arg.flags, 0) || !arg.bytes)
-		return -EINVAL;
-	fd = get_unused_fd_flags(O_CLOEXEC);
-	if (fd < 0)
-		return fd;
-	filp = ebb_lease_create(file->dev->queues->cfg, &arg);
-	if (IS_ERR(filp)) {
-		put_unused_fd(fd);
-		return PTR_ERR(filp);
+/* The file appears only when the program has been told its number. */
+static int mem_add(struct ebb_file *file, unsigned int cmd, void __user *user)
+{
+	struct ebb_mem_add *arg = ebb_args_get(&mem_add_abi, cmd, 0, user);
+	struct file *filp;
+	int fd, rc;
+
+	if (IS_ERR(arg))
+		return PTR_ERR(arg);
+	rc = arg->bytes ? get_unused_fd_flags(O_CLOEXEC) : -EINVAL;
+	if (rc < 0)
+		goto out;
+	fd = rc;
+	filp = ebb_lease_create(file->dev->queues->cfg, arg);
+	rc = PTR_ERR_OR_ZERO(filp);
+	if (!rc) {
+		arg->lease_fd = fd;
+		rc = ebb_args_put(&mem_add_abi, cmd, arg, user);
+		if (rc)
+			fput(filp);
 	}
-	arg.lease_fd = fd;
-	if (copy_to_user(user, &arg, sizeof(arg))) {
+	if (rc)
 		put_unused_fd(fd);
-		fput(filp);
-		return -EFAULT;
-	}
-	fd_install(fd, filp);
-	return 0;
+	else
+		fd_install(fd, filp);
+out:
+	kfree(arg);
+	return rc;
 }
 
 static const struct ebb_ioctl {
-	unsigned int cmd;
+	struct ebb_abi abi;
+	u32 known_flags;
 	int (*run)(struct ebb_file *file, void *arg);
 } ebb_ioctls[] = {
-	{ EBB_IOC_INFO, do_info },
-	{ EBB_IOC_LIMITS, do_limits },
-	{ EBB_IOC_TELEMETRY, do_telemetry },
-	{ EBB_IOC_VOM, do_vom },
-	{ EBB_IOC_CPU_ADD, do_cpu_add },
-	{ EBB_IOC_CPU_REMOVE, do_cpu_remove },
-	{ EBB_IOC_CPU_LEND, do_cpu_lend },
-	{ EBB_IOC_CPU_LIST, do_cpu_list },
-	{ EBB_IOC_MEM_INFO, do_mem_info },
+	{ { EBB_IOC_INFO, EBB_INFO_SIZE_VER0 }, 0, do_info },
+	{ { EBB_IOC_LIMITS, EBB_LIMITS_SIZE_VER0 }, 0, do_limits },
+	{ { EBB_IOC_TELEMETRY, EBB_TELEMETRY_SIZE_VER0 }, 0, do_telemetry },
+	{ { EBB_IOC_VOM, EBB_VOM_SIZE_VER0 }, 0, do_vom },
+	{ { EBB_IOC_CPU_ADD, EBB_CPU_ADD_SIZE_VER0 }, EBB_ADD_ALLOW_HT, do_cpu_add },
+	{ { EBB_IOC_CPU_REMOVE, EBB_CPU_REMOVE_SIZE_VER0 }, 0, do_cpu_remove },
+	{ { EBB_IOC_CPU_LEND, EBB_CPU_LEND_SIZE_VER0 }, EBB_LEND_PARK, do_cpu_lend },
+	{ { EBB_IOC_CPU_LIST, EBB_CPU_LIST_SIZE_VER0 }, 0, do_cpu_list },
+	{ { EBB_IOC_MEM_INFO, EBB_MEM_INFO_SIZE_VER0 }, 0, do_mem_info },
 };
 
-static long ebb_ioctl(struct file *filp, unsigned int cmd, unsigned long uarg)
+static const struct ebb_ioctl *find_ioctl(unsigned int cmd)
 {
-	struct ebb_file *file = filp->private_data;
-	const struct ebb_ioctl *ioctl = NULL;
-	void __user *user = (void __user *)uarg;
 	unsigned int i;
-	void *arg;
+
+	for (i = 0; i < ARRAY_SIZE(ebb_ioctls); i++)
+		if (ebb_abi_is(&ebb_ioctls[i].abi, cmd))
+			return &ebb_ioctls[i];
+	return NULL;
+}
+
+static int run_ioctl(struct ebb_file *file, const struct ebb_ioctl *ioctl, unsigned int cmd,
+		     void __user *user)
+{
+	void *arg = ebb_args_get(&ioctl->abi, cmd, ioctl->known_flags, user);
 	int rc;
 
-	if (cmd == EBB_IOC_MEM_ADD)
-		return ebb_vcpus_is_gone(file->dev->vcpus) ? -ENODEV : mem_add(file, user);
-	for (i = 0; i < ARRAY_SIZE(ebb_ioctls); i++)
-		if (ebb_ioctls[i].cmd == cmd)
-			ioctl = &ebb_ioctls[i];
-	if (!ioctl)
-		return -ENOTTY;
-	if (ebb_vcpus_is_gone(file->dev->vcpus))
-		return -ENODEV;
-
-	arg = memdup_user(user, _IOC_SIZE(cmd));
 	if (IS_ERR(arg))
 		return PTR_ERR(arg);
 	rc = ioctl->run(file, arg);
-	if (!rc && _IOC_DIR(cmd) & _IOC_READ && copy_to_user(user, arg, _IOC_SIZE(cmd))) {
-		rc = -EFAULT;
-		if (cmd == EBB_IOC_CPU_ADD)
+	if (!rc && _IOC_DIR(cmd) & _IOC_READ) {
+		rc = ebb_args_put(&ioctl->abi, cmd, arg, user);
+		if (rc && ioctl->run == do_cpu_add)
 			ebb_vcpu_undo_add(file->dev->vcpus, file->owner, arg);
 	}
 	kfree(arg);
 	return rc;
+}
+
+static long ebb_ioctl(struct file *filp, unsigned int cmd, unsigned long uarg)
+{
+	struct ebb_file *file = filp->private_data;
+	const struct ebb_ioctl *ioctl = find_ioctl(cmd);
+	void __user *user = (void __user *)uarg;
+	bool is_mem_add = ebb_abi_is(&mem_add_abi, cmd);
+
+	if (!ioctl && !is_mem_add)
+		return -ENOTTY;
+	if (ebb_vcpus_is_gone(file->dev->vcpus))
+		return -ENODEV;
+	return is_mem_add ? mem_add(file, cmd, user) : run_ioctl(file, ioctl, cmd, user);
 }
 
 static __poll_t ebb_poll(struct file *filp, poll_table *wait)

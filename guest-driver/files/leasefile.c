@@ -14,6 +14,7 @@
 #include <linux/wait_bit.h>
 
 #include "compat.h"
+#include "files/args.h"
 
 /*
  * No page of a block is mapped for a lease before all of the block was zeroed for
@@ -130,11 +131,7 @@ static int lease_mmap(struct file *filp, struct vm_area_struct *vma)
 
 static int do_release(struct ebb_lease *lease, void *p)
 {
-	struct ebb_lease_release *arg = p;
-
-	if (arg->size != sizeof(*arg) || arg->flags)
-		return -EINVAL;
-	return ebb_lease_release(lease, arg);
+	return ebb_lease_release(lease, p);
 }
 
 static int do_info(struct ebb_lease *lease, void *p)
@@ -143,8 +140,6 @@ static int do_info(struct ebb_lease *lease, void *p)
 	const struct ebb_leasemap *map = &lease->map;
 	u32 i;
 
-	if (arg->size != sizeof(*arg) || arg->flags)
-		return -EINVAL;
 	if (arg->start >= map->num_blocks)
 		return -ERANGE;
 	arg->node = lease->linux_node;
@@ -165,11 +160,11 @@ static int do_info(struct ebb_lease *lease, void *p)
 }
 
 static const struct lease_ioctl {
-	unsigned int cmd;
+	struct ebb_abi abi;
 	int (*run)(struct ebb_lease *lease, void *arg);
 } lease_ioctls[] = {
-	{ EBB_IOC_LEASE_RELEASE, do_release },
-	{ EBB_IOC_LEASE_INFO, do_info },
+	{ { EBB_IOC_LEASE_RELEASE, EBB_LEASE_RELEASE_SIZE_VER0 }, do_release },
+	{ { EBB_IOC_LEASE_INFO, EBB_LEASE_INFO_SIZE_VER0 }, do_info },
 };
 
 static long lease_ioctl(struct file *filp, unsigned int cmd, unsigned long uarg)
@@ -182,18 +177,16 @@ static long lease_ioctl(struct file *filp, unsigned int cmd, unsigned long uarg)
 	int rc;
 
 	for (i = 0; i < ARRAY_SIZE(lease_ioctls); i++)
-		if (lease_ioctls[i].cmd == cmd)
+		if (ebb_abi_is(&lease_ioctls[i].abi, cmd))
 			ioctl = &lease_ioctls[i];
 	if (!ioctl)
 		return -ENOTTY;
 	if (READ_ONCE(lease->is_gone))
 		return -ENODEV;
-	arg = memdup_user(user, _IOC_SIZE(cmd));
+	arg = ebb_args_get(&ioctl->abi, cmd, 0, user);
 	if (IS_ERR(arg))
 		return PTR_ERR(arg);
-	rc = ioctl->run(lease, arg);
-	if (!rc && copy_to_user(user, arg, _IOC_SIZE(cmd)))
-		rc = -EFAULT;
+	rc = ioctl->run(lease, arg) ?: ebb_args_put(&ioctl->abi, cmd, arg, user);
 	kfree(arg);
 	return rc;
 }

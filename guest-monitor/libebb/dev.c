@@ -75,10 +75,10 @@ int ebb_dev_open(const struct ebb_dev_ops *ops, const char *path, void **ret_dev
 	if (r < 0)
 		return r;
 	r = ops->ioctl(dev, EBB_IOC_INFO, &info);
-	/* A driver that knows INFO in another size, or not at all, is another version. */
+	/* A driver that does not know INFO, or not in this size, is none or too old. */
 	if (r == -EINVAL || r == -ENOTTY)
 		r = -EPROTO;
-	if (r == 0 && info.abi_version != EBB_ABI_VERSION)
+	if (r == 0 && info.abi_version < EBB_ABI_VERSION)
 		r = -EPROTO;
 	if (r < 0) {
 		ops->close(dev);

@@ -33,7 +33,7 @@ struct ebb_dev_ops {
 extern const struct ebb_dev_ops ebb_dev_kernel_ops;
 
 /*
- * Opens path and checks that the driver speaks EBB_ABI_VERSION: -EPROTO if not.
+ * Opens path and checks that the driver has EBB_ABI_VERSION or more: -EPROTO if not.
  */
 int ebb_dev_open(const struct ebb_dev_ops *ops, const char *path, void **ret_dev);
 

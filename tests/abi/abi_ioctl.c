@@ -255,6 +255,47 @@ static void test_lease(void)
 	fd = old_fd;
 }
 
+/* Structures of programs that were compiled with a later header. */
+static void test_larger(void)
+{
+	struct {
+		struct ebb_info known;
+		__u64 more[2];
+	} info = { .known.size = sizeof(info) };
+	struct {
+		struct ebb_limits known;
+		__u64 more;
+	} limits = { .known.size = sizeof(limits) };
+	struct ebb_info plain = { .size = sizeof(plain) };
+	unsigned long info_cmd = _IOC(_IOC_READ | _IOC_WRITE, EBB_IOC_MAGIC, 0, sizeof(info));
+	unsigned long limits_cmd = _IOC(_IOC_READ | _IOC_WRITE, EBB_IOC_MAGIC, 1, sizeof(limits));
+
+	expect("a larger structure", call(info_cmd, &info, sizeof(info)), 0);
+	expect("a larger structure that is told as the known one",
+	       call(EBB_IOC_INFO, &info, sizeof(info)), EINVAL);
+	info.more[1] = 1;
+	expect("a larger structure with something set that is not known",
+	       call(info_cmd, &info, sizeof(info)), E2BIG);
+	info.more[1] = 0;
+	info.known.flags = 1;
+	expect("a larger structure with an unknown flag", call(info_cmd, &info, sizeof(info)),
+	       EINVAL);
+	info.known.flags = 0;
+	info.known.size = sizeof(plain);
+	expect("a larger structure with too small a size in it",
+	       call(info_cmd, &info, sizeof(info)), EINVAL);
+	info.known.size = sizeof(info);
+	expect("what a larger structure gets",
+	       !ioctl(fd, info_cmd, &info) && !ioctl(fd, EBB_IOC_INFO, &plain) &&
+	       info.known.size == sizeof(info) && info.known.max_cpus == plain.max_cpus &&
+	       info.known.features == plain.features && !info.more[0] && !info.more[1] ?
+	       0 : EINVAL, 0);
+	expect("a larger structure of limits", call(limits_cmd, &limits, sizeof(limits)), 0);
+	expect("a smaller structure than was ever published",
+	       call(_IOC(_IOC_READ | _IOC_WRITE, EBB_IOC_MAGIC, 0, sizeof(plain) - 8), &plain,
+		    sizeof(plain)), ENOTTY);
+}
+
 static void test_unknown(void)
 {
 	struct ebb_info good = { .size = sizeof(good) };
@@ -263,8 +304,9 @@ static void test_unknown(void)
 	for (nr = 0; nr < 0x50; nr++) {
 		unsigned long cmd = _IOWR(EBB_IOC_MAGIC, nr, struct ebb_info);
 
-		/* This one has an argument of the same size. */
-		if (cmd == EBB_IOC_INFO || cmd == EBB_IOC_MEM_ADD)
+		/* These have an argument of the same size, or of a smaller one that may grow. */
+		if (cmd == EBB_IOC_INFO || cmd == EBB_IOC_MEM_ADD ||
+		    nr == _IOC_NR(EBB_IOC_CPU_REMOVE) || nr == _IOC_NR(EBB_IOC_CPU_LEND))
 			continue;
 		if (call(cmd, &good, sizeof(good)) != ENOTTY)
 			break;
@@ -365,6 +407,7 @@ int main(void)
 	test_cpu_lend();
 	test_mem();
 	test_lease();
+	test_larger();
 	test_unknown();
 	test_bad_pointers();
 	test_out_fields();

@@ -78,8 +78,12 @@ static void open_says_what_is_wrong_with_the_device(void **state)
 	assert_int_equal(ebb_open(&missing, &ebb), -ENOENT);
 	/* Knows no such ioctl. */
 	assert_int_equal(ebb_open(&other, &ebb), -EPROTO);
-	fake_ebb_dev_set_abi(rig->dev, EBB_ABI_VERSION + 1);
+	fake_ebb_dev_set_abi(rig->dev, EBB_ABI_VERSION - 1);
 	assert_int_equal(ebb_rig_try_open(rig, "a", 0, &ebb), -EPROTO);
+	/* What a later driver adds does no harm. */
+	fake_ebb_dev_set_abi(rig->dev, EBB_ABI_VERSION + 1);
+	assert_int_equal(ebb_rig_try_open(rig, "a", 0, &ebb), 0);
+	ebb_close(ebb);
 }
 
 static void open_refuses_a_monitor_path_that_is_too_long(void **state)

@@ -10,10 +10,18 @@
  * much a VM may hold is limited by the host, not by permissions in the guest.
  *
  * Conventions: every structure starts with its own size in bytes, as the
- * caller was compiled, and flags.  A size other than the driver's, unknown
- * flags and non-zero reserved fields give EINVAL.  Fields marked [out] are
- * ignored on input and written only on success, unless stated.  Numbers of
- * CPUs and nodes are those of the guest's Linux.
+ * caller was compiled, and flags.  Another size than that in the ioctl's
+ * number, unknown flags and non-zero reserved fields give EINVAL.  Fields marked
+ * [out] are ignored on input and written only on success, unless stated.
+ * Numbers of CPUs and nodes are those of the guest's Linux.
+ *
+ * Structures grow at their end, and nothing else of them changes.  A driver takes
+ * every size from the first that was published (EBB_*_SIZE_VER0) on: what an
+ * older program's structure lacks counts as 0 and is not written; what the
+ * driver's lacks must be 0 (E2BIG), fields marked [out] among it.  A driver that
+ * does not know of this gives ENOTTY for a size other than its own; try the first
+ * one then.  What else a driver can do is told by feature bits
+ * (ebb_info.features), never by EBB_ABI_VERSION.
  *
  * Waiting: CPU_ADD and CPU_REMOVE wait for the host and for Linux.  The wait
  * ends with a signal (EINTR) or with the timeout (ETIMEDOUT); what the host
@@ -23,6 +31,7 @@
  * never was), POLLERR that the device is gone.
  *
  * Errors that every call can give:
+ *   E2BIG   the structure is larger than the driver's and has more set
  *   EFAULT  a pointer does not point to usable memory
  *   EINVAL  size, flags or reserved fields, as above
  *   ENODEV  the virtio device is gone
@@ -38,6 +47,7 @@
 #include <linux/types.h>
 #include <linux/virtio_ebb.h>
 
+/* Least version that has all of this.  It stays: programs must take a higher one, too. */
 #define EBB_ABI_VERSION		2
 
 #define EBB_MAX_NODES		VIRTIO_EBB_MAX_NODES
@@ -52,6 +62,20 @@
 #define EBB_TIMEOUT_MAX_MS	60000
 
 #define EBB_IOC_MAGIC		0xeb
+
+/* Bytes of the structures as they were first published. */
+#define EBB_INFO_SIZE_VER0		48
+#define EBB_LIMITS_SIZE_VER0		920
+#define EBB_CPU_ADD_SIZE_VER0		552
+#define EBB_CPU_REMOVE_SIZE_VER0	32
+#define EBB_CPU_LEND_SIZE_VER0		32
+#define EBB_CPU_LIST_SIZE_VER0		536
+#define EBB_TELEMETRY_SIZE_VER0		120
+#define EBB_VOM_SIZE_VER0		8208
+#define EBB_MEM_INFO_SIZE_VER0		656
+#define EBB_MEM_ADD_SIZE_VER0		48
+#define EBB_LEASE_RELEASE_SIZE_VER0	48
+#define EBB_LEASE_INFO_SIZE_VER0	560
 
 /* ---- EBB_IOC_INFO: what the device is; never waits ---- */
 
