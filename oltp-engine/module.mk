@@ -6,7 +6,7 @@
 OLTP_SRC := $(addprefix oltp-engine/src/base/,crc32c.c epoch.c hist.c mem.c) \
 	$(addprefix oltp-engine/src/io/,cold_io.c log_io_real.c) \
 	$(addprefix oltp-engine/src/index/,index.c node_pool.c tree.c tree_insert.c tree_remove.c) \
-	$(addprefix oltp-engine/src/storage/,blocks_native.c lock.c lock_book.c slots.c storage.c) \
+	$(addprefix oltp-engine/src/storage/,lock.c lock_book.c slots.c storage.c) \
 	$(addprefix oltp-engine/src/txn/,lost.c notes.c ordered.c txn.c txn_delete.c txn_insert.c \
 		txn_lock.c txn_prefetch.c txn_scan.c) \
 	$(addprefix oltp-engine/src/log/,log.c log_append.c log_buffer.c log_chunks.c log_decode.c \
@@ -16,8 +16,8 @@ OLTP_SRC := $(addprefix oltp-engine/src/base/,crc32c.c epoch.c hist.c mem.c) \
 	$(addprefix oltp-engine/src/recovery/,checkpoint.c checkpoint_gate.c checkpoint_pace.c \
 		checkpoint_read.c checkpoint_write.c recover.c recover_files.c recover_keys.c recover_log.c \
 		recover_plan.c recover_read.c recover_redo.c restore.c restore_rows.c) \
-	$(addprefix oltp-engine/src/memory/,cutoff.c evict.c idle.c manager.c memory.c recency.c \
-		recency_sample.c shrink.c) \
+	$(addprefix oltp-engine/src/memory/,blocks_native.c cutoff.c evict.c idle.c manager.c memory.c \
+		recency.c recency_sample.c shrink.c) \
 	$(addprefix oltp-engine/src/pool/,arrivals.c worker_acks.c worker_figures.c worker_pool.c \
 		worker_thread.c) \
 	$(addprefix oltp-engine/src/elastic/,elastic_policy.c elastic_queue.c elastic_search.c \

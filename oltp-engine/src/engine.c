@@ -43,10 +43,11 @@ int oltp_engine_open(const struct oltp_config *config, struct oltp_engine **ret_
 	engine->node = config->node;
 	engine->idle_half_ms = config->idle_half_ms ?: IDLE_HALF_MS;
 	epoch_init(&engine->epoch);
+	epoch_join(&engine->epoch, 0, &engine->manager_announced);
 	mem_init(&engine->mem, config->mem, config->mem_ctx, config->node);
 	pthread_mutex_init(&engine->lock, NULL);
-	node_pool_init(&engine->leaves, engine, TREE_LEAF_BYTES);
-	node_pool_init(&engine->inners, engine, TREE_INNER_BYTES);
+	node_pool_init(&engine->leaves, &engine->mem, &engine->epoch, TREE_LEAF_BYTES);
+	node_pool_init(&engine->inners, &engine->mem, &engine->epoch, TREE_INNER_BYTES);
 	rc = storage_init(&engine->storage, config->blocks, config->blocks_ctx, &engine->mem);
 	if (!rc && config->cold_dir)
 		rc = cold_create(engine, config->cold_dir, config->cold_bytes_max, &engine->cold);
@@ -79,6 +80,7 @@ void oltp_engine_close(struct oltp_engine *engine)
 	node_pool_finish(&engine->leaves);
 	node_pool_finish(&engine->inners);
 	mem_finish(&engine->mem);
+	epoch_finish(&engine->epoch);
 	pthread_mutex_destroy(&engine->lock);
 	free(engine);
 }
@@ -120,6 +122,7 @@ static int worker_register(struct oltp_worker *worker)
 		atomic_init(&worker->clock, clock);
 		worker->slot = lock_book_slot(&engine->locks, number);
 		lock_book_enter(&engine->locks, number);
+		epoch_join(&engine->epoch, number, &worker->announced);
 		engine->workers[number] = worker;
 		if (number > engine->workers_end)
 			engine->workers_end = number;
@@ -178,23 +181,10 @@ void oltp_worker_destroy(struct oltp_worker *worker)
 	fetcher_leave(worker->fetcher);
 	log_buffer_leave(worker->log);
 	pthread_mutex_lock(&worker->engine->lock);
+	epoch_quit(&worker->engine->epoch, worker->number);
 	worker->engine->workers[worker->number] = NULL;
 	pthread_mutex_unlock(&worker->engine->lock);
 	worker_free(worker);
-}
-
-bool engine_epoch_has_passed(struct oltp_engine *engine, uint64_t epoch)
-{
-	bool has = epoch_reader_passed(&engine->manager_announced, epoch);
-
-	pthread_mutex_lock(&engine->lock);
-	for (uint32_t i = 1; has && i <= engine->workers_end; i++) {
-		const struct oltp_worker *worker = engine->workers[i];
-
-		has = !worker || epoch_reader_passed(&worker->announced, epoch);
-	}
-	pthread_mutex_unlock(&engine->lock);
-	return has;
 }
 
 void oltp_worker_stats_read(const struct oltp_worker *worker, struct oltp_worker_stats *ret_stats)

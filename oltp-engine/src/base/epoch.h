@@ -20,20 +20,33 @@
 #ifndef OLTP_EPOCH_H
 #define OLTP_EPOCH_H
 
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "oltp.h"
 #include "util.h"
 
 #define EPOCH_NONE	0ull	/* announced: not looking at anything */
 
+/* Readers have numbers: workers their own, and 0 is the thread that moves memory. */
+#define EPOCH_READERS	(OLTP_WORKERS_MAX + 1u)
+
 struct epoch {
 	_Alignas(CACHE_PAD_BYTES) _Atomic uint64_t now;	/* from 1 */
 	bool has_membarrier;
+	_Alignas(CACHE_PAD_BYTES) pthread_mutex_t lock;	/* everything below */
+	const _Atomic uint64_t *readers[EPOCH_READERS];	/* what each announces; NULL: none */
+	uint32_t readers_end;				/* the highest number ever, and one */
 };
 
 void epoch_init(struct epoch *epoch);
+void epoch_finish(struct epoch *epoch);
+
+/* A reader comes, before it announces anything, and goes, when it announces nothing any more. */
+void epoch_join(struct epoch *epoch, uint32_t number, const _Atomic uint64_t *announced);
+void epoch_quit(struct epoch *epoch, uint32_t number);
 
 /* Acquire pairs with the increment in epoch_advance: whoever reads e sees what was unlinked. */
 static inline uint64_t epoch_now(const struct epoch *epoch)
@@ -63,12 +76,7 @@ static inline void epoch_leave(_Atomic uint64_t *announced)
 /* Returns the new epoch. */
 uint64_t epoch_advance(struct epoch *epoch);
 
-/* Has one reader ended that might have begun before the epoch did? */
-static inline bool epoch_reader_passed(const _Atomic uint64_t *announced, uint64_t epoch)
-{
-	uint64_t theirs = atomic_load_explicit(announced, memory_order_acquire);
-
-	return theirs == EPOCH_NONE || theirs >= epoch;
-}
+/* Have all readers ended that might have begun before then? Nobody sees what was unlinked. */
+bool epoch_has_passed(struct epoch *epoch, uint64_t then);
 
 #endif

@@ -276,7 +276,7 @@ void cold_reclaim(struct cold *cold)
 		if (!block->retired)
 			block->retired = epoch;
 		if (atomic_load_explicit(&block->pins, memory_order_acquire) ||
-		    !engine_epoch_has_passed(cold->engine, block->retired)) {
+		    !epoch_has_passed(&cold->engine->epoch, block->retired)) {
 			at = &block->next;
 			continue;
 		}

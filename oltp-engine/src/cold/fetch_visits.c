@@ -44,7 +44,7 @@ void visits_reclaim(struct fetcher *f)
 
 	while (f->parted.first) {
 		epoch = f->parted.first->epoch;
-		if (!engine_epoch_has_passed(f->cold->engine, epoch))
+		if (!epoch_has_passed(&f->cold->engine->epoch, epoch))
 			return;
 		while (f->parted.first && f->parted.first->epoch == epoch) {
 			struct fetch_read *read = queue_pop(&f->parted);

@@ -2,7 +2,9 @@
 /* Hash index: see index.h. */
 #include <errno.h>
 
-#include "oltp-engine/src/txn/engine.h"
+#include "index.h"
+#include "oltp-engine/src/base/util.h"
+#include "record.h"
 
 /* Four records to a bucket of seven slots on average: about one chain in twenty overflows. */
 #define RECORDS_PER_BUCKET	4u

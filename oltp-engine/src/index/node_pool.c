@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* See node_pool.h. */
 #include "node_pool.h"
-#include "oltp-engine/src/txn/engine.h"
 #include "tree.h"
 
 /* So many retired nodes that the price of a new epoch does not count. */
 #define GATHER_MAX	32u
 
-void node_pool_init(struct node_pool *pool, struct oltp_engine *engine, uint32_t node_bytes)
+void node_pool_init(struct node_pool *pool, struct mem *mem, struct epoch *epoch,
+		    uint32_t node_bytes)
 {
-	*pool = (struct node_pool){ .engine = engine, .node_bytes = node_bytes };
+	*pool = (struct node_pool){ .mem = mem, .epoch = epoch, .node_bytes = node_bytes };
 	pthread_mutex_init(&pool->lock, NULL);
 }
 
@@ -19,7 +19,7 @@ void node_pool_finish(struct node_pool *pool)
 		struct tree_node *chunk = pool->chunks;
 
 		pool->chunks = chunk->next;
-		mem_free(&pool->engine->mem, chunk, OLTP_MEM_BLOCK_BYTES);
+		mem_free(pool->mem, chunk, OLTP_MEM_BLOCK_BYTES);
 	}
 	pthread_mutex_destroy(&pool->lock);
 }
@@ -42,14 +42,14 @@ static void list_push(struct tree_node **list, struct tree_node *node)
 /* What has waited long enough is free; if there is enough, the next ones begin to wait. */
 static void reclaim(struct node_pool *pool)
 {
-	if (pool->waiting && engine_epoch_has_passed(pool->engine, pool->epoch)) {
+	if (pool->waiting && epoch_has_passed(pool->epoch, pool->awaited)) {
 		while (pool->waiting) {
 			list_push(&pool->free, list_pop(&pool->waiting));
 			pool->n_retired--;
 		}
 	}
 	if (!pool->waiting && pool->n_gathered >= GATHER_MAX) {
-		pool->epoch = epoch_advance(&pool->engine->epoch);
+		pool->awaited = epoch_advance(pool->epoch);
 		pool->waiting = pool->gathered;
 		pool->gathered = NULL;
 		pool->n_gathered = 0;
@@ -61,7 +61,7 @@ static struct tree_node *chunk_cut(struct node_pool *pool)
 	struct tree_node *node;
 
 	if (pool->chunk_next == pool->chunk_end) {
-		uint8_t *chunk = mem_alloc(&pool->engine->mem, OLTP_MEM_BLOCK_BYTES);
+		uint8_t *chunk = mem_alloc(pool->mem, OLTP_MEM_BLOCK_BYTES);
 
 		if (!chunk)
 			return NULL;

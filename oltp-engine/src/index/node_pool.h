@@ -15,13 +15,14 @@
 #include <pthread.h>
 #include <stdint.h>
 
+#include "oltp-engine/src/base/epoch.h"
 #include "oltp-engine/src/base/mem.h"
 
-struct oltp_engine;
 struct tree_node;
 
 struct node_pool {
-	struct oltp_engine *engine;
+	struct mem *mem;
+	struct epoch *epoch;
 	uint32_t node_bytes;
 	pthread_mutex_t lock;		/* everything below */
 	struct tree_node *free;
@@ -30,11 +31,12 @@ struct node_pool {
 	/* Some wait for one epoch together; those retired meanwhile will wait for the next. */
 	struct tree_node *waiting, *gathered;
 	uint32_t n_gathered;
-	uint64_t epoch;			/* what those in waiting wait for */
+	uint64_t awaited;		/* the epoch that those in waiting wait for */
 	uint64_t n_used, n_retired;	/* nodes; a retired one is not used */
 };
 
-void node_pool_init(struct node_pool *pool, struct oltp_engine *engine, uint32_t node_bytes);
+void node_pool_init(struct node_pool *pool, struct mem *mem, struct epoch *epoch,
+		    uint32_t node_bytes);
 void node_pool_finish(struct node_pool *pool);
 
 /* NULL: there is no memory. What is in the node is not set. */

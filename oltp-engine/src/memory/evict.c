@@ -284,7 +284,7 @@ bool evict_settle(struct evict *e, uint64_t deadline_ns)
 	if (!e->n_limbo)
 		return true;
 	epoch = epoch_advance(&e->engine->epoch);
-	while (!engine_epoch_has_passed(e->engine, epoch)) {
+	while (!epoch_has_passed(&e->engine->epoch, epoch)) {
 		if (manager_now_ns() >= deadline_ns)
 			return false;
 		nanosleep(&(struct timespec){ 0, SETTLE_STEP_NS }, NULL);

@@ -213,7 +213,7 @@ static uint64_t end_round(struct shrink *s, struct round *round, uint32_t n_vict
 	epoch = epoch_advance(&s->engine->epoch);
 	late_ns = manager_now_ns() + SETTLE_NS;
 	/* Those that were empty to begin with went through no evict_settle. */
-	while (!(has_passed = engine_epoch_has_passed(s->engine, epoch)) &&
+	while (!(has_passed = epoch_has_passed(&s->engine->epoch, epoch)) &&
 	       manager_now_ns() < late_ns)
 		cpu_relax();
 	for (uint32_t i = 0; i < n_victims; i++) {

@@ -74,7 +74,7 @@ static int wait_ended(struct restore *r)
 	uint64_t epoch = epoch_advance(&r->engine->epoch);
 	int rc = 0;
 
-	while (!rc && !engine_epoch_has_passed(r->engine, epoch)) {
+	while (!rc && !epoch_has_passed(&r->engine->epoch, epoch)) {
 		wait_some();
 		rc = check(r);
 	}

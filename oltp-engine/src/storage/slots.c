@@ -3,7 +3,10 @@
 #include <errno.h>
 #include <string.h>
 
-#include "oltp-engine/src/txn/engine.h"
+#include "lock.h"
+#include "oltp-engine/src/base/util.h"
+#include "storage.h"
+#include "table.h"
 
 #define PAGE_BYTES	4096u
 

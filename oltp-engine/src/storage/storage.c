@@ -4,7 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "oltp-engine/src/txn/engine.h"
+#include "storage.h"
+#include "table.h"
 
 /*
  * What is asked for at once: a lease of the host's costs a file descriptor however small it is. But

@@ -33,6 +33,7 @@
 
 #include "block_map.h"
 #include "oltp-engine/src/base/mem.h"
+#include "oltp-engine/src/base/util.h"
 #include "oltp.h"
 
 struct oltp_table;

@@ -14,38 +14,11 @@
 #include "oltp-engine/src/cold/cold.h"
 #include "oltp-engine/src/index/index.h"
 #include "oltp-engine/src/index/node_pool.h"
+#include "oltp-engine/src/index/record.h"
 #include "oltp-engine/src/storage/lock.h"
 #include "oltp-engine/src/storage/storage.h"
+#include "oltp-engine/src/storage/table.h"
 #include "oltp.h"
-
-/*
- * A record. It may move, to another place in memory or to disk, while it is exclusively locked and
- * by changing its slot of the index: whoever found it checks under the lock whether the slot still
- * says so (index_ref_is_live) and looks again if not. Where it was stays as it is, with a lock that
- * can be taken, until everybody has ended who could have found it there (S3 and S4 in storage.h).
- */
-struct record {
-	_Atomic uint64_t lock;	/* see lock.h */
-	_Atomic uint64_t key;	/* written under the exclusive lock, compared without one */
-	uint8_t data[];		/* under the lock */
-};
-
-struct oltp_table {
-	struct oltp_engine *engine;
-	uint32_t id;
-	uint32_t record_bytes;	/* as the user sees it */
-	uint32_t stride;	/* header and padding included; a multiple of the cache line */
-	struct index index;
-	/* Records not used since then were the last to go to disk; written by the manager. */
-	_Atomic uint64_t evicted_stamp;
-	_Atomic bool is_room_wanted;	/* by who found little in its blocks, or none */
-	struct shelf shelves[OLTP_NODES_MAX][SHELF_PARTS];
-	/* Ordered indexes, set before the first record is. */
-	uint32_t n_ordered;
-	uint32_t n_key_spans;
-	struct oltp_index *ordered[OLTP_INDEXES_MAX];
-	struct oltp_span key_spans[OLTP_INDEXES_MAX * OLTP_KEY_SPANS_MAX];
-};
 
 struct oltp_engine {
 	const struct lock_scheme *scheme;
@@ -207,8 +180,5 @@ static inline uint32_t tables_count(const struct oltp_engine *engine)
 {
 	return atomic_load_explicit(&engine->n_tables, memory_order_acquire);
 }
-
-/* All workers have passed the epoch: nobody looks at what could not be found any more. */
-bool engine_epoch_has_passed(struct oltp_engine *engine, uint64_t epoch);
 
 #endif

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* A table: what it is, its hash index, and the shelves of its records. */
+#ifndef OLTP_TABLE_H
+#define OLTP_TABLE_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "oltp-engine/src/index/index.h"
+#include "oltp-engine/src/index/record.h"
+#include "oltp.h"
+#include "storage.h"
+
+struct oltp_table {
+	struct oltp_engine *engine;
+	uint32_t id;
+	uint32_t record_bytes;	/* as the user sees it */
+	uint32_t stride;	/* header and padding included; a multiple of the cache line */
+	struct index index;
+	/* Records not used since then were the last to go to disk; written by the manager. */
+	_Atomic uint64_t evicted_stamp;
+	_Atomic bool is_room_wanted;	/* by who found little in its blocks, or none */
+	struct shelf shelves[OLTP_NODES_MAX][SHELF_PARTS];
+	/* Ordered indexes, set before the first record is. */
+	uint32_t n_ordered;
+	uint32_t n_key_spans;
+	struct oltp_index *ordered[OLTP_INDEXES_MAX];
+	struct oltp_span key_spans[OLTP_INDEXES_MAX * OLTP_KEY_SPANS_MAX];
+};
+
+#endif
