@@ -6,7 +6,7 @@
 OLTP_SRC := $(addprefix oltp-engine/src/base/,crc32c.c epoch.c hist.c mem.c) \
 	$(addprefix oltp-engine/src/io/,cold_io.c log_io_real.c) \
 	$(addprefix oltp-engine/src/index/,index.c node_pool.c tree.c tree_insert.c tree_remove.c) \
-	$(addprefix oltp-engine/src/storage/,lock.c lock_book.c slots.c storage.c) \
+	$(addprefix oltp-engine/src/storage/,lock.c lock_book.c room.c slots.c storage.c) \
 	$(addprefix oltp-engine/src/txn/,lost.c notes.c ordered.c txn.c txn_delete.c txn_insert.c \
 		txn_lock.c txn_prefetch.c txn_scan.c) \
 	$(addprefix oltp-engine/src/log/,log.c log_append.c log_buffer.c log_chunks.c log_decode.c \

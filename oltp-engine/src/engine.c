@@ -48,6 +48,7 @@ int oltp_engine_open(const struct oltp_config *config, struct oltp_engine **ret_
 	pthread_mutex_init(&engine->lock, NULL);
 	node_pool_init(&engine->leaves, &engine->mem, &engine->epoch, TREE_LEAF_BYTES);
 	node_pool_init(&engine->inners, &engine->mem, &engine->epoch, TREE_INNER_BYTES);
+	room_init(&engine->room);
 	rc = storage_init(&engine->storage, config->blocks, config->blocks_ctx, &engine->mem);
 	if (!rc && config->cold_dir)
 		rc = cold_create(engine, config->cold_dir, config->cold_bytes_max, &engine->cold);
@@ -75,6 +76,7 @@ void oltp_engine_close(struct oltp_engine *engine)
 	for (uint32_t i = 0; i < tables_count(engine); i++)
 		table_destroy(engine->tables[i]);
 	storage_finish(&engine->storage);
+	room_finish(&engine->room);
 	lost_finish(engine);
 	cold_destroy(engine->cold);
 	node_pool_finish(&engine->leaves);

@@ -7,7 +7,6 @@
 #include "cold.h"
 #include "fetch.h"
 #include "oltp-engine/src/base/checksum.h"
-#include "oltp-engine/src/memory/manager.h"
 #include "oltp-engine/src/txn/engine.h"
 #include "oltp-engine/src/txn/lost.h"
 
@@ -101,6 +100,13 @@ uint32_t cold_slots(const struct oltp_table *table)
 	uint32_t n = COLD_EXTENT_BYTES / cold_stride(table);
 
 	return n < COLD_SLOTS_MAX ? n : COLD_SLOTS_MAX;
+}
+
+bool cold_has_room(struct cold *cold, const struct oltp_table *table)
+{
+	/* Who leaves the last block of an offer is not taken for one that wants more. */
+	return storage_spare_bytes(&cold->engine->storage) >= OLTP_MEM_BLOCK_BYTES ||
+	       storage_free_slots(table) > 3 * room_low(table) + cold_slots(table);
 }
 
 struct cold_place cold_stub_place(const struct cold *cold, uint64_t entry)
@@ -366,7 +372,7 @@ int cold_merge(struct cold *cold, const struct index_ref *ref, uint32_t slot, co
 	if (!index_ref_is_live(ref))
 		return -EALREADY;
 	record = storage_slot_alloc(storage, table, node, ts);
-	manager_room_check(cold->engine->manager, table);
+	room_check(&cold->engine->room, table);
 	if (!record)
 		return -ENOMEM;
 	atomic_store_explicit(&record->key,

@@ -112,6 +112,11 @@ void cold_table_init(struct oltp_table *table);
 uint32_t cold_stride(const struct oltp_table *table);
 uint32_t cold_slots(const struct oltp_table *table);
 
+/*
+ * Is there a block to be had, or more room for records of the table than is kept for new ones?
+ */
+bool cold_has_room(struct cold *cold, const struct oltp_table *table);
+
 /* Errors: -ENOMEM, -ENOSPC and those of growing the file. One thread at a time. */
 int cold_block_alloc(struct cold *cold, struct oltp_table *table, bool is_compaction,
 		     struct cold_block **ret_block);

@@ -5,7 +5,6 @@
 
 #include "cold_compact.h"
 #include "cold_visit.h"
-#include "oltp-engine/src/memory/manager.h"
 
 /*
  * With a quarter left in each, one write makes room for three; so the file takes four times what is
@@ -103,7 +102,7 @@ static enum place find(struct oltp_table *table, uint64_t key, uint64_t stub,
 	enum place place = PLACE_GONE;
 	struct record *record;
 
-	manager_enter(table->engine);
+	engine_enter(table->engine);
 	record = index_find(&table->index, key, index_hash(key), ret_ref);
 	if (!record && (ret_ref->entry & INDEX_ADDR_MASK) == stub)
 		place = PLACE_HERE;
@@ -111,7 +110,7 @@ static enum place find(struct oltp_table *table, uint64_t key, uint64_t stub,
 		 (cold_visit_of(record)->stub & INDEX_ADDR_MASK) == stub)
 		place = atomic_load_explicit(&record->lock, memory_order_relaxed) & LOCK_HELD ?
 				PLACE_BUSY : PLACE_HERE;
-	manager_leave(table->engine);
+	engine_leave(table->engine);
 	return place;
 }
 
@@ -159,7 +158,7 @@ static enum place redirect(const struct index_ref *ref, const struct compact_rec
 	enum place place = PLACE_GONE;
 	uint64_t seen;
 
-	if (!lock_try_exclusive(&record->lock, MANAGER_TS, &seen))
+	if (!lock_try_exclusive(&record->lock, LOCK_TS_MANAGER, &seen))
 		return PLACE_BUSY;
 	if (index_ref_is_live(ref) && (visit->stub & INDEX_ADDR_MASK) == from->stub) {
 		visit->stub = (visit->stub & ~INDEX_ADDR_MASK) | to;
@@ -176,13 +175,13 @@ static enum place move_one(struct oltp_engine *engine, const struct compact_reco
 	struct index_ref ref = { .slot = from->slot };
 	enum place place = PLACE_GONE;
 
-	manager_enter(engine);
+	engine_enter(engine);
 	ref.entry = atomic_load_explicit(ref.slot, memory_order_acquire);
 	if ((ref.entry & INDEX_ADDR_MASK) == from->stub)
 		place = index_stub_replace(&ref, to) ? PLACE_HERE : PLACE_BUSY;
 	else if (ref.entry & INDEX_VISITOR && !(ref.entry & INDEX_STUB))
 		place = redirect(&ref, from, to);
-	manager_leave(engine);
+	engine_leave(engine);
 	return place;
 }
 

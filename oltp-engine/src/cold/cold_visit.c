@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "cold_visit.h"
-#include "oltp-engine/src/memory/manager.h"
 #include "oltp-engine/src/txn/lost.h"
 
 _Static_assert(offsetof(struct record, lock) == offsetof(struct cold_head, check) &&
@@ -51,7 +50,7 @@ static bool settle(struct cold *cold, struct record *record, const struct index_
 	struct oltp_table *table = block->table;
 	struct record *copy = storage_slot_alloc(&cold->engine->storage, table, node, ts);
 
-	manager_room_check(cold->engine->manager, table);
+	room_check(&cold->engine->room, table);
 	if (!copy)
 		return false;
 	atomic_store_explicit(&copy->key, atomic_load_explicit(&record->key, memory_order_relaxed),

@@ -12,7 +12,6 @@
 
 #include "cold_visit.h"
 #include "fetch.h"
-#include "oltp-engine/src/memory/manager.h"
 #include "oltp-engine/src/txn/engine.h"
 
 /*
@@ -205,7 +204,7 @@ static bool has_plenty_of_room(struct fetcher *f, struct oltp_table *table)
 
 	if (!(f->room_asked & bit)) {
 		f->room_asked |= bit;
-		if (manager_has_room(f->worker->engine->manager, table))
+		if (cold_has_room(f->cold, table))
 			f->room_there |= bit;
 	}
 	return f->room_there & bit;
@@ -293,7 +292,7 @@ static void wait_for_room(struct fetcher *f, struct oltp_table *table)
 	f->n_waiting++;
 	if (!f->waiting_since_ns)
 		f->waiting_since_ns = now_ns();
-	manager_room_want(f->worker->engine->manager, table);
+	room_want(&f->worker->engine->room, table);
 }
 
 static int start_wanted(struct fetcher *f, const struct cold_want *want, uint32_t ticket)
@@ -481,13 +480,13 @@ static bool room_is_there(struct fetcher *f, struct oltp_table *table)
 
 static void want_again(struct fetcher *f)
 {
-	struct manager *m = f->worker->engine->manager;
+	struct room *room = &f->worker->engine->room;
 
 	if (f->waiting)
-		manager_room_want(m, f->waiting->block->table);
+		room_want(room, f->waiting->block->table);
 	for (uint32_t i = 0; i < OLTP_TICKETS; i++) {
 		if (f->tickets[i].room_for)
-			manager_room_want(m, f->tickets[i].room_for);
+			room_want(room, f->tickets[i].room_for);
 	}
 }
 

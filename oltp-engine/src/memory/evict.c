@@ -80,9 +80,9 @@ static bool find_slot(struct oltp_table *table, struct record *record, struct in
 	struct record *found;
 
 	/* Blocks are given back by this thread only, but visitors leave as they like. */
-	manager_enter(table->engine);
+	engine_enter(table->engine);
 	found = index_find(&table->index, key, index_hash(key), ret_ref);
-	manager_leave(table->engine);
+	engine_leave(table->engine);
 	return found == record &&
 	       /* Of a lost one, what was copied and the key itself may be what replaced it. */
 	       storage_block_of(&table->engine->storage, record)->state != BLOCK_LOST;
@@ -103,7 +103,7 @@ static void batch_install(struct evict *e, struct evict_batch *batch)
 		struct record *record = batch->records[i];
 		struct index_ref ref;
 
-		if (!lock_try_marked(&record->lock, batch->mark, MANAGER_TS))
+		if (!lock_try_marked(&record->lock, batch->mark, LOCK_TS_MANAGER))
 			continue;
 		if (find_slot(table, record, &ref)) {
 			index_ref_move(&ref, cold_stub(block, i));
@@ -210,7 +210,7 @@ enum evict_result evict_to_disk(struct evict *e, struct oltp_table *table, struc
 	if (!batch)
 		return EVICT_NOT;
 	block = batch->block;
-	if (!lock_try_exclusive(&record->lock, MANAGER_TS, &seen))
+	if (!lock_try_exclusive(&record->lock, LOCK_TS_MANAGER, &seen))
 		return EVICT_BUSY;
 	atomic_store_explicit(&block->keys[batch->n],
 			      atomic_load_explicit(&record->key, memory_order_relaxed),
@@ -235,10 +235,10 @@ enum evict_result evict_move(struct evict *e, struct oltp_table *table, uint32_t
 	/* Looked at before a slot is taken in vain. */
 	if (atomic_load_explicit(&record->lock, memory_order_relaxed) & LOCK_HELD)
 		return EVICT_BUSY;
-	copy = storage_slot_alloc_present(table, node, MANAGER_TS);
+	copy = storage_slot_alloc_present(table, node, LOCK_TS_MANAGER);
 	if (!copy)
 		return EVICT_NOT;
-	if (!lock_try_exclusive(&record->lock, MANAGER_TS, &seen)) {
+	if (!lock_try_exclusive(&record->lock, LOCK_TS_MANAGER, &seen)) {
 		storage_slot_free(&e->engine->storage, copy);
 		lock_release_exclusive(&copy->lock, 0);
 		return EVICT_BUSY;

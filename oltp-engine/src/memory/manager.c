@@ -20,10 +20,7 @@
 #define FILL_QUIET_NS		200000000ull
 /* Of what did not work, before the deadline. */
 #define DEMAND_RETRY_NS		20000000ull
-/* Free slots of a table below which room is made, as a share of those used; and its bounds. */
-#define ROOM_SHARE		64u
-#define ROOM_MIN		32u
-#define ROOM_MAX		16384u
+/* To empty a block for a table that has none. */
 #define ROOM_BLOCK_NS		1000000000ull
 
 uint64_t manager_now_ns(void)
@@ -32,42 +29,6 @@ uint64_t manager_now_ns(void)
 
 	clock_gettime(CLOCK_MONOTONIC, &ts);
 	return (uint64_t)ts.tv_sec * 1000000000ull + (uint64_t)ts.tv_nsec;
-}
-
-void manager_wake(struct manager *m)
-{
-	if (!m)
-		return;
-	pthread_mutex_lock(&m->lock);
-	m->has_news = true;
-	pthread_cond_signal(&m->changed);
-	pthread_mutex_unlock(&m->lock);
-}
-
-void manager_room_want(struct manager *m, struct oltp_table *table)
-{
-	if (!m)
-		return;
-	/* Pairs with make_room: whoever learns of the second sees the first. */
-	atomic_store_explicit(&table->is_room_wanted, true, memory_order_relaxed);
-	if (!atomic_exchange_explicit(&m->room_wanted, true, memory_order_acq_rel))
-		manager_wake(m);
-}
-
-static uint64_t room_low(struct oltp_table *table)
-{
-	uint64_t n = storage_used_slots(table) / ROOM_SHARE;
-
-	return n < ROOM_MIN ? ROOM_MIN : n > ROOM_MAX ? ROOM_MAX : n;
-}
-
-void manager_room_check(struct manager *m, struct oltp_table *table)
-{
-	if (m && storage_free_slots(table) < ROOM_MAX &&
-	    !(atomic_load_explicit(&m->room_wanted, memory_order_relaxed) &&
-	      atomic_load_explicit(&table->is_room_wanted, memory_order_relaxed)) &&
-	    storage_free_slots(table) < room_low(table))
-		manager_room_want(m, table);
 }
 
 /* The demand on a node, if it is time to do something about it. */
@@ -165,13 +126,6 @@ static void make_room(struct manager *m)
 	}
 }
 
-bool manager_has_room(struct manager *m, struct oltp_table *table)
-{
-	/* Who leaves the last block of an offer is not taken for one that wants more. */
-	return storage_spare_bytes(&m->engine->storage) >= OLTP_MEM_BLOCK_BYTES ||
-	       storage_free_slots(table) > 3 * room_low(table) + cold_slots(table);
-}
-
 /*
  * Puts back what of the block is still cold. False: it could not be read, there is no room, or all
  * of it are visitors in use.
@@ -198,11 +152,11 @@ static bool fill_block(struct manager *m, struct cold_block *block)
 		struct record *record;
 		const void *data;
 
-		manager_enter(m->engine);
+		engine_enter(m->engine);
 		record = index_find(&table->index, key, index_hash(key), &ref);
 		if (record && ref.entry & INDEX_VISITOR)
 			cold_visit_end(cold, record, &ref, 0, 0, true);
-		manager_leave(m->engine);
+		engine_leave(m->engine);
 		if (record || (ref.entry & INDEX_ADDR_MASK) != cold_stub(block, i))
 			continue;
 		data = request.result ? NULL : cold_record_check(block, i, m->fill_buffer +
@@ -234,22 +188,9 @@ bool manager_fill(struct manager *m)
 		/* Written and read by this thread only: no pin is needed. */
 		if (!atomic_load_explicit(&block->live, memory_order_acquire))
 			continue;
-		return manager_has_room(m, block->table) && fill_block(m, block);
+		return cold_has_room(cold, block->table) && fill_block(m, block);
 	}
 	return false;
-}
-
-static void wait_news(struct manager *m, uint64_t until_ns)
-{
-	struct timespec until = { (time_t)(until_ns / 1000000000),
-				  (long)(until_ns % 1000000000) };
-
-	pthread_mutex_lock(&m->lock);
-	while (!m->has_news &&
-	       !pthread_cond_clockwait(&m->changed, &m->lock, CLOCK_MONOTONIC, &until))
-		;
-	m->has_news = false;
-	pthread_mutex_unlock(&m->lock);
 }
 
 /* What reading takes, of those who did; or if nobody did yet, of this. */
@@ -403,7 +344,7 @@ static void *manager_main(void *arg)
 		lost_sweep(m->engine);
 		for (uint32_t node = 0; node < OLTP_NODES_MAX; node++)
 			is_busy |= answer_demand(m, node);
-		if (atomic_exchange_explicit(&m->room_wanted, false, memory_order_acq_rel))
+		if (room_take_wanted(&m->engine->room))
 			make_room(m);
 		evict_settle(&m->evict, 0);
 		if (m->engine->cold) {
@@ -416,7 +357,7 @@ static void *manager_main(void *arg)
 			is_busy = may_fill(m) && manager_fill(m);
 		}
 		if (!is_busy)
-			wait_news(m, tick_ns);
+			room_wait(&m->engine->room, tick_ns);
 	}
 	return NULL;
 }
@@ -449,7 +390,7 @@ int manager_create(struct oltp_engine *engine, struct manager **ret_manager)
 	m->shrink = (struct shrink){ .engine = engine, .evict = &m->evict, .random = 1,
 				     .quit = &m->quit };
 	pthread_mutex_init(&m->lock, NULL);
-	pthread_cond_init(&m->changed, NULL);
+	engine->room.has_manager = true;
 	rc = -pthread_create(&m->thread, NULL, manager_main, m);
 	if (rc)
 		goto out_finish;
@@ -457,7 +398,6 @@ int manager_create(struct oltp_engine *engine, struct manager **ret_manager)
 	return 0;
 
 out_finish:
-	pthread_cond_destroy(&m->changed);
 	pthread_mutex_destroy(&m->lock);
 out_evict:
 	compact_finish(&m->compact);
@@ -474,9 +414,8 @@ void manager_destroy(struct manager *m)
 	if (!m)
 		return;
 	atomic_store_explicit(&m->quit, true, memory_order_relaxed);
-	manager_wake(m);
+	room_wake(&m->engine->room);
 	pthread_join(m->thread, NULL);
-	pthread_cond_destroy(&m->changed);
 	pthread_mutex_destroy(&m->lock);
 	compact_finish(&m->compact);
 	evict_finish(&m->evict);

@@ -27,7 +27,6 @@ struct manager {
 	uint64_t ticks;
 	pthread_t thread;
 	_Atomic bool quit;
-	_Atomic bool room_wanted;	/* of a table at least, which says so */
 	uint64_t fill_next;		/* extent to go on with */
 	uint64_t n_reads, read_ns;	/* wanted by transactions; when there were some last */
 	uint64_t disk_retry_ns;		/* nothing is written for room before that */
@@ -35,9 +34,7 @@ struct manager {
 	struct compact compact;
 	bool is_compacting;		/* the last turn gained something, or it is time for one */
 	uint64_t compact_retry_ns;	/* after an error */
-	pthread_mutex_t lock;		/* for changed, and the figures below */
-	pthread_cond_t changed;
-	bool has_news;
+	pthread_mutex_t lock;		/* everything below */
 	struct idle idle;
 	uint64_t demands, answered_bytes, unanswered_bytes, unanswered_demands, last_demand_ns;
 };
@@ -46,38 +43,12 @@ struct manager {
 int manager_create(struct oltp_engine *engine, struct manager **ret_manager);
 void manager_destroy(struct manager *manager);
 
-/* Something was offered, demanded or lost. Accepts NULL, as do those below. */
-void manager_wake(struct manager *manager);
-
-/* No room was found for a record of the table. */
-void manager_room_want(struct manager *manager, struct oltp_table *table);
-
-/* After a slot of the table was taken: wakes the manager when few are left. */
-void manager_room_check(struct manager *manager, struct oltp_table *table);
-
-/* With which its thread takes locks: the oldest of all, it waits for nobody. */
-#define MANAGER_TS	0ull
-
 /* CLOCK_MONOTONIC */
 uint64_t manager_now_ns(void);
 
 /* What ages are counted to, and idle_expected (idle.h). Any thread. */
 uint64_t manager_busy_ns(struct manager *manager);
 double manager_expected(struct manager *manager);
-
-/* Is there a block to be had, or more room for records of the table than is kept for new ones? */
-bool manager_has_room(struct manager *manager, struct oltp_table *table);
-
-/* Around looks into an index by the manager's thread, which is no worker. */
-static inline void manager_enter(struct oltp_engine *engine)
-{
-	epoch_enter(&engine->epoch, &engine->manager_announced, epoch_now(&engine->epoch));
-}
-
-static inline void manager_leave(struct oltp_engine *engine)
-{
-	epoch_leave(&engine->manager_announced);
-}
 
 /* Does memory that nothing is in fill with cold records? Any thread. */
 bool manager_fills(struct manager *manager);

@@ -25,7 +25,7 @@ void oltp_memory_limit(struct oltp_engine *engine, uint32_t node, uint64_t limit
 	memory->deadline_ns = deadline_ns;
 	memory->is_refused = false;
 	pthread_mutex_unlock(&storage->lock);
-	manager_wake(engine->manager);
+	room_wake(&engine->room);
 }
 
 void oltp_memory_cutoff(struct oltp_engine *engine, uint32_t node, uint64_t value)

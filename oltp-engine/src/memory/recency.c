@@ -305,13 +305,13 @@ void recency_turn(struct recency_sampler *s, uint32_t n_tables, uint64_t now_ns)
 	}
 	if (s->looks++ % SCAN_TURNS == 0)
 		plan(s);
-	manager_enter(engine);
+	engine_enter(engine);
 	for (uint32_t i = 0; i < n_tables; i++) {
 		newcomers_find(s, &s->tables[i], engine->tables[i], now_ns);
 		members_prefetch(s, &s->tables[i]);
 		members_look(s, &s->tables[i], engine->tables[i]);
 	}
-	manager_leave(engine);
+	engine_leave(engine);
 	s->look_ns += manager_now_ns() - start_ns;
 	pthread_mutex_unlock(&s->lock);
 }

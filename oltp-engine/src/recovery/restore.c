@@ -8,7 +8,6 @@
 #include "oltp-engine/src/base/clock.h"
 #include "oltp-engine/src/log/log_append.h"
 #include "oltp-engine/src/log/log_core.h"
-#include "oltp-engine/src/memory/manager.h"
 #include "oltp-engine/src/txn/engine.h"
 #include "oltp-engine/src/txn/lost.h"
 #include "oltp-engine/src/txn/txn.h"
@@ -180,7 +179,7 @@ static int record_make(struct restore *r, const struct restore_row *row, struct 
 	for (;;) {
 		oltp_txn_begin(r->worker);
 		*ret_record = table_record_alloc(r->worker, row->table, row->key);
-		manager_room_check(r->engine->manager, row->table);
+		room_check(&r->engine->room, row->table);
 		if (*ret_record)
 			break;
 		oltp_txn_abort(r->worker);
@@ -188,7 +187,7 @@ static int record_make(struct restore *r, const struct restore_row *row, struct 
 			return -ECANCELED;
 		if (clock_ns(CLOCK_MONOTONIC) - start_ns >= ROOM_WAIT_NS)
 			atomic_store_explicit(&progress->lacks_room, true, memory_order_relaxed);
-		manager_room_want(r->engine->manager, row->table);
+		room_want(&r->engine->room, row->table);
 		wait_some();
 	}
 	if (atomic_load_explicit(&progress->lacks_room, memory_order_relaxed))

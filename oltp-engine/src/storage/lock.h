@@ -55,6 +55,9 @@
 /* Of a free word: not an epoch but a mark. */
 #define LOCK_MARK		(1ull << 51)
 
+/* Of the thread that moves memory: the oldest of all, it waits for nobody. */
+#define LOCK_TS_MANAGER		0ull
+
 /*
  * So long a waiter spins before it offers the CPU to others, each time anew: some transactions'
  * time. Whoever holds a lock for longer most likely has no CPU, and this may be the one it needs.

@@ -16,6 +16,7 @@
 #include "oltp-engine/src/index/node_pool.h"
 #include "oltp-engine/src/index/record.h"
 #include "oltp-engine/src/storage/lock.h"
+#include "oltp-engine/src/storage/room.h"
 #include "oltp-engine/src/storage/storage.h"
 #include "oltp-engine/src/storage/table.h"
 #include "oltp.h"
@@ -30,6 +31,7 @@ struct oltp_engine {
 	struct epoch epoch;
 	struct mem mem;
 	struct storage storage;
+	struct room room;
 	struct node_pool leaves, inners;	/* of ordered indexes */
 	struct cold *cold;	/* NULL: records stay in memory */
 	struct log *log;	/* NULL: nothing is durable */
@@ -179,6 +181,17 @@ void table_destroy(struct oltp_table *table);
 static inline uint32_t tables_count(const struct oltp_engine *engine)
 {
 	return atomic_load_explicit(&engine->n_tables, memory_order_acquire);
+}
+
+/* Around looks into an index by the thread that moves memory, which is no worker. */
+static inline void engine_enter(struct oltp_engine *engine)
+{
+	epoch_enter(&engine->epoch, &engine->manager_announced, epoch_now(&engine->epoch));
+}
+
+static inline void engine_leave(struct oltp_engine *engine)
+{
+	epoch_leave(&engine->manager_announced);
 }
 
 #endif

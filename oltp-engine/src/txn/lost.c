@@ -9,7 +9,6 @@
 
 #include "engine.h"
 #include "lost.h"
-#include "oltp-engine/src/memory/manager.h"
 
 static struct oltp_engine *_Atomic caught_engine;
 static struct sigaction action_before;
@@ -96,7 +95,7 @@ uint64_t oltp_memory_revoked(struct oltp_engine *engine, void *addr, uint64_t by
 
 	for (uint64_t at = 0; at < bytes; at += OLTP_MEM_BLOCK_BYTES)
 		held += replace_block(engine, (uint8_t *)addr + at) ? OLTP_MEM_BLOCK_BYTES : 0;
-	manager_wake(engine->manager);
+	room_wake(&engine->room);
 	return held;
 }
 
@@ -170,7 +169,7 @@ void lost_note_move(struct oltp_engine *engine, const struct record *record)
 		return;
 	note_time(engine);
 	atomic_fetch_add_explicit(&engine->revokes, 1, memory_order_seq_cst);
-	manager_wake(engine->manager);
+	room_wake(&engine->room);
 }
 
 static int count_lost(void *ctx, const struct index_ref *ref)

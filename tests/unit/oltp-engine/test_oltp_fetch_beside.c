@@ -69,9 +69,9 @@ static void open_cold(struct small *s, uint64_t room_bytes)
 		return;
 	rig_demand(&s->rig, room_bytes, 0);
 	for (int ms = 0; ms < (int)RIG_DEADLINE_MS &&
-			 !manager_has_room(s->rig.engine->manager, s->table); ms++)
+			 !cold_has_room(s->rig.engine->cold, s->table); ms++)
 		rig_sleep_ms(1);
-	assert_true(manager_has_room(s->rig.engine->manager, s->table));
+	assert_true(cold_has_room(s->rig.engine->cold, s->table));
 }
 
 static uint64_t entry_of(struct small *s, uint64_t key)

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* See room.h. */
+#include <time.h>
+
+#include "oltp-engine/src/base/util.h"
+#include "room.h"
+
+/* Free slots of a table below which room is made, as a share of those used; and its bounds. */
+#define ROOM_SHARE		64u
+#define ROOM_MIN		32u
+#define ROOM_MAX		16384u
+
+void room_init(struct room *room)
+{
+	*room = (struct room){ .has_manager = false };
+	pthread_mutex_init(&room->lock, NULL);
+	pthread_cond_init(&room->changed, NULL);
+}
+
+void room_finish(struct room *room)
+{
+	pthread_cond_destroy(&room->changed);
+	pthread_mutex_destroy(&room->lock);
+}
+
+void room_wake(struct room *room)
+{
+	pthread_mutex_lock(&room->lock);
+	room->has_news = true;
+	pthread_cond_signal(&room->changed);
+	pthread_mutex_unlock(&room->lock);
+}
+
+void room_wait(struct room *room, uint64_t until_ns)
+{
+	struct timespec until = { (time_t)(until_ns / 1000000000),
+				  (long)(until_ns % 1000000000) };
+
+	pthread_mutex_lock(&room->lock);
+	while (!room->has_news &&
+	       !pthread_cond_clockwait(&room->changed, &room->lock, CLOCK_MONOTONIC, &until))
+		;
+	room->has_news = false;
+	pthread_mutex_unlock(&room->lock);
+}
+
+void room_want(struct room *room, struct oltp_table *table)
+{
+	if (!room->has_manager)
+		return;
+	/* Pairs with room_take_wanted: whoever learns of the second sees the first. */
+	atomic_store_explicit(&table->is_room_wanted, true, memory_order_relaxed);
+	if (!atomic_exchange_explicit(&room->is_wanted, true, memory_order_acq_rel))
+		room_wake(room);
+}
+
+bool room_take_wanted(struct room *room)
+{
+	return atomic_exchange_explicit(&room->is_wanted, false, memory_order_acq_rel);
+}
+
+uint64_t room_low(const struct oltp_table *table)
+{
+	uint64_t n = storage_used_slots(table) / ROOM_SHARE;
+
+	return n < ROOM_MIN ? ROOM_MIN : n > ROOM_MAX ? ROOM_MAX : n;
+}
+
+void room_check(struct room *room, struct oltp_table *table)
+{
+	if (room->has_manager && storage_free_slots(table) < ROOM_MAX &&
+	    !(atomic_load_explicit(&room->is_wanted, memory_order_relaxed) &&
+	      atomic_load_explicit(&table->is_room_wanted, memory_order_relaxed)) &&
+	    storage_free_slots(table) < room_low(table))
+		room_want(room, table);
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Free slots that a table keeps for records to come, and how the thread that moves memory is told
+ * that it has something to do. That thread (manager.h) is in a room above; those who insert, read
+ * back or lose records know only this.
+ */
+#ifndef OLTP_ROOM_H
+#define OLTP_ROOM_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "table.h"
+
+struct room {
+	bool has_manager;		/* else nobody makes room; set before any table is there */
+	_Atomic bool is_wanted;		/* of a table at least, which says so */
+	pthread_mutex_t lock;		/* everything below */
+	pthread_cond_t changed;
+	bool has_news;
+};
+
+void room_init(struct room *room);
+void room_finish(struct room *room);
+
+/* Memory was offered, demanded or revoked, or room is wanted: the manager looks at once. */
+void room_wake(struct room *room);
+
+/* By the manager: until somebody wakes it, or until then (ns of CLOCK_MONOTONIC). */
+void room_wait(struct room *room, uint64_t until_ns);
+
+/* No slot was found for a record of the table. */
+void room_want(struct room *room, struct oltp_table *table);
+
+/* After a slot of the table was taken: wakes the manager when few are left. */
+void room_check(struct room *room, struct oltp_table *table);
+
+/* By the manager: is room wanted since the last call? is_room_wanted of tables says of which. */
+bool room_take_wanted(struct room *room);
+
+/* So many free slots the manager tries to keep in the table. */
+uint64_t room_low(const struct oltp_table *table);
+
+#endif
