@@ -8,7 +8,7 @@ OLTP_SRC := $(addprefix oltp-engine/src/base/,crc32c.c epoch.c hist.c mem.c) \
 	$(addprefix oltp-engine/src/index/,index.c node_pool.c tree.c tree_insert.c tree_remove.c) \
 	$(addprefix oltp-engine/src/storage/,lock.c lock_book.c room.c slots.c storage.c) \
 	$(addprefix oltp-engine/src/txn/,lost.c notes.c ordered.c txn.c txn_delete.c txn_insert.c \
-		txn_lock.c txn_prefetch.c txn_scan.c) \
+		txn_lock.c txn_prefetch.c txn_scan.c worker.c) \
 	$(addprefix oltp-engine/src/log/,log.c log_append.c log_buffer.c log_chunks.c log_decode.c \
 		log_dir.c log_group.c log_segments.c log_thread.c) \
 	$(addprefix oltp-engine/src/cold/,cold.c cold_compact.c cold_file.c cold_visit.c fetch.c \
@@ -22,7 +22,7 @@ OLTP_SRC := $(addprefix oltp-engine/src/base/,crc32c.c epoch.c hist.c mem.c) \
 		worker_thread.c) \
 	$(addprefix oltp-engine/src/elastic/,elastic_policy.c elastic_queue.c elastic_search.c \
 		elastic_series.c worker_elastic.c worker_mover.c worker_source_fixed.c) \
-	$(addprefix oltp-engine/src/,engine.c table.c)
+	$(addprefix oltp-engine/src/,engine.c)
 OLTP_TPCC_SRC := $(addprefix oltp-engine/bench/tpcc/,tpcc.c tpcc_check.c tpcc_customer.c tpcc_delivery.c \
 	tpcc_load.c tpcc_new_order.c tpcc_options.c tpcc_order_status.c tpcc_payment.c tpcc_random.c tpcc_recycle.c \
 	tpcc_stock_level.c tpcc_worker.c tpcc_workload.c)

@@ -1,9 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Opening and closing an engine, and the coming and going of its workers. */
+/*
+ * Opening and closing an engine, its tables and their ordered indexes. This file knows all
+ * rooms; they know only what is below them.
+ */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "oltp-engine/src/cold/cold.h"
+#include "oltp-engine/src/cold/cold_visit.h"
 #include "oltp-engine/src/cold/fetch.h"
 #include "oltp-engine/src/index/tree.h"
 #include "oltp-engine/src/log/log_append.h"
@@ -13,12 +18,46 @@
 #include "oltp-engine/src/recovery/checkpoint.h"
 #include "oltp-engine/src/txn/engine.h"
 #include "oltp-engine/src/txn/lost.h"
-#include "oltp-engine/src/txn/notes.h"
+#include "oltp-engine/src/txn/ordered.h"
 
 #define TXN_RECORDS_DEFAULT	128u
 #define TXN_UNDO_DEFAULT	(64u << 10)
 /* Keeps a mistyped limit from asking for gigabytes per worker. */
 #define TXN_RECORDS_LIMIT	65536u
+#define RECORD_BYTES_MAX	(1u << 20)
+#define CAPACITY_MAX		(1ull << 32)
+
+static int worker_open(struct oltp_worker *worker)
+{
+	struct log *log = worker->engine->log;
+
+	return log ? log_buffer_create(log, &worker->log) : 0;
+}
+
+static void worker_close(struct oltp_worker *worker)
+{
+	fetcher_leave(worker->fetcher);
+	log_buffer_leave(worker->log);
+}
+
+static const struct txn_ops txn_ops = {
+	.worker_open = worker_open,
+	.worker_close = worker_close,
+	.begin = log_begin,
+	.commit = log_append,
+	.cold_used = cold_visit_note,
+	.cold_deleted = cold_visit_forget,
+};
+
+static void table_destroy(struct oltp_table *table)
+{
+	while (table->n_ordered)
+		free(table->ordered[--table->n_ordered]);
+	index_finish(&table->index);
+	for (uint32_t node = 0; node < OLTP_NODES_MAX; node++)
+		shelves_finish(table->shelves[node]);
+	free(table);
+}
 
 int oltp_engine_open(const struct oltp_config *config, struct oltp_engine **ret_engine)
 {
@@ -37,6 +76,7 @@ int oltp_engine_open(const struct oltp_config *config, struct oltp_engine **ret_
 	if (!engine)
 		return -ENOMEM;
 	memset(engine, 0, sizeof(*engine));
+	engine->ops = &txn_ops;
 	engine->scheme = lock_scheme_get(config->cc);
 	engine->txn_records_max = config->txn_records_max ?: TXN_RECORDS_DEFAULT;
 	engine->txn_undo_bytes = config->txn_undo_bytes ?: TXN_UNDO_DEFAULT;
@@ -87,117 +127,110 @@ void oltp_engine_close(struct oltp_engine *engine)
 	free(engine);
 }
 
-static void worker_free(struct oltp_worker *worker)
+int oltp_table_create(struct oltp_engine *engine, uint32_t record_bytes, uint64_t capacity,
+		      struct oltp_table **ret_table)
 {
-	free(worker->accesses);
-	free(worker->undo);
-	free(worker->ahead);
-	free(worker->wants);
-	free(worker->notes);
-	free(worker);
-}
+	struct oltp_table *table;
+	size_t stride;
+	uint32_t id;
+	int rc;
 
-/*
- * Gives the worker its number, and a clock no older than anybody's: a newcomer that counted from
- * zero would win every conflict for as long as it takes to catch up.
- */
-static int worker_register(struct oltp_worker *worker)
-{
-	struct oltp_engine *engine = worker->engine;
-	uint64_t clock = 1;
-	uint32_t number = 0;
-
-	pthread_mutex_lock(&engine->lock);
-	for (uint32_t i = 1; i <= OLTP_WORKERS_MAX; i++) {
-		struct oltp_worker *other = engine->workers[i];
-
-		if (!other) {
-			number = number ?: i;
-		} else {
-			uint64_t theirs = counter_read(&other->clock);
-
-			clock = theirs > clock ? theirs : clock;
-		}
-	}
-	if (number) {
-		worker->number = number;
-		atomic_init(&worker->clock, clock);
-		worker->slot = lock_book_slot(&engine->locks, number);
-		lock_book_enter(&engine->locks, number);
-		epoch_join(&engine->epoch, number, &worker->announced);
-		engine->workers[number] = worker;
-		if (number > engine->workers_end)
-			engine->workers_end = number;
-	}
-	pthread_mutex_unlock(&engine->lock);
-	return number ? 0 : -ENOSPC;
-}
-
-/* Of the thread that creates the worker, which is pinned where it matters. */
-static uint32_t node_here(void)
-{
-	unsigned int cpu, node;
-
-	return getcpu(&cpu, &node) ? 0 : node % OLTP_NODES_MAX;
-}
-
-int oltp_worker_create(struct oltp_engine *engine, struct oltp_worker **ret_worker)
-{
-	struct oltp_worker *worker;
-	int rc = -ENOMEM;
-
-	worker = aligned_alloc(CACHE_PAD_BYTES, sizeof(*worker));
-	if (!worker)
+	if (!engine || !record_bytes || record_bytes > RECORD_BYTES_MAX || !capacity ||
+	    capacity > CAPACITY_MAX)
+		return -EINVAL;
+	table = calloc(1, sizeof(*table));
+	if (!table)
 		return -ENOMEM;
-	*worker = (struct oltp_worker){ .engine = engine };
-	worker->accesses = calloc(engine->txn_records_max, sizeof(*worker->accesses));
-	worker->ahead = calloc(engine->txn_records_max, sizeof(*worker->ahead));
-	worker->undo = aligned_alloc(CACHE_PAD_BYTES,
-				     (engine->txn_undo_bytes + CACHE_PAD_BYTES - 1) &
-					     ~(CACHE_PAD_BYTES - 1));
-	worker->wants = calloc(engine->txn_records_max, sizeof(*worker->wants));
-	worker->notes = calloc(engine->txn_records_max, sizeof(*worker->notes));
-	worker->node = engine->node < 0 ? node_here() : (uint32_t)engine->node;
-	if (!worker->accesses || !worker->ahead || !worker->undo || !worker->wants ||
-	    !worker->notes)
-		goto out_free;
-	rc = engine->log ? log_buffer_create(engine->log, &worker->log) : 0;
-	if (!rc)
-		rc = worker_register(worker);
+	stride = sizeof(struct record) + record_bytes;
+	table->engine = engine;
+	table->record_bytes = record_bytes;
+	table->stride = (uint32_t)((stride + CACHE_LINE_BYTES - 1) & ~(CACHE_LINE_BYTES - 1ul));
+	rc = index_init(&table->index, &engine->mem, capacity);
 	if (rc)
 		goto out_free;
-	*ret_worker = worker;
+	for (uint32_t node = 0; node < OLTP_NODES_MAX; node++)
+		shelves_init(table->shelves[node]);
+	cold_table_init(table);
+
+	pthread_mutex_lock(&engine->lock);
+	id = tables_count(engine);
+	if (id == OLTP_TABLES_MAX)
+		rc = -ENOSPC;
+	else if (engine->log)
+		rc = log_table_created(engine->log, id, record_bytes);
+	if (!rc) {
+		table->id = id;
+		engine->tables[id] = table;
+		/* Whoever counts it sees all of it. */
+		atomic_store_explicit(&engine->n_tables, id + 1, memory_order_release);
+	}
+	pthread_mutex_unlock(&engine->lock);
+	if (rc) {
+		table_destroy(table);
+		return rc;
+	}
+	*ret_table = table;
 	return 0;
 
 out_free:
-	log_buffer_leave(worker->log);
-	worker_free(worker);
+	free(table);
 	return rc;
 }
 
-void oltp_worker_destroy(struct oltp_worker *worker)
+static bool index_config_is_valid(const struct oltp_table *table, const struct oltp_index_config *config)
 {
-	if (!worker)
-		return;
-	oltp_txn_abort(worker);
-	fetcher_leave(worker->fetcher);
-	log_buffer_leave(worker->log);
-	pthread_mutex_lock(&worker->engine->lock);
-	epoch_quit(&worker->engine->epoch, worker->number);
-	worker->engine->workers[worker->number] = NULL;
-	pthread_mutex_unlock(&worker->engine->lock);
-	worker_free(worker);
+	if (config->n_key_spans > OLTP_KEY_SPANS_MAX || (config->key_of && !config->n_key_spans))
+		return false;
+	for (uint32_t i = 0; i < config->n_key_spans; i++) {
+		const struct oltp_span *span = &config->key_spans[i];
+
+		if (span->offset > table->record_bytes ||
+		    span->bytes > table->record_bytes - span->offset)
+			return false;
+	}
+	return true;
 }
 
-void oltp_worker_stats_read(const struct oltp_worker *worker, struct oltp_worker_stats *ret_stats)
+/* Cold ones are not counted by table: those of another one are reason enough. */
+static bool may_have_records(const struct oltp_table *table)
 {
-	ret_stats->commits = counter_read(&worker->commits);
-	ret_stats->aborts = counter_read(&worker->aborts);
-	ret_stats->conflicts = counter_read(&worker->conflicts);
-	ret_stats->waits = counter_read(&worker->waits);
-	ret_stats->wounds = counter_read(&worker->wounds);
-	ret_stats->accesses = counter_read(&worker->accesses_committed);
-	ret_stats->colds = counter_read(&worker->colds);
+	const struct cold *cold = table->engine->cold;
+
+	return storage_used_slots(table) || (cold && counter_read(&cold->counters.records));
+}
+
+int oltp_index_create(struct oltp_table *table, const struct oltp_index_config *config,
+		      struct oltp_index **ret_index)
+{
+	static const struct oltp_index_config primary = { .is_unique = true };
+	struct oltp_engine *engine = table->engine;
+	struct oltp_index *index;
+	int rc;
+
+	if (!config)
+		config = &primary;
+	if (!index_config_is_valid(table, config))
+		return -EINVAL;
+	if (table->n_ordered == OLTP_INDEXES_MAX)
+		return -ENOSPC;
+	if (may_have_records(table))
+		return -EBUSY;
+	index = calloc(1, sizeof(*index));
+	if (!index)
+		return -ENOMEM;
+	*index = (struct oltp_index){ .table = table, .key_of = config->key_of,
+				      .ctx = config->ctx,
+				      .is_unique = !config->key_of || config->is_unique };
+	rc = tree_init(&index->tree, &engine->leaves, &engine->inners);
+	if (rc) {
+		free(index);
+		return rc;
+	}
+	for (uint32_t i = 0; config->key_of && i < config->n_key_spans; i++)
+		table->key_spans[table->n_key_spans++] = config->key_spans[i];
+	table->ordered[table->n_ordered++] = index;
+	*ret_index = index;
+	return 0;
 }
 
 const char *oltp_strerror(enum oltp_rc rc)

@@ -22,6 +22,7 @@
 #ifndef OLTP_COLD_VISIT_H
 #define OLTP_COLD_VISIT_H
 
+#include "cold.h"
 #include "oltp-engine/src/txn/engine.h"
 
 struct cold_visit {

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cold.h"
 #include "oltp-engine/src/base/clock.h"
 #include "oltp-engine/src/txn/engine.h"
 #include "reread.h"

@@ -8,6 +8,7 @@
 #include <sched.h>
 #include <stdlib.h>
 
+#include "cold.h"
 #include "oltp-engine/src/txn/engine.h"
 #include "scan.h"
 

@@ -10,6 +10,7 @@
 #include "checkpoint.h"
 #include "checkpoint_gate.h"
 #include "checkpoint_write.h"
+#include "oltp-engine/src/cold/cold.h"
 #include "oltp-engine/src/cold/scan.h"
 #include "oltp-engine/src/log/log_core.h"
 #include "oltp-engine/src/txn/engine.h"

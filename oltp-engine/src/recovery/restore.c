@@ -178,7 +178,7 @@ static int record_make(struct restore *r, const struct restore_row *row, struct 
 
 	for (;;) {
 		oltp_txn_begin(r->worker);
-		*ret_record = table_record_alloc(r->worker, row->table, row->key);
+		*ret_record = txn_record_alloc(r->worker, row->table, row->key);
 		room_check(&r->engine->room, row->table);
 		if (*ret_record)
 			break;
@@ -210,7 +210,7 @@ static int put_back(struct restore *r, const struct restore_row *row)
 	if (is_back)
 		lock_release_exclusive(&record->lock, worker->stamp);
 	else
-		table_record_free(worker, record);
+		txn_record_free(worker, record);
 	oltp_txn_commit(worker);
 	if (is_back)
 		atomic_fetch_add_explicit(&r->progress->records, 1, memory_order_relaxed);

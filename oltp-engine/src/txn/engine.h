@@ -11,7 +11,6 @@
 #include "oltp-engine/src/base/epoch.h"
 #include "oltp-engine/src/base/mem.h"
 #include "oltp-engine/src/base/util.h"
-#include "oltp-engine/src/cold/cold.h"
 #include "oltp-engine/src/index/index.h"
 #include "oltp-engine/src/index/node_pool.h"
 #include "oltp-engine/src/index/record.h"
@@ -21,7 +20,35 @@
 #include "oltp-engine/src/storage/table.h"
 #include "oltp.h"
 
+struct checkpointer;
+struct cold;
+struct fetcher;
+struct log;
+struct log_buffer;
+struct manager;
+struct oltp_worker;
+
+/*
+ * What workers and transactions need of the rooms above theirs; engine.c has the one table. begin and
+ * commit are called only for a worker that has a log, the last two only for a record that an index
+ * marks with INDEX_VISITOR.
+ */
+struct txn_ops {
+	/* A worker comes: its log. Errors: -ENOMEM. It goes, in no transaction: its log and reads. */
+	int (*worker_open)(struct oltp_worker *worker);
+	void (*worker_close)(struct oltp_worker *worker);
+	/* Before a transaction takes any lock. Not OLTP_OK: it does not begin. */
+	enum oltp_rc (*begin)(const struct oltp_worker *worker);
+	/* All its locks are held. OLTP_OK: it is logged, and has to commit. */
+	enum oltp_rc (*commit)(struct oltp_worker *worker);
+	/* The record was locked. */
+	void (*cold_used)(struct record *record, bool exclusive);
+	/* It was deleted and is out of the index, still locked. */
+	void (*cold_deleted)(struct cold *cold, struct record *record);
+};
+
 struct oltp_engine {
+	const struct txn_ops *ops;
 	const struct lock_scheme *scheme;
 	uint32_t txn_records_max;
 	uint32_t txn_undo_bytes;
@@ -164,15 +191,6 @@ struct oltp_worker {
  * oltp_cold_fetch.
  */
 void txn_want(struct oltp_worker *worker, struct oltp_table *table, uint64_t key, uint64_t hash);
-
-/* An exclusively locked record with its key set and data unset; NULL: out of memory. */
-struct record *table_record_alloc(struct oltp_worker *worker, struct oltp_table *table,
-				  uint64_t key);
-
-/* The record is out of the index and exclusively locked by the caller; unlocks it. */
-void table_record_free(struct oltp_worker *worker, struct record *record);
-
-void table_destroy(struct oltp_table *table);
 
 /*
  * Tables are added and never removed: engine.tables[] up to this number are whole and stay, also

@@ -1,74 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* See ordered.h. */
 #include <errno.h>
-#include <stdlib.h>
 
 #include "lost.h"
 #include "notes.h"
 #include "ordered.h"
 #include "txn.h"
-
-static bool config_is_valid(const struct oltp_table *table, const struct oltp_index_config *config)
-{
-	if (config->n_key_spans > OLTP_KEY_SPANS_MAX || (config->key_of && !config->n_key_spans))
-		return false;
-	for (uint32_t i = 0; i < config->n_key_spans; i++) {
-		const struct oltp_span *span = &config->key_spans[i];
-
-		if (span->offset > table->record_bytes ||
-		    span->bytes > table->record_bytes - span->offset)
-			return false;
-	}
-	return true;
-}
-
-/* Cold ones are not counted by table: those of another one are reason enough. */
-static bool may_have_records(const struct oltp_table *table)
-{
-	const struct cold *cold = table->engine->cold;
-
-	return storage_used_slots(table) || (cold && counter_read(&cold->counters.records));
-}
-
-int oltp_index_create(struct oltp_table *table, const struct oltp_index_config *config,
-		      struct oltp_index **ret_index)
-{
-	static const struct oltp_index_config primary = { .is_unique = true };
-	struct oltp_engine *engine = table->engine;
-	struct oltp_index *index;
-	int rc;
-
-	if (!config)
-		config = &primary;
-	if (!config_is_valid(table, config))
-		return -EINVAL;
-	if (table->n_ordered == OLTP_INDEXES_MAX)
-		return -ENOSPC;
-	if (may_have_records(table))
-		return -EBUSY;
-	index = calloc(1, sizeof(*index));
-	if (!index)
-		return -ENOMEM;
-	*index = (struct oltp_index){ .table = table, .key_of = config->key_of,
-				      .ctx = config->ctx,
-				      .is_unique = !config->key_of || config->is_unique };
-	rc = tree_init(&index->tree, &engine->leaves, &engine->inners);
-	if (rc) {
-		free(index);
-		return rc;
-	}
-	for (uint32_t i = 0; config->key_of && i < config->n_key_spans; i++)
-		table->key_spans[table->n_key_spans++] = config->key_spans[i];
-	table->ordered[table->n_ordered++] = index;
-	*ret_index = index;
-	return 0;
-}
-
-void ordered_destroy(struct oltp_table *table)
-{
-	while (table->n_ordered)
-		free(table->ordered[--table->n_ordered]);
-}
 
 enum oltp_rc ordered_insert(struct oltp_worker *worker, struct oltp_table *table,
 			    uint64_t primary_key, const void *data)

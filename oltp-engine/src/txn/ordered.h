@@ -49,6 +49,4 @@ void ordered_remove(struct oltp_table *table, const struct record *record, const
 /* Does a span cover bytes that a sort key is made of? */
 bool ordered_is_key(const struct oltp_table *table, const struct oltp_span *span);
 
-void ordered_destroy(struct oltp_table *table);
-
 #endif

@@ -17,8 +17,6 @@
 #include "engine.h"
 #include "lost.h"
 #include "notes.h"
-#include "oltp-engine/src/cold/cold_visit.h"
-#include "oltp-engine/src/log/log_append.h"
 #include "ordered.h"
 #include "txn.h"
 
@@ -34,7 +32,7 @@ enum oltp_rc oltp_txn_begin(struct oltp_worker *worker)
 	if (worker->state != TXN_IDLE)
 		return OLTP_INVALID;
 	if (unlikely(worker->log)) {
-		enum oltp_rc rc = log_begin(worker);
+		enum oltp_rc rc = worker->engine->ops->begin(worker);
 
 		if (rc)
 			return rc;
@@ -173,7 +171,7 @@ static inline enum oltp_rc record_access(struct oltp_worker *worker, struct oltp
 		if (likely(index_ref_is_live(&ref) &&
 			   atomic_load_explicit(&record->key, memory_order_relaxed) == key)) {
 			if (unlikely(ref.entry & INDEX_VISITOR))
-				cold_visit_note(record, exclusive);
+				worker->engine->ops->cold_used(record, exclusive);
 			txn_access_push(worker, table, record, &ref,
 					exclusive ? ACCESS_EXCLUSIVE : ACCESS_SHARED);
 			worker->n_operations++;
@@ -188,6 +186,22 @@ enum oltp_rc txn_access(struct oltp_worker *worker, struct oltp_table *table, ui
 			uint64_t hash, enum txn_access how, struct record **ret_record)
 {
 	return record_access(worker, table, key, hash, how, ret_record);
+}
+
+struct record *txn_record_alloc(struct oltp_worker *worker, struct oltp_table *table, uint64_t key)
+{
+	struct record *record = storage_slot_alloc(&table->engine->storage, table, worker->node,
+						   worker->ts);
+
+	if (record)
+		atomic_store_explicit(&record->key, key, memory_order_relaxed);
+	return record;
+}
+
+void txn_record_free(struct oltp_worker *worker, struct record *record)
+{
+	storage_slot_free(&worker->engine->storage, record);
+	lock_release_exclusive(&record->lock, worker->stamp);
 }
 
 struct access *txn_access_of(struct oltp_worker *worker, const struct record *record)
@@ -288,7 +302,7 @@ enum oltp_rc oltp_txn_commit(struct oltp_worker *worker)
 	if (unlikely(worker->n_notes) && !notes_hold(worker))
 		return txn_doom(worker, OLTP_CONFLICT);
 	if (unlikely(worker->log)) {
-		enum oltp_rc rc = log_append(worker);
+		enum oltp_rc rc = worker->engine->ops->commit(worker);
 
 		if (rc)
 			return txn_doom(worker, rc);
@@ -349,7 +363,7 @@ void oltp_txn_abort(struct oltp_worker *worker)
 				     index_hash(atomic_load_explicit(&record->key,
 								     memory_order_relaxed)),
 				     &access->ref);
-			table_record_free(worker, record);
+			txn_record_free(worker, record);
 			break;
 		}
 	}

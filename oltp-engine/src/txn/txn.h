@@ -49,6 +49,12 @@ struct access *txn_access_push(struct oltp_worker *worker, struct oltp_table *ta
 enum oltp_rc txn_lock_busy(struct oltp_worker *worker, struct record *record, bool exclusive,
 			   bool *ret_is_held);
 
+/* An exclusively locked record with its key set and data unset; NULL: out of memory. */
+struct record *txn_record_alloc(struct oltp_worker *worker, struct oltp_table *table, uint64_t key);
+
+/* The record is out of the index and exclusively locked by the caller; unlocks it. */
+void txn_record_free(struct oltp_worker *worker, struct record *record);
+
 /* Keeps a before-image of a part of the record, which is exclusively held. OLTP_FULL dooms. */
 enum oltp_rc txn_save(struct oltp_worker *worker, const struct access *access, uint32_t offset,
 		      uint32_t bytes);

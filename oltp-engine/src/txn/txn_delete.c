@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "lost.h"
-#include "oltp-engine/src/cold/cold_visit.h"
 #include "ordered.h"
 #include "txn.h"
 
@@ -56,10 +55,10 @@ static void record_drop(struct oltp_worker *worker, struct access *access)
 
 	index_remove(&access->table->index, index_hash(key), &access->ref);
 	if (access->ref.entry & INDEX_VISITOR) {
-		cold_visit_forget(worker->engine->cold, record);
+		worker->engine->ops->cold_deleted(worker->engine->cold, record);
 		lock_release_exclusive(&record->lock, worker->stamp);
 	} else {
-		table_record_free(worker, record);
+		txn_record_free(worker, record);
 	}
 	access->kind = ACCESS_NONE;
 }

@@ -64,7 +64,7 @@ static enum oltp_rc add_again(struct oltp_worker *worker, struct access *access,
 static enum oltp_rc add(struct oltp_worker *worker, struct oltp_table *table, uint64_t key,
 			uint64_t hash, const void *data)
 {
-	struct record *record = table_record_alloc(worker, table, key), *existing;
+	struct record *record = txn_record_alloc(worker, table, key), *existing;
 	uint64_t version;
 	struct index_ref ref;
 	int rc;
@@ -74,7 +74,7 @@ static enum oltp_rc add(struct oltp_worker *worker, struct oltp_table *table, ui
 	memcpy(record->data, data, table->record_bytes);
 	rc = index_insert(&table->index, record, key, hash, &ref, &existing, &version);
 	if (rc) {
-		table_record_free(worker, record);
+		txn_record_free(worker, record);
 		return rc == -EEXIST ? OLTP_EXISTS : txn_doom(worker, OLTP_NO_MEMORY);
 	}
 	txn_access_push(worker, table, record, &ref, ACCESS_INSERT);

@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "oltp-engine/src/cold/cold.h"
 #include "oltp-engine/src/txn/engine.h"
 
 #define RIG_RECORD_BYTES	1008u	/* 2048 of them fill a block of 2 MiB, 256 an extent */

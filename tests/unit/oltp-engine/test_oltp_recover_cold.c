@@ -11,6 +11,7 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include "oltp-engine/src/cold/cold.h"
 #include "log_faults.h"
 #include "oltp_memory_rig.h"
 
