@@ -11,6 +11,7 @@
 #include "daemon/view.h"
 #include "daemon/view-pressure.h"
 #include "daemon/view-shared.h"
+#include "backend/real/virtio_ebb_link.h"
 #include "util/clock.h"
 #include "util/uuid.h"
 
@@ -69,7 +70,7 @@ static void cmd_version(struct ebb_agent *a, struct ebb_ctl_request *r)
 	usec_t up = ebb_clock_mono_usec() - a->started_at;
 
 	ebb_ctl_reply(r, json_pack("{s:s, s:i, s:f, s:s}", "version", EBB_VERSION, "link_proto",
-				   VIRTIO_EBB_PROTO, "uptime_s", (double)up / EBB_USEC_PER_SEC,
+				   VIRTIO_EBB_LINK_PROTO, "uptime_s", (double)up / EBB_USEC_PER_SEC,
 				   "backend", a->backend.ops->name));
 }
 

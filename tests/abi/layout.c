@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdio.h>
 
+#include <backend/real/virtio_ebb_link.h>
 #include <linux/ebb_ioctl.h>
 
 static unsigned int failed, passed;

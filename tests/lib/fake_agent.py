@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """A stand-in for ebbd in tests of the guest driver: one VM, no libvirt, obeys the test.
 
-Speaks the link protocol of virtio_ebb.h with the device, and QMP with the VM's QEMU to plug and
-unplug CPUs. It grants what the limits allow; a test can make it late, silent or refusing.
+Speaks the link protocol (virtio_ebb_link.h) with the device, and QMP with the VM's QEMU to plug
+and unplug CPUs. It grants what the limits allow; a test can make it late, silent or refusing.
 """
 
 import collections

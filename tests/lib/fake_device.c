@@ -83,8 +83,9 @@ int fake_device_receive(struct fake_device *d, bool wait, struct fake_frame *ret
 		return rc;
 	ret->type = le16toh(h.type);
 	ret->len = le32toh(h.len);
-	if (le32toh(h.magic) != VIRTIO_EBB_LINK_MAGIC || le16toh(h.proto) != VIRTIO_EBB_PROTO ||
-	    h.reserved || ret->len > sizeof(ret->payload))
+	if (le32toh(h.magic) != VIRTIO_EBB_LINK_MAGIC ||
+	    le16toh(h.proto) != VIRTIO_EBB_LINK_PROTO || h.reserved ||
+	    ret->len > sizeof(ret->payload))
 		return -EPROTO;
 	return receive_all(d, true, ret->payload, ret->len);
 }

@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <linux/virtio_ebb.h>
+#include "backend/real/virtio_ebb_link.h"
 
 struct fake_device {
 	int fd;

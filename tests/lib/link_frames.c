@@ -10,7 +10,7 @@ static size_t frame_init(void *frame, uint16_t type, size_t len)
 
 	memset(frame, 0, sizeof(*h) + len);
 	h->magic = htole32(VIRTIO_EBB_LINK_MAGIC);
-	h->proto = htole16(VIRTIO_EBB_PROTO);
+	h->proto = htole16(VIRTIO_EBB_LINK_PROTO);
 	h->type = htole16(type);
 	h->len = htole32(len);
 	return sizeof(*h) + len;

@@ -7,7 +7,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
-#include <linux/virtio_ebb.h>
+#include "backend/real/virtio_ebb_link.h"
 
 #define LINK_FRAMES_MAX_CPUS	16
 #define LINK_FRAMES_MAX_BUCKETS	VIRTIO_EBB_VOM_MAX_BUCKETS

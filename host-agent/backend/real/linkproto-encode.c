@@ -11,7 +11,7 @@ static void *frame_start(void *buf, uint16_t type, size_t len)
 
 	memset(buf, 0, sizeof(*h) + len);
 	h->magic = htole32(VIRTIO_EBB_LINK_MAGIC);
-	h->proto = htole16(VIRTIO_EBB_PROTO);
+	h->proto = htole16(VIRTIO_EBB_LINK_PROTO);
 	h->type = htole16(type);
 	h->len = htole32(len);
 	return h + 1;

@@ -57,9 +57,9 @@ static int check_header(const struct virtio_ebb_link_hdr *h, bool has_hello, str
 	if (magic != VIRTIO_EBB_LINK_MAGIC)
 		return ebb_err_set(err, -EPROTO, "magic is %#" PRIx32 ", should be %#x", magic,
 				   VIRTIO_EBB_LINK_MAGIC);
-	if (proto != VIRTIO_EBB_PROTO)
+	if (proto != VIRTIO_EBB_LINK_PROTO)
 		return ebb_err_set(err, -EPROTO, "protocol version is %u, this agent speaks %u",
-				   proto, VIRTIO_EBB_PROTO);
+				   proto, VIRTIO_EBB_LINK_PROTO);
 	if (h->reserved)
 		return ebb_err_set(err, -EPROTO, "reserved field of the header is %#" PRIx32,
 				   le32toh(h->reserved));

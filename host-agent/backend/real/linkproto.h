@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The link protocol of linux/virtio_ebb.h as the agent speaks it: an incremental, strict parser of
+ * The link protocol of virtio_ebb_link.h as the agent speaks it: an incremental, strict parser of
  * what a device sends, and an encoder of what the agent sends.  No I/O, no clock.  QEMU may be
  * hostile: whatever arrives ends in a message that keeps every rule of the header, or in -EPROTO.
  */
@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include "backend/real/virtio_ebb_link.h"
 #include "model/types.h"
 #include "util/err.h"
 

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
+#include "backend/real/virtio_ebb_link.h"
 #include "tests/unit/host-agent/ctl_rig.h"
 #include "util/clock.h"
 
@@ -43,7 +44,7 @@ static void test_version(void **state)
 	json_t *answer = ctl_ask_good(*state, "{\"cmd\":\"version\"}");
 
 	assert_string_equal(ctl_text(answer, "backend"), "fake");
-	assert_int_equal(ctl_number(answer, "link_proto"), VIRTIO_EBB_PROTO);
+	assert_int_equal(ctl_number(answer, "link_proto"), VIRTIO_EBB_LINK_PROTO);
 	assert_true(ctl_text(answer, "version")[0]);
 	assert_true(json_is_real(json_object_get(answer, "uptime_s")));
 	json_decref(answer);

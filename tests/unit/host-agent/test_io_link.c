@@ -250,7 +250,7 @@ static void test_wrong_version(void **state)
 	struct link_frame_hello hello;
 	size_t len = link_frame_hello(&hello, uuid, 8, 2, 0);
 
-	hello.hdr.proto = htole16(VIRTIO_EBB_PROTO + 1);
+	hello.hdr.proto = htole16(VIRTIO_EBB_LINK_PROTO + 1);
 	assert_int_equal(fake_device_connect(&f->dev, f->path, uuid), 0);
 	fake_device_send(&f->dev, &hello, len);
 	expect_closed(f);

@@ -2,10 +2,8 @@
 /*
  * virtio-ebb: a virtio control device through which a guest asks its host for
  * CPUs (and, with VIRTIO_EBB_F_MEM, memory), and the host tells the guest how
- * much it may hold.  This file defines two protocols:
- *
- *  - the device protocol, between the guest driver and the device (QEMU);
- *  - the link protocol, between the device and the host agent.
+ * much it may hold.  This file defines the protocol between the guest driver and
+ * the device (QEMU).
  *
  * Model
  * -----
@@ -37,8 +35,7 @@
  * All fields are little-endian.  Every structure is a multiple of 8 bytes.
  * Fields and bits that are not defined here are "reserved": they are sent as
  * zero, and a receiver answers a message in which one of them is set with
- * VIRTIO_EBB_ERROR (device) or closes the connection (link); it never ignores
- * them.  A buffer of the wrong size or direction, or a chain longer than two
+ * VIRTIO_EBB_ERROR; it never ignores them.  A buffer of the wrong size or direction, or a chain longer than two
  * descriptors, is a violation of the virtio contract: the device stops
  * (DEVICE_NEEDS_RESET) and loses nothing that the guest holds.
  *
@@ -153,7 +150,10 @@
 /* Virtio device id; PCI 1af4:107f.  VIRTIO_F_VERSION_1 is required. */
 #define VIRTIO_ID_EBB			63
 
-/* Version of both protocols.  Different numbers do not talk to each other. */
+/*
+ * Different numbers do not talk to each other.  What can be added without a new
+ * one has a feature bit.
+ */
 #define VIRTIO_EBB_PROTO		2
 
 /* Feature bits.  A bit that is not negotiated keeps its fields reserved. */
@@ -483,185 +483,11 @@ VIRTIO_EBB_ASSERT_SIZE(struct virtio_ebb_vom, 16);
 VIRTIO_EBB_ASSERT_OFFSET(struct virtio_ebb_vom, seq, 4);
 
 /*
- * Link protocol: device <-> agent, a byte stream (unix socket), one per VM.
- * The agent listens; the device connects and reconnects.  The socket's path
- * says which VM it is for.  Frames are a header and len bytes of payload.  A
- * frame with a wrong magic, proto, type, length, reserved field or content is
- * answered by closing the connection, with one log line that says what was
- * wrong.
- *
- *   device -> agent   HELLO      on connection, and whenever the agent must
- *                                look again (driver started or reset, machine
- *                                reset, a response came too late): all the VM
- *                                holds.  Idempotent.
- *                     REQUEST    a guest request that passed the device's checks
- *                     TELEMETRY  as the guest sent it; length by type and count
- *                     MEM        pools whose state changed; a level, newest counts
- *   agent -> device   WELCOME    answer to the first HELLO of a connection;
- *                                after it the device reports AGENT_UP
- *                     RESPONSE   answer to a REQUEST
- *                     LIMITS     level; the device keeps and forwards the newest
- *                     CPU        set or clear VIRTIO_EBB_CPU_F_FORCED; hand over
- *                                a new CPU as a lent one
- *                     REVOKE     take memory from a pool, without the guest, or
- *                                have the guest unplug it at once
- *
- * If the connection ends, the device completes what is in flight with BUSY,
- * NO_AGENT.  A RESPONSE that grants a CPU to a request that is no longer in
- * flight is not taken over: the device answers with HELLO, in which the CPU is
- * missing, and the agent unplugs it.  A vCPU that is plugged and in no HELLO
- * belongs to nobody.
- */
-#define VIRTIO_EBB_LINK_MAGIC		0x4c424245u	/* "EBBL" */
-#define VIRTIO_EBB_LINK_MAX_LEN		65536u		/* longest payload, bytes */
-
-#define VIRTIO_EBB_LINK_HELLO		1
-#define VIRTIO_EBB_LINK_REQUEST		2
-#define VIRTIO_EBB_LINK_TELEMETRY	3
-#define VIRTIO_EBB_LINK_MEM		4
-#define VIRTIO_EBB_LINK_WELCOME		128
-#define VIRTIO_EBB_LINK_RESPONSE	129
-#define VIRTIO_EBB_LINK_LIMITS		130
-#define VIRTIO_EBB_LINK_CPU		131
-#define VIRTIO_EBB_LINK_REVOKE		132
-
-struct virtio_ebb_link_hdr {
-	__le32 magic;			/* VIRTIO_EBB_LINK_MAGIC */
-	__le16 proto;			/* VIRTIO_EBB_PROTO of the sender */
-	__le16 type;			/* VIRTIO_EBB_LINK_* */
-	__le32 len;			/* bytes of payload, a multiple of 8, at most VIRTIO_EBB_LINK_MAX_LEN */
-	__le32 reserved;
-};
-VIRTIO_EBB_ASSERT_SIZE(struct virtio_ebb_link_hdr, 16);
-
-/* A CPU as device and agent name it. */
-struct virtio_ebb_link_cpu {
-	struct virtio_ebb_cpu cpu;	/* from the agent only flags is set, the rest is 0 */
-	__le32 vcpu;			/* index of the vCPU: libvirt's vcpu id, QEMU's cpu-index */
-	__le32 reserved;
-};
-VIRTIO_EBB_ASSERT_SIZE(struct virtio_ebb_link_cpu, 24);
-VIRTIO_EBB_ASSERT_OFFSET(struct virtio_ebb_link_cpu, vcpu, 16);
-
-/* virtio_ebb_link_hello.flags */
-#define VIRTIO_EBB_HELLO_F_DRIVER	(1u << 0) /* a guest driver is running (DRIVER_OK) */
-#define VIRTIO_EBB_HELLO_F_LEND		(1u << 1) /* with DRIVER: it negotiated VIRTIO_EBB_F_LEND */
-#define VIRTIO_EBB_HELLO_F_VOM		(1u << 2) /* with DRIVER: it negotiated VIRTIO_EBB_F_VOM */
-#define VIRTIO_EBB_HELLO_F_LEAVE	(1u << 3) /* with DRIVER: it negotiated VIRTIO_EBB_F_LEAVE */
-
-/* A pool as the device reports it to the agent. */
-struct virtio_ebb_link_pool {
-	__le16 node;			/* guest proximity domain */
-	__le16 reserved;
-	__le32 block_bytes;		/* constant */
-	__le64 size_bytes;		/* constant: most that can be plugged */
-	__le64 requested_bytes;		/* the virtio-mem device's requested_size */
-	__le64 held_bytes;		/* plugged by the guest */
-	__le64 unconfirmed_bytes;	/* revoked, and not confirmed by the guest; not part of held */
-};
-VIRTIO_EBB_ASSERT_SIZE(struct virtio_ebb_link_pool, 40);
-VIRTIO_EBB_ASSERT_OFFSET(struct virtio_ebb_link_pool, held_bytes, 24);
-
-/*
- * Payload of HELLO; followed by num_cpus struct virtio_ebb_link_cpu and
- * num_pools struct virtio_ebb_link_pool.
- */
-struct virtio_ebb_link_hello {
-	__u8 uuid[16];			/* of the VM, RFC 4122 byte order; all 0 if it has none */
-	__le32 flags;			/* VIRTIO_EBB_HELLO_F_* */
-	__le32 max_cpus;		/* as in struct virtio_ebb_config */
-	__le32 num_cpus;		/* entries that follow: startup set and granted CPUs */
-	__le16 num_nodes;		/* as in struct virtio_ebb_config */
-	__le16 num_pools;		/* as in struct virtio_ebb_config */
-	__le64 generation;		/* of the last LIMITS that the device knows, or 0 */
-	__le64 resets;			/* times the device was reset since QEMU started; a new number
-					 * means that what the guest held before is held by nobody */
-};
-VIRTIO_EBB_ASSERT_SIZE(struct virtio_ebb_link_hello, 48);
-VIRTIO_EBB_ASSERT_OFFSET(struct virtio_ebb_link_hello, num_cpus, 24);
-VIRTIO_EBB_ASSERT_OFFSET(struct virtio_ebb_link_hello, generation, 32);
-
-/* Payload of REQUEST. */
-struct virtio_ebb_link_request {
-	struct virtio_ebb_req req;	/* verbatim, CPU_*; tag replaced by the device's own */
-	struct virtio_ebb_link_cpu cpu;	/* CPU_REMOVE, CPU_LEND: the CPU that hv_cpu_id names; otherwise 0 */
-};
-VIRTIO_EBB_ASSERT_SIZE(struct virtio_ebb_link_request, 72);
-
-/* Payload of WELCOME. */
-struct virtio_ebb_link_welcome {
-	__le32 status;			/* VIRTIO_EBB_ACK, or NACK: the agent will close, see reason */
-	__le32 reason;			/* VIRTIO_EBB_REASON_* */
-};
-VIRTIO_EBB_ASSERT_SIZE(struct virtio_ebb_link_welcome, 8);
-
-/*
- * Payload of RESPONSE; followed by count struct virtio_ebb_link_cpu.  A CPU that
- * is granted may be one that is lent: then the grant ends that.
- */
-struct virtio_ebb_link_response {
-	__le64 tag;			/* of the REQUEST */
-	__le16 type;			/* of the REQUEST */
-	__le16 status;			/* ACK, NACK or BUSY */
-	__le16 reason;			/* VIRTIO_EBB_REASON_* */
-	__le16 count;			/* CPU_ADD with ACK: 1 to VIRTIO_EBB_MAX_REQ_CPUS; otherwise 0 */
-};
-VIRTIO_EBB_ASSERT_SIZE(struct virtio_ebb_link_response, 16);
-
-/* Payload of LIMITS; followed by num_nodes struct virtio_ebb_limit. */
-struct virtio_ebb_link_limits {
-	__le64 generation;		/* larger than any before from this agent and than HELLO's */
-	__le32 num_nodes;		/* 1 to VIRTIO_EBB_MAX_NODES, every node of the VM once */
-	__le32 vom_seq;			/* as in struct virtio_ebb_event; a driver without
-					 * VIRTIO_EBB_F_VOM hears of neither it nor mem_cutoff */
-};
-VIRTIO_EBB_ASSERT_SIZE(struct virtio_ebb_link_limits, 16);
-
-/* Payload of CPU. */
-struct virtio_ebb_link_cpu_flags {
-	__le32 vcpu;			/* FORCED, 0: a granted vCPU; LENT: a plugged one that is not granted.
-					 * Others are ignored (they raced with a removal or a grant) */
-	__le32 flags;			/* 0, VIRTIO_EBB_CPU_F_FORCED or VIRTIO_EBB_CPU_F_LENT; the rest stays */
-};
-VIRTIO_EBB_ASSERT_SIZE(struct virtio_ebb_link_cpu_flags, 8);
-
-/* Payload of MEM; followed by num_pools struct virtio_ebb_link_pool, every pool of the VM. */
-struct virtio_ebb_link_mem {
-	__le32 num_pools;
-	__le32 reserved;
-};
-VIRTIO_EBB_ASSERT_SIZE(struct virtio_ebb_link_mem, 8);
-
-/* virtio_ebb_link_revoke.flags */
-#define VIRTIO_EBB_REVOKE_F_LEAVE	(1u << 0) /* ask the guest; with VIRTIO_EBB_HELLO_F_LEAVE only */
-
-/*
- * Payload of REVOKE.  A goal: the device unplugs blocks of the pool, the
- * highest addresses first, until no more than target_bytes are plugged; with
- * less plugged it does nothing.  It does not touch requested_size, which LIMITS
- * has lowered before.  It works in steps, in between which the VM runs, and
- * refuses to plug blocks of the pool until it is done; a later REVOKE of the
- * pool has a new goal, and the end of the connection ends it.  MEM tells the
- * result, also if nothing had to be done; it may tell of steps before that.
- * With LEAVE it takes nothing: it lists the same blocks as leaving (in place of
- * those it had listed before), and the guest unplugs them.  The agent sends a
- * REVOKE without LEAVE at the deadline if that has not happened by then.
- */
-struct virtio_ebb_link_revoke {
-	__le16 node;			/* guest proximity domain, with a pool */
-	__le16 flags;			/* VIRTIO_EBB_REVOKE_F_* */
-	__le32 reserved;
-	__le64 target_bytes;		/* a multiple of the pool's block size */
-};
-VIRTIO_EBB_ASSERT_SIZE(struct virtio_ebb_link_revoke, 16);
-
-/*
  * Changes
  *   proto 1   CPUs by plug and unplug; with VIRTIO_EBB_F_MEM memory by pools;
  *             with VIRTIO_EBB_F_LEND CPUs that stay plugged while they are lent.
  *   proto 2   longer limits and events: with VIRTIO_EBB_F_VOM the value of memory;
  *             with VIRTIO_EBB_F_LEAVE blocks that the guest unplugs before they are
- *             revoked.  A device that has it needs an agent that knows
- *             VIRTIO_EBB_HELLO_F_LEAVE, or must not offer it.
+ *             revoked.
  */
 #endif /* _LINUX_VIRTIO_EBB_H */
