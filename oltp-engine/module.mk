@@ -9,8 +9,8 @@ OLTP_SRC := $(addprefix oltp-engine/src/base/,crc32c.c epoch.c hist.c mem.c) \
 	$(addprefix oltp-engine/src/storage/,lock.c lock_book.c room.c slots.c storage.c) \
 	$(addprefix oltp-engine/src/txn/,lost.c notes.c ordered.c txn.c txn_delete.c txn_insert.c \
 		txn_lock.c txn_prefetch.c txn_scan.c worker.c) \
-	$(addprefix oltp-engine/src/log/,log.c log_append.c log_buffer.c log_chunks.c log_decode.c \
-		log_dir.c log_group.c log_segments.c log_thread.c) \
+	$(addprefix oltp-engine/src/log/,log.c log_append.c log_buffer.c log_decode.c log_files.c \
+		log_thread.c) \
 	$(addprefix oltp-engine/src/cold/,cold.c cold_compact.c cold_file.c cold_visit.c fetch.c \
 		fetch_beside.c fetch_visits.c reread.c scan.c) \
 	$(addprefix oltp-engine/src/recovery/,checkpoint.c checkpoint_gate.c checkpoint_pace.c \

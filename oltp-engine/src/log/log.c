@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Opening and closing the log, and what others ask it: see log_core.h, oltp_durable.h. */
+/* Opening and closing the log, and what others ask it: see log.h, oltp_durable.h. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

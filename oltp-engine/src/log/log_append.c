@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * What a transaction has changed, by value, from its accesses and the before-images that it kept:
- * see log_append.h. Only bytes that it had handed out for writing are logged, as they are now.
+ * see log.h. Only bytes that it had handed out for writing are logged, as they are now.
  */
 #include <string.h>
 

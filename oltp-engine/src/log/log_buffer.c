@@ -1,13 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Buffers of workers: see log_private.h. A worker fills one chunk after the other, each of one
- * epoch; the log thread takes those of closed epochs. A lock is taken once per chunk.
+ * From transactions to the bytes of a group: see log_private.h. A worker fills one chunk of its buffer
+ * after the other, each of one epoch; the log thread takes the chunks of closed epochs and makes a
+ * group of them. A lock is taken once per chunk.
  */
 #include <errno.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "log_private.h"
+#include "oltp-engine/src/base/crc32c.h"
+#include "oltp-engine/src/base/map.h"
 
 int log_chunk_open(struct log_buffer *buffer, uint64_t epoch, uint32_t bytes)
 {
@@ -185,4 +190,233 @@ void log_buffer_free(struct log_buffer *buffer)
 		log_chunk_drop(buffer->log, buffer->left);
 	pthread_mutex_destroy(&buffer->lock);
 	free(buffer);
+}
+
+/* Memory for chunks: see log_private.h. */
+
+/* So many may be free before an arena with none in use is given back. */
+#define FREE_CHUNKS_MAX		64u
+
+static struct log_arena *arena_make(void)
+{
+	struct log_arena *arena = malloc(sizeof(*arena));
+
+	if (!arena)
+		return NULL;
+	*arena = (struct log_arena){ .data = map_aligned(OLTP_MEM_BLOCK_BYTES) };
+	if (!arena->data) {
+		free(arena);
+		return NULL;
+	}
+	for (uint32_t i = LOG_ARENA_CHUNKS; i--;) {
+		struct log_chunk *chunk = &arena->chunks[i];
+
+		*chunk = (struct log_chunk){
+			.arena = arena,
+			.next = arena->free,
+			.room = LOG_CHUNK_BYTES,
+			.data = arena->data + (size_t)i * LOG_CHUNK_BYTES,
+		};
+		arena->free = chunk;
+	}
+	arena->n_free = LOG_ARENA_CHUNKS;
+	return arena;
+}
+
+static void arena_destroy(struct log_arena *arena)
+{
+	munmap(arena->data, OLTP_MEM_BLOCK_BYTES);
+	free(arena);
+}
+
+/* Under the lock. The first arena that has any: so the last ones come to be free. */
+static struct log_chunk *take(struct log *log)
+{
+	for (struct log_arena *arena = log->arenas; arena; arena = arena->next) {
+		struct log_chunk *chunk = arena->free;
+
+		if (!chunk)
+			continue;
+		arena->free = chunk->next;
+		arena->n_free--;
+		log->n_free_chunks--;
+		return chunk;
+	}
+	return NULL;
+}
+
+/* Under the lock. At the end: what was in use before is used again first. */
+static void arena_add(struct log *log, struct log_arena *arena)
+{
+	struct log_arena **at = &log->arenas;
+
+	while (*at)
+		at = &(*at)->next;
+	*at = arena;
+	log->n_free_chunks += arena->n_free;
+}
+
+static struct log_chunk *make_large(uint32_t bytes)
+{
+	struct log_chunk *chunk = malloc(sizeof(*chunk));
+
+	if (!chunk)
+		return NULL;
+	*chunk = (struct log_chunk){
+		.room = (bytes + LOG_BLOCK_BYTES - 1) & ~(LOG_BLOCK_BYTES - 1),
+	};
+	chunk->data = aligned_alloc(LOG_BLOCK_BYTES, chunk->room);
+	if (!chunk->data) {
+		free(chunk);
+		return NULL;
+	}
+	return chunk;
+}
+
+struct log_chunk *log_chunk_make(struct log *log, uint32_t bytes)
+{
+	struct log_arena *arena;
+	struct log_chunk *chunk;
+
+	if (bytes > LOG_CHUNK_BYTES)
+		return make_large(bytes);
+	pthread_mutex_lock(&log->chunks_lock);
+	chunk = take(log);
+	pthread_mutex_unlock(&log->chunks_lock);
+	if (chunk)
+		return chunk;
+	arena = arena_make();
+	if (!arena)
+		return NULL;
+	pthread_mutex_lock(&log->chunks_lock);
+	arena_add(log, arena);
+	chunk = take(log);
+	pthread_mutex_unlock(&log->chunks_lock);
+	return chunk;
+}
+
+/* Under the lock: out of the list. */
+static void arena_remove(struct log *log, struct log_arena *arena)
+{
+	struct log_arena **at = &log->arenas;
+
+	while (*at != arena)
+		at = &(*at)->next;
+	*at = arena->next;
+	log->n_free_chunks -= arena->n_free;
+}
+
+void log_chunk_drop(struct log *log, struct log_chunk *chunk)
+{
+	struct log_arena *arena = chunk->arena;
+	bool is_over;
+
+	if (!arena) {
+		free(chunk->data);
+		free(chunk);
+		return;
+	}
+	pthread_mutex_lock(&log->chunks_lock);
+	chunk->next = arena->free;
+	arena->free = chunk;
+	arena->n_free++;
+	log->n_free_chunks++;
+	is_over = arena->n_free == LOG_ARENA_CHUNKS && log->n_free_chunks > FREE_CHUNKS_MAX;
+	if (is_over)
+		arena_remove(log, arena);
+	pthread_mutex_unlock(&log->chunks_lock);
+	if (is_over)
+		arena_destroy(arena);
+}
+
+void log_chunks_finish(struct log *log)
+{
+	while (log->arenas) {
+		struct log_arena *arena = log->arenas;
+
+		log->arenas = arena->next;
+		arena_destroy(arena);
+	}
+}
+
+/*
+ * Chunks become the bytes of a group: see log_private.h. What holds much is written from where it
+ * is, padded to whole blocks; what holds little is copied together behind the header.
+ */
+
+#define GATHER_BYTES		(1u << 20)
+/* From here on padding costs less than copying. */
+#define IN_PLACE_MIN		(32u << 10)
+
+int log_group_init(struct log_group *group)
+{
+	group->gather = aligned_alloc(LOG_BLOCK_BYTES, GATHER_BYTES);
+	return group->gather ? 0 : -ENOMEM;
+}
+
+void log_group_finish(struct log_group *group)
+{
+	free(group->gather);
+}
+
+void log_group_begin(struct log_group *group)
+{
+	group->gathered = LOG_GROUP_HEADER_BYTES;
+	log_chunks_init(&group->in_place);
+	log_chunks_init(&group->copied);
+	group->csn_first = UINT64_MAX;
+	group->csn_last = 0;
+	group->n_entries = 0;
+	group->bytes = 0;
+}
+
+/* Up to a whole block. Returns the new length. */
+static uint32_t pad(uint8_t *data, uint32_t used)
+{
+	uint32_t bytes = -used & (LOG_BLOCK_BYTES - 1);
+	struct log_entry *entry = (struct log_entry *)(data + used);
+
+	if (!bytes)
+		return used;
+	memset(entry, 0, bytes);
+	entry->bytes = bytes;
+	return used + bytes;
+}
+
+void log_group_add(struct log_group *group, struct log_chunk *chunk)
+{
+	if (chunk->used < IN_PLACE_MIN && chunk->used <= GATHER_BYTES - group->gathered) {
+		memcpy(group->gather + group->gathered, chunk->data, chunk->used);
+		group->gathered += chunk->used;
+		log_chunks_push(&group->copied, chunk);
+	} else {
+		chunk->used = pad(chunk->data, chunk->used);
+		group->bytes += chunk->used;
+		log_chunks_push(&group->in_place, chunk);
+	}
+	group->n_entries += chunk->n_entries;
+	if (chunk->csn_first < group->csn_first)
+		group->csn_first = chunk->csn_first;
+	if (chunk->csn_last > group->csn_last)
+		group->csn_last = chunk->csn_last;
+}
+
+void log_group_seal(struct log_group *group, const struct log_group_header *header)
+{
+	struct log_group_header *own = (struct log_group_header *)group->gather;
+	uint32_t crc;
+
+	group->gathered = pad(group->gather, group->gathered);
+	group->bytes += group->gathered;
+	*own = *header;
+	memcpy(own->magic, LOG_GROUP_MAGIC, LOG_MAGIC_BYTES);
+	own->bytes = group->bytes;
+	own->n_entries = group->n_entries;
+	own->csn_first = group->csn_first;
+	own->csn_last = group->csn_last;
+	own->crc32c = 0;
+	crc = crc32c(0, group->gather, group->gathered);
+	for (const struct log_chunk *chunk = group->in_place.head; chunk; chunk = chunk->next)
+		crc = crc32c(crc, chunk->data, chunk->used);
+	own->crc32c = crc;
 }

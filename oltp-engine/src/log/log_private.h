@@ -4,12 +4,9 @@
  *
  *	log.c		opening, starting, closing; what others ask
  *	log_append.c	a transaction's changes into its worker's buffer
- *	log_buffer.c	chunks of memory from workers to the log thread and back
- *	log_chunks.c	where that memory comes from
- *	log_thread.c	epochs, groups, who waits for what, failure
- *	log_group.c	chunks become the bytes of a group
- *	log_segments.c	the files that groups go to
- *	log_dir.c	the folder: catalogue, lock, names
+ *	log_buffer.c	memory for that, from workers to the log thread and back; groups
+ *	log_thread.c	epochs, who waits for what, failure
+ *	log_files.c	the folder: lock, names, catalogue, segments
  *
  * Closing an epoch. A worker that appends announces the epoch that it read, counts up the csn, and
  * reads the epoch again: if it has changed, it begins anew (that csn is not used). The log thread
@@ -40,8 +37,7 @@
 #include <stdint.h>
 #include <sys/uio.h>
 
-#include "log_append.h"
-#include "log_core.h"
+#include "log.h"
 #include "oltp-engine/src/base/hist.h"
 #include "oltp-engine/src/base/util.h"
 
@@ -228,8 +224,6 @@ void log_chunks_release(struct log *log, struct log_chunk_list *list);
 bool log_buffer_is_empty(const struct log_buffer *buffer);
 void log_buffer_free(struct log_buffer *buffer);
 
-/* log_chunks.c */
-
 /* Room for so many bytes at least; besides room and data nothing is set. NULL: out of memory. */
 struct log_chunk *log_chunk_make(struct log *log, uint32_t bytes);
 void log_chunk_drop(struct log *log, struct log_chunk *chunk);
@@ -245,7 +239,7 @@ int log_thread_start(struct log *log);
 /* Everything is written, or the log has failed. */
 void log_thread_stop(struct log *log);
 
-/* log_group.c */
+/* log_buffer.c */
 
 /* Errors: -ENOMEM. */
 int log_group_init(struct log_group *group);
@@ -257,7 +251,7 @@ void log_group_add(struct log_group *group, struct log_chunk *chunk);
 /* Pads, and fills the header in from this one, which lacks what the group itself knows. */
 void log_group_seal(struct log_group *group, const struct log_group_header *header);
 
-/* log_segments.c */
+/* log_files.c */
 
 int log_segments_init(struct log_segments *segments, uint64_t standard_bytes);
 void log_segments_finish(struct log *log);
@@ -274,8 +268,6 @@ int log_segment_write(struct log *log, const struct log_group *group, uint64_t n
 
 /* Makes the next segment, if it will be needed soon. Errors: those of files. */
 int log_segment_prepare(struct log *log);
-
-/* log_dir.c */
 
 /* Opens and locks the folder, and reads the catalogue: 1, or 0 if there is none, or -errno. */
 int log_dir_open(struct log *log);

@@ -5,7 +5,7 @@
  */
 #include <stdlib.h>
 
-#include "oltp-engine/src/log/log_core.h"
+#include "oltp-engine/src/log/log.h"
 #include "oltp-engine/src/txn/engine.h"
 #include "worker_pool.h"
 

@@ -11,8 +11,7 @@
 
 #include "oltp-engine/src/base/clock.h"
 #include "oltp-engine/src/cold/fetch.h"
-#include "oltp-engine/src/log/log_append.h"
-#include "oltp-engine/src/log/log_core.h"
+#include "oltp-engine/src/log/log.h"
 #include "oltp-engine/src/txn/engine.h"
 #include "worker_pool.h"
 

@@ -12,7 +12,7 @@
 #include "checkpoint_write.h"
 #include "oltp-engine/src/cold/cold.h"
 #include "oltp-engine/src/cold/scan.h"
-#include "oltp-engine/src/log/log_core.h"
+#include "oltp-engine/src/log/log.h"
 #include "oltp-engine/src/txn/engine.h"
 #include "recover_files.h"
 #include "restore.h"

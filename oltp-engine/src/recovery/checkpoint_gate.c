@@ -6,7 +6,7 @@
 #include "checkpoint_gate.h"
 #include "checkpoint_pace.h"
 #include "oltp-engine/src/base/clock.h"
-#include "oltp-engine/src/log/log_core.h"
+#include "oltp-engine/src/log/log.h"
 
 void checkpoint_gate_begin(struct checkpoint_gate *gate, struct log *log, uint64_t bytes_all,
 			   uint64_t bytes_per_s, uint64_t log_bytes_max,

@@ -16,7 +16,7 @@
 #include <stdint.h>
 
 #include "checkpoint_read.h"
-#include "oltp-engine/src/log/log_core.h"
+#include "oltp-engine/src/log/log.h"
 #include "oltp-engine/src/log/log_format.h"
 #include "oltp.h"
 #include "recover_files.h"

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "oltp-engine/src/log/log_append.h"
+#include "oltp-engine/src/log/log.h"
 #include "oltp-engine/src/txn/ordered.h"
 #include "oltp-engine/src/txn/txn.h"
 #include "recover_redo.h"

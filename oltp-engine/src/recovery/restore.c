@@ -6,8 +6,7 @@
 #include <time.h>
 
 #include "oltp-engine/src/base/clock.h"
-#include "oltp-engine/src/log/log_append.h"
-#include "oltp-engine/src/log/log_core.h"
+#include "oltp-engine/src/log/log.h"
 #include "oltp-engine/src/txn/engine.h"
 #include "oltp-engine/src/txn/lost.h"
 #include "oltp-engine/src/txn/txn.h"

@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "oltp-engine/src/log/log_core.h"
+#include "oltp-engine/src/log/log.h"
 #include "oltp-engine/src/log/log_decode.h"
 
 /* What becomes of the groups' writes. */
