@@ -13,9 +13,8 @@ OLTP_SRC := $(addprefix oltp-engine/src/base/,crc32c.c epoch.c hist.c mem.c) \
 		log_thread.c) \
 	$(addprefix oltp-engine/src/cold/,cold.c cold_compact.c cold_file.c cold_visit.c fetch.c \
 		fetch_beside.c fetch_visits.c reread.c scan.c) \
-	$(addprefix oltp-engine/src/recovery/,checkpoint.c checkpoint_gate.c checkpoint_pace.c \
-		checkpoint_read.c checkpoint_write.c recover.c recover_files.c recover_keys.c recover_log.c \
-		recover_plan.c recover_read.c recover_redo.c restore.c restore_rows.c) \
+	$(addprefix oltp-engine/src/recovery/,checkpoint.c checkpoint_file.c checkpoint_pace.c \
+		recover.c recover_plan.c recover_read.c recover_redo.c restore.c) \
 	$(addprefix oltp-engine/src/memory/,blocks_native.c cutoff.c evict.c idle.c manager.c memory.c \
 		recency.c recency_sample.c shrink.c) \
 	$(addprefix oltp-engine/src/pool/,arrivals.c worker_acks.c worker_figures.c worker_pool.c \

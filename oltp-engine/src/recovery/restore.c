@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* See restore.h. */
+/* See restore.h. First the rows that are being put together, then who does it. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,12 +7,169 @@
 
 #include "oltp-engine/src/base/clock.h"
 #include "oltp-engine/src/log/log.h"
+#include "oltp-engine/src/log/log_format.h"
 #include "oltp-engine/src/txn/engine.h"
 #include "oltp-engine/src/txn/lost.h"
 #include "oltp-engine/src/txn/txn.h"
 #include "recover_read.h"
 #include "restore.h"
-#include "restore_rows.h"
+
+/*
+ * Rows that are being put together: the last that checkpoint and log say of some keys. Pure, but
+ * for the memory that they take.
+ */
+struct restore_row {
+	struct oltp_table *table;	/* NULL: the place is free */
+	uint64_t key;
+	uint8_t *data;		/* NULL: there is no such row */
+	bool is_missing;	/* there was none when it was updated, see recover_redo.h */
+};
+
+/* All zero: empty. */
+struct restore_rows {
+	struct restore_row *places;	/* open addressing; room is a power of two */
+	size_t n, room;
+};
+
+#define ROOM_MIN	1024u
+
+/* What a row takes, about. */
+static uint64_t row_bytes(const struct oltp_table *table)
+{
+	/* Up to two places for each, and what malloc needs for itself. */
+	return 2 * sizeof(struct restore_row) + 2 * sizeof(void *) + table->record_bytes;
+}
+
+static struct restore_row *place_of(const struct restore_rows *rows, const struct oltp_table *table,
+				    uint64_t key)
+{
+	size_t i = (size_t)(index_hash(key) ^ table->id) & (rows->room - 1);
+
+	while (rows->places[i].table &&
+	       (rows->places[i].table != table || rows->places[i].key != key))
+		i = (i + 1) & (rows->room - 1);
+	return &rows->places[i];
+}
+
+/* Room for one more, and half as many free places as used ones. */
+static int reserve(struct restore_rows *rows)
+{
+	struct restore_rows more = { .n = rows->n, .room = 2 * rows->room ?: ROOM_MIN };
+
+	if (3 * (rows->n + 1) <= 2 * rows->room)
+		return 0;
+	more.places = calloc(more.room, sizeof(*more.places));
+	if (!more.places)
+		return -ENOMEM;
+	for (size_t i = 0; i < rows->room; i++) {
+		const struct restore_row *row = &rows->places[i];
+
+		if (row->table)
+			*place_of(&more, row->table, row->key) = *row;
+	}
+	free(rows->places);
+	*rows = more;
+	return 0;
+}
+
+/* The one that there is, or a new one of which nothing is known. NULL: out of memory. */
+static struct restore_row *row_of(struct restore_rows *rows, struct oltp_table *table, uint64_t key)
+{
+	struct restore_row *row;
+
+	if (reserve(rows))
+		return NULL;
+	row = place_of(rows, table, key);
+	if (!row->table) {
+		*row = (struct restore_row){ .table = table, .key = key };
+		rows->n++;
+	}
+	return row;
+}
+
+/* As in recover_redo.h. Errors: -ENOMEM, -EUCLEAN (the spans do not fit the table). */
+static int rows_put(struct restore_rows *rows, struct oltp_table *table, uint64_t key,
+		    const void *data)
+{
+	struct restore_row *row = row_of(rows, table, key);
+
+	if (!row)
+		return -ENOMEM;
+	if (!row->data)
+		row->data = malloc(table->record_bytes);
+	if (!row->data)
+		return -ENOMEM;
+	memcpy(row->data, data, table->record_bytes);
+	row->is_missing = false;
+	return 0;
+}
+
+/* Looks at all spans, whether the row is there (data) or not (NULL). */
+static int set_spans(const struct oltp_table *table, uint8_t *data, const uint8_t *at,
+		     uint32_t n_spans, size_t bytes)
+{
+	for (uint32_t i = 0; i < n_spans; i++) {
+		struct log_span span;
+		size_t padded;
+
+		if (bytes < sizeof(span))
+			return -EUCLEAN;
+		memcpy(&span, at, sizeof(span));
+		at += sizeof(span);
+		bytes -= sizeof(span);
+		padded = ((size_t)span.bytes + LOG_ENTRY_ALIGN - 1) &
+			 ~(size_t)(LOG_ENTRY_ALIGN - 1);
+		if (padded > bytes || span.offset > table->record_bytes ||
+		    span.bytes > table->record_bytes - span.offset)
+			return -EUCLEAN;
+		if (data)
+			memcpy(data + span.offset, at, span.bytes);
+		at += padded;
+		bytes -= padded;
+	}
+	return 0;
+}
+
+static int rows_update(struct restore_rows *rows, struct oltp_table *table, uint64_t key,
+		       const uint8_t *spans, uint32_t n_spans, size_t bytes)
+{
+	struct restore_row *row = row_of(rows, table, key);
+
+	if (!row)
+		return -ENOMEM;
+	row->is_missing |= !row->data;
+	return set_spans(table, row->data, spans, n_spans, bytes);
+}
+
+static int rows_remove(struct restore_rows *rows, struct oltp_table *table, uint64_t key)
+{
+	struct restore_row *row = row_of(rows, table, key);
+
+	if (!row)
+		return -ENOMEM;
+	free(row->data);
+	row->data = NULL;
+	row->is_missing = false;
+	return 0;
+}
+
+/* After all was said: was one updated that is neither in the checkpoint nor in the log? */
+static bool rows_has_missing(const struct restore_rows *rows)
+{
+	for (size_t i = 0; i < rows->room; i++) {
+		if (rows->places[i].is_missing)
+			return true;
+	}
+	return false;
+}
+
+static void rows_clear(struct restore_rows *rows)
+{
+	for (size_t i = 0; i < rows->room; i++)
+		free(rows->places[i].data);
+	free(rows->places);
+	*rows = (struct restore_rows){ 0 };
+}
 
 /* For rows that are whole and not yet put back. */
 #define ROWS_BYTES	(64ull << 20)
@@ -100,7 +257,7 @@ static uint64_t missing_bytes(const struct restore *r)
 	uint64_t bytes = 0;
 
 	for (uint32_t i = 0; i < tables_count(engine); i++)
-		bytes += lost_count(engine->tables[i]) * restore_row_bytes(engine->tables[i]);
+		bytes += lost_count(engine->tables[i]) * row_bytes(engine->tables[i]);
 	return bytes;
 }
 
@@ -124,7 +281,7 @@ static int sink_put(void *ctx, struct oltp_table *table, uint64_t key, const voi
 	struct restore *r = ctx;
 	int rc = look(r, table, key);
 
-	return rc > 0 ? restore_rows_put(&r->rows, table, key, row) : rc;
+	return rc > 0 ? rows_put(&r->rows, table, key, row) : rc;
 }
 
 static int sink_update(void *ctx, struct oltp_table *table, uint64_t key, const uint8_t *spans,
@@ -133,7 +290,7 @@ static int sink_update(void *ctx, struct oltp_table *table, uint64_t key, const 
 	struct restore *r = ctx;
 	int rc = look(r, table, key);
 
-	return rc > 0 ? restore_rows_update(&r->rows, table, key, spans, n_spans, bytes) : rc;
+	return rc > 0 ? rows_update(&r->rows, table, key, spans, n_spans, bytes) : rc;
 }
 
 static int sink_remove(void *ctx, struct oltp_table *table, uint64_t key)
@@ -141,7 +298,7 @@ static int sink_remove(void *ctx, struct oltp_table *table, uint64_t key)
 	struct restore *r = ctx;
 	int rc = look(r, table, key);
 
-	return rc > 0 ? restore_rows_remove(&r->rows, table, key) : rc;
+	return rc > 0 ? rows_remove(&r->rows, table, key) : rc;
 }
 
 static int sink_flush(void *ctx)
@@ -162,7 +319,7 @@ static int read_files(struct restore *r)
 				       .end_group = r->end_group };
 	recover_read_begin(read);
 	rc = recover_read_look(read) ?: recover_read_checkpoint(read) ?: recover_read_log(read);
-	if (!rc && (read->log.next_group != r->end_group || restore_rows_has_missing(&r->rows)))
+	if (!rc && (read->log.next_group != r->end_group || rows_has_missing(&r->rows)))
 		rc = -EUCLEAN;
 	recover_read_finish(read);
 	free(read);
@@ -225,7 +382,7 @@ static int restore_part(struct restore *r)
 		if (r->rows.places[i].data)
 			rc = put_back(r, &r->rows.places[i]);
 	}
-	restore_rows_clear(&r->rows);
+	rows_clear(&r->rows);
 	return rc;
 }
 

@@ -10,7 +10,7 @@
  *      those transactions committed is in the log; once that is on disk the log is read up to
  *      there, and no further (end_group).
  *   2. Checkpoint and log are read as a recovery reads them (recover_read.h). Of keys that look
- *      like a lost one and are not in the index all is kept that is said (restore_rows.h); the last
+ *      like a lost one and are not in the index all is kept that is said (restore.c); the last
  *      of it is the row. A key that is in the index stays there (1), so nothing is kept of it.
  *   3. Each row gets a record again, and the index that in place of an INDEX_LOST. If there is no
  *      room for it others go to disk, or it is waited for. Ordered indexes still have the row.

@@ -17,7 +17,7 @@
 #include <cmocka.h>
 
 #include "log_rig.h"
-#include "oltp-engine/src/recovery/checkpoint_format.h"
+#include "oltp-engine/src/recovery/checkpoint_file.h"
 
 #define ROWS		6000u
 #define ROWS_LEFT	2000u

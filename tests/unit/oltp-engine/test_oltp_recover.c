@@ -13,7 +13,7 @@
 #include <cmocka.h>
 
 #include "durable_rig.h"
-#include "oltp-engine/src/recovery/checkpoint_format.h"
+#include "oltp-engine/src/recovery/checkpoint_file.h"
 
 static struct durable_rig rig, saved;
 

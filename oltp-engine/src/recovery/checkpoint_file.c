@@ -1,0 +1,600 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* The files of checkpoints: writing one, reading one, finding those that there are. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "checkpoint_file.h"
+#include "oltp-engine/src/base/crc32c.h"
+
+int checkpoint_path(char *path, size_t room, const char *dir, uint64_t number, const char *suffix)
+{
+	int n = snprintf(path, room, "%s/" CHECKPOINT_NAME "%s", dir, (unsigned long long)number,
+			 suffix);
+
+	return n < 0 || (size_t)n >= room ? -ENAMETOOLONG : 0;
+}
+
+/* A structure at the begin of a block of its own. */
+static int write_block(struct checkpoint_writer *writer, const void *data, size_t bytes)
+{
+	uint8_t *block = aligned_alloc(LOG_BLOCK_BYTES, LOG_BLOCK_BYTES);
+	int rc;
+
+	if (!block)
+		return -ENOMEM;
+	memset(block, 0, LOG_BLOCK_BYTES);
+	memcpy(block, data, bytes);
+	rc = log_io_write_all(writer->io, writer->fd, block, LOG_BLOCK_BYTES, writer->offset);
+	if (!rc)
+		writer->offset += LOG_BLOCK_BYTES;
+	free(block);
+	return rc;
+}
+
+static int open_to_write(const struct log_io *io, const char *path, int flags)
+{
+	int fd;
+
+	flags |= O_WRONLY | O_CLOEXEC;
+	fd = io->ops->open(io->ctx, path, flags | O_DIRECT, 0600);
+	return fd == -EINVAL ? io->ops->open(io->ctx, path, flags, 0600) : fd;
+}
+
+/*
+ * The spare under the new name, to be written over. Nothing need be synced: should a crash bring a
+ * name back that the file had as a checkpoint, there is a newer one.
+ */
+static int use_spare(struct checkpoint_writer *writer, const char *path,
+		     const struct checkpoint_spare *spare)
+{
+	const struct log_io *io = writer->io;
+	char from[CHECKPOINT_PATH_BYTES];
+	int rc;
+
+	rc = checkpoint_path(from, sizeof(from), writer->dir, spare->number,
+			     CHECKPOINT_TEMP_SUFFIX) ?:
+	     io->ops->rename(io->ctx, from, path);
+	if (rc)
+		return rc;
+	writer->fd = open_to_write(io, path, 0);
+	if (writer->fd < 0)
+		return writer->fd;
+	rc = io->ops->size(io->ctx, writer->fd, &writer->file_bytes);
+	if (!rc && writer->file_bytes <= spare->bytes_max &&
+	    writer->file_bytes % LOG_BLOCK_BYTES == 0)
+		return 0;
+	io->ops->close(io->ctx, writer->fd);
+	writer->fd = -1;
+	writer->file_bytes = 0;
+	return rc ?: -EFBIG;
+}
+
+int checkpoint_writer_open(struct checkpoint_writer *writer, const struct log_io *io,
+			   const char *dir, const struct checkpoint_header *header,
+			   const struct checkpoint_spare *spare)
+{
+	char path[CHECKPOINT_PATH_BYTES];
+	int rc;
+
+	*writer = (struct checkpoint_writer){ .io = io, .dir = dir, .header = *header, .fd = -1 };
+	writer->full_end = &writer->full;
+	memcpy(writer->header.magic, CHECKPOINT_MAGIC, LOG_MAGIC_BYTES);
+	writer->header.version = CHECKPOINT_VERSION;
+	writer->header.crc32c = 0;
+	writer->header.crc32c = crc32c(0, &writer->header, sizeof(writer->header));
+	rc = checkpoint_path(path, sizeof(path), dir, header->number, CHECKPOINT_TEMP_SUFFIX);
+	if (rc)
+		return rc;
+	/* A spare that is of no use is made empty. */
+	if (!spare || use_spare(writer, path, spare))
+		writer->fd = open_to_write(io, path, O_CREAT | O_TRUNC);
+	if (writer->fd < 0)
+		return writer->fd;
+	rc = write_block(writer, &writer->header, sizeof(writer->header));
+	if (rc)
+		checkpoint_writer_close(writer);
+	return rc;
+}
+
+static void buffer_free(struct checkpoint_buffer *buffer)
+{
+	if (buffer)
+		free(buffer->block);
+	free(buffer);
+}
+
+static struct checkpoint_buffer *buffer_get(struct checkpoint_writer *writer, size_t room)
+{
+	struct checkpoint_buffer *buffer = writer->free;
+
+	room = (room + LOG_BLOCK_BYTES - 1) & ~(size_t)(LOG_BLOCK_BYTES - 1);
+	if (buffer && buffer->room >= room) {
+		writer->free = buffer->next;
+		return buffer;
+	}
+	buffer = calloc(1, sizeof(*buffer));
+	if (!buffer)
+		return NULL;
+	buffer->block = aligned_alloc(LOG_BLOCK_BYTES, room);
+	buffer->room = room;
+	if (!buffer->block) {
+		free(buffer);
+		return NULL;
+	}
+	return buffer;
+}
+
+static void filling_ends(struct checkpoint_writer *writer)
+{
+	if (!writer->filling)
+		return;
+	writer->filling->next = NULL;
+	*writer->full_end = writer->filling;
+	writer->full_end = &writer->filling->next;
+	writer->filling = NULL;
+}
+
+static int filling_begins(struct checkpoint_writer *writer, uint32_t table, size_t row_bytes)
+{
+	size_t least = sizeof(struct checkpoint_block) + row_bytes;
+	struct checkpoint_buffer *buffer =
+		buffer_get(writer, least > CHECKPOINT_BLOCK_BYTES ? least : CHECKPOINT_BLOCK_BYTES);
+
+	if (!buffer)
+		return -ENOMEM;
+	buffer->used = sizeof(*buffer->block);
+	*buffer->block = (struct checkpoint_block){
+		.number = writer->header.number,
+		.block = writer->n_blocks++,
+		.table = table,
+	};
+	memcpy(buffer->block->magic, CHECKPOINT_BLOCK_MAGIC, LOG_MAGIC_BYTES);
+	memcpy(buffer->block->database, writer->header.database, sizeof(writer->header.database));
+	writer->filling = buffer;
+	return 0;
+}
+
+int checkpoint_writer_add(struct checkpoint_writer *writer, uint32_t table, uint32_t record_bytes,
+			  uint64_t key, const void *record)
+{
+	size_t padded = ((size_t)record_bytes + 7) & ~(size_t)7;
+	size_t row_bytes = sizeof(key) + padded;
+	struct checkpoint_buffer *buffer = writer->filling;
+	uint8_t *at;
+
+	if (!buffer || buffer->block->table != table || buffer->room - buffer->used < row_bytes) {
+		int rc;
+
+		filling_ends(writer);
+		rc = filling_begins(writer, table, row_bytes);
+		if (rc)
+			return rc;
+		buffer = writer->filling;
+	}
+	at = (uint8_t *)buffer->block + buffer->used;
+	memcpy(at, &key, sizeof(key));
+	memcpy(at + sizeof(key), record, record_bytes);
+	memset(at + sizeof(key) + record_bytes, 0, padded - record_bytes);
+	buffer->used += row_bytes;
+	buffer->block->n_rows++;
+	writer->n_rows++;
+	return 0;
+}
+
+static int write_buffer(struct checkpoint_writer *writer, const struct checkpoint_buffer *buffer)
+{
+	size_t bytes = (buffer->used + LOG_BLOCK_BYTES - 1) & ~(size_t)(LOG_BLOCK_BYTES - 1);
+	int rc;
+
+	memset((uint8_t *)buffer->block + buffer->used, 0, bytes - buffer->used);
+	buffer->block->bytes = (uint32_t)bytes;
+	buffer->block->crc32c = 0;
+	buffer->block->crc32c = crc32c(0, buffer->block, bytes);
+	rc = log_io_write_all(writer->io, writer->fd, buffer->block, bytes, writer->offset);
+	if (!rc)
+		writer->offset += bytes;
+	return rc;
+}
+
+int checkpoint_writer_write(struct checkpoint_writer *writer)
+{
+	struct checkpoint_buffer *buffer = writer->full;
+	int rc = write_buffer(writer, buffer);
+
+	if (rc)
+		return rc;
+	writer->full = buffer->next;
+	if (!writer->full)
+		writer->full_end = &writer->full;
+	buffer->next = writer->free;
+	writer->free = buffer;
+	return 0;
+}
+
+int checkpoint_writer_finish(struct checkpoint_writer *writer, uint64_t end_group,
+			     uint64_t end_csn, uint64_t end_epoch)
+{
+	struct checkpoint_end end = {
+		.version = CHECKPOINT_VERSION,
+		.number = writer->header.number,
+		.n_blocks = writer->n_blocks,
+		.n_rows = writer->n_rows,
+		.end_group = end_group,
+		.end_csn = end_csn,
+		.end_epoch = end_epoch,
+	};
+	int rc = 0;
+
+	filling_ends(writer);
+	while (!rc && writer->full)
+		rc = checkpoint_writer_write(writer);
+	if (rc)
+		return rc;
+	memcpy(end.magic, CHECKPOINT_END_MAGIC, LOG_MAGIC_BYTES);
+	memcpy(end.database, writer->header.database, sizeof(end.database));
+	end.crc32c = crc32c(0, &end, sizeof(end));
+	/* The end is where the file ends, whatever lies before it in a file that was longer. */
+	if (writer->offset + LOG_BLOCK_BYTES < writer->file_bytes)
+		writer->offset = writer->file_bytes - LOG_BLOCK_BYTES;
+	return write_block(writer, &end, sizeof(end)) ?:
+	       writer->io->ops->fdatasync(writer->io->ctx, writer->fd);
+}
+
+int checkpoint_writer_publish(struct checkpoint_writer *writer)
+{
+	char from[CHECKPOINT_PATH_BYTES], to[CHECKPOINT_PATH_BYTES];
+	const struct log_io *io = writer->io;
+	int rc;
+
+	rc = checkpoint_path(from, sizeof(from), writer->dir, writer->header.number,
+			     CHECKPOINT_TEMP_SUFFIX) ?:
+	     checkpoint_path(to, sizeof(to), writer->dir, writer->header.number, "");
+	if (rc)
+		return rc;
+	io->ops->close(io->ctx, writer->fd);
+	writer->fd = -1;
+	rc = io->ops->rename(io->ctx, from, to);
+	if (rc) {
+		io->ops->unlink(io->ctx, from);
+		return rc;
+	}
+	return io->ops->sync_dir(io->ctx, writer->dir);
+}
+
+static void buffers_free(struct checkpoint_buffer *buffer)
+{
+	while (buffer) {
+		struct checkpoint_buffer *next = buffer->next;
+
+		buffer_free(buffer);
+		buffer = next;
+	}
+}
+
+void checkpoint_writer_close(struct checkpoint_writer *writer)
+{
+	char path[CHECKPOINT_PATH_BYTES];
+
+	filling_ends(writer);
+	buffers_free(writer->full);
+	buffers_free(writer->free);
+	if (writer->fd >= 0) {
+		writer->io->ops->close(writer->io->ctx, writer->fd);
+		if (!checkpoint_path(path, sizeof(path), writer->dir, writer->header.number,
+				     CHECKPOINT_TEMP_SUFFIX))
+			writer->io->ops->unlink(writer->io->ctx, path);
+	}
+	*writer = (struct checkpoint_writer){ .fd = -1 };
+}
+
+static int open_to_read(const struct log_io *io, const char *path)
+{
+	const int flags = O_RDONLY | O_CLOEXEC;
+	int fd = io->ops->open(io->ctx, path, flags | O_DIRECT, 0);
+
+	return fd == -EINVAL ? io->ops->open(io->ctx, path, flags, 0) : fd;
+}
+
+/* All of it; a file that ends before is damaged. */
+static int read_all(const struct log_io *io, int fd, void *buffer, size_t bytes, uint64_t offset)
+{
+	ssize_t n = io->ops->pread(io->ctx, fd, buffer, bytes, offset);
+
+	if (n < 0)
+		return (int)n;
+	return (size_t)n == bytes ? 0 : -EUCLEAN;
+}
+
+static bool header_is_good(struct checkpoint_header *header, uint64_t number,
+			   const uint8_t database[16])
+{
+	uint32_t crc = header->crc32c;
+	bool is_good;
+
+	header->crc32c = 0;
+	is_good = !memcmp(header->magic, CHECKPOINT_MAGIC, LOG_MAGIC_BYTES) &&
+		  header->version == CHECKPOINT_VERSION && header->number == number &&
+		  !memcmp(header->database, database, sizeof(header->database)) &&
+		  header->n_tables <= LOG_TABLES_MAX && header->start_group &&
+		  crc32c(0, header, sizeof(*header)) == crc;
+	header->crc32c = crc;
+	return is_good;
+}
+
+static bool end_is_good(struct checkpoint_end *end, uint64_t number, const uint8_t database[16])
+{
+	uint32_t crc = end->crc32c;
+	bool is_good;
+
+	end->crc32c = 0;
+	is_good = !memcmp(end->magic, CHECKPOINT_END_MAGIC, LOG_MAGIC_BYTES) &&
+		  end->version == CHECKPOINT_VERSION && end->number == number &&
+		  !memcmp(end->database, database, sizeof(end->database)) &&
+		  crc32c(0, end, sizeof(*end)) == crc;
+	end->crc32c = crc;
+	return is_good;
+}
+
+static int look(const struct log_io *io, int fd, uint8_t *block, const uint8_t database[16],
+		struct checkpoint_info *info)
+{
+	int rc = io->ops->size(io->ctx, fd, &info->bytes);
+
+	if (rc || info->bytes < 2 * LOG_BLOCK_BYTES || info->bytes % LOG_BLOCK_BYTES)
+		return rc;
+	rc = read_all(io, fd, block, LOG_BLOCK_BYTES, 0);
+	if (rc)
+		return rc;
+	memcpy(&info->header, block, sizeof(info->header));
+	rc = read_all(io, fd, block, LOG_BLOCK_BYTES, info->bytes - LOG_BLOCK_BYTES);
+	if (rc)
+		return rc;
+	memcpy(&info->end, block, sizeof(info->end));
+	info->is_good = header_is_good(&info->header, info->number, database) &&
+			end_is_good(&info->end, info->number, database);
+	return 0;
+}
+
+int checkpoint_look(const struct log_io *io, const char *dir, uint64_t number,
+		    const uint8_t database[16], struct checkpoint_info *ret_info)
+{
+	uint8_t *block = aligned_alloc(LOG_BLOCK_BYTES, LOG_BLOCK_BYTES);
+	struct checkpoint_info info = { .number = number };
+	char path[CHECKPOINT_PATH_BYTES];
+	int rc, fd;
+
+	if (!block)
+		return -ENOMEM;
+	rc = checkpoint_path(path, sizeof(path), dir, number, "");
+	if (rc)
+		goto out;
+	fd = open_to_read(io, path);
+	if (fd < 0) {
+		rc = fd;
+		goto out;
+	}
+	rc = look(io, fd, block, database, &info);
+	io->ops->close(io->ctx, fd);
+	if (!rc || rc == -EUCLEAN) {
+		*ret_info = info;
+		rc = 0;
+	}
+out:
+	free(block);
+	return rc;
+}
+
+struct reader {
+	const struct log_io *io;
+	const struct checkpoint_info *info;
+	int fd;
+	uint8_t *buffer;
+	size_t room;
+	uint64_t offset;	/* of the next block; then all of the file but the end */
+	uint64_t n_blocks, n_rows;
+};
+
+static int make_room(struct reader *reader, size_t bytes)
+{
+	if (reader->room >= bytes)
+		return 0;
+	free(reader->buffer);
+	reader->room = 0;
+	reader->buffer = aligned_alloc(LOG_BLOCK_BYTES, bytes);
+	if (!reader->buffer)
+		return -ENOMEM;
+	reader->room = bytes;
+	return 0;
+}
+
+static bool block_is_good(const struct reader *reader, struct checkpoint_block *block)
+{
+	const struct checkpoint_header *header = &reader->info->header;
+	uint32_t crc = block->crc32c;
+
+	if (block->block != reader->n_blocks || block->number != reader->info->number ||
+	    memcmp(block->database, header->database, sizeof(block->database)))
+		return false;
+	block->crc32c = 0;
+	return crc32c(0, block, block->bytes) == crc;
+}
+
+/* Is it one, as far as its begin says, and what of it is there? */
+static bool block_is_sane(const struct reader *reader, const struct checkpoint_block *block)
+{
+	uint64_t left = reader->info->bytes - LOG_BLOCK_BYTES - reader->offset;
+
+	return !memcmp(block->magic, CHECKPOINT_BLOCK_MAGIC, LOG_MAGIC_BYTES) &&
+	       block->bytes >= LOG_BLOCK_BYTES && block->bytes % LOG_BLOCK_BYTES == 0 &&
+	       block->bytes <= left && block->table < reader->info->header.n_tables;
+}
+
+/* Most blocks are as long as each other, so that one read does for each. */
+static int read_block(struct reader *reader, struct checkpoint_rows *ret_rows)
+{
+	uint64_t left = reader->info->bytes - LOG_BLOCK_BYTES - reader->offset;
+	size_t first = left < CHECKPOINT_BLOCK_BYTES ? (size_t)left : CHECKPOINT_BLOCK_BYTES;
+	struct checkpoint_block *block;
+	uint32_t row_bytes;
+	int rc;
+
+	rc = make_room(reader, first) ?:
+	     read_all(reader->io, reader->fd, reader->buffer, first, reader->offset);
+	if (rc)
+		return rc;
+	block = (struct checkpoint_block *)reader->buffer;
+	if (!block_is_sane(reader, block))
+		return -EUCLEAN;
+	if (block->bytes > first) {
+		size_t bytes = block->bytes;
+
+		rc = make_room(reader, bytes) ?:
+		     read_all(reader->io, reader->fd, reader->buffer, bytes, reader->offset);
+		if (rc)
+			return rc;
+		block = (struct checkpoint_block *)reader->buffer;
+		if (block->bytes != bytes)
+			return -EUCLEAN;
+	}
+	if (!block_is_good(reader, block))
+		return -EUCLEAN;
+	row_bytes = 8 + ((reader->info->header.tables[block->table].record_bytes + 7) & ~7u);
+	if (block->n_rows > (block->bytes - sizeof(*block)) / row_bytes)
+		return -EUCLEAN;
+	*ret_rows = (struct checkpoint_rows){
+		.table = block->table,
+		.n_rows = block->n_rows,
+		.row_bytes = row_bytes,
+		.rows = reader->buffer + sizeof(*block),
+		.offset = reader->offset + block->bytes,
+	};
+	return 0;
+}
+
+static int read_blocks(struct reader *reader,
+		       int (*fn)(void *ctx, const struct checkpoint_rows *rows), void *ctx)
+{
+	while (reader->n_blocks < reader->info->end.n_blocks &&
+	       reader->offset < reader->info->bytes - LOG_BLOCK_BYTES) {
+		struct checkpoint_rows rows;
+		int rc = read_block(reader, &rows);
+
+		if (rc)
+			return rc;
+		rc = fn(ctx, &rows);
+		if (rc)
+			return rc;
+		reader->offset = rows.offset;
+		reader->n_blocks++;
+		reader->n_rows += rows.n_rows;
+	}
+	return reader->n_blocks == reader->info->end.n_blocks &&
+	       reader->n_rows == reader->info->end.n_rows ? 0 : -EUCLEAN;
+}
+
+int checkpoint_read(const struct log_io *io, const char *dir, const struct checkpoint_info *info,
+		    int (*fn)(void *ctx, const struct checkpoint_rows *rows), void *ctx,
+		    uint64_t *ret_offset)
+{
+	struct reader reader = { .io = io, .info = info, .offset = LOG_BLOCK_BYTES };
+	char path[CHECKPOINT_PATH_BYTES];
+	int rc = checkpoint_path(path, sizeof(path), dir, info->number, "");
+
+	*ret_offset = 0;
+	if (rc)
+		return rc;
+	reader.fd = open_to_read(io, path);
+	if (reader.fd < 0)
+		return reader.fd;
+	rc = read_blocks(&reader, fn, ctx);
+	*ret_offset = reader.offset;
+	io->ops->close(io->ctx, reader.fd);
+	free(reader.buffer);
+	return rc;
+}
+
+#define DIGITS	16u
+
+struct listing {
+	struct recover_files files;
+	int rc;
+};
+
+/* Exactly: prefix, 16 digits as they are printed, suffix. */
+static bool is_named(const char *name, const char *prefix, const char *suffix,
+		     uint64_t *ret_number)
+{
+	size_t length = strlen(prefix);
+	uint64_t number = 0;
+
+	if (strncmp(name, prefix, length) || strlen(name) < length + DIGITS ||
+	    strcmp(name + length + DIGITS, suffix))
+		return false;
+	for (uint32_t i = 0; i < DIGITS; i++) {
+		char c = name[length + i];
+
+		if (c >= '0' && c <= '9')
+			number = number << 4 | (uint64_t)(c - '0');
+		else if (c >= 'a' && c <= 'f')
+			number = number << 4 | (uint64_t)(c - 'a' + 10);
+		else
+			return false;
+	}
+	*ret_number = number;
+	return true;
+}
+
+/* The room doubles at each power of two. */
+static int push(uint64_t **numbers, size_t *n, uint64_t number)
+{
+	if ((*n & (*n - 1)) == 0) {
+		uint64_t *more = realloc(*numbers, (*n ? *n * 2 : 1) * sizeof(*more));
+
+		if (!more)
+			return -ENOMEM;
+		*numbers = more;
+	}
+	(*numbers)[(*n)++] = number;
+	return 0;
+}
+
+static void see(void *ctx, const char *name)
+{
+	struct listing *listing = ctx;
+	struct recover_files *files = &listing->files;
+	uint64_t number;
+	int rc = 0;
+
+	if (is_named(name, "log-", "", &number))
+		rc = push(&files->segments, &files->n_segments, number);
+	else if (is_named(name, "checkpoint-", "", &number))
+		rc = push(&files->checkpoints, &files->n_checkpoints, number);
+	else if (is_named(name, "checkpoint-", CHECKPOINT_TEMP_SUFFIX, &number))
+		rc = push(&files->temps, &files->n_temps, number);
+	listing->rc = listing->rc ?: rc;
+}
+
+int recover_files_list(const struct log_io *io, const char *dir, struct recover_files *ret_files)
+{
+	struct listing listing = { .rc = 0 };
+	int rc = io->ops->list(io->ctx, dir, see, &listing);
+
+	rc = rc ?: listing.rc;
+	if (rc)
+		recover_files_finish(&listing.files);
+	else
+		*ret_files = listing.files;
+	return rc;
+}
+
+void recover_files_finish(struct recover_files *files)
+{
+	free(files->segments);
+	free(files->checkpoints);
+	free(files->temps);
+	*files = (struct recover_files){ .n_segments = 0 };
+}
