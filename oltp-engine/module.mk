@@ -3,12 +3,12 @@
 # The OLTP engine, its benchmark, its server and their tests.
 
 # Rooms from the bottom up: each includes only its own headers and those of rooms before it.
-OLTP_SRC := $(addprefix oltp-engine/src/base/,crc32c.c epoch.c hist.c mem.c) \
+OLTP_SRC := $(addprefix oltp-engine/src/base/,checksum.c epoch.c hist.c mem.c) \
 	$(addprefix oltp-engine/src/io/,cold_io.c log_io_real.c) \
-	$(addprefix oltp-engine/src/index/,index.c node_pool.c tree.c tree_insert.c tree_remove.c) \
-	$(addprefix oltp-engine/src/storage/,lock.c lock_book.c room.c slots.c storage.c) \
-	$(addprefix oltp-engine/src/txn/,lost.c notes.c ordered.c txn.c txn_delete.c txn_insert.c \
-		txn_lock.c txn_prefetch.c txn_scan.c worker.c) \
+	$(addprefix oltp-engine/src/index/,index.c node_pool.c tree.c) \
+	$(addprefix oltp-engine/src/storage/,lock.c room.c slots.c storage.c) \
+	$(addprefix oltp-engine/src/txn/,lost.c notes.c ordered.c txn.c txn_rows.c txn_scan.c \
+		worker.c) \
 	$(addprefix oltp-engine/src/log/,log.c log_append.c log_buffer.c log_decode.c log_files.c \
 		log_thread.c) \
 	$(addprefix oltp-engine/src/cold/,cold.c cold_compact.c cold_file.c cold_visit.c fetch.c \

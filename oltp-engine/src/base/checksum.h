@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * A checksum against disks that return other bytes than were written. Four lanes, so that the
- * multiplications overlap; every step is a bijection of the lane for a given word and of the word
- * for a given lane, so a single changed word always changes the sum. No defence against intent.
- */
+/* Checksums of what is on disk: a fast one for cold records, CRC-32C for the log's files. */
 #ifndef OLTP_CHECKSUM_H
 #define OLTP_CHECKSUM_H
 
@@ -11,6 +7,11 @@
 #include <stdint.h>
 #include <string.h>
 
+/*
+ * A checksum against disks that return other bytes than were written. Four lanes, so that the
+ * multiplications overlap; every step is a bijection of the lane for a given word and of the word
+ * for a given lane, so a single changed word always changes the sum. No defence against intent.
+ */
 static inline uint64_t checksum_step(uint64_t lane, uint64_t word)
 {
 	lane = (lane ^ word) * 0x9fb21c651e98df25ull;
@@ -36,5 +37,13 @@ static inline uint64_t checksum(const void *data, size_t bytes, uint64_t seed)
 	}
 	return sum ^ sum >> 32;
 }
+
+/* CRC-32C (Castagnoli, RFC 3720): what the log's files are checked with. */
+
+/*
+ * Of data behind what gave crc; 0 for the beginning. In pieces it is the same as in one:
+ * crc32c(crc32c(0, "ab", 2), "c", 1) == crc32c(0, "abc", 3).
+ */
+uint32_t crc32c(uint32_t crc, const void *data, size_t bytes);
 
 #endif

@@ -2,7 +2,6 @@
 /* Blocks of memory: see mem.h. Binding to a NUMA node is left to first touch by a pinned thread. */
 #include <sys/mman.h>
 
-#include "map.h"
 #include "mem.h"
 
 #define ARENA_BYTES	(64ul << 20)

@@ -34,4 +34,11 @@ void *mem_alloc(struct mem *mem, size_t bytes);
 /* Accepts NULL. */
 void mem_free(struct mem *mem, void *addr, size_t bytes);
 
+/* Anonymous memory in huge pages. */
+
+/*
+ * Zeroed, aligned to OLTP_MEM_BLOCK_BYTES, of which bytes is a multiple; for munmap(). NULL: none.
+ */
+void *map_aligned(size_t bytes);
+
 #endif

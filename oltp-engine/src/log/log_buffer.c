@@ -11,8 +11,8 @@
 #include <sys/mman.h>
 
 #include "log_private.h"
-#include "oltp-engine/src/base/crc32c.h"
-#include "oltp-engine/src/base/map.h"
+#include "oltp-engine/src/base/checksum.h"
+#include "oltp-engine/src/base/mem.h"
 
 int log_chunk_open(struct log_buffer *buffer, uint64_t epoch, uint32_t bytes)
 {

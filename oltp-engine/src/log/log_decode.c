@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "log_decode.h"
-#include "oltp-engine/src/base/crc32c.h"
+#include "oltp-engine/src/base/checksum.h"
 
 /* Of a structure whose checksum field, at the offset, counts as 0. */
 static uint32_t crc_without(const void *data, size_t bytes, size_t offset)

@@ -8,7 +8,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "oltp-engine/src/base/map.h"
+#include "oltp-engine/src/base/mem.h"
 #include "oltp.h"
 
 struct oltp_blocks_native {

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "checkpoint_file.h"
-#include "oltp-engine/src/base/crc32c.h"
+#include "oltp-engine/src/base/checksum.h"
 
 int checkpoint_path(char *path, size_t room, const char *dir, uint64_t number, const char *suffix)
 {

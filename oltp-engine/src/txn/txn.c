@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * Transactions: strict two-phase locking with in-place updates and before-images. Adding and
- * deleting is in txn_insert.c and txn_delete.c, scanning in txn_scan.c, waiting in txn_lock.c.
+ * deleting is in txn_rows.c, scanning in txn_scan.c.
  *
  *   state	transitions
  *   IDLE	oltp_txn_begin -> ACTIVE
@@ -88,6 +88,82 @@ static void lock_release(const struct oltp_worker *worker, struct record *record
 		lock_release_shared(&record->lock, worker->stamp);
 }
 
+/* Of the youngest: an older transaction waits for something that this one holds shared. */
+static bool is_in_the_way(const void *holder)
+{
+	const struct oltp_worker *worker = holder;
+
+	for (uint32_t i = 0; i < worker->n_accesses; i++) {
+		const struct access *access = &worker->accesses[i];
+
+		if (access->kind == ACCESS_SHARED &&
+		    lock_is_in_the_way(&worker->engine->locks, worker->ts, &access->record->lock))
+			return true;
+	}
+	return false;
+}
+
+static enum oltp_rc wait_for(struct oltp_worker *worker, struct record *record, bool exclusive,
+			     uint64_t mine)
+{
+	struct lock_wait wait = {
+		.scheme = worker->engine->scheme,
+		.book = &worker->engine->locks,
+		.word = &record->lock,
+		.ts = worker->ts,
+		.exclusive = exclusive,
+		.mine = mine,
+		.n_retries = worker->n_retries,
+		.is_in_the_way = is_in_the_way,
+		.holder = worker,
+	};
+	enum oltp_rc rc = lock_contended(&wait);
+	uint64_t clock = wait.youngest >> LOCK_TS_WORKER_BITS;
+
+	if (wait.has_waited)
+		counter_add(&worker->waits, 1);
+	if (wait.was_wounded)
+		counter_add(&worker->wounds, 1);
+	/* Whoever met a younger one is young next time: no worker stays the oldest. */
+	if (clock > counter_read(&worker->clock))
+		atomic_store_explicit(&worker->clock, clock, memory_order_relaxed);
+	return rc;
+}
+
+/*
+ * The record's lock is not free. The holder may be this very transaction: *ret_is_held then says
+ * that its lock suffices and nothing was taken. OLTP_NOT_FOUND: it is, and has deleted the record.
+ * Else OLTP_OK: taken, or OLTP_CONFLICT.
+ */
+__attribute__((noinline)) static enum oltp_rc
+lock_busy(struct oltp_worker *worker, struct record *record, bool exclusive, bool *ret_is_held)
+{
+	uint64_t mine = 0;
+	enum oltp_rc rc;
+
+	*ret_is_held = true;
+	for (uint32_t i = 0; i < worker->n_accesses; i++) {
+		const struct access *access = &worker->accesses[i];
+
+		if (access->record != record || access->kind == ACCESS_NONE)
+			continue;
+		if (access->kind >= ACCESS_DELETE)
+			return OLTP_NOT_FOUND;
+		if (access->kind != ACCESS_SHARED || !exclusive)
+			return OLTP_OK;
+		mine++;
+	}
+	*ret_is_held = false;
+	rc = wait_for(worker, record, exclusive, mine);
+	if (rc)
+		return rc;
+	for (uint32_t i = 0; mine && i < worker->n_accesses; i++) {
+		if (worker->accesses[i].record == record)
+			worker->accesses[i].kind = ACCESS_NONE;
+	}
+	return OLTP_OK;
+}
+
 /* Of the accesses announced, those after the one at hand that are on disk as well. */
 static void want_ahead(struct oltp_worker *worker)
 {
@@ -158,7 +234,7 @@ static inline enum oltp_rc record_access(struct oltp_worker *worker, struct oltp
 				       lock_try_exclusive(&record->lock, worker->ts, &seen) :
 				       lock_try_shared(&record->lock, worker->ts, &seen)))) {
 			bool is_held;
-			enum oltp_rc rc = txn_lock_busy(worker, record, exclusive, &is_held);
+			enum oltp_rc rc = lock_busy(worker, record, exclusive, &is_held);
 
 			*ret_record = record;
 			if (rc)
@@ -369,4 +445,48 @@ void oltp_txn_abort(struct oltp_worker *worker)
 	}
 	txn_end(worker);
 	counter_add(&worker->aborts, 1);
+}
+
+/* Announcing what a transaction is going to touch: see oltp.h. */
+
+static void prefetch_record(const struct ahead *ahead, const struct oltp_hint *hint)
+{
+	struct record *record = index_guess(&ahead->table->index, ahead->hash);
+	const uint8_t *first, *last, *second;
+
+	if (!record)
+		return;
+	__builtin_prefetch(record, 1);
+	first = record->data + hint->offset;
+	last = first + hint->bytes - 1;
+	first -= (uintptr_t)first % CACHE_LINE_BYTES;
+	second = first + CACHE_LINE_BYTES < last ? first + CACHE_LINE_BYTES : last;
+	/* One may be there twice: cheaper than a jump that depends on where the span lies. */
+	__builtin_prefetch(first, 1);
+	__builtin_prefetch(second, 1);
+	__builtin_prefetch(last, 1);
+	for (const uint8_t *line = first + 2 * CACHE_LINE_BYTES; line + CACHE_LINE_BYTES <= last;
+	     line += CACHE_LINE_BYTES)
+		__builtin_prefetch(line, 1);
+}
+
+void oltp_txn_prefetch(struct oltp_worker *worker, struct oltp_table *table,
+		       const struct oltp_hint *hints, uint32_t n)
+{
+	struct ahead *ahead = worker->ahead;
+
+	if (n > worker->engine->txn_records_max)
+		n = worker->engine->txn_records_max;
+	worker->n_ahead = n;
+	worker->ahead_next = 0;
+	for (uint32_t i = 0; i < n; i++) {
+		ahead[i].key = hints[i].key;
+		ahead[i].hash = index_hash(hints[i].key);
+		ahead[i].table = hints[i].table ?: table;
+		index_prefetch(&ahead[i].table->index, ahead[i].hash);
+	}
+	for (uint32_t i = 0; i < n; i++) {
+		if (hints[i].bytes)
+			prefetch_record(&ahead[i], &hints[i]);
+	}
 }

@@ -4,6 +4,7 @@
 #define OLTP_TXN_H
 
 #include "engine.h"
+#include "ordered.h"
 
 /* Only oltp_txn_abort is accepted from now on. Returns rc. */
 enum oltp_rc txn_doom(struct oltp_worker *worker, enum oltp_rc rc);
@@ -41,14 +42,6 @@ struct access *txn_access_push(struct oltp_worker *worker, struct oltp_table *ta
 			       struct record *record, const struct index_ref *ref,
 			       enum access_kind kind);
 
-/*
- * The record's lock is not free. The holder may be this very transaction: *ret_is_held then says
- * that its lock suffices and nothing was taken. OLTP_NOT_FOUND: it is, and has deleted the record.
- * Else OLTP_OK: taken, or OLTP_CONFLICT.
- */
-enum oltp_rc txn_lock_busy(struct oltp_worker *worker, struct record *record, bool exclusive,
-			   bool *ret_is_held);
-
 /* An exclusively locked record with its key set and data unset; NULL: out of memory. */
 struct record *txn_record_alloc(struct oltp_worker *worker, struct oltp_table *table, uint64_t key);
 
@@ -61,10 +54,17 @@ enum oltp_rc txn_save(struct oltp_worker *worker, const struct access *access, u
 
 /*
  * The ends of transactions that deleted rows, or added any to a table with ordered indexes:
- * txn_delete.c. At commit rows go, and are ACCESS_NONE afterwards; on abort, before anything else,
+ * txn_rows.c. At commit rows go, and are ACCESS_NONE afterwards; on abort, before anything else,
  * what was added leaves the ordered indexes.
  */
 void txn_rows_commit(struct oltp_worker *worker);
 void txn_rows_abort(struct oltp_worker *worker);
+
+/*
+ * Has another row this sort key? OLTP_EXISTS: yes, and a shared lock is held on it. OLTP_OK: no,
+ * but the next moment there may be one. Anything else dooms.
+ */
+enum oltp_rc txn_scan_other(struct oltp_worker *worker, struct oltp_index *index,
+			    struct tree_key key);
 
 #endif

@@ -8,7 +8,6 @@
 #include "notes.h"
 #include "ordered.h"
 #include "txn.h"
-#include "txn_scan.h"
 
 /* Of a record; how much of it will be read is not known. */
 #define PREFETCH_BYTES	(2 * CACHE_LINE_BYTES)

@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "log_rig.h"
-#include "oltp-engine/src/base/crc32c.h"
+#include "oltp-engine/src/base/checksum.h"
 #include "oltp-engine/src/txn/engine.h"
 
 static struct log_model model;

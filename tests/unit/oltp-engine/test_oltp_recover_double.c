@@ -13,7 +13,7 @@
 #include <cmocka.h>
 
 #include "log_rig.h"
-#include "oltp-engine/src/base/crc32c.h"
+#include "oltp-engine/src/base/checksum.h"
 
 #define GROUPS_MAX	64u
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * See crc32c.h. With the processor's own instruction where there is one. It takes three cycles but
+ * See checksum.h. With the processor's own instruction where there is one. It takes three cycles but
  * one can begin each cycle: so three lanes at a time, brought together by tables that move a
  * checksum on over as many zeros as a lane is long.
  */
@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "crc32c.h"
+#include "checksum.h"
 
 #define POLYNOMIAL	0x82f63b78u	/* its bits reversed */
 #define LANE_BYTES	1024u
