@@ -21,8 +21,8 @@ PROPORTIONAL_PCT = 10.0
 SYMMETRY_PCT = 10.0
 # Interior of a plateau: a CPU counts as held before the guest has it online, and no longer works
 # for a while before it counts as given back.
-SETTLE_SHARE = 0.4
-TRIM_SHARE = 0.125
+SETTLE_SHARE = 0.3
+TRIM_SHARE = 0.2
 MIN_INTERIOR_RATES = 3
 
 

@@ -172,7 +172,7 @@ class Plans(unittest.TestCase):
         p = plan.make("spot", True, 1, 1.0)
         for node in (0, 1):
             self.assertEqual(sum(c.startup for vm in p.vms for c in vm.cells
-                                 if c.host_node == node), plan.CORES)
+                                 if c.host_node == node), plan.CORES["spot"])
 
     def test_seed_and_time_scale_arrive(self):
         p = plan.make("spot", False, 7, 2.0)
