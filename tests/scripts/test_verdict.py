@@ -370,7 +370,7 @@ class Series(unittest.TestCase):
         run, host = made_up.scale()
         found = verdict_scale.plateaus(host.samples, 2.5)
         for s in host.samples:
-            if s.t_s < found[0].begin + 0.4 * 5:
+            if s.t_s < found[0].begin + verdict_scale.SETTLE_SHARE * 5:
                 s.committed = 0
         self.assertAlmostEqual(verdict_scale.plateaus(host.samples, 2.5)[0].of.tps, 1000.0)
 
