@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* See state.h: creation, dispatch of facts, and what others may read. */
+/* See core.h: creation, and dispatch of facts. */
 #include <errno.h>
 #include <string.h>
 
@@ -38,21 +38,19 @@ struct ebb_state *ebb_state_create(const struct ebb_state_config *cfg,
 	s = cfg->alloc.alloc(cfg->alloc.ctx, sizeof(*s));
 	if (!s)
 		return NULL;
-	s->cfg = *cfg;
-	s->host = *host;
-	s->cores.host = &s->host;
-	s->policy = policy;
+	s->env.cfg = *cfg;
+	s->env.host = *host;
+	s->env.policy = policy;
+	s->env.active = (const struct ebb_vm *const *)s->active;
+	s->env.cycle = &s->cycle;
+	s->env.journal = &s->journal;
+	s->cpu.env = s->mem.env = s->broker.env = s->shared.env = &s->env;
+	s->pressure.env = s->meter.env = &s->env;
 	s->settle_at = EBB_TIME_NEVER;
-	s->pressure_at = EBB_TIME_NEVER;
-	for (uint16_t h = 0; h < EBB_MAX_NODES; h++)
-		for (int what = 0; what < EBB_PRESSED_CORE; what++)
-			ebb_violation_clear(&s->violations[what][h]);
-	for (uint16_t c = 0; c < EBB_MAX_THREADS; c++)
-		ebb_violation_clear(&s->core_violations[c]);
 	for (uint16_t c = 0; c < host->num_cores; c++) {
 		const struct ebb_core *core = &host->cores[c];
-		struct ebb_view_node *n = &s->nodes[core->node];
-		uint16_t *smt = &s->smt[core->node];
+		struct ebb_view_node *n = &s->env.nodes[core->node];
+		uint16_t *smt = &s->env.smt[core->node];
 
 		*smt = *smt == 0 || core->num_threads < *smt ? core->num_threads : *smt;
 		if (core->is_shared)
@@ -62,7 +60,9 @@ struct ebb_state *ebb_state_create(const struct ebb_state_config *cfg,
 		n->capacity = cfg->count_threads ? n->num_threads : n->num_cores;
 	}
 	core_count_capacity(s);
-	core_shared_create(s);
+	cpu_create(&s->cpu);
+	shared_create(&s->shared);
+	pressure_create(&s->pressure);
 	return s;
 }
 
@@ -72,20 +72,57 @@ void ebb_state_destroy(struct ebb_state *s)
 		return;
 	for (size_t i = 0; i < s->num_vms; i++)
 		core_vm_destroy(s, s->vms[i]);
-	s->cfg.alloc.free(s->cfg.alloc.ctx, s);
+	s->env.cfg.alloc.free(s->env.cfg.alloc.ctx, s);
 }
 
 static int report_loaded(struct ebb_state *s, usec_t now)
 {
-	if (s->is_loaded)
+	if (s->env.is_loaded)
 		return 0;
 	core_count_capacity(s);
 	core_admit_all(s, now);
-	core_claim_all(s);
-	s->is_loaded = s->plan_is_stale = s->limits_are_stale = true;
-	core_text(core_record(s, NULL, now, EBB_EVENT_POLICY)->text,
-		  "policy %s, %zu VMs of which %zu run", s->policy->name, s->num_vms,
-		  s->num_active);
+	cpu_claim_all(&s->cpu);
+	s->env.is_loaded = s->cycle.plan_is_stale = s->cycle.limits_are_stale = true;
+	core_text(core_record(&s->env, NULL, now, EBB_EVENT_POLICY)->text,
+		  "policy %s, %zu VMs of which %zu run", s->env.policy->name, s->num_vms,
+		  s->env.num_active);
+	return 0;
+}
+
+static int report_request(struct ebb_state *s, usec_t now, struct ebb_vm *vm,
+			  const struct ebb_fact_request *f)
+{
+	const int rc = cpu_may_report(vm, f);
+
+	if (rc < 0)
+		return rc;
+	core_settle(s, now);
+	return cpu_report(&s->cpu, now, vm, f);
+}
+
+static int report_times(struct ebb_state *s, usec_t now, struct ebb_vm *vm,
+			const struct ebb_fact_cpu_times *f)
+{
+	const int rc = meter_report(&s->meter, now, vm, f);
+
+	if (rc > 0)
+		pressure_report_times(&s->pressure, f->as_of, vm);
+	return rc < 0 ? rc : 0;
+}
+
+/* The id says by itself which VM and vCPU it is about: see core_action_id(). */
+static int report_done(struct ebb_state *s, usec_t now, const struct ebb_fact_action_done *f)
+{
+	const uint16_t vcpu = (uint16_t)(f->id % EBB_MAX_VCPUS);
+	const struct ebb_vm *vm = s->slots[f->id / EBB_MAX_VCPUS % EBB_MAX_VMS];
+
+	if (f->id == 0 || f->err > 0)
+		return -EINVAL;
+	/* One that is not awaited any more is ignored. */
+	if (vm && vm->is_running && vcpu < vm->num_vcpus &&
+	    !mem_done(&s->mem, now, vm, f->id, f->err) &&
+	    !shared_done(&s->shared, now, vm, f->id, f->err))
+		cpu_done(&s->cpu, now, vm, vcpu, f->id, f->err);
 	return 0;
 }
 
@@ -104,19 +141,19 @@ static int report_vm(struct ebb_state *s, usec_t now, struct ebb_vm *vm,
 	case EBB_FACT_LINK_LOST:
 		return core_link_lost(s, now, vm);
 	case EBB_FACT_REQUEST:
-		return core_request(s, now, vm, &fact->u.request);
+		return report_request(s, now, vm, &fact->u.request);
 	case EBB_FACT_TELEMETRY:
 		vm->telemetry = fact->u.telemetry;
 		vm->telemetry_at = now;
 		return 0;
 	case EBB_FACT_MEM:
-		return core_mem(s, now, vm, &fact->u.mem);
+		return mem_report(&s->mem, now, vm, &fact->u.mem);
 	case EBB_FACT_VOM:
-		return core_vom(s, now, vm, &fact->u.vom);
+		return broker_report(&s->broker, now, vm, &fact->u.vom);
 	case EBB_FACT_SLA_SET:
 		return core_sla_set(s, now, vm, &fact->u.sla_set);
 	case EBB_FACT_CPU_TIMES:
-		return core_cpu_times(s, now, vm, &fact->u.cpu_times);
+		return report_times(s, now, vm, &fact->u.cpu_times);
 	default:
 		return -EINVAL;
 	}
@@ -126,10 +163,10 @@ int ebb_state_report(struct ebb_state *s, usec_t now, const struct ebb_fact *fac
 {
 	struct ebb_vm *vm;
 
-	s->now = now;
-	s->pressure_is_stale = s->pressure_is_stale || (fact->type != EBB_FACT_REQUEST &&
-							fact->type != EBB_FACT_TELEMETRY &&
-							fact->type != EBB_FACT_ACTION_DONE);
+	s->env.now = now;
+	if (fact->type != EBB_FACT_REQUEST && fact->type != EBB_FACT_TELEMETRY &&
+	    fact->type != EBB_FACT_ACTION_DONE)
+		pressure_changed(&s->pressure);
 	switch (fact->type) {
 	case EBB_FACT_VM_DEFINED:
 		return core_vm_defined(s, now, fact);
@@ -138,7 +175,7 @@ int ebb_state_report(struct ebb_state *s, usec_t now, const struct ebb_fact *fac
 	case EBB_FACT_LOADED:
 		return report_loaded(s, now);
 	case EBB_FACT_ACTION_DONE:
-		return core_action_done(s, now, &fact->u.action_done);
+		return report_done(s, now, &fact->u.action_done);
 	default:
 		vm = core_vm_find(s, fact->uuid);
 		return vm ? report_vm(s, now, vm, fact) : -ENOENT;
@@ -149,186 +186,29 @@ int ebb_state_policy_set(struct ebb_state *s, usec_t now, const struct ebb_polic
 {
 	if (!ebb_policy_usable(policy))
 		return -EINVAL;
-	if (policy == s->policy)
+	if (policy == s->env.policy)
 		return 0;
-	s->now = now;
-	core_text(core_record(s, NULL, now, EBB_EVENT_POLICY)->text, "policy %s replaces %s",
-		  policy->name, s->policy->name);
-	s->policy = policy;
+	s->env.now = now;
+	core_text(core_record(&s->env, NULL, now, EBB_EVENT_POLICY)->text, "policy %s replaces %s",
+		  policy->name, s->env.policy->name);
+	s->env.policy = policy;
 	memset(s->policy_state, 0, sizeof(s->policy_state));
-	s->plan_is_stale = s->pressure_is_stale = true;
+	s->cycle.plan_is_stale = true;
+	pressure_changed(&s->pressure);
 	return 0;
 }
 
-/* ---- reading ------------------------------------------------------------- */
-
-const struct ebb_host *ebb_state_host(const struct ebb_state *s)
+void ebb_state_charge_all(struct ebb_state *s, usec_t now)
 {
-	return &s->host;
+	s->env.now = now;
+	meter_record_all(&s->meter);
 }
 
-const struct ebb_policy_ops *ebb_state_policy(const struct ebb_state *s)
+void ebb_state_charge_resume(struct ebb_state *s, const uint8_t *uuid, uint64_t order,
+			     const struct ebb_vm_charge *last)
 {
-	return s->policy;
-}
+	const struct ebb_vm *vm = core_vm_find(s, uuid);
 
-bool ebb_state_is_loaded(const struct ebb_state *s)
-{
-	return s->is_loaded;
-}
-
-const struct ebb_pressure *ebb_state_pressure(const struct ebb_state *s)
-{
-	return &s->cfg.pressure;
-}
-
-size_t ebb_state_num_vms(const struct ebb_state *s)
-{
-	return s->num_vms;
-}
-
-const struct ebb_vm *ebb_state_vm_at(const struct ebb_state *s, size_t i)
-{
-	return i < s->num_vms ? s->vms[i] : NULL;
-}
-
-const struct ebb_vm *ebb_state_vm(const struct ebb_state *s, const uint8_t *uuid)
-{
-	return core_vm_find(s, uuid);
-}
-
-size_t ebb_state_vms_named(const struct ebb_state *s, const char *name,
-			   const struct ebb_vm **ret_vm)
-{
-	size_t num = 0;
-
-	for (size_t i = 0; i < s->num_vms; i++) {
-		if (strcmp(s->vms[i]->name, name) != 0)
-			continue;
-		*ret_vm = s->vms[i];
-		num++;
-	}
-	return num;
-}
-
-const struct ebb_broker *ebb_state_broker(const struct ebb_state *s)
-{
-	return &s->broker;
-}
-
-void ebb_vm_totals(const struct ebb_vm *vm, struct ebb_vm_totals *ret_totals)
-{
-	*ret_totals = (struct ebb_vm_totals){ 0 };
-	for (uint16_t g = 0; vm->has_sla && g < vm->sla.num_nodes; g++) {
-		ret_totals->floor += vm->sla.nodes[g].startup;
-		ret_totals->ceiling += vm->sla.nodes[g].max;
-		ret_totals->held += vm->nodes[g].held;
-		ret_totals->lent += vm->nodes[g].lent;
-		ret_totals->limit += vm->nodes[g].limit;
-		ret_totals->target += vm->nodes[g].target;
-		ret_totals->mem_floor += vm->sla.nodes[g].mem_min * EBB_BLOCK_BYTES;
-		ret_totals->mem_ceiling += vm->sla.nodes[g].mem_max * EBB_BLOCK_BYTES;
-		ret_totals->mem_held += vm->nodes[g].pool.held * EBB_BLOCK_BYTES;
-		ret_totals->mem_limit += vm->nodes[g].pool.limit * EBB_BLOCK_BYTES;
-		ret_totals->mem_target += vm->nodes[g].pool.target * EBB_BLOCK_BYTES;
-		ret_totals->mem_unconfirmed += vm->nodes[g].pool.unconfirmed * EBB_BLOCK_BYTES;
-	}
-}
-
-uint32_t ebb_state_node_capacity(const struct ebb_state *s, uint16_t host_node)
-{
-	if (host_node >= s->host.num_nodes)
-		return 0;
-	return s->use_threads[host_node] ? s->nodes[host_node].num_cores * s->smt[host_node] :
-					   s->nodes[host_node].capacity;
-}
-
-bool ebb_state_node_uses_threads(const struct ebb_state *s, uint16_t host_node)
-{
-	return host_node < s->host.num_nodes && s->use_threads[host_node];
-}
-
-uint32_t ebb_state_node_used(const struct ebb_state *s, uint16_t host_node)
-{
-	uint32_t used = 0;
-
-	for (uint16_t t = 0; t < s->host.num_threads; t++)
-		used += s->host.threads[t].node == host_node && s->cores.owner[t].vm;
-	return used;
-}
-
-uint64_t ebb_state_pool_capacity(const struct ebb_state *s, uint16_t host_node)
-{
-	return host_node < s->host.num_nodes ? s->nodes[host_node].mem_capacity * EBB_BLOCK_BYTES :
-					       0;
-}
-
-uint64_t ebb_state_pool_bytes(const struct ebb_state *s, uint16_t host_node, uint32_t percent)
-{
-	if (host_node >= s->host.num_nodes)
-		return 0;
-	return core_percent(s->nodes[host_node].mem_capacity, percent) * EBB_BLOCK_BYTES;
-}
-
-uint64_t ebb_state_pool_held(const struct ebb_state *s, uint16_t host_node)
-{
-	uint64_t blocks = 0;
-
-	for (size_t i = 0; i < s->num_active; i++)
-		for (uint16_t g = 0; g < s->active[i]->sla.num_nodes; g++)
-			if (s->active[i]->sla.nodes[g].host_node == host_node)
-				blocks += s->active[i]->nodes[g].pool.held;
-	return blocks * EBB_BLOCK_BYTES;
-}
-
-uint64_t ebb_state_pool_promised(const struct ebb_state *s, uint16_t host_node)
-{
-	uint64_t blocks = 0;
-
-	for (size_t i = 0; i < s->num_active; i++)
-		for (uint16_t g = 0; g < s->active[i]->sla.num_nodes; g++) {
-			const struct ebb_vm_pool *p = &s->active[i]->nodes[g].pool;
-			const uint32_t reach = core_pool_reach(p);
-
-			if (s->active[i]->sla.nodes[g].host_node == host_node)
-				blocks += reach > p->limit ? reach : p->limit;
-		}
-	return blocks * EBB_BLOCK_BYTES;
-}
-
-const struct ebb_vm *ebb_state_thread_owner(const struct ebb_state *s, uint16_t thread,
-					    uint16_t *ret_vcpu)
-{
-	if (thread >= s->host.num_threads || !s->cores.owner[thread].vm)
-		return NULL;
-	if (ret_vcpu)
-		*ret_vcpu = s->cores.owner[thread].vcpu;
-	return s->cores.owner[thread].vm;
-}
-
-const char *ebb_vcpu_state_name(const struct ebb_vcpu *v)
-{
-	if (v->shared != EBB_THREAD_NONE)
-		return "shared";
-	if (v->is_startup)
-		return v->thread == EBB_THREAD_NONE ? "waiting" : "startup";
-	switch (v->life) {
-	case EBB_VCPU_PLUGGING:
-		return "plugging";
-	case EBB_VCPU_UNPLUGGING:
-		return "unplugging";
-	case EBB_VCPU_ABSENT:
-		return "absent";
-	case EBB_VCPU_PLUGGED:
-		break;
-	}
-	if (v->is_unknown)
-		return "unknown";
-	if (v->is_lent)
-		return v->is_parked ? "parked" : "lent";
-	if (v->force != EBB_FORCE_NONE)
-		return "forced";
-	if (v->is_granted)
-		return "granted";
-	return v->request >= 0 ? "placing" : "unowned";
+	if (vm)
+		meter_resume(&s->meter, vm, order, last);
 }

@@ -63,7 +63,7 @@ static double seconds(usec_t from, usec_t to)
 static bool explain_unmanaged(const struct ebb_state *s, const struct ebb_vm *vm,
 			      struct ebb_explain *e)
 {
-	if (!vm->has_sla || (vm->is_running && !vm->is_admitted && s->is_loaded)) {
+	if (!vm->has_sla || (vm->is_running && !vm->is_admitted && s->env.is_loaded)) {
 		core_text(line(e, EBB_WAIT_SLA, EBB_NODE_ANY, 0, EBB_TIME_NEVER),
 			  "not managed: %.170s", vm->error);
 		return true;
@@ -73,7 +73,7 @@ static bool explain_unmanaged(const struct ebb_state *s, const struct ebb_vm *vm
 			  "the domain does not run; it holds nothing");
 		return true;
 	}
-	if (!s->is_loaded) {
+	if (!s->env.is_loaded) {
 		core_text(line(e, EBB_WAIT_HOST, EBB_NODE_ANY, 0, EBB_TIME_NEVER),
 			  "the agent is still reading what runs; nothing is decided yet");
 		return true;
@@ -159,10 +159,10 @@ static void explain_demand(const struct ebb_vm *vm, usec_t now, struct ebb_expla
 			  "goes home by force in %.2f s",
 			  g, n->num_due, n->held, n->limit, seconds(now, n->due[0]));
 	}
-	if (vm->silent_since)
+	if (vm->cpus.silent_since)
 		core_text(line(e, EBB_WAIT_GUEST_REMOVE, EBB_NODE_ANY, 0, EBB_TIME_NEVER),
 			  "the guest let a deadline pass %.1f s ago, and asked for nothing since",
-			  seconds(vm->silent_since, now));
+			  seconds(vm->cpus.silent_since, now));
 }
 
 static void explain_requests(const struct ebb_state *s, const struct ebb_vm *vm, usec_t now,
@@ -170,7 +170,7 @@ static void explain_requests(const struct ebb_state *s, const struct ebb_vm *vm,
 {
 	for (int i = 0; i < VIRTIO_EBB_MAX_INFLIGHT; i++) {
 		const struct ebb_request *q = &vm->requests[i];
-		const usec_t until = q->received_at + s->cfg.request_usec;
+		const usec_t until = q->received_at + s->env.cfg.request_usec;
 
 		if (q->phase == EBB_REQUEST_FREE)
 			continue;
@@ -184,7 +184,7 @@ static void explain_requests(const struct ebb_state *s, const struct ebb_vm *vm,
 	for (uint16_t i = 0; i < vm->num_vcpus; i++) {
 		const struct ebb_vcpu *v = &vm->vcpus[i];
 
-		if (v->life_failures > 0 && core_vcpu_is_unowned(v))
+		if (v->life_failures > 0 && cpu_is_unowned(v))
 			core_text(line(e, EBB_WAIT_HOST, v->node, 1, v->life_retry_at),
 				  "vCPU %u could not be unplugged %u times; next try in %.1f s", i,
 				  v->life_failures, seconds(now, v->life_retry_at));
@@ -195,7 +195,7 @@ static void explain_requests(const struct ebb_state *s, const struct ebb_vm *vm,
 static void explain_holders(const struct ebb_state *s, const struct ebb_vm *vm, uint16_t host_node,
 			    usec_t now, struct ebb_explain *e)
 {
-	for (size_t i = 0; i < s->num_active; i++) {
+	for (size_t i = 0; i < s->env.num_active; i++) {
 		const struct ebb_vm *other = s->active[i];
 
 		for (uint16_t g = 0; other != vm && g < other->sla.num_nodes; g++) {
@@ -235,7 +235,7 @@ static void explain_growth(const struct ebb_state *s, const struct ebb_vm *vm, u
 			core_text(line(e, EBB_WAIT_CORES, g, n->target - n->limit, EBB_TIME_NEVER),
 				  "node %u: policy %s wants it to have %u, %u can be promised now; "
 				  "waiting for cores of host node %u",
-				  g, s->policy->name, n->target, n->limit, host_node);
+				  g, s->env.policy->name, n->target, n->limit, host_node);
 			explain_holders(s, vm, host_node, now, e);
 		}
 	}
@@ -270,7 +270,7 @@ static void explain_mem_demand(const struct ebb_vm *vm, usec_t now, struct ebb_e
 static void explain_mem_holders(const struct ebb_state *s, const struct ebb_vm *vm,
 				uint16_t host_node, usec_t now, struct ebb_explain *e)
 {
-	for (size_t i = 0; i < s->num_active; i++) {
+	for (size_t i = 0; i < s->env.num_active; i++) {
 		const struct ebb_vm *other = s->active[i];
 
 		for (uint16_t g = 0; other != vm && g < other->sla.num_nodes; g++) {
@@ -327,7 +327,7 @@ static void explain_mem_growth(const struct ebb_state *s, const struct ebb_vm *v
 				  "node %u: policy %s wants it to have %u MiB, %u can be "
 				  "promised now; "
 				  "waiting for memory of host node %u",
-				  g, s->policy->name, mib(p->target), mib(p->limit),
+				  g, s->env.policy->name, mib(p->target), mib(p->limit),
 				  vm->sla.nodes[g].host_node);
 			explain_mem_holders(s, vm, vm->sla.nodes[g].host_node, now, e);
 		}
@@ -365,7 +365,8 @@ void ebb_explain_vm(const struct ebb_state *s, const struct ebb_vm *vm, usec_t n
 	core_text(line(e, EBB_WAIT_NOTHING, EBB_NODE_ANY, 0, EBB_TIME_NEVER),
 		  "holds %u CPUs, limit %u, goal %u of policy %s (startup %u, ceiling %u, "
 		  "weight %u)",
-		  t.held, t.limit, t.target, s->policy->name, t.floor, t.ceiling, vm->sla.weight);
+		  t.held, t.limit, t.target, s->env.policy->name, t.floor, t.ceiling,
+		  vm->sla.weight);
 	if (ebb_sla_has_mem(&vm->sla) || t.mem_held > 0)
 		core_text(line(e, EBB_WAIT_NOTHING, EBB_NODE_ANY, 0, EBB_TIME_NEVER),
 			  "holds %llu MiB of pool memory, limit %llu, goal %llu (min %llu, max "
@@ -376,5 +377,5 @@ void ebb_explain_vm(const struct ebb_state *s, const struct ebb_vm *vm, usec_t n
 			  (unsigned long long)(t.mem_target >> 20),
 			  (unsigned long long)(t.mem_floor >> 20),
 			  (unsigned long long)(t.mem_ceiling >> 20), vm->sla.mem_weight);
-	core_explain_vom(s, vm, now, e);
+	broker_explain(&s->broker, vm, now, e);
 }

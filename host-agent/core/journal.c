@@ -4,7 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/internal.h"
+#include "core/journal.h"
+#include "core/room.h"
 
 void core_text(char *text, const char *format, ...)
 {
@@ -16,17 +17,18 @@ void core_text(char *text, const char *format, ...)
 	ebb_text_clean(text);
 }
 
-struct ebb_record *core_record(struct ebb_state *s, const struct ebb_vm *vm, usec_t now,
+struct ebb_record *core_record(const struct core_env *e, const struct ebb_vm *vm, usec_t now,
 			       enum ebb_event event)
 {
+	struct core_journal *l = e->journal;
 	struct ebb_record *r;
 
-	if (s->num_records == EBB_RECORDS) {
-		s->first_record = (s->first_record + 1) % EBB_RECORDS;
-		s->num_records--;
-		s->lost_records++;
+	if (l->num == EBB_RECORDS) {
+		l->first = (l->first + 1) % EBB_RECORDS;
+		l->num--;
+		l->num_lost++;
 	}
-	r = &s->records[(s->first_record + s->num_records++) % EBB_RECORDS];
+	r = &l->records[(l->first + l->num++) % EBB_RECORDS];
 	memset(r, 0, sizeof(*r));
 	r->at = now;
 	r->event = event;
@@ -38,22 +40,22 @@ struct ebb_record *core_record(struct ebb_state *s, const struct ebb_vm *vm, use
 	return r;
 }
 
-bool ebb_state_record_pop(struct ebb_state *s, struct ebb_record *ret_record)
+bool core_journal_pop(struct core_journal *l, struct ebb_record *ret_record)
 {
-	if (s->lost_records > 0) {
+	if (l->num_lost > 0) {
 		memset(ret_record, 0, sizeof(*ret_record));
 		ret_record->event = EBB_EVENT_ERROR;
 		ret_record->node = EBB_NODE_ANY;
-		ret_record->at = s->records[s->first_record].at;
+		ret_record->at = l->records[l->first].at;
 		core_text(ret_record->text, "%llu earlier records were not fetched and are lost",
-			  (unsigned long long)s->lost_records);
-		s->lost_records = 0;
+			  (unsigned long long)l->num_lost);
+		l->num_lost = 0;
 		return true;
 	}
-	if (s->num_records == 0)
+	if (l->num == 0)
 		return false;
-	*ret_record = s->records[s->first_record];
-	s->first_record = (s->first_record + 1) % EBB_RECORDS;
-	s->num_records--;
+	*ret_record = l->records[l->first];
+	l->first = (l->first + 1) % EBB_RECORDS;
+	l->num--;
 	return true;
 }

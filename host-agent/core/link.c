@@ -9,14 +9,14 @@ bool core_vm_is_driven(const struct ebb_state *s, const struct ebb_vm *vm, usec_
 {
 	if (!vm->is_running || !vm->has_driver)
 		return false;
-	return vm->link_up || now < vm->link_at + s->cfg.link_grace_usec;
+	return vm->link_up || now < vm->link_at + s->env.cfg.link_grace_usec;
 }
 
 usec_t core_vm_driven_until(const struct ebb_state *s, const struct ebb_vm *vm)
 {
 	if (!vm->is_running || !vm->work->counts_as_driven || vm->link_up)
 		return EBB_TIME_NEVER;
-	return vm->link_at + s->cfg.link_grace_usec;
+	return vm->link_at + s->env.cfg.link_grace_usec;
 }
 
 static uint16_t hello_check(const struct ebb_vm *vm, const struct ebb_fact_hello *f,
@@ -60,7 +60,7 @@ static uint16_t hello_check(const struct ebb_vm *vm, const struct ebb_fact_hello
 static void hello_refuse(struct ebb_state *s, usec_t now, struct ebb_vm *vm,
 			 const struct ebb_fact_hello *f, uint16_t reason, const char *text)
 {
-	struct ebb_record *r = core_record(s, vm, now, EBB_EVENT_ERROR);
+	struct ebb_record *r = core_record(&s->env, vm, now, EBB_EVENT_ERROR);
 
 	r->code = reason;
 	core_text(r->text, "%s; link refused", text);
@@ -75,59 +75,11 @@ static void hello_refuse(struct ebb_state *s, usec_t now, struct ebb_vm *vm,
 	vm->work->is_dirty = true;
 }
 
-/* The device lists the vCPU. */
-static void hello_listed(struct ebb_state *s, usec_t now, struct ebb_vm *vm, uint16_t vcpu,
-			 uint16_t flags, bool is_reset, const struct ebb_fact_hello *f)
-{
-	struct ebb_vcpu *v = &vm->vcpus[vcpu];
-
-	/* One that is lent stays so until its request is answered. */
-	if (core_vcpu_is_getting(vm, v) && !(flags & VIRTIO_EBB_CPU_F_LENT))
-		core_request_lose(s, vm, vcpu, VIRTIO_EBB_REASON_HOST);
-	v->is_suspect = false;
-	core_hello_lent(s, now, vm, vcpu, flags, f->is_first);
-	if (!v->is_granted)
-		v->granted_at = now;
-	v->is_granted = true;
-	v->told_forced = flags & VIRTIO_EBB_CPU_F_FORCED;
-	if (!core_vcpu_is_present(v)) {
-		v->is_unknown = false;
-		return;
-	}
-	v->is_unknown = false;
-	if (v->is_lent)
-		return;
-	if (v->thread == EBB_THREAD_NONE && v->force == EBB_FORCE_NONE)
-		core_vcpu_force(s, vm, vcpu, EBB_FORCE_NO_CORE);
-	if (is_reset)
-		core_vcpu_force(s, vm, vcpu, EBB_FORCE_RESET);
-	else if (f->has_driver && v->force == EBB_FORCE_ABSENT)
-		core_vcpu_force(s, vm, vcpu, EBB_FORCE_DEADLINE);
-}
-
-/* The device does not list the vCPU. */
-static void hello_missing(struct ebb_state *s, usec_t now, struct ebb_vm *vm, uint16_t vcpu,
-			  bool is_first)
-{
-	struct ebb_vcpu *v = &vm->vcpus[vcpu];
-
-	v->is_unknown = false;
-	if (!v->is_granted)
-		return;
-	if (!is_first && now < v->granted_at + s->cfg.confirm_usec) {
-		v->is_suspect = true;
-		return;
-	}
-	v->is_granted = v->is_suspect = v->told_forced = v->is_lent = v->is_parked = false;
-	core_touch(s, vm);
-}
-
 int core_hello(struct ebb_state *s, usec_t now, struct ebb_vm *vm, const struct ebb_fact_hello *f)
 {
 	struct ebb_vm_work *w = vm->work;
 	const bool is_reset = w->has_hello && f->resets != vm->resets;
-	bool is_listed[EBB_MAX_VCPUS] = { false };
-	uint16_t flags[EBB_MAX_VCPUS], reason, hotplugged = 0;
+	uint16_t reason, hotplugged;
 	char text[EBB_TEXT_SIZE];
 
 	if (!vm->is_running)
@@ -137,30 +89,16 @@ int core_hello(struct ebb_state *s, usec_t now, struct ebb_vm *vm, const struct 
 		hello_refuse(s, now, vm, f, reason, text);
 		return 0;
 	}
-	for (uint16_t i = 0; i < f->num_cpus; i++) {
-		is_listed[f->cpus[i].vcpu] = true;
-		flags[f->cpus[i].vcpu] = f->cpus[i].flags;
-	}
 	/* The device has completed or dropped what was asked before. */
 	if (f->is_first || is_reset || !f->has_driver)
-		core_requests_drop(s, vm);
+		cpu_drop(&s->cpu, vm);
 	if (f->is_first)
 		w->num_responses = 0;
-	for (uint16_t i = 0; i < vm->num_vcpus; i++) {
-		if (vm->vcpus[i].is_startup)
-			continue;
-		if (is_reset)
-			vm->vcpus[i].is_declined = false;
-		if (is_listed[i])
-			hello_listed(s, now, vm, i, flags[i], is_reset, f);
-		else
-			hello_missing(s, now, vm, i, f->is_first);
-		hotplugged += is_listed[i];
-	}
-	core_pools_hello(s, now, vm, f);
+	hotplugged = cpu_hello(&s->cpu, now, vm, f, is_reset);
+	mem_hello(&s->mem, now, vm, f);
 	if (is_reset) {
-		vm->conduct = (struct ebb_vm_conduct){ 0 };
-		core_vom_clear(vm);
+		meter_forget(vm);
+		broker_forget(vm);
 	}
 	vm->resets = f->resets;
 	vm->has_driver = f->has_driver;
@@ -176,11 +114,8 @@ int core_hello(struct ebb_state *s, usec_t now, struct ebb_vm *vm, const struct 
 		w->welcome.status = VIRTIO_EBB_ACK;
 		w->welcome.reason = VIRTIO_EBB_REASON_NONE;
 	}
-	/* Whatever was told before may be lost: tell again. */
-	for (uint16_t g = 0; g < vm->sla.num_nodes; g++)
-		vm->nodes[g].told_limit = UINT16_MAX;
-	core_touch(s, vm);
-	core_text(core_record(s, vm, now, EBB_EVENT_LINK)->text,
+	core_touch(&s->env, vm);
+	core_text(core_record(&s->env, vm, now, EBB_EVENT_LINK)->text,
 		  "HELLO%s: %s, %u hotplugged CPUs, %llu resets%s",
 		  f->is_first ? " on a new link" : "",
 		  f->has_driver ? "driver running" : "no driver", hotplugged,
@@ -192,16 +127,15 @@ int core_link_lost(struct ebb_state *s, usec_t now, struct ebb_vm *vm)
 {
 	if (!vm->is_running)
 		return 0;
-	core_requests_drop(s, vm);
+	cpu_drop(&s->cpu, vm);
 	vm->work->num_responses = 0;
 	vm->work->is_welcome_due = vm->work->is_close_due = false;
-	for (uint16_t i = 0; i < vm->num_vcpus; i++)
-		vm->vcpus[i].is_suspect = false;
+	cpu_link_lost(vm);
 	if (vm->link_up) {
 		vm->link_up = false;
 		vm->link_at = now;
-		core_text(core_record(s, vm, now, EBB_EVENT_LINK)->text, "link lost");
+		core_text(core_record(&s->env, vm, now, EBB_EVENT_LINK)->text, "link lost");
 	}
-	core_touch(s, vm);
+	core_touch(&s->env, vm);
 	return 0;
 }

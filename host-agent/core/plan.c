@@ -11,20 +11,21 @@
 
 void core_count_capacity(struct ebb_state *s)
 {
+	const struct ebb_pressure *p = &s->env.cfg.pressure;
 	uint64_t boot_bytes[EBB_MAX_NODES] = { 0 };
 
-	for (size_t i = 0; s->host.pool_has_boot && i < s->num_vms; i++)
+	for (size_t i = 0; s->env.host.pool_has_boot && i < s->num_vms; i++)
 		for (uint16_t g = 0; s->vms[i]->has_sla && g < s->vms[i]->sla.num_nodes; g++)
 			boot_bytes[s->vms[i]->sla.nodes[g].host_node] += s->vms[i]->boot_bytes[g];
-	for (uint16_t h = 0; h < s->host.num_nodes; h++) {
+	for (uint16_t h = 0; h < s->env.host.num_nodes; h++) {
 		const uint64_t boot = (boot_bytes[h] + EBB_BLOCK_BYTES - 1) / EBB_BLOCK_BYTES;
-		const uint32_t all = s->host.pool_blocks[h];
+		const uint32_t all = s->env.host.pool_blocks[h];
 
-		s->nodes[h].mem_capacity = boot < all ? (uint32_t)(all - boot) : 0;
-		s->nodes[h].mem_threshold = core_percent(s->nodes[h].mem_capacity,
-							 s->cfg.pressure.memory_threshold_percent);
-		s->nodes[h].mem_target = core_percent(s->nodes[h].mem_capacity,
-						      s->cfg.pressure.memory_target_percent);
+		struct ebb_view_node *n = &s->env.nodes[h];
+
+		n->mem_capacity = boot < all ? (uint32_t)(all - boot) : 0;
+		n->mem_threshold = core_percent(n->mem_capacity, p->memory_threshold_percent);
+		n->mem_target = core_percent(n->mem_capacity, p->memory_target_percent);
 	}
 }
 
@@ -95,17 +96,8 @@ static bool admit(struct ebb_vm *vm, uint64_t promised[EBB_RESOURCES][EBB_MAX_NO
 static void turn_away(struct ebb_state *s, usec_t now, struct ebb_vm *vm)
 {
 	vm->work->is_refused = true;
-	for (uint16_t i = 0; i < vm->num_vcpus; i++) {
-		struct ebb_vcpu *v = &vm->vcpus[i];
-
-		if (v->is_startup)
-			core_vcpu_release(s, vm, i);
-		else if (v->life != EBB_VCPU_ABSENT && v->force == EBB_FORCE_NONE && !v->is_lent)
-			core_vcpu_force(s, vm, i, EBB_FORCE_NO_CORE);
-	}
-	for (uint16_t g = 0; g < vm->sla.num_nodes; g++)
-		vm->nodes[g].target = vm->nodes[g].limit = vm->sla.nodes[g].startup;
-	core_text(core_record(s, vm, now, EBB_EVENT_ERROR)->text, "not admitted: %.150s",
+	cpu_turn_away(&s->cpu, vm);
+	core_text(core_record(&s->env, vm, now, EBB_EVENT_ERROR)->text, "not admitted: %.150s",
 		  vm->error);
 }
 
@@ -118,16 +110,16 @@ void core_admit_all(struct ebb_state *s, usec_t now)
 {
 	uint64_t promised[EBB_RESOURCES][EBB_MAX_NODES] = { { 0 } };
 
-	for (size_t i = 0; i < s->num_active; i++) {
+	for (size_t i = 0; i < s->env.num_active; i++) {
 		struct ebb_vm *vm = s->active[i];
 
-		if (!admit(vm, promised, s->nodes)) {
+		if (!admit(vm, promised, s->env.nodes)) {
 			if (!vm->work->is_refused)
 				turn_away(s, now, vm);
 			continue;
 		}
 		if (!vm->is_admitted)
-			core_touch(s, vm);
+			core_touch(&s->env, vm);
 		vm->is_admitted = true;
 		if (vm->work->is_refused)
 			vm->error[0] = '\0';
@@ -157,12 +149,12 @@ static void cpu_entry(const struct ebb_state *s, const struct ebb_vm *vm, uint16
 	}
 	*ret = (struct ebb_arbiter_entry){
 		.host_node = h,
-		.floor = core_to_units(s, h, sla->startup),
-		.ceiling = core_to_units(s, h, cpu_ceiling(vm, g)),
-		.used = s->use_threads[h] ? core_count_cores(s, vm, g) :
-					    (uint32_t)n->used - core_cpus_leaving(vm, g, s->now),
-		.target = core_to_units(s, h, n->target),
-		.limit = core_to_units(s, h, n->limit),
+		.floor = cpu_to_units(&s->cpu, h, sla->startup),
+		.ceiling = cpu_to_units(&s->cpu, h, cpu_ceiling(vm, g)),
+		.used = s->env.use_threads[h] ? cpu_count_cores(&s->cpu, vm, g) :
+					    (uint32_t)n->used - cpu_leaving(vm, g, s->env.now),
+		.target = cpu_to_units(&s->cpu, h, n->target),
+		.limit = cpu_to_units(&s->cpu, h, n->limit),
 	};
 }
 
@@ -171,7 +163,7 @@ static uint16_t cpus_left(const struct ebb_state *s, const struct ebb_vm *vm, ui
 			  uint32_t wish, uint32_t units)
 {
 	const uint32_t floor = vm->sla.nodes[g].startup, ceiling = cpu_ceiling(vm, g);
-	const uint32_t most = core_from_units(s, vm->sla.nodes[g].host_node, units);
+	const uint32_t most = cpu_from_units(&s->cpu, vm->sla.nodes[g].host_node, units);
 
 	wish = wish > ceiling ? ceiling : wish;
 	wish = wish > most ? most : wish;
@@ -213,7 +205,7 @@ static size_t fill_entries(struct ebb_state *s, enum ebb_resource what, bool has
 	size_t count = 0;
 	uint32_t v = 0;
 
-	for (size_t i = 0; i < s->num_active; i++) {
+	for (size_t i = 0; i < s->env.num_active; i++) {
 		const struct ebb_vm *vm = s->active[i];
 
 		for (uint16_t g = 0; takes_part(vm, what) && g < vm->sla.num_nodes; g++) {
@@ -230,7 +222,7 @@ static size_t fill_entries(struct ebb_state *s, enum ebb_resource what, bool has
 				e->wanted = 0;
 			else
 				e->wanted = what == EBB_CPUS ?
-						    core_to_units(s, e->host_node,
+						    cpu_to_units(&s->cpu, e->host_node,
 								  s->targets[v].nodes[g]) :
 						    s->targets[v].mem[g];
 		}
@@ -259,7 +251,7 @@ static uint32_t fill_view(struct ebb_state *s, usec_t now, struct ebb_view_vm *v
 {
 	uint32_t count = 0;
 
-	for (size_t i = 0; i < s->num_active; i++) {
+	for (size_t i = 0; i < s->env.num_active; i++) {
 		struct ebb_vm *vm = s->active[i];
 		struct ebb_view_vm *out;
 
@@ -281,7 +273,7 @@ static uint32_t fill_view(struct ebb_state *s, usec_t now, struct ebb_view_vm *v
 			/* Of a VM that shares cores there is nothing to decide here. */
 			if (vm->sla.is_shared)
 				continue;
-			vm->nodes[g].wanted = core_wanted(vm, g, now);
+			cpu_set_wanted(vm, g, now);
 			out->nodes[g] = (struct ebb_view_vm_node){
 				.host_node = vm->sla.nodes[g].host_node,
 				.mem = out->nodes[g].mem,
@@ -299,9 +291,9 @@ static uint32_t fill_view(struct ebb_state *s, usec_t now, struct ebb_view_vm *v
 
 static void fill_capacity(const struct ebb_state *s, enum ebb_resource what, uint32_t *ret)
 {
-	for (uint16_t h = 0; h < s->host.num_nodes; h++)
-		ret[h] = what == EBB_CPUS && s->use_threads[h] ? s->nodes[h].num_cores :
-								 capacity(&s->nodes[h], what);
+	for (uint16_t h = 0; h < s->env.host.num_nodes; h++)
+		ret[h] = what == EBB_CPUS && s->env.use_threads[h] ? s->env.nodes[h].num_cores :
+								 capacity(&s->env.nodes[h], what);
 }
 
 /* Goals from wishes; returns how many had to be clamped. */
@@ -312,20 +304,20 @@ static uint32_t set_targets(struct ebb_state *s, enum ebb_resource what, bool ha
 	size_t e = 0;
 
 	fill_capacity(s, what, has);
-	clamped = ebb_arbiter_clamp(has, s->host.num_nodes, s->entries, count);
-	for (size_t i = 0; i < s->num_active; i++) {
+	clamped = ebb_arbiter_clamp(has, s->env.host.num_nodes, s->entries, count);
+	for (size_t i = 0; i < s->env.num_active; i++) {
 		struct ebb_vm *vm = s->active[i];
 
 		for (uint16_t g = 0; takes_part(vm, what) && g < vm->sla.num_nodes; g++, e++) {
-			struct ebb_vm_node *n = &vm->nodes[g];
+			const struct ebb_vm_node *n = &vm->nodes[g];
 			const uint32_t wish = has_plan && vm->is_admitted ?
 						      s->targets[v].nodes[g] : n->target;
 
 			if (what == EBB_MEM) {
-				n->pool.target = s->entries[e].target;
+				mem_set_target(vm, g, s->entries[e].target);
 				continue;
 			}
-			n->target = cpus_left(s, vm, g, wish, s->entries[e].target);
+			cpu_set_target(vm, g, cpus_left(s, vm, g, wish, s->entries[e].target));
 			/* Below a whole core it is clamped unseen by the arbiter. */
 			clamped += n->target != wish && !vm->sla.is_shared &&
 				   s->entries[e].target == s->entries[e].wanted;
@@ -335,85 +327,63 @@ static uint32_t set_targets(struct ebb_state *s, enum ebb_resource what, bool ha
 	return clamped;
 }
 
+/*
+ * Takes over what the plan says of threads, where the floors leave room for it: where the option
+ * count_threads has let in more startup sets than there are cores, cores can not belong to one VM
+ * each.
+ */
+static void use_threads(struct ebb_state *s, const bool *wish)
+{
+	uint32_t floors[EBB_MAX_NODES] = { 0 };
+
+	memmove(s->env.use_threads, wish, sizeof(s->env.use_threads));
+	for (size_t i = 0; i < s->env.num_active; i++) {
+		const struct ebb_vm *vm = s->active[i];
+
+		for (uint16_t g = 0; vm->is_admitted && !vm->sla.is_shared && g < vm->sla.num_nodes;
+		     g++)
+			floors[vm->sla.nodes[g].host_node] += cpu_to_units(
+				&s->cpu, vm->sla.nodes[g].host_node, vm->sla.nodes[g].startup);
+	}
+	for (uint16_t h = 0; h < s->env.host.num_nodes; h++)
+		if (floors[h] > s->env.nodes[h].num_cores)
+			s->env.use_threads[h] = false;
+}
+
 static void make_plan(struct ebb_state *s, usec_t now)
 {
 	struct ebb_view view = {
 		.now = now,
-		.cooldown = s->cfg.pressure.cool_down_s * EBB_USEC_PER_SEC,
-		.num_nodes = s->host.num_nodes,
+		.cooldown = s->env.cfg.pressure.cool_down_s * EBB_USEC_PER_SEC,
+		.num_nodes = s->env.host.num_nodes,
 	};
 	struct ebb_plan plan = { .targets = s->targets };
 	uint32_t clamped;
 	int r;
 
-	memcpy(view.nodes, s->nodes, sizeof(view.nodes));
-	core_vom_fit_all(s);
+	memcpy(view.nodes, s->env.nodes, sizeof(view.nodes));
+	broker_fit_all(&s->broker);
 	view.num_vms = fill_view(s, now, s->view_vms);
 	view.vms = s->view_vms;
-	core_broker_view(s, now, &view);
+	broker_view(&s->broker, now, &view);
 	memset(s->targets, 0, view.num_vms * sizeof(s->targets[0]));
-	r = s->policy->decide(s->policy_state, &view, &plan);
+	r = s->env.policy->decide(s->policy_state, &view, &plan);
 	if (r < 0)
-		core_text(core_record(s, NULL, now, EBB_EVENT_ERROR)->text,
-			  "policy %s: %s; the last plan stays in force", s->policy->name,
+		core_text(core_record(&s->env, NULL, now, EBB_EVENT_ERROR)->text,
+			  "policy %s: %s; the last plan stays in force", s->env.policy->name,
 			  strerror(-r));
-	core_use_threads(s, r < 0 ? s->use_threads : plan.use_threads);
+	use_threads(s, r < 0 ? s->env.use_threads : plan.use_threads);
 	clamped = set_targets(s, EBB_CPUS, r >= 0);
 	clamped += set_targets(s, EBB_MEM, r >= 0);
 	if (r >= 0)
-		core_broker_decided(s, now, &plan);
+		broker_decided(&s->broker, now, &plan);
 	if (r >= 0 && clamped > 0)
-		core_text(core_record(s, NULL, now, EBB_EVENT_POLICY)->text,
+		core_text(core_record(&s->env, NULL, now, EBB_EVENT_POLICY)->text,
 			  "%u goals of policy %s were out of bounds and are clamped", clamped,
-			  s->policy->name);
+			  s->env.policy->name);
 }
 
 /* ---- limits -------------------------------------------------------------- */
-
-static void set_cpu_limit(struct ebb_state *s, usec_t now, struct ebb_vm *vm, uint16_t g,
-			  uint32_t limit)
-{
-	struct ebb_vm_node *n = &vm->nodes[g];
-	const bool is_offer = limit > n->limit;
-	struct ebb_record *r;
-
-	if (n->limit == limit)
-		return;
-	vm->work->is_dirty = true;
-	r = core_record(s, vm, now, is_offer ? EBB_EVENT_OFFER : EBB_EVENT_DEMAND);
-	r->node = g;
-	r->cpus = (uint16_t)limit;
-	if (is_offer)
-		core_text(r->text, "limit %u -> %u: %u used, goal %u of policy %s", n->limit,
-			  limit, n->used, n->target, s->policy->name);
-	else
-		core_text(r->text, "limit %u -> %u: %u held, goal %u of policy %s%s", n->limit,
-			  limit, n->held, n->target, s->policy->name,
-			  limit >= n->held ? "; nothing to give back" : "");
-	n->limit = (uint16_t)limit;
-}
-
-static void set_mem_limit(struct ebb_state *s, usec_t now, struct ebb_vm *vm, uint16_t g,
-			  uint32_t limit)
-{
-	struct ebb_vm_pool *p = &vm->nodes[g].pool;
-	struct ebb_record *r;
-
-	/* Nothing can be told before the device has said what the last agent left. */
-	if (p->limit == limit || (vm->work->is_found && !vm->work->has_hello))
-		return;
-	vm->work->is_dirty = true;
-	r = core_record(s, vm, now,
-			limit > p->limit ? EBB_EVENT_MEM_OFFER : EBB_EVENT_MEM_DEMAND);
-	r->node = g;
-	r->bytes = limit * EBB_BLOCK_BYTES;
-	core_text(r->text, "memory limit %u -> %u MiB: %u held, goal %u of policy %s%s",
-		  p->limit * EBB_BLOCK_MIB, limit * EBB_BLOCK_MIB, p->held * EBB_BLOCK_MIB,
-		  p->target * EBB_BLOCK_MIB, s->policy->name,
-		  limit < p->limit && limit >= p->held ? "; nothing to give back" : "");
-	p->limit = limit;
-	p->limit_at = now;
-}
 
 static void set_limits(struct ebb_state *s, usec_t now, enum ebb_resource what)
 {
@@ -422,17 +392,17 @@ static void set_limits(struct ebb_state *s, usec_t now, enum ebb_resource what)
 	size_t e = 0;
 
 	fill_capacity(s, what, has);
-	ebb_arbiter_limits(has, s->host.num_nodes, s->entries, count);
-	for (size_t i = 0; i < s->num_active; i++) {
+	ebb_arbiter_limits(has, s->env.host.num_nodes, s->entries, count);
+	for (size_t i = 0; i < s->env.num_active; i++) {
 		struct ebb_vm *vm = s->active[i];
 
 		for (uint16_t g = 0; takes_part(vm, what) && g < vm->sla.num_nodes; g++, e++) {
 			if (what == EBB_CPUS)
-				set_cpu_limit(s, now, vm, g,
+				cpu_set_limit(&s->cpu, now, vm, g,
 					      cpus_left(s, vm, g, vm->nodes[g].target,
 							s->entries[e].limit));
 			else
-				set_mem_limit(s, now, vm, g, s->entries[e].limit);
+				mem_set_limit(&s->mem, now, vm, g, s->entries[e].limit);
 		}
 	}
 }
@@ -443,43 +413,36 @@ static void update_driven(struct ebb_state *s, usec_t now, struct ebb_vm *vm)
 
 	if (is_driven != vm->work->counts_as_driven) {
 		vm->work->counts_as_driven = is_driven;
-		s->plan_is_stale = true;
-		core_touch(s, vm);
+		s->cycle.plan_is_stale = true;
+		core_touch(&s->env, vm);
 	}
 	if (!is_driven && vm->work->is_dirty)
-		core_cpus_force_absent(s, now, vm);
+		cpu_force_absent(&s->cpu, now, vm);
 }
 
 static usec_t next_change(const struct ebb_state *s, const struct ebb_vm *vm, usec_t now)
 {
-	usec_t at = core_vm_driven_until(s, vm);
-
-	for (uint16_t g = 0; g < vm->sla.num_nodes; g++) {
-		if (vm->nodes[g].num_due > 0)
-			at = core_sooner(at, vm->nodes[g].due[0]);
-		at = core_sooner(at, core_cpus_leaving_from(vm, g, now));
-		if (core_wanted_until(vm, g) > now)
-			at = core_sooner(at, core_wanted_until(vm, g));
-	}
-	return at;
+	return core_sooner(core_vm_driven_until(s, vm), cpu_next_at(vm, now));
 }
 
 void core_settle(struct ebb_state *s, usec_t now)
 {
-	if (!s->is_loaded)
+	uint32_t num_free[EBB_MAX_NODES];
+
+	if (!s->env.is_loaded)
 		return;
-	s->plan_is_stale = core_broker_is_due(s, now) || s->plan_is_stale;
-	if (!s->plan_is_stale && !s->limits_are_stale && now < s->settle_at)
+	s->cycle.plan_is_stale = broker_is_due(&s->broker, now) || s->cycle.plan_is_stale;
+	if (!s->cycle.plan_is_stale && !s->cycle.limits_are_stale && now < s->settle_at)
 		return;
-	core_waste(s);
-	for (size_t i = 0; i < s->num_active; i++) {
+	meter_waste(&s->meter);
+	for (size_t i = 0; i < s->env.num_active; i++) {
 		update_driven(s, now, s->active[i]);
 		if (s->active[i]->work->is_dirty)
-			core_vm_count(s, s->active[i]);
-		if (core_wants_less(s->active[i], now))
-			s->plan_is_stale = true;
+			cpu_count(&s->cpu, s->active[i]);
+		if (cpu_wants_less(s->active[i], now))
+			s->cycle.plan_is_stale = true;
 	}
-	if (s->plan_is_stale) {
+	if (s->cycle.plan_is_stale) {
 		core_count_capacity(s);
 		core_admit_all(s, now);
 		make_plan(s, now);
@@ -487,21 +450,22 @@ void core_settle(struct ebb_state *s, usec_t now)
 		 * Nobody can tell what it asked for: what it decides without counts, and not what
 		 * it would have left as it is meanwhile, demands among it that are taken back.
 		 */
-		if (core_broker_is_due(s, now))
+		if (broker_is_due(&s->broker, now))
 			make_plan(s, now);
 	}
-	s->plan_is_stale = s->limits_are_stale = false;
+	s->cycle.plan_is_stale = s->cycle.limits_are_stale = false;
 	set_limits(s, now, EBB_CPUS);
 	set_limits(s, now, EBB_MEM);
-	core_pack_all(s);
+	cpu_pack_all(&s->cpu);
 	s->settle_at = EBB_TIME_NEVER;
-	for (size_t i = 0; i < s->num_active; i++) {
+	for (size_t i = 0; i < s->env.num_active; i++) {
 		struct ebb_vm *vm = s->active[i];
 
 		if (!vm->is_admitted)
 			continue;
-		core_cpus_settle(s, now, vm);
+		cpu_settle(&s->cpu, now, vm);
 		s->settle_at = core_sooner(s->settle_at, next_change(s, vm, now));
 	}
-	core_waste_look(s);
+	cpu_count_free(&s->cpu, num_free);
+	meter_waste_from_now(&s->meter, num_free);
 }

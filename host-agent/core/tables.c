@@ -40,7 +40,7 @@ static int vm_get(struct ebb_state *s, const uint8_t *uuid, const char *name,
 	if (!vm) {
 		if (s->num_vms == EBB_MAX_VMS)
 			return -ENOSPC;
-		vm = s->cfg.alloc.alloc(s->cfg.alloc.ctx, sizeof(*vm) + sizeof(*vm->work));
+		vm = s->env.cfg.alloc.alloc(s->env.cfg.alloc.ctx, sizeof(*vm) + sizeof(*vm->work));
 		if (!vm)
 			return -ENOMEM;
 		vm->work = (struct ebb_vm_work *)(vm + 1);
@@ -60,9 +60,9 @@ static int vm_get(struct ebb_state *s, const uint8_t *uuid, const char *name,
 
 void core_vm_destroy(struct ebb_state *s, struct ebb_vm *vm)
 {
-	s->cfg.alloc.free(s->cfg.alloc.ctx, vm->vcpus);
-	s->cfg.alloc.free(s->cfg.alloc.ctx, vm->due_store);
-	s->cfg.alloc.free(s->cfg.alloc.ctx, vm);
+	s->env.cfg.alloc.free(s->env.cfg.alloc.ctx, vm->vcpus);
+	s->env.cfg.alloc.free(s->env.cfg.alloc.ctx, vm->due_store);
+	s->env.cfg.alloc.free(s->env.cfg.alloc.ctx, vm);
 }
 
 void core_vm_forget(struct ebb_state *s, struct ebb_vm *vm)
@@ -158,24 +158,24 @@ static int vcpus_replace(struct ebb_state *s, struct ebb_vm *vm,
 			 const struct ebb_fact_vm_defined *d)
 {
 	struct ebb_vcpu *vcpus =
-		s->cfg.alloc.alloc(s->cfg.alloc.ctx, d->num_vcpus * sizeof(*vcpus));
-	usec_t *due = s->cfg.alloc.alloc(s->cfg.alloc.ctx, d->num_vcpus * sizeof(*due));
+		s->env.cfg.alloc.alloc(s->env.cfg.alloc.ctx, d->num_vcpus * sizeof(*vcpus));
+	usec_t *due = s->env.cfg.alloc.alloc(s->env.cfg.alloc.ctx, d->num_vcpus * sizeof(*due));
 	usec_t *next = due;
 
 	if (!vcpus || !due) {
-		s->cfg.alloc.free(s->cfg.alloc.ctx, vcpus);
-		s->cfg.alloc.free(s->cfg.alloc.ctx, due);
+		s->env.cfg.alloc.free(s->env.cfg.alloc.ctx, vcpus);
+		s->env.cfg.alloc.free(s->env.cfg.alloc.ctx, due);
 		return -ENOMEM;
 	}
-	s->cfg.alloc.free(s->cfg.alloc.ctx, vm->vcpus);
-	s->cfg.alloc.free(s->cfg.alloc.ctx, vm->due_store);
+	s->env.cfg.alloc.free(s->env.cfg.alloc.ctx, vm->vcpus);
+	s->env.cfg.alloc.free(s->env.cfg.alloc.ctx, vm->due_store);
 	vm->vcpus = vcpus;
 	vm->due_store = due;
 	vm->num_vcpus = d->num_vcpus;
 	for (uint16_t i = 0; i < d->num_vcpus; i++) {
 		vcpus[i].node = d->vcpus[i].node;
 		vcpus[i].is_startup = d->vcpus[i].is_startup;
-		core_vcpu_clear(&vcpus[i]);
+		cpu_vcpu_clear(&vcpus[i]);
 	}
 	/* A node never owes more CPUs than it has vCPUs. */
 	for (uint16_t g = 0; g < d->sla.num_nodes; g++) {
@@ -188,7 +188,7 @@ static int vcpus_replace(struct ebb_state *s, struct ebb_vm *vm,
 
 static void record_sla(struct ebb_state *s, usec_t now, const struct ebb_vm *vm, const char *what)
 {
-	struct ebb_record *r = core_record(s, vm, now, EBB_EVENT_SLA);
+	struct ebb_record *r = core_record(&s->env, vm, now, EBB_EVENT_SLA);
 	struct ebb_vm_totals t;
 
 	r->sla = vm->sla;
@@ -208,11 +208,11 @@ static void set_sla(struct ebb_state *s, usec_t now, struct ebb_vm *vm,
 
 	if (had_sla && memcmp(&vm->sla, sla, sizeof(*sla)) == 0)
 		return;
-	core_charge(s, vm);
+	core_charge(&s->env, vm);
 	vm->sla = *sla;
 	vm->has_sla = true;
-	s->plan_is_stale = true;
-	core_touch(s, vm);
+	s->cycle.plan_is_stale = true;
+	core_touch(&s->env, vm);
 	record_sla(s, now, vm, what);
 }
 
@@ -228,7 +228,7 @@ int core_vm_invalid(struct ebb_state *s, usec_t now, const struct ebb_fact *fact
 		vm->work->is_void = true;
 	else
 		vm->has_sla = false;
-	core_text(core_record(s, vm, now, EBB_EVENT_ERROR)->text, "%.100s; %s", vm->error,
+	core_text(core_record(&s->env, vm, now, EBB_EVENT_ERROR)->text, "%.100s; %s", vm->error,
 		  vm->is_running ? "the last valid SLA stays in force until the VM stops" :
 				   "the VM is not managed");
 	return 0;
@@ -242,7 +242,7 @@ int core_vm_defined(struct ebb_state *s, usec_t now, const struct ebb_fact *fact
 	struct ebb_vm *vm;
 	int r;
 
-	r = ebb_sla_check(&d->sla, &s->host, text);
+	r = ebb_sla_check(&d->sla, &s->env.host, text);
 	if (r == 0 && (d->num_vcpus == 0 || d->num_vcpus > EBB_MAX_VCPUS)) {
 		core_text(text, "number of vCPUs is %u, allowed are 1 to %u", d->num_vcpus,
 			  EBB_MAX_VCPUS);
@@ -275,7 +275,7 @@ int core_vm_defined(struct ebb_state *s, usec_t now, const struct ebb_fact *fact
 	if (!vm->is_running || vm->is_admitted)
 		vm->error[0] = '\0';
 	take_memory(vm, d);
-	s->plan_is_stale = true;
+	s->cycle.plan_is_stale = true;
 	set_sla(s, now, vm, &d->sla, "defined");
 	return 0;
 }
@@ -292,7 +292,7 @@ int core_sla_set(struct ebb_state *s, usec_t now, struct ebb_vm *vm, const struc
 		defs[i] = (struct ebb_vcpu_def){
 			.node = vm->vcpus[i].node, .is_startup = vm->vcpus[i].is_startup,
 		};
-	r = ebb_sla_check(sla, &s->host, text);
+	r = ebb_sla_check(sla, &s->env.host, text);
 	if (r == 0 && sla->num_nodes != vm->sla.num_nodes)
 		r = -EINVAL;
 	if (r == 0)
@@ -307,7 +307,8 @@ int core_sla_set(struct ebb_state *s, usec_t now, struct ebb_vm *vm, const struc
 
 int core_vm_removed(struct ebb_state *s, usec_t now, struct ebb_vm *vm)
 {
-	core_text(core_record(s, vm, now, EBB_EVENT_SLA)->text, "the domain is no longer defined%s",
+	core_text(core_record(&s->env, vm, now, EBB_EVENT_SLA)->text,
+		  "the domain is no longer defined%s",
 		  vm->is_running ? "; managed until it stops" : "");
 	if (vm->is_running)
 		vm->is_removed = true;

@@ -55,7 +55,7 @@ static json_t *bytes_of(uint32_t blocks)
 /* What a VM was asked for on a guest node, and why. */
 static json_t *part_view(const struct ebb_vm *vm, uint16_t g)
 {
-	const struct ebb_brokered *b = &vm->nodes[g].pool.brokered;
+	const struct ebb_brokered *b = &vm->vom.brokered[g];
 
 	return json_pack("{s:s, s:i, s:i, s:i, s:o, s:o, s:o, s:o, s:I, s:I, s:b}", "name",
 			 vm->name, "node", g, "host_node", vm->sla.nodes[g].host_node, "weight",
@@ -69,7 +69,7 @@ static json_t *part_view(const struct ebb_vm *vm, uint16_t g)
 /* The same of all others that held memory of that node of the host then. */
 static json_t *others_view(const struct ebb_state *s, const struct ebb_vm *vm, uint16_t g)
 {
-	const usec_t at = vm->nodes[g].pool.brokered.at;
+	const usec_t at = vm->vom.brokered[g].at;
 	json_t *all = json_array();
 
 	for (size_t i = 0; i < ebb_state_num_vms(s); i++) {
@@ -78,8 +78,8 @@ static json_t *others_view(const struct ebb_state *s, const struct ebb_vm *vm, u
 		for (uint16_t k = 0; other != vm && other->is_running &&
 		     k < other->sla.num_nodes; k++)
 			if (other->sla.nodes[k].host_node == vm->sla.nodes[g].host_node &&
-			    other->nodes[k].pool.brokered.at == at &&
-			    other->nodes[k].pool.brokered.held > 0)
+			    other->vom.brokered[k].at == at &&
+			    other->vom.brokered[k].held > 0)
 				json_array_append_new(all, part_view(other, k));
 	}
 	return all;
@@ -90,7 +90,7 @@ json_t *ebb_view_brokered(const struct ebb_state *s, const struct ebb_vm *vm, us
 	json_t *all = json_array();
 
 	for (uint16_t g = 0; vm->is_running && g < vm->sla.num_nodes; g++) {
-		const usec_t at = vm->nodes[g].pool.brokered.at;
+		const usec_t at = vm->vom.brokered[g].at;
 		json_t *part;
 
 		if (!at)

@@ -41,8 +41,8 @@ int ebb_pressure_check(const struct ebb_pressure *p, char *ret_text)
 	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
 		if (all[i].value >= all[i].min && all[i].value <= all[i].max)
 			continue;
-		snprintf(ret_text, EBB_TEXT_SIZE, "%s=%u: allowed: %u to %u", all[i].name, all[i].value,
-			  all[i].min, all[i].max);
+		snprintf(ret_text, EBB_TEXT_SIZE, "%s=%u: allowed: %u to %u", all[i].name,
+			 all[i].value, all[i].min, all[i].max);
 		return -EINVAL;
 	}
 	if (p->memory_target_percent >= p->memory_threshold_percent) {

@@ -8,7 +8,7 @@
  * once, whenever it sees it.  Nobody is waited for longer than WAIT_USEC.  A guest that does not
  * answer is judged by what it last said, or like the average of the others (vom.c).
  */
-#include "core/internal.h"
+#include "core/broker/broker.h"
 
 #define WAIT_USEC	(2 * EBB_USEC_PER_SEC)
 /* While memory is short, time alone may change what is to be done: a cool-down ends. */
@@ -27,10 +27,10 @@ static bool can_tell(const struct ebb_vm *vm)
 	return false;
 }
 
-static bool is_awaited(const struct ebb_state *s)
+static bool is_awaited(const struct broker_room *s)
 {
-	for (size_t i = 0; i < s->num_active; i++) {
-		const struct ebb_vm *vm = s->active[i];
+	for (size_t i = 0; i < s->env->num_active; i++) {
+		const struct ebb_vm *vm = s->env->active[i];
 
 		if (vm->vom.asked == s->broker.seq && vm->vom.seq != s->broker.seq &&
 		    can_tell(vm))
@@ -39,26 +39,26 @@ static bool is_awaited(const struct ebb_state *s)
 	return false;
 }
 
-static usec_t cool_at(const struct ebb_state *s)
+static usec_t cool_at(const struct broker_room *s)
 {
 	if (s->broker.asked_at == 0)
 		return 0;
-	return s->broker.asked_at + s->cfg.pressure.cool_down_s * EBB_USEC_PER_SEC;
+	return s->broker.asked_at + s->env->cfg.pressure.cool_down_s * EBB_USEC_PER_SEC;
 }
 
 /*
  * Who gave memory is kept down until the cool-down is over: when that is only the policy knows, but
  * it brokers only where memory is short.
  */
-static usec_t lift_at(const struct ebb_state *s)
+static usec_t lift_at(const struct broker_room *s)
 {
 	const struct ebb_broker *b = &s->broker;
-	const usec_t at = b->short_at + s->cfg.pressure.cool_down_s * EBB_USEC_PER_SEC;
+	const usec_t at = b->short_at + s->env->cfg.pressure.cool_down_s * EBB_USEC_PER_SEC;
 
 	return b->short_at && b->planned_at < at ? at : EBB_TIME_NEVER;
 }
 
-static void ask(struct ebb_state *s, usec_t now)
+static void ask(struct broker_room *s, usec_t now)
 {
 	struct ebb_broker *b = &s->broker;
 
@@ -75,35 +75,40 @@ static void ask(struct ebb_state *s, usec_t now)
 	b->asked_at = now;
 	b->num_asks++;
 	b->is_open = true;
-	for (size_t i = 0; i < s->num_active; i++) {
-		struct ebb_vm *vm = s->active[i];
+	for (size_t i = 0; i < s->env->num_active; i++) {
+		const struct ebb_vm *vm = s->env->active[i];
 
 		if (!can_tell(vm))
 			continue;
-		vm->vom.asked = b->seq;
-		vm->vom.num_asks++;
-		vm->work->is_dirty = true;
+		broker_own(vm)->asked = b->seq;
+		broker_own(vm)->num_asks++;
+		core_mark(vm);
 	}
 }
 
-uint32_t core_vom_tells(const struct ebb_vm *vm)
+uint32_t broker_tells(const struct ebb_vm *vm)
 {
 	return vm->can_vom ? vm->vom.asked : 0;
 }
 
+void broker_told(const struct ebb_vm *vm)
+{
+	broker_own(vm)->told = broker_tells(vm);
+}
+
 /* ---- when to decide again ------------------------------------------------ */
 
-usec_t core_broker_at(const struct ebb_state *s)
+usec_t broker_next_at(const struct broker_room *s)
 {
 	const struct ebb_broker *b = &s->broker;
-	const usec_t review = s->policy->mem_review_usec;
+	const usec_t review = s->env->policy->mem_review_usec;
 	usec_t at = EBB_TIME_NEVER;
 
 	if (b->is_open)
 		at = is_awaited(s) ? b->asked_at + WAIT_USEC : b->asked_at;
 	if (b->is_wanted)
 		at = core_sooner(at, cool_at(s));
-	if (review > 0 && b->held_has_changed)
+	if (review > 0 && s->env->cycle->held_has_changed)
 		at = core_sooner(at, b->planned_at + review);
 	if (review > 0 && b->is_short)
 		at = core_sooner(at, b->planned_at + (review > SHORT_USEC ? review : SHORT_USEC));
@@ -112,11 +117,11 @@ usec_t core_broker_at(const struct ebb_state *s)
 	return at;
 }
 
-bool core_broker_is_due(struct ebb_state *s, usec_t now)
+bool broker_is_due(struct broker_room *s, usec_t now)
 {
 	struct ebb_broker *b = &s->broker;
 
-	if (now < core_broker_at(s))
+	if (now < broker_next_at(s))
 		return false;
 	if (b->is_open && (now >= b->asked_at + WAIT_USEC || !is_awaited(s)))
 		b->is_open = false;
@@ -140,14 +145,15 @@ static uint64_t in_use(const struct ebb_view *view, uint16_t h)
 	return used;
 }
 
-void core_broker_view(struct ebb_state *s, usec_t now, struct ebb_view *view)
+void broker_view(struct broker_room *s, usec_t now, struct ebb_view *view)
 {
 	struct ebb_broker *b = &s->broker;
 
 	view->vom_asked_at = b->asked_at;
 	view->vom_is_open = b->is_open;
 	b->planned_at = now;
-	b->is_wanted = b->held_has_changed = b->is_short = false;
+	b->is_wanted = b->is_short = false;
+	s->env->cycle->held_has_changed = false;
 	for (uint16_t h = 0; h < view->num_nodes; h++)
 		b->is_short = b->is_short || in_use(view, h) > view->nodes[h].mem_threshold;
 	if (b->is_short)
@@ -175,45 +181,46 @@ static uint32_t asks_for(const struct ebb_vm_pool *p)
 }
 
 /* The plan asks somebody for memory there whom the last one did not ask for as much. */
-static bool is_brokered(const struct ebb_state *s, uint16_t h)
+static bool is_brokered(const struct broker_room *s, uint16_t h)
 {
 	uint64_t used = 0;
 	bool asks = false;
 
-	for (size_t i = 0; i < s->num_active; i++)
-		for (uint16_t g = 0; g < s->active[i]->sla.num_nodes; g++) {
-			const struct ebb_vm_pool *p = &s->active[i]->nodes[g].pool;
-			const uint32_t floor = s->active[i]->sla.nodes[g].mem_min;
+	for (size_t i = 0; i < s->env->num_active; i++)
+		for (uint16_t g = 0; g < s->env->active[i]->sla.num_nodes; g++) {
+			const struct ebb_vm_pool *p = &s->env->active[i]->nodes[g].pool;
+			const uint32_t floor = s->env->active[i]->sla.nodes[g].mem_min;
 
-			if (s->active[i]->sla.nodes[g].host_node != h)
+			if (s->env->active[i]->sla.nodes[g].host_node != h)
 				continue;
 			used += p->held > floor ? p->held : floor;
 			asks = asks || (asks_for(p) > 0 && p->target < p->limit);
 		}
-	return asks && used > s->nodes[h].mem_threshold;
+	return asks && used > s->env->nodes[h].mem_threshold;
 }
 
-static void note(usec_t now, struct ebb_vm *vm, uint16_t g)
+static void note(usec_t now, const struct ebb_vm *vm, uint16_t g)
 {
-	struct ebb_vm_pool *p = &vm->nodes[g].pool;
+	const struct ebb_vm_pool *p = &vm->nodes[g].pool;
 	const uint32_t asked = vm->is_admitted ? asks_for(p) : 0;
 
-	p->brokered = (struct ebb_brokered){
-		.at = now, .held = p->held, .asked = asked, .cutoff = p->cutoff,
+	broker_own(vm)->brokered[g] = (struct ebb_brokered){
+		.at = now, .held = p->held, .asked = asked, .cutoff = vm->vom.cutoff[g],
 		.keeps_from = keeps_from(vm, g, asked), .vom_at = vm->vom.at,
 	};
 }
 
 /* The same of all other VMs that hold memory there. */
-static void compare(const struct ebb_state *s, const struct ebb_vm *vm, uint16_t h,
+static void compare(const struct broker_room *s, const struct ebb_vm *vm, uint16_t h,
 		    struct ebb_record *r)
 {
 	r->broker.low = UINT64_MAX;
-	for (size_t i = 0; i < s->num_active; i++)
-		for (uint16_t g = 0; s->active[i] != vm && g < s->active[i]->sla.num_nodes; g++) {
-			const struct ebb_brokered *b = &s->active[i]->nodes[g].pool.brokered;
+	for (size_t i = 0; i < s->env->num_active; i++)
+		for (uint16_t g = 0; s->env->active[i] != vm &&
+				     g < s->env->active[i]->sla.num_nodes; g++) {
+			const struct ebb_brokered *b = &s->env->active[i]->vom.brokered[g];
 
-			if (s->active[i]->sla.nodes[g].host_node != h || b->held == 0)
+			if (s->env->active[i]->sla.nodes[g].host_node != h || b->held == 0)
 				continue;
 			r->broker.num_others++;
 			if (b->keeps_from < r->broker.low)
@@ -225,11 +232,11 @@ static void compare(const struct ebb_state *s, const struct ebb_vm *vm, uint16_t
 		r->broker.low = 0;
 }
 
-static void record(struct ebb_state *s, usec_t now, const struct ebb_vm *vm, uint16_t g)
+static void record(struct broker_room *s, usec_t now, const struct ebb_vm *vm, uint16_t g)
 {
-	const struct ebb_brokered *b = &vm->nodes[g].pool.brokered;
+	const struct ebb_brokered *b = &vm->vom.brokered[g];
 	const uint16_t h = vm->sla.nodes[g].host_node;
-	struct ebb_record *r = core_record(s, vm, now, EBB_EVENT_BROKER);
+	struct ebb_record *r = core_record(s->env, vm, now, EBB_EVENT_BROKER);
 	char cutoff[EBB_VALUE_SIZE], low[EBB_VALUE_SIZE], high[EBB_VALUE_SIZE];
 
 	r->node = g;
@@ -242,7 +249,7 @@ static void record(struct ebb_state *s, usec_t now, const struct ebb_vm *vm, uin
 		r->broker.low = r->broker.high = 0;
 		core_text(r->text, "asked for %u of %u MiB by policy %s, by size alone; %u others "
 			  "hold memory of host node %u", b->asked * EBB_BLOCK_MIB,
-			  b->held * EBB_BLOCK_MIB, s->policy->name, r->broker.num_others, h);
+			  b->held * EBB_BLOCK_MIB, s->env->policy->name, r->broker.num_others, h);
 		return;
 	}
 	ebb_value_print(b->cutoff, cutoff);
@@ -254,49 +261,49 @@ static void record(struct ebb_state *s, usec_t now, const struct ebb_vm *vm, uin
 		  b->vom_at ? "as it says" : "guessed", r->broker.num_others, h, low, high);
 }
 
-static void note_node(struct ebb_state *s, usec_t now, uint16_t h)
+static void note_node(struct broker_room *s, usec_t now, uint16_t h)
 {
 	s->broker.num_brokered[h]++;
 	s->broker.brokered_at[h] = now;
-	for (size_t i = 0; i < s->num_active; i++)
-		for (uint16_t g = 0; g < s->active[i]->sla.num_nodes; g++)
-			if (s->active[i]->sla.nodes[g].host_node == h)
-				note(now, s->active[i], g);
-	for (size_t i = 0; i < s->num_active; i++)
-		for (uint16_t g = 0; g < s->active[i]->sla.num_nodes; g++)
-			if (s->active[i]->sla.nodes[g].host_node == h &&
-			    s->active[i]->nodes[g].pool.brokered.asked > 0)
-				record(s, now, s->active[i], g);
+	for (size_t i = 0; i < s->env->num_active; i++)
+		for (uint16_t g = 0; g < s->env->active[i]->sla.num_nodes; g++)
+			if (s->env->active[i]->sla.nodes[g].host_node == h)
+				note(now, s->env->active[i], g);
+	for (size_t i = 0; i < s->env->num_active; i++)
+		for (uint16_t g = 0; g < s->env->active[i]->sla.num_nodes; g++)
+			if (s->env->active[i]->sla.nodes[g].host_node == h &&
+			    s->env->active[i]->vom.brokered[g].asked > 0)
+				record(s, now, s->env->active[i], g);
 }
 
 /* A demand that is open keeps its cut-off while plans have no other for it. */
-static void set_cutoff(struct ebb_vm *vm, uint16_t g, uint64_t cutoff)
+static void set_cutoff(const struct ebb_vm *vm, uint16_t g, uint64_t cutoff)
 {
-	struct ebb_vm_pool *p = &vm->nodes[g].pool;
+	const struct ebb_vm_pool *p = &vm->nodes[g].pool;
 
 	if (asks_for(p) == 0)
 		cutoff = 0;
 	else if (cutoff == 0 && p->num_due > 0)
-		cutoff = p->cutoff;
-	if (p->cutoff == cutoff)
+		cutoff = vm->vom.cutoff[g];
+	if (vm->vom.cutoff[g] == cutoff)
 		return;
-	p->cutoff = cutoff;
-	vm->work->is_dirty = true;
+	broker_own(vm)->cutoff[g] = cutoff;
+	core_mark(vm);
 }
 
-void core_broker_decided(struct ebb_state *s, usec_t now, const struct ebb_plan *plan)
+void broker_decided(struct broker_room *s, usec_t now, const struct ebb_plan *plan)
 {
 	uint32_t v = 0;
 
-	for (size_t i = 0; i < s->num_active; i++) {
-		struct ebb_vm *vm = s->active[i];
+	for (size_t i = 0; i < s->env->num_active; i++) {
+		const struct ebb_vm *vm = s->env->active[i];
 
 		for (uint16_t g = 0; vm->is_admitted && g < vm->sla.num_nodes; g++)
 			set_cutoff(vm, g, plan->targets[v].mem_cutoff[g]);
 		v += vm->is_admitted;
 	}
 	/* To other policies it makes no difference how much is used. */
-	for (uint16_t h = 0; s->policy->mem_review_usec > 0 && h < s->host.num_nodes; h++)
+	for (uint16_t h = 0; s->env->policy->mem_review_usec > 0 && h < s->env->host.num_nodes; h++)
 		if (is_brokered(s, h))
 			note_node(s, now, h);
 	if (plan->asks_vom)

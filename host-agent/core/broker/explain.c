@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "core/explain.h"
-#include "core/internal.h"
+#include "core/broker/broker.h"
 
 /* Other VMs that are named beside it. */
 #define OTHERS	6
@@ -21,7 +21,7 @@ static double ago(usec_t at, usec_t now)
 uint32_t ebb_vm_given(const struct ebb_vm *vm, uint16_t node)
 {
 	const struct ebb_vm_pool *p = &vm->nodes[node].pool;
-	const struct ebb_brokered *b = &p->brokered;
+	const struct ebb_brokered *b = &vm->vom.brokered[node];
 	const uint32_t given = b->held > p->held ? b->held - p->held : 0;
 
 	return given < b->asked ? given : b->asked;
@@ -47,16 +47,17 @@ bool ebb_vom_summarize(const struct ebb_vm *vm, uint16_t node, struct ebb_vom_su
 	return num > 0;
 }
 
-static void explain_others(const struct ebb_state *s, const struct ebb_vm *vm, uint16_t h,
+static void explain_others(const struct broker_room *s, const struct ebb_vm *vm, uint16_t h,
 			   usec_t at, struct ebb_explain *e)
 {
 	char from[EBB_VALUE_SIZE];
 	unsigned named = 0, more = 0;
 
-	for (size_t i = 0; i < s->num_active; i++)
-		for (uint16_t g = 0; s->active[i] != vm && g < s->active[i]->sla.num_nodes; g++) {
-			const struct ebb_vm *other = s->active[i];
-			const struct ebb_brokered *b = &other->nodes[g].pool.brokered;
+	for (size_t i = 0; i < s->env->num_active; i++)
+		for (uint16_t g = 0; s->env->active[i] != vm &&
+				     g < s->env->active[i]->sla.num_nodes; g++) {
+			const struct ebb_vm *other = s->env->active[i];
+			const struct ebb_brokered *b = &other->vom.brokered[g];
 
 			if (other->sla.nodes[g].host_node != h || b->at != at || b->held == 0)
 				continue;
@@ -77,11 +78,10 @@ static void explain_others(const struct ebb_state *s, const struct ebb_vm *vm, u
 		core_text(core_explain_more(e), "  and %u others", more);
 }
 
-static void explain_brokered(const struct ebb_state *s, const struct ebb_vm *vm, uint16_t g,
+static void explain_brokered(const struct broker_room *s, const struct ebb_vm *vm, uint16_t g,
 			     usec_t now, struct ebb_explain *e)
 {
-	const struct ebb_vm_pool *p = &vm->nodes[g].pool;
-	const struct ebb_brokered *b = &p->brokered;
+	const struct ebb_brokered *b = &vm->vom.brokered[g];
 	const uint16_t h = vm->sla.nodes[g].host_node;
 	const bool is_minimum = b->held <= vm->sla.nodes[g].mem_min;
 	char value[EBB_VALUE_SIZE];
@@ -134,14 +134,14 @@ static void explain_histogram(const struct ebb_vm *vm, uint16_t g, usec_t now,
 			  vm->can_vom ? "" : " and can not", median);
 }
 
-static uint64_t in_use(const struct ebb_state *s, uint16_t h)
+static uint64_t in_use(const struct broker_room *s, uint16_t h)
 {
 	uint64_t blocks = 0;
 
-	for (size_t i = 0; i < s->num_active; i++)
-		for (uint16_t g = 0; g < s->active[i]->sla.num_nodes; g++) {
-			const struct ebb_sla_node *sla = &s->active[i]->sla.nodes[g];
-			const uint32_t held = s->active[i]->nodes[g].pool.held;
+	for (size_t i = 0; i < s->env->num_active; i++)
+		for (uint16_t g = 0; g < s->env->active[i]->sla.num_nodes; g++) {
+			const struct ebb_sla_node *sla = &s->env->active[i]->sla.nodes[g];
+			const uint32_t held = s->env->active[i]->nodes[g].pool.held;
 
 			if (sla->host_node == h)
 				blocks += held > sla->mem_min ? held : sla->mem_min;
@@ -150,11 +150,11 @@ static uint64_t in_use(const struct ebb_state *s, uint16_t h)
 }
 
 /* What comes next on a node of the host. */
-static void explain_next(const struct ebb_state *s, uint16_t h, usec_t now, struct ebb_explain *e)
+static void explain_next(const struct broker_room *s, uint16_t h, usec_t now, struct ebb_explain *e)
 {
-	const struct ebb_view_node *n = &s->nodes[h];
+	const struct ebb_view_node *n = &s->env->nodes[h];
 	const usec_t cool_at = s->broker.brokered_at[h] +
-			       s->cfg.pressure.cool_down_s * EBB_USEC_PER_SEC;
+			       s->env->cfg.pressure.cool_down_s * EBB_USEC_PER_SEC;
 	const unsigned long long used = in_use(s, h);
 	char when[EBB_TEXT_SIZE] = "";
 
@@ -166,24 +166,24 @@ static void explain_next(const struct ebb_state *s, uint16_t h, usec_t now, stru
 		  "host node %u: %llu of %llu MiB are in use; above %llu policy %s takes memory "
 		  "back down to %llu%.40s", h, used * EBB_BLOCK_MIB,
 		  (unsigned long long)n->mem_capacity * EBB_BLOCK_MIB,
-		  (unsigned long long)n->mem_threshold * EBB_BLOCK_MIB, s->policy->name,
+		  (unsigned long long)n->mem_threshold * EBB_BLOCK_MIB, s->env->policy->name,
 		  (unsigned long long)n->mem_target * EBB_BLOCK_MIB, when);
 }
 
-void core_explain_vom(const struct ebb_state *s, const struct ebb_vm *vm, usec_t now,
+void broker_explain(const struct broker_room *s, const struct ebb_vm *vm, usec_t now,
 		      struct ebb_explain *e)
 {
 	bool is_said[EBB_MAX_NODES] = { false };
 
 	/* To other policies it makes no difference how much is used. */
-	if (s->policy->mem_review_usec == 0)
+	if (s->env->policy->mem_review_usec == 0)
 		return;
 	for (uint16_t g = 0; g < vm->sla.num_nodes; g++) {
 		const uint16_t h = vm->sla.nodes[g].host_node;
 
 		if (vm->sla.nodes[g].mem_max == 0)
 			continue;
-		if (vm->nodes[g].pool.brokered.at)
+		if (vm->vom.brokered[g].at)
 			explain_brokered(s, vm, g, now, e);
 		explain_histogram(vm, g, now, e);
 		if (!is_said[h])

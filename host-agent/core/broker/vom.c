@@ -25,17 +25,34 @@
 #include <errno.h>
 #include <string.h>
 
-#include "core/internal.h"
+#include "core/broker/broker.h"
 
 #define KIB_PER_BLOCK	(EBB_BLOCK_BYTES >> 10)
 
-void core_vom_clear(struct ebb_vm *vm)
+void broker_forget(const struct ebb_vm *vm)
 {
-	struct ebb_vm_vom *v = &vm->vom;
+	struct ebb_vm_vom *v = broker_own(vm);
 
 	v->seq = 0;
 	v->at = 0;
 	memset(v->first, 0, sizeof(v->first));
+}
+
+void broker_start(const struct ebb_vm *vm)
+{
+	struct ebb_vm_vom *v = broker_own(vm);
+
+	broker_forget(vm);
+	v->asked = v->told = 0;
+	v->num_asks = v->num_answers = v->num_refused = 0;
+}
+
+void broker_stop(const struct ebb_vm *vm)
+{
+	struct ebb_vm_vom *v = broker_own(vm);
+
+	memset(v->cutoff, 0, sizeof(v->cutoff));
+	memset(v->brokered, 0, sizeof(v->brokered));
 }
 
 uint32_t ebb_vm_vom_of(const struct ebb_vm *vm, uint16_t node,
@@ -128,7 +145,7 @@ static bool fits(const struct ebb_vm *vm)
 }
 
 /* first: by guest node, as in struct ebb_vm_vom. */
-static void fit(struct ebb_vm *vm, const struct ebb_vom_bucket *in, const uint32_t *first,
+static void fit(const struct ebb_vm *vm, const struct ebb_vom_bucket *in, const uint32_t *first,
 		bool is_new)
 {
 	struct ebb_vom_bucket out[EBB_VOM_ROOM];
@@ -141,8 +158,8 @@ static void fit(struct ebb_vm *vm, const struct ebb_vom_bucket *in, const uint32
 					  held_kib(vm, g), is_new, &out[count]);
 	}
 	begin[EBB_MAX_GUEST_NODES] = count;
-	memcpy(vm->vom.first, begin, sizeof(begin));
-	memcpy(vm->vom.buckets, out, count * sizeof(out[0]));
+	memcpy(broker_own(vm)->first, begin, sizeof(begin));
+	memcpy(broker_own(vm)->buckets, out, count * sizeof(out[0]));
 }
 
 /* ---- what comes in ------------------------------------------------------- */
@@ -165,7 +182,7 @@ static const char *check(const struct ebb_vm *vm, const struct ebb_fact_vom *f)
 	return NULL;
 }
 
-static void take(struct ebb_vm *vm, const struct ebb_fact_vom *f)
+static void take(const struct ebb_vm *vm, const struct ebb_fact_vom *f)
 {
 	struct ebb_vom_bucket in[EBB_MAX_VOM_BUCKETS];
 	uint32_t first[EBB_MAX_GUEST_NODES + 1], i = 0;
@@ -182,9 +199,10 @@ static void take(struct ebb_vm *vm, const struct ebb_fact_vom *f)
 }
 
 /* What a guest says wrongly harms itself alone: its device and the link are not to blame. */
-int core_vom(struct ebb_state *s, usec_t now, struct ebb_vm *vm, const struct ebb_fact_vom *f)
+int broker_report(struct broker_room *s, usec_t now, const struct ebb_vm *vm,
+		  const struct ebb_fact_vom *f)
 {
-	struct ebb_vm_vom *v = &vm->vom;
+	struct ebb_vm_vom *v = broker_own(vm);
 	const char *fault;
 
 	if (!vm->is_running || !vm->link_up)
@@ -195,7 +213,7 @@ int core_vom(struct ebb_state *s, usec_t now, struct ebb_vm *vm, const struct eb
 	fault = check(vm, f);
 	if (fault) {
 		if (v->num_refused++ == 0)
-			core_text(core_record(s, vm, now, EBB_EVENT_ERROR)->text,
+			core_text(core_record(s->env, vm, now, EBB_EVENT_ERROR)->text,
 				  "its histogram of memory %s: not used", fault);
 		return 0;
 	}
@@ -279,43 +297,45 @@ static bool is_guessed(const struct ebb_vm *vm)
 }
 
 /* Node by node of the host; a VM's guest nodes may be spread over them in any order. */
-static void guess_vm(const struct ebb_state *s, struct ebb_vm *vm, struct spread *spreads)
+static void guess_vm(const struct broker_room *s, const struct ebb_vm *vm, struct spread *spreads)
 {
-	struct ebb_vm_vom *v = &vm->vom;
+	struct ebb_vm_vom *v = broker_own(vm);
 	uint32_t count = 0;
 
 	for (uint16_t g = 0; g < EBB_MAX_GUEST_NODES; g++) {
 		v->first[g] = count;
-		if (g < vm->sla.num_nodes && vm->sla.nodes[g].host_node < s->host.num_nodes)
+		if (g < vm->sla.num_nodes && vm->sla.nodes[g].host_node < s->env->host.num_nodes)
 			count += guess_node(&spreads[vm->sla.nodes[g].host_node], g,
 					    held_kib(vm, g), &v->buckets[count]);
 	}
 	v->first[EBB_MAX_GUEST_NODES] = count;
 }
 
-static void guess_all(struct ebb_state *s)
+static void guess_all(const struct broker_room *s)
 {
 	struct spread spreads[EBB_MAX_NODES] = { 0 };
 	bool is_needed = false;
 
-	for (size_t i = 0; i < s->num_active; i++)
-		is_needed = is_needed || is_guessed(s->active[i]);
-	for (size_t i = 0; is_needed && i < s->num_active; i++)
-		for (uint16_t h = 0; h < s->host.num_nodes; h++)
-			spread_add(&spreads[h], s->active[i], h);
-	for (size_t i = 0; is_needed && i < s->num_active; i++)
-		if (is_guessed(s->active[i]))
-			guess_vm(s, s->active[i], spreads);
+	for (size_t i = 0; i < s->env->num_active; i++)
+		is_needed = is_needed || is_guessed(s->env->active[i]);
+	for (size_t i = 0; is_needed && i < s->env->num_active; i++)
+		for (uint16_t h = 0; h < s->env->host.num_nodes; h++)
+			spread_add(&spreads[h], s->env->active[i], h);
+	for (size_t i = 0; is_needed && i < s->env->num_active; i++)
+		if (is_guessed(s->env->active[i]))
+			guess_vm(s, s->env->active[i], spreads);
 }
 
-void core_vom_fit_all(struct ebb_state *s)
+void broker_fit_all(const struct broker_room *s)
 {
 	/* Nobody ever wanted to know. */
 	if (s->broker.seq == 0)
 		return;
-	for (size_t i = 0; i < s->num_active; i++)
-		if (s->active[i]->vom.at && !fits(s->active[i]))
-			fit(s->active[i], s->active[i]->vom.buckets, s->active[i]->vom.first,
-			    false);
+	for (size_t i = 0; i < s->env->num_active; i++) {
+		const struct ebb_vm *vm = s->env->active[i];
+
+		if (vm->vom.at && !fits(vm))
+			fit(vm, vm->vom.buckets, vm->vom.first, false);
+	}
 	guess_all(s);
 }

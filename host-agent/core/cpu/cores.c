@@ -5,7 +5,7 @@
 
 #include "core/cpu/cores.h"
 
-int ebb_cores_own(struct ebb_cores *c, uint16_t thread, void *vm, uint16_t vcpu)
+int ebb_cores_own(struct ebb_cores *c, uint16_t thread, const void *vm, uint16_t vcpu)
 {
 	if (thread >= c->host->num_threads)
 		return -EINVAL;

@@ -9,7 +9,7 @@
 #include "model/types.h"
 
 struct ebb_thread_owner {
-	void *vm;			/* NULL: free */
+	const void *vm;			/* NULL: free */
 	uint16_t vcpu;
 };
 
@@ -21,7 +21,7 @@ struct ebb_cores {
 };
 
 /* -EBUSY: it has an owner; -EINVAL: no such thread. */
-int ebb_cores_own(struct ebb_cores *c, uint16_t thread, void *vm, uint16_t vcpu);
+int ebb_cores_own(struct ebb_cores *c, uint16_t thread, const void *vm, uint16_t vcpu);
 void ebb_cores_release(struct ebb_cores *c, uint16_t thread);
 
 /*

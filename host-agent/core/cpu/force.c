@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* CPUs that have to be given back, by when, and what happens then; and cores for those without. */
 #include "core/explain.h"
-#include "core/internal.h"
+#include "core/cpu/internal.h"
 
 /* Every CPU that the guest holds too many has a deadline of its own. */
-static void update_due(struct ebb_vm *vm, usec_t now)
+static void update_due(const struct ebb_vm *vm, usec_t now)
 {
 	const usec_t deadline = now + vm->sla.deadline_ms * EBB_USEC_PER_MSEC;
 
 	for (uint16_t g = 0; g < vm->sla.num_nodes; g++) {
-		struct ebb_vm_node *n = &vm->nodes[g];
+		struct ebb_vm_node *n = cpu_own_node(vm, g);
 		const uint16_t excess = n->held > n->limit ? (uint16_t)(n->held - n->limit) : 0;
 
 		/* Less is demanded than before: the latest demands are taken back. */
@@ -46,42 +46,40 @@ static int pick_victim(const struct ebb_vm *vm, uint16_t g)
 	return best;
 }
 
-static void force_overdue(struct ebb_state *s, usec_t now, struct ebb_vm *vm)
+static void force_overdue(struct cpu_room *s, usec_t now, const struct ebb_vm *vm)
 {
 	for (uint16_t g = 0; g < vm->sla.num_nodes; g++) {
-		struct ebb_vm_node *n = &vm->nodes[g];
+		struct ebb_vm_node *n = cpu_own_node(vm, g);
 
 		while (n->num_due > 0 && n->due[0] <= now) {
 			const uint16_t held = n->held;
 			const int victim = pick_victim(vm, g);
-			const struct ebb_vm_conduct before = vm->conduct;
 			char verdict[EBB_TEXT_SIZE] = "";
 			struct ebb_record *r;
 
 			if (victim < 0)
 				break;
-			if (vm->silent_since == 0)
-				vm->silent_since = n->due[0];
-			core_vcpu_force(s, vm, (uint16_t)victim, EBB_FORCE_DEADLINE);
-			core_vm_count(s, vm);
+			if (vm->cpus.silent_since == 0)
+				cpu_own(vm)->silent_since = n->due[0];
+			cpu_vcpu_force(s, vm, (uint16_t)victim, EBB_FORCE_DEADLINE);
 			/* It was not the guest who met the demand. */
-			vm->conduct = before;
+			cpu_count_forced(s, vm);
 			core_conduct_forced(vm, now);
 			if (!ebb_vm_verdict(vm, now, EBB_VERDICT_SILENT, verdict))
 				ebb_vm_verdict(vm, now, EBB_VERDICT_PARTIAL, verdict);
-			r = core_record(s, vm, now, EBB_EVENT_FORCE);
+			r = core_record(s->env, vm, now, EBB_EVENT_FORCE);
 			r->node = g;
 			r->cpus = 1;
 			core_text(r->text,
 				  "vCPU %d goes home: %u held, limit %u, and %u ms have passed; "
 				  "the guest %.60s", victim, held, n->limit, vm->sla.deadline_ms,
 				  verdict);
-			core_conduct_review(s, now, vm);
+			core_conduct_review(s->env, now, vm);
 		}
 	}
 }
 
-void core_cpus_force_absent(struct ebb_state *s, usec_t now, struct ebb_vm *vm)
+void cpu_force_absent(struct cpu_room *s, usec_t now, const struct ebb_vm *vm)
 {
 	uint16_t count = 0;
 	struct ebb_record *r;
@@ -92,12 +90,12 @@ void core_cpus_force_absent(struct ebb_state *s, usec_t now, struct ebb_vm *vm)
 		if (v->is_startup || !core_vcpu_is_present(v) || v->force != EBB_FORCE_NONE ||
 		    v->is_lent || !(v->is_granted || v->is_unknown))
 			continue;
-		core_vcpu_force(s, vm, i, EBB_FORCE_ABSENT);
+		cpu_vcpu_force(s, vm, i, EBB_FORCE_ABSENT);
 		count++;
 	}
 	if (count == 0)
 		return;
-	r = core_record(s, vm, now, EBB_EVENT_FORCE);
+	r = core_record(s->env, vm, now, EBB_EVENT_FORCE);
 	r->cpus = count;
 	core_text(r->text, "%u vCPUs go home: %s", count,
 		  vm->has_driver ? "the link has been down for too long" :
@@ -105,18 +103,18 @@ void core_cpus_force_absent(struct ebb_state *s, usec_t now, struct ebb_vm *vm)
 }
 
 /* Cores for those who were promised one and have none: startup sets, then forced vCPUs. */
-static void give_cores(struct ebb_state *s, usec_t now, struct ebb_vm *vm)
+static void give_cores(struct cpu_room *s, usec_t now, const struct ebb_vm *vm)
 {
-	vm->work->wants_cores = false;
+	cpu_own(vm)->wants_cores = false;
 	if (vm->sla.is_shared)
 		return;
 	for (uint16_t i = 0; i < vm->num_vcpus; i++) {
 		if (!vm->vcpus[i].is_startup || vm->vcpus[i].thread != EBB_THREAD_NONE)
 			continue;
-		if (!core_vcpu_own(s, vm, i, core_pick_startup(s, vm, vm->vcpus[i].node)))
-			vm->work->wants_cores = true;
+		if (!cpu_vcpu_own(s, vm, i, cpu_pick_startup(s, vm, vm->vcpus[i].node)))
+			cpu_own(vm)->wants_cores = true;
 	}
-	for (uint16_t i = 0; vm->work->counts_as_driven && vm->link_up && i < vm->num_vcpus; i++) {
+	for (uint16_t i = 0; core_counts_as_driven(vm) && vm->link_up && i < vm->num_vcpus; i++) {
 		struct ebb_vcpu *v = &vm->vcpus[i];
 		const struct ebb_vm_node *n = &vm->nodes[v->node];
 		struct ebb_record *r;
@@ -129,13 +127,13 @@ static void give_cores(struct ebb_state *s, usec_t now, struct ebb_vm *vm)
 		if (v->thread == EBB_THREAD_NONE ? n->used >= n->limit : n->held >= n->limit)
 			continue;
 		if (v->thread == EBB_THREAD_NONE &&
-		    !core_vcpu_own(s, vm, i, core_pick_thread(s, vm, v->node, true))) {
-			vm->work->wants_cores = true;
+		    !cpu_vcpu_own(s, vm, i, cpu_pick_thread(s, vm, v->node, true))) {
+			cpu_own(vm)->wants_cores = true;
 			continue;
 		}
 		v->force = EBB_FORCE_NONE;
-		core_vm_count(s, vm);
-		r = core_record(s, vm, now, EBB_EVENT_UNFORCE);
+		cpu_count(s, vm);
+		r = core_record(s->env, vm, now, EBB_EVENT_UNFORCE);
 		r->node = v->node;
 		r->cpus = 1;
 		core_text(r->text, "vCPU %u gets a core again: %u used, limit %u", i, n->used,
@@ -148,22 +146,20 @@ static void give_cores(struct ebb_state *s, usec_t now, struct ebb_vm *vm)
  * guest does not have it back yet; asked for another one, or for this one, it would have less time
  * than its deadline, or none.
  */
-static void keep_forced(struct ebb_state *s, usec_t now, struct ebb_vm *vm)
+static void keep_forced(struct cpu_room *s, usec_t now, const struct ebb_vm *vm)
 {
 	for (uint16_t i = 0; i < vm->num_vcpus; i++) {
 		const struct ebb_vcpu *v = &vm->vcpus[i];
 		const struct ebb_vm_node *n = &vm->nodes[v->node];
-		const struct ebb_vm_conduct before = vm->conduct;
 		struct ebb_record *r;
 
-		if (n->held <= n->limit || !core_vcpu_is_held(v) || !v->told_forced ||
+		if (n->held <= n->limit || !cpu_vcpu_is_held(v) || !v->told_forced ||
 		    v->request >= 0 || v->placed == v->thread)
 			continue;
-		core_vcpu_force(s, vm, i, EBB_FORCE_NO_CORE);
-		core_vm_count(s, vm);
+		cpu_vcpu_force(s, vm, i, EBB_FORCE_NO_CORE);
 		/* Nothing that the guest has given. */
-		vm->conduct = before;
-		r = core_record(s, vm, now, EBB_EVENT_FORCE);
+		cpu_count_forced(s, vm);
+		r = core_record(s->env, vm, now, EBB_EVENT_FORCE);
 		r->node = v->node;
 		r->cpus = 1;
 		core_text(r->text, "vCPU %u has not got its core back yet and stays forced: limit "
@@ -171,14 +167,77 @@ static void keep_forced(struct ebb_state *s, usec_t now, struct ebb_vm *vm)
 	}
 }
 
-void core_cpus_settle(struct ebb_state *s, usec_t now, struct ebb_vm *vm)
+void cpu_turn_away(struct cpu_room *s, const struct ebb_vm *vm)
 {
-	if (vm->work->is_dirty || vm->work->wants_cores)
+	for (uint16_t i = 0; i < vm->num_vcpus; i++) {
+		const struct ebb_vcpu *v = &vm->vcpus[i];
+
+		if (v->is_startup)
+			cpu_vcpu_release(s, vm, i);
+		else if (v->life != EBB_VCPU_ABSENT && v->force == EBB_FORCE_NONE && !v->is_lent)
+			cpu_vcpu_force(s, vm, i, EBB_FORCE_NO_CORE);
+	}
+	for (uint16_t g = 0; g < vm->sla.num_nodes; g++)
+		cpu_own_node(vm, g)->target = cpu_own_node(vm, g)->limit = vm->sla.nodes[g].startup;
+}
+
+/* ---- limits -------------------------------------------------------------- */
+
+void cpu_set_wanted(const struct ebb_vm *vm, uint16_t g, usec_t now)
+{
+	cpu_own_node(vm, g)->wanted = core_wanted(vm, g, now);
+}
+
+void cpu_set_target(const struct ebb_vm *vm, uint16_t g, uint16_t target)
+{
+	cpu_own_node(vm, g)->target = target;
+}
+
+void cpu_set_limit(const struct cpu_room *s, usec_t now, const struct ebb_vm *vm, uint16_t g,
+		   uint32_t limit)
+{
+	struct ebb_vm_node *n = cpu_own_node(vm, g);
+	const bool is_offer = limit > n->limit;
+	struct ebb_record *r;
+
+	if (n->limit == limit)
+		return;
+	core_mark(vm);
+	r = core_record(s->env, vm, now, is_offer ? EBB_EVENT_OFFER : EBB_EVENT_DEMAND);
+	r->node = g;
+	r->cpus = (uint16_t)limit;
+	if (is_offer)
+		core_text(r->text, "limit %u -> %u: %u used, goal %u of policy %s", n->limit,
+			  limit, n->used, n->target, s->env->policy->name);
+	else
+		core_text(r->text, "limit %u -> %u: %u held, goal %u of policy %s%s", n->limit,
+			  limit, n->held, n->target, s->env->policy->name,
+			  limit >= n->held ? "; nothing to give back" : "");
+	n->limit = (uint16_t)limit;
+}
+
+void cpu_settle(struct cpu_room *s, usec_t now, const struct ebb_vm *vm)
+{
+	if (core_is_marked(vm) || vm->cpus.wants_cores)
 		give_cores(s, now, vm);
-	core_requests_retry(s, now, vm);
-	if (vm->work->is_dirty) {
+	cpu_requests_retry(s, now, vm);
+	if (core_is_marked(vm)) {
 		keep_forced(s, now, vm);
 		update_due(vm, now);
 	}
 	force_overdue(s, now, vm);
+}
+
+usec_t cpu_next_at(const struct ebb_vm *vm, usec_t now)
+{
+	usec_t at = EBB_TIME_NEVER;
+
+	for (uint16_t g = 0; g < vm->sla.num_nodes; g++) {
+		if (vm->nodes[g].num_due > 0)
+			at = core_sooner(at, vm->nodes[g].due[0]);
+		at = core_sooner(at, cpu_leaving_from(vm, g, now));
+		if (cpu_wanted_until(vm, g) > now)
+			at = core_sooner(at, cpu_wanted_until(vm, g));
+	}
+	return at;
 }

@@ -2,15 +2,15 @@
 /* CPUs that stay plugged while their core is elsewhere: CPU_LEND, and plugging ahead of need. */
 #include <errno.h>
 
-#include "core/internal.h"
+#include "core/cpu/internal.h"
 
 /* ---- CPU_LEND ------------------------------------------------------------ */
 
-static void record_lend(struct ebb_state *s, usec_t now, const struct ebb_vm *vm, uint16_t vcpu,
+static void record_lend(struct cpu_room *s, usec_t now, const struct ebb_vm *vm, uint16_t vcpu,
 			const struct ebb_request *q)
 {
 	const struct ebb_vcpu *v = &vm->vcpus[vcpu];
-	struct ebb_record *r = core_record(s, vm, now, EBB_EVENT_LEND);
+	struct ebb_record *r = core_record(s->env, vm, now, EBB_EVENT_LEND);
 
 	r->node = v->node;
 	r->cpus = q && q->was_held;
@@ -36,46 +36,46 @@ static void set_lent(struct ebb_vcpu *v, usec_t now, bool is_parked)
 	v->granted_at = now;
 }
 
-int core_request_lend(struct ebb_state *s, usec_t now, struct ebb_vm *vm,
+int cpu_request_lend(struct cpu_room *s, usec_t now, const struct ebb_vm *vm,
 		      const struct ebb_fact_request *f)
 {
 	const struct ebb_action_response done = {
 		.tag = f->tag, .type = f->type, .status = VIRTIO_EBB_ACK,
 	};
-	const int slot = core_request_slot(vm);
+	const int slot = cpu_request_slot(vm);
 	struct ebb_vcpu *v;
 
 	if (f->vcpu >= vm->num_vcpus)
 		return -EINVAL;
 	v = &vm->vcpus[f->vcpu];
 	if (v->is_startup) {
-		core_refuse(s, now, vm, f, VIRTIO_EBB_REASON_STARTUP,
+		cpu_refuse(s, now, vm, f, VIRTIO_EBB_REASON_STARTUP,
 			    "the vCPU is of the startup set");
 	} else if (v->request >= 0 || slot < 0) {
-		core_refuse(s, now, vm, f, VIRTIO_EBB_REASON_IN_PROGRESS,
+		cpu_refuse(s, now, vm, f, VIRTIO_EBB_REASON_IN_PROGRESS,
 			    "the vCPU is being added, removed or lent");
 	} else if (!v->is_granted) {
-		core_refuse(s, now, vm, f, VIRTIO_EBB_REASON_NOT_HELD,
+		cpu_refuse(s, now, vm, f, VIRTIO_EBB_REASON_NOT_HELD,
 			    "the VM does not hold the vCPU");
 	} else if (v->life == EBB_VCPU_ABSENT) {
 		/* An earlier removal has succeeded, and that could not be told. */
-		core_refuse(s, now, vm, f, VIRTIO_EBB_REASON_NOT_HELD,
+		cpu_refuse(s, now, vm, f, VIRTIO_EBB_REASON_NOT_HELD,
 			    "the vCPU has been unplugged; it is to be removed");
 	} else if (v->life == EBB_VCPU_UNPLUGGING) {
 		/* By a request that is over, of an earlier boot say: it may go at any moment. */
-		core_refuse(s, now, vm, f, VIRTIO_EBB_REASON_IN_PROGRESS,
+		cpu_refuse(s, now, vm, f, VIRTIO_EBB_REASON_IN_PROGRESS,
 			    "the vCPU is still being unplugged");
 	} else if (v->thread == EBB_THREAD_NONE) {
 		/* It has no core: forced before, or lent already. */
 		set_lent(v, now, f->park);
 		record_lend(s, now, vm, f->vcpu, NULL);
-		core_respond(s, vm, &done);
+		core_respond(s->env, vm, &done);
 	} else {
 		core_conduct_back(now, vm, f->vcpu);
-		vm->requests[slot] = (struct ebb_request){
+		*cpu_own_request(vm, slot) = (struct ebb_request){
 			.phase = EBB_REQUEST_LEND, .tag = f->tag, .asked = 1,
 			.node = v->node, .num_vcpus = 1, .vcpus = { f->vcpu },
-			.received_at = now, .was_held = core_vcpu_is_held(v),
+			.received_at = now, .was_held = cpu_vcpu_is_held(v),
 		};
 		set_lent(v, now, f->park);
 		v->request = (int8_t)slot;
@@ -83,10 +83,11 @@ int core_request_lend(struct ebb_state *s, usec_t now, struct ebb_vm *vm,
 	return 0;
 }
 
-void core_request_lent(struct ebb_state *s, usec_t now, struct ebb_vm *vm, uint16_t vcpu, int err)
+void cpu_request_lent(struct cpu_room *s, usec_t now, const struct ebb_vm *vm, uint16_t vcpu,
+		      int err)
 {
 	struct ebb_vcpu *v = &vm->vcpus[vcpu];
-	struct ebb_request *q = &vm->requests[v->request];
+	struct ebb_request *q = cpu_own_request(vm, v->request);
 	struct ebb_action_response response = {
 		.tag = q->tag, .type = VIRTIO_EBB_REQ_CPU_LEND, .status = VIRTIO_EBB_ACK,
 	};
@@ -96,13 +97,13 @@ void core_request_lent(struct ebb_state *s, usec_t now, struct ebb_vm *vm, uint1
 	if (err == 0) {
 		record_lend(s, now, vm, vcpu, q);
 	} else {
-		struct ebb_record *r = core_record(s, vm, now, EBB_EVENT_REFUSE);
+		struct ebb_record *r = core_record(s->env, vm, now, EBB_EVENT_REFUSE);
 
 		/* The guest has it back, in whatever place its thread is; see give_cores(). */
 		v->is_lent = v->is_parked = false;
-		core_vcpu_force(s, vm, vcpu, EBB_FORCE_NO_CORE);
+		cpu_vcpu_force(s, vm, vcpu, EBB_FORCE_NO_CORE);
 		response.reason = VIRTIO_EBB_REASON_TIMEOUT;
-		response.status = core_status_of(response.reason);
+		response.status = cpu_status_of(response.reason);
 		r->node = v->node;
 		r->asked = 1;
 		r->code = response.reason;
@@ -110,12 +111,12 @@ void core_request_lent(struct ebb_state *s, usec_t now, struct ebb_vm *vm, uint1
 		core_text(r->text, "vCPU %u could not be moved off its core in time", vcpu);
 	}
 	q->phase = EBB_REQUEST_FREE;
-	core_respond(s, vm, &response);
+	core_respond(s->env, vm, &response);
 }
 
 /* ---- HELLO --------------------------------------------------------------- */
 
-void core_hello_lent(struct ebb_state *s, usec_t now, struct ebb_vm *vm, uint16_t vcpu,
+void cpu_hello_lent(struct cpu_room *s, usec_t now, const struct ebb_vm *vm, uint16_t vcpu,
 		     uint16_t flags, bool is_first)
 {
 	struct ebb_vcpu *v = &vm->vcpus[vcpu];
@@ -125,7 +126,7 @@ void core_hello_lent(struct ebb_state *s, usec_t now, struct ebb_vm *vm, uint16_
 	if (v->request >= 0 && vm->requests[v->request].phase == EBB_REQUEST_LEND)
 		return;
 	if (is_lent != v->is_lent && v->is_granted && !is_first &&
-	    now < v->granted_at + s->cfg.confirm_usec) {
+	    now < v->granted_at + s->env->cfg.confirm_usec) {
 		v->is_suspect = true;
 		return;
 	}
@@ -133,7 +134,7 @@ void core_hello_lent(struct ebb_state *s, usec_t now, struct ebb_vm *vm, uint16_
 		v->force = EBB_FORCE_NONE;
 	v->is_lent = is_lent;
 	v->is_parked = flags & VIRTIO_EBB_CPU_F_PARKED;
-	core_touch(s, vm);
+	core_touch(s->env, vm);
 }
 
 /* ---- plugging ahead ------------------------------------------------------ */
@@ -169,14 +170,14 @@ static bool wants_ahead(const struct ebb_vm *vm, uint16_t g)
 	       count_owned(vm, g) < vm->sla.nodes[g].max;
 }
 
-bool core_vcpu_is_ahead(const struct ebb_vm *vm, const struct ebb_vcpu *v)
+bool cpu_vcpu_is_ahead(const struct ebb_vm *vm, const struct ebb_vcpu *v)
 {
-	return core_vcpu_is_unowned(v) && v->life_failures == 0 && wants_ahead(vm, v->node);
+	return cpu_is_unowned(v) && v->life_failures == 0 && wants_ahead(vm, v->node);
 }
 
 /*
  * A VM that waits for its first core has no home: its vCPUs would run among those of others, and
- * an agent that is restarted could not tell who of them owns the thread (core_claim_all()).
+ * an agent that is restarted could not tell who of them owns the thread (cpu_claim_all()).
  */
 static bool has_home(const struct ebb_vm *vm)
 {
@@ -186,7 +187,7 @@ static bool has_home(const struct ebb_vm *vm)
 	return false;
 }
 
-bool core_vcpu_plugs_ahead(const struct ebb_vm *vm, const struct ebb_vcpu *v, usec_t now)
+bool cpu_vcpu_plugs_ahead(const struct ebb_vm *vm, const struct ebb_vcpu *v, usec_t now)
 {
 	return vm->sla.plug_ahead && v->life == EBB_VCPU_ABSENT && !v->is_granted &&
 	       !v->is_declined && v->request < 0 && now >= v->life_retry_at &&

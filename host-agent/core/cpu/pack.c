@@ -8,13 +8,13 @@
  * a node at a time: its new thread belongs to it from now on, the one that it leaves
  * (ebb_vcpu.leaves) until it runs on the new one.
  */
-#include "core/internal.h"
+#include "core/cpu/internal.h"
 
 /* What is offered of the host node is less than the plan says, for want of cores. */
-static bool is_short(const struct ebb_state *s, uint16_t host_node)
+static bool is_short(const struct cpu_room *s, uint16_t host_node)
 {
-	for (size_t i = 0; i < s->num_active; i++) {
-		const struct ebb_vm *vm = s->active[i];
+	for (size_t i = 0; i < s->env->num_active; i++) {
+		const struct ebb_vm *vm = s->env->active[i];
 
 		for (uint16_t g = 0; vm->is_admitted && g < vm->sla.num_nodes; g++)
 			if (vm->sla.nodes[g].host_node == host_node &&
@@ -37,29 +37,29 @@ static bool can_move(const struct ebb_vcpu *v)
 {
 	return v->life == EBB_VCPU_PLUGGED && v->thread != EBB_THREAD_NONE &&
 	       v->placed == v->thread && !v->place_action && v->request < 0 &&
-	       v->force == EBB_FORCE_NONE && (v->is_startup || core_vcpu_is_held(v));
+	       v->force == EBB_FORCE_NONE && (v->is_startup || cpu_vcpu_is_held(v));
 }
 
 /* Threads of the core that vCPUs own, all of the guest node; 0 if others have any, too. */
-static uint16_t count_own(const struct ebb_state *s, const struct ebb_vm *vm, uint16_t g,
+static uint16_t count_own(const struct cpu_room *s, const struct ebb_vm *vm, uint16_t g,
 			  uint16_t core)
 {
-	return core_is_own(s, &s->host.cores[core], vm, g) ? s->cores.num_owned[core] : 0;
+	return cpu_is_own(s, &s->env->host.cores[core], vm, g) ? s->cores.num_owned[core] : 0;
 }
 
-static uint16_t free_thread(const struct ebb_state *s, const struct ebb_vm *vm, uint16_t core)
+static uint16_t free_thread(const struct cpu_room *s, const struct ebb_vm *vm, uint16_t core)
 {
-	const struct ebb_core *c = &s->host.cores[core];
+	const struct ebb_core *c = &s->env->host.cores[core];
 
 	for (uint16_t rank = 0; rank < c->num_threads; rank++)
 		if (!s->cores.owner[c->threads[rank]].vm &&
-		    core_thread_is_vacated(vm, c->threads[rank]))
+		    cpu_thread_is_vacated(vm, c->threads[rank]))
 			return c->threads[rank];
 	return EBB_THREAD_NONE;
 }
 
 /* Whose core has fewest: one that was plugged later than the startup set, if there is a choice. */
-static int pick_mover(const struct ebb_state *s, const struct ebb_vm *vm, uint16_t g)
+static int pick_mover(const struct cpu_room *s, const struct ebb_vm *vm, uint16_t g)
 {
 	uint16_t fewest = 0;
 	int best = -1;
@@ -70,7 +70,7 @@ static int pick_mover(const struct ebb_state *s, const struct ebb_vm *vm, uint16
 
 		if (v->node != g || !can_move(v))
 			continue;
-		count = count_own(s, vm, g, s->host.threads[v->thread].core);
+		count = count_own(s, vm, g, s->env->host.threads[v->thread].core);
 		if (count == 0 || (best >= 0 && (count > fewest || (count == fewest &&
 								    v->is_startup))))
 			continue;
@@ -81,13 +81,13 @@ static int pick_mover(const struct ebb_state *s, const struct ebb_vm *vm, uint16
 }
 
 /* In the core that has most and room for one more, and no fewer than the mover's own. */
-static uint16_t pick_target(const struct ebb_state *s, const struct ebb_vm *vm, uint16_t g,
+static uint16_t pick_target(const struct cpu_room *s, const struct ebb_vm *vm, uint16_t g,
 			    uint16_t from)
 {
-	const uint16_t left = s->host.threads[from].core;
+	const uint16_t left = s->env->host.threads[from].core;
 	uint16_t most = count_own(s, vm, g, left), best = EBB_THREAD_NONE;
 
-	for (uint16_t c = 0; c < s->host.num_cores; c++) {
+	for (uint16_t c = 0; c < s->env->host.num_cores; c++) {
 		const uint16_t count = count_own(s, vm, g, c);
 		const uint16_t thread = free_thread(s, vm, c);
 
@@ -100,7 +100,7 @@ static uint16_t pick_target(const struct ebb_state *s, const struct ebb_vm *vm, 
 	return best;
 }
 
-static void pack(struct ebb_state *s, struct ebb_vm *vm, uint16_t g)
+static void pack(struct cpu_room *s, const struct ebb_vm *vm, uint16_t g)
 {
 	const int mover = pick_mover(s, vm, g);
 	uint16_t from, to;
@@ -109,18 +109,18 @@ static void pack(struct ebb_state *s, struct ebb_vm *vm, uint16_t g)
 		return;
 	from = vm->vcpus[mover].thread;
 	to = pick_target(s, vm, g, from);
-	if (to != EBB_THREAD_NONE && core_vcpu_own(s, vm, (uint16_t)mover, to))
+	if (to != EBB_THREAD_NONE && cpu_vcpu_own(s, vm, (uint16_t)mover, to))
 		vm->vcpus[mover].leaves = from;
 }
 
-void core_pack_all(struct ebb_state *s)
+void cpu_pack_all(struct cpu_room *s)
 {
 	bool is_needed[EBB_MAX_NODES];
 
-	for (uint16_t h = 0; h < s->host.num_nodes; h++)
-		is_needed[h] = s->use_threads[h] && is_short(s, h);
-	for (size_t i = 0; i < s->num_active; i++) {
-		struct ebb_vm *vm = s->active[i];
+	for (uint16_t h = 0; h < s->env->host.num_nodes; h++)
+		is_needed[h] = s->env->use_threads[h] && is_short(s, h);
+	for (size_t i = 0; i < s->env->num_active; i++) {
+		const struct ebb_vm *vm = s->env->active[i];
 
 		if (!vm->is_admitted || vm->sla.is_shared)
 			continue;
@@ -128,8 +128,8 @@ void core_pack_all(struct ebb_state *s)
 			const uint16_t h = vm->sla.nodes[g].host_node;
 
 			if (is_needed[h] && !is_packing(vm, g) &&
-			    core_count_cores(s, vm, g) >
-				    core_to_units(s, h, vm->nodes[g].limit))
+			    cpu_count_cores(s, vm, g) >
+				    cpu_to_units(s, h, vm->nodes[g].limit))
 				pack(s, vm, g);
 		}
 	}
@@ -139,12 +139,12 @@ void core_pack_all(struct ebb_state *s)
 static bool is_left(const struct ebb_vm *vm, uint16_t vcpu, uint16_t thread)
 {
 	for (uint16_t i = 0; i < vm->num_vcpus; i++)
-		if (i != vcpu && core_vcpu_may_run_on(&vm->vcpus[i], thread))
+		if (i != vcpu && cpu_vcpu_may_run_on(&vm->vcpus[i], thread))
 			return false;
 	return true;
 }
 
-void core_pack_end(struct ebb_state *s, struct ebb_vm *vm, uint16_t vcpu)
+void cpu_pack_end(struct cpu_room *s, const struct ebb_vm *vm, uint16_t vcpu)
 {
 	struct ebb_vcpu *v = &vm->vcpus[vcpu];
 
@@ -154,5 +154,5 @@ void core_pack_end(struct ebb_state *s, struct ebb_vm *vm, uint16_t vcpu)
 		return;
 	ebb_cores_release(&s->cores, v->leaves);
 	v->leaves = EBB_THREAD_NONE;
-	core_touch(s, vm);
+	core_touch(s->env, vm);
 }

@@ -1,22 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* What VMs asked for and were refused because of their limits: for policies that go by it. */
-#include "core/internal.h"
+#include "core/cpu/internal.h"
 
 static uint16_t clamp(uint16_t value, uint16_t low, uint16_t high)
 {
 	return value < low ? low : value > high ? high : value;
 }
 
-uint16_t core_wanted(const struct ebb_vm *vm, uint16_t g, usec_t now)
-{
-	const struct ebb_vm_node *n = &vm->nodes[g];
-	const struct ebb_sla_node *sla = &vm->sla.nodes[g];
-	const uint16_t want = now < n->want_until && n->want > n->used ? n->want : n->used;
-
-	return clamp(want, sla->startup, sla->max);
-}
-
-usec_t core_wanted_until(const struct ebb_vm *vm, uint16_t g)
+usec_t cpu_wanted_until(const struct ebb_vm *vm, uint16_t g)
 {
 	const struct ebb_vm_node *n = &vm->nodes[g];
 
@@ -28,7 +19,7 @@ usec_t core_wanted_until(const struct ebb_vm *vm, uint16_t g)
  * More that is wanted is told by the request that was refused.  What was given
  * back because it was demanded is no news either: the plan wanted it so.
  */
-bool core_wants_less(const struct ebb_vm *vm, usec_t now)
+bool cpu_wants_less(const struct ebb_vm *vm, usec_t now)
 {
 	for (uint16_t g = 0; g < vm->sla.num_nodes; g++) {
 		const struct ebb_vm_node *n = &vm->nodes[g];
@@ -39,16 +30,16 @@ bool core_wants_less(const struct ebb_vm *vm, usec_t now)
 	return false;
 }
 
-static void want_on(usec_t now, struct ebb_vm *vm, uint16_t g, uint16_t missing)
+static void want_on(usec_t now, const struct ebb_vm *vm, uint16_t g, uint16_t missing)
 {
-	struct ebb_vm_node *n = &vm->nodes[g];
+	struct ebb_vm_node *n = cpu_own_node(vm, g);
 
 	n->want = clamp((uint16_t)(n->used + missing), 0, vm->sla.nodes[g].max);
 	n->want_until = now + EBB_WANT_USEC;
 }
 
 /* Any node will do: one by one, where most could be added. */
-static void want_anywhere(usec_t now, struct ebb_vm *vm, uint16_t missing)
+static void want_anywhere(usec_t now, const struct ebb_vm *vm, uint16_t missing)
 {
 	uint16_t more[EBB_MAX_GUEST_NODES] = { 0 };
 
@@ -72,7 +63,7 @@ static void want_anywhere(usec_t now, struct ebb_vm *vm, uint16_t missing)
 			want_on(now, vm, g, more[g]);
 }
 
-void core_want(struct ebb_state *s, usec_t now, struct ebb_vm *vm, uint16_t g, uint16_t missing)
+void cpu_want(struct cpu_room *s, usec_t now, const struct ebb_vm *vm, uint16_t g, uint16_t missing)
 {
 	if (g == EBB_NODE_ANY)
 		want_anywhere(now, vm, missing);
@@ -80,5 +71,5 @@ void core_want(struct ebb_state *s, usec_t now, struct ebb_vm *vm, uint16_t g, u
 		want_on(now, vm, g, missing);
 	for (g = 0; g < vm->sla.num_nodes; g++)
 		if (core_wanted(vm, g, now) != vm->nodes[g].wanted)
-			s->plan_is_stale = true;
+			s->env->cycle->plan_is_stale = true;
 }

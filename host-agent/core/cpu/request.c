@@ -2,22 +2,9 @@
 /* CPU_ADD and CPU_REMOVE, from the request to the answer; CPU_LEND is in lend.c. */
 #include <errno.h>
 
-#include "core/internal.h"
+#include "core/cpu/internal.h"
 
-void core_respond(struct ebb_state *s, struct ebb_vm *vm, const struct ebb_action_response *r)
-{
-	struct ebb_vm_work *w = vm->work;
-
-	core_touch(s, vm);
-	/* The device has no more than this in flight; one that has is broken. */
-	if (w->num_responses == VIRTIO_EBB_MAX_INFLIGHT) {
-		w->is_close_due = true;
-		return;
-	}
-	w->responses[w->num_responses++] = *r;
-}
-
-uint16_t core_status_of(uint16_t reason)
+uint16_t cpu_status_of(uint16_t reason)
 {
 	switch (reason) {
 	case VIRTIO_EBB_REASON_NONE:
@@ -31,13 +18,13 @@ uint16_t core_status_of(uint16_t reason)
 	}
 }
 
-void core_refuse(struct ebb_state *s, usec_t now, struct ebb_vm *vm,
+void cpu_refuse(struct cpu_room *s, usec_t now, const struct ebb_vm *vm,
 		 const struct ebb_fact_request *f, uint16_t reason, const char *text)
 {
 	const struct ebb_action_response response = {
-		.tag = f->tag, .type = f->type, .status = core_status_of(reason), .reason = reason,
+		.tag = f->tag, .type = f->type, .status = cpu_status_of(reason), .reason = reason,
 	};
-	struct ebb_record *r = core_gather_refuse(s, vm, now, reason);
+	struct ebb_record *r = core_gather_refuse(s->env, vm, now, reason);
 
 	if (r) {
 		r->node = f->type == VIRTIO_EBB_REQ_CPU_ADD ? f->node : EBB_NODE_ANY;
@@ -45,10 +32,10 @@ void core_refuse(struct ebb_state *s, usec_t now, struct ebb_vm *vm,
 		r->code = reason;
 		core_text(r->text, "%s", text);
 	}
-	core_respond(s, vm, &response);
+	core_respond(s->env, vm, &response);
 }
 
-int core_request_slot(const struct ebb_vm *vm)
+int cpu_request_slot(const struct ebb_vm *vm)
 {
 	for (int i = 0; i < VIRTIO_EBB_MAX_INFLIGHT; i++)
 		if (vm->requests[i].phase == EBB_REQUEST_FREE)
@@ -87,7 +74,7 @@ static int pick_vcpu(const struct ebb_vm *vm, uint16_t g, usec_t now, uint16_t *
 			*ret_vcpu = i;
 			return 0;
 		}
-		if (unowned < 0 && core_vcpu_is_unowned(v) && v->life_failures == 0 &&
+		if (unowned < 0 && cpu_is_unowned(v) && v->life_failures == 0 &&
 		    !v->place_action)
 			unowned = i;
 		if (absent < 0 && v->life == EBB_VCPU_ABSENT && now >= v->life_retry_at)
@@ -114,7 +101,7 @@ static uint16_t count_taken(const struct ebb_vm *vm, uint16_t g)
 }
 
 /* One CPU on guest node g: what to take, or the reason why not. */
-static uint16_t pick_on_node(const struct ebb_state *s, const struct ebb_vm *vm, uint16_t g,
+static uint16_t pick_on_node(const struct cpu_room *s, const struct ebb_vm *vm, uint16_t g,
 			     bool allow_ht, usec_t now, uint16_t *ret_vcpu, uint16_t *ret_thread)
 {
 	const struct ebb_vm_node *n = &vm->nodes[g];
@@ -127,7 +114,7 @@ static uint16_t pick_on_node(const struct ebb_state *s, const struct ebb_vm *vm,
 		return VIRTIO_EBB_REASON_CAPACITY;
 	*ret_thread = vm->vcpus[*ret_vcpu].thread;
 	if (*ret_thread == EBB_THREAD_NONE)
-		*ret_thread = core_pick_thread(s, vm, g, allow_ht);
+		*ret_thread = cpu_pick_thread(s, vm, g, allow_ht);
 	return *ret_thread == EBB_THREAD_NONE ? VIRTIO_EBB_REASON_CAPACITY :
 						VIRTIO_EBB_REASON_NONE;
 }
@@ -146,7 +133,7 @@ static uint16_t milder(uint16_t a, uint16_t b)
 }
 
 /* One CPU anywhere: on the node where most is on offer. */
-static uint16_t pick_anywhere(const struct ebb_state *s, const struct ebb_vm *vm, bool allow_ht,
+static uint16_t pick_anywhere(const struct cpu_room *s, const struct ebb_vm *vm, bool allow_ht,
 			      usec_t now, uint16_t *ret_vcpu, uint16_t *ret_thread)
 {
 	uint16_t result = VIRTIO_EBB_REASON_CEILING;
@@ -191,9 +178,9 @@ static const char *refusal_text(const struct ebb_vm *vm, const struct ebb_fact_r
  * Reserves vCPUs and threads for the request, as many as there are; returns why there are no more,
  * which is NONE if all that were asked for are reserved.
  */
-static uint16_t reserve(struct ebb_state *s, usec_t now, struct ebb_vm *vm, int slot)
+static uint16_t reserve(struct cpu_room *s, usec_t now, const struct ebb_vm *vm, int slot)
 {
-	struct ebb_request *q = &vm->requests[slot];
+	struct ebb_request *q = cpu_own_request(vm, slot);
 	uint16_t vcpu, thread;
 
 	q->reason = VIRTIO_EBB_REASON_NONE;
@@ -206,9 +193,9 @@ static uint16_t reserve(struct ebb_state *s, usec_t now, struct ebb_vm *vm, int 
 		vm->vcpus[vcpu].request = (int8_t)slot;
 		vm->vcpus[vcpu].force = EBB_FORCE_NONE;
 		if (vm->vcpus[vcpu].thread == EBB_THREAD_NONE)
-			core_vcpu_own(s, vm, vcpu, thread);
+			cpu_vcpu_own(s, vm, vcpu, thread);
 		q->vcpus[q->num_vcpus++] = vcpu;
-		core_vm_count(s, vm);
+		cpu_count(s, vm);
 	}
 	if (q->num_vcpus > 0)
 		core_conduct_granted(vm);
@@ -216,36 +203,36 @@ static uint16_t reserve(struct ebb_state *s, usec_t now, struct ebb_vm *vm, int 
 }
 
 /* Does a core of the guest node's host node (of any, if g is so) become free shortly? */
-static bool is_offered_in_advance(const struct ebb_state *s, const struct ebb_vm *vm, uint16_t g)
+static bool is_offered_in_advance(const struct cpu_room *s, const struct ebb_vm *vm, uint16_t g)
 {
 	bool may_have[EBB_MAX_NODES] = { false };
 
 	for (uint16_t i = 0; i < vm->sla.num_nodes; i++)
 		if ((g == EBB_NODE_ANY || g == i) && vm->nodes[i].used < vm->nodes[i].limit)
 			may_have[vm->sla.nodes[i].host_node] = true;
-	for (size_t i = 0; i < s->num_active; i++) {
-		const struct ebb_vm *other = s->active[i];
+	for (size_t i = 0; i < s->env->num_active; i++) {
+		const struct ebb_vm *other = s->env->active[i];
 
 		for (uint16_t k = 0; k < other->sla.num_nodes; k++)
 			if (may_have[other->sla.nodes[k].host_node] &&
-			    core_cpus_leaving(other, k, s->now) > 0)
+			    cpu_leaving(other, k, s->env->now) > 0)
 				return true;
 	}
 	return false;
 }
 
-static int request_add(struct ebb_state *s, usec_t now, struct ebb_vm *vm,
+static int request_add(struct cpu_room *s, usec_t now, const struct ebb_vm *vm,
 		       const struct ebb_fact_request *f)
 {
 	char text[EBB_TEXT_SIZE];
 	struct ebb_request *q;
 	struct ebb_record *r;
 	uint16_t reason;
-	const int slot = core_request_slot(vm);
+	const int slot = cpu_request_slot(vm);
 
 	if (f->count == 0 || f->count > VIRTIO_EBB_MAX_REQ_CPUS)
 		return -EINVAL;
-	r = core_gather_request(s, vm, now);
+	r = core_gather_request(s->env, vm, now);
 	if (r) {
 		r->node = f->node;
 		r->cpus = r->asked = f->count;
@@ -255,15 +242,15 @@ static int request_add(struct ebb_state *s, usec_t now, struct ebb_vm *vm,
 	if (f->node != EBB_NODE_ANY && f->node >= vm->sla.num_nodes) {
 		core_text(text, "no guest node %u, allowed are 0 to %u", f->node,
 			  vm->sla.num_nodes - 1);
-		core_refuse(s, now, vm, f, VIRTIO_EBB_REASON_NODE, text);
+		cpu_refuse(s, now, vm, f, VIRTIO_EBB_REASON_NODE, text);
 		return 0;
 	}
 	if (slot < 0) {
-		core_refuse(s, now, vm, f, VIRTIO_EBB_REASON_IN_PROGRESS,
+		cpu_refuse(s, now, vm, f, VIRTIO_EBB_REASON_IN_PROGRESS,
 			    "too many requests at once");
 		return 0;
 	}
-	q = &vm->requests[slot];
+	q = cpu_own_request(vm, slot);
 	*q = (struct ebb_request){
 		.phase = EBB_REQUEST_ADD, .tag = f->tag, .asked = f->count, .node = f->node,
 		.allow_ht = f->allow_ht, .received_at = now,
@@ -272,24 +259,24 @@ static int request_add(struct ebb_state *s, usec_t now, struct ebb_vm *vm,
 	if (reason == VIRTIO_EBB_REASON_LIMIT) {
 		if (q->num_vcpus == 0)
 			core_conduct_refused(now, vm);
-		core_want(s, now, vm, f->node, (uint16_t)(f->count - q->num_vcpus));
+		cpu_want(s, now, vm, f->node, (uint16_t)(f->count - q->num_vcpus));
 	}
 	if (q->num_vcpus > 0)
 		return 0;
 	/* Less is used than the limit allows, so a core is about to be free. */
 	if (reason == VIRTIO_EBB_REASON_CAPACITY && is_offered_in_advance(s, vm, f->node)) {
-		q->wait_until = now + CORE_ADVANCE_WAIT_USEC;
+		q->wait_until = now + CPU_ADVANCE_WAIT_USEC;
 		return 0;
 	}
 	q->phase = EBB_REQUEST_FREE;
-	core_refuse(s, now, vm, f, reason, refusal_text(vm, f, reason, text));
+	cpu_refuse(s, now, vm, f, reason, refusal_text(vm, f, reason, text));
 	return 0;
 }
 
-void core_requests_retry(struct ebb_state *s, usec_t now, struct ebb_vm *vm)
+void cpu_requests_retry(struct cpu_room *s, usec_t now, const struct ebb_vm *vm)
 {
 	for (int i = 0; i < VIRTIO_EBB_MAX_INFLIGHT; i++) {
-		struct ebb_request *q = &vm->requests[i];
+		struct ebb_request *q = cpu_own_request(vm, i);
 
 		if (q->phase != EBB_REQUEST_ADD || !q->wait_until)
 			continue;
@@ -301,10 +288,10 @@ void core_requests_retry(struct ebb_state *s, usec_t now, struct ebb_vm *vm)
 
 /* ---- CPU_REMOVE --------------------------------------------------------- */
 
-static void record_release(struct ebb_state *s, usec_t now, const struct ebb_vm *vm,
+static void record_release(struct cpu_room *s, usec_t now, const struct ebb_vm *vm,
 			   uint16_t vcpu, const struct ebb_request *q)
 {
-	struct ebb_record *r = core_record(s, vm, now, EBB_EVENT_RELEASE);
+	struct ebb_record *r = core_record(s->env, vm, now, EBB_EVENT_RELEASE);
 
 	r->node = vm->vcpus[vcpu].node;
 	r->cpus = q && q->was_held;
@@ -317,23 +304,23 @@ static void record_release(struct ebb_state *s, usec_t now, const struct ebb_vm 
 	core_text(r->text, "the guest gave vCPU %u back", vcpu);
 }
 
-static int request_remove(struct ebb_state *s, usec_t now, struct ebb_vm *vm,
+static int request_remove(struct cpu_room *s, usec_t now, const struct ebb_vm *vm,
 			  const struct ebb_fact_request *f)
 {
-	const int slot = core_request_slot(vm);
+	const int slot = cpu_request_slot(vm);
 	struct ebb_vcpu *v;
 
 	if (f->vcpu >= vm->num_vcpus)
 		return -EINVAL;
 	v = &vm->vcpus[f->vcpu];
 	if (v->is_startup) {
-		core_refuse(s, now, vm, f, VIRTIO_EBB_REASON_STARTUP,
+		cpu_refuse(s, now, vm, f, VIRTIO_EBB_REASON_STARTUP,
 			    "the vCPU is of the startup set");
 	} else if (v->request >= 0 || slot < 0) {
-		core_refuse(s, now, vm, f, VIRTIO_EBB_REASON_IN_PROGRESS,
+		cpu_refuse(s, now, vm, f, VIRTIO_EBB_REASON_IN_PROGRESS,
 		       "the vCPU is being added or removed");
 	} else if (!v->is_granted) {
-		core_refuse(s, now, vm, f, VIRTIO_EBB_REASON_NOT_HELD,
+		cpu_refuse(s, now, vm, f, VIRTIO_EBB_REASON_NOT_HELD,
 			    "the VM does not hold the vCPU");
 	} else if (v->life == EBB_VCPU_ABSENT) {
 		/* It went before, and that could not be told. */
@@ -344,13 +331,13 @@ static int request_remove(struct ebb_state *s, usec_t now, struct ebb_vm *vm,
 		v->is_granted = v->is_suspect = v->told_forced = v->is_lent = false;
 		v->is_declined = true;
 		record_release(s, now, vm, f->vcpu, NULL);
-		core_respond(s, vm, &response);
+		core_respond(s->env, vm, &response);
 	} else {
 		core_conduct_back(now, vm, f->vcpu);
-		vm->requests[slot] = (struct ebb_request){
+		*cpu_own_request(vm, slot) = (struct ebb_request){
 			.phase = EBB_REQUEST_REMOVE, .tag = f->tag, .asked = 1,
 			.node = v->node, .num_vcpus = 1, .vcpus = { f->vcpu },
-			.received_at = now, .was_held = core_vcpu_is_held(v),
+			.received_at = now, .was_held = cpu_vcpu_is_held(v),
 		};
 		v->request = (int8_t)slot;
 		v->is_suspect = false;
@@ -358,11 +345,11 @@ static int request_remove(struct ebb_state *s, usec_t now, struct ebb_vm *vm,
 	return 0;
 }
 
-void core_request_removed(struct ebb_state *s, usec_t now, struct ebb_vm *vm, uint16_t vcpu,
+void cpu_request_removed(struct cpu_room *s, usec_t now, const struct ebb_vm *vm, uint16_t vcpu,
 			  int err)
 {
 	struct ebb_vcpu *v = &vm->vcpus[vcpu];
-	struct ebb_request *q = &vm->requests[v->request];
+	struct ebb_request *q = cpu_own_request(vm, v->request);
 	struct ebb_action_response response = {
 		.tag = q->tag, .type = VIRTIO_EBB_REQ_CPU_REMOVE, .status = VIRTIO_EBB_ACK,
 	};
@@ -373,14 +360,14 @@ void core_request_removed(struct ebb_state *s, usec_t now, struct ebb_vm *vm, ui
 		v->is_declined = true;
 		record_release(s, now, vm, vcpu, q);
 	} else {
-		struct ebb_record *r = core_record(s, vm, now, EBB_EVENT_REFUSE);
+		struct ebb_record *r = core_record(s->env, vm, now, EBB_EVENT_REFUSE);
 
 		/* The guest has stopped using it, so its core is taken all the same. */
 		response.reason = err == -EBUSY ? VIRTIO_EBB_REASON_TIMEOUT :
 						  VIRTIO_EBB_REASON_HOST;
-		response.status = core_status_of(response.reason);
+		response.status = cpu_status_of(response.reason);
 		if (!v->is_lent)
-			core_vcpu_force(s, vm, vcpu, EBB_FORCE_STUCK);
+			cpu_vcpu_force(s, vm, vcpu, EBB_FORCE_STUCK);
 		r->node = v->node;
 		r->asked = 1;
 		r->code = response.reason;
@@ -389,23 +376,25 @@ void core_request_removed(struct ebb_state *s, usec_t now, struct ebb_vm *vm, ui
 			  err == -EBUSY ? "no answer in time" : "libvirt reports an error");
 	}
 	q->phase = EBB_REQUEST_FREE;
-	core_respond(s, vm, &response);
+	core_respond(s->env, vm, &response);
 }
 
 /* ---- all ---------------------------------------------------------------- */
 
-int core_request(struct ebb_state *s, usec_t now, struct ebb_vm *vm,
-		 const struct ebb_fact_request *f)
+int cpu_may_report(const struct ebb_vm *vm, const struct ebb_fact_request *f)
+{
+	if (!vm->is_running || !vm->link_up)
+		return -ENOENT;
+	return tag_in_use(vm, f->tag) ? -EINVAL : 0;
+}
+
+int cpu_report(struct cpu_room *s, usec_t now, const struct ebb_vm *vm,
+	       const struct ebb_fact_request *f)
 {
 	int rc;
 
-	if (!vm->is_running || !vm->link_up)
-		return -ENOENT;
-	if (tag_in_use(vm, f->tag))
-		return -EINVAL;
-	core_settle(s, now);
-	core_touch(s, vm);
-	vm->silent_since = 0;
+	core_touch(s->env, vm);
+	cpu_own(vm)->silent_since = 0;
 	core_conduct_request(now, vm);
 	switch (f->type) {
 	case VIRTIO_EBB_REQ_CPU_ADD:
@@ -415,19 +404,19 @@ int core_request(struct ebb_state *s, usec_t now, struct ebb_vm *vm,
 		rc = request_remove(s, now, vm, f);
 		break;
 	case VIRTIO_EBB_REQ_CPU_LEND:
-		rc = core_request_lend(s, now, vm, f);
+		rc = cpu_request_lend(s, now, vm, f);
 		break;
 	default:
 		rc = -EINVAL;
 	}
-	core_conduct_review(s, now, vm);
+	core_conduct_review(s->env, now, vm);
 	return rc;
 }
 
-void core_request_lose(struct ebb_state *s, struct ebb_vm *vm, uint16_t vcpu, uint16_t reason)
+void cpu_request_lose(struct cpu_room *s, const struct ebb_vm *vm, uint16_t vcpu, uint16_t reason)
 {
 	struct ebb_vcpu *v = &vm->vcpus[vcpu];
-	struct ebb_request *q = &vm->requests[v->request];
+	struct ebb_request *q = cpu_own_request(vm, v->request);
 	uint16_t left = 0;
 
 	for (uint16_t i = 0; i < q->num_vcpus; i++)
@@ -439,8 +428,8 @@ void core_request_lose(struct ebb_state *s, struct ebb_vm *vm, uint16_t vcpu, ui
 	/* Where its thread runs, or may have arrived, the core is kept until it is gone. */
 	if (!v->place_action && v->placed != v->thread && v->leaves == EBB_THREAD_NONE &&
 	    v->place_failures == 0)
-		core_vcpu_release(s, vm, vcpu);
-	core_touch(s, vm);
+		cpu_vcpu_release(s, vm, vcpu);
+	core_touch(s->env, vm);
 }
 
 static bool is_ready(const struct ebb_vcpu *v)
@@ -449,16 +438,17 @@ static bool is_ready(const struct ebb_vcpu *v)
 	       v->placed == v->thread;
 }
 
-static void answer_add(struct ebb_state *s, usec_t now, struct ebb_vm *vm, struct ebb_request *q)
+static void answer_add(struct cpu_room *s, usec_t now, const struct ebb_vm *vm,
+		       struct ebb_request *q)
 {
 	struct ebb_action_response response = {
 		.tag = q->tag, .type = VIRTIO_EBB_REQ_CPU_ADD, .count = q->num_vcpus,
 	};
 	struct ebb_record *r =
-		core_record(s, vm, now, q->num_vcpus ? EBB_EVENT_GRANT : EBB_EVENT_REFUSE);
+		core_record(s->env, vm, now, q->num_vcpus ? EBB_EVENT_GRANT : EBB_EVENT_REFUSE);
 
 	response.reason = q->num_vcpus ? VIRTIO_EBB_REASON_NONE : q->reason;
-	response.status = core_status_of(response.reason);
+	response.status = cpu_status_of(response.reason);
 	for (uint16_t i = 0; i < q->num_vcpus; i++) {
 		struct ebb_vcpu *v = &vm->vcpus[q->vcpus[i]];
 
@@ -486,27 +476,27 @@ static void answer_add(struct ebb_state *s, usec_t now, struct ebb_vm *vm, struc
 		  q->num_vcpus < q->asked ? "; no more because of: " : "",
 		  q->num_vcpus < q->asked ? ebb_reason_name(q->reason) : "");
 	q->phase = EBB_REQUEST_FREE;
-	core_respond(s, vm, &response);
+	core_respond(s->env, vm, &response);
 }
 
-void core_requests_check(struct ebb_state *s, usec_t now, struct ebb_vm *vm)
+void cpu_requests_check(struct cpu_room *s, usec_t now, const struct ebb_vm *vm)
 {
 	for (int i = 0; i < VIRTIO_EBB_MAX_INFLIGHT; i++) {
-		struct ebb_request *q = &vm->requests[i];
-		const bool is_late = now >= q->received_at + s->cfg.request_usec;
+		struct ebb_request *q = cpu_own_request(vm, i);
+		const bool is_late = now >= q->received_at + s->env->cfg.request_usec;
 		bool is_complete = true;
 
 		if (q->phase == EBB_REQUEST_REMOVE && is_late)
-			core_request_removed(s, now, vm, q->vcpus[0], -EBUSY);
+			cpu_request_removed(s, now, vm, q->vcpus[0], -EBUSY);
 		if (q->phase == EBB_REQUEST_LEND && is_late)
-			core_request_lent(s, now, vm, q->vcpus[0], -EBUSY);
+			cpu_request_lent(s, now, vm, q->vcpus[0], -EBUSY);
 		if (q->phase != EBB_REQUEST_ADD || (q->wait_until > now && !is_late))
 			continue;
 		for (int k = q->num_vcpus - 1; k >= 0; k--) {
 			if (is_ready(&vm->vcpus[q->vcpus[k]]))
 				continue;
 			if (is_late)
-				core_request_lose(s, vm, q->vcpus[k], VIRTIO_EBB_REASON_TIMEOUT);
+				cpu_request_lose(s, vm, q->vcpus[k], VIRTIO_EBB_REASON_TIMEOUT);
 			else
 				is_complete = false;
 		}
@@ -515,18 +505,18 @@ void core_requests_check(struct ebb_state *s, usec_t now, struct ebb_vm *vm)
 	}
 }
 
-void core_requests_drop(struct ebb_state *s, struct ebb_vm *vm)
+void cpu_drop(struct cpu_room *s, const struct ebb_vm *vm)
 {
 	for (int i = 0; i < VIRTIO_EBB_MAX_INFLIGHT; i++) {
-		struct ebb_request *q = &vm->requests[i];
+		struct ebb_request *q = cpu_own_request(vm, i);
 
 		if (q->phase == EBB_REQUEST_ADD) {
 			while (q->num_vcpus > 0)
-				core_request_lose(s, vm, q->vcpus[q->num_vcpus - 1],
+				cpu_request_lose(s, vm, q->vcpus[q->num_vcpus - 1],
 						  VIRTIO_EBB_REASON_NO_AGENT);
 		} else if (q->phase != EBB_REQUEST_FREE) {
 			vm->vcpus[q->vcpus[0]].request = -1;
-			core_touch(s, vm);
+			core_touch(s->env, vm);
 		}
 		q->phase = EBB_REQUEST_FREE;
 	}

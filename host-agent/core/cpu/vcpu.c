@@ -2,52 +2,52 @@
 /* vCPUs: what they own, where they run, and how they are counted. */
 #include <limits.h>
 
-#include "core/internal.h"
+#include "core/cpu/internal.h"
 
-void core_touch(struct ebb_state *s, struct ebb_vm *vm)
+void cpu_create(struct cpu_room *s)
 {
-	vm->work->is_dirty = true;
-	s->limits_are_stale = true;
+	s->cores.host = &s->env->host;
 }
 
-bool core_vcpu_own(struct ebb_state *s, struct ebb_vm *vm, uint16_t vcpu, uint16_t thread)
+bool cpu_vcpu_own(struct cpu_room *s, const struct ebb_vm *vm, uint16_t vcpu, uint16_t thread)
 {
-	core_charge(s, vm);
+	core_charge(s->env, vm);
 	if (ebb_cores_own(&s->cores, thread, vm, vcpu) < 0)
 		return false;
 	vm->vcpus[vcpu].thread = thread;
-	core_touch(s, vm);
+	core_touch(s->env, vm);
 	return true;
 }
 
-void core_vcpu_release(struct ebb_state *s, struct ebb_vm *vm, uint16_t vcpu)
+void cpu_vcpu_release(struct cpu_room *s, const struct ebb_vm *vm, uint16_t vcpu)
 {
 	struct ebb_vcpu *v = &vm->vcpus[vcpu];
 
 	if (v->thread == EBB_THREAD_NONE)
 		return;
-	core_charge(s, vm);
+	core_charge(s->env, vm);
 	ebb_cores_release(&s->cores, v->thread);
 	ebb_cores_release(&s->cores, v->leaves);
 	v->thread = v->leaves = EBB_THREAD_NONE;
-	core_touch(s, vm);
+	core_touch(s->env, vm);
 }
 
-void core_vcpu_set_placed(struct ebb_state *s, struct ebb_vm *vm, uint16_t vcpu, uint16_t thread)
+void cpu_vcpu_set_placed(struct cpu_room *s, const struct ebb_vm *vm, uint16_t vcpu,
+			 uint16_t thread)
 {
 	struct ebb_vcpu *v = &vm->vcpus[vcpu];
 
-	if (thread >= s->host.num_threads)
+	if (thread >= s->env->host.num_threads)
 		thread = EBB_THREAD_NONE;
 	if (v->placed != EBB_THREAD_NONE)
 		s->cores.num_placed[v->placed]--;
 	v->placed = thread;
 	if (thread != EBB_THREAD_NONE)
 		s->cores.num_placed[thread]++;
-	core_touch(s, vm);
+	core_touch(s->env, vm);
 }
 
-void core_vcpu_clear(struct ebb_vcpu *v)
+void cpu_vcpu_clear(struct ebb_vcpu *v)
 {
 	*v = (struct ebb_vcpu){
 		.node = v->node,
@@ -61,14 +61,14 @@ void core_vcpu_clear(struct ebb_vcpu *v)
 	};
 }
 
-void core_vcpu_gone(struct ebb_state *s, usec_t now, struct ebb_vm *vm, uint16_t vcpu)
+void cpu_vcpu_gone(struct cpu_room *s, usec_t now, const struct ebb_vm *vm, uint16_t vcpu)
 {
 	struct ebb_vcpu *v = &vm->vcpus[vcpu];
 	const struct ebb_vcpu old = *v;
 
-	core_vcpu_set_placed(s, vm, vcpu, EBB_THREAD_NONE);
-	core_vcpu_release(s, vm, vcpu);
-	core_vcpu_clear(v);
+	cpu_vcpu_set_placed(s, vm, vcpu, EBB_THREAD_NONE);
+	cpu_vcpu_release(s, vm, vcpu);
+	cpu_vcpu_clear(v);
 	/*
 	 * The device's table does not change because the vCPU went: a grant is
 	 * over only when the guest has asked for its removal.
@@ -82,14 +82,14 @@ void core_vcpu_gone(struct ebb_state *s, usec_t now, struct ebb_vm *vm, uint16_t
 	v->life_at = v->placed_at = now;
 }
 
-void core_vcpu_force(struct ebb_state *s, struct ebb_vm *vm, uint16_t vcpu, enum ebb_force why)
+void cpu_vcpu_force(struct cpu_room *s, const struct ebb_vm *vm, uint16_t vcpu, enum ebb_force why)
 {
 	vm->vcpus[vcpu].force = why;
-	core_touch(s, vm);
+	core_touch(s->env, vm);
 }
 
 /* Home is where the VM's startup set runs. */
-static bool is_home(const struct ebb_state *s, const struct ebb_vm *vm, uint16_t thread)
+static bool is_home(const struct cpu_room *s, const struct ebb_vm *vm, uint16_t thread)
 {
 	const struct ebb_vcpu *owner;
 
@@ -112,7 +112,7 @@ static uint16_t home_load(const struct ebb_vm *vm, uint16_t thread)
 	return load;
 }
 
-static uint16_t pick_home(const struct ebb_state *s, const struct ebb_vm *vm, uint16_t vcpu)
+static uint16_t pick_home(const struct cpu_room *s, const struct ebb_vm *vm, uint16_t vcpu)
 {
 	const uint16_t host_node = core_host_node(vm, vcpu);
 	uint16_t best = EBB_THREAD_NONE;
@@ -126,7 +126,7 @@ static uint16_t pick_home(const struct ebb_state *s, const struct ebb_vm *vm, ui
 			continue;
 		/* Another node is worse than any crowd. */
 		cost = home_load(vm, v->thread) +
-		       (s->host.threads[v->thread].node == host_node ? 0 : EBB_MAX_VCPUS + 1);
+		       (s->env->host.threads[v->thread].node == host_node ? 0 : EBB_MAX_VCPUS + 1);
 		if (best == EBB_THREAD_NONE || cost < best_cost) {
 			best = v->thread;
 			best_cost = cost;
@@ -135,9 +135,9 @@ static uint16_t pick_home(const struct ebb_state *s, const struct ebb_vm *vm, ui
 	return best;
 }
 
-static bool has_startup_beside(const struct ebb_state *s, uint16_t thread)
+static bool has_startup_beside(const struct cpu_room *s, uint16_t thread)
 {
-	const struct ebb_core *core = &s->host.cores[s->host.threads[thread].core];
+	const struct ebb_core *core = &s->env->host.cores[s->env->host.threads[thread].core];
 
 	for (uint16_t rank = 0; rank < core->num_threads; rank++) {
 		const struct ebb_thread_owner *o = &s->cores.owner[core->threads[rank]];
@@ -152,33 +152,33 @@ static bool has_startup_beside(const struct ebb_state *s, uint16_t thread)
 /*
  * How badly a vCPU without a core is placed there: best not beside a startup vCPU, and if it must
  * be, not on the core's first thread.  Then an agent that is restarted can tell who of those that
- * it finds on one core owns it (core_claim_all()).
+ * it finds on one core owns it (cpu_claim_all()).
  */
-static unsigned int is_in_the_way(const struct ebb_state *s, uint16_t thread)
+static unsigned int is_in_the_way(const struct cpu_room *s, uint16_t thread)
 {
 	if (!has_startup_beside(s, thread))
 		return 0;
-	return s->host.threads[thread].rank > 0 ? 1 : 2;
+	return s->env->host.threads[thread].rank > 0 ? 1 : 2;
 }
 
 /*
  * For a VM that has no core at all: where it is, if that is on the vCPU's node and no other thread
  * there is better; else where fewest run.
  */
-static uint16_t pick_shared(const struct ebb_state *s, uint16_t host_node, uint16_t placed,
+static uint16_t pick_shared(const struct cpu_room *s, uint16_t host_node, uint16_t placed,
 			    uint16_t except)
 {
 	const bool may_stay = placed != EBB_THREAD_NONE && placed != except &&
-			      s->host.threads[placed].node == host_node;
+			      s->env->host.threads[placed].node == host_node;
 	unsigned int best_way = may_stay ? is_in_the_way(s, placed) : UINT_MAX;
 	uint16_t best = may_stay ? placed : EBB_THREAD_NONE;
 	uint32_t best_run = 0;
 
-	for (uint16_t t = 0; t < s->host.num_threads; t++) {
+	for (uint16_t t = 0; t < s->env->host.num_threads; t++) {
 		const unsigned int way = is_in_the_way(s, t);
 
-		if (s->host.threads[t].node != host_node || t == except ||
-		    s->host.cores[s->host.threads[t].core].is_shared || way > best_way ||
+		if (s->env->host.threads[t].node != host_node || t == except ||
+		    s->env->host.cores[s->env->host.threads[t].core].is_shared || way > best_way ||
 		    (way == best_way && s->cores.num_placed[t] >= best_run))
 			continue;
 		best = t;
@@ -188,14 +188,14 @@ static uint16_t pick_shared(const struct ebb_state *s, uint16_t host_node, uint1
 	return best;
 }
 
-uint16_t core_vcpu_wants(const struct ebb_state *s, const struct ebb_vm *vm, uint16_t vcpu)
+uint16_t cpu_vcpu_wants(const struct cpu_room *s, const struct ebb_vm *vm, uint16_t vcpu)
 {
 	const struct ebb_vcpu *v = &vm->vcpus[vcpu];
 	uint16_t home;
 
 	if (vm->sla.is_shared)
 		return v->shared;
-	if (!core_vcpu_goes_home(vm, v)) {
+	if (!cpu_vcpu_goes_home(vm, v)) {
 		if (v->thread != EBB_THREAD_NONE)
 			return v->thread;
 		if (!v->is_startup)
@@ -211,8 +211,8 @@ uint16_t core_vcpu_wants(const struct ebb_state *s, const struct ebb_vm *vm, uin
 }
 
 /* Demands that were met, oldest first, whichever CPU the guest gave. */
-static void due_met(const struct ebb_state *s, struct ebb_vm *vm, struct ebb_vm_node *n,
-		    uint16_t count)
+static void due_met(const struct cpu_room *s, const struct ebb_vm *vm, struct ebb_vm_node *n,
+		    uint16_t count, bool by_guest)
 {
 	const usec_t near = vm->sla.deadline_ms * EBB_USEC_PER_MSEC / 4;
 	uint32_t late = 0;
@@ -220,15 +220,15 @@ static void due_met(const struct ebb_state *s, struct ebb_vm *vm, struct ebb_vm_
 	if (count > n->num_due)
 		count = n->num_due;
 	for (uint16_t i = 0; i < count; i++)
-		late += n->due[i] <= s->now + near;
-	if (count > 0)
-		core_conduct_given(vm, count, late, s->now);
+		late += n->due[i] <= s->env->now + near;
+	if (count > 0 && by_guest)
+		core_conduct_given(vm, count, late, s->env->now);
 	n->num_due -= count;
 	for (uint16_t i = 0; i < n->num_due; i++)
 		n->due[i] = n->due[i + count];
 }
 
-void core_vm_count(struct ebb_state *s, struct ebb_vm *vm)
+static void count(struct cpu_room *s, const struct ebb_vm *vm, bool by_guest)
 {
 	uint16_t used[EBB_MAX_GUEST_NODES] = { 0 }, held[EBB_MAX_GUEST_NODES] = { 0 };
 	uint16_t lent[EBB_MAX_GUEST_NODES] = { 0 };
@@ -243,12 +243,30 @@ void core_vm_count(struct ebb_state *s, struct ebb_vm *vm)
 		lent[v->node] += v->is_lent;
 	}
 	for (uint16_t g = 0; g < vm->sla.num_nodes; g++) {
-		struct ebb_vm_node *n = &vm->nodes[g];
+		struct ebb_vm_node *n = cpu_own_node(vm, g);
 
 		if (held[g] < n->held)
-			due_met(s, vm, n, (uint16_t)(n->held - held[g]));
+			due_met(s, vm, n, (uint16_t)(n->held - held[g]), by_guest);
 		n->used = used[g];
 		n->held = held[g];
 		n->lent = lent[g];
 	}
+}
+
+void cpu_count(struct cpu_room *s, const struct ebb_vm *vm)
+{
+	count(s, vm, true);
+}
+
+void cpu_count_forced(struct cpu_room *s, const struct ebb_vm *vm)
+{
+	count(s, vm, false);
+}
+
+void cpu_count_free(const struct cpu_room *s, uint32_t ret[EBB_MAX_NODES])
+{
+	for (uint16_t h = 0; h < EBB_MAX_NODES; h++)
+		ret[h] = 0;
+	for (uint16_t c = 0; c < s->env->host.num_cores; c++)
+		ret[s->env->host.cores[c].node] += s->cores.num_owned[c] == 0;
 }

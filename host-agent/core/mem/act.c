@@ -3,19 +3,14 @@
 #include <errno.h>
 #include <string.h>
 
-#include "core/internal.h"
-
-static void wake_at(struct ebb_vm *vm, usec_t at)
-{
-	vm->work->wake_at = core_sooner(vm->work->wake_at, at);
-}
+#include "core/mem/mem.h"
 
 /* ---- the limit of the memory cgroup (M7) --------------------------------- */
 
 /* All that the VM may hold at present or as soon as it is told its limits. */
-static uint64_t cap_needed(const struct ebb_state *s, const struct ebb_vm *vm)
+static uint64_t cap_needed(const struct mem_room *s, const struct ebb_vm *vm)
 {
-	uint64_t bytes = s->cfg.mem_overhead_bytes;
+	uint64_t bytes = s->env->cfg.mem_overhead_bytes;
 
 	for (uint16_t g = 0; g < vm->sla.num_nodes; g++) {
 		const struct ebb_vm_pool *p = &vm->nodes[g].pool;
@@ -27,7 +22,7 @@ static uint64_t cap_needed(const struct ebb_state *s, const struct ebb_vm *vm)
 	return bytes;
 }
 
-static bool cap_allows(const struct ebb_state *s, const struct ebb_vm *vm)
+static bool cap_allows(const struct mem_room *s, const struct ebb_vm *vm)
 {
 	const struct ebb_vm_cap *c = &vm->cap;
 	uint64_t sure = c->bytes;
@@ -47,10 +42,10 @@ static bool has_demand(const struct ebb_vm *vm)
 	return false;
 }
 
-static bool reconcile_cap(struct ebb_state *s, usec_t now, struct ebb_vm *vm,
+static bool reconcile_cap(const struct mem_room *s, usec_t now, const struct ebb_vm *vm,
 			  struct ebb_actions *out)
 {
-	struct ebb_vm_cap *c = &vm->cap;
+	struct ebb_vm_cap *c = mem_own_cap(vm);
 	const uint64_t need = cap_needed(s, vm);
 	struct ebb_action *a;
 
@@ -60,22 +55,22 @@ static bool reconcile_cap(struct ebb_state *s, usec_t now, struct ebb_vm *vm,
 	if (c->bytes > 0 && need < c->bytes && has_demand(vm))
 		return true;
 	if (now < c->retry_at && need <= c->setting) {
-		wake_at(vm, c->retry_at);
+		core_wake_at(vm, c->retry_at);
 		return true;
 	}
 	a = core_emit(out, vm, EBB_ACTION_MEM_CAP);
 	if (!a)
 		return false;
-	a->id = core_action_id(s, vm, 0);
+	a->id = core_action_id(s->env, vm, 0);
 	a->u.cap_bytes = need;
 	c->action = a->id;
 	c->setting = need;
 	return true;
 }
 
-static void cap_done(struct ebb_state *s, usec_t now, struct ebb_vm *vm, int err)
+static void cap_done(const struct mem_room *s, usec_t now, const struct ebb_vm *vm, int err)
 {
-	struct ebb_vm_cap *c = &vm->cap;
+	struct ebb_vm_cap *c = mem_own_cap(vm);
 
 	c->action = 0;
 	if (err == 0) {
@@ -86,7 +81,7 @@ static void cap_done(struct ebb_state *s, usec_t now, struct ebb_vm *vm, int err
 	}
 	if (err == -EOPNOTSUPP) {
 		c->is_missing = true;
-		core_text(core_record(s, vm, now, EBB_EVENT_ERROR)->text,
+		core_text(core_record(s->env, vm, now, EBB_EVENT_ERROR)->text,
 			  "libvirt has no memory cgroup for it: a guest that writes to memory it "
 			  "does not hold is not stopped");
 		return;
@@ -95,11 +90,11 @@ static void cap_done(struct ebb_state *s, usec_t now, struct ebb_vm *vm, int err
 	if (err == -ETIMEDOUT)
 		c->bytes = 0;
 	c->failures++;
-	c->retry_at = now + core_backoff(s, c->failures);
+	c->retry_at = now + core_backoff(s->env, c->failures);
 	/* The process has ended, which is reported next. */
 	if ((err == -ESRCH || err == -ENOENT) && c->failures == 1)
 		return;
-	core_text(core_record(s, vm, now, EBB_EVENT_ERROR)->text,
+	core_text(core_record(s->env, vm, now, EBB_EVENT_ERROR)->text,
 		  "setting the limit of its memory cgroup to %llu MiB failed: %s (%u in a row)",
 		  (unsigned long long)(c->setting >> 20), strerror(-err), c->failures);
 }
@@ -115,10 +110,10 @@ static uint32_t goal(const struct ebb_vm *vm, uint16_t g)
 	 * Without our driver the kernel's own would take what is requested, and never give it
 	 * back.
 	 */
-	return p->is_there && vm->has_driver && vm->work->counts_as_driven ? p->limit : 0;
+	return p->is_there && vm->has_driver && core_counts_as_driven(vm) ? p->limit : 0;
 }
 
-uint32_t core_pool_tells(const struct ebb_state *s, const struct ebb_vm *vm, uint16_t g)
+static uint32_t pool_tells(const struct mem_room *s, const struct ebb_vm *vm, uint16_t g)
 {
 	const struct ebb_vm_pool *p = &vm->nodes[g].pool;
 	const uint32_t want = goal(vm, g);
@@ -133,19 +128,20 @@ uint32_t core_pool_tells(const struct ebb_state *s, const struct ebb_vm *vm, uin
 }
 
 /* What goes first of what is to be given back. */
-static uint64_t cutoff(const struct ebb_state *s, const struct ebb_vm *vm, uint16_t g)
+static uint64_t cutoff(const struct mem_room *s, const struct ebb_vm *vm, uint16_t g)
 {
 	const struct ebb_vm_pool *p = &vm->nodes[g].pool;
 
-	return vm->can_vom && p->num_due > 0 && p->held > core_pool_tells(s, vm, g) ? p->cutoff : 0;
+	return vm->can_vom && p->num_due > 0 && p->held > pool_tells(s, vm, g) ?
+		       vm->vom.cutoff[g] : 0;
 }
 
-bool core_pools_must_tell(const struct ebb_state *s, const struct ebb_vm *vm)
+bool mem_must_tell(const struct mem_room *s, const struct ebb_vm *vm)
 {
 	for (uint16_t g = 0; g < vm->sla.num_nodes; g++) {
 		const struct ebb_vm_pool *p = &vm->nodes[g].pool;
 
-		if (p->must_tell || p->told != core_pool_tells(s, vm, g) ||
+		if (p->must_tell || p->told != pool_tells(s, vm, g) ||
 		    p->told_cutoff != cutoff(s, vm, g) ||
 		    p->told_due != (p->num_due ? p->due[0].at : 0))
 			return true;
@@ -153,26 +149,18 @@ bool core_pools_must_tell(const struct ebb_state *s, const struct ebb_vm *vm)
 	return false;
 }
 
-uint32_t core_left_ms(usec_t at, usec_t now)
-{
-	if (at == 0)
-		return 0;
-	/* 0 would mean that nothing is demanded. */
-	return at > now ? (uint32_t)((at - now + EBB_USEC_PER_MSEC - 1) / EBB_USEC_PER_MSEC) : 1;
-}
-
 /* When to ask a device that has not taken over what it was told. */
-static usec_t patience_ends_at(const struct ebb_state *s, const struct ebb_vm_pool *p)
+static usec_t patience_ends_at(const struct mem_room *s, const struct ebb_vm_pool *p)
 {
-	return p->told == p->requested ? EBB_TIME_NEVER : p->told_at + s->cfg.link_grace_usec;
+	return p->told == p->requested ? EBB_TIME_NEVER : p->told_at + s->env->cfg.link_grace_usec;
 }
 
-void core_pools_tell(const struct ebb_state *s, usec_t now, struct ebb_vm *vm,
+void mem_tell(const struct mem_room *s, usec_t now, const struct ebb_vm *vm,
 		     struct ebb_action_limits *l)
 {
 	for (uint16_t g = 0; g < vm->sla.num_nodes; g++) {
-		struct ebb_vm_pool *p = &vm->nodes[g].pool;
-		const uint32_t tells = core_pool_tells(s, vm, g);
+		struct ebb_vm_pool *p = mem_own_pool(vm, g);
+		const uint32_t tells = pool_tells(s, vm, g);
 
 		if (p->told != tells || p->must_tell)
 			p->told_at = now;
@@ -182,7 +170,7 @@ void core_pools_tell(const struct ebb_state *s, usec_t now, struct ebb_vm *vm,
 		p->must_tell = false;
 		p->told_cutoff = cutoff(s, vm, g);
 		l->nodes[g].mem_cutoff = p->told_cutoff;
-		wake_at(vm, patience_ends_at(s, p));
+		core_wake_at(vm, patience_ends_at(s, p));
 		p->told_due = p->num_due ? p->due[0].at : 0;
 		l->nodes[g].mem_held_bytes = p->held * EBB_BLOCK_BYTES;
 		l->nodes[g].mem_limit_bytes = tells * EBB_BLOCK_BYTES;
@@ -202,18 +190,18 @@ static uint32_t overdue(const struct ebb_vm_pool *p, usec_t now)
 }
 
 /* When the guest is told what goes at a deadline. */
-static usec_t leaves_at(const struct ebb_state *s, const struct ebb_vm *vm, usec_t deadline)
+static usec_t leaves_at(const struct mem_room *s, const struct ebb_vm *vm, usec_t deadline)
 {
-	const usec_t ahead = vm->can_leave ? s->cfg.leave_usec : 0;
+	const usec_t ahead = vm->can_leave ? s->env->cfg.leave_usec : 0;
 
 	return deadline > ahead ? deadline - ahead : 0;
 }
 
 /* The guest unplugs with its own hands, so that nothing that still reads a block reads zeroes. */
-static bool leave(struct ebb_state *s, usec_t now, struct ebb_vm *vm, uint16_t g,
+static bool leave(const struct mem_room *s, usec_t now, const struct ebb_vm *vm, uint16_t g,
 		  struct ebb_actions *out)
 {
-	struct ebb_vm_pool *p = &vm->nodes[g].pool;
+	struct ebb_vm_pool *p = mem_own_pool(vm, g);
 	struct ebb_action *a;
 
 	if (p->num_due == 0 || now < leaves_at(s, vm, p->due[0].at) || now >= p->due[0].at ||
@@ -231,10 +219,11 @@ static bool leave(struct ebb_state *s, usec_t now, struct ebb_vm *vm, uint16_t g
 }
 
 /* After LIMITS: what the guest may not have any more it could plug again otherwise. */
-bool core_pools_revoke(struct ebb_state *s, usec_t now, struct ebb_vm *vm, struct ebb_actions *out)
+bool mem_revoke(const struct mem_room *s, usec_t now, const struct ebb_vm *vm,
+		struct ebb_actions *out)
 {
 	for (uint16_t g = 0; g < vm->sla.num_nodes; g++) {
-		struct ebb_vm_pool *p = &vm->nodes[g].pool;
+		struct ebb_vm_pool *p = mem_own_pool(vm, g);
 		const uint32_t level = overdue(p, now);
 		struct ebb_action *a;
 
@@ -249,7 +238,7 @@ bool core_pools_revoke(struct ebb_state *s, usec_t now, struct ebb_vm *vm, struc
 		a->u.pool.node = g;
 		a->u.pool.bytes = level * EBB_BLOCK_BYTES;
 		if (p->is_revoking && now >= p->revoke_retry_at)
-			core_text(core_record(s, vm, now, EBB_EVENT_ERROR)->text,
+			core_text(core_record(s->env, vm, now, EBB_EVENT_ERROR)->text,
 				  "node %u: the device did not take memory down to %u MiB within "
 				  "%u ms (%u MiB held); told "
 				  "again", g, p->revoke_to * EBB_BLOCK_MIB,
@@ -262,18 +251,19 @@ bool core_pools_revoke(struct ebb_state *s, usec_t now, struct ebb_vm *vm, struc
 		}
 		p->is_revoking = true;
 		p->revoke_to = level;
-		p->revoke_retry_at = now + s->cfg.confirm_usec;
-		wake_at(vm, p->revoke_retry_at);
+		p->revoke_retry_at = now + s->env->cfg.confirm_usec;
+		core_wake_at(vm, p->revoke_retry_at);
 	}
 	return true;
 }
 
 /* ---- libvirt's view of the requested size -------------------------------- */
 
-static bool reconcile_mirror(struct ebb_state *s, usec_t now, struct ebb_vm *vm, uint16_t g,
+static bool reconcile_mirror(const struct mem_room *s, usec_t now, const struct ebb_vm *vm,
+			     uint16_t g,
 			     struct ebb_actions *out)
 {
-	struct ebb_vm_pool *p = &vm->nodes[g].pool;
+	struct ebb_vm_pool *p = mem_own_pool(vm, g);
 	struct ebb_action *a;
 	usec_t at;
 
@@ -281,15 +271,15 @@ static bool reconcile_mirror(struct ebb_state *s, usec_t now, struct ebb_vm *vm,
 	if (p->mirror_action || !p->is_there || !vm->link_up || p->mirrored == p->told ||
 	    p->told != p->requested || p->told != goal(vm, g))
 		return true;
-	at = (p->limit_at > p->told_at ? p->limit_at : p->told_at) + s->cfg.tidy_usec;
+	at = (p->limit_at > p->told_at ? p->limit_at : p->told_at) + s->env->cfg.tidy_usec;
 	if (now < at) {
-		wake_at(vm, at);
+		core_wake_at(vm, at);
 		return true;
 	}
 	a = core_emit(out, vm, EBB_ACTION_MEM_MIRROR);
 	if (!a)
 		return false;
-	a->id = core_action_id(s, vm, 0);
+	a->id = core_action_id(s->env, vm, 0);
 	a->u.pool.node = g;
 	a->u.pool.bytes = p->told * EBB_BLOCK_BYTES;
 	p->mirror_action = a->id;
@@ -299,20 +289,21 @@ static bool reconcile_mirror(struct ebb_state *s, usec_t now, struct ebb_vm *vm,
 
 /* ---- all of it ----------------------------------------------------------- */
 
-static void record_release(struct ebb_state *s, usec_t now, struct ebb_vm *vm, uint16_t g)
+static void record_release(const struct mem_room *s, usec_t now, const struct ebb_vm *vm,
+			   uint16_t g)
 {
-	struct ebb_vm_pool *p = &vm->nodes[g].pool;
+	struct ebb_vm_pool *p = mem_own_pool(vm, g);
 	const bool is_met = p->told_due > 0 && p->num_due == 0;
 	struct ebb_record *r;
 
 	if (p->released == 0)
 		return;
 	/* A guest may give and take thousands of times in a second. */
-	if (!is_met && now < p->released_at + s->cfg.tidy_usec) {
-		wake_at(vm, p->released_at + s->cfg.tidy_usec);
+	if (!is_met && now < p->released_at + s->env->cfg.tidy_usec) {
+		core_wake_at(vm, p->released_at + s->env->cfg.tidy_usec);
 		return;
 	}
-	r = core_record(s, vm, now, EBB_EVENT_MEM_RELEASE);
+	r = core_record(s->env, vm, now, EBB_EVENT_MEM_RELEASE);
 	r->node = g;
 	r->bytes = p->released * EBB_BLOCK_BYTES;
 	core_text(r->text, "the guest gave %u MiB back: %u held, limit %u",
@@ -321,41 +312,43 @@ static void record_release(struct ebb_state *s, usec_t now, struct ebb_vm *vm, u
 }
 
 /* A device that does not take over its limits: connected anew it says what it has. */
-static void check_confirmed(struct ebb_state *s, usec_t now, struct ebb_vm *vm, uint16_t g)
+static void check_confirmed(const struct mem_room *s, usec_t now, const struct ebb_vm *vm,
+			    uint16_t g)
 {
 	const struct ebb_vm_pool *p = &vm->nodes[g].pool;
 	const usec_t until = patience_ends_at(s, p);
 
 	if (now < until) {
-		wake_at(vm, until);
+		core_wake_at(vm, until);
 		return;
 	}
-	vm->work->is_close_due = true;
-	core_text(core_record(s, vm, now, EBB_EVENT_LINK)->text,
+	core_close_link(vm);
+	core_text(core_record(s->env, vm, now, EBB_EVENT_LINK)->text,
 		  "closing the link: node %u was told %u MiB and reports a requested size of %u "
 		  "MiB",
 		  g, p->told * EBB_BLOCK_MIB, p->requested * EBB_BLOCK_MIB);
 }
 
-static void check_mirrored(struct ebb_state *s, usec_t now, struct ebb_vm *vm, uint16_t g)
+static void check_mirrored(const struct mem_room *s, usec_t now, const struct ebb_vm *vm,
+			   uint16_t g)
 {
-	struct ebb_vm_pool *p = &vm->nodes[g].pool;
+	struct ebb_vm_pool *p = mem_own_pool(vm, g);
 
 	if (p->mirroring == 0 || p->mirror_action)
 		return;
 	if (now < p->mirror_until) {
-		wake_at(vm, p->mirror_until);
+		core_wake_at(vm, p->mirror_until);
 		return;
 	}
 	p->mirroring = 0;
-	s->limits_are_stale = true;
+	s->env->cycle->limits_are_stale = true;
 }
 
-void core_pools_prepare(struct ebb_state *s, usec_t now, struct ebb_vm *vm)
+void mem_settle(const struct mem_room *s, usec_t now, const struct ebb_vm *vm)
 {
-	core_pools_update_due(vm, now);
+	mem_update_due(vm, now);
 	for (uint16_t g = 0; g < vm->sla.num_nodes; g++) {
-		struct ebb_vm_pool *p = &vm->nodes[g].pool;
+		struct ebb_vm_pool *p = mem_own_pool(vm, g);
 
 		record_release(s, now, vm, g);
 		check_mirrored(s, now, vm, g);
@@ -366,14 +359,14 @@ void core_pools_prepare(struct ebb_state *s, usec_t now, struct ebb_vm *vm)
 			if (p->due[i].at > now) {
 				const usec_t at = leaves_at(s, vm, p->due[i].at);
 
-				wake_at(vm, at > now ? at : p->due[i].at);
+				core_wake_at(vm, at > now ? at : p->due[i].at);
 			}
 		if (p->is_revoking && p->revoke_retry_at > now)
-			wake_at(vm, p->revoke_retry_at);
+			core_wake_at(vm, p->revoke_retry_at);
 	}
 }
 
-bool core_pools_reconcile(struct ebb_state *s, usec_t now, struct ebb_vm *vm,
+bool mem_act(const struct mem_room *s, usec_t now, const struct ebb_vm *vm,
 			  struct ebb_actions *out)
 {
 	/* Once limited it stays so: also where the SLA gives no memory any more. */
@@ -385,16 +378,16 @@ bool core_pools_reconcile(struct ebb_state *s, usec_t now, struct ebb_vm *vm,
 	return true;
 }
 
-bool core_pools_action_done(struct ebb_state *s, usec_t now, struct ebb_vm *vm, uint64_t id,
+bool mem_done(const struct mem_room *s, usec_t now, const struct ebb_vm *vm, uint64_t id,
 			    int err)
 {
 	if (vm->cap.action == id) {
 		cap_done(s, now, vm, err);
-		core_touch(s, vm);
+		core_touch(s->env, vm);
 		return true;
 	}
 	for (uint16_t g = 0; g < vm->sla.num_nodes; g++) {
-		struct ebb_vm_pool *p = &vm->nodes[g].pool;
+		struct ebb_vm_pool *p = mem_own_pool(vm, g);
 
 		if (p->mirror_action != id)
 			continue;
@@ -402,10 +395,10 @@ bool core_pools_action_done(struct ebb_state *s, usec_t now, struct ebb_vm *vm, 
 		p->mirrored = p->mirroring;
 		p->mirror_action = 0;
 		/* Late: the device may yet report that it was set, and is told again then. */
-		p->mirror_until = now + s->cfg.confirm_usec;
+		p->mirror_until = now + s->env->cfg.confirm_usec;
 		if (p->mirroring <= p->told)
 			p->mirroring = 0;
-		core_touch(s, vm);
+		core_touch(s->env, vm);
 		return true;
 	}
 	return false;

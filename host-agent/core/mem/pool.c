@@ -3,12 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "core/internal.h"
-
-static uint32_t max32(uint32_t a, uint32_t b)
-{
-	return a > b ? a : b;
-}
+#include "core/mem/mem.h"
 
 /* Rounded up: a block of which a part is held is not free. */
 static uint32_t blocks_of(uint64_t bytes)
@@ -16,21 +11,13 @@ static uint32_t blocks_of(uint64_t bytes)
 	return (uint32_t)((bytes + EBB_BLOCK_BYTES - 1) / EBB_BLOCK_BYTES);
 }
 
-/*
- * libvirt counts as well: until MEM_MIRROR has ended it may set what it was told, even if the
- * limit has changed meanwhile.
- */
-uint32_t core_pool_reach(const struct ebb_vm_pool *p)
-{
-	return max32(max32(p->held, p->requested), max32(p->promised, p->mirroring));
-}
-
 /* ---- reports ------------------------------------------------------------- */
 
-static void revoke_is_done(struct ebb_state *s, usec_t now, struct ebb_vm *vm, uint16_t g)
+static void revoke_is_done(const struct mem_room *s, usec_t now, const struct ebb_vm *vm,
+			   uint16_t g)
 {
-	struct ebb_vm_pool *p = &vm->nodes[g].pool;
-	struct ebb_record *r = core_record(s, vm, now, EBB_EVENT_MEM_REVOKE);
+	struct ebb_vm_pool *p = mem_own_pool(vm, g);
+	struct ebb_record *r = core_record(s->env, vm, now, EBB_EVENT_MEM_REVOKE);
 
 	r->node = g;
 	r->bytes = (p->left + p->revoked) * EBB_BLOCK_BYTES;
@@ -47,10 +34,10 @@ static void revoke_is_done(struct ebb_state *s, usec_t now, struct ebb_vm *vm, u
 	p->left = p->revoked = 0;
 }
 
-static void take_report(struct ebb_state *s, usec_t now, struct ebb_vm *vm,
+static void take_report(const struct mem_room *s, usec_t now, const struct ebb_vm *vm,
 			const struct ebb_pool_fact *f)
 {
-	struct ebb_vm_pool *p = &vm->nodes[f->node].pool;
+	struct ebb_vm_pool *p = mem_own_pool(vm, f->node);
 	const uint32_t reach = core_pool_reach(p), held = blocks_of(f->held_bytes);
 	const uint32_t unconfirmed = blocks_of(f->unconfirmed_bytes);
 	const uint32_t taken = unconfirmed > p->unconfirmed ? unconfirmed - p->unconfirmed : 0;
@@ -63,8 +50,9 @@ static void take_report(struct ebb_state *s, usec_t now, struct ebb_vm *vm,
 			p->released_at = now;
 		p->released += p->held - held - taken;
 	}
-	core_charge(s, vm);
-	s->broker.held_has_changed = s->broker.held_has_changed || held != p->held;
+	core_charge(s->env, vm);
+	if (held != p->held)
+		s->env->cycle->held_has_changed = true;
 	p->held = held;
 	p->unconfirmed = unconfirmed;
 	p->requested = blocks_of(f->requested_bytes);
@@ -80,12 +68,13 @@ static void take_report(struct ebb_state *s, usec_t now, struct ebb_vm *vm,
 	} else if (p->left > 0 && p->held <= p->leave_to) {
 		revoke_is_done(s, now, vm, f->node);
 	}
-	vm->work->is_dirty = true;
+	core_mark(vm);
 	if (core_pool_reach(p) != reach)
-		s->limits_are_stale = true;
+		s->env->cycle->limits_are_stale = true;
 }
 
-int core_mem(struct ebb_state *s, usec_t now, struct ebb_vm *vm, const struct ebb_fact_mem *f)
+int mem_report(const struct mem_room *s, usec_t now, const struct ebb_vm *vm,
+	       const struct ebb_fact_mem *f)
 {
 	if (!vm->is_running || !vm->link_up)
 		return -ENOENT;
@@ -111,10 +100,10 @@ static bool pool_fits(const struct ebb_vm *vm, const struct ebb_pool_fact *f)
 	       f->size_bytes / EBB_BLOCK_BYTES >= vm->pool_blocks[f->node];
 }
 
-static void record_misfit(struct ebb_state *s, usec_t now, const struct ebb_vm *vm, uint16_t g,
+static void record_misfit(const struct mem_room *s, usec_t now, const struct ebb_vm *vm, uint16_t g,
 			  const struct ebb_pool_fact *f)
 {
-	struct ebb_record *r = core_record(s, vm, now, EBB_EVENT_ERROR);
+	struct ebb_record *r = core_record(s->env, vm, now, EBB_EVENT_ERROR);
 
 	r->node = g;
 	if (f)
@@ -141,28 +130,28 @@ static void begin_link(struct ebb_vm_pool *p)
 	p->is_leaving = false;
 }
 
-void core_pools_hello(struct ebb_state *s, usec_t now, struct ebb_vm *vm,
+void mem_hello(const struct mem_room *s, usec_t now, const struct ebb_vm *vm,
 		      const struct ebb_fact_hello *f)
 {
-	const bool is_first_of_run = !vm->work->has_hello;
+	const bool is_first_of_run = !core_has_hello(vm);
 
 	for (uint16_t g = 0; g < vm->sla.num_nodes; g++) {
 		const struct ebb_pool_fact *fact = find_pool(f, g);
-		struct ebb_vm_pool *p = &vm->nodes[g].pool;
+		struct ebb_vm_pool *p = mem_own_pool(vm, g);
 		const bool was_there = p->is_there;
 
 		p->is_there = pool_fits(vm, fact);
 		if ((f->is_first || was_there) && !p->is_there && vm->sla.nodes[g].mem_max > 0)
 			record_misfit(s, now, vm, g, fact);
 		if (p->is_there != was_there || is_first_of_run)
-			s->plan_is_stale = true;
+			s->env->cycle->plan_is_stale = true;
 		if (is_first_of_run)
 			p->held = 0;
 		take_report(s, now, vm, fact ? fact : &(struct ebb_pool_fact){ .node = g });
 		if (f->is_first)
 			begin_link(p);
 		/* An agent that was restarted takes over what the last one had offered. */
-		if (is_first_of_run && vm->work->is_found)
+		if (is_first_of_run && core_is_found(vm))
 			p->limit = p->requested;
 		p->must_tell = true;
 	}
@@ -170,25 +159,55 @@ void core_pools_hello(struct ebb_state *s, usec_t now, struct ebb_vm *vm,
 
 /* ---- runs ---------------------------------------------------------------- */
 
-void core_pools_start(struct ebb_state *s, struct ebb_vm *vm, const struct ebb_fact_vm_running *f)
+void mem_start(const struct mem_room *s, const struct ebb_vm *vm,
+	       const struct ebb_fact_vm_running *f)
 {
 	for (uint16_t g = 0; g < vm->sla.num_nodes; g++) {
-		struct ebb_vm_pool *p = &vm->nodes[g].pool;
+		struct ebb_vm_pool *p = mem_own_pool(vm, g);
 
 		/*
 		 * Found by an agent that starts: the last one may have told it anything, and
 		 * libvirt may not know yet.
 		 */
-		p->requested = s->is_loaded ? f->mem_blocks[g] : vm->pool_blocks[g];
-		p->mirrored = s->is_loaded ? f->mem_blocks[g] : UINT32_MAX;
+		p->requested = s->env->is_loaded ? f->mem_blocks[g] : vm->pool_blocks[g];
+		p->mirrored = s->env->is_loaded ? f->mem_blocks[g] : UINT32_MAX;
 	}
 }
 
-void core_pools_stop(struct ebb_vm *vm)
+void mem_stop(const struct ebb_vm *vm)
 {
 	for (uint16_t g = 0; g < vm->sla.num_nodes; g++)
-		vm->nodes[g].pool = (struct ebb_vm_pool){ 0 };
-	vm->cap = (struct ebb_vm_cap){ 0 };
+		*mem_own_pool(vm, g) = (struct ebb_vm_pool){ 0 };
+	*mem_own_cap(vm) = (struct ebb_vm_cap){ 0 };
+}
+
+/* ---- limits -------------------------------------------------------------- */
+
+void mem_set_target(const struct ebb_vm *vm, uint16_t g, uint32_t target)
+{
+	mem_own_pool(vm, g)->target = target;
+}
+
+void mem_set_limit(const struct mem_room *s, usec_t now, const struct ebb_vm *vm, uint16_t g,
+		   uint32_t limit)
+{
+	struct ebb_vm_pool *p = mem_own_pool(vm, g);
+	struct ebb_record *r;
+
+	/* Nothing can be told before the device has said what the last agent left. */
+	if (p->limit == limit || (core_is_found(vm) && !core_has_hello(vm)))
+		return;
+	core_mark(vm);
+	r = core_record(s->env, vm, now,
+			limit > p->limit ? EBB_EVENT_MEM_OFFER : EBB_EVENT_MEM_DEMAND);
+	r->node = g;
+	r->bytes = limit * EBB_BLOCK_BYTES;
+	core_text(r->text, "memory limit %u -> %u MiB: %u held, goal %u of policy %s%s",
+		  p->limit * EBB_BLOCK_MIB, limit * EBB_BLOCK_MIB, p->held * EBB_BLOCK_MIB,
+		  p->target * EBB_BLOCK_MIB, s->env->policy->name,
+		  limit < p->limit && limit >= p->held ? "; nothing to give back" : "");
+	p->limit = limit;
+	p->limit_at = now;
 }
 
 /* ---- demands ------------------------------------------------------------- */
@@ -237,9 +256,9 @@ static void update_due(struct ebb_vm_pool *p, usec_t deadline)
 	p->due[p->num_due++] = (struct ebb_mem_due){ .at = deadline, .limit = p->limit };
 }
 
-void core_pools_update_due(struct ebb_vm *vm, usec_t now)
+void mem_update_due(const struct ebb_vm *vm, usec_t now)
 {
 	for (uint16_t g = 0; g < vm->sla.num_nodes; g++)
-		update_due(&vm->nodes[g].pool,
+		update_due(mem_own_pool(vm, g),
 			   now + vm->sla.mem_deadline_ms * EBB_USEC_PER_MSEC);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* What VMs held, so that they can be charged for it, and cores that were left to nobody. */
-#include "core/internal.h"
+#include "core/meter/meter.h"
 
 #define MIB_USEC_PER_MSEC	1000u
 
@@ -18,14 +18,14 @@ static void add(uint64_t *sums, uint64_t held, uint64_t reserved, uint64_t usec)
 	sums[EBB_CLASS_SPOT] += (held - kept) * usec;
 }
 
-void core_charge(const struct ebb_state *s, struct ebb_vm *vm)
+void core_charge(const struct core_env *e, const struct ebb_vm *vm)
 {
-	struct ebb_vm_charge *c = &vm->charge;
-	const usec_t usec = s->now > c->at ? s->now - c->at : 0;
+	struct ebb_vm_charge *c = meter_own_charge(vm);
+	const usec_t usec = e->now > c->at ? e->now - c->at : 0;
 	uint16_t cores[EBB_MAX_GUEST_NODES] = { 0 };
 
 	/* While VMs are still being found, what they hold is not known. */
-	if (usec == 0 || !vm->is_running || !s->is_loaded)
+	if (usec == 0 || !vm->is_running || !e->is_loaded)
 		return;
 	for (uint16_t i = 0; i < vm->num_vcpus; i++)
 		cores[vm->vcpus[i].node] += vm->vcpus[i].thread != EBB_THREAD_NONE;
@@ -36,35 +36,34 @@ void core_charge(const struct ebb_state *s, struct ebb_vm *vm)
 		add(c->mib_usec, (uint64_t)vm->nodes[g].pool.held * EBB_BLOCK_MIB,
 		    (uint64_t)sla->mem_min * EBB_BLOCK_MIB, usec);
 	}
-	c->at = s->now;
+	c->at = e->now;
 }
 
-void core_charge_start(struct ebb_state *s, struct ebb_vm *vm)
+void meter_start(struct meter_room *s, const struct ebb_vm *vm)
 {
-	vm->charge = (struct ebb_vm_charge){ .since = s->now, .at = s->now };
-	if (s->num_active == 0)
-		s->charge_at = s->now + s->cfg.charge_usec;
+	*meter_own_charge(vm) = (struct ebb_vm_charge){ .since = s->env->now, .at = s->env->now };
+	meter_forget(vm);
+	if (s->env->num_active == 0)
+		s->charge_at = s->env->now + s->env->cfg.charge_usec;
 }
 
-void ebb_state_charge_resume(struct ebb_state *s, const uint8_t *uuid, uint64_t order,
-			     const struct ebb_vm_charge *last)
+void meter_resume(const struct meter_room *s, const struct ebb_vm *vm, uint64_t order,
+		  const struct ebb_vm_charge *last)
 {
-	struct ebb_vm *vm = core_vm_find(s, uuid);
-
-	if (!s->is_loaded && vm && vm->is_running && vm->order == order &&
+	if (!s->env->is_loaded && vm->is_running && vm->order == order &&
 	    last->at < vm->charge.at)
-		vm->charge = *last;
+		*meter_own_charge(vm) = *last;
 }
 
-void core_charge_record(struct ebb_state *s, struct ebb_vm *vm)
+void meter_record(const struct meter_room *s, const struct ebb_vm *vm)
 {
 	const struct ebb_vm_charge *c = &vm->charge;
 	struct ebb_record *r;
 
-	core_charge(s, vm);
+	core_charge(s->env, vm);
 	if (c->at == c->since)
 		return;
-	r = core_record(s, vm, c->at, EBB_EVENT_CHARGE);
+	r = core_record(s->env, vm, c->at, EBB_EVENT_CHARGE);
 	r->order = vm->order;
 	r->total_usec = c->at - c->since;
 	for (int k = 0; k < EBB_CLASS_MAX; k++) {
@@ -73,56 +72,53 @@ void core_charge_record(struct ebb_state *s, struct ebb_vm *vm)
 	}
 }
 
-void ebb_state_charge_all(struct ebb_state *s, usec_t now)
+void meter_record_all(const struct meter_room *s)
 {
-	s->now = now;
-	for (size_t i = 0; i < s->num_active; i++)
-		core_charge_record(s, s->active[i]);
+	for (size_t i = 0; i < s->env->num_active; i++)
+		meter_record(s, s->env->active[i]);
 }
 
-usec_t core_charge_due(struct ebb_state *s)
+usec_t meter_settle(struct meter_room *s)
 {
-	if (s->num_active == 0)
+	if (s->env->num_active == 0)
 		return EBB_TIME_NEVER;
-	if (s->now >= s->charge_at) {
-		ebb_state_charge_all(s, s->now);
-		s->charge_at = s->now + s->cfg.charge_usec;
+	if (s->env->now >= s->charge_at) {
+		meter_record_all(s);
+		s->charge_at = s->env->now + s->env->cfg.charge_usec;
 	}
 	return s->charge_at;
 }
 
 /* ---- waste --------------------------------------------------------------- */
 
-void core_waste(struct ebb_state *s)
+void meter_waste(struct meter_room *s)
 {
-	const usec_t usec = s->now > s->wasted_at ? s->now - s->wasted_at : 0;
+	const usec_t usec = s->env->now > s->wasted_at ? s->env->now - s->wasted_at : 0;
 
-	for (uint16_t h = 0; h < s->host.num_nodes; h++)
+	for (uint16_t h = 0; h < s->env->host.num_nodes; h++)
 		s->wasted_usec[h] += s->idle[h] * usec;
-	s->wasted_at = s->now;
+	s->wasted_at = s->env->now;
 }
 
-void core_waste_look(struct ebb_state *s)
+void meter_waste_from_now(struct meter_room *s, const uint32_t num_free[EBB_MAX_NODES])
 {
-	uint32_t free[EBB_MAX_NODES] = { 0 }, missing[EBB_MAX_NODES] = { 0 };
+	uint32_t missing[EBB_MAX_NODES] = { 0 };
 
-	for (uint16_t c = 0; c < s->host.num_cores; c++)
-		free[s->host.cores[c].node] += s->cores.num_owned[c] == 0;
-	for (size_t i = 0; i < s->num_active; i++) {
-		const struct ebb_vm *vm = s->active[i];
+	for (size_t i = 0; i < s->env->num_active; i++) {
+		const struct ebb_vm *vm = s->env->active[i];
 
-		for (uint16_t g = 0; vm->work->counts_as_driven && g < vm->sla.num_nodes; g++)
+		for (uint16_t g = 0; core_counts_as_driven(vm) && g < vm->sla.num_nodes; g++)
 			if (vm->nodes[g].used < vm->nodes[g].target)
 				missing[vm->sla.nodes[g].host_node] +=
 					vm->nodes[g].target - vm->nodes[g].used;
 	}
-	for (uint16_t h = 0; h < s->host.num_nodes; h++)
-		s->idle[h] = free[h] < missing[h] ? free[h] : missing[h];
+	for (uint16_t h = 0; h < s->env->host.num_nodes; h++)
+		s->idle[h] = num_free[h] < missing[h] ? num_free[h] : missing[h];
 }
 
-uint64_t ebb_state_node_wasted_usec(const struct ebb_state *s, uint16_t host_node, usec_t now)
+uint64_t meter_wasted_usec(const struct meter_room *s, uint16_t host_node, usec_t now)
 {
-	if (host_node >= s->host.num_nodes)
+	if (host_node >= s->env->host.num_nodes)
 		return 0;
 	return s->wasted_usec[host_node] +
 	       s->idle[host_node] * (now > s->wasted_at ? now - s->wasted_at : 0);

@@ -4,7 +4,7 @@
  * to others is bounded by limits, deadlines and force, whatever it does.
  */
 #include "core/explain.h"
-#include "core/internal.h"
+#include "core/meter/meter.h"
 
 /* More requests in a second than an engine makes that reacts to events. */
 #define FLOOD_REQUESTS		50u
@@ -48,44 +48,49 @@ static bool is_fresh(const struct ebb_misdeed *m, usec_t now)
 	return m->at && now < m->at + FADE_USEC;
 }
 
-void core_misdeed(struct ebb_misdeed *m, uint32_t count, usec_t now)
+void meter_misdeed(struct ebb_misdeed *m, uint32_t count, usec_t now)
 {
 	if (!is_fresh(m, now) || count > m->most)
 		m->most = count;
 	m->at = now;
 }
 
-void core_conduct_request(usec_t now, struct ebb_vm *vm)
+void meter_forget(const struct ebb_vm *vm)
 {
-	struct ebb_vm_conduct *c = &vm->conduct;
+	*meter_own_conduct(vm) = (struct ebb_vm_conduct){ 0 };
+}
+
+void core_conduct_request(usec_t now, const struct ebb_vm *vm)
+{
+	struct ebb_vm_conduct *c = meter_own_conduct(vm);
 
 	rate_add(&c->requests, EBB_USEC_PER_SEC, now);
 	if (rate_get(&c->requests, EBB_USEC_PER_SEC, now) >= FLOOD_REQUESTS)
-		core_misdeed(&c->flood, rate_get(&c->requests, EBB_USEC_PER_SEC, now), now);
+		meter_misdeed(&c->flood, rate_get(&c->requests, EBB_USEC_PER_SEC, now), now);
 }
 
-void core_conduct_refused(usec_t now, struct ebb_vm *vm)
+void core_conduct_refused(usec_t now, const struct ebb_vm *vm)
 {
 	if (vm->conduct.given_at && now < vm->conduct.given_at + REASK_USEC)
-		vm->conduct.num_reasked++;
+		meter_own_conduct(vm)->num_reasked++;
 }
 
-void core_conduct_granted(struct ebb_vm *vm)
+void core_conduct_granted(const struct ebb_vm *vm)
 {
-	vm->conduct.num_reasked = 0;
+	meter_own_conduct(vm)->num_reasked = 0;
 }
 
-void core_conduct_back(usec_t now, struct ebb_vm *vm, uint16_t vcpu)
+void core_conduct_back(usec_t now, const struct ebb_vm *vm, uint16_t vcpu)
 {
 	const struct ebb_vcpu *v = &vm->vcpus[vcpu];
-	struct ebb_vm_conduct *c = &vm->conduct;
+	struct ebb_vm_conduct *c = meter_own_conduct(vm);
 
 	/* What was demanded is to be given back, however new it is. */
 	if (v->is_lent || vm->nodes[v->node].num_due > 0 || now >= v->granted_at + FLAP_USEC)
 		return;
 	rate_add(&c->flaps, FLAP_PERIOD_USEC, now);
 	if (rate_get(&c->flaps, FLAP_PERIOD_USEC, now) >= FLAP_TIMES)
-		core_misdeed(&c->flap, rate_get(&c->flaps, FLAP_PERIOD_USEC, now), now);
+		meter_misdeed(&c->flap, rate_get(&c->flaps, FLAP_PERIOD_USEC, now), now);
 }
 
 static void forget(struct ebb_vm_conduct *c, usec_t now)
@@ -96,9 +101,9 @@ static void forget(struct ebb_vm_conduct *c, usec_t now)
 		c->num_late = 0;
 }
 
-void core_conduct_given(struct ebb_vm *vm, uint32_t count, uint32_t late, usec_t now)
+void core_conduct_given(const struct ebb_vm *vm, uint32_t count, uint32_t late, usec_t now)
 {
-	struct ebb_vm_conduct *c = &vm->conduct;
+	struct ebb_vm_conduct *c = meter_own_conduct(vm);
 
 	forget(c, now);
 	c->num_given += count;
@@ -109,9 +114,9 @@ void core_conduct_given(struct ebb_vm *vm, uint32_t count, uint32_t late, usec_t
 	c->given_at = now;
 }
 
-void core_conduct_forced(struct ebb_vm *vm, usec_t now)
+void core_conduct_forced(const struct ebb_vm *vm, usec_t now)
 {
-	struct ebb_vm_conduct *c = &vm->conduct;
+	struct ebb_vm_conduct *c = meter_own_conduct(vm);
 
 	forget(c, now);
 	c->num_forced++;
@@ -207,7 +212,7 @@ const char *ebb_verdict_name(enum ebb_verdict verdict)
 	return (unsigned)verdict < EBB_VERDICT_MAX ? names[verdict] : "?";
 }
 
-void core_conduct_review(struct ebb_state *s, usec_t now, struct ebb_vm *vm)
+void core_conduct_review(const struct core_env *e, usec_t now, const struct ebb_vm *vm)
 {
 	char text[EBB_TEXT_SIZE];
 
@@ -216,12 +221,12 @@ void core_conduct_review(struct ebb_state *s, usec_t now, struct ebb_vm *vm)
 
 		if (has == !!(vm->conduct.told & 1u << i))
 			continue;
-		vm->conduct.told ^= 1u << i;
+		meter_own_conduct(vm)->told ^= 1u << i;
 		if (has)
 			ebb_vm_verdict(vm, now, i, text);
 		else
 			core_text(text, "behaves again");
-		core_text(core_record(s, vm, now, EBB_EVENT_CONDUCT)->text, "%s: the guest %.150s",
+		core_text(core_record(e, vm, now, EBB_EVENT_CONDUCT)->text, "%s: the guest %.150s",
 			  ebb_verdict_name(i), text);
 	}
 }

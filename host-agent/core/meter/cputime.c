@@ -7,7 +7,7 @@
  */
 #include <errno.h>
 
-#include "core/internal.h"
+#include "core/meter/meter.h"
 
 /* A period that is shorter says little, unless it is for parts of a window that is short. */
 #define PERIOD_USEC		EBB_USEC_PER_SEC
@@ -50,10 +50,11 @@ static void add(const struct ebb_vcpu *v, const struct ebb_cpu_time *t, usec_t a
 	}
 }
 
-static void judge(const struct ebb_state *s, usec_t now, struct ebb_vm *vm, const struct sum *sum)
+static void judge(const struct meter_room *s, usec_t now, const struct ebb_vm *vm,
+		  const struct sum *sum)
 {
-	const uint32_t share = s->host.is_emulated ? s->host.share_permille : 1000;
-	struct ebb_vm_conduct *c = &vm->conduct;
+	const uint32_t share = s->env->host.is_emulated ? s->env->host.share_permille : 1000;
+	struct ebb_vm_conduct *c = meter_own_conduct(vm);
 	uint32_t bound = IDLE_PERMILLE + IDLE_PERMILLE_EACH * sum->num_lent;
 
 	if (bound > IDLE_PERMILLE_MOST)
@@ -70,18 +71,24 @@ static void judge(const struct ebb_state *s, usec_t now, struct ebb_vm *vm, cons
 		c->num_contrary = 0;
 	}
 	if (sum->wakes >= PARKED_WAKES)
-		core_misdeed(&c->wake, (uint32_t)sum->wakes, now);
+		meter_misdeed(&c->wake, (uint32_t)sum->wakes, now);
 }
 
-static usec_t shortest(const struct ebb_state *s, const struct ebb_vm *vm)
+static usec_t shortest(const struct meter_room *s, const struct ebb_vm *vm)
 {
-	const usec_t part = s->cfg.pressure.hot_window_s * EBB_USEC_PER_SEC / WINDOW_PARTS;
+	const usec_t part = s->env->cfg.pressure.hot_window_s * EBB_USEC_PER_SEC / WINDOW_PARTS;
 
 	return vm->sla.is_shared && part < PERIOD_USEC ? part : PERIOD_USEC;
 }
 
-int core_cpu_times(struct ebb_state *s, usec_t now, struct ebb_vm *vm,
-		   const struct ebb_fact_cpu_times *f)
+/* The room's own part of a vCPU: what was measured of its thread. */
+static struct ebb_vcpu *own_vcpu(const struct ebb_vm *vm, uint16_t vcpu)
+{
+	return (struct ebb_vcpu *)&vm->vcpus[vcpu];
+}
+
+int meter_report(const struct meter_room *s, usec_t now, const struct ebb_vm *vm,
+		 const struct ebb_fact_cpu_times *f)
 {
 	struct sum sum = { 0 };
 	bool is_new = false;
@@ -93,7 +100,7 @@ int core_cpu_times(struct ebb_state *s, usec_t now, struct ebb_vm *vm,
 			return -EINVAL;
 	for (uint16_t i = 0; i < f->num_vcpus; i++) {
 		const struct ebb_cpu_time *t = &f->vcpus[i];
-		struct ebb_vcpu *v = &vm->vcpus[t->vcpu];
+		struct ebb_vcpu *v = own_vcpu(vm, t->vcpu);
 
 		if (v->cpu_at && f->as_of < v->cpu_at + shortest(s, vm))
 			continue;
@@ -106,10 +113,8 @@ int core_cpu_times(struct ebb_state *s, usec_t now, struct ebb_vm *vm,
 		v->wait_usec = t->wait_usec;
 		is_new = true;
 	}
-	if (is_new) {
+	if (is_new)
 		judge(s, now, vm, &sum);
-		core_violation_times(s, f->as_of, vm);
-	}
-	core_conduct_review(s, now, vm);
-	return 0;
+	core_conduct_review(s->env, now, vm);
+	return is_new;
 }

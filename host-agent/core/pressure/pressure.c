@@ -1,15 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/*
- * See violation.h: levels from the state, records, and which VM should move.
- *
- * Levels are what the host measures (held blocks as devices report them, CPU time of the threads
- * of vCPUs), never what guests say of themselves.
- */
+/* See pressure.h: levels from the state, records, and which VM should move. */
 #include <stdio.h>
 #include <string.h>
 
-#include "core/internal.h"
-#include "core/pressure/move.h"
+#include "core/pressure/pressure.h"
 
 /* VMs that a cause names. */
 #define NUM_NAMED		3u
@@ -21,29 +15,41 @@ static unsigned long long mib(uint64_t blocks)
 	return blocks * EBB_BLOCK_MIB;
 }
 
-static struct ebb_violation *violation_of(struct ebb_state *s, enum ebb_pressed what, uint16_t i)
+/* The room's own parts of a VM. */
+static struct ebb_vm_move *own(const struct ebb_vm *vm)
+{
+	return (struct ebb_vm_move *)&vm->move;
+}
+
+static struct ebb_vm_use *own_use(const struct ebb_vm *vm)
+{
+	return (struct ebb_vm_use *)&vm->use;
+}
+
+static struct ebb_violation *violation_of(struct pressure_room *s, enum ebb_pressed what,
+					  uint16_t i)
 {
 	return what == EBB_PRESSED_CORE ? &s->core_violations[i] : &s->violations[what][i];
 }
 
-static uint64_t capacity_of(const struct ebb_state *s, enum ebb_pressed what, uint16_t h)
+static uint64_t capacity_of(const struct pressure_room *s, enum ebb_pressed what, uint16_t h)
 {
-	const uint32_t share = s->host.is_emulated ? s->host.share_permille : 1000;
+	const uint32_t share = s->env->host.is_emulated ? s->env->host.share_permille : 1000;
 
 	switch (what) {
 	case EBB_PRESSED_MEMORY:
-		return s->nodes[h].mem_capacity;
+		return s->env->nodes[h].mem_capacity;
 	case EBB_PRESSED_CPU:
-		return (uint64_t)ebb_state_node_capacity(s, h) * share;
+		return (uint64_t)core_node_capacity(s->env, h) * share;
 	default:
 		return 1000;
 	}
 }
 
-static struct ebb_violation_rule rule_of(const struct ebb_state *s, enum ebb_pressed what,
+static struct ebb_violation_rule rule_of(const struct pressure_room *s, enum ebb_pressed what,
 					 uint16_t h, uint64_t capacity)
 {
-	const struct ebb_pressure *p = &s->cfg.pressure;
+	const struct ebb_pressure *p = &s->env->cfg.pressure;
 	struct ebb_violation_rule r = {
 		.threshold = capacity * p->host_hot_percent / 100,
 		.failover = UINT64_MAX,
@@ -68,6 +74,21 @@ static struct ebb_violation_rule rule_of(const struct ebb_state *s, enum ebb_pre
 	return r;
 }
 
+void pressure_create(struct pressure_room *s)
+{
+	for (uint16_t h = 0; h < EBB_MAX_NODES; h++)
+		for (int what = 0; what < EBB_PRESSED_CORE; what++)
+			ebb_violation_clear(&s->violations[what][h]);
+	for (uint16_t c = 0; c < EBB_MAX_THREADS; c++)
+		ebb_violation_clear(&s->core_violations[c]);
+	s->next_at = EBB_TIME_NEVER;
+}
+
+void pressure_changed(struct pressure_room *s)
+{
+	s->is_stale = true;
+}
+
 /* What a VM uses of a resource of a node of the host. */
 static uint64_t use_of(const struct ebb_vm *vm, enum ebb_pressed what, uint16_t h, usec_t now)
 {
@@ -80,14 +101,14 @@ static uint64_t use_of(const struct ebb_vm *vm, enum ebb_pressed what, uint16_t 
 			continue;
 		if (what == EBB_PRESSED_MEMORY)
 			sum += n->pool.held + n->pool.unconfirmed;
-		else if (n->cpu_at && now < n->cpu_at + TIMES_USEC)
-			sum += n->cpu_permille;
+		else if (vm->use.cpu_at && now < vm->use.cpu_at + TIMES_USEC)
+			sum += vm->use.cpu_permille[g];
 	}
 	return sum;
 }
 
 /* "a 500, b 300, c 20 MiB": who uses most. */
-static void name_most(const struct ebb_state *s, enum ebb_pressed what, uint16_t h, usec_t now,
+static void name_most(const struct pressure_room *s, enum ebb_pressed what, uint16_t h, usec_t now,
 		      char *text, size_t size)
 {
 	const struct ebb_vm *named[NUM_NAMED] = { NULL };
@@ -97,8 +118,8 @@ static void name_most(const struct ebb_state *s, enum ebb_pressed what, uint16_t
 	for (size_t k = 0; k < NUM_NAMED; k++) {
 		uint64_t most = 0;
 
-		for (size_t i = 0; i < s->num_active; i++) {
-			const struct ebb_vm *vm = s->active[i];
+		for (size_t i = 0; i < s->env->num_active; i++) {
+			const struct ebb_vm *vm = s->env->active[i];
 			const uint64_t use = use_of(vm, what, h, now);
 
 			if (use <= most || vm == named[0] || (k > 1 && vm == named[1]))
@@ -136,10 +157,10 @@ static void say_level(const struct ebb_violation *v, enum ebb_pressed what, uint
 			 percent(v->level, v->capacity));
 }
 
-static void say_rule(const struct ebb_state *s, enum ebb_pressed what, uint16_t h, char *text,
+static void say_rule(const struct pressure_room *s, enum ebb_pressed what, uint16_t h, char *text,
 		     size_t size)
 {
-	const struct ebb_pressure *p = &s->cfg.pressure;
+	const struct ebb_pressure *p = &s->env->cfg.pressure;
 
 	if (what == EBB_PRESSED_MEMORY)
 		snprintf(text, size, ", above %u%% for %u s", p->memory_threshold_percent,
@@ -151,10 +172,10 @@ static void say_rule(const struct ebb_state *s, enum ebb_pressed what, uint16_t 
 			 p->hot_window_s);
 }
 
-static void record(struct ebb_state *s, usec_t now, const struct ebb_violation *v,
+static void record(struct pressure_room *s, usec_t now, const struct ebb_violation *v,
 		   enum ebb_pressed what, uint16_t h, usec_t began_at)
 {
-	struct ebb_record *r = core_record(s, NULL, now, EBB_EVENT_VIOLATION);
+	struct ebb_record *r = core_record(s->env, NULL, now, EBB_EVENT_VIOLATION);
 
 	r->node = h;
 	r->code = ebb_pressed_code(what, !v->is_on);
@@ -164,7 +185,7 @@ static void record(struct ebb_state *s, usec_t now, const struct ebb_violation *
 	memcpy(r->text, v->text, sizeof(r->text));
 }
 
-static void step(struct ebb_state *s, usec_t now, enum ebb_pressed what, uint16_t h,
+static void step(struct pressure_room *s, usec_t now, enum ebb_pressed what, uint16_t h,
 		 uint64_t level)
 {
 	struct ebb_violation *v = violation_of(s, what, h);
@@ -176,7 +197,7 @@ static void step(struct ebb_state *s, usec_t now, enum ebb_pressed what, uint16_
 	v->capacity = capacity_of(s, what, h);
 	rule = rule_of(s, what, h, v->capacity);
 	news = ebb_violation_step(v, &rule, level, now);
-	s->pressure_at = core_sooner(s->pressure_at, ebb_violation_until(v, &rule, now));
+	s->next_at = core_sooner(s->next_at, ebb_violation_until(v, &rule, now));
 	if (!news)
 		return;
 	say_level(v, what, h, is, sizeof(is));
@@ -195,12 +216,12 @@ static void step(struct ebb_state *s, usec_t now, enum ebb_pressed what, uint16_
 /* ---- moves --------------------------------------------------------------- */
 
 /* Somebody on the node wants more CPUs than it has, or cannot have what it has by itself. */
-static bool has_want(const struct ebb_state *s, uint16_t h, usec_t now)
+static bool has_want(const struct pressure_room *s, uint16_t h, usec_t now)
 {
 	if (s->is_throttled[h])
 		return true;
-	for (size_t i = 0; i < s->num_active; i++) {
-		const struct ebb_vm *vm = s->active[i];
+	for (size_t i = 0; i < s->env->num_active; i++) {
+		const struct ebb_vm *vm = s->env->active[i];
 
 		for (uint16_t g = 0; vm->is_admitted && g < vm->sla.num_nodes; g++)
 			if (vm->sla.nodes[g].host_node == h &&
@@ -214,10 +235,10 @@ static bool has_want(const struct ebb_state *s, uint16_t h, usec_t now)
  * Where a policy hands all memory out on purpose, or all VMs have the CPUs that they want, a node
  * that is full is well used.
  */
-static bool needs_move(const struct ebb_state *s, enum ebb_pressed what, uint16_t h, usec_t now)
+static bool needs_move(const struct pressure_room *s, enum ebb_pressed what, uint16_t h, usec_t now)
 {
 	if (what == EBB_PRESSED_MEMORY)
-		return s->policy->mem_review_usec > 0;
+		return s->env->policy->mem_review_usec > 0;
 	return what == EBB_PRESSED_CPU && has_want(s, h, now);
 }
 
@@ -231,38 +252,40 @@ static uint64_t state_bytes(const struct ebb_vm *vm)
 }
 
 /* Of all nodes; one whose CPU times are not known counts as in use. */
-static uint32_t activity(const struct ebb_state *s, const struct ebb_vm *vm, usec_t now)
+static uint32_t activity(const struct pressure_room *s, const struct ebb_vm *vm, usec_t now)
 {
 	uint64_t sum = 0;
 
 	for (uint16_t g = 0; g < vm->sla.num_nodes; g++) {
-		if (!vm->nodes[g].cpu_at && vm->sla.nodes[g].startup > 0)
+		if (!vm->use.cpu_at && vm->sla.nodes[g].startup > 0)
 			return EBB_MOVE_IDLE_PERMILLE;
-		if (now < vm->nodes[g].cpu_at + TIMES_USEC)
-			sum += vm->nodes[g].cpu_permille;
+		if (now < vm->use.cpu_at + TIMES_USEC)
+			sum += vm->use.cpu_permille[g];
 	}
 	/* In cores of this host. */
-	return (uint32_t)(s->host.is_emulated ? sum * 1000 / s->host.share_permille : sum);
+	return (uint32_t)(s->env->host.is_emulated ?
+				  sum * 1000 / s->env->host.share_permille : sum);
 }
 
-static void end_move(struct ebb_state *s, usec_t now, struct ebb_vm *vm, const char *why)
+static void end_move(struct pressure_room *s, usec_t now, const struct ebb_vm *vm, const char *why)
 {
-	struct ebb_record *r = core_record(s, vm, now, EBB_EVENT_MOVE);
+	struct ebb_record *r = core_record(s->env, vm, now, EBB_EVENT_MOVE);
 
-	vm->move.is_on = false;
+	own(vm)->is_on = false;
 	r->node = vm->move.host_node;
 	r->code = ebb_pressed_code(vm->move.pressed, true);
 	r->total_usec = now - vm->move.at;
 	core_text(r->text, "need not move any more: %s", why);
 }
 
-void core_move_left(struct ebb_state *s, usec_t now, struct ebb_vm *vm)
+void pressure_stop(struct pressure_room *s, usec_t now, const struct ebb_vm *vm)
 {
 	if (vm->move.is_on)
 		end_move(s, now, vm, "it has left, or stopped");
+	*own_use(vm) = (struct ebb_vm_use){ 0 };
 }
 
-static void review_move(struct ebb_state *s, usec_t now, struct ebb_vm *vm)
+static void review_move(struct pressure_room *s, usec_t now, const struct ebb_vm *vm)
 {
 	const struct ebb_vm_move *m = &vm->move;
 
@@ -276,7 +299,8 @@ static void review_move(struct ebb_state *s, usec_t now, struct ebb_vm *vm)
 		end_move(s, now, vm, "it would free less than half of that now");
 }
 
-static void begin_move(struct ebb_state *s, usec_t now, struct ebb_vm *vm, enum ebb_pressed what,
+static void begin_move(struct pressure_room *s, usec_t now, const struct ebb_vm *vm,
+		       enum ebb_pressed what,
 		       uint16_t h, const struct ebb_move_candidate *c, uint64_t needed,
 		       enum ebb_move_why why)
 {
@@ -289,14 +313,14 @@ static void begin_move(struct ebb_state *s, usec_t now, struct ebb_vm *vm, enum 
 	else
 		snprintf(frees, sizeof(frees), "%.2f of %.2f CPUs", (double)c->relief / 1000,
 			 (double)needed / 1000);
-	vm->move = (struct ebb_vm_move){
+	*own(vm) = (struct ebb_vm_move){
 		.is_on = true, .pressed = what, .host_node = h, .at = now, .relief = c->relief,
 	};
-	core_text(vm->move.text, "should move to another host: that frees %s needed of the %s of "
+	core_text(own(vm)->text, "should move to another host: that frees %s needed of the %s of "
 		  "node %u; weight %u, %s, %llu MiB to take along; %s", frees, resource, h,
 		  c->weight, c->cpu_permille < EBB_MOVE_IDLE_PERMILLE ? "idle" : "in use",
 		  (unsigned long long)(c->state_bytes >> 20), ebb_move_why_text(why));
-	r = core_record(s, vm, now, EBB_EVENT_MOVE);
+	r = core_record(s->env, vm, now, EBB_EVENT_MOVE);
 	r->node = h;
 	r->code = ebb_pressed_code(what, false);
 	r->bytes = c->state_bytes;
@@ -304,20 +328,20 @@ static void begin_move(struct ebb_state *s, usec_t now, struct ebb_vm *vm, enum 
 }
 
 /* A VM that does next to nothing is no help, however little there is too much. */
-static uint64_t cpus_needed(const struct ebb_state *s, const struct ebb_violation *v)
+static uint64_t cpus_needed(const struct pressure_room *s, const struct ebb_violation *v)
 {
-	const uint64_t threshold = v->capacity * s->cfg.pressure.host_hot_percent / 100;
+	const uint64_t threshold = v->capacity * s->env->cfg.pressure.host_hot_percent / 100;
 	const uint64_t least = v->capacity / 20;
 
 	return v->level > threshold + least ? v->level - threshold : least;
 }
 
 /* Whoever is to move already, for this or another resource, counts as gone. */
-static void call_move(struct ebb_state *s, usec_t now, enum ebb_pressed what, uint16_t h)
+static void call_move(struct pressure_room *s, usec_t now, enum ebb_pressed what, uint16_t h)
 {
 	struct ebb_violation *v = violation_of(s, what, h);
 	const struct ebb_violation_rule rule = rule_of(s, what, h, v->capacity);
-	struct ebb_move_candidate *c = s->move_candidates;
+	struct ebb_move_candidate *c = s->candidates;
 	uint64_t going = 0, needed;
 	enum ebb_move_why why;
 	uint32_t num_users = 0;
@@ -325,8 +349,8 @@ static void call_move(struct ebb_state *s, usec_t now, enum ebb_pressed what, ui
 
 	if (!ebb_violation_calls_move(v, &rule, now) || !needs_move(s, what, h, now))
 		return;
-	for (size_t i = 0; i < s->num_active; i++) {
-		const struct ebb_vm *vm = s->active[i];
+	for (size_t i = 0; i < s->env->num_active; i++) {
+		const struct ebb_vm *vm = s->env->active[i];
 		const uint64_t use = use_of(vm, what, h, now);
 		const bool is_barred = vm->move.is_on ||
 				       (vm->move.at && now < vm->move.at + rule.cooldown);
@@ -347,57 +371,57 @@ static void call_move(struct ebb_state *s, usec_t now, enum ebb_pressed what, ui
 	/* A VM that has it all to itself crowds out nobody. */
 	if (going >= needed || num_users < 2)
 		return;
-	best = ebb_move_choose(c, s->num_active, needed - going, &why);
+	best = ebb_move_choose(c, s->env->num_active, needed - going, &why);
 	if (best < 0)
 		return;
 	v->moved_at = now;
 	v->num_moves++;
-	begin_move(s, now, s->active[best], what, h, &c[best], needed - going, why);
+	begin_move(s, now, s->env->active[best], what, h, &c[best], needed - going, why);
 }
 
 /* ---- levels -------------------------------------------------------------- */
 
-static uint64_t level_of(const struct ebb_state *s, enum ebb_pressed what, uint16_t h, usec_t now)
+static uint64_t level_of(const struct pressure_room *s, enum ebb_pressed what, uint16_t h,
+			 usec_t now)
 {
 	uint64_t sum = 0;
 
-	for (size_t i = 0; i < s->num_active; i++)
-		sum += use_of(s->active[i], what, h, now);
+	for (size_t i = 0; i < s->env->num_active; i++)
+		sum += use_of(s->env->active[i], what, h, now);
 	return sum;
 }
 
-usec_t core_violations_review(struct ebb_state *s, usec_t now)
+usec_t pressure_settle(struct pressure_room *s, usec_t now)
 {
-	if (!s->pressure_is_stale && now < s->pressure_at)
-		return s->pressure_at;
-	s->pressure_is_stale = false;
-	s->pressure_at = EBB_TIME_NEVER;
-	for (uint16_t h = 0; h < s->host.num_nodes; h++)
+	if (!s->is_stale && now < s->next_at)
+		return s->next_at;
+	s->is_stale = false;
+	s->next_at = EBB_TIME_NEVER;
+	for (uint16_t h = 0; h < s->env->host.num_nodes; h++)
 		for (enum ebb_pressed what = 0; what < EBB_PRESSED_CORE; what++)
 			step(s, now, what, h, level_of(s, what, h, now));
-	for (size_t i = 0; i < s->num_active; i++)
-		review_move(s, now, s->active[i]);
-	for (uint16_t h = 0; h < s->host.num_nodes; h++)
+	for (size_t i = 0; i < s->env->num_active; i++)
+		review_move(s, now, s->env->active[i]);
+	for (uint16_t h = 0; h < s->env->host.num_nodes; h++)
 		for (enum ebb_pressed what = 0; what < EBB_PRESSED_CORE; what++)
 			call_move(s, now, what, h);
-	return s->pressure_at;
+	return s->next_at;
 }
 
-void core_violation_times(struct ebb_state *s, usec_t as_of, struct ebb_vm *vm)
+void pressure_report_times(struct pressure_room *s, usec_t as_of, const struct ebb_vm *vm)
 {
-	for (uint16_t g = 0; g < vm->sla.num_nodes; g++) {
-		vm->nodes[g].cpu_permille = 0;
-		vm->nodes[g].cpu_at = as_of;
-	}
+	struct ebb_vm_use *use = own_use(vm);
+
+	*use = (struct ebb_vm_use){ .cpu_at = as_of };
 	for (uint16_t i = 0; i < vm->num_vcpus; i++)
 		if (core_vcpu_is_present(&vm->vcpus[i]) && vm->vcpus[i].cpu_at &&
 		    as_of < vm->vcpus[i].cpu_at + TIMES_USEC)
-			vm->nodes[vm->vcpus[i].node].cpu_permille += vm->vcpus[i].cpu_permille;
-	s->pressure_is_stale = true;
+			use->cpu_permille[vm->vcpus[i].node] += vm->vcpus[i].cpu_permille;
+	s->is_stale = true;
 }
 
-void core_violation_core(struct ebb_state *s, usec_t now, uint16_t core, uint32_t permille,
-			 const char *who)
+void pressure_report_core(struct pressure_room *s, usec_t now, uint16_t core, uint32_t permille,
+			  const char *who)
 {
 	struct ebb_violation *v = violation_of(s, EBB_PRESSED_CORE, core);
 	const struct ebb_violation_rule rule = rule_of(s, EBB_PRESSED_CORE, 0, 1000);
@@ -410,30 +434,31 @@ void core_violation_core(struct ebb_state *s, usec_t now, uint16_t core, uint32_
 	if (news > 0)
 		core_text(v->text, "core %u, which VMs share: %u%% of its time used over %u s, "
 			  "above %u%%; %.80s", core, permille / 10,
-			  s->cfg.pressure.hot_window_s, s->cfg.pressure.core_hot_percent, who);
+			  s->env->cfg.pressure.hot_window_s,
+			  s->env->cfg.pressure.core_hot_percent, who);
 	else
 		core_text(v->text, "core %u: %u%% of its time used, after %llu s; at most it was "
 			  "%u%%", core, permille / 10,
 			  (unsigned long long)((now - began_at) / EBB_USEC_PER_SEC),
 			  (unsigned)(v->peak / 10));
-	record(s, now, v, EBB_PRESSED_CORE, s->host.cores[core].node, began_at);
+	record(s, now, v, EBB_PRESSED_CORE, s->env->host.cores[core].node, began_at);
 }
 
-void core_violation_throttle(struct ebb_state *s, uint16_t host_node, bool is_throttled)
+void pressure_report_throttle(struct pressure_room *s, uint16_t host_node, bool is_throttled)
 {
 	if (s->is_throttled[host_node] != is_throttled)
-		s->pressure_is_stale = true;
+		s->is_stale = true;
 	s->is_throttled[host_node] = is_throttled;
 }
 
 /* ---- reading ------------------------------------------------------------- */
 
-const struct ebb_violation *ebb_state_violation(const struct ebb_state *s,
-						enum ebb_pressed pressed, uint16_t i)
+const struct ebb_violation *pressure_violation(const struct pressure_room *s,
+					       enum ebb_pressed pressed, uint16_t i)
 {
 	const bool is_core = pressed == EBB_PRESSED_CORE;
 
-	if (i >= (is_core ? s->host.num_cores : s->host.num_nodes))
+	if (i >= (is_core ? s->env->host.num_cores : s->env->host.num_nodes))
 		return NULL;
 	return is_core ? &s->core_violations[i] : &s->violations[pressed][i];
 }

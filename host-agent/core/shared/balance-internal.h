@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * What the files of shared cores share.
- *   share.c        loads, and places for newcomers; the look as a whole
- *   share-move.c   who changes places with whom
+ *   balance.c        loads, and places for newcomers; the look as a whole
+ *   balance-move.c   who changes places with whom
  */
 #ifndef EBB_CORE_SHARE_INTERNAL_H
 #define EBB_CORE_SHARE_INTERNAL_H

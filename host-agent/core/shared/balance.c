@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* See share.h: loads, places for newcomers, throttles, and the look as a whole. */
+/* See balance.h: loads, places for newcomers, throttles, and the look as a whole. */
 #include <string.h>
 
 #include "core/shared/balance-internal.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * VMs that share cores.  share.c decides; here is what it is told of the VMs, and what becomes of
+ * VMs that share cores.  balance.c decides; here is what it is told of the VMs, and what becomes of
  * what it says: the thread that each vCPU is to run on, throttles, records.
  *
  * Their groups are the nodes of the guest, and stay on the nodes of the host that the SLA names,
@@ -11,25 +11,24 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/internal.h"
+#include "core/shared/shared.h"
 
-void core_shared_create(struct ebb_state *s)
+void shared_create(struct shared_room *s)
 {
-	struct core_shared *sh = &s->shared;
-	const struct ebb_pressure *p = &s->cfg.pressure;
-	struct ebb_share_config *cfg = &sh->share.cfg;
+	const struct ebb_pressure *p = &s->env->cfg.pressure;
+	struct ebb_share_config *cfg = &s->share.cfg;
 
-	sh->share.cores = sh->cores;
-	sh->share.vms = sh->vms;
-	sh->share.vcpus = sh->vcpus;
-	for (uint16_t t = 0; t < s->host.num_threads; t++) {
-		const struct ebb_core *core = &s->host.cores[s->host.threads[t].core];
+	s->share.cores = s->cores;
+	s->share.vms = s->vms;
+	s->share.vcpus = s->vcpus;
+	for (uint16_t t = 0; t < s->env->host.num_threads; t++) {
+		const struct ebb_core *core = &s->env->host.cores[s->env->host.threads[t].core];
 
-		sh->core_of[t] = EBB_SHARE_NONE;
+		s->core_of[t] = EBB_SHARE_NONE;
 		if (!core->is_shared)
 			continue;
-		sh->core_of[t] = sh->share.num_cores;
-		sh->cores[sh->share.num_cores++] = (struct ebb_share_core){
+		s->core_of[t] = s->share.num_cores;
+		s->cores[s->share.num_cores++] = (struct ebb_share_core){
 			.thread = t, .node = core->node, .first = EBB_SHARE_NONE,
 		};
 	}
@@ -41,45 +40,54 @@ void core_shared_create(struct ebb_state *s)
 	cfg->host_hot = (uint16_t)(p->host_hot_percent * 10);
 }
 
-/* ---- what share.c is told ------------------------------------------------ */
+/* ---- what balance.c is told ------------------------------------------------ */
 
-static uint16_t core_at(const struct ebb_state *s, const struct ebb_vm *vm, uint16_t vcpu,
-			uint16_t thread)
+/* The room's own part of a VM, and of a vCPU: the fields from `shared` to window_at. */
+static struct ebb_vm_share *own(const struct ebb_vm *vm)
 {
-	if (thread == EBB_THREAD_NONE || s->host.threads[thread].node != core_host_node(vm, vcpu))
-		return EBB_SHARE_NONE;
-	return s->shared.core_of[thread];
+	return (struct ebb_vm_share *)&vm->share;
 }
 
-static void fill_vcpu(struct ebb_state *s, const struct ebb_vm *vm, uint16_t vcpu)
+static struct ebb_vcpu *own_vcpu(const struct ebb_vm *vm, uint16_t vcpu)
 {
-	struct core_shared *sh = &s->shared;
+	return (struct ebb_vcpu *)&vm->vcpus[vcpu];
+}
+
+static uint16_t core_at(const struct shared_room *s, const struct ebb_vm *vm, uint16_t vcpu,
+			uint16_t thread)
+{
+	if (thread == EBB_THREAD_NONE ||
+	    s->env->host.threads[thread].node != core_host_node(vm, vcpu))
+		return EBB_SHARE_NONE;
+	return s->core_of[thread];
+}
+
+static void fill_vcpu(struct shared_room *s, const struct ebb_vm *vm, uint16_t vcpu)
+{
 	const struct ebb_vcpu *v = &vm->vcpus[vcpu];
 	const uint16_t core = core_at(s, vm, vcpu, v->shared);
 
-	sh->ids[sh->share.num_vcpus] = vcpu;
-	sh->vcpus[sh->share.num_vcpus++] = (struct ebb_share_vcpu){
-		.vm = sh->share.num_vms, .group = v->node, .use = v->use, .wait = v->wait,
+	s->ids[s->share.num_vcpus] = vcpu;
+	s->vcpus[s->share.num_vcpus++] = (struct ebb_share_vcpu){
+		.vm = s->share.num_vms, .group = v->node, .use = v->use, .wait = v->wait,
 		.core = core != EBB_SHARE_NONE ? core : core_at(s, vm, vcpu, v->placed),
 	};
 }
 
-static void fill(struct ebb_state *s)
+static void fill(struct shared_room *s)
 {
-	struct core_shared *sh = &s->shared;
-
-	sh->share.num_vms = 0;
-	sh->share.num_vcpus = 0;
-	for (size_t i = 0; i < s->num_active; i++) {
-		struct ebb_vm *vm = s->active[i];
-		struct ebb_share_vm *out = &sh->vms[sh->share.num_vms];
+	s->share.num_vms = 0;
+	s->share.num_vcpus = 0;
+	for (size_t i = 0; i < s->env->num_active; i++) {
+		const struct ebb_vm *vm = s->env->active[i];
+		struct ebb_share_vm *out = &s->vms[s->share.num_vms];
 
 		/* Those that are too many stay where they are. */
 		if (!vm->sla.is_shared ||
-		    sh->share.num_vcpus + vm->num_vcpus > EBB_SHARE_MAX_VCPUS)
+		    s->share.num_vcpus + vm->num_vcpus > EBB_SHARE_MAX_VCPUS)
 			continue;
 		*out = (struct ebb_share_vm){
-			.weight = vm->sla.weight, .first = sh->share.num_vcpus,
+			.weight = vm->sla.weight, .first = s->share.num_vcpus,
 			.num_groups = vm->sla.num_nodes, .is_bound = true,
 			.moved_at = vm->share.moved_at, .moved_load = vm->share.moved_load,
 			.throttle = vm->share.is_missing ? 0 : vm->share.throttle,
@@ -90,28 +98,28 @@ static void fill(struct ebb_state *s)
 		for (uint16_t k = 0; k < vm->num_vcpus; k++)
 			if (vm->vcpus[k].is_startup)
 				fill_vcpu(s, vm, k);
-		out->num_vcpus = sh->share.num_vcpus - out->first;
-		sh->of[sh->share.num_vms++] = vm;
+		out->num_vcpus = s->share.num_vcpus - out->first;
+		s->of[s->share.num_vms++] = vm;
 	}
 }
 
 /* Thousandths of a core; of an emulated one, which is a part of a real CPU. */
-static uint16_t permille(const struct ebb_state *s, uint64_t usec, usec_t window)
+static uint16_t permille(const struct shared_room *s, uint64_t usec, usec_t window)
 {
-	const uint32_t share = s->host.is_emulated ? s->host.share_permille : 1000;
+	const uint32_t share = s->env->host.is_emulated ? s->env->host.share_permille : 1000;
 	const uint64_t value = usec * 1000 / window * 1000 / share;
 
 	return (uint16_t)(value < 1000 ? value : 1000);
 }
 
 /* From what the threads have used: what they did in the window that is over. */
-static void end_window(struct ebb_state *s)
+static void end_window(struct shared_room *s)
 {
-	for (size_t i = 0; i < s->num_active; i++) {
-		struct ebb_vm *vm = s->active[i];
+	for (size_t i = 0; i < s->env->num_active; i++) {
+		const struct ebb_vm *vm = s->env->active[i];
 
 		for (uint16_t k = 0; vm->sla.is_shared && k < vm->num_vcpus; k++) {
-			struct ebb_vcpu *v = &vm->vcpus[k];
+			struct ebb_vcpu *v = own_vcpu(vm, k);
 
 			if (v->cpu_at <= v->window_at)
 				continue;
@@ -132,9 +140,8 @@ static void end_window(struct ebb_state *s)
 /* ---- what becomes of it -------------------------------------------------- */
 
 /* Who used a core, the most first, as far as there is room. */
-static void who(const struct ebb_state *s, uint16_t core, char *text, size_t size)
+static void who(const struct shared_room *s, uint16_t core, char *text, size_t size)
 {
-	const struct core_shared *sh = &s->shared;
 	uint32_t below = UINT32_MAX;
 	size_t len;
 
@@ -143,8 +150,8 @@ static void who(const struct ebb_state *s, uint16_t core, char *text, size_t siz
 		uint32_t best = UINT32_MAX;
 		const char *name;
 
-		for (uint32_t i = 0; i < sh->share.num_vcpus; i++) {
-			const struct ebb_share_vcpu *v = &sh->vcpus[i];
+		for (uint32_t i = 0; i < s->share.num_vcpus; i++) {
+			const struct ebb_share_vcpu *v = &s->vcpus[i];
 			/* The index breaks ties, so that each is named once. */
 			const uint32_t rank = v->use * EBB_SHARE_MAX_VCPUS + i;
 
@@ -156,223 +163,235 @@ static void who(const struct ebb_state *s, uint16_t core, char *text, size_t siz
 			return;
 		below = best;
 		len = strlen(text);
-		name = sh->of[sh->vcpus[best % EBB_SHARE_MAX_VCPUS].vm]->name;
+		name = s->of[s->vcpus[best % EBB_SHARE_MAX_VCPUS].vm]->name;
 		snprintf(text + len, size - len, "%s%s %u%%", n ? ", " : "",
 			 ebb_text_label(name, 24).text, best / EBB_SHARE_MAX_VCPUS / 10);
 	}
 }
 
-static void record_move(struct ebb_state *s, usec_t now, const struct ebb_share_vm *out,
-			struct ebb_vm *vm)
+static void record_move(struct shared_room *s, usec_t now, const struct ebb_share_vm *out,
+			const struct ebb_vm *vm)
 {
-	struct core_shared *sh = &s->shared;
 	uint32_t moved = 0, worst = UINT32_MAX;
 	struct ebb_record *r;
 	char names[80];
 
 	for (uint32_t i = out->first; i < out->first + out->num_vcpus; i++) {
-		const struct ebb_share_vcpu *v = &sh->vcpus[i];
+		const struct ebb_share_vcpu *v = &s->vcpus[i];
 
 		if (v->core == v->from)
 			continue;
 		moved++;
 		if (worst == UINT32_MAX ||
-		    sh->cores[v->from].use > sh->cores[sh->vcpus[worst].from].use)
+		    s->cores[v->from].use > s->cores[s->vcpus[worst].from].use)
 			worst = i;
 	}
 	if (worst == UINT32_MAX)
 		return;
-	who(s, sh->vcpus[worst].from, names, sizeof(names));
-	r = core_record(s, vm, now, EBB_EVENT_REBALANCE);
-	r->node = sh->vcpus[worst].group;
+	who(s, s->vcpus[worst].from, names, sizeof(names));
+	r = core_record(s->env, vm, now, EBB_EVENT_REBALANCE);
+	r->node = s->vcpus[worst].group;
 	r->cpus = (uint16_t)moved;
 	core_text(r->text,
 		  "%u vCPUs change cores, vCPU %u from thread %u (%u%% used: %.60s) to %u "
 		  "(then %u%%)",
-		  moved, sh->ids[worst], sh->cores[sh->vcpus[worst].from].thread,
-		  sh->cores[sh->vcpus[worst].from].use / 10, names,
-		  sh->cores[sh->vcpus[worst].core].thread,
-		  sh->cores[sh->vcpus[worst].core].demand / 10);
-	vm->share.num_moves++;
+		  moved, s->ids[worst], s->cores[s->vcpus[worst].from].thread,
+		  s->cores[s->vcpus[worst].from].use / 10, names,
+		  s->cores[s->vcpus[worst].core].thread,
+		  s->cores[s->vcpus[worst].core].demand / 10);
+	own(vm)->num_moves++;
 }
 
-static void take_over(struct ebb_state *s)
+static void take_over(struct shared_room *s)
 {
-	struct core_shared *sh = &s->shared;
-
-	for (uint16_t m = 0; m < sh->share.num_vms; m++) {
-		const struct ebb_share_vm *out = &sh->vms[m];
-		struct ebb_vm *vm = sh->of[m];
+	for (uint16_t m = 0; m < s->share.num_vms; m++) {
+		const struct ebb_share_vm *out = &s->vms[m];
+		const struct ebb_vm *vm = s->of[m];
 
 		for (uint32_t i = out->first; i < out->first + out->num_vcpus; i++) {
-			struct ebb_vcpu *v = &vm->vcpus[sh->ids[i]];
-			const uint16_t thread = sh->vcpus[i].core == EBB_SHARE_NONE ?
+			struct ebb_vcpu *v = own_vcpu(vm, s->ids[i]);
+			const uint16_t thread = s->vcpus[i].core == EBB_SHARE_NONE ?
 							EBB_THREAD_NONE :
-							sh->cores[sh->vcpus[i].core].thread;
+							s->cores[s->vcpus[i].core].thread;
 
 			if (v->shared == thread)
 				continue;
 			v->shared = thread;
-			core_touch(s, vm);
+			core_touch(s->env, vm);
 		}
 	}
 }
 
-static void take_state(struct ebb_state *s, usec_t now)
+static void take_state(struct shared_room *s, usec_t now)
 {
-	struct core_shared *sh = &s->shared;
-
-	for (uint16_t m = 0; m < sh->share.num_vms; m++) {
-		struct ebb_share_vm *out = &sh->vms[m];
-		struct ebb_vm *vm = sh->of[m];
-		struct ebb_vm_share *own = &vm->share;
+	for (uint16_t m = 0; m < s->share.num_vms; m++) {
+		struct ebb_share_vm *out = &s->vms[m];
+		const struct ebb_vm *vm = s->of[m];
+		struct ebb_vm_share *part = own(vm);
 
 		/* What is not held back uses what it wants, and no more is to be made of that. */
-		if (own->is_missing)
+		if (part->is_missing)
 			out->throttle = 0;
-		own->moved_at = out->moved_at;
-		own->moved_load = out->moved_load;
-		own->load = out->load;
-		own->throttle_load = out->throttle_load;
+		part->moved_at = out->moved_at;
+		part->moved_load = out->moved_load;
+		part->load = out->load;
+		part->throttle_load = out->throttle_load;
 		if (out->is_moved)
 			record_move(s, now, out, vm);
-		if (own->throttle == out->throttle)
+		if (part->throttle == out->throttle)
 			continue;
-		own->throttle = out->throttle;
-		core_touch(s, vm);
+		part->throttle = out->throttle;
+		core_touch(s->env, vm);
 	}
 }
 
-static void tell_violations(struct ebb_state *s, usec_t now)
+bool shared_load_of(const struct shared_room *s, uint16_t i, struct shared_load *ret)
 {
-	const struct core_shared *sh = &s->shared;
-	bool is_throttled[EBB_MAX_NODES] = { false };
-	char names[80];
+	const struct ebb_share_core *core = &s->cores[i];
+	const bool is_shared = core->num_active > 1 || core->is_hot;
 
-	for (uint16_t c = 0; c < sh->share.num_cores; c++) {
-		const struct ebb_share_core *core = &sh->cores[c];
-		const bool is_shared = core->num_active > 1 || core->is_hot;
-
-		/* A violation is of a core; its first thread stands for it. */
-		if (s->host.threads[core->thread].rank > 0)
-			continue;
-		who(s, c, names, sizeof(names));
-		core_violation_core(s, now, s->host.threads[core->thread].core,
-				    is_shared ? core->use : 0, names);
-	}
-	for (uint16_t m = 0; m < sh->share.num_vms; m++)
-		for (uint16_t g = 0; sh->vms[m].throttle && g < sh->vms[m].num_groups; g++)
-			is_throttled[sh->vms[m].nodes[g]] = true;
-	for (uint16_t h = 0; h < s->host.num_nodes; h++)
-		core_violation_throttle(s, h, is_throttled[h]);
+	if (s->env->host.threads[core->thread].rank > 0)
+		return false;
+	ret->core = s->env->host.threads[core->thread].core;
+	ret->permille = is_shared ? core->use : 0;
+	who(s, i, ret->who, sizeof(ret->who));
+	return true;
 }
 
-static void record_hot(struct ebb_state *s, usec_t now)
+void shared_throttled(const struct shared_room *s, bool ret[EBB_MAX_NODES])
 {
-	struct core_shared *sh = &s->shared;
-
-	if (sh->share.is_hot == sh->is_hot)
-		return;
-	sh->is_hot = sh->share.is_hot;
-	core_text(core_record(s, NULL, now, EBB_EVENT_REBALANCE)->text,
-		  "the host is hot%s: %u%% of the shared cores used, on %u nothing helps",
-		  sh->is_hot ? "" : " no more", sh->share.permille / 10, sh->share.num_stuck);
+	memset(ret, 0, EBB_MAX_NODES * sizeof(ret[0]));
+	for (uint16_t m = 0; m < s->share.num_vms; m++)
+		for (uint16_t g = 0; s->vms[m].throttle && g < s->vms[m].num_groups; g++)
+			ret[s->vms[m].nodes[g]] = true;
 }
 
-static void look(struct ebb_state *s, usec_t now)
+static void look(struct shared_room *s, usec_t now)
 {
-	struct core_shared *sh = &s->shared;
-
 	end_window(s);
 	fill(s);
-	ebb_share_look(&sh->share, now);
-	sh->num_looks++;
-	sh->num_moved_vms += sh->share.num_moved_vms;
-	sh->num_moved_vcpus += sh->share.num_moves;
-	sh->cost_usec += sh->share.cost_usec;
+	ebb_share_look(&s->share, now);
+	s->num_looks++;
+	s->num_moved_vms += s->share.num_moved_vms;
+	s->num_moved_vcpus += s->share.num_moves;
+	s->cost_usec += s->share.cost_usec;
 	take_over(s);
 	take_state(s, now);
-	tell_violations(s, now);
-	record_hot(s, now);
 }
 
-usec_t core_shared_settle(struct ebb_state *s, usec_t now)
+/* One more look after the last VM has gone, so that no core stays marked. */
+static void set_look_at(struct shared_room *s, usec_t now)
 {
-	struct core_shared *sh = &s->shared;
+	if (s->share.num_vms == 0 && !s->is_hot && s->share.num_hot == 0)
+		s->look_at = 0;
+	else if (s->look_at == 0)
+		s->look_at = now + s->share.cfg.window;
+}
 
-	if (sh->share.num_cores == 0)
-		return EBB_TIME_NEVER;
-	if (sh->look_at && now >= sh->look_at) {
+bool shared_settle(struct shared_room *s, usec_t now)
+{
+	const bool is_look = s->look_at && now >= s->look_at;
+
+	if (s->share.num_cores == 0)
+		return false;
+	if (is_look) {
 		look(s, now);
-		sh->is_stale = false;
-		sh->look_at = now + sh->share.cfg.window;
-	} else if (sh->is_stale) {
+		s->look_at = now + s->share.cfg.window;
+	} else if (s->is_stale) {
 		fill(s);
-		ebb_share_place(&sh->share);
+		ebb_share_place(&s->share);
 		take_over(s);
-		sh->is_stale = false;
 	}
-	/* One more look after the last has gone, so that no core stays marked. */
-	if (sh->share.num_vms == 0 && !sh->is_hot && sh->share.num_hot == 0)
-		sh->look_at = 0;
-	else if (sh->look_at == 0)
-		sh->look_at = now + sh->share.cfg.window;
-	return sh->look_at ? sh->look_at : EBB_TIME_NEVER;
+	s->is_stale = false;
+	if (!is_look)
+		set_look_at(s, now);
+	return is_look;
+}
+
+void shared_looked(struct shared_room *s, usec_t now)
+{
+	if (s->share.is_hot != s->is_hot) {
+		s->is_hot = s->share.is_hot;
+		core_text(core_record(s->env, NULL, now, EBB_EVENT_REBALANCE)->text,
+			  "the host is hot%s: %u%% of the shared cores used, on %u nothing helps",
+			  s->is_hot ? "" : " no more", s->share.permille / 10,
+			  s->share.num_stuck);
+	}
+	set_look_at(s, now);
+}
+
+usec_t shared_next_at(const struct shared_room *s)
+{
+	return s->look_at ? s->look_at : EBB_TIME_NEVER;
+}
+
+void shared_start(struct shared_room *s, const struct ebb_vm *vm)
+{
+	/* Whether an agent that is gone has throttled it is not known. */
+	*own(vm) = (struct ebb_vm_share){
+		.throttled = vm->sla.is_shared && !s->env->is_loaded ? EBB_SHARE_NONE : 0,
+	};
+	s->is_stale = true;
+}
+
+void shared_stop(struct shared_room *s)
+{
+	s->is_stale = true;
 }
 
 /* ---- throttles ----------------------------------------------------------- */
 
-bool core_shared_reconcile(struct ebb_state *s, usec_t now, struct ebb_vm *vm,
+bool shared_act(const struct shared_room *s, usec_t now, const struct ebb_vm *vm,
 			   struct ebb_actions *out)
 {
-	struct ebb_vm_share *own = &vm->share;
+	struct ebb_vm_share *part = own(vm);
 	struct ebb_action *a;
 
-	if (own->throttle_action || own->is_missing || own->throttle == own->throttled)
+	if (part->throttle_action || part->is_missing || part->throttle == part->throttled)
 		return true;
-	if (now < own->retry_at) {
-		vm->work->wake_at = core_sooner(vm->work->wake_at, own->retry_at);
+	if (now < part->retry_at) {
+		core_wake_at(vm, part->retry_at);
 		return true;
 	}
 	a = core_emit(out, vm, EBB_ACTION_THROTTLE);
 	if (!a)
 		return false;
-	a->id = own->throttle_action = core_action_id(s, vm, 0);
-	a->u.permille = own->throttling = own->throttle;
+	a->id = part->throttle_action = core_action_id(s->env, vm, 0);
+	a->u.permille = part->throttling = part->throttle;
 	return true;
 }
 
-bool core_shared_action_done(struct ebb_state *s, usec_t now, struct ebb_vm *vm, uint64_t id,
+bool shared_done(const struct shared_room *s, usec_t now, const struct ebb_vm *vm, uint64_t id,
 			     int err)
 {
-	struct ebb_vm_share *own = &vm->share;
-	const bool was_unknown = own->throttled == EBB_SHARE_NONE;
+	struct ebb_vm_share *part = own(vm);
+	const bool was_unknown = part->throttled == EBB_SHARE_NONE;
 	struct ebb_record *r;
 
-	if (id != own->throttle_action)
+	if (id != part->throttle_action)
 		return false;
-	own->throttle_action = 0;
-	core_touch(s, vm);
+	part->throttle_action = 0;
+	core_touch(s->env, vm);
 	if (err < 0 && err != -EOPNOTSUPP) {
-		own->failures++;
-		own->retry_at = now + core_backoff(s, own->failures);
-		core_text(core_record(s, vm, now, EBB_EVENT_ERROR)->text,
-			  "throttling failed: %s (%u in a row)", strerror(-err), own->failures);
+		part->failures++;
+		part->retry_at = now + core_backoff(s->env, part->failures);
+		core_text(core_record(s->env, vm, now, EBB_EVENT_ERROR)->text,
+			  "throttling failed: %s (%u in a row)", strerror(-err), part->failures);
 		return true;
 	}
-	own->failures = 0;
-	own->is_missing = err == -EOPNOTSUPP;
-	own->throttled = own->is_missing ? 0 : own->throttling;
-	if (was_unknown && !own->throttled && !own->is_missing)
+	part->failures = 0;
+	part->is_missing = err == -EOPNOTSUPP;
+	part->throttled = part->is_missing ? 0 : part->throttling;
+	if (was_unknown && !part->throttled && !part->is_missing)
 		return true;
-	r = core_record(s, vm, now, EBB_EVENT_THROTTLE);
-	r->cpus = own->throttled ? own->throttled : 1000;
-	if (own->is_missing)
+	r = core_record(s->env, vm, now, EBB_EVENT_THROTTLE);
+	r->cpus = part->throttled ? part->throttled : 1000;
+	if (part->is_missing)
 		core_text(r->text, "this host can not limit what vCPUs use");
-	else if (own->throttled)
+	else if (part->throttled)
 		core_text(r->text,
 			  "each vCPU may use %u%% of a core, its share: its cores are hot and no "
-			  "change of places helps", own->throttled / 10);
+			  "change of places helps", part->throttled / 10);
 	else
 		core_text(r->text, "no limit any more");
 	return true;
@@ -380,14 +399,13 @@ bool core_shared_action_done(struct ebb_state *s, usec_t now, struct ebb_vm *vm,
 
 /* ---- reading ------------------------------------------------------------- */
 
-bool ebb_state_shared_thread(const struct ebb_state *s, uint16_t thread,
-			     struct ebb_shared_thread *ret)
+bool shared_thread(const struct shared_room *s, uint16_t thread, struct ebb_shared_thread *ret)
 {
 	const struct ebb_share_core *c;
 
-	if (thread >= s->host.num_threads || s->shared.core_of[thread] == EBB_SHARE_NONE)
+	if (thread >= s->env->host.num_threads || s->core_of[thread] == EBB_SHARE_NONE)
 		return false;
-	c = &s->shared.cores[s->shared.core_of[thread]];
+	c = &s->cores[s->core_of[thread]];
 	*ret = (struct ebb_shared_thread){
 		.use = c->use, .demand = c->demand, .num_vcpus = c->num_vcpus,
 		.num_active = c->num_active, .is_hot = c->is_hot, .is_stuck = c->is_stuck,
@@ -395,19 +413,17 @@ bool ebb_state_shared_thread(const struct ebb_state *s, uint16_t thread,
 	return true;
 }
 
-void ebb_state_shared_totals(const struct ebb_state *s, struct ebb_shared_totals *ret)
+void shared_totals(const struct shared_room *s, struct ebb_shared_totals *ret)
 {
-	const struct core_shared *sh = &s->shared;
-
 	*ret = (struct ebb_shared_totals){
-		.num_threads = sh->share.num_cores, .num_vms = sh->share.num_vms,
-		.num_vcpus = sh->share.num_vcpus, .permille = sh->share.permille,
-		.is_hot = sh->is_hot, .num_hot = sh->share.num_hot,
-		.num_stuck = sh->share.num_stuck, .num_looks = sh->num_looks,
-		.num_moved_vms = sh->num_moved_vms, .num_moved_vcpus = sh->num_moved_vcpus,
-		.cost_usec = sh->cost_usec,
+		.num_threads = s->share.num_cores, .num_vms = s->share.num_vms,
+		.num_vcpus = s->share.num_vcpus, .permille = s->share.permille,
+		.is_hot = s->is_hot, .num_hot = s->share.num_hot,
+		.num_stuck = s->share.num_stuck, .num_looks = s->num_looks,
+		.num_moved_vms = s->num_moved_vms, .num_moved_vcpus = s->num_moved_vcpus,
+		.cost_usec = s->cost_usec,
 	};
-	for (size_t i = 0; i < s->num_active; i++)
-		ret->num_throttled += s->active[i]->share.throttled > 0 &&
-				      s->active[i]->share.throttled != EBB_SHARE_NONE;
+	for (size_t i = 0; i < s->env->num_active; i++)
+		ret->num_throttled += s->env->active[i]->share.throttled > 0 &&
+				      s->env->active[i]->share.throttled != EBB_SHARE_NONE;
 }

@@ -40,7 +40,7 @@ static void test_cutoff(void **state)
 	assert_int_equal(script_vm(s, 'a')->nodes[0].pool.told_cutoff, 0);
 	s->now += RIG_REVIEW_USEC;
 	script_settle(s);
-	assert_int_equal(script_vm(s, 'a')->nodes[0].pool.cutoff, 0);
+	assert_int_equal(script_vm(s, 'a')->vom.cutoff[0], 0);
 }
 
 static void test_record(void **state)
@@ -79,12 +79,12 @@ static void test_record(void **state)
 			    "asked for 150 of 400 MiB, what is worth less than 5.00 ms/s per MiB "
 			    "first (as it says); 2 others on host node 0 keep what is worth from "
 			    "960 ns/s per MiB to 40.00 ms/s per MiB on");
-	b = &script_vm(s, 'a')->nodes[0].pool.brokered;
+	b = &script_vm(s, 'a')->vom.brokered[0];
 	assert_int_equal(b->at, s->record.at);
 	assert_int_equal(b->asked, 75);
 	assert_int_equal(b->held, 200);
 	assert_int_equal(b->keeps_from, 5000000);
-	b = &script_vm(s, 'b')->nodes[0].pool.brokered;
+	b = &script_vm(s, 'b')->vom.brokered[0];
 	assert_int_equal(b->at, s->record.at);
 	assert_int_equal(b->asked, 0);
 	assert_int_equal(b->keeps_from, 40000000);

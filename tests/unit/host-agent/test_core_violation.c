@@ -488,14 +488,14 @@ static void test_throttled(void **state)
 	boot(&s, 'a', 1, "2/3", 100);
 	boot(&s, 'b', 2, "2/3", 50);
 	run_for(&s, &t, 30, 100, 10);
-	core_violation_throttle(s.state, 0, true);
+	pressure_report_throttle(&s.state->pressure, 0, true);
 	run_for(&s, &t, 16, 100, 10);
 	/* A VM that does next to nothing is no help. */
 	assert_true(is_on(&s, EBB_PRESSED_CPU));
 	assert_true(should_move(&s, 'a'));
 	expect_host(&s, "cpu-begin", "CPUs of node 0: 0.22 of 1.00 used (21%), and its VMs are "
 		    "throttled; most by a 0.20, b 0.02");
-	core_violation_throttle(s.state, 0, false);
+	pressure_report_throttle(&s.state->pressure, 0, false);
 	run_for(&s, &t, 16, 100, 10);
 	assert_false(is_on(&s, EBB_PRESSED_CPU));
 	assert_false(should_move(&s, 'a'));
@@ -511,19 +511,19 @@ static void test_core(void **state)
 	begin(&s);
 	s.now += SEC(100);
 	v = ebb_state_violation(s.state, EBB_PRESSED_CORE, 2);
-	core_violation_core(s.state, s.now, 2, 850, "a 45%, b 40%");
+	pressure_report_core(&s.state->pressure, s.now, 2, 850, "a 45%, b 40%");
 	assert_false(v->is_on);
-	core_violation_core(s.state, s.now, 2, 970, "a 60%, b 37%");
+	pressure_report_core(&s.state->pressure, s.now, 2, 970, "a 60%, b 37%");
 	assert_true(v->is_on);
 	expect_host(&s, "core-begin", "core 2, which VMs share: 97% of its time used over 15 s, "
 		    "above 85%; a 60%, b 37%");
 	s.now += SEC(15);
-	core_violation_core(s.state, s.now, 2, 990, "a 60%, b 39%");
+	pressure_report_core(&s.state->pressure, s.now, 2, 990, "a 60%, b 39%");
 	s.now += SEC(15);
-	core_violation_core(s.state, s.now, 2, 600, "");
+	pressure_report_core(&s.state->pressure, s.now, 2, 600, "");
 	assert_false(v->is_on);
 	expect_host(&s, "core-end", "core 2: 60% of its time used, after 30 s; at most it was 99%");
-	core_violation_core(s.state, s.now, 2, 0, "");
+	pressure_report_core(&s.state->pressure, s.now, 2, 0, "");
 	assert_false(script_find_record(&s, 0, EBB_EVENT_VIOLATION));
 	assert_null(ebb_state_violation(s.state, EBB_PRESSED_CORE, 4));
 	assert_null(ebb_state_violation(s.state, EBB_PRESSED_CPU, 1));

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * CPUs: requests for them until they are answered, who owns which hardware thread, deadlines, and
+ * the actions on vCPUs.
+ */
+#ifndef EBB_CORE_CPU_H
+#define EBB_CORE_CPU_H
+
+#include "core/cpu/cores.h"
+#include "core/room.h"
+
+struct cpu_room {
+	const struct core_env *env;
+	struct ebb_cores cores;
+};
+
+void cpu_create(struct cpu_room *s);
+
+/* ---- what happens to a VM ------------------------------------------------ */
+
+/* A run begins; the VM was running before (cpu_compare); a run is over. */
+void cpu_start(struct cpu_room *s, const struct ebb_vm *vm, const struct ebb_fact_vm_running *f);
+void cpu_compare(struct cpu_room *s, usec_t now, const struct ebb_vm *vm,
+		 const struct ebb_fact_vm_running *f);
+void cpu_stop(struct cpu_room *s, usec_t now, const struct ebb_vm *vm);
+/* LOADED: vCPUs keep the threads on which they were found. */
+void cpu_claim_all(struct cpu_room *s);
+/* A VM does not fit any more: its startup set owns nothing, all else goes home. */
+void cpu_turn_away(struct cpu_room *s, const struct ebb_vm *vm);
+
+/* Returns how many hotplugged CPUs the device lists. */
+uint16_t cpu_hello(struct cpu_room *s, usec_t now, const struct ebb_vm *vm,
+		   const struct ebb_fact_hello *f, bool is_reset);
+void cpu_link_lost(const struct ebb_vm *vm);
+/* 0, -ENOENT: no link, -EINVAL: its sender is broken.  The plan must be settled before. */
+int cpu_report(struct cpu_room *s, usec_t now, const struct ebb_vm *vm,
+	       const struct ebb_fact_request *f);
+/* Whether cpu_report() would take note of the request: what it returns otherwise. */
+int cpu_may_report(const struct ebb_vm *vm, const struct ebb_fact_request *f);
+/* Requests are no more; nobody waits for an answer. */
+void cpu_drop(struct cpu_room *s, const struct ebb_vm *vm);
+/* An action on the vCPU has ended.  False: the id is none that is awaited. */
+bool cpu_done(struct cpu_room *s, usec_t now, const struct ebb_vm *vm, uint16_t vcpu, uint64_t id,
+	      int err);
+
+/* ---- planning ------------------------------------------------------------ */
+
+/* Recomputes used and held of all nodes, and what is still due. */
+void cpu_count(struct cpu_room *s, const struct ebb_vm *vm);
+/* Nobody in the guest answers for what it holds. */
+void cpu_force_absent(struct cpu_room *s, usec_t now, const struct ebb_vm *vm);
+/* Cores that the VM's guest node has threads of, or waits for. */
+uint32_t cpu_count_cores(const struct cpu_room *s, const struct ebb_vm *vm, uint16_t g);
+/* CPUs of the guest node that have a core now and surely lose it shortly (advance.c). */
+uint16_t cpu_leaving(const struct ebb_vm *vm, uint16_t g, usec_t now);
+/* CPUs of a node of the host as the arbiter counts them: cores where threads are given out. */
+uint32_t cpu_to_units(const struct cpu_room *s, uint16_t host_node, uint32_t cpus);
+uint32_t cpu_from_units(const struct cpu_room *s, uint16_t host_node, uint32_t units);
+/* Whether a new plan may be due because the VM wants less than the last one saw. */
+bool cpu_wants_less(const struct ebb_vm *vm, usec_t now);
+
+/* What the plan and the arbiter say. */
+void cpu_set_wanted(const struct ebb_vm *vm, uint16_t g, usec_t now);
+void cpu_set_target(const struct ebb_vm *vm, uint16_t g, uint16_t target);
+void cpu_set_limit(const struct cpu_room *s, usec_t now, const struct ebb_vm *vm, uint16_t g,
+		   uint32_t limit);
+/* Limits are set: begins to free cores that others wait for. */
+void cpu_pack_all(struct cpu_room *s);
+/* Opens and closes demands, forces what is overdue, gives cores to those without. */
+void cpu_settle(struct cpu_room *s, usec_t now, const struct ebb_vm *vm);
+/* When settling changes something by itself, or EBB_TIME_NEVER. */
+usec_t cpu_next_at(const struct ebb_vm *vm, usec_t now);
+/* By node of the host: cores that nobody owns. */
+void cpu_count_free(const struct cpu_room *s, uint32_t ret[EBB_MAX_NODES]);
+
+/* ---- acting -------------------------------------------------------------- */
+
+/* Before settling: what time and ended actions have brought about. */
+void cpu_tidy(struct cpu_room *s, usec_t now, const struct ebb_vm *vm);
+bool cpu_must_tell(const struct ebb_vm *vm);
+/* Fills in the CPU half of LIMITS, which is sent. */
+void cpu_tell(usec_t now, const struct ebb_vm *vm, struct ebb_action_limits *l);
+/* These return false if there is no room for all of it.  Forced: before all else of any VM. */
+bool cpu_act_forced(struct cpu_room *s, usec_t now, const struct ebb_vm *vm,
+		    struct ebb_actions *out);
+bool cpu_act_flags(struct cpu_room *s, usec_t now, const struct ebb_vm *vm,
+		   struct ebb_actions *out);
+bool cpu_act(struct cpu_room *s, usec_t now, const struct ebb_vm *vm, struct ebb_actions *out);
+
+/* Plugged and nobody's: not startup, not granted, not being granted. */
+static inline bool cpu_is_unowned(const struct ebb_vcpu *v)
+{
+	return v->life == EBB_VCPU_PLUGGED && !v->is_startup && !v->is_granted &&
+	       !v->is_unknown && v->request < 0;
+}
+
+/* A new vCPU is nobody's and owns nothing, as if the VM had just been defined. */
+void cpu_vcpu_clear(struct ebb_vcpu *v);
+
+#endif /* EBB_CORE_CPU_H */

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* What differs from what should be becomes actions. */
+#include <string.h>
+
+#include "core/internal.h"
+
+/* ---- messages ------------------------------------------------------------ */
+
+static bool emit_limits(struct ebb_state *s, usec_t now, struct ebb_vm *vm,
+			struct ebb_actions *out)
+{
+	struct ebb_action *a;
+
+	if (!cpu_must_tell(vm) && !mem_must_tell(&s->mem, vm) && vm->vom.told == broker_tells(vm))
+		return true;
+	a = core_emit(out, vm, EBB_ACTION_LIMITS);
+	if (!a)
+		return false;
+	a->u.limits.generation = ++vm->generation;
+	a->u.limits.num_nodes = vm->sla.num_nodes;
+	broker_told(vm);
+	a->u.limits.vom_seq = vm->vom.told;
+	cpu_tell(now, vm, &a->u.limits);
+	mem_tell(&s->mem, now, vm, &a->u.limits);
+	return true;
+}
+
+static bool emit_messages(struct ebb_state *s, usec_t now, struct ebb_vm *vm,
+			  struct ebb_actions *out)
+{
+	struct ebb_vm_work *w = vm->work;
+	struct ebb_action *a;
+
+	if (w->is_welcome_due) {
+		a = core_emit(out, vm, EBB_ACTION_WELCOME);
+		if (!a)
+			return false;
+		a->u.welcome = w->welcome;
+		w->is_welcome_due = false;
+	}
+	while (w->num_responses > 0) {
+		a = core_emit(out, vm, EBB_ACTION_RESPONSE);
+		if (!a)
+			return false;
+		a->u.response = w->responses[0];
+		w->num_responses--;
+		memmove(&w->responses[0], &w->responses[1],
+			w->num_responses * sizeof(w->responses[0]));
+	}
+	if (w->is_close_due) {
+		if (!core_emit(out, vm, EBB_ACTION_LINK_CLOSE))
+			return false;
+		w->is_close_due = false;
+		core_link_lost(s, now, vm);
+	}
+	if (!vm->link_up)
+		return true;
+	return cpu_act_flags(&s->cpu, now, vm, out) && emit_limits(s, now, vm, out) &&
+	       mem_revoke(&s->mem, now, vm, out);
+}
+
+/* False: no room for all of it; the VM stays dirty. */
+static bool reconcile_vm(struct ebb_state *s, usec_t now, struct ebb_vm *vm,
+			 struct ebb_actions *out)
+{
+	vm->work->wake_at = EBB_TIME_NEVER;
+	mem_settle(&s->mem, now, vm);
+	if (!emit_messages(s, now, vm, out) || !mem_act(&s->mem, now, vm, out) ||
+	    !shared_act(&s->shared, now, vm, out) || !cpu_act(&s->cpu, now, vm, out))
+		return false;
+	vm->work->is_dirty = false;
+	return true;
+}
+
+/* What the look at shared cores saw is news to the room of pressure. */
+static void settle_shared(struct ebb_state *s, usec_t now)
+{
+	bool is_throttled[EBB_MAX_NODES];
+	struct shared_load load;
+
+	if (!shared_settle(&s->shared, now))
+		return;
+	for (uint16_t i = 0; i < s->shared.share.num_cores; i++)
+		if (shared_load_of(&s->shared, i, &load))
+			pressure_report_core(&s->pressure, now, load.core, load.permille, load.who);
+	shared_throttled(&s->shared, is_throttled);
+	for (uint16_t h = 0; h < s->env.host.num_nodes; h++)
+		pressure_report_throttle(&s->pressure, h, is_throttled[h]);
+	shared_looked(&s->shared, now);
+}
+
+void ebb_state_next(struct ebb_state *s, usec_t now, struct ebb_actions *ret_actions)
+{
+	struct ebb_actions *out = ret_actions;
+
+	out->count = 0;
+	out->wake_at = EBB_TIME_NEVER;
+	s->env.now = now;
+	if (!s->env.is_loaded)
+		return;
+	for (size_t i = 0; i < s->env.num_active; i++) {
+		struct ebb_vm_work *w = s->active[i]->work;
+
+		w->is_dirty = w->is_dirty || w->wake_at <= now;
+		if (w->is_dirty)
+			cpu_tidy(&s->cpu, now, s->active[i]);
+	}
+	core_settle(s, now);
+	settle_shared(s, now);
+	for (size_t i = 0; i < s->env.num_active; i++)
+		if (s->active[i]->work->is_dirty &&
+		    !cpu_act_forced(&s->cpu, now, s->active[i], out)) {
+			out->wake_at = now;
+			return;
+		}
+	for (size_t i = 0; i < s->env.num_active; i++) {
+		struct ebb_vm *vm = s->active[i];
+
+		if (vm->work->is_dirty && !reconcile_vm(s, now, vm, out)) {
+			out->wake_at = now;
+			return;
+		}
+		if (now >= core_gather_until(vm))
+			core_gather_end(&s->env, vm, now);
+		out->wake_at = core_sooner(out->wake_at, vm->work->wake_at);
+		out->wake_at = core_sooner(out->wake_at, core_gather_until(vm));
+	}
+	out->wake_at = core_sooner(out->wake_at, s->settle_at);
+	out->wake_at = core_sooner(out->wake_at, broker_next_at(&s->broker));
+	out->wake_at = core_sooner(out->wake_at, meter_settle(&s->meter));
+	out->wake_at = core_sooner(out->wake_at, shared_next_at(&s->shared));
+	out->wake_at = core_sooner(out->wake_at, pressure_settle(&s->pressure, now));
+	if (s->cycle.plan_is_stale || s->cycle.limits_are_stale)
+		out->wake_at = now;
+}

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What every room of the core may use.
+ *
+ * A room (core/<room>/) looks after one matter.  It has a struct of its own in the state, a part of
+ * its own in each VM (core/vm.h), and one header, its door.  It may read all that struct core_env
+ * and VMs say, and writes its own two structs alone: to a room a VM is const, and each room has one
+ * function, own(), that leads to its part.  Rooms do not include each other.  What one has to tell
+ * another goes through core.c, or is one of the calls at the end of this header.
+ */
+#ifndef EBB_CORE_ROOM_H
+#define EBB_CORE_ROOM_H
+
+#include "core/core.h"
+#include "core/vm.h"
+#include "util/text.h"
+
+struct core_journal;
+struct ebb_explain;
+
+/* What rooms leave for the rest of the cycle to do. */
+struct core_cycle {
+	bool plan_is_stale;		/* the policy has to be asked again */
+	bool limits_are_stale;		/* used, held or targets changed */
+	bool held_has_changed;		/* memory that VMs hold, since the last plan */
+	uint64_t num_actions;		/* ids given out */
+};
+
+/* Read only, but for what the two pointers lead to. */
+struct core_env {
+	struct ebb_state_config cfg;
+	struct ebb_host host;
+	const struct ebb_policy_ops *policy;
+	bool is_loaded;
+	usec_t now;			/* of the call into the core that is under way */
+	struct ebb_view_node nodes[EBB_MAX_NODES];
+	uint16_t smt[EBB_MAX_NODES];	/* fewest threads of a core of the node */
+	bool use_threads[EBB_MAX_NODES]; /* of the last plan */
+	size_t num_active;
+	const struct ebb_vm *const *active; /* VMs that run, by order */
+	struct core_cycle *cycle;
+	struct core_journal *journal;
+};
+
+/* ---- VMs ----------------------------------------------------------------- */
+
+/* reconcile has to look at the VM; and limits may change for it (core_touch()). */
+void core_mark(const struct ebb_vm *vm);
+void core_touch(const struct core_env *e, const struct ebb_vm *vm);
+bool core_is_marked(const struct ebb_vm *vm);
+/* It has to be looked at then, if not before. */
+void core_wake_at(const struct ebb_vm *vm, usec_t at);
+/* Its link is closed, so that its device connects anew and says HELLO. */
+void core_close_link(const struct ebb_vm *vm);
+
+/* Answers a request of the guest. */
+void core_respond(const struct core_env *e, const struct ebb_vm *vm,
+		  const struct ebb_action_response *r);
+
+/* It has a driver as far as planning goes. */
+bool core_counts_as_driven(const struct ebb_vm *vm);
+/* A HELLO came in this run. */
+bool core_has_hello(const struct ebb_vm *vm);
+/* It was running when the agent started. */
+bool core_is_found(const struct ebb_vm *vm);
+
+/* What the view says that guest node g wants: what it has, and was refused lately. */
+uint16_t core_wanted(const struct ebb_vm *vm, uint16_t g, usec_t now);
+/* Most blocks that the guest can hold of a pool until its device reports otherwise. */
+uint32_t core_pool_reach(const struct ebb_vm_pool *p);
+/* Time left until `at`, at least 1; 0 if there is no deadline (at is 0). */
+uint32_t core_left_ms(usec_t at, usec_t now);
+/* CPUs of a node of the host, as the last plan counts them. */
+uint32_t core_node_capacity(const struct core_env *e, uint16_t host_node);
+
+static inline uint16_t core_host_node(const struct ebb_vm *vm, uint16_t vcpu)
+{
+	return vm->sla.nodes[vm->vcpus[vcpu].node].host_node;
+}
+
+static inline bool core_vcpu_is_present(const struct ebb_vcpu *v)
+{
+	return v->life == EBB_VCPU_PLUGGED || v->life == EBB_VCPU_UNPLUGGING;
+}
+
+/* ---- actions ------------------------------------------------------------- */
+
+/* How long to wait after so many failures in a row. */
+usec_t core_backoff(const struct core_env *e, uint16_t failures);
+/* One more action, or NULL if the caller has no room for it now. */
+struct ebb_action *core_emit(struct ebb_actions *out, const struct ebb_vm *vm,
+			     enum ebb_action_type type);
+/* The id says by itself which VM and vCPU it is about: see report_done() in core.c. */
+uint64_t core_action_id(const struct core_env *e, const struct ebb_vm *vm, uint16_t vcpu);
+
+/* ---- records and texts --------------------------------------------------- */
+
+/* vm may be NULL.  The record lives until the next one is made. */
+struct ebb_record *core_record(const struct core_env *e, const struct ebb_vm *vm, usec_t now,
+			       enum ebb_event event);
+/* The same of requests for CPUs; NULL: it was counted, and is recorded with others later. */
+struct ebb_record *core_gather_request(const struct core_env *e, const struct ebb_vm *vm,
+				       usec_t now);
+struct ebb_record *core_gather_refuse(const struct core_env *e, const struct ebb_vm *vm, usec_t now,
+				      uint16_t reason);
+void core_text(char *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* One more line about how things are. */
+char *core_explain_more(struct ebb_explain *x);
+
+/* The VM's name, for a text that has other things to say, too. */
+static inline struct ebb_text_label core_label(const struct ebb_vm *vm)
+{
+	return ebb_text_label(vm->name, EBB_LABEL_MOST);
+}
+
+/* ---- small things -------------------------------------------------------- */
+
+/* In whole blocks, rounded down. */
+static inline uint32_t core_percent(uint32_t blocks, uint32_t percent)
+{
+	return (uint32_t)((uint64_t)blocks * percent / 100);
+}
+
+static inline usec_t core_sooner(usec_t a, usec_t b)
+{
+	return a < b ? a : b;
+}
+
+/* ---- told to the meter (meter/charge.c, meter/conduct.c) ------------------ */
+
+/* Before anything changes of what the VM holds: counts what it held until now. */
+void core_charge(const struct core_env *e, const struct ebb_vm *vm);
+
+void core_conduct_request(usec_t now, const struct ebb_vm *vm);
+/* A request was not met because of the limit, or was met. */
+void core_conduct_refused(usec_t now, const struct ebb_vm *vm);
+void core_conduct_granted(const struct ebb_vm *vm);
+/* The guest gives the vCPU back, asked to or not. */
+void core_conduct_back(usec_t now, const struct ebb_vm *vm, uint16_t vcpu);
+/* It has met demands, of which so many were nearly overdue; or has not met one. */
+void core_conduct_given(const struct ebb_vm *vm, uint32_t count, uint32_t late, usec_t now);
+void core_conduct_forced(const struct ebb_vm *vm, usec_t now);
+/* Records what there is to be said now and was not before, and the other way round. */
+void core_conduct_review(const struct core_env *e, usec_t now, const struct ebb_vm *vm);
+
+#endif /* EBB_CORE_ROOM_H */

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * VMs that share cores: what balance.h is told of them, and what becomes of what it says: the
+ * thread that each vCPU is to run on, throttles, records.
+ */
+#ifndef EBB_CORE_SHARED_H
+#define EBB_CORE_SHARED_H
+
+#include "core/room.h"
+#include "core/shared/balance.h"
+
+struct shared_room {
+	const struct core_env *env;
+	bool is_stale;			/* VMs or their vCPUs came, went or were found elsewhere */
+	bool is_hot;
+	uint16_t core_of[EBB_MAX_THREADS]; /* index in cores, or EBB_SHARE_NONE */
+	usec_t look_at;			/* 0: nobody shares cores */
+	uint64_t num_looks, num_moved_vms, num_moved_vcpus, cost_usec;
+	struct ebb_share share;		/* of the last look */
+	struct ebb_share_core cores[EBB_MAX_THREADS];
+	const struct ebb_vm *of[EBB_MAX_VMS]; /* by index in vms */
+	struct ebb_share_vm vms[EBB_MAX_VMS];
+	struct ebb_share_vcpu vcpus[EBB_SHARE_MAX_VCPUS];
+	uint16_t ids[EBB_SHARE_MAX_VCPUS]; /* vCPU ids */
+};
+
+void shared_create(struct shared_room *s);
+
+/* A run of the VM begins, or has ended. */
+void shared_start(struct shared_room *s, const struct ebb_vm *vm);
+void shared_stop(struct shared_room *s);
+
+/* Places for newcomers, and a look where one is due.  Returns whether there was a look. */
+bool shared_settle(struct shared_room *s, usec_t now);
+/* The look is over, and everybody was told of it: records whether the host is hot. */
+void shared_looked(struct shared_room *s, usec_t now);
+/* When the next look is, or EBB_TIME_NEVER. */
+usec_t shared_next_at(const struct shared_room *s);
+
+/* What the last look saw of the shared core of index i. */
+struct shared_load {
+	uint16_t core;			/* of the host */
+	uint32_t permille;		/* used, if several VMs used it; else 0 */
+	char who[80];			/* those VMs, for people */
+};
+/* False: its first thread stands for the core, and this is another one.  i < s->share.num_cores. */
+bool shared_load_of(const struct shared_room *s, uint16_t i, struct shared_load *ret);
+/* By node of the host: VMs there are throttled. */
+void shared_throttled(const struct shared_room *s, bool ret[EBB_MAX_NODES]);
+
+/* Throttles the VM as the last look wants it.  False if there is no room for the action. */
+bool shared_act(const struct shared_room *s, usec_t now, const struct ebb_vm *vm,
+		struct ebb_actions *out);
+/* False: the id is not that of the VM's THROTTLE. */
+bool shared_done(const struct shared_room *s, usec_t now, const struct ebb_vm *vm, uint64_t id,
+		 int err);
+
+/* False: VMs do not share the thread. */
+bool shared_thread(const struct shared_room *s, uint16_t thread, struct ebb_shared_thread *ret);
+void shared_totals(const struct shared_room *s, struct ebb_shared_totals *ret);
+
+#endif /* EBB_CORE_SHARED_H */

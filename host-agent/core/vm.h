@@ -1,0 +1,309 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * A VM as the core knows it.  Whoever reads the state may read all of it.  Each room of the core
+ * writes its own part alone (core/room.h).
+ */
+#ifndef EBB_CORE_VM_H
+#define EBB_CORE_VM_H
+
+#include "core/pressure/violation.h"
+#include "model/types.h"
+
+enum ebb_vcpu_life {
+	EBB_VCPU_ABSENT,
+	EBB_VCPU_PLUGGING,
+	EBB_VCPU_PLUGGED,
+	EBB_VCPU_UNPLUGGING,
+};
+
+/* Why a vCPU was forced; decides whether it may get a core again. */
+enum ebb_force {
+	EBB_FORCE_NONE,
+	EBB_FORCE_DEADLINE,		/* demand not met: may get a core again */
+	EBB_FORCE_ABSENT,		/* nobody in the guest answers for it */
+	EBB_FORCE_RESET,		/* held by a boot that is over; its successor removes it */
+	EBB_FORCE_STUCK,		/* the guest gave it back but did not eject it */
+	EBB_FORCE_NO_CORE,		/* found without a core of its own: may get one */
+};
+
+struct ebb_vcpu {
+	uint16_t node;			/* guest node */
+	bool is_startup;
+	bool is_granted;		/* the device lists it, or has been told to */
+	bool is_unknown;		/* plugged, but no HELLO has said yet whether granted */
+	bool is_suspect;		/* granted or lent so recently that the HELLO in which it
+					 * is missing or otherwise may have crossed the news; the
+					 * link is closed at granted_at + confirm_usec to be sure */
+	bool told_forced;		/* the FORCED flag as last told to the device */
+	bool is_lent;			/* granted, and the guest wants no core for it: as the
+					 * device has it, or will once a CPU_LEND is answered */
+	bool is_parked;			/* lent, and the device holds it back, as far as is known */
+	bool is_declined;		/* this boot of the guest had it removed: it is not
+					 * plugged ahead */
+	enum ebb_vcpu_life life;
+	enum ebb_force force;		/* should have no core (NONE: may have one) */
+	int8_t request;			/* index into ebb_vm.requests, or -1 */
+	uint16_t thread;		/* the one it owns, or EBB_THREAD_NONE */
+	uint16_t leaves;		/* while it moves to .thread: the one that it had, and owns
+					 * until it is there (cpu/pack.c); or EBB_THREAD_NONE */
+	uint16_t placed;		/* where it runs as last known, or EBB_THREAD_NONE */
+	uint16_t placing;		/* target of place_action */
+	uint64_t life_action;		/* PLUG or UNPLUG under way, or 0 */
+	uint64_t place_action;		/* PLACE or HOME under way, or 0 */
+	uint16_t life_failures, place_failures; /* in a row */
+	usec_t life_retry_at, place_retry_at;
+	usec_t life_at, placed_at;	/* last news, so that an older snapshot does not undo it */
+	usec_t granted_at;		/* when it was last granted, lent or handed over; CPUs are
+					 * forced newest first */
+	uint64_t cpu_usec, num_runs;	/* of its thread, as last told at cpu_at (0: never) */
+	usec_t cpu_at;
+	uint64_t wait_usec;		/* as cpu_usec */
+	/* Of a VM that shares cores: the thread it is to run on, or EBB_THREAD_NONE. */
+	uint16_t shared;
+	uint16_t use, wait;		/* in the last window, thousandths of a core */
+	uint64_t window_cpu_usec, window_wait_usec; /* when it began: at window_at (0: never) */
+	usec_t window_at;
+	uint32_t cpu_permille;		/* what it used of a real CPU, between the last two */
+};
+
+enum ebb_request_phase {
+	EBB_REQUEST_FREE,
+	EBB_REQUEST_ADD,		/* waits for its vCPUs to be plugged and placed */
+	EBB_REQUEST_REMOVE,		/* waits for its vCPU to be gone */
+	EBB_REQUEST_LEND,		/* waits for its vCPU to have left its core */
+};
+
+struct ebb_request {
+	enum ebb_request_phase phase;
+	uint64_t tag;
+	uint16_t asked;			/* CPU_ADD: count of the request */
+	uint16_t node;			/* of the request, may be EBB_NODE_ANY */
+	uint16_t num_vcpus;
+	uint16_t vcpus[VIRTIO_EBB_MAX_REQ_CPUS];
+	uint16_t reason;		/* why there are fewer vCPUs than asked */
+	bool allow_ht;			/* CPU_ADD: a thread beside one in use will do */
+	usec_t wait_until;		/* CPU_ADD without a vCPU yet: it waits until then for a
+					 * core that was offered in advance; 0: it does not wait */
+	bool was_held;			/* not CPU_ADD: its core was not taken or lent before */
+	usec_t received_at;
+	usec_t issued_at, libvirt_at, place_at; /* ends of the phases; 0: not reached */
+};
+
+#define EBB_MEM_DUES	8
+
+/* An open demand for memory: by `at` no more than `limit` blocks are to be held. */
+struct ebb_mem_due {
+	usec_t at;
+	uint32_t limit;
+};
+
+/*
+ * What was decided of a pool when memory of its node of the host was last brokered, that is, when a
+ * plan asked VMs for memory that they held while more than the threshold was in use there.  Blocks.
+ */
+struct ebb_brokered {
+	usec_t at;			/* 0: never in this run */
+	uint32_t held, asked;		/* then; asked for: 0 if it was not this VM's turn */
+	uint64_t cutoff;		/* what it holds and is worth less goes first; 0: no word */
+	uint64_t keeps_from;		/* the least value of what it was left */
+	usec_t vom_at;			/* when the histogram it was judged by came; 0: guess */
+};
+
+/* The pool of a guest node, in blocks. */
+struct ebb_vm_pool {
+	bool is_there;			/* the device lists it, as large as the domain says */
+	uint32_t held, requested, unconfirmed; /* as the device last reported */
+	uint32_t target;		/* the policy's goal, clamped */
+	uint32_t limit;			/* in force now; told once a driver runs and the memory
+					 * cgroup allows as much */
+	uint32_t told;			/* as in the last LIMITS; until the device reports it as
+					 * requested, nothing else is told */
+	usec_t told_at;
+	uint32_t promised;		/* most that was told since the device last confirmed */
+	bool must_tell;			/* LIMITS has to be sent again */
+	usec_t told_due;		/* deadline as in the last LIMITS, or 0 */
+	uint16_t num_due;		/* open demands: `at` rises, `limit` falls */
+	struct ebb_mem_due due[EBB_MEM_DUES];
+	bool is_revoking;		/* REVOKE was sent and not reported as done */
+	uint32_t revoke_to, revoked;	/* goal of REVOKE; blocks taken so far */
+	usec_t revoke_at, revoke_due_at; /* when it was first sent; the deadline that had passed */
+	usec_t revoke_retry_at;
+	bool is_leaving;		/* the guest was told what goes at the deadline: */
+	uint32_t leave_to;		/* what is above that */
+	uint32_t left;			/* blocks that went since it was told, not recorded yet */
+	uint32_t released;		/* given back by the guest and not recorded yet */
+	usec_t released_at;		/* first of them */
+	uint32_t mirrored;		/* requested size as libvirt was last told */
+	uint64_t told_cutoff;		/* ebb_vm_vom.cutoff as in the last LIMITS; 0: none */
+	uint32_t mirroring;		/* what it is being told, or was so recently that the device
+					 * may have been set to it: until mirror_until */
+	uint64_t mirror_action;		/* MEM_MIRROR under way, or 0 */
+	usec_t mirror_until;
+	usec_t limit_at;		/* last change of limit */
+};
+
+/* A guest node of a VM. */
+struct ebb_vm_node {
+	uint16_t used;			/* startup set and every other vCPU that owns a thread */
+	uint16_t held;			/* startup set and granted vCPUs, but not forced or lent */
+	uint16_t lent;			/* granted vCPUs that are lent */
+	uint16_t target;		/* the policy's goal, clamped */
+	uint16_t limit;			/* in force now */
+	uint16_t want;			/* what it would have if its limit had not been lower when
+					 * it last asked; counts until want_until */
+	uint16_t wanted;		/* as the last plan saw it (ebb_view_vm_node.wanted) */
+	usec_t want_until;
+	uint16_t told_held, told_limit;	/* as in the last LIMITS */
+	uint16_t num_due;		/* open demand: CPUs that the guest must give back */
+	usec_t told_due;		/* deadline as in the last LIMITS, or 0 */
+	usec_t *due;			/* num_due deadlines, rising; within ebb_vm.due_store */
+	struct ebb_vm_pool pool;
+};
+
+/* CPUs of all nodes. */
+struct ebb_vm_cpus {
+	bool wants_cores;		/* a vCPU waits for any core to come free */
+	uint16_t told_tier;		/* as in the last LIMITS */
+	usec_t silent_since;		/* first missed deadline since its last request, or 0 */
+};
+
+/* The limit of the VM's memory cgroup. */
+struct ebb_vm_cap {
+	bool is_missing;		/* the host has no such limit */
+	uint64_t bytes;			/* in force; 0: not set by this agent */
+	uint64_t setting;		/* what action sets it to */
+	uint64_t action;		/* MEM_CAP under way, or 0 */
+	uint16_t failures;		/* in a row */
+	usec_t retry_at;
+};
+
+/* No value counts as more: ns of time saved per second and MiB. */
+#define EBB_VOM_VALUE_MAX	(1ull << 40)
+/* A guest that has never said what its memory is worth is taken for so many buckets. */
+#define EBB_VOM_GUESSES		8u
+/* Those of a guest, and for each node what it says nothing about, in parts of at most 4 TiB. */
+#define EBB_VOM_ROOM		(EBB_MAX_VOM_BUCKETS + 5u * EBB_MAX_GUEST_NODES)
+
+/* What a guest says that its memory is worth; see broker/vom.c for what is kept of it. */
+struct ebb_vm_vom {
+	uint32_t asked, told;		/* number to be answered, and as in the last LIMITS */
+	uint32_t seq;			/* that the histogram answers; 0: none of this boot */
+	usec_t at;			/* when it came; 0: never, and buckets are guessed */
+	uint64_t num_asks, num_answers, num_refused; /* in this run; refused: malformed */
+	uint32_t first[EBB_MAX_GUEST_NODES + 1]; /* of guest node g: first[g] to first[g + 1] */
+	struct ebb_vom_bucket buckets[EBB_VOM_ROOM]; /* by node, in it by value: as much as held */
+	/* By guest node; in this run. */
+	uint64_t cutoff[EBB_MAX_GUEST_NODES]; /* of the open demand for memory; 0: none */
+	struct ebb_brokered brokered[EBB_MAX_GUEST_NODES];
+};
+
+/*
+ * Cores and memory that a VM has held since it started, by class (ebb_record.charge).  The counters
+ * only grow, so a record that is lost loses nothing: the next one has all.
+ */
+struct ebb_vm_charge {
+	uint64_t core_usec[EBB_CLASS_MAX];
+	uint64_t mib_usec[EBB_CLASS_MAX];
+	usec_t since, at;		/* when the counters were 0, and up to when they count */
+};
+
+/* Events in this period and the one before; since: when this one began. */
+struct ebb_rate {
+	uint32_t count, last;
+	usec_t since;
+};
+
+/* Something that is held against the guest for a while. */
+struct ebb_misdeed {
+	uint32_t most;			/* the worst of it */
+	usec_t at;			/* last; 0: never */
+};
+
+/* How the guest has met demands and asked, since its driver started; see ebb_vm_verdict(). */
+struct ebb_vm_conduct {
+	uint32_t num_given, num_forced;	/* CPUs given back on demand in time, and not */
+	uint32_t num_late;		/* of those given, shortly before the deadline */
+	uint32_t num_unanswered;	/* forced in a row, with none given back in between */
+	uint32_t num_reasked;		/* refused requests soon after giving back, in a row */
+	usec_t given_at, forced_at, late_at; /* last; 0: never */
+	struct ebb_rate requests, flaps; /* flaps: CPUs that went back soon after they came */
+	struct ebb_misdeed flood, flap;	/* requests a second, flaps in ten */
+	struct ebb_misdeed wake;	/* how often parked vCPUs were woken in a measured period */
+	/* What lent vCPUs use, thousandths of a core of the host, and over how long. */
+	uint32_t lent_permille;
+	usec_t lent_usec;
+	bool is_squatting;		/* they compute */
+	uint16_t num_contrary;		/* measured periods in a row that say otherwise */
+	uint32_t told;			/* bits of enum ebb_verdict that were recorded */
+};
+
+/* Requests of a second that were counted instead of recorded; see journal-sum.c. */
+struct ebb_vm_gather {
+	usec_t since;			/* when the second began */
+	uint32_t num_recorded;		/* in it */
+	uint32_t num_requests, num_refused; /* not recorded */
+	uint16_t code;			/* why the last of these was refused */
+};
+
+/* What the vCPUs of a VM used of real CPUs, by guest node, as last measured. */
+struct ebb_vm_use {
+	uint32_t cpu_permille[EBB_MAX_GUEST_NODES];
+	usec_t cpu_at;			/* 0: never in this run */
+};
+
+/* Of a VM that shares cores; see core/shared/balance.h. */
+struct ebb_vm_share {
+	usec_t moved_at;
+	uint16_t moved_load, load;
+	uint16_t throttle, throttle_load; /* as wanted; 0: none */
+	uint16_t throttled, throttling;	/* in force; what throttle_action sets */
+	uint64_t throttle_action;	/* THROTTLE under way, or 0 */
+	bool is_missing;		/* the host has no such limit */
+	uint16_t failures;		/* in a row */
+	usec_t retry_at;
+	uint64_t num_moves;		/* looks that moved it, in this run */
+};
+
+struct ebb_vm {
+	uint8_t uuid[16];
+	char name[EBB_NAME_SIZE];	/* whole; nothing is found by it but what people ask for */
+	char error[EBB_TEXT_SIZE];	/* why it is not (fully) managed; "": it is */
+	bool has_sla;			/* sla and vcpus are valid */
+	bool is_running;
+	bool is_admitted;		/* running, and its floor fits the host */
+	bool link_up;
+	bool has_driver;		/* as of the last HELLO of this run */
+	bool can_lend;			/* the driver knows of lending, as of that HELLO */
+	bool can_vom;			/* it can say what memory is worth */
+	bool can_leave;			/* it unplugs what leaves at once */
+	bool is_removed;		/* undefined while running: forgotten when it stops */
+	struct ebb_sla sla;
+	uint64_t order;
+	uint64_t resets;
+	uint64_t generation;		/* of the last LIMITS */
+	usec_t running_at;		/* start of this run as seen by the agent */
+	usec_t link_at;			/* the link came up or went down */
+	struct ebb_vm_cpus cpus;
+	struct ebb_vm_node nodes[EBB_MAX_GUEST_NODES];
+	/* By guest node: memory besides the pool; size of its virtio-mem device by the domain. */
+	uint64_t boot_bytes[EBB_MAX_GUEST_NODES];
+	uint32_t pool_blocks[EBB_MAX_GUEST_NODES];
+	struct ebb_vm_cap cap;
+	struct ebb_vm_share share;
+	struct ebb_vm_vom vom;
+	struct ebb_vm_charge charge;
+	struct ebb_vm_conduct conduct;
+	struct ebb_vm_gather gather;
+	struct ebb_vm_move move;
+	struct ebb_vm_use use;
+	uint16_t num_vcpus;
+	struct ebb_vcpu *vcpus;
+	usec_t *due_store;
+	struct ebb_request requests[VIRTIO_EBB_MAX_INFLIGHT];
+	struct ebb_telemetry telemetry;
+	usec_t telemetry_at;		/* 0: none in this run */
+	/* Private to the core. */
+	struct ebb_vm_work *work;
+};
+
+#endif /* EBB_CORE_VM_H */
