@@ -9,12 +9,19 @@ import sys
 import time
 from datetime import datetime, timezone
 
-from . import (cores, outcome, plan, plan_broker, plan_engine, plan_memory, plan_rebalance,
-               scene_broker, scene_engine, scene_memory, scene_rebalance, scene_scaleout,
-               scene_tenants, scenes, schema)
+from . import cores, outcome, plan, plan_engine, scene_engine, schema
+from . import stage as scenes
+from .broker import plan as plan_broker
+from .memory import plan as plan_memory
+from .rebalance import plan as plan_rebalance
+from .broker import play as scene_broker
+from .memory import play as scene_memory
+from .rebalance import play as scene_rebalance
+from .scaleout import play as scene_scaleout
+from .tenants import play as scene_tenants
 from .lab import BUILD, SERIES, TOP, Lab, SetupError, run
 from .sampling import Sampler, event_of
-from .scenes import SceneError, Stage
+from .stage import SceneError, Stage
 
 EXIT_USAGE, EXIT_SETUP = 2, 3
 HISTORY_ROWS = 100000

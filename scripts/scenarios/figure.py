@@ -1,7 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The papers' figures, drawn again from samples: throughput above, CPUs held below."""
-from . import (chart, figure_broker, figure_engine, figure_memory, figure_rebalance, series,
-               verdict_scale, verdict_spot, words_engine, words_slices)
+from . import chart, figure_engine, series, words_engine, words_slices
+from .broker import figure as figure_broker
+from .memory import figure as figure_memory
+from .rebalance import figure as figure_rebalance
+from .scale import verdict as verdict_scale
+from .spot import verdict as verdict_spot
 
 
 def draw(run, samples, summary):

@@ -2,8 +2,10 @@
 """From a folder of recorded files to summary.json, report.html and the closing words."""
 import os
 
-from . import (report, schema, words_broker, words_engine, words_memory, words_rebalance,
-               words_slices)
+from . import report, schema, words_engine, words_slices
+from .broker import words as words_broker
+from .memory import words as words_memory
+from .rebalance import words as words_rebalance
 from .summary import load, summarize
 
 

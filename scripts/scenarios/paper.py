@@ -6,7 +6,10 @@ PVLDB 13(12). Their servers had 16 to 80 cores under KVM; ratios and latencies c
 throughput does not.
 """
 
-from . import words_broker, words_engine, words_rebalance, words_memory, words_slices
+from . import words_engine, words_slices
+from .broker import words as words_broker
+from .rebalance import words as words_rebalance
+from .memory import words as words_memory
 
 HARDWARE = "Xeon servers with 2, 4 and 8 sockets, KVM"
 

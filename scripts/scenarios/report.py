@@ -2,9 +2,12 @@
 """report.html: one page that needs nothing but a browser; drawn from a run's recorded files."""
 from html import escape
 
-from . import figure, words_broker, words_engine, words_memory, words_rebalance, words_slices
+from . import figure, words_engine, words_slices
+from .broker import words as words_broker
+from .memory import words as words_memory
+from .rebalance import words as words_rebalance
 from .common import CPU_EVENTS
-from .verdict_memory import MEM_EVENTS
+from .memory.verdict import MEM_EVENTS
 
 TITLES = {
     "spot": "Three databases share one server",

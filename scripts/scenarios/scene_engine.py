@@ -7,7 +7,7 @@ CPUs it holds is its own choice. In the third the policy chooses; the scenario c
 import re
 
 from . import domain
-from .scene_memory import Console
+from .memory.play import Console
 
 REPORT = re.compile(r"oltp: t=(\S+) workers=\d+ tps=(\S+) .*theta=(\S+)"
                     r"(?: offered=(\S+) queue=(\d+))?")

@@ -2,9 +2,17 @@
 """summary.json from a run's recorded files; the same code for a run and for its ablation."""
 import os
 
-from . import (cores, paper, schema, series, verdict_broker, verdict_contention, verdict_isolate,
-               verdict_memory, verdict_peak, verdict_rebalance, verdict_scale, verdict_scaleout,
-               verdict_spot, verdict_tenants, yardstick)
+from . import cores, paper, schema, series, yardstick
+from .broker import verdict as verdict_broker
+from .contention import verdict as verdict_contention
+from .isolate import verdict as verdict_isolate
+from .memory import verdict as verdict_memory
+from .peak import verdict as verdict_peak
+from .rebalance import verdict as verdict_rebalance
+from .scale import verdict as verdict_scale
+from .scaleout import verdict as verdict_scaleout
+from .spot import verdict as verdict_spot
+from .tenants import verdict as verdict_tenants
 from .common import GIVE_EVENTS, latencies_ms, total
 
 EVALUATE = {"spot": verdict_spot.evaluate, "scale": verdict_scale.evaluate, "memory":

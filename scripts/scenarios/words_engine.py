@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What report and closing words say of `contention`, `peak` and `isolate`."""
-from .words_memory import check, count, ms
+from .memory.words import check, count, ms
 
 TITLES = {
     "contention": "A database gives back the CPUs that contention makes useless",

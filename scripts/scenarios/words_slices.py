@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What figure, report and closing words say of the scenarios that compare in slices."""
 from . import chart
-from .verdict_scaleout import MEMORY, TWO_PHASE
-from .verdict_tenants import ENGINE, TENANTS, VMS
+from .scaleout.verdict import MEMORY, TWO_PHASE
+from .tenants.verdict import ENGINE, TENANTS, VMS
 
 SCENARIOS = ("scaleout", "tenants")
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """A made-up run of `rebalance`: what cores and VMs do with and without rebalancing."""
 import made_up
-from scenarios import plan_rebalance
+from scenarios.rebalance import plan as plan_rebalance
 from scenarios.cores import Row
 from scenarios.schema import Event, Sample
 

@@ -9,8 +9,11 @@ import unittest.mock
 
 import made_up  # noqa: F401: puts scripts/ on the path
 from made_up_broker import COLD, MIB, READS, Run, WARM, broker
-from scenarios import (demo, figure_broker, histogram, outcome, plan_broker, report, scene_broker,
-                       schema, smooth, verdict_broker)
+from scenarios import demo, histogram, outcome, report, schema, smooth
+from scenarios.broker import figure as figure_broker
+from scenarios.broker import plan as plan_broker
+from scenarios.broker import play as scene_broker
+from scenarios.broker import verdict as verdict_broker
 from scenarios.summary import summarize
 
 

@@ -5,8 +5,8 @@ from unittest import mock
 
 import made_up  # noqa: F401: puts scripts/ on the path
 import made_up_engine
-from scenarios import (demo, engine_series, outcome, plan_engine, report, scene_engine,
-                       schema, verdict_peak)
+from scenarios import demo, engine_series, outcome, plan_engine, report, scene_engine, schema
+from scenarios.peak import verdict as verdict_peak
 from scenarios.summary import summarize
 
 

@@ -7,7 +7,10 @@ import unittest
 
 import made_up  # noqa: F401: puts scripts/ on the path
 from made_up_memory import MIB, Run, memory
-from scenarios import outcome, plan_memory, report, scene_memory, schema, verdict_memory
+from scenarios import outcome, report, schema
+from scenarios.memory import plan as plan_memory
+from scenarios.memory import play as scene_memory
+from scenarios.memory import verdict as verdict_memory
 from scenarios.summary import summarize
 
 

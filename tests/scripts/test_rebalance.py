@@ -10,8 +10,11 @@ import xml.etree.ElementTree as ET
 
 import made_up  # noqa: F401: puts scripts/ on the path
 from made_up_rebalance import ACTIVE, NAMES, Run, rebalance
-from scenarios import (cores, delivery, demo, domain, figure_rebalance, heatmap, lab, outcome,
-                       plan_rebalance, report, scene_rebalance, schema, verdict_rebalance)
+from scenarios import cores, delivery, demo, domain, heatmap, lab, outcome, report, schema
+from scenarios.rebalance import figure as figure_rebalance
+from scenarios.rebalance import plan as plan_rebalance
+from scenarios.rebalance import play as scene_rebalance
+from scenarios.rebalance import verdict as verdict_rebalance
 from scenarios.summary import summarize
 
 

@@ -12,8 +12,7 @@ import unittest.mock
 import xml.etree.ElementTree as ET
 
 import made_up  # noqa: F401: puts scripts/ on the path
-from scenarios import (delivery, demo, domain, lab, plan, plan_engine, sampling, scenes, speed,
-                       table, yardstick)
+from scenarios import delivery, demo, domain, lab, plan, plan_engine, sampling, speed, stage, table
 
 BOOT = domain.Boot("/qemu", "/vmlinuz", "/initramfs", "console=ttyS0", "tcg", "p-", "/link", "/vm")
 EBB = f"{{{domain.EBB_NS}}}"
@@ -311,7 +310,7 @@ class Console(unittest.TestCase):
             path = os.path.join(folder, "vm1.console")
             with open(path, "w", encoding="utf-8") as f:
                 f.write(text)
-            return scenes.result_of(path)
+            return stage.result_of(path)
 
     def test_last_line_counts(self):
         r = self.result('boot\noltp-result {"failed_transactions": 9, "lost_updates": 9}\n'
@@ -322,7 +321,7 @@ class Console(unittest.TestCase):
         self.assertIsNone(self.result('oltp-result {"failed_transactions": 1, "lo'))
         self.assertIsNone(self.result("ebb-init: end poweroff\n"))
         self.assertIsNone(self.result('oltp-result {"committed": 1}\n'))
-        self.assertIsNone(scenes.result_of("/nowhere/at/all"))
+        self.assertIsNone(stage.result_of("/nowhere/at/all"))
 
 
 class LiveTable(unittest.TestCase):

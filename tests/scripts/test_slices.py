@@ -5,7 +5,8 @@ import tempfile
 import unittest
 
 import made_up
-from scenarios import outcome, report, schema, scene_scaleout
+from scenarios import outcome, report, schema
+from scenarios.scaleout import play as scene_scaleout
 from scenarios.schema import Sample
 from scenarios.summary import summarize
 

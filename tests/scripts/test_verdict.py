@@ -4,7 +4,9 @@ import dataclasses
 import unittest
 
 import made_up
-from scenarios import common, series, verdict_scale, verdict_spot
+from scenarios import common, series
+from scenarios.scale import verdict as verdict_scale
+from scenarios.spot import verdict as verdict_spot
 from scenarios.summary import summarize
 
 
