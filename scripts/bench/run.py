@@ -4,7 +4,7 @@ import os
 import time
 from datetime import datetime, timezone
 
-from scenarios import demo, schema
+from scenarios import schema, versions
 
 from . import metrics, page
 
@@ -23,7 +23,7 @@ class Run:
         started = datetime.fromtimestamp(self.started, timezone.utc)
         summary = {"benchmark": self.benchmark, "title": self.title,
                    "accelerator": lab.accelerator, "host": host(lab.host_spec),
-                   "versions": demo.versions(lab),
+                   "versions": versions.of_lab(lab),
                    "started_at": started.isoformat(timespec="seconds"),
                    "duration_s": round(time.time() - self.started, 1),
                    "notes": self.notes, "metrics": rows, "bounds": bounds_of(rows)}

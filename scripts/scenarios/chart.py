@@ -177,3 +177,12 @@ def _line(line, at, up, begin, end):
         out.append(f'<text x="{at(last[0]) + 6:.1f}" y="{up(last[1]) + 4:.1f}" font-weight="600" '
                    f'fill="{line.colour}">{escape(line.label)}</text>')
     return out
+
+
+def draw_rates(curves, looks, axis, begin, end):
+    """Throughput by a number. curves: {name: [(x, transactions per second)]}; looks: [(name, what
+    the legend says, colour, dashes)]."""
+    panel = Panel("throughput [1000 transactions/s]", 320, [
+        Line([(x, tps / 1000) for x, tps in curves[name]], colour, dash, width=2.6)
+        for name, _, colour, dash in looks])
+    return draw([panel], [], begin, end, legend=[look[1:] for look in looks], axis=axis)

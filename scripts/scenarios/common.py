@@ -16,6 +16,9 @@ CLOCK_SLACK_S = 0.5
 CPU_EVENTS = ("grant", "release", "lend", "force", "join", "leave")
 # By which a guest gives CPUs back: unplugged; lent or parked.
 GIVE_EVENTS = ("release", "lend")
+# That are about memory; of a brokering there is one for each VM.
+MEM_EVENTS = ("mem_offer", "mem_demand", "mem_release", "mem_revoke")
+BROKER_EVENT = "broker"
 
 
 @dataclass

@@ -10,6 +10,7 @@ from . import delivery
 from .schema import SchemaError
 
 CORES = "cores.csv"
+WINDOW_S = 1            # of an interval
 COLUMNS = ["t_s", "seconds", "core", "busy", "due", "vms"]
 MOUNTS = ("/sys/fs/cgroup/unified", "/sys/fs/cgroup", "/sys/fs/cgroup/cpu",
           "/sys/fs/cgroup/cpu,cpuacct")

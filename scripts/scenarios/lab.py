@@ -17,7 +17,7 @@ import tempfile
 import time
 
 from . import domain, hostmem, moves
-from .cores import Meter
+from .cores import WINDOW_S, Meter
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 BUILD = os.path.join(TOP, "build")
@@ -229,9 +229,9 @@ class Lab:
         except ValueError:
             return [json.loads(line) for line in text.splitlines() if line.strip()]
 
-    def core_meter(self, vms, cores, interval_s=1.0):
+    def core_meter(self, vms, cores):
         """Reads the CPU time that the VMs get on the cores of the emulated host."""
-        return Meter(f"ebb-emu-{self.prefix}", cores, interval_s,
+        return Meter(f"ebb-emu-{self.prefix}", cores, WINDOW_S,
                      {vm.name: lambda vm=vm: hostmem.qemu_pid(vm.uuid) for vm in vms})
 
     # ---- VMs ----

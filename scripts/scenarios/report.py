@@ -2,49 +2,11 @@
 """report.html: one page that needs nothing but a browser; drawn from a run's recorded files."""
 from html import escape
 
-from . import figure, words_engine, words_slices
-from .broker import words as words_broker
-from .memory import words as words_memory
-from .rebalance import words as words_rebalance
-from .common import CPU_EVENTS
-from .memory.verdict import MEM_EVENTS
+from . import catalogue, chart
+from .common import BROKER_EVENT, CPU_EVENTS, MEM_EVENTS
+from .schema import Event
+from .wording import count
 
-TITLES = {
-    "spot": "Three databases share one server",
-    "scale": "One database grows to the whole server and back",
-    "memory": words_memory.TITLE,
-    "broker": words_broker.TITLE,
-    "rebalance": words_rebalance.TITLE,
-    **words_slices.TITLES,
-    **words_engine.TITLES,
-}
-LEADS = {
-    "spot": "VMs join and leave {host}. Under the {policy} policy each running VM gets an equal "
-            "share of the cores: CPUs leave one database VM and come to another while both execute "
-            "transactions. Paper: section 4.2, figure 6.",
-    "scale": "One VM starts with {startup} CPU on {host}, takes one more every {dwell:g} s until "
-             "it holds them all, and gives them back one by one, while its engine executes "
-             "transactions. Paper: section 4.1, figure 3.",
-    "memory": words_memory.LEAD,
-    "broker": words_broker.LEAD,
-    "rebalance": words_rebalance.LEAD,
-    **words_slices.LEADS,
-    **words_engine.LEADS,
-}
-ABLATED_LEADS = {
-    "spot": "The same VMs on {host}, each with the CPUs that a fixed division of the cores gives "
-            "it: static allocation, for comparison with the run in which CPUs move.",
-    "scale": "The same VM on {host}, with the CPUs that it starts with and no more: static "
-             "allocation, for comparison with the run in which it grows and shrinks.",
-    "memory": words_memory.ABLATED_LEAD,
-    "broker": words_broker.ABLATED_LEAD,
-    "rebalance": words_rebalance.ABLATED_LEAD,
-    **words_slices.ABLATED_LEADS,
-    **words_engine.ABLATED_LEADS,
-}
-ABLATIONS = {"memory": words_memory.ABLATION, "broker": words_broker.ABLATION,
-             "rebalance": words_rebalance.ABLATION,
-             **words_engine.ABLATIONS, **words_slices.ABLATIONS}
 STYLE = """
 :root { color-scheme: light }
 * { box-sizing: border-box }
@@ -80,23 +42,24 @@ td.w { white-space: nowrap } code { font: 13px "DejaVu Sans Mono", monospace }
 
 
 def render(run, samples, events, summary):
-    host = _host_words(run["host"])
-    leads = ABLATED_LEADS if run["ablate"] else LEADS
-    lead = leads[run["scenario"]].format(host=host, policy=run["policy"], dwell=run["dwell_s"],
-                                         startup=run["startup_cpus"])
+    scenario = catalogue.of(run)
+    words = scenario.words
+    lead = words.ablated_lead if run["ablate"] else words.lead
+    lead = lead.format(host=_host_words(run["host"]), policy=run["policy"], dwell=run["dwell_s"],
+                       startup=run["startup_cpus"])
     parts = ["<!doctype html>", '<html lang="en"><head><meta charset="utf-8">',
              '<meta name="viewport" content="width=device-width, initial-scale=1">',
-             f"<title>Ebb: {escape(run['scenario'])}</title><style>{STYLE}</style></head>",
-             "<body><main>", f"<h1>{escape(TITLES[run['scenario']])}</h1>",
-             f'<p class="lead">{escape(lead)}</p>', _tags(run, summary), _tiles(summary),
-             f'<div class="card">{figure.draw(run, samples, summary)}'
-             f'<p class="soft" style="margin:8px 0 0">{_caption(run)}</p></div>']
-    if run["scenario"] == "broker":
-        parts.append(words_broker.table(summary))
-    if run["scenario"] == "rebalance":
-        parts.append(words_rebalance.table(summary))
+             f"<title>Ebb: {escape(scenario.name)}</title><style>{STYLE}</style></head>",
+             "<body><main>", f"<h1>{escape(words.title)}</h1>",
+             f'<p class="lead">{escape(lead)}</p>', _tags(run, summary, words),
+             _tiles(words.tiles(summary)),
+             f'<div class="card">{scenario.draw(run, samples, summary)}'
+             f'<p class="soft" style="margin:8px 0 0">{escape(words.caption(run))}</p></div>']
+    table = words.table(summary)
+    if table:
+        parts.append(table)
     if run["ablate"]:
-        parts.append(_ablation(summary))
+        parts.append(_ablation(summary, words))
     parts += [_checks(summary), _paper(summary), _events(run, events), _details(run, summary),
               "</main></body></html>"]
     return "\n".join(parts) + "\n"
@@ -112,24 +75,10 @@ def _host_words(host):
     return f"an emulated server of {what}" if host["emulated"] else f"a server of {what}"
 
 
-def _caption(run):
-    if run["scenario"] in words_slices.SCENARIOS:
-        return escape(words_slices.caption(run))
-    if run["scenario"] == "broker":
-        return escape(words_broker.caption(run))
-    if run["scenario"] == "rebalance":
-        return escape(words_rebalance.caption(run))
-    text = "Throughput: transactions committed in the second before, ten times a second."
-    if run["host"]["emulated"]:
-        text += f" Emulated host: a core is {run['host']['share']:g} of a real CPU, so shapes " \
-                "and ratios mean something, absolute throughput does not."
-    return escape(text)
-
-
-def _tags(run, summary):
+def _tags(run, summary, words):
     tags = [(summary["verdict"], f"verdict: {summary['verdict']}")]
     if run["ablate"]:
-        tags.append(("ablate", f"ablation: {ABLATIONS.get(run['scenario'], 'static allocation')}"))
+        tags.append(("ablate", f"ablation: {words.ablation}"))
     if run["host"]["emulated"]:
         tags.append(("", f"emulated host {run['host']['spec'].partition(':')[2]}"))
     tags.append(("", {"tcg": "TCG, no KVM", "kvm": "KVM", "none": "no VM"}[run["accelerator"]]))
@@ -137,74 +86,16 @@ def _tags(run, summary):
     return "".join(f'<span class="tag {c}">{escape(t)}</span>' for c, t in tags)
 
 
-def _tiles(summary):
-    tiles = []
-    if summary["scenario"] == "memory":
-        return _tile_row(words_memory.tiles(summary))
-    if summary["scenario"] == "rebalance":
-        return _tile_row(words_rebalance.tiles(summary))
-    if summary["scenario"] == "broker":
-        return _tile_row(words_broker.tiles(summary))
-    if summary["scenario"] in words_engine.SCENARIOS:
-        return _tile_row(words_engine.tiles(summary))
-    if summary["scenario"] in words_slices.SCENARIOS:
-        return _tile_row(words_slices.tiles(summary))
-    if summary["scenario"] == "spot":
-        equal = summary["share_convergence_ms"]
-        tiles.append((words_memory.ms(equal["median"]) if equal["n"] else "never",
-                      "until shares are equal after a join, median"))
-    else:
-        tiles.append((_check_value(summary, "plateau_error_pct", " %"),
-                      "furthest plateau from proportional"))
-    tiles += [(words_memory.ms(summary["cpu_add_ms"]["median"]), "to add a CPU, median"),
-              (words_memory.ms(summary["cpu_remove_ms"]["median"]), "to remove a CPU, median"),
-              (_count(summary["committed_transactions"]), "transactions committed"),
-              (_count(summary["failed_transactions"]), "transactions failed"),
-              (_count(summary["lost_updates"]), "updates lost")]
-    return _tile_row(tiles)
-
-
-def _tile_row(tiles):
+def _tiles(tiles):
     return '<div class="tiles">' + "".join(
         f'<div class="tile"><b>{escape(value)}</b><span>{escape(text)}</span></div>'
         for value, text in tiles) + "</div>"
 
 
-def _count(value):
-    return "unknown" if value is None else f"{value:,}"
-
-
-def _check_value(summary, name, unit):
-    value = next((c["value"] for c in summary["checks"] if c["name"] == name), None)
-    return "not measured" if value is None else f"{value:g}{unit}"
-
-
-def _ablation(summary):
-    if summary["scenario"] == "memory":
-        return ('<h2>What it costs to have no anti-caching</h2><div class="card">' +
-                escape(words_memory.cost(summary)) + " The checks below are the same as for a run "
-                "with it, and are expected to fail here.</div>")
-    if summary["scenario"] == "rebalance":
-        return ('<h2>What it costs to stay</h2><div class="card">' +
-                escape(words_rebalance.cost(summary)) + " The checks below are the same as for a "
-                "run with rebalancing, and are expected to fail here.</div>")
-    if summary["scenario"] == "broker":
-        return ('<h2>What it costs not to ask</h2><div class="card">' +
-                escape(words_broker.cost(summary)) + " The checks below are the same as for a run "
-                "with it, and are expected to fail here.</div>")
-    if summary["scenario"] in words_engine.SCENARIOS:
-        return ('<h2>What it costs to do without</h2><div class="card">' +
-                escape(words_engine.cost(summary)) + " The checks below are the same as for a run "
-                "with it, and are expected to fail here.</div>")
-    if summary["scenario"] in words_slices.SCENARIOS:
-        return ('<h2>Without the mechanism</h2><div class="card">' +
-                escape(words_slices.ablation(summary)) + "</div>")
-    idle = summary.get("idle_core_pct")
-    cost = "" if idle is None else f" It left {idle:g} % of the host's core time unused."
-    return ('<h2>What static allocation costs</h2><div class="card">Every VM kept the CPUs it '
-            'booted with; nothing was offered and nothing moved.' + escape(cost) +
-            " The checks below are the same as for a run with the mechanism on, and are "
-            "expected to fail here.</div>")
+def _ablation(summary, words):
+    return (f'<h2>{words.cost_title}</h2><div class="card">{escape(words.cost(summary))} The '
+            "checks below are the same as for a run with the mechanism on, and are expected to "
+            "fail here.</div>")
 
 
 def _checks(summary):
@@ -242,7 +133,7 @@ def _events(run, events):
         what = e.event
         if e.event in CPU_EVENTS and e.cpus:
             what += f" {e.cpus} CPU{'s' if e.cpus != 1 else ''}"
-        is_memory = e.event in MEM_EVENTS or e.event == "broker"
+        is_memory = e.event in (*MEM_EVENTS, BROKER_EVENT)
         if is_memory:
             what += f" {e.bytes / (1 << 20):,.0f} MiB"
         if e.node is not None and e.node >= 0 and (e.cpus or is_memory):
@@ -262,7 +153,6 @@ def _events(run, events):
 
 
 def _steps(run):
-    from .schema import Event
     return [Event(s["t_s"], s["vm"], f"scenario: {s['action']}", reason=s.get("detail", ""))
             for s in run["steps"]]
 
@@ -270,7 +160,7 @@ def _steps(run):
 def _who(run, vm):
     if vm not in run["vms"]:
         return escape(vm or "host")
-    colour = figure.chart.COLOURS[run["vms"].index(vm) % len(figure.chart.COLOURS)]
+    colour = chart.COLOURS[run["vms"].index(vm) % len(chart.COLOURS)]
     return f'<span class="dot" style="background:{colour}"></span>{escape(vm)}'
 
 
@@ -279,7 +169,7 @@ def _details(run, summary):
             ("host", run["host"]["spec"]), ("real CPUs", run["host"]["real_cpus"]),
             ("policy", run["policy"]), ("engine", run.get("engine", "")),
             ("CPUs taken by force", summary["forced_cpus"]),
-            ("agent's CPU time, % of a core", _count(summary.get("agent_core_pct")))]
+            ("agent's CPU time, % of a core", count(summary.get("agent_core_pct")))]
     rows += sorted(run["versions"].items())
     return '<h2>Run</h2><div class="card"><table>' + "".join(
         f"<tr><th>{escape(str(k))}</th><td>{escape(str(v))}</td></tr>"

@@ -11,6 +11,7 @@ from .schema import Event, Sample
 from .speed import PauseMeter, SpeedMeter
 
 INTERVAL_S = 0.1
+HISTORY_ROWS = 100000
 SAME_REPORT_S = 0.02    # age and time of look are read by two processes
 
 
@@ -78,6 +79,13 @@ def event_of(row, prefix, unix_start):
 
 def unprefixed(name, prefix):
     return name[len(prefix):] if name.startswith(prefix) else name
+
+
+def history(lab, unix_start):
+    """The agent's history, by time. unix_start: when the scenario began."""
+    rows = lab.ask("history", "--limit", str(HISTORY_ROWS))
+    rows = rows["history"] if isinstance(rows, dict) else rows
+    return sorted((event_of(row, lab.prefix, unix_start) for row in rows), key=lambda e: e.t_s)
 
 
 class Sampler(threading.Thread):

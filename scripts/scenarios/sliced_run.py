@@ -9,7 +9,7 @@ import os
 import time
 from dataclasses import dataclass, field
 
-from . import outcome, schema
+from . import schema
 from .schema import Sample
 
 
@@ -41,16 +41,16 @@ class Slices:
             failed=result["failed"], report_age_ms=0, **where))
 
 
-def record(a, host, accelerator, slices, names, results, versions, **more):
-    """Writes what was seen and computes the verdict from it; returns the summary."""
+def record(a, p, accelerator, slices, results, versions, events=(), **more):
+    """Writes what was seen. results: {VM or process: what its engine did in all}; more: what else
+    goes into run.json."""
     schema.write_samples(os.path.join(a.out, schema.SAMPLES), slices.samples)
-    schema.write_history(os.path.join(a.out, schema.HISTORY), more.pop("events", []))
+    schema.write_history(os.path.join(a.out, schema.HISTORY), events)
     duration = slices.elapsed()
     schema.write_json(os.path.join(a.out, schema.RUN), {
         "scenario": a.scenario, "ablate": a.ablate, "seed": a.seed, "time_scale": a.time_scale,
-        "accelerator": accelerator, "host": host, "policy": more.pop("policy", ""),
-        "vms": names, "startup_cpus": 0, "dwell_s": 0.0, "steps": slices.steps,
+        "accelerator": accelerator, "host": p.host, "policy": p.policy,
+        "vms": list(results), "startup_cpus": 0, "dwell_s": 0.0, "steps": slices.steps,
         "results": results,
         "started_at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() - duration)),
         "duration_s": round(duration, 1), "versions": versions, **more})
-    return outcome.conclude(a.out)

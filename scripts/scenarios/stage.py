@@ -1,32 +1,28 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What happens in each scenario, in order. Decides nothing about CPUs: that is the agent's part."""
+"""What scenarios do with their VMs, step by step (their play.py). Nothing here decides about CPUs:
+that is the agent's part."""
 import concurrent.futures
 import json
 import os
 import time
 
-from . import domain, scene_engine, yardstick
-from .broker import play as scene_broker
-from .memory import play as scene_memory
-from .rebalance import play as scene_rebalance
+from . import domain, yardstick
 from .lab import SceneError, SetupError
-from .table import Table
 
 JOIN_S = 90         # longest wait for a VM to boot, load its records and run
 LEAVE_S = 60        # longest wait for an engine to verify its records and the VM to be gone
-AGAIN_DWELL = 0.6   # of the dwell time of `spot`, for VMs that leave and come again
-STATIC_DWELLS = 6   # how long `scale` runs without anything to scale, in dwell times
+SLACK_S = 30        # that an engine may run beyond its schedule: it counts its own seconds
 RESULT = "oltp-result "
 
 
 class Stage:
     """The VMs of a running scenario, and the clock."""
 
-    def __init__(self, lab, boot, sampler, vms, scale, table):
+    def __init__(self, lab, boot, sampler, plan, scale, table):
         self.lab, self.boot, self.sampler, self.table = lab, boot, sampler, table
-        self.vms, self.scale = {vm.name: vm for vm in vms}, scale
+        self.vms, self.scale = {vm.name: vm for vm in plan.vms}, scale
         self.steps = []
-        self.more = {}          # what else goes into run.json
+        self.more = plan.more   # what else goes into run.json
         self.doing = ""
 
     def step(self, action, vm, detail):
@@ -138,52 +134,14 @@ class Stage:
             raise SceneError(f"{name} did not end within {patience:g} s, see its console")
         self.doing = f"{name} has left"
 
-
-def spot(stage, dwell_s):
-    """VMs join one after the other and leave in the reverse order, dwell_s between. If there are to
-    be more joins than VMs, one after the other leaves before that and comes again."""
-    names = list(stage.vms)
-    for name in names:
-        stage.start(name)
-        stage.wait_join(name)
-        stage.watch(dwell_s)
-    for i in range(stage.more["joins"] - len(names)):
-        name = names[-1 - i % len(names)]
-        stage.stop(name)
-        stage.wait_leave(name)
-        stage.end_life(name)
-        stage.watch(AGAIN_DWELL * dwell_s)
-        stage.start(name)
-        stage.wait_join(name)
-        stage.watch(AGAIN_DWELL * dwell_s)
-    for name in reversed(names):
-        stage.stop(name)
-        stage.wait_leave(name)
-        stage.watch(dwell_s if name != names[0] else 1.0)
-
-
-def scale(stage, dwell_s):
-    """The engine itself takes one CPU per step, gives them back, and ends (its step mode)."""
-    name, vm = next(iter(stage.vms.items()))
-    stage.start(name)
-    stage.wait_join(name)
-    steps = sum(c.max_cpus for c in vm.cells) - vm.startup_cpus
-    if steps == 0:
-        stage.doing = "the engine has nothing to take"
-        stage.watch(dwell_s * STATIC_DWELLS)
-        stage.stop(name)
-        stage.wait_leave(name)
-    else:
-        stage.doing = "the engine takes one CPU after the other, and gives them back"
-        # Each step once up and once down, the first and last plateau, and as much again.
-        stage.wait_leave(name, 2 * dwell_s * (2 * steps + 2))
-    stage.watch(0.5)
-
-
-SCENES = {"spot": spot, "scale": scale, "memory": scene_memory.memory,
-          "contention": scene_engine.alone, "peak": scene_engine.alone,
-          "isolate": scene_engine.isolate, "broker": scene_broker.broker,
-          "rebalance": scene_rebalance.rebalance}
+    def run_schedule(self, seconds):
+        """The only VM, from its start until its engine has done what it was told to do by time."""
+        name = next(iter(self.vms))
+        self.start(name)
+        self.wait_join(name)
+        self.step("run", name, "load changes by schedule; the engine chooses its CPUs")
+        self.wait_leave(name, seconds + SLACK_S * self.scale)
+        self.watch(0.5)
 
 
 def result_of(path):
@@ -205,7 +163,3 @@ def result_of(path):
 
 def results(boot, vms):
     return {vm.name: result_of(domain.console_path(boot, vm)) for vm in vms}
-
-
-def table_for(title, vms, cores):
-    return Table(title, [vm.name for vm in vms], cores)

@@ -2,28 +2,12 @@
 """summary.json from a run's recorded files; the same code for a run and for its ablation."""
 import os
 
-from . import cores, paper, schema, series, yardstick
-from .broker import verdict as verdict_broker
-from .contention import verdict as verdict_contention
-from .isolate import verdict as verdict_isolate
-from .memory import verdict as verdict_memory
-from .peak import verdict as verdict_peak
-from .rebalance import verdict as verdict_rebalance
-from .scale import verdict as verdict_scale
-from .scaleout import verdict as verdict_scaleout
-from .spot import verdict as verdict_spot
-from .tenants import verdict as verdict_tenants
+from . import catalogue, cores, paper, schema, series, yardstick
 from .common import GIVE_EVENTS, latencies_ms, total
-
-EVALUATE = {"spot": verdict_spot.evaluate, "scale": verdict_scale.evaluate, "memory":
-            verdict_memory.evaluate, "broker": verdict_broker.evaluate, "rebalance":
-            verdict_rebalance.evaluate, "contention": verdict_contention.evaluate, "peak":
-            verdict_peak.evaluate, "isolate": verdict_isolate.evaluate, "scaleout":
-            verdict_scaleout.evaluate, "tenants": verdict_tenants.evaluate}
 
 
 def summarize(run, samples, events):
-    verdict = EVALUATE[run["scenario"]](run, samples, events)
+    verdict = catalogue.of(run).evaluate(run, samples, events)
     add, remove = latencies_ms(events, "grant"), latencies_ms(events, *GIVE_EVENTS)
     checks = [c.__dict__ for c in verdict.checks]
     summary = {

@@ -203,7 +203,7 @@ class Scene(unittest.TestCase):
     def test_data_of_both_is_larger_than_the_pool(self):
         p = plan_broker.make(False, 3, 2.0)
         records = int(re.search(r"--records (\d+)", p.vms[0].options["server"]).group(1))
-        self.assertGreater(2 * records / 1024, 1.5 * p.broker["pool_mib"])
+        self.assertGreater(2 * records / 1024, 1.5 * p.more["broker"]["pool_mib"])
         self.assertEqual([vm.pools for vm in p.vms], [[0], [0]])
         self.assertEqual([vm.cells[0].pool_min_mib for vm in p.vms], [18, 18])
         self.assertIn("--seed 3", p.vms[0].options["server"])
@@ -211,7 +211,7 @@ class Scene(unittest.TestCase):
         # Whole seconds, and one at least.
         self.assertEqual(plan_broker.make(False, 3, 0.7).agent_options["cool_down_s"], "3")
         self.assertEqual(plan_broker.make(False, 3, 0.1).agent_options["cool_down_s"], "1")
-        self.assertEqual(p.broker["window_s"], 32)
+        self.assertEqual(p.more["broker"]["window_s"], 32)
 
     def test_the_short_load_is_the_same_story_in_15_minutes(self):
         usual, short = (plan_broker.make(False, 1, 1.0, load=name)
@@ -219,12 +219,12 @@ class Scene(unittest.TestCase):
         part = []
         for p in (usual, short):
             records = int(re.search(r"--records (\d+)", p.vms[0].options["server"]).group(1))
-            part.append((p.vms[0].read_iops * p.broker["minute_s"] / records,
-                         p.broker["pool_mib"] / records, p.broker["cool_down_s"] /
-                         p.broker["minute_s"], p.broker["ramp_s"] / p.broker["window_s"]))
+            b = p.more["broker"]
+            part.append((p.vms[0].read_iops * b["minute_s"] / records, b["pool_mib"] / records,
+                         b["cool_down_s"] / b["minute_s"], b["ramp_s"] / b["window_s"]))
         self.assertEqual(*part)
-        told = sum(short.broker[name] for name in ("idle_s", "ramp_s", "restart_s", "both_s"))
-        self.assertLess(4 * (told + short.broker["window_s"] / 2), 12 * 60)
+        told = sum(b[name] for name in ("idle_s", "ramp_s", "restart_s", "both_s"))
+        self.assertLess(4 * (told + b["window_s"] / 2), 12 * 60)
 
     def test_minima_and_threshold_are_blocks_of_the_pool(self):
         for load in plan_broker.LOADS.values():
@@ -239,7 +239,7 @@ class Scene(unittest.TestCase):
 
     def test_ablation_differs_only_in_the_first_round(self):
         with_it, without = (plan_broker.make(ablate, 1, 1.0) for ablate in (False, True))
-        self.assertEqual(with_it.broker["rounds"][1:], without.broker["rounds"][1:])
+        self.assertEqual(with_it.more["broker"]["rounds"][1:], without.more["broker"]["rounds"][1:])
         self.assertEqual(with_it.policy, "vom")
         self.assertEqual(without.policy, "proportional")
         self.assertEqual(with_it.vms[0].options, without.vms[0].options)

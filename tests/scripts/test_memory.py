@@ -8,6 +8,7 @@ import unittest
 import made_up  # noqa: F401: puts scripts/ on the path
 from made_up_memory import MIB, Run, memory
 from scenarios import outcome, report, schema
+from scenarios.console import Console, statistics
 from scenarios.memory import plan as plan_memory
 from scenarios.memory import play as scene_memory
 from scenarios.memory import verdict as verdict_memory
@@ -165,7 +166,7 @@ class Scene(unittest.TestCase):
         (vm,) = p.vms
         self.assertEqual(vm.pools, [0, 1])
         self.assertEqual(len(vm.disks_mib), 1)
-        self.assertEqual(vm.mem_deadline_ms, p.memory["deadline_ms"])
+        self.assertEqual(vm.mem_deadline_ms, p.more["memory"]["deadline_ms"])
         self.assertIn("--seed 3", vm.options["server"])
         self.assertLessEqual(p.host["share"] * p.host["cores"], p.host["real_cpus"])
 
@@ -177,11 +178,12 @@ class Scene(unittest.TestCase):
 
     def test_table_does_not_fit_one_pool(self):
         p = plan_memory.make(False, 1, 1.0)
-        self.assertGreater(p.memory["records"] * 1024, 1.2 * p.memory["pool_mib"] * MIB)
+        told = p.more["memory"]
+        self.assertGreater(told["records"] * 1024, 1.2 * told["pool_mib"] * MIB)
 
     def test_statistics_line(self):
         line = "oltp: t=1.001 workers=2 tps=1511 p50_us=1.2 held_mib=2 cold=5 cold_reads=77"
-        self.assertEqual(scene_memory.statistics(line), {"workers": 2, "tps": 1511, "held_mib": 2,
+        self.assertEqual(statistics(line), {"workers": 2, "tps": 1511, "held_mib": 2,
                                                          "cold": 5, "cold_reads": 77})
 
     def test_verification_line(self):
@@ -196,7 +198,7 @@ class Scene(unittest.TestCase):
     def test_console_gives_whole_lines_once(self):
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "console")
-            console = scene_memory.Console(path)
+            console = Console(path)
             self.assertEqual(console.lines(), [])
             with open(path, "w", encoding="utf-8") as f:
                 f.write("one\r\ntw")

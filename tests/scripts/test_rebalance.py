@@ -261,9 +261,9 @@ class Scene(unittest.TestCase):
         p = plan_rebalance.make(False, 3, 1.0, seeds=2)
         self.assertEqual(sum(vm.startup_cpus for vm in p.vms), 2 * p.host["cores"])
         self.assertLessEqual(p.host["share"] * p.host["cores"], p.host["real_cpus"])
-        self.assertEqual([t["seed"] for t in p.rebalance["seeds"]], [3, 4])
-        self.assertEqual(p.rebalance["modes"], {"static": False, "rebalanced": True})
-        self.assertEqual(plan_rebalance.make(True, 3, 1.0).rebalance["modes"],
+        self.assertEqual([t["seed"] for t in p.more["rebalance"]["seeds"]], [3, 4])
+        self.assertEqual(p.more["rebalance"]["modes"], {"static": False, "rebalanced": True})
+        self.assertEqual(plan_rebalance.make(True, 3, 1.0).more["rebalance"]["modes"],
                          {"static": False, "rebalanced": False})
 
     def test_the_sla_says_that_cores_are_shared(self):

@@ -12,7 +12,11 @@ import unittest.mock
 import xml.etree.ElementTree as ET
 
 import made_up  # noqa: F401: puts scripts/ on the path
-from scenarios import delivery, demo, domain, lab, plan, plan_engine, sampling, speed, stage, table
+from scenarios import delivery, demo, domain, lab, plan, sampling, speed, stage, table
+from scenarios.contention import plan as plan_contention
+from scenarios.isolate import plan as plan_isolate
+from scenarios.scale import plan as plan_scale
+from scenarios.spot import plan as plan_spot
 
 BOOT = domain.Boot("/qemu", "/vmlinuz", "/initramfs", "console=ttyS0", "tcg", "p-", "/link", "/vm")
 EBB = f"{{{domain.EBB_NS}}}"
@@ -152,8 +156,8 @@ class Pools(unittest.TestCase):
 
 class Plans(unittest.TestCase):
     def test_elastic_vms_may_have_the_whole_host(self):
-        for name in ("spot", "scale"):
-            p = plan.make(name, False, 1, 1.0)
+        for of in (plan_spot, plan_scale):
+            p = of.make(False, 1, 1.0)
             for vm in p.vms:
                 self.assertEqual(sum(c.max_cpus for c in vm.cells), p.host["cores"])
                 self.assertEqual(vm.startup_cpus, 1)
@@ -161,47 +165,47 @@ class Plans(unittest.TestCase):
                 self.assertEqual(sorted(c.host_node for c in vm.cells), [0, 1])
 
     def test_ablated_vms_can_neither_grow_nor_shrink(self):
-        for name in ("spot", "scale"):
-            p = plan.make(name, True, 1, 1.0)
+        for of in (plan_spot, plan_scale):
+            p = of.make(True, 1, 1.0)
             self.assertEqual(p.policy, "strict")
             for vm in p.vms:
                 self.assertTrue(all(c.max_cpus == c.startup for c in vm.cells))
 
     def test_ablated_spot_divides_the_host(self):
-        p = plan.make("spot", True, 1, 1.0)
+        p = plan_spot.make(True, 1, 1.0)
         for node in (0, 1):
             self.assertEqual(sum(c.startup for vm in p.vms for c in vm.cells
-                                 if c.host_node == node), plan.CORES["spot"])
+                                 if c.host_node == node), plan.CORES)
 
     def test_seed_and_time_scale_arrive(self):
-        p = plan.make("spot", False, 7, 2.0)
+        p = plan_spot.make(False, 7, 2.0)
         self.assertIn("--seed 8", p.vms[1].options["server"])
-        self.assertEqual(p.dwell_s, 2 * plan.DWELL_S["spot"])
+        self.assertEqual(p.dwell_s, 2 * plan_spot.DWELL_S)
 
     def test_spot_lends_unless_told_otherwise(self):
         for tier, wanted, plug in ((None, "lend", "ahead"), ("park", "park", "ahead"),
                                    ("unplug", "unplug", "demand")):
-            p = plan.make("spot", False, 1, 1.0, tier=tier)
+            p = plan_spot.make(False, 1, 1.0, tier=tier)
             self.assertEqual(p.tier, wanted)
             self.assertEqual({(vm.tier, vm.plug) for vm in p.vms}, {(wanted, plug)})
-        self.assertEqual(plan.make("scale", False, 1, 1.0).tier, "unplug")
+        self.assertEqual(plan_scale.make(False, 1, 1.0).tier, "unplug")
 
     def test_all_emulated_cores_fit_the_machine(self):
-        for name in ("spot", "scale"):
-            p = plan.make(name, False, 1, 1.0)
+        for of in (plan_spot, plan_scale):
+            p = of.make(False, 1, 1.0)
             used = p.host["cores"] + bool(p.yardstick)
             self.assertLessEqual(p.host["share"] * used, p.host["real_cpus"])
 
     def test_the_yardstick_has_a_socket_of_its_own(self):
-        for p in (plan.make("scale", False, 1, 1.0), plan_engine.make("isolate", True, 1, 1.0),
-                  plan_engine.make("contention", False, 1, 1.0)):
+        for p in (plan_scale.make(False, 1, 1.0), plan_isolate.make(True, 1, 1.0),
+                  plan_contention.make(False, 1, 1.0)):
             self.assertEqual([(c.max_cpus, c.startup, c.host_node) for c in p.yardstick.cells],
                              [(1, 1, 2)])
             self.assertEqual({c.host_node for vm in p.vms for c in vm.cells}, {0, 1})
             self.assertTrue(p.host["spec"].startswith(f"emulated:3x{p.host['cores'] // 2}x"))
             self.assertEqual(p.all_cores, p.host["cores"] * 3 // 2)
             self.assertEqual([vm.name for vm in p.everybody][-1], "yardstick")
-        self.assertIsNone(plan.make("spot", False, 1, 1.0).yardstick)
+        self.assertIsNone(plan_spot.make(False, 1, 1.0).yardstick)
 
 
 class FromTheAgent(unittest.TestCase):

@@ -6,7 +6,7 @@ import unittest
 
 import made_up
 from scenarios import outcome, report, schema
-from scenarios.scaleout import play as scene_scaleout
+from scenarios.scaleout import plan as plan_scaleout
 from scenarios.schema import Sample
 from scenarios.summary import summarize
 
@@ -88,8 +88,8 @@ class Scaleout(unittest.TestCase):
             self.assertIn(words, report.render(run, samples, [], summarize(run, samples, [])))
 
     def test_lists_of_cpus(self):
-        self.assertEqual(scene_scaleout.parse_cpus("0-3,8\n"), {0, 1, 2, 3, 8})
-        self.assertEqual(scene_scaleout.parse_cpus("\n"), set())
+        self.assertEqual(plan_scaleout.parse_cpus("0-3,8\n"), {0, 1, 2, 3, 8})
+        self.assertEqual(plan_scaleout.parse_cpus("\n"), set())
 
 
 class Tenants(unittest.TestCase):

@@ -4,13 +4,13 @@
 The paper's experiment to scale: 26 GB become a load's pool_mib, a minute its minute_s. What it
 calls the broker's threshold and target are the same parts of the whole.
 """
-import os
-from dataclasses import dataclass, field
+import argparse
+from dataclasses import dataclass
 
-from .. import plan
 from ..domain import Cell, Vm
+from ..plan import Plan, default_share, guest_options, host_of
+from ..scenario import Option
 
-SCENARIO = "broker"
 SUBJECT = "vom"
 BLACK_BOXES = ("equal", "proportional", "balloon")
 POLICIES = (SUBJECT, *BLACK_BOXES)
@@ -62,10 +62,19 @@ LOADS = {
 }
 
 
-@dataclass
-class BrokerPlan(plan.Plan):
-    broker: dict = field(default_factory=dict)
-    agent_options: dict = field(default_factory=dict)
+def some_policies(text):
+    names = text.split(",")
+    if len(set(names)) != len(names) or not set(names) <= set(POLICIES):
+        raise argparse.ArgumentTypeError(f"{text}: allowed are {','.join(POLICIES)}")
+    return names
+
+
+OPTIONS = (
+    Option("--load", "what both databases run: ycsb (default), ycsb-short, which has half of the "
+           "data and takes 15 minutes, or tpcc, which is like TPC-C", {"choices": tuple(LOADS)},
+           lambda load: f"-{load}"),
+    Option("--policies", f"only these rounds, of {', '.join(POLICIES[:-1])} and {POLICIES[-1]}; "
+           "fails unless it is all of them", {"type": some_policies, "metavar": "A,B"}))
 
 
 def rounds(ablate, policies=POLICIES):
@@ -75,11 +84,12 @@ def rounds(ablate, policies=POLICIES):
             for name in policies]
 
 
+def of(a):
+    return make(a.ablate, a.seed, a.time_scale, a.share, a.load or "ycsb", a.policies or POLICIES)
+
+
 def make(ablate, seed, time_scale, share=None, load="ycsb", policies=POLICIES):
-    cpus = len(os.sched_getaffinity(0))
-    share = share or min(1.0, int(100 * plan.HOST_LOAD * cpus / CORES) / 100)
-    host = {"spec": f"emulated:1x{CORES}x1@{share:g}", "emulated": True, "sockets": 1,
-            "cores": CORES, "threads": 1, "share": share, "real_cpus": cpus}
+    host = host_of(1, CORES, 1, share or default_share(CORES))
     what = LOADS[load]
     minute = what.minute_s * time_scale
     cool_down_s = max(1, round(what.cool_down_min * minute))     # ebbd takes whole seconds
@@ -92,19 +102,20 @@ def make(ablate, seed, time_scale, share=None, load="ycsb", policies=POLICIES):
         vms.append(Vm(name, [Cell(1, 1, 0, what.max_mib, what.min_mib)], what.boot_mib,
                       mem_deadline_ms=deadline_ms, disks_mib=[DISK_MIB], disks_in_memory=True,
                       read_iops=what.read_iops,
-                      options={"name": name, "shell": "ttyS1", "cold": "vda",
-                               "monitor": f"--interval-ms {REPORT_MS}", "server": server}))
+                      options=guest_options(name, server, REPORT_MS, cold="vda")))
     order = rounds(ablate, policies)
-    return BrokerPlan(
-        SCENARIO, order[0]["policy"], vms, minute, host,
-        {"load": load, "rounds": order, "pool_mib": what.pool_mib,
-         "min_mib": what.min_mib, "max_mib": what.max_mib,
-         "threshold_pct": THRESHOLD_PCT, "target_pct": TARGET_PCT, "minute_s": minute,
-         "cool_down_s": cool_down_s,
-         "window_s": WINDOW_MIN * minute, "fill_s": FILL_MIN * minute,
-         "idle_s": what.idle_min * minute, "ramp_s": RAMP_MIN * minute,
-         "restart_s": RESTART_MIN * minute, "both_s": what.both_min * minute,
-         "deadline_ms": deadline_ms, "histograms": []},
-        {"pool_mib": what.pool_mib, "memory_threshold_percent": THRESHOLD_PCT,
-         "memory_target_percent": TARGET_PCT, "memory_failover_percent": FAILOVER_PCT,
-         "cool_down_s": str(cool_down_s)})
+    return Plan(
+        host, order[0]["policy"], vms, minute,
+        agent_options={
+            "pool_mib": what.pool_mib, "memory_threshold_percent": THRESHOLD_PCT,
+            "memory_target_percent": TARGET_PCT, "memory_failover_percent": FAILOVER_PCT,
+            "cool_down_s": str(cool_down_s)},
+        more={"broker": {
+            "load": load, "rounds": order, "pool_mib": what.pool_mib,
+            "min_mib": what.min_mib, "max_mib": what.max_mib,
+            "threshold_pct": THRESHOLD_PCT, "target_pct": TARGET_PCT, "minute_s": minute,
+            "cool_down_s": cool_down_s,
+            "window_s": WINDOW_MIN * minute, "fill_s": FILL_MIN * minute,
+            "idle_s": what.idle_min * minute, "ramp_s": RAMP_MIN * minute,
+            "restart_s": RESTART_MIN * minute, "both_s": what.both_min * minute,
+            "deadline_ms": deadline_ms, "histograms": []}})

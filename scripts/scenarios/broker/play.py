@@ -6,9 +6,9 @@ minimum, by an order of the operator that is lifted when it shall grow. Then the
 nothing to do any more, and the warm one grows; they change places; in the end both work.
 """
 from .. import domain
-from . import plan
+from ..console import STATISTICS, Console, statistics
 from ..lab import SetupError
-from ..memory.play import STATISTICS, Console, statistics
+from . import plan
 
 FILLED_PCT = 90     # of the most that it may hold
 BUSY = 1e6          # transactions per second: more than any engine can do, so work is unlimited
@@ -16,7 +16,7 @@ LOOK_S = 1.0        # between two looks at the histograms
 MIB = 1 << 20
 
 
-def broker(stage, _dwell_s):
+def play(stage, _dwell_s):
     b = stage.more["broker"]
     for i, turn in enumerate(b["rounds"]):
         if i:
@@ -99,7 +99,7 @@ def histograms(lab, prefix, names):
 class Probe:
     """Adds to each sample the round, and what the engine says of its records on disk."""
 
-    def __init__(self, boot, vms):
+    def __init__(self, _lab, boot, vms):
         self.variant = ""
         self.consoles = {vm.name: Console(domain.console_path(boot, vm)) for vm in vms}
         self.told = {}

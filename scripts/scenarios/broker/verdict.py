@@ -12,16 +12,14 @@ from typing import Optional
 
 from .. import series, smooth
 from . import plan
-from ..common import Verdict, outcome_checks, sampling_checks
+from ..common import BROKER_EVENT, MEM_EVENTS, Verdict, outcome_checks, sampling_checks
 from ..schema import Check
-from ..memory.verdict import MEM_EVENTS
 
 GAIN_PCT = 110.0            # of the best black-box policy's median, the least (the paper: 114)
 RESTART_PCT = 95.0          # of the cold VM's throughput after its restart under proportional
 HISTOGRAM_BYTES = 11 * 1024
 COOL_DOWN_SHARE = 0.95      # of a cool-down: clocks are read by two processes
 BUCKET_BYTES, HEAD_BYTES = 16, 16
-BROKER_EVENT = "broker"
 SAME_S = 0.5
 MIB = 1 << 20
 

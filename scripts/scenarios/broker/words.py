@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What report and closing words say of `broker`."""
-from ..memory.words import check, count
+from ..scenario import Words
+from ..wording import check, count, outcome, value
 
-SCENARIO = "broker"
 TITLE = "A warm database grows at the cost of a cold one"
 LEAD = ("Two VMs on {host} share one pool of memory that is too small for both. A large database "
         "has held most of it and has nothing to do any more when a small one begins to grow. Which "
@@ -11,7 +11,6 @@ LEAD = ("Two VMs on {host} share one pool of memory that is too small for both. 
         "allocation, section 8.1, figures 8 and 9.")
 ABLATED_LEAD = ("The same two VMs on {host}, with a black-box policy where the value of memory "
                 "should decide.")
-ABLATION = "black-box brokering"
 
 
 def caption(run):
@@ -23,10 +22,6 @@ def caption(run):
            f"Load: {b['load']}. " \
            f"Emulated host: a core is {run['host']['share']:g} of a real CPU, so shapes and " \
            "ratios mean something, absolute throughput does not."
-
-
-def value(number, unit="", digits=0):
-    return "not measured" if number is None else f"{number:,.{digits}f}{unit}"
 
 
 def tiles(summary):
@@ -74,8 +69,7 @@ def saw(summary):
             f"{value(check(summary, 'gain_pct'), ' %')} of the throughput that the best policy "
             "without values gave it.",
             f"The cold one came back with {value(check(summary, 'restart_pct'), ' %')} of what it "
-            f"had under proportional; {summary['failed_transactions']} transactions failed, "
-            f"{summary['lost_updates']} updates lost."]
+            f"had under proportional; {outcome(summary)}"]
 
 
 def paper(summary):
@@ -98,3 +92,24 @@ def paper(summary):
          "ours": f"{b['pool_mib']} MiB, {b['min_mib']} MiB guaranteed to each", "where": "8.1"},
         {"what": "Histogram", "paper": "at most 11 KB",
          "ours": value(summary["largest_histogram_bytes"], " bytes"), "where": "4"}]
+
+
+def saw_ablated(summary):
+    return ["You saw black-box brokering in place of the value of memory.", cost(summary)]
+
+
+WORDS = Words(
+    title=TITLE,
+    lead=LEAD,
+    ablated_lead=ABLATED_LEAD,
+    tiles=tiles,
+    saw=saw,
+    paper=paper,
+    ablation="black-box brokering",
+    ablation_help="a black-box policy takes the place of the value of memory",
+    cost_title="What it costs not to ask",
+    cost=cost,
+    saw_ablated=saw_ablated,
+    caption=caption,
+    table=table,
+    moves_cpus=False)

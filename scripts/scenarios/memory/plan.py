@@ -1,12 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The VM and the numbers of `memory` (verdict.py says what must come out)."""
-import os
-from dataclasses import dataclass, field
-
-from .. import plan
 from ..domain import Cell, Vm
+from ..plan import Plan, default_share, guest_options, host_of
 
-SCENARIO = "memory"
 NODE = 1                        # whose CPUs and memory are taken and given back
 SOCKETS, CORES = 2, 2
 POOL_MIB = 128                  # on each node
@@ -24,18 +20,12 @@ DWELL_S = 10.0
 DEADLINE_MS = 20000
 
 
-@dataclass
-class MemoryPlan(plan.Plan):
-    memory: dict = field(default_factory=dict)
-    agent_options: dict = field(default_factory=dict)
+def of(a):
+    return make(a.ablate, a.seed, a.time_scale, a.share)
 
 
 def make(ablate, seed, time_scale, share=None):
-    cpus = len(os.sched_getaffinity(0))
-    share = share or min(1.0, int(100 * plan.HOST_LOAD * cpus / (SOCKETS * CORES)) / 100)
-    host = {"spec": f"emulated:{SOCKETS}x{CORES}x1@{share:g}", "emulated": True,
-            "sockets": SOCKETS, "cores": SOCKETS * CORES, "threads": 1, "share": share,
-            "real_cpus": cpus}
+    host = host_of(SOCKETS, CORES, 1, share or default_share(SOCKETS * CORES))
     deadline_ms = int(DEADLINE_MS * time_scale)
     cells = [Cell(CORES, 1, 0, POOL_MIB), Cell(CORES, 0, NODE, POOL_MIB)]
     server = f"{WORKLOAD} --records {RECORDS} --seed {seed} --interval-ms {REPORT_MS} --pool " \
@@ -43,11 +33,10 @@ def make(ablate, seed, time_scale, share=None):
     if not ablate:
         server += " --cold-dir /cold"
     vm = Vm("vm1", cells, BOOT_MIB, mem_deadline_ms=deadline_ms, disks_mib=[DISK_MIB],
-            options={"name": "vm1", "shell": "ttyS1", "cold": "vda",
-                     "monitor": f"--interval-ms {REPORT_MS}", "server": server})
+            options=guest_options("vm1", server, REPORT_MS, cold="vda"))
     # The policy stays: what the ablation lacks is the engine's way to do without memory.
-    return MemoryPlan(SCENARIO, "fair", [vm], DWELL_S * time_scale, host,
-                      {"node": NODE, "pool_mib": POOL_MIB, "deadline_ms": deadline_ms,
-                       "records": RECORDS, "disk": "virtio-blk, raw sparse file, O_DIRECT",
-                       "verifications": []},
-                      {"pool_mib": POOL_MIB})
+    return Plan(host, "fair", [vm], DWELL_S * time_scale, agent_options={"pool_mib": POOL_MIB},
+                more={"memory": {
+                    "node": NODE, "pool_mib": POOL_MIB, "deadline_ms": deadline_ms,
+                    "records": RECORDS, "disk": "virtio-blk, raw sparse file, O_DIRECT",
+                    "verifications": []}})

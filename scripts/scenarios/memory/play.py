@@ -5,22 +5,21 @@ The operator takes the CPUs and the memory of a node from the VM by lowering wha
 there, and gives them back by raising it again; when and how they go is the agent's and the
 engine's part.
 """
-import os
 import re
 import time
 
 from .. import domain, hostmem
+from ..console import STATISTICS, Console, statistics
 from ..lab import SetupError
 
 RSS_EVERY_S = 0.25
-STATISTICS = re.compile(r"oltp: t=\S+ workers=")
 VERIFIED = re.compile(r"oltp: t=\S+ audit .*\brc=-?\d+")
 VERIFY_S = 60       # longest on-line verification of the table
 RETURN_S = 40       # longest wait for CPUs and memory to be held again
 SLACK_S = 5         # that a demand may be seen to outlast its deadline
 
 
-def memory(stage, dwell_s):
+def play(stage, dwell_s):
     name, vm = next(iter(stage.vms.items()))
     node = stage.more["memory"]["node"]
     stage.start(name)
@@ -84,32 +83,6 @@ def _verify(stage, name, phase):
             "cold_records": seen.cold_records if seen else None})
 
 
-class Console:
-    """The lines that a VM's console has got since the last look."""
-
-    def __init__(self, path):
-        self.path, self.at, self.rest = path, 0, ""
-
-    def skip(self):
-        if os.path.exists(self.path):
-            self.at, self.rest = os.path.getsize(self.path), ""
-
-    def rewind(self):
-        """The file begins anew."""
-        self.at, self.rest = 0, ""
-
-    def lines(self):
-        try:
-            with open(self.path, "rb") as f:
-                f.seek(self.at)
-                data = f.read()
-        except FileNotFoundError:
-            return []
-        self.at += len(data)
-        *whole, self.rest = (self.rest + data.decode("utf-8", "replace")).split("\n")
-        return [line.rstrip("\r") for line in whole]
-
-
 class Probe:
     """Adds to each sample what the agent does not know; called from the sampler's thread."""
 
@@ -160,8 +133,3 @@ def verification(line):
     return {"ms": float(told["ms"]), "complete": told["complete"] == "1", "rc": int(told["rc"]),
             "records": int(told["records"]), "damaged": int(told["damaged"]),
             "updates": int(told["updates"]), "checksum": told["content"]}
-
-
-def statistics(line):
-    """The whole numbers of a line of statistics, by name."""
-    return {k: int(v) for k, v in re.findall(r"\b(\w+)=(\d+)(?= |$)", line)}

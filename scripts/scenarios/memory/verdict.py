@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import Optional
 
 from .. import series
-from ..common import (Verdict, latency_checks, outcome_checks, reason_checks, sampling_checks,
-                      total)
+from ..common import (MEM_EVENTS, Verdict, latency_checks, outcome_checks, reason_checks,
+                      sampling_checks, total)
 from ..schema import Check
 
 PLATEAU_SHARE = 0.6     # of a dwell time, its end: engine and disk have come to rest
@@ -21,7 +21,6 @@ RECOVERED_PCT = 85.0    # of the throughput before
 RETURN_MS = 20000       # from the offer until the memory is held again
 STALL_S = 2.0           # longest time without a commit
 PHASES = ("before", "without", "after")
-MEM_EVENTS = ("mem_offer", "mem_demand", "mem_release", "mem_revoke")
 MIB = 1 << 20
 
 

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What report and closing words say of `memory`."""
+from ..scenario import Words
+from ..wording import check, count, ms
 
 TITLE = "Memory of a database goes and comes back"
 LEAD = ("One VM on {host} keeps its table in pool memory of both nodes. While it executes "
@@ -8,24 +10,7 @@ LEAD = ("One VM on {host} keeps its table in pool memory of both nodes. While it
         "records back. Paper: section 4.6, figure 13.")
 ABLATED_LEAD = ("The same VM on {host}, with an engine that cannot move records to disk: what it "
                 "does not give in time, the host takes, and the records in it are lost.")
-ABLATION = "no anti-caching"
 MIB = 1 << 20
-
-
-def count(value):
-    return "unknown" if value is None else f"{value:,}"
-
-
-def ms(value):
-    if value is None:
-        return "not measured"
-    if value >= 1000:
-        return f"{value / 1000:.2f} s"
-    return f"{value:.0f} ms" if value >= 10 else f"{value:.2f} ms"
-
-
-def check(summary, name):
-    return next((c["value"] for c in summary["checks"] if c["name"] == name), None)
 
 
 def tiles(summary):
@@ -85,3 +70,21 @@ def paper(summary):
          "where": "4.6, figure 13"},
         {"what": "Throughput after its return", "paper": "as before",
          "ours": value("tps_after_pct", "% of before"), "where": "4.6, figure 13"}]
+
+
+def saw_ablated(summary):
+    return ["You saw an engine that cannot move records to disk.", cost(summary)]
+
+
+WORDS = Words(
+    title=TITLE,
+    lead=LEAD,
+    ablated_lead=ABLATED_LEAD,
+    tiles=tiles,
+    saw=saw,
+    paper=paper,
+    ablation="no anti-caching",
+    ablation_help="the engine cannot move records to disk",
+    cost_title="What it costs to have no anti-caching",
+    cost=cost,
+    saw_ablated=saw_ablated)

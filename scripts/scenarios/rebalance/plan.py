@@ -5,19 +5,17 @@ The paper's experiment to scale: 8 databases of 8 CPUs on 32 cores become 8 of 2
 of 15 s becomes WINDOW_S, and its bursts of 15 minutes as many windows. A database is loaded with
 parts of what it can do with cores of its own.
 """
-import os
 import random
-from dataclasses import dataclass, field
 
-from .. import plan
+from ..cores import WINDOW_S
 from ..domain import Cell, Vm
+from ..plan import Plan, default_share, guest_options, host_of
+from ..scenario import Option, number
 
-SCENARIO = "rebalance"
 STATIC, REBALANCED = "static", "rebalanced"
 MODES = (STATIC, REBALANCED)
 VMS, CPUS, CORES = 8, 2, 8
 MEMORY_MIB = 192
-WINDOW_S = 1
 NEVER_S = 3600          # longer than any run: cores stay as they were given
 # Parts of what one VM can do alone, while all compute at once. In a burst one VM is at HIGH, all
 # others at LOW. HIGH and LOW together are more than a core, HIGH alone and three LOW are not, also
@@ -34,12 +32,8 @@ HOT, ACTIVE = 0.95, 0.05        # of a core, in a window
 REPORT_MS = 500
 SERVER = "--workload cdb --cdb-mix 1:0:0 --cpu-work 400 --records 2000"
 MAX_SEEDS = 5
-
-
-@dataclass
-class RebalancePlan(plan.Plan):
-    rebalance: dict = field(default_factory=dict)
-    agent_options: dict = field(default_factory=dict)
+OPTIONS = (Option("--seeds", "how many sequences of bursts, from the seed on, 1 to "
+                  f"{MAX_SEEDS} (1)", {"type": number(1, MAX_SEEDS, int), "metavar": "N"}),)
 
 
 def bursts(seed, names, n=BURSTS):
@@ -50,26 +44,27 @@ def bursts(seed, names, n=BURSTS):
     return found
 
 
+def of(a):
+    return make(a.ablate, a.seed, a.time_scale, a.share, a.seeds or 1)
+
+
 def make(ablate, seed, time_scale, share=None, seeds=1):
-    cpus = len(os.sched_getaffinity(0))
-    share = share or min(1.0, int(100 * plan.HOST_LOAD * cpus / CORES) / 100)
-    host = {"spec": f"emulated:1x{CORES}x1@{share:g}", "emulated": True, "sockets": 1,
-            "cores": CORES, "threads": 1, "share": share, "real_cpus": cpus}
+    host = host_of(1, CORES, 1, share or default_share(CORES))
     vms = []
     for i in range(VMS):
         name = f"vm{i + 1}"
+        server = f"{SERVER} --seed {seed + i} --interval-ms {REPORT_MS} --control - " \
+                 "--elastic none --quiet"
         vms.append(Vm(name, [Cell(CPUS, CPUS, 0)], MEMORY_MIB, is_shared=True,
-                      options={"name": name, "shell": "ttyS1",
-                               "monitor": f"--interval-ms {REPORT_MS}",
-                               "server": f"{SERVER} --seed {seed + i} --interval-ms {REPORT_MS} "
-                                         "--control - --elastic none --quiet"}))
+                      options=guest_options(name, server, REPORT_MS)))
     names = [vm.name for vm in vms]
     told = [{"seed": seed + i, "bursts": bursts(seed + i, names)} for i in range(seeds)]
-    return RebalancePlan(
-        SCENARIO, "fair", vms, BURST_S * time_scale, host,
-        {"window_s": WINDOW_S, "high": HIGH, "low": LOW, "skew": SKEW, "seeds": told,
-         "burst_s": BURST_S * time_scale, "pause_s": PAUSE_S * time_scale,
-         "skew_s": SKEW_S * time_scale, "hot": HOT, "active": ACTIVE, "cpus": CPUS,
-         # Whether cores are given anew, by the name of the mode in the samples.
-         "modes": {STATIC: False, REBALANCED: not ablate}},
-        {"shared_cores": str(CORES), "hot_window_s": str(NEVER_S)})
+    return Plan(
+        host, "fair", vms, BURST_S * time_scale, records_cores=True,
+        agent_options={"shared_cores": str(CORES), "hot_window_s": str(NEVER_S)},
+        more={"rebalance": {
+            "window_s": WINDOW_S, "high": HIGH, "low": LOW, "skew": SKEW, "seeds": told,
+            "burst_s": BURST_S * time_scale, "pause_s": PAUSE_S * time_scale,
+            "skew_s": SKEW_S * time_scale, "hot": HOT, "active": ACTIVE, "cpus": CPUS,
+            # Whether cores are given anew, by the name of the mode in the samples.
+            "modes": {STATIC: False, REBALANCED: not ablate}}})

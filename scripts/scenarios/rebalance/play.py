@@ -17,7 +17,7 @@ WORK_S = 90.0       # longest until they have done what they could not do in tim
 BOOT_S = 240        # longest wait for all VMs together to boot, on cores that they share
 
 
-def rebalance(stage, _dwell_s):
+def play(stage, _dwell_s):
     r = stage.more["rebalance"]
     r["capacity_ps"] = capacity = _contend(stage, _bring_up(stage))
     for mode, is_on in r["modes"].items():
@@ -195,7 +195,7 @@ def _skew(stage, r, mode, turn, capacity):
 class Probe:
     """Adds mode and seed to each sample."""
 
-    def __init__(self):
+    def __init__(self, _lab, _boot, _vms):
         self.variant, self.turn = "", None
 
     def __call__(self, sample):

@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What report and closing words say of `rebalance`."""
+from ..scenario import Words
+from ..wording import check, count, ms, outcome, value
 from .plan import MODES, REBALANCED, STATIC
-from ..broker.words import value
-from ..memory.words import check, count, ms
 
-SCENARIO = "rebalance"
 TITLE = "Eight databases share cores, twice as many CPUs as there are"
 LEAD = ("Eight VMs of two CPUs run on {host}. One after the other has much to do for a while; then "
         "half of them compute, and those are on the same cores. First cores stay as they were "
@@ -12,7 +11,6 @@ LEAD = ("Eight VMs of two CPUs run on {host}. One after the other has much to do
         "section 8.2, figures 10 and 11.")
 ABLATED_LEAD = ("The same VMs on {host}, twice with cores that stay as they were given: nothing is "
                 "rebalanced.")
-ABLATION = "no rebalancing"
 
 
 def caption(run):
@@ -71,8 +69,7 @@ def saw(summary):
             "core-intervals were left.",
             f"With heavy skew the active ones had {value(check(summary, 'tps_pct'), ' %')} of the "
             f"throughput and {value(check(summary, 'p99_pct'), ' %')} of the p99 of cores that "
-            f"stay; {summary['failed_transactions']} transactions failed, "
-            f"{summary['lost_updates']} updates lost."]
+            f"stay; {outcome(summary)}"]
 
 
 def paper(summary):
@@ -99,3 +96,24 @@ def paper(summary):
          "ours": three(STATIC), "where": "8.2"},
         {"what": "p50 / p95 / p99, rebalanced", "paper": "16 / 32 / 47 ms",
          "ours": three(REBALANCED), "where": "8.2"}]
+
+
+def saw_ablated(summary):
+    return ["You saw databases on cores that stay as they were given.", cost(summary)]
+
+
+WORDS = Words(
+    title=TITLE,
+    lead=LEAD,
+    ablated_lead=ABLATED_LEAD,
+    tiles=tiles,
+    saw=saw,
+    paper=paper,
+    ablation="no rebalancing",
+    ablation_help="nothing is rebalanced",
+    cost_title="What it costs to stay",
+    cost=cost,
+    saw_ablated=saw_ablated,
+    caption=caption,
+    table=table,
+    moves_cpus=False)

@@ -4,50 +4,15 @@
 Runs on the machine itself, without VMs: what is compared, a function call against messages between
 two processes, is the same in a VM, and under emulation everything around it would be slower.
 """
-import glob
 import os
 import shutil
 import tempfile
 from contextlib import ExitStack
 
-from .. import sliced_run
+from .. import sliced_run, versions
 from ..node import Node
+from .plan import RECORDS, SLICE_S, TURNS, WORKLOAD
 from .verdict import MEMORY, OPERATIONS, TWO_PHASE
-
-RECORDS = 100000        # per partition, 1 KiB each
-TURNS = 3
-SLICE_S = 0.5
-WORKLOAD = f"--operations {OPERATIONS} --update 0 --theta 0.5 --records {RECORDS}"
-
-
-def cpu_sets():
-    """(CPUs of each of the two nodes, NUMA nodes with CPUs that we may use).
-
-    Two sockets if there are two; otherwise both halves of the CPUs, or the only one twice.
-    """
-    ours = os.sched_getaffinity(0)
-    nodes = []
-    for path in sorted(glob.glob("/sys/devices/system/node/node*/cpulist")):
-        with open(path, encoding="ascii") as f:
-            cpus = sorted(parse_cpus(f.read()) & ours)
-        if cpus:
-            nodes.append(cpus)
-    if len(nodes) >= 2:
-        return (nodes[0], nodes[1]), len(nodes)
-    cpus = sorted(ours)
-    if len(cpus) == 1:
-        return (cpus, cpus), 1
-    half = len(cpus) // 2
-    return (cpus[:half], cpus[half:2 * half]), 1
-
-
-def parse_cpus(text):
-    found = set()
-    for part in text.strip().split(","):
-        if part:
-            first, _, last = part.partition("-")
-            found.update(range(int(first), int(last or first) + 1))
-    return found
 
 
 def words(cpus):
@@ -57,8 +22,8 @@ def words(cpus):
 class Rig:
     """The two nodes, and the one engine with the same two partitions."""
 
-    def __init__(self, a, stack, folder):
-        self.sets, self.numa_nodes = cpu_sets()
+    def __init__(self, a, p, stack, folder):
+        self.sets, self.numa_nodes = p.more["sets"], p.more["numa_nodes"]
         self.folder, self.log = folder, os.path.join(a.out, "log", "nodes.log")
         common = [*WORKLOAD.split(), "--seed", str(a.seed)]
         self.nodes = []
@@ -101,7 +66,7 @@ class Rig:
                   turn=turn, remote_ops=remote)
 
 
-def play(a, versions):
+def play(a, p, accelerator):
     seconds = SLICE_S * a.time_scale
     folder = tempfile.mkdtemp(prefix="ebb-scaleout-")
     os.makedirs(os.path.join(a.out, "log"), exist_ok=True)
@@ -109,7 +74,7 @@ def play(a, versions):
         with ExitStack() as stack:
             found = sliced_run.Slices()
             found.step("start", "", f"two nodes and one engine load {RECORDS} records a partition")
-            rig = Rig(a, stack, folder)
+            rig = Rig(a, p, stack, folder)
             for turn in range(TURNS):
                 for remote in range(OPERATIONS + 1):
                     found.step("slice", "", f"turn {turn + 1} of {TURNS}: {remote} of "
@@ -119,11 +84,8 @@ def play(a, versions):
             results, stats = _results(rig, found)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-    cpus = len(set(rig.sets[0]) | set(rig.sets[1]))
-    host = {"spec": "auto", "emulated": False, "sockets": rig.numa_nodes, "cores": cpus,
-            "threads": 1, "share": 1.0, "real_cpus": len(os.sched_getaffinity(0))}
-    return sliced_run.record(a, host, "none", found, ["node1", "node2", "one"], results, versions,
-                         engine=WORKLOAD, numa_nodes=rig.numa_nodes, nodes=stats)
+    sliced_run.record(a, p, accelerator, found, results, versions.of_programs(), engine=WORKLOAD,
+                      numa_nodes=rig.numa_nodes, nodes=stats)
 
 
 def _results(rig, found):

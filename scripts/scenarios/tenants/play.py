@@ -11,13 +11,12 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
-from .. import delivery, domain, hostmem, plan, sliced_run
+from .. import delivery, domain, hostmem, sampling, sliced_run, versions
 from ..lab import TOP, Lab, SetupError, run
 from ..node import parse
-from ..sampling import event_of
+from .plan import CORES, SIZES, SOCKETS, cpus_of
 from .verdict import ENGINE, TENANTS, VMS
 
-SOCKETS, CORES = 2, 4
 RECORDS_PER_WORKER = 20000      # 1 KiB each: the size follows the workers, as in the paper
 WORKLOAD = "--operations 10 --update 0 --theta 0.5"
 MEMORY_MIB = 256
@@ -31,13 +30,6 @@ EDGE_S = 0.1
 LOOK_S = 0.05
 WARM_UP_S = 2.0          # not measured: emulated code is translated when it first runs
 BOOT_S, LOAD_S = 60, 90
-# VMs for each number of tenants; three of four VMs serve three tenants.
-SIZES = ((1, 4), (2, 2), (4, 1))
-
-
-def cpus_of(tenants):
-    """Of each tenant; what does not divide stays idle in both set-ups."""
-    return CORES // tenants
 
 
 @dataclass
@@ -236,10 +228,8 @@ class Scene:
         engine.power_off()
 
 
-def play(a, accelerator, versions_of):
-    share = a.share or plan.default_share(SOCKETS * CORES)
-    host = plan.host_of(SOCKETS, CORES, 1, share, with_yardstick=False)
-    with Lab(host["spec"], "strict", os.path.join(a.out, "log")) as lab:
+def play(a, p, accelerator):
+    with Lab(p.host["spec"], p.policy, os.path.join(a.out, "log")) as lab:
         boot = lab.boot(accelerator)
         lab.start_agent()
         unix_start = time.time()
@@ -250,10 +240,6 @@ def play(a, accelerator, versions_of):
         finally:
             scene.watch.stop()
             scene.all.shutdown(wait=False, cancel_futures=True)
-        rows = lab.ask("history", "--limit", "100000")
-        rows = rows["history"] if isinstance(rows, dict) else rows
-        events = sorted((event_of(row, lab.prefix, unix_start) for row in rows),
-                        key=lambda e: e.t_s)
-        return sliced_run.record(a, host, accelerator, found, list(scene.totals), scene.totals,
-                             versions_of(lab), engine=WORKLOAD, policy="strict", events=events,
-                             cores_measured=CORES)
+        sliced_run.record(a, p, accelerator, found, scene.totals, versions.of_lab(lab),
+                          sampling.history(lab, unix_start), engine=WORKLOAD,
+                          cores_measured=CORES)
