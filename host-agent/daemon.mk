@@ -4,7 +4,7 @@
 EBB_IO_PKGS := hwloc libsystemd libvirt libxml-2.0
 EBB_DAEMON_PKGS := inih jansson libmicrohttpd libsystemd libvirt sqlite3
 
-$(eval $(call lib,ebb-util,$(wildcard host-agent/util/*.c),))
+$(eval $(call lib,ebb-util,$(wildcard host-agent/util/*.c),libsystemd))
 $(eval $(call lib,ebb-io,$(wildcard $(addprefix host-agent/backend/,emulated/*.c real/*.c)),$(EBB_IO_PKGS)))
 $(eval $(call lib,ebb-simulate,$(wildcard host-agent/simulate/*.c),sqlite3 zlib))
 $(eval $(call lib,ebb-daemon,$(filter-out host-agent/daemon/ebbd.c,$(wildcard host-agent/daemon/*.c)), \
