@@ -3,6 +3,7 @@
 #include <errno.h>
 
 #include "policies/cpu/fill.h"
+#include "policies/heap.h"
 
 struct round {
 	struct policy_fill *fill;
@@ -34,8 +35,9 @@ static bool can_shrink(const struct round *r, uint32_t v, uint16_t g)
 }
 
 /* Whether VM a is to get the next core rather than b. */
-static bool is_first(const struct policy_fill *f, uint32_t a, uint32_t b)
+static bool is_first(const void *ctx, uint32_t a, uint32_t b)
 {
+	const struct policy_fill *f = ctx;
 	const struct policy_fill_vms *vms = f->vms;
 	const uint32_t ta = vms->total[a], tb = vms->total[b];
 	/* Rounding to the nearest: half a core more than it has, per weight. */
@@ -56,25 +58,10 @@ static bool is_first(const struct policy_fill *f, uint32_t a, uint32_t b)
 	return a < b;
 }
 
-/* The VM at i may have become less urgent: let those below it that are more so rise. */
-static void sink(struct round *r, uint32_t i)
+/* The first one may have become less urgent. */
+static void sink_first(struct round *r)
 {
-	uint16_t *heap = r->fill->vms->heap;
-	const uint16_t v = heap[i];
-
-	for (;;) {
-		uint32_t child = 2 * i + 1;
-
-		if (child >= r->num_growing)
-			break;
-		if (child + 1 < r->num_growing && is_first(r->fill, heap[child + 1], heap[child]))
-			child++;
-		if (!is_first(r->fill, heap[child], v))
-			break;
-		heap[i] = heap[child];
-		i = child;
-	}
-	heap[i] = v;
+	policy_heap_sink(r->fill->vms->heap, r->num_growing, 0, is_first, r->fill);
 }
 
 static void finish_first(struct round *r)
@@ -83,7 +70,7 @@ static void finish_first(struct round *r)
 
 	heap[0] = heap[--r->num_growing];
 	if (r->num_growing > 0)
-		sink(r, 0);
+		sink_first(r);
 }
 
 static void take(struct round *r, uint32_t v, uint16_t g)
@@ -252,13 +239,12 @@ void policy_fill_round(struct policy_fill *f, const struct policy_fill_rule *rul
 	for (uint32_t v = 0; v < f->view->num_vms; v++)
 		if (!rule->takes_part || rule->takes_part(rule->ctx, f->view, v))
 			f->vms->heap[r.num_growing++] = (uint16_t)v;
-	for (uint32_t i = r.num_growing / 2; i-- > 0;)
-		sink(&r, i);
+	policy_heap_make(f->vms->heap, r.num_growing, is_first, f);
 	while (r.num_growing > 0) {
 		const uint32_t v = f->vms->heap[0];
 
 		if (grow_directly(&r, v) || (rule->has_moves && grow_by_moves(&r, v)))
-			sink(&r, 0);
+			sink_first(&r);
 		else
 			finish_first(&r);
 	}

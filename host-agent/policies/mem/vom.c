@@ -15,6 +15,7 @@
  * would be from all.
  * Source: "Flexible resource allocation ...", sections 4.1 and 4.2.
  */
+#include "policies/heap.h"
 #include "policies/mem/broker.h"
 #include "policies/mem/take.h"
 
@@ -25,28 +26,11 @@
 #define MAX_GIVES	(1ull << 31)
 
 /* Cheapest first; at the same price from the newest VM. */
-static bool goes_before(const struct policy_broker_work *w, uint16_t a, uint16_t b)
+static bool goes_before(const void *ctx, uint32_t a, uint32_t b)
 {
+	const struct policy_broker_work *w = ctx;
+
 	return w->key[a] != w->key[b] ? w->key[a] < w->key[b] : a > b;
-}
-
-static void sift(struct policy_broker_work *w, uint32_t num, uint32_t i)
-{
-	const uint16_t v = w->heap[i];
-
-	for (;;) {
-		uint32_t child = 2 * i + 1;
-
-		if (child >= num)
-			break;
-		if (child + 1 < num && goes_before(w, w->heap[child + 1], w->heap[child]))
-			child++;
-		if (!goes_before(w, w->heap[child], v))
-			break;
-		w->heap[i] = w->heap[child];
-		i = child;
-	}
-	w->heap[i] = v;
 }
 
 /* ---- one guest node ------------------------------------------------------ */
@@ -169,8 +153,7 @@ static uint64_t take_cheapest(struct policy_broker_work *w, const struct ebb_vie
 			w->key[v] = run.value * weight_of(&view->vms[v]);
 			w->heap[num++] = (uint16_t)v;
 		}
-	for (uint32_t i = num / 2; i > 0; i--)
-		sift(w, num, i - 1);
+	policy_heap_make(w->heap, num, goes_before, w);
 	while (num > 0 && blocks > 0) {
 		const uint16_t v = w->heap[0];
 		const struct ebb_view_vm *vm = &view->vms[v];
@@ -186,7 +169,7 @@ static uint64_t take_cheapest(struct policy_broker_work *w, const struct ebb_vie
 		else
 			w->heap[0] = w->heap[--num];
 		if (num > 0)
-			sift(w, num, 0);
+			policy_heap_sink(w->heap, num, 0, goes_before, w);
 	}
 	return price;
 }
