@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "simulate/brokered.h"
+#include "util/random.h"
 
 #define PAGES_PER_BLOCK	256.0		/* of 8 KiB */
 #define PAGES_PER_MIB	128.0
@@ -17,11 +18,7 @@
 
 double brokered_db_chance(struct brokered_db *db)
 {
-	uint64_t x = db->chance += 0x9e3779b97f4a7c15ull;
-
-	x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ull;
-	x = (x ^ (x >> 27)) * 0x94d049bb133111ebull;
-	return ((double)((x ^ (x >> 31)) >> 11) + 0.5) / 9007199254740992.0;
+	return ((double)(ebb_random(&db->chance) >> 11) + 0.5) / 9007199254740992.0;
 }
 
 /* Accesses to the most used part x of the data, of all. */

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "simulate/simulate.h"
+#include "util/random.h"
 
 #define BUSY_MEAN_S	15.0
 #define QUIET_MEAN_S	20.0
@@ -19,24 +20,15 @@ struct maker {
 	int rc;
 };
 
-static uint64_t chance(struct maker *m)
-{
-	uint64_t x = m->chance += 0x9e3779b97f4a7c15ull;
-
-	x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ull;
-	x = (x ^ (x >> 27)) * 0x94d049bb133111ebull;
-	return x ^ (x >> 31);
-}
-
 static uint32_t below(struct maker *m, uint32_t n)
 {
-	return (uint32_t)(chance(m) % n);
+	return (uint32_t)(ebb_random(&m->chance) % n);
 }
 
 /* Microseconds, exponentially distributed. */
 static usec_t wait_of(struct maker *m, double mean_s)
 {
-	const double u = ((double)(chance(m) >> 11) + 1) / 9007199254740993.0;
+	const double u = ((double)(ebb_random(&m->chance) >> 11) + 1) / 9007199254740993.0;
 
 	return (usec_t)(-log(u) * mean_s * (double)EBB_USEC_PER_SEC) + 1;
 }
@@ -102,7 +94,7 @@ static void make_vm(struct maker *m, uint32_t i)
 {
 	const usec_t end = m->trace->length;
 	struct sim_vm *vm = &m->trace->vms[i];
-	usec_t at = chance(m) % end;
+	usec_t at = ebb_random(&m->chance) % end;
 	const usec_t leaves = at + wait_of(m, m->plan->seconds / 3.0);
 
 	snprintf(vm->name, sizeof(vm->name), "vm%u", i + 1);

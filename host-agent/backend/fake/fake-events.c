@@ -5,15 +5,12 @@
 #include <stdlib.h>
 
 #include "fake.h"
+#include "util/random.h"
 
 uint64_t fake_chance(struct ebb_fake *f, uint64_t below)
 {
-	/* A 64-bit mixer over a counter: every seed gives another, full-period sequence. */
-	uint64_t x = f->chance += 0x9e3779b97f4a7c15ull;
+	const uint64_t x = ebb_random(&f->chance);
 
-	x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ull;
-	x = (x ^ (x >> 27)) * 0x94d049bb133111ebull;
-	x ^= x >> 31;
 	return below ? x % below : 0;
 }
 

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Random numbers that are the same for the same seed. */
+#ifndef EBB_UTIL_RANDOM_H
+#define EBB_UTIL_RANDOM_H
+
+#include <stdint.h>
+
+/* A 64-bit mixer over a counter: every seed gives another sequence that repeats after 2^64 numbers. */
+static inline uint64_t ebb_random(uint64_t *state)
+{
+	uint64_t x = *state += 0x9e3779b97f4a7c15ull;
+
+	x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ull;
+	x = (x ^ (x >> 27)) * 0x94d049bb133111ebull;
+	return x ^ (x >> 31);
+}
+
+#endif
