@@ -22,6 +22,7 @@
 #include <time.h>
 
 #include "oltp.h"
+#include "random.h"
 
 #define RECORD_BYTES	1008u
 #define ACCESSES	10u
@@ -43,7 +44,8 @@ struct thread {
 	pthread_t id;
 	struct oltp_engine *engine;
 	struct oltp_table *table;
-	uint64_t records, seed;
+	uint64_t records;
+	struct bench_random random;
 	const _Atomic bool *quit;
 	_Alignas(128) _Atomic uint64_t commits;
 };
@@ -66,16 +68,10 @@ static void sleep_until(uint64_t ns)
 		;
 }
 
-static uint64_t next_random(uint64_t *state)
-{
-	*state = *state * 6364136223846793005ull + 1442695040888963407ull;
-	return *state >> 33;
-}
-
 /* Low keys more often: the density falls as the square root. */
 static uint64_t next_key(struct thread *t)
 {
-	double x = (double)next_random(&t->seed) / (double)(1ull << 31);
+	const double x = bench_random_unit(&t->random);
 
 	return (uint64_t)(x * x * (double)t->records) % t->records;
 }
@@ -250,7 +246,7 @@ static int measure_all(struct oltp_engine *engine, const struct arguments *args)
 		rc = load(engine, table, args->records);
 	for (; !rc && n < args->threads; n++) {
 		threads[n] = (struct thread){ .engine = engine, .table = table, .quit = &quit,
-					      .records = args->records, .seed = n + 1 };
+					      .records = args->records, .random = { n + 1 } };
 		rc = pthread_create(&threads[n].id, NULL, thread_main, &threads[n]);
 		if (rc)
 			break;
