@@ -30,8 +30,6 @@ def summarize(run, samples, events):
         "forced_cpus": sum(max(1, e.cpus) for e in events if e.event == "force"),
         "committed_transactions": total(run, "committed"),
         "engines": {vm: _engine(run["results"].get(vm)) for vm in run["vms"]},
-        **({"memory": run["memory"]} if "memory" in run else {}),
-        **({"load": run["load"]} if "load" in run else {}),
         "agent_core_pct": _agent_core_pct(run),
         **verdict.details,
         "started_at": run["started_at"],

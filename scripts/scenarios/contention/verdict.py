@@ -63,7 +63,7 @@ def evaluate(run, samples, events):
     checks += outcome_checks(run) + reason_checks(samples, events) + latency_checks(events)
     checks += sampling_checks(samples, begin, end)
     idle = idle_core_share(samples, cores, begin, end)
-    return Verdict(checks, [], {**details,
+    return Verdict(checks, [], {**details, "load": run["load"],
                                 "idle_core_pct": None if idle is None else round(100 * idle, 1)})
 
 

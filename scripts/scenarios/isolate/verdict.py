@@ -61,6 +61,7 @@ def evaluate(run, samples, events):
     checks += sampling_checks(samples, begin, end)
     idle = idle_core_share(samples, run["host"]["cores"], begin, end)
     return Verdict(checks, [], {
+        "load": run["load"],
         "tps": {"alone": alone, **{k: dict(zip(run["vms"], v)) for k, v in rates.items()}},
         "spans": {k: [round(t, 3) for t in v] for k, v in at.items()},
         "cpu_missing_pct": missing,

@@ -113,6 +113,7 @@ def evaluate(run, samples, events):
     checks += reason_checks(samples, events) + [_mem_reasons(events)]
     checks += sampling_checks(samples, *_span(flat))
     return Verdict(checks, [], {
+        "memory": run["memory"],
         "demand_met_ms": met_ms, "memory_back_ms": back_ms, "revoked_bytes": revoked,
         "mem_add_ms": _said(run, "mem_add_ms"), "mem_release_ms": _said(run, "mem_release_ms"),
         "moments": {k: None if v is None else round(v, 3) for k, v in at.__dict__.items()},

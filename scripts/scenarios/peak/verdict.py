@@ -112,6 +112,7 @@ def evaluate(run, samples, events):
     checks += sampling_checks(samples, begin, end)
     idle = idle_core_share(samples, cores, begin, end)
     return Verdict(checks, [], {
+        "load": run["load"],
         "windows": len(found), "windows_below": len(below),
         "windows_below_paused": sum(any(b < w.end and w.begin < e for b, e in still)
                                     for w in below),
