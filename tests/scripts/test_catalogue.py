@@ -61,6 +61,10 @@ class Structure(unittest.TestCase):
             files = {f for f in os.listdir(os.path.join(FOLDER, name)) if f.endswith(".py")}
             self.assertEqual(files, PARTS, name)
 
+    def test_each_has_tests_of_its_own(self):
+        here = os.listdir(os.path.dirname(os.path.abspath(__file__)))
+        self.assertFalse({f"test_{name}.py" for name in catalogue.ALL} - set(here))
+
     def test_scenarios_know_neither_each_other_nor_the_table(self):
         for name in catalogue.ALL:
             for part in PARTS:

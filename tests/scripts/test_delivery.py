@@ -8,7 +8,7 @@ from made_up_rebalance import rebalance
 from scenarios import cores, delivery, demo, outcome, report, schema
 from scenarios.delivery import Core, Delivered
 from scenarios.summary import summarize
-from test_slices import tenants
+from made_up_slices import tenants
 
 
 def failing(summary):

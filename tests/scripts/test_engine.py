@@ -1,124 +1,19 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The verdicts of `contention`, `peak` and `isolate` on made-up runs, their plans and reports."""
+"""What `contention`, `peak` and `isolate` share: plans, reports of engines, pages."""
 import unittest
 from unittest import mock
 
 import made_up  # noqa: F401: puts scripts/ on the path
 import made_up_engine
-from scenarios import demo, engine_probe, engine_series, outcome, report, schema
+from scenarios import demo, engine_probe, outcome, report, schema
 from scenarios.contention import plan as plan_contention
 from scenarios.isolate import plan as plan_isolate
 from scenarios.peak import plan as plan_peak
-from scenarios.peak import verdict as verdict_peak
 from scenarios.summary import summarize
 
 
 def verdict(run, engine):
     return summarize(run, engine.samples, engine.events)
-
-
-def failed(summary):
-    return {c["name"] for c in summary["checks"] if not c["ok"]}
-
-
-def value(summary, name):
-    return next(c["value"] for c in summary["checks"] if c["name"] == name)
-
-
-class Contention(unittest.TestCase):
-    def test_a_good_run_passes(self):
-        summary = verdict(*made_up_engine.contention())
-        self.assertEqual(failed(summary), set())
-        self.assertAlmostEqual(value(summary, "tps_high_pct"), 110, delta=0.5)
-        self.assertAlmostEqual(value(summary, "given_back_s"), 3, delta=0.6)
-
-    def test_an_engine_that_keeps_all_fails(self):
-        summary = verdict(*made_up_engine.contention(keep_all=True))
-        self.assertLessEqual({"cpus_high", "tps_high_pct", "given_back_s"}, failed(summary))
-
-    def test_giving_back_what_pays_fails(self):
-        summary = verdict(*made_up_engine.contention(few_factor=0.8))
-        self.assertEqual(failed(summary), {"tps_high_pct"})
-
-    def test_no_reports_is_not_ok(self):
-        run, engine = made_up_engine.contention()
-        for s in engine.samples:
-            s.engine_t_s = None
-        self.assertIn("phases", failed(verdict(run, engine)))
-
-
-class Peak(unittest.TestCase):
-    def test_good_runs_pass(self):
-        for close_up in (False, True):
-            summary = verdict(*made_up_engine.peak(close_up=close_up))
-            self.assertEqual(failed(summary), set(), close_up)
-            self.assertEqual(len(summary["peaks"]), 3)
-
-    def test_static_allocation_fails(self):
-        for close_up in (False, True):
-            summary = verdict(*made_up_engine.peak(static=True, close_up=close_up))
-            self.assertLessEqual({"lowest_window_pct", "served_pct", "cpus_peak"}, failed(summary))
-
-    def test_late_cpus_fail(self):
-        summary = verdict(*made_up_engine.peak(late_s=1.5))
-        self.assertIn("lowest_window_pct", failed(summary))
-        summary = verdict(*made_up_engine.peak(late_s=0.1, close_up=True))
-        self.assertIn("lowest_window_pct", failed(summary))
-
-    def test_cpus_that_are_kept_fail(self):
-        run, engine = made_up_engine.peak()
-        for s in engine.samples:
-            s.cpus_held = max(s.cpus_held, 8 if s.t_s > 13 else 4)
-        self.assertIn("cpus_normal", failed(verdict(run, engine)))
-
-    def test_windows_in_which_the_machine_stood_still_are_told_apart(self):
-        run, engine = made_up_engine.peak(late_s=0.1, close_up=True)
-        summary = verdict(run, engine)
-        below = summary["windows_below"]
-        self.assertGreater(below, 0)
-        self.assertEqual(summary["windows_below_paused"], 0)
-        for s in engine.samples:
-            s.host_pause_ms = 30.0
-        summary = verdict(run, engine)
-        self.assertEqual(summary["windows_below_paused"], below)
-        # The bound stays.
-        self.assertIn("lowest_window_pct", failed(summary))
-
-    def test_control_sees_stalls_without_exchange(self):
-        run, engine = made_up_engine.peak(close_up=True)
-        summary = verdict(run, engine)
-        self.assertGreater(summary["control_windows"], 20)
-        self.assertEqual(summary["control_below"], 0)
-        told = [s for s in engine.samples if s.engine_t_s is not None and not s.offered_ps]
-        for s in told[20:23]:
-            s.engine_tps = 0.0
-        summary = verdict(run, engine)
-        self.assertEqual(summary["control_below"], 3)
-        self.assertEqual(failed(summary), set())
-
-    def test_windows_hold_all_that_was_reported(self):
-        _, engine = made_up_engine.peak()
-        told = verdict_peak.traffic(engine_series.reports(engine.samples))
-        found = verdict_peak.windows(told, 1.0)
-        self.assertAlmostEqual(sum(w.end - w.begin for w in found),
-                               told[-1].t_s - told[0].t_s + 0.5, delta=1.0)
-        self.assertTrue(all(0.7 < w.end - w.begin < 1.3 for w in found))
-
-
-class Isolate(unittest.TestCase):
-    def test_a_good_run_passes(self):
-        summary = verdict(*made_up_engine.isolate())
-        self.assertEqual(failed(summary), set())
-        self.assertAlmostEqual(value(summary, "gain_pct"), 130, delta=1)
-
-    def test_shared_sockets_fail(self):
-        summary = verdict(*made_up_engine.isolate(apart=False))
-        self.assertLessEqual({"sockets_shared_apart_pct", "threads_of_vm1", "gain_pct"},
-                             failed(summary))
-
-    def test_threads_that_are_worth_nothing_fail(self):
-        summary = verdict(*made_up_engine.isolate(thread_worth=0.5))
-        self.assertEqual(failed(summary), {"gain_pct"})
 
 
 class Reports(unittest.TestCase):
