@@ -10,10 +10,42 @@
 #include "daemon/ctl-cmds.h"
 #include "backend/real/real.h"
 #include "daemon/view.h"
+#include "model/sla.h"
 
-#define KEYS	"class, priority, tier, plug, shared, weight, deadline-ms, " \
-		"max.NODE (for example max.0), reserved.NODE, mem.weight, mem.deadline-ms, " \
-		"mem.nodeNODE.min, mem.nodeNODE.max (for example mem.node0.max)"
+/* Those of each node; the others are in model/sla.h. */
+#define NODE_KEYS	"max.NODE (for example max.0), reserved.NODE"
+#define MEM_NODE_KEYS	"mem.nodeNODE.min, mem.nodeNODE.max (for example mem.node0.max)"
+
+#define KEYS_SIZE	512
+
+static void add_keys(bool is_mem, char *text, size_t size)
+{
+	const struct ebb_sla_key *key;
+
+	for (size_t i = 0; (key = ebb_sla_key_at(i)); i++)
+		if (key->is_mem == is_mem)
+			snprintf(text + strlen(text), size - strlen(text), "%s, ", key->name);
+}
+
+/* What there is to be set, for people. */
+static const char *all_keys(char text[KEYS_SIZE])
+{
+	text[0] = '\0';
+	add_keys(false, text, KEYS_SIZE);
+	snprintf(text + strlen(text), KEYS_SIZE - strlen(text), NODE_KEYS ", ");
+	add_keys(true, text, KEYS_SIZE);
+	snprintf(text + strlen(text), KEYS_SIZE - strlen(text), MEM_NODE_KEYS);
+	return text;
+}
+
+static bool no_such_key(struct ebb_ctl_request *r, const char *key)
+{
+	char text[KEYS_SIZE];
+
+	ebb_ctl_fail(r, "bad-value", NULL, "there is no \"%.40s\" to set; there are %s", key,
+		     all_keys(text));
+	return false;
+}
 
 static bool set_number(struct ebb_ctl_request *r, const char *key, const char *value, uint32_t min,
 		       uint32_t max, uint32_t *ret)
@@ -105,11 +137,8 @@ static bool set_pool(struct ebb_ctl_request *r, const struct ebb_vm *vm, const c
 	node = strtoul(number, &end, 10);
 	is_max = strcmp(end, ".max") == 0;
 	if (end == number || *number == '-' || *number == '+' ||
-	    (!is_max && strcmp(end, ".min") != 0)) {
-		ebb_ctl_fail(r, "bad-value", NULL, "there is no \"%.40s\" to set; there are " KEYS,
-			     key);
-		return false;
-	}
+	    (!is_max && strcmp(end, ".min") != 0))
+		return no_such_key(r, key);
 	if (node >= sla->num_nodes || vm->pool_blocks[node] == 0) {
 		ebb_ctl_fail(r, "bad-value",
 			     "name the node in <ebb:memory> of the domain's metadata first",
@@ -131,104 +160,53 @@ static bool set_pool(struct ebb_ctl_request *r, const struct ebb_vm *vm, const c
 	return true;
 }
 
-static bool set_mem(struct ebb_ctl_request *r, const struct ebb_vm *vm, const char *key,
-		    const char *value, struct ebb_sla *sla)
+/* One of model/sla.h. */
+static bool set_value(struct ebb_ctl_request *r, const struct ebb_sla_key *key, const char *value,
+		      uint32_t *ret)
 {
-	if (strcmp(key, "mem.weight") == 0)
-		return set_number(r, key, value, EBB_WEIGHT_MIN, EBB_WEIGHT_MAX, &sla->mem_weight);
-	if (strcmp(key, "mem.deadline-ms") == 0)
-		return set_number(r, key, value, EBB_DEADLINE_MS_MIN, EBB_DEADLINE_MS_MAX,
-				  &sla->mem_deadline_ms);
-	if (strncmp(key, "mem.node", strlen("mem.node")) == 0)
-		return set_pool(r, vm, key, value, sla);
-	ebb_ctl_fail(r, "bad-value", NULL, "there is no \"%.40s\" to set; there are " KEYS, key);
+	char allowed[EBB_TEXT_SIZE];
+
+	if (!key->value_name)
+		return set_number(r, key->name, value, key->min, key->max, ret);
+	if (ebb_sla_value(key, value, ret) == 0)
+		return true;
+	ebb_sla_allowed(key, allowed);
+	ebb_ctl_fail(r, "bad-value", NULL, "%s=%.40s: allowed: %s", key->name, value, allowed);
 	return false;
 }
 
-static bool set_tier(struct ebb_ctl_request *r, const char *value, struct ebb_sla *sla)
+static bool set_shared(struct ebb_ctl_request *r, const struct ebb_vm *vm, bool is_shared)
 {
-	const int tier = ebb_tier_from_name(value);
-
-	if (tier < 0) {
-		ebb_ctl_fail(r, "bad-value", NULL, "tier=%.40s: allowed: any, lend, park, unplug",
-			     value);
-		return false;
-	}
-	sla->tier = (uint16_t)tier;
-	return true;
-}
-
-static bool set_plug(struct ebb_ctl_request *r, const char *value, struct ebb_sla *sla)
-{
-	if (strcmp(value, "demand") != 0 && strcmp(value, "ahead") != 0) {
-		ebb_ctl_fail(r, "bad-value", NULL, "plug=%.40s: allowed: demand, ahead", value);
-		return false;
-	}
-	sla->plug_ahead = value[0] == 'a';
-	return true;
-}
-
-static bool set_shared(struct ebb_ctl_request *r, const struct ebb_vm *vm, const char *value,
-		       struct ebb_sla *sla)
-{
-	const bool is_shared = strcmp(value, "yes") == 0;
-
-	if (!is_shared && strcmp(value, "no") != 0) {
-		ebb_ctl_fail(r, "bad-value", NULL, "shared=%.40s: allowed: yes, no", value);
-		return false;
-	}
-	if (vm->is_running && is_shared != vm->sla.is_shared) {
-		ebb_ctl_fail(r, "refused", "stop the VM first",
-			     "VM \"%s\" runs: whether it shares cores can not be changed",
-			     vm->name);
-		return false;
-	}
-	sla->is_shared = is_shared;
-	return true;
+	if (!vm->is_running || is_shared == vm->sla.is_shared)
+		return true;
+	ebb_ctl_fail(r, "refused", "stop the VM first",
+		     "VM \"%s\" runs: whether it shares cores can not be changed", vm->name);
+	return false;
 }
 
 /* false: the request is answered. */
 static bool set_one(struct ebb_ctl_request *r, const struct ebb_vm *vm, const char *key,
 		    const char *value, struct ebb_sla *sla)
 {
+	const struct ebb_sla_key *k = ebb_sla_key_find(key);
 	uint32_t number;
 
-	if (strcmp(key, "class") == 0) {
-		enum ebb_class class = ebb_class_from_name(value);
-
-		if (class != EBB_CLASS_INVALID) {
-			set_class(sla, class);
-			return true;
-		}
-		ebb_ctl_fail(r, "bad-value", NULL, "class=%.40s: allowed are spot and reserved",
-			     value);
-		return false;
-	}
-	if (strcmp(key, "priority") == 0) {
-		if (!set_number(r, key, value, 0, EBB_PRIORITY_MAX, &number))
+	if (k) {
+		if (!set_value(r, k, value, &number) ||
+		    (strcmp(key, "shared") == 0 && !set_shared(r, vm, number)))
 			return false;
-		sla->priority = number;
+		if (strcmp(key, "class") == 0)
+			set_class(sla, (enum ebb_class)number);
+		ebb_sla_put(sla, k, number);
 		return true;
 	}
-	if (strcmp(key, "tier") == 0)
-		return set_tier(r, value, sla);
-	if (strcmp(key, "plug") == 0)
-		return set_plug(r, value, sla);
-	if (strcmp(key, "shared") == 0)
-		return set_shared(r, vm, value, sla);
-	if (strcmp(key, "weight") == 0)
-		return set_number(r, key, value, EBB_WEIGHT_MIN, EBB_WEIGHT_MAX, &sla->weight);
-	if (strcmp(key, "deadline-ms") == 0)
-		return set_number(r, key, value, EBB_DEADLINE_MS_MIN, EBB_DEADLINE_MS_MAX,
-				  &sla->deadline_ms);
 	if (strncmp(key, "max.", 4) == 0)
 		return set_max(r, vm, key, value, sla);
 	if (strncmp(key, "reserved.", 9) == 0)
 		return set_reserved(r, vm, key, value, sla);
-	if (strncmp(key, "mem.", 4) == 0)
-		return set_mem(r, vm, key, value, sla);
-	ebb_ctl_fail(r, "bad-value", NULL, "there is no \"%.40s\" to set; there are " KEYS, key);
-	return false;
+	if (strncmp(key, "mem.node", strlen("mem.node")) == 0)
+		return set_pool(r, vm, key, value, sla);
+	return no_such_key(r, key);
 }
 
 /*
@@ -271,9 +249,11 @@ static bool set_rank(struct ebb_ctl_request *r, const struct ebb_vm *vm, json_t 
 static bool parse(struct ebb_ctl_request *r, const struct ebb_vm *vm, struct ebb_sla *sla)
 {
 	json_t *values = json_object_get(r->body, "values");
+	char text[KEYS_SIZE];
 
 	if (!json_is_object(values) || json_object_size(values) == 0) {
-		ebb_ctl_fail(r, "bad-request", NULL, "\"set\" needs an object \"values\" of " KEYS);
+		ebb_ctl_fail(r, "bad-request", NULL, "\"set\" needs an object \"values\" of %s",
+			     all_keys(text));
 		return false;
 	}
 	for (int rank = 0; rank < RANKS; rank++)
@@ -302,19 +282,15 @@ struct saving {
 static void reply(struct ebb_agent *a, struct ebb_ctl_request *r, const uint8_t uuid[16])
 {
 	const struct ebb_vm *vm = ebb_state_vm(a->state, uuid);
+	json_t *o;
 
-	if (vm)
-		ebb_ctl_reply(r, json_pack("{s:s, s:s, s:i, s:s, s:s, s:b, s:i, s:i, s:i, s:i}",
-					   "name", vm->name, "class", ebb_class_name(vm->sla.class),
-					   "priority", vm->sla.priority, "tier",
-					   ebb_tier_name(vm->sla.tier), "plug",
-					   vm->sla.plug_ahead ? "ahead" : "demand", "shared",
-					   vm->sla.is_shared, "weight",
-					   vm->sla.weight, "deadline_ms", vm->sla.deadline_ms,
-					   "mem_weight", vm->sla.mem_weight, "mem_sla_deadline_ms",
-					   vm->sla.mem_deadline_ms));
-	else
+	if (!vm) {
 		ebb_ctl_fail(r, "no-such-vm", NULL, "the VM has gone meanwhile");
+		return;
+	}
+	o = json_pack("{s:s}", "name", vm->name);
+	ebb_view_add_sla(o, &vm->sla);
+	ebb_ctl_reply(r, o);
 }
 
 static void saved(void *ctx, int rc, const char *text)

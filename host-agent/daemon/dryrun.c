@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "daemon/dryrun.h"
+#include "model/sla.h"
 #include "util/clock.h"
 #include "util/log.h"
 
@@ -48,15 +49,13 @@ static void make_shared(const struct ebb_host *host, uint32_t i, struct ebb_sla 
 /* Floor of one CPU and no memory, ceiling the host; every third belongs to the reserved class. */
 static int define_vm(struct ebb_dryrun *d, const struct ebb_host *host, uint32_t i)
 {
-	struct ebb_sla sla = {
-		.class = i % 3 ? EBB_CLASS_SPOT : EBB_CLASS_RESERVED, .weight = EBB_WEIGHT_DEFAULT,
-		.priority = EBB_PRIORITY_DEFAULT, .deadline_ms = EBB_DEADLINE_MS_DEFAULT,
-		.num_nodes = host->num_nodes,
-		.mem_weight = EBB_WEIGHT_DEFAULT, .mem_deadline_ms = EBB_DEADLINE_MS_DEFAULT,
-	};
+	struct ebb_sla sla;
 	char name[EBB_NAME_SIZE];
 	uint8_t uuid[16];
 
+	ebb_sla_default(&sla);
+	sla.class = i % 3 ? EBB_CLASS_SPOT : EBB_CLASS_RESERVED;
+	sla.num_nodes = host->num_nodes;
 	for (uint16_t c = 0; c < host->num_cores; c++)
 		sla.nodes[host->cores[c].node].max += !host->cores[c].is_shared;
 	for (uint16_t n = 0; n < sla.num_nodes; n++) {

@@ -53,7 +53,6 @@ void ebb_view_add_share(json_t *o, const struct ebb_vm *vm)
 {
 	const struct ebb_vm_share *own = &vm->share;
 
-	json_object_set_new(o, "shared", json_boolean(vm->has_sla && vm->sla.is_shared));
 	json_object_set_new(o, "throttle_permille",
 			    json_integer(own->throttled <= 1000 ? own->throttled : 0));
 	json_object_set_new(o, "moves", json_integer((json_int_t)own->num_moves));

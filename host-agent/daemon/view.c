@@ -5,6 +5,7 @@
 #include "daemon/view.h"
 #include "daemon/view-pressure.h"
 #include "daemon/view-shared.h"
+#include "model/sla.h"
 #include "util/uuid.h"
 
 static json_t *node_view(const struct ebb_state *s, uint16_t node, usec_t now)
@@ -189,8 +190,6 @@ static void add_memory(json_t *o, const struct ebb_vm *vm, const struct ebb_vm_t
 		{ "mem_held_bytes", t->mem_held },     { "mem_limit_bytes", t->mem_limit },
 		{ "mem_target_bytes", t->mem_target },
 		{ "mem_unconfirmed_bytes", t->mem_unconfirmed },
-		{ "mem_weight", vm->has_sla ? vm->sla.mem_weight : 0 },
-		{ "mem_sla_deadline_ms", vm->has_sla ? vm->sla.mem_deadline_ms : 0 },
 		{ "mem_cgroup_bytes", vm->cap.bytes },
 	};
 
@@ -199,11 +198,31 @@ static void add_memory(json_t *o, const struct ebb_vm *vm, const struct ebb_vm_t
 	json_object_set_new(o, "mem_deadline_ms", json_integer(mem_deadline_ms(vm, now)));
 }
 
-static void add_sla(json_t *o, const struct ebb_vm *vm)
+void ebb_view_add_sla(json_t *o, const struct ebb_sla *sla)
 {
-	json_object_set_new(o, "priority", json_integer(vm->sla.priority));
-	json_object_set_new(o, "tier", json_string(ebb_tier_name(vm->sla.tier)));
-	json_object_set_new(o, "plug", json_string(vm->sla.plug_ahead ? "ahead" : "demand"));
+	const struct ebb_sla_key *key;
+
+	for (size_t i = 0; (key = ebb_sla_key_at(i)); i++) {
+		const uint32_t value = ebb_sla_get(sla, key);
+
+		json_object_set_new(o, key->json,
+				    key->is_boolean ? json_boolean(value) :
+				    key->value_name ? json_string(key->value_name(value)) :
+						      json_integer(value));
+	}
+}
+
+/* Of a VM without a valid SLA. */
+static void add_no_sla(json_t *o)
+{
+	static const char *const zeros[] = {
+		"weight", "deadline_ms", "mem_weight", "mem_sla_deadline_ms",
+	};
+
+	json_object_set_new(o, "class", json_null());
+	json_object_set_new(o, "shared", json_false());
+	for (size_t i = 0; i < sizeof(zeros) / sizeof(zeros[0]); i++)
+		json_object_set_new(o, zeros[i], json_integer(0));
 }
 
 json_t *ebb_view_vm(const struct ebb_state *s, const struct ebb_vm *vm, usec_t now,
@@ -223,12 +242,10 @@ json_t *ebb_view_vm(const struct ebb_state *s, const struct ebb_vm *vm, usec_t n
 		      vm_nodes(vm, now), "vcpus", vm_vcpus(s, vm));
 	if (!o)
 		return NULL;
-	json_object_set_new(o, "class", vm->has_sla ? json_string(ebb_class_name(vm->sla.class)) :
-			    json_null());
-	json_object_set_new(o, "weight", json_integer(vm->has_sla ? vm->sla.weight : 0));
-	json_object_set_new(o, "deadline_ms", json_integer(vm->has_sla ? vm->sla.deadline_ms : 0));
 	if (vm->has_sla)
-		add_sla(o, vm);
+		ebb_view_add_sla(o, &vm->sla);
+	else
+		add_no_sla(o);
 	json_object_set_new(o, "link", json_string(vm->link_up ? "up" : "down"));
 	json_object_set_new(o, "link_error", json_string(link_error));
 	json_object_set_new(o, "driver", json_boolean(vm->has_driver));

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "model/sla.h"
 #include "model/types.h"
 
 static const char *name_of(const char *const *names, size_t count, size_t i)
@@ -275,19 +276,13 @@ bool ebb_sla_has_mem(const struct ebb_sla *sla)
 	return false;
 }
 
-static int sla_rates_check(const char *prefix, uint32_t weight, uint32_t deadline_ms,
-			   char *ret_text)
+static int sla_range_check(const struct ebb_sla *sla, bool is_mem, char *ret_text)
 {
-	char field[48];
+	const struct ebb_sla_key *key = ebb_sla_out_of_range(sla, is_mem);
 
-	snprintf(field, sizeof(field), "%sweight", prefix);
-	if (weight < EBB_WEIGHT_MIN || weight > EBB_WEIGHT_MAX)
-		return complain(ret_text, field, weight, EBB_WEIGHT_MIN, EBB_WEIGHT_MAX);
-	snprintf(field, sizeof(field), "%sdeadline-ms", prefix);
-	if (deadline_ms < EBB_DEADLINE_MS_MIN || deadline_ms > EBB_DEADLINE_MS_MAX)
-		return complain(ret_text, field, deadline_ms, EBB_DEADLINE_MS_MIN,
-				EBB_DEADLINE_MS_MAX);
-	return 0;
+	if (!key)
+		return 0;
+	return complain(ret_text, key->what, (int32_t)ebb_sla_get(sla, key), key->min, key->max);
 }
 
 static bool has_shared(const struct ebb_host *host, uint16_t node)
@@ -324,13 +319,7 @@ int ebb_sla_check(const struct ebb_sla *sla, const struct ebb_host *host, char *
 	uint32_t startup = 0;
 	int r;
 
-	if ((int)sla->class < 0 || sla->class >= EBB_CLASS_MAX)
-		return complain(ret_text, "class", sla->class, 0, EBB_CLASS_MAX - 1);
-	if (sla->priority > EBB_PRIORITY_MAX)
-		return complain(ret_text, "priority", sla->priority, 0, EBB_PRIORITY_MAX);
-	if (sla->tier >= VIRTIO_EBB_TIER_MAX)
-		return complain(ret_text, "tier", sla->tier, 0, VIRTIO_EBB_TIER_MAX - 1);
-	r = sla_rates_check("", sla->weight, sla->deadline_ms, ret_text);
+	r = sla_range_check(sla, false, ret_text);
 	if (r < 0)
 		return r;
 	if (sla->num_nodes == 0 || sla->num_nodes > EBB_MAX_GUEST_NODES)
@@ -355,9 +344,7 @@ int ebb_sla_check(const struct ebb_sla *sla, const struct ebb_host *host, char *
 			 sla->nodes[g].reserved, sla->nodes[g].startup);
 		return -EINVAL;
 	}
-	if (ebb_sla_has_mem(sla))
-		return sla_rates_check("memory ", sla->mem_weight, sla->mem_deadline_ms, ret_text);
-	return 0;
+	return ebb_sla_has_mem(sla) ? sla_range_check(sla, true, ret_text) : 0;
 }
 
 int ebb_host_emulate(uint32_t sockets, uint32_t cores, uint32_t threads, uint32_t share_permille,

@@ -556,9 +556,10 @@ enum ebb_class ebb_class_from_name(const char *name);
 int ebb_tier_from_name(const char *name);
 
 /*
- * The CPU half of an SLA in one line of words, for the history: class, priority, weight,
- * deadline-ms, tier and plug, each as "name=value", and "nodes=" with startup/reserved/max@host
- * of each guest node, with commas between them.  ret_text: EBB_SLA_TEXT_SIZE bytes.
+ * The CPU half of an SLA in one line of words, for the history: what model/sla.h marks as replayed
+ * (class, priority, tier, plug, weight, deadline-ms), each as "name=value", and "nodes=" with
+ * startup/reserved/max@host of each guest node, with commas between them.  ret_text:
+ * EBB_SLA_TEXT_SIZE bytes.
  */
 #define EBB_SLA_TEXT_SIZE	512
 void ebb_sla_print(const struct ebb_sla *sla, char *ret_text);

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "model/sla.h"
 #include "simulate/simulate.h"
 #include "util/random.h"
 
@@ -43,13 +44,11 @@ static void make_sla(struct maker *m, struct ebb_sla *sla)
 	const uint16_t size = sizes[below(m, 5)];
 	const bool is_spot = below(m, 100) < m->plan->spot_percent;
 
-	*sla = (struct ebb_sla){
-		.class = is_spot ? EBB_CLASS_SPOT : EBB_CLASS_RESERVED,
-		.priority = priorities[below(m, 4)], .tier = VIRTIO_EBB_TIER_ANY,
-		.weight = EBB_WEIGHT_DEFAULT << below(m, 2),
-		.deadline_ms = EBB_DEADLINE_MS_DEFAULT, .mem_weight = EBB_WEIGHT_DEFAULT,
-		.mem_deadline_ms = EBB_DEADLINE_MS_DEFAULT, .num_nodes = is_confined ? 1 : nodes,
-	};
+	ebb_sla_default(sla);
+	sla->class = is_spot ? EBB_CLASS_SPOT : EBB_CLASS_RESERVED;
+	sla->priority = priorities[below(m, 4)];
+	sla->weight <<= below(m, 2);
+	sla->num_nodes = is_confined ? 1 : nodes;
 	for (uint16_t g = 0; g < sla->num_nodes; g++) {
 		struct ebb_sla_node *n = &sla->nodes[g];
 		uint16_t max = is_confined ? size : (uint16_t)((size + nodes - 1) / nodes);

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "model/sla.h"
 #include "simulate/simulate.h"
 #include "util/text.h"
 #include "util/uuid.h"
@@ -73,12 +74,7 @@ static int find_vm(struct replay *r, const struct row *row)
 		return -ENOSPC;
 	if (i == t->num_vms) {
 		ebb_text_copy(r->pasts[i].uuid, sizeof(r->pasts[i].uuid), row->uuid);
-		t->vms[i].sla = (struct ebb_sla){
-			.class = EBB_CLASS_RESERVED, .priority = EBB_PRIORITY_DEFAULT,
-			.weight = EBB_WEIGHT_DEFAULT, .deadline_ms = EBB_DEADLINE_MS_DEFAULT,
-			.mem_weight = EBB_WEIGHT_DEFAULT,
-			.mem_deadline_ms = EBB_DEADLINE_MS_DEFAULT,
-		};
+		ebb_sla_default(&t->vms[i].sla);
 		t->num_vms++;
 	}
 	ebb_text_copy(t->vms[i].name, sizeof(t->vms[i].name), row->vm);
@@ -127,42 +123,50 @@ static void read_sla(struct past *p, struct ebb_sla *sla, const char *reason)
 		p->ceiling = nodes;
 }
 
-/* As ebb_sla_print() writes it; false if it is something else. */
-static bool scan_sla(const char *text, struct ebb_sla *ret)
+static bool scan_nodes(const char *text, struct ebb_sla *sla)
 {
-	unsigned priority, weight, deadline, startup, reserved, max, host;
-	struct ebb_sla sla = {
-		.mem_weight = EBB_WEIGHT_DEFAULT, .mem_deadline_ms = EBB_DEADLINE_MS_DEFAULT,
-	};
-	char class[16], tier[16], plug[16];
-	int used = 0, value;
+	unsigned startup, reserved, max, host;
+	int used;
 
-	if (sscanf(text, "class=%15s priority=%u weight=%u deadline-ms=%u tier=%15s plug=%15s "
-		   "nodes=%n", class, &priority, &weight, &deadline, tier, plug, &used) != 6 ||
-	    used == 0 || priority > EBB_PRIORITY_MAX)
-		return false;
-	sla.class = ebb_class_from_name(class);
-	value = ebb_tier_from_name(tier);
-	if (sla.class == EBB_CLASS_INVALID || value < 0)
-		return false;
-	sla.tier = (uint16_t)value;
-	sla.priority = (uint16_t)priority;
-	sla.weight = weight;
-	sla.deadline_ms = deadline;
-	sla.plug_ahead = strcmp(plug, "ahead") == 0;
-	for (text += used; *text; text += used) {
+	for (; *text; text += used) {
 		if (sscanf(text, "%u/%u/%u@%u%n", &startup, &reserved, &max, &host, &used) != 4 ||
 		    startup > EBB_MAX_VCPUS || reserved > EBB_MAX_VCPUS || max > EBB_MAX_VCPUS ||
-		    host >= EBB_MAX_NODES || sla.num_nodes == EBB_MAX_GUEST_NODES)
+		    host >= EBB_MAX_NODES || sla->num_nodes == EBB_MAX_GUEST_NODES)
 			return false;
-		sla.nodes[sla.num_nodes++] = (struct ebb_sla_node){
+		sla->nodes[sla->num_nodes++] = (struct ebb_sla_node){
 			.startup = (uint16_t)startup, .reserved = (uint16_t)reserved,
 			.max = (uint16_t)max, .host_node = (uint16_t)host,
 		};
 		used += text[used] == ',';
 	}
+	return sla->num_nodes > 0;
+}
+
+/* As ebb_sla_print() writes it, in any order; false if it is something else. */
+static bool scan_sla(const char *text, struct ebb_sla *ret)
+{
+	char name[32], value[32];
+	struct ebb_sla sla;
+	int used = 0;
+
+	ebb_sla_default(&sla);
+	for (; strncmp(text, "nodes=", strlen("nodes=")) != 0; text += used) {
+		const struct ebb_sla_key *key;
+		uint32_t n;
+
+		if (sscanf(text, "%31[^= ]=%31[^ ] %n", name, value, &used) != 2)
+			return false;
+		/* An agent that is newer may have written attributes that are not known here. */
+		key = ebb_sla_key_find(name);
+		if (key && ebb_sla_value(key, value, &n) < 0)
+			return false;
+		if (key)
+			ebb_sla_put(&sla, key, n);
+	}
+	if (!scan_nodes(text + strlen("nodes="), &sla))
+		return false;
 	*ret = sla;
-	return sla.num_nodes > 0;
+	return true;
 }
 
 /* ---- first pass: sizes ---- */

@@ -200,21 +200,12 @@ static int parse_node(const struct ebb_metaxml *x, xmlNode *domain, xmlNode *n, 
 int ebb_metadata_mem(const struct ebb_metaxml *x, xmlNode *domain, xmlNode *memory, bool is_live,
 		     struct ebb_metadata *m)
 {
-	int rc = 0;
+	int rc;
 
-	m->sla.mem_weight = EBB_WEIGHT_DEFAULT;
-	m->sla.mem_deadline_ms = EBB_DEADLINE_MS_DEFAULT;
-	if (memory) {
-		rc = ebb_metaxml_number(x, memory, "<ebb:memory>", "weight", EBB_WEIGHT_MIN,
-					EBB_WEIGHT_MAX, EBB_WEIGHT_DEFAULT, &m->sla.mem_weight);
-		if (rc == 0)
-			rc = ebb_metaxml_number(x, memory, "<ebb:memory>", "deadline-ms",
-						EBB_DEADLINE_MS_MIN, EBB_DEADLINE_MS_MAX,
-						EBB_DEADLINE_MS_DEFAULT, &m->sla.mem_deadline_ms);
-		for (xmlNode *c = memory->children; rc == 0 && c; c = c->next)
-			if (c->type == XML_ELEMENT_NODE)
-				rc = parse_node(x, domain, c, is_live, m);
-	}
+	rc = ebb_metaxml_sla(x, memory, "<ebb:memory>", true, &m->sla);
+	for (xmlNode *c = memory ? memory->children : NULL; rc == 0 && c; c = c->next)
+		if (c->type == XML_ELEMENT_NODE)
+			rc = parse_node(x, domain, c, is_live, m);
 	return rc < 0 ? rc : read_boot(x, domain, m);
 }
 

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 #include "backend/real/metadata-xml.h"
+#include "model/sla.h"
 #include "util/text.h"
 
 int ebb_metaxml_fail(const struct ebb_metaxml *x, const char *fmt, ...)
@@ -112,26 +113,34 @@ int ebb_metaxml_number(const struct ebb_metaxml *x, xmlNode *n, const char *what
 	return rc;
 }
 
-int ebb_metaxml_choice(const struct ebb_metaxml *x, xmlNode *n, const char *what,
-		       const char *attribute, const char *const *names, uint16_t num,
-		       uint16_t missing, uint16_t *ret)
+/* One attribute; a default where it is not there. */
+static int read_key(const struct ebb_metaxml *x, xmlNode *n, const char *what,
+		    const struct ebb_sla_key *key, struct ebb_sla *sla)
 {
-	xmlChar *text = xmlGetNoNsProp(n, (const xmlChar *)attribute);
-	char allowed[64] = "";
-	uint16_t i = 0;
-	int rc;
+	xmlChar *text = n ? xmlGetNoNsProp(n, (const xmlChar *)key->attribute) : NULL;
+	uint32_t value = key->missing;
+	char allowed[EBB_TEXT_SIZE];
+	int rc = 0;
 
-	if (!text) {
-		*ret = missing;
-		return 0;
+	if (text && ebb_sla_value(key, (const char *)text, &value) < 0) {
+		ebb_sla_allowed(key, allowed);
+		rc = ebb_metaxml_fail(x, "%s attribute %s=\"%.40s\": allowed: %s", what,
+				      key->attribute, (const char *)text, allowed);
 	}
-	for (; i < num && strcmp(names[i], (const char *)text) != 0; i++)
-		snprintf(allowed + strlen(allowed), sizeof(allowed) - strlen(allowed), "%s%s",
-			 i ? ", " : "", names[i]);
-	rc = i < num ? 0 : ebb_metaxml_fail(x, "%s attribute %s=\"%.40s\": allowed: %s", what,
-					    attribute, (const char *)text, allowed);
 	xmlFree(text);
 	if (rc == 0)
-		*ret = i;
+		ebb_sla_put(sla, key, value);
+	return rc;
+}
+
+int ebb_metaxml_sla(const struct ebb_metaxml *x, xmlNode *n, const char *what, bool is_mem,
+		    struct ebb_sla *ret_sla)
+{
+	const struct ebb_sla_key *key;
+	int rc = 0;
+
+	for (size_t i = 0; rc == 0 && (key = ebb_sla_key_at(i)); i++)
+		if (key->is_mem == is_mem)
+			rc = read_key(x, n, what, key, ret_sla);
 	return rc;
 }

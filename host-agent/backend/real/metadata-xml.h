@@ -26,12 +26,11 @@ int ebb_metaxml_number(const struct ebb_metaxml *x, xmlNode *n, const char *what
 		       uint32_t *ret);
 
 /*
- * An attribute of n, which the error calls `what`, that is one of num names: its index; `missing`
- * when it is not there.
+ * All attributes of model/sla.h of n, <ebb:cpu> or <ebb:memory> (is_mem), which errors call `what`;
+ * n may be NULL: all have their defaults.
  */
-int ebb_metaxml_choice(const struct ebb_metaxml *x, xmlNode *n, const char *what,
-		       const char *attribute, const char *const *names, uint16_t num,
-		       uint16_t missing, uint16_t *ret);
+int ebb_metaxml_sla(const struct ebb_metaxml *x, xmlNode *n, const char *what, bool is_mem,
+		    struct ebb_sla *ret_sla);
 
 /* The first element below n of that name without a namespace; the next of n's name; or NULL. */
 xmlNode *ebb_metaxml_child(xmlNode *n, const char *name);

@@ -13,6 +13,7 @@
 #include "backend/real/metadata-mem.h"
 #include "backend/real/metadata-vcpus.h"
 #include "backend/real/metadata-xml.h"
+#include "model/sla.h"
 #include "util/text.h"
 
 static bool is_ours(const xmlNode *n)
@@ -65,33 +66,18 @@ static int check_shape(const struct ebb_metaxml *x, xmlNode *n, const char *cons
 	return 0;
 }
 
-/* Class, tier and plug; names are in the order of the values they stand for. */
-static int parse_choices(const struct ebb_metaxml *x, xmlNode *n, struct ebb_sla *sla)
-{
-	static const char *const plugs[] = { "demand", "ahead" }, *const no_yes[] = { "no", "yes" };
-	const char *classes[EBB_CLASS_MAX], *tiers[VIRTIO_EBB_TIER_MAX];
-	uint16_t class, plug, shared;
-	int rc;
+/* The names of the attributes of <ebb:cpu> or <ebb:memory>, closed by NULL. */
+#define MAX_KEYS	32
 
-	for (int i = 0; i < EBB_CLASS_MAX; i++)
-		classes[i] = ebb_class_name((enum ebb_class)i);
-	for (uint16_t i = 0; i < VIRTIO_EBB_TIER_MAX; i++)
-		tiers[i] = ebb_tier_name(i);
-	rc = ebb_metaxml_choice(x, n, "<ebb:cpu>", "class", classes, EBB_CLASS_MAX,
-				EBB_CLASS_RESERVED, &class);
-	if (rc == 0)
-		rc = ebb_metaxml_choice(x, n, "<ebb:cpu>", "tier", tiers, VIRTIO_EBB_TIER_MAX,
-					VIRTIO_EBB_TIER_ANY, &sla->tier);
-	if (rc == 0)
-		rc = ebb_metaxml_choice(x, n, "<ebb:cpu>", "plug", plugs, 2, 0, &plug);
-	if (rc == 0)
-		rc = ebb_metaxml_choice(x, n, "<ebb:cpu>", "shared", no_yes, 2, 0, &shared);
-	if (rc < 0)
-		return rc;
-	sla->class = (enum ebb_class)class;
-	sla->plug_ahead = plug == 1;
-	sla->is_shared = shared == 1;
-	return 0;
+static void attribute_names(bool is_mem, const char *ret_names[MAX_KEYS])
+{
+	const struct ebb_sla_key *key;
+	size_t num = 0;
+
+	for (size_t i = 0; (key = ebb_sla_key_at(i)) && num + 1 < MAX_KEYS; i++)
+		if (key->is_mem == is_mem)
+			ret_names[num++] = key->attribute;
+	ret_names[num] = NULL;
 }
 
 static int parse_node(const struct ebb_metaxml *x, xmlNode *n, uint16_t num_host_nodes, bool *seen,
@@ -161,27 +147,15 @@ static int check_startup(const struct ebb_metaxml *x, const struct ebb_metadata 
 static int parse_cpu(const struct ebb_metaxml *x, xmlNode *n, uint16_t num_host_nodes, bool is_live,
 		     struct ebb_metadata *m)
 {
-	static const char *const names[] = { "class", "priority", "tier", "plug", "weight",
-					     "deadline-ms", "shared", NULL };
 	static const char *const children[] = { "node", NULL };
-	uint32_t priority = EBB_PRIORITY_DEFAULT;
+	const char *names[MAX_KEYS];
 	bool seen[EBB_MAX_GUEST_NODES] = { false };
 	int rc;
 
+	attribute_names(false, names);
 	rc = check_shape(x, n, names, children);
 	if (rc == 0)
-		rc = parse_choices(x, n, &m->sla);
-	if (rc == 0)
-		rc = ebb_metaxml_number(x, n, "<ebb:cpu>", "priority", 0, EBB_PRIORITY_MAX,
-					EBB_PRIORITY_DEFAULT, &priority);
-	if (rc == 0)
-		rc = ebb_metaxml_number(x, n, "<ebb:cpu>", "weight", EBB_WEIGHT_MIN, EBB_WEIGHT_MAX,
-					EBB_WEIGHT_DEFAULT, &m->sla.weight);
-	if (rc == 0)
-		rc = ebb_metaxml_number(x, n, "<ebb:cpu>", "deadline-ms", EBB_DEADLINE_MS_MIN,
-					EBB_DEADLINE_MS_MAX, EBB_DEADLINE_MS_DEFAULT,
-					&m->sla.deadline_ms);
-	m->sla.priority = priority;
+		rc = ebb_metaxml_sla(x, n, "<ebb:cpu>", false, &m->sla);
 	for (xmlNode *c = n->children; rc == 0 && c; c = c->next)
 		if (c->type == XML_ELEMENT_NODE)
 			rc = parse_node(x, c, num_host_nodes, seen, m);
@@ -196,11 +170,13 @@ static int parse_cpu(const struct ebb_metaxml *x, xmlNode *n, uint16_t num_host_
 
 static int check_memory(const struct ebb_metaxml *x, xmlNode *n)
 {
-	static const char *const names[] = { "weight", "deadline-ms", NULL };
 	static const char *const children[] = { "node", NULL };
 	static const char *const node_names[] = { "id", "min-mib", "max-mib", NULL };
-	int rc = check_shape(x, n, names, children);
+	const char *names[MAX_KEYS];
+	int rc;
 
+	attribute_names(true, names);
+	rc = check_shape(x, n, names, children);
 	for (xmlNode *c = n->children; rc == 0 && c; c = c->next)
 		if (c->type == XML_ELEMENT_NODE)
 			rc = check_shape(x, c, node_names, no_children);
@@ -290,6 +266,21 @@ int ebb_metadata_parse(const char *xml, uint16_t num_host_nodes, bool is_live,
 	return rc;
 }
 
+/* A boolean that is as if it were not given is left out. */
+static void format_keys(FILE *f, const struct ebb_sla *sla, bool is_mem)
+{
+	const struct ebb_sla_key *key;
+	char buf[16];
+
+	for (size_t i = 0; (key = ebb_sla_key_at(i)); i++) {
+		const uint32_t value = ebb_sla_get(sla, key);
+
+		if (key->is_mem == is_mem && !(key->is_boolean && value == key->missing))
+			fprintf(f, " %s='%s'", key->attribute,
+				ebb_sla_value_text(key, value, buf));
+	}
+}
+
 int ebb_metadata_format(const struct ebb_sla *sla, char **ret_xml)
 {
 	char *xml = NULL;
@@ -298,10 +289,9 @@ int ebb_metadata_format(const struct ebb_sla *sla, char **ret_xml)
 
 	if (!f)
 		return -ENOMEM;
-	fprintf(f, "<sla><cpu class='%s' priority='%u' tier='%s' plug='%s' weight='%u' "
-		"deadline-ms='%u'%s>", ebb_class_name(sla->class), sla->priority,
-		ebb_tier_name(sla->tier), sla->plug_ahead ? "ahead" : "demand", sla->weight,
-		sla->deadline_ms, sla->is_shared ? " shared='yes'" : "");
+	fputs("<sla><cpu", f);
+	format_keys(f, sla, false);
+	fputc('>', f);
 	for (uint16_t g = 0; g < sla->num_nodes; g++) {
 		const struct ebb_sla_node *n = &sla->nodes[g];
 
@@ -314,8 +304,9 @@ int ebb_metadata_format(const struct ebb_sla *sla, char **ret_xml)
 	}
 	fputs("</cpu>", f);
 	if (ebb_sla_has_mem(sla)) {
-		fprintf(f, "<memory weight='%u' deadline-ms='%u'>", sla->mem_weight,
-			sla->mem_deadline_ms);
+		fputs("<memory", f);
+		format_keys(f, sla, true);
+		fputc('>', f);
 		for (uint16_t g = 0; g < sla->num_nodes; g++)
 			if (sla->nodes[g].mem_max > 0 || sla->nodes[g].has_pool)
 				fprintf(f, "<node id='%u' min-mib='%u' max-mib='%u'/>", g,

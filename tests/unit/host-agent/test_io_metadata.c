@@ -110,7 +110,7 @@ static void test_shared(void **state)
 	assert_int_equal(ebb_metadata_parse(xml, 2, false, &m, NULL), 1);
 	assert_true(m.sla.is_shared);
 	assert_int_equal(ebb_metadata_format(&m.sla, &out), 0);
-	assert_non_null(strstr(out, " shared='yes'>"));
+	assert_non_null(strstr(out, " shared='yes'"));
 	free(out);
 	free(xml);
 	assert_int_equal(ebb_metadata_parse(good, 2, false, &m, NULL), 1);

@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* See sla.h. */
+#include "model/sla.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+static const char *class_name(uint32_t value)
+{
+	return ebb_class_name((enum ebb_class)value);
+}
+
+static const char *tier_name(uint32_t value)
+{
+	return ebb_tier_name((uint16_t)value);
+}
+
+static const char *plug_name(uint32_t value)
+{
+	return value ? "ahead" : "demand";
+}
+
+static const char *yes_no(uint32_t value)
+{
+	return value ? "yes" : "no";
+}
+
+#define FIELD(f)	.offset = offsetof(struct ebb_sla, f), \
+			.size = sizeof(((struct ebb_sla *)NULL)->f)
+#define CPU(key, field)	.name = key, .json = field, .attribute = key, .what = key
+#define MEM(key, field)	.name = "mem." key, .json = field, .attribute = key, \
+			.what = "memory " key, .is_mem = true
+#define RANGE(NAME)	.min = EBB_##NAME##_MIN, .max = EBB_##NAME##_MAX, \
+			.missing = EBB_##NAME##_DEFAULT
+
+static const struct ebb_sla_key keys[] = {
+	{ CPU("class", "class"), FIELD(class), .value_name = class_name, .max = EBB_CLASS_MAX - 1,
+	  .missing = EBB_CLASS_RESERVED, .is_replayed = true },
+	{ CPU("priority", "priority"), FIELD(priority), .max = EBB_PRIORITY_MAX,
+	  .missing = EBB_PRIORITY_DEFAULT, .is_replayed = true },
+	{ CPU("tier", "tier"), FIELD(tier), .value_name = tier_name,
+	  .max = VIRTIO_EBB_TIER_MAX - 1, .missing = VIRTIO_EBB_TIER_ANY, .is_replayed = true },
+	{ CPU("plug", "plug"), FIELD(plug_ahead), .value_name = plug_name, .max = 1,
+	  .is_replayed = true },
+	{ CPU("shared", "shared"), FIELD(is_shared), .value_name = yes_no, .max = 1,
+	  .is_boolean = true },
+	{ CPU("weight", "weight"), FIELD(weight), RANGE(WEIGHT), .is_replayed = true },
+	{ CPU("deadline-ms", "deadline_ms"), FIELD(deadline_ms), RANGE(DEADLINE_MS),
+	  .is_replayed = true },
+	{ MEM("weight", "mem_weight"), FIELD(mem_weight), RANGE(WEIGHT) },
+	{ MEM("deadline-ms", "mem_sla_deadline_ms"), FIELD(mem_deadline_ms), RANGE(DEADLINE_MS) },
+};
+
+#define NUM_KEYS	(sizeof(keys) / sizeof(keys[0]))
+
+const struct ebb_sla_key *ebb_sla_key_at(size_t i)
+{
+	return i < NUM_KEYS ? &keys[i] : NULL;
+}
+
+const struct ebb_sla_key *ebb_sla_key_find(const char *name)
+{
+	for (size_t i = 0; i < NUM_KEYS; i++)
+		if (strcmp(keys[i].name, name) == 0)
+			return &keys[i];
+	return NULL;
+}
+
+uint32_t ebb_sla_get(const struct ebb_sla *sla, const struct ebb_sla_key *key)
+{
+	const char *at = (const char *)sla + key->offset;
+	uint32_t wide;
+	uint16_t half;
+	uint8_t byte;
+
+	switch (key->size) {
+	case sizeof(byte):
+		memcpy(&byte, at, sizeof(byte));
+		return byte;
+	case sizeof(half):
+		memcpy(&half, at, sizeof(half));
+		return half;
+	default:
+		memcpy(&wide, at, sizeof(wide));
+		return wide;
+	}
+}
+
+void ebb_sla_put(struct ebb_sla *sla, const struct ebb_sla_key *key, uint32_t value)
+{
+	char *at = (char *)sla + key->offset;
+	const uint16_t half = (uint16_t)value;
+	const uint8_t byte = (uint8_t)value;
+
+	switch (key->size) {
+	case sizeof(byte):
+		memcpy(at, &byte, sizeof(byte));
+		break;
+	case sizeof(half):
+		memcpy(at, &half, sizeof(half));
+		break;
+	default:
+		memcpy(at, &value, sizeof(value));
+	}
+}
+
+/* Digits only, since no attribute is negative. */
+static int number(const char *text, uint32_t *ret)
+{
+	uint64_t value = 0;
+
+	if (!*text)
+		return -EINVAL;
+	for (; *text; text++) {
+		if (*text < '0' || *text > '9')
+			return -EINVAL;
+		value = value * 10 + (uint64_t)(*text - '0');
+		if (value > UINT32_MAX)
+			return -EINVAL;
+	}
+	*ret = (uint32_t)value;
+	return 0;
+}
+
+int ebb_sla_value(const struct ebb_sla_key *key, const char *text, uint32_t *ret_value)
+{
+	uint32_t value;
+
+	if (key->value_name) {
+		for (value = key->min; value <= key->max; value++)
+			if (strcmp(key->value_name(value), text) == 0)
+				break;
+	} else if (number(text, &value) < 0) {
+		return -EINVAL;
+	}
+	if (value < key->min || value > key->max)
+		return -EINVAL;
+	*ret_value = value;
+	return 0;
+}
+
+void ebb_sla_allowed(const struct ebb_sla_key *key, char *ret_text)
+{
+	size_t len = 0;
+
+	if (!key->value_name) {
+		snprintf(ret_text, EBB_TEXT_SIZE, "%u to %u", key->min, key->max);
+		return;
+	}
+	for (uint32_t value = key->min; value <= key->max && len < EBB_TEXT_SIZE; value++)
+		len += (size_t)snprintf(ret_text + len, EBB_TEXT_SIZE - len, "%s%s",
+					value > key->min ? ", " : "", key->value_name(value));
+}
+
+const char *ebb_sla_value_text(const struct ebb_sla_key *key, uint32_t value, char *buf)
+{
+	if (key->value_name)
+		return key->value_name(value);
+	snprintf(buf, 16, "%u", value);
+	return buf;
+}
+
+void ebb_sla_default(struct ebb_sla *ret_sla)
+{
+	memset(ret_sla, 0, sizeof(*ret_sla));
+	for (size_t i = 0; i < NUM_KEYS; i++)
+		ebb_sla_put(ret_sla, &keys[i], keys[i].missing);
+}
+
+const struct ebb_sla_key *ebb_sla_out_of_range(const struct ebb_sla *sla, bool is_mem)
+{
+	for (size_t i = 0; i < NUM_KEYS; i++) {
+		const uint32_t value = ebb_sla_get(sla, &keys[i]);
+
+		if (keys[i].is_mem == is_mem && (value < keys[i].min || value > keys[i].max))
+			return &keys[i];
+	}
+	return NULL;
+}
+
+/* ---- for the history ----------------------------------------------------- */
+
+void ebb_sla_print(const struct ebb_sla *sla, char *ret_text)
+{
+	size_t len = 0;
+	char buf[16];
+
+	for (size_t i = 0; i < NUM_KEYS; i++)
+		if (keys[i].is_replayed)
+			len += (size_t)snprintf(ret_text + len, EBB_SLA_TEXT_SIZE - len, "%s=%s ",
+						keys[i].name,
+						ebb_sla_value_text(&keys[i],
+								   ebb_sla_get(sla, &keys[i]),
+								   buf));
+	len += (size_t)snprintf(ret_text + len, EBB_SLA_TEXT_SIZE - len, "nodes=");
+	for (uint16_t g = 0; g < sla->num_nodes; g++) {
+		const struct ebb_sla_node *n = &sla->nodes[g];
+
+		len += (size_t)snprintf(ret_text + len, EBB_SLA_TEXT_SIZE - len, "%s%u/%u/%u@%u",
+					g ? "," : "", n->startup, n->reserved, n->max,
+					n->host_node);
+	}
+}

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* The table of attributes of an SLA: each row, whichever there are. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "model/sla.h"
+
+static void test_rows(void **state)
+{
+	const struct ebb_sla_key *key;
+	struct ebb_sla sla, other;
+	uint32_t value;
+	char buf[16];
+
+	(void)state;
+	for (size_t i = 0; (key = ebb_sla_key_at(i)); i++) {
+		const uint32_t values[] = { key->min, key->missing, key->max };
+
+		assert_ptr_equal(ebb_sla_key_find(key->name), key);
+		for (size_t k = 0; k < 3; k++) {
+			ebb_sla_default(&sla);
+			other = sla;
+			ebb_sla_put(&sla, key, values[k]);
+			assert_int_equal(ebb_sla_get(&sla, key), values[k]);
+			assert_null(ebb_sla_out_of_range(&sla, key->is_mem));
+			/* The text says the same. */
+			assert_int_equal(ebb_sla_value(key, ebb_sla_value_text(key, values[k], buf),
+						       &value), 0);
+			assert_int_equal(value, values[k]);
+			/* Nothing else was written. */
+			ebb_sla_put(&sla, key, key->missing);
+			assert_memory_equal(&sla, &other, sizeof(sla));
+		}
+	}
+	assert_null(ebb_sla_key_find("colour"));
+}
+
+static void test_refused(void **state)
+{
+	static const struct {
+		const char *key, *text, *allowed;
+	} all[] = {
+		{ "class", "gold", "reserved, spot" },
+		{ "tier", "", "any, lend, park, unplug" },
+		{ "plug", "aheadd", "demand, ahead" },
+		{ "shared", "true", "no, yes" },
+		{ "weight", "0", "1 to 10000" },
+		{ "weight", "10001", "1 to 10000" },
+		{ "weight", "-1", "1 to 10000" },
+		{ "weight", "4294967297", "1 to 10000" },
+		{ "mem.deadline-ms", "9", "10 to 600000" },
+		{ "deadline-ms", "1 0", "10 to 600000" },
+		{ "priority", "", "0 to 1000" },
+	};
+	char text[EBB_TEXT_SIZE];
+	uint32_t value = 77;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+		const struct ebb_sla_key *key = ebb_sla_key_find(all[i].key);
+
+		assert_non_null(key);
+		assert_true(ebb_sla_value(key, all[i].text, &value) < 0);
+		assert_int_equal(value, 77);
+		ebb_sla_allowed(key, text);
+		assert_string_equal(text, all[i].allowed);
+	}
+}
+
+static void test_print(void **state)
+{
+	char text[EBB_SLA_TEXT_SIZE];
+	struct ebb_sla sla;
+
+	(void)state;
+	ebb_sla_default(&sla);
+	sla.num_nodes = 2;
+	sla.nodes[0] = (struct ebb_sla_node){ .startup = 1, .reserved = 2, .max = 3 };
+	sla.nodes[1] = (struct ebb_sla_node){ .max = 4, .host_node = 1 };
+	ebb_sla_print(&sla, text);
+	assert_string_equal(text, "class=reserved priority=100 tier=any plug=demand weight=100 "
+			    "deadline-ms=2000 nodes=1/2/3@0,0/0/4@1");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_rows),
+		cmocka_unit_test(test_refused),
+		cmocka_unit_test(test_print),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
