@@ -176,7 +176,8 @@ out_free:
 	return rc;
 }
 
-static bool index_config_is_valid(const struct oltp_table *table, const struct oltp_index_config *config)
+static bool index_config_is_valid(const struct oltp_table *table,
+				  const struct oltp_index_config *config)
 {
 	if (config->n_key_spans > OLTP_KEY_SPANS_MAX || (config->key_of && !config->n_key_spans))
 		return false;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * See checksum.h. With the processor's own instruction where there is one. It takes three cycles but
- * one can begin each cycle: so three lanes at a time, brought together by tables that move a
- * checksum on over as many zeros as a lane is long.
+ * CRC-32C with the processor's own instruction where there is one. It takes three cycles but one
+ * can begin each cycle: so three lanes at a time, brought together by tables that move a checksum
+ * on over as many zeros as a lane is long.
  */
 #include <pthread.h>
 #include <stdbool.h>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * From transactions to the bytes of a group: see log_private.h. A worker fills one chunk of its buffer
- * after the other, each of one epoch; the log thread takes the chunks of closed epochs and makes a
- * group of them. A lock is taken once per chunk.
+ * From transactions to the bytes of a group: see log_private.h. A worker fills one chunk of its
+ * buffer after the other, each of one epoch; the log thread takes the chunks of closed epochs and
+ * makes a group of them. A lock is taken once per chunk.
  */
 #include <errno.h>
 #include <stddef.h>

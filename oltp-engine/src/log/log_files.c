@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The folder of the log: its lock, its names, its catalogue, and the segments that groups go to. See
- * log_private.h.
+ * The folder of the log: its lock, its names, its catalogue, and the segments that groups go to.
+ * See log_private.h.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -29,9 +29,9 @@ struct manager;
 struct oltp_worker;
 
 /*
- * What workers and transactions need of the rooms above theirs; engine.c has the one table. begin and
- * commit are called only for a worker that has a log, the last two only for a record that an index
- * marks with INDEX_VISITOR.
+ * What workers and transactions need of the rooms above theirs; engine.c has the one table. begin
+ * and commit are called only for a worker that has a log, the last two only for a record that an
+ * index marks with INDEX_VISITOR.
  */
 struct txn_ops {
 	/* A worker comes: its log. Errors: -ENOMEM. It goes, in no transaction: its log and reads. */
