@@ -54,7 +54,7 @@ static void table_destroy(struct oltp_table *table)
 		free(table->ordered[--table->n_ordered]);
 	index_finish(&table->index);
 	for (uint32_t node = 0; node < OLTP_NODES_MAX; node++)
-		shelves_finish(table->shelves[node]);
+		slabs_finish(table->slabs[node]);
 	free(table);
 }
 
@@ -148,7 +148,7 @@ int oltp_table_create(struct oltp_engine *engine, uint32_t record_bytes, uint64_
 	if (rc)
 		goto out_free;
 	for (uint32_t node = 0; node < OLTP_NODES_MAX; node++)
-		shelves_init(table->shelves[node]);
+		slabs_init(table->slabs[node]);
 	cold_table_init(table);
 
 	pthread_mutex_lock(&engine->lock);

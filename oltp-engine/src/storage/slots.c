@@ -10,21 +10,21 @@
 
 #define PAGE_BYTES	4096u
 
-void shelves_init(struct shelf shelves[SHELF_PARTS])
+void slabs_init(struct slab slabs[SLAB_PARTS])
 {
-	for (uint32_t part = 0; part < SHELF_PARTS; part++)
-		pthread_mutex_init(&shelves[part].lock, NULL);
+	for (uint32_t part = 0; part < SLAB_PARTS; part++)
+		pthread_mutex_init(&slabs[part].lock, NULL);
 }
 
-void shelves_finish(struct shelf shelves[SHELF_PARTS])
+void slabs_finish(struct slab slabs[SLAB_PARTS])
 {
-	for (uint32_t part = 0; part < SHELF_PARTS; part++)
-		pthread_mutex_destroy(&shelves[part].lock);
+	for (uint32_t part = 0; part < SLAB_PARTS; part++)
+		pthread_mutex_destroy(&slabs[part].lock);
 }
 
-static struct shelf *shelf_of(const struct block *block)
+static struct slab *slab_of(const struct block *block)
 {
-	return &block->table->shelves[block->node][block->part];
+	return &block->table->slabs[block->node][block->part];
 }
 
 /* False: it is not what it was; the host may take a block at any moment (lost.h). */
@@ -34,31 +34,31 @@ static bool change_state(struct block *block, enum block_state from, enum block_
 						       memory_order_relaxed, memory_order_relaxed);
 }
 
-static void partial_add(struct shelf *shelf, struct block *block)
+static void partial_add(struct slab *slab, struct block *block)
 {
 	block->is_partial = true;
 	block->prev = NULL;
-	block->next = shelf->partial;
+	block->next = slab->partial;
 	if (block->next)
 		block->next->prev = block;
-	shelf->partial = block;
+	slab->partial = block;
 }
 
-static void partial_remove(struct shelf *shelf, struct block *block)
+static void partial_remove(struct slab *slab, struct block *block)
 {
 	block->is_partial = false;
 	if (block->prev)
 		block->prev->next = block->next;
 	else
-		shelf->partial = block->next;
+		slab->partial = block->next;
 	if (block->next)
 		block->next->prev = block->prev;
 }
 
-/* What the shelf counts as free of the block. */
-static void count_free(struct shelf *shelf, struct block *block, uint32_t n)
+/* What the slab counts as free of the block. */
+static void count_free(struct slab *slab, struct block *block, uint32_t n)
 {
-	counter_add(&shelf->n_free, (uint64_t)n - block->n_free);
+	counter_add(&slab->n_free, (uint64_t)n - block->n_free);
 	block->n_free = n;
 }
 
@@ -75,7 +75,7 @@ static uint32_t slot_of(const struct block *block, const struct record *record)
 /* By the worker's number: the manager and others that add nothing have one as well. */
 static uint32_t part_of(uint64_t ts)
 {
-	return (uint32_t)ts % SHELF_PARTS;
+	return (uint32_t)ts % SLAB_PARTS;
 }
 
 /*
@@ -111,15 +111,15 @@ static struct record *block_alloc(struct block *block, uint64_t ts)
 	return NULL;
 }
 
-static struct record *shelf_alloc(struct shelf *shelf, uint64_t ts)
+static struct record *slab_alloc(struct slab *slab, uint64_t ts)
 {
 	struct record *record = NULL;
 
 	/* Mostly so while memory is short: the lock is for those who may find something. */
-	if (!counter_read(&shelf->n_free))
+	if (!counter_read(&slab->n_free))
 		return NULL;
-	pthread_mutex_lock(&shelf->lock);
-	for (struct block *block = shelf->partial, *next; block && !record; block = next) {
+	pthread_mutex_lock(&slab->lock);
+	for (struct block *block = slab->partial, *next; block && !record; block = next) {
 		next = block->next;
 		/* Lost since: whoever frees up its slots takes it off. */
 		if (block->state == BLOCK_LOST)
@@ -127,12 +127,12 @@ static struct record *shelf_alloc(struct shelf *shelf, uint64_t ts)
 		record = block_alloc(block, ts);
 		if (!record)
 			continue;
-		counter_add(&shelf->n_used, 1);
-		count_free(shelf, block, block->n_free - 1);
+		counter_add(&slab->n_used, 1);
+		count_free(slab, block, block->n_free - 1);
 		if (block->n_used == block->n_slots)
-			partial_remove(shelf, block);
+			partial_remove(slab, block);
 	}
-	pthread_mutex_unlock(&shelf->lock);
+	pthread_mutex_unlock(&slab->lock);
 	return record;
 }
 
@@ -141,8 +141,8 @@ static struct record *node_alloc(struct oltp_table *table, uint32_t node, uint64
 {
 	struct record *record = NULL;
 
-	for (uint32_t i = 0; !record && i < SHELF_PARTS; i++)
-		record = shelf_alloc(&table->shelves[node][(part_of(ts) + i) % SHELF_PARTS], ts);
+	for (uint32_t i = 0; !record && i < SLAB_PARTS; i++)
+		record = slab_alloc(&table->slabs[node][(part_of(ts) + i) % SLAB_PARTS], ts);
 	return record;
 }
 
@@ -156,26 +156,26 @@ struct record *storage_slot_alloc_present(struct oltp_table *table, uint32_t nod
 }
 
 /* An open block for the table; with records in it, it is worth nothing to anybody else. */
-static bool shelf_grow(struct storage *storage, struct oltp_table *table, uint32_t node,
+static bool slab_grow(struct storage *storage, struct oltp_table *table, uint32_t node,
 		       uint32_t part)
 {
 	struct block *block = storage_block_take(storage, table, node, part);
-	struct shelf *shelf;
+	struct slab *slab;
 
 	if (!block)
 		return false;
-	/* Faulted in here, and not one page after the other under the shelf's lock. */
+	/* Faulted in here, and not one page after the other under the slab's lock. */
 	for (size_t at = 0; at < OLTP_MEM_BLOCK_BYTES; at += PAGE_BYTES)
 		*(volatile uint8_t *)(block->addr + at) = 0;
 	for (uint32_t slot = 0; block->is_dirty && slot < block->n_slots; slot++)
 		atomic_store_explicit(&slot_at(block, slot)->lock, 0, memory_order_relaxed);
-	shelf = shelf_of(block);
-	pthread_mutex_lock(&shelf->lock);
+	slab = slab_of(block);
+	pthread_mutex_lock(&slab->lock);
 	if (change_state(block, BLOCK_UNUSED, BLOCK_OPEN)) {
-		count_free(shelf, block, block->n_slots);
-		partial_add(shelf, block);
+		count_free(slab, block, block->n_slots);
+		partial_add(slab, block);
 	}
-	pthread_mutex_unlock(&shelf->lock);
+	pthread_mutex_unlock(&slab->lock);
 	return true;
 }
 
@@ -188,13 +188,13 @@ struct record *storage_slot_alloc(struct storage *storage, struct oltp_table *ta
 	do {
 		/* Where memory has bounds, what others have free comes before what could be had. */
 		record = storage->ops ? node_alloc(table, node, ts) :
-					shelf_alloc(&table->shelves[node][part], ts);
-	} while (!record && shelf_grow(storage, table, node, part));
+					slab_alloc(&table->slabs[node][part], ts);
+	} while (!record && slab_grow(storage, table, node, part));
 	/* What was taken on another node, or by others, has room there. */
 	return record ?: storage_slot_alloc_present(table, node, ts);
 }
 
-static void slot_clear(struct shelf *shelf, struct block *block, uint32_t slot)
+static void slot_clear(struct slab *slab, struct block *block, uint32_t slot)
 {
 	/* The whole block has gone out of the books. */
 	if (block->is_forgotten)
@@ -203,22 +203,22 @@ static void slot_clear(struct shelf *shelf, struct block *block, uint32_t slot)
 	block->n_used--;
 	if (slot / 64 < block->first_word)
 		block->first_word = slot / 64;
-	counter_add(&shelf->n_used, -1ull);
+	counter_add(&slab->n_used, -1ull);
 	if (block->state != BLOCK_OPEN)
 		return;
-	count_free(shelf, block, block->n_free + 1);
+	count_free(slab, block, block->n_free + 1);
 	if (!block->is_partial)
-		partial_add(shelf, block);
+		partial_add(slab, block);
 }
 
 void storage_slot_free(struct storage *storage, struct record *record)
 {
 	struct block *block = storage_block_of(storage, record);
-	struct shelf *shelf = shelf_of(block);
+	struct slab *slab = slab_of(block);
 
-	pthread_mutex_lock(&shelf->lock);
-	slot_clear(shelf, block, slot_of(block, record));
-	pthread_mutex_unlock(&shelf->lock);
+	pthread_mutex_lock(&slab->lock);
+	slot_clear(slab, block, slot_of(block, record));
+	pthread_mutex_unlock(&slab->lock);
 }
 
 struct block *storage_block_of(const struct storage *storage, const void *addr)
@@ -231,8 +231,8 @@ uint64_t storage_free_slots(const struct oltp_table *table)
 	uint64_t n = 0;
 
 	for (uint32_t node = 0; node < OLTP_NODES_MAX; node++) {
-		for (uint32_t part = 0; part < SHELF_PARTS; part++)
-			n += counter_read(&table->shelves[node][part].n_free);
+		for (uint32_t part = 0; part < SLAB_PARTS; part++)
+			n += counter_read(&table->slabs[node][part].n_free);
 	}
 	return n;
 }
@@ -241,8 +241,8 @@ uint64_t storage_used_slots_node(const struct oltp_table *table, uint32_t node)
 {
 	uint64_t n = 0;
 
-	for (uint32_t part = 0; part < SHELF_PARTS; part++)
-		n += counter_read(&table->shelves[node][part].n_used);
+	for (uint32_t part = 0; part < SLAB_PARTS; part++)
+		n += counter_read(&table->slabs[node][part].n_used);
 	return n;
 }
 
@@ -263,65 +263,65 @@ static uint32_t copy_used(const struct block *block, uint64_t *ret_used)
 
 uint32_t storage_block_close(struct block *block, uint64_t *ret_used)
 {
-	struct shelf *shelf = shelf_of(block);
+	struct slab *slab = slab_of(block);
 	uint32_t n;
 
-	pthread_mutex_lock(&shelf->lock);
+	pthread_mutex_lock(&slab->lock);
 	if (change_state(block, BLOCK_OPEN, BLOCK_CLOSED)) {
-		count_free(shelf, block, 0);
+		count_free(slab, block, 0);
 		if (block->is_partial)
-			partial_remove(shelf, block);
+			partial_remove(slab, block);
 	}
 	n = copy_used(block, ret_used);
-	pthread_mutex_unlock(&shelf->lock);
+	pthread_mutex_unlock(&slab->lock);
 	return n;
 }
 
 uint32_t storage_block_look(struct block *block, uint64_t *ret_used)
 {
-	struct shelf *shelf = shelf_of(block);
+	struct slab *slab = slab_of(block);
 	uint32_t n;
 
-	pthread_mutex_lock(&shelf->lock);
+	pthread_mutex_lock(&slab->lock);
 	n = copy_used(block, ret_used);
-	pthread_mutex_unlock(&shelf->lock);
+	pthread_mutex_unlock(&slab->lock);
 	return n;
 }
 
 void storage_block_reopen(struct block *block)
 {
-	struct shelf *shelf = shelf_of(block);
+	struct slab *slab = slab_of(block);
 
-	pthread_mutex_lock(&shelf->lock);
+	pthread_mutex_lock(&slab->lock);
 	if (change_state(block, BLOCK_CLOSED, BLOCK_OPEN)) {
-			count_free(shelf, block, block->n_slots - block->n_used);
+			count_free(slab, block, block->n_slots - block->n_used);
 		if (block->n_used < block->n_slots)
-			partial_add(shelf, block);
+			partial_add(slab, block);
 	}
-	pthread_mutex_unlock(&shelf->lock);
+	pthread_mutex_unlock(&slab->lock);
 }
 
 void storage_block_forget(struct block *block)
 {
-	struct shelf *shelf = shelf_of(block);
+	struct slab *slab = slab_of(block);
 
-	pthread_mutex_lock(&shelf->lock);
+	pthread_mutex_lock(&slab->lock);
 	block->is_forgotten = true;
-	count_free(shelf, block, 0);
-	counter_add(&shelf->n_used, -(uint64_t)block->n_used);
+	count_free(slab, block, 0);
+	counter_add(&slab->n_used, -(uint64_t)block->n_used);
 	if (block->is_partial)
-		partial_remove(shelf, block);
-	pthread_mutex_unlock(&shelf->lock);
+		partial_remove(slab, block);
+	pthread_mutex_unlock(&slab->lock);
 }
 
 bool storage_block_retire(struct storage *storage, struct block *block)
 {
-	struct shelf *shelf = shelf_of(block);
+	struct slab *slab = slab_of(block);
 	bool is_empty;
 
-	pthread_mutex_lock(&shelf->lock);
+	pthread_mutex_lock(&slab->lock);
 	is_empty = !block->n_used && change_state(block, BLOCK_CLOSED, BLOCK_UNUSED);
-	pthread_mutex_unlock(&shelf->lock);
+	pthread_mutex_unlock(&slab->lock);
 	if (is_empty)
 		storage_block_drop(storage, block);
 	return is_empty;

@@ -21,7 +21,7 @@
  *       Those of records that are no more (deleted, or an insert taken back) are freed at once: I4
  *       in index.h says why.
  *
- * Locks: a shelf's may be taken under the storage's, not the other way round.
+ * Locks: a slab's may be taken under the storage's, not the other way round.
  */
 #ifndef OLTP_STORAGE_H
 #define OLTP_STORAGE_H
@@ -49,18 +49,18 @@ enum block_state {
 struct block {
 	uint8_t *addr;
 	struct oltp_table *table;	/* NULL: UNUSED */
-	uint32_t node, part;		/* of the shelf; that of an UNUSED one says nothing */
+	uint32_t node, part;		/* of the slab; that of an UNUSED one says nothing */
 	size_t position;		/* in storage.blocks; under the storage's lock */
 	uint64_t grant;			/* blocks of one add may be released together */
-	_Atomic enum block_state state;	/* under the shelf's lock; any thread may look */
-	/* Under the lock of the shelf that the block is of. */
+	_Atomic enum block_state state;	/* under the slab's lock; any thread may look */
+	/* Under the lock of the slab that the block is of. */
 	uint32_t n_slots, n_used;
-	uint32_t n_free;		/* what the shelf counts of it: 0 unless OPEN */
+	uint32_t n_free;		/* what the slab counts of it: 0 unless OPEN */
 	uint32_t first_word;		/* of used: no free slot in a word before it */
-	bool is_partial;		/* in the shelf's list: OPEN, with free slots */
+	bool is_partial;		/* in the slab's list: OPEN, with free slots */
 	bool is_forgotten;		/* LOST; neither it nor its records are counted */
 	bool is_dirty;			/* was in use before: lock words are anything */
-	struct block *next, *prev;	/* of the shelf's or the unused list */
+	struct block *next, *prev;	/* of the slab's or the unused list */
 	uint64_t *used;			/* a bit per slot */
 };
 
@@ -70,10 +70,10 @@ struct block {
  * has free is used by others before the table goes without, and if the provider's memory has
  * bounds, before more is asked for.
  */
-#define SHELF_PARTS	4u
+#define SLAB_PARTS	4u
 
 /* One part of the blocks of one table on one node. */
-struct shelf {
+struct slab {
 	_Alignas(CACHE_PAD_BYTES) pthread_mutex_t lock;
 	struct block *partial;
 	_Atomic uint64_t n_used;	/* of all blocks; changed under the lock */
@@ -114,8 +114,8 @@ int storage_init(struct storage *storage, const struct oltp_block_ops *ops, void
 void storage_finish(struct storage *storage);
 
 /* Makes all a new table needs to know of itself. */
-void shelves_init(struct shelf shelves[SHELF_PARTS]);
-void shelves_finish(struct shelf shelves[SHELF_PARTS]);
+void slabs_init(struct slab slabs[SLAB_PARTS]);
+void slabs_finish(struct slab slabs[SLAB_PARTS]);
 
 /*
  * A slot of the table, on the node if there is one, with its record locked exclusively by ts. May

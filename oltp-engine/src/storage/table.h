@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A table: what it is, its hash index, and the shelves of its records. */
+/* A table: what it is, its hash index, and the slabs of its records. */
 #ifndef OLTP_TABLE_H
 #define OLTP_TABLE_H
 
@@ -21,7 +21,7 @@ struct oltp_table {
 	/* Records not used since then were the last to go to disk; written by the manager. */
 	_Atomic uint64_t evicted_stamp;
 	_Atomic bool is_room_wanted;	/* by who found little in its blocks, or none */
-	struct shelf shelves[OLTP_NODES_MAX][SHELF_PARTS];
+	struct slab slabs[OLTP_NODES_MAX][SLAB_PARTS];
 	/* Ordered indexes, set before the first record is. */
 	uint32_t n_ordered;
 	uint32_t n_key_spans;

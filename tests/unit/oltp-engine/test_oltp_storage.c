@@ -217,8 +217,8 @@ static uint64_t used_on(const struct oltp_table *table, uint32_t node)
 {
 	uint64_t n = 0;
 
-	for (uint32_t part = 0; part < SHELF_PARTS; part++)
-		n += counter_read(&table->shelves[node][part].n_used);
+	for (uint32_t part = 0; part < SLAB_PARTS; part++)
+		n += counter_read(&table->slabs[node][part].n_used);
 	return n;
 }
 
