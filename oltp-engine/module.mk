@@ -7,7 +7,7 @@ OLTP_SRC := $(addprefix oltp-engine/src/base/,checksum.c epoch.c hist.c mem.c) \
 	$(addprefix oltp-engine/src/io/,cold_io.c log_io_real.c) \
 	$(addprefix oltp-engine/src/index/,index.c node_pool.c tree.c) \
 	$(addprefix oltp-engine/src/storage/,lock.c room.c slots.c storage.c) \
-	$(addprefix oltp-engine/src/txn/,lost.c notes.c ordered.c txn.c txn_rows.c txn_scan.c \
+	$(addprefix oltp-engine/src/txn/,lost.c node_set.c ordered.c txn.c txn_rows.c txn_scan.c \
 		worker.c) \
 	$(addprefix oltp-engine/src/log/,log.c log_append.c log_buffer.c log_decode.c log_files.c \
 		log_thread.c) \
@@ -82,7 +82,7 @@ $(eval $(call unit_test,test_oltp_recover_double,tests/unit/oltp-engine/test_olt
 $(eval $(call unit_test_single,test_oltp_recover_plan,tests/unit/oltp-engine/test_oltp_recover_plan.c,liboltp))
 $(eval $(call unit_test,test_oltp_recover_redo,tests/unit/oltp-engine/test_oltp_recover_redo.c tests/unit/oltp-engine/ordered_rig.c tests/unit/oltp-engine/oltp_memory_rig.c,liboltp))
 # Broken on purpose, with races: no sanitizer would let it run.
-$(eval $(call unit_test_native,test_oltp_check_broken,tests/unit/oltp-engine/test_oltp_check_broken.c tests/unit/oltp-engine/broken_engine.c tests/unit/oltp-engine/record_rig.c,liboltp-check liboltp,,$(foreach f,oltp_txn_read oltp_txn_update oltp_txn_scan oltp_txn_abort notes_hold,-Xlinker --wrap=$(f))))
+$(eval $(call unit_test_native,test_oltp_check_broken,tests/unit/oltp-engine/test_oltp_check_broken.c tests/unit/oltp-engine/broken_engine.c tests/unit/oltp-engine/record_rig.c,liboltp-check liboltp,,$(foreach f,oltp_txn_read oltp_txn_update oltp_txn_scan oltp_txn_abort node_set_is_valid,-Xlinker --wrap=$(f))))
 $(eval $(call unit_test,test_oltp_verify,tests/unit/oltp-engine/test_oltp_verify.c,liboltp-bench liboltp))
 $(eval $(call unit_test,test_oltp_tpcc,tests/unit/oltp-engine/test_oltp_tpcc.c tests/unit/oltp-engine/tpcc_rig.c,liboltp-bench liboltp))
 $(eval $(call unit_test,test_oltp_tpcc_load,tests/unit/oltp-engine/test_oltp_tpcc_load.c tests/unit/oltp-engine/tpcc_rig.c,liboltp-bench liboltp))
@@ -126,7 +126,7 @@ $(eval $(call unit_test_single,test_oltp_recency_look,tests/unit/oltp-engine/tes
 $(eval $(call unit_test,test_oltp_recency_engine,tests/unit/oltp-engine/test_oltp_recency_engine.c tests/unit/oltp-engine/oltp_memory_rig.c,liboltp))
 $(eval $(call unit_test,test_oltp_moving,tests/unit/oltp-engine/test_oltp_moving.c tests/unit/oltp-engine/oltp_memory_rig.c,liboltp-bench liboltp))
 $(eval $(call unit_test,test_oltp_revoke,tests/unit/oltp-engine/test_oltp_revoke.c tests/unit/oltp-engine/ordered_rig.c tests/unit/oltp-engine/taker_rig.c tests/unit/oltp-engine/oltp_memory_rig.c,liboltp))
-$(eval $(call unit_test,test_oltp_restore,tests/unit/oltp-engine/test_oltp_restore.c tests/unit/oltp-engine/ordered_rig.c tests/unit/oltp-engine/restore_rig.c tests/unit/oltp-engine/taker_rig.c tests/unit/oltp-engine/oltp_memory_rig.c $(OLTP_FAULTS_SRC),liboltp,,-Xlinker --wrap=notes_hold))
+$(eval $(call unit_test,test_oltp_restore,tests/unit/oltp-engine/test_oltp_restore.c tests/unit/oltp-engine/ordered_rig.c tests/unit/oltp-engine/restore_rig.c tests/unit/oltp-engine/taker_rig.c tests/unit/oltp-engine/oltp_memory_rig.c $(OLTP_FAULTS_SRC),liboltp,,-Xlinker --wrap=node_set_is_valid))
 $(eval $(call unit_test,test_oltp_restore_load,tests/unit/oltp-engine/test_oltp_restore_load.c tests/unit/oltp-engine/restore_rig.c tests/unit/oltp-engine/taker_rig.c tests/unit/oltp-engine/oltp_memory_rig.c $(OLTP_FAULTS_SRC),liboltp))
 $(eval $(call unit_test,test_oltp_blocks_ebb,tests/unit/oltp-engine/test_oltp_blocks_ebb.c tests/unit/oltp-engine/oltp_memory_rig.c $(OLTP_FAULTS_SRC) $(OLTP_EBB_RIG_SRC),liboltp-server liboltp-bench liboltp monitord libebb))
 $(eval $(call unit_test_single,test_oltp_dist_steps,tests/unit/oltp-engine/test_oltp_dist_steps.c,liboltp-dist))

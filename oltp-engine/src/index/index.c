@@ -128,8 +128,8 @@ static void chain_unlock(struct index_bucket *head)
 }
 
 /*
- * Sequentially consistent, as the load of whoever noted the version: of two transactions that each
- * insert where the other one looked in vain, one at least sees it (notes.h).
+ * Sequentially consistent, as the load of whoever checks its node set: of two transactions that
+ * each insert where the other one looked in vain, one at least sees it (node_set.h).
  */
 static uint64_t chain_unlock_newer(struct index_bucket *head)
 {

@@ -420,8 +420,8 @@ int tree_insert(struct tree *tree, struct tree_key key, struct tree_change *chan
 			continue;
 		}
 		change->word = &leaf->node->version;
-		change->before = leaf->version & TREE_NOTED;
-		change->after = (leaf->version + TREE_INSERT_ONE) & TREE_NOTED;
+		change->before = leaf->version & TREE_VERSION_MASK;
+		change->after = (leaf->version + TREE_INSERT_ONE) & TREE_VERSION_MASK;
 		change->new_word = NULL;
 		if (n == TREE_LEAF_KEYS) {
 			rc = split(tree, &path, key, change);

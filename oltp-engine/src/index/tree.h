@@ -40,8 +40,8 @@
 #define TREE_OBSOLETE		2ull
 #define TREE_CHANGE_ONE		4ull
 #define TREE_INSERT_ONE		(1ull << 33)
-/* What a scan notes of a version: as long as that stays, no key has come (N2, N3). */
-#define TREE_NOTED		(~(TREE_INSERT_ONE - 1) | TREE_OBSOLETE)
+/* What a node set has of a version: as long as that stays, no key has come (N2, N3). */
+#define TREE_VERSION_MASK		(~(TREE_INSERT_ONE - 1) | TREE_OBSOLETE)
 
 #define TREE_LEAF_BYTES		512u
 #define TREE_LEAF_KEYS		30u
@@ -104,10 +104,10 @@ struct tree {
 /* Errors: -ENOMEM. Nodes are not freed one by one: that is done with the pools. */
 int tree_init(struct tree *tree, struct node_pool *leaves, struct node_pool *inners);
 
-/* What an insert did to the versions that scans note. */
+/* What an insert did to the versions that node sets have. */
 struct tree_change {
 	const _Atomic uint64_t *word;
-	uint64_t before, after;			/* & TREE_NOTED */
+	uint64_t before, after;			/* & TREE_VERSION_MASK */
 	const _Atomic uint64_t *new_word;	/* of the leaf that was split off; NULL: none */
 	uint64_t new_version;
 };
@@ -117,7 +117,7 @@ int tree_insert(struct tree *tree, struct tree_key key, struct tree_change *ret_
 
 /*
  * Takes a key out, if it is there. keep_leaf: a leaf that gets empty stays, for a transaction that
- * has noted it and goes on; it is taken out when it gets empty the next time.
+ * has it in its node set and goes on; it is taken out when it gets empty the next time.
  */
 void tree_remove(struct tree *tree, struct tree_key key, bool keep_leaf);
 

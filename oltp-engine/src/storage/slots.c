@@ -157,7 +157,7 @@ struct record *storage_slot_alloc_present(struct oltp_table *table, uint32_t nod
 
 /* An open block for the table; with records in it, it is worth nothing to anybody else. */
 static bool slab_grow(struct storage *storage, struct oltp_table *table, uint32_t node,
-		       uint32_t part)
+		      uint32_t part)
 {
 	struct block *block = storage_block_take(storage, table, node, part);
 	struct slab *slab;

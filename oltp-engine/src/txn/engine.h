@@ -34,7 +34,9 @@ struct oltp_worker;
  * index marks with INDEX_VISITOR.
  */
 struct txn_ops {
-	/* A worker comes: its log. Errors: -ENOMEM. It goes, in no transaction: its log and reads. */
+	/*
+	 * A worker comes: its log. Errors: -ENOMEM. It goes, in no transaction: its log and reads.
+	 */
 	int (*worker_open)(struct oltp_worker *worker);
 	void (*worker_close)(struct oltp_worker *worker);
 	/* Before a transaction takes any lock. Not OLTP_OK: it does not begin. */
@@ -159,13 +161,13 @@ struct oltp_worker {
 	uint32_t n_operations;	/* that succeeded, on records held already included */
 	uint32_t n_ahead, ahead_next;
 	uint32_t undo_used, undo_last;
-	uint32_t n_notes;
+	uint32_t n_nodes;
 	bool has_inserts;	/* an access is, or was, one of a record that was added */
 	bool has_deletes;	/* an access is, or was, one of a deleted record */
 	bool has_ordered;	/* rows were added to a table with ordered indexes */
 	struct access *accesses;
 	uint8_t *undo;
-	struct note *notes;	/* see notes.h */
+	struct node_version *node_set;
 	struct ahead *ahead;
 	uint32_t n_wants;	/* what the last transaction was aborted for */
 	bool wants_room;

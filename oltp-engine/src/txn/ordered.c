@@ -3,7 +3,7 @@
 #include <errno.h>
 
 #include "lost.h"
-#include "notes.h"
+#include "node_set.h"
 #include "ordered.h"
 #include "txn.h"
 
@@ -18,9 +18,10 @@ enum oltp_rc ordered_insert(struct oltp_worker *worker, struct oltp_table *table
 		switch (tree_insert(&index->tree, ordered_key(index, primary_key, data),
 				    &change)) {
 		case 0:
-			if (worker->n_notes)
-				rc = notes_carry(worker, change.word, change.before, change.after,
-						 change.new_word, change.new_version);
+			if (worker->n_nodes)
+				rc = node_set_update(worker, change.word, change.before,
+						     change.after, change.new_word,
+						     change.new_version);
 			break;
 		case -ENOMEM:
 			rc = txn_doom(worker, OLTP_NO_MEMORY);

@@ -34,7 +34,7 @@ static inline struct tree_key ordered_key(const struct oltp_index *index, uint64
 
 /*
  * Into all indexes of the table; what is there already stays. On failure (OLTP_NO_MEMORY, and as
- * notes_add) the transaction is doomed, and some of them may have it.
+ * node_set_add) the transaction is doomed, and some of them may have it.
  */
 enum oltp_rc ordered_insert(struct oltp_worker *worker, struct oltp_table *table,
 			    uint64_t primary_key, const void *data);

@@ -10,13 +10,13 @@
  *
  * ACTIVE and DOOMED: accesses[] names every lock held (T1); the undo list holds every byte range
  * handed out for writing as it was before (T2). IDLE: no lock is held, both are empty (T3). What an
- * ACTIVE one has seen to be missing is in notes[] (notes.h).
+ * ACTIVE one has seen to be missing is in its node set (node_set.h).
  */
 #include <string.h>
 
 #include "engine.h"
 #include "lost.h"
-#include "notes.h"
+#include "node_set.h"
 #include "ordered.h"
 #include "txn.h"
 
@@ -221,10 +221,10 @@ static inline enum oltp_rc record_access(struct oltp_worker *worker, struct oltp
 			enum oltp_rc rc = not_in_memory(worker, table, key, hash, &ref);
 
 			*ret_record = NULL;
-			if (rc != OLTP_NOT_FOUND || how & TXN_UNNOTED)
+			if (rc != OLTP_NOT_FOUND || how & TXN_NO_NODE)
 				return rc;
 			if (has_version)
-				return notes_add(worker, word, version, INDEX_VERSION_MASK) ?:
+				return node_set_add(worker, word, version, INDEX_VERSION_MASK) ?:
 				       OLTP_NOT_FOUND;
 			version = atomic_load_explicit(word, memory_order_acquire);
 			has_version = true;
@@ -362,7 +362,7 @@ static void txn_end(struct oltp_worker *worker)
 	worker->n_operations = 0;
 	worker->n_ahead = 0;
 	worker->undo_used = 0;
-	worker->n_notes = 0;
+	worker->n_nodes = 0;
 	worker->has_inserts = false;
 	worker->has_deletes = false;
 	worker->has_ordered = false;
@@ -375,7 +375,7 @@ enum oltp_rc oltp_txn_commit(struct oltp_worker *worker)
 		return OLTP_INVALID;
 	if (lost_was_accessed(worker))
 		return txn_doom(worker, OLTP_LOST);
-	if (unlikely(worker->n_notes) && !notes_hold(worker))
+	if (unlikely(worker->n_nodes) && !node_set_is_valid(worker))
 		return txn_doom(worker, OLTP_CONFLICT);
 	if (unlikely(worker->log)) {
 		enum oltp_rc rc = worker->engine->ops->commit(worker);

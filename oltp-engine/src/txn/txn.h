@@ -23,8 +23,8 @@ static inline uint64_t txn_hash_of(struct oltp_worker *worker, const struct oltp
 enum txn_access {
 	TXN_SHARED = 0,
 	TXN_EXCLUSIVE = 1,
-	/* That it is missing needs no protection, or has another one. */
-	TXN_UNNOTED = 2,
+	/* That it is missing needs no place in the node set, or is protected otherwise. */
+	TXN_NO_NODE = 2,
 };
 
 /*

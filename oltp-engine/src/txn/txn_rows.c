@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "lost.h"
-#include "notes.h"
+#include "node_set.h"
 #include "ordered.h"
 #include "txn.h"
 
@@ -80,10 +80,10 @@ static enum oltp_rc add(struct oltp_worker *worker, struct oltp_table *table, ui
 		return rc == -EEXIST ? OLTP_EXISTS : txn_doom(worker, OLTP_NO_MEMORY);
 	}
 	txn_access_push(worker, table, record, &ref, ACCESS_INSERT);
-	if (!worker->n_notes)
+	if (!worker->n_nodes)
 		return OLTP_OK;
-	return notes_carry(worker, index_version_of(&table->index, hash), version,
-			   (version + INDEX_VERSION_ONE) & INDEX_VERSION_MASK, NULL, 0);
+	return node_set_update(worker, index_version_of(&table->index, hash), version,
+			       (version + INDEX_VERSION_ONE) & INDEX_VERSION_MASK, NULL, 0);
 }
 
 enum oltp_rc oltp_txn_insert(struct oltp_worker *worker, struct oltp_table *table, uint64_t key,
@@ -98,7 +98,7 @@ enum oltp_rc oltp_txn_insert(struct oltp_worker *worker, struct oltp_table *tabl
 	hash = txn_hash_of(worker, table, key);
 	do {
 		/* Most often decides it without building a record; also takes the shared lock. */
-		rc = txn_access(worker, table, key, hash, TXN_UNNOTED, &existing);
+		rc = txn_access(worker, table, key, hash, TXN_NO_NODE, &existing);
 		if (rc != OLTP_NOT_FOUND)
 			return rc ?: OLTP_EXISTS;
 		rc = check_unique(worker, table, key, data);

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Scans, leaf by leaf: a copy of the leaf's keys is taken and its version noted, then the rows are
- * found and locked by their primary keys. A key whose row has gone meanwhile, or has another sort
- * key by now, was taken out of the leaf before that could be seen (O1, O2): the leaf is read again.
+ * Scans, leaf by leaf: a copy of the leaf's keys is taken and its version joins the node set, then
+ * the rows are found and locked by their primary keys. A key whose row has gone meanwhile, or has
+ * another sort key by now, was taken out of the leaf before that could be seen (O1, O2): the leaf
+ * is read again.
  */
 #include "lost.h"
-#include "notes.h"
+#include "node_set.h"
 #include "ordered.h"
 #include "txn.h"
 
@@ -85,7 +86,7 @@ static void want_rest(struct scan *s, uint32_t i)
 /* *ret_is_stale: the leaf has no such key any more. */
 static enum oltp_rc show_row(struct scan *s, uint32_t i, bool *ret_is_stale)
 {
-	enum txn_access how = TXN_UNNOTED | (s->range->exclusive ? TXN_EXCLUSIVE : TXN_SHARED);
+	enum txn_access how = TXN_NO_NODE | (s->range->exclusive ? TXN_EXCLUSIVE : TXN_SHARED);
 	struct oltp_worker *worker = s->worker;
 	struct tree_key key = s->leaf.keys[i];
 	const struct access *access;
@@ -152,21 +153,21 @@ static enum oltp_rc show_leaf(struct scan *s, bool *ret_again)
 
 /*
  * The one row there can be was found, and its lock keeps it there: what others add beside it does
- * not matter. Only if the note is the last one, not if fn was shown something missing.
+ * not matter. Only if it is the last one in the set, not if fn was shown something missing.
  */
-static void forget_note(struct scan *s, uint32_t n_notes)
+static void node_set_drop_last(struct scan *s, uint32_t n_nodes)
 {
 	bool has_row = s->left < (s->range->limit ?: UINT64_MAX);
 
 	if (s->index->is_unique && s->range->from == s->range->to && has_row &&
-	    s->worker->n_notes == n_notes + 1)
-		s->worker->n_notes = n_notes;
+	    s->worker->n_nodes == n_nodes + 1)
+		s->worker->n_nodes = n_nodes;
 }
 
 static enum oltp_rc scan_run(struct scan *s)
 {
 	struct tree_key first = { s->range->from, 0 }, last = { s->range->to, UINT64_MAX };
-	uint32_t n_notes = s->worker->n_notes;
+	uint32_t n_nodes = s->worker->n_nodes;
 	enum oltp_rc rc;
 	bool again;
 
@@ -175,13 +176,13 @@ static enum oltp_rc scan_run(struct scan *s)
 	s->left = s->range->limit ?: UINT64_MAX;
 	do {
 		tree_read(&s->index->tree, s->at, s->end, &s->leaf);
-		rc = notes_add(s->worker, s->leaf.word, s->leaf.version, TREE_NOTED);
+		rc = node_set_add(s->worker, s->leaf.word, s->leaf.version, TREE_VERSION_MASK);
 		if (rc)
 			return rc;
 		rc = show_leaf(s, &again);
 	} while (!rc && !s->is_done && (again || advance(s)));
 	if (!rc)
-		forget_note(s, n_notes);
+		node_set_drop_last(s, n_nodes);
 	return rc;
 }
 
@@ -242,13 +243,13 @@ enum oltp_rc txn_scan_other(struct oltp_worker *worker, struct oltp_index *index
 {
 	const struct oltp_range range = { .from = key.sort, .to = key.sort };
 	struct other other = { .key = key.primary };
-	uint32_t n_notes = worker->n_notes;
+	uint32_t n_nodes = worker->n_nodes;
 	enum oltp_rc rc;
 
 	if (is_alone(&index->tree, key))
 		return OLTP_OK;
 	rc = oltp_txn_scan(worker, index, &range, find_other, &other);
 	/* What others add near the key is no business of this transaction. */
-	worker->n_notes = n_notes;
+	worker->n_nodes = n_nodes;
 	return rc ?: other.is_there ? OLTP_EXISTS : OLTP_OK;
 }

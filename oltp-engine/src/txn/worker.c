@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "engine.h"
-#include "notes.h"
+#include "node_set.h"
 
 static void worker_free(struct oltp_worker *worker)
 {
@@ -12,7 +12,7 @@ static void worker_free(struct oltp_worker *worker)
 	free(worker->undo);
 	free(worker->ahead);
 	free(worker->wants);
-	free(worker->notes);
+	free(worker->node_set);
 	free(worker);
 }
 
@@ -75,10 +75,10 @@ int oltp_worker_create(struct oltp_engine *engine, struct oltp_worker **ret_work
 				     (engine->txn_undo_bytes + CACHE_PAD_BYTES - 1) &
 					     ~(CACHE_PAD_BYTES - 1));
 	worker->wants = calloc(engine->txn_records_max, sizeof(*worker->wants));
-	worker->notes = calloc(engine->txn_records_max, sizeof(*worker->notes));
+	worker->node_set = calloc(engine->txn_records_max, sizeof(*worker->node_set));
 	worker->node = engine->node < 0 ? node_here() : (uint32_t)engine->node;
 	if (!worker->accesses || !worker->ahead || !worker->undo || !worker->wants ||
-	    !worker->notes)
+	    !worker->node_set)
 		goto out_free;
 	rc = engine->ops->worker_open(worker);
 	if (rc)

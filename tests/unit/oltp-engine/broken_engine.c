@@ -2,7 +2,7 @@
 /* See broken_engine.h. */
 #include "broken_engine.h"
 #include "oltp-engine/src/txn/engine.h"
-#include "oltp-engine/src/txn/notes.h"
+#include "oltp-engine/src/txn/node_set.h"
 
 static enum broken broken;
 
@@ -22,7 +22,7 @@ enum oltp_rc __real_oltp_txn_scan(struct oltp_worker *worker, struct oltp_index 
 					    const void *record),
 				  void *ctx);
 void __real_oltp_txn_abort(struct oltp_worker *worker);
-bool __real_notes_hold(const struct oltp_worker *worker);
+bool __real_node_set_is_valid(const struct oltp_worker *worker);
 
 /* Locks of the kind that were taken since there were first accesses. */
 static void let_go(struct oltp_worker *worker, uint32_t first, enum access_kind kind)
@@ -85,7 +85,7 @@ void __wrap_oltp_txn_abort(struct oltp_worker *worker)
 	__real_oltp_txn_abort(worker);
 }
 
-bool __wrap_notes_hold(const struct oltp_worker *worker)
+bool __wrap_node_set_is_valid(const struct oltp_worker *worker)
 {
-	return broken == BROKEN_NOTES || __real_notes_hold(worker);
+	return broken == BROKEN_NOTES || __real_node_set_is_valid(worker);
 }

@@ -182,7 +182,7 @@ static void test_own_inserts_and_deletes_are_seen(void **state)
 			assert_int_equal(seen.rows[i].key, 5000 + k / 2 * 20 + (k % 2 ? 10 : 1));
 		}
 	}
-	/* Notes were carried along: none of that was anybody else. */
+	/* The node set was updated: none of that was anybody else. */
 	assert_int_equal(oltp_txn_commit(rig.w), OLTP_OK);
 	assert_counts(&rig, ROWS);
 	assert_int_equal(oltp_txn_begin(rig.w), OLTP_OK);

@@ -146,7 +146,7 @@ static void test_neighbours_of_a_unique_row_do_not_matter(void **state)
 		range.from = range.to = 101;
 		assert_int_equal(ordered_scan(rig.w, rig.by_number, &range, &seen), OLTP_OK);
 		assert_int_equal(seen.n, 1);
-		assert_int_equal(rig.w->n_notes, 0);
+		assert_int_equal(rig.w->n_nodes, 0);
 		range.from = range.to = 1000;
 		assert_int_equal(ordered_insert_row(rig.other, rig.table, 1001 + turn, 5,
 						    50000 + turn), OLTP_OK);

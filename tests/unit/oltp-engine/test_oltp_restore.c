@@ -10,7 +10,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "oltp-engine/src/txn/notes.h"
+#include "oltp-engine/src/txn/node_set.h"
 #include "ordered_rig.h"
 #include "restore_rig.h"
 
@@ -19,18 +19,18 @@
 
 static uint64_t counters[ROWS];
 
-bool __real_notes_hold(const struct oltp_worker *worker);
-bool __wrap_notes_hold(const struct oltp_worker *worker);
+bool __real_node_set_is_valid(const struct oltp_worker *worker);
+bool __wrap_node_set_is_valid(const struct oltp_worker *worker);
 
 /* Between a transaction's last look at what was taken and its entry in the log. */
-static void (*on_notes_hold)(void *ctx);
-static void *on_notes_hold_ctx;
+static void (*on_node_set_check)(void *ctx);
+static void *on_node_set_check_ctx;
 
-bool __wrap_notes_hold(const struct oltp_worker *worker)
+bool __wrap_node_set_is_valid(const struct oltp_worker *worker)
 {
-	if (on_notes_hold)
-		on_notes_hold(on_notes_hold_ctx);
-	return __real_notes_hold(worker);
+	if (on_node_set_check)
+		on_node_set_check(on_node_set_check_ctx);
+	return __real_node_set_is_valid(worker);
 }
 
 static void fill(struct taker *t, struct rig *rig, const struct restore_setup *setup)
@@ -385,10 +385,10 @@ static void test_no_zeroes_in_the_log(void **state)
 	assert_int_equal(oltp_txn_read(rig.w, rig.table, ROWS, &found), OLTP_NOT_FOUND);
 	assert_int_equal(oltp_txn_update(rig.w, rig.table, RIG_PER_BLOCK, &all, 1, &record), 0);
 	rig_fill_record(record, RIG_PER_BLOCK, 1);
-	on_notes_hold_ctx = &m;
-	on_notes_hold = take_meanwhile;
+	on_node_set_check_ctx = &m;
+	on_node_set_check = take_meanwhile;
 	assert_int_equal(oltp_txn_commit(rig.w), OLTP_LOST);
-	on_notes_hold = NULL;
+	on_node_set_check = NULL;
 	oltp_txn_abort(rig.w);
 	assert_int_equal(oltp_restore_wait(rig.engine), 0);
 	all_is_there(&rig);

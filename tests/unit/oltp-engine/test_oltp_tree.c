@@ -240,23 +240,23 @@ static void test_change_tells_what_was_split(void **state)
 		assert_int_equal(tree_insert(&f->tree, key_at(k), &change), 0);
 		f->there[k] = true;
 		assert_ptr_equal(change.word, before.word);
-		assert_int_equal(change.before, before.version & TREE_NOTED);
+		assert_int_equal(change.before, before.version & TREE_VERSION_MASK);
 		assert_true(change.after != change.before);
-		assert_int_equal(change.after, atomic_load(before.word) & TREE_NOTED);
+		assert_int_equal(change.after, atomic_load(before.word) & TREE_VERSION_MASK);
 		tree_read(&f->tree, before.low, before.low, &after);
 		assert_ptr_equal(after.word, before.word);
 		tree_read(&f->tree, before.high, before.high, &right);
 		if (change.new_word) {
 			n_splits++;
 			assert_ptr_equal(right.word, change.new_word);
-			assert_int_equal(right.version & TREE_NOTED, change.new_version);
+			assert_int_equal(right.version & TREE_VERSION_MASK, change.new_version);
 			assert_true(tree_key_equal(right.low, tree_key_next(after.high)));
 		} else {
 			assert_ptr_equal(right.word, before.word);
 		}
-		/* Taking out changes nothing that is noted. */
+		/* Taking out changes nothing that node sets have. */
 		tree_remove(&f->tree, key_at(k), true);
-		assert_int_equal(change.after, atomic_load(before.word) & TREE_NOTED);
+		assert_int_equal(change.after, atomic_load(before.word) & TREE_VERSION_MASK);
 		assert_int_equal(tree_insert(&f->tree, key_at(k), &change), 0);
 		assert_true(change.after != change.before);
 	}
