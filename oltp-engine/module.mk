@@ -11,8 +11,8 @@ OLTP_SRC := $(addprefix oltp-engine/src/base/,checksum.c epoch.c hist.c mem.c) \
 		worker.c) \
 	$(addprefix oltp-engine/src/log/,log.c log_append.c log_buffer.c log_decode.c log_files.c \
 		log_thread.c) \
-	$(addprefix oltp-engine/src/cold/,cold.c cold_compact.c cold_file.c cold_visit.c fetch.c \
-		fetch_beside.c fetch_visits.c reread.c scan.c) \
+	$(addprefix oltp-engine/src/cold/,cold.c cold_buffered.c cold_compact.c cold_file.c fetch.c \
+		fetch_buffered.c reread.c scan.c) \
 	$(addprefix oltp-engine/src/recovery/,checkpoint.c checkpoint_file.c checkpoint_pace.c \
 		recover.c recover_plan.c recover_read.c recover_redo.c restore.c) \
 	$(addprefix oltp-engine/src/memory/,blocks_native.c cutoff.c evict.c idle.c manager.c memory.c \

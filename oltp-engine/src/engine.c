@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "oltp-engine/src/cold/cold.h"
-#include "oltp-engine/src/cold/cold_visit.h"
+#include "oltp-engine/src/cold/cold_buffered.h"
 #include "oltp-engine/src/cold/fetch.h"
 #include "oltp-engine/src/index/tree.h"
 #include "oltp-engine/src/log/log.h"
@@ -44,8 +44,8 @@ static const struct txn_ops txn_ops = {
 	.worker_close = worker_close,
 	.begin = log_begin,
 	.commit = log_append,
-	.cold_used = cold_visit_note,
-	.cold_deleted = cold_visit_forget,
+	.cold_used = buffered_used,
+	.cold_deleted = buffered_deleted,
 };
 
 static void table_destroy(struct oltp_table *table)

@@ -16,7 +16,7 @@
  *
  * Invariants:
  *   C1  A stub is in the index only while its block is live, and its record's bytes are on disk.
- *       A visitor (cold_visit.h) counts as its stub.
+ *       A buffered record (cold_buffered.h) counts as its stub.
  *   C2  A block's extent is not written again while a stub to it may be remembered: by somebody in
  *       an epoch (found, not yet pinned) or by a pin (a read of it in flight). So a stub that is
  *       still in its slot when the read ends is the one that was read, and what was read is the
@@ -94,7 +94,7 @@ struct cold {
 	struct cold_block *reserve;	/* for compaction only, which frees more than it takes */
 	uint32_t n_reserve;
 	uint64_t n_used;		/* extents that are neither free nor in reserve */
-	struct fetcher *left;		/* of workers that have gone, with visitors in them */
+	struct fetcher *left;		/* of workers that have gone, with buffered records */
 	_Atomic uint64_t books_bytes;	/* memory for blocks and keys */
 	_Atomic uint64_t buffer_bytes;	/* memory for reads and writes */
 	struct cold_counters counters;

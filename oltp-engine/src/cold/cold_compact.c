@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "cold_buffered.h"
 #include "cold_compact.h"
-#include "cold_visit.h"
 
 /*
  * With a quarter left in each, one write makes room for three; so the file takes four times what is
@@ -18,7 +18,7 @@
 #define LEFT_PART		8u
 #define LOOKS			1024u
 #define VICTIMS_MAX		64u
-/* For visitors that somebody uses just now. */
+/* For buffered records that somebody uses just now. */
 #define TRIES_MAX		200u
 #define TRY_NS			50000l
 
@@ -95,7 +95,7 @@ enum place {
 	PLACE_BUSY,		/* here, and used where it was read to */
 };
 
-/* A visitor's place is here, too (V2 in cold_visit.h). */
+/* A buffered record's place is here, too (V2 in cold_buffered.h). */
 static enum place find(struct oltp_table *table, uint64_t key, uint64_t stub,
 		       struct index_ref *ret_ref)
 {
@@ -106,8 +106,8 @@ static enum place find(struct oltp_table *table, uint64_t key, uint64_t stub,
 	record = index_find(&table->index, key, index_hash(key), ret_ref);
 	if (!record && (ret_ref->entry & INDEX_ADDR_MASK) == stub)
 		place = PLACE_HERE;
-	else if (record && ret_ref->entry & INDEX_VISITOR &&
-		 (cold_visit_of(record)->stub & INDEX_ADDR_MASK) == stub)
+	else if (record && ret_ref->entry & INDEX_BUFFERED &&
+		 (buffered_of(record)->stub & INDEX_ADDR_MASK) == stub)
 		place = atomic_load_explicit(&record->lock, memory_order_relaxed) & LOCK_HELD ?
 				PLACE_BUSY : PLACE_HERE;
 	engine_leave(table->engine);
@@ -149,19 +149,19 @@ static bool collect(struct compact *c, struct cold_block *victim, struct cold_bl
 	return true;
 }
 
-/* Has a visitor's place be in the other extent. In an epoch. */
+/* Has a buffered record's place be in the other extent. In an epoch. */
 static enum place redirect(const struct index_ref *ref, const struct compact_record *from,
 			   uint64_t to)
 {
 	struct record *record = index_record(ref->entry);
-	struct cold_visit *visit = cold_visit_of(record);
+	struct buffered *buffered = buffered_of(record);
 	enum place place = PLACE_GONE;
 	uint64_t seen;
 
 	if (!lock_try_exclusive(&record->lock, LOCK_TS_MANAGER, &seen))
 		return PLACE_BUSY;
-	if (index_ref_is_live(ref) && (visit->stub & INDEX_ADDR_MASK) == from->stub) {
-		visit->stub = (visit->stub & ~INDEX_ADDR_MASK) | to;
+	if (index_ref_is_live(ref) && (buffered->stub & INDEX_ADDR_MASK) == from->stub) {
+		buffered->stub = (buffered->stub & ~INDEX_ADDR_MASK) | to;
 		place = PLACE_HERE;
 	}
 	lock_release_exclusive(&record->lock, lock_stamp(seen));
@@ -179,7 +179,7 @@ static enum place move_one(struct oltp_engine *engine, const struct compact_reco
 	ref.entry = atomic_load_explicit(ref.slot, memory_order_acquire);
 	if ((ref.entry & INDEX_ADDR_MASK) == from->stub)
 		place = index_stub_replace(&ref, to) ? PLACE_HERE : PLACE_BUSY;
-	else if (ref.entry & INDEX_VISITOR && !(ref.entry & INDEX_STUB))
+	else if (ref.entry & INDEX_BUFFERED && !(ref.entry & INDEX_STUB))
 		place = redirect(&ref, from, to);
 	engine_leave(engine);
 	return place;

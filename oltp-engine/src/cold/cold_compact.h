@@ -7,8 +7,8 @@
  *
  * For the manager's thread, which alone writes extents and frees them: what it finds in one stays
  * there meanwhile, or goes back to memory. A stub is replaced by the new one as by whoever brings
- * the record back (C3 in cold.h): the one or the other succeeds. A visitor stays where it is and
- * gets another place to go back to.
+ * the record back (C3 in cold.h): the one or the other succeeds. A buffered record stays where it
+ * is and gets another place to go back to.
  */
 #ifndef OLTP_COLD_COMPACT_H
 #define OLTP_COLD_COMPACT_H

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "cold_visit.h"
+#include "cold_buffered.h"
 #include "fetch.h"
 #include "oltp-engine/src/txn/engine.h"
 
@@ -127,9 +127,9 @@ void fetchers_left_settle(struct cold *cold)
 	pthread_mutex_unlock(&cold->lock);
 	for (; left; left = next) {
 		next = left->next;
-		visits_end(left, left->visits.n, 0, 0);
-		visits_reclaim(left);
-		if (!left->visits.n && !left->parted.n) {
+		buffered_release_some(left, left->buffered.n, 0, 0);
+		buffered_reclaim(left);
+		if (!left->buffered.n && !left->unlinked.n) {
 			fetcher_free(left);
 			continue;
 		}
@@ -214,15 +214,15 @@ static bool has_plenty_of_room(struct fetcher *f, struct oltp_table *table)
 static struct fetch_read *read_find(struct fetcher *f, uint64_t entry)
 {
 	struct cold_place place = cold_stub_place(f->cold, entry);
-	struct fetch_read *read = *chain_of(f, place.offset), *beside = NULL;
+	struct fetch_read *read = *chain_of(f, place.offset), *neighbour = NULL;
 
 	for (; read; read = read->chain) {
 		if (!((read->ref.entry ^ entry) & INDEX_ADDR_MASK))
 			return read;
 		if (read->request.offset == place.offset && read->request.bytes >= place.bytes)
-			beside = read;
+			neighbour = read;
 	}
-	return beside && has_plenty_of_room(f, beside->block->table) ? beside : NULL;
+	return neighbour && has_plenty_of_room(f, neighbour->block->table) ? neighbour : NULL;
 }
 
 static void read_join(struct fetcher *f, struct fetch_read *read, uint64_t entry, uint32_t ticket)
@@ -242,7 +242,7 @@ static void read_join(struct fetcher *f, struct fetch_read *read, uint64_t entry
 static int read_start(struct fetcher *f, const struct index_ref *ref, uint32_t ticket)
 {
 	struct cold_place place = cold_stub_place(f->cold, ref->entry);
-	/* In front of what is read, for the struct cold_visit: no less, or the disk refuses. */
+	/* In front of what is read, for the struct buffered: no less, or the disk refuses. */
 	uint32_t front = f->cold->file.align;
 	struct fetch_read *read = f->free;
 	int rc = read ? buffer_reserve(f, read, front + place.bytes) : -EAGAIN;
@@ -348,7 +348,7 @@ enum oltp_rc oltp_cold_fetch(struct oltp_worker *worker, uint32_t number)
 	if (!ticket->hold) {
 		if (is_too_much(f, worker->n_wants))
 			return OLTP_FULL;
-		/* Not 0, and not that of a visitor of long ago. */
+		/* Not 0, and not that of a record buffered long ago. */
 		f->last_hold += f->last_hold == UINT32_MAX ? 2 : 1;
 		ticket->hold = f->last_hold;
 	}
@@ -376,7 +376,7 @@ enum oltp_rc oltp_cold_fetch(struct oltp_worker *worker, uint32_t number)
 	return OLTP_OK;
 }
 
-/* Those that waited for it can go on. If it failed, what lies beside may be good: once more. */
+/* Those that waited for it can go on. If it failed, its neighbours may be good: once more. */
 static void read_tell(struct fetcher *f, struct fetch_read *read, enum oltp_rc rc)
 {
 	read_unchain(f, read);
@@ -417,27 +417,27 @@ static bool read_merge(struct fetcher *f, struct fetch_read *read)
 }
 
 /* Lets it be used where it is. */
-static void read_visit(struct fetcher *f, struct fetch_read *read)
+static void read_install(struct fetcher *f, struct fetch_read *read)
 {
 	struct record *record = (struct record *)(read->buffer + read->lead);
 	struct index_ref ref = read->ref;
 
-	if (!cold_visit_begin(&ref, record, epoch_now(&f->worker->engine->epoch))) {
+	if (!buffered_install(&ref, record, epoch_now(&f->worker->engine->epoch))) {
 		read_finish(f, read, OLTP_OK);
 		return;
 	}
 	read_tell(f, read, OLTP_OK);
 	read->ref = ref;
 	cold_unpin(read->block);
-	visits_add(f, read);
+	buffered_add(f, read);
 }
 
 /* Where it may be now, whatever it is worth. False: nowhere. */
 static bool read_place(struct fetcher *f, struct fetch_read *read)
 {
-	if (!visits_have_room(f, read->room))
+	if (!buffered_have_room(f, read->room))
 		return read_merge(f, read);
-	read_visit(f, read);
+	read_install(f, read);
 	return true;
 }
 
@@ -462,7 +462,7 @@ static void read_arrived(struct fetcher *f, struct fetch_read *read, struct arri
 	arrived->tables[read->block->table->id]++;
 	has_room = has_plenty_of_room(f, read->block->table);
 	if (has_room)
-		fetch_merge_beside(f, read);
+		fetch_merge_neighbours(f, read);
 	if ((read->is_wanted || has_room) && read_merge(f, read))
 		return;
 	if (read_place(f, read))
@@ -499,7 +499,7 @@ static void retry_waiting(struct fetcher *f)
 
 	while ((read = *at)) {
 		struct fetch_read *next = read->next;
-		/* Visits end as well, so that room for another one is as likely as in a block. */
+		/* Buffers are released as well, so that room in them is as likely as in a block. */
 		bool is_placed = read_place(f, read);
 
 		if (!is_placed && !is_late)
@@ -553,7 +553,7 @@ static void move_on(struct fetcher *f, bool send, bool waited)
 		cold_io_flush(&f->io);
 		has_worked = true;
 	}
-	visits_keep_few(f);
+	buffered_keep_few(f);
 	f->room_asked = f->room_there = 0;
 	while ((request = cold_io_next(&f->io))) {
 		read_arrived(f, (struct fetch_read *)request, &arrived);

@@ -3,29 +3,29 @@
  * A worker's reads of cold records for its suspended transactions. Made when it first needs one; a
  * bounded number of reads and bytes at once.
  *
- * What was read stays in its buffer for a while, as a visitor (cold_visit.h), unless there is
- * plenty of room in the blocks or the record is worth it that others go: if it was used before, and
- * since those that went last were.
+ * What was read stays in its buffer for a while, as a buffered record (cold_buffered.h), unless
+ * there is plenty of room in the blocks, or the record is worth more than those that went to disk
+ * last: it was used before, and later than they were.
  *
  * A record that several transactions want is read once: their tickets wait for the same read. While
- * there is plenty of room, so is one that lies in the same sectors (fetch_beside.c).
+ * there is plenty of room, so is one that lies in the same sectors (fetch_buffered.c).
  *
  * A read:
  *
  *	free	-> reading	read_start
  *	reading	-> free		merged, failed, or not wanted any more
  *	reading	-> waiting	to be merged, and there is no room; -> free
- *	reading	-> visiting	read_visit
- *	visiting -> parted	visits_end: nobody finds it any more
- *	parted	-> free		visits_reclaim, after an epoch
+ *	reading	-> buffered	read_install
+ *	buffered -> unlinked	buffered_release_some: nobody finds it any more
+ *	unlinked -> free	buffered_reclaim, after an epoch
  *
- * Visits take at most a part of the reads and of the bytes, so that others can always be read and
- * merged, even if no visit ends because a transaction does not.
+ * Buffered records take at most a part of the reads and of the bytes, so that others can always be
+ * read and merged, even if none can be released because a transaction does not end.
  *
  * What was read for a transaction is kept for it until it has ended, since it can only run once all
- * of it is there: from its first fetch on its ticket holds its reads, and other visits end before
- * theirs. So that there is room, no transaction begins to read while others hold half of what
- * visitors may take. Only if there is nothing else are visits ended that are held.
+ * of it is there: from its first fetch on its ticket holds its reads, and others are released
+ * before them. So that there is room, no transaction begins to read while others hold half of what
+ * buffered records may take. A record that is held is released only if there is nothing else.
  */
 #ifndef OLTP_FETCH_H
 #define OLTP_FETCH_H
@@ -35,25 +35,25 @@
 
 #define FETCH_READS_MAX		1024u
 #define FETCH_BYTES_MAX		(8u << 20)
-#define VISITS_MAX		768u
-#define VISIT_BYTES_MAX		(4u << 20)
-#define HELD_MAX		(VISITS_MAX / 2)
-#define HELD_BYTES_MAX		(VISIT_BYTES_MAX / 2)
+#define BUFFERED_MAX		768u
+#define BUFFERED_BYTES_MAX		(4u << 20)
+#define HELD_MAX		(BUFFERED_MAX / 2)
+#define HELD_BYTES_MAX		(BUFFERED_BYTES_MAX / 2)
 
 struct fetch_read {
 	struct cold_request request;	/* first: found by its address */
-	struct index_ref ref;		/* the stub; while it is visiting, the visitor */
+	struct index_ref ref;		/* the stub; while it is buffered, the record */
 	struct cold_block *block;	/* pinned while reading and waiting */
 	uint32_t slot;
 	uint32_t ticket;		/* that began it */
 	uint32_t hold;			/* last_hold when the last ticket joined */
 	uint64_t tickets;		/* a bit for each that waits for it */
-	uint64_t askers;		/* those among them that want this record, not one beside */
+	uint64_t askers;		/* those among them that want this very record */
 	uint32_t lead;			/* bytes in the buffer before the record's head */
 	uint32_t room;			/* of the buffer */
 	bool is_wanted;			/* in a block: it is used again and again */
 	uint8_t *buffer;
-	uint64_t epoch;			/* parted: free once it has passed */
+	uint64_t epoch;			/* unlinked: free once it has passed */
 	struct fetch_read *next;	/* in any of the lists */
 	struct fetch_read *chain;	/* reading and waiting: of the same hash of the sector */
 };
@@ -81,9 +81,9 @@ struct fetcher {
 	struct fetch_read *by_sector[FETCH_READS_MAX];	/* reading and waiting, by hash */
 	struct fetch_read *free;
 	struct fetch_read *waiting;	/* read, and there is no room to put them */
-	struct fetch_queue visits;	/* oldest first */
-	struct fetch_queue parted;	/* in the order of their epochs */
-	uint32_t visit_bytes;		/* of the buffers in both */
+	struct fetch_queue buffered;	/* oldest first */
+	struct fetch_queue unlinked;	/* in the order of their epochs */
+	uint32_t used_buffer_bytes;		/* of the buffers in both */
 	uint32_t last_hold;
 	uint32_t held, held_bytes;	/* of all tickets */
 	uint32_t room_asked, room_there;	/* a bit per table: in this turn */
@@ -106,8 +106,8 @@ int cold_poll_until(struct oltp_worker *worker, struct oltp_cold_done *ret_done,
 		    uint64_t until_ns);
 
 /*
- * The worker goes. Waits for its reads; visitors that are in use stay until the manager can end
- * their visits. Accepts NULL.
+ * The worker goes. Waits for its reads; buffered records that are in use stay until the manager can
+ * release them. Accepts NULL.
  */
 void fetcher_leave(struct fetcher *fetcher);
 
@@ -118,24 +118,24 @@ void fetchers_left_settle(struct cold *cold);
 void fetchers_left_free(struct cold *cold);
 
 /* Puts the other records that came whole with this one into blocks, if they are still on disk. */
-void fetch_merge_beside(struct fetcher *fetcher, const struct fetch_read *read);
+void fetch_merge_neighbours(struct fetcher *fetcher, const struct fetch_read *read);
 
 /* Room for one more, with a buffer of so many bytes? */
-bool visits_have_room(const struct fetcher *fetcher, uint32_t bytes);
+bool buffered_have_room(const struct fetcher *fetcher, uint32_t bytes);
 
-/* A read that has become a visitor. */
-void visits_add(struct fetcher *fetcher, struct fetch_read *read);
+/* What was read is a buffered record now. */
+void buffered_add(struct fetcher *fetcher, struct fetch_read *read);
 
-/* Ends old visits while there are many, and takes back the buffers of those that ended. */
-void visits_keep_few(struct fetcher *fetcher);
+/* Releases the oldest while there are many, and takes back the buffers of those released. */
+void buffered_keep_few(struct fetcher *fetcher);
 
 /*
- * Ends up to n visits, oldest first: those that are not held, or all if nothing else can be ended.
- * ts: see cold_visit_end.
+ * Releases up to n records, oldest first: those that are not held, or any if there are no others.
+ * ts: see buffered_release.
  */
-void visits_end(struct fetcher *fetcher, uint32_t n, uint32_t node, uint64_t ts);
+void buffered_release_some(struct fetcher *fetcher, uint32_t n, uint32_t node, uint64_t ts);
 
-/* Buffers of ended visits that nobody looks at any more. */
-void visits_reclaim(struct fetcher *fetcher);
+/* Takes back the buffers of released records that nobody looks at any more. */
+void buffered_reclaim(struct fetcher *fetcher);
 
 #endif

@@ -7,8 +7,8 @@
  *
  * Invariants:
  *   I1  A slot is 0 (empty) or tag << 48 | what it stands for: the address of a record whose key
- *       was set before (with the next to lowest bit set: of a visitor, see cold_visit.h), or a
- *       stub (lowest bit set), which says where else the record is.
+ *       was set before (with the next to lowest bit set: of a buffered record, see
+ *       cold_buffered.h), or a stub (lowest bit set), which says where else the record is.
  *   I2  A key is in at most one slot of its chain: inserters of a chain are serialised by the
  *       lock bit of its first bucket.
  *   I3  Slots never move and buckets are never freed before the index is. A key keeps its slot for
@@ -53,7 +53,7 @@ _Static_assert(sizeof(struct index_bucket) == 64, "a bucket is a cache line");
 #define INDEX_ADDR_MASK		((1ull << 48) - 1)
 #define INDEX_STUB		1ull
 /* Of an address, not of a stub. */
-#define INDEX_VISITOR		2ull
+#define INDEX_BUFFERED		2ull
 /* The record was in memory that is gone; its key is not known any more. */
 #define INDEX_LOST		INDEX_ADDR_MASK
 
@@ -78,7 +78,7 @@ struct index_ref {
 /* Of an entry that is no stub. */
 static inline struct record *index_record(uint64_t entry)
 {
-	return (struct record *)(uintptr_t)(entry & INDEX_ADDR_MASK & ~INDEX_VISITOR);
+	return (struct record *)(uintptr_t)(entry & INDEX_ADDR_MASK & ~INDEX_BUFFERED);
 }
 
 /* Errors: -ENOMEM. */

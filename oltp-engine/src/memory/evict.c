@@ -79,7 +79,7 @@ static bool find_slot(struct oltp_table *table, struct record *record, struct in
 	uint64_t key = atomic_load_explicit(&record->key, memory_order_relaxed);
 	struct record *found;
 
-	/* Blocks are given back by this thread only, but visitors leave as they like. */
+	/* Blocks are given back by this thread only, but buffered records leave as they like. */
 	engine_enter(table->engine);
 	found = index_find(&table->index, key, index_hash(key), ret_ref);
 	engine_leave(table->engine);

@@ -5,7 +5,7 @@
 #include <time.h>
 
 #include "manager.h"
-#include "oltp-engine/src/cold/cold_visit.h"
+#include "oltp-engine/src/cold/cold_buffered.h"
 #include "oltp-engine/src/cold/fetch.h"
 #include "oltp-engine/src/txn/lost.h"
 
@@ -128,7 +128,7 @@ static void make_room(struct manager *m)
 
 /*
  * Puts back what of the block is still cold. False: it could not be read, there is no room, or all
- * of it are visitors in use.
+ * of it are buffered records in use.
  */
 static bool fill_block(struct manager *m, struct cold_block *block)
 {
@@ -154,8 +154,8 @@ static bool fill_block(struct manager *m, struct cold_block *block)
 
 		engine_enter(m->engine);
 		record = index_find(&table->index, key, index_hash(key), &ref);
-		if (record && ref.entry & INDEX_VISITOR)
-			cold_visit_end(cold, record, &ref, 0, 0, true);
+		if (record && ref.entry & INDEX_BUFFERED)
+			buffered_release(cold, record, &ref, 0, 0, true);
 		engine_leave(m->engine);
 		if (record || (ref.entry & INDEX_ADDR_MASK) != cold_stub(block, i))
 			continue;

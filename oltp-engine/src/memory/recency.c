@@ -88,7 +88,7 @@ static bool entry_is(const struct oltp_table *table, uint64_t entry, uint64_t ke
 
 static bool is_resident(uint64_t entry)
 {
-	return !(entry & (INDEX_STUB | INDEX_VISITOR));
+	return !(entry & (INDEX_STUB | INDEX_BUFFERED));
 }
 
 /* Of a resident one. */

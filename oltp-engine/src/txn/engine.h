@@ -31,7 +31,7 @@ struct oltp_worker;
 /*
  * What workers and transactions need of the rooms above theirs; engine.c has the one table. begin
  * and commit are called only for a worker that has a log, the last two only for a record that an
- * index marks with INDEX_VISITOR.
+ * index marks with INDEX_BUFFERED.
  */
 struct txn_ops {
 	/*

@@ -246,7 +246,7 @@ static inline enum oltp_rc record_access(struct oltp_worker *worker, struct oltp
 		}
 		if (likely(index_ref_is_live(&ref) &&
 			   atomic_load_explicit(&record->key, memory_order_relaxed) == key)) {
-			if (unlikely(ref.entry & INDEX_VISITOR))
+			if (unlikely(ref.entry & INDEX_BUFFERED))
 				worker->engine->ops->cold_used(record, exclusive);
 			txn_access_push(worker, table, record, &ref,
 					exclusive ? ACCESS_EXCLUSIVE : ACCESS_SHARED);

@@ -172,7 +172,7 @@ static void record_drop(struct oltp_worker *worker, struct access *access)
 	uint64_t key = atomic_load_explicit(&record->key, memory_order_relaxed);
 
 	index_remove(&access->table->index, index_hash(key), &access->ref);
-	if (access->ref.entry & INDEX_VISITOR) {
+	if (access->ref.entry & INDEX_BUFFERED) {
 		worker->engine->ops->cold_deleted(worker->engine->cold, record);
 		lock_release_exclusive(&record->lock, worker->stamp);
 	} else {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Cold records that are used where they were read to: V1 to V4 of cold_visit.h. */
+/* Cold records that are used where they were read to: V1 to V4 of cold_buffered.h. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -40,11 +40,11 @@ static bool is_stub(struct rig *rig, uint64_t key)
 	return entry_of(rig, key) & INDEX_STUB;
 }
 
-static bool is_visitor(struct rig *rig, uint64_t key)
+static bool is_buffered(struct rig *rig, uint64_t key)
 {
 	uint64_t entry = entry_of(rig, key);
 
-	return !(entry & INDEX_STUB) && entry & INDEX_VISITOR;
+	return !(entry & INDEX_STUB) && entry & INDEX_BUFFERED;
 }
 
 static uint64_t next_cold(struct rig *rig, uint64_t key)
@@ -67,10 +67,10 @@ static uint64_t read_cold(struct rig *rig, uint64_t from, uint32_t n)
 	return key;
 }
 
-/* Until the visits that there are have ended. */
+/* Until all buffered records were released. */
 static uint64_t read_others(struct rig *rig, uint64_t from)
 {
-	return read_cold(rig, from, 2 * VISITS_MAX);
+	return read_cold(rig, from, 2 * BUFFERED_MAX);
 }
 
 static void test_one_use_moves_nothing(void **state)
@@ -84,19 +84,19 @@ static void test_one_use_moves_nothing(void **state)
 	before = rig_stats(&rig);
 	key = next_cold(&rig, 0);
 	assert_int_equal(rig_read(&rig, key, 0), OLTP_OK);
-	assert_true(is_visitor(&rig, key));
+	assert_true(is_buffered(&rig, key));
 	/* It counts as on disk, and a look over the table meets it once. */
 	assert_int_equal(rig_stats(&rig).cold_records, before.cold_records);
 	assert_int_equal(rig_scan(&rig, RECORDS, NULL), 0);
-	assert_true(is_visitor(&rig, key));
+	assert_true(is_buffered(&rig, key));
 	read_others(&rig, key + 1);
 	assert_true(is_stub(&rig, key));
 	after = rig_stats(&rig);
 	assert_int_equal(after.read_errors, 0);
-	assert_true(after.cold_reads - before.cold_reads > 2 * VISITS_MAX);
+	assert_true(after.cold_reads - before.cold_reads > 2 * BUFFERED_MAX);
 	/* Nothing had to go for what came. */
-	assert_true(after.evicted_records - before.evicted_records < VISITS_MAX / 8);
-	assert_true(after.merged_records - before.merged_records < VISITS_MAX / 8);
+	assert_true(after.evicted_records - before.evicted_records < BUFFERED_MAX / 8);
+	assert_true(after.merged_records - before.merged_records < BUFFERED_MAX / 8);
 	/* And it can be read again. */
 	assert_int_equal(rig_read(&rig, key, 0), OLTP_OK);
 	assert_int_equal(rig_scan(&rig, RECORDS, NULL), 0);
@@ -117,7 +117,7 @@ static void test_what_is_used_again_moves_in(void **state)
 	/* However long loading took: whatever is cold was used before what went last. */
 	atomic_store(&rig.table->evicted_stamp, epoch_now(&rig.engine->epoch));
 	rig_age(&rig);
-	/* While it is a visitor. */
+	/* While it is buffered. */
 	key = next_cold(&rig, 0);
 	assert_int_equal(rig_read(&rig, key, 0), OLTP_OK);
 	assert_int_equal(rig_read(&rig, key, 0), OLTP_OK);
@@ -125,12 +125,12 @@ static void test_what_is_used_again_moves_in(void **state)
 	other = next_cold(&rig, key + 1);
 	assert_int_equal(rig_read(&rig, other, 0), OLTP_OK);
 	next = read_others(&rig, other + 1);
-	assert_false(is_stub(&rig, key) || is_visitor(&rig, key));
+	assert_false(is_stub(&rig, key) || is_buffered(&rig, key));
 	assert_true(is_stub(&rig, other));
 	assert_int_equal(rig_read(&rig, other, 0), OLTP_OK);
 	/* Different ones: the first would be used for the second time, too. */
 	read_others(&rig, next);
-	assert_false(is_stub(&rig, other) || is_visitor(&rig, other));
+	assert_false(is_stub(&rig, other) || is_buffered(&rig, other));
 	assert_int_equal(rig_scan(&rig, RECORDS + 1, NULL), 0);
 	rig_close(&rig);
 }
@@ -147,7 +147,7 @@ static void test_what_is_written_stays_written(void **state)
 	for (int i = 0; i < 50; i++, key++) {
 		key = next_cold(&rig, key);
 		assert_int_equal(rig_update(&rig, key, ++counters[key]), OLTP_OK);
-		assert_true(is_visitor(&rig, key));
+		assert_true(is_buffered(&rig, key));
 	}
 	next = key;
 	/* One for which there is no room stays as it is; room is made in the background. */
@@ -157,7 +157,7 @@ static void test_what_is_written_stays_written(void **state)
 			if (!counters[key])
 				continue;
 			assert_false(is_stub(&rig, key));
-			n_in += !is_visitor(&rig, key);
+			n_in += !is_buffered(&rig, key);
 		}
 		rig_sleep_ms(1);
 	}
@@ -182,7 +182,7 @@ static void test_aborted_update(void **state)
 	open_half_cold(&rig, OLTP_CC_NO_WAIT);
 	key = next_cold(&rig, 0);
 	assert_int_equal(rig_read(&rig, key, 0), OLTP_OK);
-	assert_true(is_visitor(&rig, key));
+	assert_true(is_buffered(&rig, key));
 	oltp_txn_begin(rig.w);
 	assert_int_equal(oltp_txn_update(rig.w, rig.table, key, &all, 1, &record), OLTP_OK);
 	memset(record, 0xee, RIG_RECORD_BYTES);
@@ -193,8 +193,8 @@ static void test_aborted_update(void **state)
 	rig_close(&rig);
 }
 
-/* Somebody reads it for long: the visit does not end, and the bytes stay what they are (V4). */
-static void test_visitor_in_use(void **state)
+/* Somebody reads it for long: it is not released, and the bytes stay what they are (V4). */
+static void test_buffered_record_in_use(void **state)
 {
 	(void)state;
 	struct oltp_worker *other;
@@ -208,9 +208,9 @@ static void test_visitor_in_use(void **state)
 	assert_int_equal(rig_read(&rig, key, 0), OLTP_OK);
 	oltp_txn_begin(other);
 	assert_int_equal(oltp_txn_read(other, rig.table, key, &record), OLTP_OK);
-	/* Not more than can be visitors: nothing else gets room while an epoch lasts. */
-	read_cold(&rig, key + 1, VISITS_MAX - 1);
-	assert_true(is_visitor(&rig, key));
+	/* Not more than can be buffered: nothing else gets room while an epoch lasts. */
+	read_cold(&rig, key + 1, BUFFERED_MAX - 1);
+	assert_true(is_buffered(&rig, key));
 	assert_true(rig_record_is(record, key, 0));
 	assert_int_equal(oltp_txn_commit(other), OLTP_OK);
 	assert_int_equal(rig_update(&rig, key, 1), OLTP_OK);
@@ -243,16 +243,16 @@ static void test_owner_leaves(void **state)
 	assert_int_equal(oltp_txn_commit(other), OLTP_OK);
 	rig.w = other;
 	for (int ms = 0; ms < (int)RIG_DEADLINE_MS &&
-			 (is_visitor(&rig, used) || is_visitor(&rig, written)); ms++)
+			 (is_buffered(&rig, used) || is_buffered(&rig, written)); ms++)
 		rig_sleep_ms(1);
-	assert_false(is_visitor(&rig, used));
-	assert_false(is_stub(&rig, written) || is_visitor(&rig, written));
+	assert_false(is_buffered(&rig, used));
+	assert_false(is_stub(&rig, written) || is_buffered(&rig, written));
 	assert_int_equal(rig_scan(&rig, RECORDS, counters), 0);
 	rig_close(&rig);
 }
 
 /* With memory back they come home without anybody asking for them. */
-static void test_visitors_move_in_when_there_is_room(void **state)
+static void test_buffered_records_move_in_when_there_is_room(void **state)
 {
 	(void)state;
 	static uint64_t counters[RECORDS];
@@ -268,7 +268,7 @@ static void test_visitors_move_in_when_there_is_room(void **state)
 			assert_int_equal(rig_update(&rig, key, ++counters[key]), OLTP_OK);
 		else
 			assert_int_equal(rig_read(&rig, key, 0), OLTP_OK);
-		assert_true(is_visitor(&rig, key));
+		assert_true(is_buffered(&rig, key));
 	}
 	rig_demand(&rig, 16 * MIB, 0);
 	for (int ms = 0; ms < (int)RIG_DEADLINE_MS; ms++) {
@@ -282,7 +282,7 @@ static void test_visitors_move_in_when_there_is_room(void **state)
 	assert_int_equal(stats.cold_records, 0);
 	assert_int_equal(stats.file_used_bytes, 0);
 	for (key = 0; key < RECORDS; key++)
-		assert_false(is_stub(&rig, key) || is_visitor(&rig, key));
+		assert_false(is_stub(&rig, key) || is_buffered(&rig, key));
 	assert_int_equal(rig_scan(&rig, RECORDS, counters), 0);
 	rig_close(&rig);
 }
@@ -307,8 +307,8 @@ static void test_the_last_block_is_taken(void **state)
 	rig_close(&rig);
 }
 
-/* No memory at all: visitors can be read, and written until they fill what they may have. */
-static void test_no_memory_but_for_visitors(void **state)
+/* No memory at all: records can be buffered, and written until they fill all buffers. */
+static void test_no_memory_but_for_buffered_records(void **state)
 {
 	(void)state;
 	static uint64_t counters[RECORDS];
@@ -327,7 +327,7 @@ static void test_no_memory_but_for_visitors(void **state)
 		counters[n] = !rc;
 	}
 	assert_int_equal(rc, OLTP_NO_MEMORY);
-	assert_true(n > VISITS_MAX / 2 && n <= VISITS_MAX + 1);
+	assert_true(n > BUFFERED_MAX / 2 && n <= BUFFERED_MAX + 1);
 	assert_int_equal(rig_scan(&rig, RECORDS, counters), 0);
 	rig_demand(&rig, 2 * MIB, 0);
 	for (; n < RECORDS; n++) {
@@ -345,11 +345,11 @@ int main(void)
 		cmocka_unit_test(test_what_is_used_again_moves_in),
 		cmocka_unit_test(test_what_is_written_stays_written),
 		cmocka_unit_test(test_aborted_update),
-		cmocka_unit_test(test_visitor_in_use),
+		cmocka_unit_test(test_buffered_record_in_use),
 		cmocka_unit_test(test_owner_leaves),
-		cmocka_unit_test(test_visitors_move_in_when_there_is_room),
+		cmocka_unit_test(test_buffered_records_move_in_when_there_is_room),
 		cmocka_unit_test(test_the_last_block_is_taken),
-		cmocka_unit_test(test_no_memory_but_for_visitors),
+		cmocka_unit_test(test_no_memory_but_for_buffered_records),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

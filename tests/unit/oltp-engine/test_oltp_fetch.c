@@ -123,7 +123,7 @@ static void test_what_was_read_stays_until_its_transaction_has_ended(void **stat
 	assert_int_equal(begin(&rig, 8, AT_ONCE - 1, 2), OLTP_OK);
 	wait_for(&rig, 2);
 	oltp_cold_end(rig.w, 8);
-	for (key = 100; key < 100 + 2 * VISITS_MAX; key++) {
+	for (key = 100; key < 100 + 2 * BUFFERED_MAX; key++) {
 		assert_int_equal(begin(&rig, 1, key, 1), OLTP_OK);
 		wait_for(&rig, 1);
 		assert_int_equal(attempt(&rig, key, 1), OLTP_OK);
@@ -134,7 +134,7 @@ static void test_what_was_read_stays_until_its_transaction_has_ended(void **stat
 	assert_int_equal(rig_stats(&rig).cold_reads, reads);
 	oltp_cold_end(rig.w, 7);
 	/* Used once only and held no more: it goes. */
-	for (; key < 100 + 4 * VISITS_MAX; key++) {
+	for (; key < 100 + 4 * BUFFERED_MAX; key++) {
 		assert_int_equal(begin(&rig, 1, key, 1), OLTP_OK);
 		wait_for(&rig, 1);
 		oltp_cold_end(rig.w, 1);
@@ -179,7 +179,7 @@ static void test_nobody_ends(void **state)
 	struct rig rig;
 
 	open_cold(&rig);
-	for (uint64_t key = 0; key < 3 * VISITS_MAX; key++) {
+	for (uint64_t key = 0; key < 3 * BUFFERED_MAX; key++) {
 		if (!rig_is_cold(&rig, key))
 			continue;
 		assert_int_equal(begin(&rig, (uint32_t)key % OLTP_TICKETS, key, 1), OLTP_OK);

@@ -181,14 +181,14 @@ static void test_limit_bounds_what_is_fetched(void **state)
 	rig_close(&m.rig);
 }
 
-static bool is_visitor(struct moving *m, uint64_t key)
+static bool is_buffered(struct moving *m, uint64_t key)
 {
 	struct index_ref ref;
 
 	oltp_txn_begin(m->rig.w);
 	index_find(&m->rig.table->index, key, index_hash(key), &ref);
 	oltp_txn_abort(m->rig.w);
-	return !(ref.entry & INDEX_STUB) && ref.entry & INDEX_VISITOR;
+	return !(ref.entry & INDEX_STUB) && ref.entry & INDEX_BUFFERED;
 }
 
 static void wait_file_is_unused(struct rig *rig)
@@ -198,8 +198,8 @@ static void wait_file_is_unused(struct rig *rig)
 	assert_int_equal(rig_stats(rig).file_used_bytes, 0);
 }
 
-/* Nothing is freed by that, so those that are cold become visitors as soon as blocks are full. */
-static void delete_visitors(struct moving *m, uint32_t n)
+/* Nothing is freed by that, so cold records are buffered as soon as blocks are full. */
+static void delete_buffered(struct moving *m, uint32_t n)
 {
 	uint32_t fetches, n_deleted = 0;
 
@@ -211,7 +211,7 @@ static void delete_visitors(struct moving *m, uint32_t n)
 			continue;
 		/* First not for good, then where it was read to. */
 		assert_int_equal(run_to_end(m, delete_one, &op, false, &fetches), OLTP_OK);
-		if (!is_visitor(m, key))
+		if (!is_buffered(m, key))
 			continue;
 		assert_int_equal(run_to_end(m, delete_one, &op, true, &fetches), OLTP_OK);
 		assert_int_equal(run_to_end(m, delete_one, &op, true, &fetches), OLTP_NOT_FOUND);
@@ -221,7 +221,7 @@ static void delete_visitors(struct moving *m, uint32_t n)
 	}
 }
 
-/* Wherever it is: in a block, on disk, or visiting. */
+/* Wherever it is: in a block, on disk, or buffered. */
 static void test_delete_of_cold_rows(void **state)
 {
 	(void)state;
@@ -230,7 +230,7 @@ static void test_delete_of_cold_rows(void **state)
 	struct moving m;
 
 	open_half_cold(&m);
-	delete_visitors(&m, 20);
+	delete_buffered(&m, 20);
 	for (uint64_t key = 0; key < ROWS; key++) {
 		struct row_op op = { key, 0, 0 };
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* See cold_visit.h. */
+/* See cold_buffered.h. */
 #include <stddef.h>
 #include <string.h>
 
-#include "cold_visit.h"
+#include "cold_buffered.h"
 #include "oltp-engine/src/txn/lost.h"
 
 _Static_assert(offsetof(struct record, lock) == offsetof(struct cold_head, check) &&
@@ -11,22 +11,22 @@ _Static_assert(offsetof(struct record, lock) == offsetof(struct cold_head, check
 	       offsetof(struct record, data) == sizeof(struct cold_head),
 	       "what is on disk becomes a record by setting its lock");
 
-void cold_visit_note(struct record *record, bool exclusive)
+void buffered_used(struct record *record, bool exclusive)
 {
-	struct cold_visit *visit = cold_visit_of(record);
+	struct buffered *buffered = buffered_of(record);
 
 	/* Readers share it: what is known already is not written again. */
-	if (atomic_load_explicit(&visit->uses, memory_order_relaxed) < COLD_VISIT_USES)
-		atomic_fetch_add_explicit(&visit->uses, 1, memory_order_relaxed);
+	if (atomic_load_explicit(&buffered->uses, memory_order_relaxed) < BUFFERED_USES_MAX)
+		atomic_fetch_add_explicit(&buffered->uses, 1, memory_order_relaxed);
 	if (exclusive)
-		atomic_store_explicit(&visit->is_written, true, memory_order_relaxed);
+		atomic_store_explicit(&buffered->is_written, true, memory_order_relaxed);
 }
 
-bool cold_visit_begin(struct index_ref *ref, struct record *record, uint64_t stamp)
+bool buffered_install(struct index_ref *ref, struct record *record, uint64_t stamp)
 {
-	uint64_t to = (uint64_t)(uintptr_t)record | INDEX_VISITOR;
+	uint64_t to = (uint64_t)(uintptr_t)record | INDEX_BUFFERED;
 
-	*cold_visit_of(record) = (struct cold_visit){ .stub = ref->entry };
+	*buffered_of(record) = (struct buffered){ .stub = ref->entry };
 	atomic_store_explicit(&record->lock, stamp, memory_order_relaxed);
 	if (!index_stub_replace(ref, to))
 		return false;
@@ -34,9 +34,9 @@ bool cold_visit_begin(struct index_ref *ref, struct record *record, uint64_t sta
 	return true;
 }
 
-void cold_visit_forget(struct cold *cold, struct record *record)
+void buffered_deleted(struct cold *cold, struct record *record)
 {
-	struct cold_block *block = cold_stub_block(cold, cold_visit_of(record)->stub);
+	struct cold_block *block = cold_stub_block(cold, buffered_of(record)->stub);
 
 	atomic_fetch_sub_explicit(&cold->counters.records, 1, memory_order_relaxed);
 	cold_block_unlive(cold, block, 1);
@@ -46,7 +46,7 @@ void cold_visit_forget(struct cold *cold, struct record *record)
 static bool settle(struct cold *cold, struct record *record, const struct index_ref *ref,
 		   uint32_t node, uint64_t ts, uint64_t stamp)
 {
-	struct cold_block *block = cold_stub_block(cold, cold_visit_of(record)->stub);
+	struct cold_block *block = cold_stub_block(cold, buffered_of(record)->stub);
 	struct oltp_table *table = block->table;
 	struct record *copy = storage_slot_alloc(&cold->engine->storage, table, node, ts);
 
@@ -63,10 +63,10 @@ static bool settle(struct cold *cold, struct record *record, const struct index_
 	return true;
 }
 
-bool cold_visit_end(struct cold *cold, struct record *record, const struct index_ref *ref,
-		    uint32_t node, uint64_t ts, bool is_wanted)
+bool buffered_release(struct cold *cold, struct record *record, const struct index_ref *ref,
+		      uint32_t node, uint64_t ts, bool is_wanted)
 {
-	const struct cold_visit *visit = cold_visit_of(record);
+	const struct buffered *buffered = buffered_of(record);
 	bool is_written, has_ended = true;
 	uint64_t seen, stamp;
 
@@ -75,13 +75,14 @@ bool cold_visit_end(struct cold *cold, struct record *record, const struct index
 	stamp = lock_stamp(seen);
 	if (index_ref_is_live(ref)) {
 		/* The lock was taken after the last writer had noted itself and released it. */
-		is_written = atomic_load_explicit(&visit->is_written, memory_order_relaxed);
-		is_wanted |= is_written || atomic_load_explicit(&visit->uses, memory_order_relaxed)
-						   == COLD_VISIT_USES;
+		is_written = atomic_load_explicit(&buffered->is_written, memory_order_relaxed);
+		is_wanted |= is_written ||
+			     atomic_load_explicit(&buffered->uses, memory_order_relaxed) ==
+				     BUFFERED_USES_MAX;
 		if (!is_wanted || !settle(cold, record, ref, node, ts, stamp)) {
 			has_ended = !is_written;
 			if (has_ended)
-				index_ref_move(ref, visit->stub & INDEX_ADDR_MASK);
+				index_ref_move(ref, buffered->stub & INDEX_ADDR_MASK);
 		}
 	}
 	lock_release_exclusive(&record->lock, stamp);
