@@ -7,7 +7,7 @@ OLTP_SRC := $(addprefix oltp-engine/src/base/,checksum.c epoch.c hist.c mem.c) \
 	$(addprefix oltp-engine/src/io/,cold_io.c log_io_real.c) \
 	$(addprefix oltp-engine/src/index/,index.c node_pool.c tree.c) \
 	$(addprefix oltp-engine/src/storage/,lock.c room.c slots.c storage.c) \
-	$(addprefix oltp-engine/src/txn/,lost.c node_set.c ordered.c txn.c txn_rows.c txn_scan.c \
+	$(addprefix oltp-engine/src/txn/,node_set.c ordered.c revoked.c txn.c txn_rows.c txn_scan.c \
 		worker.c) \
 	$(addprefix oltp-engine/src/log/,log.c log_append.c log_buffer.c log_decode.c log_files.c \
 		log_thread.c) \

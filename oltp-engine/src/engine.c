@@ -16,8 +16,8 @@
 #include "oltp-engine/src/memory/manager.h"
 #include "oltp-engine/src/recovery/checkpoint.h"
 #include "oltp-engine/src/txn/engine.h"
-#include "oltp-engine/src/txn/lost.h"
 #include "oltp-engine/src/txn/ordered.h"
+#include "oltp-engine/src/txn/revoked.h"
 
 #define TXN_RECORDS_DEFAULT	128u
 #define TXN_UNDO_DEFAULT	(64u << 10)
@@ -116,7 +116,7 @@ void oltp_engine_close(struct oltp_engine *engine)
 		table_destroy(engine->tables[i]);
 	storage_finish(&engine->storage);
 	room_finish(&engine->room);
-	lost_finish(engine);
+	revoked_finish(engine);
 	cold_destroy(engine->cold);
 	node_pool_finish(&engine->leaves);
 	node_pool_finish(&engine->inners);

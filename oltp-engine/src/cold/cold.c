@@ -8,7 +8,7 @@
 #include "fetch.h"
 #include "oltp-engine/src/base/checksum.h"
 #include "oltp-engine/src/txn/engine.h"
-#include "oltp-engine/src/txn/lost.h"
+#include "oltp-engine/src/txn/revoked.h"
 
 /*
  * Extents: one to write to, and another for the case that what was to be emptied did not get empty,
@@ -388,7 +388,7 @@ int cold_merge(struct cold *cold, const struct index_ref *ref, uint32_t slot, co
 		storage_slot_free(storage, record);
 		return -EALREADY;
 	}
-	lost_note_move(cold->engine, record);
+	revoked_check_move(cold->engine, record);
 	lock_release_exclusive(&record->lock, stamp);
 	cold_count_merged(cold, block);
 	return 0;

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "cold_buffered.h"
-#include "oltp-engine/src/txn/lost.h"
+#include "oltp-engine/src/txn/revoked.h"
 
 _Static_assert(offsetof(struct record, lock) == offsetof(struct cold_head, check) &&
 	       offsetof(struct record, key) == offsetof(struct cold_head, key) &&
@@ -57,7 +57,7 @@ static bool settle(struct cold *cold, struct record *record, const struct index_
 			      memory_order_relaxed);
 	memcpy(copy->data, record->data, table->record_bytes);
 	index_ref_move(ref, (uint64_t)(uintptr_t)copy);
-	lost_note_move(cold->engine, copy);
+	revoked_check_move(cold->engine, copy);
 	lock_release_exclusive(&copy->lock, stamp);
 	cold_count_merged(cold, block);
 	return true;

@@ -303,7 +303,7 @@ static int start_wanted(struct fetcher *f, const struct cold_want *want, uint32_
 
 	/* In memory by now, or never there, or lost: the transaction will see. */
 	if (index_find(&want->table->index, want->key, want->hash, &ref) || !ref.entry ||
-	    (ref.entry & INDEX_ADDR_MASK) == INDEX_LOST)
+	    (ref.entry & INDEX_ADDR_MASK) == INDEX_REVOKED)
 		return 0;
 	if (!cold_pin(f->cold, &ref))
 		return 0;

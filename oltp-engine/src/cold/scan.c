@@ -33,7 +33,7 @@ struct scan {
 	struct cold_io io;
 	bool has_io;
 	int rc;				/* what fn returned */
-	uint64_t n_unread, n_lost;
+	uint64_t n_unread, n_revoked;
 	struct scan_read *free;
 	struct scan_read reads[READS];
 };
@@ -116,8 +116,8 @@ static bool show_record(struct scan *scan, const struct index_ref *ref)
 				  atomic_load_explicit(&record->key, memory_order_relaxed),
 				  record->data);
 
-		if (block && block->state == BLOCK_LOST)
-			scan->n_lost++;
+		if (block && block->state == BLOCK_REVOKED)
+			scan->n_revoked++;
 		scan->rc = rc;
 	}
 	lock_release_shared(&record->lock, stamp);
@@ -130,8 +130,8 @@ static int show_slot(void *ctx, const struct index_ref *found)
 	struct scan *scan = ctx;
 
 	while (ref.entry) {
-		if ((ref.entry & INDEX_ADDR_MASK) == INDEX_LOST) {
-			scan->n_lost++;
+		if ((ref.entry & INDEX_ADDR_MASK) == INDEX_REVOKED) {
+			scan->n_revoked++;
 			return 0;
 		}
 		if (!(ref.entry & INDEX_STUB)) {
@@ -195,7 +195,7 @@ int table_scan(struct oltp_table *table,
 	rc = walk(scan);
 	if (!rc && scan->n_unread)
 		rc = -EIO;
-	if (!rc && scan->n_lost)
+	if (!rc && scan->n_revoked)
 		rc = -EOWNERDEAD;
 	if (scan->has_io)
 		cold_io_finish(&scan->io);

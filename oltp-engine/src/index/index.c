@@ -83,7 +83,7 @@ struct record *index_find(const struct index *index, uint64_t key, uint64_t hash
 			  struct index_ref *ret_ref)
 {
 	struct index_bucket *bucket = index_bucket_of(index, hash);
-	struct index_ref lost = { NULL, 0 };
+	struct index_ref revoked = { NULL, 0 };
 
 	while (bucket) {
 		for (uint32_t match = index_bucket_match(bucket, hash); match; match &= match - 1) {
@@ -97,8 +97,8 @@ struct record *index_find(const struct index *index, uint64_t key, uint64_t hash
 			ret_ref->slot = slot;
 			ret_ref->entry = entry;
 			if (unlikely(entry & INDEX_STUB)) {
-				if ((entry & INDEX_ADDR_MASK) == INDEX_LOST)
-					lost = *ret_ref;
+				if ((entry & INDEX_ADDR_MASK) == INDEX_REVOKED)
+					revoked = *ret_ref;
 				else if (stub_fits(index, entry, key))
 					return NULL;
 				continue;
@@ -110,7 +110,7 @@ struct record *index_find(const struct index *index, uint64_t key, uint64_t hash
 		/* Pairs with the release in index_insert that hung the bucket in. */
 		bucket = link_next(atomic_load_explicit(&bucket->link, memory_order_acquire));
 	}
-	*ret_ref = lost;
+	*ret_ref = revoked;
 	return NULL;
 }
 

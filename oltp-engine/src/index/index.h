@@ -55,7 +55,7 @@ _Static_assert(sizeof(struct index_bucket) == 64, "a bucket is a cache line");
 /* Of an address, not of a stub. */
 #define INDEX_BUFFERED		2ull
 /* The record was in memory that is gone; its key is not known any more. */
-#define INDEX_LOST		INDEX_ADDR_MASK
+#define INDEX_REVOKED		INDEX_ADDR_MASK
 
 struct index {
 	struct index_bucket *buckets;
@@ -140,8 +140,8 @@ static inline void *index_guess(const struct index *index, uint64_t hash)
 
 /*
  * NULL: there is no record in memory, and *ret_ref says what there is: a stub, or nothing (entry
- * 0). A lost record's stub is returned only if nothing else fits; it may have been another key's.
- * Call in an announced epoch.
+ * 0). A revoked record's stub is returned only if nothing else fits; it may have been another
+ * key's. Call in an announced epoch.
  */
 struct record *index_find(const struct index *index, uint64_t key, uint64_t hash,
 			  struct index_ref *ret_ref);

@@ -44,7 +44,7 @@ enum log_state log_state(const struct log *log);
 bool log_is_commit(const struct log *log);
 
 /* Whoever waits for an epoch otherwise than by log_wait says so after each commit. */
-void log_nudge(struct log *log);
+void log_wake(struct log *log);
 
 /* The epoch that is open is closed now, without waiting for the interval to end. */
 void log_call(struct log *log);

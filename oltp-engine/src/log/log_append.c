@@ -8,7 +8,7 @@
 #include "log_private.h"
 #include "oltp-engine/src/base/span_copy.h"
 #include "oltp-engine/src/txn/engine.h"
-#include "oltp-engine/src/txn/lost.h"
+#include "oltp-engine/src/txn/revoked.h"
 
 #define SPANS_MAX	UINT16_MAX	/* of one operation */
 
@@ -201,7 +201,7 @@ static bool entry_put(const struct oltp_worker *worker, struct log_buffer *buffe
 	at = put_updates(worker, at, &n_ops);
 	/* Memory may have been taken since it was asked last: zeroes may have been copied. */
 	atomic_signal_fence(memory_order_seq_cst);
-	if (lost_was_accessed(worker))
+	if (revoked_was_accessed(worker))
 		return false;
 	if (unlikely(!n_ops))
 		return true;
@@ -240,6 +240,6 @@ enum oltp_rc log_append(struct oltp_worker *worker)
 			return OLTP_LOST;
 		}
 	} while (unlikely(!entry_end(buffer)));
-	log_nudge(log);
+	log_wake(log);
 	return OLTP_OK;
 }

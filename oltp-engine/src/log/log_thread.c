@@ -41,7 +41,7 @@ void log_call(struct log *log)
 	pthread_mutex_unlock(&log->lock);
 }
 
-void log_nudge(struct log *log)
+void log_wake(struct log *log)
 {
 	if (unlikely(atomic_load_explicit(&log->is_idle, memory_order_relaxed)))
 		log_call(log);
@@ -312,7 +312,7 @@ int log_wait(struct log *log, uint64_t epoch, uint64_t deadline_ns)
 	if (verdict)
 		return verdict < 0 ? verdict : 0;
 	/* Whoever knows the epoch sees whether the thread sleeps (set_idle). */
-	log_nudge(log);
+	log_wake(log);
 	pthread_mutex_lock(&log->lock);
 	log->n_waiters++;
 	while (!(verdict = wait_verdict(log, epoch))) {

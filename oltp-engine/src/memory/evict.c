@@ -84,8 +84,8 @@ static bool find_slot(struct oltp_table *table, struct record *record, struct in
 	found = index_find(&table->index, key, index_hash(key), ret_ref);
 	engine_leave(table->engine);
 	return found == record &&
-	       /* Of a lost one, what was copied and the key itself may be what replaced it. */
-	       storage_block_of(&table->engine->storage, record)->state != BLOCK_LOST;
+	       /* Of a revoked one, what was copied and the key itself may be what replaced it. */
+	       storage_block_of(&table->engine->storage, record)->state != BLOCK_REVOKED;
 }
 
 /* Points the index to what was written, where nobody has been since. */

@@ -7,7 +7,7 @@
 #include "manager.h"
 #include "oltp-engine/src/cold/cold_buffered.h"
 #include "oltp-engine/src/cold/fetch.h"
-#include "oltp-engine/src/txn/lost.h"
+#include "oltp-engine/src/txn/revoked.h"
 
 /* How finely the time of a record's last use is known. */
 #define TICK_NS			20000000ull
@@ -341,7 +341,7 @@ static void *manager_main(void *arg)
 			tick(m);
 			tick_ns = manager_now_ns() + TICK_NS;
 		}
-		lost_sweep(m->engine);
+		revoked_sweep(m->engine);
 		for (uint32_t node = 0; node < OLTP_NODES_MAX; node++)
 			is_busy |= answer_demand(m, node);
 		if (room_take_wanted(&m->engine->room))

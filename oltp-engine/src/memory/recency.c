@@ -6,7 +6,7 @@
 #include "manager.h"
 #include "oltp-engine/src/cold/reread.h"
 #include "oltp-engine/src/txn/engine.h"
-#include "oltp-engine/src/txn/lost.h"
+#include "oltp-engine/src/txn/revoked.h"
 #include "recency.h"
 
 /* In so many turns all buckets are looked through for newcomers, and their number is set anew. */
@@ -79,11 +79,11 @@ static bool entry_is(const struct oltp_table *table, uint64_t entry, uint64_t ke
 	if (!entry)
 		return false;
 	if (entry & INDEX_STUB)
-		return (entry & INDEX_ADDR_MASK) != INDEX_LOST && table->index.stub_has_key &&
+		return (entry & INDEX_ADDR_MASK) != INDEX_REVOKED && table->index.stub_has_key &&
 		       table->index.stub_has_key(table->index.stub_ctx, entry, key);
-	/* In this order: see lost_is_record. */
+	/* In this order: see revoked_is_record. */
 	return atomic_load_explicit(&index_record(entry)->key, memory_order_relaxed) == key &&
-	       !lost_is_record(table->engine, index_record(entry));
+	       !revoked_is_record(table->engine, index_record(entry));
 }
 
 static bool is_resident(uint64_t entry)
@@ -156,7 +156,7 @@ static int member_add(void *ctx, const struct index_ref *ref)
 	uint64_t key, stamp;
 	uint16_t i = s->free;
 
-	if (is_member(s, new->bucket, ref->slot) || (ref->entry & INDEX_ADDR_MASK) == INDEX_LOST)
+	if (is_member(s, new->bucket, ref->slot) || (ref->entry & INDEX_ADDR_MASK) == INDEX_REVOKED)
 		return 0;
 	key = key_of(engine, ref->entry);
 	if (!entry_is(new->table, ref->entry, key))

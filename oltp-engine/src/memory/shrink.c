@@ -392,12 +392,12 @@ static uint64_t movable_bytes(struct shrink *s)
 	return blocks * OLTP_MEM_BLOCK_BYTES;
 }
 
-/* What goes if all that comes before it was not enough. */
-enum shrink_zeal {
-	ZEAL_OLD,		/* records unused for long, of tables with several blocks */
-	ZEAL_ANY_AGE,
-	ZEAL_LAST_BLOCKS,	/* of a table; of any age */
-	ZEAL_END,
+/* How far a pass goes: the next one of these if the one before it did not free enough. */
+enum shrink_effort {
+	EFFORT_OLD_RECORDS,		/* records unused for long, of tables with several blocks */
+	EFFORT_ANY_AGE,
+	EFFORT_LAST_BLOCKS,	/* of a table; of any age */
+	EFFORT_END,
 };
 
 /*
@@ -405,8 +405,8 @@ enum shrink_zeal {
  * used now; *ret_moved: records that went.
  */
 static uint64_t shrink_pass(struct shrink *s, struct round *round, uint32_t node, uint64_t bytes,
-			    bool keeps, bool is_cut, enum shrink_zeal zeal, uint64_t deadline_ns,
-			    uint64_t *ret_moved)
+			    bool keeps, bool is_cut, enum shrink_effort effort,
+			    uint64_t deadline_ns, uint64_t *ret_moved)
 {
 	uint64_t threshold = ANY_AGE, given = 0;
 	struct block **blocks;
@@ -414,9 +414,9 @@ static uint64_t shrink_pass(struct shrink *s, struct round *round, uint32_t node
 	size_t n;
 
 	*ret_moved = 0;
-	if (list_candidates(s, node, zeal >= ZEAL_LAST_BLOCKS, &blocks, &n))
+	if (list_candidates(s, node, effort >= EFFORT_LAST_BLOCKS, &blocks, &n))
 		return 0;
-	if (zeal < ZEAL_ANY_AGE && n) {
+	if (effort < EFFORT_ANY_AGE && n) {
 		share = SHARE_MARGIN * (double)bytes / (double)(n * OLTP_MEM_BLOCK_BYTES);
 		threshold = sample_threshold(s, blocks, n,
 					     share > SHARE_MIN ? share : SHARE_MIN);
@@ -511,18 +511,18 @@ static uint64_t shrink(struct shrink *s, uint32_t node, uint64_t bytes, bool kee
 		       uint64_t deadline_ns)
 {
 	struct round *round = malloc(sizeof(*round));
-	enum shrink_zeal zeal = ZEAL_OLD;
+	enum shrink_effort effort = EFFORT_OLD_RECORDS;
 	uint64_t given = 0, moved;
 	bool is_cut;
 
 	if (!round)
 		return 0;
 	evict_begin(s->evict);
-	while (given < bytes && !is_late(s, deadline_ns) && zeal < ZEAL_END) {
+	while (given < bytes && !is_late(s, deadline_ns) && effort < EFFORT_END) {
 		is_cut = evict_worthless(s, node, bytes - given, deadline_ns);
-		given += shrink_pass(s, round, node, bytes - given, keeps, is_cut, zeal,
+		given += shrink_pass(s, round, node, bytes - given, keeps, is_cut, effort,
 				     deadline_ns, &moved);
-		zeal += !moved;
+		effort += !moved;
 	}
 	free(round);
 	return given;

@@ -155,7 +155,7 @@ static void note_commit(struct pool_worker *pw, uint64_t start_ns)
 
 	if (pw->acks) {
 		acks_push(pw->acks, oltp_worker_epoch(pw->worker), start_ns);
-		log_nudge(pw->pool->engine->log);
+		log_wake(pw->pool->engine->log);
 		acknowledge(pw);
 		return;
 	}

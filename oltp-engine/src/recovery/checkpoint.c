@@ -406,7 +406,7 @@ static void restore(struct checkpointer *checkpointer)
 
 	figures->is_running = true;
 	pthread_mutex_unlock(&checkpointer->lock);
-	rc = restore_lost(checkpointer->engine, &checkpointer->restoring, &took_ns);
+	rc = restore_revoked(checkpointer->engine, &checkpointer->restoring, &took_ns);
 	pthread_mutex_lock(&checkpointer->lock);
 	figures->is_running = false;
 	figures->restores += !rc;

@@ -14,7 +14,7 @@
  *
  * Records that are on disk are read from there, and stay there. A walk that missed any (they could
  * not be read, or were in memory that the host took) makes no checkpoint: the one before it and the
- * log have them. Those that were lost with their memory the same thread brings back from there
+ * log have them. Revoked records the same thread brings back from there
  * (restore.h), and then makes the checkpoint.
  */
 #ifndef OLTP_CHECKPOINT_H

@@ -9,7 +9,7 @@
 #include "oltp-engine/src/log/log.h"
 #include "oltp-engine/src/log/log_format.h"
 #include "oltp-engine/src/txn/engine.h"
-#include "oltp-engine/src/txn/lost.h"
+#include "oltp-engine/src/txn/revoked.h"
 #include "oltp-engine/src/txn/txn.h"
 #include "recover_read.h"
 #include "restore.h"
@@ -216,7 +216,7 @@ static int wait_swept(struct restore *r)
 
 	for (;; wait_some()) {
 		if (!engine->manager)
-			lost_sweep(engine);
+			revoked_sweep(engine);
 		r->revokes = atomic_load_explicit(&engine->revokes_swept, memory_order_acquire);
 		rc = check(r);
 		if (rc != -EAGAIN)
@@ -257,7 +257,7 @@ static uint64_t missing_bytes(const struct restore *r)
 	uint64_t bytes = 0;
 
 	for (uint32_t i = 0; i < tables_count(engine); i++)
-		bytes += lost_count(engine->tables[i]) * row_bytes(engine->tables[i]);
+		bytes += revoked_count(engine->tables[i]) * row_bytes(engine->tables[i]);
 	return bytes;
 }
 
@@ -266,14 +266,14 @@ static int look(struct restore *r, struct oltp_table *table, uint64_t key)
 {
 	struct epoch *epoch = &r->engine->epoch;
 	uint64_t hash = index_hash(key);
-	enum lost_look is;
+	enum revoked_look is;
 
 	if ((hash >> 16) % r->n_parts != r->part)
 		return 0;
 	epoch_enter(epoch, &r->worker->announced, epoch_now(epoch));
-	is = lost_look(table, key, hash);
+	is = revoked_look(table, key, hash);
 	epoch_leave(&r->worker->announced);
-	return is == LOST_NOT_KNOWN ? -EAGAIN : is == LOST_IS;
+	return is == REVOKED_NOT_KNOWN ? -EAGAIN : is == REVOKED_YES;
 }
 
 static int sink_put(void *ctx, struct oltp_table *table, uint64_t key, const void *row)
@@ -362,7 +362,7 @@ static int put_back(struct restore *r, const struct restore_row *row)
 	if (rc)
 		return rc;
 	memcpy(record->data, row->data, row->table->record_bytes);
-	is_back = lost_replace(row->table, record, row->key);
+	is_back = revoked_replace(row->table, record, row->key);
 	if (is_back)
 		lock_release_exclusive(&record->lock, worker->stamp);
 	else
@@ -422,7 +422,8 @@ static int worker_make(struct restore *r)
 	return 0;
 }
 
-int restore_lost(struct oltp_engine *engine, struct restore_progress *progress, uint64_t *ret_ns)
+int restore_revoked(struct oltp_engine *engine, struct restore_progress *progress,
+		    uint64_t *ret_ns)
 {
 	struct restore r = { .engine = engine, .progress = progress };
 	uint64_t start_ns = clock_ns(CLOCK_MONOTONIC), since_ns;
@@ -438,7 +439,7 @@ int restore_lost(struct oltp_engine *engine, struct restore_progress *progress, 
 	atomic_store_explicit(&progress->lacks_room, false, memory_order_relaxed);
 	if (rc)
 		return rc;
-	since_ns = atomic_exchange_explicit(&engine->lost_since_ns, 0, memory_order_relaxed);
+	since_ns = atomic_exchange_explicit(&engine->revoked_since_ns, 0, memory_order_relaxed);
 	*ret_ns = clock_ns(CLOCK_MONOTONIC) - (since_ns ?: start_ns);
 	atomic_store_explicit(&engine->revokes_restored, r.revokes, memory_order_release);
 	return 0;

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Bringing back what was lost with memory that was taken by force, while transactions run. Where a
- * record was, the index says INDEX_LOST (lost.h), which hides its key, but not its hash. The rows
- * that are missing are what checkpoint and log have and the index has not:
+ * Bringing back records whose memory was revoked (taken by force), while transactions run. Where a
+ * record was, the index says INDEX_REVOKED (revoked.h), which hides its key, but not its hash. The
+ * rows that are missing are what checkpoint and log have and the index has not:
  *
- *   1. All that was taken is dealt with (lost.h), and every transaction has ended that began before
- *      that. Nothing changes a lost row from now on: who asks for it is told OLTP_LOST, and so is
- *      who would add or delete a key that looks like a lost one (the same bucket and tag). What
- *      those transactions committed is in the log; once that is on disk the log is read up to
- *      there, and no further (end_group).
- *   2. Checkpoint and log are read as a recovery reads them (recover_read.h). Of keys that look
- *      like a lost one and are not in the index all is kept that is said (restore.c); the last
- *      of it is the row. A key that is in the index stays there (1), so nothing is kept of it.
- *   3. Each row gets a record again, and the index that in place of an INDEX_LOST. If there is no
- *      room for it others go to disk, or it is waited for. Ordered indexes still have the row.
+ *   1. All that was taken is dealt with (revoked.h), and every transaction has ended that began
+ *      before that. Nothing changes a revoked row from now on: a transaction that asks for it, or
+ *      that would add or delete a key that looks like a revoked one (the same bucket and tag), is
+ *      told OLTP_LOST. What transactions committed before is in the log; once that is on disk the
+ *      log is read up to there, and no further (end_group).
+ *   2. Checkpoint and log are read as a recovery reads them (recover_read.h). Whatever they say of
+ *      keys that look like a revoked one and are not in the index is kept (restore.c); the last of
+ *      it is the row. A key that is in the index stays there (1), so nothing is kept of it.
+ *   3. Each row gets a record again, and the index points to it in place of an INDEX_REVOKED. If
+ *      there is no room for it, others go to disk, or it waits. Ordered indexes still have the row.
  *
  * If more is taken meanwhile, all is done again for what is still missing then. In step 3 rows are
  * whole already: they are put back all the same, or are found missing the next time.
@@ -49,6 +49,7 @@ struct restore_progress {
  * -EUCLEAN (files are damaged, or do not have all that is missing), -ENOMEM, -ENOSPC (no worker
  * free), those of files and of the log. What was put back by then is there.
  */
-int restore_lost(struct oltp_engine *engine, struct restore_progress *progress, uint64_t *ret_ns);
+int restore_revoked(struct oltp_engine *engine, struct restore_progress *progress,
+		    uint64_t *ret_ns);
 
 #endif

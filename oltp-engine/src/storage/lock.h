@@ -79,7 +79,7 @@ static inline struct lock_slot *lock_book_slot(struct lock_book *book, uint64_t 
 /* There is a worker of this number. Callers exclude each other. */
 void lock_book_enter(struct lock_book *book, uint32_t number);
 
-/* Called again and again while the transaction is in the way, see lock_slot_heal. */
+/* Called again and again while the transaction is in the way, see lock_slot_clear_wound. */
 static inline void lock_book_wound(struct lock_book *book, uint64_t ts)
 {
 	struct lock_slot *slot = lock_book_slot(book, ts);
@@ -98,7 +98,7 @@ static inline bool lock_slot_is_wounded(const struct lock_slot *slot, uint64_t t
  * before, wounded or not. Nothing is lost: whoever finds it in the way wounds it again. One who
  * found the former in the way, and is only now about to say so, still costs one needless conflict.
  */
-static inline void lock_slot_heal(struct lock_slot *slot)
+static inline void lock_slot_clear_wound(struct lock_slot *slot)
 {
 	if (unlikely(atomic_load_explicit(&slot->wounded, memory_order_relaxed)))
 		atomic_store_explicit(&slot->wounded, 0, memory_order_relaxed);

@@ -27,7 +27,7 @@ static struct slab *slab_of(const struct block *block)
 	return &block->table->slabs[block->node][block->part];
 }
 
-/* False: it is not what it was; the host may take a block at any moment (lost.h). */
+/* False: it is not what it was; the host may take a block at any moment (revoked.h). */
 static bool change_state(struct block *block, enum block_state from, enum block_state to)
 {
 	return atomic_compare_exchange_strong_explicit(&block->state, &from, to,
@@ -122,7 +122,7 @@ static struct record *slab_alloc(struct slab *slab, uint64_t ts)
 	for (struct block *block = slab->partial, *next; block && !record; block = next) {
 		next = block->next;
 		/* Lost since: whoever frees up its slots takes it off. */
-		if (block->state == BLOCK_LOST)
+		if (block->state == BLOCK_REVOKED)
 			continue;
 		record = block_alloc(block, ts);
 		if (!record)

@@ -39,7 +39,7 @@ void storage_finish(struct storage *storage)
 	for (size_t i = 0; i < storage->n_blocks; i++) {
 		struct block *block = storage->blocks[i];
 
-		if (block->state != BLOCK_LOST)
+		if (block->state != BLOCK_REVOKED)
 			provider_release(storage, block->addr, OLTP_MEM_BLOCK_BYTES);
 		free(block->used);
 		free(block);
@@ -163,7 +163,7 @@ static struct block *unused_pop(struct node_memory *memory)
 {
 	struct block **at = &memory->unused, *block;
 
-	while (*at && (*at)->state == BLOCK_LOST)
+	while (*at && (*at)->state == BLOCK_REVOKED)
 		at = &(*at)->next;
 	block = *at;
 	if (block)
@@ -308,7 +308,7 @@ uint64_t storage_release_unused(struct storage *storage, uint32_t node, uint64_t
 	return released;
 }
 
-uint64_t storage_forget_lost(struct storage *storage)
+uint64_t storage_forget_revoked(struct storage *storage)
 {
 	uint64_t bytes = 0;
 
@@ -318,7 +318,7 @@ uint64_t storage_forget_lost(struct storage *storage)
 		struct node_memory *memory = &storage->nodes[block->node];
 		struct block **at = &memory->unused;
 
-		if (block->state != BLOCK_LOST || block->is_forgotten)
+		if (block->state != BLOCK_REVOKED || block->is_forgotten)
 			continue;
 		bytes += OLTP_MEM_BLOCK_BYTES;
 		memory->held_bytes -= OLTP_MEM_BLOCK_BYTES;
@@ -358,7 +358,7 @@ int storage_blocks_list(struct storage *storage, struct block ***ret_blocks, siz
 	pthread_mutex_lock(&storage->lock);
 	blocks = malloc((storage->n_blocks + 1) * sizeof(*blocks));
 	for (size_t i = 0; blocks && i < storage->n_blocks; i++) {
-		if (storage->blocks[i]->table && storage->blocks[i]->state != BLOCK_LOST)
+		if (storage->blocks[i]->table && storage->blocks[i]->state != BLOCK_REVOKED)
 			blocks[n++] = storage->blocks[i];
 	}
 	pthread_mutex_unlock(&storage->lock);

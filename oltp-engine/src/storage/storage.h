@@ -10,7 +10,7 @@
  *	UNUSED		storage_block_take -> OPEN; storage_release_unused -> (given back)
  *	OPEN		storage_block_close -> CLOSED
  *	CLOSED		storage_block_reopen -> OPEN; storage_block_retire -> UNUSED
- *	LOST		the host took it; stays so until the engine is closed
+ *	REVOKED		the host took it; stays so until the engine is closed
  *
  * Invariants:
  *   S1  Slots are handed out from OPEN blocks only.
@@ -43,7 +43,7 @@ enum block_state {
 	BLOCK_UNUSED,
 	BLOCK_OPEN,
 	BLOCK_CLOSED,
-	BLOCK_LOST,
+	BLOCK_REVOKED,
 };
 
 struct block {
@@ -58,7 +58,7 @@ struct block {
 	uint32_t n_free;		/* what the slab counts of it: 0 unless OPEN */
 	uint32_t first_word;		/* of used: no free slot in a word before it */
 	bool is_partial;		/* in the slab's list: OPEN, with free slots */
-	bool is_forgotten;		/* LOST; neither it nor its records are counted */
+	bool is_forgotten;		/* REVOKED; neither it nor its records are counted */
 	bool is_dirty;			/* was in use before: lock words are anything */
 	struct block *next, *prev;	/* of the slab's or the unused list */
 	uint64_t *used;			/* a bit per slot */
@@ -135,7 +135,7 @@ struct block *storage_block_take(struct storage *storage, struct oltp_table *tab
 				 uint32_t wanted, uint32_t part);
 void storage_block_drop(struct storage *storage, struct block *block);
 
-/* For storage.c: a LOST block has no room and no records any more. */
+/* For storage.c: a REVOKED block has no room and no records any more. */
 void storage_block_forget(struct block *block);
 
 /* The block that an address is in. */
@@ -172,8 +172,8 @@ bool storage_block_retire(struct storage *storage, struct block *block);
 /* Unused blocks of the node back to the provider, at most bytes; returns how many bytes. */
 uint64_t storage_release_unused(struct storage *storage, uint32_t node, uint64_t bytes);
 
-/* Takes blocks that were marked LOST out of the books. Returns how many bytes. */
-uint64_t storage_forget_lost(struct storage *storage);
+/* Takes blocks that were marked REVOKED out of the books. Returns how many bytes. */
+uint64_t storage_forget_revoked(struct storage *storage);
 
 /* A copy of the list of blocks that hold records, for free(). Errors: -ENOMEM. */
 int storage_blocks_list(struct storage *storage, struct block ***ret_blocks, size_t *ret_n);

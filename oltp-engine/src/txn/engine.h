@@ -68,13 +68,13 @@ struct oltp_engine {
 	bool is_recovered;	/* that was tried */
 	struct manager *manager;	/* NULL: memory does not move */
 	_Atomic uint64_t manager_announced;	/* see epoch.h */
-	_Atomic uint64_t revokes;	/* times that blocks were lost */
+	_Atomic uint64_t revokes;	/* times that blocks were revoked */
 	_Atomic uint64_t revokes_swept;	/* those that the index knows of; written by the manager */
 	/* Those whose records are all back; written by the checkpoint's thread. */
 	_Atomic uint64_t revokes_restored;
 	/* CLOCK_MONOTONIC: since when any are missing; 0: not known. */
-	_Atomic uint64_t lost_since_ns;
-	_Atomic uint64_t lost_records, lost_bytes;
+	_Atomic uint64_t revoked_since_ns;
+	_Atomic uint64_t revoked_records, revoked_bytes;
 	struct oltp_table *tables[OLTP_TABLES_MAX];
 	_Atomic uint32_t n_tables;	/* see tables_count */
 	pthread_mutex_t lock;	/* to add a table, and everything below */

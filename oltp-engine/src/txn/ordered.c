@@ -2,9 +2,9 @@
 /* See ordered.h. */
 #include <errno.h>
 
-#include "lost.h"
 #include "node_set.h"
 #include "ordered.h"
+#include "revoked.h"
 #include "txn.h"
 
 enum oltp_rc ordered_insert(struct oltp_worker *worker, struct oltp_table *table,
@@ -48,7 +48,7 @@ void ordered_remove(struct oltp_table *table, const struct record *record, const
 			   tree_key_equal(keys[i], ordered_key(index, primary_key, except));
 	}
 	/* Asked last: up to here it was not, so the keys are true. */
-	if (lost_is_record(table->engine, record))
+	if (revoked_is_record(table->engine, record))
 		return;
 	for (uint32_t i = 0; i < table->n_ordered; i++) {
 		if (!stays[i])

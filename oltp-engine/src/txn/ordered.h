@@ -41,7 +41,7 @@ enum oltp_rc ordered_insert(struct oltp_worker *worker, struct oltp_table *table
 
 /*
  * Out of all: what a row with these bytes, which is in the record, has there, but for what one with
- * the bytes except (NULL: none) has. Nothing if the record is lost: nobody knows what it was.
+ * the bytes except (NULL: none) has. Nothing if the record was revoked: nobody knows what it was.
  */
 void ordered_remove(struct oltp_table *table, const struct record *record, const void *data,
 		    const void *except, bool keep_leaves);

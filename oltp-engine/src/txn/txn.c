@@ -15,9 +15,9 @@
 #include <string.h>
 
 #include "engine.h"
-#include "lost.h"
 #include "node_set.h"
 #include "ordered.h"
+#include "revoked.h"
 #include "txn.h"
 
 /*
@@ -41,7 +41,7 @@ enum oltp_rc oltp_txn_begin(struct oltp_worker *worker)
 	worker->undo_last = UNDO_NONE;
 	worker->n_wants = 0;
 	worker->wants_room = false;
-	lock_slot_heal(worker->slot);
+	lock_slot_clear_wound(worker->slot);
 	worker->stamp = epoch_now(&worker->engine->epoch);
 	worker->revokes_seen = atomic_load_explicit(&worker->engine->revokes_swept,
 						    memory_order_acquire);
@@ -185,9 +185,9 @@ void txn_want(struct oltp_worker *worker, struct oltp_table *table, uint64_t key
 static enum oltp_rc not_in_memory(struct oltp_worker *worker, struct oltp_table *table,
 				  uint64_t key, uint64_t hash, const struct index_ref *ref)
 {
-	if (!ref->entry && !lost_may_hide(worker->engine, table, hash))
+	if (!ref->entry && !revoked_may_hide(worker->engine, table, hash))
 		return OLTP_NOT_FOUND;
-	if (!ref->entry || (ref->entry & INDEX_ADDR_MASK) == INDEX_LOST)
+	if (!ref->entry || (ref->entry & INDEX_ADDR_MASK) == INDEX_REVOKED)
 		return txn_doom(worker, OLTP_LOST);
 	txn_want(worker, table, key, hash);
 	want_ahead(worker);
@@ -373,7 +373,7 @@ enum oltp_rc oltp_txn_commit(struct oltp_worker *worker)
 {
 	if (worker->state != TXN_ACTIVE)
 		return OLTP_INVALID;
-	if (lost_was_accessed(worker))
+	if (revoked_was_accessed(worker))
 		return txn_doom(worker, OLTP_LOST);
 	if (unlikely(worker->n_nodes) && !node_set_is_valid(worker))
 		return txn_doom(worker, OLTP_CONFLICT);

@@ -3,9 +3,9 @@
 #include <errno.h>
 #include <string.h>
 
-#include "lost.h"
 #include "node_set.h"
 #include "ordered.h"
+#include "revoked.h"
 #include "txn.h"
 
 /*
@@ -147,7 +147,8 @@ enum oltp_rc oltp_txn_delete(struct oltp_worker *worker, struct oltp_table *tabl
 	if (rc)
 		return rc;
 	/* As long as a row is missing that looks like it, this one stays (restore.h). */
-	if (unlikely(worker->engine->log) && lost_may_hide(worker->engine, table, index_hash(key)))
+	if (unlikely(worker->engine->log) &&
+	    revoked_may_hide(worker->engine, table, index_hash(key)))
 		return txn_doom(worker, OLTP_LOST);
 	access = txn_access_of(worker, record);
 	if (access->kind == ACCESS_INSERT) {

@@ -5,9 +5,9 @@
  * another sort key by now, was taken out of the leaf before that could be seen (O1, O2): the leaf
  * is read again.
  */
-#include "lost.h"
 #include "node_set.h"
 #include "ordered.h"
+#include "revoked.h"
 #include "txn.h"
 
 /* Of a record; how much of it will be read is not known. */
@@ -103,7 +103,7 @@ static enum oltp_rc show_row(struct scan *s, uint32_t i, bool *ret_is_stale)
 	if (rc)
 		return rc;
 	if (unlikely(!tree_key_equal(ordered_key(s->index, key.primary, record->data), key))) {
-		if (lost_is_record(worker->engine, record))
+		if (revoked_is_record(worker->engine, record))
 			return txn_doom(worker, OLTP_LOST);
 		/* Of what this transaction has deleted and added again, both are there. */
 		access = txn_access_of(worker, record);
@@ -117,7 +117,7 @@ static enum oltp_rc show_row(struct scan *s, uint32_t i, bool *ret_is_stale)
 
 /*
  * Reads the leaf again. If it is still the same and has the key, that was left behind: by a row
- * that was to be taken out when its bytes were lost already, with the memory they were in.
+ * that was to be taken out when its bytes were already gone with the revoked memory.
  */
 static enum oltp_rc on_stale(struct scan *s, struct tree_key key)
 {

@@ -259,7 +259,7 @@ static void test_older_wounds_the_writer(void **state)
 					 is_upgrade), LOCK_DIE);
 	assert_int_equal(verdict(OLTP_CC_WOUND_WAIT, LOCK_WRITER | ts_of(9, 1), young, false),
 			 LOCK_DIE);
-	lock_slot_heal(lock_book_slot(&book, young));
+	lock_slot_clear_wound(lock_book_slot(&book, young));
 	assert_int_equal(verdict(OLTP_CC_WOUND_WAIT, LOCK_WRITER | ts_of(3, 1), young, false),
 			 LOCK_WAIT);
 }
@@ -402,7 +402,7 @@ static void *stress_main(void *arg)
 		a = (int)(random >> 40) % STRESS_WORDS;
 		b = (a + 1 + (int)(random >> 50) % (STRESS_WORDS - 1)) % STRESS_WORDS;
 		for (;;) {
-			lock_slot_heal(lock_book_slot(&book, ts));
+			lock_slot_clear_wound(lock_book_slot(&book, ts));
 			if (stress_take(s, &stress_words[a], ts)) {
 				if (stress_take(s, &stress_words[b], ts))
 					break;

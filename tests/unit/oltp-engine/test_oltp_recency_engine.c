@@ -239,7 +239,7 @@ static void assert_not_lost(void *ctx, const struct recency_member *member)
 	const struct block *block = storage_block_of(&rig->engine->storage,
 						     index_record(member->ref.entry));
 
-	assert_true(block->state != BLOCK_LOST);
+	assert_true(block->state != BLOCK_REVOKED);
 }
 
 /* Its memory is taken: it is forgotten with it. */

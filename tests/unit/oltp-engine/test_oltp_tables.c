@@ -11,8 +11,8 @@
 #include <stddef.h>
 #include <cmocka.h>
 
-#include "oltp-engine/src/txn/lost.h"
 #include "oltp-engine/src/memory/manager.h"
+#include "oltp-engine/src/txn/revoked.h"
 
 #define RECORD_BYTES	1008u
 
@@ -57,12 +57,12 @@ static void with_added(void (*look)(struct oltp_engine *engine))
 static void look_for_lost(struct oltp_engine *engine)
 {
 	atomic_fetch_add(&engine->revokes, 1);
-	lost_sweep(engine);
+	revoked_sweep(engine);
 	assert_int_equal(engine->revokes_swept, 1);
-	assert_int_equal(engine->lost_records, 0);
+	assert_int_equal(engine->revoked_records, 0);
 }
 
-static void test_lost_sweep(void **state)
+static void test_revoked_sweep(void **state)
 {
 	(void)state;
 	with_added(look_for_lost);
@@ -88,7 +88,7 @@ static void test_shrink(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_lost_sweep),
+		cmocka_unit_test(test_revoked_sweep),
 		cmocka_unit_test(test_shrink),
 	};
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* See lost.h. */
+/* See revoked.h. */
 #include <errno.h>
 #include <signal.h>
 #include <sys/mman.h>
@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "engine.h"
-#include "lost.h"
+#include "revoked.h"
 
 static struct oltp_engine *_Atomic caught_engine;
 static struct sigaction action_before;
@@ -24,7 +24,7 @@ static void note_time(struct oltp_engine *engine)
 
 	if (!syscall(SYS_clock_gettime, CLOCK_MONOTONIC, &now))
 		atomic_compare_exchange_strong_explicit(
-			&engine->lost_since_ns, &none,
+			&engine->revoked_since_ns, &none,
 			(uint64_t)now.tv_sec * 1000000000ull + (uint64_t)now.tv_nsec,
 			memory_order_relaxed, memory_order_relaxed);
 }
@@ -36,8 +36,8 @@ static bool replace_block(struct oltp_engine *engine, const void *addr)
 
 	if (!block)
 		return false;
-	if (atomic_exchange_explicit(&block->state, BLOCK_LOST, memory_order_seq_cst) !=
-	    BLOCK_LOST) {
+	if (atomic_exchange_explicit(&block->state, BLOCK_REVOKED, memory_order_seq_cst) !=
+	    BLOCK_REVOKED) {
 		note_time(engine);
 		atomic_fetch_add_explicit(&engine->revokes, 1, memory_order_seq_cst);
 	}
@@ -81,7 +81,7 @@ int oltp_memory_catch_revokes(struct oltp_engine *engine)
 	return 0;
 }
 
-void lost_finish(struct oltp_engine *engine)
+void revoked_finish(struct oltp_engine *engine)
 {
 	struct oltp_engine *ours = engine;
 
@@ -99,25 +99,25 @@ uint64_t oltp_memory_revoked(struct oltp_engine *engine, void *addr, uint64_t by
 	return held;
 }
 
-static bool is_lost(const struct storage *storage, uint64_t entry)
+static bool is_revoked(const struct storage *storage, uint64_t entry)
 {
 	const struct block *block;
 
 	if (entry & INDEX_STUB)
 		return false;
 	block = storage_block_of(storage, index_record(entry));
-	return block && block->state == BLOCK_LOST;
+	return block && block->state == BLOCK_REVOKED;
 }
 
-bool lost_is_record(const struct oltp_engine *engine, const struct record *record)
+bool revoked_is_record(const struct oltp_engine *engine, const struct record *record)
 {
-	return is_lost(&engine->storage, (uint64_t)(uintptr_t)record);
+	return is_revoked(&engine->storage, (uint64_t)(uintptr_t)record);
 }
 
-bool lost_is_accessed(const struct oltp_worker *worker)
+bool revoked_is_accessed(const struct oltp_worker *worker)
 {
 	for (uint32_t i = 0; i < worker->n_accesses; i++) {
-		if (lost_is_record(worker->engine, worker->accesses[i].record))
+		if (revoked_is_record(worker->engine, worker->accesses[i].record))
 			return true;
 	}
 	return false;
@@ -133,15 +133,15 @@ static int match_taken(void *ctx, const struct index_ref *ref)
 {
 	const struct look *look = ctx;
 
-	return ref->entry >> 48 == look->tag && is_lost(&look->engine->storage, ref->entry);
+	return ref->entry >> 48 == look->tag && is_revoked(&look->engine->storage, ref->entry);
 }
 
-static int match_lost(void *ctx, const struct index_ref *ref)
+static int match_revoked(void *ctx, const struct index_ref *ref)
 {
 	const struct look *look = ctx;
 
 	/* The manager may have been here since the caller looked. */
-	return (ref->entry >> 48 == look->tag && (ref->entry & INDEX_ADDR_MASK) == INDEX_LOST) ||
+	return (ref->entry >> 48 == look->tag && (ref->entry & INDEX_ADDR_MASK) == INDEX_REVOKED) ||
 	       match_taken(ctx, ref);
 }
 
@@ -156,64 +156,64 @@ static bool has_match(const struct oltp_table *table, uint64_t hash,
 				 match, &look);
 }
 
-bool lost_may_hide(struct oltp_engine *engine, struct oltp_table *table, uint64_t hash)
+bool revoked_may_hide(struct oltp_engine *engine, struct oltp_table *table, uint64_t hash)
 {
 	if (likely(!atomic_load_explicit(&engine->revokes, memory_order_acquire)))
 		return false;
-	return has_match(table, hash, match_lost);
+	return has_match(table, hash, match_revoked);
 }
 
-void lost_note_move(struct oltp_engine *engine, const struct record *record)
+void revoked_check_move(struct oltp_engine *engine, const struct record *record)
 {
-	if (likely(!lost_is_record(engine, record)))
+	if (likely(!revoked_is_record(engine, record)))
 		return;
 	note_time(engine);
 	atomic_fetch_add_explicit(&engine->revokes, 1, memory_order_seq_cst);
 	room_wake(&engine->room);
 }
 
-static int count_lost(void *ctx, const struct index_ref *ref)
+static int count_revoked(void *ctx, const struct index_ref *ref)
 {
 	uint64_t *n = ctx;
 
-	*n += (ref->entry & INDEX_ADDR_MASK) == INDEX_LOST;
+	*n += (ref->entry & INDEX_ADDR_MASK) == INDEX_REVOKED;
 	return 0;
 }
 
-uint64_t lost_count(const struct oltp_table *table)
+uint64_t revoked_count(const struct oltp_table *table)
 {
 	const struct index *index = &table->index;
 	uint64_t n = 0;
 
 	for (uint64_t b = 0; b < index->n_buckets; b++)
-		index_walk_bucket(index, b, count_lost, &n);
+		index_walk_bucket(index, b, count_revoked, &n);
 	return n;
 }
 
-enum lost_look lost_look(const struct oltp_table *table, uint64_t key, uint64_t hash)
+enum revoked_look revoked_look(const struct oltp_table *table, uint64_t key, uint64_t hash)
 {
 	struct index_ref ref;
 
 	/* Most keys: without touching a record. */
-	if (!has_match(table, hash, match_lost))
-		return LOST_IS_NOT;
+	if (!has_match(table, hash, match_revoked))
+		return REVOKED_NO;
 	if (index_find(&table->index, key, hash, &ref) ||
-	    (ref.entry && (ref.entry & INDEX_ADDR_MASK) != INDEX_LOST))
-		return LOST_IS_NOT;
+	    (ref.entry && (ref.entry & INDEX_ADDR_MASK) != INDEX_REVOKED))
+		return REVOKED_NO;
 	/* What was found may have been zeroes, in the place of this very key. */
-	return has_match(table, hash, match_taken) ? LOST_NOT_KNOWN : LOST_IS;
+	return has_match(table, hash, match_taken) ? REVOKED_NOT_KNOWN : REVOKED_YES;
 }
 
-bool lost_replace(struct oltp_table *table, struct record *record, uint64_t key)
+bool revoked_replace(struct oltp_table *table, struct record *record, uint64_t key)
 {
 	struct index_ref ref;
 
 	do {
 		if (index_find(&table->index, key, index_hash(key), &ref) ||
-		    (ref.entry & INDEX_ADDR_MASK) != INDEX_LOST)
+		    (ref.entry & INDEX_ADDR_MASK) != INDEX_REVOKED)
 			return false;
 	} while (!index_stub_replace(&ref, (uint64_t)(uintptr_t)record));
-	lost_note_move(table->engine, record);
+	revoked_check_move(table->engine, record);
 	return true;
 }
 
@@ -221,18 +221,18 @@ static int sweep_slot(void *ctx, const struct index_ref *ref)
 {
 	struct oltp_engine *engine = ctx;
 
-	if (is_lost(&engine->storage, ref->entry) && index_stub_replace(ref, INDEX_LOST))
-		counter_add(&engine->lost_records, 1);
+	if (is_revoked(&engine->storage, ref->entry) && index_stub_replace(ref, INDEX_REVOKED))
+		counter_add(&engine->revoked_records, 1);
 	return 0;
 }
 
-void lost_sweep(struct oltp_engine *engine)
+void revoked_sweep(struct oltp_engine *engine)
 {
 	uint64_t revokes = atomic_load_explicit(&engine->revokes, memory_order_acquire);
 
 	if (revokes == atomic_load_explicit(&engine->revokes_swept, memory_order_relaxed))
 		return;
-	counter_add(&engine->lost_bytes, storage_forget_lost(&engine->storage));
+	counter_add(&engine->revoked_bytes, storage_forget_revoked(&engine->storage));
 	for (uint32_t i = 0; i < tables_count(engine); i++) {
 		const struct index *index = &engine->tables[i]->index;
 
