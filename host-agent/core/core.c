@@ -118,12 +118,25 @@ static int report_done(struct ebb_state *s, usec_t now, const struct ebb_fact_ac
 
 	if (f->id == 0 || f->err > 0)
 		return -EINVAL;
-	/* One that is not awaited any more is ignored. */
-	if (vm && vm->is_running && vcpu < vm->num_vcpus &&
-	    !mem_done(&s->mem, now, vm, f->id, f->err) &&
-	    !shared_done(&s->shared, now, vm, f->id, f->err))
-		cpu_done(&s->cpu, now, vm, vcpu, f->id, f->err);
-	return 0;
+	if (!vm || !vm->is_running || vcpu >= vm->num_vcpus)
+		return 0;
+	switch (f->type) {
+	case EBB_ACTION_PLUG:
+	case EBB_ACTION_UNPLUG:
+	case EBB_ACTION_PLACE:
+	case EBB_ACTION_HOME:
+		cpu_done(&s->cpu, now, vm, vcpu, f);
+		return 0;
+	case EBB_ACTION_MEM_CAP:
+	case EBB_ACTION_MEM_MIRROR:
+		mem_done(&s->mem, now, vm, f);
+		return 0;
+	case EBB_ACTION_THROTTLE:
+		shared_done(&s->shared, now, vm, f);
+		return 0;
+	default:
+		return -EINVAL;
+	}
 }
 
 static int report_vm(struct ebb_state *s, usec_t now, struct ebb_vm *vm,

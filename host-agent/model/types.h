@@ -150,6 +150,35 @@ struct ebb_vom_bucket {
 	uint16_t node;			/* guest node */
 };
 
+/* ---- kinds of actions -------------------------------------------------- */
+
+enum ebb_action_type {
+	/* With an id: each is answered by exactly one EBB_FACT_ACTION_DONE. */
+	EBB_ACTION_PLUG,		/* plug the vCPU (libvirt) */
+	EBB_ACTION_UNPLUG,		/* unplug the vCPU (libvirt) and wait for the guest */
+	EBB_ACTION_PLACE,		/* run the vCPU's thread on `thread`, which it has alone */
+	EBB_ACTION_HOME,		/* run it on `thread`, which other vCPUs run on too */
+	/*
+	 * The most memory that the VM's processes may use (libvirt, memory cgroup).  -EOPNOTSUPP:
+	 * there is no such limit on this host.
+	 */
+	EBB_ACTION_MEM_CAP,
+	EBB_ACTION_MEM_MIRROR,		/* tell libvirt a requested size, after the fact */
+	/*
+	 * The most that each vCPU of the VM may use of a core (libvirt, vcpu_quota).  -EOPNOTSUPP:
+	 * there is no such limit on this host.
+	 */
+	EBB_ACTION_THROTTLE,
+	/* Without: messages on the link; a failed one is followed by LINK_LOST. */
+	EBB_ACTION_WELCOME,
+	EBB_ACTION_RESPONSE,
+	EBB_ACTION_LIMITS,
+	EBB_ACTION_CPU_FLAGS,
+	EBB_ACTION_REVOKE,
+	EBB_ACTION_LINK_CLOSE,		/* close; the device connects again and says HELLO */
+	EBB_ACTION_MAX,
+};
+
 /* ---- facts ------------------------------------------------------------- */
 
 enum ebb_fact_type {
@@ -322,6 +351,7 @@ struct ebb_fact_vom {
 
 struct ebb_fact_action_done {
 	uint64_t id;
+	enum ebb_action_type type;	/* of the action, as is the id */
 	int err;			/* 0 or -errno; -ETIMEDOUT: not ejected in time */
 };
 
@@ -344,33 +374,6 @@ struct ebb_fact {
 };
 
 /* ---- actions ----------------------------------------------------------- */
-
-enum ebb_action_type {
-	/* With an id: each is answered by exactly one EBB_FACT_ACTION_DONE. */
-	EBB_ACTION_PLUG,		/* plug the vCPU (libvirt) */
-	EBB_ACTION_UNPLUG,		/* unplug the vCPU (libvirt) and wait for the guest */
-	EBB_ACTION_PLACE,		/* run the vCPU's thread on `thread`, which it has alone */
-	EBB_ACTION_HOME,		/* run it on `thread`, which other vCPUs run on too */
-	/*
-	 * The most memory that the VM's processes may use (libvirt, memory cgroup).  -EOPNOTSUPP:
-	 * there is no such limit on this host.
-	 */
-	EBB_ACTION_MEM_CAP,
-	EBB_ACTION_MEM_MIRROR,		/* tell libvirt a requested size, after the fact */
-	/*
-	 * The most that each vCPU of the VM may use of a core (libvirt, vcpu_quota).  -EOPNOTSUPP:
-	 * there is no such limit on this host.
-	 */
-	EBB_ACTION_THROTTLE,
-	/* Without: messages on the link; a failed one is followed by LINK_LOST. */
-	EBB_ACTION_WELCOME,
-	EBB_ACTION_RESPONSE,
-	EBB_ACTION_LIMITS,
-	EBB_ACTION_CPU_FLAGS,
-	EBB_ACTION_REVOKE,
-	EBB_ACTION_LINK_CLOSE,		/* close; the device connects again and says HELLO */
-	EBB_ACTION_MAX,
-};
 
 struct ebb_action_vcpu {
 	uint16_t vcpu;

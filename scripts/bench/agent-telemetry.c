@@ -32,7 +32,7 @@ struct server {
 	struct ebb_links *links;
 	struct ebb_sink sink;
 	size_t num_done, max_done;
-	uint64_t *done;			/* actions that have ended and were not reported yet */
+	struct ebb_fact_action_done *done; /* actions that have ended and were not reported yet */
 };
 
 static void *heap_alloc(void *ctx, size_t bytes)
@@ -62,7 +62,9 @@ static void server_submit(void *be, usec_t now, const struct ebb_action *action)
 		if (!s->done)
 			bench_fail("backend", ENOMEM);
 	}
-	s->done[s->num_done++] = action->id;
+	s->done[s->num_done++] = (struct ebb_fact_action_done){
+		.id = action->id, .type = action->type,
+	};
 }
 
 static usec_t server_next(void *be)
@@ -79,7 +81,7 @@ static void server_run(void *be, usec_t now)
 	while (s->num_done > 0) {
 		const struct ebb_fact fact = {
 			.type = EBB_FACT_ACTION_DONE,
-			.u.action_done = { .id = s->done[--s->num_done] },
+			.u.action_done = s->done[--s->num_done],
 		};
 
 		s->sink.report(s->sink.ctx, now, &fact);

@@ -364,6 +364,7 @@ static void happen(struct ebb_fake *f, usec_t now, struct fake_event *e)
 	case FAKE_EVENT_ACTION_END:
 		fact.type = EBB_FACT_ACTION_DONE;
 		fact.u.action_done.id = e->action.id;
+		fact.u.action_done.type = e->action.type;
 		fact.u.action_done.err =
 			is_this_run ? fake_host_end(f, now, e->vm, &e->action) : -ENOENT;
 		fake_report(f, now, e->vm, &fact);

@@ -51,6 +51,7 @@ struct real_job {
 	enum real_work work;
 	uint8_t uuid[16];
 	char name[EBB_NAME_SIZE];
+	enum ebb_action_type action_type;
 	uint64_t action_id;
 	uint16_t vcpu, thread;		/* PLUG, UNPLUG, PLACE */
 	uint16_t node;			/* MIRROR: guest node */

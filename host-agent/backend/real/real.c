@@ -137,10 +137,12 @@ struct real_job *real_job_new(struct ebb_real *r, enum real_work work, const uin
 
 /* ---- actions ---- */
 
-static void report_done(struct ebb_real *r, uint64_t id, int err)
+static void report_done(const struct real_job *j, int err)
 {
+	const struct ebb_real *r = j->real;
 	struct ebb_fact fact = {
-		.type = EBB_FACT_ACTION_DONE, .u.action_done = { .id = id, .err = err },
+		.type = EBB_FACT_ACTION_DONE,
+		.u.action_done = { .id = j->action_id, .type = j->action_type, .err = err },
 	};
 
 	r->cfg.sink.report(r->cfg.sink.ctx, ebb_clock_mono_usec(), &fact);
@@ -186,7 +188,7 @@ static void action_done(struct ebb_job *job, int err)
 
 	if (err < 0)
 		log_failure(j, err);
-	report_done(j->real, j->action_id, err);
+	report_done(j, err);
 	/* What failed may have happened in part: see what is true. */
 	if (err < 0 && vm)
 		real_look(vm, "an action failed");
@@ -229,6 +231,7 @@ static void submit_job(struct ebb_real *r, const struct ebb_action *a)
 		return;
 	}
 	j->action_id = a->id;
+	j->action_type = a->type;
 	/* A VM waits for the core, with a deadline that is to be met or with an answer. */
 	j->job.is_urgent = a->type == EBB_ACTION_HOME || a->type == EBB_ACTION_PLACE;
 	if (a->type == EBB_ACTION_MEM_CAP) {

@@ -39,9 +39,9 @@ int cpu_report(struct cpu_room *s, usec_t now, const struct ebb_vm *vm,
 int cpu_may_report(const struct ebb_vm *vm, const struct ebb_fact_request *f);
 /* Requests are no more; nobody waits for an answer. */
 void cpu_drop(struct cpu_room *s, const struct ebb_vm *vm);
-/* An action on the vCPU has ended.  False: the id is none that is awaited. */
-bool cpu_done(struct cpu_room *s, usec_t now, const struct ebb_vm *vm, uint16_t vcpu, uint64_t id,
-	      int err);
+/* An action on the vCPU has ended.  One that is not awaited any more is ignored. */
+void cpu_done(struct cpu_room *s, usec_t now, const struct ebb_vm *vm, uint16_t vcpu,
+	      const struct ebb_fact_action_done *f);
 
 /* ---- planning ------------------------------------------------------------ */
 

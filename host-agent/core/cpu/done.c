@@ -94,26 +94,26 @@ static void place_done(struct cpu_room *s, usec_t now, const struct ebb_vm *vm, 
 		record_failure(s, now, vm, vcpu, "placement", err, v->place_failures);
 }
 
-bool cpu_done(struct cpu_room *s, usec_t now, const struct ebb_vm *vm, uint16_t vcpu, uint64_t id,
-	      int err)
+void cpu_done(struct cpu_room *s, usec_t now, const struct ebb_vm *vm, uint16_t vcpu,
+	      const struct ebb_fact_action_done *f)
 {
+	const bool is_life = f->type == EBB_ACTION_PLUG || f->type == EBB_ACTION_UNPLUG;
 	struct ebb_vcpu *v = &vm->vcpus[vcpu];
 
-	if (v->life_action == id) {
+	if (f->id != (is_life ? v->life_action : v->place_action))
+		return;
+	if (is_life) {
 		v->life_action = 0;
 		v->life_at = now;
-		if (v->life == EBB_VCPU_PLUGGING)
-			plug_done(s, now, vm, vcpu, err);
+		if (f->type == EBB_ACTION_PLUG)
+			plug_done(s, now, vm, vcpu, f->err);
 		else
-			unplug_done(s, now, vm, vcpu, err);
-	} else if (v->place_action == id) {
+			unplug_done(s, now, vm, vcpu, f->err);
+	} else {
 		v->place_action = 0;
 		v->placed_at = now;
-		place_done(s, now, vm, vcpu, err);
+		place_done(s, now, vm, vcpu, f->err);
 		v->placing = EBB_THREAD_NONE;
-	} else {
-		return false;
 	}
 	core_touch(s->env, vm);
-	return true;
 }

@@ -378,28 +378,31 @@ bool mem_act(const struct mem_room *s, usec_t now, const struct ebb_vm *vm,
 	return true;
 }
 
-bool mem_done(const struct mem_room *s, usec_t now, const struct ebb_vm *vm, uint64_t id,
-			    int err)
+static void mirror_done(const struct mem_room *s, usec_t now, const struct ebb_vm *vm, uint16_t g)
 {
-	if (vm->cap.action == id) {
-		cap_done(s, now, vm, err);
-		core_touch(s->env, vm);
-		return true;
-	}
-	for (uint16_t g = 0; g < vm->sla.num_nodes; g++) {
-		struct ebb_vm_pool *p = mem_own_pool(vm, g);
+	struct ebb_vm_pool *p = mem_own_pool(vm, g);
 
-		if (p->mirror_action != id)
-			continue;
-		/* A failure is not tried again: the next change of the limit is. */
-		p->mirrored = p->mirroring;
-		p->mirror_action = 0;
-		/* Late: the device may yet report that it was set, and is told again then. */
-		p->mirror_until = now + s->env->cfg.confirm_usec;
-		if (p->mirroring <= p->told)
-			p->mirroring = 0;
+	/* A failure is not tried again: the next change of the limit is. */
+	p->mirrored = p->mirroring;
+	p->mirror_action = 0;
+	/* Late: the device may yet report that it was set, and is told again then. */
+	p->mirror_until = now + s->env->cfg.confirm_usec;
+	if (p->mirroring <= p->told)
+		p->mirroring = 0;
+	core_touch(s->env, vm);
+}
+
+void mem_done(const struct mem_room *s, usec_t now, const struct ebb_vm *vm,
+	      const struct ebb_fact_action_done *f)
+{
+	if (f->type == EBB_ACTION_MEM_CAP) {
+		if (f->id != vm->cap.action)
+			return;
+		cap_done(s, now, vm, f->err);
 		core_touch(s->env, vm);
-		return true;
+		return;
 	}
-	return false;
+	for (uint16_t g = 0; g < vm->sla.num_nodes; g++)
+		if (vm->nodes[g].pool.mirror_action == f->id)
+			mirror_done(s, now, vm, g);
 }

@@ -42,8 +42,9 @@ bool mem_revoke(const struct mem_room *s, usec_t now, const struct ebb_vm *vm,
 		struct ebb_actions *out);
 bool mem_act(const struct mem_room *s, usec_t now, const struct ebb_vm *vm,
 	     struct ebb_actions *out);
-/* False: the id is none of the VM's MEM_CAP and MEM_MIRROR. */
-bool mem_done(const struct mem_room *s, usec_t now, const struct ebb_vm *vm, uint64_t id, int err);
+/* MEM_CAP or MEM_MIRROR has ended.  One that is not awaited any more is ignored. */
+void mem_done(const struct mem_room *s, usec_t now, const struct ebb_vm *vm,
+	      const struct ebb_fact_action_done *f);
 
 /* ---- within the room ----------------------------------------------------- */
 

@@ -361,29 +361,29 @@ bool shared_act(const struct shared_room *s, usec_t now, const struct ebb_vm *vm
 	return true;
 }
 
-bool shared_done(const struct shared_room *s, usec_t now, const struct ebb_vm *vm, uint64_t id,
-			     int err)
+void shared_done(const struct shared_room *s, usec_t now, const struct ebb_vm *vm,
+		 const struct ebb_fact_action_done *f)
 {
 	struct ebb_vm_share *part = own(vm);
 	const bool was_unknown = part->throttled == EBB_SHARE_NONE;
 	struct ebb_record *r;
 
-	if (id != part->throttle_action)
-		return false;
+	if (f->id != part->throttle_action)
+		return;
 	part->throttle_action = 0;
 	core_touch(s->env, vm);
-	if (err < 0 && err != -EOPNOTSUPP) {
+	if (f->err < 0 && f->err != -EOPNOTSUPP) {
 		part->failures++;
 		part->retry_at = now + core_backoff(s->env, part->failures);
 		core_text(core_record(s->env, vm, now, EBB_EVENT_ERROR)->text,
-			  "throttling failed: %s (%u in a row)", strerror(-err), part->failures);
-		return true;
+			  "throttling failed: %s (%u in a row)", strerror(-f->err), part->failures);
+		return;
 	}
 	part->failures = 0;
-	part->is_missing = err == -EOPNOTSUPP;
+	part->is_missing = f->err == -EOPNOTSUPP;
 	part->throttled = part->is_missing ? 0 : part->throttling;
 	if (was_unknown && !part->throttled && !part->is_missing)
-		return true;
+		return;
 	r = core_record(s->env, vm, now, EBB_EVENT_THROTTLE);
 	r->cpus = part->throttled ? part->throttled : 1000;
 	if (part->is_missing)
@@ -394,7 +394,6 @@ bool shared_done(const struct shared_room *s, usec_t now, const struct ebb_vm *v
 			  "change of places helps", part->throttled / 10);
 	else
 		core_text(r->text, "no limit any more");
-	return true;
 }
 
 /* ---- reading ------------------------------------------------------------- */

@@ -51,9 +51,9 @@ void shared_throttled(const struct shared_room *s, bool ret[EBB_MAX_NODES]);
 /* Throttles the VM as the last look wants it.  False if there is no room for the action. */
 bool shared_act(const struct shared_room *s, usec_t now, const struct ebb_vm *vm,
 		struct ebb_actions *out);
-/* False: the id is not that of the VM's THROTTLE. */
-bool shared_done(const struct shared_room *s, usec_t now, const struct ebb_vm *vm, uint64_t id,
-		 int err);
+/* THROTTLE has ended.  One that is not awaited any more is ignored. */
+void shared_done(const struct shared_room *s, usec_t now, const struct ebb_vm *vm,
+		 const struct ebb_fact_action_done *f);
 
 /* False: VMs do not share the thread. */
 bool shared_thread(const struct shared_room *s, uint16_t thread, struct ebb_shared_thread *ret);

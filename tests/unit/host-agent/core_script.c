@@ -494,7 +494,7 @@ static void end(struct script *s, size_t i, int err)
 {
 	struct ebb_fact fact = {
 		.type = EBB_FACT_ACTION_DONE,
-		.u.action_done = { .id = s->open[i].id, .err = err },
+		.u.action_done = { .id = s->open[i].id, .type = s->open[i].type, .err = err },
 	};
 
 	s->open[i] = s->open[--s->num_open];

@@ -243,6 +243,7 @@ static void test_late_plug_is_undone(void **state)
 	assert_int_equal(script_add(s, 'a', 7, 1, 0, false), 0);
 	script_expect(s, "plug a 1");
 	late.u.action_done.id = s->last[0].id;
+	late.u.action_done.type = s->last[0].type;
 	s->now += SEC(12);
 	script_expect(s, "response a 7 busy timeout []");
 	s->now += SEC(1);

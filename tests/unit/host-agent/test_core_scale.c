@@ -123,7 +123,7 @@ static void carry_on(struct fixture *f)
 		for (size_t i = 0; i < actions.count; i++) {
 			const struct ebb_fact done = {
 				.type = EBB_FACT_ACTION_DONE,
-				.u.action_done = { .id = items[i].id },
+				.u.action_done = { .id = items[i].id, .type = items[i].type },
 			};
 
 			if (done.u.action_done.id)

@@ -79,7 +79,8 @@ static void job_done(struct ebb_job *job, int err)
 	struct bench_job *j = (struct bench_job *)job;
 	struct ebb_fact fact = {
 		.type = EBB_FACT_ACTION_DONE,
-		.u.action_done = { .id = j->action.id, .err = err },
+		.u.action_done = { .id = j->action.id, .type = j->action.type,
+				   .err = err },
 	};
 
 	if (j->action.id == 0)
