@@ -12,7 +12,7 @@
  *       option count_threads is set, the threads of a core have owners of one VM.
  *   I3  Limits are backed: on each node, the sum of max(used, limit) is at most
  *       its capacity, where CPUs that have given their core back, or lose it to
- *       a deadline within CORE_ADVANCE_USEC, are used no more.  A core is freed
+ *       a deadline within CPU_ADVANCE_USEC, are used no more.  A core is freed
  *       before it is given all the same (I2, I6).  While a VM that has just
  *       started waits for cores of its startup set, used alone may exceed the
  *       capacity; then no limit on that node is above used.  Where the plan
@@ -50,7 +50,7 @@
  *       of which it was told.
  *   M7  A VM is told of more only once its memory cgroup allows as much.
  *
- * I1, I3, I4, M1, M2 and M4 are made here; the rest in the state (state.h).
+ * I1, I3, I4, M1, M2 and M4 are made here; the rest in the state (core.h).
  */
 #ifndef EBB_CORE_ARBITER_H
 #define EBB_CORE_ARBITER_H

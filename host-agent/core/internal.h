@@ -8,6 +8,7 @@
  *   lifecycle.c    VMs start, stop, and change behind the agent's back
  *   link.c         HELLO, loss of the link, who counts as having a driver
  *   plan.c         admission, policy, limits ("settling")
+ *   resource.c     what is divided: a row for CPUs, one for memory
  *   cycle.c        the one cycle: what differs from what should be becomes actions
  *   read.c         what others may read
  *   explain.c      why a VM has what it has
@@ -32,12 +33,10 @@
 #include "core/mem/mem.h"
 #include "core/meter/meter.h"
 #include "core/pressure/pressure.h"
+#include "core/resource.h"
 #include "core/room.h"
 #include "core/shared/shared.h"
 #include "core/work.h"
-
-/* What is divided among VMs. */
-enum ebb_resource { EBB_CPUS, EBB_MEM, EBB_RESOURCES };
 
 struct ebb_state {
 	struct core_env env;		/* what all rooms may read */

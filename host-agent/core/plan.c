@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * Settling: who is admitted, what the policy wants, what can be promised now.
- * CPUs and memory are divided in the same way, one after the other.
+ * Each resource (resource.h) is divided in the same way, one after the other.
  */
 #include <string.h>
 
@@ -20,7 +20,6 @@ void core_count_capacity(struct ebb_state *s)
 	for (uint16_t h = 0; h < s->env.host.num_nodes; h++) {
 		const uint64_t boot = (boot_bytes[h] + EBB_BLOCK_BYTES - 1) / EBB_BLOCK_BYTES;
 		const uint32_t all = s->env.host.pool_blocks[h];
-
 		struct ebb_view_node *n = &s->env.nodes[h];
 
 		n->mem_capacity = boot < all ? (uint32_t)(all - boot) : 0;
@@ -29,30 +28,22 @@ void core_count_capacity(struct ebb_state *s)
 	}
 }
 
-static uint32_t capacity(const struct ebb_view_node *node, enum ebb_resource what)
-{
-	return what == EBB_CPUS ? node->capacity : node->mem_capacity;
-}
-
 static void explain_refusal(struct ebb_vm *vm, enum ebb_resource what, uint16_t h, uint64_t need,
 			    uint64_t promised, uint32_t has)
 {
-	const char *unit = what == EBB_CPUS ? "cores" : "MiB";
-	const unsigned scale = what == EBB_CPUS ? 1 : EBB_BLOCK_MIB;
-	const char *floor = what == EBB_CPUS ? "startup set" : "min-mib";
-	const char *key = what == EBB_CPUS ? "startup" : "min-mib";
+	const struct core_resource *r = &core_resources[what];
 
 	if (need > has)
 		core_text(vm->error, "%s needs %llu %s on host node %u, which has %llu: lower %s",
-			  floor, (unsigned long long)need * scale, unit, h,
-			  (unsigned long long)has * scale, key);
+			  r->floor_name, (unsigned long long)need * r->scale, r->unit, h,
+			  (unsigned long long)has * r->scale, r->key);
 	else
 		core_text(vm->error,
 			  "%s needs %llu %s on host node %u, VMs that came before need %llu of "
 			  "%llu: stop one of them or lower %s",
-			  floor, (unsigned long long)need * scale, unit, h,
-			  (unsigned long long)promised * scale, (unsigned long long)has * scale,
-			  key);
+			  r->floor_name, (unsigned long long)need * r->scale, r->unit, h,
+			  (unsigned long long)promised * r->scale,
+			  (unsigned long long)has * r->scale, r->key);
 }
 
 /*
@@ -60,27 +51,22 @@ static void explain_refusal(struct ebb_vm *vm, enum ebb_resource what, uint16_t 
  * says what is missing if not.  The floors count from here on in both cases, so
  * that nobody overtakes a VM that waits, unless it could never fit.
  */
-static bool admit(struct ebb_vm *vm, uint64_t promised[EBB_RESOURCES][EBB_MAX_NODES],
-		  const struct ebb_view_node *nodes)
+static bool admit(const struct ebb_state *s, struct ebb_vm *vm,
+		  uint64_t promised[EBB_RESOURCES][EBB_MAX_NODES])
 {
 	uint64_t need[EBB_RESOURCES][EBB_MAX_NODES] = { { 0 } };
 	bool fits = true;
 
-	for (uint16_t g = 0; g < vm->sla.num_nodes; g++) {
-		if (!vm->sla.is_shared)
-			need[EBB_CPUS][vm->sla.nodes[g].host_node] += vm->sla.nodes[g].startup;
-		need[EBB_MEM][vm->sla.nodes[g].host_node] += vm->sla.nodes[g].mem_min;
-	}
+	for (int what = 0; what < EBB_RESOURCES; what++)
+		for (uint16_t g = 0; g < vm->sla.num_nodes; g++)
+			need[what][vm->sla.nodes[g].host_node] +=
+				core_resources[what].floor(vm, g);
 	for (int what = 0; what < EBB_RESOURCES; what++)
 		for (uint16_t h = 0; h < EBB_MAX_NODES; h++) {
-			const uint32_t has = capacity(&nodes[h], what);
+			const uint32_t has = core_resources[what].capacity(s, h);
 
-			/*
-			 * Capacity for memory may shrink when a VM is defined; those
-			 * that are in stay in.
-			 */
 			if (need[what][h] == 0 || promised[what][h] + need[what][h] <= has ||
-			    (what == EBB_MEM && vm->is_admitted))
+			    (core_resources[what].may_shrink && vm->is_admitted))
 				continue;
 			explain_refusal(vm, what, h, need[what][h], promised[what][h], has);
 			if (need[what][h] > has)
@@ -113,7 +99,7 @@ void core_admit_all(struct ebb_state *s, usec_t now)
 	for (size_t i = 0; i < s->env.num_active; i++) {
 		struct ebb_vm *vm = s->active[i];
 
-		if (!admit(vm, promised, s->env.nodes)) {
+		if (!admit(s, vm, promised)) {
 			if (!vm->work->is_refused)
 				turn_away(s, now, vm);
 			continue;
@@ -129,75 +115,9 @@ void core_admit_all(struct ebb_state *s, usec_t now)
 
 /* ---- what is divided ----------------------------------------------------- */
 
-static uint16_t cpu_ceiling(const struct ebb_vm *vm, uint16_t g)
-{
-	return vm->work->counts_as_driven ? vm->sla.nodes[g].max : vm->sla.nodes[g].startup;
-}
-
-/* In cores where threads are given out. */
-static void cpu_entry(const struct ebb_state *s, const struct ebb_vm *vm, uint16_t g,
-		      struct ebb_arbiter_entry *ret)
-{
-	const struct ebb_sla_node *sla = &vm->sla.nodes[g];
-	const struct ebb_vm_node *n = &vm->nodes[g];
-	const uint16_t h = sla->host_node;
-
-	/* None of what is divided. */
-	if (vm->sla.is_shared) {
-		*ret = (struct ebb_arbiter_entry){ .host_node = h };
-		return;
-	}
-	*ret = (struct ebb_arbiter_entry){
-		.host_node = h,
-		.floor = cpu_to_units(&s->cpu, h, sla->startup),
-		.ceiling = cpu_to_units(&s->cpu, h, cpu_ceiling(vm, g)),
-		.used = s->env.use_threads[h] ? cpu_count_cores(&s->cpu, vm, g) :
-					    (uint32_t)n->used - cpu_leaving(vm, g, s->env.now),
-		.target = cpu_to_units(&s->cpu, h, n->target),
-		.limit = cpu_to_units(&s->cpu, h, n->limit),
-	};
-}
-
-/* What the arbiter leaves of a wish, in CPUs; never below the startup set. */
-static uint16_t cpus_left(const struct ebb_state *s, const struct ebb_vm *vm, uint16_t g,
-			  uint32_t wish, uint32_t units)
-{
-	const uint32_t floor = vm->sla.nodes[g].startup, ceiling = cpu_ceiling(vm, g);
-	const uint32_t most = cpu_from_units(&s->cpu, vm->sla.nodes[g].host_node, units);
-
-	wish = wish > ceiling ? ceiling : wish;
-	wish = wish > most ? most : wish;
-	return (uint16_t)(wish < floor ? floor : wish);
-}
-
-/* False once the device has turned out not to have the pool that the SLA speaks of. */
-static bool may_have_pool(const struct ebb_vm *vm, uint16_t g)
-{
-	return vm->nodes[g].pool.is_there || !vm->work->has_hello;
-}
-
-/* Also for a VM that is not admitted: what it holds is not free. */
-static void mem_entry(const struct ebb_vm *vm, uint16_t g, struct ebb_arbiter_entry *ret)
-{
-	const struct ebb_sla_node *sla = &vm->sla.nodes[g];
-	const struct ebb_vm_pool *p = &vm->nodes[g].pool;
-
-	*ret = (struct ebb_arbiter_entry){
-		.host_node = sla->host_node,
-		.used = core_pool_reach(p),
-		.target = p->target,
-		.limit = p->limit,
-	};
-	if (vm->is_admitted && may_have_pool(vm, g))
-		ret->floor = sla->mem_min;
-	ret->ceiling = ret->floor;
-	if (vm->is_admitted && p->is_there && vm->work->counts_as_driven)
-		ret->ceiling = sla->mem_max;
-}
-
 static bool takes_part(const struct ebb_vm *vm, enum ebb_resource what)
 {
-	return vm->is_admitted || what == EBB_MEM;
+	return vm->is_admitted || core_resources[what].has_all_vms;
 }
 
 static size_t fill_entries(struct ebb_state *s, enum ebb_resource what, bool has_plan)
@@ -211,34 +131,27 @@ static size_t fill_entries(struct ebb_state *s, enum ebb_resource what, bool has
 		for (uint16_t g = 0; takes_part(vm, what) && g < vm->sla.num_nodes; g++) {
 			struct ebb_arbiter_entry *e = &s->entries[count++];
 
-			if (what == EBB_CPUS)
-				cpu_entry(s, vm, g, e);
-			else
-				mem_entry(vm, g, e);
+			core_resources[what].entry(s, vm, g, e);
 			e->wanted = e->target;
-			if (!has_plan)
-				continue;
-			if (!vm->is_admitted)
-				e->wanted = 0;
-			else
-				e->wanted = what == EBB_CPUS ?
-						    cpu_to_units(&s->cpu, e->host_node,
-								  s->targets[v].nodes[g]) :
-						    s->targets[v].mem[g];
+			if (has_plan)
+				e->wanted = !vm->is_admitted ? 0 :
+					    core_resources[what].planned(s, e->host_node,
+									 &s->targets[v], g);
 		}
 		v += vm->is_admitted;
 	}
 	return count;
 }
 
-static void view_mem(const struct ebb_vm *vm, uint16_t g, struct ebb_view_mem *ret)
+static void view_mem(const struct ebb_state *s, const struct ebb_vm *vm, uint16_t g,
+		     struct ebb_view_mem *ret)
 {
 	struct ebb_arbiter_entry mem;
 
-	mem_entry(vm, g, &mem);
+	core_resources[EBB_MEM].entry(s, vm, g, &mem);
 	*ret = (struct ebb_view_mem){
 		.floor = mem.floor,
-		.ceiling = may_have_pool(vm, g) ? vm->sla.nodes[g].mem_max : mem.floor,
+		.ceiling = core_may_have_pool(vm, g) ? vm->sla.nodes[g].mem_max : mem.floor,
 		.used = mem.used,
 		.target = mem.target,
 		.held = vm->nodes[g].pool.held,
@@ -269,7 +182,7 @@ static uint32_t fill_view(struct ebb_state *s, usec_t now, struct ebb_view_vm *v
 		};
 		for (uint16_t g = 0; g < vm->sla.num_nodes; g++) {
 			out->nodes[g].host_node = vm->sla.nodes[g].host_node;
-			view_mem(vm, g, &out->nodes[g].mem);
+			view_mem(s, vm, g, &out->nodes[g].mem);
 			/* Of a VM that shares cores there is nothing to decide here. */
 			if (vm->sla.is_shared)
 				continue;
@@ -289,13 +202,6 @@ static uint32_t fill_view(struct ebb_state *s, usec_t now, struct ebb_view_vm *v
 	return count;
 }
 
-static void fill_capacity(const struct ebb_state *s, enum ebb_resource what, uint32_t *ret)
-{
-	for (uint16_t h = 0; h < s->env.host.num_nodes; h++)
-		ret[h] = what == EBB_CPUS && s->env.use_threads[h] ? s->env.nodes[h].num_cores :
-								 capacity(&s->env.nodes[h], what);
-}
-
 /* Goals from wishes; returns how many had to be clamped. */
 static uint32_t set_targets(struct ebb_state *s, enum ebb_resource what, bool has_plan)
 {
@@ -303,25 +209,16 @@ static uint32_t set_targets(struct ebb_state *s, enum ebb_resource what, bool ha
 	uint32_t has[EBB_MAX_NODES], clamped, v = 0;
 	size_t e = 0;
 
-	fill_capacity(s, what, has);
+	for (uint16_t h = 0; h < s->env.host.num_nodes; h++)
+		has[h] = core_resources[what].divided(s, h);
 	clamped = ebb_arbiter_clamp(has, s->env.host.num_nodes, s->entries, count);
 	for (size_t i = 0; i < s->env.num_active; i++) {
 		struct ebb_vm *vm = s->active[i];
+		const struct ebb_plan_vm *plan = has_plan && vm->is_admitted ? &s->targets[v] :
+									       NULL;
 
-		for (uint16_t g = 0; takes_part(vm, what) && g < vm->sla.num_nodes; g++, e++) {
-			const struct ebb_vm_node *n = &vm->nodes[g];
-			const uint32_t wish = has_plan && vm->is_admitted ?
-						      s->targets[v].nodes[g] : n->target;
-
-			if (what == EBB_MEM) {
-				mem_set_target(vm, g, s->entries[e].target);
-				continue;
-			}
-			cpu_set_target(vm, g, cpus_left(s, vm, g, wish, s->entries[e].target));
-			/* Below a whole core it is clamped unseen by the arbiter. */
-			clamped += n->target != wish && !vm->sla.is_shared &&
-				   s->entries[e].target == s->entries[e].wanted;
-		}
+		for (uint16_t g = 0; takes_part(vm, what) && g < vm->sla.num_nodes; g++, e++)
+			clamped += core_resources[what].set_target(s, vm, g, plan, &s->entries[e]);
 		v += vm->is_admitted;
 	}
 	return clamped;
@@ -358,7 +255,7 @@ static void make_plan(struct ebb_state *s, usec_t now)
 		.num_nodes = s->env.host.num_nodes,
 	};
 	struct ebb_plan plan = { .targets = s->targets };
-	uint32_t clamped;
+	uint32_t clamped = 0;
 	int r;
 
 	memcpy(view.nodes, s->env.nodes, sizeof(view.nodes));
@@ -373,8 +270,8 @@ static void make_plan(struct ebb_state *s, usec_t now)
 			  "policy %s: %s; the last plan stays in force", s->env.policy->name,
 			  strerror(-r));
 	use_threads(s, r < 0 ? s->env.use_threads : plan.use_threads);
-	clamped = set_targets(s, EBB_CPUS, r >= 0);
-	clamped += set_targets(s, EBB_MEM, r >= 0);
+	for (int what = 0; what < EBB_RESOURCES; what++)
+		clamped += set_targets(s, what, r >= 0);
 	if (r >= 0)
 		broker_decided(&s->broker, now, &plan);
 	if (r >= 0 && clamped > 0)
@@ -391,19 +288,14 @@ static void set_limits(struct ebb_state *s, usec_t now, enum ebb_resource what)
 	uint32_t has[EBB_MAX_NODES];
 	size_t e = 0;
 
-	fill_capacity(s, what, has);
+	for (uint16_t h = 0; h < s->env.host.num_nodes; h++)
+		has[h] = core_resources[what].divided(s, h);
 	ebb_arbiter_limits(has, s->env.host.num_nodes, s->entries, count);
 	for (size_t i = 0; i < s->env.num_active; i++) {
 		struct ebb_vm *vm = s->active[i];
 
-		for (uint16_t g = 0; takes_part(vm, what) && g < vm->sla.num_nodes; g++, e++) {
-			if (what == EBB_CPUS)
-				cpu_set_limit(&s->cpu, now, vm, g,
-					      cpus_left(s, vm, g, vm->nodes[g].target,
-							s->entries[e].limit));
-			else
-				mem_set_limit(&s->mem, now, vm, g, s->entries[e].limit);
-		}
+		for (uint16_t g = 0; takes_part(vm, what) && g < vm->sla.num_nodes; g++, e++)
+			core_resources[what].set_limit(s, now, vm, g, &s->entries[e]);
 	}
 }
 
@@ -454,8 +346,8 @@ void core_settle(struct ebb_state *s, usec_t now)
 			make_plan(s, now);
 	}
 	s->cycle.plan_is_stale = s->cycle.limits_are_stale = false;
-	set_limits(s, now, EBB_CPUS);
-	set_limits(s, now, EBB_MEM);
+	for (int what = 0; what < EBB_RESOURCES; what++)
+		set_limits(s, now, what);
 	cpu_pack_all(&s->cpu);
 	s->settle_at = EBB_TIME_NEVER;
 	for (size_t i = 0; i < s->env.num_active; i++) {

@@ -3,7 +3,7 @@
  * The fair policy: the CPUs of the host are divided among the running VMs in
  * proportion to their weights, as equally as floors (startup sets), ceilings
  * and the capacity of each node allow (fill.h), VMs being moved from node to
- * node for that; and memory in the same way, each node by itself (mem-share.h).
+ * node for that; and memory in the same way, each node by itself (mem/even.h).
  *
  * The class and the priority of a VM make no difference here; its weight does.
  */

@@ -20,7 +20,7 @@
  * A startup set that is on somebody else's socket stays there, and that one
  * is without hyperthreads then: threads of a core would belong to two VMs.
  *
- * Memory is divided as under the fair policy (mem-share.h).
+ * Memory is divided as under the fair policy (mem/even.h).
  */
 #include <errno.h>
 

@@ -19,7 +19,7 @@
  * priority, by whoever has most for its weight, by the newest.
  *
  * Nobody is moved from node to node: what is reserved and wanted is counted by
- * node.  Memory is divided as under the fair policy (mem-share.h).
+ * node.  Memory is divided as under the fair policy (mem/even.h).
  */
 #include "model/policy.h"
 #include "policies/cpu/fill.h"

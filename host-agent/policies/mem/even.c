@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* See mem-share.h. */
+/* See even.h. */
 #include "policies/mem/even.h"
 
 /* A level is blocks per weight, shifted by LEVEL_SHIFT. */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* See taking.h. */
+/* See take.h. */
 #include "policies/mem/level.h"
 #include "policies/mem/take.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* VMs that share cores, from the CPU times of their threads to throttles (decisions: share.c). */
+/* VMs that share cores, from the CPU times of their threads to throttles (decisions: balance.c). */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
