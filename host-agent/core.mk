@@ -2,14 +2,14 @@
 #
 # The pure half of the host agent (model, core and policies), and the fake backend.
 #   ebb-core  model/, core/, policies/: no I/O, no clock, no allocation of its own
-#   ebb-fake  backend/fake/
+#   ebb-fake  backend/fake/, and the loop between core and backend (backend/runner.c)
 
 EBB_TEST := tests/unit/host-agent
 EBB_WORLD := $(addprefix tests/sim/,world.c world-check.c world-pressure.c)
 
 $(eval $(call lib,ebb-core,$(wildcard $(addprefix host-agent/,model/*.c core/*.c core/*/*.c \
 	policies/*.c policies/*/*.c)),))
-$(eval $(call lib,ebb-fake,$(wildcard host-agent/backend/fake/*.c),))
+$(eval $(call lib,ebb-fake,$(wildcard host-agent/backend/*.c host-agent/backend/fake/*.c),))
 
 $(eval $(call unit_test_single,test_core_sim,tests/sim/test_core_sim.c $(EBB_WORLD), \
 	ebb-fake ebb-core,,))

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include "backend/runner.h"
 #include "daemon/agent.h"
 #include "util/clock.h"
 #include "util/log.h"
@@ -48,8 +49,9 @@ void ebb_agent_charge(struct ebb_agent *a)
 	keep_records(a);
 }
 
-static void log_action(const struct ebb_agent *a, const struct ebb_action *action)
+static void log_action(void *ctx, usec_t now, const struct ebb_action *action)
 {
+	const struct ebb_agent *a = ctx;
 	const struct ebb_vm *vm = ebb_state_vm(a->state, action->uuid);
 	const bool is_cap = action->type == EBB_ACTION_MEM_CAP;
 	const bool is_pool = action->type == EBB_ACTION_MEM_MIRROR ||
@@ -57,6 +59,7 @@ static void log_action(const struct ebb_agent *a, const struct ebb_action *actio
 	const bool is_throttle = action->type == EBB_ACTION_THROTTLE;
 	bool is_vcpu = action->id != 0 && !is_cap && !is_pool && !is_throttle;
 
+	(void)now;
 	ebb_log(LOG_DEBUG, "action", EBB_KS("type", ebb_action_name(action->type)),
 		EBB_KS("vm", vm ? vm->name : "?"), EBB_KI("id", action->id),
 		is_vcpu ? EBB_KI("vcpu", action->u.vcpu.vcpu) : EBB_KSKIP,
@@ -84,23 +87,39 @@ static void arm_run(struct ebb_agent *a)
 		arm(a->run, a->backend.ops->next(a->backend.be));
 }
 
+/* The core refuses to take note. */
+static void log_refused(void *ctx, usec_t now, const struct ebb_fact *fact, int err)
+{
+	(void)ctx;
+	(void)now;
+	/* Normal where things cross: news of a VM that has just gone. */
+	ebb_log(err == -ENOENT ? LOG_DEBUG : LOG_WARNING, "fact_refused",
+		EBB_KS("type", ebb_fact_name(fact->type)), EBB_KS("error", strerror(-err)));
+}
+
+static struct ebb_runner runner_of(struct ebb_agent *a)
+{
+	return (struct ebb_runner){
+		.state = a->state, .backend = a->backend, .items = a->actions,
+		.capacity = MAX_ACTIONS, .ctx = a, .on_action = log_action,
+		.on_refused = log_refused,
+	};
+}
+
 static int on_cycle(sd_event_source *s, void *arg)
 {
 	struct ebb_agent *a = arg;
-	struct ebb_actions actions = { .items = a->actions, .capacity = MAX_ACTIONS };
-	usec_t now;
+	struct ebb_runner runner = runner_of(a);
+	usec_t now, wake_at;
+	size_t count;
 
 	(void)s;
 	do {
 		now = ebb_clock_mono_usec();
-		ebb_state_next(a->state, now, &actions);
-		for (size_t i = 0; i < actions.count; i++) {
-			log_action(a, &actions.items[i]);
-			a->backend.ops->submit(a->backend.be, now, &actions.items[i]);
-		}
-	} while (actions.count && actions.wake_at <= now);
+		wake_at = ebb_runner_step(&runner, now, &count);
+	} while (count && wake_at <= now);
 	keep_records(a);
-	arm(a->wake, actions.wake_at);
+	arm(a->wake, wake_at);
 	arm_run(a);
 	return 0;
 }
@@ -127,20 +146,6 @@ void ebb_agent_poke(struct ebb_agent *a)
 	sd_event_source_set_enabled(a->cycle, SD_EVENT_ONESHOT);
 }
 
-/* The core refuses to take note. */
-static void refused(struct ebb_agent *a, usec_t now, const struct ebb_fact *fact, int err)
-{
-	struct ebb_action close = { .type = EBB_ACTION_LINK_CLOSE };
-
-	/* Normal where things cross: news of a VM that has just gone. */
-	ebb_log(err == -ENOENT ? LOG_DEBUG : LOG_WARNING, "fact_refused",
-		EBB_KS("type", ebb_fact_name(fact->type)), EBB_KS("error", strerror(-err)));
-	if (!ebb_fact_is_from_link(fact->type))
-		return;
-	memcpy(close.uuid, fact->uuid, sizeof(close.uuid));
-	a->backend.ops->submit(a->backend.be, now, &close);
-}
-
 /* The counters of VMs that were found running go on from where the last agent left them. */
 static void resume_charge(struct ebb_agent *a)
 {
@@ -157,13 +162,12 @@ static void resume_charge(struct ebb_agent *a)
 static int take_fact(void *ctx, usec_t now, const struct ebb_fact *fact)
 {
 	struct ebb_agent *a = ctx;
+	struct ebb_runner runner = runner_of(a);
 	int rc;
 
 	if (fact->type == EBB_FACT_LOADED)
 		resume_charge(a);
-	rc = ebb_state_report(a->state, now, fact);
-	if (rc < 0)
-		refused(a, now, fact, rc);
+	rc = ebb_runner_report(&runner, now, fact);
 	ebb_agent_poke(a);
 	return rc;
 }

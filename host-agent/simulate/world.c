@@ -4,8 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "core/core.h"
-#include "backend/backend.h"
+#include "backend/runner.h"
 #include "simulate/measure.h"
 
 /* A guest that did not get what it wants asks again: within the time that a request counts. */
@@ -31,7 +30,7 @@ struct world {
 	struct sim_measure measure;
 	struct ebb_state *state;
 	struct ebb_fake *fake;
-	struct ebb_action *actions;
+	struct ebb_runner runner;
 	usec_t now;
 	size_t next_event;
 	usec_t ask_at;
@@ -82,19 +81,13 @@ static void touch(struct world *w, const uint8_t *uuid)
 
 static int take_fact(void *ctx, usec_t now, const struct ebb_fact *fact)
 {
-	struct ebb_action close = { .type = EBB_ACTION_LINK_CLOSE };
 	struct world *w = ctx;
 	const struct ebb_vm *vm;
-	int rc = ebb_state_report(w->state, now, fact);
+	const int rc = ebb_runner_report(&w->runner, now, fact);
 
 	touch(w, fact->uuid);
-	if (rc == 0 || rc == -ENOENT)
+	if (rc == 0 || rc == -ENOENT || ebb_fact_is_from_link(fact->type))
 		return rc;
-	if (ebb_fact_is_from_link(fact->type)) {
-		memcpy(close.uuid, fact->uuid, sizeof(close.uuid));
-		ebb_fake_submit(w->fake, now, &close);
-		return rc;
-	}
 	vm = ebb_state_vm(w->state, fact->uuid);
 	fail(w, vm ? vm->name : ebb_fact_name(fact->type),
 	     vm && vm->error[0] ? vm->error : strerror(-rc));
@@ -241,10 +234,13 @@ static void look(struct world *w)
 
 /* ---- the core acts ---- */
 
-static void note_place(struct world *w, const struct ebb_action *a)
+static void note_action(void *ctx, usec_t now, const struct ebb_action *a)
 {
+	struct world *w = ctx;
 	uint32_t vm, *last;
 
+	(void)now;
+	touch(w, a->uuid);
 	if (a->type != EBB_ACTION_PLACE || a->u.vcpu.thread >= EBB_MAX_THREADS)
 		return;
 	memcpy(&vm, a->uuid, sizeof(vm));
@@ -256,22 +252,12 @@ static void note_place(struct world *w, const struct ebb_action *a)
 /* Asks the core until it has nothing more to do now; returns its wake-up time. */
 static usec_t pump(struct world *w)
 {
-	struct ebb_actions actions = { .items = w->actions, .capacity = MAX_ACTIONS };
-	int rounds = 0;
+	usec_t wake_at;
 
-	do {
-		ebb_state_next(w->state, w->now, &actions);
-		for (size_t i = 0; i < actions.count; i++) {
-			note_place(w, &w->actions[i]);
-			touch(w, w->actions[i].uuid);
-			ebb_fake_submit(w->fake, w->now, &w->actions[i]);
-		}
-		if (++rounds > MAX_ROUNDS) {
-			fail(w, "the core", "it does not come to rest");
-			return EBB_TIME_NEVER;
-		}
-	} while (actions.wake_at <= w->now);
-	return actions.wake_at;
+	if (ebb_runner_rest(&w->runner, w->now, MAX_ROUNDS, &wake_at) == 0)
+		return wake_at;
+	fail(w, "the core", "it does not come to rest");
+	return EBB_TIME_NEVER;
 }
 
 static usec_t sooner(usec_t a, usec_t b)
@@ -321,11 +307,15 @@ static int create(struct world *w, const struct ebb_policy_ops *policy)
 	cfg.alloc = (struct ebb_alloc){ .alloc = heap_alloc, .free = heap_free };
 	w->runs = calloc(w->trace->num_vms, sizeof(*w->runs));
 	w->changed = calloc(w->trace->num_vms, sizeof(*w->changed));
-	w->actions = calloc(MAX_ACTIONS, sizeof(*w->actions));
 	w->state = ebb_state_create(&cfg, &w->options->host, policy);
 	w->fake = ebb_fake_create(&fake, (struct ebb_sink){ .ctx = w, .report = take_fact });
-	if (!w->runs || !w->changed || !w->actions || !w->state || !w->fake)
+	w->runner = (struct ebb_runner){
+		.state = w->state, .items = calloc(MAX_ACTIONS, sizeof(*w->runner.items)),
+		.capacity = MAX_ACTIONS, .ctx = w, .on_action = note_action,
+	};
+	if (!w->runs || !w->changed || !w->runner.items || !w->state || !w->fake)
 		return -ENOMEM;
+	w->runner.backend = ebb_fake_backend(w->fake);
 	return sim_measure_init(&w->measure, w->result, w->trace, w->options->num_slots);
 }
 
@@ -354,7 +344,7 @@ int sim_run(const struct sim_trace *trace, const struct sim_options *options,
 	ebb_state_destroy(w.state);
 	free(w.runs);
 	free(w.changed);
-	free(w.actions);
+	free(w.runner.items);
 	if (rc < 0)
 		sim_result_finish(&result);
 	else

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "backend/runner.h"
 #include "tests/sim/world.h"
 
 static void *heap_alloc(void *ctx, size_t bytes)
@@ -222,35 +223,35 @@ static bool has_cutoff(const struct ebb_action_limits *l)
 	return false;
 }
 
+static void note_action(void *ctx, usec_t now, const struct ebb_action *a)
+{
+	struct world *w = ctx;
+
+	w->num_actions++;
+	w->num_cutoffs += a->type == EBB_ACTION_LIMITS && has_cutoff(&a->u.limits);
+	if (w->trace)
+		printf("%10llu action %s %02x vcpu %u thread %u\n", (unsigned long long)now,
+		       ebb_action_name(a->type), a->uuid[0], a->id ? a->u.vcpu.vcpu : 0,
+		       a->id ? a->u.vcpu.thread : 0);
+}
+
 /* Asks the core until it has nothing more to do now; returns its wake-up time. */
 static usec_t pump(struct world *w)
 {
 	/* Small on purpose, so that running out of room is part of the test. */
 	struct ebb_action items[7];
-	struct ebb_actions actions = { .items = items, .capacity = 7 };
-	int rounds = 0;
+	struct ebb_runner runner = {
+		.state = w->state, .backend = ebb_fake_backend(w->fake), .items = items,
+		.capacity = 7, .ctx = w, .on_action = note_action,
+	};
+	usec_t wake_at;
 
-	do {
-		ebb_state_next(w->state, w->now, &actions);
-		for (size_t i = 0; i < actions.count; i++) {
-			const struct ebb_action *a = &items[i];
-
-			w->num_actions++;
-			w->num_cutoffs += a->type == EBB_ACTION_LIMITS && has_cutoff(&a->u.limits);
-			if (w->trace)
-				printf("%10llu action %s %02x vcpu %u thread %u\n",
-				       (unsigned long long)w->now, ebb_action_name(a->type),
-				       a->uuid[0], a->id ? a->u.vcpu.vcpu : 0,
-				       a->id ? a->u.vcpu.thread : 0);
-			ebb_fake_submit(w->fake, w->now, a);
-		}
-		if (++rounds > 2000) {
-			world_fail(w, "the core does not come to rest");
-			return EBB_TIME_NEVER;
-		}
-	} while (actions.wake_at <= w->now);
+	if (ebb_runner_rest(&runner, w->now, 2000, &wake_at) < 0) {
+		world_fail(w, "the core does not come to rest");
+		return EBB_TIME_NEVER;
+	}
 	drain_records(w);
-	return actions.wake_at;
+	return wake_at;
 }
 
 bool world_step(struct world *w, usec_t until)
