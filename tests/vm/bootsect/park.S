@@ -10,6 +10,7 @@
  *   c  answer "<counter> <starts> <wake-ups> <NMIs> <sent> <started>", hexadecimal;
  *      the last two are times, in 2^20 cycles of the time stamp counter
  *   e  eject the other processor, which is CPU 1
+ *   x  have the other processor eject itself
  *   b  send very many interrupts to all others, which take none
  *
  * Each is answered with a line: what was asked for with c, the character else.
@@ -22,6 +23,7 @@
 	.set	sent_at, 0x7010		/* when s was done, by the clock of the one that boots */
 	.set	started_at, 0x7014	/* when the other one was started, by its own clock */
 	.set	do_halt, 0x7018
+	.set	do_eject, 0x701c
 	.set	ap_page, 0x8000		/* where SIPI starts it */
 	.set	com1, 0x3f8
 	.set	icr, 0xfee00300		/* interrupt command of the local APIC */
@@ -47,7 +49,7 @@ _start:
 	/* NMI comes to the other processor, in real mode. */
 	movl	$(ap_page + ap_nmi - ap_start), 2 * 4
 	movw	$counter, %di
-	movw	$28, %cx
+	movw	$32, %cx
 	rep stosb
 	lgdt	gdt_register
 	movl	%cr0, %eax
@@ -66,6 +68,9 @@ boot32:
 	movw	$cpuhp, %dx
 	xorl	%eax, %eax
 	outb	%al, %dx
+	/* What is written to the others is for CPU 1. */
+	incl	%eax
+	outl	%eax, %dx
 	movl	$hello, %esi
 1:	lodsb
 	call	put
@@ -98,11 +103,11 @@ command:
 	decl	%eax
 	jnz	3b
 	loop	2b
+1:	cmpb	$'x', %bl
+	jne	1f
+	movb	$1, do_eject
 1:	cmpb	$'e', %bl
 	jne	1f
-	movw	$cpuhp, %dx
-	movl	$1, %eax
-	outl	%eax, %dx
 	movw	$cpuhp + 4, %dx
 	movb	$8, %al
 	outb	%al, %dx
@@ -185,7 +190,13 @@ ap_start:
 	movl	%eax, started_at
 	incl	starts
 1:	incl	counter
-	cmpb	$0, do_halt
+	cmpb	$0, do_eject
+	je	2f
+	movb	$0, do_eject
+	movw	$cpuhp + 4, %dx
+	movb	$8, %al
+	outb	%al, %dx
+2:	cmpb	$0, do_halt
 	je	1b
 2:	hlt
 	incl	wakeups
