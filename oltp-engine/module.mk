@@ -4,7 +4,7 @@
 
 # Rooms from the bottom up: each includes only its own headers and those of rooms before it.
 OLTP_SRC := $(addprefix oltp-engine/src/base/,checksum.c epoch.c hist.c mem.c) \
-	$(addprefix oltp-engine/src/io/,cold_io.c log_io_real.c) \
+	$(addprefix oltp-engine/src/io/,io_files.c io_queue.c) \
 	$(addprefix oltp-engine/src/index/,index.c node_pool.c tree.c) \
 	$(addprefix oltp-engine/src/storage/,lock.c room.c slots.c storage.c) \
 	$(addprefix oltp-engine/src/txn/,node_set.c ordered.c revoked.c txn.c txn_rows.c txn_scan.c \

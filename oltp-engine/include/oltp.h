@@ -129,7 +129,7 @@ struct oltp_mem_ops {
 };
 
 struct oltp_block_ops;
-struct log_io_ops;
+struct io_ops;
 
 struct oltp_config {
 	enum oltp_cc cc;
@@ -176,7 +176,7 @@ struct oltp_config {
 	 * half of that. In any case more, if the log grows faster than checkpoints are made.
 	 */
 	uint32_t checkpoint_mib_s;
-	const struct log_io_ops *log_io;	/* for tests, see src/log_io.h; NULL: files */
+	const struct io_ops *log_io;	/* for tests, see src/io/io_files.h; NULL: files */
 	void *log_io_ctx;
 };
 

@@ -38,7 +38,7 @@
 
 #include "cold_file.h"
 #include "oltp-engine/src/index/index.h"
-#include "oltp-engine/src/io/cold_io.h"
+#include "oltp-engine/src/io/io_queue.h"
 #include "reread.h"
 
 #define COLD_SLOT_BITS		12u
@@ -83,7 +83,7 @@ struct cold_counters {
 struct cold {
 	struct oltp_engine *engine;
 	struct cold_file file;
-	const struct cold_hook *hook;	/* tests set it before anything is cold */
+	const struct io_hook *hook;	/* tests set it before anything is cold */
 	struct cold_leaf *_Atomic leaves[COLD_LEAVES];
 	struct reread rereads[OLTP_TABLES_MAX];
 	_Atomic uint64_t probe_ns;	/* of reads made for it; 0: not known */

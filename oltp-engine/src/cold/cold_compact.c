@@ -22,7 +22,7 @@
 #define TRIES_MAX		200u
 #define TRY_NS			50000l
 
-int compact_init(struct compact *c, struct cold *cold, struct cold_io *io, uint8_t *in)
+int compact_init(struct compact *c, struct cold *cold, struct io_queue *io, uint8_t *in)
 {
 	*c = (struct compact){ .cold = cold, .io = io, .in = in };
 	c->out = aligned_alloc(4096, COLD_EXTENT_BYTES);
@@ -76,16 +76,16 @@ static uint32_t pick_victims(struct compact *c, uint32_t percent, uint64_t n_num
 static int transfer(struct compact *c, bool is_write, const struct cold_block *block,
 		    uint8_t *buffer, uint32_t bytes)
 {
-	struct cold_request request = {
+	struct io_request request = {
 		.is_write = is_write,
 		.bytes = bytes,
 		.offset = block->number * COLD_EXTENT_BYTES,
 		.buffer = buffer,
 	};
 
-	cold_io_add(c->io, &request);
-	while (cold_io_next(c->io) != &request)
-		cold_io_wait(c->io, 1000000000ull);
+	io_queue_add(c->io, &request);
+	while (io_queue_next(c->io) != &request)
+		io_queue_wait(c->io, 1000000000ull);
 	return request.result;
 }
 

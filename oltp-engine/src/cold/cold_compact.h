@@ -22,7 +22,7 @@ struct compact_record {
 
 struct compact {
 	struct cold *cold;
-	struct cold_io *io;		/* nothing else is in flight during a turn */
+	struct io_queue *io;		/* nothing else is in flight during a turn */
 	uint64_t next;			/* extent to go on with */
 	uint8_t *in, *out;		/* of an extent each; in is the manager's */
 	uint32_t n;			/* records in out */
@@ -30,7 +30,7 @@ struct compact {
 };
 
 /* in: as large as an extent. Errors: -ENOMEM. */
-int compact_init(struct compact *compact, struct cold *cold, struct cold_io *io, uint8_t *in);
+int compact_init(struct compact *compact, struct cold *cold, struct io_queue *io, uint8_t *in);
 void compact_finish(struct compact *compact);
 
 /*

@@ -41,7 +41,7 @@ static enum oltp_rc fetcher_create(struct oltp_worker *worker)
 
 	if (!f)
 		return OLTP_NO_MEMORY;
-	if (cold_io_init(&f->io, cold->file.fd, FETCH_READS_MAX, cold->hook)) {
+	if (io_queue_init(&f->io, cold->file.fd, FETCH_READS_MAX, cold->hook)) {
 		free(f);
 		return OLTP_IO;
 	}
@@ -95,12 +95,12 @@ void fetcher_leave(struct fetcher *f)
 		return;
 	cold = f->cold;
 	while (f->io.in_flight) {
-		struct cold_request *request = cold_io_next(&f->io);
+		struct io_request *request = io_queue_next(&f->io);
 
 		if (request)
 			read_end(f, (struct fetch_read *)request);
 		else
-			cold_io_wait(&f->io, 1000000000ull);
+			io_queue_wait(&f->io, 1000000000ull);
 	}
 	while (f->waiting) {
 		struct fetch_read *read = f->waiting;
@@ -108,7 +108,7 @@ void fetcher_leave(struct fetcher *f)
 		f->waiting = read->next;
 		read_end(f, read);
 	}
-	cold_io_finish(&f->io);
+	io_queue_finish(&f->io);
 	memset(f->tickets, 0, sizeof(f->tickets));
 	f->worker = NULL;
 	pthread_mutex_lock(&cold->lock);
@@ -257,9 +257,9 @@ static int read_start(struct fetcher *f, const struct index_ref *ref, uint32_t t
 	read->is_wanted = is_worth_a_slot(read->block, read->slot,
 					  epoch_now(&f->worker->engine->epoch));
 	read->lead = front + place.lead;
-	read->request = (struct cold_request){ .bytes = place.bytes, .offset = place.offset,
+	read->request = (struct io_request){ .bytes = place.bytes, .offset = place.offset,
 					       .buffer = read->buffer + front };
-	cold_io_add(&f->io, &read->request);
+	io_queue_add(&f->io, &read->request);
 	read->chain = *chain_of(f, place.offset);
 	*chain_of(f, place.offset) = read;
 	read->tickets = read->askers = 0;
@@ -540,7 +540,7 @@ static void count_cost(struct fetcher *f, const struct arrived *arrived)
 static void move_on(struct fetcher *f, bool send, bool waited)
 {
 	struct arrived arrived = { 0 };
-	struct cold_request *request;
+	struct io_request *request;
 	bool has_worked = false;
 
 	f->now_ns = now_ns();
@@ -550,12 +550,12 @@ static void move_on(struct fetcher *f, bool send, bool waited)
 	if (f->io.unsent &&
 	    (send || f->io.unsent >= SEND_AT_ONCE || f->polls >= SEND_POLLS_MAX)) {
 		f->polls = 0;
-		cold_io_flush(&f->io);
+		io_queue_flush(&f->io);
 		has_worked = true;
 	}
 	buffered_keep_few(f);
 	f->room_asked = f->room_there = 0;
-	while ((request = cold_io_next(&f->io))) {
+	while ((request = io_queue_next(&f->io))) {
 		read_arrived(f, (struct fetch_read *)request, &arrived);
 		has_worked = true;
 	}
@@ -600,7 +600,7 @@ int cold_poll_until(struct oltp_worker *worker, struct oltp_cold_done *ret_done,
 	while (until_ns && !f->n_done && (f->io.in_flight || f->n_waiting) &&
 	       (ns = wait_ns(f, until_ns)) != 0) {
 		if (f->io.in_flight)
-			cold_io_wait(&f->io, ns);
+			io_queue_wait(&f->io, ns);
 		else
 			nanosleep(&(struct timespec){ 0, (long)ns }, NULL);
 		move_on(f, true, true);

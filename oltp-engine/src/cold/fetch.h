@@ -41,7 +41,7 @@
 #define HELD_BYTES_MAX		(BUFFERED_BYTES_MAX / 2)
 
 struct fetch_read {
-	struct cold_request request;	/* first: found by its address */
+	struct io_request request;	/* first: found by its address */
 	struct index_ref ref;		/* the stub; while it is buffered, the record */
 	struct cold_block *block;	/* pinned while reading and waiting */
 	uint32_t slot;
@@ -76,7 +76,7 @@ struct fetch_ticket {
 struct fetcher {
 	struct oltp_worker *worker;	/* NULL once it has gone */
 	struct cold *cold;
-	struct cold_io io;
+	struct io_queue io;
 	struct fetch_read reads[FETCH_READS_MAX];
 	struct fetch_read *by_sector[FETCH_READS_MAX];	/* reading and waiting, by hash */
 	struct fetch_read *free;

@@ -16,7 +16,7 @@
 #define SPINS_PER_YIELD	64u
 
 struct scan_read {
-	struct cold_request request;	/* first: found by its address */
+	struct io_request request;	/* first: found by its address */
 	struct cold_block *block;
 	uint32_t slot, lead, room;
 	uint8_t *buffer;
@@ -30,7 +30,7 @@ struct scan {
 	struct oltp_table *table;
 	struct oltp_worker *worker;
 	struct cold *cold;
-	struct cold_io io;
+	struct io_queue io;
 	bool has_io;
 	int rc;				/* what fn returned */
 	uint64_t n_unread, n_revoked;
@@ -58,12 +58,12 @@ static void show_cold(struct scan *scan, struct scan_read *read)
 static void wait_reads(struct scan *scan, uint32_t n_free)
 {
 	while (READS - scan->io.in_flight < n_free) {
-		struct cold_request *request = cold_io_next(&scan->io);
+		struct io_request *request = io_queue_next(&scan->io);
 
 		if (request)
 			show_cold(scan, (struct scan_read *)request);
 		else
-			cold_io_wait(&scan->io, 1000000000ull);
+			io_queue_wait(&scan->io, 1000000000ull);
 	}
 }
 
@@ -86,9 +86,9 @@ static int read_cold(struct scan *scan, uint64_t entry)
 	read->block = cold_stub_block(scan->cold, entry);
 	read->slot = cold_stub_slot(entry);
 	read->lead = place.lead;
-	read->request = (struct cold_request){ .bytes = place.bytes, .offset = place.offset,
+	read->request = (struct io_request){ .bytes = place.bytes, .offset = place.offset,
 					       .buffer = read->buffer };
-	cold_io_add(&scan->io, &read->request);
+	io_queue_add(&scan->io, &read->request);
 	return 0;
 }
 
@@ -183,7 +183,7 @@ int table_scan(struct oltp_table *table,
 	if (rc)
 		goto out_free;
 	if (scan->cold) {
-		rc = cold_io_init(&scan->io, scan->cold->file.fd, READS, scan->cold->hook);
+		rc = io_queue_init(&scan->io, scan->cold->file.fd, READS, scan->cold->hook);
 		if (rc)
 			goto out_worker;
 		scan->has_io = true;
@@ -198,7 +198,7 @@ int table_scan(struct oltp_table *table,
 	if (!rc && scan->n_revoked)
 		rc = -EOWNERDEAD;
 	if (scan->has_io)
-		cold_io_finish(&scan->io);
+		io_queue_finish(&scan->io);
 	for (uint32_t i = 0; i < READS; i++)
 		free(scan->reads[i].buffer);
 out_worker:

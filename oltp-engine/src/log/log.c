@@ -80,9 +80,9 @@ int log_open(struct oltp_engine *engine, const struct oltp_config *config, struc
 	log->dir = strdup(config->log_dir);
 	rc = log->dir ? 0 : -ENOMEM;
 	if (config->log_io)
-		log->io = (struct log_io){ config->log_io, config->log_io_ctx };
+		log->io = (struct io_files){ config->log_io, config->log_io_ctx };
 	else if (!rc)
-		rc = log_io_real_create(&log->io);
+		rc = io_files_create(&log->io);
 	log->owns_io = !config->log_io && !rc;
 	if (!rc)
 		rc = log_group_init(&log->group);
@@ -136,7 +136,7 @@ void log_close(struct log *log)
 	log_group_finish(&log->group);
 	log_dir_close(log);
 	if (log->owns_io)
-		log_io_real_destroy(&log->io);
+		io_files_destroy(&log->io);
 	pthread_cond_destroy(&log->called);
 	pthread_cond_destroy(&log->written);
 	pthread_mutex_destroy(&log->lock);
@@ -160,7 +160,7 @@ const char *log_dir(const struct log *log)
 	return log->dir;
 }
 
-const struct log_io *log_io_of(const struct log *log)
+const struct io_files *log_io(const struct log *log)
 {
 	return &log->io;
 }
@@ -282,7 +282,7 @@ void oltp_durable_stats_read(struct oltp_engine *engine, struct oltp_durable_sta
 		.has_failed = log_state(log) == LOG_FAILED,
 		.error = atomic_load_explicit(&log->error, memory_order_relaxed),
 		.is_direct = log->has_direct,
-		.is_uring = log_io_has_uring(&log->io),
+		.is_uring = io_files_has_uring(&log->io),
 		.epoch = log_epoch_now(log),
 		.durable_epoch = log_epoch_durable(log),
 		.groups = counter_read(&log->n_groups),

@@ -17,7 +17,7 @@
 #include <stdint.h>
 
 #include "log_format.h"
-#include "oltp-engine/src/io/log_io.h"
+#include "oltp-engine/src/io/io_files.h"
 #include "oltp.h"
 
 struct log;
@@ -51,7 +51,7 @@ void log_call(struct log *log);
 
 /* For checkpoint and recovery, which do all they do to files with these. */
 const char *log_dir(const struct log *log);
-const struct log_io *log_io_of(const struct log *log);
+const struct io_files *log_io(const struct log *log);
 
 /* The catalogue as it is on disk now. Any thread; a copy. */
 void log_catalog_get(struct log *log, struct log_catalog *ret_catalog);

@@ -100,7 +100,7 @@ void log_dir_close(struct log *log)
 
 int log_catalog_write(struct log *log, const struct log_catalog *catalog)
 {
-	const struct log_io *io = &log->io;
+	const struct io_files *io = &log->io;
 	char path[PATH_MAX], new_path[PATH_MAX];
 	struct log_catalog copy = *catalog;
 	int rc, fd;
@@ -114,7 +114,7 @@ int log_catalog_write(struct log *log, const struct log_catalog *catalog)
 	fd = io->ops->open(io->ctx, new_path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, FILE_MODE);
 	if (fd < 0)
 		return fd;
-	rc = log_io_write_all(io, fd, &copy, sizeof(copy), 0);
+	rc = io_write_all(io, fd, &copy, sizeof(copy), 0);
 	if (!rc)
 		rc = io->ops->fdatasync(io->ctx, fd);
 	io->ops->close(io->ctx, fd);
@@ -412,7 +412,7 @@ struct writer {
 
 static int writer_flush(struct writer *writer, bool sync)
 {
-	const struct log_io *io = &writer->log->io;
+	const struct io_files *io = &writer->log->io;
 	int fd = writer->log->segments.fd, first = 0;
 
 	while (first < writer->n) {
@@ -453,7 +453,7 @@ static int writer_add(struct writer *writer, void *data, size_t bytes)
 
 static int writer_end(struct writer *writer)
 {
-	const struct log_io *io = &writer->log->io;
+	const struct io_files *io = &writer->log->io;
 
 	if (!writer->is_unsynced)
 		return writer_flush(writer, true);

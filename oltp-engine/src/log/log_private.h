@@ -142,7 +142,7 @@ struct log {
 	char *dir;
 	int dir_fd;		/* holds the lock on the folder */
 	uint8_t database[16];	/* its name, once it is RUNNING */
-	struct log_io io;
+	struct io_files io;
 	bool owns_io;
 	bool has_direct;
 	bool is_commit;

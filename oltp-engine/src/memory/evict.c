@@ -19,7 +19,7 @@ int evict_init(struct evict *e, struct oltp_engine *engine)
 	*e = (struct evict){ .engine = engine, .cold = cold };
 	if (!cold)
 		return 0;
-	rc = cold_io_init(&e->io, cold->file.fd, EVICT_DEPTH, cold->hook);
+	rc = io_queue_init(&e->io, cold->file.fd, EVICT_DEPTH, cold->hook);
 	if (rc)
 		return rc;
 	for (uint32_t i = 0; i < EVICT_DEPTH; i++) {
@@ -40,7 +40,7 @@ void evict_finish(struct evict *e)
 	if (e->cold) {
 		for (uint32_t i = 0; i < EVICT_DEPTH; i++)
 			free(e->batches[i].buffer);
-		cold_io_finish(&e->io);
+		io_queue_finish(&e->io);
 	}
 	free(e->limbo);
 }
@@ -138,9 +138,9 @@ static void batch_end(struct evict *e, struct evict_batch *batch)
 
 static void reap(struct evict *e)
 {
-	struct cold_request *request;
+	struct io_request *request;
 
-	while ((request = cold_io_next(&e->io)))
+	while ((request = io_queue_next(&e->io)))
 		batch_end(e, (struct evict_batch *)request);
 }
 
@@ -154,15 +154,15 @@ static void batch_send(struct evict *e)
 	for (uint32_t i = 0; i < batch->n; i++)
 		cold_record_seal(block, i, batch->buffer);
 	block->n = batch->n;
-	batch->request = (struct cold_request){
+	batch->request = (struct io_request){
 		.is_write = true,
 		.bytes = (uint32_t)((batch->n * (uint64_t)cold_stride(block->table) + mask) &
 				    ~mask),
 		.offset = block->number * COLD_EXTENT_BYTES,
 		.buffer = batch->buffer,
 	};
-	cold_io_add(&e->io, &batch->request);
-	cold_io_flush(&e->io);
+	io_queue_add(&e->io, &batch->request);
+	io_queue_flush(&e->io);
 	reap(e);
 }
 
@@ -177,7 +177,7 @@ static struct evict_batch *batch_get(struct evict *e, struct oltp_table *table)
 	if (e->filling)
 		return e->filling;
 	while (!e->n_idle) {
-		cold_io_wait(&e->io, 1000000000ull);
+		io_queue_wait(&e->io, 1000000000ull);
 		reap(e);
 	}
 	if (e->error)
@@ -272,7 +272,7 @@ void evict_flush(struct evict *e)
 		e->filling = NULL;
 	}
 	while (e->io.in_flight) {
-		cold_io_wait(&e->io, 1000000000ull);
+		io_queue_wait(&e->io, 1000000000ull);
 		reap(e);
 	}
 }

@@ -23,7 +23,7 @@
 #define EVICT_DEPTH	16u	/* eviction blocks being written at once */
 
 struct evict_batch {
-	struct cold_request request;	/* first: found by its address */
+	struct io_request request;	/* first: found by its address */
 	struct cold_block *block;
 	uint8_t *buffer;
 	uint64_t mark;
@@ -34,7 +34,7 @@ struct evict_batch {
 struct evict {
 	struct oltp_engine *engine;
 	struct cold *cold;	/* NULL: records can only be moved within memory */
-	struct cold_io io;
+	struct io_queue io;
 	struct evict_batch batches[EVICT_DEPTH];
 	uint32_t n_idle;
 	struct evict_batch *idle[EVICT_DEPTH];

@@ -272,7 +272,7 @@ static int make(struct checkpointer *checkpointer, uint64_t number,
 	int rc;
 
 	fill_header(checkpointer->engine, &header);
-	rc = checkpoint_writer_open(&making->writer, log_io_of(log), log_dir(log), &header,
+	rc = checkpoint_writer_open(&making->writer, log_io(log), log_dir(log), &header,
 				    spare);
 	if (rc)
 		return rc;
@@ -288,7 +288,7 @@ static int make(struct checkpointer *checkpointer, uint64_t number,
 
 static int remove_one(struct log *log, uint64_t number, const char *suffix)
 {
-	const struct log_io *io = log_io_of(log);
+	const struct io_files *io = log_io(log);
 	char path[CHECKPOINT_PATH_BYTES];
 	int rc;
 
@@ -300,7 +300,7 @@ static int remove_one(struct log *log, uint64_t number, const char *suffix)
 static int keep_as_spare(struct log *log, uint64_t number)
 {
 	char from[CHECKPOINT_PATH_BYTES], to[CHECKPOINT_PATH_BYTES];
-	const struct log_io *io = log_io_of(log);
+	const struct io_files *io = log_io(log);
 
 	return checkpoint_path(from, sizeof(from), log_dir(log), number, "") ?:
 	       checkpoint_path(to, sizeof(to), log_dir(log), number, CHECKPOINT_TEMP_SUFFIX) ?:
@@ -346,7 +346,7 @@ static int run(struct checkpointer *checkpointer, struct oltp_checkpoint_stats *
 	gate_begin(&making.gate, log, bytes_expected(checkpointer->engine),
 		   checkpointer->bytes_per_s, log_bytes_allowed(checkpointer),
 		   &checkpointer->is_awaited, &checkpointer->is_stopping);
-	rc = recover_files_list(log_io_of(log), log_dir(log), &files);
+	rc = recover_files_list(log_io(log), log_dir(log), &files);
 	if (rc)
 		return rc;
 	spare = (struct checkpoint_spare){

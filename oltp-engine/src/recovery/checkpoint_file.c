@@ -28,14 +28,14 @@ static int write_block(struct checkpoint_writer *writer, const void *data, size_
 		return -ENOMEM;
 	memset(block, 0, LOG_BLOCK_BYTES);
 	memcpy(block, data, bytes);
-	rc = log_io_write_all(writer->io, writer->fd, block, LOG_BLOCK_BYTES, writer->offset);
+	rc = io_write_all(writer->io, writer->fd, block, LOG_BLOCK_BYTES, writer->offset);
 	if (!rc)
 		writer->offset += LOG_BLOCK_BYTES;
 	free(block);
 	return rc;
 }
 
-static int open_to_write(const struct log_io *io, const char *path, int flags)
+static int open_to_write(const struct io_files *io, const char *path, int flags)
 {
 	int fd;
 
@@ -51,7 +51,7 @@ static int open_to_write(const struct log_io *io, const char *path, int flags)
 static int use_spare(struct checkpoint_writer *writer, const char *path,
 		     const struct checkpoint_spare *spare)
 {
-	const struct log_io *io = writer->io;
+	const struct io_files *io = writer->io;
 	char from[CHECKPOINT_PATH_BYTES];
 	int rc;
 
@@ -73,7 +73,7 @@ static int use_spare(struct checkpoint_writer *writer, const char *path,
 	return rc ?: -EFBIG;
 }
 
-int checkpoint_writer_open(struct checkpoint_writer *writer, const struct log_io *io,
+int checkpoint_writer_open(struct checkpoint_writer *writer, const struct io_files *io,
 			   const char *dir, const struct checkpoint_header *header,
 			   const struct checkpoint_spare *spare)
 {
@@ -194,7 +194,7 @@ static int write_buffer(struct checkpoint_writer *writer, const struct checkpoin
 	buffer->block->bytes = (uint32_t)bytes;
 	buffer->block->crc32c = 0;
 	buffer->block->crc32c = crc32c(0, buffer->block, bytes);
-	rc = log_io_write_all(writer->io, writer->fd, buffer->block, bytes, writer->offset);
+	rc = io_write_all(writer->io, writer->fd, buffer->block, bytes, writer->offset);
 	if (!rc)
 		writer->offset += bytes;
 	return rc;
@@ -247,7 +247,7 @@ int checkpoint_writer_finish(struct checkpoint_writer *writer, uint64_t end_grou
 int checkpoint_writer_publish(struct checkpoint_writer *writer)
 {
 	char from[CHECKPOINT_PATH_BYTES], to[CHECKPOINT_PATH_BYTES];
-	const struct log_io *io = writer->io;
+	const struct io_files *io = writer->io;
 	int rc;
 
 	rc = checkpoint_path(from, sizeof(from), writer->dir, writer->header.number,
@@ -291,7 +291,7 @@ void checkpoint_writer_close(struct checkpoint_writer *writer)
 	*writer = (struct checkpoint_writer){ .fd = -1 };
 }
 
-static int open_to_read(const struct log_io *io, const char *path)
+static int open_to_read(const struct io_files *io, const char *path)
 {
 	const int flags = O_RDONLY | O_CLOEXEC;
 	int fd = io->ops->open(io->ctx, path, flags | O_DIRECT, 0);
@@ -300,7 +300,7 @@ static int open_to_read(const struct log_io *io, const char *path)
 }
 
 /* All of it; a file that ends before is damaged. */
-static int read_all(const struct log_io *io, int fd, void *buffer, size_t bytes, uint64_t offset)
+static int read_all(const struct io_files *io, int fd, void *buffer, size_t bytes, uint64_t offset)
 {
 	ssize_t n = io->ops->pread(io->ctx, fd, buffer, bytes, offset);
 
@@ -339,7 +339,7 @@ static bool end_is_good(struct checkpoint_end *end, uint64_t number, const uint8
 	return is_good;
 }
 
-static int look(const struct log_io *io, int fd, uint8_t *block, const uint8_t database[16],
+static int look(const struct io_files *io, int fd, uint8_t *block, const uint8_t database[16],
 		struct checkpoint_info *info)
 {
 	int rc = io->ops->size(io->ctx, fd, &info->bytes);
@@ -359,7 +359,7 @@ static int look(const struct log_io *io, int fd, uint8_t *block, const uint8_t d
 	return 0;
 }
 
-int checkpoint_look(const struct log_io *io, const char *dir, uint64_t number,
+int checkpoint_look(const struct io_files *io, const char *dir, uint64_t number,
 		    const uint8_t database[16], struct checkpoint_info *ret_info)
 {
 	uint8_t *block = aligned_alloc(LOG_BLOCK_BYTES, LOG_BLOCK_BYTES);
@@ -389,7 +389,7 @@ out:
 }
 
 struct reader {
-	const struct log_io *io;
+	const struct io_files *io;
 	const struct checkpoint_info *info;
 	int fd;
 	uint8_t *buffer;
@@ -496,7 +496,7 @@ static int read_blocks(struct reader *reader,
 	       reader->n_rows == reader->info->end.n_rows ? 0 : -EUCLEAN;
 }
 
-int checkpoint_read(const struct log_io *io, const char *dir, const struct checkpoint_info *info,
+int checkpoint_read(const struct io_files *io, const char *dir, const struct checkpoint_info *info,
 		    int (*fn)(void *ctx, const struct checkpoint_rows *rows), void *ctx,
 		    uint64_t *ret_offset)
 {
@@ -578,7 +578,7 @@ static void see(void *ctx, const char *name)
 	listing->rc = listing->rc ?: rc;
 }
 
-int recover_files_list(const struct log_io *io, const char *dir, struct recover_files *ret_files)
+int recover_files_list(const struct io_files *io, const char *dir, struct recover_files *ret_files)
 {
 	struct listing listing = { .rc = 0 };
 	int rc = io->ops->list(io->ctx, dir, see, &listing);

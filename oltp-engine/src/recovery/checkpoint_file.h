@@ -19,7 +19,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "oltp-engine/src/io/log_io.h"
+#include "oltp-engine/src/io/io_files.h"
 #include "oltp-engine/src/log/log_format.h"
 
 #define CHECKPOINT_VERSION	1u
@@ -91,7 +91,7 @@ struct checkpoint_buffer {
 };
 
 struct checkpoint_writer {
-	const struct log_io *io;
+	const struct io_files *io;
 	const char *dir;
 	struct checkpoint_header header;
 	int fd;
@@ -115,7 +115,7 @@ struct checkpoint_spare {
  * the file system would have to find, and gives none back, for which the log's writes would wait.
  * dir and io must stay. Errors: -ENOMEM, -ENAMETOOLONG, those of files.
  */
-int checkpoint_writer_open(struct checkpoint_writer *writer, const struct log_io *io,
+int checkpoint_writer_open(struct checkpoint_writer *writer, const struct io_files *io,
 			   const char *dir, const struct checkpoint_header *header,
 			   const struct checkpoint_spare *spare);
 
@@ -165,7 +165,7 @@ struct checkpoint_info {
  * Looks at header and end. A file that is no whole checkpoint of the database is no error. Errors:
  * those of files, -ENOMEM.
  */
-int checkpoint_look(const struct log_io *io, const char *dir, uint64_t number,
+int checkpoint_look(const struct io_files *io, const char *dir, uint64_t number,
 		    const uint8_t database[16], struct checkpoint_info *ret_info);
 
 struct checkpoint_rows {
@@ -179,7 +179,7 @@ struct checkpoint_rows {
  * Calls fn with all rows, block after block; what it is given stays until it returns. Errors: what
  * fn returned; -EUCLEAN: the checkpoint is damaged at *ret_offset; those of files, -ENOMEM.
  */
-int checkpoint_read(const struct log_io *io, const char *dir, const struct checkpoint_info *info,
+int checkpoint_read(const struct io_files *io, const char *dir, const struct checkpoint_info *info,
 		    int (*fn)(void *ctx, const struct checkpoint_rows *rows), void *ctx,
 		    uint64_t *ret_offset);
 
@@ -191,7 +191,7 @@ struct recover_files {
 };
 
 /* Errors: -ENOMEM, those of reading a folder. */
-int recover_files_list(const struct log_io *io, const char *dir, struct recover_files *ret_files);
+int recover_files_list(const struct io_files *io, const char *dir, struct recover_files *ret_files);
 void recover_files_finish(struct recover_files *files);
 
 #endif

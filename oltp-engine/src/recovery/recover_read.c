@@ -507,7 +507,7 @@ static int blame_segment(struct recover_read *r, uint64_t segment, int rc)
 
 void recover_read_begin(struct recover_read *r)
 {
-	r->io = log_io_of(r->engine->log);
+	r->io = log_io(r->engine->log);
 	r->dir = log_dir(r->engine->log);
 	r->log = (struct recover_log){
 		.io = r->io, .dir = r->dir, .database = r->catalog.database,

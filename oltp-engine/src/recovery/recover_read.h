@@ -17,7 +17,7 @@
 #include <stdint.h>
 
 #include "checkpoint_file.h"
-#include "oltp-engine/src/io/log_io.h"
+#include "oltp-engine/src/io/io_files.h"
 #include "oltp-engine/src/log/log.h"
 #include "oltp-engine/src/log/log_format.h"
 #include "oltp.h"
@@ -30,7 +30,7 @@
  * Otherwise something is missing that was on disk once: an error.
  */
 struct recover_log {
-	const struct log_io *io;
+	const struct io_files *io;
 	const char *dir;
 	const uint8_t *database;	/* 16 bytes */
 	/* Called with each group. Non-zero ends it. */
@@ -87,7 +87,7 @@ struct recover_read {
 	/* What was read: looking, bytes, groups, transactions, csn, epoch, group, error. */
 	struct oltp_recovery figures;
 	struct log_catalog catalog;
-	const struct log_io *io;
+	const struct io_files *io;
 	const char *dir;
 	struct recover_files names;
 	struct plan_files files;

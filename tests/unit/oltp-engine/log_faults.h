@@ -13,13 +13,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "oltp-engine/src/io/log_io.h"
+#include "oltp-engine/src/io/io_files.h"
 
 #define FAULT_NEVER	UINT64_MAX
 
 struct fault_disk;
 
-extern const struct log_io_ops fault_disk_ops;
+extern const struct io_ops fault_disk_ops;
 
 struct fault_disk *fault_disk_create(uint64_t seed);
 void fault_disk_destroy(struct fault_disk *disk);

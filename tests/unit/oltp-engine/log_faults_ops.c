@@ -301,7 +301,7 @@ static int fault_list(void *ctx, const char *dir, void (*fn)(void *fn_ctx, const
 	return rc;
 }
 
-const struct log_io_ops fault_disk_ops = {
+const struct io_ops fault_disk_ops = {
 	.open = fault_open,
 	.close = fault_close,
 	.lock = fault_lock,

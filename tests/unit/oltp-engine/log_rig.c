@@ -149,7 +149,7 @@ static int fake_list(void *ctx, const char *dir, void (*fn)(void *fn_ctx, const 
 	return fake->real.ops->list(fake->real.ctx, dir, fn, fn_ctx);
 }
 
-static const struct log_io_ops fake_ops = {
+static const struct io_ops fake_ops = {
 	.open = fake_open,
 	.close = fake_close,
 	.lock = fake_lock,
@@ -200,7 +200,7 @@ void log_rig_init(struct log_rig *rig)
 	memset(rig, 0, sizeof(*rig));
 	snprintf(rig->dir, sizeof(rig->dir), "%s/oltp-log-XXXXXX", tmp);
 	assert_non_null(mkdtemp(rig->dir));
-	assert_int_equal(log_io_real_create(&rig->fake.real), 0);
+	assert_int_equal(io_files_create(&rig->fake.real), 0);
 	pthread_mutex_init(&rig->fake.lock, NULL);
 	pthread_cond_init(&rig->fake.changed, NULL);
 	rig->config = (struct oltp_config){
@@ -240,7 +240,7 @@ static int remove_one(const char *path, const struct stat *st, int kind, struct 
 void log_rig_finish(struct log_rig *rig)
 {
 	log_rig_close(rig);
-	log_io_real_destroy(&rig->fake.real);
+	io_files_destroy(&rig->fake.real);
 	assert_int_equal(nftw(rig->dir, remove_one, 8, FTW_DEPTH | FTW_PHYS), 0);
 }
 

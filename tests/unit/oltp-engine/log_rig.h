@@ -24,7 +24,7 @@ enum log_fake_mode {
 
 /* Stands before the real thing. */
 struct log_fake {
-	struct log_io real;
+	struct io_files real;
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
 	enum log_fake_mode mode;

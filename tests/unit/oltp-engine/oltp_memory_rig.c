@@ -72,10 +72,10 @@ void rig_close(struct rig *rig)
 	oltp_blocks_native_destroy(rig->blocks);
 }
 
-void rig_hook(struct rig *rig, int32_t (*result)(void *, const struct cold_request *, int32_t),
+void rig_hook(struct rig *rig, int32_t (*result)(void *, const struct io_request *, int32_t),
 	      void *ctx)
 {
-	rig->hook = (struct cold_hook){ result, ctx };
+	rig->hook = (struct io_hook){ result, ctx };
 	rig->engine->cold->hook = &rig->hook;
 	rig->engine->manager->evict.io.hook = &rig->hook;
 }

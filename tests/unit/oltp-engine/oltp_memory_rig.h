@@ -19,7 +19,7 @@ struct rig {
 	struct oltp_engine *engine;
 	struct oltp_table *table;
 	struct oltp_worker *w;
-	struct cold_hook hook;
+	struct io_hook hook;
 };
 
 /* A folder in which files can be opened for direct I/O. */
@@ -36,7 +36,7 @@ void rig_open(struct rig *rig, enum oltp_cc cc, uint64_t limit_bytes, bool with_
 void rig_close(struct rig *rig);
 
 /* Before the first record is cold. */
-void rig_hook(struct rig *rig, int32_t (*result)(void *, const struct cold_request *, int32_t),
+void rig_hook(struct rig *rig, int32_t (*result)(void *, const struct io_request *, int32_t),
 	      void *ctx);
 
 /* The record's counter is stored twice, its other bytes follow from key and counter. */

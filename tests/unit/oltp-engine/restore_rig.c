@@ -62,7 +62,7 @@ static ssize_t pwritev_event(void *ctx, int fd, const struct iovec *iov, int n, 
 	return fault_disk_ops.pwritev(ctx, fd, iov, n, offset);
 }
 
-static struct log_io_ops event_ops;
+static struct io_ops event_ops;
 
 void restore_open_empty(struct taker *t, struct rig *rig, const struct restore_setup *setup)
 {

@@ -299,7 +299,7 @@ struct fault {
 	_Atomic uint64_t failed;
 };
 
-static int32_t inject(void *ctx, const struct cold_request *request, int32_t result)
+static int32_t inject(void *ctx, const struct io_request *request, int32_t result)
 {
 	struct fault *fault = ctx;
 	uint64_t i;
@@ -541,7 +541,7 @@ static void test_damage_on_disk(void **state)
 }
 
 /* A write that never reached the disk: the extent holds older records. */
-static int32_t swallow(void *ctx, const struct cold_request *request, int32_t result)
+static int32_t swallow(void *ctx, const struct io_request *request, int32_t result)
 {
 	const struct rig *rig = ctx;
 	uint8_t *old = aligned_alloc(4096, COLD_EXTENT_BYTES);

@@ -110,7 +110,7 @@ struct fault {
 };
 
 /* Of reads of whole extents, as compaction does them, some; and some writes. */
-static int32_t inject(void *ctx, const struct cold_request *request, int32_t result)
+static int32_t inject(void *ctx, const struct io_request *request, int32_t result)
 {
 	struct fault *fault = ctx;
 

@@ -196,7 +196,7 @@ static void test_nobody_ends(void **state)
 }
 
 /* Each of those that wait for a read is told that it failed. */
-static int32_t fails(void *ctx, const struct cold_request *request, int32_t result)
+static int32_t fails(void *ctx, const struct io_request *request, int32_t result)
 {
 	(void)ctx;
 	return request->is_write ? result : -5;

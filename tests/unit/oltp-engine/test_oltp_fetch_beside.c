@@ -28,7 +28,7 @@ struct small {
  * The manager reads whole extents, ahead of those who will want them: here it cannot. ctx: so many
  * reads of others fail.
  */
-static int32_t only_sectors(void *ctx, const struct cold_request *request, int32_t result)
+static int32_t only_sectors(void *ctx, const struct io_request *request, int32_t result)
 {
 	uint32_t *n_fail = ctx;
 

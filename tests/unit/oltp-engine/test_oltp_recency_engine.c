@@ -59,7 +59,7 @@ static void wait_turns(struct rig *rig)
 
 #define LONG_MS	1000u
 
-static int32_t slow(void *ctx, const struct cold_request *request, int32_t result)
+static int32_t slow(void *ctx, const struct io_request *request, int32_t result)
 {
 	(void)request;
 	rig_sleep_ms(*(const uint32_t *)ctx);

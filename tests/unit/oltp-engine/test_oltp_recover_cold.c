@@ -142,7 +142,7 @@ static void test_too_little_memory(void **state)
 }
 
 /* A record that cannot be read: no checkpoint, so that nothing that still has it is given up. */
-static int32_t fail_reads(void *ctx, const struct cold_request *request, int32_t result)
+static int32_t fail_reads(void *ctx, const struct io_request *request, int32_t result)
 {
 	(void)ctx;
 	return request->is_write ? result : -EIO;

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* See cold_io.h. */
+/* See io_queue.h. */
 #include <errno.h>
 
-#include "cold_io.h"
+#include "io_queue.h"
 
 #define TRIES_MAX	4u
 
-int cold_io_init(struct cold_io *io, int fd, uint32_t depth, const struct cold_hook *hook)
+int io_queue_init(struct io_queue *io, int fd, uint32_t depth, const struct io_hook *hook)
 {
 	int rc;
 
-	*io = (struct cold_io){ .fd = fd, .hook = hook, .depth = depth };
+	*io = (struct io_queue){ .fd = fd, .hook = hook, .depth = depth };
 	/* No interrupt of the thread for each completion: it will look by itself. */
 	rc = io_uring_queue_init(depth, &io->ring,
 				 IORING_SETUP_COOP_TASKRUN | IORING_SETUP_TASKRUN_FLAG);
@@ -19,12 +19,12 @@ int cold_io_init(struct cold_io *io, int fd, uint32_t depth, const struct cold_h
 	return rc;
 }
 
-void cold_io_finish(struct cold_io *io)
+void io_queue_finish(struct io_queue *io)
 {
 	io_uring_queue_exit(&io->ring);
 }
 
-static void hand_in(struct cold_io *io, struct cold_request *request)
+static void hand_in(struct io_queue *io, struct io_request *request)
 {
 	/* There is room: the ring has as many entries as may be in flight. */
 	struct io_uring_sqe *sqe = io_uring_get_sqe(&io->ring);
@@ -37,14 +37,14 @@ static void hand_in(struct cold_io *io, struct cold_request *request)
 	io->unsent++;
 }
 
-void cold_io_add(struct cold_io *io, struct cold_request *request)
+void io_queue_add(struct io_queue *io, struct io_request *request)
 {
 	request->tries = 0;
 	io->in_flight++;
 	hand_in(io, request);
 }
 
-int cold_io_flush(struct cold_io *io)
+int io_queue_flush(struct io_queue *io)
 {
 	int n;
 
@@ -57,9 +57,9 @@ int cold_io_flush(struct cold_io *io)
 	return 0;
 }
 
-struct cold_request *cold_io_next(struct cold_io *io)
+struct io_request *io_queue_next(struct io_queue *io)
 {
-	struct cold_request *request;
+	struct io_request *request;
 	struct io_uring_cqe *cqe;
 	int32_t result;
 
@@ -73,7 +73,7 @@ struct cold_request *cold_io_next(struct cold_io *io)
 		     (result >= 0 && (uint32_t)result < request->bytes)) &&
 		    ++request->tries < TRIES_MAX) {
 			hand_in(io, request);
-			cold_io_flush(io);
+			io_queue_flush(io);
 			continue;
 		}
 		io->in_flight--;
@@ -85,13 +85,13 @@ struct cold_request *cold_io_next(struct cold_io *io)
 	return NULL;
 }
 
-void cold_io_wait(struct cold_io *io, uint64_t timeout_ns)
+void io_queue_wait(struct io_queue *io, uint64_t timeout_ns)
 {
 	struct __kernel_timespec timeout = { (long long)(timeout_ns / 1000000000),
 					     (long long)(timeout_ns % 1000000000) };
 	struct io_uring_cqe *cqe;
 
-	cold_io_flush(io);
+	io_queue_flush(io);
 	if (io->in_flight > io->unsent)
 		io_uring_wait_cqe_timeout(&io->ring, &cqe, &timeout);
 }

@@ -4,14 +4,14 @@
  * drop what was not synced, tear writes, fail. Paths are whole paths. Errors are -errno. Any thread
  * may call any hook but pwritev_sync, which is the log thread's alone.
  */
-#ifndef OLTP_LOG_IO_H
-#define OLTP_LOG_IO_H
+#ifndef OLTP_IO_FILES_H
+#define OLTP_IO_FILES_H
 
 #include <stdint.h>
 #include <sys/types.h>
 #include <sys/uio.h>
 
-struct log_io_ops {
+struct io_ops {
 	/* As open(2); flags may have O_DIRECT: -EINVAL where that is not to be had. */
 	int (*open)(void *ctx, const char *path, int flags, mode_t mode);
 	void (*close)(void *ctx, int fd);
@@ -36,22 +36,22 @@ struct log_io_ops {
 		    void *fn_ctx);
 };
 
-struct log_io {
-	const struct log_io_ops *ops;
+struct io_files {
+	const struct io_ops *ops;
 	void *ctx;
 };
 
 /*
  * The real thing, with an io_uring for pwritev_sync where there is one. Errors: -ENOMEM.
  */
-int log_io_real_create(struct log_io *ret_io);
-void log_io_real_destroy(struct log_io *io);
+int io_files_create(struct io_files *ret_io);
+void io_files_destroy(struct io_files *io);
 
 /* Real, and with an io_uring? */
-int log_io_has_uring(const struct log_io *io);
+int io_files_has_uring(const struct io_files *io);
 
 /* Writes all of it, however many calls that takes. -EIO: a write wrote nothing. */
-int log_io_write_all(const struct log_io *io, int fd, const void *data, size_t bytes,
-		     uint64_t offset);
+int io_write_all(const struct io_files *io, int fd, const void *data, size_t bytes,
+		 uint64_t offset);
 
 #endif

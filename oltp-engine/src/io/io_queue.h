@@ -3,14 +3,14 @@
  * Reads and writes of the file with cold records: an io_uring of one thread. What comes back short
  * or interrupted is done again a few times here; what is handed out is all or an error.
  */
-#ifndef OLTP_COLD_IO_H
-#define OLTP_COLD_IO_H
+#ifndef OLTP_IO_QUEUE_H
+#define OLTP_IO_QUEUE_H
 
 #include <liburing.h>
 #include <stdbool.h>
 #include <stdint.h>
 
-struct cold_request {
+struct io_request {
 	bool is_write;
 	uint8_t tries;
 	uint32_t bytes;
@@ -20,36 +20,36 @@ struct cold_request {
 };
 
 /* For tests: stands between the disk and the engine. Returns what the request came to. */
-struct cold_hook {
-	int32_t (*result)(void *ctx, const struct cold_request *request, int32_t result);
+struct io_hook {
+	int32_t (*result)(void *ctx, const struct io_request *request, int32_t result);
 	void *ctx;
 };
 
-struct cold_io {
+struct io_queue {
 	struct io_uring ring;
 	int fd;
-	const struct cold_hook *hook;	/* may be NULL */
+	const struct io_hook *hook;	/* may be NULL */
 	uint32_t depth;
 	uint32_t in_flight;	/* handed in and not yet handed out */
 	uint32_t unsent;	/* among them, not yet given to the kernel */
 };
 
 /* Errors: those of io_uring_setup(2). */
-int cold_io_init(struct cold_io *io, int fd, uint32_t depth, const struct cold_hook *hook);
+int io_queue_init(struct io_queue *io, int fd, uint32_t depth, const struct io_hook *hook);
 
 /* Nothing may be in flight. */
-void cold_io_finish(struct cold_io *io);
+void io_queue_finish(struct io_queue *io);
 
 /* Room for one more must be there (depth). */
-void cold_io_add(struct cold_io *io, struct cold_request *request);
+void io_queue_add(struct io_queue *io, struct io_request *request);
 
 /* Gives the kernel what it has not got. Errors: those of io_uring_enter(2). */
-int cold_io_flush(struct cold_io *io);
+int io_queue_flush(struct io_queue *io);
 
 /* The next request that has ended, or NULL. */
-struct cold_request *cold_io_next(struct cold_io *io);
+struct io_request *io_queue_next(struct io_queue *io);
 
 /* Waits until one has ended, or timeout_ns. Nothing in flight: returns at once. */
-void cold_io_wait(struct cold_io *io, uint64_t timeout_ns);
+void io_queue_wait(struct io_queue *io, uint64_t timeout_ns);
 
 #endif

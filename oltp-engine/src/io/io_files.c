@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Files: see log_io.h. A synced write is one request of an io_uring, which does not keep the thread
- * from being told of a signal, and costs one system call.
+ * Files: see io_files.h. A synced write is one request of an io_uring, which does not keep the
+ * thread from being told of a signal, and costs one system call.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "log_io.h"
+#include "io_files.h"
 
 struct real {
 	struct io_uring ring;
@@ -174,7 +174,7 @@ static int real_list(void *ctx, const char *path, void (*fn)(void *fn_ctx, const
 	return rc;
 }
 
-static const struct log_io_ops real_ops = {
+static const struct io_ops real_ops = {
 	.open = real_open,
 	.close = real_close,
 	.lock = real_lock,
@@ -190,7 +190,7 @@ static const struct log_io_ops real_ops = {
 	.list = real_list,
 };
 
-int log_io_real_create(struct log_io *ret_io)
+int io_files_create(struct io_files *ret_io)
 {
 	struct real *real = calloc(1, sizeof(*real));
 
@@ -198,11 +198,11 @@ int log_io_real_create(struct log_io *ret_io)
 		return -ENOMEM;
 	/* Where there is no io_uring, two system calls do the same. */
 	real->has_ring = !io_uring_queue_init(4, &real->ring, 0);
-	*ret_io = (struct log_io){ &real_ops, real };
+	*ret_io = (struct io_files){ &real_ops, real };
 	return 0;
 }
 
-void log_io_real_destroy(struct log_io *io)
+void io_files_destroy(struct io_files *io)
 {
 	struct real *real = io->ctx;
 
@@ -211,13 +211,13 @@ void log_io_real_destroy(struct log_io *io)
 	free(real);
 }
 
-int log_io_has_uring(const struct log_io *io)
+int io_files_has_uring(const struct io_files *io)
 {
 	return io->ops == &real_ops && ((const struct real *)io->ctx)->has_ring;
 }
 
-int log_io_write_all(const struct log_io *io, int fd, const void *data, size_t bytes,
-		     uint64_t offset)
+int io_write_all(const struct io_files *io, int fd, const void *data, size_t bytes,
+		 uint64_t offset)
 {
 	while (bytes) {
 		struct iovec iov = { (void *)(uintptr_t)data, bytes };
