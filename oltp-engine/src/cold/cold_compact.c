@@ -77,16 +77,14 @@ static int transfer(struct compact *c, bool is_write, const struct cold_block *b
 		    uint8_t *buffer, uint32_t bytes)
 {
 	struct io_request request = {
+		.class = IO_COMPACT,
 		.is_write = is_write,
 		.bytes = bytes,
 		.offset = block->number * COLD_EXTENT_BYTES,
 		.buffer = buffer,
 	};
 
-	io_queue_add(c->io, &request);
-	while (io_queue_next(c->io) != &request)
-		io_queue_wait(c->io, 1000000000ull);
-	return request.result;
+	return io_queue_run(c->io, &request);
 }
 
 enum place {

@@ -41,7 +41,8 @@ static enum oltp_rc fetcher_create(struct oltp_worker *worker)
 
 	if (!f)
 		return OLTP_NO_MEMORY;
-	if (io_queue_init(&f->io, cold->file.fd, FETCH_READS_MAX, cold->hook)) {
+	if (io_queue_init(&f->io, cold->file.fd, FETCH_READS_MAX, cold->hook,
+			  &cold->engine->io_meters)) {
 		free(f);
 		return OLTP_IO;
 	}
@@ -257,8 +258,10 @@ static int read_start(struct fetcher *f, const struct index_ref *ref, uint32_t t
 	read->is_wanted = is_worth_a_slot(read->block, read->slot,
 					  epoch_now(&f->worker->engine->epoch));
 	read->lead = front + place.lead;
-	read->request = (struct io_request){ .bytes = place.bytes, .offset = place.offset,
-					       .buffer = read->buffer + front };
+	read->request = (struct io_request){
+		.class = IO_FETCH, .bytes = place.bytes, .offset = place.offset,
+		.buffer = read->buffer + front,
+	};
 	io_queue_add(&f->io, &read->request);
 	read->chain = *chain_of(f, place.offset);
 	*chain_of(f, place.offset) = read;

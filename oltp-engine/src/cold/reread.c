@@ -2,10 +2,10 @@
 /* See reread.h. */
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "cold.h"
 #include "oltp-engine/src/base/clock.h"
+#include "oltp-engine/src/io/io_files.h"
 #include "oltp-engine/src/txn/engine.h"
 #include "reread.h"
 
@@ -84,25 +84,29 @@ static int compare_u64(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
+static int transfer(struct cold *cold, bool is_write, uint8_t *buffer, size_t bytes,
+		    uint64_t offset)
+{
+	return io_transfer(&cold->engine->io_meters, IO_MEASURE, is_write, cold->file.fd, buffer,
+			   bytes, offset);
+}
+
 void reread_probe(struct cold *cold, struct oltp_table *table, uint8_t *buffer)
 {
 	struct cold_block *block;
 	uint64_t times_ns[READS];
-	off_t offset;
 	uint32_t n = 0;
 
 	if (!cold_slots(table) || cold_block_alloc(cold, table, false, &block))
 		return;
-	offset = (off_t)(block->number * COLD_EXTENT_BYTES);
 	memset(buffer, 0, COLD_EXTENT_BYTES);
-	if (pwrite(cold->file.fd, buffer, COLD_EXTENT_BYTES, offset) == COLD_EXTENT_BYTES) {
+	if (!transfer(cold, true, buffer, COLD_EXTENT_BYTES, block->number * COLD_EXTENT_BYTES)) {
 		while (n < READS) {
 			uint32_t slot = cold_slots(table) * (n * 5 % READS) / READS;
 			struct cold_place place = cold_stub_place(cold, cold_stub(block, slot));
 			uint64_t start_ns = clock_ns(CLOCK_MONOTONIC);
 
-			if (pread(cold->file.fd, buffer, place.bytes, (off_t)place.offset) !=
-			    (ssize_t)place.bytes)
+			if (transfer(cold, false, buffer, place.bytes, place.offset))
 				break;
 			times_ns[n++] = clock_ns(CLOCK_MONOTONIC) - start_ns;
 		}
@@ -125,8 +129,7 @@ void reread_calibrate(struct cold *cold, struct oltp_table *table, uint8_t *buff
 		uint64_t start_ns = clock_ns(CLOCK_MONOTONIC);
 
 		/* Who wants the record for itself will meet the error, too, and say so. */
-		if (pread(cold->file.fd, buffer, place.bytes, (off_t)place.offset) !=
-			    (ssize_t)place.bytes ||
+		if (transfer(cold, false, buffer, place.bytes, place.offset) ||
 		    !cold_record_check(block, slot, buffer + place.lead))
 			return;
 		reread_note(&cold->rereads[table->id], clock_ns(CLOCK_MONOTONIC) - start_ns, 1);

@@ -86,8 +86,10 @@ static int read_cold(struct scan *scan, uint64_t entry)
 	read->block = cold_stub_block(scan->cold, entry);
 	read->slot = cold_stub_slot(entry);
 	read->lead = place.lead;
-	read->request = (struct io_request){ .bytes = place.bytes, .offset = place.offset,
-					       .buffer = read->buffer };
+	read->request = (struct io_request){
+		.class = IO_SCAN, .bytes = place.bytes, .offset = place.offset,
+		.buffer = read->buffer,
+	};
 	io_queue_add(&scan->io, &read->request);
 	return 0;
 }
@@ -183,7 +185,8 @@ int table_scan(struct oltp_table *table,
 	if (rc)
 		goto out_free;
 	if (scan->cold) {
-		rc = io_queue_init(&scan->io, scan->cold->file.fd, READS, scan->cold->hook);
+		rc = io_queue_init(&scan->io, scan->cold->file.fd, READS, scan->cold->hook,
+				   &table->engine->io_meters);
 		if (rc)
 			goto out_worker;
 		scan->has_io = true;

@@ -198,7 +198,7 @@ int io_files_create(struct io_files *ret_io)
 		return -ENOMEM;
 	/* Where there is no io_uring, two system calls do the same. */
 	real->has_ring = !io_uring_queue_init(4, &real->ring, 0);
-	*ret_io = (struct io_files){ &real_ops, real };
+	*ret_io = (struct io_files){ .ops = &real_ops, .ctx = real };
 	return 0;
 }
 
@@ -216,12 +216,35 @@ int io_files_has_uring(const struct io_files *io)
 	return io->ops == &real_ops && ((const struct real *)io->ctx)->has_ring;
 }
 
+static void count_iov(const struct io_files *io, const struct iovec *iov, int n)
+{
+	size_t bytes = 0;
+
+	for (int i = 0; i < n; i++)
+		bytes += iov[i].iov_len;
+	io_count(io->meters, io->class, bytes);
+}
+
+ssize_t io_pwritev(const struct io_files *io, int fd, const struct iovec *iov, int n,
+		   uint64_t offset)
+{
+	count_iov(io, iov, n);
+	return io->ops->pwritev(io->ctx, fd, iov, n, offset);
+}
+
+ssize_t io_pwritev_sync(const struct io_files *io, int fd, const struct iovec *iov, int n,
+			uint64_t offset)
+{
+	count_iov(io, iov, n);
+	return io->ops->pwritev_sync(io->ctx, fd, iov, n, offset);
+}
+
 int io_write_all(const struct io_files *io, int fd, const void *data, size_t bytes,
 		 uint64_t offset)
 {
 	while (bytes) {
 		struct iovec iov = { (void *)(uintptr_t)data, bytes };
-		ssize_t done = io->ops->pwritev(io->ctx, fd, &iov, 1, offset);
+		ssize_t done = io_pwritev(io, fd, &iov, 1, offset);
 
 		if (done == -EINTR)
 			continue;
@@ -232,4 +255,17 @@ int io_write_all(const struct io_files *io, int fd, const void *data, size_t byt
 		offset += (uint64_t)done;
 	}
 	return 0;
+}
+
+int io_transfer(struct io_meters *meters, enum io_class class, bool is_write, int fd, void *buffer,
+		size_t bytes, uint64_t offset)
+{
+	ssize_t done;
+
+	io_count(meters, class, bytes);
+	done = is_write ? pwrite(fd, buffer, bytes, (off_t)offset) :
+			  pread(fd, buffer, bytes, (off_t)offset);
+	if (done < 0)
+		return -errno;
+	return (size_t)done == bytes ? 0 : -EIO;
 }

@@ -7,9 +7,12 @@
 #ifndef OLTP_IO_FILES_H
 #define OLTP_IO_FILES_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 #include <sys/uio.h>
+
+#include "io_class.h"
 
 struct io_ops {
 	/* As open(2); flags may have O_DIRECT: -EINVAL where that is not to be had. */
@@ -39,7 +42,28 @@ struct io_ops {
 struct io_files {
 	const struct io_ops *ops;
 	void *ctx;
+	enum io_class class;		/* of what is read and written through it */
+	struct io_meters *meters;	/* may be NULL */
 };
+
+/* The same files for another class. */
+static inline struct io_files io_files_as(const struct io_files *io, enum io_class class)
+{
+	return (struct io_files){ io->ops, io->ctx, class, io->meters };
+}
+
+/* As the hooks. */
+static inline ssize_t io_pread(const struct io_files *io, int fd, void *buffer, size_t size,
+			       uint64_t offset)
+{
+	io_count(io->meters, io->class, size);
+	return io->ops->pread(io->ctx, fd, buffer, size, offset);
+}
+
+ssize_t io_pwritev(const struct io_files *io, int fd, const struct iovec *iov, int n,
+		   uint64_t offset);
+ssize_t io_pwritev_sync(const struct io_files *io, int fd, const struct iovec *iov, int n,
+			uint64_t offset);
 
 /*
  * The real thing, with an io_uring for pwritev_sync where there is one. Errors: -ENOMEM.
@@ -53,5 +77,12 @@ int io_files_has_uring(const struct io_files *io);
 /* Writes all of it, however many calls that takes. -EIO: a write wrote nothing. */
 int io_write_all(const struct io_files *io, int fd, const void *data, size_t bytes,
 		 uint64_t offset);
+
+/*
+ * One request to a file that is open, all of it, and waits. Errors: those of pread(2) and
+ * pwrite(2), -EIO: less was read or written.
+ */
+int io_transfer(struct io_meters *meters, enum io_class class, bool is_write, int fd, void *buffer,
+		size_t bytes, uint64_t offset);
 
 #endif

@@ -6,11 +6,12 @@
 
 #define TRIES_MAX	4u
 
-int io_queue_init(struct io_queue *io, int fd, uint32_t depth, const struct io_hook *hook)
+int io_queue_init(struct io_queue *io, int fd, uint32_t depth, const struct io_hook *hook,
+		  struct io_meters *meters)
 {
 	int rc;
 
-	*io = (struct io_queue){ .fd = fd, .hook = hook, .depth = depth };
+	*io = (struct io_queue){ .fd = fd, .hook = hook, .meters = meters, .depth = depth };
 	/* No interrupt of the thread for each completion: it will look by itself. */
 	rc = io_uring_queue_init(depth, &io->ring,
 				 IORING_SETUP_COOP_TASKRUN | IORING_SETUP_TASKRUN_FLAG);
@@ -39,6 +40,7 @@ static void hand_in(struct io_queue *io, struct io_request *request)
 
 void io_queue_add(struct io_queue *io, struct io_request *request)
 {
+	io_count(io->meters, request->class, request->bytes);
 	request->tries = 0;
 	io->in_flight++;
 	hand_in(io, request);
@@ -94,4 +96,12 @@ void io_queue_wait(struct io_queue *io, uint64_t timeout_ns)
 	io_queue_flush(io);
 	if (io->in_flight > io->unsent)
 		io_uring_wait_cqe_timeout(&io->ring, &cqe, &timeout);
+}
+
+int io_queue_run(struct io_queue *io, struct io_request *request)
+{
+	io_queue_add(io, request);
+	while (io_queue_next(io) != request)
+		io_queue_wait(io, 1000000000ull);
+	return request->result;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Reads and writes of the file with cold records: an io_uring of one thread. What comes back short
- * or interrupted is done again a few times here; what is handed out is all or an error.
+ * Requests to one file, many at a time: an io_uring of one thread. What comes back short or
+ * interrupted is done again a few times here; what is handed out is all or an error.
  */
 #ifndef OLTP_IO_QUEUE_H
 #define OLTP_IO_QUEUE_H
@@ -10,7 +10,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "io_class.h"
+
 struct io_request {
+	enum io_class class;
 	bool is_write;
 	uint8_t tries;
 	uint32_t bytes;
@@ -29,13 +32,15 @@ struct io_queue {
 	struct io_uring ring;
 	int fd;
 	const struct io_hook *hook;	/* may be NULL */
+	struct io_meters *meters;	/* may be NULL */
 	uint32_t depth;
 	uint32_t in_flight;	/* handed in and not yet handed out */
 	uint32_t unsent;	/* among them, not yet given to the kernel */
 };
 
 /* Errors: those of io_uring_setup(2). */
-int io_queue_init(struct io_queue *io, int fd, uint32_t depth, const struct io_hook *hook);
+int io_queue_init(struct io_queue *io, int fd, uint32_t depth, const struct io_hook *hook,
+		  struct io_meters *meters);
 
 /* Nothing may be in flight. */
 void io_queue_finish(struct io_queue *io);
@@ -48,6 +53,9 @@ int io_queue_flush(struct io_queue *io);
 
 /* The next request that has ended, or NULL. */
 struct io_request *io_queue_next(struct io_queue *io);
+
+/* Hands the request in and waits for it; nothing else may be in flight. Returns its result. */
+int io_queue_run(struct io_queue *io, struct io_request *request);
 
 /* Waits until one has ended, or timeout_ns. Nothing in flight: returns at once. */
 void io_queue_wait(struct io_queue *io, uint64_t timeout_ns);

@@ -53,7 +53,7 @@ static int catalog_read(struct log *log)
 		return 0;
 	if (fd < 0)
 		return fd;
-	n = log->io.ops->pread(log->io.ctx, fd, catalog, sizeof(*catalog), 0);
+	n = io_pread(&log->io, fd, catalog, sizeof(*catalog), 0);
 	log->io.ops->close(log->io.ctx, fd);
 	if (n < 0)
 		return (int)n;
@@ -418,8 +418,8 @@ static int writer_flush(struct writer *writer, bool sync)
 	while (first < writer->n) {
 		struct iovec *iov = &writer->iov[first];
 		int n = writer->n - first;
-		ssize_t done = (sync ? io->ops->pwritev_sync : io->ops->pwritev)(
-			io->ctx, fd, iov, n, writer->offset);
+		ssize_t done = sync ? io_pwritev_sync(io, fd, iov, n, writer->offset) :
+				      io_pwritev(io, fd, iov, n, writer->offset);
 
 		if (done < 0 && done != -EINTR)
 			return (int)done;

@@ -19,7 +19,8 @@ int evict_init(struct evict *e, struct oltp_engine *engine)
 	*e = (struct evict){ .engine = engine, .cold = cold };
 	if (!cold)
 		return 0;
-	rc = io_queue_init(&e->io, cold->file.fd, EVICT_DEPTH, cold->hook);
+	rc = io_queue_init(&e->io, cold->file.fd, EVICT_DEPTH, cold->hook,
+			   &cold->engine->io_meters);
 	if (rc)
 		return rc;
 	for (uint32_t i = 0; i < EVICT_DEPTH; i++) {
@@ -155,6 +156,7 @@ static void batch_send(struct evict *e)
 		cold_record_seal(block, i, batch->buffer);
 	block->n = batch->n;
 	batch->request = (struct io_request){
+		.class = IO_EVICT,
 		.is_write = true,
 		.bytes = (uint32_t)((batch->n * (uint64_t)cold_stride(block->table) + mask) &
 				    ~mask),

@@ -135,6 +135,7 @@ static bool fill_block(struct manager *m, struct cold_block *block)
 	struct cold *cold = m->engine->cold;
 	struct oltp_table *table = block->table;
 	struct io_request request = {
+		.class = IO_FILL,
 		.bytes = COLD_EXTENT_BYTES,
 		.offset = block->number * COLD_EXTENT_BYTES,
 		.buffer = m->fill_buffer,
@@ -143,9 +144,7 @@ static bool fill_block(struct manager *m, struct cold_block *block)
 	uint32_t n_bad = 0;
 	int rc = 0;
 
-	io_queue_add(&m->evict.io, &request);
-	while (io_queue_next(&m->evict.io) != &request)
-		io_queue_wait(&m->evict.io, 1000000000ull);
+	io_queue_run(&m->evict.io, &request);
 	for (uint32_t i = 0; rc != -ENOMEM && i < block->n; i++) {
 		uint64_t key = atomic_load_explicit(&block->keys[i], memory_order_relaxed);
 		struct index_ref ref;

@@ -148,6 +148,7 @@ struct checkpointer {
 
 /* One checkpoint in the making. */
 struct making {
+	struct io_files io;	/* of the checkpoint's class */
 	struct checkpointer *checkpointer;
 	struct checkpoint_writer writer;
 	const struct oltp_table *table;
@@ -272,8 +273,8 @@ static int make(struct checkpointer *checkpointer, uint64_t number,
 	int rc;
 
 	fill_header(checkpointer->engine, &header);
-	rc = checkpoint_writer_open(&making->writer, log_io(log), log_dir(log), &header,
-				    spare);
+	making->io = io_files_as(log_io(log), IO_CHECKPOINT);
+	rc = checkpoint_writer_open(&making->writer, &making->io, log_dir(log), &header, spare);
 	if (rc)
 		return rc;
 	rc = write_tables(checkpointer, making);

@@ -302,7 +302,7 @@ static int open_to_read(const struct io_files *io, const char *path)
 /* All of it; a file that ends before is damaged. */
 static int read_all(const struct io_files *io, int fd, void *buffer, size_t bytes, uint64_t offset)
 {
-	ssize_t n = io->ops->pread(io->ctx, fd, buffer, bytes, offset);
+	ssize_t n = io_pread(io, fd, buffer, bytes, offset);
 
 	if (n < 0)
 		return (int)n;

@@ -86,7 +86,7 @@ static int load(struct recover_log *log, struct segment *segment, uint64_t offse
 		return rc;
 	if (size > left)
 		size = left;
-	n = log->io->ops->pread(log->io->ctx, segment->fd, log->buffer, size, offset);
+	n = io_pread(log->io, segment->fd, log->buffer, size, offset);
 	if (n < 0)
 		return (int)n;
 	if ((uint64_t)n < bytes)
@@ -507,7 +507,8 @@ static int blame_segment(struct recover_read *r, uint64_t segment, int rc)
 
 void recover_read_begin(struct recover_read *r)
 {
-	r->io = log_io(r->engine->log);
+	r->files_io = io_files_as(log_io(r->engine->log), IO_RECOVERY);
+	r->io = &r->files_io;
 	r->dir = log_dir(r->engine->log);
 	r->log = (struct recover_log){
 		.io = r->io, .dir = r->dir, .database = r->catalog.database,

@@ -87,7 +87,8 @@ struct recover_read {
 	/* What was read: looking, bytes, groups, transactions, csn, epoch, group, error. */
 	struct oltp_recovery figures;
 	struct log_catalog catalog;
-	const struct io_files *io;
+	struct io_files files_io;
+	const struct io_files *io;	/* that one */
 	const char *dir;
 	struct recover_files names;
 	struct plan_files files;

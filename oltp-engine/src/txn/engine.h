@@ -14,6 +14,7 @@
 #include "oltp-engine/src/index/index.h"
 #include "oltp-engine/src/index/node_pool.h"
 #include "oltp-engine/src/index/record.h"
+#include "oltp-engine/src/io/io_class.h"
 #include "oltp-engine/src/storage/lock.h"
 #include "oltp-engine/src/storage/room.h"
 #include "oltp-engine/src/storage/storage.h"
@@ -80,6 +81,8 @@ struct oltp_engine {
 	pthread_mutex_t lock;	/* to add a table, and everything below */
 	struct oltp_worker *workers[OLTP_WORKERS_MAX + 1];	/* by number; 0 is not used */
 	uint32_t workers_end;	/* the highest number ever */
+	/* By class; away from what transactions read. */
+	_Alignas(CACHE_PAD_BYTES) struct io_meters io_meters;
 };
 
 /*

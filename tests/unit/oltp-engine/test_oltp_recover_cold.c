@@ -171,9 +171,54 @@ static void test_unreadable_record(void **state)
 	fault_disk_destroy(disk);
 }
 
+static uint64_t io_bytes(const struct rig *rig, enum io_class class)
+{
+	return atomic_load(&rig->engine->io_meters.of[class].bytes);
+}
+
+static uint64_t io_requests(const struct rig *rig, enum io_class class)
+{
+	return atomic_load(&rig->engine->io_meters.of[class].requests);
+}
+
+/* Whatever goes to a disk or comes from one is counted for whom it is. */
+static void test_requests_have_a_class(void **state)
+{
+	(void)state;
+	const uint64_t row_bytes = (uint64_t)ROWS * RIG_RECORD_BYTES;
+	struct fault_disk *disk = fault_disk_create(1);
+	uint64_t key = 0, fetches;
+	struct rig rig;
+
+	memset(counters, 0, sizeof(counters));
+	recover(&rig, disk);
+	rig_insert(&rig, 0, ROWS);
+	assert_int_equal(oltp_durable_wait(rig.engine, oltp_worker_epoch(rig.w)), 0);
+	assert_true(io_bytes(&rig, IO_LOG) >= row_bytes);
+	assert_true(io_bytes(&rig, IO_EVICT) >= row_bytes / 2);
+	assert_int_equal(io_requests(&rig, IO_CHECKPOINT), 0);
+	assert_int_equal(io_requests(&rig, IO_SCAN), 0);
+	assert_int_equal(oltp_checkpoint(rig.engine), 0);
+	assert_true(io_bytes(&rig, IO_CHECKPOINT) >= row_bytes);
+	assert_true(io_bytes(&rig, IO_SCAN) >= row_bytes / 2);
+	fetches = io_requests(&rig, IO_FETCH);
+	while (!rig_is_cold(&rig, key))
+		key++;
+	assert_int_equal(rig_read(&rig, key, 0), OLTP_OK);
+	assert_true(io_requests(&rig, IO_FETCH) > fetches);
+	assert_true(io_bytes(&rig, IO_RECOVERY) < row_bytes);
+	restart(&rig, disk);
+	recover(&rig, disk);
+	assert_true(io_bytes(&rig, IO_RECOVERY) >= row_bytes);
+	assert_int_equal(io_requests(&rig, IO_CHECKPOINT), 0);
+	rig_close(&rig);
+	fault_disk_destroy(disk);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_requests_have_a_class),
 		cmocka_unit_test(test_more_than_memory),
 		cmocka_unit_test(test_too_little_memory),
 		cmocka_unit_test(test_unreadable_record),
