@@ -21,11 +21,6 @@ static inline bool node_is_leaf(const struct tree_node *node)
 	return !atomic_load_explicit(&node->level, memory_order_relaxed);
 }
 
-static inline uint32_t node_room(const struct tree_node *node)
-{
-	return node_is_leaf(node) ? TREE_LEAF_KEYS : TREE_INNER_KEYS;
-}
-
 static inline struct tree_key node_key(const struct tree_node *node, uint32_t room, uint32_t i)
 {
 	return (struct tree_key){
