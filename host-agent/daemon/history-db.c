@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include "core/pressure/violation.h"
 #include "daemon/history-charge.h"
 #include "daemon/history-db.h"
@@ -96,6 +97,14 @@ out_close:
 	return rc;
 }
 
+/* Devices, folders and the like are no histories that were damaged: they are left where they are. */
+static bool can_be_set_aside(const char *path)
+{
+	struct stat st;
+
+	return stat(path, &st) == 0 && S_ISREG(st.st_mode);
+}
+
 static void set_aside(const char *path)
 {
 	static const char *const tails[] = { "", "-wal", "-shm" };
@@ -121,7 +130,7 @@ int ebb_history_db_open(const char *path, uint32_t max_rows, struct ebb_history_
 	db->max_rows = max_rows;
 	ebb_history_boot_id(db->boot);
 	rc = open_file(db, path, err);
-	if (rc < 0 && path) {
+	if (rc < 0 && path && can_be_set_aside(path)) {
 		set_aside(path);
 		rc = open_file(db, path, &second);
 		if (rc < 0)

@@ -167,6 +167,24 @@ static void test_damaged(void **state)
 	expect_set_aside("not a database");
 }
 
+/* Root can rename devices: with --history /dev/null there must still be a /dev/null afterwards. */
+static void test_no_file(void **state)
+{
+	struct ebb_history_db *db = NULL;
+	struct ebb_err err = { "" };
+	struct stat st;
+
+	(void)state;
+	assert_int_equal(symlink("/dev/full", path), 0);
+	assert_true(ebb_history_db_open(path, 1000, &db, &err) < 0);
+	assert_true(*err.text);
+	assert_int_equal(lstat(path, &st), 0);
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(mkdir(path, 0700), 0);
+	assert_true(ebb_history_db_open(path, 1000, &db, &err) < 0);
+	assert_int_equal(stat(path, &st), 0);
+}
+
 static void test_other_version(void **state)
 {
 	sqlite3 *sql;
@@ -399,7 +417,8 @@ static void test_batches(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(round_trip), TEST(trim), TEST(damaged), TEST(other_version),
+		TEST(round_trip), TEST(trim), TEST(damaged),
+		TEST(no_file), TEST(other_version),
 		TEST(last_version), TEST(impossible_place), TEST(charge), TEST(charge_trim),
 		TEST(batches),
 	};
