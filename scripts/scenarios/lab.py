@@ -16,7 +16,7 @@ import subprocess
 import tempfile
 import time
 
-from . import domain, hostmem, moves
+from . import cgroup_moves, domain, hostmem
 from .cores import WINDOW_S, Meter
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -135,7 +135,7 @@ class Lab:
             self.prefix = self._lab("prefix").strip()
             self.uri = self._lab("uri").strip()
             remove_disks(MEMORY_DIR, self.prefix)
-            self.hastened = moves.hasten()
+            self.hastened = cgroup_moves.hasten()
         except BaseException:
             self.__exit__()
             raise
@@ -148,7 +148,7 @@ class Lab:
             _empty(self.console_dir, ".disk")
             remove_disks(MEMORY_DIR, self.prefix)
         finally:
-            moves.restore(self.hastened)
+            cgroup_moves.restore(self.hastened)
             self.hastened = []
             if self.lock:
                 self.lock.close()

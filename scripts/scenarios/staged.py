@@ -10,7 +10,7 @@ from datetime import datetime, timezone
 
 from . import cores, outcome, sampling, schema, stage, versions
 from .lab import Lab, SceneError, SetupError
-from .table import Table
+from .live_table import Table
 
 
 def play(scenario, a, p, accelerator):

@@ -12,7 +12,7 @@ import unittest.mock
 import xml.etree.ElementTree as ET
 
 import made_up  # noqa: F401: puts scripts/ on the path
-from scenarios import delivery, demo, domain, lab, plan, sampling, speed, stage, table
+from scenarios import delivery, demo, domain, lab, live_table, plan, sampling, speed, stage
 from scenarios.contention import plan as plan_contention
 from scenarios.isolate import plan as plan_isolate
 from scenarios.scale import plan as plan_scale
@@ -331,7 +331,7 @@ class Console(unittest.TestCase):
 class LiveTable(unittest.TestCase):
     def test_lines_are_appended_where_there_is_no_terminal(self):
         out = io.StringIO()
-        t = table.Table("Ebb spot", ["vm1", "vm2"], 8, out)
+        t = live_table.Table("Ebb spot", ["vm1", "vm2"], 8, out)
         s = sampling.sample_of(FromTheAgent.VM, "vm1", 1.0, sampling.Rates())
         t.show(0.0, {"vm1": s}, "starting")
         t.show(0.1, {"vm1": s}, "too soon")
@@ -341,8 +341,8 @@ class LiveTable(unittest.TestCase):
 
     def test_row_shows_what_is_held_of_the_limit(self):
         s = sampling.sample_of(FromTheAgent.VM, "vm1", 1.0, sampling.Rates())
-        self.assertIn("3/4  ###.", table.row("vm1", s, 8))
-        self.assertIn("900 us", table.row("vm1", s, 8))
+        self.assertIn("3/4  ###.", live_table.row("vm1", s, 8))
+        self.assertIn("900 us", live_table.row("vm1", s, 8))
 
 
 class Arguments(unittest.TestCase):

@@ -10,7 +10,7 @@ import tempfile
 from contextlib import ExitStack
 
 from .. import sliced_run, versions
-from ..node import Node
+from ..oltp_node import Node
 from .plan import RECORDS, SLICE_S, TURNS, WORKLOAD
 from .verdict import MEMORY, OPERATIONS, TWO_PHASE
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from .. import delivery, domain, hostmem, sampling, sliced_run, versions
 from ..lab import TOP, Lab, SetupError, run
-from ..node import parse
+from ..oltp_node import parse
 from .plan import CORES, SIZES, SOCKETS, cpus_of
 from .verdict import ENGINE, TENANTS, VMS
 
