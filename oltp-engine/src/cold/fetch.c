@@ -12,6 +12,7 @@
 
 #include "cold_buffered.h"
 #include "fetch.h"
+#include "oltp-engine/src/base/clock.h"
 #include "oltp-engine/src/txn/engine.h"
 
 /*
@@ -25,14 +26,6 @@
 /* No room for a record for so long: its transaction fails. */
 #define ROOM_WAIT_NS		10000000000ull
 #define WAIT_STEP_NS		200000ull
-
-static uint64_t now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000ull + (uint64_t)ts.tv_nsec;
-}
 
 static enum oltp_rc fetcher_create(struct oltp_worker *worker)
 {
@@ -284,7 +277,7 @@ static void ticket_check(struct fetcher *f, struct fetch_ticket *ticket)
 /* The worker did nothing but reading since f->now_ns. */
 static void count_cpu(struct fetcher *f)
 {
-	f->left_ns = now_ns();
+	f->left_ns = clock_now_ns();
 	f->spent_ns += f->left_ns - f->now_ns;
 	atomic_fetch_add_explicit(&f->cold->counters.read_cpu_ns, f->left_ns - f->now_ns,
 				  memory_order_relaxed);
@@ -294,7 +287,7 @@ static void wait_for_room(struct fetcher *f, struct oltp_table *table)
 {
 	f->n_waiting++;
 	if (!f->waiting_since_ns)
-		f->waiting_since_ns = now_ns();
+		f->waiting_since_ns = clock_now_ns();
 	room_want(&f->worker->engine->room, table);
 }
 
@@ -356,7 +349,7 @@ enum oltp_rc oltp_cold_fetch(struct oltp_worker *worker, uint32_t number)
 		ticket->hold = f->last_hold;
 	}
 	ticket->is_used = true;
-	f->now_ns = now_ns();
+	f->now_ns = clock_now_ns();
 
 	epoch_enter(&worker->engine->epoch, &worker->announced, epoch_now(&worker->engine->epoch));
 	for (uint32_t i = 0; !rc && i < worker->n_wants; i++)
@@ -496,7 +489,7 @@ static void want_again(struct fetcher *f)
 /* What waits for room: put in now, or given up.  Late may be who looks: tried once more before. */
 static void retry_waiting(struct fetcher *f)
 {
-	bool is_late = now_ns() - f->waiting_since_ns > ROOM_WAIT_NS;
+	bool is_late = clock_now_ns() - f->waiting_since_ns > ROOM_WAIT_NS;
 	struct fetch_read **at = &f->waiting, *read;
 	uint32_t n = f->n_waiting;
 
@@ -525,7 +518,7 @@ static void retry_waiting(struct fetcher *f)
 		ticket_check(f, ticket);
 	}
 	if (f->n_waiting < n)
-		f->waiting_since_ns = f->n_waiting ? now_ns() : 0;
+		f->waiting_since_ns = f->n_waiting ? clock_now_ns() : 0;
 	else
 		want_again(f);
 }
@@ -546,7 +539,7 @@ static void move_on(struct fetcher *f, bool send, bool waited)
 	struct io_request *request;
 	bool has_worked = false;
 
-	f->now_ns = now_ns();
+	f->now_ns = clock_now_ns();
 	if (waited && f->left_ns && f->io.in_flight)
 		f->spent_ns += f->now_ns - f->left_ns;
 	f->left_ns = f->now_ns;
@@ -573,7 +566,7 @@ static void move_on(struct fetcher *f, bool send, bool waited)
 /* So long it may sleep now; 0: it is time. */
 static uint64_t wait_ns(const struct fetcher *f, uint64_t until_ns)
 {
-	uint64_t most_ns = f->n_waiting ? WAIT_STEP_NS : 1000000000ull, now = now_ns();
+	uint64_t most_ns = f->n_waiting ? WAIT_STEP_NS : 1000000000ull, now = clock_now_ns();
 
 	if (now >= until_ns)
 		return 0;

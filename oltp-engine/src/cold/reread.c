@@ -104,11 +104,11 @@ void reread_probe(struct cold *cold, struct oltp_table *table, uint8_t *buffer)
 		while (n < READS) {
 			uint32_t slot = cold_slots(table) * (n * 5 % READS) / READS;
 			struct cold_place place = cold_stub_place(cold, cold_stub(block, slot));
-			uint64_t start_ns = clock_ns(CLOCK_MONOTONIC);
+			uint64_t start_ns = clock_now_ns();
 
 			if (transfer(cold, false, buffer, place.bytes, place.offset))
 				break;
-			times_ns[n++] = clock_ns(CLOCK_MONOTONIC) - start_ns;
+			times_ns[n++] = clock_now_ns() - start_ns;
 		}
 	}
 	cold_block_give_up(cold, block);
@@ -126,12 +126,12 @@ void reread_calibrate(struct cold *cold, struct oltp_table *table, uint8_t *buff
 		/* Apart from each other: the disk may read ahead. */
 		uint32_t slot = (uint32_t)((uint64_t)block->n * (i * 5 % READS) / READS);
 		struct cold_place place = cold_stub_place(cold, cold_stub(block, slot));
-		uint64_t start_ns = clock_ns(CLOCK_MONOTONIC);
+		uint64_t start_ns = clock_now_ns();
 
 		/* Who wants the record for itself will meet the error, too, and say so. */
 		if (transfer(cold, false, buffer, place.bytes, place.offset) ||
 		    !cold_record_check(block, slot, buffer + place.lead))
 			return;
-		reread_note(&cold->rereads[table->id], clock_ns(CLOCK_MONOTONIC) - start_ns, 1);
+		reread_note(&cold->rereads[table->id], clock_now_ns() - start_ns, 1);
 	}
 }

@@ -15,6 +15,7 @@
 #include <time.h>
 
 #include "elastic_policy.h"
+#include "oltp-engine/src/base/clock.h"
 #include "oltp-engine/src/base/util.h"
 #include "oltp-engine/src/pool/worker_pool.h"
 #include "worker_mover.h"
@@ -43,14 +44,6 @@ struct oltp_elastic {
 	/* By tier; those of all tiers together under OLTP_TIER_NONE. */
 	struct durations add_ms[OLTP_TIERS], remove_ms[OLTP_TIERS];
 };
-
-static uint64_t now_monotonic_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000ull + (uint64_t)ts.tv_nsec;
-}
 
 /* Out of memory costs one figure, not the run. */
 static void durations_add(struct durations *d, uint64_t ns)
@@ -153,7 +146,7 @@ int oltp_elastic_create(const struct oltp_elastic_config *config,
 	rc = startup_begin(e);
 	if (rc)
 		goto out_stop;
-	elastic_policy_init(&e->state, &e->policy, now_monotonic_ns());
+	elastic_policy_init(&e->state, &e->policy, clock_now_ns());
 	*ret_elastic = e;
 	return 0;
 
@@ -184,7 +177,7 @@ static void forget_cpu(struct oltp_elastic *e, struct elastic_cpu *cpu)
 
 static void finish_add(struct oltp_elastic *e, struct oltp_move *move)
 {
-	uint64_t start_ns = now_monotonic_ns();
+	uint64_t start_ns = clock_now_ns();
 	int rcs[OLTP_MOVE_MAX];
 
 	if (move->rc) {
@@ -199,7 +192,7 @@ static void finish_add(struct oltp_elastic *e, struct oltp_move *move)
 		e->cpus[e->n_cpus++] = (struct elastic_cpu){ .cpu = move->cpus[i],
 							     .node = move->node,
 							     .is_idle = rcs[i] };
-	move->start_workers_ns = now_monotonic_ns() - start_ns;
+	move->start_workers_ns = clock_now_ns() - start_ns;
 }
 
 /* is_ending: no worker is to be started again on a CPU that could not be given back. */
@@ -248,21 +241,21 @@ static void finish_moves(struct oltp_elastic *e, struct mover_result *result, bo
 	}
 	elastic_policy_finished(&e->state,
 				result->moves[0].is_add ? ELASTIC_ADD : ELASTIC_REMOVE, is_success,
-				now_monotonic_ns());
+				clock_now_ns());
 }
 
 /* All are asked to stop before the first is waited for. */
 static void stop_workers(struct oltp_elastic *e, const struct elastic_action *action,
 			 struct mover_job *job)
 {
-	uint64_t start_ns = now_monotonic_ns();
+	uint64_t start_ns = clock_now_ns();
 
 	for (uint32_t i = 0; i < job->n_cpus; i++)
 		oltp_pool_stop_by(e->pool, job->cpus[i], action->stop_by_ns[i]);
 	for (uint32_t i = 0; i < job->n_cpus; i++) {
 		/* An idle CPU has no worker to remove. */
 		oltp_pool_remove(e->pool, job->cpus[i], NULL);
-		job->stop_ns[i] = now_monotonic_ns() - start_ns;
+		job->stop_ns[i] = clock_now_ns() - start_ns;
 	}
 }
 

@@ -6,24 +6,17 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "oltp-engine/src/base/clock.h"
 #include "worker_mover.h"
-
-static uint64_t now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000ull + (uint64_t)ts.tv_nsec;
-}
 
 static void do_add(const struct mover *mover, const struct mover_job *job, struct oltp_move *move)
 {
 	struct oltp_cpu cpus[OLTP_MOVE_MAX];
 	int rc;
 
-	*move = (struct oltp_move){ .is_add = true, .node = job->node, .start_ns = now_ns() };
+	*move = (struct oltp_move){ .is_add = true, .node = job->node, .start_ns = clock_now_ns() };
 	rc = mover->ops->add(mover->source, job->node, job->n_cpus, cpus, &move->times);
-	move->call_ns = now_ns() - move->start_ns;
+	move->call_ns = clock_now_ns() - move->start_ns;
 	if (rc < 0) {
 		move->rc = rc;
 		return;
@@ -42,10 +35,10 @@ static void do_remove(const struct mover *mover, const struct mover_job *job, ui
 		.n_cpus = 1,
 		.cpus = { job->cpus[nth] },
 		.stop_ns = job->stop_ns[nth],
-		.start_ns = now_ns(),
+		.start_ns = clock_now_ns(),
 	};
 	move->rc = mover->ops->remove(mover->source, job->cpus[nth], &move->times);
-	move->call_ns = now_ns() - move->start_ns;
+	move->call_ns = clock_now_ns() - move->start_ns;
 }
 
 static void do_job(struct mover *mover)

@@ -20,11 +20,6 @@
 /* What a write usually takes is an average over about so many. */
 #define USUAL_GROUPS	64u
 
-static uint64_t now_ns(void)
-{
-	return clock_ns(CLOCK_MONOTONIC);
-}
-
 static int wait_until(pthread_cond_t *cond, pthread_mutex_t *lock, uint64_t deadline_ns)
 {
 	struct timespec until = { (time_t)(deadline_ns / 1000000000),
@@ -50,7 +45,7 @@ void log_wake(struct log *log)
 /* A write that took longer than the interval is followed by the next one at once. */
 static uint64_t next_tick(uint64_t tick_ns, uint64_t interval_ns)
 {
-	uint64_t now = now_ns();
+	uint64_t now = clock_now_ns();
 
 	tick_ns += interval_ns;
 	return tick_ns > now ? tick_ns : now;
@@ -90,8 +85,8 @@ static void wait_append(const struct log_buffer *buffer, uint64_t epoch, uint64_
 			cpu_relax();
 			continue;
 		}
-		if (now_ns() - since_ns >= (counter_read(&buffer->patience_ns) ?:
-					    buffer->log->interval_ns))
+		if (clock_now_ns() - since_ns >= (counter_read(&buffer->patience_ns) ?:
+						  buffer->log->interval_ns))
 			return;
 		sched_yield();
 	}
@@ -118,7 +113,7 @@ static void drop_orphans(struct log *log)
 static uint64_t close_epoch(struct log *log, struct log_chunk_list *list)
 {
 	uint64_t epoch = atomic_load_explicit(&log->epoch, memory_order_relaxed);
-	uint64_t since_ns = now_ns();
+	uint64_t since_ns = clock_now_ns();
 	struct log_buffer *buffer;
 
 	atomic_store_explicit(&log->epoch, epoch + 1, memory_order_release);
@@ -143,12 +138,12 @@ static uint64_t close_epoch(struct log *log, struct log_chunk_list *list)
 /* To disk, timed. */
 static int write_sealed(struct log *log, const struct log_group *group, uint64_t number)
 {
-	uint64_t start_ns = now_ns(), usual_ns = counter_read(&log->usual_ns), took_ns;
+	uint64_t start_ns = clock_now_ns(), usual_ns = counter_read(&log->usual_ns), took_ns;
 	int rc;
 
 	atomic_store_explicit(&log->write_start_ns, start_ns, memory_order_relaxed);
 	rc = log_segment_write(log, group, number);
-	took_ns = now_ns() - start_ns;
+	took_ns = clock_now_ns() - start_ns;
 	atomic_store_explicit(&log->write_start_ns, 0, memory_order_relaxed);
 	atomic_store_explicit(&log->write_ns, took_ns, memory_order_relaxed);
 	atomic_store_explicit(&log->usual_ns,
@@ -233,7 +228,7 @@ static void set_idle(struct log *log, bool is_idle)
 
 static void *log_main(void *arg)
 {
-	uint64_t tick_ns = now_ns();
+	uint64_t tick_ns = clock_now_ns();
 	struct log *log = arg;
 	uint32_t n_empty = 0;
 	int rc = 0;
@@ -344,7 +339,7 @@ bool log_room_wait(const struct oltp_worker *worker, uint64_t wait_ns)
 
 	if (likely(!buffer->is_full))
 		return true;
-	deadline_ns = wait_ns ? now_ns() + wait_ns : 0;
+	deadline_ns = wait_ns ? clock_now_ns() + wait_ns : 0;
 	atomic_fetch_add_explicit(&log->n_waits, 1, memory_order_relaxed);
 	pthread_mutex_lock(&log->lock);
 	log->n_waiters++;

@@ -7,6 +7,7 @@
 
 #include "evict.h"
 #include "manager.h"
+#include "oltp-engine/src/base/clock.h"
 #include "oltp-engine/src/txn/engine.h"
 
 #define SETTLE_STEP_NS	20000l
@@ -287,7 +288,7 @@ bool evict_settle(struct evict *e, uint64_t deadline_ns)
 		return true;
 	epoch = epoch_advance(&e->engine->epoch);
 	while (!epoch_has_passed(&e->engine->epoch, epoch)) {
-		if (manager_now_ns() >= deadline_ns)
+		if (clock_now_ns() >= deadline_ns)
 			return false;
 		nanosleep(&(struct timespec){ 0, SETTLE_STEP_NS }, NULL);
 	}

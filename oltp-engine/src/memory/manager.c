@@ -5,6 +5,7 @@
 #include <time.h>
 
 #include "manager.h"
+#include "oltp-engine/src/base/clock.h"
 #include "oltp-engine/src/cold/cold_buffered.h"
 #include "oltp-engine/src/cold/fetch.h"
 #include "oltp-engine/src/txn/revoked.h"
@@ -23,20 +24,12 @@
 /* To empty a block for a table that has none. */
 #define ROOM_BLOCK_NS		1000000000ull
 
-uint64_t manager_now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000ull + (uint64_t)ts.tv_nsec;
-}
-
 /* The demand on a node, if it is time to do something about it. */
 static uint64_t demand_due(struct manager *m, uint32_t node, uint64_t *ret_deadline_ns)
 {
 	struct storage *storage = &m->engine->storage;
 	struct node_memory *memory = &storage->nodes[node];
-	uint64_t bytes, now_ns = manager_now_ns();
+	uint64_t bytes, now_ns = clock_now_ns();
 
 	pthread_mutex_lock(&storage->lock);
 	bytes = storage_demanded(storage, node);
@@ -62,7 +55,7 @@ static bool answer_demand(struct manager *m, uint32_t node)
 	/* Whole blocks only. */
 	given = shrink_node(&m->shrink, node, mem_round(bytes), deadline_ns);
 
-	now_ns = manager_now_ns();
+	now_ns = clock_now_ns();
 	pthread_mutex_lock(&storage->lock);
 	left = storage_demanded(storage, node);
 	/* A new limit meanwhile: a demand of its own. */
@@ -104,7 +97,7 @@ static void make_room(struct manager *m)
 	struct oltp_engine *engine = m->engine;
 	uint32_t n_tables = tables_count(engine);
 
-	if (!engine->cold || manager_now_ns() < m->disk_retry_ns)
+	if (!engine->cold || clock_now_ns() < m->disk_retry_ns)
 		return;
 	for (uint32_t i = 0; i < n_tables; i++) {
 		struct oltp_table *table = engine->tables[i];
@@ -120,9 +113,9 @@ static void make_room(struct manager *m)
 		 * nobody misses one, it would only be filled with what is on disk of others.
 		 */
 		if (is_wanted && !m->evict.error && !storage_free_slots(table))
-			shrink_block(&m->shrink, manager_now_ns() + ROOM_BLOCK_NS);
+			shrink_block(&m->shrink, clock_now_ns() + ROOM_BLOCK_NS);
 		if (m->evict.error)
-			m->disk_retry_ns = manager_now_ns() + DISK_RETRY_NS;
+			m->disk_retry_ns = clock_now_ns() + DISK_RETRY_NS;
 	}
 }
 
@@ -167,7 +160,7 @@ static bool fill_block(struct manager *m, struct cold_block *block)
 	}
 	if (n_bad) {
 		atomic_fetch_add_explicit(&cold->counters.read_errors, 1, memory_order_relaxed);
-		m->disk_retry_ns = manager_now_ns() + DISK_RETRY_NS;
+		m->disk_retry_ns = clock_now_ns() + DISK_RETRY_NS;
 	}
 	return !n_bad && rc != -ENOMEM &&
 	       counter_read(&cold->counters.merged_records) != before;
@@ -204,12 +197,12 @@ static void rereads_turn(struct manager *m)
 		reread_turn(reread);
 		if (!counter_read(&reread->mean_ns) &&
 		    atomic_load_explicit(&cold->counters.records, memory_order_relaxed) &&
-		    manager_now_ns() >= m->disk_retry_ns) {
+		    clock_now_ns() >= m->disk_retry_ns) {
 			reread_calibrate(cold, m->engine->tables[i], m->fill_buffer);
 			reread_turn(reread);
 		}
 	}
-	if (n_tables && manager_now_ns() >= m->disk_retry_ns &&
+	if (n_tables && clock_now_ns() >= m->disk_retry_ns &&
 	    atomic_exchange_explicit(&cold->is_probe_wanted, false, memory_order_relaxed))
 		reread_probe(cold, m->engine->tables[0], m->fill_buffer);
 }
@@ -239,7 +232,7 @@ uint64_t manager_busy_ns(struct manager *m)
 	uint64_t ns;
 
 	pthread_mutex_lock(&m->lock);
-	ns = idle_now(&m->idle, manager_now_ns());
+	ns = idle_now(&m->idle, clock_now_ns());
 	pthread_mutex_unlock(&m->lock);
 	return ns;
 }
@@ -249,7 +242,7 @@ double manager_expected(struct manager *m)
 	double expected;
 
 	pthread_mutex_lock(&m->lock);
-	expected = idle_expected(&m->idle, manager_now_ns());
+	expected = idle_expected(&m->idle, clock_now_ns());
 	pthread_mutex_unlock(&m->lock);
 	return expected;
 }
@@ -260,7 +253,7 @@ static uint64_t idle_turn(struct manager *m)
 	uint64_t ns, n = activity(m->engine, &is_running);
 
 	pthread_mutex_lock(&m->lock);
-	ns = idle_look(&m->idle, n, is_running, manager_now_ns());
+	ns = idle_look(&m->idle, n, is_running, clock_now_ns());
 	pthread_mutex_unlock(&m->lock);
 	return ns;
 }
@@ -271,7 +264,7 @@ static bool is_working(struct manager *m)
 	bool is_pause;
 
 	pthread_mutex_lock(&m->lock);
-	is_pause = idle_is_pause(&m->idle, manager_now_ns(), FILL_PAUSE_NS);
+	is_pause = idle_is_pause(&m->idle, clock_now_ns(), FILL_PAUSE_NS);
 	pthread_mutex_unlock(&m->lock);
 	return !is_pause;
 }
@@ -281,7 +274,7 @@ static void reads_look(struct manager *m)
 	uint64_t n = m->engine->cold ? counter_read(&m->engine->cold->counters.reads) : 0;
 
 	if (n != m->n_reads)
-		m->read_ns = manager_now_ns();
+		m->read_ns = clock_now_ns();
 	m->n_reads = n;
 }
 
@@ -292,7 +285,7 @@ static void reads_look(struct manager *m)
  */
 static bool may_fill(struct manager *m)
 {
-	return is_working(m) && manager_now_ns() >= m->read_ns + FILL_QUIET_NS;
+	return is_working(m) && clock_now_ns() >= m->read_ns + FILL_QUIET_NS;
 }
 
 bool manager_fills(struct manager *m)
@@ -307,14 +300,14 @@ static bool compact(struct manager *m)
 {
 	bool has_failed;
 
-	if (!m->is_compacting || manager_now_ns() < m->compact_retry_ns)
+	if (!m->is_compacting || clock_now_ns() < m->compact_retry_ns)
 		return false;
 	m->is_compacting = compact_turn(&m->compact, &has_failed);
 	/* There was no room for evictions maybe, and is now. */
 	if (m->is_compacting)
 		m->disk_retry_ns = 0;
 	if (has_failed)
-		m->compact_retry_ns = m->disk_retry_ns = manager_now_ns() + DISK_RETRY_NS;
+		m->compact_retry_ns = m->disk_retry_ns = clock_now_ns() + DISK_RETRY_NS;
 	return m->is_compacting;
 }
 
@@ -331,14 +324,14 @@ static void tick(struct manager *m)
 static void *manager_main(void *arg)
 {
 	struct manager *m = arg;
-	uint64_t tick_ns = manager_now_ns() + TICK_NS;
+	uint64_t tick_ns = clock_now_ns() + TICK_NS;
 
 	while (!atomic_load_explicit(&m->quit, memory_order_relaxed)) {
 		bool is_busy = false;
 
-		if (manager_now_ns() >= tick_ns) {
+		if (clock_now_ns() >= tick_ns) {
 			tick(m);
-			tick_ns = manager_now_ns() + TICK_NS;
+			tick_ns = clock_now_ns() + TICK_NS;
 		}
 		revoked_sweep(m->engine);
 		for (uint32_t node = 0; node < OLTP_NODES_MAX; node++)
@@ -351,7 +344,7 @@ static void *manager_main(void *arg)
 			cold_reclaim(m->engine->cold);
 		}
 		is_busy |= compact(m);
-		if (!is_busy && !is_demanded(m) && manager_now_ns() >= m->disk_retry_ns) {
+		if (!is_busy && !is_demanded(m) && clock_now_ns() >= m->disk_retry_ns) {
 			evict_begin(&m->evict);
 			is_busy = may_fill(m) && manager_fill(m);
 		}
@@ -364,7 +357,7 @@ static void *manager_main(void *arg)
 int manager_create(struct oltp_engine *engine, struct manager **ret_manager)
 {
 	struct manager *m = calloc(1, sizeof(*m));
-	uint64_t now_ns = manager_now_ns();
+	uint64_t now_ns = clock_now_ns();
 	int rc;
 
 	if (!m)

@@ -43,9 +43,6 @@ struct manager {
 int manager_create(struct oltp_engine *engine, struct manager **ret_manager);
 void manager_destroy(struct manager *manager);
 
-/* CLOCK_MONOTONIC */
-uint64_t manager_now_ns(void);
-
 /* What ages are counted to, and idle_expected (idle.h). Any thread. */
 uint64_t manager_busy_ns(struct manager *manager);
 double manager_expected(struct manager *manager);

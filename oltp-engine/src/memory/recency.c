@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "manager.h"
+#include "oltp-engine/src/base/clock.h"
 #include "oltp-engine/src/cold/reread.h"
 #include "oltp-engine/src/txn/engine.h"
 #include "oltp-engine/src/txn/revoked.h"
@@ -291,7 +292,7 @@ static void plan(struct recency_sampler *s)
 void recency_turn(struct recency_sampler *s, uint32_t n_tables, uint64_t now_ns)
 {
 	struct oltp_engine *engine = s->engine;
-	uint64_t start_ns = manager_now_ns();
+	uint64_t start_ns = clock_now_ns();
 
 	pthread_mutex_lock(&s->lock);
 	/* While its time stands still nothing is used, and what was is not to be forgotten. */
@@ -312,7 +313,7 @@ void recency_turn(struct recency_sampler *s, uint32_t n_tables, uint64_t now_ns)
 		members_look(s, &s->tables[i], engine->tables[i]);
 	}
 	engine_leave(engine);
-	s->look_ns += manager_now_ns() - start_ns;
+	s->look_ns += clock_now_ns() - start_ns;
 	pthread_mutex_unlock(&s->lock);
 }
 

@@ -17,6 +17,7 @@
 
 #include "cutoff.h"
 #include "manager.h"
+#include "oltp-engine/src/base/clock.h"
 #include "oltp-engine/src/txn/engine.h"
 #include "shrink.h"
 
@@ -135,7 +136,7 @@ struct round {
 static bool is_late(const struct shrink *s, uint64_t deadline_ns)
 {
 	return atomic_load_explicit(s->quit, memory_order_relaxed) ||
-	       manager_now_ns() >= deadline_ns;
+	       clock_now_ns() >= deadline_ns;
 }
 
 /*
@@ -176,7 +177,7 @@ static uint64_t run_round(struct shrink *s, struct round *round, uint64_t thresh
 			n += empty_block(s, round->victims[i], round->used[i], threshold,
 					 &budget_bytes, may_spill);
 		evict_flush(s->evict);
-		if (!evict_settle(s->evict, manager_now_ns() + SETTLE_NS))
+		if (!evict_settle(s->evict, clock_now_ns() + SETTLE_NS))
 			break;
 		for (uint32_t i = 0; i < round->n; i++) {
 			n_used[i] = storage_block_look(round->victims[i], round->used[i]);
@@ -211,10 +212,10 @@ static uint64_t end_round(struct shrink *s, struct round *round, uint32_t n_vict
 	for (uint32_t i = 0; i < n_victims; i++)
 		is_empty[i] = !storage_block_look(round->victims[i], round->used[i]);
 	epoch = epoch_advance(&s->engine->epoch);
-	late_ns = manager_now_ns() + SETTLE_NS;
+	late_ns = clock_now_ns() + SETTLE_NS;
 	/* Those that were empty to begin with went through no evict_settle. */
 	while (!(has_passed = epoch_has_passed(&s->engine->epoch, epoch)) &&
-	       manager_now_ns() < late_ns)
+	       clock_now_ns() < late_ns)
 		cpu_relax();
 	for (uint32_t i = 0; i < n_victims; i++) {
 		if (has_passed && is_empty[i] &&
@@ -502,7 +503,7 @@ static bool evict_worthless(struct shrink *s, uint32_t node, uint64_t bytes, uin
 	}
 	free(blocks);
 	evict_flush(s->evict);
-	while (!evict_settle(s->evict, manager_now_ns() + SETTLE_NS) && !is_late(s, deadline_ns))
+	while (!evict_settle(s->evict, clock_now_ns() + SETTLE_NS) && !is_late(s, deadline_ns))
 		;
 	return n_gone > 0;
 }
@@ -577,7 +578,7 @@ uint64_t shrink_table(struct shrink *s, struct oltp_table *table, uint64_t slots
 		}
 	}
 	evict_flush(s->evict);
-	evict_settle(s->evict, manager_now_ns() + SETTLE_NS);
+	evict_settle(s->evict, clock_now_ns() + SETTLE_NS);
 	free(blocks);
 	return n;
 }

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "arrivals.h"
+#include "oltp-engine/src/base/clock.h"
 #include "oltp-engine/src/base/util.h"
 
 #define SECOND_NS	1000000000ull
@@ -125,14 +126,6 @@ static uint64_t arrival_of(struct oltp_arrivals *a, struct arrivals_view *view, 
 	       (uint64_t)((count - view->rate->before) / view->rate->per_second * 1e9);
 }
 
-static uint64_t now_monotonic_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * SECOND_NS + (uint64_t)ts.tv_nsec;
-}
-
 bool arrivals_take(struct oltp_arrivals *a, struct arrivals_view *view, uint64_t *ret_arrival_ns)
 {
 	uint64_t number = atomic_load_explicit(&a->taken, memory_order_relaxed);
@@ -144,7 +137,7 @@ bool arrivals_take(struct oltp_arrivals *a, struct arrivals_view *view, uint64_t
 	do {
 		/* The clock is read only when all that was due at the last look is taken. */
 		if (number >= view->due)
-			view->due = count_now(a, view->rate, now_monotonic_ns());
+			view->due = count_now(a, view->rate, clock_now_ns());
 		if (number >= view->due)
 			return false;
 	} while (!atomic_compare_exchange_weak_explicit(&a->taken, &number, number + 1,
@@ -179,7 +172,7 @@ void arrivals_wake(struct oltp_arrivals *a)
 void arrivals_wait(struct oltp_arrivals *a, const struct arrivals_view *view, uint32_t call,
 		   uint64_t least_ns)
 {
-	const uint64_t now_ns = now_monotonic_ns(), next_ns = arrivals_next(a, view);
+	const uint64_t now_ns = clock_now_ns(), next_ns = arrivals_next(a, view);
 	uint64_t ns = next_ns > now_ns ? next_ns - now_ns : 0;
 	struct timespec time;
 

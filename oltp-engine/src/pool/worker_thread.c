@@ -36,7 +36,7 @@
 static void back_off(uint32_t tries, uint64_t start_ns, uint64_t *random)
 {
 	uint32_t bits = tries < BACKOFF_BITS ? tries : BACKOFF_BITS;
-	uint64_t now_ns = clock_ns(CLOCK_MONOTONIC), until_ns;
+	uint64_t now_ns = clock_now_ns(), until_ns;
 
 	if (now_ns - start_ns >= BACKOFF_YIELD_NS) {
 		sched_yield();
@@ -47,7 +47,7 @@ static void back_off(uint32_t tries, uint64_t start_ns, uint64_t *random)
 	*random ^= *random >> 7;
 	*random ^= *random << 17;
 	until_ns = now_ns + *random % (BACKOFF_NS << bits);
-	while (clock_ns(CLOCK_MONOTONIC) < until_ns)
+	while (clock_now_ns() < until_ns)
 		cpu_relax();
 }
 
@@ -83,13 +83,13 @@ static bool is_over(const struct pool_worker *pw)
 {
 	uint64_t by_ns = counter_read(&pw->stop_by_ns);
 
-	return unlikely(by_ns) && by_ns != UINT64_MAX && clock_ns(CLOCK_MONOTONIC) >= by_ns;
+	return unlikely(by_ns) && by_ns != UINT64_MAX && clock_now_ns() >= by_ns;
 }
 
 /* With nothing else to do it waits until then, and looks then whether it is to stop. */
 static uint64_t wait_until(const struct pool_worker *pw)
 {
-	return counter_read(&pw->stop_by_ns) ?: clock_ns(CLOCK_MONOTONIC) + IDLE_NS;
+	return counter_read(&pw->stop_by_ns) ?: clock_now_ns() + IDLE_NS;
 }
 
 /*
@@ -105,17 +105,17 @@ static enum oltp_rc run_attempts(struct pool_worker *pw, struct slots *slots, ui
 
 	if (likely(rc != OLTP_CONFLICT))
 		return rc;
-	start_ns = clock_ns(CLOCK_MONOTONIC);
+	start_ns = clock_now_ns();
 	for (uint32_t tries = 1; rc == OLTP_CONFLICT; tries++) {
 		counter_add(&pw->conflicts, 1);
 		if (is_over(pw) ||
 		    (may_defer(pw, slots) &&
-		     clock_ns(CLOCK_MONOTONIC) - start_ns >= BACKOFF_YIELD_NS))
+		     clock_now_ns() - start_ns >= BACKOFF_YIELD_NS))
 			break;
 		back_off(tries, start_ns, &slots->random);
 		rc = workload->run(slots->local, slot, true);
 	}
-	counter_add(&pw->stalled_ns, clock_ns(CLOCK_MONOTONIC) - start_ns);
+	counter_add(&pw->stalled_ns, clock_now_ns() - start_ns);
 	return rc;
 }
 
@@ -127,14 +127,14 @@ static void acknowledge(struct pool_worker *pw)
 
 	if (unlikely(acks_are_due(acks, durable)))
 		counter_add(&pw->committed,
-			    acks_take(acks, durable, clock_ns(CLOCK_MONOTONIC), &pw->hist));
+			    acks_take(acks, durable, clock_now_ns(), &pw->hist));
 	if (unlikely(acks->n && log_state(pw->pool->engine->log) == LOG_FAILED)) {
 		uint64_t n;
 
 		/* The last group that was written may have come since. */
 		durable = oltp_durable_epoch(pw->pool->engine);
 		counter_add(&pw->committed,
-			    acks_take(acks, durable, clock_ns(CLOCK_MONOTONIC), &pw->hist));
+			    acks_take(acks, durable, clock_now_ns(), &pw->hist));
 		n = acks_take(acks, UINT64_MAX, 0, NULL);
 		counter_add(&pw->failed, n);
 		counter_add(&pw->failed_io, n);
@@ -144,7 +144,7 @@ static void acknowledge(struct pool_worker *pw)
 /* Until the oldest transactions that wait are acknowledged, or for so long. */
 static void acknowledge_wait(struct pool_worker *pw, uint64_t epoch, uint64_t wait_ns)
 {
-	log_wait(pw->pool->engine->log, epoch, clock_ns(CLOCK_MONOTONIC) + wait_ns);
+	log_wait(pw->pool->engine->log, epoch, clock_now_ns() + wait_ns);
 	acknowledge(pw);
 }
 
@@ -162,7 +162,7 @@ static void note_commit(struct pool_worker *pw, uint64_t start_ns)
 	counter_add(&pw->committed, 1);
 	if (!start_ns)
 		return;
-	now_ns = clock_ns(CLOCK_MONOTONIC);
+	now_ns = clock_now_ns();
 	/* One that was taken while its rate changed may be a little early. */
 	hist_record(&pw->hist, now_ns > start_ns ? now_ns - start_ns : 0);
 }
@@ -348,7 +348,7 @@ static void run_until_stopped(struct pool_worker *pw, void *local)
 		slot = slots.free[--slots.n_free];
 		slots.start_ns[slot] = 0;
 		if ((slots.n_begun++ & mask) == 0)
-			slots.start_ns[slot] = start_ns ?: clock_ns(CLOCK_MONOTONIC);
+			slots.start_ns[slot] = start_ns ?: clock_now_ns();
 		run_slot(pw, &slots, slot, false);
 	}
 }
@@ -359,7 +359,7 @@ static void run_until_stopped(struct pool_worker *pw, void *local)
  */
 static void leave(struct pool_worker *pw)
 {
-	uint64_t by_ns = counter_read(&pw->stop_by_ns), now_ns = clock_ns(CLOCK_MONOTONIC);
+	uint64_t by_ns = counter_read(&pw->stop_by_ns), now_ns = clock_now_ns();
 	uint64_t left_ns = by_ns > now_ns ? by_ns - now_ns : 0;
 
 	if (!pw->acks || !pw->acks->n)

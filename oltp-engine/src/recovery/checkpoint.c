@@ -56,7 +56,7 @@ static void gate_begin(struct checkpoint_gate *gate, struct log *log, uint64_t b
 		.bytes_all = bytes_all,
 		.bytes_per_s = bytes_per_s,
 		.log_bytes_max = log_bytes_max,
-		.start_ns = clock_ns(CLOCK_MONOTONIC),
+		.start_ns = clock_now_ns(),
 		.log_bytes = log_bytes_written(log),
 		.usual_ns = load.usual_ns,
 		.groups = load.groups,
@@ -66,7 +66,7 @@ static void gate_begin(struct checkpoint_gate *gate, struct log *log, uint64_t b
 static struct checkpoint_pace pace_now(const struct checkpoint_gate *gate, uint64_t bytes,
 				       uint64_t from_ns)
 {
-	uint64_t now_ns = clock_ns(CLOCK_MONOTONIC), group_ns = 0;
+	uint64_t now_ns = clock_now_ns(), group_ns = 0;
 	struct log_load load;
 
 	log_load_read(gate->log, &load);
@@ -99,7 +99,7 @@ static int wait(const struct checkpoint_gate *gate, const struct checkpoint_pace
 		return 0;
 	}
 	rc = log_wait(gate->log, log_epoch_durable(gate->log) + 1,
-		      clock_ns(CLOCK_MONOTONIC) + pace->ns);
+		      clock_now_ns() + pace->ns);
 	return rc == -ETIMEDOUT ? 0 : rc;
 }
 
@@ -109,7 +109,7 @@ static int wait(const struct checkpoint_gate *gate, const struct checkpoint_pace
  */
 static int gate_wait(struct checkpoint_gate *gate, uint64_t bytes)
 {
-	uint64_t from_ns = clock_ns(CLOCK_MONOTONIC);
+	uint64_t from_ns = clock_now_ns();
 	struct log_load load;
 	int rc = 0;
 
@@ -121,7 +121,7 @@ static int gate_wait(struct checkpoint_gate *gate, uint64_t bytes)
 		rc = atomic_load_explicit(gate->is_stopping, memory_order_relaxed) ?
 			     -ECANCELED : wait(gate, &pace);
 	}
-	gate->held_ns += clock_ns(CLOCK_MONOTONIC) - from_ns;
+	gate->held_ns += clock_now_ns() - from_ns;
 	log_load_read(gate->log, &load);
 	gate->groups = load.groups;
 	return rc;
@@ -154,14 +154,6 @@ struct making {
 	const struct oltp_table *table;
 	struct checkpoint_gate gate;
 };
-
-static uint64_t now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000ull + (uint64_t)ts.tv_nsec;
-}
 
 static int add_row(void *ctx, uint64_t key, const void *record)
 {
@@ -226,7 +218,7 @@ static int wait_log(struct checkpointer *checkpointer, uint64_t epoch)
 	do {
 		if (atomic_load_explicit(&checkpointer->is_stopping, memory_order_relaxed))
 			return -ECANCELED;
-		rc = log_wait(checkpointer->engine->log, epoch, now_ns() + LOOK_NS);
+		rc = log_wait(checkpointer->engine->log, epoch, clock_now_ns() + LOOK_NS);
 	} while (rc == -ETIMEDOUT);
 	return rc;
 }
@@ -358,7 +350,7 @@ static int run(struct checkpointer *checkpointer, struct oltp_checkpoint_stats *
 	if (!rc) {
 		figures->last_rows = making.writer.n_rows;
 		figures->last_bytes = checkpoint_writer_bytes(&making.writer);
-		figures->last_ms = (double)(now_ns() - making.gate.start_ns) / 1e6;
+		figures->last_ms = (double)(clock_now_ns() - making.gate.start_ns) / 1e6;
 		figures->last_held_ms = (double)making.gate.held_ns / 1e6;
 		/* It is there: that what it replaces could not be removed is said, no more. */
 		figures->last_clean_error = remove_others(log, &files) ?:
@@ -383,7 +375,7 @@ static bool is_due(const struct checkpointer *checkpointer)
 
 static void wait_look(struct checkpointer *checkpointer)
 {
-	uint64_t until_ns = now_ns() + LOOK_NS;
+	uint64_t until_ns = clock_now_ns() + LOOK_NS;
 	struct timespec until = { (time_t)(until_ns / 1000000000),
 				  (long)(until_ns % 1000000000) };
 
@@ -395,7 +387,7 @@ static bool is_restore_due(const struct checkpointer *checkpointer)
 {
 	return restore_is_due(checkpointer->engine) &&
 	       log_state(checkpointer->engine->log) == LOG_RUNNING &&
-	       now_ns() >= checkpointer->restore_retry_ns;
+	       clock_now_ns() >= checkpointer->restore_retry_ns;
 }
 
 /* Under the lock, which is given up meanwhile. */
@@ -418,7 +410,7 @@ static void restore(struct checkpointer *checkpointer)
 		figures->max_ms = figures->last_ms > figures->max_ms ? figures->last_ms :
 								      figures->max_ms;
 	}
-	checkpointer->restore_retry_ns = rc ? now_ns() + RESTORE_RETRY_NS : 0;
+	checkpointer->restore_retry_ns = rc ? clock_now_ns() + RESTORE_RETRY_NS : 0;
 	pthread_cond_broadcast(&checkpointer->changed);
 }
 

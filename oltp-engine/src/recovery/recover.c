@@ -11,6 +11,7 @@
 #include <time.h>
 
 #include "checkpoint.h"
+#include "oltp-engine/src/base/clock.h"
 #include "oltp-engine/src/txn/engine.h"
 #include "recover_read.h"
 #include "recover_redo.h"
@@ -23,14 +24,6 @@ struct recovery {
 	uint64_t phase_ns, told_ns;	/* when the phase began; when progress was called */
 	struct redo redo;
 };
-
-static uint64_t now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000ull + (uint64_t)ts.tv_nsec;
-}
 
 static double phase_ms(const struct recovery *r, uint64_t now)
 {
@@ -63,7 +56,7 @@ static void count(struct recovery *r, uint64_t now)
 
 static void tell(struct recovery *r)
 {
-	uint64_t now = now_ns();
+	uint64_t now = clock_now_ns();
 
 	if (!r->config.progress || now - r->told_ns < PROGRESS_NS)
 		return;
@@ -74,7 +67,7 @@ static void tell(struct recovery *r)
 
 static void enter(struct recovery *r, enum oltp_recovery_phase phase)
 {
-	uint64_t now = now_ns();
+	uint64_t now = clock_now_ns();
 
 	count(r, now);
 	r->read.figures.phase = phase;
@@ -206,7 +199,7 @@ int oltp_recover(struct oltp_engine *engine, const struct oltp_recover_config *c
 	engine->is_recovered = true;
 	if (config)
 		r->config = *config;
-	r->phase_ns = r->told_ns = now_ns();
+	r->phase_ns = r->told_ns = clock_now_ns();
 	r->read = (struct recover_read){ .engine = engine, .sink = &sink, .ctx = r,
 					 .end_group = UINT64_MAX };
 	recover_read_begin(&r->read);
@@ -215,7 +208,7 @@ int oltp_recover(struct oltp_engine *engine, const struct oltp_recover_config *c
 	else
 		rc = log_state(engine->log) == LOG_FAILED ? -EIO : 0;
 	if (rc)
-		count(r, now_ns());
+		count(r, clock_now_ns());
 	else
 		r->read.figures.phase = OLTP_RECOVERY_DONE;
 	if (rc && !r->read.figures.error[0])

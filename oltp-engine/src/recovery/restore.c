@@ -244,7 +244,7 @@ static int wait_log(struct restore *r)
 	int rc;
 
 	do {
-		rc = check(r) ?: log_wait(log, epoch, clock_ns(CLOCK_MONOTONIC) + LOG_WAIT_NS);
+		rc = check(r) ?: log_wait(log, epoch, clock_now_ns() + LOG_WAIT_NS);
 	} while (rc == -ETIMEDOUT);
 	r->end_group = log_group_durable(log) + 1;
 	return rc;
@@ -330,7 +330,7 @@ static int read_files(struct restore *r)
 static int record_make(struct restore *r, const struct restore_row *row, struct record **ret_record)
 {
 	struct restore_progress *progress = r->progress;
-	uint64_t start_ns = clock_ns(CLOCK_MONOTONIC);
+	uint64_t start_ns = clock_now_ns();
 
 	for (;;) {
 		oltp_txn_begin(r->worker);
@@ -341,7 +341,7 @@ static int record_make(struct restore *r, const struct restore_row *row, struct 
 		oltp_txn_abort(r->worker);
 		if (atomic_load_explicit(progress->is_stopping, memory_order_relaxed))
 			return -ECANCELED;
-		if (clock_ns(CLOCK_MONOTONIC) - start_ns >= ROOM_WAIT_NS)
+		if (clock_now_ns() - start_ns >= ROOM_WAIT_NS)
 			atomic_store_explicit(&progress->lacks_room, true, memory_order_relaxed);
 		room_want(&r->engine->room, row->table);
 		wait_some();
@@ -426,7 +426,7 @@ int restore_revoked(struct oltp_engine *engine, struct restore_progress *progres
 		    uint64_t *ret_ns)
 {
 	struct restore r = { .engine = engine, .progress = progress };
-	uint64_t start_ns = clock_ns(CLOCK_MONOTONIC), since_ns;
+	uint64_t start_ns = clock_now_ns(), since_ns;
 	int rc;
 
 	rc = worker_make(&r);
@@ -440,7 +440,7 @@ int restore_revoked(struct oltp_engine *engine, struct restore_progress *progres
 	if (rc)
 		return rc;
 	since_ns = atomic_exchange_explicit(&engine->revoked_since_ns, 0, memory_order_relaxed);
-	*ret_ns = clock_ns(CLOCK_MONOTONIC) - (since_ns ?: start_ns);
+	*ret_ns = clock_now_ns() - (since_ns ?: start_ns);
 	atomic_store_explicit(&engine->revokes_restored, r.revokes, memory_order_release);
 	return 0;
 }

@@ -107,7 +107,7 @@ static void wait_a_turn(struct lock_wait *wait, uint64_t *since_ns)
 		*since_ns = 0;
 	}
 	cpu_relax();
-	now_ns = clock_ns(CLOCK_MONOTONIC);
+	now_ns = clock_now_ns();
 	if (!*since_ns)
 		*since_ns = now_ns;
 	wait->is_long = now_ns - *since_ns >= LOCK_SPIN_NS;

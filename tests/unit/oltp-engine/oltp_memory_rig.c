@@ -9,6 +9,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
+#include "oltp-engine/src/base/clock.h"
 #include "oltp-engine/src/memory/manager.h"
 #include "oltp_memory_rig.h"
 
@@ -196,7 +197,7 @@ struct oltp_memory_stats rig_demand(struct rig *rig, uint64_t limit_bytes, uint3
 	if (stats.held_bytes > limit_bytes)
 		demands++;
 	oltp_blocks_native_set_limit(rig->blocks, limit_bytes,
-				     manager_now_ns() + deadline_ms * 1000000ull);
+				     clock_now_ns() + deadline_ms * 1000000ull);
 	/* Somewhat longer than the deadline: it is the engine that has to give up. */
 	for (uint32_t ms = 0; ms < deadline_ms + 20000; ms++) {
 		stats = rig_stats(rig);

@@ -9,6 +9,7 @@
 
 #include "log_faults.h"
 #include "oltp-engine/server/blocks_ebb.h"
+#include "oltp-engine/src/base/clock.h"
 #include "oltp-engine/src/memory/manager.h"
 #include "oltp_memory_rig.h"
 #include "tests/lib/ebb_rig.h"
@@ -24,7 +25,7 @@ struct fixture {
 
 static void limit(struct ebb_rig *vm, uint32_t node, uint64_t bytes)
 {
-	fake_ebb_dev_set_mem_limit(vm->dev, node, bytes, manager_now_ns() + DEADLINE_NS);
+	fake_ebb_dev_set_mem_limit(vm->dev, node, bytes, clock_now_ns() + DEADLINE_NS);
 }
 
 /* disk: for a log; NULL: none. */
@@ -70,11 +71,11 @@ static void fixture_close(struct fixture *f, struct ebb_rig *vm)
 
 static void run_until_held(struct ebb_rig *vm, uint64_t node0, uint64_t node1)
 {
-	uint64_t end_ns = manager_now_ns() + DEADLINE_NS;
+	uint64_t end_ns = clock_now_ns() + DEADLINE_NS;
 
 	while (fake_ebb_dev_leased_bytes(vm->dev, 0) != node0 ||
 	       fake_ebb_dev_leased_bytes(vm->dev, 1) != node1) {
-		if (manager_now_ns() > end_ns)
+		if (clock_now_ns() > end_ns)
 			fail_msg("held: %lu and %lu",
 				 (unsigned long)fake_ebb_dev_leased_bytes(vm->dev, 0),
 				 (unsigned long)fake_ebb_dev_leased_bytes(vm->dev, 1));

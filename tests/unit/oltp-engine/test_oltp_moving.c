@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "oltp-engine/bench/ycsb/ycsb.h"
+#include "oltp-engine/src/base/clock.h"
 #include "oltp-engine/src/memory/manager.h"
 #include "oltp_memory_rig.h"
 
@@ -51,19 +52,19 @@ static void load_open(struct load *l, enum oltp_cc cc, uint64_t limit_bytes)
 /* All workers go; what they committed is what is there. */
 static void load_close(struct load *l)
 {
-	uint64_t end_ns = manager_now_ns() + DEADLINE_NS;
+	uint64_t end_ns = clock_now_ns() + DEADLINE_NS;
 	struct oltp_sample sample;
 	struct ycsb_verdict v;
 
 	do {
-		oltp_pool_sample(l->pool, manager_now_ns(), &sample);
+		oltp_pool_sample(l->pool, clock_now_ns(), &sample);
 		rig_sleep_ms(1);
-	} while (!sample.totals.colds && manager_now_ns() < end_ns);
+	} while (!sample.totals.colds && clock_now_ns() < end_ns);
 	while (oltp_pool_count(l->pool)) {
 		for (uint32_t cpu = 0; cpu < 9; cpu++)
 			oltp_pool_remove(l->pool, cpu, NULL);
 	}
-	oltp_pool_sample(l->pool, manager_now_ns(), &sample);
+	oltp_pool_sample(l->pool, clock_now_ns(), &sample);
 	assert_int_equal(sample.totals.failed, 0);
 	assert_true(sample.totals.committed > 0);
 	assert_true(sample.totals.colds > 0);
@@ -101,7 +102,7 @@ static void limits_change_under_load(enum oltp_cc cc)
 	load_open(&l, cc, 8 * 2 * MIB);
 	for (size_t i = 0; i < ARRAY_SIZE(blocks); i++) {
 		oltp_blocks_native_set_limit(l.blocks, blocks[i] * 2 * MIB,
-					     manager_now_ns() + DEADLINE_NS);
+					     clock_now_ns() + DEADLINE_NS);
 		rig_sleep_ms(30);
 		/* Workers come and go meanwhile. */
 		if (i % 2)
@@ -140,7 +141,7 @@ static void test_demand_under_load_is_met(void **state)
 
 	load_open(&l, OLTP_CC_NO_WAIT, 12 * MIB);
 	rig_sleep_ms(50);
-	oltp_blocks_native_set_limit(l.blocks, 4 * MIB, manager_now_ns() + DEADLINE_NS);
+	oltp_blocks_native_set_limit(l.blocks, 4 * MIB, clock_now_ns() + DEADLINE_NS);
 	for (int ms = 0; ms < (int)RIG_DEADLINE_MS; ms++) {
 		oltp_memory_stats_read(l.engine, &stats);
 		if (stats.demands)

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include "oltp-engine/src/base/clock.h"
 #include "oltp-engine/src/memory/manager.h"
 #include "oltp_memory_rig.h"
 #include "ordered_stress.h"
@@ -308,7 +309,7 @@ static void *shaker_main(void *arg)
 	while (!atomic_load(&shaker->quit)) {
 		little = !little;
 		oltp_blocks_native_set_limit(shaker->m->rig.blocks, (little ? 2 : 8) * MIB,
-					     manager_now_ns() + 1000000000ull);
+					     clock_now_ns() + 1000000000ull);
 		rig_sleep_ms(little ? 20 : 5);
 	}
 	return NULL;

@@ -21,6 +21,7 @@
 
 #include "oltp-engine/bench/recovery.h"
 #include "oltp-engine/bench/tpcc/tpcc_workload.h"
+#include "oltp-engine/src/base/clock.h"
 #include "oltp-engine/src/memory/manager.h"
 #include "oltp_memory_rig.h"
 #include "tpcc_rig.h"
@@ -120,7 +121,7 @@ static bool is_below(struct database *db, uint64_t bytes)
 
 static bool is_late(uint64_t start_ns)
 {
-	return manager_now_ns() - start_ns >= WAIT_SECONDS * 1000000000ull;
+	return clock_now_ns() - start_ns >= WAIT_SECONDS * 1000000000ull;
 }
 
 /* The test fails: what was waited for did not come. */
@@ -141,7 +142,7 @@ static void fail_late(struct database *db, const char *what, uint64_t is, uint64
 /* Memory goes down to about half of what the rows take. Returns that. */
 static uint64_t take_half(struct database *db)
 {
-	uint64_t half = stats_of(db).resident_bytes / 2, start_ns = manager_now_ns();
+	uint64_t half = stats_of(db).resident_bytes / 2, start_ns = clock_now_ns();
 
 	if (half < LEAST_BYTES)
 		half = LEAST_BYTES;
@@ -159,7 +160,7 @@ static void run(struct database *db, uint64_t txns, _Atomic uint64_t *committed)
 {
 	const struct oltp_pool_config config = { .engine = db->rig.engine,
 						 .workload = &db->rig.workload, .no_pin = true };
-	uint64_t start_ns = manager_now_ns();
+	uint64_t start_ns = clock_now_ns();
 	struct oltp_totals totals = { 0 };
 	struct oltp_pool *pool;
 
@@ -224,7 +225,7 @@ struct told {
 /* Until the process has told of so many transactions; then it is no more. */
 static void kill_after(pid_t pid, struct told *told)
 {
-	uint64_t start_ns = manager_now_ns();
+	uint64_t start_ns = clock_now_ns();
 	bool is_slow = false, has_ended = false;
 	int status = 0;
 
