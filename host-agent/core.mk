@@ -23,7 +23,7 @@ $(foreach t,broker vom,$(eval $(call unit_test_single,test_core_$(t),$(EBB_TEST)
 	$(EBB_TEST)/broker_rig.c $(EBB_TEST)/core_script.c,ebb-core,,)))
 $(eval $(call unit_test_single,test_model_sla,$(EBB_TEST)/test_model_sla.c,ebb-core,,))
 $(eval $(call unit_test_single,test_core_share,$(EBB_TEST)/test_core_share.c,ebb-core,,))
-$(foreach t,fair strict,$(eval $(call unit_test_single,test_policy_$(t), \
+$(foreach t,fair pairs strict,$(eval $(call unit_test_single,test_policy_$(t), \
 	$(EBB_TEST)/test_policy_$(t).c,ebb-core,,)))
 $(foreach t,isolate spot,$(eval $(call unit_test_single,test_policy_$(t), \
 	$(EBB_TEST)/test_policy_$(t).c $(EBB_TEST)/policy_bench.c,ebb-core,,)))

@@ -19,12 +19,6 @@ void ebb_state_config_default(struct ebb_state_config *ret_cfg)
 	ebb_pressure_default(&ret_cfg->pressure);
 }
 
-bool ebb_policy_usable(const struct ebb_policy_ops *ops)
-{
-	return ops && ops->abi == EBB_POLICY_ABI && ops->size >= sizeof(*ops) && ops->name &&
-	       ops->decide && ops->state_size <= EBB_POLICY_STATE_MAX;
-}
-
 struct ebb_state *ebb_state_create(const struct ebb_state_config *cfg,
 				   const struct ebb_host *host,
 				   const struct ebb_policy_ops *policy)

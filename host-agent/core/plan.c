@@ -264,7 +264,7 @@ static void make_plan(struct ebb_state *s, usec_t now)
 	view.vms = s->view_vms;
 	broker_view(&s->broker, now, &view);
 	memset(s->targets, 0, view.num_vms * sizeof(s->targets[0]));
-	r = s->env.policy->decide(s->policy_state, &view, &plan);
+	r = ebb_policy_decide(s->env.policy, s->policy_state, &view, &plan);
 	if (r < 0)
 		core_text(core_record(&s->env, NULL, now, EBB_EVENT_ERROR)->text,
 			  "policy %s: %s; the last plan stays in force", s->env.policy->name,

@@ -21,7 +21,7 @@
 
 #include "model/types.h"
 
-#define EBB_POLICY_ABI	4u
+#define EBB_POLICY_ABI	5u
 
 struct ebb_view_node {
 	uint32_t capacity;		/* CPUs that all VMs together may have here */
@@ -113,14 +113,22 @@ struct ebb_plan {
 	bool asks_vom;
 };
 
+/* One half of a policy: CPUs, or memory.  It fills its half of the plan. */
+struct ebb_policy_half {
+	const char *name;
+	size_t state_size;		/* bytes; with the other half at most EBB_POLICY_STATE_MAX */
+	int (*decide)(void *st, const struct ebb_view *view, struct ebb_plan *ret_plan);
+};
+
 struct ebb_policy_ops {
 	uint32_t abi;			/* EBB_POLICY_ABI, else refused */
 	uint32_t size;			/* sizeof(*this); fields are only ever added at the end */
 	const char *name;		/* as in the configuration and the CLI */
 	size_t state_size;		/* bytes; the core provides them zeroed, 8-byte aligned */
 	/*
-	 * Required.  On -errno the last plan stays in force.  st is the
-	 * policy's own state, at most EBB_POLICY_STATE_MAX bytes.
+	 * Both halves at once; NULL: cpus decides, and then mem, each with a state of its own.  On
+	 * -errno the last plan stays in force.  st is the policy's own state, at most
+	 * EBB_POLICY_STATE_MAX bytes.
 	 */
 	int (*decide)(void *st, const struct ebb_view *view, struct ebb_plan *ret_plan);
 	/*
@@ -129,14 +137,23 @@ struct ebb_policy_ops {
 	 * host is above its threshold.  0: what VMs hold makes no difference.
 	 */
 	usec_t mem_review_usec;
+	const struct ebb_policy_half *cpus, *mem; /* where decide is NULL */
 };
 
 #define EBB_POLICY_STATE_MAX	65536u
 
-/* Whether the core can use it: abi, size, name, decide, state_size. */
+/* Whether the core can use it: abi, size, name, decide or both halves, state_size. */
 bool ebb_policy_usable(const struct ebb_policy_ops *ops);
 
-/* By index, NULL beyond the last; by name, NULL for an unknown one. */
+/* Has it decide; what its decide() says. */
+int ebb_policy_decide(const struct ebb_policy_ops *ops, void *st, const struct ebb_view *view,
+		      struct ebb_plan *ret_plan);
+
+/*
+ * Policies of one word by index, NULL beyond the last; by name, NULL for an unknown one: of one
+ * word, or CPUS+MEMORY, of CPUS fair, strict, isolate or spot, and of MEMORY fair, strict, vom,
+ * equal, proportional or balloon ("spot+vom").
+ */
 const struct ebb_policy_ops *ebb_policy_at(size_t i);
 const struct ebb_policy_ops *ebb_policy_find(const char *name);
 

@@ -9,7 +9,7 @@
  *
  * The class of a VM makes no difference here.
  */
-#include "model/policy.h"
+#include "policies/halves.h"
 
 static uint32_t smaller(uint32_t a, uint32_t b)
 {
@@ -60,17 +60,19 @@ static void divide(const struct ebb_view *view, bool is_mem, struct ebb_plan *pl
 		}
 }
 
-static int strict_decide(void *st, const struct ebb_view *view, struct ebb_plan *ret_plan)
+static int decide_cpus(void *st, const struct ebb_view *view, struct ebb_plan *ret_plan)
 {
 	(void)st;
 	divide(view, false, ret_plan);
+	return 0;
+}
+
+static int decide_mem(void *st, const struct ebb_view *view, struct ebb_plan *ret_plan)
+{
+	(void)st;
 	divide(view, true, ret_plan);
 	return 0;
 }
 
-const struct ebb_policy_ops ebb_policy_strict = {
-	.abi = EBB_POLICY_ABI,
-	.size = sizeof(struct ebb_policy_ops),
-	.name = "strict",
-	.decide = strict_decide,
-};
+const struct ebb_policy_half policy_cpu_strict = { .name = "strict", .decide = decide_cpus };
+const struct ebb_policy_half policy_mem_strict = { .name = "strict", .decide = decide_mem };

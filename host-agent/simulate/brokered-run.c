@@ -123,7 +123,7 @@ static int decide(struct world *w, struct brokered_result *ret)
 	int rc;
 
 	memset(w->targets, 0, w->options->num_vms * sizeof(*w->targets));
-	rc = w->policy->decide(w->state, &w->view, &plan);
+	rc = ebb_policy_decide(w->policy, w->state, &w->view, &plan);
 	if (rc < 0)
 		return rc;
 	for (uint32_t v = 0; v < w->options->num_vms; v++) {

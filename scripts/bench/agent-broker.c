@@ -93,7 +93,7 @@ void bench_brokering(const char *size, uint32_t num_vms, uint32_t num_buckets,
 			     view.now);
 		memset(targets, 0, num_vms * sizeof(*targets));
 		start = cpu_ms();
-		if (policy->decide(state, &view, &plan) < 0 || plan.asks_vom)
+		if (ebb_policy_decide(policy, state, &view, &plan) < 0 || plan.asks_vom)
 			bench_fail(policy->name, EINVAL);
 		values[i] = cpu_ms() - start;
 	}

@@ -51,7 +51,7 @@ static struct {
 static int timed_decide(void *st, const struct ebb_view *view, struct ebb_plan *ret_plan)
 {
 	const double start = cpu_usec();
-	const int rc = timed.policy->decide(st, view, ret_plan);
+	const int rc = ebb_policy_decide(timed.policy, st, view, ret_plan);
 
 	timed.usec = cpu_usec() - start;
 	timed.was_asked = true;

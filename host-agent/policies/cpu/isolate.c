@@ -19,14 +19,11 @@
  *
  * A startup set that is on somebody else's socket stays there, and that one
  * is without hyperthreads then: threads of a core would belong to two VMs.
- *
- * Memory is divided as under the fair policy (mem/even.h).
  */
 #include <errno.h>
 
-#include "model/policy.h"
 #include "policies/cpu/fill.h"
-#include "policies/mem/even.h"
+#include "policies/halves.h"
 
 #define NOBODY	UINT16_MAX
 
@@ -37,12 +34,6 @@ struct isolate_cpus {
 	uint16_t sockets[EBB_MAX_VMS];	/* bits: those that the VM may grow on */
 };
 
-union isolate_state {
-	struct isolate_cpus cpus;
-	struct policy_mem mem;
-};
-
-_Static_assert(sizeof(union isolate_state) <= EBB_POLICY_STATE_MAX, "state of the isolate policy");
 _Static_assert(EBB_MAX_NODES <= 16, "sockets of a VM are bits of 16");
 
 struct deal {
@@ -247,9 +238,9 @@ static uint16_t ceiling(const void *ctx, const struct ebb_view *view, uint32_t v
 								 vm->nodes[g].floor;
 }
 
-static int decide_cpus(struct isolate_cpus *cpus, const struct ebb_view *view,
-		       struct ebb_plan *plan)
+static int decide(void *st, const struct ebb_view *view, struct ebb_plan *plan)
 {
+	struct isolate_cpus *cpus = st;
 	const struct policy_fill_rule rule = { .ctx = cpus, .ceiling = ceiling, .has_moves = true };
 	struct deal d = { .view = view, .sockets = cpus->sockets };
 	uint32_t capacity[EBB_MAX_NODES];
@@ -273,21 +264,6 @@ static int decide_cpus(struct isolate_cpus *cpus, const struct ebb_view *view,
 	return 0;
 }
 
-static int isolate_decide(void *st, const struct ebb_view *view, struct ebb_plan *ret_plan)
-{
-	union isolate_state *s = st;
-	const int rc = decide_cpus(&s->cpus, view, ret_plan);
-
-	if (rc < 0)
-		return rc;
-	policy_mem_share(&s->mem, view, ret_plan);
-	return 0;
-}
-
-const struct ebb_policy_ops ebb_policy_isolate = {
-	.abi = EBB_POLICY_ABI,
-	.size = sizeof(struct ebb_policy_ops),
-	.name = "isolate",
-	.state_size = sizeof(union isolate_state),
-	.decide = isolate_decide,
+const struct ebb_policy_half policy_cpu_isolate = {
+	.name = "isolate", .state_size = sizeof(struct isolate_cpus), .decide = decide,
 };

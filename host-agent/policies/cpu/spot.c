@@ -19,23 +19,16 @@
  * priority, by whoever has most for its weight, by the newest.
  *
  * Nobody is moved from node to node: what is reserved and wanted is counted by
- * node.  Memory is divided as under the fair policy (mem/even.h).
+ * node.
  */
-#include "model/policy.h"
 #include "policies/cpu/fill.h"
-#include "policies/mem/even.h"
+#include "policies/halves.h"
 
 struct spot_cpus {
 	struct policy_fill_vms fill;
 	uint16_t more[EBB_MAX_VMS];	/* guest node where it gets one more, or EBB_NODE_ANY */
 };
 
-union spot_state {
-	struct spot_cpus cpus;
-	struct policy_mem mem;
-};
-
-_Static_assert(sizeof(union spot_state) <= EBB_POLICY_STATE_MAX, "state of the spot policy");
 
 enum stage { STAGE_OWN, STAGE_WANTED, STAGE_SPARE, STAGE_MAX };
 
@@ -106,12 +99,12 @@ static bool next_priority(const struct ebb_view *view, uint32_t below, uint16_t 
 	return found;
 }
 
-static int spot_decide(void *st, const struct ebb_view *view, struct ebb_plan *ret_plan)
+static int decide(void *st, const struct ebb_view *view, struct ebb_plan *ret_plan)
 {
 	uint32_t capacity[EBB_MAX_NODES];
-	union spot_state *s = st;
+	struct spot_cpus *s = st;
 	struct policy_fill fill;
-	struct turn turn = { .more = s->cpus.more };
+	struct turn turn = { .more = s->more };
 	const struct policy_fill_rule rule = {
 		.ctx = &turn, .takes_part = takes_part, .ceiling = ceiling,
 	};
@@ -119,7 +112,7 @@ static int spot_decide(void *st, const struct ebb_view *view, struct ebb_plan *r
 
 	for (uint16_t h = 0; h < view->num_nodes; h++)
 		capacity[h] = view->nodes[h].capacity;
-	rc = policy_fill_start(&fill, &s->cpus.fill, view, capacity, ret_plan->targets);
+	rc = policy_fill_start(&fill, &s->fill, view, capacity, ret_plan->targets);
 	if (rc < 0)
 		return rc;
 	for (turn.stage = STAGE_OWN; turn.stage < STAGE_MAX; turn.stage++) {
@@ -130,14 +123,9 @@ static int spot_decide(void *st, const struct ebb_view *view, struct ebb_plan *r
 		for (; next_priority(view, below, &turn.priority); below = turn.priority)
 			policy_fill_round(&fill, &rule);
 	}
-	policy_mem_share(&s->mem, view, ret_plan);
 	return 0;
 }
 
-const struct ebb_policy_ops ebb_policy_spot = {
-	.abi = EBB_POLICY_ABI,
-	.size = sizeof(struct ebb_policy_ops),
-	.name = "spot",
-	.state_size = sizeof(union spot_state),
-	.decide = spot_decide,
+const struct ebb_policy_half policy_cpu_spot = {
+	.name = "spot", .state_size = sizeof(struct spot_cpus), .decide = decide,
 };

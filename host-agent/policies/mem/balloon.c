@@ -5,6 +5,7 @@
  * more, and what is free is for whoever takes it.
  * Source: "Flexible resource allocation ...", section 8.1 (BALLOON).
  */
+#include "policies/halves.h"
 #include "policies/mem/broker.h"
 
 static int balloon_decide(void *st, const struct ebb_view *view, struct ebb_plan *ret_plan)
@@ -14,11 +15,6 @@ static int balloon_decide(void *st, const struct ebb_view *view, struct ebb_plan
 	return policy_broker_decide(st, &rule, view, ret_plan);
 }
 
-const struct ebb_policy_ops ebb_policy_balloon = {
-	.abi = EBB_POLICY_ABI,
-	.size = sizeof(struct ebb_policy_ops),
-	.name = "balloon",
-	.state_size = sizeof(struct policy_broker),
-	.decide = balloon_decide,
-	.mem_review_usec = POLICY_REVIEW_USEC,
+const struct ebb_policy_half policy_mem_balloon = {
+	.name = "balloon", .state_size = sizeof(struct policy_broker), .decide = balloon_decide,
 };

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* See broker.h.  When there is brokering, and who stays down after it. */
+#include <errno.h>
 #include <string.h>
 
 #include "policies/mem/broker.h"
-#include "policies/cpu/fair.h"
 
 _Static_assert(sizeof(struct policy_broker) <= EBB_POLICY_STATE_MAX, "state of a broker");
 
@@ -229,10 +229,8 @@ static void settle_node(struct policy_broker *b, const struct policy_broker_rule
 int policy_broker_decide(struct policy_broker *b, const struct policy_broker_rule *rule,
 			 const struct ebb_view *view, struct ebb_plan *plan)
 {
-	const int rc = policy_fair_cpus(&b->work.cpus, view, plan);
-
-	if (rc < 0)
-		return rc;
+	if (view->num_vms > EBB_MAX_VMS)
+		return -EINVAL;
 	match_vms(b, view);
 	for (uint16_t h = 0; h < view->num_nodes; h++)
 		settle_node(b, rule, view, h, plan);

@@ -13,14 +13,12 @@
  * those who use what they were offered, evenly by weight.  Those who gave stay down until what is
  * in use is back at the target, or until the cool-down is over and it is within the threshold.
  *
- * CPUs are divided as under the fair policy.
  * Source: "Flexible resource allocation for relational database-as-a-service", section 4.
  */
 #ifndef EBB_POLICIES_BROKER_H
 #define EBB_POLICIES_BROKER_H
 
 #include "model/policy.h"
-#include "policies/cpu/fill.h"
 
 /* Guest nodes of a VM: a bit for each. */
 typedef uint16_t policy_guest_nodes;
@@ -31,9 +29,6 @@ _Static_assert(EBB_MAX_GUEST_NODES <= 8 * sizeof(policy_guest_nodes), "a bit for
 
 /* So long before a cool-down ends, so that the answers are there when it does. */
 #define POLICY_AHEAD_USEC	EBB_USEC_PER_SEC
-
-/* A VM that grows gets more room so often, and a balloon is relieved. */
-#define POLICY_REVIEW_USEC	(100 * EBB_USEC_PER_MSEC)
 
 struct policy_broker_node {
 	bool has_brokered;
@@ -59,7 +54,6 @@ struct policy_broker {
 	uint64_t order[EBB_MAX_VMS];
 	policy_guest_nodes down[EBB_MAX_VMS];
 	union {
-		struct policy_fill_vms cpus;
 		struct policy_broker_work mem;
 		struct {
 			uint64_t order[EBB_MAX_VMS];

@@ -4,6 +4,7 @@
  * same from each; what one does not have, the others give.  Weights make no difference.
  * Source: "Flexible resource allocation ...", section 8.1 (EQUAL).
  */
+#include "policies/halves.h"
 #include "policies/mem/broker.h"
 #include "policies/mem/take.h"
 
@@ -26,11 +27,6 @@ static int equal_decide(void *st, const struct ebb_view *view, struct ebb_plan *
 	return policy_broker_decide(st, &rule, view, ret_plan);
 }
 
-const struct ebb_policy_ops ebb_policy_equal = {
-	.abi = EBB_POLICY_ABI,
-	.size = sizeof(struct ebb_policy_ops),
-	.name = "equal",
-	.state_size = sizeof(struct policy_broker),
-	.decide = equal_decide,
-	.mem_review_usec = POLICY_REVIEW_USEC,
+const struct ebb_policy_half policy_mem_equal = {
+	.name = "equal", .state_size = sizeof(struct policy_broker), .decide = equal_decide,
 };

@@ -1,6 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* See even.h. */
-#include "policies/mem/even.h"
+/*
+ * Dividing memory among VMs, for policies: blocks per weight (of the memory half of
+ * the SLA) as equal as floors and ceilings allow.  Memory can not be used on
+ * another node than it is asked for on, so each node of the host is divided by
+ * itself.  A VM counts once for a node of the host, however many of its guest
+ * nodes are there.
+ */
+#include "policies/halves.h"
+
+/* One node of the host, by VM; blocks.  Room for it is part of a policy's state. */
+struct policy_mem {
+	uint32_t floor[EBB_MAX_VMS], ceiling[EBB_MAX_VMS];
+	uint32_t share[EBB_MAX_VMS];
+};
 
 /* A level is blocks per weight, shifted by LEVEL_SHIFT. */
 #define LEVEL_SHIFT	16
@@ -130,8 +142,13 @@ static void share_node(struct policy_mem *m, const struct ebb_view *view, uint16
 			spread(&view->vms[v], h, m->share[v], &plan->targets[v]);
 }
 
-void policy_mem_share(struct policy_mem *m, const struct ebb_view *view, struct ebb_plan *plan)
+static int decide(void *st, const struct ebb_view *view, struct ebb_plan *plan)
 {
 	for (uint16_t h = 0; h < view->num_nodes; h++)
-		share_node(m, view, h, plan);
+		share_node(st, view, h, plan);
+	return 0;
 }
+
+const struct ebb_policy_half policy_mem_fair = {
+	.name = "fair", .state_size = sizeof(struct policy_mem), .decide = decide,
+};

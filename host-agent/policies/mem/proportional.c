@@ -4,6 +4,7 @@
  * down to their floors.  Weights make no difference.
  * Source: "Flexible resource allocation ...", section 8.1 (PROPORTIONAL).
  */
+#include "policies/halves.h"
 #include "policies/mem/broker.h"
 #include "policies/mem/take.h"
 
@@ -21,11 +22,6 @@ static int proportional_decide(void *st, const struct ebb_view *view, struct ebb
 	return policy_broker_decide(st, &rule, view, ret_plan);
 }
 
-const struct ebb_policy_ops ebb_policy_proportional = {
-	.abi = EBB_POLICY_ABI,
-	.size = sizeof(struct ebb_policy_ops),
-	.name = "proportional",
-	.state_size = sizeof(struct policy_broker),
-	.decide = proportional_decide,
-	.mem_review_usec = POLICY_REVIEW_USEC,
+const struct ebb_policy_half policy_mem_proportional = {
+	.name = "proportional", .state_size = sizeof(struct policy_broker), .decide = proportional_decide,
 };

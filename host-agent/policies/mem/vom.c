@@ -16,6 +16,7 @@
  * Source: "Flexible resource allocation ...", sections 4.1 and 4.2.
  */
 #include "policies/heap.h"
+#include "policies/halves.h"
 #include "policies/mem/broker.h"
 #include "policies/mem/take.h"
 
@@ -214,11 +215,6 @@ static int vom_decide(void *st, const struct ebb_view *view, struct ebb_plan *re
 	return policy_broker_decide(st, &rule, view, ret_plan);
 }
 
-const struct ebb_policy_ops ebb_policy_vom = {
-	.abi = EBB_POLICY_ABI,
-	.size = sizeof(struct ebb_policy_ops),
-	.name = "vom",
-	.state_size = sizeof(struct policy_broker),
-	.decide = vom_decide,
-	.mem_review_usec = POLICY_REVIEW_USEC,
+const struct ebb_policy_half policy_mem_vom = {
+	.name = "vom", .state_size = sizeof(struct policy_broker), .decide = vom_decide,
 };

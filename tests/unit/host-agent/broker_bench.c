@@ -56,7 +56,7 @@ void broker_decide(struct broker_bench *b)
 	struct ebb_plan plan = { .targets = b->targets };
 
 	memset(b->targets, 0, sizeof(b->targets));
-	assert_int_equal(b->policy->decide(b->state, &b->view, &plan), 0);
+	assert_int_equal(ebb_policy_decide(b->policy, b->state, &b->view, &plan), 0);
 	b->asks = plan.asks_vom;
 	if (b->asks) {
 		b->view.vom_asked_at = b->view.now;

@@ -84,7 +84,7 @@ void bench_decide(struct bench *b)
 	struct ebb_plan plan = { .targets = b->targets };
 
 	memset(b->targets, 0, sizeof(b->targets));
-	assert_int_equal(b->policy->decide(b->state, &b->view, &plan), 0);
+	assert_int_equal(ebb_policy_decide(b->policy, b->state, &b->view, &plan), 0);
 	memcpy(b->use_threads, plan.use_threads, sizeof(b->use_threads));
 }
 

@@ -236,7 +236,7 @@ static void test_hosts(void **state)
 	policy.abi = EBB_POLICY_ABI + 1;
 	assert_int_equal(ebb_state_policy_set(s.state, s.now, &policy), -EINVAL);
 	policy = ebb_policy_fair;
-	policy.decide = NULL;
+	policy.mem = NULL;
 	assert_int_equal(ebb_state_policy_set(s.state, s.now, &policy), -EINVAL);
 	policy = ebb_policy_fair;
 	policy.state_size = EBB_POLICY_STATE_MAX + 1;

@@ -56,7 +56,7 @@ static void bench_decide(struct bench *b)
 	struct ebb_plan plan = { .targets = b->targets };
 
 	memset(b->targets, 0, sizeof(b->targets));
-	assert_int_equal(ebb_policy_fair.decide(b->state, &b->view, &plan), 0);
+	assert_int_equal(ebb_policy_decide(&ebb_policy_fair, b->state, &b->view, &plan), 0);
 }
 
 static uint32_t total(const struct bench *b, uint32_t v)

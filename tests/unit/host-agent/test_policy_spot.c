@@ -121,7 +121,7 @@ static void test_floors_and_drivers(void **state)
 	assert_plan(&b, 0, 3, 0);
 	assert_plan(&b, 1, 1, 4);
 	b.vms[1].nodes[0].floor = 2;
-	assert_true(ebb_policy_spot.decide(b.state, &b.view, &plan) < 0);
+	assert_true(ebb_policy_decide(&ebb_policy_spot, b.state, &b.view, &plan) < 0);
 }
 
 static void test_memory(void **state)

@@ -40,7 +40,8 @@ static uint16_t target(struct bench *b, uint32_t v)
 	struct ebb_plan plan = { .targets = b->targets };
 
 	memset(b->targets, 0, sizeof(b->targets));
-	assert_int_equal(ebb_policy_strict.decide(NULL, &b->view, &plan), 0);
+	assert_int_equal(ebb_policy_decide(&ebb_policy_strict, &(uint64_t){ 0 },
+					   &b->view, &plan), 0);
 	return b->targets[v].nodes[0];
 }
 
@@ -91,7 +92,8 @@ static void test_memory(void **state)
 	b.vms[2].nodes[0].mem = (struct ebb_view_mem){ .floor = 1, .ceiling = 50 };
 	plan.targets = b.targets;
 	memset(b.targets, 0, sizeof(b.targets));
-	assert_int_equal(ebb_policy_strict.decide(NULL, &b.view, &plan), 0);
+	assert_int_equal(ebb_policy_decide(&ebb_policy_strict, &(uint64_t){ 0 },
+					   &b.view, &plan), 0);
 	assert_int_equal(b.targets[0].mem[0], 50);
 	/* Its own, but not now. */
 	assert_int_equal(b.targets[1].mem[0], 5);
