@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Classes of requests. Whatever the engine reads from disks or writes to them goes through io_queue.h
- * or io_files.h, with the class that says for whom. Here it is counted; a limit for a class belongs
- * here, too.
+ * Classes of requests. Whatever the engine reads from disks or writes to them goes through
+ * io_queue.h or io_files.h, with the class that says for whom. Here it is counted; a limit for a
+ * class belongs here, too.
  */
 #ifndef OLTP_IO_CLASS_H
 #define OLTP_IO_CLASS_H
