@@ -592,7 +592,7 @@ bool session_finish(struct session *s, FILE *out, const char *prefix)
 	struct fields fields;
 	bool is_good;
 
-	/* What force took is not lost while it is being brought back. If it cannot be: see below. */
+	/* What force took is not lost while it is on its way back. */
 	if (o->verify && o->log.durability != OLTP_DURABILITY_OFF)
 		(void)oltp_restore_wait(s->engine);
 	if (s->elastic)
