@@ -349,7 +349,8 @@ static int watch_signals(sd_event *event)
 /*
  * Deadlines are met and cores handed on while VMs keep every CPU busy: in front of them, for the
  * moments that it takes.  Only this thread: a library's, or one that writes to the disk, could
- * keep a CPU from VMs for long.  Of the workers the urgent one does as this thread (backend/real/workers.h).
+ * keep a CPU from VMs for long.  Of the workers the urgent one does as this thread
+ * (backend/real/workers.h).
  * Without the right to, all works, only later.
  */
 static void go_before_vms(void)

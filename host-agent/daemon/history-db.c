@@ -97,7 +97,7 @@ out_close:
 	return rc;
 }
 
-/* Devices, folders and the like are no histories that were damaged: they are left where they are. */
+/* Devices, folders and the like are no damaged histories: they are left where they are. */
 static bool can_be_set_aside(const char *path)
 {
 	struct stat st;

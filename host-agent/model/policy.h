@@ -116,7 +116,7 @@ struct ebb_plan {
 /* One half of a policy: CPUs, or memory.  It fills its half of the plan. */
 struct ebb_policy_half {
 	const char *name;
-	size_t state_size;		/* bytes; with the other half at most EBB_POLICY_STATE_MAX */
+	size_t state_size;	/* bytes; with the other half at most EBB_POLICY_STATE_MAX */
 	int (*decide)(void *st, const struct ebb_view *view, struct ebb_plan *ret_plan);
 };
 
@@ -186,8 +186,8 @@ extern const struct ebb_policy_ops ebb_policy_isolate;
 extern const struct ebb_policy_ops ebb_policy_spot;
 
 /*
- * These broker memory (policies/mem/broker.h) and divide CPUs as the fair policy does.  When more of a
- * node is in use than its threshold, memory is taken back to the target:
+ * These broker memory (policies/mem/broker.h) and divide CPUs as the fair policy does.  When more
+ * of a node is in use than its threshold, memory is taken back to the target:
  *
  *   vom		what is worth least to those who have it (STS x lambda x weight)
  *   equal		the same from everybody

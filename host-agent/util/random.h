@@ -5,7 +5,7 @@
 
 #include <stdint.h>
 
-/* A 64-bit mixer over a counter: every seed gives another sequence that repeats after 2^64 numbers. */
+/* A 64-bit mixer over a counter: each seed has a sequence, which repeats after 2^64 numbers. */
 static inline uint64_t ebb_random(uint64_t *state)
 {
 	uint64_t x = *state += 0x9e3779b97f4a7c15ull;

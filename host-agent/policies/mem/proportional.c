@@ -23,5 +23,7 @@ static int proportional_decide(void *st, const struct ebb_view *view, struct ebb
 }
 
 const struct ebb_policy_half policy_mem_proportional = {
-	.name = "proportional", .state_size = sizeof(struct policy_broker), .decide = proportional_decide,
+	.name = "proportional",
+	.state_size = sizeof(struct policy_broker),
+	.decide = proportional_decide,
 };
