@@ -39,3 +39,28 @@ logged() { # $1 log, rest command
 		die "failed: $* (whole log: $log)"
 	fi
 }
+
+# make, for a module of a guest kernel: with the tools that the kernel came with, if it did
+# (guest-kernel), in a root that sees this tree at its own place.
+make_module() { # $1 series, rest: arguments of make
+	local tools=$BUILD/guest/$1/tools
+	shift
+	if [ ! -e "$tools" ]; then
+		make "$@"
+		return
+	fi
+	# shellcheck disable=SC2016 # for the shell inside
+	unshare --map-root-user --mount sh -eu -c 'tools=$1 top=$2
+		shift 2
+		mkdir -p "$tools$top"
+		mount --bind "$top" "$tools$top"
+		mount --rbind /proc "$tools/proc"
+		# Of its own, so that no tool that runs as root can remove files of the machine.
+		mount -t tmpfs -o mode=755 tmpfs "$tools/dev"
+		for file in null zero urandom; do
+			: >"$tools/dev/$file"
+			mount --bind "/dev/$file" "$tools/dev/$file"
+		done
+		exec chroot "$tools" /usr/bin/env -i PATH=/usr/bin HOME=/tmp LC_ALL=C \
+			DEB_BUILD_ARCH=amd64 "$@"' - "$(realpath "$tools")" "$TOP" make "$@"
+}
