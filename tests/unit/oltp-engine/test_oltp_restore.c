@@ -309,7 +309,8 @@ static void test_damaged(void **state)
 	fault_disk_damage(disk, "checkpoint-", 0, 3 * MIB);
 	restore_take(&t, &rig, 1);
 	assert_int_equal(oltp_restore_wait(rig.engine), -EUCLEAN);
-	assert_int_equal(restore_stats(&rig).failed, 1);
+	/* More than once, if it was tried again before this thread came to look. */
+	assert_true(restore_stats(&rig).failed >= 1);
 	assert_int_equal(restore_stats(&rig).last_error, -EUCLEAN);
 	assert_int_equal(oltp_checkpoint(rig.engine), -EOWNERDEAD);
 	assert_int_equal(rig_read(&rig, RIG_PER_BLOCK, 0), OLTP_LOST);
