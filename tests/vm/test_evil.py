@@ -153,7 +153,7 @@ class EvilGuest(VmTest):
             print(f"gives one just before each deadline: the neighbour waits {secs:.1f} s")
             # One deadline for all of them, not one for each.
             self.assertLess(secs, DEADLINE_MS / 1000 + SLACK_S)
-            self.assertLessEqual(self.evil.held(), cores)
+            self.evil.wait_held(cores)
         self.assertTrue(self.evil.history("force"))
         self.expect_verdict("late", "gave [0-9]+ of [0-9]+ CPUs just before the deadline")
         self.expect_verdict("partial", "gave [0-9]+ of [0-9]+ CPUs only")

@@ -124,8 +124,8 @@ class GuestFails(VmTest):
         self.assertEqual(explain.returncode, 0)
         b.wait_offer(4)
         self.assertTrue(a.history("demand"))
-        self.assertTrue(a.history("force"))
-        self.assertEqual(a.held(), 4)
+        wait_for("force", lambda: a.history("force"))
+        a.wait_held(4)
         self.assertEqual(b.test("add 3")[0]["granted"], 3)
         # The deaf guest lives on, with all its CPUs, four of them at home.
         self.assertEqual(a.online(), "0-7")
