@@ -68,7 +68,7 @@ static int take_event(struct ebb_queues *q, const struct ebb_wire_event *event)
 		return 0;
 	default:
 		rc = ebb_vcpus_take_event(&ebb->vcpus, &event->cpu);
-		/* Whoever compares limits with CPUs that count must look at both again. */
+		/* Programs that compare limits with their CPUs must read both again. */
 		if (!rc)
 			ebb_limits_changed(&ebb->limits);
 		/* It may have left while the event was on its way. */

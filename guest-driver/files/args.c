@@ -35,6 +35,6 @@ int ebb_args_put(const struct ebb_abi *abi, unsigned int cmd, const void *arg, v
 {
 	u32 bytes = min(ebb_abi_bytes(abi->cmd), ebb_abi_bytes(cmd));
 
-	/* What is beyond that was zero when it came in: nothing to say there. */
+	/* The bytes beyond were zero when the caller passed them in, and stay so. */
 	return copy_to_user(user, arg, bytes) ? -EFAULT : 0;
 }

@@ -38,7 +38,7 @@ static int do_info(struct ebb_file *file, void *p)
 }
 
 /*
- * What is held of a node's pool is counted here, which is newer than what the
+ * The driver counts what it holds of a pool on a node: its count is newer than what the
  * host has said.  A pool that this driver does not have can not be used.
  */
 static void fill_mem_limits(struct ebb_limits *arg)

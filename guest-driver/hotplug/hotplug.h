@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What Linux and ACPI have of CPUs, whoever owns them.  All of it may sleep, unless stated. */
+/* CPU hot-plug by Linux and ACPI, for all owners.  Every function may sleep, unless stated. */
 #ifndef EBB_HOTPLUG_H
 #define EBB_HOTPLUG_H
 

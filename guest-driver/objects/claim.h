@@ -33,7 +33,7 @@ struct ebb_control {
 	struct ebb_range_level leaving;	/* it wants them unplugged at once */
 };
 
-/* What has to be there before anything else here; control is zeroed. */
+/* Call this before all other functions of this file; control is zeroed. */
 void ebb_control_setup(struct ebb_control *control, struct ebb_queues *queues,
 		       const struct ebb_control_ops *ops);
 

@@ -22,7 +22,7 @@ struct ebb_limit_state {
 	wait_queue_head_t wait;		/* seq changed, or the device is gone */
 };
 
-/* What an open of /dev/ebb has read of them; zeroed: nothing yet. */
+/* The limits that an open file of /dev/ebb has read; zeroed: none yet. */
 struct ebb_limits_seen {
 	u32 seq;
 	bool is_any;

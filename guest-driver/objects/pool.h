@@ -47,7 +47,7 @@ struct ebb_pool_user_ops {
 	void (*lose)(struct ebb_pool_user *user);
 };
 
-/* Who has blocks of a pool: ebb_block.owner. */
+/* The owner of blocks of a pool, in ebb_block.owner. */
 struct ebb_pool_user {
 	struct list_head link;		/* in ebb_pool.users */
 	const struct ebb_pool_user_ops *ops;

@@ -39,7 +39,7 @@ static inline struct device *ebb_vcpus_dev(const struct ebb_vcpus *v)
 	return &v->queues->vdev->dev;
 }
 
-/* What has to be there before anything else here; v is zeroed. */
+/* Call this before all other functions of this file; v is zeroed. */
 void ebb_vcpus_setup(struct ebb_vcpus *v, struct ebb_queues *queues);
 
 /* The configuration is valid now: makes the table. */
