@@ -231,7 +231,7 @@ int ebb_vcpu_add(struct ebb_vcpus *v, u64 owner, struct ebb_cpu_add *arg)
 			continue;
 		}
 		rc = rc ?: r;
-		/* What does not come up is of no use, lent or not. */
+		/* A CPU that does not come online is of no use, lent or not. */
 		spin_lock_irq(&v->lock);
 		if (r == -EINTR || r == -ENODEV)
 			ebb_cpuset_let_go(&v->cpuset, cpus[i].hv_cpu_id);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What nobody waits for: whatever is LENDING or LEAVING in the table goes back
+ * Work in the background: each CPU that is LENDING or LEAVING in the table goes back
  * to the host, however often that has to be tried, and what the host hands over
  * comes online.  Also what a former life of the driver or of the machine has
  * left behind.

@@ -27,7 +27,7 @@ u32 ebb_abi_bytes(u32 cmd);
 bool ebb_abi_is(const struct ebb_abi *abi, u32 cmd);
 
 /*
- * What is wrong with a structure: size_field is its first field, flags its second.
+ * Checks a structure: size_field is its first field, flags its second.
  * 0; -EINVAL the first is not the size in cmd, or a flag is not in known_flags.
  */
 int ebb_abi_check(u32 cmd, u32 size_field, u32 flags, u32 known_flags);

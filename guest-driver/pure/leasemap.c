@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* What a lease has; see leasemap.h. */
+/* The blocks of a lease; see leasemap.h. */
 #include "leasemap.h"
 
 void ebb_leasemap_init(struct ebb_leasemap *m, u32 *entries, u32 block_bytes)

@@ -167,7 +167,7 @@ static int try_submit(struct ebb_queues *q, struct ebb_call *call, bool wants_wa
 	if (q->is_dead) {
 		rc = -ENODEV;
 	} else if (q->num_calls >= VIRTIO_EBB_MAX_INFLIGHT) {
-		/* What the device does not work on yet, it does not time out either. */
+		/* A request that the device has not begun does not time out. */
 		rc = -ENOSPC;
 	} else {
 		call->req.tag = cpu_to_le64(++q->last_tag);
@@ -455,7 +455,7 @@ void ebb_queues_poll_events(struct ebb_queues *q)
 
 void ebb_queues_stop_events(struct ebb_queues *q)
 {
-	/* Whoever takes event_lock after this sees is_dead and leaves the queue alone. */
+	/* A thread that takes event_lock later sees is_dead and leaves the queue alone. */
 	spin_lock_irq(&q->event_lock);
 	spin_unlock_irq(&q->event_lock);
 }

@@ -2,7 +2,7 @@
 /*
  * The queues of the control device.  Requests are sent and their answers given
  * back to who sent them; events are checked and handed up; reports are sent.
- * What all of that means is not known here.
+ * This file does not know what requests and events mean.
  *
  * Locks, in the order in which they may be taken: event_lock, lock, then any one
  * lock of an object (ebb_limit_state, ebb_vcpus, ebb_control).  All are taken in
@@ -28,7 +28,7 @@
 struct ebb_call;
 struct ebb_queues;
 
-/* What the layer above does with what comes. */
+/* The layer above handles events and the end of the queues. */
 struct ebb_queues_ops {
 	/* A well-formed event; in the interrupt, under event_lock.  An error: it makes no sense. */
 	int (*event)(struct ebb_queues *q, const struct ebb_wire_event *event);
@@ -96,7 +96,7 @@ struct ebb_queues {
 	struct virtio_ebb_event *events;	/* its buffers */
 };
 
-/* What has to be there before anything else here; q is zeroed. */
+/* Call this before all other functions of this file; q is zeroed. */
 void ebb_queues_setup(struct ebb_queues *q, struct virtio_device *vdev,
 		      const struct ebb_wire_config *cfg, const struct ebb_queues_ops *ops,
 		      struct ebb_ref *ref, struct workqueue_struct *wq);

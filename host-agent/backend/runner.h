@@ -23,8 +23,8 @@ struct ebb_runner {
 };
 
 /*
- * What ebb_state_report() says.  The link over which a fact came that is refused is closed: its
- * sender is broken, or has missed something.
+ * Gives a fact to the core and returns the result of ebb_state_report().  If the core refuses a
+ * fact, the link it came over is closed: the sender is broken, or has missed something.
  */
 int ebb_runner_report(struct ebb_runner *r, usec_t now, const struct ebb_fact *fact);
 
