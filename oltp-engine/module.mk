@@ -102,7 +102,7 @@ $(eval $(call unit_test_single,test_oltp_adapt,tests/unit/oltp-engine/test_oltp_
 $(eval $(call unit_test,test_oltp_elastic,tests/unit/oltp-engine/test_oltp_elastic.c,liboltp-bench liboltp))
 $(eval $(call unit_test,test_oltp_pool,tests/unit/oltp-engine/test_oltp_pool.c,liboltp,,-Xlinker --wrap=pthread_setaffinity_np))
 $(eval $(call unit_test,test_oltp_idle_worker,tests/unit/oltp-engine/test_oltp_idle_worker.c,liboltp))
-$(eval $(call unit_test,test_oltp_drain,tests/unit/oltp-engine/test_oltp_drain.c tests/unit/oltp-engine/oltp_memory_rig.c,liboltp,,-Xlinker --wrap=clock_gettime))
+$(eval $(call unit_test,test_oltp_drain,tests/unit/oltp-engine/test_oltp_drain.c tests/unit/oltp-engine/oltp_memory_rig.c,liboltp,,$(foreach f,clock_gettime io_queue_next io_queue_wait,-Xlinker --wrap=$(f))))
 $(eval $(call unit_test_single,test_oltp_warm,tests/unit/oltp-engine/test_oltp_warm.c,liboltp-bench liboltp))
 $(eval $(call unit_test_single,test_oltp_options,tests/unit/oltp-engine/test_oltp_options.c,liboltp-bench liboltp))
 $(eval $(call unit_test,test_oltp_server,tests/unit/oltp-engine/test_oltp_server.c,liboltp-server liboltp-bench liboltp libebb))

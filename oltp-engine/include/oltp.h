@@ -570,8 +570,8 @@ int oltp_pool_stop(struct oltp_pool *pool, uint32_t cpu);
 /*
  * The same by a deadline (CLOCK_MONOTONIC ns; in the past: now): transactions that then still wait
  * for records, for room for them, or for others' locks are given up and count as failed; they hold
- * no locks. Reads that are on their way are waited for, by oltp_pool_remove. Of several deadlines
- * the earliest counts; UINT64_MAX: none.
+ * no locks. Nobody waits for the disk reads that were made for them: the engine's own thread ends
+ * them. Of several deadlines the earliest counts; UINT64_MAX: none.
  */
 int oltp_pool_stop_by(struct oltp_pool *pool, uint32_t cpu, uint64_t deadline_ns);
 

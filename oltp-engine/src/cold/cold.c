@@ -46,6 +46,8 @@ void cold_destroy(struct cold *cold)
 {
 	if (!cold)
 		return;
+	/* Reads in flight pin blocks. */
+	fetchers_left_free(cold);
 	for (uint32_t i = 0; i < COLD_LEAVES; i++) {
 		struct cold_leaf *leaf = atomic_load_explicit(&cold->leaves[i],
 							      memory_order_relaxed);
@@ -54,7 +56,6 @@ void cold_destroy(struct cold *cold)
 			block_books_free(&leaf->blocks[b]);
 		free(leaf);
 	}
-	fetchers_left_free(cold);
 	cold_file_close(&cold->file);
 	pthread_mutex_destroy(&cold->lock);
 	free(cold);

@@ -94,9 +94,10 @@ struct cold {
 	struct cold_block *reserve;	/* for compaction only, which frees more than it takes */
 	uint32_t n_reserve;
 	uint64_t n_used;		/* extents that are neither free nor in reserve */
-	struct fetcher *left;		/* of workers that have gone, with buffered records */
+	struct fetcher *left;		/* of workers that have gone, not settled yet */
 	_Atomic uint64_t books_bytes;	/* memory for blocks and keys */
 	_Atomic uint64_t buffer_bytes;	/* memory for reads and writes */
+	_Atomic uint64_t left_bytes;	/* the part of it in fetchers that are left */
 	struct cold_counters counters;
 };
 

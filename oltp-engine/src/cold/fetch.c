@@ -30,8 +30,11 @@
 static enum oltp_rc fetcher_create(struct oltp_worker *worker)
 {
 	struct cold *cold = worker->engine->cold;
-	struct fetcher *f = calloc(1, sizeof(*f));
+	struct fetcher *f;
 
+	if (counter_read(&cold->left_bytes) >= FETCH_LEFT_BYTES_MAX)
+		return OLTP_NO_MEMORY;
+	f = calloc(1, sizeof(*f));
 	if (!f)
 		return OLTP_NO_MEMORY;
 	if (io_queue_init(&f->io, cold->file.fd, FETCH_READS_MAX, cold->hook,
@@ -73,42 +76,65 @@ static void read_end(struct fetcher *f, struct fetch_read *read)
 	f->free = read;
 }
 
-static void fetcher_free(struct fetcher *f)
+/* Frees the buffers that hold no record and are not being read into. */
+static void buffers_drop(struct fetcher *f)
 {
-	for (uint32_t i = 0; i < FETCH_READS_MAX; i++)
-		free(f->reads[i].buffer);
-	atomic_fetch_sub_explicit(&f->cold->buffer_bytes, f->buffer_bytes, memory_order_relaxed);
-	free(f);
+	for (struct fetch_read *read = f->free; read; read = read->next) {
+		free(read->buffer);
+		atomic_fetch_sub_explicit(&f->cold->buffer_bytes, read->room,
+					  memory_order_relaxed);
+		f->buffer_bytes -= read->room;
+		read->buffer = NULL;
+		read->room = 0;
+	}
+}
+
+static void left_add(struct cold *cold, struct fetcher *f)
+{
+	pthread_mutex_lock(&cold->lock);
+	f->next = cold->left;
+	cold->left = f;
+	pthread_mutex_unlock(&cold->lock);
 }
 
 void fetcher_leave(struct fetcher *f)
 {
-	struct cold *cold;
-
 	if (!f)
 		return;
-	cold = f->cold;
-	while (f->io.in_flight) {
-		struct io_request *request = io_queue_next(&f->io);
-
-		if (request)
-			read_end(f, (struct fetch_read *)request);
-		else
-			io_queue_wait(&f->io, 1000000000ull);
-	}
 	while (f->waiting) {
 		struct fetch_read *read = f->waiting;
 
 		f->waiting = read->next;
 		read_end(f, read);
 	}
-	io_queue_finish(&f->io);
+	buffers_drop(f);
 	memset(f->tickets, 0, sizeof(f->tickets));
 	f->worker = NULL;
-	pthread_mutex_lock(&cold->lock);
-	f->next = cold->left;
-	cold->left = f;
-	pthread_mutex_unlock(&cold->lock);
+	atomic_fetch_add_explicit(&f->cold->left_bytes, f->buffer_bytes, memory_order_relaxed);
+	left_add(f->cold, f);
+}
+
+/* Ends the reads that have arrived: no transaction waits for them any more. */
+static void left_reads_end(struct fetcher *f)
+{
+	struct io_request *request;
+
+	/* Those that the worker had not handed to the kernel yet end as the others do. */
+	io_queue_flush(&f->io);
+	while ((request = io_queue_next(&f->io)))
+		read_end(f, (struct fetch_read *)request);
+}
+
+static void left_free(struct fetcher *f)
+{
+	struct cold *cold = f->cold;
+
+	io_queue_finish(&f->io);
+	for (uint32_t i = 0; i < FETCH_READS_MAX; i++)
+		free(f->reads[i].buffer);
+	atomic_fetch_sub_explicit(&cold->buffer_bytes, f->buffer_bytes, memory_order_relaxed);
+	atomic_fetch_sub_explicit(&cold->left_bytes, f->buffer_bytes, memory_order_relaxed);
+	free(f);
 }
 
 void fetchers_left_settle(struct cold *cold)
@@ -121,16 +147,13 @@ void fetchers_left_settle(struct cold *cold)
 	pthread_mutex_unlock(&cold->lock);
 	for (; left; left = next) {
 		next = left->next;
+		left_reads_end(left);
 		buffered_release_some(left, left->buffered.n, 0, 0);
 		buffered_reclaim(left);
-		if (!left->buffered.n && !left->unlinked.n) {
-			fetcher_free(left);
-			continue;
-		}
-		pthread_mutex_lock(&cold->lock);
-		left->next = cold->left;
-		cold->left = left;
-		pthread_mutex_unlock(&cold->lock);
+		if (left->io.in_flight || left->buffered.n || left->unlinked.n)
+			left_add(cold, left);
+		else
+			left_free(left);
 	}
 }
 
@@ -140,20 +163,9 @@ void fetchers_left_free(struct cold *cold)
 		struct fetcher *f = cold->left;
 
 		cold->left = f->next;
-		fetcher_free(f);
-	}
-}
-
-/* Those that are not being read into. */
-static void buffers_drop(struct fetcher *f)
-{
-	for (struct fetch_read *read = f->free; read; read = read->next) {
-		free(read->buffer);
-		atomic_fetch_sub_explicit(&f->cold->buffer_bytes, read->room,
-					  memory_order_relaxed);
-		f->buffer_bytes -= read->room;
-		read->buffer = NULL;
-		read->room = 0;
+		for (left_reads_end(f); f->io.in_flight; left_reads_end(f))
+			io_queue_wait(&f->io, 1000000000ull);
+		left_free(f);
 	}
 }
 

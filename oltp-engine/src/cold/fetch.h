@@ -39,6 +39,8 @@
 #define BUFFERED_BYTES_MAX		(4u << 20)
 #define HELD_MAX		(BUFFERED_MAX / 2)
 #define HELD_BYTES_MAX		(BUFFERED_BYTES_MAX / 2)
+/* Buffers of workers that have gone, together: beyond that a new worker reads nothing. */
+#define FETCH_LEFT_BYTES_MAX	(256u << 20)
 
 struct fetch_read {
 	struct io_request request;	/* first: found by its address */
@@ -98,7 +100,7 @@ struct fetcher {
 	uint32_t n_done;
 	uint32_t done[OLTP_TICKETS];	/* tickets that are through */
 	struct fetch_ticket tickets[OLTP_TICKETS];
-	struct fetcher *next;		/* of those left */
+	struct fetcher *next;		/* of those whose worker has gone */
 };
 
 /* As oltp_cold_poll, but waits until then at most (CLOCK_MONOTONIC; 0: does not). */
@@ -106,15 +108,18 @@ int cold_poll_until(struct oltp_worker *worker, struct oltp_cold_done *ret_done,
 		    uint64_t until_ns);
 
 /*
- * The worker goes. Waits for its reads; buffered records that are in use stay until the manager can
- * release them. Accepts NULL.
+ * The worker goes, and does not wait for the disk: the manager ends its reads in flight and
+ * releases its buffered records, as soon as nobody uses them. Accepts NULL.
  */
 void fetcher_leave(struct fetcher *fetcher);
 
-/* What workers that have gone left behind; for the manager's thread. */
+/*
+ * Ends and releases what workers that have gone left behind, as far as that can be done now. By the
+ * manager's thread.
+ */
 void fetchers_left_settle(struct cold *cold);
 
-/* At the end of an engine. */
+/* At the end of an engine: waits for reads in flight, since the disk writes to their buffers. */
 void fetchers_left_free(struct cold *cold);
 
 /* Puts the other records that came whole with this one into blocks, if they are still on disk. */
