@@ -15,7 +15,7 @@
 #include <time.h>
 
 #include "oltp.h"
-#include "random.h"
+#include "oltp-engine/src/base/random.h"
 
 #define THREADS_MAX		64u
 #define BYTES_DEFAULT		100u
@@ -89,7 +89,7 @@ struct thread {
 	const struct phase *phase;
 	struct oltp_worker *worker;
 	uint32_t number;
-	struct bench_random random;
+	struct random64 random;
 	uint8_t *bytes;
 	uint64_t n;		/* operations, or rows */
 	double seconds;
@@ -166,7 +166,7 @@ static bool run_read(struct thread *t, uint32_t arg, enum oltp_rc *ret_rc)
 	for (uint32_t i = 0; !*ret_rc && i < OPERATIONS; i++) {
 		const void *record;
 
-		*ret_rc = oltp_txn_read(t->worker, table, bench_random_below(&t->random, rows),
+		*ret_rc = oltp_txn_read(t->worker, table, random64_below(&t->random, rows),
 					&record);
 	}
 	t->n += *ret_rc ? 0 : OPERATIONS;
@@ -187,7 +187,7 @@ static bool run_look_up(struct thread *t, uint32_t arg, enum oltp_rc *ret_rc)
 	uint64_t rows = own_rows(t) * t->bench->args.threads, n = 0;
 
 	for (uint32_t i = 0; !*ret_rc && i < OPERATIONS; i++) {
-		uint64_t key = bench_random_below(&t->random, rows);
+		uint64_t key = random64_below(&t->random, rows);
 		uint64_t sort = arg ? sort_key_of(NULL, key, NULL) : key;
 		struct oltp_range range = { .from = sort, .to = sort, .limit = 1 };
 
@@ -204,7 +204,7 @@ static bool run_look_up(struct thread *t, uint32_t arg, enum oltp_rc *ret_rc)
 static bool run_scan(struct thread *t, uint32_t arg, enum oltp_rc *ret_rc)
 {
 	uint64_t rows = own_rows(t) * t->bench->args.threads - SCAN_ROWS, n = 0;
-	uint64_t from = bench_random_below(&t->random, rows);
+	uint64_t from = random64_below(&t->random, rows);
 	struct oltp_range range = { .from = from, .to = from + SCAN_ROWS - 1,
 				    .descending = arg & 1 };
 

@@ -29,7 +29,7 @@
 #include <time.h>
 
 #include "options.h"
-#include "random.h"
+#include "oltp-engine/src/base/random.h"
 #include "ycsb/ycsb.h"
 
 #define THREADS_MAX		64u
@@ -105,15 +105,15 @@ static void fill(struct probe *probe, uint32_t number)
 	}
 }
 
-static void draw(const struct probe *probe, enum touch touch, struct bench_random *random,
+static void draw(const struct probe *probe, enum touch touch, struct random64 *random,
 		 struct target *target)
 {
-	uint64_t bits = bench_random_next(random);
+	uint64_t bits = random64_next(random);
 	uint32_t field = (uint32_t)(((bits & 0xffffffff) * YCSB_FIELDS) >> 32);
 	uint32_t at = HEADER_BYTES + (uint32_t)offsetof(struct ycsb_record, fields) +
 		      field * YCSB_FIELD_BYTES;
 
-	target->position = bench_random_below(random, probe->n_records);
+	target->position = random64_below(random, probe->n_records);
 	target->is_update = (double)(bits >> 32) < probe->update_share * 0x1p32;
 	target->first = at / LINE_BYTES * LINE_BYTES;
 	target->end = touch == TOUCH_HEADER ? target->first : at + YCSB_FIELD_BYTES;
@@ -124,7 +124,7 @@ static uint64_t *word_at(const struct target *target, uint32_t offset)
 	return (uint64_t *)(void *)(target->record + offset);
 }
 
-static void transaction(struct prober *prober, struct bench_random *random, struct target *targets)
+static void transaction(struct prober *prober, struct random64 *random, struct target *targets)
 {
 	const struct probe *probe = prober->probe;
 	enum touch touch = atomic_load_explicit(&probe->touch, memory_order_relaxed);
@@ -164,7 +164,7 @@ static void *prober_main(void *arg)
 {
 	struct prober *prober = arg;
 	struct probe *probe = prober->probe;
-	struct bench_random random = { bench_mix(prober->number + 1) };
+	struct random64 random = { random64_mix(prober->number + 1) };
 	struct target targets[ACCESSES_MAX];
 	cpu_set_t set;
 

@@ -22,7 +22,7 @@
 #include <time.h>
 
 #include "oltp.h"
-#include "random.h"
+#include "oltp-engine/src/base/random.h"
 
 #define RECORD_BYTES	1008u
 #define ACCESSES	10u
@@ -45,7 +45,7 @@ struct thread {
 	struct oltp_engine *engine;
 	struct oltp_table *table;
 	uint64_t records;
-	struct bench_random random;
+	struct random64 random;
 	const _Atomic bool *quit;
 	_Alignas(128) _Atomic uint64_t commits;
 };
@@ -71,7 +71,7 @@ static void sleep_until(uint64_t ns)
 /* Low keys more often: the density falls as the square root. */
 static uint64_t next_key(struct thread *t)
 {
-	const double x = bench_random_unit(&t->random);
+	const double x = random64_unit(&t->random);
 
 	return (uint64_t)(x * x * (double)t->records) % t->records;
 }

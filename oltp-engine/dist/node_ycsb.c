@@ -32,7 +32,7 @@ struct node_worker {
 	struct node_ycsb *work;
 	struct oltp_worker *worker;
 	struct dist_client *client;	/* NULL: everything is in this engine */
-	struct bench_random random;
+	struct random64 random;
 	struct node_ycsb_books books;
 	struct dist_op ops[DIST_OPS_MAX];	/* own ones first */
 	struct dist_reply reply;
@@ -148,7 +148,7 @@ static void draw(struct node_worker *nw)
 	uint64_t share = (uint64_t)(config->update_share * 0x1p32);
 
 	for (uint32_t i = 0; i < config->operations; i++) {
-		uint64_t bits = bench_random_next(&nw->random);
+		uint64_t bits = random64_next(&nw->random);
 
 		nw->ops[i] = (struct dist_op){
 			.key = zipf_next(&nw->work->zipf, &nw->random),
@@ -258,7 +258,7 @@ static int worker_attach(void *ctx, struct oltp_worker *worker, void **ret_local
 	nth = atomic_fetch_add_explicit(&work->attached, 1, memory_order_relaxed);
 	nw->work = work;
 	nw->worker = worker;
-	nw->random.state = bench_mix(work->config.seed) ^ bench_mix(nth + 1);
+	nw->random.state = random64_mix(work->config.seed) ^ random64_mix(nth + 1);
 	/* Transactions on one node alone need no protocol. */
 	if (work->node && work->remote)
 		rc = dist_client_create(work->node, worker, &nw->client);

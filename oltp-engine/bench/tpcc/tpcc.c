@@ -140,7 +140,7 @@ static int create_indexes(struct tpcc *tpcc)
 int tpcc_create(struct oltp_engine *engine, const struct tpcc_config *config,
 		struct tpcc **ret_tpcc)
 {
-	struct bench_random random = { .state = bench_mix(config->seed) };
+	struct random64 random = { .state = random64_mix(config->seed) };
 	const char *names[TPCC_KINDS];
 	struct tpcc *tpcc;
 	int rc;

@@ -22,7 +22,7 @@ struct loader {
 	struct bench_progress *progress;	/* may be NULL */
 	pthread_t thread;
 	struct oltp_worker *worker;
-	struct bench_random random;
+	struct random64 random;
 	int64_t date;
 	uint32_t order_of[TPCC_CUSTOMERS];	/* customers of a district in random order */
 	enum oltp_rc rc;
@@ -90,7 +90,7 @@ static void add(struct loader *l, struct batch *batch, enum tpcc_table table, ui
 		batch_write(l, batch);
 }
 
-static void fill_address(struct bench_random *random, struct tpcc_address *address)
+static void fill_address(struct random64 *random, struct tpcc_address *address)
 {
 	tpcc_letters(random, 10, 20, address->street_1, 20);
 	tpcc_letters(random, 10, 20, address->street_2, 20);
@@ -129,9 +129,9 @@ static void load_stock(struct loader *l, struct batch *batch, uint32_t w)
 
 static void load_customer(struct loader *l, struct batch *batch, uint32_t w, uint32_t d, uint32_t c)
 {
-	struct bench_random *random = &l->random;
+	struct random64 *random = &l->random;
 	uint64_t key = tpcc_customer_key(w, d, c);
-	bool is_bad = bench_random_below(random, 10) == 0;
+	bool is_bad = random64_below(random, 10) == 0;
 	struct tpcc_customer customer = {
 		.balance = -PAID_CENTS,
 		.ytd_payment = PAID_CENTS,
@@ -201,7 +201,7 @@ static void load_order(struct loader *l, struct batch *batch, uint32_t w, uint32
 static void shuffle_customers(struct loader *l, uint32_t n)
 {
 	for (uint32_t i = 0; i < n; i++) {
-		uint32_t at = (uint32_t)bench_random_below(&l->random, i + 1);
+		uint32_t at = (uint32_t)random64_below(&l->random, i + 1);
 
 		l->order_of[i] = l->order_of[at];
 		l->order_of[at] = i + 1;
@@ -256,7 +256,7 @@ static void *loader_main(void *arg)
 	}
 	while (!l->rc && (part = atomic_fetch_add(l->next_part, 1)) <= tpcc->config.warehouses) {
 		/* By the part: what is in the tables does not depend on the threads. */
-		l->random.state = bench_mix(tpcc->config.seed) ^ bench_mix(~(uint64_t)part);
+		l->random.state = random64_mix(tpcc->config.seed) ^ random64_mix(~(uint64_t)part);
 		if (part)
 			load_warehouse(l, batch, part);
 		else

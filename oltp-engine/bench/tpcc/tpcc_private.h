@@ -94,7 +94,7 @@ struct tpcc_worker {
 	struct tpcc *tpcc;
 	struct oltp_worker *worker;
 	struct class_worker *class_worker;
-	struct bench_random random;
+	struct random64 random;
 	uint16_t home;		/* 0: any */
 	uint32_t delivered;	/* orders, by the running transaction */
 	uint64_t shown;		/* what a terminal would have shown, added up */

@@ -7,7 +7,7 @@
 #define ORIGINAL	"ORIGINAL"
 #define ORIGINAL_BYTES	(sizeof(ORIGINAL) - 1)
 
-struct tpcc_nurand tpcc_nurand_load(struct bench_random *random)
+struct tpcc_nurand tpcc_nurand_load(struct random64 *random)
 {
 	return (struct tpcc_nurand){
 		.c_last = tpcc_uniform(random, 0, 255),
@@ -22,7 +22,7 @@ static bool delta_is_valid(uint32_t delta)
 	return delta >= 65 && delta <= 119 && delta != 96 && delta != 112;
 }
 
-struct tpcc_nurand tpcc_nurand_run(struct bench_random *random, const struct tpcc_nurand *load)
+struct tpcc_nurand tpcc_nurand_run(struct random64 *random, const struct tpcc_nurand *load)
 {
 	struct tpcc_nurand run = tpcc_nurand_load(random);
 
@@ -49,7 +49,7 @@ void tpcc_last_name(uint32_t number, char ret_name[16])
 	}
 }
 
-void tpcc_letters(struct bench_random *random, uint32_t from, uint32_t to, char *ret, uint32_t room)
+void tpcc_letters(struct random64 *random, uint32_t from, uint32_t to, char *ret, uint32_t room)
 {
 	static const char letters[] =
 		"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
@@ -59,30 +59,30 @@ void tpcc_letters(struct bench_random *random, uint32_t from, uint32_t to, char 
 	/* Eight from each number drawn: a customer has some 400 of them. */
 	for (uint32_t i = 0; i < n; i++, bits >>= 8) {
 		if (i % 8 == 0)
-			bits = bench_random_next(random);
+			bits = random64_next(random);
 		ret[i] = letters[(bits & 0xff) * (sizeof(letters) - 1) >> 8];
 	}
 	memset(ret + n, 0, room - n);
 }
 
-void tpcc_digits(struct bench_random *random, uint32_t n, char *ret)
+void tpcc_digits(struct random64 *random, uint32_t n, char *ret)
 {
 	for (uint32_t i = 0; i < n; i++)
-		ret[i] = (char)('0' + bench_random_below(random, 10));
+		ret[i] = (char)('0' + random64_below(random, 10));
 }
 
-void tpcc_zip(struct bench_random *random, char ret_zip[9])
+void tpcc_zip(struct random64 *random, char ret_zip[9])
 {
 	tpcc_digits(random, 4, ret_zip);
 	memcpy(ret_zip + 4, "11111", 5);
 }
 
-void tpcc_original_data(struct bench_random *random, char ret_data[50])
+void tpcc_original_data(struct random64 *random, char ret_data[50])
 {
 	uint32_t bytes;
 
 	tpcc_letters(random, 26, 50, ret_data, 50);
-	if (bench_random_below(random, 10))
+	if (random64_below(random, 10))
 		return;
 	bytes = (uint32_t)strnlen(ret_data, 50);
 	memcpy(ret_data + tpcc_uniform(random, 0, bytes - ORIGINAL_BYTES), ORIGINAL,

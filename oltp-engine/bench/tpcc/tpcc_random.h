@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "../random.h"
+#include "oltp-engine/src/base/random.h"
 
 #define TPCC_LAST_NAMES	1000u
 
@@ -18,16 +18,16 @@ struct tpcc_nurand {
 };
 
 /* For filling the tables; tpcc_nurand_run then makes the ones for the run from them. */
-struct tpcc_nurand tpcc_nurand_load(struct bench_random *random);
-struct tpcc_nurand tpcc_nurand_run(struct bench_random *random, const struct tpcc_nurand *load);
+struct tpcc_nurand tpcc_nurand_load(struct random64 *random);
+struct tpcc_nurand tpcc_nurand_run(struct random64 *random, const struct tpcc_nurand *load);
 
 /* Both ends included. */
-static inline uint32_t tpcc_uniform(struct bench_random *random, uint32_t from, uint32_t to)
+static inline uint32_t tpcc_uniform(struct random64 *random, uint32_t from, uint32_t to)
 {
-	return from + (uint32_t)bench_random_below(random, (uint64_t)to - from + 1);
+	return from + (uint32_t)random64_below(random, (uint64_t)to - from + 1);
 }
 
-static inline uint32_t tpcc_nurand_draw(struct bench_random *random, uint32_t a, uint32_t c,
+static inline uint32_t tpcc_nurand_draw(struct random64 *random, uint32_t a, uint32_t c,
 					uint32_t from, uint32_t to)
 {
 	uint32_t bits = tpcc_uniform(random, 0, a) | tpcc_uniform(random, from, to);
@@ -42,15 +42,15 @@ void tpcc_last_name(uint32_t number, char ret_name[16]);
  * Strings of random length, from and to included; the rest up to room is zero. Letters and digits,
  * or digits alone.
  */
-void tpcc_letters(struct bench_random *random, uint32_t from, uint32_t to, char *ret,
+void tpcc_letters(struct random64 *random, uint32_t from, uint32_t to, char *ret,
 		  uint32_t room);
-void tpcc_digits(struct bench_random *random, uint32_t n, char *ret);
+void tpcc_digits(struct random64 *random, uint32_t n, char *ret);
 
 /* Four digits and "11111". */
-void tpcc_zip(struct bench_random *random, char ret_zip[9]);
+void tpcc_zip(struct random64 *random, char ret_zip[9]);
 
 /* 26 to 50 letters and digits, "ORIGINAL" among them in one of ten. */
-void tpcc_original_data(struct bench_random *random, char ret_data[50]);
+void tpcc_original_data(struct random64 *random, char ret_data[50]);
 bool tpcc_is_original(const char data[50]);
 
 #endif

@@ -36,7 +36,7 @@ static int worker_attach(void *ctx, struct oltp_worker *worker, void **ret_local
 	nth = atomic_fetch_add_explicit(&tpcc->attached, 1, memory_order_relaxed);
 	tw->tpcc = tpcc;
 	tw->worker = worker;
-	tw->random.state = bench_mix(tpcc->config.seed) ^ bench_mix(nth + 1);
+	tw->random.state = random64_mix(tpcc->config.seed) ^ random64_mix(nth + 1);
 	if (tpcc->config.home_of_worker)
 		tw->home = (uint16_t)(nth % tpcc->config.warehouses + 1);
 	*ret_local = tw;

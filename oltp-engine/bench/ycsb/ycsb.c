@@ -215,7 +215,7 @@ static int worker_attach(void *ctx, struct oltp_worker *worker, void **ret_local
 	nth = atomic_fetch_add_explicit(&ycsb->attached, 1, memory_order_relaxed);
 	yw->ycsb = ycsb;
 	yw->worker = worker;
-	yw->random.state = bench_mix(ycsb->config.seed) ^ bench_mix(nth + 1);
+	yw->random.state = random64_mix(ycsb->config.seed) ^ random64_mix(nth + 1);
 	if (ycsb->classes && classes_attach(ycsb->classes, &yw->classes)) {
 		free(yw);
 		return -ENOMEM;

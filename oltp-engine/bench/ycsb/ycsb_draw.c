@@ -86,8 +86,8 @@ static uint32_t draw_class(struct ycsb_worker *yw)
 		sum += weights[i];
 	}
 	if (!sum)
-		return (uint32_t)bench_random_below(&yw->random, ycsb->n_mixes);
-	drawn = bench_random_below(&yw->random, sum);
+		return (uint32_t)random64_below(&yw->random, ycsb->n_mixes);
+	drawn = random64_below(&yw->random, sum);
 	for (uint32_t i = 0;; i++) {
 		if (drawn < weights[i])
 			return i;
@@ -101,7 +101,7 @@ static uint64_t draw_window(struct ycsb_worker *yw)
 	uint64_t first, records, number;
 
 	ycsb_window(ycsb, &first, &records);
-	number = (first + bench_random_below(&yw->random, records)) % ycsb->config.records;
+	number = (first + random64_below(&yw->random, records)) % ycsb->config.records;
 	return ycsb->config.is_scrambled ? zipf_scramble(&ycsb->spread, number) : number;
 }
 
@@ -111,8 +111,8 @@ static uint64_t draw_hot_or_cold(struct ycsb_worker *yw)
 	uint64_t rank;
 
 	/* The ranks behind those of the distribution are the cold part. */
-	if (bench_random_next(&yw->random) >> 32 < ycsb->cold_share)
-		rank = ycsb->hot + bench_random_below(&yw->random,
+	if (random64_next(&yw->random) >> 32 < ycsb->cold_share)
+		rank = ycsb->hot + random64_below(&yw->random,
 						      ycsb->config.records - ycsb->hot);
 	else
 		rank = zipf_next(newest_zipf(ycsb), &yw->random);
@@ -145,7 +145,7 @@ static inline bool is_whole(const struct ycsb_mix *mix, enum ycsb_op kind)
 
 static inline uint16_t draw_rows(struct ycsb_worker *yw, enum ycsb_op kind)
 {
-	return kind == YCSB_SCAN ? (uint16_t)(1 + bench_random_below(&yw->random,
+	return kind == YCSB_SCAN ? (uint16_t)(1 + random64_below(&yw->random,
 								 yw->ycsb->config.scan_rows)) : 0;
 }
 
@@ -162,11 +162,11 @@ uint32_t ycsb_draw(struct ycsb_worker *yw, struct ycsb_txn *txn)
 {
 	uint32_t class = draw_class(yw);
 	const struct ycsb_mix *mix = &yw->ycsb->mixes[class];
-	enum ycsb_op of_all = draw_kind(mix, bench_random_next(&yw->random) >> 32);
+	enum ycsb_op of_all = draw_kind(mix, random64_next(&yw->random) >> 32);
 
 	txn->mix = mix;
 	for (uint32_t i = 0; i < mix->operations; i++) {
-		uint64_t bits = bench_random_next(&yw->random);
+		uint64_t bits = random64_next(&yw->random);
 		uint32_t field = (uint32_t)(((bits & 0xffffffff) * YCSB_FIELDS) >> 32);
 		enum ycsb_op kind = mix->by_transaction ? of_all : draw_kind(mix, bits >> 32);
 		struct oltp_hint *hint = &txn->hints[i];

@@ -71,7 +71,7 @@ struct ycsb_worker {
 	struct ycsb *ycsb;
 	struct oltp_worker *worker;
 	struct class_worker *classes;	/* NULL: one mix */
-	struct bench_random random;
+	struct random64 random;
 	struct ycsb_books books;
 	uint64_t computed;		/* so that nobody finds the work useless */
 	uint8_t read_buffer[sizeof(struct ycsb_record)];
@@ -86,12 +86,12 @@ static inline uint32_t ycsb_field_offset(uint32_t field)
 /* The key of the record with a number; one to one. */
 static inline uint64_t ycsb_key(const struct ycsb *ycsb, uint64_t number)
 {
-	return ycsb->config.is_hashed ? bench_mix(number + 1) : number;
+	return ycsb->config.is_hashed ? random64_mix(number + 1) : number;
 }
 
 static inline uint64_t ycsb_number(const struct ycsb *ycsb, uint64_t key)
 {
-	return ycsb->config.is_hashed ? bench_unmix(key) - 1 : key;
+	return ycsb->config.is_hashed ? random64_unmix(key) - 1 : key;
 }
 
 /* Inserts the records with numbers first to end - 1. Errors: -ENOMEM, -EIO. */

@@ -5,13 +5,13 @@
 
 #include <string.h>
 
-#include "../random.h"
+#include "oltp-engine/src/base/random.h"
 #include "ycsb.h"
 
 /* A field: 8 bytes of stamp, then the pattern word over and over; the last copy is cut short. */
 static inline uint64_t ycsb_pattern(uint64_t key, uint32_t field, uint64_t stamp)
 {
-	return bench_mix(key * YCSB_FIELDS + field) + stamp * 0x9e3779b97f4a7c15ull;
+	return random64_mix(key * YCSB_FIELDS + field) + stamp * 0x9e3779b97f4a7c15ull;
 }
 
 static inline void ycsb_field_write(uint8_t *bytes, uint64_t key, uint32_t field, uint64_t stamp)
@@ -44,7 +44,7 @@ static inline void ycsb_record_init(struct ycsb_record *record, uint64_t key)
 /* The weight of a key in the order-independent sum of updates (V2). */
 static inline uint64_t ycsb_key_weight(uint64_t key)
 {
-	return bench_mix(key ^ 0x6a09e667f3bcc909ull);
+	return random64_mix(key ^ 0x6a09e667f3bcc909ull);
 }
 
 #endif

@@ -101,7 +101,7 @@ static void compute(struct ycsb_worker *yw, uint32_t work)
 	uint64_t value = yw->computed;
 
 	for (uint64_t step = 0; step < (uint64_t)work * STEPS_PER_WORK; step++)
-		value = bench_mix(value + yw->read_buffer[step % sizeof(yw->read_buffer)]);
+		value = random64_mix(value + yw->read_buffer[step % sizeof(yw->read_buffer)]);
 	yw->computed = value;
 }
 

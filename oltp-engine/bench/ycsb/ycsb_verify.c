@@ -33,8 +33,8 @@ static int add_record(void *ctx, uint64_t key, const void *bytes)
 	audit->weighted_updates += record->updates * ycsb_key_weight(key);
 	audit->damaged_records += !record_is_sound(key, record);
 	for (uint32_t f = 0; f < YCSB_FIELDS; f++)
-		content = bench_mix(content ^ ycsb_field_stamp(record->fields[f]));
-	audit->content += bench_mix(content ^ record->updates);
+		content = random64_mix(content ^ ycsb_field_stamp(record->fields[f]));
+	audit->content += random64_mix(content ^ record->updates);
 	return 0;
 }
 

@@ -53,12 +53,12 @@ uint64_t zipf_scramble(const struct zipf *zipf, uint64_t rank)
 	return (rank * SCRAMBLE_PRIME + SCRAMBLE_SHIFT) % zipf->n;
 }
 
-static uint64_t draw_rank(const struct zipf *zipf, struct bench_random *random)
+static uint64_t draw_rank(const struct zipf *zipf, struct random64 *random)
 {
 	double span = zipf->area_high - zipf->area_low;
 
 	for (;;) {
-		double u = zipf->area_low + bench_random_unit(random) * span;
+		double u = zipf->area_low + random64_unit(random) * span;
 		double x = area_inverse(zipf, u);
 		double k = floor(x + 0.5);
 
@@ -71,12 +71,12 @@ static uint64_t draw_rank(const struct zipf *zipf, struct bench_random *random)
 	}
 }
 
-uint64_t zipf_next(const struct zipf *zipf, struct bench_random *random)
+uint64_t zipf_next(const struct zipf *zipf, struct random64 *random)
 {
 	uint64_t rank;
 
 	if (zipf->theta == 0)
-		return bench_random_below(random, zipf->n);
+		return random64_below(random, zipf->n);
 	rank = draw_rank(zipf, random);
 	return zipf->is_scrambled ? zipf_scramble(zipf, rank) : rank;
 }

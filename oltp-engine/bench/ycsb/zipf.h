@@ -13,7 +13,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "../random.h"
+#include "oltp-engine/src/base/random.h"
 
 /* Constants of one distribution; read-only after zipf_init, shared by all threads. */
 struct zipf {
@@ -32,7 +32,7 @@ struct zipf {
 int zipf_init(struct zipf *zipf, uint64_t n, double theta, bool is_scrambled);
 
 /* The next rank, in [0, n). */
-uint64_t zipf_next(const struct zipf *zipf, struct bench_random *random);
+uint64_t zipf_next(const struct zipf *zipf, struct random64 *random);
 
 /* Where the permutation puts a rank. */
 uint64_t zipf_scramble(const struct zipf *zipf, uint64_t rank);

@@ -379,8 +379,7 @@ int manager_create(struct oltp_engine *engine, struct manager **ret_manager)
 		rc = compact_init(&m->compact, engine->cold, &m->evict.io, m->fill_buffer);
 	if (rc)
 		goto out_evict;
-	m->shrink = (struct shrink){ .engine = engine, .evict = &m->evict, .random = 1,
-				     .quit = &m->quit };
+	m->shrink = (struct shrink){ .engine = engine, .evict = &m->evict, .quit = &m->quit };
 	pthread_mutex_init(&m->lock, NULL);
 	engine->room.has_manager = true;
 	rc = -pthread_create(&m->thread, NULL, manager_main, m);

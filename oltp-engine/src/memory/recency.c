@@ -29,7 +29,6 @@ int recency_create(struct oltp_engine *engine, uint64_t now_ns,
 	if (!s)
 		return -ENOMEM;
 	s->engine = engine;
-	s->random = 1;
 	pthread_mutex_init(&s->lock, NULL);
 	for (uint32_t i = 0; i < OLTP_MEMORY_SAMPLES_MAX; i++)
 		s->members[i].next = (uint16_t)(i + 1);
@@ -48,12 +47,6 @@ void recency_destroy(struct recency_sampler *s)
 		free(s->tables[i].buckets);
 	pthread_mutex_destroy(&s->lock);
 	free(s);
-}
-
-static uint64_t next_random(struct recency_sampler *s)
-{
-	s->random = s->random * 6364136223846793005ull + 1442695040888963407ull;
-	return s->random >> 32;
 }
 
 static void member_free(struct recency_sampler *s, struct recency_table *t, uint16_t *at)
@@ -280,7 +273,7 @@ static void plan(struct recency_sampler *s)
 
 		if (!t->step) {
 			t->step = recency_step(facts.n_buckets);
-			t->first = next_random(s) % facts.n_buckets;
+			t->first = random64_below(&s->random, facts.n_buckets);
 		}
 		t->members_max = RECENCY_SLACK * recency_members_wanted(&facts, all_bytes);
 		buckets_set(s, t, facts.n_buckets, recency_buckets_wanted(&facts, all_bytes));

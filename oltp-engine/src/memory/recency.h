@@ -16,6 +16,7 @@
 
 #include <pthread.h>
 
+#include "oltp-engine/src/base/random.h"
 #include "oltp-engine/src/index/index.h"
 #include "oltp.h"
 #include "recency_sample.h"
@@ -47,7 +48,7 @@ struct recency_table {
 struct recency_sampler {
 	struct oltp_engine *engine;
 	pthread_mutex_t lock;	/* everything below */
-	uint64_t random;
+	struct random64 random;
 	uint64_t looks, look_ns;
 	uint64_t now_ns;	/* of the last turn */
 	bool is_off;		/* nothing is watched */

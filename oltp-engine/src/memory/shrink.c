@@ -31,12 +31,6 @@
 #define CUT_MARGIN		32u	/* so many parts, and one for what comes back meanwhile */
 #define SETTLE_NS		100000000ull
 
-static uint64_t next_random(struct shrink *s)
-{
-	s->random = s->random * 6364136223846793005ull + 1442695040888963407ull;
-	return s->random >> 32;
-}
-
 static int compare_u64(const void *a, const void *b)
 {
 	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
@@ -56,11 +50,11 @@ static uint64_t sample_threshold(struct shrink *s, struct block **blocks, size_t
 	uint32_t n_stamps = 0;
 
 	for (uint32_t i = 0; n && i < SAMPLES / 16; i++) {
-		struct block *block = blocks[next_random(s) % n];
+		struct block *block = blocks[random64_below(&s->random, n)];
 
 		storage_block_look(block, used);
 		for (uint32_t k = 0; k < 16; k++) {
-			uint32_t slot = (uint32_t)(next_random(s) % block->n_slots);
+			uint32_t slot = (uint32_t)random64_below(&s->random, block->n_slots);
 			uint64_t word;
 
 			if (!(used[slot / 64] >> slot % 64 & 1))

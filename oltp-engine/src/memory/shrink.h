@@ -4,11 +4,12 @@
 #define OLTP_SHRINK_H
 
 #include "evict.h"
+#include "oltp-engine/src/base/random.h"
 
 struct shrink {
 	struct oltp_engine *engine;
 	struct evict *evict;
-	uint64_t random;
+	struct random64 random;
 	size_t hand;		/* where in the list of blocks the last search ended */
 	const _Atomic bool *quit;
 };

@@ -10,6 +10,7 @@
 #include <time.h>
 
 #include "oltp-engine/src/base/clock.h"
+#include "oltp-engine/src/base/random.h"
 #include "oltp-engine/src/cold/fetch.h"
 #include "oltp-engine/src/log/log.h"
 #include "oltp-engine/src/txn/engine.h"
@@ -33,7 +34,7 @@
  * that has been stalled for longer than a lock is held by anybody who runs offers its CPU to others
  * instead: the holder may be one of them, and would wait for as long as this one turned in vain.
  */
-static void back_off(uint32_t tries, uint64_t start_ns, uint64_t *random)
+static void back_off(uint32_t tries, uint64_t start_ns, struct random64 *random)
 {
 	uint32_t bits = tries < BACKOFF_BITS ? tries : BACKOFF_BITS;
 	uint64_t now_ns = clock_now_ns(), until_ns;
@@ -42,11 +43,7 @@ static void back_off(uint32_t tries, uint64_t start_ns, uint64_t *random)
 		sched_yield();
 		return;
 	}
-	/* xorshift64: any spread will do, as long as two workers do not keep step. */
-	*random ^= *random << 13;
-	*random ^= *random >> 7;
-	*random ^= *random << 17;
-	until_ns = now_ns + *random % (BACKOFF_NS << bits);
+	until_ns = now_ns + random64_below(random, BACKOFF_NS << bits);
 	while (clock_now_ns() < until_ns)
 		cpu_relax();
 }
@@ -57,7 +54,7 @@ static void back_off(uint32_t tries, uint64_t start_ns, uint64_t *random)
  */
 struct slots {
 	void *local;
-	uint64_t random;
+	struct random64 random;
 	uint32_t n_begun;
 	uint32_t n_free;
 	uint8_t free[OLTP_TICKETS];		/* a stack */
@@ -312,7 +309,7 @@ static bool has_room(struct pool_worker *pw, const struct slots *slots)
 static void run_until_stopped(struct pool_worker *pw, void *local)
 {
 	struct arrivals_view view = { 0 };
-	struct slots slots = { .local = local, .random = 0x9e3779b97f4a7c15ull * (pw->cpu + 1) };
+	struct slots slots = { .local = local, .random.state = pw->cpu };
 	uint32_t mask = pw->pool->latency_every - 1;
 
 	for (uint32_t slot = OLTP_TICKETS; slot-- > 0;)

@@ -129,7 +129,7 @@ static void test_block_emptied_meanwhile_stays(void **state)
 	assert_int_equal(oltp_txn_insert(deleter.worker, deleter.table, KEY, data), OLTP_OK);
 	assert_int_equal(oltp_txn_commit(deleter.worker), OLTP_OK);
 	assert_int_equal(evict_init(&evict, engine), 0);
-	shrink = (struct shrink){ .engine = engine, .evict = &evict, .random = 1, .quit = &quit };
+	shrink = (struct shrink){ .engine = engine, .evict = &evict, .quit = &quit };
 	assert_int_equal(pthread_create(&thread, NULL, deleter_main, &deleter), 0);
 
 	assert_int_equal(shrink_node(&shrink, 0, OLTP_MEM_BLOCK_BYTES, UINT64_MAX), 0);

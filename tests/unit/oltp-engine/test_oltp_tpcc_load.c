@@ -27,7 +27,7 @@ static int teardown(void **state)
 
 static void test_random_values(void **state)
 {
-	struct bench_random random = { .state = 3 };
+	struct random64 random = { .state = 3 };
 	char name[16];
 
 	(void)state;
@@ -59,7 +59,7 @@ static void test_random_values(void **state)
 /* By far not uniform: ones are three times as likely as zeros in the low bits. */
 static void test_nurand_is_skewed(void **state)
 {
-	struct bench_random random = { .state = 4 };
+	struct random64 random = { .state = 4 };
 	uint32_t n_ones = 0;
 
 	(void)state;

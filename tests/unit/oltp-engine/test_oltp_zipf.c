@@ -20,7 +20,7 @@
 static double chi_square_excess(uint64_t n, double theta, double claimed_theta)
 {
 	uint64_t *counts = calloc(n, sizeof(*counts));
-	struct bench_random random = { 12345 };
+	struct random64 random = { 12345 };
 	double zeta = 0, chi2 = 0;
 	struct zipf zipf;
 
@@ -76,7 +76,7 @@ static void test_head_of_a_large_table(void **state)
 	const uint64_t n = 1000000;
 
 	for (size_t t = 0; t < 3; t++) {
-		struct bench_random random = { 99 };
+		struct random64 random = { 99 };
 		double head = 0, zeta = 0, share, deviation;
 		uint32_t hits = 0;
 		struct zipf zipf;
@@ -119,7 +119,7 @@ static void test_scramble_is_a_permutation(void **state)
 static void test_scrambled_draws_are_the_same_ranks(void **state)
 {
 	(void)state;
-	struct bench_random a = { 5 }, b = { 5 };
+	struct random64 a = { 5 }, b = { 5 };
 	struct zipf plain, scrambled;
 
 	assert_int_equal(zipf_init(&plain, 5000, 0.9, false), 0);

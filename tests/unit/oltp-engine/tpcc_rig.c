@@ -117,14 +117,14 @@ static uint64_t hash_bytes(uint64_t hash, const void *bytes, size_t n)
 
 	for (size_t i = 0; i < n; i++)
 		hash = (hash ^ at[i]) * 0x100000001b3ull;
-	return bench_mix(hash);
+	return random64_mix(hash);
 }
 
 static int add_row(void *ctx, uint64_t key, const void *row)
 {
 	struct content *content = ctx;
 
-	content->sum += hash_bytes(bench_mix(key), row, content->row_bytes);
+	content->sum += hash_bytes(random64_mix(key), row, content->row_bytes);
 	return 0;
 }
 
@@ -138,7 +138,7 @@ static int add_key(void *ctx, uint64_t sort_key, uint64_t key, const void *row)
 	struct keys *keys = ctx;
 
 	(void)row;
-	keys->sum += bench_mix(sort_key ^ bench_mix(key));
+	keys->sum += random64_mix(sort_key ^ random64_mix(key));
 	keys->last = sort_key;
 	keys->n++;
 	return 0;
@@ -181,7 +181,7 @@ uint64_t tpcc_rig_content(struct tpcc_rig *rig)
 		struct content content = { .row_bytes = row_bytes[i] };
 
 		assert_int_equal(oltp_table_scan(tpcc->tables[i], add_row, &content), 0);
-		sum = bench_mix(sum + content.sum);
+		sum = random64_mix(sum + content.sum);
 	}
 	return sum + index_content(rig, tpcc->customers_by_name) +
 	       3 * index_content(rig, tpcc->orders_by_customer) +
