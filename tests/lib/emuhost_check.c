@@ -332,7 +332,8 @@ static void remove_origin(struct check *c)
 int emuhost_check(const char *name, char *text, size_t size)
 {
 	const struct ebb_emuspec spec = {
-		.sockets = 2, .cores = 1, .threads = 2, .share_permille = 200};
+		.sockets = 2, .cores = 1, .threads = 2, .share_permille = 200,
+		.period_ms = EBB_EMUSPEC_DEFAULT_PERIOD_MS};
 	struct check c = { .text = text, .size = size };
 	struct ebb_err err = { "" };
 	int rc = -1;

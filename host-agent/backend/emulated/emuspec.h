@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The description of an emulated host, "emulated:SxCxT@share": S sockets (each one NUMA node) of C
- * cores of T hardware threads; every core does as much as `share` of a real CPU.  No I/O.
+ * The description of an emulated host, "emulated:SxCxT@share[/Pms]": S sockets (each one NUMA node)
+ * of C cores of T hardware threads; every core does as much as `share` of a real CPU, in each
+ * period of P milliseconds.  No I/O.
  */
 #ifndef EBB_IO_EMUSPEC_H
 #define EBB_IO_EMUSPEC_H
@@ -12,10 +13,14 @@
 #define EBB_EMUSPEC_MAX_SOCKETS	16
 #define EBB_EMUSPEC_MAX_CORES	256	/* of a socket */
 #define EBB_EMUSPEC_MAX_THREADS	8	/* of a core */
+#define EBB_EMUSPEC_MAX_PERIOD_MS	1000	/* more is refused by Linux */
+/* Short, so that a worker on a small share does not stand still for long. */
+#define EBB_EMUSPEC_DEFAULT_PERIOD_MS	10
 
 struct ebb_emuspec {
 	uint32_t sockets, cores, threads;
 	uint32_t share_permille;	/* 10 to 1000 */
+	uint32_t period_ms;		/* 1 to 1000; made longer where Linux refuses the quota */
 };
 
 /* Bandwidth of one group, as the cgroup files want it. */

@@ -2,10 +2,11 @@
 """The VM and the numbers of `scale` (verdict.py says what must come out)."""
 from .. import yardstick
 from ..domain import Cell, Vm
-from ..plan import SOCKETS, Plan, default_share, guest_options, host_of, set_tier, two_sockets
+from ..plan import (LONG_PERIOD_MS, SOCKETS, Plan, default_share, guest_options, host_of, set_tier,
+                    two_sockets)
 
-# Per socket. What a guest's first CPU does beside transactions (timers, reports) is a tenth of a
-# core that has a sixth of a CPU: where single CPUs are compared there are fewer, larger cores.
+# Per socket. Few and therefore large, so that what a guest does beside transactions (reports, RCU),
+# and what it loses each time that the core's period begins, are small parts of the first core.
 CORES = 3
 # 1 KiB each. A worker whose core is out of quota keeps its locks for most of a period, so that the
 # others meet far more conflicts than on a real host, and the more the more there are: what scales
@@ -31,6 +32,7 @@ def make(ablate, seed, time_scale, share=None):
     vm = Vm("vm1", [Cell(1, 1, 0)] if ablate else two_sockets(CORES, 1), MEMORY_MIB,
             options=guest_options("vm1", server, REPORT_MS))
     set_tier([vm], TIER)
-    return Plan(host_of(SOCKETS, CORES, 1, share, with_yardstick=True),
+    return Plan(host_of(SOCKETS, CORES, 1, share, with_yardstick=True,
+                        period_ms=LONG_PERIOD_MS),
                 "strict" if ablate else "fair", [vm], dwell_s, TIER,
                 yardstick=yardstick.vm(SOCKETS, WORKLOAD, REPORT_MS, seed))

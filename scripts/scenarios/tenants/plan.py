@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The host and the numbers of `tenants`, whose VMs come and go (play.py)."""
-from ..plan import Plan, default_share, host_of
+from ..plan import LONG_PERIOD_MS, Plan, default_share, host_of
 
 SOCKETS, CORES = 2, 4
 # VMs for each number of tenants; three of four VMs serve three tenants.
@@ -8,8 +8,8 @@ SIZES = ((1, 4), (2, 2), (4, 1))
 
 
 def of(a):
-    return Plan(host_of(SOCKETS, CORES, 1, a.share or default_share(SOCKETS * CORES)), "strict",
-                [], 0.0)
+    share = a.share or default_share(SOCKETS * CORES)
+    return Plan(host_of(SOCKETS, CORES, 1, share, period_ms=LONG_PERIOD_MS), "strict", [], 0.0)
 
 
 def cpus_of(tenants):

@@ -39,7 +39,7 @@ static int connect_client(const char *path)
 
 int ctl_rig_setup(void **state, bool has_shared)
 {
-	const struct ebb_emuspec spec = { 2, 2, 1, 250 };
+	const struct ebb_emuspec spec = { 2, 2, 1, 250, 10 };
 	struct ctl_rig *f = calloc(1, sizeof(*f));
 	struct ebb_ctl_config ctl = {
 		.path = f->path, .group = -1, .handle = ebb_ctl_handle, .ctx = &f->agent,

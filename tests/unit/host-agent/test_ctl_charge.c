@@ -308,7 +308,7 @@ static void heap_free(void *ctx, void *ptr)
 /* ebbd as far as it matters: the agent, simulated VMs, the history in a file. */
 static void be_agent(void)
 {
-	const struct ebb_emuspec spec = { 2, 2, 1, 250 };
+	const struct ebb_emuspec spec = { 2, 2, 1, 250, 10 };
 	static struct ebb_agent agent;
 	static struct ebb_host host;
 	struct ebb_workers *workers;

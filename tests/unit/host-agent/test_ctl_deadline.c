@@ -253,7 +253,7 @@ static int compare(const void *a, const void *b)
 
 static void start(struct bench *b)
 {
-	const struct ebb_emuspec spec = { 1, 4, 1, 250 };
+	const struct ebb_emuspec spec = { 1, 4, 1, 250, 10 };
 	struct ebb_err err = { "" };
 	char group[48];
 

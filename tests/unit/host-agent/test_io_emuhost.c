@@ -20,12 +20,15 @@ static void test_spec_good(void **state)
 		struct ebb_emuspec spec;
 		uint32_t quota, core_quota, period;
 	} cases[] = {
-		{ "emulated:2x4x1@0.25", { 2, 4, 1, 250 }, 2500, 2500, 10000 },
-		{ "emulated:1x1x2@0.2", { 1, 1, 2, 200 }, 2000, 2600, 10000 },
-		{ "emulated:16x256x8@1", { 16, 256, 8, 1000 }, 10000, 31000, 10000 },
-		{ "emulated:4x9x2@0.05", { 4, 9, 2, 50 }, 1000, 1300, 20000 },
-		{ "emulated:1x2x1@0.333", { 1, 2, 1, 333 }, 3330, 3330, 10000 },
-		{ "emulated:1x2x1@0.01", { 1, 2, 1, 10 }, 1000, 1000, 100000 },
+		{ "emulated:2x4x1@0.25", { 2, 4, 1, 250, 10 }, 2500, 2500, 10000 },
+		{ "emulated:1x1x2@0.2", { 1, 1, 2, 200, 10 }, 2000, 2600, 10000 },
+		{ "emulated:16x256x8@1", { 16, 256, 8, 1000, 10 }, 10000, 31000, 10000 },
+		{ "emulated:4x9x2@0.05", { 4, 9, 2, 50, 10 }, 1000, 1300, 20000 },
+		{ "emulated:1x2x1@0.333", { 1, 2, 1, 333, 10 }, 3330, 3330, 10000 },
+		{ "emulated:1x2x1@0.01", { 1, 2, 1, 10, 10 }, 1000, 1000, 100000 },
+		{ "emulated:3x3x1@0.22/40ms", { 3, 3, 1, 220, 40 }, 8800, 8800, 40000 },
+		{ "emulated:1x1x2@1/1000ms", { 1, 1, 2, 1000, 1000 }, 1000000, 1300000, 1000000 },
+		{ "emulated:1x1x1@0.5/1ms", { 1, 1, 1, 500, 1 }, 1000, 1000, 2000 },
 	};
 
 	(void)state;
@@ -59,6 +62,7 @@ static void test_spec_host(void **state)
 		{ "emulated:4x9x2@0.05", 2, 36000 },	/* 2.34, period 20 ms */
 		{ "emulated:1x2x1@1", 1, 10000 },	/* not less than one core */
 		{ "emulated:16x256x8@1", 1, 31000 },
+		{ "emulated:2x4x1@0.5/40ms", 2, 72000 },
 	};
 
 	(void)state;
@@ -91,6 +95,12 @@ static void test_spec_bad(void **state)
 		"emulated:2x4x1@1.001",
 		"emulated:2x4x1@2",
 		"emulated:2x4x1@0.2500",
+		"emulated:2x4x1@0.25/",
+		"emulated:2x4x1@0.25/40",
+		"emulated:2x4x1@0.25/0ms",
+		"emulated:2x4x1@0.25/1001ms",
+		"emulated:2x4x1@0.25/40ms ",
+		"emulated:2x4x1@0.25/40us",
 		"emulated:2x4x1@0.25 ",
 		"emulated:2x4x1@-0.2",
 		"emulated:02x4x1@0.25",
@@ -99,7 +109,7 @@ static void test_spec_bad(void **state)
 		"emulated:4294967297x1x1@0.5",
 		"EMULATED:2x4x1@0.25",
 	};
-	struct ebb_emuspec s = { 7, 7, 7, 7 };
+	struct ebb_emuspec s = { 7, 7, 7, 7, 7 };
 	struct ebb_err err;
 
 	(void)state;

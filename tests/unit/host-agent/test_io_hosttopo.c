@@ -79,9 +79,9 @@ static void test_this_machine(void **state)
 
 static void test_emulated(void **state)
 {
-	const struct ebb_emuspec spec = { 2, 4, 2, 250 };
+	const struct ebb_emuspec spec = { 2, 4, 2, 250, 10 };
 	struct ebb_host *h = calloc(1, sizeof(*h));
-	struct ebb_emuspec big = { 16, 256, 8, 250 };
+	struct ebb_emuspec big = { 16, 256, 8, 250, 10 };
 	struct ebb_err err = { "" };
 
 	(void)state;
