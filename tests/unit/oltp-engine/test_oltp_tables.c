@@ -72,7 +72,7 @@ static void look_for_room(struct oltp_engine *engine)
 {
 	_Atomic bool quit = false;
 	struct evict evict;
-	struct shrink shrink = { .engine = engine, .evict = &evict, .random = 1, .quit = &quit };
+	struct shrink shrink = { .engine = engine, .evict = &evict, .quit = &quit };
 
 	assert_int_equal(evict_init(&evict, engine), 0);
 	assert_int_equal(shrink_node(&shrink, 0, OLTP_MEM_BLOCK_BYTES, UINT64_MAX), 0);
