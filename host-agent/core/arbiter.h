@@ -57,9 +57,11 @@
 
 #include "model/policy.h"
 
-/* A guest node of an admitted VM; entries are in order of arrival.  CPUs or blocks. */
+/*
+ * A guest node of a VM.  All entries of a call are on the same node of the host, in order of
+ * arrival.  CPUs (cores where the plan gives out threads) or blocks.
+ */
 struct ebb_arbiter_entry {
-	uint16_t host_node;
 	uint32_t floor;
 	uint32_t ceiling;		/* >= floor; the floor itself for a VM without driver */
 	uint32_t used;			/* CPUs: >= floor */
@@ -69,13 +71,11 @@ struct ebb_arbiter_entry {
 };
 
 /*
- * Sets target from wanted (I1, I4, M1, M4; the targets of a node fit its
- * capacity): where too much is wanted, what exceeds the floors is cut to a
- * common level.  capacity: by node.  Returns how many entries got another
- * target than they wanted.
+ * Sets target from wanted (I1, I4, M1, M4; the targets of the node fit its capacity): where too
+ * much is wanted, what exceeds the floors is cut to a common level.  Returns how many entries got
+ * another target than they wanted.
  */
-uint32_t ebb_arbiter_clamp(const uint32_t *capacity, uint16_t num_nodes,
-			   struct ebb_arbiter_entry *entries, size_t count);
+uint32_t ebb_arbiter_clamp(uint32_t capacity, struct ebb_arbiter_entry *entries, size_t count);
 
 /*
  * Moves limit towards target as far as the node has free (I1, I3, I4, M1, M2,
@@ -83,7 +83,6 @@ uint32_t ebb_arbiter_clamp(const uint32_t *capacity, uint16_t num_nodes,
  * back while target, capacity and floors allow it; what is free is handed out
  * evenly, first to those below their floor.
  */
-void ebb_arbiter_limits(const uint32_t *capacity, uint16_t num_nodes,
-			struct ebb_arbiter_entry *entries, size_t count);
+void ebb_arbiter_limits(uint32_t capacity, struct ebb_arbiter_entry *entries, size_t count);
 
 #endif /* EBB_CORE_ARBITER_H */

@@ -40,7 +40,8 @@ struct ebb_state *ebb_state_create(const struct ebb_state_config *cfg,
 	s->env.journal = &s->journal;
 	s->cpu.env = s->mem.env = s->broker.env = s->shared.env = &s->env;
 	s->pressure.env = s->meter.env = &s->env;
-	s->settle_at = EBB_TIME_NEVER;
+	core_alarms_clear(&s->settles);
+	core_alarms_clear(&s->wakes);
 	for (uint16_t c = 0; c < host->num_cores; c++) {
 		const struct ebb_core *core = &host->cores[c];
 		struct ebb_view_node *n = &s->env.nodes[core->node];
@@ -76,7 +77,7 @@ static int report_loaded(struct ebb_state *s, usec_t now)
 	core_count_capacity(s);
 	core_admit_all(s, now);
 	cpu_claim_all(&s->cpu);
-	s->env.is_loaded = s->cycle.plan_is_stale = s->cycle.limits_are_stale = true;
+	s->env.is_loaded = s->cycle.plan_is_stale = true;
 	core_text(core_record(&s->env, NULL, now, EBB_EVENT_POLICY)->text,
 		  "policy %s, %zu VMs of which %zu run", s->env.policy->name, s->num_vms,
 		  s->env.num_active);
@@ -172,8 +173,10 @@ int ebb_state_report(struct ebb_state *s, usec_t now, const struct ebb_fact *fac
 
 	s->env.now = now;
 	if (fact->type != EBB_FACT_REQUEST && fact->type != EBB_FACT_TELEMETRY &&
-	    fact->type != EBB_FACT_ACTION_DONE)
+	    fact->type != EBB_FACT_ACTION_DONE) {
 		pressure_changed(&s->pressure);
+		broker_changed(&s->broker);
+	}
 	switch (fact->type) {
 	case EBB_FACT_VM_DEFINED:
 		return core_vm_defined(s, now, fact);

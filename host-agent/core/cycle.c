@@ -59,16 +59,19 @@ static bool emit_messages(struct ebb_state *s, usec_t now, struct ebb_vm *vm,
 	       mem_revoke(&s->mem, now, vm, out);
 }
 
-/* False: no room for all of it; the VM stays dirty. */
+/* False: no room for all of it; the VM stays marked. */
 static bool reconcile_vm(struct ebb_state *s, usec_t now, struct ebb_vm *vm,
 			 struct ebb_actions *out)
 {
-	vm->work->wake_at = EBB_TIME_NEVER;
+	if (now >= core_gather_until(vm))
+		core_gather_end(&s->env, vm, now);
+	vm->work->wake_at = core_gather_until(vm);
 	mem_settle(&s->mem, now, vm);
 	if (!emit_messages(s, now, vm, out) || !mem_act(&s->mem, now, vm, out) ||
 	    !shared_act(&s->shared, now, vm, out) || !cpu_act(&s->cpu, now, vm, out))
 		return false;
-	vm->work->is_dirty = false;
+	core_set_remove(&s->cycle.marked, vm->work->place);
+	core_alarm_set(&s->wakes, vm->work->slot, vm->work->wake_at);
 	return true;
 }
 
@@ -91,45 +94,33 @@ static void settle_shared(struct ebb_state *s, usec_t now)
 
 void ebb_state_next(struct ebb_state *s, usec_t now, struct ebb_actions *ret_actions)
 {
+	struct core_set *marked = &s->cycle.marked;
 	struct ebb_actions *out = ret_actions;
+	uint16_t slot;
 
 	out->count = 0;
 	out->wake_at = EBB_TIME_NEVER;
 	s->env.now = now;
 	if (!s->env.is_loaded)
 		return;
-	for (size_t i = 0; i < s->env.num_active; i++) {
-		struct ebb_vm_work *w = s->active[i]->work;
-
-		w->is_dirty = w->is_dirty || w->wake_at <= now;
-		if (w->is_dirty)
-			cpu_tidy(&s->cpu, now, s->active[i]);
-	}
+	while ((slot = core_alarm_take(&s->wakes, now)) < EBB_MAX_VMS)
+		core_set_add(marked, s->slots[slot]->work->place);
+	core_set_for_each(i, marked)
+		cpu_tidy(&s->cpu, now, s->active[i]);
 	core_settle(s, now);
 	settle_shared(s, now);
-	for (size_t i = 0; i < s->env.num_active; i++)
-		if (s->active[i]->work->is_dirty &&
-		    !cpu_act_forced(&s->cpu, now, s->active[i], out)) {
-			out->wake_at = now;
+	out->wake_at = now;
+	core_set_for_each(i, marked)
+		if (!cpu_act_forced(&s->cpu, now, s->active[i], out))
 			return;
-		}
-	for (size_t i = 0; i < s->env.num_active; i++) {
-		struct ebb_vm *vm = s->active[i];
-
-		if (vm->work->is_dirty && !reconcile_vm(s, now, vm, out)) {
-			out->wake_at = now;
+	core_set_for_each(i, marked)
+		if (!reconcile_vm(s, now, s->active[i], out))
 			return;
-		}
-		if (now >= core_gather_until(vm))
-			core_gather_end(&s->env, vm, now);
-		out->wake_at = core_sooner(out->wake_at, vm->work->wake_at);
-		out->wake_at = core_sooner(out->wake_at, core_gather_until(vm));
-	}
-	out->wake_at = core_sooner(out->wake_at, s->settle_at);
+	out->wake_at = core_sooner(core_alarms_next(&s->settles), core_alarms_next(&s->wakes));
 	out->wake_at = core_sooner(out->wake_at, broker_next_at(&s->broker));
 	out->wake_at = core_sooner(out->wake_at, meter_settle(&s->meter));
 	out->wake_at = core_sooner(out->wake_at, shared_next_at(&s->shared));
 	out->wake_at = core_sooner(out->wake_at, pressure_settle(&s->pressure, now));
-	if (s->cycle.plan_is_stale || s->cycle.limits_are_stale)
+	if (s->cycle.plan_is_stale || s->cycle.stale_nodes || !core_set_is_empty(&s->cycle.news))
 		out->wake_at = now;
 }

@@ -9,6 +9,7 @@
  *   link.c         HELLO, loss of the link, who counts as having a driver
  *   plan.c         admission, policy, limits ("settling")
  *   resource.c     what is divided: a row for CPUs, one for memory
+ *   set.h, alarm.c which VMs are concerned, and when time alone concerns one
  *   cycle.c        the one cycle: what differs from what should be becomes actions
  *   read.c         what others may read
  *   explain.c      why a VM has what it has
@@ -25,6 +26,7 @@
 #ifndef EBB_CORE_INTERNAL_H
 #define EBB_CORE_INTERNAL_H
 
+#include "core/alarm.h"
 #include "core/arbiter.h"
 #include "core/broker/broker.h"
 #include "core/core.h"
@@ -49,7 +51,8 @@ struct ebb_state {
 	struct pressure_room pressure;
 	struct meter_room meter;
 	uint64_t policy_state[EBB_POLICY_STATE_MAX / 8];
-	usec_t settle_at;		/* settling changes something then by itself */
+	struct core_alarms settles;	/* settling changes something of the VM then by itself */
+	struct core_alarms wakes;	/* reconcile has to look at the VM then */
 	struct ebb_vm *slots[EBB_MAX_VMS];
 	size_t num_vms;
 	struct ebb_vm *vms[EBB_MAX_VMS];	/* by uuid */
@@ -57,7 +60,7 @@ struct ebb_state {
 	/* Scratch of plan.c. */
 	struct ebb_view_vm view_vms[EBB_MAX_VMS];
 	struct ebb_plan_vm targets[EBB_MAX_VMS];
-	struct ebb_arbiter_entry entries[EBB_MAX_VMS * EBB_MAX_GUEST_NODES];
+	struct ebb_arbiter_entry entries[EBB_MAX_VMS * EBB_MAX_GUEST_NODES]; /* of one node */
 };
 
 /* tables.c */

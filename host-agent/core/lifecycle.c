@@ -9,18 +9,36 @@ static void active_insert(struct ebb_state *s, struct ebb_vm *vm)
 {
 	size_t i = s->env.num_active++;
 
-	for (; i > 0 && s->active[i - 1]->order > vm->order; i--)
+	for (; i > 0 && s->active[i - 1]->order > vm->order; i--) {
 		s->active[i] = s->active[i - 1];
+		s->active[i]->work->place = (uint16_t)i;
+	}
 	s->active[i] = vm;
+	vm->work->place = (uint16_t)i;
+	core_set_open(&s->cycle.news, i);
+	core_set_open(&s->cycle.marked, i);
+	for (uint16_t h = 0; h < s->env.host.num_nodes; h++)
+		core_set_open(&s->env.on[h], i);
+	for (uint16_t g = 0; g < vm->sla.num_nodes; g++)
+		core_set_add(&s->env.on[vm->sla.nodes[g].host_node], i);
 }
 
 static void active_remove(struct ebb_state *s, const struct ebb_vm *vm)
 {
-	size_t i = 0;
+	const uint16_t place = vm->work->place;
 
-	while (s->active[i] != vm)
-		i++;
-	memmove(&s->active[i], &s->active[i + 1], (--s->env.num_active - i) * sizeof(s->active[0]));
+	s->env.num_active--;
+	for (uint16_t i = place; i < s->env.num_active; i++) {
+		s->active[i] = s->active[i + 1];
+		s->active[i]->work->place = i;
+	}
+	vm->work->place = EBB_MAX_VMS;
+	core_set_close(&s->cycle.news, place);
+	core_set_close(&s->cycle.marked, place);
+	for (uint16_t h = 0; h < s->env.host.num_nodes; h++)
+		core_set_close(&s->env.on[h], place);
+	core_alarm_set(&s->settles, vm->work->slot, EBB_TIME_NEVER);
+	core_alarm_set(&s->wakes, vm->work->slot, EBB_TIME_NEVER);
 }
 
 static void start_run(struct ebb_state *s, usec_t now, struct ebb_vm *vm,
@@ -90,11 +108,11 @@ int core_vm_stopped(struct ebb_state *s, usec_t now, struct ebb_vm *vm)
 	cpu_stop(&s->cpu, now, vm);
 	vm->is_running = vm->is_admitted = vm->link_up = vm->has_driver = false;
 	vm->can_lend = vm->can_vom = false;
-	vm->work->is_dirty = vm->work->is_refused = false;
+	vm->work->is_refused = false;
 	vm->work->is_welcome_due = vm->work->is_close_due = false;
 	vm->work->num_responses = 0;
 	active_remove(s, vm);
-	s->cycle.plan_is_stale = s->cycle.limits_are_stale = true;
+	s->cycle.plan_is_stale = true;
 	shared_stop(&s->shared);
 	if (vm->work->is_void) {
 		vm->work->is_void = vm->has_sla = false;

@@ -72,7 +72,7 @@ static void hello_refuse(struct ebb_state *s, usec_t now, struct ebb_vm *vm,
 	} else {
 		vm->work->is_close_due = true;
 	}
-	vm->work->is_dirty = true;
+	core_mark(&s->env, vm);
 }
 
 int core_hello(struct ebb_state *s, usec_t now, struct ebb_vm *vm, const struct ebb_fact_hello *f)
@@ -131,6 +131,7 @@ int core_link_lost(struct ebb_state *s, usec_t now, struct ebb_vm *vm)
 	vm->work->num_responses = 0;
 	vm->work->is_welcome_due = vm->work->is_close_due = false;
 	cpu_link_lost(vm);
+	broker_changed(&s->broker);
 	if (vm->link_up) {
 		vm->link_up = false;
 		vm->link_at = now;

@@ -120,25 +120,36 @@ static bool takes_part(const struct ebb_vm *vm, enum ebb_resource what)
 	return vm->is_admitted || core_resources[what].has_all_vms;
 }
 
-static size_t fill_entries(struct ebb_state *s, enum ebb_resource what, bool has_plan)
+/* Whether the guest node is divided on node h of the host. */
+static bool is_on(const struct ebb_vm *vm, uint16_t g, uint16_t h)
+{
+	return vm->sla.nodes[g].host_node == h;
+}
+
+static const struct ebb_plan_vm *plan_of(const struct ebb_state *s, const struct ebb_vm *vm)
+{
+	return &s->targets[vm->work->view];
+}
+
+static size_t fill_entries(struct ebb_state *s, enum ebb_resource what, uint16_t h, bool has_plan)
 {
 	size_t count = 0;
-	uint32_t v = 0;
 
-	for (size_t i = 0; i < s->env.num_active; i++) {
+	core_set_for_each(i, &s->env.on[h]) {
 		const struct ebb_vm *vm = s->active[i];
 
 		for (uint16_t g = 0; takes_part(vm, what) && g < vm->sla.num_nodes; g++) {
-			struct ebb_arbiter_entry *e = &s->entries[count++];
+			struct ebb_arbiter_entry *e = &s->entries[count];
 
+			if (!is_on(vm, g, h))
+				continue;
+			count++;
 			core_resources[what].entry(s, vm, g, e);
 			e->wanted = e->target;
 			if (has_plan)
 				e->wanted = !vm->is_admitted ? 0 :
-					    core_resources[what].planned(s, e->host_node,
-									 &s->targets[v], g);
+					    core_resources[what].planned(s, h, plan_of(s, vm), g);
 		}
-		v += vm->is_admitted;
 	}
 	return count;
 }
@@ -170,6 +181,7 @@ static uint32_t fill_view(struct ebb_state *s, usec_t now, struct ebb_view_vm *v
 
 		if (!vm->is_admitted)
 			continue;
+		vm->work->view = (uint16_t)count;
 		out = &vms[count++];
 		*out = (struct ebb_view_vm){
 			.order = vm->order,
@@ -202,24 +214,22 @@ static uint32_t fill_view(struct ebb_state *s, usec_t now, struct ebb_view_vm *v
 	return count;
 }
 
-/* Goals from wishes; returns how many had to be clamped. */
-static uint32_t set_targets(struct ebb_state *s, enum ebb_resource what, bool has_plan)
+/* Goals from wishes, on a node of the host; returns how many had to be clamped. */
+static uint32_t set_targets(struct ebb_state *s, enum ebb_resource what, uint16_t h, bool has_plan)
 {
-	const size_t count = fill_entries(s, what, has_plan);
-	uint32_t has[EBB_MAX_NODES], clamped, v = 0;
-	size_t e = 0;
+	const size_t count = fill_entries(s, what, h, has_plan);
+	const struct ebb_arbiter_entry *e = s->entries;
+	uint32_t clamped =
+		ebb_arbiter_clamp(core_resources[what].divided(s, h), s->entries, count);
 
-	for (uint16_t h = 0; h < s->env.host.num_nodes; h++)
-		has[h] = core_resources[what].divided(s, h);
-	clamped = ebb_arbiter_clamp(has, s->env.host.num_nodes, s->entries, count);
-	for (size_t i = 0; i < s->env.num_active; i++) {
+	core_set_for_each(i, &s->env.on[h]) {
 		struct ebb_vm *vm = s->active[i];
-		const struct ebb_plan_vm *plan = has_plan && vm->is_admitted ? &s->targets[v] :
+		const struct ebb_plan_vm *plan = has_plan && vm->is_admitted ? plan_of(s, vm) :
 									       NULL;
 
-		for (uint16_t g = 0; takes_part(vm, what) && g < vm->sla.num_nodes; g++, e++)
-			clamped += core_resources[what].set_target(s, vm, g, plan, &s->entries[e]);
-		v += vm->is_admitted;
+		for (uint16_t g = 0; takes_part(vm, what) && g < vm->sla.num_nodes; g++)
+			if (is_on(vm, g, h))
+				clamped += core_resources[what].set_target(s, vm, g, plan, e++);
 	}
 	return clamped;
 }
@@ -271,7 +281,8 @@ static void make_plan(struct ebb_state *s, usec_t now)
 			  strerror(-r));
 	use_threads(s, r < 0 ? s->env.use_threads : plan.use_threads);
 	for (int what = 0; what < EBB_RESOURCES; what++)
-		clamped += set_targets(s, what, r >= 0);
+		for (uint16_t h = 0; h < s->env.host.num_nodes; h++)
+			clamped += set_targets(s, what, h, r >= 0);
 	if (r >= 0)
 		broker_decided(&s->broker, now, &plan);
 	if (r >= 0 && clamped > 0)
@@ -282,20 +293,18 @@ static void make_plan(struct ebb_state *s, usec_t now)
 
 /* ---- limits -------------------------------------------------------------- */
 
-static void set_limits(struct ebb_state *s, usec_t now, enum ebb_resource what)
+static void set_limits(struct ebb_state *s, usec_t now, enum ebb_resource what, uint16_t h)
 {
-	const size_t count = fill_entries(s, what, false);
-	uint32_t has[EBB_MAX_NODES];
-	size_t e = 0;
+	const size_t count = fill_entries(s, what, h, false);
+	const struct ebb_arbiter_entry *e = s->entries;
 
-	for (uint16_t h = 0; h < s->env.host.num_nodes; h++)
-		has[h] = core_resources[what].divided(s, h);
-	ebb_arbiter_limits(has, s->env.host.num_nodes, s->entries, count);
-	for (size_t i = 0; i < s->env.num_active; i++) {
+	ebb_arbiter_limits(core_resources[what].divided(s, h), s->entries, count);
+	core_set_for_each(i, &s->env.on[h]) {
 		struct ebb_vm *vm = s->active[i];
 
-		for (uint16_t g = 0; takes_part(vm, what) && g < vm->sla.num_nodes; g++, e++)
-			core_resources[what].set_limit(s, now, vm, g, &s->entries[e]);
+		for (uint16_t g = 0; takes_part(vm, what) && g < vm->sla.num_nodes; g++)
+			if (is_on(vm, g, h))
+				core_resources[what].set_limit(s, now, vm, g, e++);
 	}
 }
 
@@ -308,7 +317,7 @@ static void update_driven(struct ebb_state *s, usec_t now, struct ebb_vm *vm)
 		s->cycle.plan_is_stale = true;
 		core_touch(&s->env, vm);
 	}
-	if (!is_driven && vm->work->is_dirty)
+	if (!is_driven && core_has_news(&s->env, vm))
 		cpu_force_absent(&s->cpu, now, vm);
 }
 
@@ -317,23 +326,62 @@ static usec_t next_change(const struct ebb_state *s, const struct ebb_vm *vm, us
 	return core_sooner(core_vm_driven_until(s, vm), cpu_next_at(vm, now));
 }
 
-void core_settle(struct ebb_state *s, usec_t now)
+/* VMs that settling concerns: those that changed, and all on nodes where limits may change. */
+static struct core_set concerned(const struct ebb_state *s)
 {
-	uint32_t num_free[EBB_MAX_NODES];
+	struct core_set vms = s->cycle.news;
 
-	if (!s->env.is_loaded)
-		return;
-	s->cycle.plan_is_stale = broker_is_due(&s->broker, now) || s->cycle.plan_is_stale;
-	if (!s->cycle.plan_is_stale && !s->cycle.limits_are_stale && now < s->settle_at)
-		return;
-	meter_waste(&s->meter);
-	for (size_t i = 0; i < s->env.num_active; i++) {
+	for (uint16_t h = 0; h < s->env.host.num_nodes; h++)
+		if (s->cycle.stale_nodes >> h & 1)
+			core_set_unite(&vms, &s->env.on[h]);
+	return vms;
+}
+
+static void count_all(struct ebb_state *s, usec_t now)
+{
+	const struct core_set vms = concerned(s);
+
+	core_set_for_each(i, &vms) {
 		update_driven(s, now, s->active[i]);
-		if (s->active[i]->work->is_dirty)
+		if (core_has_news(&s->env, s->active[i]))
 			cpu_count(&s->cpu, s->active[i]);
 		if (cpu_wants_less(s->active[i], now))
 			s->cycle.plan_is_stale = true;
 	}
+}
+
+static void settle_all(struct ebb_state *s, usec_t now, const struct core_set *vms)
+{
+	core_set_for_each(i, vms) {
+		struct ebb_vm *vm = s->active[i];
+
+		if (vm->is_admitted)
+			cpu_settle(&s->cpu, now, vm);
+		core_alarm_set(&s->settles, vm->work->slot,
+			       vm->is_admitted ? next_change(s, vm, now) : EBB_TIME_NEVER);
+		core_set_remove(&s->cycle.news, i);
+	}
+}
+
+void core_settle(struct ebb_state *s, usec_t now)
+{
+	const uint32_t all_nodes = (1u << s->env.host.num_nodes) - 1;
+	uint32_t num_free[EBB_MAX_NODES];
+	struct core_set vms;
+	uint32_t nodes;
+	uint16_t slot;
+
+	if (!s->env.is_loaded)
+		return;
+	while ((slot = core_alarm_take(&s->settles, now)) < EBB_MAX_VMS)
+		core_stale(&s->env, s->slots[slot]);
+	s->cycle.plan_is_stale = broker_is_due(&s->broker, now) || s->cycle.plan_is_stale;
+	if (s->cycle.plan_is_stale)
+		s->cycle.stale_nodes = all_nodes;
+	if (!s->cycle.stale_nodes && core_set_is_empty(&s->cycle.news))
+		return;
+	meter_waste(&s->meter);
+	count_all(s, now);
 	if (s->cycle.plan_is_stale) {
 		core_count_capacity(s);
 		core_admit_all(s, now);
@@ -344,20 +392,18 @@ void core_settle(struct ebb_state *s, usec_t now)
 		 */
 		if (broker_is_due(&s->broker, now))
 			make_plan(s, now);
+		s->cycle.stale_nodes = all_nodes;
 	}
-	s->cycle.plan_is_stale = s->cycle.limits_are_stale = false;
+	vms = concerned(s);
+	nodes = s->cycle.stale_nodes;
+	s->cycle.plan_is_stale = false;
+	s->cycle.stale_nodes = 0;
 	for (int what = 0; what < EBB_RESOURCES; what++)
-		set_limits(s, now, what);
-	cpu_pack_all(&s->cpu);
-	s->settle_at = EBB_TIME_NEVER;
-	for (size_t i = 0; i < s->env.num_active; i++) {
-		struct ebb_vm *vm = s->active[i];
-
-		if (!vm->is_admitted)
-			continue;
-		cpu_settle(&s->cpu, now, vm);
-		s->settle_at = core_sooner(s->settle_at, next_change(s, vm, now));
-	}
+		for (uint16_t h = 0; h < s->env.host.num_nodes; h++)
+			if (nodes >> h & 1)
+				set_limits(s, now, what, h);
+	cpu_pack(&s->cpu, nodes);
+	settle_all(s, now, &vms);
 	cpu_count_free(&s->cpu, num_free);
-	meter_waste_from_now(&s->meter, num_free);
+	meter_waste_from_now(&s->meter, nodes, num_free);
 }

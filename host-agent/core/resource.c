@@ -32,13 +32,11 @@ static void cpu_entry(const struct ebb_state *s, const struct ebb_vm *vm, uint16
 	const struct ebb_vm_node *n = &vm->nodes[g];
 	const uint16_t h = sla->host_node;
 
+	*ret = (struct ebb_arbiter_entry){ 0 };
 	/* None of what is divided. */
-	if (vm->sla.is_shared) {
-		*ret = (struct ebb_arbiter_entry){ .host_node = h };
+	if (vm->sla.is_shared)
 		return;
-	}
 	*ret = (struct ebb_arbiter_entry){
-		.host_node = h,
 		.floor = cpu_to_units(&s->cpu, h, sla->startup),
 		.ceiling = cpu_to_units(&s->cpu, h, cpu_ceiling(vm, g)),
 		.used = s->env.use_threads[h] ? cpu_count_cores(&s->cpu, vm, g) :
@@ -109,7 +107,6 @@ static void mem_entry(const struct ebb_state *s, const struct ebb_vm *vm, uint16
 
 	(void)s;
 	*ret = (struct ebb_arbiter_entry){
-		.host_node = sla->host_node,
 		.used = core_pool_reach(p),
 		.target = p->target,
 		.limit = p->limit,

@@ -5,15 +5,24 @@
 #include "core/room.h"
 #include "core/work.h"
 
-void core_mark(const struct ebb_vm *vm)
+void core_mark(const struct core_env *e, const struct ebb_vm *vm)
 {
-	vm->work->is_dirty = true;
+	if (vm->work->place == EBB_MAX_VMS)
+		return;
+	core_set_add(&e->cycle->news, vm->work->place);
+	core_set_add(&e->cycle->marked, vm->work->place);
+}
+
+void core_stale(const struct core_env *e, const struct ebb_vm *vm)
+{
+	for (uint16_t g = 0; vm->work->place != EBB_MAX_VMS && g < vm->sla.num_nodes; g++)
+		e->cycle->stale_nodes |= 1u << vm->sla.nodes[g].host_node;
 }
 
 void core_touch(const struct core_env *e, const struct ebb_vm *vm)
 {
-	vm->work->is_dirty = true;
-	e->cycle->limits_are_stale = true;
+	core_mark(e, vm);
+	core_stale(e, vm);
 }
 
 void core_wake_at(const struct ebb_vm *vm, usec_t at)
@@ -26,9 +35,9 @@ void core_close_link(const struct ebb_vm *vm)
 	vm->work->is_close_due = true;
 }
 
-bool core_is_marked(const struct ebb_vm *vm)
+bool core_has_news(const struct core_env *e, const struct ebb_vm *vm)
 {
-	return vm->work->is_dirty;
+	return vm->work->place != EBB_MAX_VMS && core_set_has(&e->cycle->news, vm->work->place);
 }
 
 void core_respond(const struct core_env *e, const struct ebb_vm *vm,
@@ -36,7 +45,7 @@ void core_respond(const struct core_env *e, const struct ebb_vm *vm,
 {
 	struct ebb_vm_work *w = vm->work;
 
-	core_touch(e, vm);
+	core_mark(e, vm);
 	/* The device has no more than this in flight; one that has is broken. */
 	if (w->num_responses == VIRTIO_EBB_MAX_INFLIGHT) {
 		w->is_close_due = true;

@@ -12,6 +12,7 @@
 #define EBB_CORE_ROOM_H
 
 #include "core/core.h"
+#include "core/set.h"
 #include "core/vm.h"
 #include "util/text.h"
 
@@ -21,7 +22,10 @@ struct ebb_explain;
 /* What rooms leave for the rest of the cycle to do. */
 struct core_cycle {
 	bool plan_is_stale;		/* the policy has to be asked again */
-	bool limits_are_stale;		/* used, held or targets changed */
+	uint32_t stale_nodes;		/* bit h: limits may change on node h of the host, for what
+					 * VMs use there has changed, or their targets */
+	struct core_set news;		/* VMs that changed since they were last settled */
+	struct core_set marked;		/* VMs that reconcile has to look at */
 	bool held_has_changed;		/* memory that VMs hold, since the last plan */
 	uint64_t num_actions;		/* ids given out */
 };
@@ -38,16 +42,23 @@ struct core_env {
 	bool use_threads[EBB_MAX_NODES]; /* of the last plan */
 	size_t num_active;
 	const struct ebb_vm *const *active; /* VMs that run, by order */
+	struct core_set on[EBB_MAX_NODES]; /* those that have a guest node on a node of the host */
 	struct core_cycle *cycle;
 	struct core_journal *journal;
 };
 
 /* ---- VMs ----------------------------------------------------------------- */
 
-/* reconcile has to look at the VM; and limits may change for it (core_touch()). */
-void core_mark(const struct ebb_vm *vm);
+/*
+ * The VM changed, so that it has to be settled and reconciled (mark); what it uses changed, or what
+ * it may use, so that limits may change on its nodes of the host (stale); both (touch).  No effect
+ * on a VM that does not run.
+ */
+void core_mark(const struct core_env *e, const struct ebb_vm *vm);
+void core_stale(const struct core_env *e, const struct ebb_vm *vm);
 void core_touch(const struct core_env *e, const struct ebb_vm *vm);
-bool core_is_marked(const struct ebb_vm *vm);
+/* It changed since it was last settled. */
+bool core_has_news(const struct core_env *e, const struct ebb_vm *vm);
 /* It has to be looked at then, if not before. */
 void core_wake_at(const struct ebb_vm *vm, usec_t at);
 /* Its link is closed, so that its device connects anew and says HELLO. */

@@ -46,6 +46,7 @@ static int vm_get(struct ebb_state *s, const uint8_t *uuid, const char *name,
 		vm->work = (struct ebb_vm_work *)(vm + 1);
 		while (s->slots[vm->work->slot])
 			vm->work->slot++;
+		vm->work->place = EBB_MAX_VMS;
 		s->slots[vm->work->slot] = vm;
 		memcpy(vm->uuid, uuid, sizeof(vm->uuid));
 		i = vm_index(s, uuid);

@@ -7,7 +7,8 @@
 
 struct ebb_vm_work {
 	uint16_t slot;			/* in ebb_state.slots; part of the ids of its actions */
-	bool is_dirty;			/* reconcile has to look at it */
+	uint16_t place;			/* in core_env.active; EBB_MAX_VMS: it does not run */
+	uint16_t view;			/* in the view and plan that are being made */
 	bool is_found;			/* was running when the agent started */
 	bool has_hello;			/* a HELLO came in this run */
 	bool counts_as_driven;		/* has a driver as far as planning goes */
@@ -16,7 +17,8 @@ struct ebb_vm_work {
 	bool is_welcome_due;
 	bool is_close_due;
 	struct ebb_action_welcome welcome;
-	usec_t wake_at;			/* reconcile has to look at it then */
+	usec_t wake_at;			/* reconcile has to look at it then, as far as is known
+					 * while it does; see ebb_state.wakes */
 	uint16_t num_responses;
 	struct ebb_action_response responses[VIRTIO_EBB_MAX_INFLIGHT];
 };

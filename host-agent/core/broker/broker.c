@@ -27,16 +27,23 @@ static bool can_tell(const struct ebb_vm *vm)
 	return false;
 }
 
-static bool is_awaited(const struct broker_room *s)
+void broker_changed(struct broker_room *s)
 {
-	for (size_t i = 0; i < s->env->num_active; i++) {
+	s->is_stale = true;
+}
+
+static bool is_awaited(struct broker_room *s)
+{
+	if (!s->is_stale)
+		return s->is_awaited;
+	s->is_stale = s->is_awaited = false;
+	for (size_t i = 0; i < s->env->num_active && !s->is_awaited; i++) {
 		const struct ebb_vm *vm = s->env->active[i];
 
-		if (vm->vom.asked == s->broker.seq && vm->vom.seq != s->broker.seq &&
-		    can_tell(vm))
-			return true;
+		s->is_awaited = vm->vom.asked == s->broker.seq &&
+				vm->vom.seq != s->broker.seq && can_tell(vm);
 	}
-	return false;
+	return s->is_awaited;
 }
 
 static usec_t cool_at(const struct broker_room *s)
@@ -82,7 +89,7 @@ static void ask(struct broker_room *s, usec_t now)
 			continue;
 		broker_own(vm)->asked = b->seq;
 		broker_own(vm)->num_asks++;
-		core_mark(vm);
+		core_mark(s->env, vm);
 	}
 }
 
@@ -98,7 +105,7 @@ void broker_told(const struct ebb_vm *vm)
 
 /* ---- when to decide again ------------------------------------------------ */
 
-usec_t broker_next_at(const struct broker_room *s)
+usec_t broker_next_at(struct broker_room *s)
 {
 	const struct ebb_broker *b = &s->broker;
 	const usec_t review = s->env->policy->mem_review_usec;
@@ -277,7 +284,8 @@ static void note_node(struct broker_room *s, usec_t now, uint16_t h)
 }
 
 /* A demand that is open keeps its cut-off while plans have no other for it. */
-static void set_cutoff(const struct ebb_vm *vm, uint16_t g, uint64_t cutoff)
+static void set_cutoff(const struct broker_room *s, const struct ebb_vm *vm, uint16_t g,
+		       uint64_t cutoff)
 {
 	const struct ebb_vm_pool *p = &vm->nodes[g].pool;
 
@@ -288,18 +296,19 @@ static void set_cutoff(const struct ebb_vm *vm, uint16_t g, uint64_t cutoff)
 	if (vm->vom.cutoff[g] == cutoff)
 		return;
 	broker_own(vm)->cutoff[g] = cutoff;
-	core_mark(vm);
+	core_mark(s->env, vm);
 }
 
 void broker_decided(struct broker_room *s, usec_t now, const struct ebb_plan *plan)
 {
 	uint32_t v = 0;
 
+	broker_changed(s);
 	for (size_t i = 0; i < s->env->num_active; i++) {
 		const struct ebb_vm *vm = s->env->active[i];
 
 		for (uint16_t g = 0; vm->is_admitted && g < vm->sla.num_nodes; g++)
-			set_cutoff(vm, g, plan->targets[v].mem_cutoff[g]);
+			set_cutoff(s, vm, g, plan->targets[v].mem_cutoff[g]);
 		v += vm->is_admitted;
 	}
 	/* To other policies it makes no difference how much is used. */

@@ -11,7 +11,12 @@
 struct broker_room {
 	const struct core_env *env;
 	struct ebb_broker broker;
+	bool is_awaited;		/* an answer, of any VM; unless that has to be found out */
+	bool is_stale;
 };
+
+/* Something happened that may change whose answer is awaited: a link came or went, say. */
+void broker_changed(struct broker_room *s);
 
 /* A run of the VM begins: it was asked nothing yet. */
 void broker_start(const struct ebb_vm *vm);
@@ -37,7 +42,7 @@ void broker_view(struct broker_room *s, usec_t now, struct ebb_view *view);
 void broker_decided(struct broker_room *s, usec_t now, const struct ebb_plan *plan);
 
 /* When the policy is to be asked again by itself, or EBB_TIME_NEVER; and whether it is now. */
-usec_t broker_next_at(const struct broker_room *s);
+usec_t broker_next_at(struct broker_room *s);
 bool broker_is_due(struct broker_room *s, usec_t now);
 
 /* How memory was last brokered, and the histogram: lines of the explanation. */

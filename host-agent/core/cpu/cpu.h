@@ -64,8 +64,8 @@ void cpu_set_wanted(const struct ebb_vm *vm, uint16_t g, usec_t now);
 void cpu_set_target(const struct ebb_vm *vm, uint16_t g, uint16_t target);
 void cpu_set_limit(const struct cpu_room *s, usec_t now, const struct ebb_vm *vm, uint16_t g,
 		   uint32_t limit);
-/* Limits are set: begins to free cores that others wait for. */
-void cpu_pack_all(struct cpu_room *s);
+/* Limits are set on these nodes of the host (bit h): begins to free cores that others wait for. */
+void cpu_pack(struct cpu_room *s, uint32_t nodes);
 /* Opens and closes demands, forces what is overdue, gives cores to those without. */
 void cpu_settle(struct cpu_room *s, usec_t now, const struct ebb_vm *vm);
 /* When settling changes something by itself, or EBB_TIME_NEVER. */

@@ -115,5 +115,8 @@ void cpu_done(struct cpu_room *s, usec_t now, const struct ebb_vm *vm, uint16_t 
 		place_done(s, now, vm, vcpu, f->err);
 		v->placing = EBB_THREAD_NONE;
 	}
-	core_touch(s->env, vm);
+	/* Limits depend on vCPUs that go home, and on when those have arrived; not on others. */
+	if (f->err < 0 || cpu_vcpu_goes_home(vm, v))
+		core_stale(s->env, vm);
+	core_mark(s->env, vm);
 }

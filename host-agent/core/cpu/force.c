@@ -202,7 +202,7 @@ void cpu_set_limit(const struct cpu_room *s, usec_t now, const struct ebb_vm *vm
 
 	if (n->limit == limit)
 		return;
-	core_mark(vm);
+	core_mark(s->env, vm);
 	r = core_record(s->env, vm, now, is_offer ? EBB_EVENT_OFFER : EBB_EVENT_DEMAND);
 	r->node = g;
 	r->cpus = (uint16_t)limit;
@@ -218,10 +218,10 @@ void cpu_set_limit(const struct cpu_room *s, usec_t now, const struct ebb_vm *vm
 
 void cpu_settle(struct cpu_room *s, usec_t now, const struct ebb_vm *vm)
 {
-	if (core_is_marked(vm) || vm->cpus.wants_cores)
+	if (core_has_news(s->env, vm) || vm->cpus.wants_cores)
 		give_cores(s, now, vm);
 	cpu_requests_retry(s, now, vm);
-	if (core_is_marked(vm)) {
+	if (core_has_news(s->env, vm)) {
 		keep_forced(s, now, vm);
 		update_due(vm, now);
 	}

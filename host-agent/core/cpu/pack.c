@@ -13,7 +13,7 @@
 /* What is offered of the host node is less than the plan says, for want of cores. */
 static bool is_short(const struct cpu_room *s, uint16_t host_node)
 {
-	for (size_t i = 0; i < s->env->num_active; i++) {
+	core_set_for_each(i, &s->env->on[host_node]) {
 		const struct ebb_vm *vm = s->env->active[i];
 
 		for (uint16_t g = 0; vm->is_admitted && g < vm->sla.num_nodes; g++)
@@ -113,26 +113,24 @@ static void pack(struct cpu_room *s, const struct ebb_vm *vm, uint16_t g)
 		vm->vcpus[mover].leaves = from;
 }
 
-void cpu_pack_all(struct cpu_room *s)
+static void pack_node(struct cpu_room *s, uint16_t h)
 {
-	bool is_needed[EBB_MAX_NODES];
-
-	for (uint16_t h = 0; h < s->env->host.num_nodes; h++)
-		is_needed[h] = s->env->use_threads[h] && is_short(s, h);
-	for (size_t i = 0; i < s->env->num_active; i++) {
+	core_set_for_each(i, &s->env->on[h]) {
 		const struct ebb_vm *vm = s->env->active[i];
 
-		if (!vm->is_admitted || vm->sla.is_shared)
-			continue;
-		for (uint16_t g = 0; g < vm->sla.num_nodes; g++) {
-			const uint16_t h = vm->sla.nodes[g].host_node;
-
-			if (is_needed[h] && !is_packing(vm, g) &&
-			    cpu_count_cores(s, vm, g) >
-				    cpu_to_units(s, h, vm->nodes[g].limit))
+		for (uint16_t g = 0; vm->is_admitted && !vm->sla.is_shared &&
+				     g < vm->sla.num_nodes; g++)
+			if (vm->sla.nodes[g].host_node == h && !is_packing(vm, g) &&
+			    cpu_count_cores(s, vm, g) > cpu_to_units(s, h, vm->nodes[g].limit))
 				pack(s, vm, g);
-		}
 	}
+}
+
+void cpu_pack(struct cpu_room *s, uint32_t nodes)
+{
+	for (uint16_t h = 0; h < s->env->host.num_nodes; h++)
+		if (nodes >> h & 1 && s->env->use_threads[h] && is_short(s, h))
+			pack_node(s, h);
 }
 
 /* Nothing else of the VM runs on the thread, or may for all that is known. */

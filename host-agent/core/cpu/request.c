@@ -202,22 +202,26 @@ static uint16_t reserve(struct cpu_room *s, usec_t now, const struct ebb_vm *vm,
 	return q->reason;
 }
 
+static bool is_leaving_on(const struct cpu_room *s, uint16_t host_node)
+{
+	core_set_for_each(i, &s->env->on[host_node]) {
+		const struct ebb_vm *vm = s->env->active[i];
+
+		for (uint16_t g = 0; g < vm->sla.num_nodes; g++)
+			if (vm->sla.nodes[g].host_node == host_node &&
+			    cpu_leaving(vm, g, s->env->now) > 0)
+				return true;
+	}
+	return false;
+}
+
 /* Does a core of the guest node's host node (of any, if g is so) become free shortly? */
 static bool is_offered_in_advance(const struct cpu_room *s, const struct ebb_vm *vm, uint16_t g)
 {
-	bool may_have[EBB_MAX_NODES] = { false };
-
 	for (uint16_t i = 0; i < vm->sla.num_nodes; i++)
-		if ((g == EBB_NODE_ANY || g == i) && vm->nodes[i].used < vm->nodes[i].limit)
-			may_have[vm->sla.nodes[i].host_node] = true;
-	for (size_t i = 0; i < s->env->num_active; i++) {
-		const struct ebb_vm *other = s->env->active[i];
-
-		for (uint16_t k = 0; k < other->sla.num_nodes; k++)
-			if (may_have[other->sla.nodes[k].host_node] &&
-			    cpu_leaving(other, k, s->env->now) > 0)
-				return true;
-	}
+		if ((g == EBB_NODE_ANY || g == i) && vm->nodes[i].used < vm->nodes[i].limit &&
+		    is_leaving_on(s, vm->sla.nodes[i].host_node))
+			return true;
 	return false;
 }
 
@@ -476,6 +480,9 @@ static void answer_add(struct cpu_room *s, usec_t now, const struct ebb_vm *vm,
 		  q->num_vcpus < q->asked ? "; no more because of: " : "",
 		  q->num_vcpus < q->asked ? ebb_reason_name(q->reason) : "");
 	q->phase = EBB_REQUEST_FREE;
+	/* What was granted is used since it was reserved; an offer that failed is taken back. */
+	if (q->num_vcpus == 0)
+		core_stale(s->env, vm);
 	core_respond(s->env, vm, &response);
 }
 

@@ -44,7 +44,7 @@ void cpu_vcpu_set_placed(struct cpu_room *s, const struct ebb_vm *vm, uint16_t v
 	v->placed = thread;
 	if (thread != EBB_THREAD_NONE)
 		s->cores.num_placed[thread]++;
-	core_touch(s->env, vm);
+	core_mark(s->env, vm);
 }
 
 void cpu_vcpu_clear(struct ebb_vcpu *v)

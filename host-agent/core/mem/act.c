@@ -341,7 +341,7 @@ static void check_mirrored(const struct mem_room *s, usec_t now, const struct eb
 		return;
 	}
 	p->mirroring = 0;
-	s->env->cycle->limits_are_stale = true;
+	core_stale(s->env, vm);
 }
 
 void mem_settle(const struct mem_room *s, usec_t now, const struct ebb_vm *vm)

@@ -68,9 +68,9 @@ static void take_report(const struct mem_room *s, usec_t now, const struct ebb_v
 	} else if (p->left > 0 && p->held <= p->leave_to) {
 		revoke_is_done(s, now, vm, f->node);
 	}
-	core_mark(vm);
+	core_mark(s->env, vm);
 	if (core_pool_reach(p) != reach)
-		s->env->cycle->limits_are_stale = true;
+		core_stale(s->env, vm);
 }
 
 int mem_report(const struct mem_room *s, usec_t now, const struct ebb_vm *vm,
@@ -197,7 +197,7 @@ void mem_set_limit(const struct mem_room *s, usec_t now, const struct ebb_vm *vm
 	/* Nothing can be told before the device has said what the last agent left. */
 	if (p->limit == limit || (core_is_found(vm) && !core_has_hello(vm)))
 		return;
-	core_mark(vm);
+	core_mark(s->env, vm);
 	r = core_record(s->env, vm, now,
 			limit > p->limit ? EBB_EVENT_MEM_OFFER : EBB_EVENT_MEM_DEMAND);
 	r->node = g;

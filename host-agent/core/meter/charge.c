@@ -100,20 +100,31 @@ void meter_waste(struct meter_room *s)
 	s->wasted_at = s->env->now;
 }
 
-void meter_waste_from_now(struct meter_room *s, const uint32_t num_free[EBB_MAX_NODES])
+/* CPUs that VMs with a driver have less than the policy wants them to have on the node. */
+static uint32_t missing_on(const struct meter_room *s, uint16_t h)
 {
-	uint32_t missing[EBB_MAX_NODES] = { 0 };
+	uint32_t missing = 0;
 
-	for (size_t i = 0; i < s->env->num_active; i++) {
+	core_set_for_each(i, &s->env->on[h]) {
 		const struct ebb_vm *vm = s->env->active[i];
 
 		for (uint16_t g = 0; core_counts_as_driven(vm) && g < vm->sla.num_nodes; g++)
-			if (vm->nodes[g].used < vm->nodes[g].target)
-				missing[vm->sla.nodes[g].host_node] +=
-					vm->nodes[g].target - vm->nodes[g].used;
+			if (vm->sla.nodes[g].host_node == h &&
+			    vm->nodes[g].used < vm->nodes[g].target)
+				missing += vm->nodes[g].target - vm->nodes[g].used;
 	}
-	for (uint16_t h = 0; h < s->env->host.num_nodes; h++)
-		s->idle[h] = num_free[h] < missing[h] ? num_free[h] : missing[h];
+	return missing;
+}
+
+void meter_waste_from_now(struct meter_room *s, uint32_t nodes,
+			  const uint32_t num_free[EBB_MAX_NODES])
+{
+	for (uint16_t h = 0; h < s->env->host.num_nodes; h++) {
+		const uint32_t missing = nodes >> h & 1 ? missing_on(s, h) : 0;
+
+		if (nodes >> h & 1)
+			s->idle[h] = num_free[h] < missing ? num_free[h] : missing;
+	}
 }
 
 uint64_t meter_wasted_usec(const struct meter_room *s, uint16_t host_node, usec_t now)

@@ -33,8 +33,9 @@ usec_t meter_settle(struct meter_room *s);
 
 /* Counts the cores that were wasted until now. */
 void meter_waste(struct meter_room *s);
-/* How many are from now on; num_free: cores of each node that nobody owns. */
-void meter_waste_from_now(struct meter_room *s, const uint32_t num_free[EBB_MAX_NODES]);
+/* How many are from now on, on some nodes (bit h); num_free: cores there that nobody owns. */
+void meter_waste_from_now(struct meter_room *s, uint32_t nodes,
+			  const uint32_t num_free[EBB_MAX_NODES]);
 uint64_t meter_wasted_usec(const struct meter_room *s, uint16_t host_node, usec_t now);
 
 /* ---- cputime.c ----------------------------------------------------------- */

@@ -7,8 +7,9 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -22,6 +23,8 @@
 #define LEAVER		500u
 /* Each step ends what the last began: plug, place, answer, and what that brings about. */
 #define MAX_STEPS	20u
+/* The first bytes of a VM, its UUID among them, which may always be read: VMs are found by it. */
+#define OPEN_BYTES	64u
 
 struct fixture {
 	struct ebb_state *state;
@@ -29,16 +32,38 @@ struct fixture {
 	size_t num_actions, num_steps, num_granted; /* of the last carry_on() */
 };
 
-static void *heap_alloc(void *ctx, size_t bytes)
+/* A page that holds the size of the mapping and ends in OPEN_BYTES, and behind it all the rest. */
+static void *page_alloc(void *ctx, size_t bytes)
 {
+	const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	const size_t size = page + (bytes + page - 1) / page * page;
+	char *base = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
 	(void)ctx;
-	return calloc(1, bytes);
+	if (base == MAP_FAILED)
+		return NULL;
+	*(size_t *)base = size;
+	return base + page - OPEN_BYTES;
 }
 
-static void heap_free(void *ctx, void *ptr)
+static char *base_of(const void *ptr)
+{
+	return (char *)ptr + OPEN_BYTES - sysconf(_SC_PAGESIZE);
+}
+
+static void page_free(void *ctx, void *ptr)
 {
 	(void)ctx;
-	free(ptr);
+	if (ptr)
+		munmap(base_of(ptr), *(size_t *)base_of(ptr));
+}
+
+static void protect(const void *ptr, int how)
+{
+	const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	char *base = base_of(ptr);
+
+	assert_int_equal(mprotect(base + page, *(size_t *)base - page, how), 0);
 }
 
 static void set_uuid(uint8_t *uuid, uint32_t vm)
@@ -214,7 +239,7 @@ static void set_up_state(struct fixture *f)
 	for (uint32_t n = 0; n < NUM_NODES; n++)
 		host.pool_blocks[n] = NODE_BLOCKS;
 	ebb_state_config_default(&cfg);
-	cfg.alloc = (struct ebb_alloc){ .alloc = heap_alloc, .free = heap_free };
+	cfg.alloc = (struct ebb_alloc){ .alloc = page_alloc, .free = page_free };
 	f->state = ebb_state_create(&cfg, &host, &ebb_policy_fair);
 	assert_non_null(f->state);
 	f->now = EBB_USEC_PER_SEC;
@@ -274,6 +299,67 @@ static void ask(struct fixture *f, uint64_t tag)
 	check(f);
 }
 
+static bool is_on(const struct ebb_vm *vm, uint32_t node)
+{
+	uint32_t i;
+
+	memcpy(&i, vm->uuid, sizeof(i));
+	return i % NUM_NODES == node || (i + 1) % NUM_NODES == node;
+}
+
+/* From now on whoever looks at a VM ends this program, but for one, and those on two nodes. */
+static void hide(const struct fixture *f, const struct ebb_vm *one, int node, int other)
+{
+	for (uint32_t i = 0; i < NUM_VMS; i++) {
+		const struct ebb_vm *vm = ebb_state_vm_at(f->state, i);
+		const bool is_open = vm == one || (node >= 0 && is_on(vm, (uint32_t)node)) ||
+				     (other >= 0 && is_on(vm, (uint32_t)other));
+
+		protect(vm, is_open ? PROT_READ | PROT_WRITE : PROT_NONE);
+	}
+}
+
+/*
+ * A request that is granted is one pass over the VMs that have a guest node on the same nodes of
+ * the host.  Neither taking note of it nor what follows looks at anybody else.
+ */
+static void ask_unseen(struct fixture *f, uint64_t tag)
+{
+	static struct ebb_action items[8];
+	struct ebb_actions actions = { .items = items, .capacity = 8 };
+	struct ebb_fact fact = {
+		.type = EBB_FACT_REQUEST,
+		.u.request = { .tag = tag, .type = VIRTIO_EBB_REQ_CPU_ADD, .count = 1 },
+	};
+	const struct ebb_vm *vm = offered_vm(f, (uint32_t)tag * 100, &fact.u.request.node);
+	bool is_granted = false;
+
+	memcpy(fact.uuid, vm->uuid, sizeof(fact.uuid));
+	hide(f, vm, -1, -1);
+	report(f, &fact);
+	hide(f, vm, vm->sla.nodes[0].host_node, vm->sla.nodes[1].host_node);
+	ebb_state_next(f->state, f->now, &actions);
+	hide(f, vm, -1, -1);
+	for (uint32_t step = 0; !is_granted; step++) {
+		assert_true(step < MAX_STEPS);
+		for (size_t i = 0; i < actions.count; i++) {
+			const struct ebb_fact done = {
+				.type = EBB_FACT_ACTION_DONE,
+				.u.action_done = { .id = items[i].id, .type = items[i].type },
+			};
+
+			if (done.u.action_done.id)
+				report(f, &done);
+			is_granted = is_granted ||
+				     (items[i].type == EBB_ACTION_RESPONSE &&
+				      items[i].u.response.status == VIRTIO_EBB_ACK);
+		}
+		ebb_state_next(f->state, f->now, &actions);
+	}
+	for (uint32_t i = 0; i < NUM_VMS; i++)
+		protect(ebb_state_vm_at(f->state, i), PROT_READ | PROT_WRITE);
+}
+
 static void test_thousand(void **state)
 {
 	struct fixture f = { 0 };
@@ -288,6 +374,8 @@ static void test_thousand(void **state)
 		f.now += EBB_USEC_PER_SEC;
 		leave_and_join(&f);
 		ask(&f, round);
+		ask_unseen(&f, round + 100);
+		check(&f);
 	}
 	ebb_state_destroy(f.state);
 }
