@@ -16,65 +16,26 @@ static uint32_t max32(uint32_t a, uint32_t b)
 typedef void (*bounds_fn)(const struct ebb_arbiter_entry *e, uint32_t *ret_low,
 			  uint32_t *ret_high);
 
-/* Level at which every entry is at its high. */
-static uint32_t top_level(const struct ebb_arbiter_entry *entries, size_t count, bounds_fn bounds)
+/*
+ * Gives every entry its low, then raises all evenly, none above its high, until the sum reaches the
+ * budget.  What a further whole level does not fit into goes to the earliest entries, one each.
+ */
+static void fill(struct ebb_arbiter_entry *entries, struct ebb_level_part *room, size_t count,
+		 bounds_fn bounds, uint64_t budget,
+		 void (*set)(struct ebb_arbiter_entry *e, uint32_t value))
 {
-	uint32_t top = 0;
-
-	for (size_t i = 0; i < count; i++) {
-		uint32_t low, high;
-
-		bounds(&entries[i], &low, &high);
-		top = max32(top, high - low);
-	}
-	return top;
-}
-
-static uint64_t filled(const struct ebb_arbiter_entry *entries, size_t count, bounds_fn bounds,
-		       uint32_t level)
-{
+	uint32_t low, high;
 	uint64_t sum = 0;
 
 	for (size_t i = 0; i < count; i++) {
-		uint32_t low, high;
-
 		bounds(&entries[i], &low, &high);
-		sum += low + min32(high - low, level);
+		room[i] = (struct ebb_level_part){ .high = high - low };
+		sum += low;
 	}
-	return sum;
-}
-
-/*
- * Gives every entry its low, then raises all evenly, none above
- * its high, until the sum reaches the budget.  What a further whole level does
- * not fit into goes to the earliest entries, one each.
- */
-static void fill(struct ebb_arbiter_entry *entries, size_t count, bounds_fn bounds,
-		 uint64_t budget, void (*set)(struct ebb_arbiter_entry *e, uint32_t value))
-{
-	uint32_t low_level = 0, high_level = top_level(entries, count, bounds);
-	uint64_t sum, rest;
-
-	while (low_level < high_level) {
-		const uint32_t mid = low_level + (high_level - low_level + 1) / 2;
-
-		if (filled(entries, count, bounds, mid) <= budget)
-			low_level = mid;
-		else
-			high_level = mid - 1;
-	}
-	sum = filled(entries, count, bounds, low_level);
-	rest = budget > sum ? budget - sum : 0;
+	ebb_level_fill(room, count, budget > sum ? budget - sum : 0);
 	for (size_t i = 0; i < count; i++) {
-		uint32_t low, high, value;
-
 		bounds(&entries[i], &low, &high);
-		value = low + min32(high - low, low_level);
-		if (rest > 0 && value < high) {
-			value++;
-			rest--;
-		}
-		set(&entries[i], value);
+		set(&entries[i], low + room[i].value);
 	}
 }
 
@@ -117,19 +78,21 @@ static void bounds_grown(const struct ebb_arbiter_entry *e, uint32_t *ret_low, u
 	*ret_high = max32(*ret_low, e->target);
 }
 
-uint32_t ebb_arbiter_clamp(uint32_t capacity, struct ebb_arbiter_entry *entries, size_t count)
+uint32_t ebb_arbiter_clamp(uint32_t capacity, struct ebb_arbiter_entry *entries,
+			   struct ebb_level_part *room, size_t count)
 {
 	uint32_t changed = 0;
 
-	fill(entries, count, bounds_target, capacity, set_target);
+	fill(entries, room, count, bounds_target, capacity, set_target);
 	for (size_t i = 0; i < count; i++)
 		changed += entries[i].target != entries[i].wanted;
 	return changed;
 }
 
-void ebb_arbiter_limits(uint32_t capacity, struct ebb_arbiter_entry *entries, size_t count)
+void ebb_arbiter_limits(uint32_t capacity, struct ebb_arbiter_entry *entries,
+			struct ebb_level_part *room, size_t count)
 {
-	fill(entries, count, bounds_kept, capacity, set_limit);
-	fill(entries, count, bounds_floor, capacity, set_limit);
-	fill(entries, count, bounds_grown, capacity, set_limit);
+	fill(entries, room, count, bounds_kept, capacity, set_limit);
+	fill(entries, room, count, bounds_floor, capacity, set_limit);
+	fill(entries, room, count, bounds_grown, capacity, set_limit);
 }

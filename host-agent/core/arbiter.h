@@ -55,7 +55,7 @@
 #ifndef EBB_CORE_ARBITER_H
 #define EBB_CORE_ARBITER_H
 
-#include "model/policy.h"
+#include "model/level.h"
 
 /*
  * A guest node of a VM.  All entries of a call are on the same node of the host, in order of
@@ -70,12 +70,15 @@ struct ebb_arbiter_entry {
 	uint32_t limit;			/* in: in force until now; out: from now on */
 };
 
+/* All calls: room has space for count parts, to work in. */
+
 /*
  * Sets target from wanted (I1, I4, M1, M4; the targets of the node fit its capacity): where too
  * much is wanted, what exceeds the floors is cut to a common level.  Returns how many entries got
  * another target than they wanted.
  */
-uint32_t ebb_arbiter_clamp(uint32_t capacity, struct ebb_arbiter_entry *entries, size_t count);
+uint32_t ebb_arbiter_clamp(uint32_t capacity, struct ebb_arbiter_entry *entries,
+			   struct ebb_level_part *room, size_t count);
 
 /*
  * Moves limit towards target as far as the node has free (I1, I3, I4, M1, M2,
@@ -83,6 +86,7 @@ uint32_t ebb_arbiter_clamp(uint32_t capacity, struct ebb_arbiter_entry *entries,
  * back while target, capacity and floors allow it; what is free is handed out
  * evenly, first to those below their floor.
  */
-void ebb_arbiter_limits(uint32_t capacity, struct ebb_arbiter_entry *entries, size_t count);
+void ebb_arbiter_limits(uint32_t capacity, struct ebb_arbiter_entry *entries,
+			struct ebb_level_part *room, size_t count);
 
 #endif /* EBB_CORE_ARBITER_H */

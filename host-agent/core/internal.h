@@ -61,6 +61,7 @@ struct ebb_state {
 	struct ebb_view_vm view_vms[EBB_MAX_VMS];
 	struct ebb_plan_vm targets[EBB_MAX_VMS];
 	struct ebb_arbiter_entry entries[EBB_MAX_VMS * EBB_MAX_GUEST_NODES]; /* of one node */
+	struct ebb_level_part parts[EBB_MAX_VMS * EBB_MAX_GUEST_NODES];
 };
 
 /* tables.c */

@@ -220,7 +220,7 @@ static uint32_t set_targets(struct ebb_state *s, enum ebb_resource what, uint16_
 	const size_t count = fill_entries(s, what, h, has_plan);
 	const struct ebb_arbiter_entry *e = s->entries;
 	uint32_t clamped =
-		ebb_arbiter_clamp(core_resources[what].divided(s, h), s->entries, count);
+		ebb_arbiter_clamp(core_resources[what].divided(s, h), s->entries, s->parts, count);
 
 	core_set_for_each(i, &s->env.on[h]) {
 		struct ebb_vm *vm = s->active[i];
@@ -298,7 +298,7 @@ static void set_limits(struct ebb_state *s, usec_t now, enum ebb_resource what, 
 	const size_t count = fill_entries(s, what, h, false);
 	const struct ebb_arbiter_entry *e = s->entries;
 
-	ebb_arbiter_limits(core_resources[what].divided(s, h), s->entries, count);
+	ebb_arbiter_limits(core_resources[what].divided(s, h), s->entries, s->parts, count);
 	core_set_for_each(i, &s->env.on[h]) {
 		struct ebb_vm *vm = s->active[i];
 

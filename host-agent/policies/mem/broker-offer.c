@@ -9,7 +9,6 @@
  * above the threshold, so that those who grow never get there and nothing is brokered.
  */
 #include "policies/mem/broker.h"
-#include "policies/mem/level.h"
 
 /* Blocks with which everybody can begin to grow before the policy is asked again. */
 #define LEAST_SLACK	1u
@@ -48,11 +47,13 @@ uint32_t policy_broker_gives(const struct ebb_view_vm *vm, uint16_t g)
 void policy_broker_spread(const uint32_t cap[EBB_MAX_GUEST_NODES], uint16_t num_nodes,
 			  uint32_t part, uint32_t *targets)
 {
-	uint32_t got[EBB_MAX_GUEST_NODES] = { 0 };
+	struct ebb_level_part parts[EBB_MAX_GUEST_NODES];
 
-	policy_level(cap, cap, num_nodes, part, got);
 	for (uint16_t g = 0; g < num_nodes; g++)
-		targets[g] += got[g];
+		parts[g] = (struct ebb_level_part){ .high = cap[g], .weight = cap[g] };
+	ebb_level_fill(parts, num_nodes, part);
+	for (uint16_t g = 0; g < num_nodes; g++)
+		targets[g] += parts[g].value;
 }
 
 static uint64_t sum_of(const struct ebb_view *view, uint16_t h, const struct ebb_plan *plan)
@@ -77,6 +78,7 @@ static void cut(struct policy_broker *b, const struct ebb_view *view, uint16_t h
 	for (int pass = 0; pass < 2; pass++) {
 		for (uint32_t v = 0; v < view->num_vms; v++) {
 			const struct ebb_view_vm *vm = &view->vms[v];
+			struct ebb_level_part *p = &w->parts[v];
 			uint64_t sum = 0;
 
 			for (uint16_t g = 0; g < vm->num_nodes; g++) {
@@ -86,15 +88,17 @@ static void cut(struct policy_broker *b, const struct ebb_view *view, uint16_t h
 				less[g] = 0;
 				sum += cap[g];
 			}
-			w->cap[v] = w->weight[v] = sum < UINT32_MAX ? (uint32_t)sum : UINT32_MAX;
-			if (pass == 0)
+			if (pass == 0) {
+				p->high = p->weight = sum < UINT32_MAX ? (uint32_t)sum : UINT32_MAX;
+				p->low = p->has = 0;
 				continue;
-			policy_broker_spread(cap, vm->num_nodes, w->part[v], less);
+			}
+			policy_broker_spread(cap, vm->num_nodes, p->value, less);
 			for (uint16_t g = 0; g < vm->num_nodes; g++)
 				plan->targets[v].mem[g] -= less[g];
 		}
 		if (pass == 0)
-			policy_level(w->cap, w->weight, view->num_vms, excess, w->part);
+			ebb_level_fill(w->parts, view->num_vms, excess);
 	}
 }
 
@@ -194,14 +198,16 @@ static void offer_round(struct policy_broker *b, const struct ebb_view *view, ui
 	for (uint32_t v = 0; v < view->num_vms; v++) {
 		const uint64_t all = caps_of(b, view, v, h, below, plan, cap);
 
-		w->cap[v] = all < UINT32_MAX ? (uint32_t)all : UINT32_MAX;
-		w->weight[v] = view->vms[v].mem_weight;
+		w->parts[v] = (struct ebb_level_part){
+			.high = all < UINT32_MAX ? (uint32_t)all : UINT32_MAX,
+			.weight = view->vms[v].mem_weight,
+		};
 	}
-	policy_level(w->cap, w->weight, view->num_vms, capacity - sum, w->part);
+	ebb_level_fill(w->parts, view->num_vms, capacity - sum);
 	for (uint32_t v = 0; v < view->num_vms; v++)
-		if (w->part[v] > 0) {
+		if (w->parts[v].value > 0) {
 			caps_of(b, view, v, h, below, plan, cap);
-			policy_broker_spread(cap, view->vms[v].num_nodes, w->part[v],
+			policy_broker_spread(cap, view->vms[v].num_nodes, w->parts[v].value,
 					     plan->targets[v].mem);
 		}
 }

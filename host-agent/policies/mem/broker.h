@@ -18,6 +18,7 @@
 #ifndef EBB_POLICIES_BROKER_H
 #define EBB_POLICIES_BROKER_H
 
+#include "model/level.h"
 #include "model/policy.h"
 
 /* Guest nodes of a VM: a bit for each. */
@@ -39,9 +40,7 @@ struct policy_broker_node {
 
 /* Room for one node, by VM. */
 struct policy_broker_work {
-	uint32_t cap[EBB_MAX_VMS];	/* blocks that it may give or get */
-	uint32_t weight[EBB_MAX_VMS];
-	uint32_t part[EBB_MAX_VMS];
+	struct ebb_level_part parts[EBB_MAX_VMS]; /* blocks that it may give or get */
 	uint64_t key[EBB_MAX_VMS];
 	uint16_t heap[EBB_MAX_VMS];
 };

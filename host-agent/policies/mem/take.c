@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* See take.h. */
-#include "policies/mem/level.h"
 #include "policies/mem/take.h"
 
 uint32_t policy_held_on(const struct ebb_view_vm *vm, uint16_t h)
@@ -34,14 +33,16 @@ void policy_take_by(struct policy_broker *b, const struct ebb_view *view, uint16
 	uint32_t cap[EBB_MAX_GUEST_NODES];
 
 	for (uint32_t v = 0; v < view->num_vms; v++) {
-		w->cap[v] = caps_of(&view->vms[v], h, taking.silent_only, cap);
-		w->weight[v] = taking.weight(&view->vms[v], h);
+		w->parts[v] = (struct ebb_level_part){
+			.high = caps_of(&view->vms[v], h, taking.silent_only, cap),
+			.weight = taking.weight(&view->vms[v], h),
+		};
 	}
-	policy_level(w->cap, w->weight, view->num_vms, blocks, w->part);
+	ebb_level_fill(w->parts, view->num_vms, blocks);
 	for (uint32_t v = 0; v < view->num_vms; v++)
-		if (w->part[v] > 0) {
+		if (w->parts[v].value > 0) {
 			caps_of(&view->vms[v], h, taking.silent_only, cap);
-			policy_broker_spread(cap, view->vms[v].num_nodes, w->part[v],
+			policy_broker_spread(cap, view->vms[v].num_nodes, w->parts[v].value,
 					     plan->targets[v].mem);
 		}
 }

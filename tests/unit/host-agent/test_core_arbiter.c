@@ -21,6 +21,8 @@ static uint32_t roll(uint32_t below)
 	return (uint32_t)((seed >> 33) % below);
 }
 
+static struct ebb_level_part room[12];
+
 static void test_even_cut(void **state)
 {
 	const uint32_t capacity = 10;
@@ -31,7 +33,7 @@ static void test_even_cut(void **state)
 	};
 
 	(void)state;
-	assert_int_equal(ebb_arbiter_clamp(capacity, e, 3), 3);
+	assert_int_equal(ebb_arbiter_clamp(capacity, e, room, 3), 3);
 	assert_int_equal(e[0].target, 3);
 	assert_int_equal(e[1].target, 4);
 	assert_int_equal(e[2].target, 3);
@@ -47,17 +49,17 @@ static void test_freed_before_given(void **state)
 
 	(void)state;
 	/* Startup sets may exceed a node for a moment; then nothing is on offer. */
-	ebb_arbiter_limits(capacity, e, 2);
+	ebb_arbiter_limits(capacity, e, room, 2);
 	assert_int_equal(e[0].limit, 4);
 	assert_int_equal(e[1].limit, 1);
 	e[0].used = 7;
-	ebb_arbiter_limits(capacity, e, 2);
+	ebb_arbiter_limits(capacity, e, room, 2);
 	assert_int_equal(e[1].limit, 1);
 	e[0].used = 6;
-	ebb_arbiter_limits(capacity, e, 2);
+	ebb_arbiter_limits(capacity, e, room, 2);
 	assert_int_equal(e[1].limit, 2);
 	e[0].used = 4;
-	ebb_arbiter_limits(capacity, e, 2);
+	ebb_arbiter_limits(capacity, e, room, 2);
 	assert_int_equal(e[0].limit, 4);
 	assert_int_equal(e[1].limit, 4);
 }
@@ -71,7 +73,7 @@ static void test_offers_are_kept(void **state)
 	};
 
 	(void)state;
-	ebb_arbiter_limits(capacity, e, 2);
+	ebb_arbiter_limits(capacity, e, room, 2);
 	assert_int_equal(e[0].limit, 6);
 	assert_int_equal(e[1].limit, 2);
 }
@@ -99,8 +101,8 @@ static void test_random_wishes(void **state)
 			};
 			e[i].used = floor + roll(e[i].ceiling - floor + 3u);
 		}
-		ebb_arbiter_clamp(capacity, e, count);
-		ebb_arbiter_limits(capacity, e, count);
+		ebb_arbiter_clamp(capacity, e, room, count);
+		ebb_arbiter_limits(capacity, e, room, count);
 		for (size_t i = 0; i < count; i++) {
 			assert_in_range(e[i].target, e[i].floor, e[i].ceiling);
 			assert_in_range(e[i].limit, e[i].floor, e[i].ceiling);
