@@ -52,7 +52,8 @@ static void share_rest(struct ebb_level_part *parts, size_t count, uint64_t leve
 			struct ebb_level_part *p = &parts[i];
 			const bool keeps_it = p->has > p->value;
 
-			if (p->value < value_at(p, level + 1, bits) && keeps_it == (pass % 2 == 0)) {
+			if (keeps_it == (pass % 2 == 0) &&
+			    p->value < value_at(p, level + 1, bits)) {
 				p->value++;
 				rest--;
 			}
