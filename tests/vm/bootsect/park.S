@@ -7,9 +7,9 @@
  *   s  send INIT and SIPI: start the other processor
  *   i  send INIT only          p  send SIPI only
  *   n  send NMI                h  tell the other processor to halt
- *   c  answer "<counter> <starts> <wake-ups> <NMIs> <sent> <started>", hexadecimal;
- *      the last two are times, in 2^20 cycles of the time stamp counter
- *   e  eject the other processor, which is CPU 1
+ *   c  answer "<counter> <starts> <wake-ups> <NMIs> <sent> <started> <lost>", hexadecimal;
+ *      sent and started are times, in 2^20 cycles of the time stamp counter
+ *   e  eject CPU 1
  *   x  have the other processor eject itself
  *   b  send very many interrupts to all others, which take none
  *
@@ -22,13 +22,15 @@
 	.set	nmis, 0x700c		/* that it took */
 	.set	sent_at, 0x7010		/* when s was done, by the clock of the one that boots */
 	.set	started_at, 0x7014	/* when the other one was started, by its own clock */
-	.set	do_halt, 0x7018
-	.set	do_eject, 0x701c
+	.set	lost, 0x7018		/* reads of pm1_control by it that gave 0 */
+	.set	do_halt, 0x701c
+	.set	do_eject, 0x7020
 	.set	ap_page, 0x8000		/* where SIPI starts it */
 	.set	com1, 0x3f8
 	.set	icr, 0xfee00300		/* interrupt command of the local APIC */
 	.set	to_others, 0xc0000
 	.set	cpuhp, 0xaf00		/* CPU hotplug registers of the pc machine */
+	.set	pm1_control, 0x604	/* of ACPI, where firmware puts it; nothing without firmware */
 
 	.text
 	.code16
@@ -49,7 +51,7 @@ _start:
 	/* NMI comes to the other processor, in real mode. */
 	movl	$(ap_page + ap_nmi - ap_start), 2 * 4
 	movw	$counter, %di
-	movw	$32, %cx
+	movw	$36, %cx
 	rep stosb
 	lgdt	gdt_register
 	movl	%cr0, %eax
@@ -60,9 +62,9 @@ _start:
 	.code32
 boot32:
 	movw	$16, %ax
-	movw	%ax, %ds
-	movw	%ax, %es
-	movw	%ax, %ss
+	movl	%eax, %ds
+	movl	%eax, %es
+	movl	%eax, %ss
 	movl	$0x7000, %esp
 	/* The firmware may leave the registers for hotplug in the old layout. */
 	movw	$cpuhp, %dx
@@ -71,6 +73,9 @@ boot32:
 	/* What is written to the others is for CPU 1. */
 	incl	%eax
 	outl	%eax, %dx
+	/* So that it never reads as 0. */
+	movw	$pm1_control, %dx
+	outw	%ax, %dx
 	movl	$hello, %esi
 1:	lodsb
 	call	put
@@ -90,7 +95,7 @@ command:
 	je	tell
 	cmpb	$'h', %bl
 	jne	1f
-	movl	$1, do_halt
+	movb	$1, do_halt
 1:	cmpb	$'n', %bl
 	jne	1f
 	movl	$(to_others | 0x4400), icr
@@ -115,7 +120,7 @@ command:
 	je	1f
 	cmpb	$'s', %bl
 	jne	2f
-	movl	$0, do_halt
+	movb	$0, do_halt
 	movl	$0x10, %ecx
 	rdmsr
 	shrdl	$20, %edx, %eax
@@ -188,9 +193,14 @@ ap_start:
 	rdmsr
 	shrdl	$20, %edx, %eax
 	movl	%eax, started_at
-	incl	starts
+	incw	starts
 1:	incl	counter
-	cmpb	$0, do_eject
+	movw	$pm1_control, %dx
+	inw	%dx, %ax
+	testw	%ax, %ax
+	jnz	2f
+	incl	lost
+2:	cmpb	$0, do_eject
 	je	2f
 	movb	$0, do_eject
 	movw	$cpuhp + 4, %dx
@@ -199,23 +209,23 @@ ap_start:
 2:	cmpb	$0, do_halt
 	je	1b
 2:	hlt
-	incl	wakeups
+	incw	wakeups
 	jmp	2b
 ap_nmi:
-	incl	nmis
+	incw	nmis
 	iret
 ap_end:
 
 hello:
 	.ascii	"boot\n"
-	.balign	8
+/* Nobody reads the first entry, which has room for the register. */
 gdt:
-	.quad	0
+gdt_register:
+	.word	3 * 8 - 1
+	.long	gdt
+	.word	0
 	.quad	0x00cf9a000000ffff	/* code, flat, 32 bits */
 	.quad	0x00cf92000000ffff	/* data, likewise */
-gdt_register:
-	.word	. - gdt - 1
-	.long	gdt
 
 	.org	510
 	.word	0xaa55
