@@ -11,7 +11,7 @@ OLTP_SRC := $(addprefix oltp-engine/src/base/,checksum.c epoch.c hist.c mem.c) \
 		worker.c) \
 	$(addprefix oltp-engine/src/log/,log.c log_append.c log_buffer.c log_decode.c log_files.c \
 		log_thread.c) \
-	$(addprefix oltp-engine/src/cold/,cold.c cold_buffered.c cold_compact.c cold_file.c fetch.c \
+	$(addprefix oltp-engine/src/cold/,admit.c cold.c cold_compact.c cold_file.c fetch.c \
 		fetch_buffered.c reread.c scan.c) \
 	$(addprefix oltp-engine/src/recovery/,checkpoint.c checkpoint_file.c checkpoint_pace.c \
 		recover.c recover_plan.c recover_read.c recover_redo.c restore.c) \
@@ -110,9 +110,9 @@ $(eval $(call unit_test,test_oltp_source_ebb,tests/unit/oltp-engine/test_oltp_so
 $(eval $(call unit_test,test_oltp_storage,tests/unit/oltp-engine/test_oltp_storage.c tests/unit/oltp-engine/oltp_memory_rig.c,liboltp))
 $(eval $(call unit_test,test_oltp_cold,tests/unit/oltp-engine/test_oltp_cold.c tests/unit/oltp-engine/oltp_memory_rig.c,liboltp))
 $(eval $(call unit_test,test_oltp_cold_compact,tests/unit/oltp-engine/test_oltp_cold_compact.c tests/unit/oltp-engine/oltp_memory_rig.c,liboltp))
-$(eval $(call unit_test,test_oltp_cold_visit,tests/unit/oltp-engine/test_oltp_cold_visit.c tests/unit/oltp-engine/oltp_memory_rig.c,liboltp))
+$(eval $(call unit_test,test_oltp_cold_buffered,tests/unit/oltp-engine/test_oltp_cold_buffered.c tests/unit/oltp-engine/oltp_memory_rig.c,liboltp))
 $(eval $(call unit_test,test_oltp_fetch,tests/unit/oltp-engine/test_oltp_fetch.c tests/unit/oltp-engine/oltp_memory_rig.c,liboltp))
-$(eval $(call unit_test,test_oltp_fetch_beside,tests/unit/oltp-engine/test_oltp_fetch_beside.c tests/unit/oltp-engine/oltp_memory_rig.c,liboltp))
+$(eval $(call unit_test,test_oltp_fetch_neighbours,tests/unit/oltp-engine/test_oltp_fetch_neighbours.c tests/unit/oltp-engine/oltp_memory_rig.c,liboltp))
 $(eval $(call unit_test,test_oltp_table_blocks,tests/unit/oltp-engine/test_oltp_table_blocks.c tests/unit/oltp-engine/oltp_memory_rig.c,liboltp))
 $(eval $(call unit_test,test_oltp_cold_nomem,tests/unit/oltp-engine/test_oltp_cold_nomem.c tests/unit/oltp-engine/alloc_faults.c tests/unit/oltp-engine/oltp_memory_rig.c,liboltp,,$(foreach f,malloc calloc realloc aligned_alloc,-Xlinker --wrap=$(f))))
 $(eval $(call unit_test_single,test_oltp_recency,tests/unit/oltp-engine/test_oltp_recency.c,liboltp))

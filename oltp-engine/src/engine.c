@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "oltp-engine/src/cold/admit.h"
 #include "oltp-engine/src/cold/cold.h"
-#include "oltp-engine/src/cold/cold_buffered.h"
 #include "oltp-engine/src/cold/fetch.h"
 #include "oltp-engine/src/index/tree.h"
 #include "oltp-engine/src/log/log.h"

@@ -8,7 +8,6 @@
 #include "fetch.h"
 #include "oltp-engine/src/base/checksum.h"
 #include "oltp-engine/src/txn/engine.h"
-#include "oltp-engine/src/txn/revoked.h"
 
 /*
  * Extents: one to write to, and another for the case that what was to be emptied did not get empty,
@@ -349,48 +348,4 @@ const void *cold_record_check(const struct cold_block *block, uint32_t slot, con
 	    head.check != checksum(at, block->table->record_bytes, seed_of(block, slot, key)))
 		return NULL;
 	return at;
-}
-
-void cold_count_merged(struct cold *cold, struct cold_block *block)
-{
-	struct cold_counters *c = &cold->counters;
-
-	atomic_fetch_sub_explicit(&c->records, 1, memory_order_relaxed);
-	atomic_fetch_add_explicit(&c->merged_records, 1, memory_order_relaxed);
-	atomic_fetch_add_explicit(&c->merged_bytes, block->table->record_bytes,
-				  memory_order_relaxed);
-	cold_block_unlive(cold, block, 1);
-}
-
-int cold_merge(struct cold *cold, const struct index_ref *ref, uint32_t slot, const void *data,
-	       uint32_t node, uint64_t ts, uint64_t stamp)
-{
-	struct cold_block *block = cold_stub_block(cold, ref->entry);
-	struct oltp_table *table = block->table;
-	struct storage *storage = &cold->engine->storage;
-	struct record *record;
-
-	if (!index_ref_is_live(ref))
-		return -EALREADY;
-	record = storage_slot_alloc(storage, table, node, ts);
-	room_check(&cold->engine->room, table);
-	if (!record)
-		return -ENOMEM;
-	atomic_store_explicit(&record->key,
-			      atomic_load_explicit(&block->keys[slot], memory_order_relaxed),
-			      memory_order_relaxed);
-	memcpy(record->data, data, table->record_bytes);
-	if (!index_stub_replace(ref, (uint64_t)(uintptr_t)record)) {
-		/*
-		 * Nobody could find it, so it may be used again at once. Whoever merges is in no
-		 * epoch: as soon as it is free, its block may go and come back as another's.
-		 */
-		lock_release_exclusive(&record->lock, stamp);
-		storage_slot_free(storage, record);
-		return -EALREADY;
-	}
-	revoked_check_move(cold->engine, record);
-	lock_release_exclusive(&record->lock, stamp);
-	cold_count_merged(cold, block);
-	return 0;
 }

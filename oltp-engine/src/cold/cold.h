@@ -16,7 +16,7 @@
  *
  * Invariants:
  *   C1  A stub is in the index only while its block is live, and its record's bytes are on disk.
- *       A buffered record (cold_buffered.h) counts as its stub.
+ *       A buffered record (admit.h) counts as its stub.
  *   C2  A block's extent is not written again while a stub to it may be remembered: by somebody in
  *       an epoch (found, not yet pinned) or by a pin (a read of it in flight). So a stub that is
  *       still in its slot when the read ends is the one that was read, and what was read is the
@@ -174,15 +174,5 @@ void cold_record_seal(const struct cold_block *block, uint32_t slot, uint8_t *bu
 
 /* Its bytes, or NULL: they are not what was written. at: where the record begins. */
 const void *cold_record_check(const struct cold_block *block, uint32_t slot, const uint8_t *at);
-
-/*
- * Puts a record that was read back into a block and the index. Its eviction block is pinned.
- * Errors: -EALREADY (it is not there any more: fine), -ENOMEM.
- */
-int cold_merge(struct cold *cold, const struct index_ref *ref, uint32_t slot, const void *data,
-	       uint32_t node, uint64_t ts, uint64_t stamp);
-
-/* A record of the block is in memory for good. */
-void cold_count_merged(struct cold *cold, struct cold_block *block);
 
 #endif

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "cold_buffered.h"
+#include "admit.h"
 #include "cold_compact.h"
 
 /*
@@ -93,7 +93,7 @@ enum place {
 	PLACE_BUSY,		/* here, and used where it was read to */
 };
 
-/* A buffered record's place is here, too (V2 in cold_buffered.h). */
+/* A buffered record's place is here, too (V2 in admit.h). */
 static enum place find(struct oltp_table *table, uint64_t key, uint64_t stub,
 		       struct index_ref *ret_ref)
 {

@@ -10,7 +10,6 @@
 #include <string.h>
 #include <time.h>
 
-#include "cold_buffered.h"
 #include "fetch.h"
 #include "oltp-engine/src/base/clock.h"
 #include "oltp-engine/src/txn/engine.h"
@@ -139,6 +138,7 @@ static void left_free(struct fetcher *f)
 
 void fetchers_left_settle(struct cold *cold)
 {
+	const struct admit_by by = admit_by_manager(cold->engine);
 	struct fetcher *left, *next;
 
 	pthread_mutex_lock(&cold->lock);
@@ -148,7 +148,7 @@ void fetchers_left_settle(struct cold *cold)
 	for (; left; left = next) {
 		next = left->next;
 		left_reads_end(left);
-		buffered_release_some(left, left->buffered.n, 0, 0);
+		buffered_release_some(left, left->buffered.n, &by);
 		buffered_reclaim(left);
 		if (left->io.in_flight || left->buffered.n || left->unlinked.n)
 			left_add(cold, left);
@@ -236,7 +236,7 @@ static void read_join(struct fetcher *f, struct fetch_read *read, uint64_t entry
 	uint64_t bit = 1ull << ticket;
 
 	if (!((read->ref.entry ^ entry) & INDEX_ADDR_MASK))
-		read->askers |= bit;
+		read->wanted_by |= bit;
 	if (read->tickets & bit)
 		return;
 	read->tickets |= bit;
@@ -270,7 +270,7 @@ static int read_start(struct fetcher *f, const struct index_ref *ref, uint32_t t
 	io_queue_add(&f->io, &read->request);
 	read->chain = *chain_of(f, place.offset);
 	*chain_of(f, place.offset) = read;
-	read->tickets = read->askers = 0;
+	read->tickets = read->wanted_by = 0;
 	read_join(f, read, ref->entry, ticket);
 	f->tickets[ticket].held++;
 	f->tickets[ticket].held_bytes += read->room;
@@ -391,7 +391,7 @@ static void read_tell(struct fetcher *f, struct fetch_read *read, enum oltp_rc r
 	for (uint64_t left = read->tickets; left; left &= left - 1) {
 		struct fetch_ticket *ticket = &f->tickets[__builtin_ctzll(left)];
 
-		if (rc && read->askers & left & -left)
+		if (rc && read->wanted_by & left & -left)
 			ticket->rc = rc;
 		ticket->pending--;
 		ticket_check(f, ticket);
@@ -410,43 +410,52 @@ static void read_finish(struct fetcher *f, struct fetch_read *read, enum oltp_rc
 	read_end(f, read);
 }
 
-/* False: there is no room. */
-static bool read_merge(struct fetcher *f, struct fetch_read *read)
+/*
+ * Lets the record in: into a block if it is worth a slot, or if buffered records take as much as
+ * they may; else in its buffer. False: there is no room.
+ */
+static bool read_admit(struct fetcher *f, struct fetch_read *read, bool is_worth_slot)
 {
-	struct oltp_worker *worker = f->worker;
-	const void *data = read->buffer + read->lead + sizeof(struct cold_head);
-
-	if (cold_merge(f->cold, &read->ref, read->slot, data, worker->node,
-		       counter_read(&worker->clock) << LOCK_TS_WORKER_BITS | worker->number,
-		       epoch_now(&worker->engine->epoch)) == -ENOMEM)
-		return false;
-	read_finish(f, read, OLTP_OK);
-	return true;
-}
-
-/* Lets it be used where it is. */
-static void read_install(struct fetcher *f, struct fetch_read *read)
-{
+	const struct admit_by by = admit_by_worker(f->worker);
+	const uint64_t stamp = epoch_now(&f->worker->engine->epoch);
+	const bool has_buffer = buffered_have_room(f, read->room);
 	struct record *record = (struct record *)(read->buffer + read->lead);
-	struct index_ref ref = read->ref;
 
-	if (!buffered_install(&ref, record, epoch_now(&f->worker->engine->epoch))) {
+	if ((is_worth_slot || !has_buffer) &&
+	    admit_to_block(f->cold, &by, &read->ref, record->data, stamp) != -ENOMEM) {
 		read_finish(f, read, OLTP_OK);
-		return;
+		return true;
+	}
+	if (!has_buffer)
+		return false;
+	if (!admit_to_buffer(&read->ref, record, stamp)) {
+		read_finish(f, read, OLTP_OK);
+		return true;
 	}
 	read_tell(f, read, OLTP_OK);
-	read->ref = ref;
 	cold_unpin(read->block);
 	buffered_add(f, read);
+	return true;
 }
 
-/* Where it may be now, whatever it is worth. False: nowhere. */
-static bool read_place(struct fetcher *f, struct fetch_read *read)
+/*
+ * Whole sectors come, and in them other records that went to disk with this one: they were used
+ * last when it was, and may be wanted next. While there is room to spare they come in for the price
+ * of a copy; where a disk reads slowly, small records come back many times as fast.
+ */
+static void neighbours_admit(struct fetcher *f, const struct fetch_read *read)
 {
-	if (!buffered_have_room(f, read->room))
-		return read_merge(f, read);
-	read_install(f, read);
-	return true;
+	const struct admit_by by = admit_by_worker(f->worker);
+	const struct admit_read sectors = {
+		.block = read->block,
+		.from = (uint32_t)(read->request.offset % COLD_EXTENT_BYTES),
+		.bytes = read->request.bytes,
+		.buffer = read->request.buffer,
+		.skip = read->slot,
+	};
+	uint32_t n_bad;
+
+	admit_all(f->cold, &by, &sectors, &n_bad);
 }
 
 /* Reads that have arrived together, by table. */
@@ -470,10 +479,8 @@ static void read_arrived(struct fetcher *f, struct fetch_read *read, struct arri
 	arrived->tables[read->block->table->id]++;
 	has_room = has_plenty_of_room(f, read->block->table);
 	if (has_room)
-		fetch_merge_neighbours(f, read);
-	if ((read->is_wanted || has_room) && read_merge(f, read))
-		return;
-	if (read_place(f, read))
+		neighbours_admit(f, read);
+	if (read_admit(f, read, read->is_wanted || has_room))
 		return;
 	read->next = f->waiting;
 	f->waiting = read;
@@ -498,7 +505,10 @@ static void want_again(struct fetcher *f)
 	}
 }
 
-/* What waits for room: put in now, or given up.  Late may be who looks: tried once more before. */
+/*
+ * What waits for room: let in now, or given up after ROOM_WAIT_NS. This thread itself may not have
+ * run for so long, so it tries once more before it gives up.
+ */
 static void retry_waiting(struct fetcher *f)
 {
 	bool is_late = clock_now_ns() - f->waiting_since_ns > ROOM_WAIT_NS;
@@ -508,13 +518,13 @@ static void retry_waiting(struct fetcher *f)
 	while ((read = *at)) {
 		struct fetch_read *next = read->next;
 		/* Buffers are released as well, so that room in them is as likely as in a block. */
-		bool is_placed = read_place(f, read);
+		bool is_in = read_admit(f, read, false);
 
-		if (!is_placed && !is_late)
+		if (!is_in && !is_late)
 			break;
 		*at = next;
 		f->n_waiting--;
-		if (!is_placed)
+		if (!is_in)
 			read_finish(f, read, OLTP_NO_MEMORY);
 	}
 	for (uint32_t i = 0; i < OLTP_TICKETS; i++) {

@@ -1,36 +1,36 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A worker's reads of cold records for its suspended transactions. Made when it first needs one; a
- * bounded number of reads and bytes at once.
+ * The reads of cold records that one worker makes for its suspended transactions. A worker gets a
+ * fetcher when it first needs a cold record. Reads and bytes at once are bounded.
  *
- * What was read stays in its buffer for a while, as a buffered record (cold_buffered.h), unless
- * there is plenty of room in the blocks, or the record is worth more than those that went to disk
- * last: it was used before, and later than they were.
+ * A record that was read goes through admit.h. It comes into a block if there is plenty of room in
+ * blocks, or if it is worth more than the records that went to disk last: it was used before, and
+ * later than they were. Else it stays in its buffer, as a buffered record.
  *
  * A record that several transactions want is read once: their tickets wait for the same read. While
- * there is plenty of room, so is one that lies in the same sectors (fetch_buffered.c).
+ * there is plenty of room, tickets that want another record in the same sectors wait for it, too.
  *
  * A read:
  *
  *	free	-> reading	read_start
- *	reading	-> free		merged, failed, or not wanted any more
- *	reading	-> waiting	to be merged, and there is no room; -> free
- *	reading	-> buffered	read_install
+ *	reading	-> free		in a block, failed, or not wanted any more
+ *	reading	-> waiting	there is no room; later as from reading
+ *	reading	-> buffered	read_admit
  *	buffered -> unlinked	buffered_release_some: nobody finds it any more
  *	unlinked -> free	buffered_reclaim, after an epoch
  *
  * Buffered records take at most a part of the reads and of the bytes, so that others can always be
- * read and merged, even if none can be released because a transaction does not end.
+ * read, even if no buffered record can be released because a transaction does not end.
  *
- * What was read for a transaction is kept for it until it has ended, since it can only run once all
- * of it is there: from its first fetch on its ticket holds its reads, and others are released
- * before them. So that there is room, no transaction begins to read while others hold half of what
- * buffered records may take. A record that is held is released only if there is nothing else.
+ * A transaction can only run once all of its records are there. So from its first fetch until it
+ * has ended its ticket holds what was read for it, and other buffered records are released first; a
+ * held one is released only if there are no others. So that the held records of one transaction
+ * find room, none begins to read while others hold half of what buffered records may take.
  */
 #ifndef OLTP_FETCH_H
 #define OLTP_FETCH_H
 
-#include "cold.h"
+#include "admit.h"
 #include "oltp.h"
 
 #define FETCH_READS_MAX		1024u
@@ -50,7 +50,7 @@ struct fetch_read {
 	uint32_t ticket;		/* that began it */
 	uint32_t hold;			/* last_hold when the last ticket joined */
 	uint64_t tickets;		/* a bit for each that waits for it */
-	uint64_t askers;		/* those among them that want this very record */
+	uint64_t wanted_by;		/* those among them that want this very record */
 	uint32_t lead;			/* bytes in the buffer before the record's head */
 	uint32_t room;			/* of the buffer */
 	bool is_wanted;			/* in a block: it is used again and again */
@@ -122,9 +122,6 @@ void fetchers_left_settle(struct cold *cold);
 /* At the end of an engine: waits for reads in flight, since the disk writes to their buffers. */
 void fetchers_left_free(struct cold *cold);
 
-/* Puts the other records that came whole with this one into blocks, if they are still on disk. */
-void fetch_merge_neighbours(struct fetcher *fetcher, const struct fetch_read *read);
-
 /* Room for one more, with a buffer of so many bytes? */
 bool buffered_have_room(const struct fetcher *fetcher, uint32_t bytes);
 
@@ -134,11 +131,8 @@ void buffered_add(struct fetcher *fetcher, struct fetch_read *read);
 /* Releases the oldest while there are many, and takes back the buffers of those released. */
 void buffered_keep_few(struct fetcher *fetcher);
 
-/*
- * Releases up to n records, oldest first: those that are not held, or any if there are no others.
- * ts: see buffered_release.
- */
-void buffered_release_some(struct fetcher *fetcher, uint32_t n, uint32_t node, uint64_t ts);
+/* Releases up to n records, oldest first: those not held, or any if there are no others. */
+void buffered_release_some(struct fetcher *fetcher, uint32_t n, const struct admit_by *by);
 
 /* Takes back the buffers of released records that nobody looks at any more. */
 void buffered_reclaim(struct fetcher *fetcher);

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* What becomes of what a worker has read: see fetch.h and cold_buffered.h. */
-#include <errno.h>
+/* The buffered records of one worker: see fetch.h and admit.h. */
 #include <stdlib.h>
 
-#include "cold_buffered.h"
+#include "admit.h"
 #include "fetch.h"
 #include "oltp-engine/src/txn/engine.h"
 
@@ -73,13 +72,13 @@ static bool is_held(const struct fetcher *f, const struct fetch_read *read)
 
 /* What cannot be ended, or is held, goes to the end of the queue. */
 static void end_some(struct fetcher *f, struct fetch_queue *ended, uint32_t n, bool spare_held,
-		     uint32_t node, uint64_t ts)
+		     const struct admit_by *by)
 {
 	for (uint32_t left = f->buffered.n; left && ended->n < n; left--) {
 		struct fetch_read *read = queue_pop(&f->buffered);
 
 		if (!(spare_held && is_held(f, read)) &&
-		    buffered_release(f->cold, index_record(read->ref.entry), &read->ref, node, ts,
+		    buffered_release(f->cold, by, index_record(read->ref.entry), &read->ref,
 				     read->is_wanted))
 			queue_push(ended, read);
 		else
@@ -87,14 +86,14 @@ static void end_some(struct fetcher *f, struct fetch_queue *ended, uint32_t n, b
 	}
 }
 
-void buffered_release_some(struct fetcher *f, uint32_t n, uint32_t node, uint64_t ts)
+void buffered_release_some(struct fetcher *f, uint32_t n, const struct admit_by *by)
 {
 	struct fetch_queue ended = { NULL, NULL, 0 };
 	uint64_t epoch;
 
-	end_some(f, &ended, n, true, node, ts);
+	end_some(f, &ended, n, true, by);
 	if (!ended.n)
-		end_some(f, &ended, n, false, node, ts);
+		end_some(f, &ended, n, false, by);
 	if (!ended.n)
 		return;
 	epoch = epoch_advance(&f->cold->engine->epoch);
@@ -108,7 +107,7 @@ void buffered_release_some(struct fetcher *f, uint32_t n, uint32_t node, uint64_
 
 void buffered_keep_few(struct fetcher *f)
 {
-	struct oltp_worker *worker = f->worker;
+	const struct admit_by by = admit_by_worker(f->worker);
 
 	buffered_reclaim(f);
 	if (f->unlinked.n)
@@ -116,53 +115,5 @@ void buffered_keep_few(struct fetcher *f)
 	if (f->buffered.n < BUFFERED_MAX / 4 * 3 && buffered_have_room(f, BUFFERED_BYTES_MAX / 4))
 		return;
 	/* So many at once that the price of a new epoch does not count. */
-	buffered_release_some(f, f->buffered.n / 8 + 1, worker->node,
-			      counter_read(&worker->clock) << LOCK_TS_WORKER_BITS | worker->number);
-}
-
-/*
- * Neighbours of a record that was read: whole sectors come, and so others that went to disk with
- * it, which were used last when it was and may be wanted next. As long as there is room to spare
- * they come in for the price of a copy; where a read a second counts, small records come back many
- * times as fast.
- */
-
-/* To come in is none. Another worker may have used it in an epoch that began after now. */
-static uint64_t last_use(const struct cold_block *block, uint32_t slot, uint64_t now)
-{
-	uint32_t used = atomic_load_explicit(&block->used[slot], memory_order_relaxed);
-	uint32_t age = (uint32_t)now - used;
-
-	return (int32_t)age < 0 ? now : now - age;
-}
-
-void fetch_merge_neighbours(struct fetcher *f, const struct fetch_read *read)
-{
-	struct oltp_worker *worker = f->worker;
-	struct cold_block *block = read->block;
-	struct oltp_table *table = block->table;
-	const uint32_t stride = cold_stride(table);
-	const uint64_t from = read->request.offset - block->number * COLD_EXTENT_BYTES;
-	const uint64_t ts = counter_read(&worker->clock) << LOCK_TS_WORKER_BITS | worker->number;
-	const uint64_t now = epoch_now(&worker->engine->epoch);
-	const uint8_t *buffer = read->request.buffer;
-	uint32_t slot = (uint32_t)((from + stride - 1) / stride);
-
-	for (; slot < block->n && (slot + 1ull) * stride <= from + read->request.bytes; slot++) {
-		uint64_t key = atomic_load_explicit(&block->keys[slot], memory_order_relaxed);
-		struct index_ref ref;
-		const void *data;
-
-		if (slot == read->slot)
-			continue;
-		epoch_enter(&worker->engine->epoch, &worker->announced, now);
-		index_find(&table->index, key, index_hash(key), &ref);
-		epoch_leave(&worker->announced);
-		if ((ref.entry & INDEX_ADDR_MASK) != cold_stub(block, slot))
-			continue;
-		data = cold_record_check(block, slot, buffer + slot * (uint64_t)stride - from);
-		if (!data || cold_merge(f->cold, &ref, slot, data, worker->node, ts,
-					last_use(block, slot, now)) == -ENOMEM)
-			return;
-	}
+	buffered_release_some(f, f->buffered.n / 8 + 1, &by);
 }

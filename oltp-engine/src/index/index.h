@@ -8,7 +8,7 @@
  * Invariants:
  *   I1  A slot is 0 (empty) or tag << 48 | what it stands for: the address of a record whose key
  *       was set before (with the next to lowest bit set: of a buffered record, see
- *       cold_buffered.h), or a stub (lowest bit set), which says where else the record is.
+ *       cold/admit.h), or a stub (lowest bit set), which says where else the record is.
  *   I2  A key is in at most one slot of its chain: inserters of a chain are serialised by the
  *       lock bit of its first bucket.
  *   I3  Slots never move and buckets are never freed before the index is. A key keeps its slot for

@@ -6,7 +6,7 @@
 
 #include "manager.h"
 #include "oltp-engine/src/base/clock.h"
-#include "oltp-engine/src/cold/cold_buffered.h"
+#include "oltp-engine/src/cold/admit.h"
 #include "oltp-engine/src/cold/fetch.h"
 #include "oltp-engine/src/txn/revoked.h"
 
@@ -125,45 +125,31 @@ static void make_room(struct manager *m)
  */
 static bool fill_block(struct manager *m, struct cold_block *block)
 {
-	struct cold *cold = m->engine->cold;
-	struct oltp_table *table = block->table;
+	const struct admit_by by = admit_by_manager(m->engine);
+	struct cold_counters *c = &m->engine->cold->counters;
 	struct io_request request = {
 		.class = IO_FILL,
 		.bytes = COLD_EXTENT_BYTES,
 		.offset = block->number * COLD_EXTENT_BYTES,
 		.buffer = m->fill_buffer,
 	};
-	uint64_t before = counter_read(&cold->counters.merged_records);
-	uint32_t n_bad = 0;
-	int rc = 0;
+	struct admit_read read = {
+		.block = block,
+		.bytes = COLD_EXTENT_BYTES,
+		.skip = COLD_SLOTS_MAX,
+		.is_ahead = true,
+	};
+	uint64_t before = counter_read(&c->merged_records);
+	uint32_t n_bad;
+	int rc;
 
-	io_queue_run(&m->evict.io, &request);
-	for (uint32_t i = 0; rc != -ENOMEM && i < block->n; i++) {
-		uint64_t key = atomic_load_explicit(&block->keys[i], memory_order_relaxed);
-		struct index_ref ref;
-		struct record *record;
-		const void *data;
-
-		engine_enter(m->engine);
-		record = index_find(&table->index, key, index_hash(key), &ref);
-		if (record && ref.entry & INDEX_BUFFERED)
-			buffered_release(cold, record, &ref, 0, 0, true);
-		engine_leave(m->engine);
-		if (record || (ref.entry & INDEX_ADDR_MASK) != cold_stub(block, i))
-			continue;
-		data = request.result ? NULL : cold_record_check(block, i, m->fill_buffer +
-						(size_t)i * cold_stride(table));
-		if (data)
-			rc = cold_merge(cold, &ref, i, data, 0, 0, 0);
-		else
-			n_bad++;
-	}
+	read.buffer = io_queue_run(&m->evict.io, &request) ? NULL : m->fill_buffer;
+	rc = admit_all(m->engine->cold, &by, &read, &n_bad);
 	if (n_bad) {
-		atomic_fetch_add_explicit(&cold->counters.read_errors, 1, memory_order_relaxed);
+		atomic_fetch_add_explicit(&c->read_errors, 1, memory_order_relaxed);
 		m->disk_retry_ns = clock_now_ns() + DISK_RETRY_NS;
 	}
-	return !n_bad && rc != -ENOMEM &&
-	       counter_read(&cold->counters.merged_records) != before;
+	return !n_bad && !rc && counter_read(&c->merged_records) != before;
 }
 
 bool manager_fill(struct manager *m)

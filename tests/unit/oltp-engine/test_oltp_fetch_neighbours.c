@@ -306,5 +306,5 @@ int main(void)
 		cmocka_unit_test(test_not_within_a_transaction),
 	};
 
-	return cmocka_run_group_tests_name("oltp_fetch_beside", tests, NULL, NULL);
+	return cmocka_run_group_tests_name("oltp_fetch_neighbours", tests, NULL, NULL);
 }

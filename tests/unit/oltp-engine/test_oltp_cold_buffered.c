@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Cold records that are used where they were read to: V1 to V4 of cold_buffered.h. */
+/* Cold records that are used where they were read to: V1 to V4 of admit.h. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
