@@ -11,16 +11,15 @@ OLTP_SRC := $(addprefix oltp-engine/src/base/,checksum.c epoch.c hist.c mem.c) \
 		worker.c) \
 	$(addprefix oltp-engine/src/log/,log.c log_append.c log_buffer.c log_decode.c log_files.c \
 		log_thread.c) \
-	$(addprefix oltp-engine/src/cold/,admit.c cold.c cold_compact.c cold_file.c fetch.c \
-		fetch_buffered.c reread.c scan.c) \
+	$(addprefix oltp-engine/src/cold/,admit.c cold.c cold_compact.c fetch.c fetch_buffered.c \
+		reread.c scan.c) \
 	$(addprefix oltp-engine/src/recovery/,checkpoint.c checkpoint_file.c checkpoint_pace.c \
 		recover.c recover_plan.c recover_read.c recover_redo.c restore.c) \
 	$(addprefix oltp-engine/src/memory/,blocks_native.c cutoff.c evict.c idle.c manager.c memory.c \
 		recency.c recency_sample.c shrink.c) \
-	$(addprefix oltp-engine/src/pool/,arrivals.c worker_acks.c worker_figures.c worker_pool.c \
-		worker_thread.c) \
+	$(addprefix oltp-engine/src/pool/,arrivals.c worker_figures.c worker_pool.c worker_thread.c) \
 	$(addprefix oltp-engine/src/elastic/,elastic_policy.c elastic_queue.c elastic_search.c \
-		elastic_series.c worker_elastic.c worker_mover.c worker_source_fixed.c) \
+		worker_elastic.c worker_mover.c worker_source_fixed.c) \
 	$(addprefix oltp-engine/src/,engine.c)
 OLTP_TPCC_SRC := $(addprefix oltp-engine/bench/tpcc/,tpcc.c tpcc_check.c tpcc_customer.c tpcc_delivery.c \
 	tpcc_load.c tpcc_new_order.c tpcc_options.c tpcc_order_status.c tpcc_payment.c tpcc_random.c tpcc_recycle.c \

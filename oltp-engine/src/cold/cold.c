@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The books of records on disk: see cold.h. */
+/* The file of records on disk and its books: see cold.h. */
 #include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "cold.h"
 #include "fetch.h"
@@ -14,6 +18,87 @@
  * because somebody used a record of it all the time.
  */
 #define RESERVE		2u
+/* Space is asked for in such steps, so that writing does not wait for the file system's books. */
+#define GROW_BYTES	(64ull << 20)
+#define ALIGN_DEFAULT	4096u
+
+/* Where there are no nameless files: one that loses its name at once. */
+static int open_unlinked(const char *dir)
+{
+	char path[4096];
+	int fd;
+
+	if ((size_t)snprintf(path, sizeof(path), "%s/oltp-cold-XXXXXX", dir) >= sizeof(path))
+		return -ENAMETOOLONG;
+	fd = mkostemp(path, O_CLOEXEC | O_DIRECT);
+	if (fd < 0)
+		return -errno;
+	unlink(path);
+	return fd;
+}
+
+static uint32_t direct_align(int fd)
+{
+	struct statx stx;
+
+	if (statx(fd, "", AT_EMPTY_PATH, STATX_DIOALIGN, &stx) ||
+	    !(stx.stx_mask & STATX_DIOALIGN) || !stx.stx_dio_offset_align)
+		return ALIGN_DEFAULT;
+	return stx.stx_dio_offset_align > stx.stx_dio_mem_align ? stx.stx_dio_offset_align :
+								  stx.stx_dio_mem_align;
+}
+
+static int file_open(struct cold_file *file, const char *dir, uint64_t bytes_max)
+{
+	int fd = open(dir, O_TMPFILE | O_RDWR | O_CLOEXEC | O_DIRECT, 0600);
+
+	if (fd < 0)
+		fd = errno == EOPNOTSUPP || errno == EISDIR ? open_unlinked(dir) : -errno;
+	if (fd < 0)
+		return fd;
+	*file = (struct cold_file){ .fd = fd, .align = direct_align(fd), .bytes_max = bytes_max };
+	return 0;
+}
+
+static int grow(struct cold_file *file)
+{
+	uint64_t bytes = GROW_BYTES;
+
+	if (file->bytes_max && file->bytes_max - file->bytes < bytes)
+		bytes = (file->bytes_max - file->bytes) & ~(COLD_EXTENT_BYTES - 1ull);
+	/* On a disk that is nearly full, less may still fit. */
+	for (; bytes >= COLD_EXTENT_BYTES; bytes /= 2) {
+		if (!fallocate(file->fd, 0, (off_t)file->bytes, (off_t)bytes)) {
+			file->bytes += bytes & ~(COLD_EXTENT_BYTES - 1ull);
+			return 0;
+		}
+		if (errno == EOPNOTSUPP &&
+		    !ftruncate(file->fd, (off_t)(file->bytes + bytes))) {
+			file->bytes += bytes & ~(COLD_EXTENT_BYTES - 1ull);
+			return 0;
+		}
+		if (errno != ENOSPC && errno != EDQUOT && errno != EFBIG)
+			return -errno;
+	}
+	return -ENOSPC;
+}
+
+/* By at least one extent. Errors: -ENOSPC and those of fallocate(2). */
+static int file_grow(struct cold_file *file)
+{
+	int rc = grow(file);
+
+	file->is_full = rc != 0;
+	return rc;
+}
+
+/* As many as there is room for, as far as is known: nobody asks a disk before it is full. */
+static uint64_t file_extents_max(const struct cold_file *file)
+{
+	if (file->is_full)
+		return file->bytes / COLD_EXTENT_BYTES;
+	return (file->bytes_max ?: UINT64_MAX) / COLD_EXTENT_BYTES;
+}
 
 int cold_create(struct oltp_engine *engine, const char *dir, uint64_t bytes_max,
 		struct cold **ret_cold)
@@ -24,7 +109,7 @@ int cold_create(struct oltp_engine *engine, const char *dir, uint64_t bytes_max,
 	if (!cold)
 		return -ENOMEM;
 	cold->engine = engine;
-	rc = cold_file_open(&cold->file, dir, bytes_max);
+	rc = file_open(&cold->file, dir, bytes_max);
 	if (rc) {
 		free(cold);
 		return rc;
@@ -55,7 +140,7 @@ void cold_destroy(struct cold *cold)
 			block_books_free(&leaf->blocks[b]);
 		free(leaf);
 	}
-	cold_file_close(&cold->file);
+	close(cold->file.fd);
 	pthread_mutex_destroy(&cold->lock);
 	free(cold);
 }
@@ -129,7 +214,7 @@ static int number_new(struct cold *cold, struct cold_block **ret_block)
 	if (cold->n_numbers == (uint64_t)COLD_LEAVES * COLD_LEAF_BLOCKS)
 		return -ENOSPC;
 	if ((cold->n_numbers + 1) * COLD_EXTENT_BYTES > cold->file.bytes) {
-		int rc = cold_file_grow(&cold->file);
+		int rc = file_grow(&cold->file);
 
 		if (rc)
 			return rc;
@@ -251,7 +336,7 @@ void cold_extents_count(struct cold *cold, uint64_t *ret_numbers, uint64_t *ret_
 	pthread_mutex_lock(&cold->lock);
 	*ret_numbers = cold->n_numbers;
 	*ret_used = cold->n_used;
-	*ret_left = cold_file_extents_max(&cold->file);
+	*ret_left = file_extents_max(&cold->file);
 	used = cold->n_used + cold->n_reserve;
 	*ret_left -= used < *ret_left ? used : *ret_left;
 	pthread_mutex_unlock(&cold->lock);

@@ -36,11 +36,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "cold_file.h"
 #include "oltp-engine/src/index/index.h"
 #include "oltp-engine/src/io/io_queue.h"
 #include "reread.h"
 
+#define COLD_EXTENT_BYTES	(256u << 10)
 #define COLD_SLOT_BITS		12u
 #define COLD_SLOTS_MAX		(1u << COLD_SLOT_BITS)
 #define COLD_LEAF_BLOCKS	1024u
@@ -78,6 +78,15 @@ struct cold_counters {
 	_Atomic uint64_t evicted_records, evicted_bytes, merged_records, merged_bytes;
 	_Atomic uint64_t compacted_records;
 	_Atomic uint64_t read_cpu_ns;	/* of workers, for all their reads */
+};
+
+/* The file that cold records are in: nameless, for direct I/O, of extents of one size. */
+struct cold_file {
+	int fd;
+	uint32_t align;		/* of offsets, lengths and buffers: a power of two */
+	uint64_t bytes;		/* allocated */
+	uint64_t bytes_max;	/* 0: no bound */
+	bool is_full;		/* the last time that it should have grown, it could not */
 };
 
 struct cold {
@@ -174,5 +183,13 @@ void cold_record_seal(const struct cold_block *block, uint32_t slot, uint8_t *bu
 
 /* Its bytes, or NULL: they are not what was written. at: where the record begins. */
 const void *cold_record_check(const struct cold_block *block, uint32_t slot, const uint8_t *at);
+
+/*
+ * As oltp_table_scan. pause (NULL: none) is called again and again in between, with no record
+ * locked and no epoch announced: for what takes long. Non-zero ends the walk, as with fn.
+ */
+int table_scan(struct oltp_table *table,
+	       int (*fn)(void *ctx, uint64_t key, const void *record), int (*pause)(void *ctx),
+	       void *ctx);
 
 #endif

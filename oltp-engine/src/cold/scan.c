@@ -10,7 +10,6 @@
 
 #include "cold.h"
 #include "oltp-engine/src/txn/engine.h"
-#include "scan.h"
 
 #define READS		64u
 #define SPINS_PER_YIELD	64u

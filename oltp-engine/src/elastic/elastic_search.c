@@ -37,6 +37,98 @@
 #define PROBE_MAX_NS	(60000 * MS)
 #define BLIND_FIRST_NS	(30000 * MS)
 #define BLIND_MAX_NS	(600000 * MS)
+/* Left out of a series at either end: one part in so many. */
+#define TRIM		4u
+/* Single transactions are too few to trim: slices with so many, on average, are not. */
+#define COMMITS_ENOUGH	25u
+
+/* How many slices are left out at either end. */
+static uint32_t n_trimmed(const struct series *series)
+{
+	return series->committed < (uint64_t)COMMITS_ENOUGH * series->n ? 0 : series->n / TRIM;
+}
+
+/* Transactions per second; 0 if it is empty. */
+static double series_rate(const struct series *series)
+{
+	uint32_t cut = n_trimmed(series), n = series->n - 2 * cut;
+	double sum = 0;
+
+	for (uint32_t i = 0; i < n; i++)
+		sum += series->rates[cut + i];
+	return n ? sum / n : 0;
+}
+
+/* Variance of the mean of n values. */
+static double variance_of_mean(uint32_t n, double sum, double squares)
+{
+	double variance;
+
+	if (n < 2)
+		return 0;
+	variance = (squares - sum * sum / n) / (n - 1);
+	return variance > 0 ? variance / n : 0;
+}
+
+/*
+ * Of what series_rate returns, as far as it follows from the differences between slices. What was
+ * cut off counts as the last value that was not (winsorized).
+ */
+static double series_rate_variance(const struct series *series)
+{
+	uint32_t cut = n_trimmed(series), n = series->n;
+	double sum = 0, squares = 0, kept;
+
+	for (uint32_t i = 0; i < n; i++) {
+		uint32_t at = i < cut ? cut : i >= n - cut ? n - cut - 1 : i;
+
+		sum += series->rates[at];
+		squares += series->rates[at] * series->rates[at];
+	}
+	kept = n ? (double)(n - 2 * cut) / n : 1;
+	return variance_of_mean(n, sum, squares) / (kept * kept);
+}
+
+static double series_waste(const struct series *series)
+{
+	return series->n ? series->waste / series->n : 0;
+}
+
+static double series_waste_variance(const struct series *series)
+{
+	return variance_of_mean(series->n, series->waste, series->waste_squares);
+}
+
+static void series_insert(struct series *series, double rate)
+{
+	uint32_t at = series->n++;
+
+	for (; at && series->rates[at - 1] > rate; at--)
+		series->rates[at] = series->rates[at - 1];
+	series->rates[at] = rate;
+}
+
+/*
+ * The series has room. waste: share of time; a stall is counted when it ends, and may have begun
+ * slices ago.
+ */
+static void series_add(struct series *series, double seconds, uint64_t committed, double waste)
+{
+	series_insert(series, (double)committed / seconds);
+	series->committed += committed;
+	series->waste += waste;
+	series->waste_squares += waste * waste;
+}
+
+/* Adds the slices of `more`; both together are at most SERIES_SLICES. */
+static void series_merge(struct series *series, const struct series *more)
+{
+	for (uint32_t i = 0; i < more->n; i++)
+		series_insert(series, more->rates[i]);
+	series->committed += more->committed;
+	series->waste += more->waste;
+	series->waste_squares += more->waste_squares;
+}
 
 void search_init(struct search *s, uint64_t now_ns)
 {

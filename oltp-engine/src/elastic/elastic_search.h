@@ -34,7 +34,19 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "elastic_series.h"
+#define SERIES_SLICES	40u
+
+/*
+ * Throughput and waste of slices of time with one number of CPUs; zero is an empty one. Of the
+ * slices the best and the worst quarter are left out: a machine, or the holder of a lock, that
+ * stands still for some of them says nothing of the number of CPUs.
+ */
+struct series {
+	uint32_t n;
+	uint64_t committed;
+	double rates[SERIES_SLICES];	/* committed transactions per second, ascending */
+	double waste, waste_squares;	/* of the share of the workers' time */
+};
 
 struct search_facts {
 	uint64_t now_ns;

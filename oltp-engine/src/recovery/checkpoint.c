@@ -12,7 +12,7 @@
 #include "checkpoint_pace.h"
 #include "oltp-engine/src/base/clock.h"
 #include "oltp-engine/src/cold/cold.h"
-#include "oltp-engine/src/cold/scan.h"
+#include "oltp-engine/src/cold/cold.h"
 #include "oltp-engine/src/log/log.h"
 #include "oltp-engine/src/txn/engine.h"
 #include "restore.h"

@@ -13,7 +13,7 @@
 
 #include "log_rig.h"
 #include "oltp-engine/src/txn/engine.h"
-#include "oltp-engine/src/pool/worker_acks.h"
+#include "oltp-engine/src/pool/worker_pool.h"
 
 #define KEYS		12u
 #define THREADS		4u
