@@ -46,6 +46,11 @@ int log_ops_next(struct log_cursor *cursor, const struct log_op **ret_op);
 void log_spans_begin(struct log_cursor *cursor, const struct log_op *op);
 int log_spans_next(struct log_cursor *cursor, const struct log_span **ret_span);
 
+static inline bool log_span_fits(const struct log_span *span, uint32_t record_bytes)
+{
+	return span->offset <= record_bytes && span->bytes <= record_bytes - span->offset;
+}
+
 static inline const void *log_span_data(const struct log_span *span)
 {
 	return span + 1;

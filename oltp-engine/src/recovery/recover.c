@@ -81,12 +81,12 @@ static int sink_put(void *ctx, struct oltp_table *table, uint64_t key, const voi
 	return redo_put(&r->redo, table, key, row);
 }
 
-static int sink_update(void *ctx, struct oltp_table *table, uint64_t key, const uint8_t *spans,
-		       uint32_t n_spans, size_t bytes)
+static int sink_update(void *ctx, struct oltp_table *table, uint64_t key,
+		       struct log_cursor spans)
 {
 	struct recovery *r = ctx;
 
-	return redo_update(&r->redo, table, key, spans, n_spans, bytes);
+	return redo_update(&r->redo, table, key, spans);
 }
 
 static int sink_remove(void *ctx, struct oltp_table *table, uint64_t key)

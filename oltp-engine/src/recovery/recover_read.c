@@ -23,7 +23,7 @@ struct segment {
 	uint64_t from, to;
 };
 
-void recover_log_finish(struct recover_log *log)
+static void recover_log_finish(struct recover_log *log)
 {
 	free(log->buffer);
 	log->buffer = NULL;
@@ -183,9 +183,13 @@ static int read_groups(struct recover_log *log, struct segment *segment, uint64_
 	return look_for_hole(log, segment, offset, log->next_group);
 }
 
-int recover_log_look(struct recover_log *log, uint64_t number,
-		     struct log_segment_header *ret_header, bool *ret_is_good,
-		     uint64_t *ret_bytes)
+/*
+ * The header; *ret_is_good: it is one, of this database and this segment. Also *ret_bytes of the
+ * file. Errors: those of files, -ENOMEM.
+ */
+static int recover_log_look(struct recover_log *log, uint64_t number,
+			    struct log_segment_header *ret_header, bool *ret_is_good,
+			    uint64_t *ret_bytes)
 {
 	struct segment segment;
 	const uint8_t *at;
@@ -210,7 +214,12 @@ int recover_log_look(struct recover_log *log, uint64_t number,
 	return rc;
 }
 
-int recover_log_read(struct recover_log *log, uint64_t number, uint64_t end_group)
+/*
+ * Hands on the groups of a good segment, up to the one before end_group (UINT64_MAX: it is the
+ * last). What was read is then on disk, so that it is there the next time as well. Errors: those of
+ * fn; -EUCLEAN with has_hole; those of files, -ENOMEM.
+ */
+static int recover_log_read(struct recover_log *log, uint64_t number, uint64_t end_group)
 {
 	struct segment segment;
 	int rc;
@@ -226,7 +235,8 @@ int recover_log_read(struct recover_log *log, uint64_t number, uint64_t end_grou
 	return rc;
 }
 
-int recover_log_probe(struct recover_log *log, uint64_t number)
+/* One without a good header behind the last: nothing after next_group may be in it. Errors: so. */
+static int recover_log_probe(struct recover_log *log, uint64_t number)
 {
 	struct segment segment;
 	int rc;
@@ -380,22 +390,22 @@ int recover_read_checkpoint(struct recover_read *r)
 
 static int redo_op(struct recover_read *r, const struct log_op *op)
 {
+	const struct log_span *span;
 	struct oltp_table *table;
-	const struct log_span *span = (const struct log_span *)(op + 1);
-	size_t bytes = op->bytes - sizeof(*op);
+	struct log_cursor spans;
 
 	if (op->table >= tables_count(r->engine))
 		return -EUCLEAN;
 	table = r->engine->tables[op->table];
+	log_spans_begin(&spans, op);
 	switch (op->kind) {
 	case LOG_OP_PUT:
-		if (bytes < sizeof(*span) || span->offset || span->bytes != table->record_bytes ||
-		    bytes - sizeof(*span) < span->bytes)
+		if (log_spans_next(&spans, &span) <= 0 || span->offset ||
+		    span->bytes != table->record_bytes)
 			return -EUCLEAN;
 		return r->sink->put(r->ctx, table, op->key, log_span_data(span));
 	case LOG_OP_UPDATE:
-		return r->sink->update(r->ctx, table, op->key, (const uint8_t *)span, op->n_spans,
-				       bytes);
+		return r->sink->update(r->ctx, table, op->key, spans);
 	case LOG_OP_DELETE:
 		return r->sink->remove(r->ctx, table, op->key);
 	}

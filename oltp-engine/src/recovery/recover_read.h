@@ -19,7 +19,7 @@
 #include "checkpoint_file.h"
 #include "oltp-engine/src/io/io_files.h"
 #include "oltp-engine/src/log/log.h"
-#include "oltp-engine/src/log/log_format.h"
+#include "oltp-engine/src/log/log_decode.h"
 #include "oltp.h"
 #include "recover_plan.h"
 
@@ -45,33 +45,12 @@ struct recover_log {
 	size_t room;
 };
 
-void recover_log_finish(struct recover_log *log);
-
-/*
- * The header; *ret_is_good: it is one, of this database and this segment. Also *ret_bytes of the
- * file. Errors: those of files, -ENOMEM.
- */
-int recover_log_look(struct recover_log *log, uint64_t segment,
-		     struct log_segment_header *ret_header, bool *ret_is_good,
-		     uint64_t *ret_bytes);
-
-/*
- * Hands on the groups of a good segment, up to the one before end_group (UINT64_MAX: it is the
- * last). What was read is then on disk, so that it is there the next time as well. Errors: those of
- * fn; -EUCLEAN with has_hole; those of files, -ENOMEM.
- */
-int recover_log_read(struct recover_log *log, uint64_t segment, uint64_t end_group);
-
-/* One without a good header behind the last: nothing after next_group may be in it. Errors: so. */
-int recover_log_probe(struct recover_log *log, uint64_t segment);
-
 /* Non-zero of any ends the reading and is returned. What they are given stays until flush. */
 struct recover_sink {
 	/* The row is there, and as here. */
 	int (*put)(void *ctx, struct oltp_table *table, uint64_t key, const void *row);
-	/* Bytes of the row: spans as redo_update has them. */
-	int (*update)(void *ctx, struct oltp_table *table, uint64_t key, const uint8_t *spans,
-		      uint32_t n_spans, size_t bytes);
+	/* Bytes of the row. */
+	int (*update)(void *ctx, struct oltp_table *table, uint64_t key, struct log_cursor spans);
 	int (*remove)(void *ctx, struct oltp_table *table, uint64_t key);
 	/* After each block of the checkpoint and each group of the log; it is counted by now. */
 	int (*flush)(void *ctx);

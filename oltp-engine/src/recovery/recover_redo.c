@@ -391,36 +391,27 @@ static int update_part(struct redo *redo, struct oltp_table *table, uint64_t key
 	return flush_of_keys(redo, op);
 }
 
-int redo_update(struct redo *redo, struct oltp_table *table, uint64_t key, const uint8_t *at,
-		uint32_t n_spans, size_t bytes)
+int redo_update(struct redo *redo, struct oltp_table *table, uint64_t key, struct log_cursor from)
 {
 	struct redo_span spans[REDO_SPANS];
+	const struct log_span *span;
 	uint32_t n = 0;
-	int rc = 0;
+	int rc;
 
-	for (uint32_t i = 0; !rc && i < n_spans; i++) {
-		struct redo_span *span = &spans[n++];
-		size_t padded;
-
-		if (bytes < 2 * sizeof(uint32_t))
+	while ((rc = log_spans_next(&from, &span)) > 0) {
+		if (!log_span_fits(span, table->record_bytes))
 			return -EUCLEAN;
-		memcpy(&span->offset, at, sizeof(uint32_t));
-		memcpy(&span->bytes, at + sizeof(uint32_t), sizeof(uint32_t));
-		span->data = at + 2 * sizeof(uint32_t);
-		at += 2 * sizeof(uint32_t);
-		bytes -= 2 * sizeof(uint32_t);
-		padded = ((size_t)span->bytes + 7) & ~(size_t)7;
-		if (padded > bytes || span->offset > table->record_bytes ||
-		    span->bytes > table->record_bytes - span->offset)
-			return -EUCLEAN;
-		at += padded;
-		bytes -= padded;
-		if (n == REDO_SPANS) {
-			rc = update_part(redo, table, key, spans, n);
-			n = 0;
-		}
+		spans[n++] = (struct redo_span){ span->offset, span->bytes, log_span_data(span) };
+		if (n < REDO_SPANS)
+			continue;
+		rc = update_part(redo, table, key, spans, n);
+		if (rc)
+			return rc;
+		n = 0;
 	}
-	return rc || !n ? rc : update_part(redo, table, key, spans, n);
+	if (rc)
+		return -EUCLEAN;
+	return n ? update_part(redo, table, key, spans, n) : 0;
 }
 
 #define ROOM_FIRST	64u

@@ -29,6 +29,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "oltp-engine/src/log/log_decode.h"
 #include "oltp.h"
 
 /* A set of (table, key), for what recovery has to remember. */
@@ -108,9 +109,8 @@ void redo_finish(struct redo *redo);
 int redo_put(struct redo *redo, struct oltp_table *table, uint64_t key, const void *row);
 int redo_delete(struct redo *redo, struct oltp_table *table, uint64_t key);
 
-/* spans: n_spans of {u32 offset, u32 bytes, data padded to 8 bytes}, within bytes in all. */
-int redo_update(struct redo *redo, struct oltp_table *table, uint64_t key, const uint8_t *spans,
-		uint32_t n_spans, size_t bytes);
+/* spans: see log_spans_begin. */
+int redo_update(struct redo *redo, struct oltp_table *table, uint64_t key, struct log_cursor spans);
 
 /* Errors: as above. */
 int redo_flush(struct redo *redo);

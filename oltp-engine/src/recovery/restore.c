@@ -7,7 +7,6 @@
 
 #include "oltp-engine/src/base/clock.h"
 #include "oltp-engine/src/log/log.h"
-#include "oltp-engine/src/log/log_format.h"
 #include "oltp-engine/src/txn/engine.h"
 #include "oltp-engine/src/txn/revoked.h"
 #include "oltp-engine/src/txn/txn.h"
@@ -105,40 +104,29 @@ static int rows_put(struct restore_rows *rows, struct oltp_table *table, uint64_
 }
 
 /* Looks at all spans, whether the row is there (data) or not (NULL). */
-static int set_spans(const struct oltp_table *table, uint8_t *data, const uint8_t *at,
-		     uint32_t n_spans, size_t bytes)
+static int set_spans(const struct oltp_table *table, uint8_t *data, struct log_cursor spans)
 {
-	for (uint32_t i = 0; i < n_spans; i++) {
-		struct log_span span;
-		size_t padded;
+	const struct log_span *span;
+	int rc;
 
-		if (bytes < sizeof(span))
-			return -EUCLEAN;
-		memcpy(&span, at, sizeof(span));
-		at += sizeof(span);
-		bytes -= sizeof(span);
-		padded = ((size_t)span.bytes + LOG_ENTRY_ALIGN - 1) &
-			 ~(size_t)(LOG_ENTRY_ALIGN - 1);
-		if (padded > bytes || span.offset > table->record_bytes ||
-		    span.bytes > table->record_bytes - span.offset)
+	while ((rc = log_spans_next(&spans, &span)) > 0) {
+		if (!log_span_fits(span, table->record_bytes))
 			return -EUCLEAN;
 		if (data)
-			memcpy(data + span.offset, at, span.bytes);
-		at += padded;
-		bytes -= padded;
+			memcpy(data + span->offset, log_span_data(span), span->bytes);
 	}
-	return 0;
+	return rc ? -EUCLEAN : 0;
 }
 
 static int rows_update(struct restore_rows *rows, struct oltp_table *table, uint64_t key,
-		       const uint8_t *spans, uint32_t n_spans, size_t bytes)
+		       struct log_cursor spans)
 {
 	struct restore_row *row = row_of(rows, table, key);
 
 	if (!row)
 		return -ENOMEM;
 	row->is_missing |= !row->data;
-	return set_spans(table, row->data, spans, n_spans, bytes);
+	return set_spans(table, row->data, spans);
 }
 
 static int rows_remove(struct restore_rows *rows, struct oltp_table *table, uint64_t key)
@@ -284,13 +272,13 @@ static int sink_put(void *ctx, struct oltp_table *table, uint64_t key, const voi
 	return rc > 0 ? rows_put(&r->rows, table, key, row) : rc;
 }
 
-static int sink_update(void *ctx, struct oltp_table *table, uint64_t key, const uint8_t *spans,
-		       uint32_t n_spans, size_t bytes)
+static int sink_update(void *ctx, struct oltp_table *table, uint64_t key,
+		       struct log_cursor spans)
 {
 	struct restore *r = ctx;
 	int rc = look(r, table, key);
 
-	return rc > 0 ? rows_update(&r->rows, table, key, spans, n_spans, bytes) : rc;
+	return rc > 0 ? rows_update(&r->rows, table, key, spans) : rc;
 }
 
 static int sink_remove(void *ctx, struct oltp_table *table, uint64_t key)

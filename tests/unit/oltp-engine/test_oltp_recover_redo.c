@@ -33,7 +33,7 @@ struct model_op {
 	struct ordered_row row;
 	/* As in the log. */
 	uint32_t n_spans;
-	uint8_t spans[2 * SPAN_BYTES];
+	_Alignas(8) uint8_t spans[2 * SPAN_BYTES];
 };
 
 struct history {
@@ -63,6 +63,11 @@ static uint64_t free_number(const struct model_row *rows, uint64_t but)
 		if (!is_taken)
 			return number;
 	}
+}
+
+static struct log_cursor spans_of(const uint8_t *at, uint32_t n, size_t bytes)
+{
+	return (struct log_cursor){ .at = at, .end = at + bytes, .left = n };
 }
 
 /* Up to eight bytes of the value, which no index is made of. */
@@ -119,8 +124,8 @@ static int redo_op(struct redo *redo, struct oltp_table *table, const struct mod
 	case REDO_DELETE:
 		return redo_delete(redo, table, op->key);
 	case REDO_UPDATE:
-		return redo_update(redo, table, op->key, op->spans, op->n_spans,
-				   op->n_spans * SPAN_BYTES);
+		return redo_update(redo, table, op->key,
+				   spans_of(op->spans, op->n_spans, op->n_spans * SPAN_BYTES));
 	}
 	return -EINVAL;
 }
@@ -281,7 +286,7 @@ static void test_new_index_over_changed_bytes(void **state)
 	const uint64_t group = 77;
 	const struct ordered_row before = { 1, 2, 3 };
 	const struct oltp_range at = { .from = group, .to = group };
-	uint8_t spans[SPAN_BYTES];
+	_Alignas(8) uint8_t spans[SPAN_BYTES];
 	static struct ordered_seen seen;
 	struct ordered_rig rig;
 	struct redo redo;
@@ -293,7 +298,8 @@ static void test_new_index_over_changed_bytes(void **state)
 	assert_int_equal(redo_put(&redo, rig.table, 5, &before), 0);
 	/* Twice: the second time nothing changes. */
 	for (int i = 0; i < 2; i++)
-		assert_int_equal(redo_update(&redo, rig.table, 5, spans, 1, sizeof(spans)), 0);
+		assert_int_equal(redo_update(&redo, rig.table, 5,
+					     spans_of(spans, 1, sizeof(spans))), 0);
 	assert_int_equal(redo_flush(&redo), 0);
 	redo_finish(&redo);
 	assert_int_equal(oltp_txn_begin(rig.w), OLTP_OK);
@@ -313,7 +319,7 @@ static void test_spans_that_do_not_fit(void **state)
 	const struct log_span bad[] = {
 		{ 25, 1 }, { 24, 1 }, { 0, 25 }, { 1, UINT32_MAX }, { UINT32_MAX, 2 }, { 0, 9 },
 	};
-	uint8_t spans[SPAN_BYTES] = { 0 };
+	_Alignas(8) uint8_t spans[SPAN_BYTES] = { 0 };
 	struct ordered_rig rig;
 	struct redo redo;
 
@@ -322,12 +328,13 @@ static void test_spans_that_do_not_fit(void **state)
 	assert_int_equal(redo_put(&redo, rig.table, 5, &row), 0);
 	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
 		memcpy(spans, &bad[i], sizeof(bad[i]));
-		assert_int_equal(redo_update(&redo, rig.table, 5, spans, 1, sizeof(spans)),
-				 -EUCLEAN);
+		assert_int_equal(redo_update(&redo, rig.table, 5,
+					     spans_of(spans, 1, sizeof(spans))), -EUCLEAN);
 	}
 	/* The second one is not there. */
 	memcpy(spans, &(struct log_span){ 16, 8 }, sizeof(struct log_span));
-	assert_int_equal(redo_update(&redo, rig.table, 5, spans, 2, sizeof(spans)), -EUCLEAN);
+	assert_int_equal(redo_update(&redo, rig.table, 5, spans_of(spans, 2, sizeof(spans))),
+			 -EUCLEAN);
 	assert_int_equal(redo_flush(&redo), 0);
 	redo_finish(&redo);
 	ordered_rig_close(&rig);
@@ -339,7 +346,7 @@ static void test_little_memory(void **state)
 	(void)state;
 	const uint64_t n = 4 * 2 * RIG_PER_BLOCK;
 	static uint64_t counters[4 * 2 * RIG_PER_BLOCK];
-	uint8_t record[2][sizeof(struct log_span) + RIG_RECORD_BYTES];
+	_Alignas(8) uint8_t record[2][sizeof(struct log_span) + RIG_RECORD_BYTES];
 	static uint8_t rows[REDO_BATCH][RIG_RECORD_BYTES];
 	uint64_t missing_key;
 	uint32_t table;
@@ -362,7 +369,8 @@ static void test_little_memory(void **state)
 		counters[key]++;
 		memcpy(at, &(struct log_span){ 0, RIG_RECORD_BYTES }, sizeof(struct log_span));
 		rig_fill_record(at + sizeof(struct log_span), key, counters[key]);
-		assert_int_equal(redo_update(&redo, rig.table, key, at, 1, sizeof(record[0])), 0);
+		assert_int_equal(redo_update(&redo, rig.table, key,
+					     spans_of(at, 1, sizeof(record[0]))), 0);
 		if (i % 2)
 			assert_int_equal(redo_flush(&redo), 0);
 	}
