@@ -16,22 +16,24 @@
 #define CATALOG_NEW	LOG_CATALOG_NAME ".tmp"
 #define FILE_MODE	0600
 
-int log_path(const struct log *log, const char *name, char *ret_path)
+/* A path in the folder; -ENAMETOOLONG. ret_path: PATH_MAX bytes. */
+static int path_join(const struct log *log, const char *name, char *ret_path)
 {
 	int n = snprintf(ret_path, PATH_MAX, "%s/%s", log->dir, name);
 
 	return n < 0 || n >= PATH_MAX ? -ENAMETOOLONG : 0;
 }
 
-int log_path_of(const struct log *log, const char *format, uint64_t number, char *ret_path)
+static int path_of(const struct log *log, const char *format, uint64_t number, char *ret_path)
 {
 	char name[64];
 
 	snprintf(name, sizeof(name), format, (unsigned long long)number);
-	return log_path(log, name, ret_path);
+	return path_join(log, name, ret_path);
 }
 
-int log_open_direct(const struct log *log, const char *path, int flags)
+/* Opens with O_DIRECT if the folder has that. Returns the descriptor or -errno. */
+static int open_direct(const struct log *log, const char *path, int flags)
 {
 	return log->io.ops->open(log->io.ctx, path,
 				 flags | O_CLOEXEC | (log->has_direct ? O_DIRECT : 0), FILE_MODE);
@@ -45,7 +47,7 @@ static int catalog_read(struct log *log)
 	ssize_t n;
 	int rc, fd;
 
-	rc = log_path(log, LOG_CATALOG_NAME, path);
+	rc = path_join(log, LOG_CATALOG_NAME, path);
 	if (rc)
 		return rc;
 	fd = log->io.ops->open(log->io.ctx, path, O_RDONLY | O_CLOEXEC, 0);
@@ -66,11 +68,11 @@ static int probe_direct(struct log *log)
 	char path[PATH_MAX];
 	int rc, fd;
 
-	rc = log_path(log, CATALOG_NEW, path);
+	rc = path_join(log, CATALOG_NEW, path);
 	if (rc)
 		return rc;
 	log->has_direct = true;
-	fd = log_open_direct(log, path, O_RDWR | O_CREAT | O_TRUNC);
+	fd = open_direct(log, path, O_RDWR | O_CREAT | O_TRUNC);
 	log->has_direct = fd != -EINVAL && fd != -EOPNOTSUPP;
 	if (fd < 0)
 		return log->has_direct ? fd : 0;
@@ -108,7 +110,7 @@ int log_catalog_write(struct log *log, const struct log_catalog *catalog)
 	memcpy(copy.magic, LOG_CATALOG_MAGIC, LOG_MAGIC_BYTES);
 	copy.version = LOG_FORMAT_VERSION;
 	copy.crc32c = log_catalog_crc(&copy);
-	rc = log_path(log, LOG_CATALOG_NAME, path) ?: log_path(log, CATALOG_NEW, new_path);
+	rc = path_join(log, LOG_CATALOG_NAME, path) ?: path_join(log, CATALOG_NEW, new_path);
 	if (rc)
 		return rc;
 	fd = io->ops->open(io->ctx, new_path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, FILE_MODE);
@@ -198,7 +200,8 @@ int log_segments_list(const struct log *log, uint64_t **ret_numbers, uint32_t *r
 	return list(log, LOG_SEGMENT_NAME, ret_numbers, ret_n);
 }
 
-int log_spares_remove(struct log *log)
+/* Removes segments that were to be used again. Errors: those of files. */
+static int spares_remove(struct log *log)
 {
 	uint64_t *numbers;
 	char path[PATH_MAX];
@@ -209,7 +212,7 @@ int log_spares_remove(struct log *log)
 	if (rc)
 		return rc;
 	for (uint32_t i = 0; !rc && i < n; i++) {
-		rc = log_path_of(log, LOG_SPARE_NAME, numbers[i], path);
+		rc = path_of(log, LOG_SPARE_NAME, numbers[i], path);
 		if (!rc)
 			rc = log->io.ops->unlink(log->io.ctx, path);
 	}
@@ -279,7 +282,7 @@ int log_segments_begin(struct log *log, uint64_t number, const uint64_t *numbers
 	struct log_segments *segments = &log->segments;
 	int rc;
 
-	rc = log_spares_remove(log);
+	rc = spares_remove(log);
 	if (rc)
 		return rc;
 	pthread_mutex_lock(&segments->lock);
@@ -301,7 +304,7 @@ static int spare_use(struct log *log, const char *path)
 
 	pthread_mutex_lock(&segments->lock);
 	if (segments->n_spares) {
-		rc = log_path_of(log, LOG_SPARE_NAME, segments->spares[segments->n_spares - 1],
+		rc = path_of(log, LOG_SPARE_NAME, segments->spares[segments->n_spares - 1],
 				 spare);
 		if (!rc)
 			rc = log->io.ops->rename(log->io.ctx, spare, path);
@@ -309,7 +312,7 @@ static int spare_use(struct log *log, const char *path)
 			segments->n_spares--;
 	}
 	pthread_mutex_unlock(&segments->lock);
-	return rc ?: log_open_direct(log, path, O_RDWR);
+	return rc ?: open_direct(log, path, O_RDWR);
 }
 
 /* Of so many bytes at least. */
@@ -331,12 +334,12 @@ static int next_make(struct log *log)
 	char path[PATH_MAX];
 	int rc, fd;
 
-	rc = log_path_of(log, LOG_SEGMENT_NAME, segments->next_number, path);
+	rc = path_of(log, LOG_SEGMENT_NAME, segments->next_number, path);
 	if (rc)
 		return rc;
 	fd = spare_use(log, path);
 	if (fd == -ENOENT) {
-		fd = log_open_direct(log, path, O_RDWR | O_CREAT | O_EXCL);
+		fd = open_direct(log, path, O_RDWR | O_CREAT | O_EXCL);
 		if (fd < 0)
 			return fd;
 		segments->next_fd = fd;
@@ -520,14 +523,14 @@ static int segment_drop(struct log *log, const struct log_segment *segment)
 	char from[PATH_MAX], to[PATH_MAX];
 	int rc;
 
-	rc = log_path_of(log, LOG_SEGMENT_NAME, segment->number, from);
+	rc = path_of(log, LOG_SEGMENT_NAME, segment->number, from);
 	if (rc)
 		return rc;
 	if (!segment->is_standard || segments->n_spares >= segments->spares_max) {
 		rc = log->io.ops->unlink(log->io.ctx, from);
 		return rc == -ENOENT ? 0 : rc;
 	}
-	rc = log_path_of(log, LOG_SPARE_NAME, segments->spare_number, to);
+	rc = path_of(log, LOG_SPARE_NAME, segments->spare_number, to);
 	if (!rc)
 		rc = log->io.ops->rename(log->io.ctx, from, to);
 	if (!rc)

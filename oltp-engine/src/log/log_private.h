@@ -224,10 +224,6 @@ void log_chunks_release(struct log *log, struct log_chunk_list *list);
 bool log_buffer_is_empty(const struct log_buffer *buffer);
 void log_buffer_free(struct log_buffer *buffer);
 
-/* Room for so many bytes at least; besides room and data nothing is set. NULL: out of memory. */
-struct log_chunk *log_chunk_make(struct log *log, uint32_t bytes);
-void log_chunk_drop(struct log *log, struct log_chunk *chunk);
-
 /* All chunks were dropped. */
 void log_chunks_finish(struct log *log);
 
@@ -275,15 +271,5 @@ void log_dir_close(struct log *log);
 
 /* Writes the catalogue, and so makes the folder a database's. */
 int log_catalog_write(struct log *log, const struct log_catalog *catalog);
-
-/* A path in the folder; -ENAMETOOLONG. ret_path: PATH_MAX bytes. */
-int log_path(const struct log *log, const char *name, char *ret_path);
-int log_path_of(const struct log *log, const char *format, uint64_t number, char *ret_path);
-
-/* Opens with O_DIRECT if the folder has that. Returns the descriptor or -errno. */
-int log_open_direct(const struct log *log, const char *path, int flags);
-
-/* Removes segments that were to be used again. Errors: those of files. */
-int log_spares_remove(struct log *log);
 
 #endif

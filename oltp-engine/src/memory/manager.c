@@ -152,7 +152,8 @@ static bool fill_block(struct manager *m, struct cold_block *block)
 	return !n_bad && !rc && counter_read(&c->merged_records) != before;
 }
 
-bool manager_fill(struct manager *m)
+/* Reads some cold records back while there is room for them. False: there is nothing to do. */
+static bool fill(struct manager *m)
 {
 	struct cold *cold = m->engine->cold;
 	uint64_t n = cold ? cold->n_numbers : 0;
@@ -332,7 +333,7 @@ static void *manager_main(void *arg)
 		is_busy |= compact(m);
 		if (!is_busy && !is_demanded(m) && clock_now_ns() >= m->disk_retry_ns) {
 			evict_begin(&m->evict);
-			is_busy = may_fill(m) && manager_fill(m);
+			is_busy = may_fill(m) && fill(m);
 		}
 		if (!is_busy)
 			room_wait(&m->engine->room, tick_ns);

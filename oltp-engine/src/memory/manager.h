@@ -50,7 +50,4 @@ double manager_expected(struct manager *manager);
 /* Does memory that nothing is in fill with cold records? Any thread. */
 bool manager_fills(struct manager *manager);
 
-/* Reads some cold records back while there is room for them. False: there is nothing to do. */
-bool manager_fill(struct manager *manager);
-
 #endif

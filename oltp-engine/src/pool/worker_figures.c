@@ -81,16 +81,7 @@ uint64_t acks_take(struct acks *acks, uint64_t durable, uint64_t now_ns, struct 
 	return taken;
 }
 
-void pool_acks_adopt(struct oltp_pool *pool, struct acks *acks)
-{
-	if (!acks)
-		return;
-	acks->next = pool->orphans;
-	pool->orphans = acks;
-	pool_acks_collect(pool);
-}
-
-void pool_acks_collect(struct oltp_pool *pool)
+static void acks_collect(struct oltp_pool *pool)
 {
 	uint64_t durable = oltp_durable_epoch(pool->engine);
 	struct acks **at, *acks;
@@ -110,6 +101,15 @@ void pool_acks_collect(struct oltp_pool *pool)
 			free(acks);
 		}
 	}
+}
+
+void pool_acks_adopt(struct oltp_pool *pool, struct acks *acks)
+{
+	if (!acks)
+		return;
+	acks->next = pool->orphans;
+	pool->orphans = acks;
+	acks_collect(pool);
 }
 
 void oltp_pool_totals(const struct oltp_pool *pool, struct oltp_totals *ret_totals)
@@ -178,7 +178,7 @@ void oltp_pool_sample(struct oltp_pool *pool, uint64_t now_ns, struct oltp_sampl
 	struct oltp_totals totals;
 	double seconds = 0;
 
-	pool_acks_collect(pool);
+	acks_collect(pool);
 	oltp_pool_totals(pool, &totals);
 	for (uint32_t i = 0; i < pool->n_workers; i++)
 		hist_view_add(&hist, &pool->workers[i]->hist);

@@ -140,7 +140,6 @@ void pool_figures_keep(struct oltp_pool *pool, const struct pool_worker *pw,
  * their latency is not. Accepts NULL.
  */
 void pool_acks_adopt(struct oltp_pool *pool, struct acks *acks);
-void pool_acks_collect(struct oltp_pool *pool);
 
 /* pthread entry; arg: struct pool_worker. */
 void *pool_worker_main(void *arg);

@@ -106,7 +106,8 @@ uint64_t storage_demanded(const struct storage *storage, uint32_t node)
 	return memory->held_bytes - memory->limit_bytes;
 }
 
-uint64_t storage_offered(const struct storage *storage, uint32_t node)
+/* What the node's provider would give now. Under the lock. */
+static uint64_t offered_bytes(const struct storage *storage, uint32_t node)
 {
 	const struct node_memory *memory = &storage->nodes[node];
 
@@ -138,7 +139,7 @@ static int provider_add(struct storage *storage, uint32_t node)
 		if (!addr)
 			return -ENOMEM;
 	} else {
-		uint64_t offered = storage_offered(storage, node) & ~(OLTP_MEM_BLOCK_BYTES - 1);
+		uint64_t offered = offered_bytes(storage, node) & ~(OLTP_MEM_BLOCK_BYTES - 1);
 		uint64_t most = grow_bytes(memory);
 
 		if (!offered)
@@ -345,7 +346,7 @@ uint64_t storage_spare_bytes(struct storage *storage)
 	/* What is less than a block at the end of an offer, nobody will ever get. */
 	for (uint32_t node = 0; node < OLTP_NODES_MAX; node++)
 		bytes += storage->nodes[node].unused_bytes +
-			 (storage_offered(storage, node) & ~(OLTP_MEM_BLOCK_BYTES - 1));
+			 (offered_bytes(storage, node) & ~(OLTP_MEM_BLOCK_BYTES - 1));
 	pthread_mutex_unlock(&storage->lock);
 	return bytes;
 }

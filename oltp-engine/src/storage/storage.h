@@ -148,9 +148,8 @@ uint64_t storage_free_slots(const struct oltp_table *table);
 uint64_t storage_used_slots(const struct oltp_table *table);
 uint64_t storage_used_slots_node(const struct oltp_table *table, uint32_t node);
 
-/* What the node's provider wants back, and what it would give, now. Under the lock. */
+/* What the node's provider wants back now. Under the lock. */
 uint64_t storage_demanded(const struct storage *storage, uint32_t node);
-uint64_t storage_offered(const struct storage *storage, uint32_t node);
 
 /* What could be had for records without moving any: unused blocks and offers. */
 uint64_t storage_spare_bytes(struct storage *storage);
