@@ -278,10 +278,7 @@ static void look(struct run *r, uint32_t second)
 	r->ret->cost_usec += s->cost_usec;
 	for (uint32_t i = 0; i < s->num_vcpus; i++)
 		if (s->vcpus[i].core != s->vcpus[i].from)
-			r->queues[i].debt += s->cores[s->vcpus[i].core].node !=
-							     s->cores[s->vcpus[i].from].node ?
-						     (double)s->cfg.far_usec :
-						     (double)s->cfg.move_usec;
+			r->queues[i].debt += (double)s->cfg.move_usec;
 	for (uint32_t m = 0; m < s->num_vms; m++) {
 		struct vm *vm = &r->vms[m];
 

@@ -18,8 +18,6 @@
 bool share_has_vm(const struct ebb_share *s, const struct ebb_share_core *c, uint16_t vm);
 void share_attach(struct ebb_share *s, uint32_t vcpu, uint16_t core);
 void share_detach(struct ebb_share *s, uint32_t vcpu);
-/* The best core of a node for a vCPU of the VM by what is demanded now, or EBB_SHARE_NONE. */
-uint16_t share_coolest(const struct ebb_share *s, uint16_t vm, uint16_t node);
 
 /* Counts how many VMs demand something of the core as it is now. */
 uint16_t share_num_active(const struct ebb_share *s, const struct ebb_share_core *c);

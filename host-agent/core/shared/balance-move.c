@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Which change of places helps a hot core most.  Three kinds are tried: a vCPU goes to another
- * core of its node, two change places, or a whole group goes to another node (if its memory does
- * not bind it to the one where it is).  What counts is the time that is lost: by vCPUs that want
- * more than a core's target in the window to come, if it is as this one was, and by the change
- * itself.  A change is made only if less is lost with it, and each makes the larger of its two
- * cores smaller; so there is an end to it.
+ * Which change of places helps a hot core most.  Two kinds are tried: a vCPU goes to another core
+ * of its node, or two vCPUs change places.  What counts is the time that is lost: by vCPUs that
+ * want more than a core's target in the next window, if that is like the last one, and by the
+ * change itself.  A change is made only if less is lost with it, and each lowers the larger demand
+ * of its two cores; so the changes come to an end.
  */
 #include "core/shared/balance-internal.h"
 
@@ -54,16 +53,15 @@ static bool may_move(const struct ebb_share *s, usec_t now, const struct ebb_sha
 }
 
 /* Of moving one vCPU: more for the first of its VM, so that few VMs are disturbed. */
-static uint64_t move_cost(const struct ebb_share *s, uint32_t vcpu, bool is_far)
+static uint64_t move_cost(const struct ebb_share *s, uint32_t vcpu)
 {
 	const struct ebb_share_vcpu *v = &s->vcpus[vcpu];
 	const struct ebb_share_vm *vm = &s->vms[v->vm];
-	uint64_t cost = is_far ? s->cfg.far_usec : s->cfg.move_usec;
 
 	for (uint32_t i = vm->first; i < vm->first + vm->num_vcpus; i++)
 		if (s->vcpus[i].core != s->vcpus[i].from)
-			return cost;
-	return cost + s->cfg.move_usec;
+			return s->cfg.move_usec;
+	return 2 * s->cfg.move_usec;
 }
 
 /* VMs that demand something of the core, but for one vCPU. */
@@ -116,7 +114,7 @@ static void try_move(struct search *q, uint32_t vcpu, uint16_t active, uint16_t 
 	/* Microseconds for thousandths at the end: of what is the same, the coolest core. */
 	c.cost = lost_among(s, from->demand - demand, active) +
 		 (dest->demand >= s->cfg.active ? lost(s, after) : 0) +
-		 move_cost(s, vcpu, false) + after;
+		 move_cost(s, vcpu) + after;
 	offer(q, &c, q->before + lost(s, dest->demand));
 }
 
@@ -132,7 +130,7 @@ static void try_swap(struct search *q, uint32_t vcpu, uint16_t active, uint16_t 
 	    share_has_vm(s, from, s->vcpus[other].vm) || !is_free(q, other))
 		return;
 	c.cost = lost_among(s, from->demand - gives + gets, active + (gets >= s->cfg.active)) +
-		 lost(s, after) + move_cost(s, vcpu, false) + move_cost(s, other, false) + after;
+		 lost(s, after) + move_cost(s, vcpu) + move_cost(s, other) + after;
 	offer(q, &c, q->before + lost(s, dest->demand));
 }
 
@@ -168,124 +166,6 @@ static void apply(struct ebb_share *s, uint16_t core, const struct change *c)
 	share_attach(s, c->other, core);
 }
 
-/* ---- a group goes to another node ---------------------------------------- */
-
-static uint32_t group_size(const struct ebb_share *s, const struct ebb_share_vm *vm, uint16_t g)
-{
-	uint32_t size = 0;
-
-	for (uint32_t i = vm->first; i < vm->first + vm->num_vcpus; i++)
-		size += s->vcpus[i].group == g;
-	return size;
-}
-
-static uint64_t lost_in_all(const struct ebb_share *s)
-{
-	uint64_t sum = 0;
-
-	for (uint16_t c = 0; c < s->num_cores; c++)
-		if (s->cores[c].demand > s->cfg.target)
-			sum += lost_among(s, s->cores[c].demand,
-					  share_num_active(s, &s->cores[c]));
-	return sum;
-}
-
-/*
- * Puts the group's vCPUs on the coolest cores of the node, which must stay cool.  If they do not,
- * or nothing is gained, all is as before.
- */
-static bool try_group(struct search *q, uint16_t m, uint16_t g, uint16_t node)
-{
-	struct ebb_share *s = q->s;
-	const struct ebb_share_vm *vm = &s->vms[m];
-	const uint16_t home = vm->nodes[g];
-	const uint64_t before = lost_in_all(s);
-	uint16_t old[EBB_MAX_VCPUS];
-	const uint32_t most = limit(s, s->cores[q->core].demand);
-	uint64_t cost = 0;
-	bool fits = true;
-
-	for (uint32_t i = vm->first; i < vm->first + vm->num_vcpus; i++) {
-		uint16_t to;
-
-		if (s->vcpus[i].group != g)
-			continue;
-		old[i - vm->first] = s->vcpus[i].core;
-		share_detach(s, i);
-		to = share_coolest(s, m, node);
-		fits = fits && to != EBB_SHARE_NONE && !share_has_vm(s, &s->cores[to], m) &&
-		       (s->cores[to].demand < s->cfg.active ||
-			s->cores[to].demand + s->vcpus[i].demand <= most);
-		share_attach(s, i, fits ? to : old[i - vm->first]);
-		cost += move_cost(s, i, true);
-	}
-	if (fits && cost + lost_in_all(s) < before) {
-		s->vms[m].nodes[g] = node;
-		return true;
-	}
-	for (uint32_t i = vm->first; i < vm->first + vm->num_vcpus; i++)
-		if (s->vcpus[i].group == g && s->vcpus[i].core != old[i - vm->first]) {
-			share_detach(s, i);
-			share_attach(s, i, old[i - vm->first]);
-		}
-	s->vms[m].nodes[g] = home;
-	return false;
-}
-
-static bool has_group_on(const struct ebb_share_vm *vm, uint16_t node)
-{
-	for (uint16_t g = 0; g < vm->num_groups; g++)
-		if (vm->nodes[g] == node)
-			return true;
-	return false;
-}
-
-/* Which nodes have cores; in the order of the first core of each. */
-static uint16_t list_nodes(const struct ebb_share *s, uint16_t *ret)
-{
-	bool is_listed[EBB_MAX_NODES] = { false };
-	uint16_t count = 0;
-
-	for (uint16_t c = 0; c < s->num_cores; c++) {
-		if (!is_listed[s->cores[c].node])
-			ret[count++] = s->cores[c].node;
-		is_listed[s->cores[c].node] = true;
-	}
-	return count;
-}
-
-/* The smallest groups first: least has to be moved. */
-static bool move_group(struct search *q)
-{
-	struct ebb_share *s = q->s;
-	uint16_t nodes[EBB_MAX_NODES];
-	const uint16_t num_nodes = list_nodes(s, nodes);
-	uint32_t tried = 0;
-
-	for (;;) {
-		uint32_t best = UINT32_MAX, best_size = UINT32_MAX;
-
-		for (uint32_t i = s->cores[q->core].first; i != EBB_SHARE_NONE;
-		     i = s->vcpus[i].next) {
-			const struct ebb_share_vm *vm = &s->vms[s->vcpus[i].vm];
-			const uint32_t size = group_size(s, vm, s->vcpus[i].group);
-
-			if (vm->is_bound || vm->num_vcpus > EBB_MAX_VCPUS || size <= tried ||
-			    s->vcpus[i].demand == 0 || !is_free(q, i) || size >= best_size)
-				continue;
-			best = i;
-			best_size = size;
-		}
-		if (best == UINT32_MAX)
-			return false;
-		for (uint16_t k = 0; k < num_nodes; k++)
-			if (!has_group_on(&s->vms[s->vcpus[best].vm], nodes[k]) &&
-			    try_group(q, s->vcpus[best].vm, s->vcpus[best].group, nodes[k]))
-				return true;
-		tried = best_size;
-	}
-}
-
 /* ---- */
 
 static bool improve(struct search *q)
@@ -293,7 +173,7 @@ static bool improve(struct search *q)
 	q->best.cost = UINT64_MAX;
 	search_node(q);
 	if (q->best.cost == UINT64_MAX)
-		return move_group(q);
+		return false;
 	apply(q->s, q->core, &q->best);
 	return true;
 }

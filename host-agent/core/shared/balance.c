@@ -17,7 +17,6 @@ void ebb_share_config_default(struct ebb_share_config *ret)
 		.active = 50,
 		.change = 150,
 		.move_usec = EBB_USEC_PER_MSEC,
-		.far_usec = 5 * EBB_USEC_PER_MSEC,
 	};
 }
 
@@ -191,7 +190,8 @@ uint16_t ebb_share_groups(const struct ebb_share *s, uint32_t num_vcpus)
 	return (uint16_t)(groups < nodes ? groups : nodes);
 }
 
-uint16_t share_coolest(const struct ebb_share *s, uint16_t vm, uint16_t node)
+/* The best core of a node for a vCPU of the VM by what is demanded now, or EBB_SHARE_NONE. */
+static uint16_t coolest(const struct ebb_share *s, uint16_t vm, uint16_t node)
 {
 	uint16_t best = EBB_SHARE_NONE;
 	uint32_t best_cost = 0;
@@ -254,7 +254,7 @@ static void place_newcomers(struct ebb_share *s)
 				continue;
 			if (*node == EBB_NODE_ANY)
 				*node = pick_node(s, vm);
-			core = share_coolest(s, m, *node);
+			core = coolest(s, m, *node);
 			if (core != EBB_SHARE_NONE)
 				share_attach(s, i, core);
 			s->vcpus[i].from = core;
@@ -378,8 +378,7 @@ static void count_moves(struct ebb_share *s, usec_t now)
 		if (v->core == v->from)
 			continue;
 		s->num_moves++;
-		s->cost_usec += s->cores[v->core].node != s->cores[v->from].node ?
-					s->cfg.far_usec : s->cfg.move_usec;
+		s->cost_usec += s->cfg.move_usec;
 		s->vms[v->vm].is_moved = true;
 	}
 	for (uint16_t m = 0; m < s->num_vms; m++) {

@@ -35,10 +35,9 @@ struct ebb_share_config {
 	uint16_t active;		/* a VM computes on a core if it uses so much of it */
 	uint16_t change;		/* the load of a vCPU of a VM has changed */
 	usec_t move_usec;		/* what moving a vCPU costs: caches that are cold */
-	usec_t far_usec;		/* the same to another node */
 };
 
-/* 15 s, 4, 850, 750, 750, 50, 150, 1 ms, 5 ms. */
+/* 15 s, 4, 850, 750, 750, 50, 150, 1 ms. */
 void ebb_share_config_default(struct ebb_share_config *ret);
 
 struct ebb_share_core {
@@ -71,9 +70,8 @@ struct ebb_share_vm {
 	uint32_t weight;
 	uint32_t first, num_vcpus;	/* in ebb_share.vcpus, all of it one after the other */
 	uint16_t num_groups;		/* 1 to EBB_MAX_GUEST_NODES */
-	/* By group: in and out; EBB_NODE_ANY: not chosen. */
+	/* By group: the node where it stays; EBB_NODE_ANY: placing its vCPUs chooses one. */
 	uint16_t nodes[EBB_MAX_GUEST_NODES];
-	bool is_bound;			/* its groups stay on their nodes: its memory is there */
 	/* Kept by the caller from one look to the next; 0 at first. */
 	usec_t moved_at;		/* 0: never */
 	uint16_t moved_load;		/* mean demand of its vCPUs in the window after that;

@@ -88,7 +88,7 @@ static void fill(struct shared_room *s)
 			continue;
 		*out = (struct ebb_share_vm){
 			.weight = vm->sla.weight, .first = s->share.num_vcpus,
-			.num_groups = vm->sla.num_nodes, .is_bound = true,
+			.num_groups = vm->sla.num_nodes,
 			.moved_at = vm->share.moved_at, .moved_load = vm->share.moved_load,
 			.throttle = vm->share.is_missing ? 0 : vm->share.throttle,
 			.throttle_load = vm->share.throttle_load,

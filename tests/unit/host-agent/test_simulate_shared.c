@@ -23,11 +23,11 @@
 static struct sim_shared_result fixed[MAX_SEEDS], moving[MAX_SEEDS];
 static int num_seeds, num_many;
 
-/* Eight VMs of eight vCPUs on two nodes of 16 cores. */
+/* Eight VMs of eight vCPUs on a node of 32 cores. */
 static struct sim_shared_options paper(enum sim_shared_kind kind, uint32_t seconds)
 {
 	struct sim_shared_options o = {
-		.kind = kind, .num_nodes = 2, .cores_per_node = 16, .num_vms = 8, .vcpus = 8,
+		.kind = kind, .num_nodes = 1, .cores_per_node = 32, .num_vms = 8, .vcpus = 8,
 		.seconds = seconds,
 	};
 
