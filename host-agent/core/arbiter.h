@@ -11,28 +11,27 @@
  *       wait for their first core, share threads without owning one.  Unless the
  *       option count_threads is set, the threads of a core have owners of one VM.
  *   I3  Limits are backed: on each node, the sum of max(used, limit) is at most
- *       its capacity, where CPUs that have given their core back, or lose it to
- *       a deadline within CPU_ADVANCE_USEC, are used no more.  A core is freed
- *       before it is given all the same (I2, I6).  While a VM that has just
+ *       its capacity.  CPUs that have given their core back, or lose it to a
+ *       deadline within CPU_ADVANCE_USEC, do not count as used here; their core
+ *       is still freed before it is given (I2, I6).  While a VM that has just
  *       started waits for cores of its startup set, used alone may exceed the
  *       capacity; then no limit on that node is above used.  Where the plan
- *       gives out threads (ebb_plan.use_threads), cores are counted: those of
- *       which the entry has a thread, those that its limit is worth, and those
- *       of the node.
+ *       gives out threads (ebb_plan.use_threads), all three are counted in
+ *       cores: used is the cores of which the entry owns a thread.
  *   I4  floor <= limit <= ceiling, and the same for target; without a driver
  *       the ceiling is the floor.
  *   I5  A vCPU of a startup set is never forced, unplugged or granted.
- *   I6  A thread changes owner only through being free: the vCPU that had it
- *       is gone, or its thread has arrived at home.
+ *   I6  A hardware thread is free before it gets another owner: the vCPU that
+ *       owned it is unplugged, or runs at home.
  *   I7  Every request gets at most one answer, exactly one while the link is
  *       up; a vCPU is part of one request at most, and granted once.
  *   I8  A guest with a driver loses a core by force only after the deadline
  *       of a demand (or because its boot is over).
  *   I9  A vCPU that is lent has no core, unless a request is about to end that.
  *
- * For memory, counted in blocks ("used" is the entry's reach: what it holds, or
- * may plug without being asked because it was told so and has not confirmed to
- * have been told otherwise):
+ * For memory, counted in blocks ("used" is what the entry can hold without asking:
+ * what it holds, or the highest limit that it was told and has not confirmed to be
+ * replaced by a lower one):
  *
  *   M1  Every floor is respected: target >= floor, the floors of all admitted
  *       VMs together fit each node, and what is free goes to floors before
@@ -40,8 +39,8 @@
  *   M2  No byte is promised twice: on each node, the sum of max(used, limit) is
  *       at most its capacity.  Where what is found exceeds it (the agent was
  *       restarted with less), no limit on that node is above used.
- *   M3  Freed before given: a limit rises only into what no entry uses.  What a
- *       VM was told counts as used until its device has confirmed less.
+ *   M3  Freed before given: limits rise only by blocks that no entry uses.  What
+ *       a VM was told counts as used until its device has confirmed less.
  *   M4  limit <= ceiling and target <= ceiling; without a driver the ceiling is
  *       the floor.  What is told to a VM is at most its limit, and 0 without a
  *       driver.

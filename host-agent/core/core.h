@@ -25,15 +25,15 @@
  *
  *   ABSENT      no thread, no core, unless reserved for a request (request >= 0)
  *   PLUGGING    a request waits for it, or did when it was issued
- *   PLUGGED     startup; or granted; or being granted (request >= 0); or nobody's,
- *               and then it is unplugged unless a new request takes it first, or it
- *               is handed over as a lent one (ebb_sla.plug_ahead)
- *   UNPLUGGING  the guest gave it back, or it is nobody's; keeps its core until it
- *               is gone or has gone home
+ *   PLUGGED     of the startup set; or granted; or being granted (request >= 0); or
+ *               unowned: then it is unplugged, unless a new request takes it first
+ *               or it is handed over as a lent one (ebb_sla.plug_ahead)
+ *   UNPLUGGING  the guest gave it back, or it is unowned; it keeps its core until
+ *               it is unplugged or its thread has gone home
  *
- * A granted vCPU is lent while the guest has no use for it: it has no core, and
- * counts neither as held nor as used, but stays plugged and the guest's.  CPU_ADD
- * gives lent ones first.
+ * A granted vCPU is lent while the guest has no use for it.  It has no core and
+ * counts neither as held nor as used, but it stays plugged and granted.  CPU_ADD
+ * gives lent vCPUs a core before it plugs others.
  *
  * Memory needs no requests.  What a VM may hold is a limit of its device, within
  * which the guest plugs and unplugs blocks by itself; the device reports what is
@@ -42,8 +42,8 @@
  * the device has reported that it is not plugged and can not be any more.
  *
  * A core belongs to a vCPU from the moment it is reserved (ebb_vcpu.thread)
- * until the vCPU is gone or its thread has arrived at home, or on another core
- * of its own; only then can another VM have it ("freed before given").
+ * until the vCPU is unplugged, or its thread runs at home or on another core that
+ * the vCPU owns.  Only then can another VM get the core ("freed before given").
  */
 #ifndef EBB_CORE_STATE_H
 #define EBB_CORE_STATE_H
@@ -70,13 +70,13 @@ struct ebb_state_config {
 	bool count_threads;
 	usec_t request_usec;		/* answer a request after this at the latest */
 	usec_t link_grace_usec;		/* a VM without link counts as without driver after this */
-	usec_t confirm_usec;		/* see ebb_vcpu.is_suspect and ebb_vm_pool.mirroring; and to
-					 * wait for a REVOKE before it is sent again */
-	usec_t leave_usec;		/* a guest that can is told so long before a deadline which
-					 * blocks are going to be taken; 0: never */
-	usec_t tidy_usec;		/* libvirt hears of a new memory limit after this */
+	usec_t confirm_usec;		/* see ebb_vcpu.is_suspect and ebb_vm_pool.mirroring; also
+					 * how long to wait before a REVOKE is sent again */
+	usec_t leave_usec;		/* how long before its deadline a guest with can_leave is
+					 * told which blocks will be taken; 0: never */
+	usec_t tidy_usec;		/* libvirt is told of a new memory limit after this */
 	uint64_t mem_overhead_bytes;	/* what a QEMU needs besides the memory of its guest */
-	usec_t charge_usec;		/* what VMs held is recorded so often, of all at once */
+	usec_t charge_usec;		/* how often it is recorded what all VMs held */
 	usec_t retry_usec[2];		/* back-off after a failed action: first, longest */
 	struct ebb_pressure pressure;
 };
@@ -90,8 +90,8 @@ void ebb_state_config_default(struct ebb_state_config *ret_cfg);
 struct ebb_state;
 
 /*
- * NULL if out of memory or if ebb_host_check() or ebb_pressure_check() finds something wanting;
- * host is copied.
+ * NULL if out of memory, or if ebb_host_check(), ebb_pressure_check() or ebb_policy_usable()
+ * refuses its argument.  host is copied.
  */
 struct ebb_state *ebb_state_create(const struct ebb_state_config *cfg,
 				   const struct ebb_host *host,
@@ -100,9 +100,9 @@ void ebb_state_destroy(struct ebb_state *s);	/* accepts NULL */
 
 /*
  * Takes note of a fact.  Returns 0, or
- *   -ENOENT  the VM is not known, or has no SLA yet, or, for what comes over
- *            the link, does not run as far as has been reported: close the
- *            link, the device comes back
+ *   -ENOENT  the VM is not known or has no SLA yet; or the fact came over the
+ *            link of a VM that was not reported as running: close the link,
+ *            the device connects again
  *   -EINVAL  contents out of range; for a definition the VM's error says what,
  *            for a request: close the link, its sender is broken
  *   -EBUSY   the definition changes vCPUs or pools of a running VM; kept as it was
@@ -120,7 +120,8 @@ struct ebb_actions {
 	struct ebb_action *items;	/* of the caller */
 	size_t capacity;		/* at least 1 */
 	size_t count;			/* out */
-	usec_t wake_at;			/* out: call again then; now: items was too small */
+	usec_t wake_at;			/* out: call again then; if that is now: at once, since
+					 * items was too small or the core has more to do */
 };
 
 /*
@@ -133,10 +134,10 @@ void ebb_state_next(struct ebb_state *s, usec_t now, struct ebb_actions *ret_act
 void ebb_state_charge_all(struct ebb_state *s, usec_t now);
 
 /*
- * Before LOADED, of a VM that was found running: an agent that is gone has recorded that this run
- * of it held *last until last->at.  The counters go on from there, and the time since then counts
- * with what the VM is found to hold, for nobody could be granted anything without an agent.
- * Ignored for any other run.
+ * Before LOADED, for a VM that was found running: the agent before this one recorded that this run
+ * of the VM had held *last until last->at.  The counters continue from there.  For the time since
+ * then the VM is charged for what it is found to hold, because without an agent it could not be
+ * granted more.  Ignored if last is about another run of the VM.
  */
 void ebb_state_charge_resume(struct ebb_state *s, const uint8_t *uuid, uint64_t order,
 			     const struct ebb_vm_charge *last);
@@ -159,8 +160,8 @@ size_t ebb_state_num_vms(const struct ebb_state *s);
 const struct ebb_vm *ebb_state_vm_at(const struct ebb_state *s, size_t i);
 const struct ebb_vm *ebb_state_vm(const struct ebb_state *s, const uint8_t *uuid);
 /*
- * How many VMs are called so; *ret_vm is one of them.  libvirt sees to it that there is no more
- * than one, but news of several VMs come one after the other.
+ * How many VMs have this name; *ret_vm is one of them.  In libvirt names are unique, but while VMs
+ * are renamed the agent hears of one after the other, and two may have the same name meanwhile.
  */
 size_t ebb_state_vms_named(const struct ebb_state *s, const char *name,
 			   const struct ebb_vm **ret_vm);
@@ -180,19 +181,19 @@ void ebb_vm_totals(const struct ebb_vm *vm, struct ebb_vm_totals *ret_totals);
 uint32_t ebb_state_node_capacity(const struct ebb_state *s, uint16_t host_node);
 uint32_t ebb_state_node_used(const struct ebb_state *s, uint16_t host_node);
 /*
- * Core-microseconds that cores of the node were owned by nobody, although VMs with a driver had
- * less than the policy wants them to have there: what exchanges cost, and offers that no guest
- * takes.  No more cores are counted than those VMs had too few CPUs.
+ * Core-microseconds for which cores of the node had no owner while VMs with a driver had fewer CPUs
+ * there than the policy wants: the cost of moving cores, and of offers that no guest takes.  If
+ * more cores are free than those VMs lack, only as many as they lack are counted.
  */
 uint64_t ebb_state_node_wasted_usec(const struct ebb_state *s, uint16_t host_node, usec_t now);
 bool ebb_state_node_uses_threads(const struct ebb_state *s, uint16_t host_node);
 
 /*
- * The same for pool memory, in bytes: what VMs together may have, what they hold, and what is
- * held or promised (a pool that was not heard of yet counts with its size).
+ * The same for pool memory, in bytes: what all VMs together may have, what they hold, and what they
+ * hold or were promised (a pool that no device has reported yet counts with its size).
  */
 uint64_t ebb_state_pool_capacity(const struct ebb_state *s, uint16_t host_node);
-/* So many percent of the capacity, as thresholds are counted: in whole blocks, rounded down. */
+/* A percentage of the capacity, in whole blocks, rounded down: how thresholds are computed. */
 uint64_t ebb_state_pool_bytes(const struct ebb_state *s, uint16_t host_node, uint32_t percent);
 uint64_t ebb_state_pool_held(const struct ebb_state *s, uint16_t host_node);
 uint64_t ebb_state_pool_promised(const struct ebb_state *s, uint16_t host_node);
@@ -202,29 +203,29 @@ struct ebb_broker {
 	uint32_t seq;			/* number of the last ask; 0: none yet */
 	usec_t asked_at;		/* 0: never */
 	bool is_open;			/* answers may still come */
-	bool is_wanted;			/* the policy wants to ask, the cool-down is not over */
+	bool is_wanted;			/* the policy wants to ask, but must await the cool-down */
 	uint64_t num_asks;
-	uint64_t num_brokered[EBB_MAX_NODES]; /* how often memory of a node of the host was */
+	uint64_t num_brokered[EBB_MAX_NODES]; /* brokerings, by node of the host */
 	usec_t brokered_at[EBB_MAX_NODES];
 	usec_t planned_at;		/* last plan */
-	bool held_has_changed;		/* since then */
-	bool is_short;			/* then a node was above its threshold */
-	usec_t short_at;		/* last plan of which that is so, 0: none */
+	bool held_has_changed;		/* VMs hold more or less memory since that plan */
+	bool is_short;			/* at that plan a node was above its threshold */
+	usec_t short_at;		/* last plan at which a node was above it; 0: none */
 };
 const struct ebb_broker *ebb_state_broker(const struct ebb_state *s);
 
-/* The histogram of a guest node, as far as it is known or guessed; returns how many buckets. */
+/* The histogram of a guest node, as told by the guest or guessed; returns the number of buckets. */
 uint32_t ebb_vm_vom_of(const struct ebb_vm *vm, uint16_t node,
 		       const struct ebb_vom_bucket **ret_buckets);
 
-/* Of a node of the host (MEMORY, CPU) or of a core; NULL beyond the last. */
+/* i: node of the host (MEMORY, CPU), or core; NULL beyond the last. */
 const struct ebb_violation *ebb_state_violation(const struct ebb_state *s,
 						enum ebb_pressed pressed, uint16_t i);
 
 /*
- * Of a thread of the host that VMs share, as of the last look.  False: it is not shared.  And of
- * the shared cores as a whole: whether they are hot and nothing helps; and how many looks and
- * moves of VMs there were.
+ * A thread of the host that VMs share, as the last look found it; false: VMs do not share it.  And
+ * the shared cores as a whole: whether they are hot and no change of places helps, and how many
+ * looks and moves of VMs there were.
  */
 struct ebb_shared_thread {
 	uint32_t use, demand;		/* thousandths of it; see core/shared/balance.h */
@@ -249,11 +250,11 @@ const struct ebb_vm *ebb_state_thread_owner(const struct ebb_state *s, uint16_t 
 					    uint16_t *ret_vcpu);
 
 /*
- * "shared" (of a VM that shares cores), "startup",
- * "waiting" (startup, shares a core until it gets its own),
+ * "shared" (its VM shares cores), "startup",
+ * "waiting" (of the startup set; shares a core until it gets its own),
  * "absent", "plugging", "placing", "granted", "forced", "lent", "parked"
- * (lent, and held back by the device), "unplugging", "unowned" (plugged,
- * nobody's) or "unknown" (plugged, no HELLO yet).
+ * (lent, and stopped by the device), "unplugging", "unowned" (plugged, but
+ * granted to no guest) or "unknown" (plugged, no HELLO yet).
  */
 const char *ebb_vcpu_state_name(const struct ebb_vcpu *vcpu);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Why a VM has what it has: what it waits for, and what comes next.  Derived
- * from the state alone; nothing is remembered for it.
+ * Why a VM has what it has, what it waits for, and what happens next.  All of it
+ * is derived from the state; nothing is stored for it.
  */
 #ifndef EBB_CORE_EXPLAIN_H
 #define EBB_CORE_EXPLAIN_H
@@ -28,30 +28,30 @@ enum ebb_wait {
 #define EBB_EXPLAIN_LINES	40
 
 struct ebb_explain {
-	enum ebb_wait wait;		/* the most pressing of what the lines say */
+	enum ebb_wait wait;		/* the most pressing reason among the lines */
 	uint16_t node;			/* guest node it is about, or EBB_NODE_ANY */
 	uint16_t cpus;			/* how many CPUs it is about */
 	uint64_t bytes;			/* how much memory it is about */
 	usec_t until;			/* when the core acts on its own, or EBB_TIME_NEVER */
 	uint32_t num_lines;		/* at least 1 */
 	char lines[EBB_EXPLAIN_LINES][EBB_TEXT_SIZE]; /* for people, most pressing first */
-	char too_much[EBB_TEXT_SIZE];	/* where further lines go, which nobody reads */
+	char too_much[EBB_TEXT_SIZE];	/* further lines overwrite each other here, unread */
 };
 
 void ebb_explain_vm(const struct ebb_state *s, const struct ebb_vm *vm, usec_t now,
 		    struct ebb_explain *ret_explain);
 
-/* What the VM has given back since memory was last brokered, of what it was asked for; blocks. */
+/* Blocks of those asked for at the last brokering that the VM has given back since. */
 uint32_t ebb_vm_given(const struct ebb_vm *vm, uint16_t node);
 
-/* The histogram of a guest node in a few numbers; false if there is none, not even a guess. */
+/* The histogram of a guest node in a few numbers; false if there is neither one nor a guess. */
 struct ebb_vom_summary {
 	uint64_t kib, unused_kib;
 	uint64_t median, highest;	/* as ebb_vom_bucket.value */
 };
 bool ebb_vom_summarize(const struct ebb_vm *vm, uint16_t node, struct ebb_vom_summary *ret);
 
-/* What there may be to be said against a guest, most pressing first. */
+/* How a guest may misbehave, most pressing first. */
 enum ebb_verdict {
 	EBB_VERDICT_SILENT,		/* it lets deadlines pass */
 	EBB_VERDICT_PARTIAL,		/* it has met some demands, and others not */
@@ -65,11 +65,11 @@ enum ebb_verdict {
 };
 
 /*
- * Whether that is to be said against the guest, and then what, in a few words that follow "the
- * guest", to ret_text (EBB_TEXT_SIZE bytes; may be NULL).  Nothing is decided by it: what a guest
- * can do to others is bounded by limits, deadlines and force.  It is forgotten when the guest has
- * behaved for a while: after 10 minutes for demands, one for the rest, and two measured periods
- * for computing on lent CPUs.
+ * Whether the guest misbehaves in this way.  If so, ret_text (EBB_TEXT_SIZE bytes; may be NULL)
+ * gets a few words that continue a sentence that begins with "the guest".  No decision depends on
+ * it: limits, deadlines and force bound what a guest can do to others.  A verdict is dropped when
+ * the guest has behaved for 10 minutes (demands), for two measured periods (computing on lent
+ * CPUs), or for one minute (all others).
  */
 bool ebb_vm_verdict(const struct ebb_vm *vm, usec_t now, enum ebb_verdict verdict,
 		    char *ret_text);

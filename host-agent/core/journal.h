@@ -15,7 +15,7 @@ struct core_env;
 struct core_journal {
 	struct ebb_record records[EBB_RECORDS];
 	size_t first, num;
-	uint64_t num_lost;		/* not fetched in time, and not reported as lost yet */
+	uint64_t num_lost;		/* overwritten unread, and not yet reported as lost */
 };
 
 /* Oldest record that was not fetched yet; false if there is none. */

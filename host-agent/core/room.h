@@ -2,11 +2,11 @@
 /*
  * What every room of the core may use.
  *
- * A room (core/<room>/) looks after one matter.  It has a struct of its own in the state, a part of
- * its own in each VM (core/vm.h), and one header, its door.  It may read all that struct core_env
- * and VMs say, and writes its own two structs alone: to a room a VM is const, and each room has one
- * function, own(), that leads to its part.  Rooms do not include each other.  What one has to tell
- * another goes through core.c, or is one of the calls at the end of this header.
+ * A room (core/<room>/) looks after one matter.  It has its own struct in the state, its own parts
+ * of each VM (core/vm.h), and one header.  It may read struct core_env and all of every VM, but it
+ * writes only its own struct and its own parts: a VM is const to a room, and for each part the room
+ * has a function that casts the const away (own() or <room>_own...()).  Rooms do not include each
+ * other.  What one has to tell another goes through core.c, or is a call at the end of this header.
  */
 #ifndef EBB_CORE_ROOM_H
 #define EBB_CORE_ROOM_H
@@ -19,14 +19,14 @@
 struct core_journal;
 struct ebb_explain;
 
-/* What rooms leave for the rest of the cycle to do. */
+/* Work for the rest of the cycle. */
 struct core_cycle {
 	bool plan_is_stale;		/* the policy has to be asked again */
 	uint32_t stale_nodes;		/* bit h: limits may change on node h of the host, for what
 					 * VMs use there has changed, or their targets */
 	struct core_set news;		/* VMs that changed since they were last settled */
 	struct core_set marked;		/* VMs that reconcile has to look at */
-	bool held_has_changed;		/* memory that VMs hold, since the last plan */
+	bool held_has_changed;		/* VMs hold more or less memory than at the last plan */
 	uint64_t num_actions;		/* ids given out */
 };
 
@@ -59,29 +59,29 @@ void core_stale(const struct core_env *e, const struct ebb_vm *vm);
 void core_touch(const struct core_env *e, const struct ebb_vm *vm);
 /* It changed since it was last settled. */
 bool core_has_news(const struct core_env *e, const struct ebb_vm *vm);
-/* It has to be looked at then, if not before. */
+/* The VM has to be reconciled at that time, if not before. */
 void core_wake_at(const struct ebb_vm *vm, usec_t at);
-/* Its link is closed, so that its device connects anew and says HELLO. */
+/* Closes its link, so that the device connects again and says HELLO. */
 void core_close_link(const struct ebb_vm *vm);
 
 /* Answers a request of the guest. */
 void core_respond(const struct core_env *e, const struct ebb_vm *vm,
 		  const struct ebb_action_response *r);
 
-/* It has a driver as far as planning goes. */
+/* The last settling counted it as having a driver. */
 bool core_counts_as_driven(const struct ebb_vm *vm);
 /* A HELLO came in this run. */
 bool core_has_hello(const struct ebb_vm *vm);
 /* It was running when the agent started. */
 bool core_is_found(const struct ebb_vm *vm);
 
-/* What the view says that guest node g wants: what it has, and was refused lately. */
+/* CPUs that guest node g wants: those it uses, and those it was refused lately for its limit. */
 uint16_t core_wanted(const struct ebb_vm *vm, uint16_t g, usec_t now);
-/* Most blocks that the guest can hold of a pool until its device reports otherwise. */
+/* The most blocks that the guest can plug in the pool before its device reports again. */
 uint32_t core_pool_reach(const struct ebb_vm_pool *p);
 /* Time left until `at`, at least 1; 0 if there is no deadline (at is 0). */
 uint32_t core_left_ms(usec_t at, usec_t now);
-/* CPUs of a node of the host, as the last plan counts them. */
+/* Capacity of a node of the host: cores, or threads where the last plan gives out threads. */
 uint32_t core_node_capacity(const struct core_env *e, uint16_t host_node);
 
 static inline uint16_t core_host_node(const struct ebb_vm *vm, uint16_t vcpu)
@@ -98,10 +98,10 @@ static inline bool core_vcpu_is_present(const struct ebb_vcpu *v)
 
 /* How long to wait after so many failures in a row. */
 usec_t core_backoff(const struct core_env *e, uint16_t failures);
-/* One more action, or NULL if the caller has no room for it now. */
+/* Appends an action to *out; NULL if there is no space left. */
 struct ebb_action *core_emit(struct ebb_actions *out, const struct ebb_vm *vm,
 			     enum ebb_action_type type);
-/* The id says by itself which VM and vCPU it is about: see report_done() in core.c. */
+/* A new id, which encodes the VM and the vCPU: report_done() in core.c decodes it. */
 uint64_t core_action_id(const struct core_env *e, const struct ebb_vm *vm, uint16_t vcpu);
 
 /* ---- records and texts --------------------------------------------------- */
@@ -109,16 +109,16 @@ uint64_t core_action_id(const struct core_env *e, const struct ebb_vm *vm, uint1
 /* vm may be NULL.  The record lives until the next one is made. */
 struct ebb_record *core_record(const struct core_env *e, const struct ebb_vm *vm, usec_t now,
 			       enum ebb_event event);
-/* The same of requests for CPUs; NULL: it was counted, and is recorded with others later. */
+/* The same for a request for CPUs or its refusal; NULL: there were many, so it was only counted. */
 struct ebb_record *core_gather_request(const struct core_env *e, const struct ebb_vm *vm,
 				       usec_t now);
 struct ebb_record *core_gather_refuse(const struct core_env *e, const struct ebb_vm *vm, usec_t now,
 				      uint16_t reason);
 void core_text(char *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* One more line about how things are. */
+/* The buffer of one more line of the explanation. */
 char *core_explain_more(struct ebb_explain *x);
 
-/* The VM's name, for a text that has other things to say, too. */
+/* The VM's name, shortened so that the rest of a text has space. */
 static inline struct ebb_text_label core_label(const struct ebb_vm *vm)
 {
 	return ebb_text_label(vm->name, EBB_LABEL_MOST);
@@ -139,7 +139,7 @@ static inline usec_t core_sooner(usec_t a, usec_t b)
 
 /* ---- told to the meter (meter/charge.c, meter/conduct.c) ------------------ */
 
-/* Before anything changes of what the VM holds: counts what it held until now. */
+/* Charges the VM for what it held until now.  To be called before that changes. */
 void core_charge(const struct core_env *e, const struct ebb_vm *vm);
 
 void core_conduct_request(usec_t now, const struct ebb_vm *vm);
@@ -148,10 +148,10 @@ void core_conduct_refused(usec_t now, const struct ebb_vm *vm);
 void core_conduct_granted(const struct ebb_vm *vm);
 /* The guest gives the vCPU back, asked to or not. */
 void core_conduct_back(usec_t now, const struct ebb_vm *vm, uint16_t vcpu);
-/* It has met demands, of which so many were nearly overdue; or has not met one. */
+/* It has met so many demands, `late` of them shortly before the deadline; or it has missed one. */
 void core_conduct_given(const struct ebb_vm *vm, uint32_t count, uint32_t late, usec_t now);
 void core_conduct_forced(const struct ebb_vm *vm, usec_t now);
-/* Records what there is to be said now and was not before, and the other way round. */
+/* Records verdicts on the guest that are new, and those that do not hold any more. */
 void core_conduct_review(const struct core_env *e, usec_t now, const struct ebb_vm *vm);
 
 #endif /* EBB_CORE_ROOM_H */

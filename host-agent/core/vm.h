@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A VM as the core knows it.  Whoever reads the state may read all of it.  Each room of the core
- * writes its own part alone (core/room.h).
+ * A VM as the core knows it.  Whoever may read the state may read all of it.  Each room of the core
+ * writes only its own part (core/room.h).
  */
 #ifndef EBB_CORE_VM_H
 #define EBB_CORE_VM_H
@@ -16,7 +16,7 @@ enum ebb_vcpu_life {
 	EBB_VCPU_UNPLUGGING,
 };
 
-/* Why a vCPU was forced; decides whether it may get a core again. */
+/* Why a vCPU was forced, which decides whether it may get a core again. */
 enum ebb_force {
 	EBB_FORCE_NONE,
 	EBB_FORCE_DEADLINE,		/* demand not met: may get a core again */
@@ -31,13 +31,13 @@ struct ebb_vcpu {
 	bool is_startup;
 	bool is_granted;		/* the device lists it, or has been told to */
 	bool is_unknown;		/* plugged, but no HELLO has said yet whether granted */
-	bool is_suspect;		/* granted or lent so recently that the HELLO in which it
-					 * is missing or otherwise may have crossed the news; the
-					 * link is closed at granted_at + confirm_usec to be sure */
+	bool is_suspect;		/* a HELLO contradicted that it is granted or lent, but may
+					 * have been sent before the device heard of it; the link
+					 * is closed at granted_at + confirm_usec to find out */
 	bool told_forced;		/* the FORCED flag as last told to the device */
-	bool is_lent;			/* granted, and the guest wants no core for it: as the
-					 * device has it, or will once a CPU_LEND is answered */
-	bool is_parked;			/* lent, and the device holds it back, as far as is known */
+	bool is_lent;			/* granted, and the guest wants no core for it: the device
+					 * knows, or will once its CPU_LEND is answered */
+	bool is_parked;			/* lent, and as far as is known the device has stopped it */
 	bool is_declined;		/* this boot of the guest had it removed: it is not
 					 * plugged ahead */
 	enum ebb_vcpu_life life;
@@ -53,8 +53,8 @@ struct ebb_vcpu {
 	uint16_t life_failures, place_failures; /* in a row */
 	usec_t life_retry_at, place_retry_at;
 	usec_t life_at, placed_at;	/* last news, so that an older snapshot does not undo it */
-	usec_t granted_at;		/* when it was last granted, lent or handed over; CPUs are
-					 * forced newest first */
+	usec_t granted_at;		/* when it was last granted, lent or handed over; the one
+					 * granted last is forced first */
 	uint64_t cpu_usec, num_runs;	/* of its thread, as last told at cpu_at (0: never) */
 	usec_t cpu_at;
 	uint64_t wait_usec;		/* as cpu_usec */
@@ -82,9 +82,9 @@ struct ebb_request {
 	uint16_t vcpus[VIRTIO_EBB_MAX_REQ_CPUS];
 	uint16_t reason;		/* why there are fewer vCPUs than asked */
 	bool allow_ht;			/* CPU_ADD: a thread beside one in use will do */
-	usec_t wait_until;		/* CPU_ADD without a vCPU yet: it waits until then for a
-					 * core that was offered in advance; 0: it does not wait */
-	bool was_held;			/* not CPU_ADD: its core was not taken or lent before */
+	usec_t wait_until;		/* CPU_ADD without a vCPU yet: end of its wait for a core
+					 * that was offered in advance; 0: it does not wait */
+	bool was_held;			/* CPU_REMOVE, CPU_LEND: the vCPU had a core until then */
 	usec_t received_at;
 	usec_t issued_at, libvirt_at, place_at; /* ends of the phases; 0: not reached */
 };
@@ -98,15 +98,15 @@ struct ebb_mem_due {
 };
 
 /*
- * What was decided of a pool when memory of its node of the host was last brokered, that is, when a
- * plan asked VMs for memory that they held while more than the threshold was in use there.  Blocks.
+ * What the last brokering decided about a pool, in blocks.  A brokering is a plan that asks VMs for
+ * memory that they hold, because more than the threshold is in use on the node of the host.
  */
 struct ebb_brokered {
 	usec_t at;			/* 0: never in this run */
-	uint32_t held, asked;		/* then; asked for: 0 if it was not this VM's turn */
-	uint64_t cutoff;		/* what it holds and is worth less goes first; 0: no word */
-	uint64_t keeps_from;		/* the least value of what it was left */
-	usec_t vom_at;			/* when the histogram it was judged by came; 0: guess */
+	uint32_t held, asked;		/* held then; asked for then, 0 if it was asked for none */
+	uint64_t cutoff;		/* memory worth less is to go first; 0: none was told */
+	uint64_t keeps_from;		/* the least value of the memory that it may keep */
+	usec_t vom_at;			/* when the histogram in use had come; 0: it was a guess */
 };
 
 /* The pool of a guest node, in blocks. */
@@ -116,10 +116,10 @@ struct ebb_vm_pool {
 	uint32_t target;		/* the policy's goal, clamped */
 	uint32_t limit;			/* in force now; told once a driver runs and the memory
 					 * cgroup allows as much */
-	uint32_t told;			/* as in the last LIMITS; until the device reports it as
-					 * requested, nothing else is told */
+	uint32_t told;			/* limit in the last LIMITS; until the device reports it as
+					 * requested, no other is told */
 	usec_t told_at;
-	uint32_t promised;		/* most that was told since the device last confirmed */
+	uint32_t promised;		/* highest limit told since the device last confirmed one */
 	bool must_tell;			/* LIMITS has to be sent again */
 	usec_t told_due;		/* deadline as in the last LIMITS, or 0 */
 	uint16_t num_due;		/* open demands: `at` rises, `limit` falls */
@@ -128,15 +128,15 @@ struct ebb_vm_pool {
 	uint32_t revoke_to, revoked;	/* goal of REVOKE; blocks taken so far */
 	usec_t revoke_at, revoke_due_at; /* when it was first sent; the deadline that had passed */
 	usec_t revoke_retry_at;
-	bool is_leaving;		/* the guest was told what goes at the deadline: */
-	uint32_t leave_to;		/* what is above that */
-	uint32_t left;			/* blocks that went since it was told, not recorded yet */
+	bool is_leaving;		/* the guest was told which blocks go at the deadline: */
+	uint32_t leave_to;		/* those above so many */
+	uint32_t left;			/* blocks that it has unplugged since, not recorded yet */
 	uint32_t released;		/* given back by the guest and not recorded yet */
-	usec_t released_at;		/* first of them */
+	usec_t released_at;		/* when the first of them was given back */
 	uint32_t mirrored;		/* requested size as libvirt was last told */
 	uint64_t told_cutoff;		/* ebb_vm_vom.cutoff as in the last LIMITS; 0: none */
-	uint32_t mirroring;		/* what it is being told, or was so recently that the device
-					 * may have been set to it: until mirror_until */
+	uint32_t mirroring;		/* what libvirt is being told, or was told last: until
+					 * mirror_until it may still set the device to this */
 	uint64_t mirror_action;		/* MEM_MIRROR under way, or 0 */
 	usec_t mirror_until;
 	usec_t limit_at;		/* last change of limit */
@@ -149,12 +149,12 @@ struct ebb_vm_node {
 	uint16_t lent;			/* granted vCPUs that are lent */
 	uint16_t target;		/* the policy's goal, clamped */
 	uint16_t limit;			/* in force now */
-	uint16_t want;			/* what it would have if its limit had not been lower when
-					 * it last asked; counts until want_until */
+	uint16_t want;			/* CPUs it would have if its limit had allowed its last
+					 * request; counts until want_until */
 	uint16_t wanted;		/* as the last plan saw it (ebb_view_vm_node.wanted) */
 	usec_t want_until;
 	uint16_t told_held, told_limit;	/* as in the last LIMITS */
-	uint16_t num_due;		/* open demand: CPUs that the guest must give back */
+	uint16_t num_due;		/* open demands: CPUs that the guest must give back */
 	usec_t told_due;		/* deadline as in the last LIMITS, or 0 */
 	usec_t *due;			/* num_due deadlines, rising; within ebb_vm.due_store */
 	struct ebb_vm_pool pool;
@@ -162,7 +162,7 @@ struct ebb_vm_node {
 
 /* CPUs of all nodes. */
 struct ebb_vm_cpus {
-	bool wants_cores;		/* a vCPU waits for any core to come free */
+	bool wants_cores;		/* a vCPU without a core waits for one to become free */
 	uint16_t told_tier;		/* as in the last LIMITS */
 	usec_t silent_since;		/* first missed deadline since its last request, or 0 */
 };
@@ -177,29 +177,33 @@ struct ebb_vm_cap {
 	usec_t retry_at;
 };
 
-/* No value counts as more: ns of time saved per second and MiB. */
+/* Higher values count as this one: ns of time saved per second and MiB. */
 #define EBB_VOM_VALUE_MAX	(1ull << 40)
-/* A guest that has never said what its memory is worth is taken for so many buckets. */
+/* Buckets of a guessed histogram, for a guest that has never sent one. */
 #define EBB_VOM_GUESSES		8u
-/* Those of a guest, and for each node what it says nothing about, in parts of at most 4 TiB. */
+/*
+ * Buckets that a guest may send; and for each node some of at most 4 TiB each, for memory that the
+ * guest said nothing about.
+ */
 #define EBB_VOM_ROOM		(EBB_MAX_VOM_BUCKETS + 5u * EBB_MAX_GUEST_NODES)
 
-/* What a guest says that its memory is worth; see broker/vom.c for what is kept of it. */
+/* What a guest says its memory is worth; broker/vom.c says what is kept of it. */
 struct ebb_vm_vom {
-	uint32_t asked, told;		/* number to be answered, and as in the last LIMITS */
-	uint32_t seq;			/* that the histogram answers; 0: none of this boot */
+	uint32_t asked, told;		/* number of the ask to answer; that in the last LIMITS */
+	uint32_t seq;			/* ask that the histogram answers; 0: none in this boot */
 	usec_t at;			/* when it came; 0: never, and buckets are guessed */
 	uint64_t num_asks, num_answers, num_refused; /* in this run; refused: malformed */
 	uint32_t first[EBB_MAX_GUEST_NODES + 1]; /* of guest node g: first[g] to first[g + 1] */
-	struct ebb_vom_bucket buckets[EBB_VOM_ROOM]; /* by node, in it by value: as much as held */
+	struct ebb_vom_bucket buckets[EBB_VOM_ROOM]; /* by node, then by value; together as large
+						      * as what it holds */
 	/* By guest node; in this run. */
-	uint64_t cutoff[EBB_MAX_GUEST_NODES]; /* of the open demand for memory; 0: none */
+	uint64_t cutoff[EBB_MAX_GUEST_NODES]; /* of the open demand for memory; 0: no demand */
 	struct ebb_brokered brokered[EBB_MAX_GUEST_NODES];
 };
 
 /*
  * Cores and memory that a VM has held since it started, by class (ebb_record.charge).  The counters
- * only grow, so a record that is lost loses nothing: the next one has all.
+ * only grow, so a lost record does no harm: the next one includes it.
  */
 struct ebb_vm_charge {
 	uint64_t core_usec[EBB_CLASS_MAX];
@@ -213,27 +217,28 @@ struct ebb_rate {
 	usec_t since;
 };
 
-/* Something that is held against the guest for a while. */
+/* Misbehaviour that counts against the guest for a while. */
 struct ebb_misdeed {
-	uint32_t most;			/* the worst of it */
-	usec_t at;			/* last; 0: never */
+	uint32_t most;			/* the highest number seen */
+	usec_t at;			/* when it was last seen; 0: never */
 };
 
 /* How the guest has met demands and asked, since its driver started; see ebb_vm_verdict(). */
 struct ebb_vm_conduct {
 	uint32_t num_given, num_forced;	/* CPUs given back on demand in time, and not */
-	uint32_t num_late;		/* of those given, shortly before the deadline */
+	uint32_t num_late;		/* of num_given, those shortly before the deadline */
 	uint32_t num_unanswered;	/* forced in a row, with none given back in between */
-	uint32_t num_reasked;		/* refused requests soon after giving back, in a row */
+	uint32_t num_reasked;		/* requests in a row that were refused soon after
+					 * it gave a CPU back */
 	usec_t given_at, forced_at, late_at; /* last; 0: never */
 	struct ebb_rate requests, flaps; /* flaps: CPUs that went back soon after they came */
-	struct ebb_misdeed flood, flap;	/* requests a second, flaps in ten */
-	struct ebb_misdeed wake;	/* how often parked vCPUs were woken in a measured period */
-	/* What lent vCPUs use, thousandths of a core of the host, and over how long. */
+	struct ebb_misdeed flood, flap;	/* requests in a second; flaps in ten seconds */
+	struct ebb_misdeed wake;	/* times a second that parked vCPUs woke up */
+	/* CPU time of lent vCPUs in the last period: thousandths of a core; its length. */
 	uint32_t lent_permille;
 	usec_t lent_usec;
-	bool is_squatting;		/* they compute */
-	uint16_t num_contrary;		/* measured periods in a row that say otherwise */
+	bool is_squatting;		/* it computes on vCPUs that it has lent */
+	uint16_t num_contrary;		/* periods in a row that contradict is_squatting */
 	uint32_t told;			/* bits of enum ebb_verdict that were recorded */
 };
 
@@ -251,12 +256,12 @@ struct ebb_vm_use {
 	usec_t cpu_at;			/* 0: never in this run */
 };
 
-/* Of a VM that shares cores; see core/shared/balance.h. */
+/* A VM that shares cores; struct ebb_share_vm (core/shared/balance.h) explains the first five. */
 struct ebb_vm_share {
 	usec_t moved_at;
 	uint16_t moved_load, load;
-	uint16_t throttle, throttle_load; /* as wanted; 0: none */
-	uint16_t throttled, throttling;	/* in force; what throttle_action sets */
+	uint16_t throttle, throttle_load; /* throttle: the one wanted; 0: none */
+	uint16_t throttled, throttling;	/* the one in force; the one throttle_action sets */
 	uint64_t throttle_action;	/* THROTTLE under way, or 0 */
 	bool is_missing;		/* the host has no such limit */
 	uint16_t failures;		/* in a row */

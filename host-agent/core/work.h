@@ -17,8 +17,8 @@ struct ebb_vm_work {
 	bool is_welcome_due;
 	bool is_close_due;
 	struct ebb_action_welcome welcome;
-	usec_t wake_at;			/* reconcile has to look at it then, as far as is known
-					 * while it does; see ebb_state.wakes */
+	usec_t wake_at;			/* while the VM is reconciled: when it has to be again, as
+					 * far as is known; then it goes to ebb_state.wakes */
 	uint16_t num_responses;
 	struct ebb_action_response responses[VIRTIO_EBB_MAX_INFLIGHT];
 };

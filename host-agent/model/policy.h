@@ -36,13 +36,13 @@ struct ebb_view_node {
 struct ebb_view_mem {
 	uint32_t floor;			/* the target is never below; may be more than is used */
 	uint32_t ceiling;		/* the target is never above; 0: the VM has no pool here */
-	uint32_t used;			/* what the VM holds, and what it may take by offers made */
+	uint32_t used;			/* what the VM holds or may plug without asking */
 	uint32_t target;		/* of the last plan; 0 before the VM's first */
 	uint32_t held;			/* plugged now */
 	/*
-	 * What the guest says that what it holds here is worth, by rising value; as much as it
-	 * holds in all.  A guess where it has never said so; none before anybody was asked.  Its
-	 * guest may lie; what that can do is bounded: see core/broker/vom.c.
+	 * What the memory that it holds here is worth, by rising value; together the buckets are
+	 * as large as what it holds.  As the guest says, or a guess if it never has; none before
+	 * any guest was asked.  A guest may lie; core/broker/vom.c says how that is bounded.
 	 */
 	uint32_t num_buckets;
 	const struct ebb_vom_bucket *buckets;
@@ -53,10 +53,10 @@ struct ebb_view_vm_node {
 	uint16_t host_node;		/* index into ebb_view.nodes */
 	uint16_t floor;			/* startup set; the target is never below */
 	uint16_t ceiling;		/* the target is never above */
-	uint16_t reserved;		/* floor to ceiling: what it gets whenever it wants it */
+	uint16_t reserved;		/* CPUs it gets whenever it asks; floor to ceiling */
 	uint16_t used;			/* startup set and every other vCPU that has a core */
-	uint16_t wanted;		/* floor to ceiling: what it uses, and what it asked for in
-					 * the last EBB_WANT_USEC and its limit did not allow */
+	uint16_t wanted;		/* floor to ceiling: CPUs it uses, and those it asked for in
+					 * the last EBB_WANT_USEC but its limit did not allow */
 	uint16_t target;		/* of the last plan; 0 before the VM's first */
 	struct ebb_view_mem mem;
 };
@@ -72,7 +72,7 @@ struct ebb_view_vm {
 	struct ebb_view_vm_node nodes[EBB_MAX_GUEST_NODES];
 };
 
-/* How long a request counts that was refused because of the limit. */
+/* For how long a request that was refused because of the limit counts as wanted. */
 #define EBB_WANT_USEC	(10 * EBB_USEC_PER_SEC)
 
 /* Immutable.  Only running VMs whose floors fit the host are listed. */
@@ -80,8 +80,9 @@ struct ebb_view {
 	usec_t now;
 	usec_t cooldown;		/* least time between two brokerings of memory */
 	/*
-	 * When guests were last asked what memory is worth (ebb_plan.asks_vom), 0: never; and
-	 * whether answers may still come: then it is decided again when no more do.
+	 * When guests were last asked what memory is worth (ebb_plan.asks_vom), 0: never.  And
+	 * whether answers may still come; then the policy decides again when all have come, or
+	 * when the time for them is over.
 	 */
 	usec_t vom_asked_at;
 	bool vom_is_open;
@@ -95,15 +96,15 @@ struct ebb_view {
 struct ebb_plan_vm {
 	uint16_t nodes[EBB_MAX_GUEST_NODES];
 	uint32_t mem[EBB_MAX_GUEST_NODES];
-	/* What it holds there and is worth less goes first: ns per second and MiB; 0: no word. */
+	/* Memory worth less is to go first: ns per second and MiB; 0: no such bound. */
 	uint64_t mem_cutoff[EBB_MAX_GUEST_NODES];
 };
 
 struct ebb_plan {
 	struct ebb_plan_vm *targets;	/* view->num_vms entries */
 	/*
-	 * By node of the host, false before: targets there count hardware threads.  Until CPUs
-	 * that share a core with one of another VM have left, the core gives out no more.
+	 * By node of the host, false at first: targets there count hardware threads.  As long as
+	 * CPUs of two VMs are on one core, no further thread of that core is given out.
 	 */
 	bool use_threads[EBB_MAX_NODES];
 	/*
@@ -132,9 +133,9 @@ struct ebb_policy_ops {
 	 */
 	int (*decide)(void *st, const struct ebb_view *view, struct ebb_plan *ret_plan);
 	/*
-	 * It goes by how much memory VMs hold: it decides again when that has changed, but not
-	 * within so many microseconds of its last decision, and once a second while a node of the
-	 * host is above its threshold.  0: what VMs hold makes no difference.
+	 * Not 0: the policy depends on how much memory VMs hold.  It decides again when that has
+	 * changed, but not within so many microseconds of its last decision; and once a second
+	 * while a node of the host is above its threshold.  0: it does not depend on that.
 	 */
 	usec_t mem_review_usec;
 	const struct ebb_policy_half *cpus, *mem; /* where decide is NULL */
@@ -145,14 +146,14 @@ struct ebb_policy_ops {
 /* Whether the core can use it: abi, size, name, decide or both halves, state_size. */
 bool ebb_policy_usable(const struct ebb_policy_ops *ops);
 
-/* Has it decide; what its decide() says. */
+/* Calls decide(), or both halves; returns 0 or -errno as they do. */
 int ebb_policy_decide(const struct ebb_policy_ops *ops, void *st, const struct ebb_view *view,
 		      struct ebb_plan *ret_plan);
 
 /*
- * Policies of one word by index, NULL beyond the last; by name, NULL for an unknown one: of one
- * word, or CPUS+MEMORY, of CPUS fair, strict, isolate or spot, and of MEMORY fair, strict, vom,
- * equal, proportional or balloon ("spot+vom").
+ * Policies with a name of one word by index, NULL beyond the last.  Policies by name, NULL if there
+ * is none: one word, or CPUS+MEMORY ("spot+vom"), where CPUS is fair, strict, isolate or spot, and
+ * MEMORY is fair, strict, vom, equal, proportional or balloon.
  */
 const struct ebb_policy_ops *ebb_policy_at(size_t i);
 const struct ebb_policy_ops *ebb_policy_find(const char *name);
@@ -166,22 +167,24 @@ extern const struct ebb_policy_ops ebb_policy_fair;
 
 /*
  * VMs share nothing: every VM gets its floor, then, in order of arrival, its
- * ceiling as far as the host goes.  What is assigned to one is lent to nobody.
+ * ceiling, as long as the host has CPUs and memory.  No VM gets what belongs to
+ * another, used or not.
  */
 extern const struct ebb_policy_ops ebb_policy_strict;
 
 /*
- * One VM has all sockets (nodes of the host); when more come, each gets sockets of
- * its own, as nearly as they fit, with the hyperthreads there.  VMs beyond the
- * number of sockets share one as under the fair policy.
+ * One VM has all sockets (nodes of the host).  When more VMs come, each gets
+ * sockets of its own, with their hyperthreads, as far as the numbers allow.  If
+ * there are more VMs than sockets, those on one socket share it as under the fair
+ * policy.
  * Source: PVLDB 13(12), section 4.3.
  */
 extern const struct ebb_policy_ops ebb_policy_isolate;
 
 /*
- * Reserved VMs get what they want up to what is reserved for them, the others
- * what is left: by priority, then by weight; newest and cheapest lose it first.
- * What is reserved and not wanted is lent to whoever can use it.
+ * Reserved VMs get what they ask for, up to what is reserved for them; the others
+ * get what is left, by priority, then by weight.  The newest and cheapest VMs lose
+ * it first.  CPUs that are reserved but not asked for go to VMs that can use them.
  */
 extern const struct ebb_policy_ops ebb_policy_spot;
 
@@ -189,10 +192,10 @@ extern const struct ebb_policy_ops ebb_policy_spot;
  * These broker memory (policies/mem/broker.h) and divide CPUs as the fair policy does.  When more
  * of a node is in use than its threshold, memory is taken back to the target:
  *
- *   vom		what is worth least to those who have it (STS x lambda x weight)
- *   equal		the same from everybody
- *   proportional	in proportion to what each holds
- *   balloon		all are pressed at once, until some have given enough
+ *   vom		the memory that is worth least to its VM (STS x lambda x weight)
+ *   equal		the same amount from every VM
+ *   proportional	in proportion to what each VM holds
+ *   balloon		every VM is asked for all of it, until some have given enough
  *
  * Source: "Flexible resource allocation for relational database-as-a-service", sections 4 and 8.1.
  */

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * When a resource of the host is under pressure, by the configuration: how much of it may be in
- * use, and for how long, before something is done about it.
+ * Thresholds of the configuration: how much of a resource of the host may be in use, and for how
+ * long, before the agent acts.
  *
- *   memory of a node    above the threshold it is brokered, down to the target; above the
- *                       failover threshold taking from one VM for another does not help any
- *                       more, and a VM has to leave the host
- *   a shared core       is hot above core_hot_percent: VMs are spread over cores anew
- *   the CPUs of a node  are hot above host_hot_percent: no spreading helps
+ *   memory of a node    above the threshold memory is brokered, down to the target; above the
+ *                       failover threshold brokering does not help any more, and a VM has to
+ *                       leave the host
+ *   a shared core       above core_hot_percent it is hot: vCPUs move to other cores
+ *   the CPUs of a node  above host_hot_percent they are hot: moving vCPUs does not help
  *
  * Source: "Flexible resource allocation for relational database-as-a-service", sections 3 to 5.
  */
@@ -24,11 +24,12 @@ struct ebb_pressure {
 	uint32_t memory_target_percent;
 	uint32_t memory_threshold_percent;
 	uint32_t memory_failover_percent;
-	uint32_t memory_window_s;	/* for so long; 0 to 3600 */
+	uint32_t memory_window_s;	/* how long memory must be above; 0 to 3600 */
 	/* Percent of a core, and of all cores of a node; 1 to 100. */
 	uint32_t core_hot_percent;
 	uint32_t host_hot_percent;
-	uint32_t hot_window_s;		/* for so long, a core on average over it; 1 to 3600 */
+	uint32_t hot_window_s;		/* how long CPUs of a node must be above; the average use of
+					 * a core is taken over it; 1 to 3600 */
 	/* Least time between two brokerings, and between two moves; 1 to 3600. */
 	uint32_t cool_down_s;
 };

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The attributes of an SLA that are one value for the whole VM, in one table.  Metadata, `ebbctl
- * set`, views, history and replay, defaults and range checks are made from it: a new attribute is a
- * field of struct ebb_sla and a row here.
+ * The table of those attributes of an SLA that have one value for the whole VM.  Metadata, `ebbctl
+ * set`, views, history and replay, defaults and range checks use it, so that a new attribute is a
+ * field of struct ebb_sla and a row of the table.
  */
 #ifndef EBB_MODEL_SLA_H
 #define EBB_MODEL_SLA_H
@@ -21,7 +21,7 @@ struct ebb_sla_key {
 	bool is_boolean;		/* 0 or 1: "no" or "yes"; true or false in JSON */
 	/* A choice: the names of the values 0, 1, ...; NULL: a number. */
 	const char *(*value_name)(uint32_t value);
-	uint32_t min, max, missing;	/* missing: its value where it is not given */
+	uint32_t min, max, missing;	/* missing: the value where an SLA does not give one */
 	uint16_t offset, size;		/* of the field in struct ebb_sla */
 };
 
@@ -35,15 +35,15 @@ void ebb_sla_put(struct ebb_sla *sla, const struct ebb_sla_key *key, uint32_t va
 
 /* From text.  -EINVAL: no number, no such name, or out of range. */
 int ebb_sla_value(const struct ebb_sla_key *key, const char *text, uint32_t *ret_value);
-/* "10 to 600000" or "any, lend, park, unplug": what it may be; EBB_TEXT_SIZE bytes. */
+/* The allowed values: "10 to 600000" or "any, lend, park, unplug"; EBB_TEXT_SIZE bytes. */
 void ebb_sla_allowed(const struct ebb_sla_key *key, char *ret_text);
 /* The value as text, in buf (16 bytes) if it is a number. */
 const char *ebb_sla_value_text(const struct ebb_sla_key *key, uint32_t value, char *buf);
 
-/* All attributes of the table as they are where they are not given; everything else is 0. */
+/* Sets all attributes of the table to their `missing` values, and everything else to 0. */
 void ebb_sla_default(struct ebb_sla *ret_sla);
 
-/* The first attribute (of the memory half, or the other) that is out of range, or NULL. */
+/* The first attribute that is out of range, of those with this is_mem, or NULL. */
 const struct ebb_sla_key *ebb_sla_out_of_range(const struct ebb_sla *sla, bool is_mem);
 
 #endif /* EBB_MODEL_SLA_H */

@@ -3,11 +3,11 @@
  * The words of the host agent: the host, the VMs and their SLAs, the facts
  * that flow into its core and the actions that flow out of it.
  *
- * Facts are what the world reports (libvirt, the links to the devices, the
- * operator, the outcome of actions); actions are what the core wants done.
- * Both are plain data without pointers into anybody's state, except where a
- * fact points to an array that need only live for the call.  All numbers are
- * in host byte order; whoever speaks a wire protocol converts.
+ * Facts come from libvirt, from the links to the devices, from the operator, and
+ * from actions that have ended; actions are what the core wants done.  Both are
+ * plain data.  A fact may point to an array, which need only live for the call.
+ * All numbers are in host byte order; the code that speaks a wire protocol
+ * converts them.
  *
  * A VM is known by its libvirt uuid everywhere; its name is for people.  A
  * hardware thread is named by its index in struct ebb_host.  Times are
@@ -60,7 +60,8 @@ struct ebb_thread {
 
 struct ebb_core {
 	uint16_t node;
-	bool is_shared;			/* given to nobody alone: VMs whose SLA says so share it */
+	bool is_shared;			/* never given to one VM alone: VMs with ebb_sla.is_shared
+					 * run on it */
 	uint16_t num_threads;		/* 1 to EBB_MAX_SMT */
 	uint16_t threads[EBB_MAX_SMT];	/* by rank */
 };
@@ -108,7 +109,7 @@ enum ebb_class {
 
 struct ebb_sla_node {
 	uint16_t startup;		/* CPUs that the VM boots with here and always keeps */
-	uint16_t reserved;		/* what it gets whenever it wants it, startup to max */
+	uint16_t reserved;		/* CPUs it gets whenever it asks for them; startup to max */
 	uint16_t max;			/* most it may ever hold here, startup included */
 	uint16_t host_node;		/* where its CPUs run and its memory is */
 	uint32_t mem_min;		/* blocks of pool memory kept for it, 0 to mem_max */
@@ -118,7 +119,7 @@ struct ebb_sla_node {
 
 struct ebb_sla {
 	enum ebb_class class;		/* spot: every `reserved` is the startup set */
-	uint16_t priority;		/* 0 to EBB_PRIORITY_MAX; of a class, more goes first */
+	uint16_t priority;		/* 0 to EBB_PRIORITY_MAX; within a class the higher first */
 	uint16_t tier;			/* VIRTIO_EBB_TIER_*, as told to the guest */
 	bool plug_ahead;		/* plug all vCPUs once the driver is there, as lent ones */
 	/*
@@ -140,12 +141,12 @@ struct ebb_vcpu_def {
 };
 
 /*
- * A part of the memory that a guest holds on a node, and what it is worth to it: the time that it
- * would take to get what is there again, times how often it is used (VoM = STS x lambda).
+ * A part of the memory that a guest holds on a node, and its value for the guest: the time to fetch
+ * the contents again if they were lost, times how often they are used (VoM = STS x lambda).
  * Source: "Flexible resource allocation for relational database-as-a-service", section 4.1.
  */
 struct ebb_vom_bucket {
-	uint64_t value;			/* highest in it; ns of time saved per second and MiB */
+	uint64_t value;			/* of its most valuable MiB: ns of time saved per second */
 	uint32_t kib;			/* at least 1 */
 	uint16_t node;			/* guest node */
 };
@@ -199,8 +200,8 @@ enum ebb_fact_type {
 	 * the agent started.  Follows VM_DEFINED (also where the definition of
 	 * a running domain becomes valid).  Also reported again when vCPUs changed behind
 	 * the agent's back (device removed, somebody's virsh setvcpus) or when
-	 * libvirt rewrote pins: then it is the new reality, and the core
-	 * repairs what differs from what it wants.
+	 * libvirt rewrote pins: the core takes it over, and repairs what
+	 * differs from what it wants.
 	 */
 	EBB_FACT_VM_RUNNING,
 	/* The domain stopped, crashed or QEMU died: nothing of it runs any more. */
@@ -224,7 +225,7 @@ enum ebb_fact_type {
 	EBB_FACT_ACTION_DONE,
 	/* The operator replaces the SLA of a VM; checked like a definition. */
 	EBB_FACT_SLA_SET,
-	/* What threads of vCPUs have used so far; now and then, for how guests behave. */
+	/* CPU times of the threads of vCPUs; every few seconds. */
 	EBB_FACT_CPU_TIMES,
 	/* The histogram that was asked for (ebb_action_limits.vom_seq), on the VM's link. */
 	EBB_FACT_VOM,
@@ -254,13 +255,13 @@ struct ebb_vcpu_fact {
 
 struct ebb_fact_vm_running {
 	/*
-	 * Grows with the time at which domains were started, also for those
-	 * that an agent finds running (libvirt's domain id does).
+	 * A domain that was started later has a higher one, also among those
+	 * that an agent finds running (libvirt's domain ids are like that).
 	 */
 	uint64_t order;
 	/*
-	 * When reading of what follows began: what the core has learnt of a
-	 * vCPU since then is newer than this fact and stays.
+	 * When the backend began to read what follows.  What the core has
+	 * learnt of a vCPU since then is newer than this fact and is kept.
 	 */
 	usec_t as_of;
 	uint16_t num_plugged;
@@ -284,7 +285,8 @@ struct ebb_pool_fact {
 	uint64_t size_bytes;
 	uint64_t requested_bytes;	/* 0 to size_bytes */
 	uint64_t held_bytes;		/* plugged; 0 to size_bytes */
-	uint64_t unconfirmed_bytes;	/* revoked, not confirmed; with held_bytes <= size_bytes */
+	uint64_t unconfirmed_bytes;	/* revoked, but not confirmed by the driver; together with
+					 * held_bytes at most size_bytes */
 };
 
 struct ebb_fact_hello {
@@ -334,7 +336,7 @@ struct ebb_cpu_time {
 	uint16_t vcpu;
 	uint64_t cpu_usec;		/* time on a CPU of the host */
 	uint64_t num_runs;		/* how often it was put on one */
-	uint64_t wait_usec;		/* time it could have run and something else did */
+	uint64_t wait_usec;		/* time in which it could have run but something else ran */
 };
 
 struct ebb_fact_cpu_times {
@@ -401,8 +403,8 @@ struct ebb_action_limits {
 	uint64_t generation;
 	uint16_t num_nodes;
 	/*
-	 * The host wants a histogram made for this number, if the guest has not sent one for it
-	 * yet; 0: none was asked for.
+	 * The number of the ask for a histogram; a guest that has not answered this number yet
+	 * should.  0: no histogram is asked for.
 	 */
 	uint32_t vom_seq;
 	struct {
@@ -413,14 +415,14 @@ struct ebb_action_limits {
 		uint32_t mem_deadline_ms;
 		uint64_t mem_held_bytes;
 		uint64_t mem_limit_bytes; /* 0 without a pool */
-		/* What it holds and is worth less goes first, as ebb_vom_bucket.value; 0: none. */
+		/* Memory worth less (ebb_vom_bucket.value) is to go first; 0: no such bound. */
 		uint64_t mem_cutoff;
 	} nodes[EBB_MAX_GUEST_NODES];
 };
 
 /*
- * REVOKE: unplug until at most so much is plugged, or (is_leave) have the guest do that at once.
- * MEM_MIRROR: the requested size.
+ * REVOKE: the device unplugs until at most `bytes` are plugged, or (is_leave) has the guest do so
+ * at once.  MEM_MIRROR: `bytes` is the requested size.
  */
 struct ebb_action_pool {
 	uint16_t node;			/* guest node with a pool */
@@ -475,16 +477,16 @@ enum ebb_event {
 	EBB_EVENT_LEND,			/* the guest gave a core back and keeps the CPU;
 					 * cpus 0: there was none any more */
 	EBB_EVENT_CHARGE,		/* what a run of a VM has held so far: charge[] */
-	EBB_EVENT_CONDUCT,		/* something to be said against a guest, or no more */
-	EBB_EVENT_BROKER,		/* memory ran short: what the VM is asked for of a node, and
-					 * why it; bytes and broker */
+	EBB_EVENT_CONDUCT,		/* a verdict on the guest begins or ends */
+	EBB_EVENT_BROKER,		/* memory ran short: the bytes that the VM is asked for on a
+					 * node, and why this VM (broker) */
 	EBB_EVENT_VIOLATION,		/* a resource of the host is beyond its threshold, or no
-					 * more: code; memory: bytes held; ends: total_usec */
+					 * more: code; memory: bytes held; at the end: total_usec */
 	EBB_EVENT_MOVE,			/* the VM should move to another host, or need not any more:
-					 * code; bytes to take along; ends: total_usec */
-	EBB_EVENT_REBALANCE,		/* cpus vCPUs of the VM change shared cores; or of the
-					 * host: shared cores are hot and nothing helps, or no
-					 * more */
+					 * code; bytes to copy; at the end: total_usec */
+	EBB_EVENT_REBALANCE,		/* cpus vCPUs of the VM change shared cores; or, of the
+					 * host: its shared cores are hot and no change of places
+					 * helps, or that is over */
 	EBB_EVENT_THROTTLE,		/* each vCPU of the VM may use cpus thousandths of a
 					 * shared core; 1000: as much as it likes */
 	EBB_EVENT_MAX,
@@ -512,9 +514,9 @@ struct ebb_record {
 	usec_t total_usec;		/* request received -> answer issued */
 	uint64_t order;			/* CHARGE: of the VM's run (ebb_fact_vm_running.order) */
 	/*
-	 * CHARGE, by class, counters: what was held up to what is reserved (and minima of memory)
-	 * counts as reserved, the rest as spot; of a VM of class spot all is spot but the startup
-	 * set.
+	 * CHARGE: counters by class.  CPUs up to ebb_sla_node.reserved and memory up to mem_min
+	 * count as reserved, the rest as spot.  (For a VM of class spot `reserved` is its startup
+	 * set.)
 	 */
 	struct {
 		uint64_t core_usec;	/* microseconds times CPUs with a core */
@@ -522,12 +524,13 @@ struct ebb_record {
 	} charge[EBB_CLASS_MAX];
 	/* BROKER: as ebb_vom_bucket.value; 0 where the policy does not go by values. */
 	struct {
-		uint64_t cutoff;	/* what it has and is worth less is asked for */
-		uint64_t low, high;	/* the same of the other VMs on that node of the host */
-		uint32_t num_others;	/* that have one */
+		uint64_t cutoff;	/* memory worth less is asked for */
+		uint64_t low, high;	/* least value that the other VMs on that node of the host
+					 * keep: the lowest and the highest of them */
+		uint32_t num_others;	/* VMs with memory on that node of the host */
 		usec_t age;		/* of its histogram; EBB_TIME_NEVER: it has none */
 	} broker;
-	struct ebb_sla sla;		/* SLA: as it is from now on; without nodes otherwise */
+	struct ebb_sla sla;		/* event SLA: the new one; otherwise num_nodes is 0 */
 	char text[EBB_TEXT_SIZE];	/* the reason, for people */
 };
 
@@ -538,8 +541,8 @@ const char *ebb_reason_name(uint16_t reason);	/* VIRTIO_EBB_REASON_*: "limit", "
 const char *ebb_action_name(enum ebb_action_type type);
 const char *ebb_fact_name(enum ebb_fact_type type);
 /*
- * Whether the device or the guest says it, on the VM's link: if the core refuses it, the link is to
- * be closed, for its sender is broken or has missed something.
+ * Whether the fact comes from the device or the guest over the VM's link.  If the core refuses such
+ * a fact, the link has to be closed: the sender is broken or has missed something.
  */
 bool ebb_fact_is_from_link(enum ebb_fact_type type);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Brokering of memory: what guests say that theirs is worth, when they are asked, and what the
- * policy decided.  Which memory goes is the policy's business alone.
+ * Brokering of memory: what guests say their memory is worth, when they are asked, and what the
+ * policy decided.  The policy alone decides whose memory goes.
  */
 #ifndef EBB_CORE_BROKER_H
 #define EBB_CORE_BROKER_H
@@ -11,16 +11,16 @@
 struct broker_room {
 	const struct core_env *env;
 	struct ebb_broker broker;
-	bool is_awaited;		/* an answer, of any VM; unless that has to be found out */
-	bool is_stale;
+	bool is_awaited;		/* an answer of some VM is awaited; valid unless is_stale */
+	bool is_stale;			/* is_awaited has to be computed again */
 };
 
-/* Something happened that may change whose answer is awaited: a link came or went, say. */
+/* Whose answer is awaited may have changed, for example because a link came up or went down. */
 void broker_changed(struct broker_room *s);
 
-/* A run of the VM begins: it was asked nothing yet. */
+/* A run of the VM begins: it has not been asked yet. */
 void broker_start(const struct ebb_vm *vm);
-/* It is over, or (forget) its guest was booted anew: what was said is about what is no more. */
+/* The run is over, or (forget) the guest has rebooted: its histogram does not apply any more. */
 void broker_stop(const struct ebb_vm *vm);
 void broker_forget(const struct ebb_vm *vm);
 
@@ -28,20 +28,20 @@ void broker_forget(const struct ebb_vm *vm);
 int broker_report(struct broker_room *s, usec_t now, const struct ebb_vm *vm,
 		  const struct ebb_fact_vom *f);
 
-/* What LIMITS asks of the VM now (ebb_action_limits.vom_seq); and it is sent. */
+/* The number of the ask to put into LIMITS (ebb_action_limits.vom_seq); and: LIMITS is sent. */
 uint32_t broker_tells(const struct ebb_vm *vm);
 void broker_told(const struct ebb_vm *vm);
 
 /*
- * Before the policy decides: makes what guests have said be about what they hold now and guesses
- * the rest; and adds to the view what it sees besides VMs and nodes.
+ * Before the policy decides.  fit_all: fits each histogram to what its guest holds now, and guesses
+ * the missing ones.  view: adds to the view what concerns neither VMs nor nodes.
  */
 void broker_fit_all(const struct broker_room *s);
 void broker_view(struct broker_room *s, usec_t now, struct ebb_view *view);
-/* It has decided, and targets are set. */
+/* The policy has decided, and targets are set. */
 void broker_decided(struct broker_room *s, usec_t now, const struct ebb_plan *plan);
 
-/* When the policy is to be asked again by itself, or EBB_TIME_NEVER; and whether it is now. */
+/* When the policy has to decide again, or EBB_TIME_NEVER; and whether that time has come. */
 usec_t broker_next_at(struct broker_room *s);
 bool broker_is_due(struct broker_room *s, usec_t now);
 

@@ -23,9 +23,9 @@ void cpu_start(struct cpu_room *s, const struct ebb_vm *vm, const struct ebb_fac
 void cpu_compare(struct cpu_room *s, usec_t now, const struct ebb_vm *vm,
 		 const struct ebb_fact_vm_running *f);
 void cpu_stop(struct cpu_room *s, usec_t now, const struct ebb_vm *vm);
-/* LOADED: vCPUs keep the threads on which they were found. */
+/* LOADED: vCPUs become owners of the threads on which they were found. */
 void cpu_claim_all(struct cpu_room *s);
-/* A VM does not fit any more: its startup set owns nothing, all else goes home. */
+/* The VM is not admitted: its startup set gives up its cores, its other vCPUs go home. */
 void cpu_turn_away(struct cpu_room *s, const struct ebb_vm *vm);
 
 /* Returns how many hotplugged CPUs the device lists. */
@@ -37,7 +37,7 @@ int cpu_report(struct cpu_room *s, usec_t now, const struct ebb_vm *vm,
 	       const struct ebb_fact_request *f);
 /* Whether cpu_report() would take note of the request: what it returns otherwise. */
 int cpu_may_report(const struct ebb_vm *vm, const struct ebb_fact_request *f);
-/* Requests are no more; nobody waits for an answer. */
+/* Drops all requests of the VM, since nobody waits for their answers any more. */
 void cpu_drop(struct cpu_room *s, const struct ebb_vm *vm);
 /* An action on the vCPU has ended.  One that is not awaited any more is ignored. */
 void cpu_done(struct cpu_room *s, usec_t now, const struct ebb_vm *vm, uint16_t vcpu,
@@ -47,11 +47,11 @@ void cpu_done(struct cpu_room *s, usec_t now, const struct ebb_vm *vm, uint16_t 
 
 /* Recomputes used and held of all nodes, and what is still due. */
 void cpu_count(struct cpu_room *s, const struct ebb_vm *vm);
-/* Nobody in the guest answers for what it holds. */
+/* No driver answers for the CPUs that the guest holds: forces them. */
 void cpu_force_absent(struct cpu_room *s, usec_t now, const struct ebb_vm *vm);
-/* Cores that the VM's guest node has threads of, or waits for. */
+/* Cores of which the guest node owns a thread, and those that its startup set still waits for. */
 uint32_t cpu_count_cores(const struct cpu_room *s, const struct ebb_vm *vm, uint16_t g);
-/* CPUs of the guest node that have a core now and surely lose it shortly (advance.c). */
+/* CPUs of the guest node whose core will certainly be free shortly (advance.c). */
 uint16_t cpu_leaving(const struct ebb_vm *vm, uint16_t g, usec_t now);
 /* CPUs of a node of the host as the arbiter counts them: cores where threads are given out. */
 uint32_t cpu_to_units(const struct cpu_room *s, uint16_t host_node, uint32_t cpus);
@@ -59,14 +59,14 @@ uint32_t cpu_from_units(const struct cpu_room *s, uint16_t host_node, uint32_t u
 /* Whether a new plan may be due because the VM wants less than the last one saw. */
 bool cpu_wants_less(const struct ebb_vm *vm, usec_t now);
 
-/* What the plan and the arbiter say. */
+/* Take over what the plan saw, and what the plan and the arbiter decided. */
 void cpu_set_wanted(const struct ebb_vm *vm, uint16_t g, usec_t now);
 void cpu_set_target(const struct ebb_vm *vm, uint16_t g, uint16_t target);
 void cpu_set_limit(const struct cpu_room *s, usec_t now, const struct ebb_vm *vm, uint16_t g,
 		   uint32_t limit);
 /* Limits are set on these nodes of the host (bit h): begins to free cores that others wait for. */
 void cpu_pack(struct cpu_room *s, uint32_t nodes);
-/* Opens and closes demands, forces what is overdue, gives cores to those without. */
+/* Opens and closes demands, forces overdue CPUs, gives cores to vCPUs that wait for one. */
 void cpu_settle(struct cpu_room *s, usec_t now, const struct ebb_vm *vm);
 /* When settling changes something by itself, or EBB_TIME_NEVER. */
 usec_t cpu_next_at(const struct ebb_vm *vm, usec_t now);
@@ -75,26 +75,29 @@ void cpu_count_free(const struct cpu_room *s, uint32_t ret[EBB_MAX_NODES]);
 
 /* ---- acting -------------------------------------------------------------- */
 
-/* Before settling: what time and ended actions have brought about. */
+/* Before settling: takes note of deadlines that have passed and actions that have ended. */
 void cpu_tidy(struct cpu_room *s, usec_t now, const struct ebb_vm *vm);
 bool cpu_must_tell(const struct ebb_vm *vm);
 /* Fills in the CPU half of LIMITS, which is sent. */
 void cpu_tell(usec_t now, const struct ebb_vm *vm, struct ebb_action_limits *l);
-/* These return false if there is no room for all of it.  Forced: before all else of any VM. */
+/*
+ * These return false if *out has no space for all actions.  cpu_act_forced() is called for all VMs
+ * before any other action is emitted.
+ */
 bool cpu_act_forced(struct cpu_room *s, usec_t now, const struct ebb_vm *vm,
 		    struct ebb_actions *out);
 bool cpu_act_flags(struct cpu_room *s, usec_t now, const struct ebb_vm *vm,
 		   struct ebb_actions *out);
 bool cpu_act(struct cpu_room *s, usec_t now, const struct ebb_vm *vm, struct ebb_actions *out);
 
-/* Plugged and nobody's: not startup, not granted, not being granted. */
+/* Plugged, but neither of the startup set nor granted nor being granted. */
 static inline bool cpu_is_unowned(const struct ebb_vcpu *v)
 {
 	return v->life == EBB_VCPU_PLUGGED && !v->is_startup && !v->is_granted &&
 	       !v->is_unknown && v->request < 0;
 }
 
-/* A new vCPU is nobody's and owns nothing, as if the VM had just been defined. */
+/* Resets a vCPU to what it is when a VM has just been defined: unplugged, without a core. */
 void cpu_vcpu_clear(struct ebb_vcpu *v);
 
 #endif /* EBB_CORE_CPU_H */

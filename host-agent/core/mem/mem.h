@@ -19,19 +19,19 @@ void mem_start(const struct mem_room *s, const struct ebb_vm *vm,
 	       const struct ebb_fact_vm_running *f);
 /* A run is over: nothing is held any more. */
 void mem_stop(const struct ebb_vm *vm);
-/* The pools as HELLO lists them; those that are not listed are not there. */
+/* HELLO lists the device's pools; a guest node that it does not list has none. */
 void mem_hello(const struct mem_room *s, usec_t now, const struct ebb_vm *vm,
 	       const struct ebb_fact_hello *f);
 /* MEM: what the pools hold.  0, -ENOENT: no link, -EINVAL: no such node. */
 int mem_report(const struct mem_room *s, usec_t now, const struct ebb_vm *vm,
 	       const struct ebb_fact_mem *f);
 
-/* What the plan and the arbiter say: the goal, and the limit in force from now on; blocks. */
+/* Takes over from the plan and the arbiter: the goal; the limit in force from now on; blocks. */
 void mem_set_target(const struct ebb_vm *vm, uint16_t g, uint32_t target);
 void mem_set_limit(const struct mem_room *s, usec_t now, const struct ebb_vm *vm, uint16_t g,
 		   uint32_t limit);
 
-/* Before messages: demands, what has to be told again, records. */
+/* Before messages are sent: updates demands, checks what devices confirmed, writes records. */
 void mem_settle(const struct mem_room *s, usec_t now, const struct ebb_vm *vm);
 bool mem_must_tell(const struct mem_room *s, const struct ebb_vm *vm);
 /* Fills in the memory half of LIMITS, which is sent. */
@@ -48,7 +48,7 @@ void mem_done(const struct mem_room *s, usec_t now, const struct ebb_vm *vm,
 
 /* ---- within the room ----------------------------------------------------- */
 
-/* Opens and closes demands by what is held and allowed now. */
+/* Opens and closes demands, by comparing what is held with the limit. */
 void mem_update_due(const struct ebb_vm *vm, usec_t now);
 
 /* The room's own parts of a VM. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What VMs held and used, cores that nobody used, and how guests behave.  Nothing is decided by it.
- * What other rooms tell the meter is declared at the end of core/room.h.
+ * What VMs held and used, cores that nobody used, and how guests behave.  No decision depends on
+ * it.  The calls by which other rooms tell the meter are declared at the end of core/room.h.
  */
 #ifndef EBB_CORE_METER_H
 #define EBB_CORE_METER_H
@@ -16,7 +16,7 @@ struct meter_room {
 	usec_t wasted_at;
 };
 
-/* A run of the VM begins, and it is not among the active ones yet; or (forget) a boot of it. */
+/* A run of the VM begins, before it is among the active ones; or (forget) the guest reboots. */
 void meter_start(struct meter_room *s, const struct ebb_vm *vm);
 void meter_forget(const struct ebb_vm *vm);
 
@@ -28,12 +28,15 @@ void meter_resume(const struct meter_room *s, const struct ebb_vm *vm, uint64_t 
 /* Records what the VM, or all, held until now. */
 void meter_record(const struct meter_room *s, const struct ebb_vm *vm);
 void meter_record_all(const struct meter_room *s);
-/* Records what is due; returns when that is again. */
+/* Writes records that are due; returns when the next ones are. */
 usec_t meter_settle(struct meter_room *s);
 
 /* Counts the cores that were wasted until now. */
 void meter_waste(struct meter_room *s);
-/* How many are from now on, on some nodes (bit h); num_free: cores there that nobody owns. */
+/*
+ * Counts the cores of some nodes of the host (bit h) that are wasted from now on; num_free: cores
+ * that nobody owns, by node.
+ */
 void meter_waste_from_now(struct meter_room *s, uint32_t nodes,
 			  const uint32_t num_free[EBB_MAX_NODES]);
 uint64_t meter_wasted_usec(const struct meter_room *s, uint16_t host_node, usec_t now);
@@ -46,7 +49,7 @@ int meter_report(const struct meter_room *s, usec_t now, const struct ebb_vm *vm
 
 /* ---- within the room ----------------------------------------------------- */
 
-/* Holds against the guest that something has happened so often. */
+/* Notes that the guest has misbehaved so many times. */
 void meter_misdeed(struct ebb_misdeed *m, uint32_t count, usec_t now);
 
 /* The room's own parts of a VM. */

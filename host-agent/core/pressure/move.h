@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Which VM should leave a host that is under pressure: one that relieves it, and whose move costs
- * least.  After "Flexible resource allocation for relational database-as-a-service", section 6:
- * what has to be taken along counts by its logarithm, and whether the VM is in use at all.
+ * Which VM should leave a host that is under pressure: one that relieves it and whose move costs
+ * least.  After "Flexible resource allocation for relational database-as-a-service", section 6: the
+ * cost depends on whether the VM is in use, and on the logarithm of the memory to be copied.
  */
 #ifndef EBB_CORE_MOVE_H
 #define EBB_CORE_MOVE_H
@@ -18,7 +18,7 @@ struct ebb_move_candidate {
 	uint64_t order;			/* smaller: arrived earlier; unique */
 };
 
-/* Why one was chosen and not the next best; the first that tells them apart. */
+/* Why one was chosen and not the next best: the first criterion in which they differ. */
 enum ebb_move_why {
 	EBB_MOVE_ALONE,			/* there is no other */
 	EBB_MOVE_RELIEF,		/* it relieves enough by itself, or more than others */

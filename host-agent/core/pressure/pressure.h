@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Resources of the host that are beyond their thresholds, and VMs that should move to another host
- * for it.  Levels are what the host measures (held blocks as devices report them, CPU time of the
- * threads of vCPUs), never what guests say of themselves.
+ * Resources of the host that are beyond their thresholds, and VMs that should therefore move to
+ * another host.  Levels are measured by the host (blocks held, as devices report them; CPU time of
+ * the threads of vCPUs).  What guests say of themselves plays no part.
  */
 #ifndef EBB_CORE_PRESSURE_H
 #define EBB_CORE_PRESSURE_H
@@ -17,7 +17,7 @@ struct pressure_room {
 	struct ebb_violation core_violations[EBB_MAX_THREADS];
 	bool is_throttled[EBB_MAX_NODES];
 	bool is_stale;			/* a level may have changed */
-	usec_t next_at;			/* something changes by itself then */
+	usec_t next_at;			/* a violation may begin or end then without a new level */
 	struct ebb_move_candidate candidates[EBB_MAX_VMS]; /* scratch */
 };
 
@@ -25,23 +25,24 @@ void pressure_create(struct pressure_room *s);
 
 /* A level may have changed. */
 void pressure_changed(struct pressure_room *s);
-/* CPU times of the VM have been taken over. */
+/* CPU times of the VM were reported. */
 void pressure_report_times(struct pressure_room *s, usec_t as_of, const struct ebb_vm *vm);
 /*
- * Of a core that several VMs share: thousandths of its time that were used over the last
- * hot_window_s, and who used them, for people ("a 60%, b 37%").  0 if VMs share it no more.
+ * A core that several VMs share: the thousandths of its time that were used in the last
+ * hot_window_s, 0 if VMs do not share it any more; and which VMs used it, for people ("a 60%, b
+ * 37%").
  */
 void pressure_report_core(struct pressure_room *s, usec_t now, uint16_t core, uint32_t permille,
 			  const char *who);
-/* No assignment of VMs to the cores of a node helps, and they are throttled; or that is over. */
+/* VMs of the node are throttled because no change of places helps; or they are not any more. */
 void pressure_report_throttle(struct pressure_room *s, uint16_t host_node, bool is_throttled);
-/* A run of the VM is over; a move that was recommended for it is, too. */
+/* A run of the VM is over, and with it a move that was recommended for it. */
 void pressure_stop(struct pressure_room *s, usec_t now, const struct ebb_vm *vm);
 
-/* Records what begins and ends; returns when that changes by itself. */
+/* Records violations and moves that begin or end; returns next_at. */
 usec_t pressure_settle(struct pressure_room *s, usec_t now);
 
-/* Of a node of the host (MEMORY, CPU) or of a core; NULL beyond the last. */
+/* i: node of the host (MEMORY, CPU), or core; NULL beyond the last. */
 const struct ebb_violation *pressure_violation(const struct pressure_room *s,
 					       enum ebb_pressed pressed, uint16_t i);
 

@@ -2,12 +2,12 @@
 /*
  * Shared cores: which of them the vCPUs of VMs that have no cores of their own run on.
  *
- * Every vCPU is on one core; the core sets of VMs overlap.  A VM that is together with idle ones
- * does not notice them; one that is together with another busy one does.  So now and then (the
- * window) it is looked at what was used, and where a core was hot and more than one VM computed on
- * it, vCPUs change places until it is not, as few and as cheaply as will do.  Only where no change
- * of places helps, the host counts as hot, and if that is so again at the next look, VMs are
- * throttled to their shares of the core.
+ * Every vCPU is assigned to one core, and several VMs may have vCPUs on a core.  A VM does not
+ * notice idle VMs on its core, but it does notice a busy one.  So at the end of every window the
+ * agent looks at what was used.  Where a core was hot and more than one VM computed on it, vCPUs
+ * are moved to other cores until it is not hot any more: as few as possible, and those whose moves
+ * cost least.  Where no move helps, the host counts as hot; if no move helps at the next look
+ * either, VMs are throttled to their shares of the core.
  *
  * The vCPUs of a VM come in groups: all of a group are on one node, different groups of a VM on
  * different nodes where there are enough.  A small VM is one group; a large one has several of
@@ -27,7 +27,7 @@
 
 struct ebb_share_config {
 	usec_t window;			/* over which loads are measured; the time between looks */
-	/* A VM that was moved stays so many windows, unless its load changes. */
+	/* A VM that was moved is not moved again for so many windows, unless its load changes. */
 	uint16_t hold_windows;
 	uint16_t hot;			/* a core that is used so much is hot */
 	uint16_t target;		/* a hot core is to come down to this; below hot */
@@ -50,7 +50,7 @@ struct ebb_share_core {
 	uint32_t demand;		/* what would be used with the places as they are now */
 	bool is_hot;			/* used too much by more than one VM in the window */
 	bool is_stuck, was_stuck;	/* hot, and nothing helps; in the look before */
-	bool is_held;			/* hot, and what would help was moved lately */
+	bool is_held;			/* hot, and VMs whose move would help were moved lately */
 	uint16_t first;			/* private: vCPUs here */
 	bool is_done;			/* private: nothing more is to be tried */
 };
@@ -59,7 +59,7 @@ struct ebb_share_vcpu {
 	uint16_t vm, group;
 	uint16_t core;			/* in and out; EBB_SHARE_NONE: has no place yet */
 	uint16_t use;			/* of a core, in the window: computed */
-	uint16_t wait;			/* and wanted to, but something else ran */
+	uint16_t wait;			/* the same: could have computed, but something else ran */
 	/* Out. */
 	uint16_t from;			/* where it was */
 	uint16_t demand;		/* what it would use if it had a core alone */
@@ -68,7 +68,8 @@ struct ebb_share_vcpu {
 
 struct ebb_share_vm {
 	uint32_t weight;
-	uint32_t first, num_vcpus;	/* in ebb_share.vcpus, all of it one after the other */
+	uint32_t first, num_vcpus;	/* its vCPUs: first to first + num_vcpus - 1 of
+					 * ebb_share.vcpus */
 	uint16_t num_groups;		/* 1 to EBB_MAX_GUEST_NODES */
 	/* By group: the node where it stays; EBB_NODE_ANY: placing its vCPUs chooses one. */
 	uint16_t nodes[EBB_MAX_GUEST_NODES];
@@ -101,14 +102,15 @@ struct ebb_share {
 };
 
 /*
- * Cores for vCPUs that have none: of a group's node those that are used least, and where fewest
- * vCPUs are.  Loads are those of the last look; vCPUs without a load count as lightly busy.
+ * Assigns cores to vCPUs that have none: the cores of their group's node that are used least and
+ * have the fewest vCPUs.  Loads are those of the last look; vCPUs without a load count as lightly
+ * busy.
  */
 void ebb_share_place(struct ebb_share *s);
 
 /*
- * A look, at the end of a window: from the loads and places of now to new places and throttles.
- * vCPUs without a place get one, which is no move.
+ * The look at the end of a window: from the loads and cores of vCPUs it computes new cores and
+ * throttles.  A vCPU without a core gets one, which does not count as a move.
  */
 void ebb_share_look(struct ebb_share *s, usec_t now);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * VMs that share cores: what balance.h is told of them, and what becomes of what it says: the
- * thread that each vCPU is to run on, throttles, records.
+ * VMs that share cores.  It tells balance.h what was measured, and turns the result into threads
+ * for vCPUs, throttles and records.
  */
 #ifndef EBB_CORE_SHARED_H
 #define EBB_CORE_SHARED_H
@@ -32,7 +32,7 @@ void shared_stop(struct shared_room *s);
 
 /* Places for newcomers, and a look where one is due.  Returns whether there was a look. */
 bool shared_settle(struct shared_room *s, usec_t now);
-/* The look is over, and everybody was told of it: records whether the host is hot. */
+/* After a look, when all rooms know its result: records whether the host is hot. */
 void shared_looked(struct shared_room *s, usec_t now);
 /* When the next look is, or EBB_TIME_NEVER. */
 usec_t shared_next_at(const struct shared_room *s);
@@ -43,12 +43,15 @@ struct shared_load {
 	uint32_t permille;		/* used, if several VMs used it; else 0 */
 	char who[80];			/* those VMs, for people */
 };
-/* False: its first thread stands for the core, and this is another one.  i < s->share.num_cores. */
+/*
+ * i < s->share.num_cores.  False: entry i is not the first thread of a core of the host, and only
+ * the first one is reported.
+ */
 bool shared_load_of(const struct shared_room *s, uint16_t i, struct shared_load *ret);
-/* By node of the host: VMs there are throttled. */
+/* By node of the host: whether VMs there are throttled. */
 void shared_throttled(const struct shared_room *s, bool ret[EBB_MAX_NODES]);
 
-/* Throttles the VM as the last look wants it.  False if there is no room for the action. */
+/* Throttles the VM as the last look decided.  False if *out has no space for the action. */
 bool shared_act(const struct shared_room *s, usec_t now, const struct ebb_vm *vm,
 		struct ebb_actions *out);
 /* THROTTLE has ended.  One that is not awaited any more is ignored. */
