@@ -576,8 +576,10 @@ int oltp_pool_stop(struct oltp_pool *pool, uint32_t cpu);
 int oltp_pool_stop_by(struct oltp_pool *pool, uint32_t cpu, uint64_t deadline_ns);
 
 /*
- * Stops the worker if that was not done, and waits until it has detached. Its totals stay in those
- * of the pool. ret_totals (its own) may be NULL. Its thread sleeps on, pinned as it was, for the
+ * Stops the worker if that was not done, and waits until it has detached: until its transactions
+ * have ended, or by the deadline of oltp_pool_stop_by. After a deadline it waits for the hooks that
+ * are running and for detach alone, never for a disk. The totals stay in those of the pool;
+ * ret_totals, those of the worker, may be NULL. Its thread sleeps on, pinned as it was, for the
  * next oltp_pool_add on that CPU, until the pool is destroyed. Error: -ENOENT.
  */
 int oltp_pool_remove(struct oltp_pool *pool, uint32_t cpu, struct oltp_totals *ret_totals);
