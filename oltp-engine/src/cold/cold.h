@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Records on disk. An eviction block is one extent of the file, filled with records of one table;
- * here is what must be known of it in memory: whose it is, which keys are in it and when each was
- * used, twelve bytes for each. The index points to a record in it by a stub:
+ * Cold records: records on disk. An eviction block is one extent of the file, with records of one
+ * table. struct cold_block is what memory keeps of it: its table, and for each record the key and
+ * the time of its last use, twelve bytes. The hash index points to a cold record by a stub:
  *
  *	INDEX_STUB | (number of the extent << COLD_SLOT_BITS | slot in it) << 1
  *
@@ -11,22 +11,22 @@
  *	state		transitions
  *	free		cold_block_alloc -> being written
  *	being written	installed (evict.c, cold_compact.c) -> live; cold_block_give_up -> free
- *	live		its last record merged or copied (cold_block_unlive) -> retired
+ *	live		its last record came back or was copied (cold_block_unlive) -> retired
  *	retired		cold_reclaim, after an epoch and with no pin left -> free
  *
  * Invariants:
  *   C1  A stub is in the index only while its block is live, and its record's bytes are on disk.
  *       A buffered record (admit.h) counts as its stub.
- *   C2  A block's extent is not written again while a stub to it may be remembered: by somebody in
- *       an epoch (found, not yet pinned) or by a pin (a read of it in flight). So a stub that is
- *       still in its slot when the read ends is the one that was read, and what was read is the
- *       record as it is: the record cannot have come back and gone again to the same place.
- *   C3  Of several who bring a record back, or copy it to another extent, one replaces the stub,
- *       the others throw theirs away.
+ *   C2  An extent is not written again while a thread may remember a stub to it: a thread in an
+ *       epoch has found the stub, and a pin protects a read in flight. So if the stub is still in
+ *       its slot when the read ends, the bytes that were read are the record. The record cannot
+ *       have come back and gone to the same place again meanwhile.
+ *   C3  Several threads may read the same record back, or copy it to another extent. One of them
+ *       replaces the stub; the others throw their copy away.
  *
- * On disk a record is a checksum over the record, its key, its place and the generation of the
- * extent, then its key and its bytes. Every read checks it: other bytes, other places and older
- * writes show.
+ * On disk a record is a checksum, its key and its bytes. The checksum covers the bytes, the key,
+ * the place and the generation of the extent. Every read checks it, and so finds damage, a record
+ * of another place, and a write that never reached the disk.
  */
 #ifndef OLTP_COLD_H
 #define OLTP_COLD_H
@@ -80,13 +80,13 @@ struct cold_counters {
 	_Atomic uint64_t read_cpu_ns;	/* of workers, for all their reads */
 };
 
-/* The file that cold records are in: nameless, for direct I/O, of extents of one size. */
+/* The file of cold records: it has no name, and is read and written around the page cache. */
 struct cold_file {
 	int fd;
 	uint32_t align;		/* of offsets, lengths and buffers: a power of two */
 	uint64_t bytes;		/* allocated */
 	uint64_t bytes_max;	/* 0: no bound */
-	bool is_full;		/* the last time that it should have grown, it could not */
+	bool is_full;		/* the last attempt to grow it failed */
 };
 
 struct cold {
@@ -95,8 +95,8 @@ struct cold {
 	const struct io_hook *hook;	/* tests set it before anything is cold */
 	struct cold_leaf *_Atomic leaves[COLD_LEAVES];
 	struct reread rereads[OLTP_TABLES_MAX];
-	_Atomic uint64_t probe_ns;	/* of reads made for it; 0: not known */
-	_Atomic bool is_probe_wanted;	/* somebody wants to know although nothing was on disk */
+	_Atomic uint64_t probe_ns;	/* of reads made to measure the disk; 0: not known */
+	_Atomic bool is_probe_wanted;	/* no record was on disk, and the time is asked for */
 	pthread_mutex_t lock;		/* everything below but for the counters */
 	uint64_t n_numbers;		/* extents that were ever used */
 	struct cold_block *free, *retired;
@@ -110,21 +110,19 @@ struct cold {
 	struct cold_counters counters;
 };
 
-/* Errors: as oltp_engine_open for cold_dir. */
+/* Errors: those of oltp_engine_open for cold_dir. */
 int cold_create(struct oltp_engine *engine, const char *dir, uint64_t bytes_max,
 		struct cold **ret_cold);
 void cold_destroy(struct cold *cold);
 
-/* Makes the table's index understand stubs. Does nothing if the engine has no disk. */
+/* Lets the table's index compare keys of stubs. Does nothing if the engine has no disk. */
 void cold_table_init(struct oltp_table *table);
 
-/* Bytes of a record of the table on disk; records of how many fit in an extent (0: not one). */
+/* Bytes that a record of the table takes on disk; how many records fit in an extent (0: none). */
 uint32_t cold_stride(const struct oltp_table *table);
 uint32_t cold_slots(const struct oltp_table *table);
 
-/*
- * Is there a block to be had, or more room for records of the table than is kept for new ones?
- */
+/* True: a block can be had, or the table has more free slots than are kept for new records. */
 bool cold_has_room(struct cold *cold, const struct oltp_table *table);
 
 /* Errors: -ENOMEM, -ENOSPC and those of growing the file. One thread at a time. */
@@ -132,20 +130,20 @@ int cold_block_alloc(struct cold *cold, struct oltp_table *table, bool is_compac
 		     struct cold_block **ret_block);
 void cold_block_give_up(struct cold *cold, struct cold_block *block);
 
-/* Counts n stubs out of the index; the last one retires the block. */
+/* n stubs to the block have left the index; the last one retires the block. */
 void cold_block_unlive(struct cold *cold, struct cold_block *block, uint32_t n);
 
 /*
- * Extents that were ever used, those among them in use, and how many more can be had. For the
- * thread that allocates.
+ * How many extents were ever used, how many of these are in use now, and how many more there may
+ * be. By the thread that allocates.
  */
 void cold_extents_count(struct cold *cold, uint64_t *ret_numbers, uint64_t *ret_used,
 			uint64_t *ret_left);
 
-/* A number that was used before. */
+/* number: of an extent that was used before. */
 struct cold_block *cold_block_get(const struct cold *cold, uint64_t number);
 
-/* Frees the retired blocks that may be written again. For the thread that allocates. */
+/* Frees the retired blocks that may be written again. By the thread that allocates. */
 void cold_reclaim(struct cold *cold);
 
 static inline uint64_t cold_stub(const struct cold_block *block, uint32_t slot)
@@ -161,27 +159,30 @@ static inline uint32_t cold_stub_slot(uint64_t entry)
 /* Call in an epoch, or with the block pinned. */
 struct cold_block *cold_stub_block(const struct cold *cold, uint64_t entry);
 
-/* What to read for a record: whole sectors, with the record lead bytes into them. */
+/* What to read for a record: whole sectors; the record begins lead bytes into them. */
 struct cold_place {
 	uint64_t offset;
 	uint32_t bytes, lead;
 };
 
-/* Of a pinned stub. */
+/* The stub's block is pinned. */
 struct cold_place cold_stub_place(const struct cold *cold, uint64_t entry);
 
-/* Keeps the stub's block from being written again. False: the slot has changed. In an epoch. */
+/*
+ * The stub's block is not written again until it is unpinned. In an epoch. False: the slot of the
+ * index has changed, and nothing is pinned.
+ */
 bool cold_pin(struct cold *cold, const struct index_ref *ref);
 void cold_unpin(struct cold_block *block);
 
-/* Fills in the record at its place in the buffer with the extent. */
+/* Writes the record to its place in the buffer of the extent, without its checksum. */
 void cold_record_write(const struct cold_block *block, uint32_t slot, uint8_t *buffer, uint64_t key,
 		       const void *data);
 
-/* The checksum, once all are in: apart from the above, which is done under a lock. */
+/* Fills in its checksum: a step of its own, since the record is locked while it is written. */
 void cold_record_seal(const struct cold_block *block, uint32_t slot, uint8_t *buffer);
 
-/* Its bytes, or NULL: they are not what was written. at: where the record begins. */
+/* The record's bytes; NULL: they are not what was written. at: where the record was read to. */
 const void *cold_record_check(const struct cold_block *block, uint32_t slot, const uint8_t *at);
 
 /*

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The storage manager's books: which blocks of 2 MiB there are, what each is used for, and which
- * record slots in it are free. What moves records (evict.c, shrink.c) and decides when (manager.c)
- * sits on it.
+ * Blocks of 2 MiB and the record slots in them: which blocks the engine holds, which table each is
+ * used for, and which slots are free. memory/ moves records between slots and to disk.
  *
- * A block is of one node and, once records are in it, of one table:
+ * A block belongs to one node and, once records are in it, to one table:
  *
  *	state		transitions
  *	UNUSED		storage_block_take -> OPEN; storage_release_unused -> (given back)
@@ -17,9 +16,9 @@
  *   S2  A slot's bit is set from before its record can be found until after it no longer can.
  *   S3  A block becomes UNUSED or is given back only when an epoch has passed since the last record
  *       in it could be found (epoch.h): whoever found one may still lock it and look.
- *   S4  Slots of records that went elsewhere are freed, and so used again, under the same rule.
- *       Those of records that are no more (deleted, or an insert taken back) are freed at once: I4
- *       in index.h says why.
+ *   S4  The slot of a record that moved, in memory or to disk, is freed under the same rule. The
+ *       slot of a record that no longer exists (deleted, or its insert was aborted) is freed at
+ *       once: I4 in index.h says why.
  *
  * Locks: a slab's may be taken under the storage's, not the other way round.
  */
@@ -49,26 +48,26 @@ enum block_state {
 struct block {
 	uint8_t *addr;
 	struct oltp_table *table;	/* NULL: UNUSED */
-	uint32_t node, part;		/* of the slab; that of an UNUSED one says nothing */
+	uint32_t node, part;		/* of its slab; part means nothing while UNUSED */
 	size_t position;		/* in storage.blocks; under the storage's lock */
-	uint64_t grant;			/* blocks of one add may be released together */
+	uint64_t grant;			/* number of the provider's add that it came with */
 	_Atomic enum block_state state;	/* under the slab's lock; any thread may look */
 	/* Under the lock of the slab that the block is of. */
 	uint32_t n_slots, n_used;
-	uint32_t n_free;		/* what the slab counts of it: 0 unless OPEN */
-	uint32_t first_word;		/* of used: no free slot in a word before it */
+	uint32_t n_free;		/* free slots that the slab counts: 0 unless OPEN */
+	uint32_t first_word;		/* no word of used before this one has a free slot */
 	bool is_partial;		/* in the slab's list: OPEN, with free slots */
-	bool is_forgotten;		/* REVOKED; neither it nor its records are counted */
-	bool is_dirty;			/* was in use before: lock words are anything */
+	bool is_forgotten;		/* REVOKED, and counted nowhere any more */
+	bool is_dirty;			/* was in use before: its lock words may be anything */
 	struct block *next, *prev;	/* of the slab's or the unused list */
 	uint64_t *used;			/* a bit per slot */
 };
 
 /*
- * Workers share the blocks of a table on a node in so many parts, by their number: two that add
- * rows at a time seldom want the same lock, and do not write to the same cache lines. What a part
- * has free is used by others before the table goes without, and if the provider's memory has
- * bounds, before more is asked for.
+ * The blocks of a table on a node are divided into so many parts. A worker's number says which part
+ * it uses first, so two workers that add rows at once seldom want the same lock or cache line. A
+ * worker takes free slots of the other parts before its insert fails, and, if the provider has a
+ * limit, before the engine asks the provider for more.
  */
 #define SLAB_PARTS	4u
 
@@ -84,11 +83,11 @@ struct node_memory {
 	uint64_t held_bytes;
 	uint64_t unused_bytes;
 	struct block *unused;
-	uint64_t limit_bytes;		/* may be held, as the provider said last */
-	uint64_t deadline_ns;		/* for holding no more; 0: none */
-	bool is_refused;		/* the provider had nothing although it should have */
-	bool is_given_up;		/* the demand that there is could not be met */
-	uint64_t retry_ns;		/* try to meet it again then */
+	uint64_t limit_bytes;		/* of the provider: the most that may be held */
+	uint64_t deadline_ns;		/* until when more may still be held; 0: none */
+	bool is_refused;		/* the provider gave nothing although the limit allows it */
+	bool is_given_up;		/* the present demand could not be met by its deadline */
+	uint64_t retry_ns;		/* when to try again to meet the demand */
 	uint64_t demand_start_ns;	/* 0: none */
 	uint64_t cutoff;		/* see oltp_memory_cutoff; 0: none */
 };
@@ -102,7 +101,7 @@ struct storage {
 	struct block **blocks;		/* all that are held */
 	size_t n_blocks, room;
 	uint64_t n_grants;
-	struct block *spare;		/* descriptors to be used again; freed at the end */
+	struct block *spare;		/* unused descriptors; freed when the engine is closed */
 	struct node_memory nodes[OLTP_NODES_MAX];
 	_Atomic uint64_t held_bytes;
 };
@@ -113,7 +112,7 @@ int storage_init(struct storage *storage, const struct oltp_block_ops *ops, void
 /* Gives all blocks back. No table may be used any more. */
 void storage_finish(struct storage *storage);
 
-/* Makes all a new table needs to know of itself. */
+/* The slabs of a new table, on one node. */
 void slabs_init(struct slab slabs[SLAB_PARTS]);
 void slabs_finish(struct slab slabs[SLAB_PARTS]);
 
@@ -124,10 +123,10 @@ void slabs_finish(struct slab slabs[SLAB_PARTS]);
 struct record *storage_slot_alloc(struct storage *storage, struct oltp_table *table, uint32_t node,
 				  uint64_t ts);
 
-/* The same from OPEN blocks that are there: nothing is taken from the provider. */
+/* The same, from OPEN blocks of the table only: never takes a block. */
 struct record *storage_slot_alloc_present(struct oltp_table *table, uint32_t node, uint64_t ts);
 
-/* S4 is the caller's business; the record's lock may be held until after the call. */
+/* The caller sees to S4. The record's lock may be released after the call. */
 void storage_slot_free(struct storage *storage, struct record *record);
 
 /* For slots.c: an unused block with no slot taken, on the node wanted if possible; or NULL. */
@@ -135,7 +134,7 @@ struct block *storage_block_take(struct storage *storage, struct oltp_table *tab
 				 uint32_t wanted, uint32_t part);
 void storage_block_drop(struct storage *storage, struct block *block);
 
-/* For storage.c: a REVOKED block has no room and no records any more. */
+/* For storage.c: the slots and records of a REVOKED block are not counted any more. */
 void storage_block_forget(struct block *block);
 
 /* The block that an address is in. */
@@ -144,37 +143,37 @@ struct block *storage_block_of(const struct storage *storage, const void *addr);
 /* Free slots of the table in OPEN blocks. */
 uint64_t storage_free_slots(const struct oltp_table *table);
 
-/* Slots of the table in use; of one node. */
+/* Slots of the table in use, on all nodes and on one. */
 uint64_t storage_used_slots(const struct oltp_table *table);
 uint64_t storage_used_slots_node(const struct oltp_table *table, uint32_t node);
 
 /* What the node's provider wants back now. Under the lock. */
 uint64_t storage_demanded(const struct storage *storage, uint32_t node);
 
-/* What could be had for records without moving any: unused blocks and offers. */
+/* Bytes of unused blocks and of what the provider offers: room without moving a record. */
 uint64_t storage_spare_bytes(struct storage *storage);
 
-/* No more slots from it; its used bits are copied to ret_used (n_slots bits). Returns n_used. */
+/* Hands out no more of its slots. Copies its used bits to ret_used (n_slots). Returns n_used. */
 uint32_t storage_block_close(struct block *block, uint64_t *ret_used);
 
-/* As above without closing. */
+/* The same without closing it. */
 uint32_t storage_block_look(struct block *block, uint64_t *ret_used);
 
 void storage_block_reopen(struct block *block);
 
 /*
- * A CLOSED block whose slots are all free becomes UNUSED. False: they are not. S3 is the caller's:
- * all of them were free before the epoch began that has passed.
+ * A CLOSED block becomes UNUSED. False: a slot of it is in use. The caller sees to S3: all slots
+ * were free when the epoch began that has passed by now.
  */
 bool storage_block_retire(struct storage *storage, struct block *block);
 
-/* Unused blocks of the node back to the provider, at most bytes; returns how many bytes. */
+/* Gives unused blocks of the node back to the provider, at most bytes. Returns how many bytes. */
 uint64_t storage_release_unused(struct storage *storage, uint32_t node, uint64_t bytes);
 
-/* Takes blocks that were marked REVOKED out of the books. Returns how many bytes. */
+/* Stops counting blocks that were marked REVOKED. Returns how many bytes. */
 uint64_t storage_forget_revoked(struct storage *storage);
 
-/* A copy of the list of blocks that hold records, for free(). Errors: -ENOMEM. */
+/* A copy of the list of blocks that hold records; the caller frees it. Error: -ENOMEM. */
 int storage_blocks_list(struct storage *storage, struct block ***ret_blocks, size_t *ret_n);
 
 #endif

@@ -30,23 +30,22 @@ struct manager;
 struct oltp_worker;
 
 /*
- * What workers and transactions need of the rooms above theirs; engine.c has the one table. begin
- * and commit are called only for a worker that has a log, the last two only for a record that an
- * index marks with INDEX_BUFFERED.
+ * What workers and transactions call of the rooms above theirs (log/ and cold/); engine.c has the
+ * one table. begin and commit are called only for a worker that has a log, cold_used and
+ * cold_deleted only for a buffered cold record (INDEX_BUFFERED).
  */
 struct txn_ops {
-	/*
-	 * A worker comes: its log. Errors: -ENOMEM. It goes, in no transaction: its log and reads.
-	 */
+	/* Makes the worker's log buffer. Error: -ENOMEM. */
 	int (*worker_open)(struct oltp_worker *worker);
+	/* Leaves the worker's log buffer and reads behind; no transaction is running. */
 	void (*worker_close)(struct oltp_worker *worker);
 	/* Before a transaction takes any lock. Not OLTP_OK: it does not begin. */
 	enum oltp_rc (*begin)(const struct oltp_worker *worker);
-	/* All its locks are held. OLTP_OK: it is logged, and has to commit. */
+	/* All locks of the transaction are held. OLTP_OK: it is logged, and has to commit. */
 	enum oltp_rc (*commit)(struct oltp_worker *worker);
-	/* The record was locked. */
+	/* A transaction has locked the record. */
 	void (*cold_used)(struct record *record, bool exclusive);
-	/* It was deleted and is out of the index, still locked. */
+	/* The record was deleted: it is out of the index, and still locked. */
 	void (*cold_deleted)(struct cold *cold, struct record *record);
 };
 
@@ -55,7 +54,7 @@ struct oltp_engine {
 	const struct lock_scheme *scheme;
 	uint32_t txn_records_max;
 	uint32_t txn_undo_bytes;
-	int node;		/* for records, -1: that of the worker */
+	int node;		/* where records go; -1: to the node of the worker */
 	uint32_t idle_half_ms;	/* see oltp_config */
 	struct lock_book locks;
 	struct epoch epoch;
@@ -66,14 +65,15 @@ struct oltp_engine {
 	struct cold *cold;	/* NULL: records stay in memory */
 	struct log *log;	/* NULL: nothing is durable */
 	struct checkpointer *checkpointer;	/* NULL: nothing is durable */
-	bool is_recovered;	/* that was tried */
+	bool is_recovered;	/* oltp_recover was called, with or without success */
 	struct manager *manager;	/* NULL: memory does not move */
 	_Atomic uint64_t manager_announced;	/* see epoch.h */
 	_Atomic uint64_t revokes;	/* times that blocks were revoked */
-	_Atomic uint64_t revokes_swept;	/* those that the index knows of; written by the manager */
-	/* Those whose records are all back; written by the checkpoint's thread. */
+	/* How many of them the index knows of; written by the manager. */
+	_Atomic uint64_t revokes_swept;
+	/* How many of them have all records back; written by the checkpoint's thread. */
 	_Atomic uint64_t revokes_restored;
-	/* CLOCK_MONOTONIC: since when any are missing; 0: not known. */
+	/* CLOCK_MONOTONIC: since when records are missing; 0: not known. */
 	_Atomic uint64_t revoked_since_ns;
 	_Atomic uint64_t revoked_records, revoked_bytes;
 	struct oltp_table *tables[OLTP_TABLES_MAX];
@@ -81,25 +81,25 @@ struct oltp_engine {
 	pthread_mutex_t lock;	/* to add a table, and everything below */
 	struct oltp_worker *workers[OLTP_WORKERS_MAX + 1];	/* by number; 0 is not used */
 	uint32_t workers_end;	/* the highest number ever */
-	/* By class; away from what transactions read. */
+	/* By class of requests; on cache lines that transactions do not read. */
 	_Alignas(CACHE_PAD_BYTES) struct io_meters io_meters;
 };
 
 /*
- * All but the first two are exclusive. The last two are those of a record that is there no more for
- * the transaction itself, although the indexes have it until the end:
+ * All but NONE and SHARED hold the record's lock exclusively. After DELETE and UNDONE the record is
+ * gone for the transaction itself, although the indexes have it until the transaction ends:
  *
  *	EXCLUSIVE -delete-> DELETE -insert-> REPLACE -delete-> DELETE
  *	INSERT -delete-> UNDONE -insert-> INSERT
  */
 enum access_kind {
-	ACCESS_NONE,		/* nothing to release: turned into an exclusive one */
+	ACCESS_NONE,		/* holds nothing: released, or another access has the lock */
 	ACCESS_SHARED,
 	ACCESS_EXCLUSIVE,
-	ACCESS_INSERT,		/* taken back on abort */
-	ACCESS_REPLACE,		/* deleted and added again, over a before-image of all of it */
-	ACCESS_DELETE,		/* goes at commit */
-	ACCESS_UNDONE,		/* added and deleted: goes at the end, whatever that is */
+	ACCESS_INSERT,		/* added; removed on abort */
+	ACCESS_REPLACE,		/* deleted and added again; the before-image is the whole record */
+	ACCESS_DELETE,		/* removed at commit */
+	ACCESS_UNDONE,		/* added and deleted: removed at commit and on abort */
 };
 
 struct access {
@@ -111,11 +111,11 @@ struct access {
 };
 
 /*
- * Before-images lie one after the other in the undo buffer, each behind such a head and none of 0
- * bytes. Records stay where they are while they are exclusively locked.
+ * Before-images lie one after the other in the undo buffer, each behind such a head, and none is
+ * empty. Their records stay in place, because they are exclusively locked.
  */
 struct undo {
-	uint32_t access;	/* of accesses[]: by which the record is held */
+	uint32_t access;	/* index in accesses[] of the one that holds the record */
 	uint32_t offset;	/* in the record's data */
 	uint32_t bytes;
 	uint32_t prev_offset;	/* of the head before this one; UNDO_NONE ends the list */
@@ -126,7 +126,7 @@ struct undo {
 
 #define UNDO_NONE	UINT32_MAX
 
-/* An announced access and what was found out about it so far. */
+/* An announced access (oltp_txn_prefetch), with the hash of its key. */
 struct ahead {
 	uint64_t key;
 	uint64_t hash;
@@ -150,12 +150,12 @@ struct oltp_worker {
 	struct oltp_engine *engine;
 	enum txn_state state;
 	bool is_redo;		/* of recovery: see recover_redo.h */
-	uint32_t n_retries;	/* conflicts in a row: the next transaction is the last one again */
+	uint32_t n_retries;	/* conflicts in a row; if any, the next one keeps the age */
 	uint32_t number;
 	uint32_t began;		/* transactions begun, to step the clock */
-	enum oltp_rc doom_rc;	/* DOOMED: by what */
+	enum oltp_rc doom_rc;	/* DOOMED: why */
 	uint64_t ts;		/* age of the running transaction */
-	struct lock_slot *slot;	/* of its number */
+	struct lock_slot *slot;	/* in the lock book, by its number */
 	uint64_t stamp;		/* epoch of the running transaction */
 	uint64_t revokes_seen;	/* engine.revokes_swept when the transaction began */
 	uint32_t node;
@@ -165,15 +165,15 @@ struct oltp_worker {
 	uint32_t n_ahead, ahead_next;
 	uint32_t undo_used, undo_last;
 	uint32_t n_nodes;
-	bool has_inserts;	/* an access is, or was, one of a record that was added */
-	bool has_deletes;	/* an access is, or was, one of a deleted record */
+	bool has_inserts;	/* the transaction added a record, even if it deleted it again */
+	bool has_deletes;	/* the transaction deleted a record, even if it added it again */
 	bool has_ordered;	/* rows were added to a table with ordered indexes */
 	struct access *accesses;
 	uint8_t *undo;
 	struct node_version *node_set;
 	struct ahead *ahead;
-	uint32_t n_wants;	/* what the last transaction was aborted for */
-	bool wants_room;
+	uint32_t n_wants;	/* cold records that the last transaction was aborted for */
+	bool wants_room;	/* it was aborted since there was no slot in room_table */
 	struct oltp_table *room_table;
 	struct cold_want *wants;
 	struct fetcher *fetcher;	/* NULL before the first cold record */
@@ -191,22 +191,19 @@ struct oltp_worker {
 	_Atomic uint64_t colds;
 };
 
-/*
- * The transaction wants these records from disk, or room for new ones: remembered for
- * oltp_cold_fetch.
- */
+/* Remembers for oltp_cold_fetch that the transaction needs this cold record. */
 void txn_want(struct oltp_worker *worker, struct oltp_table *table, uint64_t key, uint64_t hash);
 
 /*
- * Tables are added and never removed: engine.tables[] up to this number are whole and stay, also
- * for who does not hold the lock. Acquire pairs with the release of who adds one.
+ * Tables are added and never removed. engine.tables[] up to this number may be used without the
+ * lock. The acquire pairs with the release in oltp_table_create.
  */
 static inline uint32_t tables_count(const struct oltp_engine *engine)
 {
 	return atomic_load_explicit(&engine->n_tables, memory_order_acquire);
 }
 
-/* Around looks into an index by the thread that moves memory, which is no worker. */
+/* The manager's epoch, around its look-ups in an index; workers have epochs of their own. */
 static inline void engine_enter(struct oltp_engine *engine)
 {
 	epoch_enter(&engine->epoch, &engine->manager_announced, epoch_now(&engine->epoch));
