@@ -118,7 +118,7 @@ static void name_most(const struct pressure_room *s, enum ebb_pressed what, uint
 	for (size_t k = 0; k < NUM_NAMED; k++) {
 		uint64_t most = 0;
 
-		for (size_t i = 0; i < s->env->num_active; i++) {
+		core_set_for_each(i, &s->env->on[h]) {
 			const struct ebb_vm *vm = s->env->active[i];
 			const uint64_t use = use_of(vm, what, h, now);
 
@@ -220,7 +220,7 @@ static bool has_want(const struct pressure_room *s, uint16_t h, usec_t now)
 {
 	if (s->is_throttled[h])
 		return true;
-	for (size_t i = 0; i < s->env->num_active; i++) {
+	core_set_for_each(i, &s->env->on[h]) {
 		const struct ebb_vm *vm = s->env->active[i];
 
 		for (uint16_t g = 0; vm->is_admitted && g < vm->sla.num_nodes; g++)
@@ -386,7 +386,7 @@ static uint64_t level_of(const struct pressure_room *s, enum ebb_pressed what, u
 {
 	uint64_t sum = 0;
 
-	for (size_t i = 0; i < s->env->num_active; i++)
+	core_set_for_each(i, &s->env->on[h])
 		sum += use_of(s->env->active[i], what, h, now);
 	return sum;
 }
