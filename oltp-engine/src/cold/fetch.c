@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Bringing back what a transaction missed: see oltp.h (fetching) and fetch.h.
+ * Reads of the cold records that transactions met: see oltp.h (fetching) and fetch.h.
  *
- * No lock is held while a record is read; what keeps it in place is the pin of its eviction block
- * (C2). Any number of workers may read the same one, the first puts it back (C3).
+ * No lock is held while a record is read. The pin of its eviction block keeps the place on disk as
+ * it is (C2). Any number of workers may read the same record; the first one lets it in (C3).
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -58,7 +58,7 @@ static struct fetch_read **chain_of(struct fetcher *f, uint64_t offset)
 	return &f->by_sector[(offset * 0x9e3779b97f4a7c15ull >> 32) % FETCH_READS_MAX];
 }
 
-/* Nobody can join it any more. */
+/* No other ticket can join the read any more. */
 static void read_unchain(struct fetcher *f, struct fetch_read *read)
 {
 	struct fetch_read **at = chain_of(f, read->request.offset);
@@ -177,7 +177,7 @@ static int buffer_reserve(struct fetcher *f, struct fetch_read *read, uint32_t b
 		return 0;
 	if (f->buffer_bytes - read->room + bytes > FETCH_BYTES_MAX)
 		buffers_drop(f);
-	/* One may always be as large as it has to be. */
+	/* The only buffer may always be as large as its record needs. */
 	if (f->buffer_bytes && f->buffer_bytes - read->room + bytes > FETCH_BYTES_MAX)
 		return -EAGAIN;
 	buffer = aligned_alloc(f->cold->file.align, bytes);
@@ -192,7 +192,10 @@ static int buffer_reserve(struct fetcher *f, struct fetch_read *read, uint32_t b
 	return 0;
 }
 
-/* Is it used more often than those that are in memory longest? The use at hand is noted. */
+/*
+ * True: the record was used before, and later than the records that went to disk last. Notes the
+ * present use.
+ */
 static bool is_worth_a_slot(const struct cold_block *block, uint32_t slot, uint64_t now)
 {
 	uint64_t evicted = atomic_load_explicit(&block->table->evicted_stamp, memory_order_relaxed);
@@ -203,7 +206,7 @@ static bool is_worth_a_slot(const struct cold_block *block, uint32_t slot, uint6
 	return (int32_t)(last - (uint32_t)evicted) > 0;
 }
 
-/* Asked once for all that arrived together: it takes a lock that all share. */
+/* Looks once for all reads that arrived together, since it takes a lock that all workers share. */
 static bool has_plenty_of_room(struct fetcher *f, struct oltp_table *table)
 {
 	uint32_t bit = 1u << table->id;
@@ -216,7 +219,7 @@ static bool has_plenty_of_room(struct fetcher *f, struct oltp_table *table)
 	return f->room_there & bit;
 }
 
-/* One that brings the record, too; the stub is pinned. NULL: none. */
+/* A read in flight that also brings the record of this pinned stub. NULL: there is none. */
 static struct fetch_read *read_find(struct fetcher *f, uint64_t entry)
 {
 	struct cold_place place = cold_stub_place(f->cold, entry);
@@ -248,7 +251,7 @@ static void read_join(struct fetcher *f, struct fetch_read *read, uint64_t entry
 static int read_start(struct fetcher *f, const struct index_ref *ref, uint32_t ticket)
 {
 	struct cold_place place = cold_stub_place(f->cold, ref->entry);
-	/* In front of what is read, for the struct buffered: no less, or the disk refuses. */
+	/* Room in front of the sectors for the struct buffered; direct I/O needs this alignment. */
 	uint32_t front = f->cold->file.align;
 	struct fetch_read *read = f->free;
 	int rc = read ? buffer_reserve(f, read, front + place.bytes) : -EAGAIN;
@@ -279,7 +282,7 @@ static int read_start(struct fetcher *f, const struct index_ref *ref, uint32_t t
 	return 0;
 }
 
-/* After the last of what it waited for has gone. */
+/* The ticket is done if it waits for nothing any more. */
 static void ticket_check(struct fetcher *f, struct fetch_ticket *ticket)
 {
 	if (!ticket->pending && !ticket->room_for)
@@ -309,7 +312,7 @@ static int start_wanted(struct fetcher *f, const struct cold_want *want, uint32_
 	struct index_ref ref;
 	int rc = 0;
 
-	/* In memory by now, or never there, or lost: the transaction will see. */
+	/* In memory by now, deleted or revoked: the transaction will find out. */
 	if (index_find(&want->table->index, want->key, want->hash, &ref) || !ref.entry ||
 	    (ref.entry & INDEX_ADDR_MASK) == INDEX_REVOKED)
 		return 0;
@@ -326,8 +329,8 @@ static int start_wanted(struct fetcher *f, const struct cold_want *want, uint32_
 }
 
 /*
- * The reads of one that begins to fetch would be in the way of those that others hold. Not if
- * nothing is on its way: who holds them may wait for this one.
+ * A transaction that begins to fetch n records would take the room of records that others hold.
+ * False if nothing is in flight: then those that hold records may wait for this one.
  */
 static bool is_too_much(const struct fetcher *f, uint32_t n)
 {
@@ -368,7 +371,7 @@ enum oltp_rc oltp_cold_fetch(struct oltp_worker *worker, uint32_t number)
 		rc = start_wanted(f, &worker->wants[i], number);
 	epoch_leave(&worker->announced);
 
-	/* What was started is enough for now: the transaction will ask for the rest. */
+	/* Some reads were started: the transaction asks for the others when it runs again. */
 	if (rc && !ticket->pending) {
 		ticket->is_used = false;
 		return rc == -EAGAIN ? OLTP_FULL : OLTP_NO_MEMORY;
@@ -384,7 +387,10 @@ enum oltp_rc oltp_cold_fetch(struct oltp_worker *worker, uint32_t number)
 	return OLTP_OK;
 }
 
-/* Those that waited for it can go on. If it failed, its neighbours may be good: once more. */
+/*
+ * The tickets that waited for the read go on. If it failed, those that want another record of its
+ * sectors are told to try again: that record may be readable.
+ */
 static void read_tell(struct fetcher *f, struct fetch_read *read, enum oltp_rc rc)
 {
 	read_unchain(f, read);
@@ -545,7 +551,7 @@ static void retry_waiting(struct fetcher *f)
 		want_again(f);
 }
 
-/* Each has cost as much as the others. */
+/* The cost is shared equally by all reads that arrived together. */
 static void count_cost(struct fetcher *f, const struct arrived *arrived)
 {
 	for (uint32_t i = 0; arrived->n && i < OLTP_TABLES_MAX; i++)
@@ -554,7 +560,7 @@ static void count_cost(struct fetcher *f, const struct arrived *arrived)
 		f->spent_ns = 0;
 }
 
-/* waited: since it left, the worker had nothing else to do. */
+/* waited: since f->left_ns the worker had nothing else to do. */
 static void move_on(struct fetcher *f, bool send, bool waited)
 {
 	struct arrived arrived = { 0 };
@@ -577,7 +583,7 @@ static void move_on(struct fetcher *f, bool send, bool waited)
 		read_arrived(f, (struct fetch_read *)request, &arrived);
 		has_worked = true;
 	}
-	/* To look in vain is what it does while it has nothing else to do. */
+	/* A look that found nothing is part of the waiting. */
 	if (has_worked)
 		count_cpu(f);
 	count_cost(f, &arrived);
@@ -585,7 +591,7 @@ static void move_on(struct fetcher *f, bool send, bool waited)
 		retry_waiting(f);
 }
 
-/* So long it may sleep now; 0: it is time. */
+/* How long it may sleep now; 0: until_ns has come. */
 static uint64_t wait_ns(const struct fetcher *f, uint64_t until_ns)
 {
 	uint64_t most_ns = f->n_waiting ? WAIT_STEP_NS : 1000000000ull, now = clock_now_ns();
@@ -603,12 +609,12 @@ int cold_poll_until(struct oltp_worker *worker, struct oltp_cold_done *ret_done,
 	bool is_idle;
 	uint32_t n = 0;
 
-	/* To put records back it announces epochs, and takes back the transaction's with them. */
+	/* Letting records in announces epochs, which would end the epoch of the transaction. */
 	if (worker->state != TXN_IDLE)
 		return -EINVAL;
 	if (!f)
 		return 0;
-	/* Nothing was begun since the last time: there is nothing better to do. */
+	/* No transaction was begun since the last call: the worker has nothing else to do. */
 	is_idle = f->began == worker->began;
 	f->began = worker->began;
 	if (!is_idle)
@@ -657,7 +663,7 @@ enum oltp_rc oltp_cold_wait(struct oltp_worker *worker)
 	struct oltp_cold_done done;
 	enum oltp_rc rc;
 
-	/* Whatever it was for, or before. */
+	/* The ticket may still hold records of another transaction. */
 	oltp_cold_end(worker, 0);
 	rc = oltp_cold_fetch(worker, 0);
 	if (rc)
