@@ -36,6 +36,14 @@ static inline void prefetch_to_write(const void *addr)
 #endif
 }
 
+/* For qsort, ascending. */
+static inline int compare_u64(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return (x > y) - (x < y);
+}
+
 /* One writer, any readers: a plain add, without the locked instruction of an atomic one. */
 static inline void counter_add(_Atomic uint64_t *counter, uint64_t n)
 {

@@ -44,7 +44,7 @@ static inline struct admit_by admit_by_worker(struct oltp_worker *worker)
 	return (struct admit_by){
 		.announced = &worker->announced,
 		.node = worker->node,
-		.ts = counter_read(&worker->clock) << LOCK_TS_WORKER_BITS | worker->number,
+		.ts = worker_ts(worker),
 	};
 }
 

@@ -77,13 +77,6 @@ uint64_t reread_cost_ns(const struct cold *cold, uint32_t table)
 	return ns ?: counter_read(&cold->probe_ns);
 }
 
-static int compare_u64(const void *a, const void *b)
-{
-	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-	return (x > y) - (x < y);
-}
-
 static int transfer(struct cold *cold, bool is_write, uint8_t *buffer, size_t bytes,
 		    uint64_t offset)
 {

@@ -99,8 +99,7 @@ static bool show_record(struct scan *scan, const struct index_ref *ref)
 	struct record *record = index_record(ref->entry);
 	struct block *block = storage_block_of(&scan->table->engine->storage, record);
 	uint64_t now = epoch_now(&scan->table->engine->epoch), stamp;
-	uint64_t ts = counter_read(&scan->worker->clock) << LOCK_TS_WORKER_BITS |
-		      scan->worker->number;
+	const uint64_t ts = worker_ts(scan->worker);
 	bool is_live;
 
 	for (uint32_t spins = 1; !lock_try_look(&record->lock, ts, now, &stamp); spins++) {

@@ -142,13 +142,6 @@ static bool name_parse(const char *name, const char *format, uint64_t *ret_numbe
 	return !strcmp(name, again);
 }
 
-static int compare(const void *a, const void *b)
-{
-	uint64_t left = *(const uint64_t *)a, right = *(const uint64_t *)b;
-
-	return left < right ? -1 : left > right;
-}
-
 /* Numbers of files with names of one format. */
 struct listing {
 	const char *format;
@@ -189,7 +182,8 @@ static int list(const struct log *log, const char *format, uint64_t **ret_number
 		return rc ?: listing.rc;
 	}
 	if (listing.n)
-		qsort(listing.numbers, listing.n, sizeof(*listing.numbers), compare);
+		qsort(listing.numbers, listing.n, sizeof(*listing.numbers),
+		      compare_u64);
 	*ret_numbers = listing.numbers;
 	*ret_n = listing.n;
 	return 0;

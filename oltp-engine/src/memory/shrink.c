@@ -31,13 +31,6 @@
 #define CUT_MARGIN		32u	/* so many parts, and one for what comes back meanwhile */
 #define SETTLE_NS		100000000ull
 
-static int compare_u64(const void *a, const void *b)
-{
-	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-	return (x > y) - (x < y);
-}
-
 static struct record *slot_at(const struct block *block, uint32_t slot)
 {
 	return (struct record *)(block->addr + (size_t)slot * block->table->stride);

@@ -191,6 +191,12 @@ struct oltp_worker {
 	_Atomic uint64_t colds;
 };
 
+/* The age that locks of the worker count as: see lock.h. */
+static inline uint64_t worker_ts(const struct oltp_worker *worker)
+{
+	return counter_read(&worker->clock) << LOCK_TS_WORKER_BITS | worker->number;
+}
+
 /* Remembers for oltp_cold_fetch that the transaction needs this cold record. */
 void txn_want(struct oltp_worker *worker, struct oltp_table *table, uint64_t key, uint64_t hash);
 

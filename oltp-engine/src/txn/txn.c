@@ -49,7 +49,7 @@ enum oltp_rc oltp_txn_begin(struct oltp_worker *worker)
 	if (!worker->n_retries) {
 		if (++worker->began % TXNS_PER_CLOCK_STEP == 0)
 			counter_add(&worker->clock, 1);
-		worker->ts = counter_read(&worker->clock) << LOCK_TS_WORKER_BITS | worker->number;
+		worker->ts = worker_ts(worker);
 	}
 	return OLTP_OK;
 }
