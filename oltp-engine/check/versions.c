@@ -187,6 +187,24 @@ static void observe_op(struct checker *c, const struct history_op *op)
 	}
 }
 
+/*
+ * A delete of unknown outcome leaves nothing that a read could show: its row may be gone from any
+ * moment on, so nothing follows from an absence of it.
+ */
+static void count_delete(struct checker *c, uint32_t version)
+{
+	const struct version *v = &c->versions.at[version];
+	struct object *o = &c->objects.at[v->object];
+
+	if (v->value != HISTORY_ABSENT || v->txn == NO_TXN)
+		return;
+	if (c->history->txns.at[v->txn].outcome == HISTORY_INFO)
+		o->is_undecided = true;
+	else if (!version_is_committed(c, version))
+		return;
+	o->n_deletes++;
+}
+
 int versions_observe(struct checker *c)
 {
 	const struct history *h = c->history;
@@ -207,11 +225,7 @@ int versions_observe(struct checker *c)
 		c->result->unknown.outcomes += h->txns.at[txn].outcome == HISTORY_INFO &&
 					       !c->is_committed[txn];
 	}
-	for (size_t i = 0; i < c->versions.n; i++) {
-		const struct version *v = &c->versions.at[i];
-
-		if (v->value == HISTORY_ABSENT && version_is_committed(c, (uint32_t)i))
-			c->objects.at[v->object].n_deletes++;
-	}
+	for (uint32_t i = 0; i < c->versions.n; i++)
+		count_delete(c, i);
 	return 0;
 }

@@ -46,10 +46,10 @@ struct version {
 struct object {
 	uint64_t key;
 	bool is_list;
-	bool is_undecided;	/* rows: see lives.c */
+	bool is_undecided;	/* rows: the order of its lives is not known, see lives.c */
 	uint32_t initial;	/* version */
 	uint32_t last;		/* version, in the order of the history */
-	uint32_t n_deletes;	/* committed */
+	uint32_t n_deletes;	/* committed, or of unknown outcome */
 	/* Lists: the longest read, in history.values, and whose it is. */
 	size_t longest_at;
 	uint32_t longest_n, longest_txn;

@@ -253,6 +253,23 @@ static void test_unknown_outcomes(void **state)
 	FINDS(STRICT, CHECK_G1C, T("l:1:1", NULL, 1, 2), T("a:1:1", "info", 5, 6));
 }
 
+/* No read shows a delete: after one that may have committed its row may be gone, or be there. */
+static void test_deletes_of_unknown_outcome(void **state)
+{
+	(void)state;
+	CLEAN(STRICT, T("i:1:1", NULL, 1, 2), T("d:1", "info", 3, 4), T("r:1:-", NULL, 5, 6));
+	CLEAN(STRICT, T("i:1:1", NULL, 1, 2), T("d:1:1", "", 3, 4), T("s:0:9:", NULL, 5, 6));
+	CLEAN(STRICT, T("i:1:1", NULL, 1, 2), T("d:1", "info", 3, 4), T("r:1:1", NULL, 5, 6));
+	CLEAN(STRICT, T("i:1:1", NULL, 1, 2), T("d:1", "info", 3, 4), T("i:1:2", NULL, 5, 6),
+	      T("s:0:9:1=2", NULL, 7, 8));
+	/* One that was taken back did nothing. */
+	FINDS(STRICT, CHECK_G_SINGLE, T("i:1:1", NULL, 1, 2), T("d:1", "fail", 3, 4),
+	      T("r:1:-", NULL, 5, 6));
+	/* What is read is in the order of its writes all the same. */
+	FINDS(STRICT, CHECK_G_SINGLE, T("i:1:1", NULL, 1, 2), T("d:1", "info", 3, 4),
+	      T("r:1:1 w:1:2", NULL, 5, 6), T("r:1:1", NULL, 7, 8));
+}
+
 static void test_rows_that_come_back(void **state)
 {
 	(void)state;
@@ -440,6 +457,7 @@ int main(void)
 		cmocka_unit_test(test_order_of_time_through_others),
 		cmocka_unit_test(test_order_of_time_of_many),
 		cmocka_unit_test(test_unknown_outcomes),
+		cmocka_unit_test(test_deletes_of_unknown_outcome),
 		cmocka_unit_test(test_rows_that_come_back),
 		cmocka_unit_test(test_what_is_not_known_is_counted),
 		cmocka_unit_test(test_a_cycle_is_explained),

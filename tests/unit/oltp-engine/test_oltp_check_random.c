@@ -105,9 +105,9 @@ static void make_txn(struct model *m, char *ops)
 
 /*
  * Each transaction took effect at time 100 * i; it was invoked up to spread before that and ended
- * up to spread after it.
+ * up to spread after it. Of one in forgotten_every, if that is not 0, the outcome is not known.
  */
-static void make_history(struct script *script, uint32_t spread)
+static void make_history(struct script *script, uint32_t spread, uint32_t forgotten_every)
 {
 	char *ops = malloc(OPS_BYTES);
 	struct model *m = calloc(1, sizeof(*m));
@@ -118,11 +118,12 @@ static void make_history(struct script *script, uint32_t spread)
 	for (uint32_t i = 1; i <= TXNS; i++) {
 		struct model before = *m;
 		bool is_aborted = !draw(8);
+		bool is_forgotten = forgotten_every && !draw(forgotten_every);
 
 		make_txn(m, ops);
 		script_txn(script, i, 100000 + 100 * i - draw(spread),
-			   100000 + 100 * i + 1 + draw(spread), is_aborted ? "fail" : "ok",
-			   ops + !!*ops);
+			   100000 + 100 * i + 1 + draw(spread),
+			   is_forgotten ? "info" : is_aborted ? "fail" : "ok", ops + !!*ops);
 		if (is_aborted) {
 			uint64_t values = m->values;
 
@@ -148,7 +149,7 @@ static void test_what_ran_one_after_the_other_is_clean(void **state)
 		struct script script;
 
 		seed = i * 99991;
-		make_history(&script, 1 + draw(2000));
+		make_history(&script, 1 + draw(2000), i % 2 ? 5 : 0);
 		script_expect_clean(&script, CHECK_STRICT_SERIALIZABLE);
 		script_expect_clean(&script, CHECK_STRONG_SESSION);
 		script_expect_clean(&script, CHECK_SERIALIZABLE);
@@ -198,7 +199,7 @@ static void test_what_was_swapped_is_found(void **state)
 
 		seed = i * 77777;
 		/* None at the same time as another: any two could have been the other way round. */
-		make_history(&script, 1);
+		make_history(&script, 1, 0);
 		if (swap_in_a_list(&script)) {
 			n_swapped++;
 			assert_int_equal(script_check(&script, CHECK_STRICT_SERIALIZABLE, &result),
@@ -272,12 +273,12 @@ static void test_no_text_brings_it_down(void **state)
 		struct script script;
 
 		seed = i * 1000003;
-		make_history(&script, 1 + draw(1000));
+		make_history(&script, 1 + draw(1000), 8);
 		parse_and_check(script.text, mutate(script.text, script.n), &n_good);
 		script_finish(&script);
 	}
 	/* Not all were refused at the first line. */
-	assert_true(n_good > 30);
+	assert_true(n_good > 20);
 }
 
 static void test_malformed_lines_are_named(void **state)
