@@ -125,6 +125,9 @@ static int session_edges(struct checker *c)
 		/* A process in several files: they may be in any order. */
 		if (before && h->txns.at[*before].end_time <= t->invoke_time)
 			rc = add_edge(c, *before, txn, CHECK_SESSION);
+		/* It may take effect at any time, so the next one follows the one before it. */
+		if (t->end_time == HISTORY_NEVER)
+			continue;
 		if (before)
 			*before = txn;
 		else

@@ -208,6 +208,9 @@ static void test_order_of_time(void **state)
 	/* By the same process. */
 	FINDS(CHECK_STRONG_SESSION, CHECK_G_SINGLE, T("w:1:1", NULL, 1, 2, 7),
 	      T("r:1:-", NULL, 3, 4, 7));
+	/* With one of unknown outcome in between, which was seen. */
+	FINDS(CHECK_STRONG_SESSION, CHECK_G_SINGLE, T("w:1:1", NULL, 1, 2, 7),
+	      T("w:2:1", "info", 3, 4, 7), T("r:1:-", NULL, 5, 6, 7), T("r:2:1", NULL, 7, 8));
 }
 
 static void test_order_of_time_through_others(void **state)
