@@ -18,16 +18,19 @@ static uint32_t overwriter(const struct checker *c, uint32_t version, uint32_t f
 	return from;
 }
 
-/* Two transactions that both changed the same version; linked from the newest to the oldest. */
+/*
+ * Two transactions that both changed the same version. lives.c links the newest of the history
+ * first, so the oldest is at the head.
+ */
 static int check_fork(struct checker *c, uint32_t version)
 {
 	const struct version *v = &c->versions.at[version];
-	uint32_t second = overwriter(c, version, v->first_next), first;
+	uint32_t first = overwriter(c, version, v->first_next), second;
 
-	if (second == NO_VERSION)
-		return 0;
-	first = overwriter(c, version, c->versions.at[second].sibling);
 	if (first == NO_VERSION)
+		return 0;
+	second = overwriter(c, version, c->versions.at[first].sibling);
+	if (second == NO_VERSION)
 		return 0;
 	return checker_report(c, &(struct check_anomaly){
 		.kind = CHECK_LOST_UPDATE,

@@ -192,6 +192,22 @@ static void test_lost_updates(void **state)
 	FINDS(STRICT, CHECK_LOST_UPDATE, T("i:1:1"), T("d:1:1"), T("d:1:1"));
 }
 
+static void test_a_lost_update_says_who_was_first(void **state)
+{
+	static const struct txn txns[] = { T("w:1:1"), T("r:1:1 w:1:2"), T("r:1:1 w:1:3") };
+	struct check_result result = { 0 };
+	struct script script;
+
+	(void)state;
+	build(&script, txns, N(txns));
+	assert_int_equal(script_check(&script, STRICT, &result), 0);
+	assert_int_equal(result.anomalies.n, 1);
+	assert_int_equal(result.anomalies.at[0].other, 1);
+	assert_int_equal(result.anomalies.at[0].txn, 2);
+	check_result_finish(&result);
+	script_finish(&script);
+}
+
 static void test_order_of_time(void **state)
 {
 	(void)state;
@@ -456,6 +472,7 @@ int main(void)
 		cmocka_unit_test(test_internal_contradictions),
 		cmocka_unit_test(test_reads_that_nothing_explains),
 		cmocka_unit_test(test_lost_updates),
+		cmocka_unit_test(test_a_lost_update_says_who_was_first),
 		cmocka_unit_test(test_order_of_time),
 		cmocka_unit_test(test_order_of_time_through_others),
 		cmocka_unit_test(test_order_of_time_of_many),
