@@ -113,14 +113,6 @@ static bool counts(const struct checker *c, const struct order *order)
 	return order->version != NO_VERSION && version_is_committed(c, order->version);
 }
 
-static int add_edge(struct checker *c, uint32_t from, uint32_t to, uint32_t version, uint32_t next,
-		    enum check_edge kind)
-{
-	const struct graph_edge edge = { from, to, version, next, kind };
-
-	return graph_add(&c->graph, &edge);
-}
-
 /* Appends that no read saw come after all that were seen, each other's order unknown. */
 static int unseen_edges(struct checker *c, const struct object *o, uint32_t from, uint32_t version,
 			enum check_edge kind)
@@ -135,7 +127,7 @@ static int unseen_edges(struct checker *c, const struct object *o, uint32_t from
 			continue;
 		if (++n > FAN_MAX)
 			break;
-		rc = add_edge(c, from, v->txn, version, i, kind);
+		rc = edge_add(c, from, v->txn, version, i, kind);
 	}
 	return rc;
 }
@@ -157,7 +149,7 @@ static int order_edges_of(struct checker *c, uint32_t object)
 		if (!counts(c, &order[i]))
 			continue;
 		if (before != NO_VERSION)
-			rc = add_edge(c, c->versions.at[before].txn,
+			rc = edge_add(c, c->versions.at[before].txn,
 				      c->versions.at[order[i].version].txn, before,
 				      order[i].version, CHECK_WW);
 		before = order[i].version;
@@ -199,7 +191,7 @@ static int read_edges(struct checker *c, uint32_t txn, uint32_t object, uint32_t
 		if (!counts(c, &order[i]))
 			continue;
 		seen = order[i].version;
-		rc = rc ?: add_edge(c, c->versions.at[seen].txn, txn, seen, NO_VERSION, CHECK_WR);
+		rc = rc ?: edge_add(c, c->versions.at[seen].txn, txn, seen, NO_VERSION, CHECK_WR);
 		break;
 	}
 	if (rc)
@@ -212,7 +204,7 @@ static int read_edges(struct checker *c, uint32_t txn, uint32_t object, uint32_t
 		next = order[next].next;
 	if (next == o->longest_n)
 		return unseen_edges(c, o, txn, seen, CHECK_RW);
-	return add_edge(c, txn, c->versions.at[order[next].version].txn, seen,
+	return edge_add(c, txn, c->versions.at[order[next].version].txn, seen,
 			order[next].version, CHECK_RW);
 }
 

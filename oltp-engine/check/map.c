@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* See mem.h: open addressing, at most half full. */
+/* See map.h: open addressing, at most half full. */
 #include <errno.h>
 #include <stdlib.h>
 

@@ -35,19 +35,12 @@ static int compare(const void *a, const void *b)
 	return (int)x->is_end - (int)y->is_end;
 }
 
-static int add_edge(struct checker *c, uint32_t from, uint32_t to, enum check_edge kind)
-{
-	const struct graph_edge edge = { from, to, NO_VERSION, NO_VERSION, kind };
-
-	return graph_add(&c->graph, &edge);
-}
-
 static int follow(struct checker *c, const struct frontier *f, uint32_t node)
 {
 	int rc = 0;
 
 	for (uint32_t i = 0; !rc && i < f->n; i++)
-		rc = add_edge(c, f->members[i].node, node, CHECK_TIME);
+		rc = edge_add(c, f->members[i].node, node, NO_VERSION, NO_VERSION, CHECK_TIME);
 	return rc;
 }
 
@@ -124,7 +117,8 @@ static int session_edges(struct checker *c)
 		before = map_get(&last, t->process, 0);
 		/* A process in several files: they may be in any order. */
 		if (before && h->txns.at[*before].end_time <= t->invoke_time)
-			rc = add_edge(c, *before, txn, CHECK_SESSION);
+			rc = edge_add(c, *before, txn, NO_VERSION, NO_VERSION,
+				      CHECK_SESSION);
 		/* It may take effect at any time, so the next one follows the one before it. */
 		if (t->end_time == HISTORY_NEVER)
 			continue;

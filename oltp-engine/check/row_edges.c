@@ -2,14 +2,6 @@
 /* Edges of rows: who overwrote what, who read what, and who would have changed what was read. */
 #include "versions.h"
 
-static int add_edge(struct checker *c, uint32_t from, uint32_t to, uint32_t version, uint32_t next,
-		    enum check_edge kind)
-{
-	const struct graph_edge edge = { from, to, version, next, kind };
-
-	return graph_add(&c->graph, &edge);
-}
-
 /* The next one from here on that overwrote the version. */
 static uint32_t overwriter(const struct checker *c, uint32_t version, uint32_t from)
 {
@@ -53,7 +45,7 @@ static int write_edges(struct checker *c)
 		rc = check_fork(c, i);
 		if (!rc && v->prev < ABSENT_VERSION && version_is_committed(c, i) &&
 		    version_is_committed(c, v->prev))
-			rc = add_edge(c, c->versions.at[v->prev].txn, v->txn, v->prev, i,
+			rc = edge_add(c, c->versions.at[v->prev].txn, v->txn, v->prev, i,
 				      CHECK_WW);
 	}
 	return rc;
@@ -70,12 +62,12 @@ static int read_edges(struct checker *c, uint32_t txn, uint32_t version, enum ch
 	int rc = 0;
 
 	if (version_is_committed(c, version))
-		rc = add_edge(c, c->versions.at[version].txn, txn, version, NO_VERSION, CHECK_WR);
+		rc = edge_add(c, c->versions.at[version].txn, txn, version, NO_VERSION, CHECK_WR);
 	for (uint32_t n = 0; !rc && next != NO_VERSION && n < FAN_MAX; n++) {
 		const struct version *v = &c->versions.at[next];
 
 		if (!is_overwriter || v->prev != version)
-			rc = add_edge(c, txn, v->txn, version, next, rw);
+			rc = edge_add(c, txn, v->txn, version, next, rw);
 		next = v->sibling;
 	}
 	return rc;

@@ -97,6 +97,13 @@ int checker_report(struct checker *c, const struct check_anomaly *anomaly);
 int checker_report_read(struct checker *c, enum check_kind kind, uint32_t txn, uint32_t other,
 			uint32_t object, uint64_t value);
 
+/* from has to come before to: version and next say why, NO_VERSION where none does. -ENOMEM. */
+static inline int edge_add(struct checker *c, uint32_t from, uint32_t to, uint32_t version,
+			   uint32_t next, enum check_edge kind)
+{
+	return graph_add(&c->graph, &(struct graph_edge){ from, to, version, next, kind });
+}
+
 int versions_index(struct checker *c);
 /* After lists_order. Whether those of unknown outcome were committed. */
 int versions_observe(struct checker *c);
