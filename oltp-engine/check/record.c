@@ -277,9 +277,13 @@ static int recover(struct recording *recording)
 	struct oltp_recovery recovery;
 	int rc = oltp_recover(recording->engine, NULL, &recovery);
 
-	if (rc || recording->config->engine.durability != OLTP_DURABILITY_ASYNC ||
-	    !atomic_load(&recording->shared->attached))
+	if (rc)
 		return rc;
+	/* Values that this history never wrote would be read. */
+	if (!atomic_load(&recording->shared->attached))
+		return recovery.rows || recovery.transactions ? -ENOTEMPTY : 0;
+	if (recording->config->engine.durability != OLTP_DURABILITY_ASYNC)
+		return 0;
 	return recorder_put_recovered(recording, recovery.epoch);
 }
 

@@ -17,6 +17,9 @@
 #define RECORD_WINDOWS		16u
 #define RECORD_REGISTERS	1024u
 #define RECORD_WORKERS		64u
+/* Workers that may come in a whole history; over crashes, where each has a list of its own. */
+#define RECORD_ATTACHED		(1u << 23)
+#define RECORD_JOURNALS		(1u << 16)
 
 /* What transactions do; any of them. */
 #define RECORD_DO_LISTS		1u
@@ -51,7 +54,7 @@ struct record_shared {
 	_Atomic uint32_t lists[RECORD_LISTS];	/* generation in use */
 	_Atomic uint32_t windows[RECORD_WINDOWS];
 	_Atomic uint32_t puts[RECORD_WINDOWS];	/* tried, in all generations */
-	_Atomic uint32_t journals[1u << 16];	/* generation in use, by worker */
+	_Atomic uint32_t journals[RECORD_JOURNALS];	/* generation in use, by worker */
 };
 
 /* Where text goes, whole lines; any thread. 0 or -errno. */
@@ -71,7 +74,7 @@ struct record_stats {
 /*
  * Opens an engine, recovers it if it has a log, runs, reads everything there is in the end, closes
  * it. The first line of a history is the caller's. tell, which may be NULL, is called now and then.
- * Errors: -errno.
+ * Errors: -errno; -ENOTEMPTY: the log is of an earlier history; -EUSERS: too many workers came.
  */
 int record_run(const struct record_config *config, struct record_shared *shared,
 	       const struct record_sink *sink, void (*tell)(void *ctx, uint64_t committed),

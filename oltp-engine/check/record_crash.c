@@ -16,7 +16,7 @@
 
 #define KILL_LATER_MS	30u
 
-/* Does not return. */
+/* Does not return. Its exit status says why it failed. */
 static void run_child(const struct record_config *config, struct record_shared *shared, int fd)
 {
 	struct record_output output = { PTHREAD_MUTEX_INITIALIZER, fd };
@@ -24,7 +24,13 @@ static void run_child(const struct record_config *config, struct record_shared *
 	struct record_stats stats;
 	int rc = record_run(config, shared, &sink, NULL, NULL, &stats);
 
-	_exit(rc ? EXIT_FAILURE : EXIT_SUCCESS);
+	_exit(-rc);
+}
+
+/* Why a process ended by itself. */
+static int error_of(int status)
+{
+	return WIFEXITED(status) && WEXITSTATUS(status) ? -WEXITSTATUS(status) : -ECHILD;
 }
 
 /* A line that was being written when its process was killed goes. */
@@ -51,14 +57,16 @@ static void sleep_ms(uint32_t ms)
 	nanosleep(&(struct timespec){ ms / 1000, ms % 1000 * 1000000l }, NULL);
 }
 
-/* Waits for enough commits and kills. Error: -ECHILD, it has ended before. */
+/* Waits for enough commits and kills. Errors: why it has ended before. */
 static int kill_child(pid_t child, const struct record_config *config,
 		      struct record_shared *shared, uint64_t start, unsigned int *random,
 		      void (*tell)(void *ctx, uint64_t committed), void *ctx)
 {
 	while (atomic_load(&shared->committed) - start < config->transactions) {
-		if (waitpid(child, NULL, WNOHANG))
-			return -ECHILD;
+		int status;
+
+		if (waitpid(child, &status, WNOHANG) == child)
+			return error_of(status);
 		if (tell)
 			tell(ctx, atomic_load(&shared->committed));
 		sleep_ms(1);
@@ -91,7 +99,7 @@ static int run_round(const struct record_config *config, struct record_shared *s
 		       cut_torn_line(fd);
 	if (waitpid(child, &status, 0) != child)
 		return -errno;
-	return WIFEXITED(status) && !WEXITSTATUS(status) ? 0 : -ECHILD;
+	return status ? error_of(status) : 0;
 }
 
 int record_with_kills(const struct record_config *config, uint32_t kills, int fd,

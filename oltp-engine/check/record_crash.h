@@ -9,7 +9,7 @@
  * Records into fd, an empty regular file opened for reading and appending, header included: so
  * many processes are killed at some moment after they have committed what config.transactions says,
  * a last one recovers and reads everything. The engine needs a log_dir. The caller has no other
- * threads. Errors: -errno; -ECHILD: a process ended by itself.
+ * threads. No bound of seconds. Errors: those of record_run; -ECHILD: a process ended otherwise.
  */
 int record_with_kills(const struct record_config *config, uint32_t kills, int fd,
 		      void (*tell)(void *ctx, uint64_t committed), void *ctx);

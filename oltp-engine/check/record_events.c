@@ -34,6 +34,7 @@ static void flush(struct recorder *r)
 int recorder_create(struct recording *recording, struct oltp_worker *worker,
 		    struct recorder **ret_recorder)
 {
+	const uint64_t most = recording->config->is_for_crash ? RECORD_JOURNALS : RECORD_ATTACHED;
 	struct recorder *r = calloc(1, sizeof(*r));
 
 	if (!r)
@@ -44,8 +45,8 @@ int recorder_create(struct recording *recording, struct oltp_worker *worker,
 	r->random = (recording->config->seed * 0x9e3779b97f4a7c15ull) ^ (r->number + 1);
 	r->bytes = calloc(1, recording->config->record_bytes);
 	r->text = malloc(LINE_BYTES);
-	if (!r->bytes || !r->text || r->number >= 1u << 16) {
-		int rc = r->bytes && r->text ? -ENOSPC : -ENOMEM;
+	if (!r->bytes || !r->text || r->number >= most) {
+		int rc = r->bytes && r->text ? -EUSERS : -ENOMEM;
 
 		free(r->bytes);
 		free(r->text);

@@ -6,6 +6,7 @@
  * the rest is strictly serializable; and the checker finds it if something older is lost.
  */
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <setjmp.h>
@@ -177,6 +178,76 @@ static void test_early_acknowledgement_is_found(void **state)
 	assert_true(n > 0);
 }
 
+static int drop(void *ctx, const char *text, size_t bytes)
+{
+	(void)ctx;
+	(void)text;
+	(void)bytes;
+	return 0;
+}
+
+static int run_alone(const struct record_config *config)
+{
+	struct record_shared *shared = calloc(1, sizeof(*shared));
+	const struct record_sink sink = { drop, NULL };
+	struct record_stats stats;
+	int rc;
+
+	assert_non_null(shared);
+	rc = record_run(config, shared, &sink, NULL, NULL, &stats);
+	free(shared);
+	return rc;
+}
+
+/* What is in the log of another history would be read as values that nobody wrote. */
+static void test_the_log_of_another_history_is_refused(void **state)
+{
+	struct record_config config = {
+		.engine = { .node = -1, .durability = OLTP_DURABILITY_COMMIT },
+		.transactions = 10,
+	};
+	struct folder folder;
+
+	(void)state;
+	folder_make(&folder);
+	config.engine.log_dir = folder.path;
+	assert_int_equal(run_alone(&config), 0);
+	assert_int_equal(run_alone(&config), -ENOTEMPTY);
+	folder_remove(&folder);
+}
+
+static void test_why_a_process_failed_is_known(void **state)
+{
+	const struct record_config config = {
+		.engine = { .node = -1, .durability = OLTP_DURABILITY_COMMIT,
+			    .log_dir = "/nonexistent/oltp-history" },
+		.transactions = 10,
+	};
+	int fd = open(rig_dir(), O_TMPFILE | O_RDWR | O_APPEND, 0600);
+
+	(void)state;
+	assert_true(fd >= 0);
+	assert_int_equal(record_with_kills(&config, KILLS, fd, NULL, NULL), -ENOENT);
+	close(fd);
+}
+
+/* Workers come and go many times in a long history. Over crashes each has a list of its own. */
+static void test_many_workers_may_come(void **state)
+{
+	struct record_config config = { .engine = { .node = -1 }, .transactions = 10 };
+	struct record_shared *shared = calloc(1, sizeof(*shared));
+	const struct record_sink sink = { drop, NULL };
+	struct record_stats stats;
+
+	(void)state;
+	assert_non_null(shared);
+	atomic_store(&shared->attached, RECORD_JOURNALS);
+	assert_int_equal(record_run(&config, shared, &sink, NULL, NULL, &stats), 0);
+	config.is_for_crash = true;
+	assert_int_equal(record_run(&config, shared, &sink, NULL, NULL, &stats), -EUSERS);
+	free(shared);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -184,6 +255,9 @@ int main(void)
 		cmocka_unit_test(test_early_acknowledgement_is_found),
 		cmocka_unit_test(test_async_loses_the_end_alone),
 		cmocka_unit_test(test_async_hole_is_found),
+		cmocka_unit_test(test_the_log_of_another_history_is_refused),
+		cmocka_unit_test(test_why_a_process_failed_is_known),
+		cmocka_unit_test(test_many_workers_may_come),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
