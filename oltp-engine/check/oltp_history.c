@@ -97,7 +97,7 @@ static uint32_t parse_what(struct argp_state *state, const char *arg)
 	static const char *const names[] = { "lists", "registers", "rows" };
 	uint32_t what = 0;
 
-	while (*arg) {
+	for (;;) {
 		size_t bytes = strcspn(arg, ",");
 		uint32_t before = what;
 
@@ -108,9 +108,10 @@ static uint32_t parse_what(struct argp_state *state, const char *arg)
 		if (what == before)
 			argp_error(state, "--do: '%s' is not lists, registers or rows, once each",
 				   arg);
-		arg += bytes + (arg[bytes] == ',');
+		if (!arg[bytes])
+			return what;
+		arg += bytes + 1;
 	}
-	return what;
 }
 
 static void check(struct argp_state *state, struct arguments *a)
@@ -123,6 +124,8 @@ static void check(struct argp_state *state, struct arguments *a)
 		record->engine.durability = OLTP_DURABILITY_COMMIT;
 	if (a->kills && (!record->engine.log_dir || !a->output))
 		argp_error(state, "--kills needs --log-dir and --output");
+	if (a->kills && record->seconds > 0)
+		argp_error(state, "--kills and --seconds exclude each other");
 	if (record->memory_bytes && !record->engine.cold_dir)
 		argp_error(state, "--memory-mib needs --cold-dir");
 	if (record->memory_low_bytes > record->memory_bytes)
@@ -234,33 +237,56 @@ static void tell(void *ctx, uint64_t committed)
 		p->is_terminal ? "" : "\n");
 }
 
+static void say_failed(const struct arguments *a, int rc, bool is_output)
+{
+	const char *what = "running transactions";
+
+	if (is_output)
+		what = a->output ? a->output : "standard output";
+	else if (rc == -ENOTEMPTY)
+		what = a->record.engine.log_dir;
+	fprintf(stderr, "oltp-history: %s: %s\n", what, strerror(-rc));
+}
+
 static int record(const struct arguments *a, int fd)
 {
 	static struct record_shared shared;
 	struct record_output output = { PTHREAD_MUTEX_INITIALIZER, fd };
 	const struct record_sink sink = { record_output_write, &output };
 	struct progress progress = { now_s(), 0, a->record.transactions, isatty(STDERR_FILENO) };
-	struct record_stats stats;
+	struct record_stats stats = { 0 };
 	int rc;
 
 	if (a->kills) {
 		progress.transactions *= a->kills;
 		rc = record_with_kills(&a->record, a->kills, fd, a->quiet ? NULL : tell, &progress);
 	} else {
-		rc = record_output_begin(fd);
-		rc = rc ?: record_run(&a->record, &shared, &sink, a->quiet ? NULL : tell, &progress,
-				      &stats);
+		stats.sink_rc = record_output_begin(fd);
+		rc = stats.sink_rc ?: record_run(&a->record, &shared, &sink,
+						 a->quiet ? NULL : tell, &progress, &stats);
 	}
 	if (progress.told_s > 0 && progress.is_terminal)
 		fputc('\n', stderr);
 	if (rc)
-		fprintf(stderr, "oltp-history: %s\n", strerror(-rc));
+		say_failed(a, rc, stats.sink_rc);
 	else if (!a->quiet && !a->kills)
 		fprintf(stderr, "oltp-history: %" PRIu64 " committed, %" PRIu64 " aborted (%" PRIu64
 			" conflicts, %" PRIu64 " cold), %" PRIu64 " workers, memory shrunk %" PRIu64
 			" times\n", stats.committed, stats.aborted, stats.conflicts, stats.colds,
 			stats.workers, stats.shrinks);
 	return rc;
+}
+
+/* Accepts NULL: the option was not given. */
+static bool is_folder(const char *option, const char *path)
+{
+	int fd = path ? open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+
+	if (path && fd < 0)
+		fprintf(stderr, "oltp-history: %s: %s: %s\n", option, path, strerror(errno));
+	if (fd >= 0)
+		close(fd);
+	return !path || fd >= 0;
 }
 
 int main(int argc, char **argv)
@@ -277,6 +303,9 @@ int main(int argc, char **argv)
 	int fd = STDOUT_FILENO, rc;
 
 	argp_parse(&argp, argc, argv, 0, NULL, &a);
+	if (!is_folder("--cold-dir", a.record.engine.cold_dir) ||
+	    !is_folder("--log-dir", a.record.engine.log_dir))
+		return EXIT_FAILURE;
 	if (a.output)
 		fd = open(a.output, O_RDWR | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0644);
 	if (fd < 0) {
@@ -285,8 +314,8 @@ int main(int argc, char **argv)
 	}
 	rc = record(&a, fd);
 	if (a.output && close(fd) && !rc) {
-		fprintf(stderr, "oltp-history: %s: %s\n", a.output, strerror(errno));
 		rc = -errno;
+		say_failed(&a, rc, true);
 	}
 	return rc ? EXIT_FAILURE : EXIT_SUCCESS;
 }
