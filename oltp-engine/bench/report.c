@@ -39,7 +39,7 @@ int report_stats_write(FILE *file, double t_s, const struct oltp_sample *s,
 	if (!isnan(theta))
 		fprintf(file, "%g", theta);
 	fputc('\n', file);
-	return fflush(file) ? -EIO : 0;
+	return fflush(file) ? -errno : 0;
 }
 
 void report_sample_print(FILE *out, double t_s, const struct oltp_sample *s,

@@ -13,7 +13,7 @@
 /* Errors: -errno of opening or writing; path NULL gives *ret_file NULL. */
 int report_stats_open(const char *path, FILE **ret_file);
 
-/* t_s: since the start of the run; theta: NaN if there is none. file may be NULL. Error: -EIO. */
+/* t_s: since the start of the run; theta: NaN if there is none. file may be NULL. Error: -errno. */
 int report_stats_write(FILE *file, double t_s, const struct oltp_sample *sample,
 		       const struct oltp_memory_stats *memory, double theta);
 

@@ -579,6 +579,16 @@ static bool report_verdict(struct session *s, struct fields *fields)
 	return true;
 }
 
+/* Whether all that was put into the file until now could be written. */
+static bool is_written(FILE *file, const char *name)
+{
+	errno = 0;
+	if (!fflush(file) && !ferror(file))
+		return true;
+	fail(name, errno ? -errno : -EIO);
+	return false;
+}
+
 bool session_finish(struct session *s, FILE *out, const char *prefix)
 {
 	const struct bench_options *o = &s->config.options;
@@ -633,6 +643,8 @@ bool session_finish(struct session *s, FILE *out, const char *prefix)
 	fields_u64(&fields, "audits_bad", s->audits.n_bad);
 	is_good = report_verdict(s, &fields);
 	fields_end(&fields);
-	fflush(out);
+	is_good &= is_written(out, "the result");
+	if (s->stats)
+		is_good &= is_written(s->stats, o->stats_path);
 	return is_good && !whole.totals.failed && !s->audits.n_bad;
 }

@@ -68,8 +68,8 @@ int session_run(struct session *session);
 
 /*
  * After session_run: verifies (if asked to) and prints the result: one JSON object behind prefix,
- * or, if that is NULL, a table. Returns true if
- * nothing was lost and no transaction failed.
+ * or, if that is NULL, a table. Returns true if nothing was lost, no transaction failed, and result
+ * and samples could be written.
  */
 bool session_finish(struct session *session, FILE *out, const char *prefix);
 

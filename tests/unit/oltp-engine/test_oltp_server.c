@@ -24,17 +24,26 @@ struct fixture {
 	void *source;
 };
 
-static void fixture_open_with(struct fixture *f, double seconds, bool takes_rates)
+/* A small table, short intervals, no lines. */
+static struct bench_options options_of(double seconds)
+{
+	struct bench_options options = bench_options_default;
+
+	options.ycsb.records = 200;
+	options.seconds = seconds;
+	options.quiet = true;
+	options.verify = true;
+	options.interval_ms = 20;
+	return options;
+}
+
+static void fixture_open_with(struct fixture *f, const struct bench_options *options,
+			      bool takes_rates)
 {
 	static const uint32_t cpus[] = { 0, 1 };
-	struct session_config config = { .options = bench_options_default, .no_pin = true,
-					 .takes_rates = takes_rates };
+	const struct session_config config = { .options = *options, .no_pin = true,
+					       .takes_rates = takes_rates };
 
-	config.options.ycsb.records = 200;
-	config.options.seconds = seconds;
-	config.options.quiet = true;
-	config.options.verify = true;
-	config.options.interval_ms = 20;
 	strcpy(f->dir, "/tmp/oltp-test-XXXXXX");
 	assert_non_null(mkdtemp(f->dir));
 	snprintf(f->path, sizeof(f->path), "%s/control", f->dir);
@@ -45,7 +54,9 @@ static void fixture_open_with(struct fixture *f, double seconds, bool takes_rate
 
 static void fixture_open(struct fixture *f, double seconds)
 {
-	fixture_open_with(f, seconds, true);
+	const struct bench_options options = options_of(seconds);
+
+	fixture_open_with(f, &options, true);
 }
 
 static void fixture_close(struct fixture *f)
@@ -85,6 +96,39 @@ static void test_ends_when_time_is_up(void **state)
 	fixture_open(&f, 3);
 	assert_int_equal(session_run(f.session), 0);
 	assert_result(&f, expected, true);
+	fixture_close(&f);
+}
+
+static void test_a_result_that_cannot_be_written_is_no_success(void **state)
+{
+	struct fixture f;
+	FILE *full;
+
+	(void)state;
+	fixture_open(&f, 0.05);
+	assert_int_equal(session_run(f.session), 0);
+	full = fopen("/dev/full", "w");
+	assert_non_null(full);
+	assert_false(session_finish(f.session, full, ""));
+	fclose(full);
+	fixture_close(&f);
+}
+
+/* Also if the run ended before the first sample: then only the head of the file was written. */
+static void test_samples_that_cannot_be_written_are_no_success(void **state)
+{
+	struct bench_options options = options_of(0.05);
+	FILE *out = fopen("/dev/null", "w");
+	struct fixture f;
+
+	(void)state;
+	assert_non_null(out);
+	options.interval_ms = 10000;
+	options.stats_path = "/dev/full";
+	fixture_open_with(&f, &options, true);
+	assert_int_equal(session_run(f.session), 0);
+	assert_false(session_finish(f.session, out, ""));
+	fclose(out);
 	fixture_close(&f);
 }
 
@@ -223,9 +267,10 @@ static void test_nothing_runs_at_rate_zero(void **state)
 static void test_rates_are_for_sessions_that_take_them(void **state)
 {
 	(void)state;
+	const struct bench_options options = options_of(0.05);
 	struct fixture f;
 
-	fixture_open_with(&f, 0.05, false);
+	fixture_open_with(&f, &options, false);
 	assert_int_equal(session_set_rate(f.session, 1), -EOPNOTSUPP);
 	fixture_close(&f);
 }
@@ -312,6 +357,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_ends_when_time_is_up),
 		cmocka_unit_test(test_ends_on_sigterm),
+		cmocka_unit_test(test_a_result_that_cannot_be_written_is_no_success),
+		cmocka_unit_test(test_samples_that_cannot_be_written_are_no_success),
 		cmocka_unit_test(test_stop_command),
 		cmocka_unit_test(test_rate_command),
 		cmocka_unit_test(test_nothing_runs_at_rate_zero),
