@@ -65,8 +65,10 @@ static int adopt(struct recovery *recovery, const struct bench_workload_ops *ops
 	int rc = ops->adopt(state, &found);
 
 	recovery->adopt_ms = (double)(now_ns() - start_ns) / 1e6;
-	if (rc)
+	if (rc) {
+		fprintf(stderr, "oltp: looking over what was recovered: %s\n", strerror(-rc));
 		return rc;
+	}
 	if (found.is_complete && !found.damaged_records)
 		return 0;
 	fprintf(stderr, "oltp: recovered %" PRIu64 " records, %" PRIu64 " of them damaged, rc %d: "

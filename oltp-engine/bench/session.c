@@ -209,6 +209,35 @@ int session_audit(struct session *s)
 	return s->audit ? audit_start(s->audit) : -EOPNOTSUPP;
 }
 
+/* With the folders that it works with: it may be one of them. */
+static void fail_engine(const struct bench_options *o, int rc)
+{
+	fprintf(stderr, "oltp: opening the engine%s%s%s%s: %s\n",
+		o->cold_dir ? ", --cold-dir " : "", o->cold_dir ?: "",
+		o->log.dir ? ", --log-dir " : "", o->log.dir ?: "", strerror(-rc));
+}
+
+/* Makes the tables, and recovers or loads what is in them. Says on stderr what went wrong. */
+static int fill_tables(struct session *s)
+{
+	const struct bench_options *o = &s->config.options;
+	int rc = s->ops->create(o->workload, s->engine, o, &s->state);
+
+	if (rc)
+		return fail("making the tables", rc);
+	if (o->log.recover) {
+		rc = recovery_run(&s->recovery, s->engine, s->ops, s->state, !has_lines(s));
+	} else if (oltp_durable_wait(s->engine, 0) == -EINVAL) {
+		fprintf(stderr, "oltp: %s: there is a database, which --recover goes on with\n",
+			o->log.dir);
+		return -EEXIST;
+	}
+	if (rc || s->recovery.has_found)
+		return rc;
+	rc = load(s);
+	return rc ? fail("loading the tables", rc) : 0;
+}
+
 int session_open(const struct session_config *config, struct session **ret_session)
 {
 	const struct bench_options *o = &config->options;
@@ -236,16 +265,13 @@ int session_open(const struct session_config *config, struct session **ret_sessi
 		goto out;
 	}
 	rc = open_engine(s);
-	if (!rc)
-		rc = s->ops->create(o->workload, s->engine, o, &s->state);
-	if (!rc && o->log.recover)
-		rc = recovery_run(&s->recovery, s->engine, s->ops, s->state, !has_lines(s));
-	if (!rc && !s->recovery.has_found)
-		rc = load(s);
 	if (rc) {
-		fail("loading the table", rc);
+		fail_engine(o, rc);
 		goto out;
 	}
+	rc = fill_tables(s);
+	if (rc)
+		goto out;
 	workload = s->ops->pool(s->state);
 	rc = load_open(&s->load, &s->config.options, config->takes_rates, s->state);
 	if (!rc)
