@@ -50,7 +50,7 @@ void session_unwatch(struct session *session, int fd);
 
 /*
  * Starts a look over the table; its result is printed as a line when it is through, and kept for
- * session_finish. Errors: -EBUSY (one is running), -EAGAIN.
+ * session_finish. Errors: -EBUSY (one is running), -EOPNOTSUPP (the workload has none), -EAGAIN.
  */
 int session_audit(struct session *session);
 

@@ -64,6 +64,21 @@ static const char *set_rate(struct session *session, const char *text)
 	}
 }
 
+/* Returns the answer. */
+static const char *begin_audit(struct session *session)
+{
+	switch (session_audit(session)) {
+	case 0:
+		return "ok\n";
+	case -EBUSY:
+		return "error: one is going on\n";
+	case -EOPNOTSUPP:
+		return "error: this workload cannot be looked over while it runs\n";
+	default:
+		return "error: there is no thread for it\n";
+	}
+}
+
 static bool obey(const struct client *client, const char *line)
 {
 	if (!strcmp(line, "stop")) {
@@ -71,8 +86,7 @@ static bool obey(const struct client *client, const char *line)
 		return true;
 	}
 	if (!strcmp(line, "audit")) {
-		answer(client, session_audit(client->control->session) ?
-				       "error: one is going on\n" : "ok\n");
+		answer(client, begin_audit(client->control->session));
 		return false;
 	}
 	if (!strncmp(line, "rate ", 5)) {

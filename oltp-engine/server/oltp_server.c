@@ -76,7 +76,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		break;
 	case OPT_TIER:
 		if (oltp_tier_parse(arg, &a->tier))
-			argp_error(state, "tier: '%s' is not lend, park or unplug", arg);
+			argp_error(state, "--tier: '%s' is not lend, park or unplug", arg);
 		break;
 	case OPT_CONTROL:
 		a->control_path = arg;

@@ -202,7 +202,8 @@ static void *client_main(void *arg)
 	return NULL;
 }
 
-static void run_scripts(struct script *scripts, uint32_t n)
+static void run_scripts_with(const struct bench_options *options, struct script *scripts,
+			     uint32_t n)
 {
 	static const char *const expected[] = { "\"lost_updates\":0}", NULL };
 	struct control *control;
@@ -210,7 +211,7 @@ static void run_scripts(struct script *scripts, uint32_t n)
 	struct stat st;
 	struct fixture f;
 
-	fixture_open(&f, 30);
+	fixture_open_with(&f, options, true);
 	assert_int_equal(control_open(f.path, f.session, &control), 0);
 	assert_int_equal(stat(f.path, &st), 0);
 	assert_int_equal(st.st_mode & 0777, 0600);
@@ -225,6 +226,13 @@ static void run_scripts(struct script *scripts, uint32_t n)
 	assert_int_equal(stat(f.path, &st), -1);
 	assert_result(&f, expected, true);
 	fixture_close(&f);
+}
+
+static void run_scripts(struct script *scripts, uint32_t n)
+{
+	const struct bench_options options = options_of(30);
+
+	run_scripts_with(&options, scripts, n);
 }
 
 static void test_stop_command(void **state)
@@ -248,6 +256,22 @@ static void test_rate_command(void **state)
 	snprintf(expected, sizeof(expected), "ok\nok\n%s%s%s%sok\n",
 		 "error: unknown command; there are: stop, audit, rate R\n", bad, bad, bad);
 	assert_string_equal(script.answer, expected);
+}
+
+/* TPC-C's tables contradict each other while transactions run. */
+static void test_a_workload_without_audits_says_so(void **state)
+{
+	(void)state;
+	struct script script = { .pieces = { "audit\n", "stop\n" } };
+	struct bench_options options = options_of(30);
+
+	options.workload = bench_workload_find("tpcc");
+	options.tpcc.items = 20;
+	options.tpcc.customers = 30;
+	options.tpcc.orders = 1000;
+	run_scripts_with(&options, &script, 1);
+	assert_string_equal(script.answer,
+			    "error: this workload cannot be looked over while it runs\nok\n");
 }
 
 static void test_nothing_runs_at_rate_zero(void **state)
@@ -361,6 +385,7 @@ int main(void)
 		cmocka_unit_test(test_samples_that_cannot_be_written_are_no_success),
 		cmocka_unit_test(test_stop_command),
 		cmocka_unit_test(test_rate_command),
+		cmocka_unit_test(test_a_workload_without_audits_says_so),
 		cmocka_unit_test(test_nothing_runs_at_rate_zero),
 		cmocka_unit_test(test_rates_are_for_sessions_that_take_them),
 		cmocka_unit_test(test_lines_in_pieces_and_unknown_commands),
