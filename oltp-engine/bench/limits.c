@@ -22,10 +22,10 @@ uint64_t limits_follow(struct limits *limits, uint64_t start_ns, uint64_t now_ns
 
 	if (!limits->blocks)
 		return UINT64_MAX;
-	for (; limits->next < o->n_mem_steps; limits->next++) {
-		const struct bench_mem_step *step = &o->mem_steps[limits->next];
+	for (; limits->next < o->mem_limits.n; limits->next++) {
+		const struct bench_step *step = &o->mem_limits.steps[limits->next];
 		uint64_t at_ns = start_ns + (uint64_t)(step->t_s * 1e9);
-		uint64_t limit_bytes = step->mib << 20;
+		uint64_t limit_bytes = (uint64_t)(step->value * 0x1p20);
 
 		if (at_ns > now_ns)
 			return at_ns;

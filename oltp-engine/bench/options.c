@@ -10,6 +10,7 @@
 #define CPU_MAX		65535u
 #define MIB_MAX		(1ull << 30)
 #define RATE_MAX	1e9
+#define SECONDS_MAX	1e9
 
 const struct bench_options bench_options_default = {
 	.cc = OLTP_CC_NO_WAIT,
@@ -121,7 +122,7 @@ uint64_t bench_parse_number(struct argp_state *state, const char *option, const 
 
 	errno = 0;
 	value = strtoull(arg, &end, 10);
-	if (end == arg || *end || errno || *arg == '-' || value < min || value > max)
+	if (*arg < '0' || *arg > '9' || *end || errno || value < min || value > max)
 		argp_error(state, "--%s: '%s' is not a whole number from %llu to %llu", option, arg,
 			   (unsigned long long)min, (unsigned long long)max);
 	return value;
@@ -169,29 +170,6 @@ int bench_parse_cpus(const char *list, uint32_t *ret_cpus, uint32_t max)
 	}
 }
 
-int bench_parse_schedule(const char *list, struct bench_mem_step *ret_steps)
-{
-	int n = 0;
-
-	for (;; n++, list++) {
-		struct bench_mem_step *step = &ret_steps[n];
-		char *end;
-
-		if (n == (int)BENCH_MEM_STEPS_MAX || *list < '0' || *list > '9')
-			return -EINVAL;
-		step->t_s = strtod(list, &end);
-		if (*end != ':' || !isfinite(step->t_s) || (n && step->t_s <= step[-1].t_s) ||
-		    end[1] < '0' || end[1] > '9')
-			return -EINVAL;
-		step->mib = strtoull(end + 1, &end, 10);
-		if (step->mib > MIB_MAX || (*end && *end != ','))
-			return -EINVAL;
-		list = end;
-		if (!*end)
-			return n + 1;
-	}
-}
-
 int bench_parse_steps(const char *list, double max, struct bench_steps *ret_steps)
 {
 	struct bench_steps steps = { 0 };
@@ -203,8 +181,8 @@ int bench_parse_steps(const char *list, double max, struct bench_steps *ret_step
 		if (steps.n == BENCH_STEPS_MAX || *list < '0' || *list > '9')
 			return -EINVAL;
 		step->t_s = strtod(list, &end);
-		if (*end != ':' || !isfinite(step->t_s) || (steps.n && step->t_s <= step[-1].t_s) ||
-		    end[1] < '0' || end[1] > '9')
+		if (*end != ':' || !(step->t_s <= SECONDS_MAX) ||
+		    (steps.n && step->t_s <= step[-1].t_s) || end[1] < '0' || end[1] > '9')
 			return -EINVAL;
 		step->value = strtod(end + 1, &end);
 		if (!(step->value <= max) || (*end && *end != ','))
@@ -283,7 +261,6 @@ void bench_options_use(struct bench_options *options, enum bench_family family)
 static void check_workload(struct argp_state *state, const struct bench_options *o)
 {
 	const struct bench_workload *w = o->workload;
-
 	const char *wrong = NULL;
 
 	if (o->families_used & ~(1u << w->ops->family | w->ops->other_families))
@@ -300,7 +277,6 @@ static void check_workload(struct argp_state *state, const struct bench_options 
 static error_t parse_memory(int key, char *arg, struct argp_state *state)
 {
 	struct bench_options *o = state->input;
-	int n;
 
 	switch (key) {
 	case OPT_MEMORY:
@@ -310,10 +286,8 @@ static error_t parse_memory(int key, char *arg, struct argp_state *state)
 		o->warm = true;
 		break;
 	case OPT_SCHEDULE:
-		n = bench_parse_schedule(arg, o->mem_steps);
-		if (n < 0)
+		if (bench_parse_steps(arg, (double)MIB_MAX, &o->mem_limits))
 			argp_error(state, "--mem-schedule: '%s' is not like 5:512,10:1024", arg);
-		o->n_mem_steps = n < 0 ? 0 : (uint32_t)n;
 		break;
 	case OPT_DEADLINE:
 		o->mem_deadline_ms = (uint32_t)bench_parse_number(state, "mem-deadline-ms", arg, 1,
@@ -330,7 +304,7 @@ static error_t parse_memory(int key, char *arg, struct argp_state *state)
 							       86400000);
 		break;
 	case ARGP_KEY_END:
-		if (o->n_mem_steps && !o->memory_mib)
+		if (o->mem_limits.n && !o->memory_mib)
 			argp_error(state, "--mem-schedule needs --memory-mib");
 		if (o->warm && o->memory_mib)
 			argp_error(state, "--warm-memory and --memory-mib exclude each other");
@@ -361,7 +335,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		o->load_threads = (uint32_t)bench_parse_number(state, "load-threads", arg, 1, 256);
 		break;
 	case OPT_SECONDS:
-		o->seconds = bench_parse_double(state, "seconds", arg, 0, 1e9);
+		o->seconds = bench_parse_double(state, "seconds", arg, 0, SECONDS_MAX);
 		break;
 	case OPT_INTERVAL:
 		o->interval_ms = (uint32_t)bench_parse_number(state, "interval-ms", arg, 10,

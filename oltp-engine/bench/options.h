@@ -13,14 +13,6 @@
 #include "workload.h"
 #include "ycsb/ycsb.h"
 
-#define BENCH_MEM_STEPS_MAX	32u
-
-/* From t_s on (seconds of the run), so much memory may be held. */
-struct bench_mem_step {
-	double t_s;
-	uint64_t mib;
-};
-
 /* From t_s on (seconds of the run), a value. */
 struct bench_step {
 	double t_s;
@@ -47,6 +39,8 @@ enum bench_elastic {
 #define YCSB_GIVEN_OPERATIONS	0x2u
 #define YCSB_GIVEN_THETA	0x4u
 #define YCSB_GIVEN_MIX		0x8u	/* --update, --mix, --read-all */
+#define YCSB_GIVEN_RECORDS_MAX	0x10u
+#define YCSB_GIVEN_SCAN_ROWS	0x20u
 
 struct bench_options {
 	enum oltp_cc cc;
@@ -73,8 +67,7 @@ struct bench_options {
 	double step_seconds;	/* 0: CPUs are not taken and given by steps */
 	uint64_t memory_mib;	/* for records, at the start; 0: no bound */
 	bool warm;		/* memory is written to before tables are loaded (warm.h) */
-	uint32_t n_mem_steps;
-	struct bench_mem_step mem_steps[BENCH_MEM_STEPS_MAX];	/* in order of t_s */
+	struct bench_steps mem_limits;	/* MiB that may be held */
 	uint32_t mem_deadline_ms;
 	const char *cold_dir;	/* NULL: no records on disk */
 	uint64_t cold_mib;	/* bound of the file; 0: none */
@@ -101,12 +94,6 @@ double bench_parse_double(struct argp_state *state, const char *option, const ch
 			  double min, double max);
 uint64_t bench_parse_number(struct argp_state *state, const char *option, const char *arg,
 			    uint64_t min, uint64_t max);
-
-/*
- * "5:512,10:1024" into ret_steps[BENCH_MEM_STEPS_MAX]; returns how many, or -EINVAL (syntax, times
- * that do not rise, too many).
- */
-int bench_parse_schedule(const char *list, struct bench_mem_step *ret_steps);
 
 /*
  * "0:0.5,10:0.99", values from 0 to max, into ret_steps. Returns 0 or -EINVAL (syntax, times that

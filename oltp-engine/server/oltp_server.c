@@ -97,7 +97,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		a->bench.verify = false;
 		break;
 	case ARGP_KEY_END:
-		if (a->pool && a->bench.n_mem_steps)
+		if (a->pool && a->bench.mem_limits.n)
 			argp_error(state, "--pool and --mem-schedule exclude each other");
 		break;
 	default:

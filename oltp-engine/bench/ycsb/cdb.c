@@ -126,7 +126,7 @@ static const char *check(const struct bench_workload *workload, const struct ben
 	(void)workload;
 	if (o->ycsb_given & (YCSB_GIVEN_MIX | YCSB_GIVEN_OPERATIONS))
 		return "its transactions are given; only their weights are not, see --cdb-mix";
-	return NULL;
+	return ycsb_check_given(NULL, o);
 }
 
 static void configure(const struct bench_workload *workload, const struct bench_options *o,

@@ -88,11 +88,11 @@ static const char *check(const struct bench_workload *workload, const struct ben
 	if (o->uniform.working_set_mib > o->uniform.data_mib)
 		return "--working-set-mib is more than --data-mib";
 	for (uint32_t i = 0; i < sizes->n; i++) {
-		if (!(sizes->steps[i].value > 0) ||
+		if (!(sizes->steps[i].value * RECORDS_PER_MIB >= 1) ||
 		    sizes->steps[i].value > (double)o->uniform.data_mib)
 			return "--working-set-schedule has sizes that are 0 or above --data-mib";
 	}
-	return NULL;
+	return ycsb_check_given(NULL, o);
 }
 
 static int create(const struct bench_workload *workload, struct oltp_engine *engine,

@@ -92,10 +92,12 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 		break;
 	case OPT_RECORDS_MAX:
 		ycsb->records_max = bench_parse_number(state, "records-max", arg, 1, 1ull << 32);
+		o->ycsb_given |= YCSB_GIVEN_RECORDS_MAX;
 		break;
 	case OPT_SCAN_ROWS:
 		ycsb->scan_rows = (uint32_t)bench_parse_number(state, "scan-rows", arg, 1,
 							       YCSB_SCAN_ROWS_MAX);
+		o->ycsb_given |= YCSB_GIVEN_SCAN_ROWS;
 		break;
 	case OPT_THETAS:
 		o->ycsb_given |= YCSB_GIVEN_THETA;

@@ -45,6 +45,16 @@ void ycsb_configure(const struct bench_workload *workload, const struct bench_op
 		config->classes[0].shares[kind] = core->shares[kind];
 }
 
+const char *ycsb_check_given(const struct ycsb_core *core, const struct bench_options *options)
+{
+	if (options->ycsb_given & YCSB_GIVEN_RECORDS_MAX &&
+	    !(core && core->shares[YCSB_INSERT] > 0))
+		return "it inserts nothing: --records-max does not apply";
+	if (options->ycsb_given & YCSB_GIVEN_SCAN_ROWS && !(core && core->shares[YCSB_SCAN] > 0))
+		return "--scan-rows does not apply";
+	return NULL;
+}
+
 static const char *check(const struct bench_workload *workload, const struct bench_options *options)
 {
 	struct ycsb_config config;
@@ -56,7 +66,7 @@ static const char *check(const struct bench_workload *workload, const struct ben
 		return "--cold-access needs keys by Zipf";
 	if (config.records_max && config.records_max < config.records)
 		return "--records-max is less than --records";
-	return NULL;
+	return ycsb_check_given(workload->variant, options);
 }
 
 static void configure(const struct bench_workload *workload, const struct bench_options *options,

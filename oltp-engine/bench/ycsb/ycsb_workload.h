@@ -33,6 +33,9 @@ void ycsb_configure(const struct bench_workload *workload, const struct bench_op
 void uniform_configure(const struct bench_options *options, struct ycsb_config *ret_config);
 void cdb_configure(const struct bench_options *options, struct ycsb_config *ret_config);
 
+/* What is wrong with options for operations that the workload may not have. core NULL: none. */
+const char *ycsb_check_given(const struct ycsb_core *core, const struct bench_options *options);
+
 /* Hooks that the families share; the state is a struct ycsb. */
 void ycsb_hook_destroy(void *state);
 int ycsb_hook_load(void *state, uint32_t n_threads, struct bench_progress *progress);

@@ -39,33 +39,13 @@ static void test_bad_lists(void **state)
 		assert_int_equal(bench_parse_cpus(bad[i], cpus, 8), -EINVAL);
 }
 
-static void test_schedules(void **state)
-{
-	(void)state;
-	static const char *const bad[] = { "", ":", "1", "1:", ":1", "1:2,", ",1:2", "2:1,1:1",
-					   "1:1,1:2", "-1:5", "1:-5", "1:5x", "x", "1;5", "1:5;2:6",
-					   "1:99999999999999999999" };
-	struct bench_mem_step steps[BENCH_MEM_STEPS_MAX];
-	char long_list[8 * (BENCH_MEM_STEPS_MAX + 1)] = "";
-
-	assert_int_equal(bench_parse_schedule("5:512", steps), 1);
-	assert_int_equal(bench_parse_schedule("0:0,2.5:1024,10:3", steps), 3);
-	assert_true(steps[1].t_s == 2.5);
-	assert_int_equal(steps[1].mib, 1024);
-	assert_int_equal(steps[2].mib, 3);
-	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
-		assert_int_equal(bench_parse_schedule(bad[i], steps), -EINVAL);
-	for (uint32_t i = 0; i <= BENCH_MEM_STEPS_MAX; i++)
-		sprintf(long_list + strlen(long_list), "%s%u:1", i ? "," : "", i);
-	assert_int_equal(bench_parse_schedule(long_list, steps), -EINVAL);
-}
-
 static void test_steps(void **state)
 {
 	(void)state;
 	static const char *const bad[] = { "", ":", "1", "1:", ":1", "1:2,", ",1:2", "2:1,1:1",
 					   "1:1,1:2", "-1:5", "1:-5", "1:5x", "x", "1:nan",
-					   "1:inf", "1:0.9999995" };
+					   "1:inf", "1:0.9999995", "1;0.5", "1:0.5;2:0.6",
+					   "1e300:0", "inf:0", "1:99999999999999999999" };
 	char long_list[8 * (BENCH_STEPS_MAX + 1)] = "";
 	struct bench_steps steps = { .n = 77 };
 
@@ -83,18 +63,23 @@ static void test_steps(void **state)
 	assert_true(steps.steps[2].value == 0);
 }
 
-/* Of one line, which is cut at its blanks. */
-static error_t parse_log(char *line, struct bench_log_options *ret_options)
+/* A line, which is cut at its blanks. */
+static error_t parse(const struct argp *argp, char *line, void *input)
 {
 	char *argv[ARGS_MAX + 1] = { "test" };
 	int argc = 1;
 
-	*ret_options = (struct bench_log_options){ 0 };
 	for (char *at = strtok(line, " "); at; at = strtok(NULL, " ")) {
 		assert_true(argc < (int)ARGS_MAX);
 		argv[argc++] = at;
 	}
-	return argp_parse(&bench_log_argp, argc, argv, 0, NULL, ret_options);
+	return argp_parse(argp, argc, argv, 0, NULL, input);
+}
+
+static error_t parse_log(char *line, struct bench_log_options *ret_options)
+{
+	*ret_options = (struct bench_log_options){ 0 };
+	return parse(&bench_log_argp, line, ret_options);
 }
 
 static struct bench_log_options log_options(const char *line)
@@ -139,10 +124,24 @@ static void test_log_options(void **state)
 	assert_int_equal(log_options("--group-us 1000000").group_us, 1000000);
 }
 
-/* A usage error ends the program. */
-static int status_of(const char *line)
+/* Of one line of a program with all options of oltp-bench. */
+static error_t parse_all(char *line)
+{
+	struct bench_options options = bench_options_default;
+
+	return parse(&bench_argp, line, &options);
+}
+
+static error_t parse_log_alone(char *line)
 {
 	struct bench_log_options options;
+
+	return parse_log(line, &options);
+}
+
+/* A usage error ends the program. */
+static int status_of(const char *line, error_t (*parse_line)(char *line))
+{
 	char copy[256];
 	int status;
 	pid_t pid;
@@ -154,7 +153,7 @@ static int status_of(const char *line)
 		if (!freopen("/dev/null", "w", stderr))
 			_exit(99);
 		snprintf(copy, sizeof(copy), "%s", line);
-		_exit(parse_log(copy, &options) ? 98 : 0);
+		_exit(parse_line(copy) ? 98 : 0);
 	}
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_true(WIFEXITED(status));
@@ -184,9 +183,43 @@ static void test_bad_log_options(void **state)
 	};
 
 	(void)state;
-	assert_int_equal(status_of("--durability commit --log-dir /a"), 0);
+	assert_int_equal(status_of("--durability commit --log-dir /a", parse_log_alone), 0);
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
-		if (status_of(bad[i]) != argp_err_exit_status)
+		if (status_of(bad[i], parse_log_alone) != argp_err_exit_status)
+			fail_msg("'%s' was taken", bad[i]);
+	}
+}
+
+static void test_bad_options(void **state)
+{
+	static const char *const bad[] = {
+		"--seed=+5",
+		"--seed=-5",
+		"--seed=0x5",
+		"--mem-schedule 0:5",
+		"--memory-mib 8 --mem-schedule 1e300:5",
+		"--memory-mib 8 --mem-schedule 0:1e30",
+		"--rate-schedule 1e300:5",
+		"-w ycsb-d --records 100 --records-max 50",
+		"-w ycsb-10 --records-max 200000",
+		"-w ycsb-e --records-max 200000 --update 0.5",
+		"-w cdb --records-max 200000",
+		"-w cdb --scan-rows 5",
+		"-w uniform --records-max 200000",
+		"-w uniform --scan-rows 5",
+		"-w uniform --working-set-schedule 0:0.0001",
+		"-w ycsb-a --scan-rows 5",
+		"-w tpcc --warehouses 65535",
+		"-w tpcc --audit-seconds 1",
+	};
+
+	(void)state;
+	assert_int_equal(status_of("--seed=18446744073709551615", parse_all), 0);
+	assert_int_equal(status_of("--memory-mib 8 --mem-schedule 0:5,2.5:4.5", parse_all), 0);
+	assert_int_equal(status_of("-w ycsb-e --records-max 200000 --scan-rows 5", parse_all), 0);
+	assert_int_equal(status_of("-w uniform --working-set-schedule 0:0.001", parse_all), 0);
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		if (status_of(bad[i], parse_all) != argp_err_exit_status)
 			fail_msg("'%s' was taken", bad[i]);
 	}
 }
@@ -196,10 +229,10 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_good_lists),
 		cmocka_unit_test(test_bad_lists),
-		cmocka_unit_test(test_schedules),
 		cmocka_unit_test(test_steps),
 		cmocka_unit_test(test_log_options),
 		cmocka_unit_test(test_bad_log_options),
+		cmocka_unit_test(test_bad_options),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
