@@ -109,7 +109,7 @@ struct tpcc_verdict {
 	/* What the workers committed against what the tables have more than in the beginning. */
 	uint64_t lost_orders, lost_payments, lost_deliveries;
 	uint64_t rollbacks;		/* new orders with an item that does not exist: no error */
-	uint64_t missing_rows;		/* of items and stock */
+	uint64_t missing_rows;		/* of items and stock; or so many too many */
 	bool is_good;			/* none of all this */
 };
 

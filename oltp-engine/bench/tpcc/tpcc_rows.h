@@ -153,15 +153,10 @@ static inline uint64_t tpcc_history_key(uint64_t customer_key, uint32_t nth)
 	return customer_key << 32 | nth;
 }
 
-/* Back from a district's key, and what lies above the order in that of an order. */
+/* The warehouse of a district's key. */
 static inline uint32_t tpcc_w_of(uint64_t district_key)
 {
 	return (uint32_t)(district_key >> 4);
-}
-
-static inline uint32_t tpcc_d_of(uint64_t district_key)
-{
-	return district_key & 0xf;
 }
 
 #endif

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Comparing the table with the workers' books: V1 to V3 of ycsb.h. */
+/* Comparing the table with the workers' books: V1 to V4 of ycsb.h. */
 #include <stdlib.h>
 
 #include "ycsb_private.h"

@@ -201,6 +201,22 @@ static void test_books(void **state)
 	check_deletion(TPCC_STOCK, tpcc_stock_key(1, 1), 0);
 }
 
+static void test_a_row_too_many_hides_no_missing_one(void **state)
+{
+	const struct tpcc_item item = { .price = 1 };
+	struct tpcc_verdict verdict;
+
+	(void)state;
+	assert_int_equal(oltp_txn_begin(rig.worker), OLTP_OK);
+	assert_int_equal(oltp_txn_insert(rig.worker, rig.tpcc->tables[TPCC_ITEM], RIG_ITEMS + 1,
+					 &item), OLTP_OK);
+	assert_int_equal(oltp_txn_commit(rig.worker), OLTP_OK);
+	tpcc_rig_delete(&rig, TPCC_STOCK, tpcc_stock_key(1, 1));
+	tpcc_verify(rig.tpcc, &verdict);
+	assert_int_equal(verdict.missing_rows, 2);
+	assert_false(verdict.is_good);
+}
+
 static uint64_t committed(struct oltp_pool *pool)
 {
 	struct oltp_totals totals;
@@ -375,6 +391,7 @@ int main(void)
 {
 #define WITH_RIG(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
 	const struct CMUnitTest tests[] = {
+		WITH_RIG(test_a_row_too_many_hides_no_missing_one),
 		WITH_RIG(test_condition_1),
 		WITH_RIG(test_condition_2),
 		WITH_RIG(test_condition_3),
