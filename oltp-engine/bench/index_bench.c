@@ -5,6 +5,7 @@
  * Exit status: 0, 1 (could not run, or a row was not where it should be), 64 (usage).
  */
 #include <argp.h>
+#include <errno.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
@@ -14,7 +15,8 @@
 #include <string.h>
 #include <time.h>
 
-#include "oltp.h"
+#include "options.h"
+#include "report.h"
 #include "oltp-engine/src/base/random.h"
 
 #define THREADS_MAX		64u
@@ -22,6 +24,8 @@
 #define ROWS_DEFAULT		1000000u
 #define OPERATIONS		10u	/* in a transaction */
 #define SCAN_ROWS		100u
+/* Each thread has more rows than a scan. */
+#define ROWS_MIN		(2 * SCAN_ROWS * THREADS_MAX)
 
 const char *argp_program_version = "oltp-index-bench 1 (Ebb)";
 
@@ -33,9 +37,9 @@ struct arguments {
 };
 
 static const struct argp_option options[] = {
-	{ "rows", 'n', "N", 0, "in each table (1000000)", 0 },
-	{ "threads", 't', "N", 0, "one per CPU, from CPU 0 on (1)", 0 },
-	{ "record-bytes", 'b', "N", 0, "of a row, 16 at least (100)", 0 },
+	{ "rows", 'n', "N", 0, "in each table, 12800 at least (1000000)", 0 },
+	{ "threads", 't', "N", 0, "one per CPU, from CPU 0 on, 1 to 64 (1)", 0 },
+	{ "record-bytes", 'b', "N", 0, "of a row, 16 to 1048576 (100)", 0 },
 	{ "seconds", 's', "S", 0, "for each of look-ups and scans (2)", 0 },
 	{ "json", 'j', NULL, 0, "one object instead of the table", 0 },
 	{ 0 },
@@ -44,34 +48,27 @@ static const struct argp_option options[] = {
 static error_t parse_option(int key, char *arg, struct argp_state *state)
 {
 	struct arguments *a = state->input;
-	char *end = NULL;
 
 	switch (key) {
 	case 'n':
-		a->rows = strtoull(arg, &end, 10);
+		a->rows = bench_parse_number(state, "rows", arg, ROWS_MIN, 1ull << 32);
 		break;
 	case 't':
-		a->threads = (uint32_t)strtoul(arg, &end, 10);
+		a->threads = (uint32_t)bench_parse_number(state, "threads", arg, 1, THREADS_MAX);
 		break;
 	case 'b':
-		a->record_bytes = (uint32_t)strtoul(arg, &end, 10);
+		a->record_bytes = (uint32_t)bench_parse_number(state, "record-bytes", arg, 16,
+							       1u << 20);
 		break;
 	case 's':
-		a->seconds = strtod(arg, &end);
+		a->seconds = bench_parse_double(state, "seconds", arg, 0.001, 3600);
 		break;
 	case 'j':
 		a->is_json = true;
-		return 0;
-	case ARGP_KEY_END:
-		if (a->rows < 2 * SCAN_ROWS * THREADS_MAX || !a->threads ||
-		    a->threads > THREADS_MAX || a->record_bytes < 16 || !(a->seconds > 0))
-			argp_error(state, "numbers out of range");
-		return 0;
+		break;
 	default:
 		return ARGP_ERR_UNKNOWN;
 	}
-	if (*end)
-		argp_error(state, "'%s' is not a number", arg);
 	return 0;
 }
 
@@ -182,6 +179,13 @@ static int count_row(void *ctx, uint64_t sort_key, uint64_t primary_key, const v
 	return 0;
 }
 
+/* Says so once. */
+static void miss_row(struct thread *t)
+{
+	if (!atomic_exchange(&t->bench->has_failed, true))
+		fprintf(stderr, "oltp-index-bench: %s: a row is missing\n", t->phase->name);
+}
+
 static bool run_look_up(struct thread *t, uint32_t arg, enum oltp_rc *ret_rc)
 {
 	uint64_t rows = own_rows(t) * t->bench->args.threads, n = 0;
@@ -195,7 +199,7 @@ static bool run_look_up(struct thread *t, uint32_t arg, enum oltp_rc *ret_rc)
 					&range, count_row, &n);
 	}
 	if (!*ret_rc && n != OPERATIONS)
-		atomic_store(&t->bench->has_failed, true);
+		miss_row(t);
 	t->n += *ret_rc ? 0 : OPERATIONS;
 	return true;
 }
@@ -210,7 +214,7 @@ static bool run_scan(struct thread *t, uint32_t arg, enum oltp_rc *ret_rc)
 
 	*ret_rc = oltp_txn_scan(t->worker, t->bench->by_key, &range, count_row, &n);
 	if (!*ret_rc && n != SCAN_ROWS)
-		atomic_store(&t->bench->has_failed, true);
+		miss_row(t);
 	t->n += *ret_rc ? 0 : n;
 	return true;
 }
@@ -258,7 +262,8 @@ static void *thread_main(void *arg)
 		if (rc)
 			oltp_txn_abort(t->worker);
 		if (rc && rc != OLTP_CONFLICT) {
-			fprintf(stderr, "%s: %s\n", t->phase->name, oltp_strerror(rc));
+			fprintf(stderr, "oltp-index-bench: %s: %s\n", t->phase->name,
+				oltp_strerror(rc));
 			atomic_store(&t->bench->has_failed, true);
 			break;
 		}
@@ -316,7 +321,8 @@ static int set_up(struct bench *bench, struct thread *threads)
 	for (uint32_t i = 0; !rc && i < a->threads; i++) {
 		threads[i] = (struct thread){ .bench = bench, .number = i, .random = { i + 1 } };
 		threads[i].bytes = calloc(1, a->record_bytes);
-		rc = threads[i].bytes ? oltp_worker_create(bench->engine, &threads[i].worker) : -1;
+		rc = threads[i].bytes ? oltp_worker_create(bench->engine, &threads[i].worker) :
+					-ENOMEM;
 	}
 	return rc;
 }
@@ -346,10 +352,12 @@ int main(int argc, char **argv)
 					 .record_bytes = BYTES_DEFAULT, .seconds = 2 } };
 	struct thread threads[THREADS_MAX] = { 0 };
 	double rates[PHASES] = { 0 };
+	int rc;
 
 	argp_parse(&argp, argc, argv, 0, NULL, &bench.args);
-	if (set_up(&bench, threads)) {
-		fprintf(stderr, "oltp-index-bench: no memory\n");
+	rc = set_up(&bench, threads);
+	if (rc) {
+		fprintf(stderr, "oltp-index-bench: making the tables: %s\n", strerror(-rc));
 		atomic_store(&bench.has_failed, true);
 	}
 	for (size_t i = 0; i < PHASES && !atomic_load(&bench.has_failed); i++)
@@ -361,5 +369,7 @@ int main(int argc, char **argv)
 		free(threads[i].bytes);
 	}
 	oltp_engine_close(bench.engine);
-	return atomic_load(&bench.has_failed);
+	if (!bench_is_written(stdout, "oltp-index-bench: standard output"))
+		return EXIT_FAILURE;
+	return atomic_load(&bench.has_failed) ? EXIT_FAILURE : EXIT_SUCCESS;
 }

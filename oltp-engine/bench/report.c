@@ -3,8 +3,19 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
+#include <string.h>
 
 #include "report.h"
+
+bool bench_is_written(FILE *file, const char *name)
+{
+	errno = 0;
+	if (!fflush(file) && !ferror(file))
+		return true;
+	/* What was flushed before has left no reason. */
+	fprintf(stderr, "%s: %s\n", name, strerror(errno ? errno : EIO));
+	return false;
+}
 
 int report_stats_open(const char *path, FILE **ret_file)
 {

@@ -10,6 +10,9 @@
 #include "fields.h"
 #include "workload.h"
 
+/* Whether all that was put into the file until now could be written; says on stderr if not. */
+bool bench_is_written(FILE *file, const char *name);
+
 /* Errors: -errno of opening or writing; path NULL gives *ret_file NULL. */
 int report_stats_open(const char *path, FILE **ret_file);
 

@@ -227,7 +227,7 @@ static int fill_tables(struct session *s)
 		return fail("making the tables", rc);
 	if (o->log.recover) {
 		rc = recovery_run(&s->recovery, s->engine, s->ops, s->state, !has_lines(s));
-	} else if (oltp_durable_wait(s->engine, 0) == -EINVAL) {
+	} else if (oltp_durable_wait(s->engine, 1) == -EINVAL) {
 		fprintf(stderr, "oltp: %s: there is a database, which --recover goes on with\n",
 			o->log.dir);
 		return -EEXIST;
@@ -605,16 +605,6 @@ static bool report_verdict(struct session *s, struct fields *fields)
 	return true;
 }
 
-/* Whether all that was put into the file until now could be written. */
-static bool is_written(FILE *file, const char *name)
-{
-	errno = 0;
-	if (!fflush(file) && !ferror(file))
-		return true;
-	fail(name, errno ? -errno : -EIO);
-	return false;
-}
-
 bool session_finish(struct session *s, FILE *out, const char *prefix)
 {
 	const struct bench_options *o = &s->config.options;
@@ -669,8 +659,8 @@ bool session_finish(struct session *s, FILE *out, const char *prefix)
 	fields_u64(&fields, "audits_bad", s->audits.n_bad);
 	is_good = report_verdict(s, &fields);
 	fields_end(&fields);
-	is_good &= is_written(out, "the result");
+	is_good &= bench_is_written(out, "oltp: the result");
 	if (s->stats)
-		is_good &= is_written(s->stats, o->stats_path);
+		is_good &= bench_is_written(s->stats, o->stats_path);
 	return is_good && !whole.totals.failed && !s->audits.n_bad;
 }

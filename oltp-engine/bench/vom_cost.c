@@ -21,7 +21,8 @@
 #include <string.h>
 #include <time.h>
 
-#include "oltp.h"
+#include "options.h"
+#include "report.h"
 #include "oltp-engine/src/base/random.h"
 
 #define RECORD_BYTES	1008u
@@ -106,8 +107,10 @@ static void *thread_main(void *arg)
 	struct thread *t = arg;
 	struct oltp_worker *w;
 
-	if (oltp_worker_create(t->engine, &w))
-		return NULL;
+	if (oltp_worker_create(t->engine, &w)) {
+		fprintf(stderr, "vom-cost: no memory for a worker\n");
+		exit(EXIT_FAILURE);
+	}
 	while (!atomic_load_explicit(t->quit, memory_order_relaxed)) {
 		if (transaction(t, w) == OLTP_OK)
 			atomic_fetch_add_explicit(&t->commits, 1, memory_order_relaxed);
@@ -220,15 +223,20 @@ static int load(struct oltp_engine *engine, struct oltp_table *table, uint64_t r
 	struct oltp_worker *w;
 	int rc = oltp_worker_create(engine, &w);
 
-	for (uint64_t key = 0; !rc && key < records; key++) {
+	if (rc)
+		return rc;
+	for (uint64_t key = 0; !rc && key < records;) {
+		enum oltp_rc txn_rc;
+
 		oltp_txn_begin(w);
-		rc = oltp_txn_insert(w, table, key, record);
-		if (!rc)
-			rc = oltp_txn_commit(w);
-		else
+		txn_rc = oltp_txn_insert(w, table, key, record);
+		if (!txn_rc)
+			txn_rc = oltp_txn_commit(w);
+		if (txn_rc)
 			oltp_txn_abort(w);
-		if (rc == OLTP_CONFLICT)
-			rc = 0, key--;
+		if (txn_rc && txn_rc != OLTP_CONFLICT)
+			rc = -EIO;
+		key += !txn_rc;
 	}
 	oltp_worker_destroy(w);
 	return rc;
@@ -247,7 +255,7 @@ static int measure_all(struct oltp_engine *engine, const struct arguments *args)
 	for (; !rc && n < args->threads; n++) {
 		threads[n] = (struct thread){ .engine = engine, .table = table, .quit = &quit,
 					      .records = args->records, .random = { n + 1 } };
-		rc = pthread_create(&threads[n].id, NULL, thread_main, &threads[n]);
+		rc = -pthread_create(&threads[n].id, NULL, thread_main, &threads[n]);
 		if (rc)
 			break;
 	}
@@ -267,36 +275,22 @@ static const struct argp_option options[] = {
 	{ 0 },
 };
 
-static uint64_t number_parse(struct argp_state *state, const char *text, uint64_t min,
-			     uint64_t max)
-{
-	char *end;
-	unsigned long long n;
-
-	errno = 0;
-	n = strtoull(text, &end, 10);
-	if (text[0] < '0' || text[0] > '9' || *end || errno || n < min || n > max)
-		argp_error(state, "\"%s\" is not a number from %lu to %lu", text,
-			   (unsigned long)min, (unsigned long)max);
-	return n;
-}
-
 static error_t option_parse(int key, char *arg, struct argp_state *state)
 {
 	struct arguments *args = state->input;
 
 	switch (key) {
 	case 't':
-		args->threads = number_parse(state, arg, 1, THREADS_MAX);
+		args->threads = bench_parse_number(state, "threads", arg, 1, THREADS_MAX);
 		return 0;
 	case 'm':
-		args->millis = number_parse(state, arg, 50, 60000);
+		args->millis = bench_parse_number(state, "milliseconds", arg, 50, 60000);
 		return 0;
 	case 'p':
-		args->pairs = number_parse(state, arg, 10, PAIRS_MAX);
+		args->pairs = bench_parse_number(state, "pairs", arg, 10, PAIRS_MAX);
 		return 0;
 	case 'n':
-		args->records = number_parse(state, arg, 1000, 100000000);
+		args->records = bench_parse_number(state, "records", arg, 1000, 100000000);
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
@@ -315,12 +309,11 @@ int main(int argc, char **argv)
 	struct oltp_engine *engine;
 	int rc;
 
-	argp_err_exit_status = 64;
 	argp_parse(&argp, argc, argv, 0, NULL, &args);
 	rc = oltp_blocks_native_create(BLOCKS_BYTES, 0, &blocks);
 	if (rc) {
 		fprintf(stderr, "vom-cost: no memory: %s\n", strerror(-rc));
-		return 1;
+		return EXIT_FAILURE;
 	}
 	rc = oltp_engine_open(&(struct oltp_config){ .node = -1, .blocks = &oltp_blocks_native_ops,
 						     .blocks_ctx = blocks }, &engine);
@@ -331,6 +324,8 @@ int main(int argc, char **argv)
 	}
 	oltp_blocks_native_destroy(blocks);
 	if (rc)
-		fprintf(stderr, "vom-cost: could not run (%d)\n", rc);
-	return rc != 0;
+		fprintf(stderr, "vom-cost: could not run: %s\n", strerror(-rc));
+	if (rc || !bench_is_written(stdout, "vom-cost: standard output"))
+		return EXIT_FAILURE;
+	return EXIT_SUCCESS;
 }
