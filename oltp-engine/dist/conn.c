@@ -61,6 +61,14 @@ static int parse_address(const char *text, union address *ret, socklen_t *ret_by
 	return 0;
 }
 
+int dist_address_check(const char *text)
+{
+	union address address;
+	socklen_t bytes;
+
+	return parse_address(text, &address, &bytes);
+}
+
 /* A socket that refuses connections was left by a node that crashed. */
 static void remove_stale(const union address *address, socklen_t bytes)
 {

@@ -16,6 +16,9 @@ struct dist_conn {
 	_Alignas(8) uint8_t buffer[2 * (DIST_FRAME_BYTES + DIST_PAYLOAD_MAX)];
 };
 
+/* Whether it is an address as dist_listen takes. Errors: -EINVAL, -ENAMETOOLONG. */
+int dist_address_check(const char *address);
+
 /*
  * address: "unix:PATH" or "tcp:A.B.C.D:PORT". A unix socket that nobody listens on is replaced.
  * Errors: -EINVAL (not such an address), -ENAMETOOLONG, those of sockets.

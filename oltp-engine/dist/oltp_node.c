@@ -15,9 +15,11 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "conn.h"
 #include "dist.h"
 #include "node_ycsb.h"
 #include "oltp-engine/bench/options.h"
+#include "oltp-engine/bench/report.h"
 #include "tenants.h"
 
 #define PROGRESS_MS	50u
@@ -101,13 +103,25 @@ static void set_timeout(struct arguments *a, uint64_t ms)
 	};
 }
 
+/* NULL: it was not given. */
+static void check_address(struct argp_state *state, const char *option, const char *address)
+{
+	if (address && dist_address_check(address))
+		argp_error(state, "--%s: '%s' is not unix:PATH or tcp:A.B.C.D:PORT", option,
+			   address);
+}
+
 static void check(struct argp_state *state, struct arguments *a)
 {
 	const struct dist_node_config *n = &a->node;
-	uint32_t given = !!n->listen + !!n->peer + !!n->log_path;
+	uint32_t given = !!n->id + !!n->listen + !!n->peer + !!n->log_path;
 
-	if (given && (given < 3 || !n->id))
+	if (given && given < 4)
 		argp_error(state, "a node needs --id, --listen, --peer and --log");
+	check_address(state, "listen", n->listen);
+	check_address(state, "peer", n->peer);
+	if (a->work.is_second_placed && !a->work.has_second)
+		argp_error(state, "--second-cpu needs --two-tables");
 	if (!!given + a->work.has_second + !!a->tenants > 1)
 		argp_error(state, "--peer, --two-tables and --tenants exclude each other");
 	if (a->n_cpus == 0)
@@ -244,7 +258,10 @@ static int program_open(struct program *p)
 	config.engine = p->engine;
 	config.app = node_ycsb_app(p->work);
 	rc = dist_node_open(&config, &p->node);
-	return rc ? fail(config.log_path, rc) : 0;
+	if (rc)
+		fprintf(stderr, "oltp-node: starting the node, --listen %s, --log %s: %s\n",
+			config.listen, config.log_path, strerror(-rc));
+	return rc;
 }
 
 static void program_close(struct program *p)
@@ -302,7 +319,6 @@ static void print_result(struct program *p, const struct oltp_sample *s, double 
 		       books.inconsistent_reads);
 	}
 	puts("}");
-	fflush(stdout);
 }
 
 static int start_workers(struct program *p, struct oltp_pool *pool)
@@ -359,7 +375,6 @@ static void print_audit(const struct program *p)
 		printf("oltp-node-audit {\"records\":%" PRIu64 ",\"lost_updates\":%" PRIu64
 		       ",\"inconsistent_reads\":%" PRIu64 ",\"damaged\":%" PRIu64 "}\n", v.records,
 		       v.lost_updates, v.inconsistent_reads, v.damaged_records);
-		fflush(stdout);
 		return;
 	}
 	node_ycsb_audit(p->work, false, &audit);
@@ -369,7 +384,6 @@ static void print_audit(const struct program *p)
 	       PRIu64 ",\"damaged\":%" PRIu64 "}\n",
 	       audit.is_complete && second.is_complete ? "true" : "false", audit.updates,
 	       second.updates, audit.damaged_records + second.damaged_records);
-	fflush(stdout);
 }
 
 static void print_stats(const struct program *p)
@@ -383,7 +397,6 @@ static void print_stats(const struct program *p)
 	       PRIu64 ",\"asked_aborts\":%" PRIu64 ",\"unconfirmed\":%" PRIu64 "}\n", s.served,
 	       s.recovered, s.recovered_in_doubt, s.in_doubt, s.asked_commits, s.asked_aborts,
 	       s.unconfirmed);
-	fflush(stdout);
 }
 
 static bool run_is_possible(const struct program *p, double seconds, uint32_t remote)
@@ -393,10 +406,21 @@ static bool run_is_possible(const struct program *p, double seconds, uint32_t re
 	       (!remote || p->node || p->a->work.has_second);
 }
 
+/* "run SECONDS [REMOTE]" and nothing behind it. */
+static bool parse_run(const char *line, double *ret_seconds, uint32_t *ret_remote)
+{
+	char behind;
+
+	*ret_remote = 0;
+	if (sscanf(line, "run %lf %c", ret_seconds, &behind) == 1)
+		return true;
+	return sscanf(line, "run %lf %u %c", ret_seconds, ret_remote, &behind) == 2;
+}
+
 /* 0: go on, 1: end, or -errno. */
 static int obey(struct program *p, const char *line)
 {
-	uint32_t remote = 0;
+	uint32_t remote;
 	double seconds;
 
 	if (!strcmp(line, "quit"))
@@ -409,11 +433,9 @@ static int obey(struct program *p, const char *line)
 		print_stats(p);
 		return 0;
 	}
-	if (sscanf(line, "run %lf %u", &seconds, &remote) >= 1 &&
-	    run_is_possible(p, seconds, remote))
+	if (parse_run(line, &seconds, &remote) && run_is_possible(p, seconds, remote))
 		return run(p, seconds, remote);
 	printf("oltp-node-error not possible here: %s\n", line);
-	fflush(stdout);
 	return 0;
 }
 
@@ -422,7 +444,8 @@ static int obey_all(struct program *p)
 	char line[128];
 
 	puts("oltp-node: ready");
-	fflush(stdout);
+	if (!bench_is_written(stdout, "oltp-node: standard output"))
+		return -EPIPE;
 	while (fgets(line, sizeof(line), stdin)) {
 		int rc;
 
@@ -430,6 +453,8 @@ static int obey_all(struct program *p)
 		rc = obey(p, line);
 		if (rc < 0)
 			return fail(line, rc);
+		if (!bench_is_written(stdout, "oltp-node: standard output"))
+			return -EPIPE;
 		if (p->node && dist_node_error(p->node))
 			return fail("the node's log", dist_node_error(p->node));
 		if (rc)
