@@ -88,6 +88,9 @@ $(eval $(call unit_test,test_oltp_tpcc_load,tests/unit/oltp-engine/test_oltp_tpc
 $(eval $(call unit_test,test_oltp_tpcc_check,tests/unit/oltp-engine/test_oltp_tpcc_check.c tests/unit/oltp-engine/tpcc_rig.c,liboltp-bench liboltp))
 $(eval $(call unit_test_single,test_oltp_man,tests/unit/oltp-engine/test_oltp_man.c,))
 $(B)/tests/test_oltp_man: | $(addprefix $(B)/bin/,oltp-bench oltp-index-bench oltp-node oltp-server)
+$(eval $(call unit_test_single,test_oltp_usage,tests/unit/oltp-engine/test_oltp_usage.c,))
+$(B)/tests/test_oltp_usage: | $(addprefix $(B)/bin/,oltp-bench oltp-check oltp-history oltp-index-bench oltp-miss-bound oltp-node \
+	oltp-server vom-cost)
 $(eval $(call unit_test,test_oltp_example,tests/unit/oltp-engine/test_oltp_example.c,))
 $(B)/tests/test_oltp_example: | $(B)/bin/oltp-example-bank
 $(eval $(call unit_test,test_oltp_progress,tests/unit/oltp-engine/test_oltp_progress.c,liboltp-bench liboltp))
