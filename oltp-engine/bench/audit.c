@@ -4,10 +4,10 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "audit.h"
+#include "oltp-engine/src/base/clock.h"
 
 struct audit {
 	const struct bench_workload_ops *ops;
@@ -17,14 +17,6 @@ struct audit {
 	bool is_running;	/* started and not collected */
 	struct audit_result result;
 };
-
-static uint64_t now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000ull + (uint64_t)ts.tv_nsec;
-}
 
 int audit_create(const struct bench_workload_ops *ops, void *state, struct audit **ret_audit)
 {
@@ -63,9 +55,9 @@ static void *audit_main(void *arg)
 {
 	struct audit *audit = arg;
 
-	audit->result.start_ns = now_ns();
+	audit->result.start_ns = clock_now_ns();
 	audit->ops->audit(audit->state, &audit->result.found);
-	audit->result.end_ns = now_ns();
+	audit->result.end_ns = clock_now_ns();
 	eventfd_write(audit->event_fd, 1);
 	return NULL;
 }

@@ -5,13 +5,11 @@
 #include <time.h>
 
 #include "block_times.h"
+#include "oltp-engine/src/base/clock.h"
 
 static double now_ms(void)
 {
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (double)ts.tv_sec * 1e3 + (double)ts.tv_nsec / 1e6;
+	return (double)clock_now_ns() / 1e6;
 }
 
 static void note(struct block_times *times, struct block_calls *calls, double ms)

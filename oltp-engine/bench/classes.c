@@ -4,9 +4,9 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "classes.h"
+#include "oltp-engine/src/base/clock.h"
 #include "oltp-engine/src/base/hist.h"
 
 /* Measure one transaction in so many; a power of two. */
@@ -39,14 +39,6 @@ struct classes {
 	struct class_worker *workers;
 	struct class_sums gone[CLASSES_MAX];
 };
-
-static uint64_t now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000ull + (uint64_t)ts.tv_nsec;
-}
 
 int classes_create(const char *const *names, uint32_t n, struct classes **ret_classes)
 {
@@ -117,7 +109,7 @@ void classes_detach(struct class_worker *worker)
 void class_begin(struct class_worker *worker, uint32_t slot, uint32_t class)
 {
 	worker->class_of[slot] = (uint8_t)class;
-	worker->start_ns[slot] = worker->n_begun++ % MEASURE_EVERY ? 0 : now_ns();
+	worker->start_ns[slot] = worker->n_begun++ % MEASURE_EVERY ? 0 : clock_now_ns();
 }
 
 /* One thread writes: no need for a locked instruction. */
@@ -135,7 +127,7 @@ void class_attempted(struct class_worker *worker, uint32_t slot, enum oltp_rc rc
 	case OLTP_OK:
 		count(&counts->committed);
 		if (worker->start_ns[slot])
-			hist_record(&counts->hist, now_ns() - worker->start_ns[slot]);
+			hist_record(&counts->hist, clock_now_ns() - worker->start_ns[slot]);
 		break;
 	case OLTP_CONFLICT:
 		count(&counts->conflicts);

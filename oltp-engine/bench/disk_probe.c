@@ -6,23 +6,15 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/uio.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "disk_probe.h"
+#include "oltp-engine/src/base/clock.h"
 
 #define PIECE_BYTES	(1u << 20)
 #define PIECES		128u
 #define SYNC_BYTES	4096u
 #define SYNCS		200u
-
-static uint64_t now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000ull + (uint64_t)ts.tv_nsec;
-}
 
 static int compare(const void *a, const void *b)
 {
@@ -48,18 +40,18 @@ static int measure(int fd, void *data, struct disk_probe *probe)
 	int rc = 0;
 
 	for (int pass = 0; !rc && pass < 2; pass++) {
-		start_ns = now_ns();
+		start_ns = clock_now_ns();
 		for (uint32_t i = 0; !rc && i < PIECES; i++)
 			rc = write_at(fd, data, PIECE_BYTES, (off_t)i * PIECE_BYTES, 0);
 		if (!rc && fdatasync(fd))
 			rc = -errno;
 		probe->write_mb_per_s = (double)PIECES * PIECE_BYTES * 1e3 /
-					(double)(now_ns() - start_ns);
+					(double)(clock_now_ns() - start_ns);
 	}
 	for (uint32_t i = 0; !rc && i < SYNCS; i++) {
-		start_ns = now_ns();
+		start_ns = clock_now_ns();
 		rc = write_at(fd, data, SYNC_BYTES, (off_t)i * SYNC_BYTES, RWF_DSYNC);
-		took_ns[i] = now_ns() - start_ns;
+		took_ns[i] = clock_now_ns() - start_ns;
 	}
 	if (rc)
 		return rc;

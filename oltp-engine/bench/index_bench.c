@@ -17,6 +17,7 @@
 
 #include "options.h"
 #include "report.h"
+#include "oltp-engine/src/base/clock.h"
 #include "oltp-engine/src/base/random.h"
 
 #define THREADS_MAX		64u
@@ -102,10 +103,7 @@ struct phase {
 
 static double now_s(void)
 {
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (double)ts.tv_sec + (double)ts.tv_nsec * 1e-9;
+	return (double)clock_now_ns() / 1e9;
 }
 
 /* A permutation of the 64-bit numbers, so that a secondary index is filled in another order. */

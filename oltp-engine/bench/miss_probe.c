@@ -30,6 +30,7 @@
 
 #include "options.h"
 #include "report.h"
+#include "oltp-engine/src/base/clock.h"
 #include "oltp-engine/src/base/random.h"
 #include "ycsb/ycsb.h"
 
@@ -192,10 +193,7 @@ static uint64_t sum_txns(struct prober *probers, uint32_t n)
 
 static double now_s(clockid_t clock)
 {
-	struct timespec ts;
-
-	clock_gettime(clock, &ts);
-	return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
+	return (double)clock_ns(clock) / 1e9;
 }
 
 static void print(const struct probe *probe)

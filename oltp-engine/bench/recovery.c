@@ -4,23 +4,15 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #include "recovery.h"
+#include "oltp-engine/src/base/clock.h"
 
 #define LINE_NS		500000000ull
 
 struct teller {
 	uint64_t start_ns, last_ns;
 };
-
-static uint64_t now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000ull + (uint64_t)ts.tv_nsec;
-}
 
 static void print(const char *phase, double seconds, const struct oltp_recovery *f)
 {
@@ -50,7 +42,7 @@ static const char *phase_name(enum oltp_recovery_phase phase)
 static void tell(void *ctx, const struct oltp_recovery *so_far)
 {
 	struct teller *teller = ctx;
-	uint64_t now = now_ns();
+	uint64_t now = clock_now_ns();
 
 	if (now - teller->last_ns < LINE_NS)
 		return;
@@ -60,11 +52,11 @@ static void tell(void *ctx, const struct oltp_recovery *so_far)
 
 static int adopt(struct recovery *recovery, const struct bench_workload_ops *ops, void *state)
 {
-	uint64_t start_ns = now_ns();
+	uint64_t start_ns = clock_now_ns();
 	struct bench_audit found;
 	int rc = ops->adopt(state, &found);
 
-	recovery->adopt_ms = (double)(now_ns() - start_ns) / 1e6;
+	recovery->adopt_ms = (double)(clock_now_ns() - start_ns) / 1e6;
 	if (rc) {
 		fprintf(stderr, "oltp: looking over what was recovered: %s\n", strerror(-rc));
 		return rc;
@@ -81,7 +73,7 @@ int recovery_run(struct recovery *recovery, struct oltp_engine *engine,
 		 const struct bench_workload_ops *ops, void *state, bool quiet)
 {
 	struct oltp_recovery *figures = &recovery->figures;
-	struct teller teller = { .start_ns = now_ns() };
+	struct teller teller = { .start_ns = clock_now_ns() };
 	const struct oltp_recover_config config = { .progress = quiet ? NULL : tell,
 						    .ctx = &teller };
 	int rc;
@@ -98,7 +90,7 @@ int recovery_run(struct recovery *recovery, struct oltp_engine *engine,
 		return 0;
 	rc = adopt(recovery, ops, state);
 	if (!rc && !quiet)
-		print("done", (double)(now_ns() - teller.start_ns) / 1e9, figures);
+		print("done", (double)(clock_now_ns() - teller.start_ns) / 1e9, figures);
 	return rc;
 }
 

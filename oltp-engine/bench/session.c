@@ -20,6 +20,7 @@
 #include "report.h"
 #include "session.h"
 #include "warm.h"
+#include "oltp-engine/src/base/clock.h"
 
 struct watch {
 	int fd;
@@ -62,14 +63,6 @@ struct session {
 	uint32_t n_watches;
 };
 
-static uint64_t now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000ull + (uint64_t)ts.tv_nsec;
-}
-
 static int fail(const char *what, int rc)
 {
 	fprintf(stderr, "oltp: %s: %s\n", what, strerror(-rc));
@@ -88,7 +81,7 @@ static int load(struct session *s)
 	struct bench_progress progress = { .unit = "records" };
 	uint32_t threads = o->load_threads;
 	struct progress *line;
-	uint64_t start_ns = now_ns();
+	uint64_t start_ns = clock_now_ns();
 	int rc;
 
 	if (!threads) {
@@ -104,7 +97,7 @@ static int load(struct session *s)
 	s->load_threads = threads;
 	s->load_unit = progress.unit;
 	s->loaded = progress.done;
-	s->load_seconds = (double)(now_ns() - start_ns) / 1e9;
+	s->load_seconds = (double)(clock_now_ns() - start_ns) / 1e9;
 	if (has_lines(s)) {
 		printf("oltp: loaded %s=%" PRIu64 " seconds=%.2f\n", progress.unit, s->loaded,
 		       s->load_seconds);
@@ -433,7 +426,7 @@ static int wait_events(struct session *s, uint64_t wake_ns)
 {
 	struct pollfd fds[SESSION_FDS_MAX + 3];
 	uint32_t n = fill_fds(s, fds);
-	uint64_t now = now_ns();
+	uint64_t now = clock_now_ns();
 	uint64_t wait_ns = wake_ns > now ? wake_ns - now : 0;
 	struct timespec timeout = { (time_t)(wait_ns / 1000000000), (long)(wait_ns % 1000000000) };
 	bool ended = false;
@@ -479,7 +472,7 @@ static void print_limit(void *ctx, uint64_t limit_bytes)
 
 	if (!has_lines(s))
 		return;
-	printf("oltp: t=%.3f memory_limit_mib=%" PRIu64 "\n", run_seconds(s, now_ns()),
+	printf("oltp: t=%.3f memory_limit_mib=%" PRIu64 "\n", run_seconds(s, clock_now_ns()),
 	       limit_bytes >> 20);
 	fflush(stdout);
 }
@@ -490,13 +483,14 @@ static void print_load(void *ctx, const struct load_event *event)
 
 	if (!has_lines(s))
 		return;
-	printf("oltp: t=%.3f load %s=%g\n", run_seconds(s, now_ns()), event->what, event->value);
+	printf("oltp: t=%.3f load %s=%g\n", run_seconds(s, clock_now_ns()), event->what,
+	       event->value);
 	fflush(stdout);
 }
 
 int session_set_rate(struct session *s, double per_second)
 {
-	int rc = load_set_rate(&s->load, per_second, now_ns());
+	int rc = load_set_rate(&s->load, per_second, clock_now_ns());
 
 	if (!rc)
 		print_load(s, &(struct load_event){ "rate", per_second });
@@ -513,7 +507,7 @@ static int run_loop(struct session *s)
 				    s->start_ns + (uint64_t)(o->audit_seconds * 1e9) : UINT64_MAX;
 
 	for (;;) {
-		uint64_t now = now_ns(), wake_ns, limit_ns, load_ns;
+		uint64_t now = clock_now_ns(), wake_ns, limit_ns, load_ns;
 		int rc;
 
 		if (now >= sample_ns) {
@@ -575,14 +569,14 @@ int session_run(struct session *s)
 	rc = oltp_elastic_create(&elastic, &s->elastic);
 	if (rc)
 		return fail("starting the workers", rc);
-	s->start_ns = s->end_ns = now_ns();
+	s->start_ns = s->end_ns = clock_now_ns();
 	log_figures_start(&s->log, s->engine);
 	oltp_pool_sample(s->pool, s->start_ns, &sample);
 	rc = run_loop(s);
 	if (!has_lines(s) || !isatty(STDOUT_FILENO))
 		progress_put(progress_terminal(config->options.quiet), "");
 	oltp_elastic_stop(s->elastic);
-	s->end_ns = now_ns();
+	s->end_ns = clock_now_ns();
 	log_figures_settle(s->engine);
 	/* The rest since the last sample, so that the totals are those of the whole run. */
 	oltp_pool_sample(s->pool, s->end_ns, &sample);

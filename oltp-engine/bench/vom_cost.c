@@ -23,6 +23,7 @@
 
 #include "options.h"
 #include "report.h"
+#include "oltp-engine/src/base/clock.h"
 #include "oltp-engine/src/base/random.h"
 
 #define RECORD_BYTES	1008u
@@ -52,14 +53,6 @@ struct thread {
 };
 
 static struct oltp_memory_sample samples[OLTP_MEMORY_SAMPLES_MAX];
-
-static uint64_t now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000ull + (uint64_t)ts.tv_nsec;
-}
 
 static void sleep_until(uint64_t ns)
 {
@@ -172,7 +165,7 @@ static double run(struct runs *r, bool is_watched)
 	uint64_t commits = 0, start_ns, end_ns, took_ns;
 
 	oltp_memory_watch(r->engine, is_watched);
-	start_ns = now_ns();
+	start_ns = clock_now_ns();
 	end_ns = start_ns + r->args->millis * 1000000ull;
 	for (uint64_t i = 0; i < r->args->threads; i++)
 		commits -= atomic_load(&r->threads[i].commits);
@@ -186,7 +179,7 @@ static double run(struct runs *r, bool is_watched)
 	sleep_until(end_ns);
 	for (uint64_t i = 0; i < r->args->threads; i++)
 		commits += atomic_load(&r->threads[i].commits);
-	took_ns = now_ns() - start_ns;
+	took_ns = clock_now_ns() - start_ns;
 	return (double)commits * 1e9 / (double)took_ns;
 }
 

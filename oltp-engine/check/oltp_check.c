@@ -9,10 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sysexits.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "report.h"
+#include "oltp-engine/src/base/clock.h"
 
 #define SHOWN_DEFAULT	5u
 #define QUIET_NS	2000000000ull
@@ -73,14 +73,6 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	return 0;
 }
 
-static uint64_t now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
-}
-
 struct progress {
 	uint64_t start_ns, told_ns;
 	bool is_terminal;
@@ -91,7 +83,7 @@ struct progress {
 static void tell(void *ctx, const char *phase, uint64_t done, uint64_t total)
 {
 	struct progress *p = ctx;
-	uint64_t now = now_ns();
+	uint64_t now = clock_now_ns();
 
 	if (now - p->start_ns < QUIET_NS || now - p->told_ns < PERIOD_NS * (p->is_terminal ? 1 : 4))
 		return;
@@ -194,7 +186,7 @@ static int check(const struct arguments *a, struct progress *progress,
 
 	if (progress->is_terminal && progress->told_ns)
 		fputc('\n', stderr);
-	report.seconds = (double)(now_ns() - progress->start_ns) / 1e9;
+	report.seconds = (double)(clock_now_ns() - progress->start_ns) / 1e9;
 	if (rc == -EBADMSG) {
 		fprintf(stderr, "oltp-check: %s %" PRIu64 ": the value %" PRIu64 " is written "
 			"twice, so it does not tell who wrote it\n",
@@ -230,7 +222,7 @@ int main(int argc, char **argv)
 	int status;
 
 	argp_parse(&argp, argc, argv, 0, NULL, &a);
-	progress.start_ns = now_ns();
+	progress.start_ns = clock_now_ns();
 	progress.is_terminal = isatty(STDERR_FILENO);
 	status = load(&a, &progress, &history);
 	if (!status)

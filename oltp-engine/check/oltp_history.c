@@ -16,6 +16,7 @@
 
 #include "record_crash.h"
 #include "record_output.h"
+#include "oltp-engine/src/base/clock.h"
 
 #define TRANSACTIONS_DEFAULT	10000u
 #define QUIET_S			2.0
@@ -212,10 +213,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
 static double now_s(void)
 {
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
+	return (double)clock_now_ns() / 1e9;
 }
 
 struct progress {

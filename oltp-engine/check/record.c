@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "record_private.h"
+#include "oltp-engine/src/base/clock.h"
 
 #define WORKERS_DEFAULT		4u
 #define LISTS_DEFAULT		8u
@@ -28,10 +29,7 @@ static void sleep_ms(uint32_t ms)
 
 static double now_s(void)
 {
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
+	return (double)clock_now_ns() / 1e9;
 }
 
 /* ---- the pool's hooks ---- */

@@ -4,21 +4,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "record_private.h"
+#include "oltp-engine/src/base/clock.h"
 
 /* A line: its head, and the operations of one transaction, all of which fit. */
 #define HEAD_BYTES	96u
 #define LINE_MAX	(LINE_BYTES / 2)
-
-static uint64_t now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
-}
 
 static void flush(struct recorder *r)
 {
@@ -84,7 +76,7 @@ static void put_op(struct recorder *r, const struct history_op *op)
 /* Writes alone say enough of what has not ended; to a full list, or of a row, it may be less. */
 static void put_invoke(struct recorder *r, uint32_t slot, const struct plan *plan)
 {
-	put_head(r, now_ns(), slot, "invoke");
+	put_head(r, clock_now_ns(), slot, "invoke");
 	for (uint32_t i = 0; i < plan->n; i++) {
 		const struct plan_op *op = &plan->ops[i];
 		struct history_op what = { .key = op->key, .value = op->value, .is_known = true };
@@ -119,7 +111,7 @@ static void put_invoke(struct recorder *r, uint32_t slot, const struct plan *pla
 
 static void put_end(struct recorder *r, uint32_t slot, const char *event, bool with_ops)
 {
-	put_head(r, now_ns(), slot, event);
+	put_head(r, clock_now_ns(), slot, event);
 	for (size_t i = 0; with_ops && i < r->seen.ops.n; i++)
 		put_op(r, &r->seen.ops.at[i]);
 	r->text[r->n_text++] = '\n';
@@ -156,8 +148,8 @@ int recorder_put_recovered(struct recording *recording, uint64_t epoch)
 {
 	const struct record_sink *sink = recording->sink;
 	char line[HEAD_BYTES];
-	int n = snprintf(line, sizeof(line), "%" PRIu64 " 0 recovered@%" PRIu64 "\n", now_ns(),
-			 epoch);
+	int n = snprintf(line, sizeof(line), "%" PRIu64 " 0 recovered@%" PRIu64 "\n",
+			 clock_now_ns(), epoch);
 
 	return sink->write(sink->ctx, line, (size_t)n);
 }

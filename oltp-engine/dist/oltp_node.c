@@ -12,7 +12,6 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "conn.h"
@@ -21,6 +20,7 @@
 #include "oltp-engine/bench/options.h"
 #include "oltp-engine/bench/report.h"
 #include "tenants.h"
+#include "oltp-engine/src/base/clock.h"
 
 #define PROGRESS_MS	50u
 #define RUN_SECONDS_MAX	3600.0
@@ -212,14 +212,6 @@ static int fail(const char *what, int rc)
 	return rc;
 }
 
-static uint64_t now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000ull + (uint64_t)ts.tv_nsec;
-}
-
 /* What serves the peer works on this node's CPUs and no others. */
 static int stay_on_cpus(const struct arguments *a)
 {
@@ -276,7 +268,7 @@ static void print_progress(struct oltp_pool *pool)
 {
 	struct oltp_sample sample;
 
-	oltp_pool_sample(pool, now_ns(), &sample);
+	oltp_pool_sample(pool, clock_now_ns(), &sample);
 	printf("oltp-node: committed=%" PRIu64 " failed=%" PRIu64 "\n", sample.totals.committed,
 	       sample.totals.failed);
 	fflush(stdout);
@@ -284,10 +276,10 @@ static void print_progress(struct oltp_pool *pool)
 
 static void run_for(struct program *p, struct oltp_pool *pool, double seconds)
 {
-	uint64_t end_ns = now_ns() + (uint64_t)(seconds * 1e9);
+	uint64_t end_ns = clock_now_ns() + (uint64_t)(seconds * 1e9);
 
 	for (;;) {
-		uint64_t now = now_ns();
+		uint64_t now = clock_now_ns();
 
 		if (now >= end_ns || (p->node && dist_node_error(p->node)))
 			return;
@@ -349,13 +341,13 @@ static int run(struct program *p, double seconds, uint32_t remote)
 	if (rc)
 		return rc;
 	rc = start_workers(p, pool);
-	start_ns = now_ns();
+	start_ns = clock_now_ns();
 	oltp_pool_sample(pool, start_ns, &first);
 	if (!rc)
 		run_for(p, pool, seconds);
 	for (uint32_t i = 0; i < p->a->n_cpus; i++)
 		oltp_pool_remove(pool, p->a->cpus[i], NULL);
-	end_ns = now_ns();
+	end_ns = clock_now_ns();
 	oltp_pool_sample(pool, end_ns, &last);
 	oltp_pool_whole(pool, &last);
 	oltp_pool_destroy(pool);
