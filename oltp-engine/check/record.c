@@ -325,10 +325,8 @@ int record_run(const struct record_config *given, struct record_shared *shared,
 		rc = recover(&recording);
 	rc = rc ?: run_with_memory(&recording, blocks, tell, ctx, ret_stats);
 	rc = rc ?: run_last(&recording);
-	if (recording.engine)
-		oltp_engine_close(recording.engine);
-	if (blocks)
-		oltp_blocks_native_destroy(blocks);
+	oltp_engine_close(recording.engine);
+	oltp_blocks_native_destroy(blocks);
 	ret_stats->committed = atomic_load(&shared->committed);
 	ret_stats->aborted = recording.aborted;
 	ret_stats->conflicts = recording.conflicts;

@@ -276,8 +276,7 @@ static void office_close(struct office *office)
 {
 	oltp_elastic_destroy(office->elastic);
 	oltp_pool_destroy(office->pool);
-	if (office->source)
-		oltp_source_fixed_destroy(office->source);
+	oltp_source_fixed_destroy(office->source);
 }
 
 static uint64_t now_ns(void)

@@ -83,7 +83,8 @@ enum oltp_rc {
 	OLTP_NO_MEMORY = 5,	/* insert: the memory source is exhausted: abort */
 	OLTP_INVALID = 6,	/* bad argument, or no transaction is running; nothing was done */
 	OLTP_COLD = 7,		/* a record is on disk: abort, fetch it (part 2), run again */
-	OLTP_IO = 8,		/* of a fetch: a record could not be read now; it stays on disk */
+	/* Of a fetch: a record could not be read, and stays on disk. Else: the log has failed. */
+	OLTP_IO = 8,
 	/* A record was in memory that the host took by force: abort; with a log run again later. */
 	OLTP_LOST = 9,
 };
@@ -185,8 +186,9 @@ struct oltp_table;
 struct oltp_worker;
 
 /*
- * Errors: -EINVAL (unknown cc, hooks missing, node too large; cold_dir: no O_DIRECT there),
- * -ENOMEM, those of opening the file and of io_uring. NULL config: NO_WAIT, all defaults.
+ * Errors: -EINVAL (unknown cc or durability, hooks missing, node too large, txn_records_max above
+ * 65536; cold_dir: no O_DIRECT there; with a log: no log_dir, or a number above its bound),
+ * -ENOMEM, those of files and of io_uring. NULL config: NO_WAIT, all defaults.
  */
 int oltp_engine_open(const struct oltp_config *config, struct oltp_engine **ret_engine);
 
@@ -239,7 +241,8 @@ void oltp_worker_stats_read(const struct oltp_worker *worker, struct oltp_worker
 /*
  * Starts a transaction. After an abort caused by OLTP_CONFLICT the next transaction of the worker
  * counts as the same one tried again and keeps its age, so it grows old and gets through. After
- * OLTP_COLD it does not: others may come first. OLTP_INVALID: one is running.
+ * OLTP_COLD it does not: others may come first. OLTP_INVALID: one is running, or a database in
+ * log_dir was not recovered yet; OLTP_IO: the log has failed.
  */
 enum oltp_rc oltp_txn_begin(struct oltp_worker *worker);
 
@@ -306,7 +309,7 @@ enum oltp_rc oltp_txn_delete(struct oltp_worker *worker, struct oltp_table *tabl
 /*
  * Ends the transaction and releases its locks. OLTP_INVALID if none runs or it is doomed;
  * OLTP_CONFLICT if something that was missing is there by now; OLTP_LOST if memory that it read or
- * wrote was taken meanwhile: abort.
+ * wrote was taken meanwhile; OLTP_IO, OLTP_NO_MEMORY, OLTP_FULL if the log cannot take it: abort.
  */
 enum oltp_rc oltp_txn_commit(struct oltp_worker *worker);
 
@@ -462,7 +465,7 @@ enum oltp_rc oltp_cold_wait(struct oltp_worker *worker);
 /*
  * A provider without a host: anonymous memory, up to a limit per node that may be changed at any
  * time from any thread. Machines without that node: any memory. Attached once the engine is open;
- * it must outlive the engine. Errors: -ENOMEM.
+ * it must outlive the engine. Errors: -ENOMEM. destroy accepts NULL.
  */
 struct oltp_blocks_native;
 extern const struct oltp_block_ops oltp_blocks_native_ops;
@@ -619,7 +622,7 @@ void oltp_pool_totals(const struct oltp_pool *pool, struct oltp_totals *ret_tota
 const char *oltp_strerror(enum oltp_rc rc);
 const char *oltp_cc_name(enum oltp_cc cc);
 
-/* "no_wait", "wait_die". Error: -EINVAL. */
+/* "no_wait", "wait_die", "wound_wait". Error: -EINVAL. */
 int oltp_cc_parse(const char *name, enum oltp_cc *ret_cc);
 
 /* "none", "lend", "park", "unplug"; never NULL. Parsing takes all but the first. Error: -EINVAL. */

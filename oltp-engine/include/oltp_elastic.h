@@ -105,7 +105,10 @@ struct oltp_elastic_config {
 
 struct oltp_elastic;
 
-/* Starts a worker on every startup CPU. Errors: -EINVAL, -ENOMEM, those of startup and pool. */
+/*
+ * Starts a worker on every startup CPU. Errors: -EINVAL, -ENOMEM, -EMFILE, -EAGAIN (no thread),
+ * those of startup and of oltp_pool_add.
+ */
 int oltp_elastic_create(const struct oltp_elastic_config *config,
 			struct oltp_elastic **ret_elastic);
 
@@ -149,7 +152,8 @@ void oltp_elastic_figures_get(const struct oltp_elastic *elastic,
 /*
  * A source without a host: a list of CPUs, all of one node, of which the first n_startup are the
  * startup set and the others can be had at once, up to a limit that may be changed at any time from
- * any thread. The limit starts at n_cpus. Errors: -EINVAL, -ENOMEM, -EMFILE.
+ * any thread. The limit starts at n_cpus. Errors: -EINVAL (n_startup is 0, or above n_cpus),
+ * -ENOMEM, -EMFILE. destroy accepts NULL.
  */
 extern const struct oltp_cpu_source_ops oltp_source_fixed_ops;
 int oltp_source_fixed_create(const uint32_t *cpus, uint32_t n_cpus, uint32_t n_startup,
