@@ -87,7 +87,8 @@ $(eval $(call unit_test,test_oltp_tpcc,tests/unit/oltp-engine/test_oltp_tpcc.c t
 $(eval $(call unit_test,test_oltp_tpcc_load,tests/unit/oltp-engine/test_oltp_tpcc_load.c tests/unit/oltp-engine/tpcc_rig.c,liboltp-bench liboltp))
 $(eval $(call unit_test,test_oltp_tpcc_check,tests/unit/oltp-engine/test_oltp_tpcc_check.c tests/unit/oltp-engine/tpcc_rig.c,liboltp-bench liboltp))
 $(eval $(call unit_test_single,test_oltp_man,tests/unit/oltp-engine/test_oltp_man.c,))
-$(B)/tests/test_oltp_man: | $(addprefix $(B)/bin/,oltp-bench oltp-index-bench oltp-node oltp-server)
+$(B)/tests/test_oltp_man: | $(addprefix $(B)/bin/,oltp-bench oltp-check oltp-history oltp-index-bench \
+	oltp-node oltp-server)
 $(eval $(call unit_test_single,test_oltp_usage,tests/unit/oltp-engine/test_oltp_usage.c,))
 $(B)/tests/test_oltp_usage: | $(addprefix $(B)/bin/,oltp-bench oltp-check oltp-history oltp-index-bench oltp-miss-bound oltp-node \
 	oltp-server vom-cost)

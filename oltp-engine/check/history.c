@@ -368,7 +368,7 @@ static int parse_event(struct parser *p)
 		return end(p, process, HISTORY_FAIL, time, 0);
 	if (take_word(p, "info"))
 		return end(p, process, HISTORY_INFO, time, 0);
-	return bad(p, "an event that is none of invoke, ok, fail and info");
+	return bad(p, "an event that is none of invoke, ok, fail, info and recovered@");
 }
 
 static int parse_line(struct parser *p, bool *has_header)

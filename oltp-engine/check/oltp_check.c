@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * oltp-check: reads histories and says whether they are serializable.
- * Exit status: 0, 1 (anomalies), 64 (usage), 65 (no history), 70 (out of memory or too large).
+ * Exit status: 0, 1 (anomalies), 64 (usage), 65 (no history), 66 (cannot be read), 70 (out of
+ * memory or too large), 74 (standard output).
  */
 #include <argp.h>
 #include <fcntl.h>
@@ -214,7 +215,8 @@ int main(int argc, char **argv)
 		       "after the other, that explains what they saw? Several files are one "
 		       "history; - is standard input.\v"
 		       "Exit status: 0 none found, 1 anomalies, 64 usage, 65 a file is no history, "
-		       "66 a file cannot be read, 70 out of memory.",
+		       "66 a file cannot be read, 70 out of memory or too large, 74 the result "
+		       "cannot be written.",
 	};
 	static struct arguments a = { .model = CHECK_STRICT_SERIALIZABLE, .shown = SHOWN_DEFAULT };
 	struct history history = { 0 };

@@ -127,6 +127,18 @@ static void test_index_bench(void **state)
 	assert_same_options("oltp-index-bench");
 }
 
+static void test_check(void **state)
+{
+	(void)state;
+	assert_same_options("oltp-check");
+}
+
+static void test_history(void **state)
+{
+	(void)state;
+	assert_same_options("oltp-history");
+}
+
 static void test_server(void **state)
 {
 	(void)state;
@@ -144,6 +156,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_bench),
 		cmocka_unit_test(test_index_bench),
+		cmocka_unit_test(test_check),
+		cmocka_unit_test(test_history),
 		cmocka_unit_test(test_server),
 		cmocka_unit_test(test_node),
 	};
