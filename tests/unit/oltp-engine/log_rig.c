@@ -193,11 +193,12 @@ void log_fake_wait_held(struct log_fake *fake)
 
 /* ---- the engine ---- */
 
-void log_rig_init(struct log_rig *rig)
+int log_rig_setup(void **state)
 {
 	const char *tmp = getenv("TMPDIR") ?: "/var/tmp";
+	struct log_rig *rig = calloc(1, sizeof(*rig));
 
-	memset(rig, 0, sizeof(*rig));
+	assert_non_null(rig);
 	snprintf(rig->dir, sizeof(rig->dir), "%s/oltp-log-XXXXXX", tmp);
 	assert_non_null(mkdtemp(rig->dir));
 	assert_int_equal(io_files_create(&rig->fake.real), 0);
@@ -211,6 +212,8 @@ void log_rig_init(struct log_rig *rig)
 		.log_io = &fake_ops,
 		.log_io_ctx = &rig->fake,
 	};
+	*state = rig;
+	return 0;
 }
 
 void log_rig_open(struct log_rig *rig)
@@ -237,11 +240,15 @@ static int remove_one(const char *path, const struct stat *st, int kind, struct 
 	return remove(path);
 }
 
-void log_rig_finish(struct log_rig *rig)
+int log_rig_teardown(void **state)
 {
+	struct log_rig *rig = *state;
+
 	log_rig_close(rig);
 	io_files_destroy(&rig->fake.real);
 	assert_int_equal(nftw(rig->dir, remove_one, 8, FTW_DEPTH | FTW_PHYS), 0);
+	free(rig);
+	return 0;
 }
 
 enum oltp_rc log_rig_insert(struct log_rig *rig, uint64_t key, uint64_t counter)

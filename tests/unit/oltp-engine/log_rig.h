@@ -52,17 +52,18 @@ struct log_rig_row {
 	uint8_t bytes[LOG_RIG_RECORD_BYTES - 8];
 };
 
-/* A folder, and a configuration for it; no engine yet. */
-void log_rig_init(struct log_rig *rig);
+/*
+ * Of cmocka: a folder, and a configuration for it, as *state, without an engine. In the end what is
+ * open is closed, and the folder removed.
+ */
+int log_rig_setup(void **state);
+int log_rig_teardown(void **state);
 
 /* Engine, a table and a worker. */
 void log_rig_open(struct log_rig *rig);
 
 /* All that log_rig_open made; may be gone already. */
 void log_rig_close(struct log_rig *rig);
-
-/* And the folder. */
-void log_rig_finish(struct log_rig *rig);
 
 void log_fake_set(struct log_fake *fake, enum log_fake_mode mode);
 

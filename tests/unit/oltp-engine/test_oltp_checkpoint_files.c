@@ -10,7 +10,6 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -24,19 +23,8 @@
 
 static int setup(void **state)
 {
-	struct log_rig *rig = malloc(sizeof(*rig));
-
-	assert_non_null(rig);
-	log_rig_init(rig);
-	log_rig_open(rig);
-	*state = rig;
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	log_rig_finish(*state);
-	free(*state);
+	log_rig_setup(state);
+	log_rig_open(*state);
 	return 0;
 }
 
@@ -300,16 +288,15 @@ static void test_a_table_after_the_look(void **state)
 
 int main(void)
 {
+#define WITH_RIG(test) cmocka_unit_test_setup_teardown(test, setup, log_rig_teardown)
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_two_files_take_turns, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_a_file_that_was_longer, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_files_of_no_use, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_checkpoints_of_those_that_write_nothing, setup,
-						teardown),
-		cmocka_unit_test_setup_teardown(test_a_segment_that_is_not_there_yet, setup,
-						teardown),
-		cmocka_unit_test_setup_teardown(test_a_table_before_the_look, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_a_table_after_the_look, setup, teardown),
+		WITH_RIG(test_two_files_take_turns),
+		WITH_RIG(test_a_file_that_was_longer),
+		WITH_RIG(test_files_of_no_use),
+		WITH_RIG(test_checkpoints_of_those_that_write_nothing),
+		WITH_RIG(test_a_segment_that_is_not_there_yet),
+		WITH_RIG(test_a_table_before_the_look),
+		WITH_RIG(test_a_table_after_the_look),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -18,20 +18,8 @@ static struct log_model model;
 
 static int setup(void **state)
 {
-	struct log_rig *rig = malloc(sizeof(*rig));
-
-	assert_non_null(rig);
-	log_rig_init(rig);
 	memset(&model, 0, sizeof(model));
-	*state = rig;
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	log_rig_finish(*state);
-	free(*state);
-	return 0;
+	return log_rig_setup(state);
 }
 
 /* Everything that was committed is on disk; the engine stays open. */
@@ -429,26 +417,22 @@ static void without_a_log_all_is_durable(void **state)
 
 int main(void)
 {
+#define WITH_RIG(test) cmocka_unit_test_setup_teardown(test, setup, log_rig_teardown)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_checksum_is_the_known_one),
-		cmocka_unit_test_setup_teardown(rows_come_back_as_committed, setup, teardown),
-		cmocka_unit_test_setup_teardown(spans_hold_what_is_there_at_commit, setup,
-						teardown),
-		cmocka_unit_test_setup_teardown(rows_are_put_and_deleted, setup, teardown),
-		cmocka_unit_test_setup_teardown(what_changes_nothing_is_not_logged, setup,
-						teardown),
-		cmocka_unit_test_setup_teardown(an_idle_engine_writes_nothing, setup, teardown),
-		cmocka_unit_test_setup_teardown(segments_follow_each_other_and_are_used_again,
-						setup, teardown),
-		cmocka_unit_test_setup_teardown(all_segments_are_used_again, setup, teardown),
-		cmocka_unit_test_setup_teardown(a_group_may_be_longer_than_a_segment, setup,
-						teardown),
-		cmocka_unit_test_setup_teardown(what_a_worker_left_is_written, setup, teardown),
-		cmocka_unit_test_setup_teardown(the_folder_is_one_engines, setup, teardown),
-		cmocka_unit_test_setup_teardown(a_database_must_be_recovered_first, setup,
-						teardown),
-		cmocka_unit_test_setup_teardown(a_damaged_catalogue_is_refused, setup, teardown),
-		cmocka_unit_test_setup_teardown(without_a_log_all_is_durable, setup, teardown),
+		WITH_RIG(rows_come_back_as_committed),
+		WITH_RIG(spans_hold_what_is_there_at_commit),
+		WITH_RIG(rows_are_put_and_deleted),
+		WITH_RIG(what_changes_nothing_is_not_logged),
+		WITH_RIG(an_idle_engine_writes_nothing),
+		WITH_RIG(segments_follow_each_other_and_are_used_again),
+		WITH_RIG(all_segments_are_used_again),
+		WITH_RIG(a_group_may_be_longer_than_a_segment),
+		WITH_RIG(what_a_worker_left_is_written),
+		WITH_RIG(the_folder_is_one_engines),
+		WITH_RIG(a_database_must_be_recovered_first),
+		WITH_RIG(a_damaged_catalogue_is_refused),
+		WITH_RIG(without_a_log_all_is_durable),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

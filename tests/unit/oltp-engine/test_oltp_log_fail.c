@@ -18,20 +18,8 @@ static struct log_model model;
 
 static int setup(void **state)
 {
-	struct log_rig *rig = malloc(sizeof(*rig));
-
-	assert_non_null(rig);
-	log_rig_init(rig);
 	memset(&model, 0, sizeof(model));
-	*state = rig;
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	log_rig_finish(*state);
-	free(*state);
-	return 0;
+	return log_rig_setup(state);
 }
 
 static uint64_t soon_ns(void)
@@ -268,22 +256,17 @@ static void a_folder_without_direct_io_will_do(void **state)
 
 int main(void)
 {
+#define WITH_RIG(test) cmocka_unit_test_setup_teardown(test, setup, log_rig_teardown)
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(nothing_is_durable_before_it_is_on_disk, setup,
-						teardown),
-		cmocka_unit_test_setup_teardown(a_full_disk_ends_it, setup, teardown),
-		cmocka_unit_test_setup_teardown(a_sync_that_failed_is_not_tried_again, setup,
-						teardown),
-		cmocka_unit_test_setup_teardown(a_write_that_writes_nothing_ends_it, setup,
-						teardown),
-		cmocka_unit_test_setup_teardown(writes_that_come_in_blocks_are_completed, setup,
-						teardown),
-		cmocka_unit_test_setup_teardown(writes_that_end_in_a_block_are_completed, setup,
-						teardown),
-		cmocka_unit_test_setup_teardown(no_room_for_a_segment_ends_it, setup, teardown),
-		cmocka_unit_test_setup_teardown(full_buffers_are_waited_for, setup, teardown),
-		cmocka_unit_test_setup_teardown(a_folder_without_direct_io_will_do, setup,
-						teardown),
+		WITH_RIG(nothing_is_durable_before_it_is_on_disk),
+		WITH_RIG(a_full_disk_ends_it),
+		WITH_RIG(a_sync_that_failed_is_not_tried_again),
+		WITH_RIG(a_write_that_writes_nothing_ends_it),
+		WITH_RIG(writes_that_come_in_blocks_are_completed),
+		WITH_RIG(writes_that_end_in_a_block_are_completed),
+		WITH_RIG(no_room_for_a_segment_ends_it),
+		WITH_RIG(full_buffers_are_waited_for),
+		WITH_RIG(a_folder_without_direct_io_will_do),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -71,21 +71,14 @@ int __wrap_log_chunk_open(struct log_buffer *buffer, uint64_t epoch, uint32_t by
 
 static int setup(void **state)
 {
-	struct log_rig *rig = malloc(sizeof(*rig));
-
-	assert_non_null(rig);
-	log_rig_init(rig);
-	*state = rig;
 	alarm(LIMIT_S);
-	return 0;
+	return log_rig_setup(state);
 }
 
 static int teardown(void **state)
 {
 	alarm(0);
-	log_rig_finish(*state);
-	free(*state);
-	return 0;
+	return log_rig_teardown(state);
 }
 
 struct stalled {
@@ -245,10 +238,10 @@ static void one_that_was_left_gets_more_time(void **state)
 
 int main(void)
 {
+#define WITH_RIG(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(others_do_not_wait_for_one_that_stands_still,
-						setup, teardown),
-		cmocka_unit_test_setup_teardown(one_that_was_left_gets_more_time, setup, teardown),
+		WITH_RIG(others_do_not_wait_for_one_that_stands_still),
+		WITH_RIG(one_that_was_left_gets_more_time),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -20,23 +20,6 @@
 #define TXNS		1500u
 #define TXNS_PER_WORKER	100u
 
-static int setup(void **state)
-{
-	struct log_rig *rig = malloc(sizeof(*rig));
-
-	assert_non_null(rig);
-	log_rig_init(rig);
-	*state = rig;
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	log_rig_finish(*state);
-	free(*state);
-	return 0;
-}
-
 /* ---- order ---- */
 
 struct mover {
@@ -327,12 +310,13 @@ static void what_the_disk_refused_has_failed(void **state)
 
 int main(void)
 {
+#define WITH_RIG(test) cmocka_unit_test_setup_teardown(test, log_rig_setup, log_rig_teardown)
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(conflicts_and_log_have_one_order, setup, teardown),
+		WITH_RIG(conflicts_and_log_have_one_order),
 		cmocka_unit_test(acknowledgements_come_by_epoch),
-		cmocka_unit_test_setup_teardown(the_pool_counts_what_is_on_disk, setup, teardown),
-		cmocka_unit_test_setup_teardown(a_full_buffer_lets_a_worker_leave, setup, teardown),
-		cmocka_unit_test_setup_teardown(what_the_disk_refused_has_failed, setup, teardown),
+		WITH_RIG(the_pool_counts_what_is_on_disk),
+		WITH_RIG(a_full_buffer_lets_a_worker_leave),
+		WITH_RIG(what_the_disk_refused_has_failed),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

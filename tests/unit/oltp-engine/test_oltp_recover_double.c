@@ -48,19 +48,8 @@ static void open_rig(struct log_rig *rig)
 
 static int setup(void **state)
 {
-	struct log_rig *rig = malloc(sizeof(*rig));
-
-	assert_non_null(rig);
-	log_rig_init(rig);
-	open_rig(rig);
-	*state = rig;
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	log_rig_finish(*state);
-	free(*state);
+	log_rig_setup(state);
+	open_rig(*state);
 	return 0;
 }
 
@@ -280,11 +269,12 @@ static void test_unique_key_twice(void **state)
 
 int main(void)
 {
+#define WITH_RIG(test) cmocka_unit_test_setup_teardown(test, setup, log_rig_teardown)
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_group_twice, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_segment_twice, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_entry_twice, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_unique_key_twice, setup, teardown),
+		WITH_RIG(test_group_twice),
+		WITH_RIG(test_segment_twice),
+		WITH_RIG(test_entry_twice),
+		WITH_RIG(test_unique_key_twice),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

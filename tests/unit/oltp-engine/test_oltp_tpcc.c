@@ -8,22 +8,6 @@
 
 #include "tpcc_rig.h"
 
-static int setup(void **state)
-{
-	static struct tpcc_rig rig;
-	struct tpcc_config config = tpcc_rig_config();
-
-	tpcc_rig_open(&rig, &config, OLTP_CC_NO_WAIT);
-	*state = &rig;
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	tpcc_rig_close(*state);
-	return 0;
-}
-
 /* Items 1 to 5, of which the last comes from the other warehouse. */
 static struct tpcc_txn new_order_txn(void)
 {
@@ -392,7 +376,8 @@ static void test_stock_level(void **state)
 
 int main(void)
 {
-#define WITH_RIG(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
+#define WITH_RIG(test) \
+	cmocka_unit_test_setup_teardown(test, tpcc_rig_setup, tpcc_rig_teardown)
 	const struct CMUnitTest tests[] = {
 		WITH_RIG(test_new_order),
 		WITH_RIG(test_new_order_with_an_item_twice),

@@ -9,22 +9,6 @@
 
 #include "tpcc_rig.h"
 
-static int setup(void **state)
-{
-	static struct tpcc_rig rig;
-	struct tpcc_config config = tpcc_rig_config();
-
-	tpcc_rig_open(&rig, &config, OLTP_CC_NO_WAIT);
-	*state = &rig;
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	tpcc_rig_close(*state);
-	return 0;
-}
-
 static void test_random_values(void **state)
 {
 	struct random64 random = { .state = 3 };
@@ -321,7 +305,8 @@ static void test_drawn_transactions(void **state)
 
 int main(void)
 {
-#define WITH_RIG(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
+#define WITH_RIG(test) \
+	cmocka_unit_test_setup_teardown(test, tpcc_rig_setup, tpcc_rig_teardown)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_random_values),
 		cmocka_unit_test(test_nurand_is_skewed),

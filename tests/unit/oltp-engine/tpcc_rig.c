@@ -55,6 +55,22 @@ void tpcc_rig_close(struct tpcc_rig *rig)
 	oltp_engine_close(rig->engine);
 }
 
+int tpcc_rig_setup(void **state)
+{
+	static struct tpcc_rig rig;
+	struct tpcc_config config = tpcc_rig_config();
+
+	tpcc_rig_open(&rig, &config, OLTP_CC_NO_WAIT);
+	*state = &rig;
+	return 0;
+}
+
+int tpcc_rig_teardown(void **state)
+{
+	tpcc_rig_close(*state);
+	return 0;
+}
+
 bool tpcc_rig_get(struct tpcc_rig *rig, enum tpcc_table table, uint64_t key, void *ret_row,
 		  size_t bytes)
 {

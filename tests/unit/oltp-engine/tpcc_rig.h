@@ -23,6 +23,10 @@ struct tpcc_rig {
 
 struct tpcc_config tpcc_rig_config(void);
 
+/* Of cmocka: a rig as *state, under NO_WAIT. */
+int tpcc_rig_setup(void **state);
+int tpcc_rig_teardown(void **state);
+
 /* Loaded, with two threads. */
 void tpcc_rig_open(struct tpcc_rig *rig, const struct tpcc_config *config, enum oltp_cc cc);
 void tpcc_rig_close(struct tpcc_rig *rig);
