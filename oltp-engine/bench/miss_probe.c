@@ -40,7 +40,7 @@
 #define SETTLE_NS		100000000l
 #define LINE_BYTES		64u
 #define HUGE_PAGE_BYTES		(2ul << 20)
-/* What the engine puts before the row, and how many records it means a bucket to have. */
+/* The engine's header before each row, and the records per bucket that its index is sized for. */
 #define HEADER_BYTES		16u
 #define RECORD_BYTES		1024u
 #define RECORDS_PER_BUCKET	4u

@@ -28,7 +28,7 @@ struct watch {
 	void *ctx;
 };
 
-/* What the looks over the table came to. */
+/* Results of the audits. */
 struct audits {
 	uint64_t n;
 	uint64_t n_bad;		/* incomplete, damaged records, or fewer updates than before */
@@ -612,7 +612,7 @@ bool session_finish(struct session *s, FILE *out, const char *prefix)
 	struct fields fields;
 	bool is_good;
 
-	/* What force took is not lost while it is on its way back. */
+	/* Revoked records are not lost while a restore brings them back. */
 	if (o->verify && o->log.durability != OLTP_DURABILITY_OFF)
 		(void)oltp_restore_wait(s->engine);
 	if (s->elastic)

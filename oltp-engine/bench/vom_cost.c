@@ -138,7 +138,7 @@ static struct median median_of(double *values, uint64_t n)
 	};
 }
 
-/* What an answer takes of the engine and of whoever asks it. */
+/* The work of one answer to the host: copies the sample, makes values of it and sorts them. */
 static uint32_t answer(struct oltp_engine *engine)
 {
 	static double values[OLTP_MEMORY_SAMPLES_MAX];

@@ -49,7 +49,7 @@ static int check_value(struct checker *c, uint32_t txn, uint32_t object, uint64_
 	return 0;
 }
 
-/* What one transaction appended is in the order in which it did. */
+/* The appends of one transaction must be in the list in the order in which it made them. */
 static int check_own_order(struct checker *c, uint32_t object)
 {
 	const struct object *o = &c->objects.at[object];
@@ -221,7 +221,7 @@ static int check_read(struct checker *c, uint32_t txn, const struct touch *touch
 	for (uint32_t i = 0; !rc && i < op->n; i++) {
 		uint32_t version = version_find(c, touch->object, values[i]);
 
-		/* What the longest read has was looked at there. */
+		/* Values of the longest read have been checked with it. */
 		if (version == NO_VERSION || c->versions.at[version].position == NO_VERSION)
 			rc = check_value(c, txn, touch->object, values[i]);
 	}

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Rows that are added, deleted and added again. Whoever finds nothing does not see which absence
- * that is: before the first life of the row, or after which one? Lives follow each other, so where
- * time counts (strict serializability) it most often leaves only one possibility: the delete before
- * it was invoked before the reader ended, and the insert after it ended after the reader was
- * invoked. Where it leaves more, or does not count, nothing is concluded.
+ * Rows that are added, deleted and added again. A reader that finds no row does not see which of
+ * its absences it has met: the one before its first life, or after which one? Lives follow each
+ * other, so under strict serializability time most often leaves only one possibility: the delete
+ * that began the absence was invoked before the reader ended, and the insert that ended the absence
+ * ended after the reader was invoked. Where more are possible, or the model does not look at time,
+ * nothing is concluded.
  */
 #include "versions.h"
 
@@ -32,7 +33,7 @@ static bool may_follow(const struct checker *c, const struct life *x, const stru
 	       txn_of(c, x->remove)->invoke_time <= txn_of(c, y->insert)->end_time;
 }
 
-/* Whoever saw the one comes before whoever wrote the other. */
+/* Readers of version come before the writer of later. */
 static void link_later(struct checker *c, uint32_t version, uint32_t later)
 {
 	c->versions.at[later].sibling = c->versions.at[version].first_next;

@@ -52,7 +52,7 @@ static enum oltp_rc run(void *local, uint32_t slot, bool retry)
 	if (!retry)
 		plan_make(r, &r->plans[slot]);
 	rc = recorder_attempt(r, slot);
-	/* Who is in the way may want this CPU; without it, thousands of attempts would fail. */
+	/* The holder of the lock may need this CPU. Without a pause thousands of attempts fail. */
 	if (rc == OLTP_CONFLICT)
 		nanosleep(&(struct timespec){ .tv_nsec = CONFLICT_PAUSE_NS }, NULL);
 	return rc;
@@ -105,7 +105,7 @@ static int last_read(struct recorder *r, struct plan *plan, enum plan_kind kind,
 	return rc;
 }
 
-/* What nobody reads does not count: all lists, and what rows there are. */
+/* Reads all lists, registers and rows in the end: what no read saw tells the checker nothing. */
 static int read_all(struct recorder *r)
 {
 	const struct record_config *config = r->recording->config;

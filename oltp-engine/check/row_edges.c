@@ -52,8 +52,8 @@ static int write_edges(struct checker *c)
 }
 
 /*
- * One that overwrote the version itself is ordered by its write; if others overwrote it, too, that
- * is a lost update, and needs no cycle to be one.
+ * A transaction that overwrote the version has an edge ww from its write. If others overwrote the
+ * version, too, check_fork reports a lost update, and no edge rw is needed to find it.
  */
 static int read_edges(struct checker *c, uint32_t txn, uint32_t version, enum check_edge rw,
 		      bool is_overwriter)
@@ -89,7 +89,7 @@ struct reader {
 	uint32_t txn;
 };
 
-/* What it touches elsewhere is among its touches. */
+/* A row that the transaction also touches otherwise has its edges from there. */
 static int on_miss(void *ctx, uint32_t object)
 {
 	struct reader *r = ctx;

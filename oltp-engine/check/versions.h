@@ -24,7 +24,7 @@
 #define NO_VERSION	UINT32_MAX
 /* As version.prev: missing, but before it was ever there, or after which delete? See lives.c. */
 #define ABSENT_VERSION	(UINT32_MAX - 1)
-/* So many are looked at where each of some readers meets each of some writers. */
+/* Writers that are connected with one reader at most, so that edges do not grow with the square. */
 #define FAN_MAX		16u
 
 /* The first version of every object is that of nothing being there; nobody wrote it. */

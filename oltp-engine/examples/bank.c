@@ -287,7 +287,7 @@ static uint64_t now_ns(void)
 	return (uint64_t)ts.tv_sec * 1000000000ull + (uint64_t)ts.tv_nsec;
 }
 
-/* So many CPUs from now on, until so many more transactions have been run on them. */
+/* Runs transactions on that many CPUs until that many more have committed. */
 static int office_work(struct office *office, uint32_t cpus, uint64_t transactions)
 {
 	struct oltp_totals totals;

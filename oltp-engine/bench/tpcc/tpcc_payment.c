@@ -41,7 +41,7 @@ static void announce(struct tpcc_worker *tw, const struct tpcc_txn *txn)
 	oltp_txn_prefetch(tw->worker, NULL, tw->hints, (uint32_t)(hint - tw->hints));
 }
 
-/* What a customer with bad credit is remembered by (2.5.2.2). */
+/* Adds the payment to the data of a customer with bad credit (2.5.2.2). */
 static enum oltp_rc note_payment(struct tpcc_worker *tw, const struct tpcc_txn *txn, uint64_t key)
 {
 	static const struct oltp_span span = { offsetof(struct tpcc_customer, data), 500 };
@@ -63,7 +63,7 @@ static enum oltp_rc note_payment(struct tpcc_worker *tw, const struct tpcc_txn *
 	return OLTP_OK;
 }
 
-/* What is paid; the histories that are kept are the customer's newest. */
+/* Books the payment on the customer. */
 static enum oltp_rc pay(struct tpcc_worker *tw, const struct tpcc_txn *txn, uint64_t key,
 			struct tpcc_customer **ret_customer)
 {

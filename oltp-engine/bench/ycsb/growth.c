@@ -34,7 +34,7 @@ void growth_commit(struct growth *growth, uint64_t number)
 	atomic_store(&growth->done[number % GROWTH_AHEAD], number + 1);
 	at = atomic_load(&growth->frontier);
 	while (atomic_load(&growth->done[at % GROWTH_AHEAD]) == at + 1) {
-		/* Whoever was faster left at where it is now. */
+		/* If another thread was faster, at is where the frontier is now. */
 		if (atomic_compare_exchange_strong(&growth->frontier, &at, at + 1))
 			at++;
 	}

@@ -2,7 +2,7 @@
 /*
  * Numbers for records that are inserted while a workload runs, and which of them are there: all
  * before the frontier. Inserts commit in any order; the frontier passes one once all before it have
- * committed, so whoever reads before the frontier finds something. Any number of threads.
+ * committed, so a reader of numbers before the frontier finds a record. Any number of threads.
  */
 #ifndef BENCH_GROWTH_H
 #define BENCH_GROWTH_H
@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* So many may be on their way; a power of two. */
+/* Numbers that may be taken whose inserts have not committed; a power of two. */
 #define GROWTH_AHEAD	4096u
 
 struct growth {
@@ -22,7 +22,7 @@ struct growth {
 	_Atomic uint64_t done[GROWTH_AHEAD];
 };
 
-/* Of what is there, numbers 0 to n - 1. */
+/* Records 0 to n - 1 are there already. */
 void growth_init(struct growth *growth, uint64_t n, uint64_t max);
 
 /* False: none to be had, the table is full or too much is on its way. */

@@ -22,7 +22,7 @@ static bool class_is_valid(const struct ycsb_class *class)
 	       sum <= 1 + 1e-9;
 }
 
-/* What of all classes one thing is about. */
+/* The shares of one kind of operation, added up over all classes. */
 static double share_of(const struct ycsb_config *config, enum ycsb_op kind)
 {
 	double sum = 0;
