@@ -21,16 +21,11 @@ void load_close(struct load *load)
 
 int load_set_rate(struct load *load, double per_second, uint64_t now_ns)
 {
-	int rc;
-
 	if (load->options->rates.n)
 		return -EBUSY;
 	if (!load->arrivals)
 		return -EOPNOTSUPP;
-	rc = oltp_arrivals_set_rate(load->arrivals, per_second, now_ns);
-	if (!rc)
-		load->rate = per_second;
-	return rc;
+	return oltp_arrivals_set_rate(load->arrivals, per_second, now_ns);
 }
 
 static uint64_t seconds_ns(double seconds)
@@ -132,9 +127,8 @@ int load_follow(struct load *load, struct oltp_pool *pool, uint64_t start_ns, ui
 	if (rc)
 		return rc;
 	while ((step = due(&o->rates, load->next_rate, load->origin_ns, now_ns, &step_ns))) {
-		load->rate = step->value * load->capacity;
 		load->next_rate++;
-		on_event(ctx, &(struct load_event){ "rate", load->rate });
+		on_event(ctx, &(struct load_event){ "rate", step->value * load->capacity });
 	}
 	*ret_next_ns = step_ns;
 	for (enum bench_knob knob = 0; knob < BENCH_KNOBS; knob++) {

@@ -20,7 +20,6 @@ struct load {
 	struct oltp_arrivals *arrivals;	/* NULL: work is unlimited all the time */
 	void *state;			/* of the workload that the options name */
 	uint32_t next_rate, next_step[BENCH_KNOBS];	/* of the schedules */
-	double rate;			/* now, in transactions per second */
 	double capacity;		/* by the calibration; 1 without */
 	uint64_t origin_ns;		/* of the schedules; 0: they wait for the calibration */
 	bool is_planned;		/* all rates have been set, those to come as well */

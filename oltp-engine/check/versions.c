@@ -65,8 +65,7 @@ static int object_get(struct checker *c, uint64_t key, bool is_list, uint32_t *r
 static int index_write(struct checker *c, uint32_t txn, size_t op)
 {
 	const struct history_op *o = &c->history->ops.at[op];
-	struct version version = { .value = o->value, .txn = txn, .op = (uint32_t)op,
-				   .is_insert = o->kind == HISTORY_INSERT };
+	struct version version = { .value = o->value, .txn = txn, .op = (uint32_t)op };
 	uint64_t a, b = o->value;
 	uint32_t object;
 	int rc = object_get(c, o->key, o->kind == HISTORY_APPEND, &object);

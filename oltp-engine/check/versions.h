@@ -40,7 +40,6 @@ struct version {
 	uint32_t first_next, sibling;
 	uint32_t position;	/* lists: in the longest read; NO_VERSION: in none */
 	bool is_final;		/* of its transaction on this object */
-	bool is_insert;
 };
 
 struct object {
