@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * oltp-bench: the engine under a workload on a fixed list of CPUs, without host, driver or monitor.
- * Exit status: 0, 1 (could not run, or the verification failed), 64 (usage).
+ * Exit status: 0, 1 (could not run, the verification failed, or the result could not be
+ * written), 64 (usage).
  */
 #include <errno.h>
 #include <sched.h>
