@@ -87,7 +87,7 @@ struct record *index_find(const struct index *index, uint64_t key, uint64_t hash
 
 	while (bucket) {
 		for (uint32_t match = index_bucket_match(bucket, hash); match; match &= match - 1) {
-			_Atomic uint64_t *slot = &bucket->slots[__builtin_ctz(match)];
+			_Atomic uint64_t *slot = &bucket->slots[index_match_slot(match)];
 			/* Pairs with the release in index_insert: the record's key is set. */
 			uint64_t entry = atomic_load_explicit(slot, memory_order_acquire);
 			struct record *record;

@@ -32,6 +32,24 @@
 
 #include "oltp-engine/src/base/mem.h"
 
+/*
+ * Whether tags are compared several at a time, which loads two slots at once. ThreadSanitizer would
+ * take that for a race.
+ */
+#if defined(__has_feature)
+#define INDEX_HAS_TSAN		__has_feature(thread_sanitizer)
+#elif defined(__SANITIZE_THREAD__)
+#define INDEX_HAS_TSAN		1
+#else
+#define INDEX_HAS_TSAN		0
+#endif
+#if defined(__SSE2__) && !INDEX_HAS_TSAN
+#include <emmintrin.h>
+#define INDEX_HAS_SSE2		1
+#else
+#define INDEX_HAS_SSE2		0
+#endif
+
 #define INDEX_SLOTS	7u
 
 struct record;
@@ -107,9 +125,27 @@ static inline void index_prefetch(const struct index *index, uint64_t hash)
 }
 
 /*
- * Bit i: the tag of slot i fits; so does that of an empty one to tag 0. All are looked at: which
- * one it is cannot be predicted, and a jump that was predicted wrong costs more.
+ * Which slots have a tag that fits: the highest of 4 bits for each slot. The tag of an empty slot
+ * is 0. All slots are looked at: which one fits cannot be predicted, and a jump that was predicted
+ * wrong costs more. A slot that fits is to be read again, by one atomic load.
  */
+#define INDEX_MATCH_BITS	4u
+
+#if INDEX_HAS_SSE2
+static inline uint32_t index_bucket_match(const struct index_bucket *bucket, uint64_t hash)
+{
+	/* A slot is 4 words of 16 bits. Its tag is the last one; the others may fit by chance. */
+	const __m128i *pairs = (const __m128i *)bucket->slots, tag = _mm_set1_epi16((short)hash);
+	__m128i low = _mm_packs_epi16(_mm_cmpeq_epi16(pairs[0], tag),
+				      _mm_cmpeq_epi16(pairs[1], tag));
+	__m128i high = _mm_packs_epi16(_mm_cmpeq_epi16(pairs[2], tag),
+				       _mm_cmpeq_epi16(pairs[3], tag));
+
+	/* The link, which comes after the slots, is left out. */
+	return ((uint32_t)_mm_movemask_epi8(low) | (uint32_t)_mm_movemask_epi8(high) << 16) &
+	       0x08888888u;
+}
+#else
 static inline uint32_t index_bucket_match(const struct index_bucket *bucket, uint64_t hash)
 {
 	uint32_t match = 0;
@@ -117,9 +153,17 @@ static inline uint32_t index_bucket_match(const struct index_bucket *bucket, uin
 	for (unsigned int i = INDEX_SLOTS; i--;) {
 		uint64_t entry = atomic_load_explicit(&bucket->slots[i], memory_order_relaxed);
 
-		match = match << 1 | ((entry ^ hash << 48) >> 48 == 0);
+		match = match << INDEX_MATCH_BITS |
+			((entry ^ hash << 48) >> 48 == 0) << (INDEX_MATCH_BITS - 1);
 	}
 	return match;
+}
+#endif
+
+/* The first slot that fits; match is not 0. */
+static inline unsigned int index_match_slot(uint32_t match)
+{
+	return (unsigned int)__builtin_ctz(match) / INDEX_MATCH_BITS;
 }
 
 /*
@@ -134,7 +178,7 @@ static inline void *index_guess(const struct index *index, uint64_t hash)
 
 	if (!match)
 		return NULL;
-	entry = atomic_load_explicit(&bucket->slots[__builtin_ctz(match)], memory_order_relaxed);
+	entry = atomic_load_explicit(&bucket->slots[index_match_slot(match)], memory_order_relaxed);
 	return entry & INDEX_STUB ? NULL : index_record(entry);
 }
 
