@@ -268,6 +268,14 @@ void oltp_txn_prefetch(struct oltp_worker *worker, struct oltp_table *table,
 		       const struct oltp_hint *hints, uint32_t n);
 
 /*
+ * Brings the index lines of n keys into the cache, for a transaction to come: its oltp_txn_prefetch
+ * then waits for records only. Best called right after the oltp_txn_prefetch of the transaction
+ * before it, so that both wait at the same time. Optional, only speed depends on it. table may be
+ * NULL if every hint has its own. Any thread, at any time.
+ */
+void oltp_prefetch_index(struct oltp_table *table, const struct oltp_hint *hints, uint32_t n);
+
+/*
  * Every function below that returns OLTP_CONFLICT, OLTP_FULL, OLTP_NO_MEMORY, OLTP_COLD or
  * OLTP_LOST dooms the transaction: the only call it still accepts is oltp_txn_abort. Pointers
  * handed out are valid until the transaction ends.

@@ -216,6 +216,9 @@ static int worker_attach(void *ctx, struct oltp_worker *worker, void **ret_local
 	yw->ycsb = ycsb;
 	yw->worker = worker;
 	yw->random.state = random64_mix(ycsb->config.seed) ^ random64_mix(nth + 1);
+	for (uint32_t slot = 0; slot < OLTP_TICKETS; slot++)
+		yw->txn_of[slot] = &yw->txns[slot];
+	yw->next = &yw->txns[OLTP_TICKETS];
 	if (ycsb->classes && classes_attach(ycsb->classes, &yw->classes)) {
 		free(yw);
 		return -ENOMEM;
@@ -272,19 +275,28 @@ static enum oltp_rc attempt(struct ycsb_worker *yw, const struct ycsb_txn *txn)
 	return rc;
 }
 
+/* Gives the slot a new transaction: the one that was drawn ahead, if any was. */
+static void renew(struct ycsb_worker *yw, uint32_t slot)
+{
+	struct ycsb_txn *txn = yw->next;
+
+	if (!yw->has_next)
+		ycsb_draw(yw, txn);
+	yw->has_next = false;
+	yw->next = yw->txn_of[slot];
+	yw->txn_of[slot] = txn;
+	if (yw->classes)
+		class_begin(yw->classes, slot, txn->class);
+}
+
 static enum oltp_rc worker_run(void *local, uint32_t slot, bool retry)
 {
 	struct ycsb_worker *yw = local;
-	struct ycsb_txn *txn = &yw->txns[slot];
 	enum oltp_rc rc;
 
-	if (!retry) {
-		uint32_t class = ycsb_draw(yw, txn);
-
-		if (yw->classes)
-			class_begin(yw->classes, slot, class);
-	}
-	rc = attempt(yw, txn);
+	if (!retry)
+		renew(yw, slot);
+	rc = attempt(yw, yw->txn_of[slot]);
 	if (yw->classes)
 		class_attempted(yw->classes, slot, rc);
 	return rc;

@@ -158,12 +158,13 @@ static inline enum ycsb_op draw_kind(const struct ycsb_mix *mix, uint64_t bits)
 	return YCSB_READ;
 }
 
-uint32_t ycsb_draw(struct ycsb_worker *yw, struct ycsb_txn *txn)
+void ycsb_draw(struct ycsb_worker *yw, struct ycsb_txn *txn)
 {
 	uint32_t class = draw_class(yw);
 	const struct ycsb_mix *mix = &yw->ycsb->mixes[class];
 	enum ycsb_op of_all = draw_kind(mix, random64_next(&yw->random) >> 32);
 
+	txn->class = class;
 	txn->mix = mix;
 	for (uint32_t i = 0; i < mix->operations; i++) {
 		uint64_t bits = random64_next(&yw->random);
@@ -185,5 +186,4 @@ uint32_t ycsb_draw(struct ycsb_worker *yw, struct ycsb_txn *txn)
 			hint->bytes = sizeof(struct ycsb_record);
 		}
 	}
-	return class;
 }

@@ -60,6 +60,7 @@ struct ycsb_operation {
 
 /* Keys are drawn once per transaction, so that a retry is the same one. */
 struct ycsb_txn {
+	uint32_t class;
 	const struct ycsb_mix *mix;
 	struct oltp_hint hints[YCSB_OPERATIONS_MAX];
 	struct ycsb_operation operations[YCSB_OPERATIONS_MAX];
@@ -75,7 +76,10 @@ struct ycsb_worker {
 	struct ycsb_books books;
 	uint64_t computed;		/* so that nobody finds the work useless */
 	uint8_t read_buffer[sizeof(struct ycsb_record)];
-	struct ycsb_txn txns[OLTP_TICKETS];
+	struct ycsb_txn *txn_of[OLTP_TICKETS];	/* by slot */
+	struct ycsb_txn *next;			/* of no slot yet */
+	bool has_next;				/* next is drawn already: see look_ahead */
+	struct ycsb_txn txns[OLTP_TICKETS + 1];
 };
 
 static inline uint32_t ycsb_field_offset(uint32_t field)
@@ -97,8 +101,8 @@ static inline uint64_t ycsb_number(const struct ycsb *ycsb, uint64_t key)
 /* Inserts the records with numbers first to end - 1. Errors: -ENOMEM, -EIO. */
 int ycsb_load_range(struct ycsb *ycsb, uint64_t first, uint64_t end);
 
-/* Makes up a new transaction. Returns its class. */
-uint32_t ycsb_draw(struct ycsb_worker *yw, struct ycsb_txn *txn);
+/* Makes up a new transaction. */
+void ycsb_draw(struct ycsb_worker *yw, struct ycsb_txn *txn);
 
 /* Runs its operations; the caller begins and ends. */
 enum oltp_rc ycsb_run(struct ycsb_worker *yw, const struct ycsb_txn *txn);

@@ -490,3 +490,12 @@ void oltp_txn_prefetch(struct oltp_worker *worker, struct oltp_table *table,
 			prefetch_record(&ahead[i], &hints[i]);
 	}
 }
+
+void oltp_prefetch_index(struct oltp_table *table, const struct oltp_hint *hints, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++) {
+		const struct oltp_table *of = hints[i].table ?: table;
+
+		index_prefetch(&of->index, index_hash(hints[i].key));
+	}
+}
