@@ -69,7 +69,7 @@ struct block {
  * worker takes free slots of the other parts before its insert fails, and, if the provider has a
  * limit, before the engine asks the provider for more.
  */
-#define SLAB_PARTS	4u
+#define SLAB_PARTS	16u
 
 /* One part of the blocks of one table on one node. */
 struct slab {
