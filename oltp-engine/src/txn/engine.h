@@ -67,7 +67,6 @@ struct oltp_engine {
 	struct checkpointer *checkpointer;	/* NULL: nothing is durable */
 	bool is_recovered;	/* oltp_recover was called, with or without success */
 	struct manager *manager;	/* NULL: memory does not move */
-	_Atomic uint64_t manager_announced;	/* see epoch.h */
 	_Atomic uint64_t revokes;	/* times that blocks were revoked */
 	/* How many of them the index knows of; written by the manager. */
 	_Atomic uint64_t revokes_swept;
@@ -81,8 +80,9 @@ struct oltp_engine {
 	pthread_mutex_t lock;	/* to add a table, and everything below */
 	struct oltp_worker *workers[OLTP_WORKERS_MAX + 1];	/* by number; 0 is not used */
 	uint32_t workers_end;	/* the highest number ever */
-	/* By class of requests; on cache lines that transactions do not read. */
-	_Alignas(CACHE_PAD_BYTES) struct io_meters io_meters;
+	/* From here on cache lines that transactions do not read: others write to them often. */
+	_Alignas(CACHE_PAD_BYTES) struct io_meters io_meters;	/* by class of requests */
+	_Atomic uint64_t manager_announced;	/* see epoch.h */
 };
 
 /*
