@@ -208,6 +208,8 @@ void ebb_cpuset_undo_give(struct ebb_cpuset *set, const struct ebb_cpu_entry *ol
 	/* An owned one may have been taken from its owner meanwhile. */
 	if (old->state != EBB_CPU_STATE_OWNED)
 		*e = *old;
+	if (old->state == EBB_CPU_STATE_LENT)
+		give(e, old->desc.flags & VIRTIO_EBB_CPU_F_PARKED ? EBB_GIVE_PARK : EBB_GIVE_LEND);
 	e->busy = false;
 }
 

@@ -142,7 +142,12 @@ int ebb_cpuset_begin_give(struct ebb_cpuset *set, u32 cpu, u64 owner, bool is_ad
 /* The task that gives it back has stopped its use: LENDING or LEAVING, and still busy. */
 void ebb_cpuset_end_give(struct ebb_cpuset *set, u64 hv_cpu_id, enum ebb_give how);
 
-/* It could not: what ebb_cpuset_begin_give() did is undone; old is its ret_entry. */
+/*
+ * It could not: what ebb_cpuset_begin_give() did is undone; old is its ret_entry.
+ * A CPU that was LENT becomes LENDING: if the host granted it in the meantime,
+ * ebb_cpuset_regrant() dropped that grant, and the host must hear that the CPU
+ * is lent.
+ */
 void ebb_cpuset_undo_give(struct ebb_cpuset *set, const struct ebb_cpu_entry *old);
 
 /* To LEAVING; a busy entry stays busy.  No effect on the startup set, or on what is lent. */

@@ -180,9 +180,8 @@ static void test_undo_give(void **state)
 	add_lent(f, 1, LENT, true);
 	assert_int_equal(ebb_cpuset_begin_give(&f->set, 1, BOB, true, EBB_GIVE_REMOVE, &e), 0);
 	ebb_cpuset_undo_give(&f->set, &e);
-	assert_int_equal(entry(f, 1)->state, EBB_CPU_STATE_LENT);
-	assert_int_equal(entry(f, 1)->desc.flags, LENT);
-	assert_false(entry(f, 1)->busy);
+	assert_int_equal(entry(f, 1)->state, EBB_CPU_STATE_LENDING);
+	assert_false(entry(f, 1)->busy || entry(f, 1)->parks);
 
 	add(f, 2, 2, EBB_CPU_STATE_OWNED, ALICE, 2);
 	assert_int_equal(begin(f, 2, ALICE, EBB_GIVE_PARK, &e), 0);
@@ -190,6 +189,29 @@ static void test_undo_give(void **state)
 	ebb_cpuset_undo_give(&f->set, &e);
 	assert_int_equal(entry(f, 2)->state, EBB_CPU_STATE_LENDING);
 	assert_false(entry(f, 2)->busy || entry(f, 2)->parks);
+}
+
+/* The host grants a lent CPU while it is being parked, and parking fails: the host must hear. */
+static void test_undo_give_of_granted(void **state)
+{
+	struct fixture *f = *state;
+	struct ebb_cpu_desc desc = desc_of(1, 1);
+	struct ebb_cpu_entry e;
+	u64 next_ns;
+
+	add_lent(f, 1, LENT, true);
+	assert_int_equal(ebb_cpuset_begin_give(&f->set, 1, BOB, true, EBB_GIVE_PARK, &e), 0);
+	assert_int_equal(ebb_cpuset_regrant(&f->set, &desc, ALICE), -ESTALE);
+	ebb_cpuset_undo_give(&f->set, &e);
+	assert_true(ebb_cpuset_claim(&f->set, 0, &e, &next_ns));
+	assert_int_equal(e.desc.hv_cpu_id, 1);
+	assert_int_equal(e.state, EBB_CPU_STATE_LENDING);
+
+	add_lent(f, 2, PARKED, false);
+	assert_int_equal(ebb_cpuset_begin_give(&f->set, 2, BOB, true, EBB_GIVE_REMOVE, &e), 0);
+	ebb_cpuset_undo_give(&f->set, &e);
+	assert_int_equal(entry(f, 2)->state, EBB_CPU_STATE_LENDING);
+	assert_true(entry(f, 2)->parks);
 }
 
 static void test_owner_dies(void **state)
@@ -398,6 +420,7 @@ int main(void)
 		TEST_LEND(test_administrator_gives_lent),
 		TEST_LEND(test_let_go_cpu_of_owner),
 		TEST_LEND(test_undo_give),
+		TEST_LEND(test_undo_give_of_granted),
 		TEST_LEND(test_owner_dies),
 		TEST_LEND(test_claim_order),
 		TEST_LEND(test_hand_over),
