@@ -101,12 +101,15 @@ int ebb_region_grant(struct ebb_region *r, u32 block, void *owner, u32 index)
 
 void ebb_region_end_plug(struct ebb_region *r, const struct ebb_run *run, bool is_plugged)
 {
+	enum ebb_block_state to = is_plugged ? EBB_BLOCK_DRAINING : EBB_BLOCK_FREE;
 	u32 i;
 
-	for (i = run->first; i < r->num_blocks && i - run->first < run->count; i++)
-		if (r->blocks[i].state == EBB_BLOCK_PLUGGING)
-			set_state(r, &r->blocks[i],
-				  is_plugged ? EBB_BLOCK_DRAINING : EBB_BLOCK_FREE);
+	for (i = run->first; i < r->num_blocks && i - run->first < run->count; i++) {
+		struct ebb_block *b = &r->blocks[i];
+
+		if (b->state == EBB_BLOCK_PLUGGING || b->state == EBB_BLOCK_DRAINING)
+			set_state(r, b, to);
+	}
 }
 
 int ebb_region_leave(struct ebb_region *r, u32 block, const void *owner)

@@ -103,8 +103,9 @@ int ebb_region_plug(struct ebb_region *r, const struct ebb_run *run);
 int ebb_region_grant(struct ebb_region *r, u32 block, void *owner, u32 index);
 
 /*
- * It plugged these, but no lease gets them, or (is_plugged false) it did not.
- * Those that are not PLUGGING any more stay as they are.
+ * It plugged these, but no lease gets them, or (is_plugged false) it did not:
+ * then there is nothing to unplug of those that drain since they were to be
+ * plugged.  Those that were granted or revoked meanwhile stay as they are.
  */
 void ebb_region_end_plug(struct ebb_region *r, const struct ebb_run *run, bool is_plugged);
 

@@ -253,7 +253,8 @@ static void test_fail(void **state)
 	assert_int_equal(ebb_region_grant(&region, 5, &lease_a, 0), -ENOENT);
 	ebb_region_end_plug(&region, &r, false);
 	assert_int_equal(blocks[4].state, EBB_BLOCK_FREE);
-	assert_int_equal(blocks[5].state, EBB_BLOCK_DRAINING);
+	/* The host has nothing of it that could be unplugged. */
+	assert_int_equal(blocks[5].state, EBB_BLOCK_BAD);
 	check_counts();
 
 	assert_false(ebb_region_fail(&region, NUM_BLOCKS, &old));
@@ -377,10 +378,12 @@ static void random_call(u32 *model)
 		return;
 	}
 	if (what > 7) {
+		u32 to = what == 8 ? EBB_BLOCK_DRAINING : EBB_BLOCK_FREE;
+
 		ebb_region_end_plug(&region, &r, what == 8);
 		for (u32 i = r.first; i < NUM_BLOCKS && i < r.first + r.count; i++)
-			if (model[i] == EBB_BLOCK_PLUGGING)
-				model[i] = what == 8 ? EBB_BLOCK_DRAINING : EBB_BLOCK_FREE;
+			if (model[i] == EBB_BLOCK_PLUGGING || model[i] == EBB_BLOCK_DRAINING)
+				model[i] = to_be(to, i);
 		return;
 	}
 	for (u32 i = 0; is_good && i < r.count; i++)
