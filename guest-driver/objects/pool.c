@@ -448,6 +448,8 @@ int ebb_pool_init(struct workqueue_struct *mem_wq)
 
 void ebb_pool_exit(void)
 {
+	/* A control device that is plugged before its own driver goes finds no driver of pools. */
+	pool_ids[0] = (struct virtio_device_id) {};
 	ebb_claim_stop(&pool_driver.driver);
 	unregister_virtio_driver(&pool_driver);
 }
