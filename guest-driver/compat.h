@@ -3,20 +3,23 @@
 #ifndef EBB_COMPAT_H
 #define EBB_COMPAT_H
 
+#include <linux/device.h>
 #include <linux/mm.h>
-#include <linux/pfn_t.h>
 #include <linux/version.h>
 #include <linux/virtio_config.h>
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 15, 0)
+#include <linux/pfn_t.h>
+#endif
 
 /*
- * Leases depend on what the kernel does with huge and devmap entries, and where it counts
- * references to their pages.  6.15 drops some that were never taken, and does not say so.
+ * Leases depend on how the kernel counts references to the pages of huge and device mappings.
+ * A kernel that drops references that were never taken corrupts memory and does not say so.
  */
 #define EBB_IS_LINUX(major, minor) \
 	(LINUX_VERSION_CODE >= KERNEL_VERSION(major, minor, 0) && \
 	 LINUX_VERSION_CODE < KERNEL_VERSION(major, (minor) + 1, 0))
-#if !EBB_IS_LINUX(6, 1) && !EBB_IS_LINUX(6, 12)
-#error "ebb is for Linux 6.1 and 6.12: with others it may corrupt memory, see its README.md"
+#if !EBB_IS_LINUX(6, 1) && !EBB_IS_LINUX(6, 12) && !EBB_IS_LINUX(7, 3)
+#error "ebb is for Linux 6.1, 6.12 and 7.3: with others it may corrupt memory, see its README.md"
 #endif
 
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 3, 0)
@@ -42,17 +45,70 @@ static inline void vm_flags_mod(struct vm_area_struct *vma, vm_flags_t set, vm_f
 #endif
 
 /*
- * How 2 MiB of a lease are mapped: with which flags of the pfn_t, which vma flags that takes.
- * Before 6.5, madvise(MADV_COLD) and (MADV_PAGEOUT) take a devmap entry of that size for a broken
- * one: they clear it and leave it in the TLBs, so that memory that was released can still be
- * reached.  Other huge entries they know, and leave alone what no page is counted as mapped for.
+ * How memory of a lease is mapped: ebb_map_page() for 4 KiB, ebb_map_pmd() for 2 MiB, in a VMA that
+ * has EBB_LEASE_VM_FLAGS.  Both map it for writing at once where that is allowed: nobody needs to
+ * know when the memory is first written to.
+ *
+ * Since 6.15 a mapping holds references to the folio of the 2 MiB (map_pages() in pool.c), as a
+ * mapping of any file does.
+ *
+ * Before that it holds none.  Small pages have devmap entries, so that system calls can take
+ * references to the page behind them.  So have 2 MiB since 6.5.  Before 6.5, madvise(MADV_COLD) and
+ * (MADV_PAGEOUT) take a devmap entry of that size for a broken one: they clear it and leave it in
+ * the TLBs, so that memory that was released can still be reached.  They leave other huge entries
+ * alone if no page is counted as mapped by them.
  */
-#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 5, 0)
-#define EBB_PMD_PFN_FLAGS	PFN_DEV
-#define EBB_PMD_VM_FLAGS	VM_MIXEDMAP
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 15, 0)
+#define EBB_LEASE_VM_FLAGS	0
+
+static inline vm_fault_t ebb_map_page(struct vm_fault *vmf, phys_addr_t addr)
+{
+	return vmf_insert_page_mkwrite(vmf, pfn_to_page(PHYS_PFN(addr)),
+				       vmf->vma->vm_flags & VM_WRITE);
+}
+
+static inline vm_fault_t ebb_map_pmd(struct vm_fault *vmf, phys_addr_t addr)
+{
+	return vmf_insert_folio_pmd(vmf, page_folio(pfn_to_page(PHYS_PFN(addr))),
+				    vmf->vma->vm_flags & VM_WRITE);
+}
 #else
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 5, 0)
+#define EBB_LEASE_VM_FLAGS	0
 #define EBB_PMD_PFN_FLAGS	(PFN_DEV | PFN_MAP)
-#define EBB_PMD_VM_FLAGS	0
+#else
+#define EBB_LEASE_VM_FLAGS	VM_MIXEDMAP
+#define EBB_PMD_PFN_FLAGS	PFN_DEV
+#endif
+
+static inline vm_fault_t ebb_map_page(struct vm_fault *vmf, phys_addr_t addr)
+{
+	return vmf_insert_mixed(vmf->vma, vmf->address, phys_to_pfn_t(addr, PFN_DEV | PFN_MAP));
+}
+
+static inline vm_fault_t ebb_map_pmd(struct vm_fault *vmf, phys_addr_t addr)
+{
+	return vmf_insert_pfn_pmd(vmf, phys_to_pfn_t(addr, EBB_PMD_PFN_FLAGS),
+				  vmf->vma->vm_flags & VM_WRITE);
+}
+#endif
+
+/* Flags of struct device that became bits with accessors. */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(7, 3, 0)
+static inline bool dev_offline_disabled(const struct device *dev)
+{
+	return dev->offline_disabled;
+}
+
+static inline bool dev_offline(const struct device *dev)
+{
+	return dev->offline;
+}
+
+static inline void dev_assign_offline(struct device *dev, bool is_offline)
+{
+	dev->offline = is_offline;
+}
 #endif
 
 #define EBB_NUM_VQS	3		/* most that a device here has */

@@ -23,8 +23,8 @@ $(eval $(call prog,ebbt-evil,tests/vm/guest/ebb-evil.c,,,))
 $(eval $(call prog,ebbt-mem,$(addprefix tests/vm/guest/ebb-mem-,test.c bad.c use.c io.c watch.c lib.c),,liburing,))
 $(eval $(call prog,ebbt-mem-stress,$(addprefix tests/vm/guest/ebb-mem-,stress.c lib.c),,liburing,))
 
-# The driver itself, in VMs with the real device: all tests on one kernel, of the other only a few
-# in `make check`.
+# The driver itself, in VMs with the real device: all tests on one kernel, a few on a second one in
+# `make check`, and all on every kernel in `make check-full`.
 $(eval $(call check_step,vm-driver,vm,1800,qemu guest-image,tests/vm/driver --lend off 6.1))
 $(eval $(call check_step,vm-lend,vm,1800,qemu guest-image,tests/vm/driver --lend on 6.1))
 $(eval $(call check_step,vm-smoke,vm,900,qemu guest-image,tests/vm/driver 6.12 test_abi \
@@ -32,3 +32,5 @@ $(eval $(call check_step,vm-smoke,vm,900,qemu guest-image,tests/vm/driver 6.12 t
 	test_lend_20 test_park_10))
 $(eval $(call check_step_full,vm-driver-6.12,vm,1800,qemu guest-image,tests/vm/driver --lend off 6.12))
 $(eval $(call check_step_full,vm-lend-6.12,vm,1800,qemu guest-image,tests/vm/driver --lend on 6.12))
+$(eval $(call check_step_full,vm-driver-7.3,vm,1800,qemu guest-image-7.3,tests/vm/driver --lend off 7.3))
+$(eval $(call check_step_full,vm-lend-7.3,vm,1800,qemu guest-image-7.3,tests/vm/driver --lend on 7.3))

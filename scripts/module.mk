@@ -17,6 +17,8 @@ $(eval $(call check_step,tsan,cpu,1800,,$(CHECK_SLOW) B=build/tsan CC=gcc SAN=th
 $(eval $(call check_step,qemu,cpu,1800,,scripts/qemu-build))
 $(eval $(call check_step,guest-image,cpu,900,,scripts/guest-image))
 $(eval $(call check_step,modules,cpu,600,guest-image,scripts/check-modules))
+$(eval $(call check_step_full,guest-image-7.3,cpu,900,guest-image,scripts/guest-image 7.3))
+$(eval $(call check_step_full,modules-7.3,cpu,600,guest-image-7.3,scripts/check-modules 7.3))
 $(eval $(call check_step,qtest,vm,1200,qemu,scripts/qemu-qtest))
 
 # What benchmarks need besides VMs.

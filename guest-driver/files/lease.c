@@ -22,9 +22,10 @@
 
 /*
  * The inode is an anonymous one of the lease's own: unmapping goes by inode.
- * S_DAX makes the kernel map huge pages (it would not on 6.1) and treat them as
- * nobody's when they are unmapped (6.12 would drop references that were never
- * taken).  And as the inode is no character device, pins for ever are refused.
+ * S_DAX makes 6.1 map huge pages, and keeps 6.12 from dropping references that
+ * were never taken when they are unmapped.  On all kernels it keeps pages from
+ * being migrated; and as the inode is no character device, pins for ever are
+ * refused.
  */
 static struct inode *create_inode(struct super_block *sb, u64 bytes)
 {

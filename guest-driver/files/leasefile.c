@@ -70,9 +70,7 @@ static vm_fault_t lease_fault(struct vm_fault *vmf)
 
 	down_read(&lease->lock);
 	if (find_page(lease, vmf->pgoff, &addr))
-		/* A devmap entry: system calls can take references to the page behind it. */
-		rc = vmf_insert_mixed(vmf->vma, vmf->address,
-				      phys_to_pfn_t(addr, PFN_DEV | PFN_MAP));
+		rc = ebb_map_page(vmf, addr);
 	up_read(&lease->lock);
 	return rc;
 }
@@ -93,13 +91,8 @@ static vm_fault_t lease_pmd_fault(struct vm_fault *vmf)
 		return VM_FAULT_FALLBACK;
 
 	down_read(&lease->lock);
-	/*
-	 * Mapped for writing at once where that is allowed, as small pages are:
-	 * nobody needs to know when the memory is first written to.
-	 */
 	if (find_page(lease, pgoff, &addr))
-		rc = vmf_insert_pfn_pmd(vmf, phys_to_pfn_t(addr, EBB_PMD_PFN_FLAGS),
-					vma->vm_flags & VM_WRITE);
+		rc = ebb_map_pmd(vmf, addr);
 	up_read(&lease->lock);
 	return rc;
 }
@@ -124,7 +117,7 @@ static int lease_mmap(struct file *filp, struct vm_area_struct *vma)
 		return -EPERM;
 	if (READ_ONCE(lease->is_gone))
 		return -ENODEV;
-	vm_flags_mod(vma, VM_DONTCOPY | VM_DONTEXPAND | EBB_PMD_VM_FLAGS, VM_MAYEXEC);
+	vm_flags_mod(vma, VM_DONTCOPY | VM_DONTEXPAND | EBB_LEASE_VM_FLAGS, VM_MAYEXEC);
 	vma->vm_ops = &lease_vm_ops;
 	return 0;
 }

@@ -14,6 +14,7 @@
 #include <linux/notifier.h>
 #include <linux/smp.h>
 
+#include "compat.h"
 #include "pure/cpuset.h"
 
 /* Exported for modules, but declared in a header of the RCU code itself. */
@@ -158,15 +159,15 @@ static int set_online_locked(struct device *dev, bool is_online)
 {
 	int rc;
 
-	if (dev->offline_disabled)
+	if (dev_offline_disabled(dev))
 		return -EPERM;
-	if (dev->offline != is_online)
+	if (dev_offline(dev) != is_online)
 		return 0;	/* somebody else (udev, say) was faster */
 	rc = is_online ? cpu_subsys.online(dev) : cpu_subsys.offline(dev);
 	if (rc)
 		return rc;
 	kobject_uevent(&dev->kobj, is_online ? KOBJ_ONLINE : KOBJ_OFFLINE);
-	dev->offline = !is_online;
+	dev_assign_offline(dev, !is_online);
 	return 0;
 }
 
