@@ -372,6 +372,12 @@ def test_lend_device_pulled(rig):
 
 def test_park_restless(rig):
     """The host does not see the CPU rest when it is offline: it is lent only, and online again."""
+    if rig.ok("uname -r").startswith("7."):
+        # This kernel halts offline CPUs, whatever their vendor: the host sees them rest.
+        rig.ok(f"{CPU} loop 1 2 any park")
+        check(all(c["parked"] for c in wait_lent(rig, 2).values()), "not parked")
+        empty(rig)
+        return
     for rounds in 1, 3:
         out = rig.ok(f"{CPU} loop {rounds} 2 any park")
         check(out.count('"granted":2') == rounds, out)
