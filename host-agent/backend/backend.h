@@ -200,9 +200,9 @@ const char *ebb_fake_violation(const struct ebb_fake *f);
  */
 int ebb_fake_vm_load(struct ebb_fake *f, const uint8_t *uuid, uint16_t permille);
 /*
- * Each thread has had so much time of a real CPU (of an emulated core: its share), used by the
- * vCPUs that are on it now; reports CPU_TIMES of VMs that have a load.
+ * So much time has passed, in which the vCPUs computed that are on each thread now; reports
+ * CPU_TIMES of VMs that have a load.  A core is worth so many thousandths of a real CPU.
  */
-void ebb_fake_load_run(struct ebb_fake *f, usec_t now, usec_t usec);
+void ebb_fake_load_run(struct ebb_fake *f, usec_t now, usec_t usec, uint32_t share_permille);
 
 #endif /* EBB_BACKEND_H */

@@ -140,9 +140,8 @@ static int on_load_timer(sd_event_source *s, uint64_t usec, void *arg)
 	}
 	/* A VM is heard of as one that runs before anything else is said of it. */
 	if (ebb_state_is_loaded(d->agent->state))
-		ebb_fake_load_run(d->fake, ebb_clock_mono_usec(),
-				  LOAD_USEC * (host->is_emulated ? host->share_permille : 1000) /
-				  1000);
+		ebb_fake_load_run(d->fake, ebb_clock_mono_usec(), LOAD_USEC,
+				  host->is_emulated ? host->share_permille : 1000);
 	ebb_agent_poke(d->agent);
 	sd_event_source_set_time_relative(s, LOAD_USEC);
 	return sd_event_source_set_enabled(s, SD_EVENT_ONESHOT);

@@ -393,7 +393,7 @@ static void compute(struct world *w, struct dice *d, usec_t *at)
 			if (w->vms[i].is_defined && roll(d, 2))
 				ebb_fake_vm_load(w->fake, w->vms[i].uuid,
 						 (uint16_t)(1 + roll(d, roll(d, 2) ? 1000 : 200)));
-	ebb_fake_load_run(w->fake, w->now, (w->now - *at) * w->host.share_permille / 1000);
+	ebb_fake_load_run(w->fake, w->now, w->now - *at, w->host.share_permille);
 	*at = w->now;
 }
 

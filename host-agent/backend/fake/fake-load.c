@@ -69,7 +69,7 @@ static void report_times(struct ebb_fake *f, usec_t now, struct fake_vm *vm)
 	fake_report(f, now, vm, &fact);
 }
 
-void ebb_fake_load_run(struct ebb_fake *f, usec_t now, usec_t usec)
+void ebb_fake_load_run(struct ebb_fake *f, usec_t now, usec_t usec, uint32_t share_permille)
 {
 	for (size_t i = 0; i < f->num_vms; i++) {
 		struct fake_vm *vm = f->vms[i];
@@ -80,12 +80,16 @@ void ebb_fake_load_run(struct ebb_fake *f, usec_t now, usec_t usec)
 			struct fake_vcpu *v = &vm->vcpus[k];
 			const uint32_t want = want_of(vm, v);
 			uint32_t level = 1000, got;
+			usec_t ran;
 
 			if (v->pub.is_plugged && v->pub.thread != EBB_THREAD_NONE)
 				level = level_of(f, v->pub.thread);
 			got = want < level ? want : level;
-			v->cpu_usec += got * usec / 1000;
-			v->wait_usec += (want - got) * usec / 1000;
+			ran = got * usec / 1000 * share_permille / 1000;
+			v->cpu_usec += ran;
+			/* One that gets less than it wants was ready for the time that it wants. */
+			if (got < want)
+				v->wait_usec += want * usec / 1000 - ran;
 		}
 		if (f->has_agent)
 			report_times(f, now, vm);

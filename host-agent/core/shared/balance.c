@@ -82,16 +82,17 @@ uint16_t share_num_active(const struct ebb_share *s, const struct ebb_share_core
 /* ---- loads --------------------------------------------------------------- */
 
 /*
- * What a vCPU would use if it were alone.  As long as its core has time left, that is what it
- * uses; on a full one it is more by what it had to wait at most.  But one that uses less than a
- * fair part of its core gets what it wants, if a little later: of its waiting little counts.
+ * The part of a core that a vCPU would use if it had the core alone.  As long as its core has time
+ * left, that is the part that it uses; on a full one it is more, at most by the time that it had to
+ * wait.  But one that uses less than a fair part of its core gets as much as it needs, if a little
+ * later: of its waiting little counts.
  */
 static uint16_t demand_of(const struct ebb_share *s, const struct ebb_share_vcpu *v)
 {
 	const struct ebb_share_vm *vm = &s->vms[v->vm];
 	uint32_t demand = v->use;
 
-	if (v->core != EBB_SHARE_NONE && s->cores[v->core].use >= SHARE_FULL) {
+	if (v->core != EBB_SHARE_NONE && s->cores[v->core].due >= SHARE_FULL) {
 		uint32_t part = v->use * s->cores[v->core].num_active;
 
 		part = part < WHOLE ? part : WHOLE;
@@ -101,6 +102,22 @@ static uint16_t demand_of(const struct ebb_share *s, const struct ebb_share_vcpu
 	if (vm->throttle > 0 && v->use >= vm->throttle * 9u / 10 && demand < vm->throttle_load)
 		demand = vm->throttle_load;
 	return (uint16_t)(demand < WHOLE ? demand : WHOLE);
+}
+
+/*
+ * A vCPU that is ready leaves its core idle at no moment, so the core would have been used at least
+ * for as long as the vCPU that was ready longest.  One that is throttled waits for its own quota.
+ */
+static void add_use(struct ebb_share *s, const struct ebb_share_vcpu *v)
+{
+	struct ebb_share_core *core = &s->cores[v->core];
+	const uint32_t ready = v->use + v->wait;
+
+	core->use += v->use;
+	if (s->vms[v->vm].throttle == 0 && ready > core->due)
+		core->due = ready < WHOLE ? ready : WHOLE;
+	/* Until it is known who is whose: vCPUs. */
+	core->num_active += v->use >= s->cfg.active;
 }
 
 static void measure(struct ebb_share *s)
@@ -119,12 +136,12 @@ static void measure(struct ebb_share *s)
 		if (v->core >= s->num_cores)
 			v->core = EBB_SHARE_NONE;
 		v->from = v->core;
-		if (v->core == EBB_SHARE_NONE)
-			continue;
-		s->cores[v->core].use += v->use;
-		/* Until it is known who is whose: vCPUs. */
-		s->cores[v->core].num_active += v->use >= s->cfg.active;
+		if (v->core != EBB_SHARE_NONE)
+			add_use(s, v);
 	}
+	for (uint16_t c = 0; c < s->num_cores; c++)
+		if (s->cores[c].due < s->cores[c].use)
+			s->cores[c].due = s->cores[c].use;
 	for (uint32_t i = 0; i < s->num_vcpus; i++) {
 		struct ebb_share_vcpu *v = &s->vcpus[i];
 
@@ -165,7 +182,7 @@ static void find_hot(struct ebb_share *s)
 		core->num_active = share_num_active(s, core);
 		/* What is throttled would be hot again. */
 		core->is_hot = core->num_active > 1 &&
-			       (core->use >= s->cfg.hot ||
+			       (core->due >= s->cfg.hot ||
 				(core->demand >= s->cfg.hot && has_throttled(s, core)));
 		s->num_hot += core->is_hot;
 	}

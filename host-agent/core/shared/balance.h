@@ -9,6 +9,9 @@
  * cost least.  Where no move helps, the host counts as hot; if no move helps at the next look
  * either, VMs are throttled to their shares of the core.
  *
+ * Other programs of the host may take time of a core, so that its vCPUs use less of it and wait.
+ * Such a core is hot if it would have been hot without them.
+ *
  * The vCPUs of a VM come in groups: all of a group are on one node, different groups of a VM on
  * different nodes where there are enough.  A small VM is one group; a large one has several of
  * the same size.  No VM has two vCPUs on a core as long as the cores of the node suffice.
@@ -47,6 +50,7 @@ struct ebb_share_core {
 	uint16_t num_vcpus;
 	uint16_t num_active;		/* VMs that computed here */
 	uint32_t use;			/* what was used in the window */
+	uint32_t due;			/* what would have been, had no other program run there */
 	uint32_t demand;		/* what would be used with the places as they are now */
 	bool is_hot;			/* used too much by more than one VM in the window */
 	bool is_stuck, was_stuck;	/* hot, and nothing helps; in the look before */
@@ -59,7 +63,8 @@ struct ebb_share_vcpu {
 	uint16_t vm, group;
 	uint16_t core;			/* in and out; EBB_SHARE_NONE: has no place yet */
 	uint16_t use;			/* of a core, in the window: computed */
-	uint16_t wait;			/* the same: could have computed, but something else ran */
+	uint16_t wait;			/* the same: could have computed, but something else ran;
+					 * so it was ready for use + wait */
 	/* Out. */
 	uint16_t from;			/* where it was */
 	uint16_t demand;		/* what it would use if it had a core alone */

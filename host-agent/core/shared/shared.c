@@ -103,13 +103,23 @@ static void fill(struct shared_room *s)
 	}
 }
 
-/* Thousandths of a core; of an emulated one, which is a part of a real CPU. */
-static uint16_t permille(const struct shared_room *s, uint64_t usec, usec_t window)
+static uint16_t permille(uint64_t usec, usec_t window)
+{
+	return (uint16_t)(usec < window ? usec * 1000 / window : 1000);
+}
+
+/*
+ * Thousandths of a core.  An emulated core is a part of a real CPU, so a thread that uses all of it
+ * runs for that part of the time only; but as on any core it is ready all the time.
+ */
+static void set_load(const struct shared_room *s, struct ebb_vcpu *v, usec_t ran, usec_t waited,
+		     usec_t window)
 {
 	const uint32_t share = s->env->host.is_emulated ? s->env->host.share_permille : 1000;
-	const uint64_t value = usec * 1000 / window * 1000 / share;
+	const uint16_t ready = permille(ran + waited, window);
 
-	return (uint16_t)(value < 1000 ? value : 1000);
+	v->use = permille(ran * 1000 / share, window);
+	v->wait = ready > v->use ? ready - v->use : 0;
 }
 
 /* From what the threads have used: what they did in the window that is over. */
@@ -124,12 +134,10 @@ static void end_window(struct shared_room *s)
 			if (v->cpu_at <= v->window_at)
 				continue;
 			if (v->window_at && v->cpu_usec >= v->window_cpu_usec &&
-			    v->wait_usec >= v->window_wait_usec) {
-				const usec_t window = v->cpu_at - v->window_at;
-
-				v->use = permille(s, v->cpu_usec - v->window_cpu_usec, window);
-				v->wait = permille(s, v->wait_usec - v->window_wait_usec, window);
-			}
+			    v->wait_usec >= v->window_wait_usec)
+				set_load(s, v, v->cpu_usec - v->window_cpu_usec,
+					 v->wait_usec - v->window_wait_usec,
+					 v->cpu_at - v->window_at);
 			v->window_at = v->cpu_at;
 			v->window_cpu_usec = v->cpu_usec;
 			v->window_wait_usec = v->wait_usec;

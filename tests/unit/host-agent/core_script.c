@@ -131,15 +131,20 @@ int script_cpu_times(struct script *s, char vm, const char *times)
 {
 	struct ebb_fact fact = { .type = EBB_FACT_CPU_TIMES };
 	struct ebb_cpu_time all[EBB_MAX_VCPUS];
-	unsigned vcpu, ms, runs;
+	unsigned vcpu, ms, runs, waited;
 	int used;
 
 	fact.u.cpu_times.as_of = s->now;
 	fact.u.cpu_times.vcpus = all;
-	for (; sscanf(times, "%u:%u/%u%n", &vcpu, &ms, &runs, &used) == 3; times += used)
+	for (; sscanf(times, "%u:%u/%u%n", &vcpu, &ms, &runs, &used) == 3; times += used) {
+		waited = 0;
+		if (sscanf(times + used, "+%u", &waited) == 1)
+			used += (int)strcspn(times + used, " ");
 		all[fact.u.cpu_times.num_vcpus++] = (struct ebb_cpu_time){
 			.vcpu = (uint16_t)vcpu, .cpu_usec = MSEC(ms), .num_runs = runs,
+			.wait_usec = MSEC(waited),
 		};
+	}
 	return report(s, vm, &fact);
 }
 

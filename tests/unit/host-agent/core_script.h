@@ -77,7 +77,7 @@ int script_add(struct script *s, char vm, uint64_t tag, uint16_t count, uint16_t
 int script_remove(struct script *s, char vm, uint64_t tag, uint16_t vcpu);
 int script_lend(struct script *s, char vm, uint64_t tag, uint16_t vcpu, bool park);
 
-/* Threads of vCPUs have used so much since they were created: "3:1500/20 4:0/7", ms/times run. */
+/* Threads of vCPUs since they were created: "3:1500/20 4:0/7+300", ms run/times run+ms waited. */
 int script_cpu_times(struct script *s, char vm, const char *times);
 
 /* The pool of a VM's device has changed, MiB; reported with the next HELLO or script_mem(). */

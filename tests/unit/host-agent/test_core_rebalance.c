@@ -14,20 +14,20 @@
 
 struct sharing {
 	struct script s;
-	unsigned used_ms[2];
+	unsigned used_ms[2], waited_ms[2];
 };
 
 /* Each uses so many thousandths of a core for a window; cores are a quarter of a real CPU. */
 static void advance(struct sharing *sh, unsigned a, unsigned b)
 {
 	const unsigned window_ms = WINDOW / EBB_USEC_PER_MSEC;
-	char text[32];
+	char text[48];
 
 	sh->used_ms[0] += a * window_ms / 4000;
 	sh->used_ms[1] += b * window_ms / 4000;
 	sh->s.now += WINDOW;
 	for (unsigned i = 0; i < 2; i++) {
-		snprintf(text, sizeof(text), "0:%u/0", sh->used_ms[i]);
+		snprintf(text, sizeof(text), "0:%u/0+%u", sh->used_ms[i], sh->waited_ms[i]);
 		assert_int_equal(script_cpu_times(&sh->s, (char)('a' + i), text), 0);
 	}
 }
@@ -68,6 +68,14 @@ static void demand_is(struct sharing *sh, unsigned demand)
 	assert_true(ebb_state_shared_thread(sh->s.state, 1, &thread));
 	/* Windows are a little longer than what ran in them: until all is settled. */
 	assert_in_range(thread.demand, demand * 97 / 100, demand);
+}
+
+static bool is_hot(struct sharing *sh)
+{
+	struct ebb_shared_thread thread;
+
+	assert_true(ebb_state_shared_thread(sh->s.state, 1, &thread));
+	return thread.is_hot;
 }
 
 static bool is_throttled(struct sharing *sh)
@@ -115,11 +123,34 @@ static void test_no_throttle_where_the_host_cannot(void **state)
 	script_finish(&sh.s);
 }
 
+/*
+ * An emulated core that is used up makes its threads wait for the rest of its period.  So they wait
+ * for most of the time, and that alone says nothing.
+ */
+static void test_waiting_on_an_emulated_core(void **state)
+{
+	(void)state;
+	struct sharing sh;
+
+	begin(&sh);
+	sh.waited_ms[0] += 3000;
+	run(&sh, 400, 300);
+	demand_is(&sh, 700);
+	assert_false(is_hot(&sh));
+	/* Other programs take of the core, and both are ready all the time. */
+	sh.waited_ms[0] += 13800;
+	sh.waited_ms[1] += 13800;
+	run(&sh, 300, 300);
+	assert_true(is_hot(&sh));
+	script_finish(&sh.s);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_throttled_where_the_host_can),
 		cmocka_unit_test(test_no_throttle_where_the_host_cannot),
+		cmocka_unit_test(test_waiting_on_an_emulated_core),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

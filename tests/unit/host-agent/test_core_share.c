@@ -189,6 +189,39 @@ static void test_waiting_counts_on_full_cores_only(void **state)
 	assert_int_equal(vcpus[2].demand, 300);
 }
 
+/* Two that would fill a core get less of it, as something else runs there, too. */
+static void test_other_programs_on_a_core(void **state)
+{
+	(void)state;
+	host(1, 2);
+	add_vm(1, 100);
+	add_vm(1, 100);
+	put(0, 0, 380, 610);
+	put(1, 0, 390, 600);
+	ebb_share_look(&s, SEC);
+	assert_int_equal(s.num_hot, 1);
+	assert_int_equal(s.num_moves, 1);
+	assert_int_not_equal(vcpus[0].core, vcpus[1].core);
+	/* They take turns: neither is ready for most of the time. */
+	host(1, 2);
+	add_vm(1, 100);
+	add_vm(1, 100);
+	put(0, 0, 380, 100);
+	put(1, 0, 390, 100);
+	ebb_share_look(&s, SEC);
+	assert_int_equal(s.num_hot, 0);
+	assert_int_equal(s.num_moves, 0);
+	/* One that is throttled waits for its quota, whoever else is there. */
+	host(1, 2);
+	add_vm(1, 100);
+	add_vm(1, 100);
+	put(0, 0, 300, 700);
+	put(1, 0, 100, 0);
+	vms[0].throttle = 300;
+	ebb_share_look(&s, SEC);
+	assert_int_equal(s.num_hot, 0);
+}
+
 /* Neither core has room for another, but two can change places. */
 static void test_change_of_places(void **state)
 {
@@ -430,6 +463,7 @@ int main(void)
 		cmocka_unit_test(test_busy_neighbours_part),
 		cmocka_unit_test(test_one_of_two_joins_the_light),
 		cmocka_unit_test(test_waiting_counts_on_full_cores_only),
+		cmocka_unit_test(test_other_programs_on_a_core),
 		cmocka_unit_test(test_change_of_places),
 		cmocka_unit_test(test_stays_after_a_move),
 		cmocka_unit_test(test_throttle_by_weight),
