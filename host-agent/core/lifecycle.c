@@ -107,7 +107,7 @@ int core_vm_stopped(struct ebb_state *s, usec_t now, struct ebb_vm *vm)
 	broker_stop(vm);
 	cpu_stop(&s->cpu, now, vm);
 	vm->is_running = vm->is_admitted = vm->link_up = vm->has_driver = false;
-	vm->can_lend = vm->can_vom = false;
+	vm->can_lend = vm->can_vom = vm->can_leave = false;
 	vm->work->is_refused = false;
 	vm->work->is_welcome_due = vm->work->is_close_due = false;
 	vm->work->num_responses = 0;

@@ -225,10 +225,13 @@ int core_vm_invalid(struct ebb_state *s, usec_t now, const struct ebb_fact *fact
 	if (r < 0)
 		return r;
 	ebb_text_copy(vm->error, sizeof(vm->error), fact->u.vm_invalid.text);
-	if (vm->is_running)
+	if (vm->is_running) {
 		vm->work->is_void = true;
-	else
+	} else {
+		/* The memory that it boots with is for others. */
+		s->cycle.plan_is_stale = s->cycle.plan_is_stale || vm->has_sla;
 		vm->has_sla = false;
+	}
 	core_text(core_record(&s->env, vm, now, EBB_EVENT_ERROR)->text, "%.100s; %s", vm->error,
 		  vm->is_running ? "the last valid SLA stays in force until the VM stops" :
 				   "the VM is not managed");
@@ -311,9 +314,12 @@ int core_vm_removed(struct ebb_state *s, usec_t now, struct ebb_vm *vm)
 	core_text(core_record(&s->env, vm, now, EBB_EVENT_SLA)->text,
 		  "the domain is no longer defined%s",
 		  vm->is_running ? "; managed until it stops" : "");
-	if (vm->is_running)
+	if (vm->is_running) {
 		vm->is_removed = true;
-	else
+	} else {
+		/* The memory that it boots with is for others. */
+		s->cycle.plan_is_stale = true;
 		core_vm_forget(s, vm);
+	}
 	return 0;
 }

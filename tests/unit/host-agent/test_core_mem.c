@@ -578,6 +578,10 @@ static void test_boot_memory(void **state)
 {
 	struct script *s = *state;
 	const struct ebb_sla plain = script_sla("1/1"), greedy = script_sla("1/1m512-1024");
+	const struct ebb_fact invalid = {
+		.type = EBB_FACT_VM_INVALID, .uuid = { 'b' },
+		.u.vm_invalid = { .name = "b", .text = "weight is x" },
+	};
 
 	script_finish(s);
 	script_init_loading(s, 1, 8, 1, false);
@@ -599,7 +603,13 @@ static void test_boot_memory(void **state)
 	assert_true(script_vm(s, 'a')->is_admitted);
 	assert_int_equal(script_simple(s, 'c', EBB_FACT_VM_REMOVED), 0);
 	script_settle(s);
+	assert_int_equal(ebb_state_pool_capacity(s->state, 0), 512 << 20);
 	assert_int_equal(limit_mib(s, 'a'), 512);
+	/* The memory of one that can not be managed any more is free, too. */
+	assert_int_equal(ebb_state_report(s->state, s->now, &invalid), 0);
+	script_settle(s);
+	assert_int_equal(ebb_state_pool_capacity(s->state, 0), 768 << 20);
+	assert_int_equal(limit_mib(s, 'a'), 768);
 }
 
 int main(void)
