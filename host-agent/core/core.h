@@ -256,6 +256,6 @@ const struct ebb_vm *ebb_state_thread_owner(const struct ebb_state *s, uint16_t 
  * (lent, and stopped by the device), "unplugging", "unowned" (plugged, but
  * granted to no guest) or "unknown" (plugged, no HELLO yet).
  */
-const char *ebb_vcpu_state_name(const struct ebb_vcpu *vcpu);
+const char *ebb_vcpu_state_name(const struct ebb_vm *vm, uint16_t vcpu);
 
 #endif /* EBB_CORE_STATE_H */

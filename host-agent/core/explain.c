@@ -111,10 +111,10 @@ static void explain_shared(const struct ebb_state *s, const struct ebb_vm *vm,
 	for (uint16_t i = 0; i < vm->num_vcpus; i++) {
 		struct ebb_shared_thread t;
 
-		if (!ebb_state_shared_thread(s, vm->vcpus[i].shared, &t))
+		if (!ebb_state_shared_thread(s, vm->vcpu_shares[i].thread, &t))
 			continue;
 		count++;
-		use += vm->vcpus[i].use;
+		use += vm->vcpu_shares[i].use;
 		hot += t.is_hot;
 		stuck += t.is_stuck;
 		alone += t.num_active < 2;

@@ -113,7 +113,7 @@ int core_vm_stopped(struct ebb_state *s, usec_t now, struct ebb_vm *vm)
 	vm->work->num_responses = 0;
 	active_remove(s, vm);
 	s->cycle.plan_is_stale = true;
-	shared_stop(&s->shared);
+	shared_stop(&s->shared, vm);
 	if (vm->work->is_void) {
 		vm->work->is_void = vm->has_sla = false;
 	} else {

@@ -146,9 +146,11 @@ const struct ebb_vm *ebb_state_thread_owner(const struct ebb_state *s, uint16_t 
 	return s->cpu.cores.owner[thread].vm;
 }
 
-const char *ebb_vcpu_state_name(const struct ebb_vcpu *v)
+const char *ebb_vcpu_state_name(const struct ebb_vm *vm, uint16_t vcpu)
 {
-	if (v->shared != EBB_THREAD_NONE)
+	const struct ebb_vcpu *v = &vm->vcpus[vcpu];
+
+	if (vm->vcpu_shares[vcpu].thread != EBB_THREAD_NONE)
 		return "shared";
 	if (v->is_startup)
 		return v->thread == EBB_THREAD_NONE ? "waiting" : "startup";

@@ -137,10 +137,13 @@ static inline usec_t core_sooner(usec_t a, usec_t b)
 	return a < b ? a : b;
 }
 
-/* ---- told to the meter (meter/charge.c, meter/conduct.c) ------------------ */
+/* ---- told to the meter (meter/charge.c, meter/cputime.c, meter/conduct.c) -- */
 
 /* Charges the VM for what it held until now.  To be called before that changes. */
 void core_charge(const struct core_env *e, const struct ebb_vm *vm);
+
+/* The thread of the vCPU is gone: a new one counts its times from 0. */
+void core_times_forget(const struct ebb_vm *vm, uint16_t vcpu);
 
 void core_conduct_request(usec_t now, const struct ebb_vm *vm);
 /* A request was not met because of the limit, or was met. */

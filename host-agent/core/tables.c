@@ -61,8 +61,7 @@ static int vm_get(struct ebb_state *s, const uint8_t *uuid, const char *name,
 
 void core_vm_destroy(struct ebb_state *s, struct ebb_vm *vm)
 {
-	s->env.cfg.alloc.free(s->env.cfg.alloc.ctx, vm->vcpus);
-	s->env.cfg.alloc.free(s->env.cfg.alloc.ctx, vm->due_store);
+	s->env.cfg.alloc.free(s->env.cfg.alloc.ctx, vm->vcpu_store);
 	s->env.cfg.alloc.free(s->env.cfg.alloc.ctx, vm);
 }
 
@@ -155,35 +154,38 @@ static void take_memory(struct ebb_vm *vm, const struct ebb_fact_vm_defined *d)
 	}
 }
 
+/* One piece of memory; all sizes are multiples of 8. */
+struct vcpu_store {
+	struct ebb_vcpu vcpu;
+	struct ebb_vcpu_times times;
+	struct ebb_vcpu_share share;
+	usec_t due;
+};
+
 static int vcpus_replace(struct ebb_state *s, struct ebb_vm *vm,
 			 const struct ebb_fact_vm_defined *d)
 {
-	struct ebb_vcpu *vcpus =
-		s->env.cfg.alloc.alloc(s->env.cfg.alloc.ctx, d->num_vcpus * sizeof(*vcpus));
-	usec_t *due = s->env.cfg.alloc.alloc(s->env.cfg.alloc.ctx, d->num_vcpus * sizeof(*due));
-	usec_t *next = due;
+	const struct ebb_alloc *alloc = &s->env.cfg.alloc;
+	void *store = alloc->alloc(alloc->ctx, d->num_vcpus * sizeof(struct vcpu_store));
+	usec_t *due;
 
-	if (!vcpus || !due) {
-		s->env.cfg.alloc.free(s->env.cfg.alloc.ctx, vcpus);
-		s->env.cfg.alloc.free(s->env.cfg.alloc.ctx, due);
+	if (!store)
 		return -ENOMEM;
-	}
-	s->env.cfg.alloc.free(s->env.cfg.alloc.ctx, vm->vcpus);
-	s->env.cfg.alloc.free(s->env.cfg.alloc.ctx, vm->due_store);
-	vm->vcpus = vcpus;
-	vm->due_store = due;
+	alloc->free(alloc->ctx, vm->vcpu_store);
+	vm->vcpu_store = store;
 	vm->num_vcpus = d->num_vcpus;
-	for (uint16_t i = 0; i < d->num_vcpus; i++) {
-		vcpus[i].node = d->vcpus[i].node;
-		vcpus[i].is_startup = d->vcpus[i].is_startup;
-		cpu_vcpu_clear(&vcpus[i]);
-	}
+	vm->vcpus = store;
+	vm->vcpu_times = (const void *)(vm->vcpus + d->num_vcpus);
+	vm->vcpu_shares = (const void *)(vm->vcpu_times + d->num_vcpus);
+	due = (void *)(vm->vcpu_shares + d->num_vcpus);
 	/* A node never owes more CPUs than it has vCPUs. */
 	for (uint16_t g = 0; g < d->sla.num_nodes; g++) {
-		vm->nodes[g] = (struct ebb_vm_node){ .due = next };
+		vm->nodes[g] = (struct ebb_vm_node){ .due = due };
 		for (uint16_t i = 0; i < d->num_vcpus; i++)
-			next += d->vcpus[i].node == g;
+			due += d->vcpus[i].node == g;
 	}
+	cpu_define(vm, d->vcpus);
+	shared_define(vm);
 	return 0;
 }
 

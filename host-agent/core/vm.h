@@ -26,6 +26,7 @@ enum ebb_force {
 	EBB_FORCE_NO_CORE,		/* found without a core of its own: may get one */
 };
 
+/* A vCPU, for the room of CPUs. */
 struct ebb_vcpu {
 	uint16_t node;			/* guest node */
 	bool is_startup;
@@ -55,15 +56,21 @@ struct ebb_vcpu {
 	usec_t life_at, placed_at;	/* last news, so that an older snapshot does not undo it */
 	usec_t granted_at;		/* when it was last granted, lent or handed over; the one
 					 * granted last is forced first */
-	uint64_t cpu_usec, num_runs;	/* of its thread, as last told at cpu_at (0: never) */
-	usec_t cpu_at;
-	uint64_t wait_usec;		/* as cpu_usec */
-	/* Of a VM that shares cores: the thread it is to run on, or EBB_THREAD_NONE. */
-	uint16_t shared;
-	uint16_t use, wait;		/* in the last window, thousandths of a core */
-	uint64_t window_cpu_usec, window_wait_usec; /* when it began: at window_at (0: never) */
-	usec_t window_at;
-	uint32_t cpu_permille;		/* what it used of a real CPU, between the last two */
+};
+
+/* Times of the thread of a vCPU since it was created, as last reported (struct ebb_cpu_time). */
+struct ebb_vcpu_times {
+	usec_t at;			/* 0: never */
+	uint64_t cpu_usec, num_runs, wait_usec;
+	uint32_t cpu_permille;		/* used of a real CPU, between the last two reports */
+};
+
+/* A vCPU of a VM that shares cores. */
+struct ebb_vcpu_share {
+	uint16_t thread;		/* the one that it is to run on, or EBB_THREAD_NONE */
+	uint16_t use, wait;		/* in the last window, as in struct ebb_share_vcpu */
+	usec_t window_at;		/* when this window began; 0: none has begun */
+	uint64_t window_cpu_usec, window_wait_usec; /* of ebb_vcpu_times then */
 };
 
 enum ebb_request_phase {
@@ -156,7 +163,7 @@ struct ebb_vm_node {
 	uint16_t told_held, told_limit;	/* as in the last LIMITS */
 	uint16_t num_due;		/* open demands: CPUs that the guest must give back */
 	usec_t told_due;		/* deadline as in the last LIMITS, or 0 */
-	usec_t *due;			/* num_due deadlines, rising; within ebb_vm.due_store */
+	usec_t *due;			/* num_due deadlines, rising; within ebb_vm.vcpu_store */
 	struct ebb_vm_pool pool;
 };
 
@@ -302,8 +309,11 @@ struct ebb_vm {
 	struct ebb_vm_move move;
 	struct ebb_vm_use use;
 	uint16_t num_vcpus;
-	struct ebb_vcpu *vcpus;
-	usec_t *due_store;
+	/* By vCPU id: one array for each room that has a part of a vCPU. */
+	const struct ebb_vcpu *vcpus;
+	const struct ebb_vcpu_times *vcpu_times;
+	const struct ebb_vcpu_share *vcpu_shares;
+	void *vcpu_store;		/* memory of these, and of nodes[].due */
 	struct ebb_request requests[VIRTIO_EBB_MAX_INFLIGHT];
 	struct ebb_telemetry telemetry;
 	usec_t telemetry_at;		/* 0: none in this run */

@@ -13,11 +13,11 @@ static json_t *users(const struct ebb_state *s, uint16_t thread)
 
 		ebb_uuid_format(vm->uuid, uuid);
 		for (uint16_t k = 0; vm->is_running && k < vm->num_vcpus; k++)
-			if (vm->vcpus[k].shared == thread)
+			if (vm->vcpu_shares[k].thread == thread)
 				json_array_append_new(
 					list, json_pack("{s:s, s:s, s:i, s:i}", "vm", vm->name,
 							"uuid", uuid, "vcpu", k, "use_permille",
-							vm->vcpus[k].use));
+							vm->vcpu_shares[k].use));
 	}
 	return list;
 }

@@ -144,7 +144,7 @@ static json_t *vm_vcpus(const struct ebb_state *s, const struct ebb_vm *vm)
 
 		json_array_append_new(vcpus, json_pack(
 			"{s:i, s:i, s:s, s:o, s:o}", "vcpu", i, "node", v->node, "state",
-			ebb_vcpu_state_name(v), "core", core_of(s, v->thread), "runs_on",
+			ebb_vcpu_state_name(vm, i), "core", core_of(s, v->thread), "runs_on",
 			core_of(s, v->placed)));
 	}
 	return vcpus;

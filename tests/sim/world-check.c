@@ -531,7 +531,8 @@ static void check_settled_vm(struct world *w, unsigned i)
 				world_fail(w, "vm%u vCPU %u still leaves thread %u", i, k,
 					   vm->vcpus[k].leaves);
 			if (vm->sla.is_shared && (real.thread == EBB_THREAD_NONE ||
-						  real.thread != vm->vcpus[k].shared))
+						  real.thread !=
+						  vm->vcpu_shares[k].thread))
 				world_fail(w, "vm%u vCPU %u is not on its shared core", i, k);
 			if (!vm->sla.is_shared &&
 			    real.is_plugged && !real.is_lent && vm->is_admitted &&

@@ -58,7 +58,7 @@ void cpu_tell(usec_t now, const struct ebb_vm *vm, struct ebb_action_limits *l)
 static bool emit_flags(const struct ebb_vm *vm, struct ebb_actions *out)
 {
 	for (uint16_t i = 0; i < vm->num_vcpus; i++) {
-		struct ebb_vcpu *v = &vm->vcpus[i];
+		struct ebb_vcpu *v = cpu_own_vcpu(vm, i);
 		struct ebb_action *a;
 		bool is_forced;
 
@@ -88,7 +88,7 @@ static bool emit_handovers(struct cpu_room *s, usec_t now, const struct ebb_vm *
 			   struct ebb_actions *out)
 {
 	for (uint16_t i = 0; vm->sla.plug_ahead && i < vm->num_vcpus; i++) {
-		struct ebb_vcpu *v = &vm->vcpus[i];
+		struct ebb_vcpu *v = cpu_own_vcpu(vm, i);
 		struct ebb_action *a;
 
 		if (v->place_action || v->thread != EBB_THREAD_NONE ||
@@ -126,7 +126,7 @@ static void note_issued(const struct ebb_vm *vm, const struct ebb_vcpu *v, usec_
 static bool reconcile_life(struct cpu_room *s, usec_t now, const struct ebb_vm *vm, uint16_t vcpu,
 			   struct ebb_actions *out)
 {
-	struct ebb_vcpu *v = &vm->vcpus[vcpu];
+	struct ebb_vcpu *v = cpu_own_vcpu(vm, vcpu);
 	const enum ebb_request_phase phase =
 		v->request >= 0 ? vm->requests[v->request].phase : EBB_REQUEST_FREE;
 	const bool is_unowned = cpu_is_unowned(v) && !cpu_vcpu_is_ahead(vm, v);
@@ -170,7 +170,7 @@ static bool reconcile_life(struct cpu_room *s, usec_t now, const struct ebb_vm *
 static bool reconcile_place(struct cpu_room *s, usec_t now, const struct ebb_vm *vm, uint16_t vcpu,
 			    struct ebb_actions *out)
 {
-	struct ebb_vcpu *v = &vm->vcpus[vcpu];
+	struct ebb_vcpu *v = cpu_own_vcpu(vm, vcpu);
 	struct ebb_action *a;
 	uint16_t thread;
 
@@ -230,7 +230,7 @@ void cpu_tidy(struct cpu_room *s, usec_t now, const struct ebb_vm *vm)
 {
 	cpu_requests_check(s, now, vm);
 	for (uint16_t i = 0; i < vm->num_vcpus; i++) {
-		struct ebb_vcpu *v = &vm->vcpus[i];
+		struct ebb_vcpu *v = cpu_own_vcpu(vm, i);
 
 		/* Home: the core that it leaves is free from now on. */
 		if (v->thread != EBB_THREAD_NONE && cpu_vcpu_goes_home(vm, v) &&

@@ -18,6 +18,8 @@ void cpu_create(struct cpu_room *s);
 
 /* ---- what happens to a VM ------------------------------------------------ */
 
+/* The VM was defined with these vCPUs, num_vcpus of them. */
+void cpu_define(const struct ebb_vm *vm, const struct ebb_vcpu_def *defs);
 /* A run begins; the VM was running before (cpu_compare); a run is over. */
 void cpu_start(struct cpu_room *s, const struct ebb_vm *vm, const struct ebb_fact_vm_running *f);
 void cpu_compare(struct cpu_room *s, usec_t now, const struct ebb_vm *vm,
@@ -96,8 +98,5 @@ static inline bool cpu_is_unowned(const struct ebb_vcpu *v)
 	return v->life == EBB_VCPU_PLUGGED && !v->is_startup && !v->is_granted &&
 	       !v->is_unknown && v->request < 0;
 }
-
-/* Resets a vCPU to what it is when a VM has just been defined: unplugged, without a core. */
-void cpu_vcpu_clear(struct ebb_vcpu *v);
 
 #endif /* EBB_CORE_CPU_H */

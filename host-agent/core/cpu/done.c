@@ -25,7 +25,7 @@ static bool is_going(int err, uint16_t failures)
 static void plug_done(struct cpu_room *s, usec_t now, const struct ebb_vm *vm, uint16_t vcpu,
 		      int err)
 {
-	struct ebb_vcpu *v = &vm->vcpus[vcpu];
+	struct ebb_vcpu *v = cpu_own_vcpu(vm, vcpu);
 
 	if (err == 0) {
 		v->life = EBB_VCPU_PLUGGED;
@@ -48,7 +48,7 @@ static void plug_done(struct cpu_room *s, usec_t now, const struct ebb_vm *vm, u
 static void unplug_done(struct cpu_room *s, usec_t now, const struct ebb_vm *vm, uint16_t vcpu,
 			int err)
 {
-	struct ebb_vcpu *v = &vm->vcpus[vcpu];
+	struct ebb_vcpu *v = cpu_own_vcpu(vm, vcpu);
 
 	if (err == 0) {
 		if (v->request >= 0)
@@ -69,7 +69,7 @@ static void unplug_done(struct cpu_room *s, usec_t now, const struct ebb_vm *vm,
 static void place_done(struct cpu_room *s, usec_t now, const struct ebb_vm *vm, uint16_t vcpu,
 		       int err)
 {
-	struct ebb_vcpu *v = &vm->vcpus[vcpu];
+	struct ebb_vcpu *v = cpu_own_vcpu(vm, vcpu);
 	const bool is_granting = cpu_vcpu_is_getting(vm, v);
 
 	if (err == 0) {
@@ -98,7 +98,7 @@ void cpu_done(struct cpu_room *s, usec_t now, const struct ebb_vm *vm, uint16_t 
 	      const struct ebb_fact_action_done *f)
 {
 	const bool is_life = f->type == EBB_ACTION_PLUG || f->type == EBB_ACTION_UNPLUG;
-	struct ebb_vcpu *v = &vm->vcpus[vcpu];
+	struct ebb_vcpu *v = cpu_own_vcpu(vm, vcpu);
 
 	if (f->id != (is_life ? v->life_action : v->place_action))
 		return;

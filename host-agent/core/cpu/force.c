@@ -85,7 +85,7 @@ void cpu_force_absent(struct cpu_room *s, usec_t now, const struct ebb_vm *vm)
 	struct ebb_record *r;
 
 	for (uint16_t i = 0; i < vm->num_vcpus; i++) {
-		struct ebb_vcpu *v = &vm->vcpus[i];
+		struct ebb_vcpu *v = cpu_own_vcpu(vm, i);
 
 		if (v->is_startup || !core_vcpu_is_present(v) || v->force != EBB_FORCE_NONE ||
 		    v->is_lent || !(v->is_granted || v->is_unknown))
@@ -111,11 +111,11 @@ static void give_cores(struct cpu_room *s, usec_t now, const struct ebb_vm *vm)
 	for (uint16_t i = 0; i < vm->num_vcpus; i++) {
 		if (!vm->vcpus[i].is_startup || vm->vcpus[i].thread != EBB_THREAD_NONE)
 			continue;
-		if (!cpu_vcpu_own(s, vm, i, cpu_pick_startup(s, vm, vm->vcpus[i].node)))
+		if (!cpu_vcpu_take(s, vm, i, cpu_pick_startup(s, vm, vm->vcpus[i].node)))
 			cpu_own(vm)->wants_cores = true;
 	}
 	for (uint16_t i = 0; core_counts_as_driven(vm) && vm->link_up && i < vm->num_vcpus; i++) {
-		struct ebb_vcpu *v = &vm->vcpus[i];
+		struct ebb_vcpu *v = cpu_own_vcpu(vm, i);
 		const struct ebb_vm_node *n = &vm->nodes[v->node];
 		struct ebb_record *r;
 
@@ -127,7 +127,7 @@ static void give_cores(struct cpu_room *s, usec_t now, const struct ebb_vm *vm)
 		if (v->thread == EBB_THREAD_NONE ? n->used >= n->limit : n->held >= n->limit)
 			continue;
 		if (v->thread == EBB_THREAD_NONE &&
-		    !cpu_vcpu_own(s, vm, i, cpu_pick_thread(s, vm, v->node, true))) {
+		    !cpu_vcpu_take(s, vm, i, cpu_pick_thread(s, vm, v->node, true))) {
 			cpu_own(vm)->wants_cores = true;
 			continue;
 		}

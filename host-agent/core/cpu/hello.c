@@ -6,7 +6,7 @@
 static void hello_listed(struct cpu_room *s, usec_t now, const struct ebb_vm *vm, uint16_t vcpu,
 			 uint16_t flags, bool is_reset, const struct ebb_fact_hello *f)
 {
-	struct ebb_vcpu *v = &vm->vcpus[vcpu];
+	struct ebb_vcpu *v = cpu_own_vcpu(vm, vcpu);
 
 	/* One that is lent stays so until its request is answered. */
 	if (cpu_vcpu_is_getting(vm, v) && !(flags & VIRTIO_EBB_CPU_F_LENT))
@@ -36,7 +36,7 @@ static void hello_listed(struct cpu_room *s, usec_t now, const struct ebb_vm *vm
 static void hello_missing(struct cpu_room *s, usec_t now, const struct ebb_vm *vm, uint16_t vcpu,
 			  bool is_first)
 {
-	struct ebb_vcpu *v = &vm->vcpus[vcpu];
+	struct ebb_vcpu *v = cpu_own_vcpu(vm, vcpu);
 
 	v->is_unknown = false;
 	if (!v->is_granted)
@@ -63,7 +63,7 @@ uint16_t cpu_hello(struct cpu_room *s, usec_t now, const struct ebb_vm *vm,
 		if (vm->vcpus[i].is_startup)
 			continue;
 		if (is_reset)
-			vm->vcpus[i].is_declined = false;
+			cpu_own_vcpu(vm, i)->is_declined = false;
 		if (is_listed[i])
 			hello_listed(s, now, vm, i, flags[i], is_reset, f);
 		else
@@ -79,5 +79,5 @@ uint16_t cpu_hello(struct cpu_room *s, usec_t now, const struct ebb_vm *vm,
 void cpu_link_lost(const struct ebb_vm *vm)
 {
 	for (uint16_t i = 0; i < vm->num_vcpus; i++)
-		vm->vcpus[i].is_suspect = false;
+		cpu_own_vcpu(vm, i)->is_suspect = false;
 }

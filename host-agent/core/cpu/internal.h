@@ -20,7 +20,7 @@
 
 #include "core/cpu/cpu.h"
 
-/* The room's own parts of a VM.  Its vCPUs are the room's, too. */
+/* The room's own parts of a VM and of a vCPU. */
 static inline struct ebb_vm_cpus *cpu_own(const struct ebb_vm *vm)
 {
 	return (struct ebb_vm_cpus *)&vm->cpus;
@@ -30,6 +30,11 @@ static inline struct ebb_vm_cpus *cpu_own(const struct ebb_vm *vm)
 static inline struct ebb_vm_node *cpu_own_node(const struct ebb_vm *vm, uint16_t g)
 {
 	return (struct ebb_vm_node *)&vm->nodes[g];
+}
+
+static inline struct ebb_vcpu *cpu_own_vcpu(const struct ebb_vm *vm, int vcpu)
+{
+	return (struct ebb_vcpu *)&vm->vcpus[vcpu];
 }
 
 static inline struct ebb_request *cpu_own_request(const struct ebb_vm *vm, int i)
@@ -96,10 +101,12 @@ static inline bool cpu_vcpu_is_held(const struct ebb_vcpu *v)
 	return v->is_granted && v->force == EBB_FORCE_NONE && !v->is_lent;
 }
 
-bool cpu_vcpu_own(struct cpu_room *s, const struct ebb_vm *vm, uint16_t vcpu, uint16_t thread);
+bool cpu_vcpu_take(struct cpu_room *s, const struct ebb_vm *vm, uint16_t vcpu, uint16_t thread);
 void cpu_vcpu_release(struct cpu_room *s, const struct ebb_vm *vm, uint16_t vcpu);
 void cpu_vcpu_set_placed(struct cpu_room *s, const struct ebb_vm *vm, uint16_t vcpu,
 			 uint16_t thread);
+/* As when the VM has just been defined: unplugged, without a core. */
+void cpu_vcpu_clear(struct ebb_vcpu *v);
 /* Its thread is gone: nothing is under way for it, it owns and occupies nothing. */
 void cpu_vcpu_gone(struct cpu_room *s, usec_t now, const struct ebb_vm *vm, uint16_t vcpu);
 void cpu_vcpu_force(struct cpu_room *s, const struct ebb_vm *vm, uint16_t vcpu, enum ebb_force why);

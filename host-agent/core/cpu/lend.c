@@ -47,7 +47,7 @@ int cpu_request_lend(struct cpu_room *s, usec_t now, const struct ebb_vm *vm,
 
 	if (f->vcpu >= vm->num_vcpus)
 		return -EINVAL;
-	v = &vm->vcpus[f->vcpu];
+	v = cpu_own_vcpu(vm, f->vcpu);
 	if (v->is_startup) {
 		cpu_refuse(s, now, vm, f, VIRTIO_EBB_REASON_STARTUP,
 			    "the vCPU is of the startup set");
@@ -86,7 +86,7 @@ int cpu_request_lend(struct cpu_room *s, usec_t now, const struct ebb_vm *vm,
 void cpu_request_lent(struct cpu_room *s, usec_t now, const struct ebb_vm *vm, uint16_t vcpu,
 		      int err)
 {
-	struct ebb_vcpu *v = &vm->vcpus[vcpu];
+	struct ebb_vcpu *v = cpu_own_vcpu(vm, vcpu);
 	struct ebb_request *q = cpu_own_request(vm, v->request);
 	struct ebb_action_response response = {
 		.tag = q->tag, .type = VIRTIO_EBB_REQ_CPU_LEND, .status = VIRTIO_EBB_ACK,
@@ -119,7 +119,7 @@ void cpu_request_lent(struct cpu_room *s, usec_t now, const struct ebb_vm *vm, u
 void cpu_hello_lent(struct cpu_room *s, usec_t now, const struct ebb_vm *vm, uint16_t vcpu,
 		     uint16_t flags, bool is_first)
 {
-	struct ebb_vcpu *v = &vm->vcpus[vcpu];
+	struct ebb_vcpu *v = cpu_own_vcpu(vm, vcpu);
 	const bool is_lent = flags & VIRTIO_EBB_CPU_F_LENT;
 
 	/* The device will know better once it has the answer. */

@@ -109,8 +109,8 @@ static void pack(struct cpu_room *s, const struct ebb_vm *vm, uint16_t g)
 		return;
 	from = vm->vcpus[mover].thread;
 	to = pick_target(s, vm, g, from);
-	if (to != EBB_THREAD_NONE && cpu_vcpu_own(s, vm, (uint16_t)mover, to))
-		vm->vcpus[mover].leaves = from;
+	if (to != EBB_THREAD_NONE && cpu_vcpu_take(s, vm, (uint16_t)mover, to))
+		cpu_own_vcpu(vm, mover)->leaves = from;
 }
 
 static void pack_node(struct cpu_room *s, uint16_t h)
@@ -144,7 +144,7 @@ static bool is_left(const struct ebb_vm *vm, uint16_t vcpu, uint16_t thread)
 
 void cpu_pack_end(struct cpu_room *s, const struct ebb_vm *vm, uint16_t vcpu)
 {
-	struct ebb_vcpu *v = &vm->vcpus[vcpu];
+	struct ebb_vcpu *v = cpu_own_vcpu(vm, vcpu);
 
 	/* Lent vCPUs are at home where the startup set is, and follow it. */
 	if (v->leaves == EBB_THREAD_NONE || v->place_action || v->placed != v->thread ||

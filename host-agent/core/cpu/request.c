@@ -190,10 +190,10 @@ static uint16_t reserve(struct cpu_room *s, usec_t now, const struct ebb_vm *vm,
 				    pick_on_node(s, vm, q->node, q->allow_ht, now, &vcpu, &thread);
 		if (q->reason != VIRTIO_EBB_REASON_NONE)
 			break;
-		vm->vcpus[vcpu].request = (int8_t)slot;
-		vm->vcpus[vcpu].force = EBB_FORCE_NONE;
+		cpu_own_vcpu(vm, vcpu)->request = (int8_t)slot;
+		cpu_own_vcpu(vm, vcpu)->force = EBB_FORCE_NONE;
 		if (vm->vcpus[vcpu].thread == EBB_THREAD_NONE)
-			cpu_vcpu_own(s, vm, vcpu, thread);
+			cpu_vcpu_take(s, vm, vcpu, thread);
 		q->vcpus[q->num_vcpus++] = vcpu;
 		cpu_count(s, vm);
 	}
@@ -316,7 +316,7 @@ static int request_remove(struct cpu_room *s, usec_t now, const struct ebb_vm *v
 
 	if (f->vcpu >= vm->num_vcpus)
 		return -EINVAL;
-	v = &vm->vcpus[f->vcpu];
+	v = cpu_own_vcpu(vm, f->vcpu);
 	if (v->is_startup) {
 		cpu_refuse(s, now, vm, f, VIRTIO_EBB_REASON_STARTUP,
 			    "the vCPU is of the startup set");
@@ -352,7 +352,7 @@ static int request_remove(struct cpu_room *s, usec_t now, const struct ebb_vm *v
 void cpu_request_removed(struct cpu_room *s, usec_t now, const struct ebb_vm *vm, uint16_t vcpu,
 			  int err)
 {
-	struct ebb_vcpu *v = &vm->vcpus[vcpu];
+	struct ebb_vcpu *v = cpu_own_vcpu(vm, vcpu);
 	struct ebb_request *q = cpu_own_request(vm, v->request);
 	struct ebb_action_response response = {
 		.tag = q->tag, .type = VIRTIO_EBB_REQ_CPU_REMOVE, .status = VIRTIO_EBB_ACK,
@@ -419,7 +419,7 @@ int cpu_report(struct cpu_room *s, usec_t now, const struct ebb_vm *vm,
 
 void cpu_request_lose(struct cpu_room *s, const struct ebb_vm *vm, uint16_t vcpu, uint16_t reason)
 {
-	struct ebb_vcpu *v = &vm->vcpus[vcpu];
+	struct ebb_vcpu *v = cpu_own_vcpu(vm, vcpu);
 	struct ebb_request *q = cpu_own_request(vm, v->request);
 	uint16_t left = 0;
 
@@ -454,7 +454,7 @@ static void answer_add(struct cpu_room *s, usec_t now, const struct ebb_vm *vm,
 	response.reason = q->num_vcpus ? VIRTIO_EBB_REASON_NONE : q->reason;
 	response.status = cpu_status_of(response.reason);
 	for (uint16_t i = 0; i < q->num_vcpus; i++) {
-		struct ebb_vcpu *v = &vm->vcpus[q->vcpus[i]];
+		struct ebb_vcpu *v = cpu_own_vcpu(vm, q->vcpus[i]);
 
 		v->request = -1;
 		v->is_granted = true;
@@ -522,7 +522,7 @@ void cpu_drop(struct cpu_room *s, const struct ebb_vm *vm)
 				cpu_request_lose(s, vm, q->vcpus[q->num_vcpus - 1],
 						  VIRTIO_EBB_REASON_NO_AGENT);
 		} else if (q->phase != EBB_REQUEST_FREE) {
-			vm->vcpus[q->vcpus[0]].request = -1;
+			cpu_own_vcpu(vm, q->vcpus[0])->request = -1;
 			core_touch(s->env, vm);
 		}
 		q->phase = EBB_REQUEST_FREE;

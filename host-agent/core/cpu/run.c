@@ -12,7 +12,7 @@ static void claim(struct cpu_room *s, const struct ebb_vm *vm, uint16_t vcpu)
 	    !vm->sla.is_shared && !host->cores[host->threads[thread].core].is_shared &&
 	    host->threads[thread].node == core_host_node(vm, vcpu) &&
 	    (s->env->cfg.count_threads || !cpu_is_foreign(s, thread, vm)))
-		cpu_vcpu_own(s, vm, vcpu, thread);
+		cpu_vcpu_take(s, vm, vcpu, thread);
 }
 
 static bool is_beside_startup(const struct ebb_vm *vm, uint16_t thread)
@@ -59,7 +59,7 @@ void cpu_start(struct cpu_room *s, const struct ebb_vm *vm, const struct ebb_fac
 	*cpu_own(vm) = (struct ebb_vm_cpus){ 0 };
 	for (uint16_t i = 0; i < f->num_plugged; i++) {
 		const struct ebb_vcpu_fact *p = &f->plugged[i];
-		struct ebb_vcpu *v = &vm->vcpus[p->vcpu];
+		struct ebb_vcpu *v = cpu_own_vcpu(vm, p->vcpu);
 
 		v->life = EBB_VCPU_PLUGGED;
 		v->is_unknown = !v->is_startup;
@@ -70,7 +70,7 @@ void cpu_start(struct cpu_room *s, const struct ebb_vm *vm, const struct ebb_fac
 
 static void appeared(struct cpu_room *s, usec_t now, const struct ebb_vm *vm, uint16_t vcpu)
 {
-	struct ebb_vcpu *v = &vm->vcpus[vcpu];
+	struct ebb_vcpu *v = cpu_own_vcpu(vm, vcpu);
 
 	v->life = EBB_VCPU_PLUGGED;
 	v->life_at = now;
@@ -110,7 +110,7 @@ void cpu_compare(struct cpu_room *s, usec_t now, const struct ebb_vm *vm,
 		threads[f->plugged[i].vcpu] = f->plugged[i].thread;
 	}
 	for (uint16_t i = 0; i < vm->num_vcpus; i++) {
-		struct ebb_vcpu *v = &vm->vcpus[i];
+		struct ebb_vcpu *v = cpu_own_vcpu(vm, i);
 
 		if (!v->life_action && v->life_at < f->as_of) {
 			if (plugged[i] && v->life == EBB_VCPU_ABSENT && v->request < 0)
@@ -129,7 +129,7 @@ void cpu_stop(struct cpu_room *s, usec_t now, const struct ebb_vm *vm)
 	cpu_drop(s, vm);
 	for (uint16_t i = 0; i < vm->num_vcpus; i++) {
 		cpu_vcpu_gone(s, now, vm, i);
-		cpu_vcpu_clear(&vm->vcpus[i]);
+		cpu_vcpu_clear(cpu_own_vcpu(vm, i));
 	}
 	for (uint16_t g = 0; g < vm->sla.num_nodes; g++)
 		*cpu_own_node(vm, g) = (struct ebb_vm_node){ .due = vm->nodes[g].due };

@@ -9,19 +9,19 @@ void cpu_create(struct cpu_room *s)
 	s->cores.host = &s->env->host;
 }
 
-bool cpu_vcpu_own(struct cpu_room *s, const struct ebb_vm *vm, uint16_t vcpu, uint16_t thread)
+bool cpu_vcpu_take(struct cpu_room *s, const struct ebb_vm *vm, uint16_t vcpu, uint16_t thread)
 {
 	core_charge(s->env, vm);
 	if (ebb_cores_own(&s->cores, thread, vm, vcpu) < 0)
 		return false;
-	vm->vcpus[vcpu].thread = thread;
+	cpu_own_vcpu(vm, vcpu)->thread = thread;
 	core_touch(s->env, vm);
 	return true;
 }
 
 void cpu_vcpu_release(struct cpu_room *s, const struct ebb_vm *vm, uint16_t vcpu)
 {
-	struct ebb_vcpu *v = &vm->vcpus[vcpu];
+	struct ebb_vcpu *v = cpu_own_vcpu(vm, vcpu);
 
 	if (v->thread == EBB_THREAD_NONE)
 		return;
@@ -35,7 +35,7 @@ void cpu_vcpu_release(struct cpu_room *s, const struct ebb_vm *vm, uint16_t vcpu
 void cpu_vcpu_set_placed(struct cpu_room *s, const struct ebb_vm *vm, uint16_t vcpu,
 			 uint16_t thread)
 {
-	struct ebb_vcpu *v = &vm->vcpus[vcpu];
+	struct ebb_vcpu *v = cpu_own_vcpu(vm, vcpu);
 
 	if (thread >= s->env->host.num_threads)
 		thread = EBB_THREAD_NONE;
@@ -57,18 +57,29 @@ void cpu_vcpu_clear(struct ebb_vcpu *v)
 		.leaves = EBB_THREAD_NONE,
 		.placed = EBB_THREAD_NONE,
 		.placing = EBB_THREAD_NONE,
-		.shared = EBB_THREAD_NONE,
 	};
+}
+
+void cpu_define(const struct ebb_vm *vm, const struct ebb_vcpu_def *defs)
+{
+	for (uint16_t i = 0; i < vm->num_vcpus; i++) {
+		struct ebb_vcpu *v = cpu_own_vcpu(vm, i);
+
+		v->node = defs[i].node;
+		v->is_startup = defs[i].is_startup;
+		cpu_vcpu_clear(v);
+	}
 }
 
 void cpu_vcpu_gone(struct cpu_room *s, usec_t now, const struct ebb_vm *vm, uint16_t vcpu)
 {
-	struct ebb_vcpu *v = &vm->vcpus[vcpu];
+	struct ebb_vcpu *v = cpu_own_vcpu(vm, vcpu);
 	const struct ebb_vcpu old = *v;
 
 	cpu_vcpu_set_placed(s, vm, vcpu, EBB_THREAD_NONE);
 	cpu_vcpu_release(s, vm, vcpu);
 	cpu_vcpu_clear(v);
+	core_times_forget(vm, vcpu);
 	/*
 	 * The device's table does not change because the vCPU went: a grant is
 	 * over only when the guest has asked for its removal.
@@ -84,7 +95,7 @@ void cpu_vcpu_gone(struct cpu_room *s, usec_t now, const struct ebb_vm *vm, uint
 
 void cpu_vcpu_force(struct cpu_room *s, const struct ebb_vm *vm, uint16_t vcpu, enum ebb_force why)
 {
-	vm->vcpus[vcpu].force = why;
+	cpu_own_vcpu(vm, vcpu)->force = why;
 	core_touch(s->env, vm);
 }
 
@@ -194,7 +205,7 @@ uint16_t cpu_vcpu_wants(const struct cpu_room *s, const struct ebb_vm *vm, uint1
 	uint16_t home;
 
 	if (vm->sla.is_shared)
-		return v->shared;
+		return vm->vcpu_shares[vcpu].thread;
 	if (!cpu_vcpu_goes_home(vm, v)) {
 		if (v->thread != EBB_THREAD_NONE)
 			return v->thread;

@@ -32,20 +32,20 @@ struct sum {
 };
 
 /* Not while it is on its way home, and only if it was lent all the time. */
-static void add(const struct ebb_vcpu *v, const struct ebb_cpu_time *t, usec_t as_of,
-		struct sum *sum)
+static void add(const struct ebb_vcpu *v, const struct ebb_vcpu_times *old,
+		const struct ebb_cpu_time *t, usec_t as_of, struct sum *sum)
 {
-	const usec_t period = as_of - v->cpu_at;
+	const usec_t period = as_of - old->at;
 
-	if (!v->cpu_at || !v->is_lent || v->request >= 0 || v->granted_at > v->cpu_at ||
-	    v->place_action || t->cpu_usec < v->cpu_usec || t->num_runs < v->num_runs)
+	if (!old->at || !v->is_lent || v->request >= 0 || v->granted_at > old->at ||
+	    v->place_action || t->cpu_usec < old->cpu_usec || t->num_runs < old->num_runs)
 		return;
 	if (period > sum->longest)
 		sum->longest = period;
 	if (v->is_parked) {
-		sum->wakes += (t->num_runs - v->num_runs) * EBB_USEC_PER_SEC / period;
+		sum->wakes += (t->num_runs - old->num_runs) * EBB_USEC_PER_SEC / period;
 	} else {
-		sum->cpu_permille += (t->cpu_usec - v->cpu_usec) * 1000 / period;
+		sum->cpu_permille += (t->cpu_usec - old->cpu_usec) * 1000 / period;
 		sum->num_lent++;
 	}
 }
@@ -81,10 +81,15 @@ static usec_t shortest(const struct meter_room *s, const struct ebb_vm *vm)
 	return vm->sla.is_shared && part < PERIOD_USEC ? part : PERIOD_USEC;
 }
 
-/* The room's own part of a vCPU: what was measured of its thread. */
-static struct ebb_vcpu *own_vcpu(const struct ebb_vm *vm, uint16_t vcpu)
+/* The room's own part of a vCPU. */
+static struct ebb_vcpu_times *own_times(const struct ebb_vm *vm, uint16_t vcpu)
 {
-	return (struct ebb_vcpu *)&vm->vcpus[vcpu];
+	return (struct ebb_vcpu_times *)&vm->vcpu_times[vcpu];
+}
+
+void core_times_forget(const struct ebb_vm *vm, uint16_t vcpu)
+{
+	*own_times(vm, vcpu) = (struct ebb_vcpu_times){ 0 };
 }
 
 int meter_report(const struct meter_room *s, usec_t now, const struct ebb_vm *vm,
@@ -100,17 +105,19 @@ int meter_report(const struct meter_room *s, usec_t now, const struct ebb_vm *vm
 			return -EINVAL;
 	for (uint16_t i = 0; i < f->num_vcpus; i++) {
 		const struct ebb_cpu_time *t = &f->vcpus[i];
-		struct ebb_vcpu *v = own_vcpu(vm, t->vcpu);
+		struct ebb_vcpu_times *old = own_times(vm, t->vcpu);
+		uint32_t permille = 0;
 
-		if (v->cpu_at && f->as_of < v->cpu_at + shortest(s, vm))
+		if (old->at && f->as_of < old->at + shortest(s, vm))
 			continue;
-		add(v, t, f->as_of, &sum);
-		v->cpu_permille = !v->cpu_at || t->cpu_usec < v->cpu_usec ? 0 :
-			(uint32_t)((t->cpu_usec - v->cpu_usec) * 1000 / (f->as_of - v->cpu_at));
-		v->cpu_at = f->as_of;
-		v->cpu_usec = t->cpu_usec;
-		v->num_runs = t->num_runs;
-		v->wait_usec = t->wait_usec;
+		add(&vm->vcpus[t->vcpu], old, t, f->as_of, &sum);
+		if (old->at && t->cpu_usec >= old->cpu_usec)
+			permille = (uint32_t)((t->cpu_usec - old->cpu_usec) * 1000 /
+					      (f->as_of - old->at));
+		*old = (struct ebb_vcpu_times){
+			.at = f->as_of, .cpu_usec = t->cpu_usec, .num_runs = t->num_runs,
+			.wait_usec = t->wait_usec, .cpu_permille = permille,
+		};
 		is_new = true;
 	}
 	if (is_new)

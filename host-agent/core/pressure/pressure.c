@@ -413,10 +413,12 @@ void pressure_report_times(struct pressure_room *s, usec_t as_of, const struct e
 	struct ebb_vm_use *use = own_use(vm);
 
 	*use = (struct ebb_vm_use){ .cpu_at = as_of };
-	for (uint16_t i = 0; i < vm->num_vcpus; i++)
-		if (core_vcpu_is_present(&vm->vcpus[i]) && vm->vcpus[i].cpu_at &&
-		    as_of < vm->vcpus[i].cpu_at + TIMES_USEC)
-			use->cpu_permille[vm->vcpus[i].node] += vm->vcpus[i].cpu_permille;
+	for (uint16_t i = 0; i < vm->num_vcpus; i++) {
+		const struct ebb_vcpu_times *t = &vm->vcpu_times[i];
+
+		if (core_vcpu_is_present(&vm->vcpus[i]) && t->at && as_of < t->at + TIMES_USEC)
+			use->cpu_permille[vm->vcpus[i].node] += t->cpu_permille;
+	}
 	s->is_stale = true;
 }
 

@@ -42,15 +42,15 @@ void shared_create(struct shared_room *s)
 
 /* ---- what balance.c is told ------------------------------------------------ */
 
-/* The room's own part of a VM, and of a vCPU: the fields from `shared` to window_at. */
+/* The room's own parts of a VM and of a vCPU. */
 static struct ebb_vm_share *own(const struct ebb_vm *vm)
 {
 	return (struct ebb_vm_share *)&vm->share;
 }
 
-static struct ebb_vcpu *own_vcpu(const struct ebb_vm *vm, uint16_t vcpu)
+static struct ebb_vcpu_share *own_vcpu(const struct ebb_vm *vm, uint16_t vcpu)
 {
-	return (struct ebb_vcpu *)&vm->vcpus[vcpu];
+	return (struct ebb_vcpu_share *)&vm->vcpu_shares[vcpu];
 }
 
 static uint16_t core_at(const struct shared_room *s, const struct ebb_vm *vm, uint16_t vcpu,
@@ -65,11 +65,12 @@ static uint16_t core_at(const struct shared_room *s, const struct ebb_vm *vm, ui
 static void fill_vcpu(struct shared_room *s, const struct ebb_vm *vm, uint16_t vcpu)
 {
 	const struct ebb_vcpu *v = &vm->vcpus[vcpu];
-	const uint16_t core = core_at(s, vm, vcpu, v->shared);
+	const struct ebb_vcpu_share *part = &vm->vcpu_shares[vcpu];
+	const uint16_t core = core_at(s, vm, vcpu, part->thread);
 
 	s->ids[s->share.num_vcpus] = vcpu;
 	s->vcpus[s->share.num_vcpus++] = (struct ebb_share_vcpu){
-		.vm = s->share.num_vms, .group = v->node, .use = v->use, .wait = v->wait,
+		.vm = s->share.num_vms, .group = v->node, .use = part->use, .wait = part->wait,
 		.core = core != EBB_SHARE_NONE ? core : core_at(s, vm, vcpu, v->placed),
 	};
 }
@@ -112,8 +113,8 @@ static uint16_t permille(uint64_t usec, usec_t window)
  * Thousandths of a core.  An emulated core is a part of a real CPU, so a thread that uses all of it
  * runs for that part of the time only; but as on any core it is ready all the time.
  */
-static void set_load(const struct shared_room *s, struct ebb_vcpu *v, usec_t ran, usec_t waited,
-		     usec_t window)
+static void set_load(const struct shared_room *s, struct ebb_vcpu_share *v, usec_t ran,
+		     usec_t waited, usec_t window)
 {
 	const uint32_t share = s->env->host.is_emulated ? s->env->host.share_permille : 1000;
 	const uint16_t ready = permille(ran + waited, window);
@@ -129,18 +130,19 @@ static void end_window(struct shared_room *s)
 		const struct ebb_vm *vm = s->env->active[i];
 
 		for (uint16_t k = 0; vm->sla.is_shared && k < vm->num_vcpus; k++) {
-			struct ebb_vcpu *v = own_vcpu(vm, k);
+			const struct ebb_vcpu_times *now = &vm->vcpu_times[k];
+			struct ebb_vcpu_share *v = own_vcpu(vm, k);
 
-			if (v->cpu_at <= v->window_at)
+			if (now->at <= v->window_at)
 				continue;
-			if (v->window_at && v->cpu_usec >= v->window_cpu_usec &&
-			    v->wait_usec >= v->window_wait_usec)
-				set_load(s, v, v->cpu_usec - v->window_cpu_usec,
-					 v->wait_usec - v->window_wait_usec,
-					 v->cpu_at - v->window_at);
-			v->window_at = v->cpu_at;
-			v->window_cpu_usec = v->cpu_usec;
-			v->window_wait_usec = v->wait_usec;
+			if (v->window_at && now->cpu_usec >= v->window_cpu_usec &&
+			    now->wait_usec >= v->window_wait_usec)
+				set_load(s, v, now->cpu_usec - v->window_cpu_usec,
+					 now->wait_usec - v->window_wait_usec,
+					 now->at - v->window_at);
+			v->window_at = now->at;
+			v->window_cpu_usec = now->cpu_usec;
+			v->window_wait_usec = now->wait_usec;
 		}
 	}
 }
@@ -217,14 +219,14 @@ static void take_over(struct shared_room *s)
 		const struct ebb_vm *vm = s->of[m];
 
 		for (uint32_t i = out->first; i < out->first + out->num_vcpus; i++) {
-			struct ebb_vcpu *v = own_vcpu(vm, s->ids[i]);
+			struct ebb_vcpu_share *v = own_vcpu(vm, s->ids[i]);
 			const uint16_t thread = s->vcpus[i].core == EBB_SHARE_NONE ?
 							EBB_THREAD_NONE :
 							s->cores[s->vcpus[i].core].thread;
 
-			if (v->shared == thread)
+			if (v->thread == thread)
 				continue;
-			v->shared = thread;
+			v->thread = thread;
 			core_touch(s->env, vm);
 		}
 	}
@@ -333,6 +335,12 @@ usec_t shared_next_at(const struct shared_room *s)
 	return s->look_at ? s->look_at : EBB_TIME_NEVER;
 }
 
+void shared_define(const struct ebb_vm *vm)
+{
+	for (uint16_t i = 0; i < vm->num_vcpus; i++)
+		*own_vcpu(vm, i) = (struct ebb_vcpu_share){ .thread = EBB_THREAD_NONE };
+}
+
 void shared_start(struct shared_room *s, const struct ebb_vm *vm)
 {
 	/* Whether an agent that is gone has throttled it is not known. */
@@ -342,8 +350,9 @@ void shared_start(struct shared_room *s, const struct ebb_vm *vm)
 	s->is_stale = true;
 }
 
-void shared_stop(struct shared_room *s)
+void shared_stop(struct shared_room *s, const struct ebb_vm *vm)
 {
+	shared_define(vm);
 	s->is_stale = true;
 }
 

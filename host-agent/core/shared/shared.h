@@ -26,9 +26,10 @@ struct shared_room {
 
 void shared_create(struct shared_room *s);
 
-/* A run of the VM begins, or has ended. */
+/* The VM was defined anew; a run of it begins; a run is over. */
+void shared_define(const struct ebb_vm *vm);
 void shared_start(struct shared_room *s, const struct ebb_vm *vm);
-void shared_stop(struct shared_room *s);
+void shared_stop(struct shared_room *s, const struct ebb_vm *vm);
 
 /* Places for newcomers, and a look where one is due.  Returns whether there was a look. */
 bool shared_settle(struct shared_room *s, usec_t now);

@@ -471,7 +471,7 @@ static void boot_alone(struct script *s, char vm, uint64_t order, bool is_shared
 
 static usec_t time_of(const struct script *s, char vm)
 {
-	return script_vm(s, vm)->vcpus[0].cpu_at;
+	return script_vm(s, vm)->vcpu_times[0].at;
 }
 
 /* Of VMs that share cores times count that are an eighth of their window apart; else a second. */

@@ -12,7 +12,7 @@
 
 static const char *state_of(const struct script *s, char vm, uint16_t vcpu)
 {
-	return ebb_vcpu_state_name(&script_vm(s, vm)->vcpus[vcpu]);
+	return ebb_vcpu_state_name(script_vm(s, vm), vcpu);
 }
 
 /* "a" of one to four CPUs holds three, on a host of so many cores. */
