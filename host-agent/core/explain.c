@@ -246,7 +246,7 @@ static void explain_growth(const struct ebb_state *s, const struct ebb_vm *vm, u
 static void explain_mem_demand(const struct ebb_vm *vm, usec_t now, struct ebb_explain *e)
 {
 	for (uint16_t g = 0; g < vm->sla.num_nodes; g++) {
-		const struct ebb_vm_pool *p = &vm->nodes[g].pool;
+		const struct ebb_vm_pool *p = &vm->pools[g];
 
 		if (p->num_due > 0)
 			core_text(mem_line(e, EBB_WAIT_GUEST_MEM_RELEASE, g, p->held - p->limit,
@@ -274,7 +274,7 @@ static void explain_mem_holders(const struct ebb_state *s, const struct ebb_vm *
 		const struct ebb_vm *other = s->active[i];
 
 		for (uint16_t g = 0; other != vm && g < other->sla.num_nodes; g++) {
-			const struct ebb_vm_pool *p = &other->nodes[g].pool;
+			const struct ebb_vm_pool *p = &other->pools[g];
 			const uint32_t reach = core_pool_reach(p);
 
 			if (other->sla.nodes[g].host_node != host_node || reach <= p->limit)
@@ -301,7 +301,7 @@ static void explain_mem_growth(const struct ebb_state *s, const struct ebb_vm *v
 			       struct ebb_explain *e)
 {
 	for (uint16_t g = 0; g < vm->sla.num_nodes; g++) {
-		const struct ebb_vm_pool *p = &vm->nodes[g].pool;
+		const struct ebb_vm_pool *p = &vm->pools[g];
 
 		if (vm->sla.nodes[g].mem_max > 0 && vm->work->has_hello && !p->is_there)
 			core_text(mem_line(e, EBB_WAIT_SLA, g, 0, EBB_TIME_NEVER),

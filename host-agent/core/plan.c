@@ -165,7 +165,7 @@ static void view_mem(const struct ebb_state *s, const struct ebb_vm *vm, uint16_
 		.ceiling = core_may_have_pool(vm, g) ? vm->sla.nodes[g].mem_max : mem.floor,
 		.used = mem.used,
 		.target = mem.target,
-		.held = vm->nodes[g].pool.held,
+		.held = vm->pools[g].held,
 		.vom_at = vm->vom.at,
 	};
 	ret->num_buckets = ebb_vm_vom_of(vm, g, &ret->buckets);

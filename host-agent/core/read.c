@@ -70,10 +70,10 @@ void ebb_vm_totals(const struct ebb_vm *vm, struct ebb_vm_totals *ret_totals)
 		ret_totals->target += vm->nodes[g].target;
 		ret_totals->mem_floor += vm->sla.nodes[g].mem_min * EBB_BLOCK_BYTES;
 		ret_totals->mem_ceiling += vm->sla.nodes[g].mem_max * EBB_BLOCK_BYTES;
-		ret_totals->mem_held += vm->nodes[g].pool.held * EBB_BLOCK_BYTES;
-		ret_totals->mem_limit += vm->nodes[g].pool.limit * EBB_BLOCK_BYTES;
-		ret_totals->mem_target += vm->nodes[g].pool.target * EBB_BLOCK_BYTES;
-		ret_totals->mem_unconfirmed += vm->nodes[g].pool.unconfirmed * EBB_BLOCK_BYTES;
+		ret_totals->mem_held += vm->pools[g].held * EBB_BLOCK_BYTES;
+		ret_totals->mem_limit += vm->pools[g].limit * EBB_BLOCK_BYTES;
+		ret_totals->mem_target += vm->pools[g].target * EBB_BLOCK_BYTES;
+		ret_totals->mem_unconfirmed += vm->pools[g].unconfirmed * EBB_BLOCK_BYTES;
 	}
 }
 
@@ -117,7 +117,7 @@ uint64_t ebb_state_pool_held(const struct ebb_state *s, uint16_t host_node)
 	for (size_t i = 0; i < s->env.num_active; i++)
 		for (uint16_t g = 0; g < s->active[i]->sla.num_nodes; g++)
 			if (s->active[i]->sla.nodes[g].host_node == host_node)
-				blocks += s->active[i]->nodes[g].pool.held;
+				blocks += s->active[i]->pools[g].held;
 	return blocks * EBB_BLOCK_BYTES;
 }
 
@@ -127,7 +127,7 @@ uint64_t ebb_state_pool_promised(const struct ebb_state *s, uint16_t host_node)
 
 	for (size_t i = 0; i < s->env.num_active; i++)
 		for (uint16_t g = 0; g < s->active[i]->sla.num_nodes; g++) {
-			const struct ebb_vm_pool *p = &s->active[i]->nodes[g].pool;
+			const struct ebb_vm_pool *p = &s->active[i]->pools[g];
 			const uint32_t reach = core_pool_reach(p);
 
 			if (s->active[i]->sla.nodes[g].host_node == host_node)

@@ -95,7 +95,7 @@ static uint32_t mem_floor(const struct ebb_vm *vm, uint16_t g)
 /* False once the device has turned out not to have the pool that the SLA speaks of. */
 bool core_may_have_pool(const struct ebb_vm *vm, uint16_t g)
 {
-	return vm->nodes[g].pool.is_there || !vm->work->has_hello;
+	return vm->pools[g].is_there || !vm->work->has_hello;
 }
 
 /* Also for a VM that is not admitted: what it holds is not free. */
@@ -103,7 +103,7 @@ static void mem_entry(const struct ebb_state *s, const struct ebb_vm *vm, uint16
 		      struct ebb_arbiter_entry *ret)
 {
 	const struct ebb_sla_node *sla = &vm->sla.nodes[g];
-	const struct ebb_vm_pool *p = &vm->nodes[g].pool;
+	const struct ebb_vm_pool *p = &vm->pools[g];
 
 	(void)s;
 	*ret = (struct ebb_arbiter_entry){

@@ -149,7 +149,7 @@ struct ebb_vm_pool {
 	usec_t limit_at;		/* last change of limit */
 };
 
-/* A guest node of a VM. */
+/* The CPUs of a guest node. */
 struct ebb_vm_node {
 	uint16_t used;			/* startup set and every other vCPU that owns a thread */
 	uint16_t held;			/* startup set and granted vCPUs, but not forced or lent */
@@ -164,7 +164,6 @@ struct ebb_vm_node {
 	uint16_t num_due;		/* open demands: CPUs that the guest must give back */
 	usec_t told_due;		/* deadline as in the last LIMITS, or 0 */
 	usec_t *due;			/* num_due deadlines, rising; within ebb_vm.vcpu_store */
-	struct ebb_vm_pool pool;
 };
 
 /* CPUs of all nodes. */
@@ -297,6 +296,7 @@ struct ebb_vm {
 	usec_t link_at;			/* the link came up or went down */
 	struct ebb_vm_cpus cpus;
 	struct ebb_vm_node nodes[EBB_MAX_GUEST_NODES];
+	struct ebb_vm_pool pools[EBB_MAX_GUEST_NODES];
 	/* By guest node: memory besides the pool; size of its virtio-mem device by the domain. */
 	uint64_t boot_bytes[EBB_MAX_GUEST_NODES];
 	uint32_t pool_blocks[EBB_MAX_GUEST_NODES];

@@ -108,8 +108,8 @@ static void put_vom_of(FILE *f, const struct ebb_state *s, const char *name, enu
 		if (!vm->is_running || !ebb_sla_has_mem(&vm->sla) || (what == VOM_AGE && !v->at))
 			continue;
 		for (uint16_t g = 0; g < vm->sla.num_nodes; g++)
-			if (vm->nodes[g].pool.told_cutoff > cutoff)
-				cutoff = vm->nodes[g].pool.told_cutoff;
+			if (vm->pools[g].told_cutoff > cutoff)
+				cutoff = vm->pools[g].told_cutoff;
 		fprintf(f, "%s{vm=", name);
 		put_quoted(f, vm->name);
 		if (what == VOM_AGE)

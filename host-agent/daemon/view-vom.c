@@ -8,7 +8,7 @@ static json_t *nodes_view(const struct ebb_vm *vm)
 	json_t *nodes = json_array();
 
 	for (uint16_t g = 0; vm->has_sla && g < vm->sla.num_nodes; g++) {
-		const struct ebb_vm_pool *pool = &vm->nodes[g].pool;
+		const struct ebb_vm_pool *pool = &vm->pools[g];
 
 		if (!vm->sla.nodes[g].has_pool)
 			continue;

@@ -122,7 +122,7 @@ static json_t *vm_nodes(const struct ebb_vm *vm, usec_t now)
 			"limit", n->limit, "target", n->target, "deadline_ms",
 			n->num_due ? left_ms(n->due[0], now) : (json_int_t)0);
 
-		add_node_memory(o, sla, &n->pool, now);
+		add_node_memory(o, sla, &vm->pools[g], now);
 		json_array_append_new(nodes, o);
 	}
 	return nodes;
@@ -174,8 +174,8 @@ static json_int_t mem_deadline_ms(const struct ebb_vm *vm, usec_t now)
 	usec_t first = EBB_TIME_NEVER;
 
 	for (uint16_t g = 0; vm->has_sla && g < vm->sla.num_nodes; g++)
-		if (vm->nodes[g].pool.num_due > 0 && vm->nodes[g].pool.due[0].at < first)
-			first = vm->nodes[g].pool.due[0].at;
+		if (vm->pools[g].num_due > 0 && vm->pools[g].due[0].at < first)
+			first = vm->pools[g].due[0].at;
 	return first == EBB_TIME_NEVER ? 0 : left_ms(first, now);
 }
 

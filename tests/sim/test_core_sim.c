@@ -122,7 +122,7 @@ static void mem_on(const struct ebb_vm *vm, uint16_t h, uint64_t *ret_held, uint
 	for (uint16_t g = 0; g < vm->sla.num_nodes; g++) {
 		if (vm->sla.nodes[g].host_node != h)
 			continue;
-		*ret_held += vm->nodes[g].pool.held;
+		*ret_held += vm->pools[g].held;
 		*ret_floor += vm->sla.nodes[g].mem_min;
 		*ret_ceiling += vm->sla.nodes[g].mem_max;
 	}

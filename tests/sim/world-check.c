@@ -235,7 +235,7 @@ static void check_pools(struct world *w)
 
 			for (uint16_t g = 0; vm && g < w->vms[i].sla.num_nodes; g++) {
 				const struct ebb_sla_node *sla = &w->vms[i].sla.nodes[g];
-				const struct ebb_vm_pool *p = &vm->nodes[g].pool;
+				const struct ebb_vm_pool *p = &vm->pools[g];
 
 				if (sla->host_node != h)
 					continue;
@@ -283,13 +283,13 @@ static void check_vm_mem(struct world *w, unsigned i, const struct ebb_vm *vm)
 			   i, (unsigned long long)(cap >> 20),
 			   (unsigned long long)(cap_needed(w, i) >> 20));
 	for (uint16_t g = 0; g < v->sla.num_nodes; g++) {
-		const uint32_t limit = vm->nodes[g].pool.limit;
+		const uint32_t limit = vm->pools[g].limit;
 		struct ebb_fake_pool p;
 		usec_t since;
 
-		if (vm->nodes[g].pool.held > limit && vm->nodes[g].pool.num_due == 0)
+		if (vm->pools[g].held > limit && vm->pools[g].num_due == 0)
 			world_fail(w, "vm%u node %u: %u blocks are demanded without a deadline", i,
-				   g, vm->nodes[g].pool.held - limit);
+				   g, vm->pools[g].held - limit);
 		ebb_fake_pool(w->fake, v->uuid, g, &p);
 		if (limit < v->mem_limit[g])
 			v->mem_lowered_at[g] = w->now;
@@ -437,7 +437,7 @@ static void check_settled_mem(struct world *w, unsigned i, const struct ebb_vm *
 	const uint64_t cap = ebb_fake_vm_cap(w->fake, w->vms[i].uuid);
 
 	for (uint16_t g = 0; g < vm->sla.num_nodes; g++) {
-		const struct ebb_vm_pool *p = &vm->nodes[g].pool;
+		const struct ebb_vm_pool *p = &vm->pools[g];
 		struct ebb_fake_pool real;
 
 		ebb_fake_pool(w->fake, w->vms[i].uuid, g, &real);

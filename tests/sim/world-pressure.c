@@ -23,7 +23,7 @@ static uint64_t has(const struct ebb_vm *vm, uint16_t h)
 
 	for (uint16_t g = 0; vm && vm->is_running && g < vm->sla.num_nodes; g++)
 		if (vm->sla.nodes[g].host_node == h)
-			sum += vm->nodes[g].pool.held + vm->nodes[g].pool.unconfirmed;
+			sum += vm->pools[g].held + vm->pools[g].unconfirmed;
 	return sum;
 }
 

@@ -22,7 +22,7 @@ static bool can_tell(const struct ebb_vm *vm)
 	if (!vm->is_admitted || !vm->link_up || !vm->has_driver || !vm->can_vom)
 		return false;
 	for (uint16_t g = 0; g < vm->sla.num_nodes; g++)
-		if (vm->nodes[g].pool.held > 0)
+		if (vm->pools[g].held > 0)
 			return true;
 	return false;
 }
@@ -195,7 +195,7 @@ static bool is_brokered(const struct broker_room *s, uint16_t h)
 
 	for (size_t i = 0; i < s->env->num_active; i++)
 		for (uint16_t g = 0; g < s->env->active[i]->sla.num_nodes; g++) {
-			const struct ebb_vm_pool *p = &s->env->active[i]->nodes[g].pool;
+			const struct ebb_vm_pool *p = &s->env->active[i]->pools[g];
 			const uint32_t floor = s->env->active[i]->sla.nodes[g].mem_min;
 
 			if (s->env->active[i]->sla.nodes[g].host_node != h)
@@ -208,7 +208,7 @@ static bool is_brokered(const struct broker_room *s, uint16_t h)
 
 static void note(usec_t now, const struct ebb_vm *vm, uint16_t g)
 {
-	const struct ebb_vm_pool *p = &vm->nodes[g].pool;
+	const struct ebb_vm_pool *p = &vm->pools[g];
 	const uint32_t asked = vm->is_admitted ? asks_for(p) : 0;
 
 	broker_own(vm)->brokered[g] = (struct ebb_brokered){
@@ -287,7 +287,7 @@ static void note_node(struct broker_room *s, usec_t now, uint16_t h)
 static void set_cutoff(const struct broker_room *s, const struct ebb_vm *vm, uint16_t g,
 		       uint64_t cutoff)
 {
-	const struct ebb_vm_pool *p = &vm->nodes[g].pool;
+	const struct ebb_vm_pool *p = &vm->pools[g];
 
 	if (asks_for(p) == 0)
 		cutoff = 0;

@@ -20,7 +20,7 @@ static double ago(usec_t at, usec_t now)
 
 uint32_t ebb_vm_given(const struct ebb_vm *vm, uint16_t node)
 {
-	const struct ebb_vm_pool *p = &vm->nodes[node].pool;
+	const struct ebb_vm_pool *p = &vm->pools[node];
 	const struct ebb_brokered *b = &vm->vom.brokered[node];
 	const uint32_t given = b->held > p->held ? b->held - p->held : 0;
 
@@ -141,7 +141,7 @@ static uint64_t in_use(const struct broker_room *s, uint16_t h)
 	for (size_t i = 0; i < s->env->num_active; i++)
 		for (uint16_t g = 0; g < s->env->active[i]->sla.num_nodes; g++) {
 			const struct ebb_sla_node *sla = &s->env->active[i]->sla.nodes[g];
-			const uint32_t held = s->env->active[i]->nodes[g].pool.held;
+			const uint32_t held = s->env->active[i]->pools[g].held;
 
 			if (sla->host_node == h)
 				blocks += held > sla->mem_min ? held : sla->mem_min;

@@ -126,7 +126,7 @@ static uint32_t fit_node(const struct ebb_vom_bucket *in, uint32_t num, uint16_t
 
 static uint64_t held_kib(const struct ebb_vm *vm, uint16_t g)
 {
-	return vm->nodes[g].pool.held * KIB_PER_BLOCK;
+	return vm->pools[g].held * KIB_PER_BLOCK;
 }
 
 static bool fits(const struct ebb_vm *vm)

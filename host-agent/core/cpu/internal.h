@@ -26,7 +26,6 @@ static inline struct ebb_vm_cpus *cpu_own(const struct ebb_vm *vm)
 	return (struct ebb_vm_cpus *)&vm->cpus;
 }
 
-/* All but the pool. */
 static inline struct ebb_vm_node *cpu_own_node(const struct ebb_vm *vm, uint16_t g)
 {
 	return (struct ebb_vm_node *)&vm->nodes[g];

@@ -13,7 +13,7 @@ static uint64_t cap_needed(const struct mem_room *s, const struct ebb_vm *vm)
 	uint64_t bytes = s->env->cfg.mem_overhead_bytes;
 
 	for (uint16_t g = 0; g < vm->sla.num_nodes; g++) {
-		const struct ebb_vm_pool *p = &vm->nodes[g].pool;
+		const struct ebb_vm_pool *p = &vm->pools[g];
 		const uint32_t reach = core_pool_reach(p);
 
 		bytes += vm->boot_bytes[g];
@@ -37,7 +37,7 @@ static bool cap_allows(const struct mem_room *s, const struct ebb_vm *vm)
 static bool has_demand(const struct ebb_vm *vm)
 {
 	for (uint16_t g = 0; g < vm->sla.num_nodes; g++)
-		if (vm->nodes[g].pool.num_due > 0)
+		if (vm->pools[g].num_due > 0)
 			return true;
 	return false;
 }
@@ -104,7 +104,7 @@ static void cap_done(const struct mem_room *s, usec_t now, const struct ebb_vm *
 /* What the pool is to be told, now or when it can be. */
 static uint32_t goal(const struct ebb_vm *vm, uint16_t g)
 {
-	const struct ebb_vm_pool *p = &vm->nodes[g].pool;
+	const struct ebb_vm_pool *p = &vm->pools[g];
 
 	/*
 	 * Without our driver the kernel's own would take what is requested, and never give it
@@ -115,7 +115,7 @@ static uint32_t goal(const struct ebb_vm *vm, uint16_t g)
 
 static uint32_t pool_tells(const struct mem_room *s, const struct ebb_vm *vm, uint16_t g)
 {
-	const struct ebb_vm_pool *p = &vm->nodes[g].pool;
+	const struct ebb_vm_pool *p = &vm->pools[g];
 	const uint32_t want = goal(vm, g);
 
 	/*
@@ -130,7 +130,7 @@ static uint32_t pool_tells(const struct mem_room *s, const struct ebb_vm *vm, ui
 /* What goes first of what is to be given back. */
 static uint64_t cutoff(const struct mem_room *s, const struct ebb_vm *vm, uint16_t g)
 {
-	const struct ebb_vm_pool *p = &vm->nodes[g].pool;
+	const struct ebb_vm_pool *p = &vm->pools[g];
 
 	return vm->can_vom && p->num_due > 0 && p->held > pool_tells(s, vm, g) ?
 		       vm->vom.cutoff[g] : 0;
@@ -139,7 +139,7 @@ static uint64_t cutoff(const struct mem_room *s, const struct ebb_vm *vm, uint16
 bool mem_must_tell(const struct mem_room *s, const struct ebb_vm *vm)
 {
 	for (uint16_t g = 0; g < vm->sla.num_nodes; g++) {
-		const struct ebb_vm_pool *p = &vm->nodes[g].pool;
+		const struct ebb_vm_pool *p = &vm->pools[g];
 
 		if (p->must_tell || p->told != pool_tells(s, vm, g) ||
 		    p->told_cutoff != cutoff(s, vm, g) ||
@@ -315,7 +315,7 @@ static void record_release(const struct mem_room *s, usec_t now, const struct eb
 static void check_confirmed(const struct mem_room *s, usec_t now, const struct ebb_vm *vm,
 			    uint16_t g)
 {
-	const struct ebb_vm_pool *p = &vm->nodes[g].pool;
+	const struct ebb_vm_pool *p = &vm->pools[g];
 	const usec_t until = patience_ends_at(s, p);
 
 	if (now < until) {
@@ -403,6 +403,6 @@ void mem_done(const struct mem_room *s, usec_t now, const struct ebb_vm *vm,
 		return;
 	}
 	for (uint16_t g = 0; g < vm->sla.num_nodes; g++)
-		if (vm->nodes[g].pool.mirror_action == f->id)
+		if (vm->pools[g].mirror_action == f->id)
 			mirror_done(s, now, vm, g);
 }

@@ -54,7 +54,7 @@ void mem_update_due(const struct ebb_vm *vm, usec_t now);
 /* The room's own parts of a VM. */
 static inline struct ebb_vm_pool *mem_own_pool(const struct ebb_vm *vm, uint16_t g)
 {
-	return (struct ebb_vm_pool *)&vm->nodes[g].pool;
+	return (struct ebb_vm_pool *)&vm->pools[g];
 }
 
 static inline struct ebb_vm_cap *mem_own_cap(const struct ebb_vm *vm)

@@ -33,7 +33,7 @@ void core_charge(const struct core_env *e, const struct ebb_vm *vm)
 		const struct ebb_sla_node *sla = &vm->sla.nodes[g];
 
 		add(c->core_usec, cores[g], sla->reserved, usec);
-		add(c->mib_usec, (uint64_t)vm->nodes[g].pool.held * EBB_BLOCK_MIB,
+		add(c->mib_usec, (uint64_t)vm->pools[g].held * EBB_BLOCK_MIB,
 		    (uint64_t)sla->mem_min * EBB_BLOCK_MIB, usec);
 	}
 	c->at = e->now;

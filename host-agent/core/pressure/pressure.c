@@ -95,12 +95,10 @@ static uint64_t use_of(const struct ebb_vm *vm, enum ebb_pressed what, uint16_t 
 	uint64_t sum = 0;
 
 	for (uint16_t g = 0; g < vm->sla.num_nodes; g++) {
-		const struct ebb_vm_node *n = &vm->nodes[g];
-
 		if (vm->sla.nodes[g].host_node != h)
 			continue;
 		if (what == EBB_PRESSED_MEMORY)
-			sum += n->pool.held + n->pool.unconfirmed;
+			sum += vm->pools[g].held + vm->pools[g].unconfirmed;
 		else if (vm->use.cpu_at && now < vm->use.cpu_at + TIMES_USEC)
 			sum += vm->use.cpu_permille[g];
 	}
@@ -247,7 +245,7 @@ static uint64_t state_bytes(const struct ebb_vm *vm)
 	uint64_t bytes = 0;
 
 	for (uint16_t g = 0; g < vm->sla.num_nodes; g++)
-		bytes += vm->boot_bytes[g] + vm->nodes[g].pool.held * EBB_BLOCK_BYTES;
+		bytes += vm->boot_bytes[g] + vm->pools[g].held * EBB_BLOCK_BYTES;
 	return bytes;
 }
 

@@ -63,7 +63,7 @@ void rig_settle(struct script *s)
 			if (script_vm(s, vm)) {
 				struct ebb_pool_fact *p = &s->pools[vm - 'a'][0];
 
-				p->requested_bytes = script_vm(s, vm)->nodes[0].pool.told *
+				p->requested_bytes = script_vm(s, vm)->pools[0].told *
 						     EBB_BLOCK_BYTES;
 				if (script_vm(s, vm)->link_up)
 					assert_int_equal(script_mem(s, vm), 0);

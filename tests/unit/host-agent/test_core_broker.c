@@ -28,16 +28,16 @@ static void test_cutoff(void **state)
 	script_took(s, 'a');
 	rig_decide_again(s);
 	script_settle(s);
-	assert_int_equal(script_vm(s, 'a')->nodes[0].pool.told_cutoff, 55);
+	assert_int_equal(script_vm(s, 'a')->pools[0].told_cutoff, 55);
 	/* Another plan may say something else. */
 	told.cutoff[0] = 70;
 	rig_decide_again(s);
 	script_settle(s);
-	assert_int_equal(script_vm(s, 'a')->nodes[0].pool.told_cutoff, 70);
+	assert_int_equal(script_vm(s, 'a')->pools[0].told_cutoff, 70);
 	/* Met: nothing is to go any more. */
 	rig_holds(s, 'a', 300);
 	script_settle(s);
-	assert_int_equal(script_vm(s, 'a')->nodes[0].pool.told_cutoff, 0);
+	assert_int_equal(script_vm(s, 'a')->pools[0].told_cutoff, 0);
 	s->now += RIG_REVIEW_USEC;
 	script_settle(s);
 	assert_int_equal(script_vm(s, 'a')->vom.cutoff[0], 0);
@@ -144,7 +144,7 @@ static void test_cool_down_ends(void **state)
 static void test_nobody_to_ask(void **state)
 {
 	struct script *s = *state;
-	const struct ebb_vm_pool *p = &script_vm(s, 'b')->nodes[0].pool;
+	const struct ebb_vm_pool *p = &script_vm(s, 'b')->pools[0];
 	usec_t due_at;
 
 	s->can_vom = false;

@@ -28,7 +28,7 @@ static int teardown(void **state)
 
 static const struct ebb_vm_pool *pool(const struct script *s, char vm)
 {
-	return &script_vm(s, vm)->nodes[0].pool;
+	return &script_vm(s, vm)->pools[0];
 }
 
 /* The guest has plugged or unplugged, and the device says so. */

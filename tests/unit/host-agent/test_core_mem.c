@@ -32,7 +32,7 @@ static int teardown(void **state)
 
 static const struct ebb_vm_pool *pool(const struct script *s, char vm)
 {
-	return &script_vm(s, vm)->nodes[0].pool;
+	return &script_vm(s, vm)->pools[0];
 }
 
 static uint32_t limit_mib(const struct script *s, char vm)

@@ -179,7 +179,7 @@ static void check_promises(const struct fixture *f)
 		for (uint16_t g = 0; g < vm->sla.num_nodes; g++) {
 			const struct ebb_sla_node *sla = &vm->sla.nodes[g];
 			const struct ebb_vm_node *n = &vm->nodes[g];
-			const struct ebb_vm_pool *p = &n->pool;
+			const struct ebb_vm_pool *p = &vm->pools[g];
 
 			assert_in_range(n->limit, sla->startup, sla->max);
 			assert_in_range(n->target, sla->startup, sla->max);

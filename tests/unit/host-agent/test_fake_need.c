@@ -18,7 +18,7 @@
 
 static uint32_t held(const struct world *w, unsigned vm)
 {
-	return world_vm(w, vm)->nodes[0].pool.held;
+	return world_vm(w, vm)->pools[0].held;
 }
 
 static uint32_t all_held(const struct world *w)
