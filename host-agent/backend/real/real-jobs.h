@@ -17,10 +17,12 @@ struct ebb_real_tools {
 };
 
 /*
- * Lanes of one VM: what libvirt serialises anyhow (CPUs do not wait behind memory, though), what
- * must not wait for it, and looking.
+ * Lanes of one VM.  libvirt does one thing at a time for a domain anyhow, but CPUs do not wait
+ * behind memory; placing does not wait for libvirt where it does not need it, and reading what
+ * threads use never does.
  */
-enum { EBB_REAL_LANE_LIBVIRT, EBB_REAL_LANE_PLACE, EBB_REAL_LANE_LOOK, EBB_REAL_LANE_MEM };
+enum { EBB_REAL_LANE_LIBVIRT, EBB_REAL_LANE_PLACE, EBB_REAL_LANE_LOOK, EBB_REAL_LANE_MEM,
+       EBB_REAL_LANE_AUDIT };
 
 /* What the threads of a VM's vCPUs tell. */
 struct ebb_audit {

@@ -230,9 +230,9 @@ static void audit(struct real_vm *vm)
 	struct ebb_real *r = vm->real;
 	struct real_job *j;
 
-	if (vm->is_auditing || vm->is_looking)
+	if (vm->is_auditing)
 		return;
-	j = real_job_new(r, WORK_AUDIT, vm->watch.uuid, EBB_REAL_LANE_LOOK, LOOK_USEC, audit_done);
+	j = real_job_new(r, WORK_AUDIT, vm->watch.uuid, EBB_REAL_LANE_AUDIT, LOOK_USEC, audit_done);
 	if (!j)
 		return;
 	vm->is_auditing = true;
