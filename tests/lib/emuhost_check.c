@@ -101,7 +101,7 @@ static int run_time_usec(const struct load *l, int i, uint64_t *ret)
 /* At most so many seconds until a busy machine leaves the load enough of one of them. */
 #define MAX_SECONDS	60
 
-/* What the threads have used, in us, and when the reading began and ended. */
+/* CPU time that the threads have used, in us, and when the reading began and ended. */
 struct usage {
 	uint64_t begin, end, used[NUM_SPINNERS];
 };
@@ -166,8 +166,8 @@ static int expect_adopted(struct check *c, const struct ebb_cgroup *cg, const ch
 }
 
 /*
- * What is used must be near want: not far below it in one of many seconds, and not above it in all
- * seconds together. A single second may be above: where a hypervisor stops the CPU, the kernel
+ * The CPU time used must be near want: not far below it in one of many seconds, and not above it in
+ * all seconds together. A single second may be above: where a hypervisor stops the CPU, the kernel
  * counts the pause as used, and takes it from the quota of the periods that follow.
  * is_sum: of both threads together, else of each by itself.
  */

@@ -106,7 +106,7 @@ uint64_t storage_demanded(const struct storage *storage, uint32_t node)
 	return memory->held_bytes - memory->limit_bytes;
 }
 
-/* What the node's provider would give now. Under the lock. */
+/* Bytes that the node's provider would give now. Under the lock. */
 static uint64_t offered_bytes(const struct storage *storage, uint32_t node)
 {
 	const struct node_memory *memory = &storage->nodes[node];

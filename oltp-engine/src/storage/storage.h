@@ -147,7 +147,7 @@ uint64_t storage_free_slots(const struct oltp_table *table);
 uint64_t storage_used_slots(const struct oltp_table *table);
 uint64_t storage_used_slots_node(const struct oltp_table *table, uint32_t node);
 
-/* What the node's provider wants back now. Under the lock. */
+/* Bytes that the node's provider wants back now. Under the lock. */
 uint64_t storage_demanded(const struct storage *storage, uint32_t node);
 
 /* Bytes of unused blocks and of what the provider offers: room without moving a record. */
