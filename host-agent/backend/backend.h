@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What stands between the core and the world.  A backend carries out actions
+ * A backend stands between the core and the world.  It carries out actions
  * and reports facts; it decides nothing and retries nothing.  The daemon owns
  * the loop:
  *
@@ -15,8 +15,8 @@
 #include "model/types.h"
 
 /*
- * Where a backend reports to.  The fact and its arrays live for the call only.  Returns what
- * ebb_state_report() says: who tells a fact only once must not take one that was refused as told.
+ * The receiver of a backend's facts.  The fact and its arrays live for the call only.  Returns the
+ * result of ebb_state_report(): a fact that was refused has to be reported again.
  */
 struct ebb_sink {
 	void *ctx;
@@ -113,9 +113,9 @@ int ebb_fake_vm_behave(struct ebb_fake *f, usec_t now, const uint8_t *uuid,
 		       enum ebb_fake_guest guest);
 
 /*
- * What a guest that is EBB_FAKE_WANTING works towards on a guest node, the startup set included; 0
- * before.  It gives back what exceeds it, takes what is offered up to it, and asks once for what is
- * not offered; called again, it asks again.  0, -ENOENT, -ERANGE (node).
+ * The number of CPUs that a guest that is EBB_FAKE_WANTING works towards on a guest node, the
+ * startup set included; 0 before.  It gives back what exceeds it, takes what is offered up to it,
+ * and asks once for what is not offered; called again, it asks again.  0, -ENOENT, -ERANGE (node).
  */
 int ebb_fake_vm_want(struct ebb_fake *f, usec_t now, const uint8_t *uuid, uint16_t node,
 		     uint16_t cpus);
@@ -145,7 +145,7 @@ void ebb_fake_set_failures(struct ebb_fake *f, uint32_t plug_permille, uint32_t 
  */
 void ebb_fake_agent_start(struct ebb_fake *f, usec_t now);
 
-/* What is true in the simulated world, for tests and `--dry-run`. */
+/* The state of the simulated world, for tests and `--dry-run`. */
 struct ebb_fake_vcpu {
 	bool is_startup, is_plugged;
 	bool is_granted;		/* in the device's table */
@@ -195,8 +195,8 @@ int ebb_fake_vm_limits(const struct ebb_fake *f, const uint8_t *uuid,
 const char *ebb_fake_violation(const struct ebb_fake *f);
 
 /*
- * What each vCPU of the VM wants to compute from now on, thousandths of a core (more than 1000:
- * 1000).  -ENOENT.
+ * Each vCPU of the VM wants so many thousandths of a core from now on (more than 1000: 1000).
+ * -ENOENT.
  */
 int ebb_fake_vm_load(struct ebb_fake *f, const uint8_t *uuid, uint16_t permille);
 /*

@@ -387,9 +387,9 @@ static int adopt_task(void *ctx, const char *path)
 }
 
 /*
- * What serves the devices becomes part of the host, beside the cores and without a quota: elsewhere
- * it would wait, for up to tenths of a second, for cores that outweigh all that is outside. With
- * version 2 it must be, too: a process is in one domain with all its threads.
+ * QEMU's other threads, which serve devices, become part of the host, beside the cores and without
+ * a quota.  Elsewhere they would wait up to tenths of a second for cores, which outweigh
+ * everything outside.  Version 2 demands it, too: a process is in one domain with all its threads.
  */
 static int adopt_process(struct ebb_emuhost *h, pid_t pid)
 {

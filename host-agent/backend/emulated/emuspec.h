@@ -32,7 +32,7 @@ struct ebb_emuspec_quota {
 /* -EINVAL with the text and what it should look like. */
 int ebb_emuspec_parse(const char *text, struct ebb_emuspec *ret, struct ebb_err *err);
 
-/* What a thread that runs alone on its core may use: the share. */
+/* The quota of a thread that runs alone on its core: the share. */
 struct ebb_emuspec_quota ebb_emuspec_thread_quota(const struct ebb_emuspec *spec);
 
 /*

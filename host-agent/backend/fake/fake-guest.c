@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* What the guests of the simulated world want: see enum ebb_fake_guest. */
+/* Guests of the simulated world: see enum ebb_fake_guest. */
 #include "fake.h"
 
 static const usec_t ponder_usec[2] = { 10 * EBB_USEC_PER_MSEC, 200 * EBB_USEC_PER_MSEC };
@@ -125,7 +125,7 @@ static int newest(const struct fake_vm *vm, uint16_t g)
 	return best;
 }
 
-/* What was forced, what could not be removed before, and what an earlier boot had. */
+/* Gives back CPUs that were forced, could not be removed before, or are of an earlier boot. */
 static bool clear_up(struct ebb_fake *f, usec_t now, struct fake_vm *vm)
 {
 	bool is_busy = false;
@@ -198,7 +198,7 @@ static void ask_beyond(struct ebb_fake *f, usec_t now, struct fake_vm *vm)
 	}
 }
 
-/* Whatever a guest, or a device that was taken over, may come up with. */
+/* Any request that a guest, or a device that was taken over, may make. */
 static void do_anything(struct ebb_fake *f, usec_t now, struct fake_vm *vm)
 {
 	const uint16_t vcpu = (uint16_t)fake_chance(f, vm->num_vcpus);

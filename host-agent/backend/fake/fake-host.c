@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* What libvirt and the host's kernel do in the simulated world. */
+/* libvirt and the host's kernel in the simulated world. */
 #include <errno.h>
 
 #include "fake.h"

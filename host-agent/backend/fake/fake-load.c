@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * What vCPUs compute: each wants a part of a core all the time, and those on one thread divide it,
- * each the same until it has what it wants.
+ * Loads of vCPUs: each wants a part of a core all the time.  Those on one thread divide it evenly,
+ * but none gets more than it wants.
  */
 #include <errno.h>
 #include <string.h>

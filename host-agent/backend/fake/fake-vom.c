@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * What simulated guests say that their memory is worth.  A part of what a guest holds is its
- * working set, of which a little is used very often and the rest less and less; how large it is and
- * what it is worth depends on the VM alone, so that an even simulation has the same values each
- * time.  Guests that are EBB_FAKE_RANDOM say anything, those that are EBB_FAKE_SILENT nothing.
+ * Histograms of simulated guests.  A part of the memory that a guest holds is its working set, of
+ * which a little is used very often and the rest less and less.  Its size and value depend on the
+ * VM alone, so that an even simulation has the same values each time.  Guests that are
+ * EBB_FAKE_RANDOM say anything, those that are EBB_FAKE_SILENT nothing.
  */
 #include <stdlib.h>
 

@@ -10,6 +10,7 @@
  *   fake-mem.c     pools, and what a guest does with them
  *   fake-need.c    how much of them it needs
  *   fake-vom.c     what it says that they are worth
+ *   fake-load.c    what its vCPUs compute
  */
 #ifndef EBB_IO_FAKE_H
 #define EBB_IO_FAKE_H
@@ -136,7 +137,7 @@ void fake_report(struct ebb_fake *f, usec_t now, const struct fake_vm *vm, struc
 /* fake-host.c */
 void fake_host_submit(struct ebb_fake *f, usec_t now, struct fake_vm *vm,
 		      const struct ebb_action *action);
-/* What the action did; 0 or -errno for its ACTION_DONE. */
+/* Carries the action out; 0 or -errno for its ACTION_DONE. */
 int fake_host_end(struct ebb_fake *f, usec_t now, struct fake_vm *vm,
 		  const struct ebb_action *action);
 

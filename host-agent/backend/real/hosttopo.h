@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the agent may give to VMs: the hardware as hwloc sees it, or an emulated host. */
+/* The host that the agent gives to VMs: the hardware as hwloc sees it, or an emulated host. */
 #ifndef EBB_IO_HOSTTOPO_H
 #define EBB_IO_HOSTTOPO_H
 

@@ -225,7 +225,7 @@ static int on_io(sd_event_source *s, int fd, uint32_t revents, void *arg)
 	}
 	if ((revents & (EPOLLIN | EPOLLHUP | EPOLLERR)) && !k->close_when_sent)
 		rc = receive(k, &err);
-	/* What was reported may have been answered with the order to close. */
+	/* The core may have answered the report with the order to close. */
 	if (rc == 0 && !k->close_reason[0] && k->queue_at < k->queue_end)
 		rc = send_queue(k, &err);
 	if (rc < 0)

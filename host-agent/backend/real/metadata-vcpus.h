@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What a domain's XML says about its vCPUs; private to metadata*.c. */
+/* The vCPUs in a domain's XML; private to metadata*.c. */
 #ifndef EBB_IO_METADATA_VCPUS_H
 #define EBB_IO_METADATA_VCPUS_H
 

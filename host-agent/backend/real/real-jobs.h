@@ -8,7 +8,7 @@
 #include "backend/real/virt.h"
 #include "backend/real/workers.h"
 
-/* What jobs need and what does not change while they run; safe to read from every thread. */
+/* Tools that jobs need.  They do not change while jobs run: every thread may read them. */
 struct ebb_real_tools {
 	struct ebb_virt *virt;
 	struct ebb_placer placer;
@@ -24,7 +24,7 @@ struct ebb_real_tools {
 enum { EBB_REAL_LANE_LIBVIRT, EBB_REAL_LANE_PLACE, EBB_REAL_LANE_LOOK, EBB_REAL_LANE_MEM,
        EBB_REAL_LANE_AUDIT };
 
-/* What the threads of a VM's vCPUs tell. */
+/* Times and places of the threads of a VM's vCPUs. */
 struct ebb_audit {
 	uint64_t sum;			/* changes when vCPUs come, go or run elsewhere */
 	usec_t as_of;

@@ -55,8 +55,8 @@ void real_vm_forget(struct ebb_real *r, struct real_vm *vm)
 /* ---- jobs ---- */
 
 /*
- * What an agent that was killed has throttled is nobody's any more, whatever became of its SLA.
- * Before the core hears of the VM, so that it is not mistaken for a throttle of the core's.
+ * Lifts a throttle of an agent that was killed, whatever became of the VM's SLA.  Before the core
+ * hears of the VM, so that the throttle is not mistaken for one of the core's.
  */
 static int run_look(struct real_job *j)
 {
@@ -189,7 +189,7 @@ static void action_done(struct ebb_job *job, int err)
 	if (err < 0)
 		log_failure(j, err);
 	report_done(j, err);
-	/* What failed may have happened in part: see what is true. */
+	/* An action that failed may have happened in part: look. */
 	if (err < 0 && vm)
 		real_look(vm, "an action failed");
 }

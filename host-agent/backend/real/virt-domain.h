@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What is asked of libvirt about one domain.  All of it blocks (an unplug for as long as the guest
- * takes to eject, up to libvirt's own limit of 5 s): for worker threads only.
+ * Calls to libvirt about one domain.  All of them block (an unplug for as long as the guest takes
+ * to eject, up to libvirt's own limit of 5 s): for worker threads only.
  */
 #ifndef EBB_IO_VIRT_DOMAIN_H
 #define EBB_IO_VIRT_DOMAIN_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What libvirt says when it refuses. */
+/* Errors of libvirt. */
 #ifndef EBB_IO_VIRT_ERROR_H
 #define EBB_IO_VIRT_ERROR_H
 

@@ -6,7 +6,7 @@
 #include "backend/real/virt-error.h"
 #include "backend/real/virt-throttle.h"
 
-/* What libvirt's protocol allows. */
+/* The most that libvirt's protocol allows. */
 #define MAX_PARAMS		16
 #define DEFAULT_PERIOD_USEC	100000
 /* The kernel takes no quota below a millisecond. */
@@ -47,7 +47,7 @@ static int set(virDomainPtr dom, const struct limit *limit, struct ebb_err *err)
 	return 0;
 }
 
-/* What the operator wants of it, throttled or not. */
+/* The limit that the operator has defined, whether the domain is throttled or not. */
 static struct limit defined(virDomainPtr dom)
 {
 	struct limit own;
@@ -163,7 +163,7 @@ int ebb_virt_lift_throttles(virConnectPtr conn, struct ebb_err *err)
 
 static void be_quiet(void *ctx, virErrorPtr error)
 {
-	/* What libvirt would print comes back as err. */
+	/* The caller gets the error in err; libvirt would print it besides. */
 	(void)ctx;
 	(void)error;
 }

@@ -25,8 +25,8 @@ int ebb_virt_domain_throttle(virConnectPtr conn, const uint8_t uuid[16], uint16_
 			     struct ebb_err *err);
 
 /*
- * What the definition says holds again.  Nothing is changed, and 0 returned, if there is no
- * throttle of ours; 1 if there was.  Errors as above.
+ * Puts the limit of the definition in force again.  Nothing is changed, and 0 returned, if there is
+ * no throttle of ours; 1 if there was.  Errors as above.
  */
 int ebb_virt_domain_lift_throttle(virConnectPtr conn, const uint8_t uuid[16],
 				  struct ebb_err *err);

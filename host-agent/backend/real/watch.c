@@ -55,7 +55,7 @@ static void define(struct ebb_watch *w, const struct ebb_look *look, usec_t now,
 	memcpy(d->pool_blocks, m->pool_blocks, sizeof(d->pool_blocks));
 	rc = tell(w, now, sink, &fact);
 	memcpy(w->name, look->domain.name, sizeof(w->name));
-	/* What the core finds wrong (-EINVAL) it has noted, and would find wrong again. */
+	/* A definition that the core finds wrong (-EINVAL) it has noted, so it counts as told. */
 	if (rc < 0 && rc != -EINVAL)
 		return;
 	w->told = EBB_WATCH_VALID;

@@ -21,7 +21,7 @@ struct ebb_look {
 	struct ebb_vcpu_fact plugged[EBB_MAX_VCPUS];
 };
 
-/* What the core was told of a domain, and has taken note of. */
+/* The facts about a domain that the core has taken note of. */
 struct ebb_watch {
 	uint8_t uuid[16];
 	char name[EBB_NAME_SIZE];

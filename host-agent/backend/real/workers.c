@@ -45,7 +45,7 @@ static struct ebb_job *pick_kind_locked(struct ebb_workers *w, bool is_urgent)
 	return NULL;
 }
 
-/* What is urgent is the urgent thread's, unless that has something to do. */
+/* Urgent jobs are for the urgent thread, unless it is at work. */
 static struct ebb_job *pick_locked(struct ebb_workers *w, bool only_urgent)
 {
 	struct ebb_job *j = NULL;
@@ -85,7 +85,7 @@ static void work(struct ebb_workers *w, bool only_urgent)
 		}
 		j->phase = EBB_JOB_RUNNING;
 		w->num_running++;
-		/* What the others have left to this thread is theirs now. */
+		/* The other threads take the urgent jobs that they have left to this one. */
 		if (only_urgent && pick_kind_locked(w, true))
 			pthread_cond_broadcast(&w->work);
 		pthread_mutex_unlock(&w->lock);
