@@ -12,13 +12,14 @@ static uint32_t max32(uint32_t a, uint32_t b)
 	return a > b ? a : b;
 }
 
-/* What an entry may have at least and at most, for one round of filling. */
+/* The bounds of an entry in one round of filling. */
 typedef void (*bounds_fn)(const struct ebb_arbiter_entry *e, uint32_t *ret_low,
 			  uint32_t *ret_high);
 
 /*
- * Gives every entry its low, then raises all evenly, none above its high, until the sum reaches the
- * budget.  What a further whole level does not fit into goes to the earliest entries, one each.
+ * Gives every entry its low, then raises all evenly, none above its high, until the sum reaches
+ * the budget.  Units that are left and too few for a further level go to the earliest entries, one
+ * each.
  */
 static void fill(struct ebb_arbiter_entry *entries, struct ebb_level_part *room, size_t count,
 		 bounds_fn bounds, uint64_t budget,
@@ -63,8 +64,8 @@ static void bounds_kept(const struct ebb_arbiter_entry *e, uint32_t *ret_low, ui
 }
 
 /*
- * What is kept for an entry comes before what others could have besides.  No CPU is given by this:
- * the startup set is used.
+ * Entries below their floor are served before any entry gets more than its floor.  CPUs are never
+ * below: the startup set counts as used.
  */
 static void bounds_floor(const struct ebb_arbiter_entry *e, uint32_t *ret_low, uint32_t *ret_high)
 {

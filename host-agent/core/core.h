@@ -125,7 +125,7 @@ struct ebb_actions {
 };
 
 /*
- * What is to be done now.  Every action that is returned counts as under way;
+ * Returns the actions that are due now.  Every action that is returned counts as under way;
  * the caller must carry it out.
  */
 void ebb_state_next(struct ebb_state *s, usec_t now, struct ebb_actions *ret_actions);

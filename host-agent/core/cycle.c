@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* What differs from what should be becomes actions. */
+/* The one cycle: where a VM is not as it should be, an action is issued. */
 #include <string.h>
 
 #include "core/internal.h"
@@ -75,7 +75,7 @@ static bool reconcile_vm(struct ebb_state *s, usec_t now, struct ebb_vm *vm,
 	return true;
 }
 
-/* What the look at shared cores saw is news to the room of pressure. */
+/* A look at shared cores: the room of pressure is told its result. */
 static void settle_shared(struct ebb_state *s, usec_t now)
 {
 	bool is_throttled[EBB_MAX_NODES];

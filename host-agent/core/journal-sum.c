@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Requests, and refusals at once, move nothing.  A guest that makes very many
- * must not bury in them what others want to know, in the log and in the
- * history: the first of a second are recorded, the others counted, and one
- * record says at the end of the second how many they were.  Grants, releases
- * and whatever else moved a core are recorded always.
+ * A guest that makes very many requests must not bury all other records in the
+ * log and in the history.  So the first requests and refusals of a second are
+ * recorded, the others are only counted, and one record at the end of the second
+ * says how many they were.  Grants, releases and everything else that moves a core
+ * are always recorded.
  */
 #include "core/journal.h"
 #include "core/room.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Settling: who is admitted, what the policy wants, what can be promised now.
+ * Settling: admission of VMs, targets from the policy, and limits that can be promised now.
  * Each resource (resource.h) is divided in the same way, one after the other.
  */
 #include <string.h>
@@ -387,8 +387,9 @@ void core_settle(struct ebb_state *s, usec_t now)
 		core_admit_all(s, now);
 		make_plan(s, now);
 		/*
-		 * Nobody can tell what it asked for: what it decides without counts, and not what
-		 * it would have left as it is meanwhile, demands among it that are taken back.
+		 * The policy has asked for histograms and no guest can answer.  So it decides again
+		 * at once, without them.  Otherwise its first plan, which changes nothing while
+		 * answers are awaited, would stay in force and take demands back.
 		 */
 		if (broker_is_due(&s->broker, now))
 			make_plan(s, now);

@@ -33,7 +33,7 @@ static void cpu_entry(const struct ebb_state *s, const struct ebb_vm *vm, uint16
 	const uint16_t h = sla->host_node;
 
 	*ret = (struct ebb_arbiter_entry){ 0 };
-	/* None of what is divided. */
+	/* It has no cores of its own, so nothing is divided here. */
 	if (vm->sla.is_shared)
 		return;
 	*ret = (struct ebb_arbiter_entry){
@@ -46,7 +46,7 @@ static void cpu_entry(const struct ebb_state *s, const struct ebb_vm *vm, uint16
 	};
 }
 
-/* What the arbiter leaves of a wish, in CPUs; never below the startup set. */
+/* The part of a wish that the arbiter allows, in CPUs; never below the startup set. */
 static uint16_t cpus_left(const struct ebb_state *s, const struct ebb_vm *vm, uint16_t g,
 			  uint32_t wish, uint32_t units)
 {
@@ -70,7 +70,7 @@ static uint32_t cpu_take_target(struct ebb_state *s, const struct ebb_vm *vm, ui
 	const uint32_t wish = plan ? plan->nodes[g] : vm->nodes[g].target;
 
 	cpu_set_target(vm, g, cpus_left(s, vm, g, wish, e->target));
-	/* Below a whole core it is clamped unseen by the arbiter. */
+	/* The arbiter counts whole cores, so it does not see a cut of some threads of one. */
 	return vm->nodes[g].target != wish && !vm->sla.is_shared && e->target == e->wanted;
 }
 
@@ -98,7 +98,7 @@ bool core_may_have_pool(const struct ebb_vm *vm, uint16_t g)
 	return vm->pools[g].is_there || !vm->work->has_hello;
 }
 
-/* Also for a VM that is not admitted: what it holds is not free. */
+/* Also for a VM that is not admitted: the memory that it holds is not free. */
 static void mem_entry(const struct ebb_state *s, const struct ebb_vm *vm, uint16_t g,
 		      struct ebb_arbiter_entry *ret)
 {

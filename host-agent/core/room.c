@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* See room.h: what rooms ask of the core, and leave for it to do. */
+/* See room.h: calls by which rooms ask the core, and give it work. */
 #include <string.h>
 
 #include "core/room.h"

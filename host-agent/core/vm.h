@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A VM as the core knows it.  Whoever may read the state may read all of it.  Each room of the core
- * writes only its own part (core/room.h).
+ * A VM as the core knows it.  All rooms of the core may read all of it.  Each room writes only its
+ * own parts of it (core/room.h); scripts/check-layers says which parts those are.
  */
 #ifndef EBB_CORE_VM_H
 #define EBB_CORE_VM_H
@@ -105,7 +105,7 @@ struct ebb_mem_due {
 };
 
 /*
- * What the last brokering decided about a pool, in blocks.  A brokering is a plan that asks VMs for
+ * The last brokering's decision about a pool, in blocks.  A brokering is a plan that asks VMs for
  * memory that they hold, because more than the threshold is in use on the node of the host.
  */
 struct ebb_brokered {
@@ -193,7 +193,7 @@ struct ebb_vm_cap {
  */
 #define EBB_VOM_ROOM		(EBB_MAX_VOM_BUCKETS + 5u * EBB_MAX_GUEST_NODES)
 
-/* What a guest says its memory is worth; broker/vom.c says what is kept of it. */
+/* The histogram of a guest, and asks for it; broker/vom.c says how far guests are believed. */
 struct ebb_vm_vom {
 	uint32_t asked, told;		/* number of the ask to answer; that in the last LIMITS */
 	uint32_t seq;			/* ask that the histogram answers; 0: none in this boot */
@@ -256,7 +256,7 @@ struct ebb_vm_gather {
 	uint16_t code;			/* why the last of these was refused */
 };
 
-/* What the vCPUs of a VM used of real CPUs, by guest node, as last measured. */
+/* The use of real CPUs by the vCPUs of a VM, by guest node, as last measured. */
 struct ebb_vm_use {
 	uint32_t cpu_permille[EBB_MAX_GUEST_NODES];
 	usec_t cpu_at;			/* 0: never in this run */

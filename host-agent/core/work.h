@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the core has to do for a VM in the next cycle; rooms add to it by calls (room.h). */
+/* The core's work for a VM in the next cycle; rooms add to it by calls (room.h). */
 #ifndef EBB_CORE_WORK_H
 #define EBB_CORE_WORK_H
 

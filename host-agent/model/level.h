@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Dividing an amount in proportion to weights, where nobody gets less than a lower bound or more
- * than an upper one ("water-filling").  What one can not have goes to the others in the same
- * proportion.
+ * than an upper one ("water-filling").  The part that one cannot have goes to the others in the
+ * same proportion.
  */
 #ifndef EBB_MODEL_LEVEL_H
 #define EBB_MODEL_LEVEL_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What a policy is: a pure function from a snapshot of the host (the view) to
+ * A policy is a pure function from a snapshot of the host (the view) to
  * the number of CPUs and of blocks of memory that each VM should have on each of
  * its nodes (the plan).
  *

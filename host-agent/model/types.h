@@ -67,7 +67,7 @@ struct ebb_core {
 };
 
 /*
- * What the agent may give to VMs.  Cores that are kept for the host itself are
+ * The cores and memory that the agent may give to VMs.  Cores that are kept for the host itself are
  * not listed.  Indices are dense; the node index is the number used in SLAs.
  */
 struct ebb_host {
@@ -549,7 +549,7 @@ bool ebb_fact_is_from_link(enum ebb_fact_type type);
 const char *ebb_tier_name(uint16_t tier);	/* VIRTIO_EBB_TIER_*: "any", "lend", ... */
 
 /*
- * What memory is worth (ebb_vom_bucket.value) for people: "3.20 ms/s per MiB", "nothing".
+ * The value of memory (ebb_vom_bucket.value) for people: "3.20 ms/s per MiB", "nothing".
  * ret_text: EBB_VALUE_SIZE bytes.
  */
 #define EBB_VALUE_SIZE	32

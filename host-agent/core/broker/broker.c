@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * What goes on around a brokering of memory: guests are asked what theirs is worth, the policy is
- * asked again when they have answered, and what it decided is written down.  Which memory goes is
- * the policy's business alone.
+ * A brokering of memory: guests are asked what theirs is worth, the policy decides again when they
+ * have answered, and its decision is recorded.  The policy alone decides whose memory goes.
  *
- * The ask is a number in the limits of each VM that can tell, a level: a guest answers each number
- * once, whenever it sees it.  Nobody is waited for longer than WAIT_USEC.  A guest that does not
- * answer is judged by what it last said, or like the average of the others (vom.c).
+ * The ask is a number in the limits of each VM that can answer.  It is a level: a guest answers
+ * each number once, whenever it sees it.  The core waits for answers for WAIT_USEC at most.  A
+ * guest that does not answer is judged by its last histogram, or like the average of the others
+ * (vom.c).
  */
 #include "core/broker/broker.h"
 
@@ -54,8 +54,8 @@ static usec_t cool_at(const struct broker_room *s)
 }
 
 /*
- * Who gave memory is kept down until the cool-down is over: when that is only the policy knows, but
- * it brokers only where memory is short.
+ * The policy offers nothing to a VM that gave memory until the cool-down is over.  Only the policy
+ * knows when it last brokered, but never after the last plan at which memory was short.
  */
 static usec_t lift_at(const struct broker_room *s)
 {
@@ -137,7 +137,7 @@ bool broker_is_due(struct broker_room *s, usec_t now)
 
 /* ---- before and after the policy decides --------------------------------- */
 
-/* What is guaranteed to a VM is as good as used. */
+/* Memory that is guaranteed to a VM counts as used. */
 static uint64_t in_use(const struct ebb_view *view, uint16_t h)
 {
 	uint64_t used = 0;
@@ -167,7 +167,7 @@ void broker_view(struct broker_room *s, usec_t now, struct ebb_view *view)
 		b->short_at = now;
 }
 
-/* What the VM would give up last of what it is asked for ends there, and what it keeps begins. */
+/* The least value of the memory that the VM keeps if it gives its cheapest memory first. */
 static uint64_t keeps_from(const struct ebb_vm *vm, uint16_t g, uint32_t asked)
 {
 	uint64_t skip = asked * (EBB_BLOCK_BYTES >> 10);
@@ -252,7 +252,7 @@ static void record(struct broker_room *s, usec_t now, const struct ebb_vm *vm, u
 	r->broker.age = b->vom_at ? now - b->vom_at : EBB_TIME_NEVER;
 	compare(s, vm, h, r);
 	if (b->cutoff == 0) {
-		/* Whatever it is worth: it was not looked at. */
+		/* The policy did not look at values. */
 		r->broker.low = r->broker.high = 0;
 		core_text(r->text, "asked for %u of %u MiB by policy %s, by size alone; %u others "
 			  "hold memory of host node %u", b->asked * EBB_BLOCK_MIB,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Brokering of memory: what guests say their memory is worth, when they are asked, and what the
- * policy decided.  The policy alone decides whose memory goes.
+ * Brokering of memory: histograms of guests, when they are asked for, and the decisions of the
+ * policy.  The policy alone decides whose memory goes.
  */
 #ifndef EBB_CORE_BROKER_H
 #define EBB_CORE_BROKER_H

@@ -149,7 +149,7 @@ static uint64_t in_use(const struct broker_room *s, uint16_t h)
 	return blocks;
 }
 
-/* What comes next on a node of the host. */
+/* When memory of a node of the host is brokered next. */
 static void explain_next(const struct broker_room *s, uint16_t h, usec_t now, struct ebb_explain *e)
 {
 	const struct ebb_view_node *n = &s->env->nodes[h];

@@ -162,7 +162,7 @@ static void fit(const struct ebb_vm *vm, const struct ebb_vom_bucket *in, const 
 	memcpy(broker_own(vm)->buckets, out, count * sizeof(out[0]));
 }
 
-/* ---- what comes in ------------------------------------------------------- */
+/* ---- histograms that arrive ---------------------------------------------- */
 
 static const char *check(const struct ebb_vm *vm, const struct ebb_fact_vom *f)
 {
@@ -198,7 +198,7 @@ static void take(const struct ebb_vm *vm, const struct ebb_fact_vom *f)
 	fit(vm, in, first, true);
 }
 
-/* What a guest says wrongly harms itself alone: its device and the link are not to blame. */
+/* A malformed histogram harms the guest alone, so the link stays: the device is not to blame. */
 int broker_report(struct broker_room *s, usec_t now, const struct ebb_vm *vm,
 		  const struct ebb_fact_vom *f)
 {
@@ -328,7 +328,7 @@ static void guess_all(const struct broker_room *s)
 
 void broker_fit_all(const struct broker_room *s)
 {
-	/* Nobody ever wanted to know. */
+	/* No policy has ever asked. */
 	if (s->broker.seq == 0)
 		return;
 	for (size_t i = 0; i < s->env->num_active; i++) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* What vCPUs should be and are not becomes actions; what the guest is told of its CPUs. */
+/* Actions on vCPUs that are not as they should be, and messages to the guest about its CPUs. */
 #include <string.h>
 
 #include "core/cpu/internal.h"
@@ -225,7 +225,7 @@ bool cpu_act(struct cpu_room *s, usec_t now, const struct ebb_vm *vm, struct ebb
 	return true;
 }
 
-/* What time and ended actions have brought about, before settling counts it. */
+/* Takes note of deadlines that have passed and actions that have ended, before settling counts. */
 void cpu_tidy(struct cpu_room *s, usec_t now, const struct ebb_vm *vm)
 {
 	cpu_requests_check(s, now, vm);

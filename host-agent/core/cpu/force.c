@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* CPUs that have to be given back, by when, and what happens then; and cores for those without. */
+/* Deadlines of CPUs that have to be given back, force, and cores for vCPUs that have none. */
 #include "core/explain.h"
 #include "core/cpu/internal.h"
 
@@ -25,8 +25,8 @@ static void update_due(const struct ebb_vm *vm, usec_t now)
 }
 
 /*
- * Whom to force: a vCPU that the guest has given back and that is not gone
- * yet, else the newest.
+ * The vCPU to force: one that the guest has given back and that is not gone
+ * yet, else the one that was granted last.
  */
 static int pick_victim(const struct ebb_vm *vm, uint16_t g)
 {
@@ -62,7 +62,7 @@ static void force_overdue(struct cpu_room *s, usec_t now, const struct ebb_vm *v
 			if (vm->cpus.silent_since == 0)
 				cpu_own(vm)->silent_since = n->due[0];
 			cpu_vcpu_force(s, vm, (uint16_t)victim, EBB_FORCE_DEADLINE);
-			/* It was not the guest who met the demand. */
+			/* The guest did not meet the demand. */
 			cpu_count_forced(s, vm);
 			core_conduct_forced(vm, now);
 			if (!ebb_vm_verdict(vm, now, EBB_VERDICT_SILENT, verdict))
@@ -123,7 +123,7 @@ static void give_cores(struct cpu_room *s, usec_t now, const struct ebb_vm *vm)
 		    v->request >= 0 || v->place_action ||
 		    (v->force != EBB_FORCE_DEADLINE && v->force != EBB_FORCE_NO_CORE))
 			continue;
-		/* What has not left its core yet is counted as used already. */
+		/* A vCPU that has not left its core yet counts as used already. */
 		if (v->thread == EBB_THREAD_NONE ? n->used >= n->limit : n->held >= n->limit)
 			continue;
 		if (v->thread == EBB_THREAD_NONE &&

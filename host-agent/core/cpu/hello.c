@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* What the device says in HELLO of the vCPUs that the guest was granted. */
+/* HELLO: the device lists the vCPUs that the guest was granted. */
 #include "core/cpu/internal.h"
 
 /* The device lists the vCPU. */
@@ -70,7 +70,7 @@ uint16_t cpu_hello(struct cpu_room *s, usec_t now, const struct ebb_vm *vm,
 			hello_missing(s, now, vm, i, f->is_first);
 		hotplugged += is_listed[i];
 	}
-	/* Whatever was told before may be lost: tell again. */
+	/* Limits that were told before may be lost: tell them again. */
 	for (uint16_t g = 0; g < vm->sla.num_nodes; g++)
 		cpu_own_node(vm, g)->told_limit = UINT16_MAX;
 	return hotplugged;

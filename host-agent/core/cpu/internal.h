@@ -2,7 +2,7 @@
 /*
  * What the files of the room of CPUs share.
  *   request.c  CPU_ADD and CPU_REMOVE until they are answered
- *   refused.c  what VMs asked for and were refused because of their limits
+ *   refused.c  requests that were refused because of limits
  *   lend.c     CPU_LEND, and vCPUs that are plugged ahead of need
  *   vcpu.c     ownership of threads, counts, homes
  *   cores.c    who owns which hardware thread
@@ -11,7 +11,7 @@
  *   force.c    deadlines, and cores for those who were promised one
  *   advance.c  cores that are offered shortly before they are free
  *   run.c      VMs start, stop, and change behind the agent's back
- *   hello.c    what the device says of granted vCPUs
+ *   hello.c    granted vCPUs that the device lists
  *   act.c      actions and messages
  *   done.c     actions have ended
  */
@@ -141,7 +141,7 @@ uint16_t cpu_pick_startup(const struct cpu_room *s, const struct ebb_vm *vm, uin
 uint16_t cpu_pick_thread(const struct cpu_room *s, const struct ebb_vm *vm, uint16_t g,
 			  bool allow_ht);
 
-/* Whether no startup vCPU of the VM is still there, without its core having been there. */
+/* Whether no startup vCPU that waited for its core still runs on the thread, or may. */
 bool cpu_thread_is_vacated(const struct ebb_vm *vm, uint16_t thread);
 
 /* cpu/pack.c */

@@ -58,7 +58,7 @@ static uint16_t free_thread(const struct cpu_room *s, const struct ebb_vm *vm, u
 	return EBB_THREAD_NONE;
 }
 
-/* Whose core has fewest: one that was plugged later than the startup set, if there is a choice. */
+/* The vCPU on the core with the fewest; rather one that is not of the startup set. */
 static int pick_mover(const struct cpu_room *s, const struct ebb_vm *vm, uint16_t g)
 {
 	uint16_t fewest = 0;

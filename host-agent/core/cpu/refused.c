@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* What VMs asked for and were refused because of their limits: for policies that go by it. */
+/* Requests that were refused because of limits: policies may count them as wanted CPUs. */
 #include "core/cpu/internal.h"
 
 static uint16_t clamp(uint16_t value, uint16_t low, uint16_t high)
@@ -11,13 +11,13 @@ usec_t cpu_wanted_until(const struct ebb_vm *vm, uint16_t g)
 {
 	const struct ebb_vm_node *n = &vm->nodes[g];
 
-	/* What it has got meanwhile needs no wish any more. */
+	/* A VM that has got as many CPUs meanwhile wants no more. */
 	return n->want > n->used ? n->want_until : EBB_TIME_NEVER;
 }
 
 /*
- * More that is wanted is told by the request that was refused.  What was given
- * back because it was demanded is no news either: the plan wanted it so.
+ * A VM that wants more makes a request, which is refused and calls for a plan by
+ * itself.  CPUs given back on demand need none either: the plan wanted them back.
  */
 bool cpu_wants_less(const struct ebb_vm *vm, usec_t now)
 {

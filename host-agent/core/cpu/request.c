@@ -480,7 +480,9 @@ static void answer_add(struct cpu_room *s, usec_t now, const struct ebb_vm *vm,
 		  q->num_vcpus < q->asked ? "; no more because of: " : "",
 		  q->num_vcpus < q->asked ? ebb_reason_name(q->reason) : "");
 	q->phase = EBB_REQUEST_FREE;
-	/* What was granted is used since it was reserved; an offer that failed is taken back. */
+	/*
+	 * Granted CPUs count as used since they were reserved; an offer that failed is taken back.
+	 */
 	if (q->num_vcpus == 0)
 		core_stale(s->env, vm);
 	core_respond(s->env, vm, &response);

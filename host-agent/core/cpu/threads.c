@@ -119,9 +119,8 @@ uint16_t cpu_pick_startup(const struct cpu_room *s, const struct ebb_vm *vm, uin
 
 /*
  * A startup vCPU that waited for its core runs on the thread, or may, until it has arrived where it
- * belongs.  Who came there meanwhile would lose the core with the next restart of the agent: it
- * takes a vCPU that it finds beside one of the startup set for one that has none
- * (cpu_claim_all()).
+ * belongs.  A vCPU placed on this thread now would lose it at the agent's next restart: a vCPU that
+ * is found beside one of the startup set is taken for one that has no core (cpu_claim_all()).
  */
 bool cpu_thread_is_vacated(const struct ebb_vm *vm, uint16_t thread)
 {

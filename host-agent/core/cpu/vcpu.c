@@ -106,7 +106,7 @@ static bool is_home(const struct cpu_room *s, const struct ebb_vm *vm, uint16_t 
 
 	if (thread == EBB_THREAD_NONE || s->cores.owner[thread].vm != vm)
 		return false;
-	/* One that a vCPU is leaving it owns, too. */
+	/* A vCPU that moves also owns the thread that it leaves, which is no home. */
 	owner = &vm->vcpus[s->cores.owner[thread].vcpu];
 	return owner->is_startup && owner->thread == thread;
 }
@@ -213,7 +213,7 @@ uint16_t cpu_vcpu_wants(const struct cpu_room *s, const struct ebb_vm *vm, uint1
 			return EBB_THREAD_NONE;
 	}
 	home = pick_home(s, vm, vcpu);
-	/* What it owns and is to leave is no home, unless the node has nothing else. */
+	/* The thread that it owns and has to leave is no home, unless the node has no other. */
 	if (home == EBB_THREAD_NONE)
 		home = pick_shared(s, core_host_node(vm, vcpu), v->placed, v->thread);
 	else if (v->placed != v->thread && is_home(s, vm, v->placed))

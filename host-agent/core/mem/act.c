@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Pools: what devices, the memory cgroup and libvirt have to be told. */
+/* Pools: messages to devices, the limit of the memory cgroup, and libvirt's view. */
 #include <errno.h>
 #include <string.h>
 
@@ -86,7 +86,7 @@ static void cap_done(const struct mem_room *s, usec_t now, const struct ebb_vm *
 			  "does not hold is not stopped");
 		return;
 	}
-	/* What ended late may have done its work or not. */
+	/* The call may or may not have set the limit: it is not known any more. */
 	if (err == -ETIMEDOUT)
 		c->bytes = 0;
 	c->failures++;
@@ -101,7 +101,7 @@ static void cap_done(const struct mem_room *s, usec_t now, const struct ebb_vm *
 
 /* ---- messages ------------------------------------------------------------ */
 
-/* What the pool is to be told, now or when it can be. */
+/* The limit that the device is to be told, now or when it can be. */
 static uint32_t goal(const struct ebb_vm *vm, uint16_t g)
 {
 	const struct ebb_vm_pool *p = &vm->pools[g];
@@ -127,7 +127,7 @@ static uint32_t pool_tells(const struct mem_room *s, const struct ebb_vm *vm, ui
 	return want <= p->told || cap_allows(s, vm) ? want : p->told;
 }
 
-/* What goes first of what is to be given back. */
+/* The cut-off that goes with a demand: memory worth less is to be given back first. */
 static uint64_t cutoff(const struct mem_room *s, const struct ebb_vm *vm, uint16_t g)
 {
 	const struct ebb_vm_pool *p = &vm->pools[g];
@@ -218,7 +218,7 @@ static bool leave(const struct mem_room *s, usec_t now, const struct ebb_vm *vm,
 	return true;
 }
 
-/* After LIMITS: what the guest may not have any more it could plug again otherwise. */
+/* After LIMITS: otherwise the guest could plug again the blocks that are revoked. */
 bool mem_revoke(const struct mem_room *s, usec_t now, const struct ebb_vm *vm,
 		struct ebb_actions *out)
 {
@@ -267,7 +267,7 @@ static bool reconcile_mirror(const struct mem_room *s, usec_t now, const struct 
 	struct ebb_action *a;
 	usec_t at;
 
-	/* Only what will stay: what libvirt is told it sets once more. */
+	/* Only a size that will stay: libvirt sets the device to it once more. */
 	if (p->mirror_action || !p->is_there || !vm->link_up || p->mirrored == p->told ||
 	    p->told != p->requested || p->told != goal(vm, g))
 		return true;

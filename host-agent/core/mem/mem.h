@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Pools of memory: what devices report, demands until they are met, and what devices, the memory
+ * Pools of memory: reports of devices, demands until they are met, and what devices, the memory
  * cgroup and libvirt have to be told.
  *   pool.c  reports and demands
  *   act.c   messages and actions

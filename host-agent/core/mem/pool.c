@@ -120,7 +120,7 @@ static void record_misfit(const struct mem_room *s, usec_t now, const struct ebb
 			  g);
 }
 
-/* What the device has as requested is what it was last told, by whomever. */
+/* The device was last told the size that it reports as requested, by this agent or another. */
 static void begin_link(struct ebb_vm_pool *p)
 {
 	p->told = p->promised = p->requested;
@@ -218,7 +218,7 @@ static void drop_first(struct ebb_vm_pool *p)
 	memmove(&p->due[0], &p->due[1], p->num_due * sizeof(p->due[0]));
 }
 
-/* The limit has risen: what is demanded beyond it is taken back. */
+/* The limit has risen: demands below it are taken back. */
 static void take_back(struct ebb_vm_pool *p)
 {
 	for (uint16_t i = 0; i < p->num_due; i++)
@@ -236,7 +236,7 @@ static void update_due(struct ebb_vm_pool *p, usec_t deadline)
 	take_back(p);
 	while (p->num_due > 0 && p->held <= p->due[0].limit)
 		drop_first(p);
-	/* Nothing goes so far down any more: what did counts as given. */
+	/* No demand goes down to leave_to any more: blocks that have left count as given back. */
 	if (p->num_due == 0 || p->leave_to < p->due[p->num_due - 1].limit) {
 		p->is_leaving = false;
 		p->released += p->left;

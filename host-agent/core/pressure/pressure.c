@@ -62,11 +62,11 @@ static struct ebb_violation_rule rule_of(const struct pressure_room *s, enum ebb
 		r.failover = capacity * p->memory_failover_percent / 100;
 		r.window = p->memory_window_s * EBB_USEC_PER_SEC;
 	} else if (what == EBB_PRESSED_CORE) {
-		/* What is reported is an average over the window. */
+		/* The level of a core is an average over the window already. */
 		r.threshold = capacity * p->core_hot_percent / 100;
 		r.window = 0;
 	}
-	/* Whatever is used, it is too much. */
+	/* VMs that are throttled want more than there is, however little is used. */
 	if (what == EBB_PRESSED_CPU && s->is_throttled[h])
 		r.threshold = r.failover = 0;
 	r.target = what == EBB_PRESSED_MEMORY ? capacity * p->memory_target_percent / 100 :
@@ -89,7 +89,7 @@ void pressure_changed(struct pressure_room *s)
 	s->is_stale = true;
 }
 
-/* What a VM uses of a resource of a node of the host. */
+/* The use of a resource of a node of the host by a VM. */
 static uint64_t use_of(const struct ebb_vm *vm, enum ebb_pressed what, uint16_t h, usec_t now)
 {
 	uint64_t sum = 0;
@@ -105,7 +105,7 @@ static uint64_t use_of(const struct ebb_vm *vm, enum ebb_pressed what, uint16_t 
 	return sum;
 }
 
-/* "a 500, b 300, c 20 MiB": who uses most. */
+/* The VMs that use most: "a 500, b 300, c 20 MiB". */
 static void name_most(const struct pressure_room *s, enum ebb_pressed what, uint16_t h, usec_t now,
 		      char *text, size_t size)
 {
@@ -213,7 +213,7 @@ static void step(struct pressure_room *s, usec_t now, enum ebb_pressed what, uin
 
 /* ---- moves --------------------------------------------------------------- */
 
-/* Somebody on the node wants more CPUs than it has, or cannot have what it has by itself. */
+/* A VM on the node wants more CPUs than it has, or VMs there are throttled. */
 static bool has_want(const struct pressure_room *s, uint16_t h, usec_t now)
 {
 	if (s->is_throttled[h])
@@ -334,7 +334,7 @@ static uint64_t cpus_needed(const struct pressure_room *s, const struct ebb_viol
 	return v->level > threshold + least ? v->level - threshold : least;
 }
 
-/* Whoever is to move already, for this or another resource, counts as gone. */
+/* A VM that is to move already, for this or another resource, counts as gone. */
 static void call_move(struct pressure_room *s, usec_t now, enum ebb_pressed what, uint16_t h)
 {
 	struct ebb_violation *v = violation_of(s, what, h);

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What the files of shared cores share.
+ * Declarations that the files of balancing share.
  *   balance.c        loads, and places for newcomers; the look as a whole
- *   balance-move.c   who changes places with whom
+ *   balance-move.c   which vCPUs change places
  */
 #ifndef EBB_CORE_SHARE_INTERNAL_H
 #define EBB_CORE_SHARE_INTERNAL_H
 
 #include "core/shared/balance.h"
 
-/* What a vCPU counts for that was not measured yet. */
+/* The load that a vCPU counts for besides its demand, when a newcomer gets its place. */
 #define SHARE_LIGHT	50u
-/* From here on a core has no time left that nobody wanted. */
+/* From here on a core counts as full: little time is left that no vCPU wanted. */
 #define SHARE_FULL	950u
 
 /* Whether a vCPU of the VM is there. */

@@ -8,10 +8,10 @@
  */
 #include "core/shared/balance-internal.h"
 
-/* What is lost when a core can not do all is so much worse than when it is only busy. */
+/* Time that a full core lacks counts so many times as much as time that a busy core makes wait. */
 #define LACKS	4u
 
-/* What a change would leave, in microseconds lost; and who is to change. */
+/* A change of places, and the microseconds lost with it. */
 struct change {
 	uint64_t cost;			/* UINT64_MAX: there is none */
 	uint32_t vcpu, other;		/* other: UINT32_MAX, or with which it changes places */
@@ -19,8 +19,8 @@ struct change {
 };
 
 /*
- * Where a core may come to by a change; between the two so that noise brings nobody back.  Where
- * others want more than there is, a core that is hot and not full is worth it.
+ * The highest demand that a core may get by a change: between target and hot, so that noise does
+ * not bring the vCPU back.  To relieve a full core another one may become hot, but not full.
  */
 static uint32_t limit(const struct ebb_share *s, uint32_t from)
 {
@@ -28,7 +28,7 @@ static uint32_t limit(const struct ebb_share *s, uint32_t from)
 				    (s->cfg.hot + s->cfg.target) / 2u;
 }
 
-/* Above its target a core makes wait now and then; what is more than all of it never runs. */
+/* Above its target a core makes vCPUs wait now and then; demand above all of it is never met. */
 static uint64_t lost(const struct ebb_share *s, uint32_t demand)
 {
 	const uint32_t waits = demand > s->cfg.target ? demand - s->cfg.target : 0;
@@ -104,14 +104,17 @@ static void try_move(struct search *q, uint32_t vcpu, uint16_t active, uint16_t 
 	const struct ebb_share_core *from = &s->cores[q->core], *dest = &s->cores[to];
 	const uint32_t demand = s->vcpus[vcpu].demand;
 	const uint32_t after = dest->demand + demand;
-	/* Of what is far too much some may be too much elsewhere: less of it comes back. */
+	/*
+	 * A core with far too much load may push some of it onto a core that becomes hot, too.  It
+	 * must be a quarter less there, so that the load does not bounce back.
+	 */
 	const uint32_t less = from->demand / 4u * 3u, most = limit(s, from->demand);
 	struct change c = { .vcpu = vcpu, .other = UINT32_MAX, .core = to };
 
 	if (after >= from->demand ||
 	    (after > most && after > less && dest->demand >= s->cfg.active))
 		return;
-	/* Microseconds for thousandths at the end: of what is the same, the coolest core. */
+	/* The demand at the end decides between cores that are equal otherwise: the coolest. */
 	c.cost = lost_among(s, from->demand - demand, active) +
 		 (dest->demand >= s->cfg.active ? lost(s, after) : 0) +
 		 move_cost(s, vcpu) + after;

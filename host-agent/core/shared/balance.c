@@ -20,7 +20,7 @@ void ebb_share_config_default(struct ebb_share_config *ret)
 	};
 }
 
-/* ---- who is where -------------------------------------------------------- */
+/* ---- vCPUs of a core ----------------------------------------------------- */
 
 bool share_has_vm(const struct ebb_share *s, const struct ebb_share_core *c, uint16_t vm)
 {
@@ -56,7 +56,7 @@ void share_detach(struct ebb_share *s, uint32_t vcpu)
 	v->core = EBB_SHARE_NONE;
 }
 
-/* What the VMs of a core demand, one after the other: the vCPU counts if it is its VM's first. */
+/* The demand of a VM on the core, if vCPU i is the VM's first one there; else 0. */
 static uint32_t vm_demand(const struct ebb_share *s, const struct ebb_share_core *c, uint16_t i)
 {
 	uint32_t demand = 0;
@@ -116,7 +116,7 @@ static void add_use(struct ebb_share *s, const struct ebb_share_vcpu *v)
 	core->use += v->use;
 	if (s->vms[v->vm].throttle == 0 && ready > core->due)
 		core->due = ready < WHOLE ? ready : WHOLE;
-	/* Until it is known who is whose: vCPUs. */
+	/* For demand_of(); find_hot() counts VMs instead of vCPUs. */
 	core->num_active += v->use >= s->cfg.active;
 }
 
@@ -180,7 +180,7 @@ static void find_hot(struct ebb_share *s)
 
 		use += core->use < WHOLE ? core->use : WHOLE;
 		core->num_active = share_num_active(s, core);
-		/* What is throttled would be hot again. */
+		/* Without the throttle it would be hot again. */
 		core->is_hot = core->num_active > 1 &&
 			       (core->due >= s->cfg.hot ||
 				(core->demand >= s->cfg.hot && has_throttled(s, core)));
@@ -289,12 +289,12 @@ void ebb_share_place(struct ebb_share *s)
 /* ---- throttles ----------------------------------------------------------- */
 
 /*
- * What a VM may have of a core, by weights: who demands less than its share leaves the rest to the
- * others.  Rounds: each finds at least one VM that demands less, or is the last.
+ * A VM's part of a core, by weights: one that demands less than its part leaves the rest to the
+ * others.  Each round finds at least one VM that demands less, or is the last.
  */
 static uint32_t share_of(const struct ebb_share *s, const struct ebb_share_core *c, uint16_t vm)
 {
-	/* Something stays free, or nobody would know when they want less. */
+	/* Some time stays free, or nothing would show when the VMs want less. */
 	const uint32_t most = (s->cfg.hot + WHOLE) / 2;
 	uint32_t left, floor = 0;
 
@@ -322,7 +322,7 @@ static uint32_t share_of(const struct ebb_share *s, const struct ebb_share_core 
 	}
 }
 
-/* What a vCPU may have: a share of a core where nothing has helped for two looks in a row. */
+/* The most that a vCPU may use: its part of a core where no move has helped for two looks. */
 static uint32_t allowed(const struct ebb_share *s, const struct ebb_share_vcpu *v)
 {
 	uint32_t share;
@@ -335,9 +335,9 @@ static uint32_t allowed(const struct ebb_share *s, const struct ebb_share_vcpu *
 }
 
 /*
- * What each vCPU of a VM is to have at most; 0: all.  There is one limit for all of them, so it is
- * that of the one that may have the most, and there is none if one of them is where it may have
- * what it wants: a crowded core is no reason to slow down a VM on all the others.
+ * The throttle of a VM; 0: none.  It holds for all of its vCPUs alike, so it is that of the vCPU
+ * that may use the most, and there is none if one of them may use as much as it demands: one
+ * crowded core is no reason to slow a VM down on all its others.
  */
 static uint32_t stuck_share(const struct ebb_share *s, const struct ebb_share_vm *vm)
 {
@@ -434,7 +434,7 @@ void ebb_share_look(struct ebb_share *s, usec_t now)
 		if (share_cool(s, now, worst, &is_held))
 			continue;
 		s->cores[worst].is_done = true;
-		/* What is better, if not as good as it should be, is not hot any more. */
+		/* It is above the target, but not hot any more. */
 		if (s->cores[worst].demand < s->cfg.hot)
 			continue;
 		s->cores[worst].is_held = is_held;

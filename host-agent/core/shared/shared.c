@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * VMs that share cores.  balance.c decides; here is what it is told of the VMs, and what becomes of
- * what it says: the thread that each vCPU is to run on, throttles, records.
+ * VMs that share cores.  balance.c decides.  This file tells it the loads of vCPUs, and turns its
+ * decisions into the thread that each vCPU is to run on, throttles and records.
  *
  * Their groups are the nodes of the guest, and stay on the nodes of the host that the SLA names,
  * as their memory is there.  A vCPU that is found on a shared core of its node stays there when the
@@ -40,7 +40,7 @@ void shared_create(struct shared_room *s)
 	cfg->host_hot = (uint16_t)(p->host_hot_percent * 10);
 }
 
-/* ---- what balance.c is told ------------------------------------------------ */
+/* ---- loads for balance.c ------------------------------------------------- */
 
 /* The room's own parts of a VM and of a vCPU. */
 static struct ebb_vm_share *own(const struct ebb_vm *vm)
@@ -123,7 +123,7 @@ static void set_load(const struct shared_room *s, struct ebb_vcpu_share *v, usec
 	v->wait = ready > v->use ? ready - v->use : 0;
 }
 
-/* From what the threads have used: what they did in the window that is over. */
+/* The loads of the window that is over, from the times of threads at its begin and end. */
 static void end_window(struct shared_room *s)
 {
 	for (size_t i = 0; i < s->env->num_active; i++) {
@@ -147,9 +147,9 @@ static void end_window(struct shared_room *s)
 	}
 }
 
-/* ---- what becomes of it -------------------------------------------------- */
+/* ---- decisions of balance.c ---------------------------------------------- */
 
-/* Who used a core, the most first, as far as there is room. */
+/* The VMs that used a core, the busiest first, as far as there is room. */
 static void who(const struct shared_room *s, uint16_t core, char *text, size_t size)
 {
 	uint32_t below = UINT32_MAX;
@@ -239,7 +239,7 @@ static void take_state(struct shared_room *s, usec_t now)
 		const struct ebb_vm *vm = s->of[m];
 		struct ebb_vm_share *part = own(vm);
 
-		/* What is not held back uses what it wants, and no more is to be made of that. */
+		/* The host cannot throttle it: it uses what it wants. */
 		if (part->is_missing)
 			out->throttle = 0;
 		part->moved_at = out->moved_at;

@@ -38,7 +38,7 @@ void shared_looked(struct shared_room *s, usec_t now);
 /* When the next look is, or EBB_TIME_NEVER. */
 usec_t shared_next_at(const struct shared_room *s);
 
-/* What the last look saw of the shared core of index i. */
+/* The load of the shared core of index i at the last look. */
 struct shared_load {
 	uint16_t core;			/* of the host */
 	uint32_t permille;		/* used, if several VMs used it; else 0 */

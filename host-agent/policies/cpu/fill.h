@@ -39,7 +39,7 @@ struct policy_fill_rule {
 	const void *ctx;
 	/* Whether the VM gets any in this round; NULL: all VMs do. */
 	bool (*takes_part)(const void *ctx, const struct ebb_view *view, uint32_t v);
-	/* What the VM may have on its guest node at most, its floor at least. */
+	/* The most CPUs that the VM may have on its guest node, at least its floor. */
 	uint16_t (*ceiling)(const void *ctx, const struct ebb_view *view, uint32_t v, uint16_t g);
 	bool has_moves;
 };

@@ -34,8 +34,6 @@ struct isolate_cpus {
 	uint16_t sockets[EBB_MAX_VMS];	/* bits: those that the VM may grow on */
 };
 
-_Static_assert(EBB_MAX_NODES <= 16, "sockets of a VM are bits of 16");
-
 struct deal {
 	const struct ebb_view *view;
 	uint16_t *sockets;
@@ -43,7 +41,7 @@ struct deal {
 	uint16_t num_floors[EBB_MAX_NODES]; /* VMs with a startup set there */
 };
 
-/* What VM v has on a socket. */
+/* The CPUs of VM v on a socket. */
 struct stake {
 	bool can_use;
 	uint32_t floor;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The balloon policy: no word on who gives.  Everybody is asked for all that is missing, down to
- * its floor, until somebody or all together have given it; then nobody is asked for anything any
- * more, and what is free is for whoever takes it.
+ * The balloon policy does not choose the VM that gives.  Each VM is asked for all that is missing,
+ * down to its floor, until one VM or all together have given it.  Then no VM is asked any more, and
+ * free memory goes to the VM that takes it.
  * Source: "Flexible resource allocation ...", section 8.1 (BALLOON).
  */
 #include "policies/halves.h"

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * See broker.h.  Who is offered what nobody holds.  A VM that has taken all that it was offered is
- * hungry.  While there are any, those who are not keep the half of what they did not take, and the
- * hungry have the rest; so room moves to those who use it in a few steps, and lies still when there
- * are none.
+ * See broker.h.  Free memory is offered to VMs.  A VM that has taken all that it was offered is
+ * hungry.  While there are hungry VMs, the others keep half of their offers that they did not
+ * take, and the hungry ones are offered the rest.  So offers move in a few steps to VMs that use
+ * them, and stay where they are when no VM is hungry.
  *
- * All keep a block in order to begin, and no more: it could be all that is left, and more than lies
- * above the threshold, so that those who grow never get there and nothing is brokered.
+ * Each VM keeps an offer of one block, with which it can begin to grow.  With more, these offers
+ * could be all memory above the threshold, so that VMs that grow never get there and nothing is
+ * brokered.
  */
 #include "policies/mem/broker.h"
 
@@ -67,7 +68,7 @@ static uint64_t sum_of(const struct ebb_view *view, uint16_t h, const struct ebb
 	return sum;
 }
 
-/* ---- what does not fit --------------------------------------------------- */
+/* ---- targets that do not fit --------------------------------------------- */
 
 static void cut(struct policy_broker *b, const struct ebb_view *view, uint16_t h, uint64_t excess,
 		uint32_t (*least)(const struct ebb_view_vm *vm, uint16_t g), struct ebb_plan *plan)
@@ -116,7 +117,7 @@ void policy_broker_fit(struct policy_broker *b, const struct ebb_view *view, uin
 		cut(b, view, h, sum - capacity, policy_broker_low, plan);
 }
 
-/* ---- what is free -------------------------------------------------------- */
+/* ---- offers of free memory ----------------------------------------------- */
 
 static bool may_grow(const struct policy_broker *b, const struct ebb_view *view, uint32_t v,
 		     uint16_t g, uint16_t h)
@@ -134,7 +135,7 @@ static uint32_t slack(const struct ebb_view_vm *vm, uint16_t g, uint32_t target)
 	return target > base ? target - base : 0;
 }
 
-/* It could use more, and has left fewer than below of the blocks that it was offered. */
+/* It may have more, and fewer than `below` of the blocks that it was offered are left. */
 static bool is_hungry(const struct policy_broker *b, const struct ebb_view *view, uint32_t v,
 		      uint16_t g, uint16_t h, uint32_t below, const struct ebb_plan *plan)
 {
@@ -154,7 +155,7 @@ static bool find_hungry(const struct policy_broker *b, const struct ebb_view *vi
 	return false;
 }
 
-/* Who is not hungry keeps half of what it did not take, and LEAST_SLACK at least. */
+/* A VM that is not hungry keeps half of the offer that it did not take, at least LEAST_SLACK. */
 static void halve(const struct policy_broker *b, const struct ebb_view *view, uint16_t h,
 		  struct ebb_plan *plan)
 {
@@ -219,6 +220,6 @@ void policy_broker_offer(struct policy_broker *b, const struct ebb_view *view, u
 		halve(b, view, h, plan);
 		offer_round(b, view, h, LEAST_SLACK, plan);
 	}
-	/* What they can not have. */
+	/* Then to all, what hungry VMs cannot have. */
 	offer_round(b, view, h, ANY_SLACK, plan);
 }

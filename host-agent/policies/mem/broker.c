@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* See broker.h.  When there is brokering, and who stays down after it. */
+/* See broker.h.  When memory is brokered, and which VMs stay down after it. */
 #include <errno.h>
 #include <string.h>
 
@@ -36,7 +36,7 @@ static struct levels look_at(const struct ebb_view *view, uint16_t h)
 	return l;
 }
 
-/* ---- who is down --------------------------------------------------------- */
+/* ---- VMs that are down --------------------------------------------------- */
 
 /* VMs have come and gone; both lists are by order. */
 static void match_vms(struct policy_broker *b, const struct ebb_view *view)
@@ -68,7 +68,7 @@ static void lift(struct policy_broker *b, const struct ebb_view *view, uint16_t 
 
 /* ---- targets ------------------------------------------------------------- */
 
-/* Those of the last plan; nobody but who is down is asked for what it holds. */
+/* Targets of the last plan; only VMs that are down are asked for memory that they hold. */
 static void keep_targets(const struct policy_broker *b, const struct ebb_view *view, uint16_t h,
 			 struct ebb_plan *plan)
 {
@@ -85,7 +85,7 @@ static void keep_targets(const struct policy_broker *b, const struct ebb_view *v
 		}
 }
 
-/* Everybody could be the one who gives all that is missing. */
+/* Balloon: each VM is asked for all that is missing, as if it alone would give. */
 static void press(const struct ebb_view *view, uint16_t h, uint64_t missing, struct ebb_plan *plan)
 {
 	for (uint32_t v = 0; v < view->num_vms; v++)
@@ -100,7 +100,7 @@ static void press(const struct ebb_view *view, uint16_t h, uint64_t missing, str
 		}
 }
 
-/* take() has said who gives how much; it becomes what they shall have. */
+/* take() has set how much each VM gives; the targets are what it keeps. */
 static void lower(struct policy_broker *b, const struct ebb_view *view, uint16_t h,
 		  struct ebb_plan *plan)
 {
@@ -139,7 +139,7 @@ static void set_cutoffs(const struct policy_broker *b, const struct ebb_view *vi
 
 /* ---- brokering ----------------------------------------------------------- */
 
-/* What was said or asked longer before then is not worth anything any more. */
+/* A histogram or an ask that is older than a cool-down at the time `then` does not count. */
 static bool is_recent(const struct ebb_view *view, usec_t at, usec_t then)
 {
 	const usec_t age = view->cooldown > POLICY_ASK_USEC ? view->cooldown : POLICY_ASK_USEC;
@@ -147,7 +147,7 @@ static bool is_recent(const struct ebb_view *view, usec_t at, usec_t then)
 	return at != 0 && (then < at || then - at < age);
 }
 
-/* Whether all who could give have said, lately before then, what it is worth to them. */
+/* Whether all VMs that could give have sent a histogram lately before `then`. */
 static bool values_are_there(const struct ebb_view *view, uint16_t h, usec_t then)
 {
 	for (uint32_t v = 0; v < view->num_vms; v++)
@@ -167,7 +167,7 @@ static bool must_wait(const struct policy_broker_rule *rule, const struct ebb_vi
 		return false;
 	if (view->vom_is_open)
 		return true;
-	/* Who has not answered by now has to do with what is known. */
+	/* A guest that has not answered by now is judged by its last histogram, or a guess. */
 	if (is_recent(view, view->vom_asked_at, view->now))
 		return false;
 	plan->asks_vom = true;

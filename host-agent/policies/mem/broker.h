@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What the policies have in common that broker memory: a node of the host is left alone until more
- * of it is in use than the threshold; then as much is taken from those who hold it as leads back to
- * the target, at most once in a cool-down:
+ * The common part of the policies that broker memory.  A node of the host is left alone until more
+ * of it is in use than the threshold; then as much is taken from the VMs that hold it as leads back
+ * to the target, at most once in a cool-down:
  *
  *   M = alpha + (threshold - target), alpha = in use - threshold
  *
- * From whom is what a policy is about (policy_broker_rule.take).  In use is what VMs hold, or their
- * floor where they hold less: that is promised.
+ * The policies differ in the VMs that give (policy_broker_rule.take).  In use is the memory that
+ * VMs hold, or their floor where they hold less, since that is promised.
  *
- * What is free is offered all the time, also above the threshold, up to the capacity: first to
- * those who use what they were offered, evenly by weight.  Those who gave stay down until what is
- * in use is back at the target, or until the cool-down is over and it is within the threshold.
+ * Free memory is offered all the time, also above the threshold, up to the capacity: first to VMs
+ * that use what they were offered, evenly by weight.  VMs that gave are "down": they are offered
+ * nothing until the memory in use is back at the target, or until the cool-down is over and it is
+ * within the threshold.
  *
  * Source: "Flexible resource allocation for relational database-as-a-service", section 4.
  */
@@ -65,8 +66,8 @@ struct policy_broker_rule {
 	bool needs_values;		/* guests are asked before */
 	bool is_balloon;		/* see balloon.c; take is NULL */
 	/*
-	 * Who gives how many blocks of the node: to targets[v].mem[], 0 before; never more than
-	 * policy_broker_gives().  mem_cutoff[], 0 before, is room to work in.
+	 * Sets targets[v].mem[], 0 before, to the blocks that each VM gives on the node; never
+	 * more than policy_broker_gives().  mem_cutoff[], 0 before, is room to work in.
 	 */
 	void (*take)(struct policy_broker *b, const struct ebb_view *view, uint16_t h,
 		     uint64_t blocks, struct ebb_plan *plan);
@@ -85,15 +86,15 @@ uint32_t policy_broker_gives(const struct ebb_view_vm *vm, uint16_t g);
 void policy_broker_spread(const uint32_t cap[EBB_MAX_GUEST_NODES], uint16_t num_nodes,
 			  uint32_t part, uint32_t *targets);
 
-/* ---- what is free (broker-offer.c) ---- */
+/* ---- offers of free memory (broker-offer.c) ---- */
 
 /* The least and the most that the target on a guest node may be. */
 uint32_t policy_broker_low(const struct ebb_view_vm *vm, uint16_t g);
 uint32_t policy_broker_high(const struct ebb_view_vm *vm, uint16_t g);
-/* What it holds, within these. */
+/* The blocks that it holds, within these bounds. */
 uint32_t policy_broker_base(const struct ebb_view_vm *vm, uint16_t g);
 
-/* Offers what the targets of node h leave free to those who are not down. */
+/* Offers the memory that the targets of node h leave free to VMs that are not down. */
 void policy_broker_offer(struct policy_broker *b, const struct ebb_view *view, uint16_t h,
 			 struct ebb_plan *plan);
 

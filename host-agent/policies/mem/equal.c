@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The equal policy: what has to be taken is taken from all who hold memory beyond their floor, the
- * same from each; what one does not have, the others give.  Weights make no difference.
+ * The equal policy takes the same amount from each VM that holds memory beyond its floor; where one
+ * does not have as much, the others give more.  Weights make no difference.
  * Source: "Flexible resource allocation ...", section 8.1 (EQUAL).
  */
 #include "policies/halves.h"

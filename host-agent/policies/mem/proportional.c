@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The proportional policy: what has to be taken is taken from all in proportion to what they hold,
- * down to their floors.  Weights make no difference.
+ * The proportional policy takes memory from all VMs in proportion to what they hold, down to their
+ * floors.  Weights make no difference.
  * Source: "Flexible resource allocation ...", section 8.1 (PROPORTIONAL).
  */
 #include "policies/halves.h"

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Taking memory from VMs without a word on what it is worth. */
+/* Taking memory from VMs whatever it is worth. */
 #ifndef EBB_POLICIES_TAKING_H
 #define EBB_POLICIES_TAKING_H
 
 #include "policies/mem/broker.h"
 
 struct policy_taking {
-	/* What the VM gives is in proportion to this. */
+	/* The VM gives blocks in proportion to this. */
 	uint32_t (*weight)(const struct ebb_view_vm *vm, uint16_t h);
-	/* Only from guest nodes of which nothing is known. */
+	/* Only from guest nodes that have no histogram. */
 	bool silent_only;
 };
 

@@ -1,18 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The vom policy: what has to be taken is what is worth least to those who hold it, by the
- * histograms that guests send: the system time that it saves each second (STS x lambda), times the
- * VM's weight for memory.  Always the cheapest block of all VMs that are above their floors goes
- * next.  In a histogram that rises the cost of a further block never falls, so that this is the
- * best that can be done with whole blocks; a heap of VMs by their cheapest block makes it
- * O(n log n).
+ * The vom policy takes the memory that is worth least to the VMs that hold it.  The histograms of
+ * guests give its value: the system time that it saves each second (STS x lambda), times the VM's
+ * weight for memory.  Always the cheapest block of all VMs that are above their floors goes next.
+ * In a histogram that rises the cost of a further block never falls, so that this is the best that
+ * can be done with whole blocks; a heap of VMs by their cheapest block makes it O(n log n).
  *
  * A bucket counts with its end point, the highest value in it; a block that ends in another bucket
- * than it begins in, with the mean.  The dearest that was taken is the cut-off that VMs are told:
- * what is worth less to them should go first.
+ * than it begins in, with the mean.  The dearest block that was taken is the cut-off that VMs are
+ * told: memory that is worth less to them should go first.
  *
- * From those of which nothing is known, not even a guess, as much is taken in proportion as it
- * would be from all.
+ * VMs that have no histogram, not even a guessed one, give the same part of their memory as all VMs
+ * together.
  * Source: "Flexible resource allocation ...", sections 4.1 and 4.2.
  */
 #include "policies/heap.h"
@@ -84,7 +83,7 @@ static struct run next_run(const struct ebb_view_vm *vm, uint16_t g, const struc
 		if (has > 0 && value_of(b) > run.top)
 			run.top = value_of(b);
 	}
-	/* What the guest says nothing of is worth nothing. */
+	/* Memory that is in no bucket is worth nothing. */
 	run.value = sum / BLOCK_KIB;
 	return run;
 }
