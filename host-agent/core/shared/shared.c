@@ -62,20 +62,33 @@ static uint16_t core_at(const struct shared_room *s, const struct ebb_vm *vm, ui
 	return s->core_of[thread];
 }
 
-static void fill_vcpu(struct shared_room *s, const struct ebb_vm *vm, uint16_t vcpu)
+/*
+ * The core on which a vCPU counts.  Placing its thread may take long, or fail: at a look it counts
+ * where it runs, so that a core is not taken for idle that it has not left.
+ */
+static uint16_t core_of(const struct shared_room *s, const struct ebb_vm *vm, uint16_t vcpu,
+			bool is_look)
 {
-	const struct ebb_vcpu *v = &vm->vcpus[vcpu];
+	const uint16_t runs_on = core_at(s, vm, vcpu, vm->vcpus[vcpu].placed);
+	const uint16_t goes_to = core_at(s, vm, vcpu, vm->vcpu_shares[vcpu].thread);
+
+	if (goes_to == EBB_SHARE_NONE || (is_look && runs_on != EBB_SHARE_NONE))
+		return runs_on;
+	return goes_to;
+}
+
+static void fill_vcpu(struct shared_room *s, const struct ebb_vm *vm, uint16_t vcpu, bool is_look)
+{
 	const struct ebb_vcpu_share *part = &vm->vcpu_shares[vcpu];
-	const uint16_t core = core_at(s, vm, vcpu, part->thread);
 
 	s->ids[s->share.num_vcpus] = vcpu;
 	s->vcpus[s->share.num_vcpus++] = (struct ebb_share_vcpu){
-		.vm = s->share.num_vms, .group = v->node, .use = part->use, .wait = part->wait,
-		.core = core != EBB_SHARE_NONE ? core : core_at(s, vm, vcpu, v->placed),
+		.vm = s->share.num_vms, .group = vm->vcpus[vcpu].node,
+		.use = part->use, .wait = part->wait, .core = core_of(s, vm, vcpu, is_look),
 	};
 }
 
-static void fill(struct shared_room *s)
+static void fill(struct shared_room *s, bool is_look)
 {
 	s->share.num_vms = 0;
 	s->share.num_vcpus = 0;
@@ -98,7 +111,7 @@ static void fill(struct shared_room *s)
 			out->nodes[g] = vm->sla.nodes[g].host_node;
 		for (uint16_t k = 0; k < vm->num_vcpus; k++)
 			if (vm->vcpus[k].is_startup)
-				fill_vcpu(s, vm, k);
+				fill_vcpu(s, vm, k, is_look);
 		out->num_vcpus = s->share.num_vcpus - out->first;
 		s->of[s->share.num_vms++] = vm;
 	}
@@ -279,7 +292,7 @@ void shared_throttled(const struct shared_room *s, bool ret[EBB_MAX_NODES])
 static void look(struct shared_room *s, usec_t now)
 {
 	end_window(s);
-	fill(s);
+	fill(s, true);
 	ebb_share_look(&s->share, now);
 	s->num_looks++;
 	s->num_moved_vms += s->share.num_moved_vms;
@@ -308,7 +321,7 @@ bool shared_settle(struct shared_room *s, usec_t now)
 		look(s, now);
 		s->look_at = now + s->share.cfg.window;
 	} else if (s->is_stale) {
-		fill(s);
+		fill(s, false);
 		ebb_share_place(&s->share);
 		take_over(s);
 	}
