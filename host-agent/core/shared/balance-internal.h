@@ -13,6 +13,8 @@
 #define SHARE_LIGHT	50u
 /* From here on a core counts as full: little time is left that no vCPU wanted. */
 #define SHARE_FULL	950u
+/* A vCPU that was idle for so much of the window has done all the work that came. */
+#define SHARE_IDLE	100u
 
 /* Whether a vCPU of the VM is there. */
 bool share_has_vm(const struct ebb_share *s, const struct ebb_share_core *c, uint16_t vm);

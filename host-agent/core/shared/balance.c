@@ -83,21 +83,19 @@ uint16_t share_num_active(const struct ebb_share *s, const struct ebb_share_core
 
 /*
  * The part of a core that a vCPU would use if it had the core alone.  As long as its core has time
- * left, that is the part that it uses; on a full one it is more, at most by the time that it had to
- * wait.  But one that uses less than a fair part of its core gets as much as it needs, if a little
- * later: of its waiting little counts.
+ * left, that is the part that it uses.  So it is on a full core if the vCPU was idle for
+ * SHARE_IDLE: all work that came was done, if a little later.  One that was always ready would
+ * have used all the time that it waited, and one that was idle for less a part of it.
  */
 static uint16_t demand_of(const struct ebb_share *s, const struct ebb_share_vcpu *v)
 {
 	const struct ebb_share_vm *vm = &s->vms[v->vm];
+	const uint32_t ready = v->use + v->wait < WHOLE ? v->use + v->wait : WHOLE;
 	uint32_t demand = v->use;
 
-	if (v->core != EBB_SHARE_NONE && s->cores[v->core].due >= SHARE_FULL) {
-		uint32_t part = v->use * s->cores[v->core].num_active;
-
-		part = part < WHOLE ? part : WHOLE;
-		demand += v->wait * part / WHOLE * part / WHOLE;
-	}
+	if (v->core != EBB_SHARE_NONE && s->cores[v->core].due >= SHARE_FULL &&
+	    ready > WHOLE - SHARE_IDLE)
+		demand += v->wait * (ready - (WHOLE - SHARE_IDLE)) / SHARE_IDLE;
 	/* Held back by us, it uses what it may: what it wanted before still counts. */
 	if (vm->throttle > 0 && v->use >= vm->throttle * 9u / 10 && demand < vm->throttle_load)
 		demand = vm->throttle_load;
@@ -116,8 +114,6 @@ static void add_use(struct ebb_share *s, const struct ebb_share_vcpu *v)
 	core->use += v->use;
 	if (s->vms[v->vm].throttle == 0 && ready > core->due)
 		core->due = ready < WHOLE ? ready : WHOLE;
-	/* For demand_of(); find_hot() counts VMs instead of vCPUs. */
-	core->num_active += v->use >= s->cfg.active;
 }
 
 static void measure(struct ebb_share *s)

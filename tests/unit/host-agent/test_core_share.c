@@ -185,8 +185,15 @@ static void test_waiting_counts_on_full_cores_only(void **state)
 	put(2, 1, 300, 300);
 	ebb_share_look(&s, SEC);
 	assert_int_equal(vcpus[0].demand, 1000);
-	assert_int_equal(vcpus[1].demand, 600);
+	/* It was idle for long enough to do all its work. */
+	assert_int_equal(vcpus[1].demand, 500);
 	assert_int_equal(vcpus[2].demand, 300);
+	/* Nearly always ready: most of its waiting counts. */
+	put(0, 0, 500, 480);
+	put(1, 0, 500, 450);
+	ebb_share_look(&s, SEC);
+	assert_int_equal(vcpus[0].demand, 884);
+	assert_int_equal(vcpus[1].demand, 725);
 }
 
 /* Two that would fill a core get less of it, as something else runs there, too. */
@@ -351,7 +358,7 @@ static void test_full_goes_to_hot(void **state)
 		add_vm(1, 100);
 	for (uint32_t i = 0; i < 3; i++)
 		put(i, 0, 333, 67);
-	put(3, 1, 470, 0);
+	put(3, 1, 540, 0);
 	ebb_share_look(&s, SEC);
 	assert_int_equal(s.num_moves, 1);
 	assert_int_equal(s.num_stuck, 0);
