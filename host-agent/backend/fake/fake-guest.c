@@ -14,7 +14,7 @@ void fake_guest_wake(struct ebb_fake *f, usec_t now, struct fake_vm *vm)
 
 void fake_guest_forget(struct ebb_fake_vcpu *v)
 {
-	/* Of what was lent, it may have been asked that it go, and it may still do so. */
+	/* The old boot may have asked for the removal of a CPU that it had lent. */
 	v->is_given_back = v->is_granted && (!v->is_lent || v->is_given_back);
 }
 

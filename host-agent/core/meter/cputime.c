@@ -20,7 +20,7 @@
 #define IDLE_PERMILLE		250u
 #define IDLE_PERMILLE_EACH	10u
 #define IDLE_PERMILLE_MOST	500u
-/* So many periods in a row begin or end it. */
+/* The number of periods in a row that begin or end the verdict. */
 #define NUM_CONTRARY		2u
 /* Wake-ups of parked vCPUs a second; QEMU's own work on every vCPU causes some. */
 #define PARKED_WAKES		10u
