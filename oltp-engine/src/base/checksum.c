@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * CRC-32C with the processor's own instruction where there is one. It takes three cycles but one
- * can begin each cycle: so three lanes at a time, brought together by tables that move a checksum
- * on over as many zeros as a lane is long.
+ * CRC-32C with the processor's own instruction where there is one. The instruction takes three
+ * cycles, but a new one can begin in each cycle. So three lanes are computed at once, and tables
+ * combine their checksums: they advance a checksum over as many zeros as a lane is long.
  */
 #include <pthread.h>
 #include <stdbool.h>
@@ -14,7 +14,7 @@
 #define LANE_BYTES	1024u
 
 static uint32_t byte_table[256];
-static uint32_t lane_table[4][256];	/* LANE_BYTES zeros behind a checksum, by its bytes */
+static uint32_t lane_table[4][256];	/* a checksum after LANE_BYTES zeros, by its bytes */
 static bool has_instruction;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
@@ -36,7 +36,10 @@ static void init(void)
 		for (uint32_t i = 1; i < 256; i++) {
 			uint32_t rest = i & (i - 1), crc = i << 8 * at;
 
-			/* Linear: that of several bits is that of each, put together. */
+			/*
+			 * CRC is linear: the value for several bits is the XOR of the values for
+			 * each of them.
+			 */
 			for (uint32_t n = 0; !rest && n < LANE_BYTES; n++)
 				crc = step(crc, 0);
 			lane_table[at][i] = rest ? lane_table[at][rest] ^ lane_table[at][i ^ rest] :

@@ -41,8 +41,8 @@ static inline uint64_t checksum(const void *data, size_t bytes, uint64_t seed)
 /* CRC-32C (Castagnoli, RFC 3720): what the log's files are checked with. */
 
 /*
- * Of data behind what gave crc; 0 for the beginning. In pieces it is the same as in one:
- * crc32c(crc32c(0, "ab", 2), "c", 1) == crc32c(0, "abc", 3).
+ * Continues the checksum crc with more data; 0 begins a new one. In pieces the result is the same
+ * as in one: crc32c(crc32c(0, "ab", 2), "c", 1) == crc32c(0, "abc", 3).
  */
 uint32_t crc32c(uint32_t crc, const void *data, size_t bytes);
 

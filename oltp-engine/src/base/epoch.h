@@ -2,20 +2,20 @@
 /*
  * Epochs: when may memory that others could still be looking at be used for something else?
  *
- * Whoever looks things up in an index announces the epoch it saw, and takes that back when it is
- * through. What is no longer to be found can be used again once everybody has ended who began
- * before:
+ * A reader of an index announces the epoch that it saw, and withdraws that when it is done. Memory
+ * that can no longer be found may be reused once every reader has ended that began before the epoch
+ * was advanced:
  *
  *	unlink everything; e = epoch_advance(); ... until epoch_has_passed(e); reuse
  *
  * Why that holds. A reader stores its announcement, then loads from the index; the one who reclaims
- * stores to the index, then loads the announcements. If each sees the other's older state there is
- * trouble; it takes a full barrier on both sides to rule it out. epoch_advance has one run on all
- * CPUs with membarrier(2), so that readers, who are many and in a hurry, need none. Where there is
- * no membarrier, readers announce with an exchange.
+ * stores to the index, then loads the announcements. If each saw only the older state of the other,
+ * memory would be reused under a reader; only a full barrier on both sides rules that out.
+ * epoch_advance runs one on all CPUs with membarrier(2), so that readers, whose path is hot, need
+ * none. Without membarrier(2), readers announce with an exchange.
  *
- * The same number is what the lock word of a free record keeps as the time of its last use: it only
- * has to grow, not to be regular.
+ * The lock word of a free record keeps an epoch as the time of the record's last use. So epochs
+ * have to grow, but not at a steady rate.
  */
 #ifndef OLTP_EPOCH_H
 #define OLTP_EPOCH_H
@@ -28,7 +28,7 @@
 #include "oltp.h"
 #include "util.h"
 
-#define EPOCH_NONE	0ull	/* announced: not looking at anything */
+#define EPOCH_NONE	0ull	/* announced by a reader that looks at nothing */
 
 /* Readers have numbers: workers their own, and 0 is the thread that moves memory. */
 #define EPOCH_READERS	(OLTP_WORKERS_MAX + 1u)
@@ -38,13 +38,13 @@ struct epoch {
 	bool has_membarrier;
 	_Alignas(CACHE_PAD_BYTES) pthread_mutex_t lock;	/* everything below */
 	const _Atomic uint64_t *readers[EPOCH_READERS];	/* what each announces; NULL: none */
-	uint32_t readers_end;				/* the highest number ever, and one */
+	uint32_t readers_end;				/* the highest number ever used, plus one */
 };
 
 void epoch_init(struct epoch *epoch);
 void epoch_finish(struct epoch *epoch);
 
-/* A reader comes, before it announces anything, and goes, when it announces nothing any more. */
+/* Registers a reader, before it announces anything; removes it, when it announces nothing. */
 void epoch_join(struct epoch *epoch, uint32_t number, const _Atomic uint64_t *announced);
 void epoch_quit(struct epoch *epoch, uint32_t number);
 
@@ -59,7 +59,8 @@ static inline void epoch_enter(const struct epoch *epoch, _Atomic uint64_t *anno
 	if (likely(epoch->has_membarrier)) {
 		atomic_store_explicit(announced, now, memory_order_relaxed);
 		/*
-		 * The other half of the barrier is membarrier()'s; keep the compiler from mixing.
+		 * membarrier() is the other half of this barrier, which keeps the compiler from
+		 * reordering.
 		 */
 		atomic_signal_fence(memory_order_seq_cst);
 	} else {
@@ -67,7 +68,7 @@ static inline void epoch_enter(const struct epoch *epoch, _Atomic uint64_t *anno
 	}
 }
 
-/* Release pairs with the load in whoever asks: all that was read was read before. */
+/* Release pairs with the load in epoch_has_passed: all reads of the reader come before it. */
 static inline void epoch_leave(_Atomic uint64_t *announced)
 {
 	atomic_store_explicit(announced, EPOCH_NONE, memory_order_release);
@@ -76,7 +77,9 @@ static inline void epoch_leave(_Atomic uint64_t *announced)
 /* Returns the new epoch. */
 uint64_t epoch_advance(struct epoch *epoch);
 
-/* Have all readers ended that might have begun before then? Nobody sees what was unlinked. */
+/*
+ * Have all readers ended that began before epoch then? They alone see what was unlinked before it.
+ */
 bool epoch_has_passed(struct epoch *epoch, uint64_t then);
 
 #endif

@@ -25,10 +25,10 @@ void mem_init(struct mem *mem, const struct oltp_mem_ops *ops, void *ctx, int no
 /* Every block must have been freed. */
 void mem_finish(struct mem *mem);
 
-/* What mem_alloc makes of a wish: the size to hand to mem_free. */
+/* Rounds a size up to whole blocks; mem_alloc and mem_free take only such sizes. */
 size_t mem_round(size_t bytes);
 
-/* bytes: from mem_round. Zeroed and aligned to OLTP_MEM_BLOCK_BYTES; NULL: there is none. */
+/* bytes: from mem_round. Zeroed and aligned to OLTP_MEM_BLOCK_BYTES; NULL: no memory. */
 void *mem_alloc(struct mem *mem, size_t bytes);
 
 /* Accepts NULL. */
@@ -37,7 +37,8 @@ void mem_free(struct mem *mem, void *addr, size_t bytes);
 /* Anonymous memory in huge pages. */
 
 /*
- * Zeroed, aligned to OLTP_MEM_BLOCK_BYTES, of which bytes is a multiple; for munmap(). NULL: none.
+ * Zeroed and aligned to OLTP_MEM_BLOCK_BYTES; bytes is a multiple of that. Freed with munmap().
+ * NULL: no memory.
  */
 void *map_aligned(size_t bytes);
 

@@ -16,7 +16,7 @@ static inline uint64_t random64_mix(uint64_t x)
 	return x ^ x >> 31;
 }
 
-/* The x of which random64_mix(x) is this: the factors are the inverses modulo 2^64. */
+/* The inverse of random64_mix. The factors are the inverses modulo 2^64. */
 static inline uint64_t random64_unmix(uint64_t x)
 {
 	x = (x ^ x >> 31 ^ x >> 62) * 0x319642b2d24d8ec3ull;

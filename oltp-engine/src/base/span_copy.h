@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Copies of parts of rows into the log. They are short, and made several times in each transaction:
- * a call of memcpy that finds out how short costs as much as the copy. (Not so for before-images,
- * where the row has yet to come from memory: there memcpy was measured to be no worse.)
+ * Copies of parts of rows into the log. They are short, and there are several in each transaction:
+ * a call of memcpy, which first finds out how short, costs as much as the copy itself. (Not so for
+ * before-images, where the row has yet to come from memory: there memcpy was measured to be no
+ * worse.)
  */
 #ifndef OLTP_SPAN_COPY_H
 #define OLTP_SPAN_COPY_H

@@ -8,7 +8,7 @@
 
 #define ARRAY_SIZE(a)		(sizeof(a) / sizeof((a)[0]))
 #define CACHE_LINE_BYTES	64u
-/* Pairs of lines are fetched together: what two threads write is kept this far apart. */
+/* The hardware fetches lines in pairs, so data that two threads write is kept this far apart. */
 #define CACHE_PAD_BYTES		128u
 
 #define likely(x)		__builtin_expect(!!(x), 1)
@@ -24,8 +24,8 @@ static inline void cpu_relax(void)
 }
 
 /*
- * The line is going to be written: it is not only fetched, as __builtin_prefetch would do on plain
- * x86-64, but taken from other CPUs as well. Where there is no such thing it does nothing.
+ * Prefetches a line that will be written: takes it from other CPUs as well, which
+ * __builtin_prefetch does not do on plain x86-64. CPUs without the instruction ignore it.
  */
 static inline void prefetch_to_write(const void *addr)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Classes of requests. Whatever the engine reads from disks or writes to them goes through
- * io_queue.h or io_files.h, with the class that says for whom. Here it is counted; a limit for a
+ * Classes of requests. Every read and write of the engine goes through io_queue.h or io_files.h and
+ * carries a class, which says what it is for. Requests are counted by class here; a limit for a
  * class belongs here, too.
  */
 #ifndef OLTP_IO_CLASS_H
@@ -13,13 +13,13 @@
 enum io_class {
 	IO_LOG,		/* groups, and the files of the log; commits may wait for it */
 	IO_FETCH,	/* a cold record that a transaction waits for */
-	IO_SCAN,	/* cold records for who looks at whole tables: a checkpoint, or the user */
+	IO_SCAN,	/* cold records for a scan of a table: a checkpoint's, or the user's */
 	IO_CHECKPOINT,	/* the file of a checkpoint is written */
 	IO_RECOVERY,	/* checkpoint and log are read, also to bring revoked records back */
 	IO_EVICT,	/* records go to disk */
-	IO_FILL,	/* cold records come back ahead of those who will want them */
+	IO_FILL,	/* cold records are read before a transaction asks for them */
 	IO_COMPACT,	/* extents with few records left are read, and written together */
-	IO_MEASURE,	/* to find out what reading a record takes */
+	IO_MEASURE,	/* to measure how long reading a record takes */
 	IO_CLASSES,
 };
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Files: see io_files.h. A synced write is one request of an io_uring, which does not keep the
- * thread from being told of a signal, and costs one system call.
+ * Files: see io_files.h. A synced write is one request of an io_uring, so it costs one system call.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -104,7 +103,7 @@ static ssize_t real_pwritev_sync(void *ctx, int fd, const struct iovec *iov, int
 
 	if (!real->has_ring)
 		return write_then_sync(fd, iov, n, offset);
-	/* There is but one at a time, so there is room. */
+	/* One request at a time: the ring has room. */
 	sqe = io_uring_get_sqe(&real->ring);
 	io_uring_prep_writev2(sqe, fd, iov, (unsigned int)n, offset, RWF_DSYNC);
 	do {
@@ -127,7 +126,7 @@ static int real_fallocate(void *ctx, int fd, uint64_t bytes)
 	(void)ctx;
 	if (!fallocate(fd, 0, 0, (off_t)bytes))
 		return 0;
-	/* Where there is no such thing, a file without room; it may be missing later. */
+	/* A file system without fallocate: the file gets its length, and may lack room later. */
 	if (errno != EOPNOTSUPP)
 		return -errno;
 	return ftruncate(fd, (off_t)bytes) ? -errno : 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What log, checkpoint and recovery do to files, all of it, so that tests can stand in between:
- * drop what was not synced, tear writes, fail. Paths are whole paths. Errors are -errno. Any thread
+ * All that log, checkpoint and recovery do to files. Tests put hooks of their own in between, which
+ * drop unsynced writes, tear writes, or fail. Paths are whole paths. Errors are -errno. Any thread
  * may call any hook but pwritev_sync, which is the log thread's alone.
  */
 #ifndef OLTP_IO_FILES_H
@@ -15,7 +15,7 @@
 #include "io_class.h"
 
 struct io_ops {
-	/* As open(2); flags may have O_DIRECT: -EINVAL where that is not to be had. */
+	/* As open(2); -EINVAL: O_DIRECT was asked for, and the file system does not have it. */
 	int (*open)(void *ctx, const char *path, int flags, mode_t mode);
 	void (*close)(void *ctx, int fd);
 	/* For this process alone, until it is closed; -EBUSY: another one has it. */
@@ -32,7 +32,7 @@ struct io_ops {
 	int (*fallocate)(void *ctx, int fd, uint64_t bytes);
 	int (*rename)(void *ctx, const char *from, const char *to);
 	int (*unlink)(void *ctx, const char *path);
-	/* Names that were made, changed and removed are on disk. */
+	/* Makes names that were created, changed or removed durable. */
 	int (*sync_dir)(void *ctx, const char *dir);
 	/* Each name in the folder, in any order; fn must not call hooks. */
 	int (*list)(void *ctx, const char *dir, void (*fn)(void *fn_ctx, const char *name),
@@ -52,7 +52,7 @@ static inline struct io_files io_files_as(const struct io_files *io, enum io_cla
 	return (struct io_files){ io->ops, io->ctx, class, io->meters };
 }
 
-/* As the hooks. */
+/* Counts the request and calls the hook of that name. */
 static inline ssize_t io_pread(const struct io_files *io, int fd, void *buffer, size_t size,
 			       uint64_t offset)
 {
@@ -66,12 +66,12 @@ ssize_t io_pwritev_sync(const struct io_files *io, int fd, const struct iovec *i
 			uint64_t offset);
 
 /*
- * The real thing, with an io_uring for pwritev_sync where there is one. Errors: -ENOMEM.
+ * The hooks for real files, with an io_uring for pwritev_sync where there is one. Errors: -ENOMEM.
  */
 int io_files_create(struct io_files *ret_io);
 void io_files_destroy(struct io_files *io);
 
-/* Real, and with an io_uring? */
+/* Are these the hooks for real files, with an io_uring? */
 int io_files_has_uring(const struct io_files *io);
 
 /* Writes all of it, however many calls that takes. -EIO: a write wrote nothing. */
@@ -79,8 +79,8 @@ int io_write_all(const struct io_files *io, int fd, const void *data, size_t byt
 		 uint64_t offset);
 
 /*
- * One request to a file that is open, all of it, and waits. Errors: those of pread(2) and
- * pwrite(2), -EIO: less was read or written.
+ * Makes one request to an open file and waits until all of it is done. Errors: those of pread(2)
+ * and pwrite(2), -EIO: less was read or written.
  */
 int io_transfer(struct io_meters *meters, enum io_class class, bool is_write, int fd, void *buffer,
 		size_t bytes, uint64_t offset);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Requests to one file, many at a time: an io_uring of one thread. What comes back short or
- * interrupted is done again a few times here; what is handed out is all or an error.
+ * Requests to one file, many at a time: an io_uring of one thread. A request that comes back short
+ * or interrupted is repeated a few times here, so the caller sees a whole transfer or an error.
  */
 #ifndef OLTP_IO_QUEUE_H
 #define OLTP_IO_QUEUE_H
@@ -22,7 +22,7 @@ struct io_request {
 	int result;		/* 0 or -errno */
 };
 
-/* For tests: stands between the disk and the engine. Returns what the request came to. */
+/* For tests: may change the result of a request. Returns the result that the engine sees. */
 struct io_hook {
 	int32_t (*result)(void *ctx, const struct io_request *request, int32_t result);
 	void *ctx;
@@ -45,10 +45,10 @@ int io_queue_init(struct io_queue *io, int fd, uint32_t depth, const struct io_h
 /* Nothing may be in flight. */
 void io_queue_finish(struct io_queue *io);
 
-/* Room for one more must be there (depth). */
+/* Fewer than depth requests may be in flight. */
 void io_queue_add(struct io_queue *io, struct io_request *request);
 
-/* Gives the kernel what it has not got. Errors: those of io_uring_enter(2). */
+/* Submits the requests that the kernel has not got. Errors: those of io_uring_enter(2). */
 int io_queue_flush(struct io_queue *io);
 
 /* The next request that has ended, or NULL. */
