@@ -71,8 +71,8 @@ static uint32_t count_held(const struct elastic_facts *facts, uint32_t node)
 }
 
 /*
- * The node with the fewest CPUs among those with some that may go and are not listed; how many
- * those are, 0: there is none.
+ * *ret_node: the node with the fewest CPUs, of those with CPUs that may go and are not listed.
+ * Returns how many of its CPUs may go; 0: there is no such node.
  */
 static uint32_t smallest_node(const struct elastic_facts *facts,
 			      const struct elastic_action *action, uint32_t *ret_node)
@@ -155,7 +155,10 @@ static uint64_t stop_by(const struct elastic_facts *facts, uint32_t number)
 	return UINT64_MAX;
 }
 
-/* What makes an offer the better one: P8, else its size. */
+/*
+ * The offer of the highest rank is taken: with ADAPT where most CPUs are held (P8), else the
+ * largest.
+ */
 static uint32_t offer_rank(const struct elastic_config *config, const struct elastic_facts *facts,
 			   const struct oltp_node_share *share)
 {
@@ -275,7 +278,7 @@ static void adapt(const struct elastic_config *config, struct elastic_state *sta
 	uint32_t needed = UINT32_MAX;
 
 	search.n_max = config->max_cpus && most > config->max_cpus ? config->max_cpus : most;
-	/* Unlimited work is there to be measured by, not to take CPUs for. */
+	/* Unlimited work serves to measure the rate of a worker; it is no reason to take CPUs. */
 	search.is_busy = load->idles == state->idles && !load->is_unlimited;
 	state->idles = load->idles;
 	if (load->is_open)
@@ -291,7 +294,10 @@ static void adapt(const struct elastic_config *config, struct elastic_state *sta
 							   .waiting = load->waiting,
 							   .idles = load->idles });
 	if (needed < search.n_max && needed <= state->search.goal) {
-		/* There is less to do than the CPUs could: nothing to be learnt of which pay. */
+		/*
+		 * The CPUs could do more than there is to do, so throughput does not say which of
+		 * them pay.
+		 */
 		search_init(&state->search, facts->now_ns);
 		state->goal = needed;
 	} else {

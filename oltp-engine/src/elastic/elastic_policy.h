@@ -47,7 +47,7 @@ struct elastic_cpu {
 	bool is_idle;		/* no worker could be started on it */
 };
 
-/* What the workers have done since the start, and what they have to do. ADAPT. */
+/* What the workers have done since the start, and the work that waits for them. ADAPT. */
 struct elastic_load {
 	uint64_t committed;
 	uint64_t stalled_ns;	/* of workers, with transactions that had met a conflict */
@@ -108,8 +108,8 @@ void elastic_policy_init(struct elastic_state *state, const struct elastic_confi
 			 uint64_t now_ns);
 
 /*
- * Updates only what time and load change: the turn at the top and the end of a STEP run; what ADAPT
- * has measured and what follows from it.
+ * Changes only what time and load change: the turn at the top and the end of a STEP run; what ADAPT
+ * has measured and concluded.
  */
 void elastic_policy_next(const struct elastic_config *config, struct elastic_state *state,
 			 const struct elastic_facts *facts, struct elastic_action *ret_action);

@@ -5,11 +5,11 @@
 #include "elastic_queue.h"
 
 #define MS		1000000ull
-/* Over which rate and queue are looked at. */
+/* Arrival rate and queue are measured over this time. */
 #define WINDOW_NS	(2 * QUEUE_LOOK_NS)
 /*
- * A measure of a worker's rate is made of so much time without a pause. In less, work runs out only
- * for those who happen to be fast, and the slow moments alone would be measured.
+ * A worker's rate is measured over this much time in which no worker lacked work. In less, work
+ * runs out in fast moments, and only slow ones would be measured.
  */
 #define MEASURE_S	0.1
 /* Weight of a new measure. */
@@ -21,20 +21,21 @@
 #define HOLD_FIRST_NS	(100 * MS)
 #define HOLD_MAX_NS	(10000 * MS)
 /*
- * CPUs that have served what arrives for so long, with some of them idle at times, are enough for
- * that and for so much more, unless they fail so often that the hold gets as long.
+ * CPUs that have served a rate of arrivals for SERVED_NS, with workers idle at times, are enough
+ * for SERVED_MORE times that rate, unless this proves wrong so often that the hold gets as long as
+ * REFUTED_NS.
  */
 #define SERVED_NS	(200 * MS)
 #define SERVED_MORE	1.05
 #define REFUTED_NS	(8 * HOLD_FIRST_NS)
-/* A lower goal has done its duty once it lasted for so many times the hold. */
+/* A lower goal was right if it lasted for so many times the hold. */
 #define PROVEN_HOLDS	20u
-/* With no queue for so long, one CPU fewer is tried: the measure may be from a bad moment. */
+/* After so long without a queue one CPU fewer is tried: a slow moment may have been measured. */
 #define TRY_FIRST_NS	(2000 * MS)
 #define TRY_MAX_NS	(60000 * MS)
 /* Arrivals that rose by more than this part are another load. */
 #define SAME_RATE	1.1
-/* A hair more, lest a quotient that should be whole is rounded up. */
+/* A little above 1, so that a quotient that should be whole is not rounded up. */
 #define ROUNDING	1.001
 
 void queue_init(struct queue *q)
@@ -57,7 +58,10 @@ static void remember(struct queue *q, const struct queue_facts *f)
 	};
 }
 
-/* The look to compare with: the newest that is a window old, else the oldest. NULL: the first. */
+/*
+ * The look to compare the present one with: the newest that is a window old, else the oldest. NULL:
+ * this is the first look.
+ */
 static const struct queue_look *window_start(const struct queue *q)
 {
 	uint64_t now_ns = q->looks[q->n_looks - 1].at_ns;
@@ -82,7 +86,10 @@ static double rate_since(const struct queue *q, const struct queue_look *since)
 	return (last > all ? last : all) * 1e9;
 }
 
-/* What a worker can do, from the last look to this one if none lacked work. */
+/*
+ * Adds the time since the last look to the measurement of a worker's rate, if no worker lacked work
+ * in it.
+ */
 static void measure(struct queue *q, const struct queue_facts *f)
 {
 	const struct queue_look *now = &q->looks[q->n_looks - 1], *before = now - 1;
@@ -142,8 +149,8 @@ static uint32_t cpus_needed(const struct queue *q, const struct queue_facts *f, 
 }
 
 /*
- * What workers did per CPU while all was well: those that were busy without a pause were so in slow
- * moments, and are measured as slower than they mostly are.
+ * Notes the rate per CPU while the CPUs kept up. measure() sees workers only when they are busy
+ * without a pause: in slow moments, in which they do less than they mostly do.
  */
 static void note_served(struct queue *q, const struct queue_facts *f,
 			const struct queue_look *since)
@@ -166,7 +173,10 @@ static void note_served(struct queue *q, const struct queue_facts *f,
 	q->served_arrived = f->arrived;
 }
 
-/* Fewer CPUs did not do for the same load: wait longer the next time. */
+/*
+ * More CPUs are needed. If the load is the same as when CPUs were given back, these were needed:
+ * wait longer the next time.
+ */
 static void grow(struct queue *q, uint64_t now_ns, uint32_t need, double rate)
 {
 	uint64_t proven_ns = q->shrunk_ns + PROVEN_HOLDS * q->hold_ns;
@@ -205,8 +215,9 @@ static void shrink_if_it_lasts(struct queue *q, uint64_t now_ns, uint32_t need, 
 }
 
 /*
- * All is well with this many CPUs. After a while of that a worker is taken to be as fast as one
- * fewer would need it to be; if it is not, a queue will show it, and the next measure corrects it.
+ * After a calm time the measured rate is doubted. A worker is then taken to be as fast as it must
+ * be for one CPU fewer to do. If it is not, a queue will show that, and the next measurement
+ * corrects the rate.
  */
 static void doubt_if_it_lasts(struct queue *q, const struct queue_facts *f, double rate,
 			      bool is_calm)
@@ -233,12 +244,15 @@ uint32_t queue_next(struct queue *q, const struct queue_facts *f)
 	measure(q, f);
 	since = window_start(q);
 	if (!since || f->is_unlimited) {
-		/* Unlimited work is no queue: it says nothing of what is needed. */
+		/* Unlimited work does not say how many CPUs arrivals will need. */
 		q->goal = q->goal ?: f->n_min;
 		return clamp(q->goal, f);
 	}
 	rate = rate_since(q, since);
-	/* What came within one look is no queue yet: workers, and the cores below, have hiccups. */
+	/*
+	 * Transactions that arrived within one look are no queue yet: workers and cores pause at
+	 * times.
+	 */
 	standing = f->idles == since->idles && (double)f->waiting > rate * QUEUE_LOOK_NS / 1e9 &&
 				   f->waiting > f->n_cpus ? (double)f->waiting : 0;
 	note_served(q, f, since);
@@ -250,7 +264,10 @@ uint32_t queue_next(struct queue *q, const struct queue_facts *f)
 		return clamp(q->goal, f);
 	}
 	q->low_since_ns = 0;
-	/* Asked for one look later, when the rise is seen in full: one move instead of several. */
+	/*
+	 * More CPUs are asked for one look later, when the rise is seen in full: one move instead
+	 * of several.
+	 */
 	if (need > q->goal && q->is_rising)
 		grow(q, f->now_ns, need, rate);
 	q->is_rising = need > q->goal;

@@ -3,13 +3,14 @@
  * How many CPUs the transactions that arrive need: the engine's answer to peaks. A pure function of
  * (state, facts), with the time in the facts.
  *
- * What one worker can do is measured while none lacks work. From then on the CPUs needed follow
- * from the arrivals of the last moment and from the queue that stands (one that no worker found
- * empty for a while; what a burst leaves and the next moment takes does not count). As many as have
- * served such arrivals before are enough, too. More are wanted at once, fewer only after the need
- * has been lower for some time; that time doubles when fewer turned out not to do. As long as
- * nothing was measured: twice as many if a queue stands, one less if not. When all has been well
- * for two seconds, one less is tried, too; for longer if that did not do.
+ * The rate of one worker is measured while no worker lacks work. From then on the number of CPUs
+ * needed follows from the arrivals of the last 20 ms and from the standing queue: one that no
+ * worker found empty for that long. (Transactions that arrive within one look are no standing
+ * queue.) A number of CPUs that has served such arrivals before is enough, too. More CPUs are asked
+ * for at once, fewer only after the need has been lower for some time; that time doubles when fewer
+ * CPUs proved too few. Before anything was measured: twice as many CPUs if a queue stands, one
+ * fewer if not. After two seconds without a queue one CPU fewer is tried; if that was wrong, the
+ * next such try comes later.
  */
 #ifndef OLTP_ELASTIC_QUEUE_H
 #define OLTP_ELASTIC_QUEUE_H
@@ -43,7 +44,9 @@ struct queue {
 	uint32_t n_looks;
 	bool is_rising;		/* more were needed at the last look */
 	double per_worker;	/* transactions per second, 0: not known */
-	/* Of looks without idle workers, since the last measure; busy_s: of all workers. */
+	/*
+	 * Sums over looks without idle workers, since the last measurement; busy_s: of all workers.
+	 */
 	double busy_wall_s, busy_s, busy_committed;
 	/* The most that was served per worker with some idle at times, 0: not known. */
 	double served_per_worker;

@@ -340,7 +340,10 @@ void oltp_elastic_stop(struct oltp_elastic *e)
 		mover_submit(&e->mover, &job);
 		mover_wait(&e->mover, &result);
 		finish_moves(e, &result, true);
-		/* What the source refuses now, closing it returns. */
+		/*
+		 * CPUs that the source does not take now go back to the host when the source is
+		 * closed.
+		 */
 		for (uint32_t i = 0; i < job.n_cpus; i++) {
 			struct elastic_cpu *cpu = find_cpu(e, job.cpus[i]);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A thread that makes the calls of a CPU source that wait, so that the engine's control loop never
+ * A thread for those calls of a CPU source that block, so that the engine's control loop never
  * does. One job at a time; a job's moves can be collected as soon as it has ended.
  */
 #ifndef OLTP_WORKER_MOVER_H

@@ -18,8 +18,8 @@
 #define WAIT_MAX_NS	(86400ull * 365 * SECOND_NS)
 
 /*
- * A stretch of time with one rate, written once and kept until the end, since a queue may be as old
- * as the first of them. Number i (from 0) arrives when the count reaches i + 1.
+ * A stretch of time with one rate, written once and kept until the end, since what waits may have
+ * arrived under the first of them. Number i (from 0) arrives when the count reaches i + 1.
  */
 struct arrivals_rate {
 	uint64_t start_ns;
@@ -30,8 +30,8 @@ struct arrivals_rate {
 
 struct oltp_arrivals {
 	struct arrivals_rate *_Atomic first;	/* NULL: arrivals have not begun */
-	struct arrivals_rate *last;		/* of whoever sets rates */
-	/* Those who sleep do so until it changes. */
+	struct arrivals_rate *last;		/* of the thread that sets rates */
+	/* Sleeping workers wait for it to change. */
 	_Atomic uint32_t calls;
 	_Alignas(CACHE_PAD_BYTES) _Atomic uint64_t taken;
 };
@@ -84,7 +84,10 @@ int oltp_arrivals_set_rate(struct oltp_arrivals *a, double per_second, uint64_t 
 		.before = a->last ? count_at(a->last, at_ns) : 0,
 		.per_second = per_second,
 	};
-	/* Both pair with the acquire in rate_after: whoever finds it sees what is in it. */
+	/*
+	 * Both pair with the acquire in rate_after: a thread that finds the rate sees what is in
+	 * it.
+	 */
 	if (a->last)
 		atomic_store_explicit(&a->last->next, rate, memory_order_release);
 	else
@@ -119,7 +122,10 @@ static uint64_t arrival_of(struct oltp_arrivals *a, struct arrivals_view *view, 
 		view->rate = rate_after(a, NULL);
 	while ((next = rate_after(a, view->rate)) && next->before < count)
 		view->rate = next;
-	/* Nothing arrives at a rate of 0, but the last one of the rate before may be rounded up. */
+	/*
+	 * Nothing arrives at a rate of 0, but rounding may put the last arrival of the rate before
+	 * there.
+	 */
 	if (view->rate->per_second <= 0)
 		return view->rate->start_ns;
 	return view->rate->start_ns +

@@ -29,14 +29,14 @@ bool arrivals_take(struct oltp_arrivals *arrivals, struct arrivals_view *view,
 		   uint64_t *ret_arrival_ns);
 
 /*
- * When the next transaction arrives that was not taken (CLOCK_MONOTONIC), by the rates that are
- * set; it may have arrived. UINT64_MAX: none will.
+ * When the first transaction arrives that was not taken (CLOCK_MONOTONIC), by the rates that are
+ * set; that may be in the past. UINT64_MAX: none will.
  */
 uint64_t arrivals_next(struct oltp_arrivals *arrivals, const struct arrivals_view *view);
 
 /*
- * Sleeps until the next transaction arrives, but for least_ns if that is later, and less if there
- * was a call after the number that was read before: rates have changed, or arrivals_wake().
+ * Sleeps until the next transaction arrives, but for least_ns at least. Ends early if rates change,
+ * or arrivals_wake() is called, after arrivals_calls() has returned call.
  */
 uint32_t arrivals_calls(struct oltp_arrivals *arrivals);
 void arrivals_wait(struct oltp_arrivals *arrivals, const struct arrivals_view *view, uint32_t call,

@@ -61,7 +61,10 @@ static void acks_measure(struct acks *acks, uint32_t n, uint64_t now_ns, struct 
 	for (uint32_t i = 0; hist && i < n; i++) {
 		uint64_t start_ns = acks->starts[(acks->first_start + i) % ACKS_STARTS];
 
-		/* One that was taken while its rate changed may be a little early. */
+		/*
+		 * One that was taken while the rate changed may have arrived a little later than
+		 * now.
+		 */
 		hist_record(hist, now_ns > start_ns ? now_ns - start_ns : 0);
 	}
 	acks->first_start = (acks->first_start + n) % ACKS_STARTS;
@@ -166,7 +169,7 @@ static void sample_arrivals(struct oltp_pool *pool, uint64_t now_ns, double seco
 		return;
 	arrivals_count(pool->arrivals, now_ns, &count);
 	sample->queue = count.waiting;
-	/* A rate that was set for a time in the past may have made it fewer. */
+	/* A rate that was set for a time in the past may have lowered the count. */
 	if (seconds > 0 && count.arrived > pool->last_arrived)
 		sample->offered_ps = (double)(count.arrived - pool->last_arrived) / seconds;
 	pool->last_arrived = count.arrived;

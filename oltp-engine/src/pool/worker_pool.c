@@ -113,11 +113,11 @@ static void order(struct pool_worker *pw, enum pool_worker_state state)
 	pthread_mutex_lock(&pw->lock);
 	pw->state = state;
 	pthread_mutex_unlock(&pw->lock);
-	/* Afterwards: it would be woken only to wait for the lock, each time over two CPUs. */
+	/* After the unlock: a thread that is woken earlier waits for the lock at once. */
 	pthread_cond_signal(&pw->ordered);
 }
 
-/* What the thread wrote while it worked is all of the structure from the flag on. */
+/* Clears all that the thread wrote while it worked: the structure from stop_by_ns on. */
 static void worker_reset(struct pool_worker *pw)
 {
 	const size_t from = offsetof(struct pool_worker, stop_by_ns);
@@ -125,7 +125,7 @@ static void worker_reset(struct pool_worker *pw)
 	memset((char *)pw + from, 0, sizeof(*pw) - from);
 }
 
-/* Every worker, idle or not, has its place in both lists. */
+/* Both lists have room for all workers, idle or not. */
 static int make_room(struct oltp_pool *pool)
 {
 	uint32_t room = pool->room ? pool->room * 2 : 16;
@@ -171,7 +171,7 @@ static int worker_create(struct oltp_pool *pool, uint32_t cpu, struct pool_worke
 	return rc;
 }
 
-/* Out of the list of the idle ones; -ENOENT: none for that CPU, else why it cannot be pinned. */
+/* Takes an idle thread. -ENOENT: there is none for that CPU; else why it cannot be pinned. */
 static int worker_reuse(struct oltp_pool *pool, uint32_t cpu, struct pool_worker **ret_worker)
 {
 	uint32_t i = 0;
@@ -210,7 +210,7 @@ static int begin_worker(struct oltp_pool *pool, uint32_t cpu)
 	return 0;
 }
 
-/* The worker, which is idle now, leaves those that work. */
+/* Moves a worker that is idle now to the list of the idle ones. */
 static void end_worker(struct oltp_pool *pool, uint32_t i)
 {
 	struct pool_worker *pw = pool->workers[i];
@@ -223,7 +223,7 @@ static void end_worker(struct oltp_pool *pool, uint32_t i)
 	pool->idle[pool->n_idle++] = pw;
 }
 
-/* Until it has attached; one that could not works no more afterwards. */
+/* Waits until the worker has attached. If it could not, it is idle again afterwards. */
 static int wait_worker(struct oltp_pool *pool, uint32_t cpu)
 {
 	uint32_t i = find(pool, cpu);
@@ -279,7 +279,7 @@ int oltp_pool_stop_by(struct oltp_pool *pool, uint32_t cpu, uint64_t deadline_ns
 	if (i == pool->n_workers)
 		return -ENOENT;
 	stop_by_ns = &pool->workers[i]->stop_by_ns;
-	/* Nothing is handed over by it; the wait in oltp_pool_remove orders the rest. */
+	/* Relaxed: no data depends on it. The wait in oltp_pool_remove orders the rest. */
 	if (!counter_read(stop_by_ns) || deadline_ns < counter_read(stop_by_ns))
 		atomic_store_explicit(stop_by_ns, deadline_ns ?: 1, memory_order_relaxed);
 	if (pool->arrivals)

@@ -32,7 +32,9 @@ struct acks {
 	uint64_t starts[ACKS_STARTS];	/* a ring */
 };
 
-/* For n more, of an epoch each? If not, the oldest epoch has to be waited for. */
+/*
+ * Is there room for n more transactions, each of an epoch of its own? If not, wait for the oldest.
+ */
 static inline bool acks_have_room(const struct acks *acks, uint32_t n)
 {
 	return acks->n + n <= ACKS_EPOCHS && acks->n_starts + n <= ACKS_STARTS;
@@ -43,11 +45,14 @@ static inline bool acks_are_due(const struct acks *acks, uint64_t durable)
 	return acks->n && acks->epochs[acks->first].epoch <= durable;
 }
 
-/* There is room, and no epoch before that was later. start_ns 0: is not measured. */
+/*
+ * Adds a transaction of the epoch, which is not lower than that of the call before. There must be
+ * room. start_ns 0: its latency is not measured.
+ */
 void acks_push(struct acks *acks, uint64_t epoch, uint64_t start_ns);
 
 /*
- * Those up to the epoch durable are acknowledged now: returns how many. hist (NULL: none) gets
+ * Acknowledges the transactions up to the epoch durable. Returns how many. hist (NULL: none) gets
  * their latencies.
  */
 uint64_t acks_take(struct acks *acks, uint64_t durable, uint64_t now_ns, struct hist *hist);
@@ -85,7 +90,7 @@ struct oltp_pool {
 	struct hist_view last_hist;
 };
 
-/* What a thread is at. Owner and thread hand the worker over to each other with it. */
+/* The state of a thread. By changing it owner and thread hand the worker over to each other. */
 enum pool_worker_state {
 	POOL_WORKER_IDLE,	/* the owner's: waits for work, or to be told to quit */
 	POOL_WORKER_STARTING,	/* the thread's from here on */
@@ -119,25 +124,25 @@ struct pool_worker {
 	_Atomic uint64_t failed_io;
 	_Atomic uint64_t failed_lost;
 	_Atomic uint64_t cpu_ns;
-	_Atomic uint64_t idles;	/* times that nothing waited to be done */
+	_Atomic uint64_t idles;	/* times that it found no work */
 	_Atomic uint64_t stalled_ns;	/* from the first conflict of transactions to their end */
 	struct hist hist;
 };
 
-/* What the workers have done since the start, for decisions about their number. Owner's thread. */
+/* What the workers have done since the start, to decide on their number. Owner's thread. */
 struct pool_progress {
 	uint64_t committed, stalled_ns, idles;
 };
 
 void pool_progress_read(const struct oltp_pool *pool, struct pool_progress *ret_progress);
 
-/* Of a worker that leaves; ret_totals (its own) may be NULL. */
+/* Adds the figures of a worker that leaves to the pool's. *ret_totals (may be NULL): its own. */
 void pool_figures_keep(struct oltp_pool *pool, const struct pool_worker *pw,
 		       struct oltp_totals *ret_totals);
 
 /*
- * Of a worker that has left: acknowledged as the log gets on, and counted with those that are gone;
- * their latency is not. Accepts NULL.
+ * Takes over the unacknowledged transactions of a worker that has left. They are counted once they
+ * are durable; their latency is not measured. Accepts NULL.
  */
 void pool_acks_adopt(struct oltp_pool *pool, struct acks *acks);
 

@@ -18,21 +18,24 @@
 
 #define BACKOFF_NS		64u
 #define BACKOFF_BITS		5u
-/* Some transactions' time. */
+/* As long as some transactions take. */
 #define BACKOFF_YIELD_NS	2000u
 
-/* So many others begin before a transaction that met a conflict is tried again. */
+/* How many other transactions begin before a deferred one is tried again. */
 #define DEFER_OTHERS	8u
 
-/* With nothing to do: short against what a queue is looked at for, long against the cost of it. */
+/*
+ * An idle worker looks again after this time: short against the time over which queues are
+ * measured, long against the cost of a look.
+ */
 #define IDLE_NS		500000l
-/* The most that a worker that is to leave waits for the log. */
+/* How long a worker that is to leave waits for the log at most. */
 #define LEAVE_NS	20000000ull
 
 /*
- * After n conflicts in a row: a random pause below BACKOFF_NS * 2^n, n at most BACKOFF_BITS. One
- * that has been stalled for longer than a lock is held by anybody who runs offers its CPU to others
- * instead: the holder may be one of them, and would wait for as long as this one turned in vain.
+ * After n conflicts in a row: a random pause below BACKOFF_NS * 2^n, n at most BACKOFF_BITS. A
+ * transaction that has been stalled for longer than any running thread holds a lock yields its CPU
+ * instead: the holder may be waiting for this very CPU.
  */
 static void back_off(uint32_t tries, uint64_t start_ns, struct random64 *random)
 {
@@ -49,8 +52,9 @@ static void back_off(uint32_t tries, uint64_t start_ns, struct random64 *random)
 }
 
 /*
- * Transactions by slots. One that waits for records from disk, or has met a conflict while others
- * waited to be begun, keeps its slot; a new one takes a free slot, always the same if none waits.
+ * Transactions that have begun, each in a slot. One that waits for records from disk, or is
+ * deferred after a conflict, keeps its slot. A new one takes a free slot, always the same if no
+ * transaction waits.
  */
 struct slots {
 	void *local;
@@ -59,15 +63,16 @@ struct slots {
 	uint32_t n_free;
 	uint8_t free[OLTP_TICKETS];		/* a stack */
 	uint32_t n_deferred;
-	uint32_t n_retried;			/* n_begun when they were tried last */
+	uint32_t n_retried;			/* n_begun when deferred ones were tried last */
 	uint8_t deferred[OLTP_TICKETS];		/* by conflicts; the oldest first */
 	uint64_t start_ns[OLTP_TICKETS];	/* 0: not measured */
 };
 
 /*
- * What holds its record may stand still, on a CPU that the host has given to somebody else, for
- * longer than hundreds of transactions take. If others wait to be begun, they come first. Not with
- * schemes in which a transaction's age counts, and is that of the worker's latest.
+ * May a transaction that met a conflict be deferred, so that others begin first? The holder of its
+ * record may stand still, on a CPU that the host has given to another VM, for longer than hundreds
+ * of transactions take. Not under schemes that compare ages: a worker has one age, that of its
+ * latest transaction.
  */
 static bool may_defer(const struct pool_worker *pw, const struct slots *slots)
 {
@@ -75,7 +80,7 @@ static bool may_defer(const struct pool_worker *pw, const struct slots *slots)
 	       pw->pool->engine->scheme == lock_scheme_get(OLTP_CC_NO_WAIT);
 }
 
-/* It is to stop, and the time to end what was begun is over. */
+/* Is the worker to stop, and is its time to end what it has begun over? */
 static bool is_over(const struct pool_worker *pw)
 {
 	uint64_t by_ns = counter_read(&pw->stop_by_ns);
@@ -83,15 +88,15 @@ static bool is_over(const struct pool_worker *pw)
 	return unlikely(by_ns) && by_ns != UINT64_MAX && clock_now_ns() >= by_ns;
 }
 
-/* With nothing else to do it waits until then, and looks then whether it is to stop. */
+/* Until when a worker with nothing else to do waits, before it looks whether it is to stop. */
 static uint64_t wait_until(const struct pool_worker *pw)
 {
 	return counter_read(&pw->stop_by_ns) ?: clock_now_ns() + IDLE_NS;
 }
 
 /*
- * One transaction, as often as it takes while nothing but others' locks is in its way; or
- * OLTP_CONFLICT: it is to be deferred, or there is no more time.
+ * Runs a transaction until it meets anything but a conflict. OLTP_CONFLICT: it is to be deferred,
+ * or the worker has no more time.
  */
 static enum oltp_rc run_attempts(struct pool_worker *pw, struct slots *slots, uint32_t slot,
 				 bool retry)
@@ -116,7 +121,10 @@ static enum oltp_rc run_attempts(struct pool_worker *pw, struct slots *slots, ui
 	return rc;
 }
 
-/* What is on disk by now counts; nothing more does once the log has failed. */
+/*
+ * Transactions whose epoch is on disk count as committed, and once the log has failed, all others
+ * as failed.
+ */
 static void acknowledge(struct pool_worker *pw)
 {
 	struct acks *acks = pw->acks;
@@ -138,14 +146,14 @@ static void acknowledge(struct pool_worker *pw)
 	}
 }
 
-/* Until the oldest transactions that wait are acknowledged, or for so long. */
+/* Waits until the epoch is on disk, for wait_ns at most, and acknowledges. */
 static void acknowledge_wait(struct pool_worker *pw, uint64_t epoch, uint64_t wait_ns)
 {
 	log_wait(pw->pool->engine->log, epoch, clock_now_ns() + wait_ns);
 	acknowledge(pw);
 }
 
-/* It has committed; counted now, or when it is on disk. */
+/* A transaction has committed: it is counted now, or once it is on disk. */
 static void note_commit(struct pool_worker *pw, uint64_t start_ns)
 {
 	uint64_t now_ns;
@@ -160,7 +168,7 @@ static void note_commit(struct pool_worker *pw, uint64_t start_ns)
 	if (!start_ns)
 		return;
 	now_ns = clock_now_ns();
-	/* One that was taken while its rate changed may be a little early. */
+	/* One that was taken while the rate changed may have arrived a little later than now. */
 	hist_record(&pw->hist, now_ns > start_ns ? now_ns - start_ns : 0);
 }
 
@@ -175,7 +183,7 @@ static void end_transaction(struct pool_worker *pw, struct slots *slots, uint32_
 			counter_add(&pw->failed_io, 1);
 		if (rc == OLTP_LOST)
 			counter_add(&pw->failed_lost, 1);
-		/* With a log that has failed, so will all: there is no hurry. */
+		/* Once the log has failed every transaction does: there is no hurry. */
 		if (pw->pool->engine->log && log_state(pw->pool->engine->log) == LOG_FAILED)
 			nanosleep(&(struct timespec){ .tv_nsec = IDLE_NS }, NULL);
 	} else {
@@ -186,7 +194,7 @@ static void end_transaction(struct pool_worker *pw, struct slots *slots, uint32_
 
 static bool resume_some(struct pool_worker *pw, struct slots *slots, uint64_t until_ns);
 
-/* Until the transaction has ended, waits for the disk or is deferred. */
+/* Runs the transaction until it has ended, waits for the disk or is deferred. */
 static void run_slot(struct pool_worker *pw, struct slots *slots, uint32_t slot, bool retry)
 {
 	enum oltp_rc rc;
@@ -204,7 +212,7 @@ static void run_slot(struct pool_worker *pw, struct slots *slots, uint32_t slot,
 			return;
 		if (rc != OLTP_FULL)
 			break;
-		/* Others first; this one keeps its slot, so each can come here only once. */
+		/* Others go first. This one keeps its slot, so each slot comes here only once. */
 		while (!resume_some(pw, slots, wait_until(pw))) {
 			if (is_over(pw))
 				return;
@@ -213,7 +221,10 @@ static void run_slot(struct pool_worker *pw, struct slots *slots, uint32_t slot,
 	end_transaction(pw, slots, slot, rc);
 }
 
-/* Transactions whose records have come. until_ns: waits for the first; 0: does not. */
+/*
+ * Goes on with transactions whose records have come. until_ns: waits for the first one until then;
+ * 0: does not wait. False: there was none.
+ */
 static bool resume_some(struct pool_worker *pw, struct slots *slots, uint64_t until_ns)
 {
 	struct oltp_cold_done done[8];
@@ -228,7 +239,7 @@ static bool resume_some(struct pool_worker *pw, struct slots *slots, uint64_t un
 	return n > 0;
 }
 
-/* There is no more time for those that have begun and not ended. None holds a lock. */
+/* Ends the transactions that have begun as failed, for lack of time. None of them holds a lock. */
 static void give_up(struct pool_worker *pw, struct slots *slots)
 {
 	bool is_free[OLTP_TICKETS] = { false };
@@ -241,7 +252,7 @@ static void give_up(struct pool_worker *pw, struct slots *slots)
 	}
 }
 
-/* Each of them once. is_alone: there is nothing else to do meanwhile. */
+/* Tries each deferred transaction once. is_alone: the worker has nothing else to do. */
 static void retry_deferred(struct pool_worker *pw, struct slots *slots, bool is_alone)
 {
 	uint8_t deferred[OLTP_TICKETS];
@@ -256,19 +267,19 @@ static void retry_deferred(struct pool_worker *pw, struct slots *slots, bool is_
 		sched_yield();
 }
 
-/* True: there is a transaction to run, *ret_start_ns is when it arrived, 0 if it did not. */
+/* True: there is a transaction to run. *ret_start_ns: when it arrived; 0: work is unlimited. */
 static bool find_work(struct pool_worker *pw, struct arrivals_view *view, uint64_t *ret_start_ns)
 {
 	*ret_start_ns = 0;
 	return !pw->pool->arrivals || arrivals_take(pw->pool->arrivals, view, ret_start_ns);
 }
 
-/* Until the next transaction arrives, however long that takes. */
+/* Waits until the next transaction arrives, however long that takes. */
 static void wait_arrival(struct pool_worker *pw, const struct arrivals_view *view)
 {
 	uint32_t call = arrivals_calls(pw->pool->arrivals);
 
-	/* It is set before the call. */
+	/* oltp_pool_stop_by() sets it before it wakes. */
 	if (!counter_read(&pw->stop_by_ns))
 		arrivals_wait(pw->pool->arrivals, view, call, IDLE_NS);
 }
@@ -289,9 +300,10 @@ static void idle(struct pool_worker *pw, struct slots *slots, const struct arriv
 }
 
 /*
- * Can one more commit without waiting for the disk? If not, waits for that, but not for long: a
- * worker that has begun, or has committed and cannot note it, would not leave when it is to, and
- * the disk may take seconds. Those that have begun may need room, too.
+ * Can one more transaction commit without waiting for the disk? If not, waits for that, but not for
+ * long: a worker that waits in the middle of a transaction, or for room to note a commit, does not
+ * leave when it is to, and the disk may take seconds. Transactions that have begun may need room,
+ * too.
  */
 static bool has_room(struct pool_worker *pw, const struct slots *slots)
 {
@@ -351,8 +363,9 @@ static void run_until_stopped(struct pool_worker *pw, void *local)
 }
 
 /*
- * Before the worker leaves. What takes longer than a group usually does is left to the pool: a CPU
- * that is to be given back does not wait for the disk.
+ * Before the worker leaves: waits until its commits are on disk, for as long as a group usually
+ * takes. Later ones are left to the pool: a CPU that is to be given back does not wait for the
+ * disk.
  */
 static void leave(struct pool_worker *pw)
 {
