@@ -7,9 +7,9 @@
 
 struct step {
 	uint32_t table;
-	double value;		/* of it and of all that is older, the highest */
+	double value;		/* the highest of its records and of all older ones */
 	double bytes;
-	uint64_t age_ns;	/* its records were last used longer ago; 0: of the youngest */
+	uint64_t age_ns;	/* its records are older than that; 0: it has the youngest */
 };
 
 struct steps {
@@ -69,7 +69,7 @@ void cutoff_ages(struct oltp_memory_sample *samples, uint32_t n, double cutoff, 
 		if (all.steps[i].value >= cutoff)
 			break;
 		seen += all.steps[i].bytes;
-		/* Of two of the same value, the younger may come first. */
+		/* Of two steps of the same value the younger may come first. */
 		if (all.steps[i].age_ns < *age_ns)
 			*age_ns = all.steps[i].age_ns;
 	}

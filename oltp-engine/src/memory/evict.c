@@ -75,22 +75,22 @@ static void limbo_push(struct evict *e, struct record *record)
 	e->limbo[e->n_limbo++] = record;
 }
 
-/* The record is locked: where the index says that it is, if it says so. */
+/* Finds where the index has the record, which is locked. False: the index does not have it. */
 static bool find_slot(struct oltp_table *table, struct record *record, struct index_ref *ret_ref)
 {
 	uint64_t key = atomic_load_explicit(&record->key, memory_order_relaxed);
 	struct record *found;
 
-	/* Blocks are given back by this thread only, but buffered records leave as they like. */
+	/* The epoch is for buffered records, which other threads release at any time. */
 	engine_enter(table->engine);
 	found = index_find(&table->index, key, index_hash(key), ret_ref);
 	engine_leave(table->engine);
 	return found == record &&
-	       /* Of a revoked one, what was copied and the key itself may be what replaced it. */
+	       /* In a revoked block, zeroes may have replaced the record before it was copied. */
 	       storage_block_of(&table->engine->storage, record)->state != BLOCK_REVOKED;
 }
 
-/* Points the index to what was written, where nobody has been since. */
+/* Points the index to those written copies whose records nobody has used since. */
 static void batch_install(struct evict *e, struct evict_batch *batch)
 {
 	struct cold_block *block = batch->block;
@@ -98,7 +98,7 @@ static void batch_install(struct evict *e, struct evict_batch *batch)
 	struct cold_counters *c = &e->cold->counters;
 	uint32_t n = 0;
 
-	/* All of them, until it is known: whoever merges one counts it out at once. */
+	/* Counted as live from the start: a thread that reads one back at once counts it out. */
 	atomic_store_explicit(&block->live, batch->n, memory_order_relaxed);
 	atomic_fetch_add_explicit(&c->records, batch->n, memory_order_relaxed);
 	for (uint32_t i = 0; i < batch->n; i++) {

@@ -71,8 +71,8 @@ enum evict_result evict_move(struct evict *evict, struct oltp_table *table, uint
 void evict_flush(struct evict *evict);
 
 /*
- * Frees the slots of what is gone, once an epoch has passed. False: it did not until deadline_ns;
- * to be tried again.
+ * Frees the slots of records that have gone, once an epoch has passed. False: it had not passed by
+ * deadline_ns, and this is to be tried again.
  */
 bool evict_settle(struct evict *evict, uint64_t deadline_ns);
 

@@ -3,7 +3,7 @@
 #include <math.h>
 #include "idle.h"
 
-/* Of the pause since something ran, what is not left out whatever becomes of it ends there. */
+/* When the clock stops in a pause that began at ran_ns: the first part of a pause always counts. */
 static uint64_t still_ns(const struct idle *idle, uint64_t now_ns)
 {
 	uint64_t half_ms = idle->half_ms == IDLE_NEVER ? IDLE_HALF_MS : idle->half_ms;
@@ -35,7 +35,10 @@ double idle_expected(const struct idle *idle, uint64_t now_ns)
 uint64_t idle_look(struct idle *idle, uint64_t activity, bool is_running, uint64_t now_ns)
 {
 	if (activity != idle->activity || is_running) {
-		/* What has run did so since the look before this one. */
+		/*
+		 * The transactions that were seen now ran since the look before, when the pause was
+		 * still on.
+		 */
 		idle->left_out_ns += idle->look_ns - still_ns(idle, idle->look_ns);
 		idle->ran_ns = now_ns;
 	}

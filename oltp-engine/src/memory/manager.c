@@ -12,19 +12,19 @@
 
 /* How finely the time of a record's last use is known. */
 #define TICK_NS			20000000ull
-/* What a read takes is made up anew once in so many ticks. */
+/* The cost of reading a record is computed once in so many ticks. */
 #define REREAD_TICKS		16u
 /* After an error of the disk. */
 #define DISK_RETRY_NS		500000000ull
 #define FILL_PAUSE_NS		1000000000ull
-/* After a read that somebody wanted, before there are others. */
+/* After a read that a transaction wanted, before records are read ahead again. */
 #define FILL_QUIET_NS		200000000ull
-/* Of what did not work, before the deadline. */
+/* Before a demand that could not be met is tried again, until its deadline. */
 #define DEMAND_RETRY_NS		20000000ull
-/* To empty a block for a table that has none. */
+/* The most that it takes to empty a block for a table that has none. */
 #define ROOM_BLOCK_NS		1000000000ull
 
-/* The demand on a node, if it is time to do something about it. */
+/* How much is demanded of a node; 0: nothing, or it is not time to do something about it. */
 static uint64_t demand_due(struct manager *m, uint32_t node, uint64_t *ret_deadline_ns)
 {
 	struct storage *storage = &m->engine->storage;
@@ -58,7 +58,7 @@ static bool answer_demand(struct manager *m, uint32_t node)
 	now_ns = clock_now_ns();
 	pthread_mutex_lock(&storage->lock);
 	left = storage_demanded(storage, node);
-	/* A new limit meanwhile: a demand of its own. */
+	/* If the limit has changed meanwhile, that is a demand of its own. */
 	is_given_up = left && (memory->deadline_ns ?: UINT64_MAX) == deadline_ns &&
 		      (!memory->deadline_ns || now_ns >= deadline_ns);
 	memory->is_given_up = is_given_up;
@@ -109,8 +109,9 @@ static void make_room(struct manager *m)
 			continue;
 		shrink_table(&m->shrink, table, 2 * low - there);
 		/*
-		 * All of its rows may be on disk, so that it has no block whose rows could go. If
-		 * nobody misses one, it would only be filled with what is on disk of others.
+		 * All rows of the table may be on disk, so that it has no block of which rows could
+		 * go. A block is emptied for it only if somebody waits for a slot: else it would be
+		 * filled with cold records of other tables.
 		 */
 		if (is_wanted && !m->evict.error && !storage_free_slots(table))
 			shrink_block(&m->shrink, clock_now_ns() + ROOM_BLOCK_NS);
@@ -120,8 +121,8 @@ static void make_room(struct manager *m)
 }
 
 /*
- * Puts back what of the block is still cold. False: it could not be read, there is no room, or all
- * of it are buffered records in use.
+ * Reads the records of the block back that are still cold. False: they could not be read, there is
+ * no room, or all of them are buffered records in use.
  */
 static bool fill_block(struct manager *m, struct cold_block *block)
 {
@@ -164,7 +165,7 @@ static bool fill(struct manager *m)
 		struct cold_block *block = cold_stub_block(
 			cold, (m->fill_next++ % n) << (COLD_SLOT_BITS + 1));
 
-		/* Written and read by this thread only: no pin is needed. */
+		/* Only this thread writes and frees extents: no pin is needed. */
 		if (!atomic_load_explicit(&block->live, memory_order_acquire))
 			continue;
 		return cold_has_room(cold, block->table) && fill_block(m, block);
@@ -172,7 +173,10 @@ static bool fill(struct manager *m)
 	return false;
 }
 
-/* What reading takes, of those who did; or if nobody did yet, of this. */
+/*
+ * What reading a record costs, from the reads of workers; for a table without any, from reads that
+ * are made here.
+ */
 static void rereads_turn(struct manager *m)
 {
 	struct cold *cold = m->engine->cold;
@@ -194,7 +198,7 @@ static void rereads_turn(struct manager *m)
 		reread_probe(cold, m->engine->tables[0], m->fill_buffer);
 }
 
-/* Changes whenever a transaction ends. */
+/* A number that changes whenever a transaction ends. */
 static uint64_t activity(struct oltp_engine *engine, bool *ret_is_running)
 {
 	uint64_t n = 0;
@@ -245,7 +249,7 @@ static uint64_t idle_turn(struct manager *m)
 	return ns;
 }
 
-/* While nobody works, memory may be worth more to others. */
+/* While no transactions run, memory may be worth more to others. */
 static bool is_working(struct manager *m)
 {
 	bool is_pause;
@@ -266,9 +270,9 @@ static void reads_look(struct manager *m)
 }
 
 /*
- * Whether records are read back ahead of those who will want them. Not while nobody does: memory
- * would be taken only to be demanded again. And not while others are wanted: what is wanted fills
- * the room, too, and is worth more than what lies next in the file.
+ * May cold records be read before a transaction asks for them? Not while no transactions run:
+ * memory would be taken only to be demanded again. And not while transactions ask for other cold
+ * records: these fill the room, too, and are worth more than what lies next in the file.
  */
 static bool may_fill(struct manager *m)
 {
@@ -290,7 +294,7 @@ static bool compact(struct manager *m)
 	if (!m->is_compacting || clock_now_ns() < m->compact_retry_ns)
 		return false;
 	m->is_compacting = compact_turn(&m->compact, &has_failed);
-	/* There was no room for evictions maybe, and is now. */
+	/* Evictions may have found no room in the file; there is some now. */
 	if (m->is_compacting)
 		m->disk_retry_ns = 0;
 	if (has_failed)

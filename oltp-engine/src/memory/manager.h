@@ -28,8 +28,8 @@ struct manager {
 	pthread_t thread;
 	_Atomic bool quit;
 	uint64_t fill_next;		/* extent to go on with */
-	uint64_t n_reads, read_ns;	/* wanted by transactions; when there were some last */
-	uint64_t disk_retry_ns;		/* nothing is written for room before that */
+	uint64_t n_reads, read_ns;	/* read for transactions; when there were some last */
+	uint64_t disk_retry_ns;		/* no records are evicted to make room before that */
 	uint8_t *fill_buffer;
 	struct compact compact;
 	bool is_compacting;		/* the last turn gained something, or it is time for one */
@@ -43,11 +43,11 @@ struct manager {
 int manager_create(struct oltp_engine *engine, struct manager **ret_manager);
 void manager_destroy(struct manager *manager);
 
-/* What ages are counted to, and idle_expected (idle.h). Any thread. */
+/* The clock by which ages are counted, and idle_expected (both: idle.h). Any thread. */
 uint64_t manager_busy_ns(struct manager *manager);
 double manager_expected(struct manager *manager);
 
-/* Does memory that nothing is in fill with cold records? Any thread. */
+/* Are cold records read into memory that is not used? Any thread. */
 bool manager_fills(struct manager *manager);
 
 #endif

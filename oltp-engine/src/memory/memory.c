@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* What the provider of blocks says, and what is told of memory. */
+/* Limits and cut-offs from the provider of blocks, and figures about memory. */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -49,7 +49,7 @@ int oltp_memory_node_read(struct oltp_engine *engine, uint32_t node,
 	pthread_mutex_lock(&engine->storage.lock);
 	ret_node->held_bytes = engine->storage.nodes[node].held_bytes;
 	pthread_mutex_unlock(&engine->storage.lock);
-	/* Not of the same moment. */
+	/* The two figures are not of the same moment. */
 	if (ret_node->resident_bytes > ret_node->held_bytes)
 		ret_node->resident_bytes = ret_node->held_bytes;
 	return 0;
@@ -154,7 +154,7 @@ uint32_t oltp_memory_sample_read(struct oltp_engine *engine, struct oltp_memory_
 				max) : 0;
 }
 
-/* Share of the resident bytes whose last use is so long ago. Of what is not known it is longer. */
+/* Share of the resident bytes whose last use is at least so long ago; also if it is not known. */
 static double unused_share(const struct oltp_memory_sample *samples, uint32_t n, uint64_t age_ns)
 {
 	double all = 0, unused = 0;

@@ -10,7 +10,10 @@
 #include "oltp-engine/src/txn/revoked.h"
 #include "recency.h"
 
-/* In so many turns all buckets are looked through for newcomers, and their number is set anew. */
+/*
+ * Once in so many turns the number of buckets is set anew, and in as many turns all of them are
+ * searched for new records.
+ */
 #define SCAN_TURNS	16u
 
 _Static_assert(RECENCY_SLACK * (RECENCY_SAMPLES + OLTP_TABLES_MAX * RECENCY_TABLE_MIN) <=
@@ -67,7 +70,7 @@ static void bucket_drop_last(struct recency_sampler *s, struct recency_table *t)
 		member_free(s, t, &bucket->first);
 }
 
-/* Is what the slot says still the record with that key, on disk or in memory that is there? */
+/* Is the entry still the record with that key, on disk or in memory that was not revoked? */
 static bool entry_is(const struct oltp_table *table, uint64_t entry, uint64_t key)
 {
 	if (!entry)
@@ -85,7 +88,7 @@ static bool is_resident(uint64_t entry)
 	return !(entry & (INDEX_STUB | INDEX_BUFFERED));
 }
 
-/* Of a resident one. */
+/* The node of a resident record. */
 static uint16_t node_of(const struct oltp_engine *engine, uint64_t entry)
 {
 	const struct block *block = storage_block_of(&engine->storage, index_record(entry));
@@ -93,7 +96,7 @@ static uint16_t node_of(const struct oltp_engine *engine, uint64_t entry)
 	return block ? (uint16_t)block->node : 0;
 }
 
-/* Of the last use; 0: it cannot be seen. */
+/* The stamp of the last use; 0: it cannot be seen. */
 static uint64_t stamp_of(const struct oltp_engine *engine, uint64_t entry)
 {
 	uint64_t now = epoch_now(&engine->epoch), word;
@@ -103,7 +106,7 @@ static uint64_t stamp_of(const struct oltp_engine *engine, uint64_t entry)
 		uint32_t used = atomic_load_explicit(&block->used[cold_stub_slot(entry)],
 						     memory_order_relaxed);
 
-		/* Whoever reads it back may be an epoch ahead of us. */
+		/* A thread that reads the record back may be an epoch ahead of this one. */
 		int32_t age = (int32_t)((uint32_t)now - used);
 
 		/* 0 says that its stamp was not known. */
@@ -169,7 +172,10 @@ static int member_add(void *ctx, const struct index_ref *ref)
 	return 0;
 }
 
-/* Whole buckets only: part of one would be those in its first slots, which came first. */
+/*
+ * Whole buckets only: the first slots of a bucket have the records that came first, so a part of it
+ * would be no fair sample.
+ */
 static void newcomers_find(struct recency_sampler *s, struct recency_table *t,
 			   struct oltp_table *table, uint64_t now_ns)
 {
@@ -183,7 +189,7 @@ static void newcomers_find(struct recency_sampler *s, struct recency_table *t,
 	}
 }
 
-/* Slots and lock words are all over the memory: those of some are waited for together. */
+/* Slots and lock words are scattered over the memory: prefetched, their cache misses overlap. */
 static void members_prefetch(struct recency_sampler *s, const struct recency_table *t)
 {
 	for (uint32_t b = 0; b < t->n; b++) {
@@ -204,7 +210,10 @@ static void members_look(struct recency_sampler *s, struct recency_table *t,
 	for (uint32_t b = 0; b < t->n; b++) {
 		for (uint16_t *at = &t->buckets[b].first; *at != RECENCY_NONE;) {
 			struct recency_member *member = &s->members[*at];
-			/* Pairs with the release of who put it there: the key is set. */
+			/*
+			 * Pairs with the release of the thread that put the record there: its key
+			 * is set.
+			 */
 			uint64_t entry = atomic_load_explicit(member->ref.slot,
 							      memory_order_acquire);
 			uint64_t stamp;
@@ -240,7 +249,7 @@ static struct recency_facts facts_of(const struct recency_table *t, const struct
 	};
 }
 
-/* Without memory for more it goes on with what it has. */
+/* If there is no memory for more buckets, those that there are stay. */
 static void buckets_set(struct recency_sampler *s, struct recency_table *t, uint64_t n_buckets,
 			uint32_t n)
 {
@@ -288,7 +297,9 @@ void recency_turn(struct recency_sampler *s, uint32_t n_tables, uint64_t now_ns)
 	uint64_t start_ns = clock_now_ns();
 
 	pthread_mutex_lock(&s->lock);
-	/* While its time stands still nothing is used, and what was is not to be forgotten. */
+	/*
+	 * While the clock stands still nothing is used; more ticks would only push older ones out.
+	 */
 	if (now_ns > s->now_ns)
 		recency_clock_tick(&s->clock, epoch_now(&engine->epoch), now_ns);
 	s->n_tables = n_tables;
@@ -381,7 +392,7 @@ uint32_t recency_read(struct recency_sampler *s, uint64_t now_ns, double expecte
 	uint32_t n = 0;
 
 	pthread_mutex_lock(&s->lock);
-	/* Another turn may have come first. */
+	/* A turn may have come between, with a later time. */
 	if (now_ns < s->now_ns)
 		now_ns = s->now_ns;
 	for (uint32_t i = 0; i < s->n_tables; i++)

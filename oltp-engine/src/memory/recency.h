@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The records that are watched: see oltp_memory.h for what for, recency_sample.h for what is made
- * of it.
+ * The records that are watched: oltp_memory.h says what for, recency_sample.h what is computed from
+ * it.
  *
- * Watched are all records in some buckets of each table's index. A key's bucket is a matter of its
- * hash, and the key stays in its slot there wherever the record goes (I3 in index.h); so nothing
- * needs to tell the sampler that records come, go, or move, and none is more or less likely to be
- * watched for it. The buckets stay the same as long as they hold about as many records as wanted.
+ * All records in some buckets of each table's index are watched. The hash of a key says which
+ * bucket it is in, and the key stays in its slot there wherever the record goes (I3 in index.h). So
+ * the sampler need not be told that records come, go, or move, and such records are no more and no
+ * less likely to be watched. The buckets stay the same as long as they hold about as many records
+ * as wanted.
  *
- * The manager looks, in an announced epoch: what the index says is in memory cannot be used for
- * something else meanwhile. A lock word, a key and a slot are read, nothing is written.
+ * The manager looks in an announced epoch, so that memory to which the index points is not reused
+ * meanwhile. A lock word, a key and a slot are read, nothing is written.
  */
 #ifndef OLTP_RECENCY_H
 #define OLTP_RECENCY_H
@@ -72,7 +73,7 @@ void recency_destroy(struct recency_sampler *sampler);
  */
 void recency_turn(struct recency_sampler *sampler, uint32_t n_tables, uint64_t now_ns);
 
-/* The epoch that it was when records of that age were used. */
+/* The epoch at which records of that age were used last; 0: not known. */
 uint64_t recency_epoch(struct recency_sampler *sampler, uint64_t now_ns, uint64_t age_ns);
 
 /* See oltp_memory_watch. */

@@ -89,12 +89,17 @@ uint32_t recency_buckets_wanted(const struct recency_facts *f, uint64_t all_resi
 		n = members * (double)f->n_buckets / (double)f->resident_records + 1;
 	if (n > max)
 		n = max;
-	/* With nearly all on disk, what is not would take too many of those to find. */
+	/*
+	 * With nearly all records on disk, too many of those would be watched to find some in
+	 * memory.
+	 */
 	if (f->n_members > 0 && n * f->n_members > RECENCY_SLACK * members * f->n_watched)
 		n = RECENCY_SLACK * members * f->n_watched / f->n_members;
 	if (n < 1)
 		n = 1;
-	/* A record that is let go is one whose uses are forgotten. */
+	/*
+	 * The uses of a record that is no longer watched are forgotten: small changes are not made.
+	 */
 	if (n < 1.5 * f->n_watched && 1.5 * n > f->n_watched)
 		return f->n_watched;
 	return (uint32_t)n;
@@ -154,7 +159,7 @@ static void class_add(struct oltp_memory_class *class, const struct oltp_memory_
 	class->bytes += sample->stands_for_bytes;
 	class->samples++;
 	class->uses_ps += uses;
-	/* The whole class's, until it is complete. */
+	/* A sum over the class until the class is complete; then it is divided by its size. */
 	class->value += uses * (double)sample->reread_ns;
 }
 
@@ -170,7 +175,9 @@ uint32_t oltp_memory_classes_make(struct oltp_memory_sample *samples, uint32_t n
 	for (uint32_t i = 0; max && i < n_resident; i++) {
 		bool is_same_age = i && samples[i].last_ns == samples[i - 1].last_ns;
 
-		/* The next one begins where so many of the equal parts have ended. */
+		/*
+		 * The next class begins when the ones before have their equal parts of the bytes.
+		 */
 		if (!n_classes ||
 		    (n_classes < max && !is_same_age && before * max >= all * n_classes))
 			ret_classes[n_classes++] = (struct oltp_memory_class){ 0 };

@@ -29,7 +29,7 @@ struct recency_clock {
 /* Neither may go back. */
 void recency_clock_tick(struct recency_clock *clock, uint64_t epoch, uint64_t ns);
 
-/* The last tick noted at which it was not yet later than the epoch; 0: not known. */
+/* The time of the last tick whose epoch was not later than this one; 0: not known. */
 uint64_t recency_clock_ns(const struct recency_clock *clock, uint64_t epoch);
 
 /* The epoch at the last tick that was not after that time; 0: not known. */

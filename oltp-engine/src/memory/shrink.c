@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * What has to go is chosen by age: a sample of the lock words (the stamps that the last users left)
- * gives the age that a certain share of all records exceeds, and of the blocks that are worked on,
- * records older than that go to disk and the others together into fewer blocks.
+ * Chooses the records that have to go by their age. A sample of the lock words (the stamps that the
+ * last users left) gives the age that a certain share of all records exceeds. Of the blocks that
+ * are worked on, records older than that go to disk, and the others move together into fewer
+ * blocks.
  *
- * The share is larger than what is needed: with just as many old records as must go, every block
- * would have to be worked on and all that is not old be moved.
+ * The share is larger than needed: with just as many old records as must go, every block would have
+ * to be worked on, and all records that are not old be moved.
  *
- * Where the host has said below which value memory is to go first (evict_worthless), age is made of
- * that, for each table by itself, and the old records go to disk wherever they are before any block
- * is worked on.
+ * Where the host has said below which value memory is to go first (evict_worthless), that value is
+ * converted to an age for each table, and the old records go to disk wherever they are, before any
+ * block is worked on.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -28,7 +29,7 @@
 #define VICTIMS_PER_BLOCK	3u	/* that is to get free: 1 / SHARE_MIN */
 #define SLOT_WORDS_MAX		(OLTP_MEM_BLOCK_BYTES / CACHE_LINE_BYTES / 64)
 #define ANY_AGE			UINT64_MAX
-#define CUT_MARGIN		32u	/* so many parts, and one for what comes back meanwhile */
+#define CUT_MARGIN		32u	/* one part in so many is added, for what comes back */
 #define SETTLE_NS		100000000ull
 
 static struct record *slot_at(const struct block *block, uint32_t slot)
@@ -64,7 +65,7 @@ static uint64_t sample_threshold(struct shrink *s, struct block **blocks, size_t
 	return stamps[(uint32_t)(share * n_stamps)];
 }
 
-/* What is about to go, for those who bring records back. */
+/* Notes which stamps are about to go to disk, for threads that bring records back. */
 static void note_threshold(struct shrink *s, struct oltp_table *table, uint64_t threshold)
 {
 	uint64_t now = epoch_now(&s->engine->epoch);
@@ -81,9 +82,9 @@ static bool is_old(const struct record *record, uint64_t threshold)
 }
 
 /*
- * One pass over the records in a closed block: old ones to disk, so many bytes of them, the others
- * where there is room, and if they may spill, to disk where there is none.
- * What can neither go to disk nor be moved stays. Returns how many are on their way.
+ * One pass over the records in a closed block. Old ones go to disk, *budget_bytes of them; the
+ * others move to free slots elsewhere, or, with may_spill, go to disk if there are none. Records
+ * that can do neither stay. Returns how many are on their way.
  */
 static uint64_t empty_block(struct shrink *s, struct block *block, const uint64_t *used,
 			    uint64_t threshold, int64_t *budget_bytes, bool may_spill)
@@ -127,9 +128,8 @@ static bool is_late(const struct shrink *s, uint64_t deadline_ns)
 }
 
 /*
- * Nothing more goes: of the victims, the fullest become room for the others, as many as it takes,
- * but for so many that stay victims.
- * n_used: records left in each.
+ * Nothing more goes. Opens the fullest victims again, until they have room for the records of the
+ * others, but keeps n_least victims. n_used: records left in each.
  */
 static void keep_some(struct round *round, const uint32_t *n_used, uint64_t left, uint32_t n_least)
 {
@@ -172,13 +172,13 @@ static uint64_t run_round(struct shrink *s, struct round *round, uint64_t thresh
 		}
 		if (!left)
 			break;
-		/* Records that somebody held are worth another look. */
+		/* Records may have been locked: they are worth another look. */
 		if (n > before || !idle++)
 			continue;
 		/*
-		 * Room that victims leave may be taken at once by records that transactions bring
-		 * back from disk. So that one block gets free all the same, what is in it goes to
-		 * disk, whatever its age.
+		 * Records that transactions bring back from disk may take all free slots at once.
+		 * So that one block gets free all the same, its records go to disk, whatever their
+		 * age.
 		 */
 		keep_some(round, n_used, left, may_spill ? 0 : 1);
 		may_spill = true;
@@ -215,8 +215,8 @@ static uint64_t end_round(struct shrink *s, struct round *round, uint32_t n_vict
 }
 
 /*
- * Of each table, by number, the stamp up to which its records are worth less than the cut-off, 0
- * for none; bytes is what is wanted of them. False: there are none, or nothing is known.
+ * For each table, by number: the stamp up to which its records are worth less than the cut-off, 0
+ * for none. bytes: how much of them is wanted. False: there are none, or values are not known.
  */
 static bool cut_thresholds(struct shrink *s, uint32_t node, uint64_t cutoff, uint64_t bytes,
 			   uint64_t ret_thresholds[OLTP_TABLES_MAX])
@@ -230,10 +230,13 @@ static bool cut_thresholds(struct shrink *s, uint32_t node, uint64_t cutoff, uin
 
 	if (!samples)
 		return false;
-	/* Ages to the same time as below. */
+	/* The same time as for recency_epoch below. */
 	n = recency_read(m->recency, now_ns, manager_expected(m), samples,
 			 OLTP_MEMORY_SAMPLES_MAX);
-	/* Of one as of all: each table says what it knows of another if it knows nothing itself. */
+	/*
+	 * What reading costs is known of all tables or of none: reread_cost_ns falls back on
+	 * others.
+	 */
 	is_known = n && samples->reread_ns;
 	oltp_memory_node_read(s->engine, node, &there);
 	cutoff_ages(samples, n, (double)cutoff,
@@ -242,8 +245,8 @@ static bool cut_thresholds(struct shrink *s, uint32_t node, uint64_t cutoff, uin
 	free(samples);
 	for (uint32_t i = 0; i < OLTP_TABLES_MAX; i++) {
 		/*
-		 * Those of that age itself stay. What is older than the clock knows of goes,
-		 * whatever it is worth.
+		 * Records of exactly that age stay. Records older than the clock knows of go,
+		 * whatever they are worth.
 		 */
 		ret_thresholds[i] = ages_ns[i] == CUTOFF_NONE ? 0 :
 				    !ages_ns[i] ? ANY_AGE :
@@ -271,10 +274,11 @@ static int compare_candidates(const void *a, const void *b)
 }
 
 /*
- * Of the blocks that each table has, one is its last: the fullest, if it has none elsewhere. A
- * table without any would take the next one's as soon as one of its records is written or added,
- * and if there are several, transactions that use them all would never have all they need. One that
- * has all blocks takes nobody's. Returns how many are not the last.
+ * Marks one block of each table as its last: the fullest, unless the table has one on another node.
+ * A table without any block takes one that another table gave up, as soon as one of its records is
+ * written or added; if there are several such tables, transactions that use them all would never
+ * find all that they need. If only one table has blocks, all of them may go. Returns how many may
+ * go before any last one.
  */
 static size_t mark_last(struct candidate *candidates, size_t n, const bool *has_elsewhere)
 {
@@ -296,9 +300,9 @@ static size_t mark_last(struct candidate *candidates, size_t n, const bool *has_
 }
 
 /*
- * Blocks of the node, emptiest first. Those that are their table's last are left out unless
- * takes_last, or there are no others: then they come after these, and the fullest first, since
- * tables of a few rows are mostly those that everybody uses. Errors: -ENOMEM.
+ * Lists the blocks of the node, emptiest first. Those that are their table's last come after the
+ * others, the fullest first, since small tables are mostly those that all transactions use. They
+ * are left out unless takes_last, or there are no others. Errors: -ENOMEM.
  */
 static int list_candidates(struct shrink *s, uint32_t node, bool takes_last,
 			   struct block ***ret_blocks, size_t *ret_n)
@@ -318,7 +322,7 @@ static int list_candidates(struct shrink *s, uint32_t node, bool takes_last,
 		return -ENOMEM;
 	}
 	for (size_t i = 0; i < n_all; i++) {
-		/* Started anew each time somewhere else, lest the same ones always go. */
+		/* Begins somewhere else each time, so that not always the same blocks go. */
 		struct block *block = blocks[(i + s->hand) % n_all];
 
 		if (block->state != BLOCK_OPEN)
@@ -343,7 +347,9 @@ static int list_candidates(struct shrink *s, uint32_t node, bool takes_last,
 	return 0;
 }
 
-/* What of the victims' records others' blocks have room for: those of the same table only. */
+/*
+ * How many bytes of the victims' records fit in free slots of other blocks, of the same table each.
+ */
 static uint64_t room_for(struct shrink *s, struct round *round)
 {
 	uint64_t bytes = 0;
@@ -369,7 +375,9 @@ static uint64_t room_for(struct shrink *s, struct round *round)
 	return bytes;
 }
 
-/* Blocks that can get free by moving alone: each table's records go to blocks of that table. */
+/*
+ * Bytes of blocks that can be emptied by moving alone: records move to blocks of their table only.
+ */
 static uint64_t movable_bytes(struct shrink *s)
 {
 	uint64_t blocks = 0;
@@ -389,8 +397,8 @@ enum shrink_effort {
 };
 
 /*
- * One walk over the node's blocks. Returns the bytes given back, or with keeps those that are not
- * used now; *ret_moved: records that went.
+ * One walk over the node's blocks. Returns the bytes given back, or, with keeps, those that became
+ * unused. *ret_moved: how many records went.
  */
 static uint64_t shrink_pass(struct shrink *s, struct round *round, uint32_t node, uint64_t bytes,
 			    bool keeps, bool is_cut, enum shrink_effort effort,
@@ -420,19 +428,19 @@ static uint64_t shrink_pass(struct shrink *s, struct round *round, uint32_t node
 		uint32_t n_victims;
 		bool has_room = is_cut && movable_bytes(s) >= bytes - given;
 
-		/* More that is worth little may go, before something does by age. */
+		/* Let more records of low value go first, before records go by age. */
 		if (is_cut && !has_room && given)
 			break;
-		/* Room was made everywhere: what is in each goes to others, and nothing to disk. */
+		/*
+		 * All tables have free slots: the victims' records move there, and none goes to
+		 * disk.
+		 */
 		if (has_room)
 			max = need < VICTIMS_MAX ? (uint32_t)need : VICTIMS_MAX;
 		for (round->n = 0; round->n < max && at < n; at++)
 			round->victims[round->n++] = blocks[at];
 		n_victims = round->n;
-		/*
-		 * So much that as many blocks get free as are needed, or as there are old records
-		 * for.
-		 */
+		/* Enough to free as many blocks as are needed, or as there are old records for. */
 		budget_bytes = (int64_t)(bytes - given);
 		if (n_victims == VICTIMS_MAX)
 			budget_bytes = VICTIMS_MAX / VICTIMS_PER_BLOCK * OLTP_MEM_BLOCK_BYTES;
@@ -450,9 +458,9 @@ static uint64_t shrink_pass(struct shrink *s, struct round *round, uint32_t node
 }
 
 /*
- * Of what the host's cut-off says, so much to disk as makes room for what is in the blocks that are
- * to get free, and what each of them has free itself is none. Returns whether anything went, or
- * there is such room.
+ * Writes records worth less than the host's cut-off to disk, until the free slots have room for the
+ * records of the blocks that are to get free. Free slots within those blocks do not count. True:
+ * records went, or there is such room.
  */
 static bool evict_worthless(struct shrink *s, uint32_t node, uint64_t bytes, uint64_t deadline_ns)
 {

@@ -22,8 +22,8 @@ struct shrink {
 uint64_t shrink_node(struct shrink *shrink, uint32_t node, uint64_t bytes, uint64_t deadline_ns);
 
 /*
- * Empties a block of whatever table and node, and keeps it: whoever needs it first may have it.
- * False: there was none until the deadline.
+ * Empties a block of any table and node, and keeps it for the first table that needs one. False:
+ * none was empty by the deadline.
  */
 bool shrink_block(struct shrink *shrink, uint64_t deadline_ns);
 
