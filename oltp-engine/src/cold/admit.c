@@ -56,8 +56,9 @@ int admit_to_block(struct cold *cold, const struct admit_by *by, const struct in
 		return -ENOMEM;
 	if (!index_stub_replace(ref, (uint64_t)(uintptr_t)record)) {
 		/*
-		 * Nobody could find it, so it may be used again at once. The caller is in no epoch:
-		 * as soon as it is free, its block may go and come back as another's.
+		 * No thread could find the record, so the slot may be used again at once. The lock
+		 * is released first: the caller is in no epoch, and once the slot is free its block
+		 * may become another table's.
 		 */
 		lock_release_exclusive(&record->lock, stamp);
 		storage_slot_free(&cold->engine->storage, record);
@@ -67,7 +68,10 @@ int admit_to_block(struct cold *cold, const struct admit_by *by, const struct in
 	return 0;
 }
 
-/* Coming in is no use. Another worker may have used it in an epoch that began after now. */
+/*
+ * The stamp of the last use; being read is none. Another worker may have used the record in an
+ * epoch after now.
+ */
 static uint64_t last_use(const struct cold_block *block, uint32_t slot, uint64_t now)
 {
 	uint32_t used = atomic_load_explicit(&block->used[slot], memory_order_relaxed);
@@ -137,7 +141,7 @@ void buffered_used(struct record *record, bool exclusive)
 {
 	struct buffered *buffered = buffered_of(record);
 
-	/* Readers share it: what is known already is not written again. */
+	/* Readers share the counter: it is not written again once it has its highest value. */
 	if (atomic_load_explicit(&buffered->uses, memory_order_relaxed) < BUFFERED_USES_MAX)
 		atomic_fetch_add_explicit(&buffered->uses, 1, memory_order_relaxed);
 	if (exclusive)

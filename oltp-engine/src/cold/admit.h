@@ -7,9 +7,9 @@
  *	admit_all		the same for all records of the sectors that were read
  *	admit_to_buffer		in the buffer that it was read into: a buffered cold record
  *
- * A record that is used once in a long time is not worth that another one goes to disk for it. As a
- * buffered record it takes no slot, and when the buffer is needed again the stub goes back into the
- * index. Only a buffered record that was written, or used again, moves into a block.
+ * For a record that is used once in a long time no other one should go to disk. As a buffered
+ * record it takes no slot, and when the buffer is needed again the stub goes back into the index.
+ * Only a buffered record that was written, or used again, moves into a block.
  *
  * On disk a record has the head that it has in memory, with the checksum where the lock is, so the
  * buffer becomes a record by setting the lock. In front of it lies a struct buffered.
@@ -32,7 +32,7 @@
 #include "cold.h"
 #include "oltp-engine/src/txn/engine.h"
 
-/* Who hands records in. */
+/* The thread that hands records in. */
 struct admit_by {
 	_Atomic uint64_t *announced;	/* its epoch */
 	uint32_t node;			/* of the slots that it takes */
@@ -66,7 +66,9 @@ struct admit_read {
 	uint32_t from, bytes;		/* which part of the extent */
 	const uint8_t *buffer;		/* NULL: it could not be read */
 	uint32_t skip;			/* a slot to leave out; COLD_SLOTS_MAX: none */
-	/* Nobody wants them yet: they come in as old ones, and buffered records move, too. */
+	/*
+	 * No transaction wants them yet: they come in as old records, and buffered ones move, too.
+	 */
 	bool is_ahead;
 };
 
@@ -97,10 +99,10 @@ static inline struct buffered *buffered_of(struct record *record)
  */
 bool admit_to_buffer(struct index_ref *ref, struct record *record, uint64_t stamp);
 
-/* By whoever has locked a buffered record. */
+/* To be called with a buffered record locked by a transaction. */
 void buffered_used(struct record *record, bool exclusive);
 
-/* The record was taken out of the index, and is still locked: its place on disk is nobody's. */
+/* The record was taken out of the index, and is still locked: frees its place on disk. */
 void buffered_deleted(struct cold *cold, struct record *record);
 
 /*

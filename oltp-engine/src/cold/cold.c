@@ -14,15 +14,15 @@
 #include "oltp-engine/src/txn/engine.h"
 
 /*
- * Extents: one to write to, and another for the case that what was to be emptied did not get empty,
- * because somebody used a record of it all the time.
+ * Extents that are kept for compaction: one to write to, and one more in case that an extent did
+ * not get empty because one of its records was in use all the time.
  */
 #define RESERVE		2u
-/* Space is asked for in such steps, so that writing does not wait for the file system's books. */
+/* The file grows in such steps, so that writes do not wait for the file system to find space. */
 #define GROW_BYTES	(64ull << 20)
 #define ALIGN_DEFAULT	4096u
 
-/* Where there are no nameless files: one that loses its name at once. */
+/* For file systems without nameless files: a file that loses its name at once. */
 static int open_unlinked(const char *dir)
 {
 	char path[4096];
@@ -92,7 +92,9 @@ static int file_grow(struct cold_file *file)
 	return rc;
 }
 
-/* As many as there is room for, as far as is known: nobody asks a disk before it is full. */
+/*
+ * How many extents the file may have, as far as is known: the disk is not asked before it is full.
+ */
 static uint64_t file_extents_max(const struct cold_file *file)
 {
 	if (file->is_full)
@@ -189,7 +191,7 @@ uint32_t cold_slots(const struct oltp_table *table)
 
 bool cold_has_room(struct cold *cold, const struct oltp_table *table)
 {
-	/* Who leaves the last block of an offer is not taken for one that wants more. */
+	/* The last block of an offer is taken, too: who leaves it seems to want no more memory. */
 	return storage_spare_bytes(&cold->engine->storage) >= OLTP_MEM_BLOCK_BYTES ||
 	       storage_free_slots(table) > 3 * room_low(table) + cold_slots(table);
 }

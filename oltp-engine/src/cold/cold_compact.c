@@ -7,8 +7,8 @@
 #include "cold_compact.h"
 
 /*
- * With a quarter left in each, one write makes room for three; so the file takes four times what is
- * cold at most. Where extents run short, half of them is better than none.
+ * With a quarter left in each, one write makes room for three; so the file is at most four times as
+ * long as the cold records need. Where extents run short, two for one is better than none.
  */
 #define PERCENT			25u
 #define PERCENT_SHORT		50u
@@ -18,7 +18,7 @@
 #define LEFT_PART		8u
 #define LOOKS			1024u
 #define VICTIMS_MAX		64u
-/* For buffered records that somebody uses just now. */
+/* To wait for buffered records that are in use. */
 #define TRIES_MAX		200u
 #define TRY_NS			50000l
 
@@ -44,7 +44,10 @@ uint32_t compact_percent(uint64_t n_used, uint64_t n_left)
 	return n_used < USED_MIN ? 0 : PERCENT;
 }
 
-/* Not all of the extents there are, so that a turn is short. Of the table of the first one. */
+/*
+ * Picks extents with few records left, of the table of the first one. Looks at a part of all
+ * extents, so that a turn is short.
+ */
 static uint32_t pick_victims(struct compact *c, uint32_t percent, uint64_t n_numbers,
 			     struct cold_block **ret_victims)
 {
@@ -67,7 +70,7 @@ static uint32_t pick_victims(struct compact *c, uint32_t percent, uint64_t n_num
 		n_records += live;
 		ret_victims[n++] = block;
 	}
-	/* Others may find more of their table. */
+	/* With just one, goes on behind it: the next may find more of its table. */
 	if (n == 1)
 		c->next = first + 1;
 	return n;
@@ -112,7 +115,9 @@ static enum place find(struct oltp_table *table, uint64_t key, uint64_t stub,
 	return place;
 }
 
-/* Copies what is left in the victim. False: it would not get empty; *ret_failed: for the disk. */
+/*
+ * Copies the records left in the victim. False: it would not get empty; *ret_failed: for the disk.
+ */
 static bool collect(struct compact *c, struct cold_block *victim, struct cold_block *to,
 		    bool *ret_failed)
 {
@@ -147,7 +152,7 @@ static bool collect(struct compact *c, struct cold_block *victim, struct cold_bl
 	return true;
 }
 
-/* Has a buffered record's place be in the other extent. In an epoch. */
+/* Gives a buffered record its place in the other extent. In an epoch. */
 static enum place redirect(const struct index_ref *ref, const struct compact_record *from,
 			   uint64_t to)
 {
@@ -183,12 +188,12 @@ static enum place move_one(struct oltp_engine *engine, const struct compact_reco
 	return place;
 }
 
-/* Points to what was written, of what did not go back to memory meanwhile. */
+/* Points the index to the copies of those records that have not gone back to memory meanwhile. */
 static void install(struct compact *c, struct cold_block *to)
 {
 	uint32_t n = 0, tries = 0;
 
-	/* All of them, until it is known: whoever merges one counts it out at once. */
+	/* Counted as live from the start: a thread that reads one back at once counts it out. */
 	atomic_store_explicit(&to->live, c->n, memory_order_relaxed);
 	for (uint32_t i = 0; i < c->n; i++) {
 		enum place place;

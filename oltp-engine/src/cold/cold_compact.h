@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Compaction of the file that cold records are in. An extent gets free when its last record has
- * gone back to memory, and most of what is cold never does: of a file from which records come and
- * to which they go, extents with few records left would in time be all there is. So what is left in
- * several is copied into one.
+ * gone back to memory, and most cold records never do. So in time all extents would have few
+ * records left. Compaction copies the records that are left in several extents into one.
  *
- * For the manager's thread, which alone writes extents and frees them: what it finds in one stays
- * there meanwhile, or goes back to memory. A stub is replaced by the new one as by whoever brings
- * the record back (C3 in cold.h): the one or the other succeeds. A buffered record stays where it
- * is and gets another place to go back to.
+ * For the manager's thread, which alone writes extents and frees them: a record that it finds in
+ * one stays there meanwhile, or goes back to memory. A stub is replaced by the new one as by
+ * whoever brings the record back (C3 in cold.h): the one or the other succeeds. A buffered record
+ * stays where it is and gets another place to go back to.
  */
 #ifndef OLTP_COLD_COMPACT_H
 #define OLTP_COLD_COMPACT_H
@@ -34,8 +33,8 @@ int compact_init(struct compact *compact, struct cold *cold, struct io_queue *io
 void compact_finish(struct compact *compact);
 
 /*
- * Of the records that fit in an extent, in percent, how many those have at most that are worth
- * emptying; 0: none. n_used: extents that are not free; n_left: those that still can be had.
+ * Extents are worth emptying that have at most so many percent of the records that fit in one; 0:
+ * none are. n_used: extents that are not free; n_left: those that still can be had.
  */
 uint32_t compact_percent(uint64_t n_used, uint64_t n_left);
 

@@ -15,14 +15,15 @@
 #include "oltp-engine/src/txn/engine.h"
 
 /*
- * While there are transactions to run between polls, the kernel is asked to do something once in so
- * many of them: a call costs as much as a transaction, telling a virtual disk of new requests ten
- * times that. Reads are handed over when there are so many, or after so many polls.
+ * While there are transactions to run between polls, only one poll of TURN_POLLS looks for reads
+ * that have ended: a system call costs as much as a transaction, and telling a virtual disk of new
+ * requests ten times that. Reads are submitted when there are SEND_AT_ONCE of them, or after
+ * SEND_POLLS_MAX polls.
  */
 #define TURN_POLLS		16u
 #define SEND_AT_ONCE		32u
 #define SEND_POLLS_MAX		512u
-/* No room for a record for so long: its transaction fails. */
+/* A transaction fails when there was no room for its record for so long. */
 #define ROOM_WAIT_NS		10000000000ull
 #define WAIT_STEP_NS		200000ull
 
@@ -58,7 +59,7 @@ static struct fetch_read **chain_of(struct fetcher *f, uint64_t offset)
 	return &f->by_sector[(offset * 0x9e3779b97f4a7c15ull >> 32) % FETCH_READS_MAX];
 }
 
-/* No other ticket can join the read any more. */
+/* From here on no other ticket can join the read. */
 static void read_unchain(struct fetcher *f, struct fetch_read *read)
 {
 	struct fetch_read **at = chain_of(f, read->request.offset);
@@ -118,7 +119,7 @@ static void left_reads_end(struct fetcher *f)
 {
 	struct io_request *request;
 
-	/* Those that the worker had not handed to the kernel yet end as the others do. */
+	/* Reads that the worker had not submitted yet end as the others do. */
 	io_queue_flush(&f->io);
 	while ((request = io_queue_next(&f->io)))
 		read_end(f, (struct fetch_read *)request);
@@ -206,7 +207,7 @@ static bool is_worth_a_slot(const struct cold_block *block, uint32_t slot, uint6
 	return (int32_t)(last - (uint32_t)evicted) > 0;
 }
 
-/* Looks once for all reads that arrived together, since it takes a lock that all workers share. */
+/* Asks once for all reads that arrived together, since that takes a lock that all workers share. */
 static bool has_plenty_of_room(struct fetcher *f, struct oltp_table *table)
 {
 	uint32_t bit = 1u << table->id;
@@ -289,7 +290,7 @@ static void ticket_check(struct fetcher *f, struct fetch_ticket *ticket)
 		f->done[f->n_done++] = (uint32_t)(ticket - f->tickets);
 }
 
-/* The worker did nothing but reading since f->now_ns. */
+/* Counts the time since f->now_ns, in which the worker did nothing but reading. */
 static void count_cpu(struct fetcher *f)
 {
 	f->left_ns = clock_now_ns();
@@ -329,8 +330,8 @@ static int start_wanted(struct fetcher *f, const struct cold_want *want, uint32_
 }
 
 /*
- * A transaction that begins to fetch n records would take the room of records that others hold.
- * False if nothing is in flight: then those that hold records may wait for this one.
+ * True: n records more would take the room of records that other transactions hold. False if
+ * nothing is in flight: then those may be waiting for this transaction.
  */
 static bool is_too_much(const struct fetcher *f, uint32_t n)
 {
@@ -388,8 +389,8 @@ enum oltp_rc oltp_cold_fetch(struct oltp_worker *worker, uint32_t number)
 }
 
 /*
- * The tickets that waited for the read go on. If it failed, those that want another record of its
- * sectors are told to try again: that record may be readable.
+ * Tells the tickets that waited for the read. If it failed, those that want another record of its
+ * sectors try again: that record may be readable.
  */
 static void read_tell(struct fetcher *f, struct fetch_read *read, enum oltp_rc rc)
 {
@@ -417,7 +418,7 @@ static void read_finish(struct fetcher *f, struct fetch_read *read, enum oltp_rc
 }
 
 /*
- * Lets the record in: into a block if it is worth a slot, or if buffered records take as much as
+ * Admits the record: into a block if it is worth a slot, or if buffered records take as much as
  * they may; else in its buffer. False: there is no room.
  */
 static bool read_admit(struct fetcher *f, struct fetch_read *read, bool is_worth_slot)
@@ -445,9 +446,9 @@ static bool read_admit(struct fetcher *f, struct fetch_read *read, bool is_worth
 }
 
 /*
- * Whole sectors come, and in them other records that went to disk with this one: they were used
- * last when it was, and may be wanted next. While there is room to spare they come in for the price
- * of a copy; where a disk reads slowly, small records come back many times as fast.
+ * A read brings whole sectors, and in them other records that went to disk with this one. They were
+ * last used when it was, and may be wanted next. While there is room to spare they are admitted for
+ * the price of a copy; from a slow disk small records come back many times as fast.
  */
 static void neighbours_admit(struct fetcher *f, const struct fetch_read *read)
 {
@@ -512,8 +513,8 @@ static void want_again(struct fetcher *f)
 }
 
 /*
- * What waits for room: let in now, or given up after ROOM_WAIT_NS. This thread itself may not have
- * run for so long, so it tries once more before it gives up.
+ * Admits records that wait for room, or gives them up after ROOM_WAIT_NS. This thread itself may
+ * not have run for so long, so it tries once more before it gives up.
  */
 static void retry_waiting(struct fetcher *f)
 {
@@ -609,7 +610,7 @@ int cold_poll_until(struct oltp_worker *worker, struct oltp_cold_done *ret_done,
 	bool is_idle;
 	uint32_t n = 0;
 
-	/* Letting records in announces epochs, which would end the epoch of the transaction. */
+	/* Admitting records announces epochs, which would end the epoch of the transaction. */
 	if (worker->state != TXN_IDLE)
 		return -EINVAL;
 	if (!f)

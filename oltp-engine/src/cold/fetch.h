@@ -4,8 +4,8 @@
  * fetcher when it first needs a cold record. Reads and bytes at once are bounded.
  *
  * A record that was read goes through admit.h. It comes into a block if there is plenty of room in
- * blocks, or if it is worth more than the records that went to disk last: it was used before, and
- * later than they were. Else it stays in its buffer, as a buffered record.
+ * blocks, or if it is worth more than the records that went to disk last, since its last use was
+ * later than theirs. Else it stays in its buffer, as a buffered record.
  *
  * A record that several transactions want is read once: their tickets wait for the same read. While
  * there is plenty of room, tickets that want another record in the same sectors wait for it, too.
@@ -70,7 +70,7 @@ struct fetch_ticket {
 	uint32_t pending;		/* reads in flight or waiting for room */
 	enum oltp_rc rc;
 	uint32_t hold;			/* number of the transaction; 0: none has fetched */
-	uint32_t held;			/* reads it began that were not merged and did not fail */
+	uint32_t held;			/* reads it began that did not fail or go into a block */
 	uint32_t held_bytes;		/* of their buffers */
 	struct oltp_table *room_for;	/* an insert that found no room; NULL: none */
 };
@@ -108,24 +108,24 @@ int cold_poll_until(struct oltp_worker *worker, struct oltp_cold_done *ret_done,
 		    uint64_t until_ns);
 
 /*
- * The worker goes, and does not wait for the disk: the manager ends its reads in flight and
- * releases its buffered records, as soon as nobody uses them. Accepts NULL.
+ * The worker leaves and does not wait for the disk: the manager ends its reads in flight, and
+ * releases its buffered records as soon as nobody uses them. Accepts NULL.
  */
 void fetcher_leave(struct fetcher *fetcher);
 
 /*
- * Ends and releases what workers that have gone left behind, as far as that can be done now. By the
- * manager's thread.
+ * Ends the reads and releases the buffered records of workers that have left, as far as that can be
+ * done now. By the manager's thread.
  */
 void fetchers_left_settle(struct cold *cold);
 
 /* At the end of an engine: waits for reads in flight, since the disk writes to their buffers. */
 void fetchers_left_free(struct cold *cold);
 
-/* Room for one more, with a buffer of so many bytes? */
+/* Is there room for one more buffered record, with a buffer of so many bytes? */
 bool buffered_have_room(const struct fetcher *fetcher, uint32_t bytes);
 
-/* What was read is a buffered record now. */
+/* The record that was read is a buffered record now. */
 void buffered_add(struct fetcher *fetcher, struct fetch_read *read);
 
 /* Releases the oldest while there are many, and takes back the buffers of those released. */

@@ -58,7 +58,7 @@ void buffered_reclaim(struct fetcher *f)
 	}
 }
 
-/* By one that waited for it and is still the same transaction. */
+/* Is the record held by a ticket that waited for it and is still of the same transaction? */
 static bool is_held(const struct fetcher *f, const struct fetch_read *read)
 {
 	for (uint64_t left = read->tickets; left; left &= left - 1) {
@@ -70,7 +70,7 @@ static bool is_held(const struct fetcher *f, const struct fetch_read *read)
 	return false;
 }
 
-/* What cannot be ended, or is held, goes to the end of the queue. */
+/* Releases up to n records. Those in use, or held (spare_held), go to the end of the queue. */
 static void end_some(struct fetcher *f, struct fetch_queue *ended, uint32_t n, bool spare_held,
 		     const struct admit_by *by)
 {
@@ -114,6 +114,6 @@ void buffered_keep_few(struct fetcher *f)
 		return;
 	if (f->buffered.n < BUFFERED_MAX / 4 * 3 && buffered_have_room(f, BUFFERED_BYTES_MAX / 4))
 		return;
-	/* So many at once that the price of a new epoch does not count. */
+	/* So many at once that the cost of a new epoch does not count. */
 	buffered_release_some(f, f->buffered.n / 8 + 1, &by);
 }

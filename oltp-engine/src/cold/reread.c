@@ -9,10 +9,10 @@
 #include "oltp-engine/src/txn/engine.h"
 #include "reread.h"
 
-/* Blocks looked at for one of the table, and records read of it. */
+/* How many blocks are searched for one of the table, and how many of its records are read. */
 #define LOOK_MAX	4096u
 #define READS		8u
-/* A part of the difference by which it rises in a turn. */
+/* The mean rises by one part in so many of the difference in a turn. */
 #define RISE		4096u
 
 void reread_note(struct reread *reread, uint64_t ns, uint32_t n)
@@ -55,12 +55,12 @@ static struct cold_block *block_find(struct cold *cold, struct oltp_table *table
 {
 	uint64_t n = cold->n_numbers;
 
-	/* The newest extents first: what is in them is likely still there. */
+	/* The newest extents first: their records are likely still there. */
 	for (uint64_t i = 0; i < n && i < LOOK_MAX; i++) {
 		struct cold_block *block = cold_stub_block(cold, (n - 1 - i)
 									 << (COLD_SLOT_BITS + 1));
 
-		/* Written and read by this thread only: no pin is needed. */
+		/* Only this thread writes and frees extents: no pin is needed. */
 		if (atomic_load_explicit(&block->live, memory_order_acquire) &&
 		    block->table == table)
 			return block;
@@ -121,7 +121,7 @@ void reread_calibrate(struct cold *cold, struct oltp_table *table, uint8_t *buff
 		struct cold_place place = cold_stub_place(cold, cold_stub(block, slot));
 		uint64_t start_ns = clock_now_ns();
 
-		/* Who wants the record for itself will meet the error, too, and say so. */
+		/* A transaction that wants the record will meet the error, too, and say so. */
 		if (transfer(cold, false, buffer, place.bytes, place.offset) ||
 		    !cold_record_check(block, slot, buffer + place.lead))
 			return;

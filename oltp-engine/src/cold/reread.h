@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What it costs to read a cold record again, measured: the time that it takes its worker, which is
- * the CPU time of the read and the waiting for it while there is nothing else to do. Reads that
- * arrive together share it. How long a read is on its way would say how busy the engine is: others
- * are in front of it, and transactions run meanwhile. Each table has a histogram; workers add to
- * it, the manager makes a moving mean of it.
+ * The measured cost of reading a cold record again: the time that it takes its worker, which is the
+ * CPU time of the read and the waiting for it while there is nothing else to do. Reads that arrive
+ * together share it. (How long a read is on its way is no measure: other reads are in front of it,
+ * and transactions run meanwhile.) Each table has a histogram; workers add to it, the manager makes
+ * a moving mean of it.
  *
  * A few reads cost more each than many, which go to the disk together. If memory is taken from an
- * engine there will be many: so the mean follows at once what is cheaper, and slowly what is
- * dearer.
+ * engine there will be many. So the mean falls at once, and rises slowly.
  */
 #ifndef OLTP_REREAD_H
 #define OLTP_REREAD_H
@@ -18,12 +17,12 @@
 
 #include "oltp-engine/src/base/hist.h"
 
-/* The mean is of the last reads that were at least so many, once there were. */
+/* The mean is of at least so many of the last reads, once there were so many. */
 #define REREAD_ENOUGH	64u
 
 struct reread {
 	struct hist cost;		/* all since the engine was opened */
-	struct hist_view counted;	/* of which the mean was last made */
+	struct hist_view counted;	/* those of which the mean was made last */
 	_Atomic uint64_t mean_ns;	/* 0: not known */
 };
 
@@ -36,13 +35,15 @@ void reread_turn(struct reread *reread);
 struct cold;
 struct oltp_table;
 
-/* What is known of the table, else of another, else of the disk; 0: nothing. Any thread. */
+/*
+ * The cost for the table; if it is not known, for another one, else of the disk; 0: not known. Any
+ * thread.
+ */
 uint64_t reread_cost_ns(const struct cold *cold, uint32_t table);
 
 /*
- * What the disk alone takes to give a record of the table back, found with an extent that is
- * written for the purpose and given up. By the manager's thread, with none of its writes on the
- * way.
+ * Measures how long the disk takes to read a record of the table, with an extent that is written
+ * for the purpose and given up. By the manager's thread, with none of its writes on the way.
  */
 void reread_probe(struct cold *cold, struct oltp_table *table, uint8_t *buffer);
 

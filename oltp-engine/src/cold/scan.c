@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * Looking at a whole table, whatever happens to it meanwhile. Slots of the index never move (I3),
- * so a walk over them meets every key once; what a slot says is followed: a record is looked at
- * under its lock, one on disk is read, with its block pinned, into a buffer.
+ * so a walk over them meets every key once. A record in memory is looked at under its lock; one on
+ * disk is read into a buffer, with its block pinned.
  */
 #include <errno.h>
 #include <sched.h>
@@ -53,7 +53,7 @@ static void show_cold(struct scan *scan, struct scan_read *read)
 	scan->free = read;
 }
 
-/* Until so many reads are free. */
+/* Waits until so many reads are free. */
 static void wait_reads(struct scan *scan, uint32_t n_free)
 {
 	while (READS - scan->io.in_flight < n_free) {
@@ -156,7 +156,7 @@ static int walk(struct scan *scan)
 	int rc = 0;
 
 	for (uint64_t b = 0; !rc && b < index->n_buckets; b++) {
-		/* Left again each time: others wait for it. */
+		/* Left after each bucket: others wait for epochs to pass. */
 		epoch_enter(epoch, &scan->worker->announced, epoch_now(epoch));
 		rc = index_walk_bucket(index, b, show_slot, scan);
 		epoch_leave(&scan->worker->announced);
