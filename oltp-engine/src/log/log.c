@@ -52,7 +52,7 @@ static int database_create(struct log *log)
 	uint32_t n;
 	int rc;
 
-	/* Without a catalogue nobody could tell what they are of. */
+	/* Without a catalogue nobody can tell which database the segments are of. */
 	rc = log_segments_list(log, &numbers, &n);
 	if (rc)
 		return rc;

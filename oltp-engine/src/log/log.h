@@ -43,13 +43,16 @@ enum log_state log_state(const struct log *log);
 /* Is a transaction to be acknowledged only when its epoch is durable? False for NULL. */
 bool log_is_commit(const struct log *log);
 
-/* Whoever waits for an epoch otherwise than by log_wait says so after each commit. */
+/*
+ * Wakes the log thread if it sleeps. To be called after each commit by a thread that waits for its
+ * epoch otherwise than by log_wait.
+ */
 void log_wake(struct log *log);
 
-/* The epoch that is open is closed now, without waiting for the interval to end. */
+/* Closes the open epoch now, without waiting for the interval to end. */
 void log_call(struct log *log);
 
-/* For checkpoint and recovery, which do all they do to files with these. */
+/* For checkpoint and recovery, which reach files through these alone. */
 const char *log_dir(const struct log *log);
 const struct io_files *log_io(const struct log *log);
 
@@ -91,8 +94,8 @@ int log_start(struct log *log, const struct log_position *position, const uint64
 int log_recycle_before(struct log *log, uint64_t group);
 
 /*
- * What commits after this call is in this group or in later ones. Any thread. So a checkpoint that
- * begins to look at rows now has in it all that groups before that one say.
+ * Transactions that commit after this call are in this group or in later ones. So a checkpoint that
+ * begins to look at rows now has all changes of earlier groups in it. Any thread.
  */
 uint64_t log_group_now(const struct log *log);
 
@@ -103,21 +106,21 @@ uint64_t log_epoch_now(const struct log *log);
 /* The newest epoch of which all is on disk. */
 uint64_t log_epoch_durable(const struct log *log);
 
-/* The newest group that is on disk; 0: none. What log_epoch_durable says is in it or before. */
+/* The newest group that is on disk; 0: none. All up to log_epoch_durable() is in it or before. */
 uint64_t log_group_durable(const struct log *log);
 
 /*
- * Until that is epoch or newer. A checkpoint that has looked at all rows must do so with
- * log_epoch_now before it takes its name: it may have in it one part of what a transaction wrote
- * whose entry is not on disk. 0, -ETIMEDOUT (CLOCK_MONOTONIC; 0: waits without end), or why the
- * log failed.
+ * Waits until the newest durable epoch is this one or a later one. A checkpoint that has looked at
+ * all rows must wait for log_epoch_now() before it takes its name: it may contain one part of the
+ * writes of a transaction whose entry is not on disk. 0, -ETIMEDOUT (CLOCK_MONOTONIC; 0: waits
+ * without end), or why the log failed.
  */
 int log_wait(struct log *log, uint64_t epoch, uint64_t deadline_ns);
 
 /* Bytes of groups written since the log was opened. */
 uint64_t log_bytes_written(const struct log *log);
 
-/* What the disk has to do for the log. */
+/* How busy the disk is with the log. */
 struct log_load {
 	uint64_t groups;	/* written since the log was opened */
 	uint64_t start_ns;	/* CLOCK_MONOTONIC: of the one that is being written; 0: none is */
@@ -139,23 +142,23 @@ int log_buffer_create(struct log *log, struct log_buffer **ret_buffer);
 void log_buffer_leave(struct log_buffer *buffer);
 
 /*
- * True if log_begin will not wait: the worker's buffer has room, or its log does not run. Waits so
- * long for that (0: without end).
+ * True: log_begin will not wait, since the worker's buffer has room, or its log does not run. Waits
+ * for that, for wait_ns at most (0: without end).
  */
 bool log_room_wait(const struct oltp_worker *worker, uint64_t wait_ns);
 
 /*
- * Before a transaction takes any lock: waits while too much of what the worker has committed is not
- * written. OLTP_INVALID, OLTP_IO: see above. This and the next one do nothing for a worker
- * that redoes what is logged already.
+ * Before a transaction takes any lock: waits while too many of the worker's commits are not
+ * written. OLTP_INVALID, OLTP_IO: see above. This and the next one do nothing for a worker that
+ * redoes what is logged already.
  */
 enum oltp_rc log_begin(const struct oltp_worker *worker);
 
 /*
- * Right before the transaction commits, with all its locks held and everything as it will be: logs
- * what it has changed, or only notes the epoch if that is nothing. Nothing can stop the transaction
- * afterwards. OLTP_IO, OLTP_NO_MEMORY, OLTP_LOST (memory was taken before all was copied): nothing
- * was logged, it has to be aborted.
+ * Right before the transaction commits, with all its locks held and all its changes made: logs the
+ * changes, or only notes the epoch if there are none. Nothing can stop the transaction afterwards.
+ * OLTP_IO, OLTP_NO_MEMORY, OLTP_LOST (memory was taken before all was copied): nothing was logged,
+ * it has to be aborted.
  */
 enum oltp_rc log_append(struct oltp_worker *worker);
 

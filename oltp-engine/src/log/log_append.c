@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * What a transaction has changed, by value, from its accesses and the before-images that it kept:
+ * Logs the changes of a transaction by value, from its accesses and the before-images that it kept:
  * see log.h. Only bytes that it had handed out for writing are logged, as they are now.
  */
 #include <string.h>
@@ -33,8 +33,9 @@ static bool has_rows(const struct oltp_worker *worker)
 }
 
 /*
- * More bytes than the entry will take; 0: nothing was changed. An image in the undo buffer takes a
- * third more here at most: of its head, 16 bytes, and 8 bytes or more become 24 and as many.
+ * No fewer bytes than the entry will take; 0: nothing was changed. An image in the undo buffer
+ * takes a third more here at most: its head of 16 bytes becomes one of 24, and its 8 bytes or more
+ * stay as many.
  */
 static uint64_t entry_bound(const struct oltp_worker *worker)
 {
@@ -98,8 +99,8 @@ static uint8_t *put_rows(const struct oltp_worker *worker, uint8_t *at, uint32_t
 }
 
 /*
- * What was changed in rows that were there and are there: others are logged as a whole. Images of
- * one access that follow each other become one operation.
+ * Changes of rows that were there before and still are; others are logged as a whole. Images of one
+ * access that follow each other become one operation.
  */
 static uint8_t *put_updates(const struct oltp_worker *worker, uint8_t *at, uint32_t *n_ops)
 {
@@ -126,7 +127,7 @@ static uint8_t *put_updates(const struct oltp_worker *worker, uint8_t *at, uint3
 	return at;
 }
 
-/* There is an entry's room in a chunk of the epoch that is returned, announced and not closed. */
+/* Announces the open epoch, with room for the entry in a chunk of it. */
 static enum oltp_rc entry_begin(struct log_buffer *buffer, uint32_t bound, uint64_t *ret_csn)
 {
 	struct log *log = buffer->log;
@@ -136,7 +137,7 @@ static enum oltp_rc entry_begin(struct log_buffer *buffer, uint32_t bound, uint6
 
 		if (!log_is_running(log))
 			return OLTP_IO;
-		/* The chunk itself may be another's by now, if its epoch was closed. */
+		/* The buffer knows epoch and room: the log thread may own the chunk by now. */
 		if ((buffer->chunk_epoch != epoch || buffer->room < bound) &&
 		    log_chunk_open(buffer, epoch, bound))
 			return OLTP_NO_MEMORY;
@@ -148,7 +149,10 @@ static enum oltp_rc entry_begin(struct log_buffer *buffer, uint32_t bound, uint6
 	}
 }
 
-/* Release: the entry is there for who sees the append ended. False: it was left, and is nowhere. */
+/*
+ * Ends the append. Release: a thread that sees it ended sees the entry. False: the log thread has
+ * left it, and there is no entry.
+ */
 static bool entry_end(struct log_buffer *buffer)
 {
 	uint64_t announced = buffer->chunk_epoch;
@@ -162,7 +166,7 @@ static bool entry_end(struct log_buffer *buffer)
 			atomic_store_explicit(&buffer->patience_ns, 0, memory_order_relaxed);
 		return true;
 	}
-	/* A long one may need the time: it gets through once it has twice what it takes. */
+	/* A long append may need more time: patience doubles until it gets through. */
 	atomic_store_explicit(&buffer->patience_ns,
 			      2 * (counter_read(&buffer->patience_ns) ?: buffer->log->interval_ns),
 			      memory_order_relaxed);
@@ -188,7 +192,10 @@ static void prefetch_next(const struct log_chunk *chunk, uint32_t bytes)
 		prefetch_to_write(chunk->data + from);
 }
 
-/* Of the worker's transaction; there is room for it. False: it is not true, and is not there. */
+/*
+ * Writes the entry of the worker's transaction, for which there is room. False: it would be wrong,
+ * and is not there.
+ */
 static bool entry_put(const struct oltp_worker *worker, struct log_buffer *buffer, uint64_t csn)
 {
 	struct log_chunk *chunk = buffer->chunk;

@@ -16,7 +16,7 @@
 
 /* Memory for chunks: see log_private.h. */
 
-/* So many may be free before an arena with none in use is given back. */
+/* An arena without used chunks is given back when more than so many chunks are free in all. */
 #define FREE_CHUNKS_MAX		64u
 
 static struct log_arena *arena_make(void)
@@ -51,7 +51,7 @@ static void arena_destroy(struct log_arena *arena)
 	free(arena);
 }
 
-/* Under the lock. The first arena that has any: so the last ones come to be free. */
+/* Under the lock. From the first arena that has a free chunk, so that the last arenas get free. */
 static struct log_chunk *take(struct log *log)
 {
 	for (struct log_arena *arena = log->arenas; arena; arena = arena->next) {
@@ -67,7 +67,7 @@ static struct log_chunk *take(struct log *log)
 	return NULL;
 }
 
-/* Under the lock. At the end: what was in use before is used again first. */
+/* Under the lock. At the end, so that the chunks of older arenas are used first. */
 static void arena_add(struct log *log, struct log_arena *arena)
 {
 	struct log_arena **at = &log->arenas;
@@ -178,9 +178,15 @@ int log_chunk_open(struct log_buffer *buffer, uint64_t epoch, uint32_t bytes)
 	buffer->chunk = chunk;
 	buffer->chunk_epoch = epoch;
 	buffer->room = chunk->room;
-	/* The epoch is not announced: if it is closed, the chunk is the log thread's as of here. */
+	/*
+	 * No epoch is announced: if this one is closed, the log thread may take the chunk from here
+	 * on.
+	 */
 	pthread_mutex_lock(&buffer->lock);
-	/* Not before: the log thread may be at the chunk in which an append was left. */
+	/*
+	 * Under the lock: the log thread may be copying the whole entries of an append that it
+	 * left.
+	 */
 	buffer->whole = 0;
 	log_chunks_push(&buffer->chunks, chunk);
 	pthread_mutex_unlock(&buffer->lock);
@@ -193,7 +199,7 @@ static void chunk_release(struct log *log, struct log_chunk *chunk)
 	chunk_drop(log, chunk);
 }
 
-/* What an append that was left wrote to, once its worker does so no more. */
+/* Frees the chunk of an append that was left, once its worker does not write to it any more. */
 static void left_settle(struct log_buffer *buffer)
 {
 	if (!buffer->left ||
@@ -203,7 +209,7 @@ static void left_settle(struct log_buffer *buffer)
 	buffer->left = NULL;
 }
 
-/* Entries that are whole, of a chunk to whose end the worker is still writing. */
+/* Copies the whole entries of a chunk to whose end the worker is still writing. */
 static void copy_whole(const struct log_chunk *chunk, uint32_t bytes, struct log_chunk *copy)
 {
 	memcpy(copy->data, chunk->data, bytes);
@@ -223,9 +229,9 @@ static void copy_whole(const struct log_chunk *chunk, uint32_t bytes, struct log
 }
 
 /*
- * Under the lock: the append under way, if it has not ended by now, is left. It is to the last of
- * the chunks, or to one that was taken before its worker looked at the epoch again. *ret_copy takes
- * the place of the last one, if that was left. False: out of memory.
+ * Under the lock: leaves the append under way, if it has not ended by now. That append writes to
+ * the last of the chunks, or to one that was taken before its worker looked at the epoch again.
+ * *ret_copy takes the place of the last chunk, if that was left. False: out of memory.
  */
 static bool append_leave(struct log_buffer *buffer, uint64_t epoch, struct log_chunk **ret_copy)
 {
@@ -341,8 +347,9 @@ void log_buffer_free(struct log_buffer *buffer)
 }
 
 /*
- * Chunks become the bytes of a group: see log_private.h. What holds much is written from where it
- * is, padded to whole blocks; what holds little is copied together behind the header.
+ * Chunks become the bytes of a group: see log_private.h. A chunk that holds much is written from
+ * where it is, padded to whole blocks; chunks that hold little are copied together behind the
+ * header.
  */
 
 #define GATHER_BYTES		(1u << 20)
@@ -371,7 +378,7 @@ void log_group_begin(struct log_group *group)
 	group->bytes = 0;
 }
 
-/* Up to a whole block. Returns the new length. */
+/* Fills the last block up with padding. Returns the new length. */
 static uint32_t pad(uint8_t *data, uint32_t used)
 {
 	uint32_t bytes = -used & (LOG_BLOCK_BYTES - 1);

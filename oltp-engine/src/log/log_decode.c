@@ -7,7 +7,7 @@
 #include "log_decode.h"
 #include "oltp-engine/src/base/checksum.h"
 
-/* Of a structure whose checksum field, at the offset, counts as 0. */
+/* The checksum of a structure with its checksum field, at the offset, taken as 0. */
 static uint32_t crc_without(const void *data, size_t bytes, size_t offset)
 {
 	const uint8_t *at = data;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Reading what log_format.h describes, from memory. Nothing read is trusted: whatever the bytes,
- * nothing outside of them is touched, and what is handed out is consistent in itself. Whether
+ * Reads the structures of log_format.h from memory. Nothing read is trusted: whatever the bytes,
+ * nothing outside of them is touched, and all that is handed out is consistent in itself. Whether
  * tables exist and spans lie within their records is for the caller to see.
  */
 #ifndef OLTP_LOG_DECODE_H
@@ -13,7 +13,7 @@
 
 #include "log_format.h"
 
-/* Is it one, whole? Fills in nothing. */
+/* Is it a whole and valid one? */
 bool log_catalog_is_valid(const struct log_catalog *catalog);
 bool log_segment_header_is_valid(const struct log_segment_header *header);
 
@@ -23,7 +23,7 @@ bool log_group_header_is_sane(const struct log_group_header *header, uint64_t ro
 /* group: header->bytes bytes. Checks header and checksum. */
 bool log_group_is_valid(const struct log_group_header *group, uint64_t room);
 
-/* What the crc32c fields are to be. */
+/* The right values of the crc32c fields. */
 uint32_t log_catalog_crc(const struct log_catalog *catalog);
 uint32_t log_segment_header_crc(const struct log_segment_header *header);
 
@@ -34,8 +34,8 @@ struct log_cursor {
 };
 
 /*
- * Each next: 1 and the next one in *ret_..., 0 at the end, -EBADMSG if the bytes are not what they
- * should be (which a checksum that is right rules out but for errors of whoever wrote them).
+ * Each next: 1 and the next one in *ret_..., 0 at the end, -EBADMSG if the bytes are not well
+ * formed (with a valid checksum, only an error of the writer can cause that).
  */
 void log_entries_begin(struct log_cursor *cursor, const struct log_group_header *group);
 int log_entries_next(struct log_cursor *cursor, const struct log_entry **ret_entry);

@@ -129,7 +129,7 @@ int log_catalog_write(struct log *log, const struct log_catalog *catalog)
 	return rc;
 }
 
-/* Is that the name, all of it, and of which number? */
+/* Is the whole name of that format? *ret_number: its number. */
 static bool name_parse(const char *name, const char *format, uint64_t *ret_number)
 {
 	unsigned long long number;
@@ -142,7 +142,7 @@ static bool name_parse(const char *name, const char *format, uint64_t *ret_numbe
 	return !strcmp(name, again);
 }
 
-/* Numbers of files with names of one format. */
+/* The numbers of all files with names of one format. */
 struct listing {
 	const char *format;
 	uint64_t *numbers;
@@ -215,14 +215,14 @@ static int spares_remove(struct log *log)
 }
 
 /*
- * The files that groups go to: see log_private.h. The next one is made while there is still room in
- * the present one. Its header is written with its first group, in one write: before that its file
- * may hold anything.
+ * The files that groups go to: see log_private.h. The next segment is made while there is still
+ * room in the present one. Its header is written with its first group, in one write: before that
+ * its file may hold anything.
  */
 
 #define IOV_N	256
 
-/* Kept beyond those that are wanted, since the log does not always grow by as much. */
+/* Spares that are kept beyond those needed, since the log does not always grow by as much. */
 #define SPARES_MORE	4u
 
 int log_segments_init(struct log_segments *segments, uint64_t standard_bytes)
@@ -309,7 +309,7 @@ static int spare_use(struct log *log, const char *path)
 	return rc ?: open_direct(log, path, O_RDWR);
 }
 
-/* Of so many bytes at least. */
+/* Makes the next segment at least so many bytes long. */
 static int next_grow(struct log *log, uint64_t bytes)
 {
 	struct log_segments *segments = &log->segments;
@@ -392,7 +392,7 @@ int log_segment_reserve(struct log *log, uint64_t group, uint64_t bytes)
 		return 0;
 	if (segments->next_fd < 0)
 		rc = next_make(log);
-	/* A group is never in two: for one that is very long its segment is. */
+	/* A group is never in two segments: a very long group gets a longer segment. */
 	if (!rc && bytes + LOG_BLOCK_BYTES > segments->next_bytes)
 		rc = next_grow(log, bytes + LOG_BLOCK_BYTES);
 	return rc ?: advance(log, group);
@@ -422,7 +422,7 @@ static int writer_flush(struct writer *writer, bool sync)
 			return (int)done;
 		if (done < 0)
 			continue;
-		/* Of a piece of a block there is nothing; the block is written again. */
+		/* A part of a block does not count: the block is written again. */
 		done -= done % LOG_BLOCK_BYTES;
 		if (!done)
 			return -EIO;
@@ -510,7 +510,7 @@ static int spares_make_room(struct log_segments *segments, uint32_t n)
 	return 0;
 }
 
-/* Under the lock. A name is made free; kept as a spare if one more is wanted. */
+/* Under the lock. Removes the segment, or makes it a spare if one more is wanted. */
 static int segment_drop(struct log *log, const struct log_segment *segment)
 {
 	struct log_segments *segments = &log->segments;
@@ -541,16 +541,17 @@ int log_recycle_before(struct log *log, uint64_t group)
 
 	pthread_mutex_lock(&segments->lock);
 	/*
-	 * The last one that has the group, or would if it were there, stays: it says so. Not one
-	 * whose first group is on its way to disk: until that is there, so is no header.
+	 * The last segment that has the group, or would have it if the group were there, stays. A
+	 * segment whose first group is on its way to disk does not count: its header is not there
+	 * before that group is.
 	 */
 	for (uint32_t i = 0; i < segments->n; i++) {
 		if (segments->list[i].first_group <= (group < durable ? group : durable))
 			last = i;
 	}
 	/*
-	 * As many as become superfluous now will be written until the next time. A file whose
-	 * blocks were written before is synced without the file system having to note anything.
+	 * As many segments as go now will be written until the next time. Syncing a file whose
+	 * blocks were written before changes nothing in the file system's books.
 	 */
 	rc = spares_make_room(segments, last + SPARES_MORE);
 	for (uint32_t i = 0; i < segments->n; i++) {

@@ -8,8 +8,8 @@
  *	spare-%016llx		a segment that is in use no more, to become a new one
  *
  * A segment is a header of one block and then groups, each at a multiple of LOG_BLOCK_BYTES, one
- * right behind the other. The header is written together with the first group, so that of a
- * segment that was prepared and never used is anything: of an older segment, or zeros.
+ * right behind the other. The header is written together with the first group. So a segment that
+ * was prepared and never used holds anything: an older segment's bytes, or zeros.
  *
  * Group numbers are contiguous, over segments as well (log_segment_header.first_group). A group is
  * all or nothing, by its checksum: a header of LOG_GROUP_HEADER_BYTES, then entries up to its end,

@@ -16,15 +16,15 @@
  *
  *   L1  No chunk of an epoch up to E changes any more, and no new one gets an entry.
  *
- * The CPU of a worker that appends may be another's for long. So the log thread waits for it for a
- * bounded time only, and then changes what is announced to LOG_LEFT: the entry under way is not of
- * epoch E. The worker, which ends its append with a compare-and-swap of what it announced, finds
- * that out and begins anew, in another chunk. What was whole in the chunk is copied; the chunk
- * itself is the worker's to write to until it announces something else.
+ * A worker may lose its CPU for long in the middle of an append. So the log thread waits for it for
+ * a bounded time only, and then changes what is announced to LOG_LEFT: the entry under way is not
+ * of epoch E. The worker, which ends its append with a compare-and-swap of what it announced, finds
+ * that out and begins anew, in another chunk. The whole entries of the chunk are copied; the worker
+ * may write to the chunk itself until it announces something else.
  *
- * A worker takes its csn and its epoch with all locks of the transaction held. So whoever locks one
- * of those records afterwards has a greater csn and the same epoch or a later one (F2), also if the
- * worker had to begin anew.
+ * A worker takes its csn and its epoch with all locks of the transaction held. So a transaction
+ * that locks one of those records afterwards has a greater csn and the same epoch or a later one
+ * (F2), also if the worker had to begin anew.
  *
  * Locks: log.lock may be held when a buffer's or the segments' is taken, not the other way round.
  */
@@ -65,10 +65,10 @@ struct log_chunk_list {
 	struct log_chunk *head, **tail;
 };
 
-/* Announced, but by the log thread: it goes on without the entry. */
+/* The log thread has put this into announced: it goes on without the entry under way. */
 #define LOG_LEFT	UINT64_MAX
 
-/* Of one worker. Outlives it until what is in it has been written. */
+/* The buffer of one worker. It outlives the worker until all in it is written. */
 struct log_buffer {
 	struct log *log;
 	struct log_buffer *next;	/* of log.buffers */
@@ -217,10 +217,10 @@ int log_chunk_open(struct log_buffer *buffer, uint64_t epoch, uint32_t bytes);
  */
 bool log_buffer_take(struct log_buffer *buffer, uint64_t epoch, struct log_chunk_list *list);
 
-/* What was taken is written, or given up. */
+/* Frees chunks whose entries are written, or given up. */
 void log_chunks_release(struct log *log, struct log_chunk_list *list);
 
-/* Nothing of it is left; under log.lock. */
+/* No chunk of the buffer is in use; under log.lock. */
 bool log_buffer_is_empty(const struct log_buffer *buffer);
 void log_buffer_free(struct log_buffer *buffer);
 
@@ -252,7 +252,7 @@ void log_group_seal(struct log_group *group, const struct log_group_header *head
 int log_segments_init(struct log_segments *segments, uint64_t standard_bytes);
 void log_segments_finish(struct log *log);
 
-/* Those of before, and the number that the first new one gets. Errors: -ENOMEM. */
+/* The segments of before, and the number of the first new one. Errors: -ENOMEM, those of files. */
 int log_segments_begin(struct log *log, uint64_t number, const uint64_t *numbers,
 		       const uint64_t *first_groups, uint32_t n);
 

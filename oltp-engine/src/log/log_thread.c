@@ -17,7 +17,7 @@
 
 #define SPINS_MAX	200u
 
-/* What a write usually takes is an average over about so many. */
+/* The usual time of a write is an average over about so many groups. */
 #define USUAL_GROUPS	64u
 
 static int wait_until(pthread_cond_t *cond, pthread_mutex_t *lock, uint64_t deadline_ns)
@@ -51,7 +51,10 @@ static uint64_t next_tick(uint64_t tick_ns, uint64_t interval_ns)
 	return tick_ns > now ? tick_ns : now;
 }
 
-/* For the time to close the next epoch, UINT64_MAX: for a call. True: the log is to be closed. */
+/*
+ * Waits until tick_ns, when the next epoch is closed, or for a call; UINT64_MAX: for a call only.
+ * True: the log is to be closed.
+ */
 static bool wait_tick(struct log *log, uint64_t tick_ns)
 {
 	bool is_stopping;
@@ -70,8 +73,8 @@ static bool wait_tick(struct log *log, uint64_t tick_ns)
 }
 
 /*
- * An append takes no locks and does not wait: it is over soon, if its thread is running. If not, a
- * group is late by the interval, no more: from since_ns on.
+ * Waits for an append under way. It takes no locks and does not wait, so it is over soon if its
+ * thread runs. If not, the group is late by the interval, counted from since_ns, and no more.
  */
 static void wait_append(const struct log_buffer *buffer, uint64_t epoch, uint64_t since_ns)
 {
@@ -92,7 +95,7 @@ static void wait_append(const struct log_buffer *buffer, uint64_t epoch, uint64_
 	}
 }
 
-/* Those of workers that are gone and of which all was written. */
+/* Frees the buffers of workers that are gone, once all in them is written. */
 static void drop_orphans(struct log *log)
 {
 	struct log_buffer **at, *buffer;
@@ -109,7 +112,10 @@ static void drop_orphans(struct log *log)
 	pthread_mutex_unlock(&log->lock);
 }
 
-/* Chunks of all epochs up to the one that was open, which is returned, into the list. */
+/*
+ * Closes the open epoch, which is returned, and moves the chunks of all epochs up to it into the
+ * list.
+ */
 static uint64_t close_epoch(struct log *log, struct log_chunk_list *list)
 {
 	uint64_t epoch = atomic_load_explicit(&log->epoch, memory_order_relaxed);
@@ -120,8 +126,8 @@ static uint64_t close_epoch(struct log *log, struct log_chunk_list *list)
 	atomic_fetch_add_explicit(&log->csn, 0, memory_order_acq_rel);
 	log_chunks_init(list);
 	/*
-	 * Nobody else removes any, and whoever adds one now knows the next epoch: nobody has to
-	 * wait for the lock while this waits for them.
+	 * Only this thread removes buffers, and a buffer that is added now is of a later epoch. So
+	 * nobody has to wait for the lock while this thread waits for workers.
 	 */
 	pthread_mutex_lock(&log->lock);
 	buffer = log->buffers;
@@ -135,7 +141,7 @@ static uint64_t close_epoch(struct log *log, struct log_chunk_list *list)
 	return epoch;
 }
 
-/* To disk, timed. */
+/* Writes the group to disk, and notes how long that took. */
 static int write_sealed(struct log *log, const struct log_group *group, uint64_t number)
 {
 	uint64_t start_ns = clock_now_ns(), usual_ns = counter_read(&log->usual_ns), took_ns;
@@ -216,9 +222,9 @@ static void note_durable(struct log *log, uint64_t epoch)
 }
 
 /*
- * Sleeping until called. The flag is set before an epoch is closed, so whoever commits either was
- * seen when that was done (L1), or sees the flag and calls. If the epoch was empty all the same,
- * nobody is left who has not seen it.
+ * Says whether the thread is going to sleep until it is called. The flag is set before an epoch is
+ * closed. So a worker that commits either was seen when the epoch was closed (L1), or sees the flag
+ * and calls. If that epoch was empty all the same, all who commit from then on see the flag.
  */
 static void set_idle(struct log *log, bool is_idle)
 {
@@ -237,7 +243,7 @@ static void *log_main(void *arg)
 		struct log_chunk_list list;
 		uint64_t epoch;
 
-		/* Now, while there is nothing else to do. */
+		/* Now, while there is nothing to be written. */
 		rc = log_segment_prepare(log);
 		if (rc)
 			break;
@@ -284,7 +290,7 @@ void log_thread_stop(struct log *log)
 	log->has_thread = false;
 }
 
-/* Is there reason to wait for the epoch? 0, or why not, or that it is durable: 1. */
+/* 0: the epoch may get durable; 1: it is; -errno: it will not. */
 static int wait_verdict(const struct log *log, uint64_t epoch)
 {
 	if (log_epoch_durable(log) >= epoch)
@@ -306,7 +312,7 @@ int log_wait(struct log *log, uint64_t epoch, uint64_t deadline_ns)
 
 	if (verdict)
 		return verdict < 0 ? verdict : 0;
-	/* Whoever knows the epoch sees whether the thread sleeps (set_idle). */
+	/* A thread that knows the epoch sees whether the log thread sleeps (set_idle). */
 	log_wake(log);
 	pthread_mutex_lock(&log->lock);
 	log->n_waiters++;
@@ -343,7 +349,7 @@ bool log_room_wait(const struct oltp_worker *worker, uint64_t wait_ns)
 	atomic_fetch_add_explicit(&log->n_waits, 1, memory_order_relaxed);
 	pthread_mutex_lock(&log->lock);
 	log->n_waiters++;
-	/* Chunks are given back before those who wait are woken. */
+	/* Chunks are freed before the threads that wait are woken. */
 	while (is_without_room(buffer) && !is_late) {
 		if (!deadline_ns)
 			pthread_cond_wait(&log->written, &log->lock);
