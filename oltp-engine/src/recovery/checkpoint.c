@@ -17,20 +17,23 @@
 #include "oltp-engine/src/txn/engine.h"
 #include "restore.h"
 
-/* So often it looks how long the log is, and whether it is to stop. */
+/* How often the thread looks how long the log is, and whether it is to stop. */
 #define LOOK_NS		20000000ull
 
 /* After rows could not be brought back. */
 #define RESTORE_RETRY_NS	10000000000ull
 
-/* Of log between two checkpoints, unless the tables are larger or the user has said. */
+/*
+ * How much the log grows between two checkpoints, unless the tables are larger or the user has
+ * said.
+ */
 #define LOG_BYTES_DEFAULT	(1024ull << 20)
 
-/* A file is not written over that is so much longer than the checkpoint will be. */
+/* A spare that is so much longer than the checkpoint will be is not written over. */
 #define SPARE_TIMES_MAX		2u
 #define SPARE_BYTES_MORE	(1ull << 20)
 
-/* Does what checkpoint_pace.h says: holds buffers of a checkpoint back. */
+/* Holds buffers of a checkpoint back, as checkpoint_pace.h says. */
 struct checkpoint_gate {
 	struct log *log;
 	const _Atomic bool *is_awaited, *is_stopping;
@@ -104,8 +107,8 @@ static int wait(const struct checkpoint_gate *gate, const struct checkpoint_pace
 }
 
 /*
- * With so many bytes of it written: returns when the next buffer may be. Errors: -ECANCELED (it is
- * to stop), those of the log.
+ * Returns when the next buffer may be written, with so many bytes written so far. Errors:
+ * -ECANCELED (it is to stop), those of the log.
  */
 static int gate_wait(struct checkpoint_gate *gate, uint64_t bytes)
 {
@@ -163,7 +166,7 @@ static int add_row(void *ctx, uint64_t key, const void *record)
 				     making->table->record_bytes, key, record);
 }
 
-/* A checkpoint of what there is now takes about so much. */
+/* About how many bytes a checkpoint made now takes. */
 static uint64_t bytes_expected(struct oltp_engine *engine)
 {
 	uint64_t rows = 0, bytes = 0;
@@ -174,14 +177,16 @@ static uint64_t bytes_expected(struct oltp_engine *engine)
 		rows += n;
 		bytes += n * (sizeof(uint64_t) + engine->tables[i]->record_bytes);
 	}
-	/* Of which tables those on disk are is not known: they are as the others. */
+	/*
+	 * Which tables the cold records are of is not known: they are taken to be like the others.
+	 */
 	if (engine->cold && rows)
 		bytes += (uint64_t)((double)bytes / (double)rows *
 				    (double)counter_read(&engine->cold->counters.records));
 	return bytes;
 }
 
-/* A log as long as a checkpoint is not worth to be made short more often. */
+/* It is not worth it to make a checkpoint for a log that is shorter than the checkpoint. */
 static uint64_t log_bytes_allowed(const struct checkpointer *checkpointer)
 {
 	uint64_t bytes;
@@ -192,7 +197,7 @@ static uint64_t log_bytes_allowed(const struct checkpointer *checkpointer)
 	return bytes > LOG_BYTES_DEFAULT ? bytes : LOG_BYTES_DEFAULT;
 }
 
-/* Rows are not locked here: the time for the disk. */
+/* No rows are locked here: this is the time to write. */
 static int drain(void *ctx)
 {
 	struct making *making = ctx;
@@ -200,7 +205,7 @@ static int drain(void *ctx)
 
 	if (atomic_load_explicit(&making->checkpointer->is_stopping, memory_order_relaxed))
 		return -ECANCELED;
-	/* It would lack rows. */
+	/* The checkpoint would lack rows. */
 	if (restore_is_due(making->checkpointer->engine))
 		return -EOWNERDEAD;
 	while (!rc && checkpoint_writer_is_full(&making->writer))
@@ -210,7 +215,10 @@ static int drain(void *ctx)
 	return rc;
 }
 
-/* The log up to here, in steps, so that the engine can be closed meanwhile. */
+/*
+ * Waits until the log is on disk up to the epoch, in steps, so that the engine can be closed
+ * meanwhile.
+ */
 static int wait_log(struct checkpointer *checkpointer, uint64_t epoch)
 {
 	int rc;
@@ -237,8 +245,8 @@ static int write_tables(struct checkpointer *checkpointer, struct making *making
 }
 
 /*
- * First where the log is to begin: whatever is added to a table that the catalogue does not have
- * yet is behind that.
+ * First where the log is to begin: rows of a table that the catalogue does not have yet are added
+ * behind that.
  */
 static void fill_header(struct oltp_engine *engine, struct checkpoint_header *header)
 {
@@ -301,8 +309,8 @@ static int keep_as_spare(struct log *log, uint64_t number)
 }
 
 /*
- * All that there were, whole or not, are of no use any more, but for the room of one: removing a
- * large file takes the disk some time, and making it again.
+ * Removes all older checkpoints, whole or not, but for one file that is kept as a spare: removing a
+ * large file takes the disk some time, and so does making it again.
  */
 static int remove_others(struct log *log, const struct recover_files *files)
 {
@@ -352,7 +360,9 @@ static int run(struct checkpointer *checkpointer, struct oltp_checkpoint_stats *
 		figures->last_bytes = checkpoint_writer_bytes(&making.writer);
 		figures->last_ms = (double)(clock_now_ns() - making.gate.start_ns) / 1e6;
 		figures->last_held_ms = (double)making.gate.held_ns / 1e6;
-		/* It is there: that what it replaces could not be removed is said, no more. */
+		/*
+		 * The checkpoint is there: an error in removing what it replaces is only reported.
+		 */
 		figures->last_clean_error = remove_others(log, &files) ?:
 			log_recycle_before(log, making.writer.header.start_group);
 	}
@@ -429,7 +439,10 @@ static void serve(struct checkpointer *checkpointer)
 	pthread_mutex_unlock(&checkpointer->lock);
 	rc = run(checkpointer, &figures);
 	pthread_mutex_lock(&checkpointer->lock);
-	/* Memory was taken meanwhile: it is as due as before once that is brought back. */
+	/*
+	 * Memory was taken meanwhile: once that is brought back, the checkpoint is as due as
+	 * before.
+	 */
 	if (rc == -EOWNERDEAD && is_restore_due(checkpointer)) {
 		checkpointer->log_bytes_done = log_bytes_done;
 		checkpointer->log_bytes_before = log_bytes_before;
@@ -529,10 +542,10 @@ int oltp_checkpoint(struct oltp_engine *engine)
 	pthread_cond_broadcast(&checkpointer->changed);
 	while (!rc && checkpointer->done < mine) {
 		wait_look(checkpointer);
-		/* The one that is being made, if any, ends by itself. */
+		/* A checkpoint that is being made ends by itself. */
 		if (!checkpointer->stats.is_running && log_state(engine->log) == LOG_FAILED)
 			rc = -EIO;
-		/* May be so for ever. */
+		/* That may last for ever. */
 		if (atomic_load_explicit(&checkpointer->restoring.lacks_room, memory_order_relaxed))
 			rc = -EOWNERDEAD;
 	}

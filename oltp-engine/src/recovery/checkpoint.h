@@ -14,8 +14,8 @@
  *
  * Records that are on disk are read from there, and stay there. A walk that missed any (they could
  * not be read, or were in memory that the host took) makes no checkpoint: the one before it and the
- * log have them. Revoked records the same thread brings back from there
- * (restore.h), and then makes the checkpoint.
+ * log have them. Revoked records are brought back from there by the same thread (restore.h), which
+ * then makes the checkpoint.
  */
 #ifndef OLTP_CHECKPOINT_H
 #define OLTP_CHECKPOINT_H
@@ -30,10 +30,10 @@ struct checkpointer;
 int checkpointer_create(struct oltp_engine *engine, const struct oltp_config *config,
 			struct checkpointer **ret_checkpointer);
 
-/* Ends one that is going on. Accepts NULL. */
+/* Ends a checkpoint that is going on. Accepts NULL. */
 void checkpointer_destroy(struct checkpointer *checkpointer);
 
-/* The log grows from here on, after so many bytes that a recovery would have to read. */
+/* Recovery has read so many bytes of log: they count as grown since the last checkpoint. */
 void checkpointer_recovered(struct checkpointer *checkpointer, uint64_t log_bytes);
 
 #endif

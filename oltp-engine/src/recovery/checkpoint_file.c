@@ -89,7 +89,7 @@ int checkpoint_writer_open(struct checkpoint_writer *writer, const struct io_fil
 	rc = checkpoint_path(path, sizeof(path), dir, header->number, CHECKPOINT_TEMP_SUFFIX);
 	if (rc)
 		return rc;
-	/* A spare that is of no use is made empty. */
+	/* A spare that cannot be used is made empty. */
 	if (!spare || use_spare(writer, path, spare))
 		writer->fd = open_to_write(io, path, O_CREAT | O_TRUNC);
 	if (writer->fd < 0)
@@ -299,7 +299,7 @@ static int open_to_read(const struct io_files *io, const char *path)
 	return fd == -EINVAL ? io->ops->open(io->ctx, path, flags, 0) : fd;
 }
 
-/* All of it; a file that ends before is damaged. */
+/* Reads all of it; -EUCLEAN: the file ends before. */
 static int read_all(const struct io_files *io, int fd, void *buffer, size_t bytes, uint64_t offset)
 {
 	ssize_t n = io_pread(io, fd, buffer, bytes, offset);
@@ -423,7 +423,7 @@ static bool block_is_good(const struct reader *reader, struct checkpoint_block *
 	return crc32c(0, block, block->bytes) == crc;
 }
 
-/* Is it one, as far as its begin says, and what of it is there? */
+/* Does it begin like a block, and is all of it in the file? */
 static bool block_is_sane(const struct reader *reader, const struct checkpoint_block *block)
 {
 	uint64_t left = reader->info->bytes - LOG_BLOCK_BYTES - reader->offset;
@@ -433,7 +433,7 @@ static bool block_is_sane(const struct reader *reader, const struct checkpoint_b
 	       block->bytes <= left && block->table < reader->info->header.n_tables;
 }
 
-/* Most blocks are as long as each other, so that one read does for each. */
+/* Most blocks are of the same length, so that one read does for each. */
 static int read_block(struct reader *reader, struct checkpoint_rows *ret_rows)
 {
 	uint64_t left = reader->info->bytes - LOG_BLOCK_BYTES - reader->offset;

@@ -111,9 +111,9 @@ struct checkpoint_spare {
 
 /*
  * Begins checkpoint header->number under its temporary name; header needs but number, database,
- * start and tables. spare, if not NULL, becomes its file: what is written over takes no room that
- * the file system would have to find, and gives none back, for which the log's writes would wait.
- * dir and io must stay. Errors: -ENOMEM, -ENAMETOOLONG, those of files.
+ * start and tables. spare, if not NULL, becomes its file: to write over it the file system need not
+ * find room or free any, for which the log's writes would wait. dir and io must stay. Errors:
+ * -ENOMEM, -ENAMETOOLONG, those of files.
  */
 int checkpoint_writer_open(struct checkpoint_writer *writer, const struct io_files *io,
 			   const char *dir, const struct checkpoint_header *header,
@@ -129,14 +129,14 @@ static inline bool checkpoint_writer_is_full(const struct checkpoint_writer *wri
 	return writer->full;
 }
 
-/* Writes the first one of those. Errors: those of writing. */
+/* Writes the first of these buffers. Errors: those of writing. */
 int checkpoint_writer_write(struct checkpoint_writer *writer);
 
 /* Writes all of it, up to the end, and waits until it is on disk. */
 int checkpoint_writer_finish(struct checkpoint_writer *writer, uint64_t end_group,
 			     uint64_t end_csn, uint64_t end_epoch);
 
-/* After that: the checkpoint is there, also after a crash. */
+/* Gives the file its final name: from then on the checkpoint is there, also after a crash. */
 int checkpoint_writer_publish(struct checkpoint_writer *writer);
 
 /* Frees everything; what was not published is removed. */

@@ -2,7 +2,7 @@
 /* See checkpoint_pace.h. */
 #include "checkpoint_pace.h"
 
-/* Of the log's growth: there the urgent line begins, and the target line ends. */
+/* Parts of the log's growth: where the urgent line begins, and where the target line ends. */
 #define URGENT_FROM	0.25
 #define TARGET_TO	0.5
 
@@ -16,7 +16,7 @@ static bool is_urgent(const struct checkpoint_pace_facts *f)
 {
 	double wanted = (log_grown(f) - URGENT_FROM) / (1 - URGENT_FROM);
 
-	/* What it will have written may have been too little a guess. */
+	/* bytes_all may have been guessed too low. */
 	return log_grown(f) >= 1 || (double)f->bytes < wanted * (double)f->bytes_all;
 }
 
@@ -37,7 +37,7 @@ static struct checkpoint_pace wait(enum checkpoint_pace_what what, uint64_t ns)
 	};
 }
 
-/* K3: from the begin until now. */
+/* K3: how much may be written until now. */
 static double bytes_allowed(const struct checkpoint_pace_facts *f, double bytes_per_s)
 {
 	double by_time = bytes_per_s * (double)f->since_ns / 1e9;
@@ -57,7 +57,7 @@ struct checkpoint_pace checkpoint_pace(const struct checkpoint_pace_facts *f)
 	if (f->bytes_per_s || !f->is_awaited) {
 		double over = (double)f->bytes - bytes_allowed(f, bytes_per_s);
 
-		/* Rounded up, lest it be looked at again too early by nothing. */
+		/* Rounded up, so that it is not looked at again too early by nothing. */
 		if (over > 0)
 			return wait(CHECKPOINT_PACE_TIME, (uint64_t)(over / bytes_per_s * 1e9) + 1);
 	}

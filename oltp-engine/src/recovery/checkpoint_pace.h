@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * How fast a checkpoint is written. The disk is the log's before: whoever commits waits for its
- * groups, and a group that is synced waits for all that the disk has taken before it. Nobody waits
- * for a checkpoint; but until there is one the log grows, and the next one is due when it has grown
- * by so much.
+ * How fast a checkpoint is written. The log goes first: transactions wait for its groups, and a
+ * group that is synced waits for all that the disk has taken before it. Nobody waits for a
+ * checkpoint; but until it is written the log grows, and once it has grown by log_bytes_max the
+ * next checkpoint is due.
  *
  *	 written
  *	  all |      target ___________		above: waits (K3)
@@ -31,17 +31,17 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Of the target line, at least. */
+/* The target line rises by at least so much. */
 #define CHECKPOINT_PACE_BYTES_PER_S	(32ull << 20)
 
-/* So much may be written ahead of any line or rate. */
+/* How much may be written ahead of any line or rate. */
 #define CHECKPOINT_PACE_AHEAD_BYTES	(1ull << 20)
 
 /* K2, for each buffer: for groups as they come, and while they are slow. */
 #define CHECKPOINT_PACE_GROUP_NS	4000000ull
 #define CHECKPOINT_PACE_SLOW_NS		20000000ull
 
-/* Groups are slow that take so many times as long as usual. */
+/* Groups are slow if they take so many times as long as usual. */
 #define CHECKPOINT_PACE_SLOW_TIMES	4u
 
 /* The most that is waited before the facts are looked at again. */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Recovery: what the files say (recover_read.h) is done again (recover_redo.h), then the log goes
- * on where it ended.
+ * Recovery: redoes (recover_redo.h) what the files say (recover_read.h); then the log goes on where
+ * it ended.
  */
 #include <errno.h>
 #include <inttypes.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * From which files a database is put together again: pure, of what the folder's listing and the
- * files' headers say.
+ * Chooses the files from which a database is built again. Pure: the folder's listing and the files'
+ * headers are given.
  *
  * What holds in a folder that only crashes have touched (see also F1 to F5 in log_format.h):
  *   R1  Groups are numbered without a gap over all segments, in the order of segments.

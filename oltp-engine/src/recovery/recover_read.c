@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Reading what log_dir holds: see recover_read.h. First the groups of segments, then all of it. */
+/*
+ * Reading the files in log_dir: see recover_read.h. First the groups of segments, then all of it.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -19,7 +21,7 @@
 struct segment {
 	int fd;
 	uint64_t number, bytes;
-	/* What of it is in the buffer. */
+	/* The part of it that is in the buffer. */
 	uint64_t from, to;
 };
 
@@ -68,7 +70,7 @@ static int make_room(struct recover_log *log, size_t bytes)
 	return 0;
 }
 
-/* At least so many bytes at offset, which are within the file, in memory. */
+/* Reads at least so many bytes at offset, which are within the file, into memory. */
 static int load(struct recover_log *log, struct segment *segment, uint64_t offset, uint64_t bytes,
 		const uint8_t **ret_at)
 {
@@ -131,7 +133,7 @@ static int group_at(struct recover_log *log, struct segment *segment, uint64_t o
 	return 0;
 }
 
-/* From there on nothing may be whole that has at least that number. */
+/* Error: a whole group with at least that number is at offset or behind. */
 static int look_for_hole(struct recover_log *log, struct segment *segment, uint64_t offset,
 			 uint64_t least)
 {
@@ -174,12 +176,12 @@ static int read_groups(struct recover_log *log, struct segment *segment, uint64_
 		offset += group->bytes;
 		log->next_group++;
 	}
-	/* Some segment goes on with a later one. */
+	/* Another segment goes on with a later group. */
 	if (end_group != UINT64_MAX) {
 		log->has_hole = true;
 		return -EUCLEAN;
 	}
-	/* The group that is expected is here or nowhere. */
+	/* The expected group is here or nowhere. */
 	return look_for_hole(log, segment, offset, log->next_group);
 }
 
@@ -215,9 +217,9 @@ static int recover_log_look(struct recover_log *log, uint64_t number,
 }
 
 /*
- * Hands on the groups of a good segment, up to the one before end_group (UINT64_MAX: it is the
- * last). What was read is then on disk, so that it is there the next time as well. Errors: those of
- * fn; -EUCLEAN with has_hole; those of files, -ENOMEM.
+ * Hands the groups of a good segment on, up to the one before end_group (UINT64_MAX: it is the last
+ * segment). Afterwards they are on disk, so that they are there the next time as well. Errors:
+ * those of fn; -EUCLEAN with has_hole; those of files, -ENOMEM.
  */
 static int recover_log_read(struct recover_log *log, uint64_t number, uint64_t end_group)
 {
@@ -235,7 +237,10 @@ static int recover_log_read(struct recover_log *log, uint64_t number, uint64_t e
 	return rc;
 }
 
-/* One without a good header behind the last: nothing after next_group may be in it. Errors: so. */
+/*
+ * Looks into a segment without a good header behind the last good one: no group after next_group
+ * may be in it. Errors: as above.
+ */
 static int recover_log_probe(struct recover_log *log, uint64_t number)
 {
 	struct segment segment;
@@ -245,7 +250,7 @@ static int recover_log_probe(struct recover_log *log, uint64_t number)
 	rc = segment_open(log, number, &segment);
 	if (rc)
 		return rc;
-	/* The one that its header was written with may be whole where the header is not. */
+	/* The group that was written with the header may be whole where the header is not. */
 	rc = look_for_hole(log, &segment, LOG_BLOCK_BYTES, log->next_group + 1);
 	log->io->ops->close(log->io->ctx, segment.fd);
 	return rc;
@@ -271,7 +276,7 @@ static int check_tables(struct recover_read *r)
 	log_catalog_get(engine->log, &r->catalog);
 	n_tables = tables_count(engine);
 	pthread_mutex_unlock(&engine->lock);
-	/* That sizes are the same was checked when they were created. */
+	/* The sizes were compared when the tables were created. */
 	if (r->catalog.n_tables > n_tables)
 		return recover_complain(r, -EINVAL, "%s has %u tables, and %u were created",
 					LOG_CATALOG_NAME, r->catalog.n_tables, n_tables);
@@ -304,7 +309,9 @@ static int look_at_segments(struct recover_read *r)
 	return rc;
 }
 
-/* Blocks are read by what the header says of tables: it must be true of these tables. */
+/*
+ * Blocks are read by what the header says of tables, so that must be true of the tables there are.
+ */
 static bool has_these_tables(const struct recover_read *r, const struct checkpoint_header *header)
 {
 	return header->n_tables <= r->catalog.n_tables &&
@@ -562,7 +569,7 @@ int recover_read_look(struct recover_read *r)
 	return 0;
 }
 
-/* With an end that was given, the log goes on behind it, and what is there may be half written. */
+/* If end_group was given, the log goes on behind it, and groups there may be half written. */
 int recover_read_log(struct recover_read *r)
 {
 	const struct plan_files *files = &r->files;

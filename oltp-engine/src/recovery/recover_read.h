@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Reading what log_dir holds: which files there are, the newest checkpoint, then the log behind it
- * in the order of commits. What is done with that is the caller's: recovery builds the database
- * (recover.c), restoring looks for rows that are missing (restore.c). Nothing in the folder is
- * changed.
+ * Reads the files in log_dir: which there are, the newest checkpoint, then the log behind it in the
+ * order of commits. Two callers use that: recovery builds the database (recover.c), restoring looks
+ * for rows that are missing (restore.c). Nothing in the folder is changed.
  *
  *	recover_read_look -> recover_read_checkpoint -> recover_read_log -> recover_read_finish
  *
@@ -24,10 +23,10 @@
 #include "recover_plan.h"
 
 /*
- * Reading the groups of one segment after the other. A group that is not whole ends the log if it
- * is the last one that was written (it was on its way when there was a crash, and nobody was told
- * that it is there): no whole one with its number or a greater one is behind it in its segment.
- * Otherwise something is missing that was on disk once: an error.
+ * Reads the groups of one segment after the other. A group that is not whole ends the log if no
+ * whole group with its number or a greater one is behind it in its segment: it was on its way when
+ * there was a crash, and nobody was told that it is there. Otherwise something is missing that was
+ * on disk once: an error.
  */
 struct recover_log {
 	const struct io_files *io;
@@ -45,7 +44,9 @@ struct recover_log {
 	size_t room;
 };
 
-/* Non-zero of any ends the reading and is returned. What they are given stays until flush. */
+/*
+ * A non-zero result of any ends the reading and is returned. The arguments stay valid until flush.
+ */
 struct recover_sink {
 	/* The row is there, and as here. */
 	int (*put)(void *ctx, struct oltp_table *table, uint64_t key, const void *row);
@@ -61,7 +62,10 @@ struct recover_read {
 	struct oltp_engine *engine;
 	const struct recover_sink *sink;
 	void *ctx;
-	/* Of the log the groups before this one, which are all on disk; UINT64_MAX: to its end. */
+	/*
+	 * The log is read up to the group before this one, which is on disk; UINT64_MAX: to its
+	 * end.
+	 */
 	uint64_t end_group;
 	/* What was read: looking, bytes, groups, transactions, csn, epoch, group, error. */
 	struct oltp_recovery figures;

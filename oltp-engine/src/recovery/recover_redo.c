@@ -2,8 +2,8 @@
 /*
  * See recover_redo.h. Operations are done in batches, each a transaction, so that their cache
  * misses overlap, and with them the reads of rows that have gone to disk. A batch that has to be
- * aborted is run again; what it left of its updates (they keep no before-images) is done again too,
- * with the same values.
+ * aborted is run again. Its updates keep no before-images, so those that were made stay, and are
+ * made again with the same values.
  */
 #include <errno.h>
 #include <sched.h>
@@ -98,9 +98,9 @@ bool redo_has_double(struct redo *redo, struct redo_double *ret_double)
 	return is_found;
 }
 
-/* What an operation may come to, beside enum oltp_rc. */
+/* Result of an operation, beside enum oltp_rc. */
 enum {
-	COMMIT_FIRST = -1,	/* what was done so far, then do it again */
+	COMMIT_FIRST = -1,	/* commit what was done so far, then do it again */
 };
 
 static bool has_same_keys(const struct oltp_table *table, const uint8_t *a, const uint8_t *b)
@@ -114,7 +114,7 @@ static bool has_same_keys(const struct oltp_table *table, const uint8_t *a, cons
 	return true;
 }
 
-/* There is such a row. With other sort keys it leaves the indexes first. */
+/* Puts the row over one that is there. With other sort keys that one leaves the indexes first. */
 static int put_over(struct redo *redo, const struct redo_op *op)
 {
 	struct oltp_table *table = op->table;
@@ -191,7 +191,10 @@ static int apply(struct redo *redo, struct redo_op *op)
 	return OLTP_INVALID;
 }
 
-/* Committed, or found missing: said once, although a batch may be run several times. */
+/*
+ * Counts an operation that was committed, or whose row was missing: once, although a batch may be
+ * run several times.
+ */
 static int settle(struct redo *redo, const struct redo_op *op, bool was_missing)
 {
 	switch (op->kind) {
@@ -215,7 +218,7 @@ static int settle(struct redo *redo, const struct redo_op *op, bool was_missing)
 	return -EINVAL;
 }
 
-/* All that is known to be on disk is then read together. */
+/* The rows of the other operations that are known to be on disk are then read with this one. */
 static void want_rest(struct redo *redo, uint32_t first)
 {
 	for (uint32_t i = first; i < redo->n_ops; i++) {
@@ -227,12 +230,15 @@ static void want_rest(struct redo *redo, uint32_t first)
 	}
 }
 
-/* What a transaction came to that did not get as far as its commit. Positive: try again. */
+/*
+ * Aborts a transaction that failed before its commit, and does what has to be done before the next
+ * attempt. Positive: try again.
+ */
 static int give_up(struct redo *redo, int rc, uint32_t failed_at)
 {
 	switch (rc) {
 	case OLTP_CONFLICT:
-		/* With whoever moves records. */
+		/* The manager moves records. */
 		oltp_txn_abort(redo->worker);
 		sched_yield();
 		return 1;
@@ -263,8 +269,8 @@ static int give_up(struct redo *redo, int rc, uint32_t failed_at)
 }
 
 /*
- * Operations from first on in one transaction. *ret_done: so many have been committed. Positive:
- * go on from there.
+ * Runs operations from first on in one transaction. *ret_done: the first one that is not committed.
+ * Positive: go on from there.
  */
 static int run(struct redo *redo, uint32_t first, uint32_t *ret_done)
 {
@@ -360,7 +366,9 @@ static int scratch_for(struct redo *redo, const struct oltp_table *table)
 	return 0;
 }
 
-/* By itself, since there is one scratch for the row. */
+/*
+ * An operation on keys of an index is a batch of its own, since there is one scratch for the row.
+ */
 static int flush_of_keys(struct redo *redo, const struct redo_op *op)
 {
 	int rc;
@@ -421,7 +429,7 @@ static size_t home_of(const struct recover_keys *keys, uint32_t table, uint64_t 
 	return index_hash(key ^ (uint64_t)table << 48) & (keys->room - 1);
 }
 
-/* Where it is, or where it would go. */
+/* The slot of the key, or the one where it would go. */
 static size_t slot_of(const struct recover_keys *keys, uint32_t table, uint64_t key)
 {
 	size_t at = home_of(keys, table, key);
@@ -477,7 +485,9 @@ void recover_keys_remove(struct recover_keys *keys, uint32_t table, uint64_t key
 	if (!keys->slots[hole].is_used)
 		return;
 	keys->n--;
-	/* Those behind move up, unless they would then be before where they are looked for. */
+	/*
+	 * Keys behind the hole move up, unless they would then be before where they are looked for.
+	 */
 	for (at = (hole + 1) & mask; keys->slots[at].is_used; at = (at + 1) & mask) {
 		size_t home = home_of(keys, keys->slots[at].table, keys->slots[at].key);
 

@@ -18,9 +18,9 @@
  * comes later, and takes the key off the remembered ones. So a key that is left at the end was
  * never in the checkpoint although it should: something is damaged.
  *
- * Between, rows of different times are side by side: two may have the same unique sort key. So that
- * is not looked at meanwhile (struct oltp_worker, is_redo). It held when the transactions
- * committed, so it must hold in the end: redo_has_double.
+ * Meanwhile rows of different times are side by side, and two may have the same unique sort key. So
+ * uniqueness is not checked during redo (struct oltp_worker, is_redo). It held when the
+ * transactions committed, so it must hold in the end: redo_has_double.
  */
 #ifndef OLTP_RECOVER_REDO_H
 #define OLTP_RECOVER_REDO_H
@@ -45,7 +45,7 @@ struct recover_keys {
 	size_t n, room;
 };
 
-/* What is there already stays. Errors: -ENOMEM. */
+/* Adds a key, unless it is there. Errors: -ENOMEM. */
 int recover_keys_add(struct recover_keys *keys, uint32_t table, uint64_t key);
 void recover_keys_remove(struct recover_keys *keys, uint32_t table, uint64_t key);
 
@@ -102,8 +102,8 @@ int redo_init(struct redo *redo, struct oltp_engine *engine);
 void redo_finish(struct redo *redo);
 
 /*
- * What they point to must stay until redo_flush. Errors: -ENOMEM (memory for rows is exhausted, and
- * there is no disk to put others on, or it is full), -EIO (a row that went to disk could not be
+ * Row and spans must stay valid until redo_flush. Errors: -ENOMEM (memory for rows is exhausted,
+ * and there is no disk to put others on, or it is full), -EIO (a row that went to disk could not be
  * read), -ENOSPC (txn_records_max is too small), -EUCLEAN (the operation does not fit the table).
  */
 int redo_put(struct redo *redo, struct oltp_table *table, uint64_t key, const void *row);
@@ -123,7 +123,10 @@ struct redo_double {
 	uint64_t keys[2];	/* primary */
 };
 
-/* So: do two rows have the same key in an index that is unique? Nobody else may work yet. */
+/*
+ * After everything has been redone: do two rows have the same key in a unique index? No other
+ * thread may work yet.
+ */
 bool redo_has_double(struct redo *redo, struct redo_double *ret_double);
 
 #endif

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* See restore.h. First the rows that are being put together, then who does it. */
+/* See restore.h. First the set of rows that are being put together, then the work itself. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +14,7 @@
 #include "restore.h"
 
 /*
- * Rows that are being put together: the last that checkpoint and log say of some keys. Pure, but
+ * Rows that are being put together: the last state of some keys in checkpoint and log. Pure, but
  * for the memory that they take.
  */
 struct restore_row {
@@ -32,7 +32,7 @@ struct restore_rows {
 
 #define ROOM_MIN	1024u
 
-/* What a row takes, about. */
+/* About how many bytes a row takes. */
 static uint64_t row_bytes(const struct oltp_table *table)
 {
 	/* Up to two places for each, and what malloc needs for itself. */
@@ -71,7 +71,7 @@ static int reserve(struct restore_rows *rows)
 	return 0;
 }
 
-/* The one that there is, or a new one of which nothing is known. NULL: out of memory. */
+/* The row of the key, or a new one of which nothing is known. NULL: out of memory. */
 static struct restore_row *row_of(struct restore_rows *rows, struct oltp_table *table, uint64_t key)
 {
 	struct restore_row *row;
@@ -141,7 +141,7 @@ static int rows_remove(struct restore_rows *rows, struct oltp_table *table, uint
 	return 0;
 }
 
-/* After all was said: was one updated that is neither in the checkpoint nor in the log? */
+/* After all was read: was a row updated that is neither in the checkpoint nor in the log? */
 static bool rows_has_missing(const struct restore_rows *rows)
 {
 	for (size_t i = 0; i < rows->room; i++) {
@@ -159,11 +159,11 @@ static void rows_clear(struct restore_rows *rows)
 	*rows = (struct restore_rows){ 0 };
 }
 
-/* For rows that are whole and not yet put back. */
+/* The most memory for rows that are not put back yet. */
 #define ROWS_BYTES	(64ull << 20)
 #define WAIT_NS		1000000l
 #define LOG_WAIT_NS	20000000ull
-/* Without room for any row for so long, it is said. */
+/* Without room for any row for so long, lacks_room is set. */
 #define ROOM_WAIT_NS	1000000000ull
 
 struct restore {
@@ -196,7 +196,7 @@ static void wait_some(void)
 	nanosleep(&(struct timespec){ .tv_nsec = WAIT_NS }, NULL);
 }
 
-/* The index knows what was taken, and sets revokes. */
+/* Waits until the index knows what was taken, and sets revokes. */
 static int wait_swept(struct restore *r)
 {
 	struct oltp_engine *engine = r->engine;
@@ -224,7 +224,7 @@ static int wait_ended(struct restore *r)
 	return rc;
 }
 
-/* All that was committed up to now. */
+/* Waits until the log has all on disk that was committed up to now. */
 static int wait_log(struct restore *r)
 {
 	struct log *log = r->engine->log;
@@ -238,7 +238,7 @@ static int wait_log(struct restore *r)
 	return rc;
 }
 
-/* Rows that are missing, in bytes as they take here. */
+/* How much memory the missing rows take here. */
 static uint64_t missing_bytes(const struct restore *r)
 {
 	const struct oltp_engine *engine = r->engine;
@@ -249,7 +249,7 @@ static uint64_t missing_bytes(const struct restore *r)
 	return bytes;
 }
 
-/* 1: it is one to be put back. */
+/* 1: the row is to be put back. */
 static int look(struct restore *r, struct oltp_table *table, uint64_t key)
 {
 	struct epoch *epoch = &r->engine->epoch;
@@ -363,7 +363,7 @@ static int put_back(struct restore *r, const struct restore_row *row)
 
 static int restore_part(struct restore *r)
 {
-	/* Asked once more after everything was looked at. */
+	/* Checked once more after everything was read. */
 	int rc = read_files(r) ?: check(r);
 
 	for (size_t i = 0; !rc && i < r->rows.room; i++) {
@@ -392,7 +392,7 @@ static int attempt(struct restore *r)
 		rc = restore_part(r);
 	if (rc)
 		return rc;
-	/* What is missing still, and was not taken meanwhile, the files do not have. */
+	/* Rows that are missing still, though no more memory was taken, are not in the files. */
 	bytes = missing_bytes(r);
 	return check(r) ?: bytes ? -EUCLEAN : 0;
 }
@@ -403,7 +403,7 @@ static int worker_make(struct restore *r)
 
 	if (rc)
 		return rc;
-	/* What it does is in the log already. */
+	/* All that it does is in the log already. */
 	r->worker->is_redo = true;
 	log_buffer_leave(r->worker->log);
 	r->worker->log = NULL;

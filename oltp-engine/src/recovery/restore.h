@@ -35,7 +35,7 @@
 
 #include "oltp.h"
 
-/* Is anything missing, or may be? Any thread. */
+/* Is any row missing, or may be? Any thread. */
 bool restore_is_due(const struct oltp_engine *engine);
 
 struct restore_progress {
@@ -45,9 +45,9 @@ struct restore_progress {
 };
 
 /*
- * Until nothing is missing. *ret_ns: since when something was. Errors: -ECANCELED (it is to stop),
- * -EUCLEAN (files are damaged, or do not have all that is missing), -ENOMEM, -ENOSPC (no worker
- * free), those of files and of the log. What was put back by then is there.
+ * Works until nothing is missing. *ret_ns: since when something was. Errors: -ECANCELED (it is to
+ * stop), -EUCLEAN (files are damaged, or do not have all that is missing), -ENOMEM, -ENOSPC (no
+ * worker free), those of files and of the log. Rows that were put back by then stay.
  */
 int restore_revoked(struct oltp_engine *engine, struct restore_progress *progress,
 		    uint64_t *ret_ns);
