@@ -2,7 +2,7 @@
 /*
  * The distributed transactions that a node knows: those that it coordinates, from before the first
  * PREPARE until nobody can ask any more, and those it takes part in, from before its vote until the
- * end. What is in no book was aborted, or is over.
+ * end. A transaction in no book was aborted, or is over.
  */
 #ifndef DIST_BOOK_H
 #define DIST_BOOK_H
@@ -32,7 +32,7 @@ struct dist_part_entry {
 	struct dist_part part;
 	struct oltp_worker *worker;	/* whose transaction it is */
 	bool is_recovered;		/* from the log, after a restart */
-	bool is_orphan;			/* nobody but the keeper cares for it */
+	bool is_orphan;			/* it is the keeper's: its session has ended */
 };
 
 struct dist_book {

@@ -9,7 +9,7 @@
 #include "redo.h"
 
 #define RECONNECT_NS	50000000ull
-/* What a transaction costs while the peer cannot be reached, so that workers do not spin. */
+/* How long a transaction takes while the peer cannot be reached, so that workers do not spin. */
 #define REFUSED_US	2000u
 
 struct dist_client {
@@ -124,7 +124,7 @@ static void act(struct dist_client *client, enum dist_do what, struct dist_actio
 			break_off(client, actions);
 		break;
 	case DIST_SEND_COMMIT:
-		/* If it does not arrive it will be asked for. */
+		/* If it does not arrive, the participant asks for it. */
 		if (send_message(client, DIST_COMMIT))
 			dist_conn_close(&client->conn);
 		break;
@@ -181,7 +181,7 @@ static void take_vote(struct dist_client *client, const struct dist_frame *frame
 	STEP(client, dist_coord_vote(&client->entry->coord, 0, frame->n, actions));
 }
 
-/* What has come, or that nothing has. */
+/* Takes the next message, or notes that there is none. */
 static void listen_once(struct dist_client *client, struct dist_actions *actions)
 {
 	const struct dist_times *times = &client->node->config.times;
@@ -225,7 +225,7 @@ static bool begin(struct dist_client *client, struct dist_actions *actions)
 	return is_added;
 }
 
-/* The outcome; what must still be remembered stays in the book. */
+/* Returns the outcome. A decision that is not confirmed stays in the book. */
 static enum oltp_rc finish(struct dist_client *client)
 {
 	struct dist_book *book = &client->node->book;

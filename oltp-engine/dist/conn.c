@@ -69,7 +69,7 @@ int dist_address_check(const char *text)
 	return parse_address(text, &address, &bytes);
 }
 
-/* A socket that refuses connections was left by a node that crashed. */
+/* Removes a unix socket that a crashed node has left: it refuses connections. */
 static void remove_stale(const union address *address, socklen_t bytes)
 {
 	struct stat st;
@@ -228,7 +228,10 @@ int dist_conn_send(struct dist_conn *conn, const struct dist_frame *frame, const
 	return 0;
 }
 
-/* A whole message at the start of what was received: 1, none yet: 0, or what is wrong with it. */
+/*
+ * Is there a whole message at the start of the buffer? 1: yes, 0: not yet, or what is wrong with
+ * it.
+ */
 static int look(const struct dist_conn *conn)
 {
 	const struct dist_frame *frame = (const void *)(conn->buffer + conn->start);

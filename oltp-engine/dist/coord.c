@@ -41,13 +41,13 @@ void dist_coord_restart(struct dist_coord *coord, uint32_t n_peers, uint64_t now
 	coord->state = DIST_COORD_COMMITTING;
 	coord->n_peers = (uint8_t)n_peers;
 	coord->voted = everyone(coord);
-	/* Who of them only read was not written down; they confirm like the others. */
+	/* The log does not say which of them only read; those confirm like the others. */
 	coord->writers = coord->voted;
 	coord->deadline_ns = now_ns;
 	ret->n = 0;
 }
 
-/* To all: those whose yes is still on its way are prepared, too. */
+/* Tells all: participants whose yes is still on its way are prepared, too. */
 static void give_up(struct dist_coord *coord, uint8_t but, struct dist_actions *ret)
 {
 	coord->state = DIST_COORD_ABORTED;
@@ -63,7 +63,7 @@ void dist_coord_vote(struct dist_coord *coord, uint32_t peer, enum dist_vote vot
 	if (peer >= coord->n_peers)
 		return;
 	if (coord->state == DIST_COORD_ABORTED && vote != DIST_VOTE_NO) {
-		/* It came too late, and perhaps ABORT came before the question that it answers. */
+		/* The vote came too late, and the participant may have got ABORT before PREPARE. */
 		act(ret, DIST_SEND_ABORT, peer);
 		return;
 	}
@@ -84,7 +84,7 @@ void dist_coord_vote(struct dist_coord *coord, uint32_t peer, enum dist_vote vot
 		act(ret, DIST_LOG_COMMIT, 0);
 		return;
 	}
-	/* Nobody needs to be told twice, so nothing has to be remembered. */
+	/* No participant needs the decision twice, so nothing has to be remembered. */
 	coord->state = DIST_COORD_COMMITTED;
 	act(ret, DIST_ENGINE_COMMIT, 0);
 	send_to(coord, everyone(coord), DIST_SEND_COMMIT, ret);
@@ -139,7 +139,10 @@ void dist_coord_query(const struct dist_coord *coord, uint32_t peer, struct dist
 		act(ret, DIST_SEND_COMMIT, peer);
 		break;
 	default:
-		/* Committed and confirmed by all: who still asks has only read. */
+		/*
+		 * Committed, and confirmed by all writers: a participant that still asks has only
+		 * read.
+		 */
 		act(ret, DIST_SEND_ABORT, peer);
 		break;
 	}

@@ -30,18 +30,18 @@ struct dist_node;
 struct dist_client;
 struct dist_redo;
 
-/* Where the results of reads go. */
+/* The results of reads. */
 struct dist_reply {
 	uint32_t used;
 	uint8_t bytes[DIST_PAYLOAD_MAX];
 };
 
-/* What operations mean. Called on either node, for an operation of its own table. */
+/* Says what operations mean. Called on either node, for operations on its own table. */
 struct dist_app {
 	/*
 	 * Executes one operation in the worker's running transaction. Reads append to the reply
-	 * (OLTP_FULL if there is no room), writes are told to dist_redo_note. What it returns other
-	 * than OLTP_OK aborts the whole transaction.
+	 * (OLTP_FULL if there is no room), writes are told to dist_redo_note. Any result but
+	 * OLTP_OK aborts the whole transaction.
 	 */
 	enum oltp_rc (*execute)(void *ctx, struct oltp_worker *worker, const struct dist_op *op,
 				struct dist_reply *reply, struct dist_redo *redo);
@@ -77,8 +77,7 @@ extern const struct dist_times dist_times_default;
 int dist_node_open(const struct dist_node_config *config, struct dist_node **ret_node);
 
 /*
- * Stops serving; all clients must be gone. What is in doubt then is left so, in the log. Accepts
- * NULL.
+ * Stops serving; all clients must be gone. Transactions in doubt stay so, in the log. Accepts NULL.
  */
 void dist_node_close(struct dist_node *node);
 
@@ -102,7 +101,7 @@ int dist_client_create(struct dist_node *node, struct oltp_worker *worker,
 		       struct dist_client **ret_client);
 void dist_client_destroy(struct dist_client *client);
 
-/* When a transaction begins: nothing of the one before is kept. */
+/* Begins a transaction: forgets the writes of the one before. */
 void dist_client_begin(struct dist_client *client);
 
 /* For dist_redo_note, of what the transaction writes on this node. */

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * What was left unfinished because a connection broke or a node crashed: asks for the outcome of
- * what this node takes part in and is in doubt about, and repeats decisions that the peer has not
- * confirmed. One thread, one connection, one matter at a time. See node_private.h.
+ * Finishes transactions that were left unfinished because a connection broke or a node crashed:
+ * asks for the outcome of those that this node takes part in and is in doubt about, and repeats
+ * decisions that the peer has not confirmed. One thread, one connection, one transaction at a time.
+ * See node_private.h.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -23,7 +24,7 @@ static bool is_connected(struct keeper *k)
 	       !dist_conn_open(&k->conn, k->node->peer, k->node->config.id);
 }
 
-/* What the peer says about the transaction; DIST_PENDING also if it says nothing. */
+/* The peer's answer about the transaction; DIST_PENDING also if there is none. */
 static enum dist_type hear(struct keeper *k, const struct dist_gtid *gtid)
 {
 	const struct dist_frame *frame;
@@ -37,7 +38,7 @@ static enum dist_type hear(struct keeper *k, const struct dist_gtid *gtid)
 	}
 	if (!rc && dist_gtid_is_equal(&frame->gtid, gtid))
 		return frame->type;
-	/* Lest a late answer be taken for that to another question. */
+	/* A late answer must not be taken for that to another question. */
 	dist_conn_close(&k->conn);
 	return DIST_PENDING;
 }

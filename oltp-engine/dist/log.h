@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A node's log: what two-phase commit must not forget, and no more. One file, records one after the
- * other, each with a checksum; it only grows, since it is all that there is of a node's committed
- * distributed transactions apart from memory.
+ * A node's log: the state that two-phase commit must not lose, and no more. One file, records one
+ * after the other, each with a checksum. It only grows, since apart from memory it is the only
+ * place with a node's committed distributed transactions.
  *
  *	record		forced	payload
  *	START		yes	-			the node began; gtid.incarnation counts
@@ -56,7 +56,7 @@ void dist_log_close(struct dist_log *log);
 int dist_log_append(struct dist_log *log, enum dist_record kind, const struct dist_gtid *gtid,
 		    const void *payload, size_t bytes, uint64_t *ret_end);
 
-/* Until all up to end is on disk. Those who wait at the same time share the disk's answer. */
+/* Waits until all up to end is on disk. Threads that wait at the same time share one sync. */
 int dist_log_force(struct dist_log *log, uint64_t end);
 
 #endif

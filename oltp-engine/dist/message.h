@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What the nodes of a scale-out engine say to each other over a stream socket. A message is a frame
+ * The messages between the nodes of a scale-out engine, over a stream socket. A message is a frame
  * of DIST_FRAME_BYTES and a payload; numbers are little-endian, what is reserved is zero.
  *
  *	type	  from	       gtid	  n			payload
@@ -59,7 +59,7 @@ struct dist_frame {
 	uint32_t reserved;
 };
 
-/* What code and arg mean is the application's business (struct dist_app). */
+/* The meaning of code and arg is the application's (struct dist_app). */
 struct dist_op {
 	uint64_t key;
 	uint32_t code;

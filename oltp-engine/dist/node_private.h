@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A node's inside. Threads: one per connection of the peer (session.c), one that cares for what
- * sessions and clients had to leave unfinished (keeper.c), one that accepts (node.c); and the
- * workers, each with its client (client.c).
+ * A node's inside. Threads: one per connection of the peer (session.c), one that finishes what
+ * sessions and clients had to leave (keeper.c), one that accepts (node.c); and the workers, each
+ * with its client (client.c).
  */
 #ifndef DIST_NODE_PRIVATE_H
 #define DIST_NODE_PRIVATE_H
@@ -62,7 +62,7 @@ struct dist_part_io {
 	uint64_t no_reason;		/* enum oltp_rc of a "no" */
 };
 
-/* Carries out what the participant's machine wants, and what follows from that. */
+/* Carries out the actions of the participant's machine, and those that follow from them. */
 void dist_part_run(struct dist_node *node, struct dist_part_entry *entry,
 		   struct dist_actions *actions, struct dist_part_io *io);
 

@@ -29,14 +29,16 @@ void node_ycsb_destroy(struct node_ycsb *work);
 struct dist_app node_ycsb_app(struct node_ycsb *work);
 
 /*
- * What the pool's workers run from now on: `remote` operations of each transaction go to the other
+ * The pool's workload from now on: `remote` operations of each transaction go to the other
  * partition, through node if that is not NULL. No worker may be attached.
  */
 struct oltp_workload node_ycsb_workload(struct node_ycsb *work, struct dist_node *node,
 					uint32_t remote);
 
-/* Of committed transactions that workers began here, since the start; workers that are attached
- * count when they end. */
+/*
+ * Counts of committed transactions that workers began here, since the start. Workers add theirs
+ * when they end.
+ */
 struct node_ycsb_books {
 	uint64_t own_updates;
 	uint64_t other_updates;

@@ -212,7 +212,7 @@ static int fail(const char *what, int rc)
 	return rc;
 }
 
-/* What serves the peer works on this node's CPUs and no others. */
+/* The threads that serve the peer run on this node's CPUs and no others. */
 static int stay_on_cpus(const struct arguments *a)
 {
 	cpu_set_t set;

@@ -89,8 +89,9 @@ void dist_part_commit(struct dist_part *part, struct dist_actions *ret)
 		}
 		part->state = DIST_PART_COMMITTING;
 		/*
-		 * Locks go as soon as the record is in line: whoever then builds on these writes
-		 * has its own record behind, and the decision is on the coordinator's disk already.
+		 * Locks are released as soon as the record is appended: the record of a transaction
+		 * that builds on these writes comes behind it, and the decision is on the
+		 * coordinator's disk already.
 		 */
 		act(ret, DIST_LOG_COMMIT);
 		act(ret, DIST_ENGINE_COMMIT);

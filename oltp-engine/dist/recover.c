@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * A node's start: the log's committed writes go into the table in the order in which they were
- * committed; what was prepared and has no outcome is made and locked again, and will be asked for;
- * what this node decided and the peer has not confirmed is remembered.
+ * A node's start. The committed writes in the log go into the table in the order of their commits.
+ * Transactions that were prepared and have no outcome are made and locked again, and their outcome
+ * will be asked for. Decisions of this node that the peer has not confirmed are remembered.
  */
 #include <errno.h>
 #include <stdlib.h>

@@ -96,7 +96,7 @@ void dist_part_run(struct dist_node *node, struct dist_part_entry *entry,
 	}
 }
 
-/* Executes the operations; *ret_vote is what came of them, or why not. */
+/* Executes the operations; *ret_vote: the vote that follows. Returns the reason of a no. */
 static enum oltp_rc execute(struct dist_session *s, const struct dist_op *ops, uint32_t n,
 			    enum dist_vote *ret_vote, uint32_t *ret_redo_bytes)
 {
@@ -119,7 +119,7 @@ static enum oltp_rc execute(struct dist_session *s, const struct dist_op *ops, u
 	return rc;
 }
 
-/* Until the decision has come, or must be asked for. */
+/* Waits until the decision has come, or must be asked for. */
 static void wait_decision(struct dist_session *s, struct dist_part_entry *entry,
 			  struct dist_part_io *io)
 {
@@ -244,7 +244,7 @@ static int take_message(struct dist_session *s, const struct dist_frame *frame,
 		dist_node_confirmed(s->node, &gtid);
 		return 0;
 	case DIST_ABORT:
-		/* It met a "no" that was on its way. */
+		/* It was sent before the coordinator had this node's "no". */
 		return 0;
 	default:
 		return -EPROTO;
@@ -270,7 +270,7 @@ static void *session_main(void *arg)
 	}
 	oltp_worker_destroy(s->worker);
 	free(s->entry);
-	/* The descriptor stays until somebody has waited for this thread. */
+	/* The descriptor stays open until this thread has been joined. */
 	shutdown(s->conn.fd, SHUT_RDWR);
 	atomic_store(&s->is_ended, true);
 	return NULL;

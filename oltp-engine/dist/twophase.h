@@ -151,7 +151,7 @@ struct dist_part {
 void dist_part_prepare(struct dist_part *part, struct dist_actions *ret);
 
 /*
- * vote: what came of the operations. NO: the engine's transaction is still to be aborted, which
+ * vote: the result of the operations. NO: the engine's transaction is still to be aborted, which
  * the actions say.
  */
 void dist_part_executed(struct dist_part *part, enum dist_vote vote, const struct dist_times *times,
@@ -164,7 +164,7 @@ void dist_part_logged(struct dist_part *part, bool is_on_disk, const struct dist
 		      uint64_t now_ns, struct dist_actions *ret);
 void dist_part_commit(struct dist_part *part, struct dist_actions *ret);
 void dist_part_abort(struct dist_part *part, struct dist_actions *ret);
-/* The connection has broken: whatever comes, it must be asked for. */
+/* The connection has broken: the decision must be asked for. */
 void dist_part_lost(struct dist_part *part, uint64_t now_ns);
 void dist_part_tick(struct dist_part *part, const struct dist_times *times, uint64_t now_ns,
 		    struct dist_actions *ret);

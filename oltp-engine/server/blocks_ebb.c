@@ -42,7 +42,7 @@ static void ebb_release(void *ctx, void *addr, uint64_t bytes)
 
 	if (ebb_mem_release(blocks->ebb, addr, bytes) != -ENOENT)
 		return;
-	/* One of them was revoked this very moment; the others are still to be given back. */
+	/* One of the blocks was revoked just now; the others are still to be given back. */
 	for (uint64_t at = 0; at < bytes; at += OLTP_MEM_BLOCK_BYTES)
 		ebb_mem_release(blocks->ebb, (uint8_t *)addr + at, OLTP_MEM_BLOCK_BYTES);
 }
@@ -60,14 +60,14 @@ static void tell_limits(struct blocks_ebb *blocks)
 		const struct ebb_node_share *node = &blocks->shares.nodes[i];
 		uint64_t limit = node->mem_owned_bytes + node->mem_offered_bytes;
 
-		/* Before the demand that it is for. */
+		/* The cut-off comes before the demand that it is for. */
 		oltp_memory_cutoff(blocks->engine, node->node, node->mem_cutoff);
 		limit -= node->mem_demanded_bytes < limit ? node->mem_demanded_bytes : limit;
 		limit = limit < left ? limit : left;
 		left -= limit;
 		/*
-		 * Shares and what is added meanwhile are not of the same moment: without a demand,
-		 * a sum that comes out too small is none.
+		 * Shares and blocks that are added meanwhile are not of the same moment: a limit
+		 * below what is held is no demand unless the host says so.
 		 */
 		oltp_memory_limit(blocks->engine, node->node, limit,
 				  node->mem_demanded_bytes ?
@@ -99,7 +99,7 @@ static void *pump_main(void *arg)
 		{ .fd = ebb_fd(blocks->ebb), .events = POLLIN },
 	};
 
-	/* What is wrong with the device is seen again, and said, by the session. */
+	/* The session sees and reports errors of the device itself. */
 	while (ebb_dispatch(blocks->ebb) >= 0) {
 		if ((poll(fds, 2, -1) < 0 && errno != EINTR) || fds[0].revents)
 			break;
@@ -163,11 +163,14 @@ void blocks_ebb_attach(void *opaque, struct oltp_engine *engine)
 	blocks->engine = engine;
 	if (!engine)
 		return;
-	/* If there is no place for it, the host knows nothing of values, as of other engines. */
+	/* If this fails the host knows nothing of values, as with other engines. */
 	vom_ebb_begin(&blocks->vom, blocks->ebb, engine);
 	oltp_memory_catch_revokes(engine);
 	tell_limits(blocks);
-	/* Without it limits stay as they are until session_run; better than not to start. */
+	/*
+	 * If this fails limits stay as they are until session_run, which is better than not to
+	 * start.
+	 */
 	blocks_ebb_pump_start(blocks);
 }
 

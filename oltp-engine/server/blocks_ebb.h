@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Memory for records from the host's pools, through libebb: a provider of blocks (oltp.h). Sets the
- * handle's callbacks for shares and for revoked blocks, so limits follow whatever ebb_dispatch()
- * hears, on the thread that calls it.
+ * handle's callbacks for shares and for revoked blocks, so ebb_dispatch() sets the engine's limits,
+ * on the thread that calls it.
  */
 #ifndef OLTP_BLOCKS_EBB_H
 #define OLTP_BLOCKS_EBB_H
@@ -21,16 +21,16 @@ int blocks_ebb_create(struct ebb *ebb, uint64_t max_bytes, struct blocks_ebb **r
 void blocks_ebb_destroy(struct blocks_ebb *blocks);
 
 /*
- * The engine that uses the blocks, of whose memory the host is told what it is worth when it asks
- * (vom_ebb.h); NULL, before it is closed: none any more. Its SIGBUS handler is
+ * Sets the engine that uses the blocks; NULL, before it is closed: none any more. When the host
+ * asks, it is told what the engine's memory is worth (vom_ebb.h). The engine's SIGBUS handler is
  * set, so that it outlives revokes; if another engine of the process has it, a revoke kills, as
- * libebb says. From here on the handle is dispatched by a thread, for a table may take long to
- * load, until blocks_ebb_pump_stop.
+ * libebb says. From here on a thread dispatches the handle, for a table may take long to load,
+ * until blocks_ebb_pump_stop.
  */
 void blocks_ebb_attach(void *blocks, struct oltp_engine *engine);
 void blocks_ebb_pump_stop(struct blocks_ebb *blocks);
 
-/* Again, with an engine attached, when nobody else dispatches any more. */
+/* Starts that thread again, with an engine attached, when nobody else dispatches any more. */
 void blocks_ebb_pump_start(struct blocks_ebb *blocks);
 
 /*

@@ -97,7 +97,7 @@ static bool obey(const struct client *client, const char *line)
 	return false;
 }
 
-/* Every whole line in the buffer; what is left moves to its start. */
+/* Obeys every whole line in the buffer; the rest moves to its start. True: to stop. */
 static bool take_lines(struct client *client)
 {
 	char *start = client->line, *end;
@@ -155,13 +155,13 @@ static bool listener_readable(void *ctx, int listen_fd)
 {
 	int fd = accept4(listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 
-	/* One too many, or one that has gone again, is not worth a word. */
+	/* A client too many, or one that has gone again, is not worth a message. */
 	if (fd >= 0 && client_open(ctx, fd, true))
 		close(fd);
 	return false;
 }
 
-/* A socket that refuses connections was left by somebody who has ended. */
+/* Was the socket left by a program that has ended? Such a socket refuses connections. */
 static bool is_stale(const struct sockaddr_un *address)
 {
 	struct stat st;

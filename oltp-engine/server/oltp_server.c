@@ -128,7 +128,7 @@ static void say_gone(void *ctx, int rc)
 		strerror(-rc));
 }
 
-/* Opened and, with a pool, attached to what the host says of it. */
+/* Opens the memory of the host's pools and waits until the host has offered some. */
 static int open_memory(const struct arguments *a, struct ebb *ebb, struct blocks_ebb **ret_blocks)
 {
 	struct blocks_ebb *blocks;
@@ -136,7 +136,9 @@ static int open_memory(const struct arguments *a, struct ebb *ebb, struct blocks
 
 	if (!rc) {
 		rc = blocks_ebb_wait(blocks, POOL_WAIT_MS);
-		/* What there is now may be nothing; a table that does not fit is said later. */
+		/*
+		 * Without an offer by then it goes on: a table that does not fit is reported later.
+		 */
 		if (rc && rc != -ETIME)
 			blocks_ebb_destroy(blocks);
 		else
@@ -149,7 +151,7 @@ static int open_memory(const struct arguments *a, struct ebb *ebb, struct blocks
 	return rc;
 }
 
-/* Everything from the moment on that the table is loaded. */
+/* Everything after the table is loaded. */
 static bool serve(const struct arguments *a, struct session *session, struct ebb *ebb,
 		  struct blocks_ebb *blocks)
 {
@@ -188,7 +190,10 @@ out:
 	return is_good;
 }
 
-/* Without a pool the engine registers once the table is there: until then it has nothing to say. */
+/*
+ * Without a pool the engine registers with the host after the table is loaded: before that it has
+ * nothing to report.
+ */
 static bool load_and_serve(const struct arguments *a)
 {
 	struct session_config config = { .options = a->bench, .max_cpus = a->max_cpus,

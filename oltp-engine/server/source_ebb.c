@@ -80,8 +80,8 @@ static int ebb_source_fd(void *opaque)
 }
 
 /*
- * What is not listed is not plugged. What is in use keeps the tier in which it was away last: an
- * add that has it already may not have asked yet.
+ * A CPU that is not listed is not plugged. One in use keeps the tier in which it was away last: an
+ * add that has got it may not have asked for the tier yet.
  */
 static void know_cpus(struct source_ebb *source, const struct ebb_cpu *cpus, int n)
 {
@@ -117,7 +117,7 @@ static int list_forced(struct source_ebb *source, struct oltp_cpu_view *view)
 		n = (int)CPUS_MAX;
 	know_cpus(source, cpus, n);
 	for (int i = 0; i < n; i++) {
-		/* What does not fit is seen once these are gone. */
+		/* CPUs that do not fit are seen once these are gone. */
 		if ((cpus[i].flags & mine) == mine && view->n_forced < OLTP_MOVE_MAX)
 			view->forced[view->n_forced++] = cpus[i].cpu;
 	}
@@ -198,14 +198,17 @@ static int ebb_add(void *opaque, uint32_t node, uint32_t count, struct oltp_cpu 
 		enum oltp_tier tier = known_get(source, cpus[i].cpu).tier;
 
 		ret_cpus[i] = (struct oltp_cpu){ cpus[i].cpu, cpus[i].node };
-		/* The farthest is what the call waited for. */
+		/* The call has waited for the CPU that was farthest away. */
 		if (tier > ret_times->tier)
 			ret_times->tier = tier;
 	}
 	return n;
 }
 
-/* How to give a CPU back: what the user says, else what the host likes, else what is quickest. */
+/*
+ * How to give a CPU back: as the user says, else as the host likes, else by lending, which is
+ * quickest.
+ */
 static enum oltp_tier tier_choose(struct source_ebb *source, uint32_t cpu)
 {
 	struct known_cpu known = known_get(source, cpu);

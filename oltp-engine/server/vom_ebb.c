@@ -34,7 +34,7 @@ static int unused_read(void *arg, struct ebb_vom_object *ret, unsigned int max)
 	unsigned int n = 0;
 	int rc = nodes_read(arg, nodes);
 
-	/* Then records_read tells what it is worth. */
+	/* Unused memory will fill with records then: records_read tells what it is worth. */
 	if (oltp_memory_fills(((const struct vom_ebb *)arg)->engine))
 		return 0;
 	for (uint32_t i = 0; !rc && i < OLTP_NODES_MAX && n < max; i++) {
@@ -47,7 +47,7 @@ static int unused_read(void *arg, struct ebb_vom_object *ret, unsigned int max)
 	return rc ?: (int)n;
 }
 
-/* Errors: -EAGAIN, what one is worth is not known. */
+/* Errors: -EAGAIN, the value of a sample is not known. */
 static int worth_read(const struct vom_ebb *vom, const struct oltp_memory_sample *samples,
 		      uint32_t n, struct worth *ret)
 {
@@ -72,7 +72,7 @@ static struct ebb_vom_object object_of(const struct worth *w, double stands_for,
 		.sts_ns = w->value != OLTP_WORTH_ALL ? sample->reread_ns : EBB_VOM_UNKNOWN,
 		.last_ns = sample->last_ns,
 		.before_ns = sample->before_ns,
-		/* It knows for how long it has watched. */
+		/* The engine knows for how long it has watched the record. */
 		.rate = oltp_memory_sample_rate(sample),
 		.node = node,
 	};
@@ -91,7 +91,7 @@ static int dearest_first(const void *a, const void *b)
 	return x->value != y->value ? (x->value < y->value ? 1 : -1) : 0;
 }
 
-/* The one of which the largest part is left. */
+/* The node of which the largest part is left. */
 static uint32_t emptiest(const struct oltp_memory_node *nodes, const uint64_t *left)
 {
 	double most = 0;
@@ -106,10 +106,10 @@ static uint32_t emptiest(const struct oltp_memory_node *nodes, const uint64_t *l
 }
 
 /*
- * Memory of an engine that works is worth the best that it can hold, wherever that is now: what is
- * read goes where there is room, and what was read last and will not be used again is what the
- * memory is lost to, not what it is kept for. Else memory would be taken from an engine that misses
- * much, for it is full of such.
+ * The memory of a working engine is worth the best records that it can hold, wherever those are
+ * now: records that are read go where there is room. The records that were read last and will not
+ * be used again are what memory holds when there is too little of it; by them, memory would be
+ * taken from an engine that misses much.
  */
 static int best_make(const struct oltp_memory_node *nodes, struct worth *worth, uint32_t n,
 		     struct ebb_vom_object *ret, unsigned int max)
@@ -125,20 +125,20 @@ static int best_make(const struct oltp_memory_node *nodes, struct worth *worth, 
 		const uint64_t bytes = worth[i].sample->stands_for_bytes;
 		const uint64_t fits = bytes < left[node] ? bytes : left[node];
 
-		/* For libebb nothing is itself alone. */
+		/* For libebb 0 would say that the sample stands for itself alone. */
 		if (!fits)
 			continue;
 		left[node] -= fits;
 		ret[made++] = object_of(&worth[i], (double)fits, node);
 	}
-	/* Nothing was looked at yet; what nothing is said of would count as worth nothing. */
+	/* Nothing was sampled yet; memory without any object would count as worth nothing. */
 	return made ? (int)made : -EAGAIN;
 }
 
 /*
- * That of one that rests is worth what is in it. Samples stand for the whole engine's memory; on
- * each node they are made to stand for what records take there. Where there is much, there are
- * samples; what has none is taken to be worth what the rest is on average.
+ * The memory of an engine at rest is worth the records that are in it. Samples stand for the whole
+ * engine's memory; on each node they are scaled to what records take there. A node with many
+ * records has samples; one without any is taken to be worth the average of the others.
  */
 static int resident_make(const struct oltp_memory_node *nodes, const struct worth *worth,
 			 uint32_t n, struct ebb_vom_object *ret, unsigned int max)
@@ -166,7 +166,7 @@ static int resident_make(const struct oltp_memory_node *nodes, const struct wort
 	for (uint32_t i = 0; i < OLTP_NODES_MAX && made < max; i++) {
 		if (!nodes[i].resident_bytes || sums.sampled[i] > 0)
 			continue;
-		/* It was not looked at yet. */
+		/* Nothing was sampled yet. */
 		if (!(sums.all > 0))
 			return -EAGAIN;
 		ret[made++] = memory_of(nodes[i].resident_bytes, sums.value / sums.all, i);
@@ -223,7 +223,10 @@ int vom_ebb_begin(struct vom_ebb *vom, struct ebb *ebb, struct oltp_engine *engi
 	if (rc)
 		vom->engine = NULL;
 	else
-		/* What reading costs is found out now, not when the host asks. */
+		/*
+		 * Asks for the cost of reading, so that it is measured now and not when the host
+		 * asks.
+		 */
 		oltp_memory_sample_value(engine, &(struct oltp_memory_sample){ .bytes = 1 });
 	return rc;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What the engine's memory is worth, told through libebb: record blocks as a sample (the records
- * that the engine watches), and what of the blocks is free. Its indexes are no memory of the
- * host's pools, so they are not registered: no demand could be met with them.
+ * Tells the host through libebb what the engine's memory is worth: record blocks by a sample (the
+ * records that the engine watches), and the unused part of the blocks. Its indexes are not in
+ * memory of the host's pools, so they are not registered: no demand could be met with them.
  */
 #ifndef OLTP_VOM_EBB_H
 #define OLTP_VOM_EBB_H
