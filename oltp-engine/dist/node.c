@@ -45,7 +45,8 @@ void dist_node_confirmed(struct dist_node *node, const struct dist_gtid *gtid)
 	entry = dist_book_coord_find(&node->book, gtid);
 	if (entry)
 		dist_coord_ack(&entry->coord, 0, &actions);
-	if (entry && dist_coord_is_done(&entry->coord))
+	/* Only if this has ended it: workers are still at other entries that are done. */
+	if (actions.n)
 		dist_book_coord_remove(&node->book, entry);
 	pthread_mutex_unlock(&node->book.lock);
 	/* The only action there can be. Should it get lost, the peer confirms once more. */

@@ -25,6 +25,7 @@
 #include "oltp-engine/dist/conn.h"
 #include "oltp-engine/dist/dist.h"
 #include "oltp-engine/dist/log.h"
+#include "oltp-engine/dist/node_private.h"
 #include "oltp-engine/dist/node_ycsb.h"
 
 static const struct dist_gtid some = { .node = 9, .incarnation = 2, .seq = 77 };
@@ -466,6 +467,41 @@ static void in_doubt_survives_a_restart_and_aborts(void **state)
 	in_doubt_then(*state, true, DIST_ABORT, 0);
 }
 
+/*
+ * A transaction that was aborted, or that only read, is in the book until its worker has seen how
+ * it ended. An ACK of it is wrong and changes nothing: without its entry it would count as
+ * committed.
+ */
+static void an_ack_ends_only_what_was_logged(void **state)
+{
+	static const enum dist_vote votes[] = { DIST_VOTE_NO, DIST_VOTE_READ };
+	struct dist_gtid gtid = { .node = 1, .incarnation = 1, .seq = 1000 };
+	const struct dist_times times = { 200000000, 100000000, 100000000 };
+	struct place *place = *state;
+	struct dist_coord_entry *entry;
+	struct dist_actions actions;
+	struct dist_book *book;
+	struct rig rig;
+
+	assert_int_equal(rig_open(&rig, place), 0);
+	book = &rig.node->book;
+	for (size_t i = 0; i < 2; i++, gtid.seq++) {
+		pthread_mutex_lock(&book->lock);
+		entry = dist_book_coord_add(book, &gtid);
+		assert_non_null(entry);
+		dist_coord_start(&entry->coord, 1, &times, dist_now_ns(), &actions);
+		dist_coord_vote(&entry->coord, 0, votes[i], &actions);
+		assert_true(dist_coord_is_done(&entry->coord));
+		pthread_mutex_unlock(&book->lock);
+		dist_node_confirmed(rig.node, &gtid);
+		pthread_mutex_lock(&book->lock);
+		assert_ptr_equal(dist_book_coord_find(book, &gtid), entry);
+		dist_book_coord_remove(book, entry);
+		pthread_mutex_unlock(&book->lock);
+	}
+	rig_close(&rig);
+}
+
 static void another_nodes_log_is_refused(void **state)
 {
 	struct place *place = *state;
@@ -533,6 +569,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(in_doubt_aborts_when_told, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(in_doubt_survives_a_restart, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(in_doubt_survives_a_restart_and_aborts, set_up,
+						tear_down),
+		cmocka_unit_test_setup_teardown(an_ack_ends_only_what_was_logged, set_up,
 						tear_down),
 		cmocka_unit_test_setup_teardown(another_nodes_log_is_refused, set_up, tear_down),
 		cmocka_unit_test(bad_addresses_are_refused),
