@@ -31,7 +31,6 @@ struct dist_part_entry {
 	struct dist_gtid gtid;
 	struct dist_part part;
 	struct oltp_worker *worker;	/* whose transaction it is */
-	bool is_recovered;		/* from the log, after a restart */
 	bool is_orphan;			/* it is the keeper's: its session has ended */
 };
 

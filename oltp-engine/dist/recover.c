@@ -131,7 +131,7 @@ static int lock_again(struct dist_node *node, const struct prepared *p)
 		return rc;
 	}
 	entry->gtid = p->gtid;
-	entry->is_recovered = entry->is_orphan = true;
+	entry->is_orphan = true;
 	dist_part_restart(&entry->part, dist_now_ns(), &none);
 	dist_book_part_add(&node->book, entry);
 	node->recovered_in_doubt++;

@@ -45,7 +45,6 @@ static int part_act(struct dist_node *node, struct dist_part_entry *entry, enum 
 		    struct dist_part_io *io, uint64_t *force)
 {
 	uint64_t end;
-	int rc;
 
 	switch (what) {
 	case DIST_SEND_VOTE:
@@ -66,8 +65,7 @@ static int part_act(struct dist_node *node, struct dist_part_entry *entry, enum 
 	case DIST_LOG_ABORT:
 		return dist_log_append(node->log, DIST_RECORD_ABORT, &entry->gtid, NULL, 0, &end);
 	case DIST_ENGINE_COMMIT:
-		rc = oltp_txn_commit(entry->worker) ? -EOWNERDEAD : 0;
-		return rc;
+		return oltp_txn_commit(entry->worker) ? -EOWNERDEAD : 0;
 	case DIST_ENGINE_ABORT:
 		oltp_txn_abort(entry->worker);
 		return 0;
