@@ -198,13 +198,6 @@ static inline bool log_is_running(const struct log *log)
 	return likely(atomic_load_explicit(&log->state, memory_order_acquire) == LOG_RUNNING);
 }
 
-/* Why transactions cannot run. */
-static inline enum oltp_rc log_refusal(const struct log *log)
-{
-	return atomic_load_explicit(&log->state, memory_order_acquire) == LOG_UNREAD ?
-		       OLTP_INVALID : OLTP_IO;
-}
-
 /* log_buffer.c */
 
 /* A chunk of the epoch with so much room becomes the buffer's newest. Errors: -ENOMEM. */

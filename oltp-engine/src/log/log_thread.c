@@ -370,5 +370,7 @@ enum oltp_rc log_begin(const struct oltp_worker *worker)
 		return OLTP_OK;
 	if (likely(log_is_running(log)))
 		log_room_wait(worker, 0);
-	return likely(log_is_running(log)) ? OLTP_OK : log_refusal(log);
+	if (likely(log_is_running(log)))
+		return OLTP_OK;
+	return log_state(log) == LOG_UNREAD ? OLTP_INVALID : OLTP_IO;
 }
