@@ -68,6 +68,12 @@ static inline uint64_t acks_newest(const struct acks *acks)
 	return acks->epochs[(acks->first + acks->n - 1) % ACKS_EPOCHS].epoch;
 }
 
+/* A transaction that was taken while the rate changed may have arrived a little later than now. */
+static inline void latency_record(struct hist *hist, uint64_t start_ns, uint64_t now_ns)
+{
+	hist_record(hist, now_ns > start_ns ? now_ns - start_ns : 0);
+}
+
 struct oltp_pool {
 	struct oltp_engine *engine;
 	struct oltp_workload workload;

@@ -156,8 +156,6 @@ static void acknowledge_wait(struct pool_worker *pw, uint64_t epoch, uint64_t wa
 /* A transaction has committed: it is counted now, or once it is on disk. */
 static void note_commit(struct pool_worker *pw, uint64_t start_ns)
 {
-	uint64_t now_ns;
-
 	if (pw->acks) {
 		acks_push(pw->acks, oltp_worker_epoch(pw->worker), start_ns);
 		log_wake(pw->pool->engine->log);
@@ -165,11 +163,8 @@ static void note_commit(struct pool_worker *pw, uint64_t start_ns)
 		return;
 	}
 	counter_add(&pw->committed, 1);
-	if (!start_ns)
-		return;
-	now_ns = clock_now_ns();
-	/* One that was taken while the rate changed may have arrived a little later than now. */
-	hist_record(&pw->hist, now_ns > start_ns ? now_ns - start_ns : 0);
+	if (start_ns)
+		latency_record(&pw->hist, start_ns, clock_now_ns());
 }
 
 static void end_transaction(struct pool_worker *pw, struct slots *slots, uint32_t slot,
