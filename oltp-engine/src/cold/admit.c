@@ -68,18 +68,6 @@ int admit_to_block(struct cold *cold, const struct admit_by *by, const struct in
 	return 0;
 }
 
-/*
- * The stamp of the last use; being read is none. Another worker may have used the record in an
- * epoch after now.
- */
-static uint64_t last_use(const struct cold_block *block, uint32_t slot, uint64_t now)
-{
-	uint32_t used = atomic_load_explicit(&block->used[slot], memory_order_relaxed);
-	uint32_t age = (uint32_t)now - used;
-
-	return (int32_t)age < 0 ? now : now - age;
-}
-
 /* True: the record is still on disk, with this stub. */
 static bool find_stub(struct cold *cold, const struct admit_by *by, const struct admit_read *read,
 		      uint32_t slot, struct index_ref *ret_ref)
@@ -118,7 +106,7 @@ int admit_all(struct cold *cold, const struct admit_by *by, const struct admit_r
 						 read->buffer + (slot * stride - read->from));
 		if (data)
 			rc = admit_to_block(cold, by, &ref, data,
-					    read->is_ahead ? 0 : last_use(block, slot, now));
+					    read->is_ahead ? 0 : cold_last_use(block, slot, now));
 		else
 			++*ret_bad;
 	}

@@ -161,6 +161,14 @@ struct cold_block *cold_stub_block(const struct cold *cold, uint64_t entry)
 	return cold_block_get(cold, (entry & INDEX_ADDR_MASK) >> (COLD_SLOT_BITS + 1));
 }
 
+uint64_t cold_last_use(const struct cold_block *block, uint32_t slot, uint64_t now)
+{
+	uint32_t used = atomic_load_explicit(&block->used[slot], memory_order_relaxed);
+	int32_t age = (int32_t)((uint32_t)now - used);
+
+	return used ? now - (uint64_t)(age > 0 ? age : 0) : 0;
+}
+
 static bool stub_has_key(void *ctx, uint64_t entry, uint64_t key)
 {
 	const struct cold_block *block = cold_stub_block(ctx, entry);

@@ -156,6 +156,12 @@ static inline uint32_t cold_stub_slot(uint64_t entry)
 	return (uint32_t)(entry >> 1) & (COLD_SLOTS_MAX - 1);
 }
 
+/*
+ * The stamp of the record's last use, as of now (an epoch): another thread may note a use in a
+ * later one. 0: not known.
+ */
+uint64_t cold_last_use(const struct cold_block *block, uint32_t slot, uint64_t now);
+
 /* Call in an epoch, or with the block pinned. */
 struct cold_block *cold_stub_block(const struct cold *cold, uint64_t entry);
 

@@ -57,8 +57,7 @@ static struct cold_block *block_find(struct cold *cold, struct oltp_table *table
 
 	/* The newest extents first: their records are likely still there. */
 	for (uint64_t i = 0; i < n && i < LOOK_MAX; i++) {
-		struct cold_block *block = cold_stub_block(cold, (n - 1 - i)
-									 << (COLD_SLOT_BITS + 1));
+		struct cold_block *block = cold_block_get(cold, n - 1 - i);
 
 		/* Only this thread writes and frees extents: no pin is needed. */
 		if (atomic_load_explicit(&block->live, memory_order_acquire) &&

@@ -162,8 +162,7 @@ static bool fill(struct manager *m)
 	if (!cold || !atomic_load_explicit(&cold->counters.records, memory_order_relaxed))
 		return false;
 	for (uint64_t i = 0; i < n; i++) {
-		struct cold_block *block = cold_stub_block(
-			cold, (m->fill_next++ % n) << (COLD_SLOT_BITS + 1));
+		struct cold_block *block = cold_block_get(cold, m->fill_next++ % n);
 
 		/* Only this thread writes and frees extents: no pin is needed. */
 		if (!atomic_load_explicit(&block->live, memory_order_acquire))

@@ -101,17 +101,9 @@ static uint64_t stamp_of(const struct oltp_engine *engine, uint64_t entry)
 {
 	uint64_t now = epoch_now(&engine->epoch), word;
 
-	if (entry & INDEX_STUB) {
-		const struct cold_block *block = cold_stub_block(engine->cold, entry);
-		uint32_t used = atomic_load_explicit(&block->used[cold_stub_slot(entry)],
-						     memory_order_relaxed);
-
-		/* A thread that reads the record back may be an epoch ahead of this one. */
-		int32_t age = (int32_t)((uint32_t)now - used);
-
-		/* 0 says that its stamp was not known. */
-		return used ? now - (uint64_t)(age > 0 ? age : 0) : 0;
-	}
+	if (entry & INDEX_STUB)
+		return cold_last_use(cold_stub_block(engine->cold, entry), cold_stub_slot(entry),
+				     now);
 	word = atomic_load_explicit(&index_record(entry)->lock, memory_order_relaxed);
 	return word & LOCK_HELD ? now : lock_stamp(word);
 }
