@@ -19,18 +19,24 @@
 /* An insert may hold the row twice, and note that it was missing. */
 #define ACCESSES_PER_OP	4u
 
-int redo_init(struct redo *redo, struct oltp_engine *engine)
+int redo_worker_create(struct oltp_engine *engine, struct oltp_worker **ret_worker)
 {
-	int rc;
+	struct oltp_worker *worker;
+	int rc = oltp_worker_create(engine, &worker);
 
-	*redo = (struct redo){ .engine = engine };
-	rc = oltp_worker_create(engine, &redo->worker);
 	if (rc)
 		return rc;
-	redo->worker->is_redo = true;
-	log_buffer_leave(redo->worker->log);
-	redo->worker->log = NULL;
+	worker->is_redo = true;
+	log_buffer_leave(worker->log);
+	worker->log = NULL;
+	*ret_worker = worker;
 	return 0;
+}
+
+int redo_init(struct redo *redo, struct oltp_engine *engine)
+{
+	*redo = (struct redo){ .engine = engine };
+	return redo_worker_create(engine, &redo->worker);
 }
 
 void redo_finish(struct redo *redo)

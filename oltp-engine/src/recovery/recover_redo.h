@@ -95,7 +95,10 @@ struct redo {
 	size_t scratch_bytes;
 };
 
-/* Errors: -ENOMEM, -ENOSPC (no worker free). */
+/* A worker whose transactions are in the log already. Errors: -ENOMEM, -ENOSPC (none is free). */
+int redo_worker_create(struct oltp_engine *engine, struct oltp_worker **ret_worker);
+
+/* Errors: as above. */
 int redo_init(struct redo *redo, struct oltp_engine *engine);
 
 /* May be called for one that is all zero. */

@@ -11,6 +11,7 @@
 #include "oltp-engine/src/txn/revoked.h"
 #include "oltp-engine/src/txn/txn.h"
 #include "recover_read.h"
+#include "recover_redo.h"
 #include "restore.h"
 
 /*
@@ -397,19 +398,6 @@ static int attempt(struct restore *r)
 	return check(r) ?: bytes ? -EUCLEAN : 0;
 }
 
-static int worker_make(struct restore *r)
-{
-	int rc = oltp_worker_create(r->engine, &r->worker);
-
-	if (rc)
-		return rc;
-	/* All that it does is in the log already. */
-	r->worker->is_redo = true;
-	log_buffer_leave(r->worker->log);
-	r->worker->log = NULL;
-	return 0;
-}
-
 int restore_revoked(struct oltp_engine *engine, struct restore_progress *progress,
 		    uint64_t *ret_ns)
 {
@@ -417,7 +405,7 @@ int restore_revoked(struct oltp_engine *engine, struct restore_progress *progres
 	uint64_t start_ns = clock_now_ns(), since_ns;
 	int rc;
 
-	rc = worker_make(&r);
+	rc = redo_worker_create(engine, &r.worker);
 	if (rc)
 		return rc;
 	do {
