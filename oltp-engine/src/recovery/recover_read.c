@@ -106,7 +106,7 @@ static int load(struct recover_log *log, struct segment *segment, uint64_t offse
 static int group_at(struct recover_log *log, struct segment *segment, uint64_t offset,
 		    uint64_t least, const struct log_group_header **ret_group)
 {
-	uint64_t room = segment->bytes - offset;
+	uint64_t room = segment->bytes - offset, bytes;
 	const struct log_group_header *group;
 	const uint8_t *at;
 	int rc;
@@ -122,11 +122,13 @@ static int group_at(struct recover_log *log, struct segment *segment, uint64_t o
 	    group->group < least ||
 	    memcmp(group->database, log->database, sizeof(group->database)))
 		return 0;
-	rc = load(log, segment, offset, group->bytes, &at);
+	bytes = group->bytes;
+	rc = load(log, segment, offset, bytes, &at);
 	if (rc)
 		return rc;
 	group = (const struct log_group_header *)at;
-	if (log_group_is_valid(group, room))
+	/* The header may have been read again: what it says now may be more than is in memory. */
+	if (log_group_is_valid(group, bytes))
 		*ret_group = group;
 	else if (group->group == log->next_group)
 		log->torn_bytes = group->bytes;
