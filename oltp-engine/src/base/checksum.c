@@ -106,3 +106,13 @@ uint32_t crc32c(uint32_t crc, const void *data, size_t bytes)
 #endif
 	return ~by_table(~crc, data, bytes);
 }
+
+uint32_t crc32c_without(const void *data, size_t bytes, size_t offset)
+{
+	const uint8_t *at = data;
+	const uint32_t zero = 0;
+	uint32_t crc = crc32c(0, at, offset);
+
+	crc = crc32c(crc, &zero, sizeof(zero));
+	return crc32c(crc, at + offset + sizeof(zero), bytes - offset - sizeof(zero));
+}

@@ -46,4 +46,7 @@ static inline uint64_t checksum(const void *data, size_t bytes, uint64_t seed)
  */
 uint32_t crc32c(uint32_t crc, const void *data, size_t bytes);
 
+/* Of a structure with a checksum field at the offset, which counts as 0. */
+uint32_t crc32c_without(const void *data, size_t bytes, size_t offset);
+
 #endif

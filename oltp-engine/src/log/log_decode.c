@@ -7,25 +7,14 @@
 #include "log_decode.h"
 #include "oltp-engine/src/base/checksum.h"
 
-/* The checksum of a structure with its checksum field, at the offset, taken as 0. */
-static uint32_t crc_without(const void *data, size_t bytes, size_t offset)
-{
-	const uint8_t *at = data;
-	const uint32_t zero = 0;
-	uint32_t crc = crc32c(0, at, offset);
-
-	crc = crc32c(crc, &zero, sizeof(zero));
-	return crc32c(crc, at + offset + sizeof(zero), bytes - offset - sizeof(zero));
-}
-
 uint32_t log_catalog_crc(const struct log_catalog *catalog)
 {
-	return crc_without(catalog, sizeof(*catalog), offsetof(struct log_catalog, crc32c));
+	return crc32c_without(catalog, sizeof(*catalog), offsetof(struct log_catalog, crc32c));
 }
 
 uint32_t log_segment_header_crc(const struct log_segment_header *header)
 {
-	return crc_without(header, sizeof(*header), offsetof(struct log_segment_header, crc32c));
+	return crc32c_without(header, sizeof(*header), offsetof(struct log_segment_header, crc32c));
 }
 
 bool log_catalog_is_valid(const struct log_catalog *catalog)
@@ -60,7 +49,7 @@ bool log_group_header_is_sane(const struct log_group_header *header, uint64_t ro
 bool log_group_is_valid(const struct log_group_header *group, uint64_t room)
 {
 	return log_group_header_is_sane(group, room) &&
-	       group->crc32c == crc_without(group, group->bytes,
+	       group->crc32c == crc32c_without(group, group->bytes,
 					    offsetof(struct log_group_header, crc32c));
 }
 

@@ -309,34 +309,25 @@ static int read_all(const struct io_files *io, int fd, void *buffer, size_t byte
 	return (size_t)n == bytes ? 0 : -EUCLEAN;
 }
 
-static bool header_is_good(struct checkpoint_header *header, uint64_t number,
+static bool header_is_good(const struct checkpoint_header *header, uint64_t number,
 			   const uint8_t database[16])
 {
-	uint32_t crc = header->crc32c;
-	bool is_good;
-
-	header->crc32c = 0;
-	is_good = !memcmp(header->magic, CHECKPOINT_MAGIC, LOG_MAGIC_BYTES) &&
-		  header->version == CHECKPOINT_VERSION && header->number == number &&
-		  !memcmp(header->database, database, sizeof(header->database)) &&
-		  header->n_tables <= LOG_TABLES_MAX && header->start_group &&
-		  crc32c(0, header, sizeof(*header)) == crc;
-	header->crc32c = crc;
-	return is_good;
+	return !memcmp(header->magic, CHECKPOINT_MAGIC, LOG_MAGIC_BYTES) &&
+	       header->version == CHECKPOINT_VERSION && header->number == number &&
+	       !memcmp(header->database, database, sizeof(header->database)) &&
+	       header->n_tables <= LOG_TABLES_MAX && header->start_group &&
+	       header->crc32c == crc32c_without(header, sizeof(*header),
+						offsetof(struct checkpoint_header, crc32c));
 }
 
-static bool end_is_good(struct checkpoint_end *end, uint64_t number, const uint8_t database[16])
+static bool end_is_good(const struct checkpoint_end *end, uint64_t number,
+			const uint8_t database[16])
 {
-	uint32_t crc = end->crc32c;
-	bool is_good;
-
-	end->crc32c = 0;
-	is_good = !memcmp(end->magic, CHECKPOINT_END_MAGIC, LOG_MAGIC_BYTES) &&
-		  end->version == CHECKPOINT_VERSION && end->number == number &&
-		  !memcmp(end->database, database, sizeof(end->database)) &&
-		  crc32c(0, end, sizeof(*end)) == crc;
-	end->crc32c = crc;
-	return is_good;
+	return !memcmp(end->magic, CHECKPOINT_END_MAGIC, LOG_MAGIC_BYTES) &&
+	       end->version == CHECKPOINT_VERSION && end->number == number &&
+	       !memcmp(end->database, database, sizeof(end->database)) &&
+	       end->crc32c == crc32c_without(end, sizeof(*end),
+					     offsetof(struct checkpoint_end, crc32c));
 }
 
 static int look(const struct io_files *io, int fd, uint8_t *block, const uint8_t database[16],
@@ -411,16 +402,14 @@ static int make_room(struct reader *reader, size_t bytes)
 	return 0;
 }
 
-static bool block_is_good(const struct reader *reader, struct checkpoint_block *block)
+static bool block_is_good(const struct reader *reader, const struct checkpoint_block *block)
 {
 	const struct checkpoint_header *header = &reader->info->header;
-	uint32_t crc = block->crc32c;
 
-	if (block->block != reader->n_blocks || block->number != reader->info->number ||
-	    memcmp(block->database, header->database, sizeof(block->database)))
-		return false;
-	block->crc32c = 0;
-	return crc32c(0, block, block->bytes) == crc;
+	return block->block == reader->n_blocks && block->number == reader->info->number &&
+	       !memcmp(block->database, header->database, sizeof(block->database)) &&
+	       block->crc32c == crc32c_without(block, block->bytes,
+					       offsetof(struct checkpoint_block, crc32c));
 }
 
 /* Does it begin like a block, and is all of it in the file? */
