@@ -8,11 +8,13 @@
 #include <liburing.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "io_files.h"
+#include "oltp-engine/src/base/util.h"
 
 struct real {
 	struct io_uring ring;
@@ -222,6 +224,72 @@ static void count_iov(const struct io_files *io, const struct iovec *iov, int n)
 	for (int i = 0; i < n; i++)
 		bytes += iov[i].iov_len;
 	io_count(io->meters, io->class, bytes);
+}
+
+/* Is the whole name of that format? *ret_number: its number. */
+static bool name_parse(const char *name, const char *format, uint64_t *ret_number)
+{
+	unsigned long long number;
+	char again[64];
+
+	if (sscanf(name, format, &number) != 1)
+		return false;
+	snprintf(again, sizeof(again), format, number);
+	*ret_number = number;
+	return !strcmp(name, again);
+}
+
+struct listing {
+	const char *format;
+	uint64_t *numbers;
+	size_t n, room;
+	int rc;
+};
+
+static void listing_add(void *ctx, const char *name)
+{
+	struct listing *listing = ctx;
+	uint64_t number;
+
+	if (listing->rc || !name_parse(name, listing->format, &number))
+		return;
+	if (listing->n == listing->room) {
+		size_t room = listing->room ? listing->room * 2 : 64;
+		uint64_t *numbers = realloc(listing->numbers, room * sizeof(*numbers));
+
+		if (!numbers) {
+			listing->rc = -ENOMEM;
+			return;
+		}
+		listing->numbers = numbers;
+		listing->room = room;
+	}
+	listing->numbers[listing->n++] = number;
+}
+
+int io_list_numbers(const struct io_files *io, const char *dir, const char *format,
+		    uint64_t **ret_numbers, size_t *ret_n)
+{
+	struct listing listing = { .format = format };
+	int rc = io->ops->list(io->ctx, dir, listing_add, &listing);
+
+	rc = rc ?: listing.rc;
+	if (rc) {
+		free(listing.numbers);
+		return rc;
+	}
+	if (listing.n)
+		qsort(listing.numbers, listing.n, sizeof(*listing.numbers), compare_u64);
+	*ret_numbers = listing.numbers;
+	*ret_n = listing.n;
+	return 0;
+}
+
+int io_open_direct(const struct io_files *io, const char *path, int flags, mode_t mode)
+{
+	int fd = io->ops->open(io->ctx, path, flags | O_DIRECT, mode);
+
+	return fd == -EINVAL ? io->ops->open(io->ctx, path, flags, mode) : fd;
 }
 
 ssize_t io_pwritev(const struct io_files *io, int fd, const struct iovec *iov, int n,

@@ -74,6 +74,16 @@ void io_files_destroy(struct io_files *io);
 /* Are these the hooks for real files, with an io_uring? */
 int io_files_has_uring(const struct io_files *io);
 
+/*
+ * The numbers of all files in the folder with a name of the format, which has one number
+ * (%016llx): ascending, and for free(). Errors: -ENOMEM, those of reading a folder.
+ */
+int io_list_numbers(const struct io_files *io, const char *dir, const char *format,
+		    uint64_t **ret_numbers, size_t *ret_n);
+
+/* With O_DIRECT, or without where the file system does not have that. The descriptor or -errno. */
+int io_open_direct(const struct io_files *io, const char *path, int flags, mode_t mode);
+
 /* Writes all of it, however many calls that takes. -EIO: a write wrote nothing. */
 int io_write_all(const struct io_files *io, int fd, const void *data, size_t bytes,
 		 uint64_t offset);

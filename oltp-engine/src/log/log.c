@@ -49,11 +49,11 @@ static int database_create(struct log *log)
 	static const struct log_position first = { 1, 1, 1, 1 };
 	struct log_catalog catalog = { 0 };
 	uint64_t *numbers;
-	uint32_t n;
+	size_t n;
 	int rc;
 
 	/* Without a catalogue nobody can tell which database the segments are of. */
-	rc = log_segments_list(log, &numbers, &n);
+	rc = io_list_numbers(&log->io, log->dir, LOG_SEGMENT_NAME, &numbers, &n);
 	if (rc)
 		return rc;
 	free(numbers);

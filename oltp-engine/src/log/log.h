@@ -65,12 +65,6 @@ void log_catalog_get(struct log *log, struct log_catalog *ret_catalog);
  */
 int log_table_created(struct log *log, uint32_t number, uint32_t record_bytes);
 
-/*
- * Segments in log_dir, by rising number, spares not included. Errors: -ENOMEM, those of reading a
- * folder. *ret_numbers is for free().
- */
-int log_segments_list(const struct log *log, uint64_t **ret_numbers, uint32_t *ret_n);
-
 /* Where a log goes on. */
 struct log_position {
 	uint64_t segment;	/* greater than those of all segments there are; >= 1 */

@@ -129,83 +129,18 @@ int log_catalog_write(struct log *log, const struct log_catalog *catalog)
 	return rc;
 }
 
-/* Is the whole name of that format? *ret_number: its number. */
-static bool name_parse(const char *name, const char *format, uint64_t *ret_number)
-{
-	unsigned long long number;
-	char again[64];
-
-	if (sscanf(name, format, &number) != 1)
-		return false;
-	snprintf(again, sizeof(again), format, number);
-	*ret_number = number;
-	return !strcmp(name, again);
-}
-
-/* The numbers of all files with names of one format. */
-struct listing {
-	const char *format;
-	uint64_t *numbers;
-	uint32_t n, room;
-	int rc;
-};
-
-static void listing_add(void *ctx, const char *name)
-{
-	struct listing *listing = ctx;
-	uint64_t number;
-
-	if (listing->rc || !name_parse(name, listing->format, &number))
-		return;
-	if (listing->n == listing->room) {
-		uint32_t room = listing->room ? listing->room * 2 : 64;
-		uint64_t *numbers = realloc(listing->numbers, room * sizeof(*numbers));
-
-		if (!numbers) {
-			listing->rc = -ENOMEM;
-			return;
-		}
-		listing->numbers = numbers;
-		listing->room = room;
-	}
-	listing->numbers[listing->n++] = number;
-}
-
-static int list(const struct log *log, const char *format, uint64_t **ret_numbers, uint32_t *ret_n)
-{
-	struct listing listing = { .format = format };
-	int rc;
-
-	rc = log->io.ops->list(log->io.ctx, log->dir, listing_add, &listing);
-	if (rc || listing.rc) {
-		free(listing.numbers);
-		return rc ?: listing.rc;
-	}
-	if (listing.n)
-		qsort(listing.numbers, listing.n, sizeof(*listing.numbers),
-		      compare_u64);
-	*ret_numbers = listing.numbers;
-	*ret_n = listing.n;
-	return 0;
-}
-
-int log_segments_list(const struct log *log, uint64_t **ret_numbers, uint32_t *ret_n)
-{
-	return list(log, LOG_SEGMENT_NAME, ret_numbers, ret_n);
-}
-
 /* Removes segments that were to be used again. Errors: those of files. */
 static int spares_remove(struct log *log)
 {
 	uint64_t *numbers;
 	char path[PATH_MAX];
-	uint32_t n;
+	size_t n;
 	int rc;
 
-	rc = list(log, LOG_SPARE_NAME, &numbers, &n);
+	rc = io_list_numbers(&log->io, log->dir, LOG_SPARE_NAME, &numbers, &n);
 	if (rc)
 		return rc;
-	for (uint32_t i = 0; !rc && i < n; i++) {
+	for (size_t i = 0; !rc && i < n; i++) {
 		rc = path_of(log, LOG_SPARE_NAME, numbers[i], path);
 		if (!rc)
 			rc = log->io.ops->unlink(log->io.ctx, path);

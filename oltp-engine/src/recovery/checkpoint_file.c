@@ -35,15 +35,6 @@ static int write_block(struct checkpoint_writer *writer, const void *data, size_
 	return rc;
 }
 
-static int open_to_write(const struct io_files *io, const char *path, int flags)
-{
-	int fd;
-
-	flags |= O_WRONLY | O_CLOEXEC;
-	fd = io->ops->open(io->ctx, path, flags | O_DIRECT, 0600);
-	return fd == -EINVAL ? io->ops->open(io->ctx, path, flags, 0600) : fd;
-}
-
 /*
  * The spare under the new name, to be written over. Nothing need be synced: should a crash bring a
  * name back that the file had as a checkpoint, there is a newer one.
@@ -60,7 +51,7 @@ static int use_spare(struct checkpoint_writer *writer, const char *path,
 	     io->ops->rename(io->ctx, from, path);
 	if (rc)
 		return rc;
-	writer->fd = open_to_write(io, path, 0);
+	writer->fd = io_open_direct(io, path, O_WRONLY | O_CLOEXEC, 0);
 	if (writer->fd < 0)
 		return writer->fd;
 	rc = io->ops->size(io->ctx, writer->fd, &writer->file_bytes);
@@ -91,7 +82,8 @@ int checkpoint_writer_open(struct checkpoint_writer *writer, const struct io_fil
 		return rc;
 	/* A spare that cannot be used is made empty. */
 	if (!spare || use_spare(writer, path, spare))
-		writer->fd = open_to_write(io, path, O_CREAT | O_TRUNC);
+		writer->fd = io_open_direct(io, path,
+					    O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
 	if (writer->fd < 0)
 		return writer->fd;
 	rc = write_block(writer, &writer->header, sizeof(writer->header));
@@ -291,14 +283,6 @@ void checkpoint_writer_close(struct checkpoint_writer *writer)
 	*writer = (struct checkpoint_writer){ .fd = -1 };
 }
 
-static int open_to_read(const struct io_files *io, const char *path)
-{
-	const int flags = O_RDONLY | O_CLOEXEC;
-	int fd = io->ops->open(io->ctx, path, flags | O_DIRECT, 0);
-
-	return fd == -EINVAL ? io->ops->open(io->ctx, path, flags, 0) : fd;
-}
-
 /* Reads all of it; -EUCLEAN: the file ends before. */
 static int read_all(const struct io_files *io, int fd, void *buffer, size_t bytes, uint64_t offset)
 {
@@ -363,7 +347,7 @@ int checkpoint_look(const struct io_files *io, const char *dir, uint64_t number,
 	rc = checkpoint_path(path, sizeof(path), dir, number, "");
 	if (rc)
 		goto out;
-	fd = open_to_read(io, path);
+	fd = io_open_direct(io, path, O_RDONLY | O_CLOEXEC, 0);
 	if (fd < 0) {
 		rc = fd;
 		goto out;
@@ -496,7 +480,7 @@ int checkpoint_read(const struct io_files *io, const char *dir, const struct che
 	*ret_offset = 0;
 	if (rc)
 		return rc;
-	reader.fd = open_to_read(io, path);
+	reader.fd = io_open_direct(io, path, O_RDONLY | O_CLOEXEC, 0);
 	if (reader.fd < 0)
 		return reader.fd;
 	rc = read_blocks(&reader, fn, ctx);
@@ -506,77 +490,20 @@ int checkpoint_read(const struct io_files *io, const char *dir, const struct che
 	return rc;
 }
 
-#define DIGITS	16u
-
-struct listing {
-	struct recover_files files;
-	int rc;
-};
-
-/* Exactly: prefix, 16 digits as they are printed, suffix. */
-static bool is_named(const char *name, const char *prefix, const char *suffix,
-		     uint64_t *ret_number)
-{
-	size_t length = strlen(prefix);
-	uint64_t number = 0;
-
-	if (strncmp(name, prefix, length) || strlen(name) < length + DIGITS ||
-	    strcmp(name + length + DIGITS, suffix))
-		return false;
-	for (uint32_t i = 0; i < DIGITS; i++) {
-		char c = name[length + i];
-
-		if (c >= '0' && c <= '9')
-			number = number << 4 | (uint64_t)(c - '0');
-		else if (c >= 'a' && c <= 'f')
-			number = number << 4 | (uint64_t)(c - 'a' + 10);
-		else
-			return false;
-	}
-	*ret_number = number;
-	return true;
-}
-
-/* The room doubles at each power of two. */
-static int push(uint64_t **numbers, size_t *n, uint64_t number)
-{
-	if ((*n & (*n - 1)) == 0) {
-		uint64_t *more = realloc(*numbers, (*n ? *n * 2 : 1) * sizeof(*more));
-
-		if (!more)
-			return -ENOMEM;
-		*numbers = more;
-	}
-	(*numbers)[(*n)++] = number;
-	return 0;
-}
-
-static void see(void *ctx, const char *name)
-{
-	struct listing *listing = ctx;
-	struct recover_files *files = &listing->files;
-	uint64_t number;
-	int rc = 0;
-
-	if (is_named(name, "log-", "", &number))
-		rc = push(&files->segments, &files->n_segments, number);
-	else if (is_named(name, "checkpoint-", "", &number))
-		rc = push(&files->checkpoints, &files->n_checkpoints, number);
-	else if (is_named(name, "checkpoint-", CHECKPOINT_TEMP_SUFFIX, &number))
-		rc = push(&files->temps, &files->n_temps, number);
-	listing->rc = listing->rc ?: rc;
-}
-
 int recover_files_list(const struct io_files *io, const char *dir, struct recover_files *ret_files)
 {
-	struct listing listing = { .rc = 0 };
-	int rc = io->ops->list(io->ctx, dir, see, &listing);
+	struct recover_files files = { .n_segments = 0 };
+	int rc;
 
-	rc = rc ?: listing.rc;
+	rc = io_list_numbers(io, dir, LOG_SEGMENT_NAME, &files.segments, &files.n_segments) ?:
+	     io_list_numbers(io, dir, CHECKPOINT_NAME, &files.checkpoints,
+			     &files.n_checkpoints) ?:
+	     io_list_numbers(io, dir, CHECKPOINT_NAME CHECKPOINT_TEMP_SUFFIX, &files.temps,
+			     &files.n_temps);
 	if (rc)
-		recover_files_finish(&listing.files);
+		recover_files_finish(&files);
 	else
-		*ret_files = listing.files;
+		*ret_files = files;
 	return rc;
 }
 

@@ -186,7 +186,7 @@ int checkpoint_read(const struct io_files *io, const char *dir, const struct che
 /* Which files of a database there are, by their names. */
 
 struct recover_files {
-	uint64_t *segments, *checkpoints, *temps;	/* numbers, in any order */
+	uint64_t *segments, *checkpoints, *temps;	/* numbers, ascending */
 	size_t n_segments, n_checkpoints, n_temps;	/* temps: checkpoints that have no name */
 };
 

@@ -34,7 +34,6 @@ static void recover_log_finish(struct recover_log *log)
 
 static int segment_open(const struct recover_log *log, uint64_t number, struct segment *ret_segment)
 {
-	const int flags = O_RDONLY | O_CLOEXEC;
 	struct segment segment = { .number = number };
 	char path[PATH_MAX];
 	int rc;
@@ -43,9 +42,7 @@ static int segment_open(const struct recover_log *log, uint64_t number, struct s
 		      (unsigned long long)number);
 	if (rc < 0 || (size_t)rc >= sizeof(path))
 		return -ENAMETOOLONG;
-	segment.fd = log->io->ops->open(log->io->ctx, path, flags | O_DIRECT, 0);
-	if (segment.fd == -EINVAL)
-		segment.fd = log->io->ops->open(log->io->ctx, path, flags, 0);
+	segment.fd = io_open_direct(log->io, path, O_RDONLY | O_CLOEXEC, 0);
 	if (segment.fd < 0)
 		return segment.fd;
 	rc = log->io->ops->size(log->io->ctx, segment.fd, &segment.bytes);
