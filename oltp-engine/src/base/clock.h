@@ -2,6 +2,7 @@
 #ifndef OLTP_CLOCK_H
 #define OLTP_CLOCK_H
 
+#include <stddef.h>
 #include <stdint.h>
 #include <time.h>
 
@@ -16,6 +17,19 @@ static inline uint64_t clock_ns(clockid_t clock)
 static inline uint64_t clock_now_ns(void)
 {
 	return clock_ns(CLOCK_MONOTONIC);
+}
+
+static inline struct timespec clock_timespec(uint64_t ns)
+{
+	return (struct timespec){ (time_t)(ns / 1000000000), (long)(ns % 1000000000) };
+}
+
+/* A signal may end it early. */
+static inline void clock_sleep(uint64_t ns)
+{
+	const struct timespec time = clock_timespec(ns);
+
+	nanosleep(&time, NULL);
 }
 
 #endif

@@ -4,7 +4,15 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "clock.h"
 #include "epoch.h"
+
+/*
+ * Most readers are through within a transaction's time. One that is not may have lost its CPU, even
+ * to this thread.
+ */
+#define SPINS	100u
+#define STEP_NS	20000u
 
 static int membarrier(int command)
 {
@@ -67,4 +75,17 @@ bool epoch_has_passed(struct epoch *epoch, uint64_t then)
 		has = reader_has_passed(epoch->readers[i], then);
 	pthread_mutex_unlock(&epoch->lock);
 	return has;
+}
+
+bool epoch_wait(struct epoch *epoch, uint64_t then, uint64_t deadline_ns)
+{
+	for (uint32_t tries = 1; !epoch_has_passed(epoch, then); tries++) {
+		if (clock_now_ns() >= deadline_ns)
+			return false;
+		if (tries < SPINS)
+			cpu_relax();
+		else
+			clock_sleep(STEP_NS);
+	}
+	return true;
 }

@@ -82,4 +82,7 @@ uint64_t epoch_advance(struct epoch *epoch);
  */
 bool epoch_has_passed(struct epoch *epoch, uint64_t then);
 
+/* Waits for that. False: it was not so by deadline_ns (CLOCK_MONOTONIC). */
+bool epoch_wait(struct epoch *epoch, uint64_t then, uint64_t deadline_ns);
+
 #endif

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* See cold_compact.h. */
 #include <stdlib.h>
-#include <time.h>
 
 #include "admit.h"
 #include "cold_compact.h"
+#include "oltp-engine/src/base/clock.h"
 
 /*
  * With a quarter left in each, one write makes room for three; so the file is at most four times as
@@ -20,7 +20,7 @@
 #define VICTIMS_MAX		64u
 /* To wait for buffered records that are in use. */
 #define TRIES_MAX		200u
-#define TRY_NS			50000l
+#define TRY_NS			50000u
 
 int compact_init(struct compact *c, struct cold *cold, struct io_queue *io, uint8_t *in)
 {
@@ -200,7 +200,7 @@ static void install(struct compact *c, struct cold_block *to)
 
 		while ((place = move_one(c->cold->engine, &c->records[i], cold_stub(to, i))) ==
 		       PLACE_BUSY && tries++ < TRIES_MAX)
-			nanosleep(&(struct timespec){ 0, TRY_NS }, NULL);
+			clock_sleep(TRY_NS);
 		if (place != PLACE_HERE)
 			continue;
 		cold_block_unlive(c->cold, cold_stub_block(c->cold, c->records[i].stub), 1);

@@ -8,7 +8,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "fetch.h"
 #include "oltp-engine/src/base/clock.h"
@@ -627,7 +626,7 @@ int cold_poll_until(struct oltp_worker *worker, struct oltp_cold_done *ret_done,
 		if (f->io.in_flight)
 			io_queue_wait(&f->io, ns);
 		else
-			nanosleep(&(struct timespec){ 0, (long)ns }, NULL);
+			clock_sleep(ns);
 		move_on(f, true, true);
 	}
 	while (f->n_done && n < max) {

@@ -6,7 +6,6 @@
 #include <errno.h>
 #include <sched.h>
 #include <string.h>
-#include <time.h>
 
 #include "log_private.h"
 #include "oltp-engine/src/base/clock.h"
@@ -22,8 +21,7 @@
 
 static int wait_until(pthread_cond_t *cond, pthread_mutex_t *lock, uint64_t deadline_ns)
 {
-	struct timespec until = { (time_t)(deadline_ns / 1000000000),
-				  (long)(deadline_ns % 1000000000) };
+	const struct timespec until = clock_timespec(deadline_ns);
 
 	return pthread_cond_timedwait(cond, lock, &until);
 }

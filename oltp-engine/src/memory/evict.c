@@ -3,14 +3,11 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "evict.h"
 #include "manager.h"
 #include "oltp-engine/src/base/clock.h"
 #include "oltp-engine/src/txn/engine.h"
-
-#define SETTLE_STEP_NS	20000l
 
 int evict_init(struct evict *e, struct oltp_engine *engine)
 {
@@ -287,11 +284,8 @@ bool evict_settle(struct evict *e, uint64_t deadline_ns)
 	if (!e->n_limbo)
 		return true;
 	epoch = epoch_advance(&e->engine->epoch);
-	while (!epoch_has_passed(&e->engine->epoch, epoch)) {
-		if (clock_now_ns() >= deadline_ns)
-			return false;
-		nanosleep(&(struct timespec){ 0, SETTLE_STEP_NS }, NULL);
-	}
+	if (!epoch_wait(&e->engine->epoch, epoch, deadline_ns))
+		return false;
 	for (size_t i = 0; i < e->n_limbo; i++)
 		storage_slot_free(&e->engine->storage, e->limbo[i]);
 	e->n_limbo = 0;

@@ -2,7 +2,6 @@
 /* See manager.h. */
 #include <errno.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include "manager.h"
 #include "oltp-engine/src/base/clock.h"

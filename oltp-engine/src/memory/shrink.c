@@ -194,16 +194,13 @@ static uint64_t run_round(struct shrink *s, struct round *round, uint64_t thresh
 static uint64_t end_round(struct shrink *s, struct round *round, uint32_t n_victims)
 {
 	bool has_passed, is_empty[VICTIMS_MAX];
-	uint64_t bytes = 0, epoch, late_ns;
+	uint64_t bytes = 0;
 
 	for (uint32_t i = 0; i < n_victims; i++)
 		is_empty[i] = !storage_block_look(round->victims[i], round->used[i]);
-	epoch = epoch_advance(&s->engine->epoch);
-	late_ns = clock_now_ns() + SETTLE_NS;
 	/* Those that were empty to begin with went through no evict_settle. */
-	while (!(has_passed = epoch_has_passed(&s->engine->epoch, epoch)) &&
-	       clock_now_ns() < late_ns)
-		cpu_relax();
+	has_passed = epoch_wait(&s->engine->epoch, epoch_advance(&s->engine->epoch),
+				clock_now_ns() + SETTLE_NS);
 	for (uint32_t i = 0; i < n_victims; i++) {
 		if (has_passed && is_empty[i] &&
 		    storage_block_retire(&s->engine->storage, round->victims[i]))

@@ -6,16 +6,14 @@
 #include <math.h>
 #include <stdlib.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "arrivals.h"
 #include "oltp-engine/src/base/clock.h"
 #include "oltp-engine/src/base/util.h"
 
-#define SECOND_NS	1000000000ull
 /* A year is as good as for ever. */
-#define WAIT_MAX_NS	(86400ull * 365 * SECOND_NS)
+#define WAIT_MAX_NS	(86400ull * 365 * 1000000000)
 
 /*
  * A stretch of time with one rate, written once and kept until the end, since what waits may have
@@ -183,8 +181,7 @@ void arrivals_wait(struct oltp_arrivals *a, const struct arrivals_view *view, ui
 	struct timespec time;
 
 	ns = ns < least_ns ? least_ns : ns < WAIT_MAX_NS ? ns : WAIT_MAX_NS;
-	time = (struct timespec){ .tv_sec = (time_t)(ns / SECOND_NS),
-				  .tv_nsec = (long)(ns % SECOND_NS) };
+	time = clock_timespec(ns);
 	syscall(SYS_futex, &a->calls, FUTEX_WAIT_PRIVATE, call, &time, NULL, 0);
 }
 

@@ -3,11 +3,10 @@
  * The life of one pool worker: attach, transactions until asked to stop, detach; then the thread
  * waits for the next time, since a thread that waits is there sooner than a new one.
  */
-#include <sched.h>
 #include <errno.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "oltp-engine/src/base/clock.h"
 #include "oltp-engine/src/base/random.h"
@@ -28,7 +27,7 @@
  * An idle worker looks again after this time: short against the time over which queues are
  * measured, long against the cost of a look.
  */
-#define IDLE_NS		500000l
+#define IDLE_NS		500000u
 /* How long a worker that is to leave waits for the log at most. */
 #define LEAVE_NS	20000000ull
 
@@ -180,7 +179,7 @@ static void end_transaction(struct pool_worker *pw, struct slots *slots, uint32_
 			counter_add(&pw->failed_lost, 1);
 		/* Once the log has failed every transaction does: there is no hurry. */
 		if (pw->pool->engine->log && log_state(pw->pool->engine->log) == LOG_FAILED)
-			nanosleep(&(struct timespec){ .tv_nsec = IDLE_NS }, NULL);
+			clock_sleep(IDLE_NS);
 	} else {
 		note_commit(pw, slots->start_ns[slot]);
 	}
@@ -289,7 +288,7 @@ static void idle(struct pool_worker *pw, struct slots *slots, const struct arriv
 	if (pw->acks && pw->acks->n)
 		acknowledge_wait(pw, acks_oldest(pw->acks), IDLE_NS);
 	else if (is_cold)
-		nanosleep(&(struct timespec){ .tv_nsec = IDLE_NS }, NULL);
+		clock_sleep(IDLE_NS);
 	else
 		wait_arrival(pw, view);
 }

@@ -5,13 +5,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "checkpoint.h"
 #include "checkpoint_file.h"
 #include "checkpoint_pace.h"
 #include "oltp-engine/src/base/clock.h"
-#include "oltp-engine/src/cold/cold.h"
 #include "oltp-engine/src/cold/cold.h"
 #include "oltp-engine/src/log/log.h"
 #include "oltp-engine/src/txn/engine.h"
@@ -98,7 +96,7 @@ static int wait(const struct checkpoint_gate *gate, const struct checkpoint_pace
 	int rc;
 
 	if (pace->what == CHECKPOINT_PACE_TIME) {
-		nanosleep(&(struct timespec){ .tv_nsec = (long)pace->ns }, NULL);
+		clock_sleep(pace->ns);
 		return 0;
 	}
 	rc = log_wait(gate->log, log_epoch_durable(gate->log) + 1,
@@ -385,9 +383,7 @@ static bool is_due(const struct checkpointer *checkpointer)
 
 static void wait_look(struct checkpointer *checkpointer)
 {
-	uint64_t until_ns = clock_now_ns() + LOOK_NS;
-	struct timespec until = { (time_t)(until_ns / 1000000000),
-				  (long)(until_ns % 1000000000) };
+	const struct timespec until = clock_timespec(clock_now_ns() + LOOK_NS);
 
 	pthread_cond_timedwait(&checkpointer->changed, &checkpointer->lock, &until);
 }

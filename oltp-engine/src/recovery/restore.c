@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "oltp-engine/src/base/clock.h"
 #include "oltp-engine/src/log/log.h"
@@ -162,7 +161,7 @@ static void rows_clear(struct restore_rows *rows)
 
 /* The most memory for rows that are not put back yet. */
 #define ROWS_BYTES	(64ull << 20)
-#define WAIT_NS		1000000l
+#define WAIT_NS		1000000u
 #define LOG_WAIT_NS	20000000ull
 /* Without room for any row for so long, lacks_room is set. */
 #define ROOM_WAIT_NS	1000000000ull
@@ -192,18 +191,13 @@ static int check(const struct restore *r)
 		       0 : -EAGAIN;
 }
 
-static void wait_some(void)
-{
-	nanosleep(&(struct timespec){ .tv_nsec = WAIT_NS }, NULL);
-}
-
 /* Waits until the index knows what was taken, and sets revokes. */
 static int wait_swept(struct restore *r)
 {
 	struct oltp_engine *engine = r->engine;
 	int rc;
 
-	for (;; wait_some()) {
+	for (;; clock_sleep(WAIT_NS)) {
 		if (!engine->manager)
 			revoked_sweep(engine);
 		r->revokes = atomic_load_explicit(&engine->revokes_swept, memory_order_acquire);
@@ -218,10 +212,8 @@ static int wait_ended(struct restore *r)
 	uint64_t epoch = epoch_advance(&r->engine->epoch);
 	int rc = 0;
 
-	while (!rc && !epoch_has_passed(&r->engine->epoch, epoch)) {
-		wait_some();
+	while (!rc && !epoch_wait(&r->engine->epoch, epoch, clock_now_ns() + WAIT_NS))
 		rc = check(r);
-	}
 	return rc;
 }
 
@@ -333,7 +325,7 @@ static int record_make(struct restore *r, const struct restore_row *row, struct 
 		if (clock_now_ns() - start_ns >= ROOM_WAIT_NS)
 			atomic_store_explicit(&progress->lacks_room, true, memory_order_relaxed);
 		room_want(&r->engine->room, row->table);
-		wait_some();
+		clock_sleep(WAIT_NS);
 	}
 	if (atomic_load_explicit(&progress->lacks_room, memory_order_relaxed))
 		atomic_store_explicit(&progress->lacks_room, false, memory_order_relaxed);
