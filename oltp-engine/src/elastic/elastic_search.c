@@ -3,201 +3,108 @@
 #include "elastic_search.h"
 
 #define MS		1000000ull
-#define SLICE_NS	SEARCH_LOOK_NS
 /* After a move caches and queues are not yet what they will be. */
 #define SKIP_SLICES	2u
-#define WINDOW_SLICES	10u
-#define WINDOWS		(SERIES_SLICES / WINDOW_SLICES)
+/* The most windows with each number before a comparison is decided. */
+#define WINDOWS		4u
 /*
  * The machine, or all workers, stood still during a slice that took longer, or that committed less
- * than this part of what is usual; unless so many in a row do.
+ * than this part of what is usual; unless STILL_IN_A_ROW slices do.
  */
-#define STILL_NS	(3 * SLICE_NS)
+#define STILL_NS	(3 * SEARCH_LOOK_NS)
 #define STILL_SHARE	0.05
 #define STILL_IN_A_ROW	20u
-/* Weight of the latest difference between two windows, and the most that they tell. */
-#define UNREST_WEIGHT	0.2
-#define UNREST_FIRST	(0.05 * 0.05)
-#define UNREST_MAX	(0.2 * 0.2)
-/* More CPUs are not kept for what may be noise: with many probes some of it looks like a gain. */
-#define CLEAR_ERRORS	3.0
-#define TAKE_ERRORS	1.5
-#define SHIFT_ERRORS	4.0
-/* Smaller shifts than these are left to the probes. */
+/* The best and the worst slices of a window are left out: one part in TRIM at either end. */
+#define TRIM		4u
+/* With fewer commits per slice on average, single transactions decide, and none are left out. */
+#define COMMITS_ENOUGH	25u
+/* Noise: what is assumed first, the most, and the weight of the latest difference. */
+#define RATE_NOISE_FIRST	(0.05 * 0.05)
+#define RATE_NOISE_MAX	(0.2 * 0.2)
+#define WASTE_NOISE_FIRST	(0.005 * 0.005)
+#define NOISE_WEIGHT	0.2
+/* A difference is clear, or another workload, if it is so many times the noise. */
+#define CLEAR_ERRORS	2.0
+#define SHIFT_ERRORS	6.0
+/* Smaller shifts than these are left to probes. */
 #define SHIFT_RATE	0.12
 #define SHIFT_WASTE	0.06
-/* Of what the average CPU brings: a CPU given up may have brought so much, one taken must. */
+/* Parts of what the average CPU brings: a CPU given up brought no more, one taken brings that. */
 #define GIVE_SHARE	0.1
 #define TAKE_SHARE	0.2
-/* CPUs that bring at least this much tell that fewer of them would be missed as well. */
-#define CONCAVE_SHARE	0.5
-#define MOVE_PATIENCE_NS	(5000 * MS)
-#define TRY_PATIENCE_NS	(10000 * MS)
-#define PROBE_FIRST_NS	(2000 * MS)
-#define PROBE_MAX_NS	(60000 * MS)
+#define PATIENCE_NS	(10000 * MS)
+#define PROBE_FIRST_NS	(3000 * MS)
+#define PROBE_DOUBLINGS	4u
 #define BLIND_FIRST_NS	(30000 * MS)
 #define BLIND_MAX_NS	(600000 * MS)
-/* Left out of a series at either end: one part in so many. */
-#define TRIM		4u
-/* Single transactions are too few to trim: slices with so many, on average, are not. */
-#define COMMITS_ENOUGH	25u
 
-/* How many slices are left out at either end. */
-static uint32_t n_trimmed(const struct series *series)
+static double square(double x)
 {
-	return series->committed < (uint64_t)COMMITS_ENOUGH * series->n ? 0 : series->n / TRIM;
-}
-
-/* Transactions per second; 0 if it is empty. */
-static double series_rate(const struct series *series)
-{
-	uint32_t cut = n_trimmed(series), n = series->n - 2 * cut;
-	double sum = 0;
-
-	for (uint32_t i = 0; i < n; i++)
-		sum += series->rates[cut + i];
-	return n ? sum / n : 0;
-}
-
-/* Variance of the mean of n values. */
-static double variance_of_mean(uint32_t n, double sum, double squares)
-{
-	double variance;
-
-	if (n < 2)
-		return 0;
-	variance = (squares - sum * sum / n) / (n - 1);
-	return variance > 0 ? variance / n : 0;
-}
-
-/*
- * Of what series_rate returns, as far as it follows from the differences between slices. What was
- * cut off counts as the last value that was not (winsorized).
- */
-static double series_rate_variance(const struct series *series)
-{
-	uint32_t cut = n_trimmed(series), n = series->n;
-	double sum = 0, squares = 0, kept;
-
-	for (uint32_t i = 0; i < n; i++) {
-		uint32_t at = i < cut ? cut : i >= n - cut ? n - cut - 1 : i;
-
-		sum += series->rates[at];
-		squares += series->rates[at] * series->rates[at];
-	}
-	kept = n ? (double)(n - 2 * cut) / n : 1;
-	return variance_of_mean(n, sum, squares) / (kept * kept);
-}
-
-static double series_waste(const struct series *series)
-{
-	return series->n ? series->waste / series->n : 0;
-}
-
-static double series_waste_variance(const struct series *series)
-{
-	return variance_of_mean(series->n, series->waste, series->waste_squares);
-}
-
-static void series_insert(struct series *series, double rate)
-{
-	uint32_t at = series->n++;
-
-	for (; at && series->rates[at - 1] > rate; at--)
-		series->rates[at] = series->rates[at - 1];
-	series->rates[at] = rate;
-}
-
-/*
- * The series has room. waste: share of time; a stall is counted when it ends, and may have begun
- * slices ago.
- */
-static void series_add(struct series *series, double seconds, uint64_t committed, double waste)
-{
-	series_insert(series, (double)committed / seconds);
-	series->committed += committed;
-	series->waste += waste;
-	series->waste_squares += waste * waste;
-}
-
-/* Adds the slices of `more`; both together are at most SERIES_SLICES. */
-static void series_merge(struct series *series, const struct series *more)
-{
-	for (uint32_t i = 0; i < more->n; i++)
-		series_insert(series, more->rates[i]);
-	series->committed += more->committed;
-	series->waste += more->waste;
-	series->waste_squares += more->waste_squares;
-}
-
-void search_init(struct search *s, uint64_t now_ns)
-{
-	*s = (struct search){
-		.phase = S_BASE,
-		.goal = UINT32_MAX,
-		.unrest = UNREST_FIRST,
-		.probe_length_ns = PROBE_FIRST_NS,
-		.blind_ns = now_ns + BLIND_FIRST_NS,
-		.blind_length_ns = BLIND_FIRST_NS,
-	};
+	return x * x;
 }
 
 /* Is the difference more than so many standard errors? Without a root: both sides squared. */
 static bool is_beyond(double difference, double errors, double variance)
 {
-	return difference * difference > errors * errors * variance;
+	return square(difference) > square(errors) * variance;
 }
 
-/* Of the rate of a side, by its slices and by how windows differ. */
-static double side_variance(const struct search *s, const struct search_side *side)
+static void window_add(struct search_window *window, double rate, uint64_t committed, double waste)
 {
-	double by_slices = series_rate_variance(&side->series), rate = series_rate(&side->series);
-	double by_windows = s->unrest * rate * rate / side->windows;
+	uint32_t at = window->n++;
 
-	return by_slices > by_windows ? by_slices : by_windows;
+	for (; at && window->rates[at - 1] > rate; at--)
+		window->rates[at] = window->rates[at - 1];
+	window->rates[at] = rate;
+	window->committed += committed;
+	window->waste += waste;
 }
 
-static void side_add(struct search_side *side, uint32_t cpus, const struct series *window)
+/* Of a full window. */
+static struct search_figures window_figures(const struct search_window *window)
+{
+	uint32_t n = window->n, cut = window->committed < COMMITS_ENOUGH * n ? 0 : n / TRIM;
+	double sum = 0;
+
+	for (uint32_t i = cut; i < n - cut; i++)
+		sum += window->rates[i];
+	return (struct search_figures){ sum / (n - 2 * cut), window->waste / n };
+}
+
+static void side_add(struct search_side *side, uint32_t cpus, struct search_figures window)
 {
 	side->cpus = cpus;
 	side->windows++;
-	side->latest = *window;
-	series_merge(&side->series, window);
+	side->latest = window;
+	side->mean.rate += (window.rate - side->mean.rate) / side->windows;
+	side->mean.waste += (window.waste - side->mean.waste) / side->windows;
 }
 
-static void side_begin(struct search_side *side, uint32_t cpus, const struct series *window)
+void search_init(struct search *s, uint64_t now_ns)
 {
-	*side = (struct search_side){ .cpus = cpus, .windows = 1, .series = *window,
-				      .latest = *window };
+	*s = (struct search){
+		.goal = UINT32_MAX,
+		.noise = { RATE_NOISE_FIRST, WASTE_NOISE_FIRST },
+		.phase_ns = now_ns,
+		.blind_ns = now_ns + BLIND_FIRST_NS,
+		.blind_length_ns = BLIND_FIRST_NS,
+	};
 }
 
-/* Older windows are from too long ago to be compared with what is measured next. */
-static void side_keep_latest(struct search_side *side)
+/* The side has got another window with the same CPUs. */
+static void note_noise(struct search *s, const struct search_side *side,
+		       struct search_figures window)
 {
-	side->windows = 1;
-	side->series = side->latest;
-}
+	double sum = window.rate + side->mean.rate, scale = 1 + 1.0 / side->windows;
+	double rate, waste = square(window.waste - side->mean.waste) / scale;
 
-/* Another window with as many CPUs as those of the side. */
-static void note_unrest(struct search *s, const struct search_side *side)
-{
-	double now = series_rate(&s->window), before = series_rate(&side->series);
-	double difference, variance;
-
-	if (now + before <= 0)
+	s->noise.waste += NOISE_WEIGHT * (waste - s->noise.waste);
+	if (sum <= 0)
 		return;
-	difference = 2 * (now - before) / (now + before);
-	variance = difference * difference / (1 + 1.0 / side->windows);
-	if (variance > UNREST_MAX)
-		variance = UNREST_MAX;
-	s->unrest += UNREST_WEIGHT * (variance - s->unrest);
-}
-
-static void window_begin(struct search *s, uint32_t skip)
-{
-	s->window = (struct series){ 0 };
-	s->is_measuring = false;
-	s->skip = skip;
+	rate = square(2 * (window.rate - side->mean.rate) / sum) / scale;
+	if (rate > RATE_NOISE_MAX)
+		rate = RATE_NOISE_MAX;
+	s->noise.rate += NOISE_WEIGHT * (rate - s->noise.rate);
 }
 
 static bool is_still(struct search *s, uint64_t slice_ns, uint64_t committed)
@@ -230,11 +137,12 @@ static bool end_slice(struct search *s, const struct search_facts *f)
 		s->skip--;
 		return false;
 	}
-	series_add(&s->window, (double)slice_ns / 1e9, committed,
+	/* A stall is counted when it ends, and may have begun slices ago. */
+	window_add(&s->window, (double)committed * 1e9 / (double)slice_ns, committed,
 		   stalled_ns / ((double)slice_ns * f->n_cpus));
-	if (s->window.n < WINDOW_SLICES)
+	if (s->window.n < SEARCH_SLICES)
 		return false;
-	s->usual_rate = series_rate(&s->window);
+	s->usual_rate = window_figures(&s->window).rate;
 	return true;
 }
 
@@ -246,7 +154,7 @@ static bool take_slice(struct search *s, const struct search_facts *f)
 	if (s->is_measuring && (f->is_moving || !f->is_busy || f->n_cpus != s->slice_cpus))
 		s->is_measuring = false;
 	if (s->is_measuring) {
-		if (f->now_ns - s->slice_ns < SLICE_NS)
+		if (f->now_ns - s->slice_ns < SEARCH_LOOK_NS)
 			return false;
 		is_full = end_slice(s, f);
 	}
@@ -260,34 +168,64 @@ static bool take_slice(struct search *s, const struct search_facts *f)
 	return is_full;
 }
 
-static void enter_base(struct search *s)
+static void enter(struct search *s, const struct search_facts *f, enum search_phase phase,
+		  uint32_t skip)
 {
-	s->phase = S_BASE;
-	window_begin(s, 0);
+	s->phase = phase;
+	s->phase_ns = f->now_ns;
+	s->window = (struct search_window){ 0 };
+	s->is_measuring = false;
+	s->skip = skip;
 }
 
 static void move_to(struct search *s, const struct search_facts *f, uint32_t goal,
-		    enum search_phase phase)
+		    enum search_then then)
 {
 	s->goal = goal;
-	s->phase = phase;
-	s->phase_ns = f->now_ns;
-	window_begin(s, SKIP_SLICES);
+	s->then = then;
+	s->is_other = goal != s->base.cpus;
+	enter(s, f, S_MOVE, SKIP_SLICES);
 }
 
 /* Nothing more to try: the goal that was found stands. */
 static void enter_watch(struct search *s, const struct search_facts *f)
 {
-	s->phase = S_WATCH;
-	s->is_blind = false;
-	window_begin(s, SKIP_SLICES);
-	s->probe_ns = f->now_ns + s->probe_length_ns;
-	/* Not at once after a search, though it may be long due. */
+	uint32_t doublings = s->n_probes < PROBE_DOUBLINGS ? s->n_probes : PROBE_DOUBLINGS;
+
+	enter(s, f, S_WATCH, SKIP_SLICES);
+	s->probe_ns = f->now_ns + (PROBE_FIRST_NS << doublings);
+	/* A blind probe does not follow at once, though it may be long due. */
 	if (s->blind_ns < f->now_ns + BLIND_FIRST_NS)
 		s->blind_ns = f->now_ns + BLIND_FIRST_NS;
-	s->probe_length_ns *= 2;
-	if (s->probe_length_ns > PROBE_MAX_NS)
-		s->probe_length_ns = PROBE_MAX_NS;
+}
+
+static void begin_search(struct search *s, const struct search_facts *f, bool is_up, uint32_t step)
+{
+	s->other = (struct search_side){ 0 };
+	s->is_other = s->has_turned = s->is_probe = s->is_blind = false;
+	s->is_up = is_up;
+	s->step = step;
+	enter(s, f, S_MEASURE, 0);
+}
+
+/* The workload has shifted: searches from the CPUs that are held now. */
+static void restart(struct search *s, const struct search_facts *f, bool is_better)
+{
+	bool is_up = is_better && f->n_cpus < f->n_max;
+
+	s->n_probes = 0;
+	s->base.windows = 0;
+	s->goal = f->n_cpus < f->n_max ? f->n_cpus : UINT32_MAX;
+	begin_search(s, f, is_up, is_up ? f->n_max - f->n_cpus : f->n_spare);
+}
+
+/* The host decided otherwise, or does not answer: begins with the CPUs there are. */
+static void give_up(struct search *s, const struct search_facts *f)
+{
+	if (s->goal != UINT32_MAX)
+		s->goal = f->n_cpus >= f->n_max ? UINT32_MAX : f->n_cpus;
+	begin_search(s, f, true, 0);
+	s->has_turned = true;
 }
 
 /* Could throughput with k CPUs fewer be worth it? At best the others waste no time at all. */
@@ -295,34 +233,25 @@ static bool can_pay(const struct search_side *side, uint32_t k)
 {
 	double n = side->cpus;
 
-	return (n - k) / n >= (1 - series_waste(&side->series)) * (1 - GIVE_SHARE * k / n);
+	return (n - k) / n >= (1 - side->mean.waste) * (1 - GIVE_SHARE * k / n);
 }
 
-static uint32_t step_down(const struct search *s, const struct search_facts *f)
+/* The step as far as there are CPUs for it, and as it can pay. */
+static uint32_t step_bounded(const struct search *s, const struct search_facts *f)
 {
-	uint32_t most = f->n_cpus > f->n_min ? f->n_cpus - f->n_min : 0;
-	uint32_t step = s->step < most ? s->step : most;
+	uint32_t from = s->is_up ? f->n_cpus : f->n_min, to = s->is_up ? f->n_max : f->n_cpus;
+	uint32_t most = to > from ? to - from : 0, step = s->step < most ? s->step : most;
 
-	while (step && !s->is_blind && !can_pay(&s->base, step))
+	while (step && !s->is_up && !s->is_blind && !can_pay(&s->base, step))
 		step /= 2;
 	return step;
 }
 
-static uint32_t step_up(const struct search *s, const struct search_facts *f)
-{
-	uint32_t most = f->n_max > f->n_cpus ? f->n_max - f->n_cpus : 0;
-
-	return s->step < most ? s->step : most;
-}
-
 static void next_try(struct search *s, const struct search_facts *f)
 {
-	for (;;) {
-		s->step = s->is_up ? step_up(s, f) : step_down(s, f);
-		if (s->step)
-			break;
-		/* What was tried by the way with one CPU is not tried the other way, too. */
-		if (s->has_turned || s->is_blind) {
+	s->other = (struct search_side){ 0 };
+	while (!(s->step = step_bounded(s, f))) {
+		if (s->has_turned) {
 			if (f->n_cpus >= f->n_max)
 				s->goal = UINT32_MAX;
 			enter_watch(s, f);
@@ -332,58 +261,10 @@ static void next_try(struct search *s, const struct search_facts *f)
 		s->is_up = !s->is_up;
 		s->step = s->is_up ? 1 : f->n_spare;
 	}
-	side_keep_latest(&s->base);
-	move_to(s, f, s->is_up ? f->n_cpus + s->step : f->n_cpus - s->step, S_MOVE);
-}
-
-/* How far what was tried is from what it must bring; negative: it is not worth it. */
-static double surplus(const struct search *s)
-{
-	uint32_t k = s->is_up ? s->other.cpus - s->base.cpus : s->base.cpus - s->other.cpus;
-	double base = series_rate(&s->base.series), average = base / s->base.cpus;
-
-	return series_rate(&s->other.series) - base +
-	       (s->is_up ? -TAKE_SHARE : GIVE_SHARE) * k * average;
-}
-
-static void keep(struct search *s, const struct search_facts *f)
-{
-	s->base = s->other;
-	s->other = (struct search_side){ 0 };
-	s->is_blind = s->is_check = false;
-	if (s->is_up)
-		s->step *= 2;
-	else if (f->n_spare && f->n_spare < s->step)
-		s->step = f->n_spare;
-	next_try(s, f);
-}
-
-/* The step that was tried is not to be kept: what to try instead. */
-static void shorten_step(struct search *s)
-{
-	double base = series_rate(&s->base.series);
-	double lost = base - series_rate(&s->other.series), average = base / s->base.cpus;
-
-	if (s->is_check || (!s->is_up && lost > CONCAVE_SHARE * s->step * average))
-		s->step = 0;
-	else
-		s->step /= 2;
-	s->other = (struct search_side){ 0 };
-}
-
-static void begin_search(struct search *s, bool is_up, uint32_t step)
-{
-	s->is_up = is_up;
-	s->step = step;
-	s->has_turned = s->is_check = false;
-	enter_base(s);
-}
-
-/* Work ran out in the middle: what was measured before is old by the time there is some again. */
-static void forget(struct search *s)
-{
-	s->goal = UINT32_MAX;
-	begin_search(s, false, 0);
+	/* Older windows are from too long ago to be compared with those that come. */
+	s->base.windows = 1;
+	s->base.mean = s->base.latest;
+	move_to(s, f, s->is_up ? f->n_cpus + s->step : f->n_cpus - s->step, THEN_MEASURE);
 }
 
 enum verdict {
@@ -392,260 +273,203 @@ enum verdict {
 	V_UNDO,
 };
 
-/* What the windows of both sides say. The more there are, the less is to be won by another one. */
-static enum verdict compare(const struct search *s)
+/* Of the mean of a side. */
+static double side_variance(const struct search *s, const struct search_side *side)
 {
-	static const double errors[WINDOWS] = { CLEAR_ERRORS, 2, 1.5, 0 };
-	double above = surplus(s), variance = side_variance(s, &s->base) +
-					      side_variance(s, &s->other);
-	double lost = series_rate(&s->base.series) - series_rate(&s->other.series);
-	double bound = errors[s->other.windows - 1];
-
-	/* What it could not pay to give back is taken, unless that clearly costs something. */
-	if (s->is_up && !can_pay(&s->other, s->other.cpus - s->base.cpus) &&
-	    (lost < 0 || !is_beyond(lost, CLEAR_ERRORS, variance)))
-		return V_KEEP;
-	if (!is_beyond(above, bound, variance) && s->other.windows < WINDOWS)
-		return V_UNCLEAR;
-	return above >= 0 && (!s->is_up || is_beyond(above, TAKE_ERRORS, variance)) ? V_KEEP :
-										      V_UNDO;
+	return s->noise.rate * square(side->mean.rate) / side->windows;
 }
 
-/* The host decided otherwise, or does not answer: begin with what there is. */
-static void give_up(struct search *s, const struct search_facts *f)
+/* What the windows of both sides say of the other one. */
+static enum verdict compare(const struct search *s)
 {
-	if (s->goal != UINT32_MAX)
-		s->goal = f->n_cpus >= f->n_max ? UINT32_MAX : f->n_cpus;
-	s->has_turned = true;
-	s->is_up = true;
-	s->step = 0;
-	enter_base(s);
+	double base = s->base.mean.rate, other = s->other.mean.rate;
+	double variance = side_variance(s, &s->base) + side_variance(s, &s->other);
+	double added = (double)s->other.cpus - (double)s->base.cpus;
+	double must_add = (s->is_up ? TAKE_SHARE : GIVE_SHARE) * added * base / s->base.cpus;
+	double above = other - base - must_add;
+	bool is_clear = is_beyond(above, CLEAR_ERRORS, variance);
+
+	/* CPUs that it could not pay to give back are taken, unless they clearly cost something. */
+	if (s->is_up && !can_pay(&s->other, s->other.cpus - s->base.cpus) &&
+	    (other > base || !is_beyond(base - other, CLEAR_ERRORS, variance)))
+		return V_KEEP;
+	if (!is_clear && s->other.windows < WINDOWS)
+		return V_UNCLEAR;
+	/* In the end, more CPUs are not taken for what may be noise. */
+	return above >= 0 && (!s->is_up || is_clear) ? V_KEEP : V_UNDO;
+}
+
+static void keep(struct search *s, const struct search_facts *f)
+{
+	s->base = s->other;
+	s->is_probe = s->is_blind = false;
+	if (s->is_up)
+		s->step *= 2;
+	else if (f->n_spare && f->n_spare < s->step)
+		s->step = f->n_spare;
+	next_try(s, f);
+}
+
+static void undo(struct search *s, const struct search_facts *f)
+{
+	s->step = s->is_probe ? 0 : s->step / 2;
+	if (s->is_other)
+		move_to(s, f, s->base.cpus, THEN_TRY);
+	else
+		next_try(s, f);
 }
 
 /* Is the window another workload than the side? *ret_is_better: as if scaling improved. */
-static bool has_shifted(const struct search *s, const struct search_side *side, bool *ret_is_better)
+static bool has_shifted(const struct search *s, const struct search_side *side,
+			struct search_figures window, bool *ret_is_better)
 {
-	struct search_side window = { .windows = 1, .series = s->window };
-	double before = series_rate(&side->series);
-	double rate = series_rate(&s->window) - before;
-	double waste = series_waste(&s->window) - series_waste(&side->series);
-	double least = SHIFT_RATE * before;
-	bool is_rate = rate * rate > least * least &&
+	double rate = window.rate - side->mean.rate, waste = window.waste - side->mean.waste;
+	double scale = 1 + 1.0 / side->windows;
+	bool is_rate = square(rate) > square(SHIFT_RATE * side->mean.rate) &&
 		       is_beyond(rate, SHIFT_ERRORS,
-				 side_variance(s, side) + side_variance(s, &window));
-	bool is_waste = waste * waste > SHIFT_WASTE * SHIFT_WASTE &&
-			is_beyond(waste, SHIFT_ERRORS,
-				  series_waste_variance(&side->series) +
-					  series_waste_variance(&s->window));
+				 scale * s->noise.rate * square(side->mean.rate));
+	bool is_waste = square(waste) > square(SHIFT_WASTE) &&
+			is_beyond(waste, SHIFT_ERRORS, scale * s->noise.waste);
 
 	/* Waste says more of scaling than a machine that got slower or faster. */
 	*ret_is_better = is_waste ? waste < 0 : rate > 0;
 	return is_rate || is_waste;
 }
 
-/* After a shift, from what is held now. */
-static void search_anew(struct search *s, const struct search_facts *f, bool is_better)
-{
-	bool is_up = is_better && f->n_cpus < f->n_max;
-
-	s->probe_length_ns = PROBE_FIRST_NS;
-	s->has_checked = false;
-	s->base.windows = 0;
-	s->goal = f->n_cpus < f->n_max ? f->n_cpus : UINT32_MAX;
-	begin_search(s, is_up, is_up ? f->n_max - f->n_cpus : f->n_spare);
-}
-
-/* The same, when it was fewer CPUs that were tried: nothing was decided for them. */
-static void go_back_for_anew(struct search *s, const struct search_facts *f)
-{
-	s->probe_length_ns = PROBE_FIRST_NS;
-	s->has_checked = false;
-	move_to(s, f, s->base.cpus, S_RETURN);
-}
-
-/*
- * The first window of a search is. It may show what the watch would have seen, had it not been time
- * to look again just then.
- */
-static void base_done(struct search *s, const struct search_facts *f)
+/* True: the search begins anew. */
+static bool restart_if_shifted(struct search *s, const struct search_facts *f,
+			       const struct search_side *side, struct search_figures window)
 {
 	bool is_better;
 
-	if (s->base.windows && s->base.cpus == f->n_cpus && has_shifted(s, &s->base, &is_better)) {
-		search_anew(s, f, is_better);
-		return;
-	}
-	side_begin(&s->base, f->n_cpus, &s->window);
-	s->other = (struct search_side){ 0 };
-	next_try(s, f);
+	if (!side->windows || side->cpus != f->n_cpus ||
+	    !has_shifted(s, side, window, &is_better))
+		return false;
+	/* Nothing was decided for fewer CPUs that are on trial. */
+	if (s->is_other && !s->is_up)
+		move_to(s, f, s->base.cpus, THEN_RESTART);
+	else
+		restart(s, f, is_better);
+	return true;
 }
 
-/* A window of what is tried is full. */
-static void judge_other(struct search *s, const struct search_facts *f)
+/* S_MEASURE: a window is full. */
+static void take_window(struct search *s, const struct search_facts *f)
 {
-	bool is_better;
+	struct search_side *side = s->is_other ? &s->other : &s->base;
+	struct search_figures window = window_figures(&s->window);
+	enum verdict verdict;
 
-	if (s->other.windows && has_shifted(s, &s->other, &is_better)) {
-		if (s->is_up)
-			search_anew(s, f, is_better);
-		else
-			go_back_for_anew(s, f);
+	if (restart_if_shifted(s, f, side, window))
 		return;
-	}
-	if (s->other.windows)
-		note_unrest(s, &s->other);
-	side_add(&s->other, f->n_cpus, &s->window);
-	switch (compare(s)) {
-	case V_KEEP:
-		keep(s, f);
-		break;
-	case V_UNDO:
-		shorten_step(s);
-		move_to(s, f, s->base.cpus, S_UNDO);
-		break;
-	case V_UNCLEAR:
-		move_to(s, f, s->base.cpus, S_BACK);
-		break;
-	}
-}
-
-/* Another window of the base is. */
-static void judge_base(struct search *s, const struct search_facts *f)
-{
-	bool is_better;
-
-	if (has_shifted(s, &s->base, &is_better)) {
-		search_anew(s, f, is_better);
-		return;
-	}
-	note_unrest(s, &s->base);
-	side_add(&s->base, f->n_cpus, &s->window);
-	if (compare(s) == V_UNDO) {
-		shorten_step(s);
+	if (!s->is_other && !s->other.windows) {
+		/* The first one of a search. */
+		s->base = (struct search_side){ 0 };
+		side_add(&s->base, f->n_cpus, window);
 		next_try(s, f);
-	} else {
-		/* That it is to be kept is for a window there to say. */
-		move_to(s, f, s->other.cpus, S_MOVE);
+		return;
 	}
+	if (side->windows)
+		note_noise(s, side, window);
+	side_add(side, f->n_cpus, window);
+	verdict = compare(s);
+	if (verdict == V_UNDO)
+		undo(s, f);
+	else if (verdict == V_KEEP && s->is_other)
+		keep(s, f);
+	else
+		/* To be kept, the other one must be good in a window that is measured there. */
+		move_to(s, f, s->is_other ? s->base.cpus : s->other.cpus, THEN_MEASURE);
 }
 
 static void probe(struct search *s, const struct search_facts *f)
 {
 	bool is_full = f->n_cpus >= f->n_max;
+	bool is_up = !is_full && (s->n_probes % 2 == 0 || !f->n_spare);
+	/* The first time all CPUs: one bad moment may have said that so few pay. */
+	uint32_t up = s->n_probes ? 1 : f->n_max - f->n_cpus;
 
 	if (is_full && f->now_ns >= s->blind_ns) {
 		s->blind_ns = f->now_ns + s->blind_length_ns;
 		if (s->blind_length_ns < BLIND_MAX_NS)
 			s->blind_length_ns *= 2;
+		begin_search(s, f, false, 1);
 		s->is_blind = true;
-		begin_search(s, false, 1);
-		return;
+	} else {
+		begin_search(s, f, is_up, is_up ? up : f->n_spare);
+		s->n_probes++;
 	}
-	/* Was it right to give up so many? One bad moment may have said so. */
-	if (!is_full && !s->has_checked) {
-		s->has_checked = true;
-		s->probe_length_ns = PROBE_FIRST_NS;
-		begin_search(s, true, f->n_max - f->n_cpus);
-		s->has_turned = s->is_check = true;
-		return;
-	}
-	/* One direction at a time, in turns where there are two. */
-	s->has_probed_up = !is_full && (!s->has_probed_up || !f->n_spare);
-	begin_search(s, s->has_probed_up, s->has_probed_up ? 1 : f->n_spare);
-	s->has_turned = true;
+	s->has_turned = s->is_probe = true;
 }
 
 static void watch(struct search *s, const struct search_facts *f, bool is_full)
 {
-	bool is_better;
+	struct search_figures window;
 
 	if (is_full) {
-		if (has_shifted(s, &s->base, &is_better)) {
-			search_anew(s, f, is_better);
+		window = window_figures(&s->window);
+		if (restart_if_shifted(s, f, &s->base, window))
 			return;
-		}
-		note_unrest(s, &s->base);
-		window_begin(s, 0);
+		note_noise(s, &s->base, window);
+		s->window = (struct search_window){ 0 };
 	}
 	if (f->now_ns >= s->probe_ns && s->is_measuring)
 		probe(s, f);
 }
 
-/* S_MOVE, S_BACK, S_UNDO and S_RETURN: are the CPUs there, or was that long enough to wait? */
-static bool has_arrived(struct search *s, const struct search_facts *f)
+/* S_MOVE: the CPUs are there. */
+static void arrive(struct search *s, const struct search_facts *f)
 {
-	if (f->is_moving)
-		return false;
-	if (f->n_cpus == s->goal)
-		return true;
-	if (f->now_ns - s->phase_ns >= MOVE_PATIENCE_NS)
-		give_up(s, f);
-	return false;
+	switch (s->then) {
+	case THEN_MEASURE:
+		enter(s, f, S_MEASURE, SKIP_SLICES);
+		break;
+	case THEN_TRY:
+		next_try(s, f);
+		break;
+	case THEN_RESTART:
+		restart(s, f, false);
+		s->skip = SKIP_SLICES;
+		break;
+	}
 }
 
-static void begin_measure(struct search *s, const struct search_facts *f, enum search_phase phase)
-{
-	s->phase = phase;
-	s->phase_ns = f->now_ns;
-	window_begin(s, SKIP_SLICES);
-}
-
-/* Are the CPUs not those that are being measured? Then somebody else has decided. */
+/* Are the CPUs not those that are to be measured? Then the host has decided. */
 static bool is_disturbed(const struct search *s, const struct search_facts *f)
 {
-	switch (s->phase) {
-	case S_TRY:
-		return f->n_cpus != s->goal;
-	case S_AGAIN:
-	case S_WATCH:
-		return f->n_cpus != s->base.cpus;
-	default:
+	if (s->phase == S_MOVE)
 		return false;
-	}
+	if (s->is_other)
+		return f->n_cpus != s->goal;
+	return (s->phase == S_WATCH || s->other.windows) && f->n_cpus != s->base.cpus;
 }
 
 uint32_t search_next(struct search *s, const struct search_facts *f)
 {
-	bool is_full;
+	bool is_late = f->now_ns - s->phase_ns >= PATIENCE_NS, is_full;
 
 	if (is_disturbed(s, f))
 		give_up(s, f);
-	else if (s->phase == S_BASE && s->window.n && f->n_cpus != s->slice_cpus)
-		window_begin(s, SKIP_SLICES);
+	else if (s->phase == S_MEASURE && s->window.n && f->n_cpus != s->slice_cpus)
+		enter(s, f, S_MEASURE, SKIP_SLICES);
 	is_full = take_slice(s, f);
 	switch (s->phase) {
-	case S_BASE:
+	case S_MEASURE:
 		if (!s->step && !s->has_turned)
 			s->step = f->n_spare;	/* the very first search */
-		if (is_full)
-			base_done(s, f);
+		if (is_full) {
+			take_window(s, f);
+		} else if (is_late && (s->is_other || s->other.windows)) {
+			/* Work ran out: the windows are too old by the time there is more. */
+			s->goal = UINT32_MAX;
+			begin_search(s, f, false, 0);
+		}
 		break;
 	case S_MOVE:
-		if (has_arrived(s, f))
-			begin_measure(s, f, S_TRY);
-		break;
-	case S_BACK:
-		if (has_arrived(s, f))
-			begin_measure(s, f, S_AGAIN);
-		break;
-	case S_TRY:
-	case S_AGAIN:
-		if (!is_full && f->now_ns - s->phase_ns >= TRY_PATIENCE_NS)
-			forget(s);
-		else if (is_full && s->phase == S_TRY)
-			judge_other(s, f);
-		else if (is_full)
-			judge_base(s, f);
-		break;
-	case S_UNDO:
-		if (has_arrived(s, f))
-			next_try(s, f);
-		break;
-	case S_RETURN:
-		if (has_arrived(s, f)) {
-			search_anew(s, f, false);
-			window_begin(s, SKIP_SLICES);
-		}
+		if (!f->is_moving && f->n_cpus == s->goal)
+			arrive(s, f);
+		else if (!f->is_moving && is_late)
+			give_up(s, f);
 		break;
 	case S_WATCH:
 		watch(s, f, is_full);

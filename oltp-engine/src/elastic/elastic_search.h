@@ -1,32 +1,28 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * How many CPUs pay, found by trying: the engine's answer to contention. A pure function of (state,
- * facts), with the time in the facts.
+ * How many CPUs pay, found by hill climbing: the engine's answer to contention. A pure function of
+ * (state, facts), with the time in the facts.
  *
- * Throughput is measured in windows of some slices. After one at one number of CPUs, another number
- * is tried: fewer (all that are held on the node with the fewest), or more. If the two windows do
- * not tell clearly, the two numbers take turns for some more, so that what the machine does
- * meanwhile meets both. The other number is kept or undone; then the next try is half as far, or
- * the other way:
+ * Throughput is measured in windows of some slices. After a window with one number of CPUs, another
+ * number is tried: fewer (all that are held on the node with the fewest), or more. If their windows
+ * do not differ clearly, the two numbers take turns for some more, so that a machine that speeds up
+ * or slows down meanwhile does so for both. The other number is kept or undone; then the next try
+ * is half as far, or the other way:
  *
- *   S_BASE --window--> S_MOVE --the CPUs are there--> S_TRY --window, clear--> kept: next try
- *     ^  `-- nothing to try --> S_WATCH    ^            |  `--> S_UNDO ------> next try
- *     |                            |       |         not clear
- *     |                            |    S_AGAIN <-- S_BACK
- *     `---- the workload shifted --'
- *           or it is time to look again
+ *   S_MEASURE --a window, clear--> next try --> S_MOVE --the CPUs are there--> S_MEASURE
+ *     |  ^  `--not clear: the other number of the two --^
+ *     |  `-- the workload has shifted, or it is time to look again --.
+ *     `-- nothing more to try --> S_WATCH ---------------------------'
  *
- * How clear is judged by the slices of the windows, and by how much windows differed of late that
- * followed one another with the same CPUs: a machine that speeds up and slows down within seconds
- * makes any two windows differ. More CPUs are kept only if they bring more than noise would. Slices
- * in which the policy itself was not called in time are left out: the machine stood still.
+ * Hysteresis: a CPU that is given up may have brought a little, one that is taken must bring more.
+ * And a difference is clear only if it is larger than noise: than windows with the same number of
+ * CPUs differed from one another of late. Slices in which the policy itself was not called in time
+ * are left out: the machine stood still.
  *
- * What is compared is what a CPU brings against what the average CPU brings. One that is given up
- * may cost a little, one that is taken must bring more: the distance keeps noise from moving CPUs
- * to and fro. Nothing is known of the workload but throughput and the time that workers spend on
- * transactions that had met a conflict, their waste. It bounds what fewer CPUs can bring, since at
- * best the others waste nothing: tries that cannot pay are left out (but for one CPU, once in a
- * long while: not all contention shows as conflicts).
+ * Nothing is known of the workload but throughput and waste: the time that workers spend on
+ * transactions that had met a conflict. Waste bounds what fewer CPUs can bring, since at best the
+ * others waste nothing. So tries that cannot pay are left out (but for one CPU, once in a long
+ * while: not all contention shows as conflicts).
  */
 #ifndef OLTP_ELASTIC_SEARCH_H
 #define OLTP_ELASTIC_SEARCH_H
@@ -34,18 +30,14 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define SERIES_SLICES	40u
+#define SEARCH_SLICES	10u	/* of a window */
 
-/*
- * Throughput and waste of slices of time with one number of CPUs; zero is an empty one. Of the
- * slices the best and the worst quarter are left out: a machine, or the holder of a lock, that
- * stands still for some of them says nothing of the number of CPUs.
- */
-struct series {
-	uint32_t n;
+/* A window in the making. */
+struct search_window {
+	uint32_t n;			/* slices */
 	uint64_t committed;
-	double rates[SERIES_SLICES];	/* committed transactions per second, ascending */
-	double waste, waste_squares;	/* of the share of the workers' time */
+	double rates[SEARCH_SLICES];	/* committed transactions per second, ascending */
+	double waste;			/* of each slice a share of the workers' time; their sum */
 };
 
 struct search_facts {
@@ -60,44 +52,54 @@ struct search_facts {
 };
 
 enum search_phase {
-	S_BASE,
+	S_MEASURE,
 	S_MOVE,
-	S_TRY,
-	S_BACK,
-	S_AGAIN,
-	S_UNDO,
-	S_RETURN,	/* to begin anew with what was held before the try */
 	S_WATCH,
 };
 
-/* All windows with one number of CPUs, of one comparison. */
+/* What follows once the CPUs are there. */
+enum search_then {
+	THEN_MEASURE,
+	THEN_TRY,		/* the next number */
+	THEN_RESTART,
+};
+
+/* What was measured. */
+struct search_figures {
+	double rate;		/* transactions per second */
+	double waste;		/* share of the workers' time */
+};
+
+/* One number of CPUs in a comparison. */
 struct search_side {
 	uint32_t cpus, windows;
-	struct series series, latest;
+	struct search_figures mean, latest;	/* of all its windows; of the last one */
 };
 
 struct search {
 	enum search_phase phase;
-	uint32_t goal;		/* UINT32_MAX: all there are */
+	enum search_then then;		/* S_MOVE */
+	uint64_t phase_ns;		/* when it began */
+	uint32_t goal;			/* UINT32_MAX: all there are */
 	struct search_side base, other;
-	struct series window;	/* that is being measured */
+	bool is_other;			/* it is held, measured or moved to; else the base is */
+	struct search_window window;
 	/* The slice that is being measured. */
 	bool is_measuring;
 	uint32_t slice_cpus, skip;	/* slices to let pass before the first that counts */
 	uint32_t n_still;		/* slices in a row in which the machine stood still */
 	uint64_t slice_ns, slice_committed, slice_stalled_ns;
-	double usual_rate;	/* of the last window */
-	/* Variance of the rates of windows with the same CPUs, over the square of the rate. */
-	double unrest;
+	double usual_rate;		/* of the last window */
+	/* Variance of windows with the same CPUs, that of the rate over the square of the rate. */
+	struct search_figures noise;
 	/* The search that is going on. */
-	bool is_up, has_turned, is_blind;
-	bool is_check;		/* all CPUs are tried, once */
+	bool is_up, has_turned;
+	bool is_probe;			/* a single try, until one is kept */
+	bool is_blind;			/* a probe of one CPU fewer, whatever the waste */
 	uint32_t step;
-	uint64_t phase_ns;	/* when a phase with a bound on its time began */
 	/* When to look again without a reason. */
-	bool has_probed_up;
-	bool has_checked;	/* since a shift */
-	uint64_t probe_ns, probe_length_ns, blind_ns, blind_length_ns;
+	uint32_t n_probes;		/* since a shift */
+	uint64_t probe_ns, blind_ns, blind_length_ns;
 };
 
 void search_init(struct search *search, uint64_t now_ns);
