@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 #include "core/pressure/violation.h"
 #include "daemon/history-charge.h"
 #include "daemon/history-db.h"
@@ -45,6 +46,20 @@ static int fail(struct ebb_history_db *db, struct ebb_err *err, const char *what
 	return ebb_err_set(err, -EIO, "%s: %s", what, sqlite3_errmsg(db->sql));
 }
 
+/*
+ * -EPROTO: the file is no history of this version.  -EIO: it may be a good one that can not be
+ * opened now, because the disk is full, say, or another process has locked it.
+ */
+static int fail_to_open(struct ebb_history_db *db, struct ebb_err *err, const char *path)
+{
+	const int code = sqlite3_errcode(db->sql);
+
+	fail(db, err, path ? path : "history in memory");
+	/* SQLITE_ERROR: a table or column is missing. */
+	return code == SQLITE_NOTADB || code == SQLITE_CORRUPT || code == SQLITE_ERROR ? -EPROTO :
+											  -EIO;
+}
+
 static int read_version(struct ebb_history_db *db, int *ret)
 {
 	sqlite3_stmt *s = NULL;
@@ -59,41 +74,39 @@ static int read_version(struct ebb_history_db *db, int *ret)
 	return rc;
 }
 
-static int open_file(struct ebb_history_db *db, const char *path, struct ebb_err *err)
+static int prepare(struct ebb_history_db *db, const char *path, struct ebb_err *err)
 {
-	int version, rc = 0;
+	int version;
 
-	if (sqlite3_open_v2(path ? path : ":memory:", &db->sql,
-			    SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, NULL) != SQLITE_OK) {
-		rc = fail(db, err, path);
-		goto out_close;
-	}
 	sqlite3_busy_timeout(db->sql, BUSY_MSEC);
-	if (read_version(db, &version) < 0) {
-		rc = fail(db, err, path);
-		goto out_close;
-	}
+	if (read_version(db, &version) < 0)
+		return fail_to_open(db, err, path);
 	if (version == VERSION - 1) {
-		if (sqlite3_exec(db->sql, convert, NULL, NULL, NULL) != SQLITE_OK) {
-			rc = fail(db, err, path);
-			goto out_close;
-		}
+		if (sqlite3_exec(db->sql, convert, NULL, NULL, NULL) != SQLITE_OK)
+			return fail_to_open(db, err, path);
 		version = VERSION;
 	}
-	if (version != 0 && version != VERSION) {
-		rc = ebb_err_set(err, -EPROTO, "%s is of version %d, not %d", path, version,
-				 VERSION);
-		goto out_close;
-	}
-	if (sqlite3_exec(db->sql, schema, NULL, NULL, NULL) != SQLITE_OK) {
-		rc = fail(db, err, path);
-		goto out_close;
-	}
+	if (version != 0 && version != VERSION)
+		return ebb_err_set(err, -EPROTO, "%s is of version %d, not %d", path, version,
+				   VERSION);
+	if (sqlite3_exec(db->sql, schema, NULL, NULL, NULL) != SQLITE_OK)
+		return fail_to_open(db, err, path);
 	return 0;
+}
 
-out_close:
-	sqlite3_close(db->sql);
-	db->sql = NULL;
+static int open_file(struct ebb_history_db *db, const char *path, struct ebb_err *err)
+{
+	const int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE;
+	int rc;
+
+	if (sqlite3_open_v2(path ? path : ":memory:", &db->sql, flags, NULL) == SQLITE_OK)
+		rc = prepare(db, path, err);
+	else
+		rc = fail_to_open(db, err, path);
+	if (rc < 0) {
+		sqlite3_close(db->sql);
+		db->sql = NULL;
+	}
 	return rc;
 }
 
@@ -114,7 +127,9 @@ static void set_aside(const char *path)
 
 		snprintf(from, sizeof(from), "%s%s", path, tails[i]);
 		snprintf(to, sizeof(to), "%s.old%s", path, tails[i]);
-		rename(from, to);
+		/* SQLite would take the log of an earlier file for that of this one. */
+		if (rename(from, to) < 0 && errno == ENOENT)
+			unlink(to);
 	}
 }
 
@@ -130,7 +145,7 @@ int ebb_history_db_open(const char *path, uint32_t max_rows, struct ebb_history_
 	db->max_rows = max_rows;
 	ebb_history_boot_id(db->boot);
 	rc = open_file(db, path, err);
-	if (rc < 0 && path && can_be_set_aside(path)) {
+	if (rc == -EPROTO && path && can_be_set_aside(path)) {
 		set_aside(path);
 		rc = open_file(db, path, &second);
 		if (rc < 0)

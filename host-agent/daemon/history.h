@@ -19,7 +19,7 @@ struct ebb_history;
 /*
  * Open or create the database; blocks (at start only).  A file that is damaged or of another
  * version than this and the last is set aside as PATH.old, which err tells although 0 is returned.
- * path NULL: in memory.
+ * One that can not be read or written now (-EIO) is left where it is.  path NULL: in memory.
  */
 int ebb_history_open(const char *path, uint32_t max_rows, struct ebb_workers *workers,
 		     sd_event *event, struct ebb_history **ret, struct ebb_err *err);

@@ -2,6 +2,7 @@
 /* The history database: what goes in comes out; old rows, damaged and foreign files. */
 #include <errno.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <sqlite3.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <cmocka.h>
@@ -165,6 +167,48 @@ static void test_damaged(void **state)
 		fputs("this is no database ", f);
 	fclose(f);
 	expect_set_aside("not a database");
+}
+
+/* SQLite would read the log of an earlier file into the one that is set aside now. */
+static void test_damaged_again(void **state)
+{
+	char log[128];
+	struct stat st;
+
+	snprintf(log, sizeof(log), "%s.old-wal", path);
+	fclose(fopen(log, "w"));
+	test_damaged(state);
+	assert_int_equal(stat(log, &st), -1);
+}
+
+/*
+ * No file can grow, as on a disk that is full: the history stays where it is, however often ebbd is
+ * started.
+ */
+static void test_no_room(void **state)
+{
+	const struct ebb_history_entry e = entry(1, "web", EBB_EVENT_GRANT);
+	struct rlimit before, none;
+	struct ebb_history_db *db;
+	struct ebb_err err;
+
+	(void)state;
+	assert_int_equal(ebb_history_db_open(path, 1000, &db, NULL), 0);
+	assert_int_equal(ebb_history_db_insert(db, &e, 1, NULL), 0);
+	ebb_history_db_close(db);
+	signal(SIGXFSZ, SIG_IGN);
+	assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+	none = (struct rlimit){ .rlim_cur = 0, .rlim_max = before.rlim_max };
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &none), 0);
+	for (int i = 0; i < 2; i++) {
+		err.text[0] = '\0';
+		assert_int_equal(ebb_history_db_open(path, 1000, &db, &err), -EIO);
+		assert_non_null(strstr(err.text, path));
+	}
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
+	assert_int_equal(ebb_history_db_open(path, 1000, &db, &err), 0);
+	expect_count(db, "web", "", 0, 10, 1);
+	ebb_history_db_close(db);
 }
 
 /* Root can rename devices: with --history /dev/null there must still be a /dev/null afterwards. */
@@ -417,7 +461,7 @@ static void test_batches(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(round_trip), TEST(trim), TEST(damaged),
+		TEST(round_trip), TEST(trim), TEST(damaged), TEST(damaged_again), TEST(no_room),
 		TEST(no_file), TEST(other_version),
 		TEST(last_version), TEST(impossible_place), TEST(charge), TEST(charge_trim),
 		TEST(batches),
