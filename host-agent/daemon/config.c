@@ -91,7 +91,7 @@ static int unknown_key(const char *key, struct ebb_err *err)
 	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
 		snprintf(known + strlen(known), sizeof(known) - strlen(known), "%s%s",
 			 i ? ", " : "", keys[i].name);
-	return ebb_err_set(err, -EINVAL, "unknown key \"%s\"; known are %s", key, known);
+	return ebb_err_set(err, -EINVAL, "unknown key \"%.64s\"; known are %s", key, known);
 }
 
 static int set_text(const struct key *k, char *field, const char *value, struct ebb_err *err)
@@ -102,7 +102,7 @@ static int set_text(const struct key *k, char *field, const char *value, struct 
 	if (k->min && !*value)
 		return ebb_err_set(err, -EINVAL, "%s is empty", k->name);
 	if (k->kind == KIND_PATH && value[0] != '/')
-		return ebb_err_set(err, -EINVAL, "%s=%s: an absolute path is needed", k->name,
+		return ebb_err_set(err, -EINVAL, "%s=%.64s: an absolute path is needed", k->name,
 				   value);
 	strcpy(field, value);
 	return 0;
@@ -121,7 +121,7 @@ static int set_address(const struct key *k, char *field, const char *value, stru
 static int set_bool(const struct key *k, bool *field, const char *value, struct ebb_err *err)
 {
 	if (strcmp(value, "yes") != 0 && strcmp(value, "no") != 0)
-		return ebb_err_set(err, -EINVAL, "%s=%s: allowed: yes, no", k->name, value);
+		return ebb_err_set(err, -EINVAL, "%s=%.64s: allowed: yes, no", k->name, value);
 	*field = value[0] == 'y';
 	return 0;
 }
@@ -138,7 +138,7 @@ static int set_number(const struct key *k, uint32_t *field, const char *value, s
 	errno = 0;
 	n = strtoul(value, &end, 10);
 	if (errno || end == value || *end || value[0] == '-' || n < k->min || n > k->max)
-		return ebb_err_set(err, -EINVAL, "%s=%s: allowed: %u to %u%s", k->name, value,
+		return ebb_err_set(err, -EINVAL, "%s=%.64s: allowed: %u to %u%s", k->name, value,
 				   k->min, k->max, k->kind == KIND_NUMBER_OR_AUTO ? ", auto" : "");
 	*field = n;
 	return 0;
@@ -152,7 +152,7 @@ static int set_level(const struct key *k, int *field, const char *value, struct 
 			return 0;
 		}
 	}
-	return ebb_err_set(err, -EINVAL, "%s=%s: allowed: error, warning, info, debug", k->name,
+	return ebb_err_set(err, -EINVAL, "%s=%.64s: allowed: error, warning, info, debug", k->name,
 			   value);
 }
 
@@ -187,7 +187,8 @@ int ebb_config_set(struct ebb_config *c, const char *assignment, struct ebb_err 
 	char key[64];
 
 	if (!eq || eq == assignment || (size_t)(eq - assignment) >= sizeof(key))
-		return ebb_err_set(err, -EINVAL, "\"%s\" is not of the form key=value", assignment);
+		return ebb_err_set(err, -EINVAL, "\"%.64s\" is not of the form key=value",
+				   assignment);
 	snprintf(key, sizeof(key), "%.*s", (int)(eq - assignment), assignment);
 	return set_key(c, key, eq + 1, err);
 }
@@ -222,13 +223,17 @@ int ebb_config_load(struct ebb_config *c, const char *path, struct ebb_err *err)
 		rc = -errno;
 		return ebb_err_set(err, rc, "%s: %s", path, strerror(-rc));
 	}
+	errno = 0;
 	line = ini_parse_file(f, load_one, &l);
+	/* For inih a file that can not be read, such as a folder, is an empty one. */
+	rc = ferror(f) ? -errno : 0;
 	fclose(f);
+	if (rc < 0 || line < 0)
+		return ebb_err_set(err, rc < 0 ? rc : -ENOMEM, "%s can not be read: %s", path,
+				   strerror(rc < 0 ? -rc : ENOMEM));
 	if (line == 0)
 		return 0;
-	if (line < 0)
-		return ebb_err_set(err, -EIO, "%s: it can not be read", path);
-	return ebb_err_set(err, -EINVAL, "%s:%d: %.400s", path, line, l.err.text[0] ? l.err.text :
+	return ebb_err_set(err, -EINVAL, "%s:%d: %s", path, line, l.err.text[0] ? l.err.text :
 			   "not of the form key = value");
 }
 

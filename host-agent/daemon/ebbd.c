@@ -111,12 +111,14 @@ static const struct argp argp = {
 
 static int read_config(struct options *o, struct ebb_err *err)
 {
-	int rc = 0;
+	int rc;
 
 	ebb_config_default(&o->config);
-	if (o->config_path || access(DEFAULT_CONFIG, F_OK) == 0)
-		rc = ebb_config_load(&o->config, o->config_path ? o->config_path : DEFAULT_CONFIG,
-				     err);
+	rc = ebb_config_load(&o->config, o->config_path ? o->config_path : DEFAULT_CONFIG, err);
+	if (rc == -ENOENT && !o->config_path) {
+		err->text[0] = '\0';
+		rc = 0;
+	}
 	for (size_t i = 0; rc == 0 && i < o->num_settings; i++)
 		rc = ebb_config_set(&o->config, o->settings[i], err);
 	return rc < 0 ? rc : ebb_config_finish(&o->config, err);

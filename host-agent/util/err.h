@@ -8,7 +8,7 @@
 #define EBB_UTIL_ERR_H
 
 struct ebb_err {
-	char text[512]; /* one line, no newline at the end; "" when there was no error */
+	char text[1024]; /* one line, no newline at the end; "" when there was no error */
 };
 
 /* Fill err (which may be NULL) and return rc, so that it can end a function. */

@@ -12,6 +12,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 #include "daemon/config.h"
+#include "util/fs.h"
 
 static char path[64];
 
@@ -110,6 +111,8 @@ static void test_bad(void **state)
 		const char *text, *error;
 	} bad[] = {
 		{ "polcy = fair\n", ":1: unknown key \"polcy\"; known are libvirt_uri, run_dir," },
+		/* The list of keys is there to its end. */
+		{ "polcy = fair\n", ", history_rows, log_level" },
 		{ "policy = fair\nworkers = 1\n", ":2: workers=1: allowed: 2 to 64" },
 		{ "workers = 65\n", "workers=65: allowed: 2 to 64" },
 		{ "workers = -3\n", "workers=-3" },
@@ -163,6 +166,42 @@ static void test_bad_options(void **state)
 	}
 	assert_int_equal(ebb_config_load(&c, "/nonexistent/ebbd.conf", &err), -ENOENT);
 	assert_non_null(strstr(err.text, "/nonexistent/ebbd.conf"));
+	/* It can be opened, not read. */
+	assert_int_equal(ebb_config_load(&c, "/tmp", &err), -EISDIR);
+	assert_string_equal(err.text, "/tmp can not be read: Is a directory");
+}
+
+/* ebbd.conf as it is installed has every key with its default, and the manual has every key. */
+static void test_shipped_file(void **state)
+{
+	static const char *const files[] = {
+		"host-agent/systemd/ebbd.conf", "host-agent/man/ebbd.conf.5",
+	};
+	static const char *const begins[] = { "\n%s =", "\n.It Ic %s\n" };
+	struct ebb_config c, defaults;
+	struct ebb_err err = { "" };
+	char *keys;
+
+	(void)state;
+	ebb_config_default(&c);
+	ebb_config_default(&defaults);
+	if (ebb_config_load(&c, files[0], &err) < 0)
+		fail_msg("%s", err.text);
+	assert_memory_equal(&c, &defaults, sizeof(c));
+	ebb_config_set(&c, "nokey=1", &err);
+	keys = strstr(err.text, "known are ");
+	assert_non_null(keys);
+	keys += strlen("known are ");
+	for (char *key = strtok(keys, ", "); key; key = strtok(NULL, ", "))
+		for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
+			char *text, line[80];
+
+			snprintf(line, sizeof(line), begins[i], key);
+			assert_int_equal(ebb_fs_read_all(files[i], 1 << 20, &text), 0);
+			if (!strstr(text, line))
+				fail_msg("%s has no %s", files[i], key);
+			free(text);
+		}
 }
 
 static void test_bad_emu_group(void **state)
@@ -209,6 +248,7 @@ int main(void)
 		cmocka_unit_test(test_file),	    cmocka_unit_test(test_defaults),
 		cmocka_unit_test(test_bad),	    cmocka_unit_test(test_bad_options),
 		cmocka_unit_test(test_bad_emu_group), cmocka_unit_test(test_bad_thresholds),
+		cmocka_unit_test(test_shipped_file),
 	};
 
 	return cmocka_run_group_tests_name("daemon/config", tests, NULL, NULL);
