@@ -189,7 +189,6 @@ static void cmd_policy(struct ebb_agent *a, struct ebb_ctl_request *r)
 static void history_done(void *ctx, json_t *rows, int err)
 {
 	struct ebb_ctl_request *r = ctx;
-
 	const bool is_charge = json_is_true(json_object_get(r->body, "charge"));
 
 	if (rows)
@@ -225,15 +224,48 @@ static int ask_history_of(struct ebb_agent *a, struct ebb_ctl_request *r, const 
 	return 0;
 }
 
+/* An optional string of the request; "": it is not there.  -EINVAL: the request is answered. */
+static int optional_text(struct ebb_ctl_request *r, const char *key, const char **ret)
+{
+	const json_t *value = json_object_get(r->body, key);
+
+	*ret = value ? json_string_value(value) : "";
+	if (*ret)
+		return 0;
+	ebb_ctl_fail(r, "bad-request", NULL, "\"%s\" must be a string", key);
+	return -EINVAL;
+}
+
+/* Rows of the history have this event; -EINVAL: the request is answered. */
+static int check_event(struct ebb_ctl_request *r, const char *event)
+{
+	char known[512] = "";
+
+	for (enum ebb_event e = 0; e < EBB_EVENT_MAX; e++) {
+		/* Charges are no decisions: they have a table of their own. */
+		if (e == EBB_EVENT_CHARGE)
+			continue;
+		if (strcmp(ebb_event_name(e), event) == 0)
+			return 0;
+		snprintf(known + strlen(known), sizeof(known) - strlen(known), "%s%s",
+			 known[0] ? ", " : "", ebb_event_name(e));
+	}
+	ebb_ctl_fail(r, "bad-request", NULL, "there is no event \"%.40s\"; there are %s", event,
+		     known);
+	return -EINVAL;
+}
+
 static void cmd_history(struct ebb_agent *a, struct ebb_ctl_request *r)
 {
 	struct ebb_history_query q = { .limit = DEFAULT_HISTORY_ROWS };
 	json_t *limit = json_object_get(r->body, "limit"),
 	       *since = json_object_get(r->body, "since"),
 	       *charge = json_object_get(r->body, "charge");
-	const char *vm = json_string_value(json_object_get(r->body, "vm"));
-	const char *event = json_string_value(json_object_get(r->body, "event"));
+	const char *vm, *event;
 
+	if (optional_text(r, "vm", &vm) < 0 || optional_text(r, "event", &event) < 0 ||
+	    (event[0] && check_event(r, event) < 0))
+		return;
 	if (limit && (!json_is_integer(limit) || json_integer_value(limit) < 1 ||
 		      json_integer_value(limit) > MAX_HISTORY_ROWS)) {
 		ebb_ctl_fail(r, "bad-request", NULL, "\"limit\" must be a number from 1 to %u",
@@ -256,9 +288,9 @@ static void cmd_history(struct ebb_agent *a, struct ebb_ctl_request *r)
 	if (limit)
 		q.limit = json_integer_value(limit);
 	q.since_ts = since ? json_number_value(since) : 0;
-	if (vm && ask_history_of(a, r, vm, &q) < 0)
+	if (vm[0] && ask_history_of(a, r, vm, &q) < 0)
 		return;
-	snprintf(q.event, sizeof(q.event), "%s", event ? event : "");
+	snprintf(q.event, sizeof(q.event), "%s", event);
 	ebb_history_ask(a->history, &q, history_done, r);
 }
 

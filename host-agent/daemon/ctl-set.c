@@ -64,17 +64,24 @@ static bool set_number(struct ebb_ctl_request *r, const char *key, const char *v
 	return true;
 }
 
+/* Digits, and where they end; strtoul() alone would take blanks and a sign. */
+static bool read_digits(const char *text, unsigned long *ret, char **ret_end)
+{
+	*ret = strtoul(text, ret_end, 10);
+	return *text >= '0' && *text <= '9';
+}
+
 /* The guest node after the dot of "max.0" and the like. */
 static bool node_of(struct ebb_ctl_request *r, const struct ebb_vm *vm, const char *key,
 		    uint32_t *ret)
 {
-	const char *number = strchr(key, '.') + 1;
+	unsigned long node;
 	char *end;
 
-	*ret = strtoul(number, &end, 10);
-	if (end != number && !*end && *number != '-' && *number != '+' &&
-	    *ret < vm->sla.num_nodes)
+	if (read_digits(strchr(key, '.') + 1, &node, &end) && !*end && node < vm->sla.num_nodes) {
+		*ret = node;
 		return true;
+	}
 	ebb_ctl_fail(r, "bad-value", NULL, "%.40s: VM \"%s\" has nodes 0 to %u", key, vm->name,
 		     vm->sla.num_nodes - 1);
 	return false;
@@ -129,20 +136,18 @@ static void set_class(struct ebb_sla *sla, enum ebb_class class)
 static bool set_pool(struct ebb_ctl_request *r, const struct ebb_vm *vm, const char *key,
 		     const char *value, struct ebb_sla *sla)
 {
-	const char *number = key + strlen("mem.node");
-	uint32_t node, mib, most;
-	bool is_max;
+	uint32_t mib, most;
+	unsigned long node;
 	char *end;
+	const bool is_number = read_digits(key + strlen("mem.node"), &node, &end);
+	const bool is_max = strcmp(end, ".max") == 0;
 
-	node = strtoul(number, &end, 10);
-	is_max = strcmp(end, ".max") == 0;
-	if (end == number || *number == '-' || *number == '+' ||
-	    (!is_max && strcmp(end, ".min") != 0))
+	if (!is_number || (!is_max && strcmp(end, ".min") != 0))
 		return no_such_key(r, key);
 	if (node >= sla->num_nodes || vm->pool_blocks[node] == 0) {
 		ebb_ctl_fail(r, "bad-value",
 			     "name the node in <ebb:memory> of the domain's metadata first",
-			     "%.40s: VM \"%s\" has no pool on node %u", key, vm->name, node);
+			     "%.40s: VM \"%s\" has no pool on node %lu", key, vm->name, node);
 		return false;
 	}
 	most = vm->pool_blocks[node];
