@@ -14,6 +14,9 @@
 #include "util/log.h"
 #include "util/text.h"
 
+/* Connections that are taken in a second; more wait. */
+#define CONNECTS_PER_SEC	1000
+
 struct client;
 
 /* What the handler sees is the beginning of this. */
@@ -292,6 +295,12 @@ int ebb_ctl_create(sd_event *event, const struct ebb_ctl_config *cfg, struct ebb
 	c->cfg.path = c->addr.sun_path;
 	if (rc == 0)
 		rc = sd_event_add_io(event, &c->source, c->fd, EPOLLIN, on_connect, c);
+	/*
+	 * A connection that can not be accepted, since no file descriptor is free, stays readable:
+	 * without a limit the loop would do nothing else.
+	 */
+	if (rc >= 0)
+		rc = sd_event_source_set_ratelimit(c->source, 1000000, CONNECTS_PER_SEC);
 	if (rc < 0) {
 		ebb_ctl_destroy(c);
 		return rc;

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -298,6 +299,29 @@ static void test_half_closed(void **state)
 	close(fd);
 }
 
+/* No file descriptor is left: the client waits until there is one, and the loop does not spin. */
+static void test_no_descriptors(void **state)
+{
+	struct fixture *f = *state;
+	int fd = connect_client(f), spare = dup(0), rounds = 0;
+	struct rlimit before, none;
+
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+	none = (struct rlimit){ .rlim_cur = 0, .rlim_max = before.rlim_max };
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+	/* Each connection that can not be accepted is an event; a round without one takes 20 ms. */
+	while (rounds < 100000 && sd_event_run(f->event, 20000) > 0)
+		rounds++;
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+	close(spare);
+	assert_true(rounds < 100000);
+	for (int i = 0; i < 3000 && strcmp(hear(f, fd), "nothing") == 0; i++)
+		if (i == 0)
+			say(f, fd, "{\"cmd\":\"echo\",\"say\":10}\n");
+	assert_int_equal(f->num_handled, 1);
+	close(fd);
+}
+
 #define TEST(name)	cmocka_unit_test_setup_teardown(test_##name, setup, teardown)
 
 int main(void)
@@ -305,6 +329,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(echo), TEST(garbage), TEST(random_bytes), TEST(too_long), TEST(late),
 		TEST(gone_before_the_answer), TEST(slow_reader), TEST(too_many), TEST(half_closed),
+		TEST(no_descriptors),
 	};
 
 	return cmocka_run_group_tests_name("daemon/ctl", tests, NULL, NULL);
