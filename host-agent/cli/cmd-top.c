@@ -197,6 +197,9 @@ int cmd_top(struct ctl *ctl, int argc, char **argv)
 		else
 			print_table(&t, answer, t_s);
 		json_decref(answer);
+		/* Nobody would see the next line; main() says why. */
+		if (ferror(stdout))
+			break;
 		/* Late: do not make up for what was missed. */
 		if (next < heard)
 			next = heard;

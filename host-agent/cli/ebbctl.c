@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "cli/ctl.h"
+#include "util/fs.h"
 #include "util/version.h"
 
 #define DEFAULT_SOCKET	"/run/ebb/control.sock"
@@ -239,6 +240,17 @@ static char *help_filter(int key, const char *text, void *input)
 	return out;
 }
 
+/*
+ * rc, or EXIT_REFUSED with a message if something that was printed is lost, as on a full disk.
+ */
+static int check_output(int rc)
+{
+	if (fflush(stdout) == 0 && !ferror(stdout))
+		return rc;
+	fprintf(stderr, "ebbctl: the output can not be written: %s\n", strerror(errno));
+	return EXIT_REFUSED;
+}
+
 int main(int argc, char **argv)
 {
 	static const struct argp_child children[] = { { &common_argp, 0, NULL, 0 }, { 0 } };
@@ -253,6 +265,7 @@ int main(int argc, char **argv)
 	const struct ctl_command *c = ctl_commands;
 	int rc;
 
+	ebb_fs_fill_std();
 	/* A reader that has gone (`ebbctl top | head`) ends us quietly. */
 	signal(SIGPIPE, SIG_DFL);
 	argp_err_exit_status = EXIT_USAGE;
@@ -264,7 +277,7 @@ int main(int argc, char **argv)
 			argv[m.command_at]);
 		return EXIT_USAGE;
 	}
-	rc = c->run(&ctl, argc - m.command_at, argv + m.command_at);
+	rc = check_output(c->run(&ctl, argc - m.command_at, argv + m.command_at));
 	client_close(&ctl.client);
 	return rc;
 }

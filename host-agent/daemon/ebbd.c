@@ -453,6 +453,7 @@ int main(int argc, char **argv)
 	struct ebb_err err = { "" };
 	int rc;
 
+	ebb_fs_fill_std();
 	argp_err_exit_status = EXIT_USAGE;
 	argp_parse(&argp, argc, argv, 0, NULL, &o);
 	rc = read_config(&o, &err);

@@ -133,3 +133,14 @@ int ebb_fs_for_each_folder(const char *path, int (*fn)(void *ctx, const char *pa
 	closedir(dir);
 	return rc;
 }
+
+void ebb_fs_fill_std(void)
+{
+	int fd;
+
+	do
+		fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	while (fd >= 0 && fd <= STDERR_FILENO);
+	if (fd >= 0)
+		close(fd);
+}

@@ -21,4 +21,11 @@ int ebb_fs_mkdirs(const char *path, mode_t mode);
 /* Call fn with the path of every folder directly in path; stops at an error of fn. */
 int ebb_fs_for_each_folder(const char *path, int (*fn)(void *ctx, const char *path), void *ctx);
 
+/*
+ * Before anything else is opened: opens /dev/null for standard input, output and error where they
+ * are closed.  A socket or file would get their numbers otherwise, and with them what is printed.
+ * Printing there fails.
+ */
+void ebb_fs_fill_std(void);
+
 #endif

@@ -233,6 +233,24 @@ static void test_refused(void **state)
 	expect(1, "another ebbd (process ", "sh -c 'ebbd --dry-run -o run_dir=${EBB_SOCKET%/*}'");
 }
 
+/* Output that is lost is an error; a closed standard output does not become the socket to ebbd. */
+static void test_output_lost(void **state)
+{
+	static const char *const commands[] = {
+		"host", "vms --json", "history", "metrics", "top --count 3 --interval 0.01",
+		"simulate --vms 2 --seconds 2",
+	};
+	char args[256];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
+		snprintf(args, sizeof(args), "sh -c 'ebbctl %s >/dev/full'", commands[i]);
+		expect(1, "the output can not be written: No space left on device", args);
+		snprintf(args, sizeof(args), "sh -c 'ebbctl %s >&-'", commands[i]);
+		expect(1, "the output can not be written: Bad file descriptor", args);
+	}
+}
+
 static void test_usage(void **state)
 {
 	(void)state;
@@ -398,7 +416,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		WITH_EBBD(tables), WITH_EBBD(completion), WITH_EBBD(json), WITH_EBBD(refused),
-		WITH_EBBD(usage),
+		WITH_EBBD(usage), WITH_EBBD(output_lost),
 		cmocka_unit_test(test_simulate),
 		cmocka_unit_test(test_unreachable), cmocka_unit_test(test_bad_config),
 		cmocka_unit_test(test_metrics_over_http), cmocka_unit_test(test_priority),
