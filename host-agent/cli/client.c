@@ -14,6 +14,12 @@
 #define PATIENCE_SEC	20
 #define MAX_ANSWER	(256u << 20)
 
+/* The error of a call that waited; the kernel says EAGAIN where the time was up. */
+static int waited_error(int rc)
+{
+	return rc == -EAGAIN ? -ETIMEDOUT : rc;
+}
+
 static int connect_to(const char *path)
 {
 	const struct timeval patience = { .tv_sec = PATIENCE_SEC };
@@ -31,7 +37,7 @@ static int connect_to(const char *path)
 	if (connect(fd, (struct sockaddr *)&addr, sizeof(addr)) < 0) {
 		rc = -errno;
 		close(fd);
-		return rc;
+		return waited_error(rc);
 	}
 	return fd;
 }
@@ -42,7 +48,7 @@ static int send_all(int fd, const char *data, size_t len)
 		ssize_t n = send(fd, data, len, MSG_NOSIGNAL);
 
 		if (n < 0)
-			return -errno;
+			return waited_error(-errno);
 		data += n;
 		len -= n;
 	}
@@ -74,7 +80,7 @@ static int receive_line(int fd, char **ret, size_t *ret_len)
 			int rc = n < 0 ? -errno : -ECONNRESET;
 
 			free(buf);
-			return rc == -EAGAIN ? -ETIMEDOUT : rc;
+			return waited_error(rc);
 		}
 		len += n;
 		if (buf[len - 1] == '\n') {
@@ -121,7 +127,6 @@ json_t *client_ask(struct client *c, json_t *request, int *ret_errno)
 	free(line);
 	if (!answer) {
 		client_close(c);
-		c->fd = -1;
 		*ret_errno = rc < 0 ? -rc : EPROTO;
 	}
 	return answer;

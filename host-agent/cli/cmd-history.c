@@ -12,7 +12,7 @@
 
 struct history {
 	double since_ts;
-	long limit;
+	long limit;			/* 0: as ebbd likes */
 	const char *event;
 	bool is_charge;
 };
@@ -169,14 +169,20 @@ static void print_charge(const json_t *rows)
 
 int cmd_history(struct ctl *ctl, int argc, char **argv)
 {
-	struct history h = { .limit = 50 };
+	struct history h = { 0 };
 	int num = ctl_parse(ctl, argc, argv, options, parse_option, &h, "[VM]", 0, 1);
+	json_t *request, *answer;
 	int rc = EXIT_DONE;
-	json_t *request = json_pack("{s:s}", "cmd", "history"), *answer;
 
+	if (h.is_charge && (h.limit || h.event)) {
+		fputs("ebbctl history: --limit and --event choose decisions, --charge has none\n",
+		      stderr);
+		return EXIT_USAGE;
+	}
+	request = json_pack("{s:s}", "cmd", "history");
 	if (h.is_charge)
 		json_object_set_new(request, "charge", json_true());
-	else
+	if (h.limit)
 		json_object_set_new(request, "limit", json_integer(h.limit));
 	if (num)
 		json_object_set_new(request, "vm", json_string(argv[0]));

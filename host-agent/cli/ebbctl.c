@@ -122,14 +122,18 @@ static void explain_unreachable(const struct ctl *ctl, int error)
 {
 	const char *path = ctl->client.path;
 
-	fprintf(stderr, "ebbctl: ebbd can not be reached at %s: %s\n", path, strerror(error));
+	const char *hint = "name the control socket of an ebbd with --socket";
+
 	if (error == ENOENT || error == ECONNREFUSED)
-		fputs("  start it (systemctl start ebbd), or name its socket with --socket\n",
-		      stderr);
+		hint = "start it (systemctl start ebbd), or name its socket with --socket";
 	else if (error == EACCES)
-		fputs("  become root, or a member of its control_group\n", stderr);
+		hint = "become root, or a member of its control_group";
 	else if (error == ETIMEDOUT)
-		fputs("  it runs but does not answer; see its log\n", stderr);
+		hint = "it runs but does not answer; see its log";
+	else if (error == ECONNRESET || error == EPIPE)
+		hint = "it has ended, or serves as many clients as it can; see its log";
+	fprintf(stderr, "ebbctl: ebbd can not be reached at %s: %s\n  %s\n", path,
+		error == EPROTO ? "the answer is no JSON" : strerror(error), hint);
 }
 
 json_t *ctl_ask(struct ctl *ctl, json_t *request, int *ret_exit)

@@ -77,7 +77,8 @@ static const struct argp_option argp_options[] = {
 static error_t parse_option(int key, char *arg, struct argp_state *state)
 {
 	struct options *o = state->input;
-	char *end;
+	unsigned long num_vms = DRYRUN_VMS;
+	char *end = "";
 
 	switch (key) {
 	case 'c':
@@ -90,10 +91,12 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 		o->settings[o->num_settings++] = arg;
 		return 0;
 	case OPT_DRY_RUN:
-		o->dryrun_vms = arg ? strtoul(arg, &end, 10) : DRYRUN_VMS;
-		if (arg && (*end || o->dryrun_vms < 1 || o->dryrun_vms > EBB_DRYRUN_MAX_VMS))
+		if (arg)
+			num_vms = strtoul(arg, &end, 10);
+		if (*end || num_vms < 1 || num_vms > EBB_DRYRUN_MAX_VMS)
 			argp_error(state, "--dry-run=%s: allowed: 1 to %u", arg,
 				   EBB_DRYRUN_MAX_VMS);
+		o->dryrun_vms = num_vms;
 		return 0;
 	case OPT_CLEANUP:
 		o->is_cleanup = true;

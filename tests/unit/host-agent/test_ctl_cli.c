@@ -14,6 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <cmocka.h>
@@ -266,9 +268,53 @@ static void test_usage(void **state)
 	expect(2, "--count=0", "ebbctl top --count 0");
 	expect(2, "--limit=x", "ebbctl history --limit x");
 	expect(2, "--since=noon", "ebbctl history --since noon");
+	expect(2, "--charge has none", "ebbctl history --charge --limit 3");
+	expect(1, "there is no event \"grnt\"; there are join", "ebbctl history --event grnt");
 	expect(0, "Exit status: 0 done", "ebbctl --help");
 	expect(2, "--dry-run=65: allowed: 1 to 64", "ebbd --dry-run=65");
+	expect(2, "allowed: 1 to 64", "ebbd --dry-run=4294967298");
 	expect(2, "Too many arguments", "ebbd now");
+}
+
+/* An answer, or none (NULL), to one request; returns the process that gives it. */
+static pid_t serve_once(const char *answer)
+{
+	struct sockaddr_un addr = { .sun_family = AF_UNIX };
+	int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+	char buf[4096];
+	pid_t pid;
+
+	snprintf(addr.sun_path, sizeof(addr.sun_path), "%s/odd.sock", folder);
+	unlink(addr.sun_path);
+	assert_int_equal(bind(fd, (struct sockaddr *)&addr, sizeof(addr)), 0);
+	assert_int_equal(listen(fd, 1), 0);
+	pid = fork();
+	if (pid == 0) {
+		const int client = accept(fd, NULL, NULL);
+
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		if (read(client, buf, sizeof(buf)) > 0 && answer &&
+		    write(client, answer, strlen(answer)) < 0)
+			_exit(1);
+		_exit(0);
+	}
+	close(fd);
+	return pid;
+}
+
+/* A server that is no ebbd, or too busy. */
+static void test_odd_server(void **state)
+{
+	pid_t pid = serve_once("220 mail at your service\n");
+
+	(void)state;
+	expect(3, "the answer is no JSON\n  name the control socket of an ebbd",
+	       "sh -c 'ebbctl -s ${EBB_SOCKET%/*}/odd.sock vms'");
+	waitpid(pid, NULL, 0);
+	pid = serve_once(NULL);
+	expect(3, "serves as many clients as it can",
+	       "sh -c 'ebbctl -s ${EBB_SOCKET%/*}/odd.sock vms'");
+	waitpid(pid, NULL, 0);
 }
 
 static void test_unreachable(void **state)
@@ -418,7 +464,8 @@ int main(void)
 		WITH_EBBD(tables), WITH_EBBD(completion), WITH_EBBD(json), WITH_EBBD(refused),
 		WITH_EBBD(usage), WITH_EBBD(output_lost),
 		cmocka_unit_test(test_simulate),
-		cmocka_unit_test(test_unreachable), cmocka_unit_test(test_bad_config),
+		cmocka_unit_test(test_unreachable), cmocka_unit_test(test_odd_server),
+		cmocka_unit_test(test_bad_config),
 		cmocka_unit_test(test_metrics_over_http), cmocka_unit_test(test_priority),
 		cmocka_unit_test(test_end),
 	};
