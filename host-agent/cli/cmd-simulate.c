@@ -28,16 +28,17 @@ static const struct argp_option options[] = {
 	  "fair)", 0 },
 	{ "history", 'H', "FILE", 0, "Replay this history.db of ebbd", 0 },
 	{ "vms", KEY_VMS, "N", 0, "Make up N VMs, 1 to 1024 (default 40)", 0 },
-	{ "seconds", KEY_SECONDS, "N", 0, "of this time, 1 to 1000000 (default 600)", 0 },
-	{ "spot", KEY_SPOT, "PERCENT", 0, "so many of class spot (default 50)", 0 },
-	{ "seed", KEY_SEED, "N", 0, "with this seed, which latencies depend on, too (default 1)",
-	  0 },
-	{ "slots", KEY_SLOTS, "N", 0, "Parts of the time to tell shares of, 1 to 1000 (default 10)",
-	  0 },
+	{ "seconds", KEY_SECONDS, "N", 0, "Time for which VMs are made up, 1 to 1000000 (default "
+	  "600)", 0 },
+	{ "spot", KEY_SPOT, "PERCENT", 0, "Percentage of the made-up VMs that are of class spot, "
+	  "0 to 100 (default 50)", 0 },
+	{ "seed", KEY_SEED, "N", 0, "Seed of made-up VMs and of latencies (default 1)", 0 },
+	{ "slots", KEY_SLOTS, "N", 0, "Parts of the time for each of which the CPUs held are "
+	  "printed, 1 to 1000 (default 10)", 0 },
 	{ "broker", KEY_BROKER, NULL, 0, "How memory goes from cold databases to warm ones, under "
 	  "the policies that broker it; --vms (default 200), --topology and --seed apply", 0 },
-	{ "idle-half", KEY_IDLE, "SECONDS", 0, "With --broker: a database that has been idle for "
-	  "so long counts on half as much use of what it holds, 1 to 1000000 (default 120)", 0 },
+	{ "idle-half", KEY_IDLE, "SECONDS", 0, "With --broker: time without use after which a "
+	  "database expects half as much use of its memory, 1 to 1000000 (default 120)", 0 },
 	{ "shared", KEY_SHARED, NULL, 0, "What moving VMs between shared cores is worth, on five "
 	  "seeds from --seed on; --vms (default 200), --seconds (default 900) and --topology "
 	  "(default " SHARED_TOPOLOGY ", threads count) apply", 0 },

@@ -14,14 +14,14 @@
 const struct ctl_command ctl_commands[] = {
 	{ "host", "", "topology, capacity, memory, who has which core", cmd_host },
 	{ "vms", "[VM]", "what each VM has, may have and shall have", cmd_vms },
-	{ "top", "[--interval S] [--count N]", "the same, live, with throughput", cmd_top },
+	{ "top", "[OPTION...]", "the same, live, with throughput", cmd_top },
 	{ "set", "VM KEY=VALUE...", "change class, weight, max.NODE, mem.*, ...", cmd_set },
 	{ "policy", "[NAME]", "show or change how CPUs and memory are shared", cmd_policy },
 	{ "explain", "VM", "what a VM waits for, and what comes next", cmd_explain },
 	{ "histogram", "VM", "what its guest says its memory is worth", cmd_histogram },
 	{ "metrics", "", "pressure on the host as OpenMetrics text", cmd_metrics },
-	{ "history", "[VM] [--since WHEN] [--limit N]", "decisions with reasons", cmd_history },
-	{ "simulate", "[--policy NAME]...", "policies tried on VMs in virtual time", cmd_simulate },
+	{ "history", "[VM] [OPTION...]", "decisions with reasons", cmd_history },
+	{ "simulate", "[OPTION...]", "policies tried on VMs in virtual time", cmd_simulate },
 	{ "version", "", "versions of ebbctl and ebbd", cmd_version },
 	{ NULL, NULL, NULL, NULL },
 };
@@ -235,9 +235,9 @@ static char *help_filter(int key, const char *text, void *input)
 	f = open_memstream(&out, &size);
 	if (!f)
 		return NULL;
-	fputs("Commands:\n", f);
+	fputs("Commands, each with a --help of its own:\n", f);
 	for (const struct ctl_command *c = ctl_commands; c->name; c++)
-		fprintf(f, "  %-10s%-31s %s\n", c->name, c->args, c->help);
+		fprintf(f, "  %-10s%-16s %s\n", c->name, c->args, c->help);
 	fputs("\nExit status: 0 done, 1 refused or failed, 2 wrong usage, 3 ebbd not reachable.\n",
 	      f);
 	fclose(f);
