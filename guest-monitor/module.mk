@@ -5,7 +5,7 @@
 LIBEBB_SRC := $(addprefix guest-monitor/libebb/,ebb.c cpu.c stats.c shares.c view.c link.c proto.c dev.c clock.c \
 	mem.c lease.c release.c pool.c guard.c vom.c values.c ask.c)
 MONITORD_SRC := $(addprefix guest-monitor/monitord/,monitor.c client.c server.c divide.c fill.c cut.c store.c \
-	collect.c 	proc.c log.c isolate.c sweep.c)
+	collect.c proc.c log.c isolate.c sweep.c)
 EBB_RIG_SRC := $(addprefix tests/lib/,ebb_rig.c ebb_clock.c fake_ebb_dev.c fake_ebb_vm.c fake_ebb_mem.c \
 	fake_ebb_map.c fake_ebb_open.c)
 

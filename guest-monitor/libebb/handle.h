@@ -30,7 +30,6 @@ struct ebb {
 
 	/* Of the thread that dispatches. */
 	int is_gone;			/* the device is */
-	int has_view;
 	struct ebb_view view;
 	struct ebb_mem_sums sums;	/* as of the view */
 	int had_monitor;		/* shares came from a monitor that ... */

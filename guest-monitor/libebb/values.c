@@ -124,14 +124,15 @@ struct items {
 	size_t num;
 };
 
+/* num is not 0. */
 static int objects_add(struct items *all, const struct ebb_vom_cache *cache,
 		       const struct ebb_vom_object *objects, size_t num)
 {
 	struct ebb_vom_item *items = realloc(all->items, (all->num + num) * sizeof(*items));
 
-	if (!items && num > 0)
+	if (!items)
 		return -ENOMEM;
-	all->items = num > 0 ? items : all->items;
+	all->items = items;
 	for (size_t i = 0; i < num; i++) {
 		const struct ebb_vom_object *o = &objects[i];
 		uint32_t node = cache->node == EBB_NODE_ANY ? o->node : cache->node;

@@ -4,6 +4,7 @@
  */
 #include <argp.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +18,7 @@
 #define DEFAULT_DEVICE		"/dev/ebb"
 #define DEFAULT_SOCKET		"/run/ebb/monitor.sock"
 #define DEFAULT_INTERVAL_MS	250
+#define GROUP_FILE		"/etc/group"
 
 #define EXIT_USAGE		2
 
@@ -88,9 +90,21 @@ static int group_choose(const struct arguments *arguments, gid_t *ret)
 	struct stat st;
 
 	if (arguments->group)
-		return ebb_server_group_find("/etc/group", arguments->group, ret);
+		return ebb_server_group_find(GROUP_FILE, arguments->group, ret);
 	*ret = stat(arguments->device, &st) == 0 ? st.st_gid : (gid_t)-1;
 	return 0;
+}
+
+/* The log is not to go to the device or a socket that got the number of a closed standard error. */
+static void std_fill(void)
+{
+	int fd;
+
+	do
+		fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	while (fd >= 0 && fd <= STDERR_FILENO);
+	if (fd >= 0)
+		close(fd);
 }
 
 int main(int argc, char **argv)
@@ -113,11 +127,15 @@ int main(int argc, char **argv)
 	sigset_t signals;
 	int r;
 
+	std_fill();
+	/* Whoever reads the log may go. */
+	signal(SIGPIPE, SIG_IGN);
 	argp_err_exit_status = EXIT_USAGE;
 	argp_parse(&argp, argc, argv, 0, NULL, &arguments);
 	r = group_choose(&arguments, &config.gid);
 	if (r < 0) {
-		ebb_log("no group \"%s\": %s", arguments.group, strerror(-r));
+		ebb_log("group \"%s\": %s: %s", arguments.group, GROUP_FILE,
+			r == -ENOENT ? "there is no such group" : strerror(-r));
 		return EXIT_USAGE;
 	}
 	config.device = arguments.device;

@@ -373,7 +373,8 @@ static int monitor_start(struct ebb_monitor *monitor)
 	if (r < 0) {
 		ebb_log("cannot open %s: %s%s", monitor->config->device, strerror(-r),
 			r == -ENOENT ? "; is the ebb module loaded and the device there?" :
-			r == -EPROTO ? "; the driver speaks another version" : "");
+			r == -EPROTO ? "; it is no ebb device, or one of another version" :
+			"");
 		return r;
 	}
 	r = ebb_server_open(&monitor->server, monitor->config->socket, monitor->config->gid);

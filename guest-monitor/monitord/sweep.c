@@ -277,6 +277,9 @@ void ebb_sweep_tick(struct ebb_sweep *sweep, const struct ebb_dev_ops *ops, void
 	if (!dev || now_ns < sweep->next_ns)
 		return;
 	r = startup_read(ops, dev, &sweep->startup);
+	/* That the device is gone is found, and said, elsewhere. */
+	if (r < 0 && r != -ENODEV)
+		complain(sweep, "read which CPUs are of the startup set", -r);
 	if (r == 0)
 		r = pass_init(&pass, sweep, false);
 	sweep->next_ns = now_ns + EBB_SWEEP_EVERY_MS * NS_PER_MS;
