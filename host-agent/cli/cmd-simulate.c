@@ -137,18 +137,22 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 		s->is_broker = true;
 		return 0;
 	case KEY_IDLE:
+		s->is_broker_tuned = true;
 		s->idle_half_s = number("idle-half", arg, 1, 1000000, state);
 		return 0;
 	case KEY_SHARED:
 		s->is_shared = true;
 		return 0;
 	case KEY_VCPUS:
+		s->is_shared_tuned = true;
 		s->vcpus = number("vcpus", arg, 1, 64, state);
 		return 0;
 	case KEY_WINDOW:
+		s->is_shared_tuned = true;
 		s->window_s = number("window", arg, 1, 300, state);
 		return 0;
 	case KEY_DEMAND:
+		s->is_shared_tuned = true;
 		s->demand = arg;
 		return 0;
 	case KEY_SLOTS:
@@ -183,10 +187,27 @@ static int run_shared(struct simulate *s, bool is_json, struct ebb_err *err)
 	return simulate_shared(s, is_json, err);
 }
 
+/* Options that have no effect together; NULL: there are none. */
+static const char *contradiction(const struct simulate *s)
+{
+	if (s->history && s->is_planned)
+		return "--vms, --seconds and --spot are for made-up VMs, --history replays others";
+	if (s->is_shared && s->is_broker)
+		return "--broker or --shared, not both";
+	if (s->history && (s->is_shared || s->is_broker))
+		return "--broker and --shared have VMs of their own, they replay no --history";
+	if (s->is_broker_tuned && !s->is_broker)
+		return "--idle-half is for --broker";
+	if (s->is_shared_tuned && !s->is_shared)
+		return "--vcpus, --window and --demand are for --shared";
+	return NULL;
+}
+
 int cmd_simulate(struct ctl *ctl, int argc, char **argv)
 {
 	struct simulate *s = calloc(1, sizeof(*s));
 	struct ebb_err err = { "" };
+	const char *wrong;
 	int rc;
 
 	if (!s)
@@ -199,14 +220,9 @@ int cmd_simulate(struct ctl *ctl, int argc, char **argv)
 	s->options.num_slots = 10;
 	set_topology(s, DEFAULT_TOPOLOGY);
 	ctl_parse(ctl, argc, argv, options, parse_option, s, "", 0, 0);
-	if (s->history && s->is_planned) {
-		fputs("ebbctl simulate: --vms, --seconds and --spot are for made-up VMs, --history "
-		      "replays others\n", stderr);
-		free(s);
-		return EXIT_USAGE;
-	}
-	if (s->is_shared && s->is_broker) {
-		fputs("ebbctl simulate: --broker or --shared, not both\n", stderr);
+	wrong = contradiction(s);
+	if (wrong) {
+		fprintf(stderr, "ebbctl simulate: %s\n", wrong);
 		free(s);
 		return EXIT_USAGE;
 	}

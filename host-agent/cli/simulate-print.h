@@ -14,6 +14,7 @@ struct simulate {
 	unsigned idle_half_s;
 	bool is_shared;			/* shared cores in place of a trace */
 	bool has_topology, has_vms, has_seconds;
+	bool is_broker_tuned, is_shared_tuned; /* options of just one of these were given */
 	unsigned vcpus, window_s;
 	const char *demand;		/* NULL: made up */
 	struct sim_plan plan;

@@ -91,8 +91,9 @@ static int load_file(const char *path, struct sim_demand *d, struct ebb_err *err
 		if (r == 0)
 			r = add_row(d, row, count);
 	}
-	if (r == 0 && lines == 0 && gzeof(f))
-		r = ebb_err_set(err, -EINVAL, "%s: empty", path);
+	if (r == 0 && lines == 0)
+		r = gzeof(f) ? ebb_err_set(err, -EINVAL, "%s: empty", path) :
+			       ebb_err_set(err, -EIO, "%s: can not be read", path);
 	else if (r == 0 && !has_rows)
 		r = add_row(d, row, values);
 	if (r == -ENOMEM || (r == -EINVAL && lines))
@@ -100,8 +101,8 @@ static int load_file(const char *path, struct sim_demand *d, struct ebb_err *err
 			    r == -ENOMEM ? "out of memory" :
 					   "not as many numbers from 0 to 100 as in the first row, "
 					   "with commas between them or one per line");
-	/* Cut short, or no file at all. */
-	if ((gzclose(f) != Z_OK || lines == 0) && r == 0)
+	/* Cut short. */
+	if (gzclose(f) != Z_OK && r == 0)
 		r = ebb_err_set(err, -EIO, "%s: can not be read to its end", path);
 	return r;
 }

@@ -173,6 +173,9 @@ static void test_simulate(void **state)
 	expect(2, "--window=0: allowed: 1 to 300", "ebbctl simulate --shared --window 0");
 	expect(2, "--vcpus=65: allowed: 1 to 64", "ebbctl simulate --shared --vcpus 65");
 	expect(2, "--broker or --shared", "ebbctl simulate --shared --broker");
+	expect(2, "they replay no --history", "ebbctl simulate --broker --history a");
+	expect(2, "--idle-half is for --broker", "ebbctl simulate --idle-half 5");
+	expect(2, "are for --shared", "ebbctl simulate --demand a");
 	expect(1, "/nowhere/traces: No such file",
 	       "ebbctl simulate --shared --demand /nowhere/traces");
 	expect(1, "as many cores as the largest VM has vCPUs",

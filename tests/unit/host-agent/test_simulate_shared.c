@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
 
@@ -297,6 +298,13 @@ static void test_demands_from_a_folder(void **state)
 	assert_non_null(mkdtemp(folder));
 	assert_int_equal(sim_demand_load(folder, &d, &err), -EINVAL);
 	assert_non_null(strstr(err.text, "empty"));
+	/* A folder in it is no file. */
+	snprintf(path, sizeof(path), "%s/inner", folder);
+	assert_int_equal(mkdir(path, 0700), 0);
+	err.text[0] = '\0';
+	assert_int_equal(sim_demand_load(folder, &d, &err), -EIO);
+	assert_non_null(strstr(err.text, "inner: can not be read"));
+	assert_int_equal(rmdir(path), 0);
 	put(folder, "b.gz", "w", "1,2,3\n4,5,6\n");
 	put(folder, "a", "wT", "7\n8\n9\n");
 	put(folder, ".hidden", "wT", "x\n");
