@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from . import delivery
 from .schema import SchemaError
 
-CORES = "cores.csv"
 WINDOW_S = 1            # of an interval
 COLUMNS = ["t_s", "seconds", "core", "busy", "due", "vms"]
 MOUNTS = ("/sys/fs/cgroup/unified", "/sys/fs/cgroup", "/sys/fs/cgroup/cpu",

@@ -90,8 +90,8 @@ def play(scenario, a):
     if scenario.has_vms:
         accelerator = run([os.path.join(TOP, "scripts", "accel-probe")], timeout=120).strip()
     if not scenario.is_sliced:
-        return staged.play(scenario, a, p, accelerator)
-    outcome.forget(a.out)
+        return staged.play(scenario, a, p, accelerator, outcome.conclude)
+    schema.forget(a.out)
     scenario.play(a, p, accelerator)
     return outcome.conclude(a.out)
 

@@ -1,22 +1,31 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""From a folder of recorded files to summary.json, report.html and the closing words."""
+"""From a folder of recorded files to summary.json, report.html and the closing words. The files
+say which scenario it was."""
 import os
 
-from . import catalogue, cores, report, schema, wording
-from .summary import load, summarize
-
+from . import catalogue, report, schema, wording
+from . import summary as summaries
 
 # Exit status of a program that concludes a run; 2 and 3 are for its own failures.
 EXIT = {"pass": 0, "fail": 1, "not judged": 4}
 
 
+def summarize(run, samples, events):
+    return summaries.summarize(catalogue.of(run), run, samples, events)
+
+
+def render(run, samples, events, summary):
+    """The page report.html."""
+    return report.render(catalogue.of(run), run, samples, events, summary)
+
+
 def conclude(folder):
     """Writes summary.json and report.html into the folder and returns the summary."""
-    run, samples, events = load(folder)
+    run, samples, events = summaries.load(folder)
     summary = summarize(run, samples, events)
     schema.write_json(os.path.join(folder, schema.SUMMARY), summary)
     with open(os.path.join(folder, schema.REPORT), "w", encoding="utf-8") as f:
-        f.write(report.render(run, samples, events, summary))
+        f.write(render(run, samples, events, summary))
     return summary
 
 
@@ -44,11 +53,3 @@ def _saw(summary):
         return [f"This run did not show what it must: {bad} of {len(summary['checks'])} checks "
                 "failed, named above.", wording.outcome(summary).capitalize()]
     return words.saw(summary)
-
-
-def forget(folder):
-    """Results of an earlier run must not be taken for those of a new one."""
-    for name in (schema.SAMPLES, schema.HISTORY, schema.RUN, schema.SUMMARY, schema.REPORT,
-                 cores.CORES):
-        if os.path.exists(os.path.join(folder, name)):
-            os.unlink(os.path.join(folder, name))

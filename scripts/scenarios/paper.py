@@ -5,15 +5,13 @@
 PVLDB 13(12). Their servers had 16 to 80 cores under KVM; ratios and latencies compare, absolute
 throughput does not.
 """
-from . import catalogue
 from .wording import distribution
 
 HARDWARE = "Xeon servers with 2, 4 and 8 sockets, KVM"
 
 
-def beside(summary):
-    """[{what, paper, ours, where}] for the table in the report."""
-    words = catalogue.of(summary).words
+def beside(words, summary):
+    """[{what, paper, ours, where}] for the table in the report. words: of the scenario."""
     rows = words.paper(summary)
     if not words.moves_cpus:
         return rows + [_hardware_row(summary)]

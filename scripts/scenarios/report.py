@@ -2,7 +2,7 @@
 """report.html: one page that needs nothing but a browser; drawn from a run's recorded files."""
 from html import escape
 
-from . import catalogue, chart
+from . import chart
 from .common import BROKER_EVENT, CPU_EVENTS, MEM_EVENTS
 from .schema import Event
 from .wording import count
@@ -41,8 +41,7 @@ td.w { white-space: nowrap } code { font: 13px "DejaVu Sans Mono", monospace }
 """
 
 
-def render(run, samples, events, summary):
-    scenario = catalogue.of(run)
+def render(scenario, run, samples, events, summary):
     words = scenario.words
     lead = words.ablated_lead if run["ablate"] else words.lead
     lead = lead.format(host=_host_words(run["host"]), policy=run["policy"], dwell=run["dwell_s"],

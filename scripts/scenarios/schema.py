@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, fields
 from typing import Optional
 
 SAMPLES, HISTORY, RUN = "samples.csv", "history.jsonl", "run.json"
+CORES = "cores.csv"         # of some scenarios
 SUMMARY, REPORT = "summary.json", "report.html"
 
 ACCELERATORS = ("kvm", "tcg", "none")     # none: no VM took part
@@ -125,6 +126,13 @@ class Check:
     @staticmethod
     def equal(name, value, bound, unit, text=""):
         return Check(name, value, unit, f"== {bound:g}", value is not None and value == bound, text)
+
+
+def forget(folder):
+    """Results of an earlier run must not be taken for those of a new one."""
+    for name in (SAMPLES, HISTORY, RUN, CORES, SUMMARY, REPORT):
+        if os.path.exists(os.path.join(folder, name)):
+            os.unlink(os.path.join(folder, name))
 
 
 def write_samples(path, samples):

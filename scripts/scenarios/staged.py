@@ -8,17 +8,17 @@ import sys
 import time
 from datetime import datetime, timezone
 
-from . import cores, outcome, sampling, schema, stage, versions
+from . import cores, sampling, schema, stage, versions
 from .lab import Lab, SceneError, SetupError
 from .live_table import Table
 
 
-def play(scenario, a, p, accelerator):
-    """Plays a scenario, records it and judges it; returns the summary."""
+def play(scenario, a, p, accelerator, conclude):
+    """Plays a scenario, records it, and returns what conclude(folder) makes of it."""
     started = time.time()
     log_dir = os.path.join(a.out, "log")
     with Lab(p.host["spec"], p.policy, log_dir, p.agent_options) as lab:
-        outcome.forget(a.out)
+        schema.forget(a.out)
         boot = lab.boot(accelerator)
         try:
             for vm in p.everybody:
@@ -45,7 +45,7 @@ def play(scenario, a, p, accelerator):
                 print(f"demo: ebbctl top: {said}", file=sys.stderr)
             _keep_logs(lab, log_dir)
         record(a, p, accelerator, scene, started)
-        summary = outcome.conclude(a.out)
+        summary = conclude(a.out)
         if a.keep:
             _wait(lab)
     return summary
@@ -58,7 +58,7 @@ def record(a, p, accelerator, scene, started):
     schema.write_history(os.path.join(a.out, schema.HISTORY),
                          sampling.history(lab, sampler.unix_start))
     if p.records_cores:
-        cores.write(os.path.join(a.out, cores.CORES), sampler.meter.rows)
+        cores.write(os.path.join(a.out, schema.CORES), sampler.meter.rows)
     schema.write_json(os.path.join(a.out, schema.RUN), {
         "scenario": a.scenario, "ablate": a.ablate, "seed": a.seed, "time_scale": a.time_scale,
         "accelerator": accelerator, "host": p.host, "policy": p.policy,

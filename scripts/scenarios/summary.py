@@ -2,12 +2,12 @@
 """summary.json from a run's recorded files; the same code for a run and for its ablation."""
 import os
 
-from . import catalogue, cores, paper, schema, series, yardstick
+from . import cores, paper, schema, series, yardstick
 from .common import GIVE_EVENTS, latencies_ms, total
 
 
-def summarize(run, samples, events):
-    verdict = catalogue.of(run).evaluate(run, samples, events)
+def summarize(scenario, run, samples, events):
+    verdict = scenario.evaluate(run, samples, events)
     add, remove = latencies_ms(events, "grant"), latencies_ms(events, *GIVE_EVENTS)
     checks = [c.__dict__ for c in verdict.checks]
     summary = {
@@ -36,7 +36,7 @@ def summarize(run, samples, events):
         "duration_s": run["duration_s"],
         "versions": run["versions"],
     }
-    summary["paper"] = paper.beside(summary)
+    summary["paper"] = paper.beside(scenario.words, summary)
     problems = schema.summary_problems(summary)
     if problems:
         raise schema.SchemaError("summary: " + "; ".join(problems))
@@ -72,8 +72,8 @@ def _phases(events, kind):
 def load(folder):
     """(run, samples, events) of a folder that a scenario left."""
     run = schema.read_json(os.path.join(folder, schema.RUN))
-    if os.path.exists(os.path.join(folder, cores.CORES)):
-        run["cores"] = cores.read(os.path.join(folder, cores.CORES))
+    if os.path.exists(os.path.join(folder, schema.CORES)):
+        run["cores"] = cores.read(os.path.join(folder, schema.CORES))
     samples = schema.read_samples(os.path.join(folder, schema.SAMPLES))
     events = schema.read_history(os.path.join(folder, schema.HISTORY))
     if run.get("has_yardstick"):

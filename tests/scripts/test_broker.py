@@ -9,12 +9,12 @@ import unittest.mock
 
 import made_up  # noqa: F401: puts scripts/ on the path
 from made_up_broker import COLD, MIB, READS, Run, WARM, broker
-from scenarios import demo, histogram, outcome, report, schema, smooth
+from scenarios import demo, histogram, outcome, schema, smooth
 from scenarios.broker import figure as figure_broker
 from scenarios.broker import plan as plan_broker
 from scenarios.broker import play as scene_broker
 from scenarios.broker import verdict as verdict_broker
-from scenarios.summary import summarize
+from scenarios.outcome import summarize
 
 
 def judge(run, host):
@@ -78,7 +78,7 @@ class Verdict(unittest.TestCase):
         run["broker"]["histograms"] = []
         summary = judge(run, host)
         self.assertEqual(summary["verdict"], "fail")
-        self.assertIn("not measured", report.render(run, [], [], summary))
+        self.assertIn("not measured", outcome.render(run, [], [], summary))
 
     def test_a_hole_in_a_round_fails(self):
         run, host = broker()
@@ -157,7 +157,7 @@ class Histogram(unittest.TestCase):
 class Page(unittest.TestCase):
     def test_draws_curves_memory_and_histograms(self):
         run, host = broker()
-        text = report.render(run, host.samples, host.events, judge(run, host))
+        text = outcome.render(run, host.samples, host.events, judge(run, host))
         for words in ("warm: throughput", "warm: memory [MiB]", "cold: memory [MiB]",
                       "What memory is worth", ">proportional<", ">vom<", "4,816 bytes",
                       "moving average over 8 s", "The rounds", "broker 6 MiB, node 0"):
@@ -170,7 +170,7 @@ class Page(unittest.TestCase):
         growth = {**Run().growth, "vom": 1.6}
         run, host = broker(ablate=True, growth=growth, tells=())
         summary = judge(run, host)
-        text = report.render(run, host.samples, host.events, summary)
+        text = outcome.render(run, host.samples, host.events, summary)
         self.assertIn("black-box brokering", text)
         self.assertIn("proportional in place of vom", text)
         self.assertIn("failing is expected", "\n".join(outcome.words("out/broker", summary)))

@@ -10,7 +10,7 @@ from scenarios import catalogue, demo
 FOLDER = os.path.join(made_up.TOP, "scripts", "scenarios")
 PARTS = {"__init__.py", "plan.py", "play.py", "verdict.py", "figure.py", "words.py"}
 # Who may know the table: whoever is handed the name of a scenario.
-READERS = {"demo.py", "outcome.py", "paper.py", "report.py", "summary.py"}
+READERS = {"demo.py", "outcome.py"}
 
 
 def parsed(folder, name):

@@ -4,7 +4,7 @@ import unittest
 
 import made_up  # noqa: F401: puts scripts/ on the path
 import made_up_engine
-from scenarios.summary import summarize
+from scenarios.outcome import summarize
 
 
 def verdict(run, engine):

@@ -5,9 +5,9 @@ import unittest
 import made_up
 import made_up_engine
 from made_up_rebalance import rebalance
-from scenarios import cores, delivery, demo, outcome, report, schema
+from scenarios import cores, delivery, demo, outcome, schema
 from scenarios.delivery import Core, Delivered
-from scenarios.summary import summarize
+from scenarios.outcome import summarize
 from made_up_slices import tenants
 
 
@@ -176,7 +176,8 @@ class NotJudged(unittest.TestCase):
         self.assertEqual(schema.summary_problems(summary), [])
         words = "\n".join(outcome.words("out/scale", summary))
         self.assertIn("Verdict: not judged", words)
-        self.assertIn("verdict: not judged", report.render(run, host.samples, host.events, summary))
+        self.assertIn("verdict: not judged",
+                      outcome.render(run, host.samples, host.events, summary))
         self.assertNotIn(outcome.EXIT[summary["verdict"]],
                          (outcome.EXIT["pass"], outcome.EXIT["fail"], demo.EXIT_USAGE,
                           demo.EXIT_SETUP))

@@ -5,11 +5,11 @@ from unittest import mock
 
 import made_up  # noqa: F401: puts scripts/ on the path
 import made_up_engine
-from scenarios import demo, engine_probe, outcome, report, schema
+from scenarios import demo, engine_probe, outcome, schema
 from scenarios.contention import plan as plan_contention
 from scenarios.isolate import plan as plan_isolate
 from scenarios.peak import plan as plan_peak
-from scenarios.summary import summarize
+from scenarios.outcome import summarize
 
 
 def verdict(run, engine):
@@ -26,7 +26,7 @@ class Reports(unittest.TestCase):
                 run["ablate"] = ablate
                 summary = verdict(run, engine)
                 self.assertEqual(schema.summary_problems(summary), [])
-                page = report.render(run, engine.samples, engine.events, summary)
+                page = outcome.render(run, engine.samples, engine.events, summary)
                 self.assertIn("</svg>", page)
                 self.assertIn("Paper: " if not ablate else "expected to fail", page)
                 said = "\n".join(outcome.words("out/x", summary))

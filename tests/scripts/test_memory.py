@@ -7,12 +7,12 @@ import unittest
 
 import made_up  # noqa: F401: puts scripts/ on the path
 from made_up_memory import MIB, Run, memory
-from scenarios import outcome, report, schema
+from scenarios import outcome, schema
 from scenarios.console import Console, statistics
 from scenarios.memory import plan as plan_memory
 from scenarios.memory import play as scene_memory
 from scenarios.memory import verdict as verdict_memory
-from scenarios.summary import summarize
+from scenarios.outcome import summarize
 
 
 def judge(run, host):
@@ -114,7 +114,7 @@ class Verdict(unittest.TestCase):
         host.samples, host.events, run["steps"] = [], [], []
         summary = judge(run, host)
         self.assertEqual(summary["verdict"], "fail")
-        self.assertIn("not measured", report.render(run, [], [], summary))
+        self.assertIn("not measured", outcome.render(run, [], [], summary))
 
     def test_a_hole_in_the_samples_fails(self):
         run, host = memory()
@@ -125,7 +125,7 @@ class Verdict(unittest.TestCase):
 class Page(unittest.TestCase):
     def test_draws_memory_of_the_host_and_the_moments(self):
         run, host = memory()
-        text = report.render(run, host.samples, host.events, judge(run, host))
+        text = outcome.render(run, host.samples, host.events, judge(run, host))
         for words in ("memory of the host behind it", "node taken", "demand met", "node given",
                       "cold reads [1/s]", "mem_demand 0 MiB, node 1", "a &lt;made-up&gt; disk"):
             self.assertIn(words, text)
@@ -137,7 +137,7 @@ class Page(unittest.TestCase):
         run["ablate"] = True
         summary = judge(run, host)
         self.assertIn("60 MiB by force; 41 records were lost with them and 7 transactions failed",
-                      report.render(run, host.samples, host.events, summary))
+                      outcome.render(run, host.samples, host.events, summary))
         self.assertIn("no anti-caching", "\n".join(outcome.words("out/memory", summary)))
 
     def test_closing_words_of_a_good_run(self):

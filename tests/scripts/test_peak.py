@@ -6,7 +6,7 @@ import made_up  # noqa: F401: puts scripts/ on the path
 import made_up_engine
 from scenarios import engine_series
 from scenarios.peak import verdict as verdict_peak
-from scenarios.summary import summarize
+from scenarios.outcome import summarize
 
 
 def verdict(run, engine):

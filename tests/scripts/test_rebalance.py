@@ -10,12 +10,12 @@ import xml.etree.ElementTree as ET
 
 import made_up  # noqa: F401: puts scripts/ on the path
 from made_up_rebalance import ACTIVE, NAMES, Run, rebalance
-from scenarios import cores, delivery, demo, domain, heatmap, lab, outcome, report, schema
+from scenarios import cores, delivery, demo, domain, heatmap, lab, outcome, schema
 from scenarios.rebalance import figure as figure_rebalance
 from scenarios.rebalance import plan as plan_rebalance
 from scenarios.rebalance import play as scene_rebalance
 from scenarios.rebalance import verdict as verdict_rebalance
-from scenarios.summary import summarize
+from scenarios.outcome import summarize
 
 
 def judge(run, host):
@@ -82,7 +82,7 @@ class Verdict(unittest.TestCase):
         host.samples, host.events, run["steps"], run["cores"] = [], [], [], []
         summary = judge(run, host)
         self.assertEqual(summary["verdict"], "fail")
-        self.assertIn("not measured", report.render(run, [], [], summary))
+        self.assertIn("not measured", outcome.render(run, [], [], summary))
 
     def test_a_run_without_cores_is_not_measured(self):
         run, host = rebalance()
@@ -126,7 +126,7 @@ class Cores(unittest.TestCase):
         rows = [cores.Row(1.5, 1.0, 3, 0.75, 0.8, {"vm1": 0.5, "vm2": 0.25}),
                 cores.Row(2.5, 1.0, 3, 0.0, 0.0, {})]
         with tempfile.TemporaryDirectory() as folder:
-            path = os.path.join(folder, cores.CORES)
+            path = os.path.join(folder, schema.CORES)
             cores.write(path, rows)
             self.assertEqual(cores.read(path), rows)
             for text in ("t_s,core\n", ",".join(cores.COLUMNS) + "\n1,2,x,4,\n"):
@@ -213,7 +213,7 @@ class HeatMap(unittest.TestCase):
 class Page(unittest.TestCase):
     def test_draws_cores_over_time_and_figure_11(self):
         run, host = rebalance()
-        text = report.render(run, host.samples, host.events, judge(run, host))
+        text = outcome.render(run, host.samples, host.events, judge(run, host))
         for words in ("core 7", "static", "rebalanced", "hot oversubscribed cores",
                       "Each core over time, heavy skew", "48, of 1 s", "windows of 1 s",
                       "120 % (335 of 280 TPS)", "core 0, 1 s: 100% (vm1 50%, vm5 50%)"):
@@ -232,7 +232,7 @@ class Page(unittest.TestCase):
     def test_ablation_says_what_it_costs(self):
         run, host = rebalance(ablate=True)
         summary = judge(run, host)
-        self.assertIn("no rebalancing", report.render(run, host.samples, host.events, summary))
+        self.assertIn("no rebalancing", outcome.render(run, host.samples, host.events, summary))
         words = "\n".join(outcome.words("out/rebalance", summary))
         self.assertIn("cores that stay as they were given", words)
 
@@ -246,7 +246,7 @@ class Files(unittest.TestCase):
     def test_verdict_comes_from_the_files(self):
         run, host = rebalance()
         with tempfile.TemporaryDirectory() as folder:
-            cores.write(os.path.join(folder, cores.CORES), run.pop("cores"))
+            cores.write(os.path.join(folder, schema.CORES), run.pop("cores"))
             schema.write_json(os.path.join(folder, schema.RUN), run)
             schema.write_samples(os.path.join(folder, schema.SAMPLES), host.samples)
             schema.write_history(os.path.join(folder, schema.HISTORY), host.events)

@@ -7,12 +7,12 @@ import unittest
 import xml.etree.ElementTree as ET
 
 import made_up
-from scenarios import chart, outcome, report, schema
-from scenarios.summary import summarize
+from scenarios import chart, outcome, schema
+from scenarios.outcome import summarize
 
 
 def page(run, host):
-    return report.render(run, host.samples, host.events,
+    return outcome.render(run, host.samples, host.events,
                          summarize(run, host.samples, host.events))
 
 

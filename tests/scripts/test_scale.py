@@ -3,7 +3,7 @@
 import unittest
 
 import made_up
-from scenarios.summary import summarize
+from scenarios.outcome import summarize
 
 
 def failing(summary):

@@ -3,9 +3,9 @@
 import unittest
 
 from made_up_slices import scaleout
-from scenarios import report
+from scenarios import outcome
 from scenarios.scaleout import plan as plan_scaleout
-from scenarios.summary import summarize
+from scenarios.outcome import summarize
 
 
 def failed(run, samples):
@@ -40,12 +40,12 @@ class Scaleout(unittest.TestCase):
         run, _ = scaleout()
         summary = summarize(run, [], [])
         self.assertEqual(summary["verdict"], "fail")
-        self.assertIn("not measured", report.render(run, [], [], summary))
+        self.assertIn("not measured", outcome.render(run, [], [], summary))
 
     def test_report_says_what_stands_in_for_remote_memory(self):
         for numa_nodes, words in ((1, "stands in for remote memory"), (2, "another NUMA node")):
             run, samples = scaleout(numa_nodes=numa_nodes)
-            self.assertIn(words, report.render(run, samples, [], summarize(run, samples, [])))
+            self.assertIn(words, outcome.render(run, samples, [], summarize(run, samples, [])))
 
     def test_lists_of_cpus(self):
         self.assertEqual(plan_scaleout.parse_cpus("0-3,8\n"), {0, 1, 2, 3, 8})

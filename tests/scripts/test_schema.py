@@ -6,7 +6,7 @@ import unittest
 
 import made_up
 from scenarios import schema
-from scenarios.summary import summarize
+from scenarios.outcome import summarize
 
 
 class Files(unittest.TestCase):

@@ -4,7 +4,7 @@ import unittest
 
 import made_up
 from scenarios.spot import verdict as verdict_spot
-from scenarios.summary import summarize
+from scenarios.outcome import summarize
 
 
 def failing(summary):

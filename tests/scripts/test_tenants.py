@@ -3,7 +3,7 @@
 import unittest
 
 from made_up_slices import tenants
-from scenarios.summary import summarize
+from scenarios.outcome import summarize
 
 
 def failed(run, samples):

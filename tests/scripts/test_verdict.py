@@ -6,7 +6,7 @@ import unittest
 import made_up
 from scenarios import common, series
 from scenarios.scale import verdict as verdict_scale
-from scenarios.summary import summarize
+from scenarios.outcome import summarize
 
 
 def failing(summary):

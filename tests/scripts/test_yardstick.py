@@ -5,7 +5,7 @@ from unittest import mock
 
 import made_up
 from scenarios import yardstick
-from scenarios.summary import summarize
+from scenarios.outcome import summarize
 
 
 def failing(run, host):
