@@ -3,7 +3,7 @@
 import math
 from html import escape
 
-from scenarios.chart import COLOURS, GRID, INK, SOFT, number
+from harness.draw.chart import COLOURS, GRID, INK, SOFT, number
 
 LEFT, RIGHT, BAR, GROUP_GAP, PANEL_GAP, HEAD = 170, 190, 15, 9, 34, 26
 

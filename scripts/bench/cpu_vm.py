@@ -11,8 +11,8 @@ import re
 import socket
 import time
 
-from scenarios import domain
-from scenarios.lab import SetupError
+from harness.lab import domain
+from harness.lab.lab import SetupError
 from tests.vm import rig
 
 PINGS = 8

@@ -4,7 +4,8 @@ import os
 import time
 from datetime import datetime, timezone
 
-from scenarios import schema, versions
+from harness.lab import versions
+from harness.record import schema
 
 from . import metrics, page
 

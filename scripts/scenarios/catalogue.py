@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The table of scenarios. A new one is a package beside this file and a name here."""
-from . import (broker, contention, isolate, memory, peak, rebalance, scale, scaleout, spot,
-               tenants)
+from . import broker, contention, isolate, memory, peak, rebalance, scale, scaleout, spot, tenants
 
 # In the order in which they are named to users; the first one is the default.
 ALL = {package.SCENARIO.name: package.SCENARIO for package in (

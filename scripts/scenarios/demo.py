@@ -6,8 +6,11 @@ import signal
 import subprocess
 import sys
 
-from . import catalogue, outcome, schema, staged
-from .lab import SERIES, TOP, SetupError, run
+from harness.lab.lab import SERIES, TOP, SetupError, run
+from harness.record import schema
+from harness.stage import staged
+
+from . import catalogue, outcome
 from .scenario import number
 
 EXIT_USAGE, EXIT_SETUP = 2, 3

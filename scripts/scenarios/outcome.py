@@ -3,8 +3,10 @@
 say which scenario it was."""
 import os
 
-from . import catalogue, report, schema, wording
-from . import summary as summaries
+from harness.record import schema
+from harness.report import report, summary as summaries, wording
+
+from . import catalogue
 
 # Exit status of a program that concludes a run; 2 and 3 are for its own failures.
 EXIT = {"pass": 0, "fail": 1, "not judged": 4}

@@ -9,7 +9,7 @@ import argparse
 from dataclasses import dataclass
 from typing import Callable, Optional
 
-from . import wording
+from harness.report import wording
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [os.path.join(TOP, "scripts"), TOP]
 sys.dont_write_bytecode = True
 
-from scenarios.schema import Event, Sample  # noqa: E402
+from harness.record.schema import Event, Sample  # noqa: E402
 
 STEP_S = 0.25
 PER_CPU = 1000.0

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """A made-up run of `broker`: what a good agent and good guests would have recorded."""
 import made_up
+from harness.record.schema import Event, Sample
 from scenarios.broker import plan as plan_broker
-from scenarios.schema import Event, Sample
 
 MIB = 1 << 20
 STEP_S = 0.25

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Made-up runs of `contention`, `peak` and `isolate`: what good and bad engines would have left."""
 import made_up
-from scenarios.schema import Event, Sample
+from harness.record.schema import Event, Sample
 
 STEP_S = 0.1
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """A made-up run of `memory`: what a good host and a good engine would have recorded."""
 import made_up
-from scenarios.schema import Event, Sample
+from harness.record.schema import Event, Sample
 
 MIB = 1 << 20
 POOL, NODE, CPUS = 128, 1, 2

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """A made-up run of `rebalance`: what cores and VMs do with and without rebalancing."""
 import made_up
+from harness.measure.cores import Row
+from harness.record.schema import Event, Sample
 from scenarios.rebalance import plan as plan_rebalance
-from scenarios.cores import Row
-from scenarios.schema import Event, Sample
 
 NAMES = [f"vm{i + 1}" for i in range(8)]
 ACTIVE = ["vm1", "vm5", "vm2", "vm6"]

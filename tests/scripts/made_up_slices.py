@@ -3,7 +3,7 @@
 
 
 import made_up
-from scenarios.schema import Sample
+from harness.record.schema import Sample
 
 
 def sample(who, tps, cpu_came=1.0, **where):

@@ -6,7 +6,7 @@ import xml.etree.ElementTree as ET
 
 import made_up  # noqa: F401: puts scripts/ on the path
 from bench import bars, cpu, cpu_vm, metrics, page
-from scenarios import hostmem
+from harness.lab import hostmem
 
 
 def values():

@@ -9,11 +9,12 @@ import unittest.mock
 
 import made_up  # noqa: F401: puts scripts/ on the path
 from made_up_broker import COLD, MIB, READS, Run, WARM, broker
-from scenarios import demo, histogram, outcome, schema, smooth
-from scenarios.broker import figure as figure_broker
-from scenarios.broker import plan as plan_broker
-from scenarios.broker import play as scene_broker
-from scenarios.broker import verdict as verdict_broker
+from harness.draw import histogram
+from harness.judge import smooth
+from harness.record import schema
+from scenarios import demo, outcome
+from scenarios.broker import (figure as figure_broker, plan as plan_broker, play as scene_broker,
+                              verdict as verdict_broker)
 from scenarios.outcome import summarize
 
 

@@ -7,7 +7,8 @@ import unittest
 import made_up
 from scenarios import catalogue, demo
 
-FOLDER = os.path.join(made_up.TOP, "scripts", "scenarios")
+SCRIPTS = os.path.join(made_up.TOP, "scripts")
+FOLDER = os.path.join(SCRIPTS, "scenarios")
 PARTS = {"__init__.py", "plan.py", "play.py", "verdict.py", "figure.py", "words.py"}
 # Who may know the table: whoever is handed the name of a scenario.
 READERS = {"demo.py", "outcome.py"}
@@ -51,7 +52,11 @@ def branches(tree):
 
 
 class Structure(unittest.TestCase):
-    shared = [name for name in os.listdir(FOLDER) if name.endswith(".py")]
+    # Everything but the packages of scenarios.
+    shared = [(FOLDER, name) for name in os.listdir(FOLDER) if name.endswith(".py")] + [
+        (folder, name) for room in ("harness", "bench")
+        for folder, _, names in os.walk(os.path.join(SCRIPTS, room))
+        for name in names if name.endswith(".py")]
 
     def test_each_folder_is_a_scenario_with_all_parts(self):
         folders = {name for name in os.listdir(FOLDER)
@@ -75,8 +80,8 @@ class Structure(unittest.TestCase):
                 self.assertFalse({dots for dots, _ in found} - {1, 2}, (name, part))
 
     def test_only_the_table_names_scenarios(self):
-        for name in self.shared:
-            tree = parsed(FOLDER, name)
+        for folder, name in self.shared:
+            tree = parsed(folder, name)
             with self.subTest(name):
                 self.assertEqual(branches(tree), [] if name != "demo.py" else [
                     # The same scenario, given twice.

@@ -5,8 +5,11 @@ import unittest
 import made_up
 import made_up_engine
 from made_up_rebalance import rebalance
-from scenarios import cores, delivery, demo, outcome, schema
-from scenarios.delivery import Core, Delivered
+from harness.judge import delivery
+from harness.judge.delivery import Core, Delivered
+from harness.measure import cores
+from harness.record import schema
+from scenarios import demo, outcome
 from scenarios.outcome import summarize
 from made_up_slices import tenants
 

@@ -5,11 +5,13 @@ from unittest import mock
 
 import made_up  # noqa: F401: puts scripts/ on the path
 import made_up_engine
-from scenarios import demo, engine_probe, outcome, schema
+from harness.measure import engine_probe
+from harness.record import schema
+from scenarios import demo, outcome
 from scenarios.contention import plan as plan_contention
 from scenarios.isolate import plan as plan_isolate
-from scenarios.peak import plan as plan_peak
 from scenarios.outcome import summarize
+from scenarios.peak import plan as plan_peak
 
 
 def verdict(run, engine):

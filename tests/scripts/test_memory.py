@@ -7,11 +7,10 @@ import unittest
 
 import made_up  # noqa: F401: puts scripts/ on the path
 from made_up_memory import MIB, Run, memory
-from scenarios import outcome, schema
-from scenarios.console import Console, statistics
-from scenarios.memory import plan as plan_memory
-from scenarios.memory import play as scene_memory
-from scenarios.memory import verdict as verdict_memory
+from harness.lab.console import Console, statistics
+from harness.record import schema
+from scenarios import outcome
+from scenarios.memory import plan as plan_memory, play as scene_memory, verdict as verdict_memory
 from scenarios.outcome import summarize
 
 

@@ -4,9 +4,9 @@ import unittest
 
 import made_up  # noqa: F401: puts scripts/ on the path
 import made_up_engine
-from scenarios import engine_series
-from scenarios.peak import verdict as verdict_peak
+from harness.judge import engine_series
 from scenarios.outcome import summarize
+from scenarios.peak import verdict as verdict_peak
 
 
 def verdict(run, engine):

@@ -10,12 +10,15 @@ import xml.etree.ElementTree as ET
 
 import made_up  # noqa: F401: puts scripts/ on the path
 from made_up_rebalance import ACTIVE, NAMES, Run, rebalance
-from scenarios import cores, delivery, demo, domain, heatmap, lab, outcome, schema
-from scenarios.rebalance import figure as figure_rebalance
-from scenarios.rebalance import plan as plan_rebalance
-from scenarios.rebalance import play as scene_rebalance
-from scenarios.rebalance import verdict as verdict_rebalance
+from harness.draw import heatmap
+from harness.judge import delivery
+from harness.lab import domain, lab
+from harness.measure import cores
+from harness.record import schema
+from scenarios import demo, outcome
 from scenarios.outcome import summarize
+from scenarios.rebalance import (figure as figure_rebalance, plan as plan_rebalance,
+                                 play as scene_rebalance, verdict as verdict_rebalance)
 
 
 def judge(run, host):

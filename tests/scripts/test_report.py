@@ -7,7 +7,9 @@ import unittest
 import xml.etree.ElementTree as ET
 
 import made_up
-from scenarios import chart, outcome, schema
+from harness.draw import chart
+from harness.record import schema
+from scenarios import outcome
 from scenarios.outcome import summarize
 
 

@@ -12,7 +12,11 @@ import unittest.mock
 import xml.etree.ElementTree as ET
 
 import made_up  # noqa: F401: puts scripts/ on the path
-from scenarios import delivery, demo, domain, lab, live_table, plan, sampling, speed, stage
+from harness.judge import delivery
+from harness.lab import domain, lab
+from harness.measure import sampling, speed
+from harness.stage import live_table, plan, stage
+from scenarios import demo
 from scenarios.contention import plan as plan_contention
 from scenarios.isolate import plan as plan_isolate
 from scenarios.scale import plan as plan_scale

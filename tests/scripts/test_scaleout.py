@@ -4,8 +4,8 @@ import unittest
 
 from made_up_slices import scaleout
 from scenarios import outcome
-from scenarios.scaleout import plan as plan_scaleout
 from scenarios.outcome import summarize
+from scenarios.scaleout import plan as plan_scaleout
 
 
 def failed(run, samples):

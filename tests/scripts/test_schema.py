@@ -5,7 +5,7 @@ import tempfile
 import unittest
 
 import made_up
-from scenarios import schema
+from harness.record import schema
 from scenarios.outcome import summarize
 
 

@@ -5,7 +5,8 @@ import tempfile
 import unittest
 
 from made_up_slices import scaleout, tenants
-from scenarios import outcome, schema
+from harness.record import schema
+from scenarios import outcome
 
 
 class Files(unittest.TestCase):

@@ -3,8 +3,8 @@
 import unittest
 
 import made_up
-from scenarios.spot import verdict as verdict_spot
 from scenarios.outcome import summarize
+from scenarios.spot import verdict as verdict_spot
 
 
 def failing(summary):

@@ -4,9 +4,9 @@ import dataclasses
 import unittest
 
 import made_up
-from scenarios import common, series
-from scenarios.scale import verdict as verdict_scale
+from harness.judge import common, series
 from scenarios.outcome import summarize
+from scenarios.scale import verdict as verdict_scale
 
 
 def failing(summary):

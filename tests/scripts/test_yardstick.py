@@ -4,7 +4,7 @@ import unittest
 from unittest import mock
 
 import made_up
-from scenarios import yardstick
+from harness.measure import yardstick
 from scenarios.outcome import summarize
 
 

@@ -13,7 +13,7 @@ import xml.etree.ElementTree as ET
 
 from .rig import OVERHEAD_MIB, PATIENCE_S, SERIES, Guest, VmTest, lab, only_in_full, wait_for
 
-from scenarios import domain, hostmem  # isort: skip: rig puts scripts/ on the path
+from harness.lab import domain, hostmem  # isort: skip: rig puts scripts/ on the path
 
 MIB = 1 << 20
 POOL_MIB = 1024         # on node 1: all that the emulated host has there for pools

@@ -2,7 +2,9 @@
 """Figures 8 and 9 of the paper on flexible resource allocation, drawn again: the rounds laid over
 one another, counted from the moment in which the warm database may grow; and what each guest said
 its memory is worth."""
-from .. import chart, histogram, smooth
+from harness.draw import chart, histogram
+from harness.judge import smooth
+
 from . import plan, verdict
 
 MIB = 1 << 20

@@ -7,8 +7,9 @@ calls the broker's threshold and target are the same parts of the whole.
 import argparse
 from dataclasses import dataclass
 
-from ..domain import Cell, Vm
-from ..plan import Plan, default_share, guest_options, host_of
+from harness.lab.domain import Cell, Vm
+from harness.stage.plan import Plan, default_share, guest_options, host_of
+
 from ..scenario import Option
 
 SUBJECT = "vom"

@@ -5,9 +5,10 @@ Both VMs boot and fill what they may hold: the cold one nearly all, the warm one
 minimum, by an order of the operator that is lifted when it shall grow. Then the cold one has
 nothing to do any more, and the warm one grows; they change places; in the end both work.
 """
-from .. import domain
-from ..console import STATISTICS, Console, statistics
-from ..lab import SetupError
+from harness.lab import domain
+from harness.lab.console import STATISTICS, Console, statistics
+from harness.lab.lab import SetupError
+
 from . import plan
 
 FILLED_PCT = 90     # of the most that it may hold

@@ -10,10 +10,11 @@ samples, the history and the histograms that guests have sent.
 from dataclasses import dataclass
 from typing import Optional
 
-from .. import series, smooth
+from harness.judge import series, smooth
+from harness.judge.common import BROKER_EVENT, MEM_EVENTS, Verdict, outcome_checks, sampling_checks
+from harness.record.schema import Check
+
 from . import plan
-from ..common import BROKER_EVENT, MEM_EVENTS, Verdict, outcome_checks, sampling_checks
-from ..schema import Check
 
 GAIN_PCT = 110.0            # of the best black-box policy's median, the least (the paper: 114)
 RESTART_PCT = 95.0          # of the cold VM's throughput after its restart under proportional

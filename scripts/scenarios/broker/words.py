@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What report and closing words say of `broker`."""
+from harness.report.wording import check, count, outcome, value
+
 from ..scenario import Words
-from ..wording import check, count, outcome, value
 
 TITLE = "A warm database grows at the cost of a cold one"
 LEAD = ("Two VMs on {host} share one pool of memory that is too small for both. A large database "

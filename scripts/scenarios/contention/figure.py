@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Figure 10 of the paper, drawn again: throughput and CPUs while contention rises and falls."""
-from .. import chart, engine_series, series
-from ..engine_panels import FIRST, SECOND, cpus, span
+from harness.draw import chart
+from harness.draw.engine_panels import FIRST, SECOND, cpus, span
+from harness.judge import engine_series, series
 
 
 def draw(run, samples, summary):

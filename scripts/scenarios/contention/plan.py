@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The VM and the numbers of `contention` (verdict.py says what must come out)."""
-from .. import yardstick
-from ..domain import Vm
-from ..plan import (CORES, FEW_CONFLICTS, SOCKETS, Plan, default_share, guest_options, host_of,
-                    set_tier, two_sockets)
+from harness.lab.domain import Vm
+from harness.measure import yardstick
+from harness.stage.plan import (CORES, FEW_CONFLICTS, SOCKETS, Plan, default_share, guest_options,
+                                host_of, set_tier, two_sockets)
 
 # Updates only, and many of them: with a high theta nearly all transactions want the hottest record,
 # which is locked for half of the time of each. With a low one there are enough records for few to

@@ -9,10 +9,10 @@ all CPU time came that was due (delivery.py), at even speed of the machine.
 """
 from dataclasses import dataclass
 
-from .. import delivery, engine_series, series, smooth
-from ..common import (Verdict, idle_core_share, latency_checks, outcome_checks, reason_checks,
-                      sampling_checks)
-from ..schema import Check
+from harness.judge import delivery, engine_series, series, smooth
+from harness.judge.common import (Verdict, idle_core_share, latency_checks, outcome_checks,
+                                  reason_checks, sampling_checks)
+from harness.record.schema import Check
 
 HALF_PCT = 95.0         # of the throughput of all CPUs, with those that are left: noise is 5%
 AGAIN_PCT = 85.0        # of the throughput of the first phase, in the last

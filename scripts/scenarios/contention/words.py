@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What report and closing words say of `contention`."""
-from .. import wording
+from harness.report import wording
+from harness.report.wording import check, value
+
 from ..scenario import Words
-from ..wording import check, value
 
 LEAD = ("One VM holds all of {host} while its transactions are spread over the table. Then they "
         "crowd on a few records, and the engine finds out by trying that a socket is enough; when "

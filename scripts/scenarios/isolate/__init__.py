@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """`isolate`: two tenants, a socket each."""
-from ..engine_probe import EngineProbe
+from harness.measure.engine_probe import EngineProbe
+
 from ..scenario import Scenario
 from . import figure, plan, play, verdict, words
 

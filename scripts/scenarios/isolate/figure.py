@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Figure 8 of the paper, drawn again: throughput of two tenants, and whose each socket is."""
-from .. import chart, engine_series, series
-from ..engine_panels import FIRST, SECOND
+from harness.draw import chart
+from harness.draw.engine_panels import FIRST, SECOND
+from harness.judge import engine_series, series
 
 
 def draw(run, samples, summary):

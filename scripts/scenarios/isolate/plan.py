@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The VMs and the numbers of `isolate` (verdict.py says what must come out)."""
-from .. import yardstick
-from ..domain import Cell, Vm
-from ..plan import FEW_CONFLICTS, Plan, default_share, guest_options, host_of, set_tier
+from harness.lab.domain import Cell, Vm
+from harness.measure import yardstick
+from harness.stage.plan import FEW_CONFLICTS, Plan, default_share, guest_options, host_of, set_tier
 
 SOCKETS, CORES, THREADS = 2, 2, 2       # per host, socket, core
 TWO_THREADS = 1.3       # what a core gives to two threads, against one (host-agent, emuspec.h)

@@ -11,10 +11,10 @@ put both on a socket, each CPU has a core of its own, whose second thread stays 
 really puts them is measured, but asked for by nobody. Caches and memory that are no longer shared,
 from which the paper's gain comes as well, are not emulated; nothing here says anything of them.
 """
-from .. import delivery, engine_series, series, smooth
-from ..common import (Verdict, idle_core_share, latency_checks, outcome_checks, reason_checks,
-                      sampling_checks)
-from ..schema import Check
+from harness.judge import delivery, engine_series, series, smooth
+from harness.judge.common import (Verdict, idle_core_share, latency_checks, outcome_checks,
+                                  reason_checks, sampling_checks)
+from harness.record.schema import Check
 
 GAIN_PCT = 115.0        # throughput apart, of that under fair; two threads give 130 at most
 SETTLE_S = 2.0          # after a step

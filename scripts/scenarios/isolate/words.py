@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What report and closing words say of `isolate`."""
-from .. import wording
+from harness.report import wording
+from harness.report.wording import check, value
+
 from ..scenario import Words
-from ..wording import check, value
 
 LEAD = ("One VM runs on both sockets of {host} until a second one comes. Under the policy "
         "{policy} each then has a socket of its own, with the hyperthreads; for comparison, in the "

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Figure 13 of the paper, drawn again: throughput while memory goes and comes; below it where the
 memory is, what is read from disk, and the CPUs."""
-from .. import chart, series
+from harness.draw import chart
+from harness.judge import series
+
 from . import verdict
 
 MIB = 1 << 20

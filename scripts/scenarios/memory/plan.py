@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The VM and the numbers of `memory` (verdict.py says what must come out)."""
-from ..domain import Cell, Vm
-from ..plan import Plan, default_share, guest_options, host_of
+from harness.lab.domain import Cell, Vm
+from harness.stage.plan import Plan, default_share, guest_options, host_of
 
 NODE = 1                        # whose CPUs and memory are taken and given back
 SOCKETS, CORES = 2, 2

@@ -8,9 +8,9 @@ engine's part.
 import re
 import time
 
-from .. import domain, hostmem
-from ..console import STATISTICS, Console, statistics
-from ..lab import SetupError
+from harness.lab import domain, hostmem
+from harness.lab.console import STATISTICS, Console, statistics
+from harness.lab.lab import SetupError
 
 RSS_EVERY_S = 0.25
 VERIFIED = re.compile(r"oltp: t=\S+ audit .*\brc=-?\d+")

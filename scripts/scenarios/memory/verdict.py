@@ -9,10 +9,10 @@ as free is not enough: the host's memory behind the pools must fall and rise by 
 from dataclasses import dataclass
 from typing import Optional
 
-from .. import series
-from ..common import (MEM_EVENTS, Verdict, latency_checks, outcome_checks, reason_checks,
-                      sampling_checks, total)
-from ..schema import Check
+from harness.judge import series
+from harness.judge.common import (MEM_EVENTS, Verdict, latency_checks, outcome_checks,
+                                  reason_checks, sampling_checks, total)
+from harness.record.schema import Check
 
 PLATEAU_SHARE = 0.6     # of a dwell time, its end: engine and disk have come to rest
 HOST_RSS_PCT = 80.0     # of what is given back or taken again, seen in the host's memory

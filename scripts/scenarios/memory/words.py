@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What report and closing words say of `memory`."""
+from harness.report.wording import check, count, ms
+
 from ..scenario import Words
-from ..wording import check, count, ms
 
 TITLE = "Memory of a database goes and comes back"
 LEAD = ("One VM on {host} keeps its table in pool memory of both nodes. While it executes "

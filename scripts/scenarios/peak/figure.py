@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Figures 11 and 12 of the paper, drawn again: what is committed of what arrives."""
-from .. import chart, engine_series, series
-from ..engine_panels import FIRST, SECOND, cpus, span
+from harness.draw import chart
+from harness.draw.engine_panels import FIRST, SECOND, cpus, span
+from harness.judge import engine_series, series
 
 ARRIVED, QUEUE = chart.INK, chart.COLOURS[3]
 

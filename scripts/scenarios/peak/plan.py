@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The VM and the numbers of `peak` (verdict.py says what must come out)."""
-from ..domain import Vm
-from ..plan import (CORES, SOCKETS, Plan, default_share, guest_options, host_of, set_tier,
-                    two_sockets)
+from harness.lab.domain import Vm
+from harness.stage.plan import (CORES, SOCKETS, Plan, default_share, guest_options, host_of,
+                                set_tier, two_sockets)
+
 from ..scenario import Option
 
 WORKLOAD, MEMORY_MIB = "--records 50000 --operations 10 --update 0.2 --theta 0.5", 320

@@ -9,10 +9,10 @@ in the close-up 100 ms.
 """
 from dataclasses import dataclass, replace
 
-from .. import engine_series, series
-from ..common import (Verdict, idle_core_share, latency_checks, outcome_checks, reason_checks,
-                      sampling_checks)
-from ..schema import Check
+from harness.judge import engine_series, series
+from harness.judge.common import (Verdict, idle_core_share, latency_checks, outcome_checks,
+                                  reason_checks, sampling_checks)
+from harness.record.schema import Check
 
 WINDOW_S = {False: 1.0, True: 0.1}      # by close-up
 STEADY_PCT = 80.0       # of what arrived in a window, the least that was committed in it

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What report and closing words say of `peak`."""
-from .. import wording
+from harness.report import wording
+from harness.report.wording import check, count, value
+
 from ..scenario import Words
-from ..wording import check, count, value
 
 LEAD = ("One VM starts with the CPUs of one socket of {host}. Transactions arrive whether or not "
         "workers are free; every {dwell:g} s their rate doubles or halves. The engine takes CPUs "

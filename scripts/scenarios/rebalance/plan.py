@@ -7,9 +7,10 @@ parts of what it can do with cores of its own.
 """
 import random
 
-from ..cores import WINDOW_S
-from ..domain import Cell, Vm
-from ..plan import Plan, default_share, guest_options, host_of
+from harness.lab.domain import Cell, Vm
+from harness.measure.cores import WINDOW_S
+from harness.stage.plan import Plan, default_share, guest_options, host_of
+
 from ..scenario import Option, number
 
 STATIC, REBALANCED = "static", "rebalanced"

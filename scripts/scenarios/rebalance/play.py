@@ -6,9 +6,11 @@ First the VMs show what one of them can do; rates are parts of that. Then VMs th
 cores compute together while all others rest (the worst start of figure 11), then there are bursts,
 by seed. What the static agent has left is what the other one begins with.
 """
-from .. import cores, delivery
+from harness.judge import delivery
+from harness.lab.lab import SceneError
+from harness.measure import cores
+
 from . import plan
-from ..lab import SceneError
 from .plan import REBALANCED
 
 SETTLE_S = 3.0

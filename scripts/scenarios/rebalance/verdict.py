@@ -10,10 +10,12 @@ CPU time came that was due (delivery.py), and a core is hot if it would have bee
 """
 import statistics
 
-from .. import cores, delivery, series, smooth
-from ..common import Verdict, outcome_checks, sampling_checks
+from harness.judge import delivery, series, smooth
+from harness.judge.common import Verdict, outcome_checks, sampling_checks
+from harness.measure import cores
+from harness.record.schema import Check
+
 from .plan import MODES, REBALANCED, STATIC
-from ..schema import Check
 
 HOT_PCT = 5.0           # of the hot oversubscribed core-intervals without rebalancing, at most
 TPS_PCT = 115.0         # of the active VMs' throughput without

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What report and closing words say of `rebalance`."""
+from harness.report.wording import check, count, ms, outcome, value
+
 from ..scenario import Words
-from ..wording import check, count, ms, outcome, value
 from .plan import MODES, REBALANCED, STATIC
 
 TITLE = "Eight databases share cores, twice as many CPUs as there are"

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Figure 3 of the paper, drawn again: throughput of a VM that grows, and what would be in
 proportion to its CPUs."""
-from .. import chart, figure, series
+from harness.draw import chart, figure
+from harness.judge import series
+
 from . import verdict
 
 

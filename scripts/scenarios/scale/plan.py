@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The VM and the numbers of `scale` (verdict.py says what must come out)."""
-from .. import yardstick
-from ..domain import Cell, Vm
-from ..plan import (LONG_PERIOD_MS, SOCKETS, Plan, default_share, guest_options, host_of, set_tier,
-                    two_sockets)
+from harness.lab.domain import Cell, Vm
+from harness.measure import yardstick
+from harness.stage.plan import (LONG_PERIOD_MS, SOCKETS, Plan, default_share, guest_options,
+                                host_of, set_tier, two_sockets)
 
 # Per socket. Few and therefore large, so that what a guest does beside transactions (reports, RCU),
 # and what it loses each time that the core's period begins, are small parts of the first core.

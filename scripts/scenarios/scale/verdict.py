@@ -12,10 +12,10 @@ the way down must mirror the way up.
 """
 from dataclasses import dataclass
 
-from .. import delivery, engine_series, series, smooth
-from ..common import (Verdict, idle_core_share, latency_checks, outcome_checks, reason_checks,
-                      sampling_checks)
-from ..schema import Check
+from harness.judge import delivery, engine_series, series, smooth
+from harness.judge.common import (Verdict, idle_core_share, latency_checks, outcome_checks,
+                                  reason_checks, sampling_checks)
+from harness.record.schema import Check
 
 PROPORTIONAL_PCT = 10.0
 SYMMETRY_PCT = 10.0

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What report and closing words say of `scale`."""
-from .. import wording
+from harness.report import wording
+from harness.report.wording import check, value
+
 from ..scenario import Words
-from ..wording import check, value
 
 LEAD = ("One VM starts with {startup} CPU on {host}, takes one more every {dwell:g} s until it "
         "holds them all, and gives them back one by one, while its engine executes transactions. "

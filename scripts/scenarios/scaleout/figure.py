@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Figure 5 of the paper, drawn again: throughput by the number of remote operations."""
-from .. import chart
+from harness.draw import chart
+
 from .verdict import MEMORY, OPERATIONS, TWO_PHASE
 
 LOOKS = ((TWO_PHASE, "two nodes, two-phase commit", chart.COLOURS[1], ""),

@@ -3,7 +3,8 @@
 import glob
 import os
 
-from ..plan import Plan
+from harness.stage.plan import Plan
+
 from .verdict import OPERATIONS
 
 RECORDS = 100000        # per partition, 1 KiB each

@@ -9,8 +9,10 @@ import shutil
 import tempfile
 from contextlib import ExitStack
 
-from .. import sliced_run, versions
-from ..oltp_node import Node
+from harness.lab import versions
+from harness.lab.oltp_node import Node
+from harness.stage import sliced_run
+
 from .plan import RECORDS, SLICE_S, TURNS, WORKLOAD
 from .verdict import MEMORY, OPERATIONS, TWO_PHASE
 

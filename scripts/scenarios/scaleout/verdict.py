@@ -4,9 +4,9 @@
 Throughput of both nodes together, or of the one engine; medians over the turns; each set-up is
 compared with itself without remote operations.
 """
-from .. import slices
-from ..common import Verdict, outcome_checks
-from ..schema import Check
+from harness.judge import slices
+from harness.judge.common import Verdict, outcome_checks
+from harness.record.schema import Check
 
 TWO_PHASE, MEMORY = "2pc", "memory"
 OPERATIONS = 10         # of a transaction

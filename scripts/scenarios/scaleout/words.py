@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What report and closing words say of `scaleout`."""
-from .. import wording
+from harness.report import wording
+
 from ..scenario import Words
 
 LEAD = ("Two nodes on {host} run transactions of ten reads, of which 0 to 10 are of the other "

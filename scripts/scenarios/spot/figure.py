@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Figure 6 of the paper, drawn again: throughput and CPUs of VMs that join and leave."""
-from .. import chart, figure
+from harness.draw import chart, figure
+
 from . import verdict
 
 WORDS = {"join": "joins", "leave": "left"}

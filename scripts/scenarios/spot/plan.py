@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The VMs and the numbers of `spot` (verdict.py says what must come out)."""
-from ..domain import Cell, Vm
-from ..plan import CORES, SOCKETS, Plan, default_share, guest_options, host_of, set_tier
+from harness.lab.domain import Cell, Vm
+from harness.stage.plan import CORES, SOCKETS, Plan, default_share, guest_options, host_of, set_tier
+
 from ..scenario import Option, number
 
 VMS = 3

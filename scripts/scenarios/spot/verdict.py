@@ -14,10 +14,10 @@ become equal within one core in time and stay so to the end of the phase. Equal 
 import math
 from dataclasses import dataclass
 
-from .. import series
-from ..common import (CPU_EVENTS, Verdict, idle_core_share, latency_checks, outcome_checks,
-                      reason_checks, sampling_checks)
-from ..schema import Check
+from harness.judge import series
+from harness.judge.common import (CPU_EVENTS, Verdict, idle_core_share, latency_checks,
+                                  outcome_checks, reason_checks, sampling_checks)
+from harness.record.schema import Check
 
 CONVERGE_MS = 5000      # each time
 READY_CONVERGE_MS = 200     # lent or parked CPUs, from the engine's readiness; median of the joins

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What report and closing words say of `spot`."""
-from .. import wording
+from harness.report import wording
+from harness.report.wording import check, distribution, ms
+
 from ..scenario import Words
-from ..wording import check, distribution, ms
 
 LEAD = ("VMs join and leave {host}. Under the {policy} policy each running VM gets an equal share "
         "of the cores: CPUs leave one database VM and come to another while both execute "

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Figure 4 of the paper, drawn again: throughput by the number of tenants."""
-from .. import chart
+from harness.draw import chart
+
 from .verdict import ENGINE, TENANTS, VMS
 
 LOOKS = ((ENGINE, "one engine, a partition each", chart.COLOURS[0], "7 3"),

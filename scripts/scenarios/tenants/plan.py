@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The host and the numbers of `tenants`, whose VMs come and go (play.py)."""
-from ..plan import LONG_PERIOD_MS, Plan, default_share, host_of
+from harness.stage.plan import LONG_PERIOD_MS, Plan, default_share, host_of
 
 SOCKETS, CORES = 2, 4
 # VMs for each number of tenants; three of four VMs serve three tenants.

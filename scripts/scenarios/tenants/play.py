@@ -11,9 +11,13 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
-from .. import delivery, domain, hostmem, sampling, sliced_run, versions
-from ..lab import TOP, Lab, SetupError, run
-from ..oltp_node import parse
+from harness.judge import delivery
+from harness.lab import domain, hostmem, versions
+from harness.lab.lab import TOP, Lab, SetupError, run
+from harness.lab.oltp_node import parse
+from harness.measure import sampling
+from harness.stage import sliced_run
+
 from .plan import CORES, SIZES, SOCKETS, cpus_of
 from .verdict import ENGINE, TENANTS, VMS
 

@@ -7,9 +7,9 @@ came that was due (delivery.py).
 """
 import statistics
 
-from .. import delivery, slices
-from ..common import Verdict, outcome_checks
-from ..schema import Check
+from harness.judge import delivery, slices
+from harness.judge.common import Verdict, outcome_checks
+from harness.record.schema import Check
 
 ENGINE, VMS = "engine", "vms"
 TENANTS = (1, 2, 3, 4)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What report and closing words say of `tenants`."""
-from .. import wording
+from harness.report import wording
+
 from ..scenario import Words
 
 LEAD = ("One to four tenants on {host}: in one engine process with a partition and a share of the "

@@ -5,9 +5,11 @@ import subprocess
 import threading
 import time
 
-from . import delivery, yardstick
-from .lab import die_with_parent, end
-from .schema import Event, Sample
+from harness.judge import delivery
+from harness.lab.lab import die_with_parent, end
+from harness.record.schema import Event, Sample
+
+from . import yardstick
 from .speed import PauseMeter, SpeedMeter
 
 INTERVAL_S = 0.1

@@ -2,8 +2,8 @@
 """What engines say of themselves on their consoles while they run, for the samples."""
 import re
 
-from . import domain
-from .console import Console
+from harness.lab import domain
+from harness.lab.console import Console
 
 REPORT = re.compile(r"oltp: t=(\S+) workers=\d+ tps=(\S+) .*theta=(\S+)"
                     r"(?: offered=(\S+) queue=(\d+))?")

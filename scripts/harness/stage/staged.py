@@ -8,8 +8,12 @@ import sys
 import time
 from datetime import datetime, timezone
 
-from . import cores, sampling, schema, stage, versions
-from .lab import Lab, SceneError, SetupError
+from harness.lab import versions
+from harness.lab.lab import Lab, SceneError, SetupError
+from harness.measure import cores, sampling
+from harness.record import schema
+
+from . import stage
 from .live_table import Table
 
 

@@ -18,7 +18,7 @@ import os
 import signal
 import time
 
-from .lab import die_with_parent
+from harness.lab.lab import die_with_parent
 
 BURST_LOOPS = 15000     # about 1 ms
 PAUSE_S = 0.04

@@ -2,9 +2,10 @@
 """report.html: one page that needs nothing but a browser; drawn from a run's recorded files."""
 from html import escape
 
-from . import chart
-from .common import BROKER_EVENT, CPU_EVENTS, MEM_EVENTS
-from .schema import Event
+from harness.draw import chart
+from harness.judge.common import BROKER_EVENT, CPU_EVENTS, MEM_EVENTS
+from harness.record.schema import Event
+
 from .wording import count
 
 STYLE = """

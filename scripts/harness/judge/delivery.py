@@ -13,8 +13,9 @@ the threads, so a core that was never given does not count as due either.
 from dataclasses import dataclass
 from typing import Optional
 
+from harness.record.schema import CPU_MISSING, Check
+
 from . import series
-from .schema import CPU_MISSING, Check
 
 # With more than this missing a run is not judged: work per CPU time is no longer that of a core
 # which others leave alone, since what waits for a CPU keeps its locks and its place in the caches.

@@ -16,10 +16,11 @@ import subprocess
 import tempfile
 import time
 
-from . import cgroup_moves, domain, hostmem
-from .cores import WINDOW_S, Meter
+from harness.measure.cores import WINDOW_S, Meter
 
-TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+from . import cgroup_moves, domain, hostmem
+
+TOP = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", "..", ".."))
 BUILD = os.path.join(TOP, "build")
 SERIES = "6.1"          # guest kernel of the scenarios
 GUEST_HZ = 250          # its CONFIG_HZ

@@ -12,8 +12,8 @@ machine's CPUs may be slower than another for seconds: it has one CPU, which vis
 import itertools
 import os
 
-from . import delivery, series
-from .domain import Cell, Vm
+from harness.judge import delivery, series
+from harness.lab.domain import Cell, Vm
 
 NAME = "yardstick"
 RECORDS, MEMORY_MIB = 50000, 320

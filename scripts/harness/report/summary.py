@@ -2,8 +2,12 @@
 """summary.json from a run's recorded files; the same code for a run and for its ablation."""
 import os
 
-from . import cores, paper, schema, series, yardstick
-from .common import GIVE_EVENTS, latencies_ms, total
+from harness.judge import series
+from harness.judge.common import GIVE_EVENTS, latencies_ms, total
+from harness.measure import cores, yardstick
+from harness.record import schema
+
+from . import paper
 
 
 def summarize(scenario, run, samples, events):

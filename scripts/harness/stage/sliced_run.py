@@ -9,8 +9,8 @@ import os
 import time
 from dataclasses import dataclass, field
 
-from . import schema
-from .schema import Sample
+from harness.record import schema
+from harness.record.schema import Sample
 
 
 @dataclass

@@ -6,8 +6,9 @@ import json
 import os
 import time
 
-from . import domain, yardstick
-from .lab import SceneError, SetupError
+from harness.lab import domain
+from harness.lab.lab import SceneError, SetupError
+from harness.measure import yardstick
 
 JOIN_S = 90         # longest wait for a VM to boot, load its records and run
 LEAVE_S = 60        # longest wait for an engine to verify its records and the VM to be gone

@@ -2,8 +2,9 @@
 """Checks and measures that every scenario shares. Pure functions of a run's recorded files."""
 from dataclasses import dataclass, field
 
+from harness.record.schema import Check
+
 from . import series
-from .schema import Check
 
 # A sample that comes later than this after the one before leaves a hole that could hide anything.
 MAX_SAMPLE_GAP_S = 2.0

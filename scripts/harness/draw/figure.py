@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Throughput above, CPUs held below: the figure of scenarios in which CPUs move between VMs."""
-from . import chart, series
+from harness.judge import series
+
+from . import chart
 
 
 def looks(run):

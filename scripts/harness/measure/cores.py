@@ -6,8 +6,8 @@ import csv
 import os
 from dataclasses import dataclass, field
 
-from . import delivery
-from .schema import SchemaError
+from harness.judge import delivery
+from harness.record.schema import SchemaError
 
 WINDOW_S = 1            # of an interval
 COLUMNS = ["t_s", "seconds", "core", "busy", "due", "vms"]
