@@ -10,7 +10,7 @@ import socket
 import statistics
 import time
 
-from harness.lab.lab import SetupError
+from harness.lab.process import SetupError
 from tests.vm import rig
 
 from . import metrics

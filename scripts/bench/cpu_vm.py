@@ -12,7 +12,7 @@ import socket
 import time
 
 from harness.lab import domain
-from harness.lab.lab import SetupError
+from harness.lab.process import SetupError
 from tests.vm import rig
 
 PINGS = 8

@@ -2,7 +2,7 @@
 """report.html of a benchmark: one page that needs nothing but a browser."""
 from html import escape
 
-from harness.report.report import STYLE
+from harness.report.page import STYLE
 
 from . import bars, metrics
 

@@ -6,7 +6,8 @@ import signal
 import subprocess
 import sys
 
-from harness.lab.lab import SERIES, TOP, SetupError, run
+from harness.lab.lab import SERIES, TOP
+from harness.lab.process import SetupError, run
 from harness.record import schema
 from harness.stage import staged
 

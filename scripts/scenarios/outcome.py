@@ -4,7 +4,7 @@ say which scenario it was."""
 import os
 
 from harness.record import schema
-from harness.report import report, summary as summaries, wording
+from harness.report import page, summary as summaries, wording
 
 from . import catalogue
 
@@ -18,7 +18,7 @@ def summarize(run, samples, events):
 
 def render(run, samples, events, summary):
     """The page report.html."""
-    return report.render(catalogue.of(run), run, samples, events, summary)
+    return page.render(catalogue.of(run), run, samples, events, summary)
 
 
 def conclude(folder):
@@ -33,7 +33,7 @@ def conclude(folder):
 
 def words(folder, summary):
     """What to print at the end: the checks that failed, then two or three lines for people."""
-    lines = [f"FAIL {c['name']}: {report.measured(c)}, must be {c['bound']} {c['unit']}"
+    lines = [f"FAIL {c['name']}: {page.measured(c)}, must be {c['bound']} {c['unit']}"
              for c in summary["checks"] if not c["ok"]]
     if summary["verdict"] == "not judged":
         return lines + ["Other programs took so much of the machine that work per CPU time says "

@@ -64,7 +64,7 @@ class Scenario:
     plan: Callable              # (arguments of scripts/demo) -> plan.Plan
     # (stage, dwell_s). Of one in slices: (arguments, plan, accelerator), and it records the run.
     play: Callable
-    evaluate: Callable          # (run, samples, events) -> common.Verdict
+    evaluate: Callable          # (run, samples, events) -> checks.Verdict
     draw: Callable              # (run, samples, summary) -> HTML
     words: Words
     probe: Optional[Callable] = None    # (lab, boot, vms) -> a function that adds to each sample

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """A made-up run of `rebalance`: what cores and VMs do with and without rebalancing."""
 import made_up
-from harness.measure.cores import Row
+from harness.record.cores import Row
 from harness.record.schema import Event, Sample
 from scenarios.rebalance import plan as plan_rebalance
 

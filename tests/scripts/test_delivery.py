@@ -7,7 +7,7 @@ import made_up_engine
 from made_up_rebalance import rebalance
 from harness.judge import delivery
 from harness.judge.delivery import Core, Delivered
-from harness.measure import cores
+from harness.measure import core_meter
 from harness.record import schema
 from scenarios import demo, outcome
 from scenarios.outcome import summarize
@@ -61,7 +61,7 @@ class Due(unittest.TestCase):
     def test_vms_add_up_over_cores(self):
         where = {0: {1: "a"}, 1: {2: "a", 3: "b"}}
         used = {0: {1: (0.1, 0.9)}, 1: {2: (0.1, 0.9), 3: (0.1, 0.9)}}
-        given = cores.by_vm(dict.fromkeys(where, self.CORE), used, where)
+        given = core_meter.by_vm(dict.fromkeys(where, self.CORE), used, where)
         self.assertAlmostEqual(given["a"].cpu_s, 0.2)
         self.assertAlmostEqual(given["a"].due_s, 0.3)
         self.assertAlmostEqual(given["b"].missing, 0.0)

@@ -12,9 +12,10 @@ import made_up  # noqa: F401: puts scripts/ on the path
 from made_up_rebalance import ACTIVE, NAMES, Run, rebalance
 from harness.draw import heatmap
 from harness.judge import delivery
-from harness.lab import domain, lab
-from harness.measure import cores
-from harness.record import schema
+from harness.lab import domain
+from harness.measure import core_meter
+from harness.record import cores, schema
+from harness.stage.stage import SceneError
 from scenarios import demo, outcome
 from scenarios.outcome import summarize
 from scenarios.rebalance import (figure as figure_rebalance, plan as plan_rebalance,
@@ -96,10 +97,11 @@ class Verdict(unittest.TestCase):
 class Cores(unittest.TestCase):
     def test_use_is_what_threads_used_of_the_share(self):
         where = {0: {1: "vm1", 2: "vm2"}, 1: {3: "vm2", 4: "vm1"}}
-        used = cores.used_of({1: (5.0, 1.0), 2: (7.0, 1.0)},
+        used = core_meter.used_of({1: (5.0, 1.0), 2: (7.0, 1.0)},
                              {1: (5.2, 2.8), 2: (7.1, 1.1), 3: (1.0, 9.0)}, where)
         self.assertEqual(used[1], {3: (0.0, 0.0)})
-        rows = cores.rows_of(9.0, 2.0, dict.fromkeys(where, delivery.Core(0.2, 0.2)), used, where)
+        rows = core_meter.rows_of(9.0, 2.0, dict.fromkeys(where, delivery.Core(0.2, 0.2)), used,
+                                  where)
         self.assertEqual([r.core for r in rows], [0, 1])
         self.assertAlmostEqual(rows[0].vms["vm1"], 0.5)
         self.assertAlmostEqual(rows[0].busy, 0.75)
@@ -121,9 +123,9 @@ class Cores(unittest.TestCase):
 
     def test_pairs_are_on_the_same_cores(self):
         places = {0: {"a", "b"}, 1: {"a", "b"}, 2: {"c", "d", "e"}, 3: {"c", "d", "f"}}
-        self.assertEqual(cores.pairs(places), [["a", "b"], ["c", "d"]])
-        self.assertEqual(cores.shared(places, ["a", "b", "e"]), 2)
-        self.assertEqual(cores.shared(places, ["a", "c"]), 0)
+        self.assertEqual(scene_rebalance.pairs(places), [["a", "b"], ["c", "d"]])
+        self.assertEqual(scene_rebalance.shared(places, ["a", "b", "e"]), 2)
+        self.assertEqual(scene_rebalance.shared(places, ["a", "c"]), 0)
 
     def test_rows_survive_the_file(self):
         rows = [cores.Row(1.5, 1.0, 3, 0.75, 0.8, {"vm1": 0.5, "vm2": 0.25}),
@@ -139,12 +141,12 @@ class Cores(unittest.TestCase):
                     cores.read(path)
 
     def test_meter_gives_a_row_for_each_core_and_interval(self):
-        meter = cores.Meter("no-such-group", 2, 1.0, {})
+        meter = core_meter.Meter("no-such-group", 2, 1.0, {})
         self.assertEqual(meter.places(), {})
         times = {7: (1.0, 5.0)}
         meter.places = lambda: {0: {7: "vm1"}, 1: {}}
-        with unittest.mock.patch.object(cores, "cpu_times", lambda t: times[t]), \
-                unittest.mock.patch.object(cores, "quotas_of",
+        with unittest.mock.patch.object(core_meter, "cpu_times", lambda t: times[t]), \
+                unittest.mock.patch.object(core_meter, "quotas_of",
                                            lambda *_: delivery.Core(0.5, 0.5)):
             meter.look(10.0)
             times[7] = (1.25, 5.25)
@@ -158,10 +160,10 @@ class Cores(unittest.TestCase):
         self.assertAlmostEqual(meter.given["vm1"].missing, 0.3)
 
     def test_cpu_time_of_this_thread_grows(self):
-        before = cores.cpu_times("self")[0]
+        before = core_meter.cpu_times("self")[0]
         sum(range(300000))
-        self.assertGreater(cores.cpu_times("self")[0], before)
-        self.assertIsNone(cores.cpu_times(2 ** 30))
+        self.assertGreater(core_meter.cpu_times("self")[0], before)
+        self.assertIsNone(core_meter.cpu_times(2 ** 30))
 
     def test_quotas_and_threads_are_read_in_both_versions(self):
         def write(name, text):
@@ -178,13 +180,13 @@ class Cores(unittest.TestCase):
                 write(group + "/tasks", tasks)
             write("c2/cpu.cfs_quota_us", "-1\n")
             write("c2/cpu.cfs_period_us", "10000\n")
-            self.assertEqual(cores.quotas_of(path, 0), delivery.Core(0.2, 0.2))
-            self.assertEqual(cores.quotas_of(path, 1), delivery.Core(0.26, 0.2))
-            self.assertEqual(cores.quotas_of(path, 2), delivery.Core(1.0, 1.0))
-            self.assertIsNone(cores.quotas_of(path, 3))
-            self.assertEqual(cores.threads_on(path, 0), [11, 12])
-            self.assertEqual(sorted(cores.threads_on(path, 1)), [21, 22])
-            self.assertEqual(cores.threads_on(path, 3), [])
+            self.assertEqual(core_meter.quotas_of(path, 0), delivery.Core(0.2, 0.2))
+            self.assertEqual(core_meter.quotas_of(path, 1), delivery.Core(0.26, 0.2))
+            self.assertEqual(core_meter.quotas_of(path, 2), delivery.Core(1.0, 1.0))
+            self.assertIsNone(core_meter.quotas_of(path, 3))
+            self.assertEqual(core_meter.threads_on(path, 0), [11, 12])
+            self.assertEqual(sorted(core_meter.threads_on(path, 1)), [21, 22])
+            self.assertEqual(core_meter.threads_on(path, 3), [])
 
 
 class HeatMap(unittest.TestCase):
@@ -316,7 +318,7 @@ class Scene(unittest.TestCase):
         scene_rebalance._rest(stage, ["vm2", "vm3", "vm4"])
         self.assertEqual(stage.told, [(vm, "rate 0") for vm in ("vm2", "vm4", "vm3")])
         stage.looks = 2
-        with self.assertRaises(lab.SceneError):
+        with self.assertRaises(SceneError):
             scene_rebalance._rest(stage, ["vm2", "vm3", "vm4"])
 
     def test_options(self):

@@ -13,7 +13,7 @@ import xml.etree.ElementTree as ET
 
 import made_up  # noqa: F401: puts scripts/ on the path
 from harness.judge import delivery
-from harness.lab import domain, lab
+from harness.lab import domain, lab, process
 from harness.measure import sampling, speed
 from harness.stage import live_table, plan, stage
 from scenarios import demo
@@ -369,7 +369,7 @@ class Arguments(unittest.TestCase):
 
 class InGuest(unittest.TestCase):
     def test_a_terminal_that_is_not_free_yet_is_tried_again(self):
-        refusals = [lab.SetupError("vm-exec: Connection refused")] * 2
+        refusals = [process.SetupError("vm-exec: Connection refused")] * 2
         guest = domain.Vm("vm1", [domain.Cell(1, 1)])
         with unittest.mock.patch.object(lab, "run", side_effect=[*refusals, "done"]) as run, \
                 unittest.mock.patch.object(lab.time, "sleep"):
@@ -378,8 +378,8 @@ class InGuest(unittest.TestCase):
 
     def test_other_failures_are_failures(self):
         guest = domain.Vm("vm1", [domain.Cell(1, 1)])
-        with unittest.mock.patch.object(lab, "run", side_effect=lab.SetupError("no")) as run:
-            with self.assertRaises(lab.SetupError):
+        with unittest.mock.patch.object(lab, "run", side_effect=process.SetupError("no")) as run:
+            with self.assertRaises(process.SetupError):
                 lab.Lab.in_guest(None, BOOT, guest, "true")
             self.assertEqual(run.call_count, 1)
 

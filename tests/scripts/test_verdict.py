@@ -4,7 +4,7 @@ import dataclasses
 import unittest
 
 import made_up
-from harness.judge import common, series
+from harness.judge import checks, series
 from scenarios.outcome import summarize
 from scenarios.scale import verdict as verdict_scale
 
@@ -92,7 +92,7 @@ class Series(unittest.TestCase):
         host.run(5)
         host.set("vm1", 6)
         host.run(5.25)
-        self.assertAlmostEqual(common.idle_core_share(host.samples, 8, 0, 10), 0.5)
+        self.assertAlmostEqual(checks.idle_core_share(host.samples, 8, 0, 10), 0.5)
 
     def test_plateau_is_measured_in_its_interior(self):
         run, host = made_up.scale()

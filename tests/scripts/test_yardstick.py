@@ -4,7 +4,8 @@ import unittest
 from unittest import mock
 
 import made_up
-from harness.measure import yardstick
+from harness.judge import yardstick
+from harness.measure import yardstick_vm
 from scenarios.outcome import summarize
 
 
@@ -56,7 +57,7 @@ class Yardstick(unittest.TestCase):
         meter.threads_of.return_value = [77]
         with mock.patch("os.sched_getaffinity", return_value={4, 2}), \
                 mock.patch("os.sched_setaffinity", side_effect=lambda *a: visited.append(a)):
-            tour = yardstick.Tour(meter)
+            tour = yardstick_vm.Tour(meter)
             for _ in range(3):
                 tour()
         self.assertEqual(visited, [(77, {2}), (77, {4}), (77, {2})])

@@ -16,7 +16,8 @@ TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(TOP, "scripts"))
 
 from harness.lab import domain  # noqa: E402
-from harness.lab.lab import BUILD, Lab, SetupError, run  # noqa: E402
+from harness.lab.lab import BUILD, Lab  # noqa: E402
+from harness.lab.process import SetupError, run  # noqa: E402
 
 HOST = "emulated:2x4x1@0.5"     # 8 cores on two nodes; quick guests matter here, not their number
 # What a QEMU may use beside its guest's memory; the default leaves much room for large hosts.

@@ -3,7 +3,7 @@
 import re
 import unittest
 
-from .rig import SERIES, VmTest, wait_for
+from .rig import SERIES, VmTest
 
 
 class AddAndRemove(VmTest):

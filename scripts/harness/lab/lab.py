@@ -5,20 +5,17 @@ Nothing may outlive the scenario. The lab ends by itself when its owner is gone 
 programs started here get SIGTERM from the kernel when this process dies, however it dies. What a
 killed run has left nevertheless is removed before the next one starts.
 """
-import ctypes
 import fcntl
 import hashlib
 import json
 import os
 import re
-import signal
 import subprocess
 import tempfile
 import time
 
-from harness.measure.cores import WINDOW_S, Meter
-
-from . import cgroup_moves, domain, hostmem
+from . import cgroup_moves, domain
+from .process import SetupError, die_with_parent, end, run
 
 TOP = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", "..", ".."))
 BUILD = os.path.join(TOP, "build")
@@ -27,38 +24,8 @@ GUEST_HZ = 250          # its CONFIG_HZ
 MAX_GUEST_CPUS = 64     # its CONFIG_NR_CPUS is far above
 MAX_LAB_PATH = 50       # unix sockets: 107 bytes, of which the agent's links need 57
 MEMORY_DIR = "/dev/shm"
-PR_SET_PDEATHSIG = 1
 REFUSED_S = 15              # longest wait for a guest's terminal to be free
 AGENT_START_S = 120         # it takes moments, but not on a machine that is busy
-
-
-class SetupError(Exception):
-    """Something that a scenario needs is missing or does not work."""
-
-
-class SceneError(Exception):
-    """The scenario could not go on; what was recorded until then is still judged."""
-
-
-def die_with_parent():
-    """For preexec_fn: this child gets SIGTERM when the thread that started it ends."""
-    ctypes.CDLL(None, use_errno=True).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
-
-
-def run(args, timeout=180, check=True, **more):
-    """A command that ends soon. Its output, or SetupError with what it said."""
-    try:
-        # A session of its own: Ctrl-C is for this program, which then ends things in order.
-        done = subprocess.run(args, capture_output=True, text=True, timeout=timeout, check=False,
-                              stdin=subprocess.DEVNULL, start_new_session=True, **more)
-    except FileNotFoundError:
-        raise SetupError(f"{args[0]}: not found") from None
-    except subprocess.TimeoutExpired:
-        raise SetupError(f"{' '.join(args)}: no end within {timeout} s") from None
-    if check and done.returncode:
-        said = (done.stderr or done.stdout).strip()
-        raise SetupError(f"{' '.join(args)}: exit status {done.returncode}: {said}")
-    return done.stdout
 
 
 def folder():
@@ -230,11 +197,6 @@ class Lab:
         except ValueError:
             return [json.loads(line) for line in text.splitlines() if line.strip()]
 
-    def core_meter(self, vms, cores):
-        """Reads the CPU time that the VMs get on the cores of the emulated host."""
-        return Meter(f"ebb-emu-{self.prefix}", cores, WINDOW_S,
-                     {vm.name: lambda vm=vm: hostmem.qemu_pid(vm.uuid) for vm in vms})
-
     # ---- VMs ----
 
     def boot(self, accelerator):
@@ -289,18 +251,6 @@ class Lab:
                 if "Connection refused" not in str(e) or time.monotonic() > end_at:
                     raise
             time.sleep(0.2)
-
-
-def end(process, patience_s=10):
-    """Ends a process that was started here."""
-    if process.poll() is not None:
-        return
-    process.terminate()
-    try:
-        process.wait(patience_s)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.wait()
 
 
 def _empty(path, what=""):

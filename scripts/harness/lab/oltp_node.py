@@ -7,7 +7,8 @@ import signal
 import subprocess
 import time
 
-from .lab import BUILD, SetupError, die_with_parent
+from .lab import BUILD
+from .process import SetupError, die_with_parent
 
 PATIENCE_S = 60
 

@@ -3,7 +3,8 @@
 import os
 import sys
 
-from .lab import BUILD, SERIES, TOP, run
+from .lab import BUILD, SERIES, TOP
+from .process import run
 
 
 def _first_line(args):

@@ -6,10 +6,10 @@ import threading
 import time
 
 from harness.judge import delivery
-from harness.lab.lab import die_with_parent, end
+from harness.lab.process import die_with_parent, end
 from harness.record.schema import Event, Sample
 
-from . import yardstick
+from . import yardstick_vm
 from .speed import PauseMeter, SpeedMeter
 
 INTERVAL_S = 0.1
@@ -94,8 +94,8 @@ class Sampler(threading.Thread):
     """Follows the agent until stopped. Anybody may read `samples` and `now` under `lock`."""
 
     def __init__(self, lab, vms, meter, probe=None):
-        """meter: cores.Meter, has the CPU time of the VMs. probe: called with each sample, to add
-        what else the agent does not know."""
+        """meter: core_meter.Meter, has the CPU time of the VMs. probe: called with each sample, to
+        add what else the agent does not know."""
         super().__init__(name="sampler", daemon=True)
         self.prefix, self.vms = lab.prefix, list(vms)
         self.unix_start = time.time()
@@ -103,7 +103,7 @@ class Sampler(threading.Thread):
         self.samples, self.now, self.error = [], {}, None
         self.lock = threading.Lock()
         self.rates = Rates()
-        self.meter, self.probe, self.tour = meter, probe, yardstick.Tour(meter)
+        self.meter, self.probe, self.tour = meter, probe, yardstick_vm.Tour(meter)
         self.speed, self.pauses = SpeedMeter(), PauseMeter()
         # Started here, not in the thread: it must live as long as the process, not the thread.
         self.top = subprocess.Popen(

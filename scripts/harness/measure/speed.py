@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """How fast the machine's CPUs are while a scenario runs, and whether they run at all.
 
-The CPUs of shared machines change their speed by tens of percent within seconds (turbo, what the
-neighbours do), which throughput over time can not be told apart from without a reference measured
-beside it (yardstick.py has a better one, which costs a VM). The reference is a fixed piece of work,
-done on each CPU some 25 times a second, which takes some 5% of a CPU in all; speed is work done per
-second of CPU time, so that waiting for a CPU does not count. It has real-time priority: on a busy
-machine it would otherwise be done now and then only, and say how fast CPUs were at those moments.
+The CPUs of shared machines change their speed by tens of percent within seconds (turbo, load of
+other guests). Throughput over time cannot be told apart from that without a reference measured
+beside it; yardstick_vm.py has a better one, which costs a VM. The reference here is a fixed piece
+of work, done on each CPU some 25 times a second, which takes some 5% of a CPU. Speed is work per
+second of CPU time, so waiting for a CPU does not count. The work has real-time priority: without
+it, a busy machine would run it rarely, and the speed would be that of those few moments.
 
-A machine that is itself a guest can stand still, for tenths of a second, without saying so. On each
-CPU a thread with real-time priority gets up every few milliseconds: if it is late, the CPU was not
-there for anybody.
+A machine that is itself a guest can stand still for tenths of a second and not know it. On each
+CPU a thread with real-time priority wakes every few milliseconds. If it wakes late, nothing ran on
+that CPU meanwhile.
 """
 import ctypes
 import multiprocessing
@@ -18,7 +18,7 @@ import os
 import signal
 import time
 
-from harness.lab.lab import die_with_parent
+from harness.lab.process import die_with_parent
 
 BURST_LOOPS = 15000     # about 1 ms
 PAUSE_S = 0.04

@@ -2,10 +2,9 @@
 """summary.json from a run's recorded files; the same code for a run and for its ablation."""
 import os
 
-from harness.judge import series
-from harness.judge.common import GIVE_EVENTS, latencies_ms, total
-from harness.measure import cores, yardstick
-from harness.record import schema
+from harness.judge import series, yardstick
+from harness.judge.checks import GIVE_EVENTS, latencies_ms, total
+from harness.record import cores, schema
 
 from . import paper
 

@@ -5,7 +5,6 @@ from dataclasses import dataclass, field
 from typing import Optional
 
 from harness.lab.domain import Cell, Vm
-from harness.measure import yardstick
 
 SOCKETS, CORES = 2, 4           # of the usual emulated host; cores per socket
 # All cores together leave a fifth of the machine to QEMU's other threads and to the agent.

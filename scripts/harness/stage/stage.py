@@ -6,14 +6,18 @@ import json
 import os
 import time
 
+from harness.judge import yardstick
 from harness.lab import domain
-from harness.lab.lab import SceneError, SetupError
-from harness.measure import yardstick
+from harness.lab.process import SetupError
 
 JOIN_S = 90         # longest wait for a VM to boot, load its records and run
 LEAVE_S = 60        # longest wait for an engine to verify its records and the VM to be gone
 SLACK_S = 30        # that an engine may run beyond its schedule: it counts its own seconds
 RESULT = "oltp-result "
+
+
+class SceneError(Exception):
+    """The scenario could not go on; what was recorded until then is still judged."""
 
 
 class Stage:

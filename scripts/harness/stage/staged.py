@@ -9,9 +9,10 @@ import time
 from datetime import datetime, timezone
 
 from harness.lab import versions
-from harness.lab.lab import Lab, SceneError, SetupError
-from harness.measure import cores, sampling
-from harness.record import schema
+from harness.lab.lab import Lab
+from harness.lab.process import SetupError
+from harness.measure import core_meter, sampling
+from harness.record import cores, schema
 
 from . import stage
 from .live_table import Table
@@ -33,7 +34,7 @@ def play(scenario, a, p, accelerator, conclude):
             raise
         probe = scenario.probe(lab, boot, p.everybody) if scenario.probe else None
         sampler = sampling.Sampler(lab, [vm.name for vm in p.everybody],
-                                   lab.core_meter(p.everybody, p.all_cores), probe)
+                                   core_meter.of_lab(lab, p.everybody, p.all_cores), probe)
         table = Table(f"Ebb {scenario.name}", [vm.name for vm in p.vms], p.host["cores"])
         scene = stage.Stage(lab, boot, sampler, p, a.time_scale, table)
         sampler.start()
@@ -41,7 +42,7 @@ def play(scenario, a, p, accelerator, conclude):
             if p.yardstick:
                 scene.start_yardstick()
             scenario.play(scene, p.dwell_s)
-        except SceneError as e:
+        except stage.SceneError as e:
             print(f"demo: {e}", file=sys.stderr)
         finally:
             said = sampler.stop()

@@ -7,7 +7,7 @@ nothing to do any more, and the warm one grows; they change places; in the end b
 """
 from harness.lab import domain
 from harness.lab.console import STATISTICS, Console, statistics
-from harness.lab.lab import SetupError
+from harness.lab.process import SetupError
 
 from . import plan
 

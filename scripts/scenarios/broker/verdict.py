@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Optional
 
 from harness.judge import series, smooth
-from harness.judge.common import BROKER_EVENT, MEM_EVENTS, Verdict, outcome_checks, sampling_checks
+from harness.judge.checks import BROKER_EVENT, MEM_EVENTS, Verdict, outcome_checks, sampling_checks
 from harness.record.schema import Check
 
 from . import plan

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The VM and the numbers of `contention` (verdict.py says what must come out)."""
 from harness.lab.domain import Vm
-from harness.measure import yardstick
+from harness.measure import yardstick_vm
 from harness.stage.plan import (CORES, FEW_CONFLICTS, SOCKETS, Plan, default_share, guest_options,
                                 host_of, set_tier, two_sockets)
 
@@ -33,5 +33,5 @@ def make(ablate, seed, time_scale, share=None, tier=None):
     set_tier([vm], tier)
     return Plan(host_of(SOCKETS, CORES, 1, share, with_yardstick=True), "strict", [vm],
                 HIGH_S * time_scale, tier,
-                yardstick=yardstick.vm(SOCKETS, FEW_CONFLICTS, MONITOR_MS, seed),
+                yardstick=yardstick_vm.vm(SOCKETS, FEW_CONFLICTS, MONITOR_MS, seed),
                 more={"load": {"low": LOW, "high": HIGH, "seconds": seconds}})

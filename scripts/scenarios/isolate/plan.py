@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The VMs and the numbers of `isolate` (verdict.py says what must come out)."""
 from harness.lab.domain import Cell, Vm
-from harness.measure import yardstick
+from harness.measure import yardstick_vm
 from harness.stage.plan import FEW_CONFLICTS, Plan, default_share, guest_options, host_of, set_tier
 
 SOCKETS, CORES, THREADS = 2, 2, 2       # per host, socket, core
@@ -29,5 +29,5 @@ def make(ablate, seed, time_scale, share=None, tier=None):
     sockets = {vm.name: [cell.host_node for cell in vm.cells] for vm in vms}
     return Plan(host_of(SOCKETS, CORES, THREADS, share, with_yardstick=True), policy, vms,
                 DWELL_S * time_scale, tier,
-                yardstick=yardstick.vm(SOCKETS, FEW_CONFLICTS, REPORT_MS, seed),
+                yardstick=yardstick_vm.vm(SOCKETS, FEW_CONFLICTS, REPORT_MS, seed),
                 more={"load": {"sockets": sockets}, "policy": policy})

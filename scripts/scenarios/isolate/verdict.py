@@ -12,7 +12,7 @@ really puts them is measured, but asked for by nobody. Caches and memory that ar
 from which the paper's gain comes as well, are not emulated; nothing here says anything of them.
 """
 from harness.judge import delivery, engine_series, series, smooth
-from harness.judge.common import (Verdict, idle_core_share, latency_checks, outcome_checks,
+from harness.judge.checks import (Verdict, idle_core_share, latency_checks, outcome_checks,
                                   reason_checks, sampling_checks)
 from harness.record.schema import Check
 

@@ -10,7 +10,7 @@ import time
 
 from harness.lab import domain, hostmem
 from harness.lab.console import STATISTICS, Console, statistics
-from harness.lab.lab import SetupError
+from harness.lab.process import SetupError
 
 RSS_EVERY_S = 0.25
 VERIFIED = re.compile(r"oltp: t=\S+ audit .*\brc=-?\d+")

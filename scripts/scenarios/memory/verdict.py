@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Optional
 
 from harness.judge import series
-from harness.judge.common import (MEM_EVENTS, Verdict, latency_checks, outcome_checks,
+from harness.judge.checks import (MEM_EVENTS, Verdict, latency_checks, outcome_checks,
                                   reason_checks, sampling_checks, total)
 from harness.record.schema import Check
 

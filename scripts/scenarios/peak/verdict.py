@@ -10,7 +10,7 @@ in the close-up 100 ms.
 from dataclasses import dataclass, replace
 
 from harness.judge import engine_series, series
-from harness.judge.common import (Verdict, idle_core_share, latency_checks, outcome_checks,
+from harness.judge.checks import (Verdict, idle_core_share, latency_checks, outcome_checks,
                                   reason_checks, sampling_checks)
 from harness.record.schema import Check
 

@@ -2,7 +2,7 @@
 """Figures 10 and 11 of the paper on flexible resource allocation, drawn again: hot oversubscribed
 cores over time, each core over time as a heat map, and the mean of each core with heavy skew."""
 from harness.draw import chart, heatmap
-from harness.measure import cores
+from harness.record import cores
 
 from . import verdict
 from .plan import MODES, REBALANCED, STATIC

@@ -8,7 +8,7 @@ parts of what it can do with cores of its own.
 import random
 
 from harness.lab.domain import Cell, Vm
-from harness.measure.cores import WINDOW_S
+from harness.measure.core_meter import WINDOW_S
 from harness.stage.plan import Plan, default_share, guest_options, host_of
 
 from ..scenario import Option, number

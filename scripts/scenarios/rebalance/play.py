@@ -7,8 +7,7 @@ cores compute together while all others rest (the worst start of figure 11), the
 by seed. What the static agent has left is what the other one begins with.
 """
 from harness.judge import delivery
-from harness.lab.lab import SceneError
-from harness.measure import cores
+from harness.stage.stage import SceneError
 
 from . import plan
 from .plan import REBALANCED
@@ -166,10 +165,27 @@ def _bursts(stage, r, mode, turn, capacity):
     _end_work(stage)
 
 
+def pairs(places):
+    """Groups of VMs that are on the same cores and no other, largest first. places: {core: VMs}."""
+    cores = {}
+    for core, vms in places.items():
+        for vm in vms:
+            cores.setdefault(vm, set()).add(core)
+    groups = {}
+    for vm in sorted(cores):
+        groups.setdefault(frozenset(cores[vm]), []).append(vm)
+    return sorted((g for g in groups.values() if len(g) > 1), key=lambda g: (-len(g), g))
+
+
+def shared(places, vms):
+    """On how many cores two of these VMs or more are."""
+    return sum(len(set(here) & set(vms)) >= 2 for here in places.values())
+
+
 def worst(places, names, turn):
     """Half of the VMs, of which as many as possible are on the same cores: pairs by turn, then
     whoever is left. places: {core: VMs}"""
-    groups = [g[:2] for g in cores.pairs(places)]
+    groups = [g[:2] for g in pairs(places)]
     groups = groups[turn % len(groups):] + groups[:turn % len(groups)] if groups else []
     found = []
     for vm in [vm for g in groups for vm in g] + list(names):
@@ -188,7 +204,7 @@ def _skew(stage, r, mode, turn, capacity):
         loads.set(name, r["skew_s"], 0.0)
     loads.tell()
     _step(stage, mode, turn, "skew", "", f"{', '.join(active)} compute, the others rest ({mode})",
-          active=active, shared_cores=cores.shared(places, active))
+          active=active, shared_cores=shared(places, active))
     loads.wait(r["skew_s"])
     _step(stage, mode, turn, "skew end", "", "all rest")
     _end_work(stage)

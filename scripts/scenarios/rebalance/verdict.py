@@ -11,8 +11,8 @@ CPU time came that was due (delivery.py), and a core is hot if it would have bee
 import statistics
 
 from harness.judge import delivery, series, smooth
-from harness.judge.common import Verdict, outcome_checks, sampling_checks
-from harness.measure import cores
+from harness.judge.checks import Verdict, outcome_checks, sampling_checks
+from harness.record import cores
 from harness.record.schema import Check
 
 from .plan import MODES, REBALANCED, STATIC

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Figure 3 of the paper, drawn again: throughput of a VM that grows, and what would be in
 proportion to its CPUs."""
-from harness.draw import chart, figure
+from harness.draw import chart, moving_cpus
 from harness.judge import series
 
 from . import verdict
@@ -16,7 +16,7 @@ def draw(run, samples, summary):
         line = chart.Line(_proportional(series.by_vm(samples)[run["vms"][0]], rate), chart.INK,
                           "2 3", 1.4, step=True)
         reference = [(f"proportional, {rate / 1000:.2f} k/s per CPU", line)]
-    return figure.draw(run, samples, marks, reference)
+    return moving_cpus.draw(run, samples, marks, reference)
 
 
 def _proportional(rows, rate):

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The VM and the numbers of `scale` (verdict.py says what must come out)."""
 from harness.lab.domain import Cell, Vm
-from harness.measure import yardstick
+from harness.measure import yardstick_vm
 from harness.stage.plan import (LONG_PERIOD_MS, SOCKETS, Plan, default_share, guest_options,
                                 host_of, set_tier, two_sockets)
 
@@ -35,4 +35,4 @@ def make(ablate, seed, time_scale, share=None):
     return Plan(host_of(SOCKETS, CORES, 1, share, with_yardstick=True,
                         period_ms=LONG_PERIOD_MS),
                 "strict" if ablate else "fair", [vm], dwell_s, TIER,
-                yardstick=yardstick.vm(SOCKETS, WORKLOAD, REPORT_MS, seed))
+                yardstick=yardstick_vm.vm(SOCKETS, WORKLOAD, REPORT_MS, seed))

@@ -13,7 +13,7 @@ the way down must mirror the way up.
 from dataclasses import dataclass
 
 from harness.judge import delivery, engine_series, series, smooth
-from harness.judge.common import (Verdict, idle_core_share, latency_checks, outcome_checks,
+from harness.judge.checks import (Verdict, idle_core_share, latency_checks, outcome_checks,
                                   reason_checks, sampling_checks)
 from harness.record.schema import Check
 

@@ -5,7 +5,7 @@ Throughput of both nodes together, or of the one engine; medians over the turns;
 compared with itself without remote operations.
 """
 from harness.judge import slices
-from harness.judge.common import Verdict, outcome_checks
+from harness.judge.checks import Verdict, outcome_checks
 from harness.record.schema import Check
 
 TWO_PHASE, MEMORY = "2pc", "memory"

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Figure 6 of the paper, drawn again: throughput and CPUs of VMs that join and leave."""
-from harness.draw import chart, figure
+from harness.draw import chart, moving_cpus
 
 from . import verdict
 
@@ -8,8 +8,8 @@ WORDS = {"join": "joins", "leave": "left"}
 
 
 def draw(run, samples, _summary):
-    look, marks = figure.looks(run), []
+    look, marks = moving_cpus.looks(run), []
     for p in verdict.phases(samples, verdict.lives(run)):
         text = f"{p.vm} {WORDS[p.cause]}" if p.cause in WORDS else ""
         marks.append(chart.Mark(p.begin, text, look.get(p.vm, (chart.SOFT,))[0], bool(text)))
-    return figure.draw(run, samples, marks)
+    return moving_cpus.draw(run, samples, marks)

@@ -15,7 +15,7 @@ import math
 from dataclasses import dataclass
 
 from harness.judge import series
-from harness.judge.common import (CPU_EVENTS, Verdict, idle_core_share, latency_checks,
+from harness.judge.checks import (CPU_EVENTS, Verdict, idle_core_share, latency_checks,
                                   outcome_checks, reason_checks, sampling_checks)
 from harness.record.schema import Check
 

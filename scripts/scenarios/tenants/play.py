@@ -13,9 +13,10 @@ from dataclasses import dataclass
 
 from harness.judge import delivery
 from harness.lab import domain, hostmem, versions
-from harness.lab.lab import TOP, Lab, SetupError, run
+from harness.lab.lab import TOP, Lab
+from harness.lab.process import SetupError, run
 from harness.lab.oltp_node import parse
-from harness.measure import sampling
+from harness.measure import core_meter, sampling
 from harness.stage import sliced_run
 
 from .plan import CORES, SIZES, SOCKETS, cpus_of
@@ -156,7 +157,7 @@ class Scene:
         self.a, self.lab, self.boot, self.found = a, lab, boot, found
         self.seconds = SLICE_S * a.time_scale
         self.totals = {}
-        self.watch = Watch(lab.core_meter((), SOCKETS * CORES))
+        self.watch = Watch(core_meter.of_lab(lab, (), SOCKETS * CORES))
         self.watch.start()
         self.all = ThreadPoolExecutor(SOCKETS * CORES)
 

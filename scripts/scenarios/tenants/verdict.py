@@ -8,7 +8,7 @@ came that was due (delivery.py).
 import statistics
 
 from harness.judge import delivery, slices
-from harness.judge.common import Verdict, outcome_checks
+from harness.judge.checks import Verdict, outcome_checks
 from harness.record.schema import Check
 
 ENGINE, VMS = "engine", "vms"

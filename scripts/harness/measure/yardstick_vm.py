@@ -12,12 +12,10 @@ machine's CPUs may be slower than another for seconds: it has one CPU, which vis
 import itertools
 import os
 
-from harness.judge import delivery, series
+from harness.judge.yardstick import NAME
 from harness.lab.domain import Cell, Vm
 
-NAME = "yardstick"
 RECORDS, MEMORY_MIB = 50000, 320
-WINDOW_S = 1.0
 
 
 def vm(host_node, workload, report_ms, seed):
@@ -32,7 +30,7 @@ class Tour:
     """Sends the VM's CPU to the next of the machine's CPUs at each call."""
 
     def __init__(self, meter):
-        """meter: cores.Meter, which knows the thread."""
+        """meter: core_meter.Meter, which knows the thread."""
         self.meter, self.cpus = meter, itertools.cycle(sorted(os.sched_getaffinity(0)))
 
     def __call__(self):
@@ -42,32 +40,3 @@ class Tour:
                 os.sched_setaffinity(thread, {cpu})
             except ProcessLookupError:
                 pass
-
-
-class Speed:
-    """Work per CPU time of the VM that is the yardstick."""
-
-    def __init__(self, rows):
-        reports = {}
-        for s in rows:
-            if s.committed is not None and s.report_age_ms is not None:
-                reports.setdefault(s.committed, s.t_s - s.report_age_ms / 1000)
-        self.work = series.Curve(sorted((t_s, n) for n, t_s in reports.items()))
-        self.clock = delivery.Clock(rows)
-
-    def over(self, begin, end):
-        """Transactions per millisecond of CPU time; None where it is not known."""
-        first, last = self.work.at(begin), self.work.at(end)
-        given = self.clock.between(begin, end)
-        if None in (first, last, given) or given.cpu_s <= 0:
-            return None
-        return (last - first) / (1000 * given.cpu_s)
-
-
-def apply(samples, events):
-    """(samples, events) of the other VMs, with host_speed by the yardstick."""
-    speed = Speed([s for s in samples if s.vm == NAME])
-    others = [s for s in samples if s.vm != NAME]
-    for s in others:
-        s.host_speed = speed.over(s.t_s - WINDOW_S, s.t_s)
-    return others, [e for e in events if e.vm != NAME]

@@ -1,40 +1,16 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What the cores of an emulated host were used for: the CPU time of the threads in the cgroup of
-each core, from the host's kernel, whatever the agent says. Counted by VM (delivery.py), and in
-intervals by core."""
-import csv
+"""The CPU time of the threads in the cgroup of each core of an emulated host, from the host's
+kernel, whatever the agent says. Counted by VM (judge/delivery.py), and in intervals by core
+(record/cores.py)."""
 import os
-from dataclasses import dataclass, field
 
 from harness.judge import delivery
-from harness.record.schema import SchemaError
+from harness.lab import hostmem
+from harness.record.cores import Row
 
 WINDOW_S = 1            # of an interval
-COLUMNS = ["t_s", "seconds", "core", "busy", "due", "vms"]
 MOUNTS = ("/sys/fs/cgroup/unified", "/sys/fs/cgroup", "/sys/fs/cgroup/cpu",
           "/sys/fs/cgroup/cpu,cpuacct")
-
-
-@dataclass
-class Row:
-    """A core in an interval. Parts of what the core can do, so 1 is all of it."""
-    t_s: float              # the interval's end
-    seconds: float
-    core: int
-    busy: float
-    due: float              # busy, had no other program run there
-    vms: dict = field(default_factory=dict)     # VM: its part of busy
-
-
-def active(row, least):
-    """VMs that have computed there."""
-    return [vm for vm, part in row.vms.items() if part >= least]
-
-
-def is_hot(row, hot, least):
-    """Hot and oversubscribed, as the paper counts: used so much, by two VMs or more. A core that
-    would have been used so much, had other programs not taken of it, is as hot."""
-    return max(row.busy, row.due) >= hot and len(active(row, least)) >= 2
 
 
 def used_of(before, after, where):
@@ -71,48 +47,6 @@ def by_vm(quotas, used, where):
             found[vm] = found.get(vm, delivery.Delivered()) + delivery.Delivered(ran, due[thread])
     return found
 
-
-def pairs(places):
-    """Groups of VMs that are on the same cores and no other, largest first. places: {core: VMs}."""
-    cores = {}
-    for core, vms in places.items():
-        for vm in vms:
-            cores.setdefault(vm, set()).add(core)
-    groups = {}
-    for vm in sorted(cores):
-        groups.setdefault(frozenset(cores[vm]), []).append(vm)
-    return sorted((g for g in groups.values() if len(g) > 1), key=lambda g: (-len(g), g))
-
-
-def shared(places, vms):
-    """On how many cores two of these VMs or more are."""
-    return sum(len(set(here) & set(vms)) >= 2 for here in places.values())
-
-
-def write(path, rows):
-    with open(path, "w", newline="", encoding="utf-8") as f:
-        w = csv.writer(f, lineterminator="\n")
-        w.writerow(COLUMNS)
-        for r in rows:
-            vms = "/".join(f"{vm}={part:.4f}" for vm, part in r.vms.items())
-            w.writerow([f"{r.t_s:.3f}", f"{r.seconds:.3f}", r.core, f"{r.busy:.4f}",
-                        f"{r.due:.4f}", vms])
-
-
-def read(path):
-    with open(path, newline="", encoding="utf-8") as f:
-        lines = csv.reader(f)
-        if next(lines, None) != COLUMNS:
-            raise SchemaError(f"{path}: the first line must be {','.join(COLUMNS)}")
-        try:
-            return [Row(float(t), float(seconds), int(core), float(busy), float(due),
-                        {k: float(v) for k, v in (p.split("=") for p in vms.split("/") if p)})
-                    for t, seconds, core, busy, due, vms in lines]
-        except ValueError as e:
-            raise SchemaError(f"{path}:{lines.line_num}: {e}") from None
-
-
-# ---- of this machine ----
 
 def group_path(group):
     """The folder of an emulated host in the cgroup hierarchy that limits CPU time."""
@@ -240,3 +174,9 @@ class Meter:
             self.rows += rows_of(now, now - self.begun, self.quotas,
                                  used_of(self.at_begin, after, where), where)
         self.begun, self.at_begin = now, after
+
+
+def of_lab(lab, vms, cores):
+    """Reads the CPU time that the VMs of a lab get on the cores of its emulated host."""
+    return Meter(f"ebb-emu-{lab.prefix}", cores, WINDOW_S,
+                 {vm.name: lambda vm=vm: hostmem.qemu_pid(vm.uuid) for vm in vms})

@@ -3,7 +3,7 @@
 from html import escape
 
 from harness.draw import chart
-from harness.judge.common import BROKER_EVENT, CPU_EVENTS, MEM_EVENTS
+from harness.judge.checks import BROKER_EVENT, CPU_EVENTS, MEM_EVENTS
 from harness.record.schema import Event
 
 from .wording import count
