@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The table of scenarios: each is whole, and nothing outside its package depends on its name."""
+"""The table of scenarios: each is whole, and nothing outside its package depends on its name.
+scripts/check-layers says who may import what."""
 import ast
 import os
 import unittest
@@ -10,23 +11,11 @@ from scenarios import catalogue, demo
 SCRIPTS = os.path.join(made_up.TOP, "scripts")
 FOLDER = os.path.join(SCRIPTS, "scenarios")
 PARTS = {"__init__.py", "plan.py", "play.py", "verdict.py", "figure.py", "words.py"}
-# Who may know the table: whoever is handed the name of a scenario.
-READERS = {"demo.py", "outcome.py"}
 
 
 def parsed(folder, name):
     with open(os.path.join(folder, name), encoding="utf-8") as f:
         return ast.parse(f.read())
-
-
-def imports(tree):
-    """{(dots, module or name)} of `from .x import y` and `from . import x`."""
-    found = set()
-    for node in ast.walk(tree):
-        if isinstance(node, ast.ImportFrom) and node.level:
-            names = [node.module] if node.module else [alias.name for alias in node.names]
-            found.update((node.level, name.partition(".")[0]) for name in names)
-    return found
 
 
 def is_name_of_scenario(node):
@@ -70,15 +59,6 @@ class Structure(unittest.TestCase):
         here = os.listdir(os.path.dirname(os.path.abspath(__file__)))
         self.assertFalse({f"test_{name}.py" for name in catalogue.ALL} - set(here))
 
-    def test_scenarios_know_neither_each_other_nor_the_table(self):
-        for name in catalogue.ALL:
-            for part in PARTS:
-                found = imports(parsed(os.path.join(FOLDER, name), part))
-                above = {module for dots, module in found if dots == 2}
-                self.assertFalse(above & (set(catalogue.ALL) | {"catalogue", "staged"} | {
-                    reader[:-3] for reader in READERS}), (name, part))
-                self.assertFalse({dots for dots, _ in found} - {1, 2}, (name, part))
-
     def test_only_the_table_names_scenarios(self):
         for folder, name in self.shared:
             tree = parsed(folder, name)
@@ -86,10 +66,6 @@ class Structure(unittest.TestCase):
                 self.assertEqual(branches(tree), [] if name != "demo.py" else [
                     # The same scenario, given twice.
                     "a.name != a.scenario"])
-                if name != "catalogue.py":
-                    self.assertFalse({m for _, m in imports(tree)} & set(catalogue.ALL))
-                if (1, "catalogue") in imports(tree):
-                    self.assertIn(name, READERS)
 
     def test_branches_would_be_seen(self):
         for text in ('run["scenario"] == "spot"', 'summary["scenario"] in NAMES',
