@@ -201,7 +201,8 @@ class HeatMap(unittest.TestCase):
 
     def test_draws_a_cell_for_each_interval_in_time(self):
         cells = [heatmap.Cell(i, i + 1, 0.5, f"<{i}>", i == 2) for i in range(5)]
-        text = heatmap.draw([heatmap.Map("a & b", [("core 0", cells)], [(1, "burst")])], 0, 4)
+        maps = [heatmap.Map("a & b", [("core 0", cells)], [(1, "burst")])]
+        text = heatmap.draw(maps, 0, 4, "hot")
         # 21 of the legend; the last cell begins at the end.
         self.assertEqual(text.count("<rect"), 21 + 4)
         self.assertEqual(text.count('stroke-width="2"'), 1)

@@ -42,7 +42,8 @@ class Map:
     marks: list = field(default_factory=list)   # [(t, word)]
 
 
-def draw(maps, begin, end, width=1040, axis="time [s]"):
+def draw(maps, begin, end, marked, width=1040, axis="time [s]"):
+    """marked: what outlined cells are."""
     plot = width - LEFT - RIGHT
     height = TOP + sum(ROW * len(m.rows) for m in maps) + GAP * (len(maps) - 1) + BOTTOM
 
@@ -51,7 +52,7 @@ def draw(maps, begin, end, width=1040, axis="time [s]"):
 
     out = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" '
            f'width="100%" role="img" font-family="inherit" font-size="13" fill="{INK}">',
-           *_scale(width)]
+           *_scale(width, marked)]
     y = TOP
     for m in maps:
         out += _map(m, y, at, begin, end)
@@ -65,15 +66,15 @@ def draw(maps, begin, end, width=1040, axis="time [s]"):
     return "\n".join(out)
 
 
-def _scale(width):
-    """The legend: what the colours mean."""
+def _scale(width, marked):
+    """The legend: what colours and outlines mean."""
     out, x = [f'<text x="{LEFT}" y="14">0 %</text>'], LEFT + 34
     for i in range(21):
         out.append(f'<rect x="{x + 9 * i}" y="3" width="9" height="13" '
                    f'fill="{colour(i / 20)}"/>')
     out.append(f'<text x="{x + 9 * 21 + 6}" y="14">100 %</text>')
-    out.append(f'<text x="{width - RIGHT}" y="14" text-anchor="end" fill="{SOFT}">outlined: hot '
-               'and oversubscribed</text>')
+    out.append(f'<text x="{width - RIGHT}" y="14" text-anchor="end" fill="{SOFT}">'
+               f'outlined: {escape(marked)}</text>')
     return out
 
 
@@ -106,7 +107,7 @@ def _map(m, y0, at, begin, end):
 
 
 def grid(parts, columns, width=1040):
-    """Figure 11: [(title, [part or None])] side by side, each as a grid of coloured cells with
+    """parts: [(title, [part or None])] side by side, each as a grid of coloured cells with
     their values in percent."""
     cell_w, cell_h = 74, 34
     rows = max(-(-len(values) // columns) for _, values in parts)

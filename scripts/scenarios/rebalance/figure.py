@@ -70,4 +70,4 @@ def maps(run, turn, first, last):
                  verdict.steps(run, mode, turn, first) if s["vm"]]
         found.append(heatmap.Map(mode, [(f"core {core}", cells(run, core, span))
                                         for core in range(run["host"]["cores"])], marks))
-    return heatmap.draw(found, 0.0, end)
+    return heatmap.draw(found, 0.0, end, "hot and oversubscribed")
