@@ -26,7 +26,6 @@
 	.set	do_halt, 0x701c
 	.set	do_eject, 0x7020
 	.set	ap_page, 0x8000		/* where SIPI starts it */
-	.set	com1, 0x3f8
 	.set	icr, 0xfee00300		/* interrupt command of the local APIC */
 	.set	to_others, 0xc0000
 	.set	cpuhp, 0xaf00		/* CPU hotplug registers of the pc machine */
@@ -136,8 +135,7 @@ command:
 2:	movb	%bl, %al
 	call	put
 end_of_line:
-	movb	$'\n', %al
-	call	put
+	call	end_line
 	jmp	command
 
 tell:
@@ -157,30 +155,7 @@ settle:
 	loop	1b
 	ret
 
-put_hex:
-	movl	%eax, %edi
-	movl	$8, %ecx
-1:	roll	$4, %edi
-	movl	%edi, %eax
-	andb	$15, %al
-	addb	$'0', %al
-	cmpb	$'9', %al
-	jbe	2f
-	addb	$('a' - '9' - 1), %al
-2:	call	put
-	loop	1b
-	ret
-
-put:
-	pushl	%eax
-	movw	$com1 + 5, %dx
-1:	inb	%dx, %al
-	testb	$0x20, %al
-	jz	1b
-	popl	%eax
-	movw	$com1, %dx
-	outb	%al, %dx
-	ret
+	.include "serial.inc"
 
 	.code16
 ap_start:
@@ -218,14 +193,7 @@ ap_end:
 
 hello:
 	.ascii	"boot\n"
-/* Nobody reads the first entry, which has room for the register. */
-gdt:
-gdt_register:
-	.word	3 * 8 - 1
-	.long	gdt
-	.word	0
-	.quad	0x00cf9a000000ffff	/* code, flat, 32 bits */
-	.quad	0x00cf92000000ffff	/* data, likewise */
+	.include "gdt.inc"
 
 	.org	510
 	.word	0xaa55

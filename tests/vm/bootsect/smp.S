@@ -16,7 +16,6 @@
 	.set	expected, 0x700c	/* in the device's register */
 	.set	ap_page, 0x8000		/* where SIPI starts the other processor */
 	.set	code, 0x9003		/* on a page of its own; its operand is aligned */
-	.set	com1, 0x3f8
 	.set	icr, 0xfee00300		/* interrupt command of the local APIC */
 	.set	to_others, 0xc0000
 	.set	hpet, 0xfed00000	/* its first register says what it can do */
@@ -83,7 +82,8 @@ boot32:
 	loop	1b
 	movl	$map, %esi
 	call	say
-	call	put_wrong
+	movl	wrong, %eax
+	call	put_hex
 	call	end_line
 
 	movl	$2, part
@@ -101,20 +101,6 @@ boot32:
 1:	hlt
 	jmp	1b
 
-put_wrong:
-	movl	wrong, %edi
-	movl	$8, %ecx
-1:	roll	$4, %edi
-	movl	%edi, %eax
-	andb	$15, %al
-	addb	$'0', %al
-	cmpb	$'9', %al
-	jbe	2f
-	addb	$('a' - '9' - 1), %al
-2:	call	put
-	loop	1b
-	ret
-
 /* The text at %esi, up to a zero */
 say:
 	lodsb
@@ -124,18 +110,7 @@ say:
 	jmp	say
 1:	ret
 
-end_line:
-	movb	$'\n', %al
-put:
-	pushl	%eax
-	movw	$com1 + 5, %dx
-1:	inb	%dx, %al
-	testb	$0x20, %al
-	jz	1b
-	popl	%eax
-	movw	$com1, %dx
-	outb	%al, %dx
-	ret
+	.include "serial.inc"
 
 	.code16
 ap_start:
@@ -173,14 +148,7 @@ map:
 	.asciz	"map "
 changed:
 	.asciz	"code"
-/* Nobody reads the first entry, which has room for the register. */
-gdt:
-gdt_register:
-	.word	3 * 8 - 1
-	.long	gdt
-	.word	0
-	.quad	0x00cf9a000000ffff	/* code, flat, 32 bits */
-	.quad	0x00cf92000000ffff	/* data, likewise */
+	.include "gdt.inc"
 
 	.org	510
 	.word	0xaa55
