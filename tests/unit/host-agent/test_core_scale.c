@@ -133,6 +133,19 @@ static void take_over(struct fixture *f, const struct ebb_action *a)
 	report(f, &fact);
 }
 
+/* The action ends well.  Returns true if it granted a request. */
+static bool end_action(struct fixture *f, const struct ebb_action *a)
+{
+	const struct ebb_fact done = {
+		.type = EBB_FACT_ACTION_DONE,
+		.u.action_done = { .id = a->id, .type = a->type },
+	};
+
+	if (a->id)
+		report(f, &done);
+	return a->type == EBB_ACTION_RESPONSE && a->u.response.status == VIRTIO_EBB_ACK;
+}
+
 /* All actions at once, each ended well, until there is nothing more to do at this moment. */
 static void carry_on(struct fixture *f)
 {
@@ -146,17 +159,9 @@ static void carry_on(struct fixture *f)
 		f->num_actions += actions.count;
 		assert_true(f->num_steps <= MAX_STEPS);
 		for (size_t i = 0; i < actions.count; i++) {
-			const struct ebb_fact done = {
-				.type = EBB_FACT_ACTION_DONE,
-				.u.action_done = { .id = items[i].id, .type = items[i].type },
-			};
-
-			if (done.u.action_done.id)
-				report(f, &done);
+			f->num_granted += end_action(f, &items[i]);
 			if (items[i].type == EBB_ACTION_LIMITS)
 				take_over(f, &items[i]);
-			f->num_granted += items[i].type == EBB_ACTION_RESPONSE &&
-					  items[i].u.response.status == VIRTIO_EBB_ACK;
 		}
 	} while (actions.count > 0 || actions.wake_at <= f->now);
 }
@@ -342,18 +347,8 @@ static void ask_unseen(struct fixture *f, uint64_t tag)
 	hide(f, vm, -1, -1);
 	for (uint32_t step = 0; !is_granted; step++) {
 		assert_true(step < MAX_STEPS);
-		for (size_t i = 0; i < actions.count; i++) {
-			const struct ebb_fact done = {
-				.type = EBB_FACT_ACTION_DONE,
-				.u.action_done = { .id = items[i].id, .type = items[i].type },
-			};
-
-			if (done.u.action_done.id)
-				report(f, &done);
-			is_granted = is_granted ||
-				     (items[i].type == EBB_ACTION_RESPONSE &&
-				      items[i].u.response.status == VIRTIO_EBB_ACK);
-		}
+		for (size_t i = 0; i < actions.count; i++)
+			is_granted |= end_action(f, &items[i]);
 		ebb_state_next(f->state, f->now, &actions);
 	}
 	for (uint32_t i = 0; i < NUM_VMS; i++)

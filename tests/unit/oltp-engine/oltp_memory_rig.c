@@ -246,3 +246,19 @@ void rig_work(struct rig *rig)
 	oltp_txn_begin(rig->w);
 	oltp_txn_abort(rig->w);
 }
+
+struct oltp_memory_stats rig_read_back(struct rig *rig, uint64_t limit_bytes)
+{
+	struct oltp_memory_stats stats = rig_demand(rig, limit_bytes, 0);
+
+	for (uint32_t ms = 0; ms < RIG_DEADLINE_MS &&
+	     (stats.cold_records || stats.file_used_bytes); ms++) {
+		/* While there are no transactions, nothing is read back. */
+		rig_work(rig);
+		rig_sleep_ms(1);
+		stats = rig_stats(rig);
+	}
+	assert_int_equal(stats.cold_records, 0);
+	assert_int_equal(stats.file_used_bytes, 0);
+	return stats;
+}

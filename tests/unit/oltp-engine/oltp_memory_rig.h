@@ -59,6 +59,9 @@ bool rig_is_cold(struct rig *rig, uint64_t key);
 /* Sets the limit and waits until the demand has been met, or given up. */
 struct oltp_memory_stats rig_demand(struct rig *rig, uint64_t limit_bytes, uint32_t deadline_ms);
 
+/* Sets a limit that leaves room for all, and works until no record is on disk any more. */
+struct oltp_memory_stats rig_read_back(struct rig *rig, uint64_t limit_bytes);
+
 struct oltp_memory_stats rig_stats(struct rig *rig);
 /* Once each of them is counted once: what is on its way to disk counts twice. */
 struct oltp_memory_stats rig_stats_of(struct rig *rig, uint64_t n_records);

@@ -61,16 +61,7 @@ static void test_all_comes_back_by_itself(void **state)
 	struct rig rig;
 
 	open_half_cold(&rig, 0);
-	rig_demand(&rig, 16 * MIB, 0);
-	for (int ms = 0; ms < (int)RIG_DEADLINE_MS; ms++) {
-		stats = rig_stats(&rig);
-		if (!stats.cold_records && !stats.file_used_bytes)
-			break;
-		rig_work(&rig);
-		rig_sleep_ms(1);
-	}
-	assert_int_equal(stats.cold_records, 0);
-	assert_int_equal(stats.file_used_bytes, 0);
+	stats = rig_read_back(&rig, 16 * MIB);
 	assert_int_equal(stats.merged_records, stats.evicted_records);
 	assert_int_equal(stats.cold_reads, 0);
 	assert_int_equal(rig_scan(&rig, RECORDS, NULL), 0);

@@ -256,7 +256,6 @@ static void test_buffered_records_move_in_when_there_is_room(void **state)
 {
 	(void)state;
 	static uint64_t counters[RECORDS];
-	struct oltp_memory_stats stats;
 	struct rig rig;
 	uint64_t key = 0;
 
@@ -270,17 +269,7 @@ static void test_buffered_records_move_in_when_there_is_room(void **state)
 			assert_int_equal(rig_read(&rig, key, 0), OLTP_OK);
 		assert_true(is_buffered(&rig, key));
 	}
-	rig_demand(&rig, 16 * MIB, 0);
-	for (int ms = 0; ms < (int)RIG_DEADLINE_MS; ms++) {
-		stats = rig_stats(&rig);
-		if (!stats.cold_records && !stats.file_used_bytes)
-			break;
-		/* While nobody works, nothing is read back. */
-		rig_work(&rig);
-		rig_sleep_ms(1);
-	}
-	assert_int_equal(stats.cold_records, 0);
-	assert_int_equal(stats.file_used_bytes, 0);
+	rig_read_back(&rig, 16 * MIB);
 	for (key = 0; key < RECORDS; key++)
 		assert_false(is_stub(&rig, key) || is_buffered(&rig, key));
 	assert_int_equal(rig_scan(&rig, RECORDS, counters), 0);
