@@ -19,6 +19,7 @@
 #include "daemon/http.h"
 #include "daemon/metrics.h"
 #include "backend/real/real.h"
+#include "util/heap.h"
 #include "util/version.h"
 #include "backend/emulated/emuhost.h"
 #include "backend/real/hostshare.h"
@@ -204,18 +205,6 @@ static int make_host(struct daemon *d, struct ebb_err *err)
 	return rc;
 }
 
-static void *core_alloc(void *ctx, size_t bytes)
-{
-	(void)ctx;
-	return calloc(1, bytes);
-}
-
-static void core_free(void *ctx, void *ptr)
-{
-	(void)ctx;
-	free(ptr);
-}
-
 static int make_state(struct daemon *d, struct ebb_err *err)
 {
 	const struct ebb_policy_ops *policy = ebb_policy_find(d->config.policy);
@@ -230,7 +219,7 @@ static int make_state(struct daemon *d, struct ebb_err *err)
 				   "policy=%.64s: there is no such policy; there are%s",
 				   d->config.policy, known);
 	ebb_state_config_default(&cfg);
-	cfg.alloc = (struct ebb_alloc){ .alloc = core_alloc, .free = core_free };
+	cfg.alloc = (struct ebb_alloc){ .alloc = ebb_heap_alloc, .free = ebb_heap_free };
 	cfg.count_threads = d->config.count_threads;
 	cfg.pressure = d->config.pressure;
 	cfg.mem_overhead_bytes = (uint64_t)d->config.memory_overhead_mib << 20;

@@ -6,6 +6,7 @@
 #include <string.h>
 #include "backend/runner.h"
 #include "simulate/measure.h"
+#include "util/heap.h"
 
 /* A guest that did not get what it wants asks again: within the time that a request counts. */
 #define ASK_AGAIN_USEC	(EBB_WANT_USEC / 2)
@@ -40,18 +41,6 @@ struct world {
 	uint32_t last_vm[EBB_MAX_THREADS]; /* who had the thread last, its index + 1 */
 	struct ebb_err failure;
 };
-
-static void *heap_alloc(void *ctx, size_t bytes)
-{
-	(void)ctx;
-	return calloc(1, bytes);
-}
-
-static void heap_free(void *ctx, void *ptr)
-{
-	(void)ctx;
-	free(ptr);
-}
 
 static void fail(struct world *w, const char *what, const char *why)
 {
@@ -304,7 +293,7 @@ static int create(struct world *w, const struct ebb_policy_ops *policy)
 	cfg.count_threads = w->options->count_threads;
 	/* Nobody is charged here. */
 	cfg.charge_usec = 2 * w->trace->length;
-	cfg.alloc = (struct ebb_alloc){ .alloc = heap_alloc, .free = heap_free };
+	cfg.alloc = (struct ebb_alloc){ .alloc = ebb_heap_alloc, .free = ebb_heap_free };
 	w->runs = calloc(w->trace->num_vms, sizeof(*w->runs));
 	w->changed = calloc(w->trace->num_vms, sizeof(*w->changed));
 	w->state = ebb_state_create(&cfg, &w->options->host, policy);

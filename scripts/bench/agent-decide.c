@@ -12,6 +12,7 @@
 #include "core/core.h"
 #include "backend/backend.h"
 #include "scripts/bench/agent.h"
+#include "util/heap.h"
 
 #define BOOT_USEC	(5 * EBB_USEC_PER_SEC)
 #define CHANGE_USEC	(20 * EBB_USEC_PER_MSEC)
@@ -56,18 +57,6 @@ static int timed_decide(void *st, const struct ebb_view *view, struct ebb_plan *
 	timed.usec = cpu_usec() - start;
 	timed.was_asked = true;
 	return rc;
-}
-
-static void *heap_alloc(void *ctx, size_t bytes)
-{
-	(void)ctx;
-	return calloc(1, bytes);
-}
-
-static void heap_free(void *ctx, void *ptr)
-{
-	(void)ctx;
-	free(ptr);
 }
 
 static int take_fact(void *ctx, usec_t now, const struct ebb_fact *fact)
@@ -142,7 +131,7 @@ static void create(struct world *w, const struct ebb_host *host,
 	ops.decide = timed_decide;
 	ebb_state_config_default(&cfg);
 	cfg.count_threads = threads > 1;
-	cfg.alloc = (struct ebb_alloc){ .alloc = heap_alloc, .free = heap_free };
+	cfg.alloc = (struct ebb_alloc){ .alloc = ebb_heap_alloc, .free = ebb_heap_free };
 	ebb_fake_config_default(&fake);
 	w->state = ebb_state_create(&cfg, host, &ops);
 	w->fake = ebb_fake_create(&fake, (struct ebb_sink){ .ctx = w, .report = take_fact });

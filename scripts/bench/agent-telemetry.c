@@ -20,6 +20,7 @@
 #include "backend/real/link.h"
 #include "scripts/bench/agent.h"
 #include "tests/lib/link_frames.h"
+#include "util/heap.h"
 #include "util/log.h"
 #include "util/uuid.h"
 
@@ -34,18 +35,6 @@ struct server {
 	size_t num_done, max_done;
 	struct ebb_fact_action_done *done; /* actions that have ended and were not reported yet */
 };
-
-static void *heap_alloc(void *ctx, size_t bytes)
-{
-	(void)ctx;
-	return calloc(1, bytes);
-}
-
-static void heap_free(void *ctx, void *ptr)
-{
-	(void)ctx;
-	free(ptr);
-}
 
 static void server_submit(void *be, usec_t now, const struct ebb_action *action)
 {
@@ -158,7 +147,7 @@ static void serve(const char *folder, uint32_t num_vms, const struct ebb_policy_
 	ebb_host_emulate(4, 36, 2, 1000, &host);
 	ebb_state_config_default(&cfg);
 	cfg.count_threads = true;
-	cfg.alloc = (struct ebb_alloc){ .alloc = heap_alloc, .free = heap_free };
+	cfg.alloc = (struct ebb_alloc){ .alloc = ebb_heap_alloc, .free = ebb_heap_free };
 	s.agent.host_spec = "4x36x2";
 	s.agent.state = ebb_state_create(&cfg, &host, policy);
 	s.agent.backend = (struct ebb_backend){ .ops = &ops, .be = &s };

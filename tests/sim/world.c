@@ -7,18 +7,7 @@
 
 #include "backend/runner.h"
 #include "tests/sim/world.h"
-
-static void *heap_alloc(void *ctx, size_t bytes)
-{
-	(void)ctx;
-	return calloc(1, bytes);
-}
-
-static void heap_free(void *ctx, void *ptr)
-{
-	(void)ctx;
-	free(ptr);
-}
+#include "util/heap.h"
 
 void world_fail(struct world *w, const char *format, ...)
 {
@@ -85,7 +74,7 @@ void world_init(struct world *w, const struct ebb_host *host,
 		w->cfg.pressure.memory_failover_percent = 60;
 	}
 	w->cfg.pressure.hot_window_s = 3;
-	w->cfg.alloc = (struct ebb_alloc){ .alloc = heap_alloc, .free = heap_free };
+	w->cfg.alloc = (struct ebb_alloc){ .alloc = ebb_heap_alloc, .free = ebb_heap_free };
 	w->has_no_cap = cfg->has_no_cap;
 	w->has_no_pools = cfg->has_no_pools;
 	w->cfg.mem_overhead_bytes = WORLD_OVERHEAD_BYTES;

@@ -4,24 +4,12 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
 
 #include "tests/unit/host-agent/core_script.h"
-
-static void *heap_alloc(void *ctx, size_t bytes)
-{
-	(void)ctx;
-	return calloc(1, bytes);
-}
-
-static void heap_free(void *ctx, void *ptr)
-{
-	(void)ctx;
-	free(ptr);
-}
+#include "util/heap.h"
 
 void script_init_loading(struct script *s, uint32_t sockets, uint32_t cores, uint32_t threads,
 			 bool count_threads)
@@ -36,7 +24,7 @@ void script_init_loading(struct script *s, uint32_t sockets, uint32_t cores, uin
 	s->cfg.charge_usec = SEC(1000000);
 	s->cfg.mem_overhead_bytes = (uint64_t)SCRIPT_OVERHEAD_MIB << 20;
 	s->cfg.count_threads = count_threads;
-	s->cfg.alloc = (struct ebb_alloc){ .alloc = heap_alloc, .free = heap_free };
+	s->cfg.alloc = (struct ebb_alloc){ .alloc = ebb_heap_alloc, .free = ebb_heap_free };
 	s->policy = &ebb_policy_fair;
 	s->state = ebb_state_create(&s->cfg, &s->host, s->policy);
 	assert_non_null(s->state);

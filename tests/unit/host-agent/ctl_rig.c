@@ -14,19 +14,8 @@
 #include "backend/real/hosttopo.h"
 #include "tests/unit/host-agent/ctl_rig.h"
 #include "util/clock.h"
+#include "util/heap.h"
 #include "util/log.h"
-
-static void *alloc(void *ctx, size_t bytes)
-{
-	(void)ctx;
-	return calloc(1, bytes);
-}
-
-static void release(void *ctx, void *ptr)
-{
-	(void)ctx;
-	free(ptr);
-}
 
 static int connect_client(const char *path)
 {
@@ -55,7 +44,7 @@ int ctl_rig_setup(void **state, bool has_shared)
 	f->host.cores[1].is_shared = f->host.cores[3].is_shared = has_shared;
 	snprintf(f->path, sizeof(f->path), "%s/control.sock", f->folder);
 	ebb_state_config_default(&cfg);
-	cfg.alloc = (struct ebb_alloc){ .alloc = alloc, .free = release };
+	cfg.alloc = (struct ebb_alloc){ .alloc = ebb_heap_alloc, .free = ebb_heap_free };
 	f->agent.host_spec = "emulated:2x2x1@0.25";
 	f->agent.state = ebb_state_create(&cfg, &f->host, &ebb_policy_fair);
 	if (!f->agent.state || sd_event_new(&f->agent.event) < 0 ||

@@ -20,6 +20,7 @@
 #include "backend/real/hosttopo.h"
 #include "tests/unit/host-agent/core_script.h"
 #include "util/clock.h"
+#include "util/heap.h"
 #include "util/log.h"
 
 /* As the default; cores of the VM at most. */
@@ -293,18 +294,6 @@ static void test_other_run(void **state)
 
 /* ---- a process that is killed ---- */
 
-static void *heap_alloc(void *ctx, size_t bytes)
-{
-	(void)ctx;
-	return calloc(1, bytes);
-}
-
-static void heap_free(void *ctx, void *ptr)
-{
-	(void)ctx;
-	free(ptr);
-}
-
 /* ebbd as far as it matters: the agent, simulated VMs, the history in a file. */
 static void be_agent(void)
 {
@@ -319,7 +308,7 @@ static void be_agent(void)
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	ebb_log_set_level(LOG_ERR);
 	ebb_state_config_default(&cfg);
-	cfg.alloc = (struct ebb_alloc){ .alloc = heap_alloc, .free = heap_free };
+	cfg.alloc = (struct ebb_alloc){ .alloc = ebb_heap_alloc, .free = ebb_heap_free };
 	if (ebb_hosttopo_emulated(&spec, &host, &err) < 0)
 		_exit(1);
 	agent.state = ebb_state_create(&cfg, &host, &ebb_policy_fair);

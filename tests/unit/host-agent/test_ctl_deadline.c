@@ -18,6 +18,7 @@
 #include "daemon/agent.h"
 #include "backend/emulated/emuhost.h"
 #include "util/clock.h"
+#include "util/heap.h"
 #include "util/log.h"
 
 #define NUM_TRIALS	200
@@ -232,18 +233,6 @@ static double trial(struct bench *b, unsigned int i)
 	return (double)(b->home_at - due) / EBB_USEC_PER_MSEC;
 }
 
-static void *heap_alloc(void *ctx, size_t bytes)
-{
-	(void)ctx;
-	return calloc(1, bytes);
-}
-
-static void heap_free(void *ctx, void *ptr)
-{
-	(void)ctx;
-	free(ptr);
-}
-
 static int compare(const void *a, const void *b)
 {
 	const double x = *(const double *)a, y = *(const double *)b;
@@ -264,7 +253,7 @@ static void start(struct bench *b)
 	assert_int_equal(ebb_host_emulate(1, 4, 1, 250, &b->host), 0);
 	ebb_state_config_default(&b->cfg);
 	b->cfg.request_usec = PATIENCE_USEC;
-	b->cfg.alloc = (struct ebb_alloc){ .alloc = heap_alloc, .free = heap_free };
+	b->cfg.alloc = (struct ebb_alloc){ .alloc = ebb_heap_alloc, .free = ebb_heap_free };
 	b->agent.state = ebb_state_create(&b->cfg, &b->host, &ebb_policy_fair);
 	assert_non_null(b->agent.state);
 	b->agent.backend = (struct ebb_backend){ .ops = &backend_ops, .be = b };
