@@ -63,6 +63,11 @@ static const char *const tier_names[VIRTIO_EBB_TIER_MAX] = {
 	[VIRTIO_EBB_TIER_UNPLUG] = "unplug",
 };
 
+bool ebb_action_is_on_link(enum ebb_action_type type)
+{
+	return type >= EBB_ACTION_WELCOME;
+}
+
 bool ebb_fact_is_from_link(enum ebb_fact_type type)
 {
 	switch (type) {

@@ -545,6 +545,8 @@ const char *ebb_fact_name(enum ebb_fact_type type);
  * a fact, the link has to be closed: the sender is broken or has missed something.
  */
 bool ebb_fact_is_from_link(enum ebb_fact_type type);
+/* Whether the action is a message on the VM's link; all others have an id. */
+bool ebb_action_is_on_link(enum ebb_action_type type);
 
 const char *ebb_tier_name(uint16_t tier);	/* VIRTIO_EBB_TIER_*: "any", "lend", ... */
 

@@ -321,20 +321,10 @@ void ebb_fake_submit(struct ebb_fake *f, usec_t now, const struct ebb_action *ac
 	if (!vm)
 		/* Undefined meanwhile; nobody awaits the outcome any more. */
 		return;
-	switch (action->type) {
-	case EBB_ACTION_PLUG:
-	case EBB_ACTION_UNPLUG:
-	case EBB_ACTION_PLACE:
-	case EBB_ACTION_HOME:
-	case EBB_ACTION_MEM_CAP:
-	case EBB_ACTION_MEM_MIRROR:
-	case EBB_ACTION_THROTTLE:
-		fake_host_submit(f, now, vm, action);
-		break;
-	default:
+	if (ebb_action_is_on_link(action->type))
 		fake_device_submit(f, now, vm, action);
-		break;
-	}
+	else
+		fake_host_submit(f, now, vm, action);
 }
 
 static void driver_up(struct ebb_fake *f, usec_t now, struct fake_vm *vm)

@@ -254,19 +254,10 @@ static void submit(void *be, usec_t now, const struct ebb_action *action)
 	struct ebb_real *r = be;
 
 	(void)now;
-	switch (action->type) {
-	case EBB_ACTION_PLUG:
-	case EBB_ACTION_UNPLUG:
-	case EBB_ACTION_PLACE:
-	case EBB_ACTION_HOME:
-	case EBB_ACTION_MEM_CAP:
-	case EBB_ACTION_MEM_MIRROR:
-	case EBB_ACTION_THROTTLE:
-		submit_job(r, action);
-		break;
-	default:
+	if (ebb_action_is_on_link(action->type))
 		ebb_links_submit(r->links, action);
-	}
+	else
+		submit_job(r, action);
 }
 
 static void save_done(struct ebb_job *job, int err)
