@@ -223,7 +223,7 @@ lab_start() { # $1 owner's pid, or 0
 	lab_register
 	setsid "$TOP/scripts/lab" -d "$LAB" --supervise "$1" </dev/null \
 		>"$LAB/log/supervisor.log" 2>&1 6>&- 7>&- 8>&- 9>&- &
-	for _ in $(seq 100); do
+	for _ in $(seq 600); do
 		sleep 0.1
 		if [ -S "$LAB/run/libvirt-sock" ] && lab_virsh connect >/dev/null 2>&1; then
 			exec 6>&-
