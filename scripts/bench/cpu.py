@@ -14,7 +14,8 @@ from harness.lab.process import SetupError
 from tests.vm import rig
 
 from . import metrics
-from .cpu_vm import CpuVm, Refused
+from .cpu_vm import CpuVm
+from .vm import Refused
 
 SIZE = "1 core"
 TIERS = {"lend": "ebb", "park": "ebb, park", "unplug": "ebb, unplug"}   # variants

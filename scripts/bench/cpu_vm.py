@@ -5,59 +5,40 @@ Guests have clocks of their own. What one says of its clock is turned into time.
 host with the offset that the quickest of some pings shows, measured anew in each round: emulated
 guests see the host's time stamp counter, so that within a round nothing drifts.
 """
-import json
-import os
-import re
-import socket
 import time
 
-from harness.lab import domain
-from harness.lab.process import SetupError
 from tests.vm import rig
+
+from .vm import MeasuredVm, without_ebb
 
 PINGS = 8
 PATIENCE_S = 30
-QUOTA_PERIOD_US = 10000
+# What of the answers of the program is a moment of the guest's clock.
+MOMENTS = ("told_ns", "stopped_ns", "given_ns", "added_ns", "first_ns", "deadline_ns",
+           "offline_ns")
 
 
-class Refused(Exception):
-    """The guest's program could not do what it was to do."""
-
-
-class CpuVm:
+class CpuVm(MeasuredVm):
     """One CPU to start with and one that comes and goes."""
 
     def __init__(self, name, is_stock=False, **more):
         monitor = {"monitor": 0, "module": 0} if is_stock else {}
         self.is_stock = is_stock
-        self.guest = rig.Guest(name, cells=((2, 1),),
-                               options={"modules": "virtio_console", **monitor}, **more)
-        self.channel = os.path.join(rig.lab().console_dir, f"{name}.bench")
+        super().__init__(rig.Guest(name, cells=((2, 1),),
+                                   options={"modules": "virtio_console", **monitor}, **more))
         self.guest.define(self.edit)
         self.offset_s = None
         self.told = []          # events that came before they were waited for
 
     def start(self):
         self.guest.start(driver=not self.is_stock)
-        self.socket = socket.socket(socket.AF_UNIX)
-        self.socket.connect(self.channel)
-        self.socket.settimeout(PATIENCE_S)
-        self.lines = self.socket.makefile("r")
-        self.guest.begin("/ebb/tests/ebbt-cpubench /dev/vport*p1")
+        self.begin("ebbt-cpubench", PATIENCE_S)
         self.line("ready")
         return self
 
     def edit(self, text):
-        """The channel; without Ebb also what the agent gives a core of the emulated host."""
-        channel = (f"<channel type='unix'><source mode='bind' path='{self.channel}'/>"
-                   f"<target type='virtio' name='ebb.bench'/></channel>")
-        text = text.replace("</devices>", channel + "</devices>")
-        if not self.is_stock:
-            return text
-        share = float(rig.lab().host_spec.partition("@")[2])
-        text = re.sub(r"<metadata>.*</metadata>", "", text, flags=re.S)
-        return text.replace("<os>", f"<cputune><period>{QUOTA_PERIOD_US}</period><quota>"
-                                    f"{int(QUOTA_PERIOD_US * share)}</quota></cputune><os>")
+        text = self.with_channel(text)
+        return without_ebb(text) if self.is_stock else text
 
     @property
     def name(self):
@@ -69,13 +50,7 @@ class CpuVm:
             if any(w in told for w in wanted):
                 return self.told.pop(i)
         while True:
-            text = self.lines.readline()
-            if not text:
-                raise SetupError(f"the measuring program in {self.guest.vm.name} ended, see "
-                                 f"{domain.console_path(self.guest.boot, self.guest.vm)}")
-            told = json.loads(text)
-            if "error" in told:
-                raise Refused(f"{self.guest.vm.name}: {told['command']}: {told['error']}")
+            told = self.read()
             if any(w in told for w in wanted):
                 return told
             self.told.append(told)
@@ -86,9 +61,6 @@ class CpuVm:
             told = self.line("event")
             if told["event"] == name:
                 return self.host_times(told)
-
-    def tell(self, command):
-        self.socket.sendall(command.encode() + b"\n")
 
     def ask(self, command, member):
         self.tell(command)
@@ -112,14 +84,3 @@ class CpuVm:
                 best = end - start
                 self.offset_s = (start + end) / 2 - guest_s
         return best
-
-    def close(self):
-        splats = self.guest.splats()
-        self.socket.close()
-        self.guest.remove()
-        if splats:
-            raise SetupError(f"kernel log of {self.guest.vm.name}: {splats}")
-
-
-MOMENTS = ("told_ns", "stopped_ns", "given_ns", "added_ns", "first_ns", "deadline_ns",
-           "offline_ns")
