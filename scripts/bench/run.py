@@ -18,16 +18,13 @@ class Run:
         self.started = time.time()
         self.notes = []
 
-    def write(self, lab, values, bounds_of=lambda metrics: []):
-        """summary.json and report.html; returns the summary."""
-        rows = values.metrics()
+    def write(self, where, rows, bounds=()):
+        """summary.json and report.html; returns the summary. where: in_lab() or natively()."""
         started = datetime.fromtimestamp(self.started, timezone.utc)
-        summary = {"benchmark": self.benchmark, "title": self.title,
-                   "accelerator": lab.accelerator, "host": host(lab.host_spec),
-                   "versions": versions.of_lab(lab),
+        summary = {"benchmark": self.benchmark, "title": self.title, **where,
                    "started_at": started.isoformat(timespec="seconds"),
                    "duration_s": round(time.time() - self.started, 1),
-                   "notes": self.notes, "metrics": rows, "bounds": bounds_of(rows)}
+                   "notes": self.notes, "metrics": rows, "bounds": list(bounds)}
         wrong = metrics.problems(summary)
         if wrong:
             raise schema.SchemaError(f"summary of {self.benchmark}: " + "; ".join(wrong))
@@ -36,6 +33,16 @@ class Run:
             f.write(page.render(summary))
         schema.write_json(os.path.join(self.folder, schema.SUMMARY), summary)
         return summary
+
+
+def in_lab(lab):
+    return {"accelerator": lab.accelerator, "host": host(lab.host_spec),
+            "versions": versions.of_lab(lab)}
+
+
+def natively(spec):
+    """Without a VM. spec: the host, in a word."""
+    return {"accelerator": "none", "host": host(spec), "versions": versions.of_programs()}
 
 
 def host(spec):
