@@ -8,18 +8,14 @@ import unittest
 import unittest.mock
 
 import made_up  # noqa: F401: puts scripts/ on the path
-from made_up_broker import COLD, MIB, READS, Run, WARM, broker
 from harness.draw import histogram
 from harness.judge import smooth
 from harness.record import schema
+from judged import judge
+from made_up_broker import COLD, MIB, READS, Run, WARM, broker
 from scenarios import demo, outcome
 from scenarios.broker import (figure as figure_broker, plan as plan_broker, play as scene_broker,
                               verdict as verdict_broker)
-from scenarios.outcome import summarize
-
-
-def judge(run, host):
-    return summarize(run, host.samples, host.events)
 
 
 def failing(run, host):

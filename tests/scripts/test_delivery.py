@@ -4,22 +4,15 @@ import unittest
 
 import made_up
 import made_up_engine
-from made_up_rebalance import rebalance
 from harness.judge import delivery
 from harness.judge.delivery import Core, Delivered
 from harness.measure import core_meter
 from harness.record import schema
+from judged import failing, value
+from made_up_rebalance import rebalance
+from made_up_slices import tenants
 from scenarios import demo, outcome
 from scenarios.outcome import summarize
-from made_up_slices import tenants
-
-
-def failing(summary):
-    return {c["name"] for c in summary["checks"] if not c["ok"]}
-
-
-def value(summary, name):
-    return next(c["value"] for c in summary["checks"] if c["name"] == name)
 
 
 def rows(*told):

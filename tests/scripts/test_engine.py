@@ -7,15 +7,11 @@ import made_up  # noqa: F401: puts scripts/ on the path
 import made_up_engine
 from harness.measure import engine_probe
 from harness.record import schema
+from judged import judge
 from scenarios import demo, outcome
 from scenarios.contention import plan as plan_contention
 from scenarios.isolate import plan as plan_isolate
-from scenarios.outcome import summarize
 from scenarios.peak import plan as plan_peak
-
-
-def verdict(run, engine):
-    return summarize(run, engine.samples, engine.events)
 
 
 class Reports(unittest.TestCase):
@@ -26,7 +22,7 @@ class Reports(unittest.TestCase):
             for options, ablate in (({}, False), (more, True)):
                 run, engine = maker(**options)
                 run["ablate"] = ablate
-                summary = verdict(run, engine)
+                summary = judge(run, engine)
                 self.assertEqual(schema.summary_problems(summary), [])
                 page = outcome.render(run, engine.samples, engine.events, summary)
                 self.assertIn("</svg>", page)

@@ -6,16 +6,12 @@ import tempfile
 import unittest
 
 import made_up  # noqa: F401: puts scripts/ on the path
-from made_up_memory import MIB, Run, memory
 from harness.lab.console import Console, statistics
 from harness.record import schema
+from judged import judge
+from made_up_memory import MIB, Run, memory
 from scenarios import outcome
 from scenarios.memory import plan as plan_memory, play as scene_memory, verdict as verdict_memory
-from scenarios.outcome import summarize
-
-
-def judge(run, host):
-    return summarize(run, host.samples, host.events)
 
 
 def failing(run, host):

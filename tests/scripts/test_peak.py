@@ -5,66 +5,58 @@ import unittest
 import made_up  # noqa: F401: puts scripts/ on the path
 import made_up_engine
 from harness.judge import engine_series
-from scenarios.outcome import summarize
+from judged import failing, judge
 from scenarios.peak import verdict as verdict_peak
-
-
-def verdict(run, engine):
-    return summarize(run, engine.samples, engine.events)
-
-
-def failed(summary):
-    return {c["name"] for c in summary["checks"] if not c["ok"]}
 
 
 class Peak(unittest.TestCase):
     def test_good_runs_pass(self):
         for close_up in (False, True):
-            summary = verdict(*made_up_engine.peak(close_up=close_up))
-            self.assertEqual(failed(summary), set(), close_up)
+            summary = judge(*made_up_engine.peak(close_up=close_up))
+            self.assertEqual(failing(summary), set(), close_up)
             self.assertEqual(len(summary["peaks"]), 3)
 
     def test_static_allocation_fails(self):
         for close_up in (False, True):
-            summary = verdict(*made_up_engine.peak(static=True, close_up=close_up))
-            self.assertLessEqual({"lowest_window_pct", "served_pct", "cpus_peak"}, failed(summary))
+            summary = judge(*made_up_engine.peak(static=True, close_up=close_up))
+            self.assertLessEqual({"lowest_window_pct", "served_pct", "cpus_peak"}, failing(summary))
 
     def test_late_cpus_fail(self):
-        summary = verdict(*made_up_engine.peak(late_s=1.5))
-        self.assertIn("lowest_window_pct", failed(summary))
-        summary = verdict(*made_up_engine.peak(late_s=0.1, close_up=True))
-        self.assertIn("lowest_window_pct", failed(summary))
+        summary = judge(*made_up_engine.peak(late_s=1.5))
+        self.assertIn("lowest_window_pct", failing(summary))
+        summary = judge(*made_up_engine.peak(late_s=0.1, close_up=True))
+        self.assertIn("lowest_window_pct", failing(summary))
 
     def test_cpus_that_are_kept_fail(self):
         run, engine = made_up_engine.peak()
         for s in engine.samples:
             s.cpus_held = max(s.cpus_held, 8 if s.t_s > 13 else 4)
-        self.assertIn("cpus_normal", failed(verdict(run, engine)))
+        self.assertIn("cpus_normal", failing(judge(run, engine)))
 
     def test_windows_in_which_the_machine_stood_still_are_told_apart(self):
         run, engine = made_up_engine.peak(late_s=0.1, close_up=True)
-        summary = verdict(run, engine)
+        summary = judge(run, engine)
         below = summary["windows_below"]
         self.assertGreater(below, 0)
         self.assertEqual(summary["windows_below_paused"], 0)
         for s in engine.samples:
             s.host_pause_ms = 30.0
-        summary = verdict(run, engine)
+        summary = judge(run, engine)
         self.assertEqual(summary["windows_below_paused"], below)
         # The bound stays.
-        self.assertIn("lowest_window_pct", failed(summary))
+        self.assertIn("lowest_window_pct", failing(summary))
 
     def test_control_sees_stalls_without_exchange(self):
         run, engine = made_up_engine.peak(close_up=True)
-        summary = verdict(run, engine)
+        summary = judge(run, engine)
         self.assertGreater(summary["control_windows"], 20)
         self.assertEqual(summary["control_below"], 0)
         told = [s for s in engine.samples if s.engine_t_s is not None and not s.offered_ps]
         for s in told[20:23]:
             s.engine_tps = 0.0
-        summary = verdict(run, engine)
+        summary = judge(run, engine)
         self.assertEqual(summary["control_below"], 3)
-        self.assertEqual(failed(summary), set())
+        self.assertEqual(failing(summary), set())
 
     def test_windows_hold_all_that_was_reported(self):
         _, engine = made_up_engine.peak()

@@ -9,21 +9,17 @@ import unittest.mock
 import xml.etree.ElementTree as ET
 
 import made_up  # noqa: F401: puts scripts/ on the path
-from made_up_rebalance import ACTIVE, NAMES, Run, rebalance
 from harness.draw import heatmap
 from harness.judge import delivery
 from harness.lab import domain
 from harness.measure import core_meter
 from harness.record import cores, schema
 from harness.stage.stage import SceneError
+from judged import judge
+from made_up_rebalance import ACTIVE, NAMES, Run, rebalance
 from scenarios import demo, outcome
-from scenarios.outcome import summarize
 from scenarios.rebalance import (figure as figure_rebalance, plan as plan_rebalance,
                                  play as scene_rebalance, verdict as verdict_rebalance)
-
-
-def judge(run, host):
-    return summarize(run, host.samples, host.events)
 
 
 def failing(run, host):

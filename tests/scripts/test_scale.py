@@ -3,15 +3,7 @@
 import unittest
 
 import made_up
-from scenarios.outcome import summarize
-
-
-def failing(summary):
-    return {c["name"] for c in summary["checks"] if not c["ok"]}
-
-
-def judge(run, host):
-    return summarize(run, host.samples, host.events)
+from judged import failing, judge
 
 
 class Scale(unittest.TestCase):

@@ -4,8 +4,8 @@ import os
 import tempfile
 import unittest
 
-from made_up_slices import scaleout, tenants
 from harness.record import schema
+from made_up_slices import scaleout, tenants
 from scenarios import outcome
 
 

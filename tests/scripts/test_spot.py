@@ -3,16 +3,8 @@
 import unittest
 
 import made_up
-from scenarios.outcome import summarize
+from judged import failing, judge
 from scenarios.spot import verdict as verdict_spot
-
-
-def failing(summary):
-    return {c["name"] for c in summary["checks"] if not c["ok"]}
-
-
-def judge(run, host):
-    return summarize(run, host.samples, host.events)
 
 
 class Spot(unittest.TestCase):

@@ -5,16 +5,8 @@ import unittest
 
 import made_up
 from harness.judge import checks, series
-from scenarios.outcome import summarize
+from judged import failing, judge
 from scenarios.scale import verdict as verdict_scale
-
-
-def failing(summary):
-    return {c["name"] for c in summary["checks"] if not c["ok"]}
-
-
-def judge(run, host):
-    return summarize(run, host.samples, host.events)
 
 
 class Outcome(unittest.TestCase):
