@@ -117,7 +117,7 @@ def latency_checks(events):
 
 
 def idle_core_share(samples, cores, begin, end):
-    """Share of core time in [begin, end] that no VM held, 0 to 1."""
+    """Fraction of the core time in [begin, end] that no VM held."""
     inside = [(t, vms) for t, vms in series.ticks(samples) if begin <= t <= end]
     span = idle = 0.0
     for (t, vms), (after, _) in zip(inside, inside[1:]):

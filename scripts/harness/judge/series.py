@@ -41,12 +41,12 @@ def ticks(samples):
     return sorted(at.items())
 
 
-def percentile(values, share):
-    """Nearest rank: the smallest value with at least `share` of all values at or below it."""
+def percentile(values, fraction):
+    """Nearest rank: the smallest value with at least this fraction of all values at or below it."""
     if not values:
         return None
     ordered = sorted(values)
-    return ordered[max(0, math.ceil(share * len(ordered)) - 1)]
+    return ordered[max(0, math.ceil(fraction * len(ordered)) - 1)]
 
 
 def distribution(values):

@@ -11,7 +11,7 @@ OPTION = "favordynmods"
 
 
 def hasten():
-    """What to hand to restore()."""
+    """Remounts the cgroup hierarchies with the option; returns the argument of restore()."""
     changed = []
     with open("/proc/mounts", encoding="utf-8") as f:
         mounts = [line.split() for line in f]

@@ -37,7 +37,7 @@ class Plan:
 
 
 def default_share(cores, with_yardstick=False):
-    """Part of a real CPU that an emulated core gets, so that so many of them fit this machine."""
+    """CPU share of a core: the part of a real CPU that it gets, so that all of them fit here."""
     share = HOST_LOAD * len(os.sched_getaffinity(0)) / (cores + with_yardstick)
     return min(1.0, int(share * 100) / 100)
 
@@ -45,13 +45,13 @@ def default_share(cores, with_yardstick=False):
 # For scenarios that compare the throughput of VMs with few and with many CPUs. In periods of 10 ms
 # a core runs for some 2 ms, of which it spends a tenth and more filling the caches that other
 # programs used in between; less where another CPU of the same VM was before it. No such scenario
-# cares that a core which has used up its share stands still for 30 ms.
+# cares that a core which has used up its quota stands still for 30 ms.
 LONG_PERIOD_MS = 40
 
 
 def host_of(sockets, cores, threads, share, with_yardstick=False, period_ms=None):
     """The emulated host. cores: per socket. The yardstick has a socket more, which does not count
-    among those of the scenario. period_ms: in which a core gets its share; None: ebbd's default."""
+    among those of the scenario. period_ms: of a core's quota; None: ebbd's default."""
     period = f"/{period_ms}ms" if period_ms else ""
     return {"spec": f"emulated:{sockets + with_yardstick}x{cores}x{threads}@{share:g}{period}",
             "emulated": True, "sockets": sockets, "cores": sockets * cores, "threads": threads,

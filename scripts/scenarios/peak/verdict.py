@@ -71,7 +71,7 @@ def pauses(rows, share):
     """[(begin, end)] in which the machine itself did not run all that it should (host_pause_ms).
 
     An emulated core that was at work when a CPU of the machine stood still is charged for that
-    time; with a share of 0.2 it rests for five times as long."""
+    time; with a CPU share of 0.2 it rests for five times as long."""
     return [(before.t_s, s.t_s + s.host_pause_ms / 1000 / share)
             for before, s in zip(rows, rows[1:]) if s.host_pause_ms]
 
