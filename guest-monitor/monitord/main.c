@@ -128,7 +128,7 @@ int main(int argc, char **argv)
 	int r;
 
 	std_fill();
-	/* Whoever reads the log may go. */
+	/* The reader of our log may end before us; that must not kill the monitor. */
 	signal(SIGPIPE, SIG_IGN);
 	argp_err_exit_status = EXIT_USAGE;
 	argp_parse(&argp, argc, argv, 0, NULL, &arguments);

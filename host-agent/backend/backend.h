@@ -200,7 +200,7 @@ const char *ebb_fake_violation(const struct ebb_fake *f);
  */
 int ebb_fake_vm_load(struct ebb_fake *f, const uint8_t *uuid, uint16_t permille);
 /*
- * So much time has passed, in which the vCPUs computed that are on each thread now; reports
+ * Lets @usec pass, during which each vCPU computes on the thread that it is on now; reports
  * CPU_TIMES of VMs that have a load.  A core is worth so many thousandths of a real CPU.
  */
 void ebb_fake_load_run(struct ebb_fake *f, usec_t now, usec_t usec, uint32_t share_permille);

@@ -12,7 +12,7 @@ bool bench_is_written(FILE *file, const char *name)
 	errno = 0;
 	if (!fflush(file) && !ferror(file))
 		return true;
-	/* What was flushed before has left no reason. */
+	/* If an earlier flush failed, errno no longer says why. */
 	fprintf(stderr, "%s: %s\n", name, strerror(errno ? errno : EIO));
 	return false;
 }

@@ -33,7 +33,8 @@ void ycsb_configure(const struct bench_workload *workload, const struct bench_op
 void uniform_configure(const struct bench_options *options, struct ycsb_config *ret_config);
 void cdb_configure(const struct bench_options *options, struct ycsb_config *ret_config);
 
-/* What is wrong with options for operations that the workload may not have. core NULL: none. */
+/* The error message for options of operations that the workload lacks; NULL: no error. core NULL:
+ * the workload has none of these operations. */
 const char *ycsb_check_given(const struct ycsb_core *core, const struct bench_options *options);
 
 /* Hooks that the families share; the state is a struct ycsb. */

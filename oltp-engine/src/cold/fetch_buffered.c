@@ -114,6 +114,6 @@ void buffered_keep_few(struct fetcher *f)
 		return;
 	if (f->buffered.n < BUFFERED_MAX / 4 * 3 && buffered_have_room(f, BUFFERED_BYTES_MAX / 4))
 		return;
-	/* So many at once that the cost of a new epoch does not count. */
+	/* Releases an eighth at once, so that the cost of a new epoch is small for each record. */
 	buffered_release_some(f, f->buffered.n / 8 + 1, &by);
 }

@@ -47,7 +47,7 @@ struct elastic_cpu {
 	bool is_idle;		/* no worker could be started on it */
 };
 
-/* What the workers have done since the start, and the work that waits for them. ADAPT. */
+/* The workers' transactions since the start, and the queue of those that wait. For ADAPT. */
 struct elastic_load {
 	uint64_t committed;
 	uint64_t stalled_ns;	/* of workers, with transactions that had met a conflict */

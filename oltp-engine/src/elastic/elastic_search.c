@@ -279,7 +279,7 @@ static double side_variance(const struct search *s, const struct search_side *si
 	return s->noise.rate * square(side->mean.rate) / side->windows;
 }
 
-/* What the windows of both sides say of the other one. */
+/* Compares the windows with the old and with the new number of CPUs. */
 static enum verdict compare(const struct search *s)
 {
 	double base = s->base.mean.rate, other = s->other.mean.rate;

@@ -57,7 +57,7 @@ enum search_phase {
 	S_WATCH,
 };
 
-/* What follows once the CPUs are there. */
+/* The step that follows once the CPUs are there. */
 enum search_then {
 	THEN_MEASURE,
 	THEN_TRY,		/* the next number */
