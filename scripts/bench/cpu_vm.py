@@ -13,7 +13,7 @@ from .vm import MeasuredVm, without_ebb
 
 PINGS = 8
 PATIENCE_S = 30
-# What of the answers of the program is a moment of the guest's clock.
+# The fields of the program's answers that are moments of the guest's clock.
 MOMENTS = ("told_ns", "stopped_ns", "given_ns", "added_ns", "first_ns", "deadline_ns",
            "offline_ns")
 

@@ -64,7 +64,7 @@ enum search_then {
 	THEN_RESTART,
 };
 
-/* What was measured. */
+/* Figures of one window, or means of several. */
 struct search_figures {
 	double rate;		/* transactions per second */
 	double waste;		/* share of the workers' time */

@@ -172,8 +172,8 @@ static bool fill(struct manager *m)
 }
 
 /*
- * What reading a record costs, from the reads of workers; for a table without any, from reads that
- * are made here.
+ * Learns the cost of reading a record back, from the reads of workers; for a table that no worker
+ * reads from disk, this function reads some records itself.
  */
 static void rereads_turn(struct manager *m)
 {

@@ -231,8 +231,8 @@ static bool cut_thresholds(struct shrink *s, uint32_t node, uint64_t cutoff, uin
 	n = recency_read(m->recency, now_ns, manager_expected(m), samples,
 			 OLTP_MEMORY_SAMPLES_MAX);
 	/*
-	 * What reading costs is known of all tables or of none: reread_cost_ns falls back on
-	 * others.
+	 * The cost of a read is known for all tables or for none: for a table without reads,
+	 * reread_cost_ns takes the cost of other tables.
 	 */
 	is_known = n && samples->reread_ns;
 	oltp_memory_node_read(s->engine, node, &there);

@@ -135,7 +135,7 @@ struct pool_worker {
 	struct hist hist;
 };
 
-/* What the workers have done since the start, to decide on their number. Owner's thread. */
+/* The work of all workers since the start, by which their number is chosen. Owner's thread. */
 struct pool_progress {
 	uint64_t committed, stalled_ns, idles;
 };

@@ -38,7 +38,7 @@ static void run(struct sharing *sh, unsigned a, unsigned b)
 	script_settle(&sh->s);
 }
 
-/* So many cores from the second on are for those who share them; a and b are on the first one. */
+/* Cores 1 to shared are shared cores; the vCPUs of VMs a and b are on the first of them. */
 static void begin_with(struct sharing *sh, uint16_t shared)
 {
 	struct script *s = &sh->s;

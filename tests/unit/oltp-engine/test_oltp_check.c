@@ -284,7 +284,7 @@ static void test_deletes_of_unknown_outcome(void **state)
 	/* One that was taken back did nothing. */
 	FINDS(STRICT, CHECK_G_SINGLE, T("i:1:1", NULL, 1, 2), T("d:1", "fail", 3, 4),
 	      T("r:1:-", NULL, 5, 6));
-	/* What is read is in the order of its writes all the same. */
+	/* The values that were read are in the order of their writes all the same. */
 	FINDS(STRICT, CHECK_G_SINGLE, T("i:1:1", NULL, 1, 2), T("d:1", "info", 3, 4),
 	      T("r:1:1 w:1:2", NULL, 5, 6), T("r:1:1", NULL, 7, 8));
 }

@@ -199,7 +199,7 @@ static int run_alone(const struct record_config *config)
 	return rc;
 }
 
-/* What is in the log of another history would be read as values that nobody wrote. */
+/* Rows from the log of another history would look like values that nobody wrote. */
 static void test_the_log_of_another_history_is_refused(void **state)
 {
 	struct record_config config = {
