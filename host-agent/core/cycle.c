@@ -85,7 +85,8 @@ static void settle_shared(struct ebb_state *s, usec_t now)
 		return;
 	for (uint16_t i = 0; i < s->shared.share.num_cores; i++)
 		if (shared_load_of(&s->shared, i, &load))
-			pressure_report_core(&s->pressure, now, load.core, load.permille, load.who);
+			pressure_report_core(&s->pressure, now, load.core, load.level, load.used,
+					     load.who);
 	shared_throttled(&s->shared, is_throttled);
 	for (uint16_t h = 0; h < s->env.host.num_nodes; h++)
 		pressure_report_throttle(&s->pressure, h, is_throttled[h]);

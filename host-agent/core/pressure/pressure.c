@@ -420,25 +420,35 @@ void pressure_report_times(struct pressure_room *s, usec_t as_of, const struct e
 	s->is_stale = true;
 }
 
-void pressure_report_core(struct pressure_room *s, usec_t now, uint16_t core, uint32_t permille,
-			  const char *who)
+/* "90% of its time used or waited for (70% used)" */
+static void say_core(uint32_t level, uint32_t used, char *text, size_t size)
+{
+	if (level > used)
+		snprintf(text, size, "%u%% of its time used or waited for (%u%% used)", level / 10,
+			 used / 10);
+	else
+		snprintf(text, size, "%u%% of its time used", used / 10);
+}
+
+void pressure_report_core(struct pressure_room *s, usec_t now, uint16_t core, uint32_t level,
+			  uint32_t used, const char *who)
 {
 	struct ebb_violation *v = violation_of(s, EBB_PRESSED_CORE, core);
 	const struct ebb_violation_rule rule = rule_of(s, EBB_PRESSED_CORE, 0, 1000);
 	const usec_t began_at = v->since;
-	const int news = ebb_violation_step(v, &rule, permille, now);
+	const int news = ebb_violation_step(v, &rule, level, now);
+	char is[64];
 
 	v->capacity = 1000;
 	if (!news)
 		return;
+	say_core(level, used, is, sizeof(is));
 	if (news > 0)
-		core_text(v->text, "core %u, which VMs share: %u%% of its time used over %u s, "
-			  "above %u%%; %.80s", core, permille / 10,
-			  s->env->cfg.pressure.hot_window_s,
+		core_text(v->text, "core %u, which VMs share: %s over %u s, above %u%%; %.80s",
+			  core, is, s->env->cfg.pressure.hot_window_s,
 			  s->env->cfg.pressure.core_hot_percent, who);
 	else
-		core_text(v->text, "core %u: %u%% of its time used, after %llu s; at most it was "
-			  "%u%%", core, permille / 10,
+		core_text(v->text, "core %u: %s, after %llu s; at most it was %u%%", core, is,
 			  (unsigned long long)((now - began_at) / EBB_USEC_PER_SEC),
 			  (unsigned)(v->peak / 10));
 	record(s, now, v, EBB_PRESSED_CORE, s->env->host.cores[core].node, began_at);

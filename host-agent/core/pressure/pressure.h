@@ -28,12 +28,13 @@ void pressure_changed(struct pressure_room *s);
 /* CPU times of the VM were reported. */
 void pressure_report_times(struct pressure_room *s, usec_t as_of, const struct ebb_vm *vm);
 /*
- * A core that several VMs share: the thousandths of its time that were used in the last
- * hot_window_s, 0 if VMs do not share it any more; and which VMs used it, for people ("a 60%, b
- * 37%").
+ * A core that several VMs share, in thousandths of its time in the last hot_window_s: the level
+ * that balancing judges by (core/shared/balance.h) and how much was used.  The level is higher
+ * than the use if other programs or throttles kept VMs waiting; both are 0 if VMs do not share the
+ * core any more.  who: the VMs that used it, for people ("a 60%, b 37%").
  */
-void pressure_report_core(struct pressure_room *s, usec_t now, uint16_t core, uint32_t permille,
-			  const char *who);
+void pressure_report_core(struct pressure_room *s, usec_t now, uint16_t core, uint32_t level,
+			  uint32_t used, const char *who);
 /* VMs of the node are throttled because no change of places helps; or they are not any more. */
 void pressure_report_throttle(struct pressure_room *s, uint16_t host_node, bool is_throttled);
 /* A run of the VM is over, and with it a move that was recommended for it. */

@@ -17,7 +17,8 @@
 enum ebb_pressed {
 	EBB_PRESSED_MEMORY,		/* pool memory of a node of the host; blocks */
 	EBB_PRESSED_CPU,		/* time of the CPUs of a node; thousandths of a real CPU */
-	EBB_PRESSED_CORE,		/* time of a core that VMs share; thousandths of it */
+	EBB_PRESSED_CORE,		/* time of a core that VMs share, used or waited for;
+					 * thousandths of it */
 	EBB_PRESSED_MAX,
 };
 

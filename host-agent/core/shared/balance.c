@@ -166,6 +166,17 @@ static bool has_throttled(const struct ebb_share *s, const struct ebb_share_core
 	return false;
 }
 
+/* The use of a core as it would be without other programs and without throttles. */
+static uint32_t level_of(const struct ebb_share *s, const struct ebb_share_core *c)
+{
+	const uint32_t demand = c->demand < WHOLE ? c->demand : WHOLE;
+
+	/* No move would be made, since the core demands no more than the target already. */
+	if (demand <= s->cfg.target)
+		return c->use;
+	return has_throttled(s, c) && demand > c->due ? demand : c->due;
+}
+
 static void find_hot(struct ebb_share *s)
 {
 	uint64_t use = 0;
@@ -176,10 +187,8 @@ static void find_hot(struct ebb_share *s)
 
 		use += core->use < WHOLE ? core->use : WHOLE;
 		core->num_active = share_num_active(s, core);
-		/* Without the throttle it would be hot again. */
-		core->is_hot = core->num_active > 1 &&
-			       (core->due >= s->cfg.hot ||
-				(core->demand >= s->cfg.hot && has_throttled(s, core)));
+		core->level = level_of(s, core);
+		core->is_hot = core->num_active > 1 && core->level >= s->cfg.hot;
 		s->num_hot += core->is_hot;
 	}
 	s->permille = s->num_cores ? (uint32_t)(use / s->num_cores) : 0;

@@ -10,7 +10,8 @@
  * either, VMs are throttled to their shares of the core.
  *
  * Other programs of the host may take time of a core, so that its vCPUs use less of it and wait.
- * Such a core is hot if it would have been hot without them.
+ * Such a core is hot if it would have been hot without them.  vCPUs that wait and still demand no
+ * more than the target have done all their work, if later: their core is not hot.
  *
  * The vCPUs of a VM come in groups: all of a group are on one node, different groups of a VM on
  * different nodes where there are enough.  A small VM is one group; a large one has several of
@@ -50,7 +51,8 @@ struct ebb_share_core {
 	uint16_t num_vcpus;
 	uint16_t num_active;		/* VMs that computed here */
 	uint32_t use;			/* what was used in the window */
-	uint32_t due;			/* what would have been, had no other program run there */
+	uint32_t due;			/* at least one vCPU was running or ready for so long */
+	uint32_t level;			/* what is_hot is judged by: use, due or demand */
 	uint32_t demand;		/* what would be used with the places as they are now */
 	bool is_hot;			/* used too much by more than one VM in the window */
 	bool is_stuck, was_stuck;	/* hot, and nothing helps; in the look before */

@@ -276,7 +276,8 @@ bool shared_load_of(const struct shared_room *s, uint16_t i, struct shared_load 
 	if (s->env->host.threads[core->thread].rank > 0)
 		return false;
 	ret->core = s->env->host.threads[core->thread].core;
-	ret->permille = is_shared ? core->use : 0;
+	ret->level = is_shared ? core->level : 0;
+	ret->used = is_shared ? core->use : 0;
 	who(s, i, ret->who, sizeof(ret->who));
 	return true;
 }

@@ -41,7 +41,9 @@ usec_t shared_next_at(const struct shared_room *s);
 /* The load of the shared core of index i at the last look. */
 struct shared_load {
 	uint16_t core;			/* of the host */
-	uint32_t permille;		/* used, if several VMs used it; else 0 */
+	/* Thousandths of the core; both 0 if fewer than two VMs used it. */
+	uint32_t level;			/* what "hot" is judged by (ebb_share_core) */
+	uint32_t used;
 	char who[80];			/* those VMs, for people */
 };
 /*

@@ -218,6 +218,26 @@ static void test_other_programs_on_a_core(void **state)
 	ebb_share_look(&s, SEC);
 	assert_int_equal(s.num_hot, 0);
 	assert_int_equal(s.num_moves, 0);
+	/* They waited for long but did all their work, which is below the target: not hot. */
+	host(1, 2);
+	add_vm(1, 100);
+	add_vm(1, 100);
+	put(0, 0, 350, 550);
+	put(1, 0, 350, 540);
+	ebb_share_look(&s, SEC);
+	assert_int_equal(cores[0].level, 700);
+	assert_int_equal(s.num_hot, 0);
+	assert_int_equal(s.num_moves, 0);
+	/* The same with more work than the target: one of them moves. */
+	host(1, 2);
+	add_vm(1, 100);
+	add_vm(1, 100);
+	put(0, 0, 390, 510);
+	put(1, 0, 390, 500);
+	ebb_share_look(&s, SEC);
+	assert_int_equal(cores[0].level, 900);
+	assert_int_equal(s.num_hot, 1);
+	assert_int_equal(s.num_moves, 1);
 	/* One that is throttled waits for its quota, whoever else is there. */
 	host(1, 2);
 	add_vm(1, 100);

@@ -511,22 +511,45 @@ static void test_core(void **state)
 	begin(&s);
 	s.now += SEC(100);
 	v = ebb_state_violation(s.state, EBB_PRESSED_CORE, 2);
-	pressure_report_core(&s.state->pressure, s.now, 2, 850, "a 45%, b 40%");
+	pressure_report_core(&s.state->pressure, s.now, 2, 850, 850, "a 45%, b 40%");
 	assert_false(v->is_on);
-	pressure_report_core(&s.state->pressure, s.now, 2, 970, "a 60%, b 37%");
+	pressure_report_core(&s.state->pressure, s.now, 2, 970, 970, "a 60%, b 37%");
 	assert_true(v->is_on);
 	expect_host(&s, "core-begin", "core 2, which VMs share: 97% of its time used over 15 s, "
 		    "above 85%; a 60%, b 37%");
 	s.now += SEC(15);
-	pressure_report_core(&s.state->pressure, s.now, 2, 990, "a 60%, b 39%");
+	pressure_report_core(&s.state->pressure, s.now, 2, 990, 990, "a 60%, b 39%");
 	s.now += SEC(15);
-	pressure_report_core(&s.state->pressure, s.now, 2, 600, "");
+	pressure_report_core(&s.state->pressure, s.now, 2, 600, 600, "");
 	assert_false(v->is_on);
 	expect_host(&s, "core-end", "core 2: 60% of its time used, after 30 s; at most it was 99%");
-	pressure_report_core(&s.state->pressure, s.now, 2, 0, "");
+	pressure_report_core(&s.state->pressure, s.now, 2, 0, 0, "");
 	assert_false(script_find_record(&s, 0, EBB_EVENT_VIOLATION));
 	assert_null(ebb_state_violation(s.state, EBB_PRESSED_CORE, 4));
 	assert_null(ebb_state_violation(s.state, EBB_PRESSED_CPU, 1));
+	script_finish(&s);
+}
+
+/* Other programs take time of the core: what it is judged by is told beside what was used. */
+static void test_core_beside_others(void **state)
+{
+	const struct ebb_violation *v;
+	struct script s;
+
+	(void)state;
+	begin(&s);
+	s.now += SEC(100);
+	v = ebb_state_violation(s.state, EBB_PRESSED_CORE, 1);
+	pressure_report_core(&s.state->pressure, s.now, 1, 990, 770, "a 39%, b 38%");
+	assert_true(v->is_on);
+	assert_int_equal(v->level, 990);
+	expect_host(&s, "core-begin", "core 1, which VMs share: 99% of its time used or waited for "
+		    "(77% used) over 15 s, above 85%; a 39%, b 38%");
+	s.now += SEC(15);
+	pressure_report_core(&s.state->pressure, s.now, 1, 800, 700, "");
+	assert_false(v->is_on);
+	expect_host(&s, "core-end", "core 1: 80% of its time used or waited for (70% used), after "
+		    "15 s; at most it was 99%");
 	script_finish(&s);
 }
 
@@ -541,6 +564,7 @@ int main(void)
 		cmocka_unit_test(test_shrunk),	  cmocka_unit_test(test_cpus),
 		cmocka_unit_test(test_throttled),
 		cmocka_unit_test(test_core),
+		cmocka_unit_test(test_core_beside_others),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -52,7 +52,7 @@ static void begin(struct script *s)
 	assert_int_equal(ebb_state_policy_set(s->state, s->now, &greedy_policy), 0);
 	boot(s, 'a', 1, 512);
 	boot(s, 'b', 2, 512);
-	pressure_report_core(&s->state->pressure, s->now, 1, 900, "a 90%");
+	pressure_report_core(&s->state->pressure, s->now, 1, 900, 900, "a 90%");
 	s->now += SEC(5);
 	script_settle(s);
 	s->now += SEC(2);
@@ -149,7 +149,7 @@ static void test_metrics(void **state)
 	assert_string_equal(all + strlen(all) - 6, "# EOF\n");
 	free(all);
 	/* The counters stay when it is over. */
-	pressure_report_core(&s.state->pressure, s.now, 1, 0, "");
+	pressure_report_core(&s.state->pressure, s.now, 1, 0, 0, "");
 	all = ebb_metrics_text(s.state, s.now);
 	expect_line(all, "ebb_violations_total{resource=\"core\",node=\"0\"} 1");
 	expect_line(all, "ebb_violation_active{resource=\"core\",node=\"0\"} 0");
