@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* See hostshare.h. */
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "backend/real/hostshare.h"
+#include "util/ranges.h"
 
 #define LIST	"cores "
 
@@ -16,44 +16,26 @@ static int fail(const struct ebb_host *host, const char *text, struct ebb_err *e
 			   host->num_cores - 1u);
 }
 
-/* -1: no number here. */
-static long number(const char **p)
-{
-	char *end;
-	long n;
-
-	if (**p < '0' || **p > '9')
-		return -1;
-	n = strtol(*p, &end, 10);
-	*p = end;
-	return n;
-}
-
 static int set_list(struct ebb_host *host, const char *list)
 {
-	for (const char *p = list;; p++) {
-		const long first = number(&p);
-		long last = first;
+	unsigned long first, last;
+	int rc;
 
-		if (*p == '-') {
-			p++;
-			last = number(&p);
-		}
-		if (first < 0 || last < first || last >= host->num_cores)
+	if (!*list)
+		return -EINVAL;
+	while ((rc = ebb_ranges_next(&list, &first, &last)) > 0) {
+		if (last >= host->num_cores)
 			return -EINVAL;
-		for (long c = first; c <= last; c++)
+		for (unsigned long c = first; c <= last; c++)
 			host->cores[c].is_shared = true;
-		if (!*p)
-			return 0;
-		if (*p != ',')
-			return -EINVAL;
 	}
+	return rc;
 }
 
 int ebb_hostshare_set(struct ebb_host *host, const char *text, struct ebb_err *err)
 {
+	unsigned long count;
 	const char *p = text;
-	long count;
 
 	for (uint16_t c = 0; c < host->num_cores; c++)
 		host->cores[c].is_shared = false;
@@ -61,11 +43,10 @@ int ebb_hostshare_set(struct ebb_host *host, const char *text, struct ebb_err *e
 		return 0;
 	if (strncmp(text, LIST, strlen(LIST)) == 0)
 		return set_list(host, text + strlen(LIST)) < 0 ? fail(host, text, err) : 0;
-	count = number(&p);
-	if (count < 0 || count > host->num_cores || *p)
+	if (ebb_ranges_number(&p, &count) < 0 || count > host->num_cores || *p)
 		return fail(host, text, err);
 	for (uint16_t node = 0; node < host->num_nodes; node++) {
-		long left = count;
+		unsigned long left = count;
 
 		for (uint16_t c = host->num_cores; c-- > 0 && left > 0;)
 			if (host->cores[c].node == node) {
@@ -73,7 +54,7 @@ int ebb_hostshare_set(struct ebb_host *host, const char *text, struct ebb_err *e
 				left--;
 			}
 		if (left > 0)
-			return ebb_err_set(err, -EINVAL, "shared_cores=%s: node %u has %ld cores",
+			return ebb_err_set(err, -EINVAL, "shared_cores=%s: node %u has %lu cores",
 					   text, node, count - left);
 	}
 	return 0;

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "backend/real/hosttopo.h"
+#include "util/ranges.h"
 
 static int load(const char *synthetic, hwloc_topology_t *ret, struct ebb_err *err)
 {
@@ -25,13 +26,28 @@ static int load(const char *synthetic, hwloc_topology_t *ret, struct ebb_err *er
 	return 0;
 }
 
-static int parse_reserve(const char *text, hwloc_bitmap_t set, struct ebb_err *err)
+/* The CPUs of the list, all of which this host must have (also if they are offline now). */
+static int parse_reserve(const char *text, hwloc_topology_t topo, hwloc_bitmap_t ret_set,
+			 struct ebb_err *err)
 {
-	if (!text || !*text)
-		return 0;
-	if (text[strspn(text, "0123456789,-")] != '\0' || hwloc_bitmap_list_sscanf(set, text) < 0)
-		return ebb_err_set(err, -EINVAL,
-				   "\"%s\" is no list of CPUs: write for example 0-1,8", text);
+	hwloc_const_bitmap_t all = hwloc_topology_get_complete_cpuset(topo);
+	const unsigned long most = (unsigned long)hwloc_bitmap_last(all);
+	const char *p = text ? text : "";
+	unsigned long first, last;
+	int rc;
+
+	while ((rc = ebb_ranges_next(&p, &first, &last)) > 0) {
+		for (unsigned long cpu = first; cpu <= last; cpu++) {
+			if (cpu > most || !hwloc_bitmap_isset(all, (unsigned)cpu))
+				return ebb_err_set(err, -EINVAL,
+						   "host_reserve=%.64s: this host has no CPU %lu; "
+						   "its last one is %lu", text, cpu, most);
+			hwloc_bitmap_set(ret_set, (unsigned)cpu);
+		}
+	}
+	if (rc < 0)
+		return ebb_err_set(err, rc, "host_reserve=%.64s: no list of CPUs: write for "
+				   "example 0-1,8", text);
 	return 0;
 }
 
@@ -90,7 +106,8 @@ static int add_nodes(hwloc_topology_t topo, hwloc_const_bitmap_t reserved, struc
 		h->num_nodes++;
 	}
 	if (h->num_threads == 0)
-		return ebb_err_set(err, -EINVAL, "no core is left for VMs on this host");
+		return ebb_err_set(err, -EINVAL,
+				   "host_reserve leaves no core for VMs on this host");
 	return 0;
 }
 
@@ -105,9 +122,9 @@ int ebb_hosttopo_real(const char *reserve, const char *synthetic, struct ebb_hos
 
 	if (!h || !reserved)
 		goto out;
-	rc = parse_reserve(reserve, reserved, err);
+	rc = load(synthetic, &topo, err);
 	if (rc == 0)
-		rc = load(synthetic, &topo, err);
+		rc = parse_reserve(reserve, topo, reserved, err);
 	if (rc == 0)
 		rc = add_nodes(topo, reserved, h, err);
 	if (rc == 0) {

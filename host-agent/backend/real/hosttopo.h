@@ -13,7 +13,8 @@
 /*
  * The real host.  Nodes with CPUs are numbered from 0 in hwloc's order.  reserve: CPUs of the
  * kernel that are kept for the host ("0-1,8", NULL or "" for none); a core that loses a CPU is left
- * out as a whole.  For pools a node has its memory less a tenth, and less what VMs boot with.
+ * out as a whole, and a CPU that the host does not have is an error.  For pools a node has its
+ * memory less a tenth, and less what VMs boot with.
  * synthetic: NULL, or a synthetic topology of hwloc instead of this machine
  * (tests).
  */

@@ -46,10 +46,36 @@ static void test_reserve(void **state)
 	assert_int_equal(h->threads[0].os_cpu, 4);
 	assert_int_equal(h->cores[1].node, 1);
 	assert_int_equal(ebb_hosttopo_real("0-11", "numa:2 core:3 pu:2", h, &err), -EINVAL);
-	assert_non_null(strstr(err.text, "no core is left"));
-	assert_int_equal(ebb_hosttopo_real("one", NULL, h, &err), -EINVAL);
-	assert_non_null(strstr(err.text, "\"one\" is no list of CPUs"));
+	assert_non_null(strstr(err.text, "host_reserve leaves no core"));
 	assert_int_equal(ebb_hosttopo_real("", "nonsense", h, &err), -EINVAL);
+	free(h);
+}
+
+static void test_reserve_of_other_hosts(void **state)
+{
+	static const char *const absent[] = {
+		"999", "0,12", "11-12", "4294967297", "18446744073709551617",
+	};
+	static const char *const no_list[] = {
+		"one", "3-1", "2-", "-2", ",", "0,", "0,,1", "1-2-3", " 1", "0-1;4",
+	};
+	struct ebb_host *h = calloc(1, sizeof(*h));
+	struct ebb_err err = { "" };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(absent) / sizeof(absent[0]); i++) {
+		assert_int_equal(ebb_hosttopo_real(absent[i], "numa:2 core:3 pu:2", h, &err),
+				 -EINVAL);
+		if (!strstr(err.text, "this host has no CPU ") ||
+		    !strstr(err.text, "; its last one is 11"))
+			fail_msg("%s: %s", absent[i], err.text);
+	}
+	for (size_t i = 0; i < sizeof(no_list) / sizeof(no_list[0]); i++) {
+		assert_int_equal(ebb_hosttopo_real(no_list[i], "numa:2 core:3 pu:2", h, &err),
+				 -EINVAL);
+		if (!strstr(err.text, "no list of CPUs") || !strstr(err.text, no_list[i]))
+			fail_msg("%s: %s", no_list[i], err.text);
+	}
 	free(h);
 }
 
@@ -136,6 +162,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_synthetic),
 		cmocka_unit_test(test_reserve),
+		cmocka_unit_test(test_reserve_of_other_hosts),
 		cmocka_unit_test(test_too_large),
 		cmocka_unit_test(test_this_machine),
 		cmocka_unit_test(test_emulated),
