@@ -42,6 +42,7 @@ struct link {
 	unsigned int num_strangers;
 	struct ebb_linkproto_parser parser;
 	bool is_enabled;		/* connections are taken */
+	bool is_punished;		/* not before the penalty is over */
 	bool has_hello;			/* this connection's HELLO was reported */
 	bool close_when_sent;		/* nothing more is read or queued */
 	char close_reason[64];		/* "" or why to close without sending */
@@ -97,7 +98,7 @@ static void lose(struct link *k, const char *why)
 
 static void update_listening(struct link *k)
 {
-	sd_event_source_set_enabled(k->listen_source, k->is_enabled && !k->penalty ?
+	sd_event_source_set_enabled(k->listen_source, k->is_enabled && !k->is_punished ?
 				    SD_EVENT_ON : SD_EVENT_OFF);
 }
 
@@ -117,7 +118,7 @@ static int on_penalty_over(sd_event_source *s, uint64_t usec, void *arg)
 
 	(void)s;
 	(void)usec;
-	k->penalty = sd_event_source_disable_unref(k->penalty);
+	k->is_punished = false;
 	update_listening(k);
 	return 0;
 }
@@ -126,9 +127,10 @@ static void punish(struct link *k, const char *what)
 {
 	ebb_text_copy(k->last_error, sizeof(k->last_error), what);
 	ebb_log(LOG_WARNING, "link_refused", EBB_KS("vm", k->name), EBB_KS("reason", what));
-	if (k->penalty || sd_event_add_time_relative(k->links->event, &k->penalty, CLOCK_MONOTONIC,
-						     PENALTY_USEC, 0, on_penalty_over, k) < 0)
+	if (k->is_punished || sd_event_source_set_time_relative(k->penalty, PENALTY_USEC) < 0 ||
+	    sd_event_source_set_enabled(k->penalty, SD_EVENT_ONESHOT) < 0)
 		return;
+	k->is_punished = true;
 	update_listening(k);
 }
 
@@ -305,8 +307,16 @@ static int on_connect(sd_event_source *s, int listen_fd, uint32_t revents, void 
 
 	(void)s;
 	(void)revents;
-	if (fd < 0)
+	if (fd < 0) {
+		const int error = errno;
+
+		if (error == EAGAIN || error == EINTR || error == ECONNABORTED)
+			return 0;
+		/* The connection stays readable: without a pause the loop would do nothing else. */
+		ebb_err_set(&err, -error, "a connection can not be accepted: %s", strerror(error));
+		punish(k, err.text);
 		return 0;
+	}
 	if (check_peer(k, fd, &err) < 0) {
 		close(fd);
 		turn_away(k, err.text);
@@ -387,6 +397,12 @@ int ebb_links_listen(struct ebb_links *l, const uint8_t uuid[16], const char *na
 	if (rc < 0)
 		goto out_free;
 	rc = sd_event_add_io(l->event, &k->listen_source, k->listen_fd, EPOLLIN, on_connect, k);
+	/* Now, since a timer may need a file descriptor, and none may be left when it is needed. */
+	if (rc >= 0)
+		rc = sd_event_add_time(l->event, &k->penalty, CLOCK_MONOTONIC, UINT64_MAX, 0,
+				       on_penalty_over, k);
+	if (rc >= 0)
+		rc = sd_event_source_set_enabled(k->penalty, SD_EVENT_OFF);
 	if (rc < 0) {
 		ebb_err_set(err, rc, "can not watch %s: %s", k->addr.sun_path, strerror(-rc));
 		goto out_free;

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <cmocka.h>
@@ -234,6 +235,33 @@ static void test_strangers(void **state)
 	fail_msg("strangers are let in one after the other");
 }
 
+/* No file descriptor is left: QEMU waits until there is one, and the loop does not spin. */
+static void test_no_descriptors(void **state)
+{
+	struct fixture *f = *state;
+	struct rlimit before, none;
+	int rounds = 0;
+	uint64_t t0;
+
+	assert_int_equal(fake_device_connect(&f->dev, f->path, uuid), 0);
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+	none = (struct rlimit){ .rlim_cur = 0, .rlim_max = before.rlim_max };
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+	/* A round in which nothing happens takes 20 ms and is the last one. */
+	while (rounds < 1000 && sd_event_run(f->event, 20000) > 0)
+		rounds++;
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+	assert_true(rounds < 1000);
+	assert_string_equal(ebb_links_last_error(f->links, uuid),
+			    "a connection can not be accepted: Too many open files");
+	assert_int_equal(fake_device_hello(&f->dev, 8, 2, 1), 0);
+	t0 = ebb_clock_mono_usec();
+	while (f->num_facts == 0 && ebb_clock_mono_usec() - t0 < PATIENCE_USEC)
+		sd_event_run(f->event, 100000);
+	assert_int_equal(f->last.type, EBB_FACT_HELLO);
+	assert_string_equal(ebb_links_last_error(f->links, uuid), "");
+}
+
 static void test_no_process(void **state)
 {
 	struct fixture *f = *state;
@@ -398,7 +426,7 @@ int main(void)
 		TEST(talk),	  TEST(lost_and_back), TEST(no_hello),	    TEST(wrong_process),
 		TEST(no_process), TEST(strangers),     TEST(wrong_version), TEST(foreign_uuid),
 		TEST(garbage),	  TEST(nack_closes),   TEST(close_action),  TEST(overflow),
-		TEST(forget),	  TEST(not_enabled),   TEST(replaced),
+		TEST(forget),	  TEST(not_enabled),   TEST(replaced),	    TEST(no_descriptors),
 	};
 
 	return cmocka_run_group_tests_name("io/link", tests, NULL, NULL);
