@@ -39,6 +39,8 @@ struct ebb_history_db {
 	sqlite3 *sql;
 	uint32_t max_rows;
 	char boot[EBB_BOOT_ID_SIZE];
+	struct ebb_history_run *runs;	/* until ebb_history_db_runs() */
+	size_t num_runs;
 };
 
 static int fail(struct ebb_history_db *db, struct ebb_err *err, const char *what)
@@ -76,7 +78,7 @@ static int read_version(struct ebb_history_db *db, int *ret)
 
 static int prepare(struct ebb_history_db *db, const char *path, struct ebb_err *err)
 {
-	int version;
+	int version, rc;
 
 	sqlite3_busy_timeout(db->sql, BUSY_MSEC);
 	if (read_version(db, &version) < 0)
@@ -91,7 +93,9 @@ static int prepare(struct ebb_history_db *db, const char *path, struct ebb_err *
 				   VERSION);
 	if (sqlite3_exec(db->sql, schema, NULL, NULL, NULL) != SQLITE_OK)
 		return fail_to_open(db, err, path);
-	return 0;
+	/* The first time that rows are read: damage may show only here. */
+	rc = ebb_history_charge_last(db->sql, db->boot, &db->runs, &db->num_runs);
+	return rc == -EIO ? fail_to_open(db, err, path) : rc;
 }
 
 static int open_file(struct ebb_history_db *db, const char *path, struct ebb_err *err)
@@ -164,6 +168,7 @@ void ebb_history_db_close(struct ebb_history_db *db)
 	if (!db)
 		return;
 	sqlite3_close(db->sql);
+	free(db->runs);
 	free(db);
 }
 
@@ -320,10 +325,11 @@ int ebb_history_db_select(struct ebb_history_db *db, const struct ebb_history_qu
 	return rc;
 }
 
-int ebb_history_db_runs(struct ebb_history_db *db, struct ebb_history_run **ret_runs,
-			size_t *ret_num, struct ebb_err *err)
+void ebb_history_db_runs(struct ebb_history_db *db, struct ebb_history_run **ret_runs,
+			 size_t *ret_num)
 {
-	const int rc = ebb_history_charge_last(db->sql, db->boot, ret_runs, ret_num);
-
-	return rc == -EIO ? fail(db, err, "charges") : rc;
+	*ret_runs = db->runs;
+	*ret_num = db->num_runs;
+	db->runs = NULL;
+	db->num_runs = 0;
 }

@@ -34,8 +34,8 @@ int ebb_history_db_insert(struct ebb_history_db *db, const struct ebb_history_en
 int ebb_history_db_select(struct ebb_history_db *db, const struct ebb_history_query *query,
 			  json_t **ret_rows, struct ebb_err *err);
 
-/* The caller frees *ret_runs. */
-int ebb_history_db_runs(struct ebb_history_db *db, struct ebb_history_run **ret_runs,
-			size_t *ret_num, struct ebb_err *err);
+/* Runs of this boot as they were when the file was opened; once.  The caller frees *ret_runs. */
+void ebb_history_db_runs(struct ebb_history_db *db, struct ebb_history_run **ret_runs,
+			 size_t *ret_num);
 
 #endif

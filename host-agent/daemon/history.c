@@ -325,11 +325,11 @@ int ebb_history_open(const char *path, uint32_t max_rows, struct ebb_workers *wo
 		return -ENOMEM;
 	h->workers = workers;
 	rc = ebb_history_db_open(path, max_rows, &h->db, err);
-	if (rc == 0)
-		rc = ebb_history_db_runs(h->db, &h->runs, &h->num_runs, err);
-	if (rc == 0)
+	if (rc == 0) {
+		ebb_history_db_runs(h->db, &h->runs, &h->num_runs);
 		rc = sd_event_add_time(event, &h->timer, CLOCK_MONOTONIC, UINT64_MAX, 0, on_timer,
 				       h);
+	}
 	if (rc >= 0)
 		rc = sd_event_source_set_enabled(h->timer, SD_EVENT_OFF);
 	if (rc < 0) {

@@ -352,6 +352,78 @@ static void expect_web(struct ebb_history_db *db, double since, double first_ts,
 	json_decref(rows);
 }
 
+/* A history of one decision and one charge. */
+static void make_history(void)
+{
+	const struct ebb_history_entry e[] = {
+		charge(100, "web", 1, 60, 5), entry(110, "web", EBB_EVENT_GRANT),
+	};
+	struct ebb_history_db *db;
+
+	assert_int_equal(ebb_history_db_open(path, 1000, &db, NULL), 0);
+	assert_int_equal(ebb_history_db_insert(db, e, 2, NULL), 0);
+	ebb_history_db_close(db);
+}
+
+static int query(const char *file, const char *text)
+{
+	sqlite3_stmt *s = NULL;
+	sqlite3 *sql;
+	int value;
+
+	assert_int_equal(sqlite3_open(file, &sql), SQLITE_OK);
+	assert_int_equal(sqlite3_prepare_v2(sql, text, -1, &s, NULL), SQLITE_OK);
+	assert_int_equal(sqlite3_step(s), SQLITE_ROW);
+	value = sqlite3_column_int(s, 0);
+	sqlite3_finalize(s);
+	sqlite3_close(sql);
+	return value;
+}
+
+/* What could still be read is in the file that was set aside. */
+static void expect_decision_aside(void)
+{
+	char old[128];
+
+	snprintf(old, sizeof(old), "%s.old", path);
+	assert_int_equal(query(old, "SELECT count(*) FROM decisions WHERE vm = 'web'"), 1);
+}
+
+/* Of all tables only that of charges is damaged: its first page is not what SQLite wrote. */
+static void test_damaged_charges(void **state)
+{
+	char page[65536];
+	long size, number;
+	FILE *f;
+
+	(void)state;
+	make_history();
+	size = query(path, "PRAGMA page_size");
+	number = query(path, "SELECT rootpage FROM sqlite_master WHERE name = 'charges'");
+	f = fopen(path, "r+");
+	memset(page, 0xa5, sizeof(page));
+	assert_int_equal(fseek(f, (number - 1) * size, SEEK_SET), 0);
+	assert_int_equal(fwrite(page, 1, (size_t)size, f), size);
+	assert_int_equal(fclose(f), 0);
+	expect_set_aside("malformed");
+	expect_decision_aside();
+}
+
+static void test_foreign_charges(void **state)
+{
+	sqlite3 *sql;
+
+	(void)state;
+	make_history();
+	assert_int_equal(sqlite3_open(path, &sql), SQLITE_OK);
+	assert_int_equal(sqlite3_exec(sql, "DROP TABLE charges; CREATE TABLE charges (id INTEGER "
+				      "PRIMARY KEY, uuid TEXT, boot TEXT)", NULL, NULL, NULL),
+			 SQLITE_OK);
+	sqlite3_close(sql);
+	expect_set_aside("no such column");
+	expect_decision_aside();
+}
+
 static void test_charge(void **state)
 {
 	/* In any order, and one of them twice. */
@@ -464,6 +536,7 @@ int main(void)
 		TEST(round_trip), TEST(trim), TEST(damaged), TEST(damaged_again), TEST(no_room),
 		TEST(no_file), TEST(other_version),
 		TEST(last_version), TEST(impossible_place), TEST(charge), TEST(charge_trim),
+		TEST(damaged_charges), TEST(foreign_charges),
 		TEST(batches),
 	};
 
