@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Reading the configuration. */
+#include <ctype.h>
 #include <errno.h>
 #include <ini.h>
 #include <stddef.h>
@@ -195,46 +196,69 @@ int ebb_config_set(struct ebb_config *c, const char *assignment, struct ebb_err 
 
 struct load {
 	struct ebb_config *config;
-	struct ebb_err err;
+	FILE *file;
+	int line;			/* that was read last */
+	int bad_line;			/* that err is about */
+	struct ebb_err err;		/* the first error, the one to report */
 };
+
+/*
+ * One line for inih.  inih would take an indented line as more of the value before it, hand it over
+ * as a value of its own, and read a line that does not fit as two.
+ */
+static char *load_line(char *line, int size, void *arg)
+{
+	struct load *l = arg;
+	const char *text = line;
+
+	if (l->err.text[0] || !fgets(line, size, l->file))
+		return NULL;
+	l->line++;
+	l->bad_line = l->line;
+	while (isspace((unsigned char)*text))
+		text++;
+	if (text > line && *text && !strchr("#;", *text))
+		ebb_err_set(&l->err, -EINVAL, "the line is indented: keys begin in the first "
+			    "column, and a value ends with its line");
+	else if (!strchr(line, '\n') && !feof(l->file))
+		ebb_err_set(&l->err, -EINVAL, "the line is longer than %d bytes", size - 2);
+	return l->err.text[0] ? NULL : line;
+}
 
 /* inih wants 1 for good and 0 for bad. */
 static int load_one(void *arg, const char *section, const char *key, const char *value)
 {
 	struct load *l = arg;
 
-	/* The first error is the one to report. */
-	if (l->err.text[0])
-		return 0;
-	if (section[0]) {
-		ebb_err_set(&l->err, -EINVAL, "section [%s]: the file has no sections", section);
-		return 0;
-	}
-	return set_key(l->config, key, value ? value : "", &l->err) == 0;
+	if (!section[0])
+		return set_key(l->config, key, value ? value : "", &l->err) == 0;
+	ebb_err_set(&l->err, -EINVAL, "section [%s]: the file has no sections", section);
+	return 0;
 }
 
 int ebb_config_load(struct ebb_config *c, const char *path, struct ebb_err *err)
 {
-	struct load l = { .config = c };
-	FILE *f = fopen(path, "re");
+	struct load l = { .config = c, .file = fopen(path, "re") };
 	int line, rc;
 
-	if (!f) {
+	if (!l.file) {
 		rc = -errno;
 		return ebb_err_set(err, rc, "%s: %s", path, strerror(-rc));
 	}
 	errno = 0;
-	line = ini_parse_file(f, load_one, &l);
+	line = ini_parse_stream(load_line, &l, load_one, &l);
 	/* For inih a file that can not be read, such as a folder, is an empty one. */
-	rc = ferror(f) ? -errno : 0;
-	fclose(f);
+	rc = ferror(l.file) ? -errno : 0;
+	fclose(l.file);
 	if (rc < 0 || line < 0)
 		return ebb_err_set(err, rc < 0 ? rc : -ENOMEM, "%s can not be read: %s", path,
 				   strerror(rc < 0 ? -rc : ENOMEM));
-	if (line == 0)
-		return 0;
-	return ebb_err_set(err, -EINVAL, "%s:%d: %s", path, line, l.err.text[0] ? l.err.text :
-			   "not of the form key = value");
+	/* inih goes on after a line without key and value. */
+	if (line > 0 && !(l.err.text[0] && line >= l.bad_line))
+		return ebb_err_set(err, -EINVAL, "%s:%d: not of the form key = value", path, line);
+	if (l.err.text[0])
+		return ebb_err_set(err, -EINVAL, "%s:%d: %s", path, l.bad_line, l.err.text);
+	return 0;
 }
 
 int ebb_config_finish(struct ebb_config *c, struct ebb_err *err)

@@ -138,6 +138,11 @@ static void test_bad(void **state)
 		{ "policy =\n", "policy is empty" },
 		{ "[ebbd]\npolicy = fair\n", "section [ebbd]: the file has no sections" },
 		{ "just words\n", ":1: not of the form key = value" },
+		/* Neither a value that goes on in the next line nor an indented key is misread. */
+		{ "policy = fair\n  strict\n", ":2: the line is indented" },
+		{ "# one\n\nrun_dir = /run/x\n\tworkers = 4\n", ":4: the line is indented" },
+		{ " policy = fair\n", ":1: the line is indented" },
+		{ "just words\n  policy = fair\n", ":1: not of the form key = value" },
 	};
 
 	(void)state;
@@ -149,6 +154,24 @@ static void test_bad(void **state)
 		if (!strstr(err.text, bad[i].error) || strncmp(err.text, path, strlen(path)) != 0)
 			fail_msg("case %zu: \"%s\" is not in \"%s\"", i, bad[i].error, err.text);
 	}
+}
+
+/* A line that inih cuts is not read as two. */
+static void test_long_line(void **state)
+{
+	char text[400] = "policy = fair\nlibvirt_uri = qemu+unix:///system?socket=/";
+	struct ebb_err err = { "" };
+	struct ebb_config c;
+	const size_t len = strlen(text);
+
+	(void)state;
+	memset(text + len, 's', sizeof(text) - len - 2);
+	text[sizeof(text) - 2] = '\n';
+	assert_int_equal(load(text, &c, &err), -EINVAL);
+	assert_non_null(strstr(err.text, ":2: the line is longer than 198 bytes"));
+	/* Comments may be indented, and the last line may lack its end. */
+	assert_int_equal(load("  # one\n\t; two\n \npolicy = strict ; three", &c, &err), 0);
+	assert_string_equal(c.policy, "strict");
 }
 
 static void test_bad_options(void **state)
@@ -247,6 +270,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_file),	    cmocka_unit_test(test_defaults),
 		cmocka_unit_test(test_bad),	    cmocka_unit_test(test_bad_options),
+		cmocka_unit_test(test_long_line),
 		cmocka_unit_test(test_bad_emu_group), cmocka_unit_test(test_bad_thresholds),
 		cmocka_unit_test(test_shipped_file),
 	};
