@@ -11,6 +11,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 #include "daemon/ctl.h"
+#include "util/clock.h"
 #include "util/log.h"
 #include "util/text.h"
 
@@ -33,6 +34,7 @@ struct client {
 	bool may_change;
 	bool has_ended;			/* the client sends nothing more */
 	struct open_request *open;	/* waits for its answer */
+	usec_t active_at;		/* when it connected, sent, read or was answered last */
 	char in[EBB_CTL_MAX_LINE];
 	size_t in_len;
 	char *out;			/* of the last answer; NULL: all sent */
@@ -87,6 +89,7 @@ static void answer(struct ebb_ctl_request *request, json_t *o)
 		size_t len = text ? strlen(text) : 0;
 
 		c->open = NULL;
+		c->active_at = ebb_clock_mono_usec();
 		c->out_at = 0;
 		/* The NUL at the end gives its place to the newline. */
 		if (text)
@@ -184,6 +187,7 @@ static bool send_output(struct client *c)
 
 		if (n < 0)
 			return errno == EAGAIN || errno == EINTR;
+		c->active_at = ebb_clock_mono_usec();
 		c->out_at += n;
 	}
 	free(c->out);
@@ -197,6 +201,7 @@ static bool receive(struct client *c)
 
 	if (n < 0)
 		return errno == EAGAIN || errno == EINTR;
+	c->active_at = ebb_clock_mono_usec();
 	c->in_len += n;
 	c->has_ended |= n == 0;
 	return true;
@@ -224,6 +229,25 @@ static int on_client(sd_event_source *s, int fd, uint32_t revents, void *arg)
 	return 0;
 }
 
+/*
+ * Closes the client that has been idle for longest, so that one more can be served.  Not one that
+ * waits for its answer: how long that takes is not up to it.  False: none has been idle for
+ * idle_usec.
+ */
+static bool drop_idle(struct ebb_ctl *ctl)
+{
+	struct client *idlest = NULL;
+
+	for (struct client *c = ctl->clients; c; c = c->next)
+		if (!c->open && (!idlest || c->active_at < idlest->active_at))
+			idlest = c;
+	if (!idlest || ebb_clock_mono_usec() - idlest->active_at < ctl->cfg.idle_usec)
+		return false;
+	ebb_log(LOG_NOTICE, "control_dropped", EBB_KS("reason", "idle, and another connects"));
+	client_close(idlest);
+	return true;
+}
+
 static int on_connect(sd_event_source *s, int listen_fd, uint32_t revents, void *arg)
 {
 	struct ebb_ctl *ctl = arg;
@@ -236,7 +260,7 @@ static int on_connect(sd_event_source *s, int listen_fd, uint32_t revents, void 
 	(void)revents;
 	if (fd < 0)
 		return 0;
-	if (ctl->num_clients == EBB_CTL_MAX_CLIENTS ||
+	if ((ctl->num_clients == EBB_CTL_MAX_CLIENTS && !drop_idle(ctl)) ||
 	    getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) < 0) {
 		ebb_log(LOG_NOTICE, "control_refused", EBB_KS("reason", "too many clients"));
 		close(fd);
@@ -250,6 +274,7 @@ static int on_connect(sd_event_source *s, int listen_fd, uint32_t revents, void 
 	}
 	c->ctl = ctl;
 	c->fd = fd;
+	c->active_at = ebb_clock_mono_usec();
 	c->may_change = peer.uid == 0 || peer.uid == geteuid();
 	c->next = ctl->clients;
 	ctl->clients = c;

@@ -11,9 +11,11 @@
 #include <stdbool.h>
 #include <sys/types.h>
 #include <systemd/sd-event.h>
+#include "model/types.h"
 #include "util/err.h"
 
 #define EBB_CTL_MAX_CLIENTS	32
+#define EBB_CTL_IDLE_USEC	(5 * EBB_USEC_PER_SEC)
 #define EBB_CTL_MAX_LINE	65536	/* bytes of a request with its newline */
 
 struct ebb_ctl;
@@ -31,6 +33,11 @@ struct ebb_ctl_request {
 struct ebb_ctl_config {
 	const char *path;
 	gid_t group;			/* who besides root may connect; (gid_t)-1: nobody */
+	/*
+	 * When EBB_CTL_MAX_CLIENTS are connected, one more takes the place of the client that has
+	 * neither sent nor read for longest, if that is so long; otherwise it is closed at once.
+	 */
+	usec_t idle_usec;
 	void (*handle)(void *ctx, struct ebb_ctl_request *request);
 	void *ctx;
 };

@@ -286,7 +286,9 @@ static int make_dryrun(struct daemon *d, uint32_t num_vms, struct ebb_err *err)
 
 static int make_ctl(struct daemon *d, struct ebb_err *err)
 {
-	struct ebb_ctl_config cfg = { .handle = ebb_ctl_handle, .ctx = &d->agent };
+	struct ebb_ctl_config cfg = {
+		.idle_usec = EBB_CTL_IDLE_USEC, .handle = ebb_ctl_handle, .ctx = &d->agent,
+	};
 	char path[PATH_MAX];
 	int rc = find_group("control_group", d->config.control_group, &cfg.group, err);
 

@@ -49,10 +49,12 @@ static void handle(void *ctx, struct ebb_ctl_request *r)
 	}
 }
 
-static int setup(void **state)
+static int setup_idle(void **state, usec_t idle_usec)
 {
 	struct fixture *f = calloc(1, sizeof(*f));
-	struct ebb_ctl_config cfg = { .path = f->path, .group = -1, .handle = handle, .ctx = f };
+	struct ebb_ctl_config cfg = {
+		.path = f->path, .group = -1, .idle_usec = idle_usec, .handle = handle, .ctx = f,
+	};
 
 	ebb_log_set_level(LOG_ERR);
 	strcpy(f->folder, "/tmp/test_ctl_server.XXXXXX");
@@ -63,6 +65,18 @@ static int setup(void **state)
 		return -1;
 	*state = f;
 	return 0;
+}
+
+/* No client is ever idle, however slow the machine is. */
+static int setup(void **state)
+{
+	return setup_idle(state, 3600 * EBB_USEC_PER_SEC);
+}
+
+/* A client is idle as soon as it does nothing. */
+static int setup_impatient(void **state)
+{
+	return setup_idle(state, 0);
 }
 
 static int teardown(void **state)
@@ -286,6 +300,43 @@ static void test_too_many(void **state)
 	close(fds[0]);
 }
 
+/* One more takes the place of the client that has done nothing for longest. */
+static void test_idle_makes_way(void **state)
+{
+	struct fixture *f = *state;
+	int fds[EBB_CTL_MAX_CLIENTS + 2];
+
+	for (int i = 0; i < EBB_CTL_MAX_CLIENTS; i++) {
+		fds[i] = connect_client(f);
+		pump(f);
+	}
+	/* The first waits for an answer, the second is active, the third sent half a request. */
+	say(f, fds[2], "{\"cmd\":");
+	say(f, fds[0], "{\"cmd\":\"late\"}\n");
+	say(f, fds[1], "{\"cmd\":\"echo\",\"say\":1}\n");
+	assert_string_equal(hear(f, fds[1]), "{\"ok\":true,\"said\":1}\n");
+	for (int i = EBB_CTL_MAX_CLIENTS; i < EBB_CTL_MAX_CLIENTS + 2; i++) {
+		fds[i] = connect_client(f);
+		say(f, fds[i], "{\"cmd\":\"echo\",\"say\":2}\n");
+		assert_string_equal(hear(f, fds[i]), "{\"ok\":true,\"said\":2}\n");
+	}
+	assert_string_equal(hear(f, fds[3]), "");
+	assert_string_equal(hear(f, fds[4]), "");
+	for (int i = 5; i < EBB_CTL_MAX_CLIENTS; i++)
+		assert_string_equal(hear(f, fds[i]), "nothing");
+	/* Half a request does not keep a place, one that waits for its answer does. */
+	for (int i = 5; i < EBB_CTL_MAX_CLIENTS; i++)
+		say(f, fds[i], " ");
+	close(connect_client(f));
+	pump(f);
+	assert_string_equal(hear(f, fds[2]), "");
+	ebb_ctl_reply(f->late, json_object());
+	f->late = NULL;
+	assert_string_equal(hear(f, fds[0]), "{\"ok\":true}\n");
+	for (int i = 0; i < EBB_CTL_MAX_CLIENTS + 2; i++)
+		close(fds[i]);
+}
+
 /* A client that says what it has to say and closes its half is answered. */
 static void test_half_closed(void **state)
 {
@@ -330,6 +381,7 @@ int main(void)
 		TEST(echo), TEST(garbage), TEST(random_bytes), TEST(too_long), TEST(late),
 		TEST(gone_before_the_answer), TEST(slow_reader), TEST(too_many), TEST(half_closed),
 		TEST(no_descriptors),
+		cmocka_unit_test_setup_teardown(test_idle_makes_way, setup_impatient, teardown),
 	};
 
 	return cmocka_run_group_tests_name("daemon/ctl", tests, NULL, NULL);
