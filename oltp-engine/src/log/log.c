@@ -268,7 +268,12 @@ uint64_t oltp_durable_epoch(const struct oltp_engine *engine)
 
 int oltp_durable_wait(struct oltp_engine *engine, uint64_t epoch)
 {
-	return engine->log ? log_wait(engine->log, epoch, 0) : 0;
+	struct log *log = engine->log;
+
+	if (!log)
+		return 0;
+	/* log_wait() takes an epoch before the first one, such as 0, as one that is on disk. */
+	return log_state(log) == LOG_UNREAD ? -EINVAL : log_wait(log, epoch, 0);
 }
 
 void oltp_durable_stats_read(struct oltp_engine *engine, struct oltp_durable_stats *ret_stats)

@@ -323,7 +323,11 @@ static void test_order_of_calls(void **state)
 	assert_int_equal(oltp_worker_create(rig.engine, &w), 0);
 	assert_int_equal(oltp_txn_begin(w), OLTP_INVALID);
 	assert_int_equal(oltp_checkpoint(rig.engine), -EINVAL);
+	/* 0 is the epoch of a worker that has committed nothing. */
+	assert_int_equal(oltp_durable_wait(rig.engine, 0), -EINVAL);
+	assert_int_equal(oltp_durable_wait(rig.engine, 1), -EINVAL);
 	assert_int_equal(oltp_recover(rig.engine, NULL, &rig.recovery), 0);
+	assert_int_equal(oltp_durable_wait(rig.engine, 0), 0);
 	assert_int_equal(rig.recovery.phase, OLTP_RECOVERY_DONE);
 	assert_true(rig.recovery.rows > 0);
 	assert_int_equal(rig.recovery.checkpoint_bytes, rig.recovery.checkpoint_bytes_all);
