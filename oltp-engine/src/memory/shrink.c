@@ -31,6 +31,8 @@
 #define ANY_AGE			UINT64_MAX
 #define CUT_MARGIN		32u	/* one part in so many is added, for what comes back */
 #define SETTLE_NS		100000000ull
+/* A thread that stays in its transaction holds up the demands of other nodes for no longer. */
+#define SETTLE_MAX_NS		1000000000ull
 
 static struct record *slot_at(const struct block *block, uint32_t slot)
 {
@@ -495,9 +497,19 @@ static bool evict_worthless(struct shrink *s, uint32_t node, uint64_t bytes, uin
 	}
 	free(blocks);
 	evict_flush(s->evict);
-	while (!evict_settle(s->evict, clock_now_ns() + SETTLE_NS) && !is_late(s, deadline_ns))
-		;
 	return n_gone > 0;
+}
+
+/* Waits until the slots of records that went are free. False: some are not yet. */
+static bool settle(struct shrink *s, uint64_t deadline_ns)
+{
+	const uint64_t most_ns = clock_now_ns() + SETTLE_MAX_NS;
+	const uint64_t until_ns = deadline_ns < most_ns ? deadline_ns : most_ns;
+
+	while (!evict_settle(s->evict, clock_now_ns() + SETTLE_NS))
+		if (is_late(s, until_ns))
+			return false;
+	return true;
 }
 
 static uint64_t shrink(struct shrink *s, uint32_t node, uint64_t bytes, bool keeps,
@@ -513,6 +525,9 @@ static uint64_t shrink(struct shrink *s, uint32_t node, uint64_t bytes, bool kee
 	evict_begin(s->evict);
 	while (given < bytes && !is_late(s, deadline_ns) && effort < EFFORT_END) {
 		is_cut = evict_worthless(s, node, bytes - given, deadline_ns);
+		/* More records would go than needed, since those slots seem to be in use. */
+		if (!settle(s, deadline_ns))
+			break;
 		given += shrink_pass(s, round, node, bytes - given, keeps, is_cut, effort,
 				     deadline_ns, &moved);
 		effort += !moved;

@@ -218,6 +218,39 @@ static void test_engine(void **state)
 	rig_close(&rig);
 }
 
+/*
+ * A thread that stays in its transaction keeps the slots of records that went from getting free. A
+ * demand without a deadline is given up then: the manager has other nodes to serve.
+ */
+static void test_stuck_transaction(void **state)
+{
+	static struct oltp_memory_sample samples[SAMPLES];
+	uint64_t demands;
+	struct rig rig;
+	uint32_t n;
+
+	(void)state;
+	rig_open(&rig, OLTP_CC_NO_WAIT, 16 * MIB, true, 0);
+	rig_insert(&rig, 0, KEYS);
+	wait_looks(&rig, TURNS_ALL);
+	rig_age(&rig);
+	wait_cost(&rig, samples, &n);
+	oltp_memory_cutoff(rig.engine, 0, OLTP_WORTH_ALL - 1);
+	assert_int_equal(oltp_txn_begin(rig.w), OLTP_OK);
+	demands = rig_stats(&rig).unanswered_demands;
+	oltp_memory_limit(rig.engine, 0, 6 * MIB, 0);
+	for (uint32_t ms = 0; rig_stats(&rig).unanswered_demands == demands; ms++) {
+		if (ms == RIG_DEADLINE_MS)
+			fail_msg("the manager waits for the transaction");
+		rig_sleep_ms(1);
+	}
+	oltp_txn_abort(rig.w);
+	rig_demand(&rig, 6 * MIB, RIG_DEADLINE_MS);
+	assert_int_equal(rig_stats(&rig).held_bytes, 6 * MIB);
+	assert_int_equal(rig_scan(&rig, KEYS, NULL), 0);
+	rig_close(&rig);
+}
+
 static void read_all(struct rig *rig)
 {
 	for (uint64_t key = 0; key < TABLE_KEYS; key++)
@@ -315,6 +348,7 @@ int main(void)
 		cmocka_unit_test(test_clock),
 		cmocka_unit_test(test_probe),
 		cmocka_unit_test(test_engine),
+		cmocka_unit_test(test_stuck_transaction),
 		cmocka_unit_test(test_tables),
 		cmocka_unit_test(test_watch),
 	};
