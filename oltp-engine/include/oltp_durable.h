@@ -80,6 +80,8 @@ void oltp_durable_stats_read(struct oltp_engine *engine, struct oltp_durable_sta
  * A checkpoint is a copy of all tables, made while transactions run; the log before it is then not
  * needed any more, and its files are used again. One is made whenever the log has grown by
  * struct oltp_config.checkpoint_mib, and when somebody asks. Writes of the log go before its own.
+ * If one fails that the log's growth called for, it is tried again after 1 s, then after twice as
+ * long each time, at most 64 s.
  *
  * Makes one, and waits for that. Any thread, but not one whose transaction holds locks. Errors:
  * -EINVAL (durability off, or nothing was recovered yet), -EIO (the log has failed; a record on

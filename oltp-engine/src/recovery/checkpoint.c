@@ -21,6 +21,10 @@
 /* After rows could not be brought back. */
 #define RESTORE_RETRY_NS	10000000000ull
 
+/* After a checkpoint that the log's growth called for has failed: twice as long each time. */
+#define CHECKPOINT_RETRY_NS	1000000000ull
+#define CHECKPOINT_RETRY_MAX_NS	64000000000ull
+
 /*
  * How much the log grows between two checkpoints, unless the tables are larger or the user has
  * said.
@@ -141,6 +145,8 @@ struct checkpointer {
 	int rc;				/* of the last one */
 	uint64_t log_bytes_done;	/* of log when the last one began */
 	uint64_t log_bytes_before;	/* that recovery read, until there is one */
+	uint64_t retry_wait_ns;		/* 0: the last one did not fail */
+	uint64_t retry_ns;		/* not before, unless somebody asks */
 	struct oltp_checkpoint_stats stats;
 	struct restore_progress restoring;
 	struct oltp_restore_stats restored;
@@ -376,7 +382,9 @@ static bool is_due(const struct checkpointer *checkpointer)
 
 	if (log_state(log) != LOG_RUNNING)
 		return false;
-	return checkpointer->wanted > checkpointer->done ||
+	if (checkpointer->wanted > checkpointer->done)
+		return true;
+	return clock_now_ns() >= checkpointer->retry_ns &&
 	       checkpointer->log_bytes_before + log_bytes_written(log) -
 	       checkpointer->log_bytes_done >= log_bytes_allowed(checkpointer);
 }
@@ -420,6 +428,17 @@ static void restore(struct checkpointer *checkpointer)
 	pthread_cond_broadcast(&checkpointer->changed);
 }
 
+/* Under the lock. The disk may be full, say, and stay so: the time between tries doubles. */
+static void set_retry(struct checkpointer *checkpointer, bool has_failed)
+{
+	uint64_t wait_ns = 2 * checkpointer->retry_wait_ns ?: CHECKPOINT_RETRY_NS;
+
+	if (wait_ns > CHECKPOINT_RETRY_MAX_NS)
+		wait_ns = CHECKPOINT_RETRY_MAX_NS;
+	checkpointer->retry_wait_ns = has_failed ? wait_ns : 0;
+	checkpointer->retry_ns = has_failed ? clock_now_ns() + wait_ns : 0;
+}
+
 /* Under the lock, which is given up meanwhile. */
 static void serve(struct checkpointer *checkpointer)
 {
@@ -435,16 +454,17 @@ static void serve(struct checkpointer *checkpointer)
 	pthread_mutex_unlock(&checkpointer->lock);
 	rc = run(checkpointer, &figures);
 	pthread_mutex_lock(&checkpointer->lock);
-	/*
-	 * Memory was taken meanwhile: once that is brought back, the checkpoint is as due as
-	 * before.
-	 */
-	if (rc == -EOWNERDEAD && is_restore_due(checkpointer)) {
+	/* The log before it is still needed: a checkpoint is as due as before. */
+	if (rc) {
 		checkpointer->log_bytes_done = log_bytes_done;
 		checkpointer->log_bytes_before = log_bytes_before;
+	}
+	/* Memory was taken meanwhile: it is made once that is brought back. */
+	if (rc == -EOWNERDEAD && is_restore_due(checkpointer)) {
 		checkpointer->stats.is_running = false;
 		return;
 	}
+	set_retry(checkpointer, rc);
 	figures.is_running = false;
 	figures.checkpoints += !rc;
 	figures.failed += rc != 0;

@@ -25,6 +25,8 @@ static int fake_open(void *ctx, const char *path, int flags, mode_t mode)
 	if (flags & O_CREAT) {
 		fake->n_files++;
 		error = fake->open_error;
+		if (strstr(path, "checkpoint"))
+			error = fake->checkpoint_error ?: error;
 	}
 	if (flags & O_DIRECT) {
 		fake->n_direct++;

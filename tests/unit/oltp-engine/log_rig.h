@@ -32,6 +32,7 @@ struct log_fake {
 	uint32_t n_writes;	/* begun */
 	uint32_t n_files;	/* opened with O_CREAT */
 	int open_error;		/* for those; -errno */
+	int checkpoint_error;	/* for those of checkpoints; -errno */
 	bool no_direct;		/* not to be opened with O_DIRECT */
 	uint32_t n_direct;	/* asked for with it */
 };

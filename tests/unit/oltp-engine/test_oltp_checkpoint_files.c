@@ -16,10 +16,12 @@
 #include <cmocka.h>
 
 #include "log_rig.h"
+#include "oltp-engine/src/base/clock.h"
 #include "oltp-engine/src/recovery/checkpoint_file.h"
 
 #define ROWS		6000u
 #define ROWS_LEFT	2000u
+#define PATIENCE_NS	60000000000ull	/* a hang, not slowness */
 
 static int setup(void **state)
 {
@@ -225,6 +227,49 @@ static void test_a_segment_that_is_not_there_yet(void **state)
 	recover(rig, ROWS + 1, ROWS + 1);
 }
 
+static void set_checkpoint_error(struct log_rig *rig, int error)
+{
+	pthread_mutex_lock(&rig->fake.lock);
+	rig->fake.checkpoint_error = error;
+	pthread_mutex_unlock(&rig->fake.lock);
+}
+
+static struct oltp_checkpoint_stats stats_of(const struct log_rig *rig)
+{
+	struct oltp_checkpoint_stats stats;
+
+	oltp_checkpoint_stats_read(rig->engine, &stats);
+	return stats;
+}
+
+/*
+ * The log has grown so much that a checkpoint is due, and it fails: it is tried again without more
+ * growth, but not all the time.
+ */
+static void test_a_checkpoint_that_failed_is_tried_again(void **state)
+{
+	struct log_rig *rig = *state;
+	uint64_t failed_ns, key = 0;
+
+	rig->config.checkpoint_mib = 1;
+	recover(rig, 0, 0);
+	set_checkpoint_error(rig, -ENOSPC);
+	for (; !stats_of(rig).failed; key++)
+		insert(rig, key, key + 1);
+	failed_ns = clock_now_ns();
+	assert_int_equal(stats_of(rig).last_error, -ENOSPC);
+	while (stats_of(rig).failed < 2 && clock_now_ns() - failed_ns < PATIENCE_NS)
+		clock_sleep(1000000);
+	assert_true(stats_of(rig).failed >= 2);
+	/* The first time after a second. */
+	assert_true(clock_now_ns() - failed_ns > 900000000);
+	set_checkpoint_error(rig, 0);
+	while (!stats_of(rig).checkpoints && clock_now_ns() - failed_ns < PATIENCE_NS)
+		clock_sleep(1000000);
+	assert_int_equal(stats_of(rig).checkpoints, 1);
+	recover(rig, key, key);
+}
+
 /* Who adds a table while a checkpoint looks which there are; NULL: nobody. */
 static struct log_rig *creator;
 static bool is_created_before;
@@ -295,6 +340,7 @@ int main(void)
 		WITH_RIG(test_files_of_no_use),
 		WITH_RIG(test_checkpoints_of_those_that_write_nothing),
 		WITH_RIG(test_a_segment_that_is_not_there_yet),
+		WITH_RIG(test_a_checkpoint_that_failed_is_tried_again),
 		WITH_RIG(test_a_table_before_the_look),
 		WITH_RIG(test_a_table_after_the_look),
 	};
