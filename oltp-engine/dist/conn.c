@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "conn.h"
+#include "oltp-engine/src/base/clock.h"
 
 #define BACKLOG		64
 #define HELLO_WAITS	(2000u / DIST_CONN_WAIT_MS)
@@ -246,26 +247,49 @@ static int look(const struct dist_conn *conn)
 	return here >= frame->bytes;
 }
 
+/*
+ * One look for more bytes. -EAGAIN: none came within DIST_CONN_WAIT_MS; other errors as of
+ * dist_conn_receive().
+ */
+static int receive_some(struct dist_conn *conn)
+{
+	ssize_t n;
+
+	/* Lengths are multiples of 8, so what is left stays aligned. */
+	memmove(conn->buffer, conn->buffer + conn->start, conn->end - conn->start);
+	conn->end -= conn->start;
+	conn->start = 0;
+	n = recv(conn->fd, conn->buffer + conn->end, sizeof(conn->buffer) - conn->end, 0);
+	if (!n)
+		return -EPIPE;
+	if (n < 0 && errno == EINTR)
+		return 0;
+	if (n < 0)
+		return errno == EWOULDBLOCK ? -EAGAIN : -errno;
+	conn->end += (uint32_t)n;
+	return 0;
+}
+
 int dist_conn_receive(struct dist_conn *conn, const struct dist_frame **ret_frame,
 		      const void **ret_payload)
 {
+	uint64_t until_ns = 0;
 	int rc;
 
 	while (!(rc = look(conn))) {
-		ssize_t n;
+		const uint64_t now_ns = clock_now_ns();
 
-		/* Lengths are multiples of 8, so what is left stays aligned. */
-		memmove(conn->buffer, conn->buffer + conn->start, conn->end - conn->start);
-		conn->end -= conn->start;
-		conn->start = 0;
-		n = recv(conn->fd, conn->buffer + conn->end, sizeof(conn->buffer) - conn->end, 0);
-		if (!n)
-			return -EPIPE;
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return errno == EWOULDBLOCK ? -EAGAIN : -errno;
-		conn->end += (uint32_t)n;
+		/*
+		 * A peer that sends a few bytes at a time must not keep the caller from its own
+		 * timeouts.
+		 */
+		if (!until_ns)
+			until_ns = now_ns + DIST_CONN_WAIT_MS * 1000000ull;
+		else if (now_ns >= until_ns)
+			return -EAGAIN;
+		rc = receive_some(conn);
+		if (rc)
+			return rc;
 	}
 	if (rc < 0)
 		return rc;

@@ -39,8 +39,8 @@ int dist_conn_send(struct dist_conn *conn, const struct dist_frame *frame, const
 
 /*
  * The next message, checked; both pointers are valid until the next call. -EAGAIN: none within
- * DIST_CONN_WAIT_MS. Any other error ends the connection's use: -EPIPE (the peer closed it),
- * -EPROTO, -EPROTONOSUPPORT.
+ * DIST_CONN_WAIT_MS, though a part of one may have come, which is kept. Any other error ends the
+ * connection's use: -EPIPE (the peer closed it), -EPROTO, -EPROTONOSUPPORT.
  */
 int dist_conn_receive(struct dist_conn *conn, const struct dist_frame **ret_frame,
 		      const void **ret_payload);

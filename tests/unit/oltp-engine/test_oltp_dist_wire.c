@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * What a node takes from outside: frames with each field wrong in turn, peers that break off, speak
- * another version or have our name, logs that are torn, damaged or of another node.
+ * What a node takes from outside: frames with each field wrong in turn, peers that are slow, break
+ * off, speak another version or have our name, logs that are torn, damaged or of another node.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -29,6 +29,72 @@
 #include "oltp-engine/dist/node_ycsb.h"
 
 static const struct dist_gtid some = { .node = 9, .incarnation = 2, .seq = 77 };
+
+#define SLOW_BYTES	2048u
+
+/* ---- a peer that takes its time ---- */
+
+struct slow_peer {
+	int fd;
+	_Atomic bool is_hurried;
+	struct {
+		struct dist_frame frame;
+		uint8_t payload[SLOW_BYTES];
+	} message;
+};
+
+/* A byte each 2 ms, and all the rest once it is told to. */
+static void *slow_main(void *arg)
+{
+	struct slow_peer *peer = arg;
+	const uint8_t *bytes = (const uint8_t *)&peer->message;
+
+	for (size_t at = 0; at < sizeof(peer->message);) {
+		size_t n = atomic_load(&peer->is_hurried) ? sizeof(peer->message) - at : 1;
+
+		if (send(peer->fd, bytes + at, n, MSG_NOSIGNAL) != (ssize_t)n)
+			break;
+		at += n;
+		usleep(2000);
+	}
+	return NULL;
+}
+
+/* Bytes that trickle in are no reason to wait for longer than for a message that does not come. */
+static void a_slow_peer_keeps_nobody(void **state)
+{
+	struct slow_peer peer = {
+		.message.frame = dist_frame_make(DIST_VOTE, &some, DIST_VOTE_READ, SLOW_BYTES),
+	};
+	const struct dist_frame hello = dist_frame_make(DIST_HELLO, &some, 0, 0), *frame;
+	struct dist_conn conn = { .fd = -1 };
+	uint64_t start_ns;
+	const void *payload;
+	pthread_t thread;
+	int fds[2], rc;
+
+	(void)state;
+	memset(peer.message.payload, 0x5a, SLOW_BYTES);
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, fds), 0);
+	peer.fd = fds[1];
+	assert_int_equal(send(peer.fd, &hello, sizeof(hello), 0), sizeof(hello));
+	assert_int_equal(dist_conn_accept(&conn, fds[0], some.node + 1), 0);
+	assert_int_equal(pthread_create(&thread, NULL, slow_main, &peer), 0);
+	start_ns = dist_now_ns();
+	/* The whole message takes 4 s. */
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(dist_conn_receive(&conn, &frame, &payload), -EAGAIN);
+	atomic_store(&peer.is_hurried, true);
+	while ((rc = dist_conn_receive(&conn, &frame, &payload)) == -EAGAIN &&
+	       dist_now_ns() - start_ns < 60000000000ull)
+		;
+	assert_int_equal(rc, 0);
+	assert_int_equal(frame->type, DIST_VOTE);
+	assert_memory_equal(payload, peer.message.payload, SLOW_BYTES);
+	pthread_join(thread, NULL);
+	dist_conn_close(&conn);
+	close(peer.fd);
+}
 
 /* ---- frames ---- */
 
@@ -557,6 +623,7 @@ static void tcp_works_too(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_slow_peer_keeps_nobody),
 		cmocka_unit_test(good_frames_pass),
 		cmocka_unit_test(each_wrong_field_is_refused),
 		cmocka_unit_test_setup_teardown(torn_logs_give_their_prefix, set_up, tear_down),
