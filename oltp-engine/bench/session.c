@@ -202,6 +202,23 @@ int session_audit(struct session *s)
 	return s->audit ? audit_start(s->audit) : -EOPNOTSUPP;
 }
 
+/* Warming more memory than there is would end with other programs killed for it. */
+static int check_warm(const struct session *s)
+{
+	const struct bench_options *o = &s->config.options;
+	uint64_t needed, available;
+
+	if (!o->warm || s->config.blocks)
+		return 0;
+	needed = s->ops->memory_bytes(o->workload, o);
+	available = warm_available();
+	if (needed <= available)
+		return 0;
+	fprintf(stderr, "oltp: --warm-memory: the tables need %" PRIu64 " MiB, and %" PRIu64
+		" MiB of this machine's memory are available\n", needed >> 20, available >> 20);
+	return -ENOMEM;
+}
+
 /* With the folders that it works with: it may be one of them. */
 static void fail_engine(const struct bench_options *o, int rc)
 {
@@ -257,6 +274,9 @@ int session_open(const struct session_config *config, struct session **ret_sessi
 		fail(o->log.dir, rc);
 		goto out;
 	}
+	rc = check_warm(s);
+	if (rc)
+		goto out;
 	rc = open_engine(s);
 	if (rc) {
 		fail_engine(o, rc);

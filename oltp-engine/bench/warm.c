@@ -19,6 +19,19 @@ static uint64_t round_up(uint64_t bytes)
 	return (bytes + OLTP_MEM_BLOCK_BYTES - 1) & ~(OLTP_MEM_BLOCK_BYTES - 1);
 }
 
+uint64_t warm_available(void)
+{
+	FILE *f = fopen("/proc/meminfo", "re");
+	uint64_t kib = 0;
+	char line[128];
+
+	while (f && !kib && fgets(line, sizeof(line), f))
+		sscanf(line, "MemAvailable: %" SCNu64, &kib);
+	if (f)
+		fclose(f);
+	return kib ? kib << 10 : UINT64_MAX;
+}
+
 int warm_open(struct warm *warm, uint64_t bytes, bool quiet)
 {
 	uint8_t *raw;

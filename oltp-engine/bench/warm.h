@@ -18,6 +18,12 @@ struct warm {
 };
 
 /*
+ * Bytes that can be written to now without swapping, as Linux estimates it (MemAvailable);
+ * UINT64_MAX: it does not say.
+ */
+uint64_t warm_available(void);
+
+/*
  * Maps much more than bytes, and writes to so many of them: that takes long, and unless quiet it
  * says every GiB how far it is. Errors: -ENOMEM.
  */

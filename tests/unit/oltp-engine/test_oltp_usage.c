@@ -59,6 +59,8 @@ static void test_bench(void **state)
 		{ "oltp-bench -w nothing", USAGE, "--workload: 'nothing'" },
 		{ "oltp-bench -n 100 --cold-dir /nonexistent", 1,
 		  "--cold-dir /nonexistent: No such" },
+		{ "oltp-bench -n 2147483648 --warm-memory", 1,
+		  "--warm-memory: the tables need 2" },
 		{ "oltp-bench -n 100 --stats /nonexistent/x", 1, "/nonexistent/x: No such" },
 		{ "oltp-bench -n 100 --durability commit --log-dir /nonexistent", 1,
 		  "/nonexistent: No such" },
