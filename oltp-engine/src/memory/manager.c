@@ -295,8 +295,12 @@ static bool compact(struct manager *m)
 	/* Evictions may have found no room in the file; there is some now. */
 	if (m->is_compacting)
 		m->disk_retry_ns = 0;
+	/*
+	 * One damaged extent may fail each time.  So this holds up compaction alone, not reading
+	 * back and evictions, which find out for themselves what the disk does.
+	 */
 	if (has_failed)
-		m->compact_retry_ns = m->disk_retry_ns = clock_now_ns() + DISK_RETRY_NS;
+		m->compact_retry_ns = clock_now_ns() + DISK_RETRY_NS;
 	return m->is_compacting;
 }
 

@@ -16,6 +16,7 @@
 #include "oltp_memory_rig.h"
 
 #define RECORDS	8000u	/* four blocks */
+#define LARGE	24000u	/* so many that the file is worth compacting */
 
 static void open_half_cold(struct rig *rig, uint64_t cold_bytes)
 {
@@ -490,26 +491,64 @@ static void test_short_read_is_done_again(void **state)
 	rig_close(&rig);
 }
 
-/* On the disk itself, for good. */
-static void test_damage_on_disk(void **state)
+/* Where the cold record lies on disk. */
+static struct cold_block *block_of(struct rig *rig, uint64_t key, uint32_t *ret_slot)
 {
-	(void)state;
-	uint8_t *sector = aligned_alloc(4096, 4096);
 	struct index_ref ref;
-	struct rig rig;
-	uint64_t key = 0, offset;
-	int fd;
 
-	open_half_cold(&rig, 0);
-	while (!rig_is_cold(&rig, key))
-		key++;
-	assert_null(index_find(&rig.table->index, key, index_hash(key), &ref));
-	fd = rig.engine->cold->file.fd;
-	offset = cold_stub_block(rig.engine->cold, ref.entry)->number * COLD_EXTENT_BYTES +
-		 (uint64_t)cold_stub_slot(ref.entry) * cold_stride(rig.table);
+	assert_null(index_find(&rig->table->index, key, index_hash(key), &ref));
+	*ret_slot = cold_stub_slot(ref.entry);
+	return cold_stub_block(rig->engine->cold, ref.entry);
+}
+
+/* Changes a bit of the record on the disk itself, for good. */
+static void damage(struct rig *rig, const struct cold_block *block, uint32_t slot)
+{
+	const int fd = rig->engine->cold->file.fd;
+	const uint64_t offset = block->number * COLD_EXTENT_BYTES +
+				(uint64_t)slot * cold_stride(rig->table);
+	uint8_t *sector = aligned_alloc(4096, 4096);
+
 	assert_int_equal(pread(fd, sector, 4096, (off_t)(offset & ~4095ull)), 4096);
 	sector[(offset & 4095) + 700] ^= 1;
 	assert_int_equal(pwrite(fd, sector, 4096, (off_t)(offset & ~4095ull)), 4096);
+	free(sector);
+}
+
+/* The limit leaves room for all: all come back but one, which is tried and stays. */
+static void expect_all_but(struct rig *rig, uint64_t key, uint64_t limit_bytes)
+{
+	uint64_t errors;
+
+	rig_demand(rig, limit_bytes, 0);
+	for (uint32_t ms = 0; ms < RIG_DEADLINE_MS && rig_stats(rig).cold_records > 1; ms++) {
+		rig_work(rig);
+		rig_sleep_ms(1);
+	}
+	assert_int_equal(rig_stats(rig).cold_records, 1);
+	errors = rig_stats(rig).read_errors;
+	for (uint32_t ms = 0; ms < RIG_DEADLINE_MS && rig_stats(rig).read_errors == errors; ms++) {
+		rig_work(rig);
+		rig_sleep_ms(1);
+	}
+	assert_true(rig_stats(rig).read_errors > errors);
+	assert_true(rig_is_cold(rig, key));
+	assert_int_equal(rig_stats(rig).cold_records, 1);
+}
+
+static void test_damage_on_disk(void **state)
+{
+	struct cold_block *block;
+	struct rig rig;
+	uint64_t key = 0;
+	uint32_t slot;
+
+	(void)state;
+	open_half_cold(&rig, 0);
+	while (!rig_is_cold(&rig, key))
+		key++;
+	block = block_of(&rig, key, &slot);
+	damage(&rig, block, slot);
 	for (int i = 0; i < 3; i++)
 		assert_int_equal(rig_read(&rig, key, 0), OLTP_IO);
 	assert_int_equal(rig_scan(&rig, RECORDS, NULL), -EIO);
@@ -518,16 +557,63 @@ static void test_damage_on_disk(void **state)
 		if (other != key)
 			assert_int_equal(rig_read(&rig, other, 0), OLTP_OK);
 	}
-	/* And it does not come back by itself either. */
-	rig_demand(&rig, 16 * MIB, 0);
-	for (int ms = 0; ms < (int)RIG_DEADLINE_MS && rig_stats(&rig).cold_records > 1; ms++) {
-		rig_work(&rig);
-		rig_sleep_ms(1);
-	}
-	rig_sleep_ms(50);
-	assert_true(rig_is_cold(&rig, key));
-	assert_int_equal(rig_stats(&rig).cold_records, 1);
-	free(sector);
+	expect_all_but(&rig, key, 16 * MIB);
+	rig_close(&rig);
+}
+
+static void remove_row(struct rig *rig, uint64_t key)
+{
+	enum oltp_rc rc;
+
+	do {
+		assert_int_equal(oltp_txn_begin(rig->w), OLTP_OK);
+		rc = oltp_txn_delete(rig->w, rig->table, key);
+		if (!rc)
+			rc = oltp_txn_commit(rig->w);
+		if (rc)
+			oltp_txn_abort(rig->w);
+		if (rc == OLTP_COLD)
+			assert_int_equal(oltp_cold_wait(rig->w), OLTP_OK);
+	} while (rc == OLTP_COLD || rc == OLTP_CONFLICT);
+	assert_int_equal(rc, OLTP_OK);
+}
+
+static void remove_all_but(struct rig *rig, const struct cold_block *block, uint64_t key)
+{
+	const uint32_t n = block->n;
+	uint64_t keys[COLD_SLOTS_MAX];
+
+	memcpy(keys, (const void *)block->keys, n * sizeof(*keys));
+	for (uint32_t i = 0; i < n; i++)
+		if (keys[i] != key)
+			remove_row(rig, keys[i]);
+}
+
+/*
+ * Two extents of a large file have one record left each, so that they are worth compacting, and one
+ * of these records is damaged: compaction fails each time that it is tried.
+ */
+static void test_damage_where_few_are_left(void **state)
+{
+	struct cold_block *block, *second;
+	uint64_t key = 0, other;
+	uint32_t slot, unused;
+	struct rig rig;
+
+	(void)state;
+	rig_open(&rig, OLTP_CC_NO_WAIT, 64 * MIB, true, 0);
+	rig_insert(&rig, 0, LARGE);
+	rig_demand(&rig, 4 * MIB, RIG_DEADLINE_MS);
+	while (!rig_is_cold(&rig, key))
+		key++;
+	block = second = block_of(&rig, key, &slot);
+	for (other = key + 1; second == block; other += second == block)
+		if (rig_is_cold(&rig, other))
+			second = block_of(&rig, other, &unused);
+	damage(&rig, block, slot);
+	remove_all_but(&rig, block, key);
+	remove_all_but(&rig, second, other);
+	expect_all_but(&rig, key, 64 * MIB);
 	rig_close(&rig);
 }
 
@@ -596,6 +682,7 @@ int main(void)
 		cmocka_unit_test(test_changed_bytes_are_found_wherever_they_are),
 		cmocka_unit_test(test_short_read_is_done_again),
 		cmocka_unit_test(test_damage_on_disk),
+		cmocka_unit_test(test_damage_where_few_are_left),
 		cmocka_unit_test(test_lost_write_is_found),
 		cmocka_unit_test(test_cold_dir_must_be_a_folder),
 	};
