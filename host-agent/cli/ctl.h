@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the commands of ebbctl share. */
+/* Declarations that the commands of ebbctl share. */
 #ifndef EBB_CLI_CTL_H
 #define EBB_CLI_CTL_H
 
@@ -57,7 +57,7 @@ const char *ctl_str(const json_t *o, const char *key);
 json_int_t ctl_int(const json_t *o, const char *key);
 double ctl_num(const json_t *o, const char *key);
 bool ctl_bool(const json_t *o, const char *key);
-/* What is beyond its threshold, and which VMs should move: lines, or nothing. */
+/* The violations, and the VMs that should move: lines, or nothing. */
 void ctl_print_pressure(const json_t *answer);
 
 /* A number of bytes, in MiB. */

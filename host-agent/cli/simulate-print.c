@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What policies made of a trace, side by side. */
+/* The results of several policies on one trace, side by side. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -43,7 +43,7 @@ void table_add(struct table *t, const char *fmt, ...)
 	if (vasprintf(&text, fmt, ap) < 0)
 		text = NULL;
 	va_end(ap);
-	/* What others named must not steer the terminal. */
+	/* A name that a guest or user has chosen must not steer the terminal. */
 	for (char *p = text; p && *p; p++)
 		if ((unsigned char)*p < 0x20 || *p == 0x7f)
 			*p = '?';

@@ -45,8 +45,8 @@ int ebb_config_load(struct ebb_config *c, const char *path, struct ebb_err *err)
 int ebb_config_set(struct ebb_config *c, const char *assignment, struct ebb_err *err);
 
 /*
- * What depends on several keys: fills emu_group from run_dir where it was not given; thresholds
- * must be in order.
+ * Completes keys that depend on others: fills emu_group from run_dir where it was not given.
+ * Thresholds must be in order.
  */
 int ebb_config_finish(struct ebb_config *c, struct ebb_err *err);
 

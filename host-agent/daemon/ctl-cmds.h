@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the requests on the control socket mean. */
+/* Carries out the requests of the control socket. */
 #ifndef EBB_DAEMON_CTL_CMDS_H
 #define EBB_DAEMON_CTL_CMDS_H
 

@@ -27,7 +27,7 @@ static void add_keys(bool is_mem, char *text, size_t size)
 			snprintf(text + strlen(text), size - strlen(text), "%s, ", key->name);
 }
 
-/* What there is to be set, for people. */
+/* The attributes that can be set, for people. */
 static const char *all_keys(char text[KEYS_SIZE])
 {
 	text[0] = '\0';
@@ -87,7 +87,7 @@ static bool node_of(struct ebb_ctl_request *r, const struct ebb_vm *vm, const ch
 	return false;
 }
 
-/* What is reserved follows a ceiling that it is equal to, and never exceeds one. */
+/* A reservation equal to the ceiling follows it, and none exceeds it. */
 static bool set_max(struct ebb_ctl_request *r, const struct ebb_vm *vm, const char *key,
 		    const char *value, struct ebb_sla *sla)
 {

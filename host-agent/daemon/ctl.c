@@ -20,7 +20,7 @@
 
 struct client;
 
-/* What the handler sees is the beginning of this. */
+/* The handler sees its beginning only. */
 struct open_request {
 	struct ebb_ctl_request request;
 	struct client *client;		/* NULL: it has gone */

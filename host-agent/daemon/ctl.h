@@ -32,7 +32,7 @@ struct ebb_ctl_request {
 
 struct ebb_ctl_config {
 	const char *path;
-	gid_t group;			/* who besides root may connect; (gid_t)-1: nobody */
+	gid_t group;			/* its members may connect, as root may; (gid_t)-1: none */
 	/*
 	 * When EBB_CTL_MAX_CLIENTS are connected, one more takes the place of the client that has
 	 * neither sent nor read for longest, if that is so long; otherwise it is closed at once.

@@ -18,7 +18,7 @@ struct ebb_dryrun {
 	struct ebb_agent *agent;
 	struct ebb_fake *fake;
 	sd_event_source *timer;		/* starts the next VM */
-	sd_event_source *load_timer;	/* what they have to do */
+	sd_event_source *load_timer;	/* sets the load of the VMs */
 	uint32_t num_loads;
 	uint32_t num_vms, num_started;
 };

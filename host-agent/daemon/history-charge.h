@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What VMs have held, as the history keeps it: the counters of each record (EBB_EVENT_CHARGE), of
- * each minute the last ones.  What was held in a time is the difference of two rows.  A record may
- * come late, twice or never: sums are exact up to the last one that was written, however the daemon
- * ended.
+ * The resources that VMs have held, as the history keeps them: the counters of each record
+ * (EBB_EVENT_CHARGE), of each minute the last ones.  The difference of two rows is the amount held
+ * in the time between them.  A record may come late, twice or never: sums are exact up to the last
+ * one that was written, however the daemon ended.
  */
 #ifndef EBB_DAEMON_HISTORY_CHARGE_H
 #define EBB_DAEMON_HISTORY_CHARGE_H
@@ -55,7 +55,7 @@ int ebb_history_charge_insert(sqlite3_stmt *s, const char *boot,
 /* Columns as the control protocol tells them; ?1 to ?4 as of other questions. */
 extern const char ebb_history_charge_select[];
 
-/* What is known that runs of this boot held; -EIO, -ENOMEM. */
+/* The last known counters of the runs of this boot; -EIO, -ENOMEM. */
 int ebb_history_charge_last(sqlite3 *sql, const char *boot, struct ebb_history_run **ret_runs,
 			    size_t *ret_num);
 

@@ -183,7 +183,7 @@ static void bind_ms(sqlite3_stmt *s, int at, const struct ebb_record *r, usec_t 
 		sqlite3_bind_null(s, at);
 }
 
-/* What a replay needs to know of a VM (ebb_sla_print()). */
+/* The SLA of a VM (ebb_sla_print()), which a replay needs. */
 static void bind_sla(sqlite3_stmt *s, int at, const struct ebb_record *r)
 {
 	char text[EBB_SLA_TEXT_SIZE];

@@ -19,7 +19,7 @@ struct batch {
 	size_t num, size;
 };
 
-/* What is to be written: a decision once at most, a charge until it has been. */
+/* Records to be written: a decision is tried once, a charge until it has been written. */
 struct pending {
 	struct batch decisions, charges;
 };
@@ -38,7 +38,7 @@ struct ebb_history {
 struct history_job {
 	struct ebb_job job;
 	struct ebb_history *history;
-	struct pending pending;		/* what was not written (yet) */
+	struct pending pending;		/* records not written (yet) */
 	bool is_question;
 	struct ebb_history_query query;
 	json_t *rows;
@@ -145,7 +145,7 @@ static void append(struct ebb_history *h, const struct batch *from)
 	}
 }
 
-/* What was not written goes before what came since. */
+/* Records that were not written go before those that came since. */
 static void put_back(struct ebb_history *h, struct pending *older)
 {
 	struct pending newer = h->pending;

@@ -28,8 +28,8 @@ int ebb_history_open(const char *path, uint32_t max_rows, struct ebb_workers *wo
 void ebb_history_close(struct ebb_history *h);
 
 /*
- * What the last agent of this boot has recorded that a run of a VM held (order of
- * ebb_fact_vm_running), as of when the file was opened; NULL: nothing.
+ * The charge of a run of a VM (order of ebb_fact_vm_running) that the last agent of this boot has
+ * recorded, as of when the file was opened; NULL: none.
  */
 const struct ebb_vm_charge *ebb_history_charge_of(const struct ebb_history *h, const uint8_t *uuid,
 						  uint64_t order);

@@ -21,7 +21,7 @@ struct ebb_http;
 
 struct ebb_http_config {
 	struct sockaddr_storage addr;
-	/* What is to be said; to be freed.  NULL: out of memory. */
+	/* The text of the answer; the server frees it.  NULL: out of memory. */
 	char *(*text)(void *ctx);
 	void *ctx;
 	uint64_t life_usec;	/* a connection ends after this, whatever state it is in */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What is measured of the host and its VMs, as OpenMetrics text. */
+/* Measurements of the host and its VMs, as OpenMetrics text. */
 #ifndef EBB_DAEMON_METRICS_H
 #define EBB_DAEMON_METRICS_H
 

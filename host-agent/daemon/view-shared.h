@@ -12,7 +12,7 @@ json_t *ebb_view_shared_thread(const struct ebb_state *s, uint16_t thread);
 /* Null where the host has no shared cores; else all of them together. */
 json_t *ebb_view_shared(const struct ebb_state *s);
 
-/* What of a VM has to do with shared cores. */
+/* Adds a VM's part in shared cores. */
 void ebb_view_add_share(json_t *o, const struct ebb_vm *vm);
 
 #endif

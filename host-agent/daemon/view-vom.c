@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* What guests say that their memory is worth, as JSON: see view.h. */
+/* The value that guests report for their memory, as JSON: see view.h. */
 #include "core/explain.h"
 #include "daemon/view.h"
 
@@ -52,7 +52,7 @@ static json_t *bytes_of(uint32_t blocks)
 	return json_integer((json_int_t)(blocks * EBB_BLOCK_BYTES));
 }
 
-/* What a VM was asked for on a guest node, and why. */
+/* The memory demanded of a VM on a guest node, and the reason. */
 static json_t *part_view(const struct ebb_vm *vm, uint16_t g)
 {
 	const struct ebb_brokered *b = &vm->vom.brokered[g];

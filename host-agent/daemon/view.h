@@ -12,9 +12,9 @@ json_t *ebb_view_vm(const struct ebb_state *s, const struct ebb_vm *vm, usec_t n
 		    const char *link_error);
 json_t *ebb_view_explain(const struct ebb_state *s, const struct ebb_vm *vm, usec_t now);
 
-/* What a VM's guest says that its memory is worth (view-vom.c). */
+/* The value that a VM's guest reports for its memory (view-vom.c). */
 json_t *ebb_view_histogram(const struct ebb_vm *vm, usec_t now);
-/* What it and others were asked for when memory was last brokered, by guest node. */
+/* The memory that brokering last demanded of this VM and of others, by guest node. */
 json_t *ebb_view_brokered(const struct ebb_state *s, const struct ebb_vm *vm, usec_t now);
 
 /* All attributes of model/sla.h, by their JSON names. */

@@ -24,7 +24,7 @@
 
 #define BROKERED_IDLE_HALF_S	120u	/* if nothing else is wanted: IDLE_HALF_MS of oltp-engine */
 #define BROKERED_IDLE_S		1800u	/* of the cold ones, before */
-#define BROKERED_RAMP_S		600u	/* what is called the ramp-up */
+#define BROKERED_RAMP_S		600u	/* length of the ramp-up */
 #define BROKERED_RESTART_S	1200u	/* when the cold ones are used again */
 #define BROKERED_LENGTH_S	1800u
 #define BROKERED_AVERAGE_S	120u	/* of the moving average */

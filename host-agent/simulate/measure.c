@@ -124,7 +124,7 @@ int sim_measure_node(struct sim_measure *m, uint32_t vm, uint16_t g, uint16_t he
 	m->missing[n->host_node] += missing - n->num_missing;
 	n->held = held;
 	n->wanted = wanted;
-	/* What came went to those that waited longest; who else waits no more gave up last. */
+	/* New CPUs went to the requests that waited longest; the newest requests gave up. */
 	if (came > n->num_missing)
 		came = n->num_missing;
 	for (uint32_t i = 0; i < came && rc == 0; i++)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What a simulation counts.  Everything is constant between two calls, so sums are exact: the
+ * The counters of a simulation.  Everything is constant between two calls, so sums are exact: the
  * caller says first that time has passed, then what has changed.
  */
 #ifndef EBB_SIMULATE_MEASURE_H

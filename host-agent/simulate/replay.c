@@ -16,7 +16,7 @@
 /* As daemon/history-db.c writes it: the first that will do, and the first with SLAs. */
 #define VERSION		2
 #define VERSION_SLA	4
-/* What is given back so soon after something else is of the same change of mind. */
+/* CPUs given back so soon after others belong to the same change of demand. */
 #define ONE_MIND_USEC	EBB_USEC_PER_SEC
 
 static const char query[] =
@@ -203,7 +203,7 @@ static int note_size(struct replay *r, const struct row *row)
 	return 0;
 }
 
-/* What no limit shows of the ceiling is spread over the nodes. */
+/* The part of the ceiling that no limit shows is spread over the nodes. */
 static void settle_size(struct replay *r, uint32_t vm)
 {
 	struct ebb_sla *sla = &r->trace.vms[vm].sla;
@@ -327,7 +327,7 @@ static int note_wish(struct replay *r, const struct row *row, uint32_t vm, uint1
 	if (strcmp(row->code, "limit") != 0 || missing == 0)
 		return 0;
 	n->refused_ts = n->lapse_ts = row->ts;
-	/* What exceeds the limit is on its way back. */
+	/* CPUs beyond the limit are on their way back. */
 	return want_now(r, row->ts, vm, g, n->limit + missing);
 }
 
@@ -355,7 +355,7 @@ static void answered(struct past_node *n, const struct row *row)
 	n->asked -= n->asked > row->asked ? row->asked : n->asked;
 }
 
-/* What is given back beyond a demand is not wanted any more. */
+/* CPUs given back beyond a demand are not wanted any more. */
 static int given_back(struct replay *r, const struct row *row, uint32_t vm, uint16_t g)
 {
 	struct past_node *n = &r->pasts[vm].nodes[g];

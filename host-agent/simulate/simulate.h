@@ -41,7 +41,7 @@ struct sim_trace {
 	struct sim_event *events;	/* by time; a VM that starts is not running */
 };
 
-/* What to make up. */
+/* The trace to generate. */
 struct sim_plan {
 	uint64_t seed;
 	uint32_t num_vms;		/* 1 to EBB_MAX_VMS; they come and go, not all at once */
@@ -93,8 +93,8 @@ struct sim_options {
 struct sim_vm_result {
 	double run_s;			/* time that it ran */
 	double held_s;
-	double wanted_s;		/* what it could use */
-	double missed_s;		/* of that: what it did not have */
+	double wanted_s;		/* CPU time that it could use */
+	double missed_s;		/* the part of wanted_s that it did not have */
 };
 
 /* Of one part of the time; core-seconds. */

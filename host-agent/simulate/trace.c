@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What all traces have in common. */
+/* Functions for traces of every kind. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

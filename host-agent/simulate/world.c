@@ -38,7 +38,7 @@ struct world {
 	struct run *runs;		/* as the VMs of the trace */
 	uint32_t num_changed;
 	uint32_t *changed;		/* of these: those with is_changed */
-	uint32_t last_vm[EBB_MAX_THREADS]; /* who had the thread last, its index + 1 */
+	uint32_t last_vm[EBB_MAX_THREADS]; /* the VM that had the thread last, its index + 1 */
 	struct ebb_err failure;
 };
 
