@@ -15,7 +15,7 @@ import xml.etree.ElementTree as ET
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.path.insert(0, os.path.join(TOP, "scripts"))
 
-from harness.lab import domain  # noqa: E402
+from harness.lab import domain, hostmem  # noqa: E402
 from harness.lab.lab import BUILD, Lab  # noqa: E402
 from harness.lab.process import SetupError, run  # noqa: E402
 
@@ -296,15 +296,7 @@ class Guest:
         return [r for r in rows if event is None or r["event"] == event]
 
     def qemu_pid(self):
-        for pid in filter(str.isdigit, os.listdir("/proc")):
-            try:
-                with open(f"/proc/{pid}/cmdline", "rb") as f:
-                    args = f.read().split(b"\0")
-            except OSError:
-                continue
-            if b"-uuid" in args and args[args.index(b"-uuid") + 1] == self.vm.uuid.encode():
-                return int(pid)
-        return None
+        return hostmem.qemu_pid(self.vm.uuid)
 
 
 class VmTest(unittest.TestCase):
