@@ -18,7 +18,7 @@
 
 double brokered_db_chance(struct brokered_db *db)
 {
-	return ((double)(ebb_random(&db->chance) >> 11) + 0.5) / 9007199254740992.0;
+	return ebb_random_unit(&db->chance);
 }
 
 /* Accesses to the most used part x of the data, of all. */

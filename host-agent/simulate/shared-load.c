@@ -11,6 +11,7 @@
 #include <zlib.h>
 
 #include "simulate/shared.h"
+#include "util/random.h"
 
 #define MAX_ROWS	100000u
 #define MAX_COLUMNS	100000u
@@ -150,19 +151,13 @@ int sim_demand_load(const char *path, struct sim_demand *ret, struct ebb_err *er
 	return r;
 }
 
-static double uniform(uint64_t *seed)
-{
-	*seed = *seed * 6364136223846793005ull + 1442695040888963407ull;
-	return ((double)(*seed >> 33) + 0.5) / (double)(1ull << 31);
-}
-
 /* The sum of twelve is close enough to a normal distribution. */
 static double normal(uint64_t *seed)
 {
 	double sum = -6;
 
 	for (int i = 0; i < 12; i++)
-		sum += uniform(seed);
+		sum += ebb_random_unit(seed);
 	return sum;
 }
 

@@ -15,4 +15,10 @@ static inline uint64_t ebb_random(uint64_t *state)
 	return x ^ (x >> 31);
 }
 
+/* Evenly between 0 and 1, without either: its logarithm is finite. */
+static inline double ebb_random_unit(uint64_t *state)
+{
+	return ((double)(ebb_random(state) >> 11) + 0.5) / 9007199254740992.0;
+}
+
 #endif
