@@ -57,6 +57,13 @@ int cpu_request_slot(const struct ebb_vm *vm);
 uint16_t cpu_status_of(uint16_t reason);
 void cpu_refuse(struct cpu_room *s, usec_t now, const struct ebb_vm *vm,
 		 const struct ebb_fact_request *f, uint16_t reason, const char *text);
+/*
+ * Refuses to take a vCPU back, removed or lent, that the guest can not give back now; f->vcpu is
+ * one of the VM's.  busy: the text if another request for it, or too many, are under way.  False:
+ * it can.
+ */
+bool cpu_refuse_return(struct cpu_room *s, usec_t now, const struct ebb_vm *vm,
+		       const struct ebb_fact_request *f, const char *busy);
 
 /* cpu/lend.c */
 int cpu_request_lend(struct cpu_room *s, usec_t now, const struct ebb_vm *vm,

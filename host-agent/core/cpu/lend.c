@@ -47,17 +47,10 @@ int cpu_request_lend(struct cpu_room *s, usec_t now, const struct ebb_vm *vm,
 
 	if (f->vcpu >= vm->num_vcpus)
 		return -EINVAL;
+	if (cpu_refuse_return(s, now, vm, f, "the vCPU is being added, removed or lent"))
+		return 0;
 	v = cpu_own_vcpu(vm, f->vcpu);
-	if (v->is_startup) {
-		cpu_refuse(s, now, vm, f, VIRTIO_EBB_REASON_STARTUP,
-			    "the vCPU is of the startup set");
-	} else if (v->request >= 0 || slot < 0) {
-		cpu_refuse(s, now, vm, f, VIRTIO_EBB_REASON_IN_PROGRESS,
-			    "the vCPU is being added, removed or lent");
-	} else if (!v->is_granted) {
-		cpu_refuse(s, now, vm, f, VIRTIO_EBB_REASON_NOT_HELD,
-			    "the VM does not hold the vCPU");
-	} else if (v->life == EBB_VCPU_ABSENT) {
+	if (v->life == EBB_VCPU_ABSENT) {
 		/* An earlier removal has succeeded, and that could not be told. */
 		cpu_refuse(s, now, vm, f, VIRTIO_EBB_REASON_NOT_HELD,
 			    "the vCPU has been unplugged; it is to be removed");

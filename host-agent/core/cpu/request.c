@@ -308,6 +308,24 @@ static void record_release(struct cpu_room *s, usec_t now, const struct ebb_vm *
 	core_text(r->text, "the guest gave vCPU %u back", vcpu);
 }
 
+bool cpu_refuse_return(struct cpu_room *s, usec_t now, const struct ebb_vm *vm,
+		       const struct ebb_fact_request *f, const char *busy)
+{
+	const struct ebb_vcpu *v = &vm->vcpus[f->vcpu];
+
+	if (v->is_startup)
+		cpu_refuse(s, now, vm, f, VIRTIO_EBB_REASON_STARTUP,
+			   "the vCPU is of the startup set");
+	else if (v->request >= 0 || cpu_request_slot(vm) < 0)
+		cpu_refuse(s, now, vm, f, VIRTIO_EBB_REASON_IN_PROGRESS, busy);
+	else if (!v->is_granted)
+		cpu_refuse(s, now, vm, f, VIRTIO_EBB_REASON_NOT_HELD,
+			   "the VM does not hold the vCPU");
+	else
+		return false;
+	return true;
+}
+
 static int request_remove(struct cpu_room *s, usec_t now, const struct ebb_vm *vm,
 			  const struct ebb_fact_request *f)
 {
@@ -316,17 +334,10 @@ static int request_remove(struct cpu_room *s, usec_t now, const struct ebb_vm *v
 
 	if (f->vcpu >= vm->num_vcpus)
 		return -EINVAL;
+	if (cpu_refuse_return(s, now, vm, f, "the vCPU is being added or removed"))
+		return 0;
 	v = cpu_own_vcpu(vm, f->vcpu);
-	if (v->is_startup) {
-		cpu_refuse(s, now, vm, f, VIRTIO_EBB_REASON_STARTUP,
-			    "the vCPU is of the startup set");
-	} else if (v->request >= 0 || slot < 0) {
-		cpu_refuse(s, now, vm, f, VIRTIO_EBB_REASON_IN_PROGRESS,
-		       "the vCPU is being added or removed");
-	} else if (!v->is_granted) {
-		cpu_refuse(s, now, vm, f, VIRTIO_EBB_REASON_NOT_HELD,
-			    "the VM does not hold the vCPU");
-	} else if (v->life == EBB_VCPU_ABSENT) {
+	if (v->life == EBB_VCPU_ABSENT) {
 		/* It went before, and that could not be told. */
 		const struct ebb_action_response response = {
 			.tag = f->tag, .type = f->type, .status = VIRTIO_EBB_ACK,
