@@ -14,6 +14,7 @@
 
 #include "log.h"
 #include "oltp-engine/src/base/checksum.h"
+#include "oltp-engine/src/base/read_all.h"
 
 #define LOG_SEED	0xebb2ull
 
@@ -59,30 +60,11 @@ static bool head_is_sane(const struct record_head *head)
 	       head->bytes == sizeof(*head) + ((head->payload_bytes + 7) & ~7u);
 }
 
-/* All bytes, or fewer at the end of the file. */
-static ssize_t read_at(int fd, void *data, size_t bytes, uint64_t at)
-{
-	size_t done = 0;
-
-	while (done < bytes) {
-		ssize_t n = pread(fd, (uint8_t *)data + done, bytes - done, (off_t)(at + done));
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return -errno;
-		if (!n)
-			break;
-		done += (size_t)n;
-	}
-	return (ssize_t)done;
-}
-
 /* 1: a whole record, 0: the end or a torn one. */
 static int read_record(struct dist_log *log, uint64_t at)
 {
 	struct record_head *head = &log->image.head;
-	ssize_t n = read_at(log->fd, head, sizeof(*head), at);
+	ssize_t n = read_all(log->fd, head, sizeof(*head), at);
 	size_t rest;
 
 	if (n < 0)
@@ -90,7 +72,7 @@ static int read_record(struct dist_log *log, uint64_t at)
 	if ((size_t)n < sizeof(*head) || !head_is_sane(head))
 		return 0;
 	rest = head->bytes - sizeof(*head);
-	n = read_at(log->fd, log->image.payload, rest, at + sizeof(*head));
+	n = read_all(log->fd, log->image.payload, rest, at + sizeof(*head));
 	if (n < 0)
 		return (int)n;
 	return (size_t)n == rest && sum_of(head) == head->sum;

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "io_files.h"
+#include "oltp-engine/src/base/read_all.h"
 #include "oltp-engine/src/base/util.h"
 
 struct real {
@@ -56,21 +57,8 @@ static int real_size(void *ctx, int fd, uint64_t *ret_bytes)
 
 static ssize_t real_pread(void *ctx, int fd, void *buffer, size_t size, uint64_t offset)
 {
-	size_t done = 0;
-
 	(void)ctx;
-	while (done < size) {
-		ssize_t n = pread(fd, (char *)buffer + done, size - done, (off_t)(offset + done));
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return -errno;
-		if (!n)
-			break;
-		done += (size_t)n;
-	}
-	return (ssize_t)done;
+	return read_all(fd, buffer, size, offset);
 }
 
 static ssize_t real_pwritev(void *ctx, int fd, const struct iovec *iov, int n, uint64_t offset)
