@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "node_private.h"
+#include "oltp-engine/src/base/clock.h"
 #include "redo.h"
 
 #define RECONNECT_NS	50000000ull
@@ -69,7 +70,7 @@ static bool is_connected(struct dist_client *client)
 
 	if (client->conn.fd >= 0)
 		return true;
-	now_ns = dist_now_ns();
+	now_ns = clock_now_ns();
 	if (now_ns >= client->retry_ns) {
 		client->retry_ns = now_ns + RECONNECT_NS;
 		if (!dist_conn_open(&client->conn, client->node->peer, client->node->config.id))
@@ -136,7 +137,7 @@ static void act(struct dist_client *client, enum dist_do what, struct dist_actio
 		rc = log_decision(client);
 		if (rc)
 			dist_node_fail(client->node, rc);
-		STEP(client, dist_coord_logged(&client->entry->coord, !rc, times, dist_now_ns(),
+		STEP(client, dist_coord_logged(&client->entry->coord, !rc, times, clock_now_ns(),
 					       actions));
 		break;
 	case DIST_ENGINE_COMMIT:
@@ -191,7 +192,8 @@ static void listen_once(struct dist_client *client, struct dist_actions *actions
 
 	actions->n = 0;
 	if (rc == -EAGAIN)
-		STEP(client, dist_coord_tick(&client->entry->coord, times, dist_now_ns(), actions));
+		STEP(client, dist_coord_tick(&client->entry->coord, times, clock_now_ns(),
+					     actions));
 	else if (rc)
 		break_off(client, actions);
 	else if (frame->type == DIST_VOTE)
@@ -219,7 +221,7 @@ static bool begin(struct dist_client *client, struct dist_actions *actions)
 	client->entry = dist_book_coord_add(&node->book, &client->gtid);
 	is_added = client->entry;
 	if (is_added)
-		dist_coord_start(&client->entry->coord, 1, &node->config.times, dist_now_ns(),
+		dist_coord_start(&client->entry->coord, 1, &node->config.times, clock_now_ns(),
 				 actions);
 	pthread_mutex_unlock(&node->book.lock);
 	return is_added;

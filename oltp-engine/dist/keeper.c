@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "node_private.h"
+#include "oltp-engine/src/base/clock.h"
 
 #define ANSWER_WAITS	(400u / DIST_CONN_WAIT_MS)
 
@@ -62,7 +63,7 @@ static void resolve(struct keeper *k, struct dist_part_entry *entry)
 	struct dist_part_io io = { .conn = &k->conn };
 	struct dist_actions actions;
 
-	dist_part_tick(&entry->part, &node->config.times, dist_now_ns(), &actions);
+	dist_part_tick(&entry->part, &node->config.times, clock_now_ns(), &actions);
 	if (!is_connected(k))
 		return;
 	dist_part_run(node, entry, &actions, &io);
@@ -133,7 +134,7 @@ void *dist_keeper_main(void *arg)
 	k->node = node;
 	k->conn.fd = -1;
 	while (!atomic_load(&node->is_stopping)) {
-		uint64_t now_ns = dist_now_ns();
+		uint64_t now_ns = clock_now_ns();
 		struct dist_part_entry *entry = orphan_due(node, now_ns);
 		struct dist_gtid gtid;
 

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "node_private.h"
@@ -14,14 +13,6 @@ const struct dist_times dist_times_default = {
 	.ask_ns = 500000000ull,
 	.repeat_ns = 500000000ull,
 };
-
-uint64_t dist_now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000ull + (uint64_t)ts.tv_nsec;
-}
 
 void dist_node_fail(struct dist_node *node, int rc)
 {

@@ -35,9 +35,6 @@ struct dist_node {
 	struct dist_session *sessions;
 };
 
-/* CLOCK_MONOTONIC */
-uint64_t dist_now_ns(void);
-
 /* The node cannot go on; the first reason counts. */
 void dist_node_fail(struct dist_node *node, int rc);
 

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "node_private.h"
+#include "oltp-engine/src/base/clock.h"
 #include "redo.h"
 
 struct prepared {
@@ -78,7 +79,7 @@ static int take_decided(struct recovery *r, const struct dist_gtid *gtid, const 
 
 	if (!entry)
 		return -ENOMEM;
-	dist_coord_restart(&entry->coord, 1, dist_now_ns(), &none);
+	dist_coord_restart(&entry->coord, 1, clock_now_ns(), &none);
 	return apply(r, payload, bytes);
 }
 
@@ -132,7 +133,7 @@ static int lock_again(struct dist_node *node, const struct prepared *p)
 	}
 	entry->gtid = p->gtid;
 	entry->is_orphan = true;
-	dist_part_restart(&entry->part, dist_now_ns(), &none);
+	dist_part_restart(&entry->part, clock_now_ns(), &none);
 	dist_book_part_add(&node->book, entry);
 	node->recovered_in_doubt++;
 	return 0;

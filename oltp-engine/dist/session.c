@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "node_private.h"
+#include "oltp-engine/src/base/clock.h"
 #include "redo.h"
 
 struct dist_session {
@@ -89,7 +90,7 @@ void dist_part_run(struct dist_node *node, struct dist_part_entry *entry,
 		if (rc)
 			dist_node_fail(node, rc);
 		if (rc || force)
-			dist_part_logged(&entry->part, !rc, &node->config.times, dist_now_ns(),
+			dist_part_logged(&entry->part, !rc, &node->config.times, clock_now_ns(),
 					 actions);
 	}
 }
@@ -129,7 +130,7 @@ static void wait_decision(struct dist_session *s, struct dist_part_entry *entry,
 		int rc = dist_conn_receive(&s->conn, &frame, &payload);
 
 		if (rc == -EAGAIN) {
-			io->is_broken = dist_now_ns() >= entry->part.deadline_ns ||
+			io->is_broken = clock_now_ns() >= entry->part.deadline_ns ||
 					atomic_load(&s->node->is_stopping);
 			continue;
 		}
@@ -150,7 +151,7 @@ static void wait_decision(struct dist_session *s, struct dist_part_entry *entry,
 static void leave_to_keeper(struct dist_session *s, struct dist_part_entry *entry)
 {
 	pthread_mutex_lock(&s->node->book.lock);
-	dist_part_lost(&entry->part, dist_now_ns());
+	dist_part_lost(&entry->part, clock_now_ns());
 	entry->is_orphan = true;
 	pthread_mutex_unlock(&s->node->book.lock);
 	s->worker = NULL;
@@ -177,7 +178,7 @@ static int serve_prepare(struct dist_session *s, const struct dist_frame *frame,
 
 	dist_part_prepare(&entry->part, &actions);
 	io.no_reason = execute(s, ops, frame->n, &vote, &io.redo_bytes);
-	dist_part_executed(&entry->part, vote, &s->node->config.times, dist_now_ns(), &actions);
+	dist_part_executed(&entry->part, vote, &s->node->config.times, clock_now_ns(), &actions);
 	dist_part_run(s->node, entry, &actions, &io);
 	wait_decision(s, entry, &io);
 	if (!dist_part_is_done(&entry->part)) {
