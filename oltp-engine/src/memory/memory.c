@@ -141,8 +141,8 @@ void oltp_memory_stats_read(struct oltp_engine *engine, struct oltp_memory_stats
 		read_cold(engine->cold, ret_stats);
 	if (engine->manager)
 		read_manager(engine->manager, ret_stats);
-	ret_stats->revoked_bytes = counter_read(&engine->revoked_bytes);
-	ret_stats->lost_records = counter_read(&engine->revoked_records);
+	ret_stats->revoked_bytes = counter_read(&engine->revoked.bytes);
+	ret_stats->lost_records = counter_read(&engine->revoked.records);
 }
 
 uint32_t oltp_memory_sample_read(struct oltp_engine *engine, struct oltp_memory_sample *ret_samples,

@@ -170,7 +170,7 @@ struct restore {
 	struct oltp_engine *engine;
 	struct restore_progress *progress;
 	struct oltp_worker *worker;
-	uint64_t revokes;	/* that were dealt with when this attempt began */
+	uint64_t times;		/* that blocks were revoked, when this attempt began */
 	uint64_t end_group;
 	uint64_t n_parts, part;	/* keys are divided by their hashes; which of them it is about */
 	struct restore_rows rows;
@@ -178,8 +178,8 @@ struct restore {
 
 bool restore_is_due(const struct oltp_engine *engine)
 {
-	return atomic_load_explicit(&engine->revokes, memory_order_acquire) !=
-	       atomic_load_explicit(&engine->revokes_restored, memory_order_acquire);
+	return atomic_load_explicit(&engine->revoked.times, memory_order_acquire) !=
+	       atomic_load_explicit(&engine->revoked.restored, memory_order_acquire);
 }
 
 /* -EAGAIN: more was taken. */
@@ -187,11 +187,11 @@ static int check(const struct restore *r)
 {
 	if (atomic_load_explicit(r->progress->is_stopping, memory_order_relaxed))
 		return -ECANCELED;
-	return atomic_load_explicit(&r->engine->revokes, memory_order_seq_cst) == r->revokes ?
+	return atomic_load_explicit(&r->engine->revoked.times, memory_order_seq_cst) == r->times ?
 		       0 : -EAGAIN;
 }
 
-/* Waits until the index knows what was taken, and sets revokes. */
+/* Waits until the index knows what was taken, and sets times. */
 static int wait_swept(struct restore *r)
 {
 	struct oltp_engine *engine = r->engine;
@@ -200,7 +200,7 @@ static int wait_swept(struct restore *r)
 	for (;; clock_sleep(WAIT_NS)) {
 		if (!engine->manager)
 			revoked_sweep(engine);
-		r->revokes = atomic_load_explicit(&engine->revokes_swept, memory_order_acquire);
+		r->times = atomic_load_explicit(&engine->revoked.swept, memory_order_acquire);
 		rc = check(r);
 		if (rc != -EAGAIN)
 			return rc;
@@ -407,8 +407,7 @@ int restore_revoked(struct oltp_engine *engine, struct restore_progress *progres
 	atomic_store_explicit(&progress->lacks_room, false, memory_order_relaxed);
 	if (rc)
 		return rc;
-	since_ns = atomic_exchange_explicit(&engine->revoked_since_ns, 0, memory_order_relaxed);
+	since_ns = revoked_restored(engine, r.times);
 	*ret_ns = clock_now_ns() - (since_ns ?: start_ns);
-	atomic_store_explicit(&engine->revokes_restored, r.revokes, memory_order_release);
 	return 0;
 }

@@ -134,6 +134,12 @@ struct block *storage_block_take(struct storage *storage, struct oltp_table *tab
 				 uint32_t wanted, uint32_t part);
 void storage_block_drop(struct storage *storage, struct block *block);
 
+/*
+ * The host took the block: it is REVOKED from now on. False: it was before. Async-signal-safe, any
+ * thread.
+ */
+bool storage_block_revoke(struct block *block);
+
 /* For storage.c: the slots and records of a REVOKED block are not counted any more. */
 void storage_block_forget(struct block *block);
 

@@ -49,6 +49,16 @@ struct txn_ops {
 	void (*cold_deleted)(struct cold *cold, struct record *record);
 };
 
+/* Memory that was taken by force: see revoked.h. */
+struct revoked {
+	_Atomic uint64_t times;		/* that blocks were revoked */
+	_Atomic uint64_t swept;		/* how many of these times the index knows of */
+	_Atomic uint64_t restored;	/* how many of these times have all their records back */
+	/* CLOCK_MONOTONIC: since when records are missing; 0: not known. */
+	_Atomic uint64_t since_ns;
+	_Atomic uint64_t records, bytes;	/* in all */
+};
+
 struct oltp_engine {
 	const struct txn_ops *ops;
 	const struct lock_scheme *scheme;
@@ -67,14 +77,7 @@ struct oltp_engine {
 	struct checkpointer *checkpointer;	/* NULL: nothing is durable */
 	bool is_recovered;	/* oltp_recover was called, with or without success */
 	struct manager *manager;	/* NULL: memory does not move */
-	_Atomic uint64_t revokes;	/* times that blocks were revoked */
-	/* How many of them the index knows of; written by the manager. */
-	_Atomic uint64_t revokes_swept;
-	/* How many of them have all records back; written by the checkpoint's thread. */
-	_Atomic uint64_t revokes_restored;
-	/* CLOCK_MONOTONIC: since when records are missing; 0: not known. */
-	_Atomic uint64_t revoked_since_ns;
-	_Atomic uint64_t revoked_records, revoked_bytes;
+	struct revoked revoked;
 	struct oltp_table *tables[OLTP_TABLES_MAX];
 	_Atomic uint32_t n_tables;	/* see tables_count */
 	pthread_mutex_t lock;	/* to add a table, and everything below */
@@ -157,7 +160,7 @@ struct oltp_worker {
 	uint64_t ts;		/* age of the running transaction */
 	struct lock_slot *slot;	/* in the lock book, by its number */
 	uint64_t stamp;		/* epoch of the running transaction */
-	uint64_t revokes_seen;	/* engine.revokes_swept when the transaction began */
+	uint64_t revokes_seen;	/* engine.revoked.swept when the transaction began */
 	uint32_t node;
 
 	uint32_t n_accesses;

@@ -24,7 +24,7 @@ static void note_time(struct oltp_engine *engine)
 
 	if (!syscall(SYS_clock_gettime, CLOCK_MONOTONIC, &now))
 		atomic_compare_exchange_strong_explicit(
-			&engine->revoked_since_ns, &none,
+			&engine->revoked.since_ns, &none,
 			(uint64_t)now.tv_sec * 1000000000ull + (uint64_t)now.tv_nsec,
 			memory_order_relaxed, memory_order_relaxed);
 }
@@ -36,10 +36,9 @@ static bool replace_block(struct oltp_engine *engine, const void *addr)
 
 	if (!block)
 		return false;
-	if (atomic_exchange_explicit(&block->state, BLOCK_REVOKED, memory_order_seq_cst) !=
-	    BLOCK_REVOKED) {
+	if (storage_block_revoke(block)) {
 		note_time(engine);
-		atomic_fetch_add_explicit(&engine->revokes, 1, memory_order_seq_cst);
+		atomic_fetch_add_explicit(&engine->revoked.times, 1, memory_order_seq_cst);
 	}
 	/* As above. */
 	return syscall(SYS_mmap, block->addr, OLTP_MEM_BLOCK_BYTES, PROT_READ | PROT_WRITE,
@@ -158,7 +157,7 @@ static bool has_match(const struct oltp_table *table, uint64_t hash,
 
 bool revoked_may_hide(struct oltp_engine *engine, struct oltp_table *table, uint64_t hash)
 {
-	if (likely(!atomic_load_explicit(&engine->revokes, memory_order_acquire)))
+	if (likely(!atomic_load_explicit(&engine->revoked.times, memory_order_acquire)))
 		return false;
 	return has_match(table, hash, match_revoked);
 }
@@ -168,8 +167,17 @@ void revoked_check_move(struct oltp_engine *engine, const struct record *record)
 	if (likely(!revoked_is_record(engine, record)))
 		return;
 	note_time(engine);
-	atomic_fetch_add_explicit(&engine->revokes, 1, memory_order_seq_cst);
+	atomic_fetch_add_explicit(&engine->revoked.times, 1, memory_order_seq_cst);
 	room_wake(&engine->room);
+}
+
+uint64_t revoked_restored(struct oltp_engine *engine, uint64_t times)
+{
+	uint64_t since_ns = atomic_exchange_explicit(&engine->revoked.since_ns, 0,
+						     memory_order_relaxed);
+
+	atomic_store_explicit(&engine->revoked.restored, times, memory_order_release);
+	return since_ns;
 }
 
 static int count_revoked(void *ctx, const struct index_ref *ref)
@@ -222,22 +230,22 @@ static int sweep_slot(void *ctx, const struct index_ref *ref)
 	struct oltp_engine *engine = ctx;
 
 	if (is_revoked(&engine->storage, ref->entry) && index_stub_replace(ref, INDEX_REVOKED))
-		counter_add(&engine->revoked_records, 1);
+		counter_add(&engine->revoked.records, 1);
 	return 0;
 }
 
 void revoked_sweep(struct oltp_engine *engine)
 {
-	uint64_t revokes = atomic_load_explicit(&engine->revokes, memory_order_acquire);
+	uint64_t times = atomic_load_explicit(&engine->revoked.times, memory_order_acquire);
 
-	if (revokes == atomic_load_explicit(&engine->revokes_swept, memory_order_relaxed))
+	if (times == atomic_load_explicit(&engine->revoked.swept, memory_order_relaxed))
 		return;
-	counter_add(&engine->revoked_bytes, storage_forget_revoked(&engine->storage));
+	counter_add(&engine->revoked.bytes, storage_forget_revoked(&engine->storage));
 	for (uint32_t i = 0; i < tables_count(engine); i++) {
 		const struct index *index = &engine->tables[i]->index;
 
 		for (uint64_t b = 0; b < index->n_buckets; b++)
 			index_walk_bucket(index, b, sweep_slot, engine);
 	}
-	atomic_store_explicit(&engine->revokes_swept, revokes, memory_order_release);
+	atomic_store_explicit(&engine->revoked.swept, times, memory_order_release);
 }

@@ -2,12 +2,12 @@
 /*
  * Memory taken by force. What happens to a block:
  *
- *  1. It is marked REVOKED, engine.revokes is counted up, and zeroed memory is put in its place,
- *     by the SIGBUS handler of the first thread that touches it or by oltp_memory_revoked,
+ *  1. It is marked REVOKED, engine.revoked.times is counted up, and zeroed memory is put in its
+ *     place, by the SIGBUS handler of the first thread that touches it or by oltp_memory_revoked,
  *     whichever is first. Only stores and mmap(2), so it can be done in the handler. Threads go
  *     on; what they read there are zeroes, what they write there is for nobody.
  *  2. Until step 3 is done, transactions that accessed such a block fail at their commit, which
- *     compares revokes with the number of those that were dealt with when it began. Others, which
+ *     compares this number with engine.revoked.swept as of its begin. Others, which
  *     look for a key and find zeroes, are told OLTP_LOST instead of NOT_FOUND (revoked_may_hide).
  *  3. The manager replaces what the index had there by INDEX_REVOKED and counts the records.
  *  4. With a log, they are brought back (restore.h). Without one they stay revoked.
@@ -36,7 +36,8 @@ bool revoked_is_accessed(const struct oltp_worker *worker);
 static inline bool revoked_was_accessed(const struct oltp_worker *worker)
 {
 	return unlikely(worker->revokes_seen !=
-			atomic_load_explicit(&worker->engine->revokes, memory_order_acquire)) &&
+			atomic_load_explicit(&worker->engine->revoked.times,
+					     memory_order_acquire)) &&
 	       revoked_is_accessed(worker);
 }
 
@@ -74,6 +75,12 @@ enum revoked_look revoked_look(const struct oltp_table *table, uint64_t key, uin
  * looks like. False: there is none, or the key is there. In a transaction.
  */
 bool revoked_replace(struct oltp_table *table, struct record *record, uint64_t key);
+
+/*
+ * All records are back that were missing after so many times that blocks were revoked. Returns
+ * since when they were missing (CLOCK_MONOTONIC); 0: not known. By whoever brings records back.
+ */
+uint64_t revoked_restored(struct oltp_engine *engine, uint64_t times);
 
 /* At the end of an engine: the SIGBUS handler forgets it. */
 void revoked_finish(struct oltp_engine *engine);

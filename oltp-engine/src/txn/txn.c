@@ -43,7 +43,7 @@ enum oltp_rc oltp_txn_begin(struct oltp_worker *worker)
 	worker->wants_room = false;
 	lock_slot_clear_wound(worker->slot);
 	worker->stamp = epoch_now(&worker->engine->epoch);
-	worker->revokes_seen = atomic_load_explicit(&worker->engine->revokes_swept,
+	worker->revokes_seen = atomic_load_explicit(&worker->engine->revoked.swept,
 						    memory_order_acquire);
 	epoch_enter(&worker->engine->epoch, &worker->announced, worker->stamp);
 	if (!worker->n_retries) {

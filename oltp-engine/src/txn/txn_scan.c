@@ -130,7 +130,7 @@ static enum oltp_rc on_stale(struct scan *s, struct tree_key key)
 	s->has_stale = true;
 	if (!is_same)
 		return OLTP_OK;
-	if (!atomic_load_explicit(&s->worker->engine->revokes, memory_order_acquire))
+	if (!atomic_load_explicit(&s->worker->engine->revoked.times, memory_order_acquire))
 		return txn_doom(s->worker, OLTP_INVALID);
 	tree_remove(&s->index->tree, key, true);
 	return OLTP_OK;

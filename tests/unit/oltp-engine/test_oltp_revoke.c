@@ -325,10 +325,10 @@ static void test_ordered_indexes_of_lost_rows(void **state)
 	for (int ms = 0; ms < 30000 && rig_stats(&rig).lost_records < RIG_PER_BLOCK - 10; ms++)
 		rig_sleep_ms(1);
 	assert_in_range(rig_stats(&rig).lost_records, RIG_PER_BLOCK - 10, RIG_PER_BLOCK - 5);
-	for (int ms = 0; ms < 30000 && !atomic_load(&rig.engine->revokes_swept); ms++)
+	for (int ms = 0; ms < 30000 && !atomic_load(&rig.engine->revoked.swept); ms++)
 		rig_sleep_ms(1);
-	assert_int_equal(atomic_load(&rig.engine->revokes),
-			 atomic_load(&rig.engine->revokes_swept));
+	assert_int_equal(atomic_load(&rig.engine->revoked.times),
+			 atomic_load(&rig.engine->revoked.swept));
 
 	for (uint32_t turn = 0; turn < 2; turn++) {
 		assert_int_equal(scan_rows(&rig, rows.by_key, 0, 99), OLTP_OK);

@@ -56,10 +56,10 @@ static void with_added(void (*look)(struct oltp_engine *engine))
 
 static void look_for_lost(struct oltp_engine *engine)
 {
-	atomic_fetch_add(&engine->revokes, 1);
+	atomic_fetch_add(&engine->revoked.times, 1);
 	revoked_sweep(engine);
-	assert_int_equal(engine->revokes_swept, 1);
-	assert_int_equal(engine->revoked_records, 0);
+	assert_int_equal(engine->revoked.swept, 1);
+	assert_int_equal(engine->revoked.records, 0);
 }
 
 static void test_revoked_sweep(void **state)
