@@ -27,24 +27,31 @@
 static uint64_t demand_due(struct manager *m, uint32_t node, uint64_t *ret_deadline_ns)
 {
 	struct storage *storage = &m->engine->storage;
-	struct node_memory *memory = &storage->nodes[node];
-	uint64_t bytes, now_ns = clock_now_ns();
+	struct demand *demand = &m->demand[node];
+	uint64_t bytes, n_limits, now_ns = clock_now_ns();
 
 	pthread_mutex_lock(&storage->lock);
 	bytes = storage_demanded(storage, node);
-	if (!bytes || memory->is_given_up || now_ns < memory->retry_ns)
-		bytes = 0;
-	else if (!memory->demand_start_ns)
-		memory->demand_start_ns = now_ns;
-	*ret_deadline_ns = memory->deadline_ns ?: UINT64_MAX;
+	n_limits = storage->nodes[node].n_limits;
+	*ret_deadline_ns = storage->nodes[node].deadline_ns ?: UINT64_MAX;
 	pthread_mutex_unlock(&storage->lock);
+	if (n_limits != demand->n_limits) {
+		demand->n_limits = n_limits;
+		demand->is_given_up = false;
+		demand->retry_ns = 0;
+	}
+	if (!bytes || demand->is_given_up || now_ns < demand->retry_ns)
+		return 0;
+	if (!demand->start_ns)
+		demand->start_ns = now_ns;
 	return bytes;
 }
 
 static bool answer_demand(struct manager *m, uint32_t node)
 {
 	struct storage *storage = &m->engine->storage;
-	struct node_memory *memory = &storage->nodes[node];
+	const struct node_memory *memory = &storage->nodes[node];
+	struct demand *demand = &m->demand[node];
 	uint64_t deadline_ns, bytes = demand_due(m, node, &deadline_ns);
 	uint64_t given, left, now_ns, took_ns;
 	bool is_given_up;
@@ -60,12 +67,13 @@ static bool answer_demand(struct manager *m, uint32_t node)
 	/* If the limit has changed meanwhile, that is a demand of its own. */
 	is_given_up = left && (memory->deadline_ns ?: UINT64_MAX) == deadline_ns &&
 		      (!memory->deadline_ns || now_ns >= deadline_ns);
-	memory->is_given_up = is_given_up;
-	memory->retry_ns = left ? now_ns + DEMAND_RETRY_NS : 0;
-	took_ns = now_ns - memory->demand_start_ns;
-	if (!left || is_given_up)
-		memory->demand_start_ns = 0;
+	demand->n_limits = memory->n_limits;
 	pthread_mutex_unlock(&storage->lock);
+	demand->is_given_up = is_given_up;
+	demand->retry_ns = left ? now_ns + DEMAND_RETRY_NS : 0;
+	took_ns = now_ns - demand->start_ns;
+	if (!left || is_given_up)
+		demand->start_ns = 0;
 	pthread_mutex_lock(&m->lock);
 	m->answered_bytes += given;
 	m->demands += !left || is_given_up;
@@ -101,8 +109,7 @@ static void make_room(struct manager *m)
 	for (uint32_t i = 0; i < n_tables; i++) {
 		struct oltp_table *table = engine->tables[i];
 		uint64_t low = room_low(table), there = storage_free_slots(table);
-		bool is_wanted = atomic_exchange_explicit(&table->is_room_wanted, false,
-							  memory_order_relaxed);
+		bool is_wanted = room_take_wanted_by(table);
 
 		if (there >= low || storage_spare_bytes(&engine->storage) >= OLTP_MEM_BLOCK_BYTES)
 			continue;
@@ -374,7 +381,7 @@ int manager_create(struct oltp_engine *engine, struct manager **ret_manager)
 		goto out_evict;
 	m->shrink = (struct shrink){ .engine = engine, .evict = &m->evict, .quit = &m->quit };
 	pthread_mutex_init(&m->lock, NULL);
-	engine->room.has_manager = true;
+	room_manage(&engine->room);
 	rc = -pthread_create(&m->thread, NULL, manager_main, m);
 	if (rc)
 		goto out_finish;

@@ -19,11 +19,20 @@
 #include "recency.h"
 #include "shrink.h"
 
+/* What is demanded of a node. Only the manager's thread knows of it. */
+struct demand {
+	uint64_t n_limits;	/* of the node, as of the last look at the demand */
+	bool is_given_up;	/* it could not be met by its deadline */
+	uint64_t retry_ns;	/* when to try again to meet it */
+	uint64_t start_ns;	/* since when it is worked on; 0: it is not */
+};
+
 struct manager {
 	struct oltp_engine *engine;
 	struct evict evict;
 	struct shrink shrink;
 	struct recency_sampler *recency;
+	struct demand demand[OLTP_NODES_MAX];
 	uint64_t ticks;
 	pthread_t thread;
 	_Atomic bool quit;

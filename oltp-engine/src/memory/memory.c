@@ -10,31 +10,17 @@
 void oltp_memory_limit(struct oltp_engine *engine, uint32_t node, uint64_t limit_bytes,
 		       uint64_t deadline_ns)
 {
-	struct storage *storage = &engine->storage;
-	struct node_memory *memory;
-
 	if (node >= OLTP_NODES_MAX)
 		return;
-	memory = &storage->nodes[node];
-	pthread_mutex_lock(&storage->lock);
-	if (limit_bytes != memory->limit_bytes || deadline_ns != memory->deadline_ns) {
-		memory->is_given_up = false;
-		memory->retry_ns = 0;
-	}
-	memory->limit_bytes = limit_bytes;
-	memory->deadline_ns = deadline_ns;
-	memory->is_refused = false;
-	pthread_mutex_unlock(&storage->lock);
+	storage_limit(&engine->storage, node, limit_bytes, deadline_ns);
 	room_wake(&engine->room);
 }
 
 void oltp_memory_cutoff(struct oltp_engine *engine, uint32_t node, uint64_t value)
 {
-	if (node >= OLTP_NODES_MAX)
-		return;
-	pthread_mutex_lock(&engine->storage.lock);
-	engine->storage.nodes[node].cutoff = value;
-	pthread_mutex_unlock(&engine->storage.lock);
+	if (node < OLTP_NODES_MAX && engine->manager)
+		atomic_store_explicit(&engine->manager->shrink.cutoffs[node], value,
+				      memory_order_relaxed);
 }
 
 int oltp_memory_node_read(struct oltp_engine *engine, uint32_t node,

@@ -465,13 +465,10 @@ static bool evict_worthless(struct shrink *s, uint32_t node, uint64_t bytes, uin
 {
 	uint64_t thresholds[OLTP_TABLES_MAX], used[SLOT_WORDS_MAX], cutoff, n_gone = 0;
 	int64_t budget_bytes = (int64_t)(bytes + bytes / CUT_MARGIN) - (int64_t)movable_bytes(s);
-	struct storage *storage = &s->engine->storage;
 	struct block **blocks;
 	size_t n;
 
-	pthread_mutex_lock(&storage->lock);
-	cutoff = storage->nodes[node].cutoff;
-	pthread_mutex_unlock(&storage->lock);
+	cutoff = atomic_load_explicit(&s->cutoffs[node], memory_order_relaxed);
 	if (cutoff && budget_bytes <= (int64_t)(bytes / CUT_MARGIN))
 		return true;
 	if (!cutoff || !s->evict->cold ||

@@ -12,6 +12,7 @@ struct shrink {
 	struct random64 random;
 	size_t hand;		/* where in the list of blocks the last search ended */
 	const _Atomic bool *quit;
+	_Atomic uint64_t cutoffs[OLTP_NODES_MAX];	/* see oltp_memory_cutoff; 0: none */
 };
 
 /*

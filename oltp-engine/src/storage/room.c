@@ -23,6 +23,11 @@ void room_finish(struct room *room)
 	pthread_mutex_destroy(&room->lock);
 }
 
+void room_manage(struct room *room)
+{
+	room->has_manager = true;
+}
+
 void room_wake(struct room *room)
 {
 	pthread_mutex_lock(&room->lock);
@@ -57,6 +62,11 @@ void room_want(struct room *room, struct oltp_table *table)
 bool room_take_wanted(struct room *room)
 {
 	return atomic_exchange_explicit(&room->is_wanted, false, memory_order_acq_rel);
+}
+
+bool room_take_wanted_by(struct oltp_table *table)
+{
+	return atomic_exchange_explicit(&table->is_room_wanted, false, memory_order_relaxed);
 }
 
 uint64_t room_low(const struct oltp_table *table)

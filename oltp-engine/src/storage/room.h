@@ -15,7 +15,7 @@
 #include "table.h"
 
 struct room {
-	bool has_manager;		/* else nobody makes room; set before any table is there */
+	bool has_manager;		/* else nobody makes room */
 	_Atomic bool is_wanted;		/* of a table at least, which says so */
 	pthread_mutex_t lock;		/* everything below */
 	pthread_cond_t changed;
@@ -37,8 +37,12 @@ void room_want(struct room *room, struct oltp_table *table);
 /* After a slot of the table was taken: wakes the manager when few are left. */
 void room_check(struct room *room, struct oltp_table *table);
 
-/* By the manager: is room wanted since the last call? is_room_wanted of tables says of which. */
+/* By the manager, before any table is there: from now on somebody makes room. */
+void room_manage(struct room *room);
+
+/* By the manager: was room wanted since the last call, in any table and in this one? */
 bool room_take_wanted(struct room *room);
+bool room_take_wanted_by(struct oltp_table *table);
 
 /* So many free slots the manager tries to keep in the table. */
 uint64_t room_low(const struct oltp_table *table);

@@ -96,6 +96,20 @@ static size_t books_add(struct storage *storage, uint8_t *addr, size_t n, uint32
 	return i;
 }
 
+void storage_limit(struct storage *storage, uint32_t node, uint64_t limit_bytes,
+		   uint64_t deadline_ns)
+{
+	struct node_memory *memory = &storage->nodes[node];
+
+	pthread_mutex_lock(&storage->lock);
+	memory->n_limits += limit_bytes != memory->limit_bytes ||
+			    deadline_ns != memory->deadline_ns;
+	memory->limit_bytes = limit_bytes;
+	memory->deadline_ns = deadline_ns;
+	memory->is_refused = false;
+	pthread_mutex_unlock(&storage->lock);
+}
+
 uint64_t storage_demanded(const struct storage *storage, uint32_t node)
 {
 	const struct node_memory *memory = &storage->nodes[node];

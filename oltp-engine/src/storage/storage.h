@@ -86,10 +86,7 @@ struct node_memory {
 	uint64_t limit_bytes;		/* of the provider: the most that may be held */
 	uint64_t deadline_ns;		/* until when more may still be held; 0: none */
 	bool is_refused;		/* the provider gave nothing although the limit allows it */
-	bool is_given_up;		/* the present demand could not be met by its deadline */
-	uint64_t retry_ns;		/* when to try again to meet the demand */
-	uint64_t demand_start_ns;	/* 0: none */
-	uint64_t cutoff;		/* see oltp_memory_cutoff; 0: none */
+	uint64_t n_limits;		/* times that the limit or its deadline changed */
 };
 
 struct storage {
@@ -152,6 +149,10 @@ uint64_t storage_free_slots(const struct oltp_table *table);
 /* Slots of the table in use, on all nodes and on one. */
 uint64_t storage_used_slots(const struct oltp_table *table);
 uint64_t storage_used_slots_node(const struct oltp_table *table, uint32_t node);
+
+/* The provider has said how much may be held, see oltp_memory_limit. Any thread. */
+void storage_limit(struct storage *storage, uint32_t node, uint64_t limit_bytes,
+		   uint64_t deadline_ns);
 
 /* Bytes that the node's provider wants back now. Under the lock. */
 uint64_t storage_demanded(const struct storage *storage, uint32_t node);
