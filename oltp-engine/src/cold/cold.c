@@ -364,6 +364,45 @@ void cold_block_unlive(struct cold *cold, struct cold_block *block, uint32_t n)
 	pthread_mutex_unlock(&cold->lock);
 }
 
+void cold_evict_begin(struct cold *cold, struct cold_block *block)
+{
+	atomic_store_explicit(&block->live, block->n, memory_order_relaxed);
+	atomic_fetch_add_explicit(&cold->counters.records, block->n, memory_order_relaxed);
+}
+
+void cold_evict_end(struct cold *cold, struct cold_block *block, uint32_t n)
+{
+	struct cold_counters *c = &cold->counters;
+	uint32_t n_not = block->n - n;
+
+	atomic_fetch_sub_explicit(&c->records, n_not, memory_order_relaxed);
+	atomic_fetch_add_explicit(&c->evicted_records, n, memory_order_relaxed);
+	atomic_fetch_add_explicit(&c->evicted_bytes, (uint64_t)n * block->table->record_bytes,
+				  memory_order_relaxed);
+	cold_block_unlive(cold, block, n_not);
+}
+
+void cold_evict_until(struct cold *cold, const struct oltp_table *table, uint64_t stamp)
+{
+	atomic_store_explicit(&cold->evicted_stamps[table->id], stamp, memory_order_relaxed);
+}
+
+void cold_write_failed(struct cold *cold, struct cold_block *block)
+{
+	atomic_fetch_add_explicit(&cold->counters.write_errors, 1, memory_order_relaxed);
+	cold_block_give_up(cold, block);
+}
+
+void cold_read_failed(struct cold *cold)
+{
+	atomic_fetch_add_explicit(&cold->counters.read_errors, 1, memory_order_relaxed);
+}
+
+void cold_buffers_add(struct cold *cold, uint64_t bytes)
+{
+	atomic_fetch_add_explicit(&cold->buffer_bytes, bytes, memory_order_relaxed);
+}
+
 void cold_reclaim(struct cold *cold)
 {
 	struct cold_block **at, *block;
@@ -412,16 +451,18 @@ static uint64_t seed_of(const struct cold_block *block, uint32_t slot, uint64_t 
 	       block->generation << 48;
 }
 
-void cold_record_write(const struct cold_block *block, uint32_t slot, uint8_t *buffer, uint64_t key,
-		       const void *data)
+void cold_record_write(struct cold_block *block, uint32_t slot, uint8_t *buffer, uint64_t key,
+		       uint32_t used, const void *data)
 {
 	uint8_t *at = buffer + (size_t)slot * cold_stride(block->table);
 
+	atomic_store_explicit(&block->keys[slot], key, memory_order_relaxed);
+	atomic_store_explicit(&block->used[slot], used, memory_order_relaxed);
 	memcpy(at, &(struct cold_head){ .key = key }, sizeof(struct cold_head));
 	memcpy(at + sizeof(struct cold_head), data, block->table->record_bytes);
 }
 
-void cold_record_seal(const struct cold_block *block, uint32_t slot, uint8_t *buffer)
+static void record_seal(const struct cold_block *block, uint32_t slot, uint8_t *buffer)
 {
 	uint8_t *at = buffer + (size_t)slot * cold_stride(block->table);
 	struct cold_head head;
@@ -430,6 +471,17 @@ void cold_record_seal(const struct cold_block *block, uint32_t slot, uint8_t *bu
 	head.check = checksum(at + sizeof(head), block->table->record_bytes,
 			      seed_of(block, slot, head.key));
 	memcpy(at, &head, sizeof(head));
+}
+
+uint32_t cold_block_seal(const struct cold *cold, struct cold_block *block, uint32_t n,
+			 uint8_t *buffer)
+{
+	uint64_t mask = cold->file.align - 1ull;
+
+	for (uint32_t i = 0; i < n; i++)
+		record_seal(block, i, buffer);
+	block->n = n;
+	return (uint32_t)((n * (uint64_t)cold_stride(block->table) + mask) & ~mask);
 }
 
 const void *cold_record_check(const struct cold_block *block, uint32_t slot, const uint8_t *at)

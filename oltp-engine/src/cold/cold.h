@@ -95,6 +95,8 @@ struct cold {
 	const struct io_hook *hook;	/* tests set it before anything is cold */
 	struct cold_leaf *_Atomic leaves[COLD_LEAVES];
 	struct reread rereads[OLTP_TABLES_MAX];
+	/* By table: records that were not used since then were the last to go to disk. */
+	_Atomic uint64_t evicted_stamps[OLTP_TABLES_MAX];
 	_Atomic uint64_t probe_ns;	/* of reads made to measure the disk; 0: not known */
 	_Atomic bool is_probe_wanted;	/* no record was on disk, and the time is asked for */
 	pthread_mutex_t lock;		/* everything below but for the counters */
@@ -181,12 +183,40 @@ struct cold_place cold_stub_place(const struct cold *cold, uint64_t entry);
 bool cold_pin(struct cold *cold, const struct index_ref *ref);
 void cold_unpin(struct cold_block *block);
 
-/* Writes the record to its place in the buffer of the extent, without its checksum. */
-void cold_record_write(const struct cold_block *block, uint32_t slot, uint8_t *buffer, uint64_t key,
-		       const void *data);
+/*
+ * Writes the record to its place in the buffer of the extent, without its checksum, and notes its
+ * key and last use (lower half of the stamp) in the block.
+ */
+void cold_record_write(struct cold_block *block, uint32_t slot, uint8_t *buffer, uint64_t key,
+		       uint32_t used, const void *data);
 
-/* Fills in its checksum: a step of its own, since the record is locked while it is written. */
-void cold_record_seal(const struct cold_block *block, uint32_t slot, uint8_t *buffer);
+/*
+ * The block is to have the n records in the buffer: fills in their checksums. That is a step of its
+ * own, since each record is locked while it is written. Returns how many bytes are to be written to
+ * the extent.
+ */
+uint32_t cold_block_seal(const struct cold *cold, struct cold_block *block, uint32_t n,
+			 uint8_t *buffer);
+
+/*
+ * Around the moment when the index gets stubs to a block that is on disk now: before the first of
+ * them, all its records count as cold, so that a thread that reads one back at once counts it out;
+ * afterwards, only the n that the index really has.
+ */
+void cold_evict_begin(struct cold *cold, struct cold_block *block);
+void cold_evict_end(struct cold *cold, struct cold_block *block, uint32_t n);
+
+/* Records of the table that were not used since then (stamp) are about to go to disk. */
+void cold_evict_until(struct cold *cold, const struct oltp_table *table, uint64_t stamp);
+
+/* The block could not be written: counts that, and gives it up. */
+void cold_write_failed(struct cold *cold, struct cold_block *block);
+
+/* A record could not be read, or is not what was written. */
+void cold_read_failed(struct cold *cold);
+
+/* So many bytes of memory for reads and writes are in use from now on. */
+void cold_buffers_add(struct cold *cold, uint64_t bytes);
 
 /* The record's bytes; NULL: they are not what was written. at: where the record was read to. */
 const void *cold_record_check(const struct cold_block *block, uint32_t slot, const uint8_t *at);

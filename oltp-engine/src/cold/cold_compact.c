@@ -28,7 +28,7 @@ int compact_init(struct compact *c, struct cold *cold, struct io_queue *io, uint
 	c->out = aligned_alloc(4096, COLD_EXTENT_BYTES);
 	if (!c->out)
 		return -ENOMEM;
-	atomic_fetch_add_explicit(&cold->buffer_bytes, COLD_EXTENT_BYTES, memory_order_relaxed);
+	cold_buffers_add(cold, COLD_EXTENT_BYTES);
 	return 0;
 }
 
@@ -142,11 +142,9 @@ static bool collect(struct compact *c, struct cold_block *victim, struct cold_bl
 			c->n = n_before;
 			return false;
 		}
-		atomic_store_explicit(&to->keys[c->n], key, memory_order_relaxed);
-		atomic_store_explicit(&to->used[c->n],
-				      atomic_load_explicit(&victim->used[i], memory_order_relaxed),
-				      memory_order_relaxed);
-		cold_record_write(to, c->n, c->out, key, data);
+		cold_record_write(to, c->n, c->out, key,
+				  atomic_load_explicit(&victim->used[i], memory_order_relaxed),
+				  data);
 		c->records[c->n++] = (struct compact_record){ ref.slot, cold_stub(victim, i) };
 	}
 	return true;
@@ -212,20 +210,13 @@ static void install(struct compact *c, struct cold_block *to)
 
 static int write_out(struct compact *c, struct cold_block *to)
 {
-	uint64_t mask = c->cold->file.align - 1ull;
-
-	for (uint32_t i = 0; i < c->n; i++)
-		cold_record_seal(to, i, c->out);
-	to->n = c->n;
-	return transfer(c, true, to, c->out,
-			(uint32_t)((c->n * (uint64_t)cold_stride(to->table) + mask) & ~mask));
+	return transfer(c, true, to, c->out, cold_block_seal(c->cold, to, c->n, c->out));
 }
 
 /* Returns how many extents get free, less the one that is written. */
 static int32_t empty_victims(struct compact *c, struct cold_block **victims, uint32_t n,
 			     struct cold_block *to, bool *ret_failed)
 {
-	struct cold_counters *counters = &c->cold->counters;
 	int32_t n_empty = 0;
 	bool has_failed;
 
@@ -233,18 +224,18 @@ static int32_t empty_victims(struct compact *c, struct cold_block **victims, uin
 	for (uint32_t i = 0; i < n; i++) {
 		has_failed = false;
 		n_empty += collect(c, victims[i], to, &has_failed);
-		atomic_fetch_add_explicit(&counters->read_errors, has_failed,
-					  memory_order_relaxed);
+		if (has_failed)
+			cold_read_failed(c->cold);
 		*ret_failed |= has_failed;
 	}
 	if (n_empty >= 2 && c->n) {
-		has_failed = write_out(c, to) != 0;
-		if (!has_failed) {
+		if (!write_out(c, to)) {
 			install(c, to);
 			return n_empty - 1;
 		}
-		atomic_fetch_add_explicit(&counters->write_errors, 1, memory_order_relaxed);
+		cold_write_failed(c->cold, to);
 		*ret_failed = true;
+		return 0;
 	}
 	cold_block_give_up(c->cold, to);
 	return 0;

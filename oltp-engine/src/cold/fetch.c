@@ -196,9 +196,11 @@ static int buffer_reserve(struct fetcher *f, struct fetch_read *read, uint32_t b
  * True: the record was used before, and later than the records that went to disk last. Notes the
  * present use.
  */
-static bool is_worth_a_slot(const struct cold_block *block, uint32_t slot, uint64_t now)
+static bool is_worth_a_slot(const struct cold *cold, const struct cold_block *block, uint32_t slot,
+			    uint64_t now)
 {
-	uint64_t evicted = atomic_load_explicit(&block->table->evicted_stamp, memory_order_relaxed);
+	uint64_t evicted = atomic_load_explicit(&cold->evicted_stamps[block->table->id],
+						memory_order_relaxed);
 	uint32_t last = atomic_load_explicit(&block->used[slot], memory_order_relaxed);
 
 	atomic_store_explicit(&block->used[slot], (uint32_t)now, memory_order_relaxed);
@@ -263,7 +265,7 @@ static int read_start(struct fetcher *f, const struct index_ref *ref, uint32_t t
 	read->block = cold_stub_block(f->cold, ref->entry);
 	read->slot = cold_stub_slot(ref->entry);
 	read->ticket = ticket;
-	read->is_wanted = is_worth_a_slot(read->block, read->slot,
+	read->is_wanted = is_worth_a_slot(f->cold, read->block, read->slot,
 					  epoch_now(&f->worker->engine->epoch));
 	read->lead = front + place.lead;
 	read->request = (struct io_request){
@@ -477,7 +479,7 @@ static void read_arrived(struct fetcher *f, struct fetch_read *read, struct arri
 	atomic_fetch_add_explicit(&c->reads, 1, memory_order_relaxed);
 	if (read->request.result ||
 	    !cold_record_check(read->block, read->slot, read->buffer + read->lead)) {
-		atomic_fetch_add_explicit(&c->read_errors, 1, memory_order_relaxed);
+		cold_read_failed(f->cold);
 		read_finish(f, read, OLTP_IO);
 		return;
 	}

@@ -83,13 +83,19 @@ static int transfer(struct cold *cold, bool is_write, uint8_t *buffer, size_t by
 			   bytes, offset);
 }
 
+void reread_want(struct cold *cold)
+{
+	atomic_store_explicit(&cold->is_probe_wanted, true, memory_order_relaxed);
+}
+
 void reread_probe(struct cold *cold, struct oltp_table *table, uint8_t *buffer)
 {
 	struct cold_block *block;
 	uint64_t times_ns[READS];
 	uint32_t n = 0;
 
-	if (!cold_slots(table) || cold_block_alloc(cold, table, false, &block))
+	if (!atomic_exchange_explicit(&cold->is_probe_wanted, false, memory_order_relaxed) ||
+	    !cold_slots(table) || cold_block_alloc(cold, table, false, &block))
 		return;
 	memset(buffer, 0, COLD_EXTENT_BYTES);
 	if (!transfer(cold, true, buffer, COLD_EXTENT_BYTES, block->number * COLD_EXTENT_BYTES)) {

@@ -41,9 +41,13 @@ struct oltp_table;
  */
 uint64_t reread_cost_ns(const struct cold *cold, uint32_t table);
 
+/* The cost is asked for and not known: reread_probe is to measure the disk. Any thread. */
+void reread_want(struct cold *cold);
+
 /*
- * Measures how long the disk takes to read a record of the table, with an extent that is written
- * for the purpose and given up. By the manager's thread, with none of its writes on the way.
+ * If reread_want was called: measures how long the disk takes to read a record of the table, with
+ * an extent that is written for the purpose and given up. By the manager's thread, with none of its
+ * writes on the way.
  */
 void reread_probe(struct cold *cold, struct oltp_table *table, uint8_t *buffer);
 

@@ -29,8 +29,7 @@ int evict_init(struct evict *e, struct oltp_engine *engine)
 		}
 		e->idle[e->n_idle++] = &e->batches[i];
 	}
-	atomic_fetch_add_explicit(&cold->buffer_bytes, EVICT_DEPTH * COLD_EXTENT_BYTES,
-				  memory_order_relaxed);
+	cold_buffers_add(cold, EVICT_DEPTH * COLD_EXTENT_BYTES);
 	return 0;
 }
 
@@ -92,12 +91,9 @@ static void batch_install(struct evict *e, struct evict_batch *batch)
 {
 	struct cold_block *block = batch->block;
 	struct oltp_table *table = block->table;
-	struct cold_counters *c = &e->cold->counters;
 	uint32_t n = 0;
 
-	/* Counted as live from the start: a thread that reads one back at once counts it out. */
-	atomic_store_explicit(&block->live, batch->n, memory_order_relaxed);
-	atomic_fetch_add_explicit(&c->records, batch->n, memory_order_relaxed);
+	cold_evict_begin(e->cold, block);
 	for (uint32_t i = 0; i < batch->n; i++) {
 		struct record *record = batch->records[i];
 		struct index_ref ref;
@@ -111,11 +107,7 @@ static void batch_install(struct evict *e, struct evict_batch *batch)
 		}
 		lock_release_exclusive(&record->lock, 0);
 	}
-	atomic_fetch_sub_explicit(&c->records, batch->n - n, memory_order_relaxed);
-	atomic_fetch_add_explicit(&c->evicted_records, n, memory_order_relaxed);
-	atomic_fetch_add_explicit(&c->evicted_bytes, (uint64_t)n * table->record_bytes,
-				  memory_order_relaxed);
-	cold_block_unlive(e->cold, block, batch->n - n);
+	cold_evict_end(e->cold, block, n);
 }
 
 static void batch_end(struct evict *e, struct evict_batch *batch)
@@ -126,9 +118,7 @@ static void batch_end(struct evict *e, struct evict_batch *batch)
 		rc = -ENOMEM;
 	if (rc) {
 		e->error = rc;
-		atomic_fetch_add_explicit(&e->cold->counters.write_errors, 1,
-					  memory_order_relaxed);
-		cold_block_give_up(e->cold, batch->block);
+		cold_write_failed(e->cold, batch->block);
 	} else {
 		batch_install(e, batch);
 	}
@@ -147,17 +137,12 @@ static void batch_send(struct evict *e)
 {
 	struct evict_batch *batch = e->filling;
 	struct cold_block *block = batch->block;
-	uint64_t mask = e->cold->file.align - 1ull;
 
 	e->filling = NULL;
-	for (uint32_t i = 0; i < batch->n; i++)
-		cold_record_seal(block, i, batch->buffer);
-	block->n = batch->n;
 	batch->request = (struct io_request){
 		.class = IO_EVICT,
 		.is_write = true,
-		.bytes = (uint32_t)((batch->n * (uint64_t)cold_stride(block->table) + mask) &
-				    ~mask),
+		.bytes = cold_block_seal(e->cold, block, batch->n, batch->buffer),
 		.offset = block->number * COLD_EXTENT_BYTES,
 		.buffer = batch->buffer,
 	};
@@ -201,7 +186,6 @@ static struct evict_batch *batch_get(struct evict *e, struct oltp_table *table)
 enum evict_result evict_to_disk(struct evict *e, struct oltp_table *table, struct record *record)
 {
 	struct evict_batch *batch;
-	struct cold_block *block;
 	uint64_t seen;
 
 	if (!e->cold || !cold_slots(table))
@@ -209,15 +193,11 @@ enum evict_result evict_to_disk(struct evict *e, struct oltp_table *table, struc
 	batch = batch_get(e, table);
 	if (!batch)
 		return EVICT_NOT;
-	block = batch->block;
 	if (!lock_try_exclusive(&record->lock, LOCK_TS_MANAGER, &seen))
 		return EVICT_BUSY;
-	atomic_store_explicit(&block->keys[batch->n],
-			      atomic_load_explicit(&record->key, memory_order_relaxed),
-			      memory_order_relaxed);
-	cold_record_write(block, batch->n, batch->buffer, block->keys[batch->n], record->data);
-	atomic_store_explicit(&block->used[batch->n], (uint32_t)lock_stamp(seen),
-			      memory_order_relaxed);
+	cold_record_write(batch->block, batch->n, batch->buffer,
+			  atomic_load_explicit(&record->key, memory_order_relaxed),
+			  (uint32_t)lock_stamp(seen), record->data);
 	batch->records[batch->n++] = record;
 	lock_release_exclusive(&record->lock, batch->mark);
 	return EVICT_DONE;

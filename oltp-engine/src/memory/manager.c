@@ -153,7 +153,7 @@ static bool fill_block(struct manager *m, struct cold_block *block)
 	read.buffer = io_queue_run(&m->evict.io, &request) ? NULL : m->fill_buffer;
 	rc = admit_all(m->engine->cold, &by, &read, &n_bad);
 	if (n_bad) {
-		atomic_fetch_add_explicit(&c->read_errors, 1, memory_order_relaxed);
+		cold_read_failed(m->engine->cold);
 		m->disk_retry_ns = clock_now_ns() + DISK_RETRY_NS;
 	}
 	return !n_bad && !rc && counter_read(&c->merged_records) != before;
@@ -198,8 +198,7 @@ static void rereads_turn(struct manager *m)
 			reread_turn(reread);
 		}
 	}
-	if (n_tables && clock_now_ns() >= m->disk_retry_ns &&
-	    atomic_exchange_explicit(&cold->is_probe_wanted, false, memory_order_relaxed))
+	if (n_tables && clock_now_ns() >= m->disk_retry_ns)
 		reread_probe(cold, m->engine->tables[0], m->fill_buffer);
 }
 

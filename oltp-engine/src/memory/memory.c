@@ -49,7 +49,7 @@ uint64_t oltp_memory_sample_value(struct oltp_engine *engine,
 	if (!engine->cold)
 		return OLTP_WORTH_ALL;
 	if (!sample->reread_ns) {
-		atomic_store_explicit(&engine->cold->is_probe_wanted, true, memory_order_relaxed);
+		reread_want(engine->cold);
 		return OLTP_NOT_KNOWN;
 	}
 	value = (double)sample->reread_ns * oltp_memory_sample_rate(sample) * (1 << 20) /

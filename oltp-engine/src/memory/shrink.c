@@ -72,8 +72,8 @@ static void note_threshold(struct shrink *s, struct oltp_table *table, uint64_t 
 {
 	uint64_t now = epoch_now(&s->engine->epoch);
 
-	atomic_store_explicit(&table->evicted_stamp, threshold < now ? threshold : now,
-			      memory_order_relaxed);
+	if (s->engine->cold)
+		cold_evict_until(s->engine->cold, table, threshold < now ? threshold : now);
 }
 
 static bool is_old(const struct record *record, uint64_t threshold)

@@ -18,9 +18,7 @@ struct oltp_table {
 	uint32_t record_bytes;	/* as the user sees it */
 	uint32_t stride;	/* header and padding included; a multiple of the cache line */
 	struct index index;
-	/* Records not used since then were the last to go to disk; written by the manager. */
-	_Atomic uint64_t evicted_stamp;
-	_Atomic bool is_room_wanted;	/* by who found little in its blocks, or none */
+	_Atomic bool is_room_wanted;	/* somebody found few free slots in its blocks, or none */
 	struct slab slabs[OLTP_NODES_MAX][SLAB_PARTS];
 	/* Ordered indexes, set before the first record is. */
 	uint32_t n_ordered;

@@ -115,7 +115,7 @@ static void test_what_is_used_again_moves_in(void **state)
 	for (int ms = 0; ms < (int)RIG_DEADLINE_MS && storage_free_slots(rig.table) < 100; ms++)
 		rig_sleep_ms(1);
 	/* However long loading took: whatever is cold was used before what went last. */
-	atomic_store(&rig.table->evicted_stamp, epoch_now(&rig.engine->epoch));
+	cold_evict_until(rig.engine->cold, rig.table, epoch_now(&rig.engine->epoch));
 	rig_age(&rig);
 	/* While it is buffered. */
 	key = next_cold(&rig, 0);
