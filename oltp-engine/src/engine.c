@@ -26,21 +26,14 @@
 #define RECORD_BYTES_MAX	(1u << 20)
 #define CAPACITY_MAX		(1ull << 32)
 
-static int worker_open(struct oltp_worker *worker)
-{
-	struct log *log = worker->engine->log;
-
-	return log ? log_buffer_create(log, &worker->log) : 0;
-}
-
 static void worker_close(struct oltp_worker *worker)
 {
 	fetcher_leave(worker->fetcher);
-	log_buffer_leave(worker->log);
+	log_worker_leave(worker);
 }
 
 static const struct txn_ops txn_ops = {
-	.worker_open = worker_open,
+	.worker_open = log_worker_join,
 	.worker_close = worker_close,
 	.begin = log_begin,
 	.commit = log_append,

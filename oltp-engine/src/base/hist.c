@@ -35,6 +35,11 @@ void hist_record(struct hist *hist, uint64_t value_ns)
 	counter_add(&hist->counts[hist_bucket_of(value_ns)], 1);
 }
 
+void hist_add(struct hist *hist, uint64_t value_ns, uint32_t n)
+{
+	atomic_fetch_add_explicit(&hist->counts[hist_bucket_of(value_ns)], n, memory_order_relaxed);
+}
+
 void hist_view_add(struct hist_view *view, const struct hist *hist)
 {
 	for (uint32_t i = 0; i < HIST_BUCKETS; i++)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Latency histogram: sixteen buckets to the power of two, so a quantile is within 1/32 of the
- * truth. Pure but for hist_record, which one thread calls while others read.
+ * truth. Pure but for hist_record, which one thread calls while others read, and hist_add.
  */
 #ifndef OLTP_HIST_H
 #define OLTP_HIST_H
@@ -28,6 +28,9 @@ uint32_t hist_bucket_of(uint64_t value_ns);
 double hist_bucket_ns(uint32_t bucket);
 
 void hist_record(struct hist *hist, uint64_t value_ns);
+
+/* The same n times, by any thread. */
+void hist_add(struct hist *hist, uint64_t value_ns, uint32_t n);
 
 /* view += hist */
 void hist_view_add(struct hist_view *view, const struct hist *hist);

@@ -179,10 +179,8 @@ static bool stub_has_key(void *ctx, uint64_t entry, uint64_t key)
 
 void cold_table_init(struct oltp_table *table)
 {
-	if (!table->engine->cold)
-		return;
-	table->index.stub_has_key = stub_has_key;
-	table->index.stub_ctx = table->engine->cold;
+	if (table->engine->cold)
+		index_stubs_init(&table->index, table->engine->cold, stub_has_key);
 }
 
 uint32_t cold_stride(const struct oltp_table *table)

@@ -382,8 +382,7 @@ enum oltp_rc oltp_cold_fetch(struct oltp_worker *worker, uint32_t number)
 		ticket->room_for = worker->room_table;
 		wait_for_room(f, worker->room_table);
 	}
-	worker->n_wants = 0;
-	worker->wants_room = false;
+	txn_wants_clear(worker);
 	ticket_check(f, ticket);
 	count_cpu(f);
 	return OLTP_OK;

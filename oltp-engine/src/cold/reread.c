@@ -18,8 +18,7 @@
 void reread_note(struct reread *reread, uint64_t ns, uint32_t n)
 {
 	if (n)
-		atomic_fetch_add_explicit(&reread->cost.counts[hist_bucket_of(ns)], n,
-					  memory_order_relaxed);
+		hist_add(&reread->cost, ns, n);
 }
 
 static uint64_t mean_ns(const struct hist_view *view, uint64_t n)

@@ -36,6 +36,13 @@ int index_init(struct index *index, struct mem *mem, uint64_t capacity)
 	return 0;
 }
 
+void index_stubs_init(struct index *index, void *ctx,
+		      bool (*stub_has_key)(void *ctx, uint64_t entry, uint64_t key))
+{
+	index->stub_has_key = stub_has_key;
+	index->stub_ctx = ctx;
+}
+
 void index_finish(struct index *index)
 {
 	struct index_bucket *chunk = index->overflow_chunks;

@@ -79,7 +79,7 @@ struct index {
 	struct index_bucket *buckets;
 	uint64_t n_buckets;	/* at most 2^32 */
 	struct mem *mem;
-	/* Does the stub stand for the key? Set before the first stub is. */
+	/* Does the stub stand for the key? NULL: there are no stubs but INDEX_REVOKED. */
 	bool (*stub_has_key)(void *ctx, uint64_t entry, uint64_t key);
 	void *stub_ctx;
 	pthread_mutex_t overflow_lock;	/* the three below */
@@ -102,6 +102,10 @@ static inline struct record *index_record(uint64_t entry)
 /* Errors: -ENOMEM. */
 int index_init(struct index *index, struct mem *mem, uint64_t capacity);
 void index_finish(struct index *index);
+
+/* How to compare the keys of stubs; before the first of them is there. */
+void index_stubs_init(struct index *index, void *ctx,
+		      bool (*stub_has_key)(void *ctx, uint64_t entry, uint64_t key));
 
 /* Murmur's finalizer: a bijection, so different keys have different hashes. */
 static inline uint64_t index_hash(uint64_t key)

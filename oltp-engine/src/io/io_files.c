@@ -179,7 +179,7 @@ static const struct io_ops real_ops = {
 	.list = real_list,
 };
 
-int io_files_create(struct io_files *ret_io)
+int io_files_create(enum io_class class, struct io_meters *meters, struct io_files *ret_io)
 {
 	struct real *real = calloc(1, sizeof(*real));
 
@@ -187,7 +187,7 @@ int io_files_create(struct io_files *ret_io)
 		return -ENOMEM;
 	/* Where there is no io_uring, two system calls do the same. */
 	real->has_ring = !io_uring_queue_init(4, &real->ring, 0);
-	*ret_io = (struct io_files){ .ops = &real_ops, .ctx = real };
+	*ret_io = (struct io_files){ &real_ops, real, class, meters };
 	return 0;
 }
 

@@ -66,9 +66,10 @@ ssize_t io_pwritev_sync(const struct io_files *io, int fd, const struct iovec *i
 			uint64_t offset);
 
 /*
- * The hooks for real files, with an io_uring for pwritev_sync where there is one. Errors: -ENOMEM.
+ * Real files, with an io_uring for pwritev_sync where there is one. meters: may be NULL. Errors:
+ * -ENOMEM.
  */
-int io_files_create(struct io_files *ret_io);
+int io_files_create(enum io_class class, struct io_meters *meters, struct io_files *ret_io);
 void io_files_destroy(struct io_files *io);
 
 /* Are these the hooks for real files, with an io_uring? */

@@ -80,12 +80,11 @@ int log_open(struct oltp_engine *engine, const struct oltp_config *config, struc
 	log->dir = strdup(config->log_dir);
 	rc = log->dir ? 0 : -ENOMEM;
 	if (config->log_io)
-		log->io = (struct io_files){ .ops = config->log_io, .ctx = config->log_io_ctx };
+		log->io = (struct io_files){ config->log_io, config->log_io_ctx, IO_LOG,
+					     &engine->io_meters };
 	else if (!rc)
-		rc = io_files_create(&log->io);
+		rc = io_files_create(IO_LOG, &engine->io_meters, &log->io);
 	log->owns_io = !config->log_io && !rc;
-	log->io.class = IO_LOG;
-	log->io.meters = &engine->io_meters;
 	if (!rc)
 		rc = log_group_init(&log->group);
 	if (!rc)

@@ -129,11 +129,11 @@ void log_load_read(const struct log *log, struct log_load *ret_load);
 
 struct log_buffer;
 
-/* The worker's buffer. Errors: -ENOMEM. */
-int log_buffer_create(struct log *log, struct log_buffer **ret_buffer);
+/* The worker gets a buffer, if the engine has a log. Errors: -ENOMEM. */
+int log_worker_join(struct oltp_worker *worker);
 
-/* The worker is gone; what it committed is still written. Accepts NULL. */
-void log_buffer_leave(struct log_buffer *buffer);
+/* The worker logs no more; what it committed is still written. */
+void log_worker_leave(struct oltp_worker *worker);
 
 /*
  * True: log_begin will not wait, since the worker's buffer has room, or its log does not run. Waits

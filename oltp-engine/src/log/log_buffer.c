@@ -13,6 +13,7 @@
 #include "log_private.h"
 #include "oltp-engine/src/base/checksum.h"
 #include "oltp-engine/src/base/mem.h"
+#include "oltp-engine/src/txn/engine.h"
 
 /* Memory for chunks: see log_private.h. */
 
@@ -297,10 +298,14 @@ void log_chunks_release(struct log *log, struct log_chunk_list *list)
 	log_chunks_init(list);
 }
 
-int log_buffer_create(struct log *log, struct log_buffer **ret_buffer)
+int log_worker_join(struct oltp_worker *worker)
 {
-	struct log_buffer *buffer = aligned_alloc(CACHE_PAD_BYTES, sizeof(*buffer));
+	struct log *log = worker->engine->log;
+	struct log_buffer *buffer;
 
+	if (!log)
+		return 0;
+	buffer = aligned_alloc(CACHE_PAD_BYTES, sizeof(*buffer));
 	if (!buffer)
 		return -ENOMEM;
 	*buffer = (struct log_buffer){ .log = log };
@@ -310,20 +315,20 @@ int log_buffer_create(struct log *log, struct log_buffer **ret_buffer)
 	buffer->next = log->buffers;
 	log->buffers = buffer;
 	pthread_mutex_unlock(&log->lock);
-	*ret_buffer = buffer;
+	worker->log = buffer;
 	return 0;
 }
 
-void log_buffer_leave(struct log_buffer *buffer)
+void log_worker_leave(struct oltp_worker *worker)
 {
-	struct log *log;
+	struct log_buffer *buffer = worker->log;
 
 	if (!buffer)
 		return;
-	log = buffer->log;
-	pthread_mutex_lock(&log->lock);
+	worker->log = NULL;
+	pthread_mutex_lock(&buffer->log->lock);
 	buffer->is_orphan = true;
-	pthread_mutex_unlock(&log->lock);
+	pthread_mutex_unlock(&buffer->log->lock);
 }
 
 bool log_buffer_is_empty(const struct log_buffer *buffer)

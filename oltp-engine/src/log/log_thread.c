@@ -364,8 +364,6 @@ enum oltp_rc log_begin(const struct oltp_worker *worker)
 {
 	struct log *log = worker->log->log;
 
-	if (worker->is_redo)
-		return OLTP_OK;
 	if (likely(log_is_running(log)))
 		log_room_wait(worker, 0);
 	if (likely(log_is_running(log)))

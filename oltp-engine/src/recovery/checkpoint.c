@@ -138,6 +138,7 @@ struct checkpointer {
 	uint64_t bytes_per_s;		/* of a checkpoint, at most; 0: no such bound */
 	pthread_t thread;
 	_Atomic bool is_stopping;
+	_Atomic bool is_recovered;	/* oltp_recover was called, with or without success */
 	_Atomic bool is_awaited;	/* wanted > done; set under the lock */
 	pthread_mutex_t lock;		/* everything below */
 	pthread_cond_t changed;		/* CLOCK_MONOTONIC */
@@ -535,6 +536,11 @@ void checkpointer_destroy(struct checkpointer *checkpointer)
 	pthread_cond_destroy(&checkpointer->changed);
 	pthread_mutex_destroy(&checkpointer->lock);
 	free(checkpointer);
+}
+
+bool checkpointer_recover(struct checkpointer *checkpointer)
+{
+	return !atomic_exchange_explicit(&checkpointer->is_recovered, true, memory_order_relaxed);
 }
 
 void checkpointer_recovered(struct checkpointer *checkpointer, uint64_t log_bytes)

@@ -20,6 +20,7 @@
 #ifndef OLTP_CHECKPOINT_H
 #define OLTP_CHECKPOINT_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "oltp.h"
@@ -32,6 +33,9 @@ int checkpointer_create(struct oltp_engine *engine, const struct oltp_config *co
 
 /* Ends a checkpoint that is going on. Accepts NULL. */
 void checkpointer_destroy(struct checkpointer *checkpointer);
+
+/* oltp_recover is called: there is one attempt. False: there was. */
+bool checkpointer_recover(struct checkpointer *checkpointer);
 
 /* Recovery has read so many bytes of log: they count as grown since the last checkpoint. */
 void checkpointer_recovered(struct checkpointer *checkpointer, uint64_t log_bytes);

@@ -190,12 +190,15 @@ int oltp_recover(struct oltp_engine *engine, const struct oltp_recover_config *c
 	struct recovery *r;
 	int rc;
 
-	if (!engine->log || engine->is_recovered)
+	if (!engine->log)
 		return -EINVAL;
 	r = calloc(1, sizeof(*r));
 	if (!r)
 		return -ENOMEM;
-	engine->is_recovered = true;
+	if (!checkpointer_recover(engine->checkpointer)) {
+		free(r);
+		return -EINVAL;
+	}
 	if (config)
 		r->config = *config;
 	r->phase_ns = r->told_ns = clock_now_ns();

@@ -26,9 +26,8 @@ int redo_worker_create(struct oltp_engine *engine, struct oltp_worker **ret_work
 
 	if (rc)
 		return rc;
-	worker->is_redo = true;
-	log_buffer_leave(worker->log);
-	worker->log = NULL;
+	worker_redo(worker);
+	log_worker_leave(worker);
 	*ret_worker = worker;
 	return 0;
 }

@@ -75,7 +75,6 @@ struct oltp_engine {
 	struct cold *cold;	/* NULL: records stay in memory */
 	struct log *log;	/* NULL: nothing is durable */
 	struct checkpointer *checkpointer;	/* NULL: nothing is durable */
-	bool is_recovered;	/* oltp_recover was called, with or without success */
 	struct manager *manager;	/* NULL: memory does not move */
 	struct revoked revoked;
 	struct oltp_table *tables[OLTP_TABLES_MAX];
@@ -198,6 +197,19 @@ struct oltp_worker {
 static inline uint64_t worker_ts(const struct oltp_worker *worker)
 {
 	return counter_read(&worker->clock) << LOCK_TS_WORKER_BITS | worker->number;
+}
+
+/* Before its first transaction: it does again what the log has (recover_redo.h). */
+static inline void worker_redo(struct oltp_worker *worker)
+{
+	worker->is_redo = true;
+}
+
+/* oltp_cold_fetch asks for what the last transaction was aborted for. */
+static inline void txn_wants_clear(struct oltp_worker *worker)
+{
+	worker->n_wants = 0;
+	worker->wants_room = false;
 }
 
 /* Remembers for oltp_cold_fetch that the transaction needs this cold record. */

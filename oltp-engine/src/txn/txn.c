@@ -39,8 +39,7 @@ enum oltp_rc oltp_txn_begin(struct oltp_worker *worker)
 	}
 	worker->state = TXN_ACTIVE;
 	worker->undo_last = UNDO_NONE;
-	worker->n_wants = 0;
-	worker->wants_room = false;
+	txn_wants_clear(worker);
 	lock_slot_clear_wound(worker->slot);
 	worker->stamp = epoch_now(&worker->engine->epoch);
 	worker->revokes_seen = atomic_load_explicit(&worker->engine->revoked.swept,

@@ -203,7 +203,7 @@ int log_rig_setup(void **state)
 	assert_non_null(rig);
 	snprintf(rig->dir, sizeof(rig->dir), "%s/oltp-log-XXXXXX", tmp);
 	assert_non_null(mkdtemp(rig->dir));
-	assert_int_equal(io_files_create(&rig->fake.real), 0);
+	assert_int_equal(io_files_create(IO_LOG, NULL, &rig->fake.real), 0);
 	pthread_mutex_init(&rig->fake.lock, NULL);
 	pthread_cond_init(&rig->fake.changed, NULL);
 	rig->config = (struct oltp_config){
