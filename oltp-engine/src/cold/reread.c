@@ -12,8 +12,6 @@
 /* How many blocks are searched for one of the table, and how many of its records are read. */
 #define LOOK_MAX	4096u
 #define READS		8u
-/* The mean rises by one part in so many of the difference in a turn. */
-#define RISE		4096u
 
 void reread_note(struct reread *reread, uint64_t ns, uint32_t n)
 {
@@ -21,33 +19,33 @@ void reread_note(struct reread *reread, uint64_t ns, uint32_t n)
 		hist_add(&reread->cost, ns, n);
 }
 
-static uint64_t mean_ns(const struct hist_view *view, uint64_t n)
+static double mean_of(const struct hist_view *view, uint64_t n)
 {
 	double sum = 0;
 
 	for (uint32_t i = 0; i < HIST_BUCKETS; i++)
 		sum += (double)view->counts[i] * hist_bucket_ns(i);
-	return (uint64_t)(sum / (double)n) ?: 1;
+	return sum / (double)n;
 }
 
 void reread_turn(struct reread *reread)
 {
 	struct hist_view view = { { 0 } }, fresh;
-	uint64_t n, ns, old_ns = counter_read(&reread->mean_ns);
+	uint64_t n, n_mean;
 
 	hist_view_add(&view, &reread->cost);
 	fresh = view;
 	hist_view_sub(&fresh, &reread->counted);
 	n = hist_view_count(&fresh);
-	/* The first few are better than nothing; what comes then is added to them. */
-	if (!n || (n < REREAD_ENOUGH && hist_view_count(&reread->counted)))
+	if (!n)
 		return;
-	ns = mean_ns(&fresh, n);
-	if (ns > old_ns && hist_view_count(&reread->counted))
-		ns = old_ns + (ns - old_ns + RISE - 1) / RISE;
-	atomic_store_explicit(&reread->mean_ns, ns, memory_order_relaxed);
-	if (n >= REREAD_ENOUGH)
-		reread->counted = view;
+	/* The first ones are all that is known: their plain mean. */
+	n_mean = hist_view_count(&view);
+	n_mean = n_mean < REREAD_READS ? n_mean : REREAD_READS;
+	reread->mean += (mean_of(&fresh, n) - reread->mean) *
+			(n < n_mean ? (double)n / (double)n_mean : 1);
+	atomic_store_explicit(&reread->mean_ns, (uint64_t)reread->mean ?: 1, memory_order_relaxed);
+	reread->counted = view;
 }
 
 static struct cold_block *block_find(struct cold *cold, struct oltp_table *table)

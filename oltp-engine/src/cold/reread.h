@@ -4,10 +4,11 @@
  * CPU time of the read and the waiting for it while there is nothing else to do. Reads that arrive
  * together share it. (How long a read is on its way is no measure: other reads are in front of it,
  * and transactions run meanwhile.) Each table has a histogram; workers add to it, the manager makes
- * a moving mean of it.
+ * a moving mean of it: an exponentially weighted one, in which each read has the same weight.
  *
  * A few reads cost more each than many, which go to the disk together. If memory is taken from an
- * engine there will be many. So the mean falls at once, and rises slowly.
+ * engine there will be many. Since reads count, and not time, these set the mean, and the few that
+ * follow when the engine is warm again hardly change it.
  */
 #ifndef OLTP_REREAD_H
 #define OLTP_REREAD_H
@@ -17,13 +18,14 @@
 
 #include "oltp-engine/src/base/hist.h"
 
-/* The mean is of at least so many of the last reads, once there were so many. */
-#define REREAD_ENOUGH	64u
+/* The mean is of about so many of the last reads: a new one has one part in so many of it. */
+#define REREAD_READS	4096u
 
 struct reread {
 	struct hist cost;		/* all since the engine was opened */
 	struct hist_view counted;	/* those of which the mean was made last */
-	_Atomic uint64_t mean_ns;	/* 0: not known */
+	double mean;			/* in ns */
+	_Atomic uint64_t mean_ns;	/* the same for all threads; 0: not known */
 };
 
 /* n reads, of so many ns each. Any thread. */

@@ -310,31 +310,27 @@ static void test_mean_moves(void **state)
 	reread_note(r, 180000, 5);
 	reread_turn(r);
 	assert_true(mean_is(r, 150000));
-	reread_note(r, 150000, REREAD_ENOUGH - 8);
+	reread_note(r, 150000, REREAD_READS - 8);
 	reread_turn(r);
 	assert_true(mean_is(r, 150000));
-	/* From now on a few are not enough, but they are counted later. */
-	reread_note(r, 50000, REREAD_ENOUGH / 2);
+	/* Few change little, up or down. */
+	reread_note(r, 400000, REREAD_READS / 100);
 	reread_turn(r);
-	assert_true(mean_is(r, 150000));
-	reread_note(r, 150000, REREAD_ENOUGH / 2);
+	assert_true(mean_is(r, 152500));
+	reread_note(r, 50000, REREAD_READS / 100);
 	reread_turn(r);
-	assert_true(mean_is(r, 100000));
-	/* It rises slowly, and falls at once. */
-	reread_note(r, 400000, REREAD_ENOUGH);
-	reread_turn(r);
-	assert_true(mean_is(r, 100000));
-	for (int i = 0; i < 1000; i++) {
-		reread_note(r, 400000, REREAD_ENOUGH);
+	assert_true(mean_is(r, 151500));
+	for (uint32_t i = 0; i < REREAD_READS; i++) {
+		reread_note(r, 50000, 1);
 		reread_turn(r);
 	}
-	assert_in_range(r->mean_ns, 150000, 180000);
-	for (int i = 0; i < 20000; i++) {
-		reread_note(r, 400000, REREAD_ENOUGH);
-		reread_turn(r);
-	}
+	/* Counted one by one: one part in e is left of what was before. */
+	assert_true(mean_is(r, 50000 + 101500 / 2.718));
+	/* Many set it. */
+	reread_note(r, 400000, REREAD_READS);
+	reread_turn(r);
 	assert_true(mean_is(r, 400000));
-	reread_note(r, 50000, REREAD_ENOUGH);
+	reread_note(r, 50000, 100 * REREAD_READS);
 	reread_turn(r);
 	assert_true(mean_is(r, 50000));
 	reread_turn(r);
