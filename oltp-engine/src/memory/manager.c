@@ -40,6 +40,8 @@ static uint64_t demand_due(struct manager *m, uint32_t node, uint64_t *ret_deadl
 		demand->is_given_up = false;
 		demand->retry_ns = 0;
 	}
+	if (!bytes)
+		demand->start_ns = 0;
 	if (!bytes || demand->is_given_up || now_ns < demand->retry_ns)
 		return 0;
 	if (!demand->start_ns)

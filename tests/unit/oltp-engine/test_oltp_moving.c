@@ -181,6 +181,35 @@ static void test_open_transaction_stands_in_the_way(void **state)
 	rig_close(&rig);
 }
 
+/* The time of a demand that was taken back is no part of the next one's. */
+static void test_time_of_a_demand_taken_back(void **state)
+{
+	(void)state;
+	struct oltp_memory_stats stats;
+	uint64_t start_ns;
+	struct rig rig;
+
+	/* Without a disk, the one block with rows cannot be given. */
+	rig_open(&rig, OLTP_CC_NO_WAIT, 8 * MIB, false, 0);
+	rig_insert(&rig, 0, 10);
+	oltp_blocks_native_set_limit(rig.blocks, 0, clock_now_ns() + DEADLINE_NS);
+	for (int ms = 0; ms < (int)RIG_DEADLINE_MS && rig_stats(&rig).unused_bytes; ms++)
+		rig_sleep_ms(1);
+	oltp_blocks_native_set_limit(rig.blocks, 8 * MIB, 0);
+	rig_sleep_ms(200);
+	for (uint64_t key = 0; key < 10; key++) {
+		oltp_txn_begin(rig.w);
+		assert_int_equal(oltp_txn_delete(rig.w, rig.table, key), OLTP_OK);
+		assert_int_equal(oltp_txn_commit(rig.w), OLTP_OK);
+	}
+	assert_int_equal(rig_stats(&rig).demands, 0);
+	start_ns = clock_now_ns();
+	stats = rig_demand(&rig, 0, RIG_DEADLINE_MS);
+	assert_int_equal(stats.held_bytes, 0);
+	assert_true(stats.last_demand_ns <= clock_now_ns() - start_ns);
+	rig_close(&rig);
+}
+
 /* All memory is full of another one's rows: one of its blocks is emptied. */
 static void test_table_without_a_block(void **state)
 {
@@ -208,6 +237,7 @@ int main(void)
 		cmocka_unit_test(test_wound_wait),
 		cmocka_unit_test(test_demand_under_load_is_met),
 		cmocka_unit_test(test_open_transaction_stands_in_the_way),
+		cmocka_unit_test(test_time_of_a_demand_taken_back),
 		cmocka_unit_test(test_table_without_a_block),
 	};
 
