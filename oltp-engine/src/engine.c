@@ -130,9 +130,10 @@ int oltp_table_create(struct oltp_engine *engine, uint32_t record_bytes, uint64_
 	if (!engine || !record_bytes || record_bytes > RECORD_BYTES_MAX || !capacity ||
 	    capacity > CAPACITY_MAX)
 		return -EINVAL;
-	table = calloc(1, sizeof(*table));
+	table = aligned_alloc(CACHE_PAD_BYTES, sizeof(*table));
 	if (!table)
 		return -ENOMEM;
+	memset(table, 0, sizeof(*table));
 	stride = sizeof(struct record) + record_bytes;
 	table->engine = engine;
 	table->record_bytes = record_bytes;
