@@ -294,7 +294,7 @@ void storage_block_reopen(struct block *block)
 
 	pthread_mutex_lock(&slab->lock);
 	if (change_state(block, BLOCK_CLOSED, BLOCK_OPEN)) {
-			count_free(slab, block, block->n_slots - block->n_used);
+		count_free(slab, block, block->n_slots - block->n_used);
 		if (block->n_used < block->n_slots)
 			partial_add(slab, block);
 	}
