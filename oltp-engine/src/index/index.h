@@ -14,13 +14,15 @@
  *   I3  Slots never move and buckets are never freed before the index is. A key keeps its slot for
  *       as long as it is in the index, wherever its record goes: a walk over the slots meets every
  *       key once.
- *   I4  What a slot stood for is not used for another key while its key is in the index, before
- *       everybody who could have read the slot has ended (epoch.h). So a key that does not fit is
- *       really another one. A record that is taken out for good may be used again at once: who
- *       finds another key in it misses one that was taken out, which is true.
+ *   I4  When the record of a key moves, its old place is not used for another key before everybody
+ *       who could have read the slot has ended (epoch.h). So a reader that finds another key there
+ *       knows that the slot is another key's. The place of a record that is taken out for good may
+ *       be used again at once: a reader that finds another key there takes its own key for
+ *       missing, and missing it is.
  *   I5  A chain's version (in the link of its first bucket) is counted up by each insert into it,
- *       after the new slot can be seen. Who reads it, then looks in vain, and later finds it as it
- *       was, knows that the key was not there all the time. It wraps after 2^21 inserts.
+ *       after the new slot can be seen. If a reader reads the version, looks for a key in vain, and
+ *       later finds the same version, the key was absent all the time in between. The version wraps
+ *       after 2^21 inserts.
  */
 #ifndef OLTP_INDEX_H
 #define OLTP_INDEX_H

@@ -67,7 +67,7 @@ static inline bool tree_key_equal(struct tree_key a, struct tree_key b)
 	return a.sort == b.sort && a.primary == b.primary;
 }
 
-/* Not of the greatest, and not of the least. */
+/* The next key; there is none after the greatest, and none before the least. */
 static inline struct tree_key tree_key_next(struct tree_key key)
 {
 	key.sort += ++key.primary == 0;

@@ -15,25 +15,27 @@
  *   L4  WAITER is a hint set by a writer that waits: new readers then compete by age instead of
  *       overtaking it. It may be lost at any time; whoever waits sets it again.
  *
- * Timestamps are unique among running transactions (the worker's number is in the low bits); all
- * is looked at again at every turn of waiting, so what follows holds for holders that came later,
- * too. What holds a lock without being a transaction (movers, oltp_table_scan) waits for nothing
- * while it does, and is in no circle.
+ * Timestamps are unique among running transactions (the worker's number is in the low bits). A
+ * waiter checks everything anew at every turn, so what follows is true of holders that came later,
+ * too. Movers and oltp_table_scan hold locks without being transactions: they wait for nothing
+ * while they hold one, so no cycle of the wait-for graph includes them.
  *
  * No deadlock under WAIT_DIE: a transaction waits only while it is older than the age in the word,
  * hence older than every holder (L2). Edges of the wait-for graph go from older to younger only.
  *
- * No deadlock under WOUND_WAIT: here edges from younger to older stay, and of those from older to
- * younger every one goes away by itself. Somebody who waits does so for
- *  - a writer, younger: it was wounded. If it waits, it sees that and dies; if not, it ends.
- *  - readers, to write: it has said what it wants (lock_book_want). A younger reader that waits
- *    looks at all it holds shared: one of them is wanted by an older one, so it dies.
- *  - readers, to read, since WAITER is set: only while an older one wants to write. That is whom
- *    it waits for, as it joins the readers once there is none.
- * Hence no circle: an edge of it would lead from older to younger, and there the younger, who waits
- * as all do, dies. The oldest transaction is never wounded, and dies for a lock LOCK_PATIENT_AFTER
- * times at most (should it take itself for younger, see L2): it gets through. One that is through
- * with its accesses takes no notice of wounds: it waits for nothing.
+ * No deadlock under WOUND_WAIT: edges from younger to older may stay, and every edge from older to
+ * younger goes away by itself. A transaction waits for
+ *  - a younger writer: the writer was wounded. If it waits itself, it sees the wound and dies;
+ *    if not, it ends.
+ *  - readers, in order to write: it has announced that (lock_book_want). A younger reader that
+ *    waits looks at all records that it holds shared, sees that an older transaction wants one of
+ *    them, and dies.
+ *  - readers, in order to read, because WAITER is set: only while an older transaction wants to
+ *    write. It waits for that one, and joins the readers once there is none.
+ * Hence no cycle: one of its edges would lead from older to younger, and the younger one, which
+ * waits like all in the cycle, dies. The oldest transaction is never wounded. It may take itself
+ * for a younger one (L2) and die for a lock, but LOCK_PATIENT_AFTER times at most: it gets through.
+ * A transaction that has made all its accesses takes no notice of wounds: it waits for nothing.
  */
 #ifndef OLTP_LOCK_H
 #define OLTP_LOCK_H
@@ -46,10 +48,9 @@
 #include "oltp.h"
 
 /*
- * What running transactions let each other know when one is in another's way, a slot for each
- * worker's number. Only waiting writes to it. Slots live as long as the engine, so that nobody has
- * to care whether the worker is still there: what is in one speaks of the transaction whose age is
- * written beside it, and of no other.
+ * How transactions tell each other that one is in another's way: a slot for each worker's number.
+ * Only those that wait write to slots. Slots live as long as the engine, so a worker may go at any
+ * time. What is in a slot is about the transaction whose timestamp stands there, and no other.
  */
 
 /* Timestamp = clock << LOCK_TS_WORKER_BITS | worker number. */
@@ -106,7 +107,7 @@ static inline void lock_slot_clear_wound(struct lock_slot *slot)
 
 /* The transaction waits to write what is under this lock. */
 void lock_book_want(struct lock_book *book, uint64_t ts, const _Atomic uint64_t *word);
-/* Harmless if it does not. */
+/* It does not wait any more. Does nothing if it did not. */
 void lock_book_unwant(struct lock_book *book, uint64_t ts);
 
 /*
@@ -129,15 +130,15 @@ bool lock_book_is_wanted(const struct lock_book *book, uint64_t ts, const _Atomi
 #define LOCK_TS_MANAGER		0ull
 
 /*
- * So long a waiter spins before it offers the CPU to others, each time anew: some transactions'
- * time. Whoever holds a lock for longer most likely has no CPU, and this may be the one it needs.
+ * How long a waiter spins before it yields the CPU, and again after each time that it did: the time
+ * of a few transactions. A holder that takes longer most likely has no CPU, and may need this one.
  */
 #define LOCK_SPIN_NS		2000u
 
 /*
- * Under WOUND_WAIT the young would then sleep with their locks held, and others behind them: with
- * many more workers than CPUs hardly anybody would run. So they give their locks back first, which
- * is a conflict, but not more often than this.
+ * Under WOUND_WAIT young transactions would yield with their locks held, and others would wait for
+ * them: with many more workers than CPUs hardly any would run. So a young one aborts instead, as in
+ * a conflict, but this many times in a row at most.
  */
 #define LOCK_PATIENT_AFTER	16u
 

@@ -5,7 +5,7 @@
 #include "oltp-engine/src/base/util.h"
 #include "room.h"
 
-/* Free slots of a table below which room is made, as a share of those used; and its bounds. */
+/* Room is made when a table's free slots are less than this part of those used; bounds of it. */
 #define ROOM_SHARE		64u
 #define ROOM_MIN		32u
 #define ROOM_MAX		16384u
@@ -53,7 +53,7 @@ void room_want(struct room *room, struct oltp_table *table)
 {
 	if (!room->has_manager)
 		return;
-	/* Pairs with room_take_wanted: whoever learns of the second sees the first. */
+	/* Pairs with room_take_wanted: who sees room->is_wanted sees the table's flag, too. */
 	atomic_store_explicit(&table->is_room_wanted, true, memory_order_relaxed);
 	if (!atomic_exchange_explicit(&room->is_wanted, true, memory_order_acq_rel))
 		room_wake(room);

@@ -16,7 +16,7 @@
 
 struct room {
 	bool has_manager;		/* else nobody makes room */
-	_Atomic bool is_wanted;		/* of a table at least, which says so */
+	_Atomic bool is_wanted;		/* by at least one table, which has a flag of its own */
 	pthread_mutex_t lock;		/* everything below */
 	pthread_cond_t changed;
 	bool has_news;

@@ -27,7 +27,7 @@ static struct slab *slab_of(const struct block *block)
 	return &block->table->slabs[block->node][block->part];
 }
 
-/* False: it is not what it was; the host may take a block at any moment (revoked.h). */
+/* False: it has another state by now: the host may revoke a block at any moment (revoked.h). */
 static bool change_state(struct block *block, enum block_state from, enum block_state to)
 {
 	return atomic_compare_exchange_strong_explicit(&block->state, &from, to,
@@ -72,7 +72,7 @@ static uint32_t slot_of(const struct block *block, const struct record *record)
 	return (uint32_t)(((const uint8_t *)record - block->addr) / block->table->stride);
 }
 
-/* By the worker's number: the manager and others that add nothing have one as well. */
+/* From the worker's number, which is part of its timestamps; the manager's is 0. */
 static uint32_t part_of(uint64_t ts)
 {
 	return (uint32_t)ts % SLAB_PARTS;
@@ -115,13 +115,13 @@ static struct record *slab_alloc(struct slab *slab, uint64_t ts)
 {
 	struct record *record = NULL;
 
-	/* Mostly so while memory is short: the lock is for those who may find something. */
+	/* While memory is short most slabs have none: their locks are not taken in vain. */
 	if (!counter_read(&slab->n_free))
 		return NULL;
 	pthread_mutex_lock(&slab->lock);
 	for (struct block *block = slab->partial, *next; block && !record; block = next) {
 		next = block->next;
-		/* Lost since: whoever frees up its slots takes it off. */
+		/* storage_block_forget will take it off the list. */
 		if (block->state == BLOCK_REVOKED)
 			continue;
 		record = block_alloc(block, ts);
@@ -155,7 +155,7 @@ struct record *storage_slot_alloc_present(struct oltp_table *table, uint32_t nod
 	return record;
 }
 
-/* An open block for the table; with records in it, it is worth nothing to anybody else. */
+/* Takes a block for the slab and opens it. False: there is none. */
 static bool slab_grow(struct storage *storage, struct oltp_table *table, uint32_t node,
 		      uint32_t part)
 {
@@ -164,7 +164,7 @@ static bool slab_grow(struct storage *storage, struct oltp_table *table, uint32_
 
 	if (!block)
 		return false;
-	/* Faulted in here, and not one page after the other under the slab's lock. */
+	/* Touches all pages now, so that no page fault happens under the slab's lock. */
 	for (size_t at = 0; at < OLTP_MEM_BLOCK_BYTES; at += PAGE_BYTES)
 		*(volatile uint8_t *)(block->addr + at) = 0;
 	for (uint32_t slot = 0; block->is_dirty && slot < block->n_slots; slot++)

@@ -8,9 +8,9 @@
 #include "table.h"
 
 /*
- * What is asked for at once: a lease of the host's costs a file descriptor however small it is. But
- * a block that is not needed yet is of no use to anybody and the first to be taken back, so to what
- * is held only a part is added.
+ * How much to ask the provider for at once. A lease from the host costs a file descriptor, however
+ * small it is, so it should not be too small. But blocks that are not needed yet help nobody and
+ * are the first to be taken back, so memory grows by a part of what is held at most.
  */
 #define GROW_BYTES	(32ull << 20)
 #define GROW_PART	16u
@@ -186,7 +186,7 @@ static struct block *unused_pop(struct node_memory *memory)
 	return block;
 }
 
-/* The node wanted first; which one it is. */
+/* A node that has some: the one wanted, if possible; NODE_ANY_UNUSED: none. */
 static uint32_t pick_node(struct storage *storage, uint32_t wanted, bool (*has)(struct storage *,
 									     uint32_t node))
 {
@@ -248,7 +248,7 @@ struct block *storage_block_take(struct storage *storage, struct oltp_table *tab
 	return block;
 }
 
-/* Out of the table's hands; its slots are free and nobody looks at it any more (S3). */
+/* The block is no table's any more: its slots are free, and nobody looks at them (S3). */
 void storage_block_drop(struct storage *storage, struct block *block)
 {
 	struct node_memory *memory = &storage->nodes[block->node];
@@ -282,7 +282,7 @@ static int compare_addrs(const void *a, const void *b)
 	return ((*x)->addr > (*y)->addr) - ((*x)->addr < (*y)->addr);
 }
 
-/* Blocks that lie together go together: to the host each call is a trip. */
+/* Adjacent blocks are released by one call: each call goes to the host. */
 static void release_runs(struct storage *storage, struct block **blocks, size_t n)
 {
 	size_t first = 0;
@@ -363,7 +363,7 @@ uint64_t storage_spare_bytes(struct storage *storage)
 	uint64_t bytes = 0;
 
 	pthread_mutex_lock(&storage->lock);
-	/* What is less than a block at the end of an offer, nobody will ever get. */
+	/* What an offer has beyond whole blocks can never be taken. */
 	for (uint32_t node = 0; node < OLTP_NODES_MAX; node++)
 		bytes += storage->nodes[node].unused_bytes +
 			 (offered_bytes(storage, node) & ~(OLTP_MEM_BLOCK_BYTES - 1));

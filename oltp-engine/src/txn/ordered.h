@@ -40,8 +40,9 @@ enum oltp_rc ordered_insert(struct oltp_worker *worker, struct oltp_table *table
 			    uint64_t primary_key, const void *data);
 
 /*
- * Out of all: what a row with these bytes, which is in the record, has there, but for what one with
- * the bytes except (NULL: none) has. Nothing if the record was revoked: nobody knows what it was.
+ * Takes the sort keys of a row with these bytes out of all indexes, but for those that a row with
+ * the bytes except (NULL: none) has as well. The bytes are, or were just now, in the record. If it
+ * was revoked, nothing is taken out: the bytes may be zeroes.
  */
 void ordered_remove(struct oltp_table *table, const struct record *record, const void *data,
 		    const void *except, bool keep_leaves);

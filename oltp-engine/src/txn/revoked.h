@@ -5,19 +5,19 @@
  *  1. It is marked REVOKED, engine.revoked.times is counted up, and zeroed memory is put in its
  *     place, by the SIGBUS handler of the first thread that touches it or by oltp_memory_revoked,
  *     whichever is first. Only stores and mmap(2), so it can be done in the handler. Threads go
- *     on; what they read there are zeroes, what they write there is for nobody.
+ *     on: they read zeroes there, and what they write there is lost.
  *  2. Until step 3 is done, transactions that accessed such a block fail at their commit, which
  *     compares this number with engine.revoked.swept as of its begin. Others, which
  *     look for a key and find zeroes, are told OLTP_LOST instead of NOT_FOUND (revoked_may_hide).
  *  3. The manager replaces what the index had there by INDEX_REVOKED and counts the records.
  *  4. With a log, they are brought back (restore.h). Without one they stay revoked.
  *
- * Whoever points the index at a place in a block, and is in no transaction that looks at its
- * commit, may do so when the block was dealt with already: see revoked_check_move.
+ * A thread that points the index at a place in a block outside of a transaction may do so after
+ * step 3 was done for the block: it calls revoked_check_move.
  *
- * Which sort keys a revoked record had nobody knows. Ordered indexes keep them, and scans that meet
- * them look in the hash index, as for any: OLTP_LOST; or, if the row was to be taken out, nothing,
- * then they take out what was left behind (txn_scan.c).
+ * The sort keys of a revoked record are not known, so ordered indexes keep them. A scan that meets
+ * such a key looks for the row in the hash index, as for any key. It finds OLTP_LOST; or no row, if
+ * that was to be taken out: then the scan takes the key out (txn_scan.c).
  */
 #ifndef OLTP_REVOKED_H
 #define OLTP_REVOKED_H

@@ -87,7 +87,7 @@ static void lock_release(const struct oltp_worker *worker, struct record *record
 		lock_release_shared(&record->lock, worker->stamp);
 }
 
-/* Of the youngest: an older transaction waits for something that this one holds shared. */
+/* Does an older transaction wait to write a record that this one holds shared? */
 static bool is_in_the_way(const void *holder)
 {
 	const struct oltp_worker *worker = holder;
@@ -123,16 +123,16 @@ static enum oltp_rc wait_for(struct oltp_worker *worker, struct record *record, 
 		counter_add(&worker->waits, 1);
 	if (wait.was_wounded)
 		counter_add(&worker->wounds, 1);
-	/* Whoever met a younger one is young next time: no worker stays the oldest. */
+	/* The next transaction is younger than any that was met: no worker stays the oldest. */
 	if (clock > counter_read(&worker->clock))
 		atomic_store_explicit(&worker->clock, clock, memory_order_relaxed);
 	return rc;
 }
 
 /*
- * The record's lock is not free. The holder may be this very transaction: *ret_is_held then says
- * that its lock suffices and nothing was taken. OLTP_NOT_FOUND: it is, and has deleted the record.
- * Else OLTP_OK: taken, or OLTP_CONFLICT.
+ * The record's lock is not free. *ret_is_held: this transaction itself holds a lock that suffices,
+ * and nothing was taken; OLTP_NOT_FOUND if it has deleted the record, else OLTP_OK. If it holds
+ * none, OLTP_OK (the lock was taken) or OLTP_CONFLICT.
  */
 __attribute__((noinline)) static enum oltp_rc
 lock_busy(struct oltp_worker *worker, struct record *record, bool exclusive, bool *ret_is_held)
@@ -163,7 +163,7 @@ lock_busy(struct oltp_worker *worker, struct record *record, bool exclusive, boo
 	return OLTP_OK;
 }
 
-/* Of the accesses announced, those after the one at hand that are on disk as well. */
+/* Of the accesses announced, wants those after the present one that are on disk, too. */
 static void want_ahead(struct oltp_worker *worker)
 {
 	for (uint32_t i = worker->ahead_next; i < worker->n_ahead; i++) {

@@ -11,12 +11,12 @@
 /*
  * Adding rows. Ordered indexes come last: O1.
  *
- * Unique sort keys are looked for twice. Before the row is added, because most often that decides
- * it; and afterwards, because of two transactions that add the same one at a time, when each has
- * its own key in the index, one at least sees the other's: that one fails.
+ * Another row with the same unique sort key is looked for twice: before the row is added, because
+ * that finds most; and afterwards, because two transactions may add the same sort key at once. When
+ * both have their keys in the index, at least one sees the other's, and fails.
  */
 
-/* With a disk to put others on, room can be made. */
+/* With a disk, room can be made: other records go there. */
 static enum oltp_rc no_room(struct oltp_worker *worker, struct oltp_table *table)
 {
 	worker->wants_room = worker->engine->cold;
@@ -28,7 +28,7 @@ static enum oltp_rc no_room(struct oltp_worker *worker, struct oltp_table *table
 static enum oltp_rc check_unique(struct oltp_worker *worker, struct oltp_table *table, uint64_t key,
 				 const void *data)
 {
-	/* Rows of different times are side by side until all is redone. */
+	/* The table has rows of different moments until all is redone (recover_redo.h). */
 	if (worker->is_redo)
 		return OLTP_OK;
 	for (uint32_t i = 0; i < table->n_ordered; i++) {
@@ -97,7 +97,7 @@ enum oltp_rc oltp_txn_insert(struct oltp_worker *worker, struct oltp_table *tabl
 		return OLTP_INVALID;
 	hash = txn_hash_of(worker, table, key);
 	do {
-		/* Most often decides it without building a record; also takes the shared lock. */
+		/* If the row is there, no record is built in vain, and it is locked. */
 		rc = txn_access(worker, table, key, hash, TXN_NO_NODE, &existing);
 		if (rc != OLTP_NOT_FOUND)
 			return rc ?: OLTP_EXISTS;
@@ -106,7 +106,7 @@ enum oltp_rc oltp_txn_insert(struct oltp_worker *worker, struct oltp_table *tabl
 			return rc;
 		if (worker->n_accesses == worker->engine->txn_records_max)
 			return txn_doom(worker, OLTP_FULL);
-		/* Whether the one that was there meanwhile stays is seen under its lock. */
+		/* OLTP_EXISTS: another row came meanwhile. It may go again, so it is locked. */
 		rc = existing ? add_again(worker, txn_access_of(worker, existing), data) :
 				add(worker, table, key, hash, data);
 	} while (rc == OLTP_EXISTS);
@@ -146,7 +146,7 @@ enum oltp_rc oltp_txn_delete(struct oltp_worker *worker, struct oltp_table *tabl
 			&record);
 	if (rc)
 		return rc;
-	/* As long as a row is missing that looks like it, this one stays (restore.h). */
+	/* While a revoked row with the same bucket and tag is missing, this one stays: restore.h */
 	if (unlikely(worker->engine->log) &&
 	    revoked_may_hide(worker->engine, table, index_hash(key)))
 		return txn_doom(worker, OLTP_LOST);
