@@ -187,8 +187,9 @@ struct oltp_worker;
 
 /*
  * Errors: -EINVAL (unknown cc or durability, hooks missing, node too large, txn_records_max above
- * 65536; cold_dir: no O_DIRECT there; with a log: no log_dir, or a number above its bound),
- * -ENOMEM, those of files and of io_uring. NULL config: NO_WAIT, all defaults.
+ * 65536, txn_undo_bytes above 1 GiB; cold_dir: no O_DIRECT there; with a log: no log_dir, or a
+ * number above its bound), -ENOMEM, those of files and of io_uring. NULL config: NO_WAIT, all
+ * defaults.
  */
 int oltp_engine_open(const struct oltp_config *config, struct oltp_engine **ret_engine);
 

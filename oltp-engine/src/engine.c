@@ -21,8 +21,9 @@
 
 #define TXN_RECORDS_DEFAULT	128u
 #define TXN_UNDO_DEFAULT	(64u << 10)
-/* Keeps a mistyped limit from asking for gigabytes per worker. */
+/* Keep a mistyped limit from asking for gigabytes per worker. */
 #define TXN_RECORDS_LIMIT	65536u
+#define TXN_UNDO_LIMIT		(1u << 30)
 #define RECORD_BYTES_MAX	(1u << 20)
 #define CAPACITY_MAX		(1ull << 32)
 
@@ -60,7 +61,7 @@ int oltp_engine_open(const struct oltp_config *config, struct oltp_engine **ret_
 	if (!config)
 		config = &defaults;
 	if (!lock_scheme_get(config->cc) || config->txn_records_max > TXN_RECORDS_LIMIT ||
-	    config->node >= (int)OLTP_NODES_MAX ||
+	    config->txn_undo_bytes > TXN_UNDO_LIMIT || config->node >= (int)OLTP_NODES_MAX ||
 	    (config->mem && (!config->mem->alloc || !config->mem->free)) ||
 	    (config->blocks && (!config->blocks->add || !config->blocks->release)))
 		return -EINVAL;

@@ -244,6 +244,9 @@ static void test_not_found_and_bad_arguments(void **state)
 
 	assert_int_equal(oltp_engine_open(&(struct oltp_config){ .cc = (enum oltp_cc)7 },
 					  &f.engine), -EINVAL);
+	/* Rounded up in 32 bits, this would be a buffer of no bytes. */
+	assert_int_equal(oltp_engine_open(&(struct oltp_config){ .txn_undo_bytes = UINT32_MAX },
+					  &f.engine), -EINVAL);
 	assert_int_equal(oltp_table_create(f.engine, 0, 1, &f.table), -EINVAL);
 	assert_int_equal(oltp_table_create(f.engine, 8, 0, &f.table), -EINVAL);
 	assert_int_equal(oltp_table_create(f.engine, (1u << 20) + 1, 1, &f.table), -EINVAL);
