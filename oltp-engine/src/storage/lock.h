@@ -178,6 +178,13 @@ struct lock_scheme {
 /* NULL for an unknown scheme. */
 const struct lock_scheme *lock_scheme_get(enum oltp_cc cc);
 
+/* The word with a reader more than it has; it has one. */
+static inline uint64_t lock_add_reader(uint64_t word, uint64_t ts)
+{
+	word += LOCK_READER_ONE;
+	return ts < (word & LOCK_TS_MASK) ? (word & ~LOCK_TS_MASK) | ts : word;
+}
+
 /*
  * The three ways to take a word return true when taken, else the word seen in *ret_seen. The
  * acquire on success pairs with the release in lock_release_*: what the last holder wrote to the
@@ -198,9 +205,7 @@ static inline bool lock_try_shared(_Atomic uint64_t *word, uint64_t ts, uint64_t
 			*ret_seen = old;
 			return false;
 		}
-		new = old + LOCK_READER_ONE;
-		if (ts < (old & LOCK_TS_MASK))
-			new = (new & ~LOCK_TS_MASK) | ts;
+		new = lock_add_reader(old, ts);
 	} while (!atomic_compare_exchange_weak_explicit(word, &old, new, memory_order_acquire,
 							memory_order_relaxed));
 	return true;
@@ -235,9 +240,7 @@ static inline bool lock_try_join(_Atomic uint64_t *word, uint64_t ts)
 		if (!(old & LOCK_READERS_MASK) ||
 		    (old & LOCK_READERS_MASK) == LOCK_READERS_MASK)
 			return false;
-		new = old + LOCK_READER_ONE;
-		if (ts < (old & LOCK_TS_MASK))
-			new = (new & ~LOCK_TS_MASK) | ts;
+		new = lock_add_reader(old, ts);
 	} while (!atomic_compare_exchange_weak_explicit(word, &old, new, memory_order_acquire,
 							memory_order_relaxed));
 	return true;

@@ -47,7 +47,11 @@ static void on_alarm(int signo)
 	_exit(1);
 }
 
-void durable_await(const char *what)
+/*
+ * From here to the next call is for that: if it takes longer than LIMIT_S the program ends and says
+ * so. NULL: nothing is waited for.
+ */
+static void await(const char *what)
 {
 	alarm(0);
 	awaited = what;
@@ -89,7 +93,7 @@ static void fill_row(uint8_t *record, uint32_t key, const struct durable_row *ro
 void durable_init(struct durable_rig *rig, uint64_t seed)
 {
 	/* A test that failed may have left it on. */
-	durable_await(NULL);
+	await(NULL);
 	memset(rig, 0, sizeof(*rig));
 	rig->disk = fault_disk_create(seed);
 	rig->rng = seed * 0x9e3779b97f4a7c15ull + 7;
@@ -138,9 +142,9 @@ int durable_open(struct durable_rig *rig)
 
 void durable_close(struct durable_rig *rig)
 {
-	durable_await("closing the engine");
+	await("closing the engine");
 	oltp_engine_close(rig->engine);
-	durable_await(NULL);
+	await(NULL);
 	rig->engine = NULL;
 }
 
@@ -148,9 +152,9 @@ int durable_checkpoint(struct durable_rig *rig)
 {
 	int rc;
 
-	durable_await("a checkpoint");
+	await("a checkpoint");
 	rc = oltp_checkpoint(rig->engine);
-	durable_await(NULL);
+	await(NULL);
 	return rc;
 }
 
@@ -287,11 +291,11 @@ int durable_recover(struct durable_rig *rig)
 
 	if (rc)
 		return rc;
-	durable_await("a recovery");
+	await("a recovery");
 	rc = oltp_recover(rig->engine, NULL, &rig->recovery);
-	durable_await("looking at what was recovered");
+	await("looking at what was recovered");
 	rc = rc ?: check(rig);
-	durable_await(NULL);
+	await(NULL);
 	if (rc) {
 		durable_close(rig);
 		return rc;
@@ -476,9 +480,9 @@ uint32_t durable_run(struct durable_rig *rig, uint32_t n_workers, uint32_t n,
 	for (uint32_t i = 0; i < n_workers; i++) {
 		if (!runners[i].w)
 			continue;
-		durable_await("the transactions of a worker");
+		await("the transactions of a worker");
 		pthread_join(runners[i].thread, NULL);
-		durable_await(NULL);
+		await(NULL);
 		oltp_worker_destroy(runners[i].w);
 		n_done += runners[i].n_done;
 	}

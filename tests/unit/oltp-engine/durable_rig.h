@@ -104,12 +104,6 @@ uint32_t durable_run(struct durable_rig *rig, uint32_t n_workers, uint32_t n,
 
 int durable_checkpoint(struct durable_rig *rig);
 
-/*
- * From here to the next call is for that: if it takes longer than 60 s the program ends and says
- * so. NULL: nothing is waited for.
- */
-void durable_await(const char *what);
-
 uint64_t durable_draw(uint64_t *rng, uint64_t below);
 
 #endif

@@ -33,16 +33,6 @@ void fault_disk_destroy(struct fault_disk *disk)
 	free(disk);
 }
 
-uint64_t fault_disk_calls(struct fault_disk *disk)
-{
-	uint64_t calls;
-
-	disk_enter(disk);
-	calls = disk->calls;
-	disk_leave(disk);
-	return calls;
-}
-
 void fault_disk_lose_power_at(struct fault_disk *disk, uint64_t number)
 {
 	disk->power_at = number;

@@ -24,10 +24,10 @@ extern const struct io_ops fault_disk_ops;
 struct fault_disk *fault_disk_create(uint64_t seed);
 void fault_disk_destroy(struct fault_disk *disk);
 
-/* Calls of hooks from now on, the first one is number 0; close and lock are not counted. */
-uint64_t fault_disk_calls(struct fault_disk *disk);
-
-/* Power is lost in the midst of that call: it and all later ones fail. */
+/*
+ * Power is lost in the midst of that call of a hook: it and all later ones fail. The first one is
+ * number 0; close and lock are not counted.
+ */
 void fault_disk_lose_power_at(struct fault_disk *disk, uint64_t call);
 
 /* From that call on, n of them fail with rc. */

@@ -20,14 +20,6 @@ struct tpcc_config tpcc_rig_config(void)
 	return config;
 }
 
-void tpcc_rig_attach(struct tpcc_rig *rig)
-{
-	void *local;
-
-	assert_int_equal(rig->workload.attach(rig->workload.ctx, rig->worker, &local), 0);
-	rig->tw = local;
-}
-
 void tpcc_rig_detach(struct tpcc_rig *rig)
 {
 	if (rig->tw)
@@ -38,13 +30,15 @@ void tpcc_rig_detach(struct tpcc_rig *rig)
 void tpcc_rig_open(struct tpcc_rig *rig, const struct tpcc_config *config, enum oltp_cc cc)
 {
 	const struct oltp_config engine = { .cc = cc, .txn_records_max = TPCC_RECORDS_MAX };
+	void *local;
 
 	assert_int_equal(oltp_engine_open(&engine, &rig->engine), 0);
 	assert_int_equal(tpcc_create(rig->engine, config, &rig->tpcc), 0);
 	assert_int_equal(tpcc_load(rig->tpcc, 2, NULL), 0);
 	assert_int_equal(oltp_worker_create(rig->engine, &rig->worker), 0);
 	rig->workload = tpcc_workload(rig->tpcc);
-	tpcc_rig_attach(rig);
+	assert_int_equal(rig->workload.attach(rig->workload.ctx, rig->worker, &local), 0);
+	rig->tw = local;
 }
 
 void tpcc_rig_close(struct tpcc_rig *rig)

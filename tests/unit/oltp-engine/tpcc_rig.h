@@ -31,9 +31,8 @@ int tpcc_rig_teardown(void **state);
 void tpcc_rig_open(struct tpcc_rig *rig, const struct tpcc_config *config, enum oltp_cc cc);
 void tpcc_rig_close(struct tpcc_rig *rig);
 
-/* The worker's books are written; tw is gone until the next tpcc_rig_attach. */
+/* The worker's books are written, and tw is gone. */
 void tpcc_rig_detach(struct tpcc_rig *rig);
-void tpcc_rig_attach(struct tpcc_rig *rig);
 
 /* Copies the row; false: there is none. */
 bool tpcc_rig_get(struct tpcc_rig *rig, enum tpcc_table table, uint64_t key, void *ret_row,
