@@ -240,15 +240,20 @@ int cmd_set(struct ctl *ctl, int argc, char **argv)
 					values), &rc);
 	if (!answer)
 		return rc;
-	if (ctl->is_json)
+	if (ctl->is_json) {
 		ctl_print_json(answer);
-	else
-		printf("%s: %s, priority %lld, weight %lld, deadline %lld ms, tier %s, plug %s%s\n",
+	} else {
+		printf("%s: %s, priority %lld, weight %lld, deadline %lld ms, tier %s, plug %s",
 		       ctl_str(answer, "name"), ctl_str(answer, "class"),
 		       ctl_int(answer, "priority"), ctl_int(answer, "weight"),
 		       ctl_int(answer, "deadline_ms"), ctl_str(answer, "tier"),
-		       ctl_str(answer, "plug"),
-		       ctl_bool(answer, "shared") ? ", shared cores" : "");
+		       ctl_str(answer, "plug"));
+		if (ctl_bool(answer, "shared"))
+			printf(", shared cores, reserve %lld%%, max %lld%%, penalty %lld",
+			       ctl_int(answer, "reserve_percent"), ctl_int(answer, "max_percent"),
+			       ctl_int(answer, "penalty"));
+		printf("\n");
+	}
 	json_decref(answer);
 	return EXIT_DONE;
 }

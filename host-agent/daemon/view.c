@@ -216,7 +216,8 @@ void ebb_view_add_sla(json_t *o, const struct ebb_sla *sla)
 static void add_no_sla(json_t *o)
 {
 	static const char *const zeros[] = {
-		"weight", "deadline_ms", "mem_weight", "mem_sla_deadline_ms",
+		"reserve_percent", "max_percent", "penalty", "weight", "deadline_ms", "mem_weight",
+		"mem_sla_deadline_ms",
 	};
 
 	json_object_set_new(o, "class", json_null());

@@ -19,6 +19,8 @@ struct ebb_sla_key {
 	bool is_mem;			/* of <ebb:memory> */
 	bool is_replayed;		/* part of ebb_sla_print() */
 	bool is_boolean;		/* 0 or 1: "no" or "yes"; true or false in JSON */
+	/* Not written into the metadata if its value is `missing`: older agents do not know it. */
+	bool is_omitted;
 	/* A choice: the names of the values 0, 1, ...; NULL: a number. */
 	const char *(*value_name)(uint32_t value);
 	uint32_t min, max, missing;	/* missing: the value where an SLA does not give one */

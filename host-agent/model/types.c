@@ -319,6 +319,22 @@ static int sla_shared_check(const struct ebb_sla *sla, const struct ebb_host *ho
 	return 0;
 }
 
+/* num_cpus: the vCPUs of the startup set, which are all if the VM shares cores. */
+static int sla_percent_check(const struct ebb_sla *sla, uint32_t num_cpus, char *ret_text)
+{
+	if (sla->max_percent && sla->reserve_percent > sla->max_percent) {
+		snprintf(ret_text, EBB_TEXT_SIZE, "reserve-percent is %u, which is more than "
+			 "max-percent, %u", sla->reserve_percent, sla->max_percent);
+		return -EINVAL;
+	}
+	if (sla->is_shared && sla->reserve_percent > 100 * num_cpus) {
+		snprintf(ret_text, EBB_TEXT_SIZE, "reserve-percent is %u: %u vCPUs can use %u at "
+			 "most", sla->reserve_percent, num_cpus, 100 * num_cpus);
+		return -EINVAL;
+	}
+	return 0;
+}
+
 int ebb_sla_check(const struct ebb_sla *sla, const struct ebb_host *host, char *ret_text)
 {
 	uint32_t startup = 0;
@@ -339,6 +355,8 @@ int ebb_sla_check(const struct ebb_sla *sla, const struct ebb_host *host, char *
 	if (startup == 0)
 		return complain(ret_text, "sum of startup", 0, 1, EBB_MAX_VCPUS);
 	r = sla_shared_check(sla, host, ret_text);
+	if (r == 0)
+		r = sla_percent_check(sla, startup, ret_text);
 	if (r < 0)
 		return r;
 	for (uint16_t g = 0; g < sla->num_nodes && sla->class == EBB_CLASS_SPOT; g++) {

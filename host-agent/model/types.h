@@ -104,6 +104,13 @@ enum ebb_class {
 #define EBB_DEADLINE_MS_DEFAULT	2000u
 
 /* How CPUs are given back: VIRTIO_EBB_TIER_*. */
+/* Hundredths of the time of one core; 0: no promise, no maximum. */
+#define EBB_CPU_PERCENT_MIN	0u
+#define EBB_CPU_PERCENT_MAX	51200u	/* EBB_MAX_VCPUS whole cores */
+#define EBB_CPU_PERCENT_DEFAULT	0u
+#define EBB_PENALTY_MIN		0u
+#define EBB_PENALTY_MAX		1000000u
+#define EBB_PENALTY_DEFAULT	1u
 #define EBB_PRIORITY_MAX	1000u
 #define EBB_PRIORITY_DEFAULT	100u
 
@@ -127,6 +134,14 @@ struct ebb_sla {
 	 * are of the startup set.
 	 */
 	bool is_shared;
+	/*
+	 * With is_shared, else without effect.  Of the time of one core, so over 100 for several
+	 * cores; reserve: promised to the VM (ResCPU, "SQLVM", section 2.1); max: the most that it
+	 * gets.  penalty: what a per cent that is promised and not kept costs.
+	 */
+	uint32_t reserve_percent;	/* EBB_CPU_PERCENT_MIN to _MAX; 0: no promise */
+	uint32_t max_percent;		/* the same; 0: no maximum */
+	uint32_t penalty;		/* EBB_PENALTY_MIN to EBB_PENALTY_MAX */
 	uint32_t weight;		/* EBB_WEIGHT_MIN to EBB_WEIGHT_MAX */
 	uint32_t deadline_ms;		/* time to meet a demand; EBB_DEADLINE_MS_MIN to _MAX */
 	uint32_t mem_weight;		/* the same for memory; used if it has a pool */

@@ -266,7 +266,6 @@ int ebb_metadata_parse(const char *xml, uint16_t num_host_nodes, bool is_live,
 	return rc;
 }
 
-/* A boolean that is as if it were not given is left out. */
 static void format_keys(FILE *f, const struct ebb_sla *sla, bool is_mem)
 {
 	const struct ebb_sla_key *key;
@@ -275,7 +274,7 @@ static void format_keys(FILE *f, const struct ebb_sla *sla, bool is_mem)
 	for (size_t i = 0; (key = ebb_sla_key_at(i)); i++) {
 		const uint32_t value = ebb_sla_get(sla, key);
 
-		if (key->is_mem == is_mem && !(key->is_boolean && value == key->missing))
+		if (key->is_mem == is_mem && !(key->is_omitted && value == key->missing))
 			fprintf(f, " %s='%s'", key->attribute,
 				ebb_sla_value_text(key, value, buf));
 	}

@@ -22,6 +22,10 @@ static void test_sla_ranges(void **state)
 		{ FIELD(class), (uint32_t)-1, "class is -1, allowed are 0 to 1" },
 		{ FIELD(priority), 1001, "priority is 1001, allowed are 0 to 1000" },
 		{ FIELD(tier), 4, "tier is 4, allowed are 0 to 3" },
+		{ FIELD(reserve_percent), 51201,
+		  "reserve-percent is 51201, allowed are 0 to 51200" },
+		{ FIELD(max_percent), 51201, "max-percent is 51201, allowed are 0 to 51200" },
+		{ FIELD(penalty), 1000001, "penalty is 1000001, allowed are 0 to 1000000" },
 		{ FIELD(weight), 0, "weight is 0, allowed are 1 to 10000" },
 		{ FIELD(weight), 10001, "weight is 10001, allowed are 1 to 10000" },
 		{ FIELD(deadline_ms), 9, "deadline-ms is 9, allowed are 10 to 600000" },
@@ -40,14 +44,14 @@ static void test_sla_ranges(void **state)
 	};
 	const struct ebb_sla good = script_sla("1/4,0/2");
 	char text[EBB_TEXT_SIZE];
+	struct ebb_sla sla;
 	struct script s;
 
 	(void)state;
 	script_init(&s, 2, 4, 1, false);
 	assert_int_equal(ebb_sla_check(&good, &s.host, text), 0);
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
-		struct ebb_sla sla = good;
-
+		sla = good;
 		memcpy((char *)&sla + bad[i].offset, &bad[i].value, bad[i].size);
 		assert_int_equal(ebb_sla_check(&sla, &s.host, text), -EINVAL);
 		assert_string_equal(text, bad[i].text);
@@ -56,6 +60,21 @@ static void test_sla_ranges(void **state)
 		assert_string_equal(script_vm(&s, 'a')->error, bad[i].text);
 		assert_int_equal(script_running(&s, 'a', 1), -ENOENT);
 	}
+	/* More than the maximum is promised, or than the vCPUs of a VM on shared cores can use. */
+	sla = good;
+	sla.reserve_percent = 101;
+	sla.max_percent = 100;
+	assert_int_equal(ebb_sla_check(&sla, &s.host, text), -EINVAL);
+	assert_string_equal(text, "reserve-percent is 101, which is more than max-percent, 100");
+	sla.max_percent = 0;
+	assert_int_equal(ebb_sla_check(&sla, &s.host, text), 0);
+	sla.is_shared = s.host.cores[1].is_shared = true;
+	sla.nodes[0].max = sla.nodes[0].reserved = 1;
+	sla.nodes[1].max = sla.nodes[1].reserved = 0;
+	assert_int_equal(ebb_sla_check(&sla, &s.host, text), -EINVAL);
+	assert_string_equal(text, "reserve-percent is 101: 1 vCPUs can use 100 at most");
+	sla.reserve_percent = 100;
+	assert_int_equal(ebb_sla_check(&sla, &s.host, text), 0);
 	/* Mended, it is managed. */
 	assert_int_equal(script_define(&s, 'a', &good), 0);
 	assert_string_equal(script_vm(&s, 'a')->error, "");

@@ -308,6 +308,13 @@ static void test_set(void **state)
 	assert_int_equal(ctl_number(answer, "mem_weight"), 7);
 	assert_int_equal(ctl_number(answer, "mem_sla_deadline_ms"), 90);
 	json_decref(answer);
+	answer = ctl_ask_good(
+		*state, "{\"cmd\":\"set\",\"vm\":\"simulated-1\",\"values\":"
+			"{\"reserve-percent\":50,\"max-percent\":\"75\",\"penalty\":3}}");
+	assert_int_equal(ctl_number(answer, "reserve_percent"), 50);
+	assert_int_equal(ctl_number(answer, "max_percent"), 75);
+	assert_int_equal(ctl_number(answer, "penalty"), 3);
+	json_decref(answer);
 	answer = ctl_ask_good(*state, "{\"cmd\":\"vms\",\"vm\":\"simulated-1\"}");
 	assert_int_equal(ctl_number(json_array_get(json_object_get(answer, "vms"), 0),
 				"mem_ceiling_bytes"), 128 << 20);
@@ -384,7 +391,7 @@ static void test_refusals(void **state)
 		{"{\"cmd\":\"set\",\"vm\":\"nobody\",\"values\":{\"weight\":1}}", "no-such-vm",
 		 "nobody"},
 		{"{\"cmd\":\"set\",\"vm\":\"simulated-1\"}", "bad-request", "\"values\""},
-		{SET("{}"), "bad-request", "class, priority, tier, plug, shared, weight, deadline"},
+		{SET("{}"), "bad-request", "class, priority, tier, plug, shared, reserve-"},
 		{SET("{\"weight\":null}"), "bad-request", "must be a string or an integer"},
 		{SET("{\"weight\":0}"), "bad-value", "weight=0: allowed: 1 to 10000"},
 		{SET("{\"weight\":\"x\"}"), "bad-value", "weight=x"},
@@ -412,6 +419,11 @@ static void test_refusals(void **state)
 		{SET("{\"max.0\":3}"), "bad-value", "max.0=3: allowed: 1 to 2"},
 		{SET("{\"max.0\":0}"), "bad-value", "max.0=0: allowed: 1 to 2"},
 		{SET("{\"mem.weight\":0}"), "bad-value", "mem.weight=0: allowed: 1 to 10000"},
+		{SET("{\"reserve-percent\":-1}"), "bad-value", "allowed: 0 to 51200"},
+		{SET("{\"max-percent\":\"half\"}"), "bad-value", "allowed: 0 to 51200"},
+		{SET("{\"penalty\":1000001}"), "bad-value", "allowed: 0 to 1000000"},
+		{SET("{\"reserve-percent\":60,\"max-percent\":50}"), "refused",
+		 "reserve-percent is 60, which is more than max-percent, 50"},
 		{SET("{\"mem.deadline-ms\":9}"), "bad-value", "allowed: 10 to 600000"},
 		{SET("{\"mem.class\":1}"), "bad-value", "there is no \"mem.class\" to set"},
 		{SET("{\"mem.node\":1}"), "bad-value", "there is no \"mem.node\" to set"},

@@ -117,6 +117,32 @@ static void test_shared(void **state)
 	assert_false(m.sla.is_shared);
 }
 
+/* Written only if they are given, so that older agents read the SLA of a VM without promises. */
+static void test_reserve(void **state)
+{
+	char *xml = with("class='reserved'", "reserve-percent='150' max-percent='180' penalty='0'");
+	struct ebb_metadata m;
+	char *out;
+
+	(void)state;
+	assert_int_equal(ebb_metadata_parse(xml, 2, false, &m, NULL), 1);
+	assert_int_equal(m.sla.reserve_percent, 150);
+	assert_int_equal(m.sla.max_percent, 180);
+	assert_int_equal(m.sla.penalty, 0);
+	assert_int_equal(ebb_metadata_format(&m.sla, &out), 0);
+	assert_non_null(strstr(out, " reserve-percent='150' max-percent='180' penalty='0'"));
+	free(out);
+	free(xml);
+	assert_int_equal(ebb_metadata_parse(good, 2, false, &m, NULL), 1);
+	assert_int_equal(m.sla.reserve_percent, 0);
+	assert_int_equal(m.sla.max_percent, 0);
+	assert_int_equal(m.sla.penalty, 1);
+	assert_int_equal(ebb_metadata_format(&m.sla, &out), 0);
+	assert_null(strstr(out, "percent"));
+	assert_null(strstr(out, "penalty"));
+	free(out);
+}
+
 /* Class spot: nothing is reserved but the startup set. */
 static void test_spot(void **state)
 {
@@ -175,6 +201,10 @@ static const struct {
 	{"tier='park'", "tier='force'",
 	 "<ebb:cpu> attribute tier=\"force\": allowed: any, lend, park, unplug"},
 	{"tier='park'", "tier=''", "<ebb:cpu> attribute tier=\"\""},
+	{"plug='ahead'", "reserve-percent='-5'",
+	 "<ebb:cpu> attribute reserve-percent=\"-5\": allowed: 0 to 51200"},
+	{"plug='ahead'", "max-percent='50%'",
+	 "<ebb:cpu> attribute max-percent=\"50%\": allowed: 0 to 51200"},
 	{"plug='ahead'", "shared='maybe'",
 	 "<ebb:cpu> attribute shared=\"maybe\": allowed: no, yes"},
 	{"plug='ahead'", "plug='yes'",
@@ -513,6 +543,7 @@ int main(void)
 		cmocka_unit_test(test_good),
 		cmocka_unit_test(test_defaults),
 		cmocka_unit_test(test_shared),
+		cmocka_unit_test(test_reserve),
 		cmocka_unit_test(test_spot),
 		cmocka_unit_test(test_no_sla),
 		cmocka_unit_test(test_live),
