@@ -42,8 +42,7 @@ static bool has_controller(const char *path, const char *file)
 	return false;
 }
 
-/* Version 2: groups below path get a bandwidth quota. */
-static int enable_cpu(const char *path, struct ebb_err *err)
+int ebb_emugroup_give_cpu(const char *path, struct ebb_err *err)
 {
 	int rc;
 
@@ -74,28 +73,53 @@ static int make_folder(const char *path, struct ebb_err *err)
  * The most that the kernel takes.  A core is to have its share of a real CPU however busy the
  * machine is with other things; the quotas below say how much that is.
  */
-#define MAX_SHARES	"262144"	/* version 1 */
-#define MAX_WEIGHT	"10000"		/* version 2 */
+#define MAX_SHARES	262144		/* version 1 */
+#define MAX_WEIGHT	10000		/* version 2 */
 
-static int set_weight(const struct ebb_cgroup *cg, const char *path, struct ebb_err *err)
+static int write_weight(const struct ebb_cgroup *cg, const char *path, uint32_t weight)
 {
-	const char *file = cg->version == 2 ? "cpu.weight" : "cpu.shares";
-	int rc = write_file(path, file, cg->version == 2 ? MAX_WEIGHT : MAX_SHARES);
+	char text[16];
+
+	snprintf(text, sizeof(text), "%u", weight);
+	return write_file(path, cg->version == 2 ? "cpu.weight" : "cpu.shares", text);
+}
+
+static int set_most(const struct ebb_cgroup *cg, const char *path, struct ebb_err *err)
+{
+	int rc = write_weight(cg, path, cg->version == 2 ? MAX_WEIGHT : MAX_SHARES);
 
 	if (rc < 0)
-		return ebb_err_set(err, rc, "can not write %s/%s: %s", path, file, strerror(-rc));
+		return ebb_err_set(err, rc, "can not write the weight of %s: %s", path,
+				   strerror(-rc));
 	return 0;
 }
 
-static int write_quota(const struct ebb_cgroup *cg, const char *path, struct ebb_emuspec_quota q)
+/* What both versions give to a new group, and to a thread. */
+#define USUAL_SHARES	1024u
+#define USUAL_WEIGHT	100u
+
+int ebb_emugroup_set_weight(const struct ebb_cgroup *cg, const char *path, uint16_t permille)
+{
+	if (permille == EBB_EMUGROUP_USUAL)
+		return write_weight(cg, path, cg->version == 2 ? USUAL_WEIGHT : USUAL_SHARES);
+	/* Both versions can tell thousandths apart, down to one. */
+	return write_weight(cg, path, permille * 10u);
+}
+
+int ebb_emugroup_set_quota(const struct ebb_cgroup *cg, const char *path,
+			   struct ebb_emuspec_quota q)
 {
 	char text[48];
 	int rc;
 
 	if (cg->version == 2) {
+		if (q.quota_usec == 0)
+			return write_file(path, "cpu.max", "max");
 		snprintf(text, sizeof(text), "%u %u", q.quota_usec, q.period_usec);
 		return write_file(path, "cpu.max", text);
 	}
+	if (q.quota_usec == 0)
+		return write_file(path, "cpu.cfs_quota_us", "-1");
 	snprintf(text, sizeof(text), "%u", q.period_usec);
 	rc = write_file(path, "cpu.cfs_period_us", text);
 	if (rc < 0)
@@ -107,7 +131,7 @@ static int write_quota(const struct ebb_cgroup *cg, const char *path, struct ebb
 static int set_quota(const struct ebb_cgroup *cg, const char *path, struct ebb_emuspec_quota q,
 		     struct ebb_err *err)
 {
-	int rc = write_quota(cg, path, q);
+	int rc = ebb_emugroup_set_quota(cg, path, q);
 
 	if (rc < 0)
 		return ebb_err_set(err, rc, "can not set the quota of %s to %u of %u us: %s", path,
@@ -121,18 +145,18 @@ int ebb_emugroup_create_host(const struct ebb_cgroup *cg, const char *path,
 	int rc;
 
 	if (cg->version == 2) {
-		rc = enable_cpu(cg->mount, err);
+		rc = ebb_emugroup_give_cpu(cg->mount, err);
 		if (rc < 0)
 			return rc;
 	}
 	rc = make_folder(path, err);
 	if (rc < 0)
 		return rc;
-	rc = set_weight(cg, path, err);
+	rc = set_most(cg, path, err);
 	if (rc == 0 && quota.quota_usec > 0)
 		rc = set_quota(cg, path, quota, err);
 	if (rc == 0 && cg->version == 2)
-		rc = enable_cpu(path, err);
+		rc = ebb_emugroup_give_cpu(path, err);
 	if (rc < 0)
 		rmdir(path);
 	return rc;
@@ -152,11 +176,12 @@ int ebb_emugroup_create(const struct ebb_cgroup *cg, const char *path,
 				    strerror(-rc));
 			goto out_remove;
 		}
-		rc = has_children ? enable_cpu(path, err) : 0;
+		rc = has_children ? ebb_emugroup_give_cpu(path, err) : 0;
 		if (rc < 0)
 			goto out_remove;
 	}
-	rc = set_quota(cg, path, quota, err);
+	if (quota.quota_usec > 0)
+		rc = set_quota(cg, path, quota, err);
 	if (rc < 0)
 		goto out_remove;
 	return 0;

@@ -8,6 +8,7 @@
 #define EBB_IO_EMUGROUP_H
 
 #include <stdbool.h>
+#include <stdint.h>
 #include <sys/types.h>
 #include "backend/emulated/cgroup.h"
 #include "backend/emulated/emuspec.h"
@@ -19,9 +20,26 @@
 int ebb_emugroup_create_host(const struct ebb_cgroup *cg, const char *path,
 			     struct ebb_emuspec_quota quota, struct ebb_err *err);
 
-/* Create a group below it; has_children: it will get groups itself.  -EEXIST when it is there. */
+/*
+ * Create a group below it; has_children: it will get groups itself; no quota if quota_usec is 0.
+ * -EEXIST when it is there.
+ */
 int ebb_emugroup_create(const struct ebb_cgroup *cg, const char *path,
 			struct ebb_emuspec_quota quota, bool has_children, struct ebb_err *err);
+
+/* Version 2: groups below the path get weights and quotas. */
+int ebb_emugroup_give_cpu(const char *path, struct ebb_err *err);
+
+/*
+ * Its weight among the groups beside it: 1 to 1000, or EBB_EMUGROUP_USUAL, that of one thread.
+ * The two are not comparable.
+ */
+#define EBB_EMUGROUP_USUAL	0xffff
+int ebb_emugroup_set_weight(const struct ebb_cgroup *cg, const char *path, uint16_t permille);
+
+/* quota_usec 0: no quota. */
+int ebb_emugroup_set_quota(const struct ebb_cgroup *cg, const char *path,
+			   struct ebb_emuspec_quota quota);
 
 /* Is the group there with exactly this quota? */
 bool ebb_emugroup_matches(const struct ebb_cgroup *cg, const char *path,

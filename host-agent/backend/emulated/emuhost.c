@@ -11,6 +11,7 @@
 #include "backend/emulated/cgroup.h"
 #include "backend/emulated/emugroup.h"
 #include "backend/emulated/emuhost.h"
+#include "backend/emulated/emureserve.h"
 #include "backend/emulated/emuslice.h"
 #include "util/fs.h"
 
@@ -28,6 +29,7 @@ struct ebb_emuhost {
 	struct ebb_cgroup cg;
 	char folder[PATH_MAX];
 	uint32_t num_cores, num_threads; /* num_threads: of a core */
+	struct ebb_emuspec_quota quota;	/* of a hardware thread */
 	pthread_mutex_t lock;		/* of the origins */
 	struct origin *origins;
 	size_t num_origins, size_origins;
@@ -168,7 +170,7 @@ static int usual_slice(void *ctx, const char *path)
 	return 0;
 }
 
-static int send_back(struct ebb_emuhost *h, pid_t tid)
+static int send_back(struct ebb_emuhost *h, pid_t tid, bool was_restricted)
 {
 	char folder[PATH_MAX], tasks[64];
 	pid_t pid = process_of(tid);
@@ -178,6 +180,8 @@ static int send_back(struct ebb_emuhost *h, pid_t tid)
 		return -ESRCH;
 	snprintf(tasks, sizeof(tasks), "/proc/%d/task", pid);
 	ebb_fs_for_each_folder(tasks, usual_slice, NULL);
+	if (was_restricted)
+		ebb_emureserve_leave(tid);
 	if (h->cg.version == 2) {
 		/* The process leaves this domain as a whole; its threads are spread afterwards. */
 		origin_folder(h, pid, pid, folder, sizeof(folder));
@@ -200,6 +204,7 @@ static int send_back(struct ebb_emuhost *h, pid_t tid)
 static int remove_tree(void *ctx, const char *path)
 {
 	struct ebb_emuhost *h = ctx;
+	const bool is_promise = strrchr(path, '/')[1] == 'r' && strcmp(path, h->folder) != 0;
 	size_t num = 1;
 	int rc = ebb_fs_for_each_folder(path, remove_tree, h);
 
@@ -213,7 +218,7 @@ static int remove_tree(void *ctx, const char *path)
 		if (rc < 0)
 			return rc == -ENOENT ? 0 : rc;
 		for (size_t i = 0; i < num; i++)
-			send_back(h, tids[i]);
+			send_back(h, tids[i], is_promise);
 		free(tids);
 	}
 	return ebb_emugroup_remove(path);
@@ -248,10 +253,12 @@ void ebb_emuhost_abandon(struct ebb_emuhost *h)
 	free(h);
 }
 
+/* Of the groups of cores and their threads; those of promises come and go. */
 static int count_child(void *ctx, const char *path)
 {
-	(void)path;
-	++*(uint32_t *)ctx;
+	const char first = strrchr(path, '/')[1];
+
+	*(uint32_t *)ctx += first == 'c' || first == 't';
 	return 0;
 }
 
@@ -315,6 +322,8 @@ int ebb_emuhost_create(const struct ebb_emuspec *spec, const char *group, struct
 		return -ENOENT;
 	h->num_cores = spec->sockets * spec->cores;
 	h->num_threads = spec->threads;
+	h->quota = spec->threads > 1 ? ebb_emuspec_thread_quota(spec) :
+				       ebb_emuspec_core_quota(spec);
 	if (stat(h->folder, &st) == 0) {
 		if (is_same_host(h, spec))
 			goto out;
@@ -407,22 +416,65 @@ static int adopt_process(struct ebb_emuhost *h, pid_t pid)
 	return rc;
 }
 
-int ebb_emuhost_place(struct ebb_emuhost *h, pid_t pid, pid_t tid, uint32_t core, uint32_t rank)
+static int core_of(const struct ebb_emuhost *h, uint32_t core, uint32_t rank, char path[PATH_MAX],
+		   struct ebb_emureserve_core *ret)
 {
-	char path[PATH_MAX];
-	int rc;
-
 	if (core >= h->num_cores || rank >= h->num_threads)
 		return -EINVAL;
-	rc = group_path(h, core, rank, path, sizeof(path));
+	*ret = (struct ebb_emureserve_core){
+		.cg = &h->cg, .path = path, .quota = h->quota,
+		.number = core * h->num_threads + rank,
+	};
+	return group_path(h, core, rank, path, PATH_MAX);
+}
+
+/* Whether the thread is in a group that promises made, where it has one real CPU. */
+static bool is_restricted(struct ebb_emuhost *h, pid_t tid)
+{
+	char folder[PATH_MAX];
+
+	return ebb_cgroup_of_thread(&h->cg, tid, "cpu", folder, sizeof(folder)) == 0 &&
+	       is_inside(h, folder) && strstr(folder + strlen(h->folder), "/r");
+}
+
+int ebb_emuhost_place(struct ebb_emuhost *h, pid_t pid, pid_t tid, uint32_t core, uint32_t rank)
+{
+	struct ebb_emureserve_core c;
+	char path[PATH_MAX];
+	bool was_restricted;
+	int rc = core_of(h, core, rank, path, &c);
+
 	if (rc < 0)
 		return rc;
 	pthread_mutex_lock(&h->lock);
+	was_restricted = is_restricted(h, tid);
 	rc = origin_note(h, pid, tid);
 	if (rc == 0)
 		rc = adopt_process(h, pid);
 	if (rc == 0)
-		rc = ebb_emugroup_move_thread(&h->cg, path, tid);
+		rc = ebb_emureserve_enter(&c, tid);
+	if (rc == 0 && was_restricted && !is_restricted(h, tid))
+		ebb_emureserve_leave(tid);
+	pthread_mutex_unlock(&h->lock);
+	return rc;
+}
+
+int ebb_emuhost_reserve(struct ebb_emuhost *h, pid_t tid, uint32_t core, uint32_t rank,
+			const struct ebb_emureserve *reserve)
+{
+	struct ebb_emureserve_core c;
+	uint32_t is_core, is_rank;
+	char path[PATH_MAX];
+	int rc = core_of(h, core, rank, path, &c);
+
+	if (rc < 0)
+		return rc;
+	pthread_mutex_lock(&h->lock);
+	rc = ebb_emuhost_where(h, tid, &is_core, &is_rank);
+	if (rc == 0 && (is_core != core || is_rank != rank))
+		rc = -ENOENT;
+	if (rc == 0)
+		rc = ebb_emureserve_set(&c, tid, reserve);
 	pthread_mutex_unlock(&h->lock);
 	return rc;
 }
@@ -440,7 +492,8 @@ int ebb_emuhost_where(struct ebb_emuhost *h, pid_t tid, uint32_t *ret_core, uint
 	    core >= h->num_cores || rank >= h->num_threads)
 		return -ENOENT;
 	/* The group of a core that has threads is none that a thread should be in. */
-	if (group_path(h, core, rank, path, sizeof(path)) < 0 || strcmp(path, folder) != 0)
+	if (group_path(h, core, rank, path, sizeof(path)) < 0 ||
+	    !ebb_emureserve_has(path, folder))
 		return -ENOENT;
 	*ret_core = core;
 	*ret_rank = rank;

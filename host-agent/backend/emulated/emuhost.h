@@ -20,6 +20,7 @@
 
 #include <stdbool.h>
 #include <sys/types.h>
+#include "backend/emulated/emureserve.h"
 #include "backend/emulated/emuspec.h"
 #include "util/err.h"
 
@@ -47,6 +48,14 @@ int ebb_emuhost_cleanup(const char *group, struct ebb_err *err);
  * -EINVAL when there is no such core or rank.
  */
 int ebb_emuhost_place(struct ebb_emuhost *h, pid_t pid, pid_t tid, uint32_t core, uint32_t rank);
+
+/*
+ * Promises a part of the core on which thread tid runs to the thread, or ends that; see
+ * emureserve.h.  -ENOENT when it does not run there, -ESRCH when it is gone, -EINVAL when there is
+ * no such core or rank.
+ */
+int ebb_emuhost_reserve(struct ebb_emuhost *h, pid_t tid, uint32_t core, uint32_t rank,
+			const struct ebb_emureserve *reserve);
 
 /* Where it runs.  -ENOENT when it is in none of the groups of cores, -ESRCH when it is gone. */
 int ebb_emuhost_where(struct ebb_emuhost *h, pid_t tid, uint32_t *ret_core, uint32_t *ret_rank);

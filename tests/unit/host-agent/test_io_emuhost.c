@@ -12,6 +12,7 @@
 #include "backend/emulated/cgroup.h"
 #include "backend/emulated/emuspec.h"
 #include "tests/lib/emuhost_check.h"
+#include "tests/lib/emureserve_check.h"
 
 static void test_spec_good(void **state)
 {
@@ -188,6 +189,21 @@ static void test_real_groups(void **state)
 	print_message("%s\n", text);
 }
 
+static void test_promises(void **state)
+{
+	char name[32], text[1024] = "";
+
+	(void)state;
+	if (geteuid() != 0) {
+		print_message("SKIP: creating CPU cgroups needs root\n");
+		skip();
+	}
+	snprintf(name, sizeof(name), "ebb-emu-promise-%d", getpid());
+	if (emureserve_check(name, text, sizeof(text)) < 0)
+		fail_msg("%s", text);
+	print_message("%s\n", text);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -197,6 +213,7 @@ int main(void)
 		cmocka_unit_test(test_cgroup_find),
 		cmocka_unit_test(test_cgroup_folder),
 		cmocka_unit_test(test_real_groups),
+		cmocka_unit_test(test_promises),
 	};
 
 	return cmocka_run_group_tests_name("io/emuhost", tests, NULL, NULL);

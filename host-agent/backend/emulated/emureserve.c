@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* See emureserve.h. */
+#include <errno.h>
+#include <limits.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "backend/emulated/emugroup.h"
+#include "backend/emulated/emureserve.h"
+#include "util/fs.h"
+
+#define REST		"rest"
+
+static int join(char ret[PATH_MAX], const char *path, const char *name)
+{
+	return snprintf(ret, PATH_MAX, "%s/%s", path, name) < PATH_MAX ? 0 : -ENAMETOOLONG;
+}
+
+static bool is_folder(const char *path)
+{
+	struct stat st;
+
+	return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
+bool ebb_emureserve_has(const char *core_path, const char *folder)
+{
+	const size_t len = strlen(core_path);
+
+	return strncmp(core_path, folder, len) == 0 &&
+	       (folder[len] == '\0' || (folder[len] == '/' && folder[len + 1] == 'r'));
+}
+
+/* ---- real CPUs ----------------------------------------------------------- */
+
+/* The agent itself may run on some CPUs only: then its threads choose among these. */
+static void restrict_to_one(pid_t tid, uint32_t number)
+{
+	cpu_set_t all, one;
+	uint32_t nth;
+
+	if (sched_getaffinity(getpid(), sizeof(all), &all) < 0 || CPU_COUNT(&all) == 0)
+		return;
+	nth = number % (uint32_t)CPU_COUNT(&all);
+	for (int cpu = 0; cpu < CPU_SETSIZE; cpu++) {
+		if (!CPU_ISSET(cpu, &all) || nth-- > 0)
+			continue;
+		CPU_ZERO(&one);
+		CPU_SET(cpu, &one);
+		sched_setaffinity(tid, sizeof(one), &one);
+		return;
+	}
+}
+
+void ebb_emureserve_leave(pid_t tid)
+{
+	cpu_set_t all;
+
+	if (sched_getaffinity(getpid(), sizeof(all), &all) == 0)
+		sched_setaffinity(tid, sizeof(all), &all);
+}
+
+/* ---- groups -------------------------------------------------------------- */
+
+/* There with this weight, whether it was there before or not. */
+static int have_group(const struct ebb_cgroup *cg, const char *path, bool has_children,
+		      uint16_t permille)
+{
+	const struct ebb_emuspec_quota none = { 0 };
+	int rc = 0;
+
+	if (!is_folder(path))
+		rc = ebb_emugroup_create(cg, path, none, has_children, NULL);
+	return rc < 0 ? rc : ebb_emugroup_set_weight(cg, path, permille);
+}
+
+/*
+ * First the real CPU, then the group.  In the other order the group would count load on the CPU
+ * that the thread leaves, and weigh less on the new one until that count has faded.
+ */
+static int move(const struct ebb_emureserve_core *core, const char *to, pid_t tid)
+{
+	restrict_to_one(tid, core->number);
+	return ebb_emugroup_move_thread(core->cg, to, tid);
+}
+
+/* Threads that are in the core's group itself go to the rest. */
+static int gather_rest(const struct ebb_emureserve_core *core, const char *rest)
+{
+	pid_t *tids;
+	size_t num;
+	int rc = ebb_emugroup_threads(core->cg, core->path, &tids, &num);
+
+	if (rc < 0)
+		return rc;
+	for (size_t i = 0; i < num && (rc == 0 || rc == -ESRCH); i++)
+		rc = move(core, rest, tids[i]);
+	free(tids);
+	return rc == -ESRCH ? 0 : rc;
+}
+
+/* The group of a thread that has ended is of no use; one that is not empty stays by itself. */
+static int remove_dead(void *ctx, const char *path)
+{
+	const char *name = strrchr(path, '/') + 1;
+	char proc[64];
+
+	(void)ctx;
+	snprintf(proc, sizeof(proc), "/proc/%.20s", name + 1);
+	if (strcmp(name, REST) == 0)
+		ebb_fs_for_each_folder(path, remove_dead, NULL);
+	else if (!is_folder(proc))
+		rmdir(path);
+	return 0;
+}
+
+static int own_groups(const struct ebb_emureserve_core *core, pid_t tid, char rest[PATH_MAX],
+		      char kept[PATH_MAX], char capped[PATH_MAX])
+{
+	char name[24];
+	int rc = join(rest, core->path, REST);
+
+	snprintf(name, sizeof(name), "r%d", tid);
+	if (rc == 0)
+		rc = join(kept, core->path, name);
+	return rc < 0 ? rc : join(capped, rest, name);
+}
+
+static int set_max(const struct ebb_emureserve_core *core, const char *path, uint16_t permille)
+{
+	struct ebb_emuspec_quota q = core->quota;
+
+	q.quota_usec = (uint32_t)((uint64_t)q.quota_usec * permille / 1000);
+	/* The kernel takes no less. */
+	if (permille > 0 && q.quota_usec < 1000)
+		q.quota_usec = 1000;
+	return ebb_emugroup_set_quota(core->cg, path, q);
+}
+
+int ebb_emureserve_set(const struct ebb_emureserve_core *core, pid_t tid,
+		       const struct ebb_emureserve *r)
+{
+	char rest[PATH_MAX], kept[PATH_MAX], capped[PATH_MAX];
+	const char *to = rest;
+	int rc = own_groups(core, tid, rest, kept, capped);
+
+	if (rc < 0)
+		return rc;
+	ebb_fs_for_each_folder(core->path, remove_dead, NULL);
+	if (core->cg->version == 2)
+		rc = ebb_emugroup_give_cpu(core->path, NULL);
+	if (rc == 0)
+		rc = have_group(core->cg, rest, true, r->rest);
+	if (rc == 0)
+		rc = gather_rest(core, rest);
+	if (rc == 0 && (r->keep || r->max)) {
+		to = r->keep ? kept : capped;
+		/* Among the rest a vCPU with a maximum weighs as much as one without. */
+		rc = have_group(core->cg, to, false, r->keep ? r->keep : EBB_EMUGROUP_USUAL);
+		if (rc == 0)
+			rc = set_max(core, to, r->max);
+	}
+	if (rc == 0)
+		rc = move(core, to, tid);
+	if (rc < 0)
+		return rc;
+	if (to != kept)
+		rmdir(kept);
+	if (to != capped)
+		rmdir(capped);
+	return 0;
+}
+
+int ebb_emureserve_enter(const struct ebb_emureserve_core *core, pid_t tid)
+{
+	char rest[PATH_MAX], kept[PATH_MAX], capped[PATH_MAX];
+	int rc = own_groups(core, tid, rest, kept, capped);
+	const char *to = is_folder(kept) ? kept : is_folder(capped) ? capped : rest;
+
+	if (rc < 0)
+		return rc;
+	if (!is_folder(rest))
+		return ebb_emugroup_move_thread(core->cg, core->path, tid);
+	return move(core, to, tid);
+}
