@@ -65,6 +65,23 @@ static void print_cores(const json_t *host)
 	table_finish(&t);
 }
 
+/* One line for each node with shared cores. */
+static void print_promises(const json_t *host)
+{
+	json_t *node, *p;
+	size_t i;
+
+	json_array_foreach(json_object_get(host, "nodes"), i, node) {
+		p = json_object_get(node, "promises");
+		if (!json_is_object(p))
+			continue;
+		printf("promises  node %lld: %lld%% of a core promised, %lld%% free; %lld%% can be "
+		       "kept, overbooked by %lld%%\n", ctl_int(node, "node"),
+		       ctl_int(p, "promised_percent"), ctl_int(p, "free_percent"),
+		       ctl_int(p, "most_percent"), ctl_int(p, "overbooked_percent"));
+	}
+}
+
 static void print_pressure(const json_t *pressure)
 {
 	printf("memory    above %lld%% for %lld s brokered down to %lld%%, above %lld%% a VM "
@@ -134,6 +151,7 @@ int cmd_host(struct ctl *ctl, int argc, char **argv)
 			       ctl_str(host, "libvirt_error"));
 		if (!ctl_bool(host, "loaded"))
 			puts("state     not complete yet: libvirt has not told of all VMs");
+		print_promises(host);
 		print_pressure(json_object_get(host, "pressure"));
 		ctl_print_pressure(host);
 		putchar('\n');

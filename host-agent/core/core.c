@@ -17,6 +17,7 @@ void ebb_state_config_default(struct ebb_state_config *ret_cfg)
 		.retry_usec = { 200 * EBB_USEC_PER_MSEC, 30 * EBB_USEC_PER_SEC },
 	};
 	ebb_pressure_default(&ret_cfg->pressure);
+	ret_cfg->promise.overbook_percent = 100;
 }
 
 struct ebb_state *ebb_state_create(const struct ebb_state_config *cfg,
@@ -39,7 +40,7 @@ struct ebb_state *ebb_state_create(const struct ebb_state_config *cfg,
 	s->env.cycle = &s->cycle;
 	s->env.journal = &s->journal;
 	s->cpu.env = s->mem.env = s->broker.env = s->shared.env = &s->env;
-	s->pressure.env = s->meter.env = &s->env;
+	s->pressure.env = s->meter.env = s->reserve.env = &s->env;
 	core_alarms_clear(&s->settles);
 	core_alarms_clear(&s->wakes);
 	for (uint16_t c = 0; c < host->num_cores; c++) {
@@ -57,6 +58,7 @@ struct ebb_state *ebb_state_create(const struct ebb_state_config *cfg,
 	core_count_capacity(s);
 	cpu_create(&s->cpu);
 	shared_create(&s->shared);
+	reserve_create(&s->reserve);
 	pressure_create(&s->pressure);
 	return s;
 }
@@ -128,6 +130,9 @@ static int report_done(struct ebb_state *s, usec_t now, const struct ebb_fact_ac
 		return 0;
 	case EBB_ACTION_THROTTLE:
 		shared_done(&s->shared, now, vm, f);
+		return 0;
+	case EBB_ACTION_RESERVE:
+		reserve_done(&s->reserve, now, vm, vcpu, f);
 		return 0;
 	default:
 		return -EINVAL;

@@ -52,6 +52,7 @@
 #include "core/vm.h"
 #include "model/policy.h"
 #include "model/pressure.h"
+#include "model/promise.h"
 #include "model/types.h"
 
 struct ebb_alloc {
@@ -79,11 +80,12 @@ struct ebb_state_config {
 	usec_t charge_usec;		/* how often it is recorded what all VMs held */
 	usec_t retry_usec[2];		/* back-off after a failed action: first, longest */
 	struct ebb_pressure pressure;
+	struct ebb_promise_config promise;
 };
 
 /*
  * 12 s (the device gives up after 15), 5 s, 1 s, 30 ms, 0.5 s, 1 s, 0.2 to 30 s; pressure as by
- * default; no allocator, no overhead.
+ * default; promises not overbooked, proportional; no allocator, no overhead.
  */
 void ebb_state_config_default(struct ebb_state_config *ret_cfg);
 
@@ -234,6 +236,15 @@ struct ebb_shared_thread {
 };
 bool ebb_state_shared_thread(const struct ebb_state *s, uint16_t thread,
 			     struct ebb_shared_thread *ret);
+/* Promises of CPU time on the shared cores of a node of the host, in per cent of one core. */
+struct ebb_promise_node {
+	uint32_t most_percent;		/* can be kept; 0: no shared cores */
+	uint32_t allowed_percent;	/* may be promised: more if overbooking is allowed */
+	uint32_t promised_percent;
+};
+/* host_node: below ebb_host.num_nodes. */
+void ebb_state_promises(const struct ebb_state *s, uint16_t host_node,
+			struct ebb_promise_node *ret);
 struct ebb_shared_totals {
 	uint16_t num_threads, num_vms;
 	uint32_t num_vcpus;

@@ -68,7 +68,8 @@ static bool reconcile_vm(struct ebb_state *s, usec_t now, struct ebb_vm *vm,
 	vm->work->wake_at = core_gather_until(vm);
 	mem_settle(&s->mem, now, vm);
 	if (!emit_messages(s, now, vm, out) || !mem_act(&s->mem, now, vm, out) ||
-	    !shared_act(&s->shared, now, vm, out) || !cpu_act(&s->cpu, now, vm, out))
+	    !shared_act(&s->shared, now, vm, out) || !cpu_act(&s->cpu, now, vm, out) ||
+	    !reserve_act(&s->reserve, now, vm, out))
 		return false;
 	core_set_remove(&s->cycle.marked, vm->work->place);
 	core_alarm_set(&s->wakes, vm->work->slot, vm->work->wake_at);
@@ -93,6 +94,16 @@ static void settle_shared(struct ebb_state *s, usec_t now)
 	shared_looked(&s->shared, now);
 }
 
+/* Of a VM that shares cores the SLA may have changed, or where its vCPUs are. */
+static void settle_promises(struct ebb_state *s, usec_t now)
+{
+	bool is_stale = false;
+
+	core_set_for_each(i, &s->cycle.marked)
+		is_stale = is_stale || s->active[i]->sla.is_shared;
+	reserve_settle(&s->reserve, now, is_stale);
+}
+
 void ebb_state_next(struct ebb_state *s, usec_t now, struct ebb_actions *ret_actions)
 {
 	struct core_set *marked = &s->cycle.marked;
@@ -110,6 +121,7 @@ void ebb_state_next(struct ebb_state *s, usec_t now, struct ebb_actions *ret_act
 		cpu_tidy(&s->cpu, now, s->active[i]);
 	core_settle(s, now);
 	settle_shared(s, now);
+	settle_promises(s, now);
 	out->wake_at = now;
 	core_set_for_each(i, marked)
 		if (!cpu_act_forced(&s->cpu, now, s->active[i], out))

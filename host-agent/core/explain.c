@@ -102,6 +102,25 @@ static void explain_link(const struct ebb_state *s, const struct ebb_vm *vm, use
 			  "one does");
 }
 
+static void explain_promise(const struct ebb_vm *vm, struct ebb_explain *e)
+{
+	const struct ebb_vm_reserve *r = &vm->reserve;
+
+	if (r->is_refused)
+		core_text(line(e, EBB_WAIT_NOTHING, EBB_NODE_ANY, 0, EBB_TIME_NEVER),
+			  "its reserve-percent %u is not promised: node %u of the host has %u per "
+			  "cent left to promise", vm->sla.reserve_percent, r->short_node,
+			  r->short_percent);
+	else if (r->promised_percent && r->is_missing)
+		core_text(line(e, EBB_WAIT_NOTHING, EBB_NODE_ANY, 0, EBB_TIME_NEVER),
+			  "this host can not keep its promise of %u per cent of a core",
+			  r->promised_percent);
+	else if (r->promised_percent)
+		core_text(line(e, EBB_WAIT_NOTHING, EBB_NODE_ANY, 0, EBB_TIME_NEVER),
+			  "%u per cent of a core are promised, %u.%u are kept",
+			  r->promised_percent, r->keep_permille / 10, r->keep_permille % 10);
+}
+
 /* Its cores, hot ones counted, and who would be in its way: the others on them. */
 static void explain_shared(const struct ebb_state *s, const struct ebb_vm *vm,
 			   struct ebb_explain *e)
@@ -354,6 +373,7 @@ void ebb_explain_vm(const struct ebb_state *s, const struct ebb_vm *vm, usec_t n
 	explain_requests(s, vm, now, e);
 	explain_growth(s, vm, now, e);
 	explain_mem_growth(s, vm, now, e);
+	explain_promise(vm, e);
 	explain_shared(s, vm, e);
 	if (vm->move.is_on)
 		core_text(line(e, EBB_WAIT_NOTHING, EBB_NODE_ANY, 0, EBB_TIME_NEVER), "%s",

@@ -20,6 +20,7 @@
  *   mem/           pools: what devices report, deadlines, revoking, what is told to whom
  *   broker/        what guests say that their memory is worth, and brokering by it
  *   shared/        VMs that share cores
+ *   reserve/       promises of CPU time to VMs that share cores
  *   pressure/      resources beyond their thresholds, and VMs that should move for it
  *   meter/         what VMs held and used, and how guests behave
  */
@@ -35,6 +36,7 @@
 #include "core/mem/mem.h"
 #include "core/meter/meter.h"
 #include "core/pressure/pressure.h"
+#include "core/reserve/reserve.h"
 #include "core/resource.h"
 #include "core/room.h"
 #include "core/shared/shared.h"
@@ -48,6 +50,7 @@ struct ebb_state {
 	struct mem_room mem;
 	struct broker_room broker;
 	struct shared_room shared;
+	struct reserve_room reserve;
 	struct pressure_room pressure;
 	struct meter_room meter;
 	uint64_t policy_state[EBB_POLICY_STATE_MAX / 8];

@@ -60,6 +60,7 @@ static void start_run(struct ebb_state *s, usec_t now, struct ebb_vm *vm,
 	meter_start(&s->meter, vm);
 	broker_start(vm);
 	shared_start(&s->shared, vm);
+	reserve_start(&s->reserve, vm);
 	active_insert(s, vm);
 	s->cycle.plan_is_stale = true;
 	cpu_start(&s->cpu, vm, f);
@@ -114,6 +115,7 @@ int core_vm_stopped(struct ebb_state *s, usec_t now, struct ebb_vm *vm)
 	active_remove(s, vm);
 	s->cycle.plan_is_stale = true;
 	shared_stop(&s->shared, vm);
+	reserve_stop(&s->reserve, vm);
 	if (vm->work->is_void) {
 		vm->work->is_void = vm->has_sla = false;
 	} else {

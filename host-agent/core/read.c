@@ -192,6 +192,11 @@ bool ebb_state_shared_thread(const struct ebb_state *s, uint16_t thread,
 	return shared_thread(&s->shared, thread, ret);
 }
 
+void ebb_state_promises(const struct ebb_state *s, uint16_t host_node, struct ebb_promise_node *ret)
+{
+	reserve_node(&s->reserve, host_node, ret);
+}
+
 void ebb_state_shared_totals(const struct ebb_state *s, struct ebb_shared_totals *ret)
 {
 	shared_totals(&s->shared, ret);

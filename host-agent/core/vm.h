@@ -73,6 +73,15 @@ struct ebb_vcpu_share {
 	uint64_t window_cpu_usec, window_wait_usec; /* of ebb_vcpu_times then */
 };
 
+/* What a vCPU of a VM that shares cores is to get of its core. */
+struct ebb_vcpu_reserve {
+	struct ebb_action_reserve want, telling, told; /* told: in force */
+	bool is_unknown;		/* an earlier agent may have put something in force */
+	uint16_t failures;		/* in a row */
+	uint64_t action;		/* RESERVE under way, or 0 */
+	usec_t retry_at;
+};
+
 enum ebb_request_phase {
 	EBB_REQUEST_FREE,
 	EBB_REQUEST_ADD,		/* waits for its vCPUs to be plugged and placed */
@@ -275,6 +284,17 @@ struct ebb_vm_share {
 	uint64_t num_moves;		/* looks that moved it, in this run */
 };
 
+/* Promises of CPU time; percent is of one core. */
+struct ebb_vm_reserve {
+	uint32_t promised_percent;	/* ebb_sla.reserve_percent, or 0 if that is refused */
+	uint32_t keep_permille;		/* what is kept of it on the cores of its vCPUs, thousandths
+					 * of one core; less where cores are overbooked */
+	bool is_refused;		/* too little was left to promise: */
+	uint16_t short_node;		/* on this node of the host */
+	uint32_t short_percent;		/* which had so much left */
+	bool is_missing;		/* the host can not keep promises */
+};
+
 struct ebb_vm {
 	uint8_t uuid[16];
 	char name[EBB_NAME_SIZE];	/* whole; nothing is found by it but what people ask for */
@@ -302,6 +322,7 @@ struct ebb_vm {
 	uint32_t pool_blocks[EBB_MAX_GUEST_NODES];
 	struct ebb_vm_cap cap;
 	struct ebb_vm_share share;
+	struct ebb_vm_reserve reserve;
 	struct ebb_vm_vom vom;
 	struct ebb_vm_charge charge;
 	struct ebb_vm_conduct conduct;
@@ -313,6 +334,7 @@ struct ebb_vm {
 	const struct ebb_vcpu *vcpus;
 	const struct ebb_vcpu_times *vcpu_times;
 	const struct ebb_vcpu_share *vcpu_shares;
+	const struct ebb_vcpu_reserve *vcpu_reserves;
 	void *vcpu_store;		/* memory of these, and of nodes[].due */
 	struct ebb_request requests[VIRTIO_EBB_MAX_INFLIGHT];
 	struct ebb_telemetry telemetry;

@@ -57,7 +57,8 @@ static void log_action(void *ctx, usec_t now, const struct ebb_action *action)
 	const bool is_pool = action->type == EBB_ACTION_MEM_MIRROR ||
 			     action->type == EBB_ACTION_REVOKE;
 	const bool is_throttle = action->type == EBB_ACTION_THROTTLE;
-	bool is_vcpu = action->id != 0 && !is_cap && !is_pool && !is_throttle;
+	const bool is_reserve = action->type == EBB_ACTION_RESERVE;
+	bool is_vcpu = action->id != 0 && !is_cap && !is_pool && !is_throttle && !is_reserve;
 
 	(void)now;
 	ebb_log(LOG_DEBUG, "action", EBB_KS("type", ebb_action_name(action->type)),
@@ -65,6 +66,8 @@ static void log_action(void *ctx, usec_t now, const struct ebb_action *action)
 		is_vcpu ? EBB_KI("vcpu", action->u.vcpu.vcpu) : EBB_KSKIP,
 		is_vcpu && action->u.vcpu.thread != EBB_THREAD_NONE ?
 			EBB_KI("thread", action->u.vcpu.thread) : EBB_KSKIP,
+		is_reserve ? EBB_KI("vcpu", action->u.reserve.vcpu) : EBB_KSKIP,
+		is_reserve ? EBB_KI("permille", action->u.reserve.keep) :
 		is_throttle ? EBB_KI("permille", action->u.permille) : EBB_KSKIP,
 		is_pool ? EBB_KI("node", action->u.pool.node) : EBB_KSKIP,
 		is_pool ? EBB_KI("bytes", action->u.pool.bytes) :

@@ -16,6 +16,7 @@
 
 enum kind {
 	KIND_TEXT, KIND_PATH, KIND_ADDRESS, KIND_BOOL, KIND_NUMBER, KIND_NUMBER_OR_AUTO, KIND_LEVEL,
+	KIND_OVERBOOK,
 };
 
 #define PRESSURE(name, min, max) \
@@ -52,6 +53,10 @@ static const struct key {
 	PRESSURE(host_hot_percent, 1, EBB_PRESSURE_PERCENT_MAX),
 	PRESSURE(hot_window_s, 1, EBB_PRESSURE_S_MAX),
 	PRESSURE(cool_down_s, 1, EBB_PRESSURE_S_MAX),
+	{ "overbook_percent", KIND_NUMBER, offsetof(struct ebb_config, promise.overbook_percent),
+	  EBB_OVERBOOK_PERCENT_MIN, EBB_OVERBOOK_PERCENT_MAX },
+	{ "overbook_policy", KIND_OVERBOOK, offsetof(struct ebb_config, promise.overbook_policy), 0,
+	  0 },
 	{ "workers", KIND_NUMBER, offsetof(struct ebb_config, workers), 2, 64 },
 	{ "history_rows", KIND_NUMBER, offsetof(struct ebb_config, history_rows), 1000, 10000000 },
 	{ "log_level", KIND_LEVEL, offsetof(struct ebb_config, log_level), 0, 0 },
@@ -80,6 +85,7 @@ void ebb_config_default(struct ebb_config *c)
 	c->memory_overhead_mib = 1536;
 	c->memory_leave_ms = 30;
 	ebb_pressure_default(&c->pressure);
+	c->promise.overbook_percent = 100;
 	c->workers = 8;
 	c->history_rows = 1000000;
 	c->log_level = LOG_INFO;
@@ -87,7 +93,7 @@ void ebb_config_default(struct ebb_config *c)
 
 static int unknown_key(const char *key, struct ebb_err *err)
 {
-	char known[800] = "";
+	char known[900] = "";
 
 	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
 		snprintf(known + strlen(known), sizeof(known) - strlen(known), "%s%s",
@@ -157,6 +163,18 @@ static int set_level(const struct key *k, int *field, const char *value, struct 
 			   value);
 }
 
+static int set_overbook(const struct key *k, enum ebb_overbook *field, const char *value,
+			struct ebb_err *err)
+{
+	for (enum ebb_overbook p = 0; p < EBB_OVERBOOK_MAX; p++)
+		if (strcmp(value, ebb_overbook_name(p)) == 0) {
+			*field = p;
+			return 0;
+		}
+	return ebb_err_set(err, -EINVAL, "%s=%.64s: allowed: proportional, penalty", k->name,
+			   value);
+}
+
 static int set_key(struct ebb_config *c, const char *key, const char *value, struct ebb_err *err)
 {
 	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
@@ -175,6 +193,8 @@ static int set_key(struct ebb_config *c, const char *key, const char *value, str
 			return set_number(k, field, value, err);
 		case KIND_LEVEL:
 			return set_level(k, field, value, err);
+		case KIND_OVERBOOK:
+			return set_overbook(k, field, value, err);
 		default:
 			return set_text(k, field, value, err);
 		}

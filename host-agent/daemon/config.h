@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include "model/pressure.h"
+#include "model/promise.h"
 #include "util/err.h"
 
 #define EBB_CONFIG_VALUE_SIZE	1024
@@ -31,6 +32,7 @@ struct ebb_config {
 	uint32_t memory_overhead_mib;		/* of every QEMU; 64 to 65536 */
 	uint32_t memory_leave_ms;		/* before a deadline; 0 (never) to 1000 */
 	struct ebb_pressure pressure;
+	struct ebb_promise_config promise;
 	uint32_t workers;			/* 2 to 64 */
 	uint32_t history_rows;			/* 1000 to 10000000 */
 	int log_level;				/* LOG_ERR to LOG_DEBUG */

@@ -222,6 +222,7 @@ static int make_state(struct daemon *d, struct ebb_err *err)
 	cfg.alloc = (struct ebb_alloc){ .alloc = ebb_heap_alloc, .free = ebb_heap_free };
 	cfg.count_threads = d->config.count_threads;
 	cfg.pressure = d->config.pressure;
+	cfg.promise = d->config.promise;
 	cfg.mem_overhead_bytes = (uint64_t)d->config.memory_overhead_mib << 20;
 	cfg.leave_usec = d->config.memory_leave_ms * EBB_USEC_PER_MSEC;
 	d->agent.state = ebb_state_create(&cfg, d->host, policy);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* See view-shared.h. */
 #include "daemon/view-shared.h"
+#include <stdio.h>
 #include "util/uuid.h"
 
 static json_t *users(const struct ebb_state *s, uint16_t thread)
@@ -49,10 +50,41 @@ json_t *ebb_view_shared(const struct ebb_state *s)
 			 "cost_us", (json_int_t)t.cost_usec);
 }
 
+json_t *ebb_view_promises(const struct ebb_state *s, uint16_t node)
+{
+	struct ebb_promise_node n;
+
+	ebb_state_promises(s, node, &n);
+	if (n.most_percent == 0)
+		return json_null();
+	return json_pack("{s:i, s:i, s:i, s:i, s:i}", "most_percent", n.most_percent,
+			 "allowed_percent", n.allowed_percent, "promised_percent",
+			 n.promised_percent, "free_percent",
+			 n.allowed_percent - n.promised_percent, "overbooked_percent",
+			 n.promised_percent > n.most_percent ?
+				 n.promised_percent - n.most_percent : 0);
+}
+
+static void add_promise(json_t *o, const struct ebb_vm_reserve *own)
+{
+	char text[EBB_TEXT_SIZE] = "";
+
+	if (own->is_refused)
+		snprintf(text, sizeof(text), "not promised: node %u of the host has %u%% of a core "
+			 "left to promise", own->short_node, own->short_percent);
+	else if (own->is_missing && own->promised_percent)
+		snprintf(text, sizeof(text), "this host can not keep promises of CPU time");
+	json_object_set_new(o, "promised_percent", json_integer(own->promised_percent));
+	json_object_set_new(o, "kept_percent",
+			    json_real(own->is_missing ? 0 : own->keep_permille / 10.0));
+	json_object_set_new(o, "promise_error", json_string(text));
+}
+
 void ebb_view_add_share(json_t *o, const struct ebb_vm *vm)
 {
 	const struct ebb_vm_share *own = &vm->share;
 
+	add_promise(o, &vm->reserve);
 	json_object_set_new(o, "throttle_permille",
 			    json_integer(own->throttled <= 1000 ? own->throttled : 0));
 	json_object_set_new(o, "moves", json_integer((json_int_t)own->num_moves));

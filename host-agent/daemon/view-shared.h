@@ -4,6 +4,7 @@
 #define EBB_DAEMON_VIEW_SHARED_H
 
 #include <jansson.h>
+#include <stdint.h>
 #include "core/core.h"
 
 /* Null where nobody shares the thread; else what was used of it, and by whom. */
@@ -11,6 +12,9 @@ json_t *ebb_view_shared_thread(const struct ebb_state *s, uint16_t thread);
 
 /* Null where the host has no shared cores; else all of them together. */
 json_t *ebb_view_shared(const struct ebb_state *s);
+
+/* Promises of CPU time on a node of the host; null where it has no shared cores. */
+json_t *ebb_view_promises(const struct ebb_state *s, uint16_t node);
 
 /* Adds a VM's part in shared cores. */
 void ebb_view_add_share(json_t *o, const struct ebb_vm *vm);

@@ -31,6 +31,7 @@ static json_t *node_view(const struct ebb_state *s, uint16_t node, usec_t now)
 		      (double)ebb_state_node_wasted_usec(s, node, now) / EBB_USEC_PER_SEC);
 	if (o)
 		ebb_view_node_pressure(o, s, node);
+	json_object_set_new(o, "promises", ebb_view_promises(s, node));
 	return o;
 }
 

@@ -142,6 +142,7 @@ const char *ebb_action_name(enum ebb_action_type type)
 		[EBB_ACTION_LINK_CLOSE] = "link-close", [EBB_ACTION_MEM_CAP] = "mem-cap",
 		[EBB_ACTION_MEM_MIRROR] = "mem-mirror", [EBB_ACTION_REVOKE] = "revoke",
 		[EBB_ACTION_THROTTLE] = "throttle",
+		[EBB_ACTION_RESERVE] = "reserve",
 	};
 
 	return NAME_OF(names, type);

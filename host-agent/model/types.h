@@ -185,6 +185,11 @@ enum ebb_action_type {
 	 * there is no such limit on this host.
 	 */
 	EBB_ACTION_THROTTLE,
+	/*
+	 * What a vCPU of a VM that shares cores gets of the core where it is.  -EOPNOTSUPP: this
+	 * host can not do that.
+	 */
+	EBB_ACTION_RESERVE,
 	/* Without: messages on the link; a failed one is followed by LINK_LOST. */
 	EBB_ACTION_WELCOME,
 	EBB_ACTION_RESPONSE,
@@ -397,6 +402,16 @@ struct ebb_action_vcpu {
 	uint16_t thread;		/* PLACE, HOME: target; otherwise EBB_THREAD_NONE */
 };
 
+/* In thousandths of the thread. */
+struct ebb_action_reserve {
+	uint16_t vcpu;
+	uint16_t thread;		/* of the host, on which the vCPU runs */
+	uint16_t keep;			/* promised to the vCPU; 0: nothing */
+	uint16_t rest;			/* for all vCPUs there without a promise together; with
+					 * what is promised there it is 1000 */
+	uint16_t max;			/* the most that the vCPU gets; 0: no maximum */
+};
+
 struct ebb_action_welcome {
 	uint16_t status;		/* VIRTIO_EBB_ACK; NACK: close after sending */
 	uint16_t reason;		/* VIRTIO_EBB_REASON_* */
@@ -462,6 +477,7 @@ struct ebb_action {
 		struct ebb_action_cpu_flags cpu_flags;
 		struct ebb_action_pool pool;	/* REVOKE, MEM_MIRROR */
 		uint64_t cap_bytes;		/* MEM_CAP */
+		struct ebb_action_reserve reserve;
 		uint16_t permille;		/* THROTTLE: 1 to 1000; 0: no limit any more */
 	} u;
 };

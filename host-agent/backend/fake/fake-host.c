@@ -21,6 +21,7 @@ void fake_host_submit(struct ebb_fake *f, usec_t now, struct fake_vm *vm,
 	case EBB_ACTION_MEM_CAP:
 	case EBB_ACTION_MEM_MIRROR:
 	case EBB_ACTION_THROTTLE:
+	case EBB_ACTION_RESERVE:
 		end = (vm->job_until > now ? vm->job_until : now) +
 		      fake_between(f, f->cfg.place_usec);
 		vm->job_until = end;
@@ -108,6 +109,13 @@ int fake_host_end(struct ebb_fake *f, usec_t now, struct fake_vm *vm,
 		return cap_end(f, vm, action->u.cap_bytes);
 	if (action->type == EBB_ACTION_THROTTLE) {
 		vm->throttle = action->u.permille;
+		return 0;
+	}
+	if (action->type == EBB_ACTION_RESERVE) {
+		if (action->u.reserve.keep + action->u.reserve.rest > 1000)
+			fake_violate(f, vm, "vCPU %u gets %u of thread %u, the rest %u",
+				     action->u.reserve.vcpu, action->u.reserve.keep,
+				     action->u.reserve.thread, action->u.reserve.rest);
 		return 0;
 	}
 	if (action->type == EBB_ACTION_MEM_MIRROR)

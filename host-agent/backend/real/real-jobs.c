@@ -193,6 +193,31 @@ int ebb_real_set_throttle(const struct ebb_real_tools *t, const uint8_t uuid[16]
 	return rc < 0 ? rc : 0;
 }
 
+int ebb_real_reserve(const struct ebb_real_tools *t, const uint8_t uuid[16], const char *name,
+		     const struct ebb_action_reserve *r, struct ebb_err *err)
+{
+	const struct ebb_emureserve part = { .keep = r->keep, .rest = r->rest, .max = r->max };
+	const struct ebb_thread *thread = &t->placer.host->threads[r->thread];
+	pid_t pid, tid;
+	int rc;
+
+	if (!t->placer.emuhost)
+		return ebb_err_set(err, -EOPNOTSUPP, "promises are kept on emulated hosts only");
+	pid = ebb_real_find_qemu(t, uuid, name);
+	if (pid < 0)
+		return ebb_err_set(err, pid, "the QEMU process of the VM is not found: %s",
+				   strerror(-pid));
+	tid = ebb_qemuproc_vcpu(PROC, pid, r->vcpu, 0);
+	if (tid < 0)
+		return ebb_err_set(err, tid, "QEMU (process %d) has no thread for vCPU %u", pid,
+				   r->vcpu);
+	rc = ebb_emuhost_reserve(t->placer.emuhost, tid, thread->core, thread->rank, &part);
+	if (rc < 0)
+		return ebb_err_set(err, rc, "thread %d gets no part of core %u: %s", tid,
+				   thread->core, strerror(-rc));
+	return 0;
+}
+
 int ebb_real_lift_throttle(const struct ebb_real_tools *t, const uint8_t uuid[16],
 			   struct ebb_err *err)
 {

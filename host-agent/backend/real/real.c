@@ -90,6 +90,8 @@ static int run_job(struct ebb_job *job)
 		return ebb_real_set_cap(t, j->uuid, j->bytes, &j->err);
 	case WORK_THROTTLE:
 		return ebb_real_set_throttle(t, j->uuid, (uint16_t)j->bytes, &j->err);
+	case WORK_RESERVE:
+		return ebb_real_reserve(t, j->uuid, j->name, &j->reserve, &j->err);
 	case WORK_MIRROR:
 		return ebb_real_set_requested(t, j->uuid, j->node, j->bytes, &j->err);
 	case WORK_AUDIT:
@@ -161,6 +163,8 @@ static const char *work_name(enum real_work work)
 		return "memory limit";
 	case WORK_THROTTLE:
 		return "throttle";
+	case WORK_RESERVE:
+		return "reserve";
 	default:
 		return "requested size";
 	}
@@ -217,6 +221,8 @@ static const struct {
 	[EBB_ACTION_MEM_CAP] = { WORK_CAP, EBB_REAL_LANE_MEM, MEM_USEC },
 	[EBB_ACTION_MEM_MIRROR] = { WORK_MIRROR, EBB_REAL_LANE_MEM, MEM_USEC },
 	[EBB_ACTION_THROTTLE] = { WORK_THROTTLE, EBB_REAL_LANE_MEM, MEM_USEC },
+	/* In the lane of placing, so that it finds the thread where it was placed last. */
+	[EBB_ACTION_RESERVE] = { WORK_RESERVE, EBB_REAL_LANE_PLACE, PLACE_USEC },
 };
 
 static void submit_job(struct ebb_real *r, const struct ebb_action *a)
@@ -238,6 +244,9 @@ static void submit_job(struct ebb_real *r, const struct ebb_action *a)
 		j->bytes = a->u.cap_bytes;
 	} else if (a->type == EBB_ACTION_THROTTLE) {
 		j->bytes = a->u.permille;
+	} else if (a->type == EBB_ACTION_RESERVE) {
+		j->reserve = a->u.reserve;
+		j->vcpu = a->u.reserve.vcpu;
 	} else if (a->type == EBB_ACTION_MEM_MIRROR) {
 		j->node = a->u.pool.node;
 		j->bytes = a->u.pool.bytes;

@@ -420,6 +420,10 @@ static void render(const struct ebb_action *a, char *text)
 	case EBB_ACTION_THROTTLE:
 		put(text, "throttle %c %u", vm, a->u.permille);
 		break;
+	case EBB_ACTION_RESERVE:
+		put(text, "reserve %c %u @%u %u/%u/%u", vm, a->u.reserve.vcpu, a->u.reserve.thread,
+		    a->u.reserve.keep, a->u.reserve.rest, a->u.reserve.max);
+		break;
 	case EBB_ACTION_PLACE:
 	case EBB_ACTION_HOME:
 		put(text, "%s %c %u @%u", ebb_action_name(a->type), vm, a->u.vcpu.vcpu,
@@ -500,7 +504,8 @@ void script_done(struct script *s, enum ebb_action_type type, char vm, uint16_t 
 		if (s->open[i].type == type && s->open[i].uuid[0] == (uint8_t)vm &&
 		    (type == EBB_ACTION_MEM_CAP || type == EBB_ACTION_THROTTLE ||
 		     (type == EBB_ACTION_MEM_MIRROR ? s->open[i].u.pool.node :
-						      s->open[i].u.vcpu.vcpu) == vcpu)) {
+		      type == EBB_ACTION_RESERVE ? s->open[i].u.reserve.vcpu :
+						   s->open[i].u.vcpu.vcpu) == vcpu)) {
 			end(s, i, err);
 			return;
 		}

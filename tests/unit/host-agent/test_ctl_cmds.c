@@ -534,6 +534,47 @@ static void test_set_shared(void **state)
 	json_decref(answer);
 }
 
+/* What was asked for and what is promised, of the VM and of all nodes together. */
+static void expect_promise(void **state, json_int_t promised, const char *error)
+{
+	json_t *answer = ctl_ask_good(*state, "{\"cmd\":\"vms\",\"vm\":\"simulated-2\"}");
+	json_t *vm = json_array_get(json_object_get(answer, "vms"), 0), *node;
+	json_int_t sum = 0;
+	size_t i;
+
+	assert_int_equal(ctl_number(vm, "promised_percent"), promised);
+	assert_true(json_real_value(json_object_get(vm, "kept_percent")) == (double)promised);
+	assert_non_null(strstr(ctl_text(vm, "promise_error"), error));
+	json_decref(answer);
+	answer = ctl_ask_good(*state, "{\"cmd\":\"host\"}");
+	json_array_foreach(json_object_get(json_object_get(answer, "host"), "nodes"), i, node) {
+		json_t *p = json_object_get(node, "promises");
+
+		assert_int_equal(ctl_number(p, "most_percent"), 95);
+		assert_int_equal(ctl_number(p, "allowed_percent"), 95);
+		assert_int_equal(ctl_number(p, "overbooked_percent"), 0);
+		assert_int_equal(ctl_number(p, "free_percent"),
+				 95 - ctl_number(p, "promised_percent"));
+		sum += ctl_number(p, "promised_percent");
+	}
+	assert_int_equal(sum, promised);
+	json_decref(answer);
+}
+
+static void test_promise(void **state)
+{
+	json_decref(wait_shared(*state));
+	expect_promise(state, 0, "");
+	json_decref(ctl_ask_good(*state, SET_OF("simulated-2", "{\"reserve-percent\":60}")));
+	expect_promise(state, 60, "");
+	ctl_expect_refused(*state, SET_OF("simulated-2", "{\"reserve-percent\":101}"), "refused",
+			   "reserve-percent is 101: 1 vCPUs can use 100 at most");
+	expect_promise(state, 60, "");
+	/* More than the host can keep: the SLA says so, and there is no promise. */
+	json_decref(ctl_ask_good(*state, SET_OF("simulated-2", "{\"reserve-percent\":100}")));
+	expect_promise(state, 0, "has 95% of a core left to promise");
+}
+
 /* There are none. */
 static void test_set_shared_nowhere(void **state)
 {
@@ -558,7 +599,7 @@ int main(void)
 		TEST(version), TEST(host), TEST(metrics), TEST(vms), TEST(explain),
 		TEST(explain_brokered), TEST(histogram), TEST(policy), TEST(history), TEST(charge),
 		TEST(set), TEST(set_class), TEST(refusals), TEST(set_shared_nowhere),
-		TEST_SHARED(shared), TEST_SHARED(set_shared),
+		TEST_SHARED(shared), TEST_SHARED(set_shared), TEST_SHARED(promise),
 	};
 
 	return cmocka_run_group_tests_name("daemon/ctl-cmds", tests, NULL, NULL);

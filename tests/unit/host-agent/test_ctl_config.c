@@ -48,7 +48,8 @@ static void test_file(void **state)
 		 "metrics_listen = [::1]:9750\n"
 		 "memory_target_percent = 50\nmemory_threshold_percent = 60\n"
 		 "memory_failover_percent = 70\nmemory_window_s = 0\ncore_hot_percent = 99\n"
-		 "host_hot_percent = 88\nhot_window_s = 3\ncool_down_s = 7\n",
+		 "host_hot_percent = 88\nhot_window_s = 3\ncool_down_s = 7\n"
+		 "overbook_percent = 200\noverbook_policy = penalty\n",
 		 &c, &err) < 0)
 		fail_msg("%s", err.text);
 	assert_string_equal(c.libvirt_uri, "test:///default");
@@ -72,6 +73,8 @@ static void test_file(void **state)
 	assert_int_equal(c.pressure.core_hot_percent, 99);
 	assert_int_equal(c.pressure.host_hot_percent, 88);
 	assert_int_equal(c.pressure.hot_window_s, 3);
+	assert_int_equal(c.promise.overbook_percent, 200);
+	assert_int_equal(c.promise.overbook_policy, EBB_OVERBOOK_PENALTY);
 	assert_int_equal(c.pressure.cool_down_s, 7);
 	assert_int_equal(c.log_level, LOG_DEBUG);
 	assert_int_equal(ebb_config_finish(&c, &err), 0);
@@ -128,6 +131,9 @@ static void test_bad(void **state)
 		{ "host_hot_percent = 101\n", "host_hot_percent=101: allowed: 1 to 100" },
 		{ "memory_window_s = 3601\n", "memory_window_s=3601: allowed: 0 to 3600" },
 		{ "hot_window_s = 0\n", "hot_window_s=0: allowed: 1 to 3600" },
+		{ "overbook_percent = 0\n", "overbook_percent=0: allowed: 1 to 1000" },
+		{ "overbook_policy = random\n",
+		  "overbook_policy=random: allowed: proportional, penalty" },
 		{ "cool_down_s = 0\n", "cool_down_s=0: allowed: 1 to 3600" },
 		{ "history_rows = 1\n", "allowed: 1000 to 10000000" },
 		{ "count_threads = maybe\n", "count_threads=maybe: allowed: yes, no" },

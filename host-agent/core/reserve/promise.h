@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Promises of CPU time ("SQLVM", section 2.1), pure: which of them are made, and what is kept of
+ * each where cores are overbooked.  Amounts are thousandths of a core.
+ */
+#ifndef EBB_CORE_PROMISE_H
+#define EBB_CORE_PROMISE_H
+
+#include <stddef.h>
+
+#include "model/promise.h"
+#include "model/types.h"
+
+/*
+ * What is left of each core for VMs without a promise, together: no promise takes it, so that they
+ * are never starved.
+ */
+#define EBB_PROMISE_LEFT	50u
+/* The most that promises get of a core. */
+#define EBB_PROMISE_MOST	(1000u - EBB_PROMISE_LEFT)
+
+/* A VM that asks for a promise, all of it or nothing. */
+struct ebb_promise_ask {
+	uint32_t permille[EBB_MAX_NODES]; /* by node of the host */
+	bool is_held;			/* in: just this was promised before */
+	bool is_promised;		/* out */
+	uint16_t short_node;		/* out, if not promised: the node that has too little, */
+	uint32_t short_left;		/* and how much it had left */
+};
+
+/*
+ * First promises that were made before are kept, then new ones are made, both in the given order,
+ * as far as nodes have enough: promising something to one VM takes nothing from another.
+ * capacity: what may be promised on each node; ret_promised: what is.
+ */
+void ebb_promise_admit(struct ebb_promise_ask *asks, size_t num,
+		       const uint64_t capacity[EBB_MAX_NODES],
+		       uint64_t ret_promised[EBB_MAX_NODES]);
+
+/* A vCPU on a core. */
+struct ebb_promise_claim {
+	uint32_t permille;		/* promised */
+	uint32_t penalty;		/* ebb_sla.penalty of its VM */
+	uint32_t keep;			/* out: 0 to permille */
+};
+
+/*
+ * Divides EBB_PROMISE_MOST of one core among the claims on it.  All are met if there is enough.
+ * Else, proportional: each is cut by the same fraction.  Penalty: those with the highest penalty
+ * are met first; where it does not suffice for all of one penalty, these are cut by the same
+ * fraction.
+ */
+void ebb_promise_divide(struct ebb_promise_claim *claims, size_t num, enum ebb_overbook policy);
+
+#endif /* EBB_CORE_PROMISE_H */

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Promises of CPU time to VMs that share cores.  Decides which are made and what each vCPU is to
+ * get of its core (promise.h), and asks the executor for it.
+ *
+ * The promise of a VM is divided evenly over its vCPUs, and holds on the core where each of them
+ * is.  So a VM of two vCPUs that is promised 100% gets half of each of two cores.
+ */
+#ifndef EBB_CORE_RESERVE_H
+#define EBB_CORE_RESERVE_H
+
+#include "core/reserve/promise.h"
+#include "core/room.h"
+
+#define EBB_RESERVE_MAX_VCPUS	16384u
+
+struct reserve_room {
+	const struct core_env *env;
+	bool is_stale;			/* a VM came, went or was defined anew */
+	uint32_t num_threads[EBB_MAX_NODES]; /* shared, by node of the host */
+	uint64_t capacity[EBB_MAX_NODES]; /* may be promised, thousandths of a core */
+	uint64_t promised[EBB_MAX_NODES];
+	uint16_t rest[EBB_MAX_THREADS];	/* for vCPUs without a promise together, by thread */
+	/* Scratch. */
+	uint32_t first[EBB_MAX_THREADS + 1]; /* of the claims on a thread */
+	struct ebb_promise_ask asks[EBB_MAX_VMS];
+	struct ebb_promise_claim claims[EBB_RESERVE_MAX_VCPUS];
+};
+
+void reserve_create(struct reserve_room *s);
+/* The VM was defined anew; a run of it begins; a run is over. */
+void reserve_define(const struct ebb_vm *vm);
+void reserve_start(struct reserve_room *s, const struct ebb_vm *vm);
+void reserve_stop(struct reserve_room *s, const struct ebb_vm *vm);
+/* After vCPUs have been given shared cores.  is_stale: a VM that shares cores has changed. */
+void reserve_settle(struct reserve_room *s, usec_t now, bool is_stale);
+/* Asks for what the VM's vCPUs are to get.  False if *out has no space for an action. */
+bool reserve_act(const struct reserve_room *s, usec_t now, const struct ebb_vm *vm,
+		 struct ebb_actions *out);
+/* RESERVE has ended.  One that is not awaited any more is ignored. */
+void reserve_done(const struct reserve_room *s, usec_t now, const struct ebb_vm *vm, uint16_t vcpu,
+		  const struct ebb_fact_action_done *f);
+/* host_node: a node of the host. */
+void reserve_node(const struct reserve_room *s, uint16_t host_node, struct ebb_promise_node *ret);
+
+#endif /* EBB_CORE_RESERVE_H */

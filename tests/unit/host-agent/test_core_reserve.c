@@ -1,0 +1,271 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Promises of CPU time: which are made, what is kept where cores are overbooked, and actions. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "core/reserve/promise.h"
+#include "tests/unit/host-agent/core_script.h"
+
+/* ---- division of a core -------------------------------------------------- */
+
+static void test_divide(void **state)
+{
+	static const struct {
+		enum ebb_overbook policy;
+		struct ebb_promise_claim claims[3];
+		uint32_t keep[3];
+	} all[] = {
+		/* Enough: all are met, by either policy. */
+		{ EBB_OVERBOOK_PROPORTIONAL, { { 500, 1, 0 }, { 300, 1, 0 }, { 150, 1, 0 } },
+		  { 500, 300, 150 } },
+		{ EBB_OVERBOOK_PENALTY, { { 500, 0, 0 }, { 300, 9, 0 }, { 150, 1, 0 } },
+		  { 500, 300, 150 } },
+		/* Twice what there is: half of each, whatever the penalties are. */
+		{ EBB_OVERBOOK_PROPORTIONAL, { { 1000, 1, 0 }, { 500, 50, 0 }, { 400, 1, 0 } },
+		  { 500, 250, 200 } },
+		/* The cheap one pays for all; the last of them has nothing. */
+		{ EBB_OVERBOOK_PENALTY, { { 1000, 1, 0 }, { 500, 50, 0 }, { 400, 2, 0 } },
+		  { 50, 500, 400 } },
+		{ EBB_OVERBOOK_PENALTY, { { 900, 7, 0 }, { 500, 50, 0 }, { 450, 8, 0 } },
+		  { 0, 500, 450 } },
+		/* Those of one penalty are cut by the same fraction. */
+		{ EBB_OVERBOOK_PENALTY, { { 600, 3, 0 }, { 300, 3, 0 }, { 500, 4, 0 } },
+		  { 300, 150, 500 } },
+		/* One alone can not have what is left for those without a promise. */
+		{ EBB_OVERBOOK_PENALTY, { { 1000, 3, 0 }, { 0, 0, 0 }, { 0, 0, 0 } },
+		  { 950, 0, 0 } },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+		struct ebb_promise_claim claims[3];
+
+		memcpy(claims, all[i].claims, sizeof(claims));
+		ebb_promise_divide(claims, 3, all[i].policy);
+		for (size_t k = 0; k < 3; k++)
+			if (claims[k].keep != all[i].keep[k])
+				fail_msg("case %zu, claim %zu: %u", i, k, claims[k].keep);
+	}
+	ebb_promise_divide(NULL, 0, EBB_OVERBOOK_PENALTY);
+}
+
+/* No division of the same core costs less in penalties. */
+static void test_penalty_is_least(void **state)
+{
+	struct ebb_promise_claim c[3] = { { 400, 5, 0 }, { 400, 2, 0 }, { 400, 3, 0 } };
+	uint64_t cost = 0;
+
+	(void)state;
+	ebb_promise_divide(c, 3, EBB_OVERBOOK_PENALTY);
+	for (int i = 0; i < 3; i++)
+		cost += (uint64_t)(c[i].permille - c[i].keep) * c[i].penalty;
+	for (uint32_t a = 0; a <= 400; a += 10)
+		for (uint32_t b = 0; b <= 400; b += 10) {
+			const uint32_t rest = 950 > a + b ? 950 - a - b : 0;
+			const uint32_t d = rest < 400 ? rest : 400;
+
+			assert_true(cost <= (400 - a) * 5 + (400 - b) * 2 + (400 - d) * 3);
+		}
+}
+
+/* ---- admission ----------------------------------------------------------- */
+
+static void test_admit(void **state)
+{
+	const uint64_t capacity[EBB_MAX_NODES] = { 1000, 500 };
+	struct ebb_promise_ask asks[4] = {
+		{ .permille = { 600 } }, { .permille = { 500, 100 } },
+		{ .permille = { 300, 200 }, .is_held = true }, { .permille = { 100, 300 } },
+	};
+	uint64_t promised[EBB_MAX_NODES];
+
+	(void)state;
+	ebb_promise_admit(asks, 4, capacity, promised);
+	/* What was promised before comes first, and what does not fit takes nothing. */
+	assert_true(asks[2].is_promised && asks[0].is_promised);
+	assert_false(asks[1].is_promised);
+	assert_int_equal(asks[1].short_node, 0);
+	assert_int_equal(asks[1].short_left, 100);
+	assert_true(asks[3].is_promised);
+	assert_int_equal(promised[0], 1000);
+	assert_int_equal(promised[1], 500);
+}
+
+/* ---- the whole core ------------------------------------------------------ */
+
+/* Core 0 is nobody's; the others are shared. */
+static void begin(struct script *s, uint16_t shared, const struct ebb_promise_config *promise)
+{
+	script_init_loading(s, 1, 1u + shared, 1, false);
+	script_finish(s);
+	s->cfg.promise = *promise;
+	for (uint16_t c = 1; c <= shared; c++)
+		s->host.cores[c].is_shared = true;
+	s->state = ebb_state_create(&s->cfg, &s->host, s->policy);
+	assert_non_null(s->state);
+}
+
+static const struct ebb_promise_config usual = { .overbook_percent = 100 };
+
+static struct ebb_sla sla_of(uint32_t reserve, uint32_t max)
+{
+	struct ebb_sla sla = script_sla("1/1");
+
+	sla.is_shared = true;
+	sla.reserve_percent = reserve;
+	sla.max_percent = max;
+	return sla;
+}
+
+static void start(struct script *s, char vm, uint32_t reserve, uint32_t max)
+{
+	const struct ebb_sla sla = sla_of(reserve, max);
+
+	assert_int_equal(script_define(s, vm, &sla), 0);
+	assert_int_equal(script_found(s, vm, (uint64_t)vm, s->now, "0@1"), 0);
+}
+
+static void test_actions(void **state)
+{
+	struct script s;
+	struct ebb_sla sla;
+
+	(void)state;
+	begin(&s, 1, &usual);
+	script_loaded(&s);
+	script_settle(&s);
+	/* Without promises nothing is asked of the host. */
+	start(&s, 'a', 0, 0);
+	script_expect(&s, "");
+	start(&s, 'b', 50, 0);
+	script_expect(&s, "reserve b 0 @1 500/500/0");
+	/* One that fails is tried again. */
+	script_done(&s, EBB_ACTION_RESERVE, 'b', 0, -EIO);
+	script_expect(&s, "");
+	s.now += SEC(1);
+	script_expect(&s, "reserve b 0 @1 500/500/0");
+	script_done(&s, EBB_ACTION_RESERVE, 'b', 0, 0);
+	script_expect(&s, "");
+	/* The promise of another leaves b what it has; what is left for others changes. */
+	start(&s, 'c', 20, 40);
+	script_expect(&s, "reserve b 0 @1 500/300/0", "reserve c 0 @1 200/300/400");
+	script_done(&s, EBB_ACTION_RESERVE, 'b', 0, 0);
+	script_done(&s, EBB_ACTION_RESERVE, 'c', 0, 0);
+	/* VMs without a promise change nothing for those with one. */
+	start(&s, 'd', 0, 0);
+	script_expect(&s, "");
+	start(&s, 'e', 0, 10);
+	script_expect(&s, "reserve e 0 @1 0/300/100");
+	script_done(&s, EBB_ACTION_RESERVE, 'e', 0, 0);
+	/* A promise that ends. */
+	sla = sla_of(0, 0);
+	assert_int_equal(script_define(&s, 'b', &sla), 0);
+	script_expect(&s, "reserve b 0 @1 0/800/0", "reserve c 0 @1 200/800/400",
+		      "reserve e 0 @1 0/800/100");
+	script_finish(&s);
+}
+
+static void test_refused(void **state)
+{
+	const struct ebb_vm *vm;
+	struct ebb_promise_node node;
+	struct ebb_sla sla;
+	struct script s;
+
+	(void)state;
+	begin(&s, 1, &usual);
+	script_loaded(&s);
+	start(&s, 'a', 60, 0);
+	start(&s, 'b', 60, 0);
+	script_settle(&s);
+	vm = script_vm(&s, 'b');
+	assert_true(vm->reserve.is_refused);
+	assert_int_equal(vm->reserve.promised_percent, 0);
+	assert_int_equal(vm->reserve.short_percent, 35);
+	assert_int_equal(vm->reserve.short_node, 0);
+	assert_true(vm->is_running && vm->is_admitted);
+	assert_int_equal(script_vm(&s, 'a')->reserve.keep_permille, 600);
+	ebb_state_promises(s.state, 0, &node);
+	assert_int_equal(node.most_percent, 95);
+	assert_int_equal(node.allowed_percent, 95);
+	assert_int_equal(node.promised_percent, 60);
+	/* An older VM can not take what a younger one was promised. */
+	sla = sla_of(30, 0);
+	assert_int_equal(script_define(&s, 'b', &sla), 0);
+	script_settle(&s);
+	assert_false(vm->reserve.is_refused);
+	sla = sla_of(70, 0);
+	assert_int_equal(script_define(&s, 'a', &sla), 0);
+	script_settle(&s);
+	assert_true(script_vm(&s, 'a')->reserve.is_refused);
+	assert_int_equal(vm->reserve.keep_permille, 300);
+	script_finish(&s);
+}
+
+static void test_overbooked(void **state)
+{
+	static const struct {
+		struct ebb_promise_config cfg;
+		uint32_t keep_a, keep_b;
+	} all[] = {
+		{ { 200, EBB_OVERBOOK_PROPORTIONAL }, 475, 475 },
+		{ { 200, EBB_OVERBOOK_PENALTY }, 350, 600 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < 2; i++) {
+		struct ebb_sla sla = sla_of(60, 0);
+		struct ebb_promise_node node;
+		struct script s;
+
+		begin(&s, 1, &all[i].cfg);
+		script_loaded(&s);
+		start(&s, 'a', 60, 0);
+		sla.penalty = 5;
+		assert_int_equal(script_define(&s, 'b', &sla), 0);
+		assert_int_equal(script_found(&s, 'b', 'b', s.now, "0@1"), 0);
+		script_settle(&s);
+		assert_int_equal(script_vm(&s, 'a')->reserve.promised_percent, 60);
+		assert_int_equal(script_vm(&s, 'a')->reserve.keep_permille, all[i].keep_a);
+		assert_int_equal(script_vm(&s, 'b')->reserve.keep_permille, all[i].keep_b);
+		ebb_state_promises(s.state, 0, &node);
+		assert_int_equal(node.allowed_percent, 190);
+		assert_int_equal(node.promised_percent, 120);
+		script_finish(&s);
+	}
+}
+
+/* After a restart it is not known what is in force: all is said again, also that there is none. */
+static void test_restart(void **state)
+{
+	struct script s;
+
+	(void)state;
+	begin(&s, 1, &usual);
+	start(&s, 'a', 0, 0);
+	start(&s, 'b', 50, 0);
+	script_loaded(&s);
+	script_expect(&s, "throttle a 0", "reserve a 0 @1 0/500/0", "throttle b 0",
+		      "reserve b 0 @1 500/500/0");
+	script_finish(&s);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_divide),
+		cmocka_unit_test(test_penalty_is_least),
+		cmocka_unit_test(test_admit),
+		cmocka_unit_test(test_actions),
+		cmocka_unit_test(test_refused),
+		cmocka_unit_test(test_overbooked),
+		cmocka_unit_test(test_restart),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
