@@ -18,6 +18,8 @@
 
 /* Whether a vCPU of the VM is there. */
 bool share_has_vm(const struct ebb_share *s, const struct ebb_share_core *c, uint16_t vm);
+/* Whether the core has enough left to promise for the vCPU, which is not there. */
+bool share_has_reserve(const struct ebb_share *s, const struct ebb_share_core *c, uint32_t vcpu);
 void share_attach(struct ebb_share *s, uint32_t vcpu, uint16_t core);
 void share_detach(struct ebb_share *s, uint32_t vcpu);
 

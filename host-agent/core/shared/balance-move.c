@@ -76,6 +76,18 @@ static uint16_t active_without(struct ebb_share *s, uint16_t core, uint32_t vcpu
 	return active;
 }
 
+/* After the change no core has more to keep than it can, unless it had that before. */
+static bool fit_swapped(const struct ebb_share *s, uint32_t a, uint32_t b)
+{
+	const struct ebb_share_vcpu *v = &s->vcpus[a], *w = &s->vcpus[b];
+	const uint32_t most = s->cfg.most_reserve;
+
+	return (v->reserve <= w->reserve ||
+		s->cores[w->core].reserve - w->reserve + v->reserve <= most) &&
+	       (w->reserve <= v->reserve ||
+		s->cores[v->core].reserve - v->reserve + w->reserve <= most);
+}
+
 /* ---- a vCPU goes, or two change places ----------------------------------- */
 
 struct search {
@@ -111,7 +123,7 @@ static void try_move(struct search *q, uint32_t vcpu, uint16_t active, uint16_t 
 	const uint32_t less = from->demand / 4u * 3u, most = limit(s, from->demand);
 	struct change c = { .vcpu = vcpu, .other = UINT32_MAX, .core = to };
 
-	if (after >= from->demand ||
+	if (after >= from->demand || !share_has_reserve(s, dest, vcpu) ||
 	    (after > most && after > less && dest->demand >= s->cfg.active))
 		return;
 	/* The demand at the end decides between cores that are equal otherwise: the coolest. */
@@ -130,7 +142,8 @@ static void try_swap(struct search *q, uint32_t vcpu, uint16_t active, uint16_t 
 	struct change c = { .vcpu = vcpu, .other = other, .core = to };
 
 	if (gives <= gets || after >= from->demand || after > limit(s, from->demand) ||
-	    share_has_vm(s, from, s->vcpus[other].vm) || !is_free(q, other))
+	    share_has_vm(s, from, s->vcpus[other].vm) || !is_free(q, other) ||
+	    !fit_swapped(s, vcpu, other))
 		return;
 	c.cost = lost_among(s, from->demand - gives + gets, active + (gets >= s->cfg.active)) +
 		 lost(s, after) + move_cost(s, vcpu) + move_cost(s, other) + after;

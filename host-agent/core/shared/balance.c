@@ -16,6 +16,7 @@ void ebb_share_config_default(struct ebb_share_config *ret)
 		.host_hot = 750,
 		.active = 50,
 		.change = 150,
+		.most_reserve = 950,
 		.move_usec = EBB_USEC_PER_MSEC,
 	};
 }
@@ -40,6 +41,7 @@ void share_attach(struct ebb_share *s, uint32_t vcpu, uint16_t core)
 	c->first = (uint16_t)vcpu;
 	c->num_vcpus++;
 	c->demand += v->demand;
+	c->reserve += v->reserve;
 }
 
 void share_detach(struct ebb_share *s, uint32_t vcpu)
@@ -53,6 +55,7 @@ void share_detach(struct ebb_share *s, uint32_t vcpu)
 	*link = v->next;
 	c->num_vcpus--;
 	c->demand -= v->demand;
+	c->reserve -= v->reserve;
 	v->core = EBB_SHARE_NONE;
 }
 
@@ -212,8 +215,15 @@ uint16_t ebb_share_groups(const struct ebb_share *s, uint32_t num_vcpus)
 	return (uint16_t)(groups < nodes ? groups : nodes);
 }
 
-/* The best core of a node for a vCPU of the VM by what is demanded now, or EBB_SHARE_NONE. */
-static uint16_t coolest(const struct ebb_share *s, uint16_t vm, uint16_t node)
+bool share_has_reserve(const struct ebb_share *s, const struct ebb_share_core *c, uint32_t vcpu)
+{
+	const uint32_t reserve = s->vcpus[vcpu].reserve;
+
+	return reserve == 0 || c->reserve + reserve <= s->cfg.most_reserve;
+}
+
+/* The best core of a node for a vCPU by what is demanded now, or EBB_SHARE_NONE. */
+static uint16_t coolest(const struct ebb_share *s, uint32_t vcpu, uint16_t node)
 {
 	uint16_t best = EBB_SHARE_NONE;
 	uint32_t best_cost = 0;
@@ -224,8 +234,10 @@ static uint16_t coolest(const struct ebb_share *s, uint16_t vm, uint16_t node)
 
 		if (core->node != node)
 			continue;
-		if (share_has_vm(s, core, vm))
+		if (share_has_vm(s, core, s->vcpus[vcpu].vm))
 			cost += 1u << 30;
+		if (!share_has_reserve(s, core, vcpu))
+			cost += 1u << 29;
 		if (best == EBB_SHARE_NONE || cost < best_cost) {
 			best = c;
 			best_cost = cost;
@@ -276,7 +288,7 @@ static void place_newcomers(struct ebb_share *s)
 				continue;
 			if (*node == EBB_NODE_ANY)
 				*node = pick_node(s, vm);
-			core = coolest(s, m, *node);
+			core = coolest(s, i, *node);
 			if (core != EBB_SHARE_NONE)
 				share_attach(s, i, core);
 			s->vcpus[i].from = core;
@@ -336,6 +348,9 @@ static uint32_t allowed(const struct ebb_share *s, const struct ebb_share_vcpu *
 	    !s->cores[v->core].was_stuck || s->cores[v->core].demand < SHARE_FULL)
 		return v->demand;
 	share = share_of(s, &s->cores[v->core], v->vm);
+	/* No throttle breaks a promise. */
+	if (share < v->reserve)
+		share = v->reserve;
 	return share < v->demand ? share : v->demand;
 }
 

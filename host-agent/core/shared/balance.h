@@ -38,10 +38,15 @@ struct ebb_share_config {
 	uint16_t host_hot;		/* the host is hot if its shared cores are used so much */
 	uint16_t active;		/* a VM computes on a core if it uses so much of it */
 	uint16_t change;		/* the load of a vCPU of a VM has changed */
+	/*
+	 * The most that may be promised on a core: no vCPU with a promise moves to a core where it
+	 * would be more, and a new one gets such a place only if there is no other.
+	 */
+	uint16_t most_reserve;
 	usec_t move_usec;		/* what moving a vCPU costs: caches that are cold */
 };
 
-/* 15 s, 4, 850, 750, 750, 50, 150, 1 ms. */
+/* 15 s, 4, 850, 750, 750, 50, 150, 950, 1 ms. */
 void ebb_share_config_default(struct ebb_share_config *ret);
 
 struct ebb_share_core {
@@ -54,6 +59,7 @@ struct ebb_share_core {
 	uint32_t due;			/* at least one vCPU was running or ready for so long */
 	uint32_t level;			/* what is_hot is judged by: use, due or demand */
 	uint32_t demand;		/* what would be used with the places as they are now */
+	uint32_t reserve;		/* promised to the vCPUs that have their places here */
 	bool is_hot;			/* used too much by more than one VM in the window */
 	bool is_stuck, was_stuck;	/* hot, and nothing helps; in the look before */
 	bool is_held;			/* hot, and VMs whose move would help were moved lately */
@@ -67,6 +73,7 @@ struct ebb_share_vcpu {
 	uint16_t use;			/* of a core, in the window: computed */
 	uint16_t wait;			/* the same: could have computed, but something else ran;
 					 * so it was ready for use + wait */
+	uint16_t reserve;		/* promised to it */
 	/* Out. */
 	uint16_t from;			/* where it was */
 	uint16_t demand;		/* what it would use if it had a core alone */

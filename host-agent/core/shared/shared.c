@@ -77,6 +77,13 @@ static uint16_t core_of(const struct shared_room *s, const struct ebb_vm *vm, ui
 	return goes_to;
 }
 
+/* A promise that was refused binds nobody. */
+static uint16_t reserve_of(const struct ebb_vm *vm, uint32_t num_vcpus)
+{
+	return vm->reserve.is_refused || num_vcpus == 0 ?
+		       0 : (uint16_t)(vm->sla.reserve_percent * 10 / num_vcpus);
+}
+
 static void fill_vcpu(struct shared_room *s, const struct ebb_vm *vm, uint16_t vcpu, bool is_look)
 {
 	const struct ebb_vcpu_share *part = &vm->vcpu_shares[vcpu];
@@ -113,6 +120,8 @@ static void fill(struct shared_room *s, bool is_look)
 			if (vm->vcpus[k].is_startup)
 				fill_vcpu(s, vm, k, is_look);
 		out->num_vcpus = s->share.num_vcpus - out->first;
+		for (uint32_t k = out->first; k < s->share.num_vcpus; k++)
+			s->vcpus[k].reserve = reserve_of(vm, out->num_vcpus);
 		s->of[s->share.num_vms++] = vm;
 	}
 }

@@ -414,6 +414,63 @@ static void test_nobody_changes_nodes(void **state)
 	assert_int_equal(vms[0].throttle, 462);
 }
 
+/* Core 0 is hot, core 1 idle, and 50% of core 1 are promised already; a and b: as on core 0. */
+static uint32_t moves_with(uint16_t a, uint16_t b)
+{
+	host(1, 2);
+	for (int i = 0; i < 3; i++)
+		add_vm(1, 100);
+	put(0, 0, 500, 0);
+	put(1, 0, 490, 0);
+	put(2, 1, 0, 0);
+	vcpus[0].reserve = a;
+	vcpus[1].reserve = b;
+	vcpus[2].reserve = 500;
+	ebb_share_look(&s, 100 * EBB_USEC_PER_SEC);
+	return s.num_moves;
+}
+
+static void test_no_core_promises_more_than_it_has(void **state)
+{
+	(void)state;
+	/* A newcomer goes where there is enough left to promise, though it is busy there. */
+	host(1, 2);
+	for (int i = 0; i < 3; i++)
+		add_vm(1, 100);
+	put(0, 0, 0, 0);
+	put(1, 1, 500, 0);
+	vcpus[0].reserve = vcpus[2].reserve = 600;
+	ebb_share_place(&s);
+	assert_int_equal(vcpus[2].core, 1);
+	assert_int_equal(cores[1].reserve, 600);
+	/* One with a promise moves where that fits; one without as it likes. */
+	assert_int_equal(moves_with(0, 0), 1);
+	assert_int_equal(moves_with(450, 460), 1);
+	assert_int_equal(vcpus[0].core, 1);
+	assert_int_equal(moves_with(460, 450), 1);
+	assert_int_equal(vcpus[1].core, 1);
+	assert_int_equal(cores[1].reserve, 950);
+	assert_int_equal(moves_with(460, 460), 0);
+}
+
+static void test_no_throttle_below_a_promise(void **state)
+{
+	(void)state;
+	for (uint16_t reserve = 0; reserve <= 600; reserve += 600) {
+		host(1, 1);
+		add_vm(1, 100);
+		add_vm(1, 300);
+		for (usec_t now = 100; now < 160; now += 15) {
+			put(0, 0, 500, 500);
+			put(1, 0, 500, 500);
+			vcpus[0].reserve = reserve;
+			ebb_share_look(&s, now * EBB_USEC_PER_SEC);
+		}
+		assert_int_equal(vms[0].throttle, reserve ? 600 : 231);
+		assert_true(vms[1].throttle > 0);
+	}
+}
+
 static void check(const uint16_t *before)
 {
 	uint32_t moves = 0;
@@ -497,6 +554,8 @@ int main(void)
 		cmocka_unit_test(test_no_throttle_for_one_crowded_core),
 		cmocka_unit_test(test_full_goes_to_hot),
 		cmocka_unit_test(test_nobody_changes_nodes),
+		cmocka_unit_test(test_no_core_promises_more_than_it_has),
+		cmocka_unit_test(test_no_throttle_below_a_promise),
 		cmocka_unit_test(test_random),
 	};
 
