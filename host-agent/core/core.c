@@ -131,6 +131,9 @@ static int report_done(struct ebb_state *s, usec_t now, const struct ebb_fact_ac
 	case EBB_ACTION_THROTTLE:
 		shared_done(&s->shared, now, vm, f);
 		return 0;
+	case EBB_ACTION_SHARES:
+		reserve_shares_done(&s->reserve, now, vm, f);
+		return 0;
 	case EBB_ACTION_RESERVE:
 		reserve_done(&s->reserve, now, vm, vcpu, f);
 		return 0;

@@ -276,7 +276,8 @@ struct ebb_vm_share {
 	usec_t moved_at;
 	uint16_t moved_load, load;
 	uint16_t throttle, throttle_load; /* throttle: the one wanted; 0: none */
-	uint16_t throttled, throttling;	/* the one in force; the one throttle_action sets */
+	uint16_t throttled, throttling;	/* the one in force, which may be the SLA's maximum; the one
+					 * throttle_action sets */
 	uint64_t throttle_action;	/* THROTTLE under way, or 0 */
 	bool is_missing;		/* the host has no such limit */
 	uint16_t failures;		/* in a row */
@@ -293,6 +294,11 @@ struct ebb_vm_reserve {
 	uint16_t short_node;		/* on this node of the host */
 	uint32_t short_percent;		/* which had so much left */
 	bool is_missing;		/* the host can not keep promises */
+	/* SHARES; 0: as the domain defines.  On hosts with parts of cores always 0. */
+	uint32_t shares, sharing, shared; /* wanted; the one shares_action sets; in force */
+	uint64_t shares_action;		/* SHARES under way, or 0 */
+	uint16_t failures;		/* in a row */
+	usec_t retry_at;
 };
 
 struct ebb_vm {

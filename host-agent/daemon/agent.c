@@ -58,7 +58,9 @@ static void log_action(void *ctx, usec_t now, const struct ebb_action *action)
 			     action->type == EBB_ACTION_REVOKE;
 	const bool is_throttle = action->type == EBB_ACTION_THROTTLE;
 	const bool is_reserve = action->type == EBB_ACTION_RESERVE;
-	bool is_vcpu = action->id != 0 && !is_cap && !is_pool && !is_throttle && !is_reserve;
+	const bool is_shares = action->type == EBB_ACTION_SHARES;
+	bool is_vcpu = action->id != 0 && !is_cap && !is_pool && !is_throttle && !is_reserve &&
+		       !is_shares;
 
 	(void)now;
 	ebb_log(LOG_DEBUG, "action", EBB_KS("type", ebb_action_name(action->type)),
@@ -67,6 +69,7 @@ static void log_action(void *ctx, usec_t now, const struct ebb_action *action)
 		is_vcpu && action->u.vcpu.thread != EBB_THREAD_NONE ?
 			EBB_KI("thread", action->u.vcpu.thread) : EBB_KSKIP,
 		is_reserve ? EBB_KI("vcpu", action->u.reserve.vcpu) : EBB_KSKIP,
+		is_shares ? EBB_KI("shares", action->u.shares) :
 		is_reserve ? EBB_KI("permille", action->u.reserve.keep) :
 		is_throttle ? EBB_KI("permille", action->u.permille) : EBB_KSKIP,
 		is_pool ? EBB_KI("node", action->u.pool.node) : EBB_KSKIP,

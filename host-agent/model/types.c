@@ -143,6 +143,7 @@ const char *ebb_action_name(enum ebb_action_type type)
 		[EBB_ACTION_MEM_MIRROR] = "mem-mirror", [EBB_ACTION_REVOKE] = "revoke",
 		[EBB_ACTION_THROTTLE] = "throttle",
 		[EBB_ACTION_RESERVE] = "reserve",
+		[EBB_ACTION_SHARES] = "shares",
 	};
 
 	return NAME_OF(names, type);

@@ -186,10 +186,14 @@ enum ebb_action_type {
 	 */
 	EBB_ACTION_THROTTLE,
 	/*
-	 * What a vCPU of a VM that shares cores gets of the core where it is.  -EOPNOTSUPP: this
-	 * host can not do that.
+	 * What a vCPU of a VM that shares cores gets of the core where it is (emulated hosts).
 	 */
 	EBB_ACTION_RESERVE,
+	/*
+	 * The weight of the VM on its cores (libvirt, cpu_shares): on a host that has no parts of
+	 * cores.  -EOPNOTSUPP: libvirt has no weights for it.
+	 */
+	EBB_ACTION_SHARES,
 	/* Without: messages on the link; a failed one is followed by LINK_LOST. */
 	EBB_ACTION_WELCOME,
 	EBB_ACTION_RESPONSE,
@@ -478,6 +482,7 @@ struct ebb_action {
 		struct ebb_action_pool pool;	/* REVOKE, MEM_MIRROR */
 		uint64_t cap_bytes;		/* MEM_CAP */
 		struct ebb_action_reserve reserve;
+		uint32_t shares;		/* SHARES: 2 to 10000; 0: as the domain defines */
 		uint16_t permille;		/* THROTTLE: 1 to 1000; 0: no limit any more */
 	} u;
 };

@@ -22,6 +22,7 @@ void fake_host_submit(struct ebb_fake *f, usec_t now, struct fake_vm *vm,
 	case EBB_ACTION_MEM_MIRROR:
 	case EBB_ACTION_THROTTLE:
 	case EBB_ACTION_RESERVE:
+	case EBB_ACTION_SHARES:
 		end = (vm->job_until > now ? vm->job_until : now) +
 		      fake_between(f, f->cfg.place_usec);
 		vm->job_until = end;
@@ -111,6 +112,8 @@ int fake_host_end(struct ebb_fake *f, usec_t now, struct fake_vm *vm,
 		vm->throttle = action->u.permille;
 		return 0;
 	}
+	if (action->type == EBB_ACTION_SHARES)
+		return 0;
 	if (action->type == EBB_ACTION_RESERVE) {
 		if (action->u.reserve.keep + action->u.reserve.rest > 1000)
 			fake_violate(f, vm, "vCPU %u gets %u of thread %u, the rest %u",

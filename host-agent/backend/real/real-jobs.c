@@ -5,6 +5,7 @@
 #include <string.h>
 #include "backend/real/real-jobs.h"
 #include "backend/real/qemuproc.h"
+#include "backend/real/virt-shares.h"
 #include "backend/real/virt-throttle.h"
 #include "util/clock.h"
 
@@ -193,6 +194,19 @@ int ebb_real_set_throttle(const struct ebb_real_tools *t, const uint8_t uuid[16]
 	return rc < 0 ? rc : 0;
 }
 
+int ebb_real_set_shares(const struct ebb_real_tools *t, const uint8_t uuid[16], uint32_t shares,
+			struct ebb_err *err)
+{
+	virConnectPtr conn;
+	int rc = connection(t, &conn, err);
+
+	if (rc < 0)
+		return rc;
+	rc = ebb_virt_domain_set_shares(conn, uuid, shares, err);
+	virConnectClose(conn);
+	return rc;
+}
+
 int ebb_real_reserve(const struct ebb_real_tools *t, const uint8_t uuid[16], const char *name,
 		     const struct ebb_action_reserve *r, struct ebb_err *err)
 {
@@ -202,7 +216,7 @@ int ebb_real_reserve(const struct ebb_real_tools *t, const uint8_t uuid[16], con
 	int rc;
 
 	if (!t->placer.emuhost)
-		return ebb_err_set(err, -EOPNOTSUPP, "promises are kept on emulated hosts only");
+		return ebb_err_set(err, -EOPNOTSUPP, "a real host has no parts of cores");
 	pid = ebb_real_find_qemu(t, uuid, name);
 	if (pid < 0)
 		return ebb_err_set(err, pid, "the QEMU process of the VM is not found: %s",

@@ -52,6 +52,9 @@ int ebb_real_set_cap(const struct ebb_real_tools *t, const uint8_t uuid[16], uin
 		     struct ebb_err *err);
 int ebb_real_set_throttle(const struct ebb_real_tools *t, const uint8_t uuid[16],
 			  uint16_t permille, struct ebb_err *err);
+/* On a real host; shares 0: as the domain defines. */
+int ebb_real_set_shares(const struct ebb_real_tools *t, const uint8_t uuid[16], uint32_t shares,
+			struct ebb_err *err);
 /* -EOPNOTSUPP on a real host; -ENOENT: the vCPU runs elsewhere. */
 int ebb_real_reserve(const struct ebb_real_tools *t, const uint8_t uuid[16], const char *name,
 		     const struct ebb_action_reserve *r, struct ebb_err *err);

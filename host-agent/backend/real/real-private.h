@@ -43,6 +43,7 @@ struct ebb_real {
 enum real_work {
 	WORK_LOOK, WORK_LIST, WORK_PLUG, WORK_UNPLUG, WORK_PLACE, WORK_CAP, WORK_MIRROR, WORK_SAVE,
 	WORK_AUDIT, WORK_THROTTLE, WORK_RESERVE,
+	WORK_SHARES,
 };
 
 struct real_job {
@@ -56,7 +57,7 @@ struct real_job {
 	uint16_t vcpu, thread;		/* PLUG, UNPLUG, PLACE */
 	uint16_t node;			/* MIRROR: guest node */
 	struct ebb_action_reserve reserve;
-	uint64_t bytes;			/* CAP, MIRROR; THROTTLE: permille */
+	uint64_t bytes;			/* CAP, MIRROR; THROTTLE: permille; SHARES: shares */
 	struct ebb_look look;
 	unsigned int num_saved;		/* LOOK: real_vm's when it was submitted */
 	bool must_lift;			/* LOOK: the same */

@@ -90,6 +90,8 @@ static int run_job(struct ebb_job *job)
 		return ebb_real_set_cap(t, j->uuid, j->bytes, &j->err);
 	case WORK_THROTTLE:
 		return ebb_real_set_throttle(t, j->uuid, (uint16_t)j->bytes, &j->err);
+	case WORK_SHARES:
+		return ebb_real_set_shares(t, j->uuid, (uint32_t)j->bytes, &j->err);
 	case WORK_RESERVE:
 		return ebb_real_reserve(t, j->uuid, j->name, &j->reserve, &j->err);
 	case WORK_MIRROR:
@@ -165,6 +167,8 @@ static const char *work_name(enum real_work work)
 		return "throttle";
 	case WORK_RESERVE:
 		return "reserve";
+	case WORK_SHARES:
+		return "shares";
 	default:
 		return "requested size";
 	}
@@ -180,6 +184,7 @@ static void log_failure(const struct real_job *j, int err)
 		EBB_KS("action", work_name(j->work)),
 		is_mem ? EBB_KI("bytes", j->bytes) :
 		j->work == WORK_THROTTLE ? EBB_KI("permille", j->bytes) :
+		j->work == WORK_SHARES ? EBB_KI("shares", j->bytes) :
 					   EBB_KI("vcpu", j->vcpu),
 		EBB_KS("error", err == -ETIMEDOUT && !j->err.text[0] ? "libvirt does not answer" :
 								       j->err.text));
@@ -221,6 +226,7 @@ static const struct {
 	[EBB_ACTION_MEM_CAP] = { WORK_CAP, EBB_REAL_LANE_MEM, MEM_USEC },
 	[EBB_ACTION_MEM_MIRROR] = { WORK_MIRROR, EBB_REAL_LANE_MEM, MEM_USEC },
 	[EBB_ACTION_THROTTLE] = { WORK_THROTTLE, EBB_REAL_LANE_MEM, MEM_USEC },
+	[EBB_ACTION_SHARES] = { WORK_SHARES, EBB_REAL_LANE_MEM, MEM_USEC },
 	/* In the lane of placing, so that it finds the thread where it was placed last. */
 	[EBB_ACTION_RESERVE] = { WORK_RESERVE, EBB_REAL_LANE_PLACE, PLACE_USEC },
 };
@@ -244,6 +250,8 @@ static void submit_job(struct ebb_real *r, const struct ebb_action *a)
 		j->bytes = a->u.cap_bytes;
 	} else if (a->type == EBB_ACTION_THROTTLE) {
 		j->bytes = a->u.permille;
+	} else if (a->type == EBB_ACTION_SHARES) {
+		j->bytes = a->u.shares;
 	} else if (a->type == EBB_ACTION_RESERVE) {
 		j->reserve = a->u.reserve;
 		j->vcpu = a->u.reserve.vcpu;

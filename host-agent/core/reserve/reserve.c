@@ -212,6 +212,114 @@ static bool is_plain(const struct ebb_vcpu_reserve *v)
 	return !v->is_unknown && !v->want.keep && !v->want.max && !v->told.keep && !v->told.max;
 }
 
+/* ---- weights, where there are no parts of cores --------------------------- */
+
+#define SHARES_LEAST	2u
+#define SHARES_MOST	10000u
+
+/* What each of the VM's vCPUs is to weigh: the least of what it may on its cores. */
+static uint32_t weight_of(const struct reserve_room *s, const struct ebb_vm *vm)
+{
+	uint32_t least = UINT32_MAX;
+
+	for (uint16_t k = 0; k < vm->num_vcpus; k++) {
+		const uint16_t t = vm->vcpu_shares[k].thread;
+		uint32_t weight;
+
+		if (t == EBB_THREAD_NONE)
+			continue;
+		weight = vm->reserve.promised_percent ? vm->vcpu_reserves[k].want.keep :
+							s->rest[t] / s->num_others[t];
+		least = weight < least ? weight : least;
+	}
+	return least;
+}
+
+/* The kernel divides a VM's weight among its vCPUs that compute. */
+static void set_shares(struct reserve_room *s)
+{
+	bool has_promises = false;
+
+	memset(s->num_others, 0, sizeof(s->num_others));
+	for (size_t i = 0; i < s->env->num_active; i++) {
+		const struct ebb_vm *vm = s->env->active[i];
+
+		has_promises = has_promises || vm->reserve.promised_percent;
+		for (uint16_t k = 0; !vm->reserve.promised_percent && k < vm->num_vcpus; k++)
+			if (vm->vcpu_shares[k].thread != EBB_THREAD_NONE)
+				s->num_others[vm->vcpu_shares[k].thread]++;
+	}
+	for (size_t i = 0; i < s->env->num_active; i++) {
+		const struct ebb_vm *vm = s->env->active[i];
+		const uint32_t weight = vm->sla.is_shared ? weight_of(s, vm) : UINT32_MAX;
+		uint64_t shares = (uint64_t)weight * count_vcpus(vm);
+
+		if (!has_promises || weight == UINT32_MAX)
+			shares = 0;
+		else if (shares < SHARES_LEAST)
+			shares = SHARES_LEAST;
+		else if (shares > SHARES_MOST)
+			shares = SHARES_MOST;
+		own(vm)->shares = (uint32_t)shares;
+		if (vm->reserve.shares != vm->reserve.shared)
+			core_mark(s->env, vm);
+	}
+}
+
+/* False: *out has no space. */
+static bool act_shares(const struct reserve_room *s, usec_t now, const struct ebb_vm *vm,
+		       struct ebb_actions *out)
+{
+	struct ebb_vm_reserve *part = own(vm);
+	struct ebb_action *a;
+
+	if (part->shares_action || part->shares == part->shared)
+		return true;
+	if (now < part->retry_at) {
+		core_wake_at(vm, part->retry_at);
+		return true;
+	}
+	a = core_emit(out, vm, EBB_ACTION_SHARES);
+	if (!a)
+		return false;
+	a->id = part->shares_action = core_action_id(s->env, vm, 0);
+	a->u.shares = part->sharing = part->shares;
+	return true;
+}
+
+static void record_missing(const struct reserve_room *s, usec_t now, const struct ebb_vm *vm)
+{
+	if (!vm->reserve.is_missing)
+		core_text(core_record(s->env, vm, now, EBB_EVENT_ERROR)->text,
+			  "this host can not keep promises of CPU time");
+	own(vm)->is_missing = true;
+}
+
+void reserve_shares_done(const struct reserve_room *s, usec_t now, const struct ebb_vm *vm,
+			 const struct ebb_fact_action_done *f)
+{
+	struct ebb_vm_reserve *part = own(vm);
+
+	if (f->id != part->shares_action)
+		return;
+	part->shares_action = 0;
+	core_mark(s->env, vm);
+	if (f->err == -EOPNOTSUPP) {
+		record_missing(s, now, vm);
+	} else if (f->err < 0) {
+		part->failures++;
+		part->retry_at = now + core_backoff(s->env, part->failures);
+		core_text(core_record(s->env, vm, now, EBB_EVENT_ERROR)->text,
+			  "its weight could not be set: %s (%u in a row)", strerror(-f->err),
+			  part->failures);
+	} else {
+		part->failures = 0;
+		part->shared = part->sharing;
+	}
+}
+
+/* ---- the whole ------------------------------------------------------------ */
+
 void reserve_settle(struct reserve_room *s, usec_t now, bool is_stale)
 {
 	if (!is_stale && !s->is_stale)
@@ -226,6 +334,10 @@ void reserve_settle(struct reserve_room *s, usec_t now, bool is_stale)
 			own_vcpu(vm, k)->want.keep = 0;
 	}
 	divide(s);
+	if (!s->env->host.is_emulated) {
+		set_shares(s);
+		return;
+	}
 	for (size_t i = 0; i < s->env->num_active; i++) {
 		const struct ebb_vm *vm = s->env->active[i];
 		const uint32_t max = per_vcpu(vm, vm->sla.is_shared ? vm->sla.max_percent : 0);
@@ -253,6 +365,8 @@ bool reserve_act(const struct reserve_room *s, usec_t now, const struct ebb_vm *
 {
 	if (!vm->sla.is_shared || vm->reserve.is_missing)
 		return true;
+	if (!s->env->host.is_emulated)
+		return act_shares(s, now, vm, out);
 	for (uint16_t k = 0; k < vm->num_vcpus; k++) {
 		struct ebb_vcpu_reserve *v = own_vcpu(vm, k);
 		struct ebb_action *a;
@@ -285,10 +399,7 @@ void reserve_done(const struct reserve_room *s, usec_t now, const struct ebb_vm 
 	v->action = 0;
 	core_mark(s->env, vm);
 	if (f->err == -EOPNOTSUPP) {
-		if (!vm->reserve.is_missing)
-			core_text(core_record(s->env, vm, now, EBB_EVENT_ERROR)->text,
-				  "this host can not keep promises of CPU time");
-		own(vm)->is_missing = true;
+		record_missing(s, now, vm);
 		return;
 	}
 	if (f->err < 0) {

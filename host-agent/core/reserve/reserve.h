@@ -5,6 +5,13 @@
  *
  * The promise of a VM is divided evenly over its vCPUs, and holds on the core where each of them
  * is.  So a VM of two vCPUs that is promised 100% gets half of each of two cores.
+ *
+ * On an emulated host each core has two levels: parts for the vCPUs with a promise, one part for
+ * all others.  libvirt has one level only, a weight for each VM.  There the part of the others is
+ * divided among those that are on the core, anew whenever VMs come, go or move.  That is weaker:
+ *   - a VM without a promise has one weight for all its cores, that of the most crowded one;
+ *   - a VM that computes on some of its vCPUs only has all its weight on their cores;
+ *   - between two changes of weights, some milliseconds, the sum is not right.
  */
 #ifndef EBB_CORE_RESERVE_H
 #define EBB_CORE_RESERVE_H
@@ -20,6 +27,7 @@ struct reserve_room {
 	uint32_t num_threads[EBB_MAX_NODES]; /* shared, by node of the host */
 	uint64_t capacity[EBB_MAX_NODES]; /* may be promised, thousandths of a core */
 	uint64_t promised[EBB_MAX_NODES];
+	uint16_t num_others[EBB_MAX_THREADS]; /* vCPUs without a promise, by thread */
 	uint16_t rest[EBB_MAX_THREADS];	/* for vCPUs without a promise together, by thread */
 	/* Scratch. */
 	uint32_t first[EBB_MAX_THREADS + 1]; /* of the claims on a thread */
@@ -37,6 +45,9 @@ void reserve_settle(struct reserve_room *s, usec_t now, bool is_stale);
 /* Asks for what the VM's vCPUs are to get.  False if *out has no space for an action. */
 bool reserve_act(const struct reserve_room *s, usec_t now, const struct ebb_vm *vm,
 		 struct ebb_actions *out);
+/* SHARES has ended.  One that is not awaited any more is ignored. */
+void reserve_shares_done(const struct reserve_room *s, usec_t now, const struct ebb_vm *vm,
+			 const struct ebb_fact_action_done *f);
 /* RESERVE has ended.  One that is not awaited any more is ignored. */
 void reserve_done(const struct reserve_room *s, usec_t now, const struct ebb_vm *vm, uint16_t vcpu,
 		  const struct ebb_fact_action_done *f);

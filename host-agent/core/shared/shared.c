@@ -381,13 +381,30 @@ void shared_stop(struct shared_room *s, const struct ebb_vm *vm)
 
 /* ---- throttles ----------------------------------------------------------- */
 
+/* The lower of the throttle of the last look and the SLA's maximum, in thousandths; 0: no limit. */
+static uint16_t limit_of(const struct shared_room *s, const struct ebb_vm *vm)
+{
+	uint32_t limit = vm->share.throttle ? vm->share.throttle : 1000, count = 0, max;
+
+	for (uint16_t k = 0; k < vm->num_vcpus; k++)
+		count += vm->vcpus[k].is_startup;
+	/* On an emulated host the room of promises sees to it. */
+	if (!s->env->host.is_emulated && vm->sla.is_shared && vm->sla.max_percent && count) {
+		max = vm->sla.max_percent * 10 / count;
+		limit = max < limit ? max : limit;
+		limit = limit ? limit : 1;
+	}
+	return limit < 1000 ? (uint16_t)limit : vm->share.throttle;
+}
+
 bool shared_act(const struct shared_room *s, usec_t now, const struct ebb_vm *vm,
 			   struct ebb_actions *out)
 {
 	struct ebb_vm_share *part = own(vm);
+	const uint16_t limit = limit_of(s, vm);
 	struct ebb_action *a;
 
-	if (part->throttle_action || part->is_missing || part->throttle == part->throttled)
+	if (part->throttle_action || part->is_missing || limit == part->throttled)
 		return true;
 	if (now < part->retry_at) {
 		core_wake_at(vm, part->retry_at);
@@ -397,7 +414,7 @@ bool shared_act(const struct shared_room *s, usec_t now, const struct ebb_vm *vm
 	if (!a)
 		return false;
 	a->id = part->throttle_action = core_action_id(s->env, vm, 0);
-	a->u.permille = part->throttling = part->throttle;
+	a->u.permille = part->throttling = limit;
 	return true;
 }
 
@@ -428,6 +445,9 @@ void shared_done(const struct shared_room *s, usec_t now, const struct ebb_vm *v
 	r->cpus = part->throttled ? part->throttled : 1000;
 	if (part->is_missing)
 		core_text(r->text, "this host can not limit what vCPUs use");
+	else if (part->throttled && part->throttled != part->throttle)
+		core_text(r->text, "each vCPU may use %u.%u%% of a core: its max-percent is %u",
+			  part->throttled / 10, part->throttled % 10, vm->sla.max_percent);
 	else if (part->throttled)
 		core_text(r->text,
 			  "each vCPU may use %u%% of a core, its share: its cores are hot and no "

@@ -420,6 +420,9 @@ static void render(const struct ebb_action *a, char *text)
 	case EBB_ACTION_THROTTLE:
 		put(text, "throttle %c %u", vm, a->u.permille);
 		break;
+	case EBB_ACTION_SHARES:
+		put(text, "shares %c %u", vm, a->u.shares);
+		break;
 	case EBB_ACTION_RESERVE:
 		put(text, "reserve %c %u @%u %u/%u/%u", vm, a->u.reserve.vcpu, a->u.reserve.thread,
 		    a->u.reserve.keep, a->u.reserve.rest, a->u.reserve.max);
@@ -503,6 +506,7 @@ void script_done(struct script *s, enum ebb_action_type type, char vm, uint16_t 
 	for (size_t i = 0; i < s->num_open; i++)
 		if (s->open[i].type == type && s->open[i].uuid[0] == (uint8_t)vm &&
 		    (type == EBB_ACTION_MEM_CAP || type == EBB_ACTION_THROTTLE ||
+		     type == EBB_ACTION_SHARES ||
 		     (type == EBB_ACTION_MEM_MIRROR ? s->open[i].u.pool.node :
 		      type == EBB_ACTION_RESERVE ? s->open[i].u.reserve.vcpu :
 						   s->open[i].u.vcpu.vcpu) == vcpu)) {

@@ -240,6 +240,42 @@ static void test_overbooked(void **state)
 	}
 }
 
+/*
+ * libvirt has one level: what promises leave of a core is divided among the others, however many
+ * there are.  A maximum is a throttle there.
+ */
+static void test_real_host(void **state)
+{
+	struct script s;
+
+	(void)state;
+	script_init_loading(&s, 1, 2, 1, false);
+	script_finish(&s);
+	s.host.cores[1].is_shared = true;
+	s.host.is_emulated = false;
+	s.state = ebb_state_create(&s.cfg, &s.host, s.policy);
+	script_loaded(&s);
+	script_settle(&s);
+	start(&s, 'a', 0, 0);
+	script_expect(&s, "");
+	start(&s, 'b', 60, 80);
+	script_expect(&s, "shares a 400", "throttle b 800", "shares b 600");
+	script_settle(&s);
+	start(&s, 'c', 0, 0);
+	script_expect(&s, "shares a 200", "shares c 200");
+	script_settle(&s);
+	start(&s, 'd', 0, 0);
+	start(&s, 'e', 0, 0);
+	script_expect(&s, "shares a 100", "shares c 100", "shares d 100", "shares e 100");
+	script_settle(&s);
+	/* The last promise goes: as the domains define. */
+	assert_int_equal(script_simple(&s, 'b', EBB_FACT_VM_STOPPED), 0);
+	script_expect(&s, "shares a 0", "shares c 0", "shares d 0", "shares e 0");
+	script_done(&s, EBB_ACTION_SHARES, 'a', 0, -EOPNOTSUPP);
+	assert_true(script_vm(&s, 'a')->reserve.is_missing);
+	script_finish(&s);
+}
+
 /* After a restart it is not known what is in force: all is said again, also that there is none. */
 static void test_restart(void **state)
 {
@@ -264,6 +300,7 @@ int main(void)
 		cmocka_unit_test(test_actions),
 		cmocka_unit_test(test_refused),
 		cmocka_unit_test(test_overbooked),
+		cmocka_unit_test(test_real_host),
 		cmocka_unit_test(test_restart),
 	};
 
