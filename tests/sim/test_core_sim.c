@@ -294,6 +294,9 @@ static void share(struct dice *d, struct ebb_sla *sla)
 	for (uint16_t g = 0; g < sla->num_nodes; g++)
 		sla->nodes[g].startup = sla->nodes[g].reserved = sla->nodes[g].max =
 			(uint16_t)((g == 0) + roll(d, 4));
+	/* Together more than there is; some have no promise. */
+	sla->reserve_percent = sla->nodes[0].max % 2 ? 40 * sla->nodes[0].max : 0;
+	sla->penalty = sla->nodes[0].max;
 }
 
 static enum ebb_fake_guest random_guest(struct dice *d)

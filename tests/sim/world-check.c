@@ -549,9 +549,40 @@ static void check_settled_vm(struct world *w, unsigned i)
 	}
 }
 
+/* No core keeps more promises than it can, nobody gets more than was promised, and all is told. */
+static void check_promises(struct world *w)
+{
+	uint32_t kept[EBB_MAX_THREADS] = { 0 };
+
+	for (unsigned i = 0; i < WORLD_VMS; i++) {
+		const struct ebb_vm *vm = w->vms[i].is_running ? world_vm(w, i) : NULL;
+		uint32_t sum = 0;
+
+		for (uint16_t k = 0; vm && vm->sla.is_shared && k < vm->num_vcpus; k++) {
+			const struct ebb_vcpu_reserve *v = &vm->vcpu_reserves[k];
+
+			sum += v->told.keep;
+			if (v->told.keep == 0)
+				continue;
+			if (v->told.thread != vm->vcpu_shares[k].thread)
+				world_fail(w, "vm%u vCPU %u keeps its promise elsewhere", i, k);
+			kept[v->told.thread] += v->told.keep;
+			if (kept[v->told.thread] > 950 ||
+			    kept[v->told.thread] + v->told.rest > 1000)
+				world_fail(w, "thread %u keeps %u", v->told.thread,
+					   kept[v->told.thread]);
+		}
+		if (vm && vm->sla.is_shared && (sum > vm->reserve.promised_percent * 10 ||
+						sum != vm->reserve.keep_permille))
+			world_fail(w, "vm%u is promised %u%%, to keep %u, and keeps %u", i,
+				   vm->reserve.promised_percent, vm->reserve.keep_permille, sum);
+	}
+}
+
 void world_check_settled(struct world *w)
 {
 	for (unsigned i = 0; i < WORLD_VMS; i++)
 		if (w->vms[i].is_running)
 			check_settled_vm(w, i);
+	check_promises(w);
 }

@@ -74,6 +74,9 @@ void world_init(struct world *w, const struct ebb_host *host,
 		w->cfg.pressure.memory_failover_percent = 60;
 	}
 	w->cfg.pressure.hot_window_s = 3;
+	w->cfg.promise.overbook_percent = cfg->seed % 2 ? 100 : 300;
+	w->cfg.promise.overbook_policy = cfg->seed % 4 ? EBB_OVERBOOK_PENALTY :
+							 EBB_OVERBOOK_PROPORTIONAL;
 	w->cfg.alloc = (struct ebb_alloc){ .alloc = ebb_heap_alloc, .free = ebb_heap_free };
 	w->has_no_cap = cfg->has_no_cap;
 	w->has_no_pools = cfg->has_no_pools;
