@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* See promise.h. */
-#include "core/reserve/promise.h"
+/* See admit.h. */
+#include "core/reserve/admit.h"
 
 static bool fits(struct ebb_promise_ask *a, const uint64_t capacity[EBB_MAX_NODES],
 		 const uint64_t promised[EBB_MAX_NODES])

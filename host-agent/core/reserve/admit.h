@@ -3,8 +3,8 @@
  * Promises of CPU time ("SQLVM", section 2.1), pure: which of them are made, and what is kept of
  * each where cores are overbooked.  Amounts are thousandths of a core.
  */
-#ifndef EBB_CORE_PROMISE_H
-#define EBB_CORE_PROMISE_H
+#ifndef EBB_CORE_RESERVE_ADMIT_H
+#define EBB_CORE_RESERVE_ADMIT_H
 
 #include <stddef.h>
 
@@ -52,4 +52,4 @@ struct ebb_promise_claim {
  */
 void ebb_promise_divide(struct ebb_promise_claim *claims, size_t num, enum ebb_overbook policy);
 
-#endif /* EBB_CORE_PROMISE_H */
+#endif /* EBB_CORE_RESERVE_ADMIT_H */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Promises of CPU time to VMs that share cores.  Decides which are made and what each vCPU is to
- * get of its core (promise.h), and asks the executor for it.
+ * get of its core (admit.h), and asks the executor for it.
  *
  * The promise of a VM is divided evenly over its vCPUs, and holds on the core where each of them
  * is.  So a VM of two vCPUs that is promised 100% gets half of each of two cores.
@@ -16,7 +16,7 @@
 #ifndef EBB_CORE_RESERVE_H
 #define EBB_CORE_RESERVE_H
 
-#include "core/reserve/promise.h"
+#include "core/reserve/admit.h"
 #include "core/room.h"
 
 #define EBB_RESERVE_MAX_VCPUS	16384u

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "core/reserve/promise.h"
+#include "core/reserve/admit.h"
 #include "tests/unit/host-agent/core_script.h"
 
 /* ---- division of a core -------------------------------------------------- */
