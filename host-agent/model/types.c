@@ -30,12 +30,37 @@ const char *ebb_event_name(enum ebb_event event)
 		[EBB_EVENT_MEM_REVOKE] = "mem_revoke",
 		[EBB_EVENT_LEND] = "lend",	 [EBB_EVENT_CHARGE] = "charge",
 		[EBB_EVENT_REBALANCE] = "rebalance",
-		[EBB_EVENT_THROTTLE] = "throttle",
+		[EBB_EVENT_THROTTLE] = "throttle", [EBB_EVENT_LEDGER] = "ledger",
 		[EBB_EVENT_CONDUCT] = "conduct", [EBB_EVENT_BROKER] = "broker",
 		[EBB_EVENT_VIOLATION] = "violation", [EBB_EVENT_MOVE] = "move",
 	};
 
 	return NAME_OF(names, event);
+}
+
+const char *ebb_promise_name(enum ebb_promise promise)
+{
+	static const char *const names[EBB_PROMISE_MAX] = { [EBB_PROMISE_CPU] = "cpu" };
+
+	return NAME_OF(names, promise);
+}
+
+const char *ebb_promise_unit(enum ebb_promise promise)
+{
+	static const char *const names[EBB_PROMISE_MAX] = { [EBB_PROMISE_CPU] = "usec" };
+
+	return NAME_OF(names, promise);
+}
+
+const char *ebb_cause_name(enum ebb_cause cause)
+{
+	static const char *const names[EBB_CAUSE_MAX] = {
+		[EBB_CAUSE_NONE] = "none",	     [EBB_CAUSE_OTHERS] = "others",
+		[EBB_CAUSE_OVERBOOKED] = "overbooked", [EBB_CAUSE_ITSELF] = "itself",
+		[EBB_CAUSE_LIMIT] = "limit",	     [EBB_CAUSE_HOST] = "host",
+	};
+
+	return NAME_OF(names, cause);
 }
 
 static const char *const class_names[EBB_CLASS_MAX] = {

@@ -525,7 +525,42 @@ enum ebb_event {
 					 * helps, or that is over */
 	EBB_EVENT_THROTTLE,		/* each vCPU of the VM may use cpus thousandths of a
 					 * shared core; 1000: as much as it likes */
+	EBB_EVENT_LEDGER,		/* what a promise to a VM has come to so far: ledger; code:
+					 * enum ebb_cause, text: why, if this interval broke it */
 	EBB_EVENT_MAX,
+};
+
+/* What is promised to VMs and metered. */
+enum ebb_promise {
+	EBB_PROMISE_CPU,		/* units: microseconds of CPU time */
+	EBB_PROMISE_MAX,
+};
+
+/* What most of a broken promise went to, while the VM waited. */
+enum ebb_cause {
+	EBB_CAUSE_NONE,			/* the promise was kept */
+	EBB_CAUSE_OTHERS,		/* to other VMs */
+	EBB_CAUSE_OVERBOOKED,		/* to other VMs: more is promised than there is */
+	EBB_CAUSE_ITSELF,		/* to other vCPUs of the VM on the same core */
+	EBB_CAUSE_LIMIT,		/* the VM was held to a maximum, or throttled */
+	EBB_CAUSE_HOST,			/* to programs of the host that are no vCPUs */
+	EBB_CAUSE_MAX,
+};
+
+/*
+ * Counters of one promise, in units of its resource.  They only grow, so a lost record does no
+ * harm: the next one includes it.  Source of the terms: "SQLVM", sections 2.1 and 2.2.
+ */
+struct ebb_ledger {
+	uint64_t metered_usec;		/* the intervals, one after the other */
+	uint64_t wanted;		/* CPU: time in which a vCPU ran or was ready to */
+	uint64_t promised;		/* due for that time; what was not wanted is not due */
+	uint64_t got;
+	uint64_t violated;		/* due and not given */
+	uint64_t unclear;		/* may have been due as well: the accounts can not tell */
+	uint64_t num_intervals;
+	uint64_t num_violations;	/* intervals that broke the promise */
+	uint64_t num_unclear;		/* intervals that count in unclear */
 };
 
 /* One decision with the numbers that led to it. */
@@ -566,6 +601,12 @@ struct ebb_record {
 		uint32_t num_others;	/* VMs with memory on that node of the host */
 		usec_t age;		/* of its histogram; EBB_TIME_NEVER: it has none */
 	} broker;
+	/* LEDGER: total_usec is for how long it was counted until `at`, as with CHARGE. */
+	struct {
+		enum ebb_promise promise;
+		uint64_t rate;		/* promised units for each second of work, now */
+		struct ebb_ledger sum;
+	} ledger;
 	struct ebb_sla sla;		/* event SLA: the new one; otherwise num_nodes is 0 */
 	char text[EBB_TEXT_SIZE];	/* the reason, for people */
 };
@@ -573,6 +614,10 @@ struct ebb_record {
 /* Lower-case name as in the history and the CLI; "?" for what is not known. */
 const char *ebb_event_name(enum ebb_event event);
 const char *ebb_class_name(enum ebb_class class);
+/* Of a promise, its name ("cpu") and unit ("usec"); of a cause ("others", "overbooked", ...). */
+const char *ebb_promise_name(enum ebb_promise promise);
+const char *ebb_promise_unit(enum ebb_promise promise);
+const char *ebb_cause_name(enum ebb_cause cause);
 const char *ebb_reason_name(uint16_t reason);	/* VIRTIO_EBB_REASON_*: "limit", "ceiling", ... */
 const char *ebb_action_name(enum ebb_action_type type);
 const char *ebb_fact_name(enum ebb_fact_type type);

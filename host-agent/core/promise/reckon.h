@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Whether a promise of CPU time was kept in an interval, from the scheduler's accounts of the vCPUs
+ * alone.  Pure arithmetic.
+ *
+ * The promise ("SQLVM", section 2.1): of the time in which at least one vCPU was running or
+ * runnable ("ready"), the VM gets `permille` thousandths of a core.  With k vCPUs ready it can use
+ * k cores at most, so min(permille, 1000 k) is due then.  Idle time makes nothing due.
+ *
+ * What the accounts say.  Each vCPU thread has a sum of the time that it ran and one of the time
+ * that it was runnable and waited; ready is both.  For one vCPU that is exact.  For several the
+ * accounts do not say how far their ready times overlap, so what was due has two bounds:
+ *
+ *   least  they overlap as far as possible: those that were ready for less were so while those
+ *          that were ready for longer were.  With r1 >= r2 >= ... the ready times,
+ *          due = sum over j of rj * (min(permille, 1000 j) - min(permille, 1000 (j - 1)))
+ *   most   they overlap as little as possible:
+ *          due = min(permille * min(interval, sum of rj), 1000 * sum of rj)
+ *
+ * A promise counts as broken against `least`, so a VM's idle time is never held against the host.
+ * What lies between the bounds counts as unclear, so a delay is never passed over in silence: the
+ * truth lies between `violated` and `violated + unclear`.  The bounds meet for one vCPU, while all
+ * vCPUs are ready, and where each vCPU is promised a whole core.
+ *
+ * When the accounts say it.  The sum of waits grows when a wait ends, so a wait that began before
+ * the interval is in it as a whole.  What an interval gave beyond its promise therefore also counts
+ * for what the next one owes for time before its begin.  The sum of run times lags by a tick at
+ * most.  So a debt of up to a tick for each vCPU is no violation yet: it is carried on until the
+ * debts that follow make it more, or an interval gives it back.
+ */
+#ifndef EBB_CORE_PROMISE_RECKON_H
+#define EBB_CORE_PROMISE_RECKON_H
+
+#include "model/types.h"
+
+/* The tick of the slowest kernel, HZ=100. */
+#define PROMISE_TICK_USEC	(10 * EBB_USEC_PER_MSEC)
+
+/* Of one vCPU in the interval. */
+struct promise_times {
+	usec_t ran, waited;
+};
+
+/* From one interval to the next; all 0 for the first. */
+struct promise_carry {
+	usec_t spare;			/* given beyond the promise by the last interval */
+	usec_t owed;			/* debts too small to tell from a tick */
+};
+
+/* Microseconds of CPU time of the host, but `wanted`, which is time. */
+struct promise_outcome {
+	usec_t wanted, promised, got, violated, unclear;
+};
+
+/*
+ * num: up to EBB_MAX_VCPUS.  permille: thousandths of a core; share: thousandths of a real CPU that
+ * a core is worth, 1000 but on emulated hosts.
+ */
+void promise_reckon(const struct promise_times *vcpus, uint16_t num, usec_t length,
+		    uint32_t permille, uint32_t share, struct promise_carry *carry,
+		    struct promise_outcome *ret);
+
+/* Adds an interval to the counters. */
+void promise_add(struct ebb_ledger *sum, usec_t length, const struct promise_outcome *o);
+
+#endif /* EBB_CORE_PROMISE_RECKON_H */
