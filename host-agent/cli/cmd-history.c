@@ -1,14 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* ebbctl history: decisions with their reasons. */
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <time.h>
 #include "cli/ctl.h"
 #include "cli/table.h"
-
-#define TIME_SIZE	48
+#include "cli/when.h"
 
 struct history {
 	double since_ts;
@@ -18,9 +14,7 @@ struct history {
 };
 
 static const struct argp_option options[] = {
-	{"since", 'S', "WHEN", 0,
-	 "Only what is newer: 90s, 10m, 2h or 1d ago, @UNIX-SECONDS, or \"YYYY-MM-DD HH:MM[:SS]\"",
-	 0},
+	{"since", 'S', "WHEN", 0, WHEN_SINCE_HELP, 0},
 	{"limit", 'n', "N", 0, "The newest N, 1 to 100000 (default 50)", 0},
 	{"event", 'e', "NAME", 0,
 	 "Only events of this name (grant, release, demand, force, mem_demand, ...)", 0},
@@ -29,34 +23,6 @@ static const struct argp_option options[] = {
 	{0},
 };
 
-static bool parse_since(const char *text, double *ret)
-{
-	static const char units[] = "smhd";
-	static const double seconds[] = { 1, 60, 3600, 86400 };
-	struct tm tm = { .tm_isdst = -1 };
-	const char *unit;
-	char *end;
-	double n;
-
-	if (text[0] == '@') {
-		*ret = strtod(text + 1, &end);
-		return end != text + 1 && !*end && isfinite(*ret);
-	}
-	n = strtod(text, &end);
-	unit = end != text && *end && !end[1] ? strchr(units, *end) : NULL;
-	if (unit && isfinite(n) && n >= 0) {
-		*ret = (double)time(NULL) - n * seconds[unit - units];
-		return true;
-	}
-	end = strptime(text, "%Y-%m-%d %H:%M:%S", &tm);
-	if (!end || *end) {
-		tm = (struct tm){ .tm_isdst = -1 };
-		end = strptime(text, "%Y-%m-%d %H:%M", &tm);
-	}
-	*ret = (double)mktime(&tm);
-	return end && !*end;
-}
-
 static error_t parse_option(int key, char *arg, struct argp_state *state)
 {
 	struct history *h = state->hook;
@@ -64,9 +30,8 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 
 	switch (key) {
 	case 'S':
-		if (!parse_since(arg, &h->since_ts))
-			argp_error(state, "--since=%s: allowed: 90s, 10m, 2h, 1d, @UNIX-SECONDS, "
-				   "\"YYYY-MM-DD HH:MM\"", arg);
+		if (!when_parse(arg, &h->since_ts))
+			argp_error(state, "--since=%s: allowed: " WHEN_ALLOWED, arg);
 		return 0;
 	case 'n':
 		h->limit = strtol(arg, &end, 10);
@@ -95,17 +60,6 @@ static void add_optional(struct table *t, const json_t *row, const char *key, co
 	table_add(t, "%s", text);
 }
 
-static void format_time(double ts, char *text)
-{
-	const time_t seconds = (time_t)ts;
-	char when[32];
-	struct tm tm;
-
-	localtime_r(&seconds, &tm);
-	strftime(when, sizeof(when), "%m-%d %H:%M:%S", &tm);
-	snprintf(text, TIME_SIZE, "%s.%03d", when, (int)((ts - (double)seconds) * 1000));
-}
-
 static void print_rows(const json_t *rows)
 {
 	static const char *const names[] = {"TIME",  "VM",  "EVENT",  ">NODE",
@@ -116,9 +70,9 @@ static void print_rows(const json_t *rows)
 
 	table_init(&t, names);
 	json_array_foreach(rows, i, row) {
-		char when[TIME_SIZE];
+		char when[WHEN_SIZE];
 
-		format_time(ctl_num(row, "ts"), when);
+		when_print(ctl_num(row, "ts"), when);
 		table_add(&t, "%s", when);
 		table_add_name(&t, ctl_str(row, "vm"));
 		table_add(&t, "%s", ctl_str(row, "event"));
@@ -151,10 +105,10 @@ static void print_charge(const json_t *rows)
 
 	table_init(&t, names);
 	json_array_foreach(rows, i, row) {
-		char from[TIME_SIZE], to[TIME_SIZE];
+		char from[WHEN_SIZE], to[WHEN_SIZE];
 
-		format_time(ctl_num(row, "first_ts"), from);
-		format_time(ctl_num(row, "last_ts"), to);
+		when_print(ctl_num(row, "first_ts"), from);
+		when_print(ctl_num(row, "last_ts"), to);
 		table_add_name(&t, ctl_str(row, "vm"));
 		table_add(&t, "%s", from);
 		table_add(&t, "%s", to);
