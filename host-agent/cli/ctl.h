@@ -31,6 +31,7 @@ int cmd_policy(struct ctl *ctl, int argc, char **argv);
 int cmd_explain(struct ctl *ctl, int argc, char **argv);
 int cmd_histogram(struct ctl *ctl, int argc, char **argv);
 int cmd_history(struct ctl *ctl, int argc, char **argv);
+int cmd_ledger(struct ctl *ctl, int argc, char **argv);
 int cmd_simulate(struct ctl *ctl, int argc, char **argv);
 int cmd_version(struct ctl *ctl, int argc, char **argv);
 

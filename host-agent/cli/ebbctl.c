@@ -21,6 +21,7 @@ const struct ctl_command ctl_commands[] = {
 	{ "histogram", "VM", "what its guest says its memory is worth", cmd_histogram },
 	{ "metrics", "", "pressure on the host as OpenMetrics text", cmd_metrics },
 	{ "history", "[VM] [OPTION...]", "decisions with reasons", cmd_history },
+	{ "ledger", "[VM] [OPTION...]", "what was promised, wanted and got", cmd_ledger },
 	{ "simulate", "[OPTION...]", "policies tried on VMs in virtual time", cmd_simulate },
 	{ "version", "", "versions of ebbctl and ebbd", cmd_version },
 	{ NULL, NULL, NULL, NULL },

@@ -37,7 +37,7 @@ static void keep_records(struct ebb_agent *a)
 
 	while (ebb_state_record_pop(a->state, &r)) {
 		/* Once a second for each VM: for the history only. */
-		if (r.event != EBB_EVENT_CHARGE)
+		if (r.event != EBB_EVENT_CHARGE && r.event != EBB_EVENT_LEDGER)
 			log_record(&r);
 		ebb_history_add(a->history, &r, ebb_clock_mono_usec());
 	}

@@ -59,6 +59,16 @@ static const struct ebb_vm *find_vm(struct ebb_agent *a, struct ebb_ctl_request 
 	return vm;
 }
 
+/* Whether a VM, or several, are called so. */
+static bool is_known(const struct ebb_agent *a, const char *name)
+{
+	uint8_t uuid[EBB_UUID_BYTES];
+	const struct ebb_vm *vm;
+
+	return (ebb_uuid_parse(name, uuid) == 0 && ebb_state_vm(a->state, uuid)) ||
+	       ebb_state_vms_named(a->state, name, &vm) > 0;
+}
+
 static json_t *view_vm(struct ebb_agent *a, const struct ebb_vm *vm)
 {
 	return ebb_view_vm(a->state, vm, ebb_clock_mono_usec(),
@@ -242,8 +252,8 @@ static int check_event(struct ebb_ctl_request *r, const char *event)
 	char known[512] = "";
 
 	for (enum ebb_event e = 0; e < EBB_EVENT_MAX; e++) {
-		/* Charges are no decisions: they have a table of their own. */
-		if (e == EBB_EVENT_CHARGE)
+		/* Counters are no decisions: they have tables of their own. */
+		if (e == EBB_EVENT_CHARGE || e == EBB_EVENT_LEDGER)
 			continue;
 		if (strcmp(ebb_event_name(e), event) == 0)
 			return 0;
@@ -255,43 +265,106 @@ static int check_event(struct ebb_ctl_request *r, const char *event)
 	return -EINVAL;
 }
 
-static void cmd_history(struct ebb_agent *a, struct ebb_ctl_request *r)
+/* An optional truth of the request; -EINVAL: the request is answered. */
+static int optional_bool(struct ebb_ctl_request *r, const char *key, bool *ret)
 {
-	struct ebb_history_query q = { .limit = DEFAULT_HISTORY_ROWS };
-	json_t *limit = json_object_get(r->body, "limit"),
-	       *since = json_object_get(r->body, "since"),
-	       *charge = json_object_get(r->body, "charge");
-	const char *vm, *event;
+	const json_t *value = json_object_get(r->body, key);
 
-	if (optional_text(r, "vm", &vm) < 0 || optional_text(r, "event", &event) < 0 ||
-	    (event[0] && check_event(r, event) < 0))
-		return;
+	*ret = json_is_true(value);
+	if (!value || json_is_boolean(value))
+		return 0;
+	ebb_ctl_fail(r, "bad-request", NULL, "\"%s\" must be true or false", key);
+	return -EINVAL;
+}
+
+/* "since" and "limit"; -EINVAL: the request is answered. */
+static int take_range(struct ebb_ctl_request *r, struct ebb_history_query *q)
+{
+	const json_t *limit = json_object_get(r->body, "limit");
+	const json_t *since = json_object_get(r->body, "since");
+
 	if (limit && (!json_is_integer(limit) || json_integer_value(limit) < 1 ||
 		      json_integer_value(limit) > MAX_HISTORY_ROWS)) {
 		ebb_ctl_fail(r, "bad-request", NULL, "\"limit\" must be a number from 1 to %u",
 			     MAX_HISTORY_ROWS);
-		return;
+		return -EINVAL;
 	}
 	if (since && !json_is_number(since)) {
 		ebb_ctl_fail(r, "bad-request", NULL, "\"since\" must be a number: unix seconds");
-		return;
-	}
-	if (charge && !json_is_boolean(charge)) {
-		ebb_ctl_fail(r, "bad-request", NULL, "\"charge\" must be true or false");
-		return;
-	}
-	q.is_charge = json_is_true(charge);
-	if (q.is_charge) {
-		q.limit = MAX_HISTORY_ROWS;
-		ebb_agent_charge(a);
+		return -EINVAL;
 	}
 	if (limit)
-		q.limit = json_integer_value(limit);
-	q.since_ts = since ? json_number_value(since) : 0;
+		q->limit = json_integer_value(limit);
+	q->since_ts = since ? json_number_value(since) : 0;
+	return 0;
+}
+
+static void cmd_history(struct ebb_agent *a, struct ebb_ctl_request *r)
+{
+	struct ebb_history_query q = { .limit = DEFAULT_HISTORY_ROWS };
+	const char *vm, *event;
+	bool is_charge;
+
+	if (optional_text(r, "vm", &vm) < 0 || optional_text(r, "event", &event) < 0 ||
+	    (event[0] && check_event(r, event) < 0) || optional_bool(r, "charge", &is_charge) < 0)
+		return;
+	if (is_charge) {
+		q.what = EBB_HISTORY_CHARGE;
+		q.limit = MAX_HISTORY_ROWS;
+	}
+	if (take_range(r, &q) < 0)
+		return;
+	if (is_charge)
+		ebb_agent_charge(a);
 	if (vm[0] && ask_history_of(a, r, vm, &q) < 0)
 		return;
 	snprintf(q.event, sizeof(q.event), "%s", event);
 	ebb_history_ask(a->history, &q, history_done, r);
+}
+
+static void ledger_done(void *ctx, json_t *rows, int err)
+{
+	struct ebb_ctl_request *r = ctx;
+	const bool is_intervals = json_is_true(json_object_get(r->body, "intervals"));
+
+	if (rows)
+		ebb_ctl_reply(r, json_pack("{s:o}", is_intervals ? "intervals" : "ledger", rows));
+	else
+		ebb_ctl_fail(r, "history", "the log of ebbd says more",
+			     "the ledger can not be read: %s", strerror(-err));
+}
+
+/* The same of a VM that the agent does not know: it must have been promised something once. */
+static void ledger_done_unknown(void *ctx, json_t *rows, int err)
+{
+	struct ebb_ctl_request *r = ctx;
+
+	if (!rows || json_array_size(rows) > 0) {
+		ledger_done(ctx, rows, err);
+		return;
+	}
+	json_decref(rows);
+	ebb_ctl_fail(r, "no-such-vm", "ebbctl ledger lists those to which something was promised",
+		     "there is no VM \"%s\", and none in the ledger",
+		     json_string_value(json_object_get(r->body, "vm")));
+}
+
+static void cmd_ledger(struct ebb_agent *a, struct ebb_ctl_request *r)
+{
+	struct ebb_history_query q = { .what = EBB_HISTORY_LEDGER, .limit = MAX_HISTORY_ROWS };
+	const char *name;
+	bool is_intervals;
+
+	if (optional_text(r, "vm", &name) < 0 || optional_bool(r, "intervals", &is_intervals) < 0)
+		return;
+	if (is_intervals) {
+		q.what = EBB_HISTORY_INTERVALS;
+		q.limit = DEFAULT_HISTORY_ROWS;
+	}
+	if (take_range(r, &q) < 0 || (name[0] && ask_history_of(a, r, name, &q) < 0))
+		return;
+	ebb_history_ask(a->history, &q,
+			name[0] && !is_known(a, name) ? ledger_done_unknown : ledger_done, r);
 }
 
 static void cmd_set(struct ebb_agent *a, struct ebb_ctl_request *r)
@@ -341,6 +414,7 @@ static const struct {
 	{ "metrics", { NULL }, cmd_metrics },
 	{ "policy", { "policy", NULL }, cmd_policy },
 	{ "history", { "vm", "event", "since", "limit", "charge", NULL }, cmd_history },
+	{ "ledger", { "vm", "since", "limit", "intervals", NULL }, cmd_ledger },
 	{ "set", { "vm", "values", NULL }, cmd_set },
 };
 

@@ -11,11 +11,14 @@
 #include "core/pressure/violation.h"
 #include "daemon/history-charge.h"
 #include "daemon/history-db.h"
+#include "daemon/history-ledger.h"
 #include "util/uuid.h"
 
 /* Grows when a table changes; a file of another version than this and the last is set aside. */
 #define VERSION		5
 #define BUSY_MSEC	2000
+#define LEDGER_HOURS	24
+#define SECONDS_OF_HOUR	3600.0
 
 static const char schema[] =
 	"PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;"
@@ -27,6 +30,7 @@ static const char schema[] =
 	"CREATE INDEX IF NOT EXISTS decisions_vm ON decisions (vm, id);"
 	"CREATE INDEX IF NOT EXISTS decisions_uuid ON decisions (uuid, id);"
 	EBB_HISTORY_CHARGE_SCHEMA
+	EBB_HISTORY_LEDGER_SCHEMA
 	"PRAGMA user_version = 5;";
 
 static const char convert[] =
@@ -38,6 +42,7 @@ static const char convert[] =
 struct ebb_history_db {
 	sqlite3 *sql;
 	uint32_t max_rows;
+	uint32_t ledger_hours;
 	char boot[EBB_BOOT_ID_SIZE];
 	struct ebb_history_run *runs;	/* until ebb_history_db_runs() */
 	size_t num_runs;
@@ -147,6 +152,7 @@ int ebb_history_db_open(const char *path, uint32_t max_rows, struct ebb_history_
 	if (!db)
 		return -ENOMEM;
 	db->max_rows = max_rows;
+	db->ledger_hours = LEDGER_HOURS;
 	ebb_history_boot_id(db->boot);
 	rc = open_file(db, path, err);
 	if (rc == -EPROTO && path && can_be_set_aside(path)) {
@@ -161,6 +167,11 @@ int ebb_history_db_open(const char *path, uint32_t max_rows, struct ebb_history_
 	}
 	*ret = db;
 	return 0;
+}
+
+void ebb_history_db_keep(struct ebb_history_db *db, uint32_t ledger_hours)
+{
+	db->ledger_hours = ledger_hours;
 }
 
 void ebb_history_db_close(struct ebb_history_db *db)
@@ -226,14 +237,36 @@ static int insert_one(sqlite3_stmt *s, const struct ebb_history_entry *e)
 	return 0;
 }
 
-static int trim(struct ebb_history_db *db)
+/* The newest entry is written now. */
+static int trim(struct ebb_history_db *db, double now_ts)
 {
 	char text[256];
 
 	snprintf(text, sizeof(text), "DELETE FROM decisions WHERE id <= "
 		 "(SELECT max(id) FROM decisions) - %u; DELETE FROM charges WHERE id <= "
 		 "(SELECT max(id) FROM charges) - %u", db->max_rows, db->max_rows);
-	return sqlite3_exec(db->sql, text, NULL, NULL, NULL) == SQLITE_OK ? 0 : -EIO;
+	if (sqlite3_exec(db->sql, text, NULL, NULL, NULL) != SQLITE_OK)
+		return -EIO;
+	return ebb_history_ledger_trim(db->sql, now_ts - db->ledger_hours * SECONDS_OF_HOUR,
+				       db->max_rows);
+}
+
+/* The statements of one transaction, one for each kind of record. */
+struct writer {
+	sqlite3_stmt *decision, *charge;
+	struct ebb_ledger_writer ledger;
+};
+
+static int write_one(struct writer *w, const char *boot, const struct ebb_history_entry *e)
+{
+	switch (e->record.event) {
+	case EBB_EVENT_CHARGE:
+		return ebb_history_charge_insert(w->charge, boot, e);
+	case EBB_EVENT_LEDGER:
+		return ebb_history_ledger_insert(&w->ledger, boot, e);
+	default:
+		return insert_one(w->decision, e);
+	}
 }
 
 int ebb_history_db_insert(struct ebb_history_db *db, const struct ebb_history_entry *entries,
@@ -243,24 +276,24 @@ int ebb_history_db_insert(struct ebb_history_db *db, const struct ebb_history_en
 		"INSERT INTO decisions (ts, mono_s, vm, uuid, event, node, cpus, asked, code, "
 		"agent_ms, libvirt_ms, place_ms, total_ms, reason, bytes, sla) "
 		"VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)";
-	sqlite3_stmt *s = NULL, *charge;
+	struct writer w = { 0 };
 	int rc = 0;
 
 	if (sqlite3_exec(db->sql, "BEGIN IMMEDIATE", NULL, NULL, NULL) != SQLITE_OK)
 		return fail(db, err, "BEGIN");
-	charge = ebb_history_charge_prepare(db->sql);
-	if (!charge || sqlite3_prepare_v2(db->sql, text, -1, &s, NULL) != SQLITE_OK)
+	w.charge = ebb_history_charge_prepare(db->sql);
+	if (!w.charge || ebb_ledger_writer_init(&w.ledger, db->sql) < 0 ||
+	    sqlite3_prepare_v2(db->sql, text, -1, &w.decision, NULL) != SQLITE_OK)
 		rc = -EIO;
 	for (size_t i = 0; rc == 0 && i < num; i++)
-		rc = entries[i].record.event == EBB_EVENT_CHARGE ?
-			     ebb_history_charge_insert(charge, db->boot, &entries[i]) :
-			     insert_one(s, &entries[i]);
+		rc = write_one(&w, db->boot, &entries[i]);
 	if (rc == 0)
-		rc = trim(db);
+		rc = trim(db, num > 0 ? entries[num - 1].ts : 0);
 	if (rc < 0)
 		fail(db, err, "INSERT");
-	sqlite3_finalize(s);
-	sqlite3_finalize(charge);
+	sqlite3_finalize(w.decision);
+	sqlite3_finalize(w.charge);
+	ebb_ledger_writer_finish(&w.ledger);
 	if (rc == 0 && sqlite3_exec(db->sql, "COMMIT", NULL, NULL, NULL) != SQLITE_OK)
 		rc = fail(db, err, "COMMIT");
 	if (rc < 0)
@@ -292,14 +325,19 @@ int ebb_history_db_select(struct ebb_history_db *db, const struct ebb_history_qu
 		" total_ms, reason FROM (SELECT * FROM decisions WHERE"
 		" ((?1 = '' AND ?2 = '') OR (?1 != '' AND vm = ?1) OR (?2 != '' AND uuid = ?2))"
 		" AND (?5 = '' OR event = ?5) AND ts >= ?3 ORDER BY id DESC LIMIT ?4) ORDER BY id";
-	const char *text = q->is_charge ? ebb_history_charge_select : rows_text;
+	static const char *const texts[] = {
+		[EBB_HISTORY_DECISIONS] = rows_text,
+		[EBB_HISTORY_CHARGE] = ebb_history_charge_select,
+		[EBB_HISTORY_LEDGER] = ebb_history_ledger_select,
+		[EBB_HISTORY_INTERVALS] = ebb_history_intervals_select,
+	};
 	json_t *rows = json_array();
 	sqlite3_stmt *s = NULL;
 	int rc;
 
 	if (!rows)
 		return -ENOMEM;
-	if (sqlite3_prepare_v2(db->sql, text, -1, &s, NULL) != SQLITE_OK) {
+	if (sqlite3_prepare_v2(db->sql, texts[q->what], -1, &s, NULL) != SQLITE_OK) {
 		json_decref(rows);
 		return fail(db, err, "SELECT");
 	}
@@ -307,7 +345,7 @@ int ebb_history_db_select(struct ebb_history_db *db, const struct ebb_history_qu
 	sqlite3_bind_text(s, 2, q->uuid, -1, SQLITE_STATIC);
 	sqlite3_bind_double(s, 3, q->since_ts);
 	sqlite3_bind_int64(s, 4, q->limit);
-	if (!q->is_charge)
+	if (q->what == EBB_HISTORY_DECISIONS)
 		sqlite3_bind_text(s, 5, q->event, -1, SQLITE_STATIC);
 	while ((rc = sqlite3_step(s)) == SQLITE_ROW) {
 		json_t *row = json_object();

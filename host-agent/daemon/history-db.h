@@ -22,11 +22,13 @@ struct ebb_history_run {
 /* As ebb_history_open(); a file of the version before this one is converted. */
 int ebb_history_db_open(const char *path, uint32_t max_rows, struct ebb_history_db **ret,
 			struct ebb_err *err);
+/* As ebb_history_keep(). */
+void ebb_history_db_keep(struct ebb_history_db *db, uint32_t ledger_hours);
 void ebb_history_db_close(struct ebb_history_db *db);
 
 /*
- * All in one transaction; also deletes the oldest rows beyond max_rows, of decisions and of charges
- * each.
+ * All in one transaction.  Also deletes the oldest rows beyond max_rows of each of the tables of
+ * decisions, charges and minutes of the ledger, and intervals of the ledger that are too old.
  */
 int ebb_history_db_insert(struct ebb_history_db *db, const struct ebb_history_entry *entries,
 			  size_t num, struct ebb_err *err);

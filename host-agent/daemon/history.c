@@ -10,8 +10,9 @@
 
 /* Records are written together, this long after the first. */
 #define FLUSH_USEC	(200 * EBB_USEC_PER_MSEC)
-/* Kept at most, of decisions and of charges each, while nothing can be written. */
+/* Kept at most while nothing can be written: of decisions and of charges each, of the ledger. */
 #define MAX_PENDING	65536
+#define MAX_LEDGER	8192
 #define ASK_TIMEOUT	(10 * EBB_USEC_PER_SEC)
 
 struct batch {
@@ -19,9 +20,9 @@ struct batch {
 	size_t num, size;
 };
 
-/* Records to be written: a decision is tried once, a charge until it has been written. */
+/* What is to be written: a decision once at most, counters until they have been. */
 struct pending {
-	struct batch decisions, charges;
+	struct batch decisions, charges, ledger;
 };
 
 struct ebb_history {
@@ -53,17 +54,19 @@ static void free_pending(struct pending *p)
 {
 	free(p->decisions.items);
 	free(p->charges.items);
+	free(p->ledger.items);
 	*p = (struct pending){ 0 };
 }
 
 static bool is_same_count(const struct ebb_record *a, const struct ebb_record *b)
 {
 	return memcmp(a->uuid, b->uuid, sizeof(a->uuid)) == 0 &&
+	       a->ledger.promise == b->ledger.promise &&
 	       a->at - a->total_usec == b->at - b->total_usec;
 }
 
-/* By VM, by when its counters were 0, the newest first. */
-static int compare_charges(const void *left, const void *right)
+/* By VM, by what is counted, by when its counters were 0, the newest first. */
+static int compare_counts(const void *left, const void *right)
 {
 	const struct ebb_record *a = &((const struct ebb_history_entry *)left)->record;
 	const struct ebb_record *b = &((const struct ebb_history_entry *)right)->record;
@@ -74,6 +77,8 @@ static int compare_charges(const void *left, const void *right)
 		return r;
 	if (a_since != b_since)
 		return a_since < b_since ? -1 : 1;
+	if (a->ledger.promise != b->ledger.promise)
+		return a->ledger.promise < b->ledger.promise ? -1 : 1;
 	return a->at > b->at ? -1 : a->at < b->at;
 }
 
@@ -82,19 +87,19 @@ static void keep_newest(struct batch *b)
 {
 	size_t num = 0;
 
-	qsort(b->items, b->num, sizeof(b->items[0]), compare_charges);
+	qsort(b->items, b->num, sizeof(b->items[0]), compare_counts);
 	for (size_t i = 0; i < b->num; i++)
 		if (num == 0 || !is_same_count(&b->items[num - 1].record, &b->items[i].record))
 			b->items[num++] = b->items[i];
 	b->num = num;
 }
 
-static bool grow(struct batch *b)
+static bool grow(struct batch *b, size_t most)
 {
 	const size_t size = b->size ? b->size * 2 : 64;
 	struct ebb_history_entry *items;
 
-	if (size > MAX_PENDING)
+	if (size > most)
 		return false;
 	items = reallocarray(b->items, size, sizeof(*items));
 	if (!items)
@@ -104,19 +109,29 @@ static bool grow(struct batch *b)
 	return true;
 }
 
+static void make_room(struct batch *b, enum ebb_event event)
+{
+	const bool is_ledger = event == EBB_EVENT_LEDGER;
+	const size_t most = is_ledger ? MAX_LEDGER : MAX_PENDING;
+
+	/* An interval of the ledger has a row of its own, while there is room for it. */
+	if (is_ledger && grow(b, most))
+		return;
+	if ((is_ledger || event == EBB_EVENT_CHARGE) && b->num > 0)
+		keep_newest(b);
+	/* If only little is free, it would have to be sorted again soon. */
+	if (b->num >= b->size / 2)
+		grow(b, most);
+}
+
 /* NULL: there is no room. */
 static struct ebb_history_entry *new_entry(struct ebb_history *h, enum ebb_event event)
 {
-	const bool is_charge = event == EBB_EVENT_CHARGE;
-	struct batch *b = is_charge ? &h->pending.charges : &h->pending.decisions;
+	struct batch *b = event == EBB_EVENT_CHARGE ? &h->pending.charges :
+			  event == EBB_EVENT_LEDGER ? &h->pending.ledger : &h->pending.decisions;
 
-	if (b->num == b->size) {
-		if (is_charge && b->num > 0)
-			keep_newest(b);
-		/* If only little is free, it would have to be sorted again soon. */
-		if (b->num >= b->size / 2)
-			grow(b);
-	}
+	if (b->num == b->size)
+		make_room(b, event);
 	if (b->num < b->size)
 		return &b->items[b->num++];
 	if (h->num_dropped++ == 0)
@@ -132,7 +147,7 @@ static void arm(struct ebb_history *h, usec_t at)
 
 static bool is_empty(const struct pending *p)
 {
-	return p->decisions.num == 0 && p->charges.num == 0;
+	return p->decisions.num == 0 && p->charges.num == 0 && p->ledger.num == 0;
 }
 
 static void append(struct ebb_history *h, const struct batch *from)
@@ -154,6 +169,7 @@ static void put_back(struct ebb_history *h, struct pending *older)
 	*older = (struct pending){ 0 };
 	append(h, &newer.decisions);
 	append(h, &newer.charges);
+	append(h, &newer.ledger);
 	free_pending(&newer);
 }
 
@@ -173,9 +189,10 @@ static int write_pending(struct ebb_history_db *db, struct pending *p, struct eb
 {
 	const int rc = insert(db, &p->decisions, err);
 	const int charge_rc = insert(db, &p->charges, err);
+	const int ledger_rc = insert(db, &p->ledger, err);
 
 	p->decisions.num = 0;
-	return rc < 0 ? rc : charge_rc;
+	return rc < 0 ? rc : charge_rc < 0 ? charge_rc : ledger_rc;
 }
 
 static int run_job(struct ebb_job *job)
@@ -286,6 +303,11 @@ void ebb_history_add(struct ebb_history *h, const struct ebb_record *record, use
 	e->ts = ((double)ebb_clock_real_usec() - (double)(now - record->at)) / EBB_USEC_PER_SEC;
 	if (was_empty)
 		arm(h, now + FLUSH_USEC);
+}
+
+void ebb_history_keep(struct ebb_history *h, uint32_t ledger_hours)
+{
+	ebb_history_db_keep(h->db, ledger_hours);
 }
 
 const struct ebb_vm_charge *ebb_history_charge_of(const struct ebb_history *h, const uint8_t *uuid,

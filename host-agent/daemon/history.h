@@ -35,20 +35,33 @@ const struct ebb_vm_charge *ebb_history_charge_of(const struct ebb_history *h, c
 						  uint64_t order);
 
 /*
+ * How long the intervals of the ledger are kept, 24 hours by default; its totals stay for ever.
+ * To be called before the event loop runs.
+ */
+void ebb_history_keep(struct ebb_history *h, uint32_t ledger_hours);
+
+/*
  * Keep a record; it is written soon.  While nothing can be written, 65536 decisions are kept and
- * later ones dropped, and of charges the newest of each VM's run.
+ * later ones dropped, of charges the newest of each VM's run, and 8192 records of the ledger; when
+ * there are more, the newest of each count.
  */
 void ebb_history_add(struct ebb_history *h, const struct ebb_record *record, usec_t now);
 
+enum ebb_history_what {
+	EBB_HISTORY_DECISIONS,
+	EBB_HISTORY_CHARGE,		/* sums by VM, to the minute */
+	EBB_HISTORY_LEDGER,		/* sums by VM and resource */
+	EBB_HISTORY_INTERVALS,		/* each interval of the ledger */
+};
+
 struct ebb_history_query {
+	enum ebb_history_what what;
 	/* VMs that had this name or have this UUID, as text; both "": all. */
 	char vm[EBB_NAME_SIZE];
 	char uuid[EBB_UUID_TEXT_SIZE];
-	char event[24];			/* "": all */
+	char event[24];			/* of decisions; "": all */
 	double since_ts;		/* unix seconds; 0: from the beginning */
 	uint32_t limit;			/* newest so many, listed oldest first */
-	/* Sums of EBB_EVENT_CHARGE by VM, to the minute, in place of rows; event is not used. */
-	bool is_charge;
 };
 
 /*

@@ -64,7 +64,7 @@ static struct ebb_history_db *open_db(void)
 /* What a history that is opened now says of a VM; microseconds. */
 static uint64_t charged(const char *vm, enum ebb_class class)
 {
-	struct ebb_history_query q = { .is_charge = true, .limit = 10 };
+	struct ebb_history_query q = { .what = EBB_HISTORY_CHARGE, .limit = 10 };
 	struct ebb_history_db *db = open_db();
 	uint64_t sum = 0;
 	json_t *rows, *row;

@@ -180,7 +180,7 @@ static void stop_vm(struct rig *r, usec_t usec)
 
 static uint64_t charged(void)
 {
-	struct ebb_history_query q = { .is_charge = true, .limit = 10 };
+	struct ebb_history_query q = { .what = EBB_HISTORY_CHARGE, .limit = 10 };
 	struct ebb_history_db *db;
 	struct ebb_err err = { "" };
 	double sum = 0;

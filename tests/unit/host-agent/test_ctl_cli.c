@@ -103,6 +103,9 @@ static void test_tables(void **state)
 	expect(0, "holds ", "ebbctl explain simulated-1");
 	expect(0, "what its memory is worth", "ebbctl histogram simulated-1");
 	expect(0, "TIME ", "ebbctl history simulated-1 --since 1h --limit 5");
+	expect(0, "VM  OF  FROM  PROMISE", "ebbctl ledger");
+	expect(0, "LAST BROKEN  WHY", "ebbctl ledger simulated-1 --since 1h");
+	expect(0, "TIME  VM  OF  PROMISE", "ebbctl ledger --intervals --limit 5");
 	expect(0, "backend fake", "ebbctl version");
 	expect(0, "spot, priority 900, weight 7, deadline 50 ms, tier park, plug ahead",
 	       "ebbctl set simulated-1 weight=7 class=spot deadline-ms=50 priority=900 tier=park "
@@ -115,7 +118,8 @@ static void test_json(void **state)
 	static const char *const commands[] = {
 		"host", "vms", "vms simulated-1", "top --count 1", "policy", "explain simulated-1",
 		"histogram simulated-1",
-		"history", "metrics", "version", "set simulated-2 weight=9",
+		"history", "ledger", "ledger simulated-1 --intervals", "metrics", "version",
+		"set simulated-2 weight=9",
 	};
 
 	(void)state;
@@ -208,8 +212,8 @@ static void test_completion(void **state)
 	(void)state;
 	/* Of ebbctl itself: what it tells in its help. */
 	expect_completion("ebbctl \"\"", 1,
-			  "host vms top set policy explain histogram metrics history simulate "
-			  "version");
+			  "host vms top set policy explain histogram metrics history ledger "
+			  "simulate version");
 	expect_completion("ebbctl ex", 1, "explain");
 	expect_completion("ebbctl --json se", 2, "set");
 	expect_completion("ebbctl --so", 1, "--socket");
@@ -220,6 +224,8 @@ static void test_completion(void **state)
 	expect_completion("ebbctl vms \"\"", 2, "simulated-1 simulated-2");
 	expect_completion("ebbctl explain simulated-1 \"\"", 3, "");
 	expect_completion("ebbctl history --since 1h s", 4, "simulated-1 simulated-2");
+	expect_completion("ebbctl ledger --limit 3 s", 4, "simulated-1 simulated-2");
+	expect_completion("ebbctl ledger --int", 2, "--intervals");
 	expect_completion("ebbctl policy s", 2, "strict spot");
 	expect_completion("ebbctl simulate --policy i", 3, "isolate");
 	expect_completion("ebbctl set simulated-1 we", 3, "weight=");
@@ -234,6 +240,8 @@ static void test_refused(void **state)
 	expect(1, "there is no VM \"nobody\"", "ebbctl explain nobody");
 	expect(1, "there is no VM \"nobody\"", "ebbctl histogram nobody");
 	expect(1, "there is no VM \"nobody\"", "ebbctl set nobody weight=1");
+	expect(1, "there is no VM \"nobody\", and none in the ledger", "ebbctl ledger nobody");
+	expect(1, "ebbctl ledger lists those", "ebbctl ledger nobody --intervals --since 1h");
 	expect(1, "weight=0: allowed: 1 to 10000", "ebbctl set simulated-1 weight=0");
 	expect(1, "another ebbd (process ", "sh -c 'ebbd --dry-run -o run_dir=${EBB_SOCKET%/*}'");
 }
@@ -271,6 +279,10 @@ static void test_usage(void **state)
 	expect(2, "--count=0", "ebbctl top --count 0");
 	expect(2, "--limit=x", "ebbctl history --limit x");
 	expect(2, "--since=noon", "ebbctl history --since noon");
+	expect(2, "--since=noon", "ebbctl ledger --since noon");
+	expect(2, "--limit=0: allowed: 1 to 100000", "ebbctl ledger --intervals --limit 0");
+	expect(2, "it needs --intervals", "ebbctl ledger --limit 3");
+	expect(2, "one argument too many: b", "ebbctl ledger a b");
 	expect(2, "--charge has none", "ebbctl history --charge --limit 3");
 	expect(1, "there is no event \"grnt\"; there are join", "ebbctl history --event grnt");
 	expect(0, "Exit status: 0 done", "ebbctl --help");
@@ -326,6 +338,7 @@ static void test_unreachable(void **state)
 	expect(3, "ebbd can not be reached at /nonexistent/control.sock",
 	       "ebbctl --socket /nonexistent/control.sock vms");
 	expect(3, "systemctl start ebbd", "ebbctl -s /nonexistent/control.sock top --json");
+	expect(3, "systemctl start ebbd", "ebbctl -s /nonexistent/control.sock ledger");
 }
 
 /* An ebbd of its own, whose log says on which port it listens. */

@@ -243,6 +243,52 @@ static void test_history(void **state)
 	json_decref(answer);
 }
 
+static void add_ledger(struct ctl_rig *f, const char *name, uint8_t uuid, uint64_t got,
+		       enum ebb_cause cause)
+{
+	const usec_t now = ebb_clock_mono_usec();
+	struct ebb_record r = {
+		.at = now, .event = EBB_EVENT_LEDGER, .uuid = { uuid }, .total_usec = 2000000,
+		.code = cause, .ledger = {
+			.rate = 500000,
+			.sum = { .metered_usec = 2000000, .got = got, .num_intervals = 2 },
+		},
+	};
+
+	snprintf(r.name, sizeof(r.name), "%s", name);
+	snprintf(r.text, sizeof(r.text), "%s", cause ? "it waited" : "");
+	ebb_history_add(f->agent.history, &r, now);
+}
+
+/* Also of VMs that are gone; of one that is there and was promised nothing there is nothing. */
+static void test_ledger(void **state)
+{
+	json_t *answer, *rows, *row;
+
+	add_ledger(*state, "gone", 1, 700000, EBB_CAUSE_HOST);
+	add_ledger(*state, "other", 2, 5, EBB_CAUSE_NONE);
+	answer = ctl_ask_good(*state, "{\"cmd\":\"ledger\"}");
+	assert_int_equal(json_array_size(json_object_get(answer, "ledger")), 2);
+	json_decref(answer);
+	answer = ctl_ask_good(*state, "{\"cmd\":\"ledger\",\"vm\":\"gone\",\"since\":1}");
+	rows = json_object_get(answer, "ledger");
+	assert_int_equal(json_array_size(rows), 1);
+	row = json_array_get(rows, 0);
+	assert_string_equal(ctl_text(row, "vm"), "gone");
+	assert_string_equal(ctl_text(row, "resource"), "cpu");
+	assert_string_equal(ctl_text(row, "cause"), "host");
+	assert_string_equal(ctl_text(row, "reason"), "it waited");
+	assert_int_equal(ctl_number(row, "got"), 700000);
+	assert_int_equal(ctl_number(row, "rate"), 500000);
+	json_decref(answer);
+	answer = ctl_ask_good(*state, "{\"cmd\":\"ledger\",\"vm\":\"simulated-1\"}");
+	assert_int_equal(json_array_size(json_object_get(answer, "ledger")), 0);
+	json_decref(answer);
+	answer = ctl_ask_good(*state, "{\"cmd\":\"ledger\",\"intervals\":true,\"limit\":5}");
+	assert_null(json_object_get(answer, "ledger"));
+	json_decref(answer);
+}
+
 /* What simulated-1 is charged, once it has memory beyond its reservation for some time. */
 static json_t *wait_charge(struct ctl_rig *f)
 {
@@ -388,6 +434,13 @@ static void test_refusals(void **state)
 		{"{\"cmd\":\"history\",\"event\":\"grnt\"}", "bad-request",
 		 "there is no event \"grnt\"; there are join, leave, request, grant,"},
 		{"{\"cmd\":\"history\",\"event\":\"charge\"}", "bad-request", ", move"},
+		{"{\"cmd\":\"history\",\"event\":\"ledger\"}", "bad-request", ", move"},
+		{"{\"cmd\":\"ledger\",\"limit\":0}", "bad-request", "1 to 100000"},
+		{"{\"cmd\":\"ledger\",\"since\":\"noon\"}", "bad-request", "unix seconds"},
+		{"{\"cmd\":\"ledger\",\"vm\":[]}", "bad-request", "\"vm\" must be a string"},
+		{"{\"cmd\":\"ledger\",\"intervals\":1}", "bad-request", "must be true or false"},
+		{"{\"cmd\":\"ledger\",\"event\":\"grant\"}", "bad-request", "no member \"event\""},
+		{"{\"cmd\":\"ledger\",\"vm\":\"nobody\"}", "no-such-vm", "none in the ledger"},
 		{"{\"cmd\":\"set\",\"vm\":\"nobody\",\"values\":{\"weight\":1}}", "no-such-vm",
 		 "nobody"},
 		{"{\"cmd\":\"set\",\"vm\":\"simulated-1\"}", "bad-request", "\"values\""},
@@ -598,7 +651,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(version), TEST(host), TEST(metrics), TEST(vms), TEST(explain),
 		TEST(explain_brokered), TEST(histogram), TEST(policy), TEST(history), TEST(charge),
-		TEST(set), TEST(set_class), TEST(refusals), TEST(set_shared_nowhere),
+		TEST(ledger), TEST(set), TEST(set_class), TEST(refusals), TEST(set_shared_nowhere),
 		TEST_SHARED(shared), TEST_SHARED(set_shared), TEST_SHARED(promise),
 	};
 

@@ -265,7 +265,7 @@ static void test_last_version(void **state)
 		" 125),"
 		" (2, 'web', '" WEB "', 'x', 8, 2, 170, 175, 85000000, 5000000, 0, 0, 0),"
 		" (3, 'web', '" WEB "', 'x', 7, 3, 160, 180, 85000000, 20000000, 1000000, 0, 0);";
-	struct ebb_history_query q = { .is_charge = true, .limit = 10 };
+	struct ebb_history_query q = { .what = EBB_HISTORY_CHARGE, .limit = 10 };
 	struct ebb_history_entry e = entry(200, "web", EBB_EVENT_DEMAND);
 	struct ebb_history_db *db;
 	struct ebb_err err = { "" };
@@ -331,7 +331,7 @@ static void expect_web(struct ebb_history_db *db, double since, double first_ts,
 		       double reserved_core_s, double spot_mib_s)
 {
 	struct ebb_history_query q = {
-		.is_charge = true, .limit = 10, .since_ts = since, .vm = "web",
+		.what = EBB_HISTORY_CHARGE, .limit = 10, .since_ts = since, .vm = "web",
 	};
 	json_t *rows, *row;
 
@@ -433,7 +433,7 @@ static void test_charge(void **state)
 		charge(400, "web", 3, 2, 0), charge(220, "web", 1, 101, 11),
 		charge(161, "web", 1, 100, 11), charge(160, "web", 1, 100, 9),
 	};
-	struct ebb_history_query q = { .is_charge = true, .limit = 10, .vm = "db" };
+	struct ebb_history_query q = { .what = EBB_HISTORY_CHARGE, .limit = 10, .vm = "db" };
 	struct ebb_history_db *db;
 	json_t *rows;
 
@@ -455,7 +455,7 @@ static void test_charge(void **state)
 /* Old rows leave the table: of a VM that still runs nothing is lost with them. */
 static void test_charge_trim(void **state)
 {
-	struct ebb_history_query q = { .is_charge = true, .limit = 10 };
+	struct ebb_history_query q = { .what = EBB_HISTORY_CHARGE, .limit = 10 };
 	struct ebb_history_db *db;
 	json_t *rows;
 

@@ -1,0 +1,397 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * The ledger in the history: rows that come late, twice or never, agents that restart, files of
+ * agents that knew no ledger, and what is deleted.
+ */
+#include <setjmp.h>
+#include <sqlite3.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+#include "daemon/history-db.h"
+#include "util/clock.h"
+#include "util/log.h"
+
+#define PATIENCE_USEC	60000000u	/* a hang, not slowness */
+
+static char folder[64], path[96];
+
+static int setup(void **state)
+{
+	(void)state;
+	ebb_log_set_level(LOG_CRIT);
+	strcpy(folder, "/tmp/test_ctl_ledger.XXXXXX");
+	if (!mkdtemp(folder))
+		return -1;
+	snprintf(path, sizeof(path), "%s/history.db", folder);
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	char command[128];
+
+	(void)state;
+	snprintf(command, sizeof(command), "rm -rf %s", folder);
+	return system(command);
+}
+
+/*
+ * As of second n of a count that began at second `since`, on both clocks: each second 300 ms were
+ * wanted, 150 due and 150 got; in every third only 100, and 50 were violated.
+ */
+static struct ebb_history_entry entry(char vm, unsigned since, unsigned n)
+{
+	const unsigned broken = n / 3;
+	struct ebb_history_entry e = {
+		.ts = since + n,
+		.record = {
+			.event = EBB_EVENT_LEDGER, .at = (since + n) * EBB_USEC_PER_SEC,
+			.total_usec = n * EBB_USEC_PER_SEC, .name = { vm }, .uuid = { (uint8_t)vm },
+			.ledger = { .rate = 500000, .sum = {
+				.metered_usec = n * EBB_USEC_PER_SEC, .wanted = n * 300,
+				.promised = n * 150, .got = n * 150 - broken * 50,
+				.violated = broken * 50, .unclear = n,
+				.num_intervals = n, .num_violations = broken, .num_unclear = n,
+			} },
+		},
+	};
+
+	if (n % 3 == 0) {
+		e.record.code = EBB_CAUSE_OTHERS;
+		snprintf(e.record.text, sizeof(e.record.text), "second %u", n);
+	}
+	return e;
+}
+
+static struct ebb_history_db *open_db(const char *file, uint32_t max_rows)
+{
+	struct ebb_history_db *db;
+	struct ebb_err err = { "" };
+
+	assert_int_equal(ebb_history_db_open(file, max_rows, &db, &err), 0);
+	assert_string_equal(err.text, "");
+	return db;
+}
+
+static void insert(struct ebb_history_db *db, char vm, unsigned since, unsigned n)
+{
+	const struct ebb_history_entry e = entry(vm, since, n);
+
+	assert_int_equal(ebb_history_db_insert(db, &e, 1, NULL), 0);
+}
+
+static json_t *ask(struct ebb_history_db *db, enum ebb_history_what what, const char *vm,
+		   double since)
+{
+	struct ebb_history_query q = { .what = what, .limit = 1000, .since_ts = since };
+	struct ebb_err err = { "" };
+	json_t *rows = NULL;
+
+	snprintf(q.vm, sizeof(q.vm), "%s", vm);
+	if (ebb_history_db_select(db, &q, &rows, &err) < 0)
+		fail_msg("%s", err.text);
+	return rows;
+}
+
+static long long integer(const json_t *row, const char *key)
+{
+	const json_t *value = json_object_get(row, key);
+
+	if (!json_is_integer(value))
+		fail_msg("\"%s\" is no integer", key);
+	return json_integer_value(value);
+}
+
+static double real(const json_t *row, const char *key)
+{
+	return json_number_value(json_object_get(row, key));
+}
+
+static const char *text(const json_t *row, const char *key)
+{
+	return json_string_value(json_object_get(row, key));
+}
+
+/* So many intervals, of which so many were broken; the last of them at broken_ts, or 0. */
+static void expect(struct ebb_history_db *db, double since, unsigned n, unsigned broken,
+		   double first_ts, double broken_ts)
+{
+	json_t *rows = ask(db, EBB_HISTORY_LEDGER, "a", since), *row = json_array_get(rows, 0);
+
+	assert_int_equal(json_array_size(rows), 1);
+	assert_string_equal(text(row, "vm"), "a");
+	assert_string_equal(text(row, "resource"), "cpu");
+	assert_string_equal(text(row, "unit"), "usec");
+	assert_int_equal(integer(row, "rate"), 500000);
+	assert_int_equal(integer(row, "num_intervals"), n);
+	assert_int_equal(integer(row, "num_violations"), broken);
+	assert_int_equal(integer(row, "num_unclear"), n);
+	assert_int_equal(integer(row, "wanted"), 300 * n);
+	assert_int_equal(integer(row, "promised"), 150 * n);
+	assert_int_equal(integer(row, "got"), 150 * n - 50 * broken);
+	assert_int_equal(integer(row, "violated"), 50 * broken);
+	assert_int_equal(integer(row, "unclear"), n);
+	assert_float_equal(real(row, "metered_s"), n, 0);
+	assert_float_equal(real(row, "first_ts"), first_ts, 0);
+	if (broken_ts > 0) {
+		assert_float_equal(real(row, "broken_ts"), broken_ts, 0);
+		assert_string_equal(text(row, "cause"), "others");
+		assert_memory_equal(text(row, "reason"), "second ", 7);
+	} else {
+		assert_true(json_is_null(json_object_get(row, "broken_ts")));
+		assert_string_equal(text(row, "cause"), "none");
+		assert_string_equal(text(row, "reason"), "");
+	}
+	json_decref(rows);
+}
+
+static void test_sums(void **state)
+{
+	struct ebb_history_db *db = open_db(path, 1000);
+	json_t *rows;
+
+	(void)state;
+	/* Late, twice, and beside another VM. */
+	for (unsigned n = 20; n > 0; n--)
+		insert(db, 'a', 1000, n);
+	insert(db, 'a', 1000, 7);
+	insert(db, 'b', 1000, 4);
+	expect(db, 0, 20, 6, 1000, 1018);
+	expect(db, 1015.5, 5, 1, 1015, 1018);
+	expect(db, 1020, 1, 0, 1019, 0);
+	rows = ask(db, EBB_HISTORY_LEDGER, "", 0);
+	assert_int_equal(json_array_size(rows), 2);
+	json_decref(rows);
+	rows = ask(db, EBB_HISTORY_LEDGER, "", 1010);
+	assert_int_equal(json_array_size(rows), 1);
+	json_decref(rows);
+	rows = ask(db, EBB_HISTORY_LEDGER, "c' OR 1=1 --", 0);
+	assert_int_equal(json_array_size(rows), 0);
+	json_decref(rows);
+	ebb_history_db_close(db);
+}
+
+/* The agent, or the VM, starts again: a new count, that is added. */
+static void test_restart(void **state)
+{
+	struct ebb_history_db *db = open_db(path, 1000);
+
+	(void)state;
+	insert(db, 'a', 1000, 10);
+	ebb_history_db_close(db);
+	db = open_db(path, 1000);
+	insert(db, 'a', 2000, 2);
+	insert(db, 'a', 2000, 5);
+	expect(db, 0, 15, 4, 1000, 0);
+	expect(db, 1500, 5, 1, 2000, 0);
+	insert(db, 'a', 2000, 6);
+	expect(db, 0, 16, 5, 1000, 2006);
+	ebb_history_db_close(db);
+}
+
+/* Only some of the rows were ever written: the last one has it all. */
+static void test_lost(void **state)
+{
+	struct ebb_history_db *db = open_db(path, 1000);
+	json_t *rows, *row;
+
+	(void)state;
+	insert(db, 'a', 1000, 1);
+	insert(db, 'a', 1000, 2);
+	insert(db, 'a', 1000, 9);
+	expect(db, 0, 9, 3, 1000, 1009);
+	rows = ask(db, EBB_HISTORY_INTERVALS, "a", 0);
+	assert_int_equal(json_array_size(rows), 3);
+	row = json_array_get(rows, 0);
+	assert_int_equal(integer(row, "num_intervals"), 1);
+	assert_int_equal(integer(row, "promised"), 150);
+	assert_float_equal(real(row, "ts"), 1001, 0);
+	assert_string_equal(text(row, "cause"), "none");
+	row = json_array_get(rows, 2);
+	assert_int_equal(integer(row, "num_intervals"), 7);
+	assert_int_equal(integer(row, "num_violations"), 3);
+	assert_int_equal(integer(row, "wanted"), 7 * 300);
+	assert_int_equal(integer(row, "violated"), 150);
+	assert_float_equal(real(row, "metered_s"), 7, 0);
+	assert_string_equal(text(row, "reason"), "second 9");
+	json_decref(rows);
+	rows = ask(db, EBB_HISTORY_INTERVALS, "a", 1002);
+	assert_int_equal(json_array_size(rows), 2);
+	assert_int_equal(integer(json_array_get(rows, 0), "wanted"), 300);
+	json_decref(rows);
+	ebb_history_db_close(db);
+}
+
+static void test_old_file(void **state)
+{
+	struct ebb_history_db *db = open_db(path, 1000);
+	struct ebb_history_entry e = { .ts = 7, .record = { .event = EBB_EVENT_GRANT } };
+	struct ebb_history_query q = { .limit = 10 };
+	json_t *rows;
+	sqlite3 *sql;
+
+	(void)state;
+	assert_int_equal(ebb_history_db_insert(db, &e, 1, NULL), 0);
+	ebb_history_db_close(db);
+	assert_int_equal(sqlite3_open(path, &sql), SQLITE_OK);
+	assert_int_equal(sqlite3_exec(sql, "DROP TABLE ledger; DROP TABLE ledger_minutes;"
+				      "DROP TABLE ledger_intervals;", NULL, NULL, NULL), SQLITE_OK);
+	sqlite3_close(sql);
+	db = open_db(path, 1000);
+	insert(db, 'a', 1000, 3);
+	expect(db, 0, 3, 1, 1000, 1003);
+	assert_int_equal(ebb_history_db_select(db, &q, &rows, NULL), 0);
+	assert_int_equal(json_array_size(rows), 1);
+	json_decref(rows);
+	ebb_history_db_close(db);
+}
+
+/* Totals stay; minutes stay for longer than intervals. */
+static void test_trim(void **state)
+{
+	struct ebb_history_db *db = open_db(NULL, 100);
+	json_t *rows;
+
+	(void)state;
+	ebb_history_db_keep(db, 1);
+	insert(db, 'a', 0, 30);
+	insert(db, 'a', 0, 59);
+	for (unsigned n = 3600; n < 3 * 3600; n += 60)
+		insert(db, 'a', 0, n);
+	rows = ask(db, EBB_HISTORY_INTERVALS, "a", 0);
+	/* One hour, less the oldest: what was before it is gone. */
+	assert_int_equal(json_array_size(rows), 60);
+	assert_int_equal(integer(json_array_get(rows, 0), "num_intervals"), 60);
+	json_decref(rows);
+	expect(db, 0, 10740, 3580, 0, 10740);
+	expect(db, 10740, 60, 20, 10680, 10740);
+	/* From the minutes, of which 100 are there; before that, all is counted. */
+	expect(db, 5000, 10740 - 4920, 1940, 4920, 10740);
+	expect(db, 1000, 10740, 3580, 0, 10740);
+	ebb_history_db_close(db);
+}
+
+/* ---- through the batching -------------------------------------------------- */
+
+struct rig {
+	sd_event *event;
+	struct ebb_workers *workers;
+	struct ebb_history *history;
+	json_t *rows;
+	bool is_answered;
+};
+
+static void open_history(struct rig *r)
+{
+	struct ebb_err err = { "" };
+
+	assert_true(sd_event_new(&r->event) >= 0);
+	assert_int_equal(ebb_workers_create(r->event, 2, &r->workers), 0);
+	assert_int_equal(ebb_history_open(path, 100000, r->workers, r->event, &r->history, &err),
+			 0);
+}
+
+static void take_answer(void *ctx, json_t *rows, int err)
+{
+	struct rig *r = ctx;
+
+	(void)err;
+	r->rows = rows;
+	r->is_answered = true;
+}
+
+static json_t *wait_rows(struct rig *r, enum ebb_history_what what)
+{
+	const struct ebb_history_query q = { .what = what, .limit = 100000 };
+	const uint64_t t0 = ebb_clock_mono_usec();
+
+	r->is_answered = false;
+	ebb_history_ask(r->history, &q, take_answer, r);
+	while (!r->is_answered && ebb_clock_mono_usec() - t0 < PATIENCE_USEC)
+		sd_event_run(r->event, 50000);
+	assert_true(r->is_answered);
+	assert_non_null(r->rows);
+	return r->rows;
+}
+
+static void add(struct rig *r, char vm, unsigned n)
+{
+	struct ebb_history_entry e = entry(vm, 1000, n);
+
+	ebb_history_add(r->history, &e.record, ebb_clock_mono_usec());
+}
+
+/* Nothing can be written for long: of the intervals some are lost, of the sums nothing. */
+static void test_full(void **state)
+{
+	struct ebb_history_db *db;
+	struct rig r = { 0 };
+	sqlite3 *lock;
+	json_t *rows;
+
+	(void)state;
+	open_history(&r);
+	assert_int_equal(sqlite3_open(path, &lock), SQLITE_OK);
+	assert_int_equal(sqlite3_exec(lock, "BEGIN IMMEDIATE", NULL, NULL, NULL), SQLITE_OK);
+	for (unsigned n = 1; n <= 6000; n++) {
+		add(&r, 'a', n);
+		add(&r, 'b', n);
+	}
+	json_decref(wait_rows(&r, EBB_HISTORY_LEDGER));
+	sqlite3_close(lock);
+	rows = wait_rows(&r, EBB_HISTORY_LEDGER);
+	assert_int_equal(json_array_size(rows), 2);
+	for (size_t i = 0; i < 2; i++) {
+		assert_int_equal(integer(json_array_get(rows, i), "num_intervals"), 6000);
+		assert_int_equal(integer(json_array_get(rows, i), "violated"), 2000 * 50);
+	}
+	json_decref(rows);
+	rows = wait_rows(&r, EBB_HISTORY_INTERVALS);
+	assert_in_range(json_array_size(rows), 1000, 8192);
+	json_decref(rows);
+	/* What is left is written when the agent ends. */
+	add(&r, 'a', 6003);
+	assert_int_equal(ebb_workers_destroy(r.workers, PATIENCE_USEC), 0);
+	ebb_history_close(r.history);
+	sd_event_unref(r.event);
+	db = open_db(path, 1000);
+	rows = ask(db, EBB_HISTORY_LEDGER, "a", 0);
+	assert_int_equal(integer(json_array_get(rows, 0), "num_intervals"), 6003);
+	json_decref(rows);
+	ebb_history_db_close(db);
+}
+
+/* While all goes well each interval has its row, however many come at once. */
+static void test_each(void **state)
+{
+	struct rig r = { 0 };
+	json_t *rows;
+
+	(void)state;
+	open_history(&r);
+	for (unsigned n = 1; n <= 500; n++)
+		add(&r, 'a', n);
+	rows = wait_rows(&r, EBB_HISTORY_INTERVALS);
+	assert_int_equal(json_array_size(rows), 500);
+	json_decref(rows);
+	assert_int_equal(ebb_workers_destroy(r.workers, PATIENCE_USEC), 0);
+	ebb_history_close(r.history);
+	sd_event_unref(r.event);
+}
+
+#define TEST(name)	cmocka_unit_test_setup_teardown(test_##name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(sums), TEST(restart), TEST(lost), TEST(old_file), TEST(trim), TEST(full),
+		TEST(each),
+	};
+
+	return cmocka_run_group_tests_name("daemon/history: ledger", tests, NULL, NULL);
+}
