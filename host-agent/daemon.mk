@@ -30,12 +30,12 @@ $(eval $(call unit_test_single,test_io_link,$(EBB_TEST)/test_io_link.c tests/lib
 	tests/lib/link_frames.c,ebb-io ebb-util,,))
 $(eval $(call unit_test,test_io_workers,$(EBB_TEST)/test_io_workers.c,ebb-io ebb-util,,))
 $(eval $(call unit_test_single,test_io_qemuproc,$(EBB_TEST)/test_io_qemuproc.c,ebb-io ebb-util,,))
-$(foreach t,config history http ledger server,$(eval $(call unit_test,test_ctl_$(t), \
+$(foreach t,config history http server,$(eval $(call unit_test,test_ctl_$(t), \
 	$(EBB_TEST)/test_ctl_$(t).c,$(EBB_DAEMON_LIBS),$(EBB_DAEMON_PKGS),)))
 
 $(foreach t,cmds names,$(eval $(call unit_test,test_ctl_$(t),$(EBB_TEST)/test_ctl_$(t).c \
 	$(EBB_TEST)/ctl_rig.c,$(EBB_DAEMON_LIBS),$(EBB_DAEMON_PKGS),)))
-$(foreach t,charge charge_lost watch,$(eval $(call unit_test,test_ctl_$(t),$(EBB_TEST)/test_ctl_$(t).c \
+$(foreach t,charge charge_lost ledger watch,$(eval $(call unit_test,test_ctl_$(t),$(EBB_TEST)/test_ctl_$(t).c \
 	$(EBB_TEST)/core_script.c,$(EBB_DAEMON_LIBS),$(EBB_DAEMON_PKGS))))
 
 $(eval $(call unit_test_single,test_ctl_pressure,$(EBB_TEST)/test_ctl_pressure.c $(EBB_TEST)/core_script.c, \

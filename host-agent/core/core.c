@@ -14,6 +14,7 @@ void ebb_state_config_default(struct ebb_state_config *ret_cfg)
 		.leave_usec = 30 * EBB_USEC_PER_MSEC,
 		.tidy_usec = 500 * EBB_USEC_PER_MSEC,
 		.charge_usec = 1 * EBB_USEC_PER_SEC,
+		.meter_usec = 1 * EBB_USEC_PER_SEC,
 		.retry_usec = { 200 * EBB_USEC_PER_MSEC, 30 * EBB_USEC_PER_SEC },
 	};
 	ebb_pressure_default(&ret_cfg->pressure);
@@ -40,7 +41,7 @@ struct ebb_state *ebb_state_create(const struct ebb_state_config *cfg,
 	s->env.cycle = &s->cycle;
 	s->env.journal = &s->journal;
 	s->cpu.env = s->mem.env = s->broker.env = s->shared.env = &s->env;
-	s->pressure.env = s->meter.env = s->reserve.env = &s->env;
+	s->pressure.env = s->meter.env = s->reserve.env = s->promise.env = &s->env;
 	core_alarms_clear(&s->settles);
 	core_alarms_clear(&s->wakes);
 	for (uint16_t c = 0; c < host->num_cores; c++) {
@@ -102,6 +103,8 @@ static int report_times(struct ebb_state *s, usec_t now, struct ebb_vm *vm,
 {
 	const int rc = meter_report(&s->meter, now, vm, f);
 
+	if (rc >= 0)
+		promise_report(&s->promise, vm, f);
 	if (rc > 0)
 		pressure_report_times(&s->pressure, f->as_of, vm);
 	return rc < 0 ? rc : 0;

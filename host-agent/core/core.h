@@ -78,14 +78,15 @@ struct ebb_state_config {
 	usec_t tidy_usec;		/* libvirt is told of a new memory limit after this */
 	uint64_t mem_overhead_bytes;	/* what a QEMU needs besides the memory of its guest */
 	usec_t charge_usec;		/* how often it is recorded what all VMs held */
+	usec_t meter_usec;		/* length of the intervals over which promises are judged */
 	usec_t retry_usec[2];		/* back-off after a failed action: first, longest */
 	struct ebb_pressure pressure;
 	struct ebb_promise_config promise;
 };
 
 /*
- * 12 s (the device gives up after 15), 5 s, 1 s, 30 ms, 0.5 s, 1 s, 0.2 to 30 s; pressure as by
- * default; promises not overbooked, proportional; no allocator, no overhead.
+ * 12 s (the device gives up after 15), 5 s, 1 s, 30 ms, 0.5 s, 1 s, 1 s, 0.2 to 30 s; pressure as
+ * by default; promises not overbooked, proportional; no allocator, no overhead.
  */
 void ebb_state_config_default(struct ebb_state_config *ret_cfg);
 

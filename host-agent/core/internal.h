@@ -23,6 +23,7 @@
  *   reserve/       promises of CPU time to VMs that share cores
  *   pressure/      resources beyond their thresholds, and VMs that should move for it
  *   meter/         what VMs held and used, and how guests behave
+ *   promise/       what was promised to VMs, and whether they got it
  */
 #ifndef EBB_CORE_INTERNAL_H
 #define EBB_CORE_INTERNAL_H
@@ -36,6 +37,7 @@
 #include "core/mem/mem.h"
 #include "core/meter/meter.h"
 #include "core/pressure/pressure.h"
+#include "core/promise/promise.h"
 #include "core/reserve/reserve.h"
 #include "core/resource.h"
 #include "core/room.h"
@@ -53,6 +55,7 @@ struct ebb_state {
 	struct reserve_room reserve;
 	struct pressure_room pressure;
 	struct meter_room meter;
+	struct promise_room promise;
 	uint64_t policy_state[EBB_POLICY_STATE_MAX / 8];
 	struct core_alarms settles;	/* settling changes something of the VM then by itself */
 	struct core_alarms wakes;	/* reconcile has to look at the VM then */

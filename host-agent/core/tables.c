@@ -160,6 +160,7 @@ struct vcpu_store {
 	struct ebb_vcpu_times times;
 	struct ebb_vcpu_share share;
 	struct ebb_vcpu_reserve reserve;
+	struct ebb_vcpu_promise promise;
 	usec_t due;
 };
 
@@ -179,7 +180,8 @@ static int vcpus_replace(struct ebb_state *s, struct ebb_vm *vm,
 	vm->vcpu_times = (const void *)(vm->vcpus + d->num_vcpus);
 	vm->vcpu_shares = (const void *)(vm->vcpu_times + d->num_vcpus);
 	vm->vcpu_reserves = (const void *)(vm->vcpu_shares + d->num_vcpus);
-	due = (void *)(vm->vcpu_reserves + d->num_vcpus);
+	vm->vcpu_promises = (const void *)(vm->vcpu_reserves + d->num_vcpus);
+	due = (void *)(vm->vcpu_promises + d->num_vcpus);
 	/* A node never owes more CPUs than it has vCPUs. */
 	for (uint16_t g = 0; g < d->sla.num_nodes; g++) {
 		vm->nodes[g] = (struct ebb_vm_node){ .due = due };

@@ -82,6 +82,14 @@ struct ebb_vcpu_reserve {
 	usec_t retry_at;
 };
 
+/* The accounts of a vCPU's thread, for the room that meters promises. */
+struct ebb_vcpu_promise {
+	bool is_known;			/* there was a reading in this run */
+	uint64_t cpu_usec, wait_usec;	/* as in struct ebb_cpu_time, as of it */
+	usec_t ran, waited;		/* in the interval that ended with it */
+	usec_t length;			/* of that interval; 0: it was the first reading */
+};
+
 enum ebb_request_phase {
 	EBB_REQUEST_FREE,
 	EBB_REQUEST_ADD,		/* waits for its vCPUs to be plugged and placed */
@@ -301,6 +309,15 @@ struct ebb_vm_reserve {
 	usec_t retry_at;
 };
 
+/* CPU time that the VM was promised, and whether it got it; core/promise/promise.h. */
+struct ebb_vm_promise {
+	usec_t at;			/* end of the last interval; 0: none has begun */
+	uint32_t permille;		/* promised then, thousandths of a core; 0: nothing */
+	usec_t spare, owed;		/* struct promise_carry */
+	usec_t since;			/* the counters were 0 then */
+	struct ebb_ledger sum;		/* in this run, as far as this agent has seen it */
+};
+
 struct ebb_vm {
 	uint8_t uuid[16];
 	char name[EBB_NAME_SIZE];	/* whole; nothing is found by it but what people ask for */
@@ -335,12 +352,14 @@ struct ebb_vm {
 	struct ebb_vm_gather gather;
 	struct ebb_vm_move move;
 	struct ebb_vm_use use;
+	struct ebb_vm_promise promise;
 	uint16_t num_vcpus;
 	/* By vCPU id: one array for each room that has a part of a vCPU. */
 	const struct ebb_vcpu *vcpus;
 	const struct ebb_vcpu_times *vcpu_times;
 	const struct ebb_vcpu_share *vcpu_shares;
 	const struct ebb_vcpu_reserve *vcpu_reserves;
+	const struct ebb_vcpu_promise *vcpu_promises;
 	void *vcpu_store;		/* memory of these, and of nodes[].due */
 	struct ebb_request requests[VIRTIO_EBB_MAX_INFLIGHT];
 	struct ebb_telemetry telemetry;

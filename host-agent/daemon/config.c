@@ -57,6 +57,9 @@ static const struct key {
 	  EBB_OVERBOOK_PERCENT_MIN, EBB_OVERBOOK_PERCENT_MAX },
 	{ "overbook_policy", KIND_OVERBOOK, offsetof(struct ebb_config, promise.overbook_policy), 0,
 	  0 },
+	{ "meter_interval_ms", KIND_NUMBER, offsetof(struct ebb_config, meter_interval_ms), 100,
+	  60000 },
+	{ "ledger_hours", KIND_NUMBER, offsetof(struct ebb_config, ledger_hours), 0, 8784 },
 	{ "workers", KIND_NUMBER, offsetof(struct ebb_config, workers), 2, 64 },
 	{ "history_rows", KIND_NUMBER, offsetof(struct ebb_config, history_rows), 1000, 10000000 },
 	{ "log_level", KIND_LEVEL, offsetof(struct ebb_config, log_level), 0, 0 },
@@ -86,6 +89,8 @@ void ebb_config_default(struct ebb_config *c)
 	c->memory_leave_ms = 30;
 	ebb_pressure_default(&c->pressure);
 	c->promise.overbook_percent = 100;
+	c->meter_interval_ms = 1000;
+	c->ledger_hours = 24;
 	c->workers = 8;
 	c->history_rows = 1000000;
 	c->log_level = LOG_INFO;

@@ -33,6 +33,8 @@ struct ebb_config {
 	uint32_t memory_leave_ms;		/* before a deadline; 0 (never) to 1000 */
 	struct ebb_pressure pressure;
 	struct ebb_promise_config promise;
+	uint32_t meter_interval_ms;		/* promises are judged over it; 100 to 60000 */
+	uint32_t ledger_hours;			/* its intervals are kept; 0 to 8784 */
 	uint32_t workers;			/* 2 to 64 */
 	uint32_t history_rows;			/* 1000 to 10000000 */
 	int log_level;				/* LOG_ERR to LOG_DEBUG */

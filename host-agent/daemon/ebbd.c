@@ -224,6 +224,7 @@ static int make_state(struct daemon *d, struct ebb_err *err)
 	cfg.pressure = d->config.pressure;
 	cfg.promise = d->config.promise;
 	cfg.mem_overhead_bytes = (uint64_t)d->config.memory_overhead_mib << 20;
+	cfg.meter_usec = d->config.meter_interval_ms * EBB_USEC_PER_MSEC;
 	cfg.leave_usec = d->config.memory_leave_ms * EBB_USEC_PER_MSEC;
 	d->agent.state = ebb_state_create(&cfg, d->host, policy);
 	return d->agent.state ? 0 : -ENOMEM;
@@ -242,6 +243,8 @@ static int make_history(struct daemon *d, bool is_dryrun, struct ebb_err *err)
 				   d->config.state_dir, strerror(-rc));
 	rc = ebb_history_open(is_dryrun ? NULL : path, d->config.history_rows, d->workers,
 			      d->agent.event, &d->agent.history, err);
+	if (rc == 0)
+		ebb_history_keep(d->agent.history, d->config.ledger_hours);
 	if (rc == 0 && err->text[0])
 		ebb_log(LOG_WARNING, "history_set_aside", EBB_KS("file", path),
 			EBB_KS("error", err->text));
@@ -254,6 +257,7 @@ static int make_real(struct daemon *d, struct ebb_err *err)
 		.libvirt_uri = d->config.libvirt_uri, .host = d->host, .workers = d->workers,
 		.sink = ebb_agent_sink(&d->agent),
 		.window = d->config.pressure.hot_window_s * EBB_USEC_PER_SEC,
+		.meter_interval = d->config.meter_interval_ms * EBB_USEC_PER_MSEC,
 	};
 	char link_dir[PATH_MAX];
 	int rc;

@@ -202,6 +202,73 @@ static void put_shared(FILE *f, const struct ebb_state *s)
 	fprintf(f, "ebb_shared_moves_total %" PRIu64 "\n", all.num_moved_vms);
 }
 
+enum ledger {
+	LEDGER_WANTED, LEDGER_PROMISED, LEDGER_GOT, LEDGER_VIOLATED, LEDGER_UNCLEAR,
+	LEDGER_INTERVALS, LEDGER_VIOLATIONS,
+};
+
+static uint64_t counter_of(const struct ebb_ledger *sum, enum ledger what)
+{
+	switch (what) {
+	case LEDGER_WANTED:
+		return sum->wanted;
+	case LEDGER_PROMISED:
+		return sum->promised;
+	case LEDGER_GOT:
+		return sum->got;
+	case LEDGER_VIOLATED:
+		return sum->violated;
+	case LEDGER_UNCLEAR:
+		return sum->unclear;
+	case LEDGER_INTERVALS:
+		return sum->num_intervals;
+	default:
+		return sum->num_violations;
+	}
+}
+
+/* Of each running VM to which something was promised. */
+static void put_ledger_of(FILE *f, const struct ebb_state *s, const char *name, enum ledger what)
+{
+	for (size_t i = 0; i < ebb_state_num_vms(s); i++) {
+		const struct ebb_vm *vm = ebb_state_vm_at(s, i);
+		const uint64_t value = counter_of(&vm->promise.sum, what);
+
+		if (!vm->is_running || vm->promise.sum.num_intervals == 0)
+			continue;
+		fprintf(f, "%s{vm=", name);
+		put_quoted(f, vm->name);
+		if (what < LEDGER_INTERVALS)
+			fprintf(f, "} %.6f\n", (double)value / EBB_USEC_PER_SEC);
+		else
+			fprintf(f, ",resource=\"%s\"} %" PRIu64 "\n",
+				ebb_promise_name(EBB_PROMISE_CPU), value);
+	}
+}
+
+static void put_ledger(FILE *f, const struct ebb_state *s)
+{
+	begin(f, "ebb_cpu_wanted_seconds", "counter", "seconds",
+	      "Time in which a vCPU of a VM that is promised CPU time ran or was ready to.");
+	put_ledger_of(f, s, "ebb_cpu_wanted_seconds_total", LEDGER_WANTED);
+	begin(f, "ebb_cpu_promised_seconds", "counter", "seconds",
+	      "CPU time that was due to it for that.");
+	put_ledger_of(f, s, "ebb_cpu_promised_seconds_total", LEDGER_PROMISED);
+	begin(f, "ebb_cpu_got_seconds", "counter", "seconds", "CPU time that it got.");
+	put_ledger_of(f, s, "ebb_cpu_got_seconds_total", LEDGER_GOT);
+	begin(f, "ebb_cpu_violated_seconds", "counter", "seconds",
+	      "CPU time that was due to it and that it did not get.");
+	put_ledger_of(f, s, "ebb_cpu_violated_seconds_total", LEDGER_VIOLATED);
+	begin(f, "ebb_cpu_unclear_seconds", "counter", "seconds",
+	      "CPU time that may have been due to it as well.");
+	put_ledger_of(f, s, "ebb_cpu_unclear_seconds_total", LEDGER_UNCLEAR);
+	begin(f, "ebb_promise_intervals", "counter", NULL,
+	      "Intervals in which it was metered what a VM was promised.");
+	put_ledger_of(f, s, "ebb_promise_intervals_total", LEDGER_INTERVALS);
+	begin(f, "ebb_promise_violations", "counter", NULL, "Those that broke the promise.");
+	put_ledger_of(f, s, "ebb_promise_violations_total", LEDGER_VIOLATIONS);
+}
+
 char *ebb_metrics_text(const struct ebb_state *s, usec_t now)
 {
 	char *text = NULL;
@@ -226,6 +293,7 @@ char *ebb_metrics_text(const struct ebb_state *s, usec_t now)
 	put_moves(f, s);
 	put_vom(f, s, now);
 	put_shared(f, s);
+	put_ledger(f, s);
 	fputs("# EOF\n", f);
 	if (fclose(f) != 0) {
 		free(text);

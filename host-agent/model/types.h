@@ -542,7 +542,7 @@ enum ebb_cause {
 	EBB_CAUSE_OTHERS,		/* to other VMs */
 	EBB_CAUSE_OVERBOOKED,		/* to other VMs: more is promised than there is */
 	EBB_CAUSE_ITSELF,		/* to other vCPUs of the VM on the same core */
-	EBB_CAUSE_LIMIT,		/* the VM was held to a maximum, or throttled */
+	EBB_CAUSE_LIMIT,		/* the VM was held to its maximum, or throttled */
 	EBB_CAUSE_HOST,			/* to programs of the host that are no vCPUs */
 	EBB_CAUSE_MAX,
 };

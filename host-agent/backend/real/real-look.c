@@ -248,11 +248,20 @@ static int set_audit_timer(sd_event_source *s, usec_t wait)
 	return sd_event_source_set_enabled(s, SD_EVENT_ONESHOT);
 }
 
+/* The interval in which promises are metered, while there are any. */
+static usec_t meter_interval(const struct ebb_real *r)
+{
+	for (const struct real_vm *vm = r->vms; vm; vm = vm->next)
+		if (ebb_watch_is_promised(&vm->watch))
+			return r->cfg.meter_interval;
+	return EBB_TIME_NEVER;
+}
+
 /* libvirt has no event for a vCPU that somebody else plugs; and what threads use is read. */
 static int on_audit_timer(sd_event_source *s, uint64_t usec, void *arg)
 {
 	struct ebb_real *r = arg;
-	const usec_t now = ebb_clock_mono_usec();
+	const usec_t now = ebb_clock_mono_usec(), interval = meter_interval(r);
 	usec_t next = now + EBB_WATCH_PERIOD_MOST;
 
 	(void)usec;
@@ -260,7 +269,7 @@ static int on_audit_timer(sd_event_source *s, uint64_t usec, void *arg)
 		if (!vm->watch.told_running)
 			continue;
 		if (now >= vm->audit_at) {
-			vm->audit_at = now + ebb_watch_period(&vm->watch, r->cfg.window);
+			vm->audit_at = now + ebb_watch_period(&vm->watch, r->cfg.window, interval);
 			audit(vm);
 		}
 		if (vm->audit_at < next)

@@ -132,9 +132,19 @@ enum ebb_watch_result ebb_watch_apply(struct ebb_watch *w, const struct ebb_look
 	return EBB_WATCH_KEEP;
 }
 
-usec_t ebb_watch_period(const struct ebb_watch *w, usec_t window)
+static bool is_shared(const struct ebb_watch *w)
 {
-	const bool is_shared = w->told == EBB_WATCH_VALID && w->sla.is_shared;
+	return w->told == EBB_WATCH_VALID && w->sla.is_shared;
+}
 
-	return is_shared && window / 4 < EBB_WATCH_PERIOD_MOST ? window / 4 : EBB_WATCH_PERIOD_MOST;
+bool ebb_watch_is_promised(const struct ebb_watch *w)
+{
+	return is_shared(w) && w->told_running && w->sla.reserve_percent > 0;
+}
+
+usec_t ebb_watch_period(const struct ebb_watch *w, usec_t window, usec_t interval)
+{
+	const usec_t period = window / 4 < interval ? window / 4 : interval;
+
+	return is_shared(w) && period < EBB_WATCH_PERIOD_MOST ? period : EBB_WATCH_PERIOD_MOST;
 }

@@ -44,12 +44,16 @@ enum ebb_watch_result {
 	EBB_WATCH_FORGET, /* nothing is known of it any more, and it is gone or not ours */
 };
 
+/* CPU time is promised to the VM. */
+bool ebb_watch_is_promised(const struct ebb_watch *w);
+
 /*
- * How often the times of a VM's threads are to be read: often enough for the window that shared
- * cores are judged over, if it shares them.
+ * How often the times of a VM's threads are to be read.  If it shares cores: often enough for the
+ * window that these are judged over, and for the interval in which promises are metered, to it or
+ * to those that it may take time from.  interval: EBB_TIME_NEVER if no VM is promised anything.
  */
 #define EBB_WATCH_PERIOD_MOST	(5 * EBB_USEC_PER_SEC)
-usec_t ebb_watch_period(const struct ebb_watch *w, usec_t window);
+usec_t ebb_watch_period(const struct ebb_watch *w, usec_t window, usec_t interval);
 
 /* The operator's word, told by whoever heard it, is on its way into the metadata. */
 void ebb_watch_sla_set(struct ebb_watch *w, const struct ebb_sla *sla);

@@ -13,6 +13,8 @@
 #include <string.h>
 #include <cmocka.h>
 #include "daemon/history-db.h"
+#include "daemon/metrics.h"
+#include "tests/unit/host-agent/core_script.h"
 #include "util/clock.h"
 #include "util/log.h"
 
@@ -276,6 +278,95 @@ static void test_trim(void **state)
 	ebb_history_db_close(db);
 }
 
+/* ---- from the accounts of threads to the file ------------------------------- */
+
+/* An agent starts and finds the VM running, which is promised half of a core. */
+static void start_agent(struct script *s)
+{
+	struct ebb_sla sla = script_sla("1/1");
+
+	s->state = ebb_state_create(&s->cfg, &s->host, s->policy);
+	assert_non_null(s->state);
+	sla.is_shared = true;
+	sla.reserve_percent = 50;
+	assert_int_equal(script_define(s, 'a', &sla), 0);
+	assert_int_equal(script_found(s, 'a', 1, s->now, "0@1"), 0);
+	script_loaded(s);
+	script_settle(s);
+}
+
+/* A second later its thread has run so long in all, and waited for the rest; ms. */
+static void read_times(struct script *s, struct ebb_history_db *db, unsigned ran, unsigned waited)
+{
+	char times[48];
+
+	s->now += SEC(1);
+	snprintf(times, sizeof(times), "0:%u/0+%u", ran, waited);
+	assert_int_equal(script_cpu_times(s, 'a', times), 0);
+	while (script_find_record(s, 'a', EBB_EVENT_LEDGER)) {
+		const struct ebb_history_entry e = {
+			.ts = (double)s->record.at / EBB_USEC_PER_SEC, .record = s->record,
+		};
+
+		assert_int_equal(ebb_history_db_insert(db, &e, 1, NULL), 0);
+	}
+}
+
+static void expect_metric(const struct script *s, const char *line)
+{
+	char *all = ebb_metrics_text(s->state, s->now);
+
+	assert_non_null(all);
+	if (!strstr(all, line))
+		fail_msg("%s is not in %s", line, all);
+	free(all);
+}
+
+/* The agent is killed and started again: what passed in between is not metered, and not lost. */
+static void test_agent_restart(void **state)
+{
+	struct ebb_history_db *db = open_db(path, 1000);
+	struct script s;
+	json_t *rows, *row;
+
+	(void)state;
+	script_init_loading(&s, 1, 2, 1, false);
+	script_finish(&s);
+	s.host.is_emulated = false;
+	s.host.cores[1].is_shared = true;
+	start_agent(&s);
+	read_times(&s, db, 100, 0);
+	read_times(&s, db, 400, 700);
+	read_times(&s, db, 900, 1200);
+	expect_metric(&s, "\nebb_cpu_wanted_seconds_total{vm=\"a\"} 2.000000\n");
+	expect_metric(&s, "\nebb_cpu_promised_seconds_total{vm=\"a\"} 1.000000\n");
+	expect_metric(&s, "\nebb_cpu_got_seconds_total{vm=\"a\"} 0.800000\n");
+	expect_metric(&s, "\nebb_cpu_violated_seconds_total{vm=\"a\"} 0.200000\n");
+	expect_metric(&s, "\nebb_cpu_unclear_seconds_total{vm=\"a\"} 0.000000\n");
+	expect_metric(&s, "\nebb_promise_intervals_total{vm=\"a\",resource=\"cpu\"} 2\n");
+	expect_metric(&s, "\nebb_promise_violations_total{vm=\"a\",resource=\"cpu\"} 1\n");
+	script_finish(&s);
+	s.now += SEC(10);
+	start_agent(&s);
+	read_times(&s, db, 2000, 5000);
+	read_times(&s, db, 2400, 5600);
+	rows = ask(db, EBB_HISTORY_LEDGER, "a", 0);
+	assert_int_equal(json_array_size(rows), 1);
+	row = json_array_get(rows, 0);
+	assert_float_equal(real(row, "metered_s"), 3, 0);
+	assert_int_equal(integer(row, "wanted"), SEC(3));
+	assert_int_equal(integer(row, "promised"), MSEC(1500));
+	assert_int_equal(integer(row, "got"), MSEC(1200));
+	assert_int_equal(integer(row, "violated"), MSEC(300));
+	assert_int_equal(integer(row, "num_violations"), 2);
+	assert_string_equal(text(row, "cause"), "host");
+	assert_string_equal(text(row, "reason"),
+			    "it waited 600 ms: itself 0 ms, the host 600 ms");
+	json_decref(rows);
+	script_finish(&s);
+	ebb_history_db_close(db);
+}
+
 /* ---- through the batching -------------------------------------------------- */
 
 struct rig {
@@ -389,8 +480,8 @@ static void test_each(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(sums), TEST(restart), TEST(lost), TEST(old_file), TEST(trim), TEST(full),
-		TEST(each),
+		TEST(sums), TEST(restart), TEST(lost), TEST(old_file), TEST(trim),
+		TEST(agent_restart), TEST(full), TEST(each),
 	};
 
 	return cmocka_run_group_tests_name("daemon/history: ledger", tests, NULL, NULL);

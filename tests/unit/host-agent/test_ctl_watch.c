@@ -181,14 +181,29 @@ static void test_period(void **state)
 {
 	struct fixture *f = *state;
 
-	assert_int_equal(ebb_watch_period(&f->watch, 2000000), 5000000);
+	assert_int_equal(ebb_watch_period(&f->watch, 2000000, EBB_TIME_NEVER), 5000000);
 	expect(f, "defined", EBB_WATCH_KEEP);
-	assert_int_equal(ebb_watch_period(&f->watch, 2000000), 5000000);
+	assert_int_equal(ebb_watch_period(&f->watch, 2000000, EBB_TIME_NEVER), 5000000);
 	f->look.domain.metadata.sla.is_shared = true;
 	expect(f, "defined", EBB_WATCH_KEEP);
-	assert_int_equal(ebb_watch_period(&f->watch, 2000000), 500000);
-	assert_int_equal(ebb_watch_period(&f->watch, 15000000), 3750000);
-	assert_int_equal(ebb_watch_period(&f->watch, 60000000), 5000000);
+	assert_int_equal(ebb_watch_period(&f->watch, 2000000, EBB_TIME_NEVER), 500000);
+	assert_int_equal(ebb_watch_period(&f->watch, 15000000, EBB_TIME_NEVER), 3750000);
+	assert_int_equal(ebb_watch_period(&f->watch, 60000000, EBB_TIME_NEVER), 5000000);
+	/* For promises, its own or those of others that share cores. */
+	assert_int_equal(ebb_watch_period(&f->watch, 15000000, 1000000), 1000000);
+	assert_int_equal(ebb_watch_period(&f->watch, 2000000, 1000000), 500000);
+	assert_int_equal(ebb_watch_period(&f->watch, 60000000, 60000000), 5000000);
+	assert_false(ebb_watch_is_promised(&f->watch));
+	f->look.domain.metadata.sla.reserve_percent = 50;
+	expect(f, "defined", EBB_WATCH_KEEP);
+	assert_false(ebb_watch_is_promised(&f->watch));
+	start(f, 5);
+	expect(f, "running", EBB_WATCH_KEEP);
+	assert_true(ebb_watch_is_promised(&f->watch));
+	f->look.domain.metadata.sla.is_shared = false;
+	expect(f, "defined running", EBB_WATCH_KEEP);
+	assert_false(ebb_watch_is_promised(&f->watch));
+	assert_int_equal(ebb_watch_period(&f->watch, 15000000, 1000000), 5000000);
 }
 
 static void test_invalid(void **state)

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What was promised to VMs, and whether they got it: the meter of "SQLVM", section 2.1, for CPU
+ * time.  It judges what other rooms do and therefore asks none of them: it has the SLA, the
+ * scheduler's accounts of vCPU threads (EBB_FACT_CPU_TIMES) and the places of threads.  No decision
+ * depends on it.
+ *
+ * VMs that share cores are metered, where the SLA promises them CPU time.  A VM with cores of its
+ * own is not: no other VM gets these cores, and as the vCPUs that it has lent run on the cores of
+ * its startup set, the accounts can not tell whether it waited for another or for itself.  Only
+ * vCPU threads count, not QEMU's other threads; while KVM polls for work of a halted vCPU
+ * (halt_poll_ns), its thread runs.  Time without an agent is not metered: metered_usec is the time
+ * that is.
+ */
+#ifndef EBB_CORE_PROMISE_H
+#define EBB_CORE_PROMISE_H
+
+#include "core/promise/reckon.h"
+#include "core/room.h"
+
+struct promise_room {
+	const struct core_env *env;
+};
+
+/* A run of the VM begins: its counters are 0. */
+void promise_start(const struct ebb_vm *vm);
+
+/* CPU times of the VM's threads, which are in range.  Ends an interval if it has lasted so long. */
+void promise_report(const struct promise_room *s, const struct ebb_vm *vm,
+		    const struct ebb_fact_cpu_times *f);
+
+/* ---- within the room ----------------------------------------------------- */
+
+/* Thousandths of a core that the VM's vCPUs together were promised; 0: nothing. */
+uint32_t promise_permille(const struct ebb_vm *vm);
+/* Thousandths of a real CPU that a core is worth. */
+uint32_t promise_share(const struct core_env *e);
+
+/*
+ * reason.c: who got what the VM waited for in the interval that has just ended, of which its vCPUs
+ * have the times; text: EBB_TEXT_SIZE bytes.
+ */
+enum ebb_cause promise_reason(const struct core_env *e, const struct ebb_vm *vm,
+			      const struct promise_outcome *o, usec_t length, char *text);
+
+#endif /* EBB_CORE_PROMISE_H */
