@@ -1,0 +1,9 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+#
+# The volume server: what is around the storage daemon (qemu-patches/ has what is inside).
+EBB_VOLUMED_PKGS := inih jansson libsystemd
+
+$(eval $(call lib,ebb-volumed,$(filter-out host-agent/volumed/volumed.c, \
+	$(wildcard host-agent/volumed/*.c)),$(EBB_VOLUMED_PKGS)))
+$(eval $(call prog,ebb-volumed,host-agent/volumed/volumed.c,ebb-volumed ebb-daemon ebb-util, \
+	$(EBB_VOLUMED_PKGS),))

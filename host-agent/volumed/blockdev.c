@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* How a volume is described to the storage daemon. */
+#include <stdio.h>
+#include <string.h>
+#include "volumed/blockdev.h"
+
+void ebb_blockdev_node(const struct ebb_volume *v, char ret[EBB_BLOCKDEV_ID_SIZE])
+{
+	snprintf(ret, EBB_BLOCKDEV_ID_SIZE, "v%u", v->id);
+}
+
+void ebb_blockdev_export_id(const struct ebb_volume *v, char ret[EBB_BLOCKDEV_ID_SIZE])
+{
+	snprintf(ret, EBB_BLOCKDEV_ID_SIZE, "e%u", v->id);
+}
+
+/* QEMU writes names with "-" where the configuration has "_". */
+static void add_number(void *object, const char *key, uint64_t number)
+{
+	char name[32];
+
+	snprintf(name, sizeof(name), "%s", key);
+	for (char *p = name; *p; p++)
+		if (*p == '_')
+			*p = '-';
+	json_object_set_new(object, name, json_integer(number));
+}
+
+json_t *ebb_blockdev_promise_args(const struct ebb_volspec *spec)
+{
+	json_t *o = json_pack("{s:s}", "volume", spec->name);
+
+	ebb_volspec_each_number(spec, add_number, o);
+	return o;
+}
+
+json_t *ebb_blockdev_node_args(const struct ebb_vconf *conf, const struct ebb_volume *v)
+{
+	json_t *o = ebb_blockdev_promise_args(&v->spec);
+	char node[EBB_BLOCKDEV_ID_SIZE];
+
+	ebb_blockdev_node(v, node);
+	json_object_set_new(o, "driver", json_string("ebb-volume"));
+	json_object_set_new(o, "node-name", json_string(node));
+	json_object_set_new(o, "tenant", json_string(v->spec.tenant));
+	json_object_set_new(o, "discard", json_string("unmap"));
+	json_object_set_new(o, "file", json_pack(
+		"{s:s, s:s, s:{s:s, s:s, s:s, s:s, s:{s:b}}}", "driver", v->spec.format,
+		"discard", "unmap", "file", "driver", "file", "filename", v->spec.file,
+		"discard", "unmap", "aio", conf->aio, "cache", "direct", conf->direct));
+	return o;
+}
+
+json_t *ebb_blockdev_export_args(const struct ebb_volume *v)
+{
+	char node[EBB_BLOCKDEV_ID_SIZE], id[EBB_BLOCKDEV_ID_SIZE];
+
+	ebb_blockdev_node(v, node);
+	ebb_blockdev_export_id(v, id);
+	/* One thread for all: whoever sees all requests needs no lock that is ever waited for. */
+	return json_pack("{s:s, s:s, s:s, s:s, s:b, s:s, s:b}", "type", "nbd", "id", id,
+			 "node-name", node, "name", v->spec.name, "writable", 1,
+			 "iothread", "io", "fixed-iothread", 1);
+}

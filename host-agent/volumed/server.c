@@ -1,0 +1,445 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The volume server and its storage daemon. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <systemd/sd-daemon.h>
+#include "util/clock.h"
+#include "util/log.h"
+#include "util/text.h"
+#include "volumed/blockdev.h"
+#include "volumed/server.h"
+#include "volumed/vstate.h"
+
+/* A storage daemon that dies takes with it what it counted since the last look. */
+#define POLL_USEC	1000000
+
+/* ---- volumes ---- */
+
+struct ebb_volume *ebb_server_find(struct ebb_server *s, const char *name)
+{
+	struct ebb_volume *v = s->volumes;
+
+	while (v && strcmp(v->spec.name, name) != 0)
+		v = v->next;
+	return v;
+}
+
+struct ebb_volume *ebb_server_append(struct ebb_server *s, const struct ebb_volspec *spec)
+{
+	struct ebb_volume **at = &s->volumes, *v;
+
+	v = s->num_volumes < EBB_SERVER_MAX_VOLUMES ? calloc(1, sizeof(*v)) : NULL;
+	if (!v)
+		return NULL;
+	v->spec = *spec;
+	v->id = s->next_id++;
+	while (*at)
+		at = &(*at)->next;
+	*at = v;
+	s->num_volumes++;
+	return v;
+}
+
+void ebb_server_drop(struct ebb_server *s, struct ebb_volume *v)
+{
+	struct ebb_volume **at = &s->volumes;
+
+	while (*at != v)
+		at = &(*at)->next;
+	*at = v->next;
+	s->num_volumes--;
+	json_decref(v->base);
+	json_decref(v->last);
+	json_decref(v->now);
+	free(v);
+}
+
+uint64_t ebb_server_capacity_iops(const struct ebb_server *s)
+{
+	return s->conf->capacity_iops ? s->conf->capacity_iops : s->capacity.iops;
+}
+
+uint64_t ebb_server_capacity_bytes(const struct ebb_server *s)
+{
+	return s->conf->capacity_bytes ? s->conf->capacity_bytes : s->capacity.bytes;
+}
+
+static int admit(const char *unit, uint64_t promised, uint64_t capacity, struct ebb_err *err)
+{
+	if (!capacity || promised <= capacity)
+		return 0;
+	return ebb_err_set(err, -EDQUOT, "%" PRIu64 " %s would be promised to all volumes "
+			   "together, and the disk can do %" PRIu64, promised, unit, capacity);
+}
+
+int ebb_server_admit(const struct ebb_server *s, const struct ebb_volspec *spec,
+		     struct ebb_err *err)
+{
+	uint64_t iops = spec->reserve_iops, bytes = spec->reserve_bytes;
+	int rc;
+
+	if (s->conf->allow_overbooking || (!iops && !bytes))
+		return 0;
+	for (const struct ebb_volume *v = s->volumes; v; v = v->next) {
+		if (strcmp(v->spec.name, spec->name) == 0)
+			continue;
+		iops += v->spec.reserve_iops;
+		bytes += v->spec.reserve_bytes;
+	}
+	rc = admit("requests per second", iops, ebb_server_capacity_iops(s), err);
+	return rc < 0 ? rc : admit("bytes per second", bytes, ebb_server_capacity_bytes(s), err);
+}
+
+/* ---- serving a volume ---- */
+
+/* A volume may be dropped before the answer comes: then there is none of that id. */
+struct serving {
+	struct ebb_server *server;
+	uint32_t id;
+	ebb_server_done done;
+	void *ctx;
+};
+
+static struct ebb_volume *volume_of(const struct serving *g)
+{
+	struct ebb_volume *v = g->server->volumes;
+
+	while (v && v->id != g->id)
+		v = v->next;
+	return v;
+}
+
+static void serving_end(struct serving *g, const char *error)
+{
+	struct ebb_volume *v = volume_of(g);
+
+	if (v && error) {
+		v->state = g->server->qmp ? EBB_VOLUME_FAILED : EBB_VOLUME_WAITING;
+		ebb_text_copy(v->error, sizeof(v->error), error);
+		ebb_log(LOG_ERR, "volume_failed", EBB_KS("volume", v->spec.name),
+			EBB_KS("file", v->spec.file), EBB_KS("error", error));
+	} else if (v) {
+		v->state = EBB_VOLUME_SERVED;
+		v->error[0] = '\0';
+		ebb_log(LOG_INFO, "volume_served", EBB_KS("volume", v->spec.name),
+			EBB_KS("tenant", v->spec.tenant), EBB_KS("file", v->spec.file));
+	}
+	if (g->done)
+		g->done(g->ctx, error);
+	free(g);
+}
+
+static void on_exported(void *ctx, const json_t *result, const char *error)
+{
+	struct serving *g = ctx;
+	struct ebb_volume *v = volume_of(g);
+	char node[EBB_BLOCKDEV_ID_SIZE];
+
+	if (!result && v && g->server->qmp) {
+		ebb_blockdev_node(v, node);
+		ebb_qmp_send(g->server->qmp, "blockdev-del", json_pack("{s:s}", "node-name", node),
+			     NULL, NULL);
+	}
+	serving_end(g, error);
+}
+
+static void on_opened(void *ctx, const json_t *result, const char *error)
+{
+	struct serving *g = ctx;
+	struct ebb_volume *v = volume_of(g);
+
+	if (!result || !v || !g->server->qmp)
+		serving_end(g, error ? error : "the volume has been removed");
+	else
+		ebb_qmp_send(g->server->qmp, "block-export-add", ebb_blockdev_export_args(v),
+			     on_exported, g);
+}
+
+void ebb_server_serve(struct ebb_server *s, struct ebb_volume *v, ebb_server_done done, void *ctx)
+{
+	struct serving *g = calloc(1, sizeof(*g));
+
+	if (!g || !s->qmp) {
+		free(g);
+		if (done)
+			done(ctx, "the storage daemon is not there");
+		return;
+	}
+	*g = (struct serving){ .server = s, .id = v->id, .done = done, .ctx = ctx };
+	ebb_qmp_send(s->qmp, "blockdev-add", ebb_blockdev_node_args(s->conf, v), on_opened, g);
+}
+
+/* ---- counters ---- */
+
+/* to += from, member by member; arrays likewise. */
+static void add_counters(json_t *to, const json_t *from)
+{
+	const char *key;
+	json_t *value;
+	size_t i;
+
+	json_object_foreach((json_t *)from, key, value) {
+		json_t *old = json_object_get(to, key);
+
+		if (!old) {
+			json_object_set_new(to, key, json_deep_copy(value));
+		} else if (json_is_integer(value)) {
+			json_integer_set(old, json_integer_value(old) + json_integer_value(value));
+		} else {
+			json_t *item;
+
+			json_array_foreach(value, i, item) {
+				json_t *sum = json_array_get(old, i);
+
+				json_integer_set(sum, json_integer_value(sum) +
+						 json_integer_value(item));
+			}
+		}
+	}
+}
+
+json_t *ebb_server_counters(const struct ebb_volume *v)
+{
+	json_t *sum = v->base ? json_deep_copy(v->base) : json_object();
+
+	add_counters(sum, v->last);
+	return sum;
+}
+
+static void keep_counters(struct ebb_server *s, const json_t *info)
+{
+	json_t *volumes = json_object_get(info, "volumes"), *o;
+	size_t i;
+
+	json_array_foreach(volumes, i, o) {
+		const char *name = json_string_value(json_object_get(o, "volume"));
+		struct ebb_volume *v = name ? ebb_server_find(s, name) : NULL;
+
+		if (!v)
+			continue;
+		json_decref(v->last);
+		v->last = json_incref(json_object_get(o, "counters"));
+		json_object_del(o, "counters");
+		json_decref(v->now);
+		v->now = json_incref(o);
+	}
+	json_decref(s->scheduler);
+	s->scheduler = json_copy((json_t *)info);
+	json_object_del(s->scheduler, "volumes");
+}
+
+struct asking {
+	struct ebb_server *server;
+	ebb_server_done done;
+	void *ctx;
+};
+
+static void on_info(void *ctx, const json_t *result, const char *error)
+{
+	struct asking *a = ctx;
+
+	if (result)
+		keep_counters(a->server, result);
+	if (a->done)
+		a->done(a->ctx, error);
+	free(a);
+}
+
+static void on_scheduled(void *ctx, const json_t *result, const char *error)
+{
+	struct asking *a = ctx;
+
+	(void)result;
+	if (a->done)
+		a->done(a->ctx, error);
+	free(a);
+}
+
+static void ask(struct ebb_server *s, const char *command, json_t *args, ebb_qmp_done then,
+		ebb_server_done done, void *ctx)
+{
+	struct asking *a = calloc(1, sizeof(*a));
+
+	if (!a || !s->qmp) {
+		free(a);
+		json_decref(args);
+		if (done)
+			done(ctx, "the storage daemon is not there");
+		return;
+	}
+	*a = (struct asking){ .server = s, .done = done, .ctx = ctx };
+	ebb_qmp_send(s->qmp, command, args, then, a);
+}
+
+void ebb_server_refresh(struct ebb_server *s, ebb_server_done done, void *ctx)
+{
+	ask(s, "query-ebb-volumes", NULL, on_info, done, ctx);
+}
+
+void ebb_server_schedule(struct ebb_server *s, ebb_server_done done, void *ctx)
+{
+	ask(s, "ebb-scheduler-set", json_pack("{s:i, s:s}", "depth", s->depth, "overbooking",
+					      s->overbooking), on_scheduled, done, ctx);
+}
+
+static int on_poll(sd_event_source *source, uint64_t usec, void *arg)
+{
+	struct ebb_server *s = arg;
+
+	if (s->qmp)
+		ebb_server_refresh(s, NULL, NULL);
+	sd_event_source_set_time(source, usec + POLL_USEC);
+	return sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
+}
+
+/* ---- the storage daemon ---- */
+
+/* All volumes on its command line: no client is let in before its volume is there. */
+static char **storage_arguments(void *ctx, unsigned int attempt)
+{
+	struct ebb_server *s = ctx;
+	char **args = calloc(4 * s->num_volumes + 1, sizeof(*args));
+	size_t num = 0;
+
+	if (!args)
+		return NULL;
+	for (struct ebb_volume *v = s->volumes; v; v = v->next) {
+		json_t *node = NULL, *export = NULL;
+
+		/* One that can not be served ends the daemon; the next gets them one by one. */
+		if (attempt > 0 || v->state == EBB_VOLUME_FAILED) {
+			v->state = EBB_VOLUME_WAITING;
+			continue;
+		}
+		node = ebb_blockdev_node_args(s->conf, v);
+		export = ebb_blockdev_export_args(v);
+		args[num++] = strdup("--blockdev");
+		args[num++] = json_dumps(node, JSON_COMPACT);
+		args[num++] = strdup("--export");
+		args[num++] = json_dumps(export, JSON_COMPACT);
+		json_decref(node);
+		json_decref(export);
+		v->state = EBB_VOLUME_SERVED;
+	}
+	return args;
+}
+
+static void storage_up(void *ctx, struct ebb_qmp *q)
+{
+	struct ebb_server *s = ctx;
+
+	s->qmp = q;
+	ebb_server_schedule(s, NULL, NULL);
+	for (struct ebb_volume *v = s->volumes; v; v = v->next)
+		if (v->state != EBB_VOLUME_SERVED)
+			ebb_server_serve(s, v, NULL, NULL);
+	ebb_log(LOG_NOTICE, "storage_daemon_up", EBB_KI("volumes", s->num_volumes));
+	/* VMs can be started.  Later times say nothing to systemd. */
+	sd_notify(0, "READY=1");
+}
+
+static void storage_down(void *ctx)
+{
+	struct ebb_server *s = ctx;
+
+	s->qmp = NULL;
+	s->restarts++;
+	for (struct ebb_volume *v = s->volumes, *next; v; v = next) {
+		next = v->next;
+		if (v->last) {
+			json_t *sum = ebb_server_counters(v);
+
+			json_decref(v->base);
+			json_decref(v->last);
+			v->base = sum;
+			v->last = NULL;
+		}
+		if (v->state == EBB_VOLUME_REMOVING)
+			ebb_server_drop(s, v);
+		else if (v->state == EBB_VOLUME_SERVED)
+			v->state = EBB_VOLUME_WAITING;
+	}
+}
+
+/* The last user of a removed volume has gone: now its file can be closed. */
+static void storage_event(void *ctx, const char *name, const json_t *data)
+{
+	struct ebb_server *s = ctx;
+	const char *id = json_string_value(json_object_get(data, "id"));
+	char node[EBB_BLOCKDEV_ID_SIZE], export[EBB_BLOCKDEV_ID_SIZE];
+
+	if (strcmp(name, "BLOCK_EXPORT_DELETED") != 0 || !id)
+		return;
+	for (struct ebb_volume *v = s->volumes; v; v = v->next) {
+		ebb_blockdev_export_id(v, export);
+		if (v->state != EBB_VOLUME_REMOVING || strcmp(export, id) != 0)
+			continue;
+		ebb_blockdev_node(v, node);
+		if (s->qmp)
+			ebb_qmp_send(s->qmp, "blockdev-del",
+				     json_pack("{s:s}", "node-name", node), NULL, NULL);
+		ebb_log(LOG_INFO, "volume_removed", EBB_KS("volume", v->spec.name));
+		ebb_server_drop(s, v);
+		return;
+	}
+}
+
+static void storage_ended(void *ctx, bool is_failure)
+{
+	struct ebb_server *s = ctx;
+
+	s->qmp = NULL;
+	s->is_failed = is_failure;
+	sd_event_exit(s->event, is_failure ? EXIT_FAILURE : EXIT_SUCCESS);
+}
+
+/* ---- start and end ---- */
+
+int ebb_server_create(struct ebb_server *s, sd_event *event, const struct ebb_vconf *conf,
+		      int nbd_fd, int lock_fd, struct ebb_err *err)
+{
+	const struct ebb_storage_config cfg = {
+		.program = conf->storage_daemon, .nbd_fd = nbd_fd, .lock_fd = lock_fd,
+		.max_connections = conf->max_connections, .arguments = storage_arguments,
+		.up = storage_up, .down = storage_down, .event = storage_event,
+		.ended = storage_ended, .ctx = s,
+	};
+	int rc = 0;
+
+	s->event = sd_event_ref(event);
+	s->conf = conf;
+	s->depth = conf->depth;
+	s->overbooking = strcmp(conf->overbooking, "penalty") == 0 ? "penalty" : "proportional";
+	s->started_at = ebb_clock_mono_usec();
+	for (size_t i = 0; rc == 0 && i < conf->num_volumes; i++) {
+		struct ebb_volume *v = ebb_server_append(s, &conf->volumes[i]);
+
+		if (!v)
+			return ebb_err_set(err, -ENOMEM, "more than %u volumes, or no memory",
+					   EBB_SERVER_MAX_VOLUMES);
+		v->is_configured = true;
+	}
+	rc = ebb_vstate_load(s, err);
+	for (const struct ebb_volume *v = s->volumes; rc == 0 && v; v = v->next)
+		rc = ebb_server_admit(s, &v->spec, err);
+	if (rc == 0)
+		rc = sd_event_add_time_relative(event, &s->poll, CLOCK_MONOTONIC, POLL_USEC, 0,
+						on_poll, s);
+	if (rc >= 0)
+		rc = ebb_storage_create(event, &cfg, &s->storage);
+	return rc < 0 ? rc : 0;
+}
+
+void ebb_server_destroy(struct ebb_server *s)
+{
+	ebb_storage_destroy(s->storage);
+	s->qmp = NULL;
+	while (s->volumes)
+		ebb_server_drop(s, s->volumes);
+	json_decref(s->scheduler);
+	sd_event_source_disable_unref(s->poll);
+	sd_event_unref(s->event);
+}

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The volume server: which volumes there are, what the storage daemon has of them, and what their
+ * tenants are promised.  The storage daemon serves and schedules; this decides nothing about
+ * requests.
+ *
+ * A volume is wanted as soon as it is in the list.  Whenever the storage daemon comes up it gets
+ * all of them, with the promises that hold then.
+ */
+#ifndef EBB_VOLUMED_SERVER_H
+#define EBB_VOLUMED_SERVER_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <systemd/sd-event.h>
+#include "volumed/storage.h"
+#include "volumed/vconf.h"
+#include "volumed/volspec.h"
+
+#define EBB_SERVER_MAX_VOLUMES	4096
+
+enum ebb_volume_state {
+	EBB_VOLUME_WAITING,	/* the storage daemon does not have it yet */
+	EBB_VOLUME_SERVED,
+	EBB_VOLUME_FAILED,	/* the storage daemon refused it: see error */
+	EBB_VOLUME_REMOVING,	/* its clients are being disconnected */
+};
+
+struct ebb_volume {
+	struct ebb_volume *next;
+	struct ebb_volspec spec;
+	uint32_t id;			/* unique; names its nodes and its export */
+	enum ebb_volume_state state;
+	bool is_configured;		/* of the configuration, not added later */
+	char error[256];
+	/*
+	 * Counters since ebb-volumed started: what earlier storage daemons had counted, and the
+	 * newest of the present one.  Objects of integers and arrays of integers, or NULL.
+	 */
+	json_t *base, *last;
+	json_t *now;			/* what the daemon last said of it, without counters */
+};
+
+struct ebb_capacity {
+	uint64_t iops, bytes;		/* per second; 0: not known */
+	uint32_t depth;			/* at which it was measured; 0: never */
+	uint32_t latency_us;		/* mean, at that depth */
+};
+
+struct ebb_server {
+	sd_event *event;
+	const struct ebb_vconf *conf;
+	struct ebb_storage *storage;
+	struct ebb_qmp *qmp;		/* NULL: the storage daemon is not up */
+	struct ebb_volume *volumes;
+	size_t num_volumes;
+	uint32_t next_id;
+	uint32_t depth;			/* in force, as is overbooking */
+	const char *overbooking;	/* "proportional" or "penalty" */
+	struct ebb_capacity capacity;	/* as calibrated */
+	json_t *scheduler;		/* what the daemon last said of the scheduler, or NULL */
+	uint64_t restarts;		/* of the storage daemon */
+	uint64_t started_at;		/* monotonic time, microseconds */
+	sd_event_source *poll;
+	bool is_failed;
+};
+
+int ebb_server_create(struct ebb_server *s, sd_event *event, const struct ebb_vconf *conf,
+		      int nbd_fd, int lock_fd, struct ebb_err *err);
+void ebb_server_destroy(struct ebb_server *s);
+
+struct ebb_volume *ebb_server_find(struct ebb_server *s, const char *name);
+
+/* Adds to the list alone; NULL: out of memory, or there are EBB_SERVER_MAX_VOLUMES. */
+struct ebb_volume *ebb_server_append(struct ebb_server *s, const struct ebb_volspec *spec);
+/* Takes off the list and frees. */
+void ebb_server_drop(struct ebb_server *s, struct ebb_volume *v);
+
+/*
+ * What is promised to all volumes together, with `spec` in the place of the volume of that name.
+ * -EDQUOT with a message: more than the capacity, and overbooking is not allowed.  Where the
+ * capacity is not known nothing is refused.
+ */
+int ebb_server_admit(const struct ebb_server *s, const struct ebb_volspec *spec,
+		     struct ebb_err *err);
+
+/* As configured, or else as calibrated; 0: not known. */
+uint64_t ebb_server_capacity_iops(const struct ebb_server *s);
+uint64_t ebb_server_capacity_bytes(const struct ebb_server *s);
+
+/*
+ * Have the storage daemon serve a volume.  done() is called once: error NULL, or why not.  The
+ * volume is still there then, in the state that it has got.
+ */
+typedef void (*ebb_server_done)(void *ctx, const char *error);
+void ebb_server_serve(struct ebb_server *s, struct ebb_volume *v, ebb_server_done done, void *ctx);
+
+/* Ask the storage daemon for counters now; done() is called when they are in the volumes. */
+void ebb_server_refresh(struct ebb_server *s, ebb_server_done done, void *ctx);
+
+/* Tell the storage daemon the depth and the policy of the server. */
+void ebb_server_schedule(struct ebb_server *s, ebb_server_done done, void *ctx);
+
+/* Counters of a volume since ebb-volumed started: a new object, empty if there are none. */
+json_t *ebb_server_counters(const struct ebb_volume *v);
+
+#endif

@@ -1,0 +1,454 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Requests on the control socket. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "util/clock.h"
+#include "util/log.h"
+#include "util/version.h"
+#include "volumed/blockdev.h"
+#include "volumed/server.h"
+#include "volumed/vctl.h"
+#include "volumed/vstate.h"
+
+static const char *const state_names[] = {
+	[EBB_VOLUME_WAITING] = "waiting",
+	[EBB_VOLUME_SERVED] = "served",
+	[EBB_VOLUME_FAILED] = "failed",
+	[EBB_VOLUME_REMOVING] = "removing",
+};
+
+/* A request that waits for the storage daemon. */
+struct waiting {
+	struct ebb_server *server;
+	struct ebb_ctl_request *request;
+	char volume[EBB_VOLUME_NAME_SIZE];
+	struct ebb_volspec old;
+};
+
+static struct waiting *wait_for(struct ebb_server *s, struct ebb_ctl_request *r,
+				const char *volume)
+{
+	struct waiting *w = calloc(1, sizeof(*w));
+
+	if (!w) {
+		ebb_ctl_fail(r, "failed", NULL, "out of memory");
+		return NULL;
+	}
+	w->server = s;
+	w->request = r;
+	snprintf(w->volume, sizeof(w->volume), "%s", volume);
+	return w;
+}
+
+/* ---- looking ---- */
+
+static void add_number(void *object, const char *key, uint64_t number)
+{
+	const bool is_none = number == EBB_VOLUME_NO_NUMBER && strcmp(key, "penalty") != 0;
+
+	json_object_set_new(object, key, is_none ? json_null() : json_integer(number));
+}
+
+static json_t *view_volume(const struct ebb_volume *v)
+{
+	json_t *o = json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:b}", "name", v->spec.name,
+			      "tenant", v->spec.tenant, "file", v->spec.file, "format",
+			      v->spec.format, "state", state_names[v->state], "error", v->error,
+			      "configured", v->is_configured);
+
+	ebb_volspec_each_number(&v->spec, add_number, o);
+	return o;
+}
+
+static json_t *view_server(const struct ebb_server *s)
+{
+	uint64_t iops = 0, bytes = 0;
+
+	for (const struct ebb_volume *v = s->volumes; v; v = v->next) {
+		iops += v->spec.reserve_iops;
+		bytes += v->spec.reserve_bytes;
+	}
+	return json_pack("{s:i, s:s, s:b, s:I, s:I, s:I, s:I, s:i, s:i, s:b, s:I, s:I}",
+			 "depth", s->depth, "overbooking", s->overbooking, "allow_overbooking",
+			 s->conf->allow_overbooking, "capacity_iops",
+			 (json_int_t)ebb_server_capacity_iops(s), "capacity_bytes",
+			 (json_int_t)ebb_server_capacity_bytes(s), "promised_iops",
+			 (json_int_t)iops, "promised_bytes", (json_int_t)bytes,
+			 "calibrated_depth", s->capacity.depth, "calibrated_latency_us",
+			 s->capacity.latency_us, "up", s->qmp != NULL, "pid",
+			 (json_int_t)(s->storage ? ebb_storage_pid(s->storage) : 0), "restarts",
+			 (json_int_t)s->restarts);
+}
+
+static struct ebb_volume *find_volume(struct ebb_server *s, struct ebb_ctl_request *r)
+{
+	const char *name = json_string_value(json_object_get(r->body, "volume"));
+	struct ebb_volume *v;
+
+	if (!name) {
+		ebb_ctl_fail(r, "bad-request", NULL, "\"%s\" needs a string \"volume\"", r->cmd);
+		return NULL;
+	}
+	v = ebb_server_find(s, name);
+	if (!v || v->state == EBB_VOLUME_REMOVING) {
+		ebb_ctl_fail(r, "no-such-volume", "ebbctl volumes lists them",
+			     "there is no volume \"%.80s\"", name);
+		return NULL;
+	}
+	return v;
+}
+
+static void cmd_version(struct ebb_server *s, struct ebb_ctl_request *r)
+{
+	const uint64_t up = ebb_clock_mono_usec() - s->started_at;
+
+	ebb_ctl_reply(r, json_pack("{s:s, s:f}", "version", EBB_VERSION, "uptime_s",
+				   (double)up / 1000000));
+}
+
+static void cmd_volumes(struct ebb_server *s, struct ebb_ctl_request *r)
+{
+	json_t *volumes = json_array();
+	struct ebb_volume *only = NULL;
+
+	if (json_object_get(r->body, "volume")) {
+		only = find_volume(s, r);
+		if (!only) {
+			json_decref(volumes);
+			return;
+		}
+	}
+	for (const struct ebb_volume *v = s->volumes; v; v = v->next)
+		if (!only || v == only)
+			json_array_append_new(volumes, view_volume(v));
+	ebb_ctl_reply(r, json_pack("{s:o, s:o}", "server", view_server(s), "volumes", volumes));
+}
+
+static json_t *view_meters(const struct ebb_volume *v)
+{
+	json_t *o = json_pack("{s:s, s:s, s:s, s:o}", "name", v->spec.name, "tenant",
+			      v->spec.tenant, "state", state_names[v->state], "counters",
+			      ebb_server_counters(v));
+
+	json_object_set_new(o, "queued",
+			    json_integer(json_integer_value(json_object_get(v->now, "queued"))));
+	json_object_set_new(o, "in-flight", json_integer(
+		json_integer_value(json_object_get(v->now, "in-flight"))));
+	return o;
+}
+
+/* Without the storage daemon the counters stand still, and are told as they are. */
+static void on_meters(void *ctx, const char *error)
+{
+	struct waiting *w = ctx;
+	struct ebb_server *s = w->server;
+	json_t *meters = json_array();
+
+	for (const struct ebb_volume *v = s->volumes; v; v = v->next)
+		if (!w->volume[0] || strcmp(v->spec.name, w->volume) == 0)
+			json_array_append_new(meters, view_meters(v));
+	ebb_ctl_reply(w->request, json_pack("{s:f, s:s, s:o, s:o}", "ts",
+		      ebb_clock_real_usec() / 1e6, "error", error ? error : "", "scheduler",
+		      s->scheduler ? json_incref(s->scheduler) : json_object(), "meters", meters));
+	free(w);
+}
+
+static void cmd_meters(struct ebb_server *s, struct ebb_ctl_request *r)
+{
+	const struct ebb_volume *only = NULL;
+	struct waiting *w;
+
+	if (json_object_get(r->body, "volume")) {
+		only = find_volume(s, r);
+		if (!only)
+			return;
+	}
+	w = wait_for(s, r, only ? only->spec.name : "");
+	if (w)
+		ebb_server_refresh(s, on_meters, w);
+}
+
+/* ---- changing ---- */
+
+/* Members besides "cmd" and "volume" are keys of the volume. */
+static int read_keys(struct ebb_volspec *spec, struct ebb_ctl_request *r, bool is_new)
+{
+	struct ebb_err err = { "" };
+	const char *key, *text;
+	json_t *value;
+	char number[32];
+
+	json_object_foreach(r->body, key, value) {
+		if (strcmp(key, "cmd") == 0 || strcmp(key, "volume") == 0)
+			continue;
+		snprintf(number, sizeof(number), "%" JSON_INTEGER_FORMAT,
+			 json_integer_value(value));
+		text = json_is_null(value) ? "none" : json_is_string(value) ?
+		       json_string_value(value) : json_is_integer(value) ? number : NULL;
+		if (!text) {
+			ebb_ctl_fail(r, "bad-value", NULL, "%.64s: a whole number, a string or "
+				     "null is needed", key);
+			return -EINVAL;
+		}
+		if (ebb_volspec_set(spec, key, text, &err) < 0) {
+			ebb_ctl_fail(r, "bad-value", NULL, "%s", err.text);
+			return -EINVAL;
+		}
+		if (!is_new && !ebb_volspec_is_promise(key)) {
+			ebb_ctl_fail(r, "bad-value", "remove the volume, and add it anew",
+				     "%s of a volume can not be changed", key);
+			return -EINVAL;
+		}
+	}
+	return 0;
+}
+
+static int check_spec(struct ebb_server *s, const struct ebb_volspec *spec,
+		      struct ebb_ctl_request *r)
+{
+	struct ebb_err err = { "" };
+
+	if (ebb_volspec_check(spec, &err) < 0) {
+		ebb_ctl_fail(r, "bad-value", NULL, "%s", err.text);
+		return -EINVAL;
+	}
+	if (ebb_server_admit(s, spec, &err) < 0) {
+		ebb_ctl_fail(r, "overbooked", "promise less, or set allow_overbooking = yes",
+			     "%s", err.text);
+		return -EDQUOT;
+	}
+	return 0;
+}
+
+/* The change is in force; answers. */
+static void save_and_reply(struct ebb_server *s, struct ebb_ctl_request *r, json_t *answer)
+{
+	struct ebb_err err = { "" };
+
+	if (ebb_vstate_save(s, &err) < 0) {
+		json_decref(answer);
+		ebb_log(LOG_ERR, "state_not_saved", EBB_KS("error", err.text));
+		ebb_ctl_fail(r, "not-saved", "it is in force until ebb-volumed is restarted", "%s",
+			     err.text);
+		return;
+	}
+	ebb_ctl_reply(r, answer);
+}
+
+static void on_set(void *ctx, const json_t *result, const char *error)
+{
+	struct waiting *w = ctx;
+	struct ebb_volume *v = ebb_server_find(w->server, w->volume);
+
+	/* A storage daemon that died meanwhile gets the new promise when it is there again. */
+	if (!result && v && w->server->qmp) {
+		v->spec = w->old;
+		ebb_ctl_fail(w->request, "refused", NULL, "%s", error);
+	} else if (!v) {
+		ebb_ctl_fail(w->request, "no-such-volume", NULL, "the volume has been removed");
+	} else {
+		save_and_reply(w->server, w->request,
+			       json_pack("{s:o}", "volume", view_volume(v)));
+	}
+	free(w);
+}
+
+static void cmd_set(struct ebb_server *s, struct ebb_ctl_request *r)
+{
+	struct ebb_volume *v = find_volume(s, r);
+	struct ebb_volspec spec;
+	struct waiting *w;
+
+	if (!v)
+		return;
+	spec = v->spec;
+	if (read_keys(&spec, r, false) < 0 || check_spec(s, &spec, r) < 0)
+		return;
+	if (!s->qmp || v->state != EBB_VOLUME_SERVED) {
+		v->spec = spec;
+		save_and_reply(s, r, json_pack("{s:o}", "volume", view_volume(v)));
+		return;
+	}
+	w = wait_for(s, r, v->spec.name);
+	if (!w)
+		return;
+	w->old = v->spec;
+	v->spec = spec;
+	ebb_log(LOG_INFO, "promise", EBB_KS("volume", spec.name),
+		EBB_KI("reserve_iops", spec.reserve_iops),
+		EBB_KI("reserve_bytes", spec.reserve_bytes), EBB_KI("max_iops", spec.max_iops),
+		EBB_KI("max_bytes", spec.max_bytes), EBB_KI("weight", spec.weight),
+		EBB_KI("penalty", spec.penalty));
+	ebb_qmp_send(s->qmp, "ebb-volume-set", ebb_blockdev_promise_args(&spec), on_set, w);
+}
+
+static void on_added(void *ctx, const char *error)
+{
+	struct waiting *w = ctx;
+	struct ebb_volume *v = ebb_server_find(w->server, w->volume);
+
+	if (error && w->server->qmp) {
+		if (v)
+			ebb_server_drop(w->server, v);
+		ebb_ctl_fail(w->request, "refused", NULL, "%s", error);
+	} else if (!v) {
+		ebb_ctl_fail(w->request, "no-such-volume", NULL, "the volume has been removed");
+	} else {
+		save_and_reply(w->server, w->request,
+			       json_pack("{s:o}", "volume", view_volume(v)));
+	}
+	free(w);
+}
+
+static void cmd_add(struct ebb_server *s, struct ebb_ctl_request *r)
+{
+	const char *name = json_string_value(json_object_get(r->body, "volume"));
+	struct ebb_volspec spec;
+	struct ebb_err err = { "" };
+	struct ebb_volume *v;
+	struct waiting *w;
+
+	if (!name || ebb_volspec_init(&spec, name, &err) < 0) {
+		ebb_ctl_fail(r, "bad-request", NULL, "%s", name ? err.text :
+			     "\"volume-add\" needs a string \"volume\"");
+		return;
+	}
+	if (ebb_server_find(s, name)) {
+		ebb_ctl_fail(r, "exists", NULL, "there is a volume \"%s\" already", name);
+		return;
+	}
+	if (read_keys(&spec, r, true) < 0 || check_spec(s, &spec, r) < 0)
+		return;
+	w = wait_for(s, r, name);
+	v = w ? ebb_server_append(s, &spec) : NULL;
+	if (!v) {
+		if (w)
+			ebb_ctl_fail(r, "failed", NULL, "there are %u volumes already, or no "
+				     "memory", EBB_SERVER_MAX_VOLUMES);
+		free(w);
+		return;
+	}
+	ebb_server_serve(s, v, on_added, w);
+}
+
+static void cmd_remove(struct ebb_server *s, struct ebb_ctl_request *r)
+{
+	struct ebb_volume *v = find_volume(s, r);
+	char id[EBB_BLOCKDEV_ID_SIZE];
+
+	if (!v)
+		return;
+	if (v->is_configured) {
+		ebb_ctl_fail(r, "bad-value", "take it out of the configuration, and restart",
+			     "volume \"%s\" is in the configuration", v->spec.name);
+		return;
+	}
+	ebb_log(LOG_INFO, "volume_removing", EBB_KS("volume", v->spec.name));
+	if (s->qmp && v->state == EBB_VOLUME_SERVED) {
+		v->state = EBB_VOLUME_REMOVING;
+		ebb_blockdev_export_id(v, id);
+		/* "hard": its clients are disconnected. The event says when they are gone. */
+		ebb_qmp_send(s->qmp, "block-export-del",
+			     json_pack("{s:s, s:s}", "id", id, "mode", "hard"), NULL, NULL);
+	} else {
+		ebb_server_drop(s, v);
+	}
+	save_and_reply(s, r, json_object());
+}
+
+static void on_scheduler(void *ctx, const char *error)
+{
+	struct waiting *w = ctx;
+
+	if (error && w->server->qmp)
+		ebb_ctl_fail(w->request, "refused", NULL, "%s", error);
+	else
+		ebb_ctl_reply(w->request, json_pack("{s:o}", "server", view_server(w->server)));
+	free(w);
+}
+
+static void cmd_scheduler(struct ebb_server *s, struct ebb_ctl_request *r)
+{
+	const json_t *depth = json_object_get(r->body, "depth");
+	const json_t *policy = json_object_get(r->body, "overbooking");
+	const char *name = json_string_value(policy);
+	struct waiting *w;
+
+	if (depth && (!json_is_integer(depth) || json_integer_value(depth) < 1 ||
+		      json_integer_value(depth) > 4096)) {
+		ebb_ctl_fail(r, "bad-value", NULL, "depth: allowed: 1 to 4096");
+		return;
+	}
+	if (policy && (!name || (strcmp(name, "proportional") != 0 &&
+				 strcmp(name, "penalty") != 0))) {
+		ebb_ctl_fail(r, "bad-value", NULL, "overbooking: allowed: proportional, penalty");
+		return;
+	}
+	w = wait_for(s, r, "");
+	if (!w)
+		return;
+	if (depth)
+		s->depth = json_integer_value(depth);
+	if (policy)
+		s->overbooking = strcmp(name, "penalty") == 0 ? "penalty" : "proportional";
+	ebb_server_schedule(s, on_scheduler, w);
+}
+
+/* ---- dispatch ---- */
+
+static const struct {
+	const char *name;
+	void (*handle)(struct ebb_server *s, struct ebb_ctl_request *r);
+	bool changes;
+	const char *members[3];		/* besides "cmd"; "*": checked by the command */
+} commands[] = {
+	{ "version", cmd_version, false, { NULL } },
+	{ "volumes", cmd_volumes, false, { "volume", NULL } },
+	{ "meters", cmd_meters, false, { "volume", NULL } },
+	{ "volume-set", cmd_set, true, { "*", NULL } },
+	{ "volume-add", cmd_add, true, { "*", NULL } },
+	{ "volume-remove", cmd_remove, true, { "volume", NULL } },
+	{ "scheduler", cmd_scheduler, true, { "depth", "overbooking", NULL } },
+};
+
+static const char *unknown_member(const json_t *body, const char *const *members)
+{
+	const char *key;
+	json_t *value;
+
+	if (members[0] && members[0][0] == '*')
+		return NULL;
+	json_object_foreach((json_t *)body, key, value) {
+		size_t i = 0;
+
+		while (members[i] && strcmp(members[i], key) != 0)
+			i++;
+		if (!members[i] && strcmp(key, "cmd") != 0)
+			return key;
+	}
+	return NULL;
+}
+
+void ebb_vctl_handle(void *ctx, struct ebb_ctl_request *r)
+{
+	const char *member;
+
+	for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
+		if (strcmp(commands[i].name, r->cmd) != 0)
+			continue;
+		member = unknown_member(r->body, commands[i].members);
+		if (member)
+			ebb_ctl_fail(r, "bad-request", NULL, "\"%s\" has no member \"%.64s\"",
+				     r->cmd, member);
+		else if (commands[i].changes && !r->may_change)
+			ebb_ctl_fail(r, "denied", "become root", "only root and the user that "
+				     "runs ebb-volumed may change things");
+		else
+			commands[i].handle(ctx, r);
+		return;
+	}
+	ebb_ctl_fail(r, "unknown-command", "see docs/volume-protocol.md",
+		     "there is no command \"%.64s\"", r->cmd);
+}

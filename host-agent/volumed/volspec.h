@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What a volume is: its name, its tenant, the file behind it, and what the tenant is promised.
+ * The keys are the same in ebb-volumed.conf(5), in the control protocol and in `ebbctl volumes`;
+ * one table in volspec.c holds them with their ranges.  Pure but for messages: no I/O, no state.
+ */
+#ifndef EBB_VOLUMED_VOLSPEC_H
+#define EBB_VOLUMED_VOLSPEC_H
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include "util/err.h"
+
+#define EBB_VOLUME_NAME_SIZE	41	/* inih cuts longer names of sections */
+#define EBB_VOLUME_MAX_IOPS	10000000
+#define EBB_VOLUME_MAX_BYTES	1000000000000
+#define EBB_VOLUME_MAX_WEIGHT	10000
+#define EBB_VOLUME_MAX_PENALTY	1000000
+#define EBB_VOLUME_NO_NUMBER	0	/* of a reservation or maximum: there is none */
+
+struct ebb_volspec {
+	char name[EBB_VOLUME_NAME_SIZE];	/* letters, digits, ".", "_", "-"; unique */
+	char tenant[EBB_VOLUME_NAME_SIZE];	/* who is promised something; usually a VM */
+	char file[PATH_MAX];			/* absolute path */
+	char format[8];				/* "raw" or "qcow2" */
+	/* Requests and bytes per second, 1 to EBB_VOLUME_MAX_*, or EBB_VOLUME_NO_NUMBER. */
+	uint64_t reserve_iops, reserve_bytes;
+	uint64_t max_iops, max_bytes;
+	uint64_t weight;			/* for spare capacity: 1 to EBB_VOLUME_MAX_WEIGHT */
+	uint64_t penalty;	/* of one violated unit: 0 to EBB_VOLUME_MAX_PENALTY */
+};
+
+/* No promise, weight 100, penalty 1, format raw; -EINVAL where the name is not allowed. */
+int ebb_volspec_init(struct ebb_volspec *v, const char *name, struct ebb_err *err);
+
+/*
+ * Sets one key.  A reservation or maximum is a number or "none".  -ENOENT: there is no such key;
+ * -EINVAL: the value is not allowed.  The message says what is.  v is unchanged then.
+ */
+int ebb_volspec_set(struct ebb_volspec *v, const char *key, const char *value,
+		    struct ebb_err *err);
+
+/* Is this a key that may be changed while the volume is in use? */
+bool ebb_volspec_is_promise(const char *key);
+
+/* What depends on several keys: a file and a tenant are named, maxima are above reservations. */
+int ebb_volspec_check(const struct ebb_volspec *v, struct ebb_err *err);
+
+/* The numbers, for those who write them somewhere: calls fn for each, in the order of the table. */
+void ebb_volspec_each_number(const struct ebb_volspec *v,
+			     void (*fn)(void *ctx, const char *key, uint64_t number), void *ctx);
+
+#endif

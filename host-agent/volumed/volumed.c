@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* ebb-volumed: options, start and end. */
+#include <argp.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <systemd/sd-daemon.h>
+#include <unistd.h>
+#include "daemon/ctl.h"
+#include "util/clock.h"
+#include "util/fs.h"
+#include "util/log.h"
+#include "util/version.h"
+#include "volumed/server.h"
+#include "volumed/vconf.h"
+#include "volumed/vctl.h"
+
+#define DEFAULT_CONFIG	"/etc/ebb/ebb-volumed.conf"
+#define EXIT_USAGE	2
+/* The storage daemon of one that was killed ends in order, and has the lock until then. */
+#define LOCK_USEC	(EBB_STORAGE_END_USEC + 2000000)
+#define NBD_BACKLOG	128
+
+struct options {
+	const char *config_path;	/* NULL: the default one, if it is there */
+	struct ebb_vconf config;
+	char **settings;		/* -o, in order */
+	size_t num_settings;
+};
+
+struct daemon {
+	struct ebb_vconf config;
+	sd_event *event;
+	int lock_fd, nbd_fd;
+	char nbd_path[EBB_VCONF_VALUE_SIZE + 32];
+	struct ebb_server server;
+	struct ebb_ctl *ctl;
+};
+
+/* ---- options ---- */
+
+const char *argp_program_version = "ebb-volumed " EBB_VERSION;
+
+static const struct argp_option argp_options[] = {
+	{ "config", 'c', "FILE", 0, "Read FILE instead of " DEFAULT_CONFIG, 0 },
+	{ "option", 'o', "KEY=VALUE", 0, "Set a key of the configuration; wins over the file", 0 },
+	{ 0 },
+};
+
+static error_t parse_option(int key, char *arg, struct argp_state *state)
+{
+	struct options *o = state->input;
+
+	switch (key) {
+	case 'c':
+		o->config_path = arg;
+		return 0;
+	case 'o':
+		o->settings = reallocarray(o->settings, o->num_settings + 1, sizeof(char *));
+		if (!o->settings)
+			return ENOMEM;
+		o->settings[o->num_settings++] = arg;
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+static const struct argp argp = {
+	.options = argp_options,
+	.parser = parse_option,
+	.doc = "The volume server of Ebb: serves the disks of VMs and keeps what their tenants are "
+	       "promised.",
+};
+
+static int read_config(struct options *o, struct ebb_err *err)
+{
+	int rc;
+
+	ebb_vconf_default(&o->config);
+	rc = ebb_vconf_load(&o->config, o->config_path ? o->config_path : DEFAULT_CONFIG, err);
+	if (rc == -ENOENT && !o->config_path) {
+		err->text[0] = '\0';
+		rc = 0;
+	}
+	for (size_t i = 0; rc == 0 && i < o->num_settings; i++)
+		rc = ebb_vconf_set(&o->config, o->settings[i], err);
+	return rc < 0 ? rc : ebb_vconf_check(&o->config, err);
+}
+
+/* ---- start ---- */
+
+/* The storage daemon inherits the lock: two would write to the same files. */
+static int take_lock(struct daemon *d, struct ebb_err *err)
+{
+	const uint64_t until = ebb_clock_mono_usec() + LOCK_USEC;
+	char path[EBB_VCONF_VALUE_SIZE + 32];
+
+	snprintf(path, sizeof(path), "%s/volumed.lock", d->config.run_dir);
+	d->lock_fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+	if (d->lock_fd < 0)
+		return ebb_err_set(err, -errno, "%s: %s", path, strerror(errno));
+	while (flock(d->lock_fd, LOCK_EX | LOCK_NB) < 0) {
+		if (ebb_clock_mono_usec() > until)
+			return ebb_err_set(err, -EBUSY, "another ebb-volumed, or the storage "
+					   "daemon of one, uses run_dir %.200s",
+					   d->config.run_dir);
+		usleep(20000);
+	}
+	return 0;
+}
+
+static int find_group(const char *key, const char *name, gid_t *ret, struct ebb_err *err)
+{
+	struct group *g;
+
+	*ret = -1;
+	if (!*name)
+		return 0;
+	/* Debian's and others' libvirt run QEMU with the group that /dev/kvm belongs to. */
+	g = getgrnam(strcmp(name, "auto") == 0 ? "kvm" : name);
+	if (!g && strcmp(name, "auto") == 0)
+		return 0;
+	if (!g)
+		return ebb_err_set(err, -EINVAL, "%s=%.64s: there is no such group", key, name);
+	*ret = g->gr_gid;
+	return 0;
+}
+
+/*
+ * The socket stays when a storage daemon ends: clients that come meanwhile wait in its queue for
+ * the next one.  QEMU removes the file of a socket on which it ends to listen, by the name that
+ * the socket was bound to; so that is another one than clients use.
+ */
+static int open_nbd(struct daemon *d, struct ebb_err *err)
+{
+	struct sockaddr_un addr = { .sun_family = AF_UNIX };
+	gid_t group;
+	int rc = find_group("socket_group", d->config.socket_group, &group, err);
+
+	if (rc < 0)
+		return rc;
+	snprintf(d->nbd_path, sizeof(d->nbd_path), "%s/nbd.sock", d->config.run_dir);
+	if ((size_t)snprintf(addr.sun_path, sizeof(addr.sun_path), "%s.new", d->nbd_path) >=
+	    sizeof(addr.sun_path))
+		return ebb_err_set(err, -ENAMETOOLONG, "run_dir %.200s is too long for a unix "
+				   "socket", d->config.run_dir);
+	unlink(addr.sun_path);
+	d->nbd_fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	if (d->nbd_fd < 0 || bind(d->nbd_fd, (struct sockaddr *)&addr, sizeof(addr)) < 0 ||
+	    chmod(addr.sun_path, group == (gid_t)-1 ? 0600 : 0660) < 0 ||
+	    chown(addr.sun_path, -1, group) < 0 || listen(d->nbd_fd, NBD_BACKLOG) < 0 ||
+	    rename(addr.sun_path, d->nbd_path) < 0) {
+		rc = -errno;
+		return ebb_err_set(err, rc, "can not listen on %s: %s", d->nbd_path,
+				   strerror(-rc));
+	}
+	return 0;
+}
+
+static int make_folder(const char *key, const char *path, mode_t mode, struct ebb_err *err)
+{
+	int rc = ebb_fs_mkdirs(path, mode);
+
+	return rc < 0 ? ebb_err_set(err, rc, "can not create %s %.200s: %s", key, path,
+				    strerror(-rc)) : 0;
+}
+
+static int make_ctl(struct daemon *d, struct ebb_err *err)
+{
+	struct ebb_ctl_config cfg = { .handle = ebb_vctl_handle, .ctx = &d->server };
+	char path[EBB_VCONF_VALUE_SIZE + 32];
+	int rc = find_group("control_group", d->config.control_group, &cfg.group, err);
+
+	snprintf(path, sizeof(path), "%s/control.sock", d->config.run_dir);
+	cfg.path = path;
+	return rc < 0 ? rc : ebb_ctl_create(d->event, &cfg, &d->ctl, err);
+}
+
+/* The storage daemon ends first; the loop ends with it. */
+static int on_signal(sd_event_source *source, const struct signalfd_siginfo *si, void *arg)
+{
+	struct daemon *d = arg;
+
+	(void)source;
+	ebb_log(LOG_NOTICE, "stopping", EBB_KI("signal", si->ssi_signo));
+	sd_notify(0, "STOPPING=1");
+	ebb_storage_stop(d->server.storage);
+	return 0;
+}
+
+static int watch_signals(struct daemon *d)
+{
+	sigset_t set;
+	int rc;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGCHLD);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	signal(SIGPIPE, SIG_IGN);
+	signal(SIGHUP, SIG_IGN);
+	rc = sd_event_add_signal(d->event, NULL, SIGTERM, on_signal, d);
+	if (rc >= 0)
+		rc = sd_event_add_signal(d->event, NULL, SIGINT, on_signal, d);
+	return rc < 0 ? rc : 0;
+}
+
+static int start(struct daemon *d, struct ebb_err *err)
+{
+	int rc = make_folder("run_dir", d->config.run_dir, 0755, err);
+
+	if (rc == 0)
+		rc = make_folder("state_dir", d->config.state_dir, 0700, err);
+	if (rc == 0)
+		rc = take_lock(d, err);
+	if (rc == 0)
+		rc = open_nbd(d, err);
+	if (rc == 0)
+		rc = sd_event_new(&d->event);
+	if (rc >= 0)
+		rc = watch_signals(d);
+	if (rc >= 0)
+		rc = ebb_server_create(&d->server, d->event, &d->config, d->nbd_fd, d->lock_fd,
+				       err);
+	return rc < 0 ? rc : make_ctl(d, err);
+}
+
+static void end(struct daemon *d)
+{
+	ebb_ctl_destroy(d->ctl);
+	ebb_server_destroy(&d->server);
+	sd_event_unref(d->event);
+	if (d->nbd_fd >= 0)
+		close(d->nbd_fd);
+	if (d->lock_fd >= 0)
+		close(d->lock_fd);
+	ebb_vconf_finish(&d->config);
+}
+
+int main(int argc, char **argv)
+{
+	struct options o = { 0 };
+	struct daemon d = { .lock_fd = -1, .nbd_fd = -1 };
+	struct ebb_err err = { "" };
+	int rc;
+
+	ebb_fs_fill_std();
+	argp_err_exit_status = EXIT_USAGE;
+	argp_parse(&argp, argc, argv, 0, NULL, &o);
+	rc = read_config(&o, &err);
+	free(o.settings);
+	d.config = o.config;
+	if (rc < 0) {
+		ebb_log(LOG_ERR, "config", EBB_KS("error", err.text));
+		ebb_vconf_finish(&d.config);
+		return EXIT_FAILURE;
+	}
+	ebb_log_set_level(d.config.log_level);
+	json_object_seed(0);
+	rc = start(&d, &err);
+	if (rc < 0) {
+		ebb_log(LOG_ERR, "start", EBB_KS("error", err.text[0] ? err.text : strerror(-rc)));
+	} else {
+		ebb_log(LOG_NOTICE, "ready", EBB_KS("version", EBB_VERSION),
+			EBB_KS("socket", d.nbd_path), EBB_KI("volumes", d.server.num_volumes));
+		sd_event_set_watchdog(d.event, true);
+		rc = sd_event_loop(d.event);
+		ebb_log(LOG_NOTICE, "stop", EBB_KI("status", rc));
+	}
+	end(&d);
+	return rc != 0 ? EXIT_FAILURE : EXIT_SUCCESS;
+}
