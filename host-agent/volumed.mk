@@ -7,3 +7,8 @@ $(eval $(call lib,ebb-volumed,$(filter-out host-agent/volumed/volumed.c, \
 	$(wildcard host-agent/volumed/*.c)),$(EBB_VOLUMED_PKGS)))
 $(eval $(call prog,ebb-volumed,host-agent/volumed/volumed.c,ebb-volumed ebb-daemon ebb-util, \
 	$(EBB_VOLUMED_PKGS),))
+
+# Linked without the rest: it is compiled into the storage daemon, too.
+$(eval $(call unit_test_single,test_volumed_order,$(EBB_TEST)/test_volumed_order.c,ebb-volumed,,))
+$(eval $(call unit_test_single,test_volumed_config,$(EBB_TEST)/test_volumed_config.c, \
+	ebb-volumed ebb-util,inih))

@@ -12,7 +12,8 @@
 #include <stdint.h>
 #include "util/err.h"
 
-#define EBB_VOLUME_NAME_SIZE	41	/* inih cuts longer names of sections */
+/* inih cuts names of sections that are longer. */
+#define EBB_VOLUME_NAME_SIZE	41
 #define EBB_VOLUME_MAX_IOPS	10000000
 #define EBB_VOLUME_MAX_BYTES	1000000000000
 #define EBB_VOLUME_MAX_WEIGHT	10000
@@ -21,7 +22,7 @@
 
 struct ebb_volspec {
 	char name[EBB_VOLUME_NAME_SIZE];	/* letters, digits, ".", "_", "-"; unique */
-	char tenant[EBB_VOLUME_NAME_SIZE];	/* who is promised something; usually a VM */
+	char tenant[64];			/* who is promised something; usually a VM */
 	char file[PATH_MAX];			/* absolute path */
 	char format[8];				/* "raw" or "qcow2" */
 	/* Requests and bytes per second, 1 to EBB_VOLUME_MAX_*, or EBB_VOLUME_NO_NUMBER. */

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The configuration of the volume server: what is taken, what is refused, and with which words. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <cmocka.h>
+#include "volumed/vconf.h"
+
+static char path[64];
+
+static int load(struct ebb_vconf *c, const char *text, struct ebb_err *err)
+{
+	FILE *f = fopen(path, "w");
+	int rc;
+
+	assert_non_null(f);
+	fputs(text, f);
+	fclose(f);
+	err->text[0] = '\0';
+	ebb_vconf_default(c);
+	rc = ebb_vconf_load(c, path, err);
+	return rc < 0 ? rc : ebb_vconf_check(c, err);
+}
+
+static int set_up(void **state)
+{
+	int fd;
+
+	(void)state;
+	strcpy(path, "/tmp/ebb-test-volumed.XXXXXX");
+	fd = mkstemp(path);
+	return fd < 0 ? -1 : close(fd);
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	return unlink(path);
+}
+
+static void test_whole_file(void **state)
+{
+	struct ebb_vconf c;
+	struct ebb_err err;
+
+	(void)state;
+	assert_int_equal(load(&c, "depth = 7\ncapacity_iops = 900\ndirect = no\n"
+			      "[volume db1]\ntenant = VM of db1\nfile = /x/db1.img\n"
+			      "reserve_iops = 600\nmax_bytes = 1000000\n"
+			      "[volume db2]\ntenant = t\nfile = /y\nformat = qcow2\nweight = 1\n"
+			      "penalty = 0\n", &err), 0);
+	assert_int_equal(c.depth, 7);
+	assert_int_equal(c.capacity_iops, 900);
+	assert_false(c.direct);
+	assert_int_equal(c.num_volumes, 2);
+	assert_string_equal(c.volumes[0].name, "db1");
+	assert_string_equal(c.volumes[0].tenant, "VM of db1");
+	assert_int_equal(c.volumes[0].reserve_iops, 600);
+	assert_int_equal(c.volumes[0].reserve_bytes, EBB_VOLUME_NO_NUMBER);
+	assert_int_equal(c.volumes[0].max_bytes, 1000000);
+	assert_int_equal(c.volumes[0].weight, 100);
+	assert_int_equal(c.volumes[0].penalty, 1);
+	assert_string_equal(c.volumes[1].format, "qcow2");
+	assert_int_equal(c.volumes[1].penalty, 0);
+	ebb_vconf_finish(&c);
+}
+
+static void test_what_is_refused(void **state)
+{
+	static const struct {
+		const char *text, *words;
+	} cases[] = {
+		{ "depth = 0\n", ":1: depth=0: allowed: 1 to 4096" },
+		{ "depth = -1\n", "depth=-1: allowed" },
+		{ "depth = 8 requests\n", "depth=8 requests: allowed" },
+		{ "overbooking = lottery\n", "allowed: proportional, penalty" },
+		{ "run_dir = here\n", "an absolute path is needed" },
+		{ "colour = red\n", "unknown key \"colour\"; known are run_dir, " },
+		{ "[disk a]\ntenant = t\n", "allowed: [volume NAME]" },
+		{ "[volume ../a]\ntenant = t\n", "is no name of a volume" },
+		{ "[volume a]\ntenant = t\nfile = a.img\n", ":3: file=a.img: an absolute path" },
+		{ "[volume a]\nreserve_iops = 0\n",
+		  "reserve_iops=0: allowed: 1 to 10000000, none" },
+		{ "[volume a]\nmax_bytes = -5\n", "max_bytes=-5: allowed: 1 to" },
+		{ "[volume a]\nweight = none\n", "weight=none: allowed: 1 to 10000" },
+		{ "[volume a]\nformat = vmdk\n", "allowed: raw, qcow2" },
+		{ "[volume a]\ndepth = 3\n", "unknown key \"depth\"; known are tenant, " },
+		{ "[volume a]\nfile = /a\n", "volume a has no tenant" },
+		{ "[volume a]\ntenant = t\n", "volume a has no file" },
+		{ "[volume a]\ntenant = t\nfile = /a\nreserve_iops = 2\nmax_iops = 1\n",
+		  "max_iops is less than reserve_iops" },
+	};
+	struct ebb_vconf c;
+	struct ebb_err err;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		assert_true(load(&c, cases[i].text, &err) < 0);
+		if (!strstr(err.text, cases[i].words))
+			fail_msg("%s\nsays: %s\nnot: %s", cases[i].text, err.text,
+				 cases[i].words);
+		ebb_vconf_finish(&c);
+	}
+}
+
+static void test_command_line(void **state)
+{
+	struct ebb_vconf c;
+	struct ebb_err err = { "" };
+
+	(void)state;
+	ebb_vconf_default(&c);
+	assert_int_equal(ebb_vconf_set(&c, "capacity_iops=5", &err), 0);
+	assert_int_equal(ebb_vconf_set(&c, "socket_group=", &err), 0);
+	assert_int_equal(c.capacity_iops, 5);
+	assert_int_equal(ebb_vconf_set(&c, "capacity_iops=auto", &err), 0);
+	assert_int_equal(c.capacity_iops, 0);
+	assert_true(ebb_vconf_set(&c, "depth", &err) < 0);
+	assert_true(ebb_vconf_set(&c, "=3", &err) < 0);
+	ebb_vconf_finish(&c);
+}
+
+static void test_none_takes_back(void **state)
+{
+	struct ebb_volspec v;
+	struct ebb_err err;
+
+	(void)state;
+	assert_int_equal(ebb_volspec_init(&v, "a", &err), 0);
+	assert_int_equal(ebb_volspec_set(&v, "reserve_iops", "5", &err), 0);
+	assert_int_equal(ebb_volspec_set(&v, "reserve_iops", "none", &err), 0);
+	assert_int_equal(v.reserve_iops, EBB_VOLUME_NO_NUMBER);
+	/* What is refused changes nothing. */
+	assert_int_equal(ebb_volspec_set(&v, "weight", "7", &err), 0);
+	assert_true(ebb_volspec_set(&v, "weight", "+8", &err) < 0);
+	assert_int_equal(v.weight, 7);
+	assert_true(ebb_volspec_init(&v, "a-name-of-forty-one-characters-is-too-long", &err) < 0);
+	assert_true(ebb_volspec_init(&v, "", &err) < 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_whole_file),
+		cmocka_unit_test(test_what_is_refused),
+		cmocka_unit_test(test_command_line),
+		cmocka_unit_test(test_none_takes_back),
+	};
+
+	return cmocka_run_group_tests(tests, set_up, tear_down);
+}

@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""A small NBD client: as much of the protocol as tests need, and as little care."""
+import socket
+import struct
+import threading
+
+MAGIC = b"NBDMAGIC"
+OPT_MAGIC = b"IHAVEOPT"
+OPT_EXPORT_NAME, OPT_GO = 1, 7
+REP_ACK, REP_INFO = 1, 3
+CMD_READ, CMD_WRITE, CMD_DISC, CMD_FLUSH, CMD_TRIM, CMD_ZEROES = 0, 1, 2, 3, 4, 6
+REQUEST_MAGIC, REPLY_MAGIC = 0x25609513, 0x67446698
+
+
+class Refused(Exception):
+    """The server does not have the export."""
+
+
+def connect(path):
+    s = socket.socket(socket.AF_UNIX)
+    s.settimeout(30)
+    s.connect(path)
+    return s
+
+
+def receive(s, length):
+    data = b""
+    while len(data) < length:
+        part = s.recv(length - len(data))
+        if not part:
+            raise ConnectionError("closed by the server")
+        data += part
+    return data
+
+
+def negotiate(s, export):
+    greeting = receive(s, 18)
+    if greeting[:16] != MAGIC + OPT_MAGIC:
+        raise ConnectionError("no NBD server")
+    name = export.encode()
+    option = struct.pack(">I", len(name)) + name + struct.pack(">H", 0)
+    # Fixed newstyle, without the 124 zeroes.
+    s.sendall(struct.pack(">I", 3) + OPT_MAGIC + struct.pack(">II", OPT_GO, len(option)) + option)
+    while True:
+        _, _, kind, length = struct.unpack(">QIII", receive(s, 20))
+        data = receive(s, length)
+        if kind == REP_ACK:
+            return
+        if kind != REP_INFO:
+            raise Refused(data.decode(errors="replace"))
+
+
+class Client:
+    """One connection with requests one after the other."""
+
+    def __init__(self, path, export):
+        self.socket = connect(path)
+        negotiate(self.socket, export)
+        self.cookie = 0
+
+    def send(self, command, offset=0, length=0, data=b""):
+        self.cookie += 1
+        self.socket.sendall(struct.pack(">IHHQQI", REQUEST_MAGIC, 0, command, self.cookie, offset,
+                                        length) + data)
+
+    def reply(self, length=0):
+        """Return (errno, data) of the next reply, of a request of that length to read."""
+        _, error, _ = struct.unpack(">IIQ", receive(self.socket, 16))
+        return error, receive(self.socket, length) if not error else b""
+
+    def ask(self, command, offset=0, length=0, data=b""):
+        self.send(command, offset, length, data)
+        return self.reply(length if command == CMD_READ else 0)
+
+    def close(self):
+        self.socket.close()
+
+
+class Load(threading.Thread):
+    """Keeps `depth` requests to read open on one connection until it is stopped."""
+
+    def __init__(self, path, export, depth, length=4096):
+        super().__init__(daemon=True)
+        self.client = Client(path, export)
+        self.depth, self.length = depth, length
+        self.done, self.errors = 0, 0
+        self.ends = False
+        self.lost = None
+
+    def run(self):
+        try:
+            for i in range(self.depth):
+                self.client.send(CMD_READ, i * self.length, self.length)
+            while not self.ends:
+                error, _ = self.client.reply(self.length)
+                self.errors += bool(error)
+                self.done += 1
+                self.client.send(CMD_READ, self.done % 1024 * self.length, self.length)
+        except OSError as why:
+            self.lost = why
+
+    def stop(self):
+        self.ends = True
+        self.join()
+        self.client.close()
+
+
+def loads(path, export, depth, connections=1):
+    """Start a load of so many requests; a server takes at most 16 at a time from a connection."""
+    started = [Load(path, export, depth // connections) for _ in range(connections)]
+    for load in started:
+        load.start()
+    return started

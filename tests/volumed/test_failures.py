@@ -1,0 +1,244 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Servers that are killed and stopped, clients that send rubbish, disks that are full or broken."""
+import os
+import signal
+import socket
+import subprocess
+import threading
+import time
+
+import nbd
+from rig import QEMU, VolumeCase
+
+ENOSPC, EIO = 28, 5
+
+
+class Failures(VolumeCase):
+    def writer(self, volume, **options):
+        """Start a client of QEMU that writes and verifies, and takes as long as the disk says."""
+        commands = []
+        for i in range(200):
+            commands += [f"write -q -P {i} {i * 64}k 64k"]
+        for i in range(200):
+            commands += [f"read -q -P {i} {i * 64}k 64k"]
+        result = []
+        thread = threading.Thread(target=lambda: result.append(
+            self.qemu_io(volume, *commands, **options)))
+        thread.start()
+        return thread, result
+
+    def storage_pid(self):
+        return self.done("volumes")["server"]["pid"]
+
+    def served_by_another(self, pid):
+        self.wait_until(lambda: self.is_up() and self.storage_pid() not in (0, pid),
+                        "another storage daemon serves")
+
+    def check_writer(self, thread, result):
+        thread.join(60)
+        self.assertEqual(result[0].returncode, 0, result[0].stderr + result[0].stdout + self.log())
+        self.assertNotIn("error", result[0].stdout + result[0].stderr)
+
+    def test_killed_in_flight(self):
+        self.volume("a")
+        self.start(iops=150)
+        thread, result = self.writer("a", reconnect_delay=20)
+        self.wait_until(lambda: self.meters()["a"]["counters"]["writes"] > 20, "it writes")
+        pid = self.storage_pid()
+        os.kill(pid, signal.SIGKILL)
+        self.served_by_another(pid)
+        self.check_writer(thread, result)
+        # What the first daemon counted is not lost, but for the time since the last look.
+        counters = self.meters()["a"]["counters"]
+        self.assertGreaterEqual(counters["reads"] + counters["writes"], 400 - 150)
+        self.assertEqual(self.done("volumes")["server"]["restarts"], 1)
+
+    def test_stopped_and_started_again(self):
+        self.volume("a")
+        server = self.start(iops=150)
+        thread, result = self.writer("a", reconnect_delay=20)
+        self.wait_until(lambda: self.meters()["a"]["counters"]["writes"] > 20, "it writes")
+        self.stop(server)
+        self.start(iops=150)
+        self.check_writer(thread, result)
+        self.assertEqual(self.events("storage_daemon_died"), [])
+
+    def test_supervisor_killed(self):
+        self.volume("a")
+        server = self.start(iops=150)
+        thread, result = self.writer("a", reconnect_delay=20)
+        self.wait_until(lambda: self.meters()["a"]["counters"]["writes"] > 20, "it writes")
+        server.kill()
+        server.wait()
+        self.start(iops=150)
+        self.check_writer(thread, result)
+
+    def test_added_volumes_survive(self):
+        self.volume("a")
+        server = self.start()
+        path = self.volume("b")
+        del self.volumes["b"]
+        self.done("volume-add", volume="b", tenant="t", file=path, reserve_iops=7)
+        self.assertEqual(self.qemu_io("b", "write -P 3 0 64k").returncode, 0)
+        server.kill()
+        server.wait()
+        self.start()
+        self.assertEqual(self.qemu_io("b", "read -P 3 0 64k").returncode, 0)
+        volumes = {v["name"]: v for v in self.done("volumes")["volumes"]}
+        self.assertEqual(volumes["b"]["reserve_iops"], 7)
+        self.done("volume-remove", volume="b")
+        self.wait_until(lambda: len(self.done("volumes")["volumes"]) == 1, "it is removed")
+        self.assertNotEqual(self.qemu_io("b", "read 0 64k").returncode, 0)
+        self.refused("bad-value", "volume-remove", volume="a")
+
+    def test_removed_in_use(self):
+        path = self.volume("b")
+        del self.volumes["b"]
+        self.volume("a")
+        self.start()
+        self.done("volume-add", volume="b", tenant="t", file=path, max_iops=5)
+        load, = nbd.loads(self.nbd, "b", 16)
+        self.wait_until(lambda: self.meters()["b"]["queued"] > 0, "requests wait")
+        self.done("volume-remove", volume="b")
+        self.wait_until(lambda: len(self.done("volumes")["volumes"]) == 1, "it is removed")
+        load.join()
+        self.assertIsInstance(load.lost, OSError)
+        # It can be had again.
+        self.done("volume-add", volume="b", tenant="t", file=path)
+
+    def test_rubbish(self):
+        self.volume("a")
+        self.start()
+        good = nbd.Client(self.nbd, "a")
+        # Instead of an answer to the greeting, and instead of a request.
+        first = nbd.connect(self.nbd)
+        first.sendall(b"GET / HTTP/1.1\r\n\r\n" * 10)
+        second = nbd.Client(self.nbd, "a")
+        second.socket.sendall(b"rubbish " * 10)
+        for client in (first, second.socket):
+            # Until it is closed, or reset.
+            try:
+                while client.recv(4096):
+                    pass
+            except ConnectionResetError:
+                pass
+        self.wait_until(lambda: len(self.events("storage_daemon_says")) >= 2, "both are logged")
+        self.assertIn("Disconnect client", self.log())
+        self.assertEqual(good.ask(nbd.CMD_READ, 0, 4096)[0], 0)
+
+    def test_unknown_volume(self):
+        self.volume("a")
+        self.start()
+        with self.assertRaisesRegex(nbd.Refused, "nope"):
+            nbd.Client(self.nbd, "nope")
+        self.refused("no-such-volume", "volume-set", volume="nope", reserve_iops=1)
+
+    def test_errors_hit_their_tenant_alone(self):
+        self.volume("full")
+        self.volume("broken")
+        self.volume("good")
+        self.start(faults=f"full.img={ENOSPC},broken.img={EIO}")
+        clients = {name: nbd.Client(self.nbd, name) for name in self.volumes}
+        data = b"x" * 4096
+        for _ in range(20):
+            self.assertEqual(clients["full"].ask(nbd.CMD_WRITE, 0, 4096, data)[0], ENOSPC)
+            self.assertEqual(clients["broken"].ask(nbd.CMD_WRITE, 0, 4096, data)[0], EIO)
+            self.assertEqual(clients["good"].ask(nbd.CMD_WRITE, 0, 4096, data)[0], 0)
+        # They can still read.
+        self.assertEqual(clients["full"].ask(nbd.CMD_READ, 0, 4096)[0], 0)
+        errors = {name: m["counters"]["errors"] for name, m in self.meters().items()}
+        self.assertEqual(errors, {"full": 20, "broken": 20, "good": 0})
+
+    def test_one_bad_volume_stops_no_other(self):
+        self.volume("a")
+        os.unlink(self.volume("missing"))
+        self.start(dies=1)
+        states = {v["name"]: v["state"] for v in self.done("volumes")["volumes"]}
+        self.assertEqual(states, {"a": "served", "missing": "failed"})
+        self.assertEqual(self.qemu_io("a", "read 0 64k").returncode, 0)
+
+    def test_given_up(self):
+        self.volume("a")
+        self.env["EBB_STORAGE_DAEMON"] = "/bin/false"
+        server = self.launch()
+        self.assertEqual(server.wait(30), 1)
+        self.assertEqual(len(self.events("storage_daemon_died")), 5)
+        self.assertEqual(len(self.events("storage_daemon_given_up")), 1)
+
+    def test_qcow2(self):
+        self.volume("a", format="qcow2")
+        subprocess.run([os.path.join(QEMU, "qemu-img"), "create", "-q", "-f", "qcow2",
+                        self.volumes["a"]["file"], "64M"], check=True)
+        self.start()
+        result = self.qemu_io("a", "write -P 9 1M 1M", "write -z 4M 1M", "discard 8M 1M", "flush",
+                              "read -P 9 1M 1M", "read -P 0 4M 1M")
+        self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
+        counters = self.meters()["a"]["counters"]
+        self.assertGreater(counters["flushes"], 0)
+        self.assertEqual(counters["zeroes"] + counters["discards"], 2)
+
+    def test_second_server(self):
+        self.volume("a")
+        self.start()
+        # It waits for the lock for as long as a storage daemon may take to end.
+        other = self.launch()
+        time.sleep(0.5)
+        self.assertIsNone(other.poll())
+        self.assertTrue(self.is_up())
+
+
+class Control(VolumeCase):
+    def test_bad_values(self):
+        self.settings["capacity_iops"] = 1000
+        self.volume("a", reserve_iops=600)
+        self.volume("b")
+        self.start()
+        for value in (0, -1, "-1", "1.5", 1.5, "", "many", 10**12, True):
+            self.assertIn("reserve_iops", self.refused("bad-value", "volume-set", volume="a",
+                                                       reserve_iops=value))
+        self.assertIn("1000", self.refused("overbooked", "volume-set", volume="b",
+                                           reserve_iops=401))
+        self.done("volume-set", volume="b", reserve_iops=400)
+        self.refused("bad-value", "volume-set", volume="b", max_iops=399)
+        self.refused("bad-value", "volume-set", volume="b", file="/etc/passwd")
+        self.refused("bad-value", "volume-set", volume="b", colour="red")
+        self.refused("bad-request", "volumes", colour="red")
+        self.refused("unknown-command", "colour")
+        self.refused("bad-value", "scheduler", depth=0)
+        self.refused("bad-value", "scheduler", overbooking="lottery")
+        self.refused("exists", "volume-add", volume="a", tenant="t", file="/x")
+        self.refused("bad-request", "volume-add", volume="../a", tenant="t", file="/x")
+        self.refused("bad-value", "volume-add", volume="c", tenant="t")
+        self.refused("refused", "volume-add", volume="c", tenant="t", file="/nonexistent")
+        server = self.done("volumes")["server"]
+        self.assertEqual((server["promised_iops"], server["capacity_iops"]), (1000, 1000))
+
+    def test_overbooking_allowed(self):
+        self.settings.update(capacity_iops=1000, allow_overbooking="yes")
+        self.volume("a", reserve_iops=600)
+        self.volume("b", reserve_iops=600)
+        self.start()
+        self.assertEqual(self.done("volumes")["server"]["promised_iops"], 1200)
+
+    def test_bad_configuration(self):
+        self.settings["capacity_iops"] = 1000
+        self.volume("a", reserve_iops=1001)
+        self.assertEqual(self.launch().wait(30), 1)
+        self.assertIn("1001 requests per second", self.log())
+        self.volume("a", reserve_iops=0)
+        self.assertEqual(self.launch().wait(30), 1)
+        self.assertIn("reserve_iops=0: allowed: 1 to", self.log())
+
+    def test_many_connections(self):
+        self.settings["max_connections"] = 4
+        self.volume("a")
+        self.start()
+        clients = [nbd.Client(self.nbd, "a") for _ in range(4)]
+        # One more waits, and gets its turn.
+        late = nbd.connect(self.nbd)
+        late.settimeout(0.3)
+        with self.assertRaises(socket.timeout):
+            late.recv(1)
+        clients[0].close()
+        late.settimeout(30)
+        self.assertEqual(late.recv(8), b"NBDMAGIC")
