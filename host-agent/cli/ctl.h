@@ -9,6 +9,8 @@
 
 struct ctl {
 	struct client client;
+	const char *server;		/* whom the client talks to, for messages */
+	bool has_socket;		/* --socket names it */
 	bool is_json;
 };
 
@@ -33,6 +35,7 @@ int cmd_histogram(struct ctl *ctl, int argc, char **argv);
 int cmd_history(struct ctl *ctl, int argc, char **argv);
 int cmd_ledger(struct ctl *ctl, int argc, char **argv);
 int cmd_simulate(struct ctl *ctl, int argc, char **argv);
+int cmd_volumes(struct ctl *ctl, int argc, char **argv);
 int cmd_version(struct ctl *ctl, int argc, char **argv);
 
 /*
@@ -45,8 +48,8 @@ int ctl_parse(struct ctl *ctl, int argc, char **argv, const struct argp_option *
 	      const char *args_doc, int min, int max);
 
 /*
- * Ask ebbd (the reference of the request is taken).  Returns the answer if it is good, else prints
- * why and sets *ret_exit.
+ * Ask the server (the reference of the request is taken).  Returns the answer if it is good, else
+ * prints why and sets *ret_exit.
  */
 json_t *ctl_ask(struct ctl *ctl, json_t *request, int *ret_exit);
 

@@ -23,6 +23,8 @@ const struct ctl_command ctl_commands[] = {
 	{ "history", "[VM] [OPTION...]", "decisions with reasons", cmd_history },
 	{ "ledger", "[VM] [OPTION...]", "what was promised, wanted and got", cmd_ledger },
 	{ "simulate", "[OPTION...]", "policies tried on VMs in virtual time", cmd_simulate },
+	{ "volumes", "[VERB ...]", "volumes of ebb-volumed, promises, meters",
+	  cmd_volumes },
 	{ "version", "", "versions of ebbctl and ebbd", cmd_version },
 	{ NULL, NULL, NULL, NULL },
 };
@@ -46,6 +48,7 @@ static error_t parse_common(int key, char *arg, struct argp_state *state)
 		return 0;
 	case 's':
 		ctl->client.path = arg;
+		ctl->has_socket = true;
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
@@ -123,17 +126,20 @@ static void explain_unreachable(const struct ctl *ctl, int error)
 {
 	const char *path = ctl->client.path;
 
-	const char *hint = "name the control socket of an ebbd with --socket";
+	const bool is_absent = error == ENOENT || error == ECONNREFUSED;
+	char named[120];
+	const char *hint = named;
 
-	if (error == ENOENT || error == ECONNREFUSED)
-		hint = "start it (systemctl start ebbd), or name its socket with --socket";
-	else if (error == EACCES)
+	snprintf(named, sizeof(named), is_absent ?
+		 "start it (systemctl start %s), or name its socket with --socket" :
+		 "name the control socket of an %s with --socket", ctl->server);
+	if (error == EACCES)
 		hint = "become root, or a member of its control_group";
 	else if (error == ETIMEDOUT)
 		hint = "it runs but does not answer; see its log";
 	else if (error == ECONNRESET || error == EPIPE)
 		hint = "it has ended, or serves as many clients as it can; see its log";
-	fprintf(stderr, "ebbctl: ebbd can not be reached at %s: %s\n  %s\n", path,
+	fprintf(stderr, "ebbctl: %s can not be reached at %s: %s\n  %s\n", ctl->server, path,
 		error == EPROTO ? "the answer is no JSON" : strerror(error), hint);
 }
 
@@ -239,7 +245,7 @@ static char *help_filter(int key, const char *text, void *input)
 	fputs("Commands, each with a --help of its own:\n", f);
 	for (const struct ctl_command *c = ctl_commands; c->name; c++)
 		fprintf(f, "  %-10s%-16s %s\n", c->name, c->args, c->help);
-	fputs("\nExit status: 0 done, 1 refused or failed, 2 wrong usage, 3 ebbd not reachable.\n",
+	fputs("\nExit status: 0 done, 1 refused or failed, 2 wrong usage, 3 not reachable.\n",
 	      f);
 	fclose(f);
 	return out;
@@ -265,7 +271,10 @@ int main(int argc, char **argv)
 		.help_filter = help_filter,
 	};
 	const char *env = getenv("EBB_SOCKET");
-	struct ctl ctl = { .client = { .path = env && *env ? env : DEFAULT_SOCKET, .fd = -1 } };
+	struct ctl ctl = {
+		.client = { .path = env && *env ? env : DEFAULT_SOCKET, .fd = -1 },
+		.server = "ebbd",
+	};
 	struct main_args m = { .ctl = &ctl };
 	const struct ctl_command *c = ctl_commands;
 	int rc;

@@ -213,13 +213,14 @@ static void test_completion(void **state)
 	/* Of ebbctl itself: what it tells in its help. */
 	expect_completion("ebbctl \"\"", 1,
 			  "host vms top set policy explain histogram metrics history ledger "
-			  "simulate version");
+			  "simulate volumes version");
 	expect_completion("ebbctl ex", 1, "explain");
 	expect_completion("ebbctl --json se", 2, "set");
 	expect_completion("ebbctl --so", 1, "--socket");
 	expect_completion("ebbctl history --c", 2, "--charge");
 	expect_completion("ebbctl simulate --topology 2x2x1 --se", 4, "--seconds --seed");
 	expect_completion("ebbctl nonsense x", 2, "");
+	expect_completion("ebbctl volumes s", 2, "set scheduler");
 	/* Of the ebbd that runs. */
 	expect_completion("ebbctl vms \"\"", 2, "simulated-1 simulated-2");
 	expect_completion("ebbctl explain simulated-1 \"\"", 3, "");
