@@ -89,12 +89,34 @@ static void print_meters(const json_t *meters)
 	table_finish(&t);
 }
 
+static void print_points(const json_t *points)
+{
+	static const char *const names[] = { ">depth", ">requests/s", ">mean us", ">p99 us", NULL };
+	struct table t;
+	json_t *p;
+	size_t i;
+
+	table_init(&t, names);
+	json_array_foreach(points, i, p) {
+		table_add(&t, "%lld", ctl_int(p, "depth"));
+		table_add(&t, "%lld", ctl_int(p, "iops"));
+		table_add(&t, "%lld", ctl_int(p, "mean_us"));
+		table_add(&t, "%lld", ctl_int(p, "p99_us"));
+	}
+	table_print(&t, 0);
+	table_finish(&t);
+}
+
 static void print_answer(const char *verb, const json_t *answer)
 {
 	const json_t *volume = json_object_get(answer, "volume");
 
 	if (strcmp(verb, "meters") == 0) {
 		print_meters(json_object_get(answer, "meters"));
+	} else if (strcmp(verb, "calibrate") == 0) {
+		print_points(json_object_get(answer, "points"));
+		putchar('\n');
+		print_server(json_object_get(answer, "server"));
 	} else if (volume) {
 		json_t *one = json_pack("[O]", volume);
 
@@ -139,6 +161,7 @@ static const struct verb {
 	{ "add", "volume-add", 1, true },
 	{ "remove", "volume-remove", 1, false },
 	{ "scheduler", "scheduler", 0, true },
+	{ "calibrate", "calibrate", 0, true },
 	{ NULL, NULL, 0, false },
 };
 
@@ -178,7 +201,8 @@ int cmd_volumes(struct ctl *ctl, int argc, char **argv)
 			"set VOLUME KEY=VALUE...\n"
 			"add VOLUME tenant=TENANT file=PATH [KEY=VALUE...]\n"
 			"remove VOLUME\n"
-			"scheduler [depth=N] [overbooking=proportional|penalty]", 0, 64);
+			"scheduler [depth=N] [overbooking=proportional|penalty]\n"
+			"calibrate file=PATH [format=raw|qcow2]", 0, 64);
 	while (num && v->name && strcmp(v->name, argv[0]) != 0)
 		v++;
 	if (!v->name) {

@@ -44,10 +44,14 @@ json_t *ebb_blockdev_node_args(const struct ebb_vconf *conf, const struct ebb_vo
 	json_object_set_new(o, "node-name", json_string(node));
 	json_object_set_new(o, "tenant", json_string(v->spec.tenant));
 	json_object_set_new(o, "discard", json_string("unmap"));
+	json_object_set_new(o, "read-only", json_boolean(v->is_probe));
+	/* What calibration reads may be in use, also as a volume. */
 	json_object_set_new(o, "file", json_pack(
-		"{s:s, s:s, s:{s:s, s:s, s:s, s:s, s:{s:b}}}", "driver", v->spec.format,
-		"discard", "unmap", "file", "driver", "file", "filename", v->spec.file,
-		"discard", "unmap", "aio", conf->aio, "cache", "direct", conf->direct));
+		"{s:s, s:s, s:b, s:{s:s, s:s, s:s, s:b, s:s, s:s, s:{s:b}}}", "driver",
+		v->spec.format, "discard", "unmap", "read-only", v->is_probe, "file", "driver",
+		"file", "filename", v->spec.file, "discard", "unmap", "read-only", v->is_probe,
+		"locking", v->is_probe ? "off" : "auto", "aio", conf->aio, "cache", "direct",
+		conf->direct));
 	return o;
 }
 
@@ -59,6 +63,6 @@ json_t *ebb_blockdev_export_args(const struct ebb_volume *v)
 	ebb_blockdev_export_id(v, id);
 	/* One thread for all: whoever sees all requests needs no lock that is ever waited for. */
 	return json_pack("{s:s, s:s, s:s, s:s, s:b, s:s, s:b}", "type", "nbd", "id", id,
-			 "node-name", node, "name", v->spec.name, "writable", 1,
+			 "node-name", node, "name", v->spec.name, "writable", !v->is_probe,
 			 "iothread", "io", "fixed-iothread", 1);
 }

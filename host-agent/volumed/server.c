@@ -172,6 +172,22 @@ void ebb_server_serve(struct ebb_server *s, struct ebb_volume *v, ebb_server_don
 	ebb_qmp_send(s->qmp, "blockdev-add", ebb_blockdev_node_args(s->conf, v), on_opened, g);
 }
 
+void ebb_server_remove(struct ebb_server *s, struct ebb_volume *v)
+{
+	char id[EBB_BLOCKDEV_ID_SIZE];
+
+	ebb_log(LOG_INFO, "volume_removing", EBB_KS("volume", v->spec.name));
+	if (!s->qmp || v->state != EBB_VOLUME_SERVED) {
+		ebb_server_drop(s, v);
+		return;
+	}
+	v->state = EBB_VOLUME_REMOVING;
+	ebb_blockdev_export_id(v, id);
+	/* "hard": its clients are disconnected. An event says when they are gone. */
+	ebb_qmp_send(s->qmp, "block-export-del",
+		     json_pack("{s:s, s:s}", "id", id, "mode", "hard"), NULL, NULL);
+}
+
 /* ---- counters ---- */
 
 /* to += from, member by member; arrays likewise. */
@@ -357,7 +373,7 @@ static void storage_down(void *ctx)
 			v->base = sum;
 			v->last = NULL;
 		}
-		if (v->state == EBB_VOLUME_REMOVING)
+		if (v->state == EBB_VOLUME_REMOVING || v->is_probe)
 			ebb_server_drop(s, v);
 		else if (v->state == EBB_VOLUME_SERVED)
 			v->state = EBB_VOLUME_WAITING;
@@ -411,7 +427,6 @@ int ebb_server_create(struct ebb_server *s, sd_event *event, const struct ebb_vc
 
 	s->event = sd_event_ref(event);
 	s->conf = conf;
-	s->depth = conf->depth;
 	s->overbooking = strcmp(conf->overbooking, "penalty") == 0 ? "penalty" : "proportional";
 	s->started_at = ebb_clock_mono_usec();
 	for (size_t i = 0; rc == 0 && i < conf->num_volumes; i++) {
@@ -423,6 +438,8 @@ int ebb_server_create(struct ebb_server *s, sd_event *event, const struct ebb_vc
 		v->is_configured = true;
 	}
 	rc = ebb_vstate_load(s, err);
+	s->depth = conf->depth ? conf->depth :
+		   s->capacity.depth ? s->capacity.depth : EBB_SERVER_DEPTH;
 	for (const struct ebb_volume *v = s->volumes; rc == 0 && v; v = v->next)
 		rc = ebb_server_admit(s, &v->spec, err);
 	if (rc == 0)

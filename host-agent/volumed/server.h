@@ -19,6 +19,8 @@
 #include "volumed/volspec.h"
 
 #define EBB_SERVER_MAX_VOLUMES	4096
+/* Where the configuration does not say and nothing was calibrated. */
+#define EBB_SERVER_DEPTH	32
 
 enum ebb_volume_state {
 	EBB_VOLUME_WAITING,	/* the storage daemon does not have it yet */
@@ -33,6 +35,7 @@ struct ebb_volume {
 	uint32_t id;			/* unique; names its nodes and its export */
 	enum ebb_volume_state state;
 	bool is_configured;		/* of the configuration, not added later */
+	bool is_probe;			/* for calibration: only read, and never kept */
 	char error[256];
 	/*
 	 * Counters since ebb-volumed started: what earlier storage daemons had counted, and the
@@ -59,6 +62,7 @@ struct ebb_server {
 	uint32_t depth;			/* in force, as is overbooking */
 	const char *overbooking;	/* "proportional" or "penalty" */
 	struct ebb_capacity capacity;	/* as calibrated */
+	struct ebb_calibration *calibration; /* the present or the last one, or NULL */
 	json_t *scheduler;		/* what the daemon last said of the scheduler, or NULL */
 	uint64_t restarts;		/* of the storage daemon */
 	uint64_t started_at;		/* monotonic time, microseconds */
@@ -95,6 +99,9 @@ uint64_t ebb_server_capacity_bytes(const struct ebb_server *s);
  */
 typedef void (*ebb_server_done)(void *ctx, const char *error);
 void ebb_server_serve(struct ebb_server *s, struct ebb_volume *v, ebb_server_done done, void *ctx);
+
+/* Disconnect its clients; it is dropped when they are gone, which may be at once. */
+void ebb_server_remove(struct ebb_server *s, struct ebb_volume *v);
 
 /* Ask the storage daemon for counters now; done() is called when they are in the volumes. */
 void ebb_server_refresh(struct ebb_server *s, ebb_server_done done, void *ctx);

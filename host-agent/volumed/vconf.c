@@ -27,7 +27,7 @@ static const struct key {
 	{ "storage_daemon", KIND_PATH, FIELD(storage_daemon), 1, 0, { NULL } },
 	{ "socket_group", KIND_TEXT, FIELD(socket_group), 0, 0, { NULL } },
 	{ "control_group", KIND_TEXT, FIELD(control_group), 0, 0, { NULL } },
-	{ "depth", KIND_NUMBER, FIELD(depth), 1, 4096, { NULL } },
+	{ "depth", KIND_CAPACITY, FIELD(depth), 1, 4096, { NULL } },
 	{ "overbooking", KIND_CHOICE, FIELD(overbooking), 0, 0, { "proportional", "penalty" } },
 	{ "allow_overbooking", KIND_BOOL, FIELD(allow_overbooking), 0, 0, { NULL } },
 	{ "capacity_iops", KIND_CAPACITY, FIELD(capacity_iops), 1, EBB_VOLUME_MAX_IOPS, { NULL } },
@@ -60,7 +60,6 @@ void ebb_vconf_default(struct ebb_vconf *c)
 	strcpy(c->overbooking, "proportional");
 	strcpy(c->aio, "io_uring");
 	c->direct = true;
-	c->depth = 32;
 	c->max_connections = 1024;
 	c->log_level = LOG_INFO;
 }

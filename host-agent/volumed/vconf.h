@@ -22,7 +22,7 @@ struct ebb_vconf {
 	char aio[EBB_VCONF_VALUE_SIZE];		/* "io_uring" or "threads" */
 	bool direct;				/* O_DIRECT */
 	bool allow_overbooking;
-	uint32_t depth;				/* requests at the disk; 1 to 4096 */
+	uint64_t depth;		/* requests at the disk; 1 to 4096; 0: as calibrated */
 	uint32_t max_connections;		/* of NBD clients; 1 to 65536 */
 	uint64_t capacity_iops, capacity_bytes;	/* 0: as calibrated */
 	int log_level;				/* LOG_ERR to LOG_DEBUG */

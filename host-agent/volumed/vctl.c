@@ -8,6 +8,7 @@
 #include "util/log.h"
 #include "util/version.h"
 #include "volumed/blockdev.h"
+#include "volumed/calibrate.h"
 #include "volumed/server.h"
 #include "volumed/vctl.h"
 #include "volumed/vstate.h"
@@ -336,25 +337,17 @@ static void cmd_add(struct ebb_server *s, struct ebb_ctl_request *r)
 static void cmd_remove(struct ebb_server *s, struct ebb_ctl_request *r)
 {
 	struct ebb_volume *v = find_volume(s, r);
-	char id[EBB_BLOCKDEV_ID_SIZE];
 
 	if (!v)
 		return;
-	if (v->is_configured) {
-		ebb_ctl_fail(r, "bad-value", "take it out of the configuration, and restart",
-			     "volume \"%s\" is in the configuration", v->spec.name);
+	if (v->is_configured || v->is_probe) {
+		ebb_ctl_fail(r, "bad-value", v->is_probe ? NULL :
+			     "take it out of the configuration, and restart",
+			     "volume \"%s\" is %s", v->spec.name,
+			     v->is_probe ? "that of a calibration" : "in the configuration");
 		return;
 	}
-	ebb_log(LOG_INFO, "volume_removing", EBB_KS("volume", v->spec.name));
-	if (s->qmp && v->state == EBB_VOLUME_SERVED) {
-		v->state = EBB_VOLUME_REMOVING;
-		ebb_blockdev_export_id(v, id);
-		/* "hard": its clients are disconnected. The event says when they are gone. */
-		ebb_qmp_send(s->qmp, "block-export-del",
-			     json_pack("{s:s, s:s}", "id", id, "mode", "hard"), NULL, NULL);
-	} else {
-		ebb_server_drop(s, v);
-	}
+	ebb_server_remove(s, v);
 	save_and_reply(s, r, json_object());
 }
 
@@ -396,6 +389,63 @@ static void cmd_scheduler(struct ebb_server *s, struct ebb_ctl_request *r)
 	ebb_server_schedule(s, on_scheduler, w);
 }
 
+/* ---- calibration ---- */
+
+static json_t *view_point(const struct ebb_knee_point *p)
+{
+	return json_pack("{s:i, s:I, s:i, s:i}", "depth", p->depth, "iops", (json_int_t)p->iops,
+			 "mean_us", p->mean_us, "p99_us", p->p99_us);
+}
+
+static void on_calibrated(void *ctx, const struct ebb_knee_point *points, size_t num,
+			  const char *error)
+{
+	struct waiting *w = ctx;
+	json_t *all = json_array();
+
+	for (size_t i = 0; i < num; i++)
+		json_array_append_new(all, view_point(&points[i]));
+	if (error) {
+		json_decref(all);
+		ebb_ctl_fail(w->request, "failed", NULL, "%s", error);
+	} else {
+		ebb_ctl_reply(w->request, json_pack("{s:o, s:o}", "server",
+						    view_server(w->server), "points", all));
+	}
+	free(w);
+}
+
+static void cmd_calibrate(struct ebb_server *s, struct ebb_ctl_request *r)
+{
+	const char *file = json_string_value(json_object_get(r->body, "file"));
+	const char *format = json_string_value(json_object_get(r->body, "format"));
+	char nbd_path[EBB_VCONF_VALUE_SIZE + 32];
+	struct ebb_err err = { "" };
+	struct waiting *w;
+	int rc;
+
+	if (!file) {
+		ebb_ctl_fail(r, "bad-request", NULL, "\"calibrate\" needs a string \"file\"");
+		return;
+	}
+	if (ebb_calibrate_is_running(s->calibration)) {
+		ebb_ctl_fail(r, "failed", "wait for its end", "a calibration is running");
+		return;
+	}
+	ebb_calibrate_destroy(s->calibration);
+	s->calibration = NULL;
+	w = wait_for(s, r, "");
+	if (!w)
+		return;
+	snprintf(nbd_path, sizeof(nbd_path), "%s/nbd.sock", s->conf->run_dir);
+	rc = ebb_calibrate_start(s, nbd_path, file, format ? format : "raw", on_calibrated, w,
+				 &s->calibration, &err);
+	if (rc < 0) {
+		ebb_ctl_fail(r, rc == -EINVAL ? "bad-value" : "failed", NULL, "%s", err.text);
+		free(w);
+	}
+}
+
 /* ---- dispatch ---- */
 
 static const struct {
@@ -411,6 +461,7 @@ static const struct {
 	{ "volume-add", cmd_add, true, { "*", NULL } },
 	{ "volume-remove", cmd_remove, true, { "volume", NULL } },
 	{ "scheduler", cmd_scheduler, true, { "depth", "overbooking", NULL } },
+	{ "calibrate", cmd_calibrate, true, { "file", "format", NULL } },
 };
 
 static const char *unknown_member(const json_t *body, const char *const *members)

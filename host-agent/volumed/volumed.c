@@ -19,6 +19,7 @@
 #include "util/fs.h"
 #include "util/log.h"
 #include "util/version.h"
+#include "volumed/calibrate.h"
 #include "volumed/server.h"
 #include "volumed/vconf.h"
 #include "volumed/vctl.h"
@@ -238,6 +239,7 @@ static int start(struct daemon *d, struct ebb_err *err)
 static void end(struct daemon *d)
 {
 	ebb_ctl_destroy(d->ctl);
+	ebb_calibrate_destroy(d->server.calibration);
 	ebb_server_destroy(&d->server);
 	sd_event_unref(d->event);
 	if (d->nbd_fd >= 0)

@@ -124,7 +124,7 @@ int ebb_vstate_save(const struct ebb_server *s, struct ebb_err *err)
 	for (const struct ebb_volume *v = s->volumes; v; v = v->next) {
 		json_t *o;
 
-		if (v->is_configured || v->state == EBB_VOLUME_REMOVING)
+		if (v->is_configured || v->is_probe || v->state == EBB_VOLUME_REMOVING)
 			continue;
 		o = json_pack("{s:s, s:s, s:s, s:s}", "name", v->spec.name, "tenant",
 			      v->spec.tenant, "file", v->spec.file, "format", v->spec.format);

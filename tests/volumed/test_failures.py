@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Servers that are killed and stopped, clients that send rubbish, disks that are full or broken."""
+import json
 import os
 import signal
 import socket
@@ -8,7 +9,7 @@ import threading
 import time
 
 import nbd
-from rig import QEMU, VolumeCase
+from rig import BIN, QEMU, VolumeCase
 
 ENOSPC, EIO = 28, 5
 
@@ -228,6 +229,62 @@ class Control(VolumeCase):
         self.volume("a", reserve_iops=0)
         self.assertEqual(self.launch().wait(30), 1)
         self.assertIn("reserve_iops=0: allowed: 1 to", self.log())
+
+    def ebbctl(self, status, *args):
+        env = dict(os.environ, EBB_VOLUMED_SOCKET=self.dir + "/run/control.sock")
+        run = subprocess.run([os.path.join(BIN, "ebbctl"), "volumes", *args], timeout=60,
+                             capture_output=True, text=True, check=False, env=env)
+        self.assertEqual(run.returncode, status, run.stdout + run.stderr)
+        return run.stdout + run.stderr
+
+    def test_ebbctl(self):
+        self.assertIn("ebb-volumed can not be reached", self.ebbctl(3))
+        self.volume("a", reserve_iops=50)
+        self.start()
+        path = self.volume("b")
+        self.assertRegex(self.ebbctl(0), r"(?m)^a +tenant-a +served +50 +- ")
+        self.assertRegex(self.ebbctl(0, "add", "b", "tenant=t", "file=" + path), r"(?m)^b +t ")
+        self.assertRegex(self.ebbctl(0, "set", "b", "reserve_iops=7", "weight=1"),
+                         r"(?m)^b +t +served +7 +- +- +- +1 ")
+        self.assertRegex(self.ebbctl(0, "set", "b", "reserve_iops=none"), r"(?m)^b +t +served +- ")
+        self.assertIn("allowed: 1 to", self.ebbctl(1, "set", "b", "reserve_iops=-1"))
+        self.assertIn("no volume", self.ebbctl(1, "list", "c"))
+        self.assertIn("depth 5, overbooked: penalty",
+                      self.ebbctl(0, "scheduler", "depth=5", "overbooking=penalty"))
+        self.qemu_io("b", "write 0 256k", "flush")
+        # Four units.
+        self.assertRegex(self.ebbctl(0, "meters"), r"(?m)^b +t +[0-9.]+ +0 +4 +0 ")
+        self.assertEqual(json.loads(self.ebbctl(0, "--json", "meters", "b"))["meters"][0]
+                         ["counters"]["written-bytes"], 256 << 10)
+        self.ebbctl(0, "remove", "b")
+        for wrong in (["colour"], ["set"], ["set", "b", "7"], ["remove"], ["list", "a", "b"]):
+            self.ebbctl(2, *wrong)
+
+    def test_calibration(self):
+        self.volume("a", reserve_iops=50)
+        self.start()
+        path = self.volume("b")
+        self.assertIn("No such file", self.refused("failed", "calibrate", file="/nonexistent"))
+        self.refused("bad-value", "calibrate", file="b.img")
+        load, = nbd.loads(self.nbd, "a", 4)
+        answer = self.done("calibrate", file=path)
+        load.stop()
+        self.assertIsNone(load.lost)
+        self.assertEqual([p["depth"] for p in answer["points"]],
+                         [1, 2, 4, 8, 16, 32, 64, 128])
+        used = [p for p in answer["points"] if p["depth"] == answer["server"]["depth"]][0]
+        most = max(p["iops"] for p in answer["points"])
+        self.assertGreaterEqual(used["iops"], 0.9 * most)
+        self.assertEqual(answer["server"]["capacity_iops"], used["iops"])
+        self.assertGreater(answer["server"]["capacity_bytes"], 0)
+        self.wait_until(lambda: len(self.done("volumes")["volumes"]) == 1, "it is removed")
+        # The load above ends with requests open, calibration does not.
+        self.assertLessEqual(len(self.events("storage_daemon_says")), 1)
+        self.refused("overbooked", "volume-set", volume="a", reserve_iops=used["iops"] + 1)
+        # It holds after a restart.
+        self.stop(self.servers[0])
+        self.start()
+        self.assertEqual(self.done("volumes")["server"]["depth"], used["depth"])
 
     def test_many_connections(self):
         self.settings["max_connections"] = 4

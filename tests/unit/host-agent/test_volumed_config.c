@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The configuration of the volume server: what is taken, what is refused, and with which words. */
+/*
+ * The configuration of the volume server: what is taken, what is refused, and with which words; and
+ * the depth that calibration chooses.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -8,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 #include <cmocka.h>
+#include "volumed/knee.h"
 #include "volumed/vconf.h"
 
 static char path[64];
@@ -74,7 +78,7 @@ static void test_what_is_refused(void **state)
 	static const struct {
 		const char *text, *words;
 	} cases[] = {
-		{ "depth = 0\n", ":1: depth=0: allowed: 1 to 4096" },
+		{ "depth = 0\n", ":1: depth=0: allowed: 1 to 4096, auto" },
 		{ "depth = -1\n", "depth=-1: allowed" },
 		{ "depth = 8 requests\n", "depth=8 requests: allowed" },
 		{ "overbooking = lottery\n", "allowed: proportional, penalty" },
@@ -142,6 +146,22 @@ static void test_none_takes_back(void **state)
 	assert_true(ebb_volspec_init(&v, "", &err) < 0);
 }
 
+/* The least depth with nearly all of what the disk can do; measured values jump a little. */
+static void test_knee(void **state)
+{
+	const struct ebb_knee_point disk[] = {
+		{ 1, 1000, 1000, 0 }, { 2, 1990, 1005, 0 }, { 4, 3900, 1020, 0 },
+		{ 8, 4800, 1660, 0 }, { 16, 4790, 3340, 0 }, { 32, 4810, 6650, 0 },
+	};
+	const struct ebb_knee_point flat[] = { { 1, 100, 10000, 0 }, { 2, 101, 20000, 0 } };
+
+	(void)state;
+	assert_int_equal(ebb_knee_find(disk, 6), 3);
+	assert_int_equal(ebb_knee_find(disk, 3), 2);
+	assert_int_equal(ebb_knee_find(flat, 2), 0);
+	assert_int_equal(ebb_knee_find(flat, 1), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -149,6 +169,7 @@ int main(void)
 		cmocka_unit_test(test_what_is_refused),
 		cmocka_unit_test(test_command_line),
 		cmocka_unit_test(test_none_takes_back),
+		cmocka_unit_test(test_knee),
 	};
 
 	return cmocka_run_group_tests(tests, set_up, tear_down);
