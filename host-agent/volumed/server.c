@@ -15,6 +15,8 @@
 
 /* A storage daemon that dies takes with it what it counted since the last look. */
 #define POLL_USEC	1000000
+/* After so many looks a volume that could not be served is tried again. */
+#define RETRY_POLLS	3
 
 /* ---- volumes ---- */
 
@@ -118,9 +120,11 @@ static void serving_end(struct serving *g, const char *error)
 
 	if (v && error) {
 		v->state = g->server->qmp ? EBB_VOLUME_FAILED : EBB_VOLUME_WAITING;
+		/* It is tried again and again, and logged once. */
+		if (strncmp(v->error, error, sizeof(v->error) - 1) != 0)
+			ebb_log(LOG_ERR, "volume_failed", EBB_KS("volume", v->spec.name),
+				EBB_KS("file", v->spec.file), EBB_KS("error", error));
 		ebb_text_copy(v->error, sizeof(v->error), error);
-		ebb_log(LOG_ERR, "volume_failed", EBB_KS("volume", v->spec.name),
-			EBB_KS("file", v->spec.file), EBB_KS("error", error));
 	} else if (v) {
 		v->state = EBB_VOLUME_SERVED;
 		v->error[0] = '\0';
@@ -169,6 +173,7 @@ void ebb_server_serve(struct ebb_server *s, struct ebb_volume *v, ebb_server_don
 		return;
 	}
 	*g = (struct serving){ .server = s, .id = v->id, .done = done, .ctx = ctx };
+	v->state = EBB_VOLUME_WAITING;
 	ebb_qmp_send(s->qmp, "blockdev-add", ebb_blockdev_node_args(s->conf, v), on_opened, g);
 }
 
@@ -301,12 +306,32 @@ void ebb_server_schedule(struct ebb_server *s, ebb_server_done done, void *ctx)
 					      s->overbooking), on_scheduled, done, ctx);
 }
 
+static void on_polled(void *ctx, const char *error)
+{
+	struct ebb_server *s = ctx;
+
+	(void)error;
+	s->is_polling = false;
+}
+
+static void retry_failed(struct ebb_server *s)
+{
+	for (struct ebb_volume *v = s->volumes; s->qmp && v; v = v->next)
+		if (v->state == EBB_VOLUME_FAILED)
+			ebb_server_serve(s, v, NULL, NULL);
+}
+
 static int on_poll(sd_event_source *source, uint64_t usec, void *arg)
 {
 	struct ebb_server *s = arg;
 
-	if (s->qmp)
-		ebb_server_refresh(s, NULL, NULL);
+	/* A daemon that is stuck is not asked again and again. */
+	if (s->qmp && !s->is_polling) {
+		s->is_polling = true;
+		ebb_server_refresh(s, on_polled, s);
+	}
+	if (++s->num_polls % RETRY_POLLS == 0)
+		retry_failed(s);
 	sd_event_source_set_time(source, usec + POLL_USEC);
 	return sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
 }

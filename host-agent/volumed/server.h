@@ -67,6 +67,8 @@ struct ebb_server {
 	uint64_t restarts;		/* of the storage daemon */
 	uint64_t started_at;		/* monotonic time, microseconds */
 	sd_event_source *poll;
+	bool is_polling;		/* the last question for counters is not answered yet */
+	uint64_t num_polls;
 	bool is_failed;
 };
 

@@ -247,13 +247,16 @@ static void run_child(const struct ebb_storage *s, char **argv, int qmp_fd, int 
 	_exit(127);
 }
 
-/* Without it nothing can be told to the daemon: another one is needed. */
+/*
+ * Without it nothing can be told to the daemon: another one is needed.  One that ends in order
+ * closes it, too, and is let end.
+ */
 static void on_lost(void *ctx)
 {
 	struct ebb_storage *s = ctx;
 
 	if (s->pid)
-		kill(s->pid, SIGKILL);
+		kill(s->pid, SIGTERM);
 }
 
 static char **make_argv(struct ebb_storage *s)

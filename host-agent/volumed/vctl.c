@@ -347,6 +347,12 @@ static void cmd_remove(struct ebb_server *s, struct ebb_ctl_request *r)
 			     v->is_probe ? "that of a calibration" : "in the configuration");
 		return;
 	}
+	/* The storage daemon is about to have it, and would keep it. */
+	if (s->qmp && v->state == EBB_VOLUME_WAITING) {
+		ebb_ctl_fail(r, "failed", "try again", "volume \"%s\" is being opened",
+			     v->spec.name);
+		return;
+	}
 	ebb_server_remove(s, v);
 	save_and_reply(s, r, json_object());
 }

@@ -106,6 +106,7 @@ class VolumeCase(unittest.TestCase):
     def stop(self, server):
         server.send_signal(signal.SIGTERM)
         self.assertEqual(server.wait(PATIENCE_S), 0, self.log())
+        self.assertIn("exit status 0", self.events("storage_daemon_stopped")[-1])
 
     # ---- the control socket ----
 
