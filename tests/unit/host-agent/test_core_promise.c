@@ -27,6 +27,8 @@ static void begin(struct promising *p, bool is_emulated)
 	s->host.cores[1].is_shared = s->host.cores[2].is_shared = true;
 	/* A look at the places of vCPUs would move them. */
 	s->cfg.pressure.hot_window_s = EBB_PRESSURE_S_MAX;
+	/* All that the cores have may be promised twice. */
+	s->cfg.promise.overbook_percent = 200;
 	s->state = ebb_state_create(&s->cfg, &s->host, s->policy);
 	assert_non_null(s->state);
 	script_loaded(s);
@@ -92,6 +94,24 @@ static void expect_record(struct promising *p, char vm, enum ebb_cause cause, co
 		fail_msg("%s: \"%s\"", ebb_cause_name((enum ebb_cause)r->code), r->text);
 	if (cause == EBB_CAUSE_NONE)
 		assert_string_equal(r->text, "");
+}
+
+/* Two cores have no 400 per cent of a core to promise: something is left to VMs without. */
+static void test_refused(void **state)
+{
+	struct promising p;
+
+	(void)state;
+	begin(&p, false);
+	add_vm(&p, 'a', 200, "0@1 1@2");
+	add_vm(&p, 'b', 200, "0@1 1@2");
+	pass(&p, "ab");
+	count(&p, 'a', 0, 500, 500);
+	count(&p, 'b', 0, 100, 900);
+	pass(&p, "ab");
+	assert_int_equal(sum_of(&p, 'a')->num_intervals, 1);
+	assert_int_equal(sum_of(&p, 'b')->num_intervals, 0);
+	script_finish(&p.s);
 }
 
 static void test_kept_and_broken(void **state)
@@ -311,6 +331,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_kept_and_broken),
+		cmocka_unit_test(test_refused),
 		cmocka_unit_test(test_idle),
 		cmocka_unit_test(test_causes),
 		cmocka_unit_test(test_itself),
