@@ -177,11 +177,7 @@ static int check_parts(struct check *c)
 
 int emureserve_check(const char *name, char *text, size_t size)
 {
-	/*
-	 * Long periods.  When a core has used up its quota, the kernel lets each of its threads run
-	 * once more to stop it.  That is outside the division by weights, and most of it goes to
-	 * the many threads without a promise: about half a millisecond of each period.
-	 */
+	/* Long periods: the end of each costs precision (emureserve.h). */
 	const struct ebb_emuspec spec = {
 		.sockets = 1, .cores = 2, .threads = 1, .share_permille = 300, .period_ms = 500,
 	};

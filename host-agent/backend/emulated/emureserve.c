@@ -77,10 +77,7 @@ static int have_group(const struct ebb_cgroup *cg, const char *path, bool has_ch
 	return rc < 0 ? rc : ebb_emugroup_set_weight(cg, path, permille);
 }
 
-/*
- * First the real CPU, then the group.  In the other order the group would count load on the CPU
- * that the thread leaves, and weigh less on the new one until that count has faded.
- */
+/* First the real CPU, so that the group never has load on another one. */
 static int move(const struct ebb_emureserve_core *core, const char *to, pid_t tid)
 {
 	restrict_to_one(tid, core->number);
