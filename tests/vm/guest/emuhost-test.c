@@ -11,7 +11,7 @@ int main(void)
 
 	if (rc == 0) {
 		printf("%s\n", text);
-		rc = emureserve_check("ebb-emu-guest-test", text, sizeof(text));
+		rc = emureserve_check("ebb-emu-guest-test", 250, text, sizeof(text));
 	}
 	printf("ebbt-emuhost: %s: %s\n", rc == 0 ? "ok" : "FAILED", text);
 	return rc == 0 ? 0 : 1;
