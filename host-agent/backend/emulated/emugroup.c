@@ -94,7 +94,7 @@ static int set_most(const struct ebb_cgroup *cg, const char *path, struct ebb_er
 	return 0;
 }
 
-/* What both versions give to a new group, and to a thread. */
+/* Both versions give this weight to a new group, and to a thread. */
 #define USUAL_SHARES	1024u
 #define USUAL_WEIGHT	100u
 

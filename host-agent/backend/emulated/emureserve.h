@@ -18,7 +18,7 @@
  * threads a promise of 50% gave 41% at "@0.2/10ms", 45 to 47% at "@0.2/40ms" and 49.6% at
  * "@0.3/500ms": use long periods where 1% counts.
  *
- * Whoever calls sees to it that nothing else changes the groups of the host meanwhile.
+ * The caller sees to it that nothing else changes the groups of the host meanwhile.
  */
 #ifndef EBB_IO_EMURESERVE_H
 #define EBB_IO_EMURESERVE_H
@@ -30,7 +30,7 @@
 #include "backend/emulated/cgroup.h"
 #include "backend/emulated/emuspec.h"
 
-/* What a vCPU gets of its core, in thousandths of the core. */
+/* The part of its core that a vCPU gets, in thousandths of the core. */
 struct ebb_emureserve {
 	uint16_t keep;			/* promised to it, 0 to 999; 0: nothing */
 	uint16_t rest;			/* for all vCPUs without a promise together, 1 to 1000 */

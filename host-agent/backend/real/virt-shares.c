@@ -9,13 +9,13 @@
 /* The most that libvirt's protocol allows. */
 #define MAX_PARAMS	16
 
-/* What the kernel gives to a new cgroup. */
+/* The kernel gives this weight to a new cgroup. */
 static unsigned long long usual(void)
 {
 	return access("/sys/fs/cgroup/cgroup.controllers", F_OK) == 0 ? 100 : 1024;
 }
 
-/* What the operator has defined, if anything. */
+/* The operator's own definition, if there is one. */
 static unsigned long long defined(virDomainPtr dom)
 {
 	virTypedParameter params[MAX_PARAMS];

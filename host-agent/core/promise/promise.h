@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What was promised to VMs, and whether they got it: the meter of "SQLVM", section 2.1, for CPU
+ * Promises to VMs, and whether they were kept: the meter of "SQLVM", section 2.1, for CPU
  * time.  It judges what other rooms do and therefore asks none of them: it has the SLA, the
  * scheduler's accounts of vCPU threads (EBB_FACT_CPU_TIMES) and the places of threads.  No decision
  * depends on it.

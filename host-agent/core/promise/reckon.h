@@ -7,7 +7,7 @@
  * runnable ("ready"), the VM gets `permille` thousandths of a core.  With k vCPUs ready it can use
  * k cores at most, so min(permille, 1000 k) is due then.  Idle time makes nothing due.
  *
- * What the accounts say.  Each vCPU thread has a sum of the time that it ran and one of the time
+ * The accounts.  Each vCPU thread has a sum of the time that it ran and one of the time
  * that it was runnable and waited; ready is both.  For one vCPU that is exact.  For several the
  * accounts do not say how far their ready times overlap, so what was due has two bounds:
  *
@@ -18,7 +18,7 @@
  *          due = min(permille * min(interval, sum of rj), 1000 * sum of rj)
  *
  * A promise counts as broken against `least`, so a VM's idle time is never held against the host.
- * What lies between the bounds counts as unclear, so a delay is never passed over in silence: the
+ * The time between the bounds counts as unclear, so a delay is never passed over in silence: the
  * truth lies between `violated` and `violated + unclear`.  The bounds meet for one vCPU, while all
  * vCPUs are ready, and where each vCPU is promised a whole core.
  *

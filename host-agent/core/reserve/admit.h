@@ -12,7 +12,7 @@
 #include "model/types.h"
 
 /*
- * What is left of each core for VMs without a promise, together: no promise takes it, so that they
+ * The part of each core for VMs without a promise, together: no promise takes it, so that they
  * are never starved.
  */
 #define EBB_PROMISE_LEFT	50u
