@@ -73,7 +73,7 @@ struct ebb_vcpu_share {
 	uint64_t window_cpu_usec, window_wait_usec; /* of ebb_vcpu_times then */
 };
 
-/* What a vCPU of a VM that shares cores is to get of its core. */
+/* The part of its core that a vCPU of a VM on shared cores gets. */
 struct ebb_vcpu_reserve {
 	struct ebb_action_reserve want, telling, told; /* told: in force */
 	bool is_unknown;		/* an earlier agent may have put something in force */

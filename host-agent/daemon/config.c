@@ -11,6 +11,7 @@
 #include "daemon/config.h"
 #include "daemon/http.h"
 #include "model/types.h"
+#include "util/log.h"
 
 #define EMU_GROUP_PREFIX	"ebb-emu-"
 
@@ -63,16 +64,6 @@ static const struct key {
 	{ "workers", KIND_NUMBER, offsetof(struct ebb_config, workers), 2, 64 },
 	{ "history_rows", KIND_NUMBER, offsetof(struct ebb_config, history_rows), 1000, 10000000 },
 	{ "log_level", KIND_LEVEL, offsetof(struct ebb_config, log_level), 0, 0 },
-};
-
-static const struct {
-	const char *name;
-	int level;
-} levels[] = {
-	{"error", LOG_ERR},
-	{"warning", LOG_WARNING},
-	{"info", LOG_INFO},
-	{"debug", LOG_DEBUG},
 };
 
 void ebb_config_default(struct ebb_config *c)
@@ -158,14 +149,10 @@ static int set_number(const struct key *k, uint32_t *field, const char *value, s
 
 static int set_level(const struct key *k, int *field, const char *value, struct ebb_err *err)
 {
-	for (size_t i = 0; i < sizeof(levels) / sizeof(levels[0]); i++) {
-		if (strcmp(value, levels[i].name) == 0) {
-			*field = levels[i].level;
-			return 0;
-		}
-	}
-	return ebb_err_set(err, -EINVAL, "%s=%.64s: allowed: error, warning, info, debug", k->name,
-			   value);
+	if (ebb_log_level_of(value, field) < 0)
+		return ebb_err_set(err, -EINVAL, "%s=%.64s: allowed: " EBB_LOG_LEVELS, k->name,
+				   value);
+	return 0;
 }
 
 static int set_overbook(const struct key *k, enum ebb_overbook *field, const char *value,

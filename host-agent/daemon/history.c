@@ -20,7 +20,7 @@ struct batch {
 	size_t num, size;
 };
 
-/* What is to be written: a decision once at most, counters until they have been. */
+/* Records to be written: a decision is tried once, counters until they have been written. */
 struct pending {
 	struct batch decisions, charges, ledger;
 };

@@ -185,9 +185,7 @@ enum ebb_action_type {
 	 * there is no such limit on this host.
 	 */
 	EBB_ACTION_THROTTLE,
-	/*
-	 * What a vCPU of a VM that shares cores gets of the core where it is (emulated hosts).
-	 */
+	/* Set the part of its core that a vCPU of a VM on shared cores gets (emulated hosts). */
 	EBB_ACTION_RESERVE,
 	/*
 	 * The weight of the VM on its cores (libvirt, cpu_shares): on a host that has no parts of
@@ -530,13 +528,13 @@ enum ebb_event {
 	EBB_EVENT_MAX,
 };
 
-/* What is promised to VMs and metered. */
+/* Resources that are promised to VMs and metered. */
 enum ebb_promise {
 	EBB_PROMISE_CPU,		/* units: microseconds of CPU time */
 	EBB_PROMISE_MAX,
 };
 
-/* What most of a broken promise went to, while the VM waited. */
+/* Who got most of the CPU time that a broken promise lacks. */
 enum ebb_cause {
 	EBB_CAUSE_NONE,			/* the promise was kept */
 	EBB_CAUSE_OTHERS,		/* to other VMs */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Structured log lines. */
+#include <errno.h>
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -13,6 +14,27 @@ static int log_level = LOG_INFO;
 void ebb_log_set_level(int priority)
 {
 	__atomic_store_n(&log_level, priority, __ATOMIC_RELAXED);
+}
+
+int ebb_log_level_of(const char *name, int *ret_priority)
+{
+	static const struct {
+		const char *name;
+		int priority;
+	} levels[] = {
+		{ "error", LOG_ERR },
+		{ "warning", LOG_WARNING },
+		{ "info", LOG_INFO },
+		{ "debug", LOG_DEBUG },
+	};
+
+	for (size_t i = 0; i < sizeof(levels) / sizeof(levels[0]); i++) {
+		if (strcmp(name, levels[i].name) == 0) {
+			*ret_priority = levels[i].priority;
+			return 0;
+		}
+	}
+	return -EINVAL;
 }
 
 struct line {

@@ -47,6 +47,10 @@ void ebb_log_fields(int priority, const char *event, const struct ebb_log_field 
 /* Lines of a lower importance than priority are dropped; LOG_INFO at start. */
 void ebb_log_set_level(int priority);
 
+/* A priority by its name in a configuration; -EINVAL: it is none of EBB_LOG_LEVELS. */
+#define EBB_LOG_LEVELS	"error, warning, info, debug"
+int ebb_log_level_of(const char *name, int *ret_priority);
+
 /*
  * Format one line (without the priority, with the newline) as ebb_log() would; returns its
  * length.

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <syslog.h>
+#include "util/log.h"
 #include "volumed/vconf.h"
 
 #define SECTION_VOLUME	"volume "
@@ -39,16 +40,6 @@ static const struct key {
 	{ "log_level", KIND_LEVEL, FIELD(log_level), 0, 0, { NULL } },
 };
 #define NUM_KEYS	(sizeof(keys) / sizeof(keys[0]))
-
-static const struct {
-	const char *name;
-	int level;
-} levels[] = {
-	{ "error", LOG_ERR },
-	{ "warning", LOG_WARNING },
-	{ "info", LOG_INFO },
-	{ "debug", LOG_DEBUG },
-};
 
 void ebb_vconf_default(struct ebb_vconf *c)
 {
@@ -128,14 +119,10 @@ static int set_other(const struct key *k, void *field, const char *value, struct
 		*(bool *)field = value[0] == 'y';
 		return 0;
 	case KIND_LEVEL:
-		for (size_t i = 0; i < sizeof(levels) / sizeof(levels[0]); i++) {
-			if (strcmp(value, levels[i].name) == 0) {
-				*(int *)field = levels[i].level;
-				return 0;
-			}
-		}
-		return ebb_err_set(err, -EINVAL, "%s=%.64s: allowed: error, warning, info, debug",
-				   k->name, value);
+		if (ebb_log_level_of(value, (int *)field) < 0)
+			return ebb_err_set(err, -EINVAL, "%s=%.64s: allowed: " EBB_LOG_LEVELS,
+					   k->name, value);
+		return 0;
 	case KIND_CAPACITY:
 		if (strcmp(value, "auto") == 0) {
 			*(uint64_t *)field = 0;

@@ -16,7 +16,7 @@
 #define NAME_CHARS	24u
 #define MSEC(usec)	((unsigned long long)((usec) / EBB_USEC_PER_MSEC))
 
-/* Who had the cores while it waited; microseconds. */
+/* CPU time of the VM's cores while the VM waited, by who had it; microseconds. */
 struct losses {
 	usec_t waited, itself, others, rest;
 	usec_t by[EBB_MAX_VMS];		/* by place in core_env.active */

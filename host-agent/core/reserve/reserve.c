@@ -42,7 +42,7 @@ void reserve_define(const struct ebb_vm *vm)
 void reserve_start(struct reserve_room *s, const struct ebb_vm *vm)
 {
 	*own(vm) = (struct ebb_vm_reserve){ 0 };
-	/* What an agent that is gone has put in force is not known. */
+	/* An earlier agent may have put promises in force that this one does not know. */
 	for (uint16_t k = 0; k < vm->num_vcpus; k++)
 		own_vcpu(vm, k)->is_unknown = vm->sla.is_shared && !s->env->is_loaded;
 	s->is_stale = true;
@@ -66,7 +66,7 @@ static uint32_t count_vcpus(const struct ebb_vm *vm)
 	return count;
 }
 
-/* What each vCPU has of a percentage of the VM. */
+/* A vCPU's part of the VM's percentage, thousandths of a core. */
 static uint32_t per_vcpu(const struct ebb_vm *vm, uint32_t percent)
 {
 	const uint32_t count = count_vcpus(vm);
@@ -206,7 +206,7 @@ static bool is_same(const struct ebb_action_reserve *a, const struct ebb_action_
 	       a->max == b->max;
 }
 
-/* There is nothing to put in force, and never was. */
+/* The vCPU has neither promise nor maximum, and never had one. */
 static bool is_plain(const struct ebb_vcpu_reserve *v)
 {
 	return !v->is_unknown && !v->want.keep && !v->want.max && !v->told.keep && !v->told.max;
@@ -217,7 +217,7 @@ static bool is_plain(const struct ebb_vcpu_reserve *v)
 #define SHARES_LEAST	2u
 #define SHARES_MOST	10000u
 
-/* What each of the VM's vCPUs is to weigh: the least of what it may on its cores. */
+/* The weight of each vCPU of the VM: the smallest of those that its cores allow. */
 static uint32_t weight_of(const struct reserve_room *s, const struct ebb_vm *vm)
 {
 	uint32_t least = UINT32_MAX;
