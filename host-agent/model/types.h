@@ -534,7 +534,7 @@ enum ebb_promise {
 	EBB_PROMISE_MAX,
 };
 
-/* Who got most of the CPU time that a broken promise lacks. */
+/* Why a promise was broken: who had most of the CPU time for which the VM waited. */
 enum ebb_cause {
 	EBB_CAUSE_NONE,			/* the promise was kept */
 	EBB_CAUSE_OTHERS,		/* to other VMs */

@@ -45,7 +45,7 @@ json_t *ebb_blockdev_node_args(const struct ebb_vconf *conf, const struct ebb_vo
 	json_object_set_new(o, "tenant", json_string(v->spec.tenant));
 	json_object_set_new(o, "discard", json_string("unmap"));
 	json_object_set_new(o, "read-only", json_boolean(v->is_probe));
-	/* What calibration reads may be in use, also as a volume. */
+	/* The file that calibration reads may be in use at the same time, also as a volume. */
 	json_object_set_new(o, "file", json_pack(
 		"{s:s, s:s, s:b, s:{s:s, s:s, s:s, s:b, s:s, s:s, s:{s:b}}}", "driver",
 		v->spec.format, "discard", "unmap", "read-only", v->is_probe, "file", "driver",

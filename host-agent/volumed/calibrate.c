@@ -20,7 +20,7 @@
 
 static const uint32_t depths[EBB_CALIBRATE_POINTS] = { 1, 2, 4, 8, 16, 32, 64, 128 };
 
-/* What the process that measures says. */
+/* One message of the process that measures. */
 struct result {
 	struct ebb_knee_point point;
 	struct ebb_err err;

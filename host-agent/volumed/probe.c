@@ -45,7 +45,7 @@ static int send_all(int fd, const void *data, size_t len)
 {
 	const ssize_t n = send(fd, data, len, MSG_NOSIGNAL);
 
-	/* What is sent is far less than a socket takes at once. */
+	/* A request is far smaller than the socket's buffer, so it is sent as a whole. */
 	return n == (ssize_t)len ? 0 : n < 0 ? -errno : -EIO;
 }
 

@@ -10,7 +10,7 @@
 #include "util/err.h"
 #include "volumed/knee.h"
 
-/* What a server takes of one connection at a time; a deeper load has several. */
+/* Requests that a server takes from one connection at a time; a deeper load needs several. */
 #define EBB_PROBE_PER_CONNECTION	16
 #define EBB_PROBE_MAX_DEPTH		256
 #define EBB_PROBE_MIN_BLOCKS		16

@@ -93,7 +93,7 @@ static void handle(struct ebb_qmp *q, const json_t *message)
 		why = json_string_value(json_object_get(error, "desc"));
 		answer(q, NULL, why ? why : "unknown error");
 	}
-	/* What is left is the greeting. */
+	/* The only other message is the greeting, which needs no answer. */
 }
 
 static bool receive(struct ebb_qmp *q)

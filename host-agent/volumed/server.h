@@ -84,7 +84,7 @@ struct ebb_volume *ebb_server_append(struct ebb_server *s, const struct ebb_vols
 void ebb_server_drop(struct ebb_server *s, struct ebb_volume *v);
 
 /*
- * What is promised to all volumes together, with `spec` in the place of the volume of that name.
+ * The sum of the promises of all volumes, with `spec` in the place of the volume of that name.
  * -EDQUOT with a message: more than the capacity, and overbooking is not allowed.  Where the
  * capacity is not known nothing is refused.
  */

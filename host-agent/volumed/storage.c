@@ -17,7 +17,7 @@
 
 #define MAX_LINE	1024
 #define RESTART_USEC	100000	/* after the second death in a row; doubles with each */
-/* What the child finds at fixed places. */
+/* Descriptors that the child inherits, by fixed numbers. */
 enum { CHILD_QMP_FD = 3, CHILD_NBD_FD = 4, CHILD_LOCK_FD = 5 };
 
 struct ebb_storage {

@@ -12,10 +12,10 @@
 #include <systemd/sd-event.h>
 #include "volumed/qmp.h"
 
-/* So many deaths in a row, each within EBB_STORAGE_YOUNG_USEC of its start, are too many. */
+/* The server gives up after this many deaths in a row, each this soon after the start. */
 #define EBB_STORAGE_MAX_DEATHS	5
 #define EBB_STORAGE_YOUNG_USEC	2000000
-/* What it has to end in order when it is told to. */
+/* Time that the storage daemon has to end in order; then it is killed. */
 #define EBB_STORAGE_END_USEC	10000000
 
 struct ebb_storage;

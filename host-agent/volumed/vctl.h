@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the requests on the control socket of ebb-volumed mean: docs/volume-protocol.md. */
+/* Requests on the control socket of ebb-volumed, as docs/volume-protocol.md has them. */
 #ifndef EBB_VOLUMED_VCTL_H
 #define EBB_VOLUMED_VCTL_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What a volume is: its name, its tenant, the file behind it, and what the tenant is promised.
+ * The description of a volume: its name, its tenant, the file behind it, and the tenant's promise.
  * The keys are the same in ebb-volumed.conf(5), in the control protocol and in `ebbctl volumes`;
  * one table in volspec.c holds them with their ranges.  Pure but for messages: no I/O, no state.
  */
@@ -45,7 +45,7 @@ int ebb_volspec_set(struct ebb_volspec *v, const char *key, const char *value,
 /* Is this a key that may be changed while the volume is in use? */
 bool ebb_volspec_is_promise(const char *key);
 
-/* What depends on several keys: a file and a tenant are named, maxima are above reservations. */
+/* Rules about several keys: a file and a tenant are named, maxima are above reservations. */
 int ebb_volspec_check(const struct ebb_volspec *v, struct ebb_err *err);
 
 /* The numbers, for those who write them somewhere: calls fn for each, in the order of the table. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What ebb-volumed has to know after its own restart and no configuration says: volumes that were
+ * State of ebb-volumed that outlives it and is in no configuration: volumes that were
  * added over the control socket, with their promises, and the calibrated capacity.  In
  * <state_dir>/volumes.json, which is replaced as a whole.
  *
