@@ -15,7 +15,7 @@
  *
  * The quota of the core costs precision, probably since the kernel (6.18) runs every thread of the
  * core once more to stop it when the quota is used up, which no weight divides.  Beside 24 busy
- * threads a promise of 50% gave 41% at "@0.2/10ms", 45 to 47% at "@0.2/40ms" and 49.6% at
+ * threads a promise of 50% gave 41% at "@0.2/10ms", 45 to 47% at "@0.2/40ms" and 49.4 to 49.8% at
  * "@0.3/500ms": use long periods where 1% counts.
  *
  * The caller sees to it that nothing else changes the groups of the host meanwhile.
