@@ -160,6 +160,19 @@ static int come_back(struct check *c)
 	return 0;
 }
 
+/* Where nothing is promised, the core needs no groups. */
+static int stay_plain(struct check *c)
+{
+	char path[80], text[1024];
+
+	if (reserve(c, 0, 1000, 0) < 0)
+		return -1;
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/cgroup", c->pid, c->tids[0]);
+	if (ebb_fs_read(path, text, sizeof(text), NULL) < 0 || !strstr(text, "/c0\n"))
+		return FAIL(c, "without a promise the thread is not in the core's own group");
+	return 0;
+}
+
 static int check_parts(struct check *c)
 {
 	uint32_t flat, kept, small, most, none;
@@ -167,7 +180,7 @@ static int check_parts(struct check *c)
 	for (int i = 0; i < NUM_THREADS; i++)
 		if (ebb_emuhost_place(c->host, c->pid, c->tids[i], 0, 0) < 0)
 			return FAIL(c, "thread %d can not be placed", i);
-	if (expect(c, "no promises", 0, 100, &flat) < 0 ||
+	if (stay_plain(c) < 0 || expect(c, "no promises", 0, 100, &flat) < 0 ||
 	    reserve(c, 500, 500, 0) < 0 || come_back(c) < 0 ||
 	    expect(c, "50 per cent promised", c->least, 530, &kept) < 0 ||
 	    reserve(c, 200, 800, 0) < 0 ||

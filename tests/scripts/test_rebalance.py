@@ -136,6 +136,16 @@ class Cores(unittest.TestCase):
                 with self.assertRaises(schema.SchemaError):
                     cores.read(path)
 
+    def test_threads_with_a_promise_count(self):
+        with tempfile.TemporaryDirectory() as host:
+            for group, threads in (("", "1 2"), ("r3", "3"), ("rest", "4"), ("rest/r5", "5")):
+                folder = os.path.join(host, "c0", group)
+                os.makedirs(folder, exist_ok=True)
+                with open(os.path.join(folder, "cgroup.threads"), "w", encoding="ascii") as f:
+                    f.write(threads)
+            self.assertEqual(sorted(core_meter.threads_on(host, 0)), [1, 2, 3, 4, 5])
+            self.assertEqual(core_meter.threads_on(host, 1), [])
+
     def test_meter_gives_a_row_for_each_core_and_interval(self):
         meter = core_meter.Meter("no-such-group", 2, 1.0, {})
         self.assertEqual(meter.places(), {})

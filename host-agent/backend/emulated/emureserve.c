@@ -146,6 +146,9 @@ int ebb_emureserve_set(const struct ebb_emureserve_core *core, pid_t tid,
 
 	if (rc < 0)
 		return rc;
+	/* Of a core without a promise or a maximum all threads are in its group itself. */
+	if (!r->keep && !r->max && !is_folder(rest))
+		return 0;
 	ebb_fs_for_each_folder(core->path, remove_dead, NULL);
 	if (core->cg->version == 2)
 		rc = ebb_emugroup_give_cpu(core->path, NULL);
