@@ -26,7 +26,7 @@ OLTP_TPCC_SRC := $(addprefix oltp-engine/bench/tpcc/,tpcc.c tpcc_check.c tpcc_cu
 	tpcc_stock_level.c tpcc_worker.c tpcc_workload.c)
 OLTP_YCSB_SRC := $(addprefix oltp-engine/bench/ycsb/,cdb.c growth.c uniform.c ycsb.c ycsb_adopt.c ycsb_draw.c \
 	ycsb_load.c ycsb_options.c ycsb_run.c ycsb_verify.c ycsb_workload.c zipf.c)
-OLTP_BENCH_SRC := $(addprefix oltp-engine/bench/,audit.c block_times.c classes.c disk_probe.c fields.c limits.c \
+OLTP_BENCH_SRC := $(addprefix oltp-engine/bench/,accept.c audit.c block_times.c classes.c disk_probe.c fields.c limits.c \
 	load.c log_figures.c options.c options_log.c progress.c recovery.c report.c session.c warm.c workload.c) $(OLTP_YCSB_SRC) \
 	$(OLTP_TPCC_SRC)
 OLTP_DIST_SRC := $(addprefix oltp-engine/dist/,book.c client.c conn.c coord.c keeper.c log.c \
@@ -108,7 +108,7 @@ $(eval $(call unit_test,test_oltp_idle_worker,tests/unit/oltp-engine/test_oltp_i
 $(eval $(call unit_test,test_oltp_drain,tests/unit/oltp-engine/test_oltp_drain.c tests/unit/oltp-engine/oltp_memory_rig.c,liboltp,,$(foreach f,clock_gettime io_queue_next io_queue_wait,-Xlinker --wrap=$(f))))
 $(eval $(call unit_test_single,test_oltp_warm,tests/unit/oltp-engine/test_oltp_warm.c,liboltp-bench liboltp))
 $(eval $(call unit_test_single,test_oltp_options,tests/unit/oltp-engine/test_oltp_options.c,liboltp-bench liboltp))
-$(eval $(call unit_test,test_oltp_server,tests/unit/oltp-engine/test_oltp_server.c,liboltp-server liboltp-bench liboltp libebb))
+$(eval $(call unit_test,test_oltp_server,tests/unit/oltp-engine/test_oltp_server.c,liboltp-server liboltp-bench liboltp libebb,,-Xlinker --wrap=accept4))
 $(eval $(call unit_test,test_oltp_source_ebb,tests/unit/oltp-engine/test_oltp_source_ebb.c $(OLTP_EBB_RIG_SRC),liboltp-server liboltp-bench liboltp monitord libebb))
 $(eval $(call unit_test,test_oltp_storage,tests/unit/oltp-engine/test_oltp_storage.c tests/unit/oltp-engine/oltp_memory_rig.c,liboltp))
 $(eval $(call unit_test,test_oltp_cold,tests/unit/oltp-engine/test_oltp_cold.c tests/unit/oltp-engine/oltp_memory_rig.c,liboltp))

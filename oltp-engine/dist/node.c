@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "node_private.h"
+#include "oltp-engine/bench/accept.h"
 
 const struct dist_times dist_times_default = {
 	.vote_ns = 1000000000ull,
@@ -50,10 +51,8 @@ static void *accepter_main(void *arg)
 	struct dist_node *node = arg;
 
 	while (!atomic_load(&node->is_stopping)) {
-		int fd = accept4(node->listen_fd, NULL, NULL, SOCK_CLOEXEC);
+		int fd = accept_or_pause(node->listen_fd, SOCK_CLOEXEC);
 
-		if (fd < 0 && (errno == EMFILE || errno == ENFILE))
-			usleep(DIST_CONN_WAIT_MS * 1000);
 		if (fd < 0)
 			continue;
 		dist_sessions_reap(node, false);

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "control.h"
+#include "oltp-engine/bench/accept.h"
 
 #define CLIENTS_MAX	4u
 #define LINE_MAX_BYTES	128u
@@ -153,7 +154,7 @@ static int client_open(struct control *control, int fd, bool has_answers)
 
 static bool listener_readable(void *ctx, int listen_fd)
 {
-	int fd = accept4(listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	int fd = accept_or_pause(listen_fd, SOCK_CLOEXEC | SOCK_NONBLOCK);
 
 	/* A client too many, or one that has gone again, is not worth a message. */
 	if (fd >= 0 && client_open(ctx, fd, true))

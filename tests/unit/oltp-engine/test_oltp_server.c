@@ -15,7 +15,9 @@
 #include <unistd.h>
 #include <cmocka.h>
 
+#include "oltp-engine/bench/accept.h"
 #include "oltp-engine/server/control.h"
+#include "oltp-engine/src/base/clock.h"
 
 struct fixture {
 	char dir[32];
@@ -330,6 +332,41 @@ static void test_bad_clients_do_not_end_the_run(void **state)
 	assert_non_null(strstr(scripts[2].answer, "ok\n"));
 }
 
+/* While positive, no connection can be accepted; counts down. */
+static _Atomic int n_refusals;
+static _Atomic uint64_t refused_first_ns, refused_last_ns;
+
+int __wrap_accept4(int fd, struct sockaddr *address, socklen_t *bytes, int flags);
+int __real_accept4(int fd, struct sockaddr *address, socklen_t *bytes, int flags);
+
+int __wrap_accept4(int fd, struct sockaddr *address, socklen_t *bytes, int flags)
+{
+	if (n_refusals <= 0)
+		return __real_accept4(fd, address, bytes, flags);
+	n_refusals--;
+	refused_last_ns = clock_now_ns();
+	if (!refused_first_ns)
+		refused_first_ns = refused_last_ns;
+	errno = EMFILE;
+	return -1;
+}
+
+/* The client waits until there is a descriptor, and the session does not spin meanwhile. */
+static void test_no_descriptors(void **state)
+{
+	(void)state;
+	struct script script = { .pieces = { "stop\n" } };
+	const int n = 20;
+
+	refused_first_ns = 0;
+	n_refusals = n;
+	run_scripts(&script, 1);
+	assert_int_equal(n_refusals, 0);
+	assert_string_equal(script.answer, "ok\n");
+	assert_true(refused_last_ns - refused_first_ns >=
+		    (uint64_t)(n - 1) * ACCEPT_PAUSE_MS * 1000000);
+}
+
 static void test_socket_left_behind_is_replaced(void **state)
 {
 	(void)state;
@@ -390,6 +427,7 @@ int main(void)
 		cmocka_unit_test(test_rates_are_for_sessions_that_take_them),
 		cmocka_unit_test(test_lines_in_pieces_and_unknown_commands),
 		cmocka_unit_test(test_bad_clients_do_not_end_the_run),
+		cmocka_unit_test(test_no_descriptors),
 		cmocka_unit_test(test_socket_left_behind_is_replaced),
 		cmocka_unit_test(test_file_in_the_way_stays),
 	};
