@@ -174,16 +174,7 @@ static int find_group(const char *key, const char *name, gid_t *ret, struct ebb_
 	return 0;
 }
 
-static void set_pools(struct daemon *d)
-{
-	if (d->config.pool_mib == EBB_CONFIG_AUTO)
-		return;
-	d->host->pool_has_boot = false;
-	for (uint16_t n = 0; n < d->host->num_nodes; n++)
-		d->host->pool_blocks[n] = d->config.pool_mib / EBB_BLOCK_MIB;
-}
-
-static int make_host(struct daemon *d, struct ebb_err *err)
+static int make_host(struct daemon *d, bool is_dryrun, struct ebb_err *err)
 {
 	int rc;
 
@@ -200,8 +191,11 @@ static int make_host(struct daemon *d, struct ebb_err *err)
 	}
 	if (rc == 0)
 		rc = ebb_hostshare_set(d->host, d->config.shared_cores, err);
-	if (rc == 0)
-		set_pools(d);
+	/* Nothing is real of an emulated host in a dry run: it may be larger than the machine. */
+	for (uint16_t n = 0; rc == 0 && is_dryrun && d->is_emulated && n < d->host->num_nodes; n++)
+		d->host->memory_mib[n] = EBB_MAX_POOL_MIB;
+	if (rc == 0 && d->config.pool_mib != EBB_CONFIG_AUTO)
+		rc = ebb_hosttopo_pools(d->host, d->config.pool_mib, err);
 	return rc;
 }
 
@@ -364,7 +358,7 @@ static void go_before_vms(void)
 
 static int start(struct daemon *d, const struct options *o, struct ebb_err *err)
 {
-	int rc = make_host(d, err);
+	int rc = make_host(d, o->dryrun_vms != 0, err);
 
 	if (rc == 0)
 		rc = take_lock(d, err);

@@ -79,6 +79,11 @@ struct ebb_host {
 	struct ebb_core cores[EBB_MAX_THREADS];
 	struct ebb_thread threads[EBB_MAX_THREADS];
 	/*
+	 * By node: its memory, in MiB, as far as the operating system says.  An emulated node has
+	 * an equal part of the machine's.
+	 */
+	uint32_t memory_mib[EBB_MAX_NODES];
+	/*
 	 * By node: blocks that VMs together may have in their pools.  With pool_has_boot the
 	 * memory that VMs boot with comes out of it, too: that of all VMs with a valid SLA,
 	 * running or not.

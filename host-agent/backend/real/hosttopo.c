@@ -4,6 +4,7 @@
 #include <hwloc.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include "backend/real/hosttopo.h"
 #include "util/ranges.h"
 
@@ -102,6 +103,7 @@ static int add_nodes(hwloc_topology_t topo, hwloc_const_bitmap_t reserved, struc
 			if (rc < 0)
 				return rc;
 		}
+		h->memory_mib[h->num_nodes] = (uint32_t)(node->attr->numanode.local_memory >> 20);
 		h->pool_blocks[h->num_nodes] = (uint32_t)(blocks < most ? blocks : most);
 		h->num_nodes++;
 	}
@@ -145,6 +147,7 @@ out:
 int ebb_hosttopo_emulated(const struct ebb_emuspec *spec, struct ebb_host *ret_host,
 			  struct ebb_err *err)
 {
+	const uint64_t bytes = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
 	int rc = ebb_host_emulate(spec->sockets, spec->cores, spec->threads, spec->share_permille,
 				  ret_host);
 
@@ -152,7 +155,24 @@ int ebb_hosttopo_emulated(const struct ebb_emuspec *spec, struct ebb_host *ret_h
 		return ebb_err_set(err, rc,
 				   "an emulated host of %ux%ux%u is too large: at most %u threads",
 				   spec->sockets, spec->cores, spec->threads, EBB_MAX_THREADS);
-	for (uint16_t n = 0; n < ret_host->num_nodes; n++)
+	for (uint16_t n = 0; n < ret_host->num_nodes; n++) {
+		ret_host->memory_mib[n] = (uint32_t)((bytes >> 20) / ret_host->num_nodes);
 		ret_host->pool_blocks[n] = EBB_EMULATED_POOL_MIB / EBB_BLOCK_MIB;
+	}
+	return 0;
+}
+
+int ebb_hosttopo_pools(struct ebb_host *h, uint32_t pool_mib, struct ebb_err *err)
+{
+	for (uint16_t n = 0; n < h->num_nodes; n++)
+		if (pool_mib > h->memory_mib[n])
+			return ebb_err_set(err, -EINVAL,
+					   "pool_mib=%u: node %u of this host has %u MiB of "
+					   "memory%s", pool_mib, n, h->memory_mib[n],
+					   h->is_emulated ? ", an equal part of the machine's" :
+							    "");
+	h->pool_has_boot = false;
+	for (uint16_t n = 0; n < h->num_nodes; n++)
+		h->pool_blocks[n] = pool_mib / EBB_BLOCK_MIB;
 	return 0;
 }

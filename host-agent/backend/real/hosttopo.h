@@ -24,4 +24,10 @@ int ebb_hosttopo_real(const char *reserve, const char *synthetic, struct ebb_hos
 int ebb_hosttopo_emulated(const struct ebb_emuspec *spec, struct ebb_host *ret_host,
 			  struct ebb_err *err);
 
+/*
+ * Sets pool_mib MiB aside for pools on each node, whatever VMs boot with.  Errors: -EINVAL, a node
+ * has less memory than that.
+ */
+int ebb_hosttopo_pools(struct ebb_host *host, uint32_t pool_mib, struct ebb_err *err);
+
 #endif

@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include <cmocka.h>
 #include "backend/real/hostshare.h"
 #include "backend/real/hosttopo.h"
@@ -123,6 +124,36 @@ static void test_emulated(void **state)
 	free(h);
 }
 
+/* hwloc gives each synthetic node 1 GiB. */
+static void test_pools(void **state)
+{
+	const struct ebb_emuspec spec = { 2, 4, 2, 250, 10 };
+	struct ebb_host *h = calloc(1, sizeof(*h));
+	struct ebb_err err = { "" };
+	uint32_t half;
+
+	(void)state;
+	assert_int_equal(ebb_hosttopo_real("", "numa:2 core:3 pu:2", h, NULL), 0);
+	assert_int_equal(ebb_hosttopo_pools(h, 1025, &err), -EINVAL);
+	assert_string_equal(err.text,
+			    "pool_mib=1025: node 0 of this host has 1024 MiB of memory");
+	assert_true(h->pool_has_boot);
+	assert_int_equal(h->pool_blocks[1], 460);
+	assert_int_equal(ebb_hosttopo_pools(h, 1024, &err), 0);
+	assert_false(h->pool_has_boot);
+	assert_int_equal(h->pool_blocks[1], 512);
+	assert_int_equal(ebb_hosttopo_pools(h, 0, &err), 0);
+	assert_int_equal(h->pool_blocks[0], 0);
+	/* Two nodes of one machine. */
+	half = (uint32_t)(((uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE) >>
+			   20) / 2);
+	assert_int_equal(ebb_hosttopo_emulated(&spec, h, NULL), 0);
+	assert_int_equal(ebb_hosttopo_pools(h, half + 1, &err), -EINVAL);
+	assert_non_null(strstr(err.text, ", an equal part of the machine's"));
+	assert_int_equal(ebb_hosttopo_pools(h, half, &err), 0);
+	free(h);
+}
+
 static unsigned num_shared(const struct ebb_host *h)
 {
 	unsigned sum = 0;
@@ -166,6 +197,7 @@ int main(void)
 		cmocka_unit_test(test_too_large),
 		cmocka_unit_test(test_this_machine),
 		cmocka_unit_test(test_emulated),
+		cmocka_unit_test(test_pools),
 		cmocka_unit_test(test_shared),
 	};
 
