@@ -186,6 +186,11 @@ static int make_host(struct daemon *d, bool is_dryrun, struct ebb_err *err)
 		rc = ebb_emuspec_parse(d->config.host, &d->spec, err);
 		if (rc == 0)
 			rc = ebb_hosttopo_emulated(&d->spec, d->host, err);
+		if (rc == 0 && d->config.host_reserve[0])
+			ebb_log(LOG_WARNING, "host_reserve",
+				EBB_KS("cpus", d->config.host_reserve),
+				EBB_KS("ignored", "the cores of an emulated host are shares of all "
+				       "CPUs, none of which is kept for the host"));
 	} else {
 		rc = ebb_hosttopo_real(d->config.host_reserve, NULL, d->host, err);
 	}

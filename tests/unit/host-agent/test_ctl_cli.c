@@ -432,6 +432,9 @@ static void test_bad_config(void **state)
 	       "ebbd --dry-run -o host=emulated:2x2 -o run_dir=/nonexistent");
 	expect(1, "is too large",
 	       "ebbd --dry-run -o host=emulated:16x256x8@1 -o run_dir=/nonexistent");
+	expect(1, "event=host_reserve cpus=0-1 ignored=",
+	       "sh -c 'ebbd --dry-run -o host=emulated:2x2x1@1 -o host_reserve=0-1 "
+	       "-o policy=generous -o run_dir=${EBB_SOCKET%/*}/other'");
 	expect(1, "pool_mib=16777216: node 0 of this host has ",
 	       "ebbd -o host=emulated:1x1x1@1 -o pool_mib=16777216 -o run_dir=/nonexistent");
 	expect(1, "\\\"here\\\" is no address with a port", "ebbd -o metrics_listen=here");
