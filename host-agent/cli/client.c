@@ -120,7 +120,8 @@ json_t *client_ask(struct client *c, json_t *request, int *ret_errno)
 	if (rc == 0)
 		rc = send_all(c->fd, text, len + 1);
 	free(text);
-	if (rc == 0)
+	/* A server that has too many clients says so and closes before it is asked. */
+	if (rc == 0 || rc == -EPIPE)
 		rc = receive_line(c->fd, &line, &len);
 	if (rc == 0)
 		answer = json_loadb(line, len, 0, NULL);

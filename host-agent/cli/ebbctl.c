@@ -138,7 +138,7 @@ static void explain_unreachable(const struct ctl *ctl, int error)
 	else if (error == ETIMEDOUT)
 		hint = "it runs but does not answer; see its log";
 	else if (error == ECONNRESET || error == EPIPE)
-		hint = "it has ended, or serves as many clients as it can; see its log";
+		hint = "it has ended; see its log";
 	fprintf(stderr, "ebbctl: %s can not be reached at %s: %s\n  %s\n", ctl->server, path,
 		error == EPROTO ? "the answer is no JSON" : strerror(error), hint);
 }

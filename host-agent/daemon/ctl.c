@@ -248,6 +248,22 @@ static bool drop_idle(struct ebb_ctl *ctl)
 	return true;
 }
 
+/* Says why, and closes. The one line fits in the empty buffer of a new connection. */
+static void turn_away(int fd)
+{
+	char line[256];
+	const int len = snprintf(line, sizeof(line),
+				 "{\"ok\":false,\"error\":{\"code\":\"too-many-clients\","
+				 "\"message\":\"all %u connections are in use\","
+				 "\"hint\":\"try again, or end a client\"}}\n",
+				 EBB_CTL_MAX_CLIENTS);
+
+	ebb_log(LOG_NOTICE, "control_refused", EBB_KS("reason", "too many clients"));
+	/* A client that has gone already needs no answer. */
+	(void)send(fd, line, (size_t)len, MSG_DONTWAIT | MSG_NOSIGNAL);
+	close(fd);
+}
+
 static int on_connect(sd_event_source *s, int listen_fd, uint32_t revents, void *arg)
 {
 	struct ebb_ctl *ctl = arg;
@@ -260,9 +276,12 @@ static int on_connect(sd_event_source *s, int listen_fd, uint32_t revents, void 
 	(void)revents;
 	if (fd < 0)
 		return 0;
-	if ((ctl->num_clients == EBB_CTL_MAX_CLIENTS && !drop_idle(ctl)) ||
-	    getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) < 0) {
-		ebb_log(LOG_NOTICE, "control_refused", EBB_KS("reason", "too many clients"));
+	if (ctl->num_clients == EBB_CTL_MAX_CLIENTS && !drop_idle(ctl)) {
+		turn_away(fd);
+		return 0;
+	}
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) < 0) {
+		ebb_log(LOG_NOTICE, "control_refused", EBB_KS("reason", strerror(errno)));
 		close(fd);
 		return 0;
 	}

@@ -35,7 +35,8 @@ struct ebb_ctl_config {
 	gid_t group;			/* its members may connect, as root may; (gid_t)-1: none */
 	/*
 	 * When EBB_CTL_MAX_CLIENTS are connected, one more takes the place of the client that has
-	 * neither sent nor read for longest, if that is so long; otherwise it is closed at once.
+	 * neither sent nor read for longest, if that is so long; otherwise it gets an
+	 * error ("too-many-clients") and is closed.
 	 */
 	usec_t idle_usec;
 	void (*handle)(void *ctx, struct ebb_ctl_request *request);

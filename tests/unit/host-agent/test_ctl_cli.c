@@ -292,18 +292,25 @@ static void test_usage(void **state)
 	expect(2, "Too many arguments", "ebbd now");
 }
 
-/* An answer, or none (NULL), to one request; returns the process that gives it. */
-static pid_t serve_once(const char *answer)
+static int listen_odd(void)
 {
 	struct sockaddr_un addr = { .sun_family = AF_UNIX };
 	int fd = socket(AF_UNIX, SOCK_STREAM, 0);
-	char buf[4096];
-	pid_t pid;
 
 	snprintf(addr.sun_path, sizeof(addr.sun_path), "%s/odd.sock", folder);
 	unlink(addr.sun_path);
 	assert_int_equal(bind(fd, (struct sockaddr *)&addr, sizeof(addr)), 0);
 	assert_int_equal(listen(fd, 1), 0);
+	return fd;
+}
+
+/* An answer, or none (NULL), to one request; returns the process that gives it. */
+static pid_t serve_once(const char *answer)
+{
+	const int fd = listen_odd();
+	char buf[4096];
+	pid_t pid;
+
 	pid = fork();
 	if (pid == 0) {
 		const int client = accept(fd, NULL, NULL);
@@ -318,7 +325,25 @@ static pid_t serve_once(const char *answer)
 	return pid;
 }
 
-/* A server that is no ebbd, or too busy. */
+/* What ebbd says to a client too many: it closes without a look at what the client sends. */
+static pid_t turn_away_once(void)
+{
+	static const char answer[] = "{\"ok\":false,\"error\":{\"code\":\"too-many-clients\","
+				     "\"message\":\"all are in use\",\"hint\":\"try again\"}}\n";
+	const int fd = listen_odd();
+	const pid_t pid = fork();
+
+	if (pid == 0) {
+		const int client = accept(fd, NULL, NULL);
+
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		_exit(write(client, answer, sizeof(answer) - 1) < 0);
+	}
+	close(fd);
+	return pid;
+}
+
+/* A server that is no ebbd, ends, or is too busy. */
 static void test_odd_server(void **state)
 {
 	pid_t pid = serve_once("220 mail at your service\n");
@@ -328,9 +353,16 @@ static void test_odd_server(void **state)
 	       "sh -c 'ebbctl -s ${EBB_SOCKET%/*}/odd.sock vms'");
 	waitpid(pid, NULL, 0);
 	pid = serve_once(NULL);
-	expect(3, "serves as many clients as it can",
+	expect(3, "it has ended; see its log",
 	       "sh -c 'ebbctl -s ${EBB_SOCKET%/*}/odd.sock vms'");
 	waitpid(pid, NULL, 0);
+	/* It may be turned away before or after it has sent its request. */
+	for (int i = 0; i < 5; i++) {
+		pid = turn_away_once();
+		expect(1, "ebbctl: all are in use\n  try again\n",
+		       "sh -c 'ebbctl -s ${EBB_SOCKET%/*}/odd.sock vms'");
+		waitpid(pid, NULL, 0);
+	}
 }
 
 static void test_unreachable(void **state)

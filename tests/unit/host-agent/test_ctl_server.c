@@ -288,6 +288,10 @@ static void test_too_many(void **state)
 		fds[i] = connect_client(f);
 		pump(f);
 	}
+	assert_string_equal(hear(f, fds[EBB_CTL_MAX_CLIENTS]),
+			    "{\"ok\":false,\"error\":{\"code\":\"too-many-clients\","
+			    "\"message\":\"all 32 connections are in use\","
+			    "\"hint\":\"try again, or end a client\"}}\n");
 	assert_string_equal(hear(f, fds[EBB_CTL_MAX_CLIENTS]), "");
 	say(f, fds[0], "{\"cmd\":\"echo\",\"say\":7}\n");
 	assert_string_equal(hear(f, fds[0]), "{\"ok\":true,\"said\":7}\n");
