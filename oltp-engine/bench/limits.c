@@ -1,6 +1,27 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* See limits.h. */
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <unistd.h>
+
 #include "limits.h"
+
+int limits_check(const struct bench_options *options)
+{
+	const uint64_t machine_mib = ((uint64_t)sysconf(_SC_PHYS_PAGES) *
+				      (uint64_t)sysconf(_SC_PAGESIZE)) >> 20;
+	double most_mib = (double)options->memory_mib;
+
+	for (uint32_t i = 0; i < options->mem_limits.n; i++)
+		most_mib = fmax(most_mib, options->mem_limits.steps[i].value);
+	if (most_mib <= (double)machine_mib)
+		return 0;
+	fprintf(stderr, "oltp: --memory-mib, --mem-schedule: %.0f MiB are more than the %" PRIu64
+		" MiB of this machine\n", most_mib, machine_mib);
+	return -ENOMEM;
+}
 
 int limits_open(struct limits *limits, const struct bench_options *options)
 {

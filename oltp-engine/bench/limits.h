@@ -17,6 +17,12 @@ struct limits {
 };
 
 /*
+ * A bound above the memory of this machine is none: the kernel would kill the process before it is
+ * reached. -ENOMEM, with a line on stderr: there is such a bound in the options.
+ */
+int limits_check(const struct bench_options *options);
+
+/*
  * Errors: -ENOMEM. Zeroed, one that was never opened may be followed and closed: nothing happens.
  */
 int limits_open(struct limits *limits, const struct bench_options *options);

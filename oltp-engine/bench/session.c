@@ -275,6 +275,8 @@ int session_open(const struct session_config *config, struct session **ret_sessi
 		goto out;
 	}
 	rc = check_warm(s);
+	if (!rc && !s->config.blocks)
+		rc = limits_check(o);
 	if (rc)
 		goto out;
 	rc = open_engine(s);
