@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <poll.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -203,6 +204,20 @@ void dist_conn_close(struct dist_conn *conn)
 	conn->fd = -1;
 }
 
+/* Until bytes can be sent. Errors: -ETIMEDOUT: none until then. */
+static int wait_writable(const struct dist_conn *conn, uint64_t until_ns)
+{
+	struct pollfd wait = { .fd = conn->fd, .events = POLLOUT };
+	const uint64_t now_ns = clock_now_ns();
+
+	if (now_ns >= until_ns)
+		return -ETIMEDOUT;
+	/* Rounded up, lest the last millisecond be spent in a loop. */
+	if (poll(&wait, 1, (int)((until_ns - now_ns) / 1000000) + 1) < 0 && errno != EINTR)
+		return -errno;
+	return 0;
+}
+
 int dist_conn_send(struct dist_conn *conn, const struct dist_frame *frame, const void *payload)
 {
 	struct iovec parts[2] = {
@@ -210,14 +225,24 @@ int dist_conn_send(struct dist_conn *conn, const struct dist_frame *frame, const
 		{ .iov_base = (void *)payload, .iov_len = frame->bytes - DIST_FRAME_BYTES },
 	};
 	struct msghdr message = { .msg_iov = parts, .msg_iovlen = 2 };
+	const uint64_t until_ns = clock_now_ns() + SEND_MS * 1000000ull;
 
 	while (parts[0].iov_len + parts[1].iov_len) {
-		ssize_t n = sendmsg(conn->fd, &message, MSG_NOSIGNAL);
+		/*
+		 * Does not wait: SO_SNDTIMEO would begin anew with each buffer that the peer's
+		 * kernel takes, and a peer that reads slowly would keep the caller for many times
+		 * as long.
+		 */
+		ssize_t n = sendmsg(conn->fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
 
-		if (n < 0 && errno == EINTR)
+		if (n < 0) {
+			int rc = errno == EAGAIN ? wait_writable(conn, until_ns) :
+				 errno == EINTR ? 0 : -errno;
+
+			if (rc)
+				return rc;
 			continue;
-		if (n < 0)
-			return -errno;
+		}
 		for (uint32_t i = 0; i < 2; i++) {
 			size_t part = (size_t)n < parts[i].iov_len ? (size_t)n : parts[i].iov_len;
 

@@ -34,7 +34,10 @@ int dist_conn_accept(struct dist_conn *conn, int fd, uint32_t node);
 
 void dist_conn_close(struct dist_conn *conn);
 
-/* All of it or an error, upon which the connection is useless. */
+/*
+ * All of it within 2 s, or an error, upon which the connection is useless. -ETIMEDOUT: the peer did
+ * not read fast enough.
+ */
 int dist_conn_send(struct dist_conn *conn, const struct dist_frame *frame, const void *payload);
 
 /*

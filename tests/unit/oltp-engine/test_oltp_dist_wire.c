@@ -97,6 +97,50 @@ static void a_slow_peer_keeps_nobody(void **state)
 	close(peer.fd);
 }
 
+/* Reads some bytes each 0.5 s. */
+static void *reader_main(void *arg)
+{
+	struct slow_peer *peer = arg;
+	uint8_t bytes[1024];
+
+	while (recv(peer->fd, bytes, sizeof(bytes), 0) > 0)
+		if (!atomic_load(&peer->is_hurried))
+			usleep(500000);
+	return NULL;
+}
+
+/* One that reads slowly does not either: a message has one deadline, however it is divided. */
+static void a_slow_reader_keeps_nobody(void **state)
+{
+	static uint8_t payload[DIST_PAYLOAD_MAX];
+	const struct dist_frame frame = dist_frame_make(DIST_PREPARE, &some, 0, sizeof(payload));
+	const int small = 1;
+	struct dist_conn conn;
+	struct slow_peer peer = { 0 };
+	pthread_t thread;
+	int fds[2], rc;
+
+	(void)state;
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, fds), 0);
+	conn.fd = fds[0];
+	peer.fd = fds[1];
+	assert_int_equal(setsockopt(conn.fd, SOL_SOCKET, SO_SNDBUF, &small, sizeof(small)), 0);
+	while (send(conn.fd, payload, 64, MSG_DONTWAIT) == 64)
+		;
+	assert_int_equal(pthread_create(&thread, NULL, reader_main, &peer), 0);
+	/* A first message may find room for all of it; not ten of them. */
+	for (int i = 0; i < 10; i++) {
+		rc = dist_conn_send(&conn, &frame, payload);
+		if (rc)
+			break;
+	}
+	assert_int_equal(rc, -ETIMEDOUT);
+	atomic_store(&peer.is_hurried, true);
+	dist_conn_close(&conn);
+	pthread_join(thread, NULL);
+	close(peer.fd);
+}
+
 /* ---- frames ---- */
 
 static void good_frames_pass(void **state)
@@ -625,6 +669,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_slow_peer_keeps_nobody),
+		cmocka_unit_test(a_slow_reader_keeps_nobody),
 		cmocka_unit_test(good_frames_pass),
 		cmocka_unit_test(each_wrong_field_is_refused),
 		cmocka_unit_test_setup_teardown(torn_logs_give_their_prefix, set_up, tear_down),
