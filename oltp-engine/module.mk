@@ -121,6 +121,7 @@ $(eval $(call unit_test,test_oltp_cold_nomem,tests/unit/oltp-engine/test_oltp_co
 $(eval $(call unit_test_single,test_oltp_recency,tests/unit/oltp-engine/test_oltp_recency.c,liboltp))
 $(eval $(call unit_test,test_oltp_vom_ebb,tests/unit/oltp-engine/test_oltp_vom_ebb.c tests/unit/oltp-engine/oltp_memory_rig.c,liboltp-server liboltp))
 $(eval $(call unit_test,test_oltp_retire,tests/unit/oltp-engine/test_oltp_retire.c,liboltp,,$(foreach f,evict_flush epoch_advance storage_slot_free,-Xlinker --wrap=$(f))))
+$(eval $(call unit_test,test_oltp_taken_back,tests/unit/oltp-engine/test_oltp_taken_back.c tests/unit/oltp-engine/oltp_memory_rig.c,liboltp,,-Xlinker --wrap=evict_flush))
 $(eval $(call unit_test,test_oltp_tables,tests/unit/oltp-engine/test_oltp_tables.c,liboltp))
 $(eval $(call unit_test,test_oltp_stamp,tests/unit/oltp-engine/test_oltp_stamp.c tests/unit/oltp-engine/oltp_memory_rig.c,liboltp))
 $(eval $(call unit_test,test_oltp_cutoff,tests/unit/oltp-engine/test_oltp_cutoff.c tests/unit/oltp-engine/oltp_memory_rig.c,liboltp))

@@ -123,10 +123,39 @@ struct round {
 	uint32_t n;
 };
 
+/* What a walk over blocks is for. */
+struct goal {
+	uint32_t node;
+	bool keeps;		/* the blocks stay with the engine: a table needs one */
+	uint64_t deadline_ns;
+};
+
+/*
+ * So many of the bytes are still to be freed: the host may take a demand back, or a part of it, at
+ * any time. Without a provider of blocks nobody demands, and the caller knows.
+ */
+static uint64_t still_wanted(struct shrink *s, const struct goal *goal, uint64_t bytes)
+{
+	struct storage *storage = &s->engine->storage;
+	uint64_t demanded;
+
+	if (goal->keeps || !storage->ops)
+		return bytes;
+	pthread_mutex_lock(&storage->lock);
+	demanded = mem_round(storage_demanded(storage, goal->node));
+	pthread_mutex_unlock(&storage->lock);
+	return bytes < demanded ? bytes : demanded;
+}
+
 static bool is_late(const struct shrink *s, uint64_t deadline_ns)
 {
 	return atomic_load_explicit(s->quit, memory_order_relaxed) ||
 	       clock_now_ns() >= deadline_ns;
+}
+
+static bool is_over(struct shrink *s, const struct goal *goal)
+{
+	return is_late(s, goal->deadline_ns) || !still_wanted(s, goal, 1);
 }
 
 /*
@@ -150,8 +179,8 @@ static void keep_some(struct round *round, const uint32_t *n_used, uint64_t left
  * Works on the victims until they are empty or nothing more goes; budget_bytes is what may go to
  * disk. Returns how many records went.
  */
-static uint64_t run_round(struct shrink *s, struct round *round, uint64_t threshold,
-			  int64_t budget_bytes, uint64_t deadline_ns)
+static uint64_t run_round(struct shrink *s, struct round *round, const struct goal *goal,
+			  uint64_t threshold, int64_t budget_bytes)
 {
 	uint32_t n_used[VICTIMS_MAX], idle = 0;
 	bool may_spill = false;
@@ -159,10 +188,10 @@ static uint64_t run_round(struct shrink *s, struct round *round, uint64_t thresh
 
 	for (uint32_t i = 0; i < round->n; i++)
 		storage_block_close(round->victims[i], round->used[i]);
-	while (round->n && !is_late(s, deadline_ns)) {
+	while (round->n && !is_over(s, goal)) {
 		uint64_t before = n, left = 0;
 
-		for (uint32_t i = 0; i < round->n && !is_late(s, deadline_ns); i++)
+		for (uint32_t i = 0; i < round->n && !is_over(s, goal); i++)
 			n += empty_block(s, round->victims[i], round->used[i], threshold,
 					 &budget_bytes, may_spill);
 		evict_flush(s->evict);
@@ -399,9 +428,9 @@ enum shrink_effort {
  * One walk over the node's blocks. Returns the bytes given back, or, with keeps, those that became
  * unused. *ret_moved: how many records went.
  */
-static uint64_t shrink_pass(struct shrink *s, struct round *round, uint32_t node, uint64_t bytes,
-			    bool keeps, bool is_cut, enum shrink_effort effort,
-			    uint64_t deadline_ns, uint64_t *ret_moved)
+static uint64_t shrink_pass(struct shrink *s, struct round *round, const struct goal *goal,
+			    uint64_t bytes, bool is_cut, enum shrink_effort effort,
+			    uint64_t *ret_moved)
 {
 	uint64_t threshold = ANY_AGE, given = 0;
 	struct block **blocks;
@@ -409,7 +438,7 @@ static uint64_t shrink_pass(struct shrink *s, struct round *round, uint32_t node
 	size_t n;
 
 	*ret_moved = 0;
-	if (list_candidates(s, node, effort >= EFFORT_LAST_BLOCKS, &blocks, &n))
+	if (list_candidates(s, goal->node, effort >= EFFORT_LAST_BLOCKS, &blocks, &n))
 		return 0;
 	if (effort < EFFORT_ANY_AGE && n) {
 		share = SHARE_MARGIN * (double)bytes / (double)(n * OLTP_MEM_BLOCK_BYTES);
@@ -418,15 +447,18 @@ static uint64_t shrink_pass(struct shrink *s, struct round *round, uint32_t node
 	}
 	for (uint32_t i = 0; i < tables_count(s->engine); i++)
 		note_threshold(s, s->engine->tables[i], threshold);
-	for (size_t at = 0; at < n && given < bytes && !is_late(s, deadline_ns);) {
-		uint64_t need = (bytes - given + OLTP_MEM_BLOCK_BYTES - 1) / OLTP_MEM_BLOCK_BYTES;
+	for (size_t at = 0; at < n && given < bytes && !is_late(s, goal->deadline_ns);) {
+		const uint64_t left = still_wanted(s, goal, bytes - given);
+		uint64_t need = (left + OLTP_MEM_BLOCK_BYTES - 1) / OLTP_MEM_BLOCK_BYTES;
 		uint32_t max = need < VICTIMS_MAX / VICTIMS_PER_BLOCK ?
 				       (uint32_t)need * VICTIMS_PER_BLOCK : VICTIMS_MAX;
 		int64_t budget_bytes;
 		uint64_t unused;
 		uint32_t n_victims;
-		bool has_room = is_cut && movable_bytes(s) >= bytes - given;
+		bool has_room = is_cut && movable_bytes(s) >= left;
 
+		if (!left)
+			break;
 		/* Let more records of low value go first, before records go by age. */
 		if (is_cut && !has_room && given)
 			break;
@@ -440,17 +472,18 @@ static uint64_t shrink_pass(struct shrink *s, struct round *round, uint32_t node
 			round->victims[round->n++] = blocks[at];
 		n_victims = round->n;
 		/* Enough to free as many blocks as are needed, or as there are old records for. */
-		budget_bytes = (int64_t)(bytes - given);
+		budget_bytes = (int64_t)left;
 		if (n_victims == VICTIMS_MAX)
 			budget_bytes = VICTIMS_MAX / VICTIMS_PER_BLOCK * OLTP_MEM_BLOCK_BYTES;
 		budget_bytes -= (int64_t)room_for(s, round);
 		if (has_room)
 			budget_bytes = 0;
-		*ret_moved += run_round(s, round, threshold, budget_bytes, deadline_ns);
+		*ret_moved += run_round(s, round, goal, threshold, budget_bytes);
 		unused = end_round(s, round, n_victims);
 		*ret_moved += unused > 0;
-		given += keeps ? unused :
-			 storage_release_unused(&s->engine->storage, node, bytes - given);
+		given += goal->keeps ? unused :
+			 storage_release_unused(&s->engine->storage, goal->node,
+						still_wanted(s, goal, bytes - given));
 	}
 	free(blocks);
 	return given;
@@ -461,23 +494,23 @@ static uint64_t shrink_pass(struct shrink *s, struct round *round, uint32_t node
  * records of the blocks that are to get free. Free slots within those blocks do not count. True:
  * records went, or there is such room.
  */
-static bool evict_worthless(struct shrink *s, uint32_t node, uint64_t bytes, uint64_t deadline_ns)
+static bool evict_worthless(struct shrink *s, const struct goal *goal, uint64_t bytes)
 {
 	uint64_t thresholds[OLTP_TABLES_MAX], used[SLOT_WORDS_MAX], cutoff, n_gone = 0;
 	int64_t budget_bytes = (int64_t)(bytes + bytes / CUT_MARGIN) - (int64_t)movable_bytes(s);
 	struct block **blocks;
 	size_t n;
 
-	cutoff = atomic_load_explicit(&s->cutoffs[node], memory_order_relaxed);
+	cutoff = atomic_load_explicit(&s->cutoffs[goal->node], memory_order_relaxed);
 	if (cutoff && budget_bytes <= (int64_t)(bytes / CUT_MARGIN))
 		return true;
 	if (!cutoff || !s->evict->cold ||
-	    !cut_thresholds(s, node, cutoff, (uint64_t)budget_bytes, thresholds) ||
-	    list_candidates(s, node, true, &blocks, &n))
+	    !cut_thresholds(s, goal->node, cutoff, (uint64_t)budget_bytes, thresholds) ||
+	    list_candidates(s, goal->node, true, &blocks, &n))
 		return false;
 	for (uint32_t i = 0; i < tables_count(s->engine); i++)
 		note_threshold(s, s->engine->tables[i], thresholds[i]);
-	for (size_t i = 0; i < n && budget_bytes > 0 && !is_late(s, deadline_ns); i++) {
+	for (size_t i = 0; i < n && budget_bytes > 0 && !is_over(s, goal); i++) {
 		struct oltp_table *table = blocks[i]->table;
 
 		storage_block_look(blocks[i], used);
@@ -509,24 +542,25 @@ static bool settle(struct shrink *s, uint64_t deadline_ns)
 	return true;
 }
 
-static uint64_t shrink(struct shrink *s, uint32_t node, uint64_t bytes, bool keeps,
-		       uint64_t deadline_ns)
+static uint64_t shrink(struct shrink *s, const struct goal *goal, uint64_t bytes)
 {
 	struct round *round = malloc(sizeof(*round));
 	enum shrink_effort effort = EFFORT_OLD_RECORDS;
-	uint64_t given = 0, moved;
+	uint64_t given = 0, left, moved;
 	bool is_cut;
 
 	if (!round)
 		return 0;
 	evict_begin(s->evict);
-	while (given < bytes && !is_late(s, deadline_ns) && effort < EFFORT_END) {
-		is_cut = evict_worthless(s, node, bytes - given, deadline_ns);
-		/* More records would go than needed, since those slots seem to be in use. */
-		if (!settle(s, deadline_ns))
+	while (given < bytes && !is_late(s, goal->deadline_ns) && effort < EFFORT_END) {
+		left = still_wanted(s, goal, bytes - given);
+		if (!left)
 			break;
-		given += shrink_pass(s, round, node, bytes - given, keeps, is_cut, effort,
-				     deadline_ns, &moved);
+		is_cut = evict_worthless(s, goal, left);
+		/* More records would go than needed, since those slots seem to be in use. */
+		if (!settle(s, goal->deadline_ns))
+			break;
+		given += shrink_pass(s, round, goal, left, is_cut, effort, &moved);
 		effort += !moved;
 	}
 	free(round);
@@ -535,16 +569,18 @@ static uint64_t shrink(struct shrink *s, uint32_t node, uint64_t bytes, bool kee
 
 uint64_t shrink_node(struct shrink *s, uint32_t node, uint64_t bytes, uint64_t deadline_ns)
 {
+	const struct goal goal = { .node = node, .deadline_ns = deadline_ns };
 	uint64_t given = storage_release_unused(&s->engine->storage, node, bytes);
 
-	return given >= bytes ? given :
-				given + shrink(s, node, bytes - given, false, deadline_ns);
+	return given >= bytes ? given : given + shrink(s, &goal, bytes - given);
 }
 
 bool shrink_block(struct shrink *s, uint64_t deadline_ns)
 {
 	for (uint32_t node = 0; node < OLTP_NODES_MAX; node++) {
-		if (shrink(s, node, OLTP_MEM_BLOCK_BYTES, true, deadline_ns))
+		const struct goal goal = { node, true, deadline_ns };
+
+		if (shrink(s, &goal, OLTP_MEM_BLOCK_BYTES))
 			return true;
 	}
 	return false;

@@ -17,8 +17,8 @@ struct shrink {
 
 /*
  * Gives bytes of a node back to the provider, as far as possible until the deadline (ns of
- * CLOCK_MONOTONIC, UINT64_MAX: none). Returns how many bytes it gave; evict->error says what stood
- * in the way, if it was the disk.
+ * CLOCK_MONOTONIC, UINT64_MAX: none). It stops when the provider no longer demands so much. Returns
+ * how many bytes it gave; evict->error says what stood in the way, if it was the disk.
  */
 uint64_t shrink_node(struct shrink *shrink, uint32_t node, uint64_t bytes, uint64_t deadline_ns);
 
