@@ -78,9 +78,14 @@ uint64_t room_low(const struct oltp_table *table)
 
 void room_check(struct room *room, struct oltp_table *table)
 {
-	if (room->has_manager && storage_free_slots(table) < ROOM_MAX &&
-	    !(atomic_load_explicit(&room->is_wanted, memory_order_relaxed) &&
-	      atomic_load_explicit(&table->is_room_wanted, memory_order_relaxed)) &&
-	    storage_free_slots(table) < room_low(table))
+	uint64_t n_free;
+
+	/* Called for each record that is read back: the manager may know already. */
+	if (!room->has_manager ||
+	    (atomic_load_explicit(&room->is_wanted, memory_order_relaxed) &&
+	     atomic_load_explicit(&table->is_room_wanted, memory_order_relaxed)))
+		return;
+	n_free = storage_free_slots(table);
+	if (n_free < ROOM_MAX && n_free < room_low(table))
 		room_want(room, table);
 }

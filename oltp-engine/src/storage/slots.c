@@ -170,6 +170,7 @@ static bool slab_grow(struct storage *storage, struct oltp_table *table, uint32_
 	for (uint32_t slot = 0; block->is_dirty && slot < block->n_slots; slot++)
 		atomic_store_explicit(&slot_at(block, slot)->lock, 0, memory_order_relaxed);
 	slab = slab_of(block);
+	atomic_fetch_or_explicit(&table->slab_nodes, 1u << block->node, memory_order_relaxed);
 	pthread_mutex_lock(&slab->lock);
 	if (change_state(block, BLOCK_UNUSED, BLOCK_OPEN)) {
 		count_free(slab, block, block->n_slots);
@@ -226,11 +227,19 @@ struct block *storage_block_of(const struct storage *storage, const void *addr)
 	return block_map_get(&storage->map, addr);
 }
 
+/* Each count is in a cache line of its own, and most machines have few of the nodes. */
+static bool has_slabs(const struct oltp_table *table, uint32_t node)
+{
+	return atomic_load_explicit(&table->slab_nodes, memory_order_relaxed) >> node & 1;
+}
+
 uint64_t storage_free_slots(const struct oltp_table *table)
 {
 	uint64_t n = 0;
 
 	for (uint32_t node = 0; node < OLTP_NODES_MAX; node++) {
+		if (!has_slabs(table, node))
+			continue;
 		for (uint32_t part = 0; part < SLAB_PARTS; part++)
 			n += counter_read(&table->slabs[node][part].n_free);
 	}
@@ -241,6 +250,8 @@ uint64_t storage_used_slots_node(const struct oltp_table *table, uint32_t node)
 {
 	uint64_t n = 0;
 
+	if (!has_slabs(table, node))
+		return 0;
 	for (uint32_t part = 0; part < SLAB_PARTS; part++)
 		n += counter_read(&table->slabs[node][part].n_used);
 	return n;

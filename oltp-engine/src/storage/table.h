@@ -19,6 +19,8 @@ struct oltp_table {
 	uint32_t stride;	/* header and padding included; a multiple of the cache line */
 	struct index index;
 	_Atomic bool is_room_wanted;	/* somebody found few free slots in its blocks, or none */
+	/* A bit for each node on which it ever had a block: the slabs of others are empty. */
+	_Atomic uint32_t slab_nodes;
 	struct slab slabs[OLTP_NODES_MAX][SLAB_PARTS];
 	/* Ordered indexes, set before the first record is. */
 	uint32_t n_ordered;
