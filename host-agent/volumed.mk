@@ -12,3 +12,5 @@ $(eval $(call prog,ebb-volumed,host-agent/volumed/volumed.c,ebb-volumed ebb-daem
 $(eval $(call unit_test_single,test_volumed_order,$(EBB_TEST)/test_volumed_order.c,ebb-volumed,,))
 $(eval $(call unit_test_single,test_volumed_config,$(EBB_TEST)/test_volumed_config.c, \
 	ebb-volumed ebb-util,inih))
+$(eval $(call unit_test_single,test_volumed_admit,$(EBB_TEST)/test_volumed_admit.c, \
+	ebb-volumed ebb-daemon ebb-util,$(EBB_VOLUMED_PKGS)))

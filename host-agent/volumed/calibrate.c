@@ -195,13 +195,16 @@ int ebb_calibrate_start(struct ebb_server *s, const char *nbd_path, const char *
 		return ebb_err_set(err, -EBUSY, "there is a volume \"" EBB_CALIBRATE_VOLUME "\"");
 	rc = ebb_volspec_init(&spec, EBB_CALIBRATE_VOLUME, err);
 	if (rc == 0)
-		rc = ebb_volspec_set(&spec, "tenant", "system", err);
+		rc = ebb_volspec_set(&spec, "tenant", EBB_VOLUME_SYSTEM, err);
 	if (rc == 0)
 		rc = ebb_volspec_set(&spec, "file", file, err);
 	if (rc == 0)
 		rc = ebb_volspec_set(&spec, "format", format, err);
 	if (rc < 0)
 		return rc;
+	ebb_server_charge_system(s, &spec);
+	/* It measures what the disk can do. */
+	spec.max_iops = spec.max_bytes = EBB_VOLUME_NO_NUMBER;
 	c = calloc(1, sizeof(*c));
 	v = c ? ebb_server_append(s, &spec) : NULL;
 	if (!v) {

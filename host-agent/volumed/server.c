@@ -77,20 +77,78 @@ static int admit(const char *unit, uint64_t promised, uint64_t capacity, struct 
 			   "together, and the disk can do %" PRIu64, promised, unit, capacity);
 }
 
+struct promised {
+	uint64_t iops, bytes;
+};
+
+static bool is_system(const struct ebb_volspec *spec)
+{
+	return strcmp(spec->tenant, EBB_VOLUME_SYSTEM) == 0;
+}
+
+/* Of the system's volumes, or of all others; without the one called except (NULL: all). */
+static struct promised sum_up(const struct ebb_server *s, bool of_system, const char *except)
+{
+	struct promised sum = { 0, 0 };
+
+	for (const struct ebb_volume *v = s->volumes; v; v = v->next) {
+		if (is_system(&v->spec) != of_system ||
+		    (except && strcmp(v->spec.name, except) == 0))
+			continue;
+		sum.iops += v->spec.reserve_iops;
+		sum.bytes += v->spec.reserve_bytes;
+	}
+	return sum;
+}
+
+static uint64_t most(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
+}
+
+static uint64_t minus(uint64_t a, uint64_t b)
+{
+	return a > b ? a - b : 0;
+}
+
+void ebb_server_promised(const struct ebb_server *s, const struct ebb_volspec *spec,
+			 uint64_t *ret_iops, uint64_t *ret_bytes)
+{
+	const char *except = spec ? spec->name : NULL;
+	struct promised system = sum_up(s, true, except), others = sum_up(s, false, except);
+
+	if (spec) {
+		struct promised *own = is_system(spec) ? &system : &others;
+
+		own->iops += spec->reserve_iops;
+		own->bytes += spec->reserve_bytes;
+	}
+	*ret_iops = others.iops + most(system.iops, s->conf->system.reserve_iops);
+	*ret_bytes = others.bytes + most(system.bytes, s->conf->system.reserve_bytes);
+}
+
+void ebb_server_charge_system(const struct ebb_server *s, struct ebb_volspec *spec)
+{
+	const struct ebb_volspec *system = &s->conf->system;
+	const struct promised used = sum_up(s, true, spec->name);
+
+	spec->reserve_iops = minus(system->reserve_iops, used.iops);
+	spec->reserve_bytes = minus(system->reserve_bytes, used.bytes);
+	spec->max_iops = system->max_iops;
+	spec->max_bytes = system->max_bytes;
+	spec->weight = system->weight;
+	spec->penalty = system->penalty;
+}
+
 int ebb_server_admit(const struct ebb_server *s, const struct ebb_volspec *spec,
 		     struct ebb_err *err)
 {
-	uint64_t iops = spec->reserve_iops, bytes = spec->reserve_bytes;
+	uint64_t iops, bytes;
 	int rc;
 
-	if (s->conf->allow_overbooking || (!iops && !bytes))
+	if (s->conf->allow_overbooking || (spec && !spec->reserve_iops && !spec->reserve_bytes))
 		return 0;
-	for (const struct ebb_volume *v = s->volumes; v; v = v->next) {
-		if (strcmp(v->spec.name, spec->name) == 0)
-			continue;
-		iops += v->spec.reserve_iops;
-		bytes += v->spec.reserve_bytes;
-	}
+	ebb_server_promised(s, spec, &iops, &bytes);
 	rc = admit("requests per second", iops, ebb_server_capacity_iops(s), err);
 	return rc < 0 ? rc : admit("bytes per second", bytes, ebb_server_capacity_bytes(s), err);
 }
@@ -465,8 +523,8 @@ int ebb_server_create(struct ebb_server *s, sd_event *event, const struct ebb_vc
 	rc = ebb_vstate_load(s, err);
 	s->depth = conf->depth ? conf->depth :
 		   s->capacity.depth ? s->capacity.depth : EBB_SERVER_DEPTH;
-	for (const struct ebb_volume *v = s->volumes; rc == 0 && v; v = v->next)
-		rc = ebb_server_admit(s, &v->spec, err);
+	if (rc == 0)
+		rc = ebb_server_admit(s, NULL, err);
 	if (rc == 0)
 		rc = sd_event_add_time_relative(event, &s->poll, CLOCK_MONOTONIC, POLL_USEC, 0,
 						on_poll, s);

@@ -84,9 +84,22 @@ struct ebb_volume *ebb_server_append(struct ebb_server *s, const struct ebb_vols
 void ebb_server_drop(struct ebb_server *s, struct ebb_volume *v);
 
 /*
- * The sum of the promises of all volumes, with `spec` in the place of the volume of that name.
- * -EDQUOT with a message: more than the capacity, and overbooking is not allowed.  Where the
- * capacity is not known nothing is refused.
+ * What is promised to all volumes together, per second, with `spec` (NULL: none) in the place of
+ * the volume of that name.  Volumes of the tenant EBB_VOLUME_SYSTEM count as what the configuration
+ * promises to the system, unless they have more.
+ */
+void ebb_server_promised(const struct ebb_server *s, const struct ebb_volspec *spec,
+			 uint64_t *ret_iops, uint64_t *ret_bytes);
+
+/*
+ * Gives a volume of the tenant EBB_VOLUME_SYSTEM the promise of the system: its weight, penalty and
+ * maxima, and of its reservation what the system's other volumes have not.
+ */
+void ebb_server_charge_system(const struct ebb_server *s, struct ebb_volspec *spec);
+
+/*
+ * -EDQUOT with a message: ebb_server_promised is more than the capacity, and overbooking is not
+ * allowed.  Where the capacity is not known nothing is refused, nor is a spec without a promise.
  */
 int ebb_server_admit(const struct ebb_server *s, const struct ebb_volspec *spec,
 		     struct ebb_err *err);

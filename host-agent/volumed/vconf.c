@@ -11,6 +11,7 @@
 #include "volumed/vconf.h"
 
 #define SECTION_VOLUME	"volume "
+#define SECTION_SYSTEM	"system"
 
 enum kind { KIND_TEXT, KIND_PATH, KIND_CHOICE, KIND_BOOL, KIND_NUMBER, KIND_CAPACITY, KIND_LEVEL };
 
@@ -44,6 +45,8 @@ static const struct key {
 void ebb_vconf_default(struct ebb_vconf *c)
 {
 	memset(c, 0, sizeof(*c));
+	ebb_volspec_init(&c->system, EBB_VOLUME_SYSTEM, NULL);
+	strcpy(c->system.tenant, EBB_VOLUME_SYSTEM);
 	strcpy(c->run_dir, "/run/ebb-volumed");
 	strcpy(c->state_dir, "/var/lib/ebb-volumed");
 	strcpy(c->storage_daemon, "/usr/bin/ebb-storage-daemon");
@@ -69,7 +72,8 @@ static int unknown_key(const char *key, struct ebb_err *err)
 	for (size_t i = 0; i < NUM_KEYS; i++)
 		snprintf(known + strlen(known), sizeof(known) - strlen(known), "%s%s",
 			 i ? ", " : "", keys[i].name);
-	return ebb_err_set(err, -EINVAL, "unknown key \"%.64s\"; known are %s, and [volume NAME]",
+	return ebb_err_set(err, -EINVAL, "unknown key \"%.64s\"; known are %s, and [system] and "
+			   "[volume NAME]",
 			   key, known);
 }
 
@@ -181,6 +185,16 @@ static struct ebb_volspec *volume_of(struct ebb_vconf *c, const char *name, stru
 	return &more[c->num_volumes++];
 }
 
+/* Of the section of the system, which has a promise and nothing else. */
+static int set_system(struct ebb_vconf *c, const char *key, const char *value, struct ebb_err *err)
+{
+	const int rc = ebb_volspec_set(&c->system, key, value, err);
+
+	if (rc == 0 && !ebb_volspec_is_promise(key))
+		return ebb_err_set(err, -EINVAL, "[system] has no %.64s: only a promise", key);
+	return rc;
+}
+
 struct load {
 	struct ebb_vconf *config;
 	struct ebb_err err;
@@ -199,8 +213,11 @@ static int load_one(void *arg, const char *section, const char *key, const char 
 		value = "";
 	if (!section[0])
 		return set_key(l->config, key, value, &l->err) == 0;
+	if (strcmp(section, SECTION_SYSTEM) == 0)
+		return set_system(l->config, key, value, &l->err) == 0;
 	if (strncmp(section, SECTION_VOLUME, strlen(SECTION_VOLUME)) != 0) {
-		ebb_err_set(&l->err, -EINVAL, "section [%.64s]: allowed: [volume NAME]", section);
+		ebb_err_set(&l->err, -EINVAL, "section [%.64s]: allowed: [system], [volume NAME]",
+			    section);
 		return 0;
 	}
 	v = volume_of(l->config, section + strlen(SECTION_VOLUME), &l->err);
@@ -233,7 +250,7 @@ int ebb_vconf_load(struct ebb_vconf *c, const char *path, struct ebb_err *err)
 
 int ebb_vconf_check(const struct ebb_vconf *c, struct ebb_err *err)
 {
-	int rc = 0;
+	int rc = ebb_volspec_check_promise(&c->system, err);
 
 	for (size_t i = 0; rc == 0 && i < c->num_volumes; i++)
 		rc = ebb_volspec_check(&c->volumes[i], err);

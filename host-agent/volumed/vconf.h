@@ -26,6 +26,8 @@ struct ebb_vconf {
 	uint32_t max_connections;		/* of NBD clients; 1 to 65536 */
 	uint64_t capacity_iops, capacity_bytes;	/* 0: as calibrated */
 	int log_level;				/* LOG_ERR to LOG_DEBUG */
+	/* What the tenant EBB_VOLUME_SYSTEM is promised with all its volumes; no file. */
+	struct ebb_volspec system;
 	struct ebb_volspec *volumes;		/* from malloc() */
 	size_t num_volumes;
 };

@@ -65,12 +65,9 @@ static json_t *view_volume(const struct ebb_volume *v)
 
 static json_t *view_server(const struct ebb_server *s)
 {
-	uint64_t iops = 0, bytes = 0;
+	uint64_t iops, bytes;
 
-	for (const struct ebb_volume *v = s->volumes; v; v = v->next) {
-		iops += v->spec.reserve_iops;
-		bytes += v->spec.reserve_bytes;
-	}
+	ebb_server_promised(s, NULL, &iops, &bytes);
 	return json_pack("{s:i, s:s, s:b, s:I, s:I, s:I, s:I, s:i, s:i, s:b, s:I, s:I}",
 			 "depth", s->depth, "overbooking", s->overbooking, "allow_overbooking",
 			 s->conf->allow_overbooking, "capacity_iops",
@@ -306,6 +303,7 @@ static void on_added(void *ctx, const char *error)
 static void cmd_add(struct ebb_server *s, struct ebb_ctl_request *r)
 {
 	const char *name = json_string_value(json_object_get(r->body, "volume"));
+	const char *tenant = json_string_value(json_object_get(r->body, "tenant"));
 	struct ebb_volspec spec;
 	struct ebb_err err = { "" };
 	struct ebb_volume *v;
@@ -320,6 +318,8 @@ static void cmd_add(struct ebb_server *s, struct ebb_ctl_request *r)
 		ebb_ctl_fail(r, "exists", NULL, "there is a volume \"%s\" already", name);
 		return;
 	}
+	if (tenant && strcmp(tenant, EBB_VOLUME_SYSTEM) == 0)
+		ebb_server_charge_system(s, &spec);
 	if (read_keys(&spec, r, true) < 0 || check_spec(s, &spec, r) < 0)
 		return;
 	w = wait_for(s, r, name);

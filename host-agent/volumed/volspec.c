@@ -138,12 +138,8 @@ bool ebb_volspec_is_promise(const char *key)
 	return k && k->kind >= KIND_RATE;
 }
 
-int ebb_volspec_check(const struct ebb_volspec *v, struct ebb_err *err)
+int ebb_volspec_check_promise(const struct ebb_volspec *v, struct ebb_err *err)
 {
-	if (!v->tenant[0])
-		return ebb_err_set(err, -EINVAL, "volume %s has no tenant", v->name);
-	if (!v->file[0])
-		return ebb_err_set(err, -EINVAL, "volume %s has no file", v->name);
 	if (v->max_iops && v->max_iops < v->reserve_iops)
 		return ebb_err_set(err, -EINVAL, "volume %s: max_iops is less than reserve_iops",
 				   v->name);
@@ -151,6 +147,15 @@ int ebb_volspec_check(const struct ebb_volspec *v, struct ebb_err *err)
 		return ebb_err_set(err, -EINVAL, "volume %s: max_bytes is less than reserve_bytes",
 				   v->name);
 	return 0;
+}
+
+int ebb_volspec_check(const struct ebb_volspec *v, struct ebb_err *err)
+{
+	if (!v->tenant[0])
+		return ebb_err_set(err, -EINVAL, "volume %s has no tenant", v->name);
+	if (!v->file[0])
+		return ebb_err_set(err, -EINVAL, "volume %s has no file", v->name);
+	return ebb_volspec_check_promise(v, err);
 }
 
 void ebb_volspec_each_number(const struct ebb_volspec *v,

@@ -12,6 +12,12 @@
 #include <stdint.h>
 #include "util/err.h"
 
+/*
+ * The tenant of the host's own work: calibration, copies of volumes that move or are saved.  What
+ * it is promised together is in the configuration.
+ */
+#define EBB_VOLUME_SYSTEM	"system"
+
 /* inih cuts names of sections that are longer. */
 #define EBB_VOLUME_NAME_SIZE	41
 #define EBB_VOLUME_MAX_IOPS	10000000
@@ -45,7 +51,10 @@ int ebb_volspec_set(struct ebb_volspec *v, const char *key, const char *value,
 /* Is this a key that may be changed while the volume is in use? */
 bool ebb_volspec_is_promise(const char *key);
 
-/* Rules about several keys: a file and a tenant are named, maxima are above reservations. */
+/* The rules about a promise: maxima are not below reservations. */
+int ebb_volspec_check_promise(const struct ebb_volspec *v, struct ebb_err *err);
+
+/* These, and that a file and a tenant are named. */
 int ebb_volspec_check(const struct ebb_volspec *v, struct ebb_err *err);
 
 /* The numbers, for those who write them somewhere: calls fn for each, in the order of the table. */

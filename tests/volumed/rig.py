@@ -28,6 +28,7 @@ class VolumeCase(unittest.TestCase):
         self.servers = []
         self.env = dict(os.environ, EBB_STORAGE_DAEMON=os.path.join(QEMU, "ebb-storage-daemon"))
         self.volumes = {}
+        self.system = {}
         self.settings = {"direct": "no", "aio": "threads", "socket_group": ""}
 
     def tearDown(self):
@@ -55,8 +56,9 @@ class VolumeCase(unittest.TestCase):
                     f"storage_daemon = {TOP}/tests/volumed/disk\n")
             for key, value in self.settings.items():
                 f.write(f"{key} = {value}\n")
-            for name, keys in self.volumes.items():
-                f.write(f"[volume {name}]\n")
+            sections = {f"volume {name}": keys for name, keys in self.volumes.items()}
+            for name, keys in dict(sections, system=self.system).items():
+                f.write(f"[{name}]\n")
                 for key, value in keys.items():
                     f.write(f"{key} = {value}\n")
         return conf

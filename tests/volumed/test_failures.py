@@ -226,6 +226,23 @@ class Control(VolumeCase):
         self.start()
         self.assertEqual(self.done("volumes")["server"]["promised_iops"], 1200)
 
+    def test_work_of_the_system(self):
+        self.settings["capacity_iops"] = 1000
+        self.system = {"reserve_iops": 100, "weight": 7}
+        self.volume("a", reserve_iops=600)
+        self.start()
+        self.assertEqual(self.done("volumes")["server"]["promised_iops"], 700)
+        self.refused("overbooked", "volume-set", volume="a", reserve_iops=901)
+        copy = self.done("volume-add", volume="copy", tenant="system",
+                         file=self.volume("copy"))["volume"]
+        self.assertEqual((copy["reserve_iops"], copy["weight"]), (100, 7))
+        self.qemu_io("copy", "write 0 64k")
+        self.assertEqual(self.meters()["copy"]["tenant"], "system")
+        self.assertEqual(self.meters()["copy"]["counters"]["issued-units"], 1)
+        answer = self.done("calibrate", file=self.volume("b"))
+        self.assertEqual(len(answer["points"]), 8)
+        self.assertEqual(self.done("volumes")["server"]["promised_iops"], 700)
+
     def test_bad_configuration(self):
         self.settings["capacity_iops"] = 1000
         self.volume("a", reserve_iops=1001)

@@ -53,11 +53,14 @@ static void test_whole_file(void **state)
 
 	(void)state;
 	assert_int_equal(load(&c, "depth = 7\ncapacity_iops = 900\ndirect = no\n"
+			      "[system]\nreserve_iops = 30\n"
 			      "[volume db1]\ntenant = VM of db1\nfile = /x/db1.img\n"
 			      "reserve_iops = 600\nmax_bytes = 1000000\n"
 			      "[volume db2]\ntenant = t\nfile = /y\nformat = qcow2\nweight = 1\n"
 			      "penalty = 0\n", &err), 0);
 	assert_int_equal(c.depth, 7);
+	assert_int_equal(c.system.reserve_iops, 30);
+	assert_int_equal(c.system.weight, 100);
 	assert_int_equal(c.capacity_iops, 900);
 	assert_false(c.direct);
 	assert_int_equal(c.num_volumes, 2);
@@ -84,7 +87,11 @@ static void test_what_is_refused(void **state)
 		{ "overbooking = lottery\n", "allowed: proportional, penalty" },
 		{ "run_dir = here\n", "an absolute path is needed" },
 		{ "colour = red\n", "unknown key \"colour\"; known are run_dir, " },
-		{ "[disk a]\ntenant = t\n", "allowed: [volume NAME]" },
+		{ "[disk a]\ntenant = t\n", "allowed: [system], [volume NAME]" },
+		{ "[system]\nreserve_iops = 0\n", ":2: reserve_iops=0: allowed: 1 to" },
+		{ "[system]\nfile = /a\n", "[system] has no file: only a promise" },
+		{ "[system]\nmax_iops = 1\nreserve_iops = 2\n",
+		  "volume system: max_iops is less than reserve_iops" },
 		{ "[volume ../a]\ntenant = t\n", "is no name of a volume" },
 		{ "[volume a]\ntenant = t\nfile = a.img\n", ":3: file=a.img: an absolute path" },
 		{ "[volume a]\nreserve_iops = 0\n",
