@@ -63,30 +63,15 @@ const char *ebb_cause_name(enum ebb_cause cause)
 	return NAME_OF(names, cause);
 }
 
-static const char *const class_names[EBB_CLASS_MAX] = {
-	[EBB_CLASS_RESERVED] = "reserved",
-	[EBB_CLASS_SPOT] = "spot",
-};
-
 const char *ebb_class_name(enum ebb_class class)
 {
-	return NAME_OF(class_names, class);
-}
+	static const char *const names[EBB_CLASS_MAX] = {
+		[EBB_CLASS_RESERVED] = "reserved",
+		[EBB_CLASS_SPOT] = "spot",
+	};
 
-enum ebb_class ebb_class_from_name(const char *name)
-{
-	for (int i = 0; i < EBB_CLASS_MAX; i++)
-		if (strcmp(class_names[i], name) == 0)
-			return (enum ebb_class)i;
-	return EBB_CLASS_INVALID;
+	return NAME_OF(names, class);
 }
-
-static const char *const tier_names[VIRTIO_EBB_TIER_MAX] = {
-	[VIRTIO_EBB_TIER_ANY] = "any",
-	[VIRTIO_EBB_TIER_LEND] = "lend",
-	[VIRTIO_EBB_TIER_PARK] = "park",
-	[VIRTIO_EBB_TIER_UNPLUG] = "unplug",
-};
 
 bool ebb_action_is_on_link(enum ebb_action_type type)
 {
@@ -120,15 +105,14 @@ bool ebb_fact_is_from_link(enum ebb_fact_type type)
 
 const char *ebb_tier_name(uint16_t tier)
 {
-	return NAME_OF(tier_names, tier);
-}
+	static const char *const names[VIRTIO_EBB_TIER_MAX] = {
+		[VIRTIO_EBB_TIER_ANY] = "any",
+		[VIRTIO_EBB_TIER_LEND] = "lend",
+		[VIRTIO_EBB_TIER_PARK] = "park",
+		[VIRTIO_EBB_TIER_UNPLUG] = "unplug",
+	};
 
-int ebb_tier_from_name(const char *name)
-{
-	for (int i = 0; i < VIRTIO_EBB_TIER_MAX; i++)
-		if (strcmp(tier_names[i], name) == 0)
-			return i;
-	return -EINVAL;
+	return NAME_OF(names, tier);
 }
 
 const char *ebb_reason_name(uint16_t reason)

@@ -98,7 +98,6 @@ enum ebb_class {
 	EBB_CLASS_RESERVED,
 	EBB_CLASS_SPOT,
 	EBB_CLASS_MAX,
-	EBB_CLASS_INVALID = -22,
 };
 
 #define EBB_WEIGHT_MIN		1u
@@ -640,12 +639,6 @@ const char *ebb_tier_name(uint16_t tier);	/* VIRTIO_EBB_TIER_*: "any", "lend", .
  */
 #define EBB_VALUE_SIZE	32
 void ebb_value_print(uint64_t value, char *ret_text);
-
-/* EBB_CLASS_INVALID for an unknown name. */
-enum ebb_class ebb_class_from_name(const char *name);
-
-/* VIRTIO_EBB_TIER_*, or -EINVAL for an unknown name. */
-int ebb_tier_from_name(const char *name);
 
 /*
  * The CPU half of an SLA in one line of words, for the history: what model/sla.h marks as replayed
