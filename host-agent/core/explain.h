@@ -44,13 +44,6 @@ void ebb_explain_vm(const struct ebb_state *s, const struct ebb_vm *vm, usec_t n
 /* Blocks of those asked for at the last brokering that the VM has given back since. */
 uint32_t ebb_vm_given(const struct ebb_vm *vm, uint16_t node);
 
-/* The histogram of a guest node in a few numbers; false if there is neither one nor a guess. */
-struct ebb_vom_summary {
-	uint64_t kib, unused_kib;
-	uint64_t median, highest;	/* as ebb_vom_bucket.value */
-};
-bool ebb_vom_summarize(const struct ebb_vm *vm, uint16_t node, struct ebb_vom_summary *ret);
-
 /* How a guest may misbehave, most pressing first. */
 enum ebb_verdict {
 	EBB_VERDICT_SILENT,		/* it lets deadlines pass */

@@ -74,7 +74,7 @@ json_t *ebb_view_host(const struct ebb_state *s, usec_t now)
 			 "shared", ebb_view_shared(s));
 }
 
-const char *ebb_view_vm_state(const struct ebb_vm *vm)
+static const char *vm_state(const struct ebb_vm *vm)
 {
 	if (!vm->has_sla || (vm->is_running && !vm->is_admitted))
 		return "unmanaged";
@@ -238,7 +238,7 @@ json_t *ebb_view_vm(const struct ebb_state *s, const struct ebb_vm *vm, usec_t n
 	if (vm->has_sla)
 		ebb_vm_totals(vm, &t);
 	o = json_pack("{s:s, s:s, s:s, s:s, s:i, s:i, s:i, s:i, s:i, s:i, s:o, s:o}", "name",
-		      vm->name, "uuid", uuid, "state", ebb_view_vm_state(vm), "error", vm->error,
+		      vm->name, "uuid", uuid, "state", vm_state(vm), "error", vm->error,
 		      "floor", t.floor, "ceiling", t.ceiling, "cpus_held", t.held, "cpus_lent",
 		      t.lent, "cpus_limit", t.limit, "cpus_target", t.target, "nodes",
 		      vm_nodes(vm, now), "vcpus", vm_vcpus(s, vm));

@@ -20,7 +20,4 @@ json_t *ebb_view_brokered(const struct ebb_state *s, const struct ebb_vm *vm, us
 /* All attributes of model/sla.h, by their JSON names. */
 void ebb_view_add_sla(json_t *o, const struct ebb_sla *sla);
 
-/* "running", "stopped" or "unmanaged". */
-const char *ebb_view_vm_state(const struct ebb_vm *vm);
-
 #endif

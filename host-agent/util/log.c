@@ -88,7 +88,8 @@ static void line_value(struct line *l, const char *s)
 	line_char(l, '"');
 }
 
-size_t ebb_log_format(char *buf, size_t size, const char *event, const struct ebb_log_field *f)
+/* One line with its newline, without the priority; returns its length. */
+static size_t format(char *buf, size_t size, const char *event, const struct ebb_log_field *f)
 {
 	struct line l = { .buf = buf, .size = size };
 	char num[40];
@@ -134,7 +135,7 @@ void ebb_log_fields(int priority, const char *event, const struct ebb_log_field 
 		at = snprintf(buf, sizeof(buf), "<%d>", priority);
 	else
 		at = snprintf(buf, sizeof(buf), "level=%s ", names[priority & 7]);
-	at += ebb_log_format(buf + at, sizeof(buf) - at, event, fields);
+	at += format(buf + at, sizeof(buf) - at, event, fields);
 	/*
 	 * One write per line keeps lines of several threads apart.  A log that can not be written
 	 * can not be reported either.

@@ -51,11 +51,4 @@ void ebb_log_set_level(int priority);
 #define EBB_LOG_LEVELS	"error, warning, info, debug"
 int ebb_log_level_of(const char *name, int *ret_priority);
 
-/*
- * Format one line (without the priority, with the newline) as ebb_log() would; returns its
- * length.
- */
-size_t ebb_log_format(char *buf, size_t size, const char *event,
-		      const struct ebb_log_field *fields);
-
 #endif

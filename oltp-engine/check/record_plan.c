@@ -11,7 +11,7 @@
 #define GIVE_UP_EVERY	16u
 #define OLD_EVERY	8u
 
-uint32_t recorder_random(struct recorder *r, uint32_t below)
+static uint32_t random_below(struct recorder *r, uint32_t below)
 {
 	r->random = r->random * 6364136223846793005ull + 1442695040888963407ull;
 	return (uint32_t)((r->random >> 33) % below);
@@ -27,16 +27,16 @@ static uint32_t generation(struct recorder *r, const _Atomic uint32_t *in_use, b
 {
 	uint32_t newest = atomic_load_explicit(in_use, memory_order_relaxed);
 
-	if (!may_be_old || !newest || recorder_random(r, OLD_EVERY))
+	if (!may_be_old || !newest || random_below(r, OLD_EVERY))
 		return newest;
-	return recorder_random(r, newest);
+	return random_below(r, newest);
 }
 
 static void add_list(struct recorder *r, struct plan *plan)
 {
 	struct record_shared *s = r->recording->shared;
-	uint32_t slot = recorder_random(r, r->recording->config->lists);
-	bool is_append = recorder_random(r, 2);
+	uint32_t slot = random_below(r, r->recording->config->lists);
+	bool is_append = random_below(r, 2);
 
 	plan_add(plan, is_append ? PLAN_APPEND : PLAN_LIST_READ,
 		 LIST_KEY(slot, generation(r, &s->lists[slot], !is_append)), 0);
@@ -48,8 +48,8 @@ static void add_register(struct recorder *r, struct plan *plan)
 						PLAN_WRITE, PLAN_WRITE, PLAN_WRITE,
 						PLAN_WRITE_BLIND };
 
-	plan_add(plan, kinds[recorder_random(r, 8)],
-		 recorder_random(r, r->recording->config->registers), 0);
+	plan_add(plan, kinds[random_below(r, 8)],
+		 random_below(r, r->recording->config->registers), 0);
 }
 
 static void add_row(struct recorder *r, struct plan *plan)
@@ -58,13 +58,13 @@ static void add_row(struct recorder *r, struct plan *plan)
 						PLAN_ROW_PUT, PLAN_ROW_DELETE, PLAN_SCAN,
 						PLAN_SCAN, PLAN_SCAN };
 	struct record_shared *s = r->recording->shared;
-	uint32_t window = recorder_random(r, r->recording->config->windows);
-	enum plan_kind kind = kinds[recorder_random(r, 8)];
+	uint32_t window = random_below(r, r->recording->config->windows);
+	enum plan_kind kind = kinds[random_below(r, 8)];
 	uint64_t first = ROW_KEY(window, generation(r, &s->windows[window], kind == PLAN_SCAN), 0);
-	uint64_t key = first + recorder_random(r, WINDOW_KEYS);
+	uint64_t key = first + random_below(r, WINDOW_KEYS);
 
-	if (kind != PLAN_SCAN || recorder_random(r, 2))
-		plan_add(plan, kind, key, key + recorder_random(r, WINDOW_KEYS));
+	if (kind != PLAN_SCAN || random_below(r, 2))
+		plan_add(plan, kind, key, key + random_below(r, WINDOW_KEYS));
 	else
 		plan_add(plan, kind, first, first + WINDOW_KEYS - 1);
 	if (kind == PLAN_SCAN && plan->ops[plan->n - 1].to > first + WINDOW_KEYS - 1)
@@ -77,16 +77,16 @@ void plan_make(struct recorder *r, struct plan *plan)
 		add_list, add_register, add_row,
 	};
 	const struct record_config *config = r->recording->config;
-	uint32_t n = 2 + recorder_random(r, OPS_MAX - 1);
+	uint32_t n = 2 + random_below(r, OPS_MAX - 1);
 
 	plan->n = 0;
 	while (plan->n < n) {
-		uint32_t what = recorder_random(r, 3);
+		uint32_t what = random_below(r, 3);
 
 		if (config->what & 1u << what)
 			adders[what](r, plan);
 	}
-	plan->gives_up = !recorder_random(r, GIVE_UP_EVERY);
+	plan->gives_up = !random_below(r, GIVE_UP_EVERY);
 	if (config->is_for_crash)
 		plan_add(plan, PLAN_APPEND,
 			 JOURNAL_KEY(r->number, atomic_load_explicit(
@@ -171,7 +171,7 @@ static enum oltp_rc append(struct recorder *r, struct plan_op *op)
 			return OLTP_CONFLICT;
 		}
 		list->values[list->n] = op->value;
-		if (!recorder_random(r, YIELD_EVERY))
+		if (!random_below(r, YIELD_EVERY))
 			sched_yield();
 		list->n++;
 	}
@@ -319,7 +319,7 @@ enum oltp_rc plan_execute(struct recorder *r, struct plan *plan)
 
 	for (uint32_t i = 0; !rc && i < plan->n; i++) {
 		rc = execute_op(r, &plan->ops[i]);
-		if (!recorder_random(r, YIELD_EVERY))
+		if (!random_below(r, YIELD_EVERY))
 			sched_yield();
 	}
 	return rc;

@@ -93,7 +93,6 @@ int recorder_put_recovered(struct recording *recording, uint64_t epoch);
 /* Makes up a transaction. */
 void plan_make(struct recorder *r, struct plan *plan);
 void plan_add(struct plan *plan, enum plan_kind kind, uint64_t key, uint64_t to);
-uint32_t recorder_random(struct recorder *r, uint32_t below);
 
 /* What an attempt does between begin and commit, and what it saw into r->seen. */
 enum oltp_rc plan_execute(struct recorder *r, struct plan *plan);

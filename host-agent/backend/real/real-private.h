@@ -81,7 +81,6 @@ void real_vm_forget(struct ebb_real *r, struct real_vm *vm);
 struct real_job *real_job_new(struct ebb_real *r, enum real_work work, const uint8_t uuid[16],
 			      uint8_t lane, usec_t timeout,
 			      void (*done)(struct ebb_job *job, int err));
-void real_job_release(struct ebb_job *job);
 
 /* Look at a VM, soon; what is found is reported. */
 void real_look(struct real_vm *vm, const char *why);

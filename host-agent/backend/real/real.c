@@ -103,7 +103,7 @@ static int run_job(struct ebb_job *job)
 	}
 }
 
-void real_job_release(struct ebb_job *job)
+static void job_release(struct ebb_job *job)
 {
 	struct real_job *j = (struct real_job *)job;
 
@@ -135,7 +135,7 @@ struct real_job *real_job_new(struct ebb_real *r, enum real_work work, const uin
 	j->job.deadline = ebb_clock_mono_usec() + timeout;
 	j->job.run = run_job;
 	j->job.done = done;
-	j->job.release = real_job_release;
+	j->job.release = job_release;
 	return j;
 }
 
@@ -211,7 +211,7 @@ static void release_action(struct ebb_job *job)
 
 	if (vm && job->has_timed_out)
 		real_look(vm, "a late answer");
-	real_job_release(job);
+	job_release(job);
 }
 
 static const struct {

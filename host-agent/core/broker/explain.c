@@ -27,13 +27,20 @@ uint32_t ebb_vm_given(const struct ebb_vm *vm, uint16_t node)
 	return given < b->asked ? given : b->asked;
 }
 
-bool ebb_vom_summarize(const struct ebb_vm *vm, uint16_t node, struct ebb_vom_summary *ret)
+/* The histogram of a guest node in a few numbers. */
+struct summary {
+	uint64_t kib, unused_kib;
+	uint64_t median, highest;	/* as ebb_vom_bucket.value */
+};
+
+/* False: there is neither a histogram nor a guess. */
+static bool summarize(const struct ebb_vm *vm, uint16_t node, struct summary *ret)
 {
 	const struct ebb_vom_bucket *buckets;
 	const uint32_t num = ebb_vm_vom_of(vm, node, &buckets);
 	uint64_t sum = 0, half;
 
-	*ret = (struct ebb_vom_summary){ 0 };
+	*ret = (struct summary){ 0 };
 	for (uint32_t i = 0; i < num; i++) {
 		ret->kib += buckets[i].kib;
 		ret->unused_kib += buckets[i].value == 0 ? buckets[i].kib : 0;
@@ -113,9 +120,9 @@ static void explain_histogram(const struct ebb_vm *vm, uint16_t g, usec_t now,
 			      struct ebb_explain *e)
 {
 	char median[EBB_VALUE_SIZE], highest[EBB_VALUE_SIZE];
-	struct ebb_vom_summary sum;
+	struct summary sum;
 
-	if (!ebb_vom_summarize(vm, g, &sum))
+	if (!summarize(vm, g, &sum))
 		return;
 	ebb_value_print(sum.median, median);
 	ebb_value_print(sum.highest, highest);

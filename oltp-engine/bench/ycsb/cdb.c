@@ -103,7 +103,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
 const struct argp cdb_argp = { .options = options, .parser = parse };
 
-void cdb_configure(const struct bench_options *o, struct ycsb_config *ret_config)
+/* What the options say. */
+static void configure_rows(const struct bench_options *o, struct ycsb_config *ret_config)
 {
 	const struct ycsb_class classes[CDB_CLASSES] = {
 		[CDB_CPU_HEAVY] = { .name = "cpu_heavy", .operations = 4,
@@ -135,7 +136,7 @@ static void configure(const struct bench_workload *workload, const struct bench_
 	struct ycsb_config ycsb;
 
 	(void)workload;
-	cdb_configure(o, &ycsb);
+	configure_rows(o, &ycsb);
 	config->txn_records_max = ycsb_accesses_max(&ycsb);
 }
 
@@ -147,7 +148,7 @@ static int create(const struct bench_workload *workload, struct oltp_engine *eng
 	int rc;
 
 	(void)workload;
-	cdb_configure(o, &config);
+	configure_rows(o, &config);
 	rc = ycsb_create(engine, &config, &ycsb);
 	if (rc)
 		return rc;
@@ -176,7 +177,7 @@ static uint64_t memory_bytes(const struct bench_workload *workload, const struct
 	struct ycsb_config config;
 
 	(void)workload;
-	cdb_configure(o, &config);
+	configure_rows(o, &config);
 	return ycsb_table_bytes(&config);
 }
 

@@ -69,7 +69,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
 const struct argp uniform_argp = { .options = options, .parser = parse };
 
-void uniform_configure(const struct bench_options *o, struct ycsb_config *ret_config)
+/* What the options say. */
+static void configure_rows(const struct bench_options *o, struct ycsb_config *ret_config)
 {
 	*ret_config = o->ycsb;
 	ret_config->keys = YCSB_KEYS_WINDOW;
@@ -103,7 +104,7 @@ static int create(const struct bench_workload *workload, struct oltp_engine *eng
 	int rc;
 
 	(void)workload;
-	uniform_configure(o, &config);
+	configure_rows(o, &config);
 	rc = ycsb_create(engine, &config, &ycsb);
 	if (rc)
 		return rc;
@@ -135,7 +136,7 @@ static uint64_t memory_bytes(const struct bench_workload *workload, const struct
 	struct ycsb_config config;
 
 	(void)workload;
-	uniform_configure(o, &config);
+	configure_rows(o, &config);
 	return ycsb_table_bytes(&config);
 }
 

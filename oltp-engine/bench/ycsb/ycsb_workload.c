@@ -22,8 +22,9 @@ const struct ycsb_core ycsb_core_d = { .shares = { [YCSB_INSERT] = 0.05 },
 const struct ycsb_core ycsb_core_e = { .shares = { [YCSB_INSERT] = 0.05, [YCSB_SCAN] = 0.95 } };
 const struct ycsb_core ycsb_core_f = { .shares = { [YCSB_MODIFY] = 0.5 } };
 
-void ycsb_configure(const struct bench_workload *workload, const struct bench_options *options,
-		    struct ycsb_config *ret_config)
+/* What the options say. */
+static void configure_rows(const struct bench_workload *workload,
+			   const struct bench_options *options, struct ycsb_config *ret_config)
 {
 	const struct ycsb_core *core = workload->variant;
 	struct ycsb_config *config = ret_config;
@@ -59,7 +60,7 @@ static const char *check(const struct bench_workload *workload, const struct ben
 {
 	struct ycsb_config config;
 
-	ycsb_configure(workload, options, &config);
+	configure_rows(workload, options, &config);
 	if (workload->variant && options->ycsb_given & YCSB_GIVEN_MIX)
 		return "it has a mix of its own: --update, --mix and --read-all do not apply";
 	if (config.keys != YCSB_KEYS_ZIPF && config.cold_access > 0)
@@ -75,7 +76,7 @@ static void configure(const struct bench_workload *workload, const struct bench_
 	struct ycsb_config ycsb;
 	uint32_t accesses;
 
-	ycsb_configure(workload, options, &ycsb);
+	configure_rows(workload, options, &ycsb);
 	accesses = ycsb_accesses_max(&ycsb);
 	if (accesses > YCSB_OPERATIONS_MAX)
 		config->txn_records_max = accesses;
@@ -88,7 +89,7 @@ static int create(const struct bench_workload *workload, struct oltp_engine *eng
 	struct ycsb *ycsb;
 	int rc;
 
-	ycsb_configure(workload, options, &config);
+	configure_rows(workload, options, &config);
 	rc = ycsb_create(engine, &config, &ycsb);
 	if (!rc)
 		*ret_state = ycsb;
@@ -198,7 +199,7 @@ static uint64_t memory_bytes(const struct bench_workload *workload,
 {
 	struct ycsb_config config;
 
-	ycsb_configure(workload, options, &config);
+	configure_rows(workload, options, &config);
 	return ycsb_table_bytes(&config);
 }
 

@@ -27,12 +27,6 @@ extern const struct argp ycsb_argp;
 extern const struct argp uniform_argp;
 extern const struct argp cdb_argp;
 
-/* What the options say, for each family. */
-void ycsb_configure(const struct bench_workload *workload, const struct bench_options *options,
-		    struct ycsb_config *ret_config);
-void uniform_configure(const struct bench_options *options, struct ycsb_config *ret_config);
-void cdb_configure(const struct bench_options *options, struct ycsb_config *ret_config);
-
 /* The error message for options of operations that the workload lacks; NULL: no error. core NULL:
  * the workload has none of these operations. */
 const char *ycsb_check_given(const struct ycsb_core *core, const struct bench_options *options);
