@@ -12,6 +12,7 @@
 #include "daemon/http.h"
 #include "model/types.h"
 #include "util/log.h"
+#include "util/setting.h"
 
 #define EMU_GROUP_PREFIX	"ebb-emu-"
 
@@ -196,14 +197,11 @@ static int set_key(struct ebb_config *c, const char *key, const char *value, str
 
 int ebb_config_set(struct ebb_config *c, const char *assignment, struct ebb_err *err)
 {
-	const char *eq = strchr(assignment, '=');
-	char key[64];
+	char key[EBB_SETTING_KEY_SIZE];
+	const char *value;
+	int rc = ebb_setting_split(assignment, key, &value, err);
 
-	if (!eq || eq == assignment || (size_t)(eq - assignment) >= sizeof(key))
-		return ebb_err_set(err, -EINVAL, "\"%.64s\" is not of the form key=value",
-				   assignment);
-	snprintf(key, sizeof(key), "%.*s", (int)(eq - assignment), assignment);
-	return set_key(c, key, eq + 1, err);
+	return rc < 0 ? rc : set_key(c, key, value, err);
 }
 
 struct load {

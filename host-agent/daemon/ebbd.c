@@ -2,7 +2,6 @@
 /* ebbd: options, start and end. */
 #include <argp.h>
 #include <errno.h>
-#include <grp.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -20,6 +19,7 @@
 #include "daemon/metrics.h"
 #include "backend/real/real.h"
 #include "util/heap.h"
+#include "util/setting.h"
 #include "util/version.h"
 #include "backend/emulated/emuhost.h"
 #include "backend/real/hostshare.h"
@@ -157,23 +157,6 @@ static int take_lock(struct daemon *d, struct ebb_err *err)
 	return 0;
 }
 
-static int find_group(const char *key, const char *name, gid_t *ret, struct ebb_err *err)
-{
-	struct group *g;
-
-	*ret = -1;
-	if (!*name)
-		return 0;
-	/* Debian's and others' libvirt run QEMU with the group that /dev/kvm belongs to. */
-	g = getgrnam(strcmp(name, "auto") == 0 ? "kvm" : name);
-	if (!g && strcmp(name, "auto") == 0)
-		return 0;
-	if (!g)
-		return ebb_err_set(err, -EINVAL, "%s=%.64s: there is no such group", key, name);
-	*ret = g->gr_gid;
-	return 0;
-}
-
 static int make_host(struct daemon *d, bool is_dryrun, struct ebb_err *err)
 {
 	int rc;
@@ -261,7 +244,7 @@ static int make_real(struct daemon *d, struct ebb_err *err)
 	char link_dir[PATH_MAX];
 	int rc;
 
-	rc = find_group("link_group", d->config.link_group, &cfg.link_group, err);
+	rc = ebb_setting_group("link_group", d->config.link_group, &cfg.link_group, err);
 	if (rc == 0 && d->is_emulated)
 		rc = ebb_emuhost_create(&d->spec, d->config.emu_group, &d->emuhost, err);
 	if (rc < 0)
@@ -294,7 +277,7 @@ static int make_ctl(struct daemon *d, struct ebb_err *err)
 		.idle_usec = EBB_CTL_IDLE_USEC, .handle = ebb_ctl_handle, .ctx = &d->agent,
 	};
 	char path[PATH_MAX];
-	int rc = find_group("control_group", d->config.control_group, &cfg.group, err);
+	int rc = ebb_setting_group("control_group", d->config.control_group, &cfg.group, err);
 
 	snprintf(path, sizeof(path), "%s/control.sock", d->config.run_dir);
 	cfg.path = path;

@@ -235,6 +235,16 @@ static void save_and_reply(struct ebb_server *s, struct ebb_ctl_request *r, json
 	ebb_ctl_reply(r, answer);
 }
 
+/* The change of a volume is in force, or NULL: the volume has been removed meanwhile. */
+static void answer_changed(struct waiting *w, const struct ebb_volume *v)
+{
+	if (v)
+		save_and_reply(w->server, w->request,
+			       json_pack("{s:o}", "volume", view_volume(v)));
+	else
+		ebb_ctl_fail(w->request, "no-such-volume", NULL, "the volume has been removed");
+}
+
 static void on_set(void *ctx, const json_t *result, const char *error)
 {
 	struct waiting *w = ctx;
@@ -244,11 +254,8 @@ static void on_set(void *ctx, const json_t *result, const char *error)
 	if (!result && v && w->server->qmp) {
 		v->spec = w->old;
 		ebb_ctl_fail(w->request, "refused", NULL, "%s", error);
-	} else if (!v) {
-		ebb_ctl_fail(w->request, "no-such-volume", NULL, "the volume has been removed");
 	} else {
-		save_and_reply(w->server, w->request,
-			       json_pack("{s:o}", "volume", view_volume(v)));
+		answer_changed(w, v);
 	}
 	free(w);
 }
@@ -291,11 +298,8 @@ static void on_added(void *ctx, const char *error)
 		if (v)
 			ebb_server_drop(w->server, v);
 		ebb_ctl_fail(w->request, "refused", NULL, "%s", error);
-	} else if (!v) {
-		ebb_ctl_fail(w->request, "no-such-volume", NULL, "the volume has been removed");
 	} else {
-		save_and_reply(w->server, w->request,
-			       json_pack("{s:o}", "volume", view_volume(v)));
+		answer_changed(w, v);
 	}
 	free(w);
 }

@@ -3,7 +3,6 @@
 #include <argp.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <grp.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,6 +17,7 @@
 #include "util/clock.h"
 #include "util/fs.h"
 #include "util/log.h"
+#include "util/setting.h"
 #include "util/version.h"
 #include "volumed/calibrate.h"
 #include "volumed/server.h"
@@ -119,23 +119,6 @@ static int take_lock(struct daemon *d, struct ebb_err *err)
 	return 0;
 }
 
-static int find_group(const char *key, const char *name, gid_t *ret, struct ebb_err *err)
-{
-	struct group *g;
-
-	*ret = -1;
-	if (!*name)
-		return 0;
-	/* Debian's and others' libvirt run QEMU with the group that /dev/kvm belongs to. */
-	g = getgrnam(strcmp(name, "auto") == 0 ? "kvm" : name);
-	if (!g && strcmp(name, "auto") == 0)
-		return 0;
-	if (!g)
-		return ebb_err_set(err, -EINVAL, "%s=%.64s: there is no such group", key, name);
-	*ret = g->gr_gid;
-	return 0;
-}
-
 /*
  * The socket stays when a storage daemon ends: clients that come meanwhile wait in its queue for
  * the next one.  QEMU removes the file of a socket on which it ends to listen, by the name that
@@ -145,7 +128,7 @@ static int open_nbd(struct daemon *d, struct ebb_err *err)
 {
 	struct sockaddr_un addr = { .sun_family = AF_UNIX };
 	gid_t group;
-	int rc = find_group("socket_group", d->config.socket_group, &group, err);
+	int rc = ebb_setting_group("socket_group", d->config.socket_group, &group, err);
 
 	if (rc < 0)
 		return rc;
@@ -179,7 +162,7 @@ static int make_ctl(struct daemon *d, struct ebb_err *err)
 {
 	struct ebb_ctl_config cfg = { .handle = ebb_vctl_handle, .ctx = &d->server };
 	char path[EBB_VCONF_VALUE_SIZE + 32];
-	int rc = find_group("control_group", d->config.control_group, &cfg.group, err);
+	int rc = ebb_setting_group("control_group", d->config.control_group, &cfg.group, err);
 
 	snprintf(path, sizeof(path), "%s/control.sock", d->config.run_dir);
 	cfg.path = path;
