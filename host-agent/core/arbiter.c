@@ -56,7 +56,7 @@ static void bounds_target(const struct ebb_arbiter_entry *e, uint32_t *ret_low, 
 	*ret_high = max32(e->floor, min32(e->wanted, e->ceiling));
 }
 
-/* Offers made before: they cost what is used, and at most what was offered. */
+/* An offer made before: at least what the VM uses of it, and at most what was offered. */
 static void bounds_kept(const struct ebb_arbiter_entry *e, uint32_t *ret_low, uint32_t *ret_high)
 {
 	*ret_low = e->used;

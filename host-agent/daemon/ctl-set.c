@@ -121,7 +121,7 @@ static bool set_reserved(struct ebb_ctl_request *r, const struct ebb_vm *vm, con
 	return true;
 }
 
-/* A VM that changes its class has reserved what is the default of the new one. */
+/* A VM that changes its class gets the new class's default reservation. */
 static void set_class(struct ebb_sla *sla, enum ebb_class class)
 {
 	if (class == sla->class)

@@ -163,7 +163,7 @@ static enum MHD_Result refuse(struct MHD_Connection *conn, unsigned int status, 
 	return result;
 }
 
-/* Those who ask often, or many at once, get the same text: writing one takes time, and memory. */
+/* Requests that come within fresh_usec get the same text: writing one takes time and memory. */
 static struct MHD_Response *metrics_now(struct ebb_http *h)
 {
 	uint64_t now = ebb_clock_mono_usec();
@@ -273,7 +273,7 @@ static int run(struct ebb_http *h)
 
 	cut_old(h, now);
 	MHD_run(h->mhd);
-	/* Only in the round after somebody has left it takes one who waits beyond the limit. */
+	/* When a client has left, libmicrohttpd accepts a waiting one only in the next round. */
 	next = h->num_clients < num_before ? now : next_end(h);
 	if (MHD_get_timeout(h->mhd, &wait_ms) == MHD_YES && now + wait_ms * 1000 < next)
 		next = now + wait_ms * 1000;

@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include "core/core.h"
 
-/* Null where nobody shares the thread; else what was used of it, and by whom. */
+/* Null where no VM shares the thread; else how much of it was used, and by which VMs. */
 json_t *ebb_view_shared_thread(const struct ebb_state *s, uint16_t thread);
 
 /* Null where the host has no shared cores; else all of them together. */

@@ -99,7 +99,7 @@ void brokered_db_pause(struct brokered_db *db, double seconds)
 	db->pause_s += seconds;
 }
 
-/* How long ago so many accesses lie, of time in which it ran. */
+/* Time in which the database ran since that many accesses ago. */
 static double age_of(const struct brokered_db *db, double accesses)
 {
 	const double all = did_until(db, db->ran_s);
@@ -140,7 +140,7 @@ uint32_t brokered_db_tell(struct brokered_db *db, double idle_half_s, struct ebb
 
 		for (; k < BROKERED_PARTS - 1 && at >= db->held[k]; k++)
 			at -= db->held[k];
-		/* Uses come by chance: the last but one is so many accesses ago. */
+		/* Uses are random: accesses since the last but one have a gamma distribution. */
 		ago = -log(brokered_db_chance(db) * brokered_db_chance(db)) *
 		      db->part_blocks * PAGES_PER_BLOCK / db->share[k];
 		age = fmax(age_of(db, ago), 0.5);

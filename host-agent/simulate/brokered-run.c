@@ -156,7 +156,7 @@ static void answer(struct world *w)
 	w->view.vom_is_open = false;
 }
 
-/* A second: what is given back is free in the next one, and what is free is for those who grow. */
+/* One second. Free memory goes to databases that grow; memory given back is free a second later. */
 static void run_second(struct world *w, unsigned s)
 {
 	double room[EBB_MAX_NODES], wish[EBB_MAX_NODES] = { 0 };

@@ -5,13 +5,13 @@
  * others are small, and their load has just begun.  After a while the cold ones are used again.
  * Source: "Flexible resource allocation for relational database-as-a-service", section 8.1.
  *
- * A database has more data than memory and is bound by its disk: so many reads a second, and those
- * accesses that miss need one each.  How often which part of it is used follows a Zipf law (as
- * YCSB) or falls off exponentially (as TPC-C).  It keeps what is used most, gives back what is used
- * least, and answers an ask with a histogram of some hundred sampled pages whose rates it knows by
- * the age of their last use but one: when that was is a matter of how fast it has run since.
- * Pauses are not counted in that; while one goes on less use is expected of all pages, as in
- * oltp-engine (src/idle.h).
+ * A database has more data than memory and is bound by its disk, which does a fixed number of reads
+ * a second; each access that misses needs one.  How often a part of the data is used follows a Zipf
+ * law (as YCSB) or falls off exponentially (as TPC-C).  It keeps the pages that are used most and
+ * gives back those that are used least.  It answers a question with a histogram of some hundred
+ * sampled pages.  Their rates follow from the age of their last use but one, in time during which
+ * the database ran: pauses are left out.  During a pause less use is expected of all pages, as in
+ * oltp-engine (src/memory/idle.h).
  */
 #ifndef EBB_SIMULATE_BROKERED_H
 #define EBB_SIMULATE_BROKERED_H

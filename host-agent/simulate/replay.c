@@ -306,8 +306,8 @@ static int want_at_least(struct replay *r, const struct row *row, uint32_t vm, u
 }
 
 /*
- * A wish that was refused because of the limit says all that is wanted, and counts for as long as
- * it does for policies: who does not repeat it until then did not want it any more.
+ * A request that was refused because of the limit says all that the VM wants, and counts for as
+ * long as policies count it: a VM that does not repeat it by then no longer wants it.
  */
 static int forget_wish(struct replay *r, double ts, uint32_t vm, uint16_t g)
 {

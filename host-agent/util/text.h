@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Text in UTF-8 that does not fit: it is cut between characters, never within one, for half a
- * character is no text and what is no text can not be told as JSON.  Pure: no state, no I/O.
+ * Text in UTF-8 that does not fit is cut between characters, never within one: half a character is
+ * not valid UTF-8, and JSON allows nothing else.  Pure: no state, no I/O.
  */
 #ifndef EBB_UTIL_TEXT_H
 #define EBB_UTIL_TEXT_H

@@ -155,7 +155,7 @@ int oltp_table_create(struct oltp_engine *engine, uint32_t record_bytes, uint64_
 	if (!rc) {
 		table->id = id;
 		engine->tables[id] = table;
-		/* Whoever counts it sees all of it. */
+		/* Pairs with tables_count: a thread that counts the table sees all of it. */
 		atomic_store_explicit(&engine->n_tables, id + 1, memory_order_release);
 	}
 	pthread_mutex_unlock(&engine->lock);

@@ -29,7 +29,7 @@ static uint32_t want_of(const struct fake_vm *vm, const struct fake_vcpu *v)
 	return want;
 }
 
-/* Thousandths that everybody may have who wants more: so that what all get is the whole thread. */
+/* Thousandths for each vCPU that wants more: the highest level at which all fit on the thread. */
 static uint32_t level_of(const struct ebb_fake *f, uint16_t thread)
 {
 	uint32_t level = 0;

@@ -23,10 +23,7 @@
 #define READ_BYTES		(16u << 10)
 /* After a violation the peer waits this long, so that it can not flood the log. */
 #define PENALTY_USEC		EBB_USEC_PER_SEC
-/*
- * Of processes that are not the VM's QEMU so many are turned away in a second before nobody is
- * let in.
- */
+/* Connections of other processes in a second, after which nobody may connect for PENALTY_USEC. */
 #define MAX_STRANGERS		100
 
 struct link {

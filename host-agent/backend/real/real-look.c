@@ -11,7 +11,7 @@
 /* A domain that is just starting gets its threads within this. */
 #define LOOK_AGAIN_USEC		(200 * EBB_USEC_PER_MSEC)
 #define LIST_AGAIN_USEC		EBB_USEC_PER_SEC
-/* A timer may be late by so much, or by a part of what is short. */
+/* How late a timer may be: this part of its wait, or for the longest wait a second. */
 #define AUDIT_LATE_USEC		EBB_USEC_PER_SEC
 #define AUDIT_LATE_PART		16u
 

@@ -22,11 +22,11 @@
  * truth lies between `violated` and `violated + unclear`.  The bounds meet for one vCPU, while all
  * vCPUs are ready, and where each vCPU is promised a whole core.
  *
- * When the accounts say it.  The sum of waits grows when a wait ends, so a wait that began before
- * the interval is in it as a whole.  What an interval gave beyond its promise therefore also counts
- * for what the next one owes for time before its begin.  The sum of run times lags by a tick at
- * most.  So a debt of up to a tick for each vCPU is no violation yet: it is carried on until the
- * debts that follow make it more, or an interval gives it back.
+ * When the accounts change.  The kernel adds a wait when it ends, so a wait that began before the
+ * interval counts in it as a whole.  CPU time that an interval gave beyond its promise therefore
+ * also pays for earlier waits that the next interval's accounts contain.  The sum of run times lags
+ * by a tick at most.  So a debt of up to a tick for each vCPU is no violation yet: it is carried on
+ * until the debts that follow make it more, or an interval gives it back.
  */
 #ifndef EBB_CORE_PROMISE_RECKON_H
 #define EBB_CORE_PROMISE_RECKON_H

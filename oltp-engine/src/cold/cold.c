@@ -197,7 +197,7 @@ uint32_t cold_slots(const struct oltp_table *table)
 
 bool cold_has_room(struct cold *cold, const struct oltp_table *table)
 {
-	/* The last block of an offer is taken, too: who leaves it seems to want no more memory. */
+	/* The last block of an offer is taken, too: an offer that is left seems unwanted. */
 	return storage_spare_bytes(&cold->engine->storage) >= OLTP_MEM_BLOCK_BYTES ||
 	       storage_free_slots(table) > 3 * room_low(table) + cold_slots(table);
 }

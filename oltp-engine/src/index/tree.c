@@ -7,9 +7,9 @@
 #include "tree.h"
 
 /*
- * Inside of the tree: nodes, their locks, and the way down. What is in a node is read with acquire
- * and written with release, so that who reads something that is being written also sees, when it
- * looks at the version again, that the node is, or was, locked.
+ * Inside of the tree: nodes, their locks, and the way down. Fields of a node are read with acquire
+ * and written with release, so that a thread that reads a field while it is being written sees,
+ * when it looks at the version again, that the node is, or was, locked.
  */
 static inline uint32_t node_count(const struct tree_node *node)
 {
@@ -136,8 +136,9 @@ static bool node_look(const struct tree_node *node, uint64_t *ret_version)
 
 	for (uint32_t spins = 1;; spins++) {
 		/*
-		 * Pairs with the release in node_unlock: what is in it is complete. Sequentially
-		 * consistent for those who add a key and then look for another (txn_rows.c).
+		 * Pairs with the release in node_unlock: the node's fields are complete.
+		 * Sequentially consistent for threads that add a key and then look for another
+		 * (txn_rows.c).
 		 */
 		version = atomic_load_explicit(&node->version, memory_order_seq_cst);
 		if (likely(!(version & TREE_LOCKED)))

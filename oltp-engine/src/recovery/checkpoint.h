@@ -3,11 +3,11 @@
  * Checkpoints, so that the log need not be kept for ever, nor read from its begin. A thread walks
  * over all tables while transactions run:
  *
- *   1. start_group = log_group_now(): what is in groups before it was done before the walk begins,
- *      and can be seen, or is waited for, since its rows are still locked.
+ *   1. start_group = log_group_now(): changes in groups before it were made before the walk begins.
+ *      The walk sees them, or waits for them, since their rows are still locked.
  *   2. Every row is written as it is when the walk comes to it; how fast: checkpoint_pace.h.
- *   3. What the walk saw may be in groups that are not on disk yet, and of what a transaction wrote
- *      it may have seen a part. So the log up to here must be on disk before the checkpoint counts:
+ *   3. The walk may have seen changes whose groups are not on disk yet, and only a part of a
+ *      transaction's changes. So the log up to here must be on disk before the checkpoint counts:
  *      log_wait(), then end_group is the last group on disk.
  *   4. Its name, on disk; only then the older one is no checkpoint any more, but a file to write
  *      the next one over, and the log before start_group goes.

@@ -7,8 +7,7 @@
  *   R1  Groups are numbered without a gap over all segments, in the order of segments.
  *   R2  A segment's groups are those below the first group of the next segment with a good header,
  *       whatever lies behind them: a start after a crash goes on in a new segment with the first
- *       group that it did not find. What was still on its way to disk then does not count if it
- *       comes.
+ *       group that it did not find. A group that the disk writes only after that does not count.
  *   R3  A segment's header is written with its first group. So one with a bad header has no groups.
  *   R4  A checkpoint has its name only once all of it is on disk, and the log from its start_group
  *       on is there for as long as it is the newest. The log up to its end_group was on disk

@@ -54,7 +54,7 @@ static enum lock_verdict wound_wait_on_conflict(struct lock_wait *wait, uint64_t
 		lock_book_want(wait->book, wait->ts, wait->word);
 		return LOCK_WAIT;
 	}
-	/* Any of so many may be younger, and none was told. */
+	/* The count of readers is full. Any of them may be younger, and none was told to leave. */
 	if ((seen & LOCK_READERS_MASK) == LOCK_READERS_MASK)
 		return LOCK_DIE;
 	return lock_book_is_wanted(wait->book, wait->ts, wait->word) ? LOCK_WAIT : LOCK_JOIN;
@@ -162,7 +162,7 @@ void lock_book_enter(struct lock_book *book, uint32_t number)
 		atomic_store_explicit(&book->end, number, memory_order_relaxed);
 }
 
-/* Release, paired in lock_book_is_wanted: who sees the word sees this timestamp, or a later one. */
+/* Pairs with lock_book_is_wanted: with the word, a thread sees this timestamp or a later one. */
 void lock_book_want(struct lock_book *book, uint64_t ts, const _Atomic uint64_t *word)
 {
 	struct lock_slot *slot = lock_book_slot(book, ts);

@@ -11,7 +11,7 @@
  *       oldest reader has left): the age rule then kills too many, never too few.
  *   L3  Neither: the word is free, whatever the other bits say. They are the stamp that the last
  *       holder left: the epoch of its use (recency costs no store of its own), or, if MARK is set,
- *       the mark of somebody who wants to know whether anyone has held the record since.
+ *       the mark of a thread that wants to know whether the record has been held since.
  *   L4  WAITER is a hint set by a writer that waits: new readers then compete by age instead of
  *       overtaking it. It may be lost at any time; whoever waits sets it again.
  *
@@ -50,7 +50,7 @@
 /*
  * How transactions tell each other that one is in another's way: a slot for each worker's number.
  * Only those that wait write to slots. Slots live as long as the engine, so a worker may go at any
- * time. What is in a slot is about the transaction whose timestamp stands there, and no other.
+ * time. A slot's contents concern only the transaction whose timestamp is in it.
  */
 
 /* Timestamp = clock << LOCK_TS_WORKER_BITS | worker number. */
@@ -96,8 +96,8 @@ static inline bool lock_slot_is_wounded(const struct lock_slot *slot, uint64_t t
 
 /*
  * By the worker, before a transaction takes its first lock. Its timestamp may be that of the one
- * before, wounded or not. Nothing is lost: whoever finds it in the way wounds it again. One who
- * found the former in the way, and is only now about to say so, still costs one needless conflict.
+ * before, wounded or not. Nothing is lost: a transaction that it blocks wounds it again. A wound
+ * that was meant for the former one and is stored only now costs one needless conflict.
  */
 static inline void lock_slot_clear_wound(struct lock_slot *slot)
 {
@@ -150,7 +150,7 @@ enum lock_verdict {
 
 struct lock_scheme;
 
-/* Somebody who wants a busy word. */
+/* A transaction that wants a busy lock. */
 struct lock_wait {
 	const struct lock_scheme *scheme;
 	struct lock_book *book;
@@ -282,8 +282,8 @@ static inline bool lock_try_upgrade(_Atomic uint64_t *word, uint64_t ts, uint64_
 
 /*
  * The releases pair with the acquire above. A reader's needs the release too, although it wrote
- * nothing: a writer must not overwrite what is still being read. Later readers' swaps continue the
- * release sequence, so the writer sees every reader that has left.
+ * nothing: a writer must not overwrite data that is still being read. Later readers' swaps continue
+ * the release sequence, so the writer sees every reader that has left.
  */
 static inline void lock_release_shared(_Atomic uint64_t *word, uint64_t stamp)
 {

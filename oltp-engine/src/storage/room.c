@@ -53,7 +53,7 @@ void room_want(struct room *room, struct oltp_table *table)
 {
 	if (!room->has_manager)
 		return;
-	/* Pairs with room_take_wanted: who sees room->is_wanted sees the table's flag, too. */
+	/* Pairs with room_take_wanted: a thread that sees room->is_wanted sees this flag, too. */
 	atomic_store_explicit(&table->is_room_wanted, true, memory_order_relaxed);
 	if (!atomic_exchange_explicit(&room->is_wanted, true, memory_order_acq_rel))
 		room_wake(room);

@@ -187,11 +187,11 @@ struct record *storage_slot_alloc(struct storage *storage, struct oltp_table *ta
 	struct record *record;
 
 	do {
-		/* Where memory has bounds, what others have free comes before what could be had. */
+		/* If memory is bounded, free slots of other parts come before a new block. */
 		record = storage->ops ? node_alloc(table, node, ts) :
 					slab_alloc(&table->slabs[node][part], ts);
 	} while (!record && slab_grow(storage, table, node, part));
-	/* What was taken on another node, or by others, has room there. */
+	/* The table may have free slots on another node, or in a block that another worker took. */
 	return record ?: storage_slot_alloc_present(table, node, ts);
 }
 

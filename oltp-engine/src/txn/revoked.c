@@ -14,8 +14,8 @@ static struct oltp_engine *_Atomic caught_engine;
 static struct sigaction action_before;
 
 /*
- * When the first of what is missing went. Not through the C library: what sanitizers put in its
- * place may not run in a handler.
+ * Notes when the first missing record was taken. Calls the kernel itself: the sanitizers' version
+ * of clock_gettime() must not run in a signal handler.
  */
 static void note_time(struct oltp_engine *engine)
 {
@@ -208,7 +208,7 @@ enum revoked_look revoked_look(const struct oltp_table *table, uint64_t key, uin
 	if (index_find(&table->index, key, hash, &ref) ||
 	    (ref.entry && (ref.entry & INDEX_ADDR_MASK) != INDEX_REVOKED))
 		return REVOKED_NO;
-	/* What was found may have been zeroes, in the place of this very key. */
+	/* A record that is not swept yet may have been read as zeroes: it may have this key. */
 	return has_match(table, hash, match_taken) ? REVOKED_NOT_KNOWN : REVOKED_YES;
 }
 

@@ -105,7 +105,7 @@ static enum oltp_rc show_row(struct scan *s, uint32_t i, bool *ret_is_stale)
 	if (unlikely(!tree_key_equal(ordered_key(s->index, key.primary, record->data), key))) {
 		if (revoked_is_record(worker->engine, record))
 			return txn_doom(worker, OLTP_LOST);
-		/* Of what this transaction has deleted and added again, both are there. */
+		/* A row that this transaction deleted and added again has two entries. */
 		access = txn_access_of(worker, record);
 		*ret_is_stale = !access || access->kind != ACCESS_REPLACE;
 		return OLTP_OK;
@@ -249,7 +249,7 @@ enum oltp_rc txn_scan_other(struct oltp_worker *worker, struct oltp_index *index
 	if (is_alone(&index->tree, key))
 		return OLTP_OK;
 	rc = oltp_txn_scan(worker, index, &range, find_other, &other);
-	/* What others add near the key is no business of this transaction. */
+	/* The scan only looked for one key: a row that others add beside it is no conflict. */
 	worker->n_nodes = n_nodes;
 	return rc ?: other.is_there ? OLTP_EXISTS : OLTP_OK;
 }
