@@ -235,11 +235,26 @@ static uint32_t weight_of(const struct reserve_room *s, const struct ebb_vm *vm)
 	return least;
 }
 
+/*
+ * The VM's weight is to fall, or may be anything, and nobody has tried to change it in vain.  One
+ * that is being set may be in force already.
+ */
+static bool is_lowering(const struct ebb_vm *vm)
+{
+	const struct ebb_vm_reserve *r = &vm->reserve;
+	const uint32_t setting = r->shares_action ? r->sharing : r->shared;
+	const uint32_t most = setting > r->shared ? setting : r->shared;
+
+	return r->shares && !r->is_missing && !r->failures &&
+	       (r->shared ? r->shares < most : r->shares != r->shared);
+}
+
 /* The kernel divides a VM's weight among its vCPUs that compute. */
 static void set_shares(struct reserve_room *s)
 {
 	bool has_promises = false;
 
+	s->num_lowering = 0;
 	memset(s->num_others, 0, sizeof(s->num_others));
 	for (size_t i = 0; i < s->env->num_active; i++) {
 		const struct ebb_vm *vm = s->env->active[i];
@@ -261,6 +276,7 @@ static void set_shares(struct reserve_room *s)
 		else if (shares > SHARES_MOST)
 			shares = SHARES_MOST;
 		own(vm)->shares = (uint32_t)shares;
+		s->num_lowering += is_lowering(vm);
 		if (vm->reserve.shares != vm->reserve.shared)
 			core_mark(s->env, vm);
 	}
@@ -275,6 +291,9 @@ static bool act_shares(const struct reserve_room *s, usec_t now, const struct eb
 
 	if (part->shares_action || part->shares == part->shared)
 		return true;
+	/* reserve_shares_done() marks it again. */
+	if (s->num_lowering > 0 && !is_lowering(vm))
+		return true;
 	if (now < part->retry_at) {
 		core_wake_at(vm, part->retry_at);
 		return true;
@@ -287,6 +306,15 @@ static bool act_shares(const struct reserve_room *s, usec_t now, const struct eb
 	return true;
 }
 
+/* A VM's weight has changed, or could not be changed: those that waited for it may be next. */
+static void recount(struct reserve_room *s, bool was_lowering, const struct ebb_vm *vm)
+{
+	s->num_lowering = s->num_lowering + is_lowering(vm) - was_lowering;
+	for (size_t i = 0; s->num_lowering == 0 && i < s->env->num_active; i++)
+		if (s->env->active[i]->reserve.shares != s->env->active[i]->reserve.shared)
+			core_mark(s->env, s->env->active[i]);
+}
+
 static void record_missing(const struct reserve_room *s, usec_t now, const struct ebb_vm *vm)
 {
 	if (!vm->reserve.is_missing)
@@ -295,10 +323,11 @@ static void record_missing(const struct reserve_room *s, usec_t now, const struc
 	own(vm)->is_missing = true;
 }
 
-void reserve_shares_done(const struct reserve_room *s, usec_t now, const struct ebb_vm *vm,
+void reserve_shares_done(struct reserve_room *s, usec_t now, const struct ebb_vm *vm,
 			 const struct ebb_fact_action_done *f)
 {
 	struct ebb_vm_reserve *part = own(vm);
+	const bool was_lowering = is_lowering(vm);
 
 	if (f->id != part->shares_action)
 		return;
@@ -316,6 +345,7 @@ void reserve_shares_done(const struct reserve_room *s, usec_t now, const struct 
 		part->failures = 0;
 		part->shared = part->sharing;
 	}
+	recount(s, was_lowering, vm);
 }
 
 /* ---- the whole ------------------------------------------------------------ */

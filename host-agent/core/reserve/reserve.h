@@ -10,8 +10,13 @@
  * all others.  libvirt has one level only, a weight for each VM.  There the part of the others is
  * divided among those that are on the core, anew whenever VMs come, go or move.  That is weaker:
  *   - a VM without a promise has one weight for all its cores, that of the most crowded one;
- *   - a VM that computes on some of its vCPUs only has all its weight on their cores;
- *   - between two changes of weights, some milliseconds, the sum is not right.
+ *   - a VM that computes on some of its vCPUs only has all its weight on their cores.
+ * Weights change one after the other, each after some milliseconds.  The weights on a core add up to
+ * 1000 at most, before and after.  So weights that fall change first, and those that rise when the
+ * others are done: meanwhile the sum is not above 1000, and each VM has at least the smaller of
+ * its weights before and after.  If those that rise were first, a VM whose weight stays the same
+ * would have less of its core than it is promised.  A VM whose weight is not known (it has just
+ * started) counts as one that falls.  A weight that can not be set does not hold up the others.
  */
 #ifndef EBB_CORE_RESERVE_H
 #define EBB_CORE_RESERVE_H
@@ -27,6 +32,7 @@ struct reserve_room {
 	uint32_t num_threads[EBB_MAX_NODES]; /* shared, by node of the host */
 	uint64_t capacity[EBB_MAX_NODES]; /* may be promised, thousandths of a core */
 	uint64_t promised[EBB_MAX_NODES];
+	uint32_t num_lowering;		/* VMs whose weight has yet to fall before others rise */
 	uint16_t num_others[EBB_MAX_THREADS]; /* vCPUs without a promise, by thread */
 	uint16_t rest[EBB_MAX_THREADS];	/* for vCPUs without a promise together, by thread */
 	/* Scratch. */
@@ -46,7 +52,7 @@ void reserve_settle(struct reserve_room *s, usec_t now, bool is_stale);
 bool reserve_act(const struct reserve_room *s, usec_t now, const struct ebb_vm *vm,
 		 struct ebb_actions *out);
 /* SHARES has ended.  One that is not awaited any more is ignored. */
-void reserve_shares_done(const struct reserve_room *s, usec_t now, const struct ebb_vm *vm,
+void reserve_shares_done(struct reserve_room *s, usec_t now, const struct ebb_vm *vm,
 			 const struct ebb_fact_action_done *f);
 /* RESERVE has ended.  One that is not awaited any more is ignored. */
 void reserve_done(const struct reserve_room *s, usec_t now, const struct ebb_vm *vm, uint16_t vcpu,

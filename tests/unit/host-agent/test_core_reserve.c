@@ -244,18 +244,23 @@ static void test_overbooked(void **state)
  * libvirt has one level: what promises leave of a core is divided among the others, however many
  * there are.  A maximum is a throttle there.
  */
+static void begin_real(struct script *s)
+{
+	script_init_loading(s, 1, 2, 1, false);
+	script_finish(s);
+	s->host.cores[1].is_shared = true;
+	s->host.is_emulated = false;
+	s->state = ebb_state_create(&s->cfg, &s->host, s->policy);
+	script_loaded(s);
+	script_settle(s);
+}
+
 static void test_real_host(void **state)
 {
 	struct script s;
 
 	(void)state;
-	script_init_loading(&s, 1, 2, 1, false);
-	script_finish(&s);
-	s.host.cores[1].is_shared = true;
-	s.host.is_emulated = false;
-	s.state = ebb_state_create(&s.cfg, &s.host, s.policy);
-	script_loaded(&s);
-	script_settle(&s);
+	begin_real(&s);
 	start(&s, 'a', 0, 0);
 	script_expect(&s, "");
 	start(&s, 'b', 60, 80);
@@ -273,6 +278,60 @@ static void test_real_host(void **state)
 	script_expect(&s, "shares a 0", "shares c 0", "shares d 0", "shares e 0");
 	script_done(&s, EBB_ACTION_SHARES, 'a', 0, -EOPNOTSUPP);
 	assert_true(script_vm(&s, 'a')->reserve.is_missing);
+	script_finish(&s);
+}
+
+static void promise(struct script *s, char vm, uint32_t reserve)
+{
+	const struct ebb_sla sla = sla_of(reserve, 0);
+
+	assert_int_equal(script_define(s, vm, &sla), 0);
+}
+
+/* Weights that fall come first, though their VMs are the last: c keeps its promise meanwhile. */
+static void test_order_of_weights(void **state)
+{
+	struct script s;
+
+	(void)state;
+	begin_real(&s);
+	start(&s, 'a', 10, 0);
+	start(&s, 'b', 10, 0);
+	start(&s, 'c', 30, 0);
+	start(&s, 'd', 40, 0);
+	script_settle(&s);
+	promise(&s, 'a', 25);
+	promise(&s, 'b', 30);
+	promise(&s, 'd', 5);
+	script_expect(&s, "shares d 50");
+	script_expect(&s, "");
+	script_done(&s, EBB_ACTION_SHARES, 'd', 0, 0);
+	script_expect(&s, "shares a 250", "shares b 300");
+
+	/* One that is about to rise is to fall after all: it counts as what is being set. */
+	promise(&s, 'a', 20);
+	promise(&s, 'd', 10);
+	script_expect(&s, "");
+	script_done(&s, EBB_ACTION_SHARES, 'b', 0, 0);
+	script_expect(&s, "");
+	script_done(&s, EBB_ACTION_SHARES, 'a', 0, 0);
+	script_expect(&s, "shares a 200");
+	script_done(&s, EBB_ACTION_SHARES, 'a', 0, 0);
+	script_expect(&s, "shares d 100");
+	script_settle(&s);
+
+	/* One that can not be set, or whose VM stops, holds up nobody. */
+	promise(&s, 'b', 10);
+	promise(&s, 'c', 40);
+	script_expect(&s, "shares b 100");
+	script_done(&s, EBB_ACTION_SHARES, 'b', 0, -EIO);
+	script_expect(&s, "shares c 400");
+	script_settle(&s);
+	promise(&s, 'd', 5);
+	promise(&s, 'a', 25);
+	script_expect(&s, "shares d 50");
+	assert_int_equal(script_simple(&s, 'd', EBB_FACT_VM_STOPPED), 0);
+	script_expect(&s, "shares a 250");
 	script_finish(&s);
 }
 
@@ -301,6 +360,7 @@ int main(void)
 		cmocka_unit_test(test_refused),
 		cmocka_unit_test(test_overbooked),
 		cmocka_unit_test(test_real_host),
+		cmocka_unit_test(test_order_of_weights),
 		cmocka_unit_test(test_restart),
 	};
 
