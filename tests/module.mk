@@ -6,3 +6,5 @@ $(eval $(call check_step,options,cpu,60,build-gcc,tests/tools/options build/gcc/
 $(eval $(call check_step,lab,vm,600,qemu,tests/lab/run))
 # Two VMs fill a core of the machine, and what is beside them may be slow: long limits.
 $(eval $(call check_step,throttle,vm,900,build qemu,tests/lab/throttle))
+# VMs that do nothing.
+$(eval $(call check_step,shares,vm,600,build qemu,tests/lab/shares))

@@ -11,9 +11,9 @@
  * divided among those that are on the core, anew whenever VMs come, go or move.  That is weaker:
  *   - a VM without a promise has one weight for all its cores, that of the most crowded one;
  *   - a VM that computes on some of its vCPUs only has all its weight on their cores.
- * Weights change one after the other, each after some milliseconds.  The weights on a core add up to
- * 1000 at most, before and after.  So weights that fall change first, and those that rise when the
- * others are done: meanwhile the sum is not above 1000, and each VM has at least the smaller of
+ * Weights change one after the other, each after some milliseconds.  The weights on a core add up
+ * to 1000 at most, before and after.  So weights that fall change first, and those that rise when
+ * the others are done: meanwhile the sum is not above 1000, and each VM has at least the smaller of
  * its weights before and after.  If those that rise were first, a VM whose weight stays the same
  * would have less of its core than it is promised.  A VM whose weight is not known (it has just
  * started) counts as one that falls.  A weight that can not be set does not hold up the others.
