@@ -17,7 +17,7 @@
 
 enum { KEY_VMS = 256, KEY_SECONDS, KEY_SEED, KEY_SPOT, KEY_SLOTS, KEY_COUNT_THREADS,
        KEY_BROKER, KEY_IDLE, KEY_SHARED, KEY_VCPUS, KEY_DEMAND,
-       KEY_WINDOW };
+       KEY_WINDOW, KEY_RESERVE };
 
 static const struct argp_option options[] = {
 	{ "topology", 't', "SxCxT", 0, "Sockets, cores of each, threads of each core (default "
@@ -49,6 +49,8 @@ static const struct argp_option options[] = {
 	{ "demand", KEY_DEMAND, "PATH", 0, "With --shared: CPU use of real VMs, in percent each 5 "
 	  "minutes: a file with a row for each VM and commas, or one value per line, or a folder "
 	  "of such files, also of .gz (default: made up)", 0 },
+	{ "reserve", KEY_RESERVE, "PERCENT", 0, "With --shared: every fourth VM is promised so "
+	  "much of a core for each of its vCPUs, 0 to 100 (default 0)", 0 },
 	{ 0 },
 };
 
@@ -155,6 +157,10 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 		s->is_shared_tuned = true;
 		s->demand = arg;
 		return 0;
+	case KEY_RESERVE:
+		s->is_shared_tuned = true;
+		s->reserve_percent = number("reserve", arg, 0, 100, state);
+		return 0;
 	case KEY_SLOTS:
 		s->options.num_slots = number("slots", arg, 1, 1000, state);
 		return 0;
@@ -199,7 +205,7 @@ static const char *contradiction(const struct simulate *s)
 	if (s->is_broker_tuned && !s->is_broker)
 		return "--idle-half is for --broker";
 	if (s->is_shared_tuned && !s->is_shared)
-		return "--vcpus, --window and --demand are for --shared";
+		return "--vcpus, --window, --demand and --reserve are for --shared";
 	return NULL;
 }
 

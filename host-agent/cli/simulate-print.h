@@ -15,7 +15,7 @@ struct simulate {
 	bool is_shared;			/* shared cores in place of a trace */
 	bool has_topology, has_vms, has_seconds;
 	bool is_broker_tuned, is_shared_tuned; /* options of just one of these were given */
-	unsigned vcpus, window_s;
+	unsigned vcpus, window_s, reserve_percent;
 	const char *demand;		/* NULL: made up */
 	struct sim_plan plan;
 	struct sim_options options;

@@ -17,6 +17,7 @@
 
 struct pair {
 	struct sim_shared_result fixed, moving;
+	struct sim_shared_result promised; /* with --reserve: moving, and promises are kept */
 };
 
 static uint64_t cpu_nsec(void)
@@ -64,6 +65,12 @@ static double median(const struct pair *pairs, double (*of)(const struct pair *p
 	return values[SEEDS / 2];
 }
 
+/* CPU time that was due by promises and not given, as a part of what was due. */
+static double missing_part(const struct sim_shared_result *r)
+{
+	return r->promise.promised ? (double)r->promise.violated / (double)r->promise.promised : 0;
+}
+
 /* ---- a table ---- */
 
 static void print_row(uint64_t seed, const char *how, const struct sim_shared_result *r,
@@ -88,10 +95,32 @@ static void print_table(const struct sim_shared_options *o, const char *from,
 	for (unsigned i = 0; i < SEEDS; i++) {
 		print_row(o->seed + i, "static", &pairs[i].fixed, o->seconds);
 		print_row(o->seed + i, "rebalanced", &pairs[i].moving, o->seconds);
+		if (o->reserve_percent)
+			print_row(o->seed + i, "promised", &pairs[i].promised, o->seconds);
 	}
 	printf("\nRebalanced against static, median: hot core-intervals %.1f%%, throughput "
 	       "%+.1f%%, p99 %+.1f%%\n", 100 * median(pairs, hot_part),
 	       100 * (median(pairs, done_part) - 1), 100 * (median(pairs, p99_part) - 1));
+}
+
+static void print_promise(uint64_t seed, const char *how, const struct sim_shared_result *r)
+{
+	printf("%4llu  %-10s %8u %8u %10llu %8llu %9.2f%% %10.1f\n", (unsigned long long)seed, how,
+	       r->num_promised, r->num_refused, (unsigned long long)r->promise.num_intervals,
+	       (unsigned long long)r->promise.num_violations, 100 * missing_part(r),
+	       (double)r->promise.unclear / EBB_USEC_PER_SEC);
+}
+
+static void print_promises(const struct sim_shared_options *o, const struct pair *pairs)
+{
+	printf("\nOne VM of four is promised %u%% of a core for each vCPU; static and rebalanced "
+	       "do not keep that\n\n", o->reserve_percent);
+	puts("SEED  CORES      PROMISED  REFUSED  INTERVALS   BROKEN    MISSING  UNCLEAR s");
+	for (unsigned i = 0; i < SEEDS; i++) {
+		print_promise(o->seed + i, "static", &pairs[i].fixed);
+		print_promise(o->seed + i, "rebalanced", &pairs[i].moving);
+		print_promise(o->seed + i, "promised", &pairs[i].promised);
+	}
 }
 
 /* ---- JSON ---- */
@@ -112,18 +141,45 @@ static json_t *result_json(const struct sim_shared_result *r, double seconds)
 			 "decision_max_us", r->look_max_usec, "used", r->use);
 }
 
+static json_t *promise_json(const struct sim_shared_result *r)
+{
+	return json_pack("{s:i, s:i, s:I, s:I, s:f, s:f, s:f, s:f}",
+			 "promised_vms", (int)r->num_promised, "refused_vms", (int)r->num_refused,
+			 "intervals", (json_int_t)r->promise.num_intervals,
+			 "violations", (json_int_t)r->promise.num_violations,
+			 "promised_s", (double)r->promise.promised / EBB_USEC_PER_SEC,
+			 "violated_s", (double)r->promise.violated / EBB_USEC_PER_SEC,
+			 "unclear_s", (double)r->promise.unclear / EBB_USEC_PER_SEC,
+			 "missing_part", missing_part(r));
+}
+
+/* With --reserve, of a seed. */
+static void add_promises(json_t *seed, const struct pair *p, double seconds)
+{
+	json_object_set_new(seed, "promised", result_json(&p->promised, seconds));
+	json_object_set_new(seed, "promises", json_pack("{s:o, s:o, s:o}",
+			    "static", promise_json(&p->fixed),
+			    "rebalanced", promise_json(&p->moving),
+			    "promised", promise_json(&p->promised)));
+}
+
 static void print_json(const struct sim_shared_options *o, const char *from,
 		       const struct pair *pairs)
 {
 	json_t *seeds = json_array(), *all;
 
-	for (unsigned i = 0; i < SEEDS; i++)
-		json_array_append_new(seeds, json_pack(
+	for (unsigned i = 0; i < SEEDS; i++) {
+		json_t *seed = json_pack(
 			"{s:I, s:o, s:o, s:f, s:f, s:f}", "seed", (json_int_t)(o->seed + i),
 			"static", result_json(&pairs[i].fixed, o->seconds),
 			"rebalanced", result_json(&pairs[i].moving, o->seconds),
 			"hot_part", hot_part(&pairs[i]), "throughput_part", done_part(&pairs[i]),
-			"p99_part", p99_part(&pairs[i])));
+			"p99_part", p99_part(&pairs[i]));
+
+		if (o->reserve_percent)
+			add_promises(seed, &pairs[i], o->seconds);
+		json_array_append_new(seeds, seed);
+	}
 	all = json_pack("{s:b, s:i, s:i, s:i, s:i, s:i, s:i, s:s, s:o, s:{s:f, s:f, s:f}}", "ok", 1,
 			"vms", (int)o->num_vms, "vcpus", o->vcpus, "nodes", o->num_nodes,
 			"cores_per_node", o->cores_per_node, "seconds", (int)o->seconds,
@@ -147,6 +203,10 @@ static int run(struct sim_shared_options o, struct pair *pairs)
 		o.is_static = false;
 		if (rc == 0)
 			rc = sim_shared_run(&o, &pairs[i].moving);
+		o.is_kept = true;
+		if (rc == 0 && o.reserve_percent)
+			rc = sim_shared_run(&o, &pairs[i].promised);
+		o.is_kept = false;
 		if (rc < 0)
 			return rc;
 	}
@@ -161,7 +221,7 @@ int simulate_shared(const struct simulate *s, bool is_json, struct ebb_err *err)
 		.cores_per_node = (uint16_t)(host->num_threads / host->num_nodes),
 		.num_vms = s->has_vms ? s->plan.num_vms : NUM_VMS,
 		.vcpus = (uint16_t)s->vcpus, .seconds = s->plan.seconds, .seed = s->plan.seed,
-		.clock = cpu_nsec,
+		.reserve_percent = s->reserve_percent, .clock = cpu_nsec,
 	};
 	struct pair *pairs = calloc(SEEDS, sizeof(*pairs));
 	struct sim_demand demand = { 0 };
@@ -187,6 +247,8 @@ int simulate_shared(const struct simulate *s, bool is_json, struct ebb_err *err)
 		print_json(&o, s->demand ? s->demand : "made up", pairs);
 	else if (rc == 0)
 		print_table(&o, s->demand ? s->demand : "made up", pairs);
+	if (rc == 0 && !is_json && o.reserve_percent)
+		print_promises(&o, pairs);
 	sim_demand_finish(&demand);
 	free(pairs);
 	return rc;

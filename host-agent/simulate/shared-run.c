@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "simulate/shared.h"
+#include "simulate/shared-promise.h"
 #include "util/random.h"
 
 #define STEP_USEC	4000u
@@ -48,6 +48,7 @@ struct run {
 	uint16_t *next;			/* by vCPU: the next one on the same core */
 	uint16_t *first;		/* by core */
 	uint32_t *latencies;
+	struct sim_promises promises;
 	double service_usec;
 	double *core_used;		/* in the last half */
 	double *look_usec;		/* by look */
@@ -171,42 +172,59 @@ static double serve(struct run *r, uint32_t vcpu, double most, double begin, dou
 	return took;
 }
 
-/* The vCPUs of a core: each the same part of what is left of the step, until nobody wants more. */
+/* The vCPU is to be served and has not had all that its throttle allows in this step. */
+static bool is_wanting(const struct run *r, uint32_t vcpu, double had)
+{
+	const uint16_t limit = r->share.vms[r->share.vcpus[vcpu].vm].throttle;
+
+	return r->queues[vcpu].count > 0 && (!limit || had + 1 < limit * (STEP_USEC / 1000.0));
+}
+
+/* Sum of the weights of those that are wanting; *ret_rest: those of them without a promise. */
+static double weigh(const struct run *r, const uint16_t *busy, const double *had, uint32_t count,
+		    uint32_t *ret_rest)
+{
+	double sum = 0;
+
+	*ret_rest = 0;
+	for (uint32_t k = 0; k < count; k++)
+		*ret_rest += is_wanting(r, busy[k], had[k]) && !r->share.vcpus[busy[k]].reserve;
+	for (uint32_t k = 0; k < count; k++)
+		if (is_wanting(r, busy[k], had[k]))
+			sum += sim_promises_weight(&r->promises, busy[k], *ret_rest);
+	return sum;
+}
+
+/* The vCPUs of a core: each its part of what is left of the step, until nobody wants more. */
 static void run_core(struct run *r, uint16_t core, double now)
 {
 	uint16_t busy[EBB_SHARE_MAX_VCPUS / 16];
-	double had[EBB_SHARE_MAX_VCPUS / 16];
-	double left = STEP_USEC;
-	uint32_t count = 0, wanting;
+	double had[EBB_SHARE_MAX_VCPUS / 16], ready[EBB_SHARE_MAX_VCPUS / 16];
+	double left = STEP_USEC, sum;
+	uint32_t count = 0, num_rest;
 
 	for (uint32_t i = r->first[core]; i != EBB_SHARE_NONE; i = r->next[i])
 		if (r->queues[i].count > 0 && count < EBB_SHARE_MAX_VCPUS / 16) {
-			had[count] = 0;
+			had[count] = ready[count] = 0;
 			busy[count++] = (uint16_t)i;
 		}
-	wanting = count;
-	while (wanting > 0 && left > 1) {
-		const double part = left / wanting, speed = 1.0 / wanting;
-		const double begin = now + STEP_USEC - left;
+	while (left > 1 && (sum = weigh(r, busy, had, count, &num_rest)) > 0) {
+		const double begin = now + STEP_USEC - left, all = left;
 
 		for (uint32_t k = 0; k < count; k++) {
 			const uint16_t limit = r->share.vms[r->share.vcpus[busy[k]].vm].throttle;
 			const double most = limit ? limit * (STEP_USEC / 1000.0) - had[k] :
 						    STEP_USEC;
-			double took;
+			double speed, part, took;
 
-			if (r->queues[busy[k]].count == 0 || most <= 0)
+			if (!is_wanting(r, busy[k], had[k]))
 				continue;
+			speed = sim_promises_weight(&r->promises, busy[k], num_rest) / sum;
+			part = all * speed;
 			took = serve(r, busy[k], part < most ? part : most, begin, speed);
 			had[k] += took;
+			ready[k] += took / speed;
 			left -= took;
-		}
-		wanting = 0;
-		for (uint32_t k = 0; k < count; k++) {
-			const uint16_t limit = r->share.vms[r->share.vcpus[busy[k]].vm].throttle;
-
-			wanting += r->queues[busy[k]].count > 0 &&
-				   (!limit || had[k] + 1 < limit * (STEP_USEC / 1000.0));
 		}
 	}
 	for (uint32_t k = 0; k < count; k++) {
@@ -218,6 +236,9 @@ static void run_core(struct run *r, uint16_t core, double now)
 		q->used += had[k];
 		q->used_here += had[k];
 		q->waited += q->count > 0 || shared > alone ? alone : shared;
+		r->promises.ran[busy[k]] += had[k];
+		r->promises.ready[busy[k]] += q->count > 0 || ready[k] > STEP_USEC ? STEP_USEC :
+										    ready[k];
 	}
 }
 
@@ -231,6 +252,7 @@ static void rebuild(struct run *r)
 		r->next[i] = r->first[c];
 		r->first[c] = (uint16_t)i;
 	}
+	sim_promises_divide(&r->promises);
 }
 
 /* ---- looks --------------------------------------------------------------- */
@@ -355,6 +377,8 @@ static void start(struct run *r)
 			s->vcpus[s->num_vcpus++] = (struct ebb_share_vcpu){
 				.vm = (uint16_t)m, .group = i % vm->num_groups,
 				.core = EBB_SHARE_NONE, .use = 0,
+				.reserve = r->o->is_kept && sim_promises_wants(r->o, m) ?
+						   r->promises.each : 0,
 			};
 		/* Skew: the busy ones on the first half of the cores, the others on the second. */
 		for (uint16_t i = 0; r->o->kind == SIM_SHARED_SKEW && i < vcpus; i++) {
@@ -429,6 +453,7 @@ static void run_all(struct run *r)
 			for (uint16_t c = 0; c < r->share.num_cores; c++)
 				run_core(r, c, now);
 		}
+		sim_promises_judge(&r->promises, EBB_USEC_PER_SEC, r->ret);
 		if ((second + 1) % MEASURED_S == 0)
 			count_hot(r, second);
 		if ((second + 1) % window == 0)
@@ -449,6 +474,7 @@ static int check(const struct sim_shared_options *o)
 			       2u * o->vcpus * o->num_vms > EBB_SHARE_MAX_VCPUS ||
 			       o->seconds < 3 * MEASURED_S ||
 			       o->config.window < EBB_USEC_PER_SEC ||
+			       o->reserve_percent > 100 ||
 			       (o->kind == SIM_SHARED_TRACE) != !!o->demand ?
 		       -EINVAL : 0;
 }
@@ -483,10 +509,15 @@ int sim_shared_run(const struct sim_shared_options *o, struct sim_shared_result 
 		rc = -ENOMEM;
 	for (uint32_t c = 0; rc == 0 && c < cores; c++)
 		r.share.cores[c].node = (uint16_t)(c / o->cores_per_node);
+	if (rc == 0)
+		rc = sim_promises_init(&r.promises, &r.share, o);
 	if (rc == 0) {
 		start(&r);
-		run_all(&r);
+		rc = sim_promises_admit(&r.promises, o, ret);
 	}
+	if (rc == 0)
+		run_all(&r);
+	sim_promises_finish(&r.promises);
 	free(r.share.cores);
 	free(r.share.vms);
 	free(r.share.vcpus);

@@ -8,6 +8,10 @@
  * something to do get the same part of it, in steps of 4 ms.  So a VM that is busy on a core where
  * another one is answers later and does less.  All times are drawn from exponential distributions.
  *
+ * Every fourth VM may ask for a promise of CPU time ("SQLVM", section 2.1).  It is metered in each
+ * second.  Where promises are kept, a vCPU with one gets at least that part of its core as long as
+ * it has something to do, and those without one divide what is left.
+ *
  * Loads after "Flexible resource allocation for relational database-as-a-service", section 8.2:
  *   burst  VMs are lightly loaded (16 connections for 8 vCPUs); in each 20 minutes one of them,
  *          drawn at random, has four times the connections for 15 (figure 10)
@@ -54,6 +58,9 @@ struct sim_shared_options {
 	uint32_t seconds;
 	uint64_t seed;
 	bool is_static;			/* nobody moves after the start */
+	uint32_t reserve_percent;	/* 0 to 100 of a core for each vCPU: what every fourth VM
+					 * asks to be promised; 0: there are no promises */
+	bool is_kept;			/* false: promises are metered, and nobody keeps them */
 	struct ebb_share_config config;
 	const struct sim_demand *demand; /* trace: rows are drawn */
 	uint64_t (*clock)(void);	/* nanoseconds of CPU time, for decisions; or NULL */
@@ -70,6 +77,8 @@ struct sim_shared_result {
 	uint64_t cost_usec;		/* of the moves; vCPUs lost it */
 	double moves_per_window;	/* of a VM */
 	double look_median_usec, look_max_usec; /* CPU time of a decision; 0 without clock */
+	uint32_t num_promised, num_refused; /* VMs */
+	struct ebb_ledger promise;	/* of all VMs with a promise, in intervals of 1 s */
 	double use;			/* of all cores, 0 to 1 */
 	uint16_t num_cores;
 	uint16_t heat[EBB_MAX_THREADS];	/* by core: used in the last half, thousandths */

@@ -170,6 +170,48 @@ static void test_same_seed_same_result(void **state)
 	assert_int_equal(sim_shared_run(&o, &fixed[0]), -EINVAL);
 }
 
+/*
+ * VMs of one vCPU, every fourth of which is promised 70% of a core.  Busy ones are two to a core,
+ * so each has half of it: promises that nobody keeps are broken all the time.
+ */
+static void test_promises(void **state)
+{
+	struct sim_shared_options o = paper(SIM_SHARED_SKEW, 120);
+
+	(void)state;
+	o.cores_per_node = 6;
+	o.num_vms = 12;
+	o.vcpus = 1;
+	o.reserve_percent = 70;
+	o.is_static = true;
+	for (int i = 0; i < num_seeds; i++) {
+		struct sim_shared_result *none = &fixed[i], *kept = &moving[i];
+
+		o.seed = (uint64_t)i + 1;
+		o.is_kept = false;
+		assert_int_equal(sim_shared_run(&o, none), 0);
+		o.is_kept = true;
+		assert_int_equal(sim_shared_run(&o, kept), 0);
+		print_message("seed %d: broken in %lu and %lu of %lu s\n", i + 1,
+			      none->promise.num_violations, kept->promise.num_violations,
+			      kept->promise.num_intervals);
+		assert_int_equal(kept->num_promised, 3);
+		assert_int_equal(kept->num_refused, 0);
+		assert_int_equal(kept->promise.num_intervals, 3 * 120);
+		/* Two of the three are busy. */
+		assert_in_range(none->promise.num_violations, 200, 240);
+		assert_int_equal(kept->promise.num_violations, 0);
+	}
+	/* More than there is: what does not fit is refused, and the others keep theirs. */
+	o.cores_per_node = 32;
+	o.vcpus = o.num_vms = 16;
+	assert_int_equal(sim_shared_run(&o, &moving[0]), 0);
+	assert_int_equal(moving[0].num_promised, 2);
+	assert_int_equal(moving[0].num_refused, 2);
+	o.reserve_percent = 101;
+	assert_int_equal(sim_shared_run(&o, &moving[0]), -EINVAL);
+}
+
 /* Of a value with the one before, the mean over rows. */
 static double correlation(const struct sim_demand *d)
 {
@@ -363,6 +405,7 @@ int main(void)
 		cmocka_unit_test(test_burst),
 		cmocka_unit_test(test_skew),
 		cmocka_unit_test(test_many),
+		cmocka_unit_test(test_promises),
 		cmocka_unit_test(test_same_seed_same_result),
 		cmocka_unit_test(test_demands_made_up),
 		cmocka_unit_test(test_demands_from_a_file),
