@@ -21,7 +21,7 @@ $(eval $(call prog,ebbctl,$(wildcard host-agent/cli/*.c), \
 $(eval $(call unit_test_single,test_io_linkproto,$(EBB_TEST)/test_io_linkproto.c \
 	tests/fuzz/fuzz_io_linkproto.c tests/lib/link_frames.c,ebb-io ebb-util,,))
 $(eval $(call unit_test,test_io_emuhost,$(EBB_TEST)/test_io_emuhost.c \
-	$(addprefix tests/lib/,emuhost_check.c emureserve_check.c), \
+	$(addprefix tests/lib/,emuhost_check.c emureserve_check.c busy_threads.c), \
 	ebb-io ebb-util,,))
 $(eval $(call unit_test_single,test_io_metadata,$(EBB_TEST)/test_io_metadata.c \
 	tests/fuzz/fuzz_io_metadata.c,ebb-io ebb-core ebb-util,,))
@@ -60,7 +60,7 @@ $(B)/tests/test_ctl_cli: $(B)/bin/ebbd $(B)/bin/ebbctl
 
 # Static, it is part of the guest image: guests have cgroup version 2.
 $(eval $(call prog,ebbt-emuhost,tests/vm/guest/emuhost-test.c \
-	$(addprefix tests/lib/,emuhost_check.c emureserve_check.c) \
+	$(addprefix tests/lib/,emuhost_check.c emureserve_check.c busy_threads.c) \
 	$(wildcard host-agent/backend/emulated/*.c) \
 	$(addprefix host-agent/util/,err.c fs.c),,,))
 

@@ -4,25 +4,22 @@
  * is the thread's part of the CPU time that the core delivered: other programs of the machine may
  * take time from the core as a whole, but have no effect on that part.
  */
-#include <errno.h>
-#include <pthread.h>
-#include <signal.h>
+#include <limits.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/prctl.h>
-#include <sys/syscall.h>
-#include <sys/wait.h>
+#include <sys/stat.h>
 #include <unistd.h>
+#include "backend/emulated/cgroup.h"
 #include "backend/emulated/emuhost.h"
 #include "backend/emulated/emureserve.h"
+#include "tests/lib/busy_threads.h"
 #include "tests/lib/emureserve_check.h"
 #include "util/fs.h"
 
 #define NUM_THREADS	25
 /* The core has delivered so much when its division is judged. */
 #define ENOUGH_USEC	900000u
-#define MAX_TRIES	600
 #define SHARE_PERMILLE	300
 #define PERIOD_MS	500
 /*
@@ -33,8 +30,7 @@
 
 struct check {
 	struct ebb_emuhost *host;
-	pid_t pid;
-	pid_t tids[NUM_THREADS];
+	struct busy busy;
 	char *text;
 	size_t size;
 	unsigned least;			/* of a half, thousandths of the core */
@@ -42,103 +38,57 @@ struct check {
 
 #define FAIL(c, ...)	(snprintf((c)->text, (c)->size, __VA_ARGS__), -1)
 
-static void *spin(void *arg)
-{
-	pid_t tid = syscall(SYS_gettid);
-
-	if (write(*(int *)arg, &tid, sizeof(tid)) != sizeof(tid))
-		_exit(1);
-	for (volatile uint64_t n = 0;; n++)
-		;
-	return NULL;
-}
-
-static int start(struct check *c)
-{
-	int fds[2], rc = 0;
-
-	if (pipe(fds) < 0)
-		return -errno;
-	c->pid = fork();
-	if (c->pid == 0) {
-		pthread_t t;
-
-		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		for (int i = 0; i < NUM_THREADS; i++)
-			if (pthread_create(&t, NULL, spin, &fds[1]))
-				_exit(1);
-		pause();
-		_exit(0);
-	}
-	close(fds[1]);
-	for (int i = 0; rc == 0 && i < NUM_THREADS; i++)
-		if (c->pid < 0 || read(fds[0], &c->tids[i], sizeof(pid_t)) != sizeof(pid_t))
-			rc = -EIO;
-	close(fds[0]);
-	return rc;
-}
-
-static int used_usec(const struct check *c, int i, uint64_t *ret)
-{
-	unsigned long long ns;
-	char path[80], text[128];
-
-	snprintf(path, sizeof(path), "/proc/%d/task/%d/schedstat", c->pid, c->tids[i]);
-	if (ebb_fs_read(path, text, sizeof(text), NULL) < 0 || sscanf(text, "%llu", &ns) != 1)
-		return -EIO;
-	*ret = ns / 1000;
-	return 0;
-}
-
-static int read_used(const struct check *c, uint64_t *ret_first, uint64_t *ret_all)
-{
-	uint64_t one;
-
-	*ret_all = 0;
-	for (int i = 0; i < NUM_THREADS; i++) {
-		if (used_usec(c, i, &one) < 0)
-			return -EIO;
-		*ret_all += one;
-		if (i == 0)
-			*ret_first = one;
-	}
-	return 0;
-}
-
 /* The first thread's part of what the core delivers, in thousandths. */
 static int measure(struct check *c, uint32_t *ret_permille)
 {
-	uint64_t first, all, first_now, all_now;
+	int rc;
 
 	/* What the scheduler owes from before is paid back soon. */
 	usleep(200000);
-	if (read_used(c, &first, &all) < 0)
-		return FAIL(c, "the load can not be measured");
-	for (int n = 0; n < MAX_TRIES; n++) {
-		usleep(100000);
-		if (read_used(c, &first_now, &all_now) < 0)
-			return FAIL(c, "the load can not be measured");
-		if (all_now - all >= ENOUGH_USEC) {
-			*ret_permille = (uint32_t)((first_now - first) * 1000 / (all_now - all));
-			return 0;
-		}
-	}
-	return FAIL(c, "the core got %llu us only in %u s", (unsigned long long)(all_now - all),
-		    MAX_TRIES / 10);
+	rc = busy_measure(&c->busy, ENOUGH_USEC, ret_permille);
+	return rc < 0 ? FAIL(c, "the load can not be measured: %s", strerror(-rc)) : 0;
 }
 
 static int reserve(struct check *c, uint16_t keep, uint16_t rest, uint16_t max)
 {
 	const struct ebb_emureserve r = { .keep = keep, .rest = rest, .max = max };
 	uint32_t core, rank;
-	int rc = ebb_emuhost_reserve(c->host, c->tids[0], 0, 0, &r);
+	int rc = ebb_emuhost_reserve(c->host, c->busy.tids[0], 0, 0, &r);
 
 	if (rc < 0)
 		return FAIL(c, "a promise of %u: %s", keep, strerror(-rc));
 	for (int i = 0; i < NUM_THREADS; i++)
-		if (ebb_emuhost_where(c->host, c->tids[i], &core, &rank) < 0 || core || rank)
+		if (ebb_emuhost_where(c->host, c->busy.tids[i], &core, &rank) < 0 || core || rank)
 			return FAIL(c, "with a promise of %u thread %d is not on core 0", keep, i);
 	return 0;
+}
+
+/* The number that the kernel gave to the group of a thread: the newer the group, the higher. */
+static int group_number(struct check *c, int i, ino_t *ret)
+{
+	char text[65536], path[PATH_MAX];
+	struct ebb_cgroup cg;
+	struct stat st;
+	int rc = ebb_fs_read("/proc/self/mountinfo", text, sizeof(text), NULL);
+
+	if (rc == 0)
+		rc = ebb_cgroup_find(text, &cg, NULL);
+	if (rc == 0)
+		rc = ebb_cgroup_of_thread(&cg, c->busy.tids[i], "cpu", path, sizeof(path));
+	if (rc < 0 || stat(path, &st) < 0)
+		return FAIL(c, "the group of thread %d is not found", i);
+	*ret = st.st_ino;
+	return 0;
+}
+
+/* Else what the end of a period costs would be lost by the promise. */
+static int rest_is_newest(struct check *c, int promised)
+{
+	ino_t kept, rest;
+
+	if (group_number(c, promised, &kept) < 0 || group_number(c, promised + 1, &rest) < 0)
+		return -1;
+	return rest > kept ? 0 : FAIL(c, "the group of the rest is older than one with a promise");
 }
 
 static int expect(struct check *c, const char *what, uint32_t least, uint32_t most, uint32_t *ret)
@@ -154,8 +104,8 @@ static int expect(struct check *c, const char *what, uint32_t least, uint32_t mo
 /* The first thread leaves the core and comes back: its promise is still in force. */
 static int come_back(struct check *c)
 {
-	if (ebb_emuhost_place(c->host, c->pid, c->tids[0], 1, 0) < 0 ||
-	    ebb_emuhost_place(c->host, c->pid, c->tids[0], 0, 0) < 0)
+	if (ebb_emuhost_place(c->host, c->busy.pid, c->busy.tids[0], 1, 0) < 0 ||
+	    ebb_emuhost_place(c->host, c->busy.pid, c->busy.tids[0], 0, 0) < 0)
 		return FAIL(c, "the thread with a promise can not change cores");
 	return 0;
 }
@@ -167,10 +117,25 @@ static int stay_plain(struct check *c)
 
 	if (reserve(c, 0, 1000, 0) < 0)
 		return -1;
-	snprintf(path, sizeof(path), "/proc/%d/task/%d/cgroup", c->pid, c->tids[0]);
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/cgroup", c->busy.pid, c->busy.tids[0]);
 	if (ebb_fs_read(path, text, sizeof(text), NULL) < 0 || !strstr(text, "/c0\n"))
 		return FAIL(c, "without a promise the thread is not in the core's own group");
 	return 0;
+}
+
+/* The first thread has a maximum among the rest; another gets a promise, so the rest is anew. */
+static int renewed(struct check *c)
+{
+	const struct ebb_emureserve r = { .keep = 100, .rest = 900 };
+	uint32_t capped;
+	int rc = ebb_emuhost_reserve(c->host, c->busy.tids[1], 0, 0, &r);
+
+	if (rc < 0)
+		return FAIL(c, "a promise to a second thread: %s", strerror(-rc));
+	if (rest_is_newest(c, 1) < 0)
+		return -1;
+	/* Without the maximum it would have some 35 thousandths. */
+	return expect(c, "at most 1 per cent when the rest is made anew", 0, 24, &capped);
 }
 
 static int check_parts(struct check *c)
@@ -178,17 +143,18 @@ static int check_parts(struct check *c)
 	uint32_t flat, kept, small, most, none;
 
 	for (int i = 0; i < NUM_THREADS; i++)
-		if (ebb_emuhost_place(c->host, c->pid, c->tids[i], 0, 0) < 0)
+		if (ebb_emuhost_place(c->host, c->busy.pid, c->busy.tids[i], 0, 0) < 0)
 			return FAIL(c, "thread %d can not be placed", i);
 	if (stay_plain(c) < 0 || expect(c, "no promises", 0, 100, &flat) < 0 ||
-	    reserve(c, 500, 500, 0) < 0 || come_back(c) < 0 ||
+	    reserve(c, 500, 500, 0) < 0 || rest_is_newest(c, 0) < 0 || come_back(c) < 0 ||
 	    expect(c, "50 per cent promised", c->least, 530, &kept) < 0 ||
 	    reserve(c, 200, 800, 0) < 0 ||
 	    expect(c, "20 per cent promised", c->least * 2 / 5 - 6, 230, &small) < 0 ||
 	    reserve(c, 500, 500, 300) < 0 ||
 	    expect(c, "at most 30 per cent", 300 - ONE_PERIOD, 300 + ONE_PERIOD, &most) < 0 ||
 	    reserve(c, 0, 1000, 0) < 0 ||
-	    expect(c, "no promise any more", 0, 100, &none) < 0)
+	    expect(c, "no promise any more", 0, 100, &none) < 0 ||
+	    reserve(c, 0, 1000, 10) < 0 || renewed(c) < 0)
 		return -1;
 	snprintf(c->text, c->size, "beside 24 busy threads: nothing promised %u permille, 500 "
 		 "promised %u, 200 promised %u, at most 300 %u, no longer promised %u", flat, kept,
@@ -205,7 +171,7 @@ int emureserve_check(const char *name, unsigned least, char *text, size_t size)
 	};
 	struct check c = { .text = text, .size = size, .least = least };
 	struct ebb_err err = { "" };
-	int rc = start(&c);
+	int rc = busy_start(&c.busy, NUM_THREADS);
 
 	if (rc < 0)
 		rc = FAIL(&c, "can not start a load");
@@ -213,10 +179,7 @@ int emureserve_check(const char *name, unsigned least, char *text, size_t size)
 		rc = FAIL(&c, "creating the host: %s", err.text);
 	else
 		rc = check_parts(&c);
-	if (c.pid > 0) {
-		kill(c.pid, SIGKILL);
-		waitpid(c.pid, NULL, 0);
-	}
+	busy_stop(&c.busy);
 	if (ebb_emuhost_destroy(c.host, &err) < 0 && rc == 0)
 		rc = FAIL(&c, "removing the host at the end: %s", err.text);
 	return rc;

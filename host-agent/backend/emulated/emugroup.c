@@ -128,6 +128,24 @@ int ebb_emugroup_set_quota(const struct ebb_cgroup *cg, const char *path,
 	return write_file(path, "cpu.cfs_quota_us", text);
 }
 
+static int copy_file(const char *from, const char *to, const char *file)
+{
+	char text[64];
+	const int rc = read_file(from, file, text, sizeof(text));
+
+	return rc < 0 ? rc : write_file(to, file, text);
+}
+
+int ebb_emugroup_copy_quota(const struct ebb_cgroup *cg, const char *from, const char *to)
+{
+	int rc;
+
+	if (cg->version == 2)
+		return copy_file(from, to, "cpu.max");
+	rc = copy_file(from, to, "cpu.cfs_period_us");
+	return rc < 0 ? rc : copy_file(from, to, "cpu.cfs_quota_us");
+}
+
 static int set_quota(const struct ebb_cgroup *cg, const char *path, struct ebb_emuspec_quota q,
 		     struct ebb_err *err)
 {

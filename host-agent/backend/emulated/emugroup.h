@@ -41,6 +41,9 @@ int ebb_emugroup_set_weight(const struct ebb_cgroup *cg, const char *path, uint1
 int ebb_emugroup_set_quota(const struct ebb_cgroup *cg, const char *path,
 			   struct ebb_emuspec_quota quota);
 
+/* Gives one group the quota of another, or none. */
+int ebb_emugroup_copy_quota(const struct ebb_cgroup *cg, const char *from, const char *to);
+
 /* Is the group there with exactly this quota? */
 bool ebb_emugroup_matches(const struct ebb_cgroup *cg, const char *path,
 			  struct ebb_emuspec_quota quota);

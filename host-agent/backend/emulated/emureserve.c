@@ -12,7 +12,9 @@
 #include "backend/emulated/emureserve.h"
 #include "util/fs.h"
 
+/* One of them is there; making the rest anew gives it the other name. */
 #define REST		"rest"
+#define REST_ANEW	"rest2"
 
 static int join(char ret[PATH_MAX], const char *path, const char *name)
 {
@@ -84,17 +86,17 @@ static int move(const struct ebb_emureserve_core *core, const char *to, pid_t ti
 	return ebb_emugroup_move_thread(core->cg, to, tid);
 }
 
-/* Threads that are in the core's group itself go to the rest. */
-static int gather_rest(const struct ebb_emureserve_core *core, const char *rest)
+/* Threads that are in one group itself, not below it, go to another on the same core. */
+static int gather(const struct ebb_emureserve_core *core, const char *from, const char *to)
 {
 	pid_t *tids;
 	size_t num;
-	int rc = ebb_emugroup_threads(core->cg, core->path, &tids, &num);
+	int rc = ebb_emugroup_threads(core->cg, from, &tids, &num);
 
 	if (rc < 0)
 		return rc;
 	for (size_t i = 0; i < num && (rc == 0 || rc == -ESRCH); i++)
-		rc = move(core, rest, tids[i]);
+		rc = move(core, to, tids[i]);
 	free(tids);
 	return rc == -ESRCH ? 0 : rc;
 }
@@ -107,23 +109,88 @@ static int remove_dead(void *ctx, const char *path)
 
 	(void)ctx;
 	snprintf(proc, sizeof(proc), "/proc/%.20s", name + 1);
-	if (strcmp(name, REST) == 0)
+	if (strcmp(name, REST) == 0 || strcmp(name, REST_ANEW) == 0)
 		ebb_fs_for_each_folder(path, remove_dead, NULL);
 	else if (!is_folder(proc))
 		rmdir(path);
 	return 0;
 }
 
+/* The rest under the name that it has now. */
+static int rest_group(const struct ebb_emureserve_core *core, char rest[PATH_MAX])
+{
+	const int rc = join(rest, core->path, REST_ANEW);
+
+	return rc < 0 || is_folder(rest) ? rc : join(rest, core->path, REST);
+}
+
 static int own_groups(const struct ebb_emureserve_core *core, pid_t tid, char rest[PATH_MAX],
 		      char kept[PATH_MAX], char capped[PATH_MAX])
 {
 	char name[24];
-	int rc = join(rest, core->path, REST);
+	int rc = rest_group(core, rest);
 
 	snprintf(name, sizeof(name), "r%d", tid);
 	if (rc == 0)
 		rc = join(kept, core->path, name);
 	return rc < 0 ? rc : join(capped, rest, name);
+}
+
+/* ---- making the rest anew ------------------------------------------------- */
+
+struct renewal {
+	const struct ebb_emureserve_core *core;
+	const char *to;
+};
+
+/* A group with a maximum, below the old rest: it goes below the new one. */
+static int renew_capped(void *ctx, const char *path)
+{
+	const struct renewal *r = ctx;
+	char to[PATH_MAX];
+	int rc = join(to, r->to, strrchr(path, '/') + 1);
+
+	if (rc == 0)
+		rc = have_group(r->core->cg, to, false, EBB_EMUGROUP_USUAL);
+	if (rc == 0)
+		rc = ebb_emugroup_copy_quota(r->core->cg, path, to);
+	if (rc == 0)
+		rc = gather(r->core, path, to);
+	if (rc == 0)
+		rmdir(path);
+	return rc;
+}
+
+/* An earlier renewal was interrupted. */
+static bool is_halfway(const struct ebb_emureserve_core *core)
+{
+	char a[PATH_MAX], b[PATH_MAX];
+
+	return join(a, core->path, REST) == 0 && join(b, core->path, REST_ANEW) == 0 &&
+	       is_folder(a) && is_folder(b);
+}
+
+/* The rest becomes a new group; one that was interrupted is carried to an end. */
+static int renew_rest(const struct ebb_emureserve_core *core, uint16_t permille)
+{
+	char now[PATH_MAX], old[PATH_MAX], anew[PATH_MAX];
+	struct renewal r = { .core = core, .to = anew };
+	bool is_second;
+	int rc = rest_group(core, now);
+
+	if (rc < 0)
+		return rc;
+	is_second = !is_halfway(core) && strcmp(strrchr(now, '/') + 1, REST_ANEW) == 0;
+	rc = join(old, core->path, is_second ? REST_ANEW : REST);
+	if (rc == 0)
+		rc = join(anew, core->path, is_second ? REST : REST_ANEW);
+	if (rc == 0)
+		rc = have_group(core->cg, anew, true, permille);
+	if (rc == 0)
+		rc = gather(core, old, anew);
+	if (rc == 0)
+		rc = ebb_fs_for_each_folder(old, renew_capped, &r);
+	return rc < 0 ? rc : ebb_emugroup_remove(old);
 }
 
 static int set_max(const struct ebb_emureserve_core *core, const char *path, uint16_t permille)
@@ -142,6 +209,7 @@ int ebb_emureserve_set(const struct ebb_emureserve_core *core, pid_t tid,
 {
 	char rest[PATH_MAX], kept[PATH_MAX], capped[PATH_MAX];
 	const char *to = rest;
+	bool is_new;
 	int rc = own_groups(core, tid, rest, kept, capped);
 
 	if (rc < 0)
@@ -152,10 +220,17 @@ int ebb_emureserve_set(const struct ebb_emureserve_core *core, pid_t tid,
 	ebb_fs_for_each_folder(core->path, remove_dead, NULL);
 	if (core->cg->version == 2)
 		rc = ebb_emugroup_give_cpu(core->path, NULL);
+	is_new = r->keep && !is_folder(kept);
+	if (rc == 0 && is_new)
+		rc = have_group(core->cg, kept, false, r->keep);
+	if (rc == 0 && ((is_new && is_folder(rest)) || is_halfway(core)))
+		rc = renew_rest(core, r->rest);
+	if (rc == 0)
+		rc = own_groups(core, tid, rest, kept, capped);
 	if (rc == 0)
 		rc = have_group(core->cg, rest, true, r->rest);
 	if (rc == 0)
-		rc = gather_rest(core, rest);
+		rc = gather(core, core->path, rest);
 	if (rc == 0 && (r->keep || r->max)) {
 		to = r->keep ? kept : capped;
 		/* Among the rest a vCPU with a maximum weighs as much as one without. */
