@@ -208,6 +208,10 @@ bench-agent: ## time to decide and CPU of the agent for 10 to 1000 VMs: out/benc
 	$(MAKE) --no-print-directory $(B)/bin/ebb-bench-agent
 	scripts/bench-agent $(ARGS)
 
+bench-reserve: ## promises of CPU time: how much is kept, how soon a change is: out/bench-reserve
+	$(MAKE) --no-print-directory $(B)/bin/ebb-bench-reserve $(B)/bin/ebbd $(B)/bin/ebbctl
+	scripts/bench-reserve $(ARGS)
+
 bench-engine: ## the OLTP engine natively, beside what the memory alone would allow: out/bench-engine
 	$(MAKE) --no-print-directory $(B)/bin/oltp-bench $(B)/bin/oltp-miss-bound
 	scripts/bench-engine $(ARGS)
@@ -228,5 +232,5 @@ clean: ## remove what was built from our own code
 distclean: ## remove everything made here: build/ and out/
 	rm -rf build out
 
-.PHONY: bench-agent bench-cpu bench-engine bench-memory bench-plug bench-parts help all demo check check-full check-unit check-list guest-programs-list tests-build doctor bootstrap qemu qemu-source \
+.PHONY: bench-agent bench-cpu bench-engine bench-memory bench-plug bench-reserve bench-parts help all demo check check-full check-unit check-list guest-programs-list tests-build doctor bootstrap qemu qemu-source \
 	qemu-qtest qemu-asan guest-image clean distclean FORCE

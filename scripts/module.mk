@@ -25,3 +25,5 @@ $(eval $(call check_step,qtest,vm,1200,qemu,scripts/qemu-qtest))
 $(eval $(call prog,ebb-bench-agent,$(addprefix scripts/bench/,agent.c agent-broker.c agent-decide.c \
 	agent-telemetry.c) tests/lib/link_frames.c, \
 	ebb-daemon ebb-io ebb-fake ebb-core ebb-util,inih jansson libsystemd libvirt sqlite3,))
+$(eval $(call prog,ebb-bench-reserve,scripts/bench/reserve.c tests/lib/busy_threads.c \
+	$(wildcard host-agent/backend/emulated/*.c),ebb-util,,))
