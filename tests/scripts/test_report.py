@@ -104,6 +104,33 @@ class Folder(unittest.TestCase):
             self.assertTrue(os.path.getsize(os.path.join(folder, schema.REPORT)) > 10000)
             self.assertEqual(len(outcome.words(folder, first)), 3)
 
+    def test_ledger_is_shown_where_there_is_one(self):
+        run, host = made_up.spot()
+        row = {"vm": "vm<1>", "resource": "cpu", "unit": "usec", "rate": 125000, "metered_s": 60.0,
+               "wanted": 60000000, "promised": 7500000, "got": 7000000, "violated": 500000,
+               "unclear": 0, "num_intervals": 60, "num_violations": 3, "cause": "others",
+               "reason": "it waited 900 ms"}
+        with tempfile.TemporaryDirectory() as folder:
+            schema.write_json(os.path.join(folder, schema.RUN), run)
+            schema.write_samples(os.path.join(folder, schema.SAMPLES), host.samples)
+            schema.write_history(os.path.join(folder, schema.HISTORY), host.events)
+            texts = []
+            for answer in (None, {"ok": True, "ledger": []}, {"ok": True, "ledger": [row]}):
+                if answer:
+                    schema.write_json(os.path.join(folder, schema.LEDGER), answer)
+                outcome.conclude(folder)
+                with open(os.path.join(folder, schema.REPORT), encoding="utf-8") as f:
+                    texts.append(f.read())
+            self.assertNotIn("<h2>Promises</h2>", texts[0])
+            self.assertIn("Nothing was promised", texts[1])
+            for words in ("vm&lt;1&gt;", "12.5% of a CPU", ">7.50 s<", ">7.00 s<", ">0.50 s<",
+                          "3 of 60", "others: it waited 900 ms"):
+                self.assertIn(words, texts[2])
+            del row["got"]
+            schema.write_json(os.path.join(folder, schema.LEDGER), {"ledger": [row]})
+            with self.assertRaisesRegex(schema.SchemaError, "row 0: got"):
+                outcome.conclude(folder)
+
     def test_closing_words_name_what_failed(self):
         run, host = made_up.spot(delay_s=6)
         words = outcome.words("out/spot", summarize(run, host.samples, host.events))

@@ -12,6 +12,7 @@ from typing import Optional
 
 SAMPLES, HISTORY, RUN = "samples.csv", "history.jsonl", "run.json"
 CORES = "cores.csv"         # of some scenarios
+LEDGER = "ledger.json"      # the same: the answer of `ebbctl --json ledger` at the end
 SUMMARY, REPORT = "summary.json", "report.html"
 
 ACCELERATORS = ("kvm", "tcg", "none")     # none: no VM took part
@@ -130,7 +131,7 @@ class Check:
 
 def forget(folder):
     """Results of an earlier run must not be taken for those of a new one."""
-    for name in (SAMPLES, HISTORY, RUN, CORES, SUMMARY, REPORT):
+    for name in (SAMPLES, HISTORY, RUN, CORES, LEDGER, SUMMARY, REPORT):
         if os.path.exists(os.path.join(folder, name)):
             os.unlink(os.path.join(folder, name))
 

@@ -6,6 +6,7 @@ from harness.draw import chart
 from harness.judge.checks import BROKER_EVENT, CPU_EVENTS, MEM_EVENTS
 from harness.record.schema import Event
 
+from . import ledger
 from .wording import count
 
 STYLE = """
@@ -60,6 +61,8 @@ def render(scenario, run, samples, events, summary):
         parts.append(table)
     if run["ablate"]:
         parts.append(_ablation(summary, words))
+    if "ledger" in run:
+        parts.append(ledger.section(run["ledger"]))
     parts += [_checks(summary), _paper(summary), _events(run, events), _details(run, summary),
               "</main></body></html>"]
     return "\n".join(parts) + "\n"

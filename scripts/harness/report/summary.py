@@ -6,7 +6,7 @@ from harness.judge import series, yardstick
 from harness.judge.checks import GIVE_EVENTS, latencies_ms, total
 from harness.record import cores, schema
 
-from . import paper
+from . import ledger, paper
 
 
 def summarize(scenario, run, samples, events):
@@ -77,6 +77,8 @@ def load(folder):
     run = schema.read_json(os.path.join(folder, schema.RUN))
     if os.path.exists(os.path.join(folder, schema.CORES)):
         run["cores"] = cores.read(os.path.join(folder, schema.CORES))
+    if os.path.exists(os.path.join(folder, schema.LEDGER)):
+        run["ledger"] = ledger.rows_of(schema.read_json(os.path.join(folder, schema.LEDGER)))
     samples = schema.read_samples(os.path.join(folder, schema.SAMPLES))
     events = schema.read_history(os.path.join(folder, schema.HISTORY))
     if run.get("has_yardstick"):
