@@ -22,6 +22,17 @@
  * truth lies between `violated` and `violated + unclear`.  The bounds meet for one vCPU, while all
  * vCPUs are ready, and where each vCPU is promised a whole core.
  *
+ * No account of Linux closes the gap.  /proc/PID/task/TID/schedstat has one sum for each thread,
+ * and threads that were ready together have the same sums as threads that took turns.  Shorter
+ * intervals do not help, since a wait is added when it ends, to the interval of that moment.
+ * Pressure (PSI, cpu.pressure of a cgroup) says when some thread waited, not when some thread ran,
+ * is an average over CPUs, and is missing in cgroup version 1.  Only a trace of each switch
+ * (sched_switch) would do; the host would pay for it with each switch of each VM.
+ *
+ * core/reserve/ keeps a promise in equal parts, one for each vCPU on its own core.  A VM whose
+ * vCPUs are not equally busy can have each part and still less than is due here, and the meter
+ * says so.
+ *
  * When the accounts change.  The kernel adds a wait when it ends, so a wait that began before the
  * interval counts in it as a whole.  CPU time that an interval gave beyond its promise therefore
  * also pays for earlier waits that the next interval's accounts contain.  The sum of run times lags

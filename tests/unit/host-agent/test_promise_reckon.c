@@ -85,6 +85,11 @@ static void test_bounds(void **state)
 	v[0] = v[1] = times(200, 800);
 	promise_reckon(v, 2, SEC(1), 500, 1000, &carry, &o);
 	expect(&o, 1000, 500, 100, 0);
+	/* A core for two: one idles, and the other has its half. The VM lacks a half. */
+	v[0] = times(500, 500);
+	v[1] = times(0, 0);
+	promise_reckon(v, 2, SEC(1), 1000, 1000, &carry, &o);
+	expect(&o, 1000, 1000, 500, 0);
 	/* Two cores and a half, for three that want 1000, 600 and 200 ms: 1000 + 600 + 100. */
 	v[0] = times(100, 900);
 	v[1] = times(600, 0);
