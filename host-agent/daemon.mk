@@ -16,7 +16,7 @@ EBB_DAEMON_LIBS := ebb-daemon ebb-io ebb-fake ebb-core ebb-util
 $(eval $(call prog,ebbd,host-agent/daemon/ebbd.c,$(EBB_DAEMON_LIBS),$(EBB_DAEMON_PKGS),))
 
 $(eval $(call prog,ebbctl,$(wildcard host-agent/cli/*.c), \
-	ebb-simulate ebb-fake ebb-core ebb-util,jansson))
+	ebb-simulate ebb-tags ebb-fake ebb-core ebb-util,jansson))
 
 $(eval $(call unit_test_single,test_io_linkproto,$(EBB_TEST)/test_io_linkproto.c \
 	tests/fuzz/fuzz_io_linkproto.c tests/lib/link_frames.c,ebb-io ebb-util,,))
@@ -47,6 +47,8 @@ $(eval $(call unit_test_native,test_simulate_shared,$(EBB_TEST)/test_simulate_sh
 	ebb-simulate ebb-core ebb-util,zlib))
 $(eval $(call unit_test_native,test_simulate_brokered,$(EBB_TEST)/test_simulate_brokered.c, \
 	ebb-simulate ebb-core ebb-util,sqlite3))
+$(eval $(call unit_test_single,test_simulate_reserved,$(EBB_TEST)/test_simulate_reserved.c, \
+	ebb-simulate ebb-tags,,))
 # It writes histories as the daemon does.
 $(eval $(call unit_test_single,test_simulate_replay,$(EBB_TEST)/test_simulate_replay.c, \
 	ebb-simulate $(EBB_DAEMON_LIBS),$(EBB_DAEMON_PKGS)))

@@ -14,10 +14,13 @@
 #define SHARED_SECONDS		900u
 #define SHARED_VCPUS		8u
 #define SHARED_WINDOW_S		15u
+#define RESERVE_SECONDS		60u
+/* Each second of it takes milliseconds, and a minute shows all there is to see. */
+#define RESERVE_MAX_SECONDS	3600u
 
 enum { KEY_VMS = 256, KEY_SECONDS, KEY_SEED, KEY_SPOT, KEY_SLOTS, KEY_COUNT_THREADS,
        KEY_BROKER, KEY_IDLE, KEY_SHARED, KEY_VCPUS, KEY_DEMAND,
-       KEY_WINDOW, KEY_RESERVE };
+       KEY_WINDOW, KEY_RESERVE_PERCENT, KEY_RESERVE };
 
 static const struct argp_option options[] = {
 	{ "topology", 't', "SxCxT", 0, "Sockets, cores of each, threads of each core (default "
@@ -49,8 +52,11 @@ static const struct argp_option options[] = {
 	{ "demand", KEY_DEMAND, "PATH", 0, "With --shared: CPU use of real VMs, in percent each 5 "
 	  "minutes: a file with a row for each VM and commas, or one value per line, or a folder "
 	  "of such files, also of .gz (default: made up)", 0 },
-	{ "reserve", KEY_RESERVE, "PERCENT", 0, "With --shared: every fourth VM is promised so "
-	  "much of a core for each of its vCPUs, 0 to 100 (default 0)", 0 },
+	{ "reserve-percent", KEY_RESERVE_PERCENT, "PERCENT", 0, "With --shared: every fourth VM "
+	  "is promised so much of a core for each of its vCPUs, 0 to 100 (default 0)", 0 },
+	{ "reserve", KEY_RESERVE, NULL, 0, "What promises of I/O to tenants of the volume server "
+	  "are worth, in four cases on five seeds from --seed on; --seconds (at most 3600, "
+	  "default 60) applies", 0 },
 	{ 0 },
 };
 
@@ -101,6 +107,7 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 	switch (key) {
 	case 't':
 		s->has_topology = true;
+		s->is_vms = true;
 		if (set_topology(s, arg) < 0)
 			argp_error(state,
 				   "--topology=%s: write SxCxT with 1 to %u sockets, 1 to %u "
@@ -109,9 +116,11 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 				   EBB_MAX_THREADS);
 		return 0;
 	case KEY_COUNT_THREADS:
+		s->is_vms = true;
 		s->options.count_threads = true;
 		return 0;
 	case 'p':
+		s->is_vms = true;
 		add_policy(s, arg, state);
 		return 0;
 	case 'H':
@@ -121,6 +130,7 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 	case KEY_VMS:
 		s->plan.num_vms = number("vms", arg, 1, EBB_MAX_VMS, state);
 		s->has_vms = true;
+		s->is_vms = true;
 		s->is_planned = true;
 		return 0;
 	case KEY_SECONDS:
@@ -129,6 +139,7 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 		s->is_planned = true;
 		return 0;
 	case KEY_SPOT:
+		s->is_vms = true;
 		s->plan.spot_percent = number("spot", arg, 0, 100, state);
 		s->is_planned = true;
 		return 0;
@@ -157,11 +168,15 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 		s->is_shared_tuned = true;
 		s->demand = arg;
 		return 0;
-	case KEY_RESERVE:
+	case KEY_RESERVE_PERCENT:
 		s->is_shared_tuned = true;
-		s->reserve_percent = number("reserve", arg, 0, 100, state);
+		s->reserve_percent = number("reserve-percent", arg, 0, 100, state);
+		return 0;
+	case KEY_RESERVE:
+		s->is_reserve = true;
 		return 0;
 	case KEY_SLOTS:
+		s->is_vms = true;
 		s->options.num_slots = number("slots", arg, 1, 1000, state);
 		return 0;
 	default:
@@ -184,6 +199,11 @@ static int run(struct simulate *s, struct ebb_err *err)
 	return rc;
 }
 
+static int run_broker(struct simulate *s, bool is_json, struct ebb_err *err)
+{
+	return simulate_broker(s, is_json, err);
+}
+
 static int run_shared(struct simulate *s, bool is_json, struct ebb_err *err)
 {
 	if (!s->has_topology)
@@ -193,19 +213,40 @@ static int run_shared(struct simulate *s, bool is_json, struct ebb_err *err)
 	return simulate_shared(s, is_json, err);
 }
 
+static int run_reserve(struct simulate *s, bool is_json, struct ebb_err *err)
+{
+	if (!s->has_seconds)
+		s->plan.seconds = RESERVE_SECONDS;
+	return simulate_reserve(s, is_json, err);
+}
+
+typedef int experiment(struct simulate *s, bool is_json, struct ebb_err *err);
+
+/* An experiment in place of a trace; NULL: none. */
+static experiment *experiment_of(const struct simulate *s)
+{
+	return s->is_broker ? run_broker : s->is_shared ? run_shared :
+	       s->is_reserve ? run_reserve : NULL;
+}
+
 /* Options that have no effect together; NULL: there are none. */
 static const char *contradiction(const struct simulate *s)
 {
 	if (s->history && s->is_planned)
 		return "--vms, --seconds and --spot are for made-up VMs, --history replays others";
-	if (s->is_shared && s->is_broker)
-		return "--broker or --shared, not both";
-	if (s->history && (s->is_shared || s->is_broker))
-		return "--broker and --shared have VMs of their own, they replay no --history";
+	if (s->is_shared + s->is_broker + s->is_reserve > 1)
+		return "--broker or --shared or --reserve, not several";
+	if (s->history && (s->is_shared || s->is_broker || s->is_reserve))
+		return "--broker, --shared and --reserve have VMs of their own, they replay no "
+		       "--history";
+	if (s->is_reserve && s->is_vms)
+		return "--reserve takes no other options than --seconds and --seed";
+	if (s->is_reserve && s->has_seconds && s->plan.seconds > RESERVE_MAX_SECONDS)
+		return "--reserve takes at most 3600 seconds";
 	if (s->is_broker_tuned && !s->is_broker)
 		return "--idle-half is for --broker";
 	if (s->is_shared_tuned && !s->is_shared)
-		return "--vcpus, --window, --demand and --reserve are for --shared";
+		return "--vcpus, --window, --demand and --reserve-percent are for --shared";
 	return NULL;
 }
 
@@ -232,9 +273,8 @@ int cmd_simulate(struct ctl *ctl, int argc, char **argv)
 		free(s);
 		return EXIT_USAGE;
 	}
-	if (s->is_broker || s->is_shared) {
-		rc = s->is_broker ? simulate_broker(s, ctl->is_json, &err) :
-				    run_shared(s, ctl->is_json, &err);
+	if (experiment_of(s)) {
+		rc = experiment_of(s)(s, ctl->is_json, &err);
 		if (rc < 0)
 			fprintf(stderr, "ebbctl: %s\n", err.text);
 		free(s);

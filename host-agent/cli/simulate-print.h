@@ -13,6 +13,8 @@ struct simulate {
 	bool is_broker;			/* the broker experiment in place of a trace */
 	unsigned idle_half_s;
 	bool is_shared;			/* shared cores in place of a trace */
+	bool is_reserve;		/* tenants of the volume server in place of a trace */
+	bool is_vms;			/* options of VMs were given, which those do not have */
 	bool has_topology, has_vms, has_seconds;
 	bool is_broker_tuned, is_shared_tuned; /* options of just one of these were given */
 	unsigned vcpus, window_s, reserve_percent;
@@ -33,5 +35,8 @@ int simulate_broker(const struct simulate *s, bool is_json, struct ebb_err *err)
 
 /* VMs that share cores (shared.h), in the same way. */
 int simulate_shared(const struct simulate *s, bool is_json, struct ebb_err *err);
+
+/* Tenants that share a disk (reserved.h), in the same way. */
+int simulate_reserve(const struct simulate *s, bool is_json, struct ebb_err *err);
 
 #endif

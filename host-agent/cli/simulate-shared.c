@@ -17,7 +17,7 @@
 
 struct pair {
 	struct sim_shared_result fixed, moving;
-	struct sim_shared_result promised; /* with --reserve: moving, and promises are kept */
+	struct sim_shared_result promised; /* with --reserve-percent: moving, and promises are kept */
 };
 
 static uint64_t cpu_nsec(void)
@@ -153,7 +153,7 @@ static json_t *promise_json(const struct sim_shared_result *r)
 			 "missing_part", missing_part(r));
 }
 
-/* With --reserve, of a seed. */
+/* With --reserve-percent, of a seed. */
 static void add_promises(json_t *seed, const struct pair *p, double seconds)
 {
 	json_object_set_new(seed, "promised", result_json(&p->promised, seconds));

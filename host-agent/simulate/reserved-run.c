@@ -366,7 +366,7 @@ static int change(struct run *r, const struct sim_reserved_change *c)
 
 	count_waiting(r, t);
 	t->promise = c->promise;
-	trace(r, SIM_RESERVED_PROMISED, t, NULL);
+	trace(r, SIM_RESERVED_CHANGED, t, NULL);
 	if (r->o->policy == SIM_RESERVED_TAGS)
 		rc = ebb_tags_volume_set(r->tags, &t->volume, &c->promise, r->now);
 	if (rc == 0)

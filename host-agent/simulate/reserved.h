@@ -55,7 +55,7 @@ struct sim_reserved_change {
 };
 
 enum sim_reserved_what {
-	SIM_RESERVED_ARRIVED, SIM_RESERVED_ISSUED, SIM_RESERVED_COMPLETED, SIM_RESERVED_PROMISED,
+	SIM_RESERVED_ARRIVED, SIM_RESERVED_ISSUED, SIM_RESERVED_COMPLETED, SIM_RESERVED_CHANGED,
 };
 
 /* What happened, in order.  request: a number of the tenant's, which is used again when done. */
@@ -97,5 +97,32 @@ struct sim_reserved_result {
  * -ENOMEM.
  */
 int sim_reserved_run(const struct sim_reserved_options *o, struct sim_reserved_result *ret);
+
+/* ---- the cases that ebbctl simulate --reserve and the tests run ---- */
+
+enum sim_reserved_case_id {
+	SIM_RESERVED_PROMISED,		/* different loads beside floods; the disk can do it all */
+	SIM_RESERVED_SWAP,		/* two tenants, 3 to 1, swapped in the middle (figure 4) */
+	SIM_RESERVED_OVERBOOKED,	/* eight, twice as much as there is; one is idle for half of
+					 * the time (figures 6 and 7) */
+	SIM_RESERVED_PENALTY,		/* the same, and three of them cost ten times as much */
+	SIM_RESERVED_CASES,
+};
+
+#define SIM_RESERVED_CASE_TENANTS	8u
+
+/* options points into the rest; policy and seed are the caller's to set. */
+struct sim_reserved_case {
+	const char *name, *text;
+	struct sim_reserved_tenant tenants[SIM_RESERVED_CASE_TENANTS];
+	struct sim_reserved_change changes[2];
+	struct sim_reserved_options options;
+};
+
+/* seconds: how long it runs, 1 and more. */
+void sim_reserved_case(enum sim_reserved_case_id id, uint32_t seconds,
+		       struct sim_reserved_case *ret);
+
+extern const char *const sim_reserved_policies[SIM_RESERVED_POLICIES];
 
 #endif
