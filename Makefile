@@ -216,6 +216,10 @@ bench-engine: ## the OLTP engine natively, beside what the memory alone would al
 	$(MAKE) --no-print-directory $(B)/bin/oltp-bench $(B)/bin/oltp-miss-bound
 	scripts/bench-engine $(ARGS)
 
+bench-volumed: ## time that the volume server takes to decide about a request: out/bench-volumed
+	$(MAKE) --no-print-directory $(B)/bin/ebb-bench-volumed
+	scripts/bench-volumed $(ARGS)
+
 bench-parts:
 	scripts/bootstrap
 	scripts/qemu-build
@@ -232,5 +236,5 @@ clean: ## remove what was built from our own code
 distclean: ## remove everything made here: build/ and out/
 	rm -rf build out
 
-.PHONY: bench-agent bench-cpu bench-engine bench-memory bench-plug bench-reserve bench-parts help all demo check check-full check-unit check-list guest-programs-list tests-build doctor bootstrap qemu qemu-source \
+.PHONY: bench-agent bench-cpu bench-engine bench-memory bench-plug bench-reserve bench-volumed bench-parts help all demo check check-full check-unit check-list guest-programs-list tests-build doctor bootstrap qemu qemu-source \
 	qemu-qtest qemu-asan guest-image clean distclean FORCE
