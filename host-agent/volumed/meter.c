@@ -74,6 +74,29 @@ uint64_t ebb_meter_percentile(const uint64_t *delays, unsigned int permille)
 
 /* ---- time ---- */
 
+/* Time in millionths of units of a volume with a reservation. */
+static uint64_t microunits(const struct ebb_meter_volume *v, uint64_t nsec)
+{
+	const uint64_t unit = unit_time(v);
+	/* A unit may take up to 18 hours; in nanoseconds the product would exceed 64 bits then. */
+	const uint64_t scale = unit > EBB_METER_MAX_NSEC ? 1000 : 1;
+
+	return nsec / unit * 1000000 + nsec % unit / scale * 1000000 / (unit / scale);
+}
+
+/*
+ * Reckoned from the time at which the promise was made, not from the last look: otherwise each look
+ * would lose what is less than a millionth.
+ */
+static void count_microunits(struct ebb_meter_volume *v)
+{
+	struct ebb_meter_counters *c = &v->counters;
+
+	c->promised_microunits = v->old_microunits;
+	if (has_reserve(v))
+		c->promised_microunits += microunits(v, c->pending_nsec - v->old_pending_nsec);
+}
+
 static void count_times(struct ebb_meter_volume *v, uint64_t now)
 {
 	if (v->waiting)
@@ -98,7 +121,7 @@ static void count_missed(struct ebb_meter_volume *v, uint64_t now)
 
 	if (!has_reserve(v) || now <= v->slot)
 		return;
-	/* What is less than a unit stays due. */
+	/* A part of a unit is not missed yet: it stays due. */
 	units = (now - v->slot) / unit_time(v);
 	v->slot += units * unit_time(v);
 	v->counters.missed += units;
@@ -326,6 +349,9 @@ int ebb_meter_promise(struct ebb_meter *m, struct ebb_meter_volume *v, uint64_t 
 	count_times(v, m->now);
 	if (v->waiting)
 		count_missed(v, m->now);
+	count_microunits(v);
+	v->old_microunits = v->counters.promised_microunits;
+	v->old_pending_nsec = v->counters.pending_nsec;
 	v->reserve_iops = reserve_iops;
 	v->reserve_bytes = reserve_bytes;
 	if (!has_reserve(v))
@@ -391,6 +417,8 @@ static void count_delay(struct ebb_meter_volume *v, const struct ebb_meter_reque
 	v->deadline = due + step(v, r->bytes);
 	c->due_requests++;
 	c->late_nsec += delay;
+	if (delay)
+		c->late_units += ebb_rate_units(r->bytes);
 	c->late_max_nsec = max64(c->late_max_nsec, delay);
 	c->delays[class_of(delay)]++;
 	v->late_max_nsec = max64(v->late_max_nsec, delay);
@@ -425,6 +453,7 @@ void ebb_meter_issue(struct ebb_meter *m, struct ebb_meter_volume *v, struct ebb
 		return;
 	}
 	count_times(v, m->now);
+	c->waited_nsec += m->now - r->arrived;
 	if (has_reserve(v))
 		count_delay(v, r, m->now);
 	if (has_reserve(v) && v->slot <= m->now) {
@@ -461,5 +490,6 @@ const struct ebb_meter_counters *ebb_meter_read(struct ebb_meter *m, struct ebb_
 {
 	ebb_meter_advance(m, now);
 	count_times(v, m->now);
+	count_microunits(v);
 	return &v->counters;
 }

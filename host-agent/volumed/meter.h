@@ -91,7 +91,10 @@ struct ebb_meter_sum {
 struct ebb_meter_counters {
 	struct ebb_meter_sum kinds[EBB_METER_KINDS];
 	uint64_t waiting_nsec, pending_nsec;	/* without EXTRA */
+	uint64_t waited_nsec;		/* from arrival to issue, sum of all requests but EXTRA */
 	uint64_t promised;		/* all of the reservation, wanted or not */
+	/* The reservation's worth of pending_nsec, in 1/10^6 units.  Set by ebb_meter_read(). */
+	uint64_t promised_microunits;
 	uint64_t charged, early, missed;
 	/* At the end of each interval; the three reasons add up to violated. */
 	uint64_t intervals;		/* that ended */
@@ -102,6 +105,7 @@ struct ebb_meter_counters {
 	/* Of requests issued at or after their deadline. */
 	uint64_t due_requests;
 	uint64_t late_nsec, late_max_nsec;
+	uint64_t late_units;		/* with a delay above 0; as rate.h counts them */
 	uint64_t delays[EBB_METER_DELAYS];
 };
 
@@ -134,6 +138,8 @@ struct ebb_meter_volume {
 	uint64_t promised_since;	/* up to when `promised` is counted */
 	uint64_t counted_at;		/* up to when waiting_nsec and pending_nsec are */
 	uint64_t charged_nsec, early_nsec;	/* less than a unit: not in the counters yet */
+	/* promised_microunits and pending_nsec when the promise was made that holds now. */
+	uint64_t old_microunits, old_pending_nsec;
 	struct ebb_meter_taken took;
 	struct ebb_meter_taken wait_all, wait_own;	/* all volumes and this, when it began */
 	struct ebb_meter_taken others;	/* what others took while it waited, in this interval */

@@ -9,7 +9,7 @@
 #define EBB_RATE_UNIT		65536u		/* bytes that count as one request */
 #define EBB_RATE_MAX_REQUEST	(1ull << 31)	/* bytes */
 #define EBB_RATE_MAX_IOPS	1000000000ull	/* units per second */
-#define EBB_RATE_MAX_BYTES	(1ull << 34)	/* per second */
+#define EBB_RATE_MAX_BYTES	1000000000000ull	/* per second */
 
 /* A request counts as one for each EBB_RATE_UNIT bytes that it begins. */
 static inline uint64_t ebb_rate_units(uint64_t bytes)

@@ -206,7 +206,7 @@ int ebb_tags_configure(struct ebb_tags *t, const struct ebb_tags_config *config,
 static bool is_admitted(uint64_t promised, uint64_t reserve, uint64_t capacity,
 			unsigned int percent)
 {
-	/* At most 4096 volumes of 2^34 and 2^46 times 10^5: all within 64 bits. */
+	/* At most 4096 volumes of 2^40 and 2^46 times 10^5: all within 64 bits. */
 	return !reserve || !capacity || promised + reserve <= capacity * percent / 100;
 }
 

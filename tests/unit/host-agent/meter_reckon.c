@@ -117,12 +117,14 @@ static void issue(struct walk *w, const struct reckon_request *r)
 	const uint64_t first = w->v->requests[w->oldest].arrived, now = r->issued;
 	const uint64_t due = w->deadline > first ? w->deadline : first;
 
+	w->ret->waited_nsec += now - r->arrived;
 	if (due <= now) {
 		const uint64_t delay = now - (due > r->arrived ? due : r->arrived);
 
 		w->deadline = due + request_nsec(w->v, r);
 		w->ret->due_requests++;
 		w->ret->late_nsec += delay;
+		w->ret->late_units += delay ? units(r) : 0;
 		if (delay > w->ret->late_max_nsec)
 			w->ret->late_max_nsec = delay;
 	}

@@ -325,6 +325,35 @@ static void test_kinds(void **state)
 	assert_int_equal(b.counters.waiting_nsec, 0);
 }
 
+/* A request is at the disk from `from` to `to`, looked at in between. */
+static uint64_t pending(uint64_t from, uint64_t to)
+{
+	arrive(&a, 0, 1, from);
+	issue(&a, 0, 1, from, 0);
+	for (uint64_t k = 1; k < 100; k++)
+		read_at(&a, from + (to - from) * k / 100);
+	ebb_meter_complete(&meter, &a, &requests[0], START + to);
+	return read_at(&a, to)->promised_microunits;
+}
+
+/* What the promise was worth while a request was pending: of requests, bytes, the less of both. */
+static void test_promised_while_pending(void **state)
+{
+	(void)state;
+	assert_int_equal(pending(0, SEC / 2), 50000000);
+	assert_int_equal(ebb_meter_promise(&meter, &a, 0, 1 << 20, START + SEC), 0);
+	assert_int_equal(pending(2 * SEC, 3 * SEC), 50000000 + 16000000);
+	assert_int_equal(ebb_meter_promise(&meter, &a, 8, 1 << 20, START + 4 * SEC), 0);
+	assert_int_equal(pending(5 * SEC, 6 * SEC), 66000000 + 8000000);
+	assert_int_equal(ebb_meter_promise(&meter, &a, 100, 1 << 20, START + 7 * SEC), 0);
+	assert_int_equal(pending(8 * SEC, 9 * SEC), 74000000 + 16000000);
+	/* The least that can be promised, for 20 hours; and nothing. */
+	assert_int_equal(ebb_meter_promise(&meter, &a, 0, 1, START + 9 * SEC), 0);
+	assert_int_equal(pending(10 * SEC, 72010 * SEC), 90000000 + 72000 * 1000000ull / 65536);
+	assert_int_equal(ebb_meter_promise(&meter, &a, 0, 0, START + 72010 * SEC), 0);
+	assert_int_equal(pending(72011 * SEC, 72012 * SEC), 90000000 + 72000 * 1000000ull / 65536);
+}
+
 /* ---- the rest ---- */
 
 static void test_delays(void **state)
@@ -475,6 +504,10 @@ static void compare_with_reckoning(uint32_t tenant, const struct sim_reserved_te
 	assert_int_equal(c->due_requests, o.due_requests);
 	assert_int_equal(c->late_nsec, o.late_nsec);
 	assert_int_equal(c->late_max_nsec, o.late_max_nsec);
+	assert_int_equal(c->late_units, o.late_units);
+	assert_int_equal(c->waited_nsec, o.waited_nsec);
+	assert_int_equal(c->promised_microunits,
+			 o.pending_nsec * 1000000 / (SEC / load->promise.reserve_iops));
 	assert_int_equal(c->waiting_nsec, o.waiting_nsec);
 	assert_int_equal(c->pending_nsec, o.pending_nsec);
 	assert_int_equal(c->others_early + c->others_promised + c->slow, c->violated);
@@ -531,6 +564,7 @@ int main(void)
 		cmocka_unit_test_setup(test_stuck, set_up),
 		cmocka_unit_test_setup(test_overbooked_or_slow, set_up),
 		cmocka_unit_test_setup(test_kinds, set_up),
+		cmocka_unit_test_setup(test_promised_while_pending, set_up),
 		cmocka_unit_test_setup(test_delays, set_up),
 		cmocka_unit_test_setup(test_bad_input, set_up),
 		cmocka_unit_test(test_random_loads),
