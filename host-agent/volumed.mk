@@ -3,21 +3,21 @@
 # The volume server: what is around the storage daemon (qemu-patches/ has what is inside).
 EBB_VOLUMED_PKGS := inih jansson libsystemd
 
-# Pure, and needed without the rest.
+# Pure; compiled into the storage daemon, too.
 EBB_TAGS := $(addprefix host-agent/volumed/,flow.c meter.c tags.c)
 
 $(eval $(call lib,ebb-tags,$(EBB_TAGS),))
 $(eval $(call lib,ebb-volumed,$(filter-out $(EBB_TAGS) host-agent/volumed/volumed.c, \
 	$(wildcard host-agent/volumed/*.c)),$(EBB_VOLUMED_PKGS)))
-$(eval $(call prog,ebb-volumed,host-agent/volumed/volumed.c,ebb-volumed ebb-daemon ebb-util, \
-	$(EBB_VOLUMED_PKGS),))
+$(eval $(call prog,ebb-volumed,host-agent/volumed/volumed.c,ebb-volumed ebb-tags ebb-daemon \
+	ebb-util,$(EBB_VOLUMED_PKGS),))
 
-# Linked without the rest: it is compiled into the storage daemon, too.
-$(eval $(call unit_test_single,test_volumed_order,$(EBB_TEST)/test_volumed_order.c,ebb-volumed,,))
 $(foreach t,bounds tags,$(eval $(call unit_test_single,test_volumed_$(t), \
 	$(EBB_TEST)/test_volumed_$(t).c $(EBB_TEST)/tags_rig.c,ebb-tags,,)))
 $(eval $(call unit_test_single,test_volumed_meter,$(addprefix $(EBB_TEST)/,test_volumed_meter.c \
 	meter_reckon.c),ebb-simulate ebb-tags,,))
+$(eval $(call unit_test_single,test_volumed_vmeter,$(EBB_TEST)/test_volumed_vmeter.c, \
+	ebb-volumed ebb-tags,jansson))
 $(eval $(call unit_test_single,test_volumed_config,$(EBB_TEST)/test_volumed_config.c, \
 	ebb-volumed ebb-util,inih))
 $(eval $(call unit_test_single,test_volumed_admit,$(EBB_TEST)/test_volumed_admit.c, \

@@ -59,12 +59,27 @@ static void print_volumes(const json_t *volumes)
 	table_finish(&t);
 }
 
+/* Why most of what was violated was; "": nothing was. */
+static const char *reason(const json_t *counters)
+{
+	const long long early = ctl_int(counters, "others-early");
+	const long long promised = ctl_int(counters, "others-promised");
+	const long long slow = ctl_int(counters, "slow");
+
+	if (!early && !promised && !slow)
+		return "";
+	if (early >= promised && early >= slow)
+		return "others";
+	return promised >= slow ? "overbooked" : "slow";
+}
+
 /* Over the whole time in which there was work, for people; programs take differences. */
 static void print_meters(const json_t *meters)
 {
 	static const char *const names[] = { "volume", "tenant", ">busy s", ">promised", ">issued",
-					     ">late", ">mean ms late", ">waiting", ">at disk",
-					     ">errors", NULL };
+					     ">late", ">mean ms late", ">p99", ">max", ">violated",
+					     ">overdue", "why", ">waiting", ">at disk", ">errors",
+					     NULL };
 	struct table t;
 	json_t *m;
 	size_t i;
@@ -72,6 +87,7 @@ static void print_meters(const json_t *meters)
 	table_init(&t, names);
 	json_array_foreach(meters, i, m) {
 		const json_t *c = json_object_get(m, "counters");
+		const json_t *delay = json_object_get(m, "delay");
 		const double late = ctl_int(c, "late-units");
 
 		table_add_name(&t, ctl_str(m, "name"));
@@ -81,6 +97,11 @@ static void print_meters(const json_t *meters)
 		table_add(&t, "%lld", ctl_int(c, "issued-units"));
 		table_add(&t, "%.0f", late);
 		table_add(&t, "%.1f", late > 0 ? ctl_int(c, "late-ns") / late / 1e6 : 0.0);
+		table_add(&t, "%.1f", ctl_int(delay, "p99-ns") / 1e6);
+		table_add(&t, "%.1f", ctl_int(delay, "max-ns") / 1e6);
+		table_add(&t, "%lld", ctl_int(c, "violated"));
+		table_add(&t, "%lld", ctl_int(c, "overdue"));
+		table_add(&t, "%s", reason(c));
 		table_add(&t, "%lld", ctl_int(m, "queued"));
 		table_add(&t, "%lld", ctl_int(m, "in-flight"));
 		table_add(&t, "%lld", ctl_int(c, "errors"));

@@ -126,7 +126,7 @@ struct ebb_meter_taken {
 	uint64_t charged;
 };
 
-/* Callers set nothing; they read `id`, `last` and, by ebb_meter_read(), counters. */
+/* Callers set nothing; they read `id`, `took`, `last` and, by ebb_meter_read(), counters. */
 struct ebb_meter_volume {
 	struct ebb_meter_volume *next;
 	uint64_t id;			/* the caller's number for it */

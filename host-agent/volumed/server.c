@@ -11,6 +11,7 @@
 #include "util/text.h"
 #include "volumed/blockdev.h"
 #include "volumed/server.h"
+#include "volumed/vmeter.h"
 #include "volumed/vstate.h"
 
 /* A storage daemon that dies takes with it what it counted since the last look. */
@@ -253,38 +254,11 @@ void ebb_server_remove(struct ebb_server *s, struct ebb_volume *v)
 
 /* ---- counters ---- */
 
-/* to += from, member by member; arrays likewise. */
-static void add_counters(json_t *to, const json_t *from)
-{
-	const char *key;
-	json_t *value;
-	size_t i;
-
-	json_object_foreach((json_t *)from, key, value) {
-		json_t *old = json_object_get(to, key);
-
-		if (!old) {
-			json_object_set_new(to, key, json_deep_copy(value));
-		} else if (json_is_integer(value)) {
-			json_integer_set(old, json_integer_value(old) + json_integer_value(value));
-		} else {
-			json_t *item;
-
-			json_array_foreach(value, i, item) {
-				json_t *sum = json_array_get(old, i);
-
-				json_integer_set(sum, json_integer_value(sum) +
-						 json_integer_value(item));
-			}
-		}
-	}
-}
-
 json_t *ebb_server_counters(const struct ebb_volume *v)
 {
 	json_t *sum = v->base ? json_deep_copy(v->base) : json_object();
 
-	add_counters(sum, v->last);
+	ebb_vmeter_add(sum, v->last);
 	return sum;
 }
 
@@ -360,8 +334,10 @@ void ebb_server_refresh(struct ebb_server *s, ebb_server_done done, void *ctx)
 
 void ebb_server_schedule(struct ebb_server *s, ebb_server_done done, void *ctx)
 {
-	ask(s, "ebb-scheduler-set", json_pack("{s:i, s:s}", "depth", s->depth, "overbooking",
-					      s->overbooking), on_scheduled, done, ctx);
+	ask(s, "ebb-scheduler-set",
+	    json_pack("{s:i, s:s, s:I}", "depth", s->depth, "overbooking", s->overbooking,
+		      "capacity-iops", (json_int_t)ebb_server_capacity_iops(s)),
+	    on_scheduled, done, ctx);
 }
 
 static void on_polled(void *ctx, const char *error)
@@ -456,6 +432,8 @@ static void storage_down(void *ctx)
 			v->base = sum;
 			v->last = NULL;
 		}
+		json_decref(v->now);
+		v->now = NULL;
 		if (v->state == EBB_VOLUME_REMOVING || v->is_probe)
 			ebb_server_drop(s, v);
 		else if (v->state == EBB_VOLUME_SERVED)

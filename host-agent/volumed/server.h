@@ -42,7 +42,7 @@ struct ebb_volume {
 	 * newest of the present one.  Objects of integers and arrays of integers, or NULL.
 	 */
 	json_t *base, *last;
-	json_t *now;			/* what the daemon last said of it, without counters */
+	json_t *now;			/* what the present daemon said of it, without counters */
 };
 
 struct ebb_capacity {
@@ -121,7 +121,7 @@ void ebb_server_remove(struct ebb_server *s, struct ebb_volume *v);
 /* Ask the storage daemon for counters now; done() is called when they are in the volumes. */
 void ebb_server_refresh(struct ebb_server *s, ebb_server_done done, void *ctx);
 
-/* Tell the storage daemon the depth and the policy of the server. */
+/* Tell the storage daemon the depth, the policy and the capacity of the server. */
 void ebb_server_schedule(struct ebb_server *s, ebb_server_done done, void *ctx);
 
 /* Counters of a volume since ebb-volumed started: a new object, empty if there are none. */

@@ -11,6 +11,7 @@
 #include "volumed/calibrate.h"
 #include "volumed/server.h"
 #include "volumed/vctl.h"
+#include "volumed/vmeter.h"
 #include "volumed/vstate.h"
 
 static const char *const state_names[] = {
@@ -126,15 +127,17 @@ static void cmd_volumes(struct ebb_server *s, struct ebb_ctl_request *r)
 
 static json_t *view_meters(const struct ebb_volume *v)
 {
-	json_t *o = json_pack("{s:s, s:s, s:s, s:o}", "name", v->spec.name, "tenant",
-			      v->spec.tenant, "state", state_names[v->state], "counters",
-			      ebb_server_counters(v));
+	const json_t *queued = json_object_get(v->now, "queued");
+	const json_t *in_flight = json_object_get(v->now, "in-flight");
+	json_t *interval = json_object_get(v->now, "interval");
+	json_t *counters = ebb_server_counters(v);
 
-	json_object_set_new(o, "queued",
-			    json_integer(json_integer_value(json_object_get(v->now, "queued"))));
-	json_object_set_new(o, "in-flight", json_integer(
-		json_integer_value(json_object_get(v->now, "in-flight"))));
-	return o;
+	ebb_vmeter_add_delays(counters);
+	return json_pack("{s:s, s:s, s:s, s:I, s:I, s:o, s:o, s:O?}", "name", v->spec.name,
+			 "tenant", v->spec.tenant, "state", state_names[v->state], "queued",
+			 json_integer_value(queued), "in-flight", json_integer_value(in_flight),
+			 "delay", ebb_vmeter_delay(counters), "counters", counters, "interval",
+			 interval);
 }
 
 /* Without the storage daemon the counters stand still, and are told as they are. */
