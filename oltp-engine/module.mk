@@ -7,7 +7,7 @@ OLTP_SRC := $(addprefix oltp-engine/src/base/,baseline.c checksum.c epoch.c hist
 	$(addprefix oltp-engine/src/io/,io_files.c io_queue.c) \
 	$(addprefix oltp-engine/src/index/,index.c node_pool.c tree.c) \
 	$(addprefix oltp-engine/src/storage/,lock.c room.c slots.c storage.c) \
-	$(addprefix oltp-engine/src/txn/,node_set.c ordered.c revoked.c txn.c txn_rows.c \
+	$(addprefix oltp-engine/src/txn/,node_set.c ordered.c promise.c revoked.c txn.c txn_rows.c \
 		txn_scan.c worker.c) \
 	$(addprefix oltp-engine/src/log/,log.c log_append.c log_buffer.c log_decode.c log_files.c \
 		log_thread.c) \
@@ -119,6 +119,7 @@ $(eval $(call unit_test,test_oltp_fetch_neighbours,tests/unit/oltp-engine/test_o
 $(eval $(call unit_test,test_oltp_table_blocks,tests/unit/oltp-engine/test_oltp_table_blocks.c tests/unit/oltp-engine/oltp_memory_rig.c,liboltp))
 $(eval $(call unit_test,test_oltp_cold_nomem,tests/unit/oltp-engine/test_oltp_cold_nomem.c tests/unit/oltp-engine/alloc_faults.c tests/unit/oltp-engine/oltp_memory_rig.c,liboltp,,$(foreach f,malloc calloc realloc aligned_alloc,-Xlinker --wrap=$(f))))
 $(eval $(call unit_test_single,test_oltp_baseline,tests/unit/oltp-engine/test_oltp_baseline.c,liboltp-bench liboltp))
+$(eval $(call unit_test_single,test_oltp_promise,tests/unit/oltp-engine/test_oltp_promise.c tests/unit/oltp-engine/oltp_memory_rig.c,liboltp-bench liboltp))
 $(eval $(call unit_test_single,test_oltp_recency,tests/unit/oltp-engine/test_oltp_recency.c,liboltp))
 $(eval $(call unit_test,test_oltp_vom_ebb,tests/unit/oltp-engine/test_oltp_vom_ebb.c tests/unit/oltp-engine/oltp_memory_rig.c,liboltp-server liboltp))
 $(eval $(call unit_test,test_oltp_retire,tests/unit/oltp-engine/test_oltp_retire.c,liboltp,,$(foreach f,evict_flush epoch_advance storage_slot_free,-Xlinker --wrap=$(f))))

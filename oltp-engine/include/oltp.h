@@ -415,6 +415,8 @@ struct oltp_memory_stats {
 	uint64_t last_demand_ns;	/* how long the last one that was met took */
 	uint64_t revoked_bytes;		/* taken by force */
 	uint64_t lost_records;		/* with them; back: see oltp_restore_stats_read */
+	/* Records, of the times in which memory was promised: see oltp_set_mem_promise. */
+	uint64_t baseline_ios, actual_ios;
 };
 
 /* Any thread. */

@@ -147,6 +147,45 @@ bool oltp_memory_fills(struct oltp_engine *engine);
  */
 void oltp_memory_watch(struct oltp_engine *engine, bool is_on);
 
+/*
+ * The engine's clients are promised as few reads from disk as with a dedicated memory of so many
+ * MiB (blocks of records), whatever memory the engine really has (SQLVM, section 2.3). From now on
+ * the engine simulates that memory beside its own, and oltp_memory_stats counts
+ *
+ *	baseline_ios	records that an engine with the promised memory would have read, and
+ *	actual_ios	records that this one has read, for transactions
+ *
+ * both only while something is promised, and cumulatively since the engine was opened. Relative I/O
+ * = (actual_ios - baseline_ios) / baseline_ios over an interval; the promise is kept while it is 0
+ * or less. The unit is the record and not the disk's request: a request brings all records of its
+ * sectors and may serve several transactions, so the number of requests depends on where records
+ * happen to lie, which no simulation of another memory can know.
+ *
+ * Of the records a sample is simulated: 262144 to 524287, or all if there are fewer. That takes 2
+ * KiB, and one more for each worker. The error of baseline_ios is below 2% once tens of thousands
+ * were counted. While transactions use more than some hundred thousand records per second and
+ * worker, which they do not while they read much from disk, fewer are sampled, so that watching
+ * takes no more than 1% of the time; the error may then be 3%. Up to 64 uses of sampled records in
+ * each worker are counted late, those of a worker that runs nothing with its next transaction.
+ *
+ * The simulated memory is one for all tables and gives up the records not used for longest, of
+ * whatever table. A real engine divides its blocks among tables: with several of them it reads more
+ * than this says, for TPC-C-like up to 3.5 times as much.
+ *
+ * A new size does not start empty: it is taken to hold what was used last, as far as the engine's
+ * sample of ages tells (see above; so not where that was switched off by oltp_memory_watch), and
+ * counts nothing for that. The same size again changes nothing. 0: nothing is promised, which costs
+ * nothing, and is so at first.
+ *
+ * The paper's promise is of two parts, the buffer pool and working memory for sorts and hash joins.
+ * The engine has no sort or hash operators: there is no working memory, and nothing is promised of
+ * it.
+ *
+ * Any thread. Errors: -EOPNOTSUPP (the engine has no cold_dir, so it never reads records from
+ * disk), -ENOMEM; what was promised before then still is.
+ */
+int oltp_set_mem_promise(struct oltp_engine *engine, uint32_t mib);
+
 struct oltp_memory_recency {
 	uint32_t samples;		/* watched now */
 	uint32_t resident_samples;

@@ -79,6 +79,7 @@ int oltp_engine_open(const struct oltp_config *config, struct oltp_engine **ret_
 	epoch_join(&engine->epoch, 0, &engine->manager_announced);
 	mem_init(&engine->mem, config->mem, config->mem_ctx, config->node);
 	pthread_mutex_init(&engine->lock, NULL);
+	promise_init(&engine->promise);
 	node_pool_init(&engine->leaves, &engine->mem, &engine->epoch, TREE_LEAF_BYTES);
 	node_pool_init(&engine->inners, &engine->mem, &engine->epoch, TREE_INNER_BYTES);
 	room_init(&engine->room);
@@ -116,6 +117,7 @@ void oltp_engine_close(struct oltp_engine *engine)
 	node_pool_finish(&engine->inners);
 	mem_finish(&engine->mem);
 	epoch_finish(&engine->epoch);
+	promise_finish(&engine->promise);
 	pthread_mutex_destroy(&engine->lock);
 	free(engine);
 }

@@ -85,6 +85,20 @@ static bool find_stub(struct cold *cold, const struct admit_by *by, const struct
 	return !record && (ret_ref->entry & INDEX_ADDR_MASK) == cold_stub(read->block, slot);
 }
 
+/*
+ * What to leave in the lock word. With the age alone the simulated cache knows whether it still
+ * holds a record that it took in.
+ */
+static uint64_t stamp_of(const struct cold_block *block, uint32_t slot, bool is_ahead,
+			 uint64_t now)
+{
+	uint64_t before = cold_last_use(block, slot, now);
+
+	if (cold_was_taken(block, slot))
+		return before | LOCK_TAKEN;
+	return is_ahead ? 0 : before;
+}
+
 int admit_all(struct cold *cold, const struct admit_by *by, const struct admit_read *read,
 	      uint32_t *ret_bad)
 {
@@ -106,7 +120,7 @@ int admit_all(struct cold *cold, const struct admit_by *by, const struct admit_r
 						 read->buffer + (slot * stride - read->from));
 		if (data)
 			rc = admit_to_block(cold, by, &ref, data,
-					    read->is_ahead ? 0 : cold_last_use(block, slot, now));
+					    stamp_of(block, slot, read->is_ahead, now));
 		else
 			++*ret_bad;
 	}
@@ -168,7 +182,7 @@ bool buffered_release(struct cold *cold, const struct admit_by *by, struct recor
 
 	if (!lock_try_exclusive(&record->lock, by->ts, &seen))
 		return false;
-	stamp = lock_stamp(seen);
+	stamp = lock_left(seen);
 	if (index_ref_is_live(ref)) {
 		/* The lock was taken after the last writer had noted itself and released it. */
 		is_written = atomic_load_explicit(&buffered->is_written, memory_order_relaxed);

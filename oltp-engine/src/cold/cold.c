@@ -164,9 +164,17 @@ struct cold_block *cold_stub_block(const struct cold *cold, uint64_t entry)
 uint64_t cold_last_use(const struct cold_block *block, uint32_t slot, uint64_t now)
 {
 	uint32_t used = atomic_load_explicit(&block->used[slot], memory_order_relaxed);
-	int32_t age = (int32_t)((uint32_t)now - used);
+	uint32_t age = ((uint32_t)now - used) & ~COLD_TAKEN;
 
-	return used ? now - (uint64_t)(age > 0 ? age : 0) : 0;
+	if (!(used & ~COLD_TAKEN))
+		return 0;
+	/* Modulo 2^31: the larger half of the differences are uses in epochs to come. */
+	return age < COLD_TAKEN / 2 ? now - age : now;
+}
+
+bool cold_was_taken(const struct cold_block *block, uint32_t slot)
+{
+	return atomic_load_explicit(&block->used[slot], memory_order_relaxed) & COLD_TAKEN;
 }
 
 static bool stub_has_key(void *ctx, uint64_t entry, uint64_t key)

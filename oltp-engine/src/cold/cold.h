@@ -38,6 +38,7 @@
 
 #include "oltp-engine/src/index/index.h"
 #include "oltp-engine/src/io/io_queue.h"
+#include "oltp-engine/src/storage/lock.h"
 #include "reread.h"
 
 #define COLD_EXTENT_BYTES	(256u << 10)
@@ -62,7 +63,7 @@ struct cold_block {
 	uint32_t n;		/* records written */
 	uint32_t keys_room;
 	_Atomic uint64_t *keys;
-	_Atomic uint32_t *used;	/* lower half of the stamp (lock.h) of each record's last use */
+	_Atomic uint32_t *used;	/* of each record's last use: cold_use */
 	_Atomic uint32_t live;	/* stubs in the index */
 	_Atomic uint32_t pins;
 	uint64_t retired;	/* epoch */
@@ -158,11 +159,21 @@ static inline uint32_t cold_stub_slot(uint64_t entry)
 	return (uint32_t)(entry >> 1) & (COLD_SLOTS_MAX - 1);
 }
 
+/* Of a record's last use its block keeps LOCK_TAKEN and the lower 31 bits of the epoch. */
+#define COLD_TAKEN	(1u << 31)
+
+/* left: what the last holder left in its lock word. */
+static inline uint32_t cold_use(uint64_t left)
+{
+	return ((uint32_t)left & ~COLD_TAKEN) | (left & LOCK_TAKEN ? COLD_TAKEN : 0);
+}
+
 /*
- * The stamp of the record's last use, as of now (an epoch): another thread may note a use in a
+ * The epoch of the record's last use, as of now (an epoch): another thread may note a use in a
  * later one. 0: not known.
  */
 uint64_t cold_last_use(const struct cold_block *block, uint32_t slot, uint64_t now);
+bool cold_was_taken(const struct cold_block *block, uint32_t slot);
 
 /* Call in an epoch, or with the block pinned. */
 struct cold_block *cold_stub_block(const struct cold *cold, uint64_t entry);
@@ -185,7 +196,7 @@ void cold_unpin(struct cold_block *block);
 
 /*
  * Writes the record to its place in the buffer of the extent, without its checksum, and notes its
- * key and last use (lower half of the stamp) in the block.
+ * key and last use (cold_use) in the block.
  */
 void cold_record_write(struct cold_block *block, uint32_t slot, uint8_t *buffer, uint64_t key,
 		       uint32_t used, const void *data);

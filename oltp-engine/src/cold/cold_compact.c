@@ -165,7 +165,7 @@ static enum place redirect(const struct index_ref *ref, const struct compact_rec
 		buffered->stub = (buffered->stub & ~INDEX_ADDR_MASK) | to;
 		place = PLACE_HERE;
 	}
-	lock_release_exclusive(&record->lock, lock_stamp(seen));
+	lock_release_exclusive(&record->lock, lock_left(seen));
 	return place;
 }
 

@@ -192,20 +192,30 @@ static int buffer_reserve(struct fetcher *f, struct fetch_read *read, uint32_t b
 	return 0;
 }
 
-/*
- * True: the record was used before, and later than the records that went to disk last. Notes the
- * present use.
- */
-static bool is_worth_a_slot(const struct cold *cold, const struct cold_block *block, uint32_t slot,
-			    uint64_t now)
+/* True: the record was used before, and later than the records that went to disk last. */
+static bool is_worth_a_slot(const struct cold *cold, const struct cold_block *block, uint32_t slot)
 {
 	uint64_t evicted = atomic_load_explicit(&cold->evicted_stamps[block->table->id],
 						memory_order_relaxed);
 	uint32_t last = atomic_load_explicit(&block->used[slot], memory_order_relaxed);
 
-	atomic_store_explicit(&block->used[slot], (uint32_t)now, memory_order_relaxed);
-	/* Modulo 2^32: of a use too long ago to tell, either is right. */
-	return (int32_t)(last - (uint32_t)evicted) > 0;
+	/* Modulo 2^31: of a use too long ago to tell, either is right. */
+	return (int32_t)((last - (uint32_t)evicted) << 1) > 0;
+}
+
+/* Notes the use of the record that is read. */
+static void note_use(struct fetcher *f, struct fetch_read *read, uint64_t hash)
+{
+	const struct cold_block *block = read->block;
+	uint64_t now = epoch_now(&f->worker->engine->epoch);
+
+	read->flags = 0;
+	if (unlikely(promise_watches(&f->worker->engine->promise, hash)))
+		read->flags = promise_fetch(f->worker, block->table, now,
+					    cold_last_use(block, read->slot, now),
+					    cold_was_taken(block, read->slot));
+	atomic_store_explicit(&block->used[read->slot], cold_use(now | read->flags),
+			      memory_order_relaxed);
 }
 
 /* Asks once for all reads that arrived together, since that takes a lock that all workers share. */
@@ -250,7 +260,8 @@ static void read_join(struct fetcher *f, struct fetch_read *read, uint64_t entry
 }
 
 /* The stub is pinned. -EAGAIN: too much is being read. */
-static int read_start(struct fetcher *f, const struct index_ref *ref, uint32_t ticket)
+static int read_start(struct fetcher *f, const struct index_ref *ref, uint64_t hash,
+		      uint32_t ticket)
 {
 	struct cold_place place = cold_stub_place(f->cold, ref->entry);
 	/* Room in front of the sectors for the struct buffered; direct I/O needs this alignment. */
@@ -265,8 +276,8 @@ static int read_start(struct fetcher *f, const struct index_ref *ref, uint32_t t
 	read->block = cold_stub_block(f->cold, ref->entry);
 	read->slot = cold_stub_slot(ref->entry);
 	read->ticket = ticket;
-	read->is_wanted = is_worth_a_slot(f->cold, read->block, read->slot,
-					  epoch_now(&f->worker->engine->epoch));
+	read->is_wanted = is_worth_a_slot(f->cold, read->block, read->slot);
+	note_use(f, read, hash);
 	read->lead = front + place.lead;
 	read->request = (struct io_request){
 		.class = IO_FETCH, .bytes = place.bytes, .offset = place.offset,
@@ -324,7 +335,7 @@ static int start_wanted(struct fetcher *f, const struct cold_want *want, uint32_
 	if (read)
 		read_join(f, read, ref.entry, ticket);
 	else
-		rc = read_start(f, &ref, ticket);
+		rc = read_start(f, &ref, want->hash, ticket);
 	if (read || rc)
 		cold_unpin(cold_stub_block(f->cold, ref.entry));
 	return rc;
@@ -424,7 +435,7 @@ static void read_finish(struct fetcher *f, struct fetch_read *read, enum oltp_rc
 static bool read_admit(struct fetcher *f, struct fetch_read *read, bool is_worth_slot)
 {
 	const struct admit_by by = admit_by_worker(f->worker);
-	const uint64_t stamp = epoch_now(&f->worker->engine->epoch);
+	const uint64_t stamp = epoch_now(&f->worker->engine->epoch) | read->flags;
 	const bool has_buffer = buffered_have_room(f, read->room);
 	struct record *record = (struct record *)(read->buffer + read->lead);
 

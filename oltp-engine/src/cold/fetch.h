@@ -54,6 +54,7 @@ struct fetch_read {
 	uint32_t lead;			/* bytes in the buffer before the record's head */
 	uint32_t room;			/* of the buffer */
 	bool is_wanted;			/* in a block: it is used again and again */
+	uint64_t flags;			/* LOCK_TAKEN, LOCK_COUNTED: it comes in with them */
 	uint8_t *buffer;
 	uint64_t epoch;			/* unlinked: free once it has passed */
 	struct fetch_read *next;	/* in any of the lists */

@@ -197,7 +197,7 @@ enum evict_result evict_to_disk(struct evict *e, struct oltp_table *table, struc
 		return EVICT_BUSY;
 	cold_record_write(batch->block, batch->n, batch->buffer,
 			  atomic_load_explicit(&record->key, memory_order_relaxed),
-			  (uint32_t)lock_stamp(seen), record->data);
+			  cold_use(lock_left(seen)), record->data);
 	batch->records[batch->n++] = record;
 	lock_release_exclusive(&record->lock, batch->mark);
 	return EVICT_DONE;
@@ -229,14 +229,14 @@ enum evict_result evict_move(struct evict *e, struct oltp_table *table, uint32_t
 				      memory_order_relaxed);
 		memcpy(copy->data, record->data, table->record_bytes);
 		index_ref_move(&ref, (uint64_t)(uintptr_t)copy);
-		lock_release_exclusive(&copy->lock, lock_stamp(seen));
+		lock_release_exclusive(&copy->lock, lock_left(seen));
 		limbo_push(e, record);
 		counter_add(&e->moved, 1);
 	} else {
 		storage_slot_free(&e->engine->storage, copy);
 		lock_release_exclusive(&copy->lock, 0);
 	}
-	lock_release_exclusive(&record->lock, lock_stamp(seen));
+	lock_release_exclusive(&record->lock, lock_left(seen));
 	return EVICT_DONE;
 }
 

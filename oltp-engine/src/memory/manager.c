@@ -205,10 +205,11 @@ static void rereads_turn(struct manager *m)
 }
 
 /* A number that changes whenever a transaction ends. */
-static uint64_t activity(struct oltp_engine *engine, bool *ret_is_running)
+static uint64_t activity(struct oltp_engine *engine, uint32_t *ret_workers, bool *ret_is_running)
 {
 	uint64_t n = 0;
 
+	*ret_workers = 0;
 	*ret_is_running = false;
 	pthread_mutex_lock(&engine->lock);
 	for (uint32_t i = 1; i <= engine->workers_end; i++) {
@@ -216,6 +217,7 @@ static uint64_t activity(struct oltp_engine *engine, bool *ret_is_running)
 
 		if (!w)
 			continue;
+		++*ret_workers;
 		n += counter_read(&w->commits) + counter_read(&w->aborts) +
 		     counter_read(&w->conflicts);
 		*ret_is_running |= counter_read(&w->announced) != EPOCH_NONE;
@@ -247,7 +249,7 @@ double manager_expected(struct manager *m)
 static uint64_t idle_turn(struct manager *m)
 {
 	bool is_running;
-	uint64_t ns, n = activity(m->engine, &is_running);
+	uint64_t ns, n = activity(m->engine, &m->n_workers, &is_running);
 
 	pthread_mutex_lock(&m->lock);
 	ns = idle_look(&m->idle, n, is_running, clock_now_ns());
@@ -264,6 +266,15 @@ static bool is_working(struct manager *m)
 	is_pause = idle_is_pause(&m->idle, clock_now_ns(), FILL_PAUSE_NS);
 	pthread_mutex_unlock(&m->lock);
 	return !is_pause;
+}
+
+uint64_t manager_records(struct oltp_engine *engine)
+{
+	uint64_t n = engine->cold ? counter_read(&engine->cold->counters.records) : 0;
+
+	for (uint32_t i = 0; i < tables_count(engine); i++)
+		n += storage_used_slots(engine->tables[i]);
+	return n;
 }
 
 static void reads_look(struct manager *m)
@@ -318,6 +329,8 @@ static void tick(struct manager *m)
 	reads_look(m);
 	epoch_advance(&m->engine->epoch);
 	recency_turn(m->recency, tables_count(m->engine), idle_turn(m));
+	promise_turn(&m->engine->promise, manager_records(m->engine), m->n_workers,
+		     epoch_now(&m->engine->epoch), clock_now_ns());
 	if (m->ticks++ % REREAD_TICKS == 0 && m->engine->cold)
 		rereads_turn(m);
 }

@@ -34,6 +34,7 @@ struct manager {
 	struct recency_sampler *recency;
 	struct demand demand[OLTP_NODES_MAX];
 	uint64_t ticks;
+	uint32_t n_workers;		/* as of the last one */
 	pthread_t thread;
 	_Atomic bool quit;
 	uint64_t fill_next;		/* extent to go on with */
@@ -55,6 +56,9 @@ void manager_destroy(struct manager *manager);
 /* The clock by which ages are counted, and idle_expected (both: idle.h). Any thread. */
 uint64_t manager_busy_ns(struct manager *manager);
 double manager_expected(struct manager *manager);
+
+/* Records there are, wherever they are. Any thread. */
+uint64_t manager_records(struct oltp_engine *engine);
 
 /* Are cold records read into memory that is not used? Any thread. */
 bool manager_fills(struct manager *manager);

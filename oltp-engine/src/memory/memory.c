@@ -86,6 +86,68 @@ static void read_storage(struct oltp_engine *engine, struct oltp_memory_stats *s
 	}
 }
 
+/*
+ * What of a memory of so many bytes records of the engine would take. Some slots are kept free, and
+ * how many depends on how large records are in the mean; before there are any, those of the first
+ * table stand for all.
+ */
+static uint64_t promise_bytes(struct oltp_engine *engine, uint64_t bytes)
+{
+	struct oltp_memory_stats stats = { 0 };
+	uint64_t stride = CACHE_LINE_BYTES;
+
+	read_storage(engine, &stats);
+	if (stats.resident_records)
+		stride = stats.resident_bytes / stats.resident_records;
+	else if (tables_count(engine))
+		stride = engine->tables[0]->stride;
+	return room_used(bytes / stride) * stride;
+}
+
+/* The ages of all records, from those that are watched. Returns how many ages. */
+static uint32_t read_ages(struct manager *m, struct oltp_memory_sample *samples,
+			  struct promise_age *ret_ages)
+{
+	uint64_t now_ns = manager_busy_ns(m);
+	uint32_t n = recency_read(m->recency, now_ns, 1, samples, OLTP_MEMORY_SAMPLES_MAX);
+
+	for (uint32_t i = 0; i < n; i++)
+		ret_ages[i] = (struct promise_age){
+			.epoch = samples[i].last_ns == OLTP_NOT_KNOWN ? 0 :
+				 recency_epoch(m->recency, now_ns, samples[i].last_ns),
+			.bytes = samples[i].stands_for_bytes,
+		};
+	return n;
+}
+
+int oltp_set_mem_promise(struct oltp_engine *engine, uint32_t mib)
+{
+	struct promise_size size = { .mib = mib, .now = epoch_now(&engine->epoch) };
+	struct oltp_memory_sample *samples = NULL;
+	int rc = -ENOMEM;
+
+	if (mib == promise_mib(&engine->promise))
+		return 0;
+	if (!engine->cold)
+		return -EOPNOTSUPP;
+	size.ios = counter_read(&engine->cold->counters.reads);
+	if (mib) {
+		samples = malloc(OLTP_MEMORY_SAMPLES_MAX * sizeof(*samples));
+		size.ages = malloc(OLTP_MEMORY_SAMPLES_MAX * sizeof(*size.ages));
+		if (!samples || !size.ages)
+			goto out;
+		size.n_ages = read_ages(engine->manager, samples, size.ages);
+		size.bytes = promise_bytes(engine, (uint64_t)mib << 20);
+		size.n_records = manager_records(engine);
+	}
+	promise_set(&engine->promise, &size);
+	rc = 0;
+out:
+	free(samples);
+	free(size.ages);
+	return rc;
+}
+
 static void read_cold(struct cold *cold, struct oltp_memory_stats *stats)
 {
 	struct cold_counters *c = &cold->counters;
@@ -127,6 +189,8 @@ void oltp_memory_stats_read(struct oltp_engine *engine, struct oltp_memory_stats
 		read_cold(engine->cold, ret_stats);
 	if (engine->manager)
 		read_manager(engine->manager, ret_stats);
+	promise_read(&engine->promise, ret_stats->cold_reads, &ret_stats->baseline_ios,
+		     &ret_stats->actual_ios);
 	ret_stats->revoked_bytes = counter_read(&engine->revoked.bytes);
 	ret_stats->lost_records = counter_read(&engine->revoked.records);
 }

@@ -10,8 +10,9 @@
  *   L2  readers > 0: the age is <= that of every reader. It may be older than all of them (the
  *       oldest reader has left): the age rule then kills too many, never too few.
  *   L3  Neither: the word is free, whatever the other bits say. They are the stamp that the last
- *       holder left: the epoch of its use (recency costs no store of its own), or, if MARK is set,
- *       the mark of a thread that wants to know whether the record has been held since.
+ *       holder left: the epoch of its use (recency costs no store of its own) and the two flags
+ *       of the promised memory (TAKEN, COUNTED: txn/promise.h); or, if MARK is set, the mark of a
+ *       thread that wants to know whether the record has been held since.
  *   L4  WAITER is a hint set by a writer that waits: new readers then compete by age instead of
  *       overtaking it. It may be lost at any time; whoever waits sets it again.
  *
@@ -125,6 +126,13 @@ bool lock_book_is_wanted(const struct lock_book *book, uint64_t ts, const _Atomi
 #define LOCK_TS_MASK		(LOCK_READER_ONE - 1)
 /* Of a free word: not an epoch but a mark. */
 #define LOCK_MARK		(1ull << 51)
+/*
+ * Of a free word with an epoch, for the simulated cache of the promised memory: it took the record
+ * in at its last use; that use is one of a transaction that is going to run again.
+ */
+#define LOCK_TAKEN		(1ull << 50)
+#define LOCK_COUNTED		(1ull << 49)
+#define LOCK_EPOCH_MASK		(LOCK_COUNTED - 1)
 
 /* Of the thread that moves memory: the oldest of all, it waits for nobody. */
 #define LOCK_TS_MANAGER		0ull
@@ -186,7 +194,8 @@ static inline uint64_t lock_add_reader(uint64_t word, uint64_t ts)
 }
 
 /*
- * The three ways to take a word return true when taken, else the word seen in *ret_seen. The
+ * The three ways to take a word return true when taken; *ret_seen is the word seen, of shared and
+ * exclusive also when taken: the one that was there before. The
  * acquire on success pairs with the release in lock_release_*: what the last holder wrote to the
  * record is visible, and what it read was read before we write.
  */
@@ -208,6 +217,7 @@ static inline bool lock_try_shared(_Atomic uint64_t *word, uint64_t ts, uint64_t
 		new = lock_add_reader(old, ts);
 	} while (!atomic_compare_exchange_weak_explicit(word, &old, new, memory_order_acquire,
 							memory_order_relaxed));
+	*ret_seen = old;
 	return true;
 }
 
@@ -248,7 +258,7 @@ static inline bool lock_try_join(_Atomic uint64_t *word, uint64_t ts)
 
 /*
  * When taken, *ret_seen is the free word that was there: whoever wants to leave the stamp as it was
- * takes it from that (lock_stamp), since one read before may be a holder's age.
+ * takes it from that (lock_left), since one read before may be a holder's age.
  */
 static inline bool lock_try_exclusive(_Atomic uint64_t *word, uint64_t ts, uint64_t *ret_seen)
 {
@@ -303,10 +313,16 @@ static inline void lock_release_exclusive(_Atomic uint64_t *word, uint64_t stamp
 	atomic_store_explicit(word, stamp, memory_order_release);
 }
 
-/* The last holder's stamp; 0 (older than all) where there is only a mark. */
-static inline uint64_t lock_stamp(uint64_t free_word)
+/* What the last holder left, flags included; 0 (older than all) where there is only a mark. */
+static inline uint64_t lock_left(uint64_t free_word)
 {
 	return free_word & LOCK_MARK ? 0 : free_word & LOCK_TS_MASK;
+}
+
+/* The epoch in it. */
+static inline uint64_t lock_stamp(uint64_t free_word)
+{
+	return lock_left(free_word) & LOCK_EPOCH_MASK;
 }
 
 /* Takes a word that is free, untouched since mark was left in it. */

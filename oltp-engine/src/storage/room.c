@@ -69,11 +69,23 @@ bool room_take_wanted_by(struct oltp_table *table)
 	return atomic_exchange_explicit(&table->is_room_wanted, false, memory_order_relaxed);
 }
 
-uint64_t room_low(const struct oltp_table *table)
+static uint64_t low_of(uint64_t used)
 {
-	uint64_t n = storage_used_slots(table) / ROOM_SHARE;
+	uint64_t n = used / ROOM_SHARE;
 
 	return n < ROOM_MIN ? ROOM_MIN : n > ROOM_MAX ? ROOM_MAX : n;
+}
+
+uint64_t room_low(const struct oltp_table *table)
+{
+	return low_of(storage_used_slots(table));
+}
+
+uint64_t room_used(uint64_t slots)
+{
+	uint64_t free_slots = low_of(slots) * 3 / 2;
+
+	return slots > free_slots ? slots - free_slots : 0;
 }
 
 void room_check(struct room *room, struct oltp_table *table)

@@ -47,4 +47,10 @@ bool room_take_wanted_by(struct oltp_table *table);
 /* So many free slots the manager tries to keep in the table. */
 uint64_t room_low(const struct oltp_table *table);
 
+/*
+ * Of slots for so many records, how many hold one, in the mean, while room has to be made: the
+ * manager begins when room_low are left, and makes twice that.
+ */
+uint64_t room_used(uint64_t slots);
+
 #endif

@@ -20,6 +20,7 @@
 #include "oltp-engine/src/storage/storage.h"
 #include "oltp-engine/src/storage/table.h"
 #include "oltp.h"
+#include "promise.h"
 
 struct checkpointer;
 struct cold;
@@ -85,6 +86,7 @@ struct oltp_engine {
 	/* From here on cache lines that transactions do not read: others write to them often. */
 	_Alignas(CACHE_PAD_BYTES) struct io_meters io_meters;	/* by class of requests */
 	_Atomic uint64_t manager_announced;	/* see epoch.h */
+	_Alignas(CACHE_PAD_BYTES) struct promise promise;
 };
 
 /*
@@ -108,7 +110,8 @@ struct access {
 	struct record *record;
 	struct index_ref ref;
 	struct oltp_table *table;
-	enum access_kind kind;
+	enum access_kind kind : 8;
+	bool is_taken;		/* the record is to be left with LOCK_TAKEN */
 	uint32_t image;		/* of REPLACE, and DELETE after it: offset in undo + 1; 0: none */
 };
 
@@ -180,6 +183,7 @@ struct oltp_worker {
 	struct cold_want *wants;
 	struct fetcher *fetcher;	/* NULL before the first cold record */
 	struct log_buffer *log;		/* NULL: its transactions are not logged */
+	struct promise_batch promised;
 
 	/* Written by the owner, read by anybody. */
 	_Alignas(CACHE_PAD_BYTES) _Atomic uint64_t announced;	/* see epoch.h */

@@ -79,12 +79,21 @@ struct access *txn_access_push(struct oltp_worker *worker, struct oltp_table *ta
 	return access;
 }
 
-static void lock_release(const struct oltp_worker *worker, struct record *record, bool exclusive)
+/* flags: LOCK_TAKEN and LOCK_COUNTED, to go with the stamp. */
+static void lock_release(const struct oltp_worker *worker, struct record *record, bool exclusive,
+			 uint64_t flags)
 {
 	if (exclusive)
-		lock_release_exclusive(&record->lock, worker->stamp);
+		lock_release_exclusive(&record->lock, worker->stamp | flags);
 	else
-		lock_release_shared(&record->lock, worker->stamp);
+		lock_release_shared(&record->lock, worker->stamp | flags);
+}
+
+static void access_release(const struct oltp_worker *worker, const struct access *access,
+			   uint64_t flags)
+{
+	lock_release(worker, access->record, access->kind != ACCESS_SHARED,
+		     flags | (access->is_taken ? LOCK_TAKEN : 0));
 }
 
 /* Does an older transaction wait to write a record that this one holds shared? */
@@ -214,6 +223,7 @@ static inline enum oltp_rc record_access(struct oltp_worker *worker, struct oltp
 	for (;;) {
 		struct index_ref ref;
 		struct record *record = index_find(&table->index, key, hash, &ref);
+		struct access *access;
 		uint64_t seen;
 
 		if (unlikely(!record)) {
@@ -247,13 +257,15 @@ static inline enum oltp_rc record_access(struct oltp_worker *worker, struct oltp
 			   atomic_load_explicit(&record->key, memory_order_relaxed) == key)) {
 			if (unlikely(ref.entry & INDEX_BUFFERED))
 				worker->engine->ops->cold_used(record, exclusive);
-			txn_access_push(worker, table, record, &ref,
-					exclusive ? ACCESS_EXCLUSIVE : ACCESS_SHARED);
+			access = txn_access_push(worker, table, record, &ref,
+						 exclusive ? ACCESS_EXCLUSIVE : ACCESS_SHARED);
+			if (unlikely(promise_watches(&worker->engine->promise, hash)))
+				access->is_taken = promise_use(worker, table, seen, exclusive);
 			worker->n_operations++;
 			*ret_record = record;
 			return OLTP_OK;
 		}
-		lock_release(worker, record, exclusive);
+		lock_release(worker, record, exclusive, 0);
 	}
 }
 
@@ -388,7 +400,7 @@ enum oltp_rc oltp_txn_commit(struct oltp_worker *worker)
 		const struct access *access = &worker->accesses[i];
 
 		if (access->kind != ACCESS_NONE)
-			lock_release(worker, access->record, access->kind != ACCESS_SHARED);
+			access_release(worker, access, 0);
 	}
 	counter_add(&worker->accesses_committed, worker->n_operations);
 	txn_end(worker);
@@ -422,6 +434,7 @@ void oltp_txn_abort(struct oltp_worker *worker)
 	for (uint32_t i = 0; i < worker->n_accesses; i++) {
 		const struct access *access = &worker->accesses[i];
 		struct record *record = access->record;
+		uint64_t key;
 
 		switch (access->kind) {
 		case ACCESS_NONE:
@@ -430,14 +443,14 @@ void oltp_txn_abort(struct oltp_worker *worker)
 		case ACCESS_EXCLUSIVE:
 		case ACCESS_REPLACE:
 		case ACCESS_DELETE:
-			lock_release(worker, record, access->kind != ACCESS_SHARED);
+			access_release(worker, access, LOCK_COUNTED);
 			break;
 		case ACCESS_INSERT:
 		case ACCESS_UNDONE:
-			index_remove(&access->table->index,
-				     index_hash(atomic_load_explicit(&record->key,
-								     memory_order_relaxed)),
-				     &access->ref);
+			key = atomic_load_explicit(&record->key, memory_order_relaxed);
+			index_remove(&access->table->index, index_hash(key), &access->ref);
+			if (access->is_taken)
+				promise_delete(worker, access->table);
 			txn_record_free(worker, record);
 			break;
 		}

@@ -67,6 +67,7 @@ static enum oltp_rc add(struct oltp_worker *worker, struct oltp_table *table, ui
 			uint64_t hash, const void *data)
 {
 	struct record *record = txn_record_alloc(worker, table, key), *existing;
+	struct access *access;
 	uint64_t version;
 	struct index_ref ref;
 	int rc;
@@ -79,7 +80,9 @@ static enum oltp_rc add(struct oltp_worker *worker, struct oltp_table *table, ui
 		txn_record_free(worker, record);
 		return rc == -EEXIST ? OLTP_EXISTS : txn_doom(worker, OLTP_NO_MEMORY);
 	}
-	txn_access_push(worker, table, record, &ref, ACCESS_INSERT);
+	access = txn_access_push(worker, table, record, &ref, ACCESS_INSERT);
+	if (unlikely(promise_watches(&worker->engine->promise, hash)))
+		access->is_taken = promise_insert(worker, table);
 	if (!worker->n_nodes)
 		return OLTP_OK;
 	return node_set_update(worker, index_version_of(&table->index, hash), version,
@@ -173,6 +176,8 @@ static void record_drop(struct oltp_worker *worker, struct access *access)
 	uint64_t key = atomic_load_explicit(&record->key, memory_order_relaxed);
 
 	index_remove(&access->table->index, index_hash(key), &access->ref);
+	if (access->is_taken)
+		promise_delete(worker, access->table);
 	if (access->ref.entry & INDEX_BUFFERED) {
 		worker->engine->ops->cold_deleted(worker->engine->cold, record);
 		lock_release_exclusive(&record->lock, worker->stamp);
