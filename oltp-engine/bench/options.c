@@ -51,6 +51,7 @@ enum option_key {
 	OPT_COLD_DIR,
 	OPT_COLD_MIB,
 	OPT_IDLE_HALF,
+	OPT_PROMISE,
 	OPT_AUDIT,
 	OPT_ELASTIC,
 	OPT_RATES,
@@ -99,6 +100,9 @@ static const struct argp_option options[] = {
 	{ "idle-half-ms", OPT_IDLE_HALF, "MS", 0,
 	  "when there was nothing to do for so long, count on half as much use of what memory "
 	  "holds (120000, which suits a host that brokers memory once a minute)", 5 },
+	{ "mem-promise", OPT_PROMISE, "MIB", 0,
+	  "count what an engine with a dedicated memory of so much would read from disk beside "
+	  "what this one reads (nothing); needs --cold-dir", 5 },
 	{ 0 },
 };
 
@@ -303,7 +307,13 @@ static error_t parse_memory(int key, char *arg, struct argp_state *state)
 		o->idle_half_ms = (uint32_t)bench_parse_number(state, "idle-half-ms", arg, 1,
 							       86400000);
 		break;
+	case OPT_PROMISE:
+		o->promise_mib = (uint32_t)bench_parse_number(state, "mem-promise", arg, 1,
+							      UINT32_MAX);
+		break;
 	case ARGP_KEY_END:
+		if (o->promise_mib && !o->cold_dir)
+			argp_error(state, "--mem-promise needs --cold-dir");
 		if (o->mem_limits.n && !o->memory_mib)
 			argp_error(state, "--mem-schedule needs --memory-mib");
 		if (o->warm && o->memory_mib)

@@ -72,6 +72,7 @@ struct bench_options {
 	const char *cold_dir;	/* NULL: no records on disk */
 	uint64_t cold_mib;	/* bound of the file; 0: none */
 	uint32_t idle_half_ms;	/* see oltp_config; 0: the default */
+	uint32_t promise_mib;	/* oltp_set_mem_promise; 0: nothing */
 	struct bench_log_options log;
 	enum bench_elastic elastic;
 	struct bench_steps rates;	/* arrivals per second; none: work is unlimited */

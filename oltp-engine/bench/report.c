@@ -29,7 +29,8 @@ int report_stats_open(const char *path, FILE **ret_file)
 		return -errno;
 	fputs("t_s,workers,tps,aborts_ps,p50_us,p95_us,p99_us,committed,conflicts,failed,"
 	      "held_bytes,resident_bytes,cold_records,cold_reads,evicted_bytes,merged_bytes,"
-	      "answered_bytes,unanswered_bytes,lost_records,offered_ps,queue,theta\n", file);
+	      "answered_bytes,unanswered_bytes,lost_records,offered_ps,queue,theta,"
+	      "baseline_ios,actual_ios\n", file);
 	*ret_file = file;
 	return 0;
 }
@@ -49,7 +50,7 @@ int report_stats_write(FILE *file, double t_s, const struct oltp_sample *s,
 		s->offered_ps, s->queue);
 	if (!isnan(theta))
 		fprintf(file, "%g", theta);
-	fputc('\n', file);
+	fprintf(file, ",%" PRIu64 ",%" PRIu64 "\n", m->baseline_ios, m->actual_ios);
 	return fflush(file) ? -errno : 0;
 }
 
@@ -67,6 +68,9 @@ void report_sample_print(FILE *out, double t_s, const struct oltp_sample *s,
 	if (m)
 		fprintf(out, " held_mib=%" PRIu64 " cold=%" PRIu64 " cold_reads=%" PRIu64,
 			m->held_bytes >> 20, m->cold_records, m->cold_reads);
+	if (m && (m->baseline_ios || m->actual_ios))
+		fprintf(out, " baseline_ios=%" PRIu64 " actual_ios=%" PRIu64, m->baseline_ios,
+			m->actual_ios);
 	fputc('\n', out);
 	fflush(out);
 }
@@ -108,6 +112,8 @@ void report_memory(struct fields *fields, const struct oltp_memory_stats *m)
 	fields_number(fields, "last_demand_ms", 3, (double)m->last_demand_ns / 1e6);
 	fields_u64(fields, "revoked_bytes", m->revoked_bytes);
 	fields_u64(fields, "lost_records", m->lost_records);
+	fields_u64(fields, "baseline_ios", m->baseline_ios);
+	fields_u64(fields, "actual_ios", m->actual_ios);
 	fields_object_end(fields);
 }
 
