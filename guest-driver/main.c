@@ -156,6 +156,8 @@ static int read_config(struct ebb_dev *ebb)
 		virtio_has_feature(vdev, VIRTIO_EBB_F_MEM);
 	cfg->can_leave = virtio_has_feature(vdev, VIRTIO_EBB_F_LEAVE) &&
 		virtio_has_feature(vdev, VIRTIO_EBB_F_MEM);
+	cfg->has_baseline = virtio_has_feature(vdev, VIRTIO_EBB_F_BASELINE) &&
+		virtio_has_feature(vdev, VIRTIO_EBB_F_MEM);
 
 	if (proto != VIRTIO_EBB_PROTO) {
 		dev_err(&vdev->dev, "the device speaks protocol %u, this driver %u\n", proto,
@@ -316,6 +318,7 @@ static const unsigned int ebb_features[] = {
 	VIRTIO_EBB_F_LEND,
 	VIRTIO_EBB_F_VOM,
 	VIRTIO_EBB_F_LEAVE,
+	VIRTIO_EBB_F_BASELINE,
 };
 
 static struct virtio_driver ebb_driver = {

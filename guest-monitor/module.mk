@@ -46,6 +46,7 @@ $(eval $(call unit_test,test_ebb_monitor,tests/unit/guest-monitor/test_ebb_monit
 $(eval $(call unit_test_single,test_ebb_server,tests/unit/guest-monitor/test_ebb_server.c,monitord libebb,,))
 $(eval $(call unit_test,test_ebb_hostile,tests/unit/guest-monitor/test_ebb_hostile.c $(EBB_RIG_SRC),monitord libebb,,))
 $(eval $(call unit_test,test_ebb_alone,tests/unit/guest-monitor/test_ebb_alone.c $(EBB_RIG_SRC),monitord libebb,,))
+$(eval $(call unit_test,test_ebb_promise,tests/unit/guest-monitor/test_ebb_promise.c $(EBB_RIG_SRC),monitord libebb,,))
 $(eval $(call unit_test,test_ebb_threads,tests/unit/guest-monitor/test_ebb_threads.c $(EBB_RIG_SRC),monitord libebb,,))
 $(eval $(call unit_test_single,test_ebb_pool,tests/unit/guest-monitor/test_ebb_pool.c,libebb,,))
 $(eval $(call unit_test_single,test_ebb_vom,tests/unit/guest-monitor/test_ebb_vom.c,libebb))

@@ -38,7 +38,7 @@
 #include <linux/ebb_ioctl.h>
 
 #define EBB_MSG_MAGIC		0x4d424245u	/* "EBBM" */
-#define EBB_MSG_VERSION		5
+#define EBB_MSG_VERSION		6
 
 #define EBB_MSG_HELLO		1
 #define EBB_MSG_OWNED		2
@@ -73,6 +73,8 @@ struct ebb_msg_counters {
 	uint64_t aborted;
 	uint64_t failed;
 	uint64_t accesses;
+	uint64_t baseline_ios;		/* as in struct virtio_ebb_telemetry */
+	uint64_t actual_ios;
 };
 
 struct ebb_msg_hello {
@@ -111,7 +113,7 @@ struct ebb_msg_report {
 	uint32_t p99_us;
 	uint32_t workers;
 	uint32_t interval_ms;
-	uint32_t reserved;
+	uint32_t baseline_mib;		/* of the simulated cache; 0: there is none */
 };
 
 struct ebb_msg_stats_get {
@@ -168,6 +170,8 @@ struct ebb_msg_shares {
 	uint64_t seq;			/* from 1, one more each time */
 	uint32_t num_nodes;
 	uint32_t flags;			/* EBB_MSG_SHARES_* */
+	uint32_t mem_promise_mib;	/* its part of ebb_limits.mem_promise_mib */
+	uint32_t reserved;
 	struct ebb_msg_share nodes[EBB_MAX_NODES];
 };
 
@@ -192,15 +196,15 @@ struct ebb_msg_stats {
 };
 
 VIRTIO_EBB_ASSERT_SIZE(struct ebb_msg_hdr, 16);
-VIRTIO_EBB_ASSERT_SIZE(struct ebb_msg_hello, 80);
+VIRTIO_EBB_ASSERT_SIZE(struct ebb_msg_hello, 96);
 VIRTIO_EBB_ASSERT_SIZE(struct ebb_msg_owned, 280);
 VIRTIO_EBB_ASSERT_SIZE(struct ebb_msg_ack, 24);
-VIRTIO_EBB_ASSERT_SIZE(struct ebb_msg_report, 72);
+VIRTIO_EBB_ASSERT_SIZE(struct ebb_msg_report, 88);
 VIRTIO_EBB_ASSERT_SIZE(struct ebb_msg_stats_get, 48);
 VIRTIO_EBB_ASSERT_SIZE(struct ebb_msg_vom, 8216);
 VIRTIO_EBB_ASSERT_SIZE(struct ebb_msg_welcome, 24);
-VIRTIO_EBB_ASSERT_SIZE(struct ebb_msg_shares, 1440);
-VIRTIO_EBB_ASSERT_SIZE(struct ebb_msg_stats, 128);
+VIRTIO_EBB_ASSERT_SIZE(struct ebb_msg_shares, 1448);
+VIRTIO_EBB_ASSERT_SIZE(struct ebb_msg_stats, 144);
 
 union ebb_msg {
 	struct ebb_msg_hdr hdr;

@@ -75,7 +75,7 @@ static int do_telemetry(struct ebb_file *file, void *p)
 {
 	struct ebb_telemetry *arg = p;
 
-	return ebb_wire_check_telemetry(&arg->report) ?:
+	return ebb_wire_check_telemetry(&arg->report, file->dev->queues->cfg) ?:
 		ebb_telemetry_send(file->dev->queues, &arg->report);
 }
 

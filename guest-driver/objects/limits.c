@@ -48,6 +48,7 @@ void ebb_limits_take(struct ebb_limit_state *state, const struct ebb_wire_event 
 	if (is_new) {
 		state->generation = event->generation;
 		state->vom_seq = event->vom_seq;
+		state->mem_promise_mib = event->mem_promise_mib;
 		for (i = 0; i < num_nodes; i++) {
 			const struct ebb_wire_limit *node = &event->limits[i];
 			bool is_demand = node->cpus_held > node->cpus_limit;
@@ -74,6 +75,8 @@ void ebb_limits_read(struct ebb_limit_state *state, const struct ebb_wire_config
 	spin_lock_irq(&state->lock);
 	ret->generation = state->generation;
 	ret->vom_seq = state->vom_seq;
+	ret->mem_promise_mib = state->mem_promise_mib;
+	ret->reserved = 0;
 	ret->num_nodes = ret->generation ? cfg->num_nodes : 0;
 	for (i = 0; i < ret->num_nodes; i++) {
 		ret->nodes[i].node = cfg->linux_node[i];

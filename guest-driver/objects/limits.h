@@ -15,6 +15,7 @@ struct ebb_limit_state {
 	spinlock_t lock;		/* all but wait */
 	u64 generation;			/* 0: none published yet */
 	u32 vom_seq;			/* histogram that the host wants; 0: none */
+	u32 mem_promise_mib;		/* size of the dedicated cache that is promised; 0: none */
 	u32 seq;			/* grows with limits, CPUs' flags, memory given back */
 	u64 deadline_ns[EBB_MAX_NODES];	/* for CPUs; CLOCK_MONOTONIC; 0: no demand */
 	u64 mem_deadline_ns[EBB_MAX_NODES]; /* likewise, for memory */

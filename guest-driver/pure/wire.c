@@ -228,10 +228,11 @@ static bool is_mem_limit(const struct virtio_ebb_limit *wire, const struct ebb_w
 	u64 limit_bytes = le64_to_cpu(wire->mem_limit_bytes);
 	int i = ebb_wire_pool_of_node(cfg, pxm);
 
-	if (wire->mem_cutoff && !cfg->has_vom)
+	if ((wire->mem_cutoff && !cfg->has_vom) || (wire->mem_promise_mib && !cfg->has_baseline))
 		return false;
 	if (i < 0)
-		return !held_bytes && !limit_bytes && !wire->mem_deadline_ms && !wire->mem_cutoff;
+		return !held_bytes && !limit_bytes && !wire->mem_deadline_ms &&
+		       !wire->mem_cutoff && !wire->mem_promise_mib;
 	return is_aligned(held_bytes, cfg->pools[i].block_bytes) &&
 	       is_aligned(limit_bytes, cfg->pools[i].block_bytes) &&
 	       held_bytes <= cfg->pools[i].size_bytes;
@@ -247,6 +248,7 @@ static bool has_usable_pool(const struct ebb_wire_config *cfg, u32 pxm)
 static int read_limits(const struct virtio_ebb_event *event, const struct ebb_wire_config *cfg,
 		       struct ebb_wire_event *ret)
 {
+	u64 promise_mib = 0;
 	u32 seen = 0;
 	u32 i;
 
@@ -267,7 +269,7 @@ static int read_limits(const struct virtio_ebb_event *event, const struct ebb_wi
 
 		if (node >= cfg->num_nodes || seen & (1u << node) ||
 		    tier >= (cfg->can_lend ? VIRTIO_EBB_TIER_MAX : VIRTIO_EBB_TIER_ANY + 1) ||
-		    wire->reserved2 || !is_mem_limit(wire, cfg, node))
+		    !is_mem_limit(wire, cfg, node))
 			return -EPROTO;
 		seen |= 1u << node;
 		limit = &ret->limits[node];
@@ -281,7 +283,11 @@ static int read_limits(const struct virtio_ebb_event *event, const struct ebb_wi
 		limit->mem_cutoff = has_pool ? le64_to_cpu(wire->mem_cutoff) : 0;
 		if (limit->cpus_held > cfg->max_cpus || limit->cpus_limit > cfg->max_cpus)
 			return -EPROTO;
+		promise_mib += le32_to_cpu(wire->mem_promise_mib);
 	}
+	if (promise_mib >> 32)
+		return -EPROTO;
+	ret->mem_promise_mib = promise_mib;
 	return 0;
 }
 
@@ -341,6 +347,7 @@ int ebb_wire_read_event(const struct virtio_ebb_event *event, u32 len,
 	ret->type = le16_to_cpu(event->type);
 	ret->generation = le64_to_cpu(event->generation);
 	ret->vom_seq = 0;
+	ret->mem_promise_mib = 0;
 	ret->num_ranges = 0;
 	switch (ret->type) {
 	case VIRTIO_EBB_EVENT_LIMITS:
@@ -359,10 +366,14 @@ int ebb_wire_read_event(const struct virtio_ebb_event *event, u32 len,
 	}
 }
 
-int ebb_wire_check_telemetry(const struct virtio_ebb_telemetry *report)
+int ebb_wire_check_telemetry(const struct virtio_ebb_telemetry *report,
+			     const struct ebb_wire_config *cfg)
 {
-	if (report->type != cpu_to_le16(VIRTIO_EBB_TELEMETRY_TOTALS) ||
-	    !is_zero(report->reserved, sizeof(report->reserved)))
+	if (report->type != cpu_to_le16(VIRTIO_EBB_TELEMETRY_TOTALS) || report->reserved2 ||
+	    report->reserved)
+		return -EINVAL;
+	if (!cfg->has_baseline &&
+	    (report->baseline_ios || report->actual_ios || report->baseline_mib))
 		return -EINVAL;
 	return 0;
 }

@@ -41,6 +41,7 @@ struct ebb_wire_config {
 	bool can_lend;				/* VIRTIO_EBB_F_LEND is negotiated */
 	bool has_vom;				/* VIRTIO_EBB_F_VOM is, and VIRTIO_EBB_F_MEM */
 	bool can_leave;				/* VIRTIO_EBB_F_LEAVE is, and VIRTIO_EBB_F_MEM */
+	bool has_baseline;			/* VIRTIO_EBB_F_BASELINE is, and VIRTIO_EBB_F_MEM */
 	struct ebb_wire_pool pools[VIRTIO_EBB_MAX_NODES];
 	int linux_node[VIRTIO_EBB_MAX_NODES];	/* by proximity domain; not of the device */
 };
@@ -77,6 +78,7 @@ struct ebb_wire_event {
 	u16 type;
 	u64 generation;				/* LIMITS */
 	u32 vom_seq;				/* LIMITS; otherwise 0 */
+	u32 mem_promise_mib;			/* LIMITS: of all nodes together; otherwise 0 */
 	struct ebb_cpu_desc cpu;		/* CPU */
 	u32 num_ranges;				/* MEM_REVOKED, MEM_LEAVING; otherwise 0 */
 	union {
@@ -110,7 +112,8 @@ int ebb_wire_read_event(const struct virtio_ebb_event *event, u32 len,
 			const struct ebb_wire_config *cfg, struct ebb_wire_event *ret);
 
 /* From a program in the guest: 0 or -EINVAL. */
-int ebb_wire_check_telemetry(const struct virtio_ebb_telemetry *report);
+int ebb_wire_check_telemetry(const struct virtio_ebb_telemetry *report,
+			     const struct ebb_wire_config *cfg);
 
 /*
  * The message for a histogram of a program in the guest, but for its size and

@@ -206,6 +206,17 @@ void ebb_shares_get(const struct ebb *ebb, struct ebb_shares *ret)
 	pthread_mutex_unlock(lock);
 }
 
+unsigned int ebb_mem_promise(const struct ebb *ebb)
+{
+	pthread_mutex_t *lock = (pthread_mutex_t *)&ebb->lock;
+	uint32_t mib;
+
+	pthread_mutex_lock(lock);
+	mib = ebb->mem_promise_mib;
+	pthread_mutex_unlock(lock);
+	return mib;
+}
+
 /* Only wakes are taken off here; device and link are asked, not believed. */
 static int events_take(struct ebb *ebb)
 {
@@ -264,15 +275,18 @@ static const struct ebb_msg_shares *monitor_choose(struct ebb *ebb, uint64_t now
 
 static void shares_update(struct ebb *ebb, const struct ebb_msg_shares *monitor)
 {
+	const uint32_t promise_mib = ebb_shares_promise(&ebb->view, monitor);
 	struct ebb_shares now;
 	int has_changed;
 
 	ebb_shares_compute(&ebb->view, &ebb->sums, monitor, &now);
 	pthread_mutex_lock(&ebb->lock);
 	has_changed = now.num_nodes != ebb->shares.num_nodes ||
+		      promise_mib != ebb->mem_promise_mib ||
 		      memcmp(now.nodes, ebb->shares.nodes, sizeof(now.nodes)) != 0;
 	now.generation = ebb->shares.generation + (has_changed ? 1 : 0);
 	ebb->shares = now;
+	ebb->mem_promise_mib = promise_mib;
 	pthread_mutex_unlock(&ebb->lock);
 
 	if (!ebb->fn || (!has_changed && !ebb->is_fn_due))

@@ -390,6 +390,31 @@ int ebb_vom_register(struct ebb *ebb, const struct ebb_vom_cache *cache, unsigne
 int ebb_vom_unregister(struct ebb *ebb, unsigned int id);
 
 /*
+ * ---- Promised memory ----
+ *
+ * The host may promise an engine the hit ratio of a dedicated cache of so many MiB, and lets memory
+ * move all the same.  The engine simulates that cache beside its real one and says how often it had
+ * to read a record or page from disk, and how often the simulated cache would have had to.  The
+ * host gives it memory until it reads no more often than that, and its ledger says where it could
+ * not.  An engine that simulates nothing is given as much memory as the promise is worth.
+ * Source: "SQLVM", section 2.3.
+ */
+
+/*
+ * The size of that cache in MiB, as of the last ebb_dispatch(); 0: nothing is promised.  From any
+ * thread; the callback for shares is called when it changes, too.  The promise to a VM is divided
+ * evenly among those of its applications that own memory.
+ */
+unsigned int ebb_mem_promise(const struct ebb *ebb);
+
+/*
+ * For the reports that follow: the size of the simulated cache in MiB (0: there is none), the reads
+ * from disk that it would have needed, and those that were made.  Both counters count from the
+ * start of the application and never decrease, whatever happens to the size.  From any thread.
+ */
+void ebb_baseline_set(struct ebb *ebb, uint32_t mib, uint64_t baseline_ios, uint64_t actual_ios);
+
+/*
  * Stores this application's statistics in the monitor.
  *   -ENOTCONN   no monitor; nothing was stored
  *   -EAGAIN     the monitor does not keep up; nothing was stored

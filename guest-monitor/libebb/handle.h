@@ -39,8 +39,13 @@ struct ebb {
 	void *fn_arg;
 	int is_fn_due;			/* even if nothing changed */
 
-	pthread_mutex_t lock;		/* for shares */
+	pthread_mutex_t lock;		/* for all below */
 	struct ebb_shares shares;
+	uint32_t mem_promise_mib;	/* as of these shares */
+	/* As ebb_baseline_set() said last. */
+	uint32_t baseline_mib;
+	uint64_t baseline_ios;
+	uint64_t actual_ios;
 };
 
 /*
@@ -55,6 +60,9 @@ struct ebb {
  */
 void ebb_shares_compute(const struct ebb_view *view, const struct ebb_mem_sums *mem,
 			const struct ebb_msg_shares *monitor, struct ebb_shares *ret);
+
+/* Of the promise to the VM, the application's part; likewise pure. */
+uint32_t ebb_shares_promise(const struct ebb_view *view, const struct ebb_msg_shares *monitor);
 
 /*
  * Answers what the host asks for, as of the view.  Returns when it wants to be called again (ns),

@@ -147,6 +147,8 @@ static const char *shares_check(const struct ebb_msg_shares *m)
 {
 	if (m->flags & ~EBB_MSG_SHARES_ALONE)
 		return "flags";
+	if (m->reserved)
+		return "reserved field";
 	if (m->num_nodes > EBB_MAX_NODES)
 		return "number of nodes";
 	for (uint32_t i = 0; i < m->num_nodes; i++) {
@@ -174,8 +176,6 @@ static const char *body_check(const union ebb_msg *msg)
 		return name_is_padded(msg->hello.name) ? NULL : "name";
 	case EBB_MSG_OWNED:
 		return owned_check(&msg->owned);
-	case EBB_MSG_REPORT:
-		return msg->report.reserved ? "reserved field" : NULL;
 	case EBB_MSG_STATS_GET:
 		return name_is_padded(msg->stats_get.name) ? NULL : "name";
 	case EBB_MSG_VOM:

@@ -66,6 +66,12 @@ static void share_divided(const struct ebb_msg_share *m, struct ebb_node_share *
 	share->mem_deadline_ns = m->mem_deadline_ns;
 }
 
+uint32_t ebb_shares_promise(const struct ebb_view *view, const struct ebb_msg_shares *monitor)
+{
+	return monitor && !(monitor->flags & EBB_MSG_SHARES_ALONE) ? monitor->mem_promise_mib :
+								     view->mem_promise_mib;
+}
+
 void ebb_shares_compute(const struct ebb_view *view, const struct ebb_mem_sums *mem,
 			const struct ebb_msg_shares *monitor, struct ebb_shares *ret)
 {

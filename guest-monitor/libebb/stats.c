@@ -9,11 +9,25 @@
 
 #define STATS_TIMEOUT_MS	1000
 
+void ebb_baseline_set(struct ebb *ebb, uint32_t mib, uint64_t baseline_ios, uint64_t actual_ios)
+{
+	pthread_mutex_lock(&ebb->lock);
+	ebb->baseline_mib = mib;
+	ebb->baseline_ios = baseline_ios;
+	ebb->actual_ios = actual_ios;
+	pthread_mutex_unlock(&ebb->lock);
+}
+
 int ebb_report(struct ebb *ebb, const struct ebb_stats *stats)
 {
 	union ebb_msg msg;
 
 	ebb_msg_init(&msg, EBB_MSG_REPORT, 0);
+	pthread_mutex_lock(&ebb->lock);
+	msg.report.baseline_mib = ebb->baseline_mib;
+	msg.report.counters.baseline_ios = ebb->baseline_ios;
+	msg.report.counters.actual_ios = ebb->actual_ios;
+	pthread_mutex_unlock(&ebb->lock);
 	msg.report.counters.committed = stats->committed;
 	msg.report.counters.aborted = stats->aborted;
 	msg.report.counters.failed = stats->failed;

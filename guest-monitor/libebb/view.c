@@ -36,6 +36,7 @@ void ebb_view_init(struct ebb_view *view, const struct ebb_limits *limits)
 	view->generation = limits->generation;
 	view->num_nodes = limits->num_nodes;
 	view->vom_seq = limits->generation ? limits->vom_seq : 0;
+	view->mem_promise_mib = limits->generation ? limits->mem_promise_mib : 0;
 	for (uint32_t i = 0; i < limits->num_nodes; i++) {
 		view->nodes[i].node = limits->nodes[i].node;
 		view->nodes[i].held = min_u32(limits->nodes[i].cpus_held, EBB_VIEW_MAX_CPUS);
@@ -188,15 +189,31 @@ static int limits_are_sane(const struct ebb_limits *limits)
 	return 1;
 }
 
+/* EBB_IOC_LIMITS as it was first published. */
+#define LIMITS_VER0	_IOC(_IOC_READ | _IOC_WRITE, EBB_IOC_MAGIC, 1, EBB_LIMITS_SIZE_VER0)
+
+/* A driver that takes structures of its own size only is asked in the first one. */
+static int limits_read(const struct ebb_dev_ops *ops, void *dev, struct ebb_limits *ret)
+{
+	int r;
+
+	*ret = (struct ebb_limits){ .size = sizeof(*ret) };
+	r = ops->ioctl(dev, EBB_IOC_LIMITS, ret);
+	if (r != -ENOTTY)
+		return r;
+	ret->size = EBB_LIMITS_SIZE_VER0;
+	return ops->ioctl(dev, LIMITS_VER0, ret);
+}
+
 int ebb_view_read(const struct ebb_dev_ops *ops, void *dev, struct ebb_view *ret)
 {
 	struct ebb_view view;
 	int r = 0;
 
 	for (int i = 0; i < LIST_TRIES; i++) {
-		struct ebb_limits limits = { .size = sizeof(limits) };
+		struct ebb_limits limits;
 
-		r = ops->ioctl(dev, EBB_IOC_LIMITS, &limits);
+		r = limits_read(ops, dev, &limits);
 		if (r < 0)
 			return r;
 		if (!limits_are_sane(&limits))

@@ -63,6 +63,7 @@ struct ebb_view {
 	uint64_t generation;	/* of the limits; 0: the host has not said anything */
 	uint32_t num_nodes;
 	uint32_t vom_seq;	/* the host wants the histogram of that number; 0: none */
+	uint32_t mem_promise_mib; /* of the VM; 0: nothing is promised */
 	struct ebb_view_node nodes[EBB_MAX_NODES];
 };
 

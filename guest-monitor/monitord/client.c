@@ -301,6 +301,7 @@ static void shares_fill(const struct ebb_client *client, const struct ebb_view *
 {
 	msg->num_nodes = view->num_nodes;
 	msg->flags = client->is_alone ? EBB_MSG_SHARES_ALONE : 0;
+	msg->mem_promise_mib = client->promise_mib;
 	for (uint32_t i = 0; i < view->num_nodes; i++) {
 		const struct ebb_view_node *v = &view->nodes[i];
 		const struct ebb_divide_node *cpu =
@@ -340,6 +341,7 @@ void ebb_client_publish(struct ebb_client *client, const struct ebb_view *view, 
 	shares_fill(client, view, &msg.shares);
 	if (client->sent_seq && client->sent.flags == msg.shares.flags &&
 	    client->sent.num_nodes == msg.shares.num_nodes &&
+	    client->sent.mem_promise_mib == msg.shares.mem_promise_mib &&
 	    memcmp(client->sent.nodes, msg.shares.nodes, sizeof(msg.shares.nodes)) == 0)
 		return;
 	msg.shares.seq = ++client->sent_seq;

@@ -34,6 +34,11 @@ static uint64_t absent_ns(const struct ebb_divide_app *app)
 	       (app->is_adding ? NODE_PATIENCE_NS : EBB_DIVIDE_ABSENT_MS * NS_PER_MS);
 }
 
+uint32_t ebb_divide_promise(uint32_t promise_mib, size_t rank, size_t num)
+{
+	return promise_mib / (uint32_t)num + (rank < promise_mib % num);
+}
+
 bool ebb_divide_is_absent(const struct ebb_divide_app *app, uint64_t now_ns)
 {
 	return app->silent_since_ns && now_ns >= absent_ns(app);

@@ -98,6 +98,12 @@ struct ebb_divide_app {
 uint64_t ebb_divide(const struct ebb_view *view, struct ebb_divide_app *const apps[], size_t num,
 		    uint64_t now_ns);
 
+/*
+ * The promise of memory to a VM, in MiB, divided evenly: the part of the application at place rank,
+ * from 0, of num among which it is divided.
+ */
+uint32_t ebb_divide_promise(uint32_t promise_mib, size_t rank, size_t num);
+
 /* Has the application been silent for too long? */
 bool ebb_divide_is_absent(const struct ebb_divide_app *app, uint64_t now_ns);
 

@@ -171,6 +171,30 @@ static void clients_reap(struct ebb_monitor *monitor, uint64_t now_ns)
 	monitor->num_clients = kept;
 }
 
+static bool owns_memory(const struct ebb_client *client)
+{
+	for (uint32_t node = 0; node < EBB_MAX_NODES; node++)
+		if (client->divide.nodes[EBB_DIVIDE_MEM][node].claimed > 0)
+			return client->state == EBB_CLIENT_REGISTERED;
+	return false;
+}
+
+static void promise_divide(struct ebb_monitor *monitor)
+{
+	size_t num = 0, rank = 0;
+
+	for (size_t i = 0; i < monitor->num_clients; i++)
+		num += owns_memory(monitor->clients[i]);
+	for (size_t i = 0; i < monitor->num_clients; i++) {
+		struct ebb_client *client = monitor->clients[i];
+
+		client->promise_mib = 0;
+		if (owns_memory(client))
+			client->promise_mib = ebb_divide_promise(monitor->view.mem_promise_mib,
+								 rank++, num);
+	}
+}
+
 static void divide_and_publish(struct ebb_monitor *monitor, uint64_t now_ns)
 {
 	struct ebb_divide_app *apps[EBB_MONITOR_MAX_CLIENTS];
@@ -187,6 +211,7 @@ static void divide_and_publish(struct ebb_monitor *monitor, uint64_t now_ns)
 		}
 	if (monitor->divide_ns == UINT64_MAX)
 		monitor->divide_ns = ebb_divide(&monitor->view, apps, num, now_ns);
+	promise_divide(monitor);
 	for (size_t i = 0; i < monitor->num_clients; i++) {
 		monitor->clients[i]->is_alone = num == 1 && monitor->dev;
 		ebb_client_publish(monitor->clients[i], &monitor->view, now_ns);
@@ -236,8 +261,10 @@ static void telemetry_send(struct ebb_monitor *monitor, uint64_t now_ns)
 	for (size_t i = 0; i < monitor->num_clients; i++)
 		if (monitor->clients[i]->state == EBB_CLIENT_REGISTERED)
 			apps[num++] = &monitor->clients[i]->store;
+	/* What is promised shows that the device knows of simulated caches. */
 	ebb_store_telemetry(apps, num, &monitor->sums, &monitor->guest,
-			    monitor->config->interval_ms, now_ns, &telemetry.report);
+			    monitor->view.mem_promise_mib > 0, monitor->config->interval_ms, now_ns,
+			    &telemetry.report);
 	r = monitor->ops->ioctl(monitor->dev, EBB_IOC_TELEMETRY, &telemetry);
 	if (r == -ENODEV)
 		ebb_monitor_dev_lose(monitor, now_ns, -r);

@@ -64,6 +64,7 @@ struct ebb_client {
 	struct ebb_msg_shares sent;	/* newest, as sent */
 	bool has_values;		/* it says that it answers when the host asks */
 	struct ebb_msg_vom *values;	/* its newest answer; NULL: none */
+	uint32_t promise_mib;		/* its part of the promise to the VM */
 	bool is_alone;			/* no other is registered, and there is a device to ask */
 };
 

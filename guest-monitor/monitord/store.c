@@ -71,11 +71,14 @@ void ebb_store_report(struct ebb_store_app *app, struct ebb_msg_counters *sums,
 	counter_raise(&app->counters.aborted, &sums->aborted, now->aborted);
 	counter_raise(&app->counters.failed, &sums->failed, now->failed);
 	counter_raise(&app->counters.accesses, &sums->accesses, now->accesses);
+	counter_raise(&app->counters.baseline_ios, &sums->baseline_ios, now->baseline_ios);
+	counter_raise(&app->counters.actual_ios, &sums->actual_ios, now->actual_ios);
 	app->p50_us = report->p50_us;
 	app->p95_us = report->p95_us;
 	app->p99_us = report->p99_us;
 	app->workers = report->workers;
 	app->interval_ms = report->interval_ms;
+	app->baseline_mib = report->baseline_mib;
 	app->has_report = true;
 	app->reported_ns = now_ns;
 	rates_update(app, is_first, now_ns);
@@ -101,9 +104,10 @@ void ebb_store_get(const struct ebb_store_app *app, const struct ebb_store_guest
 
 void ebb_store_telemetry(const struct ebb_store_app *const apps[], size_t num,
 			 const struct ebb_msg_counters *sums, const struct ebb_store_guest *guest,
-			 uint32_t interval_ms, uint64_t now_ns, struct virtio_ebb_telemetry *ret)
+			 bool has_baseline, uint32_t interval_ms, uint64_t now_ns,
+			 struct virtio_ebb_telemetry *ret)
 {
-	uint32_t p50_us = 0, p95_us = 0, p99_us = 0, workers = 0, covered_ms = 0;
+	uint32_t p50_us = 0, p95_us = 0, p99_us = 0, workers = 0, covered_ms = 0, mib = 0;
 
 	for (size_t i = 0; i < num; i++) {
 		const struct ebb_store_app *app = apps[i];
@@ -116,6 +120,7 @@ void ebb_store_telemetry(const struct ebb_store_app *const apps[], size_t num,
 		p99_us = max_u32(p99_us, app->p99_us);
 		workers = sum_u32(workers, app->workers);
 		covered_ms = max_u32(covered_ms, app->interval_ms);
+		mib = sum_u32(mib, app->baseline_mib);
 	}
 	memset(ret, 0, sizeof(*ret));
 	ret->type = htole16(VIRTIO_EBB_TELEMETRY_TOTALS);
@@ -133,4 +138,9 @@ void ebb_store_telemetry(const struct ebb_store_app *const apps[], size_t num,
 	ret->cpu_permille = htole32(guest->cpu_permille_interval);
 	ret->mem_total_bytes = htole64(guest->mem_total_bytes);
 	ret->mem_available_bytes = htole64(guest->mem_available_bytes);
+	if (!has_baseline)
+		return;
+	ret->baseline_ios = htole64(sums->baseline_ios);
+	ret->actual_ios = htole64(sums->actual_ios);
+	ret->baseline_mib = htole32(mib);
 }

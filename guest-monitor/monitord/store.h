@@ -32,6 +32,7 @@ struct ebb_store_app {
 	uint32_t p99_us;
 	uint32_t workers;
 	uint32_t interval_ms;
+	uint32_t baseline_mib;
 	bool has_report;
 	uint64_t reported_ns;
 	struct ebb_msg_counters rate_counters; /* where the next rate counts from ... */
@@ -62,9 +63,13 @@ void ebb_store_report(struct ebb_store_app *app, struct ebb_msg_counters *sums,
 void ebb_store_get(const struct ebb_store_app *app, const struct ebb_store_guest *guest,
 		   struct ebb_msg_stats *ret);
 
-/* Latencies are the worst of any application, workers the sum. */
+/*
+ * Latencies are the worst of any application, workers and simulated caches the sum.  has_baseline:
+ * VIRTIO_EBB_F_BASELINE is negotiated; without it nothing is said of simulated caches.
+ */
 void ebb_store_telemetry(const struct ebb_store_app *const apps[], size_t num,
 			 const struct ebb_msg_counters *sums, const struct ebb_store_guest *guest,
-			 uint32_t interval_ms, uint64_t now_ns, struct virtio_ebb_telemetry *ret);
+			 bool has_baseline, uint32_t interval_ms, uint64_t now_ns,
+			 struct virtio_ebb_telemetry *ret);
 
 #endif /* EBB_STORE_H */

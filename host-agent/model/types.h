@@ -321,6 +321,7 @@ struct ebb_fact_hello {
 	bool can_lend;			/* it negotiated VIRTIO_EBB_F_LEND */
 	bool can_vom;			/* it negotiated VIRTIO_EBB_F_VOM */
 	bool can_leave;			/* it negotiated VIRTIO_EBB_F_LEAVE */
+	bool can_baseline;		/* it negotiated VIRTIO_EBB_F_BASELINE */
 	uint16_t num_nodes;
 	uint32_t max_cpus;
 	uint64_t generation;		/* of the last LIMITS that the device knows */
@@ -355,6 +356,9 @@ struct ebb_telemetry {
 	uint32_t cpus_online;
 	uint32_t cpu_permille;
 	uint64_t mem_total_bytes, mem_available_bytes;
+	/* Of a dedicated cache that the guest simulates: see virtio_ebb.h; 0 without one. */
+	uint64_t baseline_ios, actual_ios; /* counters */
+	uint32_t baseline_mib;
 };
 
 /* Of the thread of a vCPU, since it was created. */
@@ -453,6 +457,8 @@ struct ebb_action_limits {
 		uint64_t mem_limit_bytes; /* 0 without a pool */
 		/* Memory worth less (ebb_vom_bucket.value) is to go first; 0: no such bound. */
 		uint64_t mem_cutoff;
+		/* Part of the dedicated cache that is promised; 0 if the driver can not say. */
+		uint32_t mem_promise_mib;
 	} nodes[EBB_MAX_GUEST_NODES];
 };
 

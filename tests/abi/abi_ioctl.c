@@ -73,8 +73,13 @@ static void test_info(void)
 static void test_limits(void)
 {
 	struct ebb_limits good = { .size = sizeof(good) };
+	struct ebb_limits old = { .size = EBB_LIMITS_SIZE_VER0, .reserved = 0xebebebebu };
+	unsigned long old_cmd = _IOC(_IOC_READ | _IOC_WRITE, EBB_IOC_MAGIC, 1,
+				     EBB_LIMITS_SIZE_VER0);
 
 	ACCEPT(EBB_IOC_LIMITS, good);
+	expect("the first structure of limits", ioctl(fd, old_cmd, &old) ? errno : 0, 0);
+	expect("what lies behind it", old.reserved == 0xebebebebu ? 0 : EINVAL, 0);
 	REJECT(EBB_IOC_LIMITS, good, size, sizeof(good) + 8, EINVAL);
 	REJECT(EBB_IOC_LIMITS, good, flags, 1, EINVAL);
 }
@@ -94,6 +99,7 @@ static void test_cpu_list(void)
 static void test_telemetry(void)
 {
 	struct ebb_telemetry good = { .size = sizeof(good) };
+	struct ebb_info info = { .size = sizeof(info) };
 
 	good.report.type = VIRTIO_EBB_TELEMETRY_TOTALS;
 	ACCEPT(EBB_IOC_TELEMETRY, good);
@@ -101,10 +107,18 @@ static void test_telemetry(void)
 	REJECT(EBB_IOC_TELEMETRY, good, flags, 1, EINVAL);
 	REJECT(EBB_IOC_TELEMETRY, good, report.type, 0, EINVAL);
 	REJECT(EBB_IOC_TELEMETRY, good, report.type, VIRTIO_EBB_TELEMETRY_VOM, EINVAL);
-	REJECT(EBB_IOC_TELEMETRY, good, report.reserved[0], 1, EINVAL);
-	REJECT(EBB_IOC_TELEMETRY, good, report.reserved[1], 1, EINVAL);
-	REJECT(EBB_IOC_TELEMETRY, good, report.reserved[2], 1, EINVAL);
-	REJECT(EBB_IOC_TELEMETRY, good, report.reserved[3], 1, EINVAL);
+	REJECT(EBB_IOC_TELEMETRY, good, report.reserved, 1, EINVAL);
+	REJECT(EBB_IOC_TELEMETRY, good, report.reserved2, 1, EINVAL);
+	if (!ioctl(fd, EBB_IOC_INFO, &info) && !(info.features & 1u << VIRTIO_EBB_F_BASELINE)) {
+		REJECT(EBB_IOC_TELEMETRY, good, report.baseline_ios, 1, EINVAL);
+		REJECT(EBB_IOC_TELEMETRY, good, report.actual_ios, 1, EINVAL);
+		REJECT(EBB_IOC_TELEMETRY, good, report.baseline_mib, 1, EINVAL);
+		return;
+	}
+	good.report.baseline_ios = ~0ull;
+	good.report.actual_ios = ~0ull;
+	good.report.baseline_mib = ~0u;
+	ACCEPT(EBB_IOC_TELEMETRY, good);
 }
 
 static void reject_vom(const char *what, const struct ebb_vom *bad, int want)

@@ -23,6 +23,7 @@ REASON_LIMIT, REASON_CEILING, REASON_NODE, REASON_HOST, REASON_CAPACITY = 1, 2, 
 NODE_ANY = 0xFFFF
 F_FORCED, F_LENT, F_PARKED = 1 << 2, 1 << 3, 1 << 4
 HELLO_F_DRIVER, HELLO_F_LEND, HELLO_F_VOM, HELLO_F_LEAVE = 1 << 0, 1 << 1, 1 << 2, 1 << 3
+HELLO_F_BASELINE = 1 << 4
 REVOKE_F_LEAVE = 1 << 0
 TELEMETRY_TOTALS, TELEMETRY_VOM = 1, 2
 
@@ -295,6 +296,7 @@ class FakeAgent:
         self.can_lend = bool(flags & HELLO_F_LEND)
         self.can_vom = bool(flags & HELLO_F_VOM)
         self.can_leave = bool(flags & HELLO_F_LEAVE)
+        self.can_baseline = bool(flags & HELLO_F_BASELINE)
         self.generation = max(self.generation, generation)
         known = {}
         self.lent, self.parked = set(), set()

@@ -410,6 +410,15 @@ uint32_t fake_ebb_dev_telemetry(struct fake_ebb_dev *dev, struct virtio_ebb_tele
 	return num;
 }
 
+void fake_ebb_dev_promise(struct fake_ebb_dev *dev, uint32_t mib)
+{
+	pthread_mutex_lock(&dev->vm.lock);
+	dev->vm.mem_promise_mib = mib;
+	dev->vm.has_limits = 1;
+	fake_ebb_vm_publish(&dev->vm);
+	pthread_mutex_unlock(&dev->vm.lock);
+}
+
 void fake_ebb_dev_ask_vom(struct fake_ebb_dev *dev, uint32_t seq)
 {
 	pthread_mutex_lock(&dev->vm.lock);

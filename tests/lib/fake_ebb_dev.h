@@ -79,6 +79,9 @@ uint32_t fake_ebb_dev_num_lent(struct fake_ebb_dev *dev);
 /* How many reports there were, and the last one. */
 uint32_t fake_ebb_dev_telemetry(struct fake_ebb_dev *dev, struct virtio_ebb_telemetry *ret);
 
+/* The host promises a dedicated cache; without a promise the device knows of no such thing. */
+void fake_ebb_dev_promise(struct fake_ebb_dev *dev, uint32_t mib);
+
 /* The host asks what memory is worth, and says what it made of the answers. */
 void fake_ebb_dev_ask_vom(struct fake_ebb_dev *dev, uint32_t seq);
 void fake_ebb_dev_set_cutoff(struct fake_ebb_dev *dev, uint32_t node, uint64_t cutoff);

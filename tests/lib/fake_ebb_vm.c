@@ -155,6 +155,7 @@ void fake_ebb_vm_limits(const struct fake_ebb_vm *vm, struct ebb_limits *limits)
 	limits->generation = vm->generation;
 	limits->num_nodes = vm->generation ? vm->num_nodes : 0;
 	limits->vom_seq = vm->vom_seq;
+	limits->mem_promise_mib = vm->mem_promise_mib;
 	for (uint32_t node = 0; node < limits->num_nodes; node++) {
 		struct ebb_node_limit *n = &limits->nodes[node];
 
@@ -334,12 +335,15 @@ static int list_do(struct fake_ebb_vm *vm, struct fake_ebb_open *open, struct eb
 
 static int telemetry_do(struct fake_ebb_vm *vm, const struct ebb_telemetry *telemetry)
 {
-	static const __le64 zero[4];
+	const struct virtio_ebb_telemetry *report = &telemetry->report;
 
-	if (telemetry->size != sizeof(*telemetry) || telemetry->flags ||
-	    memcmp(telemetry->report.reserved, zero, sizeof(zero)) != 0)
+	if (telemetry->size != sizeof(*telemetry) || telemetry->flags || report->reserved ||
+	    report->reserved2)
 		return -EINVAL;
-	vm->telemetry = telemetry->report;
+	if (!vm->mem_promise_mib &&
+	    (report->baseline_ios || report->actual_ios || report->baseline_mib))
+		return -EINVAL;
+	vm->telemetry = *report;
 	vm->num_telemetry++;
 	return 0;
 }

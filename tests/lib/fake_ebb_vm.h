@@ -97,6 +97,7 @@ struct fake_ebb_vm {
 	uint32_t num_telemetry;
 	struct virtio_ebb_telemetry telemetry;
 	uint32_t vom_seq;
+	uint32_t mem_promise_mib;	/* not 0: the device knows of VIRTIO_EBB_F_BASELINE */
 	int vom_error;			/* what EBB_IOC_VOM says */
 	uint32_t num_vom;		/* calls of it, refused ones included */
 	struct ebb_vom vom;		/* as last accepted */

@@ -67,6 +67,7 @@ size_t ebb_linkproto_limits(void *buf, const struct ebb_action_limits *action)
 		node[i].mem_limit_bytes = htole64(action->nodes[i].mem_limit_bytes);
 		node[i].mem_deadline_ms = htole32(action->nodes[i].mem_deadline_ms);
 		node[i].mem_cutoff = htole64(action->nodes[i].mem_cutoff);
+		node[i].mem_promise_mib = htole32(action->nodes[i].mem_promise_mib);
 	}
 	return sizeof(struct virtio_ebb_link_hdr) + len;
 }

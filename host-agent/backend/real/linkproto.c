@@ -171,6 +171,7 @@ static int decode_hello(struct ebb_linkproto_parser *p, const void *payload, siz
 		.can_lend = flags & VIRTIO_EBB_HELLO_F_LEND,
 		.can_vom = flags & VIRTIO_EBB_HELLO_F_VOM,
 		.can_leave = flags & VIRTIO_EBB_HELLO_F_LEAVE,
+		.can_baseline = flags & VIRTIO_EBB_HELLO_F_BASELINE,
 		.num_nodes = le16toh(in->num_nodes),
 		.max_cpus = le32toh(in->max_cpus),
 		.generation = le64toh(in->generation),
@@ -183,12 +184,13 @@ static int decode_hello(struct ebb_linkproto_parser *p, const void *payload, siz
 	int rc;
 
 	if (flags & ~(VIRTIO_EBB_HELLO_F_DRIVER | VIRTIO_EBB_HELLO_F_LEND |
-		      VIRTIO_EBB_HELLO_F_VOM | VIRTIO_EBB_HELLO_F_LEAVE))
+		      VIRTIO_EBB_HELLO_F_VOM | VIRTIO_EBB_HELLO_F_LEAVE |
+		      VIRTIO_EBB_HELLO_F_BASELINE))
 		return ebb_err_set(err, -EPROTO, "unknown flags %#" PRIx32 " in HELLO", flags);
-	if ((h.can_lend || h.can_vom || h.can_leave) && !h.has_driver)
+	if ((h.can_lend || h.can_vom || h.can_leave || h.can_baseline) && !h.has_driver)
 		return ebb_err_set(err, -EPROTO, "HELLO says that no driver runs, and that it can "
 				   "%s", h.can_lend ? "lend" : h.can_vom ? "tell values" :
-				   "unplug what leaves");
+				   h.can_leave ? "unplug what leaves" : "simulate a cache");
 	if (h.num_nodes == 0 || h.num_nodes > VIRTIO_EBB_MAX_NODES)
 		return ebb_err_set(err, -EPROTO, "num_nodes in HELLO is %u, should be 1 to %u",
 				   h.num_nodes, VIRTIO_EBB_MAX_NODES);
@@ -311,7 +313,7 @@ static int decode_totals(const void *payload, size_t len, struct ebb_telemetry *
 	if (len != sizeof(*in))
 		return ebb_err_set(err, -EPROTO, "telemetry of totals has %zu bytes, should be %zu",
 				   len, sizeof(*in));
-	if (!is_zero(in->reserved, sizeof(in->reserved)))
+	if (in->reserved || in->reserved2)
 		return ebb_err_set(err, -EPROTO, "a reserved field of telemetry is not zero");
 	*ret = (struct ebb_telemetry){
 		.num_apps = le16toh(in->num_apps),
@@ -328,6 +330,9 @@ static int decode_totals(const void *payload, size_t len, struct ebb_telemetry *
 		.cpu_permille = le32toh(in->cpu_permille),
 		.mem_total_bytes = le64toh(in->mem_total_bytes),
 		.mem_available_bytes = le64toh(in->mem_available_bytes),
+		.baseline_ios = le64toh(in->baseline_ios),
+		.actual_ios = le64toh(in->actual_ios),
+		.baseline_mib = le32toh(in->baseline_mib),
 	};
 	return 0;
 }

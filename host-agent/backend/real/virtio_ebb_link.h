@@ -78,6 +78,7 @@ VIRTIO_EBB_ASSERT_OFFSET(struct virtio_ebb_link_cpu, vcpu, 16);
 #define VIRTIO_EBB_HELLO_F_LEND		(1u << 1) /* with DRIVER: it negotiated VIRTIO_EBB_F_LEND */
 #define VIRTIO_EBB_HELLO_F_VOM		(1u << 2) /* with DRIVER: it negotiated VIRTIO_EBB_F_VOM */
 #define VIRTIO_EBB_HELLO_F_LEAVE	(1u << 3) /* with DRIVER: it negotiated VIRTIO_EBB_F_LEAVE */
+#define VIRTIO_EBB_HELLO_F_BASELINE	(1u << 4) /* with DRIVER: it negotiated VIRTIO_EBB_F_BASELINE */
 
 /* A pool as the device reports it to the agent. */
 struct virtio_ebb_link_pool {
@@ -144,6 +145,7 @@ struct virtio_ebb_link_limits {
 	__le32 num_nodes;		/* 1 to VIRTIO_EBB_MAX_NODES, every node of the VM once */
 	__le32 vom_seq;			/* as in struct virtio_ebb_event; a driver without
 					 * VIRTIO_EBB_F_VOM hears of neither it nor mem_cutoff */
+	/* In the nodes that follow, mem_promise_mib is 0 without VIRTIO_EBB_HELLO_F_BASELINE. */
 };
 VIRTIO_EBB_ASSERT_SIZE(struct virtio_ebb_link_limits, 16);
 
@@ -188,6 +190,7 @@ VIRTIO_EBB_ASSERT_SIZE(struct virtio_ebb_link_revoke, 16);
 /*
  * Changes
  *   proto 2   limits with vom_seq and mem_cutoff.  A device that offers the guest
- *             VIRTIO_EBB_F_LEAVE needs an agent that knows VIRTIO_EBB_HELLO_F_LEAVE.
+ *             VIRTIO_EBB_F_LEAVE needs an agent that knows VIRTIO_EBB_HELLO_F_LEAVE;
+ *             the same for VIRTIO_EBB_F_BASELINE.
  */
 #endif /* _VIRTIO_EBB_LINK_H */

@@ -389,7 +389,7 @@ static void test_limits_event(void **state)
 	BAD(nodes[0].mem_held_bytes, cpu_to_le64(1));
 	BAD(nodes[0].mem_limit_bytes, cpu_to_le64(1));
 	BAD(nodes[0].mem_deadline_ms, cpu_to_le32(1));
-	BAD(nodes[0].reserved2, cpu_to_le32(1));
+	BAD(nodes[0].mem_promise_mib, cpu_to_le32(1));
 	BAD(nodes[2].cpus_limit, cpu_to_le32(1));
 	BAD(ranges[VIRTIO_EBB_MAX_RANGES - 1].size_bytes, cpu_to_le64(1));
 #undef BAD
@@ -474,15 +474,28 @@ static void test_noise(void **state)
 
 static void test_telemetry(void **state)
 {
-	struct virtio_ebb_telemetry report = { .type = cpu_to_le16(VIRTIO_EBB_TELEMETRY_TOTALS) };
+	const struct virtio_ebb_telemetry good = {
+		.type = cpu_to_le16(VIRTIO_EBB_TELEMETRY_TOTALS),
+	};
+	const struct ebb_wire_config with = { .has_baseline = true }, without = { 0 };
+	struct virtio_ebb_telemetry report;
 
 	(void)state;
-	assert_int_equal(ebb_wire_check_telemetry(&report), 0);
-	report.reserved[3] = 1;
-	assert_int_equal(ebb_wire_check_telemetry(&report), -EINVAL);
-	report.reserved[3] = 0;
-	report.type = 0;
-	assert_int_equal(ebb_wire_check_telemetry(&report), -EINVAL);
+	assert_int_equal(ebb_wire_check_telemetry(&good, &without), 0);
+	assert_int_equal(ebb_wire_check_telemetry(&good, &with), 0);
+#define CHECK(field, value, want) do { \
+		report = good; \
+		report.field = (value); \
+		assert_int_equal(ebb_wire_check_telemetry(&report, &without), -EINVAL); \
+		assert_int_equal(ebb_wire_check_telemetry(&report, &with), want); \
+	} while (0)
+	CHECK(reserved, 1, -EINVAL);
+	CHECK(reserved2, 1, -EINVAL);
+	CHECK(type, 0, -EINVAL);
+	CHECK(baseline_ios, cpu_to_le64(1), 0);
+	CHECK(actual_ios, cpu_to_le64(1ull << 63), 0);
+	CHECK(baseline_mib, cpu_to_le32(1), 0);
+#undef CHECK
 }
 
 static void test_errno(void **state)

@@ -111,8 +111,36 @@ static void test_limits_of_memory(void **state)
 	BAD(nodes[0].mem_held_bytes, cpu_to_le64(68 * MIB));
 	BAD(nodes[0].mem_limit_bytes, cpu_to_le64(2 * MIB));
 	BAD(nodes[1].mem_limit_bytes, cpu_to_le64(4096));
-	BAD(nodes[0].reserved2, cpu_to_le32(1));
+	BAD(nodes[0].mem_promise_mib, cpu_to_le32(1));	/* not negotiated */
 #undef BAD
+}
+
+static void test_promise(void **state)
+{
+	struct ebb_wire_config c = config_with_pools();
+	struct virtio_ebb_event event = limits_event();
+	struct ebb_wire_event ret = { .mem_promise_mib = 99 };
+
+	(void)state;
+	assert_int_equal(ebb_wire_read_event(&event, sizeof(event), &c, &ret), 0);
+	assert_int_equal(ret.mem_promise_mib, 0);
+	c.has_baseline = true;
+	event.nodes[0].mem_promise_mib = cpu_to_le32(0xfffffffe);
+	event.nodes[1].mem_promise_mib = cpu_to_le32(1);
+	assert_int_equal(ebb_wire_read_event(&event, sizeof(event), &c, &ret), 0);
+	assert_true(ret.mem_promise_mib == 0xffffffff);
+	/* The sum has to fit. */
+	event.nodes[1].mem_promise_mib = cpu_to_le32(2);
+	assert_int_equal(ebb_wire_read_event(&event, sizeof(event), &c, &ret), -EPROTO);
+	/* Nothing is promised where there is no pool. */
+	event.nodes[1].mem_promise_mib = cpu_to_le32(1);
+	c.num_pools = 1;
+	event.nodes[0].mem_promise_mib = 0;
+	event.nodes[1].mem_promise_mib = 0;
+	assert_int_equal(ebb_wire_read_event(&event, sizeof(event), &c, &ret), 0);
+	event.nodes[le16_to_cpu(event.nodes[0].node) == c.pools[0].pxm].mem_promise_mib =
+		cpu_to_le32(1);
+	assert_int_equal(ebb_wire_read_event(&event, sizeof(event), &c, &ret), -EPROTO);
 }
 
 /* A pool whose blocks are too small to be leased costs its node's memory, and nothing else. */
@@ -206,6 +234,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_pool_config),
 		cmocka_unit_test(test_limits_of_memory),
+		cmocka_unit_test(test_promise),
 		cmocka_unit_test(test_pool_of_small_blocks),
 		cmocka_unit_test(test_revoked_event),
 		cmocka_unit_test(test_leaving_event),

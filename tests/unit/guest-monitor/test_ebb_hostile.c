@@ -127,7 +127,6 @@ static void spoil_num_max(union ebb_msg *m) { m->owned.num_nodes = UINT32_MAX; }
 static void spoil_node(union ebb_msg *m) { m->owned.nodes[1].node = EBB_MAX_NODES; }
 static void spoil_order(union ebb_msg *m) { m->owned.nodes[1].node = 0; }
 static void spoil_unused(union ebb_msg *m) { m->owned.nodes[2].cpus = 1; }
-static void spoil_report(union ebb_msg *m) { m->report.reserved = 1; }
 static void spoil_name_end(union ebb_msg *m) { memset(m->stats_get.name, 'x', 32); }
 static void spoil_name_pad(union ebb_msg *m) { m->stats_get.name[20] = 'x'; }
 static void spoil_seq(union ebb_msg *m) { m->ack.seq = 1000; }
@@ -167,7 +166,6 @@ static const struct {
 	{ "node", EBB_MSG_OWNED, spoil_node, 0 },
 	{ "order of nodes", EBB_MSG_OWNED, spoil_order, 0 },
 	{ "unused node", EBB_MSG_OWNED, spoil_unused, 0 },
-	{ "reserved of a report", EBB_MSG_REPORT, spoil_report, 0 },
 	{ "name without end", EBB_MSG_STATS_GET, spoil_name_end, 0 },
 	{ "name with something behind it", EBB_MSG_STATS_GET, spoil_name_pad, 0 },
 	{ "acknowledgement of what was not sent", EBB_MSG_ACK, spoil_seq, 0 },

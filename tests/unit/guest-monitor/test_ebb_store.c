@@ -37,7 +37,10 @@ static int fresh(void **state)
 static void report(struct ebb_store_app *to, uint64_t committed, uint64_t now_ns)
 {
 	struct ebb_msg_report r = {
-		.counters = { committed, committed / 10, committed / 100, committed * 10 },
+		.counters = {
+			.committed = committed, .aborted = committed / 10,
+			.failed = committed / 100, .accesses = committed * 10,
+		},
 		.p50_us = 100, .p95_us = 200, .p99_us = 300, .workers = 2, .interval_ms = 500,
 	};
 
@@ -144,14 +147,16 @@ static void telemetry_sums_and_takes_the_worst(void **state)
 {
 	const struct ebb_store_app *apps[] = { &app, &other };
 	struct ebb_msg_report slow = {
+		.counters = { .baseline_ios = 70, .actual_ios = 80 },
 		.p50_us = 90, .p95_us = 900, .p99_us = 9000, .workers = 5, .interval_ms = 1000,
+		.baseline_mib = 64,
 	};
 	struct virtio_ebb_telemetry t;
 
 	(void)state;
 	report(&app, 1000, T0 + 100 * MS);
 	ebb_store_report(&other, &sums, &slow, T0 + 100 * MS);
-	ebb_store_telemetry(apps, 2, &sums, &guest, 250, T0 + 200 * MS, &t);
+	ebb_store_telemetry(apps, 2, &sums, &guest, true, 250, T0 + 200 * MS, &t);
 	assert_int_equal(le16toh(t.type), VIRTIO_EBB_TELEMETRY_TOTALS);
 	assert_int_equal(le16toh(t.num_apps), 2);
 	assert_int_equal(le32toh(t.interval_ms), 1000);
@@ -167,8 +172,31 @@ static void telemetry_sums_and_takes_the_worst(void **state)
 	assert_int_equal(le32toh(t.cpu_permille), 1600);
 	assert_int_equal(le64toh(t.mem_total_bytes), 1 << 30);
 	assert_int_equal(le64toh(t.mem_available_bytes), 1 << 20);
-	for (int i = 0; i < 4; i++)
-		assert_int_equal(t.reserved[i], 0);
+	assert_int_equal(le64toh(t.baseline_ios), 70);
+	assert_int_equal(le64toh(t.actual_ios), 80);
+	assert_int_equal(le32toh(t.baseline_mib), 64);
+	assert_int_equal(t.reserved, 0);
+	assert_int_equal(t.reserved2, 0);
+}
+
+static void telemetry_says_nothing_of_caches_to_a_device_that_cannot(void **state)
+{
+	const struct ebb_store_app *apps[] = { &app };
+	struct ebb_msg_report r = {
+		.counters = { .baseline_ios = 70, .actual_ios = 80 }, .baseline_mib = 64,
+	};
+	struct virtio_ebb_telemetry t;
+
+	(void)state;
+	ebb_store_report(&app, &sums, &r, T0 + 100 * MS);
+	/* A counter that goes back changes nothing. */
+	r.counters.baseline_ios = 60;
+	ebb_store_report(&app, &sums, &r, T0 + 200 * MS);
+	assert_int_equal(sums.baseline_ios, 70);
+	ebb_store_telemetry(apps, 1, &sums, &guest, false, 250, T0 + 200 * MS, &t);
+	assert_int_equal(t.baseline_ios, 0);
+	assert_int_equal(t.actual_ios, 0);
+	assert_int_equal(t.baseline_mib, 0);
 }
 
 static void telemetry_forgets_old_latencies_but_no_counters(void **state)
@@ -178,15 +206,16 @@ static void telemetry_forgets_old_latencies_but_no_counters(void **state)
 
 	(void)state;
 	report(&app, 1000, T0);
-	ebb_store_telemetry(apps, 1, &sums, &guest, 250, T0 + EBB_STORE_FRESH_MS * MS, &t);
+	ebb_store_telemetry(apps, 1, &sums, &guest, true, 250, T0 + EBB_STORE_FRESH_MS * MS, &t);
 	assert_int_equal(le32toh(t.p99_us), 300);
-	ebb_store_telemetry(apps, 1, &sums, &guest, 250, T0 + EBB_STORE_FRESH_MS * MS + 1, &t);
+	ebb_store_telemetry(apps, 1, &sums, &guest, true, 250, T0 + EBB_STORE_FRESH_MS * MS + 1,
+			    &t);
 	assert_int_equal(le32toh(t.p99_us), 0);
 	assert_int_equal(le32toh(t.workers), 0);
 	assert_int_equal(le32toh(t.interval_ms), 250);
 	assert_int_equal(le64toh(t.committed), 1000);
 	/* It left. */
-	ebb_store_telemetry(apps, 0, &sums, &guest, 250, T0 + 1, &t);
+	ebb_store_telemetry(apps, 0, &sums, &guest, true, 250, T0 + 1, &t);
 	assert_int_equal(le16toh(t.num_apps), 0);
 	assert_int_equal(le64toh(t.committed), 1000);
 }
@@ -202,6 +231,8 @@ int main(void)
 		cmocka_unit_test_setup(sums_do_not_wrap, fresh),
 		cmocka_unit_test_setup(who_registers_again_is_not_counted_twice, fresh),
 		cmocka_unit_test_setup(telemetry_sums_and_takes_the_worst, fresh),
+		cmocka_unit_test_setup(telemetry_says_nothing_of_caches_to_a_device_that_cannot,
+				       fresh),
 		cmocka_unit_test_setup(telemetry_forgets_old_latencies_but_no_counters, fresh),
 	};
 

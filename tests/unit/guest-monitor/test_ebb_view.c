@@ -355,14 +355,22 @@ static void monitors_word_on_memory_is_relative_to_what_it_knew(void **state)
 static struct ebb_limits given_limits;
 static int given_changes;		/* how often the list changes while it is read */
 static uint32_t given_total;
+static int given_is_old;		/* it knows the first structure of limits only */
 
 static int given_ioctl(void *dev, unsigned long cmd, void *arg)
 {
 	struct ebb_cpu_list *list = arg;
 
 	(void)dev;
+	if (cmd == EBB_IOC_LIMITS && given_is_old)
+		return -ENOTTY;
 	if (cmd == EBB_IOC_LIMITS) {
 		*(struct ebb_limits *)arg = given_limits;
+		return 0;
+	}
+	if (cmd == _IOC(_IOC_READ | _IOC_WRITE, EBB_IOC_MAGIC, 1, EBB_LIMITS_SIZE_VER0)) {
+		assert_int_equal(*(uint32_t *)arg, EBB_LIMITS_SIZE_VER0);
+		memcpy(arg, &given_limits, EBB_LIMITS_SIZE_VER0);
 		return 0;
 	}
 	if (list->start > 0 && given_changes > 0) {
@@ -393,6 +401,24 @@ static void list_is_read_in_pieces_and_again_if_it_changes(void **state)
 	assert_int_equal(view.nodes[0].present, 69);
 	given_changes = 100;
 	assert_int_equal(ebb_view_read(&given_ops, NULL, &view), -EAGAIN);
+}
+
+static void older_driver_says_nothing_of_promises(void **state)
+{
+	struct ebb_view view;
+
+	(void)state;
+	given_limits = (struct ebb_limits) {
+		.generation = 1, .num_nodes = 1, .vom_seq = 5, .mem_promise_mib = 77,
+	};
+	given_total = given_changes = 0;
+	assert_int_equal(ebb_view_read(&given_ops, NULL, &view), 0);
+	assert_int_equal(view.mem_promise_mib, 77);
+	given_is_old = 1;
+	assert_int_equal(ebb_view_read(&given_ops, NULL, &view), 0);
+	assert_int_equal(view.vom_seq, 5);
+	assert_int_equal(view.mem_promise_mib, 0);
+	given_is_old = 0;
 }
 
 static void senseless_limits_are_refused(void **state)
@@ -427,6 +453,7 @@ int main(void)
 		cmocka_unit_test(memory_of_an_application_without_monitor),
 		cmocka_unit_test(monitors_word_on_memory_is_relative_to_what_it_knew),
 		cmocka_unit_test(list_is_read_in_pieces_and_again_if_it_changes),
+		cmocka_unit_test(older_driver_says_nothing_of_promises),
 		cmocka_unit_test(senseless_limits_are_refused),
 	};
 

@@ -132,6 +132,14 @@ static void test_requests_and_telemetry(void **state)
 	assert_int_equal(parse(f, &tel, len, &msg, NULL), 1);
 	assert_int_equal(msg.u.telemetry.committed, 1234567890123);
 	assert_int_equal(msg.u.telemetry.p50_us, 120);
+	assert_int_equal(msg.u.telemetry.baseline_mib, 0);
+	tel.telemetry.baseline_ios = htole64(UINT64_MAX);
+	tel.telemetry.actual_ios = htole64(77);
+	tel.telemetry.baseline_mib = htole32(640);
+	assert_int_equal(parse(f, &tel, len, &msg, NULL), 1);
+	assert_true(msg.u.telemetry.baseline_ios == UINT64_MAX);
+	assert_int_equal(msg.u.telemetry.actual_ios, 77);
+	assert_int_equal(msg.u.telemetry.baseline_mib, 640);
 }
 
 static void test_hello_values(void **state)
@@ -149,6 +157,12 @@ static void test_hello_values(void **state)
 	f->hello.hello.flags = htole32(VIRTIO_EBB_HELLO_F_DRIVER | VIRTIO_EBB_HELLO_F_LEAVE);
 	assert_int_equal(parse(f, &f->hello, f->hello_len, &msg, NULL), 1);
 	assert_true(msg.u.hello.can_leave);
+	assert_false(msg.u.hello.can_baseline);
+	f->hello.hello.flags = htole32(VIRTIO_EBB_HELLO_F_DRIVER | VIRTIO_EBB_HELLO_F_BASELINE);
+	assert_int_equal(parse(f, &f->hello, f->hello_len, &msg, NULL), 1);
+	assert_true(msg.u.hello.can_baseline);
+	f->hello.hello.flags = htole32(VIRTIO_EBB_HELLO_F_BASELINE);
+	assert_int_equal(parse(f, &f->hello, f->hello_len, &msg, NULL), -EPROTO);
 	f->hello.hello.flags = htole32(VIRTIO_EBB_HELLO_F_LEAVE);
 	assert_int_equal(parse(f, &f->hello, f->hello_len, &msg, NULL), -EPROTO);
 }
@@ -259,7 +273,7 @@ static const struct breakage breakages[] = {
 	{ "HELLO has a payload of 4294967288 bytes", HDR_AT(len), 4, 0xfffffff8, IN_HELLO },
 	{ "payload of 80 bytes, should be 72", HDR_AT(len), 4, 80, IN_ADD },
 	{ "payload of 104 bytes, should be 112", HDR_AT(len), 4, 104, IN_TELEMETRY },
-	{ "unknown flags 0x11 in HELLO", HELLO_AT(flags), 4, 17, IN_HELLO },
+	{ "unknown flags 0x21 in HELLO", HELLO_AT(flags), 4, 33, IN_HELLO },
 	{ "no driver runs, and that it can lend", HELLO_AT(flags), 4, 2, IN_HELLO },
 	{ "HELLO of 3 CPUs and 1 pools has 120 bytes", HELLO_AT(num_pools), 2, 1, IN_HELLO },
 	{ "num_pools in HELLO is 3, num_nodes is 2", HELLO_AT(num_pools), 2, 3, IN_HELLO },
@@ -332,7 +346,7 @@ static const struct breakage breakages[] = {
 	{ "CPU_LEND names two different CPUs", REQ_AT(req.u.words[0]), 8, 0x9999, IN_LEND },
 	{ "vCPU 8 is named, max_cpus is 8", REQ_AT(cpu.vcpu), 4, 8, IN_LEND },
 	{ "telemetry type 7 is unknown", TEL_AT(type), 2, 7, IN_TELEMETRY },
-	{ "reserved field of telemetry", TEL_AT(reserved[3]), 8, 1, IN_TELEMETRY },
+	{ "reserved field of telemetry", TEL_AT(reserved), 8, 1, IN_TELEMETRY },
 	{ "reserved field of a histogram", TEL_AT(type), 2, VIRTIO_EBB_TELEMETRY_VOM,
 	  IN_TELEMETRY },
 	{ "totals has 80 bytes", VOM_AT(vom.type), 2, VIRTIO_EBB_TELEMETRY_TOTALS, IN_VOM },
@@ -461,7 +475,7 @@ static void test_encoders(void **state)
 			   { .held = 4, .limit = 3, .tier = VIRTIO_EBB_TIER_PARK,
 			     .deadline_ms = 1500, .mem_deadline_ms = 70,
 			     .mem_held_bytes = MIB(8), .mem_limit_bytes = MIB(4),
-			     .mem_cutoff = 1ull << 40 } },
+			     .mem_cutoff = 1ull << 40, .mem_promise_mib = 1 << 20 } },
 	};
 	const struct ebb_action_pool revoke = { .node = 1, .bytes = MIB(6) };
 	const struct ebb_action_pool leave = { .node = 1, .is_leave = true, .bytes = MIB(6) };
@@ -501,6 +515,8 @@ static void test_encoders(void **state)
 	assert_int_equal(le64toh(node[0].mem_limit_bytes), 0);
 	assert_int_equal(le64toh(node[0].mem_cutoff), 0);
 	assert_int_equal(le64toh(node[1].mem_cutoff), 1ull << 40);
+	assert_int_equal(le32toh(node[0].mem_promise_mib), 0);
+	assert_int_equal(le32toh(node[1].mem_promise_mib), 1 << 20);
 
 	assert_int_equal(ebb_linkproto_cpu_flags(buf, &flags), 24);
 	assert_int_equal(le32toh(c->vcpu), 5);

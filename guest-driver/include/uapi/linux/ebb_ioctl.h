@@ -126,10 +126,15 @@ struct ebb_limits {
 	__u32 vom_seq;			/* [out] the host wants the histogram of this number, once, by
 					 * EBB_IOC_VOM; 0: none yet, or without VIRTIO_EBB_F_VOM */
 	struct ebb_node_limit nodes[EBB_MAX_NODES]; /* [out] */
+	/* Since VIRTIO_EBB_F_BASELINE; 0 without it. */
+	__u32 mem_promise_mib;		/* [out] the host promises the hit ratio of a dedicated cache of
+					 * so many MiB, all nodes together; 0: it promises nothing */
+	__u32 reserved;			/* [out] 0 */
 };
-VIRTIO_EBB_ASSERT_SIZE(struct ebb_limits, 920);
+VIRTIO_EBB_ASSERT_SIZE(struct ebb_limits, 928);
 VIRTIO_EBB_ASSERT_OFFSET(struct ebb_limits, vom_seq, 20);
 VIRTIO_EBB_ASSERT_OFFSET(struct ebb_limits, nodes, 24);
+VIRTIO_EBB_ASSERT_OFFSET(struct ebb_limits, mem_promise_mib, 920);
 
 /* ---- CPUs ---- */
 
@@ -243,6 +248,8 @@ VIRTIO_EBB_ASSERT_OFFSET(struct ebb_cpu_list, cpus, 24);
  * EBB_IOC_TELEMETRY: pass a report on this guest to the host.  For the guest
  * monitor: the host keeps the newest report only.  Never waits.
  *   EAGAIN     the queue is full; this report was dropped
+ *   EINVAL     also: another type than VIRTIO_EBB_TELEMETRY_TOTALS; baseline_ios,
+ *              actual_ios or baseline_mib set without VIRTIO_EBB_F_BASELINE
  */
 struct ebb_telemetry {
 	__u32 size;

@@ -96,6 +96,19 @@
  * another one).  virtio_ebb_limit.mem_cutoff tells what the host made of it.
  * Source: "Flexible resource allocation for relational database-as-a-service".
  *
+ * Memory that is promised (VIRTIO_EBB_F_BASELINE, with VIRTIO_EBB_F_MEM only)
+ * ---------------------------------------------------------------------------
+ * The host may promise a guest's database the hit ratio that it would have with a
+ * dedicated cache of M MiB, however much memory it really holds.  M is the sum of
+ * virtio_ebb_limit.mem_promise_mib of all nodes, a level as the limits are; 0:
+ * nothing is promised.  The database simulates that cache beside its real one, and
+ * the telemetry compares the two: baseline_ios counts the reads of records or pages
+ * from disk that the simulated cache would have needed, actual_ios those that were
+ * made, and baseline_mib is the size of the simulated cache now.  Relative IO of an interval is
+ * (actual - baseline) / baseline; the promise is that it is not above 0.
+ * Source: "SQLVM: Performance Isolation in Multi-Tenant Relational
+ * Database-as-a-Service", section 2.3.
+ *
  * Virtqueues
  * ----------
  * VIRTIO_EBB_VQ_REQUEST   one device-readable struct virtio_ebb_req followed by
@@ -161,6 +174,7 @@
 #define VIRTIO_EBB_F_LEND		1	/* CPUs that are lent or parked */
 #define VIRTIO_EBB_F_VOM		2	/* the value of memory; needs VIRTIO_EBB_F_MEM */
 #define VIRTIO_EBB_F_LEAVE		3	/* blocks to unplug at once; needs VIRTIO_EBB_F_MEM */
+#define VIRTIO_EBB_F_BASELINE		4	/* memory that is promised; needs VIRTIO_EBB_F_MEM */
 
 #define VIRTIO_EBB_VQ_REQUEST		0
 #define VIRTIO_EBB_VQ_EVENT		1
@@ -391,7 +405,9 @@ struct virtio_ebb_limit {
 	__le64 mem_held_bytes;		/* plugged in the node's pool; 0 without VIRTIO_EBB_F_MEM */
 	__le64 mem_limit_bytes;		/* a multiple of the pool's block size; 0 without a pool */
 	__le32 mem_deadline_ms;		/* time left to meet a demand for memory; 0: no demand */
-	__le32 reserved2;
+	__le32 mem_promise_mib;		/* part of the dedicated cache that is promised, see above; the
+					 * parts of all nodes together fit 32 bits; 0: none, or without
+					 * VIRTIO_EBB_F_BASELINE, or without a pool */
 	/*
 	 * The VoM cut-off, in ns of time saved per second and MiB: what the guest holds of this
 	 * node's pool and is worth less goes first to meet a demand.  0: none, or without
@@ -403,6 +419,7 @@ VIRTIO_EBB_ASSERT_SIZE(struct virtio_ebb_limit, 48);
 VIRTIO_EBB_ASSERT_OFFSET(struct virtio_ebb_limit, cpus_held, 8);
 VIRTIO_EBB_ASSERT_OFFSET(struct virtio_ebb_limit, mem_held_bytes, 16);
 VIRTIO_EBB_ASSERT_OFFSET(struct virtio_ebb_limit, mem_deadline_ms, 32);
+VIRTIO_EBB_ASSERT_OFFSET(struct virtio_ebb_limit, mem_promise_mib, 36);
 VIRTIO_EBB_ASSERT_OFFSET(struct virtio_ebb_limit, mem_cutoff, 40);
 
 struct virtio_ebb_event {
@@ -449,12 +466,19 @@ struct virtio_ebb_telemetry {
 	__le32 cpu_permille;		/* CPU time used in the interval; 1000 is one CPU */
 	__le64 mem_total_bytes;
 	__le64 mem_available_bytes;
-	__le64 reserved[4];
+	/* With VIRTIO_EBB_F_BASELINE; otherwise 0. */
+	__le64 baseline_ios;		/* reads from disk that the simulated cache needed, counter */
+	__le64 actual_ios;		/* reads from disk that were made, counter */
+	__le32 baseline_mib;		/* size of the simulated cache; 0: there is none */
+	__le32 reserved2;
+	__le64 reserved;
 };
 VIRTIO_EBB_ASSERT_SIZE(struct virtio_ebb_telemetry, 112);
 VIRTIO_EBB_ASSERT_OFFSET(struct virtio_ebb_telemetry, committed, 8);
 VIRTIO_EBB_ASSERT_OFFSET(struct virtio_ebb_telemetry, p50_us, 40);
 VIRTIO_EBB_ASSERT_OFFSET(struct virtio_ebb_telemetry, mem_total_bytes, 64);
+VIRTIO_EBB_ASSERT_OFFSET(struct virtio_ebb_telemetry, baseline_ios, 80);
+VIRTIO_EBB_ASSERT_OFFSET(struct virtio_ebb_telemetry, baseline_mib, 96);
 
 #define VIRTIO_EBB_VOM_MAX_BUCKETS	512	/* in one histogram, of all nodes together */
 #define VIRTIO_EBB_VOM_INTERVAL_MS	1000	/* the device takes no more than one in this time */
@@ -488,6 +512,6 @@ VIRTIO_EBB_ASSERT_OFFSET(struct virtio_ebb_vom, seq, 4);
  *             with VIRTIO_EBB_F_LEND CPUs that stay plugged while they are lent.
  *   proto 2   longer limits and events: with VIRTIO_EBB_F_VOM the value of memory;
  *             with VIRTIO_EBB_F_LEAVE blocks that the guest unplugs before they are
- *             revoked.
+ *             revoked; with VIRTIO_EBB_F_BASELINE memory that is promised.
  */
 #endif /* _LINUX_VIRTIO_EBB_H */
