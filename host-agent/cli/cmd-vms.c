@@ -252,6 +252,8 @@ int cmd_set(struct ctl *ctl, int argc, char **argv)
 			printf(", shared cores, reserve %lld%%, max %lld%%, penalty %lld",
 			       ctl_int(answer, "reserve_percent"), ctl_int(answer, "max_percent"),
 			       ctl_int(answer, "penalty"));
+		if (ctl_int(answer, "reserve_mem_mib"))
+			printf(", cache of %lld MiB promised", ctl_int(answer, "reserve_mem_mib"));
 		printf("\n");
 	}
 	json_decref(answer);

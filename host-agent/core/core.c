@@ -42,6 +42,7 @@ struct ebb_state *ebb_state_create(const struct ebb_state_config *cfg,
 	s->env.journal = &s->journal;
 	s->cpu.env = s->mem.env = s->broker.env = s->shared.env = &s->env;
 	s->pressure.env = s->meter.env = s->reserve.env = s->promise.env = &s->env;
+	s->floor.env = &s->env;
 	core_alarms_clear(&s->settles);
 	core_alarms_clear(&s->wakes);
 	for (uint16_t c = 0; c < host->num_cores; c++) {
@@ -110,6 +111,19 @@ static int report_times(struct ebb_state *s, usec_t now, struct ebb_vm *vm,
 	return rc < 0 ? rc : 0;
 }
 
+static int report_telemetry(struct ebb_state *s, usec_t now, struct ebb_vm *vm,
+			    const struct ebb_telemetry *t)
+{
+	vm->telemetry = *t;
+	vm->telemetry_at = now;
+	/* The policy has to know of another floor. */
+	if (vm->is_admitted && floor_report(&s->floor, now, vm, t)) {
+		s->cycle.plan_is_stale = true;
+		core_touch(&s->env, vm);
+	}
+	return 0;
+}
+
 /* The id says by itself which VM and vCPU it is about: see core_action_id(). */
 static int report_done(struct ebb_state *s, usec_t now, const struct ebb_fact_action_done *f)
 {
@@ -162,9 +176,7 @@ static int report_vm(struct ebb_state *s, usec_t now, struct ebb_vm *vm,
 	case EBB_FACT_REQUEST:
 		return report_request(s, now, vm, &fact->u.request);
 	case EBB_FACT_TELEMETRY:
-		vm->telemetry = fact->u.telemetry;
-		vm->telemetry_at = now;
-		return 0;
+		return report_telemetry(s, now, vm, &fact->u.telemetry);
 	case EBB_FACT_MEM:
 		return mem_report(&s->mem, now, vm, &fact->u.mem);
 	case EBB_FACT_VOM:

@@ -11,7 +11,8 @@ static bool emit_limits(struct ebb_state *s, usec_t now, struct ebb_vm *vm,
 {
 	struct ebb_action *a;
 
-	if (!cpu_must_tell(vm) && !mem_must_tell(&s->mem, vm) && vm->vom.told == broker_tells(vm))
+	if (!cpu_must_tell(vm) && !mem_must_tell(&s->mem, vm) &&
+	    vm->vom.told == broker_tells(vm) && !floor_must_tell(vm))
 		return true;
 	a = core_emit(out, vm, EBB_ACTION_LIMITS);
 	if (!a)
@@ -22,6 +23,7 @@ static bool emit_limits(struct ebb_state *s, usec_t now, struct ebb_vm *vm,
 	a->u.limits.vom_seq = vm->vom.told;
 	cpu_tell(now, vm, &a->u.limits);
 	mem_tell(&s->mem, now, vm, &a->u.limits);
+	floor_tell(vm, &a->u.limits);
 	return true;
 }
 

@@ -121,6 +121,25 @@ static void explain_promise(const struct ebb_vm *vm, struct ebb_explain *e)
 			  r->promised_percent, r->keep_permille / 10, r->keep_permille % 10);
 }
 
+static void explain_cache(const struct ebb_vm *vm, struct ebb_explain *e)
+{
+	const struct ebb_vm_floor *f = &vm->floor;
+	uint64_t keep = 0;
+
+	for (uint16_t g = 0; g < vm->sla.num_nodes; g++)
+		keep += f->keep[g];
+	if (f->is_refused)
+		core_text(line(e, EBB_WAIT_NOTHING, EBB_NODE_ANY, 0, EBB_TIME_NEVER),
+			  "its reserve-mem %u is not promised: node %u of the host has %u MiB left "
+			  "to promise", vm->sla.reserve_mem_mib, f->short_node, f->short_mib);
+	else if (f->promised_mib > 0)
+		core_text(line(e, EBB_WAIT_NOTHING, EBB_NODE_ANY, 0, EBB_TIME_NEVER),
+			  "the hit ratio of a cache of %u MiB is promised; that takes %u MiB "
+			  "beyond its minimum, %llu are kept for it", f->promised_mib,
+			  f->control.want * EBB_BLOCK_MIB,
+			  (unsigned long long)keep * EBB_BLOCK_MIB);
+}
+
 /* Its cores, hot ones counted, and who would be in its way: the others on them. */
 static void explain_shared(const struct ebb_state *s, const struct ebb_vm *vm,
 			   struct ebb_explain *e)
@@ -374,6 +393,7 @@ void ebb_explain_vm(const struct ebb_state *s, const struct ebb_vm *vm, usec_t n
 	explain_growth(s, vm, now, e);
 	explain_mem_growth(s, vm, now, e);
 	explain_promise(vm, e);
+	explain_cache(vm, e);
 	explain_shared(s, vm, e);
 	if (vm->move.is_on)
 		core_text(line(e, EBB_WAIT_NOTHING, EBB_NODE_ANY, 0, EBB_TIME_NEVER), "%s",

@@ -21,6 +21,7 @@
  *   broker/        what guests say that their memory is worth, and brokering by it
  *   shared/        VMs that share cores
  *   reserve/       promises of CPU time to VMs that share cores
+ *   floor/         promises of memory
  *   pressure/      resources beyond their thresholds, and VMs that should move for it
  *   meter/         what VMs held and used, and how guests behave
  *   promise/       what was promised to VMs, and whether they got it
@@ -33,6 +34,7 @@
 #include "core/broker/broker.h"
 #include "core/core.h"
 #include "core/cpu/cpu.h"
+#include "core/floor/floor.h"
 #include "core/journal.h"
 #include "core/mem/mem.h"
 #include "core/meter/meter.h"
@@ -53,6 +55,7 @@ struct ebb_state {
 	struct broker_room broker;
 	struct shared_room shared;
 	struct reserve_room reserve;
+	struct floor_room floor;
 	struct pressure_room pressure;
 	struct meter_room meter;
 	struct promise_room promise;

@@ -62,6 +62,7 @@ static void start_run(struct ebb_state *s, usec_t now, struct ebb_vm *vm,
 	broker_start(vm);
 	shared_start(&s->shared, vm);
 	reserve_start(&s->reserve, vm);
+	floor_start(vm);
 	active_insert(s, vm);
 	s->cycle.plan_is_stale = true;
 	cpu_start(&s->cpu, vm, f);
@@ -109,7 +110,7 @@ int core_vm_stopped(struct ebb_state *s, usec_t now, struct ebb_vm *vm)
 	broker_stop(vm);
 	cpu_stop(&s->cpu, now, vm);
 	vm->is_running = vm->is_admitted = vm->link_up = vm->has_driver = false;
-	vm->can_lend = vm->can_vom = vm->can_leave = false;
+	vm->can_lend = vm->can_vom = vm->can_leave = vm->can_baseline = false;
 	vm->work->is_refused = false;
 	vm->work->is_welcome_due = vm->work->is_close_due = false;
 	vm->work->num_responses = 0;
@@ -117,6 +118,7 @@ int core_vm_stopped(struct ebb_state *s, usec_t now, struct ebb_vm *vm)
 	s->cycle.plan_is_stale = true;
 	shared_stop(&s->shared, vm);
 	reserve_stop(&s->reserve, vm);
+	floor_stop(vm);
 	if (vm->work->is_void) {
 		vm->work->is_void = vm->has_sla = false;
 	} else {

@@ -99,12 +99,14 @@ int core_hello(struct ebb_state *s, usec_t now, struct ebb_vm *vm, const struct 
 	if (is_reset) {
 		meter_forget(vm);
 		broker_forget(vm);
+		floor_forget(vm);
 	}
 	vm->resets = f->resets;
 	vm->has_driver = f->has_driver;
 	vm->can_lend = f->can_lend;
 	vm->can_vom = f->can_vom;
 	vm->can_leave = f->can_leave;
+	vm->can_baseline = f->can_baseline;
 	if (vm->generation < f->generation)
 		vm->generation = f->generation;
 	vm->link_up = w->has_hello = true;

@@ -96,6 +96,8 @@ void core_admit_all(struct ebb_state *s, usec_t now)
 {
 	uint64_t promised[EBB_RESOURCES][EBB_MAX_NODES] = { { 0 } };
 
+	for (size_t i = 0; i < s->env.num_active; i++)
+		floor_review(&s->floor, s->active[i]);
 	for (size_t i = 0; i < s->env.num_active; i++) {
 		struct ebb_vm *vm = s->active[i];
 
@@ -111,6 +113,14 @@ void core_admit_all(struct ebb_state *s, usec_t now)
 			vm->error[0] = '\0';
 		vm->work->is_refused = false;
 	}
+	/*
+	 * A new promise takes nothing of what is promised or guaranteed already, so that an agent
+	 * that is restarted, and has made no promise yet, admits the same VMs.
+	 */
+	for (size_t i = 0; i < s->env.num_active; i++)
+		if (s->active[i]->is_admitted && floor_is_open(s->active[i]))
+			floor_admit(&s->floor, now, s->active[i], promised[EBB_MEM]);
+	floor_settle(&s->floor);
 }
 
 /* ---- what is divided ----------------------------------------------------- */

@@ -89,7 +89,7 @@ static uint32_t mem_capacity(const struct ebb_state *s, uint16_t h)
 
 static uint32_t mem_floor(const struct ebb_vm *vm, uint16_t g)
 {
-	return vm->sla.nodes[g].mem_min;
+	return vm->sla.nodes[g].mem_min + vm->floor.booked[g];
 }
 
 /* False once the device has turned out not to have the pool that the SLA speaks of. */
@@ -112,7 +112,7 @@ static void mem_entry(const struct ebb_state *s, const struct ebb_vm *vm, uint16
 		.limit = p->limit,
 	};
 	if (vm->is_admitted && core_may_have_pool(vm, g))
-		ret->floor = sla->mem_min;
+		ret->floor = core_mem_floor(vm, g);
 	ret->ceiling = ret->floor;
 	if (vm->is_admitted && p->is_there && vm->work->counts_as_driven)
 		ret->ceiling = sla->mem_max;

@@ -89,6 +89,12 @@ static inline uint16_t core_host_node(const struct ebb_vm *vm, uint16_t vcpu)
 	return vm->sla.nodes[vm->vcpus[vcpu].node].host_node;
 }
 
+/* Blocks that are guaranteed to guest node g: its minimum, and what keeps a promise of memory. */
+static inline uint32_t core_mem_floor(const struct ebb_vm *vm, uint16_t g)
+{
+	return vm->sla.nodes[g].mem_min + vm->floor.keep[g];
+}
+
 static inline bool core_vcpu_is_present(const struct ebb_vcpu *v)
 {
 	return v->life == EBB_VCPU_PLUGGED || v->life == EBB_VCPU_UNPLUGGING;

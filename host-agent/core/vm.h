@@ -7,6 +7,7 @@
 #define EBB_CORE_VM_H
 
 #include "core/pressure/violation.h"
+#include "model/relio.h"
 #include "model/types.h"
 
 enum ebb_vcpu_life {
@@ -309,6 +310,27 @@ struct ebb_vm_reserve {
 	usec_t retry_at;
 };
 
+/* The floor of memory that a promise takes; core/floor/control.h. */
+struct floor_control {
+	uint32_t want;			/* blocks beyond the minimums; 0 to what is promised */
+	uint32_t calm;			/* intervals in a row with clearly fewer I/Os */
+};
+
+/* Promise of memory, and the floor that keeps it; core/floor/floor.h.  In blocks or MiB. */
+struct ebb_vm_floor {
+	bool is_refused;		/* too little was left to promise: */
+	uint16_t short_node;		/* on this node of the host */
+	uint32_t short_mib;		/* which had so much left */
+	uint32_t promised_mib;		/* size of the cache; 0: nothing is promised */
+	uint32_t told_mib;		/* as in the last LIMITS */
+	/* By guest node. */
+	uint32_t promised[EBB_MAX_GUEST_NODES];
+	uint32_t booked[EBB_MAX_GUEST_NODES]; /* what that takes of what may be promised */
+	uint32_t keep[EBB_MAX_GUEST_NODES]; /* the floor in force, beyond mem_min */
+	struct floor_control control;
+	struct ebb_relio seen;		/* last reading that the control has used */
+};
+
 /* CPU time that the VM was promised, and whether it got it; core/promise/promise.h. */
 struct ebb_vm_promise {
 	usec_t at;			/* end of the last interval; 0: none has begun */
@@ -330,6 +352,7 @@ struct ebb_vm {
 	bool can_lend;			/* the driver knows of lending, as of that HELLO */
 	bool can_vom;			/* it can say what memory is worth */
 	bool can_leave;			/* it unplugs what leaves at once */
+	bool can_baseline;		/* it can be promised a cache, and say what became of it */
 	bool is_removed;		/* undefined while running: forgotten when it stops */
 	struct ebb_sla sla;
 	uint64_t order;
@@ -346,6 +369,7 @@ struct ebb_vm {
 	struct ebb_vm_cap cap;
 	struct ebb_vm_share share;
 	struct ebb_vm_reserve reserve;
+	struct ebb_vm_floor floor;
 	struct ebb_vm_vom vom;
 	struct ebb_vm_charge charge;
 	struct ebb_vm_conduct conduct;

@@ -183,6 +183,7 @@ static json_int_t mem_deadline_ms(const struct ebb_vm *vm, usec_t now)
 static void add_memory(json_t *o, const struct ebb_vm *vm, const struct ebb_vm_totals *t,
 		       usec_t now)
 {
+	uint64_t kept = 0;
 	const struct {
 		const char *key;
 		uint64_t value;
@@ -197,6 +198,10 @@ static void add_memory(json_t *o, const struct ebb_vm *vm, const struct ebb_vm_t
 	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
 		json_object_set_new(o, all[i].key, json_integer((json_int_t)all[i].value));
 	json_object_set_new(o, "mem_deadline_ms", json_integer(mem_deadline_ms(vm, now)));
+	for (uint16_t g = 0; g < vm->sla.num_nodes; g++)
+		kept += vm->floor.keep[g];
+	json_object_set_new(o, "promised_mem_mib", json_integer(vm->floor.promised_mib));
+	json_object_set_new(o, "kept_mem_mib", json_integer((json_int_t)kept * EBB_BLOCK_MIB));
 }
 
 void ebb_view_add_sla(json_t *o, const struct ebb_sla *sla)
@@ -218,7 +223,7 @@ static void add_no_sla(json_t *o)
 {
 	static const char *const zeros[] = {
 		"reserve_percent", "max_percent", "penalty", "weight", "deadline_ms", "mem_weight",
-		"mem_sla_deadline_ms",
+		"mem_sla_deadline_ms", "reserve_mem_mib",
 	};
 
 	json_object_set_new(o, "class", json_null());

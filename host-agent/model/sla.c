@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* See sla.h. */
+#include "model/level.h"
 #include "model/sla.h"
 
 #include <errno.h>
@@ -55,6 +56,8 @@ static const struct ebb_sla_key keys[] = {
 	  .is_replayed = true },
 	{ MEM("weight", "mem_weight"), FIELD(mem_weight), RANGE(WEIGHT) },
 	{ MEM("deadline-ms", "mem_sla_deadline_ms"), FIELD(mem_deadline_ms), RANGE(DEADLINE_MS) },
+	{ CPU("reserve-mem", "reserve_mem_mib"), .is_mem = true, FIELD(reserve_mem_mib),
+	  RANGE(RESERVE_MEM), .is_omitted = true },
 };
 
 #define NUM_KEYS	(sizeof(keys) / sizeof(keys[0]))
@@ -182,6 +185,21 @@ const struct ebb_sla_key *ebb_sla_out_of_range(const struct ebb_sla *sla, bool i
 			return &keys[i];
 	}
 	return NULL;
+}
+
+/* ---- promises of memory --------------------------------------------------- */
+
+uint32_t ebb_sla_promised_blocks(const struct ebb_sla *sla, uint16_t g)
+{
+	struct ebb_level_part nodes[EBB_MAX_GUEST_NODES] = { 0 };
+
+	if (sla->reserve_mem_mib == 0)
+		return 0;
+	for (uint16_t i = 0; i < sla->num_nodes; i++)
+		nodes[i].high = nodes[i].weight = sla->nodes[i].mem_max - sla->nodes[i].mem_min;
+	ebb_level_fill(nodes, sla->num_nodes,
+		       (sla->reserve_mem_mib + EBB_BLOCK_MIB - 1) / EBB_BLOCK_MIB);
+	return nodes[g].value;
 }
 
 /* ---- for the history ----------------------------------------------------- */

@@ -45,6 +45,12 @@ const char *ebb_sla_value_text(const struct ebb_sla_key *key, uint32_t value, ch
 /* Sets all attributes of the table to their `missing` values, and everything else to 0. */
 void ebb_sla_default(struct ebb_sla *ret_sla);
 
+/*
+ * Guest node g's part of reserve-mem, in blocks: in proportion to what each node may have beyond
+ * its minimum.  Of a valid SLA they are reserve-mem together, rounded up to a block.
+ */
+uint32_t ebb_sla_promised_blocks(const struct ebb_sla *sla, uint16_t g);
+
 /* The first attribute that is out of range, of those with this is_mem, or NULL. */
 const struct ebb_sla_key *ebb_sla_out_of_range(const struct ebb_sla *sla, bool is_mem);
 

@@ -346,6 +346,19 @@ static int sla_percent_check(const struct ebb_sla *sla, uint32_t num_cpus, char 
 	return 0;
 }
 
+static int sla_reserve_check(const struct ebb_sla *sla, char *ret_text)
+{
+	uint64_t room = 0;
+
+	for (uint16_t g = 0; g < sla->num_nodes; g++)
+		room += sla->nodes[g].mem_max - sla->nodes[g].mem_min;
+	if (sla->reserve_mem_mib <= room * EBB_BLOCK_MIB)
+		return 0;
+	snprintf(ret_text, EBB_TEXT_SIZE, "reserve-mem is %u: its pools may have %llu MiB beyond "
+		 "min-mib", sla->reserve_mem_mib, (unsigned long long)room * EBB_BLOCK_MIB);
+	return -EINVAL;
+}
+
 int ebb_sla_check(const struct ebb_sla *sla, const struct ebb_host *host, char *ret_text)
 {
 	uint32_t startup = 0;
@@ -378,7 +391,8 @@ int ebb_sla_check(const struct ebb_sla *sla, const struct ebb_host *host, char *
 			 sla->nodes[g].reserved, sla->nodes[g].startup);
 		return -EINVAL;
 	}
-	return ebb_sla_has_mem(sla) ? sla_range_check(sla, true, ret_text) : 0;
+	r = ebb_sla_has_mem(sla) ? sla_range_check(sla, true, ret_text) : 0;
+	return r < 0 ? r : sla_reserve_check(sla, ret_text);
 }
 
 int ebb_host_emulate(uint32_t sockets, uint32_t cores, uint32_t threads, uint32_t share_permille,

@@ -112,6 +112,10 @@ enum ebb_class {
 #define EBB_CPU_PERCENT_MIN	0u
 #define EBB_CPU_PERCENT_MAX	51200u	/* EBB_MAX_VCPUS whole cores */
 #define EBB_CPU_PERCENT_DEFAULT	0u
+/* MiB; 0: no promise. */
+#define EBB_RESERVE_MEM_MIN	0u
+#define EBB_RESERVE_MEM_MAX	EBB_MAX_POOL_MIB
+#define EBB_RESERVE_MEM_DEFAULT	0u
 #define EBB_PENALTY_MIN		0u
 #define EBB_PENALTY_MAX		1000000u
 #define EBB_PENALTY_DEFAULT	1u
@@ -141,7 +145,8 @@ struct ebb_sla {
 	/*
 	 * With is_shared, else without effect.  Of the time of one core, so over 100 for several
 	 * cores; reserve: promised to the VM (ResCPU, "SQLVM", section 2.1); max: the most that it
-	 * gets.  penalty: what a per cent that is promised and not kept costs.
+	 * gets.  penalty: what a per cent that is promised and not kept costs, of CPU time and of
+	 * memory (reserve_mem_mib), which is promised to VMs with cores of their own, too.
 	 */
 	uint32_t reserve_percent;	/* EBB_CPU_PERCENT_MIN to _MAX; 0: no promise */
 	uint32_t max_percent;		/* the same; 0: no maximum */
@@ -150,6 +155,12 @@ struct ebb_sla {
 	uint32_t deadline_ms;		/* time to meet a demand; EBB_DEADLINE_MS_MIN to _MAX */
 	uint32_t mem_weight;		/* the same for memory; used if it has a pool */
 	uint32_t mem_deadline_ms;
+	/*
+	 * The VM's database is promised the hit ratio of a dedicated cache of so many MiB (ResMem,
+	 * "SQLVM", section 2.3), which are beyond the mem_min of its nodes and within their
+	 * mem_max; 0: no promise.
+	 */
+	uint32_t reserve_mem_mib;	/* EBB_RESERVE_MEM_MIN to _MAX */
 	uint16_t num_nodes;		/* guest nodes, all of them: 1 to EBB_MAX_GUEST_NODES */
 	struct ebb_sla_node nodes[EBB_MAX_GUEST_NODES];
 };

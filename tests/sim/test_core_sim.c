@@ -123,7 +123,7 @@ static void mem_on(const struct ebb_vm *vm, uint16_t h, uint64_t *ret_held, uint
 		if (vm->sla.nodes[g].host_node != h)
 			continue;
 		*ret_held += vm->pools[g].held;
-		*ret_floor += vm->sla.nodes[g].mem_min;
+		*ret_floor += vm->sla.nodes[g].mem_min + vm->floor.keep[g];
 		*ret_ceiling += vm->sla.nodes[g].mem_max;
 	}
 }
@@ -278,6 +278,9 @@ static struct ebb_sla random_sla(struct dice *d, const struct ebb_host *host)
 			sla.nodes[g].mem_min = roll(d, 3) ? 0 : roll(d, 40);
 			sla.nodes[g].mem_max = sla.nodes[g].mem_min + roll(d, 300);
 		}
+		/* Every other one of those that may hold more is promised half of that. */
+		if (sla.nodes[0].mem_max % 2)
+			sla.reserve_mem_mib += sla.nodes[g].mem_max - sla.nodes[g].mem_min;
 	}
 	return sla;
 }

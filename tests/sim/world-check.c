@@ -223,6 +223,20 @@ static uint32_t truly_used(const struct world *w, unsigned i, uint16_t g)
 }
 
 /* M1, M2, M4, by what the core says and by what is true in the world. */
+/* M1 of one pool. */
+static void check_floor(struct world *w, unsigned i, uint16_t g, const struct ebb_vm *vm)
+{
+	const uint32_t minimum = w->vms[i].sla.nodes[g].mem_min, keep = vm->floor.keep[g];
+	const struct ebb_vm_pool *p = &vm->pools[g];
+
+	if (vm->is_admitted && p->is_there && p->target < minimum + keep)
+		world_fail(w, "M1: vm%u node %u goal %u, floor %u and %u", i, g, p->target,
+			   minimum, keep);
+	if (keep > vm->floor.promised[g])
+		world_fail(w, "M1: vm%u node %u keeps %u, %u are promised", i, g, keep,
+			   vm->floor.promised[g]);
+}
+
 static void check_pools(struct world *w)
 {
 	for (uint16_t h = 0; h < w->host.num_nodes; h++) {
@@ -242,7 +256,8 @@ static void check_pools(struct world *w)
 				if (p->limit > sla->mem_max || p->target > sla->mem_max)
 					world_fail(w, "M4: vm%u node %u limit %u, goal %u, at most "
 						   "%u", i, g, p->limit, p->target, sla->mem_max);
-				floors += vm->is_admitted ? sla->mem_min : 0;
+				floors += vm->is_admitted ? sla->mem_min + vm->floor.keep[g] : 0;
+				check_floor(w, i, g, vm);
 				in_use += reach(p);
 				promised += larger(reach(p), p->limit);
 				exceeds = exceeds || p->limit > reach(p);

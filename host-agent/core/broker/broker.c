@@ -196,7 +196,7 @@ static bool is_brokered(const struct broker_room *s, uint16_t h)
 	for (size_t i = 0; i < s->env->num_active; i++)
 		for (uint16_t g = 0; g < s->env->active[i]->sla.num_nodes; g++) {
 			const struct ebb_vm_pool *p = &s->env->active[i]->pools[g];
-			const uint32_t floor = s->env->active[i]->sla.nodes[g].mem_min;
+			const uint32_t floor = core_mem_floor(s->env->active[i], g);
 
 			if (s->env->active[i]->sla.nodes[g].host_node != h)
 				continue;

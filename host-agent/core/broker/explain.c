@@ -147,11 +147,11 @@ static uint64_t in_use(const struct broker_room *s, uint16_t h)
 
 	for (size_t i = 0; i < s->env->num_active; i++)
 		for (uint16_t g = 0; g < s->env->active[i]->sla.num_nodes; g++) {
-			const struct ebb_sla_node *sla = &s->env->active[i]->sla.nodes[g];
-			const uint32_t held = s->env->active[i]->pools[g].held;
+			const struct ebb_vm *vm = s->env->active[i];
+			const uint32_t held = vm->pools[g].held, floor = core_mem_floor(vm, g);
 
-			if (sla->host_node == h)
-				blocks += held > sla->mem_min ? held : sla->mem_min;
+			if (vm->sla.nodes[g].host_node == h)
+				blocks += held > floor ? held : floor;
 		}
 	return blocks;
 }

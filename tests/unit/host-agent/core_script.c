@@ -219,6 +219,7 @@ int script_hello(struct script *s, char vm, bool is_first, bool has_driver, uint
 	h->can_lend = has_driver && s->can_lend;
 	h->can_vom = has_driver && s->can_vom;
 	h->can_leave = has_driver && s->can_leave;
+	h->can_baseline = has_driver && s->can_baseline;
 	h->resets = resets;
 	h->num_nodes = v->sla.num_nodes;
 	h->max_cpus = v->num_vcpus;
@@ -239,6 +240,20 @@ int script_hello(struct script *s, char vm, bool is_first, bool has_driver, uint
 		hotplugged += strspn(hotplugged, "flp ");
 	}
 	return report(s, vm, &fact);
+}
+
+int script_baseline(struct script *s, char vm, uint32_t mib, uint64_t baseline, uint64_t actual)
+{
+	const struct ebb_fact fact = {
+		.type = EBB_FACT_TELEMETRY,
+		.u.telemetry = {
+			.baseline_mib = mib, .baseline_ios = baseline, .actual_ios = actual,
+			.accesses = 100 * (baseline + actual),
+		},
+	};
+	struct ebb_fact copy = fact;
+
+	return report(s, vm, &copy);
 }
 
 void script_pool(struct script *s, char vm, uint16_t node, uint32_t requested_mib,
@@ -396,6 +411,8 @@ static void render(const struct ebb_action *a, char *text)
 				    (unsigned long long)a->u.limits.nodes[g].mem_cutoff);
 			if (a->u.limits.nodes[g].tier)
 				put(text, " t%u", a->u.limits.nodes[g].tier);
+			if (a->u.limits.nodes[g].mem_promise_mib)
+				put(text, " p%u", a->u.limits.nodes[g].mem_promise_mib);
 		}
 		if (a->u.limits.vom_seq)
 			put(text, " v%u", a->u.limits.vom_seq);

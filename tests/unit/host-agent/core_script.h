@@ -7,6 +7,7 @@
  *   limits a 1/4             held/limit of each node; " 5/2!300" a demand due in 300 ms;
  *                            " 1/4 m128/64!300<50" with pool memory, MiB, and a cut-off
  *                            " 1/4 v7" at the end: histogram 7 is asked for
+ *                            " 1/4 p64" a cache of 64 MiB is promised, this node's part
  *   revoke a 0 64            pool of node 0 down to 64 MiB
  *   leave a 0 64             the same, by the guest
  *   cap a 1344               mirror a 0 64       MiB
@@ -40,6 +41,7 @@ struct script {
 	bool can_lend;			/* the drivers that HELLO speaks of know of lending */
 	bool can_vom;			/* they can say what memory is worth */
 	bool can_leave;			/* they unplug what leaves */
+	bool can_baseline;		/* they can be promised a cache */
 	/* What the devices have, by letter and guest node; by the SLA when a VM is defined. */
 	struct ebb_pool_fact pools[26][EBB_MAX_GUEST_NODES];
 };
@@ -86,6 +88,8 @@ void script_pool(struct script *s, char vm, uint16_t node, uint32_t requested_mi
 int script_mem(struct script *s, char vm);
 /* "0:100/64 0:500/32": node:value/MiB of each bucket. */
 int script_vom(struct script *s, char vm, uint32_t seq, const char *buckets);
+/* The guest's database: counters of I/Os, and of those of a simulated cache of so many MiB. */
+int script_baseline(struct script *s, char vm, uint32_t mib, uint64_t baseline, uint64_t actual);
 /* The device has taken over the memory limits of the last expect(), and says so. */
 void script_took(struct script *s, char vm);
 

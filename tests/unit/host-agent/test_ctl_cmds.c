@@ -338,6 +338,7 @@ static void test_set(void **state)
 	json_t *answer = ctl_ask_good(
 		*state, "{\"cmd\":\"set\",\"vm\":\"simulated-1\",\"values\":"
 			"{\"weight\":\"300\",\"class\":\"spot\",\"deadline-ms\":10,\"max.1\":0}}");
+	const json_t *vm;
 
 	assert_string_equal(ctl_text(answer, "class"), "spot");
 	assert_int_equal(ctl_number(answer, "weight"), 300);
@@ -353,6 +354,17 @@ static void test_set(void **state)
 			"\"mem.node1.max\":\"128\",\"mem.node0.max\":0}}");
 	assert_int_equal(ctl_number(answer, "mem_weight"), 7);
 	assert_int_equal(ctl_number(answer, "mem_sla_deadline_ms"), 90);
+	assert_int_equal(ctl_number(answer, "reserve_mem_mib"), 0);
+	json_decref(answer);
+	answer = ctl_ask_good(*state, "{\"cmd\":\"set\",\"vm\":\"simulated-1\",\"values\":"
+				      "{\"reserve-mem\":63}}");
+	assert_int_equal(ctl_number(answer, "reserve_mem_mib"), 63);
+	json_decref(answer);
+	answer = ctl_ask_good(*state, "{\"cmd\":\"vms\",\"vm\":\"simulated-1\"}");
+	vm = json_array_get(json_object_get(answer, "vms"), 0);
+	/* The driver of a simulated guest simulates no cache: all of it is kept. */
+	assert_int_equal(ctl_number(vm, "promised_mem_mib"), 64);
+	assert_int_equal(ctl_number(vm, "kept_mem_mib"), 64);
 	json_decref(answer);
 	answer = ctl_ask_good(
 		*state, "{\"cmd\":\"set\",\"vm\":\"simulated-1\",\"values\":"

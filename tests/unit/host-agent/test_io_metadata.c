@@ -367,6 +367,11 @@ static void test_memory(void **state)
 	assert_int_equal(ebb_metadata_parse(xml, 1, true, &m, NULL), 1);
 	assert_int_equal(m.mem_blocks[1], 64);
 	free(xml);
+	assert_int_equal(m.sla.reserve_mem_mib, 0);
+	xml = with_mem("<ebb:memory ", "<ebb:memory reserve-mem='480' ");
+	assert_int_equal(ebb_metadata_parse(xml, 1, false, &m, NULL), 1);
+	assert_int_equal(m.sla.reserve_mem_mib, 480);
+	free(xml);
 	/* Without the element: no pool, and the defaults. */
 	assert_int_equal(ebb_metadata_parse(good, 2, false, &m, NULL), 1);
 	assert_int_equal(m.sla.mem_weight, 100);

@@ -59,6 +59,7 @@ static void test_refused(void **state)
 		{ "weight", "-1", "1 to 10000" },
 		{ "weight", "4294967297", "1 to 10000" },
 		{ "mem.deadline-ms", "9", "10 to 600000" },
+		{ "reserve-mem", "16777217", "0 to 16777216" },
 		{ "deadline-ms", "1 0", "10 to 600000" },
 		{ "priority", "", "0 to 1000" },
 	};
