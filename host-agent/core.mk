@@ -23,6 +23,8 @@ $(foreach t,broker vom,$(eval $(call unit_test_single,test_core_$(t),$(EBB_TEST)
 	$(EBB_TEST)/broker_rig.c $(EBB_TEST)/core_script.c,ebb-core,,)))
 $(foreach t,level relio sla,$(eval $(call unit_test_single,test_model_$(t),$(EBB_TEST)/test_model_$(t).c, \
 	ebb-core,,)))
+$(eval $(call unit_test_single,test_promise_cache,$(EBB_TEST)/test_promise_cache.c \
+	$(EBB_TEST)/core_script.c,ebb-core,,))
 $(eval $(call unit_test_single,test_promise_reckon,$(EBB_TEST)/test_promise_reckon.c,ebb-core,,))
 $(eval $(call unit_test_single,test_core_sets,$(EBB_TEST)/test_core_sets.c,ebb-core,,))
 $(eval $(call unit_test_single,test_core_share,$(EBB_TEST)/test_core_share.c,ebb-core,,))

@@ -54,13 +54,25 @@ static void add_units(struct table *t, const json_t *row, const char *key)
 		table_add(t, "%.0f", ctl_num(row, key));
 }
 
-/* CPU time for each second is a part of a core. */
+/* CPU time for each second is a part of a core; a cache is promised by its size. */
 static void add_rate(struct table *t, const json_t *row)
 {
 	if (strcmp(ctl_str(row, "unit"), "usec") == 0)
 		table_add(t, "%.4g%%", ctl_num(row, "rate") * 100 / USEC_PER_SEC);
+	else if (strcmp(ctl_str(row, "resource"), "memory") == 0)
+		table_add(t, "%.0f MiB", ctl_num(row, "rate"));
 	else
 		table_add(t, "%.0f/s", ctl_num(row, "rate"));
+}
+
+static void add_relative_io(struct table *t, const json_t *row)
+{
+	const json_t *value = json_object_get(row, "relative_io");
+
+	if (json_is_real(value))
+		table_add(t, "%+.3f", json_real_value(value));
+	else
+		table_add(t, "%s", "");
 }
 
 static void add_amounts(struct table *t, const json_t *row)
@@ -85,7 +97,7 @@ static void print_sums(const json_t *rows)
 {
 	static const char *const names[] = {
 		"VM", "OF", "FROM", ">PROMISE", ">METERED", ">WANTED", ">DUE", ">GOT", ">MISSING",
-		">UNCLEAR", ">BROKEN", "LAST BROKEN", "WHY", NULL,
+		">UNCLEAR", ">REL.IO", ">BROKEN", "LAST BROKEN", "WHY", NULL,
 	};
 	struct table t;
 	json_t *row;
@@ -104,6 +116,7 @@ static void print_sums(const json_t *rows)
 		add_rate(&t, row);
 		table_add(&t, "%.1f", ctl_num(row, "metered_s"));
 		add_amounts(&t, row);
+		add_relative_io(&t, row);
 		table_add(&t, "%lld/%lld", ctl_int(row, "num_violations"),
 			  ctl_int(row, "num_intervals"));
 		table_add(&t, "%s", broken);
@@ -117,7 +130,7 @@ static void print_intervals(const json_t *rows)
 {
 	static const char *const names[] = {
 		"TIME", "VM", "OF", ">PROMISE", ">METERED", ">WANTED", ">DUE", ">GOT", ">MISSING",
-		">UNCLEAR", "WHY", NULL,
+		">UNCLEAR", ">REL.IO", "WHY", NULL,
 	};
 	struct table t;
 	json_t *row;
@@ -134,6 +147,7 @@ static void print_intervals(const json_t *rows)
 		add_rate(&t, row);
 		table_add(&t, "%.3f", ctl_num(row, "metered_s"));
 		add_amounts(&t, row);
+		add_relative_io(&t, row);
 		add_reason(&t, row);
 	}
 	table_print(&t, 0);

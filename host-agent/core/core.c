@@ -116,6 +116,7 @@ static int report_telemetry(struct ebb_state *s, usec_t now, struct ebb_vm *vm,
 {
 	vm->telemetry = *t;
 	vm->telemetry_at = now;
+	promise_report_cache(&s->promise, now, vm, t);
 	/* The policy has to know of another floor. */
 	if (vm->is_admitted && floor_report(&s->floor, now, vm, t)) {
 		s->cycle.plan_is_stale = true;

@@ -59,6 +59,7 @@ static void start_run(struct ebb_state *s, usec_t now, struct ebb_vm *vm,
 	vm->telemetry_at = 0;
 	meter_start(&s->meter, vm);
 	promise_start(vm);
+	promise_start_cache(vm);
 	broker_start(vm);
 	shared_start(&s->shared, vm);
 	reserve_start(&s->reserve, vm);

@@ -100,6 +100,7 @@ int core_hello(struct ebb_state *s, usec_t now, struct ebb_vm *vm, const struct 
 		meter_forget(vm);
 		broker_forget(vm);
 		floor_forget(vm);
+		promise_forget_cache(vm);
 	}
 	vm->resets = f->resets;
 	vm->has_driver = f->has_driver;

@@ -340,6 +340,15 @@ struct ebb_vm_promise {
 	struct ebb_ledger sum;		/* in this run, as far as this agent has seen it */
 };
 
+/* I/Os of the database and of the cache that it was promised; core/promise/cache.h. */
+struct ebb_vm_promised_cache {
+	struct ebb_relio seen;		/* last reading that the meter has used */
+	uint32_t mib;			/* promised then */
+	uint64_t owed;			/* too many, but too few to tell from chance */
+	usec_t since;			/* the counters were 0 then */
+	struct ebb_ledger sum;		/* in this run, as far as this agent has seen it */
+};
+
 struct ebb_vm {
 	uint8_t uuid[16];
 	char name[EBB_NAME_SIZE];	/* whole; nothing is found by it but what people ask for */
@@ -377,6 +386,7 @@ struct ebb_vm {
 	struct ebb_vm_move move;
 	struct ebb_vm_use use;
 	struct ebb_vm_promise promise;
+	struct ebb_vm_promised_cache promised_cache;
 	uint16_t num_vcpus;
 	/* By vCPU id: one array for each room that has a part of a vCPU. */
 	const struct ebb_vcpu *vcpus;

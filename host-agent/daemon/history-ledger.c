@@ -150,6 +150,11 @@ int ebb_history_ledger_trim(sqlite3 *sql, double oldest_ts, uint32_t max_rows)
 	"(?1 = '' AND ?2 = '') OR (?2 != '' AND uuid = ?2)" \
 	" OR (?1 != '' AND uuid IN (SELECT uuid FROM ledger WHERE vm = ?1))"
 
+/* Of the promise of a cache: I/Os that were too many, in parts of those of the cache. */
+#define RELATIVE_IO \
+	" iif(resource = 'memory' AND promised > 0, (got - promised) * 1.0 / promised, NULL)" \
+	" AS relative_io,"
+
 /* How far a counter came beyond the last row of before the time that is asked for. */
 #define COUNTED(c)	"l." #c " - max(coalesce(m." #c ", 0), coalesce(i." #c ", 0)) AS " #c ", "
 #define SUMMED(c)	"sum(" #c ") AS " #c ", "
@@ -173,7 +178,7 @@ const char ebb_history_ledger_select[] =
 	/* With max() SQLite takes the other columns from the row that has the maximum. */
 	" SELECT vm, uuid, resource, unit, rate, first_ts, last_ts,"
 	" metered_usec / 1e6 AS metered_s, wanted, promised, got, violated, unclear,"
-	" num_intervals, num_violations, num_unclear,"
+	" num_intervals, num_violations, num_unclear," RELATIVE_IO
 	" broken_ts, coalesce(b.cause, 'none') AS cause, coalesce(b.reason, '') AS reason"
 	" FROM (SELECT " COUNTERS(SUMMED) " max(last_ts) AS last_ts, min(first_ts) AS first_ts,"
 	"  vm, uuid, resource, unit, rate FROM counted GROUP BY uuid, resource)"
@@ -188,7 +193,7 @@ const char ebb_history_ledger_select[] =
 const char ebb_history_intervals_select[] =
 	"SELECT vm, uuid, resource, unit, ts, rate, metered_usec / 1e6 AS metered_s,"
 	" wanted, promised, got, violated, unclear, num_intervals, num_violations, num_unclear,"
-	" cause, reason FROM (SELECT " COUNTERS(STEP)
+	RELATIVE_IO " cause, reason FROM (SELECT " COUNTERS(STEP)
 	" i.ts, i.rate, i.cause, i.reason, i.vm, i.uuid, i.resource, i.unit FROM"
 	" (SELECT r.*, l.vm, l.uuid, l.resource, l.unit"
 	"  FROM ledger_intervals AS r JOIN ledger AS l ON l.id = r.count"

@@ -228,21 +228,58 @@ static uint64_t counter_of(const struct ebb_ledger *sum, enum ledger what)
 }
 
 /* Of each running VM to which something was promised. */
-static void put_ledger_of(FILE *f, const struct ebb_state *s, const char *name, enum ledger what)
+static void put_promise_of(FILE *f, const struct ebb_state *s, const char *name, enum ledger what,
+			   enum ebb_promise promise)
 {
 	for (size_t i = 0; i < ebb_state_num_vms(s); i++) {
 		const struct ebb_vm *vm = ebb_state_vm_at(s, i);
-		const uint64_t value = counter_of(&vm->promise.sum, what);
+		const struct ebb_ledger *sum = promise == EBB_PROMISE_MEM ?
+						       &vm->promised_cache.sum : &vm->promise.sum;
+		const uint64_t value = counter_of(sum, what);
 
-		if (!vm->is_running || vm->promise.sum.num_intervals == 0)
+		if (!vm->is_running || sum->num_intervals == 0)
 			continue;
 		fprintf(f, "%s{vm=", name);
 		put_quoted(f, vm->name);
-		if (what < LEDGER_INTERVALS)
+		if (what >= LEDGER_INTERVALS)
+			fprintf(f, ",resource=\"%s\"} %" PRIu64 "\n", ebb_promise_name(promise),
+				value);
+		else if (promise == EBB_PROMISE_CPU)
 			fprintf(f, "} %.6f\n", (double)value / EBB_USEC_PER_SEC);
 		else
-			fprintf(f, ",resource=\"%s\"} %" PRIu64 "\n",
-				ebb_promise_name(EBB_PROMISE_CPU), value);
+			fprintf(f, "} %" PRIu64 "\n", value);
+	}
+}
+
+static void put_ledger_of(FILE *f, const struct ebb_state *s, const char *name, enum ledger what)
+{
+	put_promise_of(f, s, name, what, EBB_PROMISE_CPU);
+	/* Amounts have names of their own, by resource. */
+	if (what >= LEDGER_INTERVALS)
+		put_promise_of(f, s, name, what, EBB_PROMISE_MEM);
+}
+
+static void put_caches(FILE *f, const struct ebb_state *s)
+{
+	static const struct {
+		const char *name, *help;
+		enum ledger what;
+	} all[] = {
+		{ "ebb_cache_baseline_ios", "Reads from disk of the cache that a VM is promised.",
+		  LEDGER_PROMISED },
+		{ "ebb_cache_actual_ios", "Reads from disk that it made.", LEDGER_GOT },
+		{ "ebb_cache_violated_ios",
+		  "Reads beyond the promise, which are charged to the system.", LEDGER_VIOLATED },
+		{ "ebb_cache_unclear_ios", "Reads that it says it made and that are not believed.",
+		  LEDGER_UNCLEAR },
+	};
+
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+		char total[64];
+
+		snprintf(total, sizeof(total), "%s_total", all[i].name);
+		begin(f, all[i].name, "counter", NULL, all[i].help);
+		put_promise_of(f, s, total, all[i].what, EBB_PROMISE_MEM);
 	}
 }
 
@@ -294,6 +331,7 @@ char *ebb_metrics_text(const struct ebb_state *s, usec_t now)
 	put_vom(f, s, now);
 	put_shared(f, s);
 	put_ledger(f, s);
+	put_caches(f, s);
 	fputs("# EOF\n", f);
 	if (fclose(f) != 0) {
 		free(text);

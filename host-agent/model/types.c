@@ -40,14 +40,18 @@ const char *ebb_event_name(enum ebb_event event)
 
 const char *ebb_promise_name(enum ebb_promise promise)
 {
-	static const char *const names[EBB_PROMISE_MAX] = { [EBB_PROMISE_CPU] = "cpu" };
+	static const char *const names[EBB_PROMISE_MAX] = {
+		[EBB_PROMISE_CPU] = "cpu", [EBB_PROMISE_MEM] = "memory",
+	};
 
 	return NAME_OF(names, promise);
 }
 
 const char *ebb_promise_unit(enum ebb_promise promise)
 {
-	static const char *const names[EBB_PROMISE_MAX] = { [EBB_PROMISE_CPU] = "usec" };
+	static const char *const names[EBB_PROMISE_MAX] = {
+		[EBB_PROMISE_CPU] = "usec", [EBB_PROMISE_MEM] = "ios",
+	};
 
 	return NAME_OF(names, promise);
 }

@@ -552,15 +552,17 @@ enum ebb_event {
 /* Resources that are promised to VMs and metered. */
 enum ebb_promise {
 	EBB_PROMISE_CPU,		/* units: microseconds of CPU time */
+	EBB_PROMISE_MEM,		/* a cache; units: I/Os, see core/promise/cache.h */
 	EBB_PROMISE_MAX,
 };
 
-/* Why a promise was broken: who had most of the CPU time for which the VM waited. */
+/* Why a promise was broken: where most of the CPU time or memory was that the VM lacked. */
 enum ebb_cause {
 	EBB_CAUSE_NONE,			/* the promise was kept */
 	EBB_CAUSE_OTHERS,		/* to other VMs */
 	EBB_CAUSE_OVERBOOKED,		/* to other VMs: more is promised than there is */
-	EBB_CAUSE_ITSELF,		/* to other vCPUs of the VM on the same core */
+	EBB_CAUSE_ITSELF,		/* to other vCPUs of the VM on the same core; memory: it
+					 * had as much as was promised, or did not take it */
 	EBB_CAUSE_LIMIT,		/* the VM was held to its maximum, or throttled */
 	EBB_CAUSE_HOST,			/* to programs of the host that are no vCPUs */
 	EBB_CAUSE_MAX,
@@ -623,7 +625,8 @@ struct ebb_record {
 	/* LEDGER: total_usec is for how long it was counted until `at`, as with CHARGE. */
 	struct {
 		enum ebb_promise promise;
-		uint64_t rate;		/* promised units for each second of work, now */
+		uint64_t rate;		/* promised units for each second of work, now; of a cache:
+					 * its size in MiB */
 		struct ebb_ledger sum;
 	} ledger;
 	struct ebb_sla sla;		/* event SLA: the new one; otherwise num_nodes is 0 */

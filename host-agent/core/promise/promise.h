@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Promises to VMs, and whether they were kept: the meter of "SQLVM", section 2.1, for CPU
- * time.  It judges what other rooms do and therefore asks none of them: it has the SLA, the
- * scheduler's accounts of vCPU threads (EBB_FACT_CPU_TIMES) and the places of threads.  No decision
- * depends on it.
+ * Promises to VMs, and whether they were kept: the meters of "SQLVM", section 2.1 for CPU time and
+ * section 2.3 for memory (cache.h).  They judge what other rooms do and therefore ask none of them.
+ * For CPU time there are the SLA, the scheduler's accounts of vCPU threads (EBB_FACT_CPU_TIMES) and
+ * the places of threads.  No decision depends on the meters.
  *
  * VMs that share cores are metered, where the SLA promises them CPU time.  A VM with cores of its
  * own is not: no other VM gets these cores, and as the vCPUs that it has lent run on the cores of
@@ -28,6 +28,15 @@ void promise_start(const struct ebb_vm *vm);
 /* CPU times of the VM's threads, which are in range.  Ends an interval if it has lasted so long. */
 void promise_report(const struct promise_room *s, const struct ebb_vm *vm,
 		    const struct ebb_fact_cpu_times *f);
+
+/*
+ * The same for the promise of a cache: a run begins; the guest has rebooted, its counters begin
+ * anew; the guest has reported.
+ */
+void promise_start_cache(const struct ebb_vm *vm);
+void promise_forget_cache(const struct ebb_vm *vm);
+void promise_report_cache(const struct promise_room *s, usec_t now, const struct ebb_vm *vm,
+			  const struct ebb_telemetry *t);
 
 /* ---- within the room ----------------------------------------------------- */
 

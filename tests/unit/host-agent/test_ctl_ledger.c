@@ -475,13 +475,62 @@ static void test_each(void **state)
 	sd_event_unref(r.event);
 }
 
+/* A promised cache: from what the guest counts to the file and the metrics. */
+static void test_cache(void **state)
+{
+	struct ebb_history_db *db = open_db(path, 1000);
+	struct ebb_sla sla = script_sla("1/1m0-1024");
+	json_t *rows, *row;
+	struct script s;
+
+	(void)state;
+	script_init(&s, 1, 2, 1, false);
+	sla.reserve_mem_mib = 64;
+	assert_int_equal(script_define(&s, 'a', &sla), 0);
+	assert_int_equal(script_running(&s, 'a', 1), 0);
+	script_settle(&s);
+	for (uint64_t n = 0; n < 4; n++) {
+		s.now += SEC(1);
+		assert_int_equal(script_baseline(&s, 'a', 64, 1000 * n, 1250 * n), 0);
+		while (script_find_record(&s, 'a', EBB_EVENT_LEDGER)) {
+			const struct ebb_history_entry e = {
+				.ts = (double)s.record.at / EBB_USEC_PER_SEC, .record = s.record,
+			};
+
+			assert_int_equal(ebb_history_db_insert(db, &e, 1, NULL), 0);
+		}
+	}
+	rows = ask(db, EBB_HISTORY_LEDGER, "a", 0);
+	assert_int_equal(json_array_size(rows), 1);
+	row = json_array_get(rows, 0);
+	assert_string_equal(json_string_value(json_object_get(row, "resource")), "memory");
+	assert_string_equal(json_string_value(json_object_get(row, "unit")), "ios");
+	assert_int_equal(integer(row, "rate"), 64);
+	assert_int_equal(integer(row, "promised"), 3000);
+	assert_int_equal(integer(row, "got"), 3750);
+	assert_int_equal(integer(row, "violated"), 750);
+	assert_int_equal(integer(row, "num_violations"), 3);
+	assert_float_equal(real(row, "relative_io"), 0.25, 1e-9);
+	json_decref(rows);
+	rows = ask(db, EBB_HISTORY_INTERVALS, "a", 0);
+	assert_int_equal(json_array_size(rows), 3);
+	assert_float_equal(real(json_array_get(rows, 2), "relative_io"), 0.25, 1e-9);
+	json_decref(rows);
+	expect_metric(&s, "\nebb_cache_baseline_ios_total{vm=\"a\"} 3000\n");
+	expect_metric(&s, "\nebb_cache_actual_ios_total{vm=\"a\"} 3750\n");
+	expect_metric(&s, "\nebb_cache_violated_ios_total{vm=\"a\"} 750\n");
+	expect_metric(&s, "\nebb_promise_violations_total{vm=\"a\",resource=\"memory\"} 3\n");
+	script_finish(&s);
+	ebb_history_db_close(db);
+}
+
 #define TEST(name)	cmocka_unit_test_setup_teardown(test_##name, setup, teardown)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(sums), TEST(restart), TEST(lost), TEST(old_file), TEST(trim),
-		TEST(agent_restart), TEST(full), TEST(each),
+		TEST(agent_restart), TEST(full), TEST(each), TEST(cache),
 	};
 
 	return cmocka_run_group_tests_name("daemon/history: ledger", tests, NULL, NULL);
