@@ -49,6 +49,8 @@ $(eval $(call unit_test_native,test_simulate_brokered,$(EBB_TEST)/test_simulate_
 	ebb-simulate ebb-core ebb-util,sqlite3))
 $(eval $(call unit_test_single,test_simulate_reserved,$(EBB_TEST)/test_simulate_reserved.c, \
 	ebb-simulate ebb-tags,,))
+$(eval $(call unit_test_native,test_simulate_promised,$(EBB_TEST)/test_simulate_promised.c, \
+	ebb-simulate ebb-core ebb-util,sqlite3))
 # It writes histories as the daemon does.
 $(eval $(call unit_test_single,test_simulate_replay,$(EBB_TEST)/test_simulate_replay.c, \
 	ebb-simulate $(EBB_DAEMON_LIBS),$(EBB_DAEMON_PKGS)))

@@ -19,7 +19,7 @@
 #define RESERVE_MAX_SECONDS	3600u
 
 enum { KEY_VMS = 256, KEY_SECONDS, KEY_SEED, KEY_SPOT, KEY_SLOTS, KEY_COUNT_THREADS,
-       KEY_BROKER, KEY_IDLE, KEY_SHARED, KEY_VCPUS, KEY_DEMAND,
+       KEY_BROKER, KEY_IDLE, KEY_PROMISE, KEY_SHARED, KEY_VCPUS, KEY_DEMAND,
        KEY_WINDOW, KEY_RESERVE_PERCENT, KEY_RESERVE };
 
 static const struct argp_option options[] = {
@@ -42,6 +42,9 @@ static const struct argp_option options[] = {
 	  "the policies that broker it; --vms (default 200), --topology and --seed apply", 0 },
 	{ "idle-half", KEY_IDLE, "SECONDS", 0, "With --broker: time without use after which a "
 	  "database expects half as much use of its memory, 1 to 1000000 (default 120)", 0 },
+	{ "promise", KEY_PROMISE, NULL, 0, "Whether a promised cache (reserve-mem) is kept beside "
+	  "databases that want all memory, and what becomes of it if it is only metered; --vms "
+	  "(2 to 17, default 8) and --seed apply", 0 },
 	{ "shared", KEY_SHARED, NULL, 0, "What moving VMs between shared cores is worth, on five "
 	  "seeds from --seed on; --vms (default 200), --seconds (default 900) and --topology "
 	  "(default " SHARED_TOPOLOGY ", threads count) apply", 0 },
@@ -149,6 +152,9 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 	case KEY_BROKER:
 		s->is_broker = true;
 		return 0;
+	case KEY_PROMISE:
+		s->is_promise = true;
+		return 0;
 	case KEY_IDLE:
 		s->is_broker_tuned = true;
 		s->idle_half_s = number("idle-half", arg, 1, 1000000, state);
@@ -204,6 +210,11 @@ static int run_broker(struct simulate *s, bool is_json, struct ebb_err *err)
 	return simulate_broker(s, is_json, err);
 }
 
+static int run_promise(struct simulate *s, bool is_json, struct ebb_err *err)
+{
+	return simulate_promise(s, is_json, err);
+}
+
 static int run_shared(struct simulate *s, bool is_json, struct ebb_err *err)
 {
 	if (!s->has_topology)
@@ -225,7 +236,9 @@ typedef int experiment(struct simulate *s, bool is_json, struct ebb_err *err);
 /* An experiment in place of a trace; NULL: none. */
 static experiment *experiment_of(const struct simulate *s)
 {
-	return s->is_broker ? run_broker : s->is_shared ? run_shared :
+	return s->is_broker  ? run_broker :
+	       s->is_promise ? run_promise :
+	       s->is_shared  ? run_shared :
 	       s->is_reserve ? run_reserve : NULL;
 }
 
@@ -234,11 +247,11 @@ static const char *contradiction(const struct simulate *s)
 {
 	if (s->history && s->is_planned)
 		return "--vms, --seconds and --spot are for made-up VMs, --history replays others";
-	if (s->is_shared + s->is_broker + s->is_reserve > 1)
-		return "--broker or --shared or --reserve, not several";
-	if (s->history && (s->is_shared || s->is_broker || s->is_reserve))
-		return "--broker, --shared and --reserve have VMs of their own, they replay no "
-		       "--history";
+	if (s->is_shared + s->is_broker + s->is_promise + s->is_reserve > 1)
+		return "--broker, --promise, --shared or --reserve, not several";
+	if (s->history && (s->is_shared || s->is_broker || s->is_promise || s->is_reserve))
+		return "--broker, --promise, --shared and --reserve have VMs of their own, they "
+		       "replay no --history";
 	if (s->is_reserve && s->is_vms)
 		return "--reserve takes no other options than --seconds and --seed";
 	if (s->is_reserve && s->has_seconds && s->plan.seconds > RESERVE_MAX_SECONDS)

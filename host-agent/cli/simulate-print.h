@@ -12,6 +12,7 @@ struct simulate {
 	bool is_planned;		/* options of a made-up trace were given */
 	bool is_broker;			/* the broker experiment in place of a trace */
 	unsigned idle_half_s;
+	bool is_promise;		/* a promised cache in place of a trace */
 	bool is_shared;			/* shared cores in place of a trace */
 	bool is_reserve;		/* tenants of the volume server in place of a trace */
 	bool is_vms;			/* options of VMs were given, which those do not have */
@@ -32,6 +33,9 @@ void simulate_print_json(const struct simulate *s);
 
 /* The broker experiment (brokered.h): runs and prints it.  -errno with a text. */
 int simulate_broker(const struct simulate *s, bool is_json, struct ebb_err *err);
+
+/* A promised cache (promised.h), in the same way. */
+int simulate_promise(const struct simulate *s, bool is_json, struct ebb_err *err);
 
 /* VMs that share cores (shared.h), in the same way. */
 int simulate_shared(const struct simulate *s, bool is_json, struct ebb_err *err);

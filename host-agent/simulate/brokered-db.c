@@ -57,15 +57,17 @@ void brokered_db_give(struct brokered_db *db, double blocks)
 	}
 }
 
-double brokered_db_run(struct brokered_db *db, double may_hold)
+double brokered_db_missed(const struct brokered_db *db)
 {
-	double missed = 0, accesses;
+	double missed = 0;
 
-	if (db->load <= 0)
-		return 0;
 	for (unsigned k = 0; k < BROKERED_PARTS; k++)
 		missed += db->share[k] * (1 - db->held[k] / db->part_blocks);
-	accesses = fmin(CPU_ACCESSES, missed > 0 ? db->reads / missed : CPU_ACCESSES) * db->load;
+	return missed;
+}
+
+void brokered_db_access(struct brokered_db *db, double accesses, double may_hold)
+{
 	for (unsigned k = 0; k < BROKERED_PARTS; k++) {
 		const double out = db->part_blocks - db->held[k];
 		const double read = accesses * db->share[k] * out / db->part_blocks /
@@ -76,6 +78,17 @@ double brokered_db_run(struct brokered_db *db, double may_hold)
 	}
 	if (db->sum_held > may_hold)
 		brokered_db_give(db, db->sum_held - may_hold);
+}
+
+double brokered_db_run(struct brokered_db *db, double may_hold)
+{
+	const double missed = brokered_db_missed(db);
+	const double most = missed > 0 ? db->reads / missed : CPU_ACCESSES;
+	const double accesses = fmin(CPU_ACCESSES, most) * db->load;
+
+	if (db->load <= 0)
+		return 0;
+	brokered_db_access(db, accesses, may_hold);
 	db->did[db->ran_s] = accesses + (db->ran_s > 0 ? db->did[db->ran_s - 1] : 0);
 	db->ran_s++;
 	db->pause_s = 0;

@@ -176,14 +176,16 @@ static void test_simulate(void **state)
 	expect(2, "one argument too many: now", "ebbctl simulate now");
 	expect(2, "--window=0: allowed: 1 to 300", "ebbctl simulate --shared --window 0");
 	expect(2, "--vcpus=65: allowed: 1 to 64", "ebbctl simulate --shared --vcpus 65");
-	expect(2, "--broker or --shared", "ebbctl simulate --shared --broker");
-	expect(2, "--broker or --shared or --reserve", "ebbctl simulate --shared --reserve");
+	expect(2, "--broker, --promise, --shared or", "ebbctl simulate --shared --broker");
+	expect(2, "or --reserve, not several", "ebbctl simulate --shared --reserve");
 	expect(2, "--reserve takes no other", "ebbctl simulate --reserve --vms 5");
 	expect(2, "at most 3600 seconds", "ebbctl simulate --reserve --seconds 3601");
 	expect(0, "swap: 600 and 200 of 1000 per second",
 	       "ebbctl -s /nowhere simulate --reserve --seconds 2 --seed 3");
 	expect(0, "\"case\":\"penalty\"", "ebbctl simulate --reserve --seconds 1 --json");
 	expect(2, "they replay no --history", "ebbctl simulate --broker --history a");
+	expect(1, "--promise needs 2 to 17 VMs", "ebbctl simulate --promise --vms 1");
+	expect(0, "equal         kept ", "ebbctl simulate --promise --policy equal");
 	expect(2, "--idle-half is for --broker", "ebbctl simulate --idle-half 5");
 	expect(2, "are for --shared", "ebbctl simulate --demand a");
 	expect(1, "/nowhere/traces: No such file",
