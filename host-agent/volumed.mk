@@ -21,4 +21,4 @@ $(eval $(call unit_test_single,test_volumed_vmeter,$(EBB_TEST)/test_volumed_vmet
 $(eval $(call unit_test_single,test_volumed_config,$(EBB_TEST)/test_volumed_config.c, \
 	ebb-volumed ebb-util,inih))
 $(eval $(call unit_test_single,test_volumed_admit,$(EBB_TEST)/test_volumed_admit.c, \
-	ebb-volumed ebb-daemon ebb-util,$(EBB_VOLUMED_PKGS)))
+	ebb-volumed ebb-tags ebb-daemon ebb-util,$(EBB_VOLUMED_PKGS)))
