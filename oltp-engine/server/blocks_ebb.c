@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
@@ -21,6 +22,7 @@ struct blocks_ebb {
 	bool has_pump;
 	pthread_t pump;
 	int stop_fd;
+	atomic_uint promise_mib;	/* the memory that the engine simulates; 0: none */
 };
 
 static int ebb_add(void *ctx, uint64_t bytes, uint32_t node, void **ret_addr, uint64_t *ret_bytes)
@@ -75,12 +77,36 @@ static void tell_limits(struct blocks_ebb *blocks)
 	}
 }
 
+/*
+ * An engine without a cold file, or without memory for it, goes on as before: then the host hears
+ * that it simulates no memory, or one of another size, and keeps its promise by memory.
+ */
+static void tell_promise(struct blocks_ebb *blocks)
+{
+	const unsigned int mib = ebb_mem_promise(blocks->ebb);
+
+	if (blocks->engine && mib != blocks->promise_mib &&
+	    !oltp_set_mem_promise(blocks->engine, mib))
+		blocks->promise_mib = mib;
+}
+
 static void on_shares(void *arg, const struct ebb_shares *shares)
 {
 	struct blocks_ebb *blocks = arg;
 
 	blocks->shares = *shares;
 	tell_limits(blocks);
+	tell_promise(blocks);
+}
+
+uint32_t blocks_ebb_count_ios(struct blocks_ebb *blocks)
+{
+	const uint32_t mib = blocks->promise_mib;
+	struct oltp_memory_stats stats;
+
+	oltp_memory_stats_read(blocks->engine, &stats);
+	ebb_baseline_set(blocks->ebb, mib, stats.baseline_ios, stats.actual_ios);
+	return mib;
 }
 
 static void on_revoked(void *arg, void *addr, uint64_t bytes)
@@ -161,12 +187,14 @@ void blocks_ebb_attach(void *opaque, struct oltp_engine *engine)
 	blocks_ebb_pump_stop(blocks);
 	vom_ebb_end(&blocks->vom);
 	blocks->engine = engine;
+	blocks->promise_mib = 0;
 	if (!engine)
 		return;
 	/* If this fails the host knows nothing of values, as with other engines. */
 	vom_ebb_begin(&blocks->vom, blocks->ebb, engine);
 	oltp_memory_catch_revokes(engine);
 	tell_limits(blocks);
+	tell_promise(blocks);
 	/*
 	 * If this fails limits stay as they are until session_run, which is better than not to
 	 * start.

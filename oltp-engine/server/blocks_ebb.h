@@ -34,6 +34,14 @@ void blocks_ebb_pump_stop(struct blocks_ebb *blocks);
 void blocks_ebb_pump_start(struct blocks_ebb *blocks);
 
 /*
+ * For the reports that follow (ebb_report): how often the engine has read from disk, and how often
+ * it would have with the memory that the host promises (oltp_set_mem_promise), which is told the
+ * engine as it comes. With an engine attached; from any thread. Returns the size of that memory in
+ * MiB as the engine simulates it; 0: none.
+ */
+uint32_t blocks_ebb_count_ios(struct blocks_ebb *blocks);
+
+/*
  * Dispatches the handle until the host has said something of memory, at most timeout_ms. Errors:
  * -ETIME, -ENODEV, those of poll(2).
  */

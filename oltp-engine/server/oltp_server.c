@@ -155,7 +155,8 @@ static int open_memory(const struct arguments *a, struct ebb *ebb, struct blocks
 static bool serve(const struct arguments *a, struct session *session, struct ebb *ebb,
 		  struct blocks_ebb *blocks)
 {
-	struct source_ebb_config config = { .ebb = ebb, .no_ht = a->no_ht, .tier = a->tier,
+	struct source_ebb_config config = { .ebb = ebb, .blocks = blocks, .no_ht = a->no_ht,
+					    .tier = a->tier,
 					    .on_gone = say_gone,
 					    .interval_ms = a->bench.interval_ms };
 	struct control *control = NULL;

@@ -275,7 +275,11 @@ static int ebb_publish(void *opaque, const struct oltp_sample *sample)
 		.interval_ms = source->config.interval_ms,
 	};
 
-	return source->is_gone ? -ENODEV : ebb_report(source->config.ebb, &stats);
+	if (source->is_gone)
+		return -ENODEV;
+	if (source->config.blocks)
+		blocks_ebb_count_ios(source->config.blocks);
+	return ebb_report(source->config.ebb, &stats);
 }
 
 const struct oltp_cpu_source_ops source_ebb_ops = {

@@ -6,10 +6,12 @@
 #include <stdbool.h>
 
 #include "ebb.h"
+#include "blocks_ebb.h"
 #include "oltp.h"
 
 struct source_ebb_config {
 	struct ebb *ebb;	/* stays the caller's */
+	struct blocks_ebb *blocks;	/* its memory, with an engine; likewise; NULL: none */
 	bool no_ht;		/* do not take hardware threads whose sibling is in use */
 	enum oltp_tier tier;	/* how to give CPUs back; NONE: as the host likes */
 	uint32_t interval_ms;	/* between two samples that are published */

@@ -196,6 +196,40 @@ static void says_what_memory_is_worth(void **state)
 	fixture_close(&f, vm);
 }
 
+static void wait_promise(struct fixture *f, uint32_t mib)
+{
+	for (uint32_t ms = 0; ms < RIG_DEADLINE_MS && blocks_ebb_count_ios(f->blocks) != mib; ms++)
+		rig_sleep_ms(1);
+	assert_int_equal(blocks_ebb_count_ios(f->blocks), mib);
+}
+
+static void simulates_what_is_promised(void **state)
+{
+	struct oltp_memory_stats stats;
+	struct ebb_rig *vm = *state;
+	struct fixture f;
+
+	fixture_open(&f, vm, 0);
+	assert_int_equal(blocks_ebb_count_ios(f.blocks), 0);
+	fake_ebb_dev_promise(vm->dev, 1);
+	wait_promise(&f, 1);
+	rig_insert(&f.rig, 0, RECORDS);
+	run_until_held(vm, 8 * MIB, 0);
+	limit(vm, 0, 2 * MIB);
+	run_until_held(vm, 2 * MIB, 0);
+	for (uint64_t key = 0; key < RECORDS; key++)
+		assert_int_equal(rig_read(&f.rig, key, 0), OLTP_OK);
+	oltp_memory_stats_read(f.rig.engine, &stats);
+	assert_true(stats.actual_ios > 0);
+	assert_true(stats.baseline_ios > stats.actual_ios / 2);
+	/* Another promise, and none. */
+	fake_ebb_dev_promise(vm->dev, 16);
+	wait_promise(&f, 16);
+	fake_ebb_dev_promise(vm->dev, 0);
+	wait_promise(&f, 0);
+	fixture_close(&f, vm);
+}
+
 static void takes_no_more_than_told(void **state)
 {
 	struct ebb_rig *vm = *state;
@@ -296,6 +330,8 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(follows_limits, ebb_rig_setup, ebb_rig_teardown),
 		cmocka_unit_test_setup_teardown(says_what_memory_is_worth, ebb_rig_setup,
+						ebb_rig_teardown),
+		cmocka_unit_test_setup_teardown(simulates_what_is_promised, ebb_rig_setup,
 						ebb_rig_teardown),
 		cmocka_unit_test_setup_teardown(takes_no_more_than_told, ebb_rig_setup,
 						ebb_rig_teardown),
