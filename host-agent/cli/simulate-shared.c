@@ -17,7 +17,7 @@
 
 struct pair {
 	struct sim_shared_result fixed, moving;
-	struct sim_shared_result promised; /* with --reserve-percent: moving, and promises are kept */
+	struct sim_shared_result promised; /* with --reserve-percent: moves, keeps promises */
 };
 
 static uint64_t cpu_nsec(void)
