@@ -165,12 +165,12 @@ void oltp_memory_watch(struct oltp_engine *engine, bool is_on);
  * KiB, and one more for each worker. The error of baseline_ios is below 2% once tens of thousands
  * were counted. While transactions use more than some hundred thousand records per second and
  * worker, which they do not while they read much from disk, fewer are sampled, so that watching
- * takes no more than 1% of the time; the error may then be 3%. Up to 64 uses of sampled records in
- * each worker are counted late, those of a worker that runs nothing with its next transaction.
+ * takes little of the time; the error grows with that. Up to 64 uses of sampled records in each
+ * worker are counted late, those of a worker that runs nothing with its next transaction.
  *
  * The simulated memory is one for all tables and gives up the records not used for longest, of
  * whatever table. A real engine divides its blocks among tables: with several of them it reads more
- * than this says, for TPC-C-like up to 3.5 times as much.
+ * than this says, for TPC-C-like several times as much.
  *
  * A new size does not start empty: it is taken to hold what was used last, as far as the engine's
  * sample of ages tells (see above; so not where that was switched off by oltp_memory_watch), and

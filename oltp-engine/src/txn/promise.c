@@ -6,8 +6,8 @@
 #include "promise.h"
 
 /*
- * Uses to be simulated per second and worker, looked at every LOOK_NS. One takes 30 to 40 ns, so
- * that this is at most 1% of the worker's time. Engines that read from disk stay far below it.
+ * Uses to be simulated per second and worker, looked at every LOOK_NS.  One takes 30 to 40 ns, so
+ * this is 1% of the worker's time.  Engines that read from disk stay far below it.
  */
 #define USES_PS		250000u
 #define LOOK_NS		100000000ull
