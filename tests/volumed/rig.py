@@ -53,7 +53,7 @@ class VolumeCase(unittest.TestCase):
         conf = os.path.join(self.dir, "conf")
         with open(conf, "w", encoding="utf-8") as f:
             f.write(f"run_dir = {self.dir}/run\nstate_dir = {self.dir}/state\n"
-                    f"storage_daemon = {TOP}/tests/volumed/disk\n")
+                    f"storage_daemon = {TOP}/scripts/harness/lab/slow-disk\n")
             for key, value in self.settings.items():
                 f.write(f"{key} = {value}\n")
             sections = {f"volume {name}": keys for name, keys in self.volumes.items()}

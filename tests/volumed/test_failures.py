@@ -8,7 +8,7 @@ import subprocess
 import threading
 import time
 
-import nbd
+from harness.lab import nbd
 from rig import BIN, QEMU, VolumeCase
 
 ENOSPC, EIO = 28, 5

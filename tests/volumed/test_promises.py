@@ -2,7 +2,7 @@
 """What tenants are promised, on a disk of 500 requests per second that is the bottleneck."""
 import time
 
-import nbd
+from harness.lab import nbd
 from rig import VolumeCase
 
 DISK = 500

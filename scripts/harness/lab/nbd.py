@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""A small NBD client: as much of the protocol as tests need, and as little care."""
+"""A small NBD client: as much of the protocol as tests and scenarios need, and as little care."""
 import socket
 import struct
 import threading
@@ -63,10 +63,14 @@ class Client:
         self.socket.sendall(struct.pack(">IHHQQI", REQUEST_MAGIC, 0, command, self.cookie, offset,
                                         length) + data)
 
+    def answer(self, length=0):
+        """Return (cookie, errno, data) of the next reply, of a request of that length to read."""
+        _, error, cookie = struct.unpack(">IIQ", receive(self.socket, 16))
+        return cookie, error, receive(self.socket, length) if not error else b""
+
     def reply(self, length=0):
-        """Return (errno, data) of the next reply, of a request of that length to read."""
-        _, error, _ = struct.unpack(">IIQ", receive(self.socket, 16))
-        return error, receive(self.socket, length) if not error else b""
+        """Return (errno, data) of the same."""
+        return self.answer(length)[1:]
 
     def ask(self, command, offset=0, length=0, data=b""):
         self.send(command, offset, length, data)
