@@ -44,6 +44,7 @@ class Vm:
     disks_mib: list = field(default_factory=list)   # sizes of scratch disks vda, vdb, ...
     disks_in_memory: bool = False   # if the host can: what they do does not vary then
     read_iops: int = 0      # that each of them does at most in a second; 0: no limit
+    volumes: list = field(default_factory=list)     # of the volume server: disks after these
     uuid: str = field(default_factory=lambda: str(uuid.uuid4()))
 
     @property
@@ -68,6 +69,7 @@ class Boot:
     link_dir: str           # where the agent listens, one socket per VM
     console_dir: str        # serial output and command sockets
     memory_dir: str = ""    # for files in memory that allow O_DIRECT, if there can be any
+    volume_socket: str = "" # NBD, of the volume server; empty: there is none
 
 
 def console_path(boot, vm):
@@ -200,6 +202,8 @@ def _devices(root, boot, vm):
     _sub(devices, "emulator", boot.emulator)
     for i in range(len(vm.disks_mib)):
         _disk(devices, i, disk_path(boot, vm, i), vm.read_iops)
+    for i, volume in enumerate(vm.volumes, len(vm.disks_mib)):
+        _volume(devices, i, volume, boot.volume_socket)
     _sub(devices, "controller", type="usb", model="none")
     for port, (kind, attributes) in enumerate((
             ("file", {"path": console_path(boot, vm)}),
@@ -217,9 +221,22 @@ def _disk(devices, i, path, read_iops):
     disk = _sub(devices, "disk", type="file", device="disk")
     _sub(disk, "driver", name="qemu", type="raw", cache="none", io="threads", discard="unmap")
     _sub(disk, "source", file=path)
-    _sub(disk, "target", dev=f"vd{chr(ord('a') + i)}", bus="virtio")
+    _target(disk, i)
     if read_iops:
         _sub(_sub(disk, "iotune"), "read_iops_sec", str(read_iops))
+
+
+def _volume(devices, i, volume, socket):
+    """A disk of the volume server (ebb-volumed(8)), which any QEMU can have."""
+    disk = _sub(devices, "disk", type="network", device="disk")
+    _sub(disk, "driver", name="qemu", type="raw", discard="unmap")
+    source = _sub(disk, "source", protocol="nbd", name=volume)
+    _sub(source, "host", transport="unix", socket=socket)
+    _target(disk, i)
+
+
+def _target(disk, i):
+    _sub(disk, "target", dev=f"vd{chr(ord('a') + i)}", bus="virtio")
 
 
 def _pool(devices, node, size_mib):
