@@ -35,6 +35,8 @@ def arguments(argv):
                 continue
             if scenario is not chosen:
                 p.error(f"{option.flag} is for the scenario {scenario.name} only")
+            if option.is_for_ablation and not a.ablate:
+                p.error(f"{option.flag} is for --ablate only")
             suffix += option.suffix(option.value(a))
     if a.ablate:
         suffix += "-ablate"

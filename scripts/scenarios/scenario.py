@@ -19,6 +19,7 @@ class Option:
     help: str
     how: dict                   # for argparse.ArgumentParser.add_argument()
     suffix: Callable = lambda value: ""     # of the folder for the results, when it is given
+    is_for_ablation: bool = False           # it needs --ablate
 
     def value(self, arguments):
         return getattr(arguments, self.flag.lstrip("-").replace("-", "_"))

@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The hosts, the tenants and the numbers of `reserve` (verdict.py says what must come out).
+
+The paper's experiments to scale: its 600 s are some ten, and its three disks are one that does
+DISK_IOPS requests per second (harness/lab/volumes.py says how).
+"""
+from harness.lab.domain import Cell, Vm
+from harness.stage.plan import Plan, default_share, guest_options, host_of
+
+from ..scenario import Option
+
+# What a tenant is promised: what the scenario is about, and the two ablations.
+RESERVED, MAX_ONLY, NONE = "reserved", "max-only", "none"
+MEET, GREEDY, NEIGHBOURS, OVERBOOKED = "meet", "greedy", "neighbours", "overbooked"
+# By the number in docs/scenarios.md.
+PARTS = {1: MEET, 2: GREEDY, 3: NEIGHBOURS, 4: OVERBOOKED}
+
+DISK_IOPS = 404
+# Enough that the disk never waits for a request; the disk answers within DEPTH / DISK_IOPS.
+DEPTH = 4
+VOLUME_MIB = 2048       # sparse
+REPORT_MS = 500
+SETTLE_S = 3.0
+
+# Part 1, figure 4. Together 99% of what the disk can do.
+HIGH_IOPS, LOW_IOPS = 300, 100
+HALF_S = 25.0
+MEET_CPUS, MEET_MEMORY_MIB = 4, 192
+# Two thirds of the records are on disk, so that a transaction waits for the disk, not for a CPU.
+# Nothing is written, so nothing can be lost: to read all records again would take minutes.
+MEET_SERVER = ("--workload uniform --data-mib 48 --memory-mib 16 --operations 16 --update 0 "
+               "--no-verify")
+READERS = ("vm1", "vm2")
+
+# Parts 2 and 3: one core that is shared. Its own quota costs precision, the less the longer its
+# period is (emureserve.h).
+CPU_SHARE, CPU_PERIOD_MS = 0.8, 500
+CPU_PCT = 50                    # of the core, promised to the tenant t1
+TPCC_MEMORY_MIB = 400
+TPCC = "--workload tpcc --warehouses 1 --orders 30000 --keep-orders 3000"
+# Nothing arrives until the neighbours compute and the promise holds; then far too much, so that
+# the engine always has work. Latencies by type of transaction begin with the first attempt.
+FLOOD = "0:0.1,{at:g}:1000000"
+
+# Part 2, figure 5. Greedy tenants compute and read all the time.
+GREEDY_TENANTS, GREEDY_MEMORY_MIB = 3, 160
+PHASE_S, PHASE_SETTLE_S = 8.0, 2.0
+T1_IOPS, MAX_IOPS = 150, 250
+# The log of t1 is on its volume: some hundred requests per second.
+LOG = "--durability async --group-us 20000 --log-dir /cold/log"
+GREEDY_RUN = ("(while :; do :; done) & while :; do dd if=/dev/vda of=/dev/null bs=4k count=5000 "
+              "iflag=direct 2>/dev/null; done")
+
+# Part 3, table 1.
+NEIGHBOUR_COUNT = 24
+QUIET_S, TABLE_S = 6.0, 30.0
+
+# Part 4, figures 6 and 7: twice what the disk can do.
+TENANTS, TENANT_IOPS, TENANT_DEPTH = 8, 100, 16
+OVERBOOKED_S, IDLE_S = 40.0, 5.0
+IDLER = 1               # the tenant that is idle half of the time: seconds of work, then of none
+
+OPTIONS = (
+    Option("--part", f"only this part, one of {', '.join(map(str, PARTS))} (all)",
+           {"type": int, "choices": tuple(PARTS), "metavar": "N"}, lambda n: f"-part{n}"),
+    Option("--max-only", "with --ablate: maxima instead of no promises at all",
+           {"action": "store_true"}, lambda _: "-max-only", is_for_ablation=True))
+
+
+def of(a):
+    mode = RESERVED if not a.ablate else MAX_ONLY if a.max_only else NONE
+    parts = [PARTS[a.part]] if a.part else list(PARTS.values())
+    share = a.share or default_share(2 * MEET_CPUS)
+    return Plan(host_of(1, 2 * MEET_CPUS, 1, share), "fair", [], 0.0, more={"reserve": {
+        "mode": mode, "parts": parts, "disk_iops": DISK_IOPS, "depth": DEPTH,
+        GREEDY: {"tenants": GREEDY_TENANTS, "phase_s": PHASE_S * a.time_scale,
+                 "settle_s": PHASE_SETTLE_S, "core_share": CPU_SHARE},
+        NEIGHBOURS: {"count": NEIGHBOUR_COUNT, "cpu_pct": CPU_PCT, "core_share": CPU_SHARE,
+                      "seconds": TABLE_S * a.time_scale},
+        MEET: {"high": HIGH_IOPS, "low": LOW_IOPS, "half_s": HALF_S * a.time_scale},
+        OVERBOOKED: {"tenants": TENANTS, "iops": TENANT_IOPS, "idler": f"tenant{IDLER}",
+                     "seconds": OVERBOOKED_S * a.time_scale, "idle_s": IDLE_S * a.time_scale}}})
+
+
+def promise(mode, iops, most):
+    """Keys of a volume's promise. iops: what is reserved; most: the maximum that everybody has who
+    has nothing else. As in the paper these are alike, so all together may have more than there
+    is."""
+    return {RESERVED: {"reserve_iops": iops, "max_iops": None},
+            MAX_ONLY: {"reserve_iops": None, "max_iops": most},
+            NONE: {"reserve_iops": None, "max_iops": None}}[mode]
+
+
+def cpu_host():
+    """The host of the parts about CPU time."""
+    return host_of(1, 1, 1, CPU_SHARE, period_ms=CPU_PERIOD_MS)
+
+
+def cpu_promise(mode, has_reservation):
+    """Keys of an SLA. Everybody has the maximum, as in the paper, but without any promises."""
+    most = 0 if mode == NONE else CPU_PCT
+    return {"reserve-percent": CPU_PCT if mode == RESERVED and has_reservation else 0,
+            "max-percent": most}
+
+
+def greedy_vm(i):
+    return shared_vm(f"greedy{i + 1}", GREEDY_MEMORY_MIB, modules="virtio_blk", run=GREEDY_RUN)
+
+
+def shared_vm(name, memory_mib, **options):
+    """A VM with one vCPU on the shared core."""
+    return Vm(name, [Cell(1, 1, 0)], memory_mib, is_shared=True, volumes=[name],
+              options={"name": name, "shell": "ttyS1", "monitor": "0", **options})
+
+
+def meet_vm(i, seed):
+    name = READERS[i]
+    server = f"{MEET_SERVER} --cold-dir /cold --seed {seed + i} --elastic none " \
+             f"--interval-ms {REPORT_MS} --control -"
+    return Vm(name, [Cell(MEET_CPUS, MEET_CPUS, 0)], MEET_MEMORY_MIB, volumes=[name],
+              options=guest_options(name, server, REPORT_MS, cold="vda"))

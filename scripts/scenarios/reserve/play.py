@@ -1,0 +1,340 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What happens in `reserve`, part by part. Each has a lab and a volume server of its own.
+
+What is recorded of I/O are the counters of the volume server, and of part 4 besides what its
+clients saw.
+"""
+import os
+import shutil
+import time
+from contextlib import contextmanager
+from dataclasses import astuple
+
+from harness.judge import promises
+from harness.lab import domain, hostmem, versions
+from harness.lab.console import STATISTICS, Console, statistics
+from harness.lab.lab import TOP, Lab
+from harness.lab.process import SetupError, run
+from harness.lab.volumes import Volume, VolumeServer
+from harness.measure.io_meter import EVERY_S, IoMeter, TracedLoad
+from harness.measure.neighbours import Neighbours, cpu_s, vcpus_of
+from harness.stage import sliced_run
+from harness.stage.stage import RESULT, result_of
+
+from . import plan
+from .plan import GREEDY, MEET, NEIGHBOURS, OVERBOOKED
+
+START_S = 100       # longest until an engine runs, from the start of its VM on
+LOAD_S = 150        # longest until an engine with TPC-C-like tables has loaded them
+END_S = 60          # longest until an engine has verified its records and the VM is gone
+CLOSE_LOOK_S = 1.5  # before and after a change of promises
+CLOSE_LOOK_EVERY_S = 0.02
+
+
+class Scene:
+    """The part that runs. told: what goes into run.json."""
+
+    def __init__(self, a, p, accelerator):
+        self.a, self.p, self.accelerator = a, p, accelerator
+        self.found, self.told = sliced_run.Slices(), p.more["reserve"]
+        self.mode, self.results, self.versions = self.told["mode"], {}, versions.of_programs()
+        self.log_dir = os.path.join(a.out, "log")
+        self.lab = self.boot = self.server = self.meter = None
+
+    @contextmanager
+    def volumes(self, names):
+        """A volume server, whose counters are recorded."""
+        volumes = [Volume(name, plan.VOLUME_MIB) for name in names]
+        with VolumeServer(self.log_dir, volumes, self.told["disk_iops"],
+                          self.told["depth"]) as self.server:
+            self.meter = IoMeter(self.server, self.found.elapsed)
+            self.meter.start()
+            try:
+                yield
+            finally:
+                self.meter.stop()
+
+    @contextmanager
+    def vms(self, vms, host, **agent_options):
+        """The same with a lab and VMs, each with a volume of its name. They are not started."""
+        with Lab(host["spec"], self.p.policy, self.log_dir, agent_options) as lab, \
+                self.volumes([vm.name for vm in vms]):
+            self.lab, self.boot = lab, lab.boot(self.accelerator)
+            self.boot.volume_socket = self.server.nbd
+            self.versions = versions.of_lab(lab)
+            try:
+                for vm in vms:
+                    lab.define(self.boot, vm)
+                lab.start_agent()
+                yield
+            finally:
+                for path in lab.libvirt_logs() + [domain.console_path(self.boot, vm)
+                                                  for vm in vms]:
+                    shutil.copy(path, self.log_dir)
+
+    def promise(self, volume, iops, most, mode=None):
+        """The one place where this scenario says what a volume is promised."""
+        self.server.promise(volume, **plan.promise(mode or self.mode, iops, most))
+
+    def promise_cpu(self, vm, mode, has_reservation):
+        self.lab.ask("set", self.boot.prefix + vm.name, *(
+            f"{key}={value}" for key, value in plan.cpu_promise(mode, has_reservation).items()))
+
+    def promise_all(self, mode, t1, others):
+        """What the mode promises t1; all others have the same maximum, if there are maxima."""
+        self.promise(t1.name, plan.T1_IOPS, plan.MAX_IOPS, mode)
+        self.promise_cpu(t1, mode, True)
+        for vm in others:
+            self.promise(vm.name, None, plan.MAX_IOPS,
+                         plan.MAX_ONLY if mode == plan.RESERVED else mode)
+            self.promise_cpu(vm, mode, False)
+
+    def watch(self, seconds):
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            if self.meter.error:
+                raise SetupError(f"ebb-volumed: {self.meter.error}")
+            time.sleep(min(0.1, max(0.0, end - time.monotonic())))
+
+    def looks(self):
+        """For run.json."""
+        return {volume: [astuple(look) for look in looks]
+                for volume, looks in self.meter.looks.items()}
+
+    # ---- VMs ----
+
+    def start(self, vm):
+        """Returns when its system is up; on a core that others share, so one after the other."""
+        self.found.step("start", vm.name, f"{vm.name} starts")
+        self.lab.virsh("start", self.boot.prefix + vm.name)
+        self.hear(self.console(vm), lambda line: line.startswith("ebb-init: ready"), START_S,
+                  f"{vm.name} is not up")
+
+    def console(self, vm):
+        return Console(domain.console_path(self.boot, vm))
+
+    def hear(self, console, what, patience_s, words):
+        """The first line on a console that is of interest: what(line) is true."""
+        end = time.monotonic() + patience_s * self.a.time_scale
+        while time.monotonic() < end:
+            for line in console.lines():
+                if what(line):
+                    return line
+            self.watch(0.1)
+        raise SetupError(f"{words} within {patience_s * self.a.time_scale:g} s, see "
+                         f"{console.path}")
+
+    def wait_engine(self, vm):
+        """Until the engine that the VM starts by itself runs."""
+        self.hear(self.console(vm), STATISTICS.match, START_S,
+                  f"the engine of {vm.name} does not run")
+
+    def stop(self, vms):
+        """Returns when the VMs are gone; what their engines said at the end is kept."""
+        for vm in vms:
+            self.found.step("stop", vm.name, f"{vm.name} is told to end")
+            self.shell(vm, "kill -TERM $(pidof oltp-server)")
+        end = time.monotonic() + END_S * self.a.time_scale
+        while any(self.is_up(vm) for vm in vms) and time.monotonic() < end:
+            time.sleep(0.3)
+        for vm in vms:
+            self.results[vm.name] = result_of(domain.console_path(self.boot, vm))
+
+    def is_up(self, vm):
+        state = self.lab.virsh("domstate", self.boot.prefix + vm.name, check=False)
+        return state.strip() not in ("shut off", "")
+
+    def shell(self, vm, command, patience_s=30):
+        return run([os.path.join(TOP, "scripts", "vm-exec"), "-t", str(patience_s),
+                    domain.command_path(self.boot, vm), command], timeout=patience_s + 10)
+
+
+def meet(scene):
+    """Part 1: two VMs with the same load; their promises are swapped in the middle."""
+    m = scene.told[MEET]
+    vms = [plan.meet_vm(i, scene.a.seed) for i in range(len(plan.READERS))]
+    with scene.vms(vms, scene.p.host):
+        for vm in vms:
+            scene.start(vm)
+        for vm in vms:
+            scene.wait_engine(vm)
+        promised = [m["high"], m["low"]]
+        for vm, iops in zip(vms, promised):
+            scene.promise(vm.name, iops, m["high"])
+        scene.watch(plan.SETTLE_S)
+        scene.found.step("promises", "", f"vm1 is promised {m['high']} IOPS, vm2 {m['low']}")
+        m["begin_s"] = scene.found.elapsed()
+        scene.watch(m["half_s"] - CLOSE_LOOK_S)
+        scene.meter.every_s = CLOSE_LOOK_EVERY_S
+        scene.watch(CLOSE_LOOK_S)
+        m["swap_s"] = scene.found.elapsed()
+        # The lower one first: no more than there is is promised meanwhile.
+        for vm, iops in zip(vms, reversed(promised)):
+            scene.promise(vm.name, iops, m["high"])
+        m["swapped_s"] = scene.found.elapsed()
+        scene.watch(CLOSE_LOOK_S)
+        scene.found.step("promises", "", "the promises of vm1 and vm2 were swapped")
+        scene.meter.every_s = EVERY_S
+        scene.watch(m["half_s"] - CLOSE_LOOK_S)
+        m["end_s"] = scene.found.elapsed()
+        scene.stop(vms)
+        m["looks"] = scene.looks()
+
+
+# ---- parts 2 and 3 ----
+
+def engine(scene, vm, console, options, seconds):
+    """Starts an engine in a VM whose core is idle; returns when it runs, with the time at which it
+    began."""
+    console.skip()
+    scene.shell(vm, f"oltp-server {plan.TPCC} --seed {scene.a.seed} --elastic none "
+                    f"--interval-ms {plan.REPORT_MS} --seconds {seconds:g} {options} "
+                    ">/dev/console 2>&1 &", START_S)
+    line = scene.hear(console, STATISTICS.match, LOAD_S, f"the engine of {vm.name} does not run")
+    return scene.found.elapsed() - float(line.split()[1].removeprefix("t="))
+
+
+def greedy(scene):
+    """Part 2: greedy tenants come one by one, with what the mode promises, then with maxima only,
+    then without any promise. Until it comes a tenant is suspended."""
+    g, t1 = scene.told[GREEDY], plan.shared_vm("t1", plan.TPCC_MEMORY_MIB, cold="vda")
+    others = [plan.greedy_vm(i) for i in range(g["tenants"])]
+    g["tps"], g["phases"] = [], []
+    with scene.vms([t1] + others, plan.cpu_host(), shared_cores="1"):
+        for vm in others + [t1]:
+            scene.start(vm)
+            if vm is not t1:
+                scene.lab.virsh("suspend", scene.boot.prefix + vm.name)
+        console, vcpus = scene.console(t1), vcpus_of(hostmem.qemu_pid(t1.uuid))
+        scene.shell(t1, "mkdir /cold/log")
+        engine(scene, t1, console, plan.LOG, 3600)
+        for mode in (scene.mode, plan.MAX_ONLY, plan.NONE):
+            scene.promise_all(mode, t1, others)
+            for count in range(len(others) + 1):
+                if count:
+                    scene.lab.virsh("resume", scene.boot.prefix + others[count - 1].name)
+                g["phases"].append(_phase(scene, g, console, vcpus, mode, count))
+            for vm in others:
+                scene.lab.virsh("suspend", scene.boot.prefix + vm.name)
+        scene.promise_all(plan.NONE, t1, others)
+        scene.shell(t1, "kill -TERM $(pidof oltp-server)")
+        scene.hear(console, lambda line: line.startswith(RESULT), END_S,
+                   "the engine of t1 does not end")
+        add_result(scene, t1, result_of(console.path))
+
+
+def _phase(scene, g, console, vcpus, mode, count):
+    scene.found.step("phase", "", f"t1 beside {count} greedy tenants ({mode})")
+    _follow(scene, g, console, g["settle_s"])
+    begin, cpu = scene.found.elapsed(), cpu_s(vcpus)
+    _follow(scene, g, console, g["phase_s"])
+    end = scene.found.elapsed()
+    return {"mode": mode, "greedy": count, "begin_s": begin, "end_s": end,
+            "cpu_pct": 100 * (cpu_s(vcpus) - cpu) / (end - begin) / g["core_share"]}
+
+
+def _follow(scene, g, console, seconds):
+    """Records throughput as the engine says it, at the time when it does."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        for line in console.lines():
+            if STATISTICS.match(line):
+                g["tps"].append((scene.found.elapsed(), statistics(line)["tps"]))
+        scene.watch(0.1)
+
+
+def neighbours(scene):
+    """Part 3: t1 beside neighbours that compute, with what the mode promises, then with a maximum
+    only. Loading and verifying is done while the neighbours rest."""
+    n, vm = scene.told[NEIGHBOURS], plan.shared_vm("t1", plan.TPCC_MEMORY_MIB)
+    with scene.vms([vm], plan.cpu_host(), shared_cores="1"):
+        scene.start(vm)
+        console = scene.console(vm)
+        vcpus = vcpus_of(hostmem.qemu_pid(vm.uuid))
+        n["variants"] = []
+        with Neighbours(scene.lab, 0, n["count"], vcpus[0]) as others:
+            for mode in (scene.mode, plan.MAX_ONLY):
+                n["variants"].append(_table(scene, n, vm, console, vcpus, others, mode))
+
+
+def _table(scene, n, vm, console, vcpus, others, mode):
+    """One column of table 1."""
+    quiet, length = plan.QUIET_S * scene.a.time_scale, n["seconds"]
+    scene.promise_cpu(vm, plan.NONE, False)
+    scene.found.step("load", vm.name, f"{vm.name} loads its tables ({mode})")
+    begun = engine(scene, vm, console, "--rate-schedule " + plan.FLOOD.format(at=quiet),
+                   quiet + length)
+    scene.promise_cpu(vm, mode, True)
+    others.compute()
+    scene.watch(begun + quiet + 1.0 - scene.found.elapsed())
+    scene.found.step("run", vm.name, f"{n['count']} neighbours compute ({mode})")
+    seen = [(scene.found.elapsed(), cpu_s(vcpus), others.cpu_s())]
+    scene.watch(begun + quiet + length - 0.5 - scene.found.elapsed())
+    seen.append((scene.found.elapsed(), cpu_s(vcpus), others.cpu_s()))
+    scene.watch(0.5)
+    others.rest()
+    scene.promise_cpu(vm, plan.NONE, False)
+    scene.hear(console, lambda line: line.startswith(RESULT), END_S,
+               f"the engine of {vm.name} does not end")
+    result = result_of(console.path)
+    add_result(scene, vm, result)
+    seconds, t1_s, others_s = (b - a for a, b in zip(*seen))
+    return {"mode": mode, "seconds": seconds, "t1_s": t1_s, "others_s": others_s,
+            "tps": result["tps"] if result else None,
+            "classes": result["classes"] if result else {}}
+
+
+def add_result(scene, vm, result):
+    """An engine of a VM that has several, one after the other."""
+    before = scene.results.get(vm.name, {"committed": 0, "failed": 0, "lost_updates": 0})
+    scene.results[vm.name] = None if result is None or before is None else {
+        name: before[name] + result[name] for name in before}
+
+
+def work_spans(begin, seconds, idle_s):
+    """Work and idle time in turn."""
+    count = round(seconds / (2 * idle_s))
+    return [(begin + 2 * i * idle_s, begin + (2 * i + 1) * idle_s) for i in range(count)]
+
+
+def overbooked(scene):
+    """Part 4: eight tenants whose promises are twice what the disk can do. They are NBD clients,
+    not VMs: what counts is when requests come and go, which a guest would only blur."""
+    o = scene.told[OVERBOOKED]
+    names = [f"tenant{i}" for i in range(o["tenants"])]
+    with scene.volumes(names):
+        for name in names:
+            scene.promise(name, o["iops"], o["iops"])
+        begin = scene.found.elapsed() + 1.0
+        o["begin_s"], o["end_s"] = begin, begin + o["seconds"]
+        loads = {}
+        for name in names:
+            spans = [(begin, o["end_s"])] if name != o["idler"] else \
+                work_spans(begin, o["seconds"], o["idle_s"])
+            loads[name] = TracedLoad(scene.server, name, plan.TENANT_DEPTH, spans,
+                                     scene.found.elapsed)
+        scene.found.step("loads", "", f"{len(names)} tenants work, {o['idler']} half of the time")
+        for load in loads.values():
+            load.start()
+        scene.watch(o["end_s"] + 2.0 - scene.found.elapsed())
+        for name, load in loads.items():
+            load.join(30)
+            if load.error:
+                raise SetupError(f"the load of {name}: {load.error}")
+        scene.watch(2.0)     # the meter's last interval ends
+        o["looks"] = scene.looks()
+        o["reckoned"] = {
+            name: [astuple(look) for look in promises.reckon(
+                load.trace, [look[0] for look in o["looks"][name]])]
+            for name, load in loads.items()}
+
+
+PLAYS = {MEET: meet, GREEDY: greedy, NEIGHBOURS: neighbours, OVERBOOKED: overbooked}
+
+
+def play(a, p, accelerator):
+    scene = Scene(a, p, accelerator)
+    for part in scene.told["parts"]:
+        PLAYS[part](scene)
+    sliced_run.record(a, p, accelerator, scene.found, scene.results, scene.versions,
+                      reserve=scene.told, engine=plan.MEET_SERVER)

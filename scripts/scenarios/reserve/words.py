@@ -1,0 +1,168 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What report and closing words say of `reserve`."""
+
+from harness.report.wording import check, count, ms, value
+
+from ..scenario import Words
+from .plan import GREEDY, MEET, NEIGHBOURS, OVERBOOKED
+
+LEAD = ("Tenants on {host} and on a disk that is the bottleneck are promised resources in absolute "
+        "numbers, get them whatever the others do, and a meter says where a promise was broken. "
+        "Paper: SQLVM, section 4, figures 4 to 7, table 1.")
+ABLATED_LEAD = ("The same tenants on {host} with the same loads, but without reservations: they "
+                "have maxima only, or no promise at all.")
+
+
+def caption(run):
+    r = run["reserve"]
+    return f"Disk: a throttle node below the volumes lets {r['disk_iops']} requests per second " \
+           f"through, {r['depth']} at a time. Rates are those of intervals of a second, from " \
+           "the counters of the volume server."
+
+
+def tiles(summary):
+    """[(value, what it is)]"""
+    found = []
+    if MEET in summary["parts"]:
+        found += [(value(check(summary, "meet_mean_off_pct"), " %", 2),
+                   "off the promised IOPS, at most"),
+                  (value(check(summary, "meet_intervals_pct"), " %", 1),
+                   "of all seconds with the promise kept"),
+                  (ms(check(summary, "meet_in_force_ms")), "until a changed promise was kept")]
+    if GREEDY in summary["parts"]:
+        found += [(value(check(summary, "greedy_tps_pct"), " %"),
+                   "of its throughput alone that t1 has beside three greedy tenants")]
+    if NEIGHBOURS in summary["parts"]:
+        found += [(value(check(summary, "neighbours_cpu_pct"), " %", 1),
+                   "of a core beside 24 neighbours, half of it promised"),
+                  (value(check(summary, "neighbours_p99_pct"), " %", 1),
+                   "p99 of transactions, of that with a maximum only, at most")]
+    if OVERBOOKED in summary["parts"]:
+        found += [(value(check(summary, "overbooked_violated")), "violations when overbooked"),
+                  (value(check(summary, "overbooked_meter_off_pct"), " %", 2),
+                   "by which the meter's count of them was off")]
+    return found
+
+
+def _table(title, head, rows):
+    return f'<h2>{title}</h2><div class="card"><table><tr>' + "".join(
+        f"<th>{h}</th>" for h in head) + "</tr>" + "".join(
+        "<tr>" + "".join(f"<td>{c}</td>" for c in row) + "</tr>" for row in rows) + \
+        "</table></div>"
+
+
+def table(summary):
+    text = ""
+    if summary.get("meet"):
+        text += _table("Part 1", ("VM", "promised", "IOPS, mean", "standard deviation",
+                                  "of the promise", "seconds with the promise"),
+                       [(h["vm"], h["promised"], value(h["mean_iops"], "", 1),
+                         value(h["std_iops"], "", 1), value(h["mean_pct"], " %", 1),
+                         f"{h['kept']} of {h['judged']}")
+                        for h in summary["meet"]])
+    if summary.get("greedy"):
+        text += _table("Part 2", ("promise", "greedy tenants", "transactions of t1 per second",
+                                  "CPU time of the core"),
+                       [(mode, row["greedy"], value(row["tps"]), value(row["cpu_pct"], " %", 1))
+                        for mode, rows in summary["greedy"].items() for row in rows])
+    if summary.get("neighbours"):
+        n = summary["neighbours"]
+        text += _table("Part 3 (table 1): p99 beside 24 neighbours",
+                       ("transaction", *n["modes"], "", "committed"),
+                       [(name, _us(t["p99_us"]), _us(t["max_only_p99_us"]),
+                         _part(t["p99_us"], t["max_only_p99_us"]),
+                         f"{count(t['committed'])} / {count(t['max_only_committed'])}")
+                        for name, t in n["types"].items()] +
+                       [("CPU time of the core", *(value(c, " %", 1) for c in n["cpu_pct"]), "",
+                         "")])
+    if summary.get("overbooked"):
+        text += _table("Part 4", ("tenant", "issued", "violations, metered",
+                                  "violations, from its requests"),
+                       [(name, count(t["issued"]), value(t["metered"]), value(t["reckoned"]))
+                        for name, t in summary["overbooked"].items()])
+    return text
+
+
+def _us(number):
+    return "not measured" if number is None else ms(number / 1000)
+
+
+def _part(number, of):
+    return value(100 * number / of, " %", 1) if number and of else "not measured"
+
+
+def _halves(summary):
+    return ", ".join(f"{value(h['mean_iops'])} of {h['promised']}"
+                     for h in summary.get("meet") or ())
+
+
+def saw(summary):
+    """The closing lines of a run that passed."""
+    lines = []
+    if MEET in summary["parts"]:
+        lines.append(f"You saw promises of I/O kept and swapped: {_halves(summary)} IOPS.")
+    if GREEDY in summary["parts"]:
+        lines.append("Beside three greedy tenants t1 had "
+                     f"{value(check(summary, 'greedy_tps_pct'), ' %')} of its throughput alone, "
+                     f"{value(check(summary, 'greedy_max_only_tps_pct'), ' %')} with a maximum "
+                     f"only and {value(check(summary, 'greedy_none_tps_pct'), ' %')} without any "
+                     "promise.")
+    if NEIGHBOURS in summary["parts"]:
+        lines.append("Beside 24 neighbours that compute, half of a core was promised and "
+                     f"{value(check(summary, 'neighbours_cpu_pct'), ' %', 1)} of it came; p99 was "
+                     f"{value(check(summary, 'neighbours_p99_pct'), ' %', 1)} of that with a "
+                     "maximum only, at most.")
+    if OVERBOOKED in summary["parts"]:
+        lines.append("When twice as much was promised as there is, the meter counted "
+                     f"{value(check(summary, 'overbooked_violated'))} violations, none of them "
+                     "in idle time.")
+    return lines
+
+
+def saw_ablated(summary):
+    return [f"You saw tenants without reservations ({summary['mode']}).", cost(summary)]
+
+
+def cost(summary):
+    if not summary.get("meet"):
+        return "Nobody had a reservation, so nobody could say what was missing."
+    return f"The two VMs got {_halves(summary)} IOPS of what they would have been promised."
+
+
+def paper(summary):
+    """[{what, paper, ours, where}]"""
+    rows = []
+    if MEET in summary["parts"]:
+        rows.append({"what": "IOPS of two tenants, of those promised",
+                     "paper": "63 of 60, 20 of 20; then swapped", "ours": _halves(summary),
+                     "where": "4.2, figure 4"})
+    if GREEDY in summary["parts"]:
+        rows.append({"what": "Throughput beside three greedy tenants, of that alone",
+                     "paper": "the same; max-only and baseline some 40 % lower",
+                     "ours": ", ".join(f"{words} {value(check(summary, name), ' %')}"
+                                       for words, name in (
+                                           (summary["mode"], "greedy_tps_pct"),
+                                           ("max-only", "greedy_max_only_tps_pct"),
+                                           ("none", "greedy_none_tps_pct"))),
+                     "where": "4.3, figure 5"})
+    if NEIGHBOURS in summary["parts"]:
+        rows += [{"what": "CPU beside 24 tenants, 50 % promised", "paper": "49.5 %",
+                  "ours": value(check(summary, "neighbours_cpu_pct"), " %", 1), "where": "4.2"},
+                 {"what": "p99 by type of transaction, of that with a maximum only",
+                  "paper": "some 25 %", "where": "4.3, table 1", "ours": ", ".join(
+                      f"{name} {_part(t['p99_us'], t['max_only_p99_us'])}" for name, t in
+                      summary["neighbours"]["types"].items()) or "not measured"}]
+    if OVERBOOKED in summary["parts"]:
+        rows.append({"what": "Overbooked twice", "paper": "8 tenants of 80 IOPS, some 300 there "
+                     "are; the meter reports violations",
+                     "ours": f"{value(check(summary, 'overbooked_violated'))} violations, the "
+                     f"meter {value(check(summary, 'overbooked_meter_off_pct'), ' %', 2)} off",
+                     "where": "4.4, figures 6 and 7"})
+    return rows
+
+
+WORDS = Words(title="Promised, and kept", lead=LEAD, ablated_lead=ABLATED_LEAD, tiles=tiles,
+              saw=saw, paper=paper, ablation="no reservations",
+              ablation_help="nothing is promised, or with --max-only maxima only",
+              cost_title="Without reservations", cost=cost, saw_ablated=saw_ablated,
+              caption=caption, table=table, moves_cpus=False)

@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Made-up runs of `reserve`: what good and bad volume servers would have counted."""
+import made_up
+from scenarios.reserve import plan
+
+STEP_S = 0.02
+
+
+class Counters:
+    """The counters of one volume over time."""
+
+    def __init__(self):
+        self.row, self.rows = [0.0, 0.0, 0.0, 0.0, 0.0], []
+
+    def run(self, seconds, rate, busy=1.0, violated=0.0, every_s=STEP_S):
+        """rate: issued per second; busy: part of the time in which requests waited; violated: per
+        second, as the meter has it."""
+        for _ in range(round(seconds / every_s)):
+            self.rows.append([round(self.row[0], 4), int(self.row[1] + 1e-6), *self.row[2:]])
+            for i, grows in enumerate((1.0, rate, busy, busy, violated)):
+                self.row[i] += grows * every_s
+        return self
+
+
+def meet(got=1.0, delay_s=0.02, high=300, low=100):
+    """Part 1. got: the part of their promises that both VMs get; delay_s: until a new one holds."""
+    vm1, vm2 = Counters(), Counters()
+    for vm, before, after in ((vm1, high, low), (vm2, low, high)):
+        vm.run(10 + delay_s, got * before)
+        vm.run(10 - delay_s, got * after)
+    return {"high": high, "low": low, "half_s": 10.0, "begin_s": 0.0, "swap_s": 9.98,
+            "swapped_s": 10.0, "end_s": 19.96, "looks": {"vm1": vm1.rows, "vm2": vm2.rows}}
+
+
+TYPES = ("new_order", "payment", "order_status", "delivery", "stock_level")
+
+
+def greedy(first=plan.RESERVED, beside=980.0, max_only=500.0, none=500.0):
+    """Part 2. The throughput of t1 beside all greedy tenants; alone it is 1000."""
+    phases, tps, t = [], [], 0.0
+    for mode, last in ((first, beside), (plan.MAX_ONLY, max_only), (plan.NONE, none)):
+        for n in range(4):
+            phases.append({"mode": mode, "greedy": n, "begin_s": t + 2.0, "end_s": t + 10.0,
+                           "cpu_pct": 50.0})
+            tps += [(t + i / 2, 1000 + (last - 1000) * n / 3) for i in range(20)]
+            t += 10.0
+    return {"tenants": 3, "phase_s": 8.0, "settle_s": 2.0, "core_share": 0.8, "tps": tps,
+            "phases": phases}
+
+
+def neighbours(cpu=0.5, p99_us=4000.0, first=plan.RESERVED, came=1.0):
+    """Part 3. cpu: what t1 gets of the core; with a maximum only p99 is 16 ms and it gets 4%. came:
+    of the CPU time of the core."""
+    def variant(mode, cpu, p99_us):
+        core_s = 0.8 * 30.0 * came
+        return {"mode": mode, "seconds": 30.0, "t1_s": cpu * core_s, "others_s": (1 - cpu) * core_s,
+                "tps": 5000.0, "classes": {name: {"p99_us": p99_us, "committed": 400}
+                                           for name in TYPES}}
+    return {"count": 24, "cpu_pct": 50, "core_share": 0.8, "seconds": 30.0, "variants": [
+        variant(first, cpu, p99_us), variant(plan.MAX_ONLY, 0.04, 16000.0)]}
+
+
+def overbooked(metered=1.0, idle_violated=0.0):
+    """Part 4. metered: the part of the violations that the meter has; idle_violated: what it counts
+    per second of idle time."""
+    looks, reckoned = {}, {}
+    for name in ("tenant0", "tenant1"):
+        server, client = Counters(), Counters()
+        for turn in range(8):
+            works = name == "tenant0" or turn % 2 == 0
+            rate, busy = (50.0, 1.0) if works else (0.0, 0.0)
+            server.run(5, rate, busy, (100 - rate) * metered if works else idle_violated, 0.1)
+            client.run(5, rate, busy, 0.0, 0.1)
+        looks[name], reckoned[name] = server.rows, client.rows
+    return {"tenants": 2, "iops": 100, "idler": "tenant1", "seconds": 40.0, "idle_s": 5.0,
+            "begin_s": 0.0, "end_s": 40.0, "looks": looks, "reckoned": reckoned}
+
+
+def run(mode=plan.RESERVED, **parts):
+    vms = ["vm1", "vm2"] if plan.MEET in parts else []
+    vms += ["t1"] if {plan.GREEDY, plan.NEIGHBOURS} & set(parts) else []
+    r = made_up.run("reserve", vms, reserve={
+        "mode": mode, "parts": list(parts), "disk_iops": 404, "depth": 4, **parts})
+    r["ablate"] = mode != plan.RESERVED
+    return r
