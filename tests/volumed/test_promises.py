@@ -6,6 +6,8 @@ from harness.lab import nbd
 from rig import VolumeCase
 
 DISK = 500
+# Requests open, and connections: enough for a fifth of a second in which a client does not run.
+DEEP = 64, 4
 
 
 class Promises(VolumeCase):
@@ -40,8 +42,8 @@ class Promises(VolumeCase):
 
     def test_beside_a_flood_of_depth_1000(self):
         self.begin()
-        self.load("a", 16)
-        self.load("b", 16)
+        self.load("a", *DEEP)
+        self.load("b", *DEEP)
         # 63 connections with 16 requests each, of which the server takes all.
         self.load("flood", 1008, 63)
         time.sleep(0.5)
@@ -57,7 +59,7 @@ class Promises(VolumeCase):
     def test_changed_promises(self):
         self.begin()
         for volume in ("a", "b", "flood"):
-            self.load(volume, 16)
+            self.load(volume, *DEEP)
         self.done("volume-set", volume="a", reserve_iops=100)
         self.done("volume-set", volume="b", reserve_iops=300)
         got = self.counted(2)
@@ -67,7 +69,7 @@ class Promises(VolumeCase):
     def test_overbooked(self):
         self.begin(a={"reserve_iops": 600}, b={"reserve_iops": 200})
         for volume in ("a", "b", "flood"):
-            self.load(volume, 16)
+            self.load(volume, *DEEP)
         time.sleep(0.5)
         got = self.counted(3)
         self.assertAlmostEqual(self.kept(got, "a"), 500 / 800, delta=0.04)
