@@ -155,10 +155,13 @@ def result_of(path):
         return None
     with open(path, encoding="utf-8", errors="replace") as f:
         lines = [line for line in f if line.startswith(RESULT)]
-    if not lines:
-        return None
+    return result_in(lines[-1]) if lines else None
+
+
+def result_in(line):
+    """What a final line of an engine says; None if it is not whole."""
     try:
-        told = json.loads(lines[-1][len(RESULT):])
+        told = json.loads(line[len(RESULT):])
         memory = told.get("memory") or {}
         return {**told, "failed": told["failed_transactions"],
                 "lost_records": memory.get("lost_records")}

@@ -19,14 +19,14 @@ from harness.lab.volumes import Volume, VolumeServer
 from harness.measure.io_meter import EVERY_S, IoMeter, TracedLoad
 from harness.measure.neighbours import Neighbours, cpu_s, vcpus_of
 from harness.stage import sliced_run
-from harness.stage.stage import RESULT, result_of
+from harness.stage.stage import RESULT, result_in, result_of
 
 from . import plan
 from .plan import GREEDY, MEET, NEIGHBOURS, OVERBOOKED
 
 START_S = 100       # longest until an engine runs, from the start of its VM on
 LOAD_S = 150        # longest until an engine with TPC-C-like tables has loaded them
-END_S = 60          # longest until an engine has verified its records and the VM is gone
+END_S = 60          # longest until an engine has verified its records and ended
 CLOSE_LOOK_S = 1.5  # before and after a change of promises
 CLOSE_LOOK_EVERY_S = 0.02
 
@@ -124,40 +124,36 @@ class Scene:
         raise SetupError(f"{words} within {patience_s * self.a.time_scale:g} s, see "
                          f"{console.path}")
 
-    def wait_engine(self, vm):
-        """Until the engine that the VM starts by itself runs."""
-        self.hear(self.console(vm), STATISTICS.match, START_S,
-                  f"the engine of {vm.name} does not run")
-
-    def stop(self, vms):
-        """Returns when the VMs are gone; what their engines said at the end is kept."""
-        for vm in vms:
-            self.found.step("stop", vm.name, f"{vm.name} is told to end")
-            self.shell(vm, "kill -TERM $(pidof oltp-server)")
-        end = time.monotonic() + END_S * self.a.time_scale
-        while any(self.is_up(vm) for vm in vms) and time.monotonic() < end:
-            time.sleep(0.3)
-        for vm in vms:
-            self.results[vm.name] = result_of(domain.console_path(self.boot, vm))
-
-    def is_up(self, vm):
-        state = self.lab.virsh("domstate", self.boot.prefix + vm.name, check=False)
-        return state.strip() not in ("shut off", "")
-
     def shell(self, vm, command, patience_s=30):
         return run([os.path.join(TOP, "scripts", "vm-exec"), "-t", str(patience_s),
                     domain.command_path(self.boot, vm), command], timeout=patience_s + 10)
 
 
+def hear_engines(scene, vm, words, patience_s):
+    """Waits until each engine of a VM of part 1 has said a line that begins with these words.
+    Returns the last such line of each."""
+    files, lines = " ".join(f"/run/engine{n}" for n in range(plan.MEET_ENGINES)), []
+    end = time.monotonic() + patience_s * scene.a.time_scale
+    while len(lines) < plan.MEET_ENGINES:
+        if time.monotonic() > end:
+            raise SetupError(f"{len(lines)} of {plan.MEET_ENGINES} engines of {vm.name} said "
+                             f"{words!r} within {patience_s * scene.a.time_scale:g} s")
+        scene.watch(1.0)
+        lines = scene.shell(vm, f"for f in {files}; do grep '^{words}' $f | tail -n 1; done"
+                            ).splitlines()
+    return lines
+
+
 def meet(scene):
     """Part 1: two VMs with the same load; their promises are swapped in the middle."""
     m = scene.told[MEET]
-    vms = [plan.meet_vm(i, scene.a.seed) for i in range(len(plan.READERS))]
+    vms = [plan.meet_vm(i) for i in range(len(plan.READERS))]
     with scene.vms(vms, scene.p.host):
         for vm in vms:
             scene.start(vm)
+            scene.shell(vm, plan.meet_command(scene.a.seed))
         for vm in vms:
-            scene.wait_engine(vm)
+            hear_engines(scene, vm, "oltp: t=", START_S)
         promised = [m["high"], m["low"]]
         for vm, iops in zip(vms, promised):
             scene.promise(vm.name, iops, m["high"])
@@ -177,8 +173,13 @@ def meet(scene):
         scene.meter.every_s = EVERY_S
         scene.watch(m["half_s"] - CLOSE_LOOK_S)
         m["end_s"] = scene.found.elapsed()
-        scene.stop(vms)
         m["looks"] = scene.looks()
+        for vm in vms:
+            scene.found.step("stop", vm.name, f"the engines of {vm.name} are told to end")
+            scene.shell(vm, "kill -TERM $(pidof oltp-server)")
+        for vm in vms:
+            for line in hear_engines(scene, vm, RESULT, END_S):
+                add_result(scene, vm, result_in(line), ("committed", "failed"))
 
 
 # ---- parts 2 and 3 ----
@@ -284,9 +285,9 @@ def _table(scene, n, vm, console, vcpus, others, mode):
             "classes": result["classes"] if result else {}}
 
 
-def add_result(scene, vm, result):
-    """An engine of a VM that has several, one after the other."""
-    before = scene.results.get(vm.name, {"committed": 0, "failed": 0, "lost_updates": 0})
+def add_result(scene, vm, result, names=("committed", "failed", "lost_updates")):
+    """An engine of a VM that has several, at once or one after the other."""
+    before = scene.results.get(vm.name, dict.fromkeys(names, 0))
     scene.results[vm.name] = None if result is None or before is None else {
         name: before[name] + result[name] for name in before}
 
