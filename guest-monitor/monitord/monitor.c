@@ -261,7 +261,7 @@ static void telemetry_send(struct ebb_monitor *monitor, uint64_t now_ns)
 	for (size_t i = 0; i < monitor->num_clients; i++)
 		if (monitor->clients[i]->state == EBB_CLIENT_REGISTERED)
 			apps[num++] = &monitor->clients[i]->store;
-	/* What is promised shows that the device knows of simulated caches. */
+	/* Only a device that takes the counts of simulated caches tells a promise. */
 	ebb_store_telemetry(apps, num, &monitor->sums, &monitor->guest,
 			    monitor->view.mem_promise_mib > 0, monitor->config->interval_ms, now_ns,
 			    &telemetry.report);

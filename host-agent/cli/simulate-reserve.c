@@ -10,7 +10,7 @@
 
 #define SEEDS	5u
 
-/* What a tenant got: means over the seeds; intervals and what was violated are summed up. */
+/* A tenant's results of all seeds: rates and delays are means, the counters are sums. */
 struct row {
 	double reserved, mean, p50_ms, p99_ms;
 	uint64_t intervals, kept;

@@ -56,7 +56,7 @@ double brokered_db_chance(struct brokered_db *db);
 double brokered_db_run(struct brokered_db *db, double may_hold);
 /* The part of its accesses that misses now, 0 to 1. */
 double brokered_db_missed(const struct brokered_db *db);
-/* So many accesses, with what they read; apart from its load, disk and history. */
+/* Counts accesses and the reads that follow from them; load, disk and history do not change. */
 void brokered_db_access(struct brokered_db *db, double accesses, double may_hold);
 /* It has run for so long as it did in the last second. */
 void brokered_db_settle(struct brokered_db *db, double seconds);

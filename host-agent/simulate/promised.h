@@ -30,7 +30,7 @@ struct promised_result {
 	double others;			/* accesses a second of all others, on average */
 };
 
-/* What the policy says: 0 or -errno; -EINVAL: num_others. */
+/* Returns 0, -EINVAL for a wrong num_others, or the -errno of the policy. */
 int promised_run(const struct promised_options *options, const struct ebb_policy_ops *policy,
 		 struct promised_result *ret);
 

@@ -30,7 +30,7 @@ bool floor_step(struct floor_control *c, uint32_t promised, uint32_t held,
 		break;
 	case EBB_RELIO_GOOD:
 		if (i->actual > i->baseline + ebb_relio_grain(i)) {
-			/* What it holds is not enough, be it guaranteed or not. */
+			/* All memory of the VM is too little, also that above the floor. */
 			const uint32_t has = held > c->want ? smaller(held, promised) : c->want;
 
 			c->want = smaller(promised, has + step_of(promised, FLOOR_GROWS));
@@ -46,7 +46,7 @@ bool floor_step(struct floor_control *c, uint32_t promised, uint32_t held,
 		}
 		break;
 	default:
-		/* What is not believed changes nothing. */
+		/* Counts that are not believed leave the floor as it is. */
 		c->calm = 0;
 	}
 	return c->want != before;

@@ -10,7 +10,7 @@
  * only while the VM has no more memory than the floor: with more, nothing is known of what it would
  * do with less.  An idle VM keeps its floor, as a dedicated cache keeps its content.
  *
- * What of M is left over is for others, and comes back at their next deadline.
+ * Other VMs may hold the part of M above the floor, and give it back by their deadline.
  */
 #ifndef EBB_CORE_FLOOR_CONTROL_H
 #define EBB_CORE_FLOOR_CONTROL_H

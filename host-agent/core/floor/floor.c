@@ -57,7 +57,7 @@ bool floor_is_open(const struct ebb_vm *vm)
 	return vm->floor.promised_mib == 0 && (vm->floor.is_refused || asked(vm) > 0);
 }
 
-/* What a promise takes of a node, where more may be promised than there is. */
+/* Blocks of a node that a promise counts for: where overbooking is allowed, not all of them. */
 static uint32_t booked(const struct floor_room *s, uint32_t blocks)
 {
 	const uint32_t percent = s->env->cfg.promise.overbook_percent;
