@@ -199,7 +199,7 @@ static void test_promises(void **state)
 		skip();
 	}
 	snprintf(name, sizeof(name), "ebb-emu-promise-%d", getpid());
-	if (emureserve_check(name, 450, text, sizeof(text)) < 0)
+	if (emureserve_check(name, 50, text, sizeof(text)) < 0)
 		fail_msg("%s", text);
 	print_message("%s\n", text);
 }
