@@ -11,13 +11,13 @@ SETTINGS = engine.Settings(cpus=2, rows=4000000, load_rows=10000000, seconds=1.5
 
 def made_up_round(factor=1.0, two_cores=2.0, crowd=0.9, load=1.5e6, tpcc=160e3,
                   settings=SETTINGS):
-    """One core: 500 K/s where the memory allows 1 M/s, times factor."""
+    """One core: 500 K/s where the memory allows 625 K/s, times factor."""
     tps, found = 5e5 * factor, {}
     for case in engine.cases(settings):
         kind, *words = case.name.split()
         n = int(words[-1])
         if kind == "miss":
-            found[case.name] = {"tps": {"header": 2e6 * n, "record": 1.5e6 * n, "all": 1e6 * n},
+            found[case.name] = {"tps": {"header": 2e6 * n, "record": 1.5e6 * n, "all": 625e3 * n},
                                 "rows_ps": 3e6 * n, "cpu_share": 1}
         elif kind == "load":
             found[case.name] = {"tps": 1, "aborts_ps": 0, "p99_us": 1, "cpu_share": 0,
@@ -104,14 +104,14 @@ class Numbers(unittest.TestCase):
     def test_medians_of_five(self):
         self.assertEqual(self.median("ycsb uniform", "1 core", "no_wait"), 500)
         self.assertEqual(self.median("ycsb theta 0.6", "2 cores", "wait_die"), 1000)
-        self.assertEqual(self.median("ycsb uniform", "2 cores", engine.MISS), 2000)
+        self.assertEqual(self.median("ycsb uniform", "2 cores", engine.MISS), 1250)
         self.assertEqual(self.of["ycsb uniform", "1 core", "no_wait"]["n"], 5)
 
     def test_ratios(self):
-        self.assertEqual(self.median(engine.SHARE, "1 core", "no_wait"), 50)
+        self.assertEqual(self.median(engine.SHARE, "1 core", "no_wait"), 80)
         self.assertEqual(self.median(f"{engine.SHARE}: header", "2 cores", "no_wait"), 25)
-        self.assertEqual(self.median(engine.SCALING, "uniform", "no_wait"), 2)
-        self.assertEqual(self.median(engine.SCALING, "uniform", engine.MISS), 2)
+        self.assertEqual(self.median(engine.scaling_name(2), "uniform", "no_wait"), 2)
+        self.assertEqual(self.median(engine.scaling_name(2), "uniform", engine.MISS), 2)
         self.assertEqual(self.median(engine.CROWDED, engine.CONTENDED, "wait_die"), 90)
 
     def test_loading_counts_per_core(self):
@@ -138,8 +138,8 @@ class Numbers(unittest.TestCase):
         # Bars share one scale, and so only what has its unit is drawn.
         drawn = text[text.index("<svg"):text.index("</svg>")]
         self.assertIn("ycsb uniform", drawn)
-        self.assertNotIn(engine.SCALING, drawn)
-        self.assertIn(engine.SCALING, text)
+        self.assertNotIn(engine.scaling_name(2), drawn)
+        self.assertIn(engine.scaling_name(2), text)
 
 
 class Bounds(unittest.TestCase):
