@@ -16,7 +16,7 @@
 #include "worker_pool.h"
 
 #define BACKOFF_NS		64u
-#define BACKOFF_BITS		5u
+#define BACKOFF_BITS		8u
 /* As long as some transactions take. */
 #define BACKOFF_YIELD_NS	2000u
 
@@ -32,22 +32,24 @@
 #define LEAVE_NS	20000000ull
 
 /*
- * After n conflicts in a row: a random pause below BACKOFF_NS * 2^n, n at most BACKOFF_BITS. A
+ * After n conflicts in a row: a random pause below BACKOFF_NS * 2^n, n at most BACKOFF_BITS, so
+ * that of many workers that want the same records only so many try at once as can succeed. A
  * transaction that has been stalled for longer than any running thread holds a lock yields its CPU
- * instead: the holder may be waiting for this very CPU.
+ * meanwhile: the holder may be waiting for this very CPU.
  */
 static void back_off(uint32_t tries, uint64_t start_ns, struct random64 *random)
 {
 	uint32_t bits = tries < BACKOFF_BITS ? tries : BACKOFF_BITS;
-	uint64_t now_ns = clock_now_ns(), until_ns;
+	uint64_t now_ns = clock_now_ns();
+	uint64_t until_ns = now_ns + random64_below(random, BACKOFF_NS << bits);
 
-	if (now_ns - start_ns >= BACKOFF_YIELD_NS) {
-		sched_yield();
-		return;
-	}
-	until_ns = now_ns + random64_below(random, BACKOFF_NS << bits);
-	while (clock_now_ns() < until_ns)
-		cpu_relax();
+	do {
+		if (now_ns - start_ns >= BACKOFF_YIELD_NS)
+			sched_yield();
+		else
+			cpu_relax();
+		now_ns = clock_now_ns();
+	} while (now_ns < until_ns);
 }
 
 /*
