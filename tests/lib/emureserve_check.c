@@ -20,6 +20,7 @@
 #define NUM_THREADS	25
 /* The core has delivered so much when its division is judged. */
 #define ENOUGH_USEC	900000u
+#define MEASUREMENTS_MAX	5u
 #define SHARE_PERMILLE	300
 #define PERIOD_MS	500
 /*
@@ -91,14 +92,20 @@ static int rest_is_newest(struct check *c, int promised)
 	return rest > kept ? 0 : FAIL(c, "the group of the rest is older than one with a promise");
 }
 
+/*
+ * Other programs disturb a measurement, above all in an emulated guest that waits for the CPUs of
+ * its host. One that fits is enough: a kernel that divides the core wrongly gives none.
+ */
 static int expect(struct check *c, const char *what, uint32_t least, uint32_t most, uint32_t *ret)
 {
-	if (measure(c, ret) < 0)
-		return -1;
-	if (*ret < least || *ret > most)
-		return FAIL(c, "%s: %u permille of the core, should be %u to %u", what, *ret,
-			    least, most);
-	return 0;
+	for (uint32_t i = 0; i < MEASUREMENTS_MAX; i++) {
+		if (measure(c, ret) < 0)
+			return -1;
+		if (*ret >= least && *ret <= most)
+			return 0;
+	}
+	return FAIL(c, "%s: %u permille of the core in the last of %u measurements, should be %u to "
+		    "%u", what, *ret, MEASUREMENTS_MAX, least, most);
 }
 
 /* The first thread leaves the core and comes back: its promise is still in force. */
