@@ -90,6 +90,72 @@ int ebb_fs_read_all(const char *path, size_t max, char **ret_text)
 	return 0;
 }
 
+static int write_all(int fd, const char *text, size_t len)
+{
+	while (len) {
+		const ssize_t n = write(fd, text, len);
+
+		if (n < 0 && errno != EINTR)
+			return -errno;
+		if (n > 0) {
+			text += n;
+			len -= n;
+		}
+	}
+	return 0;
+}
+
+static int write_synced(const char *path, const char *text, mode_t mode)
+{
+	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, mode), rc;
+
+	if (fd < 0)
+		return -errno;
+	rc = write_all(fd, text, strlen(text));
+	if (rc == 0 && fsync(fd) < 0)
+		rc = -errno;
+	close(fd);
+	return rc;
+}
+
+/* A name in a folder is on disk when the folder is. */
+static int sync_folder_of(const char *path)
+{
+	char folder[PATH_MAX];
+	const char *slash = strrchr(path, '/');
+	int fd, rc = 0;
+
+	if (slash)
+		snprintf(folder, sizeof(folder), "%.*s", (int)(slash - path + 1), path);
+	else
+		strcpy(folder, ".");
+	fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	if (fsync(fd) < 0)
+		rc = -errno;
+	close(fd);
+	return rc;
+}
+
+int ebb_fs_replace(const char *path, const char *text, mode_t mode)
+{
+	char fresh[PATH_MAX];
+	int rc;
+
+	if ((size_t)snprintf(fresh, sizeof(fresh), "%s.new", path) >= sizeof(fresh))
+		return -ENAMETOOLONG;
+	rc = write_synced(fresh, text, mode);
+	if (rc == 0 && rename(fresh, path) < 0)
+		rc = -errno;
+	if (rc < 0) {
+		/* On a full disk it would take the room that the next try needs. */
+		unlink(fresh);
+		return rc;
+	}
+	return sync_folder_of(path);
+}
+
 int ebb_fs_mkdirs(const char *path, mode_t mode)
 {
 	char part[PATH_MAX];

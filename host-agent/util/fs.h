@@ -15,6 +15,13 @@ int ebb_fs_read(const char *path, char *buf, size_t size, size_t *ret_len);
 /* Read a whole file into fresh memory (the caller frees); -EFBIG beyond max bytes. */
 int ebb_fs_read_all(const char *path, size_t max, char **ret_text);
 
+/*
+ * Replaces a file by one with this text, so that after a crash of the host either the old or the
+ * new one is there.  PATH.new is used meanwhile.  -errno: the old file is there, or a crash may
+ * bring it back.
+ */
+int ebb_fs_replace(const char *path, const char *text, mode_t mode);
+
 /* Create path and what is missing above it. */
 int ebb_fs_mkdirs(const char *path, mode_t mode);
 

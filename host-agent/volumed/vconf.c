@@ -30,7 +30,7 @@ static const struct key {
 	{ "storage_daemon", KIND_PATH, FIELD(storage_daemon), 1, 0, { NULL } },
 	{ "socket_group", KIND_TEXT, FIELD(socket_group), 0, 0, { NULL } },
 	{ "control_group", KIND_TEXT, FIELD(control_group), 0, 0, { NULL } },
-	{ "depth", KIND_CAPACITY, FIELD(depth), 1, 4096, { NULL } },
+	{ "depth", KIND_CAPACITY, FIELD(depth), 1, EBB_VCONF_MAX_DEPTH, { NULL } },
 	{ "overbooking", KIND_CHOICE, FIELD(overbooking), 0, 0, { "proportional", "penalty" } },
 	{ "allow_overbooking", KIND_BOOL, FIELD(allow_overbooking), 0, 0, { NULL } },
 	{ "capacity_iops", KIND_CAPACITY, FIELD(capacity_iops), 1, EBB_VOLUME_MAX_IOPS, { NULL } },

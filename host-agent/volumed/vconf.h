@@ -11,6 +11,7 @@
 #include "volumed/volspec.h"
 
 #define EBB_VCONF_VALUE_SIZE	1024
+#define EBB_VCONF_MAX_DEPTH	4096
 
 struct ebb_vconf {
 	char run_dir[EBB_VCONF_VALUE_SIZE];	/* control.sock, nbd.sock, the lock */
@@ -22,7 +23,7 @@ struct ebb_vconf {
 	char aio[EBB_VCONF_VALUE_SIZE];		/* "io_uring" or "threads" */
 	bool direct;				/* O_DIRECT */
 	bool allow_overbooking;
-	uint64_t depth;		/* requests at the disk; 1 to 4096; 0: as calibrated */
+	uint64_t depth;		/* at the disk: 1 to EBB_VCONF_MAX_DEPTH; 0: as calibrated */
 	uint32_t max_connections;		/* of NBD clients; 1 to 65536 */
 	uint64_t capacity_iops, capacity_bytes;	/* 0: as calibrated */
 	int log_level;				/* LOG_ERR to LOG_DEBUG */

@@ -1,21 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The file of volumes that were added, and of the capacity. */
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 #include "util/fs.h"
 #include "util/log.h"
 #include "volumed/vstate.h"
 
 #define MAX_FILE	(64u << 20)
 
-static void state_path(const struct ebb_server *s, const char *suffix, char *ret, size_t size)
+static void state_path(const struct ebb_server *s, char *ret, size_t size)
 {
-	snprintf(ret, size, "%s/volumes.json%s", s->conf->state_dir, suffix);
+	snprintf(ret, size, "%s/volumes.json", s->conf->state_dir);
 }
 
 static int bad_state(const char *path, const char *why, struct ebb_err *err)
@@ -33,8 +31,10 @@ static int load_volume(struct ebb_server *s, const char *path, const json_t *o,
 	json_t *value;
 	char text[32];
 
-	if (!name || ebb_volspec_init(&spec, name, &why) < 0)
+	if (!name)
 		return bad_state(path, "a volume has no name", err);
+	if (ebb_volspec_init(&spec, name, &why) < 0)
+		return bad_state(path, why.text, err);
 	json_object_foreach((json_t *)o, key, value) {
 		if (strcmp(key, "name") == 0)
 			continue;
@@ -55,14 +55,67 @@ static int load_volume(struct ebb_server *s, const char *path, const json_t *o,
 	return ebb_server_append(s, &spec) ? 0 : -ENOMEM;
 }
 
+/* A number that is absent is 0. */
+static int load_number(const char *path, const json_t *o, const char *key, uint64_t max,
+		       uint64_t *ret, struct ebb_err *err)
+{
+	const json_t *value = json_object_get(o, key);
+	char why[128];
+
+	if (value && (!json_is_integer(value) || json_integer_value(value) < 0 ||
+		      (uint64_t)json_integer_value(value) > max)) {
+		snprintf(why, sizeof(why), "%s of \"capacity\": allowed: 0 to %" PRIu64, key, max);
+		return bad_state(path, why, err);
+	}
+	*ret = json_integer_value(value);
+	return 0;
+}
+
+static int load_capacity(struct ebb_capacity *c, const char *path, const json_t *o,
+			 struct ebb_err *err)
+{
+	uint64_t depth, latency_us;
+	int rc = o && !json_is_object(o) ? bad_state(path, "\"capacity\" is no object", err) : 0;
+
+	if (rc == 0)
+		rc = load_number(path, o, "iops", INT64_MAX, &c->iops, err);
+	if (rc == 0)
+		rc = load_number(path, o, "bytes", INT64_MAX, &c->bytes, err);
+	if (rc == 0)
+		rc = load_number(path, o, "depth", EBB_VCONF_MAX_DEPTH, &depth, err);
+	if (rc == 0)
+		rc = load_number(path, o, "latency_us", UINT32_MAX, &latency_us, err);
+	if (rc < 0)
+		return rc;
+	c->depth = (uint32_t)depth;
+	c->latency_us = (uint32_t)latency_us;
+	return 0;
+}
+
+static int load_volumes(struct ebb_server *s, const char *path, const json_t *volumes,
+			struct ebb_err *err)
+{
+	json_t *o;
+	size_t i;
+	int rc = 0;
+
+	if (volumes && !json_is_array(volumes))
+		return bad_state(path, "\"volumes\" is no array", err);
+	json_array_foreach((json_t *)volumes, i, o) {
+		rc = load_volume(s, path, o, err);
+		if (rc < 0)
+			break;
+	}
+	return rc;
+}
+
 int ebb_vstate_load(struct ebb_server *s, struct ebb_err *err)
 {
 	char path[EBB_VCONF_VALUE_SIZE + 32], *text = NULL;
-	json_t *state, *capacity, *o;
-	size_t i;
+	json_t *state;
 	int rc;
 
-	state_path(s, "", path, sizeof(path));
+	state_path(s, path, sizeof(path));
 	rc = ebb_fs_read_all(path, MAX_FILE, &text);
 	if (rc == -ENOENT)
 		return 0;
@@ -74,51 +127,23 @@ int ebb_vstate_load(struct ebb_server *s, struct ebb_err *err)
 		json_decref(state);
 		return bad_state(path, "it is no JSON object", err);
 	}
-	capacity = json_object_get(state, "capacity");
-	s->capacity.iops = json_integer_value(json_object_get(capacity, "iops"));
-	s->capacity.bytes = json_integer_value(json_object_get(capacity, "bytes"));
-	s->capacity.depth = json_integer_value(json_object_get(capacity, "depth"));
-	s->capacity.latency_us = json_integer_value(json_object_get(capacity, "latency_us"));
-	json_array_foreach(json_object_get(state, "volumes"), i, o) {
-		rc = load_volume(s, path, o, err);
-		if (rc < 0)
-			break;
-	}
+	rc = load_capacity(&s->capacity, path, json_object_get(state, "capacity"), err);
+	if (rc == 0)
+		rc = load_volumes(s, path, json_object_get(state, "volumes"), err);
 	json_decref(state);
-	return rc < 0 ? rc : 0;
+	return rc;
 }
 
 static void add_number(void *object, const char *key, uint64_t number)
 {
 	json_object_set_new(object, key, number == EBB_VOLUME_NO_NUMBER &&
-			    strncmp(key, "penalty", 7) != 0 ? json_null() : json_integer(number));
-}
-
-static int write_file(const struct ebb_server *s, const char *text)
-{
-	char path[EBB_VCONF_VALUE_SIZE + 32], fresh[EBB_VCONF_VALUE_SIZE + 32];
-	const size_t len = strlen(text);
-	int fd, rc = 0;
-
-	state_path(s, "", path, sizeof(path));
-	state_path(s, ".new", fresh, sizeof(fresh));
-	fd = open(fresh, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-	if (fd < 0)
-		return -errno;
-	if (write(fd, text, len) != (ssize_t)len)
-		rc = -EIO;
-	if (rc == 0 && fsync(fd) < 0)
-		rc = -errno;
-	close(fd);
-	if (rc == 0 && rename(fresh, path) < 0)
-		rc = -errno;
-	return rc;
+			    strcmp(key, "penalty") != 0 ? json_null() : json_integer(number));
 }
 
 int ebb_vstate_save(const struct ebb_server *s, struct ebb_err *err)
 {
 	json_t *volumes = json_array(), *state;
-	char *text;
+	char path[EBB_VCONF_VALUE_SIZE + 32], *text;
 	int rc;
 
 	for (const struct ebb_volume *v = s->volumes; v; v = v->next) {
@@ -137,8 +162,9 @@ int ebb_vstate_save(const struct ebb_server *s, struct ebb_err *err)
 			  "volumes", volumes);
 	text = json_dumps(state, JSON_INDENT(1));
 	json_decref(state);
-	rc = text ? write_file(s, text) : -ENOMEM;
+	state_path(s, path, sizeof(path));
+	rc = text ? ebb_fs_replace(path, text, 0600) : -ENOMEM;
 	free(text);
-	return rc < 0 ? ebb_err_set(err, rc, "the state can not be written to %s: %s",
-				    s->conf->state_dir, strerror(-rc)) : 0;
+	return rc < 0 ? ebb_err_set(err, rc, "the state can not be written to %s: %s", path,
+				    strerror(-rc)) : 0;
 }
