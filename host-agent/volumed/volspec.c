@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "util/text.h"
 #include "volumed/volspec.h"
 
 enum kind { KIND_TENANT, KIND_FILE, KIND_FORMAT, KIND_RATE, KIND_NUMBER };
@@ -100,6 +101,11 @@ static int set_text(const struct key *k, char *field, size_t size, const char *v
 		if ((unsigned char)value[i] < 0x20 || value[i] == 0x7f)
 			return ebb_err_set(err, -EINVAL, "%s: a control character is not allowed",
 					   k->name);
+	/* Neither the storage daemon nor ebbctl could be told of it: both take JSON. */
+	for (size_t i = 0; i < len; i += ebb_text_char(value + i))
+		if (!ebb_text_char(value + i))
+			return ebb_err_set(err, -EINVAL, "%s=%.200s: it is no UTF-8", k->name,
+					   value);
 	if (k->kind == KIND_FILE && value[0] != '/')
 		return ebb_err_set(err, -EINVAL, "%s=%.200s: an absolute path is needed", k->name,
 				   value);

@@ -99,6 +99,8 @@ static void test_what_is_refused(void **state)
 		{ "[volume a]\nmax_bytes = -5\n", "max_bytes=-5: allowed: 1 to" },
 		{ "[volume a]\nweight = none\n", "weight=none: allowed: 1 to 10000" },
 		{ "[volume a]\nformat = vmdk\n", "allowed: raw, qcow2" },
+		{ "[volume a]\ntenant = M\xfcller\n", "tenant=Mller: it is no UTF-8" },
+		{ "[volume a]\nfile = /\xc3\n", "file=/: it is no UTF-8" },
 		{ "[volume a]\ndepth = 3\n", "unknown key \"depth\"; known are tenant, " },
 		{ "[volume a]\nfile = /a\n", "volume a has no tenant" },
 		{ "[volume a]\ntenant = t\n", "volume a has no file" },
