@@ -13,8 +13,8 @@ struct ebb_qmp;
 
 /*
  * The answer to a command: result is borrowed; NULL: it was refused, and error says why.  Called
- * once for each command, at the latest, with "connection lost", by ebb_qmp_destroy().  It may send
- * commands, but not destroy the client.
+ * once for each command, at the latest by ebb_qmp_destroy(), with an error.  It may send commands,
+ * but not destroy the client.
  */
 typedef void (*ebb_qmp_done)(void *ctx, const json_t *result, const char *error);
 

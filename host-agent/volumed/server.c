@@ -154,6 +154,40 @@ int ebb_server_admit(const struct ebb_server *s, const struct ebb_volspec *spec,
 	return rc < 0 ? rc : admit("bytes per second", bytes, ebb_server_capacity_bytes(s), err);
 }
 
+/* ---- asking the storage daemon ---- */
+
+struct asking {
+	struct ebb_server *server;
+	ebb_server_done done;
+	void *ctx;
+};
+
+static void on_done(void *ctx, const json_t *result, const char *error)
+{
+	struct asking *a = ctx;
+
+	(void)result;
+	if (a->done)
+		a->done(a->ctx, error);
+	free(a);
+}
+
+static void ask(struct ebb_server *s, const char *command, json_t *args, ebb_qmp_done then,
+		ebb_server_done done, void *ctx)
+{
+	struct asking *a = calloc(1, sizeof(*a));
+
+	if (!a || !s->qmp) {
+		free(a);
+		json_decref(args);
+		if (done)
+			done(ctx, "the storage daemon is not there");
+		return;
+	}
+	*a = (struct asking){ .server = s, .done = done, .ctx = ctx };
+	ebb_qmp_send(s->qmp, command, args, then, a);
+}
+
 /* ---- serving a volume ---- */
 
 /* A volume may be dropped before the answer comes: then there is none of that id. */
@@ -173,6 +207,32 @@ static struct ebb_volume *volume_of(const struct serving *g)
 	return v;
 }
 
+/* The promise may have changed while the storage daemon was opening the volume. */
+static void renew_promise(struct ebb_server *s, struct ebb_volume *v)
+{
+	if (v->is_changed)
+		ebb_qmp_send(s->qmp, "ebb-volume-set", ebb_blockdev_promise_args(&v->spec), NULL,
+			     NULL);
+	v->is_changed = false;
+}
+
+void ebb_server_promise(struct ebb_server *s, struct ebb_volume *v, const struct ebb_volspec *spec,
+			ebb_server_done done, void *ctx)
+{
+	v->spec = *spec;
+	ebb_log(LOG_INFO, "promise", EBB_KS("volume", spec->name),
+		EBB_KI("reserve_iops", spec->reserve_iops),
+		EBB_KI("reserve_bytes", spec->reserve_bytes), EBB_KI("max_iops", spec->max_iops),
+		EBB_KI("max_bytes", spec->max_bytes), EBB_KI("weight", spec->weight),
+		EBB_KI("penalty", spec->penalty));
+	if (s->qmp && v->state == EBB_VOLUME_SERVED) {
+		ask(s, "ebb-volume-set", ebb_blockdev_promise_args(spec), on_done, done, ctx);
+		return;
+	}
+	v->is_changed = true;
+	done(ctx, NULL);
+}
+
 static void serving_end(struct serving *g, const char *error)
 {
 	struct ebb_volume *v = volume_of(g);
@@ -187,6 +247,7 @@ static void serving_end(struct serving *g, const char *error)
 	} else if (v) {
 		v->state = EBB_VOLUME_SERVED;
 		v->error[0] = '\0';
+		renew_promise(g->server, v);
 		ebb_log(LOG_INFO, "volume_served", EBB_KS("volume", v->spec.name),
 			EBB_KS("tenant", v->spec.tenant), EBB_KS("file", v->spec.file));
 	}
@@ -233,23 +294,31 @@ void ebb_server_serve(struct ebb_server *s, struct ebb_volume *v, ebb_server_don
 	}
 	*g = (struct serving){ .server = s, .id = v->id, .done = done, .ctx = ctx };
 	v->state = EBB_VOLUME_WAITING;
+	v->is_changed = false;
 	ebb_qmp_send(s->qmp, "blockdev-add", ebb_blockdev_node_args(s->conf, v), on_opened, g);
+}
+
+/* "hard": its clients are disconnected.  An event says when they are gone. */
+static void withdraw(struct ebb_server *s, const struct ebb_volume *v)
+{
+	char id[EBB_BLOCKDEV_ID_SIZE];
+
+	ebb_blockdev_export_id(v, id);
+	ebb_qmp_send(s->qmp, "block-export-del",
+		     json_pack("{s:s, s:s}", "id", id, "mode", "hard"), NULL, NULL);
 }
 
 void ebb_server_remove(struct ebb_server *s, struct ebb_volume *v)
 {
-	char id[EBB_BLOCKDEV_ID_SIZE];
-
 	ebb_log(LOG_INFO, "volume_removing", EBB_KS("volume", v->spec.name));
-	if (!s->qmp || v->state != EBB_VOLUME_SERVED) {
+	if (v->state != EBB_VOLUME_SERVED) {
 		ebb_server_drop(s, v);
 		return;
 	}
 	v->state = EBB_VOLUME_REMOVING;
-	ebb_blockdev_export_id(v, id);
-	/* "hard": its clients are disconnected. An event says when they are gone. */
-	ebb_qmp_send(s->qmp, "block-export-del",
-		     json_pack("{s:s, s:s}", "id", id, "mode", "hard"), NULL, NULL);
+	/* A storage daemon that is starting has it, too; storage_up() takes it away. */
+	if (s->qmp)
+		withdraw(s, v);
 }
 
 /* ---- counters ---- */
@@ -284,12 +353,6 @@ static void keep_counters(struct ebb_server *s, const json_t *info)
 	json_object_del(s->scheduler, "volumes");
 }
 
-struct asking {
-	struct ebb_server *server;
-	ebb_server_done done;
-	void *ctx;
-};
-
 static void on_info(void *ctx, const json_t *result, const char *error)
 {
 	struct asking *a = ctx;
@@ -299,32 +362,6 @@ static void on_info(void *ctx, const json_t *result, const char *error)
 	if (a->done)
 		a->done(a->ctx, error);
 	free(a);
-}
-
-static void on_scheduled(void *ctx, const json_t *result, const char *error)
-{
-	struct asking *a = ctx;
-
-	(void)result;
-	if (a->done)
-		a->done(a->ctx, error);
-	free(a);
-}
-
-static void ask(struct ebb_server *s, const char *command, json_t *args, ebb_qmp_done then,
-		ebb_server_done done, void *ctx)
-{
-	struct asking *a = calloc(1, sizeof(*a));
-
-	if (!a || !s->qmp) {
-		free(a);
-		json_decref(args);
-		if (done)
-			done(ctx, "the storage daemon is not there");
-		return;
-	}
-	*a = (struct asking){ .server = s, .done = done, .ctx = ctx };
-	ebb_qmp_send(s->qmp, command, args, then, a);
 }
 
 void ebb_server_refresh(struct ebb_server *s, ebb_server_done done, void *ctx)
@@ -337,7 +374,7 @@ void ebb_server_schedule(struct ebb_server *s, ebb_server_done done, void *ctx)
 	ask(s, "ebb-scheduler-set",
 	    json_pack("{s:i, s:s, s:I}", "depth", s->depth, "overbooking", s->overbooking,
 		      "capacity-iops", (json_int_t)ebb_server_capacity_iops(s)),
-	    on_scheduled, done, ctx);
+	    on_done, done, ctx);
 }
 
 static void on_polled(void *ctx, const char *error)
@@ -372,13 +409,25 @@ static int on_poll(sd_event_source *source, uint64_t usec, void *arg)
 
 /* ---- the storage daemon ---- */
 
+/* No storage daemon has them any more. */
+static void drop_removed(struct ebb_server *s)
+{
+	for (struct ebb_volume *v = s->volumes, *next; v; v = next) {
+		next = v->next;
+		if (v->state == EBB_VOLUME_REMOVING || v->is_probe)
+			ebb_server_drop(s, v);
+	}
+}
+
 /* All volumes on its command line: no client is let in before its volume is there. */
 static char **storage_arguments(void *ctx, unsigned int attempt)
 {
 	struct ebb_server *s = ctx;
-	char **args = calloc(4 * s->num_volumes + 1, sizeof(*args));
+	char **args;
 	size_t num = 0;
 
+	drop_removed(s);
+	args = calloc(4 * s->num_volumes + 1, sizeof(*args));
 	if (!args)
 		return NULL;
 	for (struct ebb_volume *v = s->volumes; v; v = v->next) {
@@ -398,6 +447,7 @@ static char **storage_arguments(void *ctx, unsigned int attempt)
 		json_decref(node);
 		json_decref(export);
 		v->state = EBB_VOLUME_SERVED;
+		v->is_changed = false;
 	}
 	return args;
 }
@@ -408,9 +458,14 @@ static void storage_up(void *ctx, struct ebb_qmp *q)
 
 	s->qmp = q;
 	ebb_server_schedule(s, NULL, NULL);
-	for (struct ebb_volume *v = s->volumes; v; v = v->next)
-		if (v->state != EBB_VOLUME_SERVED)
+	for (struct ebb_volume *v = s->volumes; v; v = v->next) {
+		if (v->state == EBB_VOLUME_SERVED)
+			renew_promise(s, v);
+		else if (v->state == EBB_VOLUME_REMOVING)
+			withdraw(s, v);
+		else
 			ebb_server_serve(s, v, NULL, NULL);
+	}
 	ebb_log(LOG_NOTICE, "storage_daemon_up", EBB_KI("volumes", s->num_volumes));
 	/* VMs can be started.  Later times say nothing to systemd. */
 	sd_notify(0, "READY=1");
@@ -422,8 +477,8 @@ static void storage_down(void *ctx)
 
 	s->qmp = NULL;
 	s->restarts++;
-	for (struct ebb_volume *v = s->volumes, *next; v; v = next) {
-		next = v->next;
+	drop_removed(s);
+	for (struct ebb_volume *v = s->volumes; v; v = v->next) {
 		if (v->last) {
 			json_t *sum = ebb_server_counters(v);
 
@@ -434,9 +489,7 @@ static void storage_down(void *ctx)
 		}
 		json_decref(v->now);
 		v->now = NULL;
-		if (v->state == EBB_VOLUME_REMOVING || v->is_probe)
-			ebb_server_drop(s, v);
-		else if (v->state == EBB_VOLUME_SERVED)
+		if (v->state == EBB_VOLUME_SERVED)
 			v->state = EBB_VOLUME_WAITING;
 	}
 }

@@ -36,6 +36,7 @@ struct ebb_volume {
 	enum ebb_volume_state state;
 	bool is_configured;		/* of the configuration, not added later */
 	bool is_probe;			/* for calibration: only read, and never kept */
+	bool is_changed;		/* the storage daemon was given an older promise of it */
 	char error[256];
 	/*
 	 * Counters since ebb-volumed started: what earlier storage daemons had counted, and the
@@ -114,6 +115,14 @@ uint64_t ebb_server_capacity_bytes(const struct ebb_server *s);
  */
 typedef void (*ebb_server_done)(void *ctx, const char *error);
 void ebb_server_serve(struct ebb_server *s, struct ebb_volume *v, ebb_server_done done, void *ctx);
+
+/*
+ * It is promised something else from now on.  done() is called once: error NULL, or why the storage
+ * daemon refused it.  One that is not there, or is about to open the volume, gets the new promise
+ * as soon as it has the volume; done() is called at once then.
+ */
+void ebb_server_promise(struct ebb_server *s, struct ebb_volume *v, const struct ebb_volspec *spec,
+			ebb_server_done done, void *ctx);
 
 /* Disconnect its clients; it is dropped when they are gone, which may be at once. */
 void ebb_server_remove(struct ebb_server *s, struct ebb_volume *v);

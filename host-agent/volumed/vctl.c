@@ -7,7 +7,6 @@
 #include "util/clock.h"
 #include "util/log.h"
 #include "util/version.h"
-#include "volumed/blockdev.h"
 #include "volumed/calibrate.h"
 #include "volumed/server.h"
 #include "volumed/vctl.h"
@@ -223,19 +222,36 @@ static int check_spec(struct ebb_server *s, const struct ebb_volspec *spec,
 	return 0;
 }
 
+static int save(const struct ebb_server *s, struct ebb_err *err)
+{
+	const int rc = ebb_vstate_save(s, err);
+
+	if (rc < 0)
+		ebb_log(LOG_ERR, "state_not_saved", EBB_KS("error", err->text));
+	return rc;
+}
+
 /* The change is in force; answers. */
 static void save_and_reply(struct ebb_server *s, struct ebb_ctl_request *r, json_t *answer)
 {
 	struct ebb_err err = { "" };
 
-	if (ebb_vstate_save(s, &err) < 0) {
+	if (save(s, &err) < 0) {
 		json_decref(answer);
-		ebb_log(LOG_ERR, "state_not_saved", EBB_KS("error", err.text));
 		ebb_ctl_fail(r, "not-saved", "it is in force until ebb-volumed is restarted", "%s",
 			     err.text);
 		return;
 	}
 	ebb_ctl_reply(r, answer);
+}
+
+/* The storage daemon did not take the change; another request may have saved it meanwhile. */
+static void save_and_refuse(struct waiting *w, const char *error)
+{
+	struct ebb_err err = { "" };
+
+	save(w->server, &err);
+	ebb_ctl_fail(w->request, "refused", NULL, "%s", error);
 }
 
 /* The change of a volume is in force, or NULL: the volume has been removed meanwhile. */
@@ -248,15 +264,15 @@ static void answer_changed(struct waiting *w, const struct ebb_volume *v)
 		ebb_ctl_fail(w->request, "no-such-volume", NULL, "the volume has been removed");
 }
 
-static void on_set(void *ctx, const json_t *result, const char *error)
+static void on_set(void *ctx, const char *error)
 {
 	struct waiting *w = ctx;
 	struct ebb_volume *v = ebb_server_find(w->server, w->volume);
 
 	/* A storage daemon that died meanwhile gets the new promise when it is there again. */
-	if (!result && v && w->server->qmp) {
+	if (error && v && w->server->qmp) {
 		v->spec = w->old;
-		ebb_ctl_fail(w->request, "refused", NULL, "%s", error);
+		save_and_refuse(w, error);
 	} else {
 		answer_changed(w, v);
 	}
@@ -274,22 +290,11 @@ static void cmd_set(struct ebb_server *s, struct ebb_ctl_request *r)
 	spec = v->spec;
 	if (read_keys(&spec, r, false) < 0 || check_spec(s, &spec, r) < 0)
 		return;
-	if (!s->qmp || v->state != EBB_VOLUME_SERVED) {
-		v->spec = spec;
-		save_and_reply(s, r, json_pack("{s:o}", "volume", view_volume(v)));
-		return;
-	}
 	w = wait_for(s, r, v->spec.name);
 	if (!w)
 		return;
 	w->old = v->spec;
-	v->spec = spec;
-	ebb_log(LOG_INFO, "promise", EBB_KS("volume", spec.name),
-		EBB_KI("reserve_iops", spec.reserve_iops),
-		EBB_KI("reserve_bytes", spec.reserve_bytes), EBB_KI("max_iops", spec.max_iops),
-		EBB_KI("max_bytes", spec.max_bytes), EBB_KI("weight", spec.weight),
-		EBB_KI("penalty", spec.penalty));
-	ebb_qmp_send(s->qmp, "ebb-volume-set", ebb_blockdev_promise_args(&spec), on_set, w);
+	ebb_server_promise(s, v, &spec, on_set, w);
 }
 
 static void on_added(void *ctx, const char *error)
@@ -300,7 +305,7 @@ static void on_added(void *ctx, const char *error)
 	if (error && w->server->qmp) {
 		if (v)
 			ebb_server_drop(w->server, v);
-		ebb_ctl_fail(w->request, "refused", NULL, "%s", error);
+		save_and_refuse(w, error);
 	} else {
 		answer_changed(w, v);
 	}
@@ -383,8 +388,8 @@ static void cmd_scheduler(struct ebb_server *s, struct ebb_ctl_request *r)
 	struct waiting *w;
 
 	if (depth && (!json_is_integer(depth) || json_integer_value(depth) < 1 ||
-		      json_integer_value(depth) > 4096)) {
-		ebb_ctl_fail(r, "bad-value", NULL, "depth: allowed: 1 to 4096");
+		      json_integer_value(depth) > EBB_VCONF_MAX_DEPTH)) {
+		ebb_ctl_fail(r, "bad-value", NULL, "depth: allowed: 1 to %u", EBB_VCONF_MAX_DEPTH);
 		return;
 	}
 	if (policy && (!name || (strcmp(name, "proportional") != 0 &&
