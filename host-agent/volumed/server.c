@@ -141,17 +141,52 @@ void ebb_server_charge_system(const struct ebb_server *s, struct ebb_volspec *sp
 	spec->penalty = system->penalty;
 }
 
+/* To the volume of that name; nothing, if there is none. */
+static struct promised promised_now(const struct ebb_server *s, const struct ebb_volspec *spec)
+{
+	for (const struct ebb_volume *v = s->volumes; spec && v; v = v->next)
+		if (strcmp(v->spec.name, spec->name) == 0)
+			return (struct promised){ v->spec.reserve_iops, v->spec.reserve_bytes };
+	return (struct promised){ 0, 0 };
+}
+
 int ebb_server_admit(const struct ebb_server *s, const struct ebb_volspec *spec,
 		     struct ebb_err *err)
 {
+	const struct promised old = promised_now(s, spec);
+	uint64_t iops, bytes;
+	int rc = 0;
+
+	if (s->conf->allow_overbooking)
+		return 0;
+	ebb_server_promised(s, spec, &iops, &bytes);
+	if (!spec || spec->reserve_iops > old.iops)
+		rc = admit("requests per second", iops, ebb_server_capacity_iops(s), err);
+	if (rc == 0 && (!spec || spec->reserve_bytes > old.bytes))
+		rc = admit("bytes per second", bytes, ebb_server_capacity_bytes(s), err);
+	return rc;
+}
+
+/*
+ * A configuration that contradicts itself is refused.  A disk that was found to do less than is
+ * promised is not: a server that does not start takes the disks of all VMs away.
+ */
+static int admit_all(const struct ebb_server *s, struct ebb_err *err)
+{
+	const struct ebb_vconf *conf = s->conf;
+	struct ebb_err why;
 	uint64_t iops, bytes;
 	int rc;
 
-	if (s->conf->allow_overbooking || (spec && !spec->reserve_iops && !spec->reserve_bytes))
+	if (conf->allow_overbooking)
 		return 0;
-	ebb_server_promised(s, spec, &iops, &bytes);
-	rc = admit("requests per second", iops, ebb_server_capacity_iops(s), err);
-	return rc < 0 ? rc : admit("bytes per second", bytes, ebb_server_capacity_bytes(s), err);
+	ebb_server_promised(s, NULL, &iops, &bytes);
+	rc = admit("requests per second", iops, conf->capacity_iops, err);
+	if (rc == 0)
+		rc = admit("bytes per second", bytes, conf->capacity_bytes, err);
+	if (rc == 0 && ebb_server_admit(s, NULL, &why) < 0)
+		ebb_log(LOG_WARNING, "overbooked", EBB_KS("error", why.text));
+	return rc;
 }
 
 /* ---- asking the storage daemon ---- */
@@ -555,7 +590,7 @@ int ebb_server_create(struct ebb_server *s, sd_event *event, const struct ebb_vc
 	s->depth = conf->depth ? conf->depth :
 		   s->capacity.depth ? s->capacity.depth : EBB_SERVER_DEPTH;
 	if (rc == 0)
-		rc = ebb_server_admit(s, NULL, err);
+		rc = admit_all(s, err);
 	if (rc == 0)
 		rc = sd_event_add_time_relative(event, &s->poll, CLOCK_MONOTONIC, POLL_USEC, 0,
 						on_poll, s);

@@ -100,7 +100,8 @@ void ebb_server_charge_system(const struct ebb_server *s, struct ebb_volspec *sp
 
 /*
  * -EDQUOT with a message: ebb_server_promised is more than the capacity, and overbooking is not
- * allowed.  Where the capacity is not known nothing is refused, nor is a spec without a promise.
+ * allowed.  Where the capacity is not known nothing is refused.  Nor is a spec that reserves no
+ * more than its volume does now: it may be that the disk was found to do less than is promised.
  */
 int ebb_server_admit(const struct ebb_server *s, const struct ebb_volspec *spec,
 		     struct ebb_err *err);

@@ -81,6 +81,19 @@ static void test_sum(void **state)
 	assert_int_equal(admit("a", "t", 1001), 0);
 }
 
+/* The disk was found to do less than is promised: nothing more is promised, and all else goes. */
+static void test_less_than_is_promised(void **state)
+{
+	(void)state;
+	add("a", "t", 600);
+	add("b", "t", 600);
+	assert_int_equal(admit("a", "t", 601), -EDQUOT);
+	assert_int_equal(admit("a", "t", 600), 0);
+	assert_int_equal(admit("a", "t", 500), 0);
+	assert_int_equal(admit("c", "t", 1), -EDQUOT);
+	assert_int_equal(admit("c", "t", 0), 0);
+}
+
 /* It is kept for the system whether the system works or not, and counts once. */
 static void test_the_system_is_promised_something(void **state)
 {
@@ -140,8 +153,8 @@ static void test_work_is_charged_to_the_system(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(sum), TEST(the_system_is_promised_something), TEST(too_much_for_the_system),
-		TEST(work_is_charged_to_the_system),
+		TEST(sum), TEST(less_than_is_promised), TEST(the_system_is_promised_something),
+		TEST(too_much_for_the_system), TEST(work_is_charged_to_the_system),
 	};
 
 	return cmocka_run_group_tests_name("volumed/admit", tests, NULL, NULL);
