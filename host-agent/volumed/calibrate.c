@@ -33,7 +33,7 @@ struct ebb_calibration {
 	uint32_t volume_id;
 	uint32_t old_depth;
 	struct ebb_knee_point points[EBB_CALIBRATE_POINTS];
-	size_t num;
+	size_t num, best;		/* best: the one to use, when all are measured */
 	bool is_large;			/* the last step: large requests, at the depth found */
 	bool is_running;
 	pid_t pid;
@@ -77,11 +77,14 @@ static void finish(struct ebb_calibration *c, const char *error)
 
 static void take(struct ebb_calibration *c, const struct ebb_knee_point *p)
 {
-	struct ebb_server *s = c->server;
-	size_t best;
+	const struct ebb_knee_point *best;
 
 	if (c->is_large) {
-		s->capacity.bytes = p->iops * LARGE_BYTES;
+		best = &c->points[c->best];
+		c->server->capacity = (struct ebb_capacity){
+			.iops = best->iops, .bytes = p->iops * LARGE_BYTES, .depth = best->depth,
+			.latency_us = best->mean_us,
+		};
 		finish(c, NULL);
 		return;
 	}
@@ -89,10 +92,7 @@ static void take(struct ebb_calibration *c, const struct ebb_knee_point *p)
 		EBB_KI("mean_us", p->mean_us), EBB_KI("p99_us", p->p99_us));
 	c->points[c->num++] = *p;
 	if (c->num == EBB_CALIBRATE_POINTS) {
-		best = ebb_knee_find(c->points, c->num);
-		s->capacity.iops = c->points[best].iops;
-		s->capacity.depth = c->points[best].depth;
-		s->capacity.latency_us = c->points[best].mean_us;
+		c->best = ebb_knee_find(c->points, c->num);
 		c->is_large = true;
 	}
 	step(c);
@@ -168,7 +168,7 @@ static void on_depth(void *ctx, const char *error)
 
 static void step(struct ebb_calibration *c)
 {
-	c->server->depth = c->is_large ? c->server->capacity.depth : depths[c->num];
+	c->server->depth = c->is_large ? c->points[c->best].depth : depths[c->num];
 	ebb_server_schedule(c->server, on_depth, c);
 }
 

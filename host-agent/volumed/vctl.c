@@ -392,6 +392,11 @@ static void cmd_scheduler(struct ebb_server *s, struct ebb_ctl_request *r)
 		ebb_ctl_fail(r, "bad-value", NULL, "depth: allowed: 1 to %u", EBB_VCONF_MAX_DEPTH);
 		return;
 	}
+	if (depth && ebb_calibrate_is_running(s->calibration)) {
+		ebb_ctl_fail(r, "failed", "wait for its end", "a calibration is running, which "
+			     "measures at depths of its own");
+		return;
+	}
 	if (policy && (!name || (strcmp(name, "proportional") != 0 &&
 				 strcmp(name, "penalty") != 0))) {
 		ebb_ctl_fail(r, "bad-value", NULL, "overbooking: allowed: proportional, penalty");
