@@ -11,6 +11,8 @@
 #include "util/setting.h"
 #include "volumed/vconf.h"
 
+/* inih takes the rest of a longer line for the next line. */
+#define MAX_LINE	(INI_MAX_LINE - 1u)	/* bytes, with its newline */
 #define SECTION_VOLUME	"volume "
 #define SECTION_SYSTEM	"system"
 
@@ -222,6 +224,25 @@ static int load_one(void *arg, const char *section, const char *key, const char 
 	return v && ebb_volspec_set(v, key, value, &l->err) == 0;
 }
 
+static int check_lines(FILE *f, const char *path, struct ebb_err *err)
+{
+	unsigned int number = 0;
+	char *line = NULL;
+	size_t size = 0;
+	ssize_t len;
+	int rc = 0;
+
+	while (rc == 0 && (len = getline(&line, &size, f)) > 0) {
+		number++;
+		if (len > MAX_LINE)
+			rc = ebb_err_set(err, -EINVAL, "%s:%u: the line has more than %u bytes",
+					 path, number, MAX_LINE - 1);
+	}
+	free(line);
+	rewind(f);
+	return rc;
+}
+
 int ebb_vconf_load(struct ebb_vconf *c, const char *path, struct ebb_err *err)
 {
 	struct load l = { .config = c };
@@ -231,6 +252,11 @@ int ebb_vconf_load(struct ebb_vconf *c, const char *path, struct ebb_err *err)
 	if (!f) {
 		rc = -errno;
 		return ebb_err_set(err, rc, "%s: %s", path, strerror(-rc));
+	}
+	rc = check_lines(f, path, err);
+	if (rc < 0) {
+		fclose(f);
+		return rc;
 	}
 	errno = 0;
 	line = ini_parse_file(f, load_one, &l);

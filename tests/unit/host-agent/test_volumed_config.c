@@ -107,10 +107,17 @@ static void test_what_is_refused(void **state)
 		{ "[volume a]\ntenant = t\nfile = /a\nreserve_iops = 2\nmax_iops = 1\n",
 		  "max_iops is less than reserve_iops" },
 	};
+	char text[600], file[280];
 	struct ebb_vconf c;
 	struct ebb_err err;
 
 	(void)state;
+	memset(file, 'x', sizeof(file) - 1);
+	file[sizeof(file) - 1] = '\0';
+	snprintf(text, sizeof(text), "# a comment\n[volume a]\nfile = /%s\ntenant = t\n", file);
+	assert_true(load(&c, text, &err) < 0);
+	assert_non_null(strstr(err.text, ":3: the line has more than 198 bytes"));
+	ebb_vconf_finish(&c);
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		assert_true(load(&c, cases[i].text, &err) < 0);
 		if (!strstr(err.text, cases[i].words))
