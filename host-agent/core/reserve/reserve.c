@@ -66,23 +66,29 @@ static uint32_t count_vcpus(const struct ebb_vm *vm)
 	return count;
 }
 
-/* A vCPU's part of the VM's percentage, thousandths of a core. */
-static uint32_t per_vcpu(const struct ebb_vm *vm, uint32_t percent)
+/*
+ * The part of a vCPU, one of the startup set, of the VM's percentage; thousandths of a core.  The
+ * first ones have a thousandth more where it can not be divided evenly, so that all parts together
+ * are the percentage.
+ */
+static uint32_t part_of(const struct ebb_vm *vm, uint16_t vcpu, uint32_t percent)
 {
 	const uint32_t count = count_vcpus(vm);
+	uint32_t before = 0;
 
-	return count ? percent * 10 / count : 0;
+	for (uint16_t k = 0; k < vcpu; k++)
+		before += vm->vcpus[k].is_startup;
+	return before < count ? (percent * 10 + count - 1 - before) / count : 0;
 }
 
 static void ask(struct ebb_promise_ask *a, const struct ebb_vm *vm)
 {
 	const uint32_t reserve = vm->sla.is_shared ? vm->sla.reserve_percent : 0;
-	const uint32_t each = per_vcpu(vm, reserve);
 
 	*a = (struct ebb_promise_ask){ .is_held = vm->reserve.promised_percent == reserve };
-	for (uint16_t k = 0; each > 0 && k < vm->num_vcpus; k++)
+	for (uint16_t k = 0; reserve > 0 && k < vm->num_vcpus; k++)
 		if (vm->vcpus[k].is_startup)
-			a->permille[core_host_node(vm, k)] += each;
+			a->permille[core_host_node(vm, k)] += part_of(vm, k, reserve);
 }
 
 static void record(const struct reserve_room *s, usec_t now, const struct ebb_vm *vm,
@@ -154,9 +160,8 @@ static void count_claim(struct reserve_room *s, const struct ebb_vm *vm, uint16_
 static void fill_claim(struct reserve_room *s, const struct ebb_vm *vm, uint16_t vcpu,
 		       uint16_t thread)
 {
-	(void)vcpu;
 	s->claims[s->first[thread]++] = (struct ebb_promise_claim){
-		.permille = per_vcpu(vm, vm->reserve.promised_percent),
+		.permille = part_of(vm, vcpu, vm->reserve.promised_percent),
 		.penalty = vm->sla.penalty,
 	};
 }
@@ -249,7 +254,23 @@ static bool is_lowering(const struct ebb_vm *vm)
 	       (r->shared ? r->shares < most : r->shares != r->shared);
 }
 
-/* The kernel divides a VM's weight among its vCPUs that compute. */
+/* The VM's weight; 0: as the domain defines.  The kernel divides it among vCPUs that compute. */
+static uint32_t shares_of(const struct reserve_room *s, const struct ebb_vm *vm)
+{
+	const uint32_t promised = vm->reserve.promised_percent * 10;
+	const uint32_t weight = vm->sla.is_shared ? weight_of(s, vm) : UINT32_MAX;
+	uint64_t shares = (uint64_t)weight * count_vcpus(vm);
+
+	if (weight == UINT32_MAX)
+		return 0;
+	/* The smallest part times the number of vCPUs may be less than all parts together. */
+	if (promised > 0 && vm->reserve.keep_permille == promised)
+		shares = promised;
+	if (shares < SHARES_LEAST)
+		return SHARES_LEAST;
+	return shares < SHARES_MOST ? (uint32_t)shares : SHARES_MOST;
+}
+
 static void set_shares(struct reserve_room *s)
 {
 	bool has_promises = false;
@@ -266,16 +287,8 @@ static void set_shares(struct reserve_room *s)
 	}
 	for (size_t i = 0; i < s->env->num_active; i++) {
 		const struct ebb_vm *vm = s->env->active[i];
-		const uint32_t weight = vm->sla.is_shared ? weight_of(s, vm) : UINT32_MAX;
-		uint64_t shares = (uint64_t)weight * count_vcpus(vm);
 
-		if (!has_promises || weight == UINT32_MAX)
-			shares = 0;
-		else if (shares < SHARES_LEAST)
-			shares = SHARES_LEAST;
-		else if (shares > SHARES_MOST)
-			shares = SHARES_MOST;
-		own(vm)->shares = (uint32_t)shares;
+		own(vm)->shares = has_promises ? shares_of(s, vm) : 0;
 		s->num_lowering += is_lowering(vm);
 		if (vm->reserve.shares != vm->reserve.shared)
 			core_mark(s->env, vm);
@@ -370,10 +383,10 @@ void reserve_settle(struct reserve_room *s, usec_t now, bool is_stale)
 	}
 	for (size_t i = 0; i < s->env->num_active; i++) {
 		const struct ebb_vm *vm = s->env->active[i];
-		const uint32_t max = per_vcpu(vm, vm->sla.is_shared ? vm->sla.max_percent : 0);
 
 		for (uint16_t k = 0; vm->sla.is_shared && k < vm->num_vcpus; k++) {
 			struct ebb_vcpu_reserve *v = own_vcpu(vm, k);
+			const uint32_t max = part_of(vm, k, vm->sla.max_percent);
 
 			v->want.vcpu = k;
 			v->want.thread = vm->vcpu_shares[k].thread;

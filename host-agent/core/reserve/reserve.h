@@ -3,8 +3,9 @@
  * Promises of CPU time to VMs that share cores.  Decides which are made and what each vCPU is to
  * get of its core (admit.h), and asks the executor for it.
  *
- * The promise of a VM is divided evenly over its vCPUs, and holds on the core where each of them
- * is.  So a VM of two vCPUs that is promised 100% gets half of each of two cores.
+ * The promise of a VM is divided evenly over its vCPUs, to a thousandth of a core, and holds on the
+ * core where each of them is.  So a VM of two vCPUs that is promised 100% gets half of each of two
+ * cores.
  *
  * On an emulated host each core has two levels: parts for the vCPUs with a promise, one part for
  * all others.  libvirt has one level only, a weight for each VM.  There the part of the others is

@@ -390,7 +390,8 @@ static uint16_t limit_of(const struct shared_room *s, const struct ebb_vm *vm)
 		count += vm->vcpus[k].is_startup;
 	/* On an emulated host the room of promises sees to it. */
 	if (!s->env->host.is_emulated && vm->sla.is_shared && vm->sla.max_percent && count) {
-		max = vm->sla.max_percent * 10 / count;
+		/* Upwards: what is promised may be as much as the maximum. */
+		max = (vm->sla.max_percent * 10 + count - 1) / count;
 		limit = max < limit ? max : limit;
 		limit = limit ? limit : 1;
 	}

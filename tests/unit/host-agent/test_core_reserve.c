@@ -244,13 +244,17 @@ static void test_overbooked(void **state)
  * libvirt has one level: what promises leave of a core is divided among the others, however many
  * there are.  A maximum is a throttle there.
  */
-static void begin_real(struct script *s)
+static void begin_real_loading(struct script *s, uint16_t shared)
 {
-	script_init_loading(s, 1, 2, 1, false);
+	begin(s, shared, &usual);
 	script_finish(s);
-	s->host.cores[1].is_shared = true;
 	s->host.is_emulated = false;
 	s->state = ebb_state_create(&s->cfg, &s->host, s->policy);
+}
+
+static void begin_real(struct script *s)
+{
+	begin_real_loading(s, 1);
 	script_loaded(s);
 	script_settle(s);
 }
@@ -350,6 +354,53 @@ static void test_restart(void **state)
 	script_finish(&s);
 }
 
+/* ---- promises that can not be divided evenly ------------------------------ */
+
+static void start_three(struct script *s, char vm, uint32_t reserve, uint32_t max)
+{
+	struct ebb_sla sla = script_sla("3/3");
+
+	sla.is_shared = true;
+	sla.reserve_percent = reserve;
+	sla.max_percent = max;
+	assert_int_equal(script_define(s, vm, &sla), 0);
+	assert_int_equal(script_found(s, vm, (uint64_t)vm, s->now, "0@1 1@2 2@3"), 0);
+}
+
+/* The parts are all of the promise together, and no vCPU's maximum is below its part. */
+static void test_uneven(void **state)
+{
+	struct script s;
+
+	(void)state;
+	begin(&s, 3, &usual);
+	script_loaded(&s);
+	script_settle(&s);
+	start_three(&s, 'a', 50, 50);
+	script_expect(&s, "reserve a 0 @1 167/833/167", "reserve a 1 @2 167/833/167",
+		      "reserve a 2 @3 166/834/166");
+	assert_int_equal(script_vm(&s, 'a')->reserve.keep_permille, 500);
+	script_settle(&s);
+	/* A promise too small for each to have a thousandth is kept as far as there are some. */
+	start_three(&s, 'b', 1, 0);
+	script_settle(&s);
+	assert_int_equal(script_vm(&s, 'b')->reserve.keep_permille, 10);
+	script_finish(&s);
+}
+
+static void test_uneven_on_a_real_host(void **state)
+{
+	struct script s;
+
+	(void)state;
+	begin_real_loading(&s, 3);
+	script_loaded(&s);
+	script_settle(&s);
+	start_three(&s, 'a', 50, 50);
+	script_expect(&s, "throttle a 167", "shares a 500");
+	script_finish(&s);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -362,6 +413,8 @@ int main(void)
 		cmocka_unit_test(test_real_host),
 		cmocka_unit_test(test_order_of_weights),
 		cmocka_unit_test(test_restart),
+		cmocka_unit_test(test_uneven),
+		cmocka_unit_test(test_uneven_on_a_real_host),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
