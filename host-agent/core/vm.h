@@ -306,6 +306,7 @@ struct ebb_vm_reserve {
 	/* SHARES; 0: as the domain defines.  On hosts with parts of cores always 0. */
 	uint32_t shares, sharing, shared; /* wanted; the one shares_action sets; in force */
 	uint64_t shares_action;		/* SHARES under way, or 0 */
+	bool is_weight_unknown;		/* an earlier agent may have set one */
 	uint16_t failures;		/* in a row */
 	usec_t retry_at;
 };

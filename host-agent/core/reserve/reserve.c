@@ -41,10 +41,14 @@ void reserve_define(const struct ebb_vm *vm)
 
 void reserve_start(struct reserve_room *s, const struct ebb_vm *vm)
 {
-	*own(vm) = (struct ebb_vm_reserve){ 0 };
 	/* An earlier agent may have put promises in force that this one does not know. */
+	const bool is_unknown = vm->sla.is_shared && !s->env->is_loaded;
+
+	*own(vm) = (struct ebb_vm_reserve){
+		.is_weight_unknown = is_unknown && !s->env->host.is_emulated,
+	};
 	for (uint16_t k = 0; k < vm->num_vcpus; k++)
-		own_vcpu(vm, k)->is_unknown = vm->sla.is_shared && !s->env->is_loaded;
+		own_vcpu(vm, k)->is_unknown = is_unknown;
 	s->is_stale = true;
 }
 
@@ -222,6 +226,11 @@ static bool is_plain(const struct ebb_vcpu_reserve *v)
 #define SHARES_LEAST	2u
 #define SHARES_MOST	10000u
 
+static bool must_set_shares(const struct ebb_vm *vm)
+{
+	return vm->reserve.shares != vm->reserve.shared || vm->reserve.is_weight_unknown;
+}
+
 /* The weight of each vCPU of the VM: the smallest of those that its cores allow. */
 static uint32_t weight_of(const struct reserve_room *s, const struct ebb_vm *vm)
 {
@@ -290,7 +299,7 @@ static void set_shares(struct reserve_room *s)
 
 		own(vm)->shares = has_promises ? shares_of(s, vm) : 0;
 		s->num_lowering += is_lowering(vm);
-		if (vm->reserve.shares != vm->reserve.shared)
+		if (must_set_shares(vm))
 			core_mark(s->env, vm);
 	}
 }
@@ -302,7 +311,7 @@ static bool act_shares(const struct reserve_room *s, usec_t now, const struct eb
 	struct ebb_vm_reserve *part = own(vm);
 	struct ebb_action *a;
 
-	if (part->shares_action || part->shares == part->shared)
+	if (part->shares_action || !must_set_shares(vm))
 		return true;
 	/* reserve_shares_done() marks it again. */
 	if (s->num_lowering > 0 && !is_lowering(vm))
@@ -324,7 +333,7 @@ static void recount(struct reserve_room *s, bool was_lowering, const struct ebb_
 {
 	s->num_lowering = s->num_lowering + is_lowering(vm) - was_lowering;
 	for (size_t i = 0; s->num_lowering == 0 && i < s->env->num_active; i++)
-		if (s->env->active[i]->reserve.shares != s->env->active[i]->reserve.shared)
+		if (must_set_shares(s->env->active[i]))
 			core_mark(s->env, s->env->active[i]);
 }
 
@@ -346,7 +355,10 @@ void reserve_shares_done(struct reserve_room *s, usec_t now, const struct ebb_vm
 		return;
 	part->shares_action = 0;
 	core_mark(s->env, vm);
-	if (f->err == -EOPNOTSUPP) {
+	/* A host without weights has none in force that an earlier agent set. */
+	if (f->err == -EOPNOTSUPP && part->is_weight_unknown && part->sharing == 0) {
+		part->is_weight_unknown = false;
+	} else if (f->err == -EOPNOTSUPP) {
 		record_missing(s, now, vm);
 	} else if (f->err < 0) {
 		part->failures++;
@@ -356,6 +368,7 @@ void reserve_shares_done(struct reserve_room *s, usec_t now, const struct ebb_vm
 			  part->failures);
 	} else {
 		part->failures = 0;
+		part->is_weight_unknown = false;
 		part->shared = part->sharing;
 	}
 	recount(s, was_lowering, vm);

@@ -18,6 +18,8 @@
  * its weights before and after.  If those that rise were first, a VM whose weight stays the same
  * would have less of its core than it is promised.  A VM whose weight is not known (it has just
  * started) counts as one that falls.  A weight that can not be set does not hold up the others.
+ * Weights outlive the agent, so one that starts sets those of all VMs on shared cores, also where
+ * nothing is promised any more.
  */
 #ifndef EBB_CORE_RESERVE_H
 #define EBB_CORE_RESERVE_H

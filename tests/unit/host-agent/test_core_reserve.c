@@ -354,6 +354,30 @@ static void test_restart(void **state)
 	script_finish(&s);
 }
 
+/*
+ * Weights outlive the agent, and so does one of a promise that has gone meanwhile: all are set.  A
+ * host without weights needs none set back, and that is no error.
+ */
+static void test_restart_on_a_real_host(void **state)
+{
+	struct script s;
+
+	(void)state;
+	begin_real_loading(&s, 1);
+	start(&s, 'a', 0, 0);
+	start(&s, 'b', 0, 0);
+	script_loaded(&s);
+	script_expect(&s, "throttle a 0", "shares a 0", "throttle b 0", "shares b 0");
+	script_done(&s, EBB_ACTION_SHARES, 'a', 0, 0);
+	script_done(&s, EBB_ACTION_SHARES, 'b', 0, -EOPNOTSUPP);
+	assert_false(script_vm(&s, 'b')->reserve.is_missing);
+	script_settle(&s);
+	start(&s, 'c', 60, 0);
+	script_expect(&s, "shares a 200", "shares b 200", "shares c 600");
+	script_settle(&s);
+	script_finish(&s);
+}
+
 /* ---- promises that can not be divided evenly ------------------------------ */
 
 static void start_three(struct script *s, char vm, uint32_t reserve, uint32_t max)
@@ -413,6 +437,7 @@ int main(void)
 		cmocka_unit_test(test_real_host),
 		cmocka_unit_test(test_order_of_weights),
 		cmocka_unit_test(test_restart),
+		cmocka_unit_test(test_restart_on_a_real_host),
 		cmocka_unit_test(test_uneven),
 		cmocka_unit_test(test_uneven_on_a_real_host),
 	};
