@@ -45,6 +45,27 @@ static void test_maximum_changes_at_once(void **state)
 	free(w);
 }
 
+/* Timers that are late, by less than EBB_TAGS_BURST_NSEC, cost nothing of a maximum. */
+static void test_maximum_with_late_timers(void **state)
+{
+	struct world *w = world_new(1000);
+	struct client *a = add(w, 64, (struct ebb_tags_promise){ .max_iops = 1000 });
+	struct request *r;
+	uint64_t wake;
+
+	(void)state;
+	open_requests(w);
+	for (int i = 0; i < 200; i++) {
+		w->now += 5 * MSEC;
+		while ((r = next(w, &wake))) {
+			ebb_tags_done(&w->tags, &r->tags);
+			submit(w, a, r);
+		}
+	}
+	assert_about(a->issued, 1000, 2);
+	free(w);
+}
+
 /* A maximum that equals the reservation takes nothing away from it. */
 static void test_maximum_at_reservation(void **state)
 {
@@ -545,6 +566,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_maximum_holds),
 		cmocka_unit_test(test_maximum_changes_at_once),
+		cmocka_unit_test(test_maximum_with_late_timers),
 		cmocka_unit_test(test_maximum_at_reservation),
 		cmocka_unit_test(test_maximum_stops_no_clock),
 		cmocka_unit_test(test_drain_goes_past_all_rules),

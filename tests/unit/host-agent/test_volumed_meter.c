@@ -196,6 +196,27 @@ static void test_promise_changes(void **state)
 	assert_int_equal(read_at(&a, 3 * SEC)->violated, 160);
 }
 
+/* The part of a unit that is due when the promise changes stays due. */
+static void test_promise_changes_within_a_unit(void **state)
+{
+	(void)state;
+	arrive(&a, 0, 900, 0);
+	assert_int_equal(ebb_meter_promise(&meter, &a, 200, 0, START + 509 * MSEC), 0);
+	assert_int_equal(read_at(&a, SEC)->violated, 50 + 100);
+}
+
+/* A large request that has paid in advance has paid for one unit of the new promise at most. */
+static void test_promise_changes_after_a_large_request(void **state)
+{
+	(void)state;
+	assert_int_equal(ebb_meter_arrive(&meter, &a, &requests[0], 64 * 65536, EBB_METER_DIRECT,
+					  START), 0);
+	arrive(&a, 1, 900, 0);
+	issue(&a, 0, 1, 0, 0);
+	assert_int_equal(ebb_meter_promise(&meter, &a, 10, 0, START + 100 * MSEC), 0);
+	assert_int_equal(read_at(&a, SEC)->violated, 8);
+}
+
 /* ---- reasons ---- */
 
 static void expect_reasons(uint64_t early, uint64_t slow, uint64_t promised, uint64_t taker)
@@ -558,6 +579,8 @@ int main(void)
 		cmocka_unit_test_setup(test_reordered, set_up),
 		cmocka_unit_test_setup(test_bytes, set_up),
 		cmocka_unit_test_setup(test_promise_changes, set_up),
+		cmocka_unit_test_setup(test_promise_changes_within_a_unit, set_up),
+		cmocka_unit_test_setup(test_promise_changes_after_a_large_request, set_up),
 		cmocka_unit_test_setup(test_others_got_it, set_up),
 		cmocka_unit_test_setup(test_own_early_units, set_up),
 		cmocka_unit_test_setup(test_taker_is_another, set_up),
