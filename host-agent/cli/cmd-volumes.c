@@ -88,15 +88,14 @@ static void print_meters(const json_t *meters)
 	json_array_foreach(meters, i, m) {
 		const json_t *c = json_object_get(m, "counters");
 		const json_t *delay = json_object_get(m, "delay");
-		const double late = ctl_int(c, "late-units");
 
 		table_add_name(&t, ctl_str(m, "name"));
 		table_add_name(&t, ctl_str(m, "tenant"));
 		table_add(&t, "%.1f", ctl_int(c, "busy-us") / 1e6);
 		table_add(&t, "%.0f", ctl_int(c, "promised-microunits") / 1e6);
 		table_add(&t, "%lld", ctl_int(c, "issued-units"));
-		table_add(&t, "%.0f", late);
-		table_add(&t, "%.1f", late > 0 ? ctl_int(c, "late-ns") / late / 1e6 : 0.0);
+		table_add(&t, "%lld", ctl_int(c, "late-units"));
+		table_add(&t, "%.1f", ctl_int(delay, "mean-ns") / 1e6);
 		table_add(&t, "%.1f", ctl_int(delay, "p99-ns") / 1e6);
 		table_add(&t, "%.1f", ctl_int(delay, "max-ns") / 1e6);
 		table_add(&t, "%lld", ctl_int(c, "violated"));

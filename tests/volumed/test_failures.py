@@ -2,6 +2,7 @@
 """Servers that are killed and stopped, clients that send rubbish, disks that are full or broken."""
 import json
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -281,6 +282,21 @@ class Control(VolumeCase):
         self.ebbctl(0, "remove", "b")
         for wrong in (["colour"], ["set"], ["set", "b", "7"], ["remove"], ["list", "a", "b"]):
             self.ebbctl(2, *wrong)
+
+    def test_ebbctl_of_large_requests(self):
+        """Delays are of requests, each of which is 16 units."""
+        self.settings["depth"] = 1
+        self.volume("a", reserve_iops=8000)
+        self.start(iops=50)
+        load = nbd.Load(self.nbd, "a", 4, 1 << 20)
+        load.start()
+        self.wait_until(lambda: self.meters()["a"]["counters"]["due-requests"] > 50, "it reads")
+        load.stop()
+        load.join()
+        mean_ms = self.meters()["a"]["delay"]["mean-ns"] / 1e6
+        self.assertGreater(mean_ms, 1)
+        row = re.search("(?m)^a .*", self.ebbctl(0, "meters")).group().split()
+        self.assertAlmostEqual(float(row[6]), mean_ms, delta=0.06)
 
     def test_calibration(self):
         self.volume("a", reserve_iops=50)
