@@ -75,6 +75,33 @@ class Failures(VolumeCase):
         self.start(iops=150)
         self.check_writer(thread, result)
 
+    def test_supervisor_killed_and_storage_daemon_stuck(self):
+        """The next server waits for it: two storage daemons would write to the same files."""
+        self.volume("a")
+        server = self.start()
+        pid = self.storage_pid()
+        os.kill(pid, signal.SIGSTOP)
+        server.kill()
+        server.wait()
+        self.launch()
+        time.sleep(1)
+        begun = len(self.events("storage_daemon_started"))
+        os.kill(pid, signal.SIGCONT)
+        self.assertEqual(begun, 1, self.log())
+        self.wait_until(self.is_up, "the next one serves")
+        self.assertEqual(len(self.events("storage_daemon_started")), 2)
+
+    def test_counters_outlive_the_storage_daemon(self):
+        self.volume("a")
+        self.start()
+        for count in range(1, 4):
+            self.assertEqual(self.qemu_io("a", "write 0 64k").returncode, 0)
+            self.assertEqual(self.meters()["a"]["counters"]["writes"], count)
+            pid = self.storage_pid()
+            os.kill(pid, signal.SIGKILL)
+            self.served_by_another(pid)
+            self.assertEqual(self.meters()["a"]["counters"]["writes"], count)
+
     def test_added_volumes_survive(self):
         self.volume("a")
         server = self.start()
