@@ -96,6 +96,24 @@ static void handle(struct ebb_qmp *q, const json_t *message)
 	/* The only other message is the greeting, which needs no answer. */
 }
 
+/* False: it makes no sense. */
+static bool handle_line(struct ebb_qmp *q, const char *line, size_t len)
+{
+	const bool is_answer = q->first;
+	json_error_t error;
+	json_t *message = json_loadb(line, len, 0, &error);
+
+	if (message) {
+		handle(q, message);
+		json_decref(message);
+		return true;
+	}
+	/* It may be a number that jansson can not hold: no reason to end the storage daemon. */
+	ebb_log(LOG_ERR, "storage_daemon_unreadable", EBB_KS("error", error.text));
+	answer(q, NULL, "the storage daemon's answer can not be read");
+	return is_answer;
+}
+
 static bool receive(struct ebb_qmp *q)
 {
 	ssize_t n;
@@ -110,13 +128,11 @@ static bool receive(struct ebb_qmp *q)
 		return false;
 	q->in.len += n;
 	while ((end = memchr(q->in.data, '\n', q->in.len))) {
-		json_t *message = json_loadb(q->in.data, end - q->in.data, 0, NULL);
+		const bool is_good = handle_line(q, q->in.data, end - q->in.data);
 
 		consume(&q->in, end - q->in.data + 1);
-		if (!message)
+		if (!is_good)
 			return false;
-		handle(q, message);
-		json_decref(message);
 	}
 	return true;
 }

@@ -8,6 +8,21 @@
 #define DELAYS		24u	/* classes of "delays" */
 #define PER_DOUBLING	4u	/* of the meter's classes */
 
+/* Counters end at what JSON's readers can hold. */
+static json_int_t sum_of(const json_t *a, const json_t *b)
+{
+	json_int_t sum;
+
+	return __builtin_add_overflow(json_integer_value(a), json_integer_value(b), &sum) ?
+		       INT64_MAX : sum;
+}
+
+static json_int_t max_of(const json_t *a, const json_t *b)
+{
+	return json_integer_value(a) > json_integer_value(b) ? json_integer_value(a) :
+							       json_integer_value(b);
+}
+
 static void add_array(json_t *to, const json_t *from)
 {
 	json_t *item;
@@ -17,7 +32,7 @@ static void add_array(json_t *to, const json_t *from)
 		json_t *sum = json_array_get(to, i);
 
 		if (sum)
-			json_integer_set(sum, json_integer_value(sum) + json_integer_value(item));
+			json_integer_set(sum, sum_of(sum, item));
 		else
 			json_array_append_new(to, json_integer(json_integer_value(item)));
 	}
@@ -30,16 +45,15 @@ void ebb_vmeter_add(json_t *to, const json_t *from)
 
 	json_object_foreach((json_t *)from, key, value) {
 		json_t *old = json_object_get(to, key);
-		const json_int_t sum = json_integer_value(old), more = json_integer_value(value);
 
 		if (!old)
 			json_object_set_new(to, key, json_deep_copy(value));
 		else if (json_is_array(value))
 			add_array(old, value);
 		else if (strcmp(key, "late-max-ns") == 0)
-			json_integer_set(old, more > sum ? more : sum);
+			json_integer_set(old, max_of(old, value));
 		else
-			json_integer_set(old, sum + more);
+			json_integer_set(old, sum_of(old, value));
 	}
 }
 

@@ -49,6 +49,21 @@ static void test_sum(void **state)
 	json_decref(two);
 }
 
+/* A sum that JSON's readers can not hold stays at the largest number that they can. */
+static void test_sum_too_large(void **state)
+{
+	json_t *sum = json_pack("{s:I, s:[I]}", "waited-ns", (json_int_t)INT64_MAX - 1,
+				"delay-classes", (json_int_t)INT64_MAX - 1);
+	json_t *more = json_pack("{s:i, s:[i]}", "waited-ns", 5, "delay-classes", 5);
+
+	(void)state;
+	ebb_vmeter_add(sum, more);
+	assert_int_equal(get(sum, "waited-ns"), INT64_MAX);
+	assert_int_equal(item(sum, "delay-classes", 0), INT64_MAX);
+	json_decref(sum);
+	json_decref(more);
+}
+
 /* The class of a delay in 24 classes, as the protocol has them. */
 static size_t doubling_of(uint64_t usec)
 {
@@ -124,6 +139,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_sum),
+		cmocka_unit_test(test_sum_too_large),
 		cmocka_unit_test(test_delays),
 		cmocka_unit_test(test_percentiles),
 	};
