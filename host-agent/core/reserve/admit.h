@@ -22,7 +22,7 @@
 /* A VM that asks for a promise, all of it or nothing. */
 struct ebb_promise_ask {
 	uint32_t permille[EBB_MAX_NODES]; /* by node of the host */
-	bool is_held;			/* in: just this was promised before */
+	bool is_held;			/* in: this, or more, was promised before */
 	bool is_promised;		/* out */
 	uint16_t short_node;		/* out, if not promised: the node that has too little, */
 	uint32_t short_left;		/* and how much it had left */

@@ -89,7 +89,8 @@ static void ask(struct ebb_promise_ask *a, const struct ebb_vm *vm)
 {
 	const uint32_t reserve = vm->sla.is_shared ? vm->sla.reserve_percent : 0;
 
-	*a = (struct ebb_promise_ask){ .is_held = vm->reserve.promised_percent == reserve };
+	/* A lowered promise takes nothing new, so it comes before those of VMs that wait. */
+	*a = (struct ebb_promise_ask){ .is_held = vm->reserve.promised_percent >= reserve };
 	for (uint16_t k = 0; reserve > 0 && k < vm->num_vcpus; k++)
 		if (vm->vcpus[k].is_startup)
 			a->permille[core_host_node(vm, k)] += part_of(vm, k, reserve);

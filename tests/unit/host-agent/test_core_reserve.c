@@ -207,6 +207,32 @@ static void test_refused(void **state)
 	script_finish(&s);
 }
 
+/* What a promise that is lowered leaves is for those that wait, the promise itself is not. */
+static void test_lowered(void **state)
+{
+	struct ebb_sla sla = sla_of(50, 0);
+	struct script s;
+
+	(void)state;
+	begin(&s, 1, &usual);
+	script_loaded(&s);
+	start(&s, 'b', 60, 0);
+	script_settle(&s);
+	start(&s, 'a', 50, 0);
+	script_settle(&s);
+	assert_true(script_vm(&s, 'a')->reserve.is_refused);
+	assert_int_equal(script_define(&s, 'b', &sla), 0);
+	script_settle(&s);
+	assert_int_equal(script_vm(&s, 'b')->reserve.promised_percent, 50);
+	assert_true(script_vm(&s, 'a')->reserve.is_refused);
+	sla = sla_of(45, 0);
+	assert_int_equal(script_define(&s, 'b', &sla), 0);
+	script_settle(&s);
+	assert_int_equal(script_vm(&s, 'b')->reserve.promised_percent, 45);
+	assert_int_equal(script_vm(&s, 'a')->reserve.promised_percent, 50);
+	script_finish(&s);
+}
+
 static void test_overbooked(void **state)
 {
 	static const struct {
@@ -433,6 +459,7 @@ int main(void)
 		cmocka_unit_test(test_admit),
 		cmocka_unit_test(test_actions),
 		cmocka_unit_test(test_refused),
+		cmocka_unit_test(test_lowered),
 		cmocka_unit_test(test_overbooked),
 		cmocka_unit_test(test_real_host),
 		cmocka_unit_test(test_order_of_weights),
