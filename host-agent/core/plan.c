@@ -117,9 +117,13 @@ void core_admit_all(struct ebb_state *s, usec_t now)
 	 * A new promise takes nothing of what is promised or guaranteed already, so that an agent
 	 * that is restarted, and has made no promise yet, admits the same VMs.
 	 */
-	for (size_t i = 0; i < s->env.num_active; i++)
-		if (s->active[i]->is_admitted && floor_is_open(s->active[i]))
-			floor_admit(&s->floor, now, s->active[i], promised[EBB_MEM]);
+	for (int is_new = 0; is_new < 2; is_new++)
+		for (size_t i = 0; i < s->env.num_active; i++) {
+			struct ebb_vm *vm = s->active[i];
+
+			if (vm->is_admitted && floor_is_open(vm) && vm->floor.is_lowered != is_new)
+				floor_admit(&s->floor, now, vm, promised[EBB_MEM]);
+		}
 	floor_settle(&s->floor);
 }
 

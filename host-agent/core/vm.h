@@ -323,6 +323,7 @@ struct ebb_vm_floor {
 	uint16_t short_node;		/* on this node of the host */
 	uint32_t short_mib;		/* which had so much left */
 	uint32_t promised_mib;		/* size of the cache; 0: nothing is promised */
+	bool is_lowered;		/* the promise is to be made anew, on no node for more */
 	uint32_t told_mib;		/* as in the last LIMITS */
 	/* By guest node. */
 	uint32_t promised[EBB_MAX_GUEST_NODES];

@@ -40,12 +40,17 @@ static uint32_t asked(const struct ebb_vm *vm)
 void floor_review(const struct floor_room *s, const struct ebb_vm *vm)
 {
 	struct ebb_vm_floor *f = own(vm);
-	bool is_same = true;
+	bool is_same = true, is_lowered = true;
 
-	for (uint16_t g = 0; g < vm->sla.num_nodes; g++)
-		is_same = is_same && f->promised[g] == ebb_sla_promised_blocks(&vm->sla, g);
+	for (uint16_t g = 0; g < vm->sla.num_nodes; g++) {
+		const uint32_t blocks = ebb_sla_promised_blocks(&vm->sla, g);
+
+		is_same = is_same && f->promised[g] == blocks;
+		is_lowered = is_lowered && f->promised[g] >= blocks;
+	}
 	if (f->promised_mib == 0 || is_same)
 		return;
+	f->is_lowered = is_lowered;
 	f->promised_mib = 0;
 	for (uint16_t g = 0; g < EBB_MAX_GUEST_NODES; g++)
 		f->promised[g] = f->booked[g] = 0;
@@ -89,6 +94,7 @@ void floor_admit(const struct floor_room *s, usec_t now, const struct ebb_vm *vm
 	uint64_t need[EBB_MAX_NODES] = { 0 };
 	const uint32_t blocks = asked(vm);
 
+	f->is_lowered = false;
 	for (uint16_t g = 0; g < vm->sla.num_nodes; g++)
 		need[vm->sla.nodes[g].host_node] +=
 			booked(s, ebb_sla_promised_blocks(&vm->sla, g));

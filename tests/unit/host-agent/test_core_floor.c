@@ -276,6 +276,24 @@ static void test_admission(void **state)
 	assert_int_equal(floor_mib(s, 'a'), 602);
 }
 
+/* What a promise that is lowered leaves is for those that wait, the promise itself is not. */
+static void test_lowered(void **state)
+{
+	struct script *s = *state;
+
+	script_boot(s, 'a', 1, "1/1m64-1024");
+	script_boot(s, 'b', 2, "1/1m64-1024");
+	promise(s, 'b', 600);
+	promise(s, 'a', 500);
+	assert_true(script_vm(s, 'a')->floor.is_refused);
+	promise(s, 'b', 500);
+	assert_int_equal(floor_mib(s, 'b'), 500);
+	assert_int_equal(floor_mib(s, 'a'), 0);
+	promise(s, 'b', 396);
+	assert_int_equal(floor_mib(s, 'b'), 396);
+	assert_int_equal(floor_mib(s, 'a'), 500);
+}
+
 static void test_invalid(void **state)
 {
 	struct script *s = *state;
@@ -446,6 +464,7 @@ int main(void)
 		cmocka_unit_test(test_parts_of_nodes),
 		CASE(test_told),
 		CASE(test_admission),
+		CASE(test_lowered),
 		CASE(test_invalid),
 		CASE(test_restart),
 		CASE(test_floor_moves_memory),
