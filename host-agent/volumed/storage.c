@@ -17,6 +17,7 @@
 
 #define MAX_LINE	1024
 #define RESTART_USEC	100000	/* after the second death in a row; doubles with each */
+#define SLOW_USEC	5000000	/* one that has not come up for so long may hang */
 /* Descriptors that the child inherits, by fixed numbers. */
 enum { CHILD_QMP_FD = 3, CHILD_NBD_FD = 4, CHILD_LOCK_FD = 5 };
 
@@ -197,6 +198,7 @@ static void on_ready(void *ctx, const json_t *result, const char *error)
 		return;
 	s->is_up = true;
 	s->attempt = 0;
+	s->timer = sd_event_source_disable_unref(s->timer);
 	s->cfg.up(s->cfg.ctx, s->qmp);
 }
 
@@ -326,6 +328,18 @@ static int spawn(struct ebb_storage *s, int *ret_qmp_fd)
 	return 0;
 }
 
+/* Killing it would not help: the next one opens the same files. */
+static int on_slow(sd_event_source *source, uint64_t usec, void *arg)
+{
+	struct ebb_storage *s = arg;
+
+	ebb_log(LOG_WARNING, "storage_daemon_slow", EBB_KI("pid", s->pid),
+		EBB_KMS("age_ms", ebb_clock_mono_usec() - s->started_at),
+		EBB_KS("error", "it does not answer; the file of a volume may hang"));
+	sd_event_source_set_time(source, usec + SLOW_USEC);
+	return sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
+}
+
 static int start(struct ebb_storage *s)
 {
 	struct ebb_qmp_config cfg = {
@@ -340,6 +354,10 @@ static int start(struct ebb_storage *s)
 	rc = sd_event_add_child(s->event, &s->child, s->pid, WEXITED, on_child, s);
 	if (rc >= 0)
 		rc = sd_event_add_io(s->event, &s->output, s->output_fd, EPOLLIN, on_output, s);
+	s->timer = sd_event_source_disable_unref(s->timer);
+	if (rc >= 0)
+		rc = sd_event_add_time_relative(s->event, &s->timer, CLOCK_MONOTONIC, SLOW_USEC, 0,
+						on_slow, s);
 	if (rc < 0) {
 		close(cfg.fd);
 		goto out;

@@ -80,6 +80,15 @@ class Changes(VolumeCase):
             nbd.Client(self.nbd, "b")
         self.done("volume-add", **b)
 
+    def test_storage_daemon_that_does_not_come_up(self):
+        self.volume("a")
+        let_go = self.hold()
+        self.launch()
+        self.wait_until(lambda: self.events("storage_daemon_slow"), "the log says so")
+        let_go()
+        self.wait_until(self.is_up, "the server serves")
+        self.assertEqual(self.events("storage_daemon_died"), [])
+
     def test_while_a_volume_is_opened(self):
         self.volume("a")
         self.start()
