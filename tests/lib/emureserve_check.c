@@ -104,8 +104,8 @@ static int expect(struct check *c, const char *what, uint32_t least, uint32_t mo
 		if (*ret >= least && *ret <= most)
 			return 0;
 	}
-	return FAIL(c, "%s: %u permille of the core in the last of %u measurements, should be %u to "
-		    "%u", what, *ret, MEASUREMENTS_MAX, least, most);
+	return FAIL(c, "%s: %u permille of the core in the last of %u measurements, should be "
+		    "%u to %u", what, *ret, MEASUREMENTS_MAX, least, most);
 }
 
 /* The first thread leaves the core and comes back: its promise is still in force. */
