@@ -31,8 +31,8 @@ void floor_stop(const struct ebb_vm *vm);
 void floor_forget(const struct ebb_vm *vm);
 
 /*
- * The promise is not the one that the SLA asks for any more: it ends, and is made anew.  One that is
- * lowered (struct ebb_vm_floor) takes nothing new, so it comes before those that are not made yet.
+ * The promise is not the one that the SLA asks for any more: it ends, and is made anew.  One that
+ * is lowered (struct ebb_vm_floor) takes nothing new, so it comes before those not made yet.
  */
 void floor_review(const struct floor_room *s, const struct ebb_vm *vm);
 /* Something is asked for and not promised. */
