@@ -13,6 +13,14 @@ enum ebb_overbook {
 	EBB_OVERBOOK_MAX,
 };
 
+/*
+ * The part of each core for VMs without a promise, together: no promise takes it, so that they
+ * are never starved.
+ */
+#define EBB_PROMISE_LEFT	50u
+/* The most that promises get of a core. */
+#define EBB_PROMISE_MOST	(1000u - EBB_PROMISE_LEFT)
+
 #define EBB_OVERBOOK_PERCENT_MIN	1u
 #define EBB_OVERBOOK_PERCENT_MAX	1000u
 

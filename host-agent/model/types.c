@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "model/promise.h"
 #include "model/sla.h"
 #include "model/types.h"
 
@@ -342,9 +343,11 @@ static int sla_percent_check(const struct ebb_sla *sla, uint32_t num_cpus, char 
 			 "max-percent, %u", sla->reserve_percent, sla->max_percent);
 		return -EINVAL;
 	}
-	if (sla->is_shared && sla->reserve_percent > 100 * num_cpus) {
-		snprintf(ret_text, EBB_TEXT_SIZE, "reserve-percent is %u: %u vCPUs can use %u at "
-			 "most", sla->reserve_percent, num_cpus, 100 * num_cpus);
+	if (sla->is_shared && sla->reserve_percent > EBB_PROMISE_MOST / 10 * num_cpus) {
+		snprintf(ret_text, EBB_TEXT_SIZE, "reserve-percent is %u: %u vCPUs can be promised "
+			 "%u at most, since %u per cent of each core are for VMs without a promise",
+			 sla->reserve_percent, num_cpus, EBB_PROMISE_MOST / 10 * num_cpus,
+			 EBB_PROMISE_LEFT / 10);
 		return -EINVAL;
 	}
 	return 0;

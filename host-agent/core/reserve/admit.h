@@ -11,14 +11,6 @@
 #include "model/promise.h"
 #include "model/types.h"
 
-/*
- * The part of each core for VMs without a promise, together: no promise takes it, so that they
- * are never starved.
- */
-#define EBB_PROMISE_LEFT	50u
-/* The most that promises get of a core. */
-#define EBB_PROMISE_MOST	(1000u - EBB_PROMISE_LEFT)
-
 /* A VM that asks for a promise, all of it or nothing. */
 struct ebb_promise_ask {
 	uint32_t permille[EBB_MAX_NODES]; /* by node of the host */

@@ -46,6 +46,8 @@ int ctl_rig_setup(void **state, bool has_shared)
 	ebb_state_config_default(&cfg);
 	cfg.alloc = (struct ebb_alloc){ .alloc = ebb_heap_alloc, .free = ebb_heap_free };
 	f->agent.host_spec = "emulated:2x2x1@0.25";
+	/* Less than a VM with one vCPU may ask for. */
+	cfg.promise.overbook_percent = 80;
 	f->agent.state = ebb_state_create(&cfg, &f->host, &ebb_policy_fair);
 	if (!f->agent.state || sd_event_new(&f->agent.event) < 0 ||
 	    ebb_workers_create(f->agent.event, 2, &f->workers) < 0 ||

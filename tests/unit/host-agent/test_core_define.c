@@ -72,8 +72,9 @@ static void test_sla_ranges(void **state)
 	sla.nodes[0].max = sla.nodes[0].reserved = 1;
 	sla.nodes[1].max = sla.nodes[1].reserved = 0;
 	assert_int_equal(ebb_sla_check(&sla, &s.host, text), -EINVAL);
-	assert_string_equal(text, "reserve-percent is 101: 1 vCPUs can use 100 at most");
-	sla.reserve_percent = 100;
+	assert_string_equal(text, "reserve-percent is 101: 1 vCPUs can be promised 95 at most, "
+				  "since 5 per cent of each core are for VMs without a promise");
+	sla.reserve_percent = 95;
 	assert_int_equal(ebb_sla_check(&sla, &s.host, text), 0);
 	/* Mended, it is managed. */
 	assert_int_equal(script_define(&s, 'a', &good), 0);

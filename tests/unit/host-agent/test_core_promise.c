@@ -27,8 +27,8 @@ static void begin(struct promising *p, bool is_emulated)
 	s->host.cores[1].is_shared = s->host.cores[2].is_shared = true;
 	/* A look at the places of vCPUs would move them. */
 	s->cfg.pressure.hot_window_s = EBB_PRESSURE_S_MAX;
-	/* All that the cores have may be promised twice. */
-	s->cfg.promise.overbook_percent = 200;
+	/* Nearly twice what the cores have may be promised. */
+	s->cfg.promise.overbook_percent = 190;
 	s->state = ebb_state_create(&s->cfg, &s->host, s->policy);
 	assert_non_null(s->state);
 	script_loaded(s);
@@ -96,15 +96,15 @@ static void expect_record(struct promising *p, char vm, enum ebb_cause cause, co
 		assert_string_equal(r->text, "");
 }
 
-/* Two cores have no 400 per cent of a core to promise: something is left to VMs without. */
+/* Two cores have no 380 per cent of a core to promise: something is left to VMs without. */
 static void test_refused(void **state)
 {
 	struct promising p;
 
 	(void)state;
 	begin(&p, false);
-	add_vm(&p, 'a', 200, "0@1 1@2");
-	add_vm(&p, 'b', 200, "0@1 1@2");
+	add_vm(&p, 'a', 190, "0@1 1@2");
+	add_vm(&p, 'b', 190, "0@1 1@2");
 	pass(&p, "ab");
 	count(&p, 'a', 0, 500, 500);
 	count(&p, 'b', 0, 100, 900);
@@ -153,7 +153,7 @@ static void test_idle(void **state)
 
 	(void)state;
 	begin(&p, false);
-	add_vm(&p, 'a', 200, "0@1 1@2");
+	add_vm(&p, 'a', 190, "0@1 1@2");
 	add_vm(&p, 'b', 0, "0@1 1@2");
 	pass(&p, "ab");
 	for (unsigned i = 0; i < 20; i++) {
@@ -213,20 +213,20 @@ static void test_causes(void **state)
 	script_finish(&p.s);
 }
 
-/* Each vCPU of a VM waits for the other: both on one core can not get two. */
+/* Each vCPU of a VM waits for the other: both on one core can not get 1.9 of it. */
 static void test_itself(void **state)
 {
 	struct promising p;
 
 	(void)state;
 	begin(&p, false);
-	add_vm(&p, 'a', 200, "0@1 1@1");
+	add_vm(&p, 'a', 190, "0@1 1@1");
 	pass(&p, "a");
 	count(&p, 'a', 0, 500, 500);
 	count(&p, 'a', 1, 500, 500);
 	pass(&p, "a");
 	expect_record(&p, 'a', EBB_CAUSE_ITSELF, "1000 ms: itself 1000 ms, the host 0 ms");
-	assert_int_equal(sum_of(&p, 'a')->violated, SEC(1));
+	assert_int_equal(sum_of(&p, 'a')->violated, MSEC(900));
 	script_finish(&p.s);
 }
 

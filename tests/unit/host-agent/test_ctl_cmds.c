@@ -616,10 +616,10 @@ static void expect_promise(void **state, json_int_t promised, const char *error)
 		json_t *p = json_object_get(node, "promises");
 
 		assert_int_equal(ctl_number(p, "most_percent"), 95);
-		assert_int_equal(ctl_number(p, "allowed_percent"), 95);
+		assert_int_equal(ctl_number(p, "allowed_percent"), 76);
 		assert_int_equal(ctl_number(p, "overbooked_percent"), 0);
 		assert_int_equal(ctl_number(p, "free_percent"),
-				 95 - ctl_number(p, "promised_percent"));
+				 76 - ctl_number(p, "promised_percent"));
 		sum += ctl_number(p, "promised_percent");
 	}
 	assert_int_equal(sum, promised);
@@ -633,11 +633,11 @@ static void test_promise(void **state)
 	json_decref(ctl_ask_good(*state, SET_OF("simulated-2", "{\"reserve-percent\":60}")));
 	expect_promise(state, 60, "");
 	ctl_expect_refused(*state, SET_OF("simulated-2", "{\"reserve-percent\":101}"), "refused",
-			   "reserve-percent is 101: 1 vCPUs can use 100 at most");
+			   "reserve-percent is 101: 1 vCPUs can be promised 95 at most");
 	expect_promise(state, 60, "");
-	/* More than the host can keep: the SLA says so, and there is no promise. */
-	json_decref(ctl_ask_good(*state, SET_OF("simulated-2", "{\"reserve-percent\":100}")));
-	expect_promise(state, 0, "has 95% of a core left to promise");
+	/* More than the host may promise: the SLA says so, and there is no promise. */
+	json_decref(ctl_ask_good(*state, SET_OF("simulated-2", "{\"reserve-percent\":90}")));
+	expect_promise(state, 0, "has 76% of a core left to promise");
 }
 
 /* There are none. */
