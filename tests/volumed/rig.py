@@ -25,6 +25,7 @@ class VolumeCase(unittest.TestCase):
         self.dir = tempfile.mkdtemp(prefix="ebb-volumed-")
         self.nbd = os.path.join(self.dir, "run/nbd.sock")
         self.log_path = os.path.join(self.dir, "log")
+        self.trace_path = ""    # none
         self.servers = []
         self.env = dict(os.environ, EBB_STORAGE_DAEMON=os.path.join(QEMU, "ebb-storage-daemon"))
         self.volumes = {}
@@ -65,7 +66,8 @@ class VolumeCase(unittest.TestCase):
 
     def launch(self, iops=0, faults=""):
         conf = self.configure()
-        env = dict(self.env, EBB_DISK_IOPS=str(iops), EBB_DISK_FAULTS=faults)
+        env = dict(self.env, EBB_DISK_IOPS=str(iops), EBB_DISK_FAULTS=faults,
+                   EBB_DISK_TRACE=self.trace_path)
         with open(self.log_path, "ab") as log:
             server = subprocess.Popen([os.path.join(BIN, "ebb-volumed"), "-c", conf], env=env,
                                       stderr=log, stdout=log)

@@ -81,27 +81,32 @@ class Client:
 
 
 class Load(threading.Thread):
-    """Keeps `depth` requests to read open on one connection until it is stopped."""
+    """Keeps `depth` requests to read open on one connection until it is stopped: a scan, which
+    begins anew after `span` requests."""
 
-    def __init__(self, path, export, depth, length=4096):
+    def __init__(self, path, export, depth, length=4096, span=1024):
         super().__init__(daemon=True)
         self.client = Client(path, export)
-        self.depth, self.length = depth, length
-        self.done, self.errors = 0, 0
+        self.depth, self.length, self.span = depth, length, span
+        self.sent, self.done, self.errors = 0, 0, 0
         self.ends = False
         self.lost = None
 
     def run(self):
         try:
-            for i in range(self.depth):
-                self.client.send(CMD_READ, i * self.length, self.length)
+            for _ in range(self.depth):
+                self._send()
             while not self.ends:
                 error, _ = self.client.reply(self.length)
                 self.errors += bool(error)
                 self.done += 1
-                self.client.send(CMD_READ, self.done % 1024 * self.length, self.length)
+                self._send()
         except OSError as why:
             self.lost = why
+
+    def _send(self):
+        self.client.send(CMD_READ, self.sent % self.span * self.length, self.length)
+        self.sent += 1
 
     def stop(self):
         self.ends = True
