@@ -60,6 +60,13 @@ static int compare(const void *a, const void *b)
 	return (x->issued_nth > y->issued_nth) - (x->issued_nth < y->issued_nth);
 }
 
+static int compare_delays(const void *a, const void *b)
+{
+	const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return (x > y) - (x < y);
+}
+
 struct walk {
 	const struct reckon_volume *v;
 	const struct reckon_request **issues;	/* in their order; those that never were last */
@@ -122,7 +129,7 @@ static void issue(struct walk *w, const struct reckon_request *r)
 		const uint64_t delay = now - (due > r->arrived ? due : r->arrived);
 
 		w->deadline = due + request_nsec(w->v, r);
-		w->ret->due_requests++;
+		w->ret->delays[w->ret->due_requests++] = delay;
 		w->ret->late_nsec += delay;
 		w->ret->late_units += delay ? units(r) : 0;
 		if (delay > w->ret->late_max_nsec)
@@ -172,6 +179,7 @@ void reckon(const struct reckon_volume *v, struct reckon_outcome *ret)
 	memset(ret, 0, sizeof(*ret));
 	w.issues = must(calloc(v->num + 1, sizeof(*w.issues)));
 	w.is_issued = must(calloc(v->num + 1, sizeof(*w.is_issued)));
+	ret->delays = must(calloc(v->num + 1, sizeof(*ret->delays)));
 	for (size_t i = 0; i < v->num; i++)
 		w.issues[i] = &v->requests[i];
 	qsort(w.issues, v->num, sizeof(*w.issues), compare);
@@ -188,6 +196,7 @@ void reckon(const struct reckon_volume *v, struct reckon_outcome *ret)
 		end_interval(&w, false);
 	ret->waiting_nsec = time_of(v, false);
 	ret->pending_nsec = time_of(v, true);
+	qsort(ret->delays, ret->due_requests, sizeof(*ret->delays), compare_delays);
 	free(w.issues);
 	free(w.is_issued);
 }

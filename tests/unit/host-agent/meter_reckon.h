@@ -30,8 +30,10 @@ struct reckon_outcome {
 	uint64_t charged, early, missed, violated, violated_intervals, overdue;
 	uint64_t due_requests, late_nsec, late_max_nsec, late_units;
 	uint64_t waiting_nsec, pending_nsec, waited_nsec;
+	uint64_t *delays;		/* of the due_requests, in order of length */
 };
 
+/* The caller frees ret->delays. */
 void reckon(const struct reckon_volume *v, struct reckon_outcome *ret);
 
 #endif

@@ -505,6 +505,21 @@ static struct sim_reserved_tenant draw_tenant(uint64_t *seed)
 	return t;
 }
 
+/* The bound of a class: above the delay of that rank, by a quarter at most, or below 1 us. */
+static void compare_percentiles(const struct ebb_meter_counters *c, const struct reckon_outcome *o)
+{
+	static const unsigned int permille[] = { 1, 500, 900, 990, 999, 1000 };
+
+	for (size_t i = 0; i < sizeof(permille) / sizeof(permille[0]) && o->due_requests; i++) {
+		const uint64_t rank = (o->due_requests * permille[i] + 999) / 1000;
+		const uint64_t exact = o->delays[rank - 1];
+		const uint64_t told = ebb_meter_percentile(c->delays, permille[i]);
+
+		assert_true(told > exact);
+		assert_true(told <= 1000 || told <= exact + exact / 4);
+	}
+}
+
 static void compare_with_reckoning(uint32_t tenant, const struct sim_reserved_tenant *load,
 				   uint64_t seconds, const struct ebb_meter_counters *c,
 				   uint64_t *violated)
@@ -533,6 +548,8 @@ static void compare_with_reckoning(uint32_t tenant, const struct sim_reserved_te
 	assert_int_equal(c->pending_nsec, o.pending_nsec);
 	assert_int_equal(c->others_early + c->others_promised + c->slow, c->violated);
 	assert_int_equal(c->intervals, seconds);
+	compare_percentiles(c, &o);
+	free(o.delays);
 	*violated += c->violated;
 }
 
