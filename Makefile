@@ -216,7 +216,8 @@ bench-engine: ## the OLTP engine natively, beside what the memory alone would al
 	$(MAKE) --no-print-directory $(B)/bin/oltp-bench $(B)/bin/oltp-miss-bound
 	scripts/bench-engine $(ARGS)
 
-bench-volumed: ## time that the volume server takes to decide about a request: out/bench-volumed
+bench-volumed: ## tags of I/O: what they cost, who gets how much of a disk: out/bench-volumed
+	scripts/qemu-build
 	$(MAKE) --no-print-directory $(B)/bin/ebb-bench-volumed
 	scripts/bench-volumed $(ARGS)
 
