@@ -34,6 +34,24 @@ json_t *ebb_blockdev_promise_args(const struct ebb_volspec *spec)
 	return o;
 }
 
+static json_t *file_args(const struct ebb_vconf *conf, const struct ebb_volume *v)
+{
+	/* The file that calibration reads may be in use at the same time, also as a volume. */
+	return json_pack("{s:s, s:s, s:s, s:b, s:s, s:s, s:{s:b}}", "driver", "file", "filename",
+			 v->spec.file, "discard", "unmap", "read-only", v->is_probe, "locking",
+			 v->is_probe ? "off" : "auto", "aio", conf->aio, "cache", "direct",
+			 conf->direct);
+}
+
+/* A raw file needs no node of its own above it, which each request would go through. */
+static json_t *format_args(const struct ebb_vconf *conf, const struct ebb_volume *v)
+{
+	if (strcmp(v->spec.format, "raw") == 0)
+		return file_args(conf, v);
+	return json_pack("{s:s, s:s, s:b, s:o}", "driver", v->spec.format, "discard", "unmap",
+			 "read-only", v->is_probe, "file", file_args(conf, v));
+}
+
 json_t *ebb_blockdev_node_args(const struct ebb_vconf *conf, const struct ebb_volume *v)
 {
 	json_t *o = ebb_blockdev_promise_args(&v->spec);
@@ -45,13 +63,7 @@ json_t *ebb_blockdev_node_args(const struct ebb_vconf *conf, const struct ebb_vo
 	json_object_set_new(o, "tenant", json_string(v->spec.tenant));
 	json_object_set_new(o, "discard", json_string("unmap"));
 	json_object_set_new(o, "read-only", json_boolean(v->is_probe));
-	/* The file that calibration reads may be in use at the same time, also as a volume. */
-	json_object_set_new(o, "file", json_pack(
-		"{s:s, s:s, s:b, s:{s:s, s:s, s:s, s:b, s:s, s:s, s:{s:b}}}", "driver",
-		v->spec.format, "discard", "unmap", "read-only", v->is_probe, "file", "driver",
-		"file", "filename", v->spec.file, "discard", "unmap", "read-only", v->is_probe,
-		"locking", v->is_probe ? "off" : "auto", "aio", conf->aio, "cache", "direct",
-		conf->direct));
+	json_object_set_new(o, "file", format_args(conf, v));
 	return o;
 }
 
