@@ -22,7 +22,7 @@ static uint64_t over(uint64_t a, uint64_t b)
 
 static bool has_reserve(const struct ebb_meter_volume *v)
 {
-	return v->reserve_iops || v->reserve_bytes;
+	return v->unit_nsec;
 }
 
 static uint64_t step(const struct ebb_meter_volume *v, uint64_t bytes)
@@ -30,10 +30,12 @@ static uint64_t step(const struct ebb_meter_volume *v, uint64_t bytes)
 	return ebb_rate_step(v->reserve_iops, v->reserve_bytes, bytes);
 }
 
-/* Not 0 for a volume with a reservation: the least is a unit at EBB_RATE_MAX_IOPS, 1 ns. */
-static uint64_t unit_time(const struct ebb_meter_volume *v)
+/* unit_nsec is not 0 with a reservation: the least is a unit at EBB_RATE_MAX_IOPS, 1 ns. */
+static void reserve(struct ebb_meter_volume *v, uint64_t iops, uint64_t bytes)
 {
-	return step(v, EBB_RATE_UNIT);
+	v->reserve_iops = iops;
+	v->reserve_bytes = bytes;
+	v->unit_nsec = step(v, EBB_RATE_UNIT);
 }
 
 /* ---- delays ---- */
@@ -77,7 +79,7 @@ uint64_t ebb_meter_percentile(const uint64_t *delays, unsigned int permille)
 /* Time in millionths of units of a volume with a reservation. */
 static uint64_t microunits(const struct ebb_meter_volume *v, uint64_t nsec)
 {
-	const uint64_t unit = unit_time(v);
+	const uint64_t unit = v->unit_nsec;
 	/* A unit may take up to 18 hours; in nanoseconds the product would exceed 64 bits then. */
 	const uint64_t scale = unit > EBB_METER_MAX_NSEC ? 1000 : 1;
 
@@ -104,14 +106,18 @@ static void count_times(struct ebb_meter_volume *v, uint64_t now)
 	if (v->pending)
 		v->counters.pending_nsec += now - v->counted_at;
 	v->counted_at = now;
-	if (has_reserve(v)) {
-		const uint64_t units = (now - v->promised_since) / unit_time(v);
+}
 
-		v->counters.promised += units;
-		v->promised_since += units * unit_time(v);
-	} else {
-		v->promised_since = now;
-	}
+/* Not at each request: it takes a division. */
+static void count_promised(struct ebb_meter_volume *v, uint64_t now)
+{
+	uint64_t units;
+
+	if (!has_reserve(v))
+		return;
+	units = (now - v->promised_since) / v->unit_nsec;
+	v->counters.promised += units;
+	v->promised_since += units * v->unit_nsec;
 }
 
 /* Units that are due and were not issued: they are missed from now on. */
@@ -122,8 +128,8 @@ static void count_missed(struct ebb_meter_volume *v, uint64_t now)
 	if (!has_reserve(v) || now <= v->slot)
 		return;
 	/* A part of a unit is not missed yet: it stays due. */
-	units = (now - v->slot) / unit_time(v);
-	v->slot += units * unit_time(v);
+	units = (now - v->slot) / v->unit_nsec;
+	v->slot += units * v->unit_nsec;
 	v->counters.missed += units;
 }
 
@@ -183,6 +189,7 @@ static void end_interval_of(const struct ebb_meter *m, struct ebb_meter_volume *
 	struct ebb_meter_interval *i = &v->last;
 
 	count_times(v, m->end);
+	count_promised(v, m->end);
 	if (v->waiting) {
 		count_missed(v, m->end);
 		end_wait(m, v);
@@ -270,6 +277,7 @@ static void skip_intervals(struct ebb_meter *m, uint64_t num)
 	m->end += num * m->interval_nsec;
 	for (struct ebb_meter_volume *v = m->volumes; v; v = v->next) {
 		count_times(v, m->end - m->interval_nsec);
+		count_promised(v, m->end - m->interval_nsec);
 		v->counters.intervals += num;
 		begin_interval_of(v);
 	}
@@ -316,8 +324,7 @@ int ebb_meter_volume_add(struct ebb_meter *m, struct ebb_meter_volume *v, uint64
 	ebb_meter_advance(m, now);
 	memset(v, 0, sizeof(*v));
 	v->id = id;
-	v->reserve_iops = reserve_iops;
-	v->reserve_bytes = reserve_bytes;
+	reserve(v, reserve_iops, reserve_bytes);
 	v->promised_since = v->counted_at = m->now;
 	v->last.taker = EBB_METER_NOBODY;
 	v->next = m->volumes;
@@ -347,18 +354,18 @@ int ebb_meter_promise(struct ebb_meter *m, struct ebb_meter_volume *v, uint64_t 
 		return -EINVAL;
 	ebb_meter_advance(m, now);
 	count_times(v, m->now);
+	count_promised(v, m->now);
 	if (v->waiting)
 		count_missed(v, m->now);
 	count_microunits(v);
 	v->old_microunits = v->counters.promised_microunits;
 	v->old_pending_nsec = v->counters.pending_nsec;
-	v->reserve_iops = reserve_iops;
-	v->reserve_bytes = reserve_bytes;
+	reserve(v, reserve_iops, reserve_bytes);
 	if (!has_reserve(v))
 		return 0;
 	/* What was paid in advance was paid at the old rate: a unit of the new one at most. */
-	v->slot = had_reserve ? min64(v->slot, m->now + unit_time(v)) : m->now;
-	v->deadline = had_reserve ? min64(v->deadline, m->now + unit_time(v)) : m->now;
+	v->slot = had_reserve ? min64(v->slot, m->now + v->unit_nsec) : m->now;
+	v->deadline = had_reserve ? min64(v->deadline, m->now + v->unit_nsec) : m->now;
 	v->promised_since = m->now;
 	v->charged_nsec = v->early_nsec = 0;
 	return 0;
@@ -433,8 +440,8 @@ static void add_units(const struct ebb_meter_volume *v, uint64_t *sum, uint64_t 
 		return;
 	}
 	*rest += step(v, bytes);
-	*sum += *rest / unit_time(v);
-	*rest %= unit_time(v);
+	*sum += *rest / v->unit_nsec;
+	*rest %= v->unit_nsec;
 }
 
 void ebb_meter_issue(struct ebb_meter *m, struct ebb_meter_volume *v, struct ebb_meter_request *r,
@@ -490,6 +497,7 @@ const struct ebb_meter_counters *ebb_meter_read(struct ebb_meter *m, struct ebb_
 {
 	ebb_meter_advance(m, now);
 	count_times(v, m->now);
+	count_promised(v, m->now);
 	count_microunits(v);
 	return &v->counters;
 }

@@ -131,6 +131,7 @@ struct ebb_meter_volume {
 	struct ebb_meter_volume *next;
 	uint64_t id;			/* the caller's number for it */
 	uint64_t reserve_iops, reserve_bytes;
+	uint64_t unit_nsec;		/* unit time; 0: nothing is promised */
 	struct ebb_meter_request *first, *last_waiting;
 	unsigned int waiting, pending;	/* requests; without EXTRA */
 	uint64_t slot;			/* when the next unit is due that was not missed */
