@@ -33,7 +33,8 @@ class Failures(VolumeCase):
         return self.done("volumes")["server"]["pid"]
 
     def served_by_another(self, pid):
-        self.wait_until(lambda: self.is_up() and self.storage_pid() not in (0, pid),
+        # In this order: the one that is up may be the one that was killed a moment ago.
+        self.wait_until(lambda: self.storage_pid() not in (0, pid) and self.is_up(),
                         "another storage daemon serves")
 
     def check_writer(self, thread, result):
