@@ -519,16 +519,6 @@ int session_set_rate(struct session *s, double per_second)
 	return rc;
 }
 
-void session_memory(const struct session *s, struct oltp_memory_stats *ret_stats)
-{
-	oltp_memory_stats_read(s->engine, ret_stats);
-}
-
-int session_promise(struct session *s, uint32_t mib)
-{
-	return oltp_set_mem_promise(s->engine, mib);
-}
-
 static int run_loop(struct session *s)
 {
 	const struct bench_options *o = &s->config.options;
@@ -601,9 +591,12 @@ int session_run(struct session *s)
 	rc = oltp_elastic_create(&elastic, &s->elastic);
 	if (rc)
 		return fail("starting the workers", rc);
-	rc = session_promise(s, config->options.promise_mib);
-	if (rc)
-		return fail("promising memory", rc);
+	/* Without the option the engine keeps what its host may have promised already. */
+	if (config->options.promise_mib) {
+		rc = oltp_set_mem_promise(s->engine, config->options.promise_mib);
+		if (rc)
+			return fail("promising memory", rc);
+	}
 	s->start_ns = s->end_ns = clock_now_ns();
 	log_figures_start(&s->log, s->engine);
 	oltp_pool_sample(s->pool, s->start_ns, &sample);

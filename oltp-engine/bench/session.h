@@ -60,12 +60,6 @@ int session_audit(struct session *session);
  */
 int session_set_rate(struct session *session, double per_second);
 
-/* As oltp_memory_stats_read. */
-void session_memory(const struct session *session, struct oltp_memory_stats *ret_stats);
-
-/* As oltp_set_mem_promise. Errors: -EOPNOTSUPP (there is no --cold-dir), -ENOMEM. */
-int session_promise(struct session *session, uint32_t mib);
-
 /*
  * Starts the workers and runs until time is up, a signal, or a watch that says so; then stops the
  * workers and gives CPUs back. 0, or -errno with a line on stderr.

@@ -2,7 +2,6 @@
 /* The server's control channel: see control.h. */
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -82,32 +81,6 @@ static const char *begin_audit(struct session *session)
 	}
 }
 
-static void promise(const struct client *client, const char *text)
-{
-	struct session *session = client->control->session;
-	struct oltp_memory_stats stats;
-	char line[LINE_MAX_BYTES], *end;
-	unsigned long long mib;
-	int rc;
-
-	errno = 0;
-	mib = strtoull(text, &end, 10);
-	if (*text < '0' || *text > '9' || *end || errno || mib > UINT32_MAX) {
-		answer(client, "error: a promise is a whole number of MiB\n");
-		return;
-	}
-	rc = session_promise(session, (uint32_t)mib);
-	if (rc) {
-		answer(client, rc == -EOPNOTSUPP ? "error: there is no --cold-dir\n" :
-						   "error: there is no memory for it\n");
-		return;
-	}
-	session_memory(session, &stats);
-	snprintf(line, sizeof(line), "ok baseline_ios=%" PRIu64 " actual_ios=%" PRIu64 "\n",
-		 stats.baseline_ios, stats.actual_ios);
-	answer(client, line);
-}
-
 static bool obey(const struct client *client, const char *line)
 {
 	if (!strcmp(line, "stop")) {
@@ -122,11 +95,7 @@ static bool obey(const struct client *client, const char *line)
 		answer(client, set_rate(client->control->session, line + 5));
 		return false;
 	}
-	if (!strncmp(line, "promise ", 8)) {
-		promise(client, line + 8);
-		return false;
-	}
-	answer(client, "error: unknown command; there are: stop, audit, rate R, promise MIB\n");
+	answer(client, "error: unknown command; there are: stop, audit, rate R\n");
 	return false;
 }
 

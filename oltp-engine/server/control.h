@@ -5,8 +5,6 @@
  *   stop	end the run; answered "ok"
  *   audit	look over the whole table; answered "ok", the result is a line of the output
  *   rate R	from now on R transactions arrive per second (0: none); answered "ok"
- *   promise MIB	the memory promised from now on (oltp_set_mem_promise; 0: none); answered
- *		"ok baseline_ios=N actual_ios=N", the records counted until now
  *
  * Anything else is answered "error: ..." and changes nothing. On standard input there are no
  * answers, and its end means only that nothing more will come.

@@ -99,6 +99,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case ARGP_KEY_END:
 		if (a->pool && a->bench.mem_limits.n)
 			argp_error(state, "--pool and --mem-schedule exclude each other");
+		if (a->pool && a->bench.promise_mib)
+			argp_error(state, "--pool and --mem-promise exclude each other");
 		break;
 	default:
 		return ARGP_ERR_UNKNOWN;

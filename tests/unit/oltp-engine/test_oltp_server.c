@@ -256,7 +256,7 @@ static void test_rate_command(void **state)
 
 	run_scripts(&script, 1);
 	snprintf(expected, sizeof(expected), "ok\nok\n%s%s%s%sok\n",
-		 "error: unknown command; there are: stop, audit, rate R, promise MIB\n",
+		 "error: unknown command; there are: stop, audit, rate R\n",
 		 bad, bad, bad);
 	assert_string_equal(script.answer, expected);
 }
@@ -306,7 +306,7 @@ static void test_lines_in_pieces_and_unknown_commands(void **state)
 {
 	(void)state;
 	struct script script = { .pieces = { "halt\nst", "op", " now\n\nsto", "p\n" } };
-	const char *line = "error: unknown command; there are: stop, audit, rate R, promise MIB\n";
+	const char *line = "error: unknown command; there are: stop, audit, rate R\n";
 	char expected[256];
 
 	run_scripts(&script, 1);
