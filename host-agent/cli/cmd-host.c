@@ -65,20 +65,27 @@ static void print_cores(const json_t *host)
 	table_finish(&t);
 }
 
-/* One line for each node with shared cores. */
+/* A line for each node with shared cores, and one for each with memory for pools. */
 static void print_promises(const json_t *host)
 {
-	json_t *node, *p;
+	json_t *node, *cpu, *mem;
 	size_t i;
 
 	json_array_foreach(json_object_get(host, "nodes"), i, node) {
-		p = json_object_get(node, "promises");
-		if (!json_is_object(p))
-			continue;
-		printf("promises  node %lld: %lld%% of a core promised, %lld%% free; %lld%% can be "
-		       "kept, overbooked by %lld%%\n", ctl_int(node, "node"),
-		       ctl_int(p, "promised_percent"), ctl_int(p, "free_percent"),
-		       ctl_int(p, "most_percent"), ctl_int(p, "overbooked_percent"));
+		cpu = json_object_get(node, "promises");
+		mem = json_object_get(node, "mem_promises");
+		if (json_is_object(cpu))
+			printf("promises  node %lld: %lld%% of a core promised, %lld%% free; "
+			       "%lld%% can be kept, overbooked by %lld%%\n",
+			       ctl_int(node, "node"), ctl_int(cpu, "promised_percent"),
+			       ctl_int(cpu, "free_percent"), ctl_int(cpu, "most_percent"),
+			       ctl_int(cpu, "overbooked_percent"));
+		if (json_is_object(mem))
+			printf("promises  node %lld: %lld MiB of memory promised, %lld MiB free; "
+			       "%lld MiB can be kept, overbooked by %lld MiB\n",
+			       ctl_int(node, "node"), ctl_mib(mem, "promised_bytes"),
+			       ctl_mib(mem, "free_bytes"), ctl_mib(mem, "most_bytes"),
+			       ctl_mib(mem, "overbooked_bytes"));
 	}
 }
 

@@ -246,6 +246,16 @@ struct ebb_promise_node {
 /* host_node: below ebb_host.num_nodes. */
 void ebb_state_promises(const struct ebb_state *s, uint16_t host_node,
 			struct ebb_promise_node *ret);
+/* Promises of memory on a node of the host (reserve-mem), in bytes. */
+struct ebb_mem_promise_node {
+	uint64_t most_bytes;		/* can be kept: what minimums leave of the pools */
+	uint64_t allowed_bytes;		/* may be promised: more if overbooking is allowed */
+	uint64_t promised_bytes;
+	uint64_t free_bytes;		/* may be promised besides */
+};
+/* host_node: below ebb_host.num_nodes. */
+void ebb_state_mem_promises(const struct ebb_state *s, uint16_t host_node,
+			    struct ebb_mem_promise_node *ret);
 struct ebb_shared_totals {
 	uint16_t num_threads, num_vms;
 	uint32_t num_vcpus;

@@ -197,6 +197,12 @@ void ebb_state_promises(const struct ebb_state *s, uint16_t host_node, struct eb
 	reserve_node(&s->reserve, host_node, ret);
 }
 
+void ebb_state_mem_promises(const struct ebb_state *s, uint16_t host_node,
+			    struct ebb_mem_promise_node *ret)
+{
+	floor_node(&s->floor, host_node, ret);
+}
+
 void ebb_state_shared_totals(const struct ebb_state *s, struct ebb_shared_totals *ret)
 {
 	shared_totals(&s->shared, ret);

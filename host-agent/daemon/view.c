@@ -8,6 +8,20 @@
 #include "model/sla.h"
 #include "util/uuid.h"
 
+static json_t *mem_promises_view(const struct ebb_state *s, uint16_t node)
+{
+	struct ebb_mem_promise_node n;
+
+	if (ebb_state_pool_capacity(s, node) == 0)
+		return json_null();
+	ebb_state_mem_promises(s, node, &n);
+	return json_pack("{s:I, s:I, s:I, s:I, s:I}", "most_bytes", (json_int_t)n.most_bytes,
+			 "allowed_bytes", (json_int_t)n.allowed_bytes, "promised_bytes",
+			 (json_int_t)n.promised_bytes, "free_bytes", (json_int_t)n.free_bytes,
+			 "overbooked_bytes", (json_int_t)(n.promised_bytes > n.most_bytes ?
+							  n.promised_bytes - n.most_bytes : 0));
+}
+
 static json_t *node_view(const struct ebb_state *s, uint16_t node, usec_t now)
 {
 	const struct ebb_host *h = ebb_state_host(s);
@@ -32,6 +46,7 @@ static json_t *node_view(const struct ebb_state *s, uint16_t node, usec_t now)
 	if (o)
 		ebb_view_node_pressure(o, s, node);
 	json_object_set_new(o, "promises", ebb_view_promises(s, node));
+	json_object_set_new(o, "mem_promises", mem_promises_view(s, node));
 	return o;
 }
 

@@ -222,6 +222,30 @@ bool floor_report(const struct floor_room *s, usec_t now, const struct ebb_vm *v
 	return floor_step(&f->control, f->promised_mib / EBB_BLOCK_MIB, held(vm), verdict, &i);
 }
 
+void floor_node(const struct floor_room *s, uint16_t host_node, struct ebb_mem_promise_node *ret)
+{
+	const uint64_t percent = s->env->cfg.promise.overbook_percent;
+	uint64_t most = s->env->nodes[host_node].mem_capacity, taken = 0, promised = 0;
+
+	for (size_t i = 0; i < s->env->num_active; i++) {
+		const struct ebb_vm *vm = s->env->active[i];
+
+		for (uint16_t g = 0; vm->is_admitted && g < vm->sla.num_nodes; g++) {
+			if (vm->sla.nodes[g].host_node != host_node)
+				continue;
+			most -= vm->sla.nodes[g].mem_min < most ? vm->sla.nodes[g].mem_min : most;
+			taken += vm->floor.booked[g];
+			promised += vm->floor.promised[g];
+		}
+	}
+	*ret = (struct ebb_mem_promise_node){
+		.most_bytes = most * EBB_BLOCK_BYTES,
+		.allowed_bytes = most * percent / 100 * EBB_BLOCK_BYTES,
+		.promised_bytes = promised * EBB_BLOCK_BYTES,
+		.free_bytes = (most > taken ? most - taken : 0) * percent / 100 * EBB_BLOCK_BYTES,
+	};
+}
+
 /* ---- what guests are told -------------------------------------------------- */
 
 static uint32_t tells(const struct ebb_vm *vm)

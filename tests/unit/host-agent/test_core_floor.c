@@ -246,6 +246,18 @@ static void test_told(void **state)
 	assert_int_equal(script_vm(s, 'a')->floor.told_mib, 0);
 }
 
+static void expect_node(const struct script *s, uint32_t most, uint32_t allowed,
+			uint32_t promised, uint32_t left)
+{
+	struct ebb_mem_promise_node n;
+
+	ebb_state_mem_promises(s->state, 0, &n);
+	assert_int_equal(n.most_bytes >> 20, most);
+	assert_int_equal(n.allowed_bytes >> 20, allowed);
+	assert_int_equal(n.promised_bytes >> 20, promised);
+	assert_int_equal(n.free_bytes >> 20, left);
+}
+
 static void test_admission(void **state)
 {
 	struct script *s = *state;
@@ -260,7 +272,10 @@ static void test_admission(void **state)
 	assert_int_equal(script_vm(s, 'b')->floor.short_mib, 296);
 	assert_int_equal(floor_mib(s, 'b'), 0);
 	assert_true(script_vm(s, 'b')->is_admitted);
+	/* What it says it has left to promise is what is promised then. */
+	expect_node(s, 896, 896, 600, 296);
 	promise(s, 'b', 296);
+	expect_node(s, 896, 896, 896, 0);
 	assert_int_equal(floor_mib(s, 'b'), 296);
 	assert_int_equal(floor_mib(s, 'a'), 600);
 	/* More for a would be at the cost of b: a loses its promise, b nothing. */
@@ -408,6 +423,7 @@ static void test_overbooked(void **state)
 	promise(s, 'b', 1000);
 	assert_int_equal(floor_mib(s, 'a'), 500);
 	assert_int_equal(floor_mib(s, 'b'), 500);
+	expect_node(s, 1000, 2000, 2000, 0);
 	/* Twice what there is, and no more. */
 	script_boot(s, 'c', 3, "1/1m0-1024");
 	promise(s, 'c', 2);

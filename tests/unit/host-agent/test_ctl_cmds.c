@@ -333,6 +333,23 @@ static void test_charge(void **state)
 	json_decref(answer);
 }
 
+/* What `host` says of a node: its VM has a minimum of 64 MiB there. */
+static void expect_mem_promise(void **state, size_t node, json_int_t mib)
+{
+	json_t *answer = ctl_ask_good(*state, "{\"cmd\":\"host\"}");
+	const json_t *nodes = json_object_get(json_object_get(answer, "host"), "nodes");
+	const json_t *n = json_array_get(nodes, node), *p = json_object_get(n, "mem_promises");
+	const json_int_t most = ctl_number(n, "mem_capacity_bytes") - (64 << 20);
+	const json_int_t allowed = most * 80 / 100;	/* overbook_percent of the rig */
+
+	assert_int_equal(ctl_number(p, "most_bytes"), most);
+	assert_int_equal(ctl_number(p, "allowed_bytes"), allowed);
+	assert_int_equal(ctl_number(p, "promised_bytes"), mib << 20);
+	assert_int_equal(ctl_number(p, "free_bytes"), allowed - (mib << 20));
+	assert_int_equal(ctl_number(p, "overbooked_bytes"), 0);
+	json_decref(answer);
+}
+
 static void test_set(void **state)
 {
 	json_t *answer = ctl_ask_good(
@@ -366,6 +383,7 @@ static void test_set(void **state)
 	assert_int_equal(ctl_number(vm, "promised_mem_mib"), 64);
 	assert_int_equal(ctl_number(vm, "kept_mem_mib"), 64);
 	json_decref(answer);
+	expect_mem_promise(state, 1, 64);
 	answer = ctl_ask_good(
 		*state, "{\"cmd\":\"set\",\"vm\":\"simulated-1\",\"values\":"
 			"{\"reserve-percent\":50,\"max-percent\":\"75\",\"penalty\":3}}");
