@@ -11,9 +11,9 @@ class SetupError(Exception):
     """Something that a scenario needs is missing or does not work."""
 
 
-def die_with_parent():
-    """For preexec_fn: this child gets SIGTERM when the thread that started it ends."""
-    ctypes.CDLL(None, use_errno=True).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
+def die_with_parent(signum=signal.SIGTERM):
+    """For preexec_fn: this child gets the signal when the thread that started it ends."""
+    ctypes.CDLL(None, use_errno=True).prctl(PR_SET_PDEATHSIG, signum)
 
 
 def run(args, timeout=180, check=True, **more):

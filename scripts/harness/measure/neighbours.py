@@ -45,10 +45,13 @@ class Neighbours:
         cpus = os.sched_getaffinity(self.beside)
         for _ in range(self.count):
             process = subprocess.Popen(["sh", "-c", PROGRAM], stdin=subprocess.DEVNULL,
-                                       start_new_session=True, preexec_fn=die_with_parent)
+                                       start_new_session=True, preexec_fn=_die_with_parent)
             self.processes.append(process)
             os.sched_setaffinity(process.pid, cpus)
             self._place(process.pid)
+        # One that is told to go on before it has stopped would stop for ever.
+        for process in self.processes:
+            os.waitpid(process.pid, os.WUNTRACED)
         return self
 
     def _place(self, pid):
@@ -79,6 +82,11 @@ class Neighbours:
             process.kill()
         for process in self.processes:
             process.wait()
+
+
+def _die_with_parent():
+    """Also while it is stopped, when other signals have no effect."""
+    die_with_parent(signal.SIGKILL)
 
 
 def _write(path, pid):
