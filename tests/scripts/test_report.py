@@ -110,12 +110,13 @@ class Folder(unittest.TestCase):
                "wanted": 60000000, "promised": 7500000, "got": 7000000, "violated": 500000,
                "unclear": 0, "num_intervals": 60, "num_violations": 3, "cause": "others",
                "reason": "it waited 900 ms"}
+        cache = {**row, "resource": "memory", "unit": "ios", "rate": 96, "wanted": 12345}
         with tempfile.TemporaryDirectory() as folder:
             schema.write_json(os.path.join(folder, schema.RUN), run)
             schema.write_samples(os.path.join(folder, schema.SAMPLES), host.samples)
             schema.write_history(os.path.join(folder, schema.HISTORY), host.events)
             texts = []
-            for answer in (None, {"ok": True, "ledger": []}, {"ok": True, "ledger": [row]}):
+            for answer in (None, {"ok": True, "ledger": []}, {"ok": True, "ledger": [row, cache]}):
                 if answer:
                     schema.write_json(os.path.join(folder, schema.LEDGER), answer)
                 outcome.conclude(folder)
@@ -124,7 +125,8 @@ class Folder(unittest.TestCase):
             self.assertNotIn("<h2>Promises</h2>", texts[0])
             self.assertIn("Nothing was promised", texts[1])
             for words in ("vm&lt;1&gt;", "12.5% of a CPU", ">7.50 s<", ">7.00 s<", ">0.50 s<",
-                          "3 of 60", "others: it waited 900 ms"):
+                          "3 of 60", "others: it waited 900 ms", ">a cache of 96 MiB<",
+                          ">12,345<"):
                 self.assertIn(words, texts[2])
             del row["got"]
             schema.write_json(os.path.join(folder, schema.LEDGER), {"ledger": [row]})

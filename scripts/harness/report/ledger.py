@@ -12,9 +12,9 @@ from harness.record.schema import SchemaError
 AMOUNTS = ("wanted", "promised", "got", "violated", "unclear")
 NUMBERS = ("rate", "metered_s", "num_intervals", "num_violations", *AMOUNTS)
 HEAD = (("VM", ""), ("resource", ""), ("promise", "n"), ("metered", "n"), ("wanted", "n"),
-        ("due", "n"), ("got", "n"), ("missing", "n"), ("unclear", "n"), ("broken intervals", "n"),
-        ("why the last one was broken", ""))
-CPU_UNIT = "usec"
+        ("due", "n"), ("got", "n"), ("missing", "n"), ("unclear", "n"), ("broken", "n"),
+        ("why (the last)", ""))
+CPU_UNIT, READS_UNIT = "usec", "ios"
 USEC_PER_S = 1e6
 
 
@@ -40,9 +40,12 @@ def section(rows):
     broken = sum(row["num_violations"] for row in rows)
     head = "".join(f'<th class="{cls}">{name}</th>' for name, cls in HEAD)
     return (f'<h2>Promises</h2><p class="soft">The agent\'s ledger: of {len(rows)} promises '
-            f'{broken:,} intervals were broken. Wanted is the time in which the VM had work; due '
-            "is what was promised for that time; missing is what was due in intervals that broke "
-            "the promise and was not given; unclear is what may have been due as well.</p>"
+            f'{broken:,} intervals were broken. Of CPU time, wanted is the time in which the VM '
+            "had work; due is what was promised for that time; missing is what was due in "
+            "intervals that broke the promise and was not given; unclear is what may have been due "
+            "as well; broken are such intervals. Of memory, wanted are accesses to records, due "
+            "the reads from disk that a dedicated cache would have needed, got those that were "
+            "made, missing those beyond the promise.</p>"
             f'<div class="card"><table><tr>{head}</tr>' + "".join(map(_row, rows)) +
             "</table></div>")
 
@@ -59,6 +62,8 @@ def _row(row):
 def _rate(row):
     if row["unit"] == CPU_UNIT:
         return f"{row['rate'] * 100 / USEC_PER_S:.4g}% of a CPU"
+    if row["unit"] == READS_UNIT:
+        return f"a cache of {row['rate']:,.4g} MiB"
     return f"{row['rate']:,.4g} {row['unit']}/s"
 
 

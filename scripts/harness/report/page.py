@@ -22,7 +22,8 @@ h2 { font-size: 18px; margin: 32px 0 10px }
   font-weight: 600; background: #e2e7ec; color: #33404d; margin: 0 6px 10px 0 }
 .pass { background: #d5efe5; color: #00563e } .fail { background: #fbdcc8; color: #8a3000 }
 .ablate, .judged { background: #fff0c9; color: #6b4a00 }
-.card { background: #fff; border: 1px solid #dfe4e9; border-radius: 10px; padding: 18px }
+.card { background: #fff; border: 1px solid #dfe4e9; border-radius: 10px; padding: 18px;
+  overflow-x: auto }
 .tiles { display: grid; grid-template-columns: repeat(auto-fit, minmax(165px, 1fr)); gap: 12px;
   margin: 0 0 18px }
 .tile { background: #fff; border: 1px solid #dfe4e9; border-radius: 10px; padding: 12px 16px }
