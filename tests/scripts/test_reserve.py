@@ -67,7 +67,8 @@ class Greedy(unittest.TestCase):
     def test_isolation_passes(self):
         summary = judge(greedy=greedy())
         self.assertEqual(failing(summary), set())
-        self.assertEqual([row["greedy"] for row in summary["greedy"][plan.NONE]], [0, 1, 2, 3])
+        self.assertEqual([row["greedy"] for row in summary["greedy"]
+                          if row["mode"] == plan.NONE], [0, 1, 2, 3])
 
     def test_lower_throughput_fails(self):
         self.assertEqual(failing(judge(greedy=greedy(beside=890.0))), {"greedy_tps_pct"})
@@ -78,15 +79,41 @@ class Greedy(unittest.TestCase):
 
     def test_ablations_fail(self):
         for mode in (plan.MAX_ONLY, plan.NONE):
-            self.assertEqual(failing(judge(mode=mode, greedy=greedy(mode, 500.0))),
-                             {"greedy_tps_pct"})
+            self.assertEqual(failing(judge(mode=mode, greedy=greedy(mode, 500.0, cpu=0.25))),
+                             {"greedy_tps_pct", "greedy_cpu_pct", "greedy_relative_io_pct",
+                              "greedy_memory_violations"})
 
     def test_missing_phases_fail(self):
         g = greedy()
-        g["phases"] = g["phases"][:3]
-        self.assertEqual(len(failing(judge(greedy=g))), 3)
+        g["phases"] = g["phases"][:7]
+        self.assertEqual(failing(judge(greedy=g)), {
+            "greedy_tps_pct", "greedy_max_only_tps_pct", "greedy_none_tps_pct"})
         del g["phases"]
-        self.assertEqual(len(failing(judge(greedy=g))), 3)
+        self.assertEqual(len(failing(judge(greedy=g))), 5)
+
+    def test_too_little_cpu_time_fails(self):
+        self.assertEqual(failing(judge(greedy=greedy(cpu=0.485))), {"greedy_cpu_pct"})
+
+    def test_other_programs(self):
+        summary = judge(greedy=greedy(came=0.9))
+        self.assertEqual(failing(summary), set())
+        self.assertEqual(value(summary, "cpu_missing_pct"), 10.0)
+        self.assertEqual(judge(greedy=greedy(beside=800.0, came=0.7))["verdict"], "not judged")
+
+    def test_more_reads_than_promised_fail(self):
+        self.assertEqual(failing(judge(greedy=greedy(reads=16))), set())
+        self.assertEqual(failing(judge(greedy=greedy(reads=1020, baseline=1000))), set())
+        for reads, baseline in ((17, 0), (1021, 1000)):
+            self.assertEqual(failing(judge(greedy=greedy(reads=reads, baseline=baseline))),
+                             {"greedy_relative_io_pct"})
+        self.assertEqual(failing(judge(greedy=greedy(violations=1))),
+                         {"greedy_memory_violations"})
+
+    def test_memory_that_was_not_metered_fails(self):
+        g = greedy()
+        g["ledger"][0]["num_intervals"] = 0
+        self.assertEqual(failing(judge(greedy=g)),
+                         {"greedy_relative_io_pct", "greedy_memory_violations"})
 
 
 class Neighbours(unittest.TestCase):

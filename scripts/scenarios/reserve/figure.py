@@ -29,23 +29,37 @@ def draw_meet(m):
                                     for i, name in enumerate(names)])
 
 
+def _reads(said):
+    """[(time, per second)] of intervals of a second: two lines may be heard at the same moment."""
+    points, first = [], said[0] if said else None
+    for row in said:
+        if row[0] - first[0] >= 1.0:
+            points.append((first[0], (row[2] - first[2]) / (row[0] - first[0])))
+            first = row
+    return points
+
+
 def draw_greedy(g):
-    """Time counts from the begin of each mode."""
+    """Time counts from the last phase of each mode in which t1 is alone."""
     if not g.get("phases"):
         return ""
     modes = list(dict.fromkeys(p["mode"] for p in g["phases"]))
-    lines, marks, length = [], [], 1.0
+    work, reads, marks, length = [], [], [], 1.0
     for i, mode in enumerate(modes):
-        phases = [p for p in g["phases"] if p["mode"] == mode][:g["tenants"] + 1]
+        phases = [p for p in g["phases"] if p["mode"] == mode and not p["is_turn"]]
+        phases = phases[sum(p["has_loop"] for p in phases):][:g["tenants"] + 1]
         begin, end = phases[0]["begin_s"], phases[-1]["end_s"]
         length = max(length, end - begin)
-        points = [(t - begin, tps) for t, tps in g["tps"] if begin < t <= end]
-        lines.append(chart.Line(points, chart.COLOURS[i], chart.DASHES[i], step=True))
+        said = [row for row in g["said"] if begin < row[0] <= end]
+        look = (chart.COLOURS[i], chart.DASHES[i])
+        work.append(chart.Line([(t - begin, tps) for t, tps, _ in said], *look, step=True))
+        reads.append(chart.Line([(t - begin, y) for t, y in _reads(said)], *look, step=True))
         if not marks:
             marks = [chart.Mark(p["begin_s"] - g["settle_s"] - begin, f"{p['greedy']} greedy")
                      for p in phases[1:]]
     return ("<h2>Part 2 (figure 5): t1 as greedy tenants are added</h2>" + chart.draw(
-        [chart.Panel("transactions of t1 [1/s]", 260, lines)], marks, 0.0, length,
+        [chart.Panel("transactions of t1 [1/s]", 260, work),
+         chart.Panel("disk reads [1/s]", 120, reads)], marks, 0.0, length,
         legend=[(mode, chart.COLOURS[i], chart.DASHES[i]) for i, mode in enumerate(modes)]))
 
 

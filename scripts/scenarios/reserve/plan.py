@@ -48,9 +48,24 @@ FLOOD = "0:0.1,{at:g}:1000000"
 # Part 2, figure 5. Greedy tenants compute and read all the time.
 GREEDY_TENANTS, GREEDY_MEMORY_MIB = 3, 160
 PHASE_S, PHASE_SETTLE_S = 8.0, 2.0
+# Alone and beside all of them in turn: what the machine does meanwhile then meets both alike.
+TURNS, TURN_S, TURN_SETTLE_S = 5, 4.0, 1.0
 T1_IOPS, MAX_IOPS = 150, 250
+# Memory. As in the paper the tables of t1 (some 108 MiB) fit what is promised to it, which is the
+# most that anybody may have. They do not fit half of what there is, and the first greedy tenant
+# takes all that it can get. The rest of t1's memory does not come from the pool.
+RESERVE_MEM_MIB, POOL_MIB = 116, 200
+POOLED_TPCC_MEMORY_MIB = 320
+# With a pool Linux sets aside 64 MiB for devices that can not reach it.
+POOLED_GREEDY_MEMORY_MIB = GREEDY_MEMORY_MIB + 64
+# Long enough for t1 to move records to its slow disk, beside all others: what is taken by force is
+# lost.
+MEM_DEADLINE_MS = 60000
 # The log of t1 is on its volume: some hundred requests per second.
 LOG = "--durability async --group-us 20000 --log-dir /cold/log"
+COLD = "--pool --cold-dir /cold"
+TAKE_MEMORY = ("(while :; do /ebb/tests/ebbt-memhold hold 0 {bytes} >/dev/null 2>&1 & sleep 2; "
+               "done) & ").format(bytes=POOL_MIB << 20)
 GREEDY_RUN = ("(while :; do :; done) & while :; do dd if=/dev/vda of=/dev/null bs=4k count=5000 "
               "iflag=direct 2>/dev/null; done")
 
@@ -77,7 +92,9 @@ def of(a):
     return Plan(host_of(1, 2 * MEET_CPUS, 1, share), "fair", [], 0.0, more={"reserve": {
         "mode": mode, "parts": parts, "disk_iops": DISK_IOPS, "depth": DEPTH,
         GREEDY: {"tenants": GREEDY_TENANTS, "phase_s": PHASE_S * a.time_scale,
-                 "settle_s": PHASE_SETTLE_S, "core_share": CPU_SHARE},
+                 "settle_s": PHASE_SETTLE_S, "turns": TURNS, "turn_s": TURN_S * a.time_scale,
+                 "turn_settle_s": TURN_SETTLE_S, "core_share": CPU_SHARE, "cpu_pct": CPU_PCT,
+                 "reserve_mem_mib": RESERVE_MEM_MIB, "pool_mib": POOL_MIB},
         NEIGHBOURS: {"count": NEIGHBOUR_COUNT, "cpu_pct": CPU_PCT, "core_share": CPU_SHARE,
                       "seconds": TABLE_S * a.time_scale},
         MEET: {"high": HIGH_IOPS, "low": LOW_IOPS, "half_s": HALF_S * a.time_scale},
@@ -106,13 +123,28 @@ def cpu_promise(mode, has_reservation):
             "max-percent": most}
 
 
+def mem_promise(mode):
+    """The same for memory, of t1."""
+    return {"reserve-mem": RESERVE_MEM_MIB if mode == RESERVED else 0}
+
+
+def pooled_tpcc_vm():
+    """t1 of part 2. Its monitor tells the host how often its engine reads from disk."""
+    return shared_vm("t1", POOLED_TPCC_MEMORY_MIB, RESERVE_MEM_MIB, cold="vda",
+                     monitor=f"--interval-ms {REPORT_MS}")
+
+
 def greedy_vm(i):
-    return shared_vm(f"greedy{i + 1}", GREEDY_MEMORY_MIB, modules="virtio_blk", run=GREEDY_RUN)
+    if i:
+        return shared_vm(f"greedy{i + 1}", GREEDY_MEMORY_MIB, modules="virtio_blk", run=GREEDY_RUN)
+    return shared_vm("greedy1", POOLED_GREEDY_MEMORY_MIB, RESERVE_MEM_MIB, modules="virtio_blk",
+                     run=TAKE_MEMORY + GREEDY_RUN)
 
 
-def shared_vm(name, memory_mib, **options):
-    """A VM with one vCPU on the shared core."""
-    return Vm(name, [Cell(1, 1, 0)], memory_mib, is_shared=True, volumes=[name],
+def shared_vm(name, memory_mib, pool_mib=0, **options):
+    """A VM with one vCPU on the shared core. pool_mib: the most that it may have of the pool."""
+    return Vm(name, [Cell(1, 1, 0, pool_mib)], memory_mib, is_shared=True, volumes=[name],
+              mem_deadline_ms=MEM_DEADLINE_MS,
               options={"name": name, "shell": "ttyS1", "monitor": "0", **options})
 
 

@@ -18,6 +18,7 @@ from harness.lab.process import SetupError, run
 from harness.lab.volumes import Volume, VolumeServer
 from harness.measure.io_meter import EVERY_S, IoMeter, TracedLoad
 from harness.measure.neighbours import Neighbours, cpu_s, vcpus_of
+from harness.record import schema
 from harness.stage import sliced_run
 from harness.stage.stage import RESULT, result_in, result_of
 
@@ -26,6 +27,7 @@ from .plan import GREEDY, MEET, NEIGHBOURS, OVERBOOKED
 
 START_S = 100       # longest until an engine runs, from the start of its VM on
 LOAD_S = 150        # longest until an engine with TPC-C-like tables has loaded them
+SHELL_S = 120       # longest of a command in a guest: it takes moments, if nobody else is there
 END_S = 60          # longest until an engine has verified its records and ended
 CLOSE_LOOK_S = 1.5  # before and after a change of promises
 CLOSE_LOOK_EVERY_S = 0.02
@@ -80,14 +82,29 @@ class Scene:
         self.lab.ask("set", self.boot.prefix + vm.name, *(
             f"{key}={value}" for key, value in plan.cpu_promise(mode, has_reservation).items()))
 
+    def promise_memory(self, vm, mode):
+        self.lab.ask("set", self.boot.prefix + vm.name, *(
+            f"{key}={value}" for key, value in plan.mem_promise(mode).items()))
+
     def promise_all(self, mode, t1, others):
         """What the mode promises t1; all others have the same maximum, if there are maxima."""
         self.promise(t1.name, plan.T1_IOPS, plan.MAX_IOPS, mode)
         self.promise_cpu(t1, mode, True)
+        self.promise_memory(t1, mode)
         for vm in others:
             self.promise(vm.name, None, plan.MAX_IOPS,
                          plan.MAX_ONLY if mode == plan.RESERVED else mode)
             self.promise_cpu(vm, mode, False)
+
+    def ledger(self):
+        """Rows of the ledger until now, by the names that VMs have in this scenario; they go into
+        ledger.json, too."""
+        answer = self.lab.ask("ledger")
+        for row in answer["ledger"]:
+            for name in ("vm", "reason"):
+                row[name] = row[name].replace(self.boot.prefix, "")
+        schema.write_json(os.path.join(self.a.out, schema.LEDGER), answer)
+        return answer["ledger"]
 
     def watch(self, seconds):
         end = time.monotonic() + seconds
@@ -110,6 +127,14 @@ class Scene:
         self.hear(self.console(vm), lambda line: line.startswith("ebb-init: ready"), START_S,
                   f"{vm.name} is not up")
 
+    def suspend(self, vms):
+        for vm in vms:
+            self.lab.virsh("suspend", self.boot.prefix + vm.name)
+
+    def resume(self, vms):
+        for vm in vms:
+            self.lab.virsh("resume", self.boot.prefix + vm.name)
+
     def console(self, vm):
         return Console(domain.console_path(self.boot, vm))
 
@@ -124,7 +149,7 @@ class Scene:
         raise SetupError(f"{words} within {patience_s * self.a.time_scale:g} s, see "
                          f"{console.path}")
 
-    def shell(self, vm, command, patience_s=30):
+    def shell(self, vm, command, patience_s=SHELL_S):
         return run([os.path.join(TOP, "scripts", "vm-exec"), "-t", str(patience_s),
                     domain.command_path(self.boot, vm), command], timeout=patience_s + 10)
 
@@ -195,53 +220,98 @@ def engine(scene, vm, console, options, seconds):
     return scene.found.elapsed() - float(line.split()[1].removeprefix("t="))
 
 
+class Watched:
+    """t1 and those who share its core with it, as one phase after the other sees them."""
+
+    def __init__(self, scene, t1, others):
+        self.scene, self.told, self.t1 = scene, scene.told[GREEDY], t1
+        self.console = scene.console(t1)
+        self.vcpus = vcpus_of(hostmem.qemu_pid(t1.uuid))
+        self.other_vcpus = [thread for vm in others
+                            for thread in vcpus_of(hostmem.qemu_pid(vm.uuid))]
+        self.told["said"], self.told["phases"] = [], []
+
+    def follow(self, seconds):
+        """Records what the engine says of itself, at the time when it does."""
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            for line in self.console.lines():
+                if STATISTICS.match(line):
+                    says = statistics(line)
+                    self.told["said"].append((self.scene.found.elapsed(), says["tps"],
+                                              says.get("cold_reads", 0)))
+            self.scene.watch(0.1)
+
+    def _now(self, loop):
+        look = self.scene.meter.looks[self.t1.name][-1]
+        others_s = cpu_s(self.other_vcpus) + (loop.cpu_s() if loop else 0.0)
+        return self.scene.found.elapsed(), cpu_s(self.vcpus), others_s, look.issued, look.waiting_s
+
+    def phase(self, mode, count, loop=None, is_turn=False):
+        """loop: a program that computes on the core of t1."""
+        beside = f"{count} greedy tenants" if not loop else "a loop that computes"
+        self.scene.found.step("phase", "", f"t1 beside {beside} ({mode})")
+        self.follow(self.told["turn_settle_s" if is_turn else "settle_s"])
+        before = self._now(loop)
+        self.follow(self.told["turn_s" if is_turn else "phase_s"])
+        after = self._now(loop)
+        t1_s, others_s, issued, waiting_s = (b - a for a, b in zip(before[1:], after[1:]))
+        self.told["phases"].append({
+            "mode": mode, "greedy": count, "has_loop": loop is not None, "is_turn": is_turn,
+            "begin_s": before[0], "end_s": after[0], "t1_s": t1_s, "others_s": others_s,
+            "issued": issued, "waiting_s": waiting_s})
+
+    def alone(self, mode, is_turn=False):
+        """Where t1 has a reservation, beside a loop (docs/scenarios.md says why)."""
+        if mode != plan.RESERVED:
+            self.phase(mode, 0, None, is_turn)
+            return
+        with Neighbours(self.scene.lab, 0, 1, self.vcpus[0]) as loop:
+            loop.compute()
+            self.phase(mode, 0, loop, is_turn)
+
+    def turns(self, mode, others):
+        """others: they run, and do again at the end."""
+        for _ in range(self.told["turns"]):
+            self.scene.suspend(others)
+            self.alone(mode, True)
+            self.scene.resume(others)
+            self.phase(mode, len(others), None, True)
+
+
 def greedy(scene):
     """Part 2: greedy tenants come one by one, with what the mode promises, then with maxima only,
     then without any promise. Until it comes a tenant is suspended."""
-    g, t1 = scene.told[GREEDY], plan.shared_vm("t1", plan.TPCC_MEMORY_MIB, cold="vda")
+    g = scene.told[GREEDY]
+    t1 = plan.pooled_tpcc_vm()
     others = [plan.greedy_vm(i) for i in range(g["tenants"])]
-    g["tps"], g["phases"] = [], []
-    with scene.vms([t1] + others, plan.cpu_host(), shared_cores="1"):
-        for vm in others + [t1]:
+    with scene.vms([t1] + others, plan.cpu_host(), shared_cores="1", pool_mib=g["pool_mib"]):
+        for vm in others:
             scene.start(vm)
-            if vm is not t1:
-                scene.lab.virsh("suspend", scene.boot.prefix + vm.name)
-        console, vcpus = scene.console(t1), vcpus_of(hostmem.qemu_pid(t1.uuid))
+            scene.suspend([vm])
+        scene.start(t1)
+        watched = Watched(scene, t1, others)
+        # The tables are loaded with as much CPU time as there is, into the memory of the mode.
+        scene.promise_memory(t1, scene.mode)
         scene.shell(t1, "mkdir /cold/log")
-        engine(scene, t1, console, plan.LOG, 3600)
+        engine(scene, t1, watched.console, f"{plan.LOG} {plan.COLD}", 3600)
         for mode in (scene.mode, plan.MAX_ONLY, plan.NONE):
             scene.promise_all(mode, t1, others)
-            for count in range(len(others) + 1):
-                if count:
-                    scene.lab.virsh("resume", scene.boot.prefix + others[count - 1].name)
-                g["phases"].append(_phase(scene, g, console, vcpus, mode, count))
-            for vm in others:
-                scene.lab.virsh("suspend", scene.boot.prefix + vm.name)
+            if mode == plan.RESERVED:
+                watched.phase(mode, 0)
+            watched.alone(mode)
+            for count, vm in enumerate(others, 1):
+                scene.resume([vm])
+                watched.phase(mode, count)
+            if "ledger" not in g:
+                watched.turns(mode, others)
+                g["ledger"] = scene.ledger()
+            scene.suspend(others)
         scene.promise_all(plan.NONE, t1, others)
         scene.shell(t1, "kill -TERM $(pidof oltp-server)")
-        scene.hear(console, lambda line: line.startswith(RESULT), END_S,
+        scene.hear(watched.console, lambda line: line.startswith(RESULT), END_S,
                    "the engine of t1 does not end")
-        add_result(scene, t1, result_of(console.path))
-
-
-def _phase(scene, g, console, vcpus, mode, count):
-    scene.found.step("phase", "", f"t1 beside {count} greedy tenants ({mode})")
-    _follow(scene, g, console, g["settle_s"])
-    begin, cpu = scene.found.elapsed(), cpu_s(vcpus)
-    _follow(scene, g, console, g["phase_s"])
-    end = scene.found.elapsed()
-    return {"mode": mode, "greedy": count, "begin_s": begin, "end_s": end,
-            "cpu_pct": 100 * (cpu_s(vcpus) - cpu) / (end - begin) / g["core_share"]}
-
-
-def _follow(scene, g, console, seconds):
-    """Records throughput as the engine says it, at the time when it does."""
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        for line in console.lines():
-            if STATISTICS.match(line):
-                g["tps"].append((scene.found.elapsed(), statistics(line)["tps"]))
-        scene.watch(0.1)
+        add_result(scene, t1, result_of(watched.console.path))
 
 
 def neighbours(scene):

@@ -24,6 +24,8 @@ IN_FORCE_WINDOW_S = 0.5         # in which the new rate must be there
 ALONE_OFF_PCT = 10.0            # of what the same reservation gives t1 alone
 LOWER_PCT = 25.0                # than that, at least, is what t1 has without a reservation
 CPU_OFF_PCT = 1.0               # per cent of the core
+# What may be chance in the meter of memory (docs/control-protocol.md, "ledger").
+RELATIVE_IO_PCT, CHANCE_READS = 2.0, 16
 P99_PCT = 100 / 3               # of that with a maximum only
 TYPES = 5                       # of transactions like TPC-C's
 # A client sees a request as issued when it is answered, and as open a little longer than the
@@ -102,36 +104,89 @@ def judge_meet(m):
 # ---- part 2 ----
 
 def measure_greedy(g):
-    """{mode: [{greedy, tps, cpu_pct}]}, by the number of greedy tenants. A mode that ran twice, as
-    in an ablation, has both runs in turn."""
-    found = {}
+    """[{mode, greedy, has_loop, is_turn, cpu_pct, missing_pct, tps, even_tps, reads_ps, iops}], in
+    the order in which they were.
+
+    cpu_pct: CPU time of t1, of the core. missing_pct, of a core that somebody uses all the time:
+    what it did not deliver since other programs ran. even_tps: throughput had nothing been
+    missing. reads_ps: records that t1 read from disk, iops: requests of t1 to its volume, both per
+    second."""
+    found = []
     for p in g.get("phases", ()):
-        inside = [tps for t, tps in g["tps"] if p["begin_s"] < t <= p["end_s"]]
-        found.setdefault(p["mode"], []).append({
-            "greedy": p["greedy"], "cpu_pct": round(p["cpu_pct"], 1),
-            "tps": round(statistics.mean(inside), 1) if inside else None})
+        seconds = p["end_s"] - p["begin_s"]
+        said = [row for row in g["said"] if p["begin_s"] < row[0] <= p["end_s"]]
+        whole = g["core_share"] * seconds
+        core = delivery.Delivered(p["t1_s"] + p["others_s"], whole) \
+            if p["greedy"] or p["has_loop"] else None
+        tps = statistics.mean(row[1] for row in said) if said else None
+        found.append({
+            "mode": p["mode"], "greedy": p["greedy"], "has_loop": p["has_loop"],
+            "is_turn": p["is_turn"], "cpu_pct": round(100 * p["t1_s"] / whole, 1),
+            "missing_pct": delivery.missing_pct(core),
+            "tps": _rounded(tps, 1),
+            "even_tps": _rounded(core.full(tps) if core else tps, 1),
+            "reads_ps": round((said[-1][2] - said[0][2]) / (said[-1][0] - said[0][0]), 1)
+            if len(said) > 1 else None,
+            "iops": round(p["issued"] / seconds, 1)})
     return found
+
+
+def turns_of(phases):
+    """[(even throughput alone, the same beside all greedy tenants)], turn by turn, of those that
+    were measured. phases: of measure_greedy."""
+    turns = [p["even_tps"] for p in phases if p["is_turn"]]
+    return [pair for pair in zip(turns[::2], turns[1::2]) if all(pair)]
+
+
+def relative_io_pct(row):
+    """Of a row of the ledger. None: more than chance without a single read in the baseline."""
+    if row["promised"]:
+        return 100 * (row["got"] - row["promised"]) / row["promised"]
+    return 0.0 if row["got"] <= CHANCE_READS else None
 
 
 def judge_greedy(g):
     """Figure 5. What t1 has alone in the mode of the run is 100%."""
-    told = measure_greedy(g)
-    phases = [(mode, row["greedy"], row["tps"]) for mode, rows in told.items() for row in rows]
-    first = g["phases"][0]["mode"] if g.get("phases") else None
+    phases = measure_greedy(g)
+    first = phases[0]["mode"] if phases else None
+    turns = turns_of(phases)
+    own_pct = statistics.median(100 * beside / alone for alone, beside in turns) \
+        if len(turns) == g["turns"] else None
+    of_core = [100 * p["t1_s"] / (p["t1_s"] + p["others_s"]) for p in g.get("phases", ())
+               if p["greedy"] and p["mode"] == first]
+    ledger = next((row for row in g.get("ledger", ()) if row["vm"] == "t1" and
+                   row["resource"] == "memory" and row["num_intervals"]), None)
 
     def pct(mode):
         """With all greedy tenants, of t1 alone with what the run promises."""
-        alone = next((tps for m, n, tps in phases if (m, n) == (first, 0)), None)
-        beside = [tps for m, n, tps in phases if (m, n) == (mode, g["tenants"])]
-        return _rounded(100 * beside[0] / alone) if alone and beside and beside[0] else None
+        beside = [row["even_tps"] for row in phases if row["mode"] == mode and
+                  row["greedy"] == g["tenants"] and not row["is_turn"]]
+        return _rounded(100 * beside[0] / statistics.median(alone for alone, _ in turns)) \
+            if turns and beside and beside[0] else None
     return [
-        Check.at_least("greedy_tps_pct", pct(first), 100 - ALONE_OFF_PCT, "%",
+        Check.at_least("greedy_tps_pct", _rounded(own_pct), 100 - ALONE_OFF_PCT, "%",
                        "part 2: throughput of t1 beside all greedy tenants, of that alone with the "
-                       "same promise"),
+                       f"same promise; median of {g['turns']} turns").of_work(),
         *(Check.at_most(f"greedy_{mode.replace('-', '_')}_tps_pct", pct(mode), 100 - LOWER_PCT,
                         "%", f"the same with the promise {mode}: what a reservation is worth")
-          for mode in (MAX_ONLY, NONE))
-    ], {"greedy": told}
+          for mode in (MAX_ONLY, NONE)),
+        Check.at_least("greedy_cpu_pct", _rounded(min(of_core, default=None)),
+                       g["cpu_pct"] - CPU_OFF_PCT, "%",
+                       f"of the CPU time that the core delivered, {g['cpu_pct']:g} promised, "
+                       "beside greedy tenants; the least of all phases"),
+        Check.at_most("greedy_relative_io_pct", _rounded(ledger and relative_io_pct(ledger)),
+                      RELATIVE_IO_PCT, "%",
+                      "reads of t1's engine from disk beyond those of a dedicated cache of "
+                      f"{g['reserve_mem_mib']} MiB, as the ledger has them"),
+        Check.equal("greedy_memory_violations",
+                    ledger and ledger["num_violations"] + ledger["num_unclear"], 0, "intervals",
+                    f"of {ledger['num_intervals'] if ledger else 0} in which that promise was "
+                    "broken, or which say nothing")
+    ], {"greedy": phases, "greedy_turns": turns}
+
+
+def missing_greedy(g):
+    return [row["missing_pct"] for row in measure_greedy(g) if row["greedy"]]
 
 
 # ---- part 3 ----
@@ -150,20 +205,22 @@ def judge_neighbours(n):
             row["max_only_p99_us"] else None for row in table.values()]
     worst = None if len(pcts) < TYPES or None in pcts else max(pcts)
     cpu = [v["t1_s"] / (v["t1_s"] + v["others_s"]) * 100 if v else None for v in (kept, capped)]
-    came = [delivery.missing_pct(delivery.Delivered(v["t1_s"] + v["others_s"],
-                                                    n["core_share"] * v["seconds"]))
-            if v else None for v in (kept, capped)]
     return [
         Check.at_least("neighbours_cpu_pct", _rounded(cpu[0]), n["cpu_pct"] - CPU_OFF_PCT, "%",
                        f"part 3: of the CPU time that the core delivered, {n['cpu_pct']:g} "
                        f"promised, beside {n['count']} neighbours that compute"),
         Check.at_most("neighbours_p99_pct", _rounded(worst), P99_PCT, "%",
                       "p99 of a type of transaction, of that with a maximum only; the type with "
-                      "the most").of_work(),
-        delivery.check(came)
+                      "the most").of_work()
     ], {"neighbours": {"types": table, "cpu_pct": [_rounded(v) for v in cpu],
                        "tps": [v.get("tps") for v in (kept, capped)],
                        "modes": [v.get("mode") for v in (kept, capped)]}}
+
+
+def missing_neighbours(n):
+    return [delivery.missing_pct(delivery.Delivered(v["t1_s"] + v["others_s"],
+                                                    n["core_share"] * v["seconds"]))
+            for v in n.get("variants", [])]
 
 
 # ---- part 4 ----
@@ -209,6 +266,8 @@ def judge_overbooked(o):
 
 JUDGES = {MEET: judge_meet, GREEDY: judge_greedy, NEIGHBOURS: judge_neighbours,
           OVERBOOKED: judge_overbooked}
+# Per cent of the CPU time of a core that other programs took, of each time that is compared.
+MISSING = {GREEDY: missing_greedy, NEIGHBOURS: missing_neighbours}
 
 
 def evaluate(run, _samples, _events):
@@ -218,6 +277,9 @@ def evaluate(run, _samples, _events):
         more, told = JUDGES[part](r[part])
         checks += more
         details.update(told)
+    missing = [pct for part in r["parts"] if part in MISSING for pct in MISSING[part](r[part])]
+    if set(r["parts"]) & set(MISSING):
+        checks.append(delivery.check(missing))
     return Verdict(checks + outcome_checks(run), [], details)
 
 

@@ -31,7 +31,9 @@ def tiles(summary):
                   (ms(check(summary, "meet_in_force_ms")), "until a changed promise was kept")]
     if GREEDY in summary["parts"]:
         found += [(value(check(summary, "greedy_tps_pct"), " %"),
-                   "of its throughput alone that t1 has beside three greedy tenants")]
+                   "of its throughput alone that t1 has beside three greedy tenants"),
+                  (value(check(summary, "greedy_relative_io_pct"), " %", 1),
+                   "Relative IO of t1's memory: reads from disk beyond those promised")]
     if NEIGHBOURS in summary["parts"]:
         found += [(value(check(summary, "neighbours_cpu_pct"), " %", 1),
                    "of a core beside 24 neighbours, half of it promised"),
@@ -61,10 +63,16 @@ def table(summary):
                          f"{h['kept']} of {h['judged']}")
                         for h in summary["meet"]])
     if summary.get("greedy"):
-        text += _table("Part 2", ("promise", "greedy tenants", "transactions of t1 per second",
-                                  "CPU time of the core"),
-                       [(mode, row["greedy"], value(row["tps"]), value(row["cpu_pct"], " %", 1))
-                        for mode, rows in summary["greedy"].items() for row in rows])
+        text += _table("Part 2: throughput of t1, transactions per second",
+                       ("promise", "beside t1", "measured", "with the CPU time due",
+                        "of the core", "records read from disk/s", "IOPS"),
+                       [(row["mode"], _beside(row), value(row["tps"]), value(row["even_tps"]),
+                         value(row["cpu_pct"], " %", 1), value(row["reads_ps"]),
+                         value(row["iops"])) for row in summary["greedy"] if not row["is_turn"]])
+        text += _table("Part 2: the same, alone and beside three greedy tenants in turn",
+                       ("turn", "alone", "beside three", "of that alone"),
+                       [(i, value(alone), value(beside), _part(beside, alone))
+                        for i, (alone, beside) in enumerate(summary["greedy_turns"], 1)])
     if summary.get("neighbours"):
         n = summary["neighbours"]
         text += _table("Part 3 (table 1): p99 beside 24 neighbours",
@@ -81,6 +89,12 @@ def table(summary):
                        [(name, count(t["issued"]), value(t["metered"]), value(t["reckoned"]))
                         for name, t in summary["overbooked"].items()])
     return text
+
+
+def _beside(row):
+    if row["has_loop"]:
+        return "a loop"
+    return f"{row['greedy']} greedy" if row["greedy"] else "nobody"
 
 
 def _us(number):
@@ -106,7 +120,8 @@ def saw(summary):
                      f"{value(check(summary, 'greedy_tps_pct'), ' %')} of its throughput alone, "
                      f"{value(check(summary, 'greedy_max_only_tps_pct'), ' %')} with a maximum "
                      f"only and {value(check(summary, 'greedy_none_tps_pct'), ' %')} without any "
-                     "promise.")
+                     "promise; its promise of memory was broken in "
+                     f"{value(check(summary, 'greedy_memory_violations'))} seconds.")
     if NEIGHBOURS in summary["parts"]:
         lines.append("Beside 24 neighbours that compute, half of a core was promised and "
                      f"{value(check(summary, 'neighbours_cpu_pct'), ' %', 1)} of it came; p99 was "
@@ -145,6 +160,9 @@ def paper(summary):
                                            ("max-only", "greedy_max_only_tps_pct"),
                                            ("none", "greedy_none_tps_pct"))),
                      "where": "4.3, figure 5"})
+        rows.append({"what": "Relative IO of its memory", "paper": "promised: at most 0",
+                     "ours": value(check(summary, "greedy_relative_io_pct"), " %", 1),
+                     "where": "2.3"})
     if NEIGHBOURS in summary["parts"]:
         rows += [{"what": "CPU beside 24 tenants, 50 % promised", "paper": "49.5 %",
                   "ours": value(check(summary, "neighbours_cpu_pct"), " %", 1), "where": "4.2"},
