@@ -33,7 +33,7 @@ $(eval $(call unit_test_single,test_io_qemuproc,$(EBB_TEST)/test_io_qemuproc.c,e
 $(foreach t,config history http server,$(eval $(call unit_test,test_ctl_$(t), \
 	$(EBB_TEST)/test_ctl_$(t).c,$(EBB_DAEMON_LIBS),$(EBB_DAEMON_PKGS),)))
 
-$(foreach t,cmds names,$(eval $(call unit_test,test_ctl_$(t),$(EBB_TEST)/test_ctl_$(t).c \
+$(foreach t,cmds names volumes,$(eval $(call unit_test,test_ctl_$(t),$(EBB_TEST)/test_ctl_$(t).c \
 	$(EBB_TEST)/ctl_rig.c,$(EBB_DAEMON_LIBS),$(EBB_DAEMON_PKGS),)))
 $(foreach t,charge charge_lost ledger watch,$(eval $(call unit_test,test_ctl_$(t),$(EBB_TEST)/test_ctl_$(t).c \
 	$(EBB_TEST)/core_script.c,$(EBB_DAEMON_LIBS),$(EBB_DAEMON_PKGS))))

@@ -173,6 +173,28 @@ static void print_telemetry(const json_t *t)
 	       ctl_int(t, "p99_us"), ctl_num(t, "age_ms"));
 }
 
+static const struct {
+	const char *key, *words;
+} io_words[] = {
+	{ "reserve_iops", "requests/s promised" }, { "reserve_bytes", "bytes/s promised" },
+	{ "max_iops", "requests/s at most" }, { "max_bytes", "bytes/s at most" },
+};
+
+/* The disks on the volume server, and what the SLA says of them. */
+static void print_volumes(const json_t *vm)
+{
+	json_t *v;
+	size_t i;
+
+	json_array_foreach(json_object_get(vm, "volumes"), i, v) {
+		printf("volume     %s:", ctl_str(v, "volume"));
+		for (size_t k = 0; k < sizeof(io_words) / sizeof(io_words[0]); k++)
+			if (ctl_int(v, io_words[k].key))
+				printf(" %lld %s,", ctl_int(v, io_words[k].key), io_words[k].words);
+		printf(" weight %lld, penalty %lld\n", ctl_int(v, "weight"), ctl_int(v, "penalty"));
+	}
+}
+
 static void print_one(const json_t *vm)
 {
 	char note[512];
@@ -190,6 +212,7 @@ static void print_one(const json_t *vm)
 	       !ctl_bool(vm, "driver")   ? "not running" :
 	       ctl_bool(vm, "can_lend") ? "running, can lend" : "running");
 	print_telemetry(json_object_get(vm, "telemetry"));
+	print_volumes(vm);
 	print_memory(vm);
 	putchar('\n');
 	print_vcpus(vm);
@@ -216,6 +239,33 @@ int cmd_vms(struct ctl *ctl, int argc, char **argv)
 		puts("no VM has an <ebb:sla> in its metadata");
 	json_decref(answer);
 	return EXIT_DONE;
+}
+
+/* One of <ebb:io> or <ebb:volume>; nothing where no value is given. */
+static void print_io(const json_t *o, const char *what)
+{
+	char key[40];
+	int num = 0;
+
+	for (size_t k = 0; k < sizeof(io_words) / sizeof(io_words[0]); k++) {
+		snprintf(key, sizeof(key), "io_%s", io_words[k].key);
+		if (ctl_int(o, key))
+			printf("%s %lld %s", num++ ? "," : what, ctl_int(o, key),
+			       io_words[k].words);
+	}
+}
+
+static void print_sla_io(const json_t *answer)
+{
+	char what[80];
+	json_t *v;
+	size_t i;
+
+	print_io(answer, "; each volume");
+	json_array_foreach(json_object_get(answer, "io_volumes"), i, v) {
+		snprintf(what, sizeof(what), "; volume %s", ctl_str(v, "volume"));
+		print_io(v, what);
+	}
 }
 
 int cmd_set(struct ctl *ctl, int argc, char **argv)
@@ -254,6 +304,7 @@ int cmd_set(struct ctl *ctl, int argc, char **argv)
 			       ctl_int(answer, "penalty"));
 		if (ctl_int(answer, "reserve_mem_mib"))
 			printf(", cache of %lld MiB promised", ctl_int(answer, "reserve_mem_mib"));
+		print_sla_io(answer);
 		printf("\n");
 	}
 	json_decref(answer);

@@ -286,6 +286,7 @@ int core_vm_defined(struct ebb_state *s, usec_t now, const struct ebb_fact *fact
 	if (!vm->is_running || vm->is_admitted)
 		vm->error[0] = '\0';
 	take_memory(vm, d);
+	vm->volumes = d->volumes;
 	s->cycle.plan_is_stale = true;
 	set_sla(s, now, vm, &d->sla, "defined");
 	return 0;

@@ -377,6 +377,7 @@ struct ebb_vm {
 	/* By guest node: memory besides the pool; size of its virtio-mem device by the domain. */
 	uint64_t boot_bytes[EBB_MAX_GUEST_NODES];
 	uint32_t pool_blocks[EBB_MAX_GUEST_NODES];
+	struct ebb_vm_volumes volumes;	/* its disks on the volume server */
 	struct ebb_vm_cap cap;
 	struct ebb_vm_share share;
 	struct ebb_vm_reserve reserve;

@@ -42,6 +42,7 @@ static const struct key {
 	{ "metrics_listen", KIND_ADDRESS, offsetof(struct ebb_config, metrics_listen), 0, 0 },
 	{ "count_threads", KIND_BOOL, offsetof(struct ebb_config, count_threads), 0, 0 },
 	{ "shared_cores", KIND_TEXT, offsetof(struct ebb_config, shared_cores), 0, 0 },
+	{ "volume_socket", KIND_PATH, offsetof(struct ebb_config, volume_socket), 0, 0 },
 	{ "pool_mib", KIND_NUMBER_OR_AUTO, offsetof(struct ebb_config, pool_mib), 0,
 	  EBB_MAX_POOL_MIB },
 	{ "memory_overhead_mib", KIND_NUMBER, offsetof(struct ebb_config, memory_overhead_mib), 64,
@@ -90,7 +91,7 @@ void ebb_config_default(struct ebb_config *c)
 
 static int unknown_key(const char *key, struct ebb_err *err)
 {
-	char known[900] = "";
+	char known[1000] = "";
 
 	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
 		snprintf(known + strlen(known), sizeof(known) - strlen(known), "%s%s",
@@ -105,7 +106,7 @@ static int set_text(const struct key *k, char *field, const char *value, struct 
 				   EBB_CONFIG_VALUE_SIZE - 1);
 	if (k->min && !*value)
 		return ebb_err_set(err, -EINVAL, "%s is empty", k->name);
-	if (k->kind == KIND_PATH && value[0] != '/')
+	if (k->kind == KIND_PATH && *value && value[0] != '/')
 		return ebb_err_set(err, -EINVAL, "%s=%.64s: an absolute path is needed", k->name,
 				   value);
 	strcpy(field, value);

@@ -26,6 +26,7 @@ struct ebb_config {
 	char control_group[EBB_CONFIG_VALUE_SIZE]; /* "": root only */
 	char metrics_listen[EBB_CONFIG_VALUE_SIZE]; /* see daemon/http.h; "": nowhere */
 	bool count_threads;
+	char volume_socket[EBB_CONFIG_VALUE_SIZE]; /* control socket of ebb-volumed; "": none */
 	char shared_cores[EBB_CONFIG_VALUE_SIZE]; /* see backend/real/hostshare.h */
 	/* MiB of each node of the host for pools, 0 to EBB_MAX_POOL_MIB; EBB_CONFIG_AUTO */
 	uint32_t pool_mib;

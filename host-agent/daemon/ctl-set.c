@@ -10,20 +10,22 @@
 #include "daemon/ctl-cmds.h"
 #include "backend/real/real.h"
 #include "daemon/view.h"
-#include "model/sla.h"
+#include "model/sla-io.h"
 
-/* Those of each node; the others are in model/sla.h. */
+/* Those of each node and volume; the others are in model/sla.h. */
 #define NODE_KEYS	"max.NODE (for example max.0), reserved.NODE"
 #define MEM_NODE_KEYS	"mem.nodeNODE.min, mem.nodeNODE.max (for example mem.node0.max)"
 
-#define KEYS_SIZE	512
+#define IO_KEYS		"io.VOLUME.KEY with any of the keys after \"io.\""
 
-static void add_keys(bool is_mem, char *text, size_t size)
+#define KEYS_SIZE	768
+
+static void add_keys(enum ebb_sla_part part, char *text, size_t size)
 {
 	const struct ebb_sla_key *key;
 
 	for (size_t i = 0; (key = ebb_sla_key_at(i)); i++)
-		if (key->is_mem == is_mem)
+		if (key->part == part)
 			snprintf(text + strlen(text), size - strlen(text), "%s, ", key->name);
 }
 
@@ -31,10 +33,12 @@ static void add_keys(bool is_mem, char *text, size_t size)
 static const char *all_keys(char text[KEYS_SIZE])
 {
 	text[0] = '\0';
-	add_keys(false, text, KEYS_SIZE);
+	add_keys(EBB_SLA_CPU, text, KEYS_SIZE);
 	snprintf(text + strlen(text), KEYS_SIZE - strlen(text), NODE_KEYS ", ");
-	add_keys(true, text, KEYS_SIZE);
-	snprintf(text + strlen(text), KEYS_SIZE - strlen(text), MEM_NODE_KEYS);
+	add_keys(EBB_SLA_MEM, text, KEYS_SIZE);
+	snprintf(text + strlen(text), KEYS_SIZE - strlen(text), MEM_NODE_KEYS ", ");
+	add_keys(EBB_SLA_IO, text, KEYS_SIZE);
+	snprintf(text + strlen(text), KEYS_SIZE - strlen(text), IO_KEYS);
 	return text;
 }
 
@@ -166,18 +170,51 @@ static bool set_pool(struct ebb_ctl_request *r, const struct ebb_vm *vm, const c
 }
 
 /* One of model/sla.h. */
-static bool set_value(struct ebb_ctl_request *r, const struct ebb_sla_key *key, const char *value,
-		      uint32_t *ret)
+static bool set_value(struct ebb_ctl_request *r, const struct ebb_sla_key *key, const char *name,
+		      const char *value, uint64_t *ret)
 {
 	char allowed[EBB_TEXT_SIZE];
 
-	if (!key->value_name)
-		return set_number(r, key->name, value, key->min, key->max, ret);
 	if (ebb_sla_value(key, value, ret) == 0)
 		return true;
 	ebb_sla_allowed(key, allowed);
-	ebb_ctl_fail(r, "bad-value", NULL, "%s=%.40s: allowed: %s", key->name, value, allowed);
+	ebb_ctl_fail(r, "bad-value", NULL, "%.80s=%.40s: allowed: %s", name, value, allowed);
 	return false;
+}
+
+/* "io.VOLUME.KEY": the volume's own value, or "default": that of the VM counts again. */
+static bool set_volume(struct ebb_ctl_request *r, const char *key, const char *value,
+		       struct ebb_sla *sla)
+{
+	const char *first = strchr(key, '.') + 1, *last = strrchr(key, '.');
+	char name[EBB_VOLUME_NAME_SIZE], row[EBB_TEXT_SIZE];
+	const struct ebb_sla_key *k;
+	struct ebb_sla_volume *v;
+	uint64_t number;
+
+	/* No attribute has a dot, names of volumes may. */
+	snprintf(row, sizeof(row), "io%s", last);
+	k = last > first ? ebb_sla_key_find(row) : NULL;
+	if (!k || (size_t)(last - first) >= sizeof(name))
+		return no_such_key(r, key);
+	snprintf(name, sizeof(name), "%.*s", (int)(last - first), first);
+	if (strcmp(value, "default") != 0 && !set_value(r, k, key, value, &number))
+		return false;
+	v = ebb_sla_volume_get(sla, name);
+	if (!v) {
+		ebb_ctl_fail(r, "bad-value", NULL, "%.80s: %s", key,
+			     ebb_volume_name_usable(name) ? "the SLA names too many volumes" :
+			     "allowed in the name of a volume: letters, digits, \".\", \"_\", "
+			     "\"-\"");
+		return false;
+	}
+	if (strcmp(value, "default") != 0)
+		ebb_sla_volume_put(v, k, number);
+	else
+		ebb_sla_volume_clear(v, k);
+	if (!v->given)
+		ebb_sla_volume_drop(sla, name);
+	return true;
 }
 
 static bool set_shared(struct ebb_ctl_request *r, const struct ebb_vm *vm, bool is_shared)
@@ -194,10 +231,10 @@ static bool set_one(struct ebb_ctl_request *r, const struct ebb_vm *vm, const ch
 		    const char *value, struct ebb_sla *sla)
 {
 	const struct ebb_sla_key *k = ebb_sla_key_find(key);
-	uint32_t number;
+	uint64_t number;
 
 	if (k) {
-		if (!set_value(r, k, value, &number) ||
+		if (!set_value(r, k, k->name, value, &number) ||
 		    (strcmp(key, "shared") == 0 && !set_shared(r, vm, number)))
 			return false;
 		if (strcmp(key, "class") == 0)
@@ -211,6 +248,8 @@ static bool set_one(struct ebb_ctl_request *r, const struct ebb_vm *vm, const ch
 		return set_reserved(r, vm, key, value, sla);
 	if (strncmp(key, "mem.node", strlen("mem.node")) == 0)
 		return set_pool(r, vm, key, value, sla);
+	if (strncmp(key, "io.", strlen("io.")) == 0)
+		return set_volume(r, key, value, sla);
 	return no_such_key(r, key);
 }
 

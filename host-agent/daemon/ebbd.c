@@ -233,6 +233,15 @@ static int make_history(struct daemon *d, bool is_dryrun, struct ebb_err *err)
 	return rc;
 }
 
+/* ebb-volumed has both sockets in its run_dir. */
+static void find_nbd_socket(const char *control, char ret[PATH_MAX])
+{
+	const char *slash = strrchr(control, '/');
+
+	snprintf(ret, PATH_MAX, "%.*s%s", slash ? (int)(slash - control) : 0, control,
+		 slash ? "/nbd.sock" : "");
+}
+
 static int make_real(struct daemon *d, struct ebb_err *err)
 {
 	struct ebb_real_config cfg = {
@@ -241,9 +250,11 @@ static int make_real(struct daemon *d, struct ebb_err *err)
 		.window = d->config.pressure.hot_window_s * EBB_USEC_PER_SEC,
 		.meter_interval = d->config.meter_interval_ms * EBB_USEC_PER_MSEC,
 	};
-	char link_dir[PATH_MAX];
+	char link_dir[PATH_MAX], nbd_socket[PATH_MAX];
 	int rc;
 
+	find_nbd_socket(d->config.volume_socket, nbd_socket);
+	cfg.nbd_socket = nbd_socket;
 	rc = ebb_setting_group("link_group", d->config.link_group, &cfg.link_group, err);
 	if (rc == 0 && d->is_emulated)
 		rc = ebb_emuhost_create(&d->spec, d->config.emu_group, &d->emuhost, err);

@@ -4,6 +4,7 @@
 #include "core/explain.h"
 #include "daemon/view.h"
 #include "daemon/view-pressure.h"
+#include "daemon/view-io.h"
 #include "daemon/view-shared.h"
 #include "model/sla.h"
 #include "util/uuid.h"
@@ -224,13 +225,15 @@ void ebb_view_add_sla(json_t *o, const struct ebb_sla *sla)
 	const struct ebb_sla_key *key;
 
 	for (size_t i = 0; (key = ebb_sla_key_at(i)); i++) {
-		const uint32_t value = ebb_sla_get(sla, key);
+		const uint64_t value = ebb_sla_get(sla, key);
 
 		json_object_set_new(o, key->json,
 				    key->is_boolean ? json_boolean(value) :
-				    key->value_name ? json_string(key->value_name(value)) :
-						      json_integer(value));
+				    key->value_name ?
+					    json_string(key->value_name((uint32_t)value)) :
+					    json_integer((json_int_t)value));
 	}
+	json_object_set_new(o, "io_volumes", ebb_view_sla_volumes(sla));
 }
 
 /* Of a VM without a valid SLA. */
@@ -238,13 +241,15 @@ static void add_no_sla(json_t *o)
 {
 	static const char *const zeros[] = {
 		"reserve_percent", "max_percent", "penalty", "weight", "deadline_ms", "mem_weight",
-		"mem_sla_deadline_ms", "reserve_mem_mib",
+		"mem_sla_deadline_ms", "reserve_mem_mib", "io_reserve_iops", "io_reserve_bytes",
+		"io_max_iops", "io_max_bytes", "io_weight", "io_penalty",
 	};
 
 	json_object_set_new(o, "class", json_null());
 	json_object_set_new(o, "shared", json_false());
 	for (size_t i = 0; i < sizeof(zeros) / sizeof(zeros[0]); i++)
 		json_object_set_new(o, zeros[i], json_integer(0));
+	json_object_set_new(o, "io_volumes", json_array());
 }
 
 json_t *ebb_view_vm(const struct ebb_state *s, const struct ebb_vm *vm, usec_t now,
@@ -275,6 +280,7 @@ json_t *ebb_view_vm(const struct ebb_state *s, const struct ebb_vm *vm, usec_t n
 	add_memory(o, vm, &t, now);
 	json_object_set_new(o, "move", ebb_view_move(vm, now));
 	ebb_view_add_share(o, vm);
+	json_object_set_new(o, "volumes", ebb_view_volumes(vm));
 	json_object_set_new(o, "telemetry", vm_telemetry(vm, now));
 	return o;
 }

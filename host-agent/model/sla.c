@@ -31,7 +31,10 @@ static const char *yes_no(uint32_t value)
 			.size = sizeof(((struct ebb_sla *)NULL)->f)
 #define CPU(key, field)	.name = key, .json = field, .attribute = key, .what = key
 #define MEM(key, field)	.name = "mem." key, .json = field, .attribute = key, \
-			.what = "memory " key, .is_mem = true
+			.what = "memory " key, .part = EBB_SLA_MEM
+#define IO(key, field, bit) \
+			.name = "io." key, .json = field, .attribute = key, \
+			.what = "I/O " key, .part = EBB_SLA_IO, .given = 1u << (bit)
 #define RANGE(NAME)	.min = EBB_##NAME##_MIN, .max = EBB_##NAME##_MAX, \
 			.missing = EBB_##NAME##_DEFAULT
 
@@ -56,8 +59,17 @@ static const struct ebb_sla_key keys[] = {
 	  .is_replayed = true },
 	{ MEM("weight", "mem_weight"), FIELD(mem_weight), RANGE(WEIGHT) },
 	{ MEM("deadline-ms", "mem_sla_deadline_ms"), FIELD(mem_deadline_ms), RANGE(DEADLINE_MS) },
-	{ CPU("reserve-mem", "reserve_mem_mib"), .is_mem = true, FIELD(reserve_mem_mib),
+	{ CPU("reserve-mem", "reserve_mem_mib"), .part = EBB_SLA_MEM, FIELD(reserve_mem_mib),
 	  RANGE(RESERVE_MEM), .is_omitted = true },
+	{ IO("reserve-iops", "io_reserve_iops", 0), FIELD(io.reserve_iops), RANGE(IOPS),
+	  .is_omitted = true },
+	{ IO("reserve-bytes", "io_reserve_bytes", 1), FIELD(io.reserve_bytes), RANGE(IO_BYTES),
+	  .is_omitted = true },
+	{ IO("max-iops", "io_max_iops", 2), FIELD(io.max_iops), RANGE(IOPS), .is_omitted = true },
+	{ IO("max-bytes", "io_max_bytes", 3), FIELD(io.max_bytes), RANGE(IO_BYTES),
+	  .is_omitted = true },
+	{ IO("weight", "io_weight", 4), FIELD(io.weight), RANGE(WEIGHT), .is_omitted = true },
+	{ IO("penalty", "io_penalty", 5), FIELD(io.penalty), RANGE(PENALTY), .is_omitted = true },
 };
 
 #define NUM_KEYS	(sizeof(keys) / sizeof(keys[0]))
@@ -75,9 +87,9 @@ const struct ebb_sla_key *ebb_sla_key_find(const char *name)
 	return NULL;
 }
 
-uint32_t ebb_sla_get(const struct ebb_sla *sla, const struct ebb_sla_key *key)
+uint64_t ebb_sla_load(const void *at, const struct ebb_sla_key *key)
 {
-	const char *at = (const char *)sla + key->offset;
+	uint64_t large;
 	uint32_t wide;
 	uint16_t half;
 	uint8_t byte;
@@ -89,15 +101,18 @@ uint32_t ebb_sla_get(const struct ebb_sla *sla, const struct ebb_sla_key *key)
 	case sizeof(half):
 		memcpy(&half, at, sizeof(half));
 		return half;
-	default:
+	case sizeof(wide):
 		memcpy(&wide, at, sizeof(wide));
 		return wide;
+	default:
+		memcpy(&large, at, sizeof(large));
+		return large;
 	}
 }
 
-void ebb_sla_put(struct ebb_sla *sla, const struct ebb_sla_key *key, uint32_t value)
+void ebb_sla_store(void *at, const struct ebb_sla_key *key, uint64_t value)
 {
-	char *at = (char *)sla + key->offset;
+	const uint32_t wide = (uint32_t)value;
 	const uint16_t half = (uint16_t)value;
 	const uint8_t byte = (uint8_t)value;
 
@@ -108,13 +123,26 @@ void ebb_sla_put(struct ebb_sla *sla, const struct ebb_sla_key *key, uint32_t va
 	case sizeof(half):
 		memcpy(at, &half, sizeof(half));
 		break;
+	case sizeof(wide):
+		memcpy(at, &wide, sizeof(wide));
+		break;
 	default:
 		memcpy(at, &value, sizeof(value));
 	}
 }
 
-/* Digits only, since no attribute is negative. */
-static int number(const char *text, uint32_t *ret)
+uint64_t ebb_sla_get(const struct ebb_sla *sla, const struct ebb_sla_key *key)
+{
+	return ebb_sla_load((const char *)sla + key->offset, key);
+}
+
+void ebb_sla_put(struct ebb_sla *sla, const struct ebb_sla_key *key, uint64_t value)
+{
+	ebb_sla_store((char *)sla + key->offset, key, value);
+}
+
+/* Digits only, since no attribute is negative.  No attribute exceeds EBB_IO_BYTES_MAX. */
+static int number(const char *text, uint64_t *ret)
 {
 	uint64_t value = 0;
 
@@ -124,20 +152,20 @@ static int number(const char *text, uint32_t *ret)
 		if (*text < '0' || *text > '9')
 			return -EINVAL;
 		value = value * 10 + (uint64_t)(*text - '0');
-		if (value > UINT32_MAX)
+		if (value > EBB_IO_BYTES_MAX)
 			return -EINVAL;
 	}
-	*ret = (uint32_t)value;
+	*ret = value;
 	return 0;
 }
 
-int ebb_sla_value(const struct ebb_sla_key *key, const char *text, uint32_t *ret_value)
+int ebb_sla_value(const struct ebb_sla_key *key, const char *text, uint64_t *ret_value)
 {
-	uint32_t value;
+	uint64_t value;
 
 	if (key->value_name) {
 		for (value = key->min; value <= key->max; value++)
-			if (strcmp(key->value_name(value), text) == 0)
+			if (strcmp(key->value_name((uint32_t)value), text) == 0)
 				break;
 	} else if (number(text, &value) < 0) {
 		return -EINVAL;
@@ -153,19 +181,21 @@ void ebb_sla_allowed(const struct ebb_sla_key *key, char *ret_text)
 	size_t len = 0;
 
 	if (!key->value_name) {
-		snprintf(ret_text, EBB_TEXT_SIZE, "%u to %u", key->min, key->max);
+		snprintf(ret_text, EBB_TEXT_SIZE, "%llu to %llu", (unsigned long long)key->min,
+			 (unsigned long long)key->max);
 		return;
 	}
-	for (uint32_t value = key->min; value <= key->max && len < EBB_TEXT_SIZE; value++)
+	for (uint64_t value = key->min; value <= key->max && len < EBB_TEXT_SIZE; value++)
 		len += (size_t)snprintf(ret_text + len, EBB_TEXT_SIZE - len, "%s%s",
-					value > key->min ? ", " : "", key->value_name(value));
+					value > key->min ? ", " : "",
+					key->value_name((uint32_t)value));
 }
 
-const char *ebb_sla_value_text(const struct ebb_sla_key *key, uint32_t value, char *buf)
+const char *ebb_sla_value_text(const struct ebb_sla_key *key, uint64_t value, char *buf)
 {
 	if (key->value_name)
-		return key->value_name(value);
-	snprintf(buf, 16, "%u", value);
+		return key->value_name((uint32_t)value);
+	snprintf(buf, 16, "%llu", (unsigned long long)value);
 	return buf;
 }
 
@@ -176,12 +206,12 @@ void ebb_sla_default(struct ebb_sla *ret_sla)
 		ebb_sla_put(ret_sla, &keys[i], keys[i].missing);
 }
 
-const struct ebb_sla_key *ebb_sla_out_of_range(const struct ebb_sla *sla, bool is_mem)
+const struct ebb_sla_key *ebb_sla_out_of_range(const struct ebb_sla *sla, enum ebb_sla_part part)
 {
 	for (size_t i = 0; i < NUM_KEYS; i++) {
-		const uint32_t value = ebb_sla_get(sla, &keys[i]);
+		const uint64_t value = ebb_sla_get(sla, &keys[i]);
 
-		if (keys[i].is_mem == is_mem && (value < keys[i].min || value > keys[i].max))
+		if (keys[i].part == part && (value < keys[i].min || value > keys[i].max))
 			return &keys[i];
 	}
 	return NULL;

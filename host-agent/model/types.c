@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "model/promise.h"
+#include "model/sla-io.h"
 #include "model/sla.h"
 #include "model/types.h"
 
@@ -297,13 +298,16 @@ bool ebb_sla_has_mem(const struct ebb_sla *sla)
 	return false;
 }
 
-static int sla_range_check(const struct ebb_sla *sla, bool is_mem, char *ret_text)
+static int sla_range_check(const struct ebb_sla *sla, enum ebb_sla_part part, char *ret_text)
 {
-	const struct ebb_sla_key *key = ebb_sla_out_of_range(sla, is_mem);
+	const struct ebb_sla_key *key = ebb_sla_out_of_range(sla, part);
+	uint64_t value;
 
 	if (!key)
 		return 0;
-	return complain(ret_text, key->what, (int32_t)ebb_sla_get(sla, key), key->min, key->max);
+	value = ebb_sla_get(sla, key);
+	return complain(ret_text, key->what, key->size > 4 ? (long)value : (int32_t)value,
+			(long)key->min, (long)key->max);
 }
 
 static bool has_shared(const struct ebb_host *host, uint16_t node)
@@ -371,7 +375,11 @@ int ebb_sla_check(const struct ebb_sla *sla, const struct ebb_host *host, char *
 	uint32_t startup = 0;
 	int r;
 
-	r = sla_range_check(sla, false, ret_text);
+	r = sla_range_check(sla, EBB_SLA_CPU, ret_text);
+	if (r == 0)
+		r = sla_range_check(sla, EBB_SLA_IO, ret_text);
+	if (r == 0)
+		r = ebb_sla_io_check(sla, ret_text);
 	if (r < 0)
 		return r;
 	if (sla->num_nodes == 0 || sla->num_nodes > EBB_MAX_GUEST_NODES)
@@ -398,7 +406,7 @@ int ebb_sla_check(const struct ebb_sla *sla, const struct ebb_host *host, char *
 			 sla->nodes[g].reserved, sla->nodes[g].startup);
 		return -EINVAL;
 	}
-	r = ebb_sla_has_mem(sla) ? sla_range_check(sla, true, ret_text) : 0;
+	r = ebb_sla_has_mem(sla) ? sla_range_check(sla, EBB_SLA_MEM, ret_text) : 0;
 	return r < 0 ? r : sla_reserve_check(sla, ret_text);
 }
 

@@ -21,6 +21,8 @@
 
 #include <linux/virtio_ebb.h>
 
+#include "model/volume.h"
+
 typedef uint64_t usec_t;
 
 #define EBB_USEC_PER_MSEC	1000ull
@@ -163,6 +165,9 @@ struct ebb_sla {
 	uint32_t reserve_mem_mib;	/* EBB_RESERVE_MEM_MIN to _MAX */
 	uint16_t num_nodes;		/* guest nodes, all of them: 1 to EBB_MAX_GUEST_NODES */
 	struct ebb_sla_node nodes[EBB_MAX_GUEST_NODES];
+	struct ebb_sla_io io;		/* of each volume of the VM that has no value of its own */
+	uint16_t num_volumes;		/* 0 to EBB_MAX_VOLUMES */
+	struct ebb_sla_volume volumes[EBB_MAX_VOLUMES];
 };
 
 struct ebb_vcpu_def {
@@ -277,6 +282,7 @@ struct ebb_fact_vm_defined {
 	/* By guest node: what it boots with, and the size of the virtio-mem device of its pool. */
 	uint64_t boot_bytes[EBB_MAX_GUEST_NODES];
 	uint32_t pool_blocks[EBB_MAX_GUEST_NODES];
+	struct ebb_vm_volumes volumes;	/* may change while the VM runs */
 };
 
 struct ebb_fact_vm_invalid {

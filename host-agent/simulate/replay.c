@@ -152,7 +152,7 @@ static bool scan_sla(const char *text, struct ebb_sla *ret)
 	ebb_sla_default(&sla);
 	for (; strncmp(text, "nodes=", strlen("nodes=")) != 0; text += used) {
 		const struct ebb_sla_key *key;
-		uint32_t n;
+		uint64_t n;
 
 		if (sscanf(text, "%31[^= ]=%31[^ ] %n", name, value, &used) != 2)
 			return false;

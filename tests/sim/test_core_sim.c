@@ -260,6 +260,7 @@ static struct ebb_sla random_sla(struct dice *d, const struct ebb_host *host)
 		.weight = roll(d, 3) ? 100 : 50 + roll(d, 400),
 		.deadline_ms = 10 + roll(d, 3000),
 		.mem_weight = roll(d, 3) ? 100 : 50 + roll(d, 400),
+		.io = { .weight = 100, .penalty = 1 },
 		.mem_deadline_ms = 10 + roll(d, 3000),
 		.num_nodes = (uint16_t)(1 + roll(d, host->num_nodes)),
 		.tier = (uint16_t)roll(d, VIRTIO_EBB_TIER_MAX),

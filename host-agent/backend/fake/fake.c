@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "fake.h"
+#include "model/sla-io.h"
 
 static const usec_t boot_usec[2] = { 200 * EBB_USEC_PER_MSEC, 900 * EBB_USEC_PER_MSEC };
 
@@ -51,6 +52,11 @@ static void report_defined(struct ebb_fake *f, usec_t now, const struct fake_vm 
 	fact.u.vm_defined.sla = vm->sla;
 	fact.u.vm_defined.num_vcpus = vm->num_vcpus;
 	fact.u.vm_defined.vcpus = vcpus;
+	/* One disk, of the VM's name. */
+	if (ebb_volume_name_usable(vm->name)) {
+		fact.u.vm_defined.volumes.num = 1;
+		ebb_volume_name_copy(fact.u.vm_defined.volumes.names[0], vm->name);
+	}
 	for (uint16_t g = 0; g < vm->sla.num_nodes; g++) {
 		fact.u.vm_defined.boot_bytes[g] = EBB_FAKE_BOOT_BYTES;
 		fact.u.vm_defined.pool_blocks[g] = vm->pools[g].pub.size ? vm->pools[g].pub.size :

@@ -202,7 +202,7 @@ int ebb_metadata_mem(const struct ebb_metaxml *x, xmlNode *domain, xmlNode *memo
 {
 	int rc;
 
-	rc = ebb_metaxml_sla(x, memory, "<ebb:memory>", true, &m->sla);
+	rc = ebb_metaxml_sla(x, memory, "<ebb:memory>", EBB_SLA_MEM, &m->sla);
 	for (xmlNode *c = memory ? memory->children : NULL; rc == 0 && c; c = c->next)
 		if (c->type == XML_ELEMENT_NODE)
 			rc = parse_node(x, domain, c, is_live, m);

@@ -5,8 +5,8 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include "backend/real/metadata.h"
 #include "backend/real/metadata-xml.h"
-#include "model/sla.h"
 #include "util/text.h"
 
 int ebb_metaxml_fail(const struct ebb_metaxml *x, const char *fmt, ...)
@@ -113,34 +113,79 @@ int ebb_metaxml_number(const struct ebb_metaxml *x, xmlNode *n, const char *what
 	return rc;
 }
 
-/* One attribute; a default where it is not there. */
-static int read_key(const struct ebb_metaxml *x, xmlNode *n, const char *what,
-		    const struct ebb_sla_key *key, struct ebb_sla *sla)
+int ebb_metaxml_key(const struct ebb_metaxml *x, xmlNode *n, const char *what,
+		    const struct ebb_sla_key *key, uint64_t *ret)
 {
 	xmlChar *text = n ? xmlGetNoNsProp(n, (const xmlChar *)key->attribute) : NULL;
-	uint32_t value = key->missing;
 	char allowed[EBB_TEXT_SIZE];
-	int rc = 0;
+	int rc = text ? 1 : 0;
 
-	if (text && ebb_sla_value(key, (const char *)text, &value) < 0) {
+	if (text && ebb_sla_value(key, (const char *)text, ret) < 0) {
 		ebb_sla_allowed(key, allowed);
 		rc = ebb_metaxml_fail(x, "%s attribute %s=\"%.40s\": allowed: %s", what,
 				      key->attribute, (const char *)text, allowed);
 	}
 	xmlFree(text);
-	if (rc == 0)
-		ebb_sla_put(sla, key, value);
 	return rc;
 }
 
-int ebb_metaxml_sla(const struct ebb_metaxml *x, xmlNode *n, const char *what, bool is_mem,
-		    struct ebb_sla *ret_sla)
+int ebb_metaxml_sla(const struct ebb_metaxml *x, xmlNode *n, const char *what,
+		    enum ebb_sla_part part, struct ebb_sla *ret_sla)
 {
 	const struct ebb_sla_key *key;
-	int rc = 0;
 
-	for (size_t i = 0; rc == 0 && (key = ebb_sla_key_at(i)); i++)
-		if (key->is_mem == is_mem)
-			rc = read_key(x, n, what, key, ret_sla);
-	return rc;
+	for (size_t i = 0; (key = ebb_sla_key_at(i)); i++) {
+		uint64_t value = key->missing;
+
+		if (key->part != part)
+			continue;
+		if (ebb_metaxml_key(x, n, what, key, &value) < 0)
+			return -EINVAL;
+		ebb_sla_put(ret_sla, key, value);
+	}
+	return 0;
+}
+
+static bool is_named(const char *const *names, const char *name)
+{
+	while (*names && strcmp(*names, name) != 0)
+		names++;
+	return *names;
+}
+
+bool ebb_metaxml_is_ours(const xmlNode *n)
+{
+	return n->ns && strcmp((const char *)n->ns->href, EBB_METADATA_URI) == 0;
+}
+
+int ebb_metaxml_shape(const struct ebb_metaxml *x, xmlNode *n, const char *const *names,
+		      const char *const *children)
+{
+	char where[64];
+
+	snprintf(where, sizeof(where), "<ebb:%s>", (const char *)n->name);
+	for (const xmlAttr *a = n->properties; a; a = a->next)
+		if (a->ns || !is_named(names, (const char *)a->name))
+			return ebb_metaxml_fail(x, "%s has an unknown attribute \"%s\"", where,
+						(const char *)a->name);
+	for (const xmlNode *c = n->children; c; c = c->next) {
+		if (c->type == XML_COMMENT_NODE || xmlIsBlankNode(c))
+			continue;
+		if (c->type != XML_ELEMENT_NODE)
+			return ebb_metaxml_fail(x, "%s contains text, only elements are allowed",
+						where);
+		if (!ebb_metaxml_is_ours(c) || !is_named(children, (const char *)c->name)) {
+			char allowed[64] = "";
+
+			for (const char *const *k = children; *k; k++)
+				snprintf(allowed + strlen(allowed),
+					 sizeof(allowed) - strlen(allowed), "%s<ebb:%s>",
+					 k == children ? "" : ", ", *k);
+			return ebb_metaxml_fail(x,
+						"%s has an unknown element <%s>; allowed: %s",
+						where, (const char *)c->name,
+						allowed[0] ? allowed : "none");
+		}
+	}
+	return 0;
 }

@@ -5,7 +5,7 @@
 
 #include <libxml/tree.h>
 #include <stdint.h>
-#include "model/types.h"
+#include "model/sla.h"
 #include "util/err.h"
 
 struct ebb_metaxml {
@@ -26,11 +26,25 @@ int ebb_metaxml_number(const struct ebb_metaxml *x, xmlNode *n, const char *what
 		       uint32_t *ret);
 
 /*
- * All attributes of model/sla.h of n, <ebb:cpu> or <ebb:memory> (is_mem), which errors call `what`;
- * n may be NULL: all have their defaults.
+ * One attribute of model/sla.h of n, which errors call `what`.  1; 0: n is NULL or has no such
+ * attribute; -EINVAL.
  */
-int ebb_metaxml_sla(const struct ebb_metaxml *x, xmlNode *n, const char *what, bool is_mem,
-		    struct ebb_sla *ret_sla);
+int ebb_metaxml_key(const struct ebb_metaxml *x, xmlNode *n, const char *what,
+		    const struct ebb_sla_key *key, uint64_t *ret);
+
+/* All attributes of a part of the SLA; n may be NULL: all have their defaults. */
+int ebb_metaxml_sla(const struct ebb_metaxml *x, xmlNode *n, const char *what,
+		    enum ebb_sla_part part, struct ebb_sla *ret_sla);
+
+/*
+ * Every attribute of n must be one of the names; every child an element of ours of one of the names
+ * `children`, or blank.  Both lists end with NULL.
+ */
+int ebb_metaxml_shape(const struct ebb_metaxml *x, xmlNode *n, const char *const *names,
+		      const char *const *children);
+
+/* It is in our namespace. */
+bool ebb_metaxml_is_ours(const xmlNode *n);
 
 /* The first element below n of that name without a namespace; the next of n's name; or NULL. */
 xmlNode *ebb_metaxml_child(xmlNode *n, const char *name);

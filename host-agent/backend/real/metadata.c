@@ -13,69 +13,21 @@
 #include "backend/real/metadata-mem.h"
 #include "backend/real/metadata-vcpus.h"
 #include "backend/real/metadata-xml.h"
-#include "model/sla.h"
+#include "model/sla-io.h"
 #include "util/text.h"
-
-static bool is_ours(const xmlNode *n)
-{
-	return n->ns && strcmp((const char *)n->ns->href, EBB_METADATA_URI) == 0;
-}
-
-static bool is_named(const char *const *names, const char *name)
-{
-	while (*names && strcmp(*names, name) != 0)
-		names++;
-	return *names;
-}
 
 static const char *const no_children[] = { NULL };
 
-/*
- * Every attribute must be one of the names; every child an element of ours of one of the names
- * `children`, or blank.
- */
-static int check_shape(const struct ebb_metaxml *x, xmlNode *n, const char *const *names,
-		       const char *const *children)
-{
-	char where[64];
-
-	snprintf(where, sizeof(where), "<ebb:%s>", (const char *)n->name);
-	for (const xmlAttr *a = n->properties; a; a = a->next)
-		if (a->ns || !is_named(names, (const char *)a->name))
-			return ebb_metaxml_fail(x, "%s has an unknown attribute \"%s\"", where,
-						(const char *)a->name);
-	for (const xmlNode *c = n->children; c; c = c->next) {
-		if (c->type == XML_COMMENT_NODE || xmlIsBlankNode(c))
-			continue;
-		if (c->type != XML_ELEMENT_NODE)
-			return ebb_metaxml_fail(x, "%s contains text, only elements are allowed",
-						where);
-		if (!is_ours(c) || !is_named(children, (const char *)c->name)) {
-			char allowed[64] = "";
-
-			for (const char *const *k = children; *k; k++)
-				snprintf(allowed + strlen(allowed),
-					 sizeof(allowed) - strlen(allowed), "%s<ebb:%s>",
-					 k == children ? "" : ", ", *k);
-			return ebb_metaxml_fail(x,
-						"%s has an unknown element <%s>; allowed: %s",
-						where, (const char *)c->name,
-						allowed[0] ? allowed : "none");
-		}
-	}
-	return 0;
-}
-
-/* The names of the attributes of <ebb:cpu> or <ebb:memory>, closed by NULL. */
+/* The names of the attributes of a part, closed by NULL. */
 #define MAX_KEYS	32
 
-static void attribute_names(bool is_mem, const char *ret_names[MAX_KEYS])
+static void attribute_names(enum ebb_sla_part part, const char *ret_names[MAX_KEYS])
 {
 	const struct ebb_sla_key *key;
 	size_t num = 0;
 
 	for (size_t i = 0; (key = ebb_sla_key_at(i)) && num + 1 < MAX_KEYS; i++)
-		if (key->is_mem == is_mem)
+		if (key->part == part)
 			ret_names[num++] = key->attribute;
 	ret_names[num] = NULL;
 }
@@ -89,7 +41,7 @@ static int parse_node(const struct ebb_metaxml *x, xmlNode *n, uint16_t num_host
 	char what[32];
 	int rc;
 
-	rc = check_shape(x, n, names, no_children);
+	rc = ebb_metaxml_shape(x, n, names, no_children);
 	if (rc == 0)
 		rc = ebb_metaxml_number(x, n, "<ebb:node>", "id", 0, m->sla.num_nodes - 1, -1, &id);
 	if (rc < 0)
@@ -152,10 +104,10 @@ static int parse_cpu(const struct ebb_metaxml *x, xmlNode *n, uint16_t num_host_
 	bool seen[EBB_MAX_GUEST_NODES] = { false };
 	int rc;
 
-	attribute_names(false, names);
-	rc = check_shape(x, n, names, children);
+	attribute_names(EBB_SLA_CPU, names);
+	rc = ebb_metaxml_shape(x, n, names, children);
 	if (rc == 0)
-		rc = ebb_metaxml_sla(x, n, "<ebb:cpu>", false, &m->sla);
+		rc = ebb_metaxml_sla(x, n, "<ebb:cpu>", EBB_SLA_CPU, &m->sla);
 	for (xmlNode *c = n->children; rc == 0 && c; c = c->next)
 		if (c->type == XML_ELEMENT_NODE)
 			rc = parse_node(x, c, num_host_nodes, seen, m);
@@ -175,11 +127,71 @@ static int check_memory(const struct ebb_metaxml *x, xmlNode *n)
 	const char *names[MAX_KEYS];
 	int rc;
 
-	attribute_names(true, names);
-	rc = check_shape(x, n, names, children);
+	attribute_names(EBB_SLA_MEM, names);
+	rc = ebb_metaxml_shape(x, n, names, children);
 	for (xmlNode *c = n->children; rc == 0 && c; c = c->next)
 		if (c->type == XML_ELEMENT_NODE)
-			rc = check_shape(x, c, node_names, no_children);
+			rc = ebb_metaxml_shape(x, c, node_names, no_children);
+	return rc;
+}
+
+/* <ebb:volume>: values of its own for any attribute of <ebb:io>. */
+static int parse_volume(const struct ebb_metaxml *x, xmlNode *n, struct ebb_sla *sla)
+{
+	const char *names[MAX_KEYS + 1] = { "name" };
+	xmlChar *name = xmlGetNoNsProp(n, (const xmlChar *)"name");
+	const struct ebb_sla_key *key;
+	struct ebb_sla_volume *v = NULL;
+	char what[32 + EBB_VOLUME_NAME_SIZE];
+	uint64_t value;
+	int rc;
+
+	attribute_names(EBB_SLA_IO, names + 1);
+	rc = ebb_metaxml_shape(x, n, names, no_children);
+	if (rc == 0 && (!name || !ebb_volume_name_usable((const char *)name)))
+		rc = ebb_metaxml_fail(x, "<ebb:volume> attribute name=\"%.60s\": allowed: 1 to %u "
+				      "letters, digits, \".\", \"_\" and \"-\"",
+				      name ? (const char *)name : "", EBB_VOLUME_NAME_SIZE - 1);
+	else if (rc == 0 && ebb_sla_volume(sla, (const char *)name))
+		rc = ebb_metaxml_fail(x, "<ebb:volume name=\"%s\"> is there twice",
+				      (const char *)name);
+	else if (rc == 0)
+		v = ebb_sla_volume_get(sla, (const char *)name);
+	xmlFree(name);
+	if (rc < 0)
+		return rc;
+	if (!v)
+		return ebb_metaxml_fail(x, "<ebb:io> has more than %u <ebb:volume>",
+					EBB_MAX_VOLUMES);
+	snprintf(what, sizeof(what), "<ebb:volume name=\"%s\">", v->name);
+	for (size_t i = 0; (key = ebb_sla_key_at(i)); i++) {
+		if (key->part != EBB_SLA_IO)
+			continue;
+		rc = ebb_metaxml_key(x, n, what, key, &value);
+		if (rc < 0)
+			return rc;
+		if (rc > 0)
+			ebb_sla_volume_put(v, key, value);
+	}
+	return 0;
+}
+
+static int parse_io(const struct ebb_metaxml *x, xmlNode *n, struct ebb_sla *sla)
+{
+	static const char *const children[] = { "volume", NULL };
+	const char *names[MAX_KEYS];
+	char text[EBB_TEXT_SIZE];
+	int rc;
+
+	attribute_names(EBB_SLA_IO, names);
+	rc = n ? ebb_metaxml_shape(x, n, names, children) : 0;
+	if (rc == 0)
+		rc = ebb_metaxml_sla(x, n, "<ebb:io>", EBB_SLA_IO, sla);
+	for (xmlNode *c = n ? n->children : NULL; rc == 0 && c; c = c->next)
+		if (c->type == XML_ELEMENT_NODE)
+			rc = parse_volume(x, c, sla);
+	if (rc == 0 && ebb_sla_io_check(sla, text) < 0)
+		rc = ebb_metaxml_fail(x, "<ebb:io>: %s", text);
 	return rc;
 }
 
@@ -191,7 +203,7 @@ static int find_only(const struct ebb_metaxml *x, xmlNode *n, bool ours, const c
 
 	for (xmlNode *c = n->children; c; c = c->next) {
 		if (c->type != XML_ELEMENT_NODE || strcmp((const char *)c->name, name) != 0 ||
-		    is_ours(c) != ours)
+		    ebb_metaxml_is_ours(c) != ours)
 			continue;
 		if (found)
 			return ebb_metaxml_fail(x, "<%s%s> is there twice", ours ? "ebb:" : "",
@@ -206,8 +218,8 @@ static int parse_domain(struct ebb_metaxml *x, xmlNode *root, uint16_t num_host_
 			struct ebb_metadata *m)
 {
 	static const char *const none[] = { NULL };
-	static const char *const children[] = { "cpu", "memory", NULL };
-	xmlNode *metadata, *sla = NULL, *cpu, *memory = NULL, *name;
+	static const char *const children[] = { "cpu", "memory", "io", NULL };
+	xmlNode *metadata, *sla = NULL, *cpu, *memory = NULL, *io = NULL, *name;
 	int rc;
 
 	if (!root || strcmp((const char *)root->name, "domain") != 0)
@@ -225,7 +237,7 @@ static int parse_domain(struct ebb_metaxml *x, xmlNode *root, uint16_t num_host_
 		rc = find_only(x, metadata, true, "sla", &sla);
 	if (rc < 0 || !sla)
 		return rc;
-	rc = check_shape(x, sla, none, children);
+	rc = ebb_metaxml_shape(x, sla, none, children);
 	if (rc == 0)
 		rc = find_only(x, sla, true, "cpu", &cpu);
 	if (rc == 0 && !cpu)
@@ -234,6 +246,10 @@ static int parse_domain(struct ebb_metaxml *x, xmlNode *root, uint16_t num_host_
 		rc = find_only(x, sla, true, "memory", &memory);
 	if (rc == 0 && memory)
 		rc = check_memory(x, memory);
+	if (rc == 0)
+		rc = find_only(x, sla, true, "io", &io);
+	if (rc == 0)
+		rc = parse_io(x, io, &m->sla);
 	if (rc == 0)
 		rc = ebb_metadata_vcpus(x, root, m);
 	if (rc == 0)
@@ -266,18 +282,39 @@ int ebb_metadata_parse(const char *xml, uint16_t num_host_nodes, bool is_live,
 	return rc;
 }
 
-static void format_keys(FILE *f, const struct ebb_sla *sla, bool is_mem)
+static void format_keys(FILE *f, const struct ebb_sla *sla, enum ebb_sla_part part)
 {
 	const struct ebb_sla_key *key;
 	char buf[16];
 
 	for (size_t i = 0; (key = ebb_sla_key_at(i)); i++) {
-		const uint32_t value = ebb_sla_get(sla, key);
+		const uint64_t value = ebb_sla_get(sla, key);
 
-		if (key->is_mem == is_mem && !(key->is_omitted && value == key->missing))
+		if (key->part == part && !(key->is_omitted && value == key->missing))
 			fprintf(f, " %s='%s'", key->attribute,
 				ebb_sla_value_text(key, value, buf));
 	}
+}
+
+static void format_io(FILE *f, const struct ebb_sla *sla)
+{
+	const struct ebb_sla_key *key;
+	uint64_t value;
+	char buf[16];
+
+	fputs("<io", f);
+	format_keys(f, sla, EBB_SLA_IO);
+	fputc('>', f);
+	for (uint16_t k = 0; k < sla->num_volumes; k++) {
+		fprintf(f, "<volume name='%s'", sla->volumes[k].name);
+		for (size_t i = 0; (key = ebb_sla_key_at(i)); i++)
+			if (key->part == EBB_SLA_IO &&
+			    ebb_sla_volume_value(&sla->volumes[k], key, &value))
+				fprintf(f, " %s='%s'", key->attribute,
+					ebb_sla_value_text(key, value, buf));
+		fputs("/>", f);
+	}
+	fputs("</io>", f);
 }
 
 int ebb_metadata_format(const struct ebb_sla *sla, char **ret_xml)
@@ -289,7 +326,7 @@ int ebb_metadata_format(const struct ebb_sla *sla, char **ret_xml)
 	if (!f)
 		return -ENOMEM;
 	fputs("<sla><cpu", f);
-	format_keys(f, sla, false);
+	format_keys(f, sla, EBB_SLA_CPU);
 	fputc('>', f);
 	for (uint16_t g = 0; g < sla->num_nodes; g++) {
 		const struct ebb_sla_node *n = &sla->nodes[g];
@@ -304,7 +341,7 @@ int ebb_metadata_format(const struct ebb_sla *sla, char **ret_xml)
 	fputs("</cpu>", f);
 	if (ebb_sla_has_mem(sla)) {
 		fputs("<memory", f);
-		format_keys(f, sla, true);
+		format_keys(f, sla, EBB_SLA_MEM);
 		fputc('>', f);
 		for (uint16_t g = 0; g < sla->num_nodes; g++)
 			if (sla->nodes[g].mem_max > 0 || sla->nodes[g].has_pool)
@@ -313,6 +350,8 @@ int ebb_metadata_format(const struct ebb_sla *sla, char **ret_xml)
 					sla->nodes[g].mem_max * EBB_BLOCK_MIB);
 		fputs("</memory>", f);
 	}
+	if (ebb_sla_has_io(sla))
+		format_io(f, sla);
 	fputs("</sla>", f);
 	if (fclose(f) != 0) {
 		free(xml);

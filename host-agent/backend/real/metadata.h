@@ -35,6 +35,12 @@ int ebb_metadata_parse(const char *xml, uint16_t num_host_nodes, bool is_live,
 		       struct ebb_metadata *ret, struct ebb_err *err);
 
 /*
+ * The disks of a domain that are volumes of the volume server: those whose NBD socket is this one,
+ * by the path as it is written in the XML.  0, or -EINVAL: it is not well-formed.
+ */
+int ebb_metadata_volumes(const char *xml, const char *nbd_socket, struct ebb_vm_volumes *ret);
+
+/*
  * The <memory model='virtio-mem'> element of a cell's virtio-mem device in the XML of a running
  * domain, with another requested size, as virDomainUpdateDeviceFlags() takes it.  The caller frees
  * *ret_xml.  1; 0 when it is requested already; -ENOENT when the cell has no such device or the

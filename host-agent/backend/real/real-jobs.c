@@ -71,7 +71,8 @@ int ebb_real_look(const struct ebb_real_tools *t, const uint8_t uuid[16], struct
 		return rc;
 	memset(ret, 0, sizeof(*ret));
 	ret->as_of = ebb_clock_mono_usec();
-	rc = ebb_virt_domain_get(conn, uuid, t->num_host_nodes, &ret->domain, err);
+	rc = ebb_virt_domain_get(conn, uuid, t->num_host_nodes, t->nbd_socket, &ret->domain,
+				 err);
 	virConnectClose(conn);
 	if (rc == 0 && ret->domain.is_running && ret->domain.sla > 0)
 		rc = look_at_threads(t, uuid, ret);

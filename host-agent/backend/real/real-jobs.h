@@ -3,6 +3,7 @@
 #ifndef EBB_DAEMON_REAL_JOBS_H
 #define EBB_DAEMON_REAL_JOBS_H
 
+#include <limits.h>
 #include "backend/real/watch.h"
 #include "backend/real/placer.h"
 #include "backend/real/virt.h"
@@ -13,6 +14,7 @@ struct ebb_real_tools {
 	struct ebb_virt *virt;
 	struct ebb_placer placer;
 	uint16_t num_host_nodes;
+	char nbd_socket[PATH_MAX];	/* of the volume server; "": there is none */
 	const char *libvirt_uri;
 };
 

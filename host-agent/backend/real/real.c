@@ -424,6 +424,7 @@ int ebb_real_create(sd_event *event, const struct ebb_real_config *cfg, struct e
 	r->tools.placer = (struct ebb_placer){ .host = cfg->host, .emuhost = cfg->emuhost };
 	r->tools.num_host_nodes = cfg->host->num_nodes;
 	r->tools.libvirt_uri = cfg->libvirt_uri;
+	ebb_text_copy(r->tools.nbd_socket, sizeof(r->tools.nbd_socket), cfg->nbd_socket);
 	r->must_list = true;
 	snprintf(r->why, sizeof(r->why), "not connected yet");
 	rc = ebb_links_create(event, &links, &r->links);

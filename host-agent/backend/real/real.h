@@ -19,6 +19,7 @@ struct ebb_real_config {
 	struct ebb_emuhost *emuhost;	/* NULL: a real host; stays the caller's */
 	struct ebb_workers *workers;	/* destroyed before the backend */
 	usec_t window;			/* that shared cores are judged over */
+	const char *nbd_socket;		/* of the volume server, "": there is none; copied */
 	usec_t meter_interval;		/* that promises are metered in */
 	struct ebb_sink sink;
 };

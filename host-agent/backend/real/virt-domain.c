@@ -22,20 +22,22 @@ static int read_state(virDomainPtr dom, struct ebb_virt_domain *d, struct ebb_er
 	return 0;
 }
 
-static int read_xml(virDomainPtr dom, uint16_t num_host_nodes, struct ebb_virt_domain *d,
-		    struct ebb_err *err)
+static int read_xml(virDomainPtr dom, uint16_t num_host_nodes, const char *nbd_socket,
+		    struct ebb_virt_domain *d, struct ebb_err *err)
 {
 	char *xml = virDomainGetXMLDesc(dom, d->is_running ? 0 : VIR_DOMAIN_XML_INACTIVE);
 
 	if (!xml)
 		return ebb_virt_error(err, "libvirt does not give the XML of the domain");
 	d->sla = ebb_metadata_parse(xml, num_host_nodes, d->is_running, &d->metadata, &d->error);
+	if (d->sla > 0 && nbd_socket[0])
+		ebb_metadata_volumes(xml, nbd_socket, &d->volumes);
 	free(xml);
 	return 0;
 }
 
 int ebb_virt_domain_get(virConnectPtr conn, const uint8_t uuid[16], uint16_t num_host_nodes,
-			struct ebb_virt_domain *ret, struct ebb_err *err)
+			const char *nbd_socket, struct ebb_virt_domain *ret, struct ebb_err *err)
 {
 	virDomainPtr dom = virDomainLookupByUUID(conn, uuid);
 	int rc;
@@ -49,7 +51,7 @@ int ebb_virt_domain_get(virConnectPtr conn, const uint8_t uuid[16], uint16_t num
 	ret->exists = true;
 	rc = read_state(dom, ret, err);
 	if (rc == 0)
-		rc = read_xml(dom, num_host_nodes, ret, err);
+		rc = read_xml(dom, num_host_nodes, nbd_socket, ret, err);
 	virDomainFree(dom);
 	/* Undefined while it was looked at. */
 	if (rc == -ENOENT) {

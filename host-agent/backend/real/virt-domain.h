@@ -17,12 +17,16 @@ struct ebb_virt_domain {
 	char name[EBB_NAME_SIZE];
 	int sla;			/* 1: metadata is valid; 0: no SLA; -errno: see error */
 	struct ebb_metadata metadata;
+	struct ebb_vm_volumes volumes;	/* sla 1: its disks on the volume server */
 	struct ebb_err error;
 };
 
-/* 0 also when the domain does not exist; -errno with err when libvirt does not say. */
+/*
+ * 0 also when the domain does not exist; -errno with err when libvirt does not say.  nbd_socket: of
+ * the volume server; "": there is none.
+ */
 int ebb_virt_domain_get(virConnectPtr conn, const uint8_t uuid[16], uint16_t num_host_nodes,
-			struct ebb_virt_domain *ret, struct ebb_err *err);
+			const char *nbd_socket, struct ebb_virt_domain *ret, struct ebb_err *err);
 
 /* Plug or unplug one vCPU.  -ETIMEDOUT: the guest has not ejected it (yet). */
 int ebb_virt_domain_set_vcpu(virConnectPtr conn, const uint8_t uuid[16], uint16_t vcpu, bool plug,

@@ -45,7 +45,8 @@ static void define(struct ebb_watch *w, const struct ebb_look *look, usec_t now,
 	    w->metadata.num_vcpus == m->num_vcpus &&
 	    memcmp(w->metadata.vcpus, m->vcpus, sizeof(m->vcpus)) == 0 &&
 	    memcmp(w->metadata.boot_bytes, m->boot_bytes, sizeof(m->boot_bytes)) == 0 &&
-	    memcmp(w->metadata.pool_blocks, m->pool_blocks, sizeof(m->pool_blocks)) == 0)
+	    memcmp(w->metadata.pool_blocks, m->pool_blocks, sizeof(m->pool_blocks)) == 0 &&
+	    memcmp(&w->volumes, &look->domain.volumes, sizeof(w->volumes)) == 0)
 		return;
 	d->sla = sla;
 	memcpy(d->name, look->domain.name, sizeof(d->name));
@@ -53,6 +54,7 @@ static void define(struct ebb_watch *w, const struct ebb_look *look, usec_t now,
 	d->vcpus = m->vcpus;
 	memcpy(d->boot_bytes, m->boot_bytes, sizeof(d->boot_bytes));
 	memcpy(d->pool_blocks, m->pool_blocks, sizeof(d->pool_blocks));
+	d->volumes = look->domain.volumes;
 	rc = tell(w, now, sink, &fact);
 	memcpy(w->name, look->domain.name, sizeof(w->name));
 	/* A definition that the core finds wrong (-EINVAL) it has noted, so it counts as told. */
@@ -60,6 +62,7 @@ static void define(struct ebb_watch *w, const struct ebb_look *look, usec_t now,
 		return;
 	w->told = EBB_WATCH_VALID;
 	w->metadata = *m;
+	w->volumes = look->domain.volumes;
 	w->metadata.sla = found;
 	w->sla = sla;
 	w->error[0] = '\0';

@@ -53,6 +53,7 @@ struct ebb_sla script_sla(const char *nodes)
 {
 	struct ebb_sla sla = {
 		.class = EBB_CLASS_SPOT, .weight = 100, .deadline_ms = 300,
+		.io = { .weight = 100, .penalty = 1 },
 		.mem_weight = 100, .mem_deadline_ms = 300,
 	};
 	unsigned startup, max, mem_min, mem_max;
@@ -103,6 +104,7 @@ int script_define(struct script *s, char vm, const struct ebb_sla *sla)
 	fact.u.vm_defined.sla = *sla;
 	fact.u.vm_defined.num_vcpus = n;
 	fact.u.vm_defined.vcpus = vcpus;
+	fact.u.vm_defined.volumes = s->volumes;
 	for (uint16_t g = 0; g < sla->num_nodes && g < EBB_MAX_GUEST_NODES; g++) {
 		const uint32_t blocks = sla->nodes[g].mem_max;
 

@@ -38,6 +38,7 @@ struct script {
 	struct ebb_action open[64];	/* actions under way */
 	size_t num_open;
 	struct ebb_record record;	/* last one that find_record() found */
+	struct ebb_vm_volumes volumes;	/* of each VM that is defined from now on */
 	bool can_lend;			/* the drivers that HELLO speaks of know of lending */
 	bool can_vom;			/* they can say what memory is worth */
 	bool can_leave;			/* they unplug what leaves */

@@ -92,6 +92,7 @@ static void boot(struct fixture *f, uint32_t vm)
 	set_uuid(fact.uuid, vm);
 	fact.u.vm_defined.sla = (struct ebb_sla){
 		.weight = 100 + vm % 7, .deadline_ms = 2000, .num_nodes = 2,
+		.io = { .weight = 100, .penalty = 1 },
 		.mem_weight = 100 + vm % 5, .mem_deadline_ms = 2000,
 		.nodes = {
 			{ .startup = 1, .reserved = 1, .max = 2,

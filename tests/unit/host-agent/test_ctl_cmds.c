@@ -10,6 +10,7 @@
 #include <string.h>
 #include <cmocka.h>
 #include "backend/real/virtio_ebb_link.h"
+#include "model/sla.h"
 #include "tests/unit/host-agent/ctl_rig.h"
 #include "util/clock.h"
 
@@ -505,6 +506,13 @@ static void test_refusals(void **state)
 		{SET("{\"reserve-percent\":-1}"), "bad-value", "allowed: 0 to 51200"},
 		{SET("{\"max-percent\":\"half\"}"), "bad-value", "allowed: 0 to 51200"},
 		{SET("{\"penalty\":1000001}"), "bad-value", "allowed: 0 to 1000000"},
+		{SET("{\"io.reserve-iops\":10000001}"), "bad-value", "allowed: 0 to 10000000"},
+		{SET("{\"io.d.reserve-iops\":-1}"), "bad-value",
+		 "io.d.reserve-iops=-1: allowed: 0 to 10000000"},
+		{SET("{\"io.d.colour\":1}"), "bad-value", "there is no \"io.d.colour\" to set"},
+		{SET("{\"io.a b.weight\":1}"), "bad-value", "in the name of a volume"},
+		{SET("{\"io.max-iops\":50,\"io.d.reserve-iops\":51}"), "refused",
+		 "volume d reserve-iops is 51, which is more than max-iops, 50"},
 		{SET("{\"reserve-percent\":60,\"max-percent\":50}"), "refused",
 		 "reserve-percent is 60, which is more than max-percent, 50"},
 		{SET("{\"mem.deadline-ms\":9}"), "bad-value", "allowed: 10 to 600000"},
@@ -586,8 +594,8 @@ static void define_stopped(struct ctl_rig *f)
 	strcpy(fact.u.vm_defined.name, "resting");
 	fact.u.vm_defined.num_vcpus = 2;
 	fact.u.vm_defined.vcpus = vcpus;
+	ebb_sla_default(sla);
 	sla->class = EBB_CLASS_SPOT;
-	sla->weight = sla->mem_weight = 100;
 	sla->deadline_ms = sla->mem_deadline_ms = 300;
 	sla->num_nodes = 1;
 	sla->nodes[0] = (struct ebb_sla_node){ .startup = 1, .reserved = 1, .max = 2 };

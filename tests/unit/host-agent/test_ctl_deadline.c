@@ -153,6 +153,7 @@ static struct ebb_sla sla_of(uint16_t max)
 	return (struct ebb_sla){
 		.class = EBB_CLASS_SPOT, .weight = 100, .deadline_ms = DEADLINE_MSEC,
 		.num_nodes = 1, .nodes = { { .startup = 1, .reserved = 1, .max = max } },
+		.io = { .weight = 100, .penalty = 1 },
 	};
 }
 

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <cmocka.h>
 #include "backend/real/watch.h"
+#include "model/sla.h"
 #include "tests/unit/host-agent/ctl_rig.h"
 #include "util/clock.h"
 #include "util/text.h"
@@ -40,8 +41,8 @@ static void define(struct ctl_rig *f, uint8_t uuid, const char *name, const char
 	snprintf(look->domain.error.text, sizeof(look->domain.error.text), "%s", error);
 	m->num_vcpus = 2;
 	m->vcpus[0].is_startup = true;
+	ebb_sla_default(&m->sla);
 	m->sla.class = EBB_CLASS_SPOT;
-	m->sla.weight = m->sla.mem_weight = 100;
 	m->sla.deadline_ms = m->sla.mem_deadline_ms = 300;
 	m->sla.num_nodes = 1;
 	m->sla.nodes[0] = (struct ebb_sla_node){ .startup = 1, .reserved = 1, .max = 2 };

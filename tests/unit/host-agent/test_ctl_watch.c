@@ -10,6 +10,7 @@
 #include <string.h>
 #include <cmocka.h>
 #include "backend/real/watch.h"
+#include "model/sla.h"
 #include "tests/unit/host-agent/core_script.h"
 
 struct fixture {
@@ -63,8 +64,8 @@ static int setup(void **state)
 	d->sla = 1;
 	strcpy(d->name, "web");
 	d->metadata.num_vcpus = 4;
+	ebb_sla_default(&d->metadata.sla);
 	d->metadata.sla.num_nodes = 1;
-	d->metadata.sla.weight = 100;
 	*state = f;
 	return 0;
 }
@@ -206,6 +207,22 @@ static void test_period(void **state)
 	assert_int_equal(ebb_watch_period(&f->watch, 15000000, 1000000), 5000000);
 }
 
+/* Disks on the volume server come and go while the VM runs. */
+static void test_volumes(void **state)
+{
+	struct fixture *f = *state;
+
+	expect(f, "defined", EBB_WATCH_KEEP);
+	start(f, 5);
+	expect(f, "running", EBB_WATCH_KEEP);
+	f->look.domain.volumes.num = 1;
+	strcpy(f->look.domain.volumes.names[0], "data");
+	expect(f, "defined running", EBB_WATCH_KEEP);
+	expect(f, "running", EBB_WATCH_KEEP);
+	f->look.domain.volumes.names[0][0] = 'D';
+	expect(f, "defined running", EBB_WATCH_KEEP);
+}
+
 static void test_invalid(void **state)
 {
 	struct fixture *f = *state;
@@ -345,7 +362,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(life),    TEST(restarted), TEST(changed),   TEST(sla_set),
 		TEST(invalid), TEST(not_ours),	TEST(transient), TEST(period),
-		TEST(told_again), TEST(refused),
+		TEST(told_again), TEST(refused), TEST(volumes),
 	};
 
 	return cmocka_run_group_tests_name("daemon/watch", tests, NULL, NULL);

@@ -39,6 +39,7 @@ static void run(struct world *w, unsigned seconds)
 static void begin(struct world *w)
 {
 	const struct ebb_sla sla = {
+		.io = { .weight = 100, .penalty = 1 },
 		.weight = 100, .deadline_ms = 300, .mem_weight = 100, .mem_deadline_ms = 300,
 		.num_nodes = 1,
 		.nodes[0] = { .startup = 1, .reserved = 1, .max = 4, .mem_max = BLOCKS },

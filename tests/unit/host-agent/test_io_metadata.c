@@ -13,6 +13,7 @@
 #include <string.h>
 #include <cmocka.h>
 #include "backend/real/metadata.h"
+#include "model/sla-io.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -187,12 +188,93 @@ static void test_live(void **state)
 	free(xml);
 }
 
+static void test_io(void **state)
+{
+	char *xml = with("</ebb:cpu>", "</ebb:cpu><ebb:io reserve-iops='200' weight='50'>"
+			 "<ebb:volume name='data' reserve-iops='500'/>"
+			 "<ebb:volume name='log' max-bytes='1000000000000'/></ebb:io>");
+	struct ebb_metadata m;
+	struct ebb_sla_io io;
+	char *out;
+
+	(void)state;
+	assert_int_equal(ebb_metadata_parse(xml, 2, false, &m, NULL), 1);
+	assert_int_equal(m.sla.io.reserve_iops, 200);
+	ebb_sla_io_of(&m.sla, "data", &io);
+	assert_int_equal(io.reserve_iops, 500);
+	assert_int_equal(io.weight, 50);
+	ebb_sla_io_of(&m.sla, "log", &io);
+	assert_int_equal(io.reserve_iops, 200);
+	assert_int_equal(io.max_bytes, 1000000000000);
+	/* Written as it was read, so that what is not given goes on following the VM's value. */
+	assert_int_equal(ebb_metadata_format(&m.sla, &out), 0);
+	assert_non_null(strstr(out, "<io reserve-iops='200' weight='50'>"
+			       "<volume name='data' reserve-iops='500'/>"
+			       "<volume name='log' max-bytes='1000000000000'/></io></sla>"));
+	free(out);
+	free(xml);
+	/* Older agents do not know the element. */
+	assert_int_equal(ebb_metadata_parse(good, 2, false, &m, NULL), 1);
+	assert_false(ebb_sla_has_io(&m.sla));
+	assert_int_equal(ebb_metadata_format(&m.sla, &out), 0);
+	assert_null(strstr(out, "<io"));
+	free(out);
+}
+
+#define DISK(protocol, name, transport, socket) \
+	"<disk type='network' device='disk'><driver name='qemu'/><source protocol='" protocol \
+	"' name='" name "'><host transport='" transport "' socket='" socket "'/></source>" \
+	"<target dev='vda'/></disk>"
+#define OURS(name)	DISK("nbd", name, "unix", "/run/v/nbd.sock")
+
+static void test_volumes(void **state)
+{
+	static const char xml[] =
+		"<domain><devices><disk type='file'><source file='/x'/></disk>"
+		OURS("data") DISK("nbd", "other", "unix", "/run/w/nbd.sock") "<interface/>"
+		DISK("rbd", "ceph", "unix", "/run/v/nbd.sock") OURS("log") OURS("data")
+		OURS("a b") "</devices></domain>";
+	static const char many[] =
+		"<domain><devices>" OURS("1") OURS("2") OURS("3") OURS("4") OURS("5") OURS("6")
+		OURS("7") OURS("8") OURS("9") OURS("10") "</devices></domain>";
+	struct ebb_vm_volumes v;
+
+	(void)state;
+	assert_int_equal(ebb_metadata_volumes(xml, "/run/v/nbd.sock", &v), 0);
+	assert_int_equal(v.num, 2);
+	assert_string_equal(v.names[0], "data");
+	assert_string_equal(v.names[1], "log");
+	assert_int_equal(ebb_metadata_volumes(good, "/run/v/nbd.sock", &v), 0);
+	assert_int_equal(v.num, 0);
+	assert_int_equal(ebb_metadata_volumes(many, "/run/v/nbd.sock", &v), 0);
+	assert_int_equal(v.num, EBB_MAX_VOLUMES);
+	assert_int_equal(v.num_more, 2);
+	assert_int_equal(ebb_metadata_volumes("<domain>", "/run/v/nbd.sock", &v), -EINVAL);
+}
+
 static const struct {
 	const char *old, *new;
 	const char *error;
 } bad[] = {
 	{"</domain>", "", "domain ?: its XML is not well-formed"},
 	{"<domain type='kvm'>", "<x/><domain>", "not well-formed"},
+	{"</ebb:cpu>", "</ebb:cpu><ebb:io iops='1'/>",
+	 "<ebb:io> has an unknown attribute \"iops\""},
+	{"</ebb:cpu>", "</ebb:cpu><ebb:io><ebb:disk/></ebb:io>",
+	 "<ebb:io> has an unknown element <disk>; allowed: <ebb:volume>"},
+	{"</ebb:cpu>", "</ebb:cpu><ebb:io/><ebb:io/>", "<ebb:io> is there twice"},
+	{"</ebb:cpu>", "</ebb:cpu><ebb:io reserve-iops='10000001'/>",
+	 "<ebb:io> attribute reserve-iops=\"10000001\": allowed: 0 to 10000000"},
+	{"</ebb:cpu>", "</ebb:cpu><ebb:io><ebb:volume weight='5'/></ebb:io>",
+	 "<ebb:volume> attribute name=\"\": allowed: 1 to 40 letters"},
+	{"</ebb:cpu>", "</ebb:cpu><ebb:io><ebb:volume name='a/b'/></ebb:io>",
+	 "<ebb:volume> attribute name=\"a/b\": allowed: 1 to 40 letters"},
+	{"</ebb:cpu>", "</ebb:cpu><ebb:io><ebb:volume name='d' weight='0'/></ebb:io>",
+	 "<ebb:volume name=\"d\"> attribute weight=\"0\": allowed: 1 to 10000"},
+	{"</ebb:cpu>", "</ebb:cpu><ebb:io><ebb:volume name='d'/><ebb:volume name='d'/></ebb:io>",
+	 "<ebb:volume name=\"d\"> is there twice"},
+	{"</ebb:cpu>", "</ebb:cpu><ebb:io max-iops='9'><ebb:volume name='d' reserve-iops='10'/>"
+	 "</ebb:io>", "<ebb:io>: volume d reserve-iops is 10, which is more than max-iops, 9"},
 	{"class='reserved'", "class='cheap'",
 	 "<ebb:cpu> attribute class=\"cheap\": allowed: reserved, spot"},
 	{"priority='7'", "priority='1001'",
@@ -229,7 +311,7 @@ static const struct {
 	{"host='1'", "hots='1'", "<ebb:node> has an unknown attribute \"hots\""},
 	{"<ebb:sla xmlns", "<ebb:sla v='2' xmlns", "<ebb:sla> has an unknown attribute \"v\""},
 	{"<ebb:cpu class", "<ebb:gpu/><ebb:cpu class",
-	 "<ebb:sla> has an unknown element <gpu>; allowed: <ebb:cpu>, <ebb:memory>"},
+	 "<ebb:sla> has an unknown element <gpu>; allowed: <ebb:cpu>, <ebb:memory>, <ebb:io>"},
 	{"<ebb:cpu class", "<ebb:cpu/><ebb:cpu class", "<ebb:cpu> is there twice"},
 	{"<ebb:node id='1'", "<ebb:core/><ebb:node id='1'",
 	 "<ebb:cpu> has an unknown element <core>"},
@@ -549,6 +631,8 @@ int main(void)
 		cmocka_unit_test(test_defaults),
 		cmocka_unit_test(test_shared),
 		cmocka_unit_test(test_reserve),
+		cmocka_unit_test(test_io),
+		cmocka_unit_test(test_volumes),
 		cmocka_unit_test(test_spot),
 		cmocka_unit_test(test_no_sla),
 		cmocka_unit_test(test_live),

@@ -38,6 +38,7 @@ static void trace_vm(struct sim_trace *t, uint32_t vm, uint16_t host_node, uint1
 	t->vms[vm].sla = (struct ebb_sla){
 		.class = reserved ? EBB_CLASS_RESERVED : EBB_CLASS_SPOT,
 		.priority = EBB_PRIORITY_DEFAULT, .weight = 100, .deadline_ms = 500,
+		.io = { .weight = 100, .penalty = 1 },
 		.mem_weight = 100, .mem_deadline_ms = 500, .num_nodes = 1,
 		.nodes = { { .startup = startup, .reserved = reserved ? reserved : startup,
 			     .max = max, .host_node = host_node } },

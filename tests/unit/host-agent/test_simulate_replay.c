@@ -82,6 +82,7 @@ static void make_sla(uint32_t i, struct ebb_sla *sla)
 		.priority = priorities[chance(3)], .weight = 50 + 50 * chance(3),
 		.deadline_ms = 500, .penalty = EBB_PENALTY_DEFAULT,
 		.mem_weight = EBB_WEIGHT_DEFAULT,
+		.io = { .weight = 100, .penalty = 1 },
 		.mem_deadline_ms = EBB_DEADLINE_MS_DEFAULT, .num_nodes = 2,
 	};
 	for (uint16_t g = 0; g < 2; g++) {

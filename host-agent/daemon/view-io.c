@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* See view-io.h. */
+#include "daemon/view-io.h"
+#include "model/sla-io.h"
+
+json_t *ebb_view_sla_volumes(const struct ebb_sla *sla)
+{
+	json_t *volumes = json_array();
+	const struct ebb_sla_key *key;
+	uint64_t value;
+
+	for (uint16_t k = 0; k < sla->num_volumes; k++) {
+		json_t *o = json_pack("{s:s}", "volume", sla->volumes[k].name);
+
+		for (size_t i = 0; (key = ebb_sla_key_at(i)); i++)
+			if (key->part == EBB_SLA_IO &&
+			    ebb_sla_volume_value(&sla->volumes[k], key, &value))
+				json_object_set_new(o, key->json, json_integer((json_int_t)value));
+		json_array_append_new(volumes, o);
+	}
+	return volumes;
+}
+
+json_t *ebb_view_volumes(const struct ebb_vm *vm)
+{
+	json_t *volumes = json_array();
+
+	for (uint16_t k = 0; vm->has_sla && k < vm->volumes.num; k++) {
+		struct ebb_sla_io io;
+
+		ebb_sla_io_of(&vm->sla, vm->volumes.names[k], &io);
+		json_array_append_new(volumes, json_pack(
+			"{s:s, s:I, s:I, s:I, s:I, s:I, s:I}", "volume", vm->volumes.names[k],
+			"reserve_iops", (json_int_t)io.reserve_iops, "reserve_bytes",
+			(json_int_t)io.reserve_bytes, "max_iops", (json_int_t)io.max_iops,
+			"max_bytes", (json_int_t)io.max_bytes, "weight", (json_int_t)io.weight,
+			"penalty", (json_int_t)io.penalty));
+	}
+	return volumes;
+}

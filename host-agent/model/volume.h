@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The words for I/O: disks of VMs that are volumes of the volume server (ebb-volumed), and what is
+ * promised to them.
+ */
+#ifndef EBB_MODEL_VOLUME_H
+#define EBB_MODEL_VOLUME_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define EBB_MAX_VOLUMES		8	/* of a VM on the volume server */
+#define EBB_VOLUME_NAME_SIZE	41	/* bytes of its name with the NUL: as ebb-volumed's */
+
+/* Of volumes, per second; 0: no promise, no maximum.  The ranges are those of ebb-volumed. */
+#define EBB_IOPS_MIN		0u
+#define EBB_IOPS_MAX		10000000u
+#define EBB_IOPS_DEFAULT	0u
+#define EBB_IO_BYTES_MIN	0u
+#define EBB_IO_BYTES_MAX	1000000000000u
+#define EBB_IO_BYTES_DEFAULT	0u
+
+/*
+ * What a volume is promised by the volume server, and the most that it gets.  Requests and bytes
+ * are per second, 0: none; a request counts as one for each 64 KiB that it begins ("SQLVM",
+ * section 3.1).
+ */
+struct ebb_sla_io {
+	uint64_t reserve_bytes, max_bytes; /* EBB_IO_BYTES_MIN to _MAX */
+	uint32_t reserve_iops, max_iops; /* EBB_IOPS_MIN to _MAX */
+	uint32_t weight;		/* for spare capacity; EBB_WEIGHT_MIN to _MAX */
+	uint32_t penalty;		/* of a request that is promised and not issued in time;
+					 * EBB_PENALTY_MIN to _MAX */
+};
+
+/* What the SLA says of one volume; see model/sla-io.h. */
+struct ebb_sla_volume {
+	char name[EBB_VOLUME_NAME_SIZE]; /* letters, digits, ".", "_", "-"; rest of the bytes 0 */
+	uint8_t given;			/* bit i: the value of the i-th I/O attribute is its own;
+					 * all others are those of ebb_sla.io */
+	struct ebb_sla_io io;
+};
+
+/* The volumes of the volume server that are disks of a VM. */
+struct ebb_vm_volumes {
+	uint16_t num;			/* 0 to EBB_MAX_VOLUMES */
+	uint16_t num_more;		/* beyond EBB_MAX_VOLUMES: not looked after */
+	char names[EBB_MAX_VOLUMES][EBB_VOLUME_NAME_SIZE]; /* each once; rest of the bytes 0 */
+};
+
+#endif /* EBB_MODEL_VOLUME_H */
