@@ -7,6 +7,7 @@
 #define EBB_CORE_VM_H
 
 #include "core/pressure/violation.h"
+#include "model/record.h"
 #include "model/relio.h"
 #include "model/types.h"
 

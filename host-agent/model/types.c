@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "model/promise.h"
+#include "model/record.h"
 #include "model/sla-io.h"
 #include "model/sla.h"
 #include "model/types.h"

@@ -24,6 +24,7 @@
 #include <stddef.h>
 
 #include "core/shared/balance.h"
+#include "model/record.h"
 #include "util/err.h"
 
 enum sim_shared_kind { SIM_SHARED_BURST, SIM_SHARED_SKEW, SIM_SHARED_TRACE };

@@ -9,7 +9,7 @@
 
 #include <stddef.h>
 #include "model/policy.h"
-#include "model/types.h"
+#include "model/record.h"
 #include "util/err.h"
 
 /* ---- traces ---- */

@@ -12,7 +12,7 @@
 #define EBB_CORE_VIOLATION_H
 
 #include "model/pressure.h"
-#include "model/types.h"
+#include "model/record.h"
 
 enum ebb_pressed {
 	EBB_PRESSED_MEMORY,		/* pool memory of a node of the host; blocks */

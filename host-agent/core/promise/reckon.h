@@ -42,7 +42,7 @@
 #ifndef EBB_CORE_PROMISE_RECKON_H
 #define EBB_CORE_PROMISE_RECKON_H
 
-#include "model/types.h"
+#include "model/record.h"
 
 /* The tick of the slowest kernel, HZ=100. */
 #define PROMISE_TICK_USEC	(10 * EBB_USEC_PER_MSEC)
