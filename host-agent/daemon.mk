@@ -6,12 +6,13 @@ EBB_DAEMON_PKGS := inih jansson libmicrohttpd libsystemd libvirt sqlite3
 
 $(eval $(call lib,ebb-util,$(wildcard host-agent/util/*.c),libsystemd))
 $(eval $(call lib,ebb-io,$(wildcard $(addprefix host-agent/backend/,emulated/*.c real/*.c)),$(EBB_IO_PKGS)))
+$(eval $(call lib,ebb-volumes,$(wildcard host-agent/backend/volumes/*.c),jansson libsystemd))
 $(eval $(call lib,ebb-simulate,$(wildcard host-agent/simulate/*.c),sqlite3 zlib))
 $(eval $(call lib,ebb-daemon,$(filter-out host-agent/daemon/ebbd.c,$(wildcard host-agent/daemon/*.c)), \
 	$(EBB_DAEMON_PKGS)))
 
 # For programs and tests that link parts of the daemon.
-EBB_DAEMON_LIBS := ebb-daemon ebb-io ebb-fake ebb-core ebb-util
+EBB_DAEMON_LIBS := ebb-daemon ebb-volumes ebb-io ebb-fake ebb-core ebb-util
 
 $(eval $(call prog,ebbd,host-agent/daemon/ebbd.c,$(EBB_DAEMON_LIBS),$(EBB_DAEMON_PKGS),))
 
@@ -28,6 +29,8 @@ $(eval $(call unit_test_single,test_io_metadata,$(EBB_TEST)/test_io_metadata.c \
 $(eval $(call unit_test_single,test_io_hosttopo,$(EBB_TEST)/test_io_hosttopo.c,ebb-io ebb-core ebb-util,,))
 $(eval $(call unit_test_single,test_io_link,$(EBB_TEST)/test_io_link.c tests/lib/fake_device.c \
 	tests/lib/link_frames.c,ebb-io ebb-util,,))
+$(eval $(call unit_test_single,test_io_volumes,$(EBB_TEST)/test_io_volumes.c, \
+	ebb-volumes ebb-core ebb-util,,))
 $(eval $(call unit_test,test_io_workers,$(EBB_TEST)/test_io_workers.c,ebb-io ebb-util,,))
 $(eval $(call unit_test_single,test_io_qemuproc,$(EBB_TEST)/test_io_qemuproc.c,ebb-io ebb-util,,))
 $(foreach t,config history http server,$(eval $(call unit_test,test_ctl_$(t), \

@@ -70,6 +70,22 @@ static void format_note(const json_t *vm, char *buf, size_t size)
 		snprintf(buf, size, "may take %lld more", limit - held);
 }
 
+/* The first volume whose promise is not in force, appended to the note. */
+static void add_volume_note(const json_t *vm, char *buf, size_t size)
+{
+	const size_t len = strlen(buf);
+	json_t *v;
+	size_t i;
+
+	json_array_foreach(json_object_get(vm, "volumes"), i, v) {
+		if (!ctl_str(v, "error")[0])
+			continue;
+		snprintf(buf + len, size - len, "%svolume %s: %s", len ? "; " : "",
+			 ctl_str(v, "volume"), ctl_str(v, "error"));
+		return;
+	}
+}
+
 static void print_list(const json_t *vms)
 {
 	static const char *const names[] = { "VM", "STATE", "CLASS", ">WEIGHT", ">HELD", ">LIMIT",
@@ -86,6 +102,7 @@ static void print_list(const json_t *vms)
 		format_memory(vm, memory, sizeof(memory));
 		format_nodes(vm, nodes, sizeof(nodes));
 		format_note(vm, note, sizeof(note));
+		add_volume_note(vm, note, sizeof(note));
 		table_add_name(&t, ctl_str(vm, "name"));
 		table_add(&t, "%s", ctl_str(vm, "state"));
 		table_add(&t, "%s", ctl_str(vm, "class"));
@@ -192,6 +209,9 @@ static void print_volumes(const json_t *vm)
 			if (ctl_int(v, io_words[k].key))
 				printf(" %lld %s,", ctl_int(v, io_words[k].key), io_words[k].words);
 		printf(" weight %lld, penalty %lld\n", ctl_int(v, "weight"), ctl_int(v, "penalty"));
+		if (strcmp(ctl_str(v, "state"), "none") != 0)
+			printf("           %s%s%s\n", ctl_str(v, "state"),
+			       ctl_str(v, "error")[0] ? ": " : "", ctl_str(v, "error"));
 	}
 }
 

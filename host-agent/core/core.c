@@ -42,7 +42,7 @@ struct ebb_state *ebb_state_create(const struct ebb_state_config *cfg,
 	s->env.journal = &s->journal;
 	s->cpu.env = s->mem.env = s->broker.env = s->shared.env = &s->env;
 	s->pressure.env = s->meter.env = s->reserve.env = s->promise.env = &s->env;
-	s->floor.env = &s->env;
+	s->floor.env = s->io.env = &s->env;
 	core_alarms_clear(&s->settles);
 	core_alarms_clear(&s->wakes);
 	for (uint16_t c = 0; c < host->num_cores; c++) {
@@ -133,6 +133,11 @@ static int report_done(struct ebb_state *s, usec_t now, const struct ebb_fact_ac
 
 	if (f->id == 0 || f->err > 0)
 		return -EINVAL;
+	/* Of a volume, whose VM may be gone. */
+	if (f->type == EBB_ACTION_VOLUME) {
+		io_done(&s->io, now, f);
+		return 0;
+	}
 	if (!vm || !vm->is_running || vcpu >= vm->num_vcpus)
 		return 0;
 	switch (f->type) {
@@ -197,7 +202,7 @@ int ebb_state_report(struct ebb_state *s, usec_t now, const struct ebb_fact *fac
 
 	s->env.now = now;
 	if (fact->type != EBB_FACT_REQUEST && fact->type != EBB_FACT_TELEMETRY &&
-	    fact->type != EBB_FACT_ACTION_DONE) {
+	    fact->type != EBB_FACT_ACTION_DONE && fact->type < EBB_FACT_VOLUMES_UP) {
 		pressure_changed(&s->pressure);
 		broker_changed(&s->broker);
 	}
@@ -210,6 +215,12 @@ int ebb_state_report(struct ebb_state *s, usec_t now, const struct ebb_fact *fac
 		return report_loaded(s, now);
 	case EBB_FACT_ACTION_DONE:
 		return report_done(s, now, &fact->u.action_done);
+	case EBB_FACT_VOLUMES_UP:
+		io_up(&s->io, now);
+		return 0;
+	case EBB_FACT_VOLUMES_LOST:
+		io_lost(&s->io, now, fact->u.volumes_lost.text);
+		return 0;
 	default:
 		vm = core_vm_find(s, fact->uuid);
 		return vm ? report_vm(s, now, vm, fact) : -ENOENT;

@@ -267,6 +267,28 @@ struct ebb_shared_totals {
 };
 void ebb_state_shared_totals(const struct ebb_state *s, struct ebb_shared_totals *ret);
 
+/* What has become of the promise of I/O to a volume of a VM. */
+enum ebb_io_state {
+	EBB_IO_NONE,			/* the SLA says nothing about it, or the VM does not run */
+	EBB_IO_SET,			/* the volume server keeps it */
+	EBB_IO_SETTING,			/* the volume server is being told */
+	EBB_IO_WAITING,			/* the volume server does not answer */
+	EBB_IO_REFUSED,			/* the volume server does not take it; tried again */
+	EBB_IO_TAKEN,			/* the volume is promised to another VM */
+	EBB_IO_STATE_MAX,
+};
+
+struct ebb_io_view {
+	enum ebb_io_state state;
+	char text[EBB_TEXT_SIZE];	/* WAITING, REFUSED, TAKEN: why; else "" */
+};
+
+/* Of vm->volumes.names[k], k below vm->volumes.num. */
+void ebb_state_volume(const struct ebb_state *s, const struct ebb_vm *vm, uint16_t k,
+		      struct ebb_io_view *ret);
+/* "none", "set", ...; "?" for what is not known. */
+const char *ebb_io_state_name(enum ebb_io_state state);
+
 /* The VM and vCPU that own a thread; NULL if it is free. */
 const struct ebb_vm *ebb_state_thread_owner(const struct ebb_state *s, uint16_t thread,
 					    uint16_t *ret_vcpu);

@@ -124,6 +124,7 @@ void ebb_state_next(struct ebb_state *s, usec_t now, struct ebb_actions *ret_act
 	core_settle(s, now);
 	settle_shared(s, now);
 	settle_promises(s, now);
+	io_settle(&s->io, now);
 	out->wake_at = now;
 	core_set_for_each(i, marked)
 		if (!cpu_act_forced(&s->cpu, now, s->active[i], out))
@@ -131,7 +132,10 @@ void ebb_state_next(struct ebb_state *s, usec_t now, struct ebb_actions *ret_act
 	core_set_for_each(i, marked)
 		if (!reconcile_vm(s, now, s->active[i], out))
 			return;
+	if (!io_act(&s->io, now, out))
+		return;
 	out->wake_at = core_sooner(core_alarms_next(&s->settles), core_alarms_next(&s->wakes));
+	out->wake_at = core_sooner(out->wake_at, io_next_at(&s->io));
 	out->wake_at = core_sooner(out->wake_at, broker_next_at(&s->broker));
 	out->wake_at = core_sooner(out->wake_at, meter_settle(&s->meter));
 	out->wake_at = core_sooner(out->wake_at, shared_next_at(&s->shared));

@@ -394,6 +394,7 @@ void ebb_explain_vm(const struct ebb_state *s, const struct ebb_vm *vm, usec_t n
 	explain_mem_growth(s, vm, now, e);
 	explain_promise(vm, e);
 	explain_cache(vm, e);
+	io_explain(&s->io, vm, e);
 	explain_shared(s, vm, e);
 	if (vm->move.is_on)
 		core_text(line(e, EBB_WAIT_NOTHING, EBB_NODE_ANY, 0, EBB_TIME_NEVER), "%s",

@@ -25,6 +25,7 @@
  *   pressure/      resources beyond their thresholds, and VMs that should move for it
  *   meter/         what VMs held and used, and how guests behave
  *   promise/       what was promised to VMs, and whether they got it
+ *   io/            promises of I/O to volumes of VMs, which the volume server keeps
  */
 #ifndef EBB_CORE_INTERNAL_H
 #define EBB_CORE_INTERNAL_H
@@ -35,6 +36,7 @@
 #include "core/core.h"
 #include "core/cpu/cpu.h"
 #include "core/floor/floor.h"
+#include "core/io/io.h"
 #include "core/journal.h"
 #include "core/mem/mem.h"
 #include "core/meter/meter.h"
@@ -59,6 +61,7 @@ struct ebb_state {
 	struct pressure_room pressure;
 	struct meter_room meter;
 	struct promise_room promise;
+	struct io_room io;
 	uint64_t policy_state[EBB_POLICY_STATE_MAX / 8];
 	struct core_alarms settles;	/* settling changes something of the VM then by itself */
 	struct core_alarms wakes;	/* reconcile has to look at the VM then */

@@ -64,6 +64,7 @@ static void start_run(struct ebb_state *s, usec_t now, struct ebb_vm *vm,
 	shared_start(&s->shared, vm);
 	reserve_start(&s->reserve, vm);
 	floor_start(vm);
+	io_changed(&s->io, vm);
 	active_insert(s, vm);
 	s->cycle.plan_is_stale = true;
 	cpu_start(&s->cpu, vm, f);
@@ -120,6 +121,7 @@ int core_vm_stopped(struct ebb_state *s, usec_t now, struct ebb_vm *vm)
 	shared_stop(&s->shared, vm);
 	reserve_stop(&s->reserve, vm);
 	floor_stop(vm);
+	io_stop(&s->io, vm);
 	if (vm->work->is_void) {
 		vm->work->is_void = vm->has_sla = false;
 	} else {

@@ -203,6 +203,12 @@ void ebb_state_mem_promises(const struct ebb_state *s, uint16_t host_node,
 	floor_node(&s->floor, host_node, ret);
 }
 
+void ebb_state_volume(const struct ebb_state *s, const struct ebb_vm *vm, uint16_t k,
+		      struct ebb_io_view *ret)
+{
+	io_view(&s->io, vm, k, ret);
+}
+
 void ebb_state_shared_totals(const struct ebb_state *s, struct ebb_shared_totals *ret)
 {
 	shared_totals(&s->shared, ret);

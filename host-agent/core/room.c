@@ -131,12 +131,14 @@ struct ebb_action *core_emit(struct ebb_actions *out, const struct ebb_vm *vm,
 	a = &out->items[out->count++];
 	memset(a, 0, sizeof(*a));
 	a->type = type;
-	memcpy(a->uuid, vm->uuid, sizeof(a->uuid));
+	if (vm)
+		memcpy(a->uuid, vm->uuid, sizeof(a->uuid));
 	return a;
 }
 
 uint64_t core_action_id(const struct core_env *e, const struct ebb_vm *vm, uint16_t vcpu)
 {
 	e->cycle->num_actions++;
-	return (e->cycle->num_actions * EBB_MAX_VMS + vm->work->slot) * EBB_MAX_VCPUS + vcpu;
+	return (e->cycle->num_actions * EBB_MAX_VMS + (vm ? vm->work->slot : 0)) * EBB_MAX_VCPUS +
+	       vcpu;
 }

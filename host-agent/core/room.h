@@ -104,10 +104,13 @@ static inline bool core_vcpu_is_present(const struct ebb_vcpu *v)
 
 /* How long to wait after so many failures in a row. */
 usec_t core_backoff(const struct core_env *e, uint16_t failures);
-/* Appends an action to *out; NULL if there is no space left. */
+/* Appends an action to *out; NULL if there is no space left.  vm: NULL for VOLUME alone. */
 struct ebb_action *core_emit(struct ebb_actions *out, const struct ebb_vm *vm,
 			     enum ebb_action_type type);
-/* A new id, which encodes the VM and the vCPU: report_done() in core.c decodes it. */
+/*
+ * A new id, which encodes the VM (NULL for VOLUME alone) and the vCPU: report_done() in core.c
+ * decodes it.
+ */
 uint64_t core_action_id(const struct core_env *e, const struct ebb_vm *vm, uint16_t vcpu);
 
 /* ---- records and texts --------------------------------------------------- */

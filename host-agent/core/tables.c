@@ -289,6 +289,7 @@ int core_vm_defined(struct ebb_state *s, usec_t now, const struct ebb_fact *fact
 	vm->volumes = d->volumes;
 	s->cycle.plan_is_stale = true;
 	set_sla(s, now, vm, &d->sla, "defined");
+	io_changed(&s->io, vm);
 	return 0;
 }
 
@@ -314,6 +315,7 @@ int core_sla_set(struct ebb_state *s, usec_t now, struct ebb_vm *vm, const struc
 	if (vm->is_running && !same_placement(&vm->sla, sla))
 		return -EBUSY;
 	set_sla(s, now, vm, sla, "set by the operator");
+	io_changed(&s->io, vm);
 	return 0;
 }
 

@@ -352,6 +352,12 @@ struct ebb_vm_promised_cache {
 	struct ebb_ledger sum;		/* in this run, as far as this agent has seen it */
 };
 
+/* Promises of I/O to the VM's volumes; core/io/io.h. */
+struct ebb_vm_io {
+	uint8_t taken;			/* bit k: volumes.names[k] is promised to another VM */
+	uint16_t num_owned;		/* volumes in the table that are promised to this VM */
+};
+
 struct ebb_vm {
 	uint8_t uuid[16];
 	char name[EBB_NAME_SIZE];	/* whole; nothing is found by it but what people ask for */
@@ -391,6 +397,7 @@ struct ebb_vm {
 	struct ebb_vm_use use;
 	struct ebb_vm_promise promise;
 	struct ebb_vm_promised_cache promised_cache;
+	struct ebb_vm_io io;
 	uint16_t num_vcpus;
 	/* By vCPU id: one array for each room that has a part of a vCPU. */
 	const struct ebb_vcpu *vcpus;

@@ -59,8 +59,9 @@ static void log_action(void *ctx, usec_t now, const struct ebb_action *action)
 	const bool is_throttle = action->type == EBB_ACTION_THROTTLE;
 	const bool is_reserve = action->type == EBB_ACTION_RESERVE;
 	const bool is_shares = action->type == EBB_ACTION_SHARES;
+	const bool is_volume = action->type == EBB_ACTION_VOLUME;
 	bool is_vcpu = action->id != 0 && !is_cap && !is_pool && !is_throttle && !is_reserve &&
-		       !is_shares;
+		       !is_shares && !is_volume;
 
 	(void)now;
 	ebb_log(LOG_DEBUG, "action", EBB_KS("type", ebb_action_name(action->type)),
@@ -72,6 +73,7 @@ static void log_action(void *ctx, usec_t now, const struct ebb_action *action)
 		is_shares ? EBB_KI("shares", action->u.shares) :
 		is_reserve ? EBB_KI("permille", action->u.reserve.keep) :
 		is_throttle ? EBB_KI("permille", action->u.permille) : EBB_KSKIP,
+		is_volume ? EBB_KS("volume", action->u.volume.name) : EBB_KSKIP,
 		is_pool ? EBB_KI("node", action->u.pool.node) : EBB_KSKIP,
 		is_pool ? EBB_KI("bytes", action->u.pool.bytes) :
 		is_cap ? EBB_KI("bytes", action->u.cap_bytes) : EBB_KSKIP);

@@ -18,6 +18,7 @@
 #include "daemon/http.h"
 #include "daemon/metrics.h"
 #include "backend/real/real.h"
+#include "backend/volumes/volumes.h"
 #include "util/heap.h"
 #include "util/setting.h"
 #include "util/version.h"
@@ -53,6 +54,7 @@ struct daemon {
 	struct ebb_emuhost *emuhost;
 	struct ebb_workers *workers;
 	struct ebb_agent agent;
+	struct ebb_volumes *volumes;
 	struct ebb_dryrun *dryrun;
 	struct ebb_ctl *ctl;
 	struct ebb_http *http;
@@ -282,6 +284,28 @@ static int make_dryrun(struct daemon *d, uint32_t num_vms, struct ebb_err *err)
 	return 0;
 }
 
+/* In front of the backend that there is. */
+static int make_volumes(struct daemon *d, struct ebb_err *err)
+{
+	struct ebb_fact none = { .type = EBB_FACT_VOLUMES_LOST };
+	struct ebb_volumes_config cfg;
+	int rc;
+
+	if (!d->config.volume_socket[0]) {
+		strcpy(none.u.volumes_lost.text, "volume_socket is not set in ebbd.conf");
+		return ebb_agent_report(&d->agent, &none);
+	}
+	ebb_volumes_config_default(&cfg);
+	cfg.path = d->config.volume_socket;
+	cfg.inner = d->agent.backend;
+	cfg.sink = ebb_agent_sink(&d->agent);
+	rc = ebb_volumes_create(d->agent.event, &cfg, &d->volumes);
+	if (rc < 0)
+		return ebb_err_set(err, rc, "volume_socket=%.200s: %s", cfg.path, strerror(-rc));
+	d->agent.backend = ebb_volumes_backend(d->volumes);
+	return 0;
+}
+
 static int make_ctl(struct daemon *d, struct ebb_err *err)
 {
 	struct ebb_ctl_config cfg = {
@@ -378,6 +402,8 @@ static int start(struct daemon *d, const struct options *o, struct ebb_err *err)
 	if (rc >= 0)
 		rc = o->dryrun_vms ? make_dryrun(d, o->dryrun_vms, err) : make_real(d, err);
 	if (rc >= 0)
+		rc = make_volumes(d, err);
+	if (rc >= 0)
 		rc = make_ctl(d, err);
 	if (rc >= 0)
 		make_http(d);
@@ -404,6 +430,8 @@ static bool end(struct daemon *d)
 		ebb_real_lift_all(d->agent.real);
 	if (!is_stuck && d->agent.backend.ops && !d->dryrun)
 		d->agent.backend.ops->destroy(d->agent.backend.be);
+	if (!is_stuck)
+		ebb_volumes_destroy(d->volumes);
 	if (d->emuhost && ebb_emuhost_destroy(d->emuhost, &err) < 0)
 		ebb_log(LOG_ERR, "emulated_host", EBB_KS("error", err.text));
 	if (is_stuck) {

@@ -21,16 +21,20 @@ json_t *ebb_view_sla_volumes(const struct ebb_sla *sla)
 	return volumes;
 }
 
-json_t *ebb_view_volumes(const struct ebb_vm *vm)
+json_t *ebb_view_volumes(const struct ebb_state *s, const struct ebb_vm *vm)
 {
 	json_t *volumes = json_array();
 
 	for (uint16_t k = 0; vm->has_sla && k < vm->volumes.num; k++) {
+		struct ebb_io_view view;
 		struct ebb_sla_io io;
 
+		ebb_state_volume(s, vm, k, &view);
 		ebb_sla_io_of(&vm->sla, vm->volumes.names[k], &io);
 		json_array_append_new(volumes, json_pack(
-			"{s:s, s:I, s:I, s:I, s:I, s:I, s:I}", "volume", vm->volumes.names[k],
+			"{s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I}", "volume",
+			vm->volumes.names[k], "state", ebb_io_state_name(view.state), "error",
+			view.text,
 			"reserve_iops", (json_int_t)io.reserve_iops, "reserve_bytes",
 			(json_int_t)io.reserve_bytes, "max_iops", (json_int_t)io.max_iops,
 			"max_bytes", (json_int_t)io.max_bytes, "weight", (json_int_t)io.weight,

@@ -9,7 +9,10 @@
 /* io_volumes[]: what the SLA says of single volumes, their own values alone. */
 json_t *ebb_view_sla_volumes(const struct ebb_sla *sla);
 
-/* volumes[]: the VM's disks on the volume server, with what the SLA says of each in all. */
-json_t *ebb_view_volumes(const struct ebb_vm *vm);
+/*
+ * volumes[]: the VM's disks on the volume server, with what the SLA says of each in all, and
+ * whether the server keeps it.
+ */
+json_t *ebb_view_volumes(const struct ebb_state *s, const struct ebb_vm *vm);
 
 #endif

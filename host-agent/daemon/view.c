@@ -280,7 +280,7 @@ json_t *ebb_view_vm(const struct ebb_state *s, const struct ebb_vm *vm, usec_t n
 	add_memory(o, vm, &t, now);
 	json_object_set_new(o, "move", ebb_view_move(vm, now));
 	ebb_view_add_share(o, vm);
-	json_object_set_new(o, "volumes", ebb_view_volumes(vm));
+	json_object_set_new(o, "volumes", ebb_view_volumes(s, vm));
 	json_object_set_new(o, "telemetry", vm_telemetry(vm, now));
 	return o;
 }

@@ -41,6 +41,8 @@ enum ebb_event {
 					 * helps, or that is over */
 	EBB_EVENT_THROTTLE,		/* each vCPU of the VM may use cpus thousandths of a
 					 * shared core; 1000: as much as it likes */
+	EBB_EVENT_VOLUME,		/* the volume server keeps another promise; or, of the
+					 * host: it answers again */
 	EBB_EVENT_LEDGER,		/* what a promise to a VM has come to so far: ledger; code:
 					 * enum ebb_cause, text: why, if this interval broke it */
 	EBB_EVENT_MAX,

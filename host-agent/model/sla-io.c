@@ -120,12 +120,22 @@ bool ebb_sla_io_is_same(const struct ebb_sla_io *a, const struct ebb_sla_io *b)
 	       a->weight == b->weight && a->penalty == b->penalty;
 }
 
-bool ebb_sla_has_io(const struct ebb_sla *sla)
+static bool has_io_of_all(const struct ebb_sla *sla)
 {
 	struct ebb_sla_io none;
 
 	ebb_sla_io_default(&none);
-	return sla->num_volumes > 0 || !ebb_sla_io_is_same(&sla->io, &none);
+	return !ebb_sla_io_is_same(&sla->io, &none);
+}
+
+bool ebb_sla_has_io(const struct ebb_sla *sla)
+{
+	return sla->num_volumes > 0 || has_io_of_all(sla);
+}
+
+bool ebb_sla_io_covers(const struct ebb_sla *sla, const char *name)
+{
+	return has_io_of_all(sla) || ebb_sla_volume(sla, name);
 }
 
 /* ---- checks ---------------------------------------------------------------- */

@@ -36,6 +36,12 @@ void ebb_sla_io_of(const struct ebb_sla *sla, const char *name, struct ebb_sla_i
 void ebb_sla_io_default(struct ebb_sla_io *ret);
 bool ebb_sla_io_is_same(const struct ebb_sla_io *a, const struct ebb_sla_io *b);
 
+/*
+ * The SLA says something about the volume: it names it, or promises all volumes something.  Of
+ * others the agent leaves alone what the volume server was told by somebody else.
+ */
+bool ebb_sla_io_covers(const struct ebb_sla *sla, const char *name);
+
 /* The SLA says something about I/O: a value that is not the default, or a volume's name. */
 bool ebb_sla_has_io(const struct ebb_sla *sla);
 

@@ -34,6 +34,7 @@ const char *ebb_event_name(enum ebb_event event)
 		[EBB_EVENT_LEND] = "lend",	 [EBB_EVENT_CHARGE] = "charge",
 		[EBB_EVENT_REBALANCE] = "rebalance",
 		[EBB_EVENT_THROTTLE] = "throttle", [EBB_EVENT_LEDGER] = "ledger",
+		[EBB_EVENT_VOLUME] = "volume",
 		[EBB_EVENT_CONDUCT] = "conduct", [EBB_EVENT_BROKER] = "broker",
 		[EBB_EVENT_VIOLATION] = "violation", [EBB_EVENT_MOVE] = "move",
 	};
@@ -104,6 +105,8 @@ bool ebb_fact_is_from_link(enum ebb_fact_type type)
 	case EBB_FACT_ACTION_DONE:
 	case EBB_FACT_SLA_SET:
 	case EBB_FACT_CPU_TIMES:
+	case EBB_FACT_VOLUMES_UP:
+	case EBB_FACT_VOLUMES_LOST:
 	case EBB_FACT_MAX:
 		break;
 	}
@@ -159,7 +162,7 @@ const char *ebb_action_name(enum ebb_action_type type)
 		[EBB_ACTION_MEM_MIRROR] = "mem-mirror", [EBB_ACTION_REVOKE] = "revoke",
 		[EBB_ACTION_THROTTLE] = "throttle",
 		[EBB_ACTION_RESERVE] = "reserve",
-		[EBB_ACTION_SHARES] = "shares",
+		[EBB_ACTION_SHARES] = "shares",	    [EBB_ACTION_VOLUME] = "volume",
 	};
 
 	return NAME_OF(names, type);
@@ -174,7 +177,8 @@ const char *ebb_fact_name(enum ebb_fact_type type)
 		[EBB_FACT_HELLO] = "hello",	      [EBB_FACT_LINK_LOST] = "link-lost",
 		[EBB_FACT_REQUEST] = "request",	      [EBB_FACT_TELEMETRY] = "telemetry",
 		[EBB_FACT_ACTION_DONE] = "action-done", [EBB_FACT_SLA_SET] = "sla-set",
-		[EBB_FACT_CPU_TIMES] = "cpu-times",
+		[EBB_FACT_CPU_TIMES] = "cpu-times",   [EBB_FACT_VOLUMES_UP] = "volumes-up",
+		[EBB_FACT_VOLUMES_LOST] = "volumes-lost",
 		[EBB_FACT_MEM] = "mem",		      [EBB_FACT_VOM] = "vom",
 	};
 

@@ -212,6 +212,12 @@ enum ebb_action_type {
 	 * cores.  -EOPNOTSUPP: libvirt has no weights for it.
 	 */
 	EBB_ACTION_SHARES,
+	/*
+	 * Set what a volume of the volume server is promised.  -ENOTCONN: the connection was lost,
+	 * the volume may have the old promise or the new one; -ENOENT: it has no such volume;
+	 * -EDQUOT: more would be promised than the disk can do; -EACCES: the agent may not.
+	 */
+	EBB_ACTION_VOLUME,
 	/* Without: messages on the link; a failed one is followed by LINK_LOST. */
 	EBB_ACTION_WELCOME,
 	EBB_ACTION_RESPONSE,
@@ -271,6 +277,10 @@ enum ebb_fact_type {
 	EBB_FACT_CPU_TIMES,
 	/* The histogram that was asked for (ebb_action_limits.vom_seq), on the VM's link. */
 	EBB_FACT_VOM,
+	/* The volume server answers: it has just been started, or the agent, or it was lost. */
+	EBB_FACT_VOLUMES_UP,
+	/* It does not; after VOLUMES_UP, or at the start.  Promises stay as it has them. */
+	EBB_FACT_VOLUMES_LOST,
 	EBB_FACT_MAX,
 };
 
@@ -402,11 +412,16 @@ struct ebb_fact_action_done {
 	uint64_t id;
 	enum ebb_action_type type;	/* of the action, as is the id */
 	int err;			/* 0 or -errno; -ETIMEDOUT: not ejected in time */
+	const char *text;		/* VOLUME: the server's words for err; NULL or "": none */
+};
+
+struct ebb_fact_volumes_lost {
+	char text[EBB_TEXT_SIZE];	/* why */
 };
 
 struct ebb_fact {
 	enum ebb_fact_type type;
-	uint8_t uuid[16];		/* of the VM; not used by LOADED and ACTION_DONE */
+	uint8_t uuid[16];		/* of the VM; not used by LOADED, ACTION_DONE, VOLUMES_* */
 	union {
 		struct ebb_fact_vm_defined vm_defined;
 		struct ebb_fact_vm_invalid vm_invalid;
@@ -419,6 +434,7 @@ struct ebb_fact {
 		struct ebb_sla sla_set;
 		struct ebb_fact_cpu_times cpu_times;
 		struct ebb_fact_vom vom;
+		struct ebb_fact_volumes_lost volumes_lost;
 	} u;
 };
 
@@ -489,6 +505,11 @@ struct ebb_action_pool {
 	uint64_t bytes;			/* a multiple of EBB_BLOCK_BYTES */
 };
 
+struct ebb_action_volume {
+	char name[EBB_VOLUME_NAME_SIZE];
+	struct ebb_sla_io io;		/* all of it replaces what the volume was promised */
+};
+
 struct ebb_action_cpu_flags {
 	uint16_t vcpu;
 	uint16_t flags;			/* 0, _CPU_F_FORCED, or _LENT to hand a new vCPU over */
@@ -497,7 +518,7 @@ struct ebb_action_cpu_flags {
 struct ebb_action {
 	enum ebb_action_type type;
 	uint64_t id;			/* 0 for those without an answer */
-	uint8_t uuid[16];
+	uint8_t uuid[16];		/* of the VM; VOLUME: all 0 where no VM is promised it */
 	union {
 		struct ebb_action_vcpu vcpu;	/* PLUG, UNPLUG, PLACE, HOME */
 		struct ebb_action_welcome welcome;
@@ -509,6 +530,7 @@ struct ebb_action {
 		struct ebb_action_reserve reserve;
 		uint32_t shares;		/* SHARES: 2 to 10000; 0: as the domain defines */
 		uint16_t permille;		/* THROTTLE: 1 to 1000; 0: no limit any more */
+		struct ebb_action_volume volume;
 	} u;
 };
 

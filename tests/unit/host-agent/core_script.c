@@ -382,6 +382,18 @@ static unsigned long long mib(uint64_t bytes)
 	return bytes >> 20;
 }
 
+static void put_volume(char *text, char vm, const struct ebb_action_volume *v)
+{
+	put(text, "volume %c %s %u/%llu", vm ? vm : '-', v->name, v->io.reserve_iops,
+	    (unsigned long long)v->io.reserve_bytes);
+	if (v->io.max_iops || v->io.max_bytes)
+		put(text, " max %u/%llu", v->io.max_iops, (unsigned long long)v->io.max_bytes);
+	if (v->io.weight != EBB_WEIGHT_DEFAULT)
+		put(text, " weight %u", v->io.weight);
+	if (v->io.penalty != EBB_PENALTY_DEFAULT)
+		put(text, " penalty %u", v->io.penalty);
+}
+
 static void render(const struct ebb_action *a, char *text)
 {
 	const char vm = (char)a->uuid[0];
@@ -438,6 +450,9 @@ static void render(const struct ebb_action *a, char *text)
 		break;
 	case EBB_ACTION_THROTTLE:
 		put(text, "throttle %c %u", vm, a->u.permille);
+		break;
+	case EBB_ACTION_VOLUME:
+		put_volume(text, vm, &a->u.volume);
 		break;
 	case EBB_ACTION_SHARES:
 		put(text, "shares %c %u", vm, a->u.shares);
@@ -509,15 +524,47 @@ void script_expect_(struct script *s, const char *file, int line, ...)
 	}
 }
 
-static void end(struct script *s, size_t i, int err)
+static void end_with(struct script *s, size_t i, int err, const char *words)
 {
 	struct ebb_fact fact = {
 		.type = EBB_FACT_ACTION_DONE,
-		.u.action_done = { .id = s->open[i].id, .type = s->open[i].type, .err = err },
+		.u.action_done = { .id = s->open[i].id, .type = s->open[i].type, .err = err,
+				   .text = words },
 	};
 
 	s->open[i] = s->open[--s->num_open];
 	assert_int_equal(ebb_state_report(s->state, s->now, &fact), 0);
+}
+
+static void end(struct script *s, size_t i, int err)
+{
+	end_with(s, i, err, NULL);
+}
+
+void script_volumes_up(struct script *s)
+{
+	const struct ebb_fact fact = { .type = EBB_FACT_VOLUMES_UP };
+
+	assert_int_equal(ebb_state_report(s->state, s->now, &fact), 0);
+}
+
+void script_volumes_lost(struct script *s, const char *text)
+{
+	struct ebb_fact fact = { .type = EBB_FACT_VOLUMES_LOST };
+
+	strcpy(fact.u.volumes_lost.text, text);
+	assert_int_equal(ebb_state_report(s->state, s->now, &fact), 0);
+}
+
+void script_volume_done(struct script *s, const char *name, int err, const char *text)
+{
+	for (size_t i = 0; i < s->num_open; i++)
+		if (s->open[i].type == EBB_ACTION_VOLUME &&
+		    strcmp(s->open[i].u.volume.name, name) == 0) {
+			end_with(s, i, err, text);
+			return;
+		}
+	fail_msg("nothing is under way for volume %s", name);
 }
 
 void script_done(struct script *s, enum ebb_action_type type, char vm, uint16_t vcpu, int err)

@@ -12,6 +12,8 @@
  *   leave a 0 64             the same, by the guest
  *   cap a 1344               mirror a 0 64       MiB
  *   throttle a 462           thousandths of a core
+ *   volume a x 300/0         requests and bytes per second promised to volume x; "-" for no VM;
+ *                            " max 500/0", " weight 9", " penalty 7" where not the default
  *                            " 1/4 t2" where tier 2 is told
  *   flags a 4 forced         flags a 4 clear         flags a 4 lent       close a
  *   plug a 4   unplug a 4    place a 4 @2   home a 4 @0
@@ -108,6 +110,12 @@ void script_done(struct script *s, enum ebb_action_type type, char vm, uint16_t 
 void script_boot(struct script *s, char vm, uint64_t order, const char *nodes);
 /* Adds CPUs and carries everything out. */
 void script_grow(struct script *s, char vm, uint16_t count, uint16_t node);
+
+/* The volume server answers; or does not. */
+void script_volumes_up(struct script *s);
+void script_volumes_lost(struct script *s, const char *text);
+/* Ends the VOLUME of that name that is under way; text: the server's words. */
+void script_volume_done(struct script *s, const char *name, int err, const char *text);
 
 const struct ebb_vm *script_vm(const struct script *s, char vm);
 /* The first record of that kind for the VM that was not looked at yet. */

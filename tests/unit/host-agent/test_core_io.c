@@ -1,0 +1,455 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Promises of I/O: what the volume server is told and when, who owns a volume, what is shown. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "core/explain.h"
+#include "core/io/io.h"
+#include "core/io/table.h"
+#include "model/sla-io.h"
+#include "tests/unit/host-agent/core_script.h"
+
+#define NODES	"1/1"
+
+/* A running VM with these disks, without any promise of I/O. */
+static void boot(struct script *s, char vm, uint64_t order, const char *disk, const char *other)
+{
+	s->volumes = (struct ebb_vm_volumes){ 0 };
+	if (disk)
+		ebb_volume_name_copy(s->volumes.names[s->volumes.num++], disk);
+	if (other)
+		ebb_volume_name_copy(s->volumes.names[s->volumes.num++], other);
+	script_boot(s, vm, order, NODES);
+}
+
+static void set_io(struct script *s, char vm, struct ebb_sla_io io)
+{
+	struct ebb_fact fact = { .type = EBB_FACT_SLA_SET, .uuid = { (uint8_t)vm } };
+
+	fact.u.sla_set = script_vm(s, vm)->sla;
+	fact.u.sla_set.io = io;
+	assert_int_equal(ebb_state_report(s->state, s->now, &fact), 0);
+}
+
+static void promise(struct script *s, char vm, uint32_t iops)
+{
+	set_io(s, vm, (struct ebb_sla_io){ .reserve_iops = iops, .weight = 100, .penalty = 1 });
+}
+
+static void assert_view(const struct script *s, char vm, uint16_t k, enum ebb_io_state state,
+			const char *text)
+{
+	struct ebb_io_view view;
+
+	ebb_state_volume(s->state, script_vm(s, vm), k, &view);
+	assert_string_equal(ebb_io_state_name(view.state), ebb_io_state_name(state));
+	if (!strstr(view.text, text) || (!text[0] && view.text[0]))
+		fail_msg("\"%s\" is not in \"%s\"", text, view.text);
+}
+
+static void assert_explained(const struct script *s, char vm, const char *words)
+{
+	struct ebb_explain e;
+
+	ebb_explain_vm(s->state, script_vm(s, vm), s->now, &e);
+	for (uint32_t i = 0; i < e.num_lines; i++)
+		if (strstr(e.lines[i], words))
+			return;
+	fail_msg("no line has \"%s\"", words);
+}
+
+static void test_told_when_the_server_is_there(void **state)
+{
+	struct script s;
+
+	(void)state;
+	script_init(&s, 1, 4, 1, false);
+	boot(&s, 'a', 1, "x", "y");
+	promise(&s, 'a', 300);
+	script_expect_nothing(&s);
+	assert_view(&s, 'a', 0, EBB_IO_WAITING, "not answered yet");
+	script_volumes_up(&s);
+	script_expect(&s, "volume a x 300/0", "volume a y 300/0");
+	assert_view(&s, 'a', 0, EBB_IO_SETTING, "");
+	script_volume_done(&s, "x", 0, NULL);
+	assert_view(&s, 'a', 0, EBB_IO_SET, "");
+	assert_view(&s, 'a', 1, EBB_IO_SETTING, "");
+	assert_true(script_find_record(&s, 'a', EBB_EVENT_VOLUME));
+	assert_non_null(strstr(s.record.text, "volume x: 300 requests/s and 0 bytes/s"));
+	script_volume_done(&s, "y", 0, NULL);
+	script_expect_nothing(&s);
+	assert_true(s.wake_at > s.now + SEC(1));
+	script_finish(&s);
+}
+
+/* One action for each volume at a time; a change meanwhile is told afterwards. */
+static void test_change_while_it_is_told(void **state)
+{
+	struct script s;
+
+	(void)state;
+	script_init(&s, 1, 4, 1, false);
+	script_volumes_up(&s);
+	boot(&s, 'a', 1, "x", NULL);
+	promise(&s, 'a', 300);
+	script_expect(&s, "volume a x 300/0");
+	set_io(&s, 'a', (struct ebb_sla_io){ .reserve_iops = 1, .reserve_bytes = 2, .max_iops = 3,
+					     .max_bytes = 4, .weight = 9, .penalty = 7 });
+	script_expect_nothing(&s);
+	script_volume_done(&s, "x", 0, NULL);
+	script_expect(&s, "volume a x 1/2 max 3/4 weight 9 penalty 7");
+	script_volume_done(&s, "x", 0, NULL);
+	script_expect_nothing(&s);
+	script_finish(&s);
+}
+
+/* What no SLA speaks of stays as somebody else has set it. */
+static void test_volumes_without_a_promise_are_left_alone(void **state)
+{
+	struct ebb_fact fact = { .type = EBB_FACT_SLA_SET, .uuid = { 'a' } };
+	struct script s;
+
+	(void)state;
+	script_init(&s, 1, 4, 1, false);
+	script_volumes_up(&s);
+	boot(&s, 'a', 1, "x", "y");
+	script_expect_nothing(&s);
+	assert_view(&s, 'a', 0, EBB_IO_NONE, "");
+	/* One volume by its name. */
+	fact.u.sla_set = script_vm(&s, 'a')->sla;
+	ebb_sla_volume_put(ebb_sla_volume_get(&fact.u.sla_set, "y"),
+			   ebb_sla_key_find("io.weight"), 7);
+	assert_int_equal(ebb_state_report(s.state, s.now, &fact), 0);
+	script_expect(&s, "volume a y 0/0 weight 7");
+	assert_view(&s, 'a', 0, EBB_IO_NONE, "");
+	script_finish(&s);
+}
+
+static void test_all_again_after_a_restart(void **state)
+{
+	struct script s;
+
+	(void)state;
+	script_init(&s, 1, 4, 1, false);
+	script_volumes_up(&s);
+	boot(&s, 'a', 1, "x", NULL);
+	promise(&s, 'a', 300);
+	script_settle(&s);
+	while (ebb_state_record_pop(s.state, &s.record))
+		;
+	script_volumes_lost(&s, "it hung up");
+	script_expect_nothing(&s);
+	assert_view(&s, 'a', 0, EBB_IO_WAITING, "it hung up");
+	assert_explained(&s, 'a', "volume x: its promise is not in force (waiting): it hung up");
+	assert_true(script_find_record(&s, '\0', EBB_EVENT_ERROR));
+	assert_non_null(strstr(s.record.text, "it hung up; promises to 1 volumes"));
+	/* Changed meanwhile; and a VM that comes now. */
+	promise(&s, 'a', 400);
+	boot(&s, 'b', 2, "z", NULL);
+	promise(&s, 'b', 50);
+	script_expect_nothing(&s);
+	assert_true(script_find_record(&s, 'b', EBB_EVENT_ERROR));
+	assert_non_null(strstr(s.record.text, "waits for the volume server: it hung up"));
+	script_volumes_up(&s);
+	script_expect(&s, "volume a x 400/0", "volume b z 50/0");
+	script_volume_done(&s, "x", 0, NULL);
+	/* The connection is lost before the other one has ended: nobody knows what holds. */
+	script_volumes_lost(&s, "again");
+	script_volume_done(&s, "z", -ENOTCONN, "again");
+	script_expect_nothing(&s);
+	script_volumes_up(&s);
+	script_expect(&s, "volume a x 400/0", "volume b z 50/0");
+	script_finish(&s);
+}
+
+static void test_refused(void **state)
+{
+	struct script s;
+	int num = 0;
+
+	(void)state;
+	script_init(&s, 1, 4, 1, false);
+	script_volumes_up(&s);
+	boot(&s, 'a', 1, "x", "y");
+	promise(&s, 'a', 300);
+	script_expect(&s, "volume a x 300/0", "volume a y 300/0");
+	script_volume_done(&s, "y", 0, NULL);
+	script_volume_done(&s, "x", -ENOENT, "there is no volume \"x\"");
+	script_expect_nothing(&s);
+	assert_view(&s, 'a', 0, EBB_IO_REFUSED, "there is no volume \"x\"");
+	assert_view(&s, 'a', 1, EBB_IO_SET, "");
+	assert_explained(&s, 'a', "volume x: its promise is not in force (refused): there is no");
+	/* Tried again, with growing pauses, and recorded once. */
+	assert_int_equal(s.wake_at, s.now + s.cfg.retry_usec[0]);
+	s.now = s.wake_at;
+	script_expect(&s, "volume a x 300/0");
+	script_volume_done(&s, "x", -ENOENT, "there is no volume \"x\"");
+	script_expect_nothing(&s);
+	assert_int_equal(s.wake_at, s.now + 2 * s.cfg.retry_usec[0]);
+	while (script_find_record(&s, 'a', EBB_EVENT_ERROR))
+		num++;
+	assert_int_equal(num, 1);
+	/* An error without words. */
+	s.now = s.wake_at;
+	script_expect(&s, "volume a x 300/0");
+	script_volume_done(&s, "x", -EACCES, NULL);
+	assert_view(&s, 'a', 0, EBB_IO_REFUSED, strerror(EACCES));
+	/* Another promise is tried at once. */
+	promise(&s, 'a', 200);
+	script_expect(&s, "volume a y 200/0", "volume a x 200/0");
+	script_finish(&s);
+}
+
+/* A promise that falls makes room for one that rises: it goes first. */
+static void test_lower_before_higher(void **state)
+{
+	struct script s;
+
+	(void)state;
+	script_init(&s, 1, 4, 1, false);
+	script_volumes_up(&s);
+	boot(&s, 'a', 1, "x", NULL);
+	boot(&s, 'b', 2, "y", NULL);
+	promise(&s, 'a', 100);
+	promise(&s, 'b', 300);
+	script_settle(&s);
+	promise(&s, 'a', 300);
+	promise(&s, 'b', 100);
+	script_expect(&s, "volume b y 100/0", "volume a x 300/0");
+	script_volume_done(&s, "x", -EDQUOT, "overbooked");
+	script_expect_nothing(&s);
+	script_volume_done(&s, "y", 0, NULL);
+	script_expect(&s, "volume a x 300/0");
+	script_volume_done(&s, "x", 0, NULL);
+	script_expect_nothing(&s);
+	script_finish(&s);
+}
+
+static void test_one_volume_two_vms(void **state)
+{
+	struct script s;
+
+	(void)state;
+	script_init(&s, 1, 4, 1, false);
+	script_volumes_up(&s);
+	boot(&s, 'a', 1, "x", NULL);
+	boot(&s, 'b', 2, "x", NULL);
+	/* The one that came first claims it second. */
+	promise(&s, 'b', 200);
+	script_settle(&s);
+	promise(&s, 'a', 300);
+	script_expect_nothing(&s);
+	assert_view(&s, 'a', 0, EBB_IO_TAKEN, "promised to b");
+	assert_view(&s, 'b', 0, EBB_IO_SET, "");
+	assert_true(script_find_record(&s, 'a', EBB_EVENT_ERROR));
+	assert_non_null(strstr(s.record.text, "volume x is promised to b already"));
+	promise(&s, 'a', 250);
+	script_expect_nothing(&s);
+	assert_false(script_find_record(&s, 'a', EBB_EVENT_ERROR));
+	/* It gets the volume when the other one stops. */
+	assert_int_equal(script_simple(&s, 'b', EBB_FACT_VM_STOPPED), 0);
+	script_expect(&s, "volume a x 250/0");
+	assert_int_equal(script_simple(&s, 'b', EBB_FACT_VM_REMOVED), 0);
+	script_volume_done(&s, "x", 0, NULL);
+	assert_view(&s, 'a', 0, EBB_IO_SET, "");
+	script_finish(&s);
+}
+
+static void test_taken_back(void **state)
+{
+	struct script s;
+
+	(void)state;
+	script_init(&s, 1, 4, 1, false);
+	script_volumes_up(&s);
+	boot(&s, 'a', 1, "x", NULL);
+	promise(&s, 'a', 300);
+	script_settle(&s);
+	/* The SLA says nothing any more. */
+	promise(&s, 'a', 0);
+	script_expect(&s, "volume - x 0/0");
+	/* And again something, while it is taken back. */
+	promise(&s, 'a', 100);
+	script_expect_nothing(&s);
+	script_volume_done(&s, "x", 0, NULL);
+	script_expect(&s, "volume a x 100/0");
+	script_volume_done(&s, "x", 0, NULL);
+	/* The VM goes while the server is away, for good. */
+	script_volumes_lost(&s, "gone");
+	assert_int_equal(script_simple(&s, 'a', EBB_FACT_VM_STOPPED), 0);
+	assert_int_equal(script_simple(&s, 'a', EBB_FACT_VM_REMOVED), 0);
+	script_expect_nothing(&s);
+	script_volumes_up(&s);
+	script_expect(&s, "volume - x 0/0");
+	script_volume_done(&s, "x", 0, NULL);
+	script_expect_nothing(&s);
+	assert_true(script_find_record(&s, '\0', EBB_EVENT_VOLUME));
+	/* Nothing is left of it. */
+	script_volumes_lost(&s, "gone");
+	script_volumes_up(&s);
+	script_expect_nothing(&s);
+	script_finish(&s);
+}
+
+/* What was never set is not taken back; nor what the server does not have any more. */
+static void test_nothing_to_take_back(void **state)
+{
+	struct script s;
+
+	(void)state;
+	script_init(&s, 1, 4, 1, false);
+	script_volumes_up(&s);
+	boot(&s, 'a', 1, "x", NULL);
+	promise(&s, 'a', 300);
+	script_expect(&s, "volume a x 300/0");
+	assert_int_equal(script_simple(&s, 'a', EBB_FACT_VM_STOPPED), 0);
+	script_volume_done(&s, "x", -EDQUOT, "overbooked");
+	script_expect_nothing(&s);
+	assert_int_equal(script_running(&s, 'a', 2), 0);
+	script_settle(&s);
+	assert_int_equal(script_simple(&s, 'a', EBB_FACT_VM_STOPPED), 0);
+	script_expect(&s, "volume - x 0/0");
+	script_volume_done(&s, "x", -ENOENT, "gone");
+	script_expect_nothing(&s);
+	assert_true(s.wake_at > s.now + SEC(60));
+	script_finish(&s);
+}
+
+/* Nobody knows whether the server got it: it is taken back all the same. */
+static void test_taken_back_if_in_doubt(void **state)
+{
+	struct script s;
+
+	(void)state;
+	script_init(&s, 1, 4, 1, false);
+	script_volumes_up(&s);
+	boot(&s, 'a', 1, "x", NULL);
+	promise(&s, 'a', 300);
+	script_expect(&s, "volume a x 300/0");
+	script_volumes_lost(&s, "gone");
+	script_volume_done(&s, "x", -ENOTCONN, "gone");
+	assert_int_equal(script_simple(&s, 'a', EBB_FACT_VM_STOPPED), 0);
+	script_expect_nothing(&s);
+	script_volumes_up(&s);
+	script_expect(&s, "volume - x 0/0");
+	script_finish(&s);
+}
+
+/* Disks come and go while a VM runs. */
+static void test_disk_is_detached(void **state)
+{
+	struct ebb_sla sla;
+	struct script s;
+
+	(void)state;
+	script_init(&s, 1, 4, 1, false);
+	script_volumes_up(&s);
+	boot(&s, 'a', 1, "x", NULL);
+	promise(&s, 'a', 300);
+	script_settle(&s);
+	sla = script_vm(&s, 'a')->sla;
+	ebb_volume_name_copy(s.volumes.names[0], "y");
+	assert_int_equal(script_define(&s, 'a', &sla), 0);
+	script_expect(&s, "volume - x 0/0", "volume a y 300/0");
+	s.volumes.num = 0;
+	assert_int_equal(script_define(&s, 'a', &sla), 0);
+	script_volume_done(&s, "y", 0, NULL);
+	script_expect(&s, "volume - y 0/0");
+	assert_explained(&s, 'a', "none of its disks is a volume of the volume server");
+	script_finish(&s);
+}
+
+/* Before all VMs are known nothing is told: a promise could go to the wrong one. */
+static void test_not_before_loaded(void **state)
+{
+	struct ebb_sla sla = script_sla(NODES);
+	struct script s;
+
+	(void)state;
+	script_init_loading(&s, 1, 4, 1, false);
+	script_volumes_up(&s);
+	sla.io.reserve_iops = 5;
+	s.volumes.num = 1;
+	ebb_volume_name_copy(s.volumes.names[0], "x");
+	assert_int_equal(script_define(&s, 'a', &sla), 0);
+	assert_int_equal(script_found(&s, 'a', 1, s.now, "0@0"), 0);
+	script_expect_nothing(&s);
+	script_loaded(&s);
+	script_expect(&s, "volume a x 5/0");
+	script_finish(&s);
+}
+
+static void test_little_space_for_actions(void **state)
+{
+	struct ebb_action item;
+	struct ebb_actions actions = { .items = &item, .capacity = 1 };
+	struct script s;
+
+	(void)state;
+	script_init(&s, 1, 4, 1, false);
+	script_volumes_up(&s);
+	boot(&s, 'a', 1, "x", "y");
+	promise(&s, 'a', 300);
+	ebb_state_next(s.state, s.now, &actions);
+	assert_int_equal(actions.count, 1);
+	assert_int_equal(actions.wake_at, s.now);
+	assert_string_equal(item.u.volume.name, "x");
+	ebb_state_next(s.state, s.now, &actions);
+	assert_int_equal(actions.count, 1);
+	assert_string_equal(item.u.volume.name, "y");
+	ebb_state_next(s.state, s.now, &actions);
+	assert_int_equal(actions.count, 0);
+	script_finish(&s);
+}
+
+static void test_table(void **state)
+{
+	static const char *const names[] = { "m", "b", "z", "a", "n" };
+	struct io_room *s = calloc(1, sizeof(*s));
+
+	(void)state;
+	assert_non_null(s);
+	for (size_t i = 0; i < 5; i++)
+		assert_string_equal(io_table_get(s, names[i])->name, names[i]);
+	for (size_t i = 0; i < 5; i++)
+		assert_ptr_equal(io_table_get(s, names[i]), io_table_find(s, names[i]));
+	assert_int_equal(s->num, 5);
+	for (uint32_t i = 1; i < s->num; i++)
+		assert_true(strcmp(s->volumes[i - 1].name, s->volumes[i].name) < 0);
+	io_table_remove(s, io_table_get(s, "b"));
+	assert_null(io_table_find(s, "b"));
+	assert_non_null(io_table_find(s, "m"));
+	assert_int_equal(s->num, 4);
+	s->num = IO_VOLUMES;
+	for (uint32_t i = 4; i < IO_VOLUMES; i++)
+		strcpy(s->volumes[i].name, "zz");
+	assert_null(io_table_get(s, "b"));
+	free(s);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_told_when_the_server_is_there),
+		cmocka_unit_test(test_change_while_it_is_told),
+		cmocka_unit_test(test_volumes_without_a_promise_are_left_alone),
+		cmocka_unit_test(test_all_again_after_a_restart),
+		cmocka_unit_test(test_refused),
+		cmocka_unit_test(test_lower_before_higher),
+		cmocka_unit_test(test_one_volume_two_vms),
+		cmocka_unit_test(test_taken_back),
+		cmocka_unit_test(test_nothing_to_take_back),
+		cmocka_unit_test(test_taken_back_if_in_doubt),
+		cmocka_unit_test(test_disk_is_detached),
+		cmocka_unit_test(test_not_before_loaded),
+		cmocka_unit_test(test_little_space_for_actions),
+		cmocka_unit_test(test_table),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""ebbd tells the volume server what SLAs promise. Its VMs are simulated: each has one disk, a
+volume of its name."""
+import json
+import os
+import signal
+import subprocess
+
+from rig import BIN, PATIENCE_S, VolumeCase
+
+
+class Agent(VolumeCase):
+    def setUp(self):
+        super().setUp()
+        self.agent = None
+        self.agent_log_path = os.path.join(self.dir, "agent-log")
+
+    def tearDown(self):
+        if self.agent:
+            self.agent.kill()
+            self.agent.wait()
+        super().tearDown()
+
+    def start_agent(self, vms):
+        args = [os.path.join(BIN, "ebbd"), f"--dry-run={vms}"]
+        for option in ("host=emulated:1x4x1@0.2", f"run_dir={self.dir}/agent",
+                       f"state_dir={self.dir}/agent", f"volume_socket={self.dir}/run/control.sock"):
+            args += ["-o", option]
+        with open(self.agent_log_path, "ab") as log:
+            self.agent = subprocess.Popen(args, stdout=log, stderr=log)
+        for n in range(1, vms + 1):
+            self.wait_until(lambda name=f"simulated-{n}": self.vm(name).get("state") == "running",
+                            "the VM runs", self.agent)
+
+    def agent_log(self):
+        with open(self.agent_log_path, encoding="utf-8") as f:
+            return f.read()
+
+    def ebbctl(self, *args):
+        return subprocess.run([os.path.join(BIN, "ebbctl"), "--socket",
+                               f"{self.dir}/agent/control.sock", *args], capture_output=True,
+                              text=True, timeout=PATIENCE_S, check=False)
+
+    def vm(self, name):
+        done = self.ebbctl("--json", "vms", name)
+        return json.loads(done.stdout)["vms"][0] if done.returncode == 0 else {}
+
+    def set(self, vm, *values):
+        done = self.ebbctl("set", vm, *values)
+        self.assertEqual(done.returncode, 0, done.stderr + self.agent_log())
+
+    def wait_for(self, vm, state):
+        """Return why the promise to the VM's volume is in that state, "" if it needs no reason."""
+        self.wait_until(lambda: self.vm(vm)["volumes"][0]["state"] == state,
+                        f"the promise to {vm} is {state}", self.agent)
+        return self.vm(vm)["volumes"][0]["error"]
+
+    def kept(self, volume):
+        of, = self.done("volumes", volume=volume)["volumes"]
+        return {key: of[key] for key in ("reserve_iops", "reserve_bytes", "max_iops", "max_bytes",
+                                         "weight", "penalty")}
+
+    def test_set_and_taken_back(self):
+        self.volume("simulated-1")
+        self.volume("other", reserve_iops=7)
+        self.start()
+        self.start_agent(1)
+        self.assertEqual(self.vm("simulated-1")["volumes"][0]["state"], "none")
+        self.set("simulated-1", "io.reserve-iops=300", "io.max-iops=400",
+                 "io.simulated-1.reserve-bytes=5000000", "io.weight=9", "io.penalty=3")
+        self.wait_for("simulated-1", "set")
+        self.assertEqual(self.kept("simulated-1"),
+                         {"reserve_iops": 300, "reserve_bytes": 5000000, "max_iops": 400,
+                          "max_bytes": None, "weight": 9, "penalty": 3})
+        self.assertIn("set", self.ebbctl("vms", "simulated-1").stdout)
+        self.set("simulated-1", "io.reserve-iops=0", "io.max-iops=0", "io.weight=100",
+                 "io.penalty=1", "io.simulated-1.reserve-bytes=default")
+        nothing = {"reserve_iops": None, "reserve_bytes": None, "max_iops": None,
+                   "max_bytes": None, "weight": 100, "penalty": 1}
+        self.wait_until(lambda: self.kept("simulated-1") == nothing, "it is taken back")
+        # Nobody's SLA speaks of this one.
+        self.assertEqual(self.kept("other")["reserve_iops"], 7)
+        self.agent.send_signal(signal.SIGTERM)
+        self.assertEqual(self.agent.wait(PATIENCE_S), 0, self.agent_log())
+
+    def test_server_killed_and_started_again(self):
+        self.volume("simulated-1")
+        server = self.start()
+        self.start_agent(1)
+        self.set("simulated-1", "io.reserve-iops=300")
+        self.wait_for("simulated-1", "set")
+        server.kill()
+        server.wait()
+        self.assertIn("volume server", self.wait_for("simulated-1", "waiting"))
+        self.assertIn("(waiting)", self.ebbctl("explain", "simulated-1").stdout)
+        self.assertIn("the volume server does not answer", self.agent_log())
+        # The configuration of the new one promises nothing.
+        self.start()
+        self.wait_for("simulated-1", "set")
+        self.assertEqual(self.kept("simulated-1")["reserve_iops"], 300)
+
+    def test_agent_before_the_server(self):
+        self.volume("simulated-1")
+        self.start_agent(1)
+        self.set("simulated-1", "io.reserve-iops=300")
+        self.assertIn("No such file", self.wait_for("simulated-1", "waiting"))
+        self.start()
+        self.wait_for("simulated-1", "set")
+        self.assertEqual(self.kept("simulated-1")["reserve_iops"], 300)
+
+    def test_refused(self):
+        # There is no volume simulated-3.
+        self.volume("simulated-1")
+        self.volume("simulated-2")
+        self.settings["capacity_iops"] = 500
+        self.start()
+        self.start_agent(3)
+        self.set("simulated-1", "io.reserve-iops=300")
+        self.wait_for("simulated-1", "set")
+        self.set("simulated-2", "io.reserve-iops=300")
+        self.set("simulated-3", "io.reserve-iops=10")
+        self.assertIn("500", self.wait_for("simulated-2", "refused"))
+        self.assertIn("simulated-3", self.wait_for("simulated-3", "refused"))
+        for vm in ("simulated-2", "simulated-3"):
+            self.assertIn("(refused)", self.ebbctl("explain", vm).stdout)
+            self.assertIn("refused", self.ebbctl("vms", vm).stdout)
+            self.assertIn(f"volume {vm}: ", self.ebbctl("vms").stdout)
+        warnings = [line for line in self.agent_log().splitlines() if " event=error" in line or
+                    line.startswith("event=error")]
+        for vm in ("simulated-2", "simulated-3"):
+            self.assertTrue(any(f"vm={vm} " in line and "refuses" in line for line in warnings),
+                            self.agent_log())
+        # The one that has its promise keeps it; less of it makes room for the other.
+        self.assertEqual(self.vm("simulated-1")["volumes"][0]["state"], "set")
+        self.assertEqual(self.kept("simulated-1")["reserve_iops"], 300)
+        self.assertEqual(self.kept("simulated-2")["reserve_iops"], None)
+        self.set("simulated-1", "io.reserve-iops=200")
+        self.wait_for("simulated-2", "set")
+        self.assertEqual(self.kept("simulated-2")["reserve_iops"], 300)
