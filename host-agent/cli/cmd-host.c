@@ -89,6 +89,36 @@ static void print_promises(const json_t *host)
 	}
 }
 
+/* "300 of 500 requests/s promised, 200 left"; capacity 0: not known. */
+static void print_rate(long long promised, long long capacity, const char *unit)
+{
+	if (!capacity)
+		printf("%lld %s promised, of an unknown number", promised, unit);
+	else if (promised > capacity)
+		printf("%lld of %lld %s promised, overbooked by %lld", promised, capacity, unit,
+		       promised - capacity);
+	else
+		printf("%lld of %lld %s promised, %lld left", promised, capacity, unit,
+		       capacity - promised);
+}
+
+static void print_io(const json_t *io)
+{
+	fputs("I/O       ", stdout);
+	if (!ctl_bool(io, "answers")) {
+		printf("nothing is promised: %s\n", ctl_str(io, "error")[0] ? ctl_str(io, "error") :
+		       "the volume server has not answered yet");
+		return;
+	}
+	print_rate(ctl_int(io, "promised_iops"), ctl_int(io, "capacity_iops"), "requests/s");
+	if (ctl_int(io, "promised_bytes") || ctl_int(io, "capacity_bytes")) {
+		fputs("; ", stdout);
+		print_rate(ctl_int(io, "promised_bytes"), ctl_int(io, "capacity_bytes"),
+			   "bytes/s");
+	}
+	puts(ctl_bool(io, "allow_overbooking") ? "; overbooking is allowed" : "");
+}
+
 static void print_pressure(const json_t *pressure)
 {
 	printf("memory    above %lld%% for %lld s brokered down to %lld%%, above %lld%% a VM "
@@ -159,6 +189,7 @@ int cmd_host(struct ctl *ctl, int argc, char **argv)
 		if (!ctl_bool(host, "loaded"))
 			puts("state     not complete yet: libvirt has not told of all VMs");
 		print_promises(host);
+		print_io(json_object_get(host, "io"));
 		print_pressure(json_object_get(host, "pressure"));
 		ctl_print_pressure(host);
 		putchar('\n');

@@ -197,6 +197,21 @@ static const struct {
 	{ "max_iops", "requests/s at most" }, { "max_bytes", "bytes/s at most" },
 };
 
+/* Strong and weak metering ("SQLVM", section 3.2). */
+static void print_meter(const json_t *m)
+{
+	if (!json_is_object(m))
+		return;
+	printf("           %lld units got of %lld due, %lld missing in %lld of %lld intervals; "
+	       "%lld overdue\n", ctl_int(m, "got"), ctl_int(m, "promised"),
+	       ctl_int(m, "violated"), ctl_int(m, "num_violations"), ctl_int(m, "num_intervals"),
+	       ctl_int(m, "overdue"));
+	printf("           issued after their deadlines: mean %.1f ms, half within %.1f, "
+	       "99%% within %.1f, at most %.1f\n", ctl_num(m, "delay_mean_ms"),
+	       ctl_num(m, "delay_p50_ms"), ctl_num(m, "delay_p99_ms"),
+	       ctl_num(m, "delay_max_ms"));
+}
+
 /* The disks on the volume server, and what the SLA says of them. */
 static void print_volumes(const json_t *vm)
 {
@@ -212,6 +227,7 @@ static void print_volumes(const json_t *vm)
 		if (strcmp(ctl_str(v, "state"), "none") != 0)
 			printf("           %s%s%s\n", ctl_str(v, "state"),
 			       ctl_str(v, "error")[0] ? ": " : "", ctl_str(v, "error"));
+		print_meter(json_object_get(v, "meter"));
 	}
 }
 

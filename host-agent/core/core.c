@@ -221,6 +221,12 @@ int ebb_state_report(struct ebb_state *s, usec_t now, const struct ebb_fact *fac
 	case EBB_FACT_VOLUMES_LOST:
 		io_lost(&s->io, now, fact->u.volumes_lost.text);
 		return 0;
+	case EBB_FACT_VOLUMES_SERVER:
+		io_server(&s->io, &fact->u.volumes_server);
+		return 0;
+	case EBB_FACT_VOLUMES_METERS:
+		io_meters(&s->io, &fact->u.volumes_meters);
+		return 0;
 	default:
 		vm = core_vm_find(s, fact->uuid);
 		return vm ? report_vm(s, now, vm, fact) : -ENOENT;

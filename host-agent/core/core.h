@@ -281,11 +281,18 @@ enum ebb_io_state {
 struct ebb_io_view {
 	enum ebb_io_state state;
 	char text[EBB_TEXT_SIZE];	/* WAITING, REFUSED, TAKEN: why; else "" */
+	/* What has become of the reservation since this VM has it; 0: nothing was metered. */
+	struct ebb_ledger sum;
+	struct ebb_volume_reading last;	/* of the volume server's meter; of num_intervals > 0 */
 };
 
 /* Of vm->volumes.names[k], k below vm->volumes.num. */
 void ebb_state_volume(const struct ebb_state *s, const struct ebb_vm *vm, uint16_t k,
 		      struct ebb_io_view *ret);
+/* NULL: the volume server does not answer, or has not said yet. */
+const struct ebb_volume_server *ebb_state_volume_server(const struct ebb_state *s);
+/* Why the volume server does not answer; "": it does, or nobody has asked it yet. */
+const char *ebb_state_volumes_lost(const struct ebb_state *s);
 /* "none", "set", ...; "?" for what is not known. */
 const char *ebb_io_state_name(enum ebb_io_state state);
 

@@ -209,6 +209,16 @@ void ebb_state_volume(const struct ebb_state *s, const struct ebb_vm *vm, uint16
 	io_view(&s->io, vm, k, ret);
 }
 
+const struct ebb_volume_server *ebb_state_volume_server(const struct ebb_state *s)
+{
+	return s->io.has_server ? &s->io.server : NULL;
+}
+
+const char *ebb_state_volumes_lost(const struct ebb_state *s)
+{
+	return s->io.lost;
+}
+
 void ebb_state_shared_totals(const struct ebb_state *s, struct ebb_shared_totals *ret)
 {
 	shared_totals(&s->shared, ret);

@@ -299,6 +299,7 @@ static int make_volumes(struct daemon *d, struct ebb_err *err)
 	cfg.path = d->config.volume_socket;
 	cfg.inner = d->agent.backend;
 	cfg.sink = ebb_agent_sink(&d->agent);
+	cfg.meter_usec = d->config.meter_interval_ms * EBB_USEC_PER_MSEC;
 	rc = ebb_volumes_create(d->agent.event, &cfg, &d->volumes);
 	if (rc < 0)
 		return ebb_err_set(err, rc, "volume_socket=%.200s: %s", cfg.path, strerror(-rc));

@@ -82,16 +82,17 @@ static int insert_total(sqlite3_stmt *s, const char *boot, const struct ebb_hist
 			int64_t *ret_id)
 {
 	const struct ebb_record *r = &e->record;
-	char uuid[EBB_UUID_TEXT_SIZE];
+	char uuid[EBB_UUID_TEXT_SIZE], resource[EBB_RESOURCE_SIZE];
 	int at = NUM_COUNTERS + 1;
 
 	ebb_uuid_format(r->uuid, uuid);
+	ebb_record_resource(r, resource);
 	bind_counters(s, &r->ledger.sum);
 	sqlite3_bind_text(s, at++, r->name, -1, SQLITE_STATIC);
 	sqlite3_bind_text(s, at++, uuid, -1, SQLITE_TRANSIENT);
 	sqlite3_bind_text(s, at++, boot, -1, SQLITE_STATIC);
 	sqlite3_bind_int64(s, at++, (int64_t)(r->at - r->total_usec));
-	sqlite3_bind_text(s, at++, ebb_promise_name(r->ledger.promise), -1, SQLITE_STATIC);
+	sqlite3_bind_text(s, at++, resource, -1, SQLITE_TRANSIENT);
 	sqlite3_bind_text(s, at++, ebb_promise_unit(r->ledger.promise), -1, SQLITE_STATIC);
 	sqlite3_bind_int64(s, at++, (int64_t)r->ledger.rate);
 	sqlite3_bind_double(s, at++, e->ts - (double)r->total_usec / EBB_USEC_PER_SEC);

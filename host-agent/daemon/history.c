@@ -62,6 +62,7 @@ static bool is_same_count(const struct ebb_record *a, const struct ebb_record *b
 {
 	return memcmp(a->uuid, b->uuid, sizeof(a->uuid)) == 0 &&
 	       a->ledger.promise == b->ledger.promise &&
+	       strcmp(a->ledger.volume, b->ledger.volume) == 0 &&
 	       a->at - a->total_usec == b->at - b->total_usec;
 }
 
@@ -71,8 +72,10 @@ static int compare_counts(const void *left, const void *right)
 	const struct ebb_record *a = &((const struct ebb_history_entry *)left)->record;
 	const struct ebb_record *b = &((const struct ebb_history_entry *)right)->record;
 	const usec_t a_since = a->at - a->total_usec, b_since = b->at - b->total_usec;
-	const int r = memcmp(a->uuid, b->uuid, sizeof(a->uuid));
+	int r = memcmp(a->uuid, b->uuid, sizeof(a->uuid));
 
+	if (r == 0)
+		r = strcmp(a->ledger.volume, b->ledger.volume);
 	if (r != 0)
 		return r;
 	if (a_since != b_since)

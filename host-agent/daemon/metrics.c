@@ -251,12 +251,59 @@ static void put_promise_of(FILE *f, const struct ebb_state *s, const char *name,
 	}
 }
 
+/* Of each volume to which a running VM's SLA promises something. */
+static void put_volumes_of(FILE *f, const struct ebb_state *s, const char *name, enum ledger what)
+{
+	for (size_t i = 0; i < ebb_state_num_vms(s); i++) {
+		const struct ebb_vm *vm = ebb_state_vm_at(s, i);
+
+		for (uint16_t k = 0; vm->is_running && k < vm->volumes.num; k++) {
+			struct ebb_io_view view;
+
+			ebb_state_volume(s, vm, k, &view);
+			if (view.sum.num_intervals == 0)
+				continue;
+			fprintf(f, "%s{vm=", name);
+			put_quoted(f, vm->name);
+			fprintf(f, ",%s%s\"} %" PRIu64 "\n",
+				what >= LEDGER_INTERVALS ? "resource=\"io/" : "volume=\"",
+				vm->volumes.names[k], counter_of(&view.sum, what));
+		}
+	}
+}
+
+static void put_volumes(FILE *f, const struct ebb_state *s)
+{
+	static const struct {
+		const char *name, *help;
+		enum ledger what;
+	} all[] = {
+		{ "ebb_io_wanted_units", "Units of I/O that a volume got, and that it lacked.",
+		  LEDGER_WANTED },
+		{ "ebb_io_promised_units", "Those of its promise that were due for that.",
+		  LEDGER_PROMISED },
+		{ "ebb_io_got_units", "Those that it got.", LEDGER_GOT },
+		{ "ebb_io_violated_units", "Those that were due and that it did not get.",
+		  LEDGER_VIOLATED },
+	};
+
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+		char total[64];
+
+		snprintf(total, sizeof(total), "%s_total", all[i].name);
+		begin(f, all[i].name, "counter", NULL, all[i].help);
+		put_volumes_of(f, s, total, all[i].what);
+	}
+}
+
 static void put_ledger_of(FILE *f, const struct ebb_state *s, const char *name, enum ledger what)
 {
 	put_promise_of(f, s, name, what, EBB_PROMISE_CPU);
 	/* Amounts have names of their own, by resource. */
-	if (what >= LEDGER_INTERVALS)
+	if (what >= LEDGER_INTERVALS) {
 		put_promise_of(f, s, name, what, EBB_PROMISE_MEM);
+		put_volumes_of(f, s, name, what);
+	}
 }
 
 static void put_caches(FILE *f, const struct ebb_state *s)
@@ -332,6 +379,7 @@ char *ebb_metrics_text(const struct ebb_state *s, usec_t now)
 	put_shared(f, s);
 	put_ledger(f, s);
 	put_caches(f, s);
+	put_volumes(f, s);
 	fputs("# EOF\n", f);
 	if (fclose(f) != 0) {
 		free(text);

@@ -21,6 +21,43 @@ json_t *ebb_view_sla_volumes(const struct ebb_sla *sla)
 	return volumes;
 }
 
+json_t *ebb_view_io(const struct ebb_state *s)
+{
+	const struct ebb_volume_server *server = ebb_state_volume_server(s);
+	json_t *o = json_pack("{s:b, s:s}", "answers", server != NULL, "error",
+			      ebb_state_volumes_lost(s));
+
+	if (server)
+		json_object_update_new(o, json_pack(
+			"{s:I, s:I, s:I, s:I, s:b}", "capacity_iops",
+			(json_int_t)server->capacity_iops, "capacity_bytes",
+			(json_int_t)server->capacity_bytes, "promised_iops",
+			(json_int_t)server->promised_iops, "promised_bytes",
+			(json_int_t)server->promised_bytes, "allow_overbooking",
+			server->allow_overbooking));
+	return o;
+}
+
+/* Null: nothing was metered. */
+static json_t *meter_view(const struct ebb_io_view *view)
+{
+	const struct ebb_volume_delay *d = &view->last.delay;
+	const struct ebb_ledger *sum = &view->sum;
+
+	if (sum->num_intervals == 0)
+		return json_null();
+	return json_pack("{s:f, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:f, s:f, s:f, s:f}",
+			 "metered_s", (double)sum->metered_usec / EBB_USEC_PER_SEC, "wanted",
+			 (json_int_t)sum->wanted, "promised", (json_int_t)sum->promised, "got",
+			 (json_int_t)sum->got, "violated", (json_int_t)sum->violated,
+			 "num_intervals", (json_int_t)sum->num_intervals, "num_violations",
+			 (json_int_t)sum->num_violations, "overdue",
+			 (json_int_t)view->last.count.overdue, "delay_mean_ms",
+			 (double)d->mean_nsec / 1e6, "delay_p50_ms", (double)d->p50_nsec / 1e6,
+			 "delay_p99_ms", (double)d->p99_nsec / 1e6, "delay_max_ms",
+			 (double)d->max_nsec / 1e6);
+}
+
 json_t *ebb_view_volumes(const struct ebb_state *s, const struct ebb_vm *vm)
 {
 	json_t *volumes = json_array();
@@ -32,9 +69,9 @@ json_t *ebb_view_volumes(const struct ebb_state *s, const struct ebb_vm *vm)
 		ebb_state_volume(s, vm, k, &view);
 		ebb_sla_io_of(&vm->sla, vm->volumes.names[k], &io);
 		json_array_append_new(volumes, json_pack(
-			"{s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I}", "volume",
+			"{s:s, s:s, s:s, s:o, s:I, s:I, s:I, s:I, s:I, s:I}", "volume",
 			vm->volumes.names[k], "state", ebb_io_state_name(view.state), "error",
-			view.text,
+			view.text, "meter", meter_view(&view),
 			"reserve_iops", (json_int_t)io.reserve_iops, "reserve_bytes",
 			(json_int_t)io.reserve_bytes, "max_iops", (json_int_t)io.max_iops,
 			"max_bytes", (json_int_t)io.max_bytes, "weight", (json_int_t)io.weight,

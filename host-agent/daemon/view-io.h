@@ -9,6 +9,9 @@
 /* io_volumes[]: what the SLA says of single volumes, their own values alone. */
 json_t *ebb_view_sla_volumes(const struct ebb_sla *sla);
 
+/* io: the volume server, and what it has promised to all volumes. */
+json_t *ebb_view_io(const struct ebb_state *s);
+
 /*
  * volumes[]: the VM's disks on the volume server, with what the SLA says of each in all, and
  * whether the server keeps it.

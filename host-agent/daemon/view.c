@@ -83,11 +83,12 @@ json_t *ebb_view_host(const struct ebb_state *s, usec_t now)
 		json_array_append_new(nodes, node_view(s, n, now));
 	for (uint16_t c = 0; c < h->num_cores; c++)
 		json_array_append_new(cores, core_view(s, c));
-	return json_pack("{s:b, s:f, s:s, s:b, s:o, s:o, s:o, s:o}", "emulated", h->is_emulated,
-			 "share", h->is_emulated ? h->share_permille / 1000.0 : 1.0, "policy",
+	return json_pack("{s:b, s:f, s:s, s:b, s:o, s:o, s:o, s:o, s:o}", "emulated",
+			 h->is_emulated, "share",
+			 h->is_emulated ? h->share_permille / 1000.0 : 1.0, "policy",
 			 ebb_state_policy(s)->name, "loaded", ebb_state_is_loaded(s), "nodes",
 			 nodes, "cores", cores, "pressure", ebb_view_pressure(s),
-			 "shared", ebb_view_shared(s));
+			 "shared", ebb_view_shared(s), "io", ebb_view_io(s));
 }
 
 static const char *vm_state(const struct ebb_vm *vm)

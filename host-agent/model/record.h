@@ -52,10 +52,11 @@ enum ebb_event {
 enum ebb_promise {
 	EBB_PROMISE_CPU,		/* units: microseconds of CPU time */
 	EBB_PROMISE_MEM,		/* a cache; units: I/Os, see core/promise/cache.h */
+	EBB_PROMISE_IO,			/* of a volume; units: docs/volume-protocol.md, "meters" */
 	EBB_PROMISE_MAX,
 };
 
-/* Why a promise was broken: where most of the CPU time or memory was that the VM lacked. */
+/* Why a promise was broken: where most of the CPU time, memory or I/O was that the VM lacked. */
 enum ebb_cause {
 	EBB_CAUSE_NONE,			/* the promise was kept */
 	EBB_CAUSE_OTHERS,		/* to other VMs */
@@ -63,7 +64,8 @@ enum ebb_cause {
 	EBB_CAUSE_ITSELF,		/* to other vCPUs of the VM on the same core; memory: it
 					 * had as much as was promised, or did not take it */
 	EBB_CAUSE_LIMIT,		/* the VM was held to its maximum, or throttled */
-	EBB_CAUSE_HOST,			/* to programs of the host that are no vCPUs */
+	EBB_CAUSE_HOST,			/* to programs of the host that are no vCPUs; I/O: to
+					 * nobody, the disk was slower than it can be */
 	EBB_CAUSE_MAX,
 };
 
@@ -73,7 +75,8 @@ enum ebb_cause {
  */
 struct ebb_ledger {
 	uint64_t metered_usec;		/* the intervals, one after the other */
-	uint64_t wanted;		/* CPU: time in which a vCPU ran or was ready to */
+	uint64_t wanted;		/* CPU: time in which a vCPU ran or was ready to; IO: got
+					 * and violated */
 	uint64_t promised;		/* due for that time; what was not wanted is not due */
 	uint64_t got;
 	uint64_t violated;		/* due and not given */
@@ -124,6 +127,7 @@ struct ebb_record {
 	/* LEDGER: total_usec is for how long it was counted until `at`, as with CHARGE. */
 	struct {
 		enum ebb_promise promise;
+		char volume[EBB_VOLUME_NAME_SIZE]; /* IO: its name; else "" */
 		uint64_t rate;		/* promised units for each second of work, now; of a cache:
 					 * its size in MiB */
 		struct ebb_ledger sum;
@@ -138,5 +142,9 @@ const char *ebb_event_name(enum ebb_event event);
 const char *ebb_promise_name(enum ebb_promise promise);
 const char *ebb_promise_unit(enum ebb_promise promise);
 const char *ebb_cause_name(enum ebb_cause cause);
+
+/* Of a LEDGER record: "cpu", "memory", or of a volume "io/NAME".  ret: EBB_RESOURCE_SIZE bytes. */
+#define EBB_RESOURCE_SIZE	(EBB_VOLUME_NAME_SIZE + 8)
+void ebb_record_resource(const struct ebb_record *r, char *ret);
 
 #endif /* EBB_MODEL_RECORD_H */

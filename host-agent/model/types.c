@@ -46,6 +46,7 @@ const char *ebb_promise_name(enum ebb_promise promise)
 {
 	static const char *const names[EBB_PROMISE_MAX] = {
 		[EBB_PROMISE_CPU] = "cpu", [EBB_PROMISE_MEM] = "memory",
+		[EBB_PROMISE_IO] = "io",
 	};
 
 	return NAME_OF(names, promise);
@@ -55,9 +56,18 @@ const char *ebb_promise_unit(enum ebb_promise promise)
 {
 	static const char *const names[EBB_PROMISE_MAX] = {
 		[EBB_PROMISE_CPU] = "usec", [EBB_PROMISE_MEM] = "ios",
+		[EBB_PROMISE_IO] = "units",
 	};
 
 	return NAME_OF(names, promise);
+}
+
+void ebb_record_resource(const struct ebb_record *r, char *ret)
+{
+	const char *volume = r->ledger.volume;
+
+	snprintf(ret, EBB_RESOURCE_SIZE, "%s%s%s", ebb_promise_name(r->ledger.promise),
+		 volume[0] ? "/" : "", volume);
 }
 
 const char *ebb_cause_name(enum ebb_cause cause)
@@ -107,6 +117,8 @@ bool ebb_fact_is_from_link(enum ebb_fact_type type)
 	case EBB_FACT_CPU_TIMES:
 	case EBB_FACT_VOLUMES_UP:
 	case EBB_FACT_VOLUMES_LOST:
+	case EBB_FACT_VOLUMES_SERVER:
+	case EBB_FACT_VOLUMES_METERS:
 	case EBB_FACT_MAX:
 		break;
 	}
@@ -179,6 +191,8 @@ const char *ebb_fact_name(enum ebb_fact_type type)
 		[EBB_FACT_ACTION_DONE] = "action-done", [EBB_FACT_SLA_SET] = "sla-set",
 		[EBB_FACT_CPU_TIMES] = "cpu-times",   [EBB_FACT_VOLUMES_UP] = "volumes-up",
 		[EBB_FACT_VOLUMES_LOST] = "volumes-lost",
+		[EBB_FACT_VOLUMES_SERVER] = "volumes-server",
+		[EBB_FACT_VOLUMES_METERS] = "volumes-meters",
 		[EBB_FACT_MEM] = "mem",		      [EBB_FACT_VOM] = "vom",
 	};
 

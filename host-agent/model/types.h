@@ -281,6 +281,10 @@ enum ebb_fact_type {
 	EBB_FACT_VOLUMES_UP,
 	/* It does not; after VOLUMES_UP, or at the start.  Promises stay as it has them. */
 	EBB_FACT_VOLUMES_LOST,
+	/* What it can do and has promised; after VOLUMES_UP, and about once in an interval. */
+	EBB_FACT_VOLUMES_SERVER,
+	/* Its meters; about once in an interval while it keeps a promise that the agent set. */
+	EBB_FACT_VOLUMES_METERS,
 	EBB_FACT_MAX,
 };
 
@@ -419,6 +423,13 @@ struct ebb_fact_volumes_lost {
 	char text[EBB_TEXT_SIZE];	/* why */
 };
 
+struct ebb_fact_volumes_meters {
+	usec_t as_of;			/* when it was asked */
+	usec_t interval_usec;		/* length of its intervals */
+	uint32_t num;
+	const struct ebb_volume_reading *volumes; /* each at most once, in any order; copied */
+};
+
 struct ebb_fact {
 	enum ebb_fact_type type;
 	uint8_t uuid[16];		/* of the VM; not used by LOADED, ACTION_DONE, VOLUMES_* */
@@ -435,6 +446,8 @@ struct ebb_fact {
 		struct ebb_fact_cpu_times cpu_times;
 		struct ebb_fact_vom vom;
 		struct ebb_fact_volumes_lost volumes_lost;
+		struct ebb_volume_server volumes_server;
+		struct ebb_fact_volumes_meters volumes_meters;
 	} u;
 };
 

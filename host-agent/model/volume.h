@@ -48,4 +48,39 @@ struct ebb_vm_volumes {
 	char names[EBB_MAX_VOLUMES][EBB_VOLUME_NAME_SIZE]; /* each once; rest of the bytes 0 */
 };
 
+/* What the volume server can do, and what it has promised to all volumes and to the system. */
+struct ebb_volume_server {
+	uint64_t capacity_iops, capacity_bytes; /* per second; 0: not known */
+	uint64_t promised_iops, promised_bytes; /* per second */
+	bool allow_overbooking;
+};
+
+/*
+ * Counters of the volume server's meter (docs/volume-protocol.md, "meters"), which only grow while
+ * the server runs.  In units of the promise, but overdue, which is in units of I/O.
+ */
+struct ebb_volume_counters {
+	uint64_t intervals, violated_intervals;	/* that ended; in which something was violated */
+	uint64_t charged, early;	/* issued while a unit was due; and while none was */
+	uint64_t missed;		/* due while requests waited, and not issued */
+	uint64_t violated;		/* missed less early, by interval: sum of the next three */
+	uint64_t others_early;		/* to others, beyond their promises */
+	uint64_t others_promised;	/* to others, within their promises */
+	uint64_t slow;			/* to nobody: the disk was slower than it can be */
+	uint64_t overdue;		/* deadlines in an interval, not issued by its end */
+};
+
+/* How long after their deadlines requests were issued that were due, since the server started. */
+struct ebb_volume_delay {
+	uint64_t mean_nsec, p50_nsec, p99_nsec, max_nsec;
+};
+
+struct ebb_volume_reading {
+	char name[EBB_VOLUME_NAME_SIZE];
+	char taker[EBB_VOLUME_NAME_SIZE]; /* volume that got most of what was missing in the last
+					   * interval; "": none did */
+	struct ebb_volume_counters count;
+	struct ebb_volume_delay delay;
+};
+
 #endif /* EBB_MODEL_VOLUME_H */

@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 
+from harness.lab import nbd
 from rig import BIN, PATIENCE_S, VolumeCase
 
 
@@ -137,3 +138,51 @@ class Agent(VolumeCase):
         self.set("simulated-1", "io.reserve-iops=200")
         self.wait_for("simulated-2", "set")
         self.assertEqual(self.kept("simulated-2")["reserve_iops"], 300)
+        self.wait_until(lambda: "500 of 500 requests/s promised, 0 left" in
+                        self.ebbctl("host").stdout, "it is told how much is promised", self.agent)
+
+    def ledger(self, volume):
+        done = self.ebbctl("--json", "ledger")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return {row["resource"]: row for row in json.loads(done.stdout)["ledger"]}.get(
+            "io/" + volume, {"num_intervals": 0})
+
+    def test_metered(self):
+        self.volume("simulated-1")
+        self.volume("flood", weight=10000)
+        self.settings["depth"] = 8
+        self.start(iops=500)
+        loads = nbd.loads(self.nbd, "simulated-1", 64, 4) + nbd.loads(self.nbd, "flood", 64, 4)
+        self.start_agent(1)
+        self.set("simulated-1", "io.reserve-iops=300")
+        self.wait_for("simulated-1", "set")
+        self.wait_until(lambda: self.ledger("simulated-1")["num_intervals"] >= 3, "it is metered",
+                        self.agent)
+        before, counters = self.ledger("simulated-1"), self.meters()["simulated-1"]["counters"]
+        # More than the disk can do: what is missing is told, and why.
+        self.set("simulated-1", "io.reserve-iops=5000")
+        self.wait_until(lambda: self.ledger("simulated-1")["num_violations"] >=
+                        before["num_violations"] + 2, "it is violated", self.agent)
+        for load in loads:
+            load.stop()
+        for load in loads:
+            load.join()
+        # What the server itself counts, from the first reading on.
+        after = self.meters()["simulated-1"]["counters"]
+        late = {key: after[key] - counters[key] for key in ("charged", "early", "violated")}
+        self.wait_until(lambda: self.ledger("simulated-1")["got"] - before["got"] >=
+                        late["charged"] + late["early"], "all of it is in the ledger", self.agent)
+        row = self.ledger("simulated-1")
+        self.assertGreaterEqual(row["violated"] - before["violated"], late["violated"])
+        self.assertEqual(row["unit"], "units")
+        self.assertEqual(row["rate"], 5000)
+        self.assertIn(row["cause"], ("others", "overbooked", "host"))
+        self.assertIn(" units beyond others' promises ", row["reason"])
+        self.assertAlmostEqual(before["metered_s"], before["num_intervals"], delta=0.1)
+        shown = self.ebbctl("vms", "simulated-1").stdout
+        self.assertRegex(shown, r"[0-9]+ units got of [0-9]+ due, [1-9][0-9]* missing in ")
+        self.assertIn("99% within", shown)
+        metrics = self.ebbctl("metrics").stdout
+        self.assertIn('ebb_io_got_units_total{vm="simulated-1",volume="simulated-1"} ', metrics)
+        self.assertIn('ebb_promise_violations_total{vm="simulated-1",resource="io/simulated-1"} ',
+                      metrics)

@@ -15,7 +15,8 @@
 #include "model/types.h"
 
 #define EBB_VOLUME_NO_SERVER	"what answers is no volume server"
-#define EBB_VOLUME_MAX_ANSWER	(16u << 20)	/* bytes of a line: 4096 volumes need 11 MiB */
+/* Bytes of a line: the meters of 4096 volumes need 13 MiB. */
+#define EBB_VOLUME_MAX_ANSWER	(32u << 20)
 
 struct ebb_volume_conn;
 

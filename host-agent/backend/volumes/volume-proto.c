@@ -23,9 +23,15 @@ static char *line_of(json_t *message)
 	return line;
 }
 
-char *ebb_volume_proto_hello(void)
+char *ebb_volume_proto_server(const char *volume)
 {
-	return line_of(json_pack("{s:s}", "cmd", "version"));
+	return line_of(volume[0] ? json_pack("{s:s, s:s}", "cmd", "volumes", "volume", volume) :
+				   json_pack("{s:s}", "cmd", "volumes"));
+}
+
+char *ebb_volume_proto_meters(void)
+{
+	return line_of(json_pack("{s:s}", "cmd", "meters"));
 }
 
 /* Per second; null: none. */
@@ -67,4 +73,86 @@ int ebb_volume_proto_result(const json_t *answer, char ret_text[EBB_TEXT_SIZE])
 		if (strcmp(codes[i].code, code) == 0)
 			return codes[i].err;
 	return -EINVAL;
+}
+
+static uint64_t number(const json_t *o, const char *key)
+{
+	const json_int_t value = json_integer_value(json_object_get(o, key));
+
+	return value > 0 ? (uint64_t)value : 0;
+}
+
+/* A name of a volume, or "". */
+static void read_name(const json_t *text, char ret[EBB_VOLUME_NAME_SIZE])
+{
+	const char *name = json_string_value(text);
+
+	memset(ret, 0, EBB_VOLUME_NAME_SIZE);
+	if (name && strlen(name) < EBB_VOLUME_NAME_SIZE)
+		memcpy(ret, name, strlen(name));
+}
+
+int ebb_volume_proto_read_server(const json_t *answer, struct ebb_volume_server *ret,
+				 char *ret_volume)
+{
+	const json_t *server = json_object_get(answer, "server");
+	const json_t *volumes = json_object_get(answer, "volumes");
+
+	if (!json_is_object(server) || !json_is_array(volumes))
+		return -EPROTO;
+	*ret = (struct ebb_volume_server){
+		.capacity_iops = number(server, "capacity_iops"),
+		.capacity_bytes = number(server, "capacity_bytes"),
+		.promised_iops = number(server, "promised_iops"),
+		.promised_bytes = number(server, "promised_bytes"),
+		.allow_overbooking = json_is_true(json_object_get(server, "allow_overbooking")),
+	};
+	read_name(json_object_get(json_array_get(volumes, 0), "name"), ret_volume);
+	return 0;
+}
+
+static void read_meter(const json_t *meter, struct ebb_volume_reading *ret)
+{
+	const json_t *c = json_object_get(meter, "counters");
+	const json_t *delay = json_object_get(meter, "delay");
+
+	*ret = (struct ebb_volume_reading){
+		.count = {
+			.intervals = number(c, "intervals"),
+			.violated_intervals = number(c, "violated-intervals"),
+			.charged = number(c, "charged"), .early = number(c, "early"),
+			.missed = number(c, "missed"), .violated = number(c, "violated"),
+			.others_early = number(c, "others-early"),
+			.others_promised = number(c, "others-promised"),
+			.slow = number(c, "slow"), .overdue = number(c, "overdue"),
+		},
+		.delay = {
+			.mean_nsec = number(delay, "mean-ns"), .p50_nsec = number(delay, "p50-ns"),
+			.p99_nsec = number(delay, "p99-ns"), .max_nsec = number(delay, "max-ns"),
+		},
+	};
+	read_name(json_object_get(meter, "name"), ret->name);
+	read_name(json_object_get(json_object_get(meter, "interval"), "taker"), ret->taker);
+}
+
+int ebb_volume_proto_read_meters(const json_t *answer, struct ebb_fact_volumes_meters *ret,
+				 struct ebb_volume_reading **ret_volumes)
+{
+	const json_t *meters = json_object_get(answer, "meters");
+	const uint64_t usec = number(json_object_get(answer, "scheduler"), "interval-us");
+	const size_t num = json_array_size(meters);
+	struct ebb_volume_reading *volumes;
+
+	if (!json_is_array(meters))
+		return -EPROTO;
+	volumes = calloc(num ? num : 1, sizeof(*volumes));
+	if (!volumes)
+		return -ENOMEM;
+	for (size_t i = 0; i < num; i++)
+		read_meter(json_array_get(meters, i), &volumes[i]);
+	/* Before the first storage daemon has come up nothing is counted either. */
+	ret->interval_usec = usec ? usec : EBB_USEC_PER_SEC;
+	ret->num = (uint32_t)num;
+	ret->volumes = *ret_volumes = volumes;
+	return 0;
 }

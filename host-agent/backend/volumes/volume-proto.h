@@ -10,7 +10,9 @@
 #include "model/types.h"
 
 /* The lines with their newline, to be freed; NULL: out of memory. */
-char *ebb_volume_proto_hello(void);
+/* What the server is, with this volume alone; "": with all volumes. */
+char *ebb_volume_proto_server(const char *volume);
+char *ebb_volume_proto_meters(void);
 char *ebb_volume_proto_set(const struct ebb_action_volume *a);
 
 /*
@@ -19,5 +21,19 @@ char *ebb_volume_proto_set(const struct ebb_action_volume *a);
  * -EPROTO: this is no answer of an ebb-volumed, so there is no use in going on.
  */
 int ebb_volume_proto_result(const json_t *answer, char ret_text[EBB_TEXT_SIZE]);
+
+/*
+ * The answer to "server".  -EPROTO: it is none.  ret_volume (EBB_VOLUME_NAME_SIZE bytes): a volume
+ * that the server has, or "".
+ */
+int ebb_volume_proto_read_server(const json_t *answer, struct ebb_volume_server *ret,
+				 char *ret_volume);
+
+/*
+ * The answer to "meters": *ret_volumes, to be freed, has ret->num volumes; ret->as_of is left
+ * alone.  -EPROTO: it is none; -ENOMEM.  What is no number counts as 0.
+ */
+int ebb_volume_proto_read_meters(const json_t *answer, struct ebb_fact_volumes_meters *ret,
+				 struct ebb_volume_reading **ret_volumes);
 
 #endif

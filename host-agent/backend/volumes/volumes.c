@@ -14,6 +14,12 @@ struct ebb_volumes {
 	struct ebb_volumes_config cfg;
 	struct ebb_backend_ops ops;
 	struct ebb_volume_conn *conn;
+	sd_event_source *timer;		/* the next reading */
+	bool is_up;			/* VOLUMES_UP was reported, and no VOLUMES_LOST since */
+	bool has_set;			/* since then a promise was set */
+	unsigned int num_reading;	/* requests of the last reading that have not ended */
+	usec_t read_at;			/* when it was begun */
+	char volume[EBB_VOLUME_NAME_SIZE]; /* one that the server has; "": none is known */
 	bool has_told_lost;		/* VOLUMES_LOST was reported, and no VOLUMES_UP since */
 	/* Why the greeting was refused: the words for VOLUMES_LOST; "": it was not. */
 	char refused[EBB_TEXT_SIZE];
@@ -23,7 +29,7 @@ void ebb_volumes_config_default(struct ebb_volumes_config *ret)
 {
 	*ret = (struct ebb_volumes_config){
 		.retry_usec = { 100 * EBB_USEC_PER_MSEC, 5 * EBB_USEC_PER_SEC },
-		.patience_usec = 10 * EBB_USEC_PER_SEC,
+		.patience_usec = 10 * EBB_USEC_PER_SEC, .meter_usec = EBB_USEC_PER_SEC,
 	};
 }
 
@@ -32,22 +38,92 @@ static void tell(struct ebb_volumes *v, const struct ebb_fact *fact)
 	v->cfg.sink.report(v->cfg.sink.ctx, ebb_clock_mono_usec(), fact);
 }
 
+/* ---- readings -------------------------------------------------------------------- */
+
+static bool on_meters(void *ctx, uint64_t tag, const json_t *answer, const char *why)
+{
+	struct ebb_fact fact = { .type = EBB_FACT_VOLUMES_METERS };
+	struct ebb_volume_reading *volumes;
+	struct ebb_volumes *v = ctx;
+	char text[EBB_TEXT_SIZE];
+	const int err = answer ? ebb_volume_proto_result(answer, text) : -ENOTCONN;
+
+	(void)tag;
+	(void)why;
+	v->num_reading--;
+	/* Refused, out of memory for example: the next reading may be better. */
+	if (err < 0)
+		return err != -EPROTO;
+	fact.u.volumes_meters.as_of = v->read_at;
+	if (ebb_volume_proto_read_meters(answer, &fact.u.volumes_meters, &volumes) < 0)
+		return false;
+	tell(v, &fact);
+	free(volumes);
+	return true;
+}
+
+static bool take_server(struct ebb_volumes *v, const json_t *answer)
+{
+	struct ebb_fact fact = { .type = EBB_FACT_VOLUMES_SERVER };
+
+	if (ebb_volume_proto_read_server(answer, &fact.u.volumes_server, v->volume) < 0)
+		return false;
+	tell(v, &fact);
+	return true;
+}
+
+static bool on_server(void *ctx, uint64_t tag, const json_t *answer, const char *why)
+{
+	struct ebb_volumes *v = ctx;
+	char text[EBB_TEXT_SIZE];
+	const int err = answer ? ebb_volume_proto_result(answer, text) : -ENOTCONN;
+
+	(void)tag;
+	(void)why;
+	v->num_reading--;
+	/* That volume is gone: the next time all are asked for, and one of them is chosen. */
+	if (err == -ENOENT)
+		v->volume[0] = '\0';
+	return err == 0 ? take_server(v, answer) : err != -EPROTO;
+}
+
+/* One volume stands for all: what is asked for is the server, and a list of all may be long. */
+static int on_timer(sd_event_source *s, uint64_t usec, void *arg)
+{
+	struct ebb_volumes *v = arg;
+
+	(void)usec;
+	sd_event_source_set_time_relative(s, v->cfg.meter_usec);
+	sd_event_source_set_enabled(s, SD_EVENT_ONESHOT);
+	if (!v->is_up || v->num_reading > 0)
+		return 0;
+	v->read_at = ebb_clock_mono_usec();
+	v->num_reading = 1 + v->has_set;
+	ebb_volume_conn_send(v->conn, ebb_volume_proto_server(v->volume), on_server, 0);
+	if (v->has_set)
+		ebb_volume_conn_send(v->conn, ebb_volume_proto_meters(), on_meters, 0);
+	return 0;
+}
+
 /* ---- the connection ------------------------------------------------------------- */
 
 static bool on_greeted(void *ctx, uint64_t tag, const json_t *answer, const char *why)
 {
 	const struct ebb_fact fact = { .type = EBB_FACT_VOLUMES_UP };
+	struct ebb_volume_server server;
 	struct ebb_volumes *v = ctx;
 
 	(void)tag;
 	(void)why;
-	if (!answer || ebb_volume_proto_result(answer, v->refused) < 0)
+	if (!answer || ebb_volume_proto_result(answer, v->refused) < 0 ||
+	    ebb_volume_proto_read_server(answer, &server, v->volume) < 0)
 		return false;
 	ebb_volume_conn_good(v->conn);
+	v->is_up = true;
 	v->has_told_lost = false;
 	ebb_log(LOG_INFO, "volume_server", EBB_KS("path", v->cfg.path), EBB_KS("state", "up"));
 	tell(v, &fact);
-	return true;
+	return take_server(v, answer);
 }
 
 static void on_connected(void *ctx)
@@ -55,7 +131,7 @@ static void on_connected(void *ctx)
 	struct ebb_volumes *v = ctx;
 
 	v->refused[0] = '\0';
-	ebb_volume_conn_send(v->conn, ebb_volume_proto_hello(), on_greeted, 0);
+	ebb_volume_conn_send(v->conn, ebb_volume_proto_server(""), on_greeted, 0);
 }
 
 static void on_lost(void *ctx, const char *why)
@@ -63,6 +139,7 @@ static void on_lost(void *ctx, const char *why)
 	struct ebb_fact fact = { .type = EBB_FACT_VOLUMES_LOST };
 	struct ebb_volumes *v = ctx;
 
+	v->is_up = v->has_set = false;
 	if (v->has_told_lost)
 		return;
 	v->has_told_lost = true;
@@ -87,6 +164,7 @@ static bool on_set(void *ctx, uint64_t tag, const json_t *answer, const char *wh
 				   .text = answer ? text : why },
 	};
 
+	v->has_set = v->has_set || err == 0;
 	/* The connection is about to be closed. */
 	if (!is_good)
 		on_lost(v, EBB_VOLUME_NO_SERVER);
@@ -154,6 +232,9 @@ int ebb_volumes_create(sd_event *event, const struct ebb_volumes_config *cfg,
 		.destroy = destroy_inner,
 	};
 	rc = v->cfg.path ? ebb_volume_conn_create(event, &conn, &v->conn) : -ENOMEM;
+	if (rc == 0)
+		rc = sd_event_add_time_relative(event, &v->timer, CLOCK_MONOTONIC,
+						v->cfg.meter_usec, 0, on_timer, v);
 	if (rc < 0) {
 		ebb_volumes_destroy(v);
 		return rc;
@@ -167,6 +248,7 @@ void ebb_volumes_destroy(struct ebb_volumes *v)
 	if (!v)
 		return;
 	ebb_volume_conn_destroy(v->conn);
+	sd_event_source_disable_unref(v->timer);
 	free((char *)v->cfg.path);
 	free(v);
 }

@@ -5,6 +5,8 @@
  *
  * It reports EBB_FACT_VOLUMES_UP when the server has answered, EBB_FACT_VOLUMES_LOST when it no
  * longer does (once, also at the start), and the ends of its actions, in the order of submission.
+ * Once in an interval it asks the server how much is promised (EBB_FACT_VOLUMES_SERVER) and, once a
+ * promise was set, for its meters (EBB_FACT_VOLUMES_METERS).
  * Actions that are open when the connection is lost end with -ENOTCONN, after VOLUMES_LOST.
  */
 #ifndef EBB_BACKEND_VOLUMES_H
@@ -21,9 +23,10 @@ struct ebb_volumes_config {
 	struct ebb_sink sink;
 	usec_t retry_usec[2];		/* wait before it connects again: first, longest */
 	usec_t patience_usec;		/* for an answer; then the connection is closed */
+	usec_t meter_usec;		/* between two readings of the meters */
 };
 
-/* No path, backend or sink; 0.1 to 5 s; 10 s. */
+/* No path, backend or sink; 0.1 to 5 s; 10 s; 1 s. */
 void ebb_volumes_config_default(struct ebb_volumes_config *ret);
 
 /* Connects as soon as the loop runs.  -ENAMETOOLONG, -ENOMEM. */

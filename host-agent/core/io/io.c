@@ -83,6 +83,8 @@ static void claim(struct io_room *s, usec_t now, const struct ebb_vm *vm)
 			core_text(core_record(s->env, vm, now, EBB_EVENT_ERROR)->text,
 				  "the promise to volume %s waits for the volume server: %.110s",
 				  name, s->lost);
+		if (v->owner != vm)
+			io_meter_forget(v);
 		v->owner = vm;
 		ebb_sla_io_of(&vm->sla, name, &io);
 		want(v, &io);
@@ -134,7 +136,7 @@ void io_up(struct io_room *s, usec_t now)
 	for (uint32_t i = 0; i < s->num; i++) {
 		struct io_volume *v = &s->volumes[i];
 
-		v->is_told = false;
+		v->is_told = v->is_metered = false;
 		v->failures = 0;
 		v->retry_at = 0;
 		v->text[0] = '\0';
@@ -143,7 +145,7 @@ void io_up(struct io_room *s, usec_t now)
 
 void io_lost(struct io_room *s, usec_t now, const char *text)
 {
-	s->is_up = false;
+	s->is_up = s->has_server = false;
 	ebb_text_copy(s->lost, sizeof(s->lost), text);
 	if (s->num > 0)
 		core_text(core_record(s->env, NULL, now, EBB_EVENT_ERROR)->text,

@@ -16,6 +16,9 @@
  *   5. A refused promise is tried again with growing pauses, and whenever another one was set.
  *
  * Volumes that are in no SLA are left as the volume server has them.
+ *
+ * What became of a reservation is counted from the server's meter and recorded for the ledger
+ * (meter.c).
  */
 #ifndef EBB_CORE_IO_H
 #define EBB_CORE_IO_H
@@ -35,12 +38,19 @@ struct io_volume {
 	uint16_t failures;		/* in a row */
 	usec_t retry_at;
 	char text[EBB_TEXT_SIZE];	/* why the last one failed; "": it did not */
+	/* Of this owner, as far as this agent has seen it. */
+	bool is_metered;		/* the counters go on from `seen` */
+	struct ebb_volume_reading seen;	/* the last one that counts in `sum` */
+	usec_t since;			/* `sum` was 0 then */
+	struct ebb_ledger sum;
 };
 
 struct io_room {
 	const struct core_env *env;
 	bool is_up;			/* the volume server answers */
 	char lost[EBB_TEXT_SIZE];	/* why not; "": it does, or nobody has asked it yet */
+	struct ebb_volume_server server; /* as last told */
+	bool has_server;		/* it was told since the last VOLUMES_UP */
 	bool is_stale;			/* claims may have changed */
 	bool is_due;			/* something may have to be told */
 	usec_t wake_at;			/* of the first refused promise; valid unless is_due */
@@ -55,6 +65,8 @@ void io_stop(struct io_room *s, const struct ebb_vm *vm);
 
 void io_up(struct io_room *s, usec_t now);
 void io_lost(struct io_room *s, usec_t now, const char *text);
+void io_server(struct io_room *s, const struct ebb_volume_server *server);
+void io_meters(struct io_room *s, const struct ebb_fact_volumes_meters *f);
 void io_done(struct io_room *s, usec_t now, const struct ebb_fact_action_done *f);
 
 /* Finds out who owns which volume, and what is to be told.  No effect if nothing has changed. */
@@ -69,5 +81,10 @@ void io_view(const struct io_room *s, const struct ebb_vm *vm, uint16_t k,
 	     struct ebb_io_view *ret);
 /* Adds lines about volumes whose promise is not in force. */
 void io_explain(const struct io_room *s, const struct ebb_vm *vm, struct ebb_explain *e);
+
+/* ---- within the room ----------------------------------------------------- */
+
+/* Another VM owns the volume, or none: its counters begin anew. */
+void io_meter_forget(struct io_volume *v);
 
 #endif /* EBB_CORE_IO_H */

@@ -33,6 +33,13 @@ const struct io_volume *io_table_find(const struct io_room *s, const char *name)
 	return is_at(s, i, name) ? &s->volumes[i] : NULL;
 }
 
+struct io_volume *io_table_get_known(struct io_room *s, const char *name)
+{
+	const uint32_t i = index_of(s, name);
+
+	return is_at(s, i, name) ? &s->volumes[i] : NULL;
+}
+
 struct io_volume *io_table_get(struct io_room *s, const char *name)
 {
 	const uint32_t i = index_of(s, name);

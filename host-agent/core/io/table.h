@@ -7,6 +7,8 @@
 
 /* NULL: the table does not have the volume. */
 const struct io_volume *io_table_find(const struct io_room *s, const char *name);
+/* The same, to be changed. */
+struct io_volume *io_table_get_known(struct io_room *s, const char *name);
 /* Finds or adds it; NULL: the table is full. */
 struct io_volume *io_table_get(struct io_room *s, const char *name);
 void io_table_remove(struct io_room *s, struct io_volume *v);

@@ -16,6 +16,10 @@ void io_view(const struct io_room *s, const struct ebb_vm *vm, uint16_t k,
 	if (!vm->is_running || !ebb_sla_io_covers(&vm->sla, name))
 		return;
 	v = io_table_find(s, name);
+	if (v && v->owner == vm) {
+		ret->sum = v->sum;
+		ret->last = v->seen;
+	}
 	if (!v) {
 		/* Until the next cycle, or for good where there are too many volumes. */
 		ret->state = s->num == IO_VOLUMES ? EBB_IO_REFUSED : EBB_IO_SETTING;

@@ -556,6 +556,23 @@ void script_volumes_lost(struct script *s, const char *text)
 	assert_int_equal(ebb_state_report(s->state, s->now, &fact), 0);
 }
 
+void script_volume_meter(struct script *s, const char *name, const char *taker,
+			 struct ebb_volume_counters count)
+{
+	struct ebb_volume_reading readings[2] = {
+		{ .name = "of-nobody", .count = count }, { .count = count },
+	};
+	const struct ebb_fact fact = {
+		.type = EBB_FACT_VOLUMES_METERS,
+		.u.volumes_meters = { .as_of = s->now, .interval_usec = SEC(1), .num = 2,
+				      .volumes = readings },
+	};
+
+	strcpy(readings[1].name, name);
+	strcpy(readings[1].taker, taker);
+	assert_int_equal(ebb_state_report(s->state, s->now, &fact), 0);
+}
+
 void script_volume_done(struct script *s, const char *name, int err, const char *text)
 {
 	for (size_t i = 0; i < s->num_open; i++)

@@ -114,6 +114,9 @@ void script_grow(struct script *s, char vm, uint16_t count, uint16_t node);
 /* The volume server answers; or does not. */
 void script_volumes_up(struct script *s);
 void script_volumes_lost(struct script *s, const char *text);
+/* The server's counters of a volume, with intervals of a second. */
+void script_volume_meter(struct script *s, const char *name, const char *taker,
+			 struct ebb_volume_counters count);
 /* Ends the VOLUME of that name that is under way; text: the server's words. */
 void script_volume_done(struct script *s, const char *name, int err, const char *text);
 

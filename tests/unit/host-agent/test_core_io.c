@@ -407,6 +407,164 @@ static void test_little_space_for_actions(void **state)
 	script_finish(&s);
 }
 
+/* ---- meters ---------------------------------------------------------------- */
+
+static void next_meter(struct script *s, const char *taker, struct ebb_volume_counters count)
+{
+	s->now += SEC(1);
+	script_volume_meter(s, "x", taker, count);
+}
+
+static void test_metered(void **state)
+{
+	struct ebb_io_view view;
+	struct script s;
+
+	(void)state;
+	script_init(&s, 1, 4, 1, false);
+	script_volumes_up(&s);
+	boot(&s, 'a', 1, "x", NULL);
+	boot(&s, 'b', 2, "y", NULL);
+	promise(&s, 'a', 300);
+	promise(&s, 'b', 10);
+	script_settle(&s);
+	/* What the server has counted before is not this promise's. */
+	next_meter(&s, "", (struct ebb_volume_counters){ .intervals = 70, .charged = 5000,
+							 .violated = 9 });
+	assert_false(script_find_record(&s, 'a', EBB_EVENT_LEDGER));
+	next_meter(&s, "", (struct ebb_volume_counters){ .intervals = 71, .charged = 5300,
+							 .early = 40, .violated = 9 });
+	assert_true(script_find_record(&s, 'a', EBB_EVENT_LEDGER));
+	assert_int_equal(s.record.ledger.promise, EBB_PROMISE_IO);
+	assert_string_equal(s.record.ledger.volume, "x");
+	assert_int_equal(s.record.ledger.rate, 300);
+	assert_int_equal(s.record.total_usec, SEC(1));
+	assert_int_equal(s.record.order, 1);
+	assert_int_equal(s.record.code, EBB_CAUSE_NONE);
+	/* No interval has ended since: it counts with the next one. */
+	next_meter(&s, "", (struct ebb_volume_counters){ .intervals = 71, .charged = 5310,
+							 .early = 40, .violated = 9 });
+	assert_false(script_find_record(&s, 'a', EBB_EVENT_LEDGER));
+	next_meter(&s, "y", (struct ebb_volume_counters){
+		.intervals = 73, .violated_intervals = 1, .charged = 5500, .early = 40,
+		.missed = 100, .violated = 109, .others_early = 20, .others_promised = 50,
+		.slow = 30, .overdue = 4 });
+	assert_true(script_find_record(&s, 'a', EBB_EVENT_LEDGER));
+	assert_int_equal(s.record.code, EBB_CAUSE_OVERBOOKED);
+	assert_string_equal(s.record.text, "of 100 units beyond others' promises 20, within them "
+			    "50, to nobody 30, most to volume y of b");
+	assert_int_equal(s.record.ledger.sum.metered_usec, SEC(3));
+	assert_int_equal(s.record.ledger.sum.num_intervals, 3);
+	assert_int_equal(s.record.ledger.sum.num_violations, 1);
+	assert_int_equal(s.record.ledger.sum.promised, 600);
+	assert_int_equal(s.record.ledger.sum.got, 540);
+	assert_int_equal(s.record.ledger.sum.violated, 100);
+	assert_int_equal(s.record.ledger.sum.wanted, 640);
+	assert_int_equal(s.record.ledger.sum.unclear, 0);
+	ebb_state_volume(s.state, script_vm(&s, 'a'), 0, &view);
+	assert_int_equal(view.sum.violated, 100);
+	assert_int_equal(view.last.count.overdue, 4);
+	script_finish(&s);
+}
+
+static void test_metered_causes(void **state)
+{
+	static const struct {
+		struct ebb_volume_counters count;
+		enum ebb_cause cause;
+	} all[] = {
+		{ { .others_early = 5, .others_promised = 3, .slow = 2 }, EBB_CAUSE_OTHERS },
+		{ { .others_early = 2, .others_promised = 5, .slow = 3 }, EBB_CAUSE_OVERBOOKED },
+		{ { .others_early = 2, .others_promised = 3, .slow = 5 }, EBB_CAUSE_HOST },
+	};
+	struct ebb_volume_counters sum = { .intervals = 1 };
+	struct script s;
+
+	(void)state;
+	script_init(&s, 1, 4, 1, false);
+	script_volumes_up(&s);
+	boot(&s, 'a', 1, "x", NULL);
+	set_io(&s, 'a', (struct ebb_sla_io){ .reserve_bytes = 655360, .weight = 1, .penalty = 1 });
+	script_settle(&s);
+	next_meter(&s, "", sum);
+	for (size_t i = 0; i < 3; i++) {
+		sum.intervals++;
+		sum.violated += 10;
+		sum.others_early += all[i].count.others_early;
+		sum.others_promised += all[i].count.others_promised;
+		sum.slow += all[i].count.slow;
+		next_meter(&s, "", sum);
+		assert_true(script_find_record(&s, 'a', EBB_EVENT_LEDGER));
+		assert_string_equal(ebb_cause_name(s.record.code), ebb_cause_name(all[i].cause));
+		/* Units of 64 KiB. */
+		assert_int_equal(s.record.ledger.rate, 10);
+	}
+	script_finish(&s);
+}
+
+/* Counters that begin anew, with a server that was lost or unnoticed, count nothing in between. */
+static void test_metered_after_a_restart(void **state)
+{
+	struct script s;
+
+	(void)state;
+	script_init(&s, 1, 4, 1, false);
+	script_volumes_up(&s);
+	boot(&s, 'a', 1, "x", NULL);
+	promise(&s, 'a', 300);
+	script_settle(&s);
+	next_meter(&s, "", (struct ebb_volume_counters){ .intervals = 5, .charged = 50 });
+	next_meter(&s, "", (struct ebb_volume_counters){ .intervals = 6, .charged = 60 });
+	assert_true(script_find_record(&s, 'a', EBB_EVENT_LEDGER));
+	next_meter(&s, "", (struct ebb_volume_counters){ .intervals = 7, .charged = 3 });
+	assert_false(script_find_record(&s, 'a', EBB_EVENT_LEDGER));
+	script_volumes_lost(&s, "gone");
+	script_volumes_up(&s);
+	/* The new server has not been told yet. */
+	next_meter(&s, "", (struct ebb_volume_counters){ .intervals = 8, .charged = 5 });
+	script_settle(&s);
+	next_meter(&s, "", (struct ebb_volume_counters){ .intervals = 20, .charged = 100 });
+	assert_false(script_find_record(&s, 'a', EBB_EVENT_LEDGER));
+	next_meter(&s, "", (struct ebb_volume_counters){ .intervals = 21, .charged = 107 });
+	assert_true(script_find_record(&s, 'a', EBB_EVENT_LEDGER));
+	assert_int_equal(s.record.ledger.sum.num_intervals, 2);
+	assert_int_equal(s.record.ledger.sum.got, 17);
+	/* Without a reservation there is nothing to judge. */
+	set_io(&s, 'a', (struct ebb_sla_io){ .weight = 9, .penalty = 1 });
+	script_settle(&s);
+	next_meter(&s, "", (struct ebb_volume_counters){ .intervals = 22, .charged = 108 });
+	assert_false(script_find_record(&s, 'a', EBB_EVENT_LEDGER));
+	/* Another owner begins at 0. */
+	boot(&s, 'b', 2, "x", NULL);
+	promise(&s, 'b', 50);
+	assert_int_equal(script_simple(&s, 'a', EBB_FACT_VM_STOPPED), 0);
+	script_settle(&s);
+	next_meter(&s, "", (struct ebb_volume_counters){ .intervals = 30, .charged = 200 });
+	next_meter(&s, "", (struct ebb_volume_counters){ .intervals = 31, .charged = 203 });
+	assert_true(script_find_record(&s, 'b', EBB_EVENT_LEDGER));
+	assert_int_equal(s.record.ledger.sum.got, 3);
+	assert_int_equal(s.record.total_usec, SEC(1));
+	script_finish(&s);
+}
+
+static void test_server_is_told_of(void **state)
+{
+	const struct ebb_fact fact = { .type = EBB_FACT_VOLUMES_SERVER,
+				       .u.volumes_server = { .capacity_iops = 500 } };
+	struct script s;
+
+	(void)state;
+	script_init(&s, 1, 4, 1, false);
+	assert_null(ebb_state_volume_server(s.state));
+	script_volumes_up(&s);
+	assert_int_equal(ebb_state_report(s.state, s.now, &fact), 0);
+	assert_int_equal(ebb_state_volume_server(s.state)->capacity_iops, 500);
+	script_volumes_lost(&s, "gone");
+	assert_null(ebb_state_volume_server(s.state));
+	assert_string_equal(ebb_state_volumes_lost(s.state), "gone");
+	script_finish(&s);
+}
+
 static void test_table(void **state)
 {
 	static const char *const names[] = { "m", "b", "z", "a", "n" };
@@ -448,6 +606,10 @@ int main(void)
 		cmocka_unit_test(test_disk_is_detached),
 		cmocka_unit_test(test_not_before_loaded),
 		cmocka_unit_test(test_little_space_for_actions),
+		cmocka_unit_test(test_metered),
+		cmocka_unit_test(test_metered_causes),
+		cmocka_unit_test(test_metered_after_a_restart),
+		cmocka_unit_test(test_server_is_told_of),
 		cmocka_unit_test(test_table),
 	};
 

@@ -152,6 +152,37 @@ static void expect(struct ebb_history_db *db, double since, unsigned n, unsigned
 	json_decref(rows);
 }
 
+/* Volumes of one VM are counted apart, though their counts began at the same moment. */
+static void test_volumes(void **state)
+{
+	static const char *const names[] = { "x", "y" };
+	struct ebb_history_db *db = open_db(path, 1000);
+	json_t *rows;
+
+	(void)state;
+	for (unsigned n = 1; n <= 6; n++)
+		for (size_t i = 0; i < 2; i++) {
+			struct ebb_history_entry e = entry('a', 1000, n * (unsigned)(i + 1));
+
+			e.record.ledger.promise = EBB_PROMISE_IO;
+			strcpy(e.record.ledger.volume, names[i]);
+			assert_int_equal(ebb_history_db_insert(db, &e, 1, NULL), 0);
+		}
+	insert(db, 'a', 1000, 1);
+	rows = ask(db, EBB_HISTORY_LEDGER, "a", 0);
+	assert_int_equal(json_array_size(rows), 3);
+	for (size_t i = 0; i < 2; i++) {
+		const json_t *row = json_array_get(rows, i + 1);
+
+		assert_memory_equal(text(row, "resource"), "io/", 3);
+		assert_string_equal(text(row, "resource") + 3, names[i]);
+		assert_string_equal(text(row, "unit"), "units");
+		assert_int_equal(integer(row, "num_intervals"), 6 * (i + 1));
+	}
+	json_decref(rows);
+	ebb_history_db_close(db);
+}
+
 static void test_sums(void **state)
 {
 	struct ebb_history_db *db = open_db(path, 1000);
@@ -530,7 +561,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(sums), TEST(restart), TEST(lost), TEST(old_file), TEST(trim),
-		TEST(agent_restart), TEST(full), TEST(each), TEST(cache),
+		TEST(agent_restart), TEST(full), TEST(each), TEST(cache), TEST(volumes),
 	};
 
 	return cmocka_run_group_tests_name("daemon/history: ledger", tests, NULL, NULL);

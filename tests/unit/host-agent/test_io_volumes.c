@@ -19,7 +19,11 @@
 #define HANG_USEC	(60 * EBB_USEC_PER_SEC)
 #define MSEC		EBB_USEC_PER_MSEC
 #define MAX_FACTS	64
-#define OK		"{\"ok\":true,\"version\":\"1\"}\n"
+#define OK		"{\"ok\":true}\n"
+/* What the server is. */
+#define SERVER		"{\"ok\":true,\"server\":{\"capacity_iops\":500,\"capacity_bytes\":0," \
+			"\"promised_iops\":-7,\"promised_bytes\":9,\"allow_overbooking\":true}," \
+			"\"volumes\":[{\"name\":\"v1\"},{\"name\":\"v2\"}]}\n"
 
 struct seen {
 	enum ebb_fact_type type;
@@ -37,6 +41,8 @@ struct fixture {
 	int listen_fd, fd;		/* -1: none */
 	struct seen facts[MAX_FACTS];
 	size_t num_facts, num_read;
+	struct ebb_fact_volumes_meters meters;
+	struct ebb_volume_reading readings[2];
 	unsigned int num_inner;
 	bool is_submitting;
 };
@@ -58,6 +64,17 @@ static int take_fact(void *ctx, usec_t now, const struct ebb_fact *fact)
 		seen->err = fact->u.action_done.err;
 		snprintf(seen->text, sizeof(seen->text), "%s",
 			 fact->u.action_done.text ? fact->u.action_done.text : "");
+	} else if (fact->type == EBB_FACT_VOLUMES_SERVER) {
+		const struct ebb_volume_server *s = &fact->u.volumes_server;
+
+		snprintf(seen->text, sizeof(seen->text), "%u %u %u %u %d",
+			 (unsigned)s->capacity_iops, (unsigned)s->capacity_bytes,
+			 (unsigned)s->promised_iops, (unsigned)s->promised_bytes,
+			 s->allow_overbooking);
+	} else if (fact->type == EBB_FACT_VOLUMES_METERS) {
+		f->meters = fact->u.volumes_meters;
+		for (uint32_t i = 0; i < f->meters.num && i < 2; i++)
+			f->readings[i] = f->meters.volumes[i];
 	} else if (fact->type == EBB_FACT_VOLUMES_LOST) {
 		memcpy(seen->text, fact->u.volumes_lost.text, sizeof(seen->text));
 	}
@@ -216,9 +233,10 @@ static void answer(struct fixture *f, const char *text)
 static void bring_up(struct fixture *f)
 {
 	let_in(f);
-	asked(f, "{\"cmd\":\"version\"}");
-	answer(f, OK);
+	asked(f, "{\"cmd\":\"volumes\"}");
+	answer(f, SERVER);
 	expect(f, EBB_FACT_VOLUMES_UP, "");
+	expect(f, EBB_FACT_VOLUMES_SERVER, "500 0 0 9 1");
 }
 
 /* ---- the tests -------------------------------------------------------------------- */
@@ -239,6 +257,8 @@ static int setup(void **state)
 	f->cfg.sink = (struct ebb_sink){ .ctx = f, .report = take_fact };
 	f->cfg.retry_usec[0] = 20 * MSEC;
 	f->cfg.retry_usec[1] = 80 * MSEC;
+	/* Not in the way of tests of other things. */
+	f->cfg.meter_usec = HANG_USEC;
 	*state = f;
 	return 0;
 }
@@ -364,7 +384,7 @@ static void test_rubbish(void **state)
 	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
 		/* Instead of a greeting, which nobody hears of but for the first time ... */
 		let_in(f);
-		asked(f, "version");
+		asked(f, "volumes");
 		answer(f, all[i]);
 		if (i == 0)
 			expect(f, EBB_FACT_VOLUMES_LOST, "no volume server");
@@ -391,8 +411,8 @@ static void test_answer_in_pieces(void **state)
 	serve(f);
 	begin(f);
 	let_in(f);
-	asked(f, "version");
-	for (const char *c = OK; *c; c++) {
+	asked(f, "volumes");
+	for (const char *c = SERVER; *c; c++) {
 		const char piece[] = { *c, '\0' };
 
 		assert_int_equal(f->num_facts, 0);
@@ -410,7 +430,7 @@ static void test_silence(void **state)
 	serve(f);
 	begin(f);
 	let_in(f);
-	asked(f, "version");
+	asked(f, "volumes");
 	expect(f, EBB_FACT_VOLUMES_LOST, "does not answer");
 	hang_up(f);
 	/* One that drips is no better. */
@@ -439,7 +459,7 @@ static void test_answer_too_long(void **state)
 	serve(f);
 	begin(f);
 	let_in(f);
-	asked(f, "version");
+	asked(f, "volumes");
 	while (f->num_facts == 0 && sent < 2 * (size_t)EBB_VOLUME_MAX_ANSWER) {
 		const ssize_t n = send(f->fd, data, 1 << 20, MSG_DONTWAIT | MSG_NOSIGNAL);
 
@@ -448,6 +468,79 @@ static void test_answer_too_long(void **state)
 	}
 	free(data);
 	expect(f, EBB_FACT_VOLUMES_LOST, "too long");
+}
+
+#define METERS \
+	"{\"ok\":true,\"scheduler\":{\"interval-us\":500000},\"meters\":[{\"name\":\"v1\"," \
+	"\"delay\":{\"mean-ns\":1,\"p50-ns\":2,\"p99-ns\":3,\"max-ns\":4}," \
+	"\"counters\":{\"intervals\":1,\"violated-intervals\":2,\"charged\":3,\"early\":4," \
+	"\"missed\":5,\"violated\":6,\"others-early\":7,\"others-promised\":8,\"slow\":9," \
+	"\"overdue\":10},\"interval\":{\"taker\":\"v2\"}},{\"name\":7,\"interval\":null}]}\n"
+
+/* Returns how often it was asked what the server is before. */
+static int asked_after_readings(struct fixture *f, const char *words)
+{
+	char line[1024];
+
+	for (int num = 0;; num++) {
+		read_line(f, line, sizeof(line));
+		if (strstr(line, words))
+			return num;
+		assert_non_null(strstr(line, "\"volumes\""));
+		answer(f, SERVER);
+		expect(f, EBB_FACT_VOLUMES_SERVER, "500");
+	}
+}
+
+static void test_readings(void **state)
+{
+	static const struct ebb_volume_counters counters = { 1, 2, 3, 4, 5, 6, 7, 8, 9, 10 };
+	struct fixture *f = *state;
+
+	f->cfg.meter_usec = 50 * MSEC;
+	serve(f);
+	begin(f);
+	bring_up(f);
+	/* Nothing was set: the meters are nobody's business.  One volume stands for all. */
+	for (int i = 0; i < 2; i++) {
+		asked(f, "{\"cmd\":\"volumes\",\"volume\":\"v1\"}");
+		answer(f, SERVER);
+		expect(f, EBB_FACT_VOLUMES_SERVER, "500");
+	}
+	submit(f, 5, "x", (struct ebb_sla_io){ .weight = 1 });
+	asked_after_readings(f, "volume-set");
+	/* While it waits for an answer readings are due, of which only the first is asked for. */
+	expect_nothing(f, 300 * MSEC);
+	answer(f, OK);
+	expect_done(f, 5, 0, "");
+	assert_in_range(asked_after_readings(f, "{\"cmd\":\"meters\"}"), 1, 3);
+	answer(f, METERS);
+	expect(f, EBB_FACT_VOLUMES_METERS, "");
+	assert_int_equal(f->meters.num, 2);
+	assert_int_equal(f->meters.interval_usec, 500000);
+	assert_true(f->meters.as_of > 0 && f->meters.as_of <= ebb_clock_mono_usec());
+	assert_string_equal(f->readings[0].name, "v1");
+	assert_string_equal(f->readings[0].taker, "v2");
+	assert_memory_equal(&f->readings[0].count, &counters, sizeof(counters));
+	assert_int_equal(f->readings[0].delay.p99_nsec, 3);
+	assert_string_equal(f->readings[1].name, "");
+	/* The volume is gone: next time all are asked for. */
+	asked(f, "\"v1\"");
+	answer(f, "{\"ok\":false,\"error\":{\"code\":\"no-such-volume\",\"message\":\"\"}}\n");
+	asked(f, "meters");
+	answer(f, METERS);
+	expect(f, EBB_FACT_VOLUMES_METERS, "");
+	asked(f, "{\"cmd\":\"volumes\"}");
+	/* Rubbish. */
+	answer(f, OK);
+	expect(f, EBB_FACT_VOLUMES_LOST, "no volume server");
+	hang_up(f);
+	/* After a restart nothing is set. */
+	bring_up(f);
+	asked(f, "\"v1\"");
+	answer(f, SERVER);
+	expect(f, EBB_FACT_VOLUMES_SERVER, "");
+	asked(f, "\"v1\"");
 }
 
 /* A server that hangs up at once is not asked all the time. */
@@ -482,7 +575,7 @@ static void test_server_is_full(void **state)
 	serve(f);
 	begin(f);
 	let_in(f);
-	asked(f, "version");
+	asked(f, "volumes");
 	answer(f, "{\"ok\":false,\"error\":{\"code\":\"too-many-clients\","
 		  "\"message\":\"full\"}}\n");
 	expect(f, EBB_FACT_VOLUMES_LOST, "full");
@@ -544,6 +637,7 @@ int main(void)
 		TEST(test_answer_in_pieces),
 		TEST(test_silence),
 		TEST(test_answer_too_long),
+		TEST(test_readings),
 		TEST(test_pauses),
 		TEST(test_server_is_full),
 		TEST(test_in_front_of_another_backend),
