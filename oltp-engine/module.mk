@@ -15,8 +15,8 @@ OLTP_SRC := $(addprefix oltp-engine/src/base/,baseline.c checksum.c epoch.c hist
 		reread.c scan.c) \
 	$(addprefix oltp-engine/src/recovery/,checkpoint.c checkpoint_file.c checkpoint_pace.c \
 		recover.c recover_plan.c recover_read.c recover_redo.c restore.c) \
-	$(addprefix oltp-engine/src/memory/,blocks_native.c cutoff.c evict.c idle.c manager.c memory.c \
-		recency.c recency_sample.c shrink.c) \
+	$(addprefix oltp-engine/src/memory/,blocks_native.c cutoff.c division.c evict.c idle.c make_room.c \
+		manager.c memory.c oldest.c recency.c recency_sample.c rounds.c shrink.c) \
 	$(addprefix oltp-engine/src/pool/,arrivals.c worker_figures.c worker_pool.c worker_thread.c) \
 	$(addprefix oltp-engine/src/elastic/,elastic_policy.c elastic_queue.c elastic_search.c \
 		worker_elastic.c worker_mover.c worker_source_fixed.c) \
@@ -117,6 +117,7 @@ $(eval $(call unit_test,test_oltp_cold_buffered,tests/unit/oltp-engine/test_oltp
 $(eval $(call unit_test,test_oltp_fetch,tests/unit/oltp-engine/test_oltp_fetch.c tests/unit/oltp-engine/oltp_memory_rig.c,liboltp))
 $(eval $(call unit_test,test_oltp_fetch_neighbours,tests/unit/oltp-engine/test_oltp_fetch_neighbours.c tests/unit/oltp-engine/oltp_memory_rig.c,liboltp))
 $(eval $(call unit_test,test_oltp_table_blocks,tests/unit/oltp-engine/test_oltp_table_blocks.c tests/unit/oltp-engine/oltp_memory_rig.c,liboltp))
+$(eval $(call unit_test_single,test_oltp_division,tests/unit/oltp-engine/test_oltp_division.c,liboltp))
 $(eval $(call unit_test,test_oltp_cold_nomem,tests/unit/oltp-engine/test_oltp_cold_nomem.c tests/unit/oltp-engine/alloc_faults.c tests/unit/oltp-engine/oltp_memory_rig.c,liboltp,,$(foreach f,malloc calloc realloc aligned_alloc,-Xlinker --wrap=$(f))))
 $(eval $(call unit_test_single,test_oltp_baseline,tests/unit/oltp-engine/test_oltp_baseline.c,liboltp-bench liboltp))
 $(eval $(call unit_test_single,test_oltp_promise,tests/unit/oltp-engine/test_oltp_promise.c tests/unit/oltp-engine/oltp_memory_rig.c,liboltp-bench liboltp))

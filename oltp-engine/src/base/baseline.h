@@ -41,7 +41,7 @@
  * Which records the cache takes in when it has read them: as the engine, those that are written,
  * and those that were used before, more recently than the oldest part of what the cache holds. The
  * others are used from the read buffer (admit.h). A cache that takes in all (LRU) would do with
- * BASELINE_OLD_PART 0 and is another cache. 1 / 10 is the least share that shrink_table lets go.
+ * BASELINE_OLD_PART 0 and is another cache. The engine, too, counts this part as old (make_room.c).
  */
 #define BASELINE_OLD_PART	10u
 

@@ -207,7 +207,7 @@ bool cold_has_room(struct cold *cold, const struct oltp_table *table)
 {
 	/* The last block of an offer is taken, too: an offer that is left seems unwanted. */
 	return storage_spare_bytes(&cold->engine->storage) >= OLTP_MEM_BLOCK_BYTES ||
-	       storage_free_slots(table) > 3 * room_low(table) + cold_slots(table);
+	       storage_free_slots(table) > room_reserved(table) + cold_slots(table);
 }
 
 struct cold_place cold_stub_place(const struct cold *cold, uint64_t entry)

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "make_room.h"
 #include "manager.h"
 #include "oltp-engine/src/base/clock.h"
 #include "oltp-engine/src/cold/admit.h"
@@ -113,15 +114,18 @@ static void make_room(struct manager *m)
 		uint64_t low = room_low(table), there = storage_free_slots(table);
 		bool is_wanted = room_take_wanted_by(table);
 
-		if (there >= low || storage_spare_bytes(&engine->storage) >= OLTP_MEM_BLOCK_BYTES)
+		if (!is_wanted || there >= low ||
+		    storage_spare_bytes(&engine->storage) >= OLTP_MEM_BLOCK_BYTES)
 			continue;
-		shrink_table(&m->shrink, table, 2 * low - there);
+		/* Blocks that are demanded are not divided anew. */
+		make_room_in(&m->shrink, table, 2 * low - there, !is_demanded(m),
+			     clock_now_ns() + ROOM_BLOCK_NS);
+		room_made(table);
 		/*
 		 * All rows of the table may be on disk, so that it has no block of which rows could
-		 * go. A block is emptied for it only if somebody waits for a slot: else it would be
-		 * filled with cold records of other tables.
+		 * go, and no table may have one to give. One is emptied all the same.
 		 */
-		if (is_wanted && !m->evict.error && !storage_free_slots(table))
+		if (!m->evict.error && !storage_free_slots(table))
 			shrink_block(&m->shrink, clock_now_ns() + ROOM_BLOCK_NS);
 		if (m->evict.error)
 			m->disk_retry_ns = clock_now_ns() + DISK_RETRY_NS;

@@ -18,229 +18,18 @@
 
 #include "cutoff.h"
 #include "manager.h"
+#include "oldest.h"
 #include "oltp-engine/src/base/clock.h"
 #include "oltp-engine/src/txn/engine.h"
+#include "rounds.h"
 #include "shrink.h"
 
-#define SAMPLES			2048u
 #define SHARE_MIN		0.34
 #define SHARE_MARGIN		1.25
-#define VICTIMS_MAX		64u	/* blocks worked on between two waits for an epoch */
 #define VICTIMS_PER_BLOCK	3u	/* that is to get free: 1 / SHARE_MIN */
-#define SLOT_WORDS_MAX		(OLTP_MEM_BLOCK_BYTES / CACHE_LINE_BYTES / 64)
-#define ANY_AGE			UINT64_MAX
 #define CUT_MARGIN		32u	/* one part in so many is added, for what comes back */
-#define SETTLE_NS		100000000ull
 /* A thread that stays in its transaction holds up the demands of other nodes for no longer. */
 #define SETTLE_MAX_NS		1000000000ull
-
-static struct record *slot_at(const struct block *block, uint32_t slot)
-{
-	return (struct record *)(block->addr + (size_t)slot * block->table->stride);
-}
-
-/* The stamp that a share of the records in the blocks does not exceed. */
-static uint64_t sample_threshold(struct shrink *s, struct block **blocks, size_t n, double share)
-{
-	uint64_t used[SLOT_WORDS_MAX], stamps[SAMPLES];
-	uint32_t n_stamps = 0;
-
-	for (uint32_t i = 0; n && i < SAMPLES / 16; i++) {
-		struct block *block = blocks[random64_below(&s->random, n)];
-
-		storage_block_look(block, used);
-		for (uint32_t k = 0; k < 16; k++) {
-			uint32_t slot = (uint32_t)random64_below(&s->random, block->n_slots);
-			uint64_t word;
-
-			if (!(used[slot / 64] >> slot % 64 & 1))
-				continue;
-			word = atomic_load_explicit(&slot_at(block, slot)->lock,
-						    memory_order_relaxed);
-			stamps[n_stamps++] = word & LOCK_HELD ? epoch_now(&s->engine->epoch) :
-								lock_stamp(word);
-		}
-	}
-	if (!n_stamps || share >= 1)
-		return ANY_AGE;
-	qsort(stamps, n_stamps, sizeof(*stamps), compare_u64);
-	return stamps[(uint32_t)(share * n_stamps)];
-}
-
-/* Notes which stamps are about to go to disk, for threads that bring records back. */
-static void note_threshold(struct shrink *s, struct oltp_table *table, uint64_t threshold)
-{
-	uint64_t now = epoch_now(&s->engine->epoch);
-
-	if (s->engine->cold)
-		cold_evict_until(s->engine->cold, table, threshold < now ? threshold : now);
-}
-
-static bool is_old(const struct record *record, uint64_t threshold)
-{
-	uint64_t word = atomic_load_explicit(&record->lock, memory_order_relaxed);
-
-	return !(word & LOCK_HELD) && lock_stamp(word) <= threshold;
-}
-
-/*
- * One pass over the records in a closed block. Old ones go to disk, *budget_bytes of them; the
- * others move to free slots elsewhere, or, with may_spill, go to disk if there are none. Records
- * that can do neither stay. Returns how many are on their way.
- */
-static uint64_t empty_block(struct shrink *s, struct block *block, const uint64_t *used,
-			    uint64_t threshold, int64_t *budget_bytes, bool may_spill)
-{
-	uint64_t n = 0;
-
-	for (uint32_t slot = 0; slot < block->n_slots; slot++) {
-		struct record *record = slot_at(block, slot);
-		enum evict_result result = EVICT_NOT;
-
-		if (!used[slot / 64]) {
-			slot |= 63;
-			continue;
-		}
-		if (!(used[slot / 64] >> slot % 64 & 1))
-			continue;
-		if (*budget_bytes > 0 && is_old(record, threshold)) {
-			result = evict_to_disk(s->evict, block->table, record);
-			if (result == EVICT_DONE)
-				*budget_bytes -= block->table->stride;
-		}
-		if (result == EVICT_NOT)
-			result = evict_move(s->evict, block->table, block->node, record);
-		if (result == EVICT_NOT && may_spill)
-			result = evict_to_disk(s->evict, block->table, record);
-		n += result == EVICT_DONE;
-	}
-	return n;
-}
-
-struct round {
-	struct block *victims[VICTIMS_MAX];
-	uint64_t used[VICTIMS_MAX][SLOT_WORDS_MAX];
-	uint32_t n;
-};
-
-/* What a walk over blocks is for. */
-struct goal {
-	uint32_t node;
-	bool keeps;		/* the blocks stay with the engine: a table needs one */
-	uint64_t deadline_ns;
-};
-
-/*
- * So many of the bytes are still to be freed: the host may take a demand back, or a part of it, at
- * any time. Without a provider of blocks nobody demands, and the caller knows.
- */
-static uint64_t still_wanted(struct shrink *s, const struct goal *goal, uint64_t bytes)
-{
-	struct storage *storage = &s->engine->storage;
-	uint64_t demanded;
-
-	if (goal->keeps || !storage->ops)
-		return bytes;
-	pthread_mutex_lock(&storage->lock);
-	demanded = mem_round(storage_demanded(storage, goal->node));
-	pthread_mutex_unlock(&storage->lock);
-	return bytes < demanded ? bytes : demanded;
-}
-
-static bool is_late(const struct shrink *s, uint64_t deadline_ns)
-{
-	return atomic_load_explicit(s->quit, memory_order_relaxed) ||
-	       clock_now_ns() >= deadline_ns;
-}
-
-static bool is_over(struct shrink *s, const struct goal *goal)
-{
-	return is_late(s, goal->deadline_ns) || !still_wanted(s, goal, 1);
-}
-
-/*
- * Nothing more goes. Opens the fullest victims again, until they have room for the records of the
- * others, but keeps n_least victims. n_used: records left in each.
- */
-static void keep_some(struct round *round, const uint32_t *n_used, uint64_t left, uint32_t n_least)
-{
-	uint64_t room = 0;
-
-	while (round->n > n_least && room < left) {
-		struct block *block = round->victims[--round->n];
-
-		left -= n_used[round->n];
-		room += block->n_slots - n_used[round->n];
-		storage_block_reopen(block);
-	}
-}
-
-/*
- * Works on the victims until they are empty or nothing more goes; budget_bytes is what may go to
- * disk. Returns how many records went.
- */
-static uint64_t run_round(struct shrink *s, struct round *round, const struct goal *goal,
-			  uint64_t threshold, int64_t budget_bytes)
-{
-	uint32_t n_used[VICTIMS_MAX], idle = 0;
-	bool may_spill = false;
-	uint64_t n = 0;
-
-	for (uint32_t i = 0; i < round->n; i++)
-		storage_block_close(round->victims[i], round->used[i]);
-	while (round->n && !is_over(s, goal)) {
-		uint64_t before = n, left = 0;
-
-		for (uint32_t i = 0; i < round->n && !is_over(s, goal); i++)
-			n += empty_block(s, round->victims[i], round->used[i], threshold,
-					 &budget_bytes, may_spill);
-		evict_flush(s->evict);
-		if (!evict_settle(s->evict, clock_now_ns() + SETTLE_NS))
-			break;
-		for (uint32_t i = 0; i < round->n; i++) {
-			n_used[i] = storage_block_look(round->victims[i], round->used[i]);
-			left += n_used[i];
-		}
-		if (!left)
-			break;
-		/* Records may have been locked: they are worth another look. */
-		if (n > before || !idle++)
-			continue;
-		/*
-		 * Records that transactions bring back from disk may take all free slots at once.
-		 * So that one block gets free all the same, its records go to disk, whatever their
-		 * age.
-		 */
-		keep_some(round, n_used, left, may_spill ? 0 : 1);
-		may_spill = true;
-	}
-	return n;
-}
-
-/*
- * Victims that are empty become unused once an epoch has passed. One that a transaction empties
- * after the epoch began does not: that transaction is not waited for, and may yet store the lock
- * word of the record that it deleted.
- */
-static uint64_t end_round(struct shrink *s, struct round *round, uint32_t n_victims)
-{
-	bool has_passed, is_empty[VICTIMS_MAX];
-	uint64_t bytes = 0;
-
-	for (uint32_t i = 0; i < n_victims; i++)
-		is_empty[i] = !storage_block_look(round->victims[i], round->used[i]);
-	/* Those that were empty to begin with went through no evict_settle. */
-	has_passed = epoch_wait(&s->engine->epoch, epoch_advance(&s->engine->epoch),
-				clock_now_ns() + SETTLE_NS);
-	for (uint32_t i = 0; i < n_victims; i++) {
-		if (has_passed && is_empty[i] &&
-		    storage_block_retire(&s->engine->storage, round->victims[i]))
-			bytes += OLTP_MEM_BLOCK_BYTES;
-		else
-			storage_block_reopen(round->victims[i]);
-	}
-	return bytes;
-}
 
 /*
  * For each table, by number: the stamp up to which its records are worth less than the cut-off, 0
@@ -277,7 +66,7 @@ static bool cut_thresholds(struct shrink *s, uint32_t node, uint64_t cutoff, uin
 		 * whatever they are worth.
 		 */
 		ret_thresholds[i] = ages_ns[i] == CUTOFF_NONE ? 0 :
-				    !ages_ns[i] ? ANY_AGE :
+				    !ages_ns[i] ? OLDEST_ANY_AGE :
 				    recency_epoch(m->recency, now_ns, ages_ns[i] + 1) ?: 1;
 		has_any |= ages_ns[i] != CUTOFF_NONE;
 	}
@@ -432,7 +221,8 @@ static uint64_t shrink_pass(struct shrink *s, struct round *round, const struct 
 			    uint64_t bytes, bool is_cut, enum shrink_effort effort,
 			    uint64_t *ret_moved)
 {
-	uint64_t threshold = ANY_AGE, given = 0;
+	uint64_t threshold = OLDEST_ANY_AGE, given = 0;
+	struct oldest oldest;
 	struct block **blocks;
 	double share;
 	size_t n;
@@ -442,13 +232,13 @@ static uint64_t shrink_pass(struct shrink *s, struct round *round, const struct 
 		return 0;
 	if (effort < EFFORT_ANY_AGE && n) {
 		share = SHARE_MARGIN * (double)bytes / (double)(n * OLTP_MEM_BLOCK_BYTES);
-		threshold = sample_threshold(s, blocks, n,
-					     share > SHARE_MIN ? share : SHARE_MIN);
+		oldest_look(s->engine, &s->random, blocks, n, &oldest);
+		threshold = oldest_threshold(&oldest, share > SHARE_MIN ? share : SHARE_MIN);
 	}
 	for (uint32_t i = 0; i < tables_count(s->engine); i++)
-		note_threshold(s, s->engine->tables[i], threshold);
-	for (size_t at = 0; at < n && given < bytes && !is_late(s, goal->deadline_ns);) {
-		const uint64_t left = still_wanted(s, goal, bytes - given);
+		rounds_note(s, s->engine->tables[i], threshold);
+	for (size_t at = 0; at < n && given < bytes && !goal_is_late(s, goal->deadline_ns);) {
+		const uint64_t left = goal_left(s, goal, bytes - given);
 		uint64_t need = (left + OLTP_MEM_BLOCK_BYTES - 1) / OLTP_MEM_BLOCK_BYTES;
 		uint32_t max = need < VICTIMS_MAX / VICTIMS_PER_BLOCK ?
 				       (uint32_t)need * VICTIMS_PER_BLOCK : VICTIMS_MAX;
@@ -478,12 +268,12 @@ static uint64_t shrink_pass(struct shrink *s, struct round *round, const struct 
 		budget_bytes -= (int64_t)room_for(s, round);
 		if (has_room)
 			budget_bytes = 0;
-		*ret_moved += run_round(s, round, goal, threshold, budget_bytes);
-		unused = end_round(s, round, n_victims);
+		*ret_moved += round_run(s, round, goal, threshold, budget_bytes);
+		unused = round_end(s, round, n_victims);
 		*ret_moved += unused > 0;
 		given += goal->keeps ? unused :
 			 storage_release_unused(&s->engine->storage, goal->node,
-						still_wanted(s, goal, bytes - given));
+						goal_left(s, goal, bytes - given));
 	}
 	free(blocks);
 	return given;
@@ -509,16 +299,16 @@ static bool evict_worthless(struct shrink *s, const struct goal *goal, uint64_t 
 	    list_candidates(s, goal->node, true, &blocks, &n))
 		return false;
 	for (uint32_t i = 0; i < tables_count(s->engine); i++)
-		note_threshold(s, s->engine->tables[i], thresholds[i]);
-	for (size_t i = 0; i < n && budget_bytes > 0 && !is_over(s, goal); i++) {
+		rounds_note(s, s->engine->tables[i], thresholds[i]);
+	for (size_t i = 0; i < n && budget_bytes > 0 && !goal_is_over(s, goal); i++) {
 		struct oltp_table *table = blocks[i]->table;
 
 		storage_block_look(blocks[i], used);
 		for (uint32_t slot = 0; slot < blocks[i]->n_slots && budget_bytes > 0; slot++) {
-			struct record *record = slot_at(blocks[i], slot);
+			struct record *record = table_record(blocks[i], slot);
 
 			if (used[slot / 64] >> slot % 64 & 1 && thresholds[table->id] &&
-			    is_old(record, thresholds[table->id]) &&
+			    oldest_is(record, thresholds[table->id]) &&
 			    evict_to_disk(s->evict, table, record) == EVICT_DONE) {
 				budget_bytes -= table->stride;
 				n_gone++;
@@ -537,7 +327,7 @@ static bool settle(struct shrink *s, uint64_t deadline_ns)
 	const uint64_t until_ns = deadline_ns < most_ns ? deadline_ns : most_ns;
 
 	while (!evict_settle(s->evict, clock_now_ns() + SETTLE_NS))
-		if (is_late(s, until_ns))
+		if (goal_is_late(s, until_ns))
 			return false;
 	return true;
 }
@@ -552,8 +342,8 @@ static uint64_t shrink(struct shrink *s, const struct goal *goal, uint64_t bytes
 	if (!round)
 		return 0;
 	evict_begin(s->evict);
-	while (given < bytes && !is_late(s, goal->deadline_ns) && effort < EFFORT_END) {
-		left = still_wanted(s, goal, bytes - given);
+	while (given < bytes && !goal_is_late(s, goal->deadline_ns) && effort < EFFORT_END) {
+		left = goal_left(s, goal, bytes - given);
 		if (!left)
 			break;
 		is_cut = evict_worthless(s, goal, left);
@@ -584,41 +374,4 @@ bool shrink_block(struct shrink *s, uint64_t deadline_ns)
 			return true;
 	}
 	return false;
-}
-
-uint64_t shrink_table(struct shrink *s, struct oltp_table *table, uint64_t slots)
-{
-	uint64_t used[SLOT_WORDS_MAX];
-	uint64_t threshold, n = 0;
-	struct block **blocks;
-	size_t n_all, n_blocks = 0;
-	double share;
-
-	if (storage_blocks_list(&s->engine->storage, &blocks, &n_all))
-		return 0;
-	for (size_t i = 0; i < n_all; i++) {
-		if (blocks[i]->table == table && blocks[i]->state == BLOCK_OPEN)
-			blocks[n_blocks++] = blocks[i];
-	}
-	share = SHARE_MARGIN * (double)slots / (double)(storage_used_slots(table) + 1);
-	threshold = sample_threshold(s, blocks, n_blocks, share > 0.1 ? share : 0.1);
-	note_threshold(s, table, threshold);
-	evict_begin(s->evict);
-	for (size_t i = 0; i < n_blocks && n < slots && !s->evict->error; i++) {
-		struct block *block = blocks[s->hand++ % n_blocks];
-
-		if (atomic_load_explicit(s->quit, memory_order_relaxed))
-			break;
-		storage_block_look(block, used);
-		for (uint32_t slot = 0; slot < block->n_slots && n < slots; slot++) {
-			struct record *record = slot_at(block, slot);
-
-			if (used[slot / 64] >> slot % 64 & 1 && is_old(record, threshold))
-				n += evict_to_disk(s->evict, table, record) == EVICT_DONE;
-		}
-	}
-	evict_flush(s->evict);
-	evict_settle(s->evict, clock_now_ns() + SETTLE_NS);
-	free(blocks);
-	return n;
 }

@@ -28,7 +28,4 @@ uint64_t shrink_node(struct shrink *shrink, uint32_t node, uint64_t bytes, uint6
  */
 bool shrink_block(struct shrink *shrink, uint64_t deadline_ns);
 
-/* Puts so many records of the table on disk and leaves their slots free. Returns how many. */
-uint64_t shrink_table(struct shrink *shrink, struct oltp_table *table, uint64_t slots);
-
 #endif

@@ -81,6 +81,19 @@ uint64_t room_low(const struct oltp_table *table)
 	return low_of(storage_used_slots(table));
 }
 
+void room_made(struct oltp_table *table)
+{
+	atomic_store_explicit(&table->room_made, storage_free_slots(table), memory_order_relaxed);
+}
+
+uint64_t room_reserved(const struct oltp_table *table)
+{
+	uint64_t made = atomic_load_explicit(&table->room_made, memory_order_relaxed);
+	uint64_t kept = 3 * room_low(table);
+
+	return made > kept ? made : kept;
+}
+
 uint64_t room_used(uint64_t slots)
 {
 	uint64_t free_slots = low_of(slots) * 3 / 2;

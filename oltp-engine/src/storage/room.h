@@ -47,6 +47,15 @@ bool room_take_wanted_by(struct oltp_table *table);
 /* So many free slots the manager tries to keep in the table. */
 uint64_t room_low(const struct oltp_table *table);
 
+/* By the manager: room was made in the table. */
+void room_made(struct oltp_table *table);
+
+/*
+ * So many free slots are for records that transactions want; with more, others come in, too. The
+ * manager makes at most twice room_low, or a block.
+ */
+uint64_t room_reserved(const struct oltp_table *table);
+
 /*
  * Of slots for so many records, how many hold one, in the mean, while room has to be made: the
  * manager begins when room_low are left, and makes twice that.

@@ -62,11 +62,6 @@ static void count_free(struct slab *slab, struct block *block, uint32_t n)
 	block->n_free = n;
 }
 
-static struct record *slot_at(const struct block *block, uint32_t slot)
-{
-	return (struct record *)(block->addr + (size_t)slot * block->table->stride);
-}
-
 static uint32_t slot_of(const struct block *block, const struct record *record)
 {
 	return (uint32_t)(((const uint8_t *)record - block->addr) / block->table->stride);
@@ -95,7 +90,7 @@ static struct record *block_alloc(struct block *block, uint64_t ts)
 
 		for (uint64_t free = ~block->used[w] & all; free; free &= free - 1) {
 			uint32_t bit = (uint32_t)__builtin_ctzll(free);
-			struct record *record = slot_at(block, w * 64 + bit);
+			struct record *record = table_record(block, w * 64 + bit);
 
 			if (!lock_try_exclusive(&record->lock, ts, &seen)) {
 				passed = true;
@@ -168,7 +163,7 @@ static bool slab_grow(struct storage *storage, struct oltp_table *table, uint32_
 	for (size_t at = 0; at < OLTP_MEM_BLOCK_BYTES; at += PAGE_BYTES)
 		*(volatile uint8_t *)(block->addr + at) = 0;
 	for (uint32_t slot = 0; block->is_dirty && slot < block->n_slots; slot++)
-		atomic_store_explicit(&slot_at(block, slot)->lock, 0, memory_order_relaxed);
+		atomic_store_explicit(&table_record(block, slot)->lock, 0, memory_order_relaxed);
 	slab = slab_of(block);
 	atomic_fetch_or_explicit(&table->slab_nodes, 1u << block->node, memory_order_relaxed);
 	pthread_mutex_lock(&slab->lock);
@@ -193,6 +188,11 @@ struct record *storage_slot_alloc(struct storage *storage, struct oltp_table *ta
 	} while (!record && slab_grow(storage, table, node, part));
 	/* The table may have free slots on another node, or in a block that another worker took. */
 	return record ?: storage_slot_alloc_present(table, node, ts);
+}
+
+bool storage_grow(struct storage *storage, struct oltp_table *table, uint32_t node)
+{
+	return slab_grow(storage, table, node, part_of(LOCK_TS_MANAGER));
 }
 
 static void slot_clear(struct slab *slab, struct block *block, uint32_t slot)

@@ -63,6 +63,9 @@ struct block {
 	uint64_t *used;			/* a bit per slot */
 };
 
+/* Words that hold a bit for each slot of a block, at most. */
+#define SLOT_WORDS_MAX	(OLTP_MEM_BLOCK_BYTES / CACHE_LINE_BYTES / 64)
+
 /*
  * The blocks of a table on a node are divided into so many parts. A worker's number says which part
  * it uses first, so two workers that add rows at once seldom want the same lock or cache line. A
@@ -122,6 +125,9 @@ struct record *storage_slot_alloc(struct storage *storage, struct oltp_table *ta
 
 /* The same, from OPEN blocks of the table only: never takes a block. */
 struct record *storage_slot_alloc_present(struct oltp_table *table, uint32_t node, uint64_t ts);
+
+/* One more block for the table, on the node if possible. False: there is none to be had. */
+bool storage_grow(struct storage *storage, struct oltp_table *table, uint32_t node);
 
 /* The caller sees to S4. The record's lock may be released after the call. */
 void storage_slot_free(struct storage *storage, struct record *record);

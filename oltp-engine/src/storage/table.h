@@ -19,6 +19,7 @@ struct oltp_table {
 	uint32_t stride;	/* header and padding included; a multiple of the cache line */
 	struct index index;
 	_Atomic bool is_room_wanted;	/* somebody found few free slots in its blocks, or none */
+	_Atomic uint64_t room_made;	/* free slots that there were when room was made last */
 	/* A bit for each node on which it ever had a block: the slabs of others are empty. */
 	_Atomic uint32_t slab_nodes;
 	struct slab slabs[OLTP_NODES_MAX][SLAB_PARTS];
@@ -28,5 +29,10 @@ struct oltp_table {
 	struct oltp_index *ordered[OLTP_INDEXES_MAX];
 	struct oltp_span key_spans[OLTP_INDEXES_MAX * OLTP_KEY_SPANS_MAX];
 };
+
+static inline struct record *table_record(const struct block *block, uint32_t slot)
+{
+	return (struct record *)(block->addr + (size_t)slot * block->table->stride);
+}
 
 #endif

@@ -165,6 +165,41 @@ static void test_comes_to_rest(void **state)
 	rig_close(&t.rig);
 }
 
+/* Updates all rows, from 0 on, until the table has so many blocks. */
+static void use_until(struct tables *t, uint64_t n_rows, uint32_t n_blocks)
+{
+	for (uint64_t counter = 0; blocks_of(t, t->rig.table) < n_blocks; counter++) {
+		assert_true(counter < 20);
+		rig_age(&t->rig);
+		for (uint64_t key = 0; key < n_rows; key++)
+			assert_int_equal(rig_update(&t->rig, key, counter), OLTP_OK);
+	}
+}
+
+/*
+ * Two tables that do not both fit. Blocks go to the one that is filled or used now, until the other
+ * one has its last block.
+ */
+static void test_goes_where_used(void **state)
+{
+	struct oltp_table *first;
+	struct tables t;
+
+	(void)state;
+	open_tables(&t, 5 * BLOCK);
+	first = t.rig.table;
+	rig_insert(&t.rig, 0, 5 * RIG_PER_BLOCK);
+	assert_true(blocks_of(&t, first) >= 4);
+	t.rig.table = t.small[0];
+	rig_insert(&t.rig, 0, 5 * RIG_PER_BLOCK);
+	use_until(&t, 5 * RIG_PER_BLOCK, 4);
+	assert_int_equal(blocks_of(&t, first), 1);
+	t.rig.table = first;
+	use_until(&t, 5 * RIG_PER_BLOCK, 4);
+	assert_int_equal(blocks_of(&t, t.small[0]), 1);
+	rig_close(&t.rig);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -172,6 +207,7 @@ int main(void)
 		cmocka_unit_test(test_demand_takes_the_last),
 		cmocka_unit_test(test_insert_into_all),
 		cmocka_unit_test(test_comes_to_rest),
+		cmocka_unit_test(test_goes_where_used),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
