@@ -169,8 +169,10 @@ void oltp_memory_watch(struct oltp_engine *engine, bool is_on);
  * worker are counted late, those of a worker that runs nothing with its next transaction.
  *
  * The simulated memory is one for all tables and gives up the records not used for longest, of
- * whatever table. A real engine divides its blocks among tables: with several of them it reads more
- * than this says, for TPC-C-like several times as much.
+ * whatever table. A real engine does so, too, but a block of 2 MiB is of one table. So of the
+ * promised memory is not simulated what an engine that has it cannot use for records: the slots
+ * that it keeps free, and half a block for each table but one. Of a memory of few blocks that is a
+ * large part.
  *
  * A new size does not start empty: it is taken to hold what was used last, as far as the engine's
  * sample of ages tells (see above; so not where that was switched off by oltp_memory_watch), and

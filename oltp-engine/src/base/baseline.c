@@ -75,6 +75,12 @@ static void give_up(struct baseline *b)
 	}
 }
 
+void baseline_resize(struct baseline *b, uint64_t bytes)
+{
+	b->bytes_max = bytes >> b->shift;
+	give_up(b);
+}
+
 /* The last bucket that starts no later than that; the first one if none does. */
 static uint32_t bucket_find(const struct baseline *b, uint64_t epoch)
 {

@@ -73,6 +73,9 @@ void baseline_init(struct baseline *baseline);
  */
 void baseline_set(struct baseline *baseline, uint64_t bytes, uint32_t shift);
 
+/* The memory is bytes from now on, of all records; what it holds beyond that is given up. */
+void baseline_resize(struct baseline *baseline, uint64_t bytes);
+
 /*
  * From now on one record of 2^shift is sampled. Of records that were not sampled until now it is
  * not known which were taken in: they are as those that were, which the caller has to see to.

@@ -333,8 +333,13 @@ static void tick(struct manager *m)
 	reads_look(m);
 	epoch_advance(&m->engine->epoch);
 	recency_turn(m->recency, tables_count(m->engine), idle_turn(m));
-	promise_turn(&m->engine->promise, manager_records(m->engine), m->n_workers,
-		     epoch_now(&m->engine->epoch), clock_now_ns());
+	promise_turn(&m->engine->promise, &(struct promise_facts){
+		.bytes = memory_promise_bytes(m->engine, promise_mib(&m->engine->promise)),
+		.n_records = manager_records(m->engine),
+		.n_workers = m->n_workers,
+		.now = epoch_now(&m->engine->epoch),
+		.now_ns = clock_now_ns(),
+	});
 	if (m->ticks++ % REREAD_TICKS == 0 && m->engine->cold)
 		rereads_turn(m);
 }

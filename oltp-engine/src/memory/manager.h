@@ -60,6 +60,13 @@ double manager_expected(struct manager *manager);
 /* Records there are, wherever they are. Any thread. */
 uint64_t manager_records(struct oltp_engine *engine);
 
+/*
+ * Bytes of records that a memory of so many MiB holds if it is divided among the tables as this
+ * one is. Free slots are kept in each, and as blocks are of one table, half of a block is vacant in
+ * the mean in all tables but one, as half of a page is at the end of a segment. Any thread.
+ */
+uint64_t memory_promise_bytes(struct oltp_engine *engine, uint32_t mib);
+
 /* Are cold records read into memory that is not used? Any thread. */
 bool manager_fills(struct manager *manager);
 

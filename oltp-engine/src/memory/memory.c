@@ -86,22 +86,24 @@ static void read_storage(struct oltp_engine *engine, struct oltp_memory_stats *s
 	}
 }
 
-/*
- * What of a memory of so many bytes records of the engine would take. Some slots are kept free, and
- * how many depends on how large records are in the mean; before there are any, those of the first
- * table stand for all.
- */
-static uint64_t promise_bytes(struct oltp_engine *engine, uint64_t bytes)
+uint64_t memory_promise_bytes(struct oltp_engine *engine, uint32_t mib)
 {
+	const uint64_t bytes = (uint64_t)mib << 20;
 	struct oltp_memory_stats stats = { 0 };
-	uint64_t stride = CACHE_LINE_BYTES;
+	uint64_t vacant = 0, n = 0;
+	double scale;
 
 	read_storage(engine, &stats);
-	if (stats.resident_records)
-		stride = stats.resident_bytes / stats.resident_records;
-	else if (tables_count(engine))
-		stride = engine->tables[0]->stride;
-	return room_used(bytes / stride) * stride;
+	scale = stats.resident_bytes ? (double)bytes / (double)stats.resident_bytes : 0;
+	for (uint32_t i = 0; i < tables_count(engine); i++) {
+		const struct oltp_table *table = engine->tables[i];
+		uint64_t slots = storage_used_slots(table);
+
+		n += slots > 0;
+		vacant += room_kept((uint64_t)((double)slots * scale)) * table->stride;
+	}
+	vacant += n ? (n - 1) * OLTP_MEM_BLOCK_BYTES / 2 : 0;
+	return bytes - (vacant < bytes / 2 ? vacant : bytes / 2);
 }
 
 /* The ages of all records, from those that are watched. Returns how many ages. */
@@ -137,7 +139,7 @@ int oltp_set_mem_promise(struct oltp_engine *engine, uint32_t mib)
 		if (!samples || !size.ages)
 			goto out;
 		size.n_ages = read_ages(engine->manager, samples, size.ages);
-		size.bytes = promise_bytes(engine, (uint64_t)mib << 20);
+		size.bytes = memory_promise_bytes(engine, mib);
 		size.n_records = manager_records(engine);
 	}
 	promise_set(&engine->promise, &size);

@@ -94,11 +94,11 @@ uint64_t room_reserved(const struct oltp_table *table)
 	return made > kept ? made : kept;
 }
 
-uint64_t room_used(uint64_t slots)
+uint64_t room_kept(uint64_t slots)
 {
-	uint64_t free_slots = low_of(slots) * 3 / 2;
+	uint64_t n = low_of(slots) * 3 / 2;
 
-	return slots > free_slots ? slots - free_slots : 0;
+	return n < slots ? n : slots;
 }
 
 void room_check(struct room *room, struct oltp_table *table)

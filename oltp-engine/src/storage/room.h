@@ -57,9 +57,9 @@ void room_made(struct oltp_table *table);
 uint64_t room_reserved(const struct oltp_table *table);
 
 /*
- * Of slots for so many records, how many hold one, in the mean, while room has to be made: the
- * manager begins when room_low are left, and makes twice that.
+ * Of so many slots of a table, how many are free in the mean while room has to be made: the manager
+ * begins when room_low are left, and makes twice that.
  */
-uint64_t room_used(uint64_t slots);
+uint64_t room_kept(uint64_t slots);
 
 #endif

@@ -72,17 +72,16 @@ uint32_t promise_mib(struct promise *p)
 }
 
 /* The shift that suits the load of the time since the last look. */
-static uint32_t shift_for(struct promise *p, uint64_t n_records, uint32_t n_workers,
-			  uint64_t now_ns)
+static uint32_t shift_for(struct promise *p, const struct promise_facts *facts)
 {
-	double s = (double)(now_ns - p->look_ns) / 1e9, uses = (double)p->uses;
-	double uses_max = s * USES_PS * (n_workers ? n_workers : 1);
-	uint32_t least = baseline_shift(n_records), shift = p->baseline.shift;
+	double s = (double)(facts->now_ns - p->look_ns) / 1e9, uses = (double)p->uses;
+	double uses_max = s * USES_PS * (facts->n_workers ? facts->n_workers : 1);
+	uint32_t least = baseline_shift(facts->n_records), shift = p->baseline.shift;
 
-	if (now_ns - p->look_ns >= LOOK_NS) {
-		p->look_ns = now_ns;
+	if (facts->now_ns - p->look_ns >= LOOK_NS) {
+		p->look_ns = facts->now_ns;
 		p->uses = 0;
-		if (uses > uses_max && n_records >> shift >= 2 * BASELINE_SAMPLE_MIN)
+		if (uses > uses_max && facts->n_records >> shift >= 2 * BASELINE_SAMPLE_MIN)
 			shift++;
 		/* Twice as many are half of what is allowed. */
 		else if (uses < uses_max / 4 && shift)
@@ -92,8 +91,7 @@ static uint32_t shift_for(struct promise *p, uint64_t n_records, uint32_t n_work
 	return shift < BASELINE_SHIFT_MAX ? shift : BASELINE_SHIFT_MAX;
 }
 
-void promise_turn(struct promise *p, uint64_t n_records, uint32_t n_workers, uint64_t now,
-		  uint64_t now_ns)
+void promise_turn(struct promise *p, const struct promise_facts *facts)
 {
 	uint32_t before, shift;
 
@@ -101,11 +99,13 @@ void promise_turn(struct promise *p, uint64_t n_records, uint32_t n_workers, uin
 		return;
 	pthread_mutex_lock(&p->lock);
 	before = p->baseline.shift;
-	shift = shift_for(p, n_records, n_workers, now_ns);
+	shift = shift_for(p, facts);
+	if (p->mib)
+		baseline_resize(&p->baseline, facts->bytes);
 	if (p->mib && shift != before) {
 		baseline_resample(&p->baseline, shift);
 		if (shift < before)
-			atomic_store_explicit(&p->since, now, memory_order_relaxed);
+			atomic_store_explicit(&p->since, facts->now, memory_order_relaxed);
 		atomic_store_explicit(&p->mask, baseline_mask(shift), memory_order_relaxed);
 	}
 	pthread_mutex_unlock(&p->lock);

@@ -91,13 +91,20 @@ void promise_set(struct promise *promise, const struct promise_size *size);
 /* So much is promised, MiB. */
 uint32_t promise_mib(struct promise *promise);
 
+/* What may have changed since the promise was made. */
+struct promise_facts {
+	uint64_t bytes;		/* as in promise_size */
+	uint64_t n_records;	/* in the engine */
+	uint32_t n_workers;
+	uint64_t now;		/* epoch */
+	uint64_t now_ns;	/* CLOCK_MONOTONIC */
+};
+
 /*
- * From time to time: there are so many records now, and so many workers. Samples fewer records if
- * there are many more of them, or if the uses of those sampled take much of the workers' time, and
- * more again when they do not. now: epoch; now_ns: CLOCK_MONOTONIC.
+ * From time to time. Samples fewer records if there are many more of them, or if the uses of those
+ * sampled take much of the workers' time, and more again when they do not.
  */
-void promise_turn(struct promise *promise, uint64_t n_records, uint32_t n_workers, uint64_t now,
-		  uint64_t now_ns);
+void promise_turn(struct promise *promise, const struct promise_facts *facts);
 
 /* ios: actual ones, that the engine has counted. */
 void promise_read(struct promise *promise, uint64_t ios, uint64_t *ret_baseline_ios,

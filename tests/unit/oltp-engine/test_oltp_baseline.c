@@ -419,6 +419,27 @@ static void test_nothing_is_promised(void **state)
 	assert_int_equal(b.ios, 2);
 }
 
+static void test_resizing(void **state)
+{
+	(void)state;
+	struct baseline b;
+	uint64_t held;
+
+	baseline_init(&b);
+	baseline_set(&b, 2000, 1);
+	for (uint64_t epoch = 1; epoch <= 2000; epoch++)
+		baseline_hold(&b, 1, epoch);
+	held = baseline_rule(&b).held;
+	assert_in_range(held, 1000, 1002);
+	/* Half of it: the older half of the records is given up. */
+	baseline_resize(&b, 1000);
+	assert_int_equal(b.bytes, 500);
+	assert_in_range(baseline_rule(&b).held, 1490, 1510);
+	/* What was given up does not come back. */
+	baseline_resize(&b, 2000);
+	assert_in_range(baseline_rule(&b).held, 1490, 1510);
+}
+
 static void test_resampling_keeps_the_age(void **state)
 {
 	(void)state;
@@ -466,6 +487,7 @@ int main(void)
 		cmocka_unit_test(test_small_cache_by_hand),
 		cmocka_unit_test(test_first_use_takes_no_room),
 		cmocka_unit_test(test_nothing_is_promised),
+		cmocka_unit_test(test_resizing),
 		cmocka_unit_test(test_resampling_keeps_the_age),
 		cmocka_unit_test(test_shift_follows_the_records),
 		cmocka_unit_test(test_relative_io),

@@ -21,11 +21,14 @@
 #define ACCESSES	16u		/* in a transaction */
 #define PROMISE_MIB	8u
 #define PAUSES		50u
+#define TABLES		4u
+#define TABLES_MIB	24u		/* for four tables of 10 MiB */
+#define TABLE_RECORDS	80000u
 
 struct side {
 	struct oltp_blocks_native *blocks;
 	struct oltp_engine *engine;
-	struct oltp_table *table;
+	struct oltp_table *table;	/* that transactions use now */
 	struct oltp_worker *w;
 	struct random64 random;
 	struct zipf zipf;
@@ -251,6 +254,59 @@ static void test_uniform(void **state)
 	compare(&(struct plan){ .write_percent = 50, .txns = 6000 });
 }
 
+/* One transaction in two uses the last table, one in four the one before, and so on. */
+static void work_tables(struct side *s, struct oltp_table *const tables[TABLES], uint32_t txns)
+{
+	for (uint32_t i = 0; i < txns; i++) {
+		const uint64_t last = 1u << (TABLES - 1);
+		uint64_t halves = random64_below(&s->random, last) | last;
+		struct load load = { 0 };
+
+		s->table = tables[TABLES - 1 - (uint32_t)__builtin_ctzll(halves)];
+		for (uint32_t k = 0; k < ACCESSES; k++) {
+			load.hints[k] = (struct oltp_hint){
+				.key = random64_below(&s->random, TABLE_RECORDS),
+				.bytes = RECORD_BYTES,
+			};
+			load.writes[k] = k % 2;
+		}
+		run(s, use, &load);
+	}
+}
+
+/*
+ * An engine that has just the promised memory reads as much as its own baseline, also with several
+ * tables, of which those that are used least get all the memory at first. Blocks that stay with
+ * their tables fail this.
+ */
+static void test_tables(void **state)
+{
+	(void)state;
+	struct oltp_table *tables[TABLES];
+	struct oltp_memory_stats before, after;
+	struct side s;
+
+	side_open(&s, TABLES_MIB);
+	assert_int_equal(oltp_set_mem_promise(s.engine, TABLES_MIB), 0);
+	tables[0] = s.table;
+	for (uint32_t t = 1; t < TABLES; t++)
+		assert_int_equal(oltp_table_create(s.engine, RECORD_BYTES, TABLE_RECORDS,
+						   &tables[t]), 0);
+	for (uint32_t t = 0; t < TABLES; t++) {
+		s.table = tables[t];
+		for (struct load load = { 0 }; load.first < TABLE_RECORDS; load.first += ACCESSES)
+			run(&s, insert, &load);
+	}
+	calm_down();
+	work_tables(&s, tables, 14000);
+	before = stats_of(&s);
+	work_tables(&s, tables, 14000);
+	after = stats_of(&s);
+	assert_near("four tables", after.baseline_ios - before.baseline_ios,
+		    after.actual_ios - before.actual_ios, 0.05);
+	side_close(&s);
+}
+
 static void test_errors(void **state)
 {
 	(void)state;
@@ -279,6 +335,7 @@ int main(void)
 		cmocka_unit_test(test_zipf),
 		cmocka_unit_test(test_zipf_reads),
 		cmocka_unit_test(test_set_late),
+		cmocka_unit_test(test_tables),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
