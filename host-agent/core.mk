@@ -21,7 +21,7 @@ $(foreach t,advance arbiter charge conduct define explain floor force io lend me
 	ebb-core,,)))
 $(foreach t,broker vom,$(eval $(call unit_test_single,test_core_$(t),$(EBB_TEST)/test_core_$(t).c \
 	$(EBB_TEST)/broker_rig.c $(EBB_TEST)/core_script.c,ebb-core,,)))
-$(foreach t,level relio sla,$(eval $(call unit_test_single,test_model_$(t),$(EBB_TEST)/test_model_$(t).c, \
+$(foreach t,level relio shortage sla,$(eval $(call unit_test_single,test_model_$(t),$(EBB_TEST)/test_model_$(t).c, \
 	ebb-core,,)))
 $(eval $(call unit_test_single,test_promise_cache,$(EBB_TEST)/test_promise_cache.c \
 	$(EBB_TEST)/core_script.c,ebb-core,,))

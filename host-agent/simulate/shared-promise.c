@@ -24,8 +24,9 @@ int sim_promises_init(struct sim_promises *p, const struct ebb_share *share,
 	p->carry = calloc(o->num_vms, sizeof(*p->carry));
 	p->is_promised = calloc(o->num_vms, sizeof(*p->is_promised));
 	p->claims = calloc(most, sizeof(*p->claims));
+	p->parts = calloc(most, sizeof(*p->parts));
 	return p->rest && p->keep && p->ran && p->ready && p->carry && p->is_promised &&
-			       p->claims ? 0 : -ENOMEM;
+			       p->claims && p->parts ? 0 : -ENOMEM;
 }
 
 void sim_promises_finish(struct sim_promises *p)
@@ -37,6 +38,7 @@ void sim_promises_finish(struct sim_promises *p)
 	free(p->carry);
 	free(p->is_promised);
 	free(p->claims);
+	free(p->parts);
 }
 
 bool sim_promises_wants(const struct sim_shared_options *o, uint32_t m)
@@ -81,10 +83,10 @@ void sim_promises_divide(struct sim_promises *p)
 
 		for (uint32_t i = 0; i < s->num_vcpus; i++)
 			if (s->vcpus[i].core == c && s->vcpus[i].reserve > 0)
-				p->claims[num++] = (struct ebb_promise_claim){
-					.permille = s->vcpus[i].reserve,
+				p->claims[num++] = (struct ebb_shortage_claim){
+					.want = s->vcpus[i].reserve,
 				};
-		ebb_promise_divide(p->claims, num, EBB_OVERBOOK_PROPORTIONAL);
+		ebb_promise_divide(p->claims, p->parts, num, EBB_OVERBOOK_PROPORTIONAL);
 		num = 0;
 		for (uint32_t i = 0; i < s->num_vcpus; i++)
 			if (s->vcpus[i].core == c && s->vcpus[i].reserve > 0) {

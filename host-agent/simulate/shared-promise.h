@@ -19,7 +19,9 @@ struct sim_promises {
 	double *ran, *ready;		/* by vCPU: microseconds in the interval of the meter */
 	struct promise_carry *carry;	/* by VM */
 	bool *is_promised;		/* by VM */
-	struct ebb_promise_claim *claims; /* scratch: of a core */
+	/* Scratch: of a core. */
+	struct ebb_shortage_claim *claims;
+	struct ebb_level_part *parts;
 };
 
 /* Promises as o says; nothing is promised yet.  -ENOMEM; sim_promises_finish() also after that. */

@@ -15,10 +15,6 @@
 #ifndef EBB_CORE_FLOOR_CONTROL_H
 #define EBB_CORE_FLOOR_CONTROL_H
 
-#include <stddef.h>
-
-#include "model/level.h"
-#include "model/promise.h"
 #include "model/relio.h"
 #include "core/vm.h"
 
@@ -37,21 +33,5 @@
  */
 bool floor_step(struct floor_control *c, uint32_t promised, uint32_t held,
 		enum ebb_relio_verdict verdict, const struct ebb_relio_interval *i);
-
-/* The floor of a guest node, beyond the minimum. */
-struct floor_claim {
-	uint32_t want;			/* blocks */
-	uint32_t penalty;		/* ebb_sla.penalty of its VM */
-	uint32_t keep;			/* out: 0 to want */
-};
-
-/*
- * Divides so many blocks of a node of the host among the floors there.  All are met if there is
- * enough.  Else, proportional: each is cut by the same fraction.  Penalty: those with the highest
- * penalty are met first; where it does not suffice for all of one penalty, these are cut by the
- * same fraction.  room has space for num parts, to work in.
- */
-void floor_divide(struct floor_claim *claims, struct ebb_level_part *room, size_t num,
-		  enum ebb_overbook policy, uint64_t blocks);
 
 #endif /* EBB_CORE_FLOOR_CONTROL_H */

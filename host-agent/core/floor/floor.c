@@ -147,14 +147,14 @@ static void settle_node(struct floor_room *s, uint16_t h)
 			if (vm->sla.nodes[g].host_node != h)
 				continue;
 			minimums += vm->sla.nodes[g].mem_min;
-			s->claims[num++] = (struct floor_claim){
+			s->claims[num++] = (struct ebb_shortage_claim){
 				.want = wanted(vm, g), .penalty = vm->sla.penalty,
 			};
 		}
 	}
 	left = s->env->nodes[h].mem_capacity;
 	left = left > minimums ? left - minimums : 0;
-	floor_divide(s->claims, s->parts, num, s->env->cfg.promise.overbook_policy, left);
+	ebb_shortage_divide(s->claims, s->parts, num, s->env->cfg.promise.overbook_policy, left);
 	num = 0;
 	for (size_t i = 0; i < s->env->num_active; i++) {
 		const struct ebb_vm *vm = s->env->active[i];

@@ -16,12 +16,13 @@
 
 #include "core/floor/control.h"
 #include "core/room.h"
+#include "model/shortage.h"
 
 struct floor_room {
 	const struct core_env *env;
 	bool had_promises;		/* when floors were last divided */
 	/* Scratch: the guest nodes on one node of the host. */
-	struct floor_claim claims[EBB_MAX_VMS * EBB_MAX_GUEST_NODES];
+	struct ebb_shortage_claim claims[EBB_MAX_VMS * EBB_MAX_GUEST_NODES];
 	struct ebb_level_part parts[EBB_MAX_VMS * EBB_MAX_GUEST_NODES];
 };
 

@@ -8,7 +8,7 @@
 
 #include <stddef.h>
 
-#include "model/promise.h"
+#include "model/shortage.h"
 #include "model/types.h"
 
 /* A VM that asks for a promise, all of it or nothing. */
@@ -29,19 +29,8 @@ void ebb_promise_admit(struct ebb_promise_ask *asks, size_t num,
 		       const uint64_t capacity[EBB_MAX_NODES],
 		       uint64_t ret_promised[EBB_MAX_NODES]);
 
-/* A vCPU on a core. */
-struct ebb_promise_claim {
-	uint32_t permille;		/* promised */
-	uint32_t penalty;		/* ebb_sla.penalty of its VM */
-	uint32_t keep;			/* out: 0 to permille */
-};
-
-/*
- * Divides EBB_PROMISE_MOST of one core among the claims on it.  All are met if there is enough.
- * Else, proportional: each is cut by the same fraction.  Penalty: those with the highest penalty
- * are met first; where it does not suffice for all of one penalty, these are cut by the same
- * fraction.
- */
-void ebb_promise_divide(struct ebb_promise_claim *claims, size_t num, enum ebb_overbook policy);
+/* Divides EBB_PROMISE_MOST of one core among the claims on it, one for each vCPU with a promise. */
+void ebb_promise_divide(struct ebb_shortage_claim *claims, struct ebb_level_part *room, size_t num,
+			enum ebb_overbook policy);
 
 #endif /* EBB_CORE_RESERVE_ADMIT_H */

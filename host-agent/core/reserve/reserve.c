@@ -165,8 +165,8 @@ static void count_claim(struct reserve_room *s, const struct ebb_vm *vm, uint16_
 static void fill_claim(struct reserve_room *s, const struct ebb_vm *vm, uint16_t vcpu,
 		       uint16_t thread)
 {
-	s->claims[s->first[thread]++] = (struct ebb_promise_claim){
-		.permille = part_of(vm, vcpu, vm->reserve.promised_percent),
+	s->claims[s->first[thread]++] = (struct ebb_shortage_claim){
+		.want = part_of(vm, vcpu, vm->reserve.promised_percent),
 		.penalty = vm->sla.penalty,
 	};
 }
@@ -201,7 +201,7 @@ static void divide(struct reserve_room *s)
 	for (uint16_t t = 0; t < num; t++) {
 		uint32_t kept = 0;
 
-		ebb_promise_divide(&s->claims[s->first[t]], s->first[t + 1] - s->first[t],
+		ebb_promise_divide(&s->claims[s->first[t]], s->parts, s->first[t + 1] - s->first[t],
 				   s->env->cfg.promise.overbook_policy);
 		for (uint32_t i = s->first[t]; i < s->first[t + 1]; i++)
 			kept += s->claims[i].keep;

@@ -41,7 +41,8 @@ struct reserve_room {
 	/* Scratch. */
 	uint32_t first[EBB_MAX_THREADS + 1]; /* of the claims on a thread */
 	struct ebb_promise_ask asks[EBB_MAX_VMS];
-	struct ebb_promise_claim claims[EBB_RESERVE_MAX_VCPUS];
+	struct ebb_shortage_claim claims[EBB_RESERVE_MAX_VCPUS];
+	struct ebb_level_part parts[EBB_RESERVE_MAX_VCPUS];
 };
 
 void reserve_create(struct reserve_room *s);

@@ -90,38 +90,6 @@ static void test_keeps_what_says_nothing(void **state)
 	assert_int_equal(c.want, 30);
 }
 
-static void test_divide(void **state)
-{
-	static const struct {
-		enum ebb_overbook policy;
-		struct floor_claim claims[3];
-		uint32_t keep[3];
-	} all[] = {
-		{ EBB_OVERBOOK_PROPORTIONAL, { { 50, 1, 0 }, { 30, 1, 0 }, { 20, 9, 0 } },
-		  { 50, 30, 20 } },
-		{ EBB_OVERBOOK_PROPORTIONAL, { { 100, 1, 0 }, { 60, 1, 0 }, { 40, 9, 0 } },
-		  { 50, 30, 20 } },
-		{ EBB_OVERBOOK_PENALTY, { { 100, 1, 0 }, { 60, 3, 0 }, { 40, 2, 0 } },
-		  { 0, 60, 40 } },
-		{ EBB_OVERBOOK_PENALTY, { { 80, 2, 0 }, { 60, 3, 0 }, { 80, 2, 0 } },
-		  { 20, 60, 20 } },
-		{ EBB_OVERBOOK_PENALTY, { { 0, 0, 0 }, { 200, 0, 0 }, { 0, 5, 0 } },
-		  { 0, 100, 0 } },
-	};
-	struct ebb_level_part room[3];
-
-	(void)state;
-	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
-		struct floor_claim claims[3];
-
-		memcpy(claims, all[i].claims, sizeof(claims));
-		floor_divide(claims, room, 3, all[i].policy, 100);
-		for (size_t k = 0; k < 3; k++)
-			if (claims[k].keep != all[i].keep[k])
-				fail_msg("case %zu, claim %zu: %u", i, k, claims[k].keep);
-	}
-}
-
 static void test_parts_of_nodes(void **state)
 {
 	struct ebb_sla sla = script_sla("1/1m64-128,1/1m0-192");
@@ -476,7 +444,6 @@ int main(void)
 		cmocka_unit_test(test_grows),
 		cmocka_unit_test(test_shrinks_slowly),
 		cmocka_unit_test(test_keeps_what_says_nothing),
-		cmocka_unit_test(test_divide),
 		cmocka_unit_test(test_parts_of_nodes),
 		CASE(test_told),
 		CASE(test_admission),

@@ -17,7 +17,7 @@ static void test_divide(void **state)
 {
 	static const struct {
 		enum ebb_overbook policy;
-		struct ebb_promise_claim claims[3];
+		struct ebb_shortage_claim claims[3];
 		uint32_t keep[3];
 	} all[] = {
 		/* Enough: all are met, by either policy. */
@@ -40,30 +40,32 @@ static void test_divide(void **state)
 		{ EBB_OVERBOOK_PENALTY, { { 1000, 3, 0 }, { 0, 0, 0 }, { 0, 0, 0 } },
 		  { 950, 0, 0 } },
 	};
+	struct ebb_level_part room[3];
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
-		struct ebb_promise_claim claims[3];
+		struct ebb_shortage_claim claims[3];
 
 		memcpy(claims, all[i].claims, sizeof(claims));
-		ebb_promise_divide(claims, 3, all[i].policy);
+		ebb_promise_divide(claims, room, 3, all[i].policy);
 		for (size_t k = 0; k < 3; k++)
 			if (claims[k].keep != all[i].keep[k])
 				fail_msg("case %zu, claim %zu: %u", i, k, claims[k].keep);
 	}
-	ebb_promise_divide(NULL, 0, EBB_OVERBOOK_PENALTY);
+	ebb_promise_divide(NULL, NULL, 0, EBB_OVERBOOK_PENALTY);
 }
 
 /* No division of the same core costs less in penalties. */
 static void test_penalty_is_least(void **state)
 {
-	struct ebb_promise_claim c[3] = { { 400, 5, 0 }, { 400, 2, 0 }, { 400, 3, 0 } };
+	struct ebb_shortage_claim c[3] = { { 400, 5, 0 }, { 400, 2, 0 }, { 400, 3, 0 } };
+	struct ebb_level_part room[3];
 	uint64_t cost = 0;
 
 	(void)state;
-	ebb_promise_divide(c, 3, EBB_OVERBOOK_PENALTY);
+	ebb_promise_divide(c, room, 3, EBB_OVERBOOK_PENALTY);
 	for (int i = 0; i < 3; i++)
-		cost += (uint64_t)(c[i].permille - c[i].keep) * c[i].penalty;
+		cost += (uint64_t)(c[i].want - c[i].keep) * c[i].penalty;
 	for (uint32_t a = 0; a <= 400; a += 10)
 		for (uint32_t b = 0; b <= 400; b += 10) {
 			const uint32_t rest = 950 > a + b ? 950 - a - b : 0;
