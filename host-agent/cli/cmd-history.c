@@ -1,21 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* ebbctl history: decisions with their reasons. */
 #include <stdio.h>
-#include <stdlib.h>
 #include "cli/ctl.h"
+#include "cli/newest.h"
 #include "cli/table.h"
 #include "cli/when.h"
 
 struct history {
-	double since_ts;
-	long limit;			/* 0: as ebbd likes */
+	struct newest newest;
 	const char *event;
 	bool is_charge;
 };
 
 static const struct argp_option options[] = {
-	{"since", 'S', "WHEN", 0, WHEN_SINCE_HELP, 0},
-	{"limit", 'n', "N", 0, "The newest N, 1 to 100000 (default 50)", 0},
+	{"since", NEWEST_SINCE, "WHEN", 0, WHEN_SINCE_HELP, 0},
+	{"limit", NEWEST_LIMIT, "N", 0, "The newest N, 1 to 100000 (default 50)", 0},
 	{"event", 'e', "NAME", 0,
 	 "Only events of this name (grant, release, demand, force, mem_demand, ...)", 0},
 	{"charge", 'C', NULL, 0,
@@ -26,18 +25,8 @@ static const struct argp_option options[] = {
 static error_t parse_option(int key, char *arg, struct argp_state *state)
 {
 	struct history *h = state->hook;
-	char *end;
 
 	switch (key) {
-	case 'S':
-		if (!when_parse(arg, &h->since_ts))
-			argp_error(state, "--since=%s: allowed: " WHEN_ALLOWED, arg);
-		return 0;
-	case 'n':
-		h->limit = strtol(arg, &end, 10);
-		if (end == arg || *end || h->limit < 1 || h->limit > 100000)
-			argp_error(state, "--limit=%s: allowed: 1 to 100000", arg);
-		return 0;
 	case 'e':
 		h->event = arg;
 		return 0;
@@ -45,7 +34,7 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 		h->is_charge = true;
 		return 0;
 	default:
-		return ARGP_ERR_UNKNOWN;
+		return newest_parse(key, arg, state, &h->newest);
 	}
 }
 
@@ -128,7 +117,7 @@ int cmd_history(struct ctl *ctl, int argc, char **argv)
 	json_t *request, *answer;
 	int rc = EXIT_DONE;
 
-	if (h.is_charge && (h.limit || h.event)) {
+	if (h.is_charge && (h.newest.limit || h.event)) {
 		fputs("ebbctl history: --limit and --event choose decisions, --charge has none\n",
 		      stderr);
 		return EXIT_USAGE;
@@ -136,14 +125,11 @@ int cmd_history(struct ctl *ctl, int argc, char **argv)
 	request = json_pack("{s:s}", "cmd", "history");
 	if (h.is_charge)
 		json_object_set_new(request, "charge", json_true());
-	if (h.limit)
-		json_object_set_new(request, "limit", json_integer(h.limit));
 	if (num)
 		json_object_set_new(request, "vm", json_string(argv[0]));
 	if (h.event)
 		json_object_set_new(request, "event", json_string(h.event));
-	if (h.since_ts > 0)
-		json_object_set_new(request, "since", json_real(h.since_ts));
+	newest_ask(&h.newest, request);
 	answer = ctl_ask(ctl, request, &rc);
 	if (!answer)
 		return rc;

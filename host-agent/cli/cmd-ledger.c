@@ -1,48 +1,34 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* ebbctl ledger: what was promised to VMs, and what they wanted and got. */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include "cli/ctl.h"
+#include "cli/newest.h"
 #include "cli/table.h"
 #include "cli/when.h"
 
 #define USEC_PER_SEC	1e6
 
 struct ledger {
-	double since_ts;
-	long limit;			/* 0: as ebbd likes */
+	struct newest newest;
 	bool is_intervals;
 };
 
 static const struct argp_option options[] = {
-	{ "since", 'S', "WHEN", 0, WHEN_SINCE_HELP, 0 },
+	{ "since", NEWEST_SINCE, "WHEN", 0, WHEN_SINCE_HELP, 0 },
 	{ "intervals", 'i', NULL, 0, "Each interval in place of sums", 0 },
-	{ "limit", 'n', "N", 0, "The newest N intervals, 1 to 100000 (default 50)", 0 },
+	{ "limit", NEWEST_LIMIT, "N", 0, "The newest N intervals, 1 to 100000 (default 50)", 0 },
 	{ 0 },
 };
 
 static error_t parse_option(int key, char *arg, struct argp_state *state)
 {
 	struct ledger *l = state->hook;
-	char *end;
 
-	switch (key) {
-	case 'S':
-		if (!when_parse(arg, &l->since_ts))
-			argp_error(state, "--since=%s: allowed: " WHEN_ALLOWED, arg);
-		return 0;
-	case 'i':
-		l->is_intervals = true;
-		return 0;
-	case 'n':
-		l->limit = strtol(arg, &end, 10);
-		if (end == arg || *end || l->limit < 1 || l->limit > 100000)
-			argp_error(state, "--limit=%s: allowed: 1 to 100000", arg);
-		return 0;
-	default:
-		return ARGP_ERR_UNKNOWN;
-	}
+	if (key != 'i')
+		return newest_parse(key, arg, state, &l->newest);
+	l->is_intervals = true;
+	return 0;
 }
 
 /* CPU time in seconds, all else in its own unit. */
@@ -161,19 +147,16 @@ int cmd_ledger(struct ctl *ctl, int argc, char **argv)
 	json_t *request, *answer;
 	int rc = EXIT_DONE;
 
-	if (l.limit && !l.is_intervals) {
+	if (l.newest.limit && !l.is_intervals) {
 		fputs("ebbctl ledger: --limit chooses intervals; it needs --intervals\n", stderr);
 		return EXIT_USAGE;
 	}
 	request = json_pack("{s:s}", "cmd", "ledger");
 	if (num)
 		json_object_set_new(request, "vm", json_string(argv[0]));
-	if (l.since_ts > 0)
-		json_object_set_new(request, "since", json_real(l.since_ts));
+	newest_ask(&l.newest, request);
 	if (l.is_intervals)
 		json_object_set_new(request, "intervals", json_true());
-	if (l.limit)
-		json_object_set_new(request, "limit", json_integer(l.limit));
 	answer = ctl_ask(ctl, request, &rc);
 	if (!answer)
 		return rc;
