@@ -11,6 +11,7 @@
 #include "volumed/server.h"
 #include "volumed/vctl.h"
 #include "volumed/vmeter.h"
+#include "volumed/volview.h"
 #include "volumed/vstate.h"
 
 static const char *const state_names[] = {
@@ -45,21 +46,13 @@ static struct waiting *wait_for(struct ebb_server *s, struct ebb_ctl_request *r,
 
 /* ---- looking ---- */
 
-static void add_number(void *object, const char *key, uint64_t number)
-{
-	const bool is_none = number == EBB_VOLUME_NO_NUMBER && strcmp(key, "penalty") != 0;
-
-	json_object_set_new(object, key, is_none ? json_null() : json_integer(number));
-}
-
 static json_t *view_volume(const struct ebb_volume *v)
 {
-	json_t *o = json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:b}", "name", v->spec.name,
-			      "tenant", v->spec.tenant, "file", v->spec.file, "format",
-			      v->spec.format, "state", state_names[v->state], "error", v->error,
-			      "configured", v->is_configured);
+	json_t *o = ebb_volview_spec(&v->spec);
 
-	ebb_volspec_each_number(&v->spec, add_number, o);
+	json_object_set_new(o, "state", json_string(state_names[v->state]));
+	json_object_set_new(o, "error", json_string(v->error));
+	json_object_set_new(o, "configured", json_boolean(v->is_configured));
 	return o;
 }
 

@@ -7,6 +7,7 @@
 #include <string.h>
 #include "util/fs.h"
 #include "util/log.h"
+#include "volumed/volview.h"
 #include "volumed/vstate.h"
 
 #define MAX_FILE	(64u << 20)
@@ -134,12 +135,6 @@ int ebb_vstate_load(struct ebb_server *s, struct ebb_err *err)
 	return rc;
 }
 
-static void add_number(void *object, const char *key, uint64_t number)
-{
-	json_object_set_new(object, key, number == EBB_VOLUME_NO_NUMBER &&
-			    strcmp(key, "penalty") != 0 ? json_null() : json_integer(number));
-}
-
 int ebb_vstate_save(const struct ebb_server *s, struct ebb_err *err)
 {
 	json_t *volumes = json_array(), *state;
@@ -147,14 +142,9 @@ int ebb_vstate_save(const struct ebb_server *s, struct ebb_err *err)
 	int rc;
 
 	for (const struct ebb_volume *v = s->volumes; v; v = v->next) {
-		json_t *o;
-
 		if (v->is_configured || v->is_probe || v->state == EBB_VOLUME_REMOVING)
 			continue;
-		o = json_pack("{s:s, s:s, s:s, s:s}", "name", v->spec.name, "tenant",
-			      v->spec.tenant, "file", v->spec.file, "format", v->spec.format);
-		ebb_volspec_each_number(&v->spec, add_number, o);
-		json_array_append_new(volumes, o);
+		json_array_append_new(volumes, ebb_volview_spec(&v->spec));
 	}
 	state = json_pack("{s:{s:I, s:I, s:i, s:i}, s:o}", "capacity", "iops",
 			  (json_int_t)s->capacity.iops, "bytes", (json_int_t)s->capacity.bytes,

@@ -13,6 +13,7 @@
 #include <cmocka.h>
 #include "volumed/knee.h"
 #include "volumed/vconf.h"
+#include "volumed/volview.h"
 
 static char path[64];
 
@@ -178,6 +179,26 @@ static void test_knee(void **state)
 	assert_int_equal(ebb_knee_find(flat, 1), 0);
 }
 
+/* Without a reservation or maximum there is a null; a penalty of 0 stays a number. */
+static void test_view(void **state)
+{
+	struct ebb_volspec spec;
+	struct ebb_err err;
+	json_t *o;
+
+	(void)state;
+	assert_int_equal(ebb_volspec_init(&spec, "db1", &err), 0);
+	assert_int_equal(ebb_volspec_set(&spec, "reserve_iops", "600", &err), 0);
+	assert_int_equal(ebb_volspec_set(&spec, "penalty", "0", &err), 0);
+	o = ebb_volview_spec(&spec);
+	assert_string_equal(json_string_value(json_object_get(o, "name")), "db1");
+	assert_int_equal(json_integer_value(json_object_get(o, "reserve_iops")), 600);
+	assert_true(json_is_null(json_object_get(o, "max_bytes")));
+	assert_true(json_is_integer(json_object_get(o, "penalty")));
+	assert_int_equal(json_integer_value(json_object_get(o, "weight")), 100);
+	json_decref(o);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -186,6 +207,7 @@ int main(void)
 		cmocka_unit_test(test_command_line),
 		cmocka_unit_test(test_none_takes_back),
 		cmocka_unit_test(test_knee),
+		cmocka_unit_test(test_view),
 	};
 
 	return cmocka_run_group_tests(tests, set_up, tear_down);
