@@ -6,6 +6,9 @@
  * happens. Runs of the two kinds make pairs, which begin with the one and with the other by turns.
  * Runs are short and pairs many: what else the machine does then meets both kinds alike, and the
  * median of many pairs is known better than that of a few, however noisy each one is.
+ * With --promise it is the simulation of a promised memory that is on and off by turns. Each run
+ * begins with a second in which the rate of its sample settles, and what counts is CPU time of the
+ * workers for each transaction, which other programs disturb less than throughput.
  * Prints the medians of both, that of the pairs' ratios, and between what it is with a probability
  * of 95 % (order statistics: nothing is assumed of how ratios are distributed). Dearer than in
  * earnest: the host asks once a minute at most, here it does in each second that is watched, and
@@ -33,6 +36,7 @@
 #define REREAD_NS	100000.0
 #define PAIRS_MAX	10000u
 #define SETTLE_MS	2000u
+#define RATE_SETTLES_NS	1000000000ull
 #define ANSWERS_NS	1000000000ull	/* watched time between two answers */
 #define THREADS_MAX	64u
 
@@ -40,6 +44,8 @@ const char *argp_program_version = "vom-cost 1 (Ebb)";
 
 struct arguments {
 	uint64_t threads, millis, pairs, records;
+	uint64_t promise_mib;		/* 0: watching is measured */
+	const char *cold_dir;
 };
 
 struct thread {
@@ -159,28 +165,54 @@ struct runs {
 	uint32_t n_samples, answers;
 };
 
-/* Transactions per second. */
+/* What the workers have done since the engine was opened, or in a run. */
+struct done {
+	uint64_t commits, cpu_ns;
+};
+
+static struct done done_by_now(const struct runs *r)
+{
+	struct done done = { 0 };
+
+	for (uint64_t i = 0; i < r->args->threads; i++) {
+		struct timespec ts = { 0 };
+		clockid_t clock;
+
+		done.commits += atomic_load(&r->threads[i].commits);
+		if (!pthread_getcpuclockid(r->threads[i].id, &clock) && !clock_gettime(clock, &ts))
+			done.cpu_ns += (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+	}
+	return done;
+}
+
+/* Transactions per second of the clock, or of the workers' CPU time if a memory is promised. */
 static double run(struct runs *r, bool is_watched)
 {
-	uint64_t commits = 0, start_ns, end_ns, took_ns;
+	const bool is_promise = r->args->promise_mib;
+	uint64_t start_ns, end_ns, took_ns;
+	struct done before, after;
 
-	oltp_memory_watch(r->engine, is_watched);
+	if (is_promise)
+		oltp_set_mem_promise(r->engine,
+				     is_watched ? (uint32_t)r->args->promise_mib : 0);
+	else
+		oltp_memory_watch(r->engine, is_watched);
+	if (is_promise)
+		sleep_until(clock_now_ns() + RATE_SETTLES_NS);
 	start_ns = clock_now_ns();
 	end_ns = start_ns + r->args->millis * 1000000ull;
-	for (uint64_t i = 0; i < r->args->threads; i++)
-		commits -= atomic_load(&r->threads[i].commits);
+	before = done_by_now(r);
 	sleep_until(start_ns + (end_ns - start_ns) / 2);
-	r->unanswered_ns += is_watched ? end_ns - start_ns : 0;
+	r->unanswered_ns += is_watched && !is_promise ? end_ns - start_ns : 0;
 	if (r->unanswered_ns >= ANSWERS_NS) {
 		r->n_samples = answer(r->engine);
 		r->answers++;
 		r->unanswered_ns = 0;
 	}
 	sleep_until(end_ns);
-	for (uint64_t i = 0; i < r->args->threads; i++)
-		commits += atomic_load(&r->threads[i].commits);
-	took_ns = clock_now_ns() - start_ns;
-	return (double)commits * 1e9 / (double)took_ns;
+	after = done_by_now(r);
+	took_ns = is_promise ? after.cpu_ns - before.cpu_ns : clock_now_ns() - start_ns;
+	return (double)(after.commits - before.commits) * 1e9 / (double)took_ns;
 }
 
 static void measure(struct runs *r)
@@ -265,6 +297,10 @@ static const struct argp_option options[] = {
 	{ "milliseconds", 'm', "N", 0, "length of a run, 50 to 60000 (default 250)", 0 },
 	{ "pairs", 'p', "N", 0, "pairs of runs, 10 to 10000 (default 200)", 0 },
 	{ "records", 'n', "N", 0, "records of 1 KiB, 1000 to 100000000 (default 200000)", 0 },
+	{ "promise", 'P', "MIB", 0,
+	  "measure what simulating a promised memory costs, in place of watching; needs --cold-dir",
+	  0 },
+	{ "cold-dir", 'd', "DIR", 0, "where records would go if memory were short", 0 },
 	{ 0 },
 };
 
@@ -284,6 +320,16 @@ static error_t option_parse(int key, char *arg, struct argp_state *state)
 		return 0;
 	case 'n':
 		args->records = bench_parse_number(state, "records", arg, 1000, 100000000);
+		return 0;
+	case 'P':
+		args->promise_mib = bench_parse_number(state, "promise", arg, 1, UINT32_MAX);
+		return 0;
+	case 'd':
+		args->cold_dir = arg;
+		return 0;
+	case ARGP_KEY_END:
+		if (args->promise_mib && !args->cold_dir)
+			argp_error(state, "--promise needs --cold-dir");
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
@@ -309,7 +355,8 @@ int main(int argc, char **argv)
 		return EXIT_FAILURE;
 	}
 	rc = oltp_engine_open(&(struct oltp_config){ .node = -1, .blocks = &oltp_blocks_native_ops,
-						     .blocks_ctx = blocks }, &engine);
+						     .blocks_ctx = blocks,
+						     .cold_dir = args.cold_dir }, &engine);
 	if (!rc) {
 		oltp_blocks_native_attach(blocks, engine);
 		rc = measure_all(engine, &args);

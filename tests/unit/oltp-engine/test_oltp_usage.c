@@ -125,6 +125,7 @@ static void test_vom_cost(void **state)
 	static const struct use uses[] = {
 		{ "vom-cost -t 65", USAGE, "--threads: '65'" },
 		{ "vom-cost -p x", USAGE, "--pairs: 'x'" },
+		{ "vom-cost --promise 10", USAGE, "--promise needs --cold-dir" },
 	};
 
 	RUN(uses);
