@@ -32,7 +32,7 @@
 /* Records in a sample: this many to twice as many, if there are so many. */
 #define BASELINE_SAMPLE		(1u << 18)
 /* Not fewer than this, where simulating those would take too much time. */
-#define BASELINE_SAMPLE_MIN	(1u << 14)
+#define BASELINE_SAMPLE_MIN	(1u << 12)
 /* A rate is 1 / 2^shift. Bits of the hash from here on are looked at, which the index does not. */
 #define BASELINE_SHIFT_MAX	16u
 #define BASELINE_HASH_BIT	16u
