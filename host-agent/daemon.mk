@@ -31,6 +31,7 @@ $(eval $(call unit_test_single,test_io_link,$(EBB_TEST)/test_io_link.c tests/lib
 	tests/lib/link_frames.c,ebb-io ebb-util,,))
 $(eval $(call unit_test_single,test_io_volumes,$(EBB_TEST)/test_io_volumes.c, \
 	ebb-volumes ebb-core ebb-util,,))
+$(eval $(call unit_test_single,test_io_virt_pool,$(EBB_TEST)/test_io_virt_pool.c,ebb-io ebb-util,libvirt,))
 $(eval $(call unit_test,test_io_workers,$(EBB_TEST)/test_io_workers.c,ebb-io ebb-util,,))
 $(eval $(call unit_test_single,test_io_qemuproc,$(EBB_TEST)/test_io_qemuproc.c,ebb-io ebb-util,,))
 $(foreach t,config history http server,$(eval $(call unit_test,test_ctl_$(t), \

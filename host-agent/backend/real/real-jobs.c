@@ -73,7 +73,7 @@ int ebb_real_look(const struct ebb_real_tools *t, const uint8_t uuid[16], struct
 	ret->as_of = ebb_clock_mono_usec();
 	rc = ebb_virt_domain_get(conn, uuid, t->num_host_nodes, t->nbd_socket, &ret->domain,
 				 err);
-	virConnectClose(conn);
+	ebb_virt_put(t->virt, conn);
 	if (rc == 0 && ret->domain.is_running && ret->domain.sla > 0)
 		rc = look_at_threads(t, uuid, ret);
 	return rc;
@@ -118,7 +118,7 @@ int ebb_real_list(const struct ebb_real_tools *t, uint8_t (**ret)[16], struct eb
 	if (rc < 0)
 		return rc;
 	rc = ebb_virt_domain_list(conn, ret, err);
-	virConnectClose(conn);
+	ebb_virt_put(t->virt, conn);
 	return rc;
 }
 
@@ -132,7 +132,7 @@ int ebb_real_set_vcpu(const struct ebb_real_tools *t, const uint8_t uuid[16], co
 	if (rc < 0)
 		return rc;
 	rc = ebb_virt_domain_set_vcpu(conn, uuid, vcpu, plug, err);
-	virConnectClose(conn);
+	ebb_virt_put(t->virt, conn);
 	if (rc == 0 || plug)
 		return rc;
 	/*
@@ -160,7 +160,7 @@ int ebb_real_place(const struct ebb_real_tools *t, const uint8_t uuid[16], const
 	conn = ebb_virt_get(t->virt);
 	rc = ebb_placer_place(&t->placer, conn, uuid, vcpu, pid, tid, thread, err);
 	if (conn)
-		virConnectClose(conn);
+		ebb_virt_put(t->virt, conn);
 	return rc;
 }
 
@@ -173,7 +173,7 @@ int ebb_real_set_cap(const struct ebb_real_tools *t, const uint8_t uuid[16], uin
 	if (rc < 0)
 		return rc;
 	rc = ebb_virt_domain_set_memory_cap(conn, uuid, bytes, err);
-	virConnectClose(conn);
+	ebb_virt_put(t->virt, conn);
 	return rc;
 }
 
@@ -191,7 +191,7 @@ int ebb_real_set_throttle(const struct ebb_real_tools *t, const uint8_t uuid[16]
 		return rc;
 	rc = permille ? ebb_virt_domain_throttle(conn, uuid, permille, err) :
 			ebb_virt_domain_lift_throttle(conn, uuid, err);
-	virConnectClose(conn);
+	ebb_virt_put(t->virt, conn);
 	return rc < 0 ? rc : 0;
 }
 
@@ -204,7 +204,7 @@ int ebb_real_set_shares(const struct ebb_real_tools *t, const uint8_t uuid[16], 
 	if (rc < 0)
 		return rc;
 	rc = ebb_virt_domain_set_shares(conn, uuid, shares, err);
-	virConnectClose(conn);
+	ebb_virt_put(t->virt, conn);
 	return rc;
 }
 
@@ -242,7 +242,7 @@ int ebb_real_lift_throttle(const struct ebb_real_tools *t, const uint8_t uuid[16
 	if (rc < 0)
 		return rc;
 	rc = ebb_virt_domain_lift_throttle(conn, uuid, err);
-	virConnectClose(conn);
+	ebb_virt_put(t->virt, conn);
 	return rc == -EOPNOTSUPP || rc == -ESRCH || rc == -ENOENT ? 0 : rc;
 }
 
@@ -254,7 +254,7 @@ int ebb_real_lift_throttles(const struct ebb_real_tools *t, struct ebb_err *err)
 	if (rc < 0)
 		return rc;
 	rc = ebb_virt_lift_throttles(conn, err);
-	virConnectClose(conn);
+	ebb_virt_put(t->virt, conn);
 	return rc;
 }
 
@@ -267,7 +267,7 @@ int ebb_real_set_requested(const struct ebb_real_tools *t, const uint8_t uuid[16
 	if (rc < 0)
 		return rc;
 	rc = ebb_virt_domain_set_requested(conn, uuid, node, bytes, err);
-	virConnectClose(conn);
+	ebb_virt_put(t->virt, conn);
 	return rc;
 }
 
@@ -283,7 +283,7 @@ int ebb_real_write_sla(const struct ebb_real_tools *t, const uint8_t uuid[16],
 	rc = connection(t, &conn, err);
 	if (rc == 0) {
 		rc = ebb_virt_domain_write_sla(conn, uuid, xml, err);
-		virConnectClose(conn);
+		ebb_virt_put(t->virt, conn);
 	}
 	free(xml);
 	return rc;

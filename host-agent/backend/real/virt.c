@@ -13,10 +13,8 @@
 #include <unistd.h>
 #include "model/types.h"
 #include "backend/real/virt.h"
+#include "backend/real/virt-pool.h"
 
-/* A libvirtd that does not answer 3 probes in a row is gone. */
-#define KEEPALIVE_SEC		5
-#define KEEPALIVE_COUNT		3
 #define RETRY_FIRST_USEC	(200 * EBB_USEC_PER_MSEC)
 #define RETRY_LONGEST_USEC	(5 * EBB_USEC_PER_SEC)
 #define MAX_CALLBACKS		8
@@ -36,6 +34,7 @@ struct notice {
 struct ebb_virt {
 	struct ebb_virt_config cfg;
 	char *uri;
+	struct ebb_virt_pool *pool;	/* for calls; events have a connection of their own */
 	sd_event_source *source;
 	int wake_fd;
 	int stop_timer; /* of libvirt's loop; fires when the thread should look up */
@@ -46,7 +45,6 @@ struct ebb_virt {
 	/*
 	 * Under the lock.
 	 */
-	virConnectPtr conn;
 	struct notice *first, **last;
 	bool stop;
 	/*
@@ -166,9 +164,7 @@ static int register_events(struct ebb_virt *v, virConnectPtr conn)
 
 static void disconnect(struct ebb_virt *v, virConnectPtr conn)
 {
-	pthread_mutex_lock(&v->lock);
-	v->conn = NULL;
-	pthread_mutex_unlock(&v->lock);
+	ebb_virt_pool_shut(v->pool);
 	while (v->num_callbacks)
 		virConnectDomainEventDeregisterAny(conn, v->callbacks[--v->num_callbacks]);
 	virConnectUnregisterCloseCallback(conn, on_close);
@@ -183,15 +179,13 @@ static virConnectPtr try_connect(struct ebb_virt *v)
 		return NULL;
 	v->is_closed = false;
 	/* Not every driver has keepalive (the test driver has none): then it needs none. */
-	virConnectSetKeepAlive(conn, KEEPALIVE_SEC, KEEPALIVE_COUNT);
+	virConnectSetKeepAlive(conn, EBB_VIRT_KEEPALIVE_SEC, EBB_VIRT_KEEPALIVE_COUNT);
 	if (virConnectRegisterCloseCallback(conn, on_close, v, NULL) < 0 ||
 	    register_events(v, conn) < 0) {
 		disconnect(v, conn);
 		return NULL;
 	}
-	pthread_mutex_lock(&v->lock);
-	v->conn = conn;
-	pthread_mutex_unlock(&v->lock);
+	ebb_virt_pool_open(v->pool);
 	return conn;
 }
 
@@ -288,14 +282,12 @@ static int on_wake(sd_event_source *s, int fd, uint32_t revents, void *arg)
 
 virConnectPtr ebb_virt_get(struct ebb_virt *v)
 {
-	virConnectPtr conn;
+	return ebb_virt_pool_get(v->pool);
+}
 
-	pthread_mutex_lock(&v->lock);
-	conn = v->conn;
-	if (conn && virConnectRef(conn) < 0)
-		conn = NULL;
-	pthread_mutex_unlock(&v->lock);
-	return conn;
+void ebb_virt_put(struct ebb_virt *v, virConnectPtr conn)
+{
+	ebb_virt_pool_put(v->pool, conn);
 }
 
 static void be_quiet(void *ctx, virErrorPtr error)
@@ -350,8 +342,9 @@ int ebb_virt_create(sd_event *event, const struct ebb_virt_config *cfg, struct e
 	v->stop_timer = -1;
 	init_locks(v);
 	v->uri = strdup(cfg->uri);
+	v->pool = ebb_virt_pool_create(cfg->uri, EBB_VIRT_KEEPALIVE_SEC * EBB_USEC_PER_SEC / 2);
 	v->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	rc = v->wake_fd < 0 || !v->uri ? -ENOMEM : 0;
+	rc = v->wake_fd < 0 || !v->uri || !v->pool ? -ENOMEM : 0;
 	if (rc == 0)
 		rc = sd_event_add_io(event, &v->source, v->wake_fd, EPOLLIN, on_wake, v);
 	if (rc >= 0) {
@@ -404,6 +397,7 @@ int ebb_virt_destroy(struct ebb_virt *v)
 		v->first = n->next;
 		free(n);
 	}
+	ebb_virt_pool_destroy(v->pool);
 	pthread_cond_destroy(&v->stop_cond);
 	pthread_mutex_destroy(&v->lock);
 	free(v->uri);

@@ -37,10 +37,11 @@ int ebb_virt_create(sd_event *event, const struct ebb_virt_config *cfg, struct e
 int ebb_virt_destroy(struct ebb_virt *v);
 
 /*
- * The connection with a reference for the caller (virConnectClose() gives it back), or NULL while
- * there is none.  From any thread.
+ * A connection for the caller alone, until it gives it back; NULL while libvirt does not answer.
+ * From any thread.
  */
 virConnectPtr ebb_virt_get(struct ebb_virt *v);
+void ebb_virt_put(struct ebb_virt *v, virConnectPtr conn);
 
 /*
  * Where the libvirtd of a uri keeps its runtime files: the folder of the socket that the uri names,
