@@ -63,6 +63,7 @@ class Scene:
                 self.volumes([vm.name for vm in vms]):
             self.lab, self.boot = lab, lab.boot(self.accelerator)
             self.boot.volume_socket = self.server.nbd
+            lab.agent_options["volume_socket"] = self.server.control
             self.versions = versions.of_lab(lab)
             try:
                 for vm in vms:
@@ -73,10 +74,17 @@ class Scene:
                 for path in lab.libvirt_logs() + [domain.console_path(self.boot, vm)
                                                   for vm in vms]:
                     shutil.copy(path, self.log_dir)
+                self.lab = None
 
     def promise(self, volume, iops, most, mode=None):
-        """The one place where this scenario says what a volume is promised."""
-        self.server.promise(volume, **plan.promise(mode or self.mode, iops, most))
+        """The one place where this scenario says what a volume is promised: in the SLA of the VM
+        of that name, which the agent tells the server, or to the server where there is no VM."""
+        keys = plan.promise(mode or self.mode, iops, most)
+        if self.lab:
+            self.lab.ask("set", self.boot.prefix + volume, *(
+                f"io.{key.replace('_', '-')}={value or 0}" for key, value in keys.items()))
+        else:
+            self.server.promise(volume, **keys)
 
     def promise_cpu(self, vm, mode, has_reservation):
         self.lab.ask("set", self.boot.prefix + vm.name, *(
