@@ -267,7 +267,7 @@ struct ebb_shared_totals {
 };
 void ebb_state_shared_totals(const struct ebb_state *s, struct ebb_shared_totals *ret);
 
-/* What has become of the promise of I/O to a volume of a VM. */
+/* The promise of I/O to a volume of a VM: is it in force, and what did the meter count? */
 enum ebb_io_state {
 	EBB_IO_NONE,			/* the SLA says nothing about it, or the VM does not run */
 	EBB_IO_SET,			/* the volume server keeps it */
@@ -281,7 +281,7 @@ enum ebb_io_state {
 struct ebb_io_view {
 	enum ebb_io_state state;
 	char text[EBB_TEXT_SIZE];	/* WAITING, REFUSED, TAKEN: why; else "" */
-	/* What has become of the reservation since this VM has it; 0: nothing was metered. */
+	/* Counted by the meter since this VM has the volume; 0: nothing was metered. */
 	struct ebb_ledger sum;
 	struct ebb_volume_reading last;	/* of the volume server's meter; of num_intervals > 0 */
 };

@@ -30,9 +30,9 @@ bool ebb_sla_volume_value(const struct ebb_sla_volume *v, const struct ebb_sla_k
 /* The SLA no longer names the volume; no effect if it did not. */
 void ebb_sla_volume_drop(struct ebb_sla *sla, const char *name);
 
-/* What holds for a volume, whether the SLA names it or not. */
+/* The promise to a volume: its own in the SLA, or the one for all volumes. */
 void ebb_sla_io_of(const struct ebb_sla *sla, const char *name, struct ebb_sla_io *ret);
-/* What holds without any SLA. */
+/* The promise to a volume that no SLA speaks of: none. */
 void ebb_sla_io_default(struct ebb_sla_io *ret);
 bool ebb_sla_io_is_same(const struct ebb_sla_io *a, const struct ebb_sla_io *b);
 

@@ -10,7 +10,7 @@
 #include "model/types.h"
 
 /* The lines with their newline, to be freed; NULL: out of memory. */
-/* What the server is, with this volume alone; "": with all volumes. */
+/* Asks for the state of the server and of this volume; "": of all volumes. */
 char *ebb_volume_proto_server(const char *volume);
 char *ebb_volume_proto_meters(void);
 char *ebb_volume_proto_set(const struct ebb_action_volume *a);

@@ -55,7 +55,7 @@ bool floor_report(const struct floor_room *s, usec_t now, const struct ebb_vm *v
 bool floor_must_tell(const struct ebb_vm *vm);
 void floor_tell(const struct ebb_vm *vm, struct ebb_action_limits *l);
 
-/* What is promised on a node of the host, and what may be promised besides. */
+/* The memory of a node of the host that is promised, and that may still be promised. */
 void floor_node(const struct floor_room *s, uint16_t host_node, struct ebb_mem_promise_node *ret);
 
 #endif /* EBB_CORE_FLOOR_H */

@@ -232,7 +232,7 @@ static void set_failed(struct io_room *s, usec_t now, struct io_volume *v,
 	char text[EBB_TEXT_SIZE];
 
 	ebb_text_copy(text, sizeof(text), f->text && f->text[0] ? f->text : strerror(-f->err));
-	/* There is nothing that could keep a promise, nor one to be taken back. */
+	/* The server has no such volume, so no promise is in force that must be taken back. */
 	if (f->err == -ENOENT)
 		v->is_told = v->is_set = false;
 	s->is_stale = s->is_stale || (!v->owner && !v->is_set);

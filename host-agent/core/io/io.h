@@ -17,7 +17,7 @@
  *
  * Volumes that are in no SLA are left as the volume server has them.
  *
- * What became of a reservation is counted from the server's meter and recorded for the ledger
+ * Units due, got and violated are taken from the server's meter and recorded for the ledger
  * (meter.c).
  */
 #ifndef EBB_CORE_IO_H

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* What has become of promises of I/O, for people. */
+/* Describes the promises of I/O to the volumes of a VM, for ebbctl. */
 #include <string.h>
 
 #include "core/explain.h"
