@@ -257,17 +257,25 @@ void evict_flush(struct evict *e)
 	}
 }
 
+static void free_awaited(struct evict *e)
+{
+	for (size_t i = 0; i < e->n_awaited; i++)
+		storage_slot_free(&e->engine->storage, e->limbo[i]);
+	e->n_limbo -= e->n_awaited;
+	memmove(e->limbo, e->limbo + e->n_awaited, e->n_limbo * sizeof(*e->limbo));
+	e->n_awaited = 0;
+}
+
 bool evict_settle(struct evict *e, uint64_t deadline_ns)
 {
-	uint64_t epoch;
-
-	if (!e->n_limbo)
-		return true;
-	epoch = epoch_advance(&e->engine->epoch);
-	if (!epoch_wait(&e->engine->epoch, epoch, deadline_ns))
-		return false;
-	for (size_t i = 0; i < e->n_limbo; i++)
-		storage_slot_free(&e->engine->storage, e->limbo[i]);
-	e->n_limbo = 0;
+	while (e->n_limbo) {
+		if (!e->n_awaited) {
+			e->n_awaited = e->n_limbo;
+			e->awaited_epoch = epoch_advance(&e->engine->epoch);
+		}
+		if (!epoch_wait(&e->engine->epoch, e->awaited_epoch, deadline_ns))
+			return false;
+		free_awaited(e);
+	}
 	return true;
 }

@@ -43,6 +43,8 @@ struct evict {
 	int error;		/* of the last eviction that failed; 0: none since evict_begin */
 	struct record **limbo;	/* out of the index, slots not freed yet */
 	size_t n_limbo, limbo_room;
+	size_t n_awaited;	/* of them, the first: their slots are free once this epoch passed */
+	uint64_t awaited_epoch;
 	_Atomic uint64_t moved;
 };
 
@@ -72,7 +74,8 @@ void evict_flush(struct evict *evict);
 
 /*
  * Frees the slots of records that have gone, once an epoch has passed. False: it had not passed by
- * deadline_ns, and this is to be tried again.
+ * deadline_ns, and this is to be tried again. The next try waits for the same transactions, not for
+ * those that began since: on a busy machine, one of them is always without a CPU.
  */
 bool evict_settle(struct evict *evict, uint64_t deadline_ns);
 

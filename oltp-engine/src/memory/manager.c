@@ -359,9 +359,9 @@ static void *manager_main(void *arg)
 		revoked_sweep(m->engine);
 		for (uint32_t node = 0; node < OLTP_NODES_MAX; node++)
 			is_busy |= answer_demand(m, node);
-		if (room_take_wanted(&m->engine->room))
+		/* Until the slots of records that have gone are free, more records would be too many. */
+		if (evict_settle(&m->evict, 0) && room_take_wanted(&m->engine->room))
 			make_room(m);
-		evict_settle(&m->evict, 0);
 		if (m->engine->cold) {
 			fetchers_left_settle(m->engine->cold);
 			cold_reclaim(m->engine->cold);
