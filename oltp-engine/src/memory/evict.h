@@ -43,8 +43,8 @@ struct evict {
 	int error;		/* of the last eviction that failed; 0: none since evict_begin */
 	struct record **limbo;	/* out of the index, slots not freed yet */
 	size_t n_limbo, limbo_room;
-	size_t n_awaited;	/* of them, the first: their slots are free once this epoch passed */
-	uint64_t awaited_epoch;
+	size_t n_awaited;	/* of them, the first: their slots are free once ... */
+	uint64_t awaited_epoch;	/* ... this epoch has passed */
 	_Atomic uint64_t moved;
 };
 

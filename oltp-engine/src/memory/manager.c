@@ -359,7 +359,7 @@ static void *manager_main(void *arg)
 		revoked_sweep(m->engine);
 		for (uint32_t node = 0; node < OLTP_NODES_MAX; node++)
 			is_busy |= answer_demand(m, node);
-		/* Until the slots of records that have gone are free, more records would be too many. */
+		/* While slots of records that have gone are to be freed, no more records go. */
 		if (evict_settle(&m->evict, 0) && room_take_wanted(&m->engine->room))
 			make_room(m);
 		if (m->engine->cold) {
