@@ -210,6 +210,9 @@ static void print_meter(const json_t *m)
 	       "99%% within %.1f, at most %.1f\n", ctl_num(m, "delay_mean_ms"),
 	       ctl_num(m, "delay_p50_ms"), ctl_num(m, "delay_p99_ms"),
 	       ctl_num(m, "delay_max_ms"));
+	if (ctl_int(m, "system") > 0)
+		printf("           %lld units more were reads beyond its promised cache, charged "
+		       "to the system\n", ctl_int(m, "system"));
 }
 
 /* The disks on the volume server, and what the SLA says of them. */

@@ -114,9 +114,13 @@ static int report_times(struct ebb_state *s, usec_t now, struct ebb_vm *vm,
 static int report_telemetry(struct ebb_state *s, usec_t now, struct ebb_vm *vm,
 			    const struct ebb_telemetry *t)
 {
+	struct promise_beyond beyond;
+
 	vm->telemetry = *t;
 	vm->telemetry_at = now;
-	promise_report_cache(&s->promise, now, vm, t);
+	promise_report_cache(&s->promise, now, vm, t, &beyond);
+	if (beyond.length > 0)
+		io_report_beyond(&s->io, now, vm, beyond.length, beyond.reads);
 	/* The policy has to know of another floor. */
 	if (vm->is_admitted && floor_report(&s->floor, now, vm, t)) {
 		s->cycle.plan_is_stale = true;

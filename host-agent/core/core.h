@@ -283,6 +283,8 @@ struct ebb_io_view {
 	char text[EBB_TEXT_SIZE];	/* WAITING, REFUSED, TAKEN: why; else "" */
 	/* Counted by the meter since this VM has the volume; 0: nothing was metered. */
 	struct ebb_ledger sum;
+	uint64_t system;		/* units that are not in it: reads beyond the VM's promised
+					 * cache, charged to the system */
 	struct ebb_volume_reading last;	/* of the volume server's meter; of num_intervals > 0 */
 };
 

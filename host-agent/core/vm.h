@@ -352,10 +352,18 @@ struct ebb_vm_promised_cache {
 	struct ebb_ledger sum;		/* in this run, as far as this agent has seen it */
 };
 
+/* Reads beyond the VM's promised cache that are to be charged to the system; core/io/beyond.h. */
+struct io_beyond {
+	uint64_t open;			/* reported, and not charged yet */
+	uint64_t last;			/* those of the last report */
+	usec_t until;			/* an interval of I/O that began later gets none of them */
+};
+
 /* Promises of I/O to the VM's volumes; core/io/io.h. */
 struct ebb_vm_io {
 	uint8_t taken;			/* bit k: volumes.names[k] is promised to another VM */
 	uint16_t num_owned;		/* volumes in the table that are promised to this VM */
+	struct io_beyond beyond;
 };
 
 struct ebb_vm {

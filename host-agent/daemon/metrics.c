@@ -204,6 +204,7 @@ static void put_shared(FILE *f, const struct ebb_state *s)
 
 enum ledger {
 	LEDGER_WANTED, LEDGER_PROMISED, LEDGER_GOT, LEDGER_VIOLATED, LEDGER_UNCLEAR,
+	LEDGER_SYSTEM,			/* of volumes only */
 	LEDGER_INTERVALS, LEDGER_VIOLATIONS,
 };
 
@@ -267,7 +268,8 @@ static void put_volumes_of(FILE *f, const struct ebb_state *s, const char *name,
 			put_quoted(f, vm->name);
 			fprintf(f, ",%s%s\"} %" PRIu64 "\n",
 				what >= LEDGER_INTERVALS ? "resource=\"io/" : "volume=\"",
-				vm->volumes.names[k], counter_of(&view.sum, what));
+				vm->volumes.names[k], what == LEDGER_SYSTEM ? view.system :
+				counter_of(&view.sum, what));
 		}
 	}
 }
@@ -285,6 +287,12 @@ static void put_volumes(FILE *f, const struct ebb_state *s)
 		{ "ebb_io_got_units", "Those that it got.", LEDGER_GOT },
 		{ "ebb_io_violated_units", "Those that were due and that it did not get.",
 		  LEDGER_VIOLATED },
+		{ "ebb_io_unclear_units",
+		  "Those that may have been due as well, and went to what the system is charged.",
+		  LEDGER_UNCLEAR },
+		{ "ebb_io_system_units",
+		  "Reads beyond the promised cache of the VM, charged to the system.",
+		  LEDGER_SYSTEM },
 	};
 
 	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* See view-io.h. */
 #include "daemon/view-io.h"
+#include "daemon/view.h"
 #include "model/sla-io.h"
 
 json_t *ebb_view_sla_volumes(const struct ebb_sla *sla)
@@ -15,7 +16,7 @@ json_t *ebb_view_sla_volumes(const struct ebb_sla *sla)
 		for (size_t i = 0; (key = ebb_sla_key_at(i)); i++)
 			if (key->part == EBB_SLA_IO &&
 			    ebb_sla_volume_value(&sla->volumes[k], key, &value))
-				json_object_set_new(o, key->json, json_integer((json_int_t)value));
+				json_object_set_new(o, key->json, ebb_view_sla_value(key, value));
 		json_array_append_new(volumes, o);
 	}
 	return volumes;
@@ -46,10 +47,11 @@ static json_t *meter_view(const struct ebb_io_view *view)
 
 	if (sum->num_intervals == 0)
 		return json_null();
-	return json_pack("{s:f, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:f, s:f, s:f, s:f}",
+	return json_pack("{s:f, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:f, s:f, s:f, s:f}",
 			 "metered_s", (double)sum->metered_usec / EBB_USEC_PER_SEC, "wanted",
 			 (json_int_t)sum->wanted, "promised", (json_int_t)sum->promised, "got",
 			 (json_int_t)sum->got, "violated", (json_int_t)sum->violated,
+			 "unclear", (json_int_t)sum->unclear, "system", (json_int_t)view->system,
 			 "num_intervals", (json_int_t)sum->num_intervals, "num_violations",
 			 (json_int_t)sum->num_violations, "overdue",
 			 (json_int_t)view->last.count.overdue, "delay_mean_ms",
@@ -69,13 +71,14 @@ json_t *ebb_view_volumes(const struct ebb_state *s, const struct ebb_vm *vm)
 		ebb_state_volume(s, vm, k, &view);
 		ebb_sla_io_of(&vm->sla, vm->volumes.names[k], &io);
 		json_array_append_new(volumes, json_pack(
-			"{s:s, s:s, s:s, s:o, s:I, s:I, s:I, s:I, s:I, s:I}", "volume",
+			"{s:s, s:s, s:s, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:o}", "volume",
 			vm->volumes.names[k], "state", ebb_io_state_name(view.state), "error",
 			view.text, "meter", meter_view(&view),
 			"reserve_iops", (json_int_t)io.reserve_iops, "reserve_bytes",
 			(json_int_t)io.reserve_bytes, "max_iops", (json_int_t)io.max_iops,
 			"max_bytes", (json_int_t)io.max_bytes, "weight", (json_int_t)io.weight,
-			"penalty", (json_int_t)io.penalty));
+			"penalty", (json_int_t)io.penalty, "cold",
+			ebb_view_sla_value(ebb_sla_key_find("io.cold"), io.cold)));
 	}
 	return volumes;
 }

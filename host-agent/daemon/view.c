@@ -221,19 +221,21 @@ static void add_memory(json_t *o, const struct ebb_vm *vm, const struct ebb_vm_t
 	json_object_set_new(o, "kept_mem_mib", json_integer((json_int_t)kept * EBB_BLOCK_MIB));
 }
 
+json_t *ebb_view_sla_value(const struct ebb_sla_key *key, uint64_t value)
+{
+	if (key->is_boolean)
+		return json_boolean(value);
+	return key->value_name ? json_string(key->value_name((uint32_t)value)) :
+				 json_integer((json_int_t)value);
+}
+
 void ebb_view_add_sla(json_t *o, const struct ebb_sla *sla)
 {
 	const struct ebb_sla_key *key;
 
-	for (size_t i = 0; (key = ebb_sla_key_at(i)); i++) {
-		const uint64_t value = ebb_sla_get(sla, key);
-
+	for (size_t i = 0; (key = ebb_sla_key_at(i)); i++)
 		json_object_set_new(o, key->json,
-				    key->is_boolean ? json_boolean(value) :
-				    key->value_name ?
-					    json_string(key->value_name((uint32_t)value)) :
-					    json_integer((json_int_t)value));
-	}
+				    ebb_view_sla_value(key, ebb_sla_get(sla, key)));
 	json_object_set_new(o, "io_volumes", ebb_view_sla_volumes(sla));
 }
 
@@ -247,6 +249,7 @@ static void add_no_sla(json_t *o)
 	};
 
 	json_object_set_new(o, "class", json_null());
+	json_object_set_new(o, "io_cold", json_null());
 	json_object_set_new(o, "shared", json_false());
 	for (size_t i = 0; i < sizeof(zeros) / sizeof(zeros[0]); i++)
 		json_object_set_new(o, zeros[i], json_integer(0));

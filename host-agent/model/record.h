@@ -124,7 +124,10 @@ struct ebb_record {
 		uint32_t num_others;	/* VMs with memory on that node of the host */
 		usec_t age;		/* of its histogram; EBB_TIME_NEVER: it has none */
 	} broker;
-	/* LEDGER: total_usec is for how long it was counted until `at`, as with CHARGE. */
+	/*
+	 * LEDGER: total_usec is for how long it was counted until `at`, as with CHARGE.  About the
+	 * host: I/O that is charged to the tenant of its own work (name: EBB_SYSTEM_NAME).
+	 */
 	struct {
 		enum ebb_promise promise;
 		char volume[EBB_VOLUME_NAME_SIZE]; /* IO: its name; else "" */

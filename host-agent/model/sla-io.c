@@ -110,7 +110,10 @@ void ebb_sla_io_of(const struct ebb_sla *sla, const char *name, struct ebb_sla_i
 
 void ebb_sla_io_default(struct ebb_sla_io *ret)
 {
-	*ret = (struct ebb_sla_io){ .weight = EBB_WEIGHT_DEFAULT, .penalty = EBB_PENALTY_DEFAULT };
+	/* Also the bytes between the fields, as SLAs are compared as a whole. */
+	memset(ret, 0, sizeof(*ret));
+	ret->weight = EBB_WEIGHT_DEFAULT;
+	ret->penalty = EBB_PENALTY_DEFAULT;
 }
 
 bool ebb_sla_io_is_same(const struct ebb_sla_io *a, const struct ebb_sla_io *b)
@@ -130,7 +133,7 @@ static bool has_io_of_all(const struct ebb_sla *sla)
 
 bool ebb_sla_has_io(const struct ebb_sla *sla)
 {
-	return sla->num_volumes > 0 || has_io_of_all(sla);
+	return sla->num_volumes > 0 || sla->io.cold != EBB_COLD_AUTO || has_io_of_all(sla);
 }
 
 bool ebb_sla_io_covers(const struct ebb_sla *sla, const char *name)

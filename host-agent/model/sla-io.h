@@ -34,6 +34,7 @@ void ebb_sla_volume_drop(struct ebb_sla *sla, const char *name);
 void ebb_sla_io_of(const struct ebb_sla *sla, const char *name, struct ebb_sla_io *ret);
 /* The promise to a volume that no SLA speaks of: none. */
 void ebb_sla_io_default(struct ebb_sla_io *ret);
+/* The volume server is to be told the same of both: `cold` does not count. */
 bool ebb_sla_io_is_same(const struct ebb_sla_io *a, const struct ebb_sla_io *b);
 
 /*

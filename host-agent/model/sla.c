@@ -27,6 +27,15 @@ static const char *yes_no(uint32_t value)
 	return value ? "yes" : "no";
 }
 
+static const char *cold_name(uint32_t value)
+{
+	static const char *const names[EBB_COLD_MAX] = {
+		[EBB_COLD_AUTO] = "auto", [EBB_COLD_NO] = "no", [EBB_COLD_YES] = "yes",
+	};
+
+	return value < EBB_COLD_MAX ? names[value] : "?";
+}
+
 #define FIELD(f)	.offset = offsetof(struct ebb_sla, f), \
 			.size = sizeof(((struct ebb_sla *)NULL)->f)
 #define CPU(key, field)	.name = key, .json = field, .attribute = key, .what = key
@@ -70,6 +79,8 @@ static const struct ebb_sla_key keys[] = {
 	  .is_omitted = true },
 	{ IO("weight", "io_weight", 4), FIELD(io.weight), RANGE(WEIGHT), .is_omitted = true },
 	{ IO("penalty", "io_penalty", 5), FIELD(io.penalty), RANGE(PENALTY), .is_omitted = true },
+	{ IO("cold", "io_cold", 6), FIELD(io.cold), .value_name = cold_name,
+	  .max = EBB_COLD_MAX - 1, .missing = EBB_COLD_AUTO, .is_omitted = true },
 };
 
 #define NUM_KEYS	(sizeof(keys) / sizeof(keys[0]))

@@ -20,6 +20,17 @@
 #define EBB_IO_BYTES_MAX	1000000000000u
 #define EBB_IO_BYTES_DEFAULT	0u
 
+/* Whether a volume holds the records that a database has moved from memory to disk. */
+enum ebb_cold {
+	EBB_COLD_AUTO,			/* it does if it can only be this one: core/io/cold.h */
+	EBB_COLD_NO,
+	EBB_COLD_YES,
+	EBB_COLD_MAX,
+};
+
+/* The tenant of the host's own work, as the volume server calls it, too. */
+#define EBB_SYSTEM_NAME		"system"
+
 /*
  * What a volume is promised by the volume server, and the most that it gets.  Requests and bytes
  * are per second, 0: none; a request counts as one for each 64 KiB that it begins ("SQLVM",
@@ -31,6 +42,7 @@ struct ebb_sla_io {
 	uint32_t weight;		/* for spare capacity; EBB_WEIGHT_MIN to _MAX */
 	uint32_t penalty;		/* of a request that is promised and not issued in time;
 					 * EBB_PENALTY_MIN to _MAX */
+	uint8_t cold;			/* enum ebb_cold; the volume server is not told of it */
 };
 
 /* What the SLA says of one volume; see model/sla-io.h. */

@@ -111,12 +111,16 @@ class Folder(unittest.TestCase):
                "unclear": 0, "num_intervals": 60, "num_violations": 3, "cause": "others",
                "reason": "it waited 900 ms"}
         cache = {**row, "resource": "memory", "unit": "ios", "rate": 96, "wanted": 12345}
+        # No promise to it, but I/O that it is charged.
+        system = {**row, "vm": "system", "resource": "io/x", "unit": "units", "rate": 0,
+                  "promised": 0, "num_violations": 0}
         with tempfile.TemporaryDirectory() as folder:
             schema.write_json(os.path.join(folder, schema.RUN), run)
             schema.write_samples(os.path.join(folder, schema.SAMPLES), host.samples)
             schema.write_history(os.path.join(folder, schema.HISTORY), host.events)
             texts = []
-            for answer in (None, {"ok": True, "ledger": []}, {"ok": True, "ledger": [row, cache]}):
+            for answer in (None, {"ok": True, "ledger": []},
+                           {"ok": True, "ledger": [row, cache, system]}):
                 if answer:
                     schema.write_json(os.path.join(folder, schema.LEDGER), answer)
                 outcome.conclude(folder)
@@ -126,7 +130,7 @@ class Folder(unittest.TestCase):
             self.assertIn("Nothing was promised", texts[1])
             for words in ("vm&lt;1&gt;", "12.5% of a CPU", ">7.50 s<", ">7.00 s<", ">0.50 s<",
                           "3 of 60", "others: it waited 900 ms", ">a cache of 96 MiB<",
-                          ">12,345<"):
+                          ">12,345<", "of 2 promises 6 intervals", ">system<"):
                 self.assertIn(words, texts[2])
             del row["got"]
             schema.write_json(os.path.join(folder, schema.LEDGER), {"ledger": [row]})

@@ -18,7 +18,8 @@
  * Volumes that are in no SLA are left as the volume server has them.
  *
  * Units due, got and violated are taken from the server's meter and recorded for the ledger
- * (meter.c).
+ * (meter.c).  Reads beyond the promised cache of the owner are charged to the system (beyond.h), if
+ * it is known which volume they come from (cold.h).
  */
 #ifndef EBB_CORE_IO_H
 #define EBB_CORE_IO_H
@@ -41,8 +42,9 @@ struct io_volume {
 	/* Of this owner, as far as this agent has seen it. */
 	bool is_metered;		/* the counters go on from `seen` */
 	struct ebb_volume_reading seen;	/* the last one that counts in `sum` */
-	usec_t since;			/* `sum` was 0 then */
+	usec_t since;			/* `sum` and `system` were 0 then */
 	struct ebb_ledger sum;
+	struct ebb_ledger system;	/* reads beyond the owner's promised cache; not in `sum` */
 };
 
 struct io_room {
@@ -67,6 +69,12 @@ void io_up(struct io_room *s, usec_t now);
 void io_lost(struct io_room *s, usec_t now, const char *text);
 void io_server(struct io_room *s, const struct ebb_volume_server *server);
 void io_meters(struct io_room *s, const struct ebb_fact_volumes_meters *f);
+/*
+ * An interval of the VM's promise of a cache has ended, which lasted `length`, with so many reads
+ * from disk beyond that promise; 0: none.
+ */
+void io_report_beyond(struct io_room *s, usec_t now, const struct ebb_vm *vm, usec_t length,
+		      uint64_t reads);
 void io_done(struct io_room *s, usec_t now, const struct ebb_fact_action_done *f);
 
 /* Finds out who owns which volume, and what is to be told.  No effect if nothing has changed. */

@@ -6,16 +6,24 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/io/beyond.h"
+#include "core/io/cold.h"
 #include "core/io/table.h"
 
 /* A unit of a promise of bytes alone; of others a request of at most so many bytes is one. */
 #define UNIT_BYTES	65536u
 
+/* The room's own part of a VM. */
+static struct ebb_vm_io *own(const struct ebb_vm *vm)
+{
+	return (struct ebb_vm_io *)&vm->io;
+}
+
 void io_meter_forget(struct io_volume *v)
 {
 	v->is_metered = false;
 	v->since = 0;
-	v->sum = (struct ebb_ledger){ 0 };
+	v->sum = v->system = (struct ebb_ledger){ 0 };
 	v->seen = (struct ebb_volume_reading){ 0 };
 }
 
@@ -68,33 +76,99 @@ static uint64_t rate_of(const struct ebb_sla_io *io)
 	return io->reserve_iops ? io->reserve_iops : io->reserve_bytes / UNIT_BYTES;
 }
 
+/* ---- intervals -------------------------------------------------------------- */
+
+static void sum_up(struct ebb_ledger *sum, const struct ebb_ledger *row)
+{
+	sum->metered_usec += row->metered_usec;
+	sum->wanted += row->wanted;
+	sum->promised += row->promised;
+	sum->got += row->got;
+	sum->violated += row->violated;
+	sum->unclear += row->unclear;
+	sum->num_intervals += row->num_intervals;
+	sum->num_violations += row->num_violations;
+	sum->num_unclear += row->num_unclear;
+}
+
+/* vm: NULL: of the system. */
+static struct ebb_record *record(const struct io_room *s, const struct io_volume *v, usec_t at,
+				 const struct ebb_vm *vm)
+{
+	struct ebb_record *r = core_record(s->env, vm, at, EBB_EVENT_LEDGER);
+
+	r->total_usec = at - v->since;
+	r->ledger.promise = EBB_PROMISE_IO;
+	memcpy(r->ledger.volume, v->name, sizeof(v->name));
+	r->ledger.sum = vm ? v->sum : v->system;
+	return r;
+}
+
+static void record_system(const struct io_room *s, const struct io_volume *v, usec_t at)
+{
+	struct ebb_record *r = record(s, v, at, NULL);
+
+	ebb_text_copy(r->name, sizeof(r->name), EBB_SYSTEM_NAME);
+}
+
+/* How many of the units that the volume got are reads beyond its owner's promised cache. */
+static uint64_t take_beyond(const struct io_room *s, const struct io_volume *v, usec_t start,
+			    uint64_t got)
+{
+	struct io_beyond *b = &own(v->owner)->beyond;
+
+	return b->open > 0 && io_cold_volume(s, v->owner) == v ? io_beyond_take(b, start, got) : 0;
+}
+
 static void add(const struct io_room *s, struct io_volume *v, const struct ebb_volume_counters *d,
 		const struct ebb_fact_volumes_meters *f)
 {
 	const usec_t length = d->intervals * f->interval_usec;
-	struct ebb_ledger *sum = &v->sum;
+	struct ebb_ledger row = {
+		.metered_usec = length, .num_intervals = d->intervals,
+		.promised = d->charged + d->missed, .got = d->charged + d->early,
+		.violated = d->violated, .num_violations = d->violated_intervals,
+		.wanted = d->charged + d->early + d->violated,
+	};
+	const uint64_t beyond = take_beyond(s, v, f->as_of - length, row.got);
+	const struct ebb_ledger system = {
+		.metered_usec = length, .num_intervals = d->intervals,
+		.wanted = beyond, .got = beyond,
+	};
 	struct ebb_record *r;
 
-	if (sum->num_intervals == 0)
+	io_beyond_charge(&row, beyond);
+	if (v->sum.num_intervals == 0)
 		v->since = f->as_of - length;
-	sum->metered_usec += length;
-	sum->promised += d->charged + d->missed;
-	sum->got += d->charged + d->early;
-	sum->violated += d->violated;
-	sum->wanted += d->charged + d->early + d->violated;
-	sum->num_intervals += d->intervals;
-	sum->num_violations += d->violated_intervals;
-	r = core_record(s->env, v->owner, f->as_of, EBB_EVENT_LEDGER);
+	sum_up(&v->sum, &row);
+	r = record(s, v, f->as_of, v->owner);
 	r->order = v->owner->order;
-	r->total_usec = f->as_of - v->since;
-	r->ledger.promise = EBB_PROMISE_IO;
-	memcpy(r->ledger.volume, v->name, sizeof(v->name));
 	r->ledger.rate = rate_of(&v->told);
-	r->ledger.sum = *sum;
 	if (d->violated > 0) {
 		r->code = cause_of(d);
 		explain(s, v, d, r->text);
 	}
+	if (beyond > 0) {
+		sum_up(&v->system, &system);
+		record_system(s, v, f->as_of);
+	}
+}
+
+/* Only a promise of requests has units that a read can be charged as. */
+static bool can_charge(const struct io_volume *v)
+{
+	return v && v->is_metered && v->told.reserve_iops > 0;
+}
+
+void io_report_beyond(struct io_room *s, usec_t now, const struct ebb_vm *vm, usec_t length,
+		      uint64_t reads)
+{
+	struct io_beyond *b = &own(vm)->beyond;
+
+	if (can_charge(io_cold_volume(s, vm)))
+		io_beyond_report(b, now, length, reads);
+	else
+		*b = (struct io_beyond){ 0 };
 }
 
 void io_meters(struct io_room *s, const struct ebb_fact_volumes_meters *f)
@@ -119,6 +193,9 @@ void io_meters(struct io_room *s, const struct ebb_fact_volumes_meters *f)
 		v->is_metered = true;
 		if (goes_on)
 			add(s, v, &d, f);
+		/* What was read while nothing was metered is in no row. */
+		else if (io_cold_volume(s, v->owner) == v)
+			own(v->owner)->beyond = (struct io_beyond){ 0 };
 	}
 }
 

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "core/explain.h"
+#include "core/io/cold.h"
 #include "core/io/table.h"
 #include "model/sla-io.h"
 
@@ -18,6 +19,7 @@ void io_view(const struct io_room *s, const struct ebb_vm *vm, uint16_t k,
 	v = io_table_find(s, name);
 	if (v && v->owner == vm) {
 		ret->sum = v->sum;
+		ret->system = v->system.got;
 		ret->last = v->seen;
 	}
 	if (!v) {
@@ -87,4 +89,5 @@ void io_explain(const struct io_room *s, const struct ebb_vm *vm, struct ebb_exp
 				  "(%s): %.110s", vm->volumes.names[k],
 				  ebb_io_state_name(view.state), view.text);
 	}
+	io_cold_explain(s, vm, e);
 }

@@ -109,7 +109,7 @@ static enum ebb_cause reason(const struct core_env *e, const struct ebb_vm *vm, 
 /* ---- intervals -------------------------------------------------------------- */
 
 void promise_report_cache(const struct promise_room *s, usec_t now, const struct ebb_vm *vm,
-			  const struct ebb_telemetry *t)
+			  const struct ebb_telemetry *t, struct promise_beyond *ret)
 {
 	struct ebb_vm_promised_cache *p = own(vm);
 	const uint32_t mib = vm->floor.promised_mib;
@@ -118,6 +118,7 @@ void promise_report_cache(const struct promise_room *s, usec_t now, const struct
 	struct promise_outcome o;
 	struct ebb_record *r;
 
+	*ret = (struct promise_beyond){ 0 };
 	/* Another promise than at the last reading: that interval is not metered. */
 	if (mib != p->mib)
 		p->seen.is_known = false;
@@ -130,6 +131,7 @@ void promise_report_cache(const struct promise_room *s, usec_t now, const struct
 		return;
 	}
 	promise_reckon_cache(&i, verdict, &p->owed, &o);
+	*ret = (struct promise_beyond){ .length = i.length, .reads = o.violated };
 	if (p->sum.num_intervals == 0)
 		p->since = now - i.length;
 	promise_add(&p->sum, i.length, &o);

@@ -22,6 +22,12 @@ struct promise_room {
 	const struct core_env *env;
 };
 
+/* Reads from disk beyond the promise of a cache. */
+struct promise_beyond {
+	usec_t length;			/* of the interval; 0: none has ended */
+	uint64_t reads;			/* 0 also where the guest's counters are not believed */
+};
+
 /* A run of the VM begins: its counters are 0. */
 void promise_start(const struct ebb_vm *vm);
 
@@ -35,8 +41,9 @@ void promise_report(const struct promise_room *s, const struct ebb_vm *vm,
  */
 void promise_start_cache(const struct ebb_vm *vm);
 void promise_forget_cache(const struct ebb_vm *vm);
+/* *ret: what the interval that has ended with this report says of the VM's I/O. */
 void promise_report_cache(const struct promise_room *s, usec_t now, const struct ebb_vm *vm,
-			  const struct ebb_telemetry *t);
+			  const struct ebb_telemetry *t, struct promise_beyond *ret);
 
 /* ---- within the room ----------------------------------------------------- */
 

@@ -37,15 +37,17 @@ def section(rows):
     """HTML; rows: of rows_of(), may be empty."""
     if not rows:
         return '<h2>Promises</h2><p class="soft">Nothing was promised to any VM.</p>'
+    promises = [row for row in rows if row["rate"] > 0]     # others: I/O charged to the system
     broken = sum(row["num_violations"] for row in rows)
     head = "".join(f'<th class="{cls}">{name}</th>' for name, cls in HEAD)
-    return (f'<h2>Promises</h2><p class="soft">The agent\'s ledger: of {len(rows)} promises '
+    return (f'<h2>Promises</h2><p class="soft">The agent\'s ledger: of {len(promises)} promises '
             f'{broken:,} intervals were broken. Of CPU time, wanted is the time in which the VM '
             "had work; due is what was promised for that time; missing is what was due in "
             "intervals that broke the promise and was not given; unclear is what may have been due "
             "as well; broken are such intervals. Of memory, wanted are accesses to records, due "
             "the reads from disk that a dedicated cache would have needed, got those that were "
-            "made, missing those beyond the promise.</p>"
+            "made, missing those beyond the promise. As I/O the latter are charged to "
+            "the system.</p>"
             f'<div class="card"><table><tr>{head}</tr>' + "".join(map(_row, rows)) +
             "</table></div>")
 

@@ -555,6 +555,71 @@ static void test_cache(void **state)
 	ebb_history_db_close(db);
 }
 
+static void keep_records(struct script *s, struct ebb_history_db *db)
+{
+	struct ebb_history_entry e;
+
+	while (ebb_state_record_pop(s->state, &e.record)) {
+		e.ts = (double)e.record.at / EBB_USEC_PER_SEC;
+		if (e.record.event == EBB_EVENT_LEDGER)
+			assert_int_equal(ebb_history_db_insert(db, &e, 1, NULL), 0);
+	}
+}
+
+/* Reads beyond a promised cache are I/O of the system, which has a row of its own. */
+static void test_system(void **state)
+{
+	struct ebb_history_db *db = open_db(path, 1000);
+	struct ebb_sla sla = script_sla("1/1m0-1024");
+	json_t *rows, *row;
+	struct script s;
+
+	(void)state;
+	script_init(&s, 1, 2, 1, false);
+	script_volumes_up(&s);
+	sla.reserve_mem_mib = 64;
+	sla.io.reserve_iops = 600;
+	s.volumes.num = 1;
+	strcpy(s.volumes.names[0], "x");
+	assert_int_equal(script_define(&s, 'a', &sla), 0);
+	assert_int_equal(script_running(&s, 'a', 1), 0);
+	script_settle(&s);
+	for (uint64_t n = 0; n < 4; n++) {
+		s.now += SEC(1);
+		assert_int_equal(script_baseline(&s, 'a', 64, 0, 250 * n), 0);
+		script_volume_meter(&s, "x", "", (struct ebb_volume_counters){
+			.intervals = n, .charged = 400 * n });
+		keep_records(&s, db);
+	}
+	rows = ask(db, EBB_HISTORY_LEDGER, "system", 0);
+	assert_int_equal(json_array_size(rows), 1);
+	row = json_array_get(rows, 0);
+	assert_string_equal(text(row, "vm"), "system");
+	assert_string_equal(text(row, "resource"), "io/x");
+	assert_int_equal(integer(row, "got"), 750);
+	assert_int_equal(integer(row, "wanted"), 750);
+	assert_int_equal(integer(row, "promised") + integer(row, "rate"), 0);
+	assert_int_equal(integer(row, "num_intervals"), 3);
+	json_decref(rows);
+	rows = ask(db, EBB_HISTORY_INTERVALS, "system", 0);
+	assert_int_equal(json_array_size(rows), 3);
+	assert_int_equal(integer(json_array_get(rows, 2), "got"), 250);
+	json_decref(rows);
+	rows = ask(db, EBB_HISTORY_LEDGER, "a", 0);
+	assert_int_equal(json_array_size(rows), 2);
+	row = json_array_get(rows, 0);
+	row = strcmp(text(row, "resource"), "io/x") == 0 ? row : json_array_get(rows, 1);
+	assert_int_equal(integer(row, "got"), 450);
+	assert_int_equal(integer(row, "promised"), 450);
+	assert_int_equal(integer(row, "unclear"), 750);
+	json_decref(rows);
+	expect_metric(&s, "\nebb_io_got_units_total{vm=\"a\",volume=\"x\"} 450\n");
+	expect_metric(&s, "\nebb_io_unclear_units_total{vm=\"a\",volume=\"x\"} 750\n");
+	expect_metric(&s, "\nebb_io_system_units_total{vm=\"a\",volume=\"x\"} 750\n");
+	script_finish(&s);
+	ebb_history_db_close(db);
+}
+
 #define TEST(name)	cmocka_unit_test_setup_teardown(test_##name, setup, teardown)
 
 int main(void)
@@ -562,6 +627,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(sums), TEST(restart), TEST(lost), TEST(old_file), TEST(trim),
 		TEST(agent_restart), TEST(full), TEST(each), TEST(cache), TEST(volumes),
+		TEST(system),
 	};
 
 	return cmocka_run_group_tests_name("daemon/history: ledger", tests, NULL, NULL);

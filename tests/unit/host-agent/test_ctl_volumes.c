@@ -20,8 +20,10 @@ static void test_set(void **state)
 	json_t *answer = ctl_ask_good(
 		*state, "{\"cmd\":\"set\",\"vm\":\"simulated-1\",\"values\":"
 			"{\"io.reserve-iops\":200,\"io.max-bytes\":\"1000000000000\","
-			"\"io.a.b.weight\":7,\"io.simulated-1.reserve-iops\":300}}");
+			"\"io.a.b.weight\":7,\"io.simulated-1.reserve-iops\":300,"
+			"\"io.cold\":\"no\",\"io.simulated-1.cold\":\"yes\"}}");
 	assert_int_equal(ctl_number(answer, "io_reserve_iops"), 200);
+	assert_string_equal(ctl_text(answer, "io_cold"), "no");
 	assert_int_equal(ctl_number(answer, "io_max_bytes"), 1000000000000);
 	assert_int_equal(json_array_size(json_object_get(answer, "io_volumes")), 2);
 	json_decref(answer);
@@ -32,6 +34,7 @@ static void test_set(void **state)
 	volumes = json_object_get(answer, "io_volumes");
 	assert_int_equal(json_array_size(volumes), 1);
 	assert_int_equal(ctl_number(json_array_get(volumes, 0), "io_reserve_iops"), 300);
+	assert_string_equal(ctl_text(json_array_get(volumes, 0), "io_cold"), "yes");
 	json_decref(answer);
 	answer = ctl_ask_good(*state, "{\"cmd\":\"vms\",\"vm\":\"simulated-1\"}");
 	volumes = json_object_get(json_array_get(json_object_get(answer, "vms"), 0), "volumes");
@@ -39,6 +42,7 @@ static void test_set(void **state)
 	assert_string_equal(ctl_text(json_array_get(volumes, 0), "volume"), "simulated-1");
 	assert_int_equal(ctl_number(json_array_get(volumes, 0), "reserve_iops"), 300);
 	assert_int_equal(ctl_number(json_array_get(volumes, 0), "max_bytes"), 1000000000000);
+	assert_string_equal(ctl_text(json_array_get(volumes, 0), "cold"), "yes");
 	json_decref(answer);
 }
 

@@ -191,7 +191,7 @@ static void test_live(void **state)
 static void test_io(void **state)
 {
 	char *xml = with("</ebb:cpu>", "</ebb:cpu><ebb:io reserve-iops='200' weight='50'>"
-			 "<ebb:volume name='data' reserve-iops='500'/>"
+			 "<ebb:volume name='data' reserve-iops='500' cold='yes'/>"
 			 "<ebb:volume name='log' max-bytes='1000000000000'/></ebb:io>");
 	struct ebb_metadata m;
 	struct ebb_sla_io io;
@@ -203,13 +203,15 @@ static void test_io(void **state)
 	ebb_sla_io_of(&m.sla, "data", &io);
 	assert_int_equal(io.reserve_iops, 500);
 	assert_int_equal(io.weight, 50);
+	assert_int_equal(io.cold, EBB_COLD_YES);
 	ebb_sla_io_of(&m.sla, "log", &io);
+	assert_int_equal(io.cold, EBB_COLD_AUTO);
 	assert_int_equal(io.reserve_iops, 200);
 	assert_int_equal(io.max_bytes, 1000000000000);
 	/* Written as it was read, so that what is not given goes on following the VM's value. */
 	assert_int_equal(ebb_metadata_format(&m.sla, &out), 0);
 	assert_non_null(strstr(out, "<io reserve-iops='200' weight='50'>"
-			       "<volume name='data' reserve-iops='500'/>"
+			       "<volume name='data' reserve-iops='500' cold='yes'/>"
 			       "<volume name='log' max-bytes='1000000000000'/></io></sla>"));
 	free(out);
 	free(xml);

@@ -67,6 +67,7 @@ static void test_refused(void **state)
 		{ "io.reserve-bytes", "1000000000001", "0 to 1000000000000" },
 		{ "io.max-bytes", "18446744073709551617", "0 to 1000000000000" },
 		{ "io.weight", "0", "1 to 10000" },
+		{ "io.cold", "1", "auto, no, yes" },
 	};
 	char text[EBB_TEXT_SIZE];
 	uint64_t value = 77;
@@ -133,11 +134,16 @@ static void test_volumes(void **state)
 	sla.io.max_iops = 299;
 	assert_true(ebb_sla_io_check(&sla, text) < 0);
 	assert_string_equal(text, "I/O reserve-iops is 300, which is more than max-iops, 299");
+	/* Not a promise, so it makes no volume one that the SLA speaks of; but it is kept. */
+	sla.io = none;
+	ebb_sla_volume_drop(&sla, "data");
+	ebb_sla_volume_drop(&sla, "log");
+	sla.io.cold = EBB_COLD_NO;
+	assert_true(ebb_sla_has_io(&sla));
+	assert_false(ebb_sla_io_covers(&sla, "data"));
 	/* As it was: SLAs are compared as a whole. */
 	sla.io = none;
 	ebb_sla_volume_drop(&sla, "data");
-	ebb_sla_volume_drop(&sla, "data");
-	ebb_sla_volume_drop(&sla, "log");
 	assert_memory_equal(&sla, &empty, sizeof(sla));
 }
 
