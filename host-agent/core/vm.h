@@ -338,7 +338,7 @@ struct ebb_vm_floor {
 struct ebb_vm_promise {
 	usec_t at;			/* end of the last interval; 0: none has begun */
 	uint32_t permille;		/* promised then, thousandths of a core; 0: nothing */
-	usec_t spare, owed;		/* struct promise_carry */
+	usec_t spare, owed, credit;	/* struct promise_carry */
 	usec_t since;			/* the counters were 0 then */
 	struct ebb_ledger sum;		/* in this run, as far as this agent has seen it */
 };

@@ -75,6 +75,7 @@ struct ebb_core {
 struct ebb_host {
 	bool is_emulated;
 	uint32_t share_permille;	/* emulated: quota of a core, thousandths of a real CPU */
+	uint32_t period_usec;		/* in each of which it has that quota; 0: it has none */
 	uint16_t num_nodes;		/* 1 to EBB_MAX_NODES */
 	uint16_t num_cores;
 	uint16_t num_threads;		/* 1 to EBB_MAX_THREADS */

@@ -112,6 +112,7 @@ static void judge_vm(struct sim_promises *p, uint32_t m, usec_t length,
 		     struct sim_shared_result *ret)
 {
 	const struct ebb_share_vm *vm = &p->share->vms[m];
+	const struct promise_terms terms = { .permille = p->each * vm->num_vcpus, .share = 1000 };
 	struct promise_times times[EBB_MAX_VCPUS];
 	struct promise_outcome o;
 
@@ -124,8 +125,7 @@ static void judge_vm(struct sim_promises *p, uint32_t m, usec_t length,
 		};
 		p->ran[i] = p->ready[i] = 0;
 	}
-	promise_reckon(times, (uint16_t)vm->num_vcpus, length, p->each * vm->num_vcpus, 1000,
-		       &p->carry[m], &o);
+	promise_reckon(times, (uint16_t)vm->num_vcpus, length, &terms, &p->carry[m], &o);
 	promise_add(&ret->promise, length, &o);
 }
 

@@ -155,6 +155,7 @@ int ebb_hosttopo_emulated(const struct ebb_emuspec *spec, struct ebb_host *ret_h
 		return ebb_err_set(err, rc,
 				   "an emulated host of %ux%ux%u is too large: at most %u threads",
 				   spec->sockets, spec->cores, spec->threads, EBB_MAX_THREADS);
+	ret_host->period_usec = ebb_emuspec_core_quota(spec).period_usec;
 	for (uint16_t n = 0; n < ret_host->num_nodes; n++) {
 		ret_host->memory_mib[n] = (uint32_t)((bytes >> 20) / ret_host->num_nodes);
 		ret_host->pool_blocks[n] = EBB_EMULATED_POOL_MIB / EBB_BLOCK_MIB;

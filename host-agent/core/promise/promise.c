@@ -84,12 +84,19 @@ static void judge(const struct promise_room *s, const struct ebb_vm *vm,
 		  uint32_t permille)
 {
 	struct ebb_vm_promise *p = own(vm);
-	struct promise_carry carry = { .spare = p->spare, .owed = p->owed };
+	const struct promise_terms terms = {
+		.permille = permille, .share = promise_share(s->env),
+		.period = s->env->host.period_usec,
+	};
+	struct promise_carry carry = {
+		.spare = p->spare, .owed = p->owed, .credit = p->credit,
+	};
 	struct promise_outcome o;
 
-	promise_reckon(times, num, length, permille, promise_share(s->env), &carry, &o);
+	promise_reckon(times, num, length, &terms, &carry, &o);
 	p->spare = carry.spare;
 	p->owed = carry.owed;
+	p->credit = carry.credit;
 	if (p->sum.num_intervals == 0)
 		p->since = p->at - length;
 	promise_add(&p->sum, length, &o);
@@ -116,5 +123,5 @@ void promise_report(const struct promise_room *s, const struct ebb_vm *vm,
 	if (!is_first && before > 0 && after > 0)
 		judge(s, vm, times, num, length, before < after ? before : after);
 	else
-		p->spare = p->owed = 0;
+		p->spare = p->owed = p->credit = 0;
 }

@@ -49,11 +49,47 @@ static usec_t most_due(const usec_t *ready, uint16_t num, usec_t length, uint32_
 	return scaled(smaller(permille * smaller(most, sum), 1000 * sum), share);
 }
 
+static uint64_t less(uint64_t a, uint64_t b)
+{
+	return a > b ? a - b : 0;
+}
+
+/*
+ * The balance after an interval for which `promised` was due and `have` counts as given; returns
+ * what has turned out to be broken.  worth: of a period; grain: debts that may be none.
+ */
+static usec_t settle(struct promise_carry *carry, usec_t promised, usec_t have, usec_t worth,
+		     usec_t grain)
+{
+	const usec_t before = carry->owed, due = promised + before;
+	usec_t broken, old, paid;
+
+	if (have >= due) {
+		const usec_t beyond = have - due;
+
+		carry->owed = 0;
+		carry->credit = beyond > worth ? 0 : smaller(carry->credit + beyond, worth);
+		return 0;
+	}
+	paid = smaller(carry->credit, due - have);
+	carry->credit -= paid;
+	carry->owed = due - have - paid;
+	/* An interval that gave what was due is not blamed for a debt of earlier ones. */
+	if (have >= promised)
+		return 0;
+	old = before > grain ? before : 0;
+	broken = less(carry->owed, worth);
+	broken = broken > grain && broken > old ? broken : old;
+	carry->owed -= broken;
+	return broken;
+}
+
 void promise_reckon(const struct promise_times *vcpus, uint16_t num, usec_t length,
-		    uint32_t permille, uint32_t share, struct promise_carry *carry,
+		    const struct promise_terms *terms, struct promise_carry *carry,
 		    struct promise_outcome *ret)
 {
-	usec_t ready[EBB_MAX_VCPUS], grain = 0, have, due, most;
+	const uint32_t permille = terms->permille, share = terms->share;
+	usec_t ready[EBB_MAX_VCPUS], grain = 0, late, due, most;
 
 	*ret = (struct promise_outcome){ 0 };
 	for (uint16_t i = 0; i < num; i++) {
@@ -66,18 +102,13 @@ void promise_reckon(const struct promise_times *vcpus, uint16_t num, usec_t leng
 	ret->promised = least_due(ready, num, EBB_TIME_NEVER, permille, share);
 	most = most_due(ready, num, length, permille, share);
 
-	due = ret->promised + carry->owed;
-	have = ret->got + smaller(carry->spare, ret->promised -
-				  least_due(ready, num, length, permille, share));
-	*carry = (struct promise_carry){
-		.spare = ret->got > due ? ret->got - due : 0,
-		.owed = due > have ? due - have : 0,
-	};
-	/* An interval that gave what was due is not blamed for a debt of earlier ones. */
-	if (carry->owed > grain && ret->promised > ret->got) {
-		ret->violated = carry->owed;
-		carry->owed = 0;
-	}
+	/* Paid for by the last interval: due for waits that began in it. */
+	late = smaller(carry->spare, ret->promised -
+		       least_due(ready, num, length, permille, share));
+	carry->credit = less(carry->credit, late);
+	carry->spare = less(ret->got, ret->promised + carry->owed);
+	ret->violated = settle(carry, ret->promised - late, ret->got,
+			       scaled(permille * terms->period, share), grain);
 	due = ret->promised > ret->got ? ret->promised : ret->got;
 	if (most > due + grain)
 		ret->unclear = most - due;

@@ -38,6 +38,23 @@
  * also pays for earlier waits that the next interval's accounts contain.  The sum of run times lags
  * by a tick at most.  So a debt of up to a tick for each vCPU is no violation yet: it is carried on
  * until the debts that follow make it more, or an interval gives it back.
+ *
+ * Whole periods.  A core of an emulated host has its quota once in each period, and stands still
+ * when that is used up.  An interval holds some whole periods and pieces of two more.  Such a piece
+ * may have little of what its period gives, the rest of which is in the next interval, or much of
+ * it.  A promise that every period keeps can so lack as much as it is worth in one period in one
+ * interval, and have that beyond it in others.  So a balance is carried on, between the worth of a
+ * period above and below zero:
+ *
+ *   credit  what intervals gave beyond their promises pays for what later ones lack.  More than a
+ *           period is worth was spare capacity and no piece of a period: no credit is left then
+ *   owed    what one interval lacks is broken only if the next one that lacks something finds it
+ *           still owed, or at once as far as a period is worth less
+ *
+ * So of what a VM was promised and did not get, in any time, at most the worth of one period and
+ * the debt of a tick is not (or not yet) in `violated`, besides the credit that it had when that
+ * time began: another period's worth at most.  A VM that is short in each interval, and had no
+ * credit, breaks its promise in each but the first.
  */
 #ifndef EBB_CORE_PROMISE_RECKON_H
 #define EBB_CORE_PROMISE_RECKON_H
@@ -52,10 +69,20 @@ struct promise_times {
 	usec_t ran, waited;
 };
 
+/* What is promised. */
+struct promise_terms {
+	uint32_t permille;		/* thousandths of a core */
+	uint32_t share;			/* thousandths of a real CPU that a core is worth: 1000 but
+					 * on emulated hosts */
+	usec_t period;			/* in each of which a core has its quota; 0: it has none */
+};
+
 /* From one interval to the next; all 0 for the first. */
 struct promise_carry {
 	usec_t spare;			/* given beyond the promise by the last interval */
-	usec_t owed;			/* debts too small to tell from a tick */
+	usec_t owed;			/* not given, and not broken yet */
+	usec_t credit;			/* given beyond promises, up to the worth of a period; 0
+					 * while something is owed */
 };
 
 /* Microseconds of CPU time of the host, but `wanted`, which is time. */
@@ -63,12 +90,9 @@ struct promise_outcome {
 	usec_t wanted, promised, got, violated, unclear;
 };
 
-/*
- * num: up to EBB_MAX_VCPUS.  permille: thousandths of a core; share: thousandths of a real CPU that
- * a core is worth, 1000 but on emulated hosts.
- */
+/* num: up to EBB_MAX_VCPUS. */
 void promise_reckon(const struct promise_times *vcpus, uint16_t num, usec_t length,
-		    uint32_t permille, uint32_t share, struct promise_carry *carry,
+		    const struct promise_terms *terms, struct promise_carry *carry,
 		    struct promise_outcome *ret);
 
 /* Adds an interval to the counters. */

@@ -15,8 +15,8 @@ struct promising {
 	unsigned ran[26][2], waited[26][2];
 };
 
-/* Cores 1 and 2 are shared. */
-static void begin(struct promising *p, bool is_emulated)
+/* Cores 1 and 2 are shared; an emulated one has its quota once in a period. */
+static void begin_with(struct promising *p, bool is_emulated, usec_t period)
 {
 	struct script *s = &p->s;
 
@@ -24,6 +24,7 @@ static void begin(struct promising *p, bool is_emulated)
 	script_init_loading(s, 1, 3, 1, false);
 	script_finish(s);
 	s->host.is_emulated = is_emulated;
+	s->host.period_usec = (uint32_t)period;
 	s->host.cores[1].is_shared = s->host.cores[2].is_shared = true;
 	/* A look at the places of vCPUs would move them. */
 	s->cfg.pressure.hot_window_s = EBB_PRESSURE_S_MAX;
@@ -32,6 +33,11 @@ static void begin(struct promising *p, bool is_emulated)
 	s->state = ebb_state_create(&s->cfg, &s->host, s->policy);
 	assert_non_null(s->state);
 	script_loaded(s);
+}
+
+static void begin(struct promising *p, bool is_emulated)
+{
+	begin_with(p, is_emulated, 0);
 }
 
 static struct ebb_sla sla_of(uint32_t reserve_percent)
@@ -270,6 +276,27 @@ static void test_emulated(void **state)
 	script_finish(&p.s);
 }
 
+/* An interval may hold a piece of a period that has little of what the period gives. */
+static void test_periods(void **state)
+{
+	static const unsigned ran[] = { 150, 250, 150, 150, 250 };
+	struct promising p;
+
+	(void)state;
+	begin_with(&p, true, MSEC(500));
+	add_vm(&p, 'a', 80, "0@1 1@2");
+	add_vm(&p, 'b', 0, "0@1 1@2");
+	pass(&p, "ab");
+	for (int i = 0; i < 5; i++) {
+		count(&p, 'a', 0, ran[i], 1000 - ran[i]);
+		pass(&p, "ab");
+		assert_int_equal(sum_of(&p, 'a')->num_violations, i >= 3);
+		assert_int_equal(sum_of(&p, 'a')->violated, i >= 3 ? MSEC(50) : 0);
+	}
+	assert_int_equal(sum_of(&p, 'a')->promised, SEC(1));
+	script_finish(&p.s);
+}
+
 /* A reading that comes soon ends no interval; one that is missing makes the next one longer. */
 static void test_readings(void **state)
 {
@@ -337,6 +364,7 @@ int main(void)
 		cmocka_unit_test(test_itself),
 		cmocka_unit_test(test_overbooked),
 		cmocka_unit_test(test_emulated),
+		cmocka_unit_test(test_periods),
 		cmocka_unit_test(test_readings),
 		cmocka_unit_test(test_changes),
 	};

@@ -115,6 +115,7 @@ static void test_emulated(void **state)
 	assert_int_equal(ebb_hosttopo_emulated(&spec, h, NULL), 0);
 	assert_true(h->is_emulated);
 	assert_int_equal(h->share_permille, 250);
+	assert_int_equal(h->period_usec, 10000);
 	assert_int_equal(h->num_nodes, 2);
 	assert_int_equal(h->num_cores, 8);
 	assert_int_equal(h->num_threads, 16);
