@@ -20,6 +20,7 @@ $(eval $(call check_step,modules,cpu,600,guest-image,scripts/check-modules))
 $(eval $(call check_step_full,guest-image-7.3,cpu,900,guest-image,scripts/guest-image 7.3))
 $(eval $(call check_step_full,modules-7.3,cpu,600,guest-image-7.3,scripts/check-modules 7.3))
 $(eval $(call check_step,qtest,vm,1200,qemu,scripts/qemu-qtest))
+$(eval $(call check_step,bench-agent,cpu,120,build-gcc,build/gcc/bin/ebb-bench-agent 1 0.05 10))
 
 # What benchmarks need besides VMs.
 $(eval $(call prog,ebb-bench-agent,$(addprefix scripts/bench/,agent.c agent-broker.c agent-decide.c \

@@ -11,6 +11,7 @@
 #include <time.h>
 #include "core/core.h"
 #include "backend/backend.h"
+#include "model/sla.h"
 #include "scripts/bench/agent.h"
 #include "util/heap.h"
 
@@ -91,16 +92,17 @@ static void uuid_of(uint32_t vm, uint8_t *ret)
 static void define(struct world *w, const struct ebb_host *host, uint32_t i)
 {
 	const uint16_t nodes = host->num_nodes == 4 ? 4 : 2;
-	struct ebb_sla sla = {
-		.class = i % 3 ? EBB_CLASS_SPOT : EBB_CLASS_RESERVED,
-		.priority = (uint16_t)(50 * (i % 5)), .weight = 100 + i % 7,
-		.deadline_ms = EBB_DEADLINE_MS_DEFAULT, .mem_weight = 100 + i % 5,
-		.mem_deadline_ms = EBB_DEADLINE_MS_DEFAULT, .num_nodes = nodes,
-	};
+	struct ebb_sla sla;
 	uint8_t uuid[16];
 	char name[32];
 	int rc;
 
+	ebb_sla_default(&sla);
+	sla.class = i % 3 ? EBB_CLASS_SPOT : EBB_CLASS_RESERVED;
+	sla.priority = (uint16_t)(50 * (i % 5));
+	sla.weight = 100 + i % 7;
+	sla.mem_weight = 100 + i % 5;
+	sla.num_nodes = nodes;
 	for (uint16_t g = 0; g < nodes; g++) {
 		struct ebb_sla_node *n = &sla.nodes[g];
 

@@ -18,6 +18,7 @@
 #include <unistd.h>
 #include "daemon/agent.h"
 #include "backend/real/link.h"
+#include "model/sla.h"
 #include "scripts/bench/agent.h"
 #include "tests/lib/link_frames.h"
 #include "util/heap.h"
@@ -103,14 +104,12 @@ static void add_vm(struct server *s, uint32_t i)
 
 	uuid_of(i, fact.uuid);
 	snprintf(d->name, sizeof(d->name), "vm%u", i);
-	d->sla = (struct ebb_sla){
-		.class = EBB_CLASS_SPOT, .priority = EBB_PRIORITY_DEFAULT,
-		.weight = EBB_WEIGHT_DEFAULT, .deadline_ms = EBB_DEADLINE_MS_DEFAULT,
-		.mem_weight = EBB_WEIGHT_DEFAULT, .mem_deadline_ms = EBB_DEADLINE_MS_DEFAULT,
-		.num_nodes = 2,
-		.nodes = { { .startup = 1, .reserved = 1, .max = 2, .host_node = i % 4 },
-			   { .max = 2, .host_node = (i + 1) % 4 } },
-	};
+	ebb_sla_default(&d->sla);
+	d->sla.class = EBB_CLASS_SPOT;
+	d->sla.num_nodes = 2;
+	d->sla.nodes[0] = (struct ebb_sla_node){ .startup = 1, .reserved = 1, .max = 2,
+						 .host_node = i % 4 };
+	d->sla.nodes[1] = (struct ebb_sla_node){ .max = 2, .host_node = (i + 1) % 4 };
 	d->num_vcpus = 4;
 	d->vcpus = vcpus;
 	s->sink.report(s->sink.ctx, 1, &fact);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * What the agent costs: raw values for scripts/bench-agent, one metric to a line.
- * usage: ebb-bench-agent VALUES SECONDS
+ * usage: ebb-bench-agent VALUES SECONDS [MOST_VMS]
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -38,23 +38,25 @@ int main(int argc, char **argv)
 		/* Here all of them run. */
 		{ "1000 VMs on 1024 cores", 1000, 16, 64, 1 },
 	};
-	const unsigned num_values = argc == 3 ? (unsigned)atoi(argv[1]) : 0;
-	const double seconds = argc == 3 ? atof(argv[2]) : 0;
+	const bool is_usage = argc == 3 || argc == 4;
+	const unsigned num_values = is_usage ? (unsigned)atoi(argv[1]) : 0;
+	const double seconds = is_usage ? atof(argv[2]) : 0;
+	const uint32_t most_vms = argc == 4 ? (uint32_t)atoi(argv[3]) : 1000;
 
 	if (num_values < 1 || num_values > 100000 || seconds <= 0) {
-		fputs("usage: ebb-bench-agent VALUES SECONDS\n", stderr);
+		fputs("usage: ebb-bench-agent VALUES SECONDS [MOST_VMS]\n", stderr);
 		return 2;
 	}
-	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++)
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]) && sizes[i].num_vms <= most_vms; i++)
 		for (size_t p = 0; ebb_policy_at(p); p++)
 			bench_decisions(sizes[i].size, sizes[i].num_vms, sizes[i].sockets,
 					sizes[i].cores, sizes[i].threads, ebb_policy_at(p),
 					num_values);
-	for (size_t p = 0; ebb_policy_at(p); p++)
+	for (size_t p = 0; most_vms >= 1000 && ebb_policy_at(p); p++)
 		if (ebb_policy_at(p)->mem_review_usec > 0)
 			bench_brokering("1000 VMs", 1000, VIRTIO_EBB_VOM_MAX_BUCKETS,
 					ebb_policy_at(p), num_values);
-	for (size_t i = 0; i < 3; i++)
+	for (size_t i = 0; i < 3 && sizes[i].num_vms <= most_vms; i++)
 		for (size_t p = 0; ebb_policy_at(p); p++)
 			bench_telemetry(sizes[i].size, sizes[i].num_vms, ebb_policy_at(p), seconds);
 	return 0;
