@@ -55,9 +55,10 @@ static int file_read(const char *path, char *text, size_t room)
 	return (size_t)n < room - 1 ? 0 : -EINVAL;
 }
 
+/* The kernel's files take no notice of O_TRUNC; of others the end of a longer text would stay. */
 static int file_write(const char *path, const char *text)
 {
-	int fd = open(path, O_WRONLY | O_CLOEXEC);
+	int fd = open(path, O_WRONLY | O_TRUNC | O_CLOEXEC);
 	int r = 0;
 
 	if (fd < 0)

@@ -15,6 +15,7 @@
 #include "backend/emulated/emureserve.h"
 #include "tests/lib/busy_threads.h"
 #include "tests/lib/emureserve_check.h"
+#include "util/clock.h"
 #include "util/fs.h"
 
 #define NUM_THREADS	25
@@ -34,6 +35,7 @@ struct check {
 	struct busy busy;
 	char *text;
 	size_t size;
+	uint64_t measured_usec;		/* that the last measurement took */
 	unsigned slack;			/* for a half, thousandths of the core */
 };
 
@@ -42,11 +44,14 @@ struct check {
 /* The first thread's part of what the core delivers, in thousandths. */
 static int measure(struct check *c, uint32_t *ret_permille)
 {
+	uint64_t since;
 	int rc;
 
 	/* What the scheduler owes from before is paid back soon. */
 	usleep(200000);
+	since = ebb_clock_mono_usec();
 	rc = busy_measure(&c->busy, ENOUGH_USEC, ret_permille);
+	c->measured_usec = ebb_clock_mono_usec() - since;
 	return rc < 0 ? FAIL(c, "the load can not be measured: %s", strerror(-rc)) : 0;
 }
 
@@ -108,6 +113,29 @@ static int expect(struct check *c, const char *what, uint32_t least, uint32_t mo
 		    "%u to %u", what, *ret, MEASUREMENTS_MAX, least, most);
 }
 
+/*
+ * A maximum is a part of the whole core.  Where other programs leave less of it, that is more of
+ * what it delivers.
+ */
+static int expect_most(struct check *c, uint32_t *ret)
+{
+	for (uint32_t i = 0; i < MEASUREMENTS_MAX; i++) {
+		uint64_t whole_usec;
+
+		if (measure(c, ret) < 0)
+			return -1;
+		whole_usec = c->measured_usec * SHARE_PERMILLE / 1000;
+		if (whole_usec < ENOUGH_USEC)
+			whole_usec = ENOUGH_USEC;
+		if (*ret >= 300 - ONE_PERIOD &&
+		    *ret <= 300 * whole_usec / ENOUGH_USEC + ONE_PERIOD)
+			return 0;
+	}
+	return FAIL(c, "at most 30 per cent: %u permille of what the core delivered in the last "
+		    "of %u measurements, which took %u ms", *ret, MEASUREMENTS_MAX,
+		    (unsigned)(c->measured_usec / 1000));
+}
+
 /* The first thread leaves the core and comes back: its promise is still in force. */
 static int come_back(struct check *c)
 {
@@ -159,7 +187,7 @@ static int check_parts(struct check *c)
 	    expect(c, "20 per cent promised", 200 - c->slack * 3 / 5, 200 + c->slack * 3 / 5,
 		   &small) < 0 ||
 	    reserve(c, 500, 500, 300) < 0 ||
-	    expect(c, "at most 30 per cent", 300 - ONE_PERIOD, 300 + ONE_PERIOD, &most) < 0 ||
+	    expect_most(c, &most) < 0 ||
 	    reserve(c, 0, 1000, 0) < 0 ||
 	    expect(c, "no promise any more", 0, 100, &none) < 0 ||
 	    reserve(c, 0, 1000, 10) < 0 || renewed(c) < 0)

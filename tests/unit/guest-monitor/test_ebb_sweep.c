@@ -155,16 +155,18 @@ static void sets_tell(struct rig *rig)
 	file_set(rig, "sys/devices/system/cpu/possible", list);
 }
 
+/* With a word in front, as where more CPUs are possible. */
 static void mask_set(const struct rig *rig, const char *path, const cpu_set_t *cpus)
 {
+	char text[EBB_ISOLATE_TEXT_BYTES], longer[EBB_ISOLATE_TEXT_BYTES + 16];
 	struct ebb_isolate_set set = { { 0 } };
-	char text[EBB_ISOLATE_TEXT_BYTES];
 
 	for (uint32_t cpu = 0; cpu < CPU_SETSIZE; cpu++)
 		if (CPU_ISSET(cpu, cpus))
 			ebb_isolate_set_add(&set, cpu);
 	ebb_isolate_mask_format(&set, text);
-	file_set(rig, path, text);
+	snprintf(longer, sizeof(longer), "00000000,%s", text);
+	file_set(rig, path, longer);
 }
 
 static int rig_make(void **state)

@@ -445,7 +445,8 @@ static void add(struct rig *r, char vm, unsigned n)
 {
 	struct ebb_history_entry e = entry(vm, 1000, n);
 
-	ebb_history_add(r->history, &e.record, ebb_clock_mono_usec());
+	/* As if it had just ended: the machine itself may not run for so long yet. */
+	ebb_history_add(r->history, &e.record, e.record.at);
 }
 
 /* Nothing can be written for long: of the intervals some are lost, of the sums nothing. */
