@@ -47,7 +47,8 @@ int main(int argc, char **argv)
 		fputs("usage: ebb-bench-agent VALUES SECONDS [MOST_VMS]\n", stderr);
 		return 2;
 	}
-	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]) && sizes[i].num_vms <= most_vms; i++)
+	for (size_t i = 0;
+	     i < sizeof(sizes) / sizeof(sizes[0]) && sizes[i].num_vms <= most_vms; i++)
 		for (size_t p = 0; ebb_policy_at(p); p++)
 			bench_decisions(sizes[i].size, sizes[i].num_vms, sizes[i].sockets,
 					sizes[i].cores, sizes[i].threads, ebb_policy_at(p),
