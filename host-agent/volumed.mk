@@ -12,7 +12,7 @@ $(eval $(call lib,ebb-volumed,$(filter-out $(EBB_TAGS) host-agent/volumed/volume
 $(eval $(call prog,ebb-volumed,host-agent/volumed/volumed.c,ebb-volumed ebb-tags ebb-daemon \
 	ebb-util,$(EBB_VOLUMED_PKGS),))
 
-$(foreach t,bounds tags,$(eval $(call unit_test_single,test_volumed_$(t), \
+$(foreach t,bounds flushes tags,$(eval $(call unit_test_single,test_volumed_$(t), \
 	$(EBB_TEST)/test_volumed_$(t).c $(EBB_TEST)/tags_rig.c,ebb-tags,,)))
 $(eval $(call unit_test_single,test_volumed_meter,$(addprefix $(EBB_TEST)/,test_volumed_meter.c \
 	meter_reckon.c),ebb-simulate ebb-tags,,))

@@ -6,6 +6,8 @@
  * issued (sent to the disk) and completed, and when.  "SQLVM" (sections 2.2 and 3.2) says what is
  * counted.  A request waits from its arrival to its issue; it is pending until it is completed.
  *
+ * Requests are of all kinds: also flushes, discards and zeroes, which count as in tags.h (rule 9).
+ *
  * A unit of a volume is what its reservation gives in a unit time: a request as rate.h counts them,
  * or EBB_RATE_UNIT bytes if only bytes are promised.
  *

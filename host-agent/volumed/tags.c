@@ -43,6 +43,26 @@ static bool has_max(const struct ebb_tags_volume *v)
 	return v->promise.max_iops || v->promise.max_bytes;
 }
 
+/* ---- maxima ---- */
+
+/* The limit that counts for a flow (rule 4). */
+static uint64_t *limit_of(struct ebb_tags_volume *v, unsigned int flow)
+{
+	return flow == EBB_TAGS_FLUSHES ? &v->flushes_limited_until : &v->limited_until;
+}
+
+/* When the maximum lets the first of the requests go that wait. */
+static uint64_t limited_until(const struct ebb_tags_volume *v)
+{
+	uint64_t until = EBB_TAGS_NEVER;
+
+	if (v->waiting > v->flushes)
+		until = v->limited_until;
+	if (v->flushes)
+		until = min64(until, v->flushes_limited_until);
+	return until;
+}
+
 /* ---- heaps ---- */
 
 /* Of volumes with the same key that with the earlier slot is first. */
@@ -114,14 +134,15 @@ static const struct ebb_tags_entry *heap_first(const struct ebb_tags *t, enum eb
 static void place(struct ebb_tags *t, struct ebb_tags_volume *v, uint64_t now)
 {
 	const bool is_drained = v->waiting && v->drained;
-	const bool is_limited = v->waiting && !v->drained && has_max(v) && v->limited_until > now;
+	const uint64_t until = limited_until(v);
+	const bool is_limited = v->waiting && !v->drained && has_max(v) && until > now;
 	const bool is_eligible = v->waiting && !is_drained && !is_limited;
 
 	/* Out of READY first: its key does not say where it belongs by its slot. */
 	heap_remove(t, EBB_TAGS_HEAP_READY, v);
 	heap_set(t, EBB_TAGS_HEAP_DUE, v, is_eligible && has_reserve(v), v->slot);
 	heap_set(t, EBB_TAGS_HEAP_SPARE, v, is_eligible, v->spare);
-	heap_set(t, EBB_TAGS_HEAP_LIMITED, v, is_limited, v->limited_until);
+	heap_set(t, EBB_TAGS_HEAP_LIMITED, v, is_limited, until);
 	heap_set(t, EBB_TAGS_HEAP_DRAIN, v, is_drained, 0);
 }
 
@@ -274,6 +295,7 @@ int ebb_tags_volume_set(struct ebb_tags *t, struct ebb_tags_volume *v,
 	 */
 	v->slot = had_reserve ? min64(v->slot, t->clock + reserve_step(p, 1)) : t->clock;
 	v->limited_until = min64(v->limited_until, now + max_step(p, 1));
+	v->flushes_limited_until = min64(v->flushes_limited_until, now + max_step(p, 0));
 	place(t, v, now);
 	return 0;
 }
@@ -310,23 +332,33 @@ int ebb_tags_arrive(struct ebb_tags *t, struct ebb_tags_volume *v, struct ebb_ta
 	*f->last = r;
 	f->last = &r->next;
 	t->waiting++;
+	if (r->flow == EBB_TAGS_FLUSHES)
+		v->flushes++;
 	if (v->waiting++ == 0) {
 		awake(t, v);
+		place(t, v, now);
+	} else if (v->at[EBB_TAGS_HEAP_LIMITED]) {
+		/* What waits may have reached its limit, and this request not: as in advance(). */
+		v->slot = max64(v->slot, t->clock);
 		place(t, v, now);
 	}
 	return 0;
 }
 
-/* Take the request out that the volume sends next (rule 7). */
-static struct ebb_tags_request *take(struct ebb_tags_volume *v)
+/* Take the request out that the volume sends next (rules 4 and 7). */
+static struct ebb_tags_request *take(const struct ebb_tags *t, struct ebb_tags_volume *v)
 {
+	const bool is_limited = has_max(v) && !v->drained;
 	struct ebb_tags_flow *f = NULL;
 	struct ebb_tags_request *r;
 
 	for (unsigned int i = 0; i < EBB_TAGS_FLOWS; i++) {
 		struct ebb_tags_flow *other = &v->flows[i];
 
-		if (other->first && (!f || other->served < f->served))
+		/* place() has seen to it that at least one flow may go. */
+		if (!other->first || (is_limited && *limit_of(v, i) > t->clock_at))
+			continue;
+		if (!f || other->served < f->served)
 			f = other;
 	}
 	r = f->first;
@@ -342,9 +374,12 @@ static struct ebb_tags_request *take(struct ebb_tags_volume *v)
 static struct ebb_tags_request *issue(struct ebb_tags *t, struct ebb_tags_volume *v, bool is_due,
 				      uint64_t now)
 {
-	struct ebb_tags_request *r = take(v);
+	struct ebb_tags_request *r = take(t, v);
+	uint64_t *limit = limit_of(v, r->flow);
 
 	v->waiting--;
+	if (r->flow == EBB_TAGS_FLUSHES)
+		v->flushes--;
 	v->in_flight++;
 	t->waiting--;
 	t->in_flight++;
@@ -357,8 +392,8 @@ static struct ebb_tags_request *issue(struct ebb_tags *t, struct ebb_tags_volume
 		v->spare += (ebb_rate_units(r->bytes) << SPARE_SHIFT) / v->promise.weight;
 	}
 	if (has_max(v))
-		v->limited_until = max64(v->limited_until, back(now, EBB_TAGS_BURST_NSEC)) +
-				   max_step(&v->promise, r->bytes);
+		*limit = max64(*limit, back(now, EBB_TAGS_BURST_NSEC)) +
+			 max_step(&v->promise, r->bytes);
 	place(t, v, now);
 	return r;
 }

@@ -13,7 +13,8 @@
  *
  *   slot           when its next request is due: 1/reservation after the last one that was sent
  *                  because it was due, and not before one waits.  SQLVM's counter.
- *   limited_until  no request before this time: 1/maximum after the last one
+ *   limited_until  no request before this time: 1/maximum after the last one; flushes have one of
+ *                  their own
  *   spare          how much spare capacity it had for its weight, as in start-time fair queueing
  *
  * Rules:
@@ -24,7 +25,10 @@
  *   3. At most `depth` requests are at the disk, and the next one not before less than
  *      `depth_bytes` of it are there.  A request that is due may go beyond both, by an eighth of
  *      `depth` (at least 1), so that it need not wait for a flood of others.
- *   4. No request goes before limited_until, also none that is due.
+ *   4. No request goes before limited_until, also none that is due.  Flushes have a maximum of
+ *      their own, of the same rate: a flush waits for the flush before it and not for what large
+ *      writes have used up, which may be minutes.  QEMU flushes all disks when a VM stops, and
+ *      nothing else runs meanwhile.  So a volume gets its maximum, and at most as many flushes.
  *   5. Time in which a volume had no request waiting is lost for it: its slot and its spare start
  *      where those of the others are.
  *   6. While more is due than the disk can do (overbooked),
@@ -41,6 +45,18 @@
  *   8. A request counts as one for each EBB_RATE_UNIT bytes that it begins.  A volume that is
  *      promised both requests and bytes is promised what keeps within both: a request moves the
  *      slot by the longer of the two times.  Maxima alike.
+ *   9. All that makes the disk work takes part, so that no volume can flood the disk past the
+ *      rules.  What counts is the data that the disk moves:
+ *        reads, writes   their bytes; also zeroes that the disk has to write as data
+ *        discards        0 bytes, which counts as one request and as EBB_RATE_UNIT bytes; also
+ *                        zeroes that the disk makes without writing them.  Both change the disk's
+ *                        maps only.  Linux's blk-throttle counts a discard as one request of one
+ *                        sector, too.  By its bytes, as QEMU's throttle filter counts it, one
+ *                        discard of a whole disk would cost its volume hours.
+ *        flushes         the same, as what a flush has to write was charged as it was written
+ *      A flush is in the flow EBB_TAGS_FLUSHES, so it takes turns with the volume's other requests
+ *      and may overtake them.  That keeps its meaning: it covers writes that were completed before
+ *      it came, and these are in no queue any more.  So it never waits for a write to complete.
  *
  * Work for a tenant that another process does in the background (cache write-back, copies) is a
  * request to the tenant's volume like any other.  The system's own work (migration, checkpoints,
@@ -61,7 +77,8 @@
 /* After a pause, a volume may use its maximum of this time at once.  Makes up for late timers. */
 #define EBB_TAGS_BURST_NSEC	10000000ull
 #define EBB_TAGS_NEVER		UINT64_MAX
-#define EBB_TAGS_FLOWS		8u
+#define EBB_TAGS_FLOWS		9u
+#define EBB_TAGS_FLUSHES	8u		/* the flow of flushes (rules 4 and 9) */
 
 #define EBB_TAGS_MAX_VOLUMES	4096u
 #define EBB_TAGS_MAX_DEPTH	4096u
@@ -114,7 +131,7 @@ struct ebb_tags_flow {
 };
 
 enum ebb_tags_heap_id {
-	EBB_TAGS_HEAP_LIMITED,		/* by limited_until, if that is ahead; in no other then */
+	EBB_TAGS_HEAP_LIMITED,		/* by the end of their limit, if ahead; in no other then */
 	EBB_TAGS_HEAP_DUE,		/* by slot: those with a reservation */
 	EBB_TAGS_HEAP_READY,		/* by penalty: those that are due, with EBB_TAGS_PENALTY */
 	EBB_TAGS_HEAP_SPARE,		/* by spare capacity that they had */
@@ -126,10 +143,11 @@ enum ebb_tags_heap_id {
 struct ebb_tags_volume {
 	struct ebb_tags_promise promise;
 	uint64_t slot;			/* on the clock of the slots (struct ebb_tags) */
-	uint64_t limited_until;
+	uint64_t limited_until, flushes_limited_until;
 	uint64_t spare;
 	unsigned int at[EBB_TAGS_HEAPS]; /* its place in each heap, from 1; 0: not in it */
 	unsigned int waiting, in_flight; /* requests */
+	unsigned int flushes;		/* of those that wait */
 	unsigned int drained;		/* drain_begin() less drain_end() */
 	struct ebb_tags_flow flows[EBB_TAGS_FLOWS];
 	uint64_t flow_served;		/* of the flow that was served last */
@@ -184,7 +202,7 @@ int ebb_tags_volume_set(struct ebb_tags *t, struct ebb_tags_volume *v,
 int ebb_tags_volume_remove(struct ebb_tags *t, struct ebb_tags_volume *v);
 
 /*
- * A request came.  r stays where it is until ebb_tags_done().
+ * A request came, with so many bytes as in rule 9.  r stays where it is until ebb_tags_done().
  * -EINVAL: bytes is more than EBB_RATE_MAX_REQUEST, or r->flow is none.
  */
 int ebb_tags_arrive(struct ebb_tags *t, struct ebb_tags_volume *v, struct ebb_tags_request *r,

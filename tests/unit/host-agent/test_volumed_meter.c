@@ -182,6 +182,23 @@ static void test_bytes(void **state)
 	assert_in_range(a.counters.violated, 50, 51);
 }
 
+/* Flushes and discards move no data.  Each counts as a unit, also where bytes are promised. */
+static void test_no_data(void **state)
+{
+	(void)state;
+	assert_int_equal(ebb_meter_promise(&meter, &a, 0, 100 * EBB_RATE_UNIT, START), 0);
+	for (size_t i = 0; i < 200; i++)
+		assert_int_equal(ebb_meter_arrive(&meter, &a, &requests[i], 0, EBB_METER_DIRECT,
+						  START), 0);
+	issue(&a, 0, 40, 0, 25 * MSEC);
+	assert_int_equal(read_at(&a, SEC)->promised, 100);
+	assert_int_equal(a.counters.kinds[EBB_METER_DIRECT].arrived_units, 200);
+	assert_int_equal(a.counters.kinds[EBB_METER_DIRECT].issued_bytes, 0);
+	assert_int_equal(a.counters.charged, 40);
+	assert_int_equal(a.counters.violated, 60);
+	assert_int_equal(a.counters.overdue, 60);
+}
+
 /* Old debts at an old rate, new ones at the new one. */
 static void test_promise_changes(void **state)
 {
@@ -595,6 +612,7 @@ int main(void)
 		cmocka_unit_test_setup(test_large_requests, set_up),
 		cmocka_unit_test_setup(test_reordered, set_up),
 		cmocka_unit_test_setup(test_bytes, set_up),
+		cmocka_unit_test_setup(test_no_data, set_up),
 		cmocka_unit_test_setup(test_promise_changes, set_up),
 		cmocka_unit_test_setup(test_promise_changes_within_a_unit, set_up),
 		cmocka_unit_test_setup(test_promise_changes_after_a_large_request, set_up),
