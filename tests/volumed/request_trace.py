@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What the storage daemon's trace says of each request, and what its meter must have counted.
 
-A trace has each request to read or write as it came, was issued (sent to the disk) and was
-completed, with the times that scheduler and meter were given. So nothing here depends on when a
-client or the disk gets a CPU. The definitions are those of host-agent/volumed/meter.h; the code is
-not: it goes through the trace request by request.
+A trace has each request, of any kind, as it came, was issued (sent to the disk) and was completed,
+with the times that scheduler and meter were given. So nothing here depends on when a client or the
+disk gets a CPU. The definitions are those of host-agent/volumed/meter.h; the code is not: it goes
+through the trace request by request.
 """
 import math
 import re
@@ -19,6 +19,7 @@ LINE = re.compile(r"ebb_volume_(\w+) volume (\S+) (.*)$")
 class Request:
     """Times in nanoseconds. `..._nth`: the place in the trace, for several things may happen at
     one time. None: not until the end of the trace."""
+    kind: str
     offset: int
     bytes: int
     arrived: int
@@ -26,10 +27,12 @@ class Request:
     issued: int = None
     issued_nth: int = None
     completed: int = None
+    completed_nth: int = None
 
     @property
     def units(self):
-        return max(1, -(-self.bytes // UNIT_BYTES))
+        moves_data = self.kind in ("read", "write")
+        return max(1, -(-self.bytes // UNIT_BYTES)) if moves_data else 1
 
 
 class Trace:
@@ -49,13 +52,28 @@ class Trace:
             if what == "promise":
                 self.requests[volume], self.first_end[volume] = [], now
             elif what == "arrive":
-                r = Request(int(words[5]), int(words[7]), now, nth)
+                r = Request(words[3], int(words[7]), int(words[9]), now, nth)
                 pending[words[1]] = r
                 self.requests[volume].append(r)
             elif what == "issue":
                 pending[words[1]].issued, pending[words[1]].issued_nth = now, nth
             else:
-                pending.pop(words[1]).completed = now
+                r = pending.pop(words[1])
+                r.completed, r.completed_nth = now, nth
+
+    def most_at_disk(self):
+        """Return how many requests of all volumes were at the disk at one time."""
+        changes = []
+        for r in sum(self.requests.values(), []):
+            if r.issued is not None:
+                changes.append((r.issued_nth, 1))
+            if r.completed is not None:
+                changes.append((r.completed_nth, -1))
+        most = at_disk = 0
+        for _, change in sorted(changes):
+            at_disk += change
+            most = max(most, at_disk)
+        return most
 
     def waiting(self, volume, r):
         """Return the requests of the volume that waited when r came."""

@@ -21,8 +21,8 @@ class Promises(VolumeCase):
         self.start(iops=DISK)
         self.loads = []
 
-    def load(self, volume, depth, connections=1):
-        self.loads += nbd.loads(self.nbd, volume, depth, connections)
+    def load(self, volume, depth, connections=1, commands=(nbd.CMD_READ,)):
+        self.loads += nbd.loads(self.nbd, volume, depth, connections, commands)
 
     def tearDown(self):
         for load in self.loads:
@@ -55,6 +55,21 @@ class Promises(VolumeCase):
         self.assertAlmostEqual(got["a"]["issued"] / whole, 0.6, delta=0.03)
         self.assertAlmostEqual(got["b"]["issued"] / whole, 0.2, delta=0.03)
         self.assertGreaterEqual(self.meters()["flood"]["queued"], 900)
+
+    def test_beside_a_flood_of_discards_and_zeroes(self):
+        self.begin()
+        self.load("a", *DEEP)
+        self.load("b", *DEEP)
+        self.load("flood", 256, 16, (nbd.CMD_TRIM, nbd.CMD_ZEROES))
+        time.sleep(0.5)
+        got = self.counted(4)
+        # By what the disk has done, whether it was ordered or not.
+        whole = sum(v[kind] for v in got.values()
+                    for kind in ("reads", "writes", "discards", "zeroes"))
+        self.assertAlmostEqual(got["a"]["reads"] / whole, 0.6, delta=0.03, msg=got)
+        self.assertAlmostEqual(got["b"]["reads"] / whole, 0.2, delta=0.03, msg=got)
+        self.assertGreater(got["flood"]["discards"], 0, got)
+        self.assertGreater(self.meters()["flood"]["queued"], 200)
 
     def test_changed_promises(self):
         self.begin()

@@ -19,8 +19,8 @@ class Traced(VolumeCase):
         self.loads = []
         self.random = random.Random(1)
 
-    def load(self, volume, depth, connections=1):
-        self.loads += nbd.loads(self.nbd, volume, depth, connections)
+    def load(self, volume, depth, connections=1, commands=(nbd.CMD_READ,)):
+        self.loads += nbd.loads(self.nbd, volume, depth, connections, commands)
 
     def end_loads(self):
         for load in self.loads:
@@ -38,6 +38,15 @@ class Traced(VolumeCase):
             client.send(nbd.CMD_READ, self.random.randrange(first, last - length, 512), length)
         for _ in range(num):
             self.assertEqual(client.reply(length)[0], 0)
+
+    def settled(self):
+        """Return the meters when two intervals have ended since the last request."""
+        self.wait_until(lambda: not any(m["queued"] or m["in-flight"]
+                                        for m in self.meters().values()), "all is done")
+        begun = self.meters()["a"]["counters"]["intervals"]
+        self.wait_until(lambda: self.meters()["a"]["counters"]["intervals"] >= begun + 2,
+                        "intervals end")
+        return self.meters()
 
 
 class Flows(Traced):
@@ -76,6 +85,46 @@ class Flows(Traced):
             self.assertLessEqual(scanned, own + 1)
 
 
+class Kinds(Traced):
+    """A volume that is flooded with requests other than reads, on a disk that a promise needs most
+    of."""
+    DEPTH = 8
+    COMMANDS = {"write": nbd.CMD_WRITE, "flush": nbd.CMD_FLUSH, "discard": nbd.CMD_TRIM,
+                "zeroes": nbd.CMD_ZEROES}
+    ENOUGH = 20                 # requests of each kind
+
+    def flooded(self):
+        trace = Trace(self.trace_path)
+        kinds = [r.kind for r in trace.requests["flood"] if r.issued is not None]
+        return all(kinds.count(kind) >= self.ENOUGH for kind in self.COMMANDS)
+
+    def test_all_take_part(self):
+        self.volume("a", reserve_iops=150)
+        self.volume("flood")
+        self.begin(iops=300, depth=self.DEPTH)
+        self.load("a", 32, 2)
+        self.load("flood", 64, 4, tuple(self.COMMANDS.values()))
+        self.wait_until(self.flooded, "all kinds go to the disk")
+        self.end_loads()
+        meters, trace = self.settled(), Trace(self.trace_path)
+        requests = trace.requests["flood"]
+        # What is due may go beyond the depth by an eighth.
+        self.assertLessEqual(trace.most_at_disk(), self.DEPTH + self.DEPTH // 8)
+        for kind in self.COMMANDS:
+            waited = [r for r in requests if r.kind == kind and r.issued > r.arrived]
+            self.assertGreater(len(waited), 0, kind)
+        counters = meters["flood"]["counters"]
+        self.assertEqual((counters["arrived"], counters["issued-units"]),
+                         (len(requests), sum(r.units for r in requests)))
+        self.assertEqual([counters[key] for key in ("writes", "flushes", "discards", "errors")],
+                         [sum(r.kind == kind for r in requests)
+                          for kind in ("write", "flush", "discard")] + [0])
+        # A flush takes turns with at most eight flows, whatever waits in them.
+        flushes = [r for r in requests if r.kind == "flush"]
+        self.assertGreater(max(len(trace.waiting("flood", r)) for r in flushes), 16)
+        self.assertLessEqual(max(len(trace.passed("flood", r)) for r in flushes), 16)
+
+
 class Meter(Traced):
     """On a disk that can not keep all promises."""
     PROMISES = {"a": 300, "b": 100, "c": 50}
@@ -100,15 +149,6 @@ class Meter(Traced):
             self.burst(b, self.random.randrange(1, 16), length, 0, 8 << 20)
             time.sleep(self.random.random() / 10)
         self.end_loads()
-
-    def settled(self):
-        """Return the meters when two intervals have ended since the last request."""
-        self.wait_until(lambda: not any(m["queued"] or m["in-flight"]
-                                        for m in self.meters().values()), "all is done")
-        begun = self.meters()["a"]["counters"]["intervals"]
-        self.wait_until(lambda: self.meters()["a"]["counters"]["intervals"] >= begun + 2,
-                        "intervals end")
-        return self.meters()
 
     def test_meters_follow_from_the_trace(self):
         self.begin_promises()

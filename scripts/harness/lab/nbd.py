@@ -81,13 +81,15 @@ class Client:
 
 
 class Load(threading.Thread):
-    """Keeps `depth` requests to read open on one connection until it is stopped: a scan, which
-    begins anew after `span` requests."""
+    """Keeps `depth` requests open on one connection until it is stopped: a scan, which begins anew
+    after `span` requests. They are to read, or of some other kinds in turn."""
 
-    def __init__(self, path, export, depth, length=4096, span=1024):
+    def __init__(self, path, export, depth, length=4096, span=1024, commands=(CMD_READ,)):
         super().__init__(daemon=True)
         self.client = Client(path, export)
         self.depth, self.length, self.span = depth, length, span
+        self.commands = commands
+        self.reply_length = length if commands == (CMD_READ,) else 0
         self.sent, self.done, self.errors = 0, 0, 0
         self.ends = False
         self.lost = None
@@ -97,7 +99,7 @@ class Load(threading.Thread):
             for _ in range(self.depth):
                 self._send()
             while not self.ends:
-                error, _ = self.client.reply(self.length)
+                error, _ = self.client.reply(self.reply_length)
                 self.errors += bool(error)
                 self.done += 1
                 self._send()
@@ -105,7 +107,12 @@ class Load(threading.Thread):
             self.lost = why
 
     def _send(self):
-        self.client.send(CMD_READ, self.sent % self.span * self.length, self.length)
+        command = self.commands[self.sent % len(self.commands)]
+        if command == CMD_FLUSH:
+            self.client.send(command)
+        else:
+            data = bytes(self.length) if command == CMD_WRITE else b""
+            self.client.send(command, self.sent % self.span * self.length, self.length, data)
         self.sent += 1
 
     def stop(self):
@@ -114,9 +121,10 @@ class Load(threading.Thread):
         self.client.close()
 
 
-def loads(path, export, depth, connections=1):
+def loads(path, export, depth, connections=1, commands=(CMD_READ,)):
     """Start a load of so many requests; a server takes at most 16 at a time from a connection."""
-    started = [Load(path, export, depth // connections) for _ in range(connections)]
+    started = [Load(path, export, depth // connections, commands=commands)
+               for _ in range(connections)]
     for load in started:
         load.start()
     return started
