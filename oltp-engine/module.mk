@@ -128,6 +128,7 @@ $(eval $(call unit_test,test_oltp_taken_back,tests/unit/oltp-engine/test_oltp_ta
 $(eval $(call unit_test,test_oltp_tables,tests/unit/oltp-engine/test_oltp_tables.c,liboltp))
 $(eval $(call unit_test,test_oltp_stamp,tests/unit/oltp-engine/test_oltp_stamp.c tests/unit/oltp-engine/oltp_memory_rig.c,liboltp))
 $(eval $(call unit_test,test_oltp_evict,tests/unit/oltp-engine/test_oltp_evict.c tests/unit/oltp-engine/oltp_memory_rig.c,liboltp))
+$(eval $(call unit_test,test_oltp_scan,tests/unit/oltp-engine/test_oltp_scan.c tests/unit/oltp-engine/oltp_memory_rig.c,liboltp))
 $(eval $(call unit_test,test_oltp_cutoff,tests/unit/oltp-engine/test_oltp_cutoff.c tests/unit/oltp-engine/oltp_memory_rig.c,liboltp))
 $(eval $(call unit_test,test_oltp_idle,tests/unit/oltp-engine/test_oltp_idle.c tests/unit/oltp-engine/oltp_memory_rig.c,liboltp))
 $(eval $(call unit_test_single,test_oltp_recency_look,tests/unit/oltp-engine/test_oltp_recency_look.c,liboltp))

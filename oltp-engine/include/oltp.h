@@ -210,6 +210,8 @@ int oltp_table_create(struct oltp_engine *engine, uint32_t record_bytes, uint64_
  * in no order. May run at any time, but not on a thread whose transaction holds records: each
  * record is seen as it was, unlocked by any writer, at some moment of the walk. Cold ones are read
  * from disk and stay there; recency is left alone. A non-zero return ends the walk and is returned.
+ * fn must not wait: meanwhile its record is locked, and slots of records that have gone to disk do
+ * not become free. The walk itself may wait, for a writer or the disk, without such an effect.
  * Errors: -EIO (a cold record could not be read), -EOWNERDEAD (records were lost with their
  * memory, and are not back yet), both after all others have been shown; -ENOMEM, -ENOSPC (no worker
  * free).

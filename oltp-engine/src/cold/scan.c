@@ -2,17 +2,18 @@
 /*
  * Looking at a whole table, whatever happens to it meanwhile. Slots of the index never move (I3),
  * so a walk over them meets every key once. A record in memory is looked at under its lock; one on
- * disk is read into a buffer, with its block pinned.
+ * disk is read into a buffer, with its block pinned. In an epoch the walk waits for nothing.
  */
 #include <errno.h>
-#include <sched.h>
 #include <stdlib.h>
 
 #include "cold.h"
+#include "oltp-engine/src/base/clock.h"
 #include "oltp-engine/src/txn/engine.h"
 
 #define READS		64u
-#define SPINS_PER_YIELD	64u
+#define LOOKS_PER_SLEEP	64u
+#define SLEEP_NS	20000u
 
 struct scan_read {
 	struct io_request request;	/* first: found by its address */
@@ -31,7 +32,7 @@ struct scan {
 	struct cold *cold;
 	struct io_queue io;
 	bool has_io;
-	int rc;				/* what fn returned */
+	int rc;				/* what fn returned, or an error; ends the walk */
 	uint64_t n_unread, n_revoked;
 	struct scan_read *free;
 	struct scan_read reads[READS];
@@ -66,14 +67,12 @@ static void wait_reads(struct scan *scan, uint32_t n_free)
 	}
 }
 
-/* The stub is pinned. */
+/* The stub is pinned, and a read is free. Error: -ENOMEM. */
 static int read_cold(struct scan *scan, uint64_t entry)
 {
 	struct cold_place place = cold_stub_place(scan->cold, entry);
-	struct scan_read *read;
+	struct scan_read *read = scan->free;
 
-	wait_reads(scan, 1);
-	read = scan->free;
 	if (read->room < place.bytes) {
 		free(read->buffer);
 		read->buffer = aligned_alloc(scan->cold->file.align, place.bytes);
@@ -93,73 +92,91 @@ static int read_cold(struct scan *scan, uint64_t entry)
 	return 0;
 }
 
-/* False: it is not there any more. */
+/* False: somebody holds the record, or it is not there any more. */
 static bool show_record(struct scan *scan, const struct index_ref *ref)
 {
 	struct record *record = index_record(ref->entry);
 	struct block *block = storage_block_of(&scan->table->engine->storage, record);
 	uint64_t now = epoch_now(&scan->table->engine->epoch), stamp;
-	const uint64_t ts = worker_ts(scan->worker);
 	bool is_live;
 
-	for (uint32_t spins = 1; !lock_try_look(&record->lock, ts, now, &stamp); spins++) {
-		if (!index_ref_is_live(ref))
-			return false;
-		if (spins % SPINS_PER_YIELD)
-			cpu_relax();
-		else
-			sched_yield();
-	}
+	if (!lock_try_look(&record->lock, worker_ts(scan->worker), now, &stamp))
+		return false;
 	is_live = index_ref_is_live(ref);
 	if (is_live) {
-		int rc = scan->fn(scan->ctx,
-				  atomic_load_explicit(&record->key, memory_order_relaxed),
-				  record->data);
-
+		scan->rc = scan->fn(scan->ctx,
+				    atomic_load_explicit(&record->key, memory_order_relaxed),
+				    record->data);
 		if (block && block->state == BLOCK_REVOKED)
 			scan->n_revoked++;
-		scan->rc = rc;
 	}
 	lock_release_shared(&record->lock, stamp);
 	return is_live;
 }
 
+/*
+ * In an epoch; does not wait. True: the record is shown, or is being read, or there is none. False:
+ * the slot is to be looked at again.
+ */
+static bool show_entry(struct scan *scan, const struct index_ref *ref)
+{
+	if (!ref->entry)
+		return true;
+	if ((ref->entry & INDEX_ADDR_MASK) == INDEX_REVOKED) {
+		scan->n_revoked++;
+		return true;
+	}
+	if (!(ref->entry & INDEX_STUB))
+		return show_record(scan, ref);
+	if (!cold_pin(scan->cold, ref))
+		return false;
+	scan->rc = read_cold(scan, ref->entry);
+	if (scan->rc)
+		cold_unpin(cold_stub_block(scan->cold, ref->entry));
+	return true;
+}
+
+/* As show_entry. Leaves the epoch at once: slots are freed only when an epoch has passed. */
+static bool look(struct scan *scan, _Atomic uint64_t *slot)
+{
+	struct epoch *epoch = &scan->table->engine->epoch;
+	struct index_ref ref = { .slot = slot };
+	bool is_done;
+
+	epoch_enter(epoch, &scan->worker->announced, epoch_now(epoch));
+	ref.entry = atomic_load_explicit(slot, memory_order_acquire);
+	is_done = show_entry(scan, &ref);
+	epoch_leave(&scan->worker->announced);
+	return is_done;
+}
+
+/*
+ * Waits in no epoch, since the disk, or the holder of a lock, may take any time. For a lock it
+ * sleeps: beside busy threads, one that calls sched_yield() under SCHED_IDLE gets no CPU for
+ * seconds each time.
+ */
 static int show_slot(void *ctx, const struct index_ref *found)
 {
-	struct index_ref ref = *found;
 	struct scan *scan = ctx;
 
-	while (ref.entry) {
-		if ((ref.entry & INDEX_ADDR_MASK) == INDEX_REVOKED) {
-			scan->n_revoked++;
-			return 0;
-		}
-		if (!(ref.entry & INDEX_STUB)) {
-			if (show_record(scan, &ref))
-				return scan->rc;
-		} else if (cold_pin(scan->cold, &ref)) {
-			int rc = read_cold(scan, ref.entry);
-
-			if (rc)
-				cold_unpin(cold_stub_block(scan->cold, ref.entry));
-			return rc ?: scan->rc;
-		}
-		ref.entry = atomic_load_explicit(ref.slot, memory_order_acquire);
+	if (scan->has_io)
+		wait_reads(scan, 1);
+	for (uint32_t looks = 1; !scan->rc && !look(scan, found->slot); looks++) {
+		if (looks % LOOKS_PER_SLEEP)
+			cpu_relax();
+		else
+			clock_sleep(SLEEP_NS);
 	}
-	return 0;
+	return scan->rc;
 }
 
 static int walk(struct scan *scan)
 {
 	const struct index *index = &scan->table->index;
-	struct epoch *epoch = &scan->table->engine->epoch;
 	int rc = 0;
 
 	for (uint64_t b = 0; !rc && b < index->n_buckets; b++) {
-		/* Left after each bucket: others wait for epochs to pass. */
-		epoch_enter(epoch, &scan->worker->announced, epoch_now(epoch));
 		rc = index_walk_bucket(index, b, show_slot, scan);
-		epoch_leave(&scan->worker->announced);
 		if (!rc && scan->pause)
 			rc = scan->pause(scan->ctx);
 	}

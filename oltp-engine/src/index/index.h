@@ -242,7 +242,7 @@ void index_remove(struct index *index, uint64_t hash, const struct index_ref *re
 
 /*
  * Calls fn with every slot of bucket b and of those hung to it that is in use; a non-zero return
- * ends the walk and is returned.
+ * ends the walk and is returned. Needs no epoch (I3); fn does, to follow the reference.
  */
 int index_walk_bucket(const struct index *index, uint64_t b,
 		      int (*fn)(void *ctx, const struct index_ref *ref), void *ctx);
