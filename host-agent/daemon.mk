@@ -47,6 +47,8 @@ $(eval $(call unit_test_single,test_ctl_pressure,$(EBB_TEST)/test_ctl_pressure.c
 
 $(eval $(call unit_test_single,test_simulate,$(EBB_TEST)/test_simulate.c,ebb-simulate ebb-fake ebb-core \
 	ebb-util,sqlite3))
+$(eval $(call unit_test_single,test_simulate_refused,$(EBB_TEST)/test_simulate_refused.c,ebb-simulate ebb-fake \
+	ebb-core ebb-util,sqlite3,$(foreach f,ebb_fake_create ebb_fake_run ebb_state_report,-Xlinker --wrap=$(f))))
 $(eval $(call unit_test_native,test_simulate_shared,$(EBB_TEST)/test_simulate_shared.c, \
 	ebb-simulate ebb-core ebb-util,zlib))
 $(eval $(call unit_test_native,test_simulate_brokered,$(EBB_TEST)/test_simulate_brokered.c, \
