@@ -250,6 +250,15 @@ def test_forced_then_lent(rig):
     empty(rig)
 
 
+def test_add_unheard(rig):
+    """CPUs that the driver can not tell its caller of are let go, but for one that is another
+    open's by then."""
+    said = rig.json("unheard")
+    check(said == {"error": "EFAULT", "left": 0, "kept": 1}, f"{said}")
+    wait_lent(rig, 2)
+    empty(rig)
+
+
 def test_lend_offline_behind_our_back(rig):
     lent = rig.json("keep 2 lend")["cpus"]
     wait_lent(rig, 2)
@@ -396,7 +405,7 @@ RESTLESS_TESTS = [test_park_restless]
 TESTS = [
     test_lend_info, test_lend_20, test_lend_several, test_lend_refusals,
     test_killed_holder_lends, test_park_10, test_park_then_sysfs, test_unplug_of_lent_and_parked,
-    test_hand_over, test_lend_late_and_refused, test_forced_then_lent,
+    test_hand_over, test_lend_late_and_refused, test_forced_then_lent, test_add_unheard,
     test_lend_offline_behind_our_back, test_park_while_others_online, test_lend_chaos,
     test_lend_agent_away, test_lend_unload, test_lend_unload_without_answer,
     test_lend_reload_finds_orphans, test_lend_reboot, test_lend_device_pulled,

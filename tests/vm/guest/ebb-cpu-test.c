@@ -7,13 +7,17 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <linux/userfaultfd.h>
 #include <poll.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
 #include <sys/time.h>
 #include <unistd.h>
 
@@ -35,6 +39,8 @@ static const char usage[] =
 	"  loop N [COUNT [NODE [HOW]]] add and give back N times, print how long each step took;\n"
 	"                              HOW: remove, lend or park\n"
 	"  keep COUNT HOW              add CPUs, lend or park them, print them; they stay so\n"
+	"  unheard                     add two CPUs into memory that can not be written, and have\n"
+	"                              another open get one of them before the driver notices\n"
 	"  -t  longest wait for a CPU, and for giving it back unless there is a -g\n"
 	"  -a  be interrupted by a signal after that time, and every second from then on\n"
 	"  -u  run as a user without privileges once the device is open\n"
@@ -318,6 +324,117 @@ static int do_keep(int fd, uint32_t count, const char *how)
 	return 0;
 }
 
+/* The first CPU of this open, and how many it has. */
+static int count_owned(int fd, uint32_t *ret_first, uint32_t *ret_count)
+{
+	struct ebb_cpu_list a = { .size = sizeof(a) };
+
+	*ret_count = 0;
+	if (ioctl(fd, EBB_IOC_CPU_LIST, &a))
+		return fail("EBB_IOC_CPU_LIST");
+	for (uint32_t i = a.count; i-- > 0;) {
+		if (!(a.cpus[i].flags & EBB_CPU_OWNED))
+			continue;
+		*ret_first = a.cpus[i].cpu;
+		++*ret_count;
+	}
+	return 0;
+}
+
+struct unheard {
+	int fd;
+	struct ebb_cpu_add *arg;
+	int error;			/* errno; 0: it worked */
+};
+
+static void *add_unheard(void *ctx)
+{
+	struct unheard *u = ctx;
+
+	u->error = ioctl(u->fd, EBB_IOC_CPU_ADD, u->arg) ? errno : 0;
+	return NULL;
+}
+
+/* Writes to the page wait until somebody who reads the returned descriptor lets them go on. */
+static int catch_writes(void *page, size_t bytes)
+{
+	struct uffdio_api api = { .api = UFFD_API, .features = UFFD_FEATURE_PAGEFAULT_FLAG_WP };
+	struct uffdio_register area = {
+		.range = { (uintptr_t)page, bytes }, .mode = UFFDIO_REGISTER_MODE_WP,
+	};
+	struct uffdio_writeprotect protect = {
+		.range = area.range, .mode = UFFDIO_WRITEPROTECT_MODE_WP,
+	};
+	int fd = (int)syscall(SYS_userfaultfd, O_CLOEXEC);
+
+	if (fd < 0 || ioctl(fd, UFFDIO_API, &api) || ioctl(fd, UFFDIO_REGISTER, &area) ||
+	    ioctl(fd, UFFDIO_WRITEPROTECT, &protect))
+		return -1;
+	return fd;
+}
+
+/* The driver has added CPUs and is about to say so: one of them goes to the other open. */
+static int pass_on(int fd, int other)
+{
+	struct give_times t;
+	struct ebb_cpu_add a;
+	uint32_t cpu, count;
+
+	if (count_owned(fd, &cpu, &count))
+		return 1;
+	if (count != 2) {
+		fprintf(stderr, "ebbt-cpu: %u CPUs were added\n", count);
+		return 1;
+	}
+	if (lend_cpu(fd, cpu, 0, &t) || add_cpus(other, 1, EBB_NODE_ANY, &a))
+		return 1;
+	if (a.cpus[0].cpu != cpu) {
+		fprintf(stderr, "ebbt-cpu: CPU %u came instead of %u\n", a.cpus[0].cpu, cpu);
+		return 1;
+	}
+	return 0;
+}
+
+static int do_unheard(int fd)
+{
+	const size_t bytes = (size_t)sysconf(_SC_PAGESIZE);
+	struct unheard u = { .fd = fd };
+	struct uffdio_range range;
+	struct uffd_msg msg;
+	uint32_t cpu, left, kept;
+	pthread_t thread;
+	int other, faults;
+
+	u.arg = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (u.arg == MAP_FAILED)
+		return fail("mmap");
+	*u.arg = (struct ebb_cpu_add) {
+		.size = sizeof(*u.arg), .count = 2, .node = EBB_NODE_ANY,
+		.timeout_ms = opt.timeout_ms,
+	};
+	range = (struct uffdio_range) { (uintptr_t)u.arg, bytes };
+	other = open(opt.device, O_RDWR | O_CLOEXEC);
+	faults = catch_writes(u.arg, bytes);
+	if (other < 0 || faults < 0)
+		return fail(other < 0 ? opt.device : "userfaultfd");
+	errno = pthread_create(&thread, NULL, add_unheard, &u);
+	if (errno)
+		return fail("pthread_create");
+	if (read(faults, &msg, sizeof(msg)) != sizeof(msg))
+		return fail("read");
+	/* Whatever is wrong ends the program, and with it the wait for the page. */
+	if (pass_on(fd, other))
+		return 1;
+	if (mprotect(u.arg, bytes, PROT_READ) || ioctl(faults, UFFDIO_WAKE, &range))
+		return fail("letting the driver go on");
+	pthread_join(thread, NULL);
+	if (count_owned(fd, &cpu, &left) || count_owned(other, &cpu, &kept))
+		return 1;
+	printf("{\"error\":\"%s\",\"left\":%u,\"kept\":%u}\n",
+	       u.error ? strerrorname_np(u.error) : "", left, kept);
+	return 0;
+}
+
 static void ignore_signal(int signo)
 {
 	(void)signo;
@@ -368,6 +485,8 @@ static int run(int fd, int argc, char **argv)
 		return do_loop(fd, number(a1), a2 ? number(a2) : 1, node_arg(a3), a4);
 	if (!strcmp(cmd, "keep") && a2)
 		return do_keep(fd, number(a1), a2);
+	if (!strcmp(cmd, "unheard"))
+		return do_unheard(fd);
 	fputs(usage, stderr);
 	return 2;
 }
