@@ -447,8 +447,11 @@ static void test_priority(void **state)
 	while (run("ebbctl -s %s/priority/control.sock host", folder) != 0 ||
 	       !strstr(out, "libvirt   up")) {
 		if (waitpid(pid, &status, WNOHANG) == pid) {
-			if (WIFEXITED(status) && WEXITSTATUS(status) == 77)
+			if (WIFEXITED(status) && WEXITSTATUS(status) == 77) {
+				print_message("needs SCHED_RR: CAP_SYS_NICE, or a limit of "
+					      "real-time priorities (ulimit -r) of 1 or more\n");
 				skip();
+			}
 			fail_msg("ebbd has ended: %d", status);
 		}
 		assert_true(ebb_clock_mono_usec() - t0 < 60000000);
