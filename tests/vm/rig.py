@@ -22,6 +22,9 @@ from harness.lab.process import SetupError, run  # noqa: E402
 HOST = "emulated:2x4x1@0.5"     # 8 cores on two nodes; quick guests matter here, not their number
 # What a QEMU may use beside its guest's memory; the default leaves much room for large hosts.
 OVERHEAD_MIB = 512
+# How long before its deadline a guest is told which blocks go. Long, so that also the guest of a
+# busy machine gives them up itself, and force is seen only where the guest does not obey.
+LEAVE_MS = 1000
 EBBT_CPU = "/ebb/tests/ebbt-cpu -t 60000"      # with the longest waits that the driver allows
 SERIES = ("6.1", "6.12")        # of guest kernels; tests use the first unless they say otherwise
 PATIENCE_S = 180                # for what takes moments; machines that run tests may be busy
@@ -40,7 +43,8 @@ class TestLab(Lab):
 
     def __init__(self):
         logs = os.path.join(TOP, "out", self.name)
-        super().__init__(HOST, "fair", logs, {"memory_overhead_mib": OVERHEAD_MIB})
+        super().__init__(HOST, "fair", logs, {"memory_overhead_mib": OVERHEAD_MIB,
+                                             "memory_leave_ms": LEAVE_MS})
         self.dir = self.dir.replace("demo", self.name)
         self.run_dir = os.path.join(self.dir, "ebb")
         self.console_dir = os.path.join(self.dir, "vm")
