@@ -291,7 +291,11 @@ void ebb_queues_schedule(struct ebb_queues *q, struct delayed_work *work,
 	unsigned long irqflags;
 	bool is_new = false;
 
-	/* The work's own, before it can run and drop it. */
+	/*
+	 * The work's own, before it can run and drop it.  No test shows this, since another CPU
+	 * would have to run all of the work while this one executes a few instructions with
+	 * interrupts off: that would take a debugger that stops this CPU of the guest alone.
+	 */
 	ebb_ref_get(q->ref);
 	spin_lock_irqsave(&q->lock, irqflags);
 	if (!q->is_dead && delay_jiffies)
