@@ -220,7 +220,7 @@ int ebb_state_report(struct ebb_state *s, usec_t now, const struct ebb_fact *fac
 	case EBB_FACT_ACTION_DONE:
 		return report_done(s, now, &fact->u.action_done);
 	case EBB_FACT_VOLUMES_UP:
-		io_up(&s->io, now);
+		io_up(&s->io, now, &fact->u.volumes_up);
 		return 0;
 	case EBB_FACT_VOLUMES_LOST:
 		io_lost(&s->io, now, fact->u.volumes_lost.text);

@@ -420,6 +420,12 @@ struct ebb_fact_action_done {
 	const char *text;		/* VOLUME: the server's words for err; NULL or "": none */
 };
 
+struct ebb_fact_volumes_up {
+	uint32_t num;
+	/* Volumes that keep a promise which an agent has set, each once, in any order; copied. */
+	const char (*owned)[EBB_VOLUME_NAME_SIZE];
+};
+
 struct ebb_fact_volumes_lost {
 	char text[EBB_TEXT_SIZE];	/* why */
 };
@@ -446,6 +452,7 @@ struct ebb_fact {
 		struct ebb_sla sla_set;
 		struct ebb_fact_cpu_times cpu_times;
 		struct ebb_fact_vom vom;
+		struct ebb_fact_volumes_up volumes_up;
 		struct ebb_fact_volumes_lost volumes_lost;
 		struct ebb_volume_server volumes_server;
 		struct ebb_fact_volumes_meters volumes_meters;
@@ -522,6 +529,7 @@ struct ebb_action_pool {
 struct ebb_action_volume {
 	char name[EBB_VOLUME_NAME_SIZE];
 	struct ebb_sla_io io;		/* all of it replaces what the volume was promised */
+	bool is_owned;			/* by a VM, so that the agent will take it back one day */
 };
 
 struct ebb_action_cpu_flags {

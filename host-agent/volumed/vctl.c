@@ -165,7 +165,18 @@ static void cmd_meters(struct ebb_server *s, struct ebb_ctl_request *r)
 
 /* ---- changing ---- */
 
-/* Members besides "cmd" and "volume" are keys of the volume. */
+static int read_owner(struct ebb_volspec *spec, struct ebb_ctl_request *r, const json_t *value)
+{
+	struct ebb_err err = { "owner: a string or null is needed" };
+
+	if ((json_is_null(value) || json_is_string(value)) &&
+	    ebb_volspec_set_owner(spec, json_string_value(value), &err) == 0)
+		return 0;
+	ebb_ctl_fail(r, "bad-value", NULL, "%s", err.text);
+	return -EINVAL;
+}
+
+/* Members besides "cmd", "volume" and "owner" are keys of the volume. */
 static int read_keys(struct ebb_volspec *spec, struct ebb_ctl_request *r, bool is_new)
 {
 	struct ebb_err err = { "" };
@@ -176,6 +187,11 @@ static int read_keys(struct ebb_volspec *spec, struct ebb_ctl_request *r, bool i
 	json_object_foreach(r->body, key, value) {
 		if (strcmp(key, "cmd") == 0 || strcmp(key, "volume") == 0)
 			continue;
+		if (strcmp(key, "owner") == 0) {
+			if (read_owner(spec, r, value) < 0)
+				return -EINVAL;
+			continue;
+		}
 		snprintf(number, sizeof(number), "%" JSON_INTEGER_FORMAT,
 			 json_integer_value(value));
 		text = json_is_null(value) ? "none" : json_is_string(value) ?
@@ -281,6 +297,8 @@ static void cmd_set(struct ebb_server *s, struct ebb_ctl_request *r)
 	if (!v)
 		return;
 	spec = v->spec;
+	/* Whoever names no owner has set the promise by hand, and nobody takes it back. */
+	ebb_volspec_set_owner(&spec, NULL, NULL);
 	if (read_keys(&spec, r, false) < 0 || check_spec(s, &spec, r) < 0)
 		return;
 	w = wait_for(s, r, v->spec.name);

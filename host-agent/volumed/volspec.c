@@ -137,6 +137,17 @@ int ebb_volspec_set(struct ebb_volspec *v, const char *key, const char *value,
 	}
 }
 
+int ebb_volspec_set_owner(struct ebb_volspec *v, const char *owner, struct ebb_err *err)
+{
+	/* Not in the table: the configuration and those who add volumes do not name one. */
+	static const struct key key = { .name = "owner", .kind = KIND_TENANT };
+
+	if (owner)
+		return set_text(&key, v->owner, sizeof(v->owner), owner, err);
+	v->owner[0] = '\0';
+	return 0;
+}
+
 bool ebb_volspec_is_promise(const char *key)
 {
 	const struct key *k = find_key(key);

@@ -29,6 +29,8 @@
 struct ebb_volspec {
 	char name[EBB_VOLUME_NAME_SIZE];	/* letters, digits, ".", "_", "-"; unique */
 	char tenant[64];			/* who is promised something; usually a VM */
+	/* Program that set the promise and will take it back; "": none, it was set by hand. */
+	char owner[64];
 	char file[PATH_MAX];			/* absolute path */
 	char format[8];				/* "raw" or "qcow2" */
 	/* Requests and bytes per second, 1 to EBB_VOLUME_MAX_*, or EBB_VOLUME_NO_NUMBER. */
@@ -47,6 +49,12 @@ int ebb_volspec_init(struct ebb_volspec *v, const char *name, struct ebb_err *er
  */
 int ebb_volspec_set(struct ebb_volspec *v, const char *key, const char *value,
 		    struct ebb_err *err);
+
+/*
+ * Says who sets the promise; NULL: nobody who will take it back.  -EINVAL with a message: the name
+ * is empty, too long, no UTF-8, or has a control character.
+ */
+int ebb_volspec_set_owner(struct ebb_volspec *v, const char *owner, struct ebb_err *err);
 
 /* Is this a key that may be changed while the volume is in use? */
 bool ebb_volspec_is_promise(const char *key);

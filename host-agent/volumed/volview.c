@@ -17,5 +17,6 @@ json_t *ebb_volview_spec(const struct ebb_volspec *spec)
 			      "file", spec->file, "format", spec->format);
 
 	ebb_volspec_each_number(spec, add_number, o);
+	json_object_set_new(o, "owner", spec->owner[0] ? json_string(spec->owner) : json_null());
 	return o;
 }

@@ -26,6 +26,7 @@ static int load_volume(struct ebb_server *s, const char *path, const json_t *o,
 		       struct ebb_err *err)
 {
 	const char *name = json_string_value(json_object_get(o, "name"));
+	const char *owner = json_string_value(json_object_get(o, "owner"));
 	struct ebb_volspec spec;
 	struct ebb_err why;
 	const char *key;
@@ -37,7 +38,7 @@ static int load_volume(struct ebb_server *s, const char *path, const json_t *o,
 	if (ebb_volspec_init(&spec, name, &why) < 0)
 		return bad_state(path, why.text, err);
 	json_object_foreach((json_t *)o, key, value) {
-		if (strcmp(key, "name") == 0)
+		if (strcmp(key, "name") == 0 || strcmp(key, "owner") == 0)
 			continue;
 		snprintf(text, sizeof(text), "%" JSON_INTEGER_FORMAT, json_integer_value(value));
 		if (ebb_volspec_set(&spec, key, json_is_null(value) ? "none" :
@@ -45,7 +46,9 @@ static int load_volume(struct ebb_server *s, const char *path, const json_t *o,
 				    &why) < 0)
 			return bad_state(path, why.text, err);
 	}
-	if (ebb_volspec_check(&spec, &why) < 0)
+	/* A file of an earlier version names no owners: nobody takes its promises back. */
+	if (ebb_volspec_set_owner(&spec, owner, &why) < 0 ||
+	    ebb_volspec_check(&spec, &why) < 0)
 		return bad_state(path, why.text, err);
 	if (ebb_server_find(s, name)) {
 		ebb_log(LOG_WARNING, "volume_configured_too", EBB_KS("volume", name),

@@ -84,6 +84,26 @@ class Agent(VolumeCase):
         self.agent.send_signal(signal.SIGTERM)
         self.assertEqual(self.agent.wait(PATIENCE_S), 0, self.agent_log())
 
+    def test_vm_that_went_away_while_no_agent_ran(self):
+        """Its promise is taken back by the next agent; one that was set by hand is not."""
+        for name in ("simulated-1", "simulated-2", "by-hand"):
+            self.volume(name)
+        server = self.start()
+        self.done("volume-set", volume="by-hand", reserve_iops=7)
+        self.start_agent(2)
+        for vm in ("simulated-1", "simulated-2"):
+            self.set(vm, "io.reserve-iops=300")
+            self.wait_for(vm, "set")
+        self.agent.kill()
+        self.agent.wait()
+        self.start_agent(1)
+        self.wait_until(lambda: self.kept("simulated-2")["reserve_iops"] is None,
+                        "it is taken back", self.agent)
+        owners = {v["name"]: v["owner"] for v in self.done("volumes")["volumes"]}
+        self.assertEqual(owners["simulated-2"], None)
+        self.assertEqual(self.kept("by-hand")["reserve_iops"], 7)
+        self.stop(server)
+
     def test_server_killed_and_started_again(self):
         self.volume("simulated-1")
         server = self.start()

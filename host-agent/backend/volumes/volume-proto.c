@@ -5,7 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include "backend/volumes/volume-proto.h"
+#include "model/sla-io.h"
 #include "util/text.h"
+
+/* Of the promises that an ebbd sets, this one or the one before it. */
+#define OWNER	"ebbd"
 
 /* Takes the reference. */
 static char *line_of(json_t *message)
@@ -42,12 +46,15 @@ static json_t *rate(uint64_t value)
 
 char *ebb_volume_proto_set(const struct ebb_action_volume *a)
 {
-	return line_of(json_pack("{s:s, s:s, s:o, s:o, s:o, s:o, s:I, s:I}", "cmd", "volume-set",
-				 "volume", a->name, "reserve_iops", rate(a->io.reserve_iops),
-				 "reserve_bytes", rate(a->io.reserve_bytes), "max_iops",
-				 rate(a->io.max_iops), "max_bytes", rate(a->io.max_bytes),
-				 "weight", (json_int_t)a->io.weight, "penalty",
-				 (json_int_t)a->io.penalty));
+	return line_of(json_pack("{s:s, s:s, s:o, s:o, s:o, s:o, s:I, s:I, s:s?}",
+				 "cmd", "volume-set", "volume", a->name,
+				 "reserve_iops", rate(a->io.reserve_iops),
+				 "reserve_bytes", rate(a->io.reserve_bytes),
+				 "max_iops", rate(a->io.max_iops),
+				 "max_bytes", rate(a->io.max_bytes),
+				 "weight", (json_int_t)a->io.weight,
+				 "penalty", (json_int_t)a->io.penalty,
+				 "owner", a->is_owned ? OWNER : NULL));
 }
 
 int ebb_volume_proto_result(const json_t *answer, char ret_text[EBB_TEXT_SIZE])
@@ -109,6 +116,27 @@ int ebb_volume_proto_read_server(const json_t *answer, struct ebb_volume_server 
 	};
 	read_name(json_object_get(json_array_get(volumes, 0), "name"), ret_volume);
 	return 0;
+}
+
+int ebb_volume_proto_read_owned(const json_t *answer, char (**ret)[EBB_VOLUME_NAME_SIZE])
+{
+	const json_t *volumes = json_object_get(answer, "volumes");
+	const size_t num = json_array_size(volumes);
+	char (*names)[EBB_VOLUME_NAME_SIZE] = calloc(num ? num : 1, sizeof(*names));
+	int num_owned = 0;
+
+	if (!names)
+		return -ENOMEM;
+	for (size_t i = 0; i < num; i++) {
+		const json_t *volume = json_array_get(volumes, i);
+		const char *owner = json_string_value(json_object_get(volume, "owner"));
+		const char *name = json_string_value(json_object_get(volume, "name"));
+
+		if (owner && strcmp(owner, OWNER) == 0 && name && ebb_volume_name_usable(name))
+			ebb_volume_name_copy(names[num_owned++], name);
+	}
+	*ret = names;
+	return num_owned;
 }
 
 static void read_meter(const json_t *meter, struct ebb_volume_reading *ret)

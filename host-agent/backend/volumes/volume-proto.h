@@ -30,6 +30,12 @@ int ebb_volume_proto_read_server(const json_t *answer, struct ebb_volume_server 
 				 char *ret_volume);
 
 /*
+ * The answer to "server" for all volumes: names of those whose promise an ebbd has set.  Returns
+ * how many there are, with *ret to be freed; -ENOMEM.
+ */
+int ebb_volume_proto_read_owned(const json_t *answer, char (**ret)[EBB_VOLUME_NAME_SIZE]);
+
+/*
  * The answer to "meters": *ret_volumes, to be freed, has ret->num volumes; ret->as_of is left
  * alone.  -EPROTO: it is none; -ENOMEM.  What is no number counts as 0.
  */

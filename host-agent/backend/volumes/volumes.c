@@ -109,20 +109,28 @@ static int on_timer(sd_event_source *s, uint64_t usec, void *arg)
 
 static bool on_greeted(void *ctx, uint64_t tag, const json_t *answer, const char *why)
 {
-	const struct ebb_fact fact = { .type = EBB_FACT_VOLUMES_UP };
+	struct ebb_fact fact = { .type = EBB_FACT_VOLUMES_UP };
+	char (*owned)[EBB_VOLUME_NAME_SIZE] = NULL;
 	struct ebb_volume_server server;
 	struct ebb_volumes *v = ctx;
+	int num_owned;
 
 	(void)tag;
 	(void)why;
 	if (!answer || ebb_volume_proto_result(answer, v->refused) < 0 ||
 	    ebb_volume_proto_read_server(answer, &server, v->volume) < 0)
 		return false;
+	num_owned = ebb_volume_proto_read_owned(answer, &owned);
+	if (num_owned < 0)
+		return false;
 	ebb_volume_conn_good(v->conn);
 	v->is_up = true;
 	v->has_told_lost = false;
 	ebb_log(LOG_INFO, "volume_server", EBB_KS("path", v->cfg.path), EBB_KS("state", "up"));
+	fact.u.volumes_up.num = (uint32_t)num_owned;
+	fact.u.volumes_up.owned = owned;
 	tell(v, &fact);
+	free(owned);
 	return take_server(v, answer);
 }
 

@@ -125,7 +125,19 @@ void io_settle(struct io_room *s, usec_t now)
 
 /* ---- the volume server ------------------------------------------------------ */
 
-void io_up(struct io_room *s, usec_t now)
+/* What agents have set, this one or earlier ones: it is taken back if no VM claims it. */
+static void note_owned(struct io_room *s, const struct ebb_fact_volumes_up *f)
+{
+	for (uint32_t i = 0; i < f->num; i++) {
+		struct io_volume *v = io_table_get(s, f->owned[i]);
+
+		if (v)
+			v->is_set = true;
+	}
+	s->is_stale = s->is_stale || f->num > 0;
+}
+
+void io_up(struct io_room *s, usec_t now, const struct ebb_fact_volumes_up *f)
 {
 	if (s->lost[0] && s->num > 0)
 		core_text(core_record(s->env, NULL, now, EBB_EVENT_VOLUME)->text,
@@ -141,6 +153,7 @@ void io_up(struct io_room *s, usec_t now)
 		v->retry_at = 0;
 		v->text[0] = '\0';
 	}
+	note_owned(s, f);
 }
 
 void io_lost(struct io_room *s, usec_t now, const char *text)
@@ -185,6 +198,7 @@ bool io_act(struct io_room *s, usec_t now, struct ebb_actions *out)
 			a->id = v->action = core_action_id(s->env, v->owner, 0);
 			memcpy(a->u.volume.name, v->name, sizeof(v->name));
 			a->u.volume.io = v->telling = v->want;
+			a->u.volume.is_owned = v->owner;
 		}
 	s->is_due = false;
 	return true;

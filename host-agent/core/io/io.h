@@ -12,7 +12,9 @@
  *      Promises that fall go first, so that the rest fits what the disk can do.
  *   3. After VOLUMES_UP nothing is known of what the server keeps: all of it is told again.
  *   4. The promise of a volume without an owner is taken back: it is promised nothing, as a volume
- *      of which no SLA says anything.  Then the volume leaves the table.
+ *      of which no SLA says anything.  Then the volume leaves the table.  So it is with promises
+ *      that an earlier agent has set, whose VM went away while no agent ran: the server says which
+ *      those are.  It does not name promises that somebody set by hand.
  *   5. A refused promise is tried again with growing pauses, and whenever another one was set.
  *
  * Volumes that are in no SLA are left as the volume server has them.
@@ -34,7 +36,7 @@ struct io_volume {
 	const struct ebb_vm *owner;	/* runs; NULL: the promise is taken back */
 	struct ebb_sla_io want, telling, told;
 	bool is_told;			/* the server keeps `told` */
-	bool is_set;			/* it may keep something that this agent told it */
+	bool is_set;			/* it may keep something that an agent told it */
 	uint64_t action;		/* VOLUME under way, which tells `telling`, or 0 */
 	uint16_t failures;		/* in a row */
 	usec_t retry_at;
@@ -65,7 +67,7 @@ void io_changed(struct io_room *s, const struct ebb_vm *vm);
 /* It has stopped. */
 void io_stop(struct io_room *s, const struct ebb_vm *vm);
 
-void io_up(struct io_room *s, usec_t now);
+void io_up(struct io_room *s, usec_t now, const struct ebb_fact_volumes_up *f);
 void io_lost(struct io_room *s, usec_t now, const char *text);
 void io_server(struct io_room *s, const struct ebb_volume_server *server);
 void io_meters(struct io_room *s, const struct ebb_fact_volumes_meters *f);

@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "model/sla-io.h"
 #include "tests/unit/host-agent/core_script.h"
 #include "util/heap.h"
 
@@ -545,6 +546,17 @@ void script_volumes_up(struct script *s)
 {
 	const struct ebb_fact fact = { .type = EBB_FACT_VOLUMES_UP };
 
+	assert_int_equal(ebb_state_report(s->state, s->now, &fact), 0);
+}
+
+void script_volumes_up_with(struct script *s, const char *owned)
+{
+	struct ebb_fact fact = { .type = EBB_FACT_VOLUMES_UP };
+	char names[1][EBB_VOLUME_NAME_SIZE];
+
+	ebb_volume_name_copy(names[0], owned);
+	fact.u.volumes_up.num = 1;
+	fact.u.volumes_up.owned = names;
 	assert_int_equal(ebb_state_report(s->state, s->now, &fact), 0);
 }
 

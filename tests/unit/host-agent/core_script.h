@@ -113,6 +113,8 @@ void script_grow(struct script *s, char vm, uint16_t count, uint16_t node);
 
 /* The volume server answers; or does not. */
 void script_volumes_up(struct script *s);
+/* With a promise to this volume that an agent has set. */
+void script_volumes_up_with(struct script *s, const char *owned);
 void script_volumes_lost(struct script *s, const char *text);
 /* The server's counters of a volume, with intervals of a second. */
 void script_volume_meter(struct script *s, const char *name, const char *taker,

@@ -340,6 +340,42 @@ static void test_taken_back_if_in_doubt(void **state)
 	script_finish(&s);
 }
 
+/* An agent set it, and the VM went away while no agent ran. */
+static void test_promise_of_an_earlier_agent(void **state)
+{
+	struct ebb_sla sla = script_sla(NODES);
+	struct script s;
+
+	(void)state;
+	script_init_loading(&s, 1, 4, 1, false);
+	script_volumes_up_with(&s, "x");
+	/* Not before all VMs are known. */
+	script_expect_nothing(&s);
+	script_loaded(&s);
+	script_expect(&s, "volume - x 0/0");
+	script_volume_done(&s, "x", 0, NULL);
+	assert_true(script_find_record(&s, '\0', EBB_EVENT_VOLUME));
+	assert_non_null(strstr(s.record.text, "volume x: its promise is taken back"));
+	/* The server has been told, and says so. */
+	script_volumes_lost(&s, "gone");
+	script_volumes_up(&s);
+	script_expect_nothing(&s);
+	script_finish(&s);
+	/* A VM has it now. */
+	script_init_loading(&s, 1, 4, 1, false);
+	script_volumes_up_with(&s, "x");
+	sla.io.reserve_iops = 5;
+	s.volumes.num = 1;
+	ebb_volume_name_copy(s.volumes.names[0], "x");
+	assert_int_equal(script_define(&s, 'a', &sla), 0);
+	assert_int_equal(script_found(&s, 'a', 1, s.now, "0@0"), 0);
+	script_loaded(&s);
+	script_expect(&s, "volume a x 5/0");
+	script_volume_done(&s, "x", 0, NULL);
+	script_expect_nothing(&s);
+	script_finish(&s);
+}
+
 /* Disks come and go while a VM runs. */
 static void test_disk_is_detached(void **state)
 {
@@ -603,6 +639,7 @@ int main(void)
 		cmocka_unit_test(test_taken_back),
 		cmocka_unit_test(test_nothing_to_take_back),
 		cmocka_unit_test(test_taken_back_if_in_doubt),
+		cmocka_unit_test(test_promise_of_an_earlier_agent),
 		cmocka_unit_test(test_disk_is_detached),
 		cmocka_unit_test(test_not_before_loaded),
 		cmocka_unit_test(test_little_space_for_actions),

@@ -71,6 +71,11 @@ static int take_fact(void *ctx, usec_t now, const struct ebb_fact *fact)
 			 (unsigned)s->capacity_iops, (unsigned)s->capacity_bytes,
 			 (unsigned)s->promised_iops, (unsigned)s->promised_bytes,
 			 s->allow_overbooking);
+	} else if (fact->type == EBB_FACT_VOLUMES_UP) {
+		for (uint32_t i = 0; i < fact->u.volumes_up.num; i++)
+			snprintf(seen->text + strlen(seen->text),
+				 sizeof(seen->text) - strlen(seen->text), "%s ",
+				 fact->u.volumes_up.owned[i]);
 	} else if (fact->type == EBB_FACT_VOLUMES_METERS) {
 		f->meters = fact->u.volumes_meters;
 		for (uint32_t i = 0; i < f->meters.num && i < 2; i++)
@@ -107,7 +112,10 @@ static void begin(struct fixture *f)
 
 static void submit(struct fixture *f, uint64_t id, const char *name, struct ebb_sla_io io)
 {
-	struct ebb_action a = { .type = EBB_ACTION_VOLUME, .id = id, .u.volume.io = io };
+	struct ebb_action a = {
+		.type = EBB_ACTION_VOLUME, .id = id,
+		.u.volume = { .io = io, .is_owned = io.reserve_iops > 0 },
+	};
 
 	strcpy(a.u.volume.name, name);
 	f->is_submitting = true;
@@ -236,6 +244,7 @@ static void bring_up(struct fixture *f)
 	asked(f, "{\"cmd\":\"volumes\"}");
 	answer(f, SERVER);
 	expect(f, EBB_FACT_VOLUMES_UP, "");
+	assert_string_equal(f->facts[f->num_read - 1].text, "");
 	expect(f, EBB_FACT_VOLUMES_SERVER, "500 0 0 9 1");
 }
 
@@ -287,12 +296,12 @@ static void test_promises_are_told(void **state)
 	submit(f, 6, "db2", (struct ebb_sla_io){ .reserve_bytes = 1, .max_iops = 2, .weight = 1 });
 	asked(f, "{\"cmd\":\"volume-set\",\"volume\":\"db1\",\"reserve_iops\":300,"
 		 "\"reserve_bytes\":null,\"max_iops\":null,\"max_bytes\":1000000000000,"
-		 "\"weight\":7,\"penalty\":9}\n");
+		 "\"weight\":7,\"penalty\":9,\"owner\":\"ebbd\"}\n");
 	expect_nothing(f, 20 * MSEC);
 	answer(f, "{\"ok\":true,\"volume\":{}}\n");
 	expect_done(f, 5, 0, "");
 	asked(f, "\"volume\":\"db2\",\"reserve_iops\":null,\"reserve_bytes\":1,\"max_iops\":2,"
-		 "\"max_bytes\":null,\"weight\":1,\"penalty\":0}\n");
+		 "\"max_bytes\":null,\"weight\":1,\"penalty\":0,\"owner\":null}\n");
 	answer(f, OK);
 	expect_done(f, 6, 0, "");
 	expect_nothing(f, 20 * MSEC);
@@ -325,6 +334,23 @@ static void test_refusals(void **state)
 		expect_done(f, i + 1, all[i].err, text);
 	}
 	expect_nothing(f, 20 * MSEC);
+}
+
+/* Which promises agents have set; a name that can be none of a volume is no reason to hang up. */
+static void test_promises_of_earlier_agents(void **state)
+{
+	struct fixture *f = *state;
+
+	serve(f);
+	begin(f);
+	let_in(f);
+	asked(f, "{\"cmd\":\"volumes\"}");
+	answer(f, "{\"ok\":true,\"server\":{},\"volumes\":[{\"name\":\"v1\",\"owner\":null},"
+		  "{\"name\":\"v2\",\"owner\":\"ebbd\"},{\"name\":\"v3\",\"owner\":\"me\"},"
+		  "{\"name\":\"/v4\",\"owner\":\"ebbd\"},7,{\"owner\":\"ebbd\"},"
+		  "{\"name\":\"v5\",\"owner\":\"ebbd\"}]}\n");
+	expect(f, EBB_FACT_VOLUMES_UP, "");
+	assert_string_equal(f->facts[f->num_read - 1].text, "v2 v5 ");
 }
 
 /* Told once, however often it is tried; what is to be done meanwhile ends at once. */
@@ -631,6 +657,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(test_promises_are_told),
 		TEST(test_refusals),
+		TEST(test_promises_of_earlier_agents),
 		TEST(test_no_server),
 		TEST(test_restart),
 		TEST(test_rubbish),

@@ -80,6 +80,32 @@ static void test_there_and_back(void **state)
 	assert_int_equal(f.server.capacity.latency_us, 8);
 }
 
+/* Who set a promise, or nobody in a file that an earlier version has written. */
+static void test_owner(void **state)
+{
+	struct ebb_volume *a;
+
+	(void)state;
+	add("a");
+	add("b");
+	a = ebb_server_find(&f.server, "a");
+	assert_int_equal(ebb_volspec_set_owner(&a->spec, "ebbd", NULL), 0);
+	assert_int_equal(ebb_vstate_save(&f.server, &f.err), 0);
+	drop_all();
+	assert_int_equal(ebb_vstate_load(&f.server, &f.err), 0);
+	assert_string_equal(ebb_server_find(&f.server, "a")->spec.owner, "ebbd");
+	assert_string_equal(ebb_server_find(&f.server, "b")->spec.owner, "");
+	drop_all();
+	assert_int_equal(ebb_fs_replace(f.path, "{\"volumes\": [{\"name\": \"a\", \"tenant\": "
+			 "\"t\", \"file\": \"/x\", \"format\": \"raw\", "
+			 "\"reserve_iops\": 7, "
+			 "\"reserve_bytes\": null, \"max_iops\": null, \"max_bytes\": null, "
+			 "\"weight\": 100, \"penalty\": 1}]}", 0600), 0);
+	assert_int_equal(ebb_vstate_load(&f.server, &f.err), 0);
+	assert_int_equal(ebb_server_find(&f.server, "a")->spec.reserve_iops, 7);
+	assert_string_equal(ebb_server_find(&f.server, "a")->spec.owner, "");
+}
+
 static void test_damaged(void **state)
 {
 	static const struct {
@@ -92,6 +118,7 @@ static void test_damaged(void **state)
 		{ "{\"volumes\": [{\"name\": \"../a\"}]}", "is no name of a volume" },
 		{ "{\"volumes\": [{\"name\": \"a\"}]}", "volume a has no tenant" },
 		{ "{\"volumes\": [{\"name\": \"a\", \"weight\": -1}]}", "weight=-1: allowed" },
+		{ "{\"volumes\": [{\"name\": \"a\", \"owner\": \"\"}]}", "owner: allowed" },
 		{ "{\"capacity\": 7}", "\"capacity\" is no object" },
 		{ "{\"capacity\": {\"iops\": -1}}", "iops of \"capacity\": allowed: 0 to" },
 		{ "{\"capacity\": {\"bytes\": 1.5}}", "bytes of \"capacity\": allowed: 0 to" },
@@ -154,6 +181,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_there_and_back, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_owner, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_damaged, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_none, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_full_disk, set_up, tear_down),
