@@ -15,10 +15,12 @@ $(eval $(call unit_test_single,test_core_sim,tests/sim/test_core_sim.c $(EBB_WOR
 	ebb-fake ebb-core,,))
 $(eval $(call unit_test_single,test_fake_need,$(EBB_TEST)/test_fake_need.c $(EBB_WORLD), \
 	ebb-fake ebb-core,,))
-$(foreach t,advance arbiter beyond charge conduct define explain floor force io lend mem leave plan promise \
+$(foreach t,advance arbiter beyond charge conduct define explain floor force lend mem leave plan promise \
 	rebalance request reserve restart violation,$(eval \
 	$(call unit_test_single,test_core_$(t),$(EBB_TEST)/test_core_$(t).c $(EBB_TEST)/core_script.c, \
 	ebb-core,,)))
+$(foreach t,io io_restart,$(eval $(call unit_test_single,test_core_$(t), \
+	$(EBB_TEST)/test_core_$(t).c $(EBB_TEST)/io_script.c $(EBB_TEST)/core_script.c,ebb-core,,)))
 $(foreach t,broker vom,$(eval $(call unit_test_single,test_core_$(t),$(EBB_TEST)/test_core_$(t).c \
 	$(EBB_TEST)/broker_rig.c $(EBB_TEST)/core_script.c,ebb-core,,)))
 $(foreach t,level relio shortage sla,$(eval $(call unit_test_single,test_model_$(t),$(EBB_TEST)/test_model_$(t).c, \

@@ -83,8 +83,10 @@ static void claim(struct io_room *s, usec_t now, const struct ebb_vm *vm)
 			core_text(core_record(s->env, vm, now, EBB_EVENT_ERROR)->text,
 				  "the promise to volume %s waits for the volume server: %.110s",
 				  name, s->lost);
-		if (v->owner != vm)
+		if (v->owner != vm) {
 			io_meter_forget(v);
+			v->has_old = false;
+		}
 		v->owner = vm;
 		ebb_sla_io_of(&vm->sla, name, &io);
 		want(v, &io);
@@ -148,6 +150,7 @@ void io_up(struct io_room *s, usec_t now, const struct ebb_fact_volumes_up *f)
 	for (uint32_t i = 0; i < s->num; i++) {
 		struct io_volume *v = &s->volumes[i];
 
+		v->has_old = v->owner && (v->has_old || v->is_told);
 		v->is_told = v->is_metered = false;
 		v->failures = 0;
 		v->retry_at = 0;
@@ -168,10 +171,22 @@ void io_lost(struct io_room *s, usec_t now, const char *text)
 
 /* ---- actions ------------------------------------------------------------------ */
 
-static bool is_lowering(const struct io_volume *v)
+static bool is_lower(const struct ebb_sla_io *a, const struct ebb_sla_io *b)
 {
-	return !v->owner || (v->is_told && v->want.reserve_iops <= v->told.reserve_iops &&
-			     v->want.reserve_bytes <= v->told.reserve_bytes);
+	return a->reserve_iops <= b->reserve_iops && a->reserve_bytes <= b->reserve_bytes;
+}
+
+/* The server may have lost a promise that it kept: it gets that one before one that is higher. */
+static bool is_restored(const struct io_volume *v)
+{
+	return v->has_old && !is_lower(&v->want, &v->told);
+}
+
+/* It takes nothing from what others are promised. */
+static bool goes_first(const struct io_volume *v)
+{
+	return !v->owner || ((v->is_told || v->has_old) && is_lower(&v->want, &v->told)) ||
+	       is_restored(v);
 }
 
 bool io_act(struct io_room *s, usec_t now, struct ebb_actions *out)
@@ -186,7 +201,7 @@ bool io_act(struct io_room *s, usec_t now, struct ebb_actions *out)
 			struct ebb_action *a;
 
 			if (v->action || (v->is_told && ebb_sla_io_is_same(&v->want, &v->told)) ||
-			    (round == 0 && !is_lowering(v)))
+			    (round == 0 && !goes_first(v)))
 				continue;
 			if (now < v->retry_at) {
 				s->wake_at = core_sooner(s->wake_at, v->retry_at);
@@ -197,7 +212,7 @@ bool io_act(struct io_room *s, usec_t now, struct ebb_actions *out)
 				return false;
 			a->id = v->action = core_action_id(s->env, v->owner, 0);
 			memcpy(a->u.volume.name, v->name, sizeof(v->name));
-			a->u.volume.io = v->telling = v->want;
+			a->u.volume.io = v->telling = is_restored(v) ? v->told : v->want;
 			a->u.volume.is_owned = v->owner;
 		}
 	s->is_due = false;
@@ -229,6 +244,7 @@ static void set_done(struct io_room *s, usec_t now, struct io_volume *v)
 
 	v->told = v->telling;
 	v->is_told = v->is_set = true;
+	v->has_old = false;
 	v->failures = 0;
 	v->text[0] = '\0';
 	if (is_new)
@@ -249,6 +265,9 @@ static void set_failed(struct io_room *s, usec_t now, struct io_volume *v,
 	/* The server has no such volume, so no promise is in force that must be taken back. */
 	if (f->err == -ENOENT)
 		v->is_told = v->is_set = false;
+	/* The disk can do less than before: no promise of before can be restored. */
+	if (f->err == -EDQUOT)
+		v->has_old = false;
 	s->is_stale = s->is_stale || (!v->owner && !v->is_set);
 	v->failures++;
 	v->retry_at = now + core_backoff(s->env, v->failures);
@@ -275,6 +294,7 @@ void io_done(struct io_room *s, usec_t now, const struct ebb_fact_action_done *f
 	} else if (f->err == -ENOTCONN) {
 		/* The server may have got it. */
 		v->is_set = true;
+		v->has_old = v->has_old || (v->is_told && v->owner);
 		v->is_told = false;
 	} else {
 		set_failed(s, now, v, f);

@@ -15,7 +15,9 @@
  *      of which no SLA says anything.  Then the volume leaves the table.  So it is with promises
  *      that an earlier agent has set, whose VM went away while no agent ran: the server says which
  *      those are.  It does not name promises that somebody set by hand.
- *   5. A refused promise is tried again with growing pauses, and whenever another one was set.
+ *   5. A refused promise is tried again with growing pauses, and whenever another one was set.  The
+ *      one of before holds meanwhile, also over a restart of the server: that one is told first,
+ *      and before what rises, so that what rises takes nothing from what was kept.
  *
  * Volumes that are in no SLA are left as the volume server has them.
  *
@@ -36,6 +38,7 @@ struct io_volume {
 	const struct ebb_vm *owner;	/* runs; NULL: the promise is taken back */
 	struct ebb_sla_io want, telling, told;
 	bool is_told;			/* the server keeps `told` */
+	bool has_old;			/* `told` is the owner's, told before the server was lost */
 	bool is_set;			/* it may keep something that an agent told it */
 	uint64_t action;		/* VOLUME under way, which tells `telling`, or 0 */
 	uint16_t failures;		/* in a row */

@@ -65,6 +65,7 @@ static bool is_disk(const struct ebb_vm *vm, const char *name)
 
 void io_explain(const struct io_room *s, const struct ebb_vm *vm, struct ebb_explain *e)
 {
+	const struct io_volume *v;
 	struct ebb_io_view view;
 
 	if (!ebb_sla_has_io(&vm->sla))
@@ -81,7 +82,13 @@ void io_explain(const struct io_room *s, const struct ebb_vm *vm, struct ebb_exp
 				  "its disks", vm->sla.volumes[i].name);
 	for (uint16_t k = 0; k < vm->volumes.num; k++) {
 		io_view(s, vm, k, &view);
-		if (view.state == EBB_IO_SETTING)
+		v = io_table_find(s, vm->volumes.names[k]);
+		if (view.state == EBB_IO_REFUSED && v && v->is_told)
+			core_text(core_explain_more(e), "volume %s: its new promise is refused, "
+				  "that of %u requests/s and %llu bytes/s holds: %.80s", v->name,
+				  v->told.reserve_iops, (unsigned long long)v->told.reserve_bytes,
+				  view.text);
+		else if (view.state == EBB_IO_SETTING)
 			core_text(core_explain_more(e), "volume %s: the volume server is being "
 				  "told its promise", vm->volumes.names[k]);
 		else if (view.state != EBB_IO_SET && view.state != EBB_IO_NONE)
