@@ -24,8 +24,8 @@ $(eval $(call check_step,bench-agent,cpu,120,build-gcc,build/gcc/bin/ebb-bench-a
 
 # What benchmarks need besides VMs.
 $(eval $(call prog,ebb-bench-agent,$(addprefix scripts/bench/,agent.c agent-broker.c agent-decide.c \
-	agent-telemetry.c) tests/lib/link_frames.c, \
-	ebb-daemon ebb-io ebb-fake ebb-core ebb-util,inih jansson libsystemd libvirt sqlite3,))
+	agent-telemetry.c agent-volumes.c) tests/lib/link_frames.c, \
+	ebb-volumes ebb-daemon ebb-io ebb-fake ebb-core ebb-util,inih jansson libsystemd libvirt sqlite3,))
 $(eval $(call prog,ebb-bench-reserve,scripts/bench/reserve.c tests/lib/busy_threads.c \
 	$(wildcard host-agent/backend/emulated/*.c),ebb-util,,))
 $(eval $(call prog,ebb-bench-volumed,scripts/bench/volumed.c,ebb-tags,,))

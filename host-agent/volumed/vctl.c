@@ -26,6 +26,7 @@ struct waiting {
 	struct ebb_server *server;
 	struct ebb_ctl_request *request;
 	char volume[EBB_VOLUME_NAME_SIZE];
+	bool is_brief;			/* of meters */
 	struct ebb_volspec old;
 };
 
@@ -132,6 +133,19 @@ static json_t *view_meters(const struct ebb_volume *v)
 			 interval);
 }
 
+/* What the agent asks for once in an interval, of each volume. */
+static json_t *view_brief(const struct ebb_volume *v)
+{
+	const json_t *taker = json_object_get(json_object_get(v->now, "interval"), "taker");
+	json_t *counters = ebb_server_counters(v);
+	json_t *view = json_pack("{s:s, s:o, s:o, s:{s:O*}}", "name", v->spec.name, "delay",
+				 ebb_vmeter_delay(counters), "counters",
+				 ebb_vmeter_brief(counters), "interval", "taker", taker);
+
+	json_decref(counters);
+	return view;
+}
+
 /* Without the storage daemon the counters stand still, and are told as they are. */
 static void on_meters(void *ctx, const char *error)
 {
@@ -141,7 +155,8 @@ static void on_meters(void *ctx, const char *error)
 
 	for (const struct ebb_volume *v = s->volumes; v; v = v->next)
 		if (!w->volume[0] || strcmp(v->spec.name, w->volume) == 0)
-			json_array_append_new(meters, view_meters(v));
+			json_array_append_new(meters, w->is_brief ? view_brief(v) :
+							 view_meters(v));
 	ebb_ctl_reply(w->request, json_pack("{s:f, s:s, s:o, s:o}", "ts",
 		      ebb_clock_real_usec() / 1e6, "error", error ? error : "", "scheduler",
 		      s->scheduler ? json_incref(s->scheduler) : json_object(), "meters", meters));
@@ -150,17 +165,24 @@ static void on_meters(void *ctx, const char *error)
 
 static void cmd_meters(struct ebb_server *s, struct ebb_ctl_request *r)
 {
+	const json_t *brief = json_object_get(r->body, "brief");
 	const struct ebb_volume *only = NULL;
 	struct waiting *w;
 
+	if (brief && !json_is_boolean(brief)) {
+		ebb_ctl_fail(r, "bad-request", NULL, "\"brief\": true or false is needed");
+		return;
+	}
 	if (json_object_get(r->body, "volume")) {
 		only = find_volume(s, r);
 		if (!only)
 			return;
 	}
 	w = wait_for(s, r, only ? only->spec.name : "");
-	if (w)
-		ebb_server_refresh(s, on_meters, w);
+	if (!w)
+		return;
+	w->is_brief = json_is_true(brief);
+	ebb_server_refresh(s, on_meters, w);
 }
 
 /* ---- changing ---- */
@@ -490,7 +512,7 @@ static const struct {
 } commands[] = {
 	{ "version", cmd_version, false, { NULL } },
 	{ "volumes", cmd_volumes, false, { "volume", NULL } },
-	{ "meters", cmd_meters, false, { "volume", NULL } },
+	{ "meters", cmd_meters, false, { "volume", "brief", NULL } },
 	{ "volume-set", cmd_set, true, { "*", NULL } },
 	{ "volume-add", cmd_add, true, { "*", NULL } },
 	{ "volume-remove", cmd_remove, true, { "volume", NULL } },

@@ -85,6 +85,23 @@ void ebb_vmeter_add_delays(json_t *counters)
 	json_object_set_new(counters, "delays", all);
 }
 
+json_t *ebb_vmeter_brief(const json_t *counters)
+{
+	static const char *const names[] = {
+		"intervals", "violated-intervals", "charged", "early", "missed", "violated",
+		"others-early", "others-promised", "slow", "overdue",
+	};
+	json_t *brief = json_object();
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		json_t *value = json_object_get(counters, names[i]);
+
+		if (value)
+			json_object_set(brief, names[i], value);
+	}
+	return brief;
+}
+
 json_t *ebb_vmeter_delay(const json_t *counters)
 {
 	static const struct {

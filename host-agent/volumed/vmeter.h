@@ -21,6 +21,13 @@ void ebb_vmeter_add(json_t *to, const json_t *from);
 void ebb_vmeter_add_delays(json_t *counters);
 
 /*
+ * Of the counters those from which the agent makes its ledger, as a new object: "intervals",
+ * "violated-intervals", "charged", "early", "missed", "violated", "others-early",
+ * "others-promised", "slow", "overdue".
+ */
+json_t *ebb_vmeter_brief(const json_t *counters);
+
+/*
  * Delays of requests after their deadlines in nanoseconds, as a new object: "mean-ns", "p50-ns",
  * "p90-ns", "p99-ns", "p999-ns", "max-ns".  A percentile is the upper bound of its class, which is
  * a quarter beyond the delay at most, and never more than the maximum.  All 0: no request had a

@@ -57,6 +57,10 @@ int main(int argc, char **argv)
 		if (ebb_policy_at(p)->mem_review_usec > 0)
 			bench_brokering("1000 VMs", 1000, VIRTIO_EBB_VOM_MAX_BUCKETS,
 					ebb_policy_at(p), num_values);
+	for (int is_brief = 0; is_brief < 2; is_brief++) {
+		bench_meters("250 volumes", 250, is_brief, num_values);
+		bench_meters("1000 volumes", 1000, is_brief, num_values);
+	}
 	for (size_t i = 0; i < 3 && sizes[i].num_vms <= most_vms; i++)
 		for (size_t p = 0; ebb_policy_at(p); p++)
 			bench_telemetry(sizes[i].size, sizes[i].num_vms, ebb_policy_at(p), seconds);

@@ -20,6 +20,9 @@ void bench_decisions(const char *size, uint32_t num_vms, uint32_t sockets, uint3
 void bench_brokering(const char *size, uint32_t num_vms, uint32_t num_buckets,
 		     const struct ebb_policy_ops *policy, unsigned num_values);
 
+/* Times to read the answer of the volume server about the meters of so many volumes. */
+void bench_meters(const char *size, uint32_t num_volumes, bool is_brief, unsigned num_values);
+
 /* CPU that an agent uses while num_vms devices on real sockets send telemetry each second. */
 void bench_telemetry(const char *size, uint32_t num_vms, const struct ebb_policy_ops *policy,
 		     double seconds);

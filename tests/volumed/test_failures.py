@@ -314,6 +314,20 @@ class Control(VolumeCase):
         for wrong in (["colour"], ["set"], ["set", "b", "7"], ["remove"], ["list", "a", "b"]):
             self.ebbctl(2, *wrong)
 
+    def test_brief_meters(self):
+        self.volume("a", reserve_iops=50)
+        self.start()
+        self.qemu_io("a", "write 0 256k", "flush")
+        brief, = self.done("meters", brief=True)["meters"]
+        whole, = self.done("meters", volume="a", brief=False)["meters"]
+        self.assertEqual(set(brief), {"name", "delay", "counters", "interval"})
+        self.assertEqual(set(brief["counters"]), {
+            "intervals", "violated-intervals", "charged", "early", "missed", "violated",
+            "others-early", "others-promised", "slow", "overdue"})
+        self.assertEqual(brief["counters"]["charged"] + brief["counters"]["early"], 4)
+        self.assertEqual(brief["delay"], whole["delay"])
+        self.refused("bad-request", "meters", brief=7)
+
     def test_ebbctl_of_large_requests(self):
         """Delays are of requests, each of which is 16 units."""
         self.settings["depth"] = 1

@@ -35,7 +35,7 @@ char *ebb_volume_proto_server(const char *volume)
 
 char *ebb_volume_proto_meters(void)
 {
-	return line_of(json_pack("{s:s}", "cmd", "meters"));
+	return line_of(json_pack("{s:s, s:b}", "cmd", "meters", "brief", 1));
 }
 
 /* Per second; null: none. */

@@ -539,7 +539,7 @@ static void test_readings(void **state)
 	expect_nothing(f, 300 * MSEC);
 	answer(f, OK);
 	expect_done(f, 5, 0, "");
-	assert_in_range(asked_after_readings(f, "{\"cmd\":\"meters\"}"), 1, 3);
+	assert_in_range(asked_after_readings(f, "{\"cmd\":\"meters\",\"brief\":true}"), 1, 3);
 	answer(f, METERS);
 	expect(f, EBB_FACT_VOLUMES_METERS, "");
 	assert_int_equal(f->meters.num, 2);

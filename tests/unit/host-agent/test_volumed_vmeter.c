@@ -135,6 +135,20 @@ static void test_percentiles(void **state)
 	json_decref(counters);
 }
 
+static void test_brief(void **state)
+{
+	json_t *counters = json_pack("{s:i, s:i, s:i, s:[i,i]}", "charged", 3, "overdue", 4,
+				     "reads", 7, "delay-classes", 1, 2);
+	json_t *brief = ebb_vmeter_brief(counters);
+
+	(void)state;
+	assert_int_equal(json_object_size(brief), 2);
+	assert_int_equal(get(brief, "charged"), 3);
+	assert_int_equal(get(brief, "overdue"), 4);
+	json_decref(brief);
+	json_decref(counters);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -142,6 +156,7 @@ int main(void)
 		cmocka_unit_test(test_sum_too_large),
 		cmocka_unit_test(test_delays),
 		cmocka_unit_test(test_percentiles),
+		cmocka_unit_test(test_brief),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
