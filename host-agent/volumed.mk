@@ -20,6 +20,6 @@ $(eval $(call unit_test_single,test_volumed_vmeter,$(EBB_TEST)/test_volumed_vmet
 	ebb-volumed ebb-tags,jansson))
 $(eval $(call unit_test_single,test_volumed_config,$(EBB_TEST)/test_volumed_config.c, \
 	ebb-volumed ebb-util,inih jansson))
-$(foreach t,admit qmp vstate,$(eval $(call unit_test_single,test_volumed_$(t), \
+$(foreach t,admit qmp vctl vstate,$(eval $(call unit_test_single,test_volumed_$(t), \
 	$(EBB_TEST)/test_volumed_$(t).c,ebb-volumed ebb-tags ebb-daemon ebb-util, \
 	$(EBB_VOLUMED_PKGS))))

@@ -30,6 +30,20 @@ struct ebb_volume *ebb_server_find(struct ebb_server *s, const char *name)
 	return v;
 }
 
+struct ebb_volume *ebb_server_find_id(struct ebb_server *s, uint32_t id)
+{
+	struct ebb_volume *v = s->volumes;
+
+	while (v && v->id != id)
+		v = v->next;
+	return v;
+}
+
+const struct ebb_volspec *ebb_server_in_force(const struct ebb_volume *v)
+{
+	return v->before ? v->before : &v->spec;
+}
+
 struct ebb_volume *ebb_server_append(struct ebb_server *s, const struct ebb_volspec *spec)
 {
 	struct ebb_volume **at = &s->volumes, *v;
@@ -57,6 +71,7 @@ void ebb_server_drop(struct ebb_server *s, struct ebb_volume *v)
 	json_decref(v->base);
 	json_decref(v->last);
 	json_decref(v->now);
+	free(v->before);
 	free(v);
 }
 
@@ -87,7 +102,15 @@ static bool is_system(const struct ebb_volspec *spec)
 	return strcmp(spec->tenant, EBB_VOLUME_SYSTEM) == 0;
 }
 
-/* Of the system's volumes, or of all others; without the one called except (NULL: all). */
+static uint64_t most(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
+}
+
+/*
+ * Of the system's volumes, or of all others; without the one called except (NULL: all).  While a
+ * promise changes both the old one and the new one may be in force in the end.
+ */
 static struct promised sum_up(const struct ebb_server *s, bool of_system, const char *except)
 {
 	struct promised sum = { 0, 0 };
@@ -96,15 +119,10 @@ static struct promised sum_up(const struct ebb_server *s, bool of_system, const 
 		if (is_system(&v->spec) != of_system ||
 		    (except && strcmp(v->spec.name, except) == 0))
 			continue;
-		sum.iops += v->spec.reserve_iops;
-		sum.bytes += v->spec.reserve_bytes;
+		sum.iops += most(v->spec.reserve_iops, ebb_server_in_force(v)->reserve_iops);
+		sum.bytes += most(v->spec.reserve_bytes, ebb_server_in_force(v)->reserve_bytes);
 	}
 	return sum;
-}
-
-static uint64_t most(uint64_t a, uint64_t b)
-{
-	return a > b ? a : b;
 }
 
 static uint64_t minus(uint64_t a, uint64_t b)
@@ -226,20 +244,26 @@ static void ask(struct ebb_server *s, const char *command, json_t *args, ebb_qmp
 /* ---- serving a volume ---- */
 
 /* A volume may be dropped before the answer comes: then there is none of that id. */
-struct serving {
+struct of_volume {
 	struct ebb_server *server;
 	uint32_t id;
 	ebb_server_done done;
 	void *ctx;
 };
 
-static struct ebb_volume *volume_of(const struct serving *g)
+static struct of_volume *of_volume(struct ebb_server *s, const struct ebb_volume *v,
+				   ebb_server_done done, void *ctx)
 {
-	struct ebb_volume *v = g->server->volumes;
+	struct of_volume *g = calloc(1, sizeof(*g));
 
-	while (v && v->id != g->id)
-		v = v->next;
-	return v;
+	if (g)
+		*g = (struct of_volume){ .server = s, .id = v->id, .done = done, .ctx = ctx };
+	return g;
+}
+
+static struct ebb_volume *volume_of(const struct of_volume *g)
+{
+	return ebb_server_find_id(g->server, g->id);
 }
 
 /* The promise may have changed while the storage daemon was opening the volume. */
@@ -251,24 +275,54 @@ static void renew_promise(struct ebb_server *s, struct ebb_volume *v)
 	v->is_changed = false;
 }
 
+static void on_promised(void *ctx, const json_t *result, const char *error)
+{
+	struct of_volume *g = ctx;
+	struct ebb_volume *v = volume_of(g);
+	/* One that has died meanwhile has refused nothing. */
+	const bool is_refused = !result && g->server->qmp;
+
+	if (v && is_refused)
+		v->spec = *v->before;
+	if (v) {
+		free(v->before);
+		v->before = NULL;
+	}
+	g->done(g->ctx, is_refused ? error : NULL);
+	free(g);
+}
+
 void ebb_server_promise(struct ebb_server *s, struct ebb_volume *v, const struct ebb_volspec *spec,
 			ebb_server_done done, void *ctx)
 {
+	const bool is_told = s->qmp && v->state == EBB_VOLUME_SERVED;
+	struct of_volume *g = is_told ? of_volume(s, v, done, ctx) : NULL;
+	struct ebb_volspec *before = g ? malloc(sizeof(*before)) : NULL;
+
+	if (is_told && !before) {
+		free(g);
+		done(ctx, "out of memory");
+		return;
+	}
+	if (before)
+		*before = v->spec;
+	v->before = before;
 	v->spec = *spec;
 	ebb_log(LOG_INFO, "promise", EBB_KS("volume", spec->name),
 		EBB_KI("reserve_iops", spec->reserve_iops),
 		EBB_KI("reserve_bytes", spec->reserve_bytes), EBB_KI("max_iops", spec->max_iops),
 		EBB_KI("max_bytes", spec->max_bytes), EBB_KI("weight", spec->weight),
 		EBB_KI("penalty", spec->penalty));
-	if (s->qmp && v->state == EBB_VOLUME_SERVED) {
-		ask(s, "ebb-volume-set", ebb_blockdev_promise_args(spec), on_done, done, ctx);
+	if (is_told) {
+		ebb_qmp_send(s->qmp, "ebb-volume-set", ebb_blockdev_promise_args(spec),
+			     on_promised, g);
 		return;
 	}
 	v->is_changed = true;
 	done(ctx, NULL);
 }
 
-static void serving_end(struct serving *g, const char *error)
+static void serving_end(struct of_volume *g, const char *error)
 {
 	struct ebb_volume *v = volume_of(g);
 
@@ -293,7 +347,7 @@ static void serving_end(struct serving *g, const char *error)
 
 static void on_exported(void *ctx, const json_t *result, const char *error)
 {
-	struct serving *g = ctx;
+	struct of_volume *g = ctx;
 	struct ebb_volume *v = volume_of(g);
 	char node[EBB_BLOCKDEV_ID_SIZE];
 
@@ -307,7 +361,7 @@ static void on_exported(void *ctx, const json_t *result, const char *error)
 
 static void on_opened(void *ctx, const json_t *result, const char *error)
 {
-	struct serving *g = ctx;
+	struct of_volume *g = ctx;
 	struct ebb_volume *v = volume_of(g);
 
 	if (!result || !v || !g->server->qmp)
@@ -319,7 +373,7 @@ static void on_opened(void *ctx, const json_t *result, const char *error)
 
 void ebb_server_serve(struct ebb_server *s, struct ebb_volume *v, ebb_server_done done, void *ctx)
 {
-	struct serving *g = calloc(1, sizeof(*g));
+	struct of_volume *g = of_volume(s, v, done, ctx);
 
 	if (!g || !s->qmp) {
 		free(g);
@@ -327,7 +381,6 @@ void ebb_server_serve(struct ebb_server *s, struct ebb_volume *v, ebb_server_don
 			done(ctx, "the storage daemon is not there");
 		return;
 	}
-	*g = (struct serving){ .server = s, .id = v->id, .done = done, .ctx = ctx };
 	v->state = EBB_VOLUME_WAITING;
 	v->is_changed = false;
 	ebb_qmp_send(s->qmp, "blockdev-add", ebb_blockdev_node_args(s->conf, v), on_opened, g);

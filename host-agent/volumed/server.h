@@ -37,6 +37,8 @@ struct ebb_volume {
 	bool is_configured;		/* of the configuration, not added later */
 	bool is_probe;			/* for calibration: only read, and never kept */
 	bool is_changed;		/* the storage daemon was given an older promise of it */
+	/* While the storage daemon is being told spec: what is in force; otherwise NULL. */
+	struct ebb_volspec *before;
 	char error[256];
 	/*
 	 * Counters since ebb-volumed started: what earlier storage daemons had counted, and the
@@ -78,6 +80,8 @@ int ebb_server_create(struct ebb_server *s, sd_event *event, const struct ebb_vc
 void ebb_server_destroy(struct ebb_server *s);
 
 struct ebb_volume *ebb_server_find(struct ebb_server *s, const char *name);
+/* By its id, which no other volume has had or gets; NULL: it has been removed. */
+struct ebb_volume *ebb_server_find_id(struct ebb_server *s, uint32_t id);
 
 /* Adds to the list alone; NULL: out of memory, or there are EBB_SERVER_MAX_VOLUMES. */
 struct ebb_volume *ebb_server_append(struct ebb_server *s, const struct ebb_volspec *spec);
@@ -106,6 +110,9 @@ void ebb_server_charge_system(const struct ebb_server *s, struct ebb_volspec *sp
 int ebb_server_admit(const struct ebb_server *s, const struct ebb_volspec *spec,
 		     struct ebb_err *err);
 
+/* The promise that is in force, which may be another one than v->spec for a moment. */
+const struct ebb_volspec *ebb_server_in_force(const struct ebb_volume *v);
+
 /* As configured, or else as calibrated; 0: not known. */
 uint64_t ebb_server_capacity_iops(const struct ebb_server *s);
 uint64_t ebb_server_capacity_bytes(const struct ebb_server *s);
@@ -118,9 +125,10 @@ typedef void (*ebb_server_done)(void *ctx, const char *error);
 void ebb_server_serve(struct ebb_server *s, struct ebb_volume *v, ebb_server_done done, void *ctx);
 
 /*
- * It is promised something else from now on.  done() is called once: error NULL, or why the storage
- * daemon refused it.  One that is not there, or is about to open the volume, gets the new promise
- * as soon as it has the volume; done() is called at once then.
+ * It is promised something else from now on; not while v->before says that another change has not
+ * ended.  done() is called once, maybe at once: error NULL, or why the storage daemon refused it,
+ * and the old promise holds.  A storage daemon that is not there, dies meanwhile, or is about to
+ * open the volume gets the new promise as soon as it has the volume.
  */
 void ebb_server_promise(struct ebb_server *s, struct ebb_volume *v, const struct ebb_volspec *spec,
 			ebb_server_done done, void *ctx);

@@ -21,28 +21,45 @@ static const char *const state_names[] = {
 	[EBB_VOLUME_REMOVING] = "removing",
 };
 
-/* A request that waits for the storage daemon. */
-struct waiting {
-	struct ebb_server *server;
+/* A request that waits for the storage daemon, or to be begun. */
+struct ebb_waiting {
+	struct ebb_waiting *next;
+	struct ebb_vctl *ctl;
 	struct ebb_ctl_request *request;
-	char volume[EBB_VOLUME_NAME_SIZE];
+	bool has_volume;		/* it is about one: */
+	uint32_t volume;		/* its id; its name may be another volume's by now */
 	bool is_brief;			/* of meters */
-	struct ebb_volspec old;
+	bool is_queued;			/* waits for the end of another change of the volume */
 };
 
-static struct waiting *wait_for(struct ebb_server *s, struct ebb_ctl_request *r,
-				const char *volume)
+/* v: NULL: it is about none, or all. */
+static struct ebb_waiting *wait_for(struct ebb_vctl *ctl, struct ebb_ctl_request *r,
+				    const struct ebb_volume *v)
 {
-	struct waiting *w = calloc(1, sizeof(*w));
+	struct ebb_waiting *w = calloc(1, sizeof(*w)), **at = &ctl->waiting;
 
 	if (!w) {
 		ebb_ctl_fail(r, "failed", NULL, "out of memory");
 		return NULL;
 	}
-	w->server = s;
+	w->ctl = ctl;
 	w->request = r;
-	snprintf(w->volume, sizeof(w->volume), "%s", volume);
+	w->has_volume = v;
+	w->volume = v ? v->id : 0;
+	while (*at)
+		at = &(*at)->next;
+	*at = w;
 	return w;
+}
+
+static void end_wait(struct ebb_waiting *w)
+{
+	struct ebb_waiting **at = &w->ctl->waiting;
+
+	while (*at != w)
+		at = &(*at)->next;
+	*at = w->next;
+	free(w);
 }
 
 /* ---- looking ---- */
@@ -92,16 +109,18 @@ static struct ebb_volume *find_volume(struct ebb_server *s, struct ebb_ctl_reque
 	return v;
 }
 
-static void cmd_version(struct ebb_server *s, struct ebb_ctl_request *r)
+static void cmd_version(struct ebb_vctl *ctl, struct ebb_ctl_request *r)
 {
+	struct ebb_server *s = ctl->server;
 	const uint64_t up = ebb_clock_mono_usec() - s->started_at;
 
 	ebb_ctl_reply(r, json_pack("{s:s, s:f}", "version", EBB_VERSION, "uptime_s",
 				   (double)up / 1000000));
 }
 
-static void cmd_volumes(struct ebb_server *s, struct ebb_ctl_request *r)
+static void cmd_volumes(struct ebb_vctl *ctl, struct ebb_ctl_request *r)
 {
+	struct ebb_server *s = ctl->server;
 	json_t *volumes = json_array();
 	struct ebb_volume *only = NULL;
 
@@ -149,25 +168,26 @@ static json_t *view_brief(const struct ebb_volume *v)
 /* Without the storage daemon the counters stand still, and are told as they are. */
 static void on_meters(void *ctx, const char *error)
 {
-	struct waiting *w = ctx;
-	struct ebb_server *s = w->server;
+	struct ebb_waiting *w = ctx;
+	struct ebb_server *s = w->ctl->server;
 	json_t *meters = json_array();
 
 	for (const struct ebb_volume *v = s->volumes; v; v = v->next)
-		if (!w->volume[0] || strcmp(v->spec.name, w->volume) == 0)
+		if (!w->has_volume || v->id == w->volume)
 			json_array_append_new(meters, w->is_brief ? view_brief(v) :
 							 view_meters(v));
 	ebb_ctl_reply(w->request, json_pack("{s:f, s:s, s:o, s:o}", "ts",
 		      ebb_clock_real_usec() / 1e6, "error", error ? error : "", "scheduler",
 		      s->scheduler ? json_incref(s->scheduler) : json_object(), "meters", meters));
-	free(w);
+	end_wait(w);
 }
 
-static void cmd_meters(struct ebb_server *s, struct ebb_ctl_request *r)
+static void cmd_meters(struct ebb_vctl *ctl, struct ebb_ctl_request *r)
 {
+	struct ebb_server *s = ctl->server;
 	const json_t *brief = json_object_get(r->body, "brief");
 	const struct ebb_volume *only = NULL;
-	struct waiting *w;
+	struct ebb_waiting *w;
 
 	if (brief && !json_is_boolean(brief)) {
 		ebb_ctl_fail(r, "bad-request", NULL, "\"brief\": true or false is needed");
@@ -178,7 +198,7 @@ static void cmd_meters(struct ebb_server *s, struct ebb_ctl_request *r)
 		if (!only)
 			return;
 	}
-	w = wait_for(s, r, only ? only->spec.name : "");
+	w = wait_for(ctl, r, only);
 	if (!w)
 		return;
 	w->is_brief = json_is_true(brief);
@@ -277,82 +297,113 @@ static void save_and_reply(struct ebb_server *s, struct ebb_ctl_request *r, json
 }
 
 /* The storage daemon did not take the change; another request may have saved it meanwhile. */
-static void save_and_refuse(struct waiting *w, const char *error)
+static void save_and_refuse(struct ebb_waiting *w, const char *error)
 {
 	struct ebb_err err = { "" };
 
-	save(w->server, &err);
+	save(w->ctl->server, &err);
 	ebb_ctl_fail(w->request, "refused", NULL, "%s", error);
 }
 
 /* The change of a volume is in force, or NULL: the volume has been removed meanwhile. */
-static void answer_changed(struct waiting *w, const struct ebb_volume *v)
+static void answer_changed(struct ebb_waiting *w, const struct ebb_volume *v)
 {
 	if (v)
-		save_and_reply(w->server, w->request,
+		save_and_reply(w->ctl->server, w->request,
 			       json_pack("{s:o}", "volume", view_volume(v)));
 	else
 		ebb_ctl_fail(w->request, "no-such-volume", NULL, "the volume has been removed");
 }
 
-static void on_set(void *ctx, const char *error)
-{
-	struct waiting *w = ctx;
-	struct ebb_volume *v = ebb_server_find(w->server, w->volume);
+static void begin_set(struct ebb_waiting *w);
 
-	/* A storage daemon that died meanwhile gets the new promise when it is there again. */
-	if (error && v && w->server->qmp) {
-		v->spec = w->old;
-		save_and_refuse(w, error);
-	} else {
-		answer_changed(w, v);
-	}
-	free(w);
+/* One change of a volume has ended: the next one is made of what came out. */
+static void end_set(struct ebb_waiting *w)
+{
+	struct ebb_vctl *ctl = w->ctl;
+	const uint32_t volume = w->volume;
+
+	end_wait(w);
+	for (w = ctl->waiting; w; w = w->next)
+		if (w->is_queued && w->volume == volume) {
+			begin_set(w);
+			return;
+		}
 }
 
-static void cmd_set(struct ebb_server *s, struct ebb_ctl_request *r)
+static void on_set(void *ctx, const char *error)
 {
-	struct ebb_volume *v = find_volume(s, r);
-	struct ebb_volspec spec;
-	struct waiting *w;
+	struct ebb_waiting *w = ctx;
 
-	if (!v)
+	if (error)
+		save_and_refuse(w, error);
+	else
+		answer_changed(w, ebb_server_find_id(w->ctl->server, w->volume));
+	end_set(w);
+}
+
+/*
+ * A request that does not name all keys is about those that it names, so it is read when its turn
+ * has come.
+ */
+static void begin_set(struct ebb_waiting *w)
+{
+	struct ebb_server *s = w->ctl->server;
+	struct ebb_volume *v = ebb_server_find_id(s, w->volume);
+	struct ebb_volspec spec;
+
+	w->is_queued = false;
+	if (!v || v->state == EBB_VOLUME_REMOVING) {
+		answer_changed(w, NULL);
+		end_set(w);
 		return;
+	}
 	spec = v->spec;
 	/* Whoever names no owner has set the promise by hand, and nobody takes it back. */
 	ebb_volspec_set_owner(&spec, NULL, NULL);
-	if (read_keys(&spec, r, false) < 0 || check_spec(s, &spec, r) < 0)
-		return;
-	w = wait_for(s, r, v->spec.name);
+	if (read_keys(&spec, w->request, false) < 0 || check_spec(s, &spec, w->request) < 0)
+		end_set(w);
+	else
+		ebb_server_promise(s, v, &spec, on_set, w);
+}
+
+static void cmd_set(struct ebb_vctl *ctl, struct ebb_ctl_request *r)
+{
+	struct ebb_volume *v = find_volume(ctl->server, r);
+	struct ebb_waiting *w = v ? wait_for(ctl, r, v) : NULL;
+
 	if (!w)
 		return;
-	w->old = v->spec;
-	ebb_server_promise(s, v, &spec, on_set, w);
+	w->is_queued = v->before;
+	if (!w->is_queued)
+		begin_set(w);
 }
 
 static void on_added(void *ctx, const char *error)
 {
-	struct waiting *w = ctx;
-	struct ebb_volume *v = ebb_server_find(w->server, w->volume);
+	struct ebb_waiting *w = ctx;
+	struct ebb_server *s = w->ctl->server;
+	struct ebb_volume *v = ebb_server_find_id(s, w->volume);
 
-	if (error && w->server->qmp) {
+	if (error && s->qmp) {
 		if (v)
-			ebb_server_drop(w->server, v);
+			ebb_server_drop(s, v);
 		save_and_refuse(w, error);
 	} else {
 		answer_changed(w, v);
 	}
-	free(w);
+	end_wait(w);
 }
 
-static void cmd_add(struct ebb_server *s, struct ebb_ctl_request *r)
+static void cmd_add(struct ebb_vctl *ctl, struct ebb_ctl_request *r)
 {
+	struct ebb_server *s = ctl->server;
 	const char *name = json_string_value(json_object_get(r->body, "volume"));
 	const char *tenant = json_string_value(json_object_get(r->body, "tenant"));
 	struct ebb_volspec spec;
 	struct ebb_err err = { "" };
 	struct ebb_volume *v;
-	struct waiting *w;
+	struct ebb_waiting *w;
 
 	if (!name || ebb_volspec_init(&spec, name, &err) < 0) {
 		ebb_ctl_fail(r, "bad-request", NULL, "%s", name ? err.text :
@@ -367,20 +418,22 @@ static void cmd_add(struct ebb_server *s, struct ebb_ctl_request *r)
 		ebb_server_charge_system(s, &spec);
 	if (read_keys(&spec, r, true) < 0 || check_spec(s, &spec, r) < 0)
 		return;
-	w = wait_for(s, r, name);
-	v = w ? ebb_server_append(s, &spec) : NULL;
+	v = ebb_server_append(s, &spec);
 	if (!v) {
-		if (w)
-			ebb_ctl_fail(r, "failed", NULL, "there are %u volumes already, or no "
-				     "memory", EBB_SERVER_MAX_VOLUMES);
-		free(w);
+		ebb_ctl_fail(r, "failed", NULL, "there are %u volumes already, or no memory",
+			     EBB_SERVER_MAX_VOLUMES);
 		return;
 	}
-	ebb_server_serve(s, v, on_added, w);
+	w = wait_for(ctl, r, v);
+	if (w)
+		ebb_server_serve(s, v, on_added, w);
+	else
+		ebb_server_drop(s, v);
 }
 
-static void cmd_remove(struct ebb_server *s, struct ebb_ctl_request *r)
+static void cmd_remove(struct ebb_vctl *ctl, struct ebb_ctl_request *r)
 {
+	struct ebb_server *s = ctl->server;
 	struct ebb_volume *v = find_volume(s, r);
 
 	if (!v)
@@ -404,21 +457,23 @@ static void cmd_remove(struct ebb_server *s, struct ebb_ctl_request *r)
 
 static void on_scheduler(void *ctx, const char *error)
 {
-	struct waiting *w = ctx;
+	struct ebb_waiting *w = ctx;
+	const struct ebb_server *s = w->ctl->server;
 
-	if (error && w->server->qmp)
+	if (error && s->qmp)
 		ebb_ctl_fail(w->request, "refused", NULL, "%s", error);
 	else
-		ebb_ctl_reply(w->request, json_pack("{s:o}", "server", view_server(w->server)));
-	free(w);
+		ebb_ctl_reply(w->request, json_pack("{s:o}", "server", view_server(s)));
+	end_wait(w);
 }
 
-static void cmd_scheduler(struct ebb_server *s, struct ebb_ctl_request *r)
+static void cmd_scheduler(struct ebb_vctl *ctl, struct ebb_ctl_request *r)
 {
+	struct ebb_server *s = ctl->server;
 	const json_t *depth = json_object_get(r->body, "depth");
 	const json_t *policy = json_object_get(r->body, "overbooking");
 	const char *name = json_string_value(policy);
-	struct waiting *w;
+	struct ebb_waiting *w;
 
 	if (depth && (!json_is_integer(depth) || json_integer_value(depth) < 1 ||
 		      json_integer_value(depth) > EBB_VCONF_MAX_DEPTH)) {
@@ -435,7 +490,7 @@ static void cmd_scheduler(struct ebb_server *s, struct ebb_ctl_request *r)
 		ebb_ctl_fail(r, "bad-value", NULL, "overbooking: allowed: proportional, penalty");
 		return;
 	}
-	w = wait_for(s, r, "");
+	w = wait_for(ctl, r, NULL);
 	if (!w)
 		return;
 	if (depth)
@@ -456,7 +511,7 @@ static json_t *view_point(const struct ebb_knee_point *p)
 static void on_calibrated(void *ctx, const struct ebb_knee_point *points, size_t num,
 			  const char *error)
 {
-	struct waiting *w = ctx;
+	struct ebb_waiting *w = ctx;
 	json_t *all = json_array();
 
 	for (size_t i = 0; i < num; i++)
@@ -466,18 +521,20 @@ static void on_calibrated(void *ctx, const struct ebb_knee_point *points, size_t
 		ebb_ctl_fail(w->request, "failed", NULL, "%s", error);
 	} else {
 		ebb_ctl_reply(w->request, json_pack("{s:o, s:o}", "server",
-						    view_server(w->server), "points", all));
+						    view_server(w->ctl->server), "points",
+						    all));
 	}
-	free(w);
+	end_wait(w);
 }
 
-static void cmd_calibrate(struct ebb_server *s, struct ebb_ctl_request *r)
+static void cmd_calibrate(struct ebb_vctl *ctl, struct ebb_ctl_request *r)
 {
+	struct ebb_server *s = ctl->server;
 	const char *file = json_string_value(json_object_get(r->body, "file"));
 	const char *format = json_string_value(json_object_get(r->body, "format"));
 	char nbd_path[EBB_VCONF_VALUE_SIZE + 32];
 	struct ebb_err err = { "" };
-	struct waiting *w;
+	struct ebb_waiting *w;
 	int rc;
 
 	if (!file) {
@@ -490,7 +547,7 @@ static void cmd_calibrate(struct ebb_server *s, struct ebb_ctl_request *r)
 	}
 	ebb_calibrate_destroy(s->calibration);
 	s->calibration = NULL;
-	w = wait_for(s, r, "");
+	w = wait_for(ctl, r, NULL);
 	if (!w)
 		return;
 	snprintf(nbd_path, sizeof(nbd_path), "%s/nbd.sock", s->conf->run_dir);
@@ -498,7 +555,7 @@ static void cmd_calibrate(struct ebb_server *s, struct ebb_ctl_request *r)
 				 &s->calibration, &err);
 	if (rc < 0) {
 		ebb_ctl_fail(r, rc == -EINVAL ? "bad-value" : "failed", NULL, "%s", err.text);
-		free(w);
+		end_wait(w);
 	}
 }
 
@@ -506,7 +563,7 @@ static void cmd_calibrate(struct ebb_server *s, struct ebb_ctl_request *r)
 
 static const struct {
 	const char *name;
-	void (*handle)(struct ebb_server *s, struct ebb_ctl_request *r);
+	void (*handle)(struct ebb_vctl *ctl, struct ebb_ctl_request *r);
 	bool changes;
 	const char *members[3];		/* besides "cmd"; "*": checked by the command */
 } commands[] = {

@@ -4,8 +4,15 @@
 #define EBB_VOLUMED_VCTL_H
 
 #include "daemon/ctl.h"
+#include "volumed/server.h"
 
-/* The handler for ebb_ctl_config; ctx is the struct ebb_server. */
+/* All 0 but the server at first; lives until the server has been destroyed. */
+struct ebb_vctl {
+	struct ebb_server *server;
+	struct ebb_waiting *waiting;	/* requests without an answer, in the order of arrival */
+};
+
+/* The handler for ebb_ctl_config; ctx is the struct ebb_vctl. */
 void ebb_vctl_handle(void *ctx, struct ebb_ctl_request *request);
 
 #endif

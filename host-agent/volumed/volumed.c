@@ -43,6 +43,7 @@ struct daemon {
 	int lock_fd, nbd_fd;
 	char nbd_path[EBB_VCONF_VALUE_SIZE + 32];
 	struct ebb_server server;
+	struct ebb_vctl vctl;
 	struct ebb_ctl *ctl;
 };
 
@@ -160,12 +161,13 @@ static int make_folder(const char *key, const char *path, mode_t mode, struct eb
 
 static int make_ctl(struct daemon *d, struct ebb_err *err)
 {
-	struct ebb_ctl_config cfg = { .handle = ebb_vctl_handle, .ctx = &d->server };
+	struct ebb_ctl_config cfg = { .handle = ebb_vctl_handle, .ctx = &d->vctl };
 	char path[EBB_VCONF_VALUE_SIZE + 32];
 	int rc = ebb_setting_group("control_group", d->config.control_group, &cfg.group, err);
 
 	snprintf(path, sizeof(path), "%s/control.sock", d->config.run_dir);
 	cfg.path = path;
+	d->vctl.server = &d->server;
 	return rc < 0 ? rc : ebb_ctl_create(d->event, &cfg, &d->ctl, err);
 }
 

@@ -147,7 +147,7 @@ int ebb_vstate_save(const struct ebb_server *s, struct ebb_err *err)
 	for (const struct ebb_volume *v = s->volumes; v; v = v->next) {
 		if (v->is_configured || v->is_probe || v->state == EBB_VOLUME_REMOVING)
 			continue;
-		json_array_append_new(volumes, ebb_volview_spec(&v->spec));
+		json_array_append_new(volumes, ebb_volview_spec(ebb_server_in_force(v)));
 	}
 	state = json_pack("{s:{s:I, s:I, s:i, s:i}, s:o}", "capacity", "iops",
 			  (json_int_t)s->capacity.iops, "bytes", (json_int_t)s->capacity.bytes,

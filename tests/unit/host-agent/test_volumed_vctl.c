@@ -1,0 +1,328 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Requests on the control socket of ebb-volumed, with a storage daemon that the test plays. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+#include <cmocka.h>
+#include "util/clock.h"
+#include "util/fs.h"
+#include "util/log.h"
+#include "volumed/vctl.h"
+#include "volumed/vstate.h"
+
+#define HANG_USEC	60000000
+
+struct fixture {
+	sd_event *event;
+	struct ebb_vconf conf;
+	struct ebb_server server;
+	struct ebb_vctl vctl;
+	struct ebb_ctl *ctl;
+	struct ebb_qmp *qmp;		/* NULL: the storage daemon has died */
+	int daemon;			/* its end of the connection */
+	char path[EBB_VCONF_VALUE_SIZE + 32], state_path[EBB_VCONF_VALUE_SIZE + 32];
+	char line[65536];		/* the last one that was read */
+};
+
+static struct fixture f;
+
+static void on_lost(void *ctx)
+{
+	(void)ctx;
+}
+
+static struct ebb_volume *add(const char *name)
+{
+	struct ebb_volspec spec;
+	struct ebb_volume *v;
+
+	assert_int_equal(ebb_volspec_init(&spec, name, NULL), 0);
+	strcpy(spec.tenant, "t");
+	strcpy(spec.file, "/x");
+	v = ebb_server_append(&f.server, &spec);
+	assert_non_null(v);
+	v->state = EBB_VOLUME_SERVED;
+	return v;
+}
+
+static int set_up(void **state)
+{
+	struct ebb_ctl_config ctl = { .path = f.path, .group = (gid_t)-1, .idle_usec = HANG_USEC,
+				      .handle = ebb_vctl_handle, .ctx = &f.vctl };
+	struct ebb_qmp_config qmp = { .lost = on_lost };
+	struct ebb_err err;
+	int fds[2];
+
+	(void)state;
+	memset(&f, 0, sizeof(f));
+	ebb_log_set_level(LOG_ERR);
+	ebb_vconf_default(&f.conf);
+	strcpy(f.conf.state_dir, "/tmp/ebb-test-vctl.XXXXXX");
+	if (!mkdtemp(f.conf.state_dir) || sd_event_new(&f.event) < 0 ||
+	    socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds) < 0)
+		return -1;
+	snprintf(f.path, sizeof(f.path), "%s/control.sock", f.conf.state_dir);
+	snprintf(f.state_path, sizeof(f.state_path), "%s/volumes.json", f.conf.state_dir);
+	qmp.fd = fds[0];
+	f.daemon = fds[1];
+	f.server.conf = &f.conf;
+	f.server.event = f.event;
+	f.server.depth = 1;
+	f.server.overbooking = "proportional";
+	f.vctl.server = &f.server;
+	if (ebb_qmp_create(f.event, &qmp, &f.qmp) < 0 ||
+	    ebb_ctl_create(f.event, &ctl, &f.ctl, &err) < 0)
+		return -1;
+	f.server.qmp = f.qmp;
+	add("a");
+	add("b");
+	return 0;
+}
+
+static void die(void)
+{
+	f.server.qmp = NULL;
+	ebb_qmp_destroy(f.qmp);
+	f.qmp = NULL;
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	ebb_ctl_destroy(f.ctl);
+	die();
+	while (f.server.volumes)
+		ebb_server_drop(&f.server, f.server.volumes);
+	assert_null(f.vctl.waiting);
+	close(f.daemon);
+	sd_event_unref(f.event);
+	unlink(f.state_path);
+	return rmdir(f.conf.state_dir);
+}
+
+/* ---- both ends ----------------------------------------------------------------- */
+
+static void run(void)
+{
+	while (sd_event_run(f.event, 1000) > 0)
+		;
+}
+
+/* Sends one request; returns the connection on which the answer will come. */
+static int ask(const char *line)
+{
+	struct sockaddr_un addr = { .sun_family = AF_UNIX };
+	const int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+
+	strcpy(addr.sun_path, f.path);
+	assert_int_equal(connect(fd, (struct sockaddr *)&addr, sizeof(addr)), 0);
+	assert_int_equal(send(fd, line, strlen(line), 0), strlen(line));
+	assert_int_equal(send(fd, "\n", 1, 0), 1);
+	run();
+	return fd;
+}
+
+static bool has_line(int fd)
+{
+	char byte;
+
+	run();
+	return recv(fd, &byte, 1, MSG_DONTWAIT | MSG_PEEK) == 1;
+}
+
+/* The next line from one of the ends is in f.line then, without its newline. */
+static void read_line(int fd)
+{
+	const uint64_t until = ebb_clock_mono_usec() + HANG_USEC;
+	size_t len = 0;
+
+	while ((!len || f.line[len - 1] != '\n') && ebb_clock_mono_usec() < until) {
+		run();
+		if (recv(fd, f.line + len, 1, MSG_DONTWAIT) == 1)
+			len++;
+	}
+	assert_true(len > 0 && f.line[len - 1] == '\n');
+	f.line[len - 1] = '\0';
+}
+
+static void expect(int fd, const char *words)
+{
+	read_line(fd);
+	if (!strstr(f.line, words))
+		fail_msg("\"%s\" is not in %s", words, f.line);
+}
+
+static void answered(int fd, const char *words)
+{
+	expect(fd, words);
+	close(fd);
+}
+
+static void say(const char *text)
+{
+	assert_int_equal(send(f.daemon, text, strlen(text), 0), strlen(text));
+	run();
+}
+
+#define TAKE()		say("{\"return\": {}}\n")
+#define REFUSE()	say("{\"error\": {\"class\": \"GenericError\", \"desc\": \"no way\"}}\n")
+
+/* The promise of a volume in the state file. */
+static json_int_t saved(const char *name, const char *key)
+{
+	json_t *state, *volume;
+	json_int_t number = -1;
+	char *text = NULL;
+	size_t i;
+
+	assert_int_equal(ebb_fs_read_all(f.state_path, 1 << 20, &text), 0);
+	state = json_loads(text, 0, NULL);
+	json_array_foreach(json_object_get(state, "volumes"), i, volume)
+		if (strcmp(json_string_value(json_object_get(volume, "name")), name) == 0)
+			number = json_integer_value(json_object_get(volume, key));
+	json_decref(state);
+	free(text);
+	return number;
+}
+
+#define SET(volume, values)	\
+	ask("{\"cmd\":\"volume-set\",\"volume\":\"" volume "\"," values "}")
+
+/* ---- changes at once ------------------------------------------------------------ */
+
+/* The second one changes what came out of the first one, which was refused. */
+static void test_two_of_one_volume(void **state)
+{
+	const int first = SET("a", "\"reserve_iops\":100");
+	const int second = SET("a", "\"weight\":7");
+
+	(void)state;
+	expect(f.daemon, "\"reserve-iops\":100,");
+	assert_false(has_line(f.daemon));
+	assert_false(has_line(first));
+	REFUSE();
+	answered(first, "no way");
+	expect(f.daemon, "\"reserve-iops\":0,");
+	assert_non_null(strstr(f.line, "\"weight\":7"));
+	assert_false(has_line(second));
+	TAKE();
+	answered(second, "\"weight\":7");
+	assert_int_equal(saved("a", "reserve_iops"), 0);
+	assert_int_equal(saved("a", "weight"), 7);
+}
+
+static void test_second_is_refused(void **state)
+{
+	const int first = SET("a", "\"reserve_iops\":100");
+	const int second = SET("a", "\"reserve_iops\":200,\"weight\":7");
+	const int third = SET("a", "\"penalty\":3");
+
+	(void)state;
+	expect(f.daemon, "\"reserve-iops\":100,");
+	TAKE();
+	answered(first, "\"reserve_iops\":100");
+	assert_int_equal(saved("a", "reserve_iops"), 100);
+	expect(f.daemon, "\"reserve-iops\":200,");
+	REFUSE();
+	answered(second, "no way");
+	expect(f.daemon, "\"reserve-iops\":100,");
+	TAKE();
+	answered(third, "\"reserve_iops\":100");
+	assert_int_equal(saved("a", "reserve_iops"), 100);
+	assert_int_equal(saved("a", "weight"), 100);
+	assert_int_equal(saved("a", "penalty"), 3);
+}
+
+/* What is not in force yet is not saved, whoever else saves meanwhile. */
+static void test_two_volumes(void **state)
+{
+	const int a = SET("a", "\"reserve_iops\":100");
+	const int b = SET("b", "\"reserve_iops\":200");
+
+	(void)state;
+	expect(f.daemon, "\"reserve-iops\":100,");
+	expect(f.daemon, "\"reserve-iops\":200,");
+	TAKE();
+	answered(a, "\"reserve_iops\":100");
+	assert_int_equal(saved("a", "reserve_iops"), 100);
+	assert_int_equal(saved("b", "reserve_iops"), 0);
+	TAKE();
+	answered(b, "\"reserve_iops\":200");
+	assert_int_equal(saved("a", "reserve_iops"), 100);
+	assert_int_equal(saved("b", "reserve_iops"), 200);
+}
+
+/* While a promise changes, neither the old one nor the new one is free for others. */
+static void test_admission(void **state)
+{
+	int a, b;
+
+	(void)state;
+	f.conf.capacity_iops = 300;
+	a = SET("a", "\"reserve_iops\":200");
+	b = SET("b", "\"reserve_iops\":101");
+	answered(b, "\"overbooked\"");
+	expect(f.daemon, "\"reserve-iops\":200,");
+	TAKE();
+	answered(a, "\"reserve_iops\":200");
+	a = SET("a", "\"reserve_iops\":null");
+	b = SET("b", "\"reserve_iops\":101");
+	answered(b, "\"overbooked\"");
+	expect(f.daemon, "\"reserve-iops\":0,");
+	TAKE();
+	answered(a, "\"reserve_iops\":null");
+	b = SET("b", "\"reserve_iops\":300");
+	expect(f.daemon, "\"reserve-iops\":300,");
+	TAKE();
+	answered(b, "\"reserve_iops\":300");
+}
+
+/* Its name is another volume's when the answers come. */
+static void test_removed_meanwhile(void **state)
+{
+	const int first = SET("a", "\"reserve_iops\":100");
+	const int second = SET("a", "\"reserve_iops\":200");
+
+	(void)state;
+	ebb_server_drop(&f.server, ebb_server_find(&f.server, "a"));
+	add("a")->spec.reserve_iops = 5;
+	expect(f.daemon, "\"reserve-iops\":100,");
+	REFUSE();
+	answered(first, "no way");
+	answered(second, "\"no-such-volume\"");
+	assert_int_equal(ebb_server_find(&f.server, "a")->spec.reserve_iops, 5);
+}
+
+/* The next storage daemon gets what the clients wanted. */
+static void test_storage_daemon_dies(void **state)
+{
+	const int first = SET("a", "\"reserve_iops\":100");
+	const int second = SET("a", "\"weight\":7");
+
+	(void)state;
+	die();
+	answered(first, "\"reserve_iops\":100");
+	answered(second, "\"weight\":7");
+	assert_int_equal(saved("a", "reserve_iops"), 100);
+	assert_int_equal(saved("a", "weight"), 7);
+	assert_null(ebb_server_find(&f.server, "a")->before);
+}
+
+#define TEST(name)	cmocka_unit_test_setup_teardown(test_##name, set_up, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(two_of_one_volume), TEST(second_is_refused), TEST(two_volumes),
+		TEST(admission), TEST(removed_meanwhile), TEST(storage_daemon_dies),
+	};
+
+	return cmocka_run_group_tests_name("volumed/vctl", tests, NULL, NULL);
+}
