@@ -507,36 +507,67 @@ static void drop_removed(struct ebb_server *s)
 	}
 }
 
-/* All volumes on its command line: no client is let in before its volume is there. */
-static char **storage_arguments(void *ctx, unsigned int attempt)
+/* Arguments that make a volume, and their cost; 0: out of memory. */
+static size_t describe(const struct ebb_server *s, const struct ebb_volume *v, char *ret[4])
+{
+	json_t *node = ebb_blockdev_node_args(s->conf, v);
+	json_t *export = ebb_blockdev_export_args(v);
+	size_t cost = 0;
+
+	ret[0] = strdup("--blockdev");
+	ret[1] = json_dumps(node, JSON_COMPACT);
+	ret[2] = strdup("--export");
+	ret[3] = json_dumps(export, JSON_COMPACT);
+	json_decref(node);
+	json_decref(export);
+	for (size_t i = 0; i < 4; i++)
+		if (!ret[i])
+			return 0;
+	for (size_t i = 0; i < 4; i++)
+		cost += ebb_storage_cost(ret[i]);
+	return cost;
+}
+
+/*
+ * Volumes on its command line: no client is let in before its volume is there.  Those that do not
+ * fit are opened by storage_up(), and clients that are faster do not find theirs.
+ */
+static char **storage_arguments(void *ctx, unsigned int attempt, size_t most)
 {
 	struct ebb_server *s = ctx;
+	size_t num = 0, num_later = 0;
 	char **args;
-	size_t num = 0;
 
 	drop_removed(s);
 	args = calloc(4 * s->num_volumes + 1, sizeof(*args));
 	if (!args)
 		return NULL;
 	for (struct ebb_volume *v = s->volumes; v; v = v->next) {
-		json_t *node = NULL, *export = NULL;
+		const bool was_failed = v->state == EBB_VOLUME_FAILED;
+		size_t cost;
 
+		v->state = EBB_VOLUME_WAITING;
 		/* One that can not be served ends the daemon; the next gets them one by one. */
-		if (attempt > 0 || v->state == EBB_VOLUME_FAILED) {
-			v->state = EBB_VOLUME_WAITING;
+		if (attempt > 0 || was_failed)
+			continue;
+		cost = describe(s, v, &args[num]);
+		if (cost == 0 || cost > most) {
+			for (size_t i = 0; i < 4; i++) {
+				free(args[num + i]);
+				args[num + i] = NULL;
+			}
+			num_later++;
 			continue;
 		}
-		node = ebb_blockdev_node_args(s->conf, v);
-		export = ebb_blockdev_export_args(v);
-		args[num++] = strdup("--blockdev");
-		args[num++] = json_dumps(node, JSON_COMPACT);
-		args[num++] = strdup("--export");
-		args[num++] = json_dumps(export, JSON_COMPACT);
-		json_decref(node);
-		json_decref(export);
+		num += 4;
+		most -= cost;
 		v->state = EBB_VOLUME_SERVED;
 		v->is_changed = false;
 	}
+	if (num_later > 0)
+		ebb_log(LOG_NOTICE, "volumes_opened_later", EBB_KI("volumes", num_later),
+			EBB_KI("in_time", s->num_volumes - num_later),
+			EBB_KS("reason", "their descriptions do not fit on a command line"));
 	return args;
 }
 

@@ -16,6 +16,10 @@
 #include "volumed/storage.h"
 
 #define MAX_LINE	1024
+/* As Linux has it: 3/4 of the stack that programs have by default, if RLIMIT_STACK is higher. */
+#define MAX_ARGUMENTS	(6u << 20)
+/* Of that for all arguments but those that make volumes, and for a stack to begin with. */
+#define OTHER_ARGUMENTS	65536u
 #define RESTART_USEC	100000	/* after the second death in a row; doubles with each */
 #define SLOW_USEC	5000000	/* one that has not come up for so long may hang */
 /* Descriptors that the child inherits, by fixed numbers. */
@@ -261,9 +265,26 @@ static void on_lost(void *ctx)
 		kill(s->pid, SIGTERM);
 }
 
+size_t ebb_storage_cost(const char *argument)
+{
+	return strlen(argument) + 1 + sizeof(char *);
+}
+
+/* What may be given to execve() besides the environment; see execve(2). */
+static size_t argument_space(void)
+{
+	const long limit = sysconf(_SC_ARG_MAX);
+	size_t used = OTHER_ARGUMENTS, space;
+
+	for (char **e = environ; *e; e++)
+		used += ebb_storage_cost(*e);
+	space = limit > 0 && limit < (long)MAX_ARGUMENTS ? (size_t)limit : MAX_ARGUMENTS;
+	return space > used ? space - used : 0;
+}
+
 static char **make_argv(struct ebb_storage *s)
 {
-	char **volumes = s->cfg.arguments(s->cfg.ctx, s->attempt), **argv = NULL;
+	char **volumes = s->cfg.arguments(s->cfg.ctx, s->attempt, argument_space()), **argv = NULL;
 	char nbd[120], chardev[80];
 	const char *first[] = {
 		s->cfg.program, "--chardev", chardev, "--monitor", "chardev=qmp,mode=control",

@@ -27,9 +27,10 @@ struct ebb_storage_config {
 	uint32_t max_connections;
 	/*
 	 * Arguments that make the volumes, from malloc(), each and the array; ends with NULL.
-	 * attempt counts the starts since the daemon last came up, from 0.
+	 * attempt counts the starts since the daemon last came up, from 0.  With
+	 * ebb_storage_cost() of each they may cost this much together: execve() takes no more.
 	 */
-	char **(*arguments)(void *ctx, unsigned int attempt);
+	char **(*arguments)(void *ctx, unsigned int attempt, size_t most);
 	/* It serves, and takes commands through q until down() is called. */
 	void (*up)(void *ctx, struct ebb_qmp *q);
 	/* It has ended and was up. Commands through q fail from now on, open ones after this. */
@@ -39,6 +40,9 @@ struct ebb_storage_config {
 	void (*ended)(void *ctx, bool is_failure);
 	void *ctx;
 };
+
+/* Bytes that an argument takes of what execve() allows. */
+size_t ebb_storage_cost(const char *argument);
 
 int ebb_storage_create(sd_event *event, const struct ebb_storage_config *cfg,
 		       struct ebb_storage **ret);

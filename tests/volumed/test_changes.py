@@ -89,6 +89,30 @@ class Changes(VolumeCase):
         self.wait_until(self.is_up, "the server serves")
         self.assertEqual(self.events("storage_daemon_died"), [])
 
+    def test_more_volumes_than_a_command_line_can_name(self):
+        """Some 2 MB for all arguments; each of these paths has more than 3 KiB."""
+        folder = os.path.join(self.dir, *["d" * 200] * 16)
+        os.makedirs(folder)
+        volumes = [{"name": f"v{i}", "tenant": "t", "file": os.path.join(folder, f"v{i}.img")}
+                   for i in range(660)]
+        for v in volumes:
+            with open(v["file"], "wb") as f:
+                f.truncate(MIB)
+        os.mkdir(os.path.join(self.dir, "state"))
+        with open(os.path.join(self.dir, "state/volumes.json"), "w", encoding="utf-8") as f:
+            json.dump({"volumes": volumes}, f)
+        self.start()
+        later, = self.events("volumes_opened_later")
+        num_later = int(later.split(" volumes=")[1].split(" ")[0])
+        self.assertTrue(20 < num_later < 400, later)
+        for name in ("v0", "v659"):
+            self.assertEqual(self.qemu_io(name, "write 0 64k").returncode, 0)
+        states = {v["state"] for v in self.done("volumes")["volumes"]}
+        self.assertEqual(states, {"served"})
+        # Of one that was opened later a change of its promise is told, too.
+        self.done("volume-set", volume="v659", reserve_iops=1000)
+        self.assertGreater(self.promised("v659"), 500)
+
     def test_while_a_volume_is_opened(self):
         self.volume("a")
         self.start()
