@@ -110,6 +110,13 @@ void ebb_server_charge_system(const struct ebb_server *s, struct ebb_volspec *sp
 int ebb_server_admit(const struct ebb_server *s, const struct ebb_volspec *spec,
 		     struct ebb_err *err);
 
+/*
+ * The same of all volumes at the start.  A configuration that contradicts itself is refused.  A
+ * disk that was found to do less than is promised is not, which the log says: a server that does
+ * not start takes the disks of all VMs away.
+ */
+int ebb_server_admit_all(const struct ebb_server *s, struct ebb_err *err);
+
 /* The promise that is in force, which may be another one than v->spec for a moment. */
 const struct ebb_volspec *ebb_server_in_force(const struct ebb_volume *v);
 
