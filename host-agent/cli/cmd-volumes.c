@@ -18,8 +18,8 @@ static void add_rate(struct table *t, const json_t *o, const char *key)
 
 static void print_server(const json_t *server)
 {
-	printf("storage   %s%s", ctl_bool(server, "up") ? "up" : "down",
-	       ctl_int(server, "restarts") ? "" : "\n");
+	printf("storage   %s%s", !ctl_bool(server, "up") ? "down" : ctl_bool(server, "answers") ?
+	       "up" : "does not answer", ctl_int(server, "restarts") ? "" : "\n");
 	if (ctl_int(server, "restarts"))
 		printf(", started again %lld times\n", ctl_int(server, "restarts"));
 	printf("order     depth %lld, overbooked: %s\n", ctl_int(server, "depth"),

@@ -7,6 +7,7 @@
 #include <sys/epoll.h>
 #include <sys/socket.h>
 #include <unistd.h>
+#include "util/clock.h"
 #include "util/log.h"
 #include "volumed/qmp.h"
 
@@ -29,6 +30,7 @@ struct ebb_qmp {
 	sd_event_source *source;
 	struct command *first, **last;	/* sent and not answered */
 	struct buffer in, out;
+	uint64_t since;			/* last answer, or first command after it; monotonic */
 	bool is_lost;
 };
 
@@ -69,6 +71,7 @@ static void answer(struct ebb_qmp *q, const json_t *result, const char *error)
 	if (!c)
 		return;
 	q->first = c->next;
+	q->since = ebb_clock_mono_usec();
 	if (!q->first)
 		q->last = &q->first;
 	if (c->done)
@@ -195,6 +198,8 @@ void ebb_qmp_send(struct ebb_qmp *q, const char *command, json_t *arguments, ebb
 	}
 	c->done = done;
 	c->ctx = ctx;
+	if (!q->first)
+		q->since = ebb_clock_mono_usec();
 	*q->last = c;
 	q->last = &c->next;
 	memcpy(q->out.data + q->out.len, text, len);
@@ -205,6 +210,11 @@ void ebb_qmp_send(struct ebb_qmp *q, const char *command, json_t *arguments, ebb
 		watch(q);
 	else
 		lose(q);
+}
+
+uint64_t ebb_qmp_silence(const struct ebb_qmp *q)
+{
+	return q->first ? ebb_clock_mono_usec() - q->since : 0;
 }
 
 int ebb_qmp_create(sd_event *event, const struct ebb_qmp_config *cfg, struct ebb_qmp **ret)

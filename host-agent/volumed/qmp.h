@@ -7,6 +7,7 @@
 #define EBB_VOLUMED_QMP_H
 
 #include <jansson.h>
+#include <stdint.h>
 #include <systemd/sd-event.h>
 
 struct ebb_qmp;
@@ -33,5 +34,11 @@ void ebb_qmp_destroy(struct ebb_qmp *q);
 /* Takes the reference of arguments, which may be NULL, as may done. */
 void ebb_qmp_send(struct ebb_qmp *q, const char *command, json_t *arguments, ebb_qmp_done done,
 		  void *ctx);
+
+/*
+ * For how long the peer has left a command unanswered without answering any other, microseconds; 0:
+ * it has answered all.
+ */
+uint64_t ebb_qmp_silence(const struct ebb_qmp *q);
 
 #endif

@@ -332,6 +332,26 @@ void ebb_server_schedule(struct ebb_server *s, ebb_server_done done, void *ctx)
 	    on_done, done, ctx);
 }
 
+bool ebb_server_hangs(const struct ebb_server *s)
+{
+	return s->qmp && ebb_qmp_silence(s->qmp) > s->patience_usec;
+}
+
+/* It is asked for counters each second: so one that hangs is found though nobody wants more. */
+static void watch_storage(struct ebb_server *s)
+{
+	const bool hangs = ebb_server_hangs(s);
+
+	if (hangs && !s->has_said_hang)
+		ebb_log(LOG_ERR, "storage_daemon_hangs", EBB_KI("pid", ebb_storage_pid(s->storage)),
+			EBB_KMS("silent_ms", ebb_qmp_silence(s->qmp)),
+			EBB_KS("error", "it does not answer; the file of a volume may hang"));
+	else if (!hangs && s->has_said_hang && s->qmp)
+		ebb_log(LOG_NOTICE, "storage_daemon_answers",
+			EBB_KI("pid", ebb_storage_pid(s->storage)));
+	s->has_said_hang = hangs;
+}
+
 static void on_polled(void *ctx, const char *error)
 {
 	struct ebb_server *s = ctx;
@@ -351,6 +371,7 @@ static int on_poll(sd_event_source *source, uint64_t usec, void *arg)
 {
 	struct ebb_server *s = arg;
 
+	watch_storage(s);
 	/* A daemon that is stuck is not asked again and again. */
 	if (s->qmp && !s->is_polling) {
 		s->is_polling = true;
@@ -529,6 +550,7 @@ int ebb_server_create(struct ebb_server *s, sd_event *event, const struct ebb_vc
 	s->conf = conf;
 	s->overbooking = strcmp(conf->overbooking, "penalty") == 0 ? "penalty" : "proportional";
 	s->started_at = ebb_clock_mono_usec();
+	s->patience_usec = EBB_SERVER_PATIENCE_USEC;
 	for (size_t i = 0; rc == 0 && i < conf->num_volumes; i++) {
 		struct ebb_volume *v = ebb_server_append(s, &conf->volumes[i]);
 

@@ -21,6 +21,8 @@
 #define EBB_SERVER_MAX_VOLUMES	4096
 /* Where the configuration does not say and nothing was calibrated. */
 #define EBB_SERVER_DEPTH	32
+/* A storage daemon that has left a command unanswered for so long hangs. */
+#define EBB_SERVER_PATIENCE_USEC	5000000
 
 enum ebb_volume_state {
 	EBB_VOLUME_WAITING,	/* the storage daemon does not have it yet */
@@ -72,6 +74,8 @@ struct ebb_server {
 	sd_event_source *poll;
 	bool is_polling;		/* the last question for counters is not answered yet */
 	uint64_t num_polls;
+	uint64_t patience_usec;		/* EBB_SERVER_PATIENCE_USEC; tests have less */
+	bool has_said_hang;		/* the log says that the storage daemon hangs */
 	bool is_failed;
 };
 
@@ -148,6 +152,13 @@ void ebb_server_refresh(struct ebb_server *s, ebb_server_done done, void *ctx);
 
 /* Tell the storage daemon the depth, the policy and the capacity of the server. */
 void ebb_server_schedule(struct ebb_server *s, ebb_server_done done, void *ctx);
+
+/*
+ * The storage daemon is there and does not answer.  What it has been told is done when it answers
+ * again, unless it refuses that.  There is no use in killing it: what it waits for is in the
+ * kernel, mostly, and the next one would wait for the same.
+ */
+bool ebb_server_hangs(const struct ebb_server *s);
 
 /* Counters of a volume since ebb-volumed started: a new object, empty if there are none. */
 json_t *ebb_server_counters(const struct ebb_volume *v);

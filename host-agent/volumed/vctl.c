@@ -21,24 +21,36 @@ static const char *const state_names[] = {
 	[EBB_VOLUME_REMOVING] = "removing",
 };
 
+#define NO_ANSWER	"the storage daemon does not answer"
+/* A calibration takes some 12 s if the disk is not slow. */
+#define CALIBRATION_USEC	60000000
+
 /* A request that waits for the storage daemon, or to be begun. */
 struct ebb_waiting {
 	struct ebb_waiting *next;
 	struct ebb_vctl *ctl;
-	struct ebb_ctl_request *request;
+	struct ebb_ctl_request *request; /* NULL: the client was told that no answer came in time */
+	sd_event_source *timer;		/* until then */
 	bool has_volume;		/* it is about one: */
 	uint32_t volume;		/* its id; its name may be another volume's by now */
-	bool is_brief;			/* of meters */
+	bool is_meters, is_brief;	/* it asks for meters */
 	bool is_queued;			/* waits for the end of another change of the volume */
 };
 
-/* v: NULL: it is about none, or all. */
+static int on_late(sd_event_source *source, uint64_t usec, void *arg);
+
+/*
+ * v: NULL: it is about none, or all.  patience: when on_late() ends it, or answers it and lets it
+ * go on; microseconds.
+ */
 static struct ebb_waiting *wait_for(struct ebb_vctl *ctl, struct ebb_ctl_request *r,
-				    const struct ebb_volume *v)
+				    const struct ebb_volume *v, uint64_t patience)
 {
 	struct ebb_waiting *w = calloc(1, sizeof(*w)), **at = &ctl->waiting;
 
-	if (!w) {
+	if (!w || sd_event_add_time_relative(ctl->server->event, &w->timer, CLOCK_MONOTONIC,
+					     patience, 1000, on_late, w) < 0) {
+		free(w);
 		ebb_ctl_fail(r, "failed", NULL, "out of memory");
 		return NULL;
 	}
@@ -59,7 +71,24 @@ static void end_wait(struct ebb_waiting *w)
 	while (*at != w)
 		at = &(*at)->next;
 	*at = w->next;
+	sd_event_source_disable_unref(w->timer);
 	free(w);
+}
+
+/* Takes the reference of answer.  For both: nothing is sent where the client knows of no answer. */
+static void reply(struct ebb_waiting *w, json_t *answer)
+{
+	if (w->request)
+		ebb_ctl_reply(w->request, answer);
+	else
+		json_decref(answer);
+}
+
+static void refuse(const struct ebb_waiting *w, const char *code, const char *hint,
+		   const char *text)
+{
+	if (w->request)
+		ebb_ctl_fail(w->request, code, hint, "%s", text);
 }
 
 /* ---- looking ---- */
@@ -79,14 +108,15 @@ static json_t *view_server(const struct ebb_server *s)
 	uint64_t iops, bytes;
 
 	ebb_server_promised(s, NULL, &iops, &bytes);
-	return json_pack("{s:i, s:s, s:b, s:I, s:I, s:I, s:I, s:i, s:i, s:b, s:I, s:I}",
+	return json_pack("{s:i, s:s, s:b, s:I, s:I, s:I, s:I, s:i, s:i, s:b, s:b, s:I, s:I}",
 			 "depth", s->depth, "overbooking", s->overbooking, "allow_overbooking",
 			 s->conf->allow_overbooking, "capacity_iops",
 			 (json_int_t)ebb_server_capacity_iops(s), "capacity_bytes",
 			 (json_int_t)ebb_server_capacity_bytes(s), "promised_iops",
 			 (json_int_t)iops, "promised_bytes", (json_int_t)bytes,
 			 "calibrated_depth", s->capacity.depth, "calibrated_latency_us",
-			 s->capacity.latency_us, "up", s->qmp != NULL, "pid",
+			 s->capacity.latency_us, "up", s->qmp != NULL,
+			 "answers", s->qmp && !ebb_server_hangs(s), "pid",
 			 (json_int_t)(s->storage ? ebb_storage_pid(s->storage) : 0), "restarts",
 			 (json_int_t)s->restarts);
 }
@@ -166,19 +196,26 @@ static json_t *view_brief(const struct ebb_volume *v)
 }
 
 /* Without the storage daemon the counters stand still, and are told as they are. */
-static void on_meters(void *ctx, const char *error)
+static void reply_meters(struct ebb_waiting *w, const char *error)
 {
-	struct ebb_waiting *w = ctx;
 	struct ebb_server *s = w->ctl->server;
 	json_t *meters = json_array();
 
 	for (const struct ebb_volume *v = s->volumes; v; v = v->next)
 		if (!w->has_volume || v->id == w->volume)
 			json_array_append_new(meters, w->is_brief ? view_brief(v) :
-							 view_meters(v));
-	ebb_ctl_reply(w->request, json_pack("{s:f, s:s, s:o, s:o}", "ts",
-		      ebb_clock_real_usec() / 1e6, "error", error ? error : "", "scheduler",
-		      s->scheduler ? json_incref(s->scheduler) : json_object(), "meters", meters));
+								    view_meters(v));
+	reply(w, json_pack("{s:f, s:s, s:o, s:o}", "ts", ebb_clock_real_usec() / 1e6, "error",
+			   error, "scheduler", s->scheduler ? json_incref(s->scheduler) :
+			   json_object(), "meters", meters));
+}
+
+static void on_meters(void *ctx, const char *error)
+{
+	struct ebb_waiting *w = ctx;
+
+	if (w->request)
+		reply_meters(w, error ? error : "");
 	end_wait(w);
 }
 
@@ -198,11 +235,16 @@ static void cmd_meters(struct ebb_vctl *ctl, struct ebb_ctl_request *r)
 		if (!only)
 			return;
 	}
-	w = wait_for(ctl, r, only);
+	w = wait_for(ctl, r, only, s->patience_usec);
 	if (!w)
 		return;
+	w->is_meters = true;
 	w->is_brief = json_is_true(brief);
-	ebb_server_refresh(s, on_meters, w);
+	/* One that hangs is not asked by each client again and again. */
+	if (ebb_server_hangs(s))
+		on_meters(w, NO_ANSWER);
+	else
+		ebb_server_refresh(s, on_meters, w);
 }
 
 /* ---- changing ---- */
@@ -282,18 +324,19 @@ static int save(const struct ebb_server *s, struct ebb_err *err)
 	return rc;
 }
 
+#define NOT_SAVED	"it is in force until ebb-volumed is restarted"
+
 /* The change is in force; answers. */
-static void save_and_reply(struct ebb_server *s, struct ebb_ctl_request *r, json_t *answer)
+static void save_and_reply(struct ebb_waiting *w, json_t *answer)
 {
 	struct ebb_err err = { "" };
 
-	if (save(s, &err) < 0) {
+	if (save(w->ctl->server, &err) < 0) {
 		json_decref(answer);
-		ebb_ctl_fail(r, "not-saved", "it is in force until ebb-volumed is restarted", "%s",
-			     err.text);
+		refuse(w, "not-saved", NOT_SAVED, err.text);
 		return;
 	}
-	ebb_ctl_reply(r, answer);
+	reply(w, answer);
 }
 
 /* The storage daemon did not take the change; another request may have saved it meanwhile. */
@@ -302,17 +345,16 @@ static void save_and_refuse(struct ebb_waiting *w, const char *error)
 	struct ebb_err err = { "" };
 
 	save(w->ctl->server, &err);
-	ebb_ctl_fail(w->request, "refused", NULL, "%s", error);
+	refuse(w, "refused", NULL, error);
 }
 
 /* The change of a volume is in force, or NULL: the volume has been removed meanwhile. */
 static void answer_changed(struct ebb_waiting *w, const struct ebb_volume *v)
 {
 	if (v)
-		save_and_reply(w->ctl->server, w->request,
-			       json_pack("{s:o}", "volume", view_volume(v)));
+		save_and_reply(w, json_pack("{s:o}", "volume", view_volume(v)));
 	else
-		ebb_ctl_fail(w->request, "no-such-volume", NULL, "the volume has been removed");
+		refuse(w, "no-such-volume", NULL, "the volume has been removed");
 }
 
 static void begin_set(struct ebb_waiting *w);
@@ -370,7 +412,7 @@ static void begin_set(struct ebb_waiting *w)
 static void cmd_set(struct ebb_vctl *ctl, struct ebb_ctl_request *r)
 {
 	struct ebb_volume *v = find_volume(ctl->server, r);
-	struct ebb_waiting *w = v ? wait_for(ctl, r, v) : NULL;
+	struct ebb_waiting *w = v ? wait_for(ctl, r, v, ctl->server->patience_usec) : NULL;
 
 	if (!w)
 		return;
@@ -424,7 +466,7 @@ static void cmd_add(struct ebb_vctl *ctl, struct ebb_ctl_request *r)
 			     EBB_SERVER_MAX_VOLUMES);
 		return;
 	}
-	w = wait_for(ctl, r, v);
+	w = wait_for(ctl, r, v, s->patience_usec);
 	if (w)
 		ebb_server_serve(s, v, on_added, w);
 	else
@@ -435,6 +477,7 @@ static void cmd_remove(struct ebb_vctl *ctl, struct ebb_ctl_request *r)
 {
 	struct ebb_server *s = ctl->server;
 	struct ebb_volume *v = find_volume(s, r);
+	struct ebb_err err = { "" };
 
 	if (!v)
 		return;
@@ -452,7 +495,10 @@ static void cmd_remove(struct ebb_vctl *ctl, struct ebb_ctl_request *r)
 		return;
 	}
 	ebb_server_remove(s, v);
-	save_and_reply(s, r, json_object());
+	if (save(s, &err) < 0)
+		ebb_ctl_fail(r, "not-saved", NOT_SAVED, "%s", err.text);
+	else
+		ebb_ctl_reply(r, json_object());
 }
 
 static void on_scheduler(void *ctx, const char *error)
@@ -461,9 +507,9 @@ static void on_scheduler(void *ctx, const char *error)
 	const struct ebb_server *s = w->ctl->server;
 
 	if (error && s->qmp)
-		ebb_ctl_fail(w->request, "refused", NULL, "%s", error);
+		refuse(w, "refused", NULL, error);
 	else
-		ebb_ctl_reply(w->request, json_pack("{s:o}", "server", view_server(s)));
+		reply(w, json_pack("{s:o}", "server", view_server(s)));
 	end_wait(w);
 }
 
@@ -490,7 +536,7 @@ static void cmd_scheduler(struct ebb_vctl *ctl, struct ebb_ctl_request *r)
 		ebb_ctl_fail(r, "bad-value", NULL, "overbooking: allowed: proportional, penalty");
 		return;
 	}
-	w = wait_for(ctl, r, NULL);
+	w = wait_for(ctl, r, NULL, s->patience_usec);
 	if (!w)
 		return;
 	if (depth)
@@ -518,11 +564,10 @@ static void on_calibrated(void *ctx, const struct ebb_knee_point *points, size_t
 		json_array_append_new(all, view_point(&points[i]));
 	if (error) {
 		json_decref(all);
-		ebb_ctl_fail(w->request, "failed", NULL, "%s", error);
+		refuse(w, "failed", NULL, error);
 	} else {
-		ebb_ctl_reply(w->request, json_pack("{s:o, s:o}", "server",
-						    view_server(w->ctl->server), "points",
-						    all));
+		reply(w, json_pack("{s:o, s:o}", "server", view_server(w->ctl->server), "points",
+				   all));
 	}
 	end_wait(w);
 }
@@ -547,7 +592,7 @@ static void cmd_calibrate(struct ebb_vctl *ctl, struct ebb_ctl_request *r)
 	}
 	ebb_calibrate_destroy(s->calibration);
 	s->calibration = NULL;
-	w = wait_for(ctl, r, NULL);
+	w = wait_for(ctl, r, NULL, CALIBRATION_USEC);
 	if (!w)
 		return;
 	snprintf(nbd_path, sizeof(nbd_path), "%s/nbd.sock", s->conf->run_dir);
@@ -557,6 +602,28 @@ static void cmd_calibrate(struct ebb_vctl *ctl, struct ebb_ctl_request *r)
 		ebb_ctl_fail(r, rc == -EINVAL ? "bad-value" : "failed", NULL, "%s", err.text);
 		end_wait(w);
 	}
+}
+
+/* ---- a storage daemon that hangs ---- */
+
+static int on_late(sd_event_source *source, uint64_t usec, void *arg)
+{
+	struct ebb_waiting *w = arg;
+
+	(void)source;
+	(void)usec;
+	if (w->is_queued) {
+		refuse(w, "no-answer", "try again", NO_ANSWER "; nothing is changed");
+		end_wait(w);
+		return 0;
+	}
+	if (w->is_meters)
+		reply_meters(w, NO_ANSWER);
+	else
+		refuse(w, "no-answer", "ebbctl volumes says what holds", NO_ANSWER
+		       ": the change is made when it does, unless it refuses it then");
+	w->request = NULL;
+	return 0;
 }
 
 /* ---- dispatch ---- */
@@ -597,6 +664,7 @@ static const char *unknown_member(const json_t *body, const char *const *members
 
 void ebb_vctl_handle(void *ctx, struct ebb_ctl_request *r)
 {
+	struct ebb_vctl *ctl = ctx;
 	const char *member;
 
 	for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
@@ -609,8 +677,11 @@ void ebb_vctl_handle(void *ctx, struct ebb_ctl_request *r)
 		else if (commands[i].changes && !r->may_change)
 			ebb_ctl_fail(r, "denied", "become root", "only root and the user that "
 				     "runs ebb-volumed may change things");
+		else if (commands[i].changes && ebb_server_hangs(ctl->server))
+			ebb_ctl_fail(r, "no-answer", "try again", NO_ANSWER
+				     "; nothing is changed");
 		else
-			commands[i].handle(ctx, r);
+			commands[i].handle(ctl, r);
 		return;
 	}
 	ebb_ctl_fail(r, "unknown-command", "see docs/volume-protocol.md",

@@ -92,6 +92,34 @@ class Failures(VolumeCase):
         self.wait_until(self.is_up, "the next one serves")
         self.assertEqual(len(self.events("storage_daemon_started")), 2)
 
+    def test_storage_daemon_hangs(self):
+        """Each request is answered within some 5 s, and all is well when the daemon goes on."""
+        self.volume("a")
+        self.volume("b")
+        server = self.start()
+        pid = self.storage_pid()
+        os.kill(pid, signal.SIGSTOP)
+        self.addCleanup(lambda: os.path.exists(f"/proc/{pid}") and os.kill(pid, signal.SIGCONT))
+        begin = time.monotonic()
+        self.assertIn("is made when it does", self.refused("no-answer", "volume-set", volume="a",
+                                                           reserve_iops=300))
+        self.assertLess(time.monotonic() - begin, 15)
+        self.wait_until(lambda: self.events("storage_daemon_hangs"), "the log says so")
+        self.assertFalse(self.done("volumes")["server"]["answers"])
+        begin = time.monotonic()
+        self.assertIn("nothing is changed", self.refused("no-answer", "volume-set", volume="b",
+                                                         reserve_iops=300))
+        self.assertIn("does not answer", self.done("meters")["error"])
+        self.assertLess(time.monotonic() - begin, 4)
+        os.kill(pid, signal.SIGCONT)
+        self.wait_until(lambda: self.events("storage_daemon_answers"), "the log says so")
+        volumes = {v["name"]: v["reserve_iops"] for v in self.done("volumes")["volumes"]}
+        self.assertEqual(volumes, {"a": 300, "b": None})
+        self.assertTrue(self.done("volumes")["server"]["answers"])
+        self.assertEqual(self.meters()["a"]["state"], "served")
+        self.assertEqual(self.storage_pid(), pid)
+        self.stop(server)
+
     def test_counters_outlive_the_storage_daemon(self):
         self.volume("a")
         self.start()

@@ -75,6 +75,7 @@ static int set_up(void **state)
 	f.server.conf = &f.conf;
 	f.server.event = f.event;
 	f.server.depth = 1;
+	f.server.patience_usec = HANG_USEC;
 	f.server.overbooking = "proportional";
 	f.vctl.server = &f.server;
 	if (ebb_qmp_create(f.event, &qmp, &f.qmp) < 0 ||
@@ -315,13 +316,96 @@ static void test_storage_daemon_dies(void **state)
 	assert_null(ebb_server_find(&f.server, "a")->before);
 }
 
+/* ---- a storage daemon that hangs ------------------------------------------------ */
+
+static void wait_for_hang(void)
+{
+	while (!ebb_server_hangs(&f.server))
+		run();
+}
+
+static void test_hangs(void **state)
+{
+	int first, second, other, meters;
+
+	(void)state;
+	f.server.patience_usec = 1000000;
+	first = SET("a", "\"reserve_iops\":100");
+	second = SET("a", "\"weight\":7");
+	meters = ask("{\"cmd\":\"meters\"}");
+	expect(f.daemon, "\"reserve-iops\":100,");
+	expect(f.daemon, "query-ebb-volumes");
+	/* Each is answered in time; what has been told to the storage daemon goes on. */
+	answered(first, "does not answer: the change is made when it does");
+	answered(second, "nothing is changed");
+	read_line(meters);
+	assert_non_null(strstr(f.line, "\"error\":\"the storage daemon does not answer\""));
+	assert_non_null(strstr(f.line, "{\"name\":\"b\""));
+	close(meters);
+	/* From now on nothing is begun, and nobody waits. */
+	wait_for_hang();
+	answered(SET("b", "\"reserve_iops\":200"), "nothing is changed");
+	answered(ask("{\"cmd\":\"scheduler\",\"depth\":3}"), "\"no-answer\"");
+	answered(ask("{\"cmd\":\"volume-remove\",\"volume\":\"b\"}"), "\"no-answer\"");
+	answered(ask("{\"cmd\":\"volume-add\",\"volume\":\"c\",\"tenant\":\"t\","
+		     "\"file\":\"/x\"}"), "\"no-answer\"");
+	answered(ask("{\"cmd\":\"calibrate\",\"file\":\"/x\"}"), "\"no-answer\"");
+	answered(ask("{\"cmd\":\"meters\",\"volume\":\"a\"}"), "does not answer");
+	answered(ask("{\"cmd\":\"volumes\"}"), "\"up\":true,\"answers\":false");
+	assert_false(has_line(f.daemon));
+	/* It answers. */
+	f.server.patience_usec = HANG_USEC;
+	TAKE();
+	say("{\"return\": {\"volumes\": []}}\n");
+	answered(ask("{\"cmd\":\"volumes\"}"), "\"up\":true,\"answers\":true");
+	assert_int_equal(ebb_server_find(&f.server, "a")->spec.reserve_iops, 100);
+	assert_int_equal(saved("a", "reserve_iops"), 100);
+	assert_int_equal(saved("a", "weight"), 100);
+	other = SET("b", "\"reserve_iops\":200");
+	expect(f.daemon, "\"reserve-iops\":200,");
+	TAKE();
+	answered(other, "\"reserve_iops\":200");
+}
+
+/* The client has been told that the change will be made; it is not, and the old promise holds. */
+static void test_refused_late(void **state)
+{
+	int first;
+
+	(void)state;
+	f.server.patience_usec = 1000000;
+	first = SET("a", "\"reserve_iops\":100");
+	answered(first, "unless it refuses it");
+	f.server.patience_usec = HANG_USEC;
+	REFUSE();
+	assert_int_equal(ebb_server_find(&f.server, "a")->spec.reserve_iops, 0);
+	assert_int_equal(saved("a", "reserve_iops"), 0);
+}
+
+/* It answers, but takes long: that is no hang, as long as there are answers. */
+static void test_slow(void **state)
+{
+	(void)state;
+	f.server.patience_usec = 1000000;
+	for (int i = 0; i < 8; i++) {
+		close(SET("a", "\"weight\":7"));
+		close(SET("b", "\"weight\":7"));
+	}
+	for (int i = 0; i < 8; i++) {
+		usleep(200000);
+		TAKE();
+		assert_false(ebb_server_hangs(&f.server));
+	}
+}
+
 #define TEST(name)	cmocka_unit_test_setup_teardown(test_##name, set_up, tear_down)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(two_of_one_volume), TEST(second_is_refused), TEST(two_volumes),
-		TEST(admission), TEST(removed_meanwhile), TEST(storage_daemon_dies),
+		TEST(admission), TEST(removed_meanwhile), TEST(storage_daemon_dies), TEST(hangs),
+		TEST(refused_late), TEST(slow),
 	};
 
 	return cmocka_run_group_tests_name("volumed/vctl", tests, NULL, NULL);
