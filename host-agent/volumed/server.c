@@ -253,11 +253,19 @@ void ebb_server_serve(struct ebb_server *s, struct ebb_volume *v, ebb_server_don
 	ebb_qmp_send(s->qmp, "blockdev-add", ebb_blockdev_node_args(s->conf, v), on_opened, g);
 }
 
-/* "hard": its clients are disconnected.  An event says when they are gone. */
+/*
+ * "hard": its clients are disconnected.  An event says when they are gone, which they are when
+ * their last requests have ended, up to 16 of each.  Those need not wait for the volume's maximum,
+ * nor for its turn behind a volume with a high weight.  Reservations of others still go first.
+ */
 static void withdraw(struct ebb_server *s, const struct ebb_volume *v)
 {
+	struct ebb_volspec spec = v->spec;
 	char id[EBB_BLOCKDEV_ID_SIZE];
 
+	spec.max_iops = spec.max_bytes = EBB_VOLUME_NO_NUMBER;
+	spec.weight = EBB_VOLUME_MAX_WEIGHT;
+	ebb_qmp_send(s->qmp, "ebb-volume-set", ebb_blockdev_promise_args(&spec), NULL, NULL);
 	ebb_blockdev_export_id(v, id);
 	ebb_qmp_send(s->qmp, "block-export-del",
 		     json_pack("{s:s, s:s}", "id", id, "mode", "hard"), NULL, NULL);

@@ -164,6 +164,30 @@ class Failures(VolumeCase):
         # It can be had again.
         self.done("volume-add", volume="b", tenant="t", file=path)
 
+    def test_removed_with_a_long_queue(self):
+        """Its clients have requests for a minute, by its maximum, beside one with a high weight."""
+        path = self.volume("b")
+        del self.volumes["b"]
+        self.volume("a", weight=10000)
+        self.settings["depth"] = 2
+        self.start(iops=300)
+        self.done("volume-add", volume="b", tenant="t", file=path, max_iops=1, weight=1)
+        other = nbd.loads(self.nbd, "a", 16)
+        loads = nbd.loads(self.nbd, "b", 64, 4)
+        self.wait_until(lambda: self.meters()["b"]["queued"] >= 60, "requests wait")
+        begin = time.monotonic()
+        self.done("volume-remove", volume="b")
+        self.wait_until(lambda: len(self.done("volumes")["volumes"]) == 1, "it is removed")
+        self.assertLess(time.monotonic() - begin, 10)
+        for load in loads:
+            load.join()
+            self.assertIsInstance(load.lost, OSError)
+        for load in other:
+            load.stop()
+            load.join()
+            self.assertIsNone(load.lost)
+        self.assertEqual(self.events("storage_daemon_refused"), [])
+
     def test_rubbish(self):
         self.volume("a")
         self.start()

@@ -316,6 +316,29 @@ static void test_storage_daemon_dies(void **state)
 	assert_null(ebb_server_find(&f.server, "a")->before);
 }
 
+/* ---- removal ---------------------------------------------------------------------- */
+
+/* Requests that wait for a maximum, or behind volumes with a high weight, are let go first. */
+static void test_removal(void **state)
+{
+	struct ebb_volume *a = ebb_server_find(&f.server, "a");
+	int fd;
+
+	(void)state;
+	a->spec.reserve_iops = a->spec.max_iops = 1;
+	a->spec.max_bytes = 4096;
+	a->spec.weight = 2;
+	fd = ask("{\"cmd\":\"volume-remove\",\"volume\":\"a\"}");
+	expect(f.daemon, "ebb-volume-set");
+	assert_non_null(strstr(f.line, "\"volume\":\"a\",\"reserve-iops\":1,"));
+	assert_non_null(strstr(f.line, "\"max-iops\":0,\"max-bytes\":0,\"weight\":10000"));
+	expect(f.daemon, "block-export-del");
+	assert_non_null(strstr(f.line, "\"mode\":\"hard\""));
+	answered(fd, "\"ok\":true");
+	TAKE();
+	TAKE();
+}
+
 /* ---- a storage daemon that hangs ------------------------------------------------ */
 
 static void wait_for_hang(void)
@@ -404,8 +427,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(two_of_one_volume), TEST(second_is_refused), TEST(two_volumes),
-		TEST(admission), TEST(removed_meanwhile), TEST(storage_daemon_dies), TEST(hangs),
-		TEST(refused_late), TEST(slow),
+		TEST(admission), TEST(removed_meanwhile), TEST(storage_daemon_dies), TEST(removal),
+		TEST(hangs), TEST(refused_late), TEST(slow),
 	};
 
 	return cmocka_run_group_tests_name("volumed/vctl", tests, NULL, NULL);
