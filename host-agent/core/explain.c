@@ -111,7 +111,8 @@ static void explain_promise(const struct ebb_vm *vm, struct ebb_explain *e)
 			  "its reserve-percent %u is not promised: node %u of the host has %u per "
 			  "cent left to promise", vm->sla.reserve_percent, r->short_node,
 			  r->short_percent);
-	else if (r->promised_percent && r->is_missing)
+	/* The one before it may hold. */
+	if (r->promised_percent && r->is_missing)
 		core_text(line(e, EBB_WAIT_NOTHING, EBB_NODE_ANY, 0, EBB_TIME_NEVER),
 			  "this host can not keep its promise of %u per cent of a core",
 			  r->promised_percent);

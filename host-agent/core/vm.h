@@ -297,7 +297,8 @@ struct ebb_vm_share {
 
 /* Promises of CPU time; percent is of one core. */
 struct ebb_vm_reserve {
-	uint32_t promised_percent;	/* ebb_sla.reserve_percent, or 0 if that is refused */
+	uint32_t promised_percent;	/* ebb_sla.reserve_percent; if that is refused, what was
+					 * promised before, or 0 */
 	uint32_t keep_permille;		/* what is kept of it on the cores of its vCPUs, thousandths
 					 * of one core; less where cores are overbooked */
 	bool is_refused;		/* too little was left to promise: */

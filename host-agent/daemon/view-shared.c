@@ -70,8 +70,9 @@ static void add_promise(json_t *o, const struct ebb_vm_reserve *own)
 	char text[EBB_TEXT_SIZE] = "";
 
 	if (own->is_refused)
-		snprintf(text, sizeof(text), "not promised: node %u of the host has %u%% of a core "
-			 "left to promise", own->short_node, own->short_percent);
+		snprintf(text, sizeof(text), "%snot promised: node %u of the host has %u%% of a "
+			 "core %s", own->promised_percent ? "more is " : "", own->short_node,
+			 own->short_percent, own->promised_percent ? "for it" : "left to promise");
 	else if (own->is_missing && own->promised_percent)
 		snprintf(text, sizeof(text), "this host can not keep promises of CPU time");
 	json_object_set_new(o, "promised_percent", json_integer(own->promised_percent));

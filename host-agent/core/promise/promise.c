@@ -21,7 +21,11 @@ static struct ebb_vcpu_promise *own_vcpu(const struct ebb_vm *vm, uint16_t vcpu)
 
 uint32_t promise_permille(const struct ebb_vm *vm)
 {
-	return vm->sla.is_shared && !vm->reserve.is_refused ? vm->sla.reserve_percent * 10 : 0;
+	/* A promise that was refused binds nobody; the one before it may hold. */
+	const uint32_t percent = vm->reserve.is_refused ? vm->reserve.promised_percent :
+							  vm->sla.reserve_percent;
+
+	return vm->sla.is_shared ? percent * 10 : 0;
 }
 
 uint32_t promise_share(const struct core_env *e)

@@ -91,9 +91,15 @@ static void ask(struct ebb_promise_ask *a, const struct ebb_vm *vm)
 
 	/* A lowered promise takes nothing new, so it comes before those of VMs that wait. */
 	*a = (struct ebb_promise_ask){ .is_held = vm->reserve.promised_percent >= reserve };
-	for (uint16_t k = 0; reserve > 0 && k < vm->num_vcpus; k++)
-		if (vm->vcpus[k].is_startup)
-			a->permille[core_host_node(vm, k)] += part_of(vm, k, reserve);
+	for (uint16_t k = 0; reserve > 0 && k < vm->num_vcpus; k++) {
+		const uint16_t h = core_host_node(vm, k);
+
+		if (!vm->vcpus[k].is_startup)
+			continue;
+		a->permille[h] += part_of(vm, k, reserve);
+		if (!a->is_held)
+			a->before[h] += part_of(vm, k, vm->reserve.promised_percent);
+	}
 }
 
 static void record(const struct reserve_room *s, usec_t now, const struct ebb_vm *vm,
@@ -101,7 +107,12 @@ static void record(const struct reserve_room *s, usec_t now, const struct ebb_vm
 {
 	const uint32_t reserve = vm->sla.reserve_percent;
 
-	if (!a->is_promised)
+	if (a->is_kept)
+		core_text(core_record(s->env, vm, now, EBB_EVENT_ERROR)->text,
+			  "reserve-percent %u is not promised: node %u of the host has %u per cent "
+			  "for it; the promise of %u per cent holds", reserve, a->short_node,
+			  a->short_left / 10, vm->reserve.promised_percent);
+	else if (!a->is_promised)
 		core_text(core_record(s->env, vm, now, EBB_EVENT_ERROR)->text,
 			  "reserve-percent %u is not promised: node %u of the host has %u per cent "
 			  "left to promise; the VM runs without a promise", reserve, a->short_node,
@@ -120,8 +131,9 @@ static void admit(struct reserve_room *s, usec_t now)
 		const struct ebb_vm *vm = s->env->active[i];
 		const struct ebb_promise_ask *a = &s->asks[i];
 		struct ebb_vm_reserve *part = own(vm);
-		const uint32_t promised = a->is_promised && vm->sla.is_shared ?
-						  vm->sla.reserve_percent : 0;
+		const uint32_t promised = !vm->sla.is_shared ? 0 :
+					  a->is_promised ? vm->sla.reserve_percent :
+					  a->is_kept ? part->promised_percent : 0;
 
 		if (part->promised_percent != promised || part->is_refused != !a->is_promised)
 			record(s, now, vm, a);

@@ -77,11 +77,13 @@ static uint16_t core_of(const struct shared_room *s, const struct ebb_vm *vm, ui
 	return goes_to;
 }
 
-/* A promise that was refused binds nobody. */
+/* A promise that was refused binds nobody; the one before it may hold. */
 static uint16_t reserve_of(const struct ebb_vm *vm, uint32_t num_vcpus)
 {
-	return vm->reserve.is_refused || num_vcpus == 0 ?
-		       0 : (uint16_t)(vm->sla.reserve_percent * 10 / num_vcpus);
+	const uint32_t percent = vm->reserve.is_refused ? vm->reserve.promised_percent :
+							  vm->sla.reserve_percent;
+
+	return num_vcpus == 0 ? 0 : (uint16_t)(percent * 10 / num_vcpus);
 }
 
 static void fill_vcpu(struct shared_room *s, const struct ebb_vm *vm, uint16_t vcpu, bool is_look)

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include "core/promise/promise.h"
 #include "core/reserve/admit.h"
 #include "tests/unit/host-agent/core_script.h"
 
@@ -96,6 +97,32 @@ static void test_admit(void **state)
 	assert_true(asks[3].is_promised);
 	assert_int_equal(promised[0], 1000);
 	assert_int_equal(promised[1], 500);
+}
+
+/* What is refused leaves what was promised before, and takes nothing from others. */
+static void test_admit_more(void **state)
+{
+	const uint64_t capacity[EBB_MAX_NODES] = { 1000, 500 };
+	struct ebb_promise_ask asks[4] = {
+		/* Its 400 are taken before those of the next one, which is new. */
+		{ .permille = { 700 }, .before = { 400 } },
+		{ .permille = { 300 } },
+		{ .permille = { 350 }, .before = { 300 } },
+		/* Less than nothing is left for it: it does not fit the host any more. */
+		{ .permille = { 0, 700 }, .before = { 0, 600 } },
+	};
+	uint64_t promised[EBB_MAX_NODES];
+
+	(void)state;
+	ebb_promise_admit(asks, 4, capacity, promised);
+	assert_true(asks[0].is_promised && !asks[0].is_kept);
+	assert_false(asks[1].is_promised || asks[1].is_kept);
+	assert_int_equal(asks[1].short_left, 0);
+	assert_true(!asks[2].is_promised && asks[2].is_kept);
+	assert_int_equal(asks[2].short_left, 300);
+	assert_false(asks[3].is_promised || asks[3].is_kept);
+	assert_int_equal(promised[0], 1000);
+	assert_int_equal(promised[1], 0);
 }
 
 /* ---- the whole core ------------------------------------------------------ */
@@ -206,6 +233,29 @@ static void test_refused(void **state)
 	script_settle(&s);
 	assert_true(script_vm(&s, 'a')->reserve.is_refused);
 	assert_int_equal(vm->reserve.keep_permille, 300);
+	/* What it was promised before holds, is counted, and is what the ledger goes by. */
+	assert_int_equal(script_vm(&s, 'a')->reserve.promised_percent, 60);
+	assert_int_equal(script_vm(&s, 'a')->reserve.keep_permille, 600);
+	assert_int_equal(script_vm(&s, 'a')->reserve.short_percent, 65);
+	assert_int_equal(promise_permille(script_vm(&s, 'a')), 600);
+	ebb_state_promises(s.state, 0, &node);
+	assert_int_equal(node.promised_percent, 90);
+	/* Less than it asked for, and more than it has: that fits. */
+	sla = sla_of(65, 0);
+	assert_int_equal(script_define(&s, 'a', &sla), 0);
+	script_settle(&s);
+	assert_false(script_vm(&s, 'a')->reserve.is_refused);
+	assert_int_equal(script_vm(&s, 'a')->reserve.promised_percent, 65);
+	/* Refused, and then it asks for less than it has. */
+	sla = sla_of(90, 0);
+	assert_int_equal(script_define(&s, 'a', &sla), 0);
+	script_settle(&s);
+	assert_int_equal(script_vm(&s, 'a')->reserve.promised_percent, 65);
+	sla = sla_of(10, 0);
+	assert_int_equal(script_define(&s, 'a', &sla), 0);
+	script_settle(&s);
+	assert_false(script_vm(&s, 'a')->reserve.is_refused);
+	assert_int_equal(script_vm(&s, 'a')->reserve.promised_percent, 10);
 	script_finish(&s);
 }
 
@@ -459,6 +509,7 @@ int main(void)
 		cmocka_unit_test(test_divide),
 		cmocka_unit_test(test_penalty_is_least),
 		cmocka_unit_test(test_admit),
+		cmocka_unit_test(test_admit_more),
 		cmocka_unit_test(test_actions),
 		cmocka_unit_test(test_refused),
 		cmocka_unit_test(test_lowered),

@@ -661,9 +661,9 @@ static void test_promise(void **state)
 	ctl_expect_refused(*state, SET_OF("simulated-2", "{\"reserve-percent\":101}"), "refused",
 			   "reserve-percent is 101: 1 vCPUs can be promised 95 at most");
 	expect_promise(state, 60, "");
-	/* More than the host may promise: the SLA says so, and there is no promise. */
+	/* More than the host may promise: the SLA says so, and the promise of before holds. */
 	json_decref(ctl_ask_good(*state, SET_OF("simulated-2", "{\"reserve-percent\":90}")));
-	expect_promise(state, 0, "has 76% of a core left to promise");
+	expect_promise(state, 60, "more is not promised: node 0 of the host has 76%");
 }
 
 /* There are none. */
