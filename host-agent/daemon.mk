@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
-# The outer half of the host agent: util, backends, the daemon and its command line client.
+# The outer half of the host agent: util, service, backends, the daemon and its command line client.
 EBB_IO_PKGS := hwloc libsystemd libvirt libxml-2.0
 EBB_DAEMON_PKGS := inih jansson libmicrohttpd libsystemd libvirt sqlite3
 
 $(eval $(call lib,ebb-util,$(wildcard host-agent/util/*.c),libsystemd))
+# What ebbd and ebb-volumed start with, and their control socket.
+$(eval $(call lib,ebb-service,$(wildcard host-agent/service/*.c),jansson libsystemd))
 $(eval $(call lib,ebb-io,$(wildcard $(addprefix host-agent/backend/,emulated/*.c real/*.c)),$(EBB_IO_PKGS)))
 $(eval $(call lib,ebb-volumes,$(wildcard host-agent/backend/volumes/*.c),jansson libsystemd))
 $(eval $(call lib,ebb-simulate,$(wildcard host-agent/simulate/*.c),sqlite3 zlib))
@@ -12,7 +14,7 @@ $(eval $(call lib,ebb-daemon,$(filter-out host-agent/daemon/ebbd.c,$(wildcard ho
 	$(EBB_DAEMON_PKGS)))
 
 # For programs and tests that link parts of the daemon.
-EBB_DAEMON_LIBS := ebb-daemon ebb-volumes ebb-io ebb-fake ebb-core ebb-util
+EBB_DAEMON_LIBS := ebb-daemon ebb-service ebb-volumes ebb-io ebb-fake ebb-core ebb-util
 
 $(eval $(call prog,ebbd,host-agent/daemon/ebbd.c,$(EBB_DAEMON_LIBS),$(EBB_DAEMON_PKGS),))
 

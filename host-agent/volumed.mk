@@ -9,7 +9,7 @@ EBB_TAGS := $(addprefix host-agent/volumed/,flow.c meter.c tags.c)
 $(eval $(call lib,ebb-tags,$(EBB_TAGS),))
 $(eval $(call lib,ebb-volumed,$(filter-out $(EBB_TAGS) host-agent/volumed/volumed.c, \
 	$(wildcard host-agent/volumed/*.c)),$(EBB_VOLUMED_PKGS)))
-$(eval $(call prog,ebb-volumed,host-agent/volumed/volumed.c,ebb-volumed ebb-tags ebb-daemon \
+$(eval $(call prog,ebb-volumed,host-agent/volumed/volumed.c,ebb-volumed ebb-tags ebb-service \
 	ebb-util,$(EBB_VOLUMED_PKGS),))
 
 $(foreach t,bounds flushes tags,$(eval $(call unit_test_single,test_volumed_$(t), \
@@ -21,5 +21,5 @@ $(eval $(call unit_test_single,test_volumed_vmeter,$(EBB_TEST)/test_volumed_vmet
 $(eval $(call unit_test_single,test_volumed_config,$(EBB_TEST)/test_volumed_config.c, \
 	ebb-volumed ebb-util,inih jansson))
 $(foreach t,admit qmp vctl vstate,$(eval $(call unit_test_single,test_volumed_$(t), \
-	$(EBB_TEST)/test_volumed_$(t).c,ebb-volumed ebb-tags ebb-daemon ebb-util, \
+	$(EBB_TEST)/test_volumed_$(t).c,ebb-volumed ebb-tags ebb-service ebb-util, \
 	$(EBB_VOLUMED_PKGS))))

@@ -4,7 +4,7 @@
 #define EBB_DAEMON_CTL_CMDS_H
 
 #include "daemon/agent.h"
-#include "daemon/ctl.h"
+#include "service/ctl.h"
 
 /* The handler for ebb_ctl_config; ctx is the struct ebb_agent. */
 void ebb_ctl_handle(void *ctx, struct ebb_ctl_request *request);

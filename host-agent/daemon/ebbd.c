@@ -3,12 +3,9 @@
 #include <argp.h>
 #include <errno.h>
 #include <sched.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
-#include <fcntl.h>
 #include <systemd/sd-daemon.h>
 #include <unistd.h>
 #include "daemon/agent.h"
@@ -19,6 +16,7 @@
 #include "daemon/metrics.h"
 #include "backend/real/real.h"
 #include "backend/volumes/volumes.h"
+#include "service/service.h"
 #include "util/heap.h"
 #include "util/setting.h"
 #include "util/version.h"
@@ -32,17 +30,14 @@
 
 #define DEFAULT_CONFIG	"/etc/ebb/ebbd.conf"
 #define DRYRUN_VMS	3
-#define EXIT_USAGE	2
 /* Longer than any call that normally ends: libvirt gives an unplug 5 s. */
 #define END_USEC	(6 * EBB_USEC_PER_SEC)
 
 struct options {
-	const char *config_path;	/* NULL: the default one, if it is there */
+	struct ebb_service_options service;
 	struct ebb_config config;
 	bool is_cleanup;
 	uint32_t dryrun_vms;		/* 0: no dry run */
-	char **settings;		/* -o, in order */
-	size_t num_settings;
 };
 
 struct daemon {
@@ -67,8 +62,7 @@ const char *argp_program_version = "ebbd " EBB_VERSION;
 enum { OPT_DRY_RUN = 256, OPT_CLEANUP };
 
 static const struct argp_option argp_options[] = {
-	{ "config", 'c', "FILE", 0, "Read FILE instead of " DEFAULT_CONFIG, 0 },
-	{ "option", 'o', "KEY=VALUE", 0, "Set a key of the configuration; wins over the file", 0 },
+	EBB_SERVICE_OPTIONS(DEFAULT_CONFIG),
 	{ "dry-run", OPT_DRY_RUN, "VMS", OPTION_ARG_OPTIONAL,
 	  "Touch nothing: run with simulated VMs (3 unless VMS says otherwise)", 0 },
 	{ "cleanup", OPT_CLEANUP, NULL, 0,
@@ -84,15 +78,6 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 	char *end = "";
 
 	switch (key) {
-	case 'c':
-		o->config_path = arg;
-		return 0;
-	case 'o':
-		o->settings = reallocarray(o->settings, o->num_settings + 1, sizeof(char *));
-		if (!o->settings)
-			return ENOMEM;
-		o->settings[o->num_settings++] = arg;
-		return 0;
 	case OPT_DRY_RUN:
 		if (arg)
 			num_vms = strtoul(arg, &end, 10);
@@ -105,7 +90,7 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 		o->is_cleanup = true;
 		return 0;
 	default:
-		return ARGP_ERR_UNKNOWN;
+		return ebb_service_parse(key, arg, &o->service);
 	}
 }
 
@@ -117,16 +102,18 @@ static const struct argp argp = {
 
 static int read_config(struct options *o, struct ebb_err *err)
 {
+	const struct ebb_service_options *given = &o->service;
 	int rc;
 
 	ebb_config_default(&o->config);
-	rc = ebb_config_load(&o->config, o->config_path ? o->config_path : DEFAULT_CONFIG, err);
-	if (rc == -ENOENT && !o->config_path) {
+	rc = ebb_config_load(&o->config, given->config_path ? given->config_path : DEFAULT_CONFIG,
+			     err);
+	if (rc == -ENOENT && !given->config_path) {
 		err->text[0] = '\0';
 		rc = 0;
 	}
-	for (size_t i = 0; rc == 0 && i < o->num_settings; i++)
-		rc = ebb_config_set(&o->config, o->settings[i], err);
+	for (size_t i = 0; rc == 0 && i < given->num_settings; i++)
+		rc = ebb_config_set(&o->config, given->settings[i], err);
 	return rc < 0 ? rc : ebb_config_finish(&o->config, err);
 }
 
@@ -137,17 +124,15 @@ static int take_lock(struct daemon *d, struct ebb_err *err)
 {
 	char path[PATH_MAX], pid[32] = "";
 	size_t len = 0;
-	int rc;
+	int rc = ebb_service_folder("run_dir", d->config.run_dir, 0755, err);
 
-	rc = ebb_fs_mkdirs(d->config.run_dir, 0755);
 	if (rc < 0)
-		return ebb_err_set(err, rc, "can not create run_dir %.200s: %s", d->config.run_dir,
-				   strerror(-rc));
+		return rc;
 	snprintf(path, sizeof(path), "%s/ebbd.lock", d->config.run_dir);
-	d->lock_fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+	rc = ebb_service_lock(path, 0, &d->lock_fd, err);
 	if (d->lock_fd < 0)
-		return ebb_err_set(err, -errno, "%s: %s", path, strerror(errno));
-	if (flock(d->lock_fd, LOCK_EX | LOCK_NB) < 0) {
+		return rc;
+	if (rc < 0) {
 		ebb_fs_read(path, pid, sizeof(pid), &len);
 		pid[strcspn(pid, "\n")] = '\0';
 		return ebb_err_set(err, -EBUSY, "another ebbd (process %s) uses run_dir %.200s",
@@ -221,10 +206,9 @@ static int make_history(struct daemon *d, bool is_dryrun, struct ebb_err *err)
 
 	snprintf(path, sizeof(path), "%s/history.db", d->config.state_dir);
 	if (!is_dryrun)
-		rc = ebb_fs_mkdirs(d->config.state_dir, 0700);
+		rc = ebb_service_folder("state_dir", d->config.state_dir, 0700, err);
 	if (rc < 0)
-		return ebb_err_set(err, rc, "can not create state_dir %.200s: %s",
-				   d->config.state_dir, strerror(-rc));
+		return rc;
 	rc = ebb_history_open(is_dryrun ? NULL : path, d->config.history_rows, d->workers,
 			      d->agent.event, &d->agent.history, err);
 	if (rc == 0)
@@ -307,19 +291,6 @@ static int make_volumes(struct daemon *d, struct ebb_err *err)
 	return 0;
 }
 
-static int make_ctl(struct daemon *d, struct ebb_err *err)
-{
-	struct ebb_ctl_config cfg = {
-		.idle_usec = EBB_CTL_IDLE_USEC, .handle = ebb_ctl_handle, .ctx = &d->agent,
-	};
-	char path[PATH_MAX];
-	int rc = ebb_setting_group("control_group", d->config.control_group, &cfg.group, err);
-
-	snprintf(path, sizeof(path), "%s/control.sock", d->config.run_dir);
-	cfg.path = path;
-	return rc < 0 ? rc : ebb_ctl_create(d->agent.event, &cfg, &d->ctl, err);
-}
-
 static char *metrics_text(void *ctx)
 {
 	return ebb_metrics_text(((struct ebb_agent *)ctx)->state, ebb_clock_mono_usec());
@@ -348,23 +319,6 @@ static void make_http(struct daemon *d)
 			EBB_KI("port", ebb_http_port(d->http)));
 }
 
-static int watch_signals(sd_event *event)
-{
-	sigset_t set;
-	int rc;
-
-	sigemptyset(&set);
-	sigaddset(&set, SIGTERM);
-	sigaddset(&set, SIGINT);
-	sigprocmask(SIG_BLOCK, &set, NULL);
-	signal(SIGPIPE, SIG_IGN);
-	signal(SIGHUP, SIG_IGN);
-	rc = sd_event_add_signal(event, NULL, SIGTERM, NULL, NULL);
-	if (rc >= 0)
-		rc = sd_event_add_signal(event, NULL, SIGINT, NULL, NULL);
-	return rc < 0 ? rc : 0;
-}
-
 /*
  * Deadlines are met and cores handed on while VMs keep every CPU busy: in front of them, for the
  * moments that it takes.  Only this thread: a library's, or one that writes to the disk, could
@@ -382,6 +336,9 @@ static void go_before_vms(void)
 
 static int start(struct daemon *d, const struct options *o, struct ebb_err *err)
 {
+	const struct ebb_ctl_config ctl = {
+		.idle_usec = EBB_CTL_IDLE_USEC, .handle = ebb_ctl_handle, .ctx = &d->agent,
+	};
 	int rc = make_host(d, o->dryrun_vms != 0, err);
 
 	if (rc == 0)
@@ -391,7 +348,7 @@ static int start(struct daemon *d, const struct options *o, struct ebb_err *err)
 	if (rc == 0)
 		rc = sd_event_new(&d->agent.event);
 	if (rc >= 0)
-		rc = watch_signals(d->agent.event);
+		rc = ebb_service_watch_signals(d->agent.event, NULL, NULL);
 	if (rc >= 0 && !o->dryrun_vms)
 		go_before_vms();
 	if (rc >= 0)
@@ -405,7 +362,8 @@ static int start(struct daemon *d, const struct options *o, struct ebb_err *err)
 	if (rc >= 0)
 		rc = make_volumes(d, err);
 	if (rc >= 0)
-		rc = make_ctl(d, err);
+		rc = ebb_service_ctl(d->agent.event, d->config.run_dir, d->config.control_group,
+				     ctl, &d->ctl, err);
 	if (rc >= 0)
 		make_http(d);
 	if (rc >= 0 && d->dryrun)
@@ -474,13 +432,11 @@ int main(int argc, char **argv)
 	struct ebb_err err = { "" };
 	int rc;
 
-	ebb_fs_fill_std();
-	argp_err_exit_status = EXIT_USAGE;
-	argp_parse(&argp, argc, argv, 0, NULL, &o);
+	ebb_service_begin(&argp, argc, argv, &o);
 	rc = read_config(&o, &err);
-	free(o.settings);
+	free(o.service.settings);
 	if (rc < 0) {
-		ebb_log(LOG_ERR, "config", EBB_KS("error", err.text));
+		ebb_service_log_error("config", rc, &err);
 		return EXIT_FAILURE;
 	}
 	d.config = o.config;
@@ -492,17 +448,14 @@ int main(int argc, char **argv)
 	d.agent.host_spec = d.config.host;
 	rc = start(&d, &o, &err);
 	if (rc < 0) {
-		ebb_log(LOG_ERR, "start", EBB_KS("error", err.text[0] ? err.text : strerror(-rc)));
+		ebb_service_log_error("start", rc, &err);
 	} else {
 		ebb_log(LOG_NOTICE, "ready", EBB_KS("version", EBB_VERSION),
 			EBB_KS("host", d.config.host), EBB_KI("nodes", d.host->num_nodes),
 			EBB_KI("cores", d.host->num_cores), EBB_KS("policy", d.config.policy),
 			EBB_KS("backend", d.agent.backend.ops->name));
-		sd_event_set_watchdog(d.agent.event, true);
 		sd_notify(0, "READY=1");
-		rc = sd_event_loop(d.agent.event);
-		sd_notify(0, "STOPPING=1");
-		ebb_log(LOG_NOTICE, "stop", EBB_KI("status", rc));
+		rc = ebb_service_run(d.agent.event);
 	}
 	if (!end(&d))
 		_exit(EXIT_FAILURE);

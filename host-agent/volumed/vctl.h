@@ -3,7 +3,7 @@
 #ifndef EBB_VOLUMED_VCTL_H
 #define EBB_VOLUMED_VCTL_H
 
-#include "daemon/ctl.h"
+#include "service/ctl.h"
 #include "volumed/server.h"
 
 /* All 0 but the server at first; lives until the server has been destroyed. */

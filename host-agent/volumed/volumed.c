@@ -2,20 +2,16 @@
 /* ebb-volumed: options, start and end. */
 #include <argp.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <systemd/sd-daemon.h>
 #include <unistd.h>
-#include "daemon/ctl.h"
-#include "util/clock.h"
-#include "util/fs.h"
+#include "service/service.h"
 #include "util/log.h"
 #include "util/setting.h"
 #include "util/version.h"
@@ -25,16 +21,13 @@
 #include "volumed/vctl.h"
 
 #define DEFAULT_CONFIG	"/etc/ebb/ebb-volumed.conf"
-#define EXIT_USAGE	2
 /* The storage daemon of one that was killed ends in order, and has the lock until then. */
 #define LOCK_USEC	(EBB_STORAGE_END_USEC + 2000000)
 #define NBD_BACKLOG	128
 
 struct options {
-	const char *config_path;	/* NULL: the default one, if it is there */
+	struct ebb_service_options service;
 	struct ebb_vconf config;
-	char **settings;		/* -o, in order */
-	size_t num_settings;
 };
 
 struct daemon {
@@ -52,8 +45,7 @@ struct daemon {
 const char *argp_program_version = "ebb-volumed " EBB_VERSION;
 
 static const struct argp_option argp_options[] = {
-	{ "config", 'c', "FILE", 0, "Read FILE instead of " DEFAULT_CONFIG, 0 },
-	{ "option", 'o', "KEY=VALUE", 0, "Set a key of the configuration; wins over the file", 0 },
+	EBB_SERVICE_OPTIONS(DEFAULT_CONFIG),
 	{ 0 },
 };
 
@@ -61,19 +53,7 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 {
 	struct options *o = state->input;
 
-	switch (key) {
-	case 'c':
-		o->config_path = arg;
-		return 0;
-	case 'o':
-		o->settings = reallocarray(o->settings, o->num_settings + 1, sizeof(char *));
-		if (!o->settings)
-			return ENOMEM;
-		o->settings[o->num_settings++] = arg;
-		return 0;
-	default:
-		return ARGP_ERR_UNKNOWN;
-	}
+	return ebb_service_parse(key, arg, &o->service);
 }
 
 static const struct argp argp = {
@@ -85,16 +65,18 @@ static const struct argp argp = {
 
 static int read_config(struct options *o, struct ebb_err *err)
 {
+	const struct ebb_service_options *given = &o->service;
 	int rc;
 
 	ebb_vconf_default(&o->config);
-	rc = ebb_vconf_load(&o->config, o->config_path ? o->config_path : DEFAULT_CONFIG, err);
-	if (rc == -ENOENT && !o->config_path) {
+	rc = ebb_vconf_load(&o->config, given->config_path ? given->config_path : DEFAULT_CONFIG,
+			    err);
+	if (rc == -ENOENT && !given->config_path) {
 		err->text[0] = '\0';
 		rc = 0;
 	}
-	for (size_t i = 0; rc == 0 && i < o->num_settings; i++)
-		rc = ebb_vconf_set(&o->config, o->settings[i], err);
+	for (size_t i = 0; rc == 0 && i < given->num_settings; i++)
+		rc = ebb_vconf_set(&o->config, given->settings[i], err);
 	return rc < 0 ? rc : ebb_vconf_check(&o->config, err);
 }
 
@@ -103,21 +85,15 @@ static int read_config(struct options *o, struct ebb_err *err)
 /* The storage daemon inherits the lock: two would write to the same files. */
 static int take_lock(struct daemon *d, struct ebb_err *err)
 {
-	const uint64_t until = ebb_clock_mono_usec() + LOCK_USEC;
 	char path[EBB_VCONF_VALUE_SIZE + 32];
+	int rc;
 
 	snprintf(path, sizeof(path), "%s/volumed.lock", d->config.run_dir);
-	d->lock_fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
-	if (d->lock_fd < 0)
-		return ebb_err_set(err, -errno, "%s: %s", path, strerror(errno));
-	while (flock(d->lock_fd, LOCK_EX | LOCK_NB) < 0) {
-		if (ebb_clock_mono_usec() > until)
-			return ebb_err_set(err, -EBUSY, "another ebb-volumed, or the storage "
-					   "daemon of one, uses run_dir %.200s",
-					   d->config.run_dir);
-		usleep(20000);
-	}
-	return 0;
+	rc = ebb_service_lock(path, LOCK_USEC, &d->lock_fd, err);
+	if (rc < 0 && d->lock_fd >= 0)
+		return ebb_err_set(err, rc, "another ebb-volumed, or the storage daemon of one, "
+				   "uses run_dir %.200s", d->config.run_dir);
+	return rc;
 }
 
 /*
@@ -151,26 +127,6 @@ static int open_nbd(struct daemon *d, struct ebb_err *err)
 	return 0;
 }
 
-static int make_folder(const char *key, const char *path, mode_t mode, struct ebb_err *err)
-{
-	int rc = ebb_fs_mkdirs(path, mode);
-
-	return rc < 0 ? ebb_err_set(err, rc, "can not create %s %.200s: %s", key, path,
-				    strerror(-rc)) : 0;
-}
-
-static int make_ctl(struct daemon *d, struct ebb_err *err)
-{
-	struct ebb_ctl_config cfg = { .handle = ebb_vctl_handle, .ctx = &d->vctl };
-	char path[EBB_VCONF_VALUE_SIZE + 32];
-	int rc = ebb_setting_group("control_group", d->config.control_group, &cfg.group, err);
-
-	snprintf(path, sizeof(path), "%s/control.sock", d->config.run_dir);
-	cfg.path = path;
-	d->vctl.server = &d->server;
-	return rc < 0 ? rc : ebb_ctl_create(d->event, &cfg, &d->ctl, err);
-}
-
 /* The storage daemon ends first; the loop ends with it. */
 static int on_signal(sd_event_source *source, const struct signalfd_siginfo *si, void *arg)
 {
@@ -183,30 +139,25 @@ static int on_signal(sd_event_source *source, const struct signalfd_siginfo *si,
 	return 0;
 }
 
+/* The loop takes the end of a storage daemon from SIGCHLD, which must be blocked for that. */
 static int watch_signals(struct daemon *d)
 {
 	sigset_t set;
-	int rc;
 
 	sigemptyset(&set);
-	sigaddset(&set, SIGTERM);
-	sigaddset(&set, SIGINT);
 	sigaddset(&set, SIGCHLD);
 	sigprocmask(SIG_BLOCK, &set, NULL);
-	signal(SIGPIPE, SIG_IGN);
-	signal(SIGHUP, SIG_IGN);
-	rc = sd_event_add_signal(d->event, NULL, SIGTERM, on_signal, d);
-	if (rc >= 0)
-		rc = sd_event_add_signal(d->event, NULL, SIGINT, on_signal, d);
-	return rc < 0 ? rc : 0;
+	return ebb_service_watch_signals(d->event, on_signal, d);
 }
 
 static int start(struct daemon *d, struct ebb_err *err)
 {
-	int rc = make_folder("run_dir", d->config.run_dir, 0755, err);
+	const struct ebb_ctl_config ctl = { .handle = ebb_vctl_handle, .ctx = &d->vctl };
+	int rc = ebb_service_folder("run_dir", d->config.run_dir, 0755, err);
 
+	d->vctl.server = &d->server;
 	if (rc == 0)
-		rc = make_folder("state_dir", d->config.state_dir, 0700, err);
+		rc = ebb_service_folder("state_dir", d->config.state_dir, 0700, err);
 	if (rc == 0)
 		rc = take_lock(d, err);
 	if (rc == 0)
@@ -218,7 +169,10 @@ static int start(struct daemon *d, struct ebb_err *err)
 	if (rc >= 0)
 		rc = ebb_server_create(&d->server, d->event, &d->config, d->nbd_fd, d->lock_fd,
 				       err);
-	return rc < 0 ? rc : make_ctl(d, err);
+	if (rc >= 0)
+		rc = ebb_service_ctl(d->event, d->config.run_dir, d->config.control_group, ctl,
+				     &d->ctl, err);
+	return rc;
 }
 
 static void end(struct daemon *d)
@@ -241,14 +195,12 @@ int main(int argc, char **argv)
 	struct ebb_err err = { "" };
 	int rc;
 
-	ebb_fs_fill_std();
-	argp_err_exit_status = EXIT_USAGE;
-	argp_parse(&argp, argc, argv, 0, NULL, &o);
+	ebb_service_begin(&argp, argc, argv, &o);
 	rc = read_config(&o, &err);
-	free(o.settings);
+	free(o.service.settings);
 	d.config = o.config;
 	if (rc < 0) {
-		ebb_log(LOG_ERR, "config", EBB_KS("error", err.text));
+		ebb_service_log_error("config", rc, &err);
 		ebb_vconf_finish(&d.config);
 		return EXIT_FAILURE;
 	}
@@ -256,13 +208,11 @@ int main(int argc, char **argv)
 	json_object_seed(0);
 	rc = start(&d, &err);
 	if (rc < 0) {
-		ebb_log(LOG_ERR, "start", EBB_KS("error", err.text[0] ? err.text : strerror(-rc)));
+		ebb_service_log_error("start", rc, &err);
 	} else {
 		ebb_log(LOG_NOTICE, "ready", EBB_KS("version", EBB_VERSION),
 			EBB_KS("socket", d.nbd_path), EBB_KI("volumes", d.server.num_volumes));
-		sd_event_set_watchdog(d.event, true);
-		rc = sd_event_loop(d.event);
-		ebb_log(LOG_NOTICE, "stop", EBB_KI("status", rc));
+		rc = ebb_service_run(d.event);
 	}
 	end(&d);
 	return rc != 0 ? EXIT_FAILURE : EXIT_SUCCESS;

@@ -4,7 +4,7 @@
 #define TESTS_UNIT_CTL_RIG_H
 
 #include "daemon/agent.h"
-#include "daemon/ctl.h"
+#include "service/ctl.h"
 #include "daemon/dryrun.h"
 
 #define PATIENCE_USEC	60000000u	/* a hang, not slowness */

@@ -15,7 +15,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 #include <cmocka.h>
-#include "daemon/ctl.h"
+#include "service/ctl.h"
 #include "util/log.h"
 
 struct fixture {

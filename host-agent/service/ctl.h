@@ -4,8 +4,8 @@
  * docs/control-protocol.md.  This half knows sockets, framing and limits; what requests mean is the
  * handler's business.
  */
-#ifndef EBB_DAEMON_CTL_H
-#define EBB_DAEMON_CTL_H
+#ifndef EBB_SERVICE_CTL_H
+#define EBB_SERVICE_CTL_H
 
 #include <jansson.h>
 #include <stdbool.h>

@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
-#include "daemon/ctl.h"
+#include "service/ctl.h"
 #include "util/clock.h"
 #include "util/log.h"
 #include "util/text.h"
