@@ -200,6 +200,24 @@ int bench_parse_steps(const char *list, double max, struct bench_steps *ret_step
 	return 0;
 }
 
+void bench_parse_schedule(struct argp_state *state, const char *option, const char *arg,
+			  double max, const char *example, struct bench_steps *ret_steps)
+{
+	if (bench_parse_steps(arg, max, ret_steps))
+		argp_error(state, "--%s: '%s' is not like %s", option, arg, example);
+}
+
+bool bench_parse_choice(struct argp_state *state, const char *option, const char *arg,
+			const char *first, const char *second)
+{
+	bool is_second = !strcmp(arg, second);
+
+	if (!is_second && strcmp(arg, first))
+		argp_error(state, "--%s: '%s' is neither '%s' nor '%s'", option, arg, first,
+			   second);
+	return is_second;
+}
+
 static enum bench_elastic parse_elastic(struct argp_state *state, const char *arg)
 {
 	static const char *const names[] = { [BENCH_ELASTIC_FOLLOW] = "follow",
@@ -223,8 +241,8 @@ static error_t parse_load(int key, char *arg, struct argp_state *state)
 		o->elastic = parse_elastic(state, arg);
 		break;
 	case OPT_RATES:
-		if (bench_parse_steps(arg, RATE_MAX, &o->rates))
-			argp_error(state, "--rate-schedule: '%s' is not like 0:1000,5:2000", arg);
+		bench_parse_schedule(state, "rate-schedule", arg, RATE_MAX, "0:1000,5:2000",
+				     &o->rates);
 		break;
 	case OPT_CALIBRATE:
 		o->calibrate_seconds = bench_parse_double(state, "calibrate-seconds", arg, 0.1,
@@ -290,8 +308,8 @@ static error_t parse_memory(int key, char *arg, struct argp_state *state)
 		o->warm = true;
 		break;
 	case OPT_SCHEDULE:
-		if (bench_parse_steps(arg, (double)MIB_MAX, &o->mem_limits))
-			argp_error(state, "--mem-schedule: '%s' is not like 5:512,10:1024", arg);
+		bench_parse_schedule(state, "mem-schedule", arg, (double)MIB_MAX, "5:512,10:1024",
+				     &o->mem_limits);
 		break;
 	case OPT_DEADLINE:
 		o->mem_deadline_ms = (uint32_t)bench_parse_number(state, "mem-deadline-ms", arg, 1,

@@ -102,6 +102,14 @@ uint64_t bench_parse_number(struct argp_state *state, const char *option, const 
  */
 int bench_parse_steps(const char *list, double max, struct bench_steps *ret_steps);
 
+/* The same for an option, or argp_error with option and value, and with a good one as example. */
+void bench_parse_schedule(struct argp_state *state, const char *option, const char *arg,
+			  double max, const char *example, struct bench_steps *ret_steps);
+
+/* Returns whether arg is the second of two words; argp_error if it is neither. */
+bool bench_parse_choice(struct argp_state *state, const char *option, const char *arg,
+			const char *first, const char *second);
+
 /*
  * "0-3,8" into ret_cpus[max]; returns how many, or -EINVAL (syntax, a CPU twice, none, too many).
  */

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Command-line options of the TPC-C-like workload. */
-#include <string.h>
-
 #include "oltp-engine/bench/options.h"
 #include "tpcc_workload.h"
 
@@ -29,14 +27,7 @@ static const struct argp_option options[] = {
 	{ 0 },
 };
 
-static bool parse_home(struct argp_state *state, const char *arg)
-{
-	if (strcmp(arg, "any") && strcmp(arg, "worker"))
-		argp_error(state, "--home: '%s' is neither 'any' nor 'worker'", arg);
-	return !strcmp(arg, "worker");
-}
-
-static error_t parse_option(int key, char *arg, struct argp_state *state)
+static error_t parse(int key, char *arg, struct argp_state *state)
 {
 	struct bench_options *o = state->input;
 	struct tpcc_config *tpcc = &o->tpcc;
@@ -52,7 +43,7 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 				   arg);
 		break;
 	case OPT_HOME:
-		tpcc->home_of_worker = parse_home(state, arg);
+		tpcc->home_of_worker = bench_parse_choice(state, "home", arg, "any", "worker");
 		break;
 	case OPT_ORDERS:
 		tpcc->orders = bench_parse_number(state, "orders", arg, 0, 1ull << 28);
@@ -67,16 +58,8 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 	default:
 		return ARGP_ERR_UNKNOWN;
 	}
+	bench_options_use(o, BENCH_FAMILY_TPCC);
 	return 0;
-}
-
-static error_t parse(int key, char *arg, struct argp_state *state)
-{
-	error_t rc = parse_option(key, arg, state);
-
-	if (!rc)
-		bench_options_use(state->input, BENCH_FAMILY_TPCC);
-	return rc;
 }
 
 const struct argp tpcc_argp = { .options = options, .parser = parse };

@@ -70,8 +70,7 @@ static void parse_steps(struct argp_state *state, const char *name, const char *
 {
 	struct bench_options *o = state->input;
 
-	if (bench_parse_steps(arg, WEIGHT_MAX, &o->schedules[knob]))
-		argp_error(state, "--%s: '%s' is not like 0:1,10:3.5", name, arg);
+	bench_parse_schedule(state, name, arg, WEIGHT_MAX, "0:1,10:3.5", &o->schedules[knob]);
 }
 
 static error_t parse(int key, char *arg, struct argp_state *state)
@@ -104,7 +103,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 const struct argp cdb_argp = { .options = options, .parser = parse };
 
 /* What the options say. */
-static void configure_rows(const struct bench_options *o, struct ycsb_config *ret_config)
+static void configure_rows(const struct bench_workload *workload, const struct bench_options *o,
+			   struct ycsb_config *ret_config)
 {
 	const struct ycsb_class classes[CDB_CLASSES] = {
 		[CDB_CPU_HEAVY] = { .name = "cpu_heavy", .operations = 4,
@@ -115,6 +115,7 @@ static void configure_rows(const struct bench_options *o, struct ycsb_config *re
 				      .shares = { [YCSB_UPDATE] = 0.5, [YCSB_MODIFY] = 0.25 } },
 	};
 
+	(void)workload;
 	*ret_config = o->ycsb;
 	ret_config->scan_rows = CDB_SCAN_ROWS;
 	ret_config->n_classes = CDB_CLASSES;
@@ -135,27 +136,14 @@ static void configure(const struct bench_workload *workload, const struct bench_
 {
 	struct ycsb_config ycsb;
 
-	(void)workload;
-	configure_rows(o, &ycsb);
+	configure_rows(workload, o, &ycsb);
 	config->txn_records_max = ycsb_accesses_max(&ycsb);
 }
 
-static int create(const struct bench_workload *workload, struct oltp_engine *engine,
-		  const struct bench_options *o, void **ret_state)
+static void created(struct ycsb *ycsb, const struct bench_options *o)
 {
-	struct ycsb_config config;
-	struct ycsb *ycsb;
-	int rc;
-
-	(void)workload;
-	configure_rows(o, &config);
-	rc = ycsb_create(engine, &config, &ycsb);
-	if (rc)
-		return rc;
 	for (uint32_t i = 0; i < CDB_CLASSES; i++)
 		ycsb_set_weight(ycsb, i, o->cdb.weights[i]);
-	*ret_state = ycsb;
-	return 0;
 }
 
 static void describe(void *state, struct fields *fields)
@@ -170,15 +158,6 @@ static void describe(void *state, struct fields *fields)
 	for (uint32_t i = 0; i < CDB_CLASSES; i++)
 		fields_short(fields, config->classes[i].name, ycsb_weight(state, i));
 	fields_object_end(fields);
-}
-
-static uint64_t memory_bytes(const struct bench_workload *workload, const struct bench_options *o)
-{
-	struct ycsb_config config;
-
-	(void)workload;
-	configure_rows(o, &config);
-	return ycsb_table_bytes(&config);
 }
 
 static bool is_weight(enum bench_knob knob)
@@ -206,21 +185,18 @@ static struct classes *get_classes(void *state)
 	return ycsb_classes(state);
 }
 
-const struct bench_workload_ops cdb_workload_ops = {
-	.family = BENCH_FAMILY_CDB,
-	.other_families = 1u << BENCH_FAMILY_YCSB,
-	.check = check,
-	.configure = configure,
-	.create = create,
-	.destroy = ycsb_hook_destroy,
-	.load = ycsb_hook_load,
-	.adopt = ycsb_hook_adopt,
-	.pool = ycsb_hook_pool,
-	.verify = ycsb_hook_verify,
-	.describe = describe,
-	.memory_bytes = memory_bytes,
-	.audit = ycsb_hook_audit,
-	.knob_set = knob_set,
-	.knob_get = knob_get,
-	.classes = get_classes,
+const struct ycsb_family cdb_family = {
+	.ops = {
+		.family = BENCH_FAMILY_CDB,
+		.other_families = 1u << BENCH_FAMILY_YCSB,
+		.check = check,
+		.configure = configure,
+		YCSB_HOOKS,
+		.describe = describe,
+		.knob_set = knob_set,
+		.knob_get = knob_get,
+		.classes = get_classes,
+	},
+	.configure = configure_rows,
+	.created = created,
 };

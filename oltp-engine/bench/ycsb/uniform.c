@@ -37,8 +37,7 @@ static void parse_steps(struct argp_state *state, const char *name, const char *
 {
 	struct bench_options *o = state->input;
 
-	if (bench_parse_steps(arg, DATA_MIB_MAX, &o->schedules[knob]))
-		argp_error(state, "--%s: '%s' is not like 0:64,10:256", name, arg);
+	bench_parse_schedule(state, name, arg, DATA_MIB_MAX, "0:64,10:256", &o->schedules[knob]);
 }
 
 static error_t parse(int key, char *arg, struct argp_state *state)
@@ -70,8 +69,10 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 const struct argp uniform_argp = { .options = options, .parser = parse };
 
 /* What the options say. */
-static void configure_rows(const struct bench_options *o, struct ycsb_config *ret_config)
+static void configure_rows(const struct bench_workload *workload, const struct bench_options *o,
+			   struct ycsb_config *ret_config)
 {
+	(void)workload;
 	*ret_config = o->ycsb;
 	ret_config->keys = YCSB_KEYS_WINDOW;
 	ret_config->records = o->uniform.data_mib * RECORDS_PER_MIB;
@@ -96,22 +97,10 @@ static const char *check(const struct bench_workload *workload, const struct ben
 	return ycsb_check_given(NULL, o);
 }
 
-static int create(const struct bench_workload *workload, struct oltp_engine *engine,
-		  const struct bench_options *o, void **ret_state)
+static void created(struct ycsb *ycsb, const struct bench_options *o)
 {
-	struct ycsb_config config;
-	struct ycsb *ycsb;
-	int rc;
-
-	(void)workload;
-	configure_rows(o, &config);
-	rc = ycsb_create(engine, &config, &ycsb);
-	if (rc)
-		return rc;
 	if (o->uniform.working_set_mib)
 		ycsb_set_window(ycsb, 0, o->uniform.working_set_mib * RECORDS_PER_MIB);
-	*ret_state = ycsb;
-	return 0;
 }
 
 static void describe(void *state, struct fields *fields)
@@ -129,15 +118,6 @@ static void describe(void *state, struct fields *fields)
 	fields_text(fields, "mix", config->mix_by_transaction ? "transaction" : "operation");
 	fields_bool(fields, "read_all", config->read_all_fields);
 	fields_bool(fields, "scrambled", config->is_scrambled);
-}
-
-static uint64_t memory_bytes(const struct bench_workload *workload, const struct bench_options *o)
-{
-	struct ycsb_config config;
-
-	(void)workload;
-	configure_rows(o, &config);
-	return ycsb_table_bytes(&config);
 }
 
 static int knob_set(void *state, enum bench_knob knob, double mib)
@@ -170,19 +150,16 @@ static double knob_get(void *state, enum bench_knob knob)
 	}
 }
 
-const struct bench_workload_ops uniform_workload_ops = {
-	.family = BENCH_FAMILY_UNIFORM,
-	.other_families = 1u << BENCH_FAMILY_YCSB,
-	.check = check,
-	.create = create,
-	.destroy = ycsb_hook_destroy,
-	.load = ycsb_hook_load,
-	.adopt = ycsb_hook_adopt,
-	.pool = ycsb_hook_pool,
-	.verify = ycsb_hook_verify,
-	.describe = describe,
-	.memory_bytes = memory_bytes,
-	.audit = ycsb_hook_audit,
-	.knob_set = knob_set,
-	.knob_get = knob_get,
+const struct ycsb_family uniform_family = {
+	.ops = {
+		.family = BENCH_FAMILY_UNIFORM,
+		.other_families = 1u << BENCH_FAMILY_YCSB,
+		.check = check,
+		YCSB_HOOKS,
+		.describe = describe,
+		.knob_set = knob_set,
+		.knob_get = knob_get,
+	},
+	.configure = configure_rows,
+	.created = created,
 };

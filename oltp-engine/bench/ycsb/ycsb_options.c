@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Command-line options of YCSB. */
-#include <string.h>
-
 #include "oltp-engine/bench/options.h"
 #include "ycsb_workload.h"
 
@@ -43,14 +41,7 @@ static const struct argp_option options[] = {
 	{ 0 },
 };
 
-static bool parse_mix(struct argp_state *state, const char *arg)
-{
-	if (strcmp(arg, "operation") && strcmp(arg, "transaction"))
-		argp_error(state, "--mix: '%s' is neither 'operation' nor 'transaction'", arg);
-	return !strcmp(arg, "transaction");
-}
-
-static error_t parse_option(int key, char *arg, struct argp_state *state)
+static error_t parse(int key, char *arg, struct argp_state *state)
 {
 	struct bench_options *o = state->input;
 	struct ycsb_config *ycsb = &o->ycsb;
@@ -70,7 +61,8 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 		o->ycsb_given |= YCSB_GIVEN_MIX;
 		break;
 	case OPT_MIX:
-		ycsb->mix_by_transaction = parse_mix(state, arg);
+		ycsb->mix_by_transaction = bench_parse_choice(state, "mix", arg, "operation",
+							      "transaction");
 		o->ycsb_given |= YCSB_GIVEN_MIX;
 		break;
 	case OPT_READ_ALL:
@@ -101,22 +93,14 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 		break;
 	case OPT_THETAS:
 		o->ycsb_given |= YCSB_GIVEN_THETA;
-		if (bench_parse_steps(arg, BENCH_THETA_MAX, &o->schedules[BENCH_KNOB_THETA]))
-			argp_error(state, "--theta-schedule: '%s' is not like 0:0.5,10:0.99", arg);
+		bench_parse_schedule(state, "theta-schedule", arg, BENCH_THETA_MAX,
+				     "0:0.5,10:0.99", &o->schedules[BENCH_KNOB_THETA]);
 		break;
 	default:
 		return ARGP_ERR_UNKNOWN;
 	}
+	bench_options_use(o, BENCH_FAMILY_YCSB);
 	return 0;
-}
-
-static error_t parse(int key, char *arg, struct argp_state *state)
-{
-	error_t rc = parse_option(key, arg, state);
-
-	if (!rc)
-		bench_options_use(state->input, BENCH_FAMILY_YCSB);
-	return rc;
 }
 
 const struct argp ycsb_argp = { .options = options, .parser = parse };

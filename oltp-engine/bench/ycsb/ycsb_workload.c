@@ -2,6 +2,7 @@
 /* YCSB as some of the workloads of oltp-bench: see workload.h. */
 #include <errno.h>
 #include <math.h>
+#include <stddef.h>
 
 #include "oltp-engine/bench/options.h"
 #include "ycsb_workload.h"
@@ -82,18 +83,45 @@ static void configure(const struct bench_workload *workload, const struct bench_
 		config->txn_records_max = accesses;
 }
 
-static int create(const struct bench_workload *workload, struct oltp_engine *engine,
-		  const struct bench_options *options, void **ret_state)
+_Static_assert(offsetof(struct ycsb_family, ops) == 0, "family_of() relies on it");
+
+static const struct ycsb_family *family_of(const struct bench_workload *workload)
 {
+	return (const struct ycsb_family *)workload->ops;
+}
+
+int ycsb_hook_create(const struct bench_workload *workload, struct oltp_engine *engine,
+		     const struct bench_options *options, void **ret_state)
+{
+	const struct ycsb_family *family = family_of(workload);
 	struct ycsb_config config;
 	struct ycsb *ycsb;
 	int rc;
 
-	configure_rows(workload, options, &config);
+	family->configure(workload, options, &config);
 	rc = ycsb_create(engine, &config, &ycsb);
-	if (!rc)
-		*ret_state = ycsb;
-	return rc;
+	if (rc)
+		return rc;
+	if (family->created)
+		family->created(ycsb, options);
+	*ret_state = ycsb;
+	return 0;
+}
+
+uint64_t ycsb_hook_memory_bytes(const struct bench_workload *workload,
+				const struct bench_options *options)
+{
+	uint64_t bytes = sizeof(struct ycsb_record) + RECORD_OVERHEAD_BYTES;
+	struct ycsb_config config;
+
+	family_of(workload)->configure(workload, options, &config);
+	for (uint32_t i = 0; i < config.n_classes; i++) {
+		if (config.classes[i].shares[YCSB_SCAN] > 0) {
+			bytes += INDEX_ENTRY_BYTES;
+			break;
+		}
+	}
+	return config.records * bytes;
 }
 
 void ycsb_hook_destroy(void *state)
@@ -181,28 +209,6 @@ static void describe(void *state, struct fields *fields)
 	fields_short(fields, "cold_part", config->cold_part);
 }
 
-uint64_t ycsb_table_bytes(const struct ycsb_config *config)
-{
-	uint64_t bytes = sizeof(struct ycsb_record) + RECORD_OVERHEAD_BYTES;
-
-	for (uint32_t i = 0; i < config->n_classes; i++) {
-		if (config->classes[i].shares[YCSB_SCAN] > 0) {
-			bytes += INDEX_ENTRY_BYTES;
-			break;
-		}
-	}
-	return config->records * bytes;
-}
-
-static uint64_t memory_bytes(const struct bench_workload *workload,
-			     const struct bench_options *options)
-{
-	struct ycsb_config config;
-
-	configure_rows(workload, options, &config);
-	return ycsb_table_bytes(&config);
-}
-
 static int knob_set(void *state, enum bench_knob knob, double value)
 {
 	return knob == BENCH_KNOB_THETA ? ycsb_set_theta(state, value) : -EOPNOTSUPP;
@@ -213,19 +219,15 @@ static double knob_get(void *state, enum bench_knob knob)
 	return knob == BENCH_KNOB_THETA ? ycsb_theta(state) : (double)NAN;
 }
 
-const struct bench_workload_ops ycsb_workload_ops = {
-	.family = BENCH_FAMILY_YCSB,
-	.check = check,
-	.configure = configure,
-	.create = create,
-	.destroy = ycsb_hook_destroy,
-	.load = ycsb_hook_load,
-	.adopt = ycsb_hook_adopt,
-	.pool = ycsb_hook_pool,
-	.verify = ycsb_hook_verify,
-	.describe = describe,
-	.memory_bytes = memory_bytes,
-	.audit = ycsb_hook_audit,
-	.knob_set = knob_set,
-	.knob_get = knob_get,
+const struct ycsb_family ycsb_family = {
+	.ops = {
+		.family = BENCH_FAMILY_YCSB,
+		.check = check,
+		.configure = configure,
+		YCSB_HOOKS,
+		.describe = describe,
+		.knob_set = knob_set,
+		.knob_get = knob_get,
+	},
+	.configure = configure_rows,
 };

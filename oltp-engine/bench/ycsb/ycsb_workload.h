@@ -18,9 +18,6 @@ struct ycsb_core {
 extern const struct ycsb_core ycsb_core_a, ycsb_core_b, ycsb_core_c, ycsb_core_d, ycsb_core_e,
 	ycsb_core_f;
 
-extern const struct bench_workload_ops ycsb_workload_ops;
-extern const struct bench_workload_ops uniform_workload_ops;
-extern const struct bench_workload_ops cdb_workload_ops;
 
 /* Their input is a struct bench_options. */
 extern const struct argp ycsb_argp;
@@ -31,7 +28,24 @@ extern const struct argp cdb_argp;
  * the workload has none of these operations. */
 const char *ycsb_check_given(const struct ycsb_core *core, const struct bench_options *options);
 
+/* How a family differs from the others. */
+struct ycsb_family {
+	/* What its workloads point to. */
+	struct bench_workload_ops ops;
+
+	/* What the options say of the table and the transactions. */
+	void (*configure)(const struct bench_workload *workload,
+			  const struct bench_options *options, struct ycsb_config *ret_config);
+
+	/* NULL: nothing. What is set once the tables have been created. */
+	void (*created)(struct ycsb *ycsb, const struct bench_options *options);
+};
+
 /* Hooks that the families share; the state is a struct ycsb. */
+int ycsb_hook_create(const struct bench_workload *workload, struct oltp_engine *engine,
+		     const struct bench_options *options, void **ret_state);
+uint64_t ycsb_hook_memory_bytes(const struct bench_workload *workload,
+				const struct bench_options *options);
 void ycsb_hook_destroy(void *state);
 int ycsb_hook_load(void *state, uint32_t n_threads, struct bench_progress *progress);
 struct oltp_workload ycsb_hook_pool(void *state);
@@ -39,7 +53,17 @@ int ycsb_hook_adopt(void *state, struct bench_audit *ret_found);
 void ycsb_hook_audit(void *state, struct bench_audit *ret_audit);
 bool ycsb_hook_verify(void *state, struct fields *fields);
 
-/* Of tables like config says. */
-uint64_t ycsb_table_bytes(const struct ycsb_config *config);
+/* All but configure, check, describe, classes and the knobs; for an initializer of ops. */
+#define YCSB_HOOKS \
+	.create = ycsb_hook_create, \
+	.destroy = ycsb_hook_destroy, \
+	.load = ycsb_hook_load, \
+	.adopt = ycsb_hook_adopt, \
+	.pool = ycsb_hook_pool, \
+	.verify = ycsb_hook_verify, \
+	.memory_bytes = ycsb_hook_memory_bytes, \
+	.audit = ycsb_hook_audit
+
+extern const struct ycsb_family ycsb_family, uniform_family, cdb_family;
 
 #endif

@@ -82,7 +82,7 @@ static void close_run(struct run *run, struct fault_disk *disk)
 
 static int recover(struct run *run)
 {
-	return recovery_run(&run->recovery, run->engine, &ycsb_workload_ops, run->ycsb, true);
+	return recovery_run(&run->recovery, run->engine, &ycsb_family.ops, run->ycsb, true);
 }
 
 static void work(struct run *run)
