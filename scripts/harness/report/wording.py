@@ -11,6 +11,11 @@ def value(number, unit="", digits=0):
     return "not measured" if number is None else f"{number:,.{digits}f}{unit}"
 
 
+def percent(summary, name, digits=0):
+    """The value of a check that is per cent."""
+    return value(check(summary, name), " %", digits)
+
+
 def count(number):
     return "unknown" if number is None else f"{number:,}"
 
@@ -21,6 +26,11 @@ def ms(number):
     if number >= 1000:
         return f"{number / 1000:.2f} s"
     return f"{number:.0f} ms" if number >= 10 else f"{number:.2f} ms"
+
+
+def us(number):
+    """Of a time in microseconds."""
+    return "not measured" if number is None else ms(number / 1000)
 
 
 def distribution(d):
@@ -54,6 +64,26 @@ def on_emulated_host(run, what):
     """Why absolute throughput is not to be compared. what: what may be."""
     return f" Emulated host: a core is {run['host']['share']:g} of a real CPU, so {what} mean " \
            "something, absolute throughput does not."
+
+
+def row(what, paper, ours, where):
+    """A row of the table beside the paper; where: its section and figure."""
+    return {"what": what, "paper": paper, "ours": ours, "where": where}
+
+
+def table(title, head, rows, has_numbers=False):
+    """A table below the figure, as HTML; has_numbers: all columns but the first."""
+    def line(tag, cells):
+        number = ' class="n"' if has_numbers else ""
+        return "<tr>" + "".join(f"<{tag}{number if i else ''}>{cell}</{tag}>"
+                                for i, cell in enumerate(cells)) + "</tr>"
+    return f'<h2>{title}</h2><div class="card"><table>{line("th", head)}' + "".join(
+        line("td", cells) for cells in rows) + "</table></div>"
+
+
+def and_cost(sentence, cost):
+    """For saw_ablated: a sentence, and what being without the mechanism cost."""
+    return lambda summary: [sentence, cost(summary)]
 
 
 def caption(run):

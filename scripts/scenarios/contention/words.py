@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What report and closing words say of `contention`."""
 from harness.report import wording
-from harness.report.wording import check, value
+from harness.report.wording import check, percent, row, value
 
 from ..scenario import Words
 
@@ -15,7 +15,7 @@ ABLATION = "the engine keeps all CPUs"
 
 
 def tiles(summary):
-    return [(value(check(summary, "tps_high_pct"), " %"),
+    return [(percent(summary, "tps_high_pct"),
              "throughput with a socket, of that with all CPUs, at high contention"),
             (value(check(summary, "given_back_s"), " s", 1), "until a socket was given back"),
             (value(check(summary, "taken_again_s"), " s", 1), "until it was taken again"),
@@ -35,25 +35,19 @@ def saw(summary):
             f"of all; {wording.outcome(summary)}"]
 
 
-def saw_ablated(summary):
-    return [f"You saw the run without the mechanism: {ABLATION}.", cost(summary)]
-
-
 def paper(summary):
     tps = summary.get("tps") or {}
-    return [{"what": "High contention: a socket, of all CPUs",
-             "paper": "more than 100 % (figures 9, 10)",
-             "ours": value(check(summary, "tps_high_pct"), " %"), "where": "4.4, figure 10"},
-            {"what": "High contention with all CPUs, of low contention",
-             "paper": "a fraction (figure 10, point 1)",
-             "ours": value(100 * tps["high_all"] / tps["low"], " %")
-             if tps.get("high_all") and tps.get("low") else "not measured",
-             "where": "4.4, figure 10"},
-            {"what": "How the engine knows", "paper": "the VM monitor reports contention",
-             "ours": "it tries fewer CPUs and measures throughput", "where": "4.4"}]
+    return [row("High contention: a socket, of all CPUs", "more than 100 % (figures 9, 10)",
+                percent(summary, "tps_high_pct"), "4.4, figure 10"),
+            row("High contention with all CPUs, of low contention",
+                "a fraction (figure 10, point 1)", value(100 * tps["high_all"] / tps["low"], " %")
+                if tps.get("high_all") and tps.get("low") else "not measured", "4.4, figure 10"),
+            row("How the engine knows", "the VM monitor reports contention",
+                "it tries fewer CPUs and measures throughput", "4.4")]
 
 
 WORDS = Words(title="A database gives back the CPUs that contention makes useless", lead=LEAD,
               ablated_lead=ABLATED_LEAD, tiles=tiles, saw=saw, paper=paper, ablation=ABLATION,
               ablation_help="the engine keeps all CPUs", cost_title="What it costs to do without",
-              cost=cost, saw_ablated=saw_ablated)
+              cost=cost, saw_ablated=wording.and_cost(
+                  f"You saw the run without the mechanism: {ABLATION}.", cost))

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What report and closing words say of `isolate`."""
 from harness.report import wording
-from harness.report.wording import check, value
+from harness.report.wording import check, percent, row, value
 
 from ..scenario import Words
 
@@ -16,8 +16,7 @@ ABLATED_LEAD = ("The same VMs on {host} under the policy fair all the time: eith
 
 
 def tiles(summary):
-    return [(value(check(summary, "gain_pct"), " %"),
-             "throughput apart, of that under the policy fair"),
+    return [(percent(summary, "gain_pct"), "throughput apart, of that under the policy fair"),
             (value(summary["first_apart_pct"], " %"), "of the first tenant's, of that alone"),
             *wording.give_tiles(summary)]
 
@@ -33,21 +32,17 @@ def saw(summary):
             f"{wording.outcome(summary)}"]
 
 
-def saw_ablated(summary):
-    return ["You saw the run without the mechanism: policy fair.", cost(summary)]
-
-
 def paper(summary):
-    return [{"what": "A socket each, of shared sockets", "paper": "about 135 % (figures 7, 8)",
-             "ours": value(check(summary, "gain_pct"), " %") + " of policy fair (sockets shared "
-             f"{value(summary['sockets_shared_fair_pct'])} % of the time); no caches",
-             "where": "4.3, figure 8"},
-            {"what": "First tenant with one socket, of two",
-             "paper": "about 80 %: threads for cores",
-             "ours": value(summary["first_apart_pct"], " %"), "where": "4.3, figure 8"}]
+    return [row("A socket each, of shared sockets", "about 135 % (figures 7, 8)",
+                percent(summary, "gain_pct") + " of policy fair (sockets shared "
+                f"{value(summary['sockets_shared_fair_pct'])} % of the time); no caches",
+                "4.3, figure 8"),
+            row("First tenant with one socket, of two", "about 80 %: threads for cores",
+                value(summary["first_apart_pct"], " %"), "4.3, figure 8")]
 
 
 WORDS = Words(title="Two databases, a socket each", lead=LEAD, ablated_lead=ABLATED_LEAD,
               tiles=tiles, saw=saw, paper=paper, ablation="policy fair",
               ablation_help="the policy is fair", cost_title="What it costs to do without",
-              cost=cost, saw_ablated=saw_ablated)
+              cost=cost, saw_ablated=wording.and_cost(
+                  "You saw the run without the mechanism: policy fair.", cost))

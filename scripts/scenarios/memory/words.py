@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What report and closing words say of `memory`."""
-from harness.report.wording import check, count, ms
+from harness.report import wording
+from harness.report.wording import check, count, ms, row, value
 
 from ..scenario import Words
 
@@ -58,23 +59,17 @@ def paper(summary):
         return "not measured" if d["median"] is None else \
             f"{ms(d['median'])} median, {ms(d['p95'])} p95, n = {d['n']}"
     return [
-        {"what": "Adding memory, as the engine sees it", "paper": "10-20 ms",
-         "ours": median(summary["mem_add_ms"]), "where": "4.6"},
-        {"what": "Releasing memory, as the engine sees it", "paper": "10-20 ms",
-         "ours": median(summary["mem_release_ms"]), "where": "4.6"},
-        {"what": "Records to disk and memory given back",
-         "paper": "70-75 s for about 9 GB, SATA disk over QEMU",
-         "ours": f"{ms(summary['demand_met_ms'])} for {value('held_before_mib', 'MiB')}, "
-                 f"{summary['memory']['disk']}", "where": "4.6, figure 13"},
-        {"what": "Throughput without the node", "paper": "about half; its records not used",
-         "ours": value("tps_without_pct", "% of before; all records used"),
-         "where": "4.6, figure 13"},
-        {"what": "Throughput after its return", "paper": "as before",
-         "ours": value("tps_after_pct", "% of before"), "where": "4.6, figure 13"}]
-
-
-def saw_ablated(summary):
-    return ["You saw an engine that cannot move records to disk.", cost(summary)]
+        row("Adding memory, as the engine sees it", "10-20 ms", median(summary["mem_add_ms"]),
+            "4.6"),
+        row("Releasing memory, as the engine sees it", "10-20 ms",
+            median(summary["mem_release_ms"]), "4.6"),
+        row("Records to disk and memory given back", "70-75 s for about 9 GB, SATA disk over QEMU",
+            f"{ms(summary['demand_met_ms'])} for {value('held_before_mib', 'MiB')}, "
+            f"{summary['memory']['disk']}", "4.6, figure 13"),
+        row("Throughput without the node", "about half; its records not used",
+            value("tps_without_pct", "% of before; all records used"), "4.6, figure 13"),
+        row("Throughput after its return", "as before", value("tps_after_pct", "% of before"),
+            "4.6, figure 13")]
 
 
 WORDS = Words(
@@ -88,4 +83,4 @@ WORDS = Words(
     ablation_help="the engine cannot move records to disk",
     cost_title="What it costs to have no anti-caching",
     cost=cost,
-    saw_ablated=saw_ablated)
+    saw_ablated=wording.and_cost("You saw an engine that cannot move records to disk.", cost))

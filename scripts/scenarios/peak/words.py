@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What report and closing words say of `peak`."""
 from harness.report import wording
-from harness.report.wording import check, count, value
+from harness.report.wording import check, count, percent, row, value
 
 from ..scenario import Words
 
@@ -15,9 +15,9 @@ ABLATED_LEAD = ("The same VM on {host}, with the CPUs that it starts with and no
 
 def tiles(summary):
     window = "1 s" if summary["window_s"] >= 1 else f"{summary['window_s'] * 1000:.0f} ms"
-    return [(value(check(summary, "lowest_window_pct"), " %"),
+    return [(percent(summary, "lowest_window_pct"),
              f"of what arrived was committed in the worst {window}"),
-            (value(check(summary, "served_pct"), " %", 1), "over the whole run"),
+            (percent(summary, "served_pct", 1), "over the whole run"),
             (count(summary["longest_queue"]), "transactions waited at most"),
             *wording.give_tiles(summary)]
 
@@ -41,24 +41,22 @@ def saw(summary):
             f"committed; {wording.outcome(summary)}"]
 
 
-def saw_ablated(summary):
-    return ["You saw the run without the mechanism: static allocation.", cost(summary)]
-
-
 def paper(summary):
-    return [{"what": "Doubled traffic: committed of what arrived",
-             "paper": "100 % elastic, 50 % static (figure 11)",
-             "ours": value(_worst(summary), " % in the worst peak"), "where": "4.5, figure 11"},
-            {"what": "Dips", "paper": "very small, within 100 ms (figure 12)",
-             "ours": f"{summary['windows_below']} of {summary['windows']} windows of "
-                     f"{summary['window_s']:g} s below 80 %, "
-                     f"{summary['windows_below_paused']} of them while the machine itself stood "
-                     f"still; before, without any exchange, {summary['control_below']} of "
-                     f"{summary['control_windows']}", "where": "4.5, figure 12"},
-            {"what": "How traffic doubles", "paper": "each worker sleeps half of the time",
-             "ours": "twice as many transactions arrive", "where": "4.5"}]
+    return [row("Doubled traffic: committed of what arrived",
+                "100 % elastic, 50 % static (figure 11)",
+                value(_worst(summary), " % in the worst peak"), "4.5, figure 11"),
+            row("Dips", "very small, within 100 ms (figure 12)",
+                f"{summary['windows_below']} of {summary['windows']} windows of "
+                f"{summary['window_s']:g} s below 80 %, "
+                f"{summary['windows_below_paused']} of them while the machine itself stood "
+                f"still; before, without any exchange, {summary['control_below']} of "
+                f"{summary['control_windows']}", "4.5, figure 12"),
+            row("How traffic doubles", "each worker sleeps half of the time",
+                "twice as many transactions arrive", "4.5")]
 
 
 WORDS = Words(title="A database takes CPUs while traffic peaks", lead=LEAD,
               ablated_lead=ABLATED_LEAD, tiles=tiles, saw=saw, paper=paper,
-              cost_title="What it costs to do without", cost=cost, saw_ablated=saw_ablated)
+              cost_title="What it costs to do without", cost=cost,
+              saw_ablated=wording.and_cost(
+                  "You saw the run without the mechanism: static allocation.", cost))

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What report and closing words say of `rebalance`."""
-from harness.report.wording import check, count, ms, outcome, value
+from harness.report import wording
+from harness.report.wording import count, outcome, percent, row, us, value
 
 from ..scenario import Words
 from .plan import MODES, REBALANCED, STATIC
@@ -18,22 +19,17 @@ def caption(run):
     r = run["rebalance"]
     return f"Use of a core in windows of {r['window_s']:g} s: CPU time of the vCPU threads in " \
            f"its cgroup as the host's kernel counts it. Hot: {100 * r['hot']:.0f} % or more, by " \
-           f"two VMs or more. A burst lasts {r['burst_s']:g} s. Emulated host: a core is " \
-           f"{run['host']['share']:g} of a real CPU, so shapes and ratios mean something, " \
-           "absolute throughput does not."
-
-
-def _us(number):
-    return "not measured" if number is None else ms(number / 1000)
+           f"two VMs or more. A burst lasts {r['burst_s']:g} s." + \
+        wording.on_emulated_host(run, "shapes and ratios")
 
 
 def tiles(summary):
     """[(value, what it is)]"""
-    return [(value(check(summary, "hot_pct"), " %", 1),
+    return [(percent(summary, "hot_pct", 1),
              "hot oversubscribed core-intervals, of those without rebalancing"),
-            (value(check(summary, "tps_pct"), " %"),
+            (percent(summary, "tps_pct"),
              "throughput of the active VMs with heavy skew, of that without"),
-            (value(check(summary, "p99_pct"), " %", 1), "their p99, of that without"),
+            (percent(summary, "p99_pct", 1), "their p99, of that without"),
             (count(summary["moves"]), "VMs moved"),
             (count(summary["failed_transactions"]), "transactions failed"),
             (count(summary["lost_updates"]), "updates lost")]
@@ -48,28 +44,26 @@ def table(summary):
         for mode in MODES:
             m = summary["modes"][mode][i]
             s = m["skew"]
-            cells = (seed["seed"], mode, value(m["hot"]),
-                     f"{value(m['hot_intervals'])} of {value(m['intervals'])}",
-                     value(s.get("tps"), "/s"), _us(s.get("p50_us")), _us(s.get("p95_us")),
-                     _us(s.get("p99_us")))
-            rows.append("<tr>" + "".join(f"<td>{c}</td>" for c in cells) + "</tr>")
-    return ('<h2>The seeds</h2><div class="card"><table><tr>' +
-            "".join(f"<th>{h}</th>" for h in head) + f"</tr>{''.join(rows)}</table></div>")
+            rows.append((seed["seed"], mode, value(m["hot"]),
+                         f"{value(m['hot_intervals'])} of {value(m['intervals'])}",
+                         value(s.get("tps"), "/s"), us(s.get("p50_us")), us(s.get("p95_us")),
+                         us(s.get("p99_us"))))
+    return wording.table("The seeds", head, rows)
 
 
 def cost(summary):
     m = next(iter(summary["modes"][REBALANCED]), {})
     return f"Cores were hot and oversubscribed in {value(m.get('hot'))} core-intervals of the " \
-           f"bursts; with heavy skew p99 was {_us(m.get('skew', {}).get('p99_us'))}."
+           f"bursts; with heavy skew p99 was {us(m.get('skew', {}).get('p99_us'))}."
 
 
 def saw(summary):
     """The two closing lines of a run that passed."""
     return ["You saw cores being given anew where two databases met on one: "
-            f"{value(check(summary, 'hot_pct'), ' %', 1)} of the hot oversubscribed "
+            f"{percent(summary, 'hot_pct', 1)} of the hot oversubscribed "
             "core-intervals were left.",
-            f"With heavy skew the active ones had {value(check(summary, 'tps_pct'), ' %')} of the "
-            f"throughput and {value(check(summary, 'p99_pct'), ' %')} of the p99 of cores that "
+            f"With heavy skew the active ones had {percent(summary, 'tps_pct')} of the "
+            f"throughput and {percent(summary, 'p99_pct')} of the p99 of cores that "
             f"stay; {outcome(summary)}"]
 
 
@@ -77,30 +71,22 @@ def paper(summary):
     """[{what, paper, ours, where}]"""
     def three(mode):
         s = summary["modes"][mode][0]["skew"] if summary["modes"][mode] else {}
-        return " / ".join(_us(s.get(name)) for name in ("p50_us", "p95_us", "p99_us"))
+        return " / ".join(us(s.get(name)) for name in ("p50_us", "p95_us", "p99_us"))
 
     def hot(mode):
         return ", ".join(value(m["hot"]) for m in summary["modes"][mode])
     r = summary["rebalance"]
     return [
-        {"what": "Oversubscription", "paper": "8 databases of 8 CPUs, 32 cores",
-         "ours": f"8 VMs of {r['cpus']} CPUs, {summary['host']['cores']} cores", "where": "8.2"},
-        {"what": "Hot oversubscribed core-intervals, static",
-         "paper": "2642.8 in 3 hours, of 15 s", "ours": f"{hot(STATIC)}, of {r['window_s']:g} s",
-         "where": "8.2, figure 10"},
-        {"what": "The same, rebalanced", "paper": "7.4 (0.3 %)",
-         "ours": f"{hot(REBALANCED)} ({value(check(summary, 'hot_pct'), ' %', 1)})",
-         "where": "8.2, figure 10"},
-        {"what": "Heavy skew: throughput, rebalanced of static", "paper": "120 % (335 of 280 TPS)",
-         "ours": value(check(summary, "tps_pct"), " %"), "where": "8.2, figure 11"},
-        {"what": "p50 / p95 / p99, static", "paper": "141 / 250 / 297 ms",
-         "ours": three(STATIC), "where": "8.2"},
-        {"what": "p50 / p95 / p99, rebalanced", "paper": "16 / 32 / 47 ms",
-         "ours": three(REBALANCED), "where": "8.2"}]
-
-
-def saw_ablated(summary):
-    return ["You saw databases on cores that stay as they were given.", cost(summary)]
+        row("Oversubscription", "8 databases of 8 CPUs, 32 cores",
+            f"8 VMs of {r['cpus']} CPUs, {summary['host']['cores']} cores", "8.2"),
+        row("Hot oversubscribed core-intervals, static", "2642.8 in 3 hours, of 15 s",
+            f"{hot(STATIC)}, of {r['window_s']:g} s", "8.2, figure 10"),
+        row("The same, rebalanced", "7.4 (0.3 %)",
+            f"{hot(REBALANCED)} ({percent(summary, 'hot_pct', 1)})", "8.2, figure 10"),
+        row("Heavy skew: throughput, rebalanced of static", "120 % (335 of 280 TPS)",
+            percent(summary, "tps_pct"), "8.2, figure 11"),
+        row("p50 / p95 / p99, static", "141 / 250 / 297 ms", three(STATIC), "8.2"),
+        row("p50 / p95 / p99, rebalanced", "16 / 32 / 47 ms", three(REBALANCED), "8.2")]
 
 
 WORDS = Words(
@@ -114,7 +100,7 @@ WORDS = Words(
     ablation_help="nothing is rebalanced",
     cost_title="What it costs to stay",
     cost=cost,
-    saw_ablated=saw_ablated,
+    saw_ablated=wording.and_cost("You saw databases on cores that stay as they were given.", cost),
     caption=caption,
     table=table,
     moves_cpus=False)

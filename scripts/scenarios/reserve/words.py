@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What report and closing words say of `reserve`."""
 
-from harness.report.wording import check, count, ms, value
+from harness.report import wording
+from harness.report.wording import check, count, ms, percent, row, us, value
 
 from ..scenario import Words
 from .plan import GREEDY, MEET, NEIGHBOURS, OVERBOOKED
@@ -24,81 +25,70 @@ def tiles(summary):
     """[(value, what it is)]"""
     found = []
     if MEET in summary["parts"]:
-        found += [(value(check(summary, "meet_mean_off_pct"), " %", 2),
-                   "off the promised IOPS, at most"),
-                  (value(check(summary, "meet_intervals_pct"), " %", 1),
+        found += [(percent(summary, "meet_mean_off_pct", 2), "off the promised IOPS, at most"),
+                  (percent(summary, "meet_intervals_pct", 1),
                    "of all seconds with the promise kept"),
                   (ms(check(summary, "meet_in_force_ms")), "until a changed promise was kept")]
     if GREEDY in summary["parts"]:
-        found += [(value(check(summary, "greedy_tps_pct"), " %"),
+        found += [(percent(summary, "greedy_tps_pct"),
                    "of its throughput alone that t1 has beside three greedy tenants"),
-                  (value(check(summary, "greedy_relative_io_pct"), " %", 1),
+                  (percent(summary, "greedy_relative_io_pct", 1),
                    "Relative IO of t1's memory: reads from disk beyond those promised")]
     if NEIGHBOURS in summary["parts"]:
-        found += [(value(check(summary, "neighbours_cpu_pct"), " %", 1),
+        found += [(percent(summary, "neighbours_cpu_pct", 1),
                    "of a core beside 24 neighbours, half of it promised"),
-                  (value(check(summary, "neighbours_p99_pct"), " %", 1),
+                  (percent(summary, "neighbours_p99_pct", 1),
                    "p99 of transactions, of that with a maximum only, at most")]
     if OVERBOOKED in summary["parts"]:
         found += [(value(check(summary, "overbooked_violated")), "violations when overbooked"),
-                  (value(check(summary, "overbooked_meter_off_pct"), " %", 2),
+                  (percent(summary, "overbooked_meter_off_pct", 2),
                    "by which the meter's count of them was off")]
     return found
 
 
-def _table(title, head, rows):
-    return f'<h2>{title}</h2><div class="card"><table><tr>' + "".join(
-        f"<th>{h}</th>" for h in head) + "</tr>" + "".join(
-        "<tr>" + "".join(f"<td>{c}</td>" for c in row) + "</tr>" for row in rows) + \
-        "</table></div>"
-
-
 def table(summary):
-    text = ""
+    return "".join(wording.table(*part) for part in _tables(summary))
+
+
+def _tables(summary):
+    """(title, head, rows) of each part that was measured."""
     if summary.get("meet"):
-        text += _table("Part 1", ("VM", "promised", "IOPS, mean", "standard deviation",
-                                  "of the promise", "seconds with the promise"),
-                       [(h["vm"], h["promised"], value(h["mean_iops"], "", 1),
-                         value(h["std_iops"], "", 1), value(h["mean_pct"], " %", 1),
-                         f"{h['kept']} of {h['judged']}")
-                        for h in summary["meet"]])
+        yield ("Part 1", ("VM", "promised", "IOPS, mean", "standard deviation", "of the promise",
+                          "seconds with the promise"),
+               [(h["vm"], h["promised"], value(h["mean_iops"], "", 1),
+                 value(h["std_iops"], "", 1), value(h["mean_pct"], " %", 1),
+                 f"{h['kept']} of {h['judged']}") for h in summary["meet"]])
     if summary.get("greedy"):
-        text += _table("Part 2: throughput of t1, transactions per second",
-                       ("promise", "beside t1", "measured", "with the CPU time due",
-                        "of the core", "records read from disk/s", "IOPS"),
-                       [(row["mode"], _beside(row), value(row["tps"]), value(row["even_tps"]),
-                         value(row["cpu_pct"], " %", 1), value(row["reads_ps"]),
-                         value(row["iops"])) for row in summary["greedy"] if not row["is_turn"]])
-        text += _table("Part 2: the same, alone and beside three greedy tenants in turn",
-                       ("turn", "alone", "beside three", "of that alone"),
-                       [(i, value(alone), value(beside), _part(beside, alone))
-                        for i, (alone, beside) in enumerate(summary["greedy_turns"], 1)])
+        yield ("Part 2: throughput of t1, transactions per second",
+               ("promise", "beside t1", "measured", "with the CPU time due", "of the core",
+                "records read from disk/s", "IOPS"),
+               [(r["mode"], _beside(r), value(r["tps"]), value(r["even_tps"]),
+                 value(r["cpu_pct"], " %", 1), value(r["reads_ps"]), value(r["iops"]))
+                for r in summary["greedy"] if not r["is_turn"]])
+        yield ("Part 2: the same, alone and beside three greedy tenants in turn",
+               ("turn", "alone", "beside three", "of that alone"),
+               [(i, value(alone), value(beside), _part(beside, alone))
+                for i, (alone, beside) in enumerate(summary["greedy_turns"], 1)])
     if summary.get("neighbours"):
         n = summary["neighbours"]
-        text += _table("Part 3 (table 1): p99 beside 24 neighbours",
-                       ("transaction", *n["modes"], "", "committed"),
-                       [(name, _us(t["p99_us"]), _us(t["max_only_p99_us"]),
-                         _part(t["p99_us"], t["max_only_p99_us"]),
-                         f"{count(t['committed'])} / {count(t['max_only_committed'])}")
-                        for name, t in n["types"].items()] +
-                       [("CPU time of the core", *(value(c, " %", 1) for c in n["cpu_pct"]), "",
-                         "")])
+        yield ("Part 3 (table 1): p99 beside 24 neighbours",
+               ("transaction", *n["modes"], "", "committed"),
+               [(name, us(t["p99_us"]), us(t["max_only_p99_us"]),
+                 _part(t["p99_us"], t["max_only_p99_us"]),
+                 f"{count(t['committed'])} / {count(t['max_only_committed'])}")
+                for name, t in n["types"].items()] +
+               [("CPU time of the core", *(value(c, " %", 1) for c in n["cpu_pct"]), "", "")])
     if summary.get("overbooked"):
-        text += _table("Part 4", ("tenant", "issued", "violations, metered",
-                                  "violations, from its requests"),
-                       [(name, count(t["issued"]), value(t["metered"]), value(t["reckoned"]))
-                        for name, t in summary["overbooked"].items()])
-    return text
+        yield ("Part 4", ("tenant", "issued", "violations, metered",
+                          "violations, from its requests"),
+               [(name, count(t["issued"]), value(t["metered"]), value(t["reckoned"]))
+                for name, t in summary["overbooked"].items()])
 
 
-def _beside(row):
-    if row["has_loop"]:
+def _beside(phase):
+    if phase["has_loop"]:
         return "a loop"
-    return f"{row['greedy']} greedy" if row["greedy"] else "nobody"
-
-
-def _us(number):
-    return "not measured" if number is None else ms(number / 1000)
+    return f"{phase['greedy']} greedy" if phase["greedy"] else "nobody"
 
 
 def _part(number, of):
@@ -117,15 +107,15 @@ def saw(summary):
         lines.append(f"You saw promises of I/O kept and swapped: {_halves(summary)} IOPS.")
     if GREEDY in summary["parts"]:
         lines.append("Beside three greedy tenants t1 had "
-                     f"{value(check(summary, 'greedy_tps_pct'), ' %')} of its throughput alone, "
-                     f"{value(check(summary, 'greedy_max_only_tps_pct'), ' %')} with a maximum "
-                     f"only and {value(check(summary, 'greedy_none_tps_pct'), ' %')} without any "
+                     f"{percent(summary, 'greedy_tps_pct')} of its throughput alone, "
+                     f"{percent(summary, 'greedy_max_only_tps_pct')} with a maximum "
+                     f"only and {percent(summary, 'greedy_none_tps_pct')} without any "
                      "promise; its promise of memory was broken in "
                      f"{value(check(summary, 'greedy_memory_violations'))} seconds.")
     if NEIGHBOURS in summary["parts"]:
         lines.append("Beside 24 neighbours that compute, half of a core was promised and "
-                     f"{value(check(summary, 'neighbours_cpu_pct'), ' %', 1)} of it came; p99 was "
-                     f"{value(check(summary, 'neighbours_p99_pct'), ' %', 1)} of that with a "
+                     f"{percent(summary, 'neighbours_cpu_pct', 1)} of it came; p99 was "
+                     f"{percent(summary, 'neighbours_p99_pct', 1)} of that with a "
                      "maximum only, at most.")
     if OVERBOOKED in summary["parts"]:
         lines.append("When twice as much was promised as there is, the meter counted "
@@ -148,34 +138,31 @@ def paper(summary):
     """[{what, paper, ours, where}]"""
     rows = []
     if MEET in summary["parts"]:
-        rows.append({"what": "IOPS of two tenants, of those promised",
-                     "paper": "63 of 60, 20 of 20; then swapped", "ours": _halves(summary),
-                     "where": "4.2, figure 4"})
+        rows.append(row("IOPS of two tenants, of those promised",
+                        "63 of 60, 20 of 20; then swapped", _halves(summary), "4.2, figure 4"))
     if GREEDY in summary["parts"]:
-        rows.append({"what": "Throughput beside three greedy tenants, of that alone",
-                     "paper": "the same; max-only and baseline some 40 % lower",
-                     "ours": ", ".join(f"{words} {value(check(summary, name), ' %')}"
-                                       for words, name in (
-                                           (summary["mode"], "greedy_tps_pct"),
-                                           ("max-only", "greedy_max_only_tps_pct"),
-                                           ("none", "greedy_none_tps_pct"))),
-                     "where": "4.3, figure 5"})
-        rows.append({"what": "Relative IO of its memory", "paper": "promised: at most 0",
-                     "ours": value(check(summary, "greedy_relative_io_pct"), " %", 1),
-                     "where": "2.3"})
+        rows.append(row("Throughput beside three greedy tenants, of that alone",
+                        "the same; max-only and baseline some 40 % lower",
+                        ", ".join(f"{mode} {percent(summary, name)}" for mode, name in (
+                            (summary["mode"], "greedy_tps_pct"),
+                            ("max-only", "greedy_max_only_tps_pct"),
+                            ("none", "greedy_none_tps_pct"))),
+                        "4.3, figure 5"))
+        rows.append(row("Relative IO of its memory", "promised: at most 0",
+                        percent(summary, "greedy_relative_io_pct", 1), "2.3"))
     if NEIGHBOURS in summary["parts"]:
-        rows += [{"what": "CPU beside 24 tenants, 50 % promised", "paper": "49.5 %",
-                  "ours": value(check(summary, "neighbours_cpu_pct"), " %", 1), "where": "4.2"},
-                 {"what": "p99 by type of transaction, of that with a maximum only",
-                  "paper": "some 25 %", "where": "4.3, table 1", "ours": ", ".join(
-                      f"{name} {_part(t['p99_us'], t['max_only_p99_us'])}" for name, t in
-                      summary["neighbours"]["types"].items()) or "not measured"}]
+        rows += [row("CPU beside 24 tenants, 50 % promised", "49.5 %",
+                     percent(summary, "neighbours_cpu_pct", 1), "4.2"),
+                 row("p99 by type of transaction, of that with a maximum only", "some 25 %",
+                     ", ".join(f"{name} {_part(t['p99_us'], t['max_only_p99_us'])}"
+                               for name, t in summary["neighbours"]["types"].items()) or
+                     "not measured", "4.3, table 1")]
     if OVERBOOKED in summary["parts"]:
-        rows.append({"what": "Overbooked twice", "paper": "8 tenants of 80 IOPS, some 300 there "
-                     "are; the meter reports violations",
-                     "ours": f"{value(check(summary, 'overbooked_violated'))} violations, the "
-                     f"meter {value(check(summary, 'overbooked_meter_off_pct'), ' %', 2)} off",
-                     "where": "4.4, figures 6 and 7"})
+        rows.append(row("Overbooked twice",
+                        "8 tenants of 80 IOPS, some 300 there are; the meter reports violations",
+                        f"{value(check(summary, 'overbooked_violated'))} violations, the "
+                        f"meter {percent(summary, 'overbooked_meter_off_pct', 2)} off",
+                        "4.4, figures 6 and 7"))
     return rows
 
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What report and closing words say of `scale`."""
 from harness.report import wording
-from harness.report.wording import check, value
+from harness.report.wording import check, row, value
 
 from ..scenario import Words
 
@@ -33,11 +33,10 @@ def paper(summary):
     sizes = [p["cpus"] for p in summary.get("plateaus", [])]
     error = value(check(summary, "plateau_error_pct"), " % from proportional at most", 1)
     symmetry = value(check(summary, "symmetry_pct"), " % between up and down", 1)
-    return [{"what": "Growth", "paper": "1 to 16 CPUs, one every 5 s (2 sockets)",
-             "ours": f"{min(sizes)} to {max(sizes)} CPUs" if sizes else "not measured",
-             "where": "4.1, figure 3"},
-            {"what": "Throughput against CPUs held", "paper": "rises and falls symmetrically",
-             "ours": f"{error}, {symmetry}", "where": "4.1, figure 3"}]
+    return [row("Growth", "1 to 16 CPUs, one every 5 s (2 sockets)",
+                f"{min(sizes)} to {max(sizes)} CPUs" if sizes else "not measured", "4.1, figure 3"),
+            row("Throughput against CPUs held", "rises and falls symmetrically",
+                f"{error}, {symmetry}", "4.1, figure 3")]
 
 
 WORDS = Words(title="One database grows to the whole server and back", lead=LEAD,

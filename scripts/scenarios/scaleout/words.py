@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What report and closing words say of `scaleout`."""
 from harness.report import wording
+from harness.report.wording import row
 
 from ..scenario import Words
 
@@ -44,15 +45,14 @@ def saw(summary):
 
 
 def paper(summary):
-    return [{"what": "One remote operation of ten, two-phase commit",
-             "paper": "throughput drops around 8x", "ours": _times(summary["one_remote_cost"]),
-             "where": "4.1, figure 5"},
-            {"what": "Ten remote operations", "paper": "as with one: it plateaus",
-             "ours": _times(summary["all_remote_cost"]), "where": "4.1, figure 5"},
-            {"what": "Remote memory instead, at worst", "paper": "much less than 2PC",
-             "ours": _times(summary["memory_worst_cost"]) +
-             ("" if summary["numa_nodes"] > 1 else ", ordinary memory stands in"),
-             "where": "4.1, figure 5"}]
+    return [row("One remote operation of ten, two-phase commit", "throughput drops around 8x",
+                _times(summary["one_remote_cost"]), "4.1, figure 5"),
+            row("Ten remote operations", "as with one: it plateaus",
+                _times(summary["all_remote_cost"]), "4.1, figure 5"),
+            row("Remote memory instead, at worst", "much less than 2PC",
+                _times(summary["memory_worst_cost"]) +
+                ("" if summary["numa_nodes"] > 1 else ", ordinary memory stands in"),
+                "4.1, figure 5")]
 
 
 WORDS = Words(title="What scaling out costs", lead=LEAD, ablated_lead=ABLATED_LEAD, tiles=tiles,

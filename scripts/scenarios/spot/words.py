@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What report and closing words say of `spot`."""
 from harness.report import wording
-from harness.report.wording import check, distribution, ms
+from harness.report.wording import check, distribution, ms, row
 
 from ..scenario import Words
 
@@ -29,12 +29,12 @@ def saw(summary):
 
 def paper(summary):
     host = summary["host"]
-    return [{"what": "VMs, cores shared", "paper": "3 VMs, 2 sockets of 18 cores",
-             "ours": f"{check(summary, 'vms_joined')} VMs, {host['sockets']} "
-                     f"{'emulated ' if host['emulated'] else ''}sockets of "
-                     f"{host['cores'] // host['sockets']} cores", "where": "4.2"},
-            {"what": "Shares equal after a join, median", "paper": "about 1 s (figure 6)",
-             "ours": distribution(summary["share_convergence_ms"]), "where": "4.2, figure 6"}]
+    return [row("VMs, cores shared", "3 VMs, 2 sockets of 18 cores",
+                f"{check(summary, 'vms_joined')} VMs, {host['sockets']} "
+                f"{'emulated ' if host['emulated'] else ''}sockets of "
+                f"{host['cores'] // host['sockets']} cores", "4.2"),
+            row("Shares equal after a join, median", "about 1 s (figure 6)",
+                distribution(summary["share_convergence_ms"]), "4.2, figure 6")]
 
 
 WORDS = Words(title="Three databases share one server", lead=LEAD, ablated_lead=ABLATED_LEAD,

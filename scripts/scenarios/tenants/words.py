@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What report and closing words say of `tenants`."""
 from harness.report import wording
+from harness.report.wording import row
 
 from ..scenario import Words
 
@@ -39,10 +40,9 @@ def saw(summary):
 
 
 def paper(summary):
-    return [{"what": f"{p['tenants']} tenants: VMs against partitions",
-             "paper": "the same (figure 4)",
-             "ours": f"{_percent(p['difference_pct'])}, {p['turns']} turns, +-"
-                     f"{p['spread_pct']} %", "where": "4.1, figure 4"}
+    return [row(f"{p['tenants']} tenants: VMs against partitions", "the same (figure 4)",
+                f"{_percent(p['difference_pct'])}, {p['turns']} turns, +-{p['spread_pct']} %",
+                "4.1, figure 4")
             for p in summary["points"]]
 
 
