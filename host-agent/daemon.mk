@@ -36,13 +36,16 @@ $(eval $(call unit_test_single,test_io_volumes,$(EBB_TEST)/test_io_volumes.c, \
 $(eval $(call unit_test_single,test_io_virt_pool,$(EBB_TEST)/test_io_virt_pool.c,ebb-io ebb-util,libvirt,))
 $(eval $(call unit_test,test_io_workers,$(EBB_TEST)/test_io_workers.c,ebb-io ebb-util,,))
 $(eval $(call unit_test_single,test_io_qemuproc,$(EBB_TEST)/test_io_qemuproc.c,ebb-io ebb-util,,))
-$(foreach t,config history http server,$(eval $(call unit_test,test_ctl_$(t), \
+$(foreach t,config http server,$(eval $(call unit_test,test_ctl_$(t), \
 	$(EBB_TEST)/test_ctl_$(t).c,$(EBB_DAEMON_LIBS),$(EBB_DAEMON_PKGS),)))
 
 $(foreach t,cmds names volumes,$(eval $(call unit_test,test_ctl_$(t),$(EBB_TEST)/test_ctl_$(t).c \
 	$(EBB_TEST)/ctl_rig.c,$(EBB_DAEMON_LIBS),$(EBB_DAEMON_PKGS),)))
-$(foreach t,charge charge_lost ledger watch,$(eval $(call unit_test,test_ctl_$(t),$(EBB_TEST)/test_ctl_$(t).c \
-	$(EBB_TEST)/core_script.c,$(EBB_DAEMON_LIBS),$(EBB_DAEMON_PKGS))))
+$(foreach t,charge charge_lost history ledger,$(eval $(call unit_test,test_ctl_$(t), \
+	$(addprefix $(EBB_TEST)/,test_ctl_$(t).c core_script.c history_rig.c), \
+	$(EBB_DAEMON_LIBS),$(EBB_DAEMON_PKGS))))
+$(eval $(call unit_test,test_ctl_watch,$(addprefix $(EBB_TEST)/,test_ctl_watch.c core_script.c), \
+	$(EBB_DAEMON_LIBS),$(EBB_DAEMON_PKGS)))
 
 $(eval $(call unit_test_single,test_ctl_pressure,$(EBB_TEST)/test_ctl_pressure.c $(EBB_TEST)/core_script.c, \
 	$(EBB_DAEMON_LIBS),$(EBB_DAEMON_PKGS),))

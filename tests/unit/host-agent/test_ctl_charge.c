@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* What VMs are charged for when the agent is killed: from the core to the file and back. */
-#include <math.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <sqlite3.h>
@@ -16,9 +15,9 @@
 #include <cmocka.h>
 #include "daemon/agent.h"
 #include "daemon/dryrun.h"
-#include "daemon/history-db.h"
 #include "backend/real/hosttopo.h"
 #include "tests/unit/host-agent/core_script.h"
+#include "tests/unit/host-agent/history_rig.h"
 #include "util/clock.h"
 #include "util/heap.h"
 #include "util/log.h"
@@ -29,56 +28,7 @@
 /* Generous: less than the minute in which nothing came once. */
 #define WAIT_USEC	SEC(50)
 
-static char folder[64], path[96];
 static const uint8_t uuid_of_a[16] = { 'a' };
-
-static int setup(void **state)
-{
-	(void)state;
-	strcpy(folder, "/tmp/test_ctl_charge.XXXXXX");
-	if (!mkdtemp(folder))
-		return -1;
-	snprintf(path, sizeof(path), "%s/history.db", folder);
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	char command[128];
-
-	(void)state;
-	snprintf(command, sizeof(command), "rm -rf %s", folder);
-	return system(command);
-}
-
-static struct ebb_history_db *open_db(void)
-{
-	struct ebb_history_db *db;
-	struct ebb_err err = { "" };
-
-	assert_int_equal(ebb_history_db_open(path, 1000, &db, &err), 0);
-	assert_string_equal(err.text, "");
-	return db;
-}
-
-/* What a history that is opened now says of a VM; microseconds. */
-static uint64_t charged(const char *vm, enum ebb_class class)
-{
-	struct ebb_history_query q = { .what = EBB_HISTORY_CHARGE, .limit = 10 };
-	struct ebb_history_db *db = open_db();
-	uint64_t sum = 0;
-	json_t *rows, *row;
-	size_t i;
-
-	snprintf(q.vm, sizeof(q.vm), "%s", vm);
-	assert_int_equal(ebb_history_db_select(db, &q, &rows, NULL), 0);
-	json_array_foreach(rows, i, row)
-		sum += (uint64_t)llround(1e6 * json_number_value(json_object_get(
-			row, class == EBB_CLASS_SPOT ? "spot_core_s" : "reserved_core_s")));
-	json_decref(rows);
-	ebb_history_db_close(db);
-	return sum;
-}
 
 /* ---- with a clock of our own ---- */
 
@@ -136,8 +86,8 @@ static void pass(struct account *a, usec_t usec)
 /* Wherever the agent is killed, it has not told of a second at most, and of nothing too much. */
 static void check(const struct account *a)
 {
-	const uint64_t reserved = charged("a", EBB_CLASS_RESERVED);
-	const uint64_t spot = charged("a", EBB_CLASS_SPOT);
+	const uint64_t reserved = history_charged("a", "reserved_core_s");
+	const uint64_t spot = history_charged("a", "spot_core_s");
 
 	assert_in_range(reserved, a->reserved > PERIOD ? a->reserved - PERIOD : 0, a->reserved);
 	assert_in_range(spot, a->spot > MOST_CORES * PERIOD ? a->spot - MOST_CORES * PERIOD : 0,
@@ -177,7 +127,7 @@ static void live(struct account *a)
 static void test_killed(void **state)
 {
 	struct script s;
-	struct account a = { .script = &s, .db = open_db(), .cores = 1 };
+	struct account a = { .script = &s, .db = history_open_db(), .cores = 1 };
 
 	(void)state;
 	a.reserved = begin(&s);
@@ -192,7 +142,7 @@ static void test_killed(void **state)
 /* The last of the runs that the file knows of. */
 static struct ebb_history_run last_run(void)
 {
-	struct ebb_history_db *db = open_db();
+	struct ebb_history_db *db = history_open_db();
 	struct ebb_history_run *runs, run = { .order = 0 };
 	size_t num;
 
@@ -228,7 +178,7 @@ static void find_again(struct script *s, usec_t now, uint64_t order,
 static void test_resumed(void **state)
 {
 	struct script s;
-	struct account a = { .script = &s, .db = open_db(), .cores = 1 };
+	struct account a = { .script = &s, .db = history_open_db(), .cores = 1 };
 	struct ebb_history_run run;
 	usec_t now;
 
@@ -243,7 +193,7 @@ static void test_resumed(void **state)
 	assert_memory_equal(run.uuid, uuid_of_a, 16);
 	assert_int_equal(run.order, 7);
 	assert_in_range(run.charge.at, s.now - PERIOD, s.now);
-	a.db = open_db();
+	a.db = history_open_db();
 	a.reserved += SEC(42) + 17;
 	a.spot += 2 * (SEC(42) + 17);
 	find_again(&s, now, 7, &run);
@@ -252,8 +202,8 @@ static void test_resumed(void **state)
 	check(&a);
 	ebb_state_charge_all(s.state, s.now);
 	keep(&s, a.db);
-	assert_int_equal(charged("a", EBB_CLASS_RESERVED), a.reserved);
-	assert_int_equal(charged("a", EBB_CLASS_SPOT), a.spot);
+	assert_int_equal(history_charged("a", "reserved_core_s"), a.reserved);
+	assert_int_equal(history_charged("a", "spot_core_s"), a.spot);
 	script_finish(&s);
 	ebb_history_db_close(a.db);
 }
@@ -262,7 +212,7 @@ static void test_resumed(void **state)
 static void test_other_run(void **state)
 {
 	struct script s;
-	struct account a = { .script = &s, .db = open_db(), .cores = 1 };
+	struct account a = { .script = &s, .db = history_open_db(), .cores = 1 };
 	struct ebb_history_run run;
 	uint64_t before;
 
@@ -271,19 +221,19 @@ static void test_other_run(void **state)
 	live(&a);
 	script_finish(&s);
 	run = last_run();
-	before = charged("a", EBB_CLASS_RESERVED);
+	before = history_charged("a", "reserved_core_s");
 	find_again(&s, s.now + SEC(42), 8, &run);
 	pass(&a, SEC(2));
 	ebb_state_charge_all(s.state, s.now);
 	keep(&s, a.db);
-	assert_int_equal(charged("a", EBB_CLASS_RESERVED) - before, SEC(2));
+	assert_int_equal(history_charged("a", "reserved_core_s") - before, SEC(2));
 	/* Nor is the time of a monotonic clock good for another boot of the host. */
 	assert_int_equal(last_run().order, 8);
 	ebb_history_db_close(a.db);
 	{
 		sqlite3 *sql;
 
-		assert_int_equal(sqlite3_open(path, &sql), SQLITE_OK);
+		assert_int_equal(sqlite3_open(history_path, &sql), SQLITE_OK);
 		assert_int_equal(sqlite3_exec(sql, "UPDATE charges SET boot = 'another'", NULL,
 					      NULL, NULL), SQLITE_OK);
 		sqlite3_close(sql);
@@ -314,7 +264,7 @@ static void be_agent(void)
 	agent.state = ebb_state_create(&cfg, &host, &ebb_policy_fair);
 	if (!agent.state || sd_event_new(&agent.event) < 0 ||
 	    ebb_workers_create(agent.event, 2, &workers) < 0 ||
-	    ebb_history_open(path, 1000, workers, agent.event, &agent.history, &err) < 0 ||
+	    ebb_history_open(history_path, 1000, workers, agent.event, &agent.history, &err) < 0 ||
 	    ebb_agent_init(&agent) < 0 || ebb_dryrun_create(&agent, &host, 1, &dryrun) < 0)
 		_exit(2);
 	agent.backend = ebb_dryrun_backend(dryrun);
@@ -333,7 +283,7 @@ static uint64_t peek(const char *column)
 	uint64_t value = 0;
 
 	snprintf(text, sizeof(text), "SELECT %s FROM charges", column);
-	if (sqlite3_open_v2(path, &sql, SQLITE_OPEN_READONLY, NULL) == SQLITE_OK &&
+	if (sqlite3_open_v2(history_path, &sql, SQLITE_OPEN_READONLY, NULL) == SQLITE_OK &&
 	    sqlite3_prepare_v2(sql, text, -1, &s, NULL) == SQLITE_OK &&
 	    sqlite3_step(s) == SQLITE_ROW)
 		value = (uint64_t)sqlite3_column_int64(s, 0);
@@ -367,13 +317,14 @@ static void test_kill(void **state)
 	assert_int_equal(news, 3);
 	assert_true(seen > 0);
 	/* The next agent reads it all; the VM can not have held more than all four cores. */
-	assert_true(charged("simulated-1", EBB_CLASS_RESERVED) >= seen);
+	assert_true(history_charged("simulated-1", "reserved_core_s") >= seen);
 	assert_in_range(last_run().charge.at, until, ebb_clock_mono_usec());
-	assert_true(charged("simulated-1", EBB_CLASS_RESERVED) <=
+	assert_true(history_charged("simulated-1", "reserved_core_s") <=
 		    MOST_CORES * (last_run().charge.at - begun));
 }
 
-#define TEST(name)	cmocka_unit_test_setup_teardown(test_##name, setup, teardown)
+#define TEST(name) \
+	cmocka_unit_test_setup_teardown(test_##name, history_folder_make, history_folder_remove)
 
 int main(void)
 {

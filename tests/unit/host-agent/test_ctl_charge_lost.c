@@ -4,7 +4,6 @@
  * because each row has all that the VM has held since it was started.
  */
 #include <errno.h>
-#include <math.h>
 #include <semaphore.h>
 #include <setjmp.h>
 #include <sqlite3.h>
@@ -15,84 +14,38 @@
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
-#include "daemon/history-db.h"
 #include "tests/unit/host-agent/core_script.h"
+#include "tests/unit/host-agent/history_rig.h"
 #include "util/clock.h"
 #include "util/log.h"
 
-#define PATIENCE_USEC	SEC(60)		/* a hang, not slowness */
 /* More decisions than the history keeps while the disk is slow. */
 #define MANY		70000
 
 struct rig {
 	struct script s;
 	usec_t held;			/* for how long VM "a" has had one core, reserved */
-	sd_event *event;
-	struct ebb_workers *workers;
-	struct ebb_history *history;
+	struct history_rig h;
 	sqlite3 *lock;			/* the connection that keeps others from writing */
 	struct ebb_job blocker;
 	sem_t blocked, go;
-	bool is_answered;
 };
-
-static char folder[64], path[96];
-
-/* ---- the history, its disk and its thread ---- */
-
-static void open_history(struct rig *r)
-{
-	struct ebb_err err = { "" };
-
-	assert_true(sd_event_new(&r->event) >= 0);
-	assert_int_equal(ebb_workers_create(r->event, 2, &r->workers), 0);
-	assert_int_equal(ebb_history_open(path, 100000, r->workers, r->event, &r->history, &err),
-			 0);
-	assert_string_equal(err.text, "");
-}
-
-static void close_history(struct rig *r)
-{
-	if (!r->history)
-		return;
-	assert_int_equal(ebb_workers_destroy(r->workers, PATIENCE_USEC), 0);
-	ebb_history_close(r->history);
-	sd_event_unref(r->event);
-	r->history = NULL;
-}
-
-/* What is asked is answered when everything before was written, or could not be. */
-static void answered(void *ctx, json_t *rows, int err)
-{
-	struct rig *r = ctx;
-
-	(void)err;
-	json_decref(rows);
-	r->is_answered = true;
-}
 
 static void ask(struct rig *r)
 {
-	const struct ebb_history_query q = { .limit = 1 };
-
-	r->is_answered = false;
-	ebb_history_ask(r->history, &q, answered, r);
+	history_rig_ask(&r->h, EBB_HISTORY_CHARGE);
 }
 
 static void wait_written(struct rig *r)
 {
-	const usec_t begun = ebb_clock_mono_usec();
-
 	ask(r);
-	while (!r->is_answered && ebb_clock_mono_usec() - begun < PATIENCE_USEC)
-		sd_event_run(r->event, 50000);
-	assert_true(r->is_answered);
+	json_decref(history_rig_wait(&r->h));
 }
 
 /* Writing fails from now on: another program writes and does not end. */
 static void lock_file(struct rig *r)
 {
-	assert_int_equal(sqlite3_open(path, &r->lock), SQLITE_OK);
+	assert_int_equal(sqlite3_open(history_path, &r->lock), SQLITE_OK);
 	assert_int_equal(sqlite3_exec(r->lock, "BEGIN IMMEDIATE", NULL, NULL, NULL), SQLITE_OK);
 }
 
@@ -131,7 +84,7 @@ static void hang_disk(struct rig *r)
 		.release = ignore_release,
 	};
 	memcpy(r->blocker.lane, "history", 8);
-	ebb_workers_submit(r->workers, &r->blocker);
+	ebb_workers_submit(r->h.workers, &r->blocker);
 	while (sem_wait(&r->blocked) < 0)
 		;
 }
@@ -158,7 +111,7 @@ static void take_records(struct rig *r, bool keep)
 
 	while (ebb_state_record_pop(r->s.state, &record))
 		if (keep)
-			ebb_history_add(r->history, &record, r->s.now);
+			ebb_history_add(r->h.history, &record, r->s.now);
 }
 
 static void pass(struct rig *r, usec_t usec, bool keep)
@@ -178,46 +131,24 @@ static void stop_vm(struct rig *r, usec_t usec)
 	take_records(r, true);
 }
 
-static uint64_t charged(void)
-{
-	struct ebb_history_query q = { .what = EBB_HISTORY_CHARGE, .limit = 10 };
-	struct ebb_history_db *db;
-	struct ebb_err err = { "" };
-	double sum = 0;
-	json_t *rows, *row;
-	size_t i;
-
-	assert_int_equal(ebb_history_db_open(path, 100000, &db, &err), 0);
-	assert_string_equal(err.text, "");
-	assert_int_equal(ebb_history_db_select(db, &q, &rows, NULL), 0);
-	json_array_foreach(rows, i, row)
-		sum += json_number_value(json_object_get(row, "reserved_core_s"));
-	json_decref(rows);
-	ebb_history_db_close(db);
-	return (uint64_t)llround(1e6 * sum);
-}
-
 static void expect_exact(struct rig *r)
 {
-	close_history(r);
-	assert_int_equal(charged(), r->held);
+	history_rig_close(&r->h);
+	assert_int_equal(history_charged("", "reserved_core_s"), r->held);
 }
 
 static int setup(void **state)
 {
 	struct rig *r = calloc(1, sizeof(*r));
 
-	strcpy(folder, "/tmp/test_ctl_charge_lost.XXXXXX");
-	if (!r || !mkdtemp(folder))
+	if (!r || history_folder_make(state) < 0)
 		return -1;
-	snprintf(path, sizeof(path), "%s/history.db", folder);
-	ebb_log_set_level(LOG_CRIT);
 	sem_init(&r->blocked, 0, 0);
 	sem_init(&r->go, 0, 0);
 	script_init(&r->s, 1, 8, 1, false);
 	r->s.now = ebb_clock_mono_usec();
 	start_vm(r);
-	open_history(r);
+	history_rig_open(&r->h);
 	*state = r;
 	return 0;
 }
@@ -225,15 +156,13 @@ static int setup(void **state)
 static int teardown(void **state)
 {
 	struct rig *r = *state;
-	char command[128];
 
 	if (r->lock)
 		unlock_file(r);
-	close_history(r);
+	history_rig_close(&r->h);
 	script_finish(&r->s);
 	free(r);
-	snprintf(command, sizeof(command), "rm -rf %s", folder);
-	return system(command);
+	return history_folder_remove(state);
 }
 
 /* ---- tests ---- */
@@ -290,7 +219,7 @@ static void test_queue_full(void **state)
 	pass(r, MSEC(10), true);
 	for (int i = 0; i < MANY; i++) {
 		offer.at = r->s.now;
-		ebb_history_add(r->history, &offer, r->s.now);
+		ebb_history_add(r->h.history, &offer, r->s.now);
 	}
 	stop_vm(r, MSEC(20));
 	release_disk(r);
@@ -310,7 +239,7 @@ static void test_queued_at_the_end(void **state)
 	pass(r, MSEC(40), true);
 	ask(r);
 	/* What has not begun does not begin any more. */
-	assert_int_equal(ebb_workers_destroy(r->workers, 0), -EBUSY);
+	assert_int_equal(ebb_workers_destroy(r->h.workers, 0), -EBUSY);
 	release_disk(r);
 	expect_exact(r);
 }

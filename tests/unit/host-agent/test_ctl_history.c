@@ -14,32 +14,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include <cmocka.h>
-#include "daemon/history-db.h"
+#include "tests/unit/host-agent/history_rig.h"
 #include "util/clock.h"
 
 #define WEB		"00000001-0000-0000-0000-000000000000"
-#define PATIENCE_USEC	60000000u	/* a hang, not slowness */
-
-static char folder[64], path[96];
-
-static int setup(void **state)
-{
-	(void)state;
-	strcpy(folder, "/tmp/test_ctl_history.XXXXXX");
-	if (!mkdtemp(folder))
-		return -1;
-	snprintf(path, sizeof(path), "%s/history.db", folder);
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	char command[128];
-
-	(void)state;
-	snprintf(command, sizeof(command), "rm -rf %s", folder);
-	return system(command);
-}
 
 static struct ebb_history_entry entry(double ts, const char *vm, enum ebb_event event)
 {
@@ -93,10 +71,10 @@ static void test_round_trip(void **state)
 	e[0].record.total_usec = 2500;
 	e[0].record.libvirt_usec = 1500;
 	e[1].record.node = EBB_NODE_ANY;
-	assert_int_equal(ebb_history_db_open(path, 1000, &db, &err), 0);
+	assert_int_equal(ebb_history_db_open(history_path, 1000, &db, &err), 0);
 	assert_int_equal(ebb_history_db_insert(db, e, 3, &err), 0);
 	ebb_history_db_close(db);
-	assert_int_equal(ebb_history_db_open(path, 1000, &db, &err), 0);
+	assert_int_equal(ebb_history_db_open(history_path, 1000, &db, &err), 0);
 	assert_string_equal(err.text, "");
 	rows = select_rows(db, "", "", 0, 100);
 	assert_int_equal(json_array_size(rows), 3);
@@ -149,8 +127,8 @@ static void expect_set_aside(const char *text)
 	char old[128];
 	struct stat st;
 
-	snprintf(old, sizeof(old), "%s.old", path);
-	assert_int_equal(ebb_history_db_open(path, 1000, &db, &err), 0);
+	snprintf(old, sizeof(old), "%s.old", history_path);
+	assert_int_equal(ebb_history_db_open(history_path, 1000, &db, &err), 0);
 	if (!strstr(err.text, text))
 		fail_msg("\"%s\" is not in \"%s\"", text, err.text);
 	assert_int_equal(stat(old, &st), 0);
@@ -160,7 +138,7 @@ static void expect_set_aside(const char *text)
 
 static void test_damaged(void **state)
 {
-	FILE *f = fopen(path, "w");
+	FILE *f = fopen(history_path, "w");
 
 	(void)state;
 	for (int i = 0; i < 1000; i++)
@@ -175,7 +153,7 @@ static void test_damaged_again(void **state)
 	char log[128];
 	struct stat st;
 
-	snprintf(log, sizeof(log), "%s.old-wal", path);
+	snprintf(log, sizeof(log), "%s.old-wal", history_path);
 	fclose(fopen(log, "w"));
 	test_damaged(state);
 	assert_int_equal(stat(log, &st), -1);
@@ -193,7 +171,7 @@ static void test_no_room(void **state)
 	struct ebb_err err;
 
 	(void)state;
-	assert_int_equal(ebb_history_db_open(path, 1000, &db, NULL), 0);
+	assert_int_equal(ebb_history_db_open(history_path, 1000, &db, NULL), 0);
 	assert_int_equal(ebb_history_db_insert(db, &e, 1, NULL), 0);
 	ebb_history_db_close(db);
 	signal(SIGXFSZ, SIG_IGN);
@@ -202,11 +180,11 @@ static void test_no_room(void **state)
 	assert_int_equal(setrlimit(RLIMIT_FSIZE, &none), 0);
 	for (int i = 0; i < 2; i++) {
 		err.text[0] = '\0';
-		assert_int_equal(ebb_history_db_open(path, 1000, &db, &err), -EIO);
-		assert_non_null(strstr(err.text, path));
+		assert_int_equal(ebb_history_db_open(history_path, 1000, &db, &err), -EIO);
+		assert_non_null(strstr(err.text, history_path));
 	}
 	assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
-	assert_int_equal(ebb_history_db_open(path, 1000, &db, &err), 0);
+	assert_int_equal(ebb_history_db_open(history_path, 1000, &db, &err), 0);
 	expect_count(db, "web", "", 0, 10, 1);
 	ebb_history_db_close(db);
 }
@@ -219,14 +197,14 @@ static void test_no_file(void **state)
 	struct stat st;
 
 	(void)state;
-	assert_int_equal(symlink("/dev/full", path), 0);
-	assert_true(ebb_history_db_open(path, 1000, &db, &err) < 0);
+	assert_int_equal(symlink("/dev/full", history_path), 0);
+	assert_true(ebb_history_db_open(history_path, 1000, &db, &err) < 0);
 	assert_true(*err.text);
-	assert_int_equal(lstat(path, &st), 0);
-	assert_int_equal(unlink(path), 0);
-	assert_int_equal(mkdir(path, 0700), 0);
-	assert_true(ebb_history_db_open(path, 1000, &db, &err) < 0);
-	assert_int_equal(stat(path, &st), 0);
+	assert_int_equal(lstat(history_path, &st), 0);
+	assert_int_equal(unlink(history_path), 0);
+	assert_int_equal(mkdir(history_path, 0700), 0);
+	assert_true(ebb_history_db_open(history_path, 1000, &db, &err) < 0);
+	assert_int_equal(stat(history_path, &st), 0);
 }
 
 static void test_other_version(void **state)
@@ -234,7 +212,7 @@ static void test_other_version(void **state)
 	sqlite3 *sql;
 
 	(void)state;
-	assert_int_equal(sqlite3_open(path, &sql), SQLITE_OK);
+	assert_int_equal(sqlite3_open(history_path, &sql), SQLITE_OK);
 	assert_int_equal(sqlite3_exec(sql, "PRAGMA user_version = 99", NULL, NULL, NULL),
 			 SQLITE_OK);
 	sqlite3_close(sql);
@@ -273,10 +251,10 @@ static void test_last_version(void **state)
 	sqlite3 *sql;
 
 	(void)state;
-	assert_int_equal(sqlite3_open(path, &sql), SQLITE_OK);
+	assert_int_equal(sqlite3_open(history_path, &sql), SQLITE_OK);
 	assert_int_equal(sqlite3_exec(sql, old, NULL, NULL, NULL), SQLITE_OK);
 	sqlite3_close(sql);
-	assert_int_equal(ebb_history_db_open(path, 1000, &db, &err), 0);
+	assert_int_equal(ebb_history_db_open(history_path, 1000, &db, &err), 0);
 	assert_string_equal(err.text, "");
 	expect_count(db, "web", "", 0, 100, 1);
 	expect_count(db, "web", "grant", 0, 100, 1);
@@ -296,7 +274,7 @@ static void test_last_version(void **state)
 	expect_count(db, "web", "", 0, 100, 2);
 	ebb_history_db_close(db);
 	/* It is of this version from now on. */
-	assert_int_equal(ebb_history_db_open(path, 1000, &db, &err), 0);
+	assert_int_equal(ebb_history_db_open(history_path, 1000, &db, &err), 0);
 	expect_count(db, "web", "", 0, 100, 2);
 	ebb_history_db_close(db);
 }
@@ -360,7 +338,7 @@ static void make_history(void)
 	};
 	struct ebb_history_db *db;
 
-	assert_int_equal(ebb_history_db_open(path, 1000, &db, NULL), 0);
+	assert_int_equal(ebb_history_db_open(history_path, 1000, &db, NULL), 0);
 	assert_int_equal(ebb_history_db_insert(db, e, 2, NULL), 0);
 	ebb_history_db_close(db);
 }
@@ -385,7 +363,7 @@ static void expect_decision_aside(void)
 {
 	char old[128];
 
-	snprintf(old, sizeof(old), "%s.old", path);
+	snprintf(old, sizeof(old), "%s.old", history_path);
 	assert_int_equal(query(old, "SELECT count(*) FROM decisions WHERE vm = 'web'"), 1);
 }
 
@@ -398,9 +376,9 @@ static void test_damaged_charges(void **state)
 
 	(void)state;
 	make_history();
-	size = query(path, "PRAGMA page_size");
-	number = query(path, "SELECT rootpage FROM sqlite_master WHERE name = 'charges'");
-	f = fopen(path, "r+");
+	size = query(history_path, "PRAGMA page_size");
+	number = query(history_path, "SELECT rootpage FROM sqlite_master WHERE name = 'charges'");
+	f = fopen(history_path, "r+");
 	memset(page, 0xa5, sizeof(page));
 	assert_int_equal(fseek(f, (number - 1) * size, SEEK_SET), 0);
 	assert_int_equal(fwrite(page, 1, (size_t)size, f), size);
@@ -415,7 +393,7 @@ static void test_foreign_charges(void **state)
 
 	(void)state;
 	make_history();
-	assert_int_equal(sqlite3_open(path, &sql), SQLITE_OK);
+	assert_int_equal(sqlite3_open(history_path, &sql), SQLITE_OK);
 	assert_int_equal(sqlite3_exec(sql, "DROP TABLE charges; CREATE TABLE charges (id INTEGER "
 				      "PRIMARY KEY, uuid TEXT, boot TEXT)", NULL, NULL, NULL),
 			 SQLITE_OK);
@@ -475,60 +453,34 @@ static void test_charge_trim(void **state)
 
 /* Through the batching: a question sees everything that was added before it. */
 
-struct answer {
-	json_t *rows;
-	int err;
-	bool is_there;
-};
-
-static void take_answer(void *ctx, json_t *rows, int err)
-{
-	struct answer *a = ctx;
-
-	a->rows = rows;
-	a->err = err;
-	a->is_there = true;
-}
-
 static void test_batches(void **state)
 {
-	struct ebb_history_query q = { .limit = 1000 };
-	struct ebb_workers *workers;
-	struct ebb_history *h;
-	struct answer a = { 0 };
-	struct ebb_err err = { "" };
-	const uint64_t t0 = ebb_clock_mono_usec();
-	sd_event *event;
+	struct history_rig r = { 0 };
+	json_t *rows;
 
 	(void)state;
-	assert_true(sd_event_new(&event) >= 0);
-	assert_int_equal(ebb_workers_create(event, 2, &workers), 0);
-	assert_int_equal(ebb_history_open(path, 1000, workers, event, &h, &err), 0);
+	history_rig_open(&r);
 	for (int i = 0; i < 300; i++) {
 		struct ebb_history_entry e = entry(0, "web", EBB_EVENT_OFFER);
 
 		e.record.at = ebb_clock_mono_usec();
-		ebb_history_add(h, &e.record, ebb_clock_mono_usec());
+		ebb_history_add(r.history, &e.record, ebb_clock_mono_usec());
 	}
-	ebb_history_ask(h, &q, take_answer, &a);
-	while (!a.is_there && ebb_clock_mono_usec() - t0 < PATIENCE_USEC)
-		sd_event_run(event, 50000);
-	assert_true(a.is_there);
-	assert_int_equal(a.err, 0);
-	assert_int_equal(json_array_size(a.rows), 300);
-	assert_true(json_number_value(json_object_get(json_array_get(a.rows, 0), "ts")) > 1e9);
-	json_decref(a.rows);
+	history_rig_ask(&r, EBB_HISTORY_DECISIONS);
+	rows = history_rig_wait(&r);
+	assert_int_equal(r.err, 0);
+	assert_int_equal(json_array_size(rows), 300);
+	assert_true(json_number_value(json_object_get(json_array_get(rows, 0), "ts")) > 1e9);
+	json_decref(rows);
 	/* What is asked when all ends is answered, too. */
-	a.is_there = false;
-	ebb_history_ask(h, &q, take_answer, &a);
-	assert_int_equal(ebb_workers_destroy(workers, PATIENCE_USEC), 0);
-	assert_true(a.is_there);
-	json_decref(a.err ? NULL : a.rows);
-	ebb_history_close(h);
-	sd_event_unref(event);
+	history_rig_ask(&r, EBB_HISTORY_DECISIONS);
+	history_rig_close(&r);
+	assert_true(r.is_answered);
+	json_decref(r.rows);
 }
 
-#define TEST(name)	cmocka_unit_test_setup_teardown(test_##name, setup, teardown)
+#define TEST(name) \
+	cmocka_unit_test_setup_teardown(test_##name, history_folder_make, history_folder_remove)
 
 int main(void)
 {

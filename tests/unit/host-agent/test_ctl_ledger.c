@@ -12,35 +12,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
-#include "daemon/history-db.h"
 #include "daemon/metrics.h"
 #include "tests/unit/host-agent/core_script.h"
+#include "tests/unit/host-agent/history_rig.h"
 #include "util/clock.h"
 #include "util/log.h"
 
-#define PATIENCE_USEC	60000000u	/* a hang, not slowness */
-
-static char folder[64], path[96];
-
-static int setup(void **state)
-{
-	(void)state;
-	ebb_log_set_level(LOG_CRIT);
-	strcpy(folder, "/tmp/test_ctl_ledger.XXXXXX");
-	if (!mkdtemp(folder))
-		return -1;
-	snprintf(path, sizeof(path), "%s/history.db", folder);
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	char command[128];
-
-	(void)state;
-	snprintf(command, sizeof(command), "rm -rf %s", folder);
-	return system(command);
-}
 
 /*
  * As of second n of a count that began at second `since`, on both clocks: each second 300 ms were
@@ -68,16 +45,6 @@ static struct ebb_history_entry entry(char vm, unsigned since, unsigned n)
 		snprintf(e.record.text, sizeof(e.record.text), "second %u", n);
 	}
 	return e;
-}
-
-static struct ebb_history_db *open_db(const char *file, uint32_t max_rows)
-{
-	struct ebb_history_db *db;
-	struct ebb_err err = { "" };
-
-	assert_int_equal(ebb_history_db_open(file, max_rows, &db, &err), 0);
-	assert_string_equal(err.text, "");
-	return db;
 }
 
 static void insert(struct ebb_history_db *db, char vm, unsigned since, unsigned n)
@@ -156,7 +123,7 @@ static void expect(struct ebb_history_db *db, double since, unsigned n, unsigned
 static void test_volumes(void **state)
 {
 	static const char *const names[] = { "x", "y" };
-	struct ebb_history_db *db = open_db(path, 1000);
+	struct ebb_history_db *db = history_open_db();
 	json_t *rows;
 
 	(void)state;
@@ -185,7 +152,7 @@ static void test_volumes(void **state)
 
 static void test_sums(void **state)
 {
-	struct ebb_history_db *db = open_db(path, 1000);
+	struct ebb_history_db *db = history_open_db();
 	json_t *rows;
 
 	(void)state;
@@ -212,12 +179,12 @@ static void test_sums(void **state)
 /* The agent, or the VM, starts again: a new count, that is added. */
 static void test_restart(void **state)
 {
-	struct ebb_history_db *db = open_db(path, 1000);
+	struct ebb_history_db *db = history_open_db();
 
 	(void)state;
 	insert(db, 'a', 1000, 10);
 	ebb_history_db_close(db);
-	db = open_db(path, 1000);
+	db = history_open_db();
 	insert(db, 'a', 2000, 2);
 	insert(db, 'a', 2000, 5);
 	expect(db, 0, 15, 4, 1000, 0);
@@ -230,7 +197,7 @@ static void test_restart(void **state)
 /* Only some of the rows were ever written: the last one has it all. */
 static void test_lost(void **state)
 {
-	struct ebb_history_db *db = open_db(path, 1000);
+	struct ebb_history_db *db = history_open_db();
 	json_t *rows, *row;
 
 	(void)state;
@@ -262,7 +229,7 @@ static void test_lost(void **state)
 
 static void test_old_file(void **state)
 {
-	struct ebb_history_db *db = open_db(path, 1000);
+	struct ebb_history_db *db = history_open_db();
 	struct ebb_history_entry e = { .ts = 7, .record = { .event = EBB_EVENT_GRANT } };
 	struct ebb_history_query q = { .limit = 10 };
 	json_t *rows;
@@ -271,11 +238,11 @@ static void test_old_file(void **state)
 	(void)state;
 	assert_int_equal(ebb_history_db_insert(db, &e, 1, NULL), 0);
 	ebb_history_db_close(db);
-	assert_int_equal(sqlite3_open(path, &sql), SQLITE_OK);
+	assert_int_equal(sqlite3_open(history_path, &sql), SQLITE_OK);
 	assert_int_equal(sqlite3_exec(sql, "DROP TABLE ledger; DROP TABLE ledger_minutes;"
 				      "DROP TABLE ledger_intervals;", NULL, NULL, NULL), SQLITE_OK);
 	sqlite3_close(sql);
-	db = open_db(path, 1000);
+	db = history_open_db();
 	insert(db, 'a', 1000, 3);
 	expect(db, 0, 3, 1, 1000, 1003);
 	assert_int_equal(ebb_history_db_select(db, &q, &rows, NULL), 0);
@@ -287,10 +254,11 @@ static void test_old_file(void **state)
 /* Totals stay; minutes stay for longer than intervals. */
 static void test_trim(void **state)
 {
-	struct ebb_history_db *db = open_db(NULL, 100);
+	struct ebb_history_db *db;
 	json_t *rows;
 
 	(void)state;
+	assert_int_equal(ebb_history_db_open(NULL, 100, &db, NULL), 0);
 	ebb_history_db_keep(db, 1);
 	insert(db, 'a', 0, 30);
 	insert(db, 'a', 0, 59);
@@ -356,7 +324,7 @@ static void expect_metric(const struct script *s, const char *line)
 /* The agent is killed and started again: what passed in between is not metered, and not lost. */
 static void test_agent_restart(void **state)
 {
-	struct ebb_history_db *db = open_db(path, 1000);
+	struct ebb_history_db *db = history_open_db();
 	struct script s;
 	json_t *rows, *row;
 
@@ -400,48 +368,17 @@ static void test_agent_restart(void **state)
 
 /* ---- through the batching -------------------------------------------------- */
 
-struct rig {
-	sd_event *event;
-	struct ebb_workers *workers;
-	struct ebb_history *history;
+static json_t *ask_rig(struct history_rig *r, enum ebb_history_what what)
+{
 	json_t *rows;
-	bool is_answered;
-};
 
-static void open_history(struct rig *r)
-{
-	struct ebb_err err = { "" };
-
-	assert_true(sd_event_new(&r->event) >= 0);
-	assert_int_equal(ebb_workers_create(r->event, 2, &r->workers), 0);
-	assert_int_equal(ebb_history_open(path, 100000, r->workers, r->event, &r->history, &err),
-			 0);
+	history_rig_ask(r, what);
+	rows = history_rig_wait(r);
+	assert_non_null(rows);
+	return rows;
 }
 
-static void take_answer(void *ctx, json_t *rows, int err)
-{
-	struct rig *r = ctx;
-
-	(void)err;
-	r->rows = rows;
-	r->is_answered = true;
-}
-
-static json_t *wait_rows(struct rig *r, enum ebb_history_what what)
-{
-	const struct ebb_history_query q = { .what = what, .limit = 100000 };
-	const uint64_t t0 = ebb_clock_mono_usec();
-
-	r->is_answered = false;
-	ebb_history_ask(r->history, &q, take_answer, r);
-	while (!r->is_answered && ebb_clock_mono_usec() - t0 < PATIENCE_USEC)
-		sd_event_run(r->event, 50000);
-	assert_true(r->is_answered);
-	assert_non_null(r->rows);
-	return r->rows;
-}
-
-static void add(struct rig *r, char vm, unsigned n)
+static void add(struct history_rig *r, char vm, unsigned n)
 {
 	struct ebb_history_entry e = entry(vm, 1000, n);
 
@@ -453,36 +390,34 @@ static void add(struct rig *r, char vm, unsigned n)
 static void test_full(void **state)
 {
 	struct ebb_history_db *db;
-	struct rig r = { 0 };
+	struct history_rig r = { 0 };
 	sqlite3 *lock;
 	json_t *rows;
 
 	(void)state;
-	open_history(&r);
-	assert_int_equal(sqlite3_open(path, &lock), SQLITE_OK);
+	history_rig_open(&r);
+	assert_int_equal(sqlite3_open(history_path, &lock), SQLITE_OK);
 	assert_int_equal(sqlite3_exec(lock, "BEGIN IMMEDIATE", NULL, NULL, NULL), SQLITE_OK);
 	for (unsigned n = 1; n <= 6000; n++) {
 		add(&r, 'a', n);
 		add(&r, 'b', n);
 	}
-	json_decref(wait_rows(&r, EBB_HISTORY_LEDGER));
+	json_decref(ask_rig(&r, EBB_HISTORY_LEDGER));
 	sqlite3_close(lock);
-	rows = wait_rows(&r, EBB_HISTORY_LEDGER);
+	rows = ask_rig(&r, EBB_HISTORY_LEDGER);
 	assert_int_equal(json_array_size(rows), 2);
 	for (size_t i = 0; i < 2; i++) {
 		assert_int_equal(integer(json_array_get(rows, i), "num_intervals"), 6000);
 		assert_int_equal(integer(json_array_get(rows, i), "violated"), 2000 * 50);
 	}
 	json_decref(rows);
-	rows = wait_rows(&r, EBB_HISTORY_INTERVALS);
+	rows = ask_rig(&r, EBB_HISTORY_INTERVALS);
 	assert_in_range(json_array_size(rows), 1000, 8192);
 	json_decref(rows);
 	/* What is left is written when the agent ends. */
 	add(&r, 'a', 6003);
-	assert_int_equal(ebb_workers_destroy(r.workers, PATIENCE_USEC), 0);
-	ebb_history_close(r.history);
-	sd_event_unref(r.event);
-	db = open_db(path, 1000);
+	history_rig_close(&r);
+	db = history_open_db();
 	rows = ask(db, EBB_HISTORY_LEDGER, "a", 0);
 	assert_int_equal(integer(json_array_get(rows, 0), "num_intervals"), 6003);
 	json_decref(rows);
@@ -492,25 +427,34 @@ static void test_full(void **state)
 /* While all goes well each interval has its row, however many come at once. */
 static void test_each(void **state)
 {
-	struct rig r = { 0 };
+	struct history_rig r = { 0 };
 	json_t *rows;
 
 	(void)state;
-	open_history(&r);
+	history_rig_open(&r);
 	for (unsigned n = 1; n <= 500; n++)
 		add(&r, 'a', n);
-	rows = wait_rows(&r, EBB_HISTORY_INTERVALS);
+	rows = ask_rig(&r, EBB_HISTORY_INTERVALS);
 	assert_int_equal(json_array_size(rows), 500);
 	json_decref(rows);
-	assert_int_equal(ebb_workers_destroy(r.workers, PATIENCE_USEC), 0);
-	ebb_history_close(r.history);
-	sd_event_unref(r.event);
+	history_rig_close(&r);
+}
+
+static void keep_records(struct script *s, struct ebb_history_db *db)
+{
+	struct ebb_history_entry e;
+
+	while (ebb_state_record_pop(s->state, &e.record)) {
+		e.ts = (double)e.record.at / EBB_USEC_PER_SEC;
+		if (e.record.event == EBB_EVENT_LEDGER)
+			assert_int_equal(ebb_history_db_insert(db, &e, 1, NULL), 0);
+	}
 }
 
 /* A promised cache: from what the guest counts to the file and the metrics. */
 static void test_cache(void **state)
 {
-	struct ebb_history_db *db = open_db(path, 1000);
+	struct ebb_history_db *db = history_open_db();
 	struct ebb_sla sla = script_sla("1/1m0-1024");
 	json_t *rows, *row;
 	struct script s;
@@ -524,13 +468,7 @@ static void test_cache(void **state)
 	for (uint64_t n = 0; n < 4; n++) {
 		s.now += SEC(1);
 		assert_int_equal(script_baseline(&s, 'a', 64, 1000 * n, 1250 * n), 0);
-		while (script_find_record(&s, 'a', EBB_EVENT_LEDGER)) {
-			const struct ebb_history_entry e = {
-				.ts = (double)s.record.at / EBB_USEC_PER_SEC, .record = s.record,
-			};
-
-			assert_int_equal(ebb_history_db_insert(db, &e, 1, NULL), 0);
-		}
+		keep_records(&s, db);
 	}
 	rows = ask(db, EBB_HISTORY_LEDGER, "a", 0);
 	assert_int_equal(json_array_size(rows), 1);
@@ -556,21 +494,10 @@ static void test_cache(void **state)
 	ebb_history_db_close(db);
 }
 
-static void keep_records(struct script *s, struct ebb_history_db *db)
-{
-	struct ebb_history_entry e;
-
-	while (ebb_state_record_pop(s->state, &e.record)) {
-		e.ts = (double)e.record.at / EBB_USEC_PER_SEC;
-		if (e.record.event == EBB_EVENT_LEDGER)
-			assert_int_equal(ebb_history_db_insert(db, &e, 1, NULL), 0);
-	}
-}
-
 /* Reads beyond a promised cache are I/O of the system, which has a row of its own. */
 static void test_system(void **state)
 {
-	struct ebb_history_db *db = open_db(path, 1000);
+	struct ebb_history_db *db = history_open_db();
 	struct ebb_sla sla = script_sla("1/1m0-1024");
 	json_t *rows, *row;
 	struct script s;
@@ -621,7 +548,8 @@ static void test_system(void **state)
 	ebb_history_db_close(db);
 }
 
-#define TEST(name)	cmocka_unit_test_setup_teardown(test_##name, setup, teardown)
+#define TEST(name) \
+	cmocka_unit_test_setup_teardown(test_##name, history_folder_make, history_folder_remove)
 
 int main(void)
 {
