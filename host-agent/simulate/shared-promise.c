@@ -86,7 +86,8 @@ void sim_promises_divide(struct sim_promises *p)
 				p->claims[num++] = (struct ebb_shortage_claim){
 					.want = s->vcpus[i].reserve,
 				};
-		ebb_promise_divide(p->claims, p->parts, num, EBB_OVERBOOK_PROPORTIONAL);
+		ebb_shortage_divide(p->claims, p->parts, num, EBB_OVERBOOK_PROPORTIONAL,
+				    EBB_PROMISE_MOST);
 		num = 0;
 		for (uint32_t i = 0; i < s->num_vcpus; i++)
 			if (s->vcpus[i].core == c && s->vcpus[i].reserve > 0) {

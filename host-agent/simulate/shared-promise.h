@@ -8,6 +8,7 @@
 
 #include "core/promise/reckon.h"
 #include "core/reserve/admit.h"
+#include "model/shortage.h"
 #include "simulate/shared.h"
 
 struct sim_promises {

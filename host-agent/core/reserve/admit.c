@@ -62,9 +62,3 @@ void ebb_promise_admit(struct ebb_promise_ask *asks, size_t num,
 		a->is_kept = add_if(a->is_kept && !a->is_promised, a->before, ret_promised);
 	}
 }
-
-void ebb_promise_divide(struct ebb_shortage_claim *claims, struct ebb_level_part *room, size_t num,
-			enum ebb_overbook policy)
-{
-	ebb_shortage_divide(claims, room, num, policy, EBB_PROMISE_MOST);
-}

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Promises of CPU time ("SQLVM", section 2.1), pure: which of them are made, and what is kept of
- * each where cores are overbooked.  Amounts are thousandths of a core.
+ * Promises of CPU time ("SQLVM", section 2.1), pure: which of them are made.  What is kept of each
+ * where cores are overbooked says model/shortage.h.  Amounts are thousandths of a core.
  */
 #ifndef EBB_CORE_RESERVE_ADMIT_H
 #define EBB_CORE_RESERVE_ADMIT_H
 
 #include <stddef.h>
 
-#include "model/shortage.h"
 #include "model/types.h"
 
 /* A VM that asks for a promise, all of it or nothing. */
@@ -31,9 +30,5 @@ struct ebb_promise_ask {
 void ebb_promise_admit(struct ebb_promise_ask *asks, size_t num,
 		       const uint64_t capacity[EBB_MAX_NODES],
 		       uint64_t ret_promised[EBB_MAX_NODES]);
-
-/* Divides EBB_PROMISE_MOST of one core among the claims on it, one for each vCPU with a promise. */
-void ebb_promise_divide(struct ebb_shortage_claim *claims, struct ebb_level_part *room, size_t num,
-			enum ebb_overbook policy);
 
 #endif /* EBB_CORE_RESERVE_ADMIT_H */

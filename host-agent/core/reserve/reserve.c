@@ -213,8 +213,9 @@ static void divide(struct reserve_room *s)
 	for (uint16_t t = 0; t < num; t++) {
 		uint32_t kept = 0;
 
-		ebb_promise_divide(&s->claims[s->first[t]], s->parts, s->first[t + 1] - s->first[t],
-				   s->env->cfg.promise.overbook_policy);
+		ebb_shortage_divide(&s->claims[s->first[t]], s->parts,
+				    s->first[t + 1] - s->first[t],
+				    s->env->cfg.promise.overbook_policy, EBB_PROMISE_MOST);
 		for (uint32_t i = s->first[t]; i < s->first[t + 1]; i++)
 			kept += s->claims[i].keep;
 		s->rest[t] = (uint16_t)(1000 - kept);

@@ -25,6 +25,7 @@
 #define EBB_CORE_RESERVE_H
 
 #include "core/reserve/admit.h"
+#include "model/shortage.h"
 #include "core/room.h"
 
 #define EBB_RESERVE_MAX_VCPUS	16384u

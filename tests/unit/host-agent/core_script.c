@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -48,6 +49,22 @@ void script_init(struct script *s, uint32_t sockets, uint32_t cores, uint32_t th
 void script_finish(struct script *s)
 {
 	ebb_state_destroy(s->state);
+}
+
+int script_setup(void **state)
+{
+	struct script *s = calloc(1, sizeof(*s));
+
+	script_init(s, 1, 8, 1, false);
+	*state = s;
+	return 0;
+}
+
+int script_teardown(void **state)
+{
+	script_finish(*state);
+	free(*state);
+	return 0;
 }
 
 struct ebb_sla script_sla(const char *nodes)
@@ -278,6 +295,19 @@ int script_mem(struct script *s, char vm)
 	};
 
 	return report(s, vm, &fact);
+}
+
+void script_holds(struct script *s, char vm, uint32_t held_mib)
+{
+	const uint64_t requested = s->pools[vm - 'a'][0].requested_bytes;
+
+	script_pool(s, vm, 0, (uint32_t)(requested >> 20), held_mib, 0);
+	assert_int_equal(script_mem(s, vm), 0);
+}
+
+const struct ebb_vm_pool *script_vm_pool(const struct script *s, char vm)
+{
+	return &script_vm(s, vm)->pools[0];
 }
 
 int script_vom(struct script *s, char vm, uint32_t seq, const char *buckets)

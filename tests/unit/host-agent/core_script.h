@@ -63,6 +63,10 @@ void script_init_loading(struct script *s, uint32_t sockets, uint32_t cores, uin
 void script_loaded(struct script *s);
 void script_finish(struct script *s);
 
+/* For cmocka: *state is an empty core on a host of one socket with eight cores. */
+int script_setup(void **state);
+int script_teardown(void **state);
+
 /*
  * "2/4" or "1/3,0/2": startup/max of each guest node, on the host node of the same number;
  * "2/4m64-512": with pool memory, min-max in MiB.
@@ -89,6 +93,10 @@ int script_cpu_times(struct script *s, char vm, const char *times);
 void script_pool(struct script *s, char vm, uint16_t node, uint32_t requested_mib,
 		 uint32_t held_mib, uint32_t unconfirmed_mib);
 int script_mem(struct script *s, char vm);
+/* The guest has plugged or unplugged in the pool of node 0, and the device says so. */
+void script_holds(struct script *s, char vm, uint32_t held_mib);
+/* The pool of node 0. */
+const struct ebb_vm_pool *script_vm_pool(const struct script *s, char vm);
 /* "0:100/64 0:500/32": node:value/MiB of each bucket. */
 int script_vom(struct script *s, char vm, uint32_t seq, const char *buckets);
 /* The guest's database: counters of I/Os, and of those of a simulated cache of so many MiB. */

@@ -109,13 +109,12 @@ static void test_parts_of_nodes(void **state)
 
 static int setup_with(void **state, const struct ebb_policy_ops *policy)
 {
-	struct script *s = calloc(1, sizeof(*s));
+	struct script *s;
 
-	script_init(s, 1, 8, 1, false);
-	assert_int_equal(ebb_state_policy_set(s->state, s->now, policy), 0);
+	script_setup(state);
+	s = *state;
 	s->can_baseline = true;
-	*state = s;
-	return 0;
+	return ebb_state_policy_set(s->state, s->now, policy);
 }
 
 static int setup(void **state)
@@ -126,13 +125,6 @@ static int setup(void **state)
 static int setup_equal(void **state)
 {
 	return setup_with(state, &ebb_policy_equal);
-}
-
-static int teardown(void **state)
-{
-	script_finish(*state);
-	free(*state);
-	return 0;
 }
 
 /* Settled, and what devices were told is taken over. */
@@ -149,8 +141,7 @@ static void settle(struct script *s)
 
 static void holds(struct script *s, char vm, uint32_t held_mib)
 {
-	script_pool(s, vm, 0, (uint32_t)(s->pools[vm - 'a'][0].requested_bytes >> 20), held_mib, 0);
-	assert_int_equal(script_mem(s, vm), 0);
+	script_holds(s, vm, held_mib);
 	settle(s);
 }
 
@@ -439,7 +430,7 @@ static void test_liar(void **state)
 
 int main(void)
 {
-#define CASE(test)	cmocka_unit_test_setup_teardown(test, setup, teardown)
+#define CASE(test)	cmocka_unit_test_setup_teardown(test, setup, script_teardown)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_grows),
 		cmocka_unit_test(test_shrinks_slowly),
@@ -451,7 +442,8 @@ int main(void)
 		CASE(test_invalid),
 		CASE(test_restart),
 		CASE(test_floor_moves_memory),
-		cmocka_unit_test_setup_teardown(test_takes_from_the_greedy, setup_equal, teardown),
+		cmocka_unit_test_setup_teardown(test_takes_from_the_greedy, setup_equal,
+						script_teardown),
 		CASE(test_overbooked),
 		CASE(test_liar),
 	};

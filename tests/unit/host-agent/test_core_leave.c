@@ -10,39 +10,10 @@
 
 #include "tests/unit/host-agent/core_script.h"
 
-static int setup(void **state)
-{
-	struct script *s = calloc(1, sizeof(*s));
-
-	script_init(s, 1, 8, 1, false);
-	*state = s;
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	script_finish(*state);
-	free(*state);
-	return 0;
-}
-
-static const struct ebb_vm_pool *pool(const struct script *s, char vm)
-{
-	return &script_vm(s, vm)->pools[0];
-}
-
-/* The guest has plugged or unplugged, and the device says so. */
-static void holds(struct script *s, char vm, uint32_t held_mib)
-{
-	script_pool(s, vm, 0, (uint32_t)(s->pools[vm - 'a'][0].requested_bytes >> 20), held_mib,
-		    0);
-	assert_int_equal(script_mem(s, vm), 0);
-}
-
 static void demand(struct script *s, uint32_t held_mib)
 {
 	script_boot(s, 'a', 1, "1/1m0-1024");
-	holds(s, 'a', held_mib);
+	script_holds(s, 'a', held_mib);
 	script_settle(s);
 	script_boot(s, 'b', 2, "1/1m0-1024");
 }
@@ -55,7 +26,7 @@ static void test_leave(void **state)
 
 	s->can_leave = true;
 	demand(s, 1024);
-	due = pool(s, 'a')->due[0].at;
+	due = script_vm_pool(s, 'a')->due[0].at;
 	assert_int_equal(s->wake_at, due - MSEC(30));
 	s->now = due - MSEC(30) - 1;
 	script_expect_nothing(s);
@@ -64,7 +35,7 @@ static void test_leave(void **state)
 	script_expect_nothing(s);
 	assert_int_equal(s->wake_at, due);
 	s->now += MSEC(10);
-	holds(s, 'a', 700);
+	script_holds(s, 'a', 700);
 	script_expect(s, "cap b 644");
 	script_pool(s, 'a', 0, 512, 512, 0);
 	assert_int_equal(script_mem(s, 'a'), 0);
@@ -88,10 +59,10 @@ static void test_leave_in_part(void **state)
 
 	s->can_leave = true;
 	demand(s, 1024);
-	due = pool(s, 'a')->due[0].at;
+	due = script_vm_pool(s, 'a')->due[0].at;
 	s->now = due - MSEC(7);
 	script_expect(s, "leave a 0 512");
-	holds(s, 'a', 600);
+	script_holds(s, 'a', 600);
 	script_expect(s, "cap b 744");
 	script_settle(s);
 	s->now = due - 1;
@@ -114,30 +85,30 @@ static void test_leave_again(void **state)
 
 	s->can_leave = true;
 	script_boot(s, 'a', 1, "1/1m0-1024");
-	holds(s, 'a', 1000);
+	script_holds(s, 'a', 1000);
 	script_settle(s);
 	for (int i = 0; i < 2; i++) {
 		set.u.sla_set = script_sla("1/1m0-500");
 		assert_int_equal(ebb_state_report(s->state, s->now, &set), 0);
 		script_settle(s);
-		s->now = pool(s, 'a')->due[0].at - MSEC(30);
+		s->now = script_vm_pool(s, 'a')->due[0].at - MSEC(30);
 		script_expect(s, "leave a 0 500");
 		set.u.sla_set = script_sla("1/1m0-1024");
 		assert_int_equal(ebb_state_report(s->state, s->now, &set), 0);
 		script_settle(s);
-		assert_int_equal(pool(s, 'a')->num_due, 0);
+		assert_int_equal(script_vm_pool(s, 'a')->num_due, 0);
 	}
 	set.u.sla_set = script_sla("1/1m0-500");
 	assert_int_equal(ebb_state_report(s->state, s->now, &set), 0);
 	script_settle(s);
-	s->now = pool(s, 'a')->due[0].at - MSEC(30);
+	s->now = script_vm_pool(s, 'a')->due[0].at - MSEC(30);
 	script_expect(s, "leave a 0 500");
 	/* The next driver knows nothing of it. */
 	s->can_leave = false;
 	assert_int_equal(script_simple(s, 'a', EBB_FACT_LINK_LOST), 0);
 	assert_int_equal(script_hello(s, 'a', true, true, 2, ""), 0);
 	script_settle(s);
-	s->now = pool(s, 'a')->due[0].at - 1;
+	s->now = script_vm_pool(s, 'a')->due[0].at - 1;
 	script_expect_nothing(s);
 	s->now++;
 	script_expect(s, "revoke a 0 500");
@@ -145,7 +116,7 @@ static void test_leave_again(void **state)
 
 int main(void)
 {
-#define TEST(name)	cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define TEST(name)	cmocka_unit_test_setup_teardown(name, script_setup, script_teardown)
 	const struct CMUnitTest tests[] = {
 		TEST(test_leave),
 		TEST(test_leave_in_part),

@@ -14,38 +14,9 @@
 /* Of boot memory and overhead; what VMs may hold in their pools comes on top. */
 #define BASE_MIB	(SCRIPT_BOOT_MIB + SCRIPT_OVERHEAD_MIB)
 
-static int setup(void **state)
-{
-	struct script *s = calloc(1, sizeof(*s));
-
-	script_init(s, 1, 8, 1, false);
-	*state = s;
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	script_finish(*state);
-	free(*state);
-	return 0;
-}
-
-static const struct ebb_vm_pool *pool(const struct script *s, char vm)
-{
-	return &script_vm(s, vm)->pools[0];
-}
-
 static uint32_t limit_mib(const struct script *s, char vm)
 {
-	return pool(s, vm)->limit * EBB_BLOCK_MIB;
-}
-
-/* The guest has plugged or unplugged, and the device says so. */
-static void holds(struct script *s, char vm, uint32_t held_mib)
-{
-	script_pool(s, vm, 0, (uint32_t)(s->pools[vm - 'a'][0].requested_bytes >> 20), held_mib,
-		    0);
-	assert_int_equal(script_mem(s, vm), 0);
+	return script_vm_pool(s, vm)->limit * EBB_BLOCK_MIB;
 }
 
 static void test_offer(void **state)
@@ -75,9 +46,9 @@ static void test_offer(void **state)
 	script_took(s, 'a');
 	script_expect_nothing(s);
 	/* The guest takes it block by block: nobody is asked, nobody is told. */
-	holds(s, 'a', 2);
+	script_holds(s, 'a', 2);
 	script_expect_nothing(s);
-	holds(s, 'a', 512);
+	script_holds(s, 'a', 512);
 	script_expect_nothing(s);
 	/* libvirt hears of it later. */
 	s->now += MSEC(500);
@@ -93,18 +64,18 @@ static void test_handover(void **state)
 	struct script *s = *state;
 
 	script_boot(s, 'a', 1, "1/1m0-1024");
-	holds(s, 'a', 1000);
+	script_holds(s, 'a', 1000);
 	script_settle(s);
 	script_boot(s, 'b', 2, "1/1m128-1024");
 	assert_int_equal(limit_mib(s, 'a'), 512);
 	/* 24 of a are left when its device has confirmed that it can plug no more. */
 	assert_int_equal(limit_mib(s, 'b'), 24);
-	holds(s, 'a', 900);
+	script_holds(s, 'a', 900);
 	script_expect(s, "cap b 444");
 	script_done(s, EBB_ACTION_MEM_CAP, 'b', 0, 0);
 	script_expect(s, "limits b 1/1 m0/124");
 	script_took(s, 'b');
-	holds(s, 'a', 512);
+	script_holds(s, 'a', 512);
 	script_expect(s, "limits a 1/1 m512/512", "cap a 832", "cap b 832");
 	assert_true(script_find_record(s, 'a', EBB_EVENT_MEM_RELEASE));
 	assert_int_equal(s->record.bytes, 488 << 20);
@@ -128,7 +99,7 @@ static void test_offer_taken_back(void **state)
 	script_expect_nothing(s);
 	assert_int_equal(limit_mib(s, 'b'), 0);
 	/* It crosses: the guest has just plugged. */
-	holds(s, 'a', 700);
+	script_holds(s, 'a', 700);
 	script_expect(s, "limits a 1/1 m700/512!300");
 	assert_int_equal(limit_mib(s, 'b'), 0);
 	script_pool(s, 'a', 0, 512, 700, 0);
@@ -182,7 +153,7 @@ static void test_never_confirmed(void **state)
 static void demand(struct script *s, uint32_t held_mib)
 {
 	script_boot(s, 'a', 1, "1/1m0-1024");
-	holds(s, 'a', held_mib);
+	script_holds(s, 'a', held_mib);
 	script_settle(s);
 	script_boot(s, 'b', 2, "1/1m0-1024");
 }
@@ -193,7 +164,7 @@ static void test_revoke(void **state)
 	usec_t due;
 
 	demand(s, 1024);
-	due = pool(s, 'a')->due[0].at;
+	due = script_vm_pool(s, 'a')->due[0].at;
 	assert_int_equal(s->wake_at, due);
 	s->now = due - 1;
 	script_expect_nothing(s);
@@ -202,7 +173,7 @@ static void test_revoke(void **state)
 	script_expect_nothing(s);
 	/* The guest gives some back meanwhile: what was taken is what it has to confirm. */
 	s->now += 400;
-	holds(s, 'a', 700);
+	script_holds(s, 'a', 700);
 	script_expect(s, "cap b 644");
 	script_pool(s, 'a', 0, 512, 512, 188);
 	assert_int_equal(script_mem(s, 'a'), 0);
@@ -215,7 +186,7 @@ static void test_revoke(void **state)
 	assert_int_equal(s->record.bytes, 188 << 20);
 	assert_int_equal(s->record.agent_usec, 0);
 	assert_int_equal(s->record.total_usec, 400);
-	assert_int_equal(pool(s, 'a')->unconfirmed, 94);
+	assert_int_equal(script_vm_pool(s, 'a')->unconfirmed, 94);
 }
 
 static void test_revoke_again(void **state)
@@ -223,7 +194,7 @@ static void test_revoke_again(void **state)
 	struct script *s = *state;
 
 	demand(s, 1024);
-	s->now = pool(s, 'a')->due[0].at;
+	s->now = script_vm_pool(s, 'a')->due[0].at;
 	script_expect(s, "revoke a 0 512");
 	s->now += SEC(1);
 	script_expect(s, "revoke a 0 512", "mirror a 0 512");
@@ -245,9 +216,9 @@ static void test_steps(void **state)
 	const struct ebb_vm_pool *p;
 
 	script_boot(s, 'a', 1, "1/1m0-1024");
-	holds(s, 'a', 1000);
+	script_holds(s, 'a', 1000);
 	script_settle(s);
-	p = pool(s, 'a');
+	p = script_vm_pool(s, 'a');
 	for (uint32_t step = 0; step < 3; step++) {
 		static const char *const slas[] = { "1/1m0-800", "1/1m0-600", "1/1m0-400" };
 
@@ -283,9 +254,9 @@ static void test_many_steps(void **state)
 	const struct ebb_vm_pool *p;
 
 	script_boot(s, 'a', 1, "1/1m0-1024");
-	holds(s, 'a', 1024);
+	script_holds(s, 'a', 1024);
 	script_settle(s);
-	p = pool(s, 'a');
+	p = script_vm_pool(s, 'a');
 	for (uint32_t mib = 1000; mib >= 960; mib -= 2) {
 		set.u.sla_set = script_sla("1/1m0-1024");
 		set.u.sla_set.nodes[0].mem_max = mib / EBB_BLOCK_MIB;
@@ -429,10 +400,10 @@ static void test_restart(void **state)
 	assert_int_equal(script_hello(s, 'b', true, true, 5, ""), 0);
 	script_settle(s);
 	/* What b was offered before, and what a leaves. */
-	assert_int_equal(pool(s, 'a')->unconfirmed, 50);
+	assert_int_equal(script_vm_pool(s, 'a')->unconfirmed, 50);
 	assert_int_equal(limit_mib(s, 'b'), 424);
 	assert_int_equal(limit_mib(s, 'a'), 512);
-	holds(s, 'a', 512);
+	script_holds(s, 'a', 512);
 	script_settle(s);
 	assert_int_equal(limit_mib(s, 'b'), 512);
 }
@@ -614,7 +585,7 @@ static void test_boot_memory(void **state)
 
 int main(void)
 {
-#define TEST(name)	cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define TEST(name)	cmocka_unit_test_setup_teardown(name, script_setup, script_teardown)
 	const struct CMUnitTest tests[] = {
 		TEST(test_offer),
 		TEST(test_handover),

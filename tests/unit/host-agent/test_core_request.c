@@ -22,13 +22,6 @@ static int boot_one(void **state)
 	return 0;
 }
 
-static int finish_one(void **state)
-{
-	script_finish(*state);
-	free(*state);
-	return 0;
-}
-
 static void test_boot(void **state)
 {
 	struct ebb_sla sla = script_sla("1/4");
@@ -378,7 +371,7 @@ static void test_remove_while_link_is_down(void **state)
 
 int main(void)
 {
-#define ONE_VM(name)	cmocka_unit_test_setup_teardown(name, boot_one, finish_one)
+#define ONE_VM(name)	cmocka_unit_test_setup_teardown(name, boot_one, script_teardown)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_boot),
 		ONE_VM(test_add),

@@ -12,70 +12,6 @@
 #include "core/reserve/admit.h"
 #include "tests/unit/host-agent/core_script.h"
 
-/* ---- division of a core -------------------------------------------------- */
-
-static void test_divide(void **state)
-{
-	static const struct {
-		enum ebb_overbook policy;
-		struct ebb_shortage_claim claims[3];
-		uint32_t keep[3];
-	} all[] = {
-		/* Enough: all are met, by either policy. */
-		{ EBB_OVERBOOK_PROPORTIONAL, { { 500, 1, 0 }, { 300, 1, 0 }, { 150, 1, 0 } },
-		  { 500, 300, 150 } },
-		{ EBB_OVERBOOK_PENALTY, { { 500, 0, 0 }, { 300, 9, 0 }, { 150, 1, 0 } },
-		  { 500, 300, 150 } },
-		/* Twice what there is: half of each, whatever the penalties are. */
-		{ EBB_OVERBOOK_PROPORTIONAL, { { 1000, 1, 0 }, { 500, 50, 0 }, { 400, 1, 0 } },
-		  { 500, 250, 200 } },
-		/* The cheap one pays for all; the last of them has nothing. */
-		{ EBB_OVERBOOK_PENALTY, { { 1000, 1, 0 }, { 500, 50, 0 }, { 400, 2, 0 } },
-		  { 50, 500, 400 } },
-		{ EBB_OVERBOOK_PENALTY, { { 900, 7, 0 }, { 500, 50, 0 }, { 450, 8, 0 } },
-		  { 0, 500, 450 } },
-		/* Those of one penalty are cut by the same fraction. */
-		{ EBB_OVERBOOK_PENALTY, { { 600, 3, 0 }, { 300, 3, 0 }, { 500, 4, 0 } },
-		  { 300, 150, 500 } },
-		/* One alone can not have what is left for those without a promise. */
-		{ EBB_OVERBOOK_PENALTY, { { 1000, 3, 0 }, { 0, 0, 0 }, { 0, 0, 0 } },
-		  { 950, 0, 0 } },
-	};
-	struct ebb_level_part room[3];
-
-	(void)state;
-	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
-		struct ebb_shortage_claim claims[3];
-
-		memcpy(claims, all[i].claims, sizeof(claims));
-		ebb_promise_divide(claims, room, 3, all[i].policy);
-		for (size_t k = 0; k < 3; k++)
-			if (claims[k].keep != all[i].keep[k])
-				fail_msg("case %zu, claim %zu: %u", i, k, claims[k].keep);
-	}
-	ebb_promise_divide(NULL, NULL, 0, EBB_OVERBOOK_PENALTY);
-}
-
-/* No division of the same core costs less in penalties. */
-static void test_penalty_is_least(void **state)
-{
-	struct ebb_shortage_claim c[3] = { { 400, 5, 0 }, { 400, 2, 0 }, { 400, 3, 0 } };
-	struct ebb_level_part room[3];
-	uint64_t cost = 0;
-
-	(void)state;
-	ebb_promise_divide(c, room, 3, EBB_OVERBOOK_PENALTY);
-	for (int i = 0; i < 3; i++)
-		cost += (uint64_t)(c[i].want - c[i].keep) * c[i].penalty;
-	for (uint32_t a = 0; a <= 400; a += 10)
-		for (uint32_t b = 0; b <= 400; b += 10) {
-			const uint32_t rest = 950 > a + b ? 950 - a - b : 0;
-			const uint32_t d = rest < 400 ? rest : 400;
-
-			assert_true(cost <= (400 - a) * 5 + (400 - b) * 2 + (400 - d) * 3);
-		}
-}
-
 /* ---- admission ----------------------------------------------------------- */
 
 static void test_admit(void **state)
@@ -506,8 +442,6 @@ static void test_uneven_on_a_real_host(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_divide),
-		cmocka_unit_test(test_penalty_is_least),
 		cmocka_unit_test(test_admit),
 		cmocka_unit_test(test_admit_more),
 		cmocka_unit_test(test_actions),

@@ -184,9 +184,7 @@ static void boot(struct script *s, char vm, uint64_t order, const char *nodes, u
 /* The guest has plugged or unplugged as its limit allows, and the device says so. */
 static void holds(struct script *s, char vm, uint32_t held_mib)
 {
-	script_pool(s, vm, 0, (uint32_t)(s->pools[vm - 'a'][0].requested_bytes >> 20), held_mib,
-		    0);
-	assert_int_equal(script_mem(s, vm), 0);
+	script_holds(s, vm, held_mib);
 	script_settle(s);
 }
 

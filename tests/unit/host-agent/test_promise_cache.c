@@ -79,18 +79,8 @@ static void test_unclear(void **state)
 
 static int setup(void **state)
 {
-	struct script *s = calloc(1, sizeof(*s));
-
-	script_init(s, 1, 8, 1, false);
-	s->can_baseline = true;
-	*state = s;
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	script_finish(*state);
-	free(*state);
+	script_setup(state);
+	((struct script *)*state)->can_baseline = true;
 	return 0;
 }
 
@@ -114,8 +104,7 @@ static void boot(struct script *s, char vm, uint32_t promised_mib, uint32_t held
 	fact.u.sla_set.reserve_mem_mib = promised_mib;
 	assert_int_equal(ebb_state_report(s->state, s->now, &fact), 0);
 	settle(s);
-	script_pool(s, vm, 0, script_vm(s, vm)->pools[0].requested * EBB_BLOCK_MIB, held_mib, 0);
-	assert_int_equal(script_mem(s, vm), 0);
+	script_holds(s, vm, held_mib);
 	settle(s);
 	while (script_find_record(s, vm, EBB_EVENT_LEDGER))
 		;
@@ -249,7 +238,7 @@ static void test_reboot(void **state)
 
 int main(void)
 {
-#define CASE(test)	cmocka_unit_test_setup_teardown(test, setup, teardown)
+#define CASE(test)	cmocka_unit_test_setup_teardown(test, setup, script_teardown)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_kept_and_broken),
 		cmocka_unit_test(test_chance_adds_up),
