@@ -78,31 +78,26 @@ static void print_node(const json_t *told, const json_t *node)
 		       below);
 }
 
-int cmd_histogram(struct ctl *ctl, int argc, char **argv)
+static void print(const json_t *answer, void *ctx)
 {
-	const json_t *told, *node;
-	int rc = EXIT_DONE;
-	json_t *answer;
+	const json_t *told = json_object_get(answer, "histogram"), *node;
 	size_t i;
 
+	(void)ctx;
+	if (!ctl_bool(told, "can_tell"))
+		puts("its guest cannot say what its memory is worth");
+	else if (json_is_null(json_object_get(told, "age_ms")))
+		printf("its guest was asked %lld times and has not said what its memory is "
+		       "worth; taken for an average one\n", ctl_int(told, "asks"));
+	else
+		printf("its guest said so %.1f s ago\n", ctl_num(told, "age_ms") / 1e3);
+	json_array_foreach(json_object_get(told, "nodes"), i, node)
+		print_node(told, node);
+}
+
+int cmd_histogram(struct ctl *ctl, int argc, char **argv)
+{
 	ctl_parse(ctl, argc, argv, NULL, NULL, NULL, "VM", 1, 1);
-	answer = ctl_ask(ctl, json_pack("{s:s, s:s}", "cmd", "histogram", "vm", argv[0]), &rc);
-	if (!answer)
-		return rc;
-	told = json_object_get(answer, "histogram");
-	if (ctl->is_json) {
-		ctl_print_json(answer);
-	} else {
-		if (!ctl_bool(told, "can_tell"))
-			puts("its guest cannot say what its memory is worth");
-		else if (json_is_null(json_object_get(told, "age_ms")))
-			printf("its guest was asked %lld times and has not said what its memory is "
-			       "worth; taken for an average one\n", ctl_int(told, "asks"));
-		else
-			printf("its guest said so %.1f s ago\n", ctl_num(told, "age_ms") / 1e3);
-		json_array_foreach(json_object_get(told, "nodes"), i, node)
-			print_node(told, node);
-	}
-	json_decref(answer);
-	return EXIT_DONE;
+	return ctl_show(ctl, json_pack("{s:s, s:s}", "cmd", "histogram", "vm", argv[0]), print,
+			NULL);
 }

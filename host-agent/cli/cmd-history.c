@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include "cli/ctl.h"
 #include "cli/newest.h"
-#include "cli/table.h"
+#include "cli/rows.h"
 #include "cli/when.h"
 
 struct history {
@@ -38,84 +38,55 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 	}
 }
 
-static void add_optional(struct table *t, const json_t *row, const char *key, const char *fmt)
+/* Nothing for a decision that is not about memory. */
+static void add_mib(struct table *t, const json_t *row, const char *key)
 {
-	const json_t *value = json_object_get(row, key);
-	char text[32] = "";
-
-	if (json_is_number(value))
-		snprintf(text, sizeof(text), fmt[0] == 'f' ? "%.1f" : "%.0f",
-			 json_number_value(value));
-	table_add(t, "%s", text);
+	if (ctl_int(row, key))
+		row_mib(t, row, key);
+	else
+		table_add(t, "%s", "");
 }
 
-static void print_rows(const json_t *rows)
+static const struct column decisions[] = {
+	{ "TIME", row_when, "ts" }, { "VM", row_name, "vm" }, { "EVENT", row_text, "event" },
+	{ ">NODE", row_int_if, "node" }, { ">CPUS", row_int, "cpus" },
+	{ ">MiB", add_mib, "bytes" }, { ">MS", row_tenths_if, "total_ms" },
+	{ "REASON", row_text, "reason" }, { NULL, NULL, NULL },
+};
+
+static void add_core_hours(struct table *t, const json_t *row, const char *key)
 {
-	static const char *const names[] = {"TIME",  "VM",  "EVENT",  ">NODE",
-					    ">CPUS", ">MiB", ">MS", "REASON", NULL};
-	struct table t;
-	json_t *row;
-	size_t i;
-
-	table_init(&t, names);
-	json_array_foreach(rows, i, row) {
-		char when[WHEN_SIZE];
-
-		when_print(ctl_num(row, "ts"), when);
-		table_add(&t, "%s", when);
-		table_add_name(&t, ctl_str(row, "vm"));
-		table_add(&t, "%s", ctl_str(row, "event"));
-		add_optional(&t, row, "node", "i");
-		table_add(&t, "%lld", ctl_int(row, "cpus"));
-		if (ctl_int(row, "bytes"))
-			table_add(&t, "%lld", ctl_mib(row, "bytes"));
-		else
-			table_add(&t, "%s", "");
-		add_optional(&t, row, "total_ms", "f");
-		table_add(&t, "%s", ctl_str(row, "reason"));
-	}
-	table_print(&t, 0);
-	table_finish(&t);
+	table_add(t, "%.4f", ctl_num(row, key) / 3600);
 }
 
-static double hours(const json_t *row, const char *key, double per_unit)
+static void add_gib_hours(struct table *t, const json_t *row, const char *key)
 {
-	return ctl_num(row, key) / 3600 / per_unit;
+	table_add(t, "%.4f", ctl_num(row, key) / 3600 / 1024);
 }
 
-static void print_charge(const json_t *rows)
+static const struct column charges[] = {
+	{ "VM", row_name, "vm" }, { "FROM", row_when, "first_ts" }, { "TO", row_when, "last_ts" },
+	{ ">RESERVED CORE-H", add_core_hours, "reserved_core_s" },
+	{ ">SPOT CORE-H", add_core_hours, "spot_core_s" },
+	{ ">RESERVED GiB-H", add_gib_hours, "reserved_mib_s" },
+	{ ">SPOT GiB-H", add_gib_hours, "spot_mib_s" }, { NULL, NULL, NULL },
+};
+
+static void print(const json_t *answer, void *ctx)
 {
-	static const char *const names[] = { "VM", "FROM", "TO", ">RESERVED CORE-H",
-					     ">SPOT CORE-H", ">RESERVED GiB-H", ">SPOT GiB-H",
-					     NULL };
-	struct table t;
-	json_t *row;
-	size_t i;
+	const struct history *h = ctx;
 
-	table_init(&t, names);
-	json_array_foreach(rows, i, row) {
-		char from[WHEN_SIZE], to[WHEN_SIZE];
-
-		when_print(ctl_num(row, "first_ts"), from);
-		when_print(ctl_num(row, "last_ts"), to);
-		table_add_name(&t, ctl_str(row, "vm"));
-		table_add(&t, "%s", from);
-		table_add(&t, "%s", to);
-		table_add(&t, "%.4f", hours(row, "reserved_core_s", 1));
-		table_add(&t, "%.4f", hours(row, "spot_core_s", 1));
-		table_add(&t, "%.4f", hours(row, "reserved_mib_s", 1024));
-		table_add(&t, "%.4f", hours(row, "spot_mib_s", 1024));
-	}
-	table_print(&t, 0);
-	table_finish(&t);
+	if (h->is_charge)
+		rows_print(json_object_get(answer, "charge"), charges);
+	else
+		rows_print(json_object_get(answer, "history"), decisions);
 }
 
 int cmd_history(struct ctl *ctl, int argc, char **argv)
 {
 	struct history h = { 0 };
 	int num = ctl_parse(ctl, argc, argv, options, parse_option, &h, "[VM]", 0, 1);
-	json_t *request, *answer;
-	int rc = EXIT_DONE;
+	json_t *request;
 
 	if (h.is_charge && (h.newest.limit || h.event)) {
 		fputs("ebbctl history: --limit and --event choose decisions, --charge has none\n",
@@ -130,15 +101,5 @@ int cmd_history(struct ctl *ctl, int argc, char **argv)
 	if (h.event)
 		json_object_set_new(request, "event", json_string(h.event));
 	newest_ask(&h.newest, request);
-	answer = ctl_ask(ctl, request, &rc);
-	if (!answer)
-		return rc;
-	if (ctl->is_json)
-		ctl_print_json(answer);
-	else if (h.is_charge)
-		print_charge(json_object_get(answer, "charge"));
-	else
-		print_rows(json_object_get(answer, "history"));
-	json_decref(answer);
-	return EXIT_DONE;
+	return ctl_show(ctl, request, print, &h);
 }

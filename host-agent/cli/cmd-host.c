@@ -4,38 +4,29 @@
 #include <string.h>
 #include "cli/core-map.h"
 #include "cli/ctl.h"
-#include "cli/table.h"
+#include "cli/rows.h"
 #include "util/text.h"
 #include "util/version.h"
 
-static void print_nodes(const json_t *host)
+static void add_free(struct table *t, const json_t *node, const char *key)
 {
-	static const char *const names[] = {">NODE", ">CORES",	">THREADS",  ">CPUS",	 ">USED",
-					    ">FREE", ">WASTED s", ">MEM MiB", ">MEM HELD",
-					    ">MEM FREE", NULL};
-	json_t *node;
-	struct table t;
-	size_t i;
-
-	table_init(&t, names);
-	json_array_foreach(json_object_get(host, "nodes"), i, node) {
-		json_int_t capacity = ctl_int(node, "capacity"), used = ctl_int(node, "used");
-
-		table_add(&t, "%lld", ctl_int(node, "node"));
-		table_add(&t, "%lld", ctl_int(node, "cores"));
-		table_add(&t, "%lld", ctl_int(node, "threads"));
-		table_add(&t, "%lld", capacity);
-		table_add(&t, "%lld", used);
-		table_add(&t, "%lld", capacity - used);
-		table_add(&t, "%.1f", ctl_num(node, "wasted_core_s"));
-		table_add(&t, "%lld", ctl_mib(node, "mem_capacity_bytes"));
-		table_add(&t, "%lld", ctl_mib(node, "mem_held_bytes"));
-		table_add(&t, "%lld", (ctl_int(node, "mem_capacity_bytes") -
-				       ctl_int(node, "mem_promised_bytes")) / (1 << 20));
-	}
-	table_print(&t, 0);
-	table_finish(&t);
+	table_add(t, "%lld", ctl_int(node, key) - ctl_int(node, "used"));
 }
+
+static void add_mem_free(struct table *t, const json_t *node, const char *key)
+{
+	table_add(t, "%lld", (ctl_int(node, key) - ctl_int(node, "mem_promised_bytes")) /
+		  (1 << 20));
+}
+
+static const struct column nodes[] = {
+	{ ">NODE", row_int, "node" }, { ">CORES", row_int, "cores" },
+	{ ">THREADS", row_int, "threads" }, { ">CPUS", row_int, "capacity" },
+	{ ">USED", row_int, "used" }, { ">FREE", add_free, "capacity" },
+	{ ">WASTED s", row_tenths, "wasted_core_s" },
+	{ ">MEM MiB", row_mib, "mem_capacity_bytes" }, { ">MEM HELD", row_mib, "mem_held_bytes" },
+	{ ">MEM FREE", add_mem_free, "mem_capacity_bytes" }, { NULL, NULL, NULL },
+};
 
 static void print_cores(const json_t *host)
 {
@@ -145,102 +136,90 @@ void ctl_print_pressure(const json_t *answer)
 		       ctl_str(item, "text"), ctl_num(item, "since_s"));
 }
 
+static void print_metrics(const json_t *answer, void *ctx)
+{
+	(void)ctx;
+	fputs(ctl_str(answer, "metrics"), stdout);
+}
+
 int cmd_metrics(struct ctl *ctl, int argc, char **argv)
 {
-	int rc = EXIT_DONE;
-	json_t *answer;
-
 	ctl_parse(ctl, argc, argv, NULL, NULL, NULL, "", 0, 0);
-	answer = ctl_ask(ctl, json_pack("{s:s}", "cmd", "metrics"), &rc);
-	if (!answer)
-		return rc;
-	if (ctl->is_json)
-		ctl_print_json(answer);
-	else
-		fputs(ctl_str(answer, "metrics"), stdout);
-	json_decref(answer);
-	return EXIT_DONE;
+	return ctl_show(ctl, json_pack("{s:s}", "cmd", "metrics"), print_metrics, NULL);
+}
+
+static void print_host(const json_t *answer, void *ctx)
+{
+	const json_t *host = json_object_get(answer, "host");
+
+	(void)ctx;
+	printf("host      %s%s\n", ctl_str(host, "spec"),
+	       strcmp(ctl_str(host, "backend"), "fake") == 0 ? " (dry run, simulated VMs)"
+							     : "");
+	if (ctl_bool(host, "emulated"))
+		printf("core      %g of a real CPU\n", ctl_num(host, "share"));
+	printf("policy    %s\n", ctl_str(host, "policy"));
+	if (json_is_string(json_object_get(host, "libvirt")))
+		printf("libvirt   %s%s%s\n", ctl_str(host, "libvirt"),
+		       ctl_str(host, "libvirt_error")[0] ? ": " : "",
+		       ctl_str(host, "libvirt_error"));
+	if (!ctl_bool(host, "loaded"))
+		puts("state     not complete yet: libvirt has not told of all VMs");
+	print_promises(host);
+	print_io(json_object_get(host, "io"));
+	print_pressure(json_object_get(host, "pressure"));
+	ctl_print_pressure(host);
+	putchar('\n');
+	rows_print(json_object_get(host, "nodes"), nodes);
+	putchar('\n');
+	print_cores(host);
+	core_map_print(host);
 }
 
 int cmd_host(struct ctl *ctl, int argc, char **argv)
 {
-	int rc = EXIT_DONE;
-	json_t *answer;
-	const json_t *host;
-
 	ctl_parse(ctl, argc, argv, NULL, NULL, NULL, "", 0, 0);
-	answer = ctl_ask(ctl, json_pack("{s:s}", "cmd", "host"), &rc);
-	if (!answer)
-		return rc;
-	if (ctl->is_json) {
-		ctl_print_json(answer);
-	} else {
-		host = json_object_get(answer, "host");
-		printf("host      %s%s\n", ctl_str(host, "spec"),
-		       strcmp(ctl_str(host, "backend"), "fake") == 0 ? " (dry run, simulated VMs)"
-								     : "");
-		if (ctl_bool(host, "emulated"))
-			printf("core      %g of a real CPU\n", ctl_num(host, "share"));
-		printf("policy    %s\n", ctl_str(host, "policy"));
-		if (json_is_string(json_object_get(host, "libvirt")))
-			printf("libvirt   %s%s%s\n", ctl_str(host, "libvirt"),
-			       ctl_str(host, "libvirt_error")[0] ? ": " : "",
-			       ctl_str(host, "libvirt_error"));
-		if (!ctl_bool(host, "loaded"))
-			puts("state     not complete yet: libvirt has not told of all VMs");
-		print_promises(host);
-		print_io(json_object_get(host, "io"));
-		print_pressure(json_object_get(host, "pressure"));
-		ctl_print_pressure(host);
-		putchar('\n');
-		print_nodes(host);
-		putchar('\n');
-		print_cores(host);
-		core_map_print(host);
+	return ctl_show(ctl, json_pack("{s:s}", "cmd", "host"), print_host, NULL);
+}
+
+static void print_policies(const json_t *answer, void *ctx)
+{
+	const char *in_force = ctl_str(answer, "policy"), *name;
+	json_t *known;
+	size_t i;
+
+	(void)ctx;
+	json_array_foreach(json_object_get(answer, "known"), i, known) {
+		name = json_string_value(known);
+		printf("%c %s\n", strcmp(name, in_force) ? ' ' : '*', name);
 	}
-	json_decref(answer);
-	return EXIT_DONE;
 }
 
 int cmd_policy(struct ctl *ctl, int argc, char **argv)
 {
-	int num = ctl_parse(ctl, argc, argv, NULL, NULL, NULL, "[NAME]", 0, 1), rc = EXIT_DONE;
-	json_t *request = json_pack("{s:s}", "cmd", "policy"), *answer, *known;
-	size_t i;
+	int num = ctl_parse(ctl, argc, argv, NULL, NULL, NULL, "[NAME]", 0, 1);
+	json_t *request = json_pack("{s:s}", "cmd", "policy");
 
 	if (num)
 		json_object_set_new(request, "policy", json_string(argv[0]));
-	answer = ctl_ask(ctl, request, &rc);
-	if (!answer)
-		return rc;
-	if (ctl->is_json)
-		ctl_print_json(answer);
-	else
-		json_array_foreach(json_object_get(answer, "known"), i, known) printf(
-			"%c %s\n",
-			strcmp(json_string_value(known), ctl_str(answer, "policy")) ? ' ' : '*',
-			json_string_value(known));
-	json_decref(answer);
-	return EXIT_DONE;
+	return ctl_show(ctl, request, print_policies, NULL);
+}
+
+static void print_lines(const json_t *answer, void *ctx)
+{
+	json_t *line;
+	size_t i;
+
+	(void)ctx;
+	json_array_foreach(json_object_get(json_object_get(answer, "explain"), "lines"), i, line)
+		puts(json_string_value(line));
 }
 
 int cmd_explain(struct ctl *ctl, int argc, char **argv)
 {
-	int rc = EXIT_DONE;
-	json_t *answer, *line;
-	size_t i;
-
 	ctl_parse(ctl, argc, argv, NULL, NULL, NULL, "VM", 1, 1);
-	answer = ctl_ask(ctl, json_pack("{s:s, s:s}", "cmd", "explain", "vm", argv[0]), &rc);
-	if (!answer)
-		return rc;
-	if (ctl->is_json)
-		ctl_print_json(answer);
-	else
-		json_array_foreach(json_object_get(json_object_get(answer, "explain"), "lines"), i,
-				   line) puts(json_string_value(line));
-	json_decref(answer);
-	return EXIT_DONE;
+	return ctl_show(ctl, json_pack("{s:s, s:s}", "cmd", "explain", "vm", argv[0]),
+			print_lines, NULL);
 }
 
 int cmd_version(struct ctl *ctl, int argc, char **argv)

@@ -4,7 +4,7 @@
 #include <string.h>
 #include "cli/ctl.h"
 #include "cli/newest.h"
-#include "cli/table.h"
+#include "cli/rows.h"
 #include "cli/when.h"
 
 #define USEC_PER_SEC	1e6
@@ -41,19 +41,19 @@ static void add_units(struct table *t, const json_t *row, const char *key)
 }
 
 /* CPU time for each second is a part of a core; a cache is promised by its size. */
-static void add_rate(struct table *t, const json_t *row)
+static void add_rate(struct table *t, const json_t *row, const char *key)
 {
 	if (strcmp(ctl_str(row, "unit"), "usec") == 0)
-		table_add(t, "%.4g%%", ctl_num(row, "rate") * 100 / USEC_PER_SEC);
+		table_add(t, "%.4g%%", ctl_num(row, key) * 100 / USEC_PER_SEC);
 	else if (strcmp(ctl_str(row, "resource"), "memory") == 0)
-		table_add(t, "%.0f MiB", ctl_num(row, "rate"));
+		table_add(t, "%.0f MiB", ctl_num(row, key));
 	else
-		table_add(t, "%.0f/s", ctl_num(row, "rate"));
+		table_add(t, "%.0f/s", ctl_num(row, key));
 }
 
-static void add_relative_io(struct table *t, const json_t *row)
+static void add_relative_io(struct table *t, const json_t *row, const char *key)
 {
-	const json_t *value = json_object_get(row, "relative_io");
+	const json_t *value = json_object_get(row, key);
 
 	if (json_is_real(value))
 		table_add(t, "%+.3f", json_real_value(value));
@@ -61,91 +61,65 @@ static void add_relative_io(struct table *t, const json_t *row)
 		table_add(t, "%s", "");
 }
 
-static void add_amounts(struct table *t, const json_t *row)
+static void add_reason(struct table *t, const json_t *row, const char *key)
 {
-	static const char *const keys[] = {
-		"wanted", "promised", "got", "violated", "unclear", NULL,
-	};
-
-	for (const char *const *key = keys; *key; key++)
-		add_units(t, row, *key);
-}
-
-static void add_reason(struct table *t, const json_t *row)
-{
-	const char *reason = ctl_str(row, "reason");
+	const char *reason = ctl_str(row, key);
 
 	table_add(t, "%s%s%s", reason[0] ? ctl_str(row, "cause") : "", reason[0] ? ": " : "",
 		  reason);
 }
 
-static void print_sums(const json_t *rows)
+static void add_broken(struct table *t, const json_t *row, const char *key)
 {
-	static const char *const names[] = {
-		"VM", "OF", "FROM", ">PROMISE", ">METERED", ">WANTED", ">DUE", ">GOT", ">MISSING",
-		">UNCLEAR", ">REL.IO", ">BROKEN", "LAST BROKEN", "WHY", NULL,
-	};
-	struct table t;
-	json_t *row;
-	size_t i;
-
-	table_init(&t, names);
-	json_array_foreach(rows, i, row) {
-		char from[WHEN_SIZE], broken[WHEN_SIZE] = "";
-
-		when_print(ctl_num(row, "first_ts"), from);
-		if (ctl_num(row, "broken_ts") > 0)
-			when_print(ctl_num(row, "broken_ts"), broken);
-		table_add_name(&t, ctl_str(row, "vm"));
-		table_add(&t, "%s", ctl_str(row, "resource"));
-		table_add(&t, "%s", from);
-		add_rate(&t, row);
-		table_add(&t, "%.1f", ctl_num(row, "metered_s"));
-		add_amounts(&t, row);
-		add_relative_io(&t, row);
-		table_add(&t, "%lld/%lld", ctl_int(row, "num_violations"),
-			  ctl_int(row, "num_intervals"));
-		table_add(&t, "%s", broken);
-		add_reason(&t, row);
-	}
-	table_print(&t, 0);
-	table_finish(&t);
+	table_add(t, "%lld/%lld", ctl_int(row, key), ctl_int(row, "num_intervals"));
 }
 
-static void print_intervals(const json_t *rows)
+static void add_last(struct table *t, const json_t *row, const char *key)
 {
-	static const char *const names[] = {
-		"TIME", "VM", "OF", ">PROMISE", ">METERED", ">WANTED", ">DUE", ">GOT", ">MISSING",
-		">UNCLEAR", ">REL.IO", "WHY", NULL,
-	};
-	struct table t;
-	json_t *row;
-	size_t i;
+	if (ctl_num(row, key) > 0)
+		row_when(t, row, key);
+	else
+		table_add(t, "%s", "");
+}
 
-	table_init(&t, names);
-	json_array_foreach(rows, i, row) {
-		char when[WHEN_SIZE];
+static void add_metered(struct table *t, const json_t *row, const char *key)
+{
+	table_add(t, "%.3f", ctl_num(row, key));
+}
 
-		when_print(ctl_num(row, "ts"), when);
-		table_add(&t, "%s", when);
-		table_add_name(&t, ctl_str(row, "vm"));
-		table_add(&t, "%s", ctl_str(row, "resource"));
-		add_rate(&t, row);
-		table_add(&t, "%.3f", ctl_num(row, "metered_s"));
-		add_amounts(&t, row);
-		add_relative_io(&t, row);
-		add_reason(&t, row);
-	}
-	table_print(&t, 0);
-	table_finish(&t);
+#define AMOUNTS \
+	{ ">WANTED", add_units, "wanted" }, { ">DUE", add_units, "promised" }, \
+	{ ">GOT", add_units, "got" }, { ">MISSING", add_units, "violated" }, \
+	{ ">UNCLEAR", add_units, "unclear" }, { ">REL.IO", add_relative_io, "relative_io" }
+
+static const struct column sums[] = {
+	{ "VM", row_name, "vm" }, { "OF", row_text, "resource" }, { "FROM", row_when, "first_ts" },
+	{ ">PROMISE", add_rate, "rate" }, { ">METERED", row_tenths, "metered_s" }, AMOUNTS,
+	{ ">BROKEN", add_broken, "num_violations" }, { "LAST BROKEN", add_last, "broken_ts" },
+	{ "WHY", add_reason, "reason" }, { NULL, NULL, NULL },
+};
+
+static const struct column intervals[] = {
+	{ "TIME", row_when, "ts" }, { "VM", row_name, "vm" }, { "OF", row_text, "resource" },
+	{ ">PROMISE", add_rate, "rate" }, { ">METERED", add_metered, "metered_s" }, AMOUNTS,
+	{ "WHY", add_reason, "reason" }, { NULL, NULL, NULL },
+};
+
+static void print(const json_t *answer, void *ctx)
+{
+	const struct ledger *l = ctx;
+
+	if (l->is_intervals)
+		rows_print(json_object_get(answer, "intervals"), intervals);
+	else
+		rows_print(json_object_get(answer, "ledger"), sums);
 }
 
 int cmd_ledger(struct ctl *ctl, int argc, char **argv)
 {
 	struct ledger l = { 0 };
 	int num = ctl_parse(ctl, argc, argv, options, parse_option, &l, "[VM]", 0, 1);
-	json_t *request, *answer;
-	int rc = EXIT_DONE;
+	json_t *request;
 
 	if (l.newest.limit && !l.is_intervals) {
 		fputs("ebbctl ledger: --limit chooses intervals; it needs --intervals\n", stderr);
@@ -157,15 +131,5 @@ int cmd_ledger(struct ctl *ctl, int argc, char **argv)
 	newest_ask(&l.newest, request);
 	if (l.is_intervals)
 		json_object_set_new(request, "intervals", json_true());
-	answer = ctl_ask(ctl, request, &rc);
-	if (!answer)
-		return rc;
-	if (ctl->is_json)
-		ctl_print_json(answer);
-	else if (l.is_intervals)
-		print_intervals(json_object_get(answer, "intervals"));
-	else
-		print_sums(json_object_get(answer, "ledger"));
-	json_decref(answer);
-	return EXIT_DONE;
+	return ctl_show(ctl, request, print, &l);
 }

@@ -3,29 +3,30 @@
 #include <stdio.h>
 #include <string.h>
 #include "cli/ctl.h"
-#include "cli/table.h"
+#include "cli/rows.h"
 
 /* "2/4 1/1": held and limit of each node. */
-static void format_nodes(const json_t *vm, char *buf, size_t size)
+static void add_nodes(struct table *t, const json_t *vm, const char *key)
 {
+	char text[128] = "";
 	json_t *node;
 	size_t i, at = 0;
 
-	buf[0] = '\0';
-	json_array_foreach(json_object_get(vm, "nodes"), i, node) {
-		if (at < size)
-			at += snprintf(buf + at, size - at, "%s%lld/%lld", i ? " " : "",
+	json_array_foreach(json_object_get(vm, key), i, node) {
+		if (at < sizeof(text))
+			at += snprintf(text + at, sizeof(text) - at, "%s%lld/%lld", i ? " " : "",
 				       ctl_int(node, "held"), ctl_int(node, "limit"));
 	}
+	table_add(t, "%s", text);
 }
 
 /* "128/512": MiB held and limit; "": no pool. */
-static void format_memory(const json_t *vm, char *buf, size_t size)
+static void add_memory(struct table *t, const json_t *vm, const char *key)
 {
-	buf[0] = '\0';
-	if (ctl_int(vm, "mem_ceiling_bytes") || ctl_int(vm, "mem_held_bytes"))
-		snprintf(buf, size, "%lld/%lld", ctl_mib(vm, "mem_held_bytes"),
-			 ctl_mib(vm, "mem_limit_bytes"));
+	if (ctl_int(vm, "mem_ceiling_bytes") || ctl_int(vm, key))
+		table_add(t, "%lld/%lld", ctl_mib(vm, key), ctl_mib(vm, "mem_limit_bytes"));
+	else
+		table_add(t, "%s", "");
 }
 
 /* The shortest deadline of its demands, or 0. */
@@ -86,77 +87,41 @@ static void add_volume_note(const json_t *vm, char *buf, size_t size)
 	}
 }
 
-static void print_list(const json_t *vms)
+static void add_note(struct table *t, const json_t *vm, const char *key)
 {
-	static const char *const names[] = { "VM", "STATE", "CLASS", ">WEIGHT", ">HELD", ">LIMIT",
-					     ">TARGET", ">MIN", ">MAX", "NODES", ">MEM MiB", "NOTE",
-					     NULL };
-	struct table t;
-	json_t *vm;
-	size_t i;
+	char note[512];
 
-	table_init(&t, names);
-	json_array_foreach(vms, i, vm) {
-		char nodes[128], note[512], memory[48];
-
-		format_memory(vm, memory, sizeof(memory));
-		format_nodes(vm, nodes, sizeof(nodes));
-		format_note(vm, note, sizeof(note));
-		add_volume_note(vm, note, sizeof(note));
-		table_add_name(&t, ctl_str(vm, "name"));
-		table_add(&t, "%s", ctl_str(vm, "state"));
-		table_add(&t, "%s", ctl_str(vm, "class"));
-		table_add(&t, "%lld", ctl_int(vm, "weight"));
-		table_add(&t, "%lld", ctl_int(vm, "cpus_held"));
-		table_add(&t, "%lld", ctl_int(vm, "cpus_limit"));
-		table_add(&t, "%lld", ctl_int(vm, "cpus_target"));
-		table_add(&t, "%lld", ctl_int(vm, "floor"));
-		table_add(&t, "%lld", ctl_int(vm, "ceiling"));
-		table_add(&t, "%s", nodes);
-		table_add(&t, "%s", memory);
-		table_add(&t, "%s", note);
-	}
-	table_print(&t, 0);
-	table_finish(&t);
+	(void)key;
+	format_note(vm, note, sizeof(note));
+	add_volume_note(vm, note, sizeof(note));
+	table_add(t, "%s", note);
 }
 
-static void add_core(struct table *t, const json_t *vcpu, const char *key)
-{
-	const json_t *core = json_object_get(vcpu, key);
+static const struct column list[] = {
+	{ "VM", row_name, "name" }, { "STATE", row_text, "state" }, { "CLASS", row_text, "class" },
+	{ ">WEIGHT", row_int, "weight" }, { ">HELD", row_int, "cpus_held" },
+	{ ">LIMIT", row_int, "cpus_limit" }, { ">TARGET", row_int, "cpus_target" },
+	{ ">MIN", row_int, "floor" }, { ">MAX", row_int, "ceiling" },
+	{ "NODES", add_nodes, "nodes" }, { ">MEM MiB", add_memory, "mem_held_bytes" },
+	{ "NOTE", add_note, NULL }, { NULL, NULL, NULL },
+};
 
-	if (json_is_integer(core))
-		table_add(t, "%lld", json_integer_value(core));
-	else
-		table_add(t, "%s", "");
-}
+static const struct column vcpus[] = {
+	{ ">VCPU", row_int, "vcpu" }, { ">NODE", row_int, "node" }, { "STATE", row_text, "state" },
+	{ ">CORE", row_int_if, "core" }, { ">RUNS ON", row_int_if, "runs_on" },
+	{ NULL, NULL, NULL },
+};
 
-static void print_vcpus(const json_t *vm)
-{
-	static const char *const names[] = { ">VCPU", ">NODE", "STATE", ">CORE", ">RUNS ON", NULL };
-	json_t *vcpu;
-	struct table t;
-	size_t i;
-
-	table_init(&t, names);
-	json_array_foreach(json_object_get(vm, "vcpus"), i, vcpu) {
-		table_add(&t, "%lld", ctl_int(vcpu, "vcpu"));
-		table_add(&t, "%lld", ctl_int(vcpu, "node"));
-		table_add(&t, "%s", ctl_str(vcpu, "state"));
-		add_core(&t, vcpu, "core");
-		add_core(&t, vcpu, "runs_on");
-	}
-	table_print(&t, 0);
-	table_finish(&t);
-}
+static const struct column memory[] = {
+	{ ">NODE", row_int, "node" }, { ">HOST NODE", row_int, "host_node" },
+	{ ">MIN", row_mib, "mem_floor_bytes" }, { ">MAX", row_mib, "mem_ceiling_bytes" },
+	{ ">HELD", row_mib, "mem_held_bytes" }, { ">LIMIT", row_mib, "mem_limit_bytes" },
+	{ ">TARGET", row_mib, "mem_target_bytes" },
+	{ ">UNCONFIRMED", row_mib, "mem_unconfirmed_bytes" }, { NULL, NULL, NULL },
+};
 
 static void print_memory(const json_t *vm)
 {
-	static const char *const names[] = { ">NODE", ">HOST NODE", ">MIN", ">MAX", ">HELD",
-					     ">LIMIT", ">TARGET", ">UNCONFIRMED", NULL };
-	json_t *node;
-	struct table t;
-	size_t i;
-
 	if (!ctl_int(vm, "mem_ceiling_bytes") && !ctl_int(vm, "mem_held_bytes"))
 		return;
 	printf("memory     %lld MiB held, %lld allowed, %lld planned; weight %lld, deadline %lld "
@@ -165,19 +130,7 @@ static void print_memory(const json_t *vm)
 	       ctl_mib(vm, "mem_limit_bytes"), ctl_mib(vm, "mem_target_bytes"),
 	       ctl_int(vm, "mem_weight"), ctl_int(vm, "mem_sla_deadline_ms"),
 	       ctl_mib(vm, "mem_cgroup_bytes"));
-	table_init(&t, names);
-	json_array_foreach(json_object_get(vm, "nodes"), i, node) {
-		table_add(&t, "%lld", ctl_int(node, "node"));
-		table_add(&t, "%lld", ctl_int(node, "host_node"));
-		table_add(&t, "%lld", ctl_mib(node, "mem_floor_bytes"));
-		table_add(&t, "%lld", ctl_mib(node, "mem_ceiling_bytes"));
-		table_add(&t, "%lld", ctl_mib(node, "mem_held_bytes"));
-		table_add(&t, "%lld", ctl_mib(node, "mem_limit_bytes"));
-		table_add(&t, "%lld", ctl_mib(node, "mem_target_bytes"));
-		table_add(&t, "%lld", ctl_mib(node, "mem_unconfirmed_bytes"));
-	}
-	table_print(&t, 0);
-	table_finish(&t);
+	rows_print(json_object_get(vm, "nodes"), memory);
 }
 
 static void print_telemetry(const json_t *t)
@@ -254,30 +207,30 @@ static void print_one(const json_t *vm)
 	print_volumes(vm);
 	print_memory(vm);
 	putchar('\n');
-	print_vcpus(vm);
+	rows_print(json_object_get(vm, "vcpus"), vcpus);
+}
+
+static void print_vms(const json_t *answer, void *ctx)
+{
+	const json_t *vms = json_object_get(answer, "vms");
+	const bool *is_one = ctx;
+
+	if (*is_one)
+		print_one(json_array_get(vms, 0));
+	else if (json_array_size(vms))
+		rows_print(vms, list);
+	else
+		puts("no VM has an <ebb:sla> in its metadata");
 }
 
 int cmd_vms(struct ctl *ctl, int argc, char **argv)
 {
-	int num = ctl_parse(ctl, argc, argv, NULL, NULL, NULL, "[VM]", 0, 1), rc = EXIT_DONE;
-	json_t *request = json_pack("{s:s}", "cmd", "vms"), *answer, *vms;
+	bool is_one = ctl_parse(ctl, argc, argv, NULL, NULL, NULL, "[VM]", 0, 1) == 1;
+	json_t *request = json_pack("{s:s}", "cmd", "vms");
 
-	if (num)
+	if (is_one)
 		json_object_set_new(request, "vm", json_string(argv[0]));
-	answer = ctl_ask(ctl, request, &rc);
-	if (!answer)
-		return rc;
-	vms = json_object_get(answer, "vms");
-	if (ctl->is_json)
-		ctl_print_json(answer);
-	else if (num)
-		print_one(json_array_get(vms, 0));
-	else if (json_array_size(vms))
-		print_list(vms);
-	else
-		puts("no VM has an <ebb:sla> in its metadata");
-	json_decref(answer);
-	return EXIT_DONE;
+	return ctl_show(ctl, request, print_vms, &is_one);
 }
 
 /* One of <ebb:io> or <ebb:volume>; nothing where no value is given. */
@@ -307,11 +260,28 @@ static void print_sla_io(const json_t *answer)
 	}
 }
 
+static void print_sla(const json_t *answer, void *ctx)
+{
+	(void)ctx;
+	printf("%s: %s, priority %lld, weight %lld, deadline %lld ms, tier %s, plug %s",
+	       ctl_str(answer, "name"), ctl_str(answer, "class"),
+	       ctl_int(answer, "priority"), ctl_int(answer, "weight"),
+	       ctl_int(answer, "deadline_ms"), ctl_str(answer, "tier"),
+	       ctl_str(answer, "plug"));
+	if (ctl_bool(answer, "shared"))
+		printf(", shared cores, reserve %lld%%, max %lld%%, penalty %lld",
+		       ctl_int(answer, "reserve_percent"), ctl_int(answer, "max_percent"),
+		       ctl_int(answer, "penalty"));
+	if (ctl_int(answer, "reserve_mem_mib"))
+		printf(", cache of %lld MiB promised", ctl_int(answer, "reserve_mem_mib"));
+	print_sla_io(answer);
+	printf("\n");
+}
+
 int cmd_set(struct ctl *ctl, int argc, char **argv)
 {
 	int num = ctl_parse(ctl, argc, argv, NULL, NULL, NULL, "VM KEY=VALUE...", 2, 64);
-	json_t *values = json_object(), *answer;
-	int rc = EXIT_DONE;
+	json_t *values = json_object();
 
 	for (int i = 1; i < num; i++) {
 		char *eq = strchr(argv[i], '=');
@@ -325,27 +295,6 @@ int cmd_set(struct ctl *ctl, int argc, char **argv)
 		*eq = '\0';
 		json_object_set_new(values, argv[i], json_string(eq + 1));
 	}
-	answer = ctl_ask(ctl, json_pack("{s:s, s:s, s:o}", "cmd", "set", "vm", argv[0], "values",
-					values), &rc);
-	if (!answer)
-		return rc;
-	if (ctl->is_json) {
-		ctl_print_json(answer);
-	} else {
-		printf("%s: %s, priority %lld, weight %lld, deadline %lld ms, tier %s, plug %s",
-		       ctl_str(answer, "name"), ctl_str(answer, "class"),
-		       ctl_int(answer, "priority"), ctl_int(answer, "weight"),
-		       ctl_int(answer, "deadline_ms"), ctl_str(answer, "tier"),
-		       ctl_str(answer, "plug"));
-		if (ctl_bool(answer, "shared"))
-			printf(", shared cores, reserve %lld%%, max %lld%%, penalty %lld",
-			       ctl_int(answer, "reserve_percent"), ctl_int(answer, "max_percent"),
-			       ctl_int(answer, "penalty"));
-		if (ctl_int(answer, "reserve_mem_mib"))
-			printf(", cache of %lld MiB promised", ctl_int(answer, "reserve_mem_mib"));
-		print_sla_io(answer);
-		printf("\n");
-	}
-	json_decref(answer);
-	return EXIT_DONE;
+	return ctl_show(ctl, json_pack("{s:s, s:s, s:o}", "cmd", "set", "vm", argv[0], "values",
+				       values), print_sla, NULL);
 }

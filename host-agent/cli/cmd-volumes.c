@@ -4,17 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include "cli/ctl.h"
-#include "cli/table.h"
+#include "cli/rows.h"
 
 #define DEFAULT_SOCKET	"/run/ebb-volumed/control.sock"
-
-static void add_rate(struct table *t, const json_t *o, const char *key)
-{
-	if (json_is_null(json_object_get(o, key)))
-		table_add(t, "%s", "");
-	else
-		table_add(t, "%lld", ctl_int(o, key));
-}
 
 static void print_server(const json_t *server)
 {
@@ -33,31 +25,13 @@ static void print_server(const json_t *server)
 	       ctl_bool(server, "allow_overbooking") ? "; overbooking is allowed" : "");
 }
 
-static void print_volumes(const json_t *volumes)
-{
-	static const char *const names[] = { "volume", "tenant", "state", ">reserve", ">reserve B",
-					     ">max", ">max B", ">weight", ">penalty", "note",
-					     NULL };
-	struct table t;
-	json_t *v;
-	size_t i;
-
-	table_init(&t, names);
-	json_array_foreach(volumes, i, v) {
-		table_add_name(&t, ctl_str(v, "name"));
-		table_add_name(&t, ctl_str(v, "tenant"));
-		table_add(&t, "%s", ctl_str(v, "state"));
-		add_rate(&t, v, "reserve_iops");
-		add_rate(&t, v, "reserve_bytes");
-		add_rate(&t, v, "max_iops");
-		add_rate(&t, v, "max_bytes");
-		table_add(&t, "%lld", ctl_int(v, "weight"));
-		table_add(&t, "%lld", ctl_int(v, "penalty"));
-		table_add(&t, "%s", ctl_str(v, "error"));
-	}
-	table_print(&t, 0);
-	table_finish(&t);
-}
+static const struct column volumes[] = {
+	{ "volume", row_name, "name" }, { "tenant", row_name, "tenant" },
+	{ "state", row_text, "state" }, { ">reserve", row_int_if, "reserve_iops" },
+	{ ">reserve B", row_int_if, "reserve_bytes" }, { ">max", row_int_if, "max_iops" },
+	{ ">max B", row_int_if, "max_bytes" }, { ">weight", row_int, "weight" },
+	{ ">penalty", row_int, "penalty" }, { "note", row_text, "error" }, { NULL, NULL, NULL },
+};
 
 /* Why most of what was violated was; "": nothing was. */
 static const char *reason(const json_t *counters)
@@ -73,80 +47,63 @@ static const char *reason(const json_t *counters)
 	return promised >= slow ? "overbooked" : "slow";
 }
 
+static void add_reason(struct table *t, const json_t *row, const char *key)
+{
+	table_add(t, "%s", reason(json_object_get(row, key)));
+}
+
+static void add_millionths(struct table *t, const json_t *row, const char *key)
+{
+	table_add(t, "%.1f", json_integer_value(row_get(row, key)) / 1e6);
+}
+
+static void add_units(struct table *t, const json_t *row, const char *key)
+{
+	table_add(t, "%.0f", json_integer_value(row_get(row, key)) / 1e6);
+}
+
 /* Over the whole time in which there was work, for people; programs take differences. */
-static void print_meters(const json_t *meters)
+static const struct column meters[] = {
+	{ "volume", row_name, "name" }, { "tenant", row_name, "tenant" },
+	{ ">busy s", add_millionths, "counters.busy-us" },
+	{ ">promised", add_units, "counters.promised-microunits" },
+	{ ">issued", row_int, "counters.issued-units" },
+	{ ">late", row_int, "counters.late-units" },
+	{ ">mean ms late", add_millionths, "delay.mean-ns" },
+	{ ">p99", add_millionths, "delay.p99-ns" }, { ">max", add_millionths, "delay.max-ns" },
+	{ ">violated", row_int, "counters.violated" }, { ">overdue", row_int, "counters.overdue" },
+	{ "why", add_reason, "counters" }, { ">waiting", row_int, "queued" },
+	{ ">at disk", row_int, "in-flight" }, { ">errors", row_int, "counters.errors" },
+	{ NULL, NULL, NULL },
+};
+
+static const struct column points[] = {
+	{ ">depth", row_int, "depth" }, { ">requests/s", row_int, "iops" },
+	{ ">mean us", row_int, "mean_us" }, { ">p99 us", row_int, "p99_us" },
+	{ NULL, NULL, NULL },
+};
+
+static void print_answer(const json_t *answer, void *ctx)
 {
-	static const char *const names[] = { "volume", "tenant", ">busy s", ">promised", ">issued",
-					     ">late", ">mean ms late", ">p99", ">max", ">violated",
-					     ">overdue", "why", ">waiting", ">at disk", ">errors",
-					     NULL };
-	struct table t;
-	json_t *m;
-	size_t i;
-
-	table_init(&t, names);
-	json_array_foreach(meters, i, m) {
-		const json_t *c = json_object_get(m, "counters");
-		const json_t *delay = json_object_get(m, "delay");
-
-		table_add_name(&t, ctl_str(m, "name"));
-		table_add_name(&t, ctl_str(m, "tenant"));
-		table_add(&t, "%.1f", ctl_int(c, "busy-us") / 1e6);
-		table_add(&t, "%.0f", ctl_int(c, "promised-microunits") / 1e6);
-		table_add(&t, "%lld", ctl_int(c, "issued-units"));
-		table_add(&t, "%lld", ctl_int(c, "late-units"));
-		table_add(&t, "%.1f", ctl_int(delay, "mean-ns") / 1e6);
-		table_add(&t, "%.1f", ctl_int(delay, "p99-ns") / 1e6);
-		table_add(&t, "%.1f", ctl_int(delay, "max-ns") / 1e6);
-		table_add(&t, "%lld", ctl_int(c, "violated"));
-		table_add(&t, "%lld", ctl_int(c, "overdue"));
-		table_add(&t, "%s", reason(c));
-		table_add(&t, "%lld", ctl_int(m, "queued"));
-		table_add(&t, "%lld", ctl_int(m, "in-flight"));
-		table_add(&t, "%lld", ctl_int(c, "errors"));
-	}
-	table_print(&t, 0);
-	table_finish(&t);
-}
-
-static void print_points(const json_t *points)
-{
-	static const char *const names[] = { ">depth", ">requests/s", ">mean us", ">p99 us", NULL };
-	struct table t;
-	json_t *p;
-	size_t i;
-
-	table_init(&t, names);
-	json_array_foreach(points, i, p) {
-		table_add(&t, "%lld", ctl_int(p, "depth"));
-		table_add(&t, "%lld", ctl_int(p, "iops"));
-		table_add(&t, "%lld", ctl_int(p, "mean_us"));
-		table_add(&t, "%lld", ctl_int(p, "p99_us"));
-	}
-	table_print(&t, 0);
-	table_finish(&t);
-}
-
-static void print_answer(const char *verb, const json_t *answer)
-{
+	const char *verb = ctx;
 	const json_t *volume = json_object_get(answer, "volume");
 
 	if (strcmp(verb, "meters") == 0) {
-		print_meters(json_object_get(answer, "meters"));
+		rows_print(json_object_get(answer, "meters"), meters);
 	} else if (strcmp(verb, "calibrate") == 0) {
-		print_points(json_object_get(answer, "points"));
+		rows_print(json_object_get(answer, "points"), points);
 		putchar('\n');
 		print_server(json_object_get(answer, "server"));
 	} else if (volume) {
 		json_t *one = json_pack("[O]", volume);
 
-		print_volumes(one);
+		rows_print(one, volumes);
 		json_decref(one);
 	} else {
 		if (json_object_get(answer, "server"))
 			print_server(json_object_get(answer, "server"));
 		if (json_object_get(answer, "volumes"))
-			print_volumes(json_object_get(answer, "volumes"));
+			rows_print(json_object_get(answer, "volumes"), volumes);
 	}
 }
 
@@ -209,7 +166,7 @@ int cmd_volumes(struct ctl *ctl, int argc, char **argv)
 {
 	const char *env = getenv("EBB_VOLUMED_SOCKET");
 	const struct verb *v = verbs;
-	json_t *request, *answer;
+	json_t *request;
 	int num, rc;
 
 	/* Another server than that of all other commands; --socket says so, before or after. */
@@ -233,13 +190,5 @@ int cmd_volumes(struct ctl *ctl, int argc, char **argv)
 	rc = make_request(v, num ? num - 1 : 0, argv + 1, &request);
 	if (rc != EXIT_DONE)
 		return rc;
-	answer = ctl_ask(ctl, request, &rc);
-	if (!answer)
-		return rc;
-	if (ctl->is_json)
-		ctl_print_json(answer);
-	else
-		print_answer(v->name, answer);
-	json_decref(answer);
-	return EXIT_DONE;
+	return ctl_show(ctl, request, print_answer, (void *)v->name);
 }

@@ -53,6 +53,13 @@ int ctl_parse(struct ctl *ctl, int argc, char **argv, const struct argp_option *
  */
 json_t *ctl_ask(struct ctl *ctl, json_t *request, int *ret_exit);
 
+/*
+ * The same; prints the answer as JSON if that is wanted, otherwise with print.  Returns the exit
+ * code of the command.
+ */
+int ctl_show(struct ctl *ctl, json_t *request, void (*print)(const json_t *answer, void *ctx),
+	     void *ctx);
+
 /* Print an answer as one line of JSON. */
 void ctl_print_json(const json_t *answer);
 

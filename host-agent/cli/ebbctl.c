@@ -167,6 +167,20 @@ json_t *ctl_ask(struct ctl *ctl, json_t *request, int *ret_exit)
 	return NULL;
 }
 
+int ctl_show(struct ctl *ctl, json_t *request, void (*print)(const json_t *answer, void *ctx),
+	     void *ctx)
+{
+	int rc = EXIT_DONE;
+	json_t *answer = ctl_ask(ctl, request, &rc);
+
+	if (answer && ctl->is_json)
+		ctl_print_json(answer);
+	else if (answer)
+		print(answer, ctx);
+	json_decref(answer);
+	return rc;
+}
+
 void ctl_print_json(const json_t *answer)
 {
 	json_dumpf(answer, stdout, JSON_COMPACT | JSON_REAL_PRECISION(16));
