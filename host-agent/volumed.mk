@@ -19,7 +19,7 @@ $(eval $(call unit_test_single,test_volumed_meter,$(addprefix $(EBB_TEST)/,test_
 $(eval $(call unit_test_single,test_volumed_vmeter,$(EBB_TEST)/test_volumed_vmeter.c, \
 	ebb-volumed ebb-tags,jansson))
 $(eval $(call unit_test_single,test_volumed_config,$(EBB_TEST)/test_volumed_config.c, \
-	ebb-volumed ebb-util,inih jansson))
+	ebb-volumed ebb-service ebb-util,inih jansson))
 $(foreach t,admit qmp vctl vstate,$(eval $(call unit_test_single,test_volumed_$(t), \
 	$(EBB_TEST)/test_volumed_$(t).c,ebb-volumed ebb-tags ebb-service ebb-util, \
 	$(EBB_VOLUMED_PKGS))))

@@ -8,26 +8,25 @@
 #include <stdint.h>
 #include "model/pressure.h"
 #include "model/promise.h"
+#include "service/settings.h"
 #include "util/err.h"
 
-#define EBB_CONFIG_VALUE_SIZE	1024
 #define EBB_CONFIG_AUTO		UINT32_MAX
 
 struct ebb_config {
-	char libvirt_uri[EBB_CONFIG_VALUE_SIZE];
-	char run_dir[EBB_CONFIG_VALUE_SIZE];
-	char state_dir[EBB_CONFIG_VALUE_SIZE];
-	char host[EBB_CONFIG_VALUE_SIZE];	/* "auto" or "emulated:SxCxT@share" */
-	char host_reserve[EBB_CONFIG_VALUE_SIZE]; /* CPUs of a real host that are not given to VMs
-						   */
-	char emu_group[EBB_CONFIG_VALUE_SIZE];	/* cgroup of an emulated host */
-	char policy[EBB_CONFIG_VALUE_SIZE];
-	char link_group[EBB_CONFIG_VALUE_SIZE];	/* "": root only; "auto": kvm if there */
-	char control_group[EBB_CONFIG_VALUE_SIZE]; /* "": root only */
-	char metrics_listen[EBB_CONFIG_VALUE_SIZE]; /* see daemon/http.h; "": nowhere */
+	char libvirt_uri[EBB_SETTING_SIZE];
+	char run_dir[EBB_SETTING_SIZE];
+	char state_dir[EBB_SETTING_SIZE];
+	char host[EBB_SETTING_SIZE];	/* "auto" or "emulated:SxCxT@share" */
+	char host_reserve[EBB_SETTING_SIZE];	/* CPUs of a real host that VMs do not get */
+	char emu_group[EBB_SETTING_SIZE];	/* cgroup of an emulated host */
+	char policy[EBB_SETTING_SIZE];
+	char link_group[EBB_SETTING_SIZE];	/* "": root only; "auto": kvm if there */
+	char control_group[EBB_SETTING_SIZE]; /* "": root only */
+	char metrics_listen[EBB_SETTING_SIZE]; /* see daemon/http.h; "": nowhere */
 	bool count_threads;
-	char volume_socket[EBB_CONFIG_VALUE_SIZE]; /* control socket of ebb-volumed; "": none */
-	char shared_cores[EBB_CONFIG_VALUE_SIZE]; /* see backend/real/hostshare.h */
+	char volume_socket[EBB_SETTING_SIZE]; /* control socket of ebb-volumed; "": none */
+	char shared_cores[EBB_SETTING_SIZE]; /* see backend/real/hostshare.h */
 	/* MiB of each node of the host for pools, 0 to EBB_MAX_POOL_MIB; EBB_CONFIG_AUTO */
 	uint32_t pool_mib;
 	uint32_t memory_overhead_mib;		/* of every QEMU; 64 to 65536 */

@@ -18,7 +18,6 @@
 #include "backend/volumes/volumes.h"
 #include "service/service.h"
 #include "util/heap.h"
-#include "util/setting.h"
 #include "util/version.h"
 #include "backend/emulated/emuhost.h"
 #include "backend/real/hostshare.h"

@@ -14,7 +14,6 @@
 #include "util/clock.h"
 #include "util/fs.h"
 #include "util/log.h"
-#include "util/setting.h"
 
 #define LOCK_RETRY_USEC	20000
 

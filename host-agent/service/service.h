@@ -11,6 +11,7 @@
 #include <stdint.h>
 #include <systemd/sd-event.h>
 #include "service/ctl.h"
+#include "service/settings.h"
 #include "util/err.h"
 
 /* Exit status of a wrong command line. */

@@ -7,10 +7,11 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include "service/settings.h"
 #include "util/err.h"
 #include "volumed/volspec.h"
 
-#define EBB_VCONF_VALUE_SIZE	1024
+#define EBB_VCONF_VALUE_SIZE	EBB_SETTING_SIZE
 #define EBB_VCONF_MAX_DEPTH	4096
 
 struct ebb_vconf {

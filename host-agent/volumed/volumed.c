@@ -13,7 +13,6 @@
 #include <unistd.h>
 #include "service/service.h"
 #include "util/log.h"
-#include "util/setting.h"
 #include "util/version.h"
 #include "volumed/calibrate.h"
 #include "volumed/server.h"

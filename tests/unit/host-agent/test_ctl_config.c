@@ -174,7 +174,7 @@ static void test_long_line(void **state)
 	memset(text + len, 's', sizeof(text) - len - 2);
 	text[sizeof(text) - 2] = '\n';
 	assert_int_equal(load(text, &c, &err), -EINVAL);
-	assert_non_null(strstr(err.text, ":2: the line is longer than 198 bytes"));
+	assert_non_null(strstr(err.text, ":2: the line has more than 198 bytes"));
 	/* Comments may be indented, and the last line may lack its end. */
 	assert_int_equal(load("  # one\n\t; two\n \npolicy = strict ; three", &c, &err), 0);
 	assert_string_equal(c.policy, "strict");
