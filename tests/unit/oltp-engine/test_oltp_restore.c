@@ -11,8 +11,8 @@
 #include <cmocka.h>
 
 #include "oltp-engine/src/txn/node_set.h"
-#include "ordered_rig.h"
 #include "restore_rig.h"
+#include "rows_rig.h"
 
 #define SETUP(n_blocks, with_disk)	\
 	(&(struct restore_setup){ disk, OLTP_DURABILITY_COMMIT, n_blocks, with_disk, false })
@@ -399,59 +399,19 @@ static void test_no_zeroes_in_the_log(void **state)
 	fault_disk_destroy(disk);
 }
 
-static struct ordered_seen seen;
-
-static enum oltp_rc scan_rows(struct rig *rig, struct oltp_index *index, uint64_t from, uint64_t to)
-{
-	const struct oltp_range range = { .from = from, .to = to };
-	enum oltp_rc rc;
-
-	oltp_txn_begin(rig->w);
-	rc = ordered_scan(rig->w, index, &range, &seen);
-	if (!rc)
-		rc = oltp_txn_commit(rig->w);
-	oltp_txn_abort(rig->w);
-	return rc;
-}
-
-static enum oltp_rc insert_row(struct rig *rig, uint64_t key)
-{
-	const struct ordered_row row = { key / 10, ~key, key };
-	uint8_t bytes[RIG_RECORD_BYTES] = { 0 };
-
-	memcpy(bytes, &row, sizeof(row));
-	return oltp_txn_insert(rig->w, rig->table, key, bytes);
-}
-
 /* Scans show the rows again, and those that were being added, deleted or put anew as they were. */
 static void test_ordered_indexes(void **state)
 {
 	(void)state;
 	struct fault_disk *disk = fault_disk_create(1);
-	struct ordered_rig rows = { 0 };
+	struct ordered_rig rows;
 	struct taker t;
 	struct rig rig;
 	uint64_t n = 2 * RIG_PER_BLOCK;
 
 	restore_open_empty(&t, &rig, SETUP(16, true));
-	rows.engine = rig.engine;
-	rows.table = rig.table;
-	ordered_rig_indexes(&rows);
 	assert_int_equal(oltp_worker_create(rig.engine, &rig.w), 0);
-	for (uint64_t key = 0; key < n; key++) {
-		oltp_txn_begin(rig.w);
-		assert_int_equal(insert_row(&rig, key), OLTP_OK);
-		assert_int_equal(oltp_txn_commit(rig.w), OLTP_OK);
-	}
-	oltp_txn_begin(rig.w);
-	for (uint64_t key = n - 10; key < n; key++)
-		assert_int_equal(oltp_txn_delete(rig.w, rig.table, key), OLTP_OK);
-	assert_int_equal(oltp_txn_commit(rig.w), OLTP_OK);
-	oltp_txn_begin(rig.w);
-	for (uint64_t key = 9000; key < 9005; key++)
-		assert_int_equal(insert_row(&rig, key), OLTP_OK);
-	assert_int_equal(oltp_txn_delete(rig.w, rig.table, 2500), OLTP_OK);
-	assert_int_equal(insert_row(&rig, 2500), OLTP_OK);
+	rows_fill(&rig, &rows, n);
 	restore_take(&t, &rig, 1);
 	assert_int_equal(oltp_txn_commit(rig.w), OLTP_LOST);
 	oltp_txn_abort(rig.w);
@@ -459,21 +419,21 @@ static void test_ordered_indexes(void **state)
 
 	for (uint32_t turn = 0; turn < 2; turn++) {
 		for (uint64_t from = 0; from < n; from += 64) {
-			assert_int_equal(scan_rows(&rig, rows.by_key, from, from + 63), OLTP_OK);
-			assert_int_equal(seen.n, from + 64 < n ? 64 : 54);
+			assert_int_equal(rows_scan(&rig, rows.by_key, from, from + 63), OLTP_OK);
+			assert_int_equal(rows_seen.n, from + 64 < n ? 64 : 54);
 		}
-		assert_int_equal(scan_rows(&rig, rows.by_group, 250, 250), OLTP_OK);
-		assert_int_equal(seen.n, 10);
-		assert_int_equal(scan_rows(&rig, rows.by_key, 9000, 9100), OLTP_OK);
-		assert_int_equal(seen.n, 0);
-		assert_int_equal(scan_rows(&rig, rows.by_number, ~2500ull, ~2500ull), OLTP_OK);
-		assert_int_equal(seen.n, 1);
-		assert_int_equal(seen.rows[0].row.value, 2500);
+		assert_int_equal(rows_scan(&rig, rows.by_group, 250, 250), OLTP_OK);
+		assert_int_equal(rows_seen.n, 10);
+		assert_int_equal(rows_scan(&rig, rows.by_key, 9000, 9100), OLTP_OK);
+		assert_int_equal(rows_seen.n, 0);
+		assert_int_equal(rows_scan(&rig, rows.by_number, ~2500ull, ~2500ull), OLTP_OK);
+		assert_int_equal(rows_seen.n, 1);
+		assert_int_equal(rows_seen.rows[0].row.value, 2500);
 	}
 	oltp_txn_begin(rig.w);
-	assert_int_equal(insert_row(&rig, 2500), OLTP_EXISTS);
+	assert_int_equal(rows_insert(&rig, 2500), OLTP_EXISTS);
 	for (uint64_t key = 9000; key < 9005; key++)
-		assert_int_equal(insert_row(&rig, key), OLTP_OK);
+		assert_int_equal(rows_insert(&rig, key), OLTP_OK);
 	assert_int_equal(oltp_txn_commit(rig.w), OLTP_OK);
 	assert_int_equal(oltp_checkpoint(rig.engine), 0);
 	taker_close(&t, &rig);

@@ -13,7 +13,7 @@
 #include <cmocka.h>
 
 #include "oltp-engine/src/memory/manager.h"
-#include "ordered_rig.h"
+#include "rows_rig.h"
 #include "taker_rig.h"
 
 #define BLOCKS	16u
@@ -261,30 +261,6 @@ static void test_other_addresses_go_to_the_handler_before(void **state)
 	close(fd);
 }
 
-static struct ordered_seen seen;
-
-static enum oltp_rc insert_row(struct rig *rig, uint64_t key)
-{
-	const struct ordered_row row = { key / 10, ~key, key };
-	uint8_t bytes[RIG_RECORD_BYTES] = { 0 };
-
-	memcpy(bytes, &row, sizeof(row));
-	return oltp_txn_insert(rig->w, rig->table, key, bytes);
-}
-
-static enum oltp_rc scan_rows(struct rig *rig, struct oltp_index *index, uint64_t from, uint64_t to)
-{
-	const struct oltp_range range = { .from = from, .to = to };
-	enum oltp_rc rc;
-
-	oltp_txn_begin(rig->w);
-	rc = ordered_scan(rig->w, index, &range, &seen);
-	if (!rc)
-		rc = oltp_txn_commit(rig->w);
-	oltp_txn_abort(rig->w);
-	return rc;
-}
-
 /*
  * Sort keys of lost rows stay behind: who scans them is told, and rows that were to go anyway are
  * no more. Row 0 is not lost: it has the keys that a lost record of zeroes seems to have.
@@ -292,30 +268,13 @@ static enum oltp_rc scan_rows(struct rig *rig, struct oltp_index *index, uint64_
 static void test_ordered_indexes_of_lost_rows(void **state)
 {
 	(void)state;
-	struct ordered_rig rows = { 0 };
+	struct ordered_rig rows;
 	struct taker t;
 	struct rig rig;
 	uint64_t n = 2 * RIG_PER_BLOCK;
 
 	open_taker(&t, &rig, OLTP_CC_NO_WAIT);
-	rows.engine = rig.engine;
-	rows.table = rig.table;
-	ordered_rig_indexes(&rows);
-	for (uint64_t key = 0; key < n; key++) {
-		oltp_txn_begin(rig.w);
-		assert_int_equal(insert_row(&rig, key), OLTP_OK);
-		assert_int_equal(oltp_txn_commit(rig.w), OLTP_OK);
-	}
-	/* The last ones go, and their slots to rows that are being added. */
-	oltp_txn_begin(rig.w);
-	for (uint64_t key = n - 10; key < n; key++)
-		assert_int_equal(oltp_txn_delete(rig.w, rig.table, key), OLTP_OK);
-	assert_int_equal(oltp_txn_commit(rig.w), OLTP_OK);
-	oltp_txn_begin(rig.w);
-	for (uint64_t key = 9000; key < 9005; key++)
-		assert_int_equal(insert_row(&rig, key), OLTP_OK);
-	assert_int_equal(oltp_txn_delete(rig.w, rig.table, 2500), OLTP_OK);
-	assert_int_equal(insert_row(&rig, 2500), OLTP_OK);
+	rows_fill(&rig, &rows, n);
 	taker_take(&t, 1);
 	assert_int_equal(oltp_memory_revoked(rig.engine, t.addrs[1], OLTP_MEM_BLOCK_BYTES),
 			 OLTP_MEM_BLOCK_BYTES);
@@ -331,26 +290,26 @@ static void test_ordered_indexes_of_lost_rows(void **state)
 			 atomic_load(&rig.engine->revoked.swept));
 
 	for (uint32_t turn = 0; turn < 2; turn++) {
-		assert_int_equal(scan_rows(&rig, rows.by_key, 0, 99), OLTP_OK);
-		assert_int_equal(seen.n, 100);
-		assert_int_equal(scan_rows(&rig, rows.by_group, 0, 9), OLTP_OK);
-		assert_int_equal(seen.n, 100);
-		assert_int_equal(scan_rows(&rig, rows.by_key, 2400, 2600), OLTP_LOST);
-		assert_int_equal(scan_rows(&rig, rows.by_group, 250, 250), OLTP_LOST);
-		assert_int_equal(scan_rows(&rig, rows.by_key, n - 10, n), OLTP_OK);
-		assert_int_equal(seen.n, 0);
+		assert_int_equal(rows_scan(&rig, rows.by_key, 0, 99), OLTP_OK);
+		assert_int_equal(rows_seen.n, 100);
+		assert_int_equal(rows_scan(&rig, rows.by_group, 0, 9), OLTP_OK);
+		assert_int_equal(rows_seen.n, 100);
+		assert_int_equal(rows_scan(&rig, rows.by_key, 2400, 2600), OLTP_LOST);
+		assert_int_equal(rows_scan(&rig, rows.by_group, 250, 250), OLTP_LOST);
+		assert_int_equal(rows_scan(&rig, rows.by_key, n - 10, n), OLTP_OK);
+		assert_int_equal(rows_seen.n, 0);
 		/* What was being added. */
-		assert_int_equal(scan_rows(&rig, rows.by_key, 9000, 9100), OLTP_OK);
-		assert_int_equal(seen.n, 0);
-		assert_int_equal(scan_rows(&rig, rows.by_group, 900, 910), OLTP_OK);
-		assert_int_equal(seen.n, 0);
+		assert_int_equal(rows_scan(&rig, rows.by_key, 9000, 9100), OLTP_OK);
+		assert_int_equal(rows_seen.n, 0);
+		assert_int_equal(rows_scan(&rig, rows.by_group, 900, 910), OLTP_OK);
+		assert_int_equal(rows_seen.n, 0);
 	}
 	oltp_txn_begin(rig.w);
 	for (uint64_t key = 9000; key < 9005; key++)
-		assert_int_equal(insert_row(&rig, key), OLTP_OK);
+		assert_int_equal(rows_insert(&rig, key), OLTP_OK);
 	assert_int_equal(oltp_txn_commit(rig.w), OLTP_OK);
-	assert_int_equal(scan_rows(&rig, rows.by_group, 900, 910), OLTP_OK);
-	assert_int_equal(seen.n, 5);
+	assert_int_equal(rows_scan(&rig, rows.by_group, 900, 910), OLTP_OK);
+	assert_int_equal(rows_seen.n, 5);
 	taker_close(&t, &rig);
 }
 
