@@ -10,20 +10,13 @@
 #include <cmocka.h>
 
 #include "guest-monitor/monitord/cut.h"
+#include "tests/lib/chance.h"
 
 #define PARTS	6
 #define BUCKETS	12
 #define STEP	(2ull << 20)
 #define KIB	1024ull
 #define ROUNDS	3000
-
-static uint64_t random_state;
-
-static uint32_t random_below(uint32_t n)
-{
-	random_state = random_state * 6364136223846793005ull + 1442695040888963407ull;
-	return (uint32_t)(random_state >> 33) % n;
-}
 
 /* What the next unit of the part is worth, by its most valuable byte; UINT64_MAX: it has none. */
 static uint64_t next_value(const struct ebb_cut *part, uint32_t node, uint64_t units)
@@ -74,26 +67,26 @@ static void test_random(void **state)
 	static struct ebb_vom_bucket buckets[PARTS][BUCKETS];
 
 	(void)state;
-	random_state = 1;
+	chance = 1;
 	for (int round = 0; round < ROUNDS; round++) {
 		struct ebb_cut parts[PARTS] = { 0 }, truth[PARTS];
-		size_t num = 1 + random_below(PARTS);
-		uint32_t node = random_below(2);
-		uint64_t units = random_below(200), left;
+		size_t num = 1 + roll(PARTS);
+		uint32_t node = roll(2);
+		uint64_t units = roll(200), left;
 
 		for (size_t i = 0; i < num; i++) {
-			uint64_t value = random_below(3);
+			uint64_t value = roll(3);
 
 			parts[i].buckets = buckets[i];
-			parts[i].num_buckets = random_below(BUCKETS + 1);
-			parts[i].owned = random_below(40) * STEP;
+			parts[i].num_buckets = roll(BUCKETS + 1);
+			parts[i].owned = roll(40) * STEP;
 			for (uint32_t b = 0; b < parts[i].num_buckets; b++) {
 				buckets[i][b] = (struct ebb_vom_bucket){
 					.value = value,
-					.kib = 1 + random_below(12 << 10),
+					.kib = 1 + roll(12 << 10),
 					.node = (uint16_t)(b >= BUCKETS / 2),
 				};
-				value += 1 + random_below(10);
+				value += 1 + roll(10);
 			}
 		}
 		memcpy(truth, parts, sizeof(parts));

@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "guest-monitor/monitord/divide.h"
+#include "tests/lib/chance.h"
 
 #define MAX_APPS	8
 #define RANDOM_VMS	10000
@@ -476,14 +477,6 @@ static void terabytes_take_no_time(void **state)
 
 /* ---- random ---- */
 
-static uint64_t random_state;
-
-static uint32_t random_below(uint32_t n)
-{
-	random_state = random_state * 6364136223846793005ull + 1442695040888963407ull;
-	return (uint32_t)(random_state >> 33) % n;
-}
-
 static uint64_t step_of(const struct ebb_view_node *v, enum ebb_divide_kind kind)
 {
 	return kind == EBB_DIVIDE_CPU ? 1 : v->mem_block_bytes;
@@ -567,30 +560,30 @@ static void facts_change(struct vm *vm, uint64_t now_ns)
 {
 	for (uint32_t i = 0; i < vm->view.num_nodes; i++) {
 		struct ebb_view_node *v = &vm->view.nodes[i];
-		uint32_t what = random_below(4);
+		uint32_t what = roll(4);
 
-		v->offer = what == 0 ? random_below(12) : 0;
-		v->demand = what == 1 ? random_below(12) : 0;
-		v->hotplugged = random_below(4) ? 1000 : random_below(8);
+		v->offer = what == 0 ? roll(12) : 0;
+		v->demand = what == 1 ? roll(12) : 0;
+		v->hotplugged = roll(4) ? 1000 : roll(8);
 		/* Not always of the same size, and now and then huge. */
-		v->mem_block_bytes = random_below(8) ? BLOCK : 4 * BLOCK;
-		v->mem_offer_bytes = what == 2 ? random_below(700) : 0;
-		v->mem_offer_bytes <<= random_below(9) ? 0 : 20;
+		v->mem_block_bytes = roll(8) ? BLOCK : 4 * BLOCK;
+		v->mem_offer_bytes = what == 2 ? roll(700) : 0;
+		v->mem_offer_bytes <<= roll(9) ? 0 : 20;
 		v->mem_offer_bytes *= v->mem_block_bytes;
-		v->mem_demand_bytes = what == 3 ? random_below(700) : 0;
+		v->mem_demand_bytes = what == 3 ? roll(700) : 0;
 		v->mem_demand_bytes *= v->mem_block_bytes;
-		v->mem_leased_bytes = random_below(4) ? FULL_BYTES : random_below(500) * BLOCK;
+		v->mem_leased_bytes = roll(4) ? FULL_BYTES : roll(500) * BLOCK;
 		for (size_t a = 0; a < vm->num; a++) {
-			if (random_below(2))
-				cpu(vm, a, v->node)->claimed = random_below(10);
-			if (random_below(2))
-				mem(vm, a, v->node)->claimed = random_below(300) * BLOCK;
+			if (roll(2))
+				cpu(vm, a, v->node)->claimed = roll(10);
+			if (roll(2))
+				mem(vm, a, v->node)->claimed = roll(300) * BLOCK;
 		}
 	}
 	for (size_t a = 0; a < vm->num; a++) {
-		if (random_below(4) == 0)
-			vm->apps[a].silent_since_ns = random_below(2) ? now_ns : 0;
-		vm->apps[a].is_adding = random_below(6) == 0;
+		if (roll(4) == 0)
+			vm->apps[a].silent_since_ns = roll(2) ? now_ns : 0;
+		vm->apps[a].is_adding = roll(6) == 0;
 	}
 }
 
@@ -601,9 +594,9 @@ static void invariants_hold_on_random_vms(void **state)
 		uint64_t now_ns = T0;
 		struct vm vm;
 
-		random_state = seed;
-		vm_init(&vm, random_below(MAX_APPS + 1));
-		vm.view.num_nodes = 1 + random_below(3);
+		chance = seed;
+		vm_init(&vm, roll(MAX_APPS + 1));
+		vm.view.num_nodes = 1 + roll(3);
 		/* Node numbers need not be positions. */
 		for (uint32_t i = 0; i < vm.view.num_nodes; i++)
 			vm.view.nodes[i].node = 3 * i;
@@ -617,7 +610,7 @@ static void invariants_hold_on_random_vms(void **state)
 					levels_hold(&vm, ab / vm.num, ab % vm.num,
 						    (enum ebb_divide_kind)kind, now_ns);
 			}
-			now_ns += random_below(3000) * MS;
+			now_ns += roll(3000) * MS;
 		}
 	}
 }

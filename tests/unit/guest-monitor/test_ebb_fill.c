@@ -10,17 +10,10 @@
 #include <cmocka.h>
 
 #include "guest-monitor/monitord/fill.h"
+#include "tests/lib/chance.h"
 
 #define MAX_PARTS	8
 #define RANDOM_ROUNDS	20000
-
-static uint64_t random_state;
-
-static uint32_t random_below(uint32_t n)
-{
-	random_state = random_state * 6364136223846793005ull + 1442695040888963407ull;
-	return (uint32_t)(random_state >> 33) % n;
-}
 
 static void up_one_by_one(struct ebb_fill *parts, size_t num, uint64_t units, uint64_t step)
 {
@@ -64,14 +57,14 @@ static void levelling_is_as_one_by_one(void **state)
 		uint64_t units, step;
 		size_t num;
 
-		random_state = seed;
-		num = random_below(MAX_PARTS + 1);
-		step = 1 + random_below(4);
-		units = random_below(40);
+		chance = seed;
+		num = roll(MAX_PARTS + 1);
+		step = 1 + roll(4);
+		units = roll(40);
 		for (size_t i = 0; i < num; i++) {
-			a[i].is_in = random_below(4);
-			a[i].most = random_below(10);
-			a[i].level = a[i].most * step + random_below(20);
+			a[i].is_in = roll(4);
+			a[i].most = roll(10);
+			a[i].level = a[i].most * step + roll(20);
 		}
 		memcpy(b, a, sizeof(a));
 		up_one_by_one(b, num, units, step);

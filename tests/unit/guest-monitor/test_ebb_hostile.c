@@ -19,6 +19,7 @@
 
 #include "guest-monitor/libebb/link.h"
 #include "guest-monitor/monitord/monitor.h"
+#include "tests/lib/chance.h"
 #include "tests/lib/ebb_rig.h"
 
 #define SOON_MS		EBB_RIG_SOON_MS
@@ -400,20 +401,12 @@ static void applications_have_a_limit(void **state)
 	monitor_is_well(rig);
 }
 
-static uint64_t random_state = 20260101;
-
-static uint32_t random_below(uint32_t n)
-{
-	random_state = random_state * 6364136223846793005ull + 1442695040888963407ull;
-	return (uint32_t)(random_state >> 33) % n;
-}
-
 static void random_fill(void *data, size_t bytes)
 {
 	unsigned char *p = data;
 
 	for (size_t i = 0; i < bytes; i++)
-		p[i] = (unsigned char)random_below(256);
+		p[i] = (unsigned char)roll(256);
 }
 
 /* Half of them with a good header, so that what lies behind it is looked at. */
@@ -426,17 +419,17 @@ static size_t random_make(union ebb_msg *msg)
 	struct ebb_msg_hdr hdr;
 
 	random_fill(msg, sizeof(*msg));
-	if (random_below(2))
-		return 1 + random_below(sizeof(*msg));
+	if (roll(2))
+		return 1 + roll(sizeof(*msg));
 	hdr = msg->hdr;
-	ebb_msg_init(msg, types[random_below(8)], random_below(4) ? 0 : hdr.id);
+	ebb_msg_init(msg, types[roll(8)], roll(4) ? 0 : hdr.id);
 	hdr = msg->hdr;
-	if (random_below(2))
+	if (roll(2))
 		random_fill(msg, sizeof(*msg));
 	msg->hdr = hdr;
 	/* One byte off. */
-	if (random_below(2))
-		((unsigned char *)msg)[random_below(hdr.size)] ^= 1u << random_below(8);
+	if (roll(2))
+		((unsigned char *)msg)[roll(hdr.size)] ^= 1u << roll(8);
 	return hdr.size;
 }
 
@@ -450,9 +443,9 @@ static void random_bytes(void **state)
 		union ebb_msg msg;
 
 		/* Most come to be registered first; the name may still be taken by the last. */
-		if (random_below(4))
-			raw_hello(fd, random_below(2) ? "hostile" : "hostile2");
-		for (uint32_t i = 1 + random_below(6); i > 0; i--) {
+		if (roll(4))
+			raw_hello(fd, roll(2) ? "hostile" : "hostile2");
+		for (uint32_t i = 1 + roll(6); i > 0; i--) {
 			size_t bytes = random_make(&msg);
 
 			if (send(fd, &msg, bytes, MSG_NOSIGNAL) < 0)

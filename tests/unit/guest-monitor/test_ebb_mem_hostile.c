@@ -13,6 +13,7 @@
 #include <cmocka.h>
 
 #include "guest-monitor/libebb/view.h"
+#include "tests/lib/chance.h"
 #include "tests/lib/ebb_rig.h"
 
 #define BLOCK		FAKE_EBB_BLOCK_BYTES
@@ -246,20 +247,12 @@ static void release_that_is_refused_for_ever_ends(void **state)
 
 /* ---- noise ---- */
 
-static uint64_t random_state;
-
-static uint32_t random_below(uint32_t n)
-{
-	random_state = random_state * 6364136223846793005ull + 1442695040888963407ull;
-	return (uint32_t)(random_state >> 33) % n;
-}
-
 static void flip(void *data, size_t bytes)
 {
 	unsigned char *p = data;
 
-	if (random_below(3) == 0)
-		p[random_below((uint32_t)bytes)] ^= (unsigned char)(1u << random_below(8));
+	if (roll(3) == 0)
+		p[roll((uint32_t)bytes)] ^= (unsigned char)(1u << roll(8));
 }
 
 /* The file must stay one that the test may close. */
@@ -286,12 +279,12 @@ static void noise_does_no_harm(void **state)
 	spoil.lease_info = flip_lease_info;
 	for (int i = 0; i < RANDOM_ROUNDS; i++) {
 		struct ebb_lease lease;
-		int r = ebb_mem_add(ebb, (1 + random_below(8)) * BLOCK, 0, &lease);
+		int r = ebb_mem_add(ebb, (1 + roll(8)) * BLOCK, 0, &lease);
 
 		if (r == 0) {
 			num_added++;
 			assert_true(lease.bytes > 0 && lease.bytes <= 8 * BLOCK);
-			if (random_below(2))
+			if (roll(2))
 				fake_ebb_dev_revoke_at(rig->dev, lease.addr, BLOCK);
 			r = ebb_dispatch(ebb);
 			assert_true(r == 0 || r == -EIO);

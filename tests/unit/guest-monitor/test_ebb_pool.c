@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "guest-monitor/libebb/pool.h"
+#include "tests/lib/chance.h"
 
 #define BLOCK		(2u << 20)
 #define MAX_LEASES	24
@@ -181,14 +182,6 @@ struct shadow {
 	unsigned char state[MAX_BLOCKS];
 };
 
-static uint64_t random_state;
-
-static uint32_t random_below(uint32_t n)
-{
-	random_state = random_state * 6364136223846793005ull + 1442695040888963407ull;
-	return (uint32_t)(random_state >> 33) % n;
-}
-
 static void shadow_agrees(const struct ebb_pool *pool, const struct shadow *shadows)
 {
 	uint64_t owned[EBB_MAX_NODES] = { 0 }, releasing[EBB_MAX_NODES] = { 0 }, untold = 0;
@@ -205,7 +198,7 @@ static void shadow_agrees(const struct ebb_pool *pool, const struct shadow *shad
 			releasing[s->node] += s->state[b] == RELEASING ? BLOCK : 0;
 			untold += s->state[b] == UNTOLD;
 		}
-		assert_ptr_equal(ebb_pool_find(pool, (void *)(s->start + random_below(BLOCK))),
+		assert_ptr_equal(ebb_pool_find(pool, (void *)(s->start + roll(BLOCK))),
 				 s->l);
 	}
 	assert_int_equal(pool->num, num);
@@ -220,7 +213,7 @@ static void shadow_agrees(const struct ebb_pool *pool, const struct shadow *shad
 
 static void random_take(struct ebb_pool *pool, struct shadow *s)
 {
-	uint32_t first = random_below(s->num_blocks), count = 1 + random_below(8);
+	uint32_t first = roll(s->num_blocks), count = 1 + roll(8);
 	uint32_t ret_first, ret_count;
 	int expected = 0, r;
 
@@ -242,9 +235,9 @@ static void random_take(struct ebb_pool *pool, struct shadow *s)
 
 static void random_end(struct ebb_pool *pool, struct shadow *s)
 {
-	uint32_t first = random_below(s->num_blocks);
-	uint32_t count = 1 + random_below(s->num_blocks - first);
-	int is_back = random_below(3) == 0;
+	uint32_t first = roll(s->num_blocks);
+	uint32_t count = 1 + roll(s->num_blocks - first);
+	int is_back = roll(3) == 0;
 
 	if (is_back)
 		ebb_pool_give_back(pool, s->l, first, count);
@@ -258,13 +251,13 @@ static void random_end(struct ebb_pool *pool, struct shadow *s)
 static void random_revoke(struct ebb_pool *pool, struct shadow *s)
 {
 	uint64_t map[(MAX_BLOCKS + 63) / 64];
-	uint32_t start = random_below(s->num_blocks);
+	uint32_t start = roll(s->num_blocks);
 	uint32_t count = s->num_blocks - start;
-	int is_told = random_below(4) == 0;
+	int is_told = roll(4) == 0;
 
 	memset(map, 0xff, sizeof(map));
 	for (int i = 0; i < 5; i++) {
-		uint32_t b = random_below(count);
+		uint32_t b = roll(count);
 
 		map[b / 64] &= ~(1ull << (b % 64));
 		if (s->state[start + b] == HELD)
@@ -279,7 +272,7 @@ static void random_tell(struct ebb_pool *pool, struct shadow *shadows)
 	uint64_t bytes;
 	void *addr;
 
-	while (random_below(3) && ebb_pool_untold_next(pool, &addr, &bytes)) {
+	while (roll(3) && ebb_pool_untold_next(pool, &addr, &bytes)) {
 		struct ebb_pool_lease *l = ebb_pool_find(pool, addr);
 		struct shadow *s = shadows;
 		uint32_t first, count;
@@ -300,20 +293,20 @@ static void random_tell(struct ebb_pool *pool, struct shadow *shadows)
 
 static void random_step(struct ebb_pool *pool, struct shadow *shadows)
 {
-	int i = (int)random_below(MAX_LEASES);
+	int i = (int)roll(MAX_LEASES);
 	struct shadow *s = &shadows[i];
 
 	if (!s->l) {
-		s->num_blocks = 1 + random_below(MAX_BLOCKS);
+		s->num_blocks = 1 + roll(MAX_BLOCKS);
 		s->start = (1 + (uintptr_t)i * MAX_BLOCKS) * BLOCK;
-		s->node = random_below(EBB_MAX_NODES);
+		s->node = roll(EBB_MAX_NODES);
 		memset(s->state, HELD, sizeof(s->state));
 		s->l = enter(pool, s->start / BLOCK, s->num_blocks, s->node);
 		return;
 	}
-	switch (random_below(10)) {
+	switch (roll(10)) {
 	case 0:
-		if (random_below(4) == 0) {
+		if (roll(4) == 0) {
 			leave(pool, s->l);
 			s->l = NULL;
 		}
@@ -342,7 +335,7 @@ static void random_pools_agree_with_their_shadows(void **state)
 		struct shadow shadows[MAX_LEASES] = { 0 };
 		struct ebb_pool pool = { 0 };
 
-		random_state = seed;
+		chance = seed;
 		for (int i = 0; i < RANDOM_STEPS; i++) {
 			uint64_t seq = pool.seq, owned[EBB_MAX_NODES], releasing[EBB_MAX_NODES];
 

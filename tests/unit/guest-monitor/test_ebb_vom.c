@@ -13,6 +13,7 @@
 #include <cmocka.h>
 
 #include "guest-monitor/libebb/vom.h"
+#include "tests/lib/chance.h"
 
 #define KIB		1024ull
 #define MIB		(1024 * KIB)
@@ -21,17 +22,9 @@
 #define ROUNDS		2000
 #define UNKNOWN		EBB_VOM_AGE_UNKNOWN
 
-static uint64_t random_state;
-
-static uint32_t random_below(uint32_t n)
-{
-	random_state = random_state * 6364136223846793005ull + 1442695040888963407ull;
-	return (uint32_t)(random_state >> 33) % n;
-}
-
 static double random_unit(void)
 {
-	return (random_below(1u << 30) + 0.5) / (1u << 30);
+	return (roll(1u << 30) + 0.5) / (1u << 30);
 }
 
 static void test_rates(void **state)
@@ -119,16 +112,16 @@ static void assert_true_to(const struct ebb_vom_item *buckets, size_t made,
 
 static size_t random_items(struct ebb_vom_item *items)
 {
-	size_t n = 1 + random_below(random_below(4) ? 50 : ITEMS);
-	uint32_t values = 1 + random_below(random_below(2) ? 5 : 100000);
-	uint32_t bytes = 1 + random_below(random_below(2) ? 2000 : 1u << 30);
-	uint32_t nodes = 1 + random_below(NODES);
+	size_t n = 1 + roll(roll(4) ? 50 : ITEMS);
+	uint32_t values = 1 + roll(roll(2) ? 5 : 100000);
+	uint32_t bytes = 1 + roll(roll(2) ? 2000 : 1u << 30);
+	uint32_t nodes = 1 + roll(NODES);
 
 	for (size_t i = 0; i < n; i++)
 		items[i] = (struct ebb_vom_item){
-			.value = random_below(values),
-			.bytes = random_below(bytes),
-			.node = random_below(nodes),
+			.value = roll(values),
+			.bytes = roll(bytes),
+			.node = roll(nodes),
 		};
 	return n;
 }
@@ -138,9 +131,9 @@ static void test_random(void **state)
 	static struct ebb_vom_item items[ITEMS], buckets[ITEMS];
 
 	(void)state;
-	random_state = 1;
+	chance = 1;
 	for (int round = 0; round < ROUNDS / 10; round++) {
-		size_t n = random_items(items), max = 2 * NODES + random_below(505);
+		size_t n = random_items(items), max = 2 * NODES + roll(505);
 
 		memcpy(buckets, items, n * sizeof(*items));
 		assert_true_to(buckets, ebb_vom_histogram(buckets, n, max), items, n, max);
@@ -155,10 +148,10 @@ static void test_depth(void **state)
 	size_t made;
 
 	(void)state;
-	random_state = 2;
+	chance = 2;
 	for (size_t i = 0; i < ITEMS; i++) {
 		items[i] = (struct ebb_vom_item){ i * 7 % ITEMS,
-						  (1 + random_below(64)) * KIB, 1 };
+						  (1 + roll(64)) * KIB, 1 };
 		all += items[i].value ? items[i].bytes : 0;
 	}
 	memcpy(buckets, items, sizeof(items));
@@ -195,12 +188,12 @@ static void test_merge(void **state)
 	static struct ebb_vom_item items[ITEMS], merged[NODES * 512];
 
 	(void)state;
-	random_state = 3;
+	chance = 3;
 	for (int round = 0; round < 100; round++) {
 		size_t n = random_items(items), made = 0;
 
 		for (size_t i = 0; i < n; i++)
-			items[i].bytes = (1 + random_below(100)) * KIB;
+			items[i].bytes = (1 + roll(100)) * KIB;
 		for (size_t from = 0; from < n; from += ITEMS / 4) {
 			size_t len = n - from < ITEMS / 4 ? n - from : ITEMS / 4;
 			static struct ebb_vom_item part[ITEMS];
@@ -248,12 +241,12 @@ static void test_sample(void **state)
 	size_t made;
 
 	(void)state;
-	random_state = 4;
+	chance = 4;
 	/* As skewed as rates of use are. */
 	for (size_t i = 0; i < OBJECTS; i++)
 		values[i] = ebb_vom_value(KIB, 100000, 0.001 / random_unit());
 	for (size_t i = 0; i < SAMPLES; i++)
-		sample[i] = (struct ebb_vom_item){ values[random_below(OBJECTS)],
+		sample[i] = (struct ebb_vom_item){ values[roll(OBJECTS)],
 						   all / SAMPLES, 0 };
 	made = ebb_vom_histogram(sample, SAMPLES, 512);
 	for (size_t i = 0; i < made; i++) {

@@ -2,6 +2,7 @@
 /* See broker_bench.h. */
 #include <string.h>
 
+#include "tests/lib/chance.h"
 #include "tests/unit/host-agent/broker_bench.h"
 
 void broker_init(struct broker_bench *b, const struct ebb_policy_ops *policy, uint16_t nodes)
@@ -100,6 +101,5 @@ void broker_check(const struct broker_bench *b)
 
 uint64_t broker_roll(struct broker_bench *b, uint64_t below)
 {
-	b->chance = b->chance * 6364136223846793005ull + 1442695040888963407ull;
-	return (b->chance >> 11) % below;
+	return (chance_step(&b->chance) >> 11) % below;
 }

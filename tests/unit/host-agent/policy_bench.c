@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "tests/lib/chance.h"
 #include "tests/unit/host-agent/policy_bench.h"
 
 void bench_init(struct bench *b, const struct ebb_policy_ops *policy, uint16_t nodes,
@@ -114,8 +115,7 @@ uint16_t bench_top(const struct bench *b, uint32_t v, uint16_t g)
 
 uint32_t bench_roll(struct bench *b, uint32_t below)
 {
-	b->chance = b->chance * 6364136223846793005ull + 1442695040888963407ull;
-	return (uint32_t)((b->chance >> 33) % below);
+	return (uint32_t)((chance_step(&b->chance) >> 33) % below);
 }
 
 static void random_node(struct bench *b, struct ebb_view_vm *vm, uint32_t *floors)

@@ -11,15 +11,8 @@
 #include <cmocka.h>
 
 #include "core/arbiter.h"
+#include "tests/lib/chance.h"
 #include "tests/unit/host-agent/core_script.h"
-
-static uint64_t seed = 7;
-
-static uint32_t roll(uint32_t below)
-{
-	seed = seed * 6364136223846793005ull + 1442695040888963407ull;
-	return (uint32_t)((seed >> 33) % below);
-}
 
 static struct ebb_level_part room[12];
 

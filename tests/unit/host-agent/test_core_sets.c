@@ -10,16 +10,9 @@
 
 #include "core/alarm.h"
 #include "core/set.h"
+#include "tests/lib/chance.h"
 
 #define NUM_STEPS	20000u
-
-static uint64_t seed = 3;
-
-static uint32_t roll(uint32_t below)
-{
-	seed = seed * 6364136223846793005ull + 1442695040888963407ull;
-	return (uint32_t)((seed >> 33) % below);
-}
 
 static void check_set(const struct core_set *set, const bool *is_in, size_t count)
 {

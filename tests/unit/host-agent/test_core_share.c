@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "core/shared/balance.h"
+#include "tests/lib/chance.h"
 
 #define SEC	EBB_USEC_PER_SEC
 #define MAX	512
@@ -17,14 +18,6 @@ static struct ebb_share_core cores[64];
 static struct ebb_share_vm vms[64];
 static struct ebb_share_vcpu vcpus[MAX];
 static struct ebb_share s;
-static uint64_t seed;
-
-static uint32_t roll(uint32_t below)
-{
-	seed = seed * 6364136223846793005ull + 1442695040888963407ull;
-	return (uint32_t)((seed >> 33) % below);
-}
-
 static void host(uint16_t nodes, uint16_t per_node)
 {
 	memset(cores, 0, sizeof(cores));
@@ -502,7 +495,7 @@ static void test_random(void **state)
 
 	(void)state;
 	for (uint32_t round = 1; round < 60; round++) {
-		seed = round;
+		chance = round;
 		host(1 + roll(2), 8);
 		for (uint32_t i = 8 + roll(12); i > 0; i--)
 			add_vm((uint16_t)(1 + roll(8)), 1 + roll(1000));

@@ -7,17 +7,10 @@
 #include <cmocka.h>
 
 #include "model/level.h"
+#include "tests/lib/chance.h"
 
 #define NUM_ROUNDS	20000u
 #define MAX_PARTS	9u
-
-static uint64_t seed = 5;
-
-static uint32_t roll(uint32_t below)
-{
-	seed = seed * 6364136223846793005ull + 1442695040888963407ull;
-	return (uint32_t)((seed >> 33) % below);
-}
 
 static void test_in_proportion(void **state)
 {

@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "model/policy.h"
+#include "tests/lib/chance.h"
 
 #define MAX_VMS	64
 
@@ -201,14 +202,6 @@ static void test_keeps_what_is_held(void **state)
 }
 
 /* ---- random views -------------------------------------------------------- */
-
-static uint64_t seed = 42;
-
-static uint32_t roll(uint32_t below)
-{
-	seed = seed * 6364136223846793005ull + 1442695040888963407ull;
-	return (uint32_t)((seed >> 33) % below);
-}
 
 /* As many VMs as have floors that fit, at most 24. */
 static void random_view(struct bench *b)
@@ -405,12 +398,12 @@ static void test_mem_random(void **state)
 		uint64_t sum = 0, floors = 0, room = 0;
 
 		bench_init(&b, 1, 4);
-		seed = seed * 6364136223846793005ull + 1442695040888963407ull;
+		chance_step(&seed);
 		b.view.nodes[0].mem_capacity = 64 + (uint32_t)(seed >> 40) % 5000;
 		for (int v = 0; v < 12; v++) {
 			uint32_t floor, more;
 
-			seed = seed * 6364136223846793005ull + 1442695040888963407ull;
+			chance_step(&seed);
 			floor = (uint32_t)(seed >> 33) % 6;
 			more = (uint32_t)(seed >> 36) % 1500;
 			bench_mem(&b, 1 + (uint32_t)(seed >> 45) % 500, 0, floor, floor + more,

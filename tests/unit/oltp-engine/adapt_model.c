@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "adapt_model.h"
+#include "tests/lib/chance.h"
 
 #define MS		1000000ull
 #define TICK_NS		(10 * MS)
@@ -37,8 +38,7 @@ uint32_t model_best_cpus(const struct model *m)
 
 static double uniform(struct model *m)
 {
-	m->random = m->random * 6364136223846793005ull + 1442695040888963407ull;
-	return (double)(m->random >> 33) / (double)(1ull << 31);
+	return (double)(chance_step(&m->random) >> 33) / (double)(1ull << 31);
 }
 
 /* Sum of twelve uniform ones: normal enough. */

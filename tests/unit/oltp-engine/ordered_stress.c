@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "ordered_stress.h"
+#include "tests/lib/chance.h"
 
 #define THREADS_MAX	8u
 #define FREE_GROUPS	(STRESS_GROUPS - 2)
@@ -41,8 +42,7 @@ struct view {
 
 static uint64_t draw(struct thread *t, uint64_t n)
 {
-	t->random = t->random * 6364136223846793005ull + 1442695040888963407ull;
-	return (t->random >> 33) % n;
+	return (chance_step(&t->random) >> 33) % n;
 }
 
 static int view_row(void *ctx, uint64_t sort_key, uint64_t primary_key, const void *record)

@@ -13,19 +13,12 @@
 #include <cmocka.h>
 
 #include "check_script.h"
+#include "tests/lib/chance.h"
 
 #define KEYS		6u
 #define TXNS		60u
 #define LIST_MAX	200u
 #define OPS_BYTES	8192u
-
-static uint64_t seed;
-
-static uint32_t draw(uint32_t below)
-{
-	seed = seed * 6364136223846793005ull + 1442695040888963407ull;
-	return (uint32_t)((seed >> 33) % below);
-}
 
 /* Rows and lists as they are now. */
 struct model {
@@ -48,9 +41,9 @@ static void __attribute__((format(printf, 2, 3))) put(char *ops, const char *for
 
 static void run_list(struct model *m, char *ops)
 {
-	uint32_t key = draw(KEYS);
+	uint32_t key = roll(KEYS);
 
-	if (draw(2)) {
+	if (roll(2)) {
 		put(ops, " l:%u:", key);
 		for (uint32_t i = 0; i < m->n[key]; i++)
 			put(ops, "%s%" PRIu64, i ? "," : "", m->lists[key][i]);
@@ -62,7 +55,7 @@ static void run_list(struct model *m, char *ops)
 
 static void run_scan(const struct model *m, char *ops)
 {
-	uint32_t from = draw(KEYS), to = draw(KEYS), n = 0;
+	uint32_t from = roll(KEYS), to = roll(KEYS), n = 0;
 
 	put(ops, " s:%u:%u:", from, to);
 	for (uint32_t key = from; key <= to; key++) {
@@ -73,9 +66,9 @@ static void run_scan(const struct model *m, char *ops)
 
 static void run_row(struct model *m, char *ops)
 {
-	uint32_t key = draw(KEYS);
+	uint32_t key = roll(KEYS);
 
-	switch (draw(4)) {
+	switch (roll(4)) {
 	case 0:
 		if (m->rows[key])
 			put(ops, " r:%u:%" PRIu64, key, m->rows[key]);
@@ -99,8 +92,8 @@ static void run_row(struct model *m, char *ops)
 static void make_txn(struct model *m, char *ops)
 {
 	*ops = '\0';
-	for (uint32_t i = 1 + draw(5); i; i--)
-		(draw(2) ? run_list : run_row)(m, ops);
+	for (uint32_t i = 1 + roll(5); i; i--)
+		(roll(2) ? run_list : run_row)(m, ops);
 }
 
 /*
@@ -117,12 +110,12 @@ static void make_history(struct script *script, uint32_t spread, uint32_t forgot
 	script_begin(script);
 	for (uint32_t i = 1; i <= TXNS; i++) {
 		struct model before = *m;
-		bool is_aborted = !draw(8);
-		bool is_forgotten = forgotten_every && !draw(forgotten_every);
+		bool is_aborted = !roll(8);
+		bool is_forgotten = forgotten_every && !roll(forgotten_every);
 
 		make_txn(m, ops);
-		script_txn(script, i, 100000 + 100 * i - draw(spread),
-			   100000 + 100 * i + 1 + draw(spread),
+		script_txn(script, i, 100000 + 100 * i - roll(spread),
+			   100000 + 100 * i + 1 + roll(spread),
 			   is_forgotten ? "info" : is_aborted ? "fail" : "ok", ops + !!*ops);
 		if (is_aborted) {
 			uint64_t values = m->values;
@@ -148,8 +141,8 @@ static void test_what_ran_one_after_the_other_is_clean(void **state)
 	for (uint64_t i = 1; i <= 200; i++) {
 		struct script script;
 
-		seed = i * 99991;
-		make_history(&script, 1 + draw(2000), i % 2 ? 5 : 0);
+		chance = i * 99991;
+		make_history(&script, 1 + roll(2000), i % 2 ? 5 : 0);
 		script_expect_clean(&script, CHECK_STRICT_SERIALIZABLE);
 		script_expect_clean(&script, CHECK_STRONG_SESSION);
 		script_expect_clean(&script, CHECK_SERIALIZABLE);
@@ -168,7 +161,7 @@ static bool is_committed(const struct script *script, const char *at)
 /* Swaps two neighbours in one read of a list. */
 static bool swap_in_a_list(struct script *script)
 {
-	char *comma = strchr(script->text + draw((uint32_t)script->n), ',');
+	char *comma = strchr(script->text + roll((uint32_t)script->n), ',');
 	char first[24], second[24];
 	size_t a, b;
 
@@ -197,7 +190,7 @@ static void test_what_was_swapped_is_found(void **state)
 		struct check_result result = { 0 };
 		struct script script;
 
-		seed = i * 77777;
+		chance = i * 77777;
 		/* None at the same time as another: any two could have been the other way round. */
 		make_history(&script, 1, 0);
 		if (swap_in_a_list(&script)) {
@@ -214,7 +207,7 @@ static void test_what_was_swapped_is_found(void **state)
 
 static void parse_and_check(const char *text, size_t bytes, uint32_t *n_good)
 {
-	const struct check_options options = { .model = draw(3), .anomalies_max = draw(3) };
+	const struct check_options options = { .model = roll(3), .anomalies_max = roll(3) };
 	/* A copy of just that size: a look beyond it is seen by the sanitizers. */
 	char *copy = malloc(bytes ? bytes : 1);
 	struct history_error error = { 0 };
@@ -241,24 +234,24 @@ static size_t mutate(char *text, size_t bytes)
 {
 	static const char likely[] = "0123456789:,=- \nalwrids";
 
-	for (uint32_t i = 1 + draw(4); i && bytes > 40; i--) {
-		size_t at = draw((uint32_t)bytes), n = draw(20);
+	for (uint32_t i = 1 + roll(4); i && bytes > 40; i--) {
+		size_t at = roll((uint32_t)bytes), n = roll(20);
 
 		if (at + n > bytes)
 			n = bytes - at;
-		switch (draw(4)) {
+		switch (roll(4)) {
 		case 0:
-			text[at] = (char)draw(256);
+			text[at] = (char)roll(256);
 			break;
 		case 1:
-			text[at] = likely[draw(sizeof(likely) - 1)];
+			text[at] = likely[roll(sizeof(likely) - 1)];
 			break;
 		case 2:
 			memmove(text + at, text + at + n, bytes - at - n);
 			bytes -= n;
 			break;
 		default:
-			memmove(text + draw((uint32_t)(bytes - n + 1)), text + at, n);
+			memmove(text + roll((uint32_t)(bytes - n + 1)), text + at, n);
 		}
 	}
 	return bytes;
@@ -272,8 +265,8 @@ static void test_no_text_brings_it_down(void **state)
 	for (uint64_t i = 1; i <= 1000; i++) {
 		struct script script;
 
-		seed = i * 1000003;
-		make_history(&script, 1 + draw(1000), 8);
+		chance = i * 1000003;
+		make_history(&script, 1 + roll(1000), 8);
 		parse_and_check(script.text, mutate(script.text, script.n), &n_good);
 		script_finish(&script);
 	}

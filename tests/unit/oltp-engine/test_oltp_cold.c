@@ -14,6 +14,7 @@
 
 #include "oltp-engine/src/memory/manager.h"
 #include "oltp_memory_rig.h"
+#include "tests/lib/chance.h"
 
 #define RECORDS	8000u	/* four blocks */
 #define LARGE	24000u	/* so many that the file is worth compacting */
@@ -126,7 +127,7 @@ static void test_updates_survive_cycles(void **state)
 		for (int i = 0; i < 1500; i++) {
 			uint64_t key;
 
-			random = random * 6364136223846793005ull + 1442695040888963407ull;
+			chance_step(&random);
 			key = (random >> 33) % RECORDS;
 			assert_int_equal(rig_update(&rig, key, counters[key] + 1), OLTP_OK);
 			counters[key]++;

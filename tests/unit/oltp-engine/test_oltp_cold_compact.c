@@ -13,6 +13,7 @@
 
 #include "oltp-engine/src/memory/manager.h"
 #include "oltp_memory_rig.h"
+#include "tests/lib/chance.h"
 
 #define RECORDS		8000u	/* four blocks */
 #define FILE_BYTES	(10 * MIB)
@@ -55,7 +56,7 @@ static void *churn_main(void *arg)
 		uint64_t key;
 
 		do {
-			random = random * 6364136223846793005ull + 1442695040888963407ull;
+			chance_step(&random);
 			key = (random >> 33) % RECORDS;
 		} while (key % RESTING == 0 || key % THREADS != churn->part);
 		if (rig_update(&churn->rig, key, churn->counters[key] + 1) == OLTP_OK)

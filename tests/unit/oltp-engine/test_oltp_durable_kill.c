@@ -21,6 +21,7 @@
 #include <cmocka.h>
 
 #include "oltp-engine/src/txn/engine.h"
+#include "tests/lib/chance.h"
 
 #define ROUNDS		20u
 #define THREADS		2u
@@ -262,7 +263,7 @@ static void test_kill(void **state)
 		int fd, status;
 		pid_t pid;
 
-		rng = rng * 6364136223846793005ull + 1442695040888963407ull;
+		chance_step(&rng);
 		pid = start(dir, acknowledged, !round, &fd);
 		listen_and_kill(pid, fd, acks, acknowledged);
 		close(fd);

@@ -15,6 +15,7 @@
 #include "oltp-engine/src/memory/manager.h"
 #include "oltp_memory_rig.h"
 #include "recency_members.h"
+#include "tests/lib/chance.h"
 
 #define SEC		1000000000ull
 #define TICK		20000000ull
@@ -87,7 +88,7 @@ static void test_never_back(void **state)
 	for (int i = 0; i < 100000; i++) {
 		uint64_t step, clock, seen;
 
-		random = random * 6364136223846793005ull + 1442695040888963407ull;
+		chance_step(&random);
 		step = random >> 33 & 1 ? TICK : (random >> 40) * 2000;
 		now_ns += step;
 		seen = idle_now(&idle, now_ns);

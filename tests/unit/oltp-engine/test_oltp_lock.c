@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "oltp-engine/src/storage/lock.h"
+#include "tests/lib/chance.h"
 
 static uint64_t ts_of(uint64_t clock, uint64_t worker)
 {
@@ -398,7 +399,7 @@ static void *stress_main(void *arg)
 		uint64_t ts = ts_of(round, s->worker);
 		int a, b;
 
-		random = random * 6364136223846793005ull + 1442695040888963407ull;
+		chance_step(&random);
 		a = (int)(random >> 40) % STRESS_WORDS;
 		b = (a + 1 + (int)(random >> 50) % (STRESS_WORDS - 1)) % STRESS_WORDS;
 		for (;;) {

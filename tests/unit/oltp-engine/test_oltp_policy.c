@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include "oltp-engine/src/elastic/elastic_policy.h"
+#include "tests/lib/chance.h"
 
 #define MS	1000000ull
 #define CPUS	200u
@@ -362,7 +363,7 @@ static void test_random_host(void **state)
 		struct oltp_node_share *share;
 		bool is_success;
 
-		random = random * 6364136223846793005ull + 1442695040888963407ull;
+		chance_step(&random);
 		f.now_ns += (random >> 40) % (200 * MS);
 		share = &f.view.nodes[(random >> 33) % 2];
 		share->cpus_offered = (random >> 50) % 3 ? 0 : (random >> 52) % 20;

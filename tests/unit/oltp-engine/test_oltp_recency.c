@@ -12,6 +12,7 @@
 #include "oltp-engine/include/oltp.h"
 #include "oltp-engine/src/memory/recency_sample.h"
 #include "oltp-engine/src/cold/reread.h"
+#include "tests/lib/chance.h"
 
 #define TICK	20000000ull
 #define SECOND	1000000000ull
@@ -125,7 +126,7 @@ static void test_random_uses_against_a_list(void **state)
 		recency_clock_tick(clock, 1, TICK);
 		recency_begin(&r, 0, 0, TICK);
 		for (uint64_t i = 2; i < 30; i++) {
-			random = random * 6364136223846793005ull + 1442695040888963407ull;
+			chance_step(&random);
 			recency_clock_tick(clock, i, i * TICK);
 			if (random >> 62 == 0) {
 				stamp = i;
@@ -168,7 +169,7 @@ static void test_rates(void **state)
 
 static double exponential(uint64_t *random, double mean)
 {
-	*random = *random * 6364136223846793005ull + 1442695040888963407ull;
+	chance_step(random);
 	return -mean * log(((double)(*random >> 11) + 1) / 9007199254740993.0);
 }
 

@@ -15,6 +15,7 @@
 #include "oltp-engine/src/memory/manager.h"
 #include "oltp_memory_rig.h"
 #include "recency_members.h"
+#include "tests/lib/chance.h"
 
 #define RECORDS	8000u
 
@@ -317,7 +318,7 @@ static void test_while_everything_moves(void **state)
 	assert_int_equal(pthread_create(&reader, NULL, read_samples, &crowd), 0);
 	for (int round = 0; round < 8; round++) {
 		for (int i = 0; i < 500; i++) {
-			random = random * 6364136223846793005ull + 1442695040888963407ull;
+			chance_step(&random);
 			assert_int_equal(rig_read(&rig, (random >> 33) % RECORDS, 0), OLTP_OK);
 		}
 		rig_demand(&rig, round % 2 ? 10 * MIB : 4 * MIB, RIG_DEADLINE_MS);

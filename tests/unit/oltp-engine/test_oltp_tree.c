@@ -11,6 +11,7 @@
 
 #include "oltp-engine/src/txn/engine.h"
 #include "oltp-engine/src/index/tree.h"
+#include "tests/lib/chance.h"
 
 #define KEYS	3000u
 
@@ -22,8 +23,7 @@ struct fixture {
 
 static uint64_t next_random(uint64_t *state)
 {
-	*state = *state * 6364136223846793005ull + 1442695040888963407ull;
-	return *state >> 33;
+	return chance_step(state) >> 33;
 }
 
 /* In the order of i; the first and the last one are those of the key space. */

@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "oltp.h"
+#include "tests/lib/chance.h"
 
 #define RECORD_BYTES	200u
 #define RECORDS		50u
@@ -478,7 +479,7 @@ static void *churn_main(void *arg)
 		uint64_t record[4], key;
 		const void *found;
 
-		random = random * 6364136223846793005ull + 1442695040888963407ull;
+		chance_step(&random);
 		key = (random >> 33) % 16;
 		oltp_txn_begin(w);
 		if (i % 2) {

@@ -13,6 +13,7 @@
 #include <cmocka.h>
 
 #include "oltp-engine/src/txn/engine.h"
+#include "tests/lib/chance.h"
 
 #define KEYS		6u
 /* Longer is a hang, however busy the machine is. */
@@ -358,8 +359,7 @@ struct runner {
 
 static uint32_t next_random(struct runner *r, uint32_t below)
 {
-	r->random = r->random * 6364136223846793005ull + 1442695040888963407ull;
-	return (uint32_t)((r->random >> 33) % below);
+	return (uint32_t)((chance_step(&r->random) >> 33) % below);
 }
 
 /* Any order of keys, and most of them read first: upgrades cross all the time. */
