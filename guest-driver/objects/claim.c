@@ -46,14 +46,20 @@ void ebb_control_put(struct ebb_control *control)
 	ebb_ref_put(control->queues->ref);
 }
 
-int ebb_claim_check(u64 addr, u64 size_bytes, u64 block_bytes, u16 pxm)
+int ebb_claim_check(struct virtio_device *vdev)
 {
 	struct ebb_control *control = ebb_control_get();
+	u64 addr, size_bytes, block_bytes;
 	int rc = -ENODEV;
+	u16 pxm;
 	u32 i;
 
 	if (!control)
 		return -ENODEV;
+	virtio_cread_le(vdev, struct virtio_mem_config, addr, &addr);
+	virtio_cread_le(vdev, struct virtio_mem_config, region_size, &size_bytes);
+	virtio_cread_le(vdev, struct virtio_mem_config, block_size, &block_bytes);
+	virtio_cread_le(vdev, struct virtio_mem_config, node_id, &pxm);
 	for (i = 0; i < control->cfg->num_pools; i++) {
 		const struct ebb_wire_pool *p = &control->cfg->pools[i];
 
@@ -75,18 +81,6 @@ void ebb_claim_wake(void)
 	ebb_control_put(control);
 }
 
-static bool is_listed(struct virtio_device *vdev)
-{
-	u64 addr, size_bytes, block_bytes;
-	u16 pxm;
-
-	virtio_cread_le(vdev, struct virtio_mem_config, addr, &addr);
-	virtio_cread_le(vdev, struct virtio_mem_config, region_size, &size_bytes);
-	virtio_cread_le(vdev, struct virtio_mem_config, block_size, &block_bytes);
-	virtio_cread_le(vdev, struct virtio_mem_config, node_id, &pxm);
-	return !ebb_claim_check(addr, size_bytes, block_bytes, pxm);
-}
-
 /* Takes a listed device away from another driver, if that has nothing plugged. */
 static int take_away(struct device *dev, void *data)
 {
@@ -97,7 +91,7 @@ static int take_away(struct device *dev, void *data)
 	if (vdev->id.device != VIRTIO_ID_MEM)
 		return 0;
 	device_lock(dev);
-	is_others = dev->driver && !ebb_pool_is_driver(dev->driver) && is_listed(vdev);
+	is_others = dev->driver && !ebb_pool_is_driver(dev->driver) && !ebb_claim_check(vdev);
 	if (is_others)
 		virtio_cread_le(vdev, struct virtio_mem_config, plugged_size, &plugged_bytes);
 	device_unlock(dev);
@@ -146,7 +140,7 @@ static int driver_changed(struct notifier_block *nb, unsigned long action, void 
 	if (action == BUS_NOTIFY_BOUND_DRIVER && !ebb_pool_is_driver(dev->driver))
 		schedule_work(&claim_work);
 	else if (action == BUS_NOTIFY_DRIVER_NOT_BOUND && ebb_pool_is_driver(dev->driver) &&
-		 !is_listed(vdev))
+		 ebb_claim_check(vdev))
 		forget_failure(vdev);
 	return NOTIFY_OK;
 }

@@ -55,8 +55,8 @@ void ebb_control_put(struct ebb_control *control);
 int ebb_claim_start(const struct device_driver *driver);
 void ebb_claim_stop(const struct device_driver *driver);
 
-/* The control device lists a pool with this region: -ENODEV if not. */
-int ebb_claim_check(u64 addr, u64 size_bytes, u64 block_bytes, u16 pxm);
+/* The control device lists a pool with the region of this device: -ENODEV if not. */
+int ebb_claim_check(struct virtio_device *vdev);
 
 /* Programs that wait for limits must look again: memory came back. */
 void ebb_claim_wake(void);

@@ -115,19 +115,6 @@ static void pool_config_changed(struct virtio_device *vdev)
 	xchg(&pool->is_stale, true);
 }
 
-/* Only here features and form of the device are known and it may still be another driver's. */
-static int pool_validate(struct virtio_device *vdev)
-{
-	u64 addr, size_bytes, block_bytes;
-	u16 pxm;
-
-	virtio_cread_le(vdev, struct virtio_mem_config, addr, &addr);
-	virtio_cread_le(vdev, struct virtio_mem_config, region_size, &size_bytes);
-	virtio_cread_le(vdev, struct virtio_mem_config, block_size, &block_bytes);
-	virtio_cread_le(vdev, struct virtio_mem_config, node_id, &pxm);
-	return ebb_claim_check(addr, size_bytes, block_bytes, pxm);
-}
-
 /* wire.c has checked what the control device lists, and this is the same. */
 static struct ebb_pool *create_pool(struct virtio_device *vdev)
 {
@@ -406,7 +393,11 @@ static struct virtio_driver pool_driver = {
 	.feature_table = pool_features,
 	.feature_table_size = ARRAY_SIZE(pool_features),
 	.id_table = pool_ids,
-	.validate = pool_validate,
+	/*
+	 * Only now features and form of the device are known and it may still be
+	 * another driver's.
+	 */
+	.validate = ebb_claim_check,
 	.probe = pool_probe,
 	.remove = pool_remove,
 	.config_changed = pool_config_changed,

@@ -18,10 +18,9 @@ struct ebb_fill {
 };
 
 /*
- * Levels up to this, and so many units times step, do not overflow with the
+ * Levels up to 2^56, and so many units times step, do not overflow with the
  * participants that the monitor can have.
  */
-#define EBB_FILL_MAX	(1ull << 56)
 
 /*
  * Units, each worth step, go one after the other to the participant with the

@@ -12,7 +12,6 @@ from harness.lab.process import SetupError, die_with_parent, end
 
 BIN = os.path.join(BUILD, "qemu", "bin")
 START_S = 60
-CLIENT_S = 120          # only a hang takes so long
 
 
 def disk_in_memory(path):
