@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What ebbd and ebb-volumed do in the same way when they start: the options that both have,
- * folders, the lock of run_dir, signals and the control socket.  Neither configuration is known
+ * The start of a daemon, shared by ebbd and ebb-volumed: the options that both have, folders, the
+ * lock of run_dir, signals and the control socket.  The configurations of the two are not known
  * here.
  */
 #ifndef EBB_SERVICE_SERVICE_H

@@ -12,7 +12,7 @@
 #define KEY(field, kind_, ...) \
 	{ .name = #field, .kind = EBB_SETTING_##kind_, \
 	  .offset = offsetof(struct ebb_vconf, field), __VA_ARGS__ }
-/* What calibration finds, unless it is given. */
+/* A number that calibration finds unless the configuration has it. */
 #define CAPACITY(field, most)	KEY(field, U64, .min = 1, .max = most, .has_auto = true)
 
 static const struct ebb_setting keys[] = {

@@ -88,19 +88,10 @@ def paper(summary):
         row("Histogram", "at most 11 KB", value(summary["largest_histogram_bytes"], " bytes"), "4")]
 
 
-WORDS = Words(
-    title=TITLE,
-    lead=LEAD,
-    ablated_lead=ABLATED_LEAD,
-    tiles=tiles,
-    saw=saw,
-    paper=paper,
-    ablation="black-box brokering",
-    ablation_help="a black-box policy takes the place of the value of memory",
-    cost_title="What it costs not to ask",
-    cost=cost,
-    saw_ablated=wording.and_cost("You saw black-box brokering in place of the value of memory.",
-                                 cost),
-    caption=caption,
-    table=table,
-    moves_cpus=False)
+WORDS = Words(title=TITLE, lead=LEAD, ablated_lead=ABLATED_LEAD, tiles=tiles, saw=saw, paper=paper,
+              ablation="black-box brokering",
+              ablation_help="a black-box policy takes the place of the value of memory",
+              cost_title="What it costs not to ask", cost=cost,
+              saw_ablated=wording.and_cost(
+                  "You saw black-box brokering in place of the value of memory.", cost),
+              caption=caption, table=table, moves_cpus=False)

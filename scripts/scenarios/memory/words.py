@@ -72,15 +72,8 @@ def paper(summary):
             "4.6, figure 13")]
 
 
-WORDS = Words(
-    title=TITLE,
-    lead=LEAD,
-    ablated_lead=ABLATED_LEAD,
-    tiles=tiles,
-    saw=saw,
-    paper=paper,
-    ablation="no anti-caching",
-    ablation_help="the engine cannot move records to disk",
-    cost_title="What it costs to have no anti-caching",
-    cost=cost,
-    saw_ablated=wording.and_cost("You saw an engine that cannot move records to disk.", cost))
+WORDS = Words(title=TITLE, lead=LEAD, ablated_lead=ABLATED_LEAD, tiles=tiles, saw=saw, paper=paper,
+              ablation="no anti-caching", ablation_help="the engine cannot move records to disk",
+              cost_title="What it costs to have no anti-caching", cost=cost,
+              saw_ablated=wording.and_cost(
+                  "You saw an engine that cannot move records to disk.", cost))

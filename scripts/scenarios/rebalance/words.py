@@ -89,18 +89,9 @@ def paper(summary):
         row("p50 / p95 / p99, rebalanced", "16 / 32 / 47 ms", three(REBALANCED), "8.2")]
 
 
-WORDS = Words(
-    title=TITLE,
-    lead=LEAD,
-    ablated_lead=ABLATED_LEAD,
-    tiles=tiles,
-    saw=saw,
-    paper=paper,
-    ablation="no rebalancing",
-    ablation_help="nothing is rebalanced",
-    cost_title="What it costs to stay",
-    cost=cost,
-    saw_ablated=wording.and_cost("You saw databases on cores that stay as they were given.", cost),
-    caption=caption,
-    table=table,
-    moves_cpus=False)
+WORDS = Words(title=TITLE, lead=LEAD, ablated_lead=ABLATED_LEAD, tiles=tiles, saw=saw, paper=paper,
+              ablation="no rebalancing", ablation_help="nothing is rebalanced",
+              cost_title="What it costs to stay", cost=cost,
+              saw_ablated=wording.and_cost(
+                  "You saw databases on cores that stay as they were given.", cost),
+              caption=caption, table=table, moves_cpus=False)
