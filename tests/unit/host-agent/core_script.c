@@ -51,12 +51,16 @@ void script_finish(struct script *s)
 	ebb_state_destroy(s->state);
 }
 
+struct script *script_new(void **state)
+{
+	*state = calloc(1, sizeof(struct script));
+	assert_non_null(*state);
+	return *state;
+}
+
 int script_setup(void **state)
 {
-	struct script *s = calloc(1, sizeof(*s));
-
-	script_init(s, 1, 8, 1, false);
-	*state = s;
+	script_init(script_new(state), 1, 8, 1, false);
 	return 0;
 }
 

@@ -63,6 +63,8 @@ void script_init_loading(struct script *s, uint32_t sockets, uint32_t cores, uin
 void script_loaded(struct script *s);
 void script_finish(struct script *s);
 
+/* For a setup function of cmocka: *state is a script that is not initialized yet. */
+struct script *script_new(void **state);
 /* For cmocka: *state is an empty core on a host of one socket with eight cores. */
 int script_setup(void **state);
 int script_teardown(void **state);

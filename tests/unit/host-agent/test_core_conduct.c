@@ -79,134 +79,125 @@ static void expect_told_nothing(struct script *s)
 	assert_false(script_find_record(s, 'a', EBB_EVENT_CONDUCT));
 }
 
+static int setup(void **state)
+{
+	begin(script_new(state));
+	return 0;
+}
+
 static void test_good(void **state)
 {
-	struct script s;
+	struct script *s = *state;
 
-	(void)state;
-	begin(&s);
-	assert_int_equal(script_lend(&s, 'a', 50, 3, false), 0);
-	assert_int_equal(script_lend(&s, 'a', 51, 2, false), 0);
-	expect_share(&s);
-	expect_good(&s);
-	expect_told_nothing(&s);
-	script_finish(&s);
+	assert_int_equal(script_lend(s, 'a', 50, 3, false), 0);
+	assert_int_equal(script_lend(s, 'a', 51, 2, false), 0);
+	expect_share(s);
+	expect_good(s);
+	expect_told_nothing(s);
 }
 
 static void test_silent(void **state)
 {
-	struct script s;
+	struct script *s = *state;
 
-	(void)state;
-	begin(&s);
-	s.now += MSEC(DEADLINE_MSEC);
-	expect_share(&s);
-	expect_verdict(&s, EBB_VERDICT_SILENT, "did not answer 2 demands");
-	assert_true(script_find_record(&s, 'a', EBB_EVENT_FORCE));
-	assert_non_null(strstr(s.record.text, "did not answer 1 demands"));
-	expect_told(&s, "silent: the guest did not answer 1 demands");
+	s->now += MSEC(DEADLINE_MSEC);
+	expect_share(s);
+	expect_verdict(s, EBB_VERDICT_SILENT, "did not answer 2 demands");
+	assert_true(script_find_record(s, 'a', EBB_EVENT_FORCE));
+	assert_non_null(strstr(s->record.text, "did not answer 1 demands"));
+	expect_told(s, "silent: the guest did not answer 1 demands");
 	/* It does not matter how long it has been silent, nor for ever. */
-	s.now += SEC(600);
-	expect_good(&s);
-	assert_int_equal(script_cpu_times(&s, 'a', ""), 0);
-	expect_told(&s, "silent: the guest behaves again");
-	script_finish(&s);
+	s->now += SEC(600);
+	expect_good(s);
+	assert_int_equal(script_cpu_times(s, 'a', ""), 0);
+	expect_told(s, "silent: the guest behaves again");
 }
 
 static void test_one_before_the_deadline(void **state)
 {
-	struct script s;
+	struct script *s = *state;
 
-	(void)state;
-	begin(&s);
-	s.now += MSEC(DEADLINE_MSEC) - 2000;
-	assert_int_equal(script_lend(&s, 'a', 50, 3, false), 0);
-	script_settle(&s);
-	s.now += 2000;
-	expect_share(&s);
-	expect_verdict(&s, EBB_VERDICT_PARTIAL, "gave 1 of 2 CPUs only");
-	assert_true(script_find_record(&s, 'a', EBB_EVENT_FORCE));
-	assert_non_null(strstr(s.record.text, "gave 1 of 2 CPUs only"));
+	s->now += MSEC(DEADLINE_MSEC) - 2000;
+	assert_int_equal(script_lend(s, 'a', 50, 3, false), 0);
+	script_settle(s);
+	s->now += 2000;
+	expect_share(s);
+	expect_verdict(s, EBB_VERDICT_PARTIAL, "gave 1 of 2 CPUs only");
+	assert_true(script_find_record(s, 'a', EBB_EVENT_FORCE));
+	assert_non_null(strstr(s->record.text, "gave 1 of 2 CPUs only"));
 	/* A new boot has done nothing yet. */
-	assert_int_equal(script_hello(&s, 'a', false, true, 2, ""), 0);
-	script_settle(&s);
-	expect_good(&s);
-	script_finish(&s);
+	assert_int_equal(script_hello(s, 'a', false, true, 2, ""), 0);
+	script_settle(s);
+	expect_good(s);
 }
 
 /* In time, but only just, each time: nobody is forced. */
 static void test_always_late(void **state)
 {
-	struct script s;
+	struct script *s = *state;
 
-	(void)state;
-	begin(&s);
-	s.now += MSEC(DEADLINE_MSEC) - 2000;
-	assert_int_equal(script_lend(&s, 'a', 50, 3, false), 0);
-	script_settle(&s);
-	expect_good(&s);
-	assert_int_equal(script_lend(&s, 'a', 51, 2, false), 0);
-	script_settle(&s);
-	s.now += 2000;
-	expect_share(&s);
-	assert_false(script_find_record(&s, 'a', EBB_EVENT_FORCE));
-	expect_verdict(&s, EBB_VERDICT_LATE, "gave 2 of 2 CPUs just before the deadline");
-	assert_int_equal(script_cpu_times(&s, 'a', ""), 0);
-	expect_told(&s, "late: the guest gave 2 of 2 CPUs just before the deadline");
-	s.now += SEC(600);
-	expect_good(&s);
-	script_finish(&s);
+	s->now += MSEC(DEADLINE_MSEC) - 2000;
+	assert_int_equal(script_lend(s, 'a', 50, 3, false), 0);
+	script_settle(s);
+	expect_good(s);
+	assert_int_equal(script_lend(s, 'a', 51, 2, false), 0);
+	script_settle(s);
+	s->now += 2000;
+	expect_share(s);
+	assert_false(script_find_record(s, 'a', EBB_EVENT_FORCE));
+	expect_verdict(s, EBB_VERDICT_LATE, "gave 2 of 2 CPUs just before the deadline");
+	assert_int_equal(script_cpu_times(s, 'a', ""), 0);
+	expect_told(s, "late: the guest gave 2 of 2 CPUs just before the deadline");
+	s->now += SEC(600);
+	expect_good(s);
 }
 
 /* The device has it as lent: the guest may run on it, but on its own home only. */
 static void test_keeps_computing(void **state)
 {
-	struct script s;
+	struct script *s = *state;
 	uint16_t vcpu = 0;
 
-	(void)state;
-	begin(&s);
-	assert_int_equal(script_cpu_times(&s, 'a', "2:1000/9 3:1000/9"), 0);
-	assert_int_equal(script_lend(&s, 'a', 50, 3, false), 0);
-	assert_int_equal(script_lend(&s, 'a', 51, 2, false), 0);
-	s.now += 1000;
-	expect_share(&s);
+	assert_int_equal(script_cpu_times(s, 'a', "2:1000/9 3:1000/9"), 0);
+	assert_int_equal(script_lend(s, 'a', 50, 3, false), 0);
+	assert_int_equal(script_lend(s, 'a', 51, 2, false), 0);
+	s->now += 1000;
+	expect_share(s);
 	for (uint16_t i = 2; i <= 3; i++) {
-		const uint16_t runs_on = script_vm(&s, 'a')->vcpus[i].placed;
+		const uint16_t runs_on = script_vm(s, 'a')->vcpus[i].placed;
 
-		assert_ptr_equal(ebb_state_thread_owner(s.state, runs_on, &vcpu),
-				 script_vm(&s, 'a'));
+		assert_ptr_equal(ebb_state_thread_owner(s->state, runs_on, &vcpu),
+				 script_vm(s, 'a'));
 		assert_int_equal(vcpu, 0);
 	}
 	/* In this period it was lent most of the time, which may not be all. */
-	s.now += SEC(5);
-	assert_int_equal(script_cpu_times(&s, 'a', "2:2000/9 3:2000/9"), 0);
-	expect_good(&s);
+	s->now += SEC(5);
+	assert_int_equal(script_cpu_times(s, 'a', "2:2000/9 3:2000/9"), 0);
+	expect_good(s);
 	/* A core of this host is a quarter of a CPU.  Once may be by chance. */
-	s.now += SEC(5);
-	assert_int_equal(script_cpu_times(&s, 'a', "2:2250/9 3:2250/9"), 0);
-	expect_good(&s);
-	s.now += SEC(5);
-	assert_int_equal(script_cpu_times(&s, 'a', "2:2750/9 3:2750/9"), 0);
-	expect_verdict(&s, EBB_VERDICT_SQUAT,
+	s->now += SEC(5);
+	assert_int_equal(script_cpu_times(s, 'a', "2:2250/9 3:2250/9"), 0);
+	expect_good(s);
+	s->now += SEC(5);
+	assert_int_equal(script_cpu_times(s, 'a', "2:2750/9 3:2750/9"), 0);
+	expect_verdict(s, EBB_VERDICT_SQUAT,
 		       "computes on lent CPUs: 80% of a CPU over the last 5 s");
-	expect_told(&s, "squat: the guest computes on lent CPUs: 80% of a CPU over the last 5 s");
+	expect_told(s, "squat: the guest computes on lent CPUs: 80% of a CPU over the last 5 s");
 	/* Between the bounds nothing changes; below both of them it has ended, the second time. */
-	s.now += SEC(5);
-	assert_int_equal(script_cpu_times(&s, 'a', "2:2875/9 3:2875/9"), 0);
-	s.now += SEC(5);
-	assert_int_equal(script_cpu_times(&s, 'a', "2:2885/9 3:2885/9"), 0);
-	expect_verdict(&s, EBB_VERDICT_SQUAT,
+	s->now += SEC(5);
+	assert_int_equal(script_cpu_times(s, 'a', "2:2875/9 3:2875/9"), 0);
+	s->now += SEC(5);
+	assert_int_equal(script_cpu_times(s, 'a', "2:2885/9 3:2885/9"), 0);
+	expect_verdict(s, EBB_VERDICT_SQUAT,
 		       "computes on lent CPUs: 1% of a CPU over the last 5 s");
-	expect_told_nothing(&s);
-	s.now += SEC(5);
-	assert_int_equal(script_cpu_times(&s, 'a', "2:2895/9 3:2895/9"), 0);
-	expect_good(&s);
-	expect_told(&s, "squat: the guest behaves again");
+	expect_told_nothing(s);
+	s->now += SEC(5);
+	assert_int_equal(script_cpu_times(s, 'a', "2:2895/9 3:2895/9"), 0);
+	expect_good(s);
+	expect_told(s, "squat: the guest behaves again");
 	/* News of vCPUs that do not exist is no news. */
-	s.now += SEC(5);
-	assert_int_equal(script_cpu_times(&s, 'a', "2:2895/9 9:0/0"), -EINVAL);
-	script_finish(&s);
+	s->now += SEC(5);
+	assert_int_equal(script_cpu_times(s, 'a', "2:2895/9 9:0/0"), -EINVAL);
 }
 
 /* What a kernel does on every CPU is no misdeed, however many of them are lent. */
@@ -241,81 +232,72 @@ static void test_idles(void **state)
 
 static void test_starts_parked(void **state)
 {
-	struct script s;
+	struct script *s = *state;
 
-	(void)state;
-	begin(&s);
-	assert_int_equal(script_lend(&s, 'a', 50, 3, true), 0);
-	assert_int_equal(script_lend(&s, 'a', 51, 2, true), 0);
-	script_settle(&s);
-	s.now += SEC(1);
-	assert_int_equal(script_cpu_times(&s, 'a', "2:0/40 3:0/40"), 0);
-	s.now += SEC(5);
-	assert_int_equal(script_cpu_times(&s, 'a', "2:1/50 3:1/70"), 0);
-	expect_good(&s);
-	s.now += SEC(5);
-	assert_int_equal(script_cpu_times(&s, 'a', "2:2/60 3:2/170"), 0);
-	expect_verdict(&s, EBB_VERDICT_WAKE,
+	assert_int_equal(script_lend(s, 'a', 50, 3, true), 0);
+	assert_int_equal(script_lend(s, 'a', 51, 2, true), 0);
+	script_settle(s);
+	s->now += SEC(1);
+	assert_int_equal(script_cpu_times(s, 'a', "2:0/40 3:0/40"), 0);
+	s->now += SEC(5);
+	assert_int_equal(script_cpu_times(s, 'a', "2:1/50 3:1/70"), 0);
+	expect_good(s);
+	s->now += SEC(5);
+	assert_int_equal(script_cpu_times(s, 'a', "2:2/60 3:2/170"), 0);
+	expect_verdict(s, EBB_VERDICT_WAKE,
 		       "tries to start parked CPUs: they were woken up to 22 times a second");
-	expect_told(&s, "wake: the guest tries to start parked CPUs: they were woken up to 22 "
+	expect_told(s, "wake: the guest tries to start parked CPUs: they were woken up to 22 "
 			"times a second");
 	/* The worst counts. */
-	s.now += SEC(5);
-	assert_int_equal(script_cpu_times(&s, 'a', "2:2/60 3:2/220"), 0);
-	expect_verdict(&s, EBB_VERDICT_WAKE,
+	s->now += SEC(5);
+	assert_int_equal(script_cpu_times(s, 'a', "2:2/60 3:2/220"), 0);
+	expect_verdict(s, EBB_VERDICT_WAKE,
 		       "tries to start parked CPUs: they were woken up to 22 times a second");
-	s.now += SEC(60);
-	expect_good(&s);
-	script_finish(&s);
+	s->now += SEC(60);
+	expect_good(s);
 }
 
 static void test_asks_again(void **state)
 {
-	struct script s;
+	struct script *s = *state;
 
-	(void)state;
-	begin(&s);
-	assert_int_equal(script_lend(&s, 'a', 50, 3, false), 0);
-	assert_int_equal(script_lend(&s, 'a', 51, 2, false), 0);
-	script_settle(&s);
+	assert_int_equal(script_lend(s, 'a', 50, 3, false), 0);
+	assert_int_equal(script_lend(s, 'a', 51, 2, false), 0);
+	script_settle(s);
 	for (uint64_t i = 0; i < 4; i++) {
-		assert_int_equal(script_add(&s, 'a', 60 + i, 1, 0, true), 0);
-		s.now += MSEC(10);
-		script_settle(&s);
+		assert_int_equal(script_add(s, 'a', 60 + i, 1, 0, true), 0);
+		s->now += MSEC(10);
+		script_settle(s);
 	}
-	expect_share(&s);
-	assert_int_equal(script_vm(&s, 'a')->nodes[0].held, 2);
-	expect_verdict(&s, EBB_VERDICT_REASK, "asked 4 times at once for what it had given back");
-	script_finish(&s);
+	expect_share(s);
+	assert_int_equal(script_vm(s, 'a')->nodes[0].held, 2);
+	expect_verdict(s, EBB_VERDICT_REASK, "asked 4 times at once for what it had given back");
 }
 
 static void test_alternates(void **state)
 {
-	struct script s;
+	struct script *s = *state;
 
-	(void)state;
-	begin(&s);
-	assert_int_equal(script_lend(&s, 'a', 50, 3, false), 0);
-	assert_int_equal(script_lend(&s, 'a', 51, 2, false), 0);
-	expect_share(&s);
+	assert_int_equal(script_lend(s, 'a', 50, 3, false), 0);
+	assert_int_equal(script_lend(s, 'a', 51, 2, false), 0);
+	expect_share(s);
 	for (uint64_t i = 0; i < 20; i++) {
-		assert_int_equal(script_lend(&s, 'a', 100 + i, 1, false), 0);
-		script_settle(&s);
-		assert_int_equal(script_vm(&s, 'a')->nodes[0].held, 1);
-		assert_int_equal(script_vm(&s, 'b')->nodes[0].held, 2);
-		assert_int_equal(script_add(&s, 'a', 200 + i, 1, 0, false), 0);
-		script_settle(&s);
-		assert_int_equal(script_vm(&s, 'a')->nodes[0].held, 2);
-		s.now += MSEC(50);
+		assert_int_equal(script_lend(s, 'a', 100 + i, 1, false), 0);
+		script_settle(s);
+		assert_int_equal(script_vm(s, 'a')->nodes[0].held, 1);
+		assert_int_equal(script_vm(s, 'b')->nodes[0].held, 2);
+		assert_int_equal(script_add(s, 'a', 200 + i, 1, 0, false), 0);
+		script_settle(s);
+		assert_int_equal(script_vm(s, 'a')->nodes[0].held, 2);
+		s->now += MSEC(50);
 	}
-	assert_int_equal(script_vm(&s, 'b')->nodes[0].limit, 2);
-	expect_verdict(&s, EBB_VERDICT_FLAP,
+	assert_int_equal(script_vm(s, 'b')->nodes[0].limit, 2);
+	expect_verdict(s, EBB_VERDICT_FLAP,
 		       "takes CPUs and gives them back at once: up to 20 within 10 s");
-	expect_told(&s, "flap: the guest takes CPUs and gives them back at once: up to 20 within "
+	expect_told(s, "flap: the guest takes CPUs and gives them back at once: up to 20 within "
 			"10 s");
-	s.now += SEC(60);
-	expect_good(&s);
-	script_finish(&s);
+	s->now += SEC(60);
+	expect_good(s);
 }
 
 /* Every second: that is what an engine does that follows its load. */
@@ -342,27 +324,24 @@ static void test_follows_its_load(void **state)
 
 static void test_flood(void **state)
 {
-	struct script s;
+	struct script *s = *state;
 
-	(void)state;
-	begin(&s);
 	for (uint64_t i = 0; i < 120; i++) {
-		assert_int_equal(script_add(&s, 'a', 1000 + i, 8, 0, true), 0);
-		s.now += MSEC(2);
-		script_settle(&s);
+		assert_int_equal(script_add(s, 'a', 1000 + i, 8, 0, true), 0);
+		s->now += MSEC(2);
+		script_settle(s);
 	}
 	/* With the one of begin(). */
-	expect_verdict(&s, EBB_VERDICT_FLOOD, "floods: up to 121 requests within a second");
+	expect_verdict(s, EBB_VERDICT_FLOOD, "floods: up to 121 requests within a second");
 	/* Said once, when it began. */
-	expect_told(&s, "flood: the guest floods: up to 50 requests within a second");
-	expect_told_nothing(&s);
-	s.now += MSEC(DEADLINE_MSEC);
-	expect_share(&s);
-	assert_true(is_explained(&s, "the guest did not answer 2 demands"));
-	assert_true(is_explained(&s, "the guest floods: up to 121 requests within a second"));
-	s.now += SEC(60);
-	expect_verdict(&s, EBB_VERDICT_SILENT, "did not answer 2 demands");
-	script_finish(&s);
+	expect_told(s, "flood: the guest floods: up to 50 requests within a second");
+	expect_told_nothing(s);
+	s->now += MSEC(DEADLINE_MSEC);
+	expect_share(s);
+	assert_true(is_explained(s, "the guest did not answer 2 demands"));
+	assert_true(is_explained(s, "the guest floods: up to 121 requests within a second"));
+	s->now += SEC(60);
+	expect_verdict(s, EBB_VERDICT_SILENT, "did not answer 2 demands");
 }
 
 static bool is_gathered(enum ebb_event event)
@@ -503,20 +482,22 @@ static void test_times_of_shared(void **state)
 	script_finish(&s);
 }
 
+#define BEGUN(name)	cmocka_unit_test_setup_teardown(name, setup, script_teardown)
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_good),
-		cmocka_unit_test(test_silent),
-		cmocka_unit_test(test_one_before_the_deadline),
-		cmocka_unit_test(test_always_late),
-		cmocka_unit_test(test_keeps_computing),
+		BEGUN(test_good),
+		BEGUN(test_silent),
+		BEGUN(test_one_before_the_deadline),
+		BEGUN(test_always_late),
+		BEGUN(test_keeps_computing),
 		cmocka_unit_test(test_idles),
-		cmocka_unit_test(test_starts_parked),
-		cmocka_unit_test(test_asks_again),
-		cmocka_unit_test(test_alternates),
+		BEGUN(test_starts_parked),
+		BEGUN(test_asks_again),
+		BEGUN(test_alternates),
 		cmocka_unit_test(test_follows_its_load),
-		cmocka_unit_test(test_flood),
+		BEGUN(test_flood),
 		cmocka_unit_test(test_flood_is_gathered),
 		cmocka_unit_test(test_gathered_is_told),
 		cmocka_unit_test(test_times_of_shared),

@@ -233,38 +233,41 @@ static bool is_explained(struct script *s, char vm, const char *text)
 	return is_said;
 }
 
+static int setup(void **state)
+{
+	begin(script_new(state));
+	return 0;
+}
+
 static void test_memory(void **state)
 {
-	struct script s;
+	struct script *s = *state;
 
-	(void)state;
-	begin(&s);
-	boot(&s, 'a', 1, "1/1m0-512", 100);
-	boot(&s, 'b', 2, "1/1m0-512", 100);
-	holds(&s, 'a', 500);
-	holds(&s, 'b', 420);
-	pass(&s, SEC(30));
-	assert_false(is_on(&s, EBB_PRESSED_MEMORY));
-	holds(&s, 'b', 422);
-	pass(&s, SEC(5) - SLACK);
-	assert_false(is_on(&s, EBB_PRESSED_MEMORY));
+	boot(s, 'a', 1, "1/1m0-512", 100);
+	boot(s, 'b', 2, "1/1m0-512", 100);
+	holds(s, 'a', 500);
+	holds(s, 'b', 420);
+	pass(s, SEC(30));
+	assert_false(is_on(s, EBB_PRESSED_MEMORY));
+	holds(s, 'b', 422);
+	pass(s, SEC(5) - SLACK);
+	assert_false(is_on(s, EBB_PRESSED_MEMORY));
 	/* It begins by itself: nothing needs to happen but time. */
-	pass(&s, SLACK);
-	assert_true(is_on(&s, EBB_PRESSED_MEMORY));
-	expect_host(&s, "memory-begin",
+	pass(s, SLACK);
+	assert_true(is_on(s, EBB_PRESSED_MEMORY));
+	expect_host(s, "memory-begin",
 		    "memory of node 0: 922 of 1024 MiB held (90%), above 90% for 5 s; most by "
 		    "a 500, b 422");
-	assert_int_equal(s.record.bytes, 922 * MIB);
-	assert_int_equal(s.record.total_usec, 0);
-	holds(&s, 'a', 512);
-	holds(&s, 'a', 396);
-	pass(&s, SEC(5));
-	assert_false(is_on(&s, EBB_PRESSED_MEMORY));
-	expect_host(&s, "memory-end",
+	assert_int_equal(s->record.bytes, 922 * MIB);
+	assert_int_equal(s->record.total_usec, 0);
+	holds(s, 'a', 512);
+	holds(s, 'a', 396);
+	pass(s, SEC(5));
+	assert_false(is_on(s, EBB_PRESSED_MEMORY));
+	expect_host(s, "memory-end",
 		    "memory of node 0: 818 of 1024 MiB held (79%), after 5 s; at most it was 91%");
-	assert_int_equal(s.record.total_usec / SEC(1), 5);
-	assert_false(script_find_record(&s, 0, EBB_EVENT_VIOLATION));
-	script_finish(&s);
+	assert_int_equal(s->record.total_usec / SEC(1), 5);
+	assert_false(script_find_record(s, 0, EBB_EVENT_VIOLATION));
 }
 
 /* Three VMs hold 978 MiB of 1024: above failover, 160 more than the target. */
@@ -279,135 +282,126 @@ static void crowd(struct script *s)
 	holds(s, 'c', 150);
 }
 
+static int setup_crowd(void **state)
+{
+	crowd(script_new(state));
+	return 0;
+}
+
 static void test_move(void **state)
 {
-	struct script s;
+	struct script *s = *state;
 
-	(void)state;
-	crowd(&s);
-	pass(&s, SEC(5));
-	assert_true(is_on(&s, EBB_PRESSED_MEMORY));
+	pass(s, SEC(5));
+	assert_true(is_on(s, EBB_PRESSED_MEMORY));
 	/* The lightest would not relieve it. */
-	assert_true(should_move(&s, 'b'));
-	assert_false(should_move(&s, 'a') || should_move(&s, 'c'));
-	expect_move(&s, 'b', "memory-begin",
+	assert_true(should_move(s, 'b'));
+	assert_false(should_move(s, 'a') || should_move(s, 'c'));
+	expect_move(s, 'b', "memory-begin",
 		    "should move to another host: that frees 316 of 160 MiB needed of the memory "
 		    "of node 0; weight 50, in use, 572 MiB to take along; who helps as much "
 		    "weighs more");
-	assert_int_equal(s.record.bytes, 572 * MIB);
-	assert_int_equal(s.record.node, 0);
-	assert_true(is_explained(&s, 'b', "should move to another host"));
-	assert_false(is_explained(&s, 'a', "should move"));
+	assert_int_equal(s->record.bytes, 572 * MIB);
+	assert_int_equal(s->record.node, 0);
+	assert_true(is_explained(s, 'b', "should move to another host"));
+	assert_false(is_explained(s, 'a', "should move"));
 	/* It is enough: nobody else, however long it lasts. */
-	pass(&s, SEC(300));
-	assert_false(should_move(&s, 'a') || should_move(&s, 'c'));
+	pass(s, SEC(300));
+	assert_false(should_move(s, 'a') || should_move(s, 'c'));
 	/* The pressure goes, and so does the need. */
-	holds(&s, 'a', 300);
-	pass(&s, SEC(5));
-	assert_false(is_on(&s, EBB_PRESSED_MEMORY));
-	assert_false(should_move(&s, 'b'));
-	expect_move(&s, 'b', "memory-end", "need not move any more: the pressure is over");
-	assert_int_equal(s.record.total_usec / SEC(1), 305);
-	script_finish(&s);
+	holds(s, 'a', 300);
+	pass(s, SEC(5));
+	assert_false(is_on(s, EBB_PRESSED_MEMORY));
+	assert_false(should_move(s, 'b'));
+	expect_move(s, 'b', "memory-end", "need not move any more: the pressure is over");
+	assert_int_equal(s->record.total_usec / SEC(1), 305);
 }
 
 /* Not beyond failover: only once it has outlived a cool-down. */
 static void test_lasting(void **state)
 {
-	struct script s;
+	struct script *s = *state;
 
-	(void)state;
-	crowd(&s);
-	holds(&s, 'a', 500);
-	pass(&s, SEC(5));
-	assert_true(is_on(&s, EBB_PRESSED_MEMORY));
-	pass(&s, SEC(60) - SLACK);
-	assert_false(should_move(&s, 'b') || should_move(&s, 'a') || should_move(&s, 'c'));
-	pass(&s, SLACK);
+	holds(s, 'a', 500);
+	pass(s, SEC(5));
+	assert_true(is_on(s, EBB_PRESSED_MEMORY));
+	pass(s, SEC(60) - SLACK);
+	assert_false(should_move(s, 'b') || should_move(s, 'a') || should_move(s, 'c'));
+	pass(s, SLACK);
 	/* 148 are needed, and the lightest has them. */
-	assert_true(should_move(&s, 'c'));
-	assert_true(script_find_record(&s, 'c', EBB_EVENT_MOVE));
+	assert_true(should_move(s, 'c'));
+	assert_true(script_find_record(s, 'c', EBB_EVENT_MOVE));
 	/* It has left: that is told, and without it there is no pressure. */
-	assert_int_equal(script_simple(&s, 'c', EBB_FACT_VM_STOPPED), 0);
-	script_settle(&s);
-	expect_move(&s, 'c', "memory-end", "need not move any more: it has left, or stopped");
-	assert_false(should_move(&s, 'c'));
-	pass(&s, SEC(5));
-	assert_false(is_on(&s, EBB_PRESSED_MEMORY));
-	script_finish(&s);
+	assert_int_equal(script_simple(s, 'c', EBB_FACT_VM_STOPPED), 0);
+	script_settle(s);
+	expect_move(s, 'c', "memory-end", "need not move any more: it has left, or stopped");
+	assert_false(should_move(s, 'c'));
+	pass(s, SEC(5));
+	assert_false(is_on(s, EBB_PRESSED_MEMORY));
 }
 
 static void test_not_again(void **state)
 {
-	struct script s;
+	struct script *s = *state;
 
-	(void)state;
-	crowd(&s);
-	pass(&s, SEC(5));
-	assert_true(should_move(&s, 'b'));
-	holds(&s, 'b', 100);
-	pass(&s, SEC(5));
-	assert_false(is_on(&s, EBB_PRESSED_MEMORY));
-	assert_false(should_move(&s, 'b'));
+	pass(s, SEC(5));
+	assert_true(should_move(s, 'b'));
+	holds(s, 'b', 100);
+	pass(s, SEC(5));
+	assert_false(is_on(s, EBB_PRESSED_MEMORY));
+	assert_false(should_move(s, 'b'));
 	/* Back again, but nobody is told twice within a cool-down. */
-	holds(&s, 'b', 316);
-	pass(&s, SEC(5));
-	assert_true(is_on(&s, EBB_PRESSED_MEMORY));
-	assert_false(should_move(&s, 'a') || should_move(&s, 'b') || should_move(&s, 'c'));
-	pass(&s, SEC(50) - 2 * SLACK);
-	assert_false(should_move(&s, 'a') || should_move(&s, 'b') || should_move(&s, 'c'));
-	pass(&s, 2 * SLACK);
-	assert_true(should_move(&s, 'b'));
-	script_finish(&s);
+	holds(s, 'b', 316);
+	pass(s, SEC(5));
+	assert_true(is_on(s, EBB_PRESSED_MEMORY));
+	assert_false(should_move(s, 'a') || should_move(s, 'b') || should_move(s, 'c'));
+	pass(s, SEC(50) - 2 * SLACK);
+	assert_false(should_move(s, 'a') || should_move(s, 'b') || should_move(s, 'c'));
+	pass(s, 2 * SLACK);
+	assert_true(should_move(s, 'b'));
 }
 
 /* Who gives back most of what it was named for need not go; another one may have to, later. */
 static void test_shrunk(void **state)
 {
-	struct script s;
+	struct script *s = *state;
 
-	(void)state;
-	crowd(&s);
-	pass(&s, SEC(5));
-	assert_true(script_find_record(&s, 'b', EBB_EVENT_MOVE));
-	holds(&s, 'a', 400);
-	holds(&s, 'c', 150);
-	holds(&s, 'b', 158);
-	assert_true(should_move(&s, 'b'));
-	holds(&s, 'b', 156);
-	assert_false(should_move(&s, 'b'));
-	expect_move(&s, 'b', "memory-end",
+	pass(s, SEC(5));
+	assert_true(script_find_record(s, 'b', EBB_EVENT_MOVE));
+	holds(s, 'a', 400);
+	holds(s, 'c', 150);
+	holds(s, 'b', 158);
+	assert_true(should_move(s, 'b'));
+	holds(s, 'b', 156);
+	assert_false(should_move(s, 'b'));
+	expect_move(s, 'b', "memory-end",
 		    "need not move any more: it would free less than half of that now");
-	script_finish(&s);
 }
 
 /* A policy that hands all memory out on purpose does not have anybody move; nor one VM alone. */
 static void test_no_move(void **state)
 {
-	struct script s;
+	struct script *s = *state;
 
-	(void)state;
-	crowd(&s);
-	pass(&s, SEC(5));
-	assert_true(should_move(&s, 'b'));
-	assert_true(script_find_record(&s, 'b', EBB_EVENT_MOVE));
-	assert_int_equal(ebb_state_policy_set(s.state, s.now, &ebb_policy_fair), 0);
-	script_settle(&s);
-	expect_move(&s, 'b', "memory-end",
+	pass(s, SEC(5));
+	assert_true(should_move(s, 'b'));
+	assert_true(script_find_record(s, 'b', EBB_EVENT_MOVE));
+	assert_int_equal(ebb_state_policy_set(s->state, s->now, &ebb_policy_fair), 0);
+	script_settle(s);
+	expect_move(s, 'b', "memory-end",
 		    "need not move any more: nobody else waits for what it uses");
-	assert_true(is_on(&s, EBB_PRESSED_MEMORY));
-	pass(&s, SEC(200));
-	assert_false(should_move(&s, 'a') || should_move(&s, 'b') || should_move(&s, 'c'));
-	script_finish(&s);
+	assert_true(is_on(s, EBB_PRESSED_MEMORY));
+	pass(s, SEC(200));
+	assert_false(should_move(s, 'a') || should_move(s, 'b') || should_move(s, 'c'));
+	script_finish(s);
 
-	begin(&s);
-	boot(&s, 'a', 1, "1/1m0-1000", 100);
-	boot(&s, 'b', 2, "1/1", 1);
-	holds(&s, 'a', 1000);
-	pass(&s, SEC(200));
-	assert_true(is_on(&s, EBB_PRESSED_MEMORY));
-	assert_false(should_move(&s, 'a') || should_move(&s, 'b'));
-	script_finish(&s);
+	begin(s);
+	boot(s, 'a', 1, "1/1m0-1000", 100);
+	boot(s, 'b', 2, "1/1", 1);
+	holds(s, 'a', 1000);
+	pass(s, SEC(200));
+	assert_true(is_on(s, EBB_PRESSED_MEMORY));
+	assert_false(should_move(s, 'a') || should_move(s, 'b'));
 }
 
 /* ---- CPUs ------------------------------------------------------------------ */
@@ -437,132 +431,123 @@ static void run_for(struct script *s, unsigned *seconds, unsigned count, unsigne
 static void test_cpus(void **state)
 {
 	const uint32_t share = 250;
-	struct script s;
+	struct script *s = *state;
 	unsigned t = 0;
 
-	(void)state;
-	begin(&s);
-	assert_int_equal(s.host.share_permille, share);
-	boot(&s, 'a', 1, "2/3", 100);
-	boot(&s, 'b', 2, "2/3", 50);
-	run_for(&s, &t, 40, 150, 200);
-	assert_false(is_on(&s, EBB_PRESSED_CPU));
+	assert_int_equal(s->host.share_permille, share);
+	boot(s, 'a', 1, "2/3", 100);
+	boot(s, 'b', 2, "2/3", 50);
+	run_for(s, &t, 40, 150, 200);
+	assert_false(is_on(s, EBB_PRESSED_CPU));
 	t = 0;
-	script_finish(&s);
+	script_finish(s);
 
-	begin(&s);
-	boot(&s, 'a', 1, "2/3", 100);
-	boot(&s, 'b', 2, "2/3", 50);
-	run_for(&s, &t, 16, 200, 240);
-	assert_false(is_on(&s, EBB_PRESSED_CPU));
-	run_for(&s, &t, 1, 200, 240);
-	assert_true(is_on(&s, EBB_PRESSED_CPU));
-	expect_host(&s, "cpu-begin", "CPUs of node 0: 0.88 of 1.00 used (87%), above 75% for 15 s; "
+	begin(s);
+	boot(s, 'a', 1, "2/3", 100);
+	boot(s, 'b', 2, "2/3", 50);
+	run_for(s, &t, 16, 200, 240);
+	assert_false(is_on(s, EBB_PRESSED_CPU));
+	run_for(s, &t, 1, 200, 240);
+	assert_true(is_on(s, EBB_PRESSED_CPU));
+	expect_host(s, "cpu-begin", "CPUs of node 0: 0.88 of 1.00 used (87%), above 75% for 15 s; "
 		    "most by b 0.48, a 0.40");
 	/* Well used, and nobody wants more. */
-	run_for(&s, &t, 100, 200, 240);
-	assert_false(should_move(&s, 'a') || should_move(&s, 'b'));
+	run_for(s, &t, 100, 200, 240);
+	assert_false(should_move(s, 'a') || should_move(s, 'b'));
 	/* Now "a" does: its limit is its ceiling, so it is for the cores that are not there. */
-	assert_int_equal(script_add(&s, 'a', 7, 1, 0, false), 0);
-	run_for(&s, &t, 1, 200, 240);
-	assert_true(should_move(&s, 'b'));
-	expect_move(&s, 'b', "cpu-begin",
+	assert_int_equal(script_add(s, 'a', 7, 1, 0, false), 0);
+	run_for(s, &t, 1, 200, 240);
+	assert_true(should_move(s, 'b'));
+	expect_move(s, 'b', "cpu-begin",
 		    "should move to another host: that frees 0.48 of 0.13 CPUs needed of the CPUs "
 		    "of node 0; weight 50, in use, 256 MiB to take along; who helps as much "
 		    "weighs more");
 	/* It is not for long that a wish counts. */
-	run_for(&s, &t, 11, 200, 240);
-	assert_false(should_move(&s, 'b'));
-	script_finish(&s);
+	run_for(s, &t, 11, 200, 240);
+	assert_false(should_move(s, 'b'));
 }
 
 static void test_throttled(void **state)
 {
-	struct script s;
+	struct script *s = *state;
 	unsigned t = 0;
 
-	(void)state;
-	begin(&s);
-	boot(&s, 'a', 1, "2/3", 100);
-	boot(&s, 'b', 2, "2/3", 50);
-	run_for(&s, &t, 30, 100, 10);
-	pressure_report_throttle(&s.state->pressure, 0, true);
-	run_for(&s, &t, 16, 100, 10);
+	boot(s, 'a', 1, "2/3", 100);
+	boot(s, 'b', 2, "2/3", 50);
+	run_for(s, &t, 30, 100, 10);
+	pressure_report_throttle(&s->state->pressure, 0, true);
+	run_for(s, &t, 16, 100, 10);
 	/* A VM that does next to nothing is no help. */
-	assert_true(is_on(&s, EBB_PRESSED_CPU));
-	assert_true(should_move(&s, 'a'));
-	expect_host(&s, "cpu-begin", "CPUs of node 0: 0.22 of 1.00 used (21%), and its VMs are "
+	assert_true(is_on(s, EBB_PRESSED_CPU));
+	assert_true(should_move(s, 'a'));
+	expect_host(s, "cpu-begin", "CPUs of node 0: 0.22 of 1.00 used (21%), and its VMs are "
 		    "throttled; most by a 0.20, b 0.02");
-	pressure_report_throttle(&s.state->pressure, 0, false);
-	run_for(&s, &t, 16, 100, 10);
-	assert_false(is_on(&s, EBB_PRESSED_CPU));
-	assert_false(should_move(&s, 'a'));
-	script_finish(&s);
+	pressure_report_throttle(&s->state->pressure, 0, false);
+	run_for(s, &t, 16, 100, 10);
+	assert_false(is_on(s, EBB_PRESSED_CPU));
+	assert_false(should_move(s, 'a'));
 }
 
 static void test_core(void **state)
 {
 	const struct ebb_violation *v;
-	struct script s;
+	struct script *s = *state;
 
-	(void)state;
-	begin(&s);
-	s.now += SEC(100);
-	v = ebb_state_violation(s.state, EBB_PRESSED_CORE, 2);
-	pressure_report_core(&s.state->pressure, s.now, 2, 850, 850, "a 45%, b 40%");
+	s->now += SEC(100);
+	v = ebb_state_violation(s->state, EBB_PRESSED_CORE, 2);
+	pressure_report_core(&s->state->pressure, s->now, 2, 850, 850, "a 45%, b 40%");
 	assert_false(v->is_on);
-	pressure_report_core(&s.state->pressure, s.now, 2, 970, 970, "a 60%, b 37%");
+	pressure_report_core(&s->state->pressure, s->now, 2, 970, 970, "a 60%, b 37%");
 	assert_true(v->is_on);
-	expect_host(&s, "core-begin", "core 2, which VMs share: 97% of its time used over 15 s, "
+	expect_host(s, "core-begin", "core 2, which VMs share: 97% of its time used over 15 s, "
 		    "above 85%; a 60%, b 37%");
-	s.now += SEC(15);
-	pressure_report_core(&s.state->pressure, s.now, 2, 990, 990, "a 60%, b 39%");
-	s.now += SEC(15);
-	pressure_report_core(&s.state->pressure, s.now, 2, 600, 600, "");
+	s->now += SEC(15);
+	pressure_report_core(&s->state->pressure, s->now, 2, 990, 990, "a 60%, b 39%");
+	s->now += SEC(15);
+	pressure_report_core(&s->state->pressure, s->now, 2, 600, 600, "");
 	assert_false(v->is_on);
-	expect_host(&s, "core-end", "core 2: 60% of its time used, after 30 s; at most it was 99%");
-	pressure_report_core(&s.state->pressure, s.now, 2, 0, 0, "");
-	assert_false(script_find_record(&s, 0, EBB_EVENT_VIOLATION));
-	assert_null(ebb_state_violation(s.state, EBB_PRESSED_CORE, 4));
-	assert_null(ebb_state_violation(s.state, EBB_PRESSED_CPU, 1));
-	script_finish(&s);
+	expect_host(s, "core-end", "core 2: 60% of its time used, after 30 s; at most it was 99%");
+	pressure_report_core(&s->state->pressure, s->now, 2, 0, 0, "");
+	assert_false(script_find_record(s, 0, EBB_EVENT_VIOLATION));
+	assert_null(ebb_state_violation(s->state, EBB_PRESSED_CORE, 4));
+	assert_null(ebb_state_violation(s->state, EBB_PRESSED_CPU, 1));
 }
 
 /* Other programs take time of the core: what it is judged by is told beside what was used. */
 static void test_core_beside_others(void **state)
 {
 	const struct ebb_violation *v;
-	struct script s;
+	struct script *s = *state;
 
-	(void)state;
-	begin(&s);
-	s.now += SEC(100);
-	v = ebb_state_violation(s.state, EBB_PRESSED_CORE, 1);
-	pressure_report_core(&s.state->pressure, s.now, 1, 990, 770, "a 39%, b 38%");
+	s->now += SEC(100);
+	v = ebb_state_violation(s->state, EBB_PRESSED_CORE, 1);
+	pressure_report_core(&s->state->pressure, s->now, 1, 990, 770, "a 39%, b 38%");
 	assert_true(v->is_on);
 	assert_int_equal(v->level, 990);
-	expect_host(&s, "core-begin", "core 1, which VMs share: 99% of its time used or waited for "
+	expect_host(s, "core-begin", "core 1, which VMs share: 99% of its time used or waited for "
 		    "(77% used) over 15 s, above 85%; a 39%, b 38%");
-	s.now += SEC(15);
-	pressure_report_core(&s.state->pressure, s.now, 1, 800, 700, "");
+	s->now += SEC(15);
+	pressure_report_core(&s->state->pressure, s->now, 1, 800, 700, "");
 	assert_false(v->is_on);
-	expect_host(&s, "core-end", "core 1: 80% of its time used or waited for (70% used), after "
+	expect_host(s, "core-end", "core 1: 80% of its time used or waited for (70% used), after "
 		    "15 s; at most it was 99%");
-	script_finish(&s);
 }
+
+#define BEGUN(name)	cmocka_unit_test_setup_teardown(name, setup, script_teardown)
+#define CROWD(name)	cmocka_unit_test_setup_teardown(name, setup_crowd, script_teardown)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_window),	  cmocka_unit_test(test_rest),
 		cmocka_unit_test(test_calls),	  cmocka_unit_test(test_choose),
-		cmocka_unit_test(test_names),	  cmocka_unit_test(test_memory),
-		cmocka_unit_test(test_move),	  cmocka_unit_test(test_lasting),
-		cmocka_unit_test(test_not_again),	  cmocka_unit_test(test_no_move),
-		cmocka_unit_test(test_shrunk),	  cmocka_unit_test(test_cpus),
-		cmocka_unit_test(test_throttled),
-		cmocka_unit_test(test_core),
-		cmocka_unit_test(test_core_beside_others),
+		cmocka_unit_test(test_names),	  BEGUN(test_memory),
+		CROWD(test_move),	  CROWD(test_lasting),
+		CROWD(test_not_again),	  CROWD(test_no_move),
+		CROWD(test_shrunk),	  BEGUN(test_cpus),
+		BEGUN(test_throttled),
+		BEGUN(test_core),
+		BEGUN(test_core_beside_others),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
