@@ -108,7 +108,7 @@ static void record_system(const struct io_room *s, const struct io_volume *v, us
 {
 	struct ebb_record *r = record(s, v, at, NULL);
 
-	ebb_text_copy(r->name, sizeof(r->name), EBB_SYSTEM_NAME);
+	memcpy(r->name, EBB_SYSTEM_NAME, sizeof(EBB_SYSTEM_NAME));
 }
 
 /* How many of the units that the volume got are reads beyond its owner's promised cache. */
