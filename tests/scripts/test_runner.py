@@ -296,7 +296,8 @@ class Speed(unittest.TestCase):
 
 
 class FollowsTheAgent(unittest.TestCase):
-    def test_a_sample_is_of_the_moment_at_which_the_agent_looked(self):
+    def sampled(self, begin, end):
+        """The sample of a look of the agent's, whose CPU times were read from begin to end."""
         s = sampling.Sampler.__new__(sampling.Sampler)
         s.prefix, s.vms, s.unix_start = "p-", ["vm1"], 1000.0
         s.samples, s.now, s.lock, s.rates = [], {}, threading.Lock(), sampling.Rates()
@@ -304,12 +305,22 @@ class FollowsTheAgent(unittest.TestCase):
         s.speed.read.return_value, s.pauses.read.return_value = 12000.0, 0.0
         s.meter, s.probe, s.tour = unittest.mock.Mock(), None, unittest.mock.Mock()
         s.meter.given = {"vm1": delivery.Delivered(0.5, 0.625)}
-        # Read 0.7 s late, as on a machine on which this program has to wait.
+        s.elapsed = unittest.mock.Mock(side_effect=[begin, end])
+        # The line came 0.7 s late, as on a machine on which this program has to wait.
         s._take(6.2, {"ts": 1005.5, "vms": [FromTheAgent.VM]})
+        s.meter.look.assert_called_once_with(begin)
         (sample,) = s.samples
-        self.assertEqual((sample.t_s, sample.read_t_s), (5.5, 6.2))
+        return sample
+
+    def test_a_sample_is_of_the_moment_at_which_the_agent_looked(self):
+        sample = self.sampled(6.21, 6.23)
+        self.assertEqual((sample.t_s, sample.read_t_s), (5.5, 6.22))
         self.assertEqual((sample.cpu_ms, sample.cpu_due_ms), (500.0, 625.0))
-        s.meter.look.assert_called_once_with(6.2)
+
+    def test_cpu_times_of_no_known_moment_are_left_out(self):
+        sample = self.sampled(6.21, 7.4)
+        self.assertEqual((sample.t_s, sample.read_t_s), (5.5, 6.2))
+        self.assertEqual((sample.cpu_ms, sample.cpu_due_ms), (None, None))
 
 
 class Console(unittest.TestCase):

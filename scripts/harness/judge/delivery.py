@@ -70,11 +70,16 @@ class Delivered:
         return amount * max(1.0, self.due_s / self.cpu_s)
 
 
+def known_of(rows):
+    """Those of which the CPU times are known (sampling.py)."""
+    return [s for s in rows if s.cpu_ms is not None and s.cpu_due_ms is not None]
+
+
 class Clock:
     """The CPU time of one VM at any moment, between its samples."""
 
     def __init__(self, rows):
-        known = [s for s in rows if s.cpu_ms is not None and s.cpu_due_ms is not None]
+        known = known_of(rows)
         self.cpu_s = series.Curve([(s.read_at, s.cpu_ms / 1000) for s in known])
         self.due_s = series.Curve([(s.read_at, s.cpu_due_ms / 1000) for s in known])
 
@@ -86,7 +91,8 @@ class Clock:
 
 def over(rows):
     """From the first to the last of some samples of a VM; None if they do not say."""
-    return Clock(rows).between(rows[0].read_at, rows[-1].read_at) if rows else None
+    known = known_of(rows)
+    return Clock(known).between(known[0].read_at, known[-1].read_at) if known else None
 
 
 def total(parts):

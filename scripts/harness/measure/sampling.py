@@ -15,6 +15,9 @@ from .speed import PauseMeter, SpeedMeter
 INTERVAL_S = 0.1
 HISTORY_ROWS = 100000
 SAME_REPORT_S = 0.02    # age and time of look are read by two processes
+# CPU times that took longer to read are of no known moment: this program may have waited for a CPU
+# before, within or after the reading.
+LONGEST_READ_S = 0.05
 
 
 class Rates:
@@ -123,19 +126,28 @@ class Sampler(threading.Thread):
                 self.error = f"ebbctl top: {type(e).__name__}: {e} in {line.strip()[:300]}"
                 return
 
+    def _read_cpu_times(self):
+        """When that was; None where it took too long to say."""
+        begin = self.elapsed()
+        self.meter.look(begin)
+        end = self.elapsed()
+        return None if end - begin > LONGEST_READ_S else (begin + end) / 2
+
     def _take(self, t_s, top):
         seen, speed, pause = {}, self.speed.read(t_s), self.pauses.read()
         looked_s = top["ts"] - self.unix_start
-        self.meter.look(t_s)
+        metered_s = self._read_cpu_times()
         self.tour()
         for vm in top["vms"]:
             name = unprefixed(vm["name"], self.prefix)
             if name in self.vms:
                 seen[name] = sample_of(vm, name, looked_s, self.rates)
-                seen[name].read_t_s = round(t_s, 3)
+                seen[name].read_t_s = round(t_s if metered_s is None else metered_s, 3)
                 seen[name].host_speed, seen[name].host_pause_ms = speed, pause
                 given = self.meter.given.get(name, delivery.Delivered())
-                seen[name].cpu_ms, seen[name].cpu_due_ms = 1000 * given.cpu_s, 1000 * given.due_s
+                if metered_s is not None:
+                    seen[name].cpu_ms = 1000 * given.cpu_s
+                    seen[name].cpu_due_ms = 1000 * given.due_s
                 if self.probe:
                     self.probe(seen[name])
         with self.lock:
