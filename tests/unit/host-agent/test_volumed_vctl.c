@@ -101,6 +101,7 @@ static int tear_down(void **state)
 	die();
 	while (f.server.volumes)
 		ebb_server_drop(&f.server, f.server.volumes);
+	json_decref(f.server.scheduler);
 	assert_null(f.vctl.waiting);
 	close(f.daemon);
 	sd_event_unref(f.event);

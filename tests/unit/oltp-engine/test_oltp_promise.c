@@ -215,9 +215,12 @@ static void compare(struct plan *plan)
 	uint64_t real = dedicated(plan);
 
 	assert_near("half the memory", watched(plan, PROMISE_MIB / 2, false), real, 0.02);
-	/* No faster than an engine that reads from disk: else the sample would be small. */
+	/*
+	 * No faster than an engine that reads from disk: else the sample would be small. On a fast
+	 * or busy machine it is smaller all the same.
+	 */
 	plan->pause_ms = 2000;
-	assert_near("four times the memory", watched(plan, 4 * PROMISE_MIB, false), real, 0.02);
+	assert_near("four times the memory", watched(plan, 4 * PROMISE_MIB, false), real, 0.05);
 }
 
 /*
