@@ -345,6 +345,9 @@ class FakeAgent:
         self.voms.append((seq, [b[:3] for b in buckets]))
 
     def _respond(self, tag, kind, status, reason, vcpus=()):
+        # The request was one of a link that is down: on a new one, WELCOME comes first.
+        if not self.is_welcome:
+            return
         body = b"".join(LINK_CPU.pack(0, 0, 0, 0, v, 0) for v in vcpus)
         self._send(RESPONSE, struct.pack("<QHHHH", tag, kind, status, reason, len(vcpus)) + body)
 

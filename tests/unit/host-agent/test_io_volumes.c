@@ -482,6 +482,7 @@ static void test_answer_too_long(void **state)
 	char *data = malloc(1 << 20);
 
 	memset(data, ' ', 1 << 20);
+	f->cfg.patience_usec = HANG_USEC;
 	serve(f);
 	begin(f);
 	let_in(f);
