@@ -76,7 +76,9 @@ static void run(struct side *s, enum oltp_rc (*access)(struct side *, const void
 		oltp_txn_abort(s->w);
 		if (rc == OLTP_COLD)
 			rc = oltp_cold_wait(s->w);
-		assert_int_equal(rc, OLTP_OK);
+		/* The manager holds a record for a moment while it moves it. */
+		if (rc != OLTP_CONFLICT)
+			assert_int_equal(rc, OLTP_OK);
 	} while (true);
 	oltp_cold_end(s->w, 0);
 }
