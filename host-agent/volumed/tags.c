@@ -283,6 +283,7 @@ int ebb_tags_volume_set(struct ebb_tags *t, struct ebb_tags_volume *v,
 			const struct ebb_tags_promise *p, uint64_t now)
 {
 	const bool had_reserve = has_reserve(v);
+	const uint32_t old_weight = v->promise.weight;
 	int r = check_promise(t, p, &v->promise);
 
 	if (r < 0)
@@ -290,10 +291,12 @@ int ebb_tags_volume_set(struct ebb_tags *t, struct ebb_tags_volume *v,
 	advance(t, now);
 	promise(t, v, p);
 	/*
-	 * What an old promise of a few requests per second still has to wait may be long for the
-	 * new one.
+	 * What an old promise of a few requests per second, or an old weight, still has to wait may
+	 * be long for the new one.
 	 */
 	v->slot = had_reserve ? min64(v->slot, t->clock + reserve_step(p, 1)) : t->clock;
+	if (p->weight > old_weight)
+		v->spare = min64(v->spare, t->spare + (1ull << SPARE_SHIFT) / p->weight);
 	v->limited_until = min64(v->limited_until, now + max_step(p, 1));
 	v->flushes_limited_until = min64(v->flushes_limited_until, now + max_step(p, 0));
 	place(t, v, now);

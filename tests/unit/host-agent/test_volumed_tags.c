@@ -140,6 +140,28 @@ static void test_spare_goes_by_weight(void **state)
 	free(w);
 }
 
+/* What a request has cost with a low weight does not hold up those with a higher one. */
+static void test_weight_rises_at_once(void **state)
+{
+	struct ebb_tags_promise p = { .weight = 1, .penalty = 1 };
+	struct world *w = world_new(1000);
+	struct client *a = add(w, 16, (struct ebb_tags_promise){ .weight = 10000 });
+	struct client *b = add(w, 16, p);
+	uint64_t before;
+
+	(void)state;
+	run(w, SEC);
+	assert_true(b->issued > 0);
+	p.weight = 10000;
+	before = a->issued;
+	assert_int_equal(ebb_tags_volume_set(&w->tags, &b->volume, &p, w->now), 0);
+	b->issued = 0;
+	run(w, 2 * SEC);
+	assert_about(b->issued, 1000, 2);
+	assert_about(a->issued - before, 1000, 2);
+	free(w);
+}
+
 /* By size, not by number. */
 static void test_spare_is_charged_by_size(void **state)
 {
@@ -363,6 +385,7 @@ int main(void)
 		cmocka_unit_test(test_size_is_charged),
 		cmocka_unit_test(test_both_rates),
 		cmocka_unit_test(test_spare_goes_by_weight),
+		cmocka_unit_test(test_weight_rises_at_once),
 		cmocka_unit_test(test_spare_is_charged_by_size),
 		cmocka_unit_test(test_spare_is_used),
 		cmocka_unit_test(test_spare_is_no_debt),
