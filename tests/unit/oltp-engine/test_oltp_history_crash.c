@@ -77,6 +77,22 @@ static void load(int fd, struct history *history)
 	free(text);
 }
 
+/* Leaves what was recorded where it can be looked at: it does not come again. */
+static void keep(int fd)
+{
+	char path[64], buffer[65536];
+	ssize_t n;
+	int to;
+
+	snprintf(path, sizeof(path), "/tmp/ebb-history-crash.%d", (int)getpid());
+	to = open(path, O_CREAT | O_TRUNC | O_WRONLY, 0600);
+	assert_true(to >= 0);
+	for (off_t at = 0; (n = pread(fd, buffer, sizeof(buffer), at)) > 0; at += n)
+		assert_int_equal(write(to, buffer, (size_t)n), n);
+	close(to);
+	printf("recorded: %s\n", path);
+}
+
 /* How many anomalies there are; *ret_lost: transactions that crashes took. */
 static uint64_t run(struct record_config config, bool must_be_clean, uint64_t *ret_lost)
 {
@@ -96,7 +112,6 @@ static uint64_t run(struct record_config config, bool must_be_clean, uint64_t *r
 	config.engine.log_dir = folder.path;
 	assert_int_equal(record_with_kills(&config, KILLS, fd, NULL, NULL), 0);
 	load(fd, &history);
-	close(fd);
 	folder_remove(&folder);
 	assert_int_equal(check_history(&history, &options, &result), 0);
 	assert_true(result.n_txns[HISTORY_OK] + history.n_lost > KILLS * config.transactions);
@@ -106,8 +121,10 @@ static uint64_t run(struct record_config config, bool must_be_clean, uint64_t *r
 	n = result.n_anomalies;
 	if (n && must_be_clean) {
 		report_text(&report, stdout);
+		keep(fd);
 		fail_msg("%" PRIu64 " anomalies", n);
 	}
+	close(fd);
 	check_result_finish(&result);
 	history_finish(&history);
 	return n;
