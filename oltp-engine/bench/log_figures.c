@@ -57,7 +57,6 @@ void log_figures_report(const struct log_figures *figures, double seconds,
 	fields_object_begin(fields, "log");
 	fields_u64(fields, "group_us", o->group_us ?: 1000);
 	fields_bool(fields, "direct", end.is_direct);
-	fields_bool(fields, "io_uring", end.is_uring);
 	fields_text(fields, "error", end.has_failed ? strerrorname_np(-end.error) : "");
 	fields_u64(fields, "groups", end.groups - start->groups);
 	fields_u64(fields, "entries", end.entries - start->entries);

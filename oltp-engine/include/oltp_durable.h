@@ -60,7 +60,6 @@ struct oltp_durable_stats {
 	bool has_failed;
 	int error;		/* -errno of what failed; 0: nothing did */
 	bool is_direct;		/* written around the page cache (O_DIRECT) */
-	bool is_uring;		/* written with io_uring */
 	uint64_t epoch;		/* of now */
 	uint64_t durable_epoch;
 	uint64_t groups;	/* written */

@@ -65,15 +65,8 @@ ssize_t io_pwritev(const struct io_files *io, int fd, const struct iovec *iov, i
 ssize_t io_pwritev_sync(const struct io_files *io, int fd, const struct iovec *iov, int n,
 			uint64_t offset);
 
-/*
- * Real files, with an io_uring for pwritev_sync where there is one. meters: may be NULL. Errors:
- * -ENOMEM.
- */
-int io_files_create(enum io_class class, struct io_meters *meters, struct io_files *ret_io);
-void io_files_destroy(struct io_files *io);
-
-/* Are these the hooks for real files, with an io_uring? */
-int io_files_has_uring(const struct io_files *io);
+/* Those of the machine. meters: may be NULL. */
+struct io_files io_files_real(enum io_class class, struct io_meters *meters);
 
 /*
  * The numbers of all files in the folder with a name of the format, which has one number

@@ -79,12 +79,10 @@ int log_open(struct oltp_engine *engine, const struct oltp_config *config, struc
 		return -ENOMEM;
 	log->dir = strdup(config->log_dir);
 	rc = log->dir ? 0 : -ENOMEM;
+	log->io = io_files_real(IO_LOG, &engine->io_meters);
 	if (config->log_io)
 		log->io = (struct io_files){ config->log_io, config->log_io_ctx, IO_LOG,
 					     &engine->io_meters };
-	else if (!rc)
-		rc = io_files_create(IO_LOG, &engine->io_meters, &log->io);
-	log->owns_io = !config->log_io && !rc;
 	if (!rc)
 		rc = log_group_init(&log->group);
 	if (!rc)
@@ -136,8 +134,6 @@ void log_close(struct log *log)
 	log_segments_finish(log);
 	log_group_finish(&log->group);
 	log_dir_close(log);
-	if (log->owns_io)
-		io_files_destroy(&log->io);
 	pthread_cond_destroy(&log->called);
 	pthread_cond_destroy(&log->written);
 	pthread_mutex_destroy(&log->lock);
@@ -288,7 +284,6 @@ void oltp_durable_stats_read(struct oltp_engine *engine, struct oltp_durable_sta
 		.has_failed = log_state(log) == LOG_FAILED,
 		.error = atomic_load_explicit(&log->error, memory_order_relaxed),
 		.is_direct = log->has_direct,
-		.is_uring = io_files_has_uring(&log->io),
 		.epoch = log_epoch_now(log),
 		.durable_epoch = log_epoch_durable(log),
 		.groups = counter_read(&log->n_groups),

@@ -143,7 +143,6 @@ struct log {
 	int dir_fd;		/* holds the lock on the folder */
 	uint8_t database[16];	/* its name, once it is RUNNING */
 	struct io_files io;
-	bool owns_io;
 	bool has_direct;
 	bool is_commit;
 	bool has_thread;

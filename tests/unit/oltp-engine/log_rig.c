@@ -203,7 +203,7 @@ int log_rig_setup(void **state)
 	assert_non_null(rig);
 	snprintf(rig->dir, sizeof(rig->dir), "%s/oltp-log-XXXXXX", tmp);
 	assert_non_null(mkdtemp(rig->dir));
-	assert_int_equal(io_files_create(IO_LOG, NULL, &rig->fake.real), 0);
+	rig->fake.real = io_files_real(IO_LOG, NULL);
 	pthread_mutex_init(&rig->fake.lock, NULL);
 	pthread_cond_init(&rig->fake.changed, NULL);
 	rig->config = (struct oltp_config){
@@ -247,7 +247,6 @@ int log_rig_teardown(void **state)
 	struct log_rig *rig = *state;
 
 	log_rig_close(rig);
-	io_files_destroy(&rig->fake.real);
 	assert_int_equal(nftw(rig->dir, remove_one, 8, FTW_DEPTH | FTW_PHYS), 0);
 	free(rig);
 	return 0;
