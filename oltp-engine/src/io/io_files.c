@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Files: see io_files.h. No request outlives its system call: a process that is killed has none on its
- * way when the next one reads what it left. Of an io_uring, some may still reach the disk then.
+ * Files: see io_files.h. No request outlives its system call: a process that is killed has none on
+ * its way when the next one reads what it left. Of an io_uring, some may still reach the disk then.
  */
 #include <dirent.h>
 #include <errno.h>
