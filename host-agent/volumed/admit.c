@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What is promised to all volumes of a server together, and whether more may be. */
+/* The promises to all volumes of a server together, and whether one more fits. */
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>

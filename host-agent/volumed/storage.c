@@ -270,7 +270,7 @@ size_t ebb_storage_cost(const char *argument)
 	return strlen(argument) + 1 + sizeof(char *);
 }
 
-/* What may be given to execve() besides the environment; see execve(2). */
+/* Bytes of arguments that execve() takes besides the environment; see execve(2). */
 static size_t argument_space(void)
 {
 	const long limit = sysconf(_SC_ARG_MAX);

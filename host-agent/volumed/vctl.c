@@ -182,7 +182,7 @@ static json_t *view_meters(const struct ebb_volume *v)
 			 interval);
 }
 
-/* What the agent asks for once in an interval, of each volume. */
+/* The meters of a volume as the agent reads them, once in an interval. */
 static json_t *view_brief(const struct ebb_volume *v)
 {
 	const json_t *taker = json_object_get(json_object_get(v->now, "interval"), "taker");
@@ -401,7 +401,7 @@ static void begin_set(struct ebb_waiting *w)
 		return;
 	}
 	spec = v->spec;
-	/* Whoever names no owner has set the promise by hand, and nobody takes it back. */
+	/* A promise without an owner was set by hand: no agent takes it back. */
 	ebb_volspec_set_owner(&spec, NULL, NULL);
 	if (read_keys(&spec, w->request, false) < 0 || check_spec(s, &spec, w->request) < 0)
 		end_set(w);

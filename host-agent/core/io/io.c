@@ -127,7 +127,7 @@ void io_settle(struct io_room *s, usec_t now)
 
 /* ---- the volume server ------------------------------------------------------ */
 
-/* What agents have set, this one or earlier ones: it is taken back if no VM claims it. */
+/* Promises that this agent or an earlier one has set: those that no VM claims are taken back. */
 static void note_owned(struct io_room *s, const struct ebb_fact_volumes_up *f)
 {
 	for (uint32_t i = 0; i < f->num; i++) {

@@ -193,7 +193,7 @@ void io_meters(struct io_room *s, const struct ebb_fact_volumes_meters *f)
 		v->is_metered = true;
 		if (goes_on)
 			add(s, v, &d, f);
-		/* What was read while nothing was metered is in no row. */
+		/* Reads from before the first reading of the meter are in no row. */
 		else if (io_cold_volume(s, v->owner) == v)
 			own(v->owner)->beyond = (struct io_beyond){ 0 };
 	}

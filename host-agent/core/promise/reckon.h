@@ -69,7 +69,7 @@ struct promise_times {
 	usec_t ran, waited;
 };
 
-/* What is promised. */
+/* The promise to a VM. */
 struct promise_terms {
 	uint32_t permille;		/* thousandths of a core */
 	uint32_t share;			/* thousandths of a real CPU that a core is worth: 1000 but

@@ -54,7 +54,7 @@ void ebb_promise_admit(struct ebb_promise_ask *asks, size_t num,
 
 		if (a->is_held)
 			continue;
-		/* What it has is its own, and comes back if there is too little for all of it. */
+		/* The old promise is taken off; it is added again if the new one is refused. */
 		for (uint16_t h = 0; a->is_kept && h < EBB_MAX_NODES; h++)
 			ret_promised[h] -= a->before[h];
 		a->is_promised = add_if(fits(a, a->permille, capacity, ret_promised), a->permille,
