@@ -18,6 +18,8 @@
  *                     REQUEST    a guest request that passed the device's checks
  *                     TELEMETRY  as the guest sent it; length by type and count
  *                     MEM        pools whose state changed; a level, newest counts
+ *                     ACCOUNT    after the first HELLO of a connection: the last one
+ *                                that an agent sent, also one of another host
  *   agent -> device   WELCOME    answer to the first HELLO of a connection;
  *                                after it the device reports AGENT_UP
  *                     RESPONSE   answer to a REQUEST
@@ -26,6 +28,8 @@
  *                                a new CPU as a lent one
  *                     REVOKE     take memory from a pool, without the guest, or
  *                                have the guest unplug it at once
+ *                     KEEP_ACCOUNT  counters of the VM; the device keeps the newest,
+ *                                and takes it along when the VM moves to another host
  *
  * If the connection ends, the device completes what is in flight with BUSY,
  * NO_AGENT.  A RESPONSE that grants a CPU to a request that is no longer in
@@ -49,11 +53,13 @@
 #define VIRTIO_EBB_LINK_REQUEST		2
 #define VIRTIO_EBB_LINK_TELEMETRY	3
 #define VIRTIO_EBB_LINK_MEM		4
+#define VIRTIO_EBB_LINK_ACCOUNT		5
 #define VIRTIO_EBB_LINK_WELCOME		128
 #define VIRTIO_EBB_LINK_RESPONSE	129
 #define VIRTIO_EBB_LINK_LIMITS		130
 #define VIRTIO_EBB_LINK_CPU		131
 #define VIRTIO_EBB_LINK_REVOKE		132
+#define VIRTIO_EBB_LINK_KEEP_ACCOUNT	133
 
 struct virtio_ebb_link_hdr {
 	__le32 magic;			/* VIRTIO_EBB_LINK_MAGIC */
@@ -79,6 +85,7 @@ VIRTIO_EBB_ASSERT_OFFSET(struct virtio_ebb_link_cpu, vcpu, 16);
 #define VIRTIO_EBB_HELLO_F_VOM		(1u << 2) /* with DRIVER: it negotiated VIRTIO_EBB_F_VOM */
 #define VIRTIO_EBB_HELLO_F_LEAVE	(1u << 3) /* with DRIVER: it negotiated VIRTIO_EBB_F_LEAVE */
 #define VIRTIO_EBB_HELLO_F_BASELINE	(1u << 4) /* with DRIVER: it negotiated VIRTIO_EBB_F_BASELINE */
+#define VIRTIO_EBB_HELLO_F_ACCOUNT	(1u << 5) /* the device takes KEEP_ACCOUNT */
 
 /* A pool as the device reports it to the agent. */
 struct virtio_ebb_link_pool {
@@ -187,10 +194,39 @@ struct virtio_ebb_link_revoke {
 };
 VIRTIO_EBB_ASSERT_SIZE(struct virtio_ebb_link_revoke, 16);
 
+/* Of one promise to the VM: struct ebb_ledger of the agent says what each counter means. */
+struct virtio_ebb_link_ledger {
+	__le64 metered_usec;
+	__le64 wanted;
+	__le64 promised;
+	__le64 got;
+	__le64 violated;
+	__le64 unclear;
+	__le64 num_intervals;
+	__le64 num_violations;
+	__le64 num_unclear;
+};
+VIRTIO_EBB_ASSERT_SIZE(struct virtio_ebb_link_ledger, 72);
+
+/*
+ * Payload of ACCOUNT and KEEP_ACCOUNT, the latter with VIRTIO_EBB_HELLO_F_ACCOUNT only: what the VM has
+ * held and got since it was started, on whatever host.  The device does not look into it.
+ */
+struct virtio_ebb_link_account {
+	__le64 writer;			/* which agent wrote it; not 0 */
+	__le64 age_usec;		/* the time for which the next four were counted */
+	__le64 core_usec[2];		/* cores held: reserved, spot */
+	__le64 mib_usec[2];		/* MiB of pools held: reserved, spot */
+	struct virtio_ebb_link_ledger cpu;
+	struct virtio_ebb_link_ledger mem;
+};
+VIRTIO_EBB_ASSERT_SIZE(struct virtio_ebb_link_account, 192);
+
 /*
  * Changes
  *   proto 2   limits with vom_seq and mem_cutoff.  A device that offers the guest
  *             VIRTIO_EBB_F_LEAVE needs an agent that knows VIRTIO_EBB_HELLO_F_LEAVE;
  *             the same for VIRTIO_EBB_F_BASELINE.
+ *             A device that says VIRTIO_EBB_HELLO_F_ACCOUNT needs an agent that knows it.
  */
 #endif /* _VIRTIO_EBB_LINK_H */
