@@ -18,8 +18,8 @@ $(eval $(call unit_test_single,test_volumed_meter,$(addprefix $(EBB_TEST)/,test_
 	meter_reckon.c),ebb-simulate ebb-tags,,))
 $(eval $(call unit_test_single,test_volumed_vmeter,$(EBB_TEST)/test_volumed_vmeter.c, \
 	ebb-volumed ebb-tags,jansson))
-$(eval $(call unit_test_single,test_volumed_config,$(EBB_TEST)/test_volumed_config.c, \
-	ebb-volumed ebb-service ebb-util,inih jansson))
-$(foreach t,admit qmp vctl vstate,$(eval $(call unit_test_single,test_volumed_$(t), \
+$(eval $(call unit_test,test_volumed_access,$(EBB_TEST)/test_volumed_access.c,ebb-volumed,,))
+$(eval $(call unit_test,test_volumed_probe,$(EBB_TEST)/test_volumed_probe.c,ebb-volumed ebb-util,,))
+$(foreach t,admit config qmp vctl vstate,$(eval $(call unit_test_single,test_volumed_$(t), \
 	$(EBB_TEST)/test_volumed_$(t).c,ebb-volumed ebb-tags ebb-service ebb-util, \
 	$(EBB_VOLUMED_PKGS))))

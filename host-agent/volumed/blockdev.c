@@ -67,14 +67,35 @@ json_t *ebb_blockdev_node_args(const struct ebb_vconf *conf, const struct ebb_vo
 	return o;
 }
 
-json_t *ebb_blockdev_export_args(const struct ebb_volume *v)
+void ebb_blockdev_attachment_id(const struct ebb_attachment *t, char ret[EBB_BLOCKDEV_ID_SIZE])
 {
-	char node[EBB_BLOCKDEV_ID_SIZE], id[EBB_BLOCKDEV_ID_SIZE];
+	snprintf(ret, EBB_BLOCKDEV_ID_SIZE, "a%u", t->id);
+}
+
+static json_t *export_args(const struct ebb_volume *v, const char *id, const char *name)
+{
+	char node[EBB_BLOCKDEV_ID_SIZE];
 
 	ebb_blockdev_node(v, node);
-	ebb_blockdev_export_id(v, id);
 	/* One thread for all: whoever sees all requests needs no lock that is ever waited for. */
 	return json_pack("{s:s, s:s, s:s, s:s, s:b, s:s, s:b}", "type", "nbd", "id", id,
-			 "node-name", node, "name", v->spec.name, "writable", !v->is_probe,
+			 "node-name", node, "name", name, "writable", !v->is_probe,
 			 "iothread", "io", "fixed-iothread", 1);
+}
+
+json_t *ebb_blockdev_export_args(const struct ebb_volume *v)
+{
+	char id[EBB_BLOCKDEV_ID_SIZE];
+
+	ebb_blockdev_export_id(v, id);
+	return export_args(v, id, v->spec.name);
+}
+
+json_t *ebb_blockdev_attachment_args(const struct ebb_volume *v, const struct ebb_attachment *t)
+{
+	char id[EBB_BLOCKDEV_ID_SIZE], name[EBB_VOLUME_NAME_SIZE + EBB_ACCESS_NAME_SIZE];
+
+	ebb_blockdev_attachment_id(t, id);
+	snprintf(name, sizeof(name), "%s@%s", v->spec.name, t->name);
+	return export_args(v, id, name);
 }

@@ -15,6 +15,8 @@
 #include "volumed/vstate.h"
 
 #define STEP_USEC	1000000
+/* A storage daemon that is silent for so long while requests are open hangs. */
+#define SILENCE_USEC	10000000
 #define SMALL_BYTES	4096
 #define LARGE_BYTES	(1u << 20)
 
@@ -121,6 +123,7 @@ static void run_child(const struct ebb_calibration *c, int fd)
 {
 	const struct ebb_probe probe = {
 		.path = c->nbd_path, .export = EBB_CALIBRATE_VOLUME, .usec = STEP_USEC,
+		.patience_usec = SILENCE_USEC,
 		.depth = c->server->depth, .bytes = c->is_large ? LARGE_BYTES : SMALL_BYTES,
 	};
 	struct result r;

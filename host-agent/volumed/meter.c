@@ -388,18 +388,15 @@ static void unlink_waiting(struct ebb_meter_volume *v, struct ebb_meter_request 
 }
 
 int ebb_meter_arrive(struct ebb_meter *m, struct ebb_meter_volume *v, struct ebb_meter_request *r,
-		     uint64_t bytes, enum ebb_meter_kind kind, uint64_t now)
+		     uint64_t bytes, uint64_t now)
 {
-	if (bytes > EBB_RATE_MAX_REQUEST || (unsigned int)kind >= EBB_METER_KINDS)
+	if (bytes > EBB_RATE_MAX_REQUEST)
 		return -EINVAL;
 	ebb_meter_advance(m, now);
 	r->arrived = m->now;
 	r->bytes = bytes;
-	r->kind = kind;
-	v->counters.kinds[kind].arrived++;
-	v->counters.kinds[kind].arrived_units += ebb_rate_units(bytes);
-	if (kind == EBB_METER_EXTRA)
-		return 0;
+	v->counters.arrived++;
+	v->counters.arrived_units += ebb_rate_units(bytes);
 	count_times(v, m->now);
 	link_waiting(v, r);
 	v->pending++;
@@ -444,6 +441,17 @@ static void add_units(const struct ebb_meter_volume *v, uint64_t *sum, uint64_t 
 	*rest %= v->unit_nsec;
 }
 
+static void end_waiting(struct ebb_meter *m, struct ebb_meter_volume *v,
+			struct ebb_meter_request *r)
+{
+	unlink_waiting(v, r);
+	if (--v->waiting == 0) {
+		m->waiting--;
+		count_missed(v, m->now);
+		end_wait(m, v);
+	}
+}
+
 void ebb_meter_issue(struct ebb_meter *m, struct ebb_meter_volume *v, struct ebb_meter_request *r,
 		     uint64_t now)
 {
@@ -451,14 +459,9 @@ void ebb_meter_issue(struct ebb_meter *m, struct ebb_meter_volume *v, struct ebb
 	const uint64_t units = ebb_rate_units(r->bytes);
 
 	ebb_meter_advance(m, now);
-	c->kinds[r->kind].issued++;
-	c->kinds[r->kind].issued_units += units;
-	c->kinds[r->kind].issued_bytes += r->bytes;
-	if (r->kind == EBB_METER_EXTRA) {
-		/* Not v: as if another had got it. */
-		m->took.early += units;
-		return;
-	}
+	c->issued++;
+	c->issued_units += units;
+	c->issued_bytes += r->bytes;
 	count_times(v, m->now);
 	c->waited_nsec += m->now - r->arrived;
 	if (has_reserve(v))
@@ -473,21 +476,22 @@ void ebb_meter_issue(struct ebb_meter *m, struct ebb_meter_volume *v, struct ebb
 		v->took.early += units;
 		m->took.early += units;
 	}
-	unlink_waiting(v, r);
-	if (--v->waiting == 0) {
-		m->waiting--;
-		count_missed(v, m->now);
-		end_wait(m, v);
-	}
+	end_waiting(m, v, r);
 }
 
-void ebb_meter_complete(struct ebb_meter *m, struct ebb_meter_volume *v,
-			struct ebb_meter_request *r, uint64_t now)
+void ebb_meter_cancel(struct ebb_meter *m, struct ebb_meter_volume *v, struct ebb_meter_request *r,
+		      uint64_t now)
 {
 	ebb_meter_advance(m, now);
-	v->counters.kinds[r->kind].completed++;
-	if (r->kind == EBB_METER_EXTRA)
-		return;
+	count_times(v, m->now);
+	v->pending--;
+	end_waiting(m, v, r);
+}
+
+void ebb_meter_complete(struct ebb_meter *m, struct ebb_meter_volume *v, uint64_t now)
+{
+	ebb_meter_advance(m, now);
+	v->counters.completed++;
 	count_times(v, m->now);
 	v->pending--;
 }

@@ -42,8 +42,8 @@
  *   slow             whatever is left: nobody got it
  *
  * I/O beyond the baseline of a memory promise (section 2.3) is charged to the system, not to the
- * tenant.  Such requests (EBB_METER_EXTRA) are counted apart, and for the promise of their volume
- * they count as what others got.
+ * tenant.  Nobody on this side of the guest can tell such requests from others, so the meter counts
+ * them like all others of the volume; the agent takes them off its ledger (core/io/beyond.h).
  *
  * Intervals are of the same length for all volumes.  Counters are cumulative: what happened between
  * two looks is their difference, so a look that is lost loses nothing.
@@ -67,33 +67,20 @@
  */
 #define EBB_METER_DELAYS	98u
 
-enum ebb_meter_kind {
-	EBB_METER_DIRECT,		/* by the tenant itself */
-	EBB_METER_BACKGROUND,		/* for the tenant, by others; charged to it as well */
-	EBB_METER_EXTRA,		/* beyond the baseline of memory; charged to the system */
-	EBB_METER_KINDS,
-};
-
-/* The meter's part of a request; the caller's memory, from arrive to complete. */
+/* The meter's part of a request; the caller's memory, from arrive to issue. */
 struct ebb_meter_request {
 	struct ebb_meter_request *prev, *next;	/* of those that wait, in the order of arrival */
 	uint64_t arrived;
 	uint64_t bytes;
-	enum ebb_meter_kind kind;
-};
-
-/* Requests of one kind. */
-struct ebb_meter_sum {
-	uint64_t arrived, issued, completed;	/* requests */
-	uint64_t arrived_units, issued_units;	/* as rate.h counts them */
-	uint64_t issued_bytes;
 };
 
 /* All cumulative but late_max_nsec, which is the maximum; units, where nothing else is said. */
 struct ebb_meter_counters {
-	struct ebb_meter_sum kinds[EBB_METER_KINDS];
-	uint64_t waiting_nsec, pending_nsec;	/* without EXTRA */
-	uint64_t waited_nsec;		/* from arrival to issue, sum of all requests but EXTRA */
+	uint64_t arrived, issued, completed;	/* requests */
+	uint64_t arrived_units, issued_units;	/* as rate.h counts them */
+	uint64_t issued_bytes;
+	uint64_t waiting_nsec, pending_nsec;
+	uint64_t waited_nsec;		/* from arrival to issue, sum of all requests */
 	uint64_t promised;		/* all of the reservation, wanted or not */
 	/* The reservation's worth of pending_nsec, in 1/10^6 units.  Set by ebb_meter_read(). */
 	uint64_t promised_microunits;
@@ -135,7 +122,7 @@ struct ebb_meter_volume {
 	uint64_t reserve_iops, reserve_bytes;
 	uint64_t unit_nsec;		/* unit time; 0: nothing is promised */
 	struct ebb_meter_request *first, *last_waiting;
-	unsigned int waiting, pending;	/* requests; without EXTRA */
+	unsigned int waiting, pending;	/* requests */
 	uint64_t slot;			/* when the next unit is due that was not missed */
 	uint64_t deadline;		/* of the request that is issued next, if it has come */
 	uint64_t promised_since;	/* up to when `promised` is counted */
@@ -162,7 +149,7 @@ struct ebb_meter {
 	uint64_t now;
 	uint64_t capacity_iops;		/* units per second; 0: not known */
 	unsigned int waiting;		/* volumes with requests that wait */
-	struct ebb_meter_taken took;	/* by all volumes; early: also EXTRA */
+	struct ebb_meter_taken took;	/* by all volumes */
 };
 
 /* -EINVAL: the length of an interval is out of its range.  Intervals begin at `now`. */
@@ -185,13 +172,19 @@ int ebb_meter_volume_remove(struct ebb_meter *m, struct ebb_meter_volume *v, uin
 int ebb_meter_promise(struct ebb_meter *m, struct ebb_meter_volume *v, uint64_t reserve_iops,
 		      uint64_t reserve_bytes, uint64_t now);
 
-/* -EINVAL: bytes is more than EBB_RATE_MAX_REQUEST, or kind is none; nothing is counted. */
+/* -EINVAL: bytes is more than EBB_RATE_MAX_REQUEST; nothing is counted. */
 int ebb_meter_arrive(struct ebb_meter *m, struct ebb_meter_volume *v, struct ebb_meter_request *r,
-		     uint64_t bytes, enum ebb_meter_kind kind, uint64_t now);
+		     uint64_t bytes, uint64_t now);
 void ebb_meter_issue(struct ebb_meter *m, struct ebb_meter_volume *v, struct ebb_meter_request *r,
 		     uint64_t now);
-void ebb_meter_complete(struct ebb_meter *m, struct ebb_meter_volume *v,
-			struct ebb_meter_request *r, uint64_t now);
+/*
+ * Instead of both: the request is given up while it waits, for its volume is to be removed.  Nobody
+ * has got anything by it, and nothing is due to it from now on.
+ */
+void ebb_meter_cancel(struct ebb_meter *m, struct ebb_meter_volume *v, struct ebb_meter_request *r,
+		      uint64_t now);
+/* One of the requests that were issued has ended. */
+void ebb_meter_complete(struct ebb_meter *m, struct ebb_meter_volume *v, uint64_t now);
 
 /* Ends the intervals that are over.  All calls above do that, too. */
 void ebb_meter_advance(struct ebb_meter *m, uint64_t now);

@@ -41,19 +41,30 @@ struct run {
 	uint64_t sum_usec;
 };
 
+/* A call that ran into the time limit of its socket says EAGAIN. */
+static int error_of(int err)
+{
+	return err == EAGAIN ? -ETIMEDOUT : -err;
+}
+
 static int send_all(int fd, const void *data, size_t len)
 {
 	const ssize_t n = send(fd, data, len, MSG_NOSIGNAL);
 
 	/* A request is far smaller than the socket's buffer, so it is sent as a whole. */
-	return n == (ssize_t)len ? 0 : n < 0 ? -errno : -EIO;
+	return n == (ssize_t)len ? 0 : n < 0 ? error_of(errno) : -EIO;
 }
 
 static int receive_all(int fd, void *data, size_t len)
 {
-	const ssize_t n = recv(fd, data, len, MSG_WAITALL);
+	for (size_t got = 0; got < len;) {
+		const ssize_t n = recv(fd, (char *)data + got, len - got, 0);
 
-	return n == (ssize_t)len ? 0 : n < 0 ? -errno : -ECONNRESET;
+		if (n <= 0)
+			return n < 0 ? error_of(errno) : -ECONNRESET;
+		got += (size_t)n;
+	}
+	return 0;
 }
 
 static int negotiate(struct run *r, int fd)
@@ -89,13 +100,22 @@ static int negotiate(struct run *r, int fd)
 
 static int open_link(struct run *r)
 {
+	const struct timeval patience = { .tv_sec = r->probe->patience_usec / 1000000,
+					  .tv_usec = r->probe->patience_usec % 1000000 };
 	struct sockaddr_un addr = { .sun_family = AF_UNIX };
 	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0), rc;
 
 	if (fd < 0)
 		return -errno;
 	snprintf(addr.sun_path, sizeof(addr.sun_path), "%s", r->probe->path);
-	rc = connect(fd, (struct sockaddr *)&addr, sizeof(addr)) < 0 ? -errno : negotiate(r, fd);
+	/* The second one is for connect(), too, which waits while too many clients do. */
+	if (setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience)) < 0 ||
+	    setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience)) < 0)
+		rc = -errno;
+	else if (connect(fd, (struct sockaddr *)&addr, sizeof(addr)) < 0)
+		rc = error_of(errno);
+	else
+		rc = negotiate(r, fd);
 	if (rc < 0) {
 		close(fd);
 		return rc;
@@ -157,6 +177,14 @@ static int complete(struct run *r, struct link *l, bool is_counted, uint64_t *re
 	return 0;
 }
 
+/* Until a reply has come: 0; -errno. */
+static int wait_for_reply(struct run *r)
+{
+	const int n = poll(r->polls, r->num, (int)(r->probe->patience_usec / 1000));
+
+	return n > 0 ? 0 : n < 0 ? -errno : -ETIMEDOUT;
+}
+
 /* A server that is left with requests open complains. */
 static int drain(struct run *r, uint32_t open)
 {
@@ -164,8 +192,7 @@ static int drain(struct run *r, uint32_t open)
 	int rc = 0;
 
 	while (rc == 0 && open) {
-		if (poll(r->polls, r->num, -1) < 0)
-			return -errno;
+		rc = wait_for_reply(r);
 		for (size_t i = 0; rc == 0 && i < r->num; i++) {
 			if (!r->polls[i].revents)
 				continue;
@@ -193,8 +220,7 @@ static int measure(struct run *r, struct ebb_knee_point *ret)
 	for (uint32_t i = 0; rc == 0 && i < r->probe->depth; i++)
 		rc = submit(r, &r->links[i % r->num], i / r->num);
 	while (rc == 0 && (now = ebb_clock_mono_usec()) < end) {
-		if (poll(r->polls, r->num, 1000) < 0)
-			return -errno;
+		rc = wait_for_reply(r);
 		for (size_t i = 0; rc == 0 && i < r->num; i++) {
 			if (!r->polls[i].revents)
 				continue;
@@ -208,7 +234,7 @@ static int measure(struct run *r, struct ebb_knee_point *ret)
 	if (rc < 0)
 		return rc;
 	if (!r->num_samples)
-		return -ETIMEDOUT;
+		return -ETIME;
 	qsort(r->samples, r->num_samples, sizeof(r->samples[0]), compare);
 	ret->depth = r->probe->depth;
 	ret->iops = r->num_samples * 1000000 / r->probe->usec;
@@ -237,6 +263,12 @@ int ebb_probe_run(const struct ebb_probe *p, struct ebb_knee_point *ret, struct 
 		close(r.links[i].fd);
 	free(r.buf);
 	free(r.samples);
+	if (rc == -ETIMEDOUT)
+		return ebb_err_set(err, rc, "reading at depth %u: no answer in %u s: the storage "
+				   "daemon hangs, or serves promises of others all the time",
+				   p->depth, (unsigned)(p->patience_usec / 1000000));
 	return rc < 0 ? ebb_err_set(err, rc, "reading at depth %u: %s", p->depth,
-				    rc == -ENOSPC ? "the file is too small" : strerror(-rc)) : 0;
+				    rc == -ENOSPC ? "the file is too small" :
+				    rc == -ETIME ? "no request ended while it was measured" :
+				    strerror(-rc)) : 0;
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * A load for calibration: a client of our own NBD server that keeps so many requests to read open.
- * Blocks for as long as it measures, so it runs in a process of its own (calibrate.c).
+ * Blocks for as long as it measures, and while the server is silent for `patience_usec` at most, so
+ * it runs in a process of its own (calibrate.c).
  */
 #ifndef EBB_VOLUMED_PROBE_H
 #define EBB_VOLUMED_PROBE_H
@@ -21,11 +22,13 @@ struct ebb_probe {
 	uint32_t depth;			/* 1 to EBB_PROBE_MAX_DEPTH */
 	uint32_t bytes;			/* of each request, at places that are multiples of it */
 	uint64_t usec;			/* how long to measure; a quarter more is not counted */
+	uint64_t patience_usec;		/* the longest silence of a server that does not hang */
 };
 
 /*
  * -errno with a message; -ENOSPC: the volume holds less than EBB_PROBE_MIN_BLOCKS
- * requests.
+ * requests; -ETIMEDOUT: the server was silent for longer than patience_usec; -ETIME: no request
+ * ended while it was measured.
  */
 int ebb_probe_run(const struct ebb_probe *p, struct ebb_knee_point *ret, struct ebb_err *err);
 

@@ -30,6 +30,7 @@ struct ebb_qmp {
 	sd_event_source *source;
 	struct command *first, **last;	/* sent and not answered */
 	struct buffer in, out;
+	size_t searched;		/* bytes of `in` without a newline */
 	uint64_t since;			/* last answer, or first command after it; monotonic */
 	bool is_lost;
 };
@@ -117,10 +118,29 @@ static bool handle_line(struct ebb_qmp *q, const char *line, size_t len)
 	return is_answer;
 }
 
+/* A long answer comes in many pieces: each is searched for its end once. */
+static bool take_lines(struct ebb_qmp *q)
+{
+	struct buffer *b = &q->in;
+	bool is_good = true;
+	size_t begin = 0;
+	char *end;
+
+	while (is_good && (end = memchr(b->data + q->searched, '\n', b->len - q->searched))) {
+		const size_t next = (size_t)(end - b->data) + 1;
+
+		is_good = handle_line(q, b->data + begin, next - 1 - begin);
+		begin = q->searched = next;
+	}
+	if (begin > 0)
+		consume(b, begin);
+	q->searched = b->len;
+	return is_good;
+}
+
 static bool receive(struct ebb_qmp *q)
 {
 	ssize_t n;
-	char *end;
 
 	if (!reserve(&q->in, STEP))
 		return false;
@@ -130,14 +150,7 @@ static bool receive(struct ebb_qmp *q)
 	if (n == 0)
 		return false;
 	q->in.len += n;
-	while ((end = memchr(q->in.data, '\n', q->in.len))) {
-		const bool is_good = handle_line(q, q->in.data, end - q->in.data);
-
-		consume(&q->in, end - q->in.data + 1);
-		if (!is_good)
-			return false;
-	}
-	return true;
+	return take_lines(q);
 }
 
 static bool transmit(struct ebb_qmp *q)

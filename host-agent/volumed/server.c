@@ -8,6 +8,7 @@
 #include "util/clock.h"
 #include "util/log.h"
 #include "util/text.h"
+#include "volumed/attach.h"
 #include "volumed/blockdev.h"
 #include "volumed/server.h"
 #include "volumed/vmeter.h"
@@ -17,6 +18,8 @@
 #define POLL_USEC	1000000
 /* After so many looks a volume that could not be served is tried again. */
 #define RETRY_POLLS	3
+/* Of the storage daemon that a volume takes: two for the volume and for each export. */
+#define MAX_ARGUMENTS	(2 + 2 * EBB_ACCESS_MAX)
 
 /* ---- volumes ---- */
 
@@ -51,7 +54,7 @@ struct ebb_volume *ebb_server_append(struct ebb_server *s, const struct ebb_vols
 	if (!v)
 		return NULL;
 	v->spec = *spec;
-	v->id = s->next_id++;
+	v->id = ++s->last_id;
 	while (*at)
 		at = &(*at)->next;
 	*at = v;
@@ -206,6 +209,7 @@ static void serving_end(struct of_volume *g, const char *error)
 		renew_promise(g->server, v);
 		ebb_log(LOG_INFO, "volume_served", EBB_KS("volume", v->spec.name),
 			EBB_KS("tenant", v->spec.tenant), EBB_KS("file", v->spec.file));
+		ebb_attach_opened(g->server, v);
 	}
 	if (g->done)
 		g->done(g->ctx, error);
@@ -233,6 +237,8 @@ static void on_opened(void *ctx, const json_t *result, const char *error)
 
 	if (!result || !v || !g->server->qmp)
 		serving_end(g, error ? error : "the volume has been removed");
+	else if (v->spec.is_shared)
+		serving_end(g, NULL);
 	else
 		ebb_qmp_send(g->server->qmp, "block-export-add", ebb_blockdev_export_args(v),
 			     on_exported, g);
@@ -255,20 +261,23 @@ void ebb_server_serve(struct ebb_server *s, struct ebb_volume *v, ebb_server_don
 
 /*
  * "hard": its clients are disconnected.  An event says when they are gone, which they are when
- * their last requests have ended, up to 16 of each.  Those need not wait for the volume's maximum,
- * nor for its turn behind a volume with a high weight.  Reservations of others still go first.
+ * their last requests have ended, up to 16 of each.  Those that are at the disk end by themselves.
+ * The others are given up: they would wait for the volume's turn, which may never come beside full
+ * reservations of others, and nobody is there to hear of their end.
  */
-static void withdraw(struct ebb_server *s, const struct ebb_volume *v)
+static void withdraw(struct ebb_server *s, struct ebb_volume *v)
 {
-	struct ebb_volspec spec = v->spec;
 	char id[EBB_BLOCKDEV_ID_SIZE];
 
-	spec.max_iops = spec.max_bytes = EBB_VOLUME_NO_NUMBER;
-	spec.weight = EBB_VOLUME_MAX_WEIGHT;
-	ebb_qmp_send(s->qmp, "ebb-volume-set", ebb_blockdev_promise_args(&spec), NULL, NULL);
-	ebb_blockdev_export_id(v, id);
-	ebb_qmp_send(s->qmp, "block-export-del",
-		     json_pack("{s:s, s:s}", "id", id, "mode", "hard"), NULL, NULL);
+	if (v->spec.is_shared) {
+		ebb_attach_advance(s, v);
+	} else {
+		ebb_blockdev_export_id(v, id);
+		ebb_qmp_send(s->qmp, "block-export-del",
+			     json_pack("{s:s, s:s}", "id", id, "mode", "hard"), NULL, NULL);
+	}
+	ebb_qmp_send(s->qmp, "ebb-volume-cancel", json_pack("{s:s}", "volume", v->spec.name), NULL,
+		     NULL);
 }
 
 void ebb_server_remove(struct ebb_server *s, struct ebb_volume *v)
@@ -279,9 +288,32 @@ void ebb_server_remove(struct ebb_server *s, struct ebb_volume *v)
 		return;
 	}
 	v->state = EBB_VOLUME_REMOVING;
+	for (size_t i = 0; i < v->access.num; i++)
+		v->access.all[i].is_leaving = true;
 	/* A storage daemon that is starting has it, too; storage_up() takes it away. */
 	if (s->qmp)
 		withdraw(s, v);
+	ebb_server_finish_removal(s, v);
+}
+
+/* Its users have gone: now its file can be closed. */
+static void close_removed(struct ebb_server *s, struct ebb_volume *v)
+{
+	char node[EBB_BLOCKDEV_ID_SIZE];
+
+	ebb_blockdev_node(v, node);
+	if (s->qmp)
+		ebb_qmp_send(s->qmp, "blockdev-del", json_pack("{s:s}", "node-name", node), NULL,
+			     NULL);
+	ebb_log(LOG_INFO, "volume_removed", EBB_KS("volume", v->spec.name));
+	ebb_server_drop(s, v);
+	ebb_attach_settle(s);
+}
+
+void ebb_server_finish_removal(struct ebb_server *s, struct ebb_volume *v)
+{
+	if (s->qmp && v->state == EBB_VOLUME_REMOVING && v->spec.is_shared && !v->access.num)
+		close_removed(s, v);
 }
 
 /* ---- counters ---- */
@@ -373,6 +405,8 @@ static void retry_failed(struct ebb_server *s)
 	for (struct ebb_volume *v = s->volumes; s->qmp && v; v = v->next)
 		if (v->state == EBB_VOLUME_FAILED)
 			ebb_server_serve(s, v, NULL, NULL);
+		else
+			ebb_attach_advance(s, v);
 }
 
 static int on_poll(sd_event_source *source, uint64_t usec, void *arg)
@@ -403,23 +437,32 @@ static void drop_removed(struct ebb_server *s)
 	}
 }
 
-/* Arguments that make a volume, and their cost; 0: out of memory. */
-static size_t describe(const struct ebb_server *s, const struct ebb_volume *v, char *ret[4])
+/* Takes the reference of value. */
+static void add_argument(char **args, size_t *num, const char *option, json_t *value)
 {
-	json_t *node = ebb_blockdev_node_args(s->conf, v);
-	json_t *export = ebb_blockdev_export_args(v);
-	size_t cost = 0;
+	args[(*num)++] = strdup(option);
+	args[(*num)++] = json_dumps(value, JSON_COMPACT);
+	json_decref(value);
+}
 
-	ret[0] = strdup("--blockdev");
-	ret[1] = json_dumps(node, JSON_COMPACT);
-	ret[2] = strdup("--export");
-	ret[3] = json_dumps(export, JSON_COMPACT);
-	json_decref(node);
-	json_decref(export);
-	for (size_t i = 0; i < 4; i++)
+/* Arguments that make a volume, how many, and their cost; 0: out of memory. */
+static size_t describe(const struct ebb_server *s, struct ebb_volume *v,
+		       char *ret[MAX_ARGUMENTS], size_t *ret_num)
+{
+	size_t cost = 0, num = 0;
+
+	add_argument(ret, &num, "--blockdev", ebb_blockdev_node_args(s->conf, v));
+	if (!v->spec.is_shared)
+		add_argument(ret, &num, "--export", ebb_blockdev_export_args(v));
+	for (size_t i = 0; i < v->access.num; i++)
+		if (ebb_access_start(&v->access.all[i]))
+			add_argument(ret, &num, "--export",
+				     ebb_blockdev_attachment_args(v, &v->access.all[i]));
+	*ret_num = num;
+	for (size_t i = 0; i < num; i++)
 		if (!ret[i])
 			return 0;
-	for (size_t i = 0; i < 4; i++)
+	for (size_t i = 0; i < num; i++)
 		cost += ebb_storage_cost(ret[i]);
 	return cost;
 }
@@ -435,27 +478,29 @@ static char **storage_arguments(void *ctx, unsigned int attempt, size_t most)
 	char **args;
 
 	drop_removed(s);
-	args = calloc(4 * s->num_volumes + 1, sizeof(*args));
+	args = calloc(MAX_ARGUMENTS * s->num_volumes + 1, sizeof(*args));
 	if (!args)
 		return NULL;
 	for (struct ebb_volume *v = s->volumes; v; v = v->next) {
 		const bool was_failed = v->state == EBB_VOLUME_FAILED;
-		size_t cost;
+		size_t cost, own;
 
 		v->state = EBB_VOLUME_WAITING;
+		ebb_attach_lost(v);
 		/* One that can not be served ends the daemon; the next gets them one by one. */
 		if (attempt > 0 || was_failed)
 			continue;
-		cost = describe(s, v, &args[num]);
+		cost = describe(s, v, &args[num], &own);
 		if (cost == 0 || cost > most) {
-			for (size_t i = 0; i < 4; i++) {
+			for (size_t i = 0; i < own; i++) {
 				free(args[num + i]);
 				args[num + i] = NULL;
 			}
+			ebb_attach_lost(v);
 			num_later++;
 			continue;
 		}
-		num += 4;
+		num += own;
 		most -= cost;
 		v->state = EBB_VOLUME_SERVED;
 		v->is_changed = false;
@@ -473,14 +518,20 @@ static void storage_up(void *ctx, struct ebb_qmp *q)
 
 	s->qmp = q;
 	ebb_server_schedule(s, NULL, NULL);
-	for (struct ebb_volume *v = s->volumes; v; v = v->next) {
-		if (v->state == EBB_VOLUME_SERVED)
+	for (struct ebb_volume *v = s->volumes, *next; v; v = next) {
+		next = v->next;
+		if (v->state == EBB_VOLUME_SERVED || v->state == EBB_VOLUME_REMOVING)
+			ebb_attach_opened(s, v);
+		if (v->state == EBB_VOLUME_SERVED) {
 			renew_promise(s, v);
-		else if (v->state == EBB_VOLUME_REMOVING)
+		} else if (v->state == EBB_VOLUME_REMOVING) {
 			withdraw(s, v);
-		else
+			ebb_server_finish_removal(s, v);
+		} else {
 			ebb_server_serve(s, v, NULL, NULL);
+		}
 	}
+	ebb_attach_settle(s);
 	ebb_log(LOG_NOTICE, "storage_daemon_up", EBB_KI("volumes", s->num_volumes));
 	/* VMs can be started.  Later times say nothing to systemd. */
 	sd_notify(0, "READY=1");
@@ -494,6 +545,7 @@ static void storage_down(void *ctx)
 	s->restarts++;
 	drop_removed(s);
 	for (struct ebb_volume *v = s->volumes; v; v = v->next) {
+		ebb_attach_lost(v);
 		if (v->last) {
 			json_t *sum = ebb_server_counters(v);
 
@@ -509,26 +561,34 @@ static void storage_down(void *ctx)
 	}
 }
 
-/* The last user of a removed volume has gone: now its file can be closed. */
+static bool is_attachment(const struct ebb_attachment *t, const char *id)
+{
+	char export[EBB_BLOCKDEV_ID_SIZE];
+
+	ebb_blockdev_attachment_id(t, export);
+	return strcmp(export, id) == 0;
+}
+
+/* The last user of an export has gone. */
 static void storage_event(void *ctx, const char *name, const json_t *data)
 {
 	struct ebb_server *s = ctx;
 	const char *id = json_string_value(json_object_get(data, "id"));
-	char node[EBB_BLOCKDEV_ID_SIZE], export[EBB_BLOCKDEV_ID_SIZE];
+	char export[EBB_BLOCKDEV_ID_SIZE];
 
 	if (strcmp(name, "BLOCK_EXPORT_DELETED") != 0 || !id)
 		return;
 	for (struct ebb_volume *v = s->volumes; v; v = v->next) {
+		for (size_t i = 0; i < v->access.num; i++)
+			if (is_attachment(&v->access.all[i], id)) {
+				ebb_attach_removed(s, v, v->access.all[i].id);
+				return;
+			}
 		ebb_blockdev_export_id(v, export);
-		if (v->state != EBB_VOLUME_REMOVING || strcmp(export, id) != 0)
-			continue;
-		ebb_blockdev_node(v, node);
-		if (s->qmp)
-			ebb_qmp_send(s->qmp, "blockdev-del",
-				     json_pack("{s:s}", "node-name", node), NULL, NULL);
-		ebb_log(LOG_INFO, "volume_removed", EBB_KS("volume", v->spec.name));
-		ebb_server_drop(s, v);
-		return;
+		if (v->state == EBB_VOLUME_REMOVING && strcmp(export, id) == 0) {
+			close_removed(s, v);
+			return;
+		}
 	}
 }
 
@@ -538,6 +598,7 @@ static void storage_ended(void *ctx, bool is_failure)
 
 	s->qmp = NULL;
 	s->is_failed = is_failure;
+	ebb_attach_give_up(s);
 	sd_event_exit(s->event, is_failure ? EXIT_FAILURE : EXIT_SUCCESS);
 }
 
@@ -584,6 +645,7 @@ void ebb_server_destroy(struct ebb_server *s)
 {
 	ebb_storage_destroy(s->storage);
 	s->qmp = NULL;
+	ebb_attach_give_up(s);
 	while (s->volumes)
 		ebb_server_drop(s, s->volumes);
 	json_decref(s->scheduler);

@@ -14,6 +14,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <systemd/sd-event.h>
+#include "volumed/access.h"
 #include "volumed/storage.h"
 #include "volumed/vconf.h"
 #include "volumed/volspec.h"
@@ -34,7 +35,8 @@ enum ebb_volume_state {
 struct ebb_volume {
 	struct ebb_volume *next;
 	struct ebb_volspec spec;
-	uint32_t id;			/* unique; names its nodes and its export */
+	struct ebb_access access;	/* of a shared one: who may write it */
+	uint32_t id;			/* unique, from 1; names its nodes and its export */
 	enum ebb_volume_state state;
 	bool is_configured;		/* of the configuration, not added later */
 	bool is_probe;			/* for calibration: only read, and never kept */
@@ -63,7 +65,10 @@ struct ebb_server {
 	struct ebb_qmp *qmp;		/* NULL: the storage daemon is not up */
 	struct ebb_volume *volumes;
 	size_t num_volumes;
-	uint32_t next_id;
+	uint32_t last_id, last_attachment;
+	/* The highest of all volumes, also of those that are gone: none comes twice. */
+	uint64_t generation;
+	struct ebb_attach_waiting *attaching;	/* see attach.h */
 	uint32_t depth;			/* in force, as is overbooking */
 	const char *overbooking;	/* "proportional" or "penalty" */
 	struct ebb_capacity capacity;	/* as calibrated */
@@ -146,6 +151,9 @@ void ebb_server_promise(struct ebb_server *s, struct ebb_volume *v, const struct
 
 /* Disconnect its clients; it is dropped when they are gone, which may be at once. */
 void ebb_server_remove(struct ebb_server *s, struct ebb_volume *v);
+
+/* A shared volume that is being removed goes when the last of its exports has gone. */
+void ebb_server_finish_removal(struct ebb_server *s, struct ebb_volume *v);
 
 /* Ask the storage daemon for counters now; done() is called when they are in the volumes. */
 void ebb_server_refresh(struct ebb_server *s, ebb_server_done done, void *ctx);

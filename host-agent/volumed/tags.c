@@ -291,8 +291,9 @@ int ebb_tags_volume_set(struct ebb_tags *t, struct ebb_tags_volume *v,
 	advance(t, now);
 	promise(t, v, p);
 	/*
-	 * What an old promise of a few requests per second, or an old weight, still has to wait may
-	 * be long for the new one.
+	 * An old promise of a few requests per second, or a low old weight, may have put the
+	 * volume's next turn far ahead.  From now on it waits for one request at the new rate, at
+	 * most.
 	 */
 	v->slot = had_reserve ? min64(v->slot, t->clock + reserve_step(p, 1)) : t->clock;
 	if (p->weight > old_weight)
@@ -341,11 +342,32 @@ int ebb_tags_arrive(struct ebb_tags *t, struct ebb_tags_volume *v, struct ebb_ta
 		awake(t, v);
 		place(t, v, now);
 	} else if (v->at[EBB_TAGS_HEAP_LIMITED]) {
-		/* What waits may have reached its limit, and this request not: as in advance(). */
+		/*
+		 * The maximum held back all requests that waited.  It may let this one go, as
+		 * flushes have a maximum of their own.  As in advance(), the time in which its own
+		 * maximum held the volume back does not make it late.
+		 */
 		v->slot = max64(v->slot, t->clock);
 		place(t, v, now);
 	}
 	return 0;
+}
+
+static void remove_first(struct ebb_tags_flow *f)
+{
+	f->first = f->first->next;
+	if (!f->first)
+		f->last = &f->first;
+}
+
+/* The request waits no more. */
+static void count_out(struct ebb_tags *t, struct ebb_tags_volume *v,
+		      const struct ebb_tags_request *r)
+{
+	t->waiting--;
+	v->waiting--;
+	if (r->flow == EBB_TAGS_FLUSHES)
+		v->flushes--;
 }
 
 /* Take the request out that the volume sends next (rules 4 and 7). */
@@ -365,9 +387,7 @@ static struct ebb_tags_request *take(const struct ebb_tags *t, struct ebb_tags_v
 			f = other;
 	}
 	r = f->first;
-	f->first = r->next;
-	if (!f->first)
-		f->last = &f->first;
+	remove_first(f);
 	v->flow_served = f->served;
 	f->served += ebb_rate_units(r->bytes);
 	return r;
@@ -380,11 +400,8 @@ static struct ebb_tags_request *issue(struct ebb_tags *t, struct ebb_tags_volume
 	struct ebb_tags_request *r = take(t, v);
 	uint64_t *limit = limit_of(v, r->flow);
 
-	v->waiting--;
-	if (r->flow == EBB_TAGS_FLUSHES)
-		v->flushes--;
+	count_out(t, v, r);
 	v->in_flight++;
-	t->waiting--;
 	t->in_flight++;
 	t->in_flight_bytes += r->bytes;
 	r->is_due = is_due;
@@ -397,6 +414,24 @@ static struct ebb_tags_request *issue(struct ebb_tags *t, struct ebb_tags_volume
 	if (has_max(v))
 		*limit = max64(*limit, back(now, EBB_TAGS_BURST_NSEC)) +
 			 max_step(&v->promise, r->bytes);
+	place(t, v, now);
+	return r;
+}
+
+struct ebb_tags_request *ebb_tags_cancel(struct ebb_tags *t, struct ebb_tags_volume *v,
+					 uint64_t now)
+{
+	struct ebb_tags_flow *f = v->flows;
+	struct ebb_tags_request *r;
+
+	if (!v->waiting)
+		return NULL;
+	advance(t, now);
+	while (!f->first)
+		f++;
+	r = f->first;
+	remove_first(f);
+	count_out(t, v, r);
 	place(t, v, now);
 	return r;
 }

@@ -52,8 +52,15 @@
  *                        zeroes that the disk makes without writing them.  Both change the disk's
  *                        maps only.  Linux's blk-throttle counts a discard as one request of one
  *                        sector, too.  By its bytes, as QEMU's throttle filter counts it, one
- *                        discard of a whole disk would cost its volume hours.
+ *                        discard of a whole disk would cost its volume hours.  But it may keep the
+ *                        disk for long, too.  So the caller cuts discards and such zeroes into
+ *                        pieces of 32 MiB, which is what a client may write at once: each piece
+ *                        counts as a request, and others get their turns in between.
  *        flushes         the same, as what a flush has to write was charged as it was written
+ *        block status    none: these requests take no part.  A client asks with them what of a
+ *                        volume is allocated.  They move no data, and whoever is promised I/O is
+ *                        promised none of them.  A guest can not send them: only programs that may
+ *                        use the NBD socket, and so every volume, can (a copy, for example).
  *      A flush is in the flow EBB_TAGS_FLUSHES, so it takes turns with the volume's other requests
  *      and may overtake them.  That keeps its meaning: it covers writes that were completed before
  *      it came, and these are in no queue any more.  So it never waits for a write to complete.
@@ -219,6 +226,13 @@ struct ebb_tags_request *ebb_tags_next(struct ebb_tags *t, uint64_t now, uint64_
  * Only right after ebb_tags_next() gave NULL and such a time.
  */
 struct ebb_tags_volume *ebb_tags_waits(const struct ebb_tags *t);
+
+/*
+ * Takes a request of the volume that waits out of the queue, in no order: it is not sent, and not
+ * done.  NULL: none waits.  For a volume that is to be removed, whose clients are gone.
+ */
+struct ebb_tags_request *ebb_tags_cancel(struct ebb_tags *t, struct ebb_tags_volume *v,
+					 uint64_t now);
 
 /* The disk has done a request that ebb_tags_next() gave, with or without an error. */
 void ebb_tags_done(struct ebb_tags *t, struct ebb_tags_request *r);

@@ -9,135 +9,21 @@
 #include "util/version.h"
 #include "volumed/calibrate.h"
 #include "volumed/server.h"
+#include "volumed/vaccess.h"
 #include "volumed/vctl.h"
 #include "volumed/vmeter.h"
 #include "volumed/volview.h"
+#include "volumed/vrequest.h"
 #include "volumed/vstate.h"
 
-static const char *const state_names[] = {
-	[EBB_VOLUME_WAITING] = "waiting",
-	[EBB_VOLUME_SERVED] = "served",
-	[EBB_VOLUME_FAILED] = "failed",
-	[EBB_VOLUME_REMOVING] = "removing",
-};
-
 #define NO_ANSWER	"the storage daemon does not answer"
+#define MAY_NOT_CHANGE	"only root and the user that runs ebb-volumed may change things"
 /* A calibration takes some 12 s if the disk is not slow. */
 #define CALIBRATION_USEC	60000000
 
-/* A request that waits for the storage daemon, or to be begun. */
-struct ebb_waiting {
-	struct ebb_waiting *next;
-	struct ebb_vctl *ctl;
-	struct ebb_ctl_request *request; /* NULL: the client was told that no answer came in time */
-	sd_event_source *timer;		/* until then */
-	bool has_volume;		/* it is about one: */
-	uint32_t volume;		/* its id; its name may be another volume's by now */
-	bool is_meters, is_brief;	/* it asks for meters */
-	bool is_queued;			/* waits for the end of another change of the volume */
-};
-
 static int on_late(sd_event_source *source, uint64_t usec, void *arg);
 
-/*
- * v: NULL: it is about none, or all.  patience: when on_late() ends it, or answers it and lets it
- * go on; microseconds.
- */
-static struct ebb_waiting *wait_for(struct ebb_vctl *ctl, struct ebb_ctl_request *r,
-				    const struct ebb_volume *v, uint64_t patience)
-{
-	struct ebb_waiting *w = calloc(1, sizeof(*w)), **at = &ctl->waiting;
-
-	if (!w || sd_event_add_time_relative(ctl->server->event, &w->timer, CLOCK_MONOTONIC,
-					     patience, 1000, on_late, w) < 0) {
-		free(w);
-		ebb_ctl_fail(r, "failed", NULL, "out of memory");
-		return NULL;
-	}
-	w->ctl = ctl;
-	w->request = r;
-	w->has_volume = v;
-	w->volume = v ? v->id : 0;
-	while (*at)
-		at = &(*at)->next;
-	*at = w;
-	return w;
-}
-
-static void end_wait(struct ebb_waiting *w)
-{
-	struct ebb_waiting **at = &w->ctl->waiting;
-
-	while (*at != w)
-		at = &(*at)->next;
-	*at = w->next;
-	sd_event_source_disable_unref(w->timer);
-	free(w);
-}
-
-/* Takes the reference of answer.  For both: nothing is sent where the client knows of no answer. */
-static void reply(struct ebb_waiting *w, json_t *answer)
-{
-	if (w->request)
-		ebb_ctl_reply(w->request, answer);
-	else
-		json_decref(answer);
-}
-
-static void refuse(const struct ebb_waiting *w, const char *code, const char *hint,
-		   const char *text)
-{
-	if (w->request)
-		ebb_ctl_fail(w->request, code, hint, "%s", text);
-}
-
 /* ---- looking ---- */
-
-static json_t *view_volume(const struct ebb_volume *v)
-{
-	json_t *o = ebb_volview_spec(&v->spec);
-
-	json_object_set_new(o, "state", json_string(state_names[v->state]));
-	json_object_set_new(o, "error", json_string(v->error));
-	json_object_set_new(o, "configured", json_boolean(v->is_configured));
-	return o;
-}
-
-static json_t *view_server(const struct ebb_server *s)
-{
-	uint64_t iops, bytes;
-
-	ebb_server_promised(s, NULL, &iops, &bytes);
-	return json_pack("{s:i, s:s, s:b, s:I, s:I, s:I, s:I, s:i, s:i, s:b, s:b, s:I, s:I}",
-			 "depth", s->depth, "overbooking", s->overbooking, "allow_overbooking",
-			 s->conf->allow_overbooking, "capacity_iops",
-			 (json_int_t)ebb_server_capacity_iops(s), "capacity_bytes",
-			 (json_int_t)ebb_server_capacity_bytes(s), "promised_iops",
-			 (json_int_t)iops, "promised_bytes", (json_int_t)bytes,
-			 "calibrated_depth", s->capacity.depth, "calibrated_latency_us",
-			 s->capacity.latency_us, "up", s->qmp != NULL,
-			 "answers", s->qmp && !ebb_server_hangs(s), "pid",
-			 (json_int_t)(s->storage ? ebb_storage_pid(s->storage) : 0), "restarts",
-			 (json_int_t)s->restarts);
-}
-
-static struct ebb_volume *find_volume(struct ebb_server *s, struct ebb_ctl_request *r)
-{
-	const char *name = json_string_value(json_object_get(r->body, "volume"));
-	struct ebb_volume *v;
-
-	if (!name) {
-		ebb_ctl_fail(r, "bad-request", NULL, "\"%s\" needs a string \"volume\"", r->cmd);
-		return NULL;
-	}
-	v = ebb_server_find(s, name);
-	if (!v || v->state == EBB_VOLUME_REMOVING) {
-		ebb_ctl_fail(r, "no-such-volume", "ebbctl volumes lists them",
-			     "there is no volume \"%.80s\"", name);
-		return NULL;
-	}
-	return v;
-}
 
 static void cmd_version(struct ebb_vctl *ctl, struct ebb_ctl_request *r)
 {
@@ -148,23 +34,38 @@ static void cmd_version(struct ebb_vctl *ctl, struct ebb_ctl_request *r)
 				   (double)up / 1000000));
 }
 
+static int read_listing(struct ebb_server *s, struct ebb_ctl_request *r,
+			struct ebb_volview_listing *ret)
+{
+	const json_t *owner = json_object_get(r->body, "owner");
+	const json_t *after = json_object_get(r->body, "after");
+	const json_t *most = json_object_get(r->body, "most");
+	const json_t *brief = json_object_get(r->body, "brief");
+
+	*ret = (struct ebb_volview_listing){
+		.owner = json_string_value(owner), .is_brief = json_is_true(brief),
+		.after = json_integer_value(after),
+		.most = most ? json_integer_value(most) : EBB_SERVER_MAX_VOLUMES,
+	};
+	if ((owner && !json_is_string(owner)) || (brief && !json_is_boolean(brief)) ||
+	    (after && (!json_is_integer(after) || ret->after < 0)) ||
+	    (most && (!json_is_integer(most) || ret->most < 0))) {
+		ebb_ctl_fail(r, "bad-request", NULL, "\"after\" and \"most\" are whole numbers "
+			     "from 0, \"brief\" is true or false, \"owner\" a string");
+		return -EINVAL;
+	}
+	if (!json_object_get(r->body, "volume"))
+		return 0;
+	ret->only = ebb_vrequest_volume(s, r);
+	return ret->only ? 0 : -ENOENT;
+}
+
 static void cmd_volumes(struct ebb_vctl *ctl, struct ebb_ctl_request *r)
 {
-	struct ebb_server *s = ctl->server;
-	json_t *volumes = json_array();
-	struct ebb_volume *only = NULL;
+	struct ebb_volview_listing listing;
 
-	if (json_object_get(r->body, "volume")) {
-		only = find_volume(s, r);
-		if (!only) {
-			json_decref(volumes);
-			return;
-		}
-	}
-	for (const struct ebb_volume *v = s->volumes; v; v = v->next)
-		if (!only || v == only)
-			json_array_append_new(volumes, view_volume(v));
-	ebb_ctl_reply(r, json_pack("{s:o, s:o}", "server", view_server(s), "volumes", volumes));
+	if (read_listing(ctl->server, r, &listing) == 0)
+		ebb_ctl_reply(r, ebb_volview_list(ctl->server, &listing));
 }
 
 static json_t *view_meters(const struct ebb_volume *v)
@@ -176,7 +77,7 @@ static json_t *view_meters(const struct ebb_volume *v)
 
 	ebb_vmeter_add_delays(counters);
 	return json_pack("{s:s, s:s, s:s, s:I, s:I, s:o, s:o, s:O?}", "name", v->spec.name,
-			 "tenant", v->spec.tenant, "state", state_names[v->state], "queued",
+			 "tenant", v->spec.tenant, "state", ebb_volview_state(v), "queued",
 			 json_integer_value(queued), "in-flight", json_integer_value(in_flight),
 			 "delay", ebb_vmeter_delay(counters), "counters", counters, "interval",
 			 interval);
@@ -205,9 +106,10 @@ static void reply_meters(struct ebb_waiting *w, const char *error)
 		if (!w->has_volume || v->id == w->volume)
 			json_array_append_new(meters, w->is_brief ? view_brief(v) :
 								    view_meters(v));
-	reply(w, json_pack("{s:f, s:s, s:o, s:o}", "ts", ebb_clock_real_usec() / 1e6, "error",
-			   error, "scheduler", s->scheduler ? json_incref(s->scheduler) :
-			   json_object(), "meters", meters));
+	ebb_vrequest_reply(w, json_pack("{s:f, s:s, s:o, s:o}", "ts", ebb_clock_real_usec() / 1e6,
+					"error", error, "scheduler", s->scheduler ?
+					json_incref(s->scheduler) : json_object(), "meters",
+					meters));
 }
 
 static void on_meters(void *ctx, const char *error)
@@ -216,7 +118,7 @@ static void on_meters(void *ctx, const char *error)
 
 	if (w->request)
 		reply_meters(w, error ? error : "");
-	end_wait(w);
+	ebb_vrequest_end(w);
 }
 
 static void cmd_meters(struct ebb_vctl *ctl, struct ebb_ctl_request *r)
@@ -231,11 +133,11 @@ static void cmd_meters(struct ebb_vctl *ctl, struct ebb_ctl_request *r)
 		return;
 	}
 	if (json_object_get(r->body, "volume")) {
-		only = find_volume(s, r);
+		only = ebb_vrequest_volume(s, r);
 		if (!only)
 			return;
 	}
-	w = wait_for(ctl, r, only, s->patience_usec);
+	w = ebb_vrequest_wait(ctl, r, only, s->patience_usec, on_late);
 	if (!w)
 		return;
 	w->is_meters = true;
@@ -248,6 +150,27 @@ static void cmd_meters(struct ebb_vctl *ctl, struct ebb_ctl_request *r)
 }
 
 /* ---- changing ---- */
+
+/*
+ * A client that may change nothing sets no promise, and keeps no other program from it.  One that
+ * hangs up gives its claim back.
+ */
+static void cmd_claim(struct ebb_vctl *ctl, struct ebb_ctl_request *r)
+{
+	const char *owner = json_string_value(json_object_get(r->body, "owner"));
+	struct ebb_err err = { "\"claim\" needs a string \"owner\"" };
+	struct ebb_volspec spec;
+
+	if (!owner || ebb_volspec_set_owner(&spec, owner, &err) < 0)
+		ebb_ctl_fail(r, "bad-request", NULL, "%s", err.text);
+	else if (!r->may_change)
+		ebb_ctl_fail(r, "denied", "become root", "%s", MAY_NOT_CHANGE);
+	else if (ebb_claims_take(&ctl->claims, r, spec.owner) < 0)
+		ebb_ctl_fail(r, "owner-in-use", "end the other one, or give this one another name",
+			     "another program that is connected sets promises as \"%s\"", owner);
+	else
+		ebb_ctl_reply(r, json_object());
+}
 
 static int read_owner(struct ebb_volspec *spec, struct ebb_ctl_request *r, const json_t *value)
 {
@@ -315,15 +238,6 @@ static int check_spec(struct ebb_server *s, const struct ebb_volspec *spec,
 	return 0;
 }
 
-static int save(const struct ebb_server *s, struct ebb_err *err)
-{
-	const int rc = ebb_vstate_save(s, err);
-
-	if (rc < 0)
-		ebb_log(LOG_ERR, "state_not_saved", EBB_KS("error", err->text));
-	return rc;
-}
-
 #define NOT_SAVED	"it is in force until ebb-volumed is restarted"
 
 /* The change is in force; answers. */
@@ -331,12 +245,12 @@ static void save_and_reply(struct ebb_waiting *w, json_t *answer)
 {
 	struct ebb_err err = { "" };
 
-	if (save(w->ctl->server, &err) < 0) {
+	if (ebb_vrequest_save(w->ctl->server, &err) < 0) {
 		json_decref(answer);
-		refuse(w, "not-saved", NOT_SAVED, err.text);
+		ebb_vrequest_refuse(w, "not-saved", NOT_SAVED, err.text);
 		return;
 	}
-	reply(w, answer);
+	ebb_vrequest_reply(w, answer);
 }
 
 /* The storage daemon did not take the change; another request may have saved it meanwhile. */
@@ -344,17 +258,17 @@ static void save_and_refuse(struct ebb_waiting *w, const char *error)
 {
 	struct ebb_err err = { "" };
 
-	save(w->ctl->server, &err);
-	refuse(w, "refused", NULL, error);
+	ebb_vrequest_save(w->ctl->server, &err);
+	ebb_vrequest_refuse(w, "refused", NULL, error);
 }
 
 /* The change of a volume is in force, or NULL: the volume has been removed meanwhile. */
 static void answer_changed(struct ebb_waiting *w, const struct ebb_volume *v)
 {
 	if (v)
-		save_and_reply(w, json_pack("{s:o}", "volume", view_volume(v)));
+		save_and_reply(w, json_pack("{s:o}", "volume", ebb_volview_volume(v)));
 	else
-		refuse(w, "no-such-volume", NULL, "the volume has been removed");
+		ebb_vrequest_refuse(w, "no-such-volume", NULL, "the volume has been removed");
 }
 
 static void begin_set(struct ebb_waiting *w);
@@ -365,7 +279,7 @@ static void end_set(struct ebb_waiting *w)
 	struct ebb_vctl *ctl = w->ctl;
 	const uint32_t volume = w->volume;
 
-	end_wait(w);
+	ebb_vrequest_end(w);
 	for (w = ctl->waiting; w; w = w->next)
 		if (w->is_queued && w->volume == volume) {
 			begin_set(w);
@@ -411,9 +325,11 @@ static void begin_set(struct ebb_waiting *w)
 
 static void cmd_set(struct ebb_vctl *ctl, struct ebb_ctl_request *r)
 {
-	struct ebb_volume *v = find_volume(ctl->server, r);
-	struct ebb_waiting *w = v ? wait_for(ctl, r, v, ctl->server->patience_usec) : NULL;
+	struct ebb_volume *v = ebb_vrequest_volume(ctl->server, r);
+	struct ebb_waiting *w = NULL;
 
+	if (v)
+		w = ebb_vrequest_wait(ctl, r, v, ctl->server->patience_usec, on_late);
 	if (!w)
 		return;
 	w->is_queued = v->before;
@@ -434,7 +350,7 @@ static void on_added(void *ctx, const char *error)
 	} else {
 		answer_changed(w, v);
 	}
-	end_wait(w);
+	ebb_vrequest_end(w);
 }
 
 static void cmd_add(struct ebb_vctl *ctl, struct ebb_ctl_request *r)
@@ -466,7 +382,7 @@ static void cmd_add(struct ebb_vctl *ctl, struct ebb_ctl_request *r)
 			     EBB_SERVER_MAX_VOLUMES);
 		return;
 	}
-	w = wait_for(ctl, r, v, s->patience_usec);
+	w = ebb_vrequest_wait(ctl, r, v, s->patience_usec, on_late);
 	if (w)
 		ebb_server_serve(s, v, on_added, w);
 	else
@@ -476,7 +392,7 @@ static void cmd_add(struct ebb_vctl *ctl, struct ebb_ctl_request *r)
 static void cmd_remove(struct ebb_vctl *ctl, struct ebb_ctl_request *r)
 {
 	struct ebb_server *s = ctl->server;
-	struct ebb_volume *v = find_volume(s, r);
+	struct ebb_volume *v = ebb_vrequest_volume(s, r);
 	struct ebb_err err = { "" };
 
 	if (!v)
@@ -495,7 +411,7 @@ static void cmd_remove(struct ebb_vctl *ctl, struct ebb_ctl_request *r)
 		return;
 	}
 	ebb_server_remove(s, v);
-	if (save(s, &err) < 0)
+	if (ebb_vrequest_save(s, &err) < 0)
 		ebb_ctl_fail(r, "not-saved", NOT_SAVED, "%s", err.text);
 	else
 		ebb_ctl_reply(r, json_object());
@@ -507,10 +423,10 @@ static void on_scheduler(void *ctx, const char *error)
 	const struct ebb_server *s = w->ctl->server;
 
 	if (error && s->qmp)
-		refuse(w, "refused", NULL, error);
+		ebb_vrequest_refuse(w, "refused", NULL, error);
 	else
-		reply(w, json_pack("{s:o}", "server", view_server(s)));
-	end_wait(w);
+		ebb_vrequest_reply(w, json_pack("{s:o}", "server", ebb_volview_server(s)));
+	ebb_vrequest_end(w);
 }
 
 static void cmd_scheduler(struct ebb_vctl *ctl, struct ebb_ctl_request *r)
@@ -536,7 +452,7 @@ static void cmd_scheduler(struct ebb_vctl *ctl, struct ebb_ctl_request *r)
 		ebb_ctl_fail(r, "bad-value", NULL, "overbooking: allowed: proportional, penalty");
 		return;
 	}
-	w = wait_for(ctl, r, NULL, s->patience_usec);
+	w = ebb_vrequest_wait(ctl, r, NULL, s->patience_usec, on_late);
 	if (!w)
 		return;
 	if (depth)
@@ -564,12 +480,12 @@ static void on_calibrated(void *ctx, const struct ebb_knee_point *points, size_t
 		json_array_append_new(all, view_point(&points[i]));
 	if (error) {
 		json_decref(all);
-		refuse(w, "failed", NULL, error);
+		ebb_vrequest_refuse(w, "failed", NULL, error);
 	} else {
-		reply(w, json_pack("{s:o, s:o}", "server", view_server(w->ctl->server), "points",
-				   all));
+		ebb_vrequest_reply(w, json_pack("{s:o, s:o}", "server",
+						ebb_volview_server(w->ctl->server), "points", all));
 	}
-	end_wait(w);
+	ebb_vrequest_end(w);
 }
 
 static void cmd_calibrate(struct ebb_vctl *ctl, struct ebb_ctl_request *r)
@@ -592,7 +508,7 @@ static void cmd_calibrate(struct ebb_vctl *ctl, struct ebb_ctl_request *r)
 	}
 	ebb_calibrate_destroy(s->calibration);
 	s->calibration = NULL;
-	w = wait_for(ctl, r, NULL, CALIBRATION_USEC);
+	w = ebb_vrequest_wait(ctl, r, NULL, CALIBRATION_USEC, on_late);
 	if (!w)
 		return;
 	snprintf(nbd_path, sizeof(nbd_path), "%s/nbd.sock", s->conf->run_dir);
@@ -600,7 +516,7 @@ static void cmd_calibrate(struct ebb_vctl *ctl, struct ebb_ctl_request *r)
 				 &s->calibration, &err);
 	if (rc < 0) {
 		ebb_ctl_fail(r, rc == -EINVAL ? "bad-value" : "failed", NULL, "%s", err.text);
-		end_wait(w);
+		ebb_vrequest_end(w);
 	}
 }
 
@@ -613,15 +529,15 @@ static int on_late(sd_event_source *source, uint64_t usec, void *arg)
 	(void)source;
 	(void)usec;
 	if (w->is_queued) {
-		refuse(w, "no-answer", "try again", NO_ANSWER "; nothing is changed");
-		end_wait(w);
+		ebb_vrequest_refuse(w, "no-answer", "try again", NO_ANSWER "; nothing is changed");
+		ebb_vrequest_end(w);
 		return 0;
 	}
 	if (w->is_meters)
 		reply_meters(w, NO_ANSWER);
 	else
-		refuse(w, "no-answer", "ebbctl volumes says what holds", NO_ANSWER
-		       ": the change is made when it does, unless it refuses it then");
+		ebb_vrequest_refuse(w, "no-answer", "ebbctl volumes says what holds", NO_ANSWER
+				    ": the change is made when it does, unless it refuses it then");
 	w->request = NULL;
 	return 0;
 }
@@ -632,14 +548,20 @@ static const struct {
 	const char *name;
 	void (*handle)(struct ebb_vctl *ctl, struct ebb_ctl_request *r);
 	bool changes;
-	const char *members[3];		/* besides "cmd"; "*": checked by the command */
+	const char *members[6];		/* besides "cmd"; "*": checked by the command */
 } commands[] = {
 	{ "version", cmd_version, false, { NULL } },
-	{ "volumes", cmd_volumes, false, { "volume", NULL } },
+	{ "volumes", cmd_volumes, false,
+	  { "volume", "owner", "after", "most", "brief", NULL } },
 	{ "meters", cmd_meters, false, { "volume", "brief", NULL } },
+	{ "claim", cmd_claim, false, { "owner", NULL } },
 	{ "volume-set", cmd_set, true, { "*", NULL } },
 	{ "volume-add", cmd_add, true, { "*", NULL } },
 	{ "volume-remove", cmd_remove, true, { "volume", NULL } },
+	{ "attachments", ebb_vaccess_attachments, false, { "volume", NULL } },
+	{ "attach", ebb_vaccess_attach, true, { "volume", "attachment", NULL } },
+	{ "detach", ebb_vaccess_detach, true, { "volume", "attachment", NULL } },
+	{ "fence", ebb_vaccess_fence, true, { "volume", "attachment", "by", "generation", NULL } },
 	{ "scheduler", cmd_scheduler, true, { "depth", "overbooking", NULL } },
 	{ "calibrate", cmd_calibrate, true, { "file", "format", NULL } },
 };
@@ -675,8 +597,7 @@ void ebb_vctl_handle(void *ctx, struct ebb_ctl_request *r)
 			ebb_ctl_fail(r, "bad-request", NULL, "\"%s\" has no member \"%.64s\"",
 				     r->cmd, member);
 		else if (commands[i].changes && !r->may_change)
-			ebb_ctl_fail(r, "denied", "become root", "only root and the user that "
-				     "runs ebb-volumed may change things");
+			ebb_ctl_fail(r, "denied", "become root", "%s", MAY_NOT_CHANGE);
 		else if (commands[i].changes && ebb_server_hangs(ctl->server))
 			ebb_ctl_fail(r, "no-answer", "try again", NO_ANSWER
 				     "; nothing is changed");

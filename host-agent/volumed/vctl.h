@@ -4,12 +4,14 @@
 #define EBB_VOLUMED_VCTL_H
 
 #include "service/ctl.h"
+#include "volumed/claims.h"
 #include "volumed/server.h"
 
 /* All 0 but the server at first; lives until the server has been destroyed. */
 struct ebb_vctl {
 	struct ebb_server *server;
 	struct ebb_waiting *waiting;	/* requests without an answer, in the order of arrival */
+	struct ebb_claims claims;
 };
 
 /* The handler for ebb_ctl_config; ctx is the struct ebb_vctl. */

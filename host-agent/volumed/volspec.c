@@ -9,7 +9,7 @@
 #include "util/text.h"
 #include "volumed/volspec.h"
 
-enum kind { KIND_TENANT, KIND_FILE, KIND_FORMAT, KIND_RATE, KIND_NUMBER };
+enum kind { KIND_TENANT, KIND_FILE, KIND_FORMAT, KIND_FLAG, KIND_RATE, KIND_NUMBER };
 
 static const struct key {
 	const char *name;
@@ -20,6 +20,7 @@ static const struct key {
 	{ "tenant", KIND_TENANT, offsetof(struct ebb_volspec, tenant), 0, 0 },
 	{ "file", KIND_FILE, offsetof(struct ebb_volspec, file), 0, 0 },
 	{ "format", KIND_FORMAT, offsetof(struct ebb_volspec, format), 0, 0 },
+	{ "shared", KIND_FLAG, offsetof(struct ebb_volspec, is_shared), 0, 0 },
 	{ "reserve_iops", KIND_RATE, offsetof(struct ebb_volspec, reserve_iops), 1,
 	  EBB_VOLUME_MAX_IOPS },
 	{ "reserve_bytes", KIND_RATE, offsetof(struct ebb_volspec, reserve_bytes), 1,
@@ -132,6 +133,12 @@ int ebb_volspec_set(struct ebb_volspec *v, const char *key, const char *value,
 			return ebb_err_set(err, -EINVAL, "format=%.64s: allowed: raw, qcow2",
 					   value);
 		return set_text(k, field, sizeof(v->format), value, err);
+	case KIND_FLAG:
+		if (strcmp(value, "yes") != 0 && strcmp(value, "no") != 0)
+			return ebb_err_set(err, -EINVAL, "%s=%.64s: allowed: yes, no", k->name,
+					   value);
+		*(bool *)field = strcmp(value, "yes") == 0;
+		return 0;
 	default:
 		return set_number(k, (uint64_t *)field, value, err);
 	}

@@ -20,6 +20,8 @@
 
 /* inih cuts names of sections that are longer. */
 #define EBB_VOLUME_NAME_SIZE	41
+/* That of an ebbd has the path of a folder for sockets in it, which is shorter than this. */
+#define EBB_VOLUME_OWNER_SIZE	128
 #define EBB_VOLUME_MAX_IOPS	10000000
 #define EBB_VOLUME_MAX_BYTES	1000000000000
 #define EBB_VOLUME_MAX_WEIGHT	10000
@@ -30,9 +32,10 @@ struct ebb_volspec {
 	char name[EBB_VOLUME_NAME_SIZE];	/* letters, digits, ".", "_", "-"; unique */
 	char tenant[64];			/* who is promised something; usually a VM */
 	/* Program that set the promise and will take it back; "": none, it was set by hand. */
-	char owner[64];
+	char owner[EBB_VOLUME_OWNER_SIZE];
 	char file[PATH_MAX];			/* absolute path */
 	char format[8];				/* "raw" or "qcow2" */
+	bool is_shared;		/* clients need attachments, which can be fenced: see access.h */
 	/* Requests and bytes per second, 1 to EBB_VOLUME_MAX_*, or EBB_VOLUME_NO_NUMBER. */
 	uint64_t reserve_iops, reserve_bytes;
 	uint64_t max_iops, max_bytes;

@@ -113,6 +113,81 @@ static int load_volumes(struct ebb_server *s, const char *path, const json_t *vo
 	return rc;
 }
 
+/* An attachment that an earlier storage daemon had may have requests under way. */
+static int load_attachment(struct ebb_server *s, struct ebb_volume *v, const char *path,
+			   const json_t *o, struct ebb_err *err)
+{
+	const char *name = json_string_value(json_object_get(o, "name"));
+	const char *by = json_string_value(json_object_get(o, "fenced_by"));
+	const json_t *fenced = json_object_get(o, "fenced");
+	struct ebb_attachment *t;
+
+	if (!name || !json_is_boolean(fenced) || !by || (*by && !ebb_access_is_name(by)) ||
+	    ebb_access_attach(&v->access, name, ++s->last_attachment, v->access.generation) < 0)
+		return bad_state(path, "an attachment makes no sense", err);
+	t = ebb_access_find(&v->access, name);
+	t->is_fenced = json_is_true(fenced);
+	strcpy(t->fenced_by, by);
+	t->export = EBB_ACCESS_LOST;
+	return 0;
+}
+
+static int load_generation(const char *path, const json_t *o, uint64_t *ret, struct ebb_err *err)
+{
+	const json_t *value = json_object_get(o, "generation");
+
+	if (value && (!json_is_integer(value) || json_integer_value(value) < 0))
+		return bad_state(path, "a generation is no whole number from 0", err);
+	*ret = json_integer_value(value);
+	return 0;
+}
+
+static int load_access(struct ebb_server *s, const char *path, const json_t *access,
+		       struct ebb_err *err)
+{
+	const char *name;
+	json_t *o, *t;
+	size_t i;
+	int rc = 0;
+
+	if (access && !json_is_object(access))
+		return bad_state(path, "\"access\" is no object", err);
+	json_object_foreach((json_t *)access, name, o) {
+		struct ebb_volume *v = ebb_server_find(s, name);
+
+		/* Without its attachments nobody can write it, should it come back. */
+		if (!v || !v->spec.is_shared) {
+			ebb_log(LOG_WARNING, "attachments_dropped", EBB_KS("volume", name),
+				EBB_KS("error", "there is no shared volume of that name any more"));
+			continue;
+		}
+		rc = load_generation(path, o, &v->access.generation, err);
+		json_array_foreach(json_object_get(o, "attachments"), i, t)
+			if (rc == 0)
+				rc = load_attachment(s, v, path, t, err);
+		if (rc == 0 && v->access.generation > s->generation)
+			rc = bad_state(path, "a volume has a generation that was not given", err);
+		if (rc < 0)
+			return rc;
+	}
+	return 0;
+}
+
+static json_t *access_state(const struct ebb_volume *v)
+{
+	json_t *all = json_array();
+
+	for (size_t i = 0; i < v->access.num; i++) {
+		const struct ebb_attachment *t = &v->access.all[i];
+
+		if (!t->is_leaving)
+			json_array_append_new(all, json_pack("{s:s, s:b, s:s}", "name", t->name,
+					      "fenced", t->is_fenced, "fenced_by", t->fenced_by));
+	}
+	return json_pack("{s:I, s:o}", "generation", (json_int_t)v->access.generation,
+			 "attachments", all);
+}
+
 int ebb_vstate_load(struct ebb_server *s, struct ebb_err *err)
 {
 	char path[EBB_VCONF_VALUE_SIZE + 32], *text = NULL;
@@ -134,25 +209,32 @@ int ebb_vstate_load(struct ebb_server *s, struct ebb_err *err)
 	rc = load_capacity(&s->capacity, path, json_object_get(state, "capacity"), err);
 	if (rc == 0)
 		rc = load_volumes(s, path, json_object_get(state, "volumes"), err);
+	if (rc == 0)
+		rc = load_generation(path, state, &s->generation, err);
+	if (rc == 0)
+		rc = load_access(s, path, json_object_get(state, "access"), err);
 	json_decref(state);
 	return rc;
 }
 
 int ebb_vstate_save(const struct ebb_server *s, struct ebb_err *err)
 {
-	json_t *volumes = json_array(), *state;
+	json_t *volumes = json_array(), *access = json_object(), *state;
 	char path[EBB_VCONF_VALUE_SIZE + 32], *text;
 	int rc;
 
 	for (const struct ebb_volume *v = s->volumes; v; v = v->next) {
+		if (v->access.generation && v->state != EBB_VOLUME_REMOVING)
+			json_object_set_new(access, v->spec.name, access_state(v));
 		if (v->is_configured || v->is_probe || v->state == EBB_VOLUME_REMOVING)
 			continue;
 		json_array_append_new(volumes, ebb_volview_spec(ebb_server_in_force(v)));
 	}
-	state = json_pack("{s:{s:I, s:I, s:i, s:i}, s:o}", "capacity", "iops",
+	state = json_pack("{s:{s:I, s:I, s:i, s:i}, s:o, s:I, s:o}", "capacity", "iops",
 			  (json_int_t)s->capacity.iops, "bytes", (json_int_t)s->capacity.bytes,
 			  "depth", s->capacity.depth, "latency_us", s->capacity.latency_us,
-			  "volumes", volumes);
+			  "volumes", volumes, "generation", (json_int_t)s->generation, "access",
+			  access);
 	text = json_dumps(state, JSON_INDENT(1));
 	json_decref(state);
 	state_path(s, path, sizeof(path));

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * State of ebb-volumed that outlives it and is in no configuration: volumes that were
- * added over the control socket, with their promises, and the calibrated capacity.  In
- * <state_dir>/volumes.json, which is replaced as a whole.
+ * State of ebb-volumed that outlives it and is in no configuration: volumes that were added over
+ * the control socket, with their promises, who may write shared volumes, and the calibrated
+ * capacity.  In <state_dir>/volumes.json, which is replaced as a whole.
  *
  * A volume of the configuration has the promise of the configuration after a restart.
  */

@@ -98,8 +98,7 @@ static void set_up(uint32_t num, const struct load *load)
 
 			r->tags.flow = k % 2;
 			must(ebb_tags_arrive(&tags, &volumes[i], &r->tags, size_of(), now));
-			must(ebb_meter_arrive(&meter, &meters[i], &r->meter, r->tags.bytes,
-					      EBB_METER_DIRECT, now));
+			must(ebb_meter_arrive(&meter, &meters[i], &r->meter, r->tags.bytes, now));
 		}
 	}
 }
@@ -135,9 +134,8 @@ static void one_batch(struct cost *sum)
 		struct ebb_meter_volume *v = &meters[tenant_of(batch[i])];
 
 		ebb_meter_issue(&meter, v, &batch[i]->meter, now);
-		ebb_meter_complete(&meter, v, &batch[i]->meter, now);
-		must(ebb_meter_arrive(&meter, v, &batch[i]->meter, batch[i]->tags.bytes,
-				      EBB_METER_DIRECT, now));
+		ebb_meter_complete(&meter, v, now);
+		must(ebb_meter_arrive(&meter, v, &batch[i]->meter, batch[i]->tags.bytes, now));
 	}
 	times[4] = cpu_nsec();
 	if (!num) {

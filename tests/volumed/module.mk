@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-$(eval $(call check_step,volumed,vm,300,build qemu,tests/volumed/run))
+$(eval $(call check_step,volumed,vm,600,build qemu,tests/volumed/run))

@@ -57,6 +57,9 @@ class Trace:
                 self.requests[volume].append(r)
             elif what == "issue":
                 pending[words[1]].issued, pending[words[1]].issued_nth = now, nth
+            elif what == "cancel":
+                # Its volume is being removed, and nobody judges that.
+                self.requests[volume].remove(pending.pop(words[1]))
             else:
                 r = pending.pop(words[1])
                 r.completed, r.completed_nth = now, nth

@@ -20,6 +20,7 @@ PATIENCE_S = 30
 
 class VolumeCase(unittest.TestCase):
     """Starts and ends volume servers."""
+    patience_s = PATIENCE_S
 
     def setUp(self):
         self.dir = tempfile.mkdtemp(prefix="ebb-volumed-")
@@ -91,7 +92,7 @@ class VolumeCase(unittest.TestCase):
         return [line for line in self.log().splitlines() if f" event={name}" in line]
 
     def wait_until(self, what, words, server=None):
-        until = time.monotonic() + PATIENCE_S
+        until = time.monotonic() + self.patience_s
         while not what():
             if time.monotonic() > until:
                 self.fail("does not happen: " + words + "\n" + self.log())

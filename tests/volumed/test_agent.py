@@ -14,18 +14,22 @@ class Agent(VolumeCase):
     def setUp(self):
         super().setUp()
         self.agent = None
+        self.agents = []        # those before it that have not ended
+        self.folder = "agent"
         self.agent_log_path = os.path.join(self.dir, "agent-log")
 
     def tearDown(self):
-        if self.agent:
-            self.agent.kill()
-            self.agent.wait()
+        for agent in self.agents + [self.agent]:
+            if agent:
+                agent.kill()
+                agent.wait()
         super().tearDown()
 
-    def start_agent(self, vms):
+    def start_agent(self, vms, *options):
         args = [os.path.join(BIN, "ebbd"), f"--dry-run={vms}"]
-        for option in ("host=emulated:1x4x1@0.2", f"run_dir={self.dir}/agent",
-                       f"state_dir={self.dir}/agent", f"volume_socket={self.dir}/run/control.sock"):
+        folder = f"{self.dir}/{self.folder}"
+        for option in ("host=emulated:1x4x1@0.2", f"run_dir={folder}", f"state_dir={folder}",
+                       f"volume_socket={self.dir}/run/control.sock", *options):
             args += ["-o", option]
         with open(self.agent_log_path, "ab") as log:
             self.agent = subprocess.Popen(args, stdout=log, stderr=log)
@@ -38,9 +42,9 @@ class Agent(VolumeCase):
             return f.read()
 
     def ebbctl(self, *args):
-        return subprocess.run([os.path.join(BIN, "ebbctl"), "--socket",
-                               f"{self.dir}/agent/control.sock", *args], capture_output=True,
-                              text=True, timeout=PATIENCE_S, check=False)
+        socket = f"{self.dir}/{self.folder}/control.sock"
+        return subprocess.run([os.path.join(BIN, "ebbctl"), "--socket", socket, *args],
+                              capture_output=True, text=True, timeout=PATIENCE_S, check=False)
 
     def vm(self, name):
         done = self.ebbctl("--json", "vms", name)
@@ -102,6 +106,33 @@ class Agent(VolumeCase):
         owners = {v["name"]: v["owner"] for v in self.done("volumes")["volumes"]}
         self.assertEqual(owners["simulated-2"], None)
         self.assertEqual(self.kept("by-hand")["reserve_iops"], 7)
+        self.stop(server)
+
+    def test_two_agents(self):
+        """Each takes back what it has set itself; one with the name of another is told of it."""
+        for name in ("simulated-1", "simulated-2"):
+            self.volume(name)
+        server = self.start()
+        self.done("volume-set", volume="simulated-2", reserve_iops=7, owner="ebbd:/run/other")
+        self.start_agent(1)
+        self.set("simulated-1", "io.reserve-iops=300")
+        self.wait_for("simulated-1", "set")
+        owners = {v["name"]: v["owner"] for v in self.done("volumes")["volumes"]}
+        self.assertEqual(owners, {"simulated-1": f"ebbd:{self.dir}/agent",
+                                  "simulated-2": "ebbd:/run/other"})
+        first, self.agent = self.agent, None
+        self.agents.append(first)
+        self.folder = "second"
+        self.start_agent(1, f"volume_owner=ebbd:{self.dir}/agent")
+        self.set("simulated-1", "io.reserve-iops=200")
+        self.assertIn("another program", self.wait_for("simulated-1", "waiting"))
+        self.assertEqual(self.kept("simulated-1")["reserve_iops"], 300)
+        # When the first one has ended, this one has the name and all that goes with it.
+        first.send_signal(signal.SIGTERM)
+        self.assertEqual(first.wait(PATIENCE_S), 0)
+        self.wait_for("simulated-1", "set")
+        self.assertEqual(self.kept("simulated-1")["reserve_iops"], 200)
+        self.assertEqual(self.kept("simulated-2")["reserve_iops"], 7)
         self.stop(server)
 
     def test_server_killed_and_started_again(self):

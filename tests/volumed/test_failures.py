@@ -166,13 +166,20 @@ class Failures(VolumeCase):
 
     def test_removed_with_a_long_queue(self):
         """Its clients have requests for a minute, by its maximum, beside one with a high weight."""
+        self.remove_with_a_queue({"weight": 10000}, {"max_iops": 1, "weight": 1})
+
+    def test_removed_beside_full_reservations(self):
+        """Others are promised all that the disk does, and want it: its turn would never come."""
+        self.remove_with_a_queue({"reserve_iops": 10000}, {})
+
+    def remove_with_a_queue(self, of_other, of_removed):
         path = self.volume("b")
         del self.volumes["b"]
-        self.volume("a", weight=10000)
+        self.volume("a", **of_other)
         self.settings["depth"] = 2
         self.start(iops=300)
-        self.done("volume-add", volume="b", tenant="t", file=path, max_iops=1, weight=1)
-        other = nbd.loads(self.nbd, "a", 16)
+        self.done("volume-add", volume="b", tenant="t", file=path, **of_removed)
+        other = nbd.loads(self.nbd, "a", 64, 4)
         loads = nbd.loads(self.nbd, "b", 64, 4)
         self.wait_until(lambda: self.meters()["b"]["queued"] >= 60, "requests wait")
         begin = time.monotonic()
@@ -263,6 +270,16 @@ class Failures(VolumeCase):
         counters = self.meters()["a"]["counters"]
         self.assertGreater(counters["flushes"], 0)
         self.assertEqual(counters["zeroes"] + counters["discards"], 2)
+
+    def test_large_requests_without_data(self):
+        """Each is cut, so that it counts as several, and others get their turns in between."""
+        self.volume("a")
+        self.start()
+        result = self.qemu_io("a", "discard 0 64M", "write -z 0 64M", "discard 1M 32M")
+        self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
+        counters = self.meters()["a"]["counters"]
+        self.assertEqual((counters["discards"], counters["zeroes"]), (3, 2))
+        self.assertEqual(counters["issued-units"] - counters["flushes"], 5)
 
     def test_second_server(self):
         self.volume("a")

@@ -8,8 +8,10 @@
 #include "model/sla-io.h"
 #include "util/text.h"
 
-/* Of the promises that an ebbd sets, this one or the one before it. */
-#define OWNER	"ebbd"
+/* Volumes in a part of a list: reading it takes less than a millisecond. */
+#define PART	256
+/* No server has so many; one that says so is no volume server. */
+#define MOST	65536u
 
 /* Takes the reference. */
 static char *line_of(json_t *message)
@@ -27,10 +29,20 @@ static char *line_of(json_t *message)
 	return line;
 }
 
-char *ebb_volume_proto_server(const char *volume)
+char *ebb_volume_proto_server(void)
 {
-	return line_of(volume[0] ? json_pack("{s:s, s:s}", "cmd", "volumes", "volume", volume) :
-				   json_pack("{s:s}", "cmd", "volumes"));
+	return line_of(json_pack("{s:s, s:i}", "cmd", "volumes", "most", 0));
+}
+
+char *ebb_volume_proto_claim(const char *owner)
+{
+	return line_of(json_pack("{s:s, s:s}", "cmd", "claim", "owner", owner));
+}
+
+char *ebb_volume_proto_owned(const char *owner, uint64_t after)
+{
+	return line_of(json_pack("{s:s, s:s, s:b, s:I, s:i}", "cmd", "volumes", "owner", owner,
+				 "brief", 1, "after", (json_int_t)after, "most", PART));
 }
 
 char *ebb_volume_proto_meters(void)
@@ -44,7 +56,7 @@ static json_t *rate(uint64_t value)
 	return value ? json_integer((json_int_t)value) : json_null();
 }
 
-char *ebb_volume_proto_set(const struct ebb_action_volume *a)
+char *ebb_volume_proto_set(const char *owner, const struct ebb_action_volume *a)
 {
 	return line_of(json_pack("{s:s, s:s, s:o, s:o, s:o, s:o, s:I, s:I, s:s?}",
 				 "cmd", "volume-set", "volume", a->name,
@@ -54,7 +66,7 @@ char *ebb_volume_proto_set(const struct ebb_action_volume *a)
 				 "max_bytes", rate(a->io.max_bytes),
 				 "weight", (json_int_t)a->io.weight,
 				 "penalty", (json_int_t)a->io.penalty,
-				 "owner", a->is_owned ? OWNER : NULL));
+				 "owner", a->is_owned ? owner : NULL));
 }
 
 int ebb_volume_proto_result(const json_t *answer, char ret_text[EBB_TEXT_SIZE])
@@ -99,13 +111,11 @@ static void read_name(const json_t *text, char ret[EBB_VOLUME_NAME_SIZE])
 		memcpy(ret, name, strlen(name));
 }
 
-int ebb_volume_proto_read_server(const json_t *answer, struct ebb_volume_server *ret,
-				 char *ret_volume)
+int ebb_volume_proto_read_server(const json_t *answer, struct ebb_volume_server *ret)
 {
 	const json_t *server = json_object_get(answer, "server");
-	const json_t *volumes = json_object_get(answer, "volumes");
 
-	if (!json_is_object(server) || !json_is_array(volumes))
+	if (!json_is_object(server))
 		return -EPROTO;
 	*ret = (struct ebb_volume_server){
 		.capacity_iops = number(server, "capacity_iops"),
@@ -114,29 +124,35 @@ int ebb_volume_proto_read_server(const json_t *answer, struct ebb_volume_server 
 		.promised_bytes = number(server, "promised_bytes"),
 		.allow_overbooking = json_is_true(json_object_get(server, "allow_overbooking")),
 	};
-	read_name(json_object_get(json_array_get(volumes, 0), "name"), ret_volume);
 	return 0;
 }
 
-int ebb_volume_proto_read_owned(const json_t *answer, char (**ret)[EBB_VOLUME_NAME_SIZE])
+int ebb_volume_proto_read_owned(const json_t *answer, struct ebb_volume_list *list)
 {
 	const json_t *volumes = json_object_get(answer, "volumes");
+	const bool has_more = json_is_true(json_object_get(answer, "more"));
 	const size_t num = json_array_size(volumes);
-	char (*names)[EBB_VOLUME_NAME_SIZE] = calloc(num ? num : 1, sizeof(*names));
-	int num_owned = 0;
+	const uint64_t before = list->after;
+	void *names;
 
+	if (!json_is_array(volumes) || num > MOST - list->num)
+		return -EPROTO;
+	names = realloc(list->names, (list->num + num + 1) * sizeof(*list->names));
 	if (!names)
 		return -ENOMEM;
+	list->names = names;
 	for (size_t i = 0; i < num; i++) {
 		const json_t *volume = json_array_get(volumes, i);
-		const char *owner = json_string_value(json_object_get(volume, "owner"));
 		const char *name = json_string_value(json_object_get(volume, "name"));
 
-		if (owner && strcmp(owner, OWNER) == 0 && name && ebb_volume_name_usable(name))
-			ebb_volume_name_copy(names[num_owned++], name);
+		list->after = number(volume, "id");
+		if (name && ebb_volume_name_usable(name))
+			ebb_volume_name_copy(list->names[list->num++], name);
 	}
-	*ret = names;
-	return num_owned;
+	/* Or it would be asked for the same part again and again. */
+	if (has_more && list->after <= before)
+		return -EPROTO;
+	return has_more;
 }
 
 static void read_meter(const json_t *meter, struct ebb_volume_reading *ret)

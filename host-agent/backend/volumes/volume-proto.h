@@ -10,10 +10,15 @@
 #include "model/types.h"
 
 /* The lines with their newline, to be freed; NULL: out of memory. */
-/* Asks for the state of the server and of this volume; "": of all volumes. */
-char *ebb_volume_proto_server(const char *volume);
+/* Asks for the state of the server, and for no volume. */
+char *ebb_volume_proto_server(void);
+/* Says who asks.  The answer is "ok", or -EACCES or -EINVAL of ebb_volume_proto_result(). */
+char *ebb_volume_proto_claim(const char *owner);
+/* Asks for the server and the next part of a list: volumes whose promise the owner has set. */
+char *ebb_volume_proto_owned(const char *owner, uint64_t after);
 char *ebb_volume_proto_meters(void);
-char *ebb_volume_proto_set(const struct ebb_action_volume *a);
+/* owner: sets the promise, if it is one that is to be taken back. */
+char *ebb_volume_proto_set(const char *owner, const struct ebb_action_volume *a);
 
 /*
  * Whether the server did it.  0; -errno with the server's own words in ret_text: -ENOENT no such
@@ -22,18 +27,21 @@ char *ebb_volume_proto_set(const struct ebb_action_volume *a);
  */
 int ebb_volume_proto_result(const json_t *answer, char ret_text[EBB_TEXT_SIZE]);
 
-/*
- * The answer to "server".  -EPROTO: it is none.  ret_volume (EBB_VOLUME_NAME_SIZE bytes): a volume
- * that the server has, or "".
- */
-int ebb_volume_proto_read_server(const json_t *answer, struct ebb_volume_server *ret,
-				 char *ret_volume);
+/* The answer to "server", or to "owned".  -EPROTO: it is none. */
+int ebb_volume_proto_read_server(const json_t *answer, struct ebb_volume_server *ret);
+
+/* Names of volumes, read in parts so that no answer of the server is long. */
+struct ebb_volume_list {
+	char (*names)[EBB_VOLUME_NAME_SIZE];	/* to be freed */
+	size_t num;
+	uint64_t after;			/* as in the next question */
+};
 
 /*
- * The answer to "server" for all volumes: names of those whose promise an ebbd has set.  Returns
- * how many there are, with *ret to be freed; -ENOMEM.
+ * The answer to "owned": adds to the list, which is empty, all 0, for the first part.  Returns 1:
+ * there are more; 0: that was the last part; -EPROTO: it is none, or there are too many; -ENOMEM.
  */
-int ebb_volume_proto_read_owned(const json_t *answer, char (**ret)[EBB_VOLUME_NAME_SIZE]);
+int ebb_volume_proto_read_owned(const json_t *answer, struct ebb_volume_list *list);
 
 /*
  * The answer to "meters": *ret_volumes, to be freed, has ret->num volumes; ret->as_of is left

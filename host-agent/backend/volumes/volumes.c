@@ -19,7 +19,7 @@ struct ebb_volumes {
 	bool has_set;			/* since then a promise was set */
 	unsigned int num_reading;	/* requests of the last reading that have not ended */
 	usec_t read_at;			/* when it was begun */
-	char volume[EBB_VOLUME_NAME_SIZE]; /* one that the server has; "": none is known */
+	struct ebb_volume_list owned;	/* while the greeting lasts */
 	bool has_told_lost;		/* VOLUMES_LOST was reported, and no VOLUMES_UP since */
 	/* Why the greeting was refused: the words for VOLUMES_LOST; "": it was not. */
 	char refused[EBB_TEXT_SIZE];
@@ -66,7 +66,7 @@ static bool take_server(struct ebb_volumes *v, const json_t *answer)
 {
 	struct ebb_fact fact = { .type = EBB_FACT_VOLUMES_SERVER };
 
-	if (ebb_volume_proto_read_server(answer, &fact.u.volumes_server, v->volume) < 0)
+	if (ebb_volume_proto_read_server(answer, &fact.u.volumes_server) < 0)
 		return false;
 	tell(v, &fact);
 	return true;
@@ -81,13 +81,9 @@ static bool on_server(void *ctx, uint64_t tag, const json_t *answer, const char 
 	(void)tag;
 	(void)why;
 	v->num_reading--;
-	/* That volume is gone: the next time all are asked for, and one of them is chosen. */
-	if (err == -ENOENT)
-		v->volume[0] = '\0';
 	return err == 0 ? take_server(v, answer) : err != -EPROTO;
 }
 
-/* One volume stands for all: what is asked for is the server, and a list of all may be long. */
 static int on_timer(sd_event_source *s, uint64_t usec, void *arg)
 {
 	struct ebb_volumes *v = arg;
@@ -99,7 +95,7 @@ static int on_timer(sd_event_source *s, uint64_t usec, void *arg)
 		return 0;
 	v->read_at = ebb_clock_mono_usec();
 	v->num_reading = 1 + v->has_set;
-	ebb_volume_conn_send(v->conn, ebb_volume_proto_server(v->volume), on_server, 0);
+	ebb_volume_conn_send(v->conn, ebb_volume_proto_server(), on_server, 0);
 	if (v->has_set)
 		ebb_volume_conn_send(v->conn, ebb_volume_proto_meters(), on_meters, 0);
 	return 0;
@@ -107,31 +103,63 @@ static int on_timer(sd_event_source *s, uint64_t usec, void *arg)
 
 /* ---- the connection ------------------------------------------------------------- */
 
-static bool on_greeted(void *ctx, uint64_t tag, const json_t *answer, const char *why)
+static void forget_owned(struct ebb_volumes *v)
 {
-	struct ebb_fact fact = { .type = EBB_FACT_VOLUMES_UP };
-	char (*owned)[EBB_VOLUME_NAME_SIZE] = NULL;
-	struct ebb_volume_server server;
-	struct ebb_volumes *v = ctx;
-	int num_owned;
+	free(v->owned.names);
+	v->owned = (struct ebb_volume_list){ 0 };
+}
 
-	(void)tag;
-	(void)why;
-	if (!answer || ebb_volume_proto_result(answer, v->refused) < 0 ||
-	    ebb_volume_proto_read_server(answer, &server, v->volume) < 0)
-		return false;
-	num_owned = ebb_volume_proto_read_owned(answer, &owned);
-	if (num_owned < 0)
-		return false;
+static bool begin_up(struct ebb_volumes *v, const json_t *answer)
+{
+	const struct ebb_fact fact = {
+		.type = EBB_FACT_VOLUMES_UP,
+		.u.volumes_up = { .num = (uint32_t)v->owned.num, .owned = v->owned.names },
+	};
+
 	ebb_volume_conn_good(v->conn);
 	v->is_up = true;
 	v->has_told_lost = false;
 	ebb_log(LOG_INFO, "volume_server", EBB_KS("path", v->cfg.path), EBB_KS("state", "up"));
-	fact.u.volumes_up.num = (uint32_t)num_owned;
-	fact.u.volumes_up.owned = owned;
 	tell(v, &fact);
-	free(owned);
+	forget_owned(v);
 	return take_server(v, answer);
+}
+
+/* The server may have thousands of volumes; no part of the list keeps the loop for long. */
+static bool on_greeted(void *ctx, uint64_t tag, const json_t *answer, const char *why)
+{
+	struct ebb_volume_server server;
+	struct ebb_volumes *v = ctx;
+	int r;
+
+	(void)tag;
+	(void)why;
+	if (!answer || ebb_volume_proto_result(answer, v->refused) < 0 ||
+	    ebb_volume_proto_read_server(answer, &server) < 0)
+		return false;
+	r = ebb_volume_proto_read_owned(answer, &v->owned);
+	if (r == 0)
+		return begin_up(v, answer);
+	if (r > 0)
+		ebb_volume_conn_send(v->conn, ebb_volume_proto_owned(v->cfg.owner, v->owned.after),
+				     on_greeted, 0);
+	return r > 0;
+}
+
+/* An agent whose claim is refused can set no promise, but still reads the meters. */
+static bool on_claimed(void *ctx, uint64_t tag, const json_t *answer, const char *why)
+{
+	struct ebb_volumes *v = ctx;
+	int err;
+
+	(void)tag;
+	(void)why;
+	err = answer ? ebb_volume_proto_result(answer, v->refused) : -ENOTCONN;
+	if (err < 0 && err != -EACCES)
+		return false;
+	v->refused[0] = '\0';
+	ebb_volume_conn_send(v->conn, ebb_volume_proto_owned(v->cfg.owner, 0), on_greeted, 0);
+	return true;
 }
 
 static void on_connected(void *ctx)
@@ -139,7 +167,8 @@ static void on_connected(void *ctx)
 	struct ebb_volumes *v = ctx;
 
 	v->refused[0] = '\0';
-	ebb_volume_conn_send(v->conn, ebb_volume_proto_server(""), on_greeted, 0);
+	forget_owned(v);
+	ebb_volume_conn_send(v->conn, ebb_volume_proto_claim(v->cfg.owner), on_claimed, 0);
 }
 
 static void on_lost(void *ctx, const char *why)
@@ -185,8 +214,9 @@ static void submit(void *be, usec_t now, const struct ebb_action *action)
 	struct ebb_volumes *v = be;
 
 	if (action->type == EBB_ACTION_VOLUME)
-		ebb_volume_conn_send(v->conn, ebb_volume_proto_set(&action->u.volume), on_set,
-				     action->id);
+		ebb_volume_conn_send(v->conn,
+				     ebb_volume_proto_set(v->cfg.owner, &action->u.volume),
+				     on_set, action->id);
 	else
 		v->cfg.inner.ops->submit(v->cfg.inner.be, now, action);
 }
@@ -233,13 +263,14 @@ int ebb_volumes_create(sd_event *event, const struct ebb_volumes_config *cfg,
 		return -ENOMEM;
 	v->cfg = *cfg;
 	v->cfg.path = strdup(cfg->path);
+	v->cfg.owner = strdup(cfg->owner);
 	v->ops = (struct ebb_backend_ops){
 		.name = cfg->inner.ops->name, .submit = submit,
 		.next = cfg->inner.ops->next ? next : NULL,
 		.run = cfg->inner.ops->run ? run : NULL,
 		.destroy = destroy_inner,
 	};
-	rc = v->cfg.path ? ebb_volume_conn_create(event, &conn, &v->conn) : -ENOMEM;
+	rc = v->cfg.path && v->cfg.owner ? ebb_volume_conn_create(event, &conn, &v->conn) : -ENOMEM;
 	if (rc == 0)
 		rc = sd_event_add_time_relative(event, &v->timer, CLOCK_MONOTONIC,
 						v->cfg.meter_usec, 0, on_timer, v);
@@ -257,6 +288,8 @@ void ebb_volumes_destroy(struct ebb_volumes *v)
 		return;
 	ebb_volume_conn_destroy(v->conn);
 	sd_event_source_disable_unref(v->timer);
+	forget_owned(v);
 	free((char *)v->cfg.path);
+	free((char *)v->cfg.owner);
 	free(v);
 }

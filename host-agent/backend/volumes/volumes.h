@@ -3,7 +3,8 @@
  * The volume server, ebb-volumed, as a backend in front of another one: it carries out
  * EBB_ACTION_VOLUME and hands all other actions on.  So it works with libvirt and in a dry run.
  *
- * It reports EBB_FACT_VOLUMES_UP when the server has answered, EBB_FACT_VOLUMES_LOST when it no
+ * It reports EBB_FACT_VOLUMES_UP when the server has answered, and no other program is connected
+ * that sets promises in the same name; EBB_FACT_VOLUMES_LOST when it no
  * longer does (once, also at the start), and the ends of its actions, in the order of submission.
  * Once in an interval it asks the server how much is promised (EBB_FACT_VOLUMES_SERVER) and, once a
  * promise was set, for its meters (EBB_FACT_VOLUMES_METERS).
@@ -19,6 +20,8 @@ struct ebb_volumes;
 
 struct ebb_volumes_config {
 	const char *path;		/* of the control socket; copied */
+	/* Name of this agent, 1 to 127 bytes, copied; the second agent with a name is refused. */
+	const char *owner;
 	struct ebb_backend inner;	/* for all other actions; stays the caller's */
 	struct ebb_sink sink;
 	usec_t retry_usec[2];		/* wait before it connects again: first, longest */
@@ -26,7 +29,7 @@ struct ebb_volumes_config {
 	usec_t meter_usec;		/* between two readings of the meters */
 };
 
-/* No path, backend or sink; 0.1 to 5 s; 10 s; 1 s. */
+/* No path, owner, backend or sink; 0.1 to 5 s; 10 s; 1 s. */
 void ebb_volumes_config_default(struct ebb_volumes_config *ret);
 
 /* Connects as soon as the loop runs.  -ENAMETOOLONG, -ENOMEM. */

@@ -136,6 +136,46 @@ static void test_drain_goes_past_all_rules(void **state)
 	free(w);
 }
 
+/* What a removal needs: beside one who gets all, and held back by a maximum, all are given up. */
+static void test_cancelled(void **state)
+{
+	struct world *w = world_new(1000);
+	struct client *a = add(w, 16, (struct ebb_tags_promise){ .reserve_iops = 1000 });
+	struct client *b = add(w, 16, (struct ebb_tags_promise){ .max_iops = 1 });
+	struct client *c = add(w, 16, (struct ebb_tags_promise){ .weight = 1 });
+	struct request *flush = new_request(w);
+	unsigned int num = 0, at_disk;
+	const struct ebb_tags_request *r;
+
+	(void)state;
+	run(w, SEC);
+	b->flow = EBB_TAGS_FLUSHES;
+	submit(w, b, flush);
+	at_disk = b->volume.in_flight;
+	assert_true(b->volume.waiting >= 10 && c->volume.waiting >= 10);
+	for (num = b->volume.waiting; num > 0; num--) {
+		r = ebb_tags_cancel(&w->tags, &b->volume, w->now);
+		assert_ptr_equal(r->volume, &b->volume);
+		assert_int_equal(b->volume.waiting, num - 1);
+	}
+	assert_null(ebb_tags_cancel(&w->tags, &b->volume, w->now));
+	assert_int_equal(b->volume.flushes, 0);
+	assert_int_equal(b->volume.in_flight, at_disk);
+	while (ebb_tags_cancel(&w->tags, &c->volume, w->now))
+		num++;
+	assert_true(num >= 10);
+	assert_int_equal(w->tags.waiting, a->volume.waiting);
+	/* Others go on, and a request that comes is one like any other. */
+	b->outstanding = c->outstanding = 0;
+	num = (unsigned int)a->issued;
+	run(w, SEC);
+	assert_about(a->issued - num, 1000, 1);
+	assert_int_equal(b->volume.in_flight + c->volume.in_flight, 0);
+	assert_int_equal(ebb_tags_volume_remove(&w->tags, &b->volume), 0);
+	assert_int_equal(ebb_tags_volume_remove(&w->tags, &c->volume), 0);
+	free(w);
+}
+
 /* Rule 3: a request that is due does not wait for one of a flood to be done. */
 static void test_due_goes_beyond_depth(void **state)
 {
@@ -570,6 +610,7 @@ int main(void)
 		cmocka_unit_test(test_maximum_at_reservation),
 		cmocka_unit_test(test_maximum_stops_no_clock),
 		cmocka_unit_test(test_drain_goes_past_all_rules),
+		cmocka_unit_test(test_cancelled),
 		cmocka_unit_test(test_due_goes_beyond_depth),
 		cmocka_unit_test(test_depth_in_bytes),
 		cmocka_unit_test(test_burst_behind_scan),

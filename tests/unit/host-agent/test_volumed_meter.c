@@ -40,7 +40,7 @@ static void arrive(struct ebb_meter_volume *v, size_t from, size_t num, uint64_t
 {
 	for (size_t i = from; i < from + num; i++)
 		assert_int_equal(ebb_meter_arrive(&meter, v, v == &a ? &requests[i] : &others[i],
-						  4096, EBB_METER_DIRECT, START + at), 0);
+						  4096, START + at), 0);
 }
 
 static void issue(struct ebb_meter_volume *v, size_t from, size_t num, uint64_t at, uint64_t step)
@@ -133,7 +133,7 @@ static void test_one_at_a_time(void **state)
 	for (size_t i = 0; i < 10; i++) {
 		arrive(&a, i, 1, i * 100 * MSEC);
 		issue(&a, i, 1, i * 100 * MSEC + 99 * MSEC, 0);
-		ebb_meter_complete(&meter, &a, &requests[i], START + (i + 1) * 100 * MSEC - 1);
+		ebb_meter_complete(&meter, &a, START + (i + 1) * 100 * MSEC - 1);
 	}
 	/* 99 ms each are worth 9 units, one of which it got. */
 	assert_int_equal(read_at(&a, SEC)->violated, 10 * (9 - 1));
@@ -146,8 +146,7 @@ static void test_large_requests(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < 3; i++)
-		assert_int_equal(ebb_meter_arrive(&meter, &a, &requests[i], 256 * 65536,
-						  EBB_METER_DIRECT, START), 0);
+		assert_int_equal(ebb_meter_arrive(&meter, &a, &requests[i], 256 * 65536, START), 0);
 	issue(&a, 0, 3, 0, 2560 * MSEC);
 	assert_int_equal(read_at(&a, 8 * SEC)->violated, 0);
 	assert_int_equal(a.counters.charged, 3 * 256);
@@ -188,12 +187,11 @@ static void test_no_data(void **state)
 	(void)state;
 	assert_int_equal(ebb_meter_promise(&meter, &a, 0, 100 * EBB_RATE_UNIT, START), 0);
 	for (size_t i = 0; i < 200; i++)
-		assert_int_equal(ebb_meter_arrive(&meter, &a, &requests[i], 0, EBB_METER_DIRECT,
-						  START), 0);
+		assert_int_equal(ebb_meter_arrive(&meter, &a, &requests[i], 0, START), 0);
 	issue(&a, 0, 40, 0, 25 * MSEC);
 	assert_int_equal(read_at(&a, SEC)->promised, 100);
-	assert_int_equal(a.counters.kinds[EBB_METER_DIRECT].arrived_units, 200);
-	assert_int_equal(a.counters.kinds[EBB_METER_DIRECT].issued_bytes, 0);
+	assert_int_equal(a.counters.arrived_units, 200);
+	assert_int_equal(a.counters.issued_bytes, 0);
 	assert_int_equal(a.counters.charged, 40);
 	assert_int_equal(a.counters.violated, 60);
 	assert_int_equal(a.counters.overdue, 60);
@@ -226,8 +224,8 @@ static void test_promise_changes_within_a_unit(void **state)
 static void test_promise_changes_after_a_large_request(void **state)
 {
 	(void)state;
-	assert_int_equal(ebb_meter_arrive(&meter, &a, &requests[0], 64 * 65536, EBB_METER_DIRECT,
-					  START), 0);
+	assert_int_equal(ebb_meter_arrive(&meter, &a, &requests[0], 64 * 65536, START),
+			 0);
 	arrive(&a, 1, 900, 0);
 	issue(&a, 0, 1, 0, 0);
 	assert_int_equal(ebb_meter_promise(&meter, &a, 10, 0, START + 100 * MSEC), 0);
@@ -287,6 +285,28 @@ static void test_taker_is_another(void **state)
 	assert_int_equal(b.last.taker, 7);
 }
 
+/* Requests that are given up while they wait count for nobody. */
+static void test_cancelled(void **state)
+{
+	(void)state;
+	assert_int_equal(ebb_meter_promise(&meter, &b, 50, 0, START), 0);
+	arrive(&a, 0, 200, 0);
+	arrive(&b, 0, 100, 0);
+	for (size_t i = 100; i-- > 0;)
+		ebb_meter_cancel(&meter, &b, &others[i], START + SEC / 2);
+	issue(&a, 0, 60, 0, 10 * MSEC);
+	read_at(&a, SEC);
+	/* What it did not get was nobody's. */
+	expect_reasons(0, 40, 0, EBB_METER_NOBODY);
+	read_at(&b, SEC);
+	assert_int_equal(b.counters.issued + b.counters.charged + b.counters.early, 0);
+	assert_int_equal(b.counters.waiting_nsec, SEC / 2);
+	assert_int_equal(b.counters.pending_nsec, SEC / 2);
+	assert_int_equal(b.counters.missed, 25);
+	assert_int_equal(b.waiting, 0);
+	assert_int_equal(ebb_meter_volume_remove(&meter, &b, START + SEC), 0);
+}
+
 /* Time passes, and nothing else. */
 static void test_stuck(void **state)
 {
@@ -330,39 +350,6 @@ static void test_overbooked_or_slow(void **state)
 	expect_reasons(0, 50, 0, EBB_METER_NOBODY);
 }
 
-/* What is beyond the baseline of memory does not count as the tenant's; other background does. */
-static void test_kinds(void **state)
-{
-	const struct ebb_meter_sum *s = a.counters.kinds;
-
-	(void)state;
-	arrive(&a, 0, 100, 0);
-	for (size_t i = 0; i < 50; i++) {
-		assert_int_equal(ebb_meter_arrive(&meter, &a, &others[i], 65537, EBB_METER_EXTRA,
-						  START), 0);
-		ebb_meter_issue(&meter, &a, &others[i], START + i * 20 * MSEC);
-		ebb_meter_complete(&meter, &a, &others[i], START + i * 20 * MSEC + 1);
-		assert_int_equal(ebb_meter_arrive(&meter, &a, &others[50 + i], 4096,
-						  EBB_METER_BACKGROUND, START + i * 20 * MSEC), 0);
-		ebb_meter_issue(&meter, &a, &others[50 + i], START + i * 20 * MSEC + 1);
-	}
-	read_at(&a, SEC);
-	assert_int_equal(a.counters.charged, 50);
-	expect_reasons(50, 0, 0, EBB_METER_NOBODY);
-	assert_int_equal(s[EBB_METER_EXTRA].issued, 50);
-	assert_int_equal(s[EBB_METER_EXTRA].completed, 50);
-	assert_int_equal(s[EBB_METER_EXTRA].issued_units, 100);
-	assert_int_equal(s[EBB_METER_EXTRA].issued_bytes, 50 * 65537);
-	assert_int_equal(s[EBB_METER_BACKGROUND].issued, 50);
-	assert_int_equal(s[EBB_METER_DIRECT].arrived, 100);
-	assert_int_equal(s[EBB_METER_DIRECT].issued, 0);
-	/* Nor is it what a volume waits for. */
-	assert_int_equal(ebb_meter_arrive(&meter, &b, &others[0], 4096, EBB_METER_EXTRA,
-					  START + SEC), 0);
-	assert_int_equal(read_at(&b, 2 * SEC)->pending_nsec, 0);
-	assert_int_equal(b.counters.waiting_nsec, 0);
-}
-
 /* A request is at the disk from `from` to `to`, looked at in between. */
 static uint64_t pending(uint64_t from, uint64_t to)
 {
@@ -370,7 +357,7 @@ static uint64_t pending(uint64_t from, uint64_t to)
 	issue(&a, 0, 1, from, 0);
 	for (uint64_t k = 1; k < 100; k++)
 		read_at(&a, from + (to - from) * k / 100);
-	ebb_meter_complete(&meter, &a, &requests[0], START + to);
+	ebb_meter_complete(&meter, &a, START + to);
 	return read_at(&a, to)->promised_microunits;
 }
 
@@ -436,15 +423,13 @@ static void test_bad_input(void **state)
 	assert_int_equal(ebb_meter_promise(&meter, &a, 1, EBB_RATE_MAX_BYTES + 1, START), -EINVAL);
 	assert_int_equal(a.reserve_iops, 100);
 	assert_int_equal(ebb_meter_arrive(&meter, &a, &requests[0], EBB_RATE_MAX_REQUEST + 1,
-					  EBB_METER_DIRECT, START), -EINVAL);
-	assert_int_equal(ebb_meter_arrive(&meter, &a, &requests[0], 1, EBB_METER_KINDS, START),
-			 -EINVAL);
-	assert_int_equal(a.counters.kinds[0].arrived, 0);
+					  START), -EINVAL);
+	assert_int_equal(a.counters.arrived, 0);
 	arrive(&a, 0, 1, 0);
 	assert_int_equal(ebb_meter_volume_remove(&meter, &a, START), -EBUSY);
 	issue(&a, 0, 1, 0, 0);
 	assert_int_equal(ebb_meter_volume_remove(&meter, &a, START), -EBUSY);
-	ebb_meter_complete(&meter, &a, &requests[0], START);
+	ebb_meter_complete(&meter, &a, START);
 	assert_int_equal(ebb_meter_volume_remove(&meter, &a, START), 0);
 	/* A clock that goes back stands still. */
 	arrive(&b, 0, 1, SEC / 2);
@@ -619,9 +604,9 @@ int main(void)
 		cmocka_unit_test_setup(test_others_got_it, set_up),
 		cmocka_unit_test_setup(test_own_early_units, set_up),
 		cmocka_unit_test_setup(test_taker_is_another, set_up),
+		cmocka_unit_test_setup(test_cancelled, set_up),
 		cmocka_unit_test_setup(test_stuck, set_up),
 		cmocka_unit_test_setup(test_overbooked_or_slow, set_up),
-		cmocka_unit_test_setup(test_kinds, set_up),
 		cmocka_unit_test_setup(test_promised_while_pending, set_up),
 		cmocka_unit_test_setup(test_delays, set_up),
 		cmocka_unit_test_setup(test_bad_input, set_up),

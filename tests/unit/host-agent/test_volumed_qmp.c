@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
 #include <cmocka.h>
 #include "volumed/qmp.h"
@@ -95,6 +96,43 @@ static void expect_command(const char *text)
 	assert_string_equal(buf, text);
 }
 
+/* CPU microseconds that it takes to send so many bytes of one line, in pieces. */
+static uint64_t feed(size_t bytes, size_t piece)
+{
+	static char data[128 << 10];
+	struct timespec from, to;
+
+	memset(data, 'x', sizeof(data));
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &from);
+	for (size_t sent = 0; sent < bytes; sent += piece) {
+		assert_int_equal(write(f.peer, data, piece), piece);
+		run();
+	}
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &to);
+	return (to.tv_sec - from.tv_sec) * 1000000 + (to.tv_nsec - from.tv_nsec) / 1000;
+}
+
+/* The end of a long answer costs no more to receive than its beginning. */
+static void test_long_answer(void **state)
+{
+	struct answer a = { 0 };
+	uint64_t first, last;
+
+	(void)state;
+	ebb_qmp_send(f.qmp, "one", NULL, on_answer, &a);
+	say("{\"return\": {\"n\": 7, \"text\": \"");
+	first = feed(1 << 20, 16 << 10);
+	/* Room for 64 MiB is there from 32 MiB on. */
+	feed(58 << 20, 128 << 10);
+	last = feed(1 << 20, 16 << 10);
+	assert_true(last < 8 * first + 5000);
+	assert_int_equal(a.count, 0);
+	say("\"}}\n{\"event\": \"BLOCK_EXPORT_DELETED\", \"data\": {\"id\": \"e1\"}}\n");
+	assert_int_equal(a.n, 7);
+	assert_int_equal(f.num_events, 1);
+	assert_int_equal(f.num_lost, 0);
+}
+
 static void test_answers(void **state)
 {
 	struct answer first = { 0 }, second = { 0 };
@@ -170,7 +208,8 @@ static void test_end(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(answers), TEST(number_too_large), TEST(rubbish), TEST(end),
+		TEST(answers), TEST(long_answer), TEST(number_too_large), TEST(rubbish),
+		TEST(end),
 	};
 
 	return cmocka_run_group_tests_name("volumed/qmp", tests, NULL, NULL);

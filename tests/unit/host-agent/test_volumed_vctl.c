@@ -117,6 +117,13 @@ static void run(void)
 		;
 }
 
+static void ask_again(int fd, const char *line)
+{
+	assert_int_equal(send(fd, line, strlen(line), 0), strlen(line));
+	assert_int_equal(send(fd, "\n", 1, 0), 1);
+	run();
+}
+
 /* Sends one request; returns the connection on which the answer will come. */
 static int ask(const char *line)
 {
@@ -125,9 +132,7 @@ static int ask(const char *line)
 
 	strcpy(addr.sun_path, f.path);
 	assert_int_equal(connect(fd, (struct sockaddr *)&addr, sizeof(addr)), 0);
-	assert_int_equal(send(fd, line, strlen(line), 0), strlen(line));
-	assert_int_equal(send(fd, "\n", 1, 0), 1);
-	run();
+	ask_again(fd, line);
 	return fd;
 }
 
@@ -196,6 +201,89 @@ static json_int_t saved(const char *name, const char *key)
 
 #define SET(volume, values)	\
 	ask("{\"cmd\":\"volume-set\",\"volume\":\"" volume "\"," values "}")
+
+/* ---- lists ------------------------------------------------------------------------ */
+
+/* The answer, without the server's state, which comes first. */
+static const char *listed(const char *line)
+{
+	const int fd = ask(line);
+
+	answered(fd, "\"ok\":true,\"server\":{");
+	return strstr(f.line, "\"volumes\":");
+}
+
+static void test_lists(void **state)
+{
+	(void)state;
+	add("c");
+	strcpy(ebb_server_find(&f.server, "a")->spec.owner, "me");
+	strcpy(ebb_server_find(&f.server, "c")->spec.owner, "me");
+	assert_non_null(strstr(listed("{\"cmd\":\"volumes\"}"), "\"weight\":100"));
+	assert_string_equal(listed("{\"cmd\":\"volumes\",\"most\":0}"),
+			    "\"volumes\":[],\"more\":true}");
+	assert_string_equal(listed("{\"cmd\":\"volumes\",\"brief\":true,\"most\":2}"),
+			    "\"volumes\":[{\"id\":1,\"name\":\"a\"},{\"id\":2,\"name\":\"b\"}],"
+			    "\"more\":true}");
+	/* One that the client has seen may have been removed meanwhile. */
+	ebb_server_drop(&f.server, ebb_server_find(&f.server, "b"));
+	assert_string_equal(listed("{\"cmd\":\"volumes\",\"brief\":true,\"after\":2,\"most\":1}"),
+			    "\"volumes\":[{\"id\":3,\"name\":\"c\"}],\"more\":false}");
+	assert_string_equal(listed("{\"cmd\":\"volumes\",\"brief\":true,\"owner\":\"me\","
+				   "\"most\":1}"),
+			    "\"volumes\":[{\"id\":1,\"name\":\"a\"}],\"more\":true}");
+	assert_string_equal(listed("{\"cmd\":\"volumes\",\"owner\":\"you\"}"),
+			    "\"volumes\":[],\"more\":false}");
+	answered(ask("{\"cmd\":\"volumes\",\"most\":-1}"), "bad-request");
+	answered(ask("{\"cmd\":\"volumes\",\"after\":\"a\"}"), "bad-request");
+	answered(ask("{\"cmd\":\"volumes\",\"owner\":7}"), "bad-request");
+	answered(ask("{\"cmd\":\"volumes\",\"brief\":1}"), "bad-request");
+}
+
+/* ---- owners ----------------------------------------------------------------------- */
+
+#define CLAIM(owner)	"{\"cmd\":\"claim\",\"owner\":\"" owner "\"}"
+
+static void test_claims(void **state)
+{
+	int one, two, three, more[EBB_CTL_MAX_CLIENTS - 3];
+
+	(void)state;
+	one = ask(CLAIM("me"));
+	expect(one, "\"ok\":true");
+	two = ask(CLAIM("me"));
+	expect(two, "\"owner-in-use\"");
+	/* That one goes on, under another name or none. */
+	ask_again(two, CLAIM("you"));
+	expect(two, "\"ok\":true");
+	answered(ask(CLAIM("you")), "\"owner-in-use\"");
+	/* A claim ends with its connection, and with the next claim of the same connection. */
+	close(one);
+	three = ask(CLAIM("me"));
+	expect(three, "\"ok\":true");
+	ask_again(three, CLAIM("them"));
+	expect(three, "\"ok\":true");
+	one = ask(CLAIM("me"));
+	expect(one, "\"ok\":true");
+	/* As many as may connect. */
+	for (size_t i = 0; i < EBB_CTL_MAX_CLIENTS - 3; i++) {
+		char line[64];
+
+		snprintf(line, sizeof(line), CLAIM("x%zu"), i);
+		more[i] = ask(line);
+		expect(more[i], "\"ok\":true");
+	}
+	ask_again(more[0], CLAIM("x1"));
+	expect(more[0], "\"owner-in-use\"");
+	for (size_t i = 0; i < EBB_CTL_MAX_CLIENTS - 3; i++)
+		close(more[i]);
+	close(one);
+	close(two);
+	close(three);
+	run();
+	answered(ask(CLAIM("")), "\"bad-request\"");
+	answered(ask("{\"cmd\":\"claim\"}"), "\"bad-request\"");
+}
 
 /* ---- changes at once ------------------------------------------------------------ */
 
@@ -319,22 +407,15 @@ static void test_storage_daemon_dies(void **state)
 
 /* ---- removal ---------------------------------------------------------------------- */
 
-/* Requests that wait for a maximum, or behind volumes with a high weight, are let go first. */
+/* Its clients go first, so that none of them hears of requests that are given up. */
 static void test_removal(void **state)
 {
-	struct ebb_volume *a = ebb_server_find(&f.server, "a");
-	int fd;
+	const int fd = ask("{\"cmd\":\"volume-remove\",\"volume\":\"a\"}");
 
 	(void)state;
-	a->spec.reserve_iops = a->spec.max_iops = 1;
-	a->spec.max_bytes = 4096;
-	a->spec.weight = 2;
-	fd = ask("{\"cmd\":\"volume-remove\",\"volume\":\"a\"}");
-	expect(f.daemon, "ebb-volume-set");
-	assert_non_null(strstr(f.line, "\"volume\":\"a\",\"reserve-iops\":1,"));
-	assert_non_null(strstr(f.line, "\"max-iops\":0,\"max-bytes\":0,\"weight\":10000"));
 	expect(f.daemon, "block-export-del");
 	assert_non_null(strstr(f.line, "\"mode\":\"hard\""));
+	expect(f.daemon, "{\"execute\":\"ebb-volume-cancel\",\"arguments\":{\"volume\":\"a\"}}");
 	answered(fd, "\"ok\":true");
 	TAKE();
 	TAKE();
@@ -427,9 +508,10 @@ static void test_slow(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(two_of_one_volume), TEST(second_is_refused), TEST(two_volumes),
-		TEST(admission), TEST(removed_meanwhile), TEST(storage_daemon_dies), TEST(removal),
-		TEST(hangs), TEST(refused_late), TEST(slow),
+		TEST(lists), TEST(claims), TEST(two_of_one_volume), TEST(second_is_refused),
+		TEST(two_volumes), TEST(admission), TEST(removed_meanwhile),
+		TEST(storage_daemon_dies), TEST(removal), TEST(hangs), TEST(refused_late),
+		TEST(slow),
 	};
 
 	return cmocka_run_group_tests_name("volumed/vctl", tests, NULL, NULL);

@@ -87,7 +87,7 @@ static void test_delays(void **state)
 
 		assert_int_equal(ebb_meter_init(&m, EBB_METER_MAX_NSEC, 0), 0);
 		assert_int_equal(ebb_meter_volume_add(&m, &v, 1, 100, 0, 0), 0);
-		assert_int_equal(ebb_meter_arrive(&m, &v, &r, 1, EBB_METER_DIRECT, 0), 0);
+		assert_int_equal(ebb_meter_arrive(&m, &v, &r, 1, 0), 0);
 		ebb_meter_issue(&m, &v, &r, usec * 1000);
 		delays = ebb_meter_read(&m, &v, usec * 1000)->delays;
 		for (size_t i = 0; i < EBB_METER_DELAYS; i++)

@@ -16,6 +16,8 @@
 #include "volumed/server.h"
 #include "volumed/vstate.h"
 
+#define SHARED	"{\"name\": \"s\", \"tenant\": \"t\", \"file\": \"/x\", \"shared\": \"yes\"}"
+
 struct fixture {
 	struct ebb_vconf conf;
 	struct ebb_server server;
@@ -106,6 +108,42 @@ static void test_owner(void **state)
 	assert_string_equal(ebb_server_find(&f.server, "a")->spec.owner, "");
 }
 
+/* A fence stands after a restart; what an earlier storage daemon had may be under way. */
+static void test_access(void **state)
+{
+	struct ebb_volume *a;
+
+	(void)state;
+	add("a");
+	a = ebb_server_find(&f.server, "a");
+	a->spec.is_shared = true;
+	assert_int_equal(ebb_access_attach(&a->access, "one", 1, 7), 0);
+	assert_int_equal(ebb_access_attach(&a->access, "two", 2, 8), 0);
+	assert_int_equal(ebb_access_fence(&a->access, "one", "two", 8, 9), 0);
+	f.server.generation = 9;
+	assert_int_equal(ebb_vstate_save(&f.server, &f.err), 0);
+	drop_all();
+	f.server.generation = 0;
+	assert_int_equal(ebb_vstate_load(&f.server, &f.err), 0);
+	a = ebb_server_find(&f.server, "a");
+	assert_true(a->spec.is_shared);
+	assert_int_equal(f.server.generation, 9);
+	assert_int_equal(a->access.generation, 9);
+	assert_int_equal(a->access.num, 2);
+	assert_true(a->access.all[0].is_fenced);
+	assert_string_equal(a->access.all[0].fenced_by, "two");
+	assert_int_equal(a->access.all[0].export, EBB_ACCESS_LOST);
+	assert_false(a->access.all[1].is_fenced);
+	assert_true(a->access.all[0].id != a->access.all[1].id);
+	/* One that is being detached is not there any more after a restart. */
+	assert_int_equal(ebb_access_detach(&a->access, "two", 10), 0);
+	f.server.generation = 10;
+	assert_int_equal(ebb_vstate_save(&f.server, &f.err), 0);
+	drop_all();
+	assert_int_equal(ebb_vstate_load(&f.server, &f.err), 0);
+	assert_int_equal(ebb_server_find(&f.server, "a")->access.num, 1);
+}
+
 static void test_damaged(void **state)
 {
 	static const struct {
@@ -115,6 +153,14 @@ static void test_damaged(void **state)
 		{ "[]", "no JSON object" },
 		{ "{\"volumes\": {\"a\": 1}}", "\"volumes\" is no array" },
 		{ "{\"volumes\": [1]}", "a volume has no name" },
+		{ "{\"access\": []}", "\"access\" is no object" },
+		{ "{\"generation\": -1}", "a generation is no whole number" },
+		{ "{\"volumes\": [" SHARED "], \"access\": {\"s\": {\"generation\": 1}}}",
+		  "a generation that was not given" },
+		{ "{\"generation\": 1, \"volumes\": [" SHARED "], \"access\": {\"s\": "
+		  "{\"generation\": 1, \"attachments\": [{\"name\": \"one\", "
+		  "\"fenced_by\": \"\"}]}}}",
+		  "an attachment makes no sense" },
 		{ "{\"volumes\": [{\"name\": \"../a\"}]}", "is no name of a volume" },
 		{ "{\"volumes\": [{\"name\": \"a\"}]}", "volume a has no tenant" },
 		{ "{\"volumes\": [{\"name\": \"a\", \"weight\": -1}]}", "weight=-1: allowed" },
@@ -182,6 +228,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_there_and_back, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_owner, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_access, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_damaged, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_none, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_full_disk, set_up, tear_down),
