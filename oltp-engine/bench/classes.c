@@ -9,7 +9,7 @@
 #include "oltp-engine/src/base/clock.h"
 #include "oltp-engine/src/base/hist.h"
 
-/* Measure one transaction in so many; a power of two. */
+/* Without arrivals: measure one transaction in so many; a power of two. */
 #define MEASURE_EVERY	16u
 
 /* Written by one worker; read by anybody. */
@@ -26,7 +26,8 @@ struct class_sums {
 struct class_worker {
 	struct classes *classes;
 	struct class_worker *next;
-	uint32_t n_begun;
+	uint32_t n_begun;			/* without arrivals */
+	uint64_t arrival_ns;			/* of the next transaction; 0: work is unlimited */
 	uint8_t class_of[OLTP_TICKETS];
 	uint64_t start_ns[OLTP_TICKETS];	/* 0: not measured */
 	struct class_counts counts[];
@@ -106,10 +107,18 @@ void classes_detach(struct class_worker *worker)
 	free(worker);
 }
 
+void class_arrived(struct class_worker *worker, uint64_t arrival_ns)
+{
+	worker->arrival_ns = arrival_ns;
+}
+
 void class_begin(struct class_worker *worker, uint32_t slot, uint32_t class)
 {
 	worker->class_of[slot] = (uint8_t)class;
-	worker->start_ns[slot] = worker->n_begun++ % MEASURE_EVERY ? 0 : clock_now_ns();
+	worker->start_ns[slot] = worker->arrival_ns;
+	if (!worker->arrival_ns && worker->n_begun++ % MEASURE_EVERY == 0)
+		worker->start_ns[slot] = clock_now_ns();
+	worker->arrival_ns = 0;
 }
 
 /* One thread writes: no need for a locked instruction. */
@@ -127,7 +136,8 @@ void class_attempted(struct class_worker *worker, uint32_t slot, enum oltp_rc rc
 	case OLTP_OK:
 		count(&counts->committed);
 		if (worker->start_ns[slot])
-			hist_record(&counts->hist, clock_now_ns() - worker->start_ns[slot]);
+			hist_record_since(&counts->hist, worker->start_ns[slot],
+					  clock_now_ns());
 		break;
 	case OLTP_CONFLICT:
 		count(&counts->conflicts);
@@ -179,6 +189,7 @@ void classes_report(struct classes *classes, double seconds, struct fields *fiel
 			      seconds > 0 ? (double)f.committed / seconds : 0);
 		fields_u64(fields, "conflicts", f.conflicts);
 		fields_u64(fields, "failed", f.failed);
+		fields_u64(fields, "measured", f.measured);
 		fields_number(fields, "p50_us", 2, f.p50_us);
 		fields_number(fields, "p95_us", 2, f.p95_us);
 		fields_number(fields, "p99_us", 2, f.p99_us);

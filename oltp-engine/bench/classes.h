@@ -28,6 +28,9 @@ int classes_attach(struct classes *classes, struct class_worker **ret_worker);
 /* What it counted stays in the sums. Accepts NULL. */
 void classes_detach(struct class_worker *worker);
 
+/* From the workload's arrived hook: when the transaction arrived that begins next. */
+void class_arrived(struct class_worker *worker, uint64_t arrival_ns);
+
 /* The transaction in this slot (0 to OLTP_TICKETS - 1) is a new one of this class. */
 void class_begin(struct class_worker *worker, uint32_t slot, uint32_t class);
 
@@ -40,8 +43,12 @@ struct class_figures {
 	uint64_t committed;
 	uint64_t conflicts;	/* attempts that were tried again because of one */
 	uint64_t failed;	/* neither of these, nor OLTP_COLD */
-	uint64_t measured;	/* one in 16 of those that committed */
-	/* From the first attempt to the commit; 0 with none measured. */
+	/*
+	 * Of those that committed: with arrivals all, since their arrival is known anyway; else one
+	 * in 16.
+	 */
+	uint64_t measured;
+	/* First attempt to commit, with arrivals: arrival to commit; 0 with none measured. */
 	double p50_us, p95_us, p99_us;
 };
 

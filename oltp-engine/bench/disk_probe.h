@@ -11,7 +11,10 @@ struct disk_probe {
 	double sync_p50_us, sync_p99_us;	/* of 200 writes of 4 KiB, each synced */
 };
 
-/* Writes to a nameless file in dir, some tenths of a second. Errors: those of files, -ENOMEM. */
+/*
+ * Writes to a nameless file in dir: some tenths of a second, and tens of seconds on a busy machine.
+ * Errors: those of files, -ENOMEM.
+ */
 int disk_probe_run(const char *dir, struct disk_probe *ret_probe);
 
 #endif

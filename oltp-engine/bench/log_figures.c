@@ -7,7 +7,7 @@
 
 int log_figures_open(struct log_figures *figures, const struct bench_log_options *o)
 {
-	return o->durability == OLTP_DURABILITY_OFF ? 0 : disk_probe_run(o->dir, &figures->disk);
+	return o->dir && !o->no_disk_probe ? disk_probe_run(o->dir, &figures->disk) : 0;
 }
 
 void log_figures_start(struct log_figures *figures, struct oltp_engine *engine)
@@ -70,6 +70,8 @@ void log_figures_report(const struct log_figures *figures, double seconds,
 	fields_number(fields, "write_p99_us", 1, end.write_p99_us);
 	fields_number(fields, "thread_cpu_seconds", 3, end.cpu_seconds - start->cpu_seconds);
 	fields_object_end(fields);
+	if (!o->dir || o->no_disk_probe)
+		return;
 	fields_object_begin(fields, "disk");
 	fields_bool(fields, "direct", figures->disk.is_direct);
 	fields_number(fields, "write_mb_per_s", 1, figures->disk.write_mb_per_s);

@@ -15,7 +15,10 @@ struct log_figures {
 	double last_s;		/* of the last line */
 };
 
-/* Before the engine is opened. 0 with durability off. Errors: those of the probe. */
+/*
+ * Before the engine is opened: measures the disk, unless there is no folder or the options say not
+ * to. Errors: those of the probe.
+ */
 int log_figures_open(struct log_figures *figures, const struct bench_log_options *options);
 
 /* The run begins. */
@@ -28,7 +31,7 @@ void log_figures_line(struct log_figures *figures, FILE *out, double t_s,
 /* All that was committed is on disk, or never will be, so that it is counted. */
 void log_figures_settle(struct oltp_engine *engine);
 
-/* Fields "durability", "log" and "disk". seconds: of the run. */
+/* Fields "durability", "log" and, if it was probed, "disk". seconds: of the run. */
 void log_figures_report(const struct log_figures *figures, double seconds,
 			struct oltp_engine *engine, const struct bench_log_options *options,
 			struct fields *fields);

@@ -49,6 +49,7 @@ enum option_key {
 	OPT_SCHEDULE,
 	OPT_DEADLINE,
 	OPT_COLD_DIR,
+	OPT_COLD_VOLUME,
 	OPT_COLD_MIB,
 	OPT_IDLE_HALF,
 	OPT_PROMISE,
@@ -96,13 +97,15 @@ static const struct argp_option options[] = {
 	{ "mem-deadline-ms", OPT_DEADLINE, "MS", 0, "time to meet such a demand (2000)", 5 },
 	{ "cold-dir", OPT_COLD_DIR, "DIR", 0,
 	  "put records that are not used on disk here when memory is short", 5 },
-	{ "cold-mib", OPT_COLD_MIB, "MIB", 0, "at most so much disk (no bound)", 5 },
+	{ "cold-volume", OPT_COLD_VOLUME, NULL, 0, "put them into --volume instead", 5 },
+	{ "cold-mib", OPT_COLD_MIB, "MIB", 0,
+	  "at most so much disk (no bound; half of the volume)", 5 },
 	{ "idle-half-ms", OPT_IDLE_HALF, "MS", 0,
 	  "when there was nothing to do for so long, count on half as much use of what memory "
 	  "holds (120000, which suits a host that brokers memory once a minute)", 5 },
 	{ "mem-promise", OPT_PROMISE, "MIB", 0,
 	  "count what an engine with a dedicated memory of so much would read from disk beside "
-	  "what this one reads (nothing); needs --cold-dir", 5 },
+	  "what this one reads (nothing); needs --cold-dir or --cold-volume", 5 },
 	{ 0 },
 };
 
@@ -318,6 +321,9 @@ static error_t parse_memory(int key, char *arg, struct argp_state *state)
 	case OPT_COLD_DIR:
 		o->cold_dir = arg;
 		break;
+	case OPT_COLD_VOLUME:
+		o->cold_volume = true;
+		break;
 	case OPT_COLD_MIB:
 		o->cold_mib = bench_parse_number(state, "cold-mib", arg, 1, MIB_MAX);
 		break;
@@ -330,8 +336,12 @@ static error_t parse_memory(int key, char *arg, struct argp_state *state)
 							      UINT32_MAX);
 		break;
 	case ARGP_KEY_END:
-		if (o->promise_mib && !o->cold_dir)
-			argp_error(state, "--mem-promise needs --cold-dir");
+		if (o->cold_volume && o->cold_dir)
+			argp_error(state, "--cold-dir and --cold-volume exclude each other");
+		if (o->cold_volume && !o->log.volume)
+			argp_error(state, "--cold-volume needs --volume");
+		if (o->promise_mib && !bench_has_cold(o))
+			argp_error(state, "--mem-promise needs --cold-dir or --cold-volume");
 		if (o->mem_limits.n && !o->memory_mib)
 			argp_error(state, "--mem-schedule needs --memory-mib");
 		if (o->warm && o->memory_mib)

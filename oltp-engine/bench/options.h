@@ -69,7 +69,8 @@ struct bench_options {
 	bool warm;		/* memory is written to before tables are loaded (warm.h) */
 	struct bench_steps mem_limits;	/* MiB that may be held */
 	uint32_t mem_deadline_ms;
-	const char *cold_dir;	/* NULL: no records on disk */
+	const char *cold_dir;	/* NULL, and no cold_volume: no records on disk */
+	bool cold_volume;	/* they are in log.volume */
 	uint64_t cold_mib;	/* bound of the file; 0: none */
 	uint32_t idle_half_ms;	/* see oltp_config; 0: the default */
 	uint32_t promise_mib;	/* oltp_set_mem_promise; 0: nothing */
@@ -86,6 +87,12 @@ extern const struct bench_options bench_options_default;
 
 /* A child for the program's own parser; its input is a struct bench_options. */
 extern const struct argp bench_argp;
+
+/* Do records go to disk when memory is short? */
+static inline bool bench_has_cold(const struct bench_options *options)
+{
+	return options->cold_dir || options->cold_volume;
+}
 
 /* An option of a workload family was given: one that the workload must then be of. */
 void bench_options_use(struct bench_options *options, enum bench_family family);

@@ -69,18 +69,32 @@ static int adopt(struct recovery *recovery, const struct bench_workload_ops *ops
 	return -EBADMSG;
 }
 
+static int first(struct recovery *recovery, const struct bench_workload_ops *ops, void *state,
+		 uint64_t start_ns)
+{
+	int rc = ops->first ? ops->first(state) : 0;
+
+	if (rc)
+		fprintf(stderr, "oltp: the first transaction: %s\n", strerror(-rc));
+	else if (ops->first)
+		recovery->first_ms = (double)(clock_now_ns() - start_ns) / 1e6;
+	return rc;
+}
+
 int recovery_run(struct recovery *recovery, struct oltp_engine *engine,
-		 const struct bench_workload_ops *ops, void *state, bool quiet)
+		 const struct bench_workload_ops *ops, void *state,
+		 const struct recovery_config *config)
 {
 	struct oltp_recovery *figures = &recovery->figures;
 	struct teller teller = { .start_ns = clock_now_ns() };
-	const struct oltp_recover_config config = { .progress = quiet ? NULL : tell,
-						    .ctx = &teller };
+	const struct oltp_recover_config how = { .progress = config->quiet ? NULL : tell,
+						 .ctx = &teller, .lazy = config->is_lazy };
+	bool is_looked_over;
 	int rc;
 
 	teller.last_ns = teller.start_ns;
 	recovery->was_asked = true;
-	rc = oltp_recover(engine, &config, figures);
+	rc = oltp_recover(engine, &how, figures);
 	if (rc) {
 		fprintf(stderr, "oltp: recovery: %s\n", figures->error);
 		return rc;
@@ -88,13 +102,18 @@ int recovery_run(struct recovery *recovery, struct oltp_engine *engine,
 	recovery->has_found = figures->rows || figures->transactions;
 	if (!recovery->has_found)
 		return 0;
-	rc = adopt(recovery, ops, state);
-	if (!rc && !quiet)
+	is_looked_over = !figures->lazy_rows || config->is_verified || !ops->needs_no_adopt ||
+			 !ops->needs_no_adopt(state);
+	rc = first(recovery, ops, state, teller.start_ns);
+	if (!rc && is_looked_over)
+		rc = adopt(recovery, ops, state);
+	if (!rc && !config->quiet)
 		print("done", (double)(clock_now_ns() - teller.start_ns) / 1e9, figures);
 	return rc;
 }
 
-static void report_recovery(const struct recovery *recovery, struct fields *fields)
+static void report_recovery(const struct recovery *recovery, struct oltp_engine *engine,
+			    struct fields *fields)
 {
 	const struct oltp_recovery *f = &recovery->figures;
 
@@ -103,9 +122,13 @@ static void report_recovery(const struct recovery *recovery, struct fields *fiel
 	fields_number(fields, "looking_ms", 3, f->looking_ms);
 	fields_number(fields, "checkpoint_ms", 3, f->checkpoint_ms);
 	fields_number(fields, "log_ms", 3, f->log_ms);
+	fields_number(fields, "first_ms", 3, recovery->first_ms);
 	fields_number(fields, "adopt_ms", 3, recovery->adopt_ms);
 	fields_u64(fields, "checkpoint_bytes", f->checkpoint_bytes);
 	fields_u64(fields, "rows", f->rows);
+	fields_u64(fields, "lazy_rows", f->lazy_rows);
+	fields_u64(fields, "lazy_rows_left", oltp_recovery_rows_left(engine));
+	fields_text(fields, "not_lazy", f->not_lazy ?: "");
 	fields_u64(fields, "log_bytes", f->log_bytes);
 	fields_u64(fields, "groups", f->groups);
 	fields_u64(fields, "transactions", f->transactions);
@@ -126,7 +149,7 @@ void recovery_report(const struct recovery *recovery, struct oltp_engine *engine
 	struct oltp_restore_stats restored;
 
 	if (recovery->was_asked)
-		report_recovery(recovery, fields);
+		report_recovery(recovery, engine, fields);
 	if (!has_log)
 		return;
 	oltp_checkpoint_stats_read(engine, &stats);

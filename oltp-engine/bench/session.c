@@ -3,174 +3,15 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
-#include <signal.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/signalfd.h>
 #include <time.h>
 #include <unistd.h>
 
-#include "audit.h"
-#include "block_times.h"
-#include "limits.h"
-#include "log_figures.h"
-#include "load.h"
 #include "progress.h"
-#include "recovery.h"
 #include "report.h"
-#include "session.h"
-#include "warm.h"
+#include "session_private.h"
 #include "oltp-engine/src/base/clock.h"
-
-struct watch {
-	int fd;
-	bool (*fn)(void *ctx, int fd);
-	void *ctx;
-};
-
-/* Results of the audits. */
-struct audits {
-	uint64_t n;
-	uint64_t n_bad;		/* incomplete, damaged records, or fewer updates than before */
-	uint64_t updates;	/* of the last one */
-};
-
-struct session {
-	struct session_config config;
-	const struct oltp_cpu_source_ops *source_ops;
-	void *source;
-	struct oltp_engine *engine;
-	const struct bench_workload_ops *ops;	/* of the workload, and its state: */
-	void *state;
-	struct oltp_pool *pool;
-	struct oltp_elastic *elastic;
-	FILE *stats;
-	struct limits limits;
-	struct warm warm;
-	struct log_figures log;
-	struct recovery recovery;
-	struct load load;
-	uint32_t load_threads;	/* that filled the tables, in so many seconds */
-	const char *load_unit;
-	uint64_t loaded;
-	double load_seconds;
-	struct block_times block_times;	/* between the engine and its provider, if there is one */
-	struct audit *audit;	/* NULL: the workload has none */
-	struct audits audits;
-	int signal_fd;
-	uint64_t start_ns, end_ns;	/* of the run */
-	struct watch watches[SESSION_FDS_MAX];
-	uint32_t n_watches;
-};
-
-static int fail(const char *what, int rc)
-{
-	fprintf(stderr, "oltp: %s: %s\n", what, strerror(-rc));
-	return rc;
-}
-
-/* Lines on standard output: with a JSON result there is nothing but that. */
-static bool has_lines(const struct session *s)
-{
-	return !s->config.options.quiet && !s->config.options.json;
-}
-
-static int load(struct session *s)
-{
-	const struct bench_options *o = &s->config.options;
-	struct bench_progress progress = { .unit = "records" };
-	uint32_t threads = o->load_threads;
-	struct progress *line;
-	uint64_t start_ns = clock_now_ns();
-	int rc;
-
-	if (!threads) {
-		long online = sysconf(_SC_NPROCESSORS_ONLN);
-
-		threads = online > 0 ? (uint32_t)online : 1;
-	}
-	line = progress_start(progress_terminal(o->quiet), "loading", &progress);
-	rc = s->ops->load(s->state, threads, &progress);
-	progress_stop(line);
-	if (rc)
-		return rc;
-	s->load_threads = threads;
-	s->load_unit = progress.unit;
-	s->loaded = progress.done;
-	s->load_seconds = (double)(clock_now_ns() - start_ns) / 1e9;
-	if (has_lines(s)) {
-		printf("oltp: loaded %s=%" PRIu64 " seconds=%.2f\n", progress.unit, s->loaded,
-		       s->load_seconds);
-		fflush(stdout);
-	}
-	return 0;
-}
-
-static int signals_open(void)
-{
-	sigset_t set;
-	int fd;
-
-	sigemptyset(&set);
-	sigaddset(&set, SIGTERM);
-	sigaddset(&set, SIGINT);
-	if (pthread_sigmask(SIG_BLOCK, &set, NULL))
-		return -EINVAL;
-	fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-	return fd < 0 ? -errno : fd;
-}
-
-static int open_engine(struct session *s)
-{
-	const struct bench_options *o = &s->config.options;
-	struct oltp_config config = {
-		.cc = o->cc,
-		.node = -1,
-		.blocks = s->config.blocks,
-		.blocks_ctx = s->config.blocks_ctx,
-		.cold_dir = o->cold_dir,
-		.cold_bytes_max = o->cold_mib << 20,
-		.idle_half_ms = o->idle_half_ms,
-	};
-	int rc;
-
-	bench_log_configure(&o->log, &config);
-	if (s->ops->configure)
-		s->ops->configure(o->workload, o, &config);
-	if (!config.blocks && o->memory_mib) {
-		rc = limits_open(&s->limits, o);
-		if (rc)
-			return rc;
-		config.blocks = &oltp_blocks_native_ops;
-		config.blocks_ctx = s->limits.blocks;
-	}
-	if (o->warm && !config.blocks) {
-		rc = warm_open(&s->warm, s->ops->memory_bytes(o->workload, o),
-			       !has_lines(s));
-		if (rc)
-			return rc;
-		config.mem = &warm_mem_ops;
-		config.mem_ctx = &s->warm;
-	}
-	block_times_init(&s->block_times, config.blocks, config.blocks_ctx);
-	if (config.blocks) {
-		config.blocks = &block_times_ops;
-		config.blocks_ctx = &s->block_times;
-	}
-	rc = oltp_engine_open(&config, &s->engine);
-	if (rc)
-		return rc;
-	if (s->limits.blocks)
-		oltp_blocks_native_attach(s->limits.blocks, s->engine);
-	if (s->config.attach)
-		s->config.attach(s->config.blocks_ctx, s->engine);
-	return 0;
-}
-
-static double run_seconds(const struct session *s, uint64_t at_ns)
-{
-	return (double)(at_ns - s->start_ns) / 1e9;
-}
 
 static void audit_note(struct session *s, const struct audit_result *result)
 {
@@ -181,12 +22,12 @@ static void audit_note(struct session *s, const struct audit_result *result)
 	s->audits.n++;
 	s->audits.n_bad += is_bad;
 	s->audits.updates = found->updates;
-	if (has_lines(s))
-		report_audit_print(stdout, run_seconds(s, result->start_ns),
+	if (session_has_lines(s))
+		report_audit_print(stdout, session_run_seconds(s, result->start_ns),
 				   (double)(result->end_ns - result->start_ns) / 1e6, found);
 }
 
-static bool audit_ended(void *ctx, int fd)
+bool session_audit_ended(void *ctx, int fd)
 {
 	struct audit_result result;
 	struct session *s = ctx;
@@ -200,142 +41,6 @@ static bool audit_ended(void *ctx, int fd)
 int session_audit(struct session *s)
 {
 	return s->audit ? audit_start(s->audit) : -EOPNOTSUPP;
-}
-
-/* Warming more memory than there is would end with other programs killed for it. */
-static int check_warm(const struct session *s)
-{
-	const struct bench_options *o = &s->config.options;
-	uint64_t needed, available;
-
-	if (!o->warm || s->config.blocks)
-		return 0;
-	needed = s->ops->memory_bytes(o->workload, o);
-	available = warm_available();
-	if (needed <= available)
-		return 0;
-	fprintf(stderr, "oltp: --warm-memory: the tables need %" PRIu64 " MiB, and %" PRIu64
-		" MiB of this machine's memory are available\n", needed >> 20, available >> 20);
-	return -ENOMEM;
-}
-
-/* With the folders that it works with: it may be one of them. */
-static void fail_engine(const struct bench_options *o, int rc)
-{
-	fprintf(stderr, "oltp: opening the engine%s%s%s%s: %s\n",
-		o->cold_dir ? ", --cold-dir " : "", o->cold_dir ?: "",
-		o->log.dir ? ", --log-dir " : "", o->log.dir ?: "", strerror(-rc));
-}
-
-/* Makes the tables, and recovers or loads what is in them. Says on stderr what went wrong. */
-static int fill_tables(struct session *s)
-{
-	const struct bench_options *o = &s->config.options;
-	int rc = s->ops->create(o->workload, s->engine, o, &s->state);
-
-	if (rc)
-		return fail("making the tables", rc);
-	if (o->log.recover) {
-		rc = recovery_run(&s->recovery, s->engine, s->ops, s->state, !has_lines(s));
-	} else if (oltp_durable_wait(s->engine, 1) == -EINVAL) {
-		fprintf(stderr, "oltp: %s: there is a database, which --recover goes on with\n",
-			o->log.dir);
-		return -EEXIST;
-	}
-	if (rc || s->recovery.has_found)
-		return rc;
-	rc = load(s);
-	return rc ? fail("loading the tables", rc) : 0;
-}
-
-int session_open(const struct session_config *config, struct session **ret_session)
-{
-	const struct bench_options *o = &config->options;
-	struct session *s = calloc(1, sizeof(*s));
-	struct oltp_workload workload;
-	int rc;
-
-	if (!s)
-		return fail("session", -ENOMEM);
-	s->config = *config;
-	s->ops = o->workload->ops;
-	s->signal_fd = signals_open();
-	if (s->signal_fd < 0) {
-		rc = fail("signals", s->signal_fd);
-		goto out;
-	}
-	rc = report_stats_open(o->stats_path, &s->stats);
-	if (rc) {
-		fail(o->stats_path, rc);
-		goto out;
-	}
-	rc = log_figures_open(&s->log, &o->log);
-	if (rc) {
-		fail(o->log.dir, rc);
-		goto out;
-	}
-	rc = check_warm(s);
-	if (!rc && !s->config.blocks)
-		rc = limits_check(o);
-	if (rc)
-		goto out;
-	rc = open_engine(s);
-	if (rc) {
-		fail_engine(o, rc);
-		goto out;
-	}
-	rc = fill_tables(s);
-	if (rc)
-		goto out;
-	workload = s->ops->pool(s->state);
-	rc = load_open(&s->load, &s->config.options, config->takes_rates, s->state);
-	if (!rc)
-		rc = oltp_pool_create(&(struct oltp_pool_config){ .engine = s->engine,
-								  .workload = &workload,
-								  .no_pin = config->no_pin,
-								  .arrivals = s->load.arrivals },
-				      &s->pool);
-	if (!rc && s->ops->audit)
-		rc = audit_create(s->ops, s->state, &s->audit);
-	if (!rc && s->audit)
-		rc = session_watch(s, audit_fd(s->audit), audit_ended, s);
-	if (rc)
-		fail("worker pool", rc);
-out:
-	if (rc)
-		session_close(s);
-	else
-		*ret_session = s;
-	return rc;
-}
-
-void session_stop(struct session *s)
-{
-	oltp_elastic_destroy(s->elastic);
-	s->elastic = NULL;
-}
-
-void session_close(struct session *s)
-{
-	if (!s)
-		return;
-	session_stop(s);
-	oltp_pool_destroy(s->pool);
-	load_close(&s->load);
-	audit_destroy(s->audit);
-	if (s->ops)
-		s->ops->destroy(s->state);
-	if (s->config.attach && s->engine)
-		s->config.attach(s->config.blocks_ctx, NULL);
-	oltp_engine_close(s->engine);
-	limits_close(&s->limits);
-	warm_close(&s->warm);
-	block_times_finish(&s->block_times);
-	if (s->stats)
-		fclose(s->stats);
-	if (s->signal_fd >= 0)
-		close(s->signal_fd);
-	free(s);
 }
 
 void session_set_source(struct session *s, const struct oltp_cpu_source_ops *ops, void *source)
@@ -366,9 +71,9 @@ static void print_move(void *ctx, const struct oltp_move *move)
 {
 	const struct session *s = ctx;
 
-	if (!has_lines(s))
+	if (!session_has_lines(s))
 		return;
-	printf("oltp: t=%.3f %s node=%u cpus=", run_seconds(s, move->start_ns),
+	printf("oltp: t=%.3f %s node=%u cpus=", session_run_seconds(s, move->start_ns),
 	       move->is_add ? "add" : "remove", move->node);
 	for (uint32_t i = 0; i < move->n_cpus; i++)
 		printf("%s%u", i ? "," : "", move->cpus[i]);
@@ -384,7 +89,7 @@ static void print_move(void *ctx, const struct oltp_move *move)
 /* Does memory come and go in this run? */
 static bool has_memory(const struct session *s)
 {
-	return s->config.blocks || s->limits.blocks || s->config.options.cold_dir;
+	return s->config.blocks || s->limits.blocks || bench_has_cold(&s->config.options);
 }
 
 /* On the terminal, if samples do not go there anyway. */
@@ -393,7 +98,7 @@ static void put_line(const struct session *s, double t_s, const struct oltp_samp
 	const struct bench_options *o = &s->config.options;
 	char until[32] = "", text[128];
 
-	if (has_lines(s) && isatty(STDOUT_FILENO))
+	if (session_has_lines(s) && isatty(STDOUT_FILENO))
 		return;
 	if (o->seconds > 0)
 		snprintf(until, sizeof(until), " of %.0f", o->seconds);
@@ -412,16 +117,16 @@ static double theta_now(const struct session *s)
 static int take_sample(struct session *s, uint64_t at_ns)
 {
 	struct oltp_sample sample;
-	double t_s = run_seconds(s, at_ns);
+	double t_s = session_run_seconds(s, at_ns);
 
 	struct oltp_memory_stats memory;
 
 	oltp_pool_sample(s->pool, at_ns, &sample);
 	oltp_memory_stats_read(s->engine, &memory);
-	if (has_lines(s))
+	if (session_has_lines(s))
 		report_sample_print(stdout, t_s, &sample, has_memory(s) ? &memory : NULL,
 				    theta_now(s), s->load.arrivals);
-	if (has_lines(s))
+	if (session_has_lines(s))
 		log_figures_line(&s->log, stdout, t_s, s->engine, &s->config.options.log);
 	put_line(s, t_s, &sample);
 	s->source_ops->publish(s->source, &sample);
@@ -492,10 +197,10 @@ static void print_limit(void *ctx, uint64_t limit_bytes)
 {
 	const struct session *s = ctx;
 
-	if (!has_lines(s))
+	if (!session_has_lines(s))
 		return;
-	printf("oltp: t=%.3f memory_limit_mib=%" PRIu64 "\n", run_seconds(s, clock_now_ns()),
-	       limit_bytes >> 20);
+	printf("oltp: t=%.3f memory_limit_mib=%" PRIu64 "\n",
+	       session_run_seconds(s, clock_now_ns()), limit_bytes >> 20);
 	fflush(stdout);
 }
 
@@ -503,9 +208,9 @@ static void print_load(void *ctx, const struct load_event *event)
 {
 	const struct session *s = ctx;
 
-	if (!has_lines(s))
+	if (!session_has_lines(s))
 		return;
-	printf("oltp: t=%.3f load %s=%g\n", run_seconds(s, clock_now_ns()), event->what,
+	printf("oltp: t=%.3f load %s=%g\n", session_run_seconds(s, clock_now_ns()), event->what,
 	       event->value);
 	fflush(stdout);
 }
@@ -535,7 +240,7 @@ static int run_loop(struct session *s)
 		if (now >= sample_ns) {
 			rc = take_sample(s, now);
 			if (rc)
-				return fail(o->stats_path, rc);
+				return session_fail(o->stats_path, rc);
 			sample_ns += interval_ns * ((now - sample_ns) / interval_ns + 1);
 			if (steps_are_done(s))
 				return 0;
@@ -550,14 +255,14 @@ static int run_loop(struct session *s)
 		limit_ns = limits_follow(&s->limits, s->start_ns, now, print_limit, s);
 		rc = load_follow(&s->load, s->pool, s->start_ns, now, print_load, s, &load_ns);
 		if (rc)
-			return fail("load", rc);
+			return session_fail("load", rc);
 		rc = oltp_elastic_run(s->elastic, now, &wake_ns);
 		if (rc)
-			return fail("the source of CPUs is gone", rc);
+			return session_fail("the source of CPUs is gone", rc);
 		wake_ns = min_u64(min_u64(wake_ns, load_ns), min_u64(limit_ns, audit_ns));
 		rc = wait_events(s, min_u64(wake_ns, min_u64(sample_ns, stop_ns)));
 		if (rc < 0)
-			return fail("poll", rc);
+			return session_fail("poll", rc);
 		if (rc > 0)
 			return 0;
 	}
@@ -590,18 +295,18 @@ int session_run(struct session *s)
 
 	rc = oltp_elastic_create(&elastic, &s->elastic);
 	if (rc)
-		return fail("starting the workers", rc);
+		return session_fail("starting the workers", rc);
 	/* Without the option the engine keeps what its host may have promised already. */
 	if (config->options.promise_mib) {
 		rc = oltp_set_mem_promise(s->engine, config->options.promise_mib);
 		if (rc)
-			return fail("promising memory", rc);
+			return session_fail("promising memory", rc);
 	}
 	s->start_ns = s->end_ns = clock_now_ns();
 	log_figures_start(&s->log, s->engine);
 	oltp_pool_sample(s->pool, s->start_ns, &sample);
 	rc = run_loop(s);
-	if (!has_lines(s) || !isatty(STDOUT_FILENO))
+	if (!session_has_lines(s) || !isatty(STDOUT_FILENO))
 		progress_put(progress_terminal(config->options.quiet), "");
 	oltp_elastic_stop(s->elastic);
 	s->end_ns = clock_now_ns();
@@ -632,7 +337,7 @@ bool session_finish(struct session *s, FILE *out, const char *prefix)
 	const struct bench_options *o = &s->config.options;
 	struct oltp_latency_summary mem_add, mem_release;
 	struct oltp_elastic_figures figures = { 0 };
-	double seconds = run_seconds(s, s->end_ns);
+	double seconds = session_run_seconds(s, s->end_ns);
 	struct oltp_memory_recency recency = { 0 };
 	struct oltp_memory_stats memory;
 	struct audit_result audit;

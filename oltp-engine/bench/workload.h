@@ -97,8 +97,23 @@ struct bench_workload_ops {
 	 */
 	int (*adopt)(void *state, struct bench_audit *ret_found);
 
+	/*
+	 * NULL: it always needs adopt. May it go on with the rows of an earlier run without having
+	 * looked them over? Verify must not be asked for then.
+	 */
+	bool (*needs_no_adopt)(void *state);
+
+	/*
+	 * NULL: none. After a recovery, before adopt: a transaction that reads some rows, however
+	 * often it has to be run. Errors: -EIO, -ENOMEM, -ENOSPC.
+	 */
+	int (*first)(void *state);
+
 	/* What the pool's workers run; valid until destroy. */
 	struct oltp_workload (*pool)(void *state);
+
+	/* NULL: transactions are made up, not brought from outside. */
+	const struct oltp_feed *feed;
 
 	/*
 	 * The end, when no worker is attached: looks whether the tables are what the committed

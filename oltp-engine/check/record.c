@@ -233,7 +233,12 @@ static int run_pool(struct churn *c, void (*tell)(void *ctx, uint64_t committed)
 static int run_workers(struct recording *recording, void (*tell)(void *ctx, uint64_t committed),
 		       void *ctx, struct record_stats *stats)
 {
-	const struct oltp_workload workload = { attach, run, detach, recording };
+	const struct oltp_workload workload = {
+		.attach = attach,
+		.run = run,
+		.detach = detach,
+		.ctx = recording,
+	};
 	const struct oltp_pool_config config = {
 		.engine = recording->engine,
 		.workload = &workload,

@@ -16,6 +16,12 @@
  *
  * The engine's memory must not be revocable and its records must stay in memory: between its vote
  * and the decision a transaction must not fail.
+ *
+ * From its vote to the decision a participant stays in its transaction (oltp_txn_begin), however
+ * long the coordinator is away. Meanwhile the engine can neither use again nor give back what any
+ * transaction has deleted since the participant's began: slots of records, nodes of indexes, and
+ * the blocks that they are in. Who deletes and inserts beside one in doubt needs memory for that,
+ * and a limit of the pool that falls is not met.
  */
 #ifndef DIST_H
 #define DIST_H

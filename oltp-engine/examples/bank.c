@@ -252,7 +252,12 @@ static int office_open(struct office *office, struct bank *bank)
 {
 	/* Two CPUs to be had, one held from the start. */
 	static const uint32_t cpus[] = { 0, 1 };
-	const struct oltp_workload workload = { teller_attach, teller_run, teller_detach, bank };
+	const struct oltp_workload workload = {
+		.attach = teller_attach,
+		.run = teller_run,
+		.detach = teller_detach,
+		.ctx = bank,
+	};
 	/* no_pin: this is to run on a machine with one CPU, too. */
 	const struct oltp_pool_config pool = { .engine = bank->engine, .workload = &workload,
 					       .no_pin = true };

@@ -2,8 +2,8 @@
 /*
  * oltp.h - an in-memory, shared-everything transaction engine with an elastic worker pool.
  *
- * The one public header (oltp_index.h, oltp_durable.h, oltp_memory.h and oltp_elastic.h are parts
- * of it). Five parts, each of which uses only the ones before it:
+ * The one public header (oltp_index.h, oltp_durable.h, oltp_memory.h, oltp_pool.h, oltp_elastic.h
+ * and others are parts of it). Five parts, each of which uses only the ones before it:
  *
  *   1. engine, tables, workers, transactions	(any number of threads, one worker each)
  *   2. memory that comes and goes		(blocks for records; cold records on disk)
@@ -147,12 +147,13 @@ struct oltp_config {
 	void *blocks_ctx;		/* handed to block hooks */
 	/*
 	 * Folder for the file with cold records (which has no name there, so it is gone with the
-	 * process); needs O_DIRECT and io_uring. NULL: records stay in memory.
+	 * process); needs O_DIRECT and io_uring. NULL, and no volume_cold: records stay in memory.
 	 */
 	const char *cold_dir;
 	/*
-	 * Of that file; 0: no bound but the disk's. It needs room for twice what is to be on disk:
-	 * it is compacted in the background. Without room nothing goes to disk any more.
+	 * Of that file; 0: no bound but the disk's, half of it in a volume. It needs room for twice
+	 * what is to be on disk: it is compacted in the background. Without room nothing goes to
+	 * disk any more.
 	 */
 	uint64_t cold_bytes_max;
 	/*
@@ -168,6 +169,33 @@ struct oltp_config {
 	 * O_DIRECT there, what is written goes through the page cache.
 	 */
 	const char *log_dir;
+	/*
+	 * Device or file with a volume (oltp_volume.h), in which log and checkpoints are instead of
+	 * in log_dir. The engine becomes its owner: a process of another machine that owned it can
+	 * write no more from then on, except what it asked the device for before. One that loses it
+	 * so ends as if the log had failed, with -ESTALE.
+	 */
+	const char *volume;
+	/*
+	 * Cold records go to the volume, too, instead of cold_dir. Other nodes can read them there
+	 * while this engine runs; the next one that opens the volume throws them away.
+	 */
+	bool volume_cold;
+	/*
+	 * The volume is opened to be read, whoever owns it, and stays as it is. oltp_recover builds
+	 * the database as it was on the device; if the owner works on it meanwhile that may fail,
+	 * since files go away, and can be tried again with a new engine. Then transactions that
+	 * change nothing run; oltp_txn_commit of others is OLTP_INVALID, oltp_checkpoint -EROFS.
+	 */
+	bool volume_read_only;
+	/*
+	 * A transaction that only reads counts as durable once the volume's books were read after
+	 * it and still name this engine as the owner. So an engine that the device has shut out,
+	 * or that was stopped while another one took its place, gives no durable answer from old
+	 * memory: the read fails, and with it the log. Two blocks are read for each interval of
+	 * the log in which nothing is written; with volume only, and not with volume_read_only.
+	 */
+	bool volume_checks;
 	uint32_t group_interval_us;	/* between two groups of the log, 0: 1000; to 1000000 */
 	uint32_t log_segment_mib;	/* size of the log's files, 0: 64; to 65536 */
 	/* Of log between two checkpoints; 0: 1024, or as much as a checkpoint if that is more. */
@@ -177,7 +205,8 @@ struct oltp_config {
 	 * half of that. In any case more, if the log grows faster than checkpoints are made.
 	 */
 	uint32_t checkpoint_mib_s;
-	const struct io_ops *log_io;	/* for tests, see src/io/io_files.h; NULL: files */
+	/* For tests, see src/io/io_files.h: what log_dir or the volume is in; NULL: files. */
+	const struct io_ops *log_io;
 	void *log_io_ctx;
 };
 
@@ -187,9 +216,12 @@ struct oltp_worker;
 
 /*
  * Errors: -EINVAL (unknown cc or durability, hooks missing, node too large, txn_records_max above
- * 65536, txn_undo_bytes above 1 GiB; cold_dir: no O_DIRECT there; with a log: no log_dir, or a
- * number above its bound), -ENOMEM, those of files and of io_uring. NULL config: NO_WAIT, all
- * defaults.
+ * 65536, txn_undo_bytes above 1 GiB; cold_dir: no O_DIRECT there; volume_cold with cold_dir;
+ * volume_read_only with volume_cold or volume_checks; any of them without a volume; with a log:
+ * log_dir and volume or neither, or a number above its bound), -ENOMEM, those of files and of
+ * io_uring; with a volume those of oltp_volume_list, -EBUSY (another process of this machine owns
+ * it) and -ENOENT
+ * (volume_read_only, and no database is in it). NULL config: NO_WAIT, all defaults.
  */
 int oltp_engine_open(const struct oltp_config *config, struct oltp_engine **ret_engine);
 
@@ -245,7 +277,11 @@ void oltp_worker_stats_read(const struct oltp_worker *worker, struct oltp_worker
  * Starts a transaction. After an abort caused by OLTP_CONFLICT the next transaction of the worker
  * counts as the same one tried again and keeps its age, so it grows old and gets through. After
  * OLTP_COLD it does not: others may come first. OLTP_INVALID: one is running, or a database in
- * log_dir was not recovered yet; OLTP_IO: the log has failed.
+ * log_dir or volume was not recovered yet; OLTP_IO: the log has failed.
+ *
+ * Until a transaction ends, memory of what is deleted or moved to disk after its begin can neither
+ * be reused nor given back, for the transaction may still read it. So end transactions soon: one
+ * that is left open keeps the engine from meeting a demand.
  */
 enum oltp_rc oltp_txn_begin(struct oltp_worker *worker);
 
@@ -318,9 +354,10 @@ enum oltp_rc oltp_txn_insert(struct oltp_worker *worker, struct oltp_table *tabl
 enum oltp_rc oltp_txn_delete(struct oltp_worker *worker, struct oltp_table *table, uint64_t key);
 
 /*
- * Ends the transaction and releases its locks. OLTP_INVALID if none runs or it is doomed;
- * OLTP_CONFLICT if something that was missing is there by now; OLTP_LOST if memory that it read or
- * wrote was taken meanwhile; OLTP_IO, OLTP_NO_MEMORY, OLTP_FULL if the log cannot take it: abort.
+ * Ends the transaction and releases its locks. OLTP_INVALID if none runs or it is doomed, or it has
+ * changed something and the volume is read only; OLTP_CONFLICT if something that was missing is
+ * there by now; OLTP_LOST if memory that it read or wrote was taken meanwhile; OLTP_IO,
+ * OLTP_NO_MEMORY, OLTP_FULL if the log cannot take it: abort.
  */
 enum oltp_rc oltp_txn_commit(struct oltp_worker *worker);
 
@@ -427,6 +464,9 @@ void oltp_memory_stats_read(struct oltp_engine *engine, struct oltp_memory_stats
 /* How often memory is used, and what it costs to read again what is given up. */
 #include "oltp_memory.h"
 
+/* Cold records that another engine reads where they are. */
+#include "oltp_place.h"
+
 /*
  * Fetching. A transaction that got OLTP_COLD has been aborted; it then holds no lock, and these
  * read what it asked for (and whatever else of its announced accesses is on disk) while the worker
@@ -492,138 +532,7 @@ void oltp_blocks_native_destroy(struct oltp_blocks_native *blocks);
 
 /* ---- 3. worker pool ------------------------------------------------------------------------ */
 
-/*
- * What the workers run. All hooks are called on the worker's own thread.
- *
- *   attach  once, first; *ret_local is handed to the others. 0 or -errno (the worker then ends).
- *   run     ONE attempt of ONE transaction, the one numbered slot (0 to OLTP_TICKETS - 1). retry
- *           not set: make up a new one. OLTP_CONFLICT: the pool backs off and calls again with
- *           retry set, and the same transaction is to be tried again; with arrivals, under NO_WAIT,
- *           it runs others in other slots in between. OLTP_COLD (the worker's last
- *           call was oltp_txn_abort): the pool fetches, runs others in other slots, then calls
- *           again with retry set. Any other failure: the transaction is given up and counted as
- *           failed.
- *   detach  once, last, never in the middle of a transaction.
- */
-struct oltp_workload {
-	int (*attach)(void *ctx, struct oltp_worker *worker, void **ret_local);
-	enum oltp_rc (*run)(void *local, uint32_t slot, bool retry);
-	void (*detach)(void *local);
-	void *ctx;
-};
-
-/*
- * Transactions that arrive by themselves, at a rate that may change at any time, whether or not a
- * worker is free (open loop). They wait in one queue that all workers take from; latency counts
- * from the arrival. Until the first rate is set, work is unlimited, as without arrivals: each
- * worker runs one transaction after the other. A worker that finds none waiting sleeps until the
- * next arrives, for half a millisecond at least.
- */
-struct oltp_arrivals;
-
-/* Errors: -ENOMEM. */
-int oltp_arrivals_create(struct oltp_arrivals **ret_arrivals);
-
-/* After the pools that take from it. Accepts NULL. */
-void oltp_arrivals_destroy(struct oltp_arrivals *arrivals);
-
-/*
- * From at_ns on (CLOCK_MONOTONIC; may lie ahead, but not before that of the call before), so many
- * arrive per second, evenly. A time in the past changes what has arrived since. One thread at a
- * time. Errors: -EINVAL (negative or not finite, or before the last one), -ENOMEM.
- */
-int oltp_arrivals_set_rate(struct oltp_arrivals *arrivals, double per_second, uint64_t at_ns);
-
-struct oltp_pool_config {
-	struct oltp_engine *engine;
-	const struct oltp_workload *workload;	/* copied */
-	uint32_t latency_every;	/* measure 1 transaction in so many; a power of two; 0: 64 */
-	bool no_pin;		/* CPU numbers are only names; the scheduler places */
-	struct oltp_arrivals *arrivals;	/* NULL: work is unlimited */
-};
-
-struct oltp_pool;
-
-/* Totals of one worker or of all, since the start. */
-struct oltp_totals {
-	uint64_t committed;
-	uint64_t conflicts;	/* attempts that ended in a conflict and were run again */
-	uint64_t failed;	/* transactions given up for any other reason */
-	uint64_t failed_io;	/* among them: a cold record could not be read */
-	uint64_t failed_lost;	/* among them: a record was lost */
-	uint64_t colds;		/* attempts that met cold records and were run again */
-	uint64_t waits, wounds;	/* of the workers, see struct oltp_worker_stats */
-	uint64_t accesses;	/* record accesses of committed transactions */
-	uint64_t cpu_ns;	/* CPU time of workers, counted when they end */
-};
-
-/*
- * One thread at a time may call the functions of a pool. Errors: -EINVAL, -ENOMEM.
- */
-int oltp_pool_create(const struct oltp_pool_config *config, struct oltp_pool **ret_pool);
-
-/* Stops every worker first. Accepts NULL. */
-void oltp_pool_destroy(struct oltp_pool *pool);
-
-/*
- * Starts a worker pinned on a CPU and returns once it has attached. Errors: -EEXIST (one is there),
- * -EINVAL (no such CPU, or offline), -ENOSPC, -ENOMEM, -EAGAIN, or what attach returned.
- */
-int oltp_pool_add(struct oltp_pool *pool, uint32_t cpu);
-
-/*
- * The same for n CPUs, all at once: each starts while the others do. ret_rcs[i]: what oltp_pool_add
- * would return for cpus[i].
- */
-void oltp_pool_add_all(struct oltp_pool *pool, const uint32_t *cpus, uint32_t n, int *ret_rcs);
-
-/*
- * Asks the worker to end after its present transactions; does not wait. Those that wait for records
- * from disk are run to their end, for as long as that takes. Error: -ENOENT.
- */
-int oltp_pool_stop(struct oltp_pool *pool, uint32_t cpu);
-
-/*
- * The same by a deadline (CLOCK_MONOTONIC ns; in the past: now): transactions that then still wait
- * for records, for room for them, or for others' locks are given up and count as failed; they hold
- * no locks. Nobody waits for the disk reads that were made for them: the engine's own thread ends
- * them. Of several deadlines the earliest counts; UINT64_MAX: none.
- */
-int oltp_pool_stop_by(struct oltp_pool *pool, uint32_t cpu, uint64_t deadline_ns);
-
-/*
- * Stops the worker if that was not done, and waits until it has detached: until its transactions
- * have ended, or by the deadline of oltp_pool_stop_by. After a deadline it waits for the hooks that
- * are running and for detach alone, never for a disk. The totals stay in those of the pool;
- * ret_totals, those of the worker, may be NULL. Its thread sleeps on, pinned as it was, for the
- * next oltp_pool_add on that CPU, until the pool is destroyed. Error: -ENOENT.
- */
-int oltp_pool_remove(struct oltp_pool *pool, uint32_t cpu, struct oltp_totals *ret_totals);
-
-uint32_t oltp_pool_count(const struct oltp_pool *pool);
-
-/* What happened since the call before (or since the pool was created). */
-struct oltp_sample {
-	double interval_s;
-	uint32_t workers;	/* now */
-	double tps;		/* committed transactions per second */
-	double aborts_ps;	/* conflicts per second */
-	/* First attempt to commit, with arrivals: arrival to commit; 0 with no measurement. */
-	double p50_us, p95_us, p99_us;
-	double offered_ps;	/* arrived transactions per second; 0 while work is unlimited */
-	uint64_t queue;		/* transactions that wait, now */
-	uint64_t measured;	/* transactions whose latency was measured */
-	struct oltp_totals totals;	/* since the pool was created */
-};
-
-/* now_ns: CLOCK_MONOTONIC, given by the caller. */
-void oltp_pool_sample(struct oltp_pool *pool, uint64_t now_ns, struct oltp_sample *ret_sample);
-
-/* The same over the whole life of the pool up to the last oltp_pool_sample. */
-void oltp_pool_whole(const struct oltp_pool *pool, struct oltp_sample *ret_sample);
-
-/* Totals of all workers up to now; no interval ends or begins. */
-void oltp_pool_totals(const struct oltp_pool *pool, struct oltp_totals *ret_totals);
+#include "oltp_pool.h"
 
 /* ---- 4. elastic control -------------------------------------------------------------------- */
 

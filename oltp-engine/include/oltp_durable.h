@@ -20,7 +20,8 @@
  *
  *   D4  oltp_recover brings back all of D1 or D2, whatever the process was at when it ended, or
  *       says which file is damaged and brings nothing. Damage to the very last group of the log
- *       cannot be told from a write that was broken off: it is taken for that.
+ *       cannot be told from a write that was broken off: it is taken for that. A lazy recovery
+ *       finds a damaged row when that is first used (OLTP_IO); no other bytes are handed out.
  *
  * Caveat, mode commit: oltp_txn_commit returns before anything is on disk. A result, of a
  * transaction that only read as well, must not be shown to anybody before oltp_durable_wait.
@@ -55,6 +56,29 @@ uint64_t oltp_durable_epoch(const struct oltp_engine *engine);
  */
 int oltp_durable_wait(struct oltp_engine *engine, uint64_t epoch);
 
+/*
+ * The same for a thread that must not wait: an eventfd of its own is told. While a watch is set, 1
+ * is added to the eventfd once, as soon as everything of the epoch is on disk or the log has
+ * failed; then the watch is no longer set. The descriptor stays the caller's.
+ *
+ * create, destroy: any thread. Errors: -ENOMEM. destroy accepts NULL; before the engine is closed.
+ * set: one thread at a time for each watch. Setting it again replaces the epoch. False: the eventfd
+ * is not told, since there is nothing to wait for: the epoch is on disk (oltp_durable_epoch), or it
+ * never will be, as the log does not run.
+ */
+struct oltp_durable_watch;
+int oltp_durable_watch_create(struct oltp_engine *engine, int event_fd,
+			      struct oltp_durable_watch **ret_watch);
+bool oltp_durable_watch_set(struct oltp_durable_watch *watch, uint64_t epoch);
+void oltp_durable_watch_destroy(struct oltp_durable_watch *watch);
+
+/*
+ * The log is written now, without waiting for the group interval to end: for who keeps others
+ * waiting until its transaction is on disk. The next group follows after an interval, or after the
+ * next call. Any thread; nothing happens with durability off.
+ */
+void oltp_durable_hurry(struct oltp_engine *engine);
+
 /* Since the engine was opened. */
 struct oltp_durable_stats {
 	bool has_failed;
@@ -72,6 +96,12 @@ struct oltp_durable_stats {
 	double write_p50_us, write_p99_us;
 };
 
+/*
+ * Whether oltp_config.volume_checks is in force, as it is from the start: an engine that nobody can
+ * replace at the moment need not pay for it. Any thread. Nothing happens without volume_checks.
+ */
+void oltp_volume_checks_set(struct oltp_engine *engine, bool is_on);
+
 /* Any thread. All 0 with durability off. */
 void oltp_durable_stats_read(struct oltp_engine *engine, struct oltp_durable_stats *ret_stats);
 
@@ -83,10 +113,11 @@ void oltp_durable_stats_read(struct oltp_engine *engine, struct oltp_durable_sta
  * long each time, at most 64 s.
  *
  * Makes one, and waits for that. Any thread, but not one whose transaction holds locks. Errors:
- * -EINVAL (durability off, or nothing was recovered yet), -EIO (the log has failed; a record on
- * disk could not be read), -EOWNERDEAD (records were lost with their memory and cannot be brought
- * back now, see oltp_restore_wait), -ENOMEM, -ENOSPC and others of files. After an error the
- * checkpoint before it is there, and the log from then on. While records are brought back it waits.
+ * -EINVAL (durability off, or nothing was recovered yet), -EROFS (oltp_config.volume_read_only),
+ * -EIO (the log has failed; a record on disk could not be read), -EOWNERDEAD (records were lost
+ * with their memory and cannot be brought back now, see oltp_restore_wait), -ENOMEM, -ENOSPC and
+ * others of files. After an error the checkpoint before it is there, and the log from then on.
+ * While records are brought back it waits.
  */
 int oltp_checkpoint(struct oltp_engine *engine);
 
@@ -148,8 +179,9 @@ void oltp_restore_stats_read(struct oltp_engine *engine, struct oltp_restore_sta
 /*
  * Waits until all is back that the engine knows to have been taken; 0 at once if nothing is
  * missing. Any thread, but not one whose transaction holds locks: it is waited for. Errors: -EINVAL
- * (durability off, or nothing was recovered yet: it will not come back), -ENOMEM (lacks_room; it
- * goes on all the same), -EIO (the log has failed), and why a try failed meanwhile.
+ * (durability off, or nothing was recovered yet: it will not come back), -EROFS
+ * (oltp_config.volume_read_only: the same), -ENOMEM (lacks_room; it goes on all the same), -EIO
+ * (the log has failed), and why a try failed meanwhile.
  */
 int oltp_restore_wait(struct oltp_engine *engine);
 
@@ -177,6 +209,10 @@ struct oltp_recovery {
 	uint64_t passed_over;
 	uint64_t torn_bytes;	/* of a group that was being written when there was a crash */
 	uint64_t csn, epoch, group;	/* of the last transaction, and group, that are there */
+	/* Among rows: that were left in the checkpoint, to be read when they are used. */
+	uint64_t lazy_rows;
+	/* Why it was not lazy although it should have been; NULL: it was, or nobody asked. */
+	const char *not_lazy;
 	char error[256];	/* which file, and what is the matter with it; "": nothing */
 };
 
@@ -184,13 +220,33 @@ struct oltp_recover_config {
 	/* Called on the caller's thread, about every 100 ms; must not call the engine. */
 	void (*progress)(void *ctx, const struct oltp_recovery *so_far);
 	void *ctx;
+	/*
+	 * Serve first, load as used: of the checkpoint only its directory is read (12 bytes a
+	 * row); the log after it is redone. A row is read when a transaction first uses it, as a
+	 * cold record (oltp.h): OLTP_COLD. Rows that the log puts whole are not read. All others
+	 * are loaded in the background, in the order of the file (a checkpoint does not know
+	 * which were used last), until all is as after an ordinary recovery; see
+	 * oltp_recovery_rows_left.
+	 *
+	 * Tables with ordered indexes, and with records above 256 KiB, are loaded at once. A
+	 * damaged row is found when it is read: OLTP_IO, counted in read_errors, and no checkpoint
+	 * can be made (-EIO). Damage in the directory, or in what is loaded at once, is found here
+	 * (-EUCLEAN).
+	 *
+	 * Without cold_dir, without a checkpoint, or with one that has no directory (of a program
+	 * older than those) all is read at once: not_lazy says why.
+	 */
+	bool lazy;
+	uint32_t lazy_mib_s;	/* loaded in the background, at most; 0: 128 */
+/* Nothing is: rows are read when they are used, and the checkpoint's file stays. */
+#define OLTP_LAZY_NO_LOAD	UINT32_MAX
 };
 
 /*
- * Puts the database together again that log_dir holds: the newest checkpoint, then the log. Tables
- * and indexes must have been created first, in the same order and with the same record_bytes as
- * when it was made; indexes may be others than then. A unique one in which two rows have the same
- * key, be it a new one or because the log is damaged, is refused (-EUCLEAN).
+ * Puts the database together again that log_dir or the volume holds: the newest checkpoint, then
+ * the log. Tables and indexes must have been created first, in the same order and with the same
+ * record_bytes as when it was made; indexes may be others than then. A unique one in which two rows
+ * have the same key, be it a new one or because the log is damaged, is refused (-EUCLEAN).
  * Rows go where rows go: with little memory some go to disk. Nothing in the folder is changed
  * before all of that is done, so that it can be tried again, by another process, after any failure.
  *
@@ -203,6 +259,13 @@ struct oltp_recover_config {
  */
 int oltp_recover(struct oltp_engine *engine, const struct oltp_recover_config *config,
 		 struct oltp_recovery *ret_recovery);
+
+/*
+ * How many rows a lazy recovery has still to load: they are in the checkpoint, and nowhere else.
+ * Those that cannot be read are among them until the engine is closed. 0 without. Any thread; takes
+ * some microseconds for each GiB.
+ */
+uint64_t oltp_recovery_rows_left(struct oltp_engine *engine);
 
 #ifdef __cplusplus
 }

@@ -38,6 +38,7 @@ extern "C" {
 
 struct oltp_engine;
 struct oltp_table;
+struct oltp_worker;
 
 #define OLTP_MEMORY_SAMPLES_MAX	4096u
 #define OLTP_NOT_KNOWN		UINT64_MAX
@@ -187,6 +188,21 @@ void oltp_memory_watch(struct oltp_engine *engine, bool is_on);
  * disk), -ENOMEM; what was promised before then still is.
  */
 int oltp_set_mem_promise(struct oltp_engine *engine, uint32_t mib);
+
+/*
+ * Calls fn, on the caller's thread, for every record of the table that is there throughout, once
+ * and in no order. use: 0 if the record is on disk; else a number that is the larger the later the
+ * record was used last. Numbers of one engine can be compared, and are no times: they grow when the
+ * engine moves memory or looks at its sample, so in an engine without blocks they may all be equal.
+ *
+ * Waits first until all transactions have ended that were running when it was called. Then it reads
+ * no record, waits for nothing, and leaves recency alone. Records that come or go meanwhile may be
+ * shown or not. worker: the caller's, without a running transaction. fn must not call the engine.
+ * Errors: -ETIMEDOUT, a transaction ran for 10 s; -EOWNERDEAD, records were lost with their memory
+ * and are not back yet; all others have been shown.
+ */
+int oltp_table_uses(struct oltp_table *table, struct oltp_worker *worker,
+		    void (*fn)(void *ctx, uint64_t key, uint64_t use), void *ctx);
 
 struct oltp_memory_recency {
 	uint32_t samples;		/* watched now */

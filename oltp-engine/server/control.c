@@ -6,15 +6,16 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include "control.h"
 #include "oltp-engine/bench/accept.h"
+#include "oltp-engine/bench/unix_listen.h"
+#include "relocation.h"
 
 #define CLIENTS_MAX	4u
-#define LINE_MAX_BYTES	128u
+#define LINE_MAX_BYTES	1024u
+#define REASON_BYTES	512u
 #define RATE_MAX	1e9
 
 struct client {
@@ -27,8 +28,9 @@ struct client {
 
 struct control {
 	struct session *session;
+	struct relocation *relocation;
 	int listen_fd;		/* -1: standard input only */
-	struct sockaddr_un address;
+	char *path;		/* of the socket */
 	struct client clients[CLIENTS_MAX];
 };
 
@@ -81,7 +83,111 @@ static const char *begin_audit(struct session *session)
 	}
 }
 
-static bool obey(const struct client *client, const char *line)
+#define RELOCATE_USAGE \
+	"relocate NODE CLIENTS [fast|fixed N|adaptive] [limit-s N] [speed PERCENT], or " \
+	"relocate NODE CLIENTS failover [timeout-s N] [max-mib N] [mib-s N]"
+
+/* The rest of a line, cut into words; NULL behind them. Returns their number, or 0: too many. */
+static uint32_t cut_words(char *text, char **words, uint32_t room)
+{
+	char *rest = NULL;
+	uint32_t n = 0;
+
+	for (char *word = strtok_r(text, " ", &rest); word; word = strtok_r(NULL, " ", &rest)) {
+		if (n == room)
+			return 0;
+		words[n++] = word;
+	}
+	words[n] = NULL;
+	return n;
+}
+
+static void order(const struct client *client, char *const *words, uint32_t n, const char *usage)
+{
+	struct relocation *relocation = client->control->relocation;
+	char line[LINE_MAX_BYTES], reason[REASON_BYTES] = "";
+	struct relocation_order parsed;
+	const char *wrong = order_parse(words, n, &parsed);
+
+	if (wrong) {
+		snprintf(line, sizeof(line), "error: %s: %s\n", usage, wrong);
+		answer(client, line);
+		return;
+	}
+	wrong = relocation_order(relocation, &parsed);
+	if (!wrong && !parsed.cancels)
+		relocation_wait(relocation, reason, sizeof(reason));
+	if (wrong || *reason)
+		snprintf(line, sizeof(line), "error: %s\n", wrong ?: reason);
+	else
+		snprintf(line, sizeof(line), "ok\n");
+	answer(client, line);
+}
+
+/* relocate NODE CLIENTS ...: TO NODE CLIENTS CLIENTS ... */
+static void order_move(const struct client *client, char *text)
+{
+	char *words[ORDER_WORDS_MAX + 1] = { "TO", NULL, "CLIENTS" };
+	char *said[ORDER_WORDS_MAX] = { NULL };
+	uint32_t n = cut_words(text, said, ORDER_WORDS_MAX - 2);
+
+	if (n < 2) {
+		answer(client, "error: " RELOCATE_USAGE "\n");
+		return;
+	}
+	words[1] = said[0];
+	for (uint32_t i = 1; i < n; i++)
+		words[2 + i] = said[i];
+	order(client, words, n + 2, RELOCATE_USAGE);
+}
+
+/* relocate-cancel ...: CANCEL ... */
+static void order_back(const struct client *client, char *text)
+{
+	char *words[ORDER_WORDS_MAX + 1] = { "CANCEL", NULL };
+	uint32_t n = cut_words(text, words + 1, ORDER_WORDS_MAX - 1);
+
+	order(client, words, n + 1, "relocate-cancel [to NODE] [clients CLIENTS] [...]");
+}
+
+static void take_over(const struct client *client)
+{
+	const char *why = relocation_take_over(client->control->relocation);
+	char line[LINE_MAX_BYTES];
+
+	snprintf(line, sizeof(line), why ? "error: %s\n" : "ok\n", why);
+	answer(client, line);
+}
+
+static void obey_relocation(const struct client *client, char *line)
+{
+	struct relocation *relocation = client->control->relocation;
+	char status[RELOCATION_STATUS_BYTES];
+
+	if (!relocation) {
+		answer(client, "error: the server was started without --relocatable\n");
+	} else if (!strcmp(line, "relocate-status")) {
+		relocation_status(relocation, status);
+		answer(client, status);
+		answer(client, "\n");
+	} else if (!strncmp(line, "relocate-cancel", 15)) {
+		order_back(client, line + 15);
+	} else if (!strcmp(line, "take-over")) {
+		take_over(client);
+	} else {
+		order_move(client, line + strlen("relocate "));
+	}
+}
+
+/* One word, or one that others follow. */
+static bool begins(const char *line, const char *word)
+{
+	size_t n = strlen(word);
+
+	return !strncmp(line, word, n) && (!line[n] || line[n] == ' ');
+}
+
+static bool obey(const struct client *client, char *line)
 {
 	if (!strcmp(line, "stop")) {
 		answer(client, "ok\n");
@@ -95,7 +201,13 @@ static bool obey(const struct client *client, const char *line)
 		answer(client, set_rate(client->control->session, line + 5));
 		return false;
 	}
-	answer(client, "error: unknown command; there are: stop, audit, rate R\n");
+	if (!strncmp(line, "relocate ", 9) || begins(line, "relocate-cancel") ||
+	    !strcmp(line, "relocate-status") || !strcmp(line, "take-over")) {
+		obey_relocation(client, line);
+		return false;
+	}
+	answer(client, "error: unknown command; there are: stop, audit, rate R, relocate, "
+	       "relocate-cancel, relocate-status, take-over\n");
 	return false;
 }
 
@@ -163,64 +275,27 @@ static bool listener_readable(void *ctx, int listen_fd)
 	return false;
 }
 
-/* Was the socket left by a program that has ended? Such a socket refuses connections. */
-static bool is_stale(const struct sockaddr_un *address)
-{
-	struct stat st;
-	bool stale;
-	int fd;
-
-	/* Connecting to an ordinary file is refused as well, but that is not ours to remove. */
-	if (lstat(address->sun_path, &st) < 0 || !S_ISSOCK(st.st_mode))
-		return false;
-	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	if (fd < 0)
-		return false;
-	stale = connect(fd, (const struct sockaddr *)address, sizeof(*address)) < 0 &&
-		errno == ECONNREFUSED;
-	close(fd);
-	return stale;
-}
-
-static int bind_private(int fd, const struct sockaddr_un *address)
-{
-	mode_t mask = umask(0177);
-	int rc = bind(fd, (const struct sockaddr *)address, sizeof(*address)) < 0 ? -errno : 0;
-
-	umask(mask);
-	return rc;
-}
-
 static int listener_open(struct control *control, const char *path)
 {
-	struct sockaddr_un *address = &control->address;
 	int rc;
 
-	address->sun_family = AF_UNIX;
-	if (strlen(path) >= sizeof(address->sun_path))
-		return -ENAMETOOLONG;
-	strcpy(address->sun_path, path);
-	control->listen_fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (control->listen_fd < 0)
-		return -errno;
-	rc = bind_private(control->listen_fd, address);
-	if (rc == -EADDRINUSE && is_stale(address)) {
-		unlink(path);
-		rc = bind_private(control->listen_fd, address);
+	control->path = strdup(path);
+	if (!control->path)
+		return -ENOMEM;
+	control->listen_fd = unix_listen(path, CLIENTS_MAX);
+	if (control->listen_fd < 0) {
+		rc = control->listen_fd;
+		goto out_free;
 	}
-	if (rc)
-		goto out_close;
-	if (listen(control->listen_fd, CLIENTS_MAX) < 0)
-		rc = -errno;
-	if (!rc)
-		rc = session_watch(control->session, control->listen_fd, listener_readable,
-				   control);
+	rc = session_watch(control->session, control->listen_fd, listener_readable, control);
 	if (!rc)
 		return 0;
 	unlink(path);
-out_close:
 	close(control->listen_fd);
 	control->listen_fd = -1;
+out_free:
+	free(control->path);
+	control->path = NULL;
 	return rc;
 }
 
@@ -247,6 +322,11 @@ int control_open(const char *path, struct session *session, struct control **ret
 	return 0;
 }
 
+void control_set_relocation(struct control *control, struct relocation *relocation)
+{
+	control->relocation = relocation;
+}
+
 void control_close(struct control *control)
 {
 	if (!control)
@@ -258,7 +338,8 @@ void control_close(struct control *control)
 	if (control->listen_fd >= 0) {
 		session_unwatch(control->session, control->listen_fd);
 		close(control->listen_fd);
-		unlink(control->address.sun_path);
+		unlink(control->path);
+		free(control->path);
 	}
 	free(control);
 }

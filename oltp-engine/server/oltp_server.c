@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * oltp-server: the engine in a VM under Ebb. One worker per startup CPU, more as the host offers
- * CPUs, fewer as it demands them back. Ends on SIGTERM, after --seconds, or on "stop" (control.h),
- * and then prints one line "oltp-result {...}".
+ * CPUs, fewer as it demands them back; with --cpus on CPUs of this machine instead. Runs a workload
+ * that it makes up, or, with --listen or --unix, what clients ask for (serve_kv.h). Ends on
+ * SIGTERM, after --seconds, or on "stop" (control.h), and then prints one line "oltp-result {...}".
  * Exit status: 0, 1 (could not run, or something was lost), 64 (usage).
  */
 #include <stdlib.h>
@@ -10,6 +11,7 @@
 
 #include "blocks_ebb.h"
 #include "control.h"
+#include "serve_kv.h"
 #include "source_ebb.h"
 
 /* How long the host may take to say what memory there is. */
@@ -19,7 +21,10 @@ const char *argp_program_version = "oltp-server 1 (Ebb)";
 
 struct arguments {
 	struct bench_options bench;
+	struct serve_options serve;
 	struct ebb_options ebb;
+	uint32_t cpus[OLTP_WORKERS_MAX];
+	uint32_t n_cpus;	/* 0: the Ebb device says which */
 	const char *control_path;
 	uint32_t max_cpus;
 	enum oltp_tier tier;
@@ -37,11 +42,14 @@ enum option_key {
 	OPT_NO_VERIFY,
 	OPT_POOL,
 	OPT_TIER,
+	OPT_CPUS,
 };
 
 static const struct argp_option options[] = {
 	{ NULL, 0, NULL, 0, "CPUs:", 3 },
 	{ "max-cpus", OPT_MAX_CPUS, "N", 0, "hold at most N, startup CPUs included (no bound)", 3 },
+	{ "cpus", OPT_CPUS, "LIST", 0,
+	  "run on these CPUs of this machine, such as 0-3,8, without an Ebb device", 3 },
 	{ "no-ht", OPT_NO_HT, NULL, 0, "take no hardware thread whose sibling is in use", 3 },
 	{ "tier", OPT_TIER, "TIER", 0,
 	  "give CPUs back by lend, park or unplug (as the host likes; else lend, if it can)", 3 },
@@ -50,7 +58,8 @@ static const struct argp_option options[] = {
 	  "records in memory that the host offers and demands; --memory-mib bounds it", 5 },
 	{ NULL, 0, NULL, 0, "Server:", 4 },
 	{ "control", OPT_CONTROL, "PATH", 0,
-	  "unix socket that takes 'stop', 'audit' and 'rate R'; - is stdin", 4 },
+	  "unix socket that takes 'stop', 'audit', 'rate R', 'relocate', 'relocate-cancel', "
+	  "'relocate-status' and 'take-over'; - is stdin", 4 },
 	{ "app-name", OPT_APP_NAME, "NAME", 0, "name shown to the monitor (oltp-server-PID)", 4 },
 	{ "device", OPT_DEVICE, "PATH", 0, "Ebb device ($EBB_DEVICE or /dev/ebb)", 4 },
 	{ "monitor", OPT_MONITOR, "PATH", 0,
@@ -59,6 +68,30 @@ static const struct argp_option options[] = {
 	{ 0 },
 };
 
+static void parse_cpus(struct argp_state *state, struct arguments *a, const char *arg)
+{
+	int n = bench_parse_cpus(arg, a->cpus, OLTP_WORKERS_MAX);
+
+	if (n < 0)
+		argp_error(state, "--cpus: '%s' is not a list of CPUs such as 0-3,8", arg);
+	else
+		a->n_cpus = (uint32_t)n;
+}
+
+static void check(struct argp_state *state, const struct arguments *a)
+{
+	if (a->pool && a->bench.mem_limits.n)
+		argp_error(state, "--pool and --mem-schedule exclude each other");
+	if (a->pool && a->bench.promise_mib)
+		argp_error(state, "--pool and --mem-promise exclude each other");
+	if (a->pool && a->n_cpus)
+		argp_error(state, "--pool and --cpus exclude each other");
+	if (serve_is_wanted(&a->serve) && !serve_accepts(&a->bench))
+		argp_error(state, "--listen and --unix exclude options of a workload");
+	if (a->serve.fence.address && !a->bench.log.volume)
+		argp_error(state, "--fence needs --volume");
+}
+
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
 	struct arguments *a = state->input;
@@ -66,6 +99,10 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	switch (key) {
 	case ARGP_KEY_INIT:
 		state->child_inputs[0] = &a->bench;
+		state->child_inputs[1] = &a->serve;
+		break;
+	case OPT_CPUS:
+		parse_cpus(state, a, arg);
 		break;
 	case OPT_MAX_CPUS:
 		a->max_cpus = (uint32_t)bench_parse_number(state, "max-cpus", arg, 1,
@@ -97,10 +134,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		a->bench.verify = false;
 		break;
 	case ARGP_KEY_END:
-		if (a->pool && a->bench.mem_limits.n)
-			argp_error(state, "--pool and --mem-schedule exclude each other");
-		if (a->pool && a->bench.promise_mib)
-			argp_error(state, "--pool and --mem-promise exclude each other");
+		check(state, a);
 		break;
 	default:
 		return ARGP_ERR_UNKNOWN;
@@ -153,20 +187,38 @@ static int open_memory(const struct arguments *a, struct ebb *ebb, struct blocks
 	return rc;
 }
 
-/* Everything after the table is loaded. */
-static bool serve(const struct arguments *a, struct session *session, struct ebb *ebb,
-		  struct blocks_ebb *blocks)
+/* Where CPUs come from. Errors are -errno. */
+static int open_source(const struct arguments *a, struct ebb *ebb, struct blocks_ebb *blocks,
+		       void **ret_source)
 {
 	struct source_ebb_config config = { .ebb = ebb, .blocks = blocks, .no_ht = a->no_ht,
 					    .tier = a->tier,
 					    .on_gone = say_gone,
 					    .interval_ms = a->bench.interval_ms };
+
+	if (a->n_cpus)
+		return oltp_source_fixed_create(a->cpus, a->n_cpus, a->n_cpus, ret_source);
+	return source_ebb_create(&config, ret_source);
+}
+
+static void close_source(const struct arguments *a, void *source)
+{
+	if (a->n_cpus)
+		oltp_source_fixed_destroy(source);
+	else
+		source_ebb_destroy(source);
+}
+
+/* Everything after the table is loaded. */
+static bool run(const struct arguments *a, struct session *session, struct serve *serve,
+		struct ebb *ebb, struct blocks_ebb *blocks)
+{
 	struct control *control = NULL;
 	bool is_good = false;
 	void *source = NULL;
 	int rc;
 
-	rc = source_ebb_create(&config, &source);
+	rc = open_source(a, ebb, blocks, &source);
 	if (rc) {
 		fprintf(stderr, "oltp-server: %s\n", strerror(-rc));
 		return false;
@@ -178,7 +230,15 @@ static bool serve(const struct arguments *a, struct session *session, struct ebb
 			strerror(-rc));
 		goto out;
 	}
-	session_set_source(session, &source_ebb_ops, source);
+	if (control && serve)
+		control_set_relocation(control, serve_relocation(serve));
+	if (serve)
+		rc = serve_watch(serve, session);
+	if (rc) {
+		fprintf(stderr, "oltp-server: clients: %s\n", strerror(-rc));
+		goto out;
+	}
+	session_set_source(session, a->n_cpus ? &oltp_source_fixed_ops : &source_ebb_ops, source);
 	rc = session_run(session);
 	/* Verifying the table may take longer than the host waits for memory. */
 	if (blocks)
@@ -189,7 +249,7 @@ static bool serve(const struct arguments *a, struct session *session, struct ebb
 out:
 	control_close(control);
 	session_stop(session);
-	source_ebb_destroy(source);
+	close_source(a, source);
 	return is_good;
 }
 
@@ -197,10 +257,10 @@ out:
  * Without a pool the engine registers with the host after the table is loaded: before that it has
  * nothing to report.
  */
-static bool load_and_serve(const struct arguments *a)
+static bool load_and_run(const struct arguments *a, struct serve *serve)
 {
 	struct session_config config = { .options = a->bench, .max_cpus = a->max_cpus,
-					 .takes_rates = a->control_path };
+					 .takes_rates = a->control_path && !serve };
 	struct blocks_ebb *blocks = NULL;
 	struct session *session = NULL;
 	struct ebb *ebb = NULL;
@@ -217,9 +277,9 @@ static bool load_and_serve(const struct arguments *a)
 		goto out;
 	if (blocks)
 		blocks_ebb_pump_stop(blocks);
-	else if (open_ebb(&a->ebb, 0, &ebb))
+	else if (!a->n_cpus && open_ebb(&a->ebb, 0, &ebb))
 		goto out;
-	is_good = serve(a, session, ebb, blocks);
+	is_good = run(a, session, serve, ebb, blocks);
 out:
 	session_close(session);
 	blocks_ebb_destroy(blocks);
@@ -229,7 +289,9 @@ out:
 
 int main(int argc, char **argv)
 {
-	static const struct argp_child children[] = { { &bench_argp, 0, NULL, 0 }, { 0 } };
+	static const struct argp_child children[] = { { &bench_argp, 0, NULL, 0 },
+						      { &serve_options_argp, 0, NULL, 0 },
+						      { 0 } };
 	static const struct argp argp = {
 		.options = options,
 		.parser = parse,
@@ -237,14 +299,27 @@ int main(int argc, char **argv)
 		.doc = "Runs transactions on Ebb's OLTP engine in a VM whose CPUs come and go.",
 	};
 	static struct arguments a;
-	struct ebb *ebb;
+	struct serve *serve = NULL;
+	struct ebb *ebb = NULL;
+	bool is_good;
 
 	a.bench = bench_options_default;
 	a.bench.verify = true;
+	a.serve = serve_options_default;
 	argp_parse(&argp, argc, argv, 0, NULL, &a);
 	/* Before the table is loaded, which may take long. */
-	if (open_ebb(&a.ebb, EBB_OPEN_NO_MONITOR, &ebb))
+	if (!a.n_cpus && open_ebb(&a.ebb, EBB_OPEN_NO_MONITOR, &ebb))
 		return EXIT_FAILURE;
 	ebb_close(ebb);
-	return load_and_serve(&a) ? EXIT_SUCCESS : EXIT_FAILURE;
+	if (serve_is_wanted(&a.serve)) {
+		if (serve_open(&a.serve, &a.bench, &serve))
+			return EXIT_FAILURE;
+		a.bench.workload = serve_workload(serve);
+		a.bench.verify = false;
+		/* Clients, and perhaps the other node, wait for this server to be back. */
+		a.bench.log.no_disk_probe = true;
+	}
+	is_good = load_and_run(&a, serve);
+	serve_close(serve);
+	return is_good ? EXIT_SUCCESS : EXIT_FAILURE;
 }

@@ -8,9 +8,10 @@
 #include <string.h>
 
 #include "oltp-engine/src/cold/admit.h"
-#include "oltp-engine/src/cold/cold.h"
+#include "oltp-engine/src/cold/cold_checkpoint.h"
 #include "oltp-engine/src/cold/fetch.h"
 #include "oltp-engine/src/index/tree.h"
+#include "oltp-engine/src/io/volume.h"
 #include "oltp-engine/src/log/log.h"
 #include "oltp-engine/src/memory/idle.h"
 #include "oltp-engine/src/memory/manager.h"
@@ -52,10 +53,39 @@ static void table_destroy(struct oltp_table *table)
 	free(table);
 }
 
+/* Where the log is: in the volume, which is opened, or in the folder. */
+static int files_open(struct oltp_engine *engine, const struct oltp_config *config,
+		      struct io_files *ret_io)
+{
+	struct io_files io = io_files_real(IO_LOG, &engine->io_meters);
+	int rc;
+
+	if ((config->log_dir && config->volume) || (config->volume_read_only && !config->volume) ||
+	    (config->volume_checks && (!config->volume || config->volume_read_only)) ||
+	    (config->volume_cold && (!config->volume || config->volume_read_only ||
+				     config->cold_dir)))
+		return -EINVAL;
+	if (config->log_io)
+		io = (struct io_files){ config->log_io, config->log_io_ctx, IO_LOG,
+					&engine->io_meters };
+	if (config->volume) {
+		rc = volume_open(&io, config->volume, !config->volume_read_only, &engine->volume);
+		if (!rc && !config->volume_read_only)
+			rc = cold_file_discard(engine->volume);
+		if (rc)
+			return rc;
+		io.ops = &volume_ops;
+		io.ctx = engine->volume;
+	}
+	*ret_io = io;
+	return 0;
+}
+
 int oltp_engine_open(const struct oltp_config *config, struct oltp_engine **ret_engine)
 {
 	static const struct oltp_config defaults = { .node = -1 };
 	struct oltp_engine *engine;
+	struct io_files io;
 	int rc;
 
 	if (!config)
@@ -84,12 +114,15 @@ int oltp_engine_open(const struct oltp_config *config, struct oltp_engine **ret_
 	node_pool_init(&engine->inners, &engine->mem, &engine->epoch, TREE_INNER_BYTES);
 	room_init(&engine->room);
 	rc = storage_init(&engine->storage, config->blocks, config->blocks_ctx, &engine->mem);
-	if (!rc && config->cold_dir)
+	if (!rc)
+		rc = files_open(engine, config, &io);
+	if (!rc && (config->cold_dir || config->volume_cold))
 		rc = cold_create(engine, config->cold_dir, config->cold_bytes_max, &engine->cold);
-	if (!rc && (config->cold_dir || config->blocks))
+	if (!rc && (engine->cold || config->blocks))
 		rc = manager_create(engine, &engine->manager);
 	if (!rc && config->durability != OLTP_DURABILITY_OFF)
-		rc = log_open(engine, config, &engine->log);
+		rc = log_open(engine, config, &io, config->volume ?: config->log_dir,
+			      &engine->log);
 	if (!rc && engine->log)
 		rc = checkpointer_create(engine, config, &engine->checkpointer);
 	if (rc) {
@@ -106,6 +139,8 @@ void oltp_engine_close(struct oltp_engine *engine)
 		return;
 	checkpointer_destroy(engine->checkpointer);
 	manager_destroy(engine->manager);
+	/* The log's files are gone after it. */
+	cold_checkpoint_close(engine->cold);
 	log_close(engine->log);
 	for (uint32_t i = 0; i < tables_count(engine); i++)
 		table_destroy(engine->tables[i]);
@@ -113,6 +148,7 @@ void oltp_engine_close(struct oltp_engine *engine)
 	room_finish(&engine->room);
 	revoked_finish(engine);
 	cold_destroy(engine->cold);
+	volume_close(engine->volume);
 	node_pool_finish(&engine->leaves);
 	node_pool_finish(&engine->inners);
 	mem_finish(&engine->mem);

@@ -85,6 +85,10 @@ static void check_msg(const struct ebb_linkproto_msg *m, uint16_t *num_nodes, ui
 		REQUIRE(*num_nodes > 0 && m->u.mem.num_pools > 0);
 		check_pools(m->u.mem.pools, m->u.mem.num_pools, *num_nodes);
 		break;
+	case VIRTIO_EBB_LINK_ACCOUNT:
+		REQUIRE(*num_nodes > 0 && m->u.account.writer != 0);
+		REQUIRE(m->u.account.mem.num_unclear <= 1ull << 62);
+		break;
 	default:
 		REQUIRE(m->type == VIRTIO_EBB_LINK_TELEMETRY);
 		REQUIRE(*num_nodes > 0);

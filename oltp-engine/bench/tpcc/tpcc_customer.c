@@ -4,8 +4,6 @@
 
 #include "tpcc_private.h"
 
-#define BY_NAME_PERCENT	60u
-
 void tpcc_who_draw(struct tpcc_worker *tw, uint16_t w, uint8_t d, struct tpcc_who *ret_who)
 {
 	const struct tpcc *tpcc = tw->tpcc;
@@ -13,11 +11,12 @@ void tpcc_who_draw(struct tpcc_worker *tw, uint16_t w, uint8_t d, struct tpcc_wh
 	uint32_t names = n < TPCC_LAST_NAMES ? n : TPCC_LAST_NAMES;
 
 	*ret_who = (struct tpcc_who){ .w = w, .d = d };
-	if (tpcc_uniform(&tw->random, 1, 100) <= BY_NAME_PERCENT)
-		ret_who->name = (uint16_t)tpcc_nurand_draw(&tw->random, 255, tpcc->run_c.c_last, 0,
-							   names - 1);
+	if (tpcc_uniform(&tw->random, 1, 100) <= TPCC_BY_NAME_PERCENT)
+		ret_who->name = (uint16_t)tpcc_nurand_draw(&tw->random, TPCC_NURAND_LAST_NAME,
+							   tpcc->run_c.c_last, 0, names - 1);
 	else
-		ret_who->c = (uint16_t)tpcc_nurand_draw(&tw->random, 1023, tpcc->run_c.c_id, 1, n);
+		ret_who->c = (uint16_t)tpcc_nurand_draw(&tw->random, TPCC_NURAND_CUSTOMER,
+							tpcc->run_c.c_id, 1, n);
 }
 
 struct search {

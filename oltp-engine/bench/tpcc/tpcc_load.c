@@ -14,7 +14,6 @@
 #define THREADS_MAX		256u
 #define INSERTS_PER_TXN		32u
 #define CREDIT_LIMIT_CENTS	5000000
-#define PAID_CENTS		1000	/* by each customer, before the run */
 
 struct loader {
 	struct tpcc *tpcc;
@@ -133,8 +132,8 @@ static void load_customer(struct loader *l, struct batch *batch, uint32_t w, uin
 	uint64_t key = tpcc_customer_key(w, d, c);
 	bool is_bad = random64_below(random, 10) == 0;
 	struct tpcc_customer customer = {
-		.balance = -PAID_CENTS,
-		.ytd_payment = PAID_CENTS,
+		.balance = -TPCC_PAID_CENTS,
+		.ytd_payment = TPCC_PAID_CENTS,
 		.payments = 1,
 		.discount = tpcc_uniform(random, 0, 5000),
 		.credit = { is_bad ? 'B' : 'G', 'C' },
@@ -144,7 +143,7 @@ static void load_customer(struct loader *l, struct batch *batch, uint32_t w, uin
 	};
 	struct tpcc_history history = {
 		.date = l->date,
-		.amount = PAID_CENTS,
+		.amount = TPCC_PAID_CENTS,
 		.w = (uint16_t)w,
 		.d = (uint8_t)d,
 		.c_d = (uint8_t)d,
@@ -169,7 +168,7 @@ static void load_customer(struct loader *l, struct batch *batch, uint32_t w, uin
 /* The last 30% are not delivered. */
 static void load_order(struct loader *l, struct batch *batch, uint32_t w, uint32_t d, uint32_t o)
 {
-	bool is_delivered = o <= l->tpcc->config.customers * 7 / 10;
+	bool is_delivered = o <= TPCC_DELIVERED(l->tpcc->config.customers);
 	uint64_t key = tpcc_order_key(w, d, o);
 	struct tpcc_order order = {
 		.entry_date = l->date,
@@ -180,7 +179,7 @@ static void load_order(struct loader *l, struct batch *batch, uint32_t w, uint32
 	struct tpcc_new_order new_order = { .o = o };
 
 	if (is_delivered)
-		order.carrier = (uint8_t)tpcc_uniform(&l->random, 1, 10);
+		order.carrier = (uint8_t)tpcc_uniform(&l->random, 1, TPCC_CARRIERS);
 	add(l, batch, TPCC_ORDER, key, &order, sizeof(order));
 	for (uint32_t n = 1; n <= order.lines; n++) {
 		struct tpcc_line line = {
@@ -212,7 +211,7 @@ static void load_district(struct loader *l, struct batch *batch, uint32_t w, uin
 {
 	uint32_t n = l->tpcc->config.customers;
 	struct tpcc_district district = {
-		.ytd = (int64_t)n * PAID_CENTS,
+		.ytd = (int64_t)n * TPCC_PAID_CENTS,
 		.next_o_id = n + 1,
 		.tax = tpcc_uniform(&l->random, 0, 2000),
 	};
@@ -230,7 +229,7 @@ static void load_district(struct loader *l, struct batch *batch, uint32_t w, uin
 static void load_warehouse(struct loader *l, struct batch *batch, uint32_t w)
 {
 	struct tpcc_warehouse warehouse = {
-		.ytd = (int64_t)TPCC_DISTRICTS * l->tpcc->config.customers * PAID_CENTS,
+		.ytd = (int64_t)TPCC_DISTRICTS * l->tpcc->config.customers * TPCC_PAID_CENTS,
 		.tax = tpcc_uniform(&l->random, 0, 2000),
 	};
 

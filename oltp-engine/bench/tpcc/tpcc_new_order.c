@@ -9,8 +9,6 @@
 
 #include "tpcc_private.h"
 
-#define UNUSED_ITEM_PERCENT	1u
-#define REMOTE_LINE_PERCENT	1u
 #define RATE_ONE		10000u	/* rates are in 1/10000 */
 
 static uint16_t draw_supplier(struct tpcc_worker *tw, uint16_t home)
@@ -18,7 +16,7 @@ static uint16_t draw_supplier(struct tpcc_worker *tw, uint16_t home)
 	uint32_t warehouses = tw->tpcc->config.warehouses;
 	uint32_t w;
 
-	if (warehouses == 1 || tpcc_uniform(&tw->random, 1, 100) > REMOTE_LINE_PERCENT)
+	if (warehouses == 1 || tpcc_uniform(&tw->random, 1, 100) > TPCC_REMOTE_LINE_PERCENT)
 		return home;
 	w = tpcc_uniform(&tw->random, 1, warehouses - 1);
 	return (uint16_t)(w + (w >= home));
@@ -32,21 +30,22 @@ static void new_order_draw(struct tpcc_worker *tw, struct tpcc_txn *txn)
 	txn->who = (struct tpcc_who){
 		.w = txn->w,
 		.d = txn->d,
-		.c = (uint16_t)tpcc_nurand_draw(&tw->random, 1023, tpcc->run_c.c_id, 1,
-						tpcc->config.customers),
+		.c = (uint16_t)tpcc_nurand_draw(&tw->random, TPCC_NURAND_CUSTOMER,
+						tpcc->run_c.c_id, 1, tpcc->config.customers),
 	};
 	txn->new_order.n_lines = (uint8_t)n;
 	txn->new_order.all_local = true;
 	for (uint32_t i = 0; i < n; i++) {
 		struct tpcc_order_line *line = &txn->new_order.lines[i];
 
-		line->item = tpcc_nurand_draw(&tw->random, 8191, tpcc->run_c.item, 1,
+		line->item = tpcc_nurand_draw(&tw->random, TPCC_NURAND_ITEM, tpcc->run_c.item, 1,
 					      tpcc->config.items);
 		line->supply_w = draw_supplier(tw, txn->w);
 		line->quantity = (uint8_t)tpcc_uniform(&tw->random, 1, 10);
 		txn->new_order.all_local &= line->supply_w == txn->w;
 	}
-	txn->new_order.has_unused_item = tpcc_uniform(&tw->random, 1, 100) <= UNUSED_ITEM_PERCENT;
+	txn->new_order.has_unused_item =
+		tpcc_uniform(&tw->random, 1, 100) <= TPCC_UNUSED_ITEM_PERCENT;
 	if (txn->new_order.has_unused_item)
 		txn->new_order.lines[n - 1].item = tpcc->config.items + 1;
 }

@@ -10,7 +10,6 @@
 
 #include "tpcc_private.h"
 
-#define HOME_CUSTOMER_PERCENT	85u
 #define NAME_GAP		4u	/* between the names in the data of a history */
 
 static void payment_draw(struct tpcc_worker *tw, struct tpcc_txn *txn)
@@ -19,7 +18,7 @@ static void payment_draw(struct tpcc_worker *tw, struct tpcc_txn *txn)
 	uint16_t w = txn->w;
 	uint8_t d = txn->d;
 
-	if (warehouses > 1 && tpcc_uniform(&tw->random, 1, 100) > HOME_CUSTOMER_PERCENT) {
+	if (warehouses > 1 && tpcc_uniform(&tw->random, 1, 100) > TPCC_HOME_CUSTOMER_PERCENT) {
 		uint32_t other = tpcc_uniform(&tw->random, 1, warehouses - 1);
 
 		w = (uint16_t)(other + (other >= w));

@@ -7,8 +7,7 @@
 #include <stdint.h>
 
 #include "oltp-engine/src/base/random.h"
-
-#define TPCC_LAST_NAMES	1000u
+#include "oltp-engine/src/base/tpcc_scale.h"
 
 /* Constants C of NURand, drawn once for a database and its run (2.1.6.1). */
 struct tpcc_nurand {

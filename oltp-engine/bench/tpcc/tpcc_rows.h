@@ -25,12 +25,7 @@
 
 #include <stdint.h>
 
-#define TPCC_WAREHOUSES_MAX	65535u
-#define TPCC_DISTRICTS		10u	/* of a warehouse */
-#define TPCC_CUSTOMERS		3000u	/* of a district, and orders that it begins with */
-#define TPCC_ITEMS		100000u
-#define TPCC_LINES_MIN		5u
-#define TPCC_LINES_MAX		15u
+#include "oltp-engine/src/base/tpcc_scale.h"
 
 struct tpcc_address {
 	char street_1[20], street_2[20], city[20], state[2], zip[9];

@@ -5,7 +5,6 @@
 
 #include "tpcc_private.h"
 
-#define ORDERS		20u	/* the last ones of the district */
 #define SEEN_SLOTS	2048u	/* a power of two, well above what 20 orders can have */
 
 static void stock_level_draw(struct tpcc_worker *tw, struct tpcc_txn *txn)
@@ -18,8 +17,9 @@ struct seen {
 	uint32_t slots[SEEN_SLOTS];	/* items, by a hash of them; 0: none */
 };
 
-_Static_assert(ORDERS * TPCC_LINES_MAX * 2 < SEEN_SLOTS, "there are always free slots");
-_Static_assert(ORDERS * TPCC_LINES_MAX * 2 + 1 <= TPCC_RECORDS_MAX, "lines, stock and a district");
+_Static_assert(TPCC_RECENT_ORDERS * TPCC_LINES_MAX * 2 < SEEN_SLOTS, "there are always free slots");
+_Static_assert(TPCC_RECENT_ORDERS * TPCC_LINES_MAX * 2 + 1 <= TPCC_RECORDS_MAX,
+	       "lines, stock and a district");
 
 static int take_item(void *ctx, uint64_t sort_key, uint64_t key, const void *record)
 {
@@ -48,6 +48,7 @@ static enum oltp_rc stock_level_run(struct tpcc_worker *tw, const struct tpcc_tx
 	struct seen seen = { .tw = tw };
 	struct oltp_range range;
 	const void *found;
+	uint64_t first;
 	uint32_t next_o;
 	enum oltp_rc rc;
 
@@ -56,8 +57,9 @@ static enum oltp_rc stock_level_run(struct tpcc_worker *tw, const struct tpcc_tx
 	if (rc)
 		return rc;
 	next_o = ((const struct tpcc_district *)found)->next_o_id;
+	first = tpcc_order_key(txn->w, txn->d, next_o - TPCC_RECENT_ORDERS);
 	range = (struct oltp_range){
-		.from = tpcc_line_key(tpcc_order_key(txn->w, txn->d, next_o - ORDERS), 0),
+		.from = tpcc_line_key(first, 0),
 		.to = tpcc_line_key(tpcc_order_key(txn->w, txn->d, next_o - 1), TPCC_LINES_MAX),
 	};
 	tw->n_items = 0;

@@ -91,6 +91,13 @@ static bool is_rollback(const struct tpcc_txn *txn, enum oltp_rc rc)
 	       txn->new_order.has_unused_item;
 }
 
+static void worker_arrived(void *local, uint64_t arrival_ns)
+{
+	struct tpcc_worker *tw = local;
+
+	class_arrived(tw->class_worker, arrival_ns);
+}
+
 static enum oltp_rc worker_run(void *local, uint32_t slot, bool retry)
 {
 	struct tpcc_worker *tw = local;
@@ -127,6 +134,7 @@ struct oltp_workload tpcc_workload(struct tpcc *tpcc)
 	return (struct oltp_workload){
 		.attach = worker_attach,
 		.run = worker_run,
+		.arrived = worker_arrived,
 		.detach = worker_detach,
 		.ctx = tpcc,
 	};

@@ -289,6 +289,13 @@ static void renew(struct ycsb_worker *yw, uint32_t slot)
 		class_begin(yw->classes, slot, txn->class);
 }
 
+static void worker_arrived(void *local, uint64_t arrival_ns)
+{
+	struct ycsb_worker *yw = local;
+
+	class_arrived(yw->classes, arrival_ns);
+}
+
 static enum oltp_rc worker_run(void *local, uint32_t slot, bool retry)
 {
 	struct ycsb_worker *yw = local;
@@ -307,6 +314,7 @@ struct oltp_workload ycsb_workload(struct ycsb *ycsb)
 	return (struct oltp_workload){
 		.attach = worker_attach,
 		.run = worker_run,
+		.arrived = ycsb->classes ? worker_arrived : NULL,
 		.detach = worker_detach,
 		.ctx = ycsb,
 	};

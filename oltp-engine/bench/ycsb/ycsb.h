@@ -169,6 +169,15 @@ void ycsb_audit(struct ycsb *ycsb, struct ycsb_audit *ret_audit);
  */
 int ycsb_adopt(struct ycsb *ycsb, struct ycsb_audit *ret_audit);
 
+/* Whether the books of a run that is not verified can do without ycsb_adopt. */
+bool ycsb_needs_no_adopt(const struct ycsb *ycsb);
+
+/*
+ * Reads ten rows from all over the table in one transaction, those that are there. Before workers
+ * attach. Errors: -EIO, -ENOMEM, -ENOSPC (no worker is free).
+ */
+int ycsb_first(struct ycsb *ycsb);
+
 struct ycsb_verdict {
 	uint64_t records;		/* found */
 	uint64_t records_missing;

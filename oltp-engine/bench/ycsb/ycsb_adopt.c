@@ -95,3 +95,48 @@ int ycsb_adopt(struct ycsb *ycsb, struct ycsb_audit *ret_audit)
 	ycsb->books.weighted_updates = ret_audit->weighted_updates;
 	return ycsb->growth && !ret_audit->rc ? adopt_inserts(ycsb, ret_audit) : 0;
 }
+
+bool ycsb_needs_no_adopt(const struct ycsb *ycsb)
+{
+	return !ycsb->growth;
+}
+
+#define FIRST_ROWS	10u
+
+static enum oltp_rc read_rows(struct ycsb *ycsb, struct oltp_worker *worker)
+{
+	enum oltp_rc rc = oltp_txn_begin(worker);
+
+	for (uint64_t i = 0; !rc && i < FIRST_ROWS; i++) {
+		uint64_t number = ycsb->config.records * i / FIRST_ROWS;
+		const void *record;
+
+		rc = oltp_txn_read(worker, ycsb->table, ycsb_key(ycsb, number), &record);
+		/* That is for ycsb_adopt to say. */
+		if (rc == OLTP_NOT_FOUND)
+			rc = OLTP_OK;
+	}
+	return rc ?: oltp_txn_commit(worker);
+}
+
+int ycsb_first(struct ycsb *ycsb)
+{
+	struct oltp_worker *worker;
+	enum oltp_rc rc;
+	int error;
+
+	error = oltp_worker_create(ycsb->engine, &worker);
+	if (error)
+		return error;
+	do {
+		rc = read_rows(ycsb, worker);
+		if (rc)
+			oltp_txn_abort(worker);
+		if (rc == OLTP_COLD)
+			rc = oltp_cold_wait(worker) ?: OLTP_CONFLICT;
+	} while (rc == OLTP_CONFLICT);
+	oltp_worker_destroy(worker);
+	if (rc)
+		return rc == OLTP_NO_MEMORY ? -ENOMEM : -EIO;
+	return 0;
+}

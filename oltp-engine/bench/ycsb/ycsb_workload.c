@@ -169,6 +169,16 @@ int ycsb_hook_adopt(void *state, struct bench_audit *ret_found)
 	return rc;
 }
 
+bool ycsb_hook_needs_no_adopt(void *state)
+{
+	return ycsb_needs_no_adopt(state);
+}
+
+int ycsb_hook_first(void *state)
+{
+	return ycsb_first(state);
+}
+
 bool ycsb_hook_verify(void *state, struct fields *fields)
 {
 	struct ycsb_verdict v;

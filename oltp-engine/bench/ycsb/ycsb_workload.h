@@ -30,10 +30,10 @@ const char *ycsb_check_given(const struct ycsb_core *core, const struct bench_op
 
 /* How a family differs from the others. */
 struct ycsb_family {
-	/* What its workloads point to. */
+	/* Operations; all workloads of the family point to this struct. */
 	struct bench_workload_ops ops;
 
-	/* What the options say of the table and the transactions. */
+	/* Fills in what the options set of the table and its transactions. */
 	void (*configure)(const struct bench_workload *workload,
 			  const struct bench_options *options, struct ycsb_config *ret_config);
 
@@ -50,6 +50,8 @@ void ycsb_hook_destroy(void *state);
 int ycsb_hook_load(void *state, uint32_t n_threads, struct bench_progress *progress);
 struct oltp_workload ycsb_hook_pool(void *state);
 int ycsb_hook_adopt(void *state, struct bench_audit *ret_found);
+bool ycsb_hook_needs_no_adopt(void *state);
+int ycsb_hook_first(void *state);
 void ycsb_hook_audit(void *state, struct bench_audit *ret_audit);
 bool ycsb_hook_verify(void *state, struct fields *fields);
 
@@ -59,6 +61,8 @@ bool ycsb_hook_verify(void *state, struct fields *fields);
 	.destroy = ycsb_hook_destroy, \
 	.load = ycsb_hook_load, \
 	.adopt = ycsb_hook_adopt, \
+	.needs_no_adopt = ycsb_hook_needs_no_adopt, \
+	.first = ycsb_hook_first, \
 	.pool = ycsb_hook_pool, \
 	.verify = ycsb_hook_verify, \
 	.memory_bytes = ycsb_hook_memory_bytes, \

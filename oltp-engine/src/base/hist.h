@@ -29,6 +29,15 @@ double hist_bucket_ns(uint32_t bucket);
 
 void hist_record(struct hist *hist, uint64_t value_ns);
 
+/*
+ * The time since start_ns; 0 if that lies ahead: a transaction that was taken while the rate
+ * changed may have arrived a little later than now.
+ */
+static inline void hist_record_since(struct hist *hist, uint64_t start_ns, uint64_t now_ns)
+{
+	hist_record(hist, now_ns > start_ns ? now_ns - start_ns : 0);
+}
+
 /* The same n times, by any thread. */
 void hist_add(struct hist *hist, uint64_t value_ns, uint32_t n);
 

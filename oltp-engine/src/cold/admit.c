@@ -103,13 +103,14 @@ int admit_all(struct cold *cold, const struct admit_by *by, const struct admit_r
 	      uint32_t *ret_bad)
 {
 	const struct cold_block *block = read->block;
-	const uint32_t stride = cold_stride(block->table), end = read->from + read->bytes;
+	const int64_t stride = block->stride, record_bytes = cold_stride(block->table);
+	const int64_t end = read->from + read->bytes;
 	const uint64_t now = epoch_now(&cold->engine->epoch);
-	uint32_t slot = (read->from + stride - 1) / stride;
+	uint32_t slot = read->from > 0 ? (uint32_t)((read->from + stride - 1) / stride) : 0;
 	int rc = 0;
 
 	*ret_bad = 0;
-	for (; rc != -ENOMEM && slot < block->n && (slot + 1) * stride <= end; slot++) {
+	for (; rc != -ENOMEM && slot < block->n && slot * stride + record_bytes <= end; slot++) {
 		const void *data = NULL;
 		struct index_ref ref;
 

@@ -63,7 +63,8 @@ int admit_to_block(struct cold *cold, const struct admit_by *by, const struct in
 /* Sectors of an eviction block that were read. */
 struct admit_read {
 	struct cold_block *block;	/* pinned, or the caller is the manager */
-	uint32_t from, bytes;		/* which part of the extent */
+	int64_t from;			/* where they begin, counted from the block's first head */
+	uint32_t bytes;
 	const uint8_t *buffer;		/* NULL: it could not be read */
 	uint32_t skip;			/* a slot to leave out; COLD_SLOTS_MAX: none */
 	/*

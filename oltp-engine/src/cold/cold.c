@@ -1,16 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The file of records on disk and its books: see cold.h. */
+/* The books of records on disk: see cold.h. */
 #include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "cold.h"
+#include "cold_checkpoint.h"
 #include "fetch.h"
 #include "oltp-engine/src/base/checksum.h"
+#include "oltp-engine/src/base/clock.h"
 #include "oltp-engine/src/txn/engine.h"
 
 /*
@@ -18,89 +16,6 @@
  * not get empty because one of its records was in use all the time.
  */
 #define RESERVE		2u
-/* The file grows in such steps, so that writes do not wait for the file system to find space. */
-#define GROW_BYTES	(64ull << 20)
-#define ALIGN_DEFAULT	4096u
-
-/* For file systems without nameless files: a file that loses its name at once. */
-static int open_unlinked(const char *dir)
-{
-	char path[4096];
-	int fd;
-
-	if ((size_t)snprintf(path, sizeof(path), "%s/oltp-cold-XXXXXX", dir) >= sizeof(path))
-		return -ENAMETOOLONG;
-	fd = mkostemp(path, O_CLOEXEC | O_DIRECT);
-	if (fd < 0)
-		return -errno;
-	unlink(path);
-	return fd;
-}
-
-static uint32_t direct_align(int fd)
-{
-	struct statx stx;
-
-	if (statx(fd, "", AT_EMPTY_PATH, STATX_DIOALIGN, &stx) ||
-	    !(stx.stx_mask & STATX_DIOALIGN) || !stx.stx_dio_offset_align)
-		return ALIGN_DEFAULT;
-	return stx.stx_dio_offset_align > stx.stx_dio_mem_align ? stx.stx_dio_offset_align :
-								  stx.stx_dio_mem_align;
-}
-
-static int file_open(struct cold_file *file, const char *dir, uint64_t bytes_max)
-{
-	int fd = open(dir, O_TMPFILE | O_RDWR | O_CLOEXEC | O_DIRECT, 0600);
-
-	if (fd < 0)
-		fd = errno == EOPNOTSUPP || errno == EISDIR ? open_unlinked(dir) : -errno;
-	if (fd < 0)
-		return fd;
-	*file = (struct cold_file){ .fd = fd, .align = direct_align(fd), .bytes_max = bytes_max };
-	return 0;
-}
-
-static int grow(struct cold_file *file)
-{
-	uint64_t bytes = GROW_BYTES;
-
-	if (file->bytes_max && file->bytes_max - file->bytes < bytes)
-		bytes = (file->bytes_max - file->bytes) & ~(COLD_EXTENT_BYTES - 1ull);
-	/* On a disk that is nearly full, less may still fit. */
-	for (; bytes >= COLD_EXTENT_BYTES; bytes /= 2) {
-		if (!fallocate(file->fd, 0, (off_t)file->bytes, (off_t)bytes)) {
-			file->bytes += bytes & ~(COLD_EXTENT_BYTES - 1ull);
-			return 0;
-		}
-		if (errno == EOPNOTSUPP &&
-		    !ftruncate(file->fd, (off_t)(file->bytes + bytes))) {
-			file->bytes += bytes & ~(COLD_EXTENT_BYTES - 1ull);
-			return 0;
-		}
-		if (errno != ENOSPC && errno != EDQUOT && errno != EFBIG)
-			return -errno;
-	}
-	return -ENOSPC;
-}
-
-/* By at least one extent. Errors: -ENOSPC and those of fallocate(2). */
-static int file_grow(struct cold_file *file)
-{
-	int rc = grow(file);
-
-	file->is_full = rc != 0;
-	return rc;
-}
-
-/*
- * How many extents the file may have, as far as is known: the disk is not asked before it is full.
- */
-static uint64_t file_extents_max(const struct cold_file *file)
-{
-	if (file->is_full)
-		return file->bytes / COLD_EXTENT_BYTES;
-	return (file->bytes_max ?: UINT64_MAX) / COLD_EXTENT_BYTES;
-}
 
 int cold_create(struct oltp_engine *engine, const char *dir, uint64_t bytes_max,
 		struct cold **ret_cold)
@@ -111,7 +26,8 @@ int cold_create(struct oltp_engine *engine, const char *dir, uint64_t bytes_max,
 	if (!cold)
 		return -ENOMEM;
 	cold->engine = engine;
-	rc = file_open(&cold->file, dir, bytes_max);
+	rc = dir ? cold_file_open(&cold->file, dir, bytes_max) :
+		   cold_file_open_in_volume(&cold->file, engine->volume, bytes_max);
 	if (rc) {
 		free(cold);
 		return rc;
@@ -126,6 +42,7 @@ static void block_books_free(struct cold_block *block)
 {
 	free(block->keys);
 	free(block->used);
+	free(block->checks);
 }
 
 void cold_destroy(struct cold *cold)
@@ -142,14 +59,14 @@ void cold_destroy(struct cold *cold)
 			block_books_free(&leaf->blocks[b]);
 		free(leaf);
 	}
-	close(cold->file.fd);
+	cold_file_close(&cold->file);
 	pthread_mutex_destroy(&cold->lock);
 	free(cold);
 }
 
 struct cold_block *cold_block_get(const struct cold *cold, uint64_t number)
 {
-	/* Pairs with the release in number_new. */
+	/* Pairs with the release in cold_leaf_make. */
 	struct cold_leaf *leaf = atomic_load_explicit(&cold->leaves[number / COLD_LEAF_BLOCKS],
 						      memory_order_acquire);
 
@@ -213,38 +130,65 @@ bool cold_has_room(struct cold *cold, const struct oltp_table *table)
 struct cold_place cold_stub_place(const struct cold *cold, uint64_t entry)
 {
 	const struct cold_block *block = cold_stub_block(cold, entry);
-	uint32_t stride = cold_stride(block->table);
-	uint64_t mask = cold->file.align - 1ull;
-	uint64_t at = block->number * COLD_EXTENT_BYTES + (uint64_t)cold_stub_slot(entry) * stride;
-	uint64_t from = at & ~mask;
+	uint32_t align = block->checks ? COLD_CHECKPOINT_ALIGN : cold->file.align;
+	uint64_t mask = align - 1ull;
+	uint64_t at = block->base + (uint64_t)cold_stub_slot(entry) * block->stride;
+	uint64_t from = at & ~mask, end = at + cold_stride(block->table);
 
-	return (struct cold_place){ from, (uint32_t)(((at + stride + mask) & ~mask) - from),
-				    (uint32_t)(at - from) };
+	return (struct cold_place){
+		.file = block->checks ? &cold->checkpoint.file : NULL,
+		.offset = from,
+		.bytes = (uint32_t)(((end + mask) & ~mask) - from),
+		.lead = (uint32_t)(at - from),
+		.align = align,
+	};
+}
+
+void *cold_buffer_alloc(const struct cold *cold, size_t bytes)
+{
+	size_t align = cold->file.align > COLD_CHECKPOINT_ALIGN ? cold->file.align :
+								  COLD_CHECKPOINT_ALIGN;
+
+	return aligned_alloc(align, (bytes + align - 1) & ~(align - 1));
+}
+
+int cold_leaf_make(struct cold *cold, uint64_t number)
+{
+	struct cold_leaf *_Atomic *leaf = &cold->leaves[number / COLD_LEAF_BLOCKS];
+	struct cold_leaf *new;
+
+	if (atomic_load_explicit(leaf, memory_order_relaxed))
+		return 0;
+	new = calloc(1, sizeof(*new));
+	if (!new)
+		return -ENOMEM;
+	atomic_fetch_add_explicit(&cold->books_bytes, sizeof(*new), memory_order_relaxed);
+	/* Pairs with the acquire in cold_block_get. */
+	atomic_store_explicit(leaf, new, memory_order_release);
+	return 0;
 }
 
 /* A block whose extent was never used. */
 static int number_new(struct cold *cold, struct cold_block **ret_block)
 {
-	struct cold_leaf *_Atomic *leaf = &cold->leaves[cold->n_numbers / COLD_LEAF_BLOCKS];
+	uint64_t offset;
+	int rc = 0;
 
-	if (cold->n_numbers == (uint64_t)COLD_LEAVES * COLD_LEAF_BLOCKS)
+	if (cold->n_numbers == COLD_NUMBERS_MAX)
 		return -ENOSPC;
-	if ((cold->n_numbers + 1) * COLD_EXTENT_BYTES > cold->file.bytes) {
-		int rc = file_grow(&cold->file);
-
-		if (rc)
-			return rc;
-	}
-	if (!atomic_load_explicit(leaf, memory_order_relaxed)) {
-		struct cold_leaf *new = calloc(1, sizeof(*new));
-
-		if (!new)
-			return -ENOMEM;
-		atomic_fetch_add_explicit(&cold->books_bytes, sizeof(*new), memory_order_relaxed);
-		atomic_store_explicit(leaf, new, memory_order_release);
-	}
+	if ((cold->n_numbers + 1) * COLD_EXTENT_BYTES > cold->file.bytes)
+		rc = cold_file_grow(&cold->file);
+	if (!rc)
+		rc = cold_file_place(&cold->file, cold->n_numbers, &offset);
+	if (!rc)
+		rc = cold_leaf_make(cold, cold->n_numbers);
+	if (rc)
+		return rc;
 	*ret_block = cold_block_get(cold, cold->n_numbers);
 	(*ret_block)->number = cold->n_numbers++;
+	(*ret_block)->base = offset;
+	/* What an opening of the volume before this one has left there never counts. */
+	(*ret_block)->generation = cold->file.life << 32;
 	return 0;
 }
 
@@ -328,8 +272,10 @@ int cold_block_alloc(struct cold *cold, struct oltp_table *table, bool is_compac
 	if (!rc) {
 		cold->n_used++;
 		block->table = table;
+		block->stride = cold_stride(table);
 		block->n = 0;
 		block->generation++;
+		atomic_store_explicit(&block->lent_ns, 0, memory_order_relaxed);
 		*ret_block = block;
 	}
 	pthread_mutex_unlock(&cold->lock);
@@ -352,7 +298,7 @@ void cold_extents_count(struct cold *cold, uint64_t *ret_numbers, uint64_t *ret_
 	pthread_mutex_lock(&cold->lock);
 	*ret_numbers = cold->n_numbers;
 	*ret_used = cold->n_used;
-	*ret_left = file_extents_max(&cold->file);
+	*ret_left = cold_file_extents_max(&cold->file);
 	used = cold->n_used + cold->n_reserve;
 	*ret_left -= used < *ret_left ? used : *ret_left;
 	pthread_mutex_unlock(&cold->lock);
@@ -409,24 +355,38 @@ void cold_buffers_add(struct cold *cold, uint64_t bytes)
 	atomic_fetch_add_explicit(&cold->buffer_bytes, bytes, memory_order_relaxed);
 }
 
+/* Another node may be about to read from it. Where extents run short that node has to ask again. */
+static bool is_lent(const struct cold *cold, const struct cold_block *block, uint64_t now_ns)
+{
+	uint64_t lent_ns = atomic_load_explicit(&block->lent_ns, memory_order_relaxed);
+
+	return lent_ns && !cold->file.is_full && now_ns < lent_ns + COLD_LENT_NS;
+}
+
 void cold_reclaim(struct cold *cold)
 {
 	struct cold_block **at, *block;
-	uint64_t epoch;
+	uint64_t epoch, now_ns;
 
 	pthread_mutex_lock(&cold->lock);
 	if (!cold->retired)
 		goto out_unlock;
 	epoch = epoch_advance(&cold->engine->epoch);
+	now_ns = clock_now_ns();
 	for (at = &cold->retired; (block = *at);) {
 		if (!block->retired)
 			block->retired = epoch;
 		if (atomic_load_explicit(&block->pins, memory_order_acquire) ||
-		    !epoch_has_passed(&cold->engine->epoch, block->retired)) {
+		    !epoch_has_passed(&cold->engine->epoch, block->retired) ||
+		    is_lent(cold, block, now_ns)) {
 			at = &block->next;
 			continue;
 		}
 		*at = block->next;
+		if (block->checks) {
+			cold_checkpoint_retire(cold, block);
+			continue;
+		}
 		cold->n_used--;
 		block_free(cold, block);
 	}
@@ -454,7 +414,23 @@ void cold_unpin(struct cold_block *block)
 static uint64_t seed_of(const struct cold_block *block, uint32_t slot, uint64_t key)
 {
 	return key ^ (block->number << COLD_SLOT_BITS | slot) * 0xd6e8feb86659fd93ull ^
-	       block->generation << 48;
+	       block->generation * 0x9e3779b97f4a7c15ull;
+}
+
+bool cold_lend(struct cold *cold, uint64_t entry, uint64_t now_ns, struct oltp_place *ret_place)
+{
+	struct cold_block *block = cold_stub_block(cold, entry);
+	uint32_t slot = cold_stub_slot(entry);
+
+	if (block->checks)
+		return false;
+	atomic_store_explicit(&block->lent_ns, now_ns, memory_order_relaxed);
+	*ret_place = (struct oltp_place){
+		.offset = block->base + (uint64_t)slot * block->stride,
+		.seed = seed_of(block, slot, atomic_load_explicit(&block->keys[slot],
+								  memory_order_relaxed)),
+	};
+	return true;
 }
 
 void cold_record_write(struct cold_block *block, uint32_t slot, uint8_t *buffer, uint64_t key,
@@ -495,6 +471,8 @@ const void *cold_record_check(const struct cold_block *block, uint32_t slot, con
 	struct cold_head head;
 	uint64_t key = atomic_load_explicit(&block->keys[slot], memory_order_relaxed);
 
+	if (block->checks)
+		return cold_checkpoint_check(block, slot, at);
 	memcpy(&head, at, sizeof(head));
 	at += sizeof(head);
 	if (head.key != key ||

@@ -21,12 +21,19 @@
  *       epoch has found the stub, and a pin protects a read in flight. So if the stub is still in
  *       its slot when the read ends, the bytes that were read are the record. The record cannot
  *       have come back and gone to the same place again meanwhile.
+ *       Another node that was told where the record is (oltp_place.h) has no pin, and finds out
+ *       by the checksum. All the same the extent is left alone for COLD_LENT_NS, unless extents
+ *       run short.
  *   C3  Several threads may read the same record back, or copy it to another extent. One of them
  *       replaces the stub; the others throw their copy away.
  *
  * On disk a record is a checksum, its key and its bytes. The checksum covers the bytes, the key,
- * the place and the generation of the extent. Every read checks it, and so finds damage, a record
+ * the place and the generation of the extent, which is another one after each
+ * opening of a volume. Every read checks it, and so finds damage, a record
  * of another place, and a write that never reached the disk.
+ *
+ * After a lazy recovery there are also blocks in the file of a checkpoint, with numbers of their
+ * own, from COLD_NUMBERS_MAX on: see cold_checkpoint.h. They are read, and never written.
  */
 #ifndef OLTP_COLD_H
 #define OLTP_COLD_H
@@ -36,16 +43,20 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "cold_file.h"
 #include "oltp-engine/src/index/index.h"
 #include "oltp-engine/src/io/io_queue.h"
 #include "oltp-engine/src/storage/lock.h"
 #include "reread.h"
 
-#define COLD_EXTENT_BYTES	(256u << 10)
 #define COLD_SLOT_BITS		12u
 #define COLD_SLOTS_MAX		(1u << COLD_SLOT_BITS)
 #define COLD_LEAF_BLOCKS	1024u
 #define COLD_LEAVES		65536u
+/* The extents of the cold file have numbers below it. */
+#define COLD_NUMBERS_MAX	((uint64_t)COLD_LEAVES / 2 * COLD_LEAF_BLOCKS)
+/* Another node reads a record within milliseconds of being told where it is. */
+#define COLD_LENT_NS		1000000000ull
 
 struct oltp_engine;
 struct oltp_table;
@@ -58,15 +69,20 @@ struct cold_head {
 
 struct cold_block {
 	uint64_t number;	/* of the extent */
-	uint64_t generation;	/* times that the extent was written */
+	uint64_t generation;	/* grows each time that the extent is written */
+	_Atomic uint64_t lent_ns;	/* when a place in it was told to another node; 0: never */
 	struct oltp_table *table;
+	uint64_t base;		/* in its file: where the head of the first record would be */
+	uint32_t stride;	/* from head to head */
 	uint32_t n;		/* records written */
 	uint32_t keys_room;
 	_Atomic uint64_t *keys;
 	_Atomic uint32_t *used;	/* of each record's last use: cold_use */
+	uint32_t *checks;	/* of rows in a checkpoint; NULL: an extent of the cold file */
 	_Atomic uint32_t live;	/* stubs in the index */
 	_Atomic uint32_t pins;
 	uint64_t retired;	/* epoch */
+	bool is_unreadable;	/* of a checkpoint: under the lock */
 	struct cold_block *next;
 };
 
@@ -81,18 +97,20 @@ struct cold_counters {
 	_Atomic uint64_t read_cpu_ns;	/* of workers, for all their reads */
 };
 
-/* The file of cold records: it has no name, and is read and written around the page cache. */
-struct cold_file {
-	int fd;
-	uint32_t align;		/* of offsets, lengths and buffers: a power of two */
-	uint64_t bytes;		/* allocated */
-	uint64_t bytes_max;	/* 0: no bound */
-	bool is_full;		/* the last attempt to grow it failed */
+/* The file of a checkpoint in which records still are: see cold_checkpoint.h. */
+struct cold_checkpoint {
+	struct io_file file;
+	bool is_open;			/* this and n_left: under the lock */
+	/* Blocks in which records are, or may be looked for; and 1 until all have been added. */
+	uint64_t n_left;
+	_Atomic uint64_t n_blocks;	/* that there ever were */
+	_Atomic uint64_t number;	/* of the checkpoint; 0: its file is not needed */
 };
 
 struct cold {
 	struct oltp_engine *engine;
 	struct cold_file file;
+	struct cold_checkpoint checkpoint;
 	const struct io_hook *hook;	/* tests set it before anything is cold */
 	struct cold_leaf *_Atomic leaves[COLD_LEAVES];
 	struct reread rereads[OLTP_TABLES_MAX];
@@ -113,7 +131,7 @@ struct cold {
 	struct cold_counters counters;
 };
 
-/* Errors: those of oltp_engine_open for cold_dir. */
+/* dir: NULL for the engine's volume. Errors: those of oltp_engine_open for cold records. */
 int cold_create(struct oltp_engine *engine, const char *dir, uint64_t bytes_max,
 		struct cold **ret_cold);
 void cold_destroy(struct cold *cold);
@@ -175,14 +193,27 @@ static inline uint32_t cold_use(uint64_t left)
 uint64_t cold_last_use(const struct cold_block *block, uint32_t slot, uint64_t now);
 bool cold_was_taken(const struct cold_block *block, uint32_t slot);
 
+/*
+ * Makes the table of blocks for a number. Under the lock. Errors: -ENOMEM.
+ */
+int cold_leaf_make(struct cold *cold, uint64_t number);
+
+/* A buffer to read records into, aligned for any file; for free(). */
+void *cold_buffer_alloc(const struct cold *cold, size_t bytes);
+
 /* Call in an epoch, or with the block pinned. */
 struct cold_block *cold_stub_block(const struct cold *cold, uint64_t entry);
 
 /* What to read for a record: whole sectors; the record begins lead bytes into them. */
 struct cold_place {
+	const struct io_file *file;	/* NULL: the cold file */
 	uint64_t offset;
 	uint32_t bytes, lead;
+	uint32_t align;			/* of the sectors */
 };
+
+/* Where another node finds the record of a stub. In an epoch. False: not in the cold file. */
+bool cold_lend(struct cold *cold, uint64_t entry, uint64_t now_ns, struct oltp_place *ret_place);
 
 /* The stub's block is pinned. */
 struct cold_place cold_stub_place(const struct cold *cold, uint64_t entry);

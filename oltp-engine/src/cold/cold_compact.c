@@ -83,7 +83,7 @@ static int transfer(struct compact *c, bool is_write, const struct cold_block *b
 		.class = IO_COMPACT,
 		.is_write = is_write,
 		.bytes = bytes,
-		.offset = block->number * COLD_EXTENT_BYTES,
+		.offset = block->base,
 		.buffer = buffer,
 	};
 

@@ -22,8 +22,6 @@
 #define TURN_POLLS		16u
 #define SEND_AT_ONCE		32u
 #define SEND_POLLS_MAX		512u
-/* A transaction fails when there was no room for its record for so long. */
-#define ROOM_WAIT_NS		10000000000ull
 #define WAIT_STEP_NS		200000ull
 
 static enum oltp_rc fetcher_create(struct oltp_worker *worker)
@@ -180,7 +178,7 @@ static int buffer_reserve(struct fetcher *f, struct fetch_read *read, uint32_t b
 	/* The only buffer may always be as large as its record needs. */
 	if (f->buffer_bytes && f->buffer_bytes - read->room + bytes > FETCH_BYTES_MAX)
 		return -EAGAIN;
-	buffer = aligned_alloc(f->cold->file.align, bytes);
+	buffer = cold_buffer_alloc(f->cold, bytes);
 	if (!buffer)
 		return -ENOMEM;
 	free(read->buffer);
@@ -240,7 +238,8 @@ static struct fetch_read *read_find(struct fetcher *f, uint64_t entry)
 	for (; read; read = read->chain) {
 		if (!((read->ref.entry ^ entry) & INDEX_ADDR_MASK))
 			return read;
-		if (read->request.offset == place.offset && read->request.bytes >= place.bytes)
+		if (read->request.file == place.file && read->request.offset == place.offset &&
+		    read->request.bytes >= place.bytes)
 			neighbour = read;
 	}
 	return neighbour && has_plenty_of_room(f, neighbour->block->table) ? neighbour : NULL;
@@ -265,7 +264,7 @@ static int read_start(struct fetcher *f, const struct index_ref *ref, uint64_t h
 {
 	struct cold_place place = cold_stub_place(f->cold, ref->entry);
 	/* Room in front of the sectors for the struct buffered; direct I/O needs this alignment. */
-	uint32_t front = f->cold->file.align;
+	uint32_t front = place.align;
 	struct fetch_read *read = f->free;
 	int rc = read ? buffer_reserve(f, read, front + place.bytes) : -EAGAIN;
 
@@ -280,8 +279,8 @@ static int read_start(struct fetcher *f, const struct index_ref *ref, uint64_t h
 	note_use(f, read, hash);
 	read->lead = front + place.lead;
 	read->request = (struct io_request){
-		.class = IO_FETCH, .bytes = place.bytes, .offset = place.offset,
-		.buffer = read->buffer + front,
+		.class = IO_FETCH, .file = place.file, .bytes = place.bytes,
+		.offset = place.offset, .buffer = read->buffer + front,
 	};
 	io_queue_add(&f->io, &read->request);
 	read->chain = *chain_of(f, place.offset);
@@ -311,11 +310,17 @@ static void count_cpu(struct fetcher *f)
 				  memory_order_relaxed);
 }
 
+static void wait_begins(struct fetcher *f)
+{
+	f->waiting_since_ns = clock_now_ns();
+	f->waiting_tries = atomic_load_explicit(&f->worker->engine->room.n_tries,
+						memory_order_relaxed);
+}
+
 static void wait_for_room(struct fetcher *f, struct oltp_table *table)
 {
-	f->n_waiting++;
-	if (!f->waiting_since_ns)
-		f->waiting_since_ns = clock_now_ns();
+	if (f->n_waiting++ == 0)
+		wait_begins(f);
 	room_want(&f->worker->engine->room, table);
 }
 
@@ -466,7 +471,7 @@ static void neighbours_admit(struct fetcher *f, const struct fetch_read *read)
 	const struct admit_by by = admit_by_worker(f->worker);
 	const struct admit_read sectors = {
 		.block = read->block,
-		.from = (uint32_t)(read->request.offset % COLD_EXTENT_BYTES),
+		.from = (int64_t)(read->request.offset - read->block->base),
 		.bytes = read->request.bytes,
 		.buffer = read->request.buffer,
 		.skip = read->slot,
@@ -524,12 +529,14 @@ static void want_again(struct fetcher *f)
 }
 
 /*
- * Admits records that wait for room, or gives them up after ROOM_WAIT_NS. This thread itself may
- * not have run for so long, so it tries once more before it gives up.
+ * Admits records that wait for room, or gives them up, so that their transactions fail
+ * (room_is_hopeless). This thread itself may not have run for so long, so it tries once more before
+ * it gives up.
  */
 static void retry_waiting(struct fetcher *f)
 {
-	bool is_late = clock_now_ns() - f->waiting_since_ns > ROOM_WAIT_NS;
+	bool is_late = room_is_hopeless(&f->worker->engine->room, f->waiting_tries,
+					f->waiting_since_ns, clock_now_ns());
 	struct fetch_read **at = &f->waiting, *read;
 	uint32_t n = f->n_waiting;
 
@@ -558,7 +565,7 @@ static void retry_waiting(struct fetcher *f)
 		ticket_check(f, ticket);
 	}
 	if (f->n_waiting < n)
-		f->waiting_since_ns = f->n_waiting ? clock_now_ns() : 0;
+		wait_begins(f);
 	else
 		want_again(f);
 }

@@ -92,6 +92,7 @@ struct fetcher {
 	uint32_t room_asked, room_there;	/* a bit per table: in this turn */
 	uint32_t n_waiting;		/* reads, and tickets with room_for */
 	uint64_t waiting_since_ns;	/* 0: nothing waits */
+	uint64_t waiting_tries;		/* room->n_tries then */
 	uint32_t buffer_bytes;
 	uint64_t now_ns;		/* when the call at hand began */
 	uint64_t left_ns;		/* nothing was begun since; 0: something was */

@@ -95,7 +95,7 @@ void reread_probe(struct cold *cold, struct oltp_table *table, uint8_t *buffer)
 	    !cold_slots(table) || cold_block_alloc(cold, table, false, &block))
 		return;
 	memset(buffer, 0, COLD_EXTENT_BYTES);
-	if (!transfer(cold, true, buffer, COLD_EXTENT_BYTES, block->number * COLD_EXTENT_BYTES)) {
+	if (!transfer(cold, true, buffer, COLD_EXTENT_BYTES, block->base)) {
 		while (n < READS) {
 			uint32_t slot = cold_slots(table) * (n * 5 % READS) / READS;
 			struct cold_place place = cold_stub_place(cold, cold_stub(block, slot));

@@ -75,7 +75,7 @@ static int read_cold(struct scan *scan, uint64_t entry)
 
 	if (read->room < place.bytes) {
 		free(read->buffer);
-		read->buffer = aligned_alloc(scan->cold->file.align, place.bytes);
+		read->buffer = cold_buffer_alloc(scan->cold, place.bytes);
 		read->room = read->buffer ? place.bytes : 0;
 		if (!read->buffer)
 			return -ENOMEM;
@@ -85,8 +85,8 @@ static int read_cold(struct scan *scan, uint64_t entry)
 	read->slot = cold_stub_slot(entry);
 	read->lead = place.lead;
 	read->request = (struct io_request){
-		.class = IO_SCAN, .bytes = place.bytes, .offset = place.offset,
-		.buffer = read->buffer,
+		.class = IO_SCAN, .file = place.file, .bytes = place.bytes,
+		.offset = place.offset, .buffer = read->buffer,
 	};
 	io_queue_add(&scan->io, &read->request);
 	return 0;

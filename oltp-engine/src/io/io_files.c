@@ -6,10 +6,12 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/fs.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -48,6 +50,9 @@ static int real_size(void *ctx, int fd, uint64_t *ret_bytes)
 	if (fstat(fd, &st))
 		return -errno;
 	*ret_bytes = (uint64_t)st.st_size;
+	/* Of a block device fstat does not know it. */
+	if (S_ISBLK(st.st_mode) && ioctl(fd, BLKGETSIZE64, ret_bytes))
+		return -errno;
 	return 0;
 }
 
@@ -161,6 +166,11 @@ static const struct io_ops real_ops = {
 struct io_files io_files_real(enum io_class class, struct io_meters *meters)
 {
 	return (struct io_files){ &real_ops, NULL, class, meters };
+}
+
+bool io_files_are_real(const struct io_files *io)
+{
+	return io->ops == &real_ops;
 }
 
 static void count_iov(const struct io_files *io, const struct iovec *iov, int n)

@@ -68,6 +68,9 @@ ssize_t io_pwritev_sync(const struct io_files *io, int fd, const struct iovec *i
 /* Those of the machine. meters: may be NULL. */
 struct io_files io_files_real(enum io_class class, struct io_meters *meters);
 
+/* Are its descriptors those of the machine? */
+bool io_files_are_real(const struct io_files *io);
+
 /*
  * The numbers of all files in the folder with a name of the format, which has one number
  * (%016llx): ascending, and for free(). Errors: -ENOMEM, those of reading a folder.

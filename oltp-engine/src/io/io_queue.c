@@ -25,15 +25,32 @@ void io_queue_finish(struct io_queue *io)
 	io_uring_queue_exit(&io->ring);
 }
 
+/* By the hook of its file, at once. */
+static void read_by_hook(struct io_queue *io, struct io_request *request)
+{
+	const struct io_files *files = &request->file->files;
+
+	request->result = (int)files->ops->pread(files->ctx, request->file->fd, request->buffer,
+						 request->bytes, request->offset);
+	request->next_read = io->read;
+	io->read = request;
+}
+
 static void hand_in(struct io_queue *io, struct io_request *request)
 {
-	/* There is room: the ring has as many entries as may be in flight. */
-	struct io_uring_sqe *sqe = io_uring_get_sqe(&io->ring);
+	const int fd = request->file ? request->file->fd : io->fd;
+	struct io_uring_sqe *sqe;
 
+	if (request->file && !io_files_are_real(&request->file->files)) {
+		read_by_hook(io, request);
+		return;
+	}
+	/* There is room: the ring has as many entries as may be in flight. */
+	sqe = io_uring_get_sqe(&io->ring);
 	if (request->is_write)
-		io_uring_prep_write(sqe, io->fd, request->buffer, request->bytes, request->offset);
+		io_uring_prep_write(sqe, fd, request->buffer, request->bytes, request->offset);
 	else
-		io_uring_prep_read(sqe, io->fd, request->buffer, request->bytes, request->offset);
+		io_uring_prep_read(sqe, fd, request->buffer, request->bytes, request->offset);
 	io_uring_sqe_set_data(sqe, request);
 	io->unsent++;
 }
@@ -59,16 +76,31 @@ int io_queue_flush(struct io_queue *io)
 	return 0;
 }
 
+/* One that has ended, as the disk or the hook of its file says; NULL: none. */
+static struct io_request *take(struct io_queue *io, int32_t *ret_result)
+{
+	struct io_request *request = io->read;
+	struct io_uring_cqe *cqe;
+
+	if (request) {
+		io->read = request->next_read;
+		*ret_result = request->result;
+		return request;
+	}
+	if (io->in_flight == io->unsent || io_uring_peek_cqe(&io->ring, &cqe))
+		return NULL;
+	request = io_uring_cqe_get_data(cqe);
+	*ret_result = cqe->res;
+	io_uring_cqe_seen(&io->ring, cqe);
+	return request;
+}
+
 struct io_request *io_queue_next(struct io_queue *io)
 {
 	struct io_request *request;
-	struct io_uring_cqe *cqe;
 	int32_t result;
 
-	while (io->in_flight > io->unsent && !io_uring_peek_cqe(&io->ring, &cqe)) {
-		request = io_uring_cqe_get_data(cqe);
-		result = cqe->res;
-		io_uring_cqe_seen(&io->ring, cqe);
+	while ((request = take(io, &result))) {
 		if (io->hook)
 			result = io->hook->result(io->hook->ctx, request, result);
 		if ((result == -EINTR || result == -EAGAIN ||
@@ -94,7 +126,7 @@ void io_queue_wait(struct io_queue *io, uint64_t timeout_ns)
 	struct io_uring_cqe *cqe;
 
 	io_queue_flush(io);
-	if (io->in_flight > io->unsent)
+	if (!io->read && io->in_flight > io->unsent)
 		io_uring_wait_cqe_timeout(&io->ring, &cqe, &timeout);
 }
 

@@ -2,6 +2,7 @@
 /*
  * Requests to one file, many at a time: an io_uring of one thread. A request that comes back short
  * or interrupted is repeated a few times here, so the caller sees a whole transfer or an error.
+ * A request may name another file (io_file) and is then a read of that one.
  */
 #ifndef OLTP_IO_QUEUE_H
 #define OLTP_IO_QUEUE_H
@@ -10,12 +11,23 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "io_class.h"
+#include "io_files.h"
+
+/*
+ * A file that belongs to hooks (io_files.h). One of the machine's own is read through the ring;
+ * another one's hook is called, and the calling thread waits for it.
+ */
+struct io_file {
+	struct io_files files;
+	int fd;
+};
 
 struct io_request {
 	enum io_class class;
 	bool is_write;
 	uint8_t tries;
+	const struct io_file *file;	/* NULL: the queue's own */
+	struct io_request *next_read;	/* read by a hook, and not handed out yet */
 	uint32_t bytes;
 	uint64_t offset;
 	void *buffer;
@@ -36,6 +48,7 @@ struct io_queue {
 	uint32_t depth;
 	uint32_t in_flight;	/* handed in and not yet handed out */
 	uint32_t unsent;	/* among them, not yet given to the kernel */
+	struct io_request *read;	/* among them, read by a hook: newest first */
 };
 
 /* Errors: those of io_uring_setup(2). */

@@ -37,6 +37,7 @@ static struct log *log_alloc(struct oltp_engine *engine, const struct oltp_confi
 	log->engine = engine;
 	log->dir_fd = -1;
 	log->interval_ns = (config->group_interval_us ?: INTERVAL_US_DEFAULT) * 1000ull;
+	log->is_reader = config->volume_read_only;
 	log->is_commit = config->durability == OLTP_DURABILITY_COMMIT;
 	atomic_init(&log->state, LOG_UNREAD);
 	sync_init(log);
@@ -65,24 +66,23 @@ static int database_create(struct log *log)
 	return rc ?: log_start(log, &first, NULL, NULL, 0);
 }
 
-int log_open(struct oltp_engine *engine, const struct oltp_config *config, struct log **ret_log)
+int log_open(struct oltp_engine *engine, const struct oltp_config *config,
+	     const struct io_files *io, const char *dir, struct log **ret_log)
 {
 	struct log *log;
 	int rc;
 
-	if (config->durability > OLTP_DURABILITY_COMMIT || !config->log_dir ||
+	if (config->durability > OLTP_DURABILITY_COMMIT || !dir ||
 	    config->group_interval_us > INTERVAL_US_MAX ||
 	    config->log_segment_mib > SEGMENT_MIB_MAX)
 		return -EINVAL;
 	log = log_alloc(engine, config);
 	if (!log)
 		return -ENOMEM;
-	log->dir = strdup(config->log_dir);
+	log->dir = strdup(dir);
 	rc = log->dir ? 0 : -ENOMEM;
-	log->io = io_files_real(IO_LOG, &engine->io_meters);
-	if (config->log_io)
-		log->io = (struct io_files){ config->log_io, config->log_io_ctx, IO_LOG,
-					     &engine->io_meters };
+	log->io = *io;
+	log->checked = config->volume_checks ? engine->volume : NULL;
 	if (!rc)
 		rc = log_group_init(&log->group);
 	if (!rc)
@@ -92,7 +92,7 @@ int log_open(struct oltp_engine *engine, const struct oltp_config *config, struc
 	if (!rc)
 		rc = log_dir_open(log);
 	if (!rc)
-		rc = database_create(log);
+		rc = log->is_reader ? -ENOENT : database_create(log);
 	if (rc < 0) {
 		log_close(log);
 		return rc;
@@ -115,6 +115,10 @@ int log_start(struct log *log, const struct log_position *position, const uint64
 	atomic_store(&log->csn, position->csn);
 	atomic_store(&log->n_group, position->group);
 	atomic_store(&log->durable_group, position->group - 1);
+	if (log->is_reader) {
+		atomic_store(&log->state, LOG_READ_ONLY);
+		return 0;
+	}
 	rc = log_segments_begin(log, position->segment, segments, first_groups, n);
 	return rc ?: log_thread_start(log);
 }
@@ -178,6 +182,8 @@ int log_table_created(struct log *log, uint32_t number, uint32_t record_bytes)
 	catalog = log->catalog;
 	if (number < catalog.n_tables) {
 		rc = catalog.tables[number].record_bytes == record_bytes ? 0 : -EINVAL;
+	} else if (log->is_reader) {
+		rc = -EROFS;
 	} else {
 		catalog.tables[number] = (struct log_catalog_table){ number, record_bytes };
 		catalog.n_tables = number + 1;
@@ -254,6 +260,12 @@ int oltp_durability_parse(const char *name, enum oltp_durability *ret_durability
 uint64_t oltp_worker_epoch(const struct oltp_worker *worker)
 {
 	return worker->log ? worker->log->epoch : 0;
+}
+
+void oltp_volume_checks_set(struct oltp_engine *engine, bool is_on)
+{
+	if (engine->log)
+		atomic_store(&engine->log->is_unchecked, !is_on);
 }
 
 uint64_t oltp_durable_epoch(const struct oltp_engine *engine)

@@ -4,11 +4,12 @@
  *
  *   state	transitions
  *   CLOSED	log_open, new folder -> RUNNING; folder that holds a database -> UNREAD
- *   UNREAD	log_start, by recovery -> RUNNING
+ *   UNREAD	log_start, by recovery -> RUNNING, or READ_ONLY if the engine only reads
  *   RUNNING	a write or a sync fails -> FAILED
  *   all	log_close -> CLOSED
  *
  * Transactions begin and commit only while it is RUNNING; UNREAD: OLTP_INVALID, FAILED: OLTP_IO.
+ * READ_ONLY: those that change something do not commit, OLTP_INVALID.
  */
 #ifndef OLTP_LOG_H
 #define OLTP_LOG_H
@@ -26,14 +27,18 @@ enum log_state {
 	LOG_UNREAD,
 	LOG_RUNNING,
 	LOG_FAILED,
+	LOG_READ_ONLY,
 };
 
 /*
- * Opens config->log_dir, for this process alone; a new folder gets a catalogue and a running log.
+ * Opens the log in a folder of io, for this process alone; one that has none gets a catalogue and a
+ * running log. Of an engine that only reads it locks and writes nothing, and has to find one
+ * (-ENOENT).
  * Errors: -EINVAL, -ENOMEM, -EBUSY (somebody has it open), -EBADMSG (CATALOG is damaged), those of
  * files.
  */
-int log_open(struct oltp_engine *engine, const struct oltp_config *config, struct log **ret_log);
+int log_open(struct oltp_engine *engine, const struct oltp_config *config,
+	     const struct io_files *io, const char *dir, struct log **ret_log);
 
 /* Writes what was committed, if it can. All workers are gone. Accepts NULL. */
 void log_close(struct log *log);
@@ -61,7 +66,8 @@ void log_catalog_get(struct log *log, struct log_catalog *ret_catalog);
 
 /*
  * A table was created, its id is its number. Writes it to the catalogue if it is new. Errors:
- * -EINVAL (the catalogue has another record_bytes for it), those of writing.
+ * -EINVAL (the catalogue has another record_bytes for it), -EROFS (it is new, and the engine only
+ * reads), those of writing.
  */
 int log_table_created(struct log *log, uint32_t number, uint32_t record_bytes);
 
@@ -74,9 +80,10 @@ struct log_position {
 };
 
 /*
- * UNREAD -> RUNNING, once the database is as the files say. Begins a new segment; those before it
- * stay until they are recycled: first_groups[i] is the first group of segments[i], UINT64_MAX
- * if it has none, both by rising number. Errors: -EINVAL, -ENOMEM, those of files.
+ * UNREAD -> RUNNING or READ_ONLY, once the database is as the files say. Begins a new segment if it
+ * is to run; those before it stay until they are recycled: first_groups[i] is the first group of
+ * segments[i], UINT64_MAX if it has none, both by rising number. Errors: -EINVAL, -ENOMEM, those of
+ * files.
  */
 int log_start(struct log *log, const struct log_position *position, const uint64_t *segments,
 	      const uint64_t *first_groups, uint32_t n);

@@ -228,6 +228,8 @@ enum oltp_rc log_append(struct oltp_worker *worker)
 	uint64_t bound = entry_bound(worker), csn;
 	struct log *log = buffer->log;
 
+	if (unlikely(log_state(log) == LOG_READ_ONLY))
+		return bound ? OLTP_INVALID : OLTP_OK;
 	if (!bound) {
 		buffer->epoch = atomic_load_explicit(&log->epoch, memory_order_acquire);
 		return log_is_running(log) ? OLTP_OK : OLTP_IO;

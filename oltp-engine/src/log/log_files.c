@@ -84,6 +84,8 @@ int log_dir_open(struct log *log)
 {
 	int rc;
 
+	if (log->is_reader)
+		return catalog_read(log);
 	rc = log->io.ops->open(log->io.ctx, log->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
 	if (rc < 0)
 		return rc;

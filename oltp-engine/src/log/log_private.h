@@ -6,6 +6,7 @@
  *	log_append.c	a transaction's changes into its worker's buffer
  *	log_buffer.c	memory for that, from workers to the log thread and back; groups
  *	log_thread.c	epochs, who waits for what, failure
+ *	log_watch.c	threads that are told of an epoch instead of waiting for it
  *	log_files.c	the folder: lock, names, catalogue, segments
  *
  * Closing an epoch. A worker that appends announces the epoch that it read, counts up the csn, and
@@ -143,8 +144,11 @@ struct log {
 	int dir_fd;		/* holds the lock on the folder */
 	uint8_t database[16];	/* its name, once it is RUNNING */
 	struct io_files io;
+	struct volume *checked;	/* oltp_config.volume_checks; NULL: what only read needs no check */
+	_Atomic bool is_unchecked;	/* nor does it at the moment */
 	bool has_direct;
 	bool is_commit;
+	bool is_reader;		/* it will be READ_ONLY */
 	bool has_thread;
 	uint64_t interval_ns;
 	pthread_t thread;
@@ -172,6 +176,7 @@ struct log {
 	pthread_cond_t written;	/* from it; CLOCK_MONOTONIC, both */
 	bool is_called, is_stopping;
 	uint32_t n_waiters;
+	struct oltp_durable_watch *watches;
 	struct log_buffer *buffers;
 	struct log_catalog catalog;	/* as it is on disk */
 	pthread_mutex_t chunks_lock;	/* everything below; taken last */
@@ -226,6 +231,11 @@ int log_thread_start(struct log *log);
 
 /* Everything is written, or the log has failed. */
 void log_thread_stop(struct log *log);
+
+/* log_watch.c */
+
+/* Tells those whose epoch is durable, or all if the log has failed; under log.lock. */
+void log_watches_tell(struct log *log);
 
 /* log_buffer.c */
 

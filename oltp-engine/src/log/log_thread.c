@@ -9,6 +9,7 @@
 
 #include "log_private.h"
 #include "oltp-engine/src/base/clock.h"
+#include "oltp-engine/src/io/volume.h"
 #include "oltp-engine/src/txn/engine.h"
 
 /* With nothing to write for so many epochs, the thread sleeps until it is called. */
@@ -40,12 +41,18 @@ void log_wake(struct log *log)
 		log_call(log);
 }
 
-/* A write that took longer than the interval is followed by the next one at once. */
+/*
+ * A write that took longer than the interval is followed by the next one at once. One that somebody
+ * has called for came before its time: the interval begins anew, or many calls would put the next
+ * one off for long.
+ */
 static uint64_t next_tick(uint64_t tick_ns, uint64_t interval_ns)
 {
 	uint64_t now = clock_now_ns();
 
 	tick_ns += interval_ns;
+	if (tick_ns > now + interval_ns)
+		return now + interval_ns;
 	return tick_ns > now ? tick_ns : now;
 }
 
@@ -203,6 +210,8 @@ static void wake_waiters(struct log *log)
 	pthread_mutex_lock(&log->lock);
 	if (log->n_waiters)
 		pthread_cond_broadcast(&log->written);
+	if (log->watches)
+		log_watches_tell(log);
 	pthread_mutex_unlock(&log->lock);
 }
 
@@ -253,6 +262,13 @@ static void *log_main(void *arg)
 		if (list.head) {
 			set_idle(log, false);
 			rc = write_group(log, &list, epoch);
+		} else if (log->checked && !atomic_load(&log->is_unchecked)) {
+			/*
+			 * Transactions of this epoch have read at most. A read of the device that
+			 * begins after the epoch was closed shows that nobody had taken the
+			 * volume when they ended.
+			 */
+			rc = volume_check_owner(log->checked);
 		}
 		if (!rc)
 			note_durable(log, epoch);
@@ -298,6 +314,8 @@ static int wait_verdict(const struct log *log, uint64_t epoch)
 		return 0;
 	case LOG_FAILED:
 		return atomic_load_explicit(&log->error, memory_order_relaxed);
+	case LOG_READ_ONLY:
+		return 1;
 	case LOG_UNREAD:
 		break;
 	}
@@ -368,5 +386,14 @@ enum oltp_rc log_begin(const struct oltp_worker *worker)
 		log_room_wait(worker, 0);
 	if (likely(log_is_running(log)))
 		return OLTP_OK;
-	return log_state(log) == LOG_UNREAD ? OLTP_INVALID : OLTP_IO;
+	switch (log_state(log)) {
+	case LOG_READ_ONLY:
+		return OLTP_OK;
+	case LOG_UNREAD:
+		return OLTP_INVALID;
+	case LOG_RUNNING:
+	case LOG_FAILED:
+		break;
+	}
+	return OLTP_IO;
 }

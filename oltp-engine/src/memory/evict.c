@@ -143,7 +143,7 @@ static void batch_send(struct evict *e)
 		.class = IO_EVICT,
 		.is_write = true,
 		.bytes = cold_block_seal(e->cold, block, batch->n, batch->buffer),
-		.offset = block->number * COLD_EXTENT_BYTES,
+		.offset = block->base,
 		.buffer = batch->buffer,
 	};
 	io_queue_add(&e->io, &batch->request);

@@ -143,7 +143,7 @@ static bool fill_block(struct manager *m, struct cold_block *block)
 	struct io_request request = {
 		.class = IO_FILL,
 		.bytes = COLD_EXTENT_BYTES,
-		.offset = block->number * COLD_EXTENT_BYTES,
+		.offset = block->base,
 		.buffer = m->fill_buffer,
 	};
 	struct admit_read read = {
@@ -360,8 +360,10 @@ static void *manager_main(void *arg)
 		for (uint32_t node = 0; node < OLTP_NODES_MAX; node++)
 			is_busy |= answer_demand(m, node);
 		/* While slots of records that have gone are to be freed, no more records go. */
-		if (evict_settle(&m->evict, 0) && room_take_wanted(&m->engine->room))
+		if (evict_settle(&m->evict, 0) && room_take_wanted(&m->engine->room)) {
 			make_room(m);
+			room_tried(&m->engine->room);
+		}
 		if (m->engine->cold) {
 			fetchers_left_settle(m->engine->cold);
 			cold_reclaim(m->engine->cold);

@@ -59,7 +59,8 @@ void acks_push(struct acks *acks, uint64_t epoch, uint64_t start_ns)
 static void acks_measure(struct acks *acks, uint32_t n, uint64_t now_ns, struct hist *hist)
 {
 	for (uint32_t i = 0; hist && i < n; i++)
-		latency_record(hist, acks->starts[(acks->first_start + i) % ACKS_STARTS], now_ns);
+		hist_record_since(hist,
+				  acks->starts[(acks->first_start + i) % ACKS_STARTS], now_ns);
 	acks->first_start = (acks->first_start + n) % ACKS_STARTS;
 	acks->n_starts -= n;
 }

@@ -14,13 +14,24 @@
 
 #define LATENCY_EVERY_DEFAULT	64u
 
+static bool is_valid(const struct oltp_pool_config *config)
+{
+	const struct oltp_workload *workload = config->workload;
+	const struct oltp_feed *feed = config->feed;
+
+	if (!config->engine || !workload || !workload->attach || !workload->run ||
+	    !workload->detach)
+		return false;
+	return !feed || (!config->arrivals && feed->ready && feed->wait && feed->wake &&
+			 feed->stop && feed->give_up);
+}
+
 int oltp_pool_create(const struct oltp_pool_config *config, struct oltp_pool **ret_pool)
 {
 	uint32_t every = config->latency_every ?: LATENCY_EVERY_DEFAULT;
 	struct oltp_pool *pool;
 
-	if (!config->engine || !config->workload || !config->workload->attach ||
-	    !config->workload->run || !config->workload->detach || (every & (every - 1)))
+	if (!is_valid(config) || (every & (every - 1)))
 		return -EINVAL;
 	pool = calloc(1, sizeof(*pool));
 	if (!pool)
@@ -30,6 +41,7 @@ int oltp_pool_create(const struct oltp_pool_config *config, struct oltp_pool **r
 	pool->latency_every = every;
 	pool->no_pin = config->no_pin;
 	pool->arrivals = config->arrivals;
+	pool->feed = config->feed;
 	*ret_pool = pool;
 	return 0;
 }
@@ -271,6 +283,15 @@ int oltp_pool_stop(struct oltp_pool *pool, uint32_t cpu)
 	return oltp_pool_stop_by(pool, cpu, UINT64_MAX);
 }
 
+/* Not after it has detached: what it woke then would be gone. */
+static void worker_wake(struct pool_worker *pw)
+{
+	pthread_mutex_lock(&pw->lock);
+	if (pw->local)
+		pw->pool->feed->wake(pw->local);
+	pthread_mutex_unlock(&pw->lock);
+}
+
 int oltp_pool_stop_by(struct oltp_pool *pool, uint32_t cpu, uint64_t deadline_ns)
 {
 	uint32_t i = find(pool, cpu);
@@ -284,6 +305,8 @@ int oltp_pool_stop_by(struct oltp_pool *pool, uint32_t cpu, uint64_t deadline_ns
 		atomic_store_explicit(stop_by_ns, deadline_ns ?: 1, memory_order_relaxed);
 	if (pool->arrivals)
 		arrivals_wake(pool->arrivals);
+	if (pool->feed)
+		worker_wake(pool->workers[i]);
 	return 0;
 }
 

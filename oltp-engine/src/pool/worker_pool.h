@@ -68,18 +68,13 @@ static inline uint64_t acks_newest(const struct acks *acks)
 	return acks->epochs[(acks->first + acks->n - 1) % ACKS_EPOCHS].epoch;
 }
 
-/* A transaction that was taken while the rate changed may have arrived a little later than now. */
-static inline void latency_record(struct hist *hist, uint64_t start_ns, uint64_t now_ns)
-{
-	hist_record(hist, now_ns > start_ns ? now_ns - start_ns : 0);
-}
-
 struct oltp_pool {
 	struct oltp_engine *engine;
 	struct oltp_workload workload;
 	uint32_t latency_every;
 	bool no_pin;
-	struct oltp_arrivals *arrivals;	/* NULL: work is unlimited */
+	struct oltp_arrivals *arrivals;	/* NULL: work is unlimited, or of the feed */
+	const struct oltp_feed *feed;	/* NULL: none */
 	/* Owner's thread only. */
 	struct pool_worker **workers;
 	uint32_t n_workers;
@@ -115,6 +110,7 @@ struct pool_worker {
 	pthread_cond_t reported;	/* the owner waits: started, or idle again */
 	enum pool_worker_state state;
 	int start_rc;			/* why it is idle again without having run; 0: it ran */
+	void *local;			/* under the lock; NULL: not attached */
 	struct acks *acks;		/* made by the thread; NULL: commits count at once */
 
 	/*

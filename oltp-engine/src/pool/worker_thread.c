@@ -28,6 +28,8 @@
  * measured, long against the cost of a look.
  */
 #define IDLE_NS		500000u
+/* How late commits of a feed may be counted while nothing comes in. */
+#define ACKS_NS		20000000u
 /* How long a worker that is to leave waits for the log at most. */
 #define LEAVE_NS	20000000ull
 
@@ -77,7 +79,7 @@ struct slots {
  */
 static bool may_defer(const struct pool_worker *pw, const struct slots *slots)
 {
-	return pw->pool->arrivals && slots->n_free &&
+	return (pw->pool->arrivals || pw->pool->feed) && slots->n_free &&
 	       pw->pool->engine->scheme == lock_scheme_get(OLTP_CC_NO_WAIT);
 }
 
@@ -165,7 +167,7 @@ static void note_commit(struct pool_worker *pw, uint64_t start_ns)
 	}
 	counter_add(&pw->committed, 1);
 	if (start_ns)
-		latency_record(&pw->hist, start_ns, clock_now_ns());
+		hist_record_since(&pw->hist, start_ns, clock_now_ns());
 }
 
 static void end_transaction(struct pool_worker *pw, struct slots *slots, uint32_t slot,
@@ -190,6 +192,14 @@ static void end_transaction(struct pool_worker *pw, struct slots *slots, uint32_
 
 static bool resume_some(struct pool_worker *pw, struct slots *slots, uint64_t until_ns);
 
+/* The transaction is given up: records that it needs cannot be had. */
+static void fail_slot(struct pool_worker *pw, struct slots *slots, uint32_t slot, enum oltp_rc rc)
+{
+	if (pw->pool->feed)
+		pw->pool->feed->give_up(slots->local, slot, rc);
+	end_transaction(pw, slots, slot, rc);
+}
+
 /* Runs the transaction until it has ended, waits for the disk or is deferred. */
 static void run_slot(struct pool_worker *pw, struct slots *slots, uint32_t slot, bool retry)
 {
@@ -206,8 +216,10 @@ static void run_slot(struct pool_worker *pw, struct slots *slots, uint32_t slot,
 		rc = oltp_cold_fetch(pw->worker, slot);
 		if (!rc)
 			return;
-		if (rc != OLTP_FULL)
-			break;
+		if (rc != OLTP_FULL) {
+			fail_slot(pw, slots, slot, rc);
+			return;
+		}
 		/* Others go first. This one keeps its slot, so each slot comes here only once. */
 		while (!resume_some(pw, slots, wait_until(pw))) {
 			if (is_over(pw))
@@ -228,23 +240,33 @@ static bool resume_some(struct pool_worker *pw, struct slots *slots, uint64_t un
 
 	for (int i = 0; i < n; i++) {
 		if (done[i].rc)
-			end_transaction(pw, slots, done[i].ticket, done[i].rc);
+			fail_slot(pw, slots, done[i].ticket, done[i].rc);
 		else
 			run_slot(pw, slots, done[i].ticket, true);
 	}
 	return n > 0;
 }
 
-/* Ends the transactions that have begun as failed, for lack of time. None of them holds a lock. */
+/*
+ * Ends the transactions that have begun, for lack of time. None of them holds a lock. They count as
+ * failed, but those of a feed go on elsewhere.
+ */
 static void give_up(struct pool_worker *pw, struct slots *slots)
 {
+	const struct oltp_feed *feed = pw->pool->feed;
 	bool is_free[OLTP_TICKETS] = { false };
 
 	for (uint32_t i = 0; i < slots->n_free; i++)
 		is_free[slots->free[i]] = true;
 	for (uint32_t slot = 0; slot < OLTP_TICKETS; slot++) {
-		if (!is_free[slot])
+		if (is_free[slot])
+			continue;
+		if (feed) {
+			feed->give_up(slots->local, slot, OLTP_COLD);
+			oltp_cold_end(pw->worker, slot);
+		} else {
 			end_transaction(pw, slots, slot, OLTP_COLD);
+		}
 	}
 }
 
@@ -264,9 +286,14 @@ static void retry_deferred(struct pool_worker *pw, struct slots *slots, bool is_
 }
 
 /* True: there is a transaction to run. *ret_start_ns: when it arrived; 0: work is unlimited. */
-static bool find_work(struct pool_worker *pw, struct arrivals_view *view, uint64_t *ret_start_ns)
+static bool find_work(struct pool_worker *pw, void *local, struct arrivals_view *view,
+		      uint64_t *ret_start_ns)
 {
+	const struct oltp_feed *feed = pw->pool->feed;
+
 	*ret_start_ns = 0;
+	if (feed)
+		return feed->ready(local);
 	return !pw->pool->arrivals || arrivals_take(pw->pool->arrivals, view, ret_start_ns);
 }
 
@@ -280,6 +307,22 @@ static void wait_arrival(struct pool_worker *pw, const struct arrivals_view *vie
 		arrivals_wait(pw->pool->arrivals, view, call, IDLE_NS);
 }
 
+/*
+ * Waits for what a feed brings: for records from disk and for commits that are to be counted it
+ * looks again after a while.
+ */
+static void wait_feed(struct pool_worker *pw, struct slots *slots, bool is_cold)
+{
+	uint64_t wait_ns = is_cold ? IDLE_NS : pw->acks && pw->acks->n ? ACKS_NS : 0;
+
+	if (pw->acks)
+		acknowledge(pw);
+	/* oltp_pool_stop_by() sets it before it wakes. */
+	if (!counter_read(&pw->stop_by_ns))
+		pw->pool->feed->wait(slots->local, wait_ns ? clock_now_ns() + wait_ns :
+								      UINT64_MAX);
+}
+
 static void idle(struct pool_worker *pw, struct slots *slots, const struct arrivals_view *view)
 {
 	const bool is_cold = slots->n_free < OLTP_TICKETS;
@@ -287,7 +330,9 @@ static void idle(struct pool_worker *pw, struct slots *slots, const struct arriv
 	counter_add(&pw->idles, 1);
 	if (is_cold)
 		resume_some(pw, slots, 0);
-	if (pw->acks && pw->acks->n)
+	if (pw->pool->feed)
+		wait_feed(pw, slots, is_cold);
+	else if (pw->acks && pw->acks->n)
 		acknowledge_wait(pw, acks_oldest(pw->acks), IDLE_NS);
 	else if (is_cold)
 		clock_sleep(IDLE_NS);
@@ -318,7 +363,10 @@ static void run_until_stopped(struct pool_worker *pw, void *local)
 {
 	struct arrivals_view view = { 0 };
 	struct slots slots = { .local = local, .random.state = pw->cpu };
+	const struct oltp_workload *workload = &pw->pool->workload;
+	const struct oltp_feed *feed = pw->pool->feed;
 	uint32_t mask = pw->pool->latency_every - 1;
+	bool is_told = false;
 
 	for (uint32_t slot = OLTP_TICKETS; slot-- > 0;)
 		slots.free[slots.n_free++] = (uint8_t)slot;
@@ -327,6 +375,10 @@ static void run_until_stopped(struct pool_worker *pw, void *local)
 		uint64_t start_ns;
 		uint32_t slot;
 
+		if (unlikely(stop && feed && !is_told)) {
+			feed->stop(local);
+			is_told = true;
+		}
 		if (unlikely(slots.n_free < OLTP_TICKETS))
 			resume_some(pw, &slots, stop || !slots.n_free ? wait_until(pw) : 0);
 		else if (stop)
@@ -337,13 +389,18 @@ static void run_until_stopped(struct pool_worker *pw, void *local)
 		}
 		if (unlikely(stop || !slots.n_free)) {
 			retry_deferred(pw, &slots, true);
+			if (feed && !stop)
+				feed->ready(local);
 			continue;
 		}
 		if (unlikely(slots.n_deferred && slots.n_begun - slots.n_retried >= DEFER_OTHERS))
 			retry_deferred(pw, &slots, false);
-		if (unlikely(!has_room(pw, &slots)))
+		if (unlikely(!has_room(pw, &slots))) {
+			if (feed)
+				feed->ready(local);
 			continue;
-		if (!find_work(pw, &view, &start_ns)) {
+		}
+		if (!find_work(pw, local, &view, &start_ns)) {
 			if (slots.n_deferred)
 				retry_deferred(pw, &slots, true);
 			else
@@ -354,6 +411,8 @@ static void run_until_stopped(struct pool_worker *pw, void *local)
 		slots.start_ns[slot] = 0;
 		if ((slots.n_begun++ & mask) == 0)
 			slots.start_ns[slot] = start_ns ?: clock_now_ns();
+		if (start_ns && workload->arrived)
+			workload->arrived(local, start_ns);
 		run_slot(pw, &slots, slot, false);
 	}
 }
@@ -387,11 +446,12 @@ static int worker_make(struct pool_worker *pw)
 	return rc;
 }
 
-static void report(struct pool_worker *pw, enum pool_worker_state state, int start_rc)
+static void report(struct pool_worker *pw, enum pool_worker_state state, int start_rc, void *local)
 {
 	pthread_mutex_lock(&pw->lock);
 	pw->state = state;
 	pw->start_rc = start_rc;
+	pw->local = local;
 	pthread_mutex_unlock(&pw->lock);
 	pthread_cond_signal(&pw->reported);
 }
@@ -406,13 +466,14 @@ static void work(struct pool_worker *pw)
 	if (!rc)
 		rc = workload->attach(workload->ctx, pw->worker, &local);
 	if (!rc) {
-		report(pw, POOL_WORKER_RUNNING, 0);
+		report(pw, POOL_WORKER_RUNNING, 0, local);
 		run_until_stopped(pw, local);
 		leave(pw);
+		report(pw, POOL_WORKER_RUNNING, 0, NULL);
 		counter_add(&pw->cpu_ns, clock_ns(CLOCK_THREAD_CPUTIME_ID) - start_ns);
 		workload->detach(local);
 	}
-	report(pw, POOL_WORKER_IDLE, rc);
+	report(pw, POOL_WORKER_IDLE, rc, NULL);
 }
 
 /* False: the thread is to end. */

@@ -10,7 +10,8 @@
 #include "checkpoint_file.h"
 #include "checkpoint_pace.h"
 #include "oltp-engine/src/base/clock.h"
-#include "oltp-engine/src/cold/cold.h"
+#include "lazy_load.h"
+#include "oltp-engine/src/cold/cold_checkpoint.h"
 #include "oltp-engine/src/log/log.h"
 #include "oltp-engine/src/txn/engine.h"
 #include "restore.h"
@@ -152,6 +153,7 @@ struct checkpointer {
 	struct restore_progress restoring;
 	struct oltp_restore_stats restored;
 	uint64_t restore_retry_ns;	/* the last time it failed: not before; 0: it did not */
+	struct lazy_load load;		/* once it has begun the thread's alone, without the lock */
 };
 
 /* One checkpoint in the making. */
@@ -174,7 +176,7 @@ static int add_row(void *ctx, uint64_t key, const void *record)
 /* About how many bytes a checkpoint made now takes. */
 static uint64_t bytes_expected(struct oltp_engine *engine)
 {
-	uint64_t rows = 0, bytes = 0;
+	uint64_t rows = 0, bytes = 0, one_of_each = 0;
 
 	for (uint32_t i = 0; i < tables_count(engine); i++) {
 		uint64_t n = storage_used_slots(engine->tables[i]);
@@ -183,10 +185,14 @@ static uint64_t bytes_expected(struct oltp_engine *engine)
 		bytes += n * (sizeof(uint64_t) + engine->tables[i]->record_bytes);
 	}
 	/*
-	 * Which tables the cold records are of is not known: they are taken to be like the others.
+	 * Which tables the cold records are of is not known: they are taken to be like the others,
+	 * or, after a lazy recovery, like one of each table.
 	 */
-	if (engine->cold && rows)
-		bytes += (uint64_t)((double)bytes / (double)rows *
+	for (uint32_t i = 0; !rows && i < tables_count(engine); i++)
+		one_of_each += sizeof(uint64_t) + engine->tables[i]->record_bytes;
+	if (engine->cold && (rows || one_of_each))
+		bytes += (uint64_t)((rows ? (double)bytes / (double)rows :
+					    (double)one_of_each / tables_count(engine)) *
 				    (double)counter_read(&engine->cold->counters.records));
 	return bytes;
 }
@@ -315,15 +321,21 @@ static int keep_as_spare(struct log *log, uint64_t number)
 
 /*
  * Removes all older checkpoints, whole or not, but for one file that is kept as a spare: removing a
- * large file takes the disk some time, and so does making it again.
+ * large file takes the disk some time, and so does making it again. The one with the number lazy
+ * stays: rows are still read from it. A later checkpoint, of this process or the next, removes it.
  */
-static int remove_others(struct log *log, const struct recover_files *files)
+static int remove_others(struct log *log, const struct recover_files *files, uint64_t lazy)
 {
+	bool has_spare = false;
 	int rc = 0;
 
-	for (size_t i = 0; i < files->n_checkpoints; i++)
-		rc = (i ? remove_one(log, files->checkpoints[i], "") :
-			  keep_as_spare(log, files->checkpoints[i])) ?: rc;
+	for (size_t i = 0; i < files->n_checkpoints; i++) {
+		if (files->checkpoints[i] == lazy)
+			continue;
+		rc = (has_spare ? remove_one(log, files->checkpoints[i], "") :
+				  keep_as_spare(log, files->checkpoints[i])) ?: rc;
+		has_spare = true;
+	}
 	/* One of them may have become the new one. */
 	for (size_t i = 0; i < files->n_temps; i++)
 		rc = remove_one(log, files->temps[i], CHECKPOINT_TEMP_SUFFIX) ?: rc;
@@ -345,6 +357,9 @@ static int run(struct checkpointer *checkpointer, struct oltp_checkpoint_stats *
 {
 	struct log *log = checkpointer->engine->log;
 	struct making making = { .checkpointer = checkpointer, .writer = { .fd = -1 } };
+	/* Before the files are listed: what is not needed by now need not stay. */
+	const struct cold *cold = checkpointer->engine->cold;
+	const uint64_t lazy_number = cold ? cold_checkpoint_number(cold) : 0;
 	struct checkpoint_spare spare;
 	struct recover_files files;
 	int rc;
@@ -368,7 +383,7 @@ static int run(struct checkpointer *checkpointer, struct oltp_checkpoint_stats *
 		/*
 		 * The checkpoint is there: an error in removing what it replaces is only reported.
 		 */
-		figures->last_clean_error = remove_others(log, &files) ?:
+		figures->last_clean_error = remove_others(log, &files, lazy_number) ?:
 			log_recycle_before(log, making.writer.header.start_group);
 	}
 	checkpoint_writer_close(&making.writer);
@@ -390,11 +405,16 @@ static bool is_due(const struct checkpointer *checkpointer)
 	       checkpointer->log_bytes_done >= log_bytes_allowed(checkpointer);
 }
 
-static void wait_look(struct checkpointer *checkpointer)
+static void wait_until(struct checkpointer *checkpointer, uint64_t until_ns)
 {
-	const struct timespec until = clock_timespec(clock_now_ns() + LOOK_NS);
+	const struct timespec until = clock_timespec(until_ns);
 
 	pthread_cond_timedwait(&checkpointer->changed, &checkpointer->lock, &until);
+}
+
+static void wait_look(struct checkpointer *checkpointer)
+{
+	wait_until(checkpointer, clock_now_ns() + LOOK_NS);
 }
 
 /* Under the lock: rows are to be brought back, and that has not failed just now. */
@@ -478,6 +498,25 @@ static void serve(struct checkpointer *checkpointer)
 	pthread_cond_broadcast(&checkpointer->changed);
 }
 
+/* Under the lock, which is given up meanwhile. */
+static void load(struct checkpointer *checkpointer)
+{
+	pthread_mutex_unlock(&checkpointer->lock);
+	lazy_load_step(&checkpointer->load);
+	pthread_mutex_lock(&checkpointer->lock);
+}
+
+/* Under the lock. Nothing is due: until something may be. */
+static void wait_due(struct checkpointer *checkpointer)
+{
+	const struct lazy_load *load = &checkpointer->load;
+	uint64_t until_ns = clock_now_ns() + LOOK_NS;
+
+	if (load->engine && load->next_ns < until_ns)
+		until_ns = load->next_ns;
+	wait_until(checkpointer, until_ns);
+}
+
 static void *checkpointer_main(void *arg)
 {
 	struct checkpointer *checkpointer = arg;
@@ -488,8 +527,10 @@ static void *checkpointer_main(void *arg)
 			restore(checkpointer);
 		else if (is_due(checkpointer))
 			serve(checkpointer);
+		else if (lazy_load_is_due(&checkpointer->load, clock_now_ns()))
+			load(checkpointer);
 		else
-			wait_look(checkpointer);
+			wait_due(checkpointer);
 	}
 	pthread_mutex_unlock(&checkpointer->lock);
 	return NULL;
@@ -533,6 +574,7 @@ void checkpointer_destroy(struct checkpointer *checkpointer)
 	pthread_cond_broadcast(&checkpointer->changed);
 	pthread_mutex_unlock(&checkpointer->lock);
 	pthread_join(checkpointer->thread, NULL);
+	lazy_load_end(&checkpointer->load);
 	pthread_cond_destroy(&checkpointer->changed);
 	pthread_mutex_destroy(&checkpointer->lock);
 	free(checkpointer);
@@ -543,10 +585,13 @@ bool checkpointer_recover(struct checkpointer *checkpointer)
 	return !atomic_exchange_explicit(&checkpointer->is_recovered, true, memory_order_relaxed);
 }
 
-void checkpointer_recovered(struct checkpointer *checkpointer, uint64_t log_bytes)
+void checkpointer_recovered(struct checkpointer *checkpointer, uint64_t log_bytes, bool is_lazy,
+			    uint64_t lazy_bytes_per_s)
 {
 	pthread_mutex_lock(&checkpointer->lock);
 	checkpointer->log_bytes_before = log_bytes;
+	if (is_lazy)
+		lazy_load_begin(&checkpointer->load, checkpointer->engine, lazy_bytes_per_s);
 	pthread_mutex_unlock(&checkpointer->lock);
 }
 
@@ -558,6 +603,8 @@ int oltp_checkpoint(struct oltp_engine *engine)
 
 	if (!checkpointer || log_state(engine->log) == LOG_UNREAD)
 		return -EINVAL;
+	if (log_state(engine->log) == LOG_READ_ONLY)
+		return -EROFS;
 	pthread_mutex_lock(&checkpointer->lock);
 	mine = ++checkpointer->wanted;
 	atomic_store_explicit(&checkpointer->is_awaited, true, memory_order_relaxed);
@@ -597,6 +644,8 @@ int oltp_restore_wait(struct oltp_engine *engine)
 
 	if (!checkpointer || log_state(engine->log) == LOG_UNREAD)
 		return restore_is_due(engine) ? -EINVAL : 0;
+	if (log_state(engine->log) == LOG_READ_ONLY)
+		return restore_is_due(engine) ? -EROFS : 0;
 	pthread_mutex_lock(&checkpointer->lock);
 	failed = checkpointer->restored.failed;
 	while (!rc && restore_is_due(engine)) {

@@ -15,7 +15,8 @@
  * Records that are on disk are read from there, and stay there. A walk that missed any (they could
  * not be read, or were in memory that the host took) makes no checkpoint: the one before it and the
  * log have them. Revoked records are brought back from there by the same thread (restore.h), which
- * then makes the checkpoint.
+ * then makes the checkpoint. So is, between checkpoints, what a lazy recovery left in one
+ * (lazy_load.h), whose file stays for as long as a record is in it.
  */
 #ifndef OLTP_CHECKPOINT_H
 #define OLTP_CHECKPOINT_H
@@ -37,7 +38,11 @@ void checkpointer_destroy(struct checkpointer *checkpointer);
 /* oltp_recover is called: there is one attempt. False: there was. */
 bool checkpointer_recover(struct checkpointer *checkpointer);
 
-/* Recovery has read so many bytes of log: they count as grown since the last checkpoint. */
-void checkpointer_recovered(struct checkpointer *checkpointer, uint64_t log_bytes);
+/*
+ * Recovery has read so many bytes of log: they count as grown since the last checkpoint. is_lazy:
+ * rows are to be loaded from the checkpoint, at lazy_bytes_per_s (see lazy_load_begin).
+ */
+void checkpointer_recovered(struct checkpointer *checkpointer, uint64_t log_bytes, bool is_lazy,
+			    uint64_t lazy_bytes_per_s);
 
 #endif

@@ -87,6 +87,7 @@ int checkpoint_writer_open(struct checkpoint_writer *writer, const struct io_fil
 	if (writer->fd < 0)
 		return writer->fd;
 	rc = write_block(writer, &writer->header, sizeof(writer->header));
+	writer->planned = writer->offset;
 	if (rc)
 		checkpoint_writer_close(writer);
 	return rc;
@@ -120,24 +121,14 @@ static struct checkpoint_buffer *buffer_get(struct checkpoint_writer *writer, si
 	return buffer;
 }
 
-static void filling_ends(struct checkpoint_writer *writer)
+/* An empty block, the next one; NULL: out of memory. */
+static struct checkpoint_buffer *block_begin(struct checkpoint_writer *writer, uint32_t table,
+					     size_t room)
 {
-	if (!writer->filling)
-		return;
-	writer->filling->next = NULL;
-	*writer->full_end = writer->filling;
-	writer->full_end = &writer->filling->next;
-	writer->filling = NULL;
-}
-
-static int filling_begins(struct checkpoint_writer *writer, uint32_t table, size_t row_bytes)
-{
-	size_t least = sizeof(struct checkpoint_block) + row_bytes;
-	struct checkpoint_buffer *buffer =
-		buffer_get(writer, least > CHECKPOINT_BLOCK_BYTES ? least : CHECKPOINT_BLOCK_BYTES);
+	struct checkpoint_buffer *buffer = buffer_get(writer, room);
 
 	if (!buffer)
-		return -ENOMEM;
+		return NULL;
 	buffer->used = sizeof(*buffer->block);
 	*buffer->block = (struct checkpoint_block){
 		.number = writer->header.number,
@@ -146,23 +137,71 @@ static int filling_begins(struct checkpoint_writer *writer, uint32_t table, size
 	};
 	memcpy(buffer->block->magic, CHECKPOINT_BLOCK_MAGIC, LOG_MAGIC_BYTES);
 	memcpy(buffer->block->database, writer->header.database, sizeof(writer->header.database));
-	writer->filling = buffer;
+	return buffer;
+}
+
+/* It is to be written, behind all others. Returns where it will be. */
+static uint64_t block_end(struct checkpoint_writer *writer, struct checkpoint_buffer *buffer)
+{
+	uint64_t offset = writer->planned;
+
+	writer->planned += (buffer->used + LOG_BLOCK_BYTES - 1) & ~(uint64_t)(LOG_BLOCK_BYTES - 1);
+	buffer->next = NULL;
+	*writer->full_end = buffer;
+	writer->full_end = &buffer->next;
+	return offset;
+}
+
+/* What the directory has collected becomes a piece. */
+static int piece_end(struct checkpoint_writer *writer)
+{
+	struct directory_builder *directory = &writer->directory;
+	size_t bytes = directory_piece_bytes(directory);
+	struct checkpoint_buffer *buffer = block_begin(writer, 0, sizeof(*buffer->block) + bytes);
+
+	if (!buffer)
+		return -ENOMEM;
+	directory_piece_take(directory, (uint8_t *)buffer->block + buffer->used, writer->planned);
+	buffer->used += bytes;
+	buffer->is_piece = true;
+	block_end(writer, buffer);
 	return 0;
+}
+
+static int filling_ends(struct checkpoint_writer *writer)
+{
+	struct checkpoint_buffer *buffer = writer->filling;
+	uint64_t offset;
+	int rc;
+
+	if (!buffer)
+		return 0;
+	writer->filling = NULL;
+	offset = block_end(writer, buffer) + sizeof(*buffer->block);
+	rc = directory_part_end(&writer->directory, offset, buffer->block->table,
+				buffer->block->n_rows);
+	return !rc && directory_is_full(&writer->directory) ? piece_end(writer) : rc;
+}
+
+static int filling_begins(struct checkpoint_writer *writer, uint32_t table, size_t row_bytes)
+{
+	size_t least = sizeof(struct checkpoint_block) + row_bytes;
+
+	writer->filling = block_begin(writer, table, least > CHECKPOINT_BLOCK_BYTES ?
+							     least : CHECKPOINT_BLOCK_BYTES);
+	return writer->filling ? 0 : -ENOMEM;
 }
 
 int checkpoint_writer_add(struct checkpoint_writer *writer, uint32_t table, uint32_t record_bytes,
 			  uint64_t key, const void *record)
 {
-	size_t padded = ((size_t)record_bytes + 7) & ~(size_t)7;
-	size_t row_bytes = sizeof(key) + padded;
+	const size_t row_bytes = checkpoint_row_bytes(record_bytes);
 	struct checkpoint_buffer *buffer = writer->filling;
 	uint8_t *at;
+	int rc;
 
 	if (!buffer || buffer->block->table != table || buffer->room - buffer->used < row_bytes) {
-		int rc;
-
-		filling_ends(writer);
-		rc = filling_begins(writer, table, row_bytes);
+		rc = filling_ends(writer) ?: filling_begins(writer, table, row_bytes);
 		if (rc)
 			return rc;
 		buffer = writer->filling;
@@ -170,7 +209,10 @@ int checkpoint_writer_add(struct checkpoint_writer *writer, uint32_t table, uint
 	at = (uint8_t *)buffer->block + buffer->used;
 	memcpy(at, &key, sizeof(key));
 	memcpy(at + sizeof(key), record, record_bytes);
-	memset(at + sizeof(key) + record_bytes, 0, padded - record_bytes);
+	memset(at + sizeof(key) + record_bytes, 0, row_bytes - sizeof(key) - record_bytes);
+	rc = directory_row_add(&writer->directory, key, crc32c(0, at, row_bytes));
+	if (rc)
+		return rc;
 	buffer->used += row_bytes;
 	buffer->block->n_rows++;
 	writer->n_rows++;
@@ -202,6 +244,10 @@ int checkpoint_writer_write(struct checkpoint_writer *writer)
 	writer->full = buffer->next;
 	if (!writer->full)
 		writer->full_end = &writer->full;
+	if (buffer->is_piece) {
+		buffer_free(buffer);
+		return 0;
+	}
 	buffer->next = writer->free;
 	writer->free = buffer;
 	return 0;
@@ -210,29 +256,36 @@ int checkpoint_writer_write(struct checkpoint_writer *writer)
 int checkpoint_writer_finish(struct checkpoint_writer *writer, uint64_t end_group,
 			     uint64_t end_csn, uint64_t end_epoch)
 {
-	struct checkpoint_end end = {
-		.version = CHECKPOINT_VERSION,
-		.number = writer->header.number,
-		.n_blocks = writer->n_blocks,
-		.n_rows = writer->n_rows,
-		.end_group = end_group,
-		.end_csn = end_csn,
-		.end_epoch = end_epoch,
+	struct {
+		struct checkpoint_end end;
+		struct checkpoint_directory_ref directory;
+	} last = {
+		.end = {
+			.version = CHECKPOINT_VERSION,
+			.number = writer->header.number,
+			.n_rows = writer->n_rows,
+			.end_group = end_group,
+			.end_csn = end_csn,
+			.end_epoch = end_epoch,
+		},
 	};
-	int rc = 0;
+	int rc = filling_ends(writer);
 
-	filling_ends(writer);
+	if (!rc && writer->directory.n_rows)
+		rc = piece_end(writer);
 	while (!rc && writer->full)
 		rc = checkpoint_writer_write(writer);
 	if (rc)
 		return rc;
-	memcpy(end.magic, CHECKPOINT_END_MAGIC, LOG_MAGIC_BYTES);
-	memcpy(end.database, writer->header.database, sizeof(end.database));
-	end.crc32c = crc32c(0, &end, sizeof(end));
+	last.end.n_blocks = writer->n_blocks;
+	memcpy(last.end.magic, CHECKPOINT_END_MAGIC, LOG_MAGIC_BYTES);
+	memcpy(last.end.database, writer->header.database, sizeof(last.end.database));
+	last.end.crc32c = crc32c(0, &last.end, sizeof(last.end));
+	directory_ref_fill(&writer->directory, &last.directory);
 	/* The end is where the file ends, whatever lies before it in a file that was longer. */
 	if (writer->offset + LOG_BLOCK_BYTES < writer->file_bytes)
 		writer->offset = writer->file_bytes - LOG_BLOCK_BYTES;
-	return write_block(writer, &end, sizeof(end)) ?:
+	return write_block(writer, &last, sizeof(last)) ?:
 	       writer->io->ops->fdatasync(writer->io->ctx, writer->fd);
 }
 
@@ -271,7 +324,7 @@ void checkpoint_writer_close(struct checkpoint_writer *writer)
 {
 	char path[CHECKPOINT_PATH_BYTES];
 
-	filling_ends(writer);
+	buffer_free(writer->filling);
 	buffers_free(writer->full);
 	buffers_free(writer->free);
 	if (writer->fd >= 0) {
@@ -280,6 +333,7 @@ void checkpoint_writer_close(struct checkpoint_writer *writer)
 				     CHECKPOINT_TEMP_SUFFIX))
 			writer->io->ops->unlink(writer->io->ctx, path);
 	}
+	directory_builder_finish(&writer->directory);
 	*writer = (struct checkpoint_writer){ .fd = -1 };
 }
 
@@ -329,6 +383,9 @@ static int look(const struct io_files *io, int fd, uint8_t *block, const uint8_t
 	if (rc)
 		return rc;
 	memcpy(&info->end, block, sizeof(info->end));
+	memcpy(&info->directory, block + sizeof(info->end), sizeof(info->directory));
+	if (!directory_ref_is_good(&info->directory))
+		info->directory.n_pieces = 0;
 	info->is_good = header_is_good(&info->header, info->number, database) &&
 			end_is_good(&info->end, info->number, database);
 	return 0;
@@ -386,24 +443,22 @@ static int make_room(struct reader *reader, size_t bytes)
 	return 0;
 }
 
-static bool block_is_good(const struct reader *reader, const struct checkpoint_block *block)
+/* Does it begin like a block that is no longer than that? */
+static bool block_is_sane(const struct checkpoint_block *block, uint64_t bytes_max,
+			  const struct checkpoint_header *header)
 {
-	const struct checkpoint_header *header = &reader->info->header;
+	return !memcmp(block->magic, CHECKPOINT_BLOCK_MAGIC, LOG_MAGIC_BYTES) &&
+	       block->bytes >= LOG_BLOCK_BYTES && block->bytes % LOG_BLOCK_BYTES == 0 &&
+	       block->bytes <= bytes_max && block->table < header->n_tables;
+}
 
-	return block->block == reader->n_blocks && block->number == reader->info->number &&
+bool checkpoint_block_is_good(const struct checkpoint_block *block, uint64_t bytes_max,
+			      const struct checkpoint_header *header)
+{
+	return block_is_sane(block, bytes_max, header) && block->number == header->number &&
 	       !memcmp(block->database, header->database, sizeof(block->database)) &&
 	       block->crc32c == crc32c_without(block, block->bytes,
 					       offsetof(struct checkpoint_block, crc32c));
-}
-
-/* Does it begin like a block, and is all of it in the file? */
-static bool block_is_sane(const struct reader *reader, const struct checkpoint_block *block)
-{
-	uint64_t left = reader->info->bytes - LOG_BLOCK_BYTES - reader->offset;
-
-	return !memcmp(block->magic, CHECKPOINT_BLOCK_MAGIC, LOG_MAGIC_BYTES) &&
-	       block->bytes >= LOG_BLOCK_BYTES && block->bytes % LOG_BLOCK_BYTES == 0 &&
-	       block->bytes <= left && block->table < reader->info->header.n_tables;
 }
 
 /* Most blocks are of the same length, so that one read does for each. */
@@ -411,6 +466,7 @@ static int read_block(struct reader *reader, struct checkpoint_rows *ret_rows)
 {
 	uint64_t left = reader->info->bytes - LOG_BLOCK_BYTES - reader->offset;
 	size_t first = left < CHECKPOINT_BLOCK_BYTES ? (size_t)left : CHECKPOINT_BLOCK_BYTES;
+	const struct checkpoint_header *header = &reader->info->header;
 	struct checkpoint_block *block;
 	uint32_t row_bytes;
 	int rc;
@@ -420,7 +476,7 @@ static int read_block(struct reader *reader, struct checkpoint_rows *ret_rows)
 	if (rc)
 		return rc;
 	block = (struct checkpoint_block *)reader->buffer;
-	if (!block_is_sane(reader, block))
+	if (!block_is_sane(block, left, header))
 		return -EUCLEAN;
 	if (block->bytes > first) {
 		size_t bytes = block->bytes;
@@ -433,9 +489,9 @@ static int read_block(struct reader *reader, struct checkpoint_rows *ret_rows)
 		if (block->bytes != bytes)
 			return -EUCLEAN;
 	}
-	if (!block_is_good(reader, block))
+	if (block->block != reader->n_blocks || !checkpoint_block_is_good(block, left, header))
 		return -EUCLEAN;
-	row_bytes = 8 + ((reader->info->header.tables[block->table].record_bytes + 7) & ~7u);
+	row_bytes = checkpoint_row_bytes(header->tables[block->table].record_bytes);
 	if (block->n_rows > (block->bytes - sizeof(*block)) / row_bytes)
 		return -EUCLEAN;
 	*ret_rows = (struct checkpoint_rows){

@@ -7,10 +7,14 @@
  *				a superfluous one, for the next to be written over it
  *
  * A header of one block, blocks of rows, anything, an end of one block where the file ends. Each
- * row of each table is in it once, as it was at some moment between the begin of the checkpoint and
- * its end; rows that came or went meanwhile may be in it or not. With the log from start_group on
- * it is the database (redo is described in recover_redo.h). It has nothing of transactions that are
- * in groups after end_group.
+ * row of each table is in it, as it was at some moment between the begin of the checkpoint and its
+ * end; rows that came or went meanwhile may be in it or not, and one that went and came again may
+ * be in it twice. With the log from start_group on it is the database (redo is described in
+ * recover_redo.h). It has nothing of transactions that are in groups after end_group.
+ *
+ * Blocks without rows are the pieces of the directory (checkpoint_directory.h), which says where
+ * each row is; the reference to it is in the last block, behind the end. Programs that know of no
+ * directory read such a checkpoint as well.
  */
 #ifndef OLTP_CHECKPOINT_FILE_H
 #define OLTP_CHECKPOINT_FILE_H
@@ -19,6 +23,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "checkpoint_directory.h"
 #include "oltp-engine/src/io/io_files.h"
 #include "oltp-engine/src/log/log_format.h"
 
@@ -88,6 +93,7 @@ struct checkpoint_buffer {
 	struct checkpoint_buffer *next;
 	struct checkpoint_block *block;
 	size_t room, used;
+	bool is_piece;		/* of the directory: not used again */
 };
 
 struct checkpoint_writer {
@@ -97,6 +103,8 @@ struct checkpoint_writer {
 	int fd;
 	uint64_t offset;
 	uint64_t file_bytes;	/* of the spare that is written over; 0: it is a new file */
+	uint64_t planned;	/* where the block after all those that are full will be */
+	struct directory_builder directory;
 	uint64_t n_blocks, n_rows;
 	struct checkpoint_buffer *filling;	/* rows are added to it */
 	struct checkpoint_buffer *full, **full_end;	/* to be written, in order */
@@ -148,6 +156,16 @@ static inline uint64_t checkpoint_writer_bytes(const struct checkpoint_writer *w
 	return writer->offset;
 }
 
+/* Bytes from row to row in a block of a table with such records. */
+static inline uint32_t checkpoint_row_bytes(uint32_t record_bytes)
+{
+	return (uint32_t)sizeof(uint64_t) + ((record_bytes + 7) & ~7u);
+}
+
+/* Is it a good block of that checkpoint and number, and no longer than so many bytes? */
+bool checkpoint_block_is_good(const struct checkpoint_block *block, uint64_t bytes_max,
+			      const struct checkpoint_header *header);
+
 /* The name of a checkpoint in dir. Errors: -ENAMETOOLONG. */
 int checkpoint_path(char *path, size_t room, const char *dir, uint64_t number, const char *suffix);
 
@@ -159,6 +177,7 @@ struct checkpoint_info {
 	bool is_good;		/* header and end are those of a whole checkpoint; then: */
 	struct checkpoint_header header;
 	struct checkpoint_end end;
+	struct checkpoint_directory_ref directory;	/* n_pieces 0: there is none */
 };
 
 /*

@@ -11,7 +11,9 @@
 
 #include "checkpoint.h"
 #include "oltp-engine/src/base/clock.h"
+#include "oltp-engine/src/cold/cold_checkpoint.h"
 #include "oltp-engine/src/txn/engine.h"
+#include "recover_lazy.h"
 #include "recover_read.h"
 #include "recover_redo.h"
 
@@ -39,11 +41,11 @@ static void count(struct recovery *r, uint64_t now)
 		break;
 	case OLTP_RECOVERY_CHECKPOINT:
 		figures->checkpoint_ms = phase_ms(r, now);
-		figures->rows = r->redo.counts.puts;
+		figures->rows = r->redo.counts.puts + figures->lazy_rows;
 		break;
 	case OLTP_RECOVERY_LOG:
 		figures->log_ms = phase_ms(r, now);
-		figures->puts = r->redo.counts.puts - figures->rows;
+		figures->puts = r->redo.counts.puts + figures->lazy_rows - figures->rows;
 		figures->updates = r->redo.counts.updates;
 		figures->deletes = r->redo.counts.deletes;
 		figures->passed_over = r->redo.counts.passed_over;
@@ -171,7 +173,9 @@ static int recover(struct recovery *r)
 	if (rc)
 		return rc;
 	enter(r, OLTP_RECOVERY_CHECKPOINT);
-	rc = recover_read_checkpoint(&r->read);
+	rc = r->config.lazy ? recover_lazy(&r->read) : 1;
+	if (rc > 0)
+		rc = recover_read_checkpoint(&r->read);
 	if (rc)
 		return rc;
 	enter(r, OLTP_RECOVERY_LOG);
@@ -180,7 +184,9 @@ static int recover(struct recovery *r)
 		return rc;
 	r->read.figures.group = r->read.log.next_group - 1;
 	enter(r, OLTP_RECOVERY_DONE);
-	checkpointer_recovered(engine->checkpointer, r->read.figures.log_bytes);
+	checkpointer_recovered(engine->checkpointer, r->read.figures.log_bytes,
+			       r->read.figures.lazy_rows != 0,
+			       (uint64_t)r->config.lazy_mib_s << 20);
 	return 0;
 }
 
@@ -221,4 +227,9 @@ int oltp_recover(struct oltp_engine *engine, const struct oltp_recover_config *c
 	redo_finish(&r->redo);
 	free(r);
 	return rc;
+}
+
+uint64_t oltp_recovery_rows_left(struct oltp_engine *engine)
+{
+	return engine->cold ? cold_checkpoint_rows(engine->cold) : 0;
 }

@@ -346,10 +346,13 @@ static int look_at_checkpoints(struct recover_read *r)
 	return rc;
 }
 
-static const struct checkpoint_info *planned_checkpoint(const struct recover_read *r)
+const struct checkpoint_info *recover_read_planned(const struct recover_read *r)
 {
-	uint64_t number = r->files.checkpoints[r->plan.checkpoint].number;
+	uint64_t number;
 
+	if (!r->plan.has_checkpoint)
+		return NULL;
+	number = r->files.checkpoints[r->plan.checkpoint].number;
 	for (size_t i = 0; i < r->names.n_checkpoints; i++) {
 		if (r->checkpoints[i].number == number)
 			return &r->checkpoints[i];
@@ -382,7 +385,7 @@ int recover_read_checkpoint(struct recover_read *r)
 
 	if (!r->plan.has_checkpoint)
 		return 0;
-	info = planned_checkpoint(r);
+	info = recover_read_planned(r);
 	rc = checkpoint_read(r->io, r->dir, info, load_rows, r, &offset);
 	if (rc)
 		return recover_complain(r, rc, CHECKPOINT_NAME ", offset %" PRIu64 ": %s",
@@ -564,7 +567,7 @@ int recover_read_look(struct recover_read *r)
 			r->figures.log_bytes_all += r->segment_bytes[i];
 	}
 	if (r->plan.has_checkpoint)
-		r->figures.checkpoint_bytes_all = planned_checkpoint(r)->bytes;
+		r->figures.checkpoint_bytes_all = recover_read_planned(r)->bytes;
 	return 0;
 }
 

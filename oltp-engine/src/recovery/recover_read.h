@@ -95,6 +95,9 @@ int recover_read_look(struct recover_read *read);
 int recover_read_checkpoint(struct recover_read *read);
 int recover_read_log(struct recover_read *read);
 
+/* After recover_read_look: the checkpoint that is to be read; NULL: there is none. */
+const struct checkpoint_info *recover_read_planned(const struct recover_read *read);
+
 /* For figures.error; returns rc. */
 __attribute__((format(printf, 3, 4)))
 int recover_complain(struct recover_read *read, int rc, const char *format, ...);

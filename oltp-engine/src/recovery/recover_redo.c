@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "oltp-engine/src/cold/admit.h"
 #include "oltp-engine/src/index/index.h"
 #include "oltp-engine/src/log/log.h"
 #include "oltp-engine/src/txn/ordered.h"
@@ -137,10 +138,31 @@ static int put_over(struct redo *redo, const struct redo_op *op)
 	return OLTP_OK;
 }
 
+/*
+ * Puts the row in the place of a cold one, which need not be read. Not with ordered indexes: the
+ * keys of that one must leave them.
+ */
+static bool put_over_cold(struct redo *redo, const struct redo_op *op)
+{
+	const struct admit_by by = admit_by_worker(redo->worker);
+	struct index_ref ref;
+
+	if (op->table->n_ordered ||
+	    index_find(&op->table->index, op->key, op->hash, &ref) || !(ref.entry & INDEX_STUB) ||
+	    (ref.entry & INDEX_ADDR_MASK) == INDEX_REVOKED)
+		return false;
+	/* The stub's block stays: this is in an epoch. */
+	return !admit_to_block(redo->engine->cold, &by, &ref, op->row,
+			       epoch_now(&redo->engine->epoch));
+}
+
 static int put(struct redo *redo, const struct redo_op *op)
 {
-	enum oltp_rc rc = oltp_txn_insert(redo->worker, op->table, op->key, op->row);
+	enum oltp_rc rc;
 
+	if (put_over_cold(redo, op))
+		return OLTP_OK;
+	rc = oltp_txn_insert(redo->worker, op->table, op->key, op->row);
 	return rc == OLTP_EXISTS ? put_over(redo, op) : (int)rc;
 }
 

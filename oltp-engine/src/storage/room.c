@@ -9,6 +9,10 @@
 #define ROOM_SHARE		64u
 #define ROOM_MIN		32u
 #define ROOM_MAX		16384u
+/* One that waits gives up after so long, and so many tries of the manager; or after LONGEST. */
+#define WAIT_NS			10000000000ull
+#define WAIT_TRIES		3u
+#define WAIT_LONGEST_NS		60000000000ull
 
 void room_init(struct room *room)
 {
@@ -67,6 +71,20 @@ bool room_take_wanted(struct room *room)
 bool room_take_wanted_by(struct oltp_table *table)
 {
 	return atomic_exchange_explicit(&table->is_room_wanted, false, memory_order_relaxed);
+}
+
+void room_tried(struct room *room)
+{
+	atomic_fetch_add_explicit(&room->n_tries, 1, memory_order_relaxed);
+}
+
+bool room_is_hopeless(const struct room *room, uint64_t tries, uint64_t since_ns, uint64_t now_ns)
+{
+	const uint64_t waited_ns = now_ns - since_ns;
+	const uint64_t n = atomic_load_explicit(&room->n_tries, memory_order_relaxed) - tries;
+
+	return waited_ns > WAIT_LONGEST_NS ||
+	       (waited_ns > WAIT_NS && (n >= WAIT_TRIES || !room->has_manager));
 }
 
 static uint64_t low_of(uint64_t used)

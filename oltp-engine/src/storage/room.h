@@ -17,6 +17,7 @@
 struct room {
 	bool has_manager;		/* else nobody makes room */
 	_Atomic bool is_wanted;		/* by at least one table, which has a flag of its own */
+	_Atomic uint64_t n_tries;	/* of the manager to make what is wanted, ended */
 	pthread_mutex_t lock;		/* everything below */
 	pthread_cond_t changed;
 	bool has_news;
@@ -46,6 +47,16 @@ bool room_take_wanted_by(struct oltp_table *table);
 
 /* So many free slots the manager tries to keep in the table. */
 uint64_t room_low(const struct oltp_table *table);
+
+/* By the manager: it has tried to make the room that is wanted, whatever came of it. */
+void room_tried(struct room *room);
+
+/*
+ * Whether a worker that has waited for room since then is to give up. It waited for 10 s, in which
+ * the manager tried several times. Where the manager did not run, for it got no CPU or its disk
+ * is slow, 60 s. tries: room->n_tries when the worker began to wait.
+ */
+bool room_is_hopeless(const struct room *room, uint64_t tries, uint64_t since_ns, uint64_t now_ns);
 
 /* By the manager: room was made in the table. */
 void room_made(struct oltp_table *table);

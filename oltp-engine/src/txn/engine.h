@@ -73,6 +73,7 @@ struct oltp_engine {
 	struct storage storage;
 	struct room room;
 	struct node_pool leaves, inners;	/* of ordered indexes */
+	struct volume *volume;	/* NULL: files are in folders */
 	struct cold *cold;	/* NULL: records stay in memory */
 	struct log *log;	/* NULL: nothing is durable */
 	struct checkpointer *checkpointer;	/* NULL: nothing is durable */

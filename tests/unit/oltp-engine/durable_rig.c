@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* See durable_rig.h. */
 #include <errno.h>
+#include <fcntl.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -12,6 +13,12 @@
 #include <cmocka.h>
 
 #include "durable_rig.h"
+#include "log_faults_disk.h"
+#include "oltp-engine/src/io/volume.h"
+#include "oltp-engine/src/io/volume_format.h"
+
+#define VOLUME		"/disk/volume"
+#define VOLUME_BYTES	(64ull << 20)
 
 #define HALF	(DURABLE_RECORD_BYTES / 2)
 
@@ -90,6 +97,42 @@ static void fill_row(uint8_t *record, uint32_t key, const struct durable_row *ro
 	fill_half(record + HALF, key, row->second);
 }
 
+enum durable_place durable_place;
+
+int durable_in_folder(void **state)
+{
+	(void)state;
+	durable_place = DURABLE_IN_FOLDER;
+	return 0;
+}
+
+int durable_in_volume(void **state)
+{
+	(void)state;
+	durable_place = DURABLE_IN_VOLUME;
+	return 0;
+}
+
+static struct io_files device_files(const struct durable_rig *rig)
+{
+	return (struct io_files){ &fault_disk_ops, rig->disk, IO_LOG, NULL };
+}
+
+static void volume_make(struct durable_rig *rig)
+{
+	struct io_files io = device_files(rig);
+	int fd = fault_disk_ops.open(rig->disk, VOLUME, O_RDWR | O_CREAT, 0600);
+
+	assert_int_equal(fault_disk_ops.fallocate(rig->disk, fd, VOLUME_BYTES), 0);
+	assert_int_equal(fault_disk_ops.fdatasync(rig->disk, fd), 0);
+	assert_int_equal(fault_disk_ops.sync_dir(rig->disk, "/disk"), 0);
+	fault_disk_ops.close(rig->disk, fd);
+	assert_int_equal(volume_format(&io, VOLUME, false), 0);
+	fault_disk_calm(rig->disk);
+	rig->config.log_dir = NULL;
+	rig->config.volume = VOLUME;
+}
+
 void durable_init(struct durable_rig *rig, uint64_t seed)
 {
 	/* A test that failed may have left it on. */
@@ -106,7 +149,17 @@ void durable_init(struct durable_rig *rig, uint64_t seed)
 		.log_io = &fault_disk_ops,
 		.log_io_ctx = rig->disk,
 	};
+	rig->place = durable_place;
+	if (rig->place == DURABLE_IN_VOLUME)
+		volume_make(rig);
 	pthread_mutex_init(&rig->lock, NULL);
+}
+
+void durable_copy(struct durable_rig *rig, const struct durable_rig *from, uint64_t seed)
+{
+	*rig = *from;
+	rig->disk = fault_disk_copy(from->disk, seed);
+	rig->config.log_io_ctx = rig->disk;
 }
 
 void durable_finish(struct durable_rig *rig)
@@ -156,6 +209,125 @@ int durable_checkpoint(struct durable_rig *rig)
 	rc = oltp_checkpoint(rig->engine);
 	await(NULL);
 	return rc;
+}
+
+/* ---- the files ---- */
+
+struct names {
+	const char *prefix;
+	uint32_t n;
+	char texts[256][VOLUME_NAME_BYTES];
+};
+
+static void add_name(void *ctx, const char *name)
+{
+	struct names *names = ctx;
+
+	if (strncmp(name, names->prefix, strlen(names->prefix)) || strchr(name, '.'))
+		return;
+	assert_true(names->n < 256);
+	strcpy(names->texts[names->n++], name);
+}
+
+static int by_text(const void *a, const void *b)
+{
+	return strcmp(a, b);
+}
+
+/* Those that begin so, without those that have a suffix, in order. */
+static void names_read(struct volume *volume, const char *prefix, struct names *ret_names)
+{
+	*ret_names = (struct names){ .prefix = prefix };
+	volume_ops.list(volume, "/", add_name, ret_names);
+	qsort(ret_names->texts, ret_names->n, sizeof(ret_names->texts[0]), by_text);
+}
+
+/* With the engine closed. The calls that this makes of the disk are not counted. */
+static struct volume *volume_get(const struct durable_rig *rig, bool is_owner)
+{
+	struct io_files io = device_files(rig);
+	uint64_t calls = rig->disk->calls;
+	struct volume *volume;
+
+	assert_null(rig->engine);
+	assert_int_equal(volume_open(&io, VOLUME, is_owner, &volume), 0);
+	rig->disk->calls = calls;
+	return volume;
+}
+
+uint32_t durable_count(struct durable_rig *rig, const char *prefix)
+{
+	static struct names names;
+	struct volume *volume;
+
+	if (rig->place == DURABLE_IN_FOLDER)
+		return fault_disk_count(rig->disk, prefix);
+	volume = rig->engine ? rig->engine->volume : volume_get(rig, false);
+	names_read(volume, prefix, &names);
+	if (!rig->engine)
+		volume_close(volume);
+	return names.n;
+}
+
+void durable_damage(struct durable_rig *rig, const char *prefix, uint32_t nth, uint64_t offset)
+{
+	static struct names names;
+	struct volume *volume;
+	uint64_t at;
+	int fd;
+
+	if (rig->place == DURABLE_IN_FOLDER) {
+		fault_disk_damage(rig->disk, prefix, nth, offset);
+		return;
+	}
+	volume = volume_get(rig, false);
+	names_read(volume, prefix, &names);
+	fd = volume_ops.open(volume, names.texts[nth], O_RDONLY, 0);
+	assert_int_equal(volume_device_offset(volume, fd, offset, &at), 0);
+	volume_ops.close(volume, fd);
+	volume_close(volume);
+	fault_disk_damage(rig->disk, "volume", 0, at);
+}
+
+void durable_remove(struct durable_rig *rig, const char *prefix, uint32_t nth)
+{
+	static struct names names;
+	struct volume *volume;
+
+	if (rig->place == DURABLE_IN_FOLDER) {
+		fault_disk_remove(rig->disk, prefix, nth);
+		return;
+	}
+	volume = volume_get(rig, true);
+	names_read(volume, prefix, &names);
+	assert_int_equal(volume_ops.unlink(volume, names.texts[nth]), 0);
+	assert_int_equal(volume_ops.sync_dir(volume, "/"), 0);
+	volume_close(volume);
+}
+
+/* A file of somebody else takes the rest; it may have gone with a loss of power. */
+void durable_set_room(struct durable_rig *rig, uint64_t bytes)
+{
+	struct oltp_volume_info info;
+	struct volume *volume;
+	int fd;
+
+	if (rig->place == DURABLE_IN_FOLDER) {
+		fault_disk_set_room(rig->disk, bytes);
+		return;
+	}
+	volume = rig->engine ? rig->engine->volume : volume_get(rig, true);
+	if (bytes) {
+		volume_info_read(volume, &info);
+		bytes -= bytes % info.unit_bytes;
+		fd = volume_ops.open(volume, "filler", O_RDWR | O_CREAT, 0600);
+		assert_int_equal(volume_ops.fallocate(volume, fd, info.free_bytes - bytes), 0);
+		volume_ops.close(volume, fd);
+	} else {
+		volume_ops.unlink(volume, "filler");
+	}
+	if (!rig->engine)
+		volume_close(volume);
 }
 
 /* ---- checking ---- */

@@ -65,7 +65,14 @@ struct durable_worker {
 	struct durable_row rows[DURABLE_KEYS];	/* and as after all since */
 };
 
+/* Where the database is: in the folder /disk, or in a volume that is its only file. */
+enum durable_place {
+	DURABLE_IN_FOLDER,
+	DURABLE_IN_VOLUME,
+};
+
 struct durable_rig {
+	enum durable_place place;
 	struct fault_disk *disk;
 	struct oltp_config config;
 	struct oltp_engine *engine;
@@ -81,7 +88,17 @@ struct durable_rig {
 	struct durable_worker workers[DURABLE_WORKERS];
 };
 
-/* With an empty disk. */
+/* Where durable_init has it, and set-ups of a test that say so. */
+extern enum durable_place durable_place;
+int durable_in_folder(void **state);
+int durable_in_volume(void **state);
+
+/* The test in each place, for an array of struct CMUnitTest. */
+#define DURABLE_TEST(test) \
+	{ #test, test, durable_in_folder, NULL, NULL }, \
+	{ #test " in a volume", test, durable_in_volume, NULL, NULL }
+
+/* With an empty disk, or an empty volume. */
 void durable_init(struct durable_rig *rig, uint64_t seed);
 void durable_finish(struct durable_rig *rig);
 
@@ -103,6 +120,18 @@ uint32_t durable_run(struct durable_rig *rig, uint32_t n_workers, uint32_t n,
 		     uint32_t checkpoints);
 
 int durable_checkpoint(struct durable_rig *rig);
+
+/*
+ * As fault_disk_count, fault_disk_damage, fault_disk_remove and fault_disk_set_room, of the
+ * database's files wherever they are. Damaging and removing: with the engine closed.
+ */
+uint32_t durable_count(struct durable_rig *rig, const char *prefix);
+void durable_damage(struct durable_rig *rig, const char *prefix, uint32_t nth, uint64_t offset);
+void durable_remove(struct durable_rig *rig, const char *prefix, uint32_t nth);
+void durable_set_room(struct durable_rig *rig, uint64_t bytes);
+
+/* Goes on with a copy of the disk. */
+void durable_copy(struct durable_rig *rig, const struct durable_rig *from, uint64_t seed);
 
 uint64_t durable_draw(uint64_t *rng, uint64_t below);
 

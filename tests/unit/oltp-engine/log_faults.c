@@ -35,7 +35,19 @@ void fault_disk_destroy(struct fault_disk *disk)
 
 void fault_disk_lose_power_at(struct fault_disk *disk, uint64_t number)
 {
+	pthread_mutex_lock(&disk->lock);
 	disk->power_at = number;
+	pthread_mutex_unlock(&disk->lock);
+}
+
+void fault_disk_cut_off(struct fault_disk *disk)
+{
+	pthread_mutex_lock(&disk->lock);
+	disk->is_dead = true;
+	for (uint32_t i = 0; i < disk->now.n; i++)
+		disk_inode_settle(disk, disk->now.names[i].inode, true);
+	disk_changes_settle(disk, true);
+	pthread_mutex_unlock(&disk->lock);
 }
 
 void fault_disk_fail_at(struct fault_disk *disk, uint64_t number, uint64_t n, int rc)
@@ -55,12 +67,19 @@ void fault_disk_set_room(struct fault_disk *disk, uint64_t bytes)
 	disk->room = bytes;
 }
 
-void fault_disk_calm(struct fault_disk *disk)
+static void calm(struct fault_disk *disk)
 {
 	disk->power_at = disk->fail_at = disk->short_at = FAULT_NEVER;
 	disk->fail_n = 0;
 	disk->fail_rc = 0;
 	disk->calls = 0;
+}
+
+void fault_disk_calm(struct fault_disk *disk)
+{
+	pthread_mutex_lock(&disk->lock);
+	calm(disk);
+	pthread_mutex_unlock(&disk->lock);
 }
 
 bool fault_disk_is_dead(struct fault_disk *disk)
@@ -84,20 +103,19 @@ static void lose_power(struct fault_disk *disk)
 	for (uint32_t i = 0; i < disk->disk.n; i++) {
 		struct inode *inode = disk->disk.names[i].inode;
 
-		memcpy(inode->now, inode->disk, inode->room);
-		inode->size_now = inode->size_disk;
-		if (inode->size_now < inode->room)
-			memset(inode->now + inode->size_now, 0, inode->room - inode->size_now);
+		disk_inode_forget(inode);
 		disk_name_set(&disk->now, disk->disk.names[i].text, inode);
 	}
 }
 
 void fault_disk_restart(struct fault_disk *disk, bool lost_power)
 {
+	pthread_mutex_lock(&disk->lock);
 	if (lost_power)
 		lose_power(disk);
 	disk->is_dead = false;
-	fault_disk_calm(disk);
+	calm(disk);
+	pthread_mutex_unlock(&disk->lock);
 }
 
 static int by_text(const void *a, const void *b)
@@ -139,6 +157,8 @@ void fault_disk_damage(struct fault_disk *disk, const char *prefix, uint32_t nth
 	inode = nth_name(disk, prefix, nth)->inode;
 	inode->now[offset] ^= 0x55;
 	inode->disk[offset] ^= 0x55;
+	if (offset >= inode->written)
+		inode->written = offset + 1;
 	disk_leave(disk);
 }
 
@@ -154,16 +174,20 @@ struct fault_disk *fault_disk_copy(struct fault_disk *from, uint64_t seed)
 {
 	struct fault_disk *disk = fault_disk_create(seed);
 
+	pthread_mutex_lock(&from->lock);
 	for (uint32_t i = 0; i < from->now.n; i++) {
 		const struct name *name = &from->now.names[i];
 		struct inode *inode = calloc(1, sizeof(*inode));
 
-		disk_inode_grow(inode, name->inode->size_now + 1);
-		memcpy(inode->now, name->inode->now, name->inode->size_now);
-		memcpy(inode->disk, name->inode->now, name->inode->size_now);
+		disk_inode_grow(inode, name->inode->room);
+		/* The rest is zeros. */
+		inode->written = name->inode->written;
+		memcpy(inode->now, name->inode->now, inode->written);
+		memcpy(inode->disk, name->inode->now, inode->written);
 		inode->size_now = inode->size_disk = name->inode->size_now;
 		disk_name_set(&disk->now, name->text, inode);
 		disk_name_set(&disk->disk, name->text, inode);
 	}
+	pthread_mutex_unlock(&from->lock);
 	return disk;
 }

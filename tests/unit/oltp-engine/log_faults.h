@@ -26,9 +26,13 @@ void fault_disk_destroy(struct fault_disk *disk);
 
 /*
  * Power is lost in the midst of that call of a hook: it and all later ones fail. The first one is
- * number 0; close and lock are not counted.
+ * number 0; close and lock are not counted. Also while threads use the disk: if that many were
+ * made already, the next one.
  */
 void fault_disk_lose_power_at(struct fault_disk *disk, uint64_t call);
+
+/* Nothing more can be written, and what was is on disk. Also while threads use the disk. */
+void fault_disk_cut_off(struct fault_disk *disk);
 
 /* From that call on, n of them fail with rc. */
 void fault_disk_fail_at(struct fault_disk *disk, uint64_t call, uint64_t n, int rc);
@@ -63,7 +67,7 @@ void fault_disk_remove(struct fault_disk *disk, const char *prefix, uint32_t nth
 /* Not 0: the calling thread is in a hook, where allocations must not fail. */
 extern _Thread_local uint32_t fault_disk_inside;
 
-/* A copy of all that is there, as if it had been synced. */
+/* A copy of all that is there, as if it had been synced. Also while threads use the disk. */
 struct fault_disk *fault_disk_copy(struct fault_disk *disk, uint64_t seed);
 
 #endif

@@ -29,6 +29,17 @@ void disk_inode_unref(struct inode *inode)
 	free(inode);
 }
 
+/* Pages that are never written take no memory. */
+static void *grow(void *old, uint64_t bytes, uint64_t room)
+{
+	void *new = calloc(1, room);
+
+	if (bytes)
+		memcpy(new, old, bytes);
+	free(old);
+	return new;
+}
+
 void disk_inode_grow(struct inode *inode, uint64_t bytes)
 {
 	uint64_t room = inode->room ? inode->room : 64 << 10;
@@ -37,29 +48,41 @@ void disk_inode_grow(struct inode *inode, uint64_t bytes)
 		room *= 2;
 	if (room == inode->room)
 		return;
-	inode->now = realloc(inode->now, room);
-	inode->disk = realloc(inode->disk, room);
-	inode->dirty = realloc(inode->dirty, room / SECTOR * sizeof(bool));
-	memset(inode->now + inode->room, 0, room - inode->room);
-	memset(inode->disk + inode->room, 0, room - inode->room);
-	memset(inode->dirty + inode->room / SECTOR, 0, (room - inode->room) / SECTOR);
+	inode->now = grow(inode->now, inode->room, room);
+	inode->disk = grow(inode->disk, inode->room, room);
+	inode->dirty = grow(inode->dirty, inode->room / SECTOR * sizeof(bool),
+			    room / SECTOR * sizeof(bool));
 	inode->room = room;
+}
+
+static void set_dirty(struct inode *inode, uint64_t from, uint64_t to)
+{
+	if (from == to)
+		return;
+	memset(inode->dirty + from, true, to - from);
+	if (inode->dirty_from == inode->dirty_to)
+		inode->dirty_from = from;
+	if (inode->dirty_from > from)
+		inode->dirty_from = from;
+	if (inode->dirty_to < to)
+		inode->dirty_to = to;
 }
 
 void disk_inode_write(struct inode *inode, const void *data, uint64_t bytes, uint64_t offset)
 {
 	disk_inode_grow(inode, offset + bytes);
 	memcpy(inode->now + offset, data, bytes);
-	for (uint64_t s = offset / SECTOR; bytes && s <= (offset + bytes - 1) / SECTOR; s++)
-		inode->dirty[s] = true;
+	if (offset + bytes > inode->written)
+		inode->written = offset + bytes;
+	if (bytes)
+		set_dirty(inode, offset / SECTOR, (offset + bytes - 1) / SECTOR + 1);
 	if (offset + bytes > inode->size_now)
 		inode->size_now = offset + bytes;
 }
 
 void disk_inode_truncate(struct inode *inode)
 {
-	for (uint64_t s = 0; s * SECTOR < inode->size_now; s++)
-		inode->dirty[s] = true;
+	set_dirty(inode, 0, (inode->size_now + SECTOR - 1) / SECTOR);
 	if (inode->size_now)
 		memset(inode->now, 0, inode->size_now);
 	inode->size_now = 0;
@@ -71,13 +94,26 @@ void disk_inode_settle(struct fault_disk *disk, struct inode *inode, bool all)
 
 	if (all || disk_draw(disk, 2))
 		inode->size_disk = inode->size_now;
-	for (uint64_t s = 0; s * SECTOR < size; s++) {
+	for (uint64_t s = inode->dirty_from; s < inode->dirty_to && s * SECTOR < size; s++) {
 		if (!inode->dirty[s])
 			continue;
 		inode->dirty[s] = false;
 		if (all || (s * SECTOR < inode->size_disk && disk_draw(disk, 2)))
 			memcpy(inode->disk + s * SECTOR, inode->now + s * SECTOR, SECTOR);
 	}
+	if (all)
+		inode->dirty_from = inode->dirty_to = 0;
+}
+
+void disk_inode_forget(struct inode *inode)
+{
+	uint64_t from = inode->dirty_from * SECTOR, to = inode->dirty_to * SECTOR;
+
+	memcpy(inode->now + from, inode->disk + from, to - from);
+	inode->dirty_from = inode->dirty_to = 0;
+	inode->size_now = inode->size_disk;
+	if (inode->size_now < inode->room)
+		memset(inode->now + inode->size_now, 0, inode->room - inode->size_now);
 }
 
 struct name *disk_name_find(struct folder *folder, const char *text)

@@ -19,7 +19,9 @@ struct inode {
 	uint8_t *now, *disk;
 	uint64_t room;		/* of both; zeros behind the end */
 	uint64_t size_now, size_disk;
+	uint64_t written;	/* behind so many bytes nothing was ever written */
 	bool *dirty;		/* by sector */
+	uint64_t dirty_from, dirty_to;	/* sectors outside of it are not dirty */
 	uint32_t refs;		/* names, on disk or not, descriptors and pending changes */
 	bool is_locked;
 };
@@ -70,6 +72,9 @@ void disk_inode_truncate(struct inode *inode);
 
 /* all: everything is on disk; else a sector here, a sector there. */
 void disk_inode_settle(struct fault_disk *disk, struct inode *inode, bool all);
+
+/* After it was settled for a loss of power: nothing else is there any more. */
+void disk_inode_forget(struct inode *inode);
 
 struct name *disk_name_find(struct folder *folder, const char *text);
 void disk_name_remove(struct folder *folder, const char *text);

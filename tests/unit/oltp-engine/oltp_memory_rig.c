@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -10,8 +11,11 @@
 #include <cmocka.h>
 
 #include "oltp-engine/src/base/clock.h"
+#include "oltp-engine/src/io/volume.h"
 #include "oltp-engine/src/memory/manager.h"
 #include "oltp_memory_rig.h"
+
+#define VOLUME_BYTES	(256ull << 20)
 
 const char *rig_dir(void)
 {
@@ -30,6 +34,50 @@ const char *rig_dir(void)
 }
 
 uint32_t rig_idle_half_ms;
+bool rig_in_volume;
+
+int rig_use_folder(void **state)
+{
+	(void)state;
+	rig_in_volume = false;
+	return 0;
+}
+
+int rig_use_volume(void **state)
+{
+	(void)state;
+	rig_in_volume = true;
+	return 0;
+}
+
+/* Every other unit is taken, so that no two extents of cold records are in a row. */
+static void volume_make(struct rig *rig)
+{
+	struct io_files io = io_files_real(IO_LOG, NULL);
+	struct volume *volume;
+	uint32_t n = 0;
+	char name[16];
+	int fd;
+
+	snprintf(rig->volume, sizeof(rig->volume), "%s/oltp-cold-XXXXXX", rig_dir());
+	fd = mkstemp(rig->volume);
+	assert_true(fd >= 0);
+	assert_int_equal(posix_fallocate(fd, 0, VOLUME_BYTES), 0);
+	close(fd);
+	assert_int_equal(oltp_volume_format(rig->volume, false), 0);
+	assert_int_equal(volume_open(&io, rig->volume, true, &volume), 0);
+	for (bool is_full = false; !is_full; n++) {
+		snprintf(name, sizeof(name), "%u", n);
+		fd = volume_ops.open(volume, name, O_RDWR | O_CREAT, 0600);
+		is_full = volume_ops.fallocate(volume, fd, COLD_EXTENT_BYTES);
+		volume_ops.close(volume, fd);
+	}
+	for (uint32_t i = 0; i < n; i += 2) {
+		snprintf(name, sizeof(name), "%u", i);
+		assert_int_equal(volume_ops.unlink(volume, name), 0);
+	}
+	volume_close(volume);
+}
 
 void rig_sleep_ms(uint32_t ms)
 {
@@ -44,25 +92,41 @@ void rig_age(struct rig *rig)
 		rig_sleep_ms(1);
 }
 
+static void engine_open(struct rig *rig, struct oltp_config *config)
+{
+	config->node = -1;
+	config->blocks = &oltp_blocks_native_ops;
+	config->blocks_ctx = rig->blocks;
+	config->idle_half_ms = rig_idle_half_ms;
+	if (rig->volume[0]) {
+		config->volume = rig->volume;
+		config->volume_cold = true;
+	}
+	assert_int_equal(oltp_engine_open(config, &rig->engine), 0);
+	oltp_blocks_native_attach(rig->blocks, rig->engine);
+	assert_int_equal(oltp_table_create(rig->engine, RIG_RECORD_BYTES, 20000, &rig->table), 0);
+	assert_int_equal(oltp_worker_create(rig->engine, &rig->w), 0);
+}
+
 void rig_open(struct rig *rig, enum oltp_cc cc, uint64_t limit_bytes, bool with_disk,
 	      uint64_t cold_bytes)
 {
 	struct oltp_config config = {
 		.cc = cc,
-		.node = -1,
-		.blocks = &oltp_blocks_native_ops,
-		.cold_dir = with_disk ? rig_dir() : NULL,
+		.cold_dir = with_disk && !rig_in_volume ? rig_dir() : NULL,
 		.cold_bytes_max = cold_bytes,
-		.idle_half_ms = rig_idle_half_ms,
 	};
 
 	*rig = (struct rig){ 0 };
+	if (with_disk && rig_in_volume)
+		volume_make(rig);
 	assert_int_equal(oltp_blocks_native_create(limit_bytes, 0, &rig->blocks), 0);
-	config.blocks_ctx = rig->blocks;
-	assert_int_equal(oltp_engine_open(&config, &rig->engine), 0);
-	oltp_blocks_native_attach(rig->blocks, rig->engine);
-	assert_int_equal(oltp_table_create(rig->engine, RIG_RECORD_BYTES, 20000, &rig->table), 0);
-	assert_int_equal(oltp_worker_create(rig->engine, &rig->w), 0);
+	engine_open(rig, &config);
+}
+
+void rig_reopen(struct rig *rig)
+{
+	engine_open(rig, &(struct oltp_config){ 0 });
 }
 
 void rig_close(struct rig *rig)
@@ -71,6 +135,8 @@ void rig_close(struct rig *rig)
 	oltp_engine_close(rig->engine);
 	assert_int_equal(oltp_blocks_native_held(rig->blocks), 0);
 	oltp_blocks_native_destroy(rig->blocks);
+	if (rig->volume[0])
+		unlink(rig->volume);
 }
 
 void rig_hook(struct rig *rig, int32_t (*result)(void *, const struct io_request *, int32_t),

@@ -14,12 +14,23 @@
 #define RIG_PER_BLOCK		2048u
 #define MIB			(1ull << 20)
 
+/* Where cold records go: a file in rig_dir(), or a volume whose free space is in small pieces. */
+extern bool rig_in_volume;
+int rig_use_folder(void **state);
+int rig_use_volume(void **state);
+
+/* The test with each, for an array of struct CMUnitTest. */
+#define RIG_TEST(test) \
+	{ #test, test, rig_use_folder, NULL, NULL }, \
+	{ #test " in a volume", test, rig_use_volume, NULL, NULL }
+
 struct rig {
 	struct oltp_blocks_native *blocks;
 	struct oltp_engine *engine;
 	struct oltp_table *table;
 	struct oltp_worker *w;
 	struct io_hook hook;
+	char volume[64];	/* its path; "": none */
 };
 
 /* A folder in which files can be opened for direct I/O. */
@@ -28,9 +39,12 @@ const char *rig_dir(void);
 /* oltp_config.idle_half_ms of engines opened from now on. */
 extern uint32_t rig_idle_half_ms;
 
-/* with_disk: anti-caching into rig_dir(), of at most cold_bytes (0: no bound). */
+/* with_disk: anti-caching into rig_dir() or a volume there, of at most cold_bytes (0: no bound). */
 void rig_open(struct rig *rig, enum oltp_cc cc, uint64_t limit_bytes, bool with_disk,
 	      uint64_t cold_bytes);
+
+/* Once more, with the volume of before, and all else new. The engine and the worker are gone. */
+void rig_reopen(struct rig *rig);
 
 /* Everything was given back to the provider. */
 void rig_close(struct rig *rig);

@@ -82,7 +82,8 @@ static void close_run(struct run *run, struct fault_disk *disk)
 
 static int recover(struct run *run)
 {
-	return recovery_run(&run->recovery, run->engine, &ycsb_family.ops, run->ycsb, true);
+	return recovery_run(&run->recovery, run->engine, &ycsb_family.ops, run->ycsb,
+			    &(struct recovery_config){ .quiet = true });
 }
 
 static void work(struct run *run)

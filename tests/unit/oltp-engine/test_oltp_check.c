@@ -456,6 +456,45 @@ static void test_lost_in_crashes(void **state)
 	history_finish(&history);
 }
 
+/* Histories of two nodes, one file each. */
+static void expect_of_both(const char *source, const char *target, enum check_kind kind, uint64_t n)
+{
+	const struct check_options options = { .model = CHECK_STRICT_SERIALIZABLE };
+	struct check_result result = { 0 };
+	struct history history = { 0 };
+
+	load(source, &history, 0);
+	load(target, &history, 0);
+	assert_int_equal(check_history(&history, &options, &result), 0);
+	assert_int_equal(result.n_anomalies, n);
+	assert_int_equal(result.n_kind[kind], n);
+	check_result_finish(&result);
+	history_finish(&history);
+}
+
+static void test_two_nodes(void **state)
+{
+	(void)state;
+	/* Row 1 was handed over between the two. */
+	expect_of_both(HISTORY("1 1 invoke r:1 w:1:5\n2 1 ok r:1:- w:1:5\n"),
+		       HISTORY("3 2 invoke r:1 w:1:6\n4 2 ok r:1:5 w:1:6\n"
+			       "5 2 invoke r:1\n6 2 ok r:1:6\n"), CHECK_G_SINGLE, 0);
+	/* Write skew: each reads the row that the other writes. */
+	expect_of_both(HISTORY("1 1 invoke r:1 r:2 w:2:5\n9 1 ok r:1:- r:2:- w:2:5\n"),
+		       HISTORY("1 2 invoke r:2 r:1 w:1:6\n9 2 ok r:2:- r:1:- w:1:6\n"),
+		       CHECK_G2_ITEM, 1);
+	/* Lost update: both nodes changed the same version. */
+	expect_of_both(HISTORY("1 1 invoke r:1 w:1:5\n9 1 ok r:1:- w:1:5\n"),
+		       HISTORY("1 2 invoke r:1 w:1:7\n9 2 ok r:1:- w:1:7\n"),
+		       CHECK_LOST_UPDATE, 1);
+	/* Stale read: a node that has given the unit answers with what it had. */
+	expect_of_both(HISTORY("1 1 invoke a:1:5\n2 1 ok a:1:5\n5 1 invoke l:1\n6 1 ok l:1:5\n"),
+		       HISTORY("3 2 invoke a:1:6\n4 2 ok a:1:6\n"), CHECK_G_SINGLE, 1);
+	/* An acknowledged append is gone when the other node has taken over. */
+	expect_of_both(HISTORY("1 1 invoke a:1:5\n2 1 ok a:1:5\n"),
+		       HISTORY("3 2 invoke l:1\n4 2 ok l:1:\n"), CHECK_G_SINGLE, 1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -483,6 +522,7 @@ int main(void)
 		cmocka_unit_test(test_a_cycle_is_explained),
 		cmocka_unit_test(test_a_short_cycle_is_shown),
 		cmocka_unit_test(test_values_written_twice),
+		cmocka_unit_test(test_two_nodes),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

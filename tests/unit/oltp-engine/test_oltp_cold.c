@@ -506,7 +506,7 @@ static struct cold_block *block_of(struct rig *rig, uint64_t key, uint32_t *ret_
 static void damage(struct rig *rig, const struct cold_block *block, uint32_t slot)
 {
 	const int fd = rig->engine->cold->file.fd;
-	const uint64_t offset = block->number * COLD_EXTENT_BYTES +
+	const uint64_t offset = block->base +
 				(uint64_t)slot * cold_stride(rig->table);
 	uint8_t *sector = aligned_alloc(4096, 4096);
 
@@ -664,27 +664,27 @@ static void test_cold_dir_must_be_a_folder(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_demand_is_met_and_every_record_is_there),
-		cmocka_unit_test(test_all_comes_back_by_itself),
-		cmocka_unit_test(test_demand_for_everything),
-		cmocka_unit_test(test_hot_records_stay),
-		cmocka_unit_test(test_updates_survive_cycles),
-		cmocka_unit_test(test_announced_records_come_together),
-		cmocka_unit_test(test_fetch_refuses_what_makes_no_sense),
-		cmocka_unit_test(test_worker_leaves_with_reads_in_flight),
-		cmocka_unit_test(test_insert_of_a_cold_key_and_of_a_new_one),
-		cmocka_unit_test(test_load_into_too_little_memory),
-		cmocka_unit_test(test_nth_write_fails),
-		cmocka_unit_test(test_short_write_is_done_again),
-		cmocka_unit_test(test_all_writes_fail),
-		cmocka_unit_test(test_disk_full),
+		RIG_TEST(test_demand_is_met_and_every_record_is_there),
+		RIG_TEST(test_all_comes_back_by_itself),
+		RIG_TEST(test_demand_for_everything),
+		RIG_TEST(test_hot_records_stay),
+		RIG_TEST(test_updates_survive_cycles),
+		RIG_TEST(test_announced_records_come_together),
+		RIG_TEST(test_fetch_refuses_what_makes_no_sense),
+		RIG_TEST(test_worker_leaves_with_reads_in_flight),
+		RIG_TEST(test_insert_of_a_cold_key_and_of_a_new_one),
+		RIG_TEST(test_load_into_too_little_memory),
+		RIG_TEST(test_nth_write_fails),
+		RIG_TEST(test_short_write_is_done_again),
+		RIG_TEST(test_all_writes_fail),
+		RIG_TEST(test_disk_full),
 		cmocka_unit_test(test_no_disk),
-		cmocka_unit_test(test_nth_read_fails),
-		cmocka_unit_test(test_changed_bytes_are_found_wherever_they_are),
-		cmocka_unit_test(test_short_read_is_done_again),
-		cmocka_unit_test(test_damage_on_disk),
-		cmocka_unit_test(test_damage_where_few_are_left),
-		cmocka_unit_test(test_lost_write_is_found),
+		RIG_TEST(test_nth_read_fails),
+		RIG_TEST(test_changed_bytes_are_found_wherever_they_are),
+		RIG_TEST(test_short_read_is_done_again),
+		RIG_TEST(test_damage_on_disk),
+		RIG_TEST(test_damage_where_few_are_left),
+		RIG_TEST(test_lost_write_is_found),
 		cmocka_unit_test(test_cold_dir_must_be_a_folder),
 	};
 

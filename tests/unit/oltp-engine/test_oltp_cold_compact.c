@@ -148,9 +148,9 @@ static void test_errors(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_percent),
-		cmocka_unit_test(test_room_does_not_run_out),
-		cmocka_unit_test(test_errors),
+		RIG_TEST(test_percent),
+		RIG_TEST(test_room_does_not_run_out),
+		RIG_TEST(test_errors),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -112,7 +112,12 @@ static void no_room_is_no_reason_to_stay(void **state)
 {
 	struct rig rig;
 	struct adder adder = { .rig = &rig, .next_key = RECORDS };
-	const struct oltp_workload workload = { adder_attach, adder_run, adder_detach, &adder };
+	const struct oltp_workload workload = {
+		.attach = adder_attach,
+		.run = adder_run,
+		.detach = adder_detach,
+		.ctx = &adder,
+	};
 	struct oltp_pool_config config = { .workload = &workload, .no_pin = true };
 	struct oltp_totals totals;
 	struct oltp_pool *pool;
@@ -178,7 +183,12 @@ static void leave_still_disk(bool close)
 {
 	struct rig rig;
 	struct adder reader = { .rig = &rig };
-	const struct oltp_workload workload = { adder_attach, reader_run, adder_detach, &reader };
+	const struct oltp_workload workload = {
+		.attach = adder_attach,
+		.run = reader_run,
+		.detach = adder_detach,
+		.ctx = &reader,
+	};
 	struct oltp_pool_config config = { .workload = &workload, .no_pin = true };
 	struct oltp_totals totals;
 	struct oltp_pool *pool;

@@ -140,7 +140,11 @@ static void detach_never(void *local)
 static void test_attach_that_fails(void **state)
 {
 	(void)state;
-	const struct oltp_workload workload = { attach_fails, run_never, detach_never, NULL };
+	const struct oltp_workload workload = {
+		.attach = attach_fails,
+		.run = run_never,
+		.detach = detach_never,
+	};
 	struct oltp_engine *engine;
 	struct oltp_pool *pool;
 
@@ -195,8 +199,12 @@ static void test_conflicts_are_retried_and_failures_counted(void **state)
 {
 	(void)state;
 	struct scripted scripted = { 0 };
-	const struct oltp_workload workload = { scripted_attach, scripted_run, scripted_detach,
-						&scripted };
+	const struct oltp_workload workload = {
+		.attach = scripted_attach,
+		.run = scripted_run,
+		.detach = scripted_detach,
+		.ctx = &scripted,
+	};
 	struct oltp_totals totals;
 	struct oltp_engine *engine;
 	struct oltp_pool *pool;

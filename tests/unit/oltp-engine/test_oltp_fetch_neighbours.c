@@ -95,7 +95,7 @@ static uint32_t together(struct small *s, uint64_t key, uint64_t *ret_keys, uint
 	uint64_t entry = entry_of(s, key);
 	struct cold_block *block = cold_stub_block(cold, entry);
 	struct cold_place place = cold_stub_place(cold, entry);
-	uint64_t from = place.offset - block->number * COLD_EXTENT_BYTES;
+	uint64_t from = place.offset - block->base;
 	uint32_t found = 0, stride = cold_stride(s->table);
 
 	for (uint32_t slot = 0; slot < block->n && found < n; slot++) {

@@ -198,8 +198,12 @@ static void counting_detach(void *local)
 static void pool_open(struct log_rig *rig, struct counting *counting, uint32_t latency_every,
 		      struct oltp_pool **pool)
 {
-	const struct oltp_workload workload = { counting_attach, counting_run, counting_detach,
-						counting };
+	const struct oltp_workload workload = {
+		.attach = counting_attach,
+		.run = counting_run,
+		.detach = counting_detach,
+		.ctx = counting,
+	};
 	struct oltp_pool_config config = {
 		.workload = &workload,
 		.latency_every = latency_every,

@@ -151,6 +151,18 @@ static void test_node(void **state)
 	assert_same_options("oltp-node");
 }
 
+static void test_load(void **state)
+{
+	(void)state;
+	assert_same_options("oltp-load");
+}
+
+static void test_volume(void **state)
+{
+	(void)state;
+	assert_same_options("oltp-volume");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -160,6 +172,8 @@ int main(void)
 		cmocka_unit_test(test_history),
 		cmocka_unit_test(test_server),
 		cmocka_unit_test(test_node),
+		cmocka_unit_test(test_load),
+		cmocka_unit_test(test_volume),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -105,6 +105,7 @@ static void test_log_options(void **state)
 	assert_int_equal(config.checkpoint_mib, 0);
 	assert_int_equal(config.checkpoint_mib_s, 0);
 	assert_false(options.recover);
+	assert_false(options.is_lazy);
 	assert_int_equal(log_options("--durability off").durability, OLTP_DURABILITY_OFF);
 	options = log_options("--durability=async --log-dir=/a");
 	bench_log_configure(&options, &config);
@@ -115,11 +116,19 @@ static void test_log_options(void **state)
 	options = log_options("--log-dir /some/where --durability commit --group-us 250 "
 			      "--checkpoint-mib 5 --checkpoint-mib-s 7 --recover");
 	assert_true(options.recover);
+	assert_false(options.is_lazy);
+	assert_true(log_options("--durability commit --log-dir /a --recover "
+				"--lazy-recovery").is_lazy);
 	bench_log_configure(&options, &config);
 	assert_int_equal(config.durability, OLTP_DURABILITY_COMMIT);
 	assert_int_equal(config.group_interval_us, 250);
 	assert_int_equal(config.checkpoint_mib, 5);
 	assert_int_equal(config.checkpoint_mib_s, 7);
+	options = log_options("--durability commit --volume /dev/some --volume-format --force");
+	assert_true(options.volume_format && options.is_forced);
+	bench_log_configure(&options, &config);
+	assert_string_equal(config.volume, "/dev/some");
+	assert_null(config.log_dir);
 	assert_int_equal(log_options("--group-us 1").group_us, 1);
 	assert_int_equal(log_options("--group-us 1000000").group_us, 1000000);
 }
@@ -172,6 +181,12 @@ static void test_bad_log_options(void **state)
 		"--log-dir /a",
 		"--recover",
 		"--recover --durability commit",
+		"--volume /a",
+		"--durability commit --volume /a --log-dir /b",
+		"--durability commit --log-dir /a --volume-format",
+		"--durability commit --volume /a --volume-format --recover",
+		"--durability commit --volume /a --force",
+		"--durability commit --log-dir /a --lazy-recovery",
 		"--durability commit --log-dir /a --group-us 0",
 		"--durability commit --log-dir /a --group-us 1000001",
 		"--durability commit --log-dir /a --group-us -5",
@@ -197,6 +212,9 @@ static void test_bad_options(void **state)
 		"--seed=-5",
 		"--seed=0x5",
 		"--mem-schedule 0:5",
+		"--cold-volume",
+		"--durability commit --volume /a --cold-volume --cold-dir /b",
+		"--durability commit --log-dir /a --cold-volume",
 		"--memory-mib 8 --mem-schedule 1e300:5",
 		"--memory-mib 8 --mem-schedule 0:1e30",
 		"--rate-schedule 1e300:5",

@@ -76,7 +76,12 @@ static void attached_detach(void *local)
 static void attached_open(struct attached *a, bool no_pin, struct oltp_engine **engine,
 			  struct oltp_pool **pool)
 {
-	const struct oltp_workload workload = { attached_attach, attached_run, attached_detach, a };
+	const struct oltp_workload workload = {
+		.attach = attached_attach,
+		.run = attached_run,
+		.detach = attached_detach,
+		.ctx = a,
+	};
 
 	assert_int_equal(oltp_engine_open(NULL, engine), 0);
 	assert_int_equal(oltp_pool_create(&(struct oltp_pool_config){ .engine = *engine,
@@ -232,7 +237,12 @@ static void wait_until(const _Atomic uint64_t *count, uint64_t least)
 static void stuck_open(struct stuck *s, enum oltp_cc cc, struct oltp_arrivals *arrivals,
 		       struct oltp_engine **engine, struct oltp_pool **pool)
 {
-	const struct oltp_workload workload = { stuck_attach, stuck_run, attached_detach, s };
+	const struct oltp_workload workload = {
+		.attach = stuck_attach,
+		.run = stuck_run,
+		.detach = attached_detach,
+		.ctx = s,
+	};
 
 	assert_int_equal(oltp_engine_open(&(struct oltp_config){ .cc = cc }, engine), 0);
 	assert_int_equal(oltp_pool_create(&(struct oltp_pool_config){ .engine = *engine,

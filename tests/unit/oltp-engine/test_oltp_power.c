@@ -60,8 +60,8 @@ static void lose_power(enum oltp_durability durability, uint32_t points)
 		rig.config.durability = durability;
 		for (uint32_t i = 0; i < LIVES; i++) {
 			n_lost += live(seed * LIVES + i);
-			n_segments += fault_disk_count(rig.disk, "log-");
-			n_checkpoints += fault_disk_count(rig.disk, "checkpoint-");
+			n_segments += durable_count(&rig, "log-");
+			n_checkpoints += durable_count(&rig, "checkpoint-");
 		}
 		assert_int_equal(durable_recover(&rig), 0);
 		transactions += rig.shared_found;
@@ -127,22 +127,20 @@ static void test_power_loss_in_a_checkpoint(void **state)
 	assert_int_equal(durable_recover(&saved), 0);
 	durable_run(&saved, DURABLE_WORKERS, 120, 0);
 	durable_close(&saved);
-	n_segments = fault_disk_count(saved.disk, "log-");
+	n_segments = durable_count(&saved, "log-");
 	assert_true(n_segments > 2);
 	for (uint64_t seed = 1; seed <= DRAWS; seed++) {
 		bool is_through = false;
 
 		for (uint64_t nth = 0; !is_through; nth++) {
-			rig = saved;
-			rig.disk = fault_disk_copy(saved.disk, seed);
-			rig.config.log_io_ctx = rig.disk;
+			durable_copy(&rig, &saved, seed);
 			assert_int_equal(durable_recover(&rig), 0);
 			fault_disk_calm(rig.disk);
 			fault_disk_lose_power_at(rig.disk, nth);
 			durable_checkpoint(&rig);
 			is_through = !fault_disk_is_dead(rig.disk);
 			if (is_through)
-				assert_true(fault_disk_count(rig.disk, "log-") < n_segments);
+				assert_true(durable_count(&rig, "log-") < n_segments);
 			come_back();
 			durable_close(&rig);
 			fault_disk_destroy(rig.disk);
@@ -174,11 +172,11 @@ static void test_power_loss_behind_a_new_table(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_power_loss),
-		cmocka_unit_test(test_power_loss_in_mode_async),
-		cmocka_unit_test(test_power_loss_at_the_beginning),
-		cmocka_unit_test(test_power_loss_in_a_checkpoint),
-		cmocka_unit_test(test_power_loss_behind_a_new_table),
+		DURABLE_TEST(test_power_loss),
+		DURABLE_TEST(test_power_loss_in_mode_async),
+		DURABLE_TEST(test_power_loss_at_the_beginning),
+		DURABLE_TEST(test_power_loss_in_a_checkpoint),
+		DURABLE_TEST(test_power_loss_behind_a_new_table),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -39,9 +39,7 @@ static void save(void)
 /* The disk as it was saved, in another process's hands. */
 static void restore(uint64_t seed)
 {
-	rig = saved;
-	rig.disk = fault_disk_copy(saved.disk, seed);
-	rig.config.log_io_ctx = rig.disk;
+	durable_copy(&rig, &saved, seed);
 }
 
 static void drop(void)
@@ -154,7 +152,7 @@ static void test_disk_full(void **state)
 
 	durable_init(&rig, 4);
 	assert_int_equal(durable_recover(&rig), 0);
-	fault_disk_set_room(rig.disk, 4 << 20);
+	durable_set_room(&rig, 4 << 20);
 	do {
 		durable_run(&rig, 2, 100, 0);
 		oltp_durable_stats_read(rig.engine, &stats);
@@ -167,11 +165,11 @@ static void test_disk_full(void **state)
 	assert_int_equal(oltp_checkpoint(rig.engine), -EIO);
 	durable_close(&rig);
 	fault_disk_restart(rig.disk, true);
-	fault_disk_set_room(rig.disk, 0);
+	durable_set_room(&rig, 0);
 	assert_int_equal(durable_recover(&rig), 0);
 	/* With room again a checkpoint makes the log short. */
 	assert_int_equal(oltp_checkpoint(rig.engine), 0);
-	assert_true(fault_disk_count(rig.disk, "log-") <= 2);
+	assert_true(durable_count(&rig, "log-") <= 2);
 	durable_finish(&rig);
 }
 
@@ -185,16 +183,16 @@ static void test_no_room_for_a_checkpoint(void **state)
 	assert_int_equal(durable_recover(&rig), 0);
 	assert_true(durable_run(&rig, 2, 30, 0) > 30);
 	assert_int_equal(oltp_checkpoint(rig.engine), 0);
-	fault_disk_set_room(rig.disk, 1);
+	durable_set_room(&rig, 1);
 	assert_int_equal(oltp_checkpoint(rig.engine), -ENOSPC);
 	oltp_checkpoint_stats_read(rig.engine, &stats);
 	assert_int_equal(stats.checkpoints, 1);
 	assert_int_equal(stats.failed, 1);
 	assert_int_equal(stats.last_error, -ENOSPC);
-	assert_int_equal(fault_disk_count(rig.disk, "checkpoint-"), 1);
-	fault_disk_set_room(rig.disk, 0);
+	assert_int_equal(durable_count(&rig, "checkpoint-"), 1);
+	durable_set_room(&rig, 0);
 	assert_int_equal(oltp_checkpoint(rig.engine), 0);
-	assert_int_equal(fault_disk_count(rig.disk, "checkpoint-"), 1);
+	assert_int_equal(durable_count(&rig, "checkpoint-"), 1);
 	durable_close(&rig);
 	fault_disk_restart(rig.disk, true);
 	assert_int_equal(durable_recover(&rig), 0);
@@ -204,7 +202,7 @@ static void test_no_room_for_a_checkpoint(void **state)
 static void damaged(const char *prefix, uint32_t nth, uint64_t offset, const char *what)
 {
 	restore(offset);
-	fault_disk_damage(rig.disk, prefix, nth, offset);
+	durable_damage(&rig, prefix, nth, offset);
 	assert_int_equal(durable_recover(&rig), -EUCLEAN);
 	if (!strstr(rig.recovery.error, what))
 		fail_msg("'%s' does not say '%s'", rig.recovery.error, what);
@@ -265,11 +263,11 @@ static void test_damage_anywhere(void **state)
 	save();
 	for (uint32_t i = 0; i < 150 / DURABLE_FEWER + 20; i++) {
 		const char *prefix = i % 3 ? "log-" : "checkpoint-";
-		uint32_t n = fault_disk_count(saved.disk, prefix);
+		uint32_t n = durable_count(&saved, prefix);
 		int rc;
 
 		restore(i);
-		fault_disk_damage(rig.disk, prefix, (uint32_t)durable_draw(&rng, n),
+		durable_damage(&rig, prefix, (uint32_t)durable_draw(&rng, n),
 				  durable_draw(&rng, 64 << 10));
 		rc = durable_recover(&rig);
 		assert_true(!rc || rc == -EUCLEAN);
@@ -290,21 +288,21 @@ static void test_missing_files(void **state)
 
 	open_disk(8);
 	save();
-	n = fault_disk_count(rig.disk, "log-");
+	n = durable_count(&rig, "log-");
 	assert_true(n >= 2);
 	/* The one that the checkpoint needs first; the checkpoint; the catalogue. */
 	restore(1);
-	fault_disk_remove(rig.disk, "log-", 0);
+	durable_remove(&rig, "log-", 0);
 	assert_int_equal(durable_recover(&rig), -EUCLEAN);
 	assert_non_null(strstr(rig.recovery.error, "checkpoint-"));
 	drop();
 	restore(2);
-	fault_disk_remove(rig.disk, "checkpoint-", 0);
+	durable_remove(&rig, "checkpoint-", 0);
 	assert_int_equal(durable_recover(&rig), -EUCLEAN);
 	assert_non_null(strstr(rig.recovery.error, "log-"));
 	drop();
 	restore(3);
-	fault_disk_remove(rig.disk, LOG_CATALOG_NAME, 0);
+	durable_remove(&rig, LOG_CATALOG_NAME, 0);
 	assert_int_equal(durable_recover(&rig), -EBADMSG);
 	drop();
 	rig = saved;
@@ -356,16 +354,16 @@ static void test_order_of_calls(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_each_call_of_recovery_fails),
-		cmocka_unit_test(test_recovering_again),
-		cmocka_unit_test(test_each_call_of_work_fails),
-		cmocka_unit_test(test_disk_full),
-		cmocka_unit_test(test_no_room_for_a_checkpoint),
-		cmocka_unit_test(test_damage),
-		cmocka_unit_test(test_damage_in_the_last_segment),
-		cmocka_unit_test(test_damage_anywhere),
-		cmocka_unit_test(test_missing_files),
-		cmocka_unit_test(test_order_of_calls),
+		DURABLE_TEST(test_each_call_of_recovery_fails),
+		DURABLE_TEST(test_recovering_again),
+		DURABLE_TEST(test_each_call_of_work_fails),
+		DURABLE_TEST(test_disk_full),
+		DURABLE_TEST(test_no_room_for_a_checkpoint),
+		DURABLE_TEST(test_damage),
+		DURABLE_TEST(test_damage_in_the_last_segment),
+		DURABLE_TEST(test_damage_anywhere),
+		DURABLE_TEST(test_missing_files),
+		DURABLE_TEST(test_order_of_calls),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

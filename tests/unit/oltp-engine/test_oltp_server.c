@@ -172,7 +172,7 @@ static int client_connect(const char *path)
 struct script {
 	const char *path;
 	const char *pieces[4];
-	char answer[256];
+	char answer[512];
 	bool has_no_end;	/* no line, so no answer */
 	bool is_last;		/* begins when the others are over, or have sent what never ends */
 	_Atomic int *n_over;
@@ -256,7 +256,8 @@ static void test_rate_command(void **state)
 
 	run_scripts(&script, 1);
 	snprintf(expected, sizeof(expected), "ok\nok\n%s%s%s%sok\n",
-		 "error: unknown command; there are: stop, audit, rate R\n",
+		 "error: unknown command; there are: stop, audit, rate R, "
+		 "relocate, relocate-cancel, relocate-status, take-over\n",
 		 bad, bad, bad);
 	assert_string_equal(script.answer, expected);
 }
@@ -306,8 +307,9 @@ static void test_lines_in_pieces_and_unknown_commands(void **state)
 {
 	(void)state;
 	struct script script = { .pieces = { "halt\nst", "op", " now\n\nsto", "p\n" } };
-	const char *line = "error: unknown command; there are: stop, audit, rate R\n";
-	char expected[256];
+	const char *line = "error: unknown command; there are: stop, audit, rate R, "
+		 "relocate, relocate-cancel, relocate-status, take-over\n";
+	char expected[512];
 
 	run_scripts(&script, 1);
 	snprintf(expected, sizeof(expected), "%s%s%sok\n", line, line, line);
@@ -317,7 +319,7 @@ static void test_lines_in_pieces_and_unknown_commands(void **state)
 static void test_bad_clients_do_not_end_the_run(void **state)
 {
 	(void)state;
-	static char long_line[400];
+	static char long_line[2000];
 	_Atomic int n_over = 0;
 	struct script scripts[3] = {
 		{ .pieces = { long_line }, .n_over = &n_over },

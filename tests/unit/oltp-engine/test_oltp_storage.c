@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include <cmocka.h>
 
 #include "oltp-engine/src/memory/manager.h"
@@ -306,6 +307,48 @@ static void test_block_changes_tables(void **state)
 	rig_close(&rig);
 }
 
+/* A worker gives up what the manager has tried to do in vain, not what it had no time for. */
+static void test_waiting_has_an_end(void **state)
+{
+	const uint64_t second = 1000000000ull, since = 77 * second;
+	struct room room;
+
+	(void)state;
+	room_init(&room);
+	/* Nobody makes room. */
+	assert_false(room_is_hopeless(&room, 0, since, since + 10 * second));
+	assert_true(room_is_hopeless(&room, 0, since, since + 11 * second));
+	room_manage(&room);
+	room_tried(&room);
+	assert_false(room_is_hopeless(&room, 1, since, since + 11 * second));
+	room_tried(&room);
+	room_tried(&room);
+	assert_false(room_is_hopeless(&room, 1, since, since + 11 * second));
+	assert_false(room_is_hopeless(&room, 1, since, since + 60 * second));
+	assert_true(room_is_hopeless(&room, 1, since, since + 61 * second));
+	room_tried(&room);
+	assert_false(room_is_hopeless(&room, 1, since, since + 10 * second));
+	assert_true(room_is_hopeless(&room, 1, since, since + 11 * second));
+	room_finish(&room);
+}
+
+/* The manager counts its tries. */
+static void test_tries_are_counted(void **state)
+{
+	struct rig rig;
+	uint64_t n;
+
+	(void)state;
+	rig_open(&rig, OLTP_CC_NO_WAIT, 8 * MIB, true, 0);
+	n = atomic_load(&rig.engine->room.n_tries);
+	for (int i = 0; i < 20000 && atomic_load(&rig.engine->room.n_tries) < n + 2; i++) {
+		room_want(&rig.engine->room, rig.table);
+		usleep(1000);
+	}
+	assert_true(atomic_load(&rig.engine->room.n_tries) >= n + 2);
+	rig_close(&rig);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -317,6 +360,8 @@ int main(void)
 		cmocka_unit_test(test_records_are_placed_on_the_node_asked_for),
 		cmocka_unit_test(test_provider_must_be_whole),
 		cmocka_unit_test(test_block_changes_tables),
+		cmocka_unit_test(test_waiting_has_an_end),
+		cmocka_unit_test(test_tries_are_counted),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

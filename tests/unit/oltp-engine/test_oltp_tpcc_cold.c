@@ -198,7 +198,7 @@ static void recover(struct database *db, uint64_t half)
 
 	open_tables(db, half);
 	assert_int_equal(recovery_run(&recovery, db->rig.engine, &tpcc_workload_ops, db->rig.tpcc,
-				      true), 0);
+				      &(struct recovery_config){ .quiet = true }), 0);
 	assert_true(recovery.has_found);
 	assert_true(recovery.figures.transactions > 0);
 }

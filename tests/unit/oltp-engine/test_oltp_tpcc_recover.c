@@ -88,7 +88,8 @@ static void run(struct tpcc_rig *r, uint64_t txns)
 
 static int recover(struct tpcc_rig *r, struct recovery *recovery)
 {
-	return recovery_run(recovery, r->engine, &tpcc_workload_ops, r->tpcc, true);
+	return recovery_run(recovery, r->engine, &tpcc_workload_ops, r->tpcc,
+			    &(struct recovery_config){ .quiet = true });
 }
 
 /* What is in all tables and indexes when it ends is there again, and work goes on from it. */

@@ -96,6 +96,57 @@ static void test_a_database_needs_recover(void **state)
 	assert_int_equal(system(command), 0);
 }
 
+/* Made, filled, shown, refused, gone on with, and made anew. */
+static void test_volume(void **state)
+{
+	static const char bench[] = "oltp-bench -n 100 -s 0.1 -q --durability async --volume ";
+	char path[] = "/var/tmp/oltp-usage-XXXXXX", command[300];
+	static const struct {
+		const char *before, *behind;
+		int status;
+		const char *message;
+	} steps[] = {
+		{ "oltp-volume ", "", 1, "it holds no volume" },
+		{ bench, "", 1, "it holds no volume" },
+		{ bench, " --volume-format", 0, "" },
+		{ bench, "", 1, "there is a database, which --recover goes on with" },
+		{ bench, " --volume-format", 1, "it holds a volume already; see --force" },
+		{ bench, " --recover", 0, "" },
+		{ "oltp-volume ", "", 0, "generation 3, 1024 MiB" },
+		{ "oltp-volume ", "", 0, "log-0000000000000001" },
+		{ "oltp-volume ", " >/dev/full", 1, "standard output: No space" },
+		{ "oltp-volume --format ", "", 1, "it holds a volume already; see --force" },
+		{ bench, " --volume-format --force", 0, "" },
+		{ "oltp-volume --format --force ", "", 0, "" },
+		{ "oltp-volume ", "", 0, "generation 0, 1024 MiB, 1023 MiB free" },
+	};
+	static const struct use uses[] = {
+		{ "oltp-volume", USAGE, "which PATH?" },
+		{ "oltp-volume -f /a", USAGE, "--force needs --format" },
+		{ "oltp-volume /nonexistent", 1, "/nonexistent: No such" },
+		{ "oltp-volume --format /nonexistent", 1, "/nonexistent: No such" },
+		{ "oltp-volume --format /dev/null", 1, "shorter than 8 MiB" },
+	};
+	int fd = mkstemp(path);
+
+	assert_true(fd >= 0);
+	assert_int_equal(ftruncate(fd, 1 << 30), 0);
+	for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
+		struct use use = { command, steps[i].status, steps[i].message };
+
+		snprintf(command, sizeof(command), "%s%s%s", steps[i].before, path,
+			 steps[i].behind);
+		run(&use);
+	}
+	assert_int_equal(pwrite(fd, "text", 4, 0), 4);
+	assert_int_equal(pwrite(fd, "text", 4, 256 << 10), 4);
+	snprintf(command, sizeof(command), "oltp-volume --format %s", path);
+	run(&(struct use){ command, 1, "may hold something else; see --force" });
+	close(fd);
+	unlink(path);
+	RUN(uses);
+}
+
 static void test_index_bench(void **state)
 {
 	static const struct use uses[] = {
@@ -189,6 +240,26 @@ static void test_server(void **state)
 	RUN(uses);
 }
 
+static void test_load(void **state)
+{
+	static const struct use uses[] = {
+		{ "oltp-load --connect nowhere", USAGE, "--connect: 'nowhere'" },
+		{ "oltp-load --connect unix:/a,,unix:/b", USAGE, "--connect: ''" },
+		{ "oltp-load --connect no-such-host.invalid:1", 1, "no-such-host.invalid" },
+		{ "oltp-load --connections 0", USAGE, "--connections: '0'" },
+		{ "oltp-load --resp 4", USAGE, "--resp: '4'" },
+		{ "oltp-load --mix all=1", USAGE, "--mix: 'all=1'" },
+		{ "oltp-load --rate nan", USAGE, "--rate: 'nan'" },
+		{ "oltp-load --rate-schedule 5", USAGE, "--rate-schedule: '5'" },
+		{ "oltp-load --rows 4", USAGE, "--rows: '4'" },
+		{ "oltp-load --wait-ms 0", USAGE, "--wait-ms: '0'" },
+		{ "oltp-load --value-bytes 16385", USAGE, "--value-bytes: '16385'" },
+		{ "oltp-load --password-file /nonexistent", 1, "/nonexistent: No such" },
+	};
+
+	RUN(uses);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -201,6 +272,8 @@ int main(void)
 		cmocka_unit_test(test_check),
 		cmocka_unit_test(test_history),
 		cmocka_unit_test(test_server),
+		cmocka_unit_test(test_load),
+		cmocka_unit_test(test_volume),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -16,6 +16,7 @@
 #include "oltp-engine/bench/options.h"
 #include "oltp-engine/bench/ycsb/ycsb_record.h"
 #include "oltp-engine/bench/ycsb/ycsb_workload.h"
+#include "oltp-engine/src/base/clock.h"
 
 #define RECORDS		2000u
 #define WORKERS		3u
@@ -64,7 +65,9 @@ static void fixture_close(struct fixture *f)
 	oltp_engine_close(f->engine);
 }
 
-static void run(struct fixture *f, uint64_t txns, struct oltp_totals *ret_totals)
+/* arrivals: NULL: work is unlimited. */
+static void run_with(struct fixture *f, struct oltp_arrivals *arrivals, uint64_t txns,
+		     struct oltp_totals *ret_totals)
 {
 	struct oltp_workload workload = f->ops->pool(f->state);
 	struct timespec pause = { 0, 1000000 };
@@ -73,6 +76,7 @@ static void run(struct fixture *f, uint64_t txns, struct oltp_totals *ret_totals
 
 	assert_int_equal(oltp_pool_create(&(struct oltp_pool_config){ .engine = f->engine,
 								      .workload = &workload,
+								      .arrivals = arrivals,
 								      .no_pin = true }, &pool), 0);
 	for (uint32_t cpu = 0; cpu < WORKERS; cpu++)
 		assert_int_equal(oltp_pool_add(pool, cpu), 0);
@@ -85,6 +89,11 @@ static void run(struct fixture *f, uint64_t txns, struct oltp_totals *ret_totals
 		assert_int_equal(oltp_pool_remove(pool, cpu, NULL), 0);
 	oltp_pool_totals(pool, ret_totals);
 	oltp_pool_destroy(pool);
+}
+
+static void run(struct fixture *f, uint64_t txns, struct oltp_totals *ret_totals)
+{
+	run_with(f, NULL, txns, ret_totals);
 }
 
 static bool verify(struct fixture *f)
@@ -110,7 +119,7 @@ static void assert_field(const struct fixture *f, const char *field)
 static void assert_classes_add_up(struct fixture *f, const struct oltp_totals *totals)
 {
 	struct classes *classes = f->ops->classes ? f->ops->classes(f->state) : NULL;
-	uint64_t committed = 0, conflicts = 0;
+	uint64_t committed = 0, conflicts = 0, measured = 0;
 
 	if (!classes)
 		return;
@@ -124,9 +133,11 @@ static void assert_classes_add_up(struct fixture *f, const struct oltp_totals *t
 		assert_int_equal(figures.failed, 0);
 		committed += figures.committed;
 		conflicts += figures.conflicts;
+		measured += figures.measured;
 	}
 	assert_int_equal(committed, totals->committed);
 	assert_int_equal(conflicts, totals->conflicts);
+	assert_true(measured <= committed / 8);
 }
 
 static void run_and_verify(const char *name)
@@ -290,6 +301,40 @@ static void test_weights_stop_classes(void **state)
 	fixture_close(&f);
 }
 
+/*
+ * Evenly over the last second so many transactions have arrived, and none will. A latency from the
+ * first attempt would be far below what they have waited for.
+ */
+static void test_latencies_of_classes_are_from_the_arrival(void **state)
+{
+	(void)state;
+	static const char *const names[] = { "tpcc", "cdb" };
+	const uint64_t now_ns = clock_now_ns();
+
+	for (size_t n = 0; n < 2; n++) {
+		struct oltp_arrivals *arrivals;
+		struct class_figures figures;
+		struct oltp_totals totals;
+		struct fixture f;
+
+		assert_true(fixture_open(&f, names[n], OLTP_CC_NO_WAIT));
+		assert_int_equal(oltp_arrivals_create(&arrivals), 0);
+		assert_int_equal(oltp_arrivals_set_rate(arrivals, TXNS_OF_CLASSES,
+							now_ns - 1000000000), 0);
+		assert_int_equal(oltp_arrivals_set_rate(arrivals, 0, now_ns), 0);
+		run_with(&f, arrivals, TXNS_OF_CLASSES - 1, &totals);
+		for (uint32_t i = 0; i < classes_count(f.ops->classes(f.state)); i++) {
+			classes_read(f.ops->classes(f.state), i, &figures);
+			assert_true(figures.committed > 0);
+			assert_int_equal(figures.measured, figures.committed);
+			assert_true(figures.p50_us >= 250e3);
+			assert_true(figures.p99_us >= 750e3);
+		}
+		fixture_close(&f);
+		oltp_arrivals_destroy(arrivals);
+	}
+}
+
 static void test_knobs_that_are_not_there(void **state)
 {
 	(void)state;
@@ -351,6 +396,7 @@ int main(void)
 		cmocka_unit_test(test_every_workload_verifies),
 		cmocka_unit_test(test_damage_is_found),
 		cmocka_unit_test(test_weights_stop_classes),
+		cmocka_unit_test(test_latencies_of_classes_are_from_the_arrival),
 		cmocka_unit_test(test_knobs_that_are_not_there),
 		cmocka_unit_test(test_estimates_are_near),
 		cmocka_unit_test(test_names),

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * desk.h - ebb-fenced's side of one connection: greets, takes one question, answers it. Whoever
+ * has not proved within some seconds that it knows the secret is told an error and is gone.
+ */
+#ifndef OLTP_FENCE_DESK_H
+#define OLTP_FENCE_DESK_H
+
+#include "oltp-engine/server/fence/talk.h"
+
+struct fence_desk {
+	struct secret secret;
+	uint32_t patience_ms;	/* until the question has come */
+	/* Asks whoever knows, in the name of the one that has asked. Any thread. */
+	enum move_fence (*ask)(void *ctx, const struct fence_question *question);
+	void *ctx;
+};
+
+/*
+ * On a connected stream socket, which stays open. 0: answered, see ret_question and ret_answer.
+ * Errors: those of fence_read_line and fence_get_question; the other side was told what was wrong
+ * but for -EPIPE.
+ */
+int fence_desk_serve(const struct fence_desk *desk, int fd, struct fence_question *ret_question,
+		     enum move_fence *ret_answer);
+
+/* Tells somebody who comes while there are too many others. */
+void fence_desk_turn_away(int fd);
+
+#endif
