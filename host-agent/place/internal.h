@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Shared by the sources of this room; nobody else includes it. */
+#ifndef EBB_PLACE_INTERNAL_H
+#define EBB_PLACE_INTERNAL_H
+
+#include "place/place.h"
+
+/*
+ * One slot of the future: an amount of each resource.  One vector is what SSE2 and NEON add at
+ * once, so a fourth resource is free and a fifth needs wider vectors.
+ */
+#define PLACE_LANES	4
+typedef int32_t place_vec __attribute__((vector_size(4 * PLACE_LANES)));
+_Static_assert(PLACE_N_RESOURCES <= PLACE_LANES, "resources of a slot fill one vector");
+
+/*
+ * Amounts in vectors are multiples of place_traces.unit, at most this.  A host has at most
+ * PLACE_VMS_PER_HOST_MAX VMs, so its sum is at most 2^30: it cannot overflow, and adding and
+ * subtracting a VM is exact.
+ */
+#define PLACE_UNITS_MAX	(1 << 20)
+#define PLACE_NONE	UINT32_MAX
+
+/* ---- traces.c ---- */
+
+struct place_stored_trace {
+	uint32_t first;			/* its first slot in place_traces.slots */
+	uint32_t n_starts;		/* slots where a window may begin */
+};
+
+/* VMs are compared by these: `now` is the first step of the slot, `peak` the day before it. */
+struct place_features {
+	float now[PLACE_N_RESOURCES], peak[PLACE_N_RESOURCES];
+};
+
+/* The traces of one class and role. */
+struct place_group {
+	uint32_t first, n;		/* of place_traces.traces */
+	float deviation_now[PLACE_N_RESOURCES], deviation_peak[PLACE_N_RESOURCES];
+	double reserve[PLACE_N_RESOURCES];
+};
+
+struct place_traces {
+	struct place_grid grid;
+	uint32_t day_slots;
+	uint32_t n_classes;
+	double unit[PLACE_N_RESOURCES];	/* powers of two: whole amounts stay exact */
+	struct place_group *groups;	/* [n_classes * PLACE_N_ROLES] */
+	struct place_stored_trace *traces; /* by group */
+	place_vec *slots;		/* highest demand within each slot */
+	struct place_features *features; /* beside slots */
+};
+
+/* The group to draw from: the other role's if this one is empty; NULL: the class has no trace. */
+const struct place_group *place_group_of(const struct place_traces *traces, uint32_t class,
+					 enum place_role role);
+
+/* ---- draw.c ---- */
+
+struct place_candidates {
+	uint32_t n;			/* those to draw from, evenly */
+	uint32_t max;
+	struct place_candidate {
+		float distance;
+		uint32_t start;		/* index into place_traces.slots */
+	} *at;
+};
+
+/* Windows that may be the future of the VM.  -ENOMEM. */
+int place_candidates_find(struct place_candidates *found, const struct place_traces *traces,
+			  const struct place_vm *vm);
+void place_candidates_free(struct place_candidates *found);
+/* The stream from which sample after sample of a VM is drawn. */
+uint64_t place_draw_begin(uint64_t seed, uint64_t vm_id);
+uint32_t place_draw_next(uint64_t *stream, const struct place_candidates *from);
+
+/* ---- state of a cluster ---- */
+
+struct vm {
+	struct place_vm in;
+	uint32_t item;
+	uint32_t next_member;		/* of its item, or PLACE_NONE */
+	uint32_t next_anti;		/* ring of its anti-affinity set; itself if alone */
+	double load[PLACE_N_RESOURCES];
+	enum place_cost bucket;
+	double weight;			/* of moving it */
+};
+
+/* VMs of one affinity set, or one VM: what is placed. */
+struct item {
+	uint32_t first, last, n;	/* its members */
+	int32_t host;
+	int32_t pinned;			/* host that it may not leave, -1: none */
+	uint32_t pos;			/* in the list of its host */
+	uint32_t moved_pos;		/* in place.moved, PLACE_NONE while no member is moved */
+	double load[PLACE_N_RESOURCES], floor[PLACE_N_RESOURCES];
+	uint32_t n_bucket[PLACE_N_COSTS]; /* members of each move cost */
+	place_vec peak;			/* of its demand over samples and slots */
+};
+
+/* The part of one host in the score. */
+struct terms {
+	double used[PLACE_N_RESOURCES];	/* load / capacity */
+	double excess, expected, violations;
+};
+
+struct host {
+	struct place_host in;
+	double load[PLACE_N_RESOURCES], floor[PLACE_N_RESOURCES];
+	uint32_t n_vms, n_items;
+	uint32_t n_bucket[PLACE_N_COSTS];
+	uint32_t *items;
+	place_vec capacity, peak;	/* peak: of sums over samples and slots */
+	place_vec *sums;		/* [n_samples][n_slots], demand of its VMs */
+	uint32_t n_bad;			/* samples with a violation */
+	struct terms terms;
+};
+
+struct totals {
+	double used[PLACE_N_RESOURCES], used_squared[PLACE_N_RESOURCES];
+	double excess, expected, violations, moves;
+	uint32_t n_unplaced;
+};
+
+struct place {
+	struct place_config config;
+	const struct place_traces *traces; /* used only to look ahead */
+	uint32_t n_samples, n_slots;	/* 0 without look-ahead */
+	uint32_t n_hosts;
+	struct host *hosts;
+	place_vec *sums;		/* of all hosts */
+	uint32_t *host_items;		/* of all hosts */
+	uint32_t n_vms, n_items, max;	/* max: room for either */
+	struct vm *vms;
+	struct item *items;
+	uint32_t *starts;		/* [max][n_samples]: window of each sample of each VM */
+	uint32_t *moved, n_moved;	/* items that are not where they were */
+	struct totals totals;
+	place_vec *rows;		/* [3][n_slots]: two to add up items in, one of zeros */
+};
+
+/* ---- demand.c: sums over samples ---- */
+
+/* Draws the samples of a VM.  -ENOMEM. */
+int place_demand_draw(struct place *p, uint32_t vm);
+/* Highest demand of an item, from those of its members. */
+void place_demand_peak(struct place *p, struct item *item);
+/* Adds (sign 1) or removes (-1) the demand of a VM. */
+void place_demand_add(struct place *p, struct host *host, uint32_t vm, int32_t sign);
+/* Samples with a violation if one item went and another came; either may be NULL. */
+uint32_t place_demand_count(struct place *p, const struct host *host, const struct item *minus,
+			    const struct item *plus);
+
+/* ---- check.c: constraints ---- */
+
+/*
+ * Bits of the constraints that keep the item off the host when `without`, unless NULL, has left
+ * it.  ret_resource, the scarcest, may be NULL.
+ */
+uint32_t place_check(const struct place *p, const struct item *item, uint32_t host,
+		     const struct item *without, enum place_resource *ret_resource);
+/* Why the item of a VM can be nowhere. */
+void place_refuse(const struct place *p, uint32_t vm, struct place_refusal *ret);
+
+/* ---- score.c ---- */
+
+struct change {
+	uint32_t item;
+	uint32_t to;
+	uint32_t other;			/* it takes the place of `item`; PLACE_NONE: nothing does */
+};
+
+/* Recomputes what is kept of a host, and the totals from all hosts and items. */
+struct terms place_terms(const struct place *p, const struct host *host, const double *load,
+			 uint32_t n_bad, const uint32_t *n_bucket);
+/* Adds them, or with a sign of -1 takes them away. */
+void place_add_terms(struct totals *totals, const struct terms *terms, double sign);
+void place_totals(struct place *p);
+double place_value(const struct place *p, const struct totals *totals);
+/* Weighted moves with the item on a host. */
+double place_moves(const struct place *p, const struct item *item, int32_t host);
+/*
+ * Value after a change.  May stop early and return a lower bound of it that is above `limit`.
+ * With `is_bound`, it stops there in any case: nothing is simulated.
+ */
+double place_eval(struct place *p, const struct change *change, double limit, bool is_bound);
+
+/* ---- place.c ---- */
+
+void place_move_item(struct place *p, uint32_t item, int32_t host);
+
+static inline double place_load_of(const struct place_config *config, const struct place_vm *vm,
+				   bool is_young, uint32_t resource)
+{
+	double load = vm->use[resource];
+
+	if (load < vm->floor[resource])
+		load = vm->floor[resource];
+	if (config->reserve_new && is_young && load < vm->reserve[resource])
+		load = vm->reserve[resource];
+	return load;
+}
+
+/* ---- input.c ---- */
+
+/* -EINVAL with the problem, or 0. */
+int place_check_amount(double amount, enum place_resource resource, struct place_problem *problem);
+int place_check_config(const struct place_config *config, struct place_problem *problem);
+int place_check_host(const struct place_host *host, struct place_problem *problem);
+int place_check_vm(const struct place_traces *traces, const struct place_vm *vm, uint32_t n_hosts,
+		   struct place_problem *problem);
+
+/* ---- fit.c ---- */
+
+/*
+ * The best host for an item by score, other than that where it is; -1: there is none.  ret_value,
+ * of the plan with the item there, may be NULL.  -ENOMEM.
+ */
+int place_best_host(struct place *p, uint32_t item, int32_t *ret, double *ret_value);
+/* 0 if all VMs are on a host, else -EBUSY with the first that is not. */
+int place_answer(const struct place *p, struct place_refusal *ret_refusal);
+
+#endif
