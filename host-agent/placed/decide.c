@@ -1,0 +1,391 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* See decide.h. */
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include "placed/decide.h"
+#include "util/text.h"
+
+struct run {
+	const struct placed_policy *policy;
+	const struct placed_view *view;
+	const struct placed_cluster *c;
+	const struct placed_host *host;	/* this one */
+	uint64_t now;
+	struct placed_state *s;
+	struct placed_actions *out;
+};
+
+static struct placed_action *emit(struct run *d, enum placed_action_type type, const char *vm)
+{
+	struct placed_actions *out = d->out;
+	/* An action beyond the capacity is written over the last one, and not counted. */
+	struct placed_action *a = &out->items[out->count < out->capacity ? out->count :
+								       out->capacity - 1];
+
+	if (out->count < out->capacity)
+		out->count++;
+	*a = (struct placed_action){ .type = type };
+	ebb_text_copy(a->vm, sizeof(a->vm), vm);
+	return a;
+}
+
+static void __attribute__((format(printf, 3, 4)))
+say(struct run *d, const char *vm, const char *fmt, ...)
+{
+	struct placed_action *a = emit(d, PLACED_SAY, vm);
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(a->text, sizeof(a->text), fmt, ap);
+	va_end(ap);
+}
+
+static void set_score(struct run *d, const struct placed_vm *vm, int32_t score, const char *why)
+{
+	struct placed_action *a;
+
+	if (vm->scores[d->view->self] == score)
+		return;
+	a = emit(d, PLACED_SET_SCORE, vm->name);
+	a->value = score;
+	ebb_text_copy(a->text, sizeof(a->text), why);
+}
+
+/* ---- where a VM could go --------------------------------------------------- */
+
+/* The amount of a host that Pacemaker has given to VMs, but for this one. */
+static double taken(const struct placed_cluster *c, int host, const struct placed_vm *without,
+		    enum place_resource r)
+{
+	double sum = 0;
+
+	for (int i = 0; i < c->num_vms; i++)
+		if (c->vms[i].started_on == host && &c->vms[i] != without &&
+		    c->vms[i].utilization[r] > 0)
+			sum += c->vms[i].utilization[r];
+	return sum;
+}
+
+static bool fits(const struct placed_cluster *c, int host, const struct placed_vm *vm)
+{
+	for (int r = 0; r < PLACE_N_RESOURCES; r++)
+		if (vm->utilization[r] > 0 &&
+		    taken(c, host, vm, r) + vm->utilization[r] > c->hosts[host].utilization[r])
+			return false;
+	return true;
+}
+
+/* Empty: it may take the VM. */
+static const char *refusal(const struct placed_cluster *c, int h, const struct placed_vm *vm)
+{
+	const struct placed_host *host = &c->hosts[h];
+
+	if (vm->scores[h] == PLACED_SCORE_NONE)
+		return "has no score for it";
+	if (vm->scores[h] == PLACED_SCORE_LIE)
+		return "has a score that is not believed";
+	if (vm->scores[h] == PLACED_SCORE_NEVER)
+		return "says that it can take none";
+	if (host->version != 0 && host->version != PLACED_VERSION)
+		return "has an ebb-placed of another version";
+	if (!host->has_facts)
+		return "tells no facts";
+	return host->is_ready ? "" : "has an ebbd or libvirtd that does not answer";
+}
+
+int placed_best(const struct placed_cluster *c, const struct placed_vm *vm, int from, char *ret_why,
+		size_t size)
+{
+	int best = -1, num_others = 0;
+
+	ret_why[0] = '\0';
+	for (int h = 0; h < c->num_hosts; h++) {
+		/* To Pacemaker a host without a score has 0, and it believes every number. */
+		if (h == from || !c->hosts[h].is_online || vm->scores[h] == PLACED_SCORE_NEVER)
+			continue;
+		num_others++;
+		if (!fits(c, h, vm))
+			continue;
+		if (vm->scores[h] == PLACED_SCORE_LIE) {
+			snprintf(ret_why, size, "host %s %s", c->hosts[h].name, refusal(c, h, vm));
+			return -1;
+		}
+		if (best < 0 || vm->scores[h] > vm->scores[best])
+			best = h;
+	}
+	if (best < 0)
+		snprintf(ret_why, size, num_others ? "its floors fit on no other host" :
+						     "no other host can take it");
+	else if (*refusal(c, best, vm))
+		snprintf(ret_why, size, "host %s %s", c->hosts[best].name, refusal(c, best, vm));
+	return *ret_why ? -1 : best;
+}
+
+/* ---- moves ----------------------------------------------------------------- */
+
+bool placed_waits(const struct placed_state *s, const char *vm, uint64_t now)
+{
+	for (int i = 0; i < PLACED_MAX_WAITS; i++)
+		if (now < s->waits[i].until && strcmp(s->waits[i].vm, vm) == 0)
+			return true;
+	return false;
+}
+
+static void wait_for(struct run *d, const char *vm)
+{
+	const int i = d->s->next_wait++ % PLACED_MAX_WAITS;
+
+	ebb_text_copy(d->s->waits[i].vm, PLACED_NAME_SIZE, vm);
+	d->s->waits[i].until = d->now + d->policy->retry_usec;
+}
+
+static bool is_in_dispute(const struct placed_vm *vm)
+{
+	return vm->other_host >= 0 ||
+	       (vm->host >= 0 && vm->started_on >= 0 && vm->host != vm->started_on);
+}
+
+static bool is_any_moving(const struct placed_cluster *c)
+{
+	for (int h = 0; h < c->num_hosts; h++)
+		if (c->hosts[h].has_facts && c->hosts[h].moving[0])
+			return true;
+	for (int i = 0; i < c->num_vms; i++)
+		if (c->vms[i].is_busy)
+			return true;
+	return false;
+}
+
+/* The score of the best other host if the VM may move now; -1, and why it may not. */
+static int move_target(const struct placed_cluster *c, const struct placed_vm *vm, char *ret_why,
+		       size_t size)
+{
+	const int best = placed_best(c, vm, vm->started_on, ret_why, size);
+
+	if (!vm->can_migrate || vm->stickiness < 0 || !vm->has_rule || !vm->is_settled) {
+		snprintf(ret_why, size, "%s", !vm->is_settled ? "Pacemaker is not done with it" :
+			 !vm->can_migrate ? "its resource has no allow-migrate=true" :
+			 "its resource has no rule or stickiness yet");
+		return -1;
+	}
+	if (best >= 0 && vm->scores[best] <= vm->stickiness) {
+		snprintf(ret_why, size, "the best other host, %s, has a score of %d, and moving it "
+			 "costs %d", c->hosts[best].name, vm->scores[best], vm->stickiness);
+		return -1;
+	}
+	return best;
+}
+
+/* D2.  The first one that can move, in the order of hosts and VMs: all hosts find the same. */
+static void begin_move(struct run *d)
+{
+	char why[PLACED_WHY_SIZE], text[256];
+	int target;
+
+	for (int h = 0; h <= d->view->self; h++)
+		for (int i = 0; i < d->c->num_vms; i++) {
+			const struct placed_vm *vm = &d->c->vms[i];
+
+			if (!vm->should_move || vm->started_on != h || vm->host != h ||
+			    is_in_dispute(vm) || placed_waits(d->s, vm->name, d->now))
+				continue;
+			target = move_target(d->c, vm, why, sizeof(why));
+			if (target < 0 && h == d->view->self)
+				say(d, vm->name, "should move, but stays: %s (it %.100s)", why,
+				    vm->why);
+			if (target < 0)
+				continue;
+			if (h != d->view->self)
+				return;
+			ebb_text_copy(d->s->moving, sizeof(d->s->moving), vm->name);
+			d->s->moving_since = d->now;
+			snprintf(text, sizeof(text), "moves to %s, which has %d, at a cost of %d: "
+				 "it %.100s", d->c->hosts[target].name, vm->scores[target],
+				 vm->stickiness, vm->why);
+			set_score(d, vm, 0, text);
+			return;
+		}
+}
+
+static void end_move(struct run *d)
+{
+	const int i = placed_vm_find(d->c, d->s->moving);
+	const struct placed_vm *vm = i >= 0 ? &d->c->vms[i] : NULL;
+	const double seconds = (double)(d->now - d->s->moving_since) / 1e6;
+
+	if (vm && vm->is_busy)
+		return;
+	if (!vm || vm->started_on != d->view->self) {
+		say(d, d->s->moving, "has left this host for %s after %.1f s",
+		    vm && vm->started_on >= 0 ? d->c->hosts[vm->started_on].name : "no other",
+		    seconds);
+	} else if (d->now - d->s->moving_since >= d->policy->move_usec) {
+		say(d, d->s->moving, "is still here after %.0f s: it stays, and is not moved for "
+		    "%.0f s", seconds, (double)d->policy->retry_usec / 1e6);
+		wait_for(d, d->s->moving);
+	} else if (vm->should_move) {
+		return;
+	}
+	d->s->moving[0] = '\0';
+}
+
+/* ---- what is published ----------------------------------------------------- */
+
+/*
+ * Two hosts never have the same score for a VM, if there are no more than ten: Pacemaker would
+ * choose by rules of its own then, and other VMs are judged by where this one would go.  So the
+ * last digit is the host's place in an order that differs from VM to VM.
+ */
+static int32_t score_of(const struct run *d, const struct placed_vm *vm, double risk)
+{
+	uint32_t hash = (uint32_t)d->view->self;
+
+	/* Sum of characters: names that end with a number begin with different hosts. */
+	for (const char *c = vm->name; *c; c++)
+		hash += (uint8_t)*c;
+	return (int32_t)(99 * (1 - (risk > 1 ? 1 : risk)) + 0.5) * 10 +
+	       9 - (int32_t)(hash % (uint32_t)d->c->num_hosts % 10);
+}
+
+static void publish_home(struct run *d, const struct placed_vm *vm)
+{
+	if (strcmp(d->s->moving, vm->name) == 0)
+		set_score(d, vm, 0, "it is to leave this host");
+	else
+		set_score(d, vm, PLACED_SCORE_MOST, "it stays on this host");
+}
+
+static void publish_other(struct run *d, const struct placed_vm *vm, double risk)
+{
+	const int32_t stands = vm->scores[d->view->self], score = score_of(d, vm, risk);
+	const int32_t change = score > stands ? score - stands : stands - score;
+	char why[96];
+
+	if (!d->host->is_ready) {
+		set_score(d, vm, PLACED_SCORE_NEVER, "ebbd or libvirtd does not answer here");
+		return;
+	}
+	if (risk < 0 || (stands >= 0 && change < d->policy->score_step))
+		return;
+	snprintf(why, sizeof(why), "a violation is expected with probability %.3f", risk);
+	set_score(d, vm, score, why);
+}
+
+/* ---- what Pacemaker is told of sizes and costs ----------------------------- */
+
+/* D3.  False: the floors of the VMs here may not be told yet. */
+static bool set_capacity(struct run *d)
+{
+	bool may_tell = true;
+
+	for (int r = 0; r < PLACE_N_RESOURCES; r++) {
+		const double has = d->host->capacity[r], stands = d->host->utilization[r];
+		double floors = 0;
+
+		if (!placed_utilization[r] || has <= 0)
+			continue;
+		for (int i = 0; i < d->c->num_vms; i++)
+			if (d->c->vms[i].started_on == d->view->self)
+				floors += d->c->vms[i].floor[r];
+		if (taken(d->c, d->view->self, NULL, r) > has || floors > has) {
+			say(d, "", "the floors of the VMs here add up to more %s than the host "
+			    "has: Pacemaker is not told, as it would stop some",
+			    place_resources[r].name);
+			may_tell = false;
+		} else if (stands != (double)(int64_t)has) {
+			struct placed_action *a = emit(d, PLACED_SET_CAPACITY, "");
+
+			a->resource = r;
+			a->value = (int64_t)has;
+			may_tell = false;
+		}
+	}
+	return may_tell;
+}
+
+static void set_costs(struct run *d, const struct placed_vm *vm, bool may_tell)
+{
+	const struct place_move_cost *cost = &d->policy->cost;
+	const double value = place_move_cost(cost, vm->use[PLACE_DISK], vm->use[PLACE_MEMORY],
+					     vm->is_active);
+	const int32_t stickiness = d->policy->stickiness[place_cost_bucket(cost, value)];
+
+	if (vm->stickiness != stickiness)
+		emit(d, PLACED_SET_STICKINESS, vm->name)->value = stickiness;
+	for (int r = 0; may_tell && r < PLACE_N_RESOURCES; r++) {
+		const int64_t floor = (int64_t)(vm->floor[r] + 0.999);
+		struct placed_action *a;
+
+		if (!placed_utilization[r] || d->host->capacity[r] <= 0 ||
+		    floor == (vm->utilization[r] < 0 ? 0 : (int64_t)vm->utilization[r]))
+			continue;
+		a = emit(d, PLACED_SET_UTILIZATION, vm->name);
+		a->resource = r;
+		a->value = floor;
+	}
+}
+
+/* Whether this host is the one that takes care of VMs that run nowhere. */
+static bool is_first(const struct run *d)
+{
+	for (int h = 0; h < d->view->self; h++)
+		if (d->c->hosts[h].is_online && d->c->hosts[h].has_facts)
+			return false;
+	return true;
+}
+
+static void look_at(struct run *d, const struct placed_vm *vm, double risk, bool may_tell)
+{
+	const bool is_home = vm->started_on == d->view->self;
+
+	if (is_in_dispute(vm)) {
+		if (vm->other_host < 0)
+			say(d, vm->name, "Pacemaker has it on %s, and the ebbd of %s says that it "
+			    "runs there: nothing is decided about it",
+			    d->c->hosts[vm->started_on].name, d->c->hosts[vm->host].name);
+		return;
+	}
+	/* While Pacemaker is at work on it another score would send it back. */
+	if (vm->is_busy)
+		return;
+	if (is_home)
+		publish_home(d, vm);
+	else
+		publish_other(d, vm, risk);
+	if (!vm->has_rule && (is_home || (vm->started_on < 0 && is_first(d))))
+		emit(d, PLACED_ADD_RULE, vm->name);
+	if (is_home && vm->host == d->view->self && vm->is_known && d->host->is_ready &&
+	    strcmp(d->s->moving, vm->name) != 0)
+		set_costs(d, vm, may_tell);
+}
+
+void placed_decide(const struct placed_policy *policy, const struct placed_view *view, uint64_t now,
+		   struct placed_state *s, struct placed_actions *ret_actions)
+{
+	const struct placed_cluster *c = view->cluster;
+	struct run d = {
+		.policy = policy, .view = view, .c = c, .host = &c->hosts[view->self], .now = now,
+		.s = s, .out = ret_actions,
+	};
+	bool may_tell;
+
+	ret_actions->count = 0;
+	if (!c->is_quorum_known)
+		return;
+	if (!c->has_quorum) {
+		s->moving[0] = '\0';
+		return;
+	}
+	if (s->moving[0])
+		end_move(&d);
+	if (!s->moving[0] && !is_any_moving(c) && d.host->is_ready)
+		begin_move(&d);
+	may_tell = d.host->is_ready && set_capacity(&d);
+	for (int i = 0; i < c->num_vms; i++)
+		if (c->vms[i].is_resource)
+			look_at(&d, &c->vms[i], view->risk[i], may_tell);
+	for (int i = 0; i < c->num_strays; i++)
+		if (c->strays[i].host == view->self)
+			emit(&d, PLACED_DROP_SCORE, c->strays[i].vm);
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Finding hosts and VMs of a cluster by name; pure. */
+#include <string.h>
+#include "placed/cluster.h"
+
+const char *const placed_utilization[PLACE_N_RESOURCES] = {
+	[PLACE_CPU] = "ebb-cpu", [PLACE_MEMORY] = "ebb-memory", [PLACE_DISK] = NULL,
+};
+
+int placed_host_find(const struct placed_cluster *c, const char *name)
+{
+	for (int i = 0; i < c->num_hosts; i++)
+		if (strcmp(c->hosts[i].name, name) == 0)
+			return i;
+	return -1;
+}
+
+int placed_vm_place(const struct placed_cluster *c, const char *name)
+{
+	int low = 0, high = c->num_vms;
+
+	while (low < high) {
+		const int mid = (low + high) / 2;
+
+		if (strcmp(c->vms[mid].name, name) < 0)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low;
+}
+
+int placed_vm_find(const struct placed_cluster *c, const char *name)
+{
+	const int i = placed_vm_place(c, name);
+
+	return i < c->num_vms && strcmp(c->vms[i].name, name) == 0 ? i : -1;
+}
