@@ -15,7 +15,7 @@ $(eval $(call unit_test_single,test_core_sim,tests/sim/test_core_sim.c $(EBB_WOR
 	ebb-fake ebb-core,,))
 $(eval $(call unit_test_single,test_fake_need,$(EBB_TEST)/test_fake_need.c $(EBB_WORLD), \
 	ebb-fake ebb-core,,))
-$(foreach t,advance arbiter beyond charge conduct define explain floor force lend mem leave plan promise \
+$(foreach t,advance arbiter beyond charge conduct define explain floor force lend mem leave migrate plan promise quorum \
 	rebalance request reserve restart violation,$(eval \
 	$(call unit_test_single,test_core_$(t),$(EBB_TEST)/test_core_$(t).c $(EBB_TEST)/core_script.c, \
 	ebb-core,,)))

@@ -19,19 +19,21 @@ EBB_DAEMON_LIBS := ebb-daemon ebb-service ebb-volumes ebb-io ebb-fake ebb-core e
 $(eval $(call prog,ebbd,host-agent/daemon/ebbd.c,$(EBB_DAEMON_LIBS),$(EBB_DAEMON_PKGS),))
 
 $(eval $(call prog,ebbctl,$(wildcard host-agent/cli/*.c), \
-	ebb-simulate ebb-tags ebb-fake ebb-core ebb-util,jansson))
+	ebb-placed ebb-service ebb-simulate ebb-place ebb-tags ebb-fake ebb-core ebb-util, \
+	inih jansson libsystemd libxml-2.0))
 
 $(eval $(call unit_test_single,test_io_linkproto,$(EBB_TEST)/test_io_linkproto.c \
 	tests/fuzz/fuzz_io_linkproto.c tests/lib/link_frames.c,ebb-io ebb-util,,))
 $(eval $(call unit_test,test_io_emuhost,$(EBB_TEST)/test_io_emuhost.c \
 	$(addprefix tests/lib/,emuhost_check.c emureserve_check.c busy_threads.c), \
 	ebb-io ebb-util,,))
+$(eval $(call unit_test_single,test_io_emureserve,$(EBB_TEST)/test_io_emureserve.c,ebb-io ebb-util,,))
 $(eval $(call unit_test_single,test_io_metadata,$(EBB_TEST)/test_io_metadata.c \
 	tests/fuzz/fuzz_io_metadata.c,ebb-io ebb-core ebb-util,,))
 $(eval $(call unit_test_single,test_io_hosttopo,$(EBB_TEST)/test_io_hosttopo.c,ebb-io ebb-core ebb-util,,))
 $(eval $(call unit_test_single,test_io_link,$(EBB_TEST)/test_io_link.c tests/lib/fake_device.c \
 	tests/lib/link_frames.c,ebb-io ebb-util,,))
-$(eval $(call unit_test_single,test_io_volumes,$(EBB_TEST)/test_io_volumes.c, \
+$(eval $(call unit_test_single,test_io_volumes,$(EBB_TEST)/test_io_volumes.c $(EBB_TEST)/volumes_rig.c, \
 	ebb-volumes ebb-core ebb-util,,))
 $(eval $(call unit_test_single,test_io_virt_pool,$(EBB_TEST)/test_io_virt_pool.c,ebb-io ebb-util,libvirt,))
 $(eval $(call unit_test,test_io_workers,$(EBB_TEST)/test_io_workers.c,ebb-io ebb-util,,))
@@ -39,7 +41,7 @@ $(eval $(call unit_test_single,test_io_qemuproc,$(EBB_TEST)/test_io_qemuproc.c,e
 $(foreach t,config http server,$(eval $(call unit_test,test_ctl_$(t), \
 	$(EBB_TEST)/test_ctl_$(t).c,$(EBB_DAEMON_LIBS),$(EBB_DAEMON_PKGS),)))
 
-$(foreach t,cmds names volumes,$(eval $(call unit_test,test_ctl_$(t),$(EBB_TEST)/test_ctl_$(t).c \
+$(foreach t,cmds names quorum volumes,$(eval $(call unit_test,test_ctl_$(t),$(EBB_TEST)/test_ctl_$(t).c \
 	$(EBB_TEST)/ctl_rig.c,$(EBB_DAEMON_LIBS),$(EBB_DAEMON_PKGS),)))
 $(foreach t,charge charge_lost history ledger,$(eval $(call unit_test,test_ctl_$(t), \
 	$(addprefix $(EBB_TEST)/,test_ctl_$(t).c core_script.c history_rig.c), \
@@ -56,6 +58,10 @@ $(eval $(call unit_test_single,test_simulate_refused,$(EBB_TEST)/test_simulate_r
 	ebb-core ebb-util,sqlite3,$(foreach f,ebb_fake_create ebb_fake_run ebb_state_report,-Xlinker --wrap=$(f))))
 $(eval $(call unit_test_native,test_simulate_shared,$(EBB_TEST)/test_simulate_shared.c, \
 	ebb-simulate ebb-core ebb-util,zlib))
+$(foreach t,placed placed_world,$(eval $(call unit_test_single,test_simulate_$(t), \
+	$(EBB_TEST)/test_simulate_$(t).c,ebb-simulate ebb-util,zlib)))
+$(eval $(call unit_test_native,test_simulate_placed_decide,$(EBB_TEST)/test_simulate_placed_decide.c, \
+	ebb-simulate ebb-place ebb-util,zlib))
 $(eval $(call unit_test_native,test_simulate_brokered,$(EBB_TEST)/test_simulate_brokered.c, \
 	ebb-simulate ebb-core ebb-util,sqlite3))
 $(eval $(call unit_test_single,test_simulate_reserved,$(EBB_TEST)/test_simulate_reserved.c, \

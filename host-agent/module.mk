@@ -2,3 +2,5 @@
 include host-agent/core.mk
 -include host-agent/daemon.mk
 -include host-agent/volumed.mk
+-include host-agent/place.mk
+-include host-agent/placed.mk

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* ebbctl host, metrics, policy, explain and version. */
+/* ebbctl host, metrics, policy, quorum, explain and version. */
 #include <stdio.h>
 #include <string.h>
 #include "cli/core-map.h"
@@ -163,6 +163,8 @@ static void print_host(const json_t *answer, void *ctx)
 		printf("libvirt   %s%s%s\n", ctl_str(host, "libvirt"),
 		       ctl_str(host, "libvirt_error")[0] ? ": " : "",
 		       ctl_str(host, "libvirt_error"));
+	if (!ctl_bool(host, "quorum"))
+		puts("quorum    no: nothing new is given");
 	if (!ctl_bool(host, "loaded"))
 		puts("state     not complete yet: libvirt has not told of all VMs");
 	print_promises(host);
@@ -203,6 +205,28 @@ int cmd_policy(struct ctl *ctl, int argc, char **argv)
 	if (num)
 		json_object_set_new(request, "policy", json_string(argv[0]));
 	return ctl_show(ctl, request, print_policies, NULL);
+}
+
+static void print_quorum(const json_t *answer, void *ctx)
+{
+	(void)ctx;
+	puts(ctl_bool(answer, "quorum") ? "yes" : "no: nothing new is given");
+}
+
+int cmd_quorum(struct ctl *ctl, int argc, char **argv)
+{
+	int num = ctl_parse(ctl, argc, argv, NULL, NULL, NULL, "[yes|no]", 0, 1);
+	json_t *request = json_pack("{s:s}", "cmd", "quorum");
+	const bool is_yes = num && strcmp(argv[0], "yes") == 0;
+
+	if (num && !is_yes && strcmp(argv[0], "no") != 0) {
+		fprintf(stderr, "ebbctl: quorum %s: allowed are yes and no\n", argv[0]);
+		json_decref(request);
+		return EXIT_USAGE;
+	}
+	if (num)
+		json_object_set_new(request, "quorum", json_boolean(is_yes));
+	return ctl_show(ctl, request, print_quorum, NULL);
 }
 
 static void print_lines(const json_t *answer, void *ctx)

@@ -7,6 +7,7 @@
 #include "cli/ctl.h"
 #include "cli/simulate-print.h"
 #include "simulate/brokered.h"
+#include "simulate/placed-decide.h"
 
 #define DEFAULT_TOPOLOGY	"4x18x1"
 /* Of --shared, where threads count. */
@@ -17,10 +18,14 @@
 #define RESERVE_SECONDS		60u
 /* Each second of it takes milliseconds, and a minute shows all there is to see. */
 #define RESERVE_MAX_SECONDS	3600u
+#define PLACE_UPGRADE_DOMAINS	10u
+#define PLACE_FAULT_DOMAINS	5u
 
 enum { KEY_VMS = 256, KEY_SECONDS, KEY_SEED, KEY_SPOT, KEY_SLOTS, KEY_COUNT_THREADS,
        KEY_BROKER, KEY_IDLE, KEY_PROMISE, KEY_SHARED, KEY_VCPUS, KEY_DEMAND,
-       KEY_WINDOW, KEY_RESERVE_PERCENT, KEY_RESERVE };
+       KEY_WINDOW, KEY_RESERVE_PERCENT, KEY_RESERVE,
+       KEY_PLACE, KEY_HOSTS, KEY_WEEKS, KEY_RATIO, KEY_SEEDS, KEY_PLACER, KEY_BALANCE, KEY_AHEAD,
+       KEY_SAMPLES, KEY_CANDIDATES };
 
 static const struct argp_option options[] = {
 	{ "topology", 't', "SxCxT", 0, "Sockets, cores of each, threads of each core (default "
@@ -54,12 +59,34 @@ static const struct argp_option options[] = {
 	  "to the next, 1 to 300 (default 15)", 0 },
 	{ "demand", KEY_DEMAND, "PATH", 0, "With --shared: CPU use of real VMs, in percent each 5 "
 	  "minutes: a file with a row for each VM and commas, or one value per line, or a folder "
-	  "of such files, also of .gz (default: made up)", 0 },
+	  "of such files, also of .gz; with --place: rows of a day at 5 minutes, or of days at 10 "
+	  "minutes (default: made up)", 0 },
 	{ "reserve-percent", KEY_RESERVE_PERCENT, "PERCENT", 0, "With --shared: every fourth VM "
 	  "is promised so much of a core for each of its vCPUs, 0 to 100 (default 0)", 0 },
 	{ "reserve", KEY_RESERVE, NULL, 0, "What promises of I/O to tenants of the volume server "
 	  "are worth, in four cases on five seeds from --seed on; --seconds (at most 3600, "
 	  "default 60) applies", 0 },
+	{ "place", KEY_PLACE, NULL, 0, "What placers make of a cluster of hosts whose databases "
+	  "grow; --seed and --demand apply", 0 },
+	{ "placer", KEY_PLACER, "NAME", 0, "With --place: a placer to try, prv or plb, each also "
+	  "with +mc, +aru or +mc+aru, first-fit, best-fit or worst-fit, or oracle+mc+aru, which "
+	  "knows what VMs will use; several are printed side by side (default: plb and "
+	  "prv+mc+aru)", 0 },
+	{ "hosts", KEY_HOSTS, "N", 0, "With --place: hosts of 64 CPUs, 10 to 1000 (default 40)",
+	  0 },
+	{ "weeks", KEY_WEEKS, "N", 0, "With --place: 1 to 52 (default 1)", 0 },
+	{ "ratio", KEY_RATIO, "RATIO", 0, "With --place: over-subscription, maxima of all VMs "
+	  "over what hosts have, 0.1 to 10 (default 1.8)", 0 },
+	{ "seeds", KEY_SEEDS, "N", 0, "With --place: seeds from --seed on, 1 to 100 (default 3)",
+	  0 },
+	{ "balance", KEY_BALANCE, "HOURS", 0, "With --place: time between two balancings without "
+	  "a violation, 0 to 168 (default 0: never)", 0 },
+	{ "ahead", KEY_AHEAD, "DAYS", 0, "With --place: how far ahead violations count, 1 to 28 "
+	  "(default 1)", 0 },
+	{ "samples", KEY_SAMPLES, "N", 0, "With --place: of the Monte Carlo simulation, 10 to "
+	  "10000 (default 100)", 0 },
+	{ "candidates", KEY_CANDIDATES, "N", 0, "With --place: that a search looks at, 1 to "
+	  "1000000 (default 1000)", 0 },
 	{ 0 },
 };
 
@@ -74,6 +101,32 @@ static unsigned long number(const char *name, const char *arg, unsigned long min
 	if (errno || end == arg || *end || arg[0] == '-' || n < min || n > max)
 		argp_error(state, "--%s=%s: allowed: %lu to %lu", name, arg, min, max);
 	return n;
+}
+
+static double real(const char *name, const char *arg, double min, double max,
+		   struct argp_state *state)
+{
+	char *end;
+	const double x = strtod(arg, &end);
+
+	if (end == arg || *end || !(x >= min && x <= max))
+		argp_error(state, "--%s=%s: allowed: %g to %g", name, arg, min, max);
+	return x;
+}
+
+static void add_placer(struct simulate_place *p, const char *name, struct argp_state *state)
+{
+	const struct sim_place_placer *placer = sim_place_placer_find(name);
+	char known[256] = "";
+
+	for (uint32_t i = 0; !placer && sim_place_placer_at(i); i++)
+		snprintf(known + strlen(known), sizeof(known) - strlen(known), "%s%s",
+			 i ? ", " : "", sim_place_placer_at(i)->name);
+	if (!placer)
+		argp_error(state, "--placer=%s: allowed: %s", name, known);
+	if (p->num_placers == SIMULATE_MAX_PLACERS)
+		argp_error(state, "--placer is there more than %u times", SIMULATE_MAX_PLACERS);
+	p->placers[p->num_placers++] = placer;
 }
 
 static void add_policy(struct simulate *s, const char *name, struct argp_state *state)
@@ -103,11 +156,55 @@ static int set_topology(struct simulate *s, const char *text)
 	return ebb_host_emulate(sockets, cores, threads, 1000, &s->options.host);
 }
 
+/* Options of --place alone. */
+static error_t parse_place(int key, char *arg, struct argp_state *state)
+{
+	struct simulate *s = state->hook;
+	struct simulate_place *p = &s->place;
+
+	switch (key) {
+	case KEY_PLACER:
+		add_placer(p, arg, state);
+		break;
+	case KEY_HOSTS:
+		p->num_hosts = number("hosts", arg, PLACE_UPGRADE_DOMAINS, 1000, state);
+		break;
+	case KEY_WEEKS:
+		p->weeks = number("weeks", arg, 1, 52, state);
+		break;
+	case KEY_RATIO:
+		p->ratio = real("ratio", arg, 0.1, 10, state);
+		break;
+	case KEY_SEEDS:
+		p->num_seeds = number("seeds", arg, 1, 100, state);
+		break;
+	case KEY_BALANCE:
+		p->balance_hours = number("balance", arg, 0, 168, state);
+		break;
+	case KEY_AHEAD:
+		p->ahead_days = number("ahead", arg, 1, 28, state);
+		break;
+	case KEY_SAMPLES:
+		p->samples = number("samples", arg, 10, 10000, state);
+		break;
+	case KEY_CANDIDATES:
+		p->candidates = number("candidates", arg, 1, 1000000, state);
+		break;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+	s->is_place_tuned = true;
+	return 0;
+}
+
 static error_t parse_option(int key, char *arg, struct argp_state *state)
 {
 	struct simulate *s = state->hook;
 
 	switch (key) {
+	case KEY_PLACE:
+		s->is_place = true;
+		return 0;
 	case 't':
 		s->has_topology = true;
 		s->is_vms = true;
@@ -171,7 +268,6 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 		s->window_s = number("window", arg, 1, 300, state);
 		return 0;
 	case KEY_DEMAND:
-		s->is_shared_tuned = true;
 		s->demand = arg;
 		return 0;
 	case KEY_RESERVE_PERCENT:
@@ -186,7 +282,7 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 		s->options.num_slots = number("slots", arg, 1, 1000, state);
 		return 0;
 	default:
-		return ARGP_ERR_UNKNOWN;
+		return parse_place(key, arg, state);
 	}
 }
 
@@ -231,6 +327,11 @@ static int run_reserve(struct simulate *s, bool is_json, struct ebb_err *err)
 	return simulate_reserve(s, is_json, err);
 }
 
+static int run_place(struct simulate *s, bool is_json, struct ebb_err *err)
+{
+	return simulate_place(s, is_json, err);
+}
+
 typedef int experiment(struct simulate *s, bool is_json, struct ebb_err *err);
 
 /* An experiment in place of a trace; NULL: none. */
@@ -239,7 +340,8 @@ static experiment *experiment_of(const struct simulate *s)
 	return s->is_broker  ? run_broker :
 	       s->is_promise ? run_promise :
 	       s->is_shared  ? run_shared :
-	       s->is_reserve ? run_reserve : NULL;
+	       s->is_reserve ? run_reserve :
+	       s->is_place   ? run_place : NULL;
 }
 
 /* Options that have no effect together; NULL: there are none. */
@@ -247,11 +349,18 @@ static const char *contradiction(const struct simulate *s)
 {
 	if (s->history && s->is_planned)
 		return "--vms, --seconds and --spot are for made-up VMs, --history replays others";
-	if (s->is_shared + s->is_broker + s->is_promise + s->is_reserve > 1)
-		return "--broker, --promise, --shared or --reserve, not several";
-	if (s->history && (s->is_shared || s->is_broker || s->is_promise || s->is_reserve))
-		return "--broker, --promise, --shared and --reserve have VMs of their own, they "
-		       "replay no --history";
+	if (s->is_shared + s->is_broker + s->is_promise + s->is_reserve + s->is_place > 1)
+		return "--broker, --promise, --shared, --reserve or --place, not several";
+	if (s->history && experiment_of(s))
+		return "--broker, --promise, --shared, --reserve and --place have VMs of their "
+		       "own, they replay no --history";
+	if (s->is_place && (s->is_vms || s->has_seconds))
+		return "--place takes no options of VMs, and weeks, not seconds";
+	if (s->is_place_tuned && !s->is_place)
+		return "--placer, --hosts, --weeks, --ratio, --seeds, --balance, --ahead, "
+		       "--samples and --candidates are for --place";
+	if (s->demand && !s->is_shared && !s->is_place)
+		return "--demand is for --shared and --place";
 	if (s->is_reserve && s->is_vms)
 		return "--reserve takes no other options than --seconds and --seed";
 	if (s->is_reserve && s->has_seconds && s->plan.seconds > RESERVE_MAX_SECONDS)
@@ -259,7 +368,7 @@ static const char *contradiction(const struct simulate *s)
 	if (s->is_broker_tuned && !s->is_broker)
 		return "--idle-half is for --broker";
 	if (s->is_shared_tuned && !s->is_shared)
-		return "--vcpus, --window, --demand and --reserve-percent are for --shared";
+		return "--vcpus, --window and --reserve-percent are for --shared";
 	return NULL;
 }
 
@@ -276,6 +385,12 @@ int cmd_simulate(struct ctl *ctl, int argc, char **argv)
 	s->idle_half_s = BROKERED_IDLE_HALF_S;
 	s->vcpus = SHARED_VCPUS;
 	s->window_s = SHARED_WINDOW_S;
+	s->place = (struct simulate_place){
+		.num_hosts = 40, .upgrade_domains = PLACE_UPGRADE_DOMAINS,
+		.fault_domains = PLACE_FAULT_DOMAINS,
+		.weeks = 1, .num_seeds = 3, .ahead_days = 1,
+		.samples = 100, .candidates = 1000, .ratio = 1.8,
+	};
 	s->options.seed = 1;
 	s->options.num_slots = 10;
 	set_topology(s, DEFAULT_TOPOLOGY);

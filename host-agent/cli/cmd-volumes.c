@@ -77,6 +77,18 @@ static const struct column meters[] = {
 	{ NULL, NULL, NULL },
 };
 
+static const struct column attachments[] = {
+	{ "attachment", row_name, "name" }, { "state", row_text, "state" },
+	{ "fenced by", row_text, "fenced_by" }, { "export", row_name, "export" },
+	{ NULL, NULL, NULL },
+};
+
+static void print_access(const json_t *access)
+{
+	printf("generation %lld\n\n", ctl_int(access, "generation"));
+	rows_print(json_object_get(access, "attachments"), attachments);
+}
+
 static const struct column points[] = {
 	{ ">depth", row_int, "depth" }, { ">requests/s", row_int, "iops" },
 	{ ">mean us", row_int, "mean_us" }, { ">p99 us", row_int, "p99_us" },
@@ -94,6 +106,8 @@ static void print_answer(const json_t *answer, void *ctx)
 		rows_print(json_object_get(answer, "points"), points);
 		putchar('\n');
 		print_server(json_object_get(answer, "server"));
+	} else if (json_object_get(answer, "access")) {
+		print_access(json_object_get(answer, "access"));
 	} else if (volume) {
 		json_t *one = json_pack("[O]", volume);
 
@@ -137,6 +151,10 @@ static const struct verb {
 	{ "set", "volume-set", 1, true },
 	{ "add", "volume-add", 1, true },
 	{ "remove", "volume-remove", 1, false },
+	{ "attachments", "attachments", 1, false },
+	{ "attach", "attach", 1, true },
+	{ "detach", "detach", 1, true },
+	{ "fence", "fence", 1, true },
 	{ "scheduler", "scheduler", 0, true },
 	{ "calibrate", "calibrate", 0, true },
 	{ NULL, NULL, 0, false },
@@ -178,6 +196,9 @@ int cmd_volumes(struct ctl *ctl, int argc, char **argv)
 			"set VOLUME KEY=VALUE...\n"
 			"add VOLUME tenant=TENANT file=PATH [KEY=VALUE...]\n"
 			"remove VOLUME\n"
+			"attachments VOLUME\n"
+			"attach|detach VOLUME attachment=NAME\n"
+			"fence VOLUME attachment=NAME generation=N [by=NAME]\n"
 			"scheduler [depth=N] [overbooking=proportional|penalty]\n"
 			"calibrate file=PATH [format=raw|qcow2]", 0, 64);
 	while (num && v->name && strcmp(v->name, argv[0]) != 0)

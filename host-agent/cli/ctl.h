@@ -5,7 +5,10 @@
 
 #include <argp.h>
 #include <stdbool.h>
-#include "cli/client.h"
+#include "util/client.h"
+
+/* Exit codes of ebbctl. */
+enum { EXIT_DONE = 0, EXIT_REFUSED = 1, EXIT_USAGE = 2, EXIT_UNREACHABLE = 3 };
 
 struct ctl {
 	struct client client;
@@ -30,12 +33,15 @@ int cmd_top(struct ctl *ctl, int argc, char **argv);
 int cmd_set(struct ctl *ctl, int argc, char **argv);
 int cmd_metrics(struct ctl *ctl, int argc, char **argv);
 int cmd_policy(struct ctl *ctl, int argc, char **argv);
+int cmd_quorum(struct ctl *ctl, int argc, char **argv);
 int cmd_explain(struct ctl *ctl, int argc, char **argv);
 int cmd_histogram(struct ctl *ctl, int argc, char **argv);
 int cmd_history(struct ctl *ctl, int argc, char **argv);
 int cmd_ledger(struct ctl *ctl, int argc, char **argv);
 int cmd_simulate(struct ctl *ctl, int argc, char **argv);
+int cmd_relocate(struct ctl *ctl, int argc, char **argv);
 int cmd_volumes(struct ctl *ctl, int argc, char **argv);
+int cmd_place(struct ctl *ctl, int argc, char **argv);
 int cmd_version(struct ctl *ctl, int argc, char **argv);
 
 /*

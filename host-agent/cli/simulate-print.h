@@ -6,6 +6,18 @@
 #include "simulate/simulate.h"
 
 #define SIMULATE_MAX_POLICIES	4u
+#define SIMULATE_MAX_PLACERS	11u
+
+struct sim_place_placer;
+
+/* Of --place (placed.h). */
+struct simulate_place {
+	uint32_t num_hosts, upgrade_domains, fault_domains, weeks, balance_hours, num_seeds;
+	uint32_t ahead_days, samples, candidates;
+	double ratio;
+	uint32_t num_placers;		/* 0: those of the default */
+	const struct sim_place_placer *placers[SIMULATE_MAX_PLACERS];
+};
 
 struct simulate {
 	const char *topology, *history;	/* history: NULL for a made-up trace */
@@ -15,11 +27,14 @@ struct simulate {
 	bool is_promise;		/* a promised cache in place of a trace */
 	bool is_shared;			/* shared cores in place of a trace */
 	bool is_reserve;		/* tenants of the volume server in place of a trace */
+	bool is_place;			/* a cluster of hosts in place of a trace */
 	bool is_vms;			/* options of VMs were given, which those do not have */
 	bool has_topology, has_vms, has_seconds;
-	bool is_broker_tuned, is_shared_tuned; /* options of just one of these were given */
+	/* options of just one of these were given */
+	bool is_broker_tuned, is_shared_tuned, is_place_tuned;
 	unsigned vcpus, window_s, reserve_percent;
 	const char *demand;		/* NULL: made up */
+	struct simulate_place place;
 	struct sim_plan plan;
 	struct sim_options options;
 	struct sim_trace trace;
@@ -42,5 +57,8 @@ int simulate_shared(const struct simulate *s, bool is_json, struct ebb_err *err)
 
 /* Tenants that share a disk (reserved.h), in the same way. */
 int simulate_reserve(const struct simulate *s, bool is_json, struct ebb_err *err);
+
+/* A cluster of hosts (placed.h), in the same way. */
+int simulate_place(struct simulate *s, bool is_json, struct ebb_err *err);
 
 #endif

@@ -49,6 +49,11 @@
  *       of which it was told.
  *   M7  A VM is told of more only once its memory cgroup allows as much.
  *
+ * One more holds of both, while the host has no quorum (ebb_state_quorum_set()); and, of a VM that
+ * has come from another host, on a node where more is used than there is:
+ *
+ *   Q1  No limit is above what is held, not even for a floor: nothing grows.
+ *
  * I1, I3, I4, M1, M2 and M4 are made here; the rest in the state (core.h).
  */
 #ifndef EBB_CORE_ARBITER_H

@@ -37,6 +37,8 @@ struct ebb_state *ebb_state_create(const struct ebb_state_config *cfg,
 	s->env.cfg = *cfg;
 	s->env.host = *host;
 	s->env.policy = policy;
+	s->env.has_quorum = !cfg->lacks_quorum;
+	s->env.quorum_until = EBB_TIME_NEVER;
 	s->env.active = (const struct ebb_vm *const *)s->active;
 	s->env.cycle = &s->cycle;
 	s->env.journal = &s->journal;
@@ -191,6 +193,8 @@ static int report_vm(struct ebb_state *s, usec_t now, struct ebb_vm *vm,
 		return mem_report(&s->mem, now, vm, &fact->u.mem);
 	case EBB_FACT_VOM:
 		return broker_report(&s->broker, now, vm, &fact->u.vom);
+	case EBB_FACT_ACCOUNT:
+		return core_account_take(s, vm, &fact->u.account);
 	case EBB_FACT_SLA_SET:
 		return core_sla_set(s, now, vm, &fact->u.sla_set);
 	case EBB_FACT_CPU_TIMES:
@@ -206,6 +210,7 @@ int ebb_state_report(struct ebb_state *s, usec_t now, const struct ebb_fact *fac
 
 	s->env.now = now;
 	if (fact->type != EBB_FACT_REQUEST && fact->type != EBB_FACT_TELEMETRY &&
+	    fact->type != EBB_FACT_ACCOUNT &&
 	    fact->type != EBB_FACT_ACTION_DONE && fact->type < EBB_FACT_VOLUMES_UP) {
 		pressure_changed(&s->pressure);
 		broker_changed(&s->broker);
@@ -251,6 +256,32 @@ int ebb_state_policy_set(struct ebb_state *s, usec_t now, const struct ebb_polic
 	s->cycle.plan_is_stale = true;
 	pressure_changed(&s->pressure);
 	return 0;
+}
+
+static void change_quorum(struct ebb_state *s, usec_t now, bool has_quorum, const char *text)
+{
+	s->env.now = now;
+	s->env.has_quorum = has_quorum;
+	core_text(core_record(&s->env, NULL, now, EBB_EVENT_QUORUM)->text, "%s", text);
+	s->cycle.plan_is_stale = true;
+	reserve_changed(&s->reserve);
+}
+
+void ebb_state_quorum_set(struct ebb_state *s, usec_t now, bool has_quorum, usec_t until)
+{
+	s->env.quorum_until = has_quorum ? until : EBB_TIME_NEVER;
+	if (has_quorum != s->env.has_quorum)
+		change_quorum(s, now, has_quorum, has_quorum ? "the host has quorum again" :
+			      "the host has lost the quorum of its cluster: nothing new is given");
+}
+
+void core_review_quorum(struct ebb_state *s, usec_t now)
+{
+	if (now < s->env.quorum_until)
+		return;
+	s->env.quorum_until = EBB_TIME_NEVER;
+	change_quorum(s, now, false, "nobody says any more that the host has the quorum of its "
+		      "cluster: nothing new is given");
 }
 
 void ebb_state_charge_all(struct ebb_state *s, usec_t now)

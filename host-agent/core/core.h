@@ -69,6 +69,7 @@ struct ebb_state_config {
 	 * allow hyperthreads may find no whole core (BUSY, CAPACITY).
 	 */
 	bool count_threads;
+	bool lacks_quorum;		/* at the start; see ebb_state_quorum_set() */
 	usec_t request_usec;		/* answer a request after this at the latest */
 	usec_t link_grace_usec;		/* a VM without link counts as without driver after this */
 	usec_t confirm_usec;		/* see ebb_vcpu.is_suspect and ebb_vm_pool.mirroring; also
@@ -77,6 +78,11 @@ struct ebb_state_config {
 					 * told which blocks will be taken; 0: never */
 	usec_t tidy_usec;		/* libvirt is told of a new memory limit after this */
 	uint64_t mem_overhead_bytes;	/* what a QEMU needs besides the memory of its guest */
+	/*
+	 * Names this agent to those who look at what devices keep.  Devices are told what their VMs
+	 * have held and got once in charge_usec; 0: never.
+	 */
+	uint64_t writer;
 	usec_t charge_usec;		/* how often it is recorded what all VMs held */
 	usec_t meter_usec;		/* length of the intervals over which promises are judged */
 	usec_t retry_usec[2];		/* back-off after a failed action: first, longest */
@@ -119,6 +125,18 @@ int ebb_state_report(struct ebb_state *s, usec_t now, const struct ebb_fact *fac
 /* Another policy from now on; -EINVAL if ebb_policy_usable() says no. */
 int ebb_state_policy_set(struct ebb_state *s, usec_t now, const struct ebb_policy_ops *policy);
 
+/*
+ * Whether the host is part of the majority of its cluster.  While it is not, another host may have
+ * been given what this one has, so nothing new is given: no VM is admitted that was not before, no
+ * VM gets more CPUs or memory than it has, and no higher promise is made.  What VMs have stays
+ * theirs, and what they are asked for is taken back as before.  A host without a cluster has it.
+ *
+ * until: that it has quorum holds until then, and is over if nobody has said it again: who watches
+ * the cluster may have died, and the host may have been cut off since.  EBB_TIME_NEVER: it holds
+ * until something else is said.  That it has none always holds on.
+ */
+void ebb_state_quorum_set(struct ebb_state *s, usec_t now, bool has_quorum, usec_t until);
+
 struct ebb_actions {
 	struct ebb_action *items;	/* of the caller */
 	size_t capacity;		/* at least 1 */
@@ -156,6 +174,7 @@ bool ebb_state_record_pop(struct ebb_state *s, struct ebb_record *ret_record);
 const struct ebb_host *ebb_state_host(const struct ebb_state *s);
 const struct ebb_policy_ops *ebb_state_policy(const struct ebb_state *s);
 bool ebb_state_is_loaded(const struct ebb_state *s);
+bool ebb_state_has_quorum(const struct ebb_state *s);
 const struct ebb_pressure *ebb_state_pressure(const struct ebb_state *s);
 
 /* VMs by uuid, 0 to ebb_state_num_vms() - 1; valid until the next fact. */
@@ -168,6 +187,12 @@ const struct ebb_vm *ebb_state_vm(const struct ebb_state *s, const uint8_t *uuid
  */
 size_t ebb_state_vms_named(const struct ebb_state *s, const char *name,
 			   const struct ebb_vm **ret_vm);
+
+/*
+ * CPU time, memory and I/O of the VM since it was started, on all its hosts, as of the last time
+ * that this agent counted them (writer: 0).  The history has the part of this host.
+ */
+void ebb_vm_account(const struct ebb_vm *vm, struct ebb_account *ret);
 
 /* Sums over the nodes of a VM. */
 struct ebb_vm_totals {

@@ -58,13 +58,18 @@ static bool emit_messages(struct ebb_state *s, usec_t now, struct ebb_vm *vm,
 	if (!vm->link_up)
 		return true;
 	return cpu_act_flags(&s->cpu, now, vm, out) && emit_limits(s, now, vm, out) &&
-	       mem_revoke(&s->mem, now, vm, out);
+	       core_account_emit(s, vm, out) && mem_revoke(&s->mem, now, vm, out);
 }
 
 /* False: no room for all of it; the VM stays marked. */
 static bool reconcile_vm(struct ebb_state *s, usec_t now, struct ebb_vm *vm,
 			 struct ebb_actions *out)
 {
+	/* Until it is here its threads do not run, and libvirt would refuse to change anything. */
+	if (vm->is_incoming) {
+		core_set_remove(&s->cycle.marked, vm->work->place);
+		return true;
+	}
 	if (now >= core_gather_until(vm))
 		core_gather_end(&s->env, vm, now);
 	vm->work->wake_at = core_gather_until(vm);
@@ -117,6 +122,9 @@ void ebb_state_next(struct ebb_state *s, usec_t now, struct ebb_actions *ret_act
 	s->env.now = now;
 	if (!s->env.is_loaded)
 		return;
+	core_review_quorum(s, now);
+	if (meter_is_due(&s->meter))
+		core_account_all(s);
 	while ((slot = core_alarm_take(&s->wakes, now)) < EBB_MAX_VMS)
 		core_set_add(marked, s->slots[slot]->work->place);
 	core_set_for_each(i, marked)
@@ -135,6 +143,7 @@ void ebb_state_next(struct ebb_state *s, usec_t now, struct ebb_actions *ret_act
 	if (!io_act(&s->io, now, out))
 		return;
 	out->wake_at = core_sooner(core_alarms_next(&s->settles), core_alarms_next(&s->wakes));
+	out->wake_at = core_sooner(out->wake_at, s->env.quorum_until);
 	out->wake_at = core_sooner(out->wake_at, io_next_at(&s->io));
 	out->wake_at = core_sooner(out->wake_at, broker_next_at(&s->broker));
 	out->wake_at = core_sooner(out->wake_at, meter_settle(&s->meter));

@@ -73,6 +73,12 @@ static bool explain_unmanaged(const struct ebb_state *s, const struct ebb_vm *vm
 			  "the domain does not run; it holds nothing");
 		return true;
 	}
+	if (vm->is_incoming) {
+		core_text(line(e, EBB_WAIT_START, EBB_NODE_ANY, 0, EBB_TIME_NEVER),
+			  "it is on its way from another host; its startup set and minimum are "
+			  "kept for it, and nothing is done to it before it is here");
+		return true;
+	}
 	if (!s->env.is_loaded) {
 		core_text(line(e, EBB_WAIT_HOST, EBB_NODE_ANY, 0, EBB_TIME_NEVER),
 			  "the agent is still reading what runs; nothing is decided yet");
@@ -100,6 +106,14 @@ static void explain_link(const struct ebb_state *s, const struct ebb_vm *vm, use
 		core_text(line(e, EBB_WAIT_DRIVER, EBB_NODE_ANY, 0, EBB_TIME_NEVER),
 			  "no driver runs in the guest; it counts with its startup set only until "
 			  "one does");
+}
+
+static void explain_quorum(const struct ebb_state *s, struct ebb_explain *e)
+{
+	if (!s->env.has_quorum)
+		core_text(line(e, EBB_WAIT_HOST, EBB_NODE_ANY, 0, EBB_TIME_NEVER),
+			  "the host has no quorum in its cluster: it keeps what it has and gets "
+			  "nothing more until the host has quorum again");
 }
 
 static void explain_promise(const struct ebb_vm *vm, struct ebb_explain *e)
@@ -131,9 +145,11 @@ static void explain_cache(const struct ebb_vm *vm, struct ebb_explain *e)
 		keep += f->keep[g];
 	if (f->is_refused)
 		core_text(line(e, EBB_WAIT_NOTHING, EBB_NODE_ANY, 0, EBB_TIME_NEVER),
-			  "its reserve-mem %u is not promised: node %u of the host has %u MiB left "
-			  "to promise", vm->sla.reserve_mem_mib, f->short_node, f->short_mib);
-	else if (f->promised_mib > 0)
+			  "its reserve-mem %u is not promised: node %u of the host has %u MiB %s",
+			  vm->sla.reserve_mem_mib, f->short_node, f->short_mib,
+			  f->promised_mib > 0 ? "for it" : "left to promise");
+	/* The one before it may hold. */
+	if (f->promised_mib > 0)
 		core_text(line(e, EBB_WAIT_NOTHING, EBB_NODE_ANY, 0, EBB_TIME_NEVER),
 			  "the hit ratio of a cache of %u MiB is promised; that takes %u MiB "
 			  "beyond its minimum, %llu are kept for it", f->promised_mib,
@@ -387,6 +403,7 @@ void ebb_explain_vm(const struct ebb_state *s, const struct ebb_vm *vm, usec_t n
 		return;
 	ebb_vm_totals(vm, &t);
 	explain_link(s, vm, now, e);
+	explain_quorum(s, e);
 	explain_demand(vm, now, e);
 	explain_mem_demand(vm, now, e);
 	explain_floor(vm, e);

@@ -7,6 +7,7 @@
  *   tables.c       definitions and SLAs; VMs come and go in the tables
  *   lifecycle.c    VMs start, stop, and change behind the agent's back
  *   link.c         HELLO, loss of the link, who counts as having a driver
+ *   account.c      counters that go with a VM from host to host
  *   plan.c         admission, policy, limits ("settling")
  *   resource.c     what is divided: a row for CPUs, one for memory
  *   set.h, alarm.c which VMs are concerned, and when time alone concerns one
@@ -77,6 +78,9 @@ struct ebb_state {
 };
 
 /* tables.c */
+/* Quorum of which nobody has told for too long is over. */
+void core_review_quorum(struct ebb_state *s, usec_t now);
+
 struct ebb_vm *core_vm_find(const struct ebb_state *s, const uint8_t *uuid);
 int core_vm_defined(struct ebb_state *s, usec_t now, const struct ebb_fact *fact);
 int core_vm_invalid(struct ebb_state *s, usec_t now, const struct ebb_fact *fact);
@@ -89,6 +93,8 @@ void core_vm_destroy(struct ebb_state *s, struct ebb_vm *vm);
 int core_vm_running(struct ebb_state *s, usec_t now, struct ebb_vm *vm,
 		    const struct ebb_fact_vm_running *f);
 int core_vm_stopped(struct ebb_state *s, usec_t now, struct ebb_vm *vm);
+/* A VM that was coming from another host is here now.  No effect on others. */
+void core_vm_arrived(struct ebb_state *s, usec_t now, struct ebb_vm *vm);
 
 /* link.c */
 int core_hello(struct ebb_state *s, usec_t now, struct ebb_vm *vm,
@@ -97,6 +103,13 @@ int core_link_lost(struct ebb_state *s, usec_t now, struct ebb_vm *vm);
 /* When the answer of core_vm_is_driven() changes by itself, or EBB_TIME_NEVER. */
 usec_t core_vm_driven_until(const struct ebb_state *s, const struct ebb_vm *vm);
 bool core_vm_is_driven(const struct ebb_state *s, const struct ebb_vm *vm, usec_t now);
+
+/* account.c */
+/* ACCOUNT: what the device keeps.  0, or -ENOENT: no link. */
+int core_account_take(struct ebb_state *s, struct ebb_vm *vm, const struct ebb_account *a);
+/* All devices are to keep the counters of now; then, for one VM.  False: no room for it. */
+void core_account_all(struct ebb_state *s);
+bool core_account_emit(struct ebb_state *s, struct ebb_vm *vm, struct ebb_actions *out);
 
 /* plan.c */
 void core_count_capacity(struct ebb_state *s);

@@ -47,16 +47,22 @@ static void start_run(struct ebb_state *s, usec_t now, struct ebb_vm *vm,
 	struct ebb_vm_work *w = vm->work;
 
 	vm->is_running = true;
+	vm->is_incoming = f->is_incoming;
 	vm->is_admitted = false;
 	vm->link_up = false;
-	/* Found at start: the driver that was there before is still there, until HELLO says. */
-	w->is_found = vm->has_driver = !s->env.is_loaded;
+	/*
+	 * Found at start: the driver that was there before is still there, until HELLO says.  One
+	 * that is on its way here has got nothing from an agent of this host.
+	 */
+	w->is_found = vm->has_driver = !s->env.is_loaded && !f->is_incoming;
 	w->has_hello = false;
+	w->has_come = f->is_incoming;
 	w->counts_as_driven = vm->has_driver;
 	vm->order = f->order;
 	vm->resets = 0;
 	vm->running_at = vm->link_at = now;
 	vm->telemetry_at = 0;
+	vm->before = (struct ebb_account){ 0 };
 	meter_start(&s->meter, vm);
 	promise_start(vm);
 	promise_start_cache(vm);
@@ -68,9 +74,25 @@ static void start_run(struct ebb_state *s, usec_t now, struct ebb_vm *vm,
 	active_insert(s, vm);
 	s->cycle.plan_is_stale = true;
 	cpu_start(&s->cpu, vm, f);
-	mem_start(&s->mem, vm, f);
+	mem_start(vm, f);
 	core_text(core_record(&s->env, vm, now, EBB_EVENT_JOIN)->text, "%s with %u CPUs",
+		  f->is_incoming ? "is coming from another host" :
 		  s->env.is_loaded ? "started" : "found running", f->num_plugged);
+}
+
+void core_vm_arrived(struct ebb_state *s, usec_t now, struct ebb_vm *vm)
+{
+	if (!vm->is_incoming)
+		return;
+	vm->is_incoming = false;
+	/* As of a VM that is found: its driver has come with it, until HELLO says. */
+	vm->has_driver = true;
+	/* Until now there was no device that could have said HELLO. */
+	vm->running_at = vm->link_at = now;
+	meter_start(&s->meter, vm);
+	core_touch(&s->env, vm);
+	core_text(core_record(&s->env, vm, now, EBB_EVENT_JOIN)->text,
+		  "has arrived from another host");
 }
 
 int core_vm_running(struct ebb_state *s, usec_t now, struct ebb_vm *vm,
@@ -87,6 +109,8 @@ int core_vm_running(struct ebb_state *s, usec_t now, struct ebb_vm *vm,
 		cpu_compare(&s->cpu, now, vm, f);
 	else
 		start_run(s, now, vm, f);
+	if (!f->is_incoming)
+		core_vm_arrived(s, now, vm);
 	core_touch(&s->env, vm);
 	return 0;
 }
@@ -105,16 +129,20 @@ int core_vm_stopped(struct ebb_state *s, usec_t now, struct ebb_vm *vm)
 	r = core_record(&s->env, vm, now, EBB_EVENT_LEAVE);
 	r->cpus = (uint16_t)t.held;
 	r->bytes = t.mem_held;
-	core_text(r->text, "stopped; its %u CPUs and %llu MiB of pool memory are free", t.held,
+	core_text(r->text, "%s; its %u CPUs and %llu MiB of pool memory are free",
+		  vm->is_incoming ? "has not arrived" : "stopped", t.held,
 		  (unsigned long long)(t.mem_held >> 20));
 	meter_record(&s->meter, vm);
 	mem_stop(vm);
 	broker_stop(vm);
 	cpu_stop(&s->cpu, now, vm);
+	vm->is_incoming = false;
 	vm->is_running = vm->is_admitted = vm->link_up = vm->has_driver = false;
 	vm->can_lend = vm->can_vom = vm->can_leave = vm->can_baseline = false;
+	vm->can_account = false;
 	vm->work->is_refused = false;
 	vm->work->is_welcome_due = vm->work->is_close_due = false;
+	vm->work->is_account_due = false;
 	vm->work->num_responses = 0;
 	active_remove(s, vm);
 	s->cycle.plan_is_stale = true;

@@ -7,7 +7,7 @@
 
 bool core_vm_is_driven(const struct ebb_state *s, const struct ebb_vm *vm, usec_t now)
 {
-	if (!vm->is_running || !vm->has_driver)
+	if (!vm->is_running || vm->is_incoming || !vm->has_driver)
 		return false;
 	return vm->link_up || now < vm->link_at + s->env.cfg.link_grace_usec;
 }
@@ -75,15 +75,63 @@ static void hello_refuse(struct ebb_state *s, usec_t now, struct ebb_vm *vm,
 	core_mark(&s->env, vm);
 }
 
+/* MiB of pools that VMs hold beyond what there is, on the nodes of the host that the VM is on. */
+static uint64_t mib_too_much(const struct ebb_state *s, const struct ebb_vm *vm)
+{
+	uint64_t sum = 0;
+	uint32_t seen = 0;
+
+	for (uint16_t g = 0; g < vm->sla.num_nodes; g++) {
+		const uint16_t h = vm->sla.nodes[g].host_node;
+		const uint64_t held = ebb_state_pool_held(s, h);
+		const uint64_t has = ebb_state_pool_capacity(s, h);
+
+		if (!(seen >> h & 1) && held > has)
+			sum += (held - has) >> 20;
+		seen |= 1u << h;
+	}
+	return sum;
+}
+
+/*
+ * A VM keeps the CPUs and the memory that it brings from another host: none is taken at once.  CPUs
+ * without a core run at home until there is one.  If VMs hold more than the host has, the policy
+ * says whose CPUs and memory are demanded back, with a deadline.
+ */
+static void record_come(struct ebb_state *s, usec_t now, const struct ebb_vm *vm)
+{
+	uint64_t bytes = 0;
+	uint16_t cpus = 0;
+	struct ebb_record *r;
+
+	for (uint16_t i = 0; i < vm->num_vcpus; i++) {
+		const struct ebb_vcpu *v = &vm->vcpus[i];
+
+		cpus += v->is_granted && !v->is_lent && !v->is_startup;
+	}
+	for (uint16_t g = 0; g < vm->sla.num_nodes; g++)
+		bytes += vm->pools[g].held * EBB_BLOCK_BYTES;
+	r = core_record(&s->env, vm, now, EBB_EVENT_JOIN);
+	r->cpus = cpus;
+	r->bytes = bytes;
+	core_text(r->text,
+		  "brought %u hotplugged CPUs and %llu MiB of pool memory; VMs hold %llu MiB more "
+		  "than its nodes of the host have", cpus, (unsigned long long)(bytes >> 20),
+		  (unsigned long long)mib_too_much(s, vm));
+}
+
 int core_hello(struct ebb_state *s, usec_t now, struct ebb_vm *vm, const struct ebb_fact_hello *f)
 {
 	struct ebb_vm_work *w = vm->work;
 	const bool is_reset = w->has_hello && f->resets != vm->resets;
+	const bool is_first_of_run = !w->has_hello;
 	uint16_t reason, hotplugged;
 	char text[EBB_TEXT_SIZE];
 
 	if (!vm->is_running)
 		return -ENOENT;
+	/* Its device says nothing before the VM is here. */
+	core_vm_arrived(s, now, vm);
 	reason = hello_check(vm, f, text);
 	if (reason != VIRTIO_EBB_REASON_NONE) {
 		hello_refuse(s, now, vm, f, reason, text);
@@ -108,6 +156,7 @@ int core_hello(struct ebb_state *s, usec_t now, struct ebb_vm *vm, const struct 
 	vm->can_vom = f->can_vom;
 	vm->can_leave = f->can_leave;
 	vm->can_baseline = f->can_baseline;
+	vm->can_account = f->can_account;
 	if (vm->generation < f->generation)
 		vm->generation = f->generation;
 	vm->link_up = w->has_hello = true;
@@ -118,6 +167,10 @@ int core_hello(struct ebb_state *s, usec_t now, struct ebb_vm *vm, const struct 
 		w->welcome.reason = VIRTIO_EBB_REASON_NONE;
 	}
 	core_touch(&s->env, vm);
+	if (is_first_of_run)
+		cpu_found(&s->cpu, vm);
+	if (w->has_come && is_first_of_run)
+		record_come(s, now, vm);
 	core_text(core_record(&s->env, vm, now, EBB_EVENT_LINK)->text,
 		  "HELLO%s: %s, %u hotplugged CPUs, %llu resets%s",
 		  f->is_first ? " on a new link" : "",

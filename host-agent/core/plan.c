@@ -46,6 +46,12 @@ static void explain_refusal(struct ebb_vm *vm, enum ebb_resource what, uint16_t 
 			  (unsigned long long)has * r->scale, r->key);
 }
 
+/* Without quorum VMs may stay, also those that an agent finds when it starts, but not come. */
+static bool may_come(const struct ebb_state *s, const struct ebb_vm *vm)
+{
+	return s->env.has_quorum || vm->is_admitted || core_is_found(vm);
+}
+
 /*
  * Whether the VM's floors fit beside what has been promised to earlier arrivals;
  * says what is missing if not.  The floors count from here on in both cases, so
@@ -76,6 +82,10 @@ static bool admit(const struct ebb_state *s, struct ebb_vm *vm,
 	for (int what = 0; what < EBB_RESOURCES; what++)
 		for (uint16_t h = 0; h < EBB_MAX_NODES; h++)
 			promised[what][h] += need[what][h];
+	if (fits && !may_come(s, vm)) {
+		core_text(vm->error, "the host has no quorum in its cluster: it takes no new VM");
+		return false;
+	}
 	return fits;
 }
 
@@ -121,6 +131,8 @@ void core_admit_all(struct ebb_state *s, usec_t now)
 		for (size_t i = 0; i < s->env.num_active; i++) {
 			struct ebb_vm *vm = s->active[i];
 
+			if (!s->env.has_quorum && !vm->floor.is_lowered && !core_is_found(vm))
+				continue;
 			if (vm->is_admitted && floor_is_open(vm) && vm->floor.is_lowered != is_new)
 				floor_admit(&s->floor, now, vm, promised[EBB_MEM]);
 		}
@@ -307,11 +319,47 @@ static void make_plan(struct ebb_state *s, usec_t now)
 
 /* ---- limits -------------------------------------------------------------- */
 
+/* More is in use, or may be taken at any time, than there is: a VM brought it from another host. */
+static bool is_overfull(const struct ebb_state *s, enum ebb_resource what, uint16_t h, size_t count)
+{
+	uint64_t used = 0;
+
+	for (size_t i = 0; i < count; i++)
+		used += s->entries[i].used;
+	return used > core_resources[what].divided(s, h);
+}
+
+/*
+ * Offers that nobody has taken yet are withdrawn, demands stay: from all VMs without quorum, else
+ * from those to which the agent of another host made them.
+ */
+static void hold_back(struct ebb_state *s, enum ebb_resource what, uint16_t h)
+{
+	struct ebb_arbiter_entry *e = s->entries;
+
+	core_set_for_each(i, &s->env.on[h]) {
+		const struct ebb_vm *vm = s->active[i];
+
+		for (uint16_t g = 0; takes_part(vm, what) && g < vm->sla.num_nodes; g++) {
+			uint32_t held;
+
+			if (!is_on(vm, g, h))
+				continue;
+			held = core_resources[what].held(vm, g, e);
+			if (e->target > held && (!s->env.has_quorum || vm->work->has_come))
+				e->target = held;
+			e++;
+		}
+	}
+}
+
 static void set_limits(struct ebb_state *s, usec_t now, enum ebb_resource what, uint16_t h)
 {
 	const size_t count = fill_entries(s, what, h, false);
 	const struct ebb_arbiter_entry *e = s->entries;
 
+	if (!s->env.has_quorum || is_overfull(s, what, h, count))
+		hold_back(s, what, h);
 	ebb_arbiter_limits(core_resources[what].divided(s, h), s->entries, s->parts, count);
 	core_set_for_each(i, &s->env.on[h]) {
 		struct ebb_vm *vm = s->active[i];
@@ -331,7 +379,8 @@ static void update_driven(struct ebb_state *s, usec_t now, struct ebb_vm *vm)
 		s->cycle.plan_is_stale = true;
 		core_touch(&s->env, vm);
 	}
-	if (!is_driven && core_has_news(&s->env, vm))
+	/* The device of a VM on its way here will say which CPUs the VM holds. */
+	if (!is_driven && !vm->is_incoming && core_has_news(&s->env, vm))
 		cpu_force_absent(&s->cpu, now, vm);
 }
 

@@ -19,6 +19,11 @@ bool ebb_state_is_loaded(const struct ebb_state *s)
 	return s->env.is_loaded;
 }
 
+bool ebb_state_has_quorum(const struct ebb_state *s)
+{
+	return s->env.has_quorum;
+}
+
 const struct ebb_pressure *ebb_state_pressure(const struct ebb_state *s)
 {
 	return &s->env.cfg.pressure;

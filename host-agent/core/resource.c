@@ -24,6 +24,13 @@ static uint16_t cpu_ceiling(const struct ebb_vm *vm, uint16_t g)
 	return vm->work->counts_as_driven ? vm->sla.nodes[g].max : vm->sla.nodes[g].startup;
 }
 
+static uint32_t cpu_held(const struct ebb_vm *vm, uint16_t g, const struct ebb_arbiter_entry *e)
+{
+	(void)vm;
+	(void)g;
+	return e->used;
+}
+
 /* In cores where threads are given out. */
 static void cpu_entry(const struct ebb_state *s, const struct ebb_vm *vm, uint16_t g,
 		      struct ebb_arbiter_entry *ret)
@@ -92,6 +99,12 @@ static uint32_t mem_floor(const struct ebb_vm *vm, uint16_t g)
 	return vm->sla.nodes[g].mem_min + vm->floor.booked[g];
 }
 
+static uint32_t mem_held(const struct ebb_vm *vm, uint16_t g, const struct ebb_arbiter_entry *e)
+{
+	(void)e;
+	return vm->pools[g].held;
+}
+
 /* False once the device has turned out not to have the pool that the SLA speaks of. */
 bool core_may_have_pool(const struct ebb_vm *vm, uint16_t g)
 {
@@ -147,14 +160,16 @@ const struct core_resource core_resources[EBB_RESOURCES] = {
 	[EBB_CPUS] = {
 		.unit = "cores", .scale = 1, .floor_name = "startup set", .key = "startup",
 		.capacity = cpu_capacity, .divided = cpu_divided, .floor = cpu_floor,
-		.entry = cpu_entry, .planned = cpu_planned, .set_target = cpu_take_target,
+		.held = cpu_held, .entry = cpu_entry, .planned = cpu_planned,
+		.set_target = cpu_take_target,
 		.set_limit = cpu_take_limit,
 	},
 	[EBB_MEM] = {
 		.unit = "MiB", .scale = EBB_BLOCK_MIB, .floor_name = "min-mib", .key = "min-mib",
 		.may_shrink = true, .has_all_vms = true,
 		.capacity = mem_capacity, .divided = mem_capacity, .floor = mem_floor,
-		.entry = mem_entry, .planned = mem_planned, .set_target = mem_take_target,
+		.held = mem_held, .entry = mem_entry, .planned = mem_planned,
+		.set_target = mem_take_target,
 		.set_limit = mem_take_limit,
 	},
 };

@@ -32,6 +32,8 @@ struct core_resource {
 	uint32_t (*divided)(const struct ebb_state *s, uint16_t h);
 	/* What a guest node of a VM is guaranteed. */
 	uint32_t (*floor)(const struct ebb_vm *vm, uint16_t g);
+	/* The amount that the guest node holds now, in the units of the arbiter. */
+	uint32_t (*held)(const struct ebb_vm *vm, uint16_t g, const struct ebb_arbiter_entry *e);
 	/* Fills in the arbiter's entry for the guest node, except `wanted`. */
 	void (*entry)(const struct ebb_state *s, const struct ebb_vm *vm, uint16_t g,
 		      struct ebb_arbiter_entry *ret);

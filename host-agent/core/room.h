@@ -36,6 +36,8 @@ struct core_env {
 	struct ebb_host host;
 	const struct ebb_policy_ops *policy;
 	bool is_loaded;
+	bool has_quorum;		/* else nothing new is given (ebb_state_quorum_set()) */
+	usec_t quorum_until;		/* when that is over; EBB_TIME_NEVER: never */
 	usec_t now;			/* of the call into the core that is under way */
 	struct ebb_view_node nodes[EBB_MAX_NODES];
 	uint16_t smt[EBB_MAX_NODES];	/* fewest threads of a core of the node */

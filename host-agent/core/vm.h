@@ -324,7 +324,10 @@ struct ebb_vm_floor {
 	bool is_refused;		/* too little was left to promise: */
 	uint16_t short_node;		/* on this node of the host */
 	uint32_t short_mib;		/* which had so much left */
-	uint32_t promised_mib;		/* size of the cache; 0: nothing is promised */
+	uint32_t refused_mib;		/* the reserve-mem that was refused last */
+	uint32_t promised_mib;		/* size of the cache; 0: nothing is promised; if is_refused:
+					 * what was promised before */
+	bool is_raised;			/* more than what is promised is asked for */
 	bool is_lowered;		/* the promise is to be made anew, on no node for more */
 	uint32_t told_mib;		/* as in the last LIMITS */
 	/* By guest node. */
@@ -373,12 +376,16 @@ struct ebb_vm {
 	char error[EBB_TEXT_SIZE];	/* why it is not (fully) managed; "": it is */
 	bool has_sla;			/* sla and vcpus are valid */
 	bool is_running;
+	bool is_incoming;		/* running, as far as libvirt goes: its QEMU waits for it to
+					 * arrive from another host.  Its floors are reserved, and
+					 * nothing is done to it or told to it */
 	bool is_admitted;		/* running, and its floor fits the host */
 	bool link_up;
 	bool has_driver;		/* as of the last HELLO of this run */
 	bool can_lend;			/* the driver knows of lending, as of that HELLO */
 	bool can_vom;			/* it can say what memory is worth */
 	bool can_leave;			/* it unplugs what leaves at once */
+	bool can_account;		/* its device keeps counters */
 	bool can_baseline;		/* it can be promised a cache, and say what became of it */
 	bool is_removed;		/* undefined while running: forgotten when it stops */
 	struct ebb_sla sla;
@@ -400,6 +407,7 @@ struct ebb_vm {
 	struct ebb_vm_floor floor;
 	struct ebb_vm_vom vom;
 	struct ebb_vm_charge charge;
+	struct ebb_account before;	/* counted before this agent counts: account.c */
 	struct ebb_vm_conduct conduct;
 	struct ebb_vm_gather gather;
 	struct ebb_vm_move move;

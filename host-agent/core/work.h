@@ -11,11 +11,13 @@ struct ebb_vm_work {
 	uint16_t view;			/* in the view and plan that are being made */
 	bool is_found;			/* was running when the agent started */
 	bool has_hello;			/* a HELLO came in this run */
+	bool has_come;			/* from another host, in this run */
 	bool counts_as_driven;		/* has a driver as far as planning goes */
 	bool is_void;			/* the definition became invalid; the last SLA is in use */
 	bool is_refused;		/* running, but its floor does not fit */
 	bool is_welcome_due;
 	bool is_close_due;
+	bool is_account_due;		/* the device is to keep the counters of now */
 	struct ebb_action_welcome welcome;
 	usec_t wake_at;			/* while the VM is reconciled: when it has to be again, as
 					 * far as is known; then it goes to ebb_state.wakes */

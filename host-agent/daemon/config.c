@@ -55,8 +55,10 @@ static const struct ebb_setting keys[] = {
 	OPTIONAL(control_group, TEXT),
 	KEY("metrics_listen", metrics_listen, OTHER, .set = set_address),
 	OPTIONAL(count_threads, BOOL),
+	OPTIONAL(quorum, BOOL),
 	OPTIONAL(shared_cores, TEXT),
 	OPTIONAL(volume_socket, PATH),
+	OPTIONAL(volume_owner, TEXT),
 	KEY("pool_mib", pool_mib, U32, .max = EBB_MAX_POOL_MIB, .has_auto = true,
 	    .auto_value = EBB_CONFIG_AUTO),
 	NUMBER(memory_overhead_mib, 64, 65536),
@@ -92,6 +94,7 @@ void ebb_config_default(struct ebb_config *c)
 	strcpy(c->host, "auto");
 	strcpy(c->policy, "fair");
 	strcpy(c->link_group, "auto");
+	c->quorum = true;
 	c->pool_mib = EBB_CONFIG_AUTO;
 	c->memory_overhead_mib = 1536;
 	c->memory_leave_ms = 30;
@@ -131,6 +134,9 @@ int ebb_config_finish(struct ebb_config *c, struct ebb_err *err)
 			if (*p == '/')
 				*p = '-';
 	}
+	/* Of another ebbd on this host it is another one, and the same after a restart. */
+	if (!c->volume_owner[0])
+		snprintf(c->volume_owner, sizeof(c->volume_owner), "ebbd:%.900s", c->run_dir);
 	if (strncmp(c->emu_group, EMU_GROUP_PREFIX, len) != 0 || strchr(c->emu_group, '/') ||
 	    strlen(c->emu_group) > 255)
 		return ebb_err_set(

@@ -25,7 +25,9 @@ struct ebb_config {
 	char control_group[EBB_SETTING_SIZE]; /* "": root only */
 	char metrics_listen[EBB_SETTING_SIZE]; /* see daemon/http.h; "": nowhere */
 	bool count_threads;
+	bool quorum;			/* the host has it when ebbd starts */
 	char volume_socket[EBB_SETTING_SIZE]; /* control socket of ebb-volumed; "": none */
+	char volume_owner[EBB_SETTING_SIZE]; /* who sets promises there: 1 to 127 bytes */
 	char shared_cores[EBB_SETTING_SIZE]; /* see backend/real/hostshare.h */
 	/* MiB of each node of the host for pools, 0 to EBB_MAX_POOL_MIB; EBB_CONFIG_AUTO */
 	uint32_t pool_mib;
@@ -49,7 +51,8 @@ int ebb_config_load(struct ebb_config *c, const char *path, struct ebb_err *err)
 int ebb_config_set(struct ebb_config *c, const char *assignment, struct ebb_err *err);
 
 /*
- * Completes keys that depend on others: fills emu_group from run_dir where it was not given.
+ * Completes keys that depend on others: fills emu_group and volume_owner from run_dir where they
+ * were not given.
  * Thresholds must be in order.
  */
 int ebb_config_finish(struct ebb_config *c, struct ebb_err *err);

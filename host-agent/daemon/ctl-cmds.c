@@ -17,6 +17,7 @@
 
 #define MAX_HISTORY_ROWS	100000
 #define DEFAULT_HISTORY_ROWS	50
+#define MOST_QUORUM_S		86400
 
 /*
  * The VM that is called so, by uuid or, if no VM has such a one, by name.  0 if there is none, also
@@ -194,6 +195,34 @@ static void cmd_policy(struct ebb_agent *a, struct ebb_ctl_request *r)
 		json_array_append_new(known, json_string(ebb_policy_at(i)->name));
 	ebb_ctl_reply(r, json_pack("{s:s, s:o}", "policy", ebb_state_policy(a->state)->name,
 				   "known", known));
+}
+
+static void cmd_quorum(struct ebb_agent *a, struct ebb_ctl_request *r)
+{
+	const json_t *value = json_object_get(r->body, "quorum");
+	const json_t *for_s = json_object_get(r->body, "for_s");
+	const usec_t now = ebb_clock_mono_usec();
+
+	if (value && !json_is_boolean(value)) {
+		ebb_ctl_fail(r, "bad-request", NULL, "\"quorum\" must be true or false");
+		return;
+	}
+	if (for_s && (!json_is_integer(for_s) || json_integer_value(for_s) < 1 ||
+		      json_integer_value(for_s) > MOST_QUORUM_S)) {
+		ebb_ctl_fail(r, "bad-request", NULL, "\"for_s\" must be 1 to %d", MOST_QUORUM_S);
+		return;
+	}
+	if (value && !r->may_change) {
+		ebb_ctl_fail(r, "denied", "ask root", "only root may say whether there is quorum");
+		return;
+	}
+	if (value) {
+		ebb_state_quorum_set(a->state, now, json_is_true(value), for_s ?
+				     now + (usec_t)json_integer_value(for_s) * EBB_USEC_PER_SEC :
+				     EBB_TIME_NEVER);
+		ebb_agent_poke(a);
+	}
+	ebb_ctl_reply(r, json_pack("{s:b}", "quorum", ebb_state_has_quorum(a->state)));
 }
 
 static void history_done(void *ctx, json_t *rows, int err)
@@ -413,6 +442,7 @@ static const struct {
 	{ "histogram", { "vm", NULL }, cmd_histogram },
 	{ "metrics", { NULL }, cmd_metrics },
 	{ "policy", { "policy", NULL }, cmd_policy },
+	{ "quorum", { "quorum", "for_s", NULL }, cmd_quorum },
 	{ "history", { "vm", "event", "since", "limit", "charge", NULL }, cmd_history },
 	{ "ledger", { "vm", "since", "limit", "intervals", NULL }, cmd_ledger },
 	{ "set", { "vm", "values", NULL }, cmd_set },

@@ -12,6 +12,7 @@
 #include "daemon/config.h"
 #include "daemon/ctl-cmds.h"
 #include "daemon/dryrun.h"
+#include "daemon/history-charge.h"
 #include "daemon/http.h"
 #include "daemon/metrics.h"
 #include "backend/real/real.h"
@@ -173,6 +174,20 @@ static int make_host(struct daemon *d, bool is_dryrun, struct ebb_err *err)
 	return rc;
 }
 
+/* Of the boot of the host, and of where the history is.  FNV-1a. */
+static uint64_t writer_id(const char *state_dir)
+{
+	char boot[EBB_BOOT_ID_SIZE];
+	uint64_t hash = 0xcbf29ce484222325;
+
+	ebb_history_boot_id(boot);
+	for (const char *p = boot; *p; p++)
+		hash = (hash ^ (uint8_t)*p) * 0x100000001b3;
+	for (const char *p = state_dir; *p; p++)
+		hash = (hash ^ (uint8_t)*p) * 0x100000001b3;
+	return hash ? hash : 1;
+}
+
 static int make_state(struct daemon *d, struct ebb_err *err)
 {
 	const struct ebb_policy_ops *policy = ebb_policy_find(d->config.policy);
@@ -189,6 +204,8 @@ static int make_state(struct daemon *d, struct ebb_err *err)
 	ebb_state_config_default(&cfg);
 	cfg.alloc = (struct ebb_alloc){ .alloc = ebb_heap_alloc, .free = ebb_heap_free };
 	cfg.count_threads = d->config.count_threads;
+	cfg.writer = writer_id(d->config.state_dir);
+	cfg.lacks_quorum = !d->config.quorum;
 	cfg.pressure = d->config.pressure;
 	cfg.promise = d->config.promise;
 	cfg.mem_overhead_bytes = (uint64_t)d->config.memory_overhead_mib << 20;
@@ -280,6 +297,7 @@ static int make_volumes(struct daemon *d, struct ebb_err *err)
 	}
 	ebb_volumes_config_default(&cfg);
 	cfg.path = d->config.volume_socket;
+	cfg.owner = d->config.volume_owner;
 	cfg.inner = d->agent.backend;
 	cfg.sink = ebb_agent_sink(&d->agent);
 	cfg.meter_usec = d->config.meter_interval_ms * EBB_USEC_PER_MSEC;

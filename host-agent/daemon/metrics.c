@@ -383,6 +383,9 @@ char *ebb_metrics_text(const struct ebb_state *s, usec_t now)
 	put_sums(f, s, "ebb_move_recommendations_total", SUM_MOVES);
 	begin(f, "ebb_move_recommended", "gauge", NULL, "VMs that should move to another host.");
 	put_moves(f, s);
+	begin(f, "ebb_quorum", "gauge", NULL,
+	      "Whether the host has the quorum of its cluster; without it nothing new is given.");
+	fprintf(f, "ebb_quorum %d\n", ebb_state_has_quorum(s));
 	put_vom(f, s, now);
 	put_shared(f, s);
 	put_ledger(f, s);

@@ -83,19 +83,46 @@ json_t *ebb_view_host(const struct ebb_state *s, usec_t now)
 		json_array_append_new(nodes, node_view(s, n, now));
 	for (uint16_t c = 0; c < h->num_cores; c++)
 		json_array_append_new(cores, core_view(s, c));
-	return json_pack("{s:b, s:f, s:s, s:b, s:o, s:o, s:o, s:o, s:o}", "emulated",
+	return json_pack("{s:b, s:f, s:s, s:b, s:b, s:o, s:o, s:o, s:o, s:o}", "emulated",
 			 h->is_emulated, "share",
 			 h->is_emulated ? h->share_permille / 1000.0 : 1.0, "policy",
-			 ebb_state_policy(s)->name, "loaded", ebb_state_is_loaded(s), "nodes",
+			 ebb_state_policy(s)->name, "loaded", ebb_state_is_loaded(s), "quorum",
+			 ebb_state_has_quorum(s), "nodes",
 			 nodes, "cores", cores, "pressure", ebb_view_pressure(s),
 			 "shared", ebb_view_shared(s), "io", ebb_view_io(s));
+}
+
+static json_t *sums(const struct ebb_ledger *l)
+{
+	return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}",
+			 "metered_usec", (json_int_t)l->metered_usec, "wanted",
+			 (json_int_t)l->wanted, "promised", (json_int_t)l->promised, "got",
+			 (json_int_t)l->got, "violated", (json_int_t)l->violated, "unclear",
+			 (json_int_t)l->unclear, "intervals", (json_int_t)l->num_intervals,
+			 "violations", (json_int_t)l->num_violations, "unclear_intervals",
+			 (json_int_t)l->num_unclear);
+}
+
+/* In its life, on whatever hosts. */
+static json_t *account_view(const struct ebb_vm *vm)
+{
+	struct ebb_account a;
+
+	ebb_vm_account(vm, &a);
+	return json_pack("{s:f, s:f, s:f, s:f, s:f, s:o, s:o}",
+			 "age_s", (double)a.age / EBB_USEC_PER_SEC, "reserved_core_s",
+			 (double)a.core_usec[EBB_CLASS_RESERVED] / EBB_USEC_PER_SEC, "spot_core_s",
+			 (double)a.core_usec[EBB_CLASS_SPOT] / EBB_USEC_PER_SEC, "reserved_mib_s",
+			 (double)a.mib_usec[EBB_CLASS_RESERVED] / EBB_USEC_PER_SEC, "spot_mib_s",
+			 (double)a.mib_usec[EBB_CLASS_SPOT] / EBB_USEC_PER_SEC, "cpu", sums(&a.cpu),
+			 "memory", sums(&a.mem));
 }
 
 static const char *vm_state(const struct ebb_vm *vm)
 {
 	if (!vm->has_sla || (vm->is_running && !vm->is_admitted))
 		return "unmanaged";
-	return vm->is_running ? "running" : "stopped";
+	return vm->is_incoming ? "incoming" : vm->is_running ? "running" : "stopped";
 }
 
 /* Time left to the first deadline of an open demand, at least 1. */
@@ -284,6 +311,7 @@ json_t *ebb_view_vm(const struct ebb_state *s, const struct ebb_vm *vm, usec_t n
 	add_memory(o, vm, &t, now);
 	json_object_set_new(o, "move", ebb_view_move(vm, now));
 	ebb_view_add_share(o, vm);
+	json_object_set_new(o, "account", account_view(vm));
 	json_object_set_new(o, "volumes", ebb_view_volumes(s, vm));
 	json_object_set_new(o, "telemetry", vm_telemetry(vm, now));
 	return o;

@@ -3,6 +3,7 @@
 #ifndef EBB_MODEL_RECORD_H
 #define EBB_MODEL_RECORD_H
 
+#include "model/ledger.h"
 #include "model/types.h"
 
 enum ebb_event {
@@ -45,6 +46,8 @@ enum ebb_event {
 					 * host: it answers again */
 	EBB_EVENT_LEDGER,		/* what a promise to a VM has come to so far: ledger; code:
 					 * enum ebb_cause, text: why, if this interval broke it */
+	EBB_EVENT_QUORUM,		/* the host has lost the quorum of its cluster, or has it
+					 * again */
 	EBB_EVENT_MAX,
 };
 
@@ -67,23 +70,6 @@ enum ebb_cause {
 	EBB_CAUSE_HOST,			/* to programs of the host that are no vCPUs; I/O: to
 					 * nobody, the disk was slower than it can be */
 	EBB_CAUSE_MAX,
-};
-
-/*
- * Counters of one promise, in units of its resource.  They only grow, so a lost record does no
- * harm: the next one includes it.  Source of the terms: "SQLVM", sections 2.1 and 2.2.
- */
-struct ebb_ledger {
-	uint64_t metered_usec;		/* the intervals, one after the other */
-	uint64_t wanted;		/* CPU: time in which a vCPU ran or was ready to; IO: got
-					 * and violated */
-	uint64_t promised;		/* due for that time; what was not wanted is not due */
-	uint64_t got;
-	uint64_t violated;		/* due and not given */
-	uint64_t unclear;		/* may have been due as well: the accounts can not tell */
-	uint64_t num_intervals;
-	uint64_t num_violations;	/* intervals that broke the promise */
-	uint64_t num_unclear;		/* intervals that count in unclear */
 };
 
 /* One decision with the numbers that led to it. */

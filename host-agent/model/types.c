@@ -37,6 +37,7 @@ const char *ebb_event_name(enum ebb_event event)
 		[EBB_EVENT_VOLUME] = "volume",
 		[EBB_EVENT_CONDUCT] = "conduct", [EBB_EVENT_BROKER] = "broker",
 		[EBB_EVENT_VIOLATION] = "violation", [EBB_EVENT_MOVE] = "move",
+		[EBB_EVENT_QUORUM] = "quorum",
 	};
 
 	return NAME_OF(names, event);
@@ -104,6 +105,7 @@ bool ebb_fact_is_from_link(enum ebb_fact_type type)
 	case EBB_FACT_TELEMETRY:
 	case EBB_FACT_MEM:
 	case EBB_FACT_VOM:
+	case EBB_FACT_ACCOUNT:
 		return true;
 	case EBB_FACT_VM_DEFINED:
 	case EBB_FACT_VM_INVALID:
@@ -172,6 +174,7 @@ const char *ebb_action_name(enum ebb_action_type type)
 		[EBB_ACTION_LIMITS] = "limits",	    [EBB_ACTION_CPU_FLAGS] = "cpu-flags",
 		[EBB_ACTION_LINK_CLOSE] = "link-close", [EBB_ACTION_MEM_CAP] = "mem-cap",
 		[EBB_ACTION_MEM_MIRROR] = "mem-mirror", [EBB_ACTION_REVOKE] = "revoke",
+		[EBB_ACTION_ACCOUNT] = "account",
 		[EBB_ACTION_THROTTLE] = "throttle",
 		[EBB_ACTION_RESERVE] = "reserve",
 		[EBB_ACTION_SHARES] = "shares",	    [EBB_ACTION_VOLUME] = "volume",
@@ -194,6 +197,7 @@ const char *ebb_fact_name(enum ebb_fact_type type)
 		[EBB_FACT_VOLUMES_SERVER] = "volumes-server",
 		[EBB_FACT_VOLUMES_METERS] = "volumes-meters",
 		[EBB_FACT_MEM] = "mem",		      [EBB_FACT_VOM] = "vom",
+		[EBB_FACT_ACCOUNT] = "account",
 	};
 
 	return NAME_OF(names, type);

@@ -21,6 +21,7 @@
 
 #include <linux/virtio_ebb.h>
 
+#include "model/ledger.h"
 #include "model/volume.h"
 
 typedef uint64_t usec_t;
@@ -225,6 +226,7 @@ enum ebb_action_type {
 	EBB_ACTION_LIMITS,
 	EBB_ACTION_CPU_FLAGS,
 	EBB_ACTION_REVOKE,
+	EBB_ACTION_ACCOUNT,		/* have the device keep the VM's counters */
 	EBB_ACTION_LINK_CLOSE,		/* close; the device connects again and says HELLO */
 	EBB_ACTION_MAX,
 };
@@ -278,6 +280,8 @@ enum ebb_fact_type {
 	EBB_FACT_CPU_TIMES,
 	/* The histogram that was asked for (ebb_action_limits.vom_seq), on the VM's link. */
 	EBB_FACT_VOM,
+	/* ACCOUNT on the VM's link. */
+	EBB_FACT_ACCOUNT,
 	/* The volume server answers: it has just been started, or the agent, or it was lost. */
 	EBB_FACT_VOLUMES_UP,
 	/* It does not; after VOLUMES_UP, or at the start.  Promises stay as it has them. */
@@ -322,6 +326,12 @@ struct ebb_fact_vm_running {
 	 * learnt of a vCPU since then is newer than this fact and is kept.
 	 */
 	usec_t as_of;
+	/*
+	 * Its QEMU has been started to receive the VM from another host, where it still runs.  What
+	 * is told of a VM that runs here already is ignored: libvirt says the same of one that
+	 * leaves.
+	 */
+	bool is_incoming;
 	uint16_t num_plugged;
 	const struct ebb_vcpu_fact *plugged; /* every plugged vCPU once; copied */
 	/*
@@ -354,6 +364,7 @@ struct ebb_fact_hello {
 	bool can_vom;			/* it negotiated VIRTIO_EBB_F_VOM */
 	bool can_leave;			/* it negotiated VIRTIO_EBB_F_LEAVE */
 	bool can_baseline;		/* it negotiated VIRTIO_EBB_F_BASELINE */
+	bool can_account;		/* the device keeps counters (EBB_ACTION_ACCOUNT) */
 	uint16_t num_nodes;
 	uint32_t max_cpus;
 	uint64_t generation;		/* of the last LIMITS that the device knows */
@@ -413,6 +424,17 @@ struct ebb_fact_vom {
 	const struct ebb_vom_bucket *buckets; /* by node, in it by value; copied */
 };
 
+/*
+ * CPU time, memory and I/O of a VM since it was started, on all its hosts.  The device keeps these
+ * counters and takes them along to another host.
+ */
+struct ebb_account {
+	uint64_t writer;		/* ebb_state_config.writer of the agent that wrote it */
+	usec_t age;			/* the time for which core_usec and mib_usec were counted */
+	uint64_t core_usec[EBB_CLASS_MAX], mib_usec[EBB_CLASS_MAX]; /* as in ebb_vm_charge */
+	struct ebb_ledger cpu, mem;	/* promises of CPU time and of a cache */
+};
+
 struct ebb_fact_action_done {
 	uint64_t id;
 	enum ebb_action_type type;	/* of the action, as is the id */
@@ -452,6 +474,7 @@ struct ebb_fact {
 		struct ebb_sla sla_set;
 		struct ebb_fact_cpu_times cpu_times;
 		struct ebb_fact_vom vom;
+		struct ebb_account account;
 		struct ebb_fact_volumes_up volumes_up;
 		struct ebb_fact_volumes_lost volumes_lost;
 		struct ebb_volume_server volumes_server;
@@ -548,6 +571,7 @@ struct ebb_action {
 		struct ebb_action_limits limits;
 		struct ebb_action_cpu_flags cpu_flags;
 		struct ebb_action_pool pool;	/* REVOKE, MEM_MIRROR */
+		struct ebb_account account;
 		uint64_t cap_bytes;		/* MEM_CAP */
 		struct ebb_action_reserve reserve;
 		uint32_t shares;		/* SHARES: 2 to 10000; 0: as the domain defines */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The control socket. */
 #include <errno.h>
+#include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,6 +30,7 @@ struct open_request {
 struct client {
 	struct ebb_ctl *ctl;
 	struct client *next;
+	uint64_t number;		/* unique */
 	int fd;
 	sd_event_source *source;
 	bool may_change;
@@ -49,6 +51,7 @@ struct ebb_ctl {
 	sd_event_source *source;
 	struct client *clients;
 	unsigned int num_clients;
+	uint64_t last_number;
 };
 
 static void client_close(struct client *c)
@@ -128,6 +131,24 @@ void ebb_ctl_fail(struct ebb_ctl_request *request, const char *code, const char 
 				  "message", text, "hint", hint ? hint : ""));
 }
 
+/* A client that died may not have been looked at yet. */
+static bool has_gone(const struct client *c)
+{
+	struct pollfd p = { .fd = c->fd };
+
+	return poll(&p, 1, 0) > 0 && (p.revents & (POLLHUP | POLLERR));
+}
+
+bool ebb_ctl_is_connected(const struct ebb_ctl_request *request, uint64_t connection)
+{
+	const struct client *c = ((const struct open_request *)request)->client;
+
+	for (c = c ? c->ctl->clients : NULL; c; c = c->next)
+		if (c->number == connection)
+			return !has_gone(c);
+	return false;
+}
+
 static void handle_line(struct client *c, const char *line, size_t len)
 {
 	struct open_request *r = calloc(1, sizeof(*r));
@@ -140,6 +161,7 @@ static void handle_line(struct client *c, const char *line, size_t len)
 	}
 	r->client = c;
 	r->request.may_change = c->may_change;
+	r->request.connection = c->number;
 	c->open = r;
 	r->request.body = json_loadb(line, len, JSON_REJECT_DUPLICATES, &error);
 	if (!r->request.body) {
@@ -292,6 +314,7 @@ static int on_connect(sd_event_source *s, int listen_fd, uint32_t revents, void 
 		return 0;
 	}
 	c->ctl = ctl;
+	c->number = ++ctl->last_number;
 	c->fd = fd;
 	c->active_at = ebb_clock_mono_usec();
 	c->may_change = peer.uid == 0 || peer.uid == geteuid();

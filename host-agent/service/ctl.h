@@ -28,6 +28,7 @@ struct ebb_ctl_request {
 	json_t *body;			/* an object; the request's */
 	const char *cmd;
 	bool may_change; /* the client may change things: root, or the daemon's own user */
+	uint64_t connection;		/* a number that no other connection has had or gets */
 };
 
 struct ebb_ctl_config {
@@ -51,6 +52,9 @@ int ebb_ctl_create(sd_event *event, const struct ebb_ctl_config *cfg, struct ebb
  * fine.
  */
 void ebb_ctl_destroy(struct ebb_ctl *c);
+
+/* Whether a connection to the socket from which this request came has not ended yet. */
+bool ebb_ctl_is_connected(const struct ebb_ctl_request *request, uint64_t connection);
 
 /* Answer with an object (whose reference is taken); "ok": true is added. */
 void ebb_ctl_reply(struct ebb_ctl_request *request, json_t *answer);

@@ -288,8 +288,7 @@ static int arrive(struct run *r, struct tenant *t)
 	count_waiting(r, t);
 	t->waiting++;
 	trace(r, SIM_RESERVED_ARRIVED, t, request);
-	ebb_meter_arrive(&r->meter, &t->meter, &request->meter, request->bytes, EBB_METER_DIRECT,
-			 r->now);
+	ebb_meter_arrive(&r->meter, &t->meter, &request->meter, request->bytes, r->now);
 	if (r->o->policy != SIM_RESERVED_TAGS) {
 		queue_put(&t->queue, request);
 		return 0;
@@ -304,7 +303,7 @@ static void complete(struct run *r, struct request *request)
 	const uint64_t response = (r->now - request->meter.arrived) / 100000;
 
 	trace(r, SIM_RESERVED_COMPLETED, t, request);
-	ebb_meter_complete(&r->meter, &t->meter, &request->meter, r->now);
+	ebb_meter_complete(&r->meter, &t->meter, r->now);
 	if (r->o->policy == SIM_RESERVED_TAGS)
 		ebb_tags_done(r->tags, &request->tags);
 	t->responses[response < RESPONSES ? response : RESPONSES - 1]++;

@@ -479,6 +479,18 @@ int ebb_emuhost_reserve(struct ebb_emuhost *h, pid_t tid, uint32_t core, uint32_
 	return rc;
 }
 
+void ebb_emuhost_sweep(struct ebb_emuhost *h)
+{
+	char path[PATH_MAX];
+
+	pthread_mutex_lock(&h->lock);
+	for (uint32_t c = 0; c < h->num_cores; c++)
+		for (uint32_t t = 0; t < h->num_threads; t++)
+			if (group_path(h, c, t, path, sizeof(path)) == 0)
+				ebb_emureserve_sweep(path);
+	pthread_mutex_unlock(&h->lock);
+}
+
 int ebb_emuhost_where(struct ebb_emuhost *h, pid_t tid, uint32_t *ret_core, uint32_t *ret_rank)
 {
 	char folder[PATH_MAX], path[PATH_MAX];

@@ -57,6 +57,9 @@ int ebb_emuhost_place(struct ebb_emuhost *h, pid_t pid, pid_t tid, uint32_t core
 int ebb_emuhost_reserve(struct ebb_emuhost *h, pid_t tid, uint32_t core, uint32_t rank,
 			const struct ebb_emureserve *reserve);
 
+/* A VM has stopped: removes the groups of promises whose threads have ended. */
+void ebb_emuhost_sweep(struct ebb_emuhost *h);
+
 /* Where it runs.  -ENOENT when it is in none of the groups of cores, -ESRCH when it is gone. */
 int ebb_emuhost_where(struct ebb_emuhost *h, pid_t tid, uint32_t *ret_core, uint32_t *ret_rank);
 

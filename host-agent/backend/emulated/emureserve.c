@@ -116,6 +116,11 @@ static int remove_dead(void *ctx, const char *path)
 	return 0;
 }
 
+void ebb_emureserve_sweep(const char *core_path)
+{
+	ebb_fs_for_each_folder(core_path, remove_dead, NULL);
+}
+
 /* The rest under the name that it has now. */
 static int rest_group(const struct ebb_emureserve_core *core, char rest[PATH_MAX])
 {
@@ -217,7 +222,7 @@ int ebb_emureserve_set(const struct ebb_emureserve_core *core, pid_t tid,
 	/* Of a core without a promise or a maximum all threads are in its group itself. */
 	if (!r->keep && !r->max && !is_folder(rest))
 		return 0;
-	ebb_fs_for_each_folder(core->path, remove_dead, NULL);
+	ebb_emureserve_sweep(core->path);
 	if (core->cg->version == 2)
 		rc = ebb_emugroup_give_cpu(core->path, NULL);
 	is_new = r->keep && !is_folder(kept);
@@ -240,6 +245,9 @@ int ebb_emureserve_set(const struct ebb_emureserve_core *core, pid_t tid,
 	}
 	if (rc == 0)
 		rc = move(core, to, tid);
+	/* It has ended meanwhile, and its group is new. */
+	if (rc == -ESRCH)
+		ebb_emureserve_sweep(core->path);
 	if (rc < 0)
 		return rc;
 	if (to != kept)

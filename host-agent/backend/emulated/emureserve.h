@@ -56,6 +56,12 @@ struct ebb_emureserve_core {
 int ebb_emureserve_set(const struct ebb_emureserve_core *core, pid_t tid,
 		       const struct ebb_emureserve *r);
 
+/*
+ * Removes the groups of threads that have ended from the core.  Otherwise a new thread that gets
+ * the number of one of them would have its promise.
+ */
+void ebb_emureserve_sweep(const char *core_path);
+
 /* Moves a thread to the core: into its own group if it has one there, else among the rest. */
 int ebb_emureserve_enter(const struct ebb_emureserve_core *core, pid_t tid);
 

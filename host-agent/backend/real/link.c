@@ -149,6 +149,10 @@ static int take_message(struct link *k, struct ebb_linkproto_msg *msg, struct eb
 		fact.type = EBB_FACT_REQUEST;
 		fact.u.request = msg->u.request;
 		break;
+	case VIRTIO_EBB_LINK_ACCOUNT:
+		fact.type = EBB_FACT_ACCOUNT;
+		fact.u.account = msg->u.account;
+		break;
 	case VIRTIO_EBB_LINK_MEM:
 		fact.type = EBB_FACT_MEM;
 		fact.u.mem = msg->u.mem;
@@ -456,6 +460,9 @@ void ebb_links_submit(struct ebb_links *l, const struct ebb_action *action)
 		break;
 	case EBB_ACTION_CPU_FLAGS:
 		len = ebb_linkproto_cpu_flags(frame, &action->u.cpu_flags);
+		break;
+	case EBB_ACTION_ACCOUNT:
+		len = ebb_linkproto_account(frame, &action->u.account);
 		break;
 	case EBB_ACTION_REVOKE:
 		len = ebb_linkproto_revoke(frame, &action->u.pool);

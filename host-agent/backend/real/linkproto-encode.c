@@ -81,6 +81,35 @@ size_t ebb_linkproto_cpu_flags(void *buf, const struct ebb_action_cpu_flags *act
 	return sizeof(struct virtio_ebb_link_hdr) + sizeof(*c);
 }
 
+static void put_ledger(struct virtio_ebb_link_ledger *out, const struct ebb_ledger *in)
+{
+	out->metered_usec = htole64(in->metered_usec);
+	out->wanted = htole64(in->wanted);
+	out->promised = htole64(in->promised);
+	out->got = htole64(in->got);
+	out->violated = htole64(in->violated);
+	out->unclear = htole64(in->unclear);
+	out->num_intervals = htole64(in->num_intervals);
+	out->num_violations = htole64(in->num_violations);
+	out->num_unclear = htole64(in->num_unclear);
+}
+
+size_t ebb_linkproto_account(void *buf, const struct ebb_account *action)
+{
+	struct virtio_ebb_link_account *a =
+		frame_start(buf, VIRTIO_EBB_LINK_KEEP_ACCOUNT, sizeof(*a));
+
+	a->writer = htole64(action->writer);
+	a->age_usec = htole64(action->age);
+	for (int k = 0; k < EBB_CLASS_MAX; k++) {
+		a->core_usec[k] = htole64(action->core_usec[k]);
+		a->mib_usec[k] = htole64(action->mib_usec[k]);
+	}
+	put_ledger(&a->cpu, &action->cpu);
+	put_ledger(&a->mem, &action->mem);
+	return sizeof(struct virtio_ebb_link_hdr) + sizeof(*a);
+}
+
 size_t ebb_linkproto_revoke(void *buf, const struct ebb_action_pool *action)
 {
 	struct virtio_ebb_link_revoke *r = frame_start(buf, VIRTIO_EBB_LINK_REVOKE, sizeof(*r));

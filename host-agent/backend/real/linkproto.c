@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "backend/real/linkproto.h"
+#include "backend/real/linkproto-account.h"
 #include "backend/real/linkproto-pools.h"
 #include "backend/real/linkproto-vom.h"
 
@@ -80,6 +81,9 @@ static int check_header(const struct virtio_ebb_link_hdr *h, bool has_hello, str
 		if (ebb_linkproto_is_vom_len(len))
 			return 0;
 		want = sizeof(struct virtio_ebb_telemetry);
+		break;
+	case VIRTIO_EBB_LINK_ACCOUNT:
+		want = sizeof(struct virtio_ebb_link_account);
 		break;
 	case VIRTIO_EBB_LINK_MEM:
 		if (!is_list_len(len, sizeof(struct virtio_ebb_link_mem)))
@@ -172,6 +176,7 @@ static int decode_hello(struct ebb_linkproto_parser *p, const void *payload, siz
 		.can_vom = flags & VIRTIO_EBB_HELLO_F_VOM,
 		.can_leave = flags & VIRTIO_EBB_HELLO_F_LEAVE,
 		.can_baseline = flags & VIRTIO_EBB_HELLO_F_BASELINE,
+		.can_account = flags & VIRTIO_EBB_HELLO_F_ACCOUNT,
 		.num_nodes = le16toh(in->num_nodes),
 		.max_cpus = le32toh(in->max_cpus),
 		.generation = le64toh(in->generation),
@@ -185,7 +190,7 @@ static int decode_hello(struct ebb_linkproto_parser *p, const void *payload, siz
 
 	if (flags & ~(VIRTIO_EBB_HELLO_F_DRIVER | VIRTIO_EBB_HELLO_F_LEND |
 		      VIRTIO_EBB_HELLO_F_VOM | VIRTIO_EBB_HELLO_F_LEAVE |
-		      VIRTIO_EBB_HELLO_F_BASELINE))
+		      VIRTIO_EBB_HELLO_F_BASELINE | VIRTIO_EBB_HELLO_F_ACCOUNT))
 		return ebb_err_set(err, -EPROTO, "unknown flags %#" PRIx32 " in HELLO", flags);
 	if ((h.can_lend || h.can_vom || h.can_leave || h.can_baseline) && !h.has_driver)
 		return ebb_err_set(err, -EPROTO, "HELLO says that no driver runs, and that it can "
@@ -368,6 +373,9 @@ static int decode_frame(struct ebb_linkproto_parser *p, struct ebb_linkproto_msg
 		break;
 	case VIRTIO_EBB_LINK_REQUEST:
 		rc = decode_request(p, payload, &msg.u.request, err);
+		break;
+	case VIRTIO_EBB_LINK_ACCOUNT:
+		rc = ebb_linkproto_decode_account(payload, &msg.u.account, err);
 		break;
 	case VIRTIO_EBB_LINK_MEM:
 		rc = ebb_linkproto_decode_mem(p, payload, p->have - HDR_BYTES, &msg.u.mem, err);

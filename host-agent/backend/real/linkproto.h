@@ -15,7 +15,7 @@
 #include "util/err.h"
 
 struct ebb_linkproto_msg {
-	uint16_t type;			/* VIRTIO_EBB_LINK_HELLO, REQUEST, TELEMETRY or MEM */
+	uint16_t type;			/* LINK_HELLO, REQUEST, TELEMETRY, MEM or ACCOUNT */
 	uint8_t uuid[16];		/* HELLO: the VM's, as its QEMU says */
 	bool is_vom;			/* TELEMETRY: vom, not telemetry */
 	union {
@@ -29,6 +29,7 @@ struct ebb_linkproto_msg {
 		struct ebb_telemetry telemetry;
 		/* By node and value, in range; buckets are valid until the next parser call. */
 		struct ebb_fact_vom vom;
+		struct ebb_account account;	/* writer is not 0, no counter above 2^62 */
 		struct ebb_fact_mem mem;	/* the pools of the last HELLO, as there */
 	} u;
 };
@@ -72,6 +73,7 @@ size_t ebb_linkproto_welcome(void *buf, const struct ebb_action_welcome *action)
 size_t ebb_linkproto_response(void *buf, const struct ebb_action_response *action);
 size_t ebb_linkproto_limits(void *buf, const struct ebb_action_limits *action);
 size_t ebb_linkproto_cpu_flags(void *buf, const struct ebb_action_cpu_flags *action);
+size_t ebb_linkproto_account(void *buf, const struct ebb_account *action);
 size_t ebb_linkproto_revoke(void *buf, const struct ebb_action_pool *action);
 
 #endif

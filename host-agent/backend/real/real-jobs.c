@@ -76,6 +76,8 @@ int ebb_real_look(const struct ebb_real_tools *t, const uint8_t uuid[16], struct
 	ebb_virt_put(t->virt, conn);
 	if (rc == 0 && ret->domain.is_running && ret->domain.sla > 0)
 		rc = look_at_threads(t, uuid, ret);
+	if (rc == 0 && !ret->domain.is_running && t->placer.emuhost)
+		ebb_emuhost_sweep(t->placer.emuhost);
 	return rc;
 }
 

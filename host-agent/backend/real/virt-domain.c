@@ -10,15 +10,17 @@
 
 static int read_state(virDomainPtr dom, struct ebb_virt_domain *d, struct ebb_err *err)
 {
-	int active = virDomainIsActive(dom);
+	int active = virDomainIsActive(dom), state, reason;
 	unsigned int id;
 
-	if (active < 0)
+	if (active < 0 || virDomainGetState(dom, &state, &reason, 0) < 0)
 		return ebb_virt_error(err, "libvirt does not say whether the domain runs");
 	/* A domain that stops between the two calls has no id any more. */
 	id = active ? virDomainGetID(dom) : (unsigned int)-1;
 	d->is_running = id != (unsigned int)-1;
 	d->order = d->is_running ? id : 0;
+	d->is_starting = state == VIR_DOMAIN_PAUSED && reason == VIR_DOMAIN_PAUSED_STARTING_UP;
+	d->is_moving = state == VIR_DOMAIN_PAUSED && reason == VIR_DOMAIN_PAUSED_MIGRATION;
 	return 0;
 }
 

@@ -13,6 +13,12 @@
 struct ebb_virt_domain {
 	bool exists;
 	bool is_running;
+	bool is_starting;		/* running: libvirt is still setting it up */
+	/*
+	 * Running: paused for a migration, so it comes from another host or is about to leave for
+	 * one.
+	 */
+	bool is_moving;
 	uint64_t order;			/* running: grows with the time of the start */
 	char name[EBB_NAME_SIZE];
 	int sla;			/* 1: metadata is valid; 0: no SLA; -errno: see error */

@@ -92,6 +92,7 @@ static void run(struct ebb_watch *w, const struct ebb_look *look, usec_t now,
 
 	fact.u.vm_running = (struct ebb_fact_vm_running){
 		.order = look->domain.order, .as_of = look->as_of,
+		.is_incoming = look->domain.is_moving,
 		.num_plugged = look->num_plugged, .plugged = look->plugged,
 	};
 	memcpy(fact.u.vm_running.mem_blocks, look->domain.metadata.mem_blocks,
@@ -129,7 +130,7 @@ enum ebb_watch_result ebb_watch_apply(struct ebb_watch *w, const struct ebb_look
 	define(w, look, now, sink);
 	if (!d->is_running)
 		return EBB_WATCH_KEEP;
-	if (!look->is_ready && !w->told_running)
+	if ((!look->is_ready || d->is_starting) && !w->told_running)
 		return EBB_WATCH_AGAIN;
 	run(w, look, now, sink);
 	return EBB_WATCH_KEEP;

@@ -33,6 +33,12 @@ void cpu_turn_away(struct cpu_room *s, const struct ebb_vm *vm);
 /* Returns how many hotplugged CPUs the device lists. */
 uint16_t cpu_hello(struct cpu_room *s, usec_t now, const struct ebb_vm *vm,
 		   const struct ebb_fact_hello *f, bool is_reset);
+/*
+ * After the first HELLO of a VM that was found running, as one that has come from another host: the
+ * CPUs that it holds get cores, if there are any, though its limit may be lower.  Else a demand for
+ * them would have no deadline.
+ */
+void cpu_found(struct cpu_room *s, const struct ebb_vm *vm);
 void cpu_link_lost(const struct ebb_vm *vm);
 /* 0, -ENOENT: no link, -EINVAL: its sender is broken.  The plan must be settled before. */
 int cpu_report(struct cpu_room *s, usec_t now, const struct ebb_vm *vm,

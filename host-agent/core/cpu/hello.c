@@ -76,6 +76,19 @@ uint16_t cpu_hello(struct cpu_room *s, usec_t now, const struct ebb_vm *vm,
 	return hotplugged;
 }
 
+void cpu_found(struct cpu_room *s, const struct ebb_vm *vm)
+{
+	for (uint16_t i = 0; i < vm->num_vcpus; i++) {
+		struct ebb_vcpu *v = cpu_own_vcpu(vm, i);
+
+		if (v->is_granted && v->force == EBB_FORCE_NO_CORE && !v->told_forced &&
+		    v->life == EBB_VCPU_PLUGGED && v->thread == EBB_THREAD_NONE &&
+		    cpu_vcpu_take(s, vm, i, cpu_pick_thread(s, vm, v->node, true)))
+			v->force = EBB_FORCE_NONE;
+	}
+	cpu_count(s, vm);
+}
+
 void cpu_link_lost(const struct ebb_vm *vm)
 {
 	for (uint16_t i = 0; i < vm->num_vcpus; i++)

@@ -48,7 +48,9 @@ void cpu_claim_all(struct cpu_room *s)
 		for (size_t k = 0; k < s->env->num_active; k++) {
 			const struct ebb_vm *vm = s->env->active[k];
 
-			for (uint16_t i = 0; vm->is_admitted && i < vm->num_vcpus; i++)
+			/* Of one that is on its way here the pins are those of its old host. */
+			for (uint16_t i = 0; vm->is_admitted && !vm->is_incoming &&
+			     i < vm->num_vcpus; i++)
 				if (claims_in(s, vm, &vm->vcpus[i], pass))
 					claim(s, vm, i);
 		}

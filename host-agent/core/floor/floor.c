@@ -37,19 +37,38 @@ static uint32_t asked(const struct ebb_vm *vm)
 	return sum;
 }
 
+/* Whether the promise can be kept: the SLA may have lowered the maximum of a node below it. */
+static bool may_hold(const struct ebb_vm *vm)
+{
+	for (uint16_t g = 0; g < vm->sla.num_nodes; g++)
+		if (vm->floor.promised[g] > vm->sla.nodes[g].mem_max - vm->sla.nodes[g].mem_min)
+			return false;
+	return true;
+}
+
 void floor_review(const struct floor_room *s, const struct ebb_vm *vm)
 {
 	struct ebb_vm_floor *f = own(vm);
 	bool is_same = true, is_lowered = true;
 
+	f->is_raised = false;
 	for (uint16_t g = 0; g < vm->sla.num_nodes; g++) {
 		const uint32_t blocks = ebb_sla_promised_blocks(&vm->sla, g);
 
 		is_same = is_same && f->promised[g] == blocks;
 		is_lowered = is_lowered && f->promised[g] >= blocks;
 	}
-	if (f->promised_mib == 0 || is_same)
+	if (f->promised_mib == 0)
 		return;
+	/* More than it has may have been refused before the SLA asked for what it has again. */
+	if (is_same) {
+		f->is_refused = false;
+		return;
+	}
+	if (!is_lowered && may_hold(vm)) {
+		f->is_raised = true;
+		return;
+	}
 	f->is_lowered = is_lowered;
 	f->promised_mib = 0;
 	for (uint16_t g = 0; g < EBB_MAX_GUEST_NODES; g++)
@@ -59,7 +78,9 @@ void floor_review(const struct floor_room *s, const struct ebb_vm *vm)
 
 bool floor_is_open(const struct ebb_vm *vm)
 {
-	return vm->floor.promised_mib == 0 && (vm->floor.is_refused || asked(vm) > 0);
+	const struct ebb_vm_floor *f = &vm->floor;
+
+	return f->is_raised || (f->promised_mib == 0 && (f->is_refused || asked(vm) > 0));
 }
 
 /* Blocks of a node that a promise counts for: where overbooking is allowed, not all of them. */
@@ -70,48 +91,40 @@ static uint32_t booked(const struct floor_room *s, uint32_t blocks)
 	return (uint32_t)(((uint64_t)blocks * 100 + percent - 1) / percent);
 }
 
+/* Once for each value that the SLA asks for. */
 static void refuse(const struct floor_room *s, usec_t now, const struct ebb_vm *vm, uint16_t h,
 		   uint64_t left)
 {
 	struct ebb_vm_floor *f = own(vm);
 	const uint64_t left_mib = left * s->env->cfg.promise.overbook_percent / 100 *
 				  EBB_BLOCK_MIB;
+	const uint32_t mib = vm->sla.reserve_mem_mib;
 
-	if (!f->is_refused)
+	if (f->is_raised && (!f->is_refused || f->refused_mib != mib))
+		core_text(core_record(s->env, vm, now, EBB_EVENT_ERROR)->text,
+			  "reserve-mem %u is not promised: node %u of the host has %llu MiB for "
+			  "it; the promise of %u MiB holds", mib, h, (unsigned long long)left_mib,
+			  f->promised_mib);
+	else if (!f->is_refused)
 		core_text(core_record(s->env, vm, now, EBB_EVENT_ERROR)->text,
 			  "reserve-mem %u is not promised: node %u of the host has %llu MiB left "
-			  "to promise; the VM runs without a promise", vm->sla.reserve_mem_mib, h,
+			  "to promise; the VM runs without a promise", mib, h,
 			  (unsigned long long)left_mib);
 	f->is_refused = true;
+	f->refused_mib = mib;
 	f->short_node = h;
 	f->short_mib = (uint32_t)left_mib;
 }
 
-void floor_admit(const struct floor_room *s, usec_t now, const struct ebb_vm *vm,
-		 uint64_t used[EBB_MAX_NODES])
+static void promise(const struct floor_room *s, usec_t now, const struct ebb_vm *vm)
 {
 	struct ebb_vm_floor *f = own(vm);
-	uint64_t need[EBB_MAX_NODES] = { 0 };
 	const uint32_t blocks = asked(vm);
 
-	f->is_lowered = false;
-	for (uint16_t g = 0; g < vm->sla.num_nodes; g++)
-		need[vm->sla.nodes[g].host_node] +=
-			booked(s, ebb_sla_promised_blocks(&vm->sla, g));
-	for (uint16_t h = 0; h < EBB_MAX_NODES; h++) {
-		const uint64_t has = s->env->nodes[h].mem_capacity;
-
-		if (need[h] > 0 && used[h] + need[h] > has) {
-			refuse(s, now, vm, h, has > used[h] ? has - used[h] : 0);
-			return;
-		}
-	}
-	f->is_refused = false;
+	f->is_refused = f->is_raised = false;
 	f->promised_mib = blocks * EBB_BLOCK_MIB;
 	f->control = (struct floor_control){ .want = blocks };
 	f->seen = (struct ebb_relio){ .doubt_until = f->seen.doubt_until };
-	for (uint16_t h = 0; h < EBB_MAX_NODES; h++)
-		used[h] += need[h];
 	for (uint16_t g = 0; g < vm->sla.num_nodes; g++) {
 		f->promised[g] = ebb_sla_promised_blocks(&vm->sla, g);
 		f->booked[g] = booked(s, f->promised[g]);
@@ -120,6 +133,32 @@ void floor_admit(const struct floor_room *s, usec_t now, const struct ebb_vm *vm
 	if (blocks > 0)
 		core_text(core_record(s->env, vm, now, EBB_EVENT_SLA)->text,
 			  "the hit ratio of a cache of %u MiB is promised", f->promised_mib);
+}
+
+void floor_admit(const struct floor_room *s, usec_t now, const struct ebb_vm *vm,
+		 uint64_t used[EBB_MAX_NODES])
+{
+	uint64_t need[EBB_MAX_NODES] = { 0 }, before[EBB_MAX_NODES] = { 0 };
+
+	own(vm)->is_lowered = false;
+	for (uint16_t g = 0; g < vm->sla.num_nodes; g++) {
+		const uint16_t h = vm->sla.nodes[g].host_node;
+
+		need[h] += booked(s, ebb_sla_promised_blocks(&vm->sla, g));
+		before[h] += vm->floor.booked[g];
+	}
+	for (uint16_t h = 0; h < EBB_MAX_NODES; h++) {
+		const uint64_t has = s->env->nodes[h].mem_capacity;
+		const uint64_t others = used[h] - before[h];
+
+		if (need[h] > before[h] && others + need[h] > has) {
+			refuse(s, now, vm, h, has > others ? has - others : 0);
+			return;
+		}
+	}
+	for (uint16_t h = 0; h < EBB_MAX_NODES; h++)
+		used[h] += need[h] - before[h];
+	promise(s, now, vm);
 }
 
 /* ---- floors --------------------------------------------------------------- */

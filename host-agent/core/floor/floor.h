@@ -32,15 +32,18 @@ void floor_stop(const struct ebb_vm *vm);
 void floor_forget(const struct ebb_vm *vm);
 
 /*
- * The promise is not the one that the SLA asks for any more: it ends, and is made anew.  One that
- * is lowered (struct ebb_vm_floor) takes nothing new, so it comes before those not made yet.
+ * Compares the promise with what the SLA asks for.  One that is lowered ends and is made anew: it
+ * takes nothing new, so it comes before those not made yet.  One that is raised holds until more
+ * is promised, so it holds if more is refused; unless the VM may not have that much memory on each
+ * of its nodes any more.
  */
 void floor_review(const struct floor_room *s, const struct ebb_vm *vm);
-/* Something is asked for and not promised. */
+/* Something is asked for and not promised, or more than is promised. */
 bool floor_is_open(const struct ebb_vm *vm);
 /*
  * Promises the VM, which is admitted, what its SLA asks for, if it fits.  used: blocks of each node
- * of the host that minimums and promises take already; the promise is added.
+ * of the host that minimums and promises take already, the VM's own among them; what is promised
+ * beyond that is added.
  */
 void floor_admit(const struct floor_room *s, usec_t now, const struct ebb_vm *vm,
 		 uint64_t used[EBB_MAX_NODES]);

@@ -15,8 +15,7 @@ struct mem_room {
 };
 
 /* A run begins; what libvirt knows of the pools counts until the first HELLO. */
-void mem_start(const struct mem_room *s, const struct ebb_vm *vm,
-	       const struct ebb_fact_vm_running *f);
+void mem_start(const struct ebb_vm *vm, const struct ebb_fact_vm_running *f);
 /* A run is over: nothing is held any more. */
 void mem_stop(const struct ebb_vm *vm);
 /* HELLO lists the device's pools; a guest node that it does not list has none. */

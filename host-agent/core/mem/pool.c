@@ -41,6 +41,7 @@ static void take_report(const struct mem_room *s, usec_t now, const struct ebb_v
 	const uint32_t reach = core_pool_reach(p), held = blocks_of(f->held_bytes);
 	const uint32_t unconfirmed = blocks_of(f->unconfirmed_bytes);
 	const uint32_t taken = unconfirmed > p->unconfirmed ? unconfirmed - p->unconfirmed : 0;
+	const bool is_other = held != p->held;
 	const bool was_confirmed = p->requested == p->told;
 
 	if (held + taken < p->held && p->is_leaving) {
@@ -51,7 +52,7 @@ static void take_report(const struct mem_room *s, usec_t now, const struct ebb_v
 		p->released += p->held - held - taken;
 	}
 	core_charge(s->env, vm);
-	if (held != p->held)
+	if (is_other)
 		s->env->cycle->held_has_changed = true;
 	p->held = held;
 	p->unconfirmed = unconfirmed;
@@ -69,7 +70,8 @@ static void take_report(const struct mem_room *s, usec_t now, const struct ebb_v
 		revoke_is_done(s, now, vm, f->node);
 	}
 	core_mark(s->env, vm);
-	if (core_pool_reach(p) != reach)
+	/* Without quorum the limit follows what is held. */
+	if (core_pool_reach(p) != reach || (is_other && !s->env->has_quorum))
 		core_stale(s->env, vm);
 }
 
@@ -159,8 +161,7 @@ void mem_hello(const struct mem_room *s, usec_t now, const struct ebb_vm *vm,
 
 /* ---- runs ---------------------------------------------------------------- */
 
-void mem_start(const struct mem_room *s, const struct ebb_vm *vm,
-	       const struct ebb_fact_vm_running *f)
+void mem_start(const struct ebb_vm *vm, const struct ebb_fact_vm_running *f)
 {
 	for (uint16_t g = 0; g < vm->sla.num_nodes; g++) {
 		struct ebb_vm_pool *p = mem_own_pool(vm, g);
@@ -169,8 +170,8 @@ void mem_start(const struct mem_room *s, const struct ebb_vm *vm,
 		 * Found by an agent that starts: the last one may have told it anything, and
 		 * libvirt may not know yet.
 		 */
-		p->requested = s->env->is_loaded ? f->mem_blocks[g] : vm->pool_blocks[g];
-		p->mirrored = s->env->is_loaded ? f->mem_blocks[g] : UINT32_MAX;
+		p->requested = core_is_found(vm) ? vm->pool_blocks[g] : f->mem_blocks[g];
+		p->mirrored = core_is_found(vm) ? UINT32_MAX : f->mem_blocks[g];
 	}
 }
 

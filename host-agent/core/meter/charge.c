@@ -25,7 +25,7 @@ void core_charge(const struct core_env *e, const struct ebb_vm *vm)
 	uint16_t cores[EBB_MAX_GUEST_NODES] = { 0 };
 
 	/* While VMs are still being found, what they hold is not known. */
-	if (usec == 0 || !vm->is_running || !e->is_loaded)
+	if (usec == 0 || !vm->is_running || vm->is_incoming || !e->is_loaded)
 		return;
 	for (uint16_t i = 0; i < vm->num_vcpus; i++)
 		cores[vm->vcpus[i].node] += vm->vcpus[i].thread != EBB_THREAD_NONE;
@@ -78,11 +78,16 @@ void meter_record_all(const struct meter_room *s)
 		meter_record(s, s->env->active[i]);
 }
 
+bool meter_is_due(const struct meter_room *s)
+{
+	return s->env->num_active > 0 && s->env->now >= s->charge_at;
+}
+
 usec_t meter_settle(struct meter_room *s)
 {
 	if (s->env->num_active == 0)
 		return EBB_TIME_NEVER;
-	if (s->env->now >= s->charge_at) {
+	if (meter_is_due(s)) {
 		meter_record_all(s);
 		s->charge_at = s->env->now + s->env->cfg.charge_usec;
 	}

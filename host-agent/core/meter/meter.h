@@ -28,6 +28,8 @@ void meter_resume(const struct meter_room *s, const struct ebb_vm *vm, uint64_t 
 /* Records what the VM, or all, held until now. */
 void meter_record(const struct meter_room *s, const struct ebb_vm *vm);
 void meter_record_all(const struct meter_room *s);
+/* Records are due. */
+bool meter_is_due(const struct meter_room *s);
 /* Writes records that are due; returns when the next ones are. */
 usec_t meter_settle(struct meter_room *s);
 

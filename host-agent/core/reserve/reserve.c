@@ -45,7 +45,9 @@ void reserve_start(struct reserve_room *s, const struct ebb_vm *vm)
 	const bool is_unknown = vm->sla.is_shared && !s->env->is_loaded;
 
 	*own(vm) = (struct ebb_vm_reserve){
-		.is_weight_unknown = is_unknown && !s->env->host.is_emulated,
+		/* libvirt takes the weight along to another host. */
+		.is_weight_unknown = (is_unknown || (vm->sla.is_shared && vm->is_incoming)) &&
+				     !s->env->host.is_emulated,
 	};
 	for (uint16_t k = 0; k < vm->num_vcpus; k++)
 		own_vcpu(vm, k)->is_unknown = is_unknown;
@@ -85,9 +87,20 @@ static uint32_t part_of(const struct ebb_vm *vm, uint16_t vcpu, uint32_t percent
 	return before < count ? (percent * 10 + count - 1 - before) / count : 0;
 }
 
-static void ask(struct ebb_promise_ask *a, const struct ebb_vm *vm)
+/* The promise that the SLA asks for; without quorum not more than the present one. */
+static uint32_t asked(const struct reserve_room *s, const struct ebb_vm *vm)
 {
-	const uint32_t reserve = vm->sla.is_shared ? vm->sla.reserve_percent : 0;
+	const uint32_t percent = vm->sla.is_shared ? vm->sla.reserve_percent : 0;
+	const uint32_t promised = vm->reserve.promised_percent;
+
+	if (s->env->has_quorum || core_is_found(vm))
+		return percent;
+	return percent < promised ? percent : promised;
+}
+
+static void ask(const struct reserve_room *s, struct ebb_promise_ask *a, const struct ebb_vm *vm)
+{
+	const uint32_t reserve = asked(s, vm);
 
 	/* A lowered promise takes nothing new, so it comes before those of VMs that wait. */
 	*a = (struct ebb_promise_ask){ .is_held = vm->reserve.promised_percent >= reserve };
@@ -125,14 +138,14 @@ static void record(const struct reserve_room *s, usec_t now, const struct ebb_vm
 static void admit(struct reserve_room *s, usec_t now)
 {
 	for (size_t i = 0; i < s->env->num_active; i++)
-		ask(&s->asks[i], s->env->active[i]);
+		ask(s, &s->asks[i], s->env->active[i]);
 	ebb_promise_admit(s->asks, s->env->num_active, s->capacity, s->promised);
 	for (size_t i = 0; i < s->env->num_active; i++) {
 		const struct ebb_vm *vm = s->env->active[i];
 		const struct ebb_promise_ask *a = &s->asks[i];
 		struct ebb_vm_reserve *part = own(vm);
 		const uint32_t promised = !vm->sla.is_shared ? 0 :
-					  a->is_promised ? vm->sla.reserve_percent :
+					  a->is_promised ? asked(s, vm) :
 					  a->is_kept ? part->promised_percent : 0;
 
 		if (part->promised_percent != promised || part->is_refused != !a->is_promised)
@@ -389,6 +402,11 @@ void reserve_shares_done(struct reserve_room *s, usec_t now, const struct ebb_vm
 }
 
 /* ---- the whole ------------------------------------------------------------ */
+
+void reserve_changed(struct reserve_room *s)
+{
+	s->is_stale = true;
+}
 
 void reserve_settle(struct reserve_room *s, usec_t now, bool is_stale)
 {

@@ -52,6 +52,8 @@ void reserve_define(const struct ebb_vm *vm);
 void reserve_start(struct reserve_room *s, const struct ebb_vm *vm);
 void reserve_stop(struct reserve_room *s, const struct ebb_vm *vm);
 /* After vCPUs have been given shared cores.  is_stale: a VM that shares cores has changed. */
+/* The amount that may be promised has changed. */
+void reserve_changed(struct reserve_room *s);
 void reserve_settle(struct reserve_room *s, usec_t now, bool is_stale);
 /* Asks for what the VM's vCPUs are to get.  False if *out has no space for an action. */
 bool reserve_act(const struct reserve_room *s, usec_t now, const struct ebb_vm *vm,

@@ -368,9 +368,10 @@ void shared_define(const struct ebb_vm *vm)
 
 void shared_start(struct shared_room *s, const struct ebb_vm *vm)
 {
-	/* Whether an agent that is gone has throttled it is not known. */
+	/* Whether an agent that is gone, or that of another host, has throttled it is not known. */
 	*own(vm) = (struct ebb_vm_share){
-		.throttled = vm->sla.is_shared && !s->env->is_loaded ? EBB_SHARE_NONE : 0,
+		.throttled = vm->sla.is_shared && (!s->env->is_loaded || vm->is_incoming) ?
+				     EBB_SHARE_NONE : 0,
 	};
 	s->is_stale = true;
 }

@@ -244,6 +244,7 @@ int script_hello(struct script *s, char vm, bool is_first, bool has_driver, uint
 	h->can_vom = has_driver && s->can_vom;
 	h->can_leave = has_driver && s->can_leave;
 	h->can_baseline = has_driver && s->can_baseline;
+	h->can_account = s->cfg.writer != 0;
 	h->resets = resets;
 	h->num_nodes = v->sla.num_nodes;
 	h->max_cpus = v->num_vcpus;
@@ -470,6 +471,9 @@ static void render(const struct ebb_action *a, char *text)
 		put(text, "flags %c %u %s", vm, a->u.cpu_flags.vcpu,
 		    a->u.cpu_flags.flags == VIRTIO_EBB_CPU_F_LENT ? "lent" :
 		    a->u.cpu_flags.flags ? "forced" : "clear");
+		break;
+	case EBB_ACTION_ACCOUNT:
+		put(text, "account %c", vm);
 		break;
 	case EBB_ACTION_LINK_CLOSE:
 		put(text, "close %c", vm);

@@ -16,6 +16,7 @@
  *                            " max 500/0", " weight 9", " penalty 7" where not the default
  *                            " 1/4 t2" where tier 2 is told
  *   flags a 4 forced         flags a 4 clear         flags a 4 lent       close a
+ *   account a                the device is to keep the VM's counters
  *   plug a 4   unplug a 4    place a 4 @2   home a 4 @0
  *
  * VMs are called by one letter.

@@ -19,7 +19,10 @@ int history_folder_remove(void **state);
 /* The file's; it must be sound. The caller closes it. */
 struct ebb_history_db *history_open_db(void);
 
-/* What a history that is opened now says of a VM ("": of all); key: "spot_core_s"; microseconds. */
+/*
+ * Opens the history and returns the sum of one meter (key: "spot_core_s", ...) of a VM ("": of all
+ * VMs), in microseconds.
+ */
 uint64_t history_charged(const char *vm, const char *key);
 
 /* The history as the agent has it: asked and written by a worker. */

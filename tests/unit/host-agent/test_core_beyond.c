@@ -73,7 +73,7 @@ static void test_charge(void **state)
 		{ { .wanted = 500, .promised = 300, .got = 500, .num_intervals = 1 }, 250,
 		  { .wanted = 250, .promised = 250, .got = 250, .unclear = 50,
 		    .num_intervals = 1, .num_unclear = 1 } },
-		/* What was missing stays missing. */
+		/* The 200 requests that the disk did not serve stay violated. */
 		{ { .wanted = 600, .promised = 600, .got = 400, .violated = 200,
 		    .num_intervals = 2, .num_violations = 1 }, 100,
 		  { .wanted = 500, .promised = 500, .got = 300, .violated = 200, .unclear = 100,
@@ -261,7 +261,7 @@ static void test_charged_to_the_system(void **state)
 	assert_false(find_io_record(g, '\0'));
 }
 
-/* Whoever lies about its reads has them all for itself. */
+/* A guest that reports false reads changes the rows of no other tenant. */
 static void test_guest_is_not_believed(void **state)
 {
 	struct rig *g = *state;
@@ -277,7 +277,7 @@ static void test_guest_is_not_believed(void **state)
 	expect_records(g, 600, 0, 0);
 }
 
-/* What was read while the volume server was away is in no row, and takes nothing off another. */
+/* Reads during an outage of the volume server are in no row; later rows lose nothing by them. */
 static void test_server_is_lost(void **state)
 {
 	struct rig *g = *state;

@@ -145,15 +145,21 @@ static void holds(struct script *s, char vm, uint32_t held_mib)
 	settle(s);
 }
 
-static void promise(struct script *s, char vm, uint32_t mib)
+static void set_sla(struct script *s, char vm, const struct ebb_sla *sla)
 {
-	struct ebb_fact fact = { .type = EBB_FACT_SLA_SET };
+	struct ebb_fact fact = { .type = EBB_FACT_SLA_SET, .u.sla_set = *sla };
 
 	memcpy(fact.uuid, script_vm(s, vm)->uuid, sizeof(fact.uuid));
-	fact.u.sla_set = script_vm(s, vm)->sla;
-	fact.u.sla_set.reserve_mem_mib = mib;
 	assert_int_equal(ebb_state_report(s->state, s->now, &fact), 0);
 	settle(s);
+}
+
+static void promise(struct script *s, char vm, uint32_t mib)
+{
+	struct ebb_sla sla = script_vm(s, vm)->sla;
+
+	sla.reserve_mem_mib = mib;
+	set_sla(s, vm, &sla);
 }
 
 static uint32_t floor_mib(const struct script *s, char vm)
@@ -237,9 +243,10 @@ static void test_admission(void **state)
 	expect_node(s, 896, 896, 896, 0);
 	assert_int_equal(floor_mib(s, 'b'), 296);
 	assert_int_equal(floor_mib(s, 'a'), 600);
-	/* More for a would be at the cost of b: a loses its promise, b nothing. */
+	/* More for a would be at the cost of b: both keep what they have. */
 	promise(s, 'a', 602);
-	assert_int_equal(floor_mib(s, 'a'), 0);
+	assert_true(script_vm(s, 'a')->floor.is_refused);
+	assert_int_equal(floor_mib(s, 'a'), 600);
 	assert_int_equal(floor_mib(s, 'b'), 296);
 	/* What is free again is for those who wait. */
 	promise(s, 'b', 0);
@@ -248,6 +255,88 @@ static void test_admission(void **state)
 	script_boot(s, 'c', 3, "1/1m298-512");
 	assert_false(script_vm(s, 'c')->is_admitted);
 	assert_int_equal(floor_mib(s, 'a'), 602);
+}
+
+/* Since this was last asked for. */
+static uint32_t num_errors(struct script *s, char vm)
+{
+	uint32_t n = 0;
+
+	while (script_find_record(s, vm, EBB_EVENT_ERROR))
+		n++;
+	return n;
+}
+
+/* A promise holds when more is refused, counts as before, and is raised when there is room. */
+static void test_raised(void **state)
+{
+	struct script *s = *state;
+	const struct ebb_vm_floor *a;
+
+	script_boot(s, 'a', 1, "1/1m64-1024");
+	script_boot(s, 'b', 2, "1/1m64-1024");
+	a = &script_vm(s, 'a')->floor;
+	promise(s, 'a', 400);
+	promise(s, 'b', 300);
+	assert_int_equal(num_errors(s, 'a'), 0);
+	promise(s, 'a', 700);
+	assert_true(a->is_refused);
+	assert_int_equal(a->promised_mib, 400);
+	assert_int_equal(a->told_mib, 400);
+	assert_int_equal(floor_mib(s, 'a'), 400);
+	/* What it has itself is left for it, and not for others. */
+	assert_int_equal(a->short_mib, 596);
+	expect_node(s, 896, 896, 700, 196);
+	promise(s, 'b', 498);
+	assert_true(script_vm(s, 'b')->floor.is_refused);
+	assert_int_equal(script_vm(s, 'b')->floor.short_mib, 496);
+	assert_int_equal(floor_mib(s, 'b'), 300);
+	/* Each refusal is told once, however often it is tried again. */
+	assert_int_equal(num_errors(s, 'a'), 1);
+	promise(s, 'a', 698);
+	assert_int_equal(num_errors(s, 'a'), 1);
+	/* What it has already is no refusal. */
+	promise(s, 'a', 400);
+	assert_false(a->is_refused);
+	assert_int_equal(a->promised_mib, 400);
+	promise(s, 'a', 596);
+	assert_false(a->is_refused);
+	assert_int_equal(floor_mib(s, 'a'), 596);
+	expect_node(s, 896, 896, 896, 0);
+	/* Refused, and then it asks for less than it has. */
+	promise(s, 'a', 600);
+	assert_true(a->is_refused);
+	promise(s, 'a', 100);
+	assert_false(a->is_refused);
+	assert_int_equal(floor_mib(s, 'a'), 100);
+	/* b still asks for 498, for which there is room now. */
+	assert_int_equal(floor_mib(s, 'b'), 498);
+}
+
+/* Where the VM may not have so much memory any more, the promise of before can not be kept. */
+static void test_raised_beyond_maximum(void **state)
+{
+	struct script *s = *state;
+	struct ebb_sla sla = script_sla("1/1m64-144,1/1m64-964");
+
+	script_finish(s);
+	memset(s, 0, sizeof(*s));
+	script_init(s, 2, 4, 1, false);
+	s->can_baseline = true;
+	script_boot(s, 'a', 1, "1/1m64-964,1/1m64-964");
+	script_boot(s, 'b', 2, "1/1m0-1024,1/1m0-1024");
+	promise(s, 'a', 200);
+	assert_int_equal(floor_mib(s, 'a'), 100);
+	promise(s, 'b', 1200);
+	assert_int_equal(floor_mib(s, 'b'), 600);
+	/* It may have 80 on the one node, and asks for more on the other than that has. */
+	sla.reserve_mem_mib = 580;
+	set_sla(s, 'a', &sla);
+	assert_true(script_vm(s, 'a')->floor.is_refused);
+	assert_int_equal(floor_mib(s, 'a'), 0);
+	sla.reserve_mem_mib = 360;
+	set_sla(s, 'a', &sla);
+	assert_false(script_vm(s, 'a')->floor.is_refused);
 }
 
 /* What a promise that is lowered leaves is for those that wait, the promise itself is not. */
@@ -438,6 +527,8 @@ int main(void)
 		cmocka_unit_test(test_parts_of_nodes),
 		CASE(test_told),
 		CASE(test_admission),
+		CASE(test_raised),
+		CASE(test_raised_beyond_maximum),
 		CASE(test_lowered),
 		CASE(test_invalid),
 		CASE(test_restart),

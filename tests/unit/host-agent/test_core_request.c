@@ -343,6 +343,7 @@ static void test_facts_from_link(void **state)
 	static const bool is_from_link[EBB_FACT_MAX] = {
 		[EBB_FACT_HELLO] = true, [EBB_FACT_REQUEST] = true, [EBB_FACT_TELEMETRY] = true,
 		[EBB_FACT_MEM] = true,	 [EBB_FACT_VOM] = true,
+		[EBB_FACT_ACCOUNT] = true,
 	};
 
 	(void)state;

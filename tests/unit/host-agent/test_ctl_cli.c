@@ -100,6 +100,10 @@ static void test_tables(void **state)
 	expect(0, "* isolate", "ebbctl policy isolate");
 	expect(0, "* spot", "ebbctl policy spot");
 	expect(0, "* strict", "ebbctl policy strict");
+	expect(0, "no: nothing new is given", "ebbctl quorum no");
+	expect(0, "quorum    no", "ebbctl host");
+	expect(0, "yes", "ebbctl quorum yes");
+	expect(2, "allowed are yes and no", "ebbctl quorum perhaps");
 	expect(0, "holds ", "ebbctl explain simulated-1");
 	expect(0, "what its memory is worth", "ebbctl histogram simulated-1");
 	expect(0, "TIME ", "ebbctl history simulated-1 --since 1h --limit 5");
@@ -176,8 +180,8 @@ static void test_simulate(void **state)
 	expect(2, "one argument too many: now", "ebbctl simulate now");
 	expect(2, "--window=0: allowed: 1 to 300", "ebbctl simulate --shared --window 0");
 	expect(2, "--vcpus=65: allowed: 1 to 64", "ebbctl simulate --shared --vcpus 65");
-	expect(2, "--broker, --promise, --shared or", "ebbctl simulate --shared --broker");
-	expect(2, "or --reserve, not several", "ebbctl simulate --shared --reserve");
+	expect(2, "--promise, --shared, --reserve or", "ebbctl simulate --shared --broker");
+	expect(2, "or --place, not several", "ebbctl simulate --shared --reserve");
 	expect(2, "--reserve takes no other", "ebbctl simulate --reserve --vms 5");
 	expect(2, "at most 3600 seconds", "ebbctl simulate --reserve --seconds 3601");
 	expect(0, "swap: 600 and 200 of 1000 per second",
@@ -187,7 +191,7 @@ static void test_simulate(void **state)
 	expect(1, "--promise needs 2 to 17 VMs", "ebbctl simulate --promise --vms 1");
 	expect(0, "equal         kept ", "ebbctl simulate --promise --policy equal");
 	expect(2, "--idle-half is for --broker", "ebbctl simulate --idle-half 5");
-	expect(2, "are for --shared", "ebbctl simulate --demand a");
+	expect(2, "is for --shared", "ebbctl simulate --demand a");
 	expect(1, "/nowhere/traces: No such file",
 	       "ebbctl simulate --shared --demand /nowhere/traces");
 	expect(1, "as many cores as the largest VM has vCPUs",
@@ -220,13 +224,13 @@ static void test_completion(void **state)
 	(void)state;
 	/* Of ebbctl itself: what it tells in its help. */
 	expect_completion("ebbctl \"\"", 1,
-			  "host vms top set policy explain histogram metrics history ledger "
-			  "simulate volumes version");
+			  "host vms top set policy quorum explain histogram metrics history ledger "
+			  "simulate relocate volumes place version");
 	expect_completion("ebbctl ex", 1, "explain");
 	expect_completion("ebbctl --json se", 2, "set");
 	expect_completion("ebbctl --so", 1, "--socket");
 	expect_completion("ebbctl history --c", 2, "--charge");
-	expect_completion("ebbctl simulate --topology 2x2x1 --se", 4, "--seconds --seed");
+	expect_completion("ebbctl simulate --topology 2x2x1 --se", 4, "--seconds --seed --seeds");
 	expect_completion("ebbctl nonsense x", 2, "");
 	expect_completion("ebbctl volumes s", 2, "set scheduler");
 	/* Of the ebbd that runs. */
@@ -238,6 +242,7 @@ static void test_completion(void **state)
 	expect_completion("ebbctl policy s", 2, "strict spot");
 	expect_completion("ebbctl simulate --policy i", 3, "isolate");
 	expect_completion("ebbctl set simulated-1 we", 3, "weight=");
+	expect_completion("ebbctl relocate --ca", 2, "--cancel");
 	expect_completion("ebbctl -s /nowhere vms \"\"", 4, "");
 }
 

@@ -79,6 +79,7 @@ static void test_file(void **state)
 	assert_int_equal(c.log_level, LOG_DEBUG);
 	assert_int_equal(ebb_config_finish(&c, &err), 0);
 	assert_string_equal(c.emu_group, "ebb-emu-run-x-y");
+	assert_string_equal(c.volume_owner, "ebbd:/run/x/y");
 }
 
 static void test_defaults(void **state)

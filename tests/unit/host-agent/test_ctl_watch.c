@@ -19,6 +19,7 @@ struct fixture {
 	struct ebb_sink sink;
 	char facts[256];		/* names of the facts of the last look */
 	uint32_t weight;		/* that the last definition told */
+	bool is_incoming;		/* as the last running told */
 	int answer;			/* of who is told */
 };
 
@@ -44,6 +45,7 @@ static int take_fact(void *ctx, usec_t now, const struct ebb_fact *fact)
 		assert_int_equal(fact->u.vm_running.order, f->look.domain.order);
 		assert_int_equal(fact->u.vm_running.as_of, 50);
 		assert_int_equal(fact->u.vm_running.num_plugged, 1);
+		f->is_incoming = fact->u.vm_running.is_incoming;
 	} else if (fact->type == EBB_FACT_VM_INVALID) {
 		assert_string_equal(fact->u.vm_invalid.text, f->look.domain.error.text);
 	}
@@ -121,6 +123,23 @@ static void test_restarted(void **state)
 	start(f, 6);
 	f->look.domain.metadata.sla.weight = 200;
 	expect(f, "stopped defined running", EBB_WATCH_KEEP);
+}
+
+/* Not told while libvirt sets it up: only after that it says that the VM comes from elsewhere. */
+static void test_incoming(void **state)
+{
+	struct fixture *f = *state;
+
+	start(f, 5);
+	f->look.domain.is_starting = true;
+	expect(f, "defined", EBB_WATCH_AGAIN);
+	f->look.domain.is_starting = false;
+	f->look.domain.is_moving = true;
+	expect(f, "running", EBB_WATCH_KEEP);
+	assert_true(f->is_incoming);
+	f->look.domain.is_moving = false;
+	expect(f, "running", EBB_WATCH_KEEP);
+	assert_false(f->is_incoming);
 }
 
 static void test_changed(void **state)
@@ -360,7 +379,7 @@ static void test_refused(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(life),    TEST(restarted), TEST(changed),   TEST(sla_set),
+		TEST(life),    TEST(restarted), TEST(changed),   TEST(sla_set), TEST(incoming),
 		TEST(invalid), TEST(not_ours),	TEST(transient), TEST(period),
 		TEST(told_again), TEST(refused), TEST(volumes),
 	};

@@ -273,7 +273,7 @@ static const struct breakage breakages[] = {
 	{ "HELLO has a payload of 4294967288 bytes", HDR_AT(len), 4, 0xfffffff8, IN_HELLO },
 	{ "payload of 80 bytes, should be 72", HDR_AT(len), 4, 80, IN_ADD },
 	{ "payload of 104 bytes, should be 112", HDR_AT(len), 4, 104, IN_TELEMETRY },
-	{ "unknown flags 0x21 in HELLO", HELLO_AT(flags), 4, 33, IN_HELLO },
+	{ "unknown flags 0x41 in HELLO", HELLO_AT(flags), 4, 65, IN_HELLO },
 	{ "no driver runs, and that it can lend", HELLO_AT(flags), 4, 2, IN_HELLO },
 	{ "HELLO of 3 CPUs and 1 pools has 120 bytes", HELLO_AT(num_pools), 2, 1, IN_HELLO },
 	{ "num_pools in HELLO is 3, num_nodes is 2", HELLO_AT(num_pools), 2, 3, IN_HELLO },
@@ -574,6 +574,38 @@ static void test_random(void **state)
 	}
 }
 
+/* As a device gives it back to the next agent. */
+static void test_account(void **state)
+{
+	const struct ebb_account account = {
+		.writer = 7, .age = 8, .core_usec = { 9, 10 }, .mib_usec = { 11, 12 },
+		.cpu = { .metered_usec = 13, .wanted = 14, .promised = 15, .got = 16,
+			 .violated = 17, .unclear = 18, .num_intervals = 19,
+			 .num_violations = 20, .num_unclear = 21 },
+		.mem = { .metered_usec = 22, .num_unclear = 23 },
+	};
+	struct fixture *f = *state;
+	struct {
+		struct virtio_ebb_link_hdr hdr;
+		struct virtio_ebb_link_account account;
+	} frame;
+	struct ebb_linkproto_msg msg;
+	size_t len = ebb_linkproto_account(&frame, &account);
+
+	assert_int_equal(len, sizeof(frame));
+	assert_int_equal(le16toh(frame.hdr.type), VIRTIO_EBB_LINK_KEEP_ACCOUNT);
+	f->hello_len = link_frame_hello(&f->hello, uuid, 8, 3, 7);
+	f->hello.hello.flags = htole32(VIRTIO_EBB_HELLO_F_ACCOUNT);
+	assert_int_equal(parse(f, &f->hello, f->hello_len, &msg, NULL), 1);
+	assert_true(msg.u.hello.can_account);
+	frame.hdr.type = htole16(VIRTIO_EBB_LINK_ACCOUNT);
+	assert_int_equal(parse(f, &frame, len, &msg, NULL), 1);
+	assert_int_equal(msg.type, VIRTIO_EBB_LINK_ACCOUNT);
+	assert_memory_equal(&msg.u.account, &account, sizeof(account));
+	frame.account.mem.unclear = htole64((1ull << 62) + 1);
+	assert_int_equal(parse(f, &frame, len, &msg, NULL), -EPROTO);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -583,6 +615,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_hello_values, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_vom, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_pools, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_account, setup, teardown),
 		cmocka_unit_test(test_breakages),
 		cmocka_unit_test_setup_teardown(test_any_split, setup, teardown),
 		cmocka_unit_test(test_encoders),

@@ -89,7 +89,11 @@ static int engine_open(void)
 {
 	const struct ycsb_config config = { .records = RECORDS, .operations = 10,
 					    .update_share = 0.2, .theta = 0.5, .seed = 1 };
-	const struct oltp_workload workload = { work_attach, work_run, work_detach, NULL };
+	const struct oltp_workload workload = {
+		.attach = work_attach,
+		.run = work_run,
+		.detach = work_detach,
+	};
 	int rc = oltp_engine_open(NULL, &bench.engine);
 
 	if (!rc)

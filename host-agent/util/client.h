@@ -1,16 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Talking to ebbd over its control socket. */
-#ifndef EBB_CLI_CLIENT_H
-#define EBB_CLI_CLIENT_H
+/* Talking to ebbd or ebb-volumed over a control socket: one request, then its answer. */
+#ifndef EBB_UTIL_CLIENT_H
+#define EBB_UTIL_CLIENT_H
 
 #include <jansson.h>
-
-/* Exit codes of ebbctl. */
-enum { EXIT_DONE = 0, EXIT_REFUSED = 1, EXIT_USAGE = 2, EXIT_UNREACHABLE = 3 };
 
 struct client {
 	const char *path;
 	int fd;				/* -1: not connected */
+	unsigned patience_s;		/* for each step of the way; 0: 20 s */
 };
 
 /*

@@ -8,7 +8,7 @@
 #include <sys/time.h>
 #include <sys/un.h>
 #include <unistd.h>
-#include "cli/client.h"
+#include "util/client.h"
 
 /* Longer than the longest that ebbd works on a request: writing an SLA through libvirt. */
 #define PATIENCE_SEC	20
@@ -20,9 +20,9 @@ static int waited_error(int rc)
 	return rc == -EAGAIN ? -ETIMEDOUT : rc;
 }
 
-static int connect_to(const char *path)
+static int connect_to(const char *path, unsigned patience_s)
 {
-	const struct timeval patience = { .tv_sec = PATIENCE_SEC };
+	const struct timeval patience = { .tv_sec = patience_s ? patience_s : PATIENCE_SEC };
 	struct sockaddr_un addr = { .sun_family = AF_UNIX };
 	int fd, rc;
 
@@ -111,7 +111,7 @@ json_t *client_ask(struct client *c, json_t *request, int *ret_errno)
 		return NULL;
 	}
 	if (c->fd < 0)
-		c->fd = connect_to(c->path);
+		c->fd = connect_to(c->path, c->patience_s);
 	if (c->fd < 0)
 		rc = c->fd;
 	/* The NUL at the end gives its place to the newline. */
