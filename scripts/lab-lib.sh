@@ -117,6 +117,23 @@ lab_remove_cgroups() {
 	say "cannot remove the cgroup $left, ignoring"
 }
 
+# ---- the network ----
+
+# The namespace and all in it go with the lab's last process, so there is nothing to take down.
+lab_make_network() { # $1 address/bits
+	ip link set lo up
+	ip link add ebb0 type bridge
+	ip address add "$1" dev ebb0
+	ip link set ebb0 up
+}
+
+# Replaces the shell, so that a signal to it is one to the command.
+lab_net() {
+	local pid
+	pid=$(cat "$LAB/run/libvirtd.pid" 2>/dev/null) || die "no lab runs in $LAB"
+	exec nsenter --net="/proc/$pid/ns/net" -- "$@"
+}
+
 # ---- inside the namespace ----
 
 lab_write_config() {
@@ -177,6 +194,7 @@ lab_bind_users() {
 
 lab_inside() {
 	local item drivers
+	[ -z "${EBB_LAB_NETWORK:-}" ] || lab_make_network "$EBB_LAB_NETWORK"
 	lab_write_config
 	lab_bind_users
 	for item in $LAB_LIBVIRT_FOLDERS; do
@@ -237,11 +255,13 @@ lab_start() { # $1 owner's pid, or 0
 }
 
 lab_supervise() { # $1 owner's pid, or 0
-	local inner owner_start=
+	local inner owner_start='' network=''
 	echo "$$ $(lab_start_time $$)" >"$LAB/supervisor"
 	[ "$1" = 0 ] || owner_start=$(lab_start_time "$1") || true
 	trap 'exit 0' TERM INT HUP
-	unshare -m --propagation private "$TOP/scripts/lab" -d "$LAB" --inside &
+	[ -z "${EBB_LAB_NETWORK:-}" ] || network=--net
+	# shellcheck disable=SC2086 # none or one
+	unshare -m $network --propagation private "$TOP/scripts/lab" -d "$LAB" --inside &
 	inner=$!
 	while kill -0 "$inner" 2>/dev/null; do
 		if [ "$1" != 0 ] && [ "$(lab_start_time "$1" || true)" != "$owner_start" ]; then

@@ -8,6 +8,10 @@ TOP=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 BUILD=$TOP/build
 EBB_PROG=$(basename "$0")
 
+# A hook of git and `git rebase --exec` name the repository of Ebb in these. The scripts work with
+# others, too, and their `git init` would change that one.
+unset GIT_DIR GIT_WORK_TREE GIT_INDEX_FILE GIT_PREFIX GIT_OBJECT_DIRECTORY
+
 say() { printf '%s: %s\n' "$EBB_PROG" "$*" >&2; }
 die() { say "$*"; exit 1; }
 

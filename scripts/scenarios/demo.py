@@ -74,7 +74,7 @@ def _parser():
     return p
 
 
-def set_up(with_vms):
+def set_up(with_vms, packages=()):
     """Builds what is missing; each step finds out by itself whether there is something to do."""
     if with_vms and os.geteuid() != 0:
         raise SetupError("root is needed: a private libvirtd puts each vCPU into a cgroup of its "
@@ -82,7 +82,7 @@ def set_up(with_vms):
     # A make that this runs under must not pass its job slots on to one that it does not know.
     env = {k: v for k, v in os.environ.items() if k not in ("MAKEFLAGS", "MFLAGS", "MAKELEVEL")}
     vm_steps = (["scripts/qemu-build"], ["scripts/guest-image", SERIES]) if with_vms else ()
-    for step in (["scripts/bootstrap"], *vm_steps,
+    for step in (["scripts/bootstrap", *packages], *vm_steps,
                  ["make", "--no-print-directory", f"-j{os.cpu_count()}", "all"]):
         if subprocess.run(step, cwd=TOP, env=env, stdin=subprocess.DEVNULL,
                           check=False).returncode:
@@ -93,7 +93,7 @@ def play(scenario, a):
     """Returns the summary."""
     p = scenario.plan(a)
     accelerator = "none"
-    if scenario.has_vms:
+    if scenario.uses_vms(a):
         accelerator = run([os.path.join(TOP, "scripts", "accel-probe")], timeout=120).strip()
     if not scenario.is_sliced:
         return staged.play(scenario, a, p, accelerator, outcome.conclude)
@@ -112,7 +112,7 @@ def main(argv):
     for signum in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(signum, _terminated)
     try:
-        set_up(scenario.has_vms)
+        set_up(scenario.uses_vms(a), scenario.packages)
         os.makedirs(a.out, exist_ok=True)
         summary = play(scenario, a)
     except (SetupError, schema.SchemaError, OSError) as e:

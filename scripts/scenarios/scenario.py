@@ -72,4 +72,9 @@ class Scenario:
     options: tuple = ()         # Option
     is_sliced: bool = False     # compares two set-ups in slices of time (sliced_run.py)
     has_vms: bool = True
+    vms_with: Optional[Option] = None   # with this option it has VMs, too
     has_tiers: bool = False     # --tier may choose how CPUs are given back
+    packages: tuple = ()        # for scripts/bootstrap: which more it needs
+
+    def uses_vms(self, arguments):
+        return self.has_vms or bool(self.vms_with and self.vms_with.value(arguments))

@@ -10,6 +10,7 @@ import tempfile
 import time
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+GUESTS = f"{TOP}/build/guest"    # a folder for each series of kernels
 QEMU = os.environ.get("EBB_QEMU", f"{TOP}/build/qemu/bin/qemu-system-x86_64-ebb")
 
 # What a guest's kernel says when something is wrong with it or with us.
@@ -85,7 +86,7 @@ class GuestVm:
         self.agent = agent
         self.folder = tempfile.mkdtemp(prefix="ebb-vm-")
         self.console_path = f"{self.folder}/console"
-        guest = f"{TOP}/build/guest/{series}"
+        guest = f"{GUESTS}/{series}"
         with open(f"{guest}/cmdline") as f:
             cmdline = f.read().strip()
         agent.link_path = f"{self.folder}/link"

@@ -16,4 +16,12 @@ static inline unsigned int test_full(unsigned int all, unsigned int quick)
 	return full && strcmp(full, "1") == 0 ? all : quick;
 }
 
+/* How often something is done that may be done any number of times: the variable, if it is set. */
+static inline unsigned int test_count(const char *variable, unsigned int otherwise)
+{
+	const char *count = getenv(variable);
+
+	return count ? (unsigned int)strtoul(count, NULL, 10) : otherwise;
+}
+
 #endif

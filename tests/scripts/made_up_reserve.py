@@ -72,15 +72,21 @@ def greedy(first=plan.RESERVED, beside=980.0, max_only=500.0, none=500.0, cpu=0.
 
 
 def neighbours(cpu=0.5, p99_us=4000.0, first=plan.RESERVED, came=1.0):
-    """Part 3. cpu: what t1 gets of the core; with a maximum only p99 is 16 ms and it gets 4%. came:
-    of the CPU time of the core."""
-    def variant(mode, cpu, p99_us):
-        core_s = 0.8 * 30.0 * came
-        return {"mode": mode, "seconds": 30.0, "t1_s": cpu * core_s, "others_s": (1 - cpu) * core_s,
-                "tps": 5000.0, "classes": {name: {"p99_us": p99_us, "committed": 400}
-                                           for name in TYPES}}
-    return {"count": 24, "cpu_pct": 50, "core_share": 0.8, "seconds": 30.0, "variants": [
-        variant(first, cpu, p99_us), variant(plan.MAX_ONLY, 0.04, 16000.0)]}
+    """Part 3. cpu: what t1 gets of the core when it is flooded; with a maximum only p99 is 16 ms
+    and it gets 4%. came: of the CPU time of the core."""
+    def row(mode, seconds, cpu, **more):
+        core_s = seconds * came
+        return {"mode": mode, "seconds": seconds, "t1_s": cpu * core_s,
+                "others_s": (1 - cpu) * core_s, **more}
+
+    def column(mode, p99_us):
+        return row(mode, 30.0, 0.02, committed=4490, classes={
+            name: {"p99_us": p99_us, "measured": 250} for name in TYPES})
+    return {"count": 24, "cpu_pct": 50, "core_share": 1.0, "flood_s": 6.0, "rate": 150,
+            "seconds": 30.0,
+            "flood": [row(first, 6.0, cpu, tps=10000.0 * cpu),
+                      row(plan.MAX_ONLY, 6.0, 0.04, tps=300.0)],
+            "table": [column(first, p99_us), column(plan.MAX_ONLY, 16000.0)]}
 
 
 def overbooked(metered=1.0, idle_violated=0.0):

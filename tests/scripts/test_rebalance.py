@@ -331,6 +331,28 @@ class Scene(unittest.TestCase):
         with self.assertRaises(SceneError):
             scene_rebalance._rest(stage, ["vm2", "vm3", "vm4"])
 
+    @staticmethod
+    def work_of(known):
+        """Of two VMs in 10 s, looked at each second; known: those looks that know CPU times."""
+        work = scene_rebalance._Work(["vm1", "vm2"])
+        for t in range(11):
+            cpu_ms = 1000.0 * t if t in known else None
+            work.look({vm: schema.Sample(t, vm, 2, 2, 0, 0, None, None, None, None,
+                                         committed=100 * t, report_age_ms=0, cpu_ms=cpu_ms,
+                                         cpu_due_ms=cpu_ms)
+                       for vm in ("vm1", "vm2")})
+        return work
+
+    def test_work_counts_between_looks_that_know_cpu_times(self):
+        for known in (range(11), range(1, 9), (2, 9)):
+            with self.subTest(known=known):
+                self.assertAlmostEqual(self.work_of(known).rate(10.0), 200, delta=0.1)
+
+    def test_work_of_unknown_cpu_time_is_an_error(self):
+        for known in ((), (3,), (2, 5)):
+            with self.subTest(known=known), self.assertRaises(SceneError):
+                self.work_of(known).rate(10.0)
+
     def test_options(self):
         self.assertEqual(demo.arguments(["rebalance", "--seeds", "5"]).seeds, 5)
         for bad in (["rebalance", "--seeds", "6"], ["spot", "--seeds", "2"]):

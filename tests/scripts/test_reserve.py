@@ -127,13 +127,31 @@ class Neighbours(unittest.TestCase):
 
     def test_a_long_p99_of_one_type_fails(self):
         n = neighbours()
-        n["variants"][0]["classes"]["payment"]["p99_us"] = 5400.0
+        n["table"][0]["classes"]["payment"]["p99_us"] = 5400.0
         self.assertEqual(failing(judge(neighbours=n)), {"neighbours_p99_pct"})
 
     def test_a_type_that_is_missing_fails(self):
         n = neighbours()
-        del n["variants"][1]["classes"]["delivery"]
-        self.assertEqual(failing(judge(neighbours=n)), {"neighbours_p99_pct"})
+        del n["table"][1]["classes"]["delivery"]
+        self.assertEqual(failing(judge(neighbours=n)), {
+            "neighbours_p99_pct", "neighbours_measured", "neighbours_served_pct"})
+
+    def test_a_p99_of_few_transactions_fails(self):
+        for column in range(2):
+            n = neighbours()
+            n["table"][column]["classes"]["delivery"]["measured"] = 199
+            self.assertEqual(failing(judge(neighbours=n)), {"neighbours_measured"})
+
+    def test_more_than_it_can_serve_fails(self):
+        for column in range(2):
+            n = neighbours()
+            n["table"][column]["committed"] = 4400
+            self.assertEqual(failing(judge(neighbours=n)), {"neighbours_served_pct"})
+
+    def test_an_engine_without_a_final_line_fails(self):
+        n = neighbours()
+        n["table"][1].update(committed=None, classes={})
+        self.assertIn("neighbours_p99_pct", failing(judge(neighbours=n)))
 
     def test_other_programs_make_it_not_judged(self):
         summary = judge(neighbours=neighbours(p99_us=9000.0, came=0.7))
@@ -141,8 +159,10 @@ class Neighbours(unittest.TestCase):
 
     def test_a_run_that_was_not_whole_fails(self):
         n = neighbours()
-        n["variants"] = n["variants"][:0]
+        del n["table"][1]
         self.assertEqual(len(failing(judge(neighbours=n))), 3)
+        del n["table"], n["flood"]
+        self.assertEqual(len(failing(judge(neighbours=n))), 5)
 
     def test_lost_updates_fail(self):
         run = made_up_reserve.run(neighbours=neighbours(), meet=meet())

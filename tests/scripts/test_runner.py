@@ -68,6 +68,17 @@ class DomainXml(unittest.TestCase):
         t = self.root.find("cpu/topology")
         self.assertEqual(int(t.get("sockets")) * int(t.get("cores")) * int(t.get("threads")), 7)
 
+    def test_a_vm_with_an_address_has_a_network_device(self):
+        self.assertIsNone(self.root.find("devices/interface"))
+        self.vm.address = "10.77.0.2/24"
+        root = parsed(self.vm, dataclasses.replace(BOOT, bridge="ebb0"))
+        interface = root.find("devices/interface")
+        self.assertEqual(interface.get("type"), "bridge")
+        self.assertEqual(interface.find("source").get("bridge"), "ebb0")
+        self.assertEqual(interface.find("model").get("type"), "virtio")
+        self.assertIn(" ebb.net=10.77.0.2/24", root.find("os/cmdline").text)
+        self.assertNotIn("net", self.vm.options)
+
     def test_sla_is_as_the_contract_says(self):
         cpu = self.root.find(f"metadata/{EBB}sla/{EBB}cpu")
         self.assertEqual(cpu.attrib, {"class": "spot", "weight": "100", "deadline-ms": "2000"})

@@ -45,6 +45,7 @@ class Vm:
     disks_in_memory: bool = False   # if the host can: what they do does not vary then
     read_iops: int = 0      # that each of them does at most in a second; 0: no limit
     volumes: list = field(default_factory=list)     # of the volume server: disks after these
+    address: str = ""       # A.B.C.D/BITS in the lab's network; empty: no network device
     uuid: str = field(default_factory=lambda: str(uuid.uuid4()))
 
     @property
@@ -70,6 +71,9 @@ class Boot:
     console_dir: str        # serial output and command sockets
     memory_dir: str = ""    # for files in memory that allow O_DIRECT, if there can be any
     volume_socket: str = "" # NBD, of the volume server; empty: there is none
+    bridge: str = ""        # of the lab's network; empty: there is none
+    command_dir: str = ""   # of command sockets, if it is another folder than that of consoles
+    keeps_consoles: bool = False    # a VM that starts again, maybe elsewhere, adds to its console
 
 
 def console_path(boot, vm):
@@ -77,7 +81,7 @@ def console_path(boot, vm):
 
 
 def command_path(boot, vm):
-    return f"{boot.console_dir}/{vm.name}.cmd"
+    return f"{boot.command_dir or boot.console_dir}/{vm.name}.cmd"
 
 
 def pool_id(node):
@@ -93,7 +97,8 @@ def disk_path(boot, vm, i):
 
 def command_line(boot, vm):
     words = [boot.cmdline]
-    for key, value in vm.options.items():
+    options = dict(vm.options, net=vm.address) if vm.address else vm.options
+    for key, value in options.items():
         value = str(value)
         words.append(f'ebb.{key}="{value}"' if " " in value else f"ebb.{key}={value}")
     return " ".join(words)
@@ -204,9 +209,12 @@ def _devices(root, boot, vm):
         _disk(devices, i, disk_path(boot, vm, i), vm.read_iops)
     for i, volume in enumerate(vm.volumes, len(vm.disks_mib)):
         _volume(devices, i, volume, boot.volume_socket)
+    if vm.address:
+        _interface(devices, boot.bridge)
     _sub(devices, "controller", type="usb", model="none")
     for port, (kind, attributes) in enumerate((
-            ("file", {"path": console_path(boot, vm)}),
+            ("file", {"path": console_path(boot, vm),
+                      **({"append": "on"} if boot.keeps_consoles else {})}),
             ("unix", {"mode": "bind", "path": command_path(boot, vm)}))):
         serial = _sub(devices, "serial", type=kind)
         _sub(serial, "source", **attributes)
@@ -237,6 +245,16 @@ def _volume(devices, i, volume, socket):
 
 def _target(disk, i):
     _sub(disk, "target", dev=f"vd{chr(ord('a') + i)}", bus="virtio")
+
+
+def _interface(devices, bridge):
+    """virtio-net on a bridge. By QEMU itself: the lab needs no vhost module; and without a boot
+    ROM, which not every QEMU has beside it."""
+    interface = _sub(devices, "interface", type="bridge")
+    _sub(interface, "source", bridge=bridge)
+    _sub(interface, "model", type="virtio")
+    _sub(interface, "driver", name="qemu")
+    _sub(interface, "rom", enabled="no")
 
 
 def _pool(devices, node, size_mib):

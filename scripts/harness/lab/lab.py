@@ -24,6 +24,7 @@ GUEST_HZ = 250          # its CONFIG_HZ
 MAX_GUEST_CPUS = 64     # its CONFIG_NR_CPUS is far above
 MAX_LAB_PATH = 50       # unix sockets: 107 bytes, of which the agent's links need 57
 MEMORY_DIR = "/dev/shm"
+BRIDGE = "ebb0"         # of a lab with a network (scripts/lab)
 REFUSED_S = 15              # longest wait for a guest's terminal to be free
 AGENT_START_S = 120         # it takes moments, but not on a machine that is busy
 
@@ -80,8 +81,10 @@ def remove_disks(path, prefix):
 class Lab:
     """The private libvirtd and the agent. Use as a context: leaving it removes everything."""
 
-    def __init__(self, host_spec, policy, log_dir, agent_options=None):
-        self.dir = folder()
+    def __init__(self, host_spec, policy, log_dir, agent_options=None, network=""):
+        """network: A.B.C.D/BITS of the host in a network of the lab's own; empty: there is
+        none."""
+        self.dir, self.network = folder(), network
         self.host_spec, self.policy, self.log_dir = host_spec, policy, log_dir
         self.agent_options = agent_options or {}
         self.run_dir = os.path.join(self.dir, "ebb")
@@ -138,7 +141,20 @@ class Lab:
         self.lock.flush()
 
     def _lab(self, *args):
-        return run([os.path.join(TOP, "scripts", "lab"), "-d", self.dir, *args], timeout=90)
+        return run([*self._command(), *args], timeout=90,
+                   env=dict(os.environ, EBB_LAB_NETWORK=self.network))
+
+    def _command(self):
+        return [os.path.join(TOP, "scripts", "lab"), "-d", self.dir]
+
+    def in_network(self):
+        """Words before a command that is to run in the lab's network."""
+        return [*self._command(), "net"]
+
+    def network_path(self):
+        """The file of the lab's network namespace."""
+        with open(os.path.join(self.dir, "run", "libvirtd.pid"), encoding="ascii") as f:
+            return f"/proc/{f.read().strip()}/ns/net"
 
     # ---- the agent ----
 
@@ -207,7 +223,8 @@ class Lab:
                            os.path.join(guest, "vmlinuz"), os.path.join(guest, "initramfs"),
                            cmdline, accelerator, self.prefix,
                            os.path.join(self.run_dir, "link"), self.console_dir,
-                           MEMORY_DIR if is_for_direct_io(MEMORY_DIR) else "")
+                           MEMORY_DIR if is_for_direct_io(MEMORY_DIR) else "",
+                           bridge=BRIDGE if self.network else "")
 
     def virsh(self, *args, check=True):
         return run(["virsh", "-q", "-c", self.uri, *args], check=check)

@@ -49,12 +49,9 @@ def _bring_up(stage):
     stage.wait_join(names[0])
     stage.watch(1.0)
     stage.step("calibrate", names[0], f"{names[0]} alone: as much as it can")
-    begin = stage.sampler.state()[names[0]]
-    stage.watch(plan.CALIBRATE_S)
-    end = stage.sampler.state()[names[0]]
-    alone = _rate(begin, end)
-    if alone <= 0:
-        raise SceneError(f"{names[0]} committed nothing")
+    work = _Work(names[:1])
+    stage.watch(plan.CALIBRATE_S, work.look)
+    alone = work.rate(plan.CALIBRATE_S)
     stage.tell(names[0], "rate 0")
     for name in names[1:]:
         stage.start(name)
@@ -73,20 +70,44 @@ def _contend(stage, alone):
     loads.tell()
     stage.step("contend", "", "all at once, each as much as one can alone")
     loads.wait(plan.CONTEND_S / 4)
-    begin = dict(stage.sampler.state())
-    loads.wait(plan.CONTEND_S)
-    end = stage.sampler.state()
+    work = _Work(stage.vms)
+    loads.wait(plan.CONTEND_S, work.look)
     _end_work(stage)
-    return sum(_rate(begin[name], end[name]) for name in stage.vms) * \
-        plan.CPUS / plan.CORES
+    return work.rate(plan.CONTEND_S * 3 / 4) * plan.CPUS / plan.CORES
 
 
-def _rate(begin, end):
-    """Transactions per second between the reports that two samples are of, had all CPU time come
-    that was due."""
-    first, last = (s.t_s - (s.report_age_ms or 0) / 1000 for s in (begin, end))
-    given = delivery.over([begin, end])
-    return given.full((end.committed - begin.committed) / (last - first)) or 0.0
+class _Work:
+    """What VMs do in a span of time, by those samples of it whose CPU times are known."""
+
+    def __init__(self, names):
+        self.names, self.begin, self.end = names, {}, {}
+
+    def look(self, state):
+        """For stage.watch, until the span is over."""
+        for name in self.names:
+            s = state.get(name)
+            if s is not None and delivery.known_of([s]):
+                self.begin.setdefault(name, s)
+                self.end[name] = s
+        return False
+
+    def rate(self, span_s):
+        """Transactions per second of all together, had all CPU time come that was due."""
+        return sum(self._rate_of(name, span_s) for name in self.names)
+
+    def _rate_of(self, name, span_s):
+        """Between the reports that the first and the last sample are of."""
+        if name not in self.begin:
+            raise SceneError(f"{name}: no CPU time is known of it")
+        begin, end = self.begin[name], self.end[name]
+        first, last = (s.t_s - (s.report_age_ms or 0) / 1000 for s in (begin, end))
+        if last - first < span_s / 2:
+            raise SceneError(f"{name}: its CPU time is known of {last - first:.1f} s of "
+                             f"{span_s:.1f} s only")
+        rate = delivery.over([begin, end]).full((end.committed - begin.committed) / (last - first))
+        if not rate:
+            raise SceneError(f"{name} committed nothing")
+        return rate
 
 
 def _rest(stage, names):
@@ -124,8 +145,8 @@ class _Loads:
                              f"{TELL_S * self.stage.scale:g} s")
         self.wait(0.0)
 
-    def wait(self, at):
-        self.stage.watch(self.begin + at - self.stage.sampler.elapsed())
+    def wait(self, at, until=None):
+        self.stage.watch(self.begin + at - self.stage.sampler.elapsed(), until)
 
 
 def _step(stage, mode, turn, action, vm, detail, **more):

@@ -25,25 +25,25 @@ SETTLE_S = 3.0
 # Part 1, figure 4. Together 99% of what the disk can do.
 HIGH_IOPS, LOW_IOPS = 300, 100
 HALF_S = 25.0
-MEET_CPUS, MEET_MEMORY_MIB = 4, 192
+# At 300 requests per second such a guest is at the limit of its CPU time: with four vCPUs that have
+# a fifth of a CPU each, and with one that has four, it issues some requests too late.
+MEET_CPUS, MEET_MEMORY_MIB = 1, 256
 # Two thirds of the records are on disk, so that a transaction waits for the disk, not for a CPU.
-# When its memory is full, an engine reads up to 16 records at a time and asks for more when it has
-# them all. One engine would not always have requests that wait, so there are several.
+# When its memory is full, an engine asks for more records only when it has all that it asked for:
+# so it does not always have a request that waits. Beside it some read the volume one block after
+# the other, like the paper's load of nothing but I/O; a promise is about all of a VM's requests.
 # Nothing is written, so nothing can be lost: to read all records again would take minutes.
-MEET_ENGINES = 3
 MEET_SERVER = ("--workload uniform --data-mib 24 --memory-mib 8 --operations 16 --update 0 "
                "--no-verify")
+MEET_BLOCKS = 12        # processes in each VM
 READERS = ("vm1", "vm2")
 
-# Parts 2 and 3: one core that is shared. Its own quota costs precision, the less the longer its
-# period is (emureserve.h).
+# Parts 2 and 3: one core that is shared. Its own quota, in part 2, costs precision, the less the
+# longer its period is (emureserve.h).
 CPU_SHARE, CPU_PERIOD_MS = 0.8, 500
 CPU_PCT = 50                    # of the core, promised to the tenant t1
 TPCC_MEMORY_MIB = 400
 TPCC = "--workload tpcc --warehouses 1 --orders 30000 --keep-orders 3000"
-# Nothing arrives until the neighbours compute and the promise holds; then far too much, so that
-# the engine always has work. Latencies by type of transaction begin with the first attempt.
-FLOOD = "0:0.1,{at:g}:1000000"
 
 # Part 2, figure 5. Greedy tenants compute and read all the time.
 GREEDY_TENANTS, GREEDY_MEMORY_MIB = 3, 160
@@ -69,9 +69,18 @@ TAKE_MEMORY = ("(while :; do /ebb/tests/ebbt-memhold hold 0 {bytes} >/dev/null 2
 GREEDY_RUN = ("(while :; do :; done) & while :; do dd if=/dev/vda of=/dev/null bs=4k count=5000 "
               "iflag=direct 2>/dev/null; done")
 
-# Part 3, table 1.
+# Part 3, table 1. The core is a whole real CPU. A core with the quota of part 2 stops for the last
+# 100 ms of each period, and a transaction that arrives then waits, whatever t1 is promised.
 NEIGHBOUR_COUNT = 24
-QUIET_S, TABLE_S = 6.0, 30.0
+TABLE_CPU_SHARE = 1.0
+# Nothing arrives until the neighbours compute and the promise holds.
+QUIET_S = 4.0
+ARRIVALS = "0:0.1,{at:g}:{rate:g}"
+# A flood, so that t1 always has work, shows how much of the core it gets.
+FLOOD_PS, FLOOD_S, FLOOD_SETTLE_S = 1000000, 6.0, 1.0
+# Response times are measured at a rate that t1 serves with a maximum only, too: then it can serve
+# some 400 per second. Of each of the rarest types, 4% of all, 256 transactions arrive.
+TABLE_PS, TABLE_S = 160, 40.0
 
 # Part 4, figures 6 and 7: twice what the disk can do.
 TENANTS, TENANT_IOPS, TENANT_DEPTH = 8, 100, 16
@@ -95,8 +104,9 @@ def of(a):
                  "settle_s": PHASE_SETTLE_S, "turns": TURNS, "turn_s": TURN_S * a.time_scale,
                  "turn_settle_s": TURN_SETTLE_S, "core_share": CPU_SHARE, "cpu_pct": CPU_PCT,
                  "reserve_mem_mib": RESERVE_MEM_MIB, "pool_mib": POOL_MIB},
-        NEIGHBOURS: {"count": NEIGHBOUR_COUNT, "cpu_pct": CPU_PCT, "core_share": CPU_SHARE,
-                      "seconds": TABLE_S * a.time_scale},
+        NEIGHBOURS: {"count": NEIGHBOUR_COUNT, "cpu_pct": CPU_PCT,
+                     "core_share": TABLE_CPU_SHARE, "flood_s": FLOOD_S * a.time_scale,
+                     "rate": TABLE_PS, "seconds": TABLE_S * a.time_scale},
         MEET: {"high": HIGH_IOPS, "low": LOW_IOPS, "half_s": HALF_S * a.time_scale},
         OVERBOOKED: {"tenants": TENANTS, "iops": TENANT_IOPS, "idler": f"tenant{IDLER}",
                      "seconds": OVERBOOKED_S * a.time_scale, "idle_s": IDLE_S * a.time_scale}}})
@@ -111,9 +121,9 @@ def promise(mode, iops, most):
             NONE: {"reserve_iops": None, "max_iops": None}}[mode]
 
 
-def cpu_host():
+def cpu_host(core_share):
     """The host of the parts about CPU time."""
-    return host_of(1, 1, 1, CPU_SHARE, period_ms=CPU_PERIOD_MS)
+    return host_of(1, 1, 1, core_share, period_ms=CPU_PERIOD_MS)
 
 
 def cpu_promise(mode, has_reservation):
@@ -155,8 +165,13 @@ def meet_vm(i):
 
 
 def meet_command(seed):
-    """Starts the engines of a VM; what each says goes to a file of its own."""
-    return "; ".join(
-        f"mkdir /cold/{n}; oltp-server {MEET_SERVER} --cold-dir /cold/{n} --seed {seed + n} "
-        f"--elastic none --interval-ms {REPORT_MS} >/run/engine{n} 2>&1 &"
-        for n in range(MEET_ENGINES)).replace("&;", "&")
+    """Starts the engine of a VM; what it says goes to a file."""
+    return (f"oltp-server {MEET_SERVER} --cold-dir /cold --seed {seed} --elastic none "
+            f"--interval-ms {REPORT_MS} >/run/engine 2>&1 &")
+
+
+def meet_blocks_command():
+    """Starts those beside it; none reads so much that it comes to its end."""
+    step = (VOLUME_MIB << 20) // 4096 // MEET_BLOCKS
+    return (f"for n in $(seq 0 {MEET_BLOCKS - 1}); do dd if=/dev/vda of=/dev/null bs=4k "
+            f"iflag=direct skip=$((n * {step})) 2>/dev/null & done")

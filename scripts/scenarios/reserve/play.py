@@ -9,6 +9,7 @@ import shutil
 import time
 from contextlib import contextmanager
 from dataclasses import astuple
+from statistics import mean
 
 from harness.judge import promises
 from harness.lab import domain, hostmem, versions
@@ -162,19 +163,18 @@ class Scene:
                     domain.command_path(self.boot, vm), command], timeout=patience_s + 10)
 
 
-def hear_engines(scene, vm, words, patience_s):
-    """Waits until each engine of a VM of part 1 has said a line that begins with these words.
-    Returns the last such line of each."""
-    files, lines = " ".join(f"/run/engine{n}" for n in range(plan.MEET_ENGINES)), []
+def hear_engine(scene, vm, words, patience_s):
+    """Waits until the engine of a VM of part 1 has said a line that begins with these words.
+    Returns the last such line."""
     end = time.monotonic() + patience_s * scene.a.time_scale
-    while len(lines) < plan.MEET_ENGINES:
+    while True:
+        line = scene.shell(vm, f"grep '^{words}' /run/engine | tail -n 1").strip()
+        if line:
+            return line
         if time.monotonic() > end:
-            raise SetupError(f"{len(lines)} of {plan.MEET_ENGINES} engines of {vm.name} said "
-                             f"{words!r} within {patience_s * scene.a.time_scale:g} s")
+            raise SetupError(f"the engine of {vm.name} did not say {words!r} within "
+                             f"{patience_s * scene.a.time_scale:g} s")
         scene.watch(1.0)
-        lines = scene.shell(vm, f"for f in {files}; do grep '^{words}' $f | tail -n 1; done"
-                            ).splitlines()
-    return lines
 
 
 def meet(scene):
@@ -186,7 +186,8 @@ def meet(scene):
             scene.start(vm)
             scene.shell(vm, plan.meet_command(scene.a.seed))
         for vm in vms:
-            hear_engines(scene, vm, "oltp: t=", START_S)
+            hear_engine(scene, vm, "oltp: t=", START_S)
+            scene.shell(vm, plan.meet_blocks_command())
         promised = [m["high"], m["low"]]
         for vm, iops in zip(vms, promised):
             scene.promise(vm.name, iops, m["high"])
@@ -208,11 +209,11 @@ def meet(scene):
         m["end_s"] = scene.found.elapsed()
         m["looks"] = scene.looks()
         for vm in vms:
-            scene.found.step("stop", vm.name, f"the engines of {vm.name} are told to end")
-            scene.shell(vm, "kill -TERM $(pidof oltp-server)")
+            scene.found.step("stop", vm.name, f"the engine of {vm.name} is told to end")
+            scene.shell(vm, "kill -TERM $(pidof dd oltp-server)")
         for vm in vms:
-            for line in hear_engines(scene, vm, RESULT, END_S):
-                add_result(scene, vm, result_in(line), ("committed", "failed"))
+            add_result(scene, vm, result_in(hear_engine(scene, vm, RESULT, END_S)),
+                       ("committed", "failed"))
 
 
 # ---- parts 2 and 3 ----
@@ -293,7 +294,8 @@ def greedy(scene):
     g = scene.told[GREEDY]
     t1 = plan.pooled_tpcc_vm()
     others = [plan.greedy_vm(i) for i in range(g["tenants"])]
-    with scene.vms([t1] + others, plan.cpu_host(), shared_cores="1", pool_mib=g["pool_mib"]):
+    with scene.vms([t1] + others, plan.cpu_host(g["core_share"]), shared_cores="1",
+                   pool_mib=g["pool_mib"]):
         for vm in others:
             scene.start(vm)
             scene.suspend([vm])
@@ -322,45 +324,86 @@ def greedy(scene):
         add_result(scene, t1, result_of(watched.console.path))
 
 
+class Crowd:
+    """t1 and the neighbours of part 3. Tables are loaded and verified while the neighbours rest."""
+
+    def __init__(self, scene, t1, others):
+        self.scene, self.told, self.t1, self.others = scene, scene.told[NEIGHBOURS], t1, others
+        self.console, self.vcpus = scene.console(t1), vcpus_of(hostmem.qemu_pid(t1.uuid))
+
+    @contextmanager
+    def engine(self, what, rate, seconds):
+        """Gives the time at which transactions begin to arrive, so many per second, for so long.
+        After that the engine ends."""
+        quiet = plan.QUIET_S * self.scene.a.time_scale
+        self.scene.promise_cpu(self.t1, plan.NONE, False)
+        self.scene.found.step("load", self.t1.name, f"{self.t1.name} loads its tables ({what})")
+        arrivals = plan.ARRIVALS.format(at=quiet, rate=rate)
+        begun = engine(self.scene, self.t1, self.console, f"--rate-schedule {arrivals}",
+                       quiet + seconds)
+        self.others.compute()
+        yield begun + quiet
+        self.others.rest()
+        self.scene.promise_cpu(self.t1, plan.NONE, False)
+        self.scene.hear(self.console, lambda line: line.startswith(RESULT), END_S,
+                        f"the engine of {self.t1.name} does not end")
+        add_result(self.scene, self.t1, result_of(self.console.path))
+
+    def until(self, at_s):
+        self.scene.watch(at_s - self.scene.found.elapsed())
+
+    def measure(self, mode, rate, end_s):
+        """Until then; who got what of the core."""
+        def now():
+            return self.scene.found.elapsed(), cpu_s(self.vcpus), self.others.cpu_s()
+
+        self.scene.found.step(
+            "run", self.t1.name, f"{rate:,} transactions/s arrive at {self.t1.name}, beside "
+            f"{self.told['count']} neighbours that compute ({mode})")
+        before = now()
+        self.until(end_s)
+        seconds, t1_s, others_s = (b - a for a, b in zip(before, now()))
+        return {"mode": mode, "seconds": seconds, "t1_s": t1_s, "others_s": others_s}
+
+    def flood(self, modes):
+        """What t1 gets of the core, and what it does with that, in one mode after the other."""
+        settle, length = plan.FLOOD_SETTLE_S, self.told["flood_s"]
+        with self.engine("flood", plan.FLOOD_PS, len(modes) * (settle + length)) as at_s:
+            for mode in modes:
+                self.scene.promise_cpu(self.t1, mode, True)
+                self.until(at_s + settle)
+                self.console.lines()
+                at_s += settle + length
+                row = self.measure(mode, plan.FLOOD_PS, at_s)
+                said = [statistics(line)["tps"] for line in self.console.lines()
+                        if STATISTICS.match(line)]
+                self.told["flood"].append({**row, "tps": mean(said) if said else None})
+
+    def table(self, mode):
+        """One column of table 1."""
+        with self.engine(mode, self.told["rate"], self.told["seconds"]) as at_s:
+            self.scene.promise_cpu(self.t1, mode, True)
+            self.until(at_s)
+            row = self.measure(mode, self.told["rate"], at_s + self.told["seconds"])
+        result = result_of(self.console.path) or {}
+        self.told["table"].append({**row, "committed": result.get("committed"),
+                                   "classes": result.get("classes", {})})
+
+
 def neighbours(scene):
-    """Part 3: t1 beside neighbours that compute, with what the mode promises, then with a maximum
-    only. Loading and verifying is done while the neighbours rest."""
+    """Part 3: t1 beside neighbours that compute, with what the mode promises and with a maximum
+    only."""
     n, vm = scene.told[NEIGHBOURS], plan.shared_vm("t1", plan.TPCC_MEMORY_MIB)
-    with scene.vms([vm], plan.cpu_host(), shared_cores="1"):
+    modes = (scene.mode, plan.MAX_ONLY)
+    with scene.vms([vm], plan.cpu_host(n["core_share"]), shared_cores="1"):
         scene.start(vm)
-        console = scene.console(vm)
-        vcpus = vcpus_of(hostmem.qemu_pid(vm.uuid))
-        n["variants"] = []
-        with Neighbours(scene.lab, 0, n["count"], vcpus[0]) as others:
-            for mode in (scene.mode, plan.MAX_ONLY):
-                n["variants"].append(_table(scene, n, vm, console, vcpus, others, mode))
-
-
-def _table(scene, n, vm, console, vcpus, others, mode):
-    """One column of table 1."""
-    quiet, length = plan.QUIET_S * scene.a.time_scale, n["seconds"]
-    scene.promise_cpu(vm, plan.NONE, False)
-    scene.found.step("load", vm.name, f"{vm.name} loads its tables ({mode})")
-    begun = engine(scene, vm, console, "--rate-schedule " + plan.FLOOD.format(at=quiet),
-                   quiet + length)
-    scene.promise_cpu(vm, mode, True)
-    others.compute()
-    scene.watch(begun + quiet + 1.0 - scene.found.elapsed())
-    scene.found.step("run", vm.name, f"{n['count']} neighbours compute ({mode})")
-    seen = [(scene.found.elapsed(), cpu_s(vcpus), others.cpu_s())]
-    scene.watch(begun + quiet + length - 0.5 - scene.found.elapsed())
-    seen.append((scene.found.elapsed(), cpu_s(vcpus), others.cpu_s()))
-    scene.watch(0.5)
-    others.rest()
-    scene.promise_cpu(vm, plan.NONE, False)
-    scene.hear(console, lambda line: line.startswith(RESULT), END_S,
-               f"the engine of {vm.name} does not end")
-    result = result_of(console.path)
-    add_result(scene, vm, result)
-    seconds, t1_s, others_s = (b - a for a, b in zip(*seen))
-    return {"mode": mode, "seconds": seconds, "t1_s": t1_s, "others_s": others_s,
-            "tps": result["tps"] if result else None,
-            "classes": result["classes"] if result else {}}
+        n["flood"], n["table"] = [], []
+        with Neighbours(scene.lab, 0, n["count"],
+                        vcpus_of(hostmem.qemu_pid(vm.uuid))[0]) as others:
+            crowd = Crowd(scene, vm, others)
+            crowd.flood(modes)
+            for mode in modes:
+                crowd.table(mode)
 
 
 def add_result(scene, vm, result, names=("committed", "failed", "lost_updates")):

@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The verdict of `cluster`: computed from what was recorded, and failing when it should."""
+import unittest
+import xml.etree.ElementTree as ET
+
+import made_up  # noqa: F401
+from harness.judge import grants
+from harness.lab import cluster
+from judged import value
+from made_up_cluster import LOST_VM, run
+from scenarios import outcome
+from scenarios.cluster import plan
+
+
+def summary_of(made):
+    return outcome.summarize(made, [], [])
+
+
+def failed(**told):
+    return [c["name"] for c in summary_of(run(**told))["checks"] if not c["ok"]]
+
+
+class Verdict(unittest.TestCase):
+    def test_a_good_run_passes(self):
+        summary = summary_of(run())
+        self.assertEqual(summary["verdict"], "pass")
+        self.assertAlmostEqual(value(summary, "move_pause_ms"), 400.0)
+        self.assertEqual(value(summary, "again_s"), 5.0)
+        self.assertEqual(summary["restarts"][LOST_VM],
+                         {"ran_s": 5.0, "served_s": 12.0, "host": "h1"})
+        self.assertEqual([(c["vm"], c["from"], c["to"], c["live"]) for c in summary["changes"]
+                          if c["from"]],
+                         [(plan.GROWS, "h1", "h3", True), (LOST_VM, "h2", "h1", False)])
+
+    def test_what_clients_feel_of_the_move_fails(self):
+        self.assertEqual(failed(pause_s=1.1), ["move_pause_ms"])
+        self.assertEqual(failed(failed=1), ["failed_at_move"])
+
+    def test_a_vm_that_stays_fails(self):
+        self.assertEqual(failed(moved_to=None), ["moved", "moved_to_best", "failed_at_move",
+                                                 "move_pause_ms"])
+
+    def test_another_host_than_the_best_fails(self):
+        self.assertEqual(failed(moved_to="h2"), ["moved_to_best"])
+        self.assertEqual(failed(again_on="h3"), ["again_on_best"])
+
+    def test_late_or_no_restart_fails(self):
+        self.assertEqual(failed(again_s=15.5), ["again_s"])
+        self.assertEqual(failed(again_s=None, served_s=None), ["again_s", "again_on_best"])
+
+    def test_a_restart_instead_of_a_move_fails(self):
+        self.assertEqual(failed(boots={vm: 2 for vm in plan.HOMES}), ["restarts_without_loss"])
+
+    def test_what_is_granted_twice_or_lost_fails(self):
+        self.assertEqual(failed(doubled=["core 0 of h1: db1 and db2"]), ["granted_twice"])
+        self.assertEqual(failed(lost_updates=1), ["lost_updates"])
+
+    def test_the_report_says_who_was_where_and_why(self):
+        made = run()
+        page = outcome.render(made, [], [], summary_of(made))
+        self.assertIn("scores: h3 450, h2 350, h1 0", page)
+        self.assertIn("started again", page)
+
+
+class Scores(unittest.TestCase):
+    def test_a_vm_stays_until_it_is_to_leave(self):
+        for vm, told in plan.scores(plan.HOMES, plan.RATES).items():
+            self.assertEqual(max(told, key=told.get), plan.HOMES[vm])
+        rates = {**plan.RATES, plan.GROWS: plan.GROWN_RATE}
+        told = plan.scores(plan.HOMES, rates, leaves=(plan.GROWS,))
+        self.assertEqual(max(told[plan.GROWS], key=told[plan.GROWS].get), "h3")
+
+    def test_bound_to_their_hosts_they_have_one(self):
+        self.assertEqual(plan.scores(plan.HOMES, plan.RATES, is_ablated=True)["db3"],
+                         {"h2": plan.STAYS})
+
+
+def told_vm(name, *cores, state="running", shared=False):
+    return {"name": name, "state": state, "shared": shared,
+            "vcpus": [{"vcpu": i, "core": core} for i, core in enumerate(cores)]}
+
+
+class Grants(unittest.TestCase):
+    def test_nothing_twice(self):
+        self.assertEqual(grants.doubled({"h1": [told_vm("a", 0, None), told_vm("b", 1)],
+                                         "h2": [told_vm("c", 0)]}), [])
+
+    def test_a_core_of_two_vms(self):
+        self.assertEqual(grants.doubled({"h1": [told_vm("a", 0), told_vm("b", 0)]}),
+                         ["core 0 of h1: a and b"])
+        self.assertEqual(grants.doubled({"h1": [told_vm("a", 0, shared=True),
+                                                told_vm("b", 0, shared=True)]}), [])
+
+    def test_a_vm_on_two_hosts(self):
+        self.assertEqual(len(grants.doubled({"h1": [told_vm("a", 0)], "h2": [told_vm("a", 1)]})),
+                         1)
+        self.assertEqual(grants.doubled({"h1": [told_vm("a", 0)],
+                                         "h2": [told_vm("a", state="stopped")]}), [])
+
+
+MON = """<pacemaker-result><nodes>
+<node name="h1" online="true" unclean="false" pending="false"/>
+<node name="h2" online="true" unclean="true" pending="false"/></nodes><resources>
+<resource id="fence" resource_agent="stonith:fence_ebb" role="Started"><node name="h1"/></resource>
+<resource id="a" resource_agent="ocf:heartbeat:VirtualDomain" role="Started">
+<node name="h1"/></resource>
+<resource id="b" resource_agent="ocf:heartbeat:VirtualDomain" role="Started" pending="Migrating">
+<node name="h1"/></resource>
+<resource id="c" resource_agent="ocf:heartbeat:VirtualDomain" role="Stopped"/></resources>
+<node_attributes><node name="h1"><attribute name="ebb-score-a" value="900"/>
+<attribute name="ebb-score-b" value="-INFINITY"/><attribute name="other" value="x"/></node>
+</node_attributes></pacemaker-result>"""
+
+
+class State(unittest.TestCase):
+    def test_what_crm_mon_says(self):
+        state = cluster.State(ET.fromstring(MON))
+        self.assertEqual(state.online, ["h1"])
+        self.assertEqual([state.host_of(vm) for vm in "abc"], ["h1", None, None])
+        self.assertEqual(state.scores, {"a": {"h1": 900}, "b": {"h1": None}})
