@@ -216,10 +216,18 @@ bench-engine: ## the OLTP engine natively, beside what the memory alone would al
 	$(MAKE) --no-print-directory $(B)/bin/oltp-bench $(B)/bin/oltp-miss-bound
 	scripts/bench-engine $(ARGS)
 
+bench-net: ## the network front beside redis-server: out/bench-net
+	$(MAKE) --no-print-directory $(B)/bin/oltp-server
+	scripts/bench-net --bin $(B)/bin $(ARGS)
+
 bench-volumed: ## tags of I/O: what they cost, who gets how much of a disk: out/bench-volumed
 	scripts/qemu-build
 	$(MAKE) --no-print-directory $(B)/bin/ebb-bench-volumed
 	scripts/bench-volumed $(ARGS)
+
+bench-place: ## placement of VMs on hosts: time and memory as the cluster grows; prints a table
+	$(MAKE) --no-print-directory $(B)/bin/ebb-bench-place
+	$(B)/bin/ebb-bench-place $(ARGS)
 
 bench-parts:
 	scripts/bootstrap
@@ -237,5 +245,5 @@ clean: ## remove what was built from our own code
 distclean: ## remove everything made here: build/ and out/
 	rm -rf build out
 
-.PHONY: bench-agent bench-cpu bench-engine bench-memory bench-plug bench-reserve bench-volumed bench-parts help all demo check check-full check-unit check-list guest-programs-list tests-build doctor bootstrap qemu qemu-source \
+.PHONY: bench-agent bench-cpu bench-engine bench-memory bench-net bench-plug bench-place bench-reserve bench-volumed bench-parts help all demo check check-full check-unit check-list guest-programs-list tests-build doctor bootstrap qemu qemu-source \
 	qemu-qtest qemu-asan guest-image clean distclean FORCE
