@@ -221,17 +221,17 @@ struct oltp_recover_config {
 	void (*progress)(void *ctx, const struct oltp_recovery *so_far);
 	void *ctx;
 	/*
-	 * Serve first, load as used: of the checkpoint only its directory is read (12 bytes a
-	 * row); the log after it is redone. A row is read when a transaction first uses it, as a
-	 * cold record (oltp.h): OLTP_COLD. Rows that the log puts whole are not read. All others
-	 * are loaded in the background, in the order of the file (a checkpoint does not know
-	 * which were used last), until all is as after an ordinary recovery; see
-	 * oltp_recovery_rows_left.
+	 * Serve first, load as used: of the checkpoint only its directory is read (12 bytes a row,
+	 * and 8 for each ordered index with key_of); the log after it is redone. A row is read when
+	 * a transaction first uses it, as a cold record (oltp.h): OLTP_COLD. The log reads only
+	 * those that it gives other sort keys. All others are loaded in the background, in the
+	 * order of the file (a checkpoint does not know which were used last), until all is as
+	 * after an ordinary recovery; see oltp_recovery_rows_left.
 	 *
-	 * Tables with ordered indexes, and with records above 256 KiB, are loaded at once. A
-	 * damaged row is found when it is read: OLTP_IO, counted in read_errors, and no checkpoint
-	 * can be made (-EIO). Damage in the directory, or in what is loaded at once, is found here
-	 * (-EUCLEAN).
+	 * Tables with records above 256 KiB, or with an ordered index that is not as when the
+	 * checkpoint was made (key_version, key_spans), are loaded at once. A damaged row is found
+	 * when it is read: OLTP_IO, counted in read_errors, and no checkpoint can be made (-EIO).
+	 * Damage in the directory, or in what is loaded at once, is found here (-EUCLEAN).
 	 *
 	 * Without cold_dir, without a checkpoint, or with one that has no directory (of a program
 	 * older than those) all is read at once: not_lazy says why.

@@ -30,6 +30,11 @@ struct oltp_index_config {
 	 */
 	struct oltp_span key_spans[OLTP_KEY_SPANS_MAX];
 	uint32_t n_key_spans;
+	/*
+	 * Another one for a key_of that makes other keys than that of the programs before it: lazy
+	 * recovery then does not take the sort keys that they wrote into the checkpoint.
+	 */
+	uint32_t key_version;
 	/* No two rows with the same sort key: the insert of a second one is OLTP_EXISTS. */
 	bool is_unique;
 };

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "oltp-engine/src/base/checksum.h"
 #include "oltp-engine/src/cold/admit.h"
 #include "oltp-engine/src/cold/cold_checkpoint.h"
 #include "oltp-engine/src/cold/fetch.h"
@@ -232,6 +233,23 @@ static bool may_have_records(const struct oltp_table *table)
 	return storage_used_slots(table) || (cold && counter_read(&cold->counters.records));
 }
 
+/* An index that is not by primary key. */
+static void keyed_add(struct oltp_table *table, const struct oltp_index_config *config)
+{
+	const uint32_t how[] = { config->key_version, config->n_key_spans };
+	uint32_t check = crc32c(table->keyed_check, how, sizeof(how));
+
+	for (uint32_t i = 0; i < config->n_key_spans; i++) {
+		const struct oltp_span *span = &config->key_spans[i];
+		const uint32_t where[] = { span->offset, span->bytes };
+
+		check = crc32c(check, where, sizeof(where));
+		table->key_spans[table->n_key_spans++] = *span;
+	}
+	table->keyed_check = check;
+	table->n_keyed++;
+}
+
 int oltp_index_create(struct oltp_table *table, const struct oltp_index_config *config,
 		      struct oltp_index **ret_index)
 {
@@ -259,8 +277,8 @@ int oltp_index_create(struct oltp_table *table, const struct oltp_index_config *
 		free(index);
 		return rc;
 	}
-	for (uint32_t i = 0; config->key_of && i < config->n_key_spans; i++)
-		table->key_spans[table->n_key_spans++] = config->key_spans[i];
+	if (config->key_of)
+		keyed_add(table, config);
 	table->ordered[table->n_ordered++] = index;
 	*ret_index = index;
 	return 0;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "admit.h"
+#include "cold_checkpoint.h"
 #include "oltp-engine/src/txn/revoked.h"
 
 _Static_assert(offsetof(struct record, lock) == offsetof(struct cold_head, check) &&
@@ -41,12 +42,13 @@ static void slot_done(struct cold *cold, struct cold_block *block, struct record
 	cold_block_unlive(cold, block, 1);
 }
 
-int admit_to_block(struct cold *cold, const struct admit_by *by, const struct index_ref *ref,
-		   const void *data, uint64_t stamp)
+/* is_row: the bytes are as on disk. */
+static int admit(struct cold *cold, const struct admit_by *by, const struct index_ref *ref,
+		 const void *data, bool is_row, uint64_t stamp)
 {
 	struct cold_block *block = cold_stub_block(cold, ref->entry);
-	uint64_t key = atomic_load_explicit(&block->keys[cold_stub_slot(ref->entry)],
-					    memory_order_relaxed);
+	const uint32_t slot = cold_stub_slot(ref->entry);
+	uint64_t key = atomic_load_explicit(&block->keys[slot], memory_order_relaxed);
 	struct record *record;
 
 	if (!index_ref_is_live(ref))
@@ -54,6 +56,8 @@ int admit_to_block(struct cold *cold, const struct admit_by *by, const struct in
 	record = slot_fill(cold, by, block->table, key, data);
 	if (!record)
 		return -ENOMEM;
+	if (is_row)
+		cold_patch_apply(block, slot, record->data);
 	if (!index_stub_replace(ref, (uint64_t)(uintptr_t)record)) {
 		/*
 		 * No thread could find the record, so the slot may be used again at once. The lock
@@ -66,6 +70,12 @@ int admit_to_block(struct cold *cold, const struct admit_by *by, const struct in
 	}
 	slot_done(cold, block, record, stamp);
 	return 0;
+}
+
+int admit_to_block(struct cold *cold, const struct admit_by *by, const struct index_ref *ref,
+		   const void *data, uint64_t stamp)
+{
+	return admit(cold, by, ref, data, false, stamp);
 }
 
 /* True: the record is still on disk, with this stub. */
@@ -120,8 +130,8 @@ int admit_all(struct cold *cold, const struct admit_by *by, const struct admit_r
 			data = cold_record_check(block, slot,
 						 read->buffer + (slot * stride - read->from));
 		if (data)
-			rc = admit_to_block(cold, by, &ref, data,
-					    stamp_of(block, slot, read->is_ahead, now));
+			rc = admit(cold, by, &ref, data, true,
+				   stamp_of(block, slot, read->is_ahead, now));
 		else
 			++*ret_bad;
 	}

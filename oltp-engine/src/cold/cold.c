@@ -40,6 +40,7 @@ int cold_create(struct oltp_engine *engine, const char *dir, uint64_t bytes_max,
 
 static void block_books_free(struct cold_block *block)
 {
+	cold_checkpoint_books_free(block);
 	free(block->keys);
 	free(block->used);
 	free(block->checks);

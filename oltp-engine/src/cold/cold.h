@@ -79,10 +79,13 @@ struct cold_block {
 	_Atomic uint64_t *keys;
 	_Atomic uint32_t *used;	/* of each record's last use: cold_use */
 	uint32_t *checks;	/* of rows in a checkpoint; NULL: an extent of the cold file */
+	uint64_t *sorts;	/* of a checkpoint, n_keyed for each row; NULL: not known any more */
 	_Atomic uint32_t live;	/* stubs in the index */
 	_Atomic uint32_t pins;
 	uint64_t retired;	/* epoch */
 	bool is_unreadable;	/* of a checkpoint: under the lock */
+	uint8_t **patches;	/* of a checkpoint, for each row; NULL: none has one */
+	uint64_t patch_bytes;
 	struct cold_block *next;
 };
 
@@ -105,6 +108,7 @@ struct cold_checkpoint {
 	uint64_t n_left;
 	_Atomic uint64_t n_blocks;	/* that there ever were */
 	_Atomic uint64_t number;	/* of the checkpoint; 0: its file is not needed */
+	uint64_t patch_bytes;		/* in all blocks; of the thread that recovers */
 };
 
 struct cold {

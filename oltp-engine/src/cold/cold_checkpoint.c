@@ -9,6 +9,9 @@
 #include "oltp-engine/src/base/checksum.h"
 #include "oltp-engine/src/txn/engine.h"
 
+/* Rows of which more has changed are read at once. */
+#define PATCH_BYTES_MAX	(64ull << 20)
+
 /* How many buckets of the index are fetched ahead. */
 #define AHEAD		16u
 
@@ -39,6 +42,16 @@ static uint64_t books_bytes(const struct cold_block *block)
 	       (sizeof(*block->keys) + sizeof(*block->used) + sizeof(*block->checks));
 }
 
+static uint64_t sorts_bytes(const struct cold_block *block)
+{
+	return block->sorts ? (uint64_t)block->n * block->table->n_keyed * sizeof(uint64_t) : 0;
+}
+
+static const uint64_t *sorts_of(const struct cold_block *block, uint32_t slot)
+{
+	return block->sorts ? block->sorts + (size_t)slot * block->table->n_keyed : NULL;
+}
+
 /* A block of at most COLD_SLOTS_MAX rows, with its books; no stub points to it yet. */
 static int block_make(struct cold *cold, const struct cold_checkpoint_rows *rows,
 		      struct cold_block **ret_block)
@@ -60,6 +73,14 @@ static int block_make(struct cold *cold, const struct cold_checkpoint_rows *rows
 	block->checks = malloc(rows->n * sizeof(*block->checks));
 	if (!block->keys || !block->used || !block->checks)
 		return -ENOMEM;
+	if (rows->table->n_keyed) {
+		size_t bytes = (size_t)rows->n * rows->table->n_keyed * sizeof(*block->sorts);
+
+		block->sorts = malloc(bytes);
+		if (!block->sorts)
+			return -ENOMEM;
+		memcpy(block->sorts, rows->sorts, bytes);
+	}
 	memcpy(block->checks, rows->checks, rows->n * sizeof(*rows->checks));
 	for (uint32_t i = 0; i < rows->n; i++)
 		atomic_init(&block->keys[i], rows->keys[i]);
@@ -69,7 +90,8 @@ static int block_make(struct cold *cold, const struct cold_checkpoint_rows *rows
 	block->stride = rows->row_bytes;
 	block->n = rows->n;
 	atomic_store_explicit(&block->live, rows->n, memory_order_relaxed);
-	atomic_fetch_add_explicit(&cold->books_bytes, books_bytes(block), memory_order_relaxed);
+	atomic_fetch_add_explicit(&cold->books_bytes, books_bytes(block) + sorts_bytes(block),
+				  memory_order_relaxed);
 	atomic_fetch_add_explicit(&cold->counters.records, rows->n, memory_order_relaxed);
 	pthread_mutex_lock(&cold->lock);
 	cold->checkpoint.n_left++;
@@ -84,13 +106,21 @@ static int block_make(struct cold *cold, const struct cold_checkpoint_rows *rows
  * A key that was deleted and added again while the checkpoint was made may have been met twice,
  * the second time as it was later.
  */
-static void replace(struct cold *cold, const struct index_ref *ref, uint64_t stub)
+static int replace(struct cold *cold, const struct cold_checkpoint_rows *rows, uint32_t later,
+		   const struct index_ref *ref, uint64_t stub)
 {
 	struct cold_block *before = cold_stub_block(cold, ref->entry);
+	const size_t at = (size_t)later * rows->table->n_keyed;
+	int rc = 0;
 
 	index_ref_move(ref, stub);
+	if (rows->replaced)
+		rc = rows->replaced(rows->table, rows->keys[later],
+				    sorts_of(before, cold_stub_slot(ref->entry)),
+				    rows->sorts + at);
 	atomic_fetch_sub_explicit(&cold->counters.records, 1, memory_order_relaxed);
 	cold_block_unlive(cold, before, 1);
+	return rc;
 }
 
 static int block_add(struct cold *cold, const struct cold_checkpoint_rows *rows)
@@ -108,10 +138,8 @@ static int block_add(struct cold *cold, const struct cold_checkpoint_rows *rows)
 			index_prefetch(index, index_hash(rows->keys[i + AHEAD]));
 		rc = index_insert(index, (struct record *)(uintptr_t)stub, key, index_hash(key),
 				  &ref, &existing, &version);
-		if (rc == -EEXIST) {
-			replace(cold, &ref, stub);
-			rc = 0;
-		}
+		if (rc == -EEXIST)
+			rc = replace(cold, rows, i, &ref, stub);
 	}
 	return rc;
 }
@@ -126,15 +154,128 @@ int cold_checkpoint_add(struct cold *cold, const struct cold_checkpoint_rows *ro
 		part.offset += (uint64_t)first * rows->row_bytes;
 		part.keys += first;
 		part.checks += first;
+		if (part.sorts)
+			part.sorts += (size_t)first * rows->table->n_keyed;
 		part.n = rows->n - first < COLD_SLOTS_MAX ? rows->n - first : COLD_SLOTS_MAX;
 		rc = block_add(cold, &part);
 	}
 	return rc;
 }
 
+/* A patch: the bytes of a record, then a bit for each that is set. */
+static size_t patch_bytes(const struct oltp_table *table)
+{
+	return table->record_bytes + (table->record_bytes + 7ul) / 8;
+}
+
+/* False: there is no memory. */
+static bool patches_make(struct cold *cold, struct cold_block *block)
+{
+	block->patches = calloc(block->n, sizeof(*block->patches));
+	if (!block->patches)
+		return false;
+	block->patch_bytes = block->n * sizeof(*block->patches);
+	cold->checkpoint.patch_bytes += block->patch_bytes;
+	atomic_fetch_add_explicit(&cold->books_bytes, block->patch_bytes, memory_order_relaxed);
+	return true;
+}
+
+uint8_t *cold_patch_get(struct cold *cold, uint64_t entry)
+{
+	uint32_t slot = cold_stub_slot(entry);
+	struct cold_block *block;
+	size_t bytes;
+
+	if (!(entry & INDEX_STUB) || (entry & INDEX_ADDR_MASK) == INDEX_REVOKED)
+		return NULL;
+	block = cold_stub_block(cold, entry);
+	if (!block->checks)
+		return NULL;
+	if (block->patches && block->patches[slot])
+		return block->patches[slot];
+	bytes = patch_bytes(block->table);
+	if (cold->checkpoint.patch_bytes + bytes > PATCH_BYTES_MAX ||
+	    (!block->patches && !patches_make(cold, block)))
+		return NULL;
+	block->patches[slot] = calloc(1, bytes);
+	if (!block->patches[slot])
+		return NULL;
+	block->patch_bytes += bytes;
+	cold->checkpoint.patch_bytes += bytes;
+	atomic_fetch_add_explicit(&cold->books_bytes, bytes, memory_order_relaxed);
+	return block->patches[slot];
+}
+
+void cold_patch_set(uint8_t *patch, const struct oltp_table *table, uint32_t offset,
+		    const void *data, uint32_t bytes)
+{
+	uint8_t *is_set = patch + table->record_bytes;
+
+	memcpy(patch + offset, data, bytes);
+	for (uint32_t i = offset; i < offset + bytes; i++)
+		is_set[i / 8] |= (uint8_t)(1u << i % 8);
+}
+
+void cold_patch_apply(const struct cold_block *block, uint32_t slot, uint8_t *data)
+{
+	const uint32_t n = block->table->record_bytes;
+	const uint8_t *patch = block->patches ? block->patches[slot] : NULL;
+
+	for (uint32_t i = 0; patch && i < n; i++) {
+		if (patch[n + i / 8] >> i % 8 & 1)
+			data[i] = patch[i];
+	}
+}
+
+void cold_checkpoint_books_free(struct cold_block *block)
+{
+	free(block->sorts);
+	block->sorts = NULL;
+	for (uint32_t i = 0; block->patches && i < block->n; i++)
+		free(block->patches[i]);
+	free(block->patches);
+	block->patches = NULL;
+	block->patch_bytes = 0;
+}
+
 static uint64_t blocks_count(const struct cold *cold)
 {
 	return atomic_load_explicit(&cold->checkpoint.n_blocks, memory_order_acquire);
+}
+
+bool cold_checkpoint_delete(struct cold *cold, struct oltp_table *table, uint64_t hash,
+			    const struct index_ref *ref, const uint64_t **ret_sorts)
+{
+	struct cold_block *block;
+
+	if (!(ref->entry & INDEX_STUB) || (ref->entry & INDEX_ADDR_MASK) == INDEX_REVOKED)
+		return false;
+	block = cold_stub_block(cold, ref->entry);
+	if (!block->checks)
+		return false;
+	*ret_sorts = sorts_of(block, cold_stub_slot(ref->entry));
+	index_remove(&table->index, hash, ref);
+	atomic_fetch_sub_explicit(&cold->counters.records, 1, memory_order_relaxed);
+	cold_block_unlive(cold, block, 1);
+	return true;
+}
+
+void cold_checkpoint_redone(struct cold *cold)
+{
+	const uint64_t n = blocks_count(cold);
+
+	pthread_mutex_lock(&cold->lock);
+	for (uint64_t i = 0; i < n; i++) {
+		struct cold_block *block = cold_block_get(cold, COLD_NUMBERS_MAX + i);
+
+		if (!block->sorts)
+			continue;
+		atomic_fetch_sub_explicit(&cold->books_bytes, sorts_bytes(block),
+					  memory_order_relaxed);
+		free(block->sorts);
+		block->sorts = NULL;
+	}
+	pthread_mutex_unlock(&cold->lock);
 }
 
 struct cold_block *cold_checkpoint_take(struct cold *cold, uint64_t *next)
@@ -223,7 +364,10 @@ void cold_checkpoint_added(struct cold *cold)
 
 void cold_checkpoint_retire(struct cold *cold, struct cold_block *block)
 {
-	atomic_fetch_sub_explicit(&cold->books_bytes, books_bytes(block), memory_order_relaxed);
+	atomic_fetch_sub_explicit(&cold->books_bytes,
+				  books_bytes(block) + sorts_bytes(block) + block->patch_bytes,
+				  memory_order_relaxed);
+	cold_checkpoint_books_free(block);
 	free(block->keys);
 	free(block->used);
 	free(block->checks);

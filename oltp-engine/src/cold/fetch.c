@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cold_checkpoint.h"
 #include "fetch.h"
 #include "oltp-engine/src/base/clock.h"
 #include "oltp-engine/src/txn/engine.h"
@@ -498,6 +499,8 @@ static void read_arrived(struct fetcher *f, struct fetch_read *read, struct arri
 		read_finish(f, read, OLTP_IO);
 		return;
 	}
+	cold_patch_apply(read->block, read->slot,
+			 ((struct record *)(read->buffer + read->lead))->data);
 	arrived->n++;
 	arrived->tables[read->block->table->id]++;
 	has_room = has_plenty_of_room(f, read->block->table);

@@ -7,7 +7,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "cold.h"
+#include "cold_checkpoint.h"
 #include "oltp-engine/src/base/clock.h"
 #include "oltp-engine/src/txn/engine.h"
 
@@ -41,14 +41,17 @@ struct scan {
 static void show_cold(struct scan *scan, struct scan_read *read)
 {
 	struct cold_block *block = read->block;
-	const void *data = read->request.result ? NULL :
-			   cold_record_check(block, read->slot, read->buffer + read->lead);
+	struct record *record = (struct record *)(read->buffer + read->lead);
+	bool is_good = !read->request.result &&
+		       cold_record_check(block, read->slot, read->buffer + read->lead);
 	uint64_t key = atomic_load_explicit(&block->keys[read->slot], memory_order_relaxed);
 
-	if (!data)
+	if (!is_good) {
 		scan->n_unread++;
-	else if (!scan->rc)
-		scan->rc = scan->fn(scan->ctx, key, data);
+	} else if (!scan->rc) {
+		cold_patch_apply(block, read->slot, record->data);
+		scan->rc = scan->fn(scan->ctx, key, record->data);
+	}
 	cold_unpin(block);
 	read->next = scan->free;
 	scan->free = read;

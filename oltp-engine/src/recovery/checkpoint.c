@@ -14,7 +14,10 @@
 #include "oltp-engine/src/cold/cold_checkpoint.h"
 #include "oltp-engine/src/log/log.h"
 #include "oltp-engine/src/txn/engine.h"
+#include "oltp-engine/src/txn/ordered.h"
 #include "restore.h"
+
+_Static_assert(OLTP_INDEXES_MAX == CHECKPOINT_SORTS_MAX, "the directory has all sort keys");
 
 /* How often the thread looks how long the log is, and whether it is to stop. */
 #define LOOK_NS		20000000ull
@@ -168,9 +171,20 @@ struct making {
 static int add_row(void *ctx, uint64_t key, const void *record)
 {
 	struct making *making = ctx;
+	const struct oltp_table *table = making->table;
+	uint64_t sorts[OLTP_INDEXES_MAX];
 
-	return checkpoint_writer_add(&making->writer, making->table->id,
-				     making->table->record_bytes, key, record);
+	ordered_sort_keys(table, key, record, sorts);
+	return checkpoint_writer_add(&making->writer, &(struct checkpoint_kind){
+		.table = table->id,
+		.n_sorts = table->n_keyed,
+		.sorts_check = table->keyed_check,
+	}, &(struct checkpoint_row){
+		.key = key,
+		.record = record,
+		.record_bytes = table->record_bytes,
+		.sorts = sorts,
+	});
 }
 
 /* About how many bytes a checkpoint made now takes. */

@@ -28,11 +28,17 @@ static int reserve(void *array, size_t *room, size_t n, size_t bytes)
 	return 0;
 }
 
-int directory_row_add(struct directory_builder *d, uint64_t key, uint32_t check)
+int directory_row_add(struct directory_builder *d, uint64_t key, const uint64_t *sorts,
+		      uint32_t n_sorts, uint32_t check)
 {
 	int rc = reserve(&d->keys, &d->keys_room, d->n_rows, sizeof(*d->keys)) ?:
 		 reserve(&d->checks, &d->checks_room, d->n_rows, sizeof(*d->checks));
 
+	for (uint32_t i = 0; !rc && i < n_sorts; i++) {
+		rc = reserve(&d->sorts, &d->sorts_room, d->n_sorts, sizeof(*d->sorts));
+		if (!rc)
+			d->sorts[d->n_sorts++] = sorts[i];
+	}
 	if (rc)
 		return rc;
 	d->keys[d->n_rows] = key;
@@ -40,13 +46,13 @@ int directory_row_add(struct directory_builder *d, uint64_t key, uint32_t check)
 	return 0;
 }
 
-int directory_part_end(struct directory_builder *d, uint64_t offset, uint32_t table,
-		       uint32_t n_rows)
+int directory_part_end(struct directory_builder *d, uint64_t offset,
+		       const struct checkpoint_kind *kind, uint32_t n_rows)
 {
 	int rc = reserve(&d->parts, &d->parts_room, d->n_parts, sizeof(*d->parts));
 
 	if (!rc)
-		d->parts[d->n_parts++] = (struct checkpoint_part){ offset, table, n_rows };
+		d->parts[d->n_parts++] = (struct checkpoint_part){ offset, n_rows, *kind };
 	return rc;
 }
 
@@ -56,17 +62,17 @@ bool directory_is_full(const struct directory_builder *d)
 }
 
 /* UINT64_MAX: more than a block can be. */
-static uint64_t piece_bytes(uint64_t n_parts, uint64_t n_rows)
+static uint64_t piece_bytes(uint64_t n_parts, uint64_t n_rows, uint64_t n_sorts)
 {
-	if (n_parts > UINT32_MAX / 64 || n_rows > UINT32_MAX / 64)
+	if (n_parts > UINT32_MAX / 64 || n_rows > UINT32_MAX / 64 || n_sorts > UINT32_MAX / 64)
 		return UINT64_MAX;
 	return sizeof(struct checkpoint_piece) + n_parts * sizeof(struct checkpoint_part) +
-	       n_rows * (sizeof(uint64_t) + sizeof(uint32_t));
+	       n_sorts * sizeof(uint64_t) + n_rows * (sizeof(uint64_t) + sizeof(uint32_t));
 }
 
 size_t directory_piece_bytes(const struct directory_builder *d)
 {
-	return (size_t)piece_bytes(d->n_parts, d->n_rows);
+	return (size_t)piece_bytes(d->n_parts, d->n_rows, d->n_sorts);
 }
 
 static uint8_t *append(uint8_t *at, const void *data, size_t bytes)
@@ -83,18 +89,21 @@ void directory_piece_take(struct directory_builder *d, uint8_t *at, uint64_t off
 		.before_bytes = d->last_bytes,
 		.n_parts = d->n_parts,
 		.n_rows = d->n_rows,
+		.n_sorts = d->n_sorts,
 	};
 
 	memcpy(piece.magic, CHECKPOINT_PIECE_MAGIC, LOG_MAGIC_BYTES);
 	at = append(at, &piece, sizeof(piece));
 	at = append(at, d->parts, d->n_parts * sizeof(*d->parts));
 	at = append(at, d->keys, d->n_rows * sizeof(*d->keys));
+	if (d->n_sorts)
+		at = append(at, d->sorts, d->n_sorts * sizeof(*d->sorts));
 	append(at, d->checks, d->n_rows * sizeof(*d->checks));
 	d->last = offset;
 	d->last_bytes = (uint32_t)((bytes + LOG_BLOCK_BYTES - 1) & ~(size_t)(LOG_BLOCK_BYTES - 1));
 	d->n_pieces++;
 	d->n_parts = 0;
-	d->n_rows = 0;
+	d->n_rows = d->n_sorts = 0;
 }
 
 static uint32_t ref_crc(const struct checkpoint_directory_ref *ref)
@@ -121,6 +130,7 @@ void directory_builder_finish(struct directory_builder *d)
 {
 	free(d->parts);
 	free(d->keys);
+	free(d->sorts);
 	free(d->checks);
 	*d = (struct directory_builder){ 0 };
 }
@@ -140,9 +150,14 @@ static const uint64_t *keys_of(const struct checkpoint_piece *piece)
 	return (const uint64_t *)(parts_of(piece) + piece->n_parts);
 }
 
+static const uint64_t *sorts_of(const struct checkpoint_piece *piece)
+{
+	return keys_of(piece) + piece->n_rows;
+}
+
 static const uint32_t *checks_of(const struct checkpoint_piece *piece)
 {
-	return (const uint32_t *)(keys_of(piece) + piece->n_rows);
+	return (const uint32_t *)(sorts_of(piece) + piece->n_sorts);
 }
 
 /* Are all rows of the part where rows can be? */
@@ -150,10 +165,11 @@ static bool part_is_good(const struct checkpoint_part *part, const struct checkp
 {
 	uint64_t row_bytes, end = info->bytes - LOG_BLOCK_BYTES;
 
-	if (part->table >= info->header.n_tables || part->offset % sizeof(uint64_t) ||
+	if (part->kind.table >= info->header.n_tables ||
+	    part->kind.n_sorts > CHECKPOINT_SORTS_MAX || part->offset % sizeof(uint64_t) ||
 	    part->offset < LOG_BLOCK_BYTES + sizeof(struct checkpoint_block) || part->offset > end)
 		return false;
-	row_bytes = checkpoint_row_bytes(info->header.tables[part->table].record_bytes);
+	row_bytes = checkpoint_row_bytes(info->header.tables[part->kind.table].record_bytes);
 	return part->n_rows <= (end - part->offset) / row_bytes;
 }
 
@@ -161,18 +177,21 @@ static bool piece_is_good(const uint8_t *at, uint32_t bytes, const struct checkp
 {
 	const struct checkpoint_block *block = (const struct checkpoint_block *)at;
 	const struct checkpoint_piece *piece = piece_of(at);
-	uint64_t n_rows = 0;
+	uint64_t n_rows = 0, n_sorts = 0;
 
 	if (!checkpoint_block_is_good(block, bytes, &info->header) || block->bytes != bytes ||
 	    block->n_rows || memcmp(piece->magic, CHECKPOINT_PIECE_MAGIC, LOG_MAGIC_BYTES) ||
-	    piece_bytes(piece->n_parts, piece->n_rows) > bytes - sizeof(*block))
+	    piece_bytes(piece->n_parts, piece->n_rows, piece->n_sorts) > bytes - sizeof(*block))
 		return false;
 	for (uint32_t i = 0; i < piece->n_parts; i++) {
-		if (!part_is_good(&parts_of(piece)[i], info))
+		const struct checkpoint_part *part = &parts_of(piece)[i];
+
+		if (!part_is_good(part, info))
 			return false;
-		n_rows += parts_of(piece)[i].n_rows;
+		n_rows += part->n_rows;
+		n_sorts += (uint64_t)part->n_rows * part->kind.n_sorts;
 	}
-	return n_rows == piece->n_rows;
+	return n_rows == piece->n_rows && n_sorts == piece->n_sorts;
 }
 
 static int read_piece(const struct io_files *io, int fd, const struct checkpoint_info *info,
@@ -236,21 +255,25 @@ int checkpoint_directory_read(const struct io_files *io, int fd, const struct ch
 
 int checkpoint_directory_each(const struct checkpoint_directory *directory,
 			      int (*fn)(void *ctx, const struct checkpoint_part *part,
-					const uint64_t *keys, const uint32_t *checks), void *ctx)
+					const struct checkpoint_keys *keys), void *ctx)
 {
 	int rc = 0;
 
 	for (uint32_t b = 0; !rc && b < directory->n; b++) {
 		const struct checkpoint_piece *piece = piece_of(directory->blocks[b]);
-		const uint32_t *checks = checks_of(piece);
-		const uint64_t *keys = keys_of(piece);
+		struct checkpoint_keys keys = {
+			.keys = keys_of(piece),
+			.sorts = sorts_of(piece),
+			.checks = checks_of(piece),
+		};
 
 		for (uint32_t i = 0; !rc && i < piece->n_parts; i++) {
 			const struct checkpoint_part *part = &parts_of(piece)[i];
 
-			rc = fn(ctx, part, keys, checks);
-			keys += part->n_rows;
-			checks += part->n_rows;
+			rc = fn(ctx, part, &keys);
+			keys.keys += part->n_rows;
+			keys.sorts += (uint64_t)part->n_rows * part->kind.n_sorts;
+			keys.checks += part->n_rows;
 		}
 	}
 	return rc;

@@ -178,39 +178,43 @@ static int filling_ends(struct checkpoint_writer *writer)
 		return 0;
 	writer->filling = NULL;
 	offset = block_end(writer, buffer) + sizeof(*buffer->block);
-	rc = directory_part_end(&writer->directory, offset, buffer->block->table,
-				buffer->block->n_rows);
+	rc = directory_part_end(&writer->directory, offset, &writer->kind, buffer->block->n_rows);
 	return !rc && directory_is_full(&writer->directory) ? piece_end(writer) : rc;
 }
 
-static int filling_begins(struct checkpoint_writer *writer, uint32_t table, size_t row_bytes)
+static int filling_begins(struct checkpoint_writer *writer, const struct checkpoint_kind *kind,
+			  size_t row_bytes)
 {
 	size_t least = sizeof(struct checkpoint_block) + row_bytes;
 
-	writer->filling = block_begin(writer, table, least > CHECKPOINT_BLOCK_BYTES ?
-							     least : CHECKPOINT_BLOCK_BYTES);
+	writer->kind = *kind;
+	writer->filling = block_begin(writer, kind->table, least > CHECKPOINT_BLOCK_BYTES ?
+							   least : CHECKPOINT_BLOCK_BYTES);
 	return writer->filling ? 0 : -ENOMEM;
 }
 
-int checkpoint_writer_add(struct checkpoint_writer *writer, uint32_t table, uint32_t record_bytes,
-			  uint64_t key, const void *record)
+int checkpoint_writer_add(struct checkpoint_writer *writer, const struct checkpoint_kind *kind,
+			  const struct checkpoint_row *row)
 {
-	const size_t row_bytes = checkpoint_row_bytes(record_bytes);
+	const size_t row_bytes = checkpoint_row_bytes(row->record_bytes);
+	const size_t used = sizeof(row->key) + row->record_bytes;
 	struct checkpoint_buffer *buffer = writer->filling;
 	uint8_t *at;
 	int rc;
 
-	if (!buffer || buffer->block->table != table || buffer->room - buffer->used < row_bytes) {
-		rc = filling_ends(writer) ?: filling_begins(writer, table, row_bytes);
+	if (!buffer || buffer->block->table != kind->table ||
+	    buffer->room - buffer->used < row_bytes) {
+		rc = filling_ends(writer) ?: filling_begins(writer, kind, row_bytes);
 		if (rc)
 			return rc;
 		buffer = writer->filling;
 	}
 	at = (uint8_t *)buffer->block + buffer->used;
-	memcpy(at, &key, sizeof(key));
-	memcpy(at + sizeof(key), record, record_bytes);
-	memset(at + sizeof(key) + record_bytes, 0, row_bytes - sizeof(key) - record_bytes);
-	rc = directory_row_add(&writer->directory, key, crc32c(0, at, row_bytes));
+	memcpy(at, &row->key, sizeof(row->key));
+	memcpy(at + sizeof(row->key), row->record, row->record_bytes);
+	memset(at + used, 0, row_bytes - used);
+	rc = directory_row_add(&writer->directory, row->key, row->sorts, kind->n_sorts,
+			       crc32c(0, at, row_bytes));
 	if (rc)
 		return rc;
 	buffer->used += row_bytes;

@@ -107,6 +107,7 @@ struct checkpoint_writer {
 	struct directory_builder directory;
 	uint64_t n_blocks, n_rows;
 	struct checkpoint_buffer *filling;	/* rows are added to it */
+	struct checkpoint_kind kind;	/* of those */
 	struct checkpoint_buffer *full, **full_end;	/* to be written, in order */
 	struct checkpoint_buffer *free;
 };
@@ -127,9 +128,17 @@ int checkpoint_writer_open(struct checkpoint_writer *writer, const struct io_fil
 			   const char *dir, const struct checkpoint_header *header,
 			   const struct checkpoint_spare *spare);
 
-/* One row, into memory. Errors: -ENOMEM. */
-int checkpoint_writer_add(struct checkpoint_writer *writer, uint32_t table, uint32_t record_bytes,
-			  uint64_t key, const void *record);
+/* A row that is to be added. */
+struct checkpoint_row {
+	uint64_t key;
+	const void *record;
+	uint32_t record_bytes;
+	const uint64_t *sorts;	/* as its kind says */
+};
+
+/* One row, into memory. kind: the same for all rows of a table. Errors: -ENOMEM. */
+int checkpoint_writer_add(struct checkpoint_writer *writer, const struct checkpoint_kind *kind,
+			  const struct checkpoint_row *row);
 
 /* Is there a buffer to be written? */
 static inline bool checkpoint_writer_is_full(const struct checkpoint_writer *writer)

@@ -183,6 +183,8 @@ static int recover(struct recovery *r)
 	if (rc)
 		return rc;
 	r->read.figures.group = r->read.log.next_group - 1;
+	if (engine->cold)
+		cold_checkpoint_redone(engine->cold);
 	enter(r, OLTP_RECOVERY_DONE);
 	checkpointer_recovered(engine->checkpointer, r->read.figures.log_bytes,
 			       r->read.figures.lazy_rows != 0,

@@ -5,9 +5,10 @@
  * row is read when somebody wants it, as a cold record is; the rest is loaded in the background
  * (lazy_load.h), and in the end all is as after an ordinary recovery.
  *
- *   - Tables with ordered indexes are loaded at once: the keys of the indexes are made from the
- *     bytes of the rows, and a scan must be right from the first transaction on. So are tables
- *     whose records are too long to be cold.
+ *   - A scan must be right from the first transaction on, so ordered indexes get all rows at once:
+ *     the directory has their sort keys. If those were made in another way than now (an index that
+ *     is new, or of another key_version) the table is loaded at once. So are tables whose records
+ *     are too long to be cold.
  *   - A damaged row is found when it is read: the transaction gets OLTP_IO. An ordinary recovery
  *     would have failed.
  *   - The file of the checkpoint stays until no row is needed from it, also when there is a newer

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "oltp-engine/src/cold/admit.h"
+#include "oltp-engine/src/cold/cold_checkpoint.h"
 #include "oltp-engine/src/index/index.h"
 #include "oltp-engine/src/log/log.h"
 #include "oltp-engine/src/txn/ordered.h"
@@ -139,17 +140,17 @@ static int put_over(struct redo *redo, const struct redo_op *op)
 }
 
 /*
- * Puts the row in the place of a cold one, which need not be read. Not with ordered indexes: the
- * keys of that one must leave them.
+ * Puts the row in the place of a cold one, which need not be read. Not if that has other sort keys,
+ * which must leave the ordered indexes.
  */
 static bool put_over_cold(struct redo *redo, const struct redo_op *op)
 {
 	const struct admit_by by = admit_by_worker(redo->worker);
 	struct index_ref ref;
 
-	if (op->table->n_ordered ||
-	    index_find(&op->table->index, op->key, op->hash, &ref) || !(ref.entry & INDEX_STUB) ||
-	    (ref.entry & INDEX_ADDR_MASK) == INDEX_REVOKED)
+	if (index_find(&op->table->index, op->key, op->hash, &ref) || !(ref.entry & INDEX_STUB) ||
+	    (ref.entry & INDEX_ADDR_MASK) == INDEX_REVOKED ||
+	    !ordered_has(op->table, op->key, op->row))
 		return false;
 	/* The stub's block stays: this is in an epoch. */
 	return !admit_to_block(redo->engine->cold, &by, &ref, op->row,
@@ -186,11 +187,32 @@ static void set_bytes(const struct redo *redo, const struct redo_op *op, uint8_t
 	}
 }
 
+/* Of a row that is only in the checkpoint, which need not be read for it. */
+static bool patch_row(const struct redo *redo, const struct redo_op *op)
+{
+	uint8_t *patch;
+	struct index_ref ref;
+
+	if (!redo->engine->cold ||
+	    index_find(&op->table->index, op->key, op->hash, &ref) || is_of_keys(redo, op))
+		return false;
+	patch = cold_patch_get(redo->engine->cold, ref.entry);
+	for (uint32_t i = 0; patch && i < op->n_spans; i++) {
+		const struct redo_span *span = &redo->spans[op->first_span + i];
+
+		cold_patch_set(patch, op->table, span->offset, span->data, span->bytes);
+	}
+	return patch;
+}
+
 static int update(struct redo *redo, struct redo_op *op)
 {
+	enum oltp_rc rc;
 	void *record;
-	enum oltp_rc rc = oltp_txn_update(redo->worker, op->table, op->key, NULL, 0, &record);
 
+	if (patch_row(redo, op))
+		return OLTP_OK;
+	rc = oltp_txn_update(redo->worker, op->table, op->key, NULL, 0, &record);
 	if (rc)
 		return (int)rc;
 	if (unlikely(is_of_keys(redo, op))) {
@@ -205,6 +227,22 @@ static int update(struct redo *redo, struct redo_op *op)
 	return OLTP_OK;
 }
 
+/* The row need not be read if it is only in the checkpoint. */
+static int delete(struct redo *redo, struct redo_op *op)
+{
+	struct oltp_table *table = op->table;
+	const uint64_t *sorts;
+	struct index_ref ref;
+
+	if (!op->is_done && redo->engine->cold &&
+	    !index_find(&table->index, op->key, op->hash, &ref) &&
+	    cold_checkpoint_delete(redo->engine->cold, table, op->hash, &ref, &sorts)) {
+		ordered_take(table, op->key, sorts);
+		op->is_done = true;
+	}
+	return op->is_done ? OLTP_OK : (int)oltp_txn_delete(redo->worker, table, op->key);
+}
+
 static int apply(struct redo *redo, struct redo_op *op)
 {
 	switch (op->kind) {
@@ -213,7 +251,7 @@ static int apply(struct redo *redo, struct redo_op *op)
 	case REDO_UPDATE:
 		return update(redo, op);
 	case REDO_DELETE:
-		return (int)oltp_txn_delete(redo->worker, op->table, op->key);
+		return delete(redo, op);
 	}
 	return OLTP_INVALID;
 }

@@ -71,6 +71,7 @@ struct redo_op {
 	uint64_t key;
 	uint64_t hash;		/* filled in by redo_add */
 	const uint8_t *row;	/* INSERT */
+	bool is_done;		/* DELETE: also if its batch is aborted */
 	uint32_t first_span, n_spans;	/* UPDATE: in redo.spans */
 };
 

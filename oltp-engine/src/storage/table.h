@@ -25,6 +25,8 @@ struct oltp_table {
 	struct slab slabs[OLTP_NODES_MAX][SLAB_PARTS];
 	/* Ordered indexes, set before the first record is. */
 	uint32_t n_ordered;
+	uint32_t n_keyed;	/* among them: not by primary key */
+	uint32_t keyed_check;	/* of how their keys are made */
 	uint32_t n_key_spans;
 	struct oltp_index *ordered[OLTP_INDEXES_MAX];
 	struct oltp_span key_spans[OLTP_INDEXES_MAX * OLTP_KEY_SPANS_MAX];

@@ -56,6 +56,63 @@ void ordered_remove(struct oltp_table *table, const struct record *record, const
 	}
 }
 
+void ordered_sort_keys(const struct oltp_table *table, uint64_t primary_key, const void *data,
+		       uint64_t ret_sorts[OLTP_INDEXES_MAX])
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < table->n_ordered; i++) {
+		const struct oltp_index *index = table->ordered[i];
+
+		if (index->key_of)
+			ret_sorts[n++] = index->key_of(index->ctx, primary_key, data);
+	}
+}
+
+static struct tree_key key_from(const struct oltp_index *index, uint64_t primary_key,
+				const uint64_t **sorts)
+{
+	return (struct tree_key){ index->key_of ? *(*sorts)++ : primary_key, primary_key };
+}
+
+int ordered_add(const struct oltp_table *table, uint64_t primary_key, const uint64_t *sorts)
+{
+	int rc = 0;
+
+	for (uint32_t i = 0; !rc && i < table->n_ordered; i++) {
+		struct oltp_index *index = table->ordered[i];
+		struct tree_change unused;
+
+		rc = tree_insert(&index->tree, key_from(index, primary_key, &sorts), &unused);
+		if (rc == -EEXIST)
+			rc = 0;
+	}
+	return rc;
+}
+
+void ordered_take(const struct oltp_table *table, uint64_t primary_key, const uint64_t *sorts)
+{
+	for (uint32_t i = 0; i < table->n_ordered; i++) {
+		struct oltp_index *index = table->ordered[i];
+
+		tree_remove(&index->tree, key_from(index, primary_key, &sorts), false);
+	}
+}
+
+bool ordered_has(const struct oltp_table *table, uint64_t primary_key, const void *data)
+{
+	for (uint32_t i = 0; i < table->n_ordered; i++) {
+		const struct oltp_index *index = table->ordered[i];
+		struct tree_key key = ordered_key(index, primary_key, data);
+		struct tree_leaf leaf;
+
+		tree_read(&index->tree, key, key, &leaf);
+		if (!leaf.n)
+			return false;
+	}
+	return true;
+}
+
 bool ordered_is_key(const struct oltp_table *table, const struct oltp_span *span)
 {
 	for (uint32_t i = 0; i < table->n_key_spans; i++) {

@@ -32,6 +32,17 @@ static inline struct tree_key ordered_key(const struct oltp_index *index, uint64
 	};
 }
 
+/* For each index that is not by primary key (n_keyed), in order. */
+void ordered_sort_keys(const struct oltp_table *table, uint64_t primary_key, const void *data,
+		       uint64_t ret_sorts[OLTP_INDEXES_MAX]);
+
+/*
+ * Into all indexes of the table, and out of them, a row with these sort keys, whose bytes are not
+ * at hand. Before any transaction, in an epoch. Errors: -ENOMEM.
+ */
+int ordered_add(const struct oltp_table *table, uint64_t primary_key, const uint64_t *sorts);
+void ordered_take(const struct oltp_table *table, uint64_t primary_key, const uint64_t *sorts);
+
 /*
  * Into all indexes of the table; what is there already stays. On failure (OLTP_NO_MEMORY, and as
  * node_set_add) the transaction is doomed, and some of them may have it.
@@ -46,6 +57,12 @@ enum oltp_rc ordered_insert(struct oltp_worker *worker, struct oltp_table *table
  */
 void ordered_remove(struct oltp_table *table, const struct record *record, const void *data,
 		    const void *except, bool keep_leaves);
+
+/*
+ * Have all indexes the row with these bytes? Then a row that is there, whose bytes are not known,
+ * has the same sort keys.
+ */
+bool ordered_has(const struct oltp_table *table, uint64_t primary_key, const void *data);
 
 /* Does a span cover bytes that a sort key is made of? */
 bool ordered_is_key(const struct oltp_table *table, const struct oltp_span *span);

@@ -3,7 +3,8 @@
  * Lives of a database against a model: each recovers what the one before it left, lazily or not,
  * with plenty of memory or little, changes rows, makes checkpoints, and ends with a loss of power
  * or without. What is there must be what a prefix of all transactions made, with all of those that
- * were acknowledged, whether it is looked at before anything was read or at the end.
+ * were acknowledged, whether it is looked at before anything was read or at the end, row by row or
+ * in the order of an index.
  */
 #include <errno.h>
 #include <setjmp.h>
@@ -30,6 +31,8 @@ struct lives {
 	struct fault_disk *disk;
 	struct rig rig;
 	uint64_t rng;
+	struct oltp_index *index;	/* NULL: of tables without one */
+	bool is_ordered;
 	uint32_t n, acknowledged;	/* transactions; the n-th made states[n] */
 	uint32_t n_lazy, n_losses;
 };
@@ -148,6 +151,68 @@ static enum oltp_rc look(struct lives *lives, uint32_t key, struct life_row *ret
 	return rc == OLTP_NOT_FOUND ? OLTP_OK : rc;
 }
 
+/* Each row has its own, another one when it has been deleted and added again. */
+static uint64_t sort_key(void *ctx, uint64_t key, const void *record)
+{
+	uint32_t made_by;
+
+	(void)ctx;
+	memcpy(&made_by, (const uint8_t *)record + 4, sizeof(made_by));
+	return (uint64_t)made_by << 32 | key;
+}
+
+struct walk {
+	struct lives *lives;
+	uint64_t next;		/* sort key */
+	uint32_t n, n_shown;	/* rows; in this transaction */
+	uint64_t last;
+};
+
+static int show(void *ctx, uint64_t sort, uint64_t key, const void *record)
+{
+	struct walk *walk = ctx;
+	const struct life_row *row = &states[walk->lives->n][key];
+	uint8_t expected[RIG_RECORD_BYTES];
+
+	assert_true(sort >= walk->next && (!walk->n_shown || sort > walk->last));
+	assert_int_equal(sort, (uint64_t)row->first << 32 | key);
+	fill_half(expected, (uint32_t)key, row->first);
+	fill_half(expected + HALF, (uint32_t)key, row->second);
+	assert_memory_equal(record, expected, sizeof(expected));
+	walk->last = sort;
+	walk->n_shown++;
+	return 0;
+}
+
+/* All rows in the order of the index, and no others. */
+static bool order_is_right(struct lives *lives)
+{
+	struct walk walk = { .lives = lives, .n_shown = 1 };
+	struct rig *rig = &lives->rig;
+	uint32_t n = 0;
+
+	for (uint32_t key = 0; key < KEYS; key++)
+		n += states[lives->n][key].first != 0;
+	while (lives->is_ordered && walk.n_shown) {
+		const struct oltp_range range = { .from = walk.next, .to = UINT64_MAX,
+						  .limit = 1 + draw(lives, 60) };
+		enum oltp_rc rc;
+
+		do {
+			walk.n_shown = 0;
+			rc = oltp_txn_begin(rig->w) ?:
+			     oltp_txn_scan(rig->w, lives->index, &range, show, &walk);
+			rc = rc ?: oltp_txn_commit(rig->w);
+		} while (has_to_wait(rig, &rc));
+		if (rc)
+			return false;
+		walk.n += walk.n_shown;
+		walk.next = walk.last + 1;
+	}
+	assert_int_equal(walk.n, lives->is_ordered ? n : 0);
+	return true;
+}
+
 static bool all_is_there(struct lives *lives)
 {
 	for (uint32_t i = 0, from = draw(lives, KEYS); i < KEYS; i++) {
@@ -158,7 +223,7 @@ static bool all_is_there(struct lives *lives)
 			return false;
 		assert_memory_equal(&row, &states[lives->n][key], sizeof(row));
 	}
-	return true;
+	return order_is_right(lives);
 }
 
 /* 0: it is open, and has a prefix of what was done, with all that was acknowledged. -EIO: not. */
@@ -177,6 +242,14 @@ static int begin(struct lives *lives)
 		assert_true(fault_disk_is_dead(lives->disk));
 		return -EIO;
 	}
+	if (lives->is_ordered)
+		assert_int_equal(oltp_index_create(lives->rig.table, &(struct oltp_index_config){
+			.key_of = sort_key,
+			.key_spans = { { 4, 4 } },
+			.n_key_spans = 1,
+			/* Now and then the checkpoint has no keys for it. */
+			.key_version = !draw(lives, 20),
+			.is_unique = true }, &lives->index), 0);
 	rc = oltp_recover(lives->rig.engine, &config, &recovery);
 	if (!rc)
 		rc = oltp_worker_create(lives->rig.engine, &lives->rig.w);
@@ -188,6 +261,11 @@ static int begin(struct lives *lives)
 	lives->n_lazy += recovery.lazy_rows != 0;
 	assert_in_range(row.second, lives->acknowledged, lives->n);
 	lives->n = lives->acknowledged = row.second;
+	if (!draw(lives, 3) && !order_is_right(lives)) {
+		assert_true(fault_disk_is_dead(lives->disk));
+		rig_close(&lives->rig);
+		return -EIO;
+	}
 	return 0;
 }
 
@@ -218,10 +296,9 @@ static void live(struct lives *lives)
 	fault_disk_restart(lives->disk, draw(lives, 8));
 }
 
-static void test_lives(void **state)
+static void run(bool is_ordered)
 {
-	(void)state;
-	struct lives lives = { .rng = 20261126 };
+	struct lives lives = { .rng = 20261126, .is_ordered = is_ordered };
 
 	memset(states[0], 0, sizeof(states[0]));
 	lives.disk = fault_disk_create(11);
@@ -254,10 +331,23 @@ static void test_lives(void **state)
 	assert_true(lives.n > LIVES);
 }
 
+static void test_lives(void **state)
+{
+	(void)state;
+	run(false);
+}
+
+static void test_lives_in_order(void **state)
+{
+	(void)state;
+	run(true);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_lives),
+		cmocka_unit_test(test_lives_in_order),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
