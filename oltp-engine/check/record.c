@@ -277,9 +277,16 @@ static int run_with_memory(struct recording *recording, struct oltp_blocks_nativ
 
 static int recover(struct recording *recording)
 {
+	const bool is_lazy = recording->config->is_lazy;
+	const struct oltp_recover_config how = {
+		.lazy = is_lazy,
+		.lazy_mib_s = is_lazy ? OLTP_LAZY_NO_LOAD : 0,
+	};
 	struct oltp_recovery recovery;
-	int rc = oltp_recover(recording->engine, NULL, &recovery);
+	int rc = oltp_recover(recording->engine, &how, &recovery);
 
+	if (!rc && is_lazy)
+		rc = oltp_checkpoint(recording->engine);
 	if (rc)
 		return rc;
 	/* Values that this history never wrote would be read. */

@@ -45,6 +45,11 @@ struct record_config {
 	 * tell afterwards whether it was committed.
 	 */
 	bool is_for_crash;
+	/*
+	 * Rows are read when they are used: recovery is lazy, loads nothing by itself, and is
+	 * followed by a checkpoint, so that there is one for the next process. Needs cold_dir.
+	 */
+	bool is_lazy;
 };
 
 /* What has to outlive the process for the next one to go on: zeroed at first, in shared memory. */

@@ -44,6 +44,8 @@ static int teardown(void **state)
 	return rmdir(folder);
 }
 
+static bool is_lazy;
+
 static void open_tables(struct tpcc_rig *r, const struct tpcc_config *config)
 {
 	const struct oltp_config engine = {
@@ -52,6 +54,7 @@ static void open_tables(struct tpcc_rig *r, const struct tpcc_config *config)
 		.durability = OLTP_DURABILITY_COMMIT,
 		.log_dir = folder,
 		.log_segment_mib = 1,
+		.cold_dir = is_lazy ? "/var/tmp" : NULL,
 	};
 
 	assert_int_equal(oltp_engine_open(&engine, &r->engine), 0);
@@ -89,7 +92,15 @@ static void run(struct tpcc_rig *r, uint64_t txns)
 static int recover(struct tpcc_rig *r, struct recovery *recovery)
 {
 	return recovery_run(recovery, r->engine, &tpcc_workload_ops, r->tpcc,
-			    &(struct recovery_config){ .quiet = true });
+			    &(struct recovery_config){ .quiet = true, .is_lazy = is_lazy });
+}
+
+static void wait_loaded(const struct tpcc_rig *r)
+{
+	for (uint32_t i = 0; oltp_recovery_rows_left(r->engine); i++) {
+		assert_true(i < WAIT_SECONDS * 200);
+		nanosleep(&(struct timespec){ 0, 5000000 }, NULL);
+	}
 }
 
 /* What is in all tables and indexes when it ends is there again, and work goes on from it. */
@@ -114,6 +125,12 @@ static void check_recovery(const struct tpcc_config *config, bool has_checkpoint
 	assert_true(recovery.has_found);
 	assert_int_equal(recovery.figures.rows > 0, has_checkpoint);
 	assert_true(recovery.figures.transactions > 0);
+	if (is_lazy) {
+		/* All tables, whose ordered indexes are of all kinds. */
+		assert_null(recovery.figures.not_lazy);
+		assert_int_equal(recovery.figures.lazy_rows, recovery.figures.rows);
+		wait_loaded(&r);
+	}
 	assert_int_equal(oltp_worker_create(r.engine, &r.worker), 0);
 	assert_int_equal(tpcc_rig_content(&r), content);
 	tpcc_rig_assert_good(&r);
@@ -146,6 +163,56 @@ static void test_while_recycling(void **state)
 	(void)state;
 	config.keep_orders = RIG_CUSTOMERS;
 	check_recovery(&config, true);
+}
+
+static void test_lazily(void **state)
+{
+	struct tpcc_config config = tpcc_rig_config();
+
+	(void)state;
+	is_lazy = true;
+	check_recovery(&config, true);
+	is_lazy = false;
+}
+
+/* Transactions run on rows that are not there yet, and scan them. */
+static void test_work_before_rows_are_loaded(void **state)
+{
+	const struct oltp_recover_config none = { .lazy = true, .lazy_mib_s = OLTP_LAZY_NO_LOAD };
+	struct tpcc_config config = tpcc_rig_config();
+	struct recovery recovery = { 0 };
+	struct oltp_recovery figures;
+	struct bench_audit audit;
+	struct tpcc_rig r;
+
+	(void)state;
+	is_lazy = true;
+	config.keep_orders = RIG_CUSTOMERS;
+	open_tables(&r, &config);
+	assert_int_equal(tpcc_load(r.tpcc, 2, NULL), 0);
+	assert_int_equal(oltp_checkpoint(r.engine), 0);
+	run(&r, TXNS);
+	close_tables(&r);
+	for (int i = 0; i < 2; i++) {
+		r = (struct tpcc_rig){ 0 };
+		open_tables(&r, &config);
+		assert_int_equal(oltp_recover(r.engine, &none, &figures), 0);
+		assert_int_equal(figures.lazy_rows, figures.rows);
+		assert_true(figures.transactions > 0);
+		assert_int_equal(tpcc_workload_ops.adopt(r.tpcc, &audit), 0);
+		run(&r, TXNS);
+		if (!i)
+			assert_int_equal(oltp_checkpoint(r.engine), 0);
+		run(&r, TXNS / 3);
+		close_tables(&r);
+	}
+	r = (struct tpcc_rig){ 0 };
+	open_tables(&r, &config);
+	assert_int_equal(recover(&r, &recovery), 0);
+	wait_loaded(&r);
+	tpcc_rig_assert_good(&r);
+	close_tables(&r);
+	is_lazy = false;
 }
 
 /* A load that was broken off, or whatever else is not what a run leaves. */
@@ -194,6 +261,8 @@ int main(void)
 		IN_FOLDER(test_from_the_log),
 		IN_FOLDER(test_from_checkpoint_and_log),
 		IN_FOLDER(test_while_recycling),
+		IN_FOLDER(test_lazily),
+		IN_FOLDER(test_work_before_rows_are_loaded),
 		IN_FOLDER(test_missing_stock),
 		IN_FOLDER(test_missing_customer),
 		IN_FOLDER(test_missing_order),
