@@ -531,12 +531,13 @@ void conn_answered(struct conn *c, uint64_t epoch, enum kv_after after)
 		link_remove(&c->queue);
 		c->is_retry = true;
 		c->input = CONN_WAITING;
-		/* It would call units from the other node for nobody. */
-		if (is_again && has_hung_up(c))
-			conn_kill(c);
-		else if (was_running && (c->is_leaving || c->is_dead)) {
+		/* It was killed while it ran: before it is gone nobody may wake it any more. */
+		if (was_running && (c->is_leaving || c->is_dead)) {
 			stop_waiting(c);
 			settle(c);
+		} else if (is_again && has_hung_up(c)) {
+			/* It would call units from the other node for nobody. */
+			conn_kill(c);
 		} else {
 			/* What was answered before it need not wait with it. */
 			flush(c);

@@ -268,6 +268,15 @@ enum oltp_rc kv_run(struct kv_session *s, struct oltp_worker *worker, const stru
 			return rc;
 		resp_out_simple(out, "OK");
 		*ret_epoch = oltp_worker_epoch(worker);
+	} else if (is(args, "meet")) {
+		s->kv->attempts++;
+		if (retry && s->kv->is_locked)
+			return OLTP_CONFLICT;
+		*ret_after = KV_WAIT;
+		if (retry)
+			s->ready(s->ready_ctx);
+		else
+			enter(s);
 	} else if (is(args, "cold")) {
 		return OLTP_COLD;
 	} else if (is(args, "again")) {

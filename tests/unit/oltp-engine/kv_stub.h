@@ -11,6 +11,8 @@
  *   LOCKED		meets conflicts as long as the test says so, then "+OK"
  *   COLD		a record that cannot be fetched
  *   WAIT		waits until the test lets it in, then as INC 0, and "+OK"
+ *   MEET		waits; then meets conflicts as long as the test says so; then waits again,
+ *			and is woken at once
  *   AGAIN n		takes n + 1 transactions
  *   HELLO n		"+OK"; the protocol is of version n from here on
  *   OBSERVE, SERVE	"+OK"; between them the session is an observer's
@@ -36,7 +38,7 @@ void kv_stub_shut(struct kv *kv);
 /* Wakes the one that waits, if there is one, for nothing: it will wait again. */
 void kv_stub_wake(struct kv *kv);
 
-/* Attempts at LOCKED and WAIT so far. */
+/* Attempts at LOCKED, WAIT and MEET so far. */
 uint64_t kv_stub_attempts(const struct kv *kv);
 int32_t kv_stub_sessions(const struct kv *kv);
 

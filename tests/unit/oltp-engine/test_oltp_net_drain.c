@@ -217,6 +217,41 @@ static void test_gone_while_it_waits(void **state)
 	assert_int_equal(kv_stub_attempts(rig->kv), attempts);
 }
 
+/*
+ * The client goes while its request, which has waited, is run again; that request then has to wait
+ * once more, and need not any more before that is known. Nothing is left of the connection.
+ */
+static void test_gone_while_it_runs_again(void **state)
+{
+	struct net_rig *rig = *state;
+	struct net_stats stats;
+	int fd, other;
+
+	net_rig_open(rig, 1);
+	kv_stub_lock(rig->kv, true);
+	fd = net_rig_connect(rig, false);
+	other = net_rig_connect(rig, false);
+	/* More than the socket takes: that this cannot be sent tells that the client has gone. */
+	net_rig_say(fd, "BIG 900000\r\nMEET\r\n");
+	wait_for_attempts(rig, 1);
+	kv_stub_wake(rig->kv);
+	wait_for_attempts(rig, 3);
+	close(fd);
+	usleep(50000);
+	kv_stub_lock(rig->kv, false);
+	for (uint32_t i = 0; i < 200; i++) {
+		net_rig_say(other, "ECHO a\r\n");
+		net_rig_expect(other, "$1\r\na\r\n");
+	}
+	do {
+		usleep(1000);
+		net_stats_read(rig->front, &stats);
+	} while (stats.clients > 1);
+	assert_int_equal(stats.clients, 1);
+	assert_int_equal(kv_stub_sessions(rig->kv), 1);
+	close(other);
+}
+
 /* A request that had to wait for another node need not wait for the log's interval as well. */
 static void test_durable_at_once(void **state)
 {
@@ -250,6 +285,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_unanswered, net_rig_setup, net_rig_teardown),
 		cmocka_unit_test_setup_teardown(test_drain_ends, net_rig_setup, net_rig_teardown),
 		cmocka_unit_test_setup_teardown(test_gone_while_it_waits, net_rig_setup,
+						net_rig_teardown),
+		cmocka_unit_test_setup_teardown(test_gone_while_it_runs_again, net_rig_setup,
 						net_rig_teardown),
 		cmocka_unit_test_setup_teardown(test_durable_at_once, net_rig_setup,
 						net_rig_teardown),
