@@ -52,6 +52,24 @@ static bool take_one(struct net_front *front, char ret_push[NET_PUSH_MAX])
 }
 
 /* Who was told and is still there stays, and may be told anew; who came meanwhile comes again. */
+static void forget(struct conn *c)
+{
+	if (c->is_restricted) {
+		c->closes_when_idle = true;
+		return;
+	}
+	if (c->told_ns)
+		atomic_fetch_sub(&c->front->n_told, 1);
+	c->told_ns = 0;
+	c->closes_when_idle = false;
+}
+
+void drain_adopt(struct conn *c)
+{
+	if (!atomic_load(&c->front->is_draining))
+		forget(c);
+}
+
 static void forget_told(struct net_worker *w)
 {
 	for (struct link *at = w->all.next, *next; at != &w->all; at = next) {
@@ -60,14 +78,9 @@ static void forget_told(struct net_worker *w)
 		next = at->next;
 		if (c->is_dead || c->is_leaving)
 			continue;
-		if (c->is_restricted) {
+		forget(c);
+		if (c->is_restricted)
 			conn_close_when_idle(c);
-			continue;
-		}
-		if (c->told_ns)
-			atomic_fetch_sub(&w->front->n_told, 1);
-		c->told_ns = 0;
-		c->closes_when_idle = false;
 	}
 }
 

@@ -267,4 +267,7 @@ struct place_mail place_take(struct net_worker *w, struct link *ret_list);
 /* drain.c: tells connections to go, and closes those that had time enough. */
 void drain_look(struct net_worker *w);
 
+/* Before conn_adopted: the drain may have ended while no worker had the connection. */
+void drain_adopt(struct conn *c);
+
 #endif

@@ -119,6 +119,7 @@ static void take_mail(struct net_worker *w)
 		link_remove(&c->all);
 		link_add(&w->all, &c->all);
 		c->worker = w;
+		drain_adopt(c);
 		conn_adopted(c);
 	}
 	for (struct link *at = w->all.next, *next; mail.n_surplus && at != &w->all; at = next) {

@@ -252,6 +252,39 @@ static void test_gone_while_it_runs_again(void **state)
 	close(other);
 }
 
+/* A drain ends while no worker has the connections: they do not go afterwards either. */
+static void test_drain_ends_without_workers(void **state)
+{
+	struct net_rig *rig = *state;
+	struct net_stats stats;
+	int old, late;
+
+	net_rig_open(rig, 1);
+	old = net_rig_connect(rig, false);
+	net_rig_say(old, "MULTI\r\n");
+	net_rig_expect(old, "+OK\r\n");
+	assert_int_equal(net_drain(rig->front, "1.2.3.4:5", 1), 0);
+	do {
+		usleep(1000);
+		net_stats_read(rig->front, &stats);
+	} while (stats.told != 1);
+	late = net_rig_connect(rig, false);
+	net_rig_say(late, "HELLO 2\r\n");
+	net_rig_expect(late, "+OK\r\n");
+	assert_int_equal(oltp_pool_remove(rig->pool, 0, NULL), 0);
+	assert_int_equal(net_drain(rig->front, NULL, 0), 0);
+	assert_int_equal(oltp_pool_add(rig->pool, 3), 0);
+	/* Who came meanwhile comes again. */
+	net_rig_expect_end(late);
+	net_stats_read(rig->front, &stats);
+	assert_int_equal(stats.told, 0);
+	net_rig_say(old, "EXEC\r\nECHO a\r\n");
+	net_rig_expect(old, "+OK\r\n$1\r\na\r\n");
+	net_rig_expect_silence(old, 100);
+	close(late);
+	close(old);
+}
+
 /* A request that had to wait for another node need not wait for the log's interval as well. */
 static void test_durable_at_once(void **state)
 {
@@ -287,6 +320,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_gone_while_it_waits, net_rig_setup,
 						net_rig_teardown),
 		cmocka_unit_test_setup_teardown(test_gone_while_it_runs_again, net_rig_setup,
+						net_rig_teardown),
+		cmocka_unit_test_setup_teardown(test_drain_ends_without_workers, net_rig_setup,
 						net_rig_teardown),
 		cmocka_unit_test_setup_teardown(test_durable_at_once, net_rig_setup,
 						net_rig_teardown),
