@@ -113,6 +113,7 @@ static enum oltp_rc call_procedure(struct call *c, bool only_reads)
 	const struct procedure *procedure =
 		find(ycsb_procedures, YCSB_PROCEDURES, &c->args[1]) ?:
 		find(tpcc_procedures, TPCC_PROCEDURES, &c->args[1]);
+	enum oltp_rc rc;
 	int64_t n_keys;
 
 	if (!procedure)
@@ -128,7 +129,8 @@ static enum oltp_rc call_procedure(struct call *c, bool only_reads)
 				       "command.");
 	if (n_keys > 0 && c->args[3].n > KV_NAME_MAX)
 		return answer_long_key(c);
-	return procedure->run(c, (uint32_t)n_keys);
+	rc = procedure->run(c, (uint32_t)n_keys);
+	return rc == KV_ANSWERED && c->has_written ? KV_UNDO : rc;
 }
 
 enum oltp_rc cmd_fcall(struct call *c)

@@ -114,6 +114,7 @@ static enum oltp_rc run_queued(struct call *c, const struct queued *queued)
 
 enum oltp_rc cmd_exec(struct call *c)
 {
+	size_t before = c->out->n, last = before;
 	bool is_changed;
 	enum oltp_rc rc;
 
@@ -130,7 +131,12 @@ enum oltp_rc cmd_exec(struct call *c)
 		return OLTP_OK;
 	}
 	resp_out_array(c->out, c->s->n_queued);
-	for (const struct queued *q = c->s->first; !rc && q && !c->out->has_failed; q = q->next)
+	for (const struct queued *q = c->s->first; !rc && q && !c->out->has_failed; q = q->next) {
+		last = c->out->n;
 		rc = run_queued(c, q);
+	}
+	/* Of the reply the error is left: nothing has happened. */
+	if (rc == KV_UNDO)
+		resp_out_cut(c->out, before, last);
 	return rc;
 }

@@ -102,6 +102,7 @@ struct call {
 	enum kv_after after;
 	/* What the transaction changes besides its rows, done once it is committed. */
 	int64_t n_keys;		/* keys added less keys removed */
+	bool has_written;	/* a procedure has: see KV_UNDO */
 	uint32_t n_dead;	/* hashes whose fields are left to be reaped */
 	uint32_t n_watched;	/* keys that WATCH has written behind those of the session */
 	uint64_t flush_from;	/* FLUSHALL: where to go on */
@@ -112,6 +113,8 @@ struct call {
  * nothing was changed), or what ended the transaction.
  */
 #define KV_ANSWERED	((enum oltp_rc)1000)
+/* Or this: its reply is an error as well, but something was changed: all of it is to be undone. */
+#define KV_UNDO		((enum oltp_rc)1002)
 /* Or this: it has met keys of units that are not here, see call_need. It is to be run again. */
 #define KV_MORE		((enum oltp_rc)1001)
 

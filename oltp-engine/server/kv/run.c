@@ -200,8 +200,8 @@ static enum oltp_rc run(struct call *c, bool retry, uint64_t *ret_epoch)
 		rc = c->command->run(c);
 		return rc == KV_ANSWERED ? OLTP_OK : rc;
 	}
-	rc = prepare(c, retry);
-	return rc ?: transact(c, ret_epoch);
+	rc = prepare(c, retry) ?: transact(c, ret_epoch);
+	return rc == KV_UNDO ? OLTP_OK : rc;
 }
 
 /* call_enter has said what then. */

@@ -33,6 +33,14 @@ void resp_out_truncate(struct resp_out *out, size_t n)
 	out->has_failed = false;
 }
 
+void resp_out_cut(struct resp_out *out, size_t from, size_t to)
+{
+	if (from == to)
+		return;
+	memmove(out->bytes + from, out->bytes + to, out->n - to);
+	out->n -= to - from;
+}
+
 static bool grow(struct resp_out *out, size_t n)
 {
 	size_t room = out->room < ROOM_MIN ? ROOM_MIN : out->room;

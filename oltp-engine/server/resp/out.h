@@ -42,6 +42,9 @@ void resp_out_reset(struct resp_out *out);
  */
 void resp_out_truncate(struct resp_out *out, size_t n);
 
+/* Takes the bytes from `from` to `to` out; those behind them move there. */
+void resp_out_cut(struct resp_out *out, size_t from, size_t to);
+
 /*
  * Room for n more bytes after those that are there; NULL: failed. What is written there counts once
  * out->n is raised by as much, by the caller. Valid until the next call with this buffer.

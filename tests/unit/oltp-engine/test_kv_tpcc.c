@@ -231,6 +231,61 @@ static void test_refused(void **state)
 	expect_consistent();
 }
 
+/* A digest of all tables: what SCAN shows, and of each hash all fields. */
+static uint64_t digest_all(void)
+{
+	static const char *const keys[] = {
+		"tpcc:w:1", "tpcc:d:1:1", "tpcc:d:1:2", "tpcc:c:1:1:2", "tpcc:s:1:5", "tpcc:s:1:6",
+		"tpcc:o:1:1:29", "tpcc:o:1:1:41",
+	};
+	uint64_t digest = (uint64_t)kv_rig_integer(&rig, "DBSIZE");
+
+	for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); i++) {
+		do_line("HGETALL %s", keys[i]);
+		for (size_t k = 0; k < rig.out.n; k++)
+			digest = random64_mix(digest ^ (uint8_t)rig.out.bytes[k]);
+	}
+	return digest;
+}
+
+/* What is missing shows only after something was changed: that is undone (K2), also in EXEC. */
+static void test_undone(void **state)
+{
+	static const char *const bad[] = {
+		"FCALL tpcc_new_order 0 1 1 41 5 1 1 6 1 1",	/* no such customer */
+		"FCALL tpcc_payment 0 3 1 1 1 2 0 5",		/* no such warehouse */
+		"FCALL tpcc_delivery 0 1 3",			/* no customer in district 2 */
+	};
+	uint64_t before;
+	char line[64];
+
+	(void)state;
+	for (uint32_t i = 1; i <= CUSTOMERS; i++) {
+		snprintf(line, sizeof(line), "HDEL tpcc:c:1:2:%u a", i);
+		assert_int_equal(kv_rig_integer(&rig, line), 1);
+	}
+	before = digest_all();
+	for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
+		expect_begins(&rig, bad[i], "-ERR tpcc: tpcc:");
+		if (digest_all() != before)
+			fail_msg("%s has changed something", bad[i]);
+		kv_rig_do(&rig, 0, "MULTI");
+		expect_reply(&rig, "SET other 1", "+QUEUED\r\n");
+		expect_reply(&rig, bad[i], "+QUEUED\r\n");
+		expect_reply(&rig, "SET another 1", "+QUEUED\r\n");
+		expect_begins(&rig, "EXEC", "-ERR tpcc: tpcc:");
+		assert_int_equal(digest_all(), before);
+	}
+	/* The reply to EXEC was that error alone, and the session goes on. */
+	expect_reply(&rig, "MGET other another", "*2\r\n$-1\r\n$-1\r\n");
+	/* One that has changed nothing is an error in its place. */
+	kv_rig_do(&rig, 0, "MULTI");
+	kv_rig_do(&rig, 0, "SET other 1");
+	kv_rig_do(&rig, 0, "FCALL tpcc_delivery 0 1 11");
+	expect_reply(&rig, "EXEC", "*2\r\n+OK\r\n-ERR tpcc: no such carrier\r\n");
+	expect_reply(&rig, "GET other", "$1\r\n1\r\n");
+}
+
 /* Conditions that do not hold are found. */
 static void test_check_finds(void **state)
 {
@@ -594,6 +649,7 @@ int main(void)
 		TEST(test_load, set_up),
 		TEST(test_one_of_each, set_up),
 		TEST(test_refused, set_up),
+		TEST(test_undone, set_up),
 		TEST(test_check_finds, set_up),
 		TEST(test_each_condition, set_up),
 		TEST(test_two_workers, set_up),

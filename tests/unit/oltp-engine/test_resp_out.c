@@ -156,6 +156,13 @@ static void test_taken_back(void **state)
 	resp_out_truncate(&out, n);
 	resp_out_simple(&out, "third");
 	expect("+first\r\n+third\r\n");
+	/* From the middle. */
+	resp_out_simple(&out, "first");
+	resp_out_simple(&out, "second");
+	resp_out_simple(&out, "third");
+	resp_out_cut(&out, n, n);
+	resp_out_cut(&out, n, n + strlen("+second\r\n"));
+	expect("+first\r\n+third\r\n");
 }
 
 static void test_bound(void **state)

@@ -98,6 +98,7 @@ enum oltp_rc tpcc_put(struct call *c, struct tpcc_row *row, const char *field, c
 {
 	const struct resp_arg name = field_name(field), value = { from, bytes };
 
+	c->has_written = true;
 	return hash_set(c, &row->hash, &name, &value);
 }
 
@@ -109,7 +110,10 @@ enum oltp_rc tpcc_drop(struct call *c, struct tpcc_row *row, const char *field)
 
 	if (rc)
 		return rc;
-	return found.row ? hash_remove_field(c, &row->hash, &found) : tpcc_bad_row(c, row);
+	if (!found.row)
+		return tpcc_bad_row(c, row);
+	c->has_written = true;
+	return hash_remove_field(c, &row->hash, &found);
 }
 
 enum oltp_rc tpcc_numbers(struct call *c, uint32_t n_keys, uint32_t min, uint32_t max,
