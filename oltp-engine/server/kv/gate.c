@@ -84,8 +84,12 @@ static bool add_all_keys(struct call *c, const struct command *command,
 	if (c->s->pins_all) {
 		bool has_memory = true;
 
+		/* EXEC may have many such commands. */
+		if (c->has_all_units)
+			return true;
 		for (uint32_t u = 0; has_memory && u < 1u << c->kv->unit_bits; u++)
 			has_memory = add_unit(&c->s->pins, u);
+		c->has_all_units = true;
 		return has_memory;
 	}
 	if (command->run == cmd_flush)

@@ -103,6 +103,7 @@ struct call {
 	/* What the transaction changes besides its rows, done once it is committed. */
 	int64_t n_keys;		/* keys added less keys removed */
 	bool has_written;	/* a procedure has: see KV_UNDO */
+	bool has_all_units;	/* all are among those that it is going to pin */
 	uint32_t n_dead;	/* hashes whose fields are left to be reaped */
 	uint32_t n_watched;	/* keys that WATCH has written behind those of the session */
 	uint64_t flush_from;	/* FLUSHALL: where to go on */

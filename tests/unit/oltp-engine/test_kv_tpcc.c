@@ -497,6 +497,7 @@ struct gate_rig {
 	bool is_closed[1u << UNIT_BITS];
 	uint32_t pins[1u << UNIT_BITS];
 	uint32_t n_leaves, n_waits;
+	bool is_whole;
 };
 
 static struct gate_rig gate_rig;
@@ -547,7 +548,7 @@ static void leave(void *ctx, struct kv_pins *pins)
 static bool is_whole(void *ctx)
 {
 	(void)ctx;
-	return false;
+	return gate_rig.is_whole;
 }
 
 static const struct kv_gate_ops gate_ops = {
@@ -642,6 +643,19 @@ static void test_meets_many(void **state)
 	expect_consistent();
 }
 
+/* Commands that need all units name them once, however many are in one EXEC. */
+static void test_all_units_once(void **state)
+{
+	(void)state;
+	gate_rig.is_whole = true;
+	kv_rig_do(&rig, 0, "MULTI");
+	for (uint32_t i = 0; i < 1000; i++)
+		kv_rig_do(&rig, 0, i % 2 ? "DBSIZE" : "EXISTS tpcc:w:1");
+	expect_begins(&rig, "EXEC", "*1000\r\n:1\r\n:");
+	assert_in_range(rig.sessions[0]->pins.room, 1u << UNIT_BITS, 2000);
+	expect_no_pins();
+}
+
 int main(void)
 {
 #define TEST(name, up)	cmocka_unit_test_setup_teardown(name, up, kv_rig_tear_down)
@@ -655,6 +669,7 @@ int main(void)
 		TEST(test_two_workers, set_up),
 		TEST(test_waits_for_what_it_meets, set_up_gates),
 		TEST(test_meets_many, set_up_gates),
+		TEST(test_all_units_once, set_up_gates),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
