@@ -228,6 +228,10 @@ static enum oltp_rc config_get(struct call *c)
 	const char *name, *value;
 	char text[256];
 
+	for (uint32_t i = 2; i < c->n; i++) {
+		if (c->args[i].n > PATTERN_MAX)
+			return answer_long_pattern(c);
+	}
 	for (uint32_t i = 0; own_option(c->kv, i, &name, &value); i++) {
 		if (!option_is_wanted(c, name))
 			continue;

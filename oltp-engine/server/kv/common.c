@@ -43,6 +43,12 @@ enum oltp_rc answer_long_key(struct call *c)
 	return KV_ANSWERED;
 }
 
+enum oltp_rc answer_long_pattern(struct call *c)
+{
+	resp_out_errorf(c->out, "ERR pattern exceeds maximum allowed size (%u bytes)", PATTERN_MAX);
+	return KV_ANSWERED;
+}
+
 enum oltp_rc answer_value(struct call *c, const struct found *found)
 {
 	struct resp_arg value;

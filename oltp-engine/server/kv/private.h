@@ -126,6 +126,9 @@ enum oltp_rc answer_not_integer(struct call *c);
 /* A value of more than KV_VALUE_MAX bytes, a key of more than KV_NAME_MAX. */
 enum oltp_rc answer_too_long(struct call *c);
 enum oltp_rc answer_long_key(struct call *c);
+/* A longer pattern: comparing takes as long as the product with the name. */
+#define PATTERN_MAX	1024u
+enum oltp_rc answer_long_pattern(struct call *c);
 /* The value of a string or field that was found, or nil. */
 enum oltp_rc answer_value(struct call *c, const struct found *found);
 

@@ -11,7 +11,6 @@
 
 #define COUNT_DEFAULT	10u
 #define COUNT_MAX	1024u	/* of one call, whatever it asks for */
-#define PATTERN_MAX	1024u	/* bytes: comparing takes as long as the product with the name's */
 
 struct scan {
 	struct call *c;
@@ -56,12 +55,6 @@ static void scan_again(void *ctx)
 
 	resp_out_truncate(s->c->out, s->before);
 	s->n = 0;
-}
-
-static enum oltp_rc answer_long_pattern(struct call *c)
-{
-	resp_out_errorf(c->out, "ERR pattern exceeds maximum allowed size (%u bytes)", PATTERN_MAX);
-	return KV_ANSWERED;
 }
 
 /* Options from args[at] on. KV_ANSWERED: what is refused. */

@@ -116,6 +116,17 @@ static void test_password(void **state)
 	expect_reply_of(&rig, 1, "GET a", "-NOAUTH Authentication required.\r\n");
 }
 
+/* A pattern that takes long to compare is refused, as that of SCAN is. */
+static void test_long_pattern(void **state)
+{
+	(void)state;
+	expect_begins(&rig, "CONFIG GET $1024", "*0\r\n");
+	expect_reply(&rig, "CONFIG GET maxclients $1025",
+		     "-ERR pattern exceeds maximum allowed size (1024 bytes)\r\n");
+	expect_reply(&rig, "KEYS $1025",
+		     "-ERR pattern exceeds maximum allowed size (1024 bytes)\r\n");
+}
+
 static const char *text_of(const char *line)
 {
 	kv_rig_do(&rig, 0, line);
@@ -351,6 +362,7 @@ int main(void)
 		TEST(test_relocate),
 		{ "test_restricted", test_restricted, set_up, kv_rig_tear_down, (void *)"secret" },
 		TEST(test_config),
+		TEST(test_long_pattern),
 		TEST(test_command),
 		TEST(test_patterns),
 		TEST(test_siphash),
