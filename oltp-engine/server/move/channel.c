@@ -39,6 +39,8 @@ void channel_connect(struct channel *c, int fd)
 
 uint8_t *channel_reserve(struct channel *c, size_t bytes)
 {
+	if (channel_backlog(c) > CHANNEL_OUT_MAX)
+		return NULL;
 	if (c->n_sent > 0 && c->n_sent == c->n_out)
 		c->n_sent = c->n_out = 0;
 	if (c->n_sent > 0 && c->out_room - c->n_out < bytes) {

@@ -11,6 +11,8 @@
 #include <stdint.h>
 
 #define CHANNEL_IN_BYTES	(1u << 20)	/* above the longest frame */
+/* Bytes that may have to go: far above a page of records, which is the most that goes at once. */
+#define CHANNEL_OUT_MAX		(32u << 20)
 
 struct channel {
 	int fd;			/* -1: none */
@@ -30,7 +32,7 @@ void channel_finish(struct channel *c);
 void channel_connect(struct channel *c, int fd);
 void channel_close(struct channel *c);
 
-/* Room for so many bytes behind what has to go; NULL: no memory. */
+/* Room for so many bytes behind what has to go; NULL: no memory, or more than OUT_MAX waits. */
 uint8_t *channel_reserve(struct channel *c, size_t bytes);
 void channel_add(struct channel *c, size_t bytes);
 

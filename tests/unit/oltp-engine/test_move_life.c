@@ -16,6 +16,7 @@
 
 #include "move_rig.h"
 #include "oltp-engine/relocate/wire.h"
+#include "oltp-engine/server/move/channel.h"
 
 #define BITS		3u
 #define UNITS		(1u << BITS)
@@ -177,10 +178,50 @@ static void test_restarted(void **state)
 	move_rig_finish(&rig);
 }
 
+/* A peer that asks without end and reads nothing costs a connection, not memory without end. */
+static void test_reads_nothing(void **state)
+{
+	struct peer *p = malloc(sizeof(*p));
+	uint8_t frame[WIRE_MESSAGE_MAX(UNITS)];
+	uint64_t sent = 0;
+	struct move_rig rig;
+	uint32_t bytes;
+	ssize_t n;
+
+	(void)state;
+	assert_non_null(p);
+	move_rig_init(&rig, BITS);
+	move_rig_open(&rig, 0);
+	move_share(rig.nodes[0].move);
+	move_rig_wait_mode(&rig, 0, UNITS_SHARED);
+	peer_open(p, &rig);
+	hear_hello(p, 0);
+	/* Each is answered by one of the same length. */
+	bytes = wire_put_message(&p->terms, &p->units,
+				 &(struct units_message){ .from = 1, .to = p->source,
+							  .kind = UNITS_HELLO }, 0, 0, frame);
+	do {
+		n = send(p->fd, frame, bytes, MSG_NOSIGNAL);
+		sent += bytes;
+	} while (n == bytes && sent < 2 * CHANNEL_OUT_MAX);
+	assert_int_equal(n, -1);
+	assert_true(sent >= CHANNEL_OUT_MAX / 2);
+	close(p->fd);
+	/* The next one is served. */
+	peer_open(p, &rig);
+	assert_int_equal(send(p->fd, frame, bytes, 0), bytes);
+	hear_hello(p, 1);
+	close(p->fd);
+	free(p);
+	move_rig_close(&rig, 0, false);
+	move_rig_finish(&rig);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_restarted),
+		cmocka_unit_test(test_reads_nothing),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
