@@ -372,12 +372,62 @@ static void test_power_and_cuts(void **state)
 	free(pairs);
 }
 
+/*
+ * What is watched at one node is changed at the other one, and comes back: EXEC does nothing, also
+ * if the value is the same again, and in either direction.
+ */
+static void test_watched(void **state)
+{
+	static const struct {
+		const char *first, *second;	/* at the other node */
+		bool is_changed;
+	} cases[] = {
+		{ "SET s5 6", "GET s5", true },
+		{ "SET s5 5", "GET s5", true },
+		{ "DEL s5", "SET s5 5", true },
+		{ "GET s5", "GET s6", false },
+		{ "SET s6 6", "GET s5", false },
+		{ "INCR absent", "GET s5", true },
+		{ "HSET h1 f1 1", "GET s5", true },
+		{ "HGET h1 f1", "GET s5", false },
+	};
+	struct pair *p = malloc(sizeof(*p));
+
+	(void)state;
+	assert_non_null(p);
+	open_pair(p);
+	for (uint32_t i = 0; i < 2 * sizeof(cases) / sizeof(*cases); i++) {
+		struct move_client *here = &p->clients[i % 2], *there = &p->clients[1 - i % 2];
+		const char *first = cases[i / 2].first, *second = cases[i / 2].second;
+
+		assert_true(move_client_do(here, "MSET s5 5 s6 5"));
+		assert_true(move_client_do(here, "DEL absent"));
+		move_client_expect(here, "WATCH s5 absent h1", "+OK\r\n");
+		assert_true(move_client_do(there, first));
+		assert_true(move_client_do(there, second));
+		/* All units of them have been there. */
+		assert_true(move_client_do(there, "EXISTS s5 absent h1"));
+		move_client_expect(here, "MULTI", "+OK\r\n");
+		move_client_expect(here, "PING", "+QUEUED\r\n");
+		assert_true(move_client_do(here, "EXEC"));
+		here->out.bytes[here->out.n] = '\0';
+		if (cases[i / 2].is_changed ? strcmp(here->out.bytes, "*-1\r\n") :
+		    strcmp(here->out.bytes, "*1\r\n+PONG\r\n") &&
+		    strcmp(here->out.bytes, "*-1\r\n"))
+			fail_msg("%s, %s at node %u: %s", first, second, 1 - i % 2,
+				 here->out.bytes);
+	}
+	close_pair(p);
+	free(p);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_changes),
 		cmocka_unit_test(test_few_bytes),
 		cmocka_unit_test(test_flush),
+		cmocka_unit_test(test_watched),
 		cmocka_unit_test(test_cut),
 		cmocka_unit_test(test_no_memory),
 		cmocka_unit_test(test_power_and_cuts),
