@@ -152,7 +152,6 @@ static bool config_get(void *ctx, uint32_t i, const char **ret_name, char *ret_v
 		{ "maxclients", front->config.clients_max },
 		{ "timeout", front->config.idle_seconds_max },
 		{ "port", net_port(front) },
-		{ "proto-max-bulk-len", front->config.request_bytes_max },
 	};
 
 	if (i >= sizeof(options) / sizeof(options[0]))
