@@ -23,16 +23,21 @@ enum op {
 
 _Static_assert(_Alignof(struct conn) > OP_MASK, "an op must fit into the address of a connection");
 
+/* Room for all that can be under way, so that none is ever put off. */
+static uint32_t completions(uint32_t clients_max)
+{
+	uint32_t n = clients_max * 4 + ENTRIES;
+
+	return n < COMPLETIONS_MAX ? n : COMPLETIONS_MAX;
+}
+
 int ring_init(struct net_worker *w)
 {
 	struct io_uring_params params = {
 		/* Completions are worked on when this thread asks for them, and only then. */
 		.flags = IORING_SETUP_CQSIZE | IORING_SETUP_SINGLE_ISSUER |
 			 IORING_SETUP_DEFER_TASKRUN,
-		/* Room for all that can be under way, so that none is ever put off. */
-		.cq_entries = w->front->config.clients_max < COMPLETIONS_MAX / 4 ?
-				      w->front->config.clients_max * 4 + ENTRIES :
-				      COMPLETIONS_MAX,
+		.cq_entries = completions(w->front->config.clients_max),
 	};
 	int rc = io_uring_queue_init_params(ENTRIES, &w->ring, &params);
 

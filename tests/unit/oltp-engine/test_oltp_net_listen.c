@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "net_rig.h"
+#include "oltp-engine/server/net/front.h"
 
 static void test_addresses(void **state)
 {
@@ -71,11 +72,30 @@ static void test_what_is_refused(void **state)
 	net_destroy(NULL);
 }
 
+/* However many clients there may be, a ring has the flags that this kernel knows. */
+static void test_rings(void **state)
+{
+	const uint32_t clients[] = { 1, 200, 16129, 16383, 16384, NET_CLIENTS_MAX };
+	uint32_t flags = 0;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(clients) / sizeof(*clients); i++) {
+		struct net_front front = { .config.clients_max = clients[i] };
+		struct net_worker w = { .front = &front };
+
+		assert_int_equal(ring_init(&w), 0);
+		flags = i ? flags : w.ring.flags;
+		assert_int_equal(w.ring.flags, flags);
+		ring_finish(&w);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_addresses, net_rig_setup, net_rig_teardown),
 		cmocka_unit_test(test_what_is_refused),
+		cmocka_unit_test(test_rings),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
