@@ -271,6 +271,7 @@ $(eval $(call unit_test,test_kv_strings,tests/unit/oltp-engine/test_kv_strings.c
 $(eval $(call unit_test,test_oltp_net,$(addprefix tests/unit/oltp-engine/,test_oltp_net.c net_rig.c kv_stub.c log_rig.c),liboltp-net liboltp-resp liboltp-bench liboltp))
 $(eval $(call unit_test,test_oltp_net_drain,$(addprefix tests/unit/oltp-engine/,test_oltp_net_drain.c net_rig.c kv_stub.c log_rig.c),liboltp-net liboltp-resp liboltp-bench liboltp))
 $(eval $(call unit_test_single,test_oltp_greeting,tests/unit/oltp-engine/test_oltp_greeting.c,liboltp-server liboltp-auth))
+$(eval $(call unit_test,test_oltp_handshake,tests/unit/oltp-engine/test_oltp_handshake.c,liboltp-server liboltp-auth liboltp-bench))
 $(eval $(call unit_test_single,test_oltp_hmac,tests/unit/oltp-engine/test_oltp_hmac.c,liboltp-auth))
 $(eval $(call unit_test_single,test_oltp_order,tests/unit/oltp-engine/test_oltp_order.c,liboltp-server))
 $(eval $(call unit_test,test_oltp_net_listen,$(addprefix tests/unit/oltp-engine/,test_oltp_net_listen.c net_rig.c kv_stub.c log_rig.c),liboltp-net liboltp-resp liboltp-bench liboltp))

@@ -7,6 +7,13 @@
 #include <sys/random.h>
 
 #include "oltp-engine/server/link.h"
+#include "oltp-engine/src/base/clock.h"
+
+/*
+ * For each message of the target, and for both of the source: until these have come the target does
+ * not know who it is that keeps its thread.
+ */
+#define MESSAGE_NS	1000000000ull
 
 static int make_nonce(uint8_t nonce[GREETING_NONCE_BYTES])
 {
@@ -18,15 +25,15 @@ static int make_nonce(uint8_t nonce[GREETING_NONCE_BYTES])
 }
 
 /* A message that begins with a head, and ends with it if that is not good. */
-static int read_message(int fd, struct greeting_head *message, size_t bytes)
+static int read_message(int fd, struct greeting_head *message, size_t bytes, uint64_t until_ns)
 {
-	int rc = server_link_read(fd, message, sizeof(*message));
+	int rc = server_link_read(fd, message, sizeof(*message), until_ns);
 
 	if (!rc)
 		rc = greeting_check_head(message);
 	if (rc)
 		return rc;
-	return server_link_read(fd, message + 1, bytes - sizeof(*message));
+	return server_link_read(fd, message + 1, bytes - sizeof(*message), until_ns);
 }
 
 int handshake_offer(int fd, struct greeting_link *link, struct greeting_offer offer,
@@ -40,7 +47,8 @@ int handshake_offer(int fd, struct greeting_link *link, struct greeting_offer of
 	if (!rc)
 		rc = server_link_write(fd, &hello, sizeof(hello));
 	if (!rc)
-		rc = read_message(fd, &welcome.head, sizeof(welcome));
+		rc = read_message(fd, &welcome.head, sizeof(welcome),
+				  clock_now_ns() + MESSAGE_NS);
 	if (rc)
 		return rc;
 	memcpy(link->nonces[0], hello.nonce, GREETING_NONCE_BYTES);
@@ -51,7 +59,8 @@ int handshake_offer(int fd, struct greeting_link *link, struct greeting_offer of
 	greeting_seal_offer(&offer, link);
 	rc = server_link_write(fd, &offer, sizeof(offer));
 	if (!rc)
-		rc = read_message(fd, &ret_answer->head, sizeof(*ret_answer));
+		rc = read_message(fd, &ret_answer->head, sizeof(*ret_answer),
+				  clock_now_ns() + MESSAGE_NS);
 	return rc ?: greeting_open_answer(ret_answer, link);
 }
 
@@ -67,8 +76,9 @@ int handshake_take(int fd, struct greeting_link *link, uint32_t unit_bits,
 		   struct greeting_offer *ret_offer)
 {
 	struct greeting_welcome welcome = { .head = greeting_head(GREETING_WELCOME) };
+	const uint64_t until_ns = clock_now_ns() + MESSAGE_NS;
 	struct greeting_hello hello;
-	int rc = read_message(fd, &hello.head, sizeof(hello));
+	int rc = read_message(fd, &hello.head, sizeof(hello), until_ns);
 
 	if (!rc)
 		rc = greeting_check_hello(&hello, link);
@@ -81,7 +91,7 @@ int handshake_take(int fd, struct greeting_link *link, uint32_t unit_bits,
 	greeting_seal_welcome(&welcome, link);
 	rc = server_link_write(fd, &welcome, sizeof(welcome));
 	if (!rc)
-		rc = server_link_read(fd, ret_offer, sizeof(*ret_offer));
+		rc = server_link_read(fd, ret_offer, sizeof(*ret_offer), until_ns);
 	if (!rc)
 		rc = greeting_open_offer(ret_offer, link, unit_bits);
 	return rc > 0 ? refuse(fd, rc) : rc;

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "oltp-engine/bench/unix_listen.h"
+#include "oltp-engine/src/base/clock.h"
 
 #define HOST_MAX	64u
 #define BACKLOG		4
@@ -62,12 +63,11 @@ static int parse(const char *text, struct place *ret)
 	return 0;
 }
 
-/* Reads and writes end after a while. */
+/* Writes, and connecting, end after a while; each read has a limit of its own. */
 static void set_limit(int fd, int seconds)
 {
 	const struct timeval limit = { .tv_sec = seconds };
 
-	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
 	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit));
 }
 
@@ -199,10 +199,19 @@ int server_link_accept(int listen_fd)
 	return fd;
 }
 
-int server_link_read(int fd, void *bytes, size_t n)
+int server_link_read(int fd, void *bytes, size_t n, uint64_t until_ns)
 {
-	ssize_t got = recv(fd, bytes, n, MSG_WAITALL);
+	const uint64_t now_ns = clock_now_ns();
+	const uint64_t left_us = until_ns > now_ns ? (until_ns - now_ns) / 1000 : 0;
+	const struct timeval limit = { .tv_sec = (time_t)(left_us / 1000000),
+				       .tv_usec = (suseconds_t)(left_us % 1000000) };
+	ssize_t got;
 
+	/* A limit of 0 is none. */
+	if (!left_us)
+		return -ETIMEDOUT;
+	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
+	got = recv(fd, bytes, n, MSG_WAITALL);
 	if (got < 0)
 		return errno == EAGAIN ? -ETIMEDOUT : -errno;
 	if ((size_t)got == n)

@@ -8,6 +8,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 /* Returns a descriptor that does not block. Errors: -EINVAL, -EADDRINUSE, those of bind, listen. */
 int server_link_listen(const char *address);
@@ -30,8 +31,10 @@ bool server_link_is_own(int fd, int listen_fd);
 /* This end's host as text, an address of IPv6 in brackets; "127.0.0.1" for a unix socket. */
 void server_link_host(int fd, char *ret, size_t room);
 
-/* All n bytes, within about 2 s. Errors: -EPIPE (it has ended), -ETIMEDOUT, -errno. */
-int server_link_read(int fd, void *bytes, size_t n);
+/* All n bytes, until then (CLOCK_MONOTONIC). Errors: -EPIPE (it has ended), -ETIMEDOUT, -errno. */
+int server_link_read(int fd, void *bytes, size_t n, uint64_t until_ns);
+
+/* All n bytes, within about a second. Errors: as above. */
 int server_link_write(int fd, const void *bytes, size_t n);
 
 #endif
