@@ -43,7 +43,7 @@ enum move_fence {
 
 /*
  * By the move's thread, which serves the peer's connection and units on their way: fence and
- * is_fenced shall answer within a second, LATER if need be.
+ * is_fenced shall answer within a few seconds (fence_remote_ops: 3.5 at most), LATER if need be.
  */
 struct move_fence_ops {
 	/*
