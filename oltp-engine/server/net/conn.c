@@ -457,7 +457,8 @@ static bool parse(struct conn *c)
 
 bool conn_next(struct conn *c)
 {
-	if (c->out.n >= output_soft_max(c)) {
+	/* One that was tried before may have keys that the other node waits for: it is not put off. */
+	if (!c->is_retry && c->out.n >= output_soft_max(c)) {
 		if (!flush(c))
 			return false;
 		if (c->out.n >= output_soft_max(c)) {

@@ -252,6 +252,35 @@ static void test_gone_while_it_runs_again(void **state)
 	close(other);
 }
 
+/*
+ * A client that reads nothing waits with its requests, but not with one that has waited for keys of
+ * another node and has them now: others wait for these.
+ */
+static void test_reads_nothing_and_waits(void **state)
+{
+	struct net_rig *rig = *state;
+	struct net_stats stats;
+	int fd;
+
+	net_rig_open(rig, 1);
+	fd = net_rig_connect(rig, false);
+	net_rig_say(fd, "HELLO 3\r\n");
+	net_rig_expect(fd, "+OK\r\n");
+	/* More than the socket takes, and almost as much as is collected behind that. */
+	net_rig_say(fd, "BIG 900000\r\nBIG 524270\r\nWAIT\r\n");
+	wait_for_attempts(rig, 1);
+	assert_int_equal(net_drain(rig->front, "1.2.3.4:5", 1), 0);
+	do {
+		usleep(1000);
+		net_stats_read(rig->front, &stats);
+	} while (stats.told != 1);
+	kv_stub_let_in(rig->kv);
+	for (uint32_t i = 0; i < 5000 && kv_stub_attempts(rig->kv) < 2; i++)
+		usleep(1000);
+	assert_int_equal(kv_stub_attempts(rig->kv), 2);
+	close(fd);
+}
+
 /* A drain ends while no worker has the connections: they do not go afterwards either. */
 static void test_drain_ends_without_workers(void **state)
 {
@@ -320,6 +349,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_gone_while_it_waits, net_rig_setup,
 						net_rig_teardown),
 		cmocka_unit_test_setup_teardown(test_gone_while_it_runs_again, net_rig_setup,
+						net_rig_teardown),
+		cmocka_unit_test_setup_teardown(test_reads_nothing_and_waits, net_rig_setup,
 						net_rig_teardown),
 		cmocka_unit_test_setup_teardown(test_drain_ends_without_workers, net_rig_setup,
 						net_rig_teardown),
