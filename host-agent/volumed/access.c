@@ -127,6 +127,12 @@ void ebb_access_made(struct ebb_attachment *t, bool is_refused)
 		t->export = is_refused ? EBB_ACCESS_CLOSED : EBB_ACCESS_OPEN;
 }
 
+void ebb_access_not_removed(struct ebb_attachment *t)
+{
+	if (t->export == EBB_ACCESS_CLOSING)
+		t->export = EBB_ACCESS_OPEN;
+}
+
 void ebb_access_removed(struct ebb_attachment *t)
 {
 	if (t->export != EBB_ACCESS_LOST)

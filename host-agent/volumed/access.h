@@ -92,6 +92,9 @@ void ebb_access_opened(struct ebb_attachment *t);
 /* The answer to EBB_ACCESS_MAKE; it may come after EBB_ACCESS_REMOVE was told. */
 void ebb_access_made(struct ebb_attachment *t, bool is_refused);
 
+/* EBB_ACCESS_REMOVE has failed: clients may go on to write, and the next step tells it again. */
+void ebb_access_not_removed(struct ebb_attachment *t);
+
 /* The export is not there any more, and the last request of its clients has ended. */
 void ebb_access_removed(struct ebb_attachment *t);
 

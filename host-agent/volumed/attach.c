@@ -101,28 +101,36 @@ static void on_made(void *ctx, const json_t *result, const char *error)
 	struct ebb_volume *v;
 	struct ebb_attachment *t = attachment_of(g, &v);
 
-	if (t) {
+	if (t && !result)
+		ebb_log(LOG_ERR, "attachment_failed", EBB_KS("volume", v->spec.name),
+			EBB_KS("attachment", t->name), EBB_KS("error", error));
+	if (t && !result && t->export == EBB_ACCESS_CLOSING) {
+		/* There is nothing to remove, as it was to be already. */
+		ebb_attach_removed(g->server, v, g->attachment);
+	} else if (t) {
 		ebb_access_made(t, !result);
-		if (!result) {
-			ebb_log(LOG_ERR, "attachment_failed", EBB_KS("volume", v->spec.name),
-				EBB_KS("attachment", t->name), EBB_KS("error", error));
-			if (t->export == EBB_ACCESS_CLOSED)
-				refuse(g->server, g->attachment, error);
-		}
+		if (!result && t->export == EBB_ACCESS_CLOSED)
+			refuse(g->server, g->attachment, error);
 		ebb_attach_settle(g->server);
 	}
 	free(g);
 }
 
+/*
+ * An event says when it is gone.  Only that counts: after a failure clients may still be there.
+ * Of one that never was there on_made() has heard before.
+ */
 static void on_told_to_remove(void *ctx, const json_t *result, const char *error)
 {
 	struct asked *g = ctx;
 	struct ebb_volume *v;
+	struct ebb_attachment *t = attachment_of(g, &v);
 
-	(void)error;
-	/* It never was there: making it was refused.  Otherwise an event says when it is gone. */
-	if (attachment_of(g, &v) && !result)
-		ebb_attach_removed(g->server, v, g->attachment);
+	if (t && !result && t->export == EBB_ACCESS_CLOSING) {
+		ebb_log(LOG_ERR, "attachment_not_closed", EBB_KS("volume", v->spec.name),
+			EBB_KS("attachment", t->name), EBB_KS("error", error));
+		ebb_access_not_removed(t);
+	}
 	free(g);
 }
 

@@ -94,13 +94,34 @@ static void test_detach(void **state)
 	assert_null(ebb_access_find_id(&a, 1));
 }
 
+/* Clients of an export that is still there may write: nothing else counts as closed. */
+static void test_not_removed(void **state)
+{
+	struct ebb_access a = { 0 };
+	struct ebb_attachment *t = &a.all[0];
+
+	(void)state;
+	attach(&a, "one", 1);
+	assert_int_equal(ebb_access_step(t), EBB_ACCESS_MAKE);
+	ebb_access_made(t, false);
+	assert_int_equal(ebb_access_fence(&a, "one", NULL, 1, 2), 0);
+	assert_int_equal(ebb_access_step(t), EBB_ACCESS_REMOVE);
+	ebb_access_not_removed(t);
+	assert_false(ebb_access_is_settled(t));
+	assert_int_equal(ebb_access_step(t), EBB_ACCESS_REMOVE);
+	ebb_access_removed(t);
+	assert_true(ebb_access_is_settled(t));
+	ebb_access_not_removed(t);
+	assert_true(ebb_access_is_settled(t));
+}
+
 /* ---- every order of events ----------------------------------------------------- */
 
 /*
  * What there is besides: the file, the storage daemon, and requests of clients.  A daemon's answers
  * and events come in order, late.
  */
-enum message { MADE, REMOVED };
+enum message { MADE, REMOVED, NOT_REMOVED };
 struct world {
 	struct ebb_access access, file;	/* in memory; on disk */
 	bool is_up, is_opened, is_known;	/* ebb-volumed knows that it is opened */
@@ -193,6 +214,8 @@ static bool hear(struct world *w)
 	t = &w->access.all[w->sent[0].of];
 	if (w->sent[0].what == MADE)
 		ebb_access_made(t, false);
+	else if (w->sent[0].what == NOT_REMOVED)
+		ebb_access_not_removed(t);
 	else
 		ebb_access_removed(t);
 	memmove(w->sent, w->sent + 1, --w->num_sent * sizeof(w->sent[0]));
@@ -260,6 +283,13 @@ static bool happen(struct world *w, unsigned int what)
 		return true;
 	case 11:
 		return hear_opened(w);
+	case 12:		/* the daemon can not remove the loser's export */
+		if (!w->has_asked[LOSER])
+			return false;
+		w->has_asked[LOSER] = false;
+		w->has_export[LOSER] = true;
+		sends(w, NOT_REMOVED, LOSER);
+		return true;
 	default:
 		return false;
 	}
@@ -303,7 +333,7 @@ static void walk(struct world *w, unsigned int depth)
 	check_ends(*w);
 	if (!depth)
 		return;
-	for (unsigned int what = 0; what <= 11; what++) {
+	for (unsigned int what = 0; what <= 12; what++) {
 		struct world next = *w;
 
 		if (happen(&next, what))
@@ -332,6 +362,7 @@ int main(void)
 		cmocka_unit_test(test_attach),
 		cmocka_unit_test(test_first_wins),
 		cmocka_unit_test(test_detach),
+		cmocka_unit_test(test_not_removed),
 		cmocka_unit_test(test_every_order),
 	};
 

@@ -14,6 +14,7 @@
 #include "util/clock.h"
 #include "util/fs.h"
 #include "util/log.h"
+#include "volumed/attach.h"
 #include "volumed/vctl.h"
 #include "volumed/vstate.h"
 
@@ -375,6 +376,58 @@ static void test_admission(void **state)
 }
 
 /* Its name is another volume's when the answers come. */
+#define ATTACH(command, more) \
+	ask("{\"cmd\":\"" command "\",\"volume\":\"shared\",\"attachment\":\"one\"" more "}")
+
+static struct ebb_volume *add_shared(void)
+{
+	struct ebb_volume *v = add("shared");
+
+	v->spec.is_shared = true;
+	return v;
+}
+
+/* A fence counts when the export is gone, not when the daemon fails to remove it. */
+static void test_fence_is_not_carried_out(void **state)
+{
+	struct ebb_volume *v = add_shared();
+	const int one = ATTACH("attach", "");
+	int fence;
+
+	(void)state;
+	expect(f.daemon, "block-export-add");
+	TAKE();
+	answered(one, "\"state\":\"open\"");
+	fence = ATTACH("fence", ",\"generation\":1");
+	expect(f.daemon, "block-export-del");
+	REFUSE();
+	assert_false(has_line(fence));
+	assert_false(ebb_access_is_settled(&v->access.all[0]));
+	/* The next look, in seconds, tells it again. */
+	ebb_attach_advance(&f.server, v);
+	expect(f.daemon, "block-export-del");
+	TAKE();
+	assert_false(has_line(fence));
+	ebb_attach_removed(&f.server, v, v->access.all[0].id);
+	answered(fence, "\"state\":\"fenced\"");
+}
+
+/* One that is to go before it is made, and then is not made, is gone. */
+static void test_detached_before_it_is_made(void **state)
+{
+	const struct ebb_volume *v = add_shared();
+	const int one = ATTACH("attach", ""), detach = ATTACH("detach", "");
+
+	(void)state;
+	expect(f.daemon, "block-export-add");
+	expect(f.daemon, "block-export-del");
+	REFUSE();
+	assert_int_equal(v->access.num, 0);
+	answered(detach, "\"attachments\":[]");
+	answered(one, "\"attachments\":[]");
+	REFUSE();
+}
+
 static void test_removed_meanwhile(void **state)
 {
 	const int first = SET("a", "\"reserve_iops\":100");
@@ -510,6 +563,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(lists), TEST(claims), TEST(two_of_one_volume), TEST(second_is_refused),
 		TEST(two_volumes), TEST(admission), TEST(removed_meanwhile),
+		TEST(fence_is_not_carried_out), TEST(detached_before_it_is_made),
 		TEST(storage_daemon_dies), TEST(removal), TEST(hangs), TEST(refused_late),
 		TEST(slow),
 	};
