@@ -151,7 +151,9 @@ static int watch_signals(struct daemon *d)
 
 static int start(struct daemon *d, struct ebb_err *err)
 {
-	const struct ebb_ctl_config ctl = { .handle = ebb_vctl_handle, .ctx = &d->vctl };
+	const struct ebb_ctl_config ctl = {
+		.idle_usec = EBB_CTL_IDLE_USEC, .handle = ebb_vctl_handle, .ctx = &d->vctl,
+	};
 	int rc = ebb_service_folder("run_dir", d->config.run_dir, 0755, err);
 
 	d->vctl.server = &d->server;

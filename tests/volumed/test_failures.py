@@ -215,6 +215,24 @@ class Failures(VolumeCase):
         self.assertIn("Disconnect client", self.log())
         self.assertEqual(good.ask(nbd.CMD_READ, 0, 4096)[0], 0)
 
+    def test_many_control_clients(self):
+        """One client too many is turned away: it does not take the place of the agent's."""
+        self.volume("a")
+        self.start()
+        path = os.path.join(self.dir, "run/control.sock")
+        clients = []
+        for _ in range(33):
+            clients.append(socket.socket(socket.AF_UNIX))
+            self.addCleanup(clients[-1].close)
+            clients[-1].settimeout(30)
+            clients[-1].connect(path)
+            if len(clients) < 33:
+                clients[-1].sendall(b'{"cmd":"version"}\n')
+                self.assertIn(b"uptime_s", clients[-1].recv(4096))
+        self.assertIn(b"too-many-clients", clients[-1].recv(4096))
+        clients[0].sendall(b'{"cmd":"version"}\n')
+        self.assertIn(b"uptime_s", clients[0].recv(4096))
+
     def test_unknown_volume(self):
         self.volume("a")
         self.start()
