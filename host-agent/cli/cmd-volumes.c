@@ -121,6 +121,13 @@ static void print_answer(const json_t *answer, void *ctx)
 	}
 }
 
+/* Its value is a name, and one of digits alone is no number. */
+static bool is_name(const char *key)
+{
+	return strcmp(key, "attachment") == 0 || strcmp(key, "by") == 0 ||
+	       strcmp(key, "owner") == 0;
+}
+
 /* "key=value" into a request: whole numbers as such, everything else as text. */
 static int add_values(json_t *request, int argc, char **argv)
 {
@@ -135,8 +142,8 @@ static int add_values(json_t *request, int argc, char **argv)
 		}
 		*eq = '\0';
 		number = strtoll(eq + 1, &end, 10);
-		json_object_set_new(request, argv[i], eq[1] && !*end ? json_integer(number) :
-				    json_string(eq + 1));
+		json_object_set_new(request, argv[i], eq[1] && !*end && !is_name(argv[i]) ?
+				    json_integer(number) : json_string(eq + 1));
 	}
 	return EXIT_DONE;
 }

@@ -386,6 +386,13 @@ class Control(VolumeCase):
         self.assertRegex(self.ebbctl(0, "set", "b", "reserve_iops=7", "weight=1"),
                          r"(?m)^b +t +served +7 +- +- +- +1 ")
         self.assertRegex(self.ebbctl(0, "set", "b", "reserve_iops=none"), r"(?m)^b +t +served +- ")
+        # A name of digits is one.
+        self.ebbctl(0, "add", "c", "tenant=t", "file=" + self.volume("c"), "shared=yes")
+        self.assertRegex(self.ebbctl(0, "attach", "c", "attachment=1"), r"(?m)^1 +open ")
+        self.ebbctl(0, "attach", "c", "attachment=2")
+        self.assertRegex(self.ebbctl(0, "fence", "c", "attachment=1", "by=2", "generation=2"),
+                         r"(?m)^1 +fenced +2 ")
+        self.ebbctl(0, "remove", "c")
         self.assertIn("allowed: 1 to", self.ebbctl(1, "set", "b", "reserve_iops=-1"))
         self.assertIn("no volume", self.ebbctl(1, "list", "c"))
         self.assertIn("depth 5, overbooked: penalty",
