@@ -39,7 +39,8 @@ void ebb_vm_account(const struct ebb_vm *vm, struct ebb_account *ret)
 /*
  * The device has more than this agent has counted.  The difference is from earlier agents: of
  * another host, or of this one if their counters did not reach the history.  So it counts once,
- * however often the device says it, and also for a VM that comes back to a host.
+ * however often the device says it, and also for a VM that comes back to a host.  It never becomes
+ * less: after a loss of the link the device has what it was given before.
  */
 int core_account_take(struct ebb_state *s, struct ebb_vm *vm, const struct ebb_account *a)
 {
@@ -53,7 +54,8 @@ int core_account_take(struct ebb_state *s, struct ebb_vm *vm, const struct ebb_a
 	core_charge(&s->env, vm);
 	counted_here(vm, &own);
 	for (size_t i = 1; i < NUM_COUNTERS; i++)
-		before[i] = all[i] > here[i] ? all[i] - here[i] : 0;
+		if (all[i] > here[i] && all[i] - here[i] > before[i])
+			before[i] = all[i] - here[i];
 	return 0;
 }
 
