@@ -133,6 +133,7 @@ void ebb_state_next(struct ebb_state *s, usec_t now, struct ebb_actions *ret_act
 	settle_shared(s, now);
 	settle_promises(s, now);
 	io_settle(&s->io, now);
+	s->env.has_taken_over = true;
 	out->wake_at = now;
 	core_set_for_each(i, marked)
 		if (!cpu_act_forced(&s->cpu, now, s->active[i], out))

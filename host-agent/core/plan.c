@@ -131,7 +131,7 @@ void core_admit_all(struct ebb_state *s, usec_t now)
 		for (size_t i = 0; i < s->env.num_active; i++) {
 			struct ebb_vm *vm = s->active[i];
 
-			if (!s->env.has_quorum && !vm->floor.is_lowered && !core_is_found(vm))
+			if (!vm->floor.is_lowered && !core_may_promise(&s->env, vm))
 				continue;
 			if (vm->is_admitted && floor_is_open(vm) && vm->floor.is_lowered != is_new)
 				floor_admit(&s->floor, now, vm, promised[EBB_MEM]);

@@ -69,6 +69,11 @@ bool core_is_found(const struct ebb_vm *vm)
 	return vm->work->is_found;
 }
 
+bool core_may_promise(const struct core_env *e, const struct ebb_vm *vm)
+{
+	return e->has_quorum || (vm->work->is_found && !e->has_taken_over);
+}
+
 uint16_t core_wanted(const struct ebb_vm *vm, uint16_t g, usec_t now)
 {
 	const struct ebb_vm_node *n = &vm->nodes[g];

@@ -38,6 +38,7 @@ struct core_env {
 	bool is_loaded;
 	bool has_quorum;		/* else nothing new is given (ebb_state_quorum_set()) */
 	usec_t quorum_until;		/* when that is over; EBB_TIME_NEVER: never */
+	bool has_taken_over;		/* the promises of an earlier agent have been made again */
 	usec_t now;			/* of the call into the core that is under way */
 	struct ebb_view_node nodes[EBB_MAX_NODES];
 	uint16_t smt[EBB_MAX_NODES];	/* fewest threads of a core of the node */
@@ -76,6 +77,11 @@ bool core_counts_as_driven(const struct ebb_vm *vm);
 bool core_has_hello(const struct ebb_vm *vm);
 /* It was running when the agent started. */
 bool core_is_found(const struct ebb_vm *vm);
+/*
+ * It may be promised more than it is by now.  Without quorum it may not; but an agent that has just
+ * started makes the promises again that VMs had from the one before it.
+ */
+bool core_may_promise(const struct core_env *e, const struct ebb_vm *vm);
 
 /* CPUs that guest node g wants: those it uses, and those it was refused lately for its limit. */
 uint16_t core_wanted(const struct ebb_vm *vm, uint16_t g, usec_t now);

@@ -93,7 +93,7 @@ static uint32_t asked(const struct reserve_room *s, const struct ebb_vm *vm)
 	const uint32_t percent = vm->sla.is_shared ? vm->sla.reserve_percent : 0;
 	const uint32_t promised = vm->reserve.promised_percent;
 
-	if (s->env->has_quorum || core_is_found(vm))
+	if (core_may_promise(s->env, vm))
 		return percent;
 	return percent < promised ? percent : promised;
 }

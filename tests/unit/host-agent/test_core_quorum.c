@@ -123,6 +123,54 @@ static void test_restart(void **state)
 	script_finish(&s);
 }
 
+static void set_sla(struct script *s, char vm, const struct ebb_sla *sla)
+{
+	struct ebb_fact fact = {
+		.type = EBB_FACT_SLA_SET, .uuid = { (uint8_t)vm }, .u.sla_set = *sla,
+	};
+
+	assert_int_equal(ebb_state_report(s->state, s->now, &fact), 0);
+	script_settle(s);
+}
+
+/*
+ * An agent that starts makes the promises again that a VM had, also without quorum; but no higher
+ * ones later, as for every other VM.
+ */
+static void test_promises_of_a_found_vm(void **state)
+{
+	struct ebb_sla sla = script_sla("1/1m64-512");
+	struct script s;
+
+	(void)state;
+	script_init_loading(&s, 1, 4, 1, false);
+	script_finish(&s);
+	for (uint16_t c = 1; c < 4; c++)
+		s.host.cores[c].is_shared = true;
+	s.state = ebb_state_create(&s.cfg, &s.host, s.policy);
+	assert_non_null(s.state);
+	sla.is_shared = true;
+	sla.reserve_percent = 20;
+	sla.reserve_mem_mib = 100;
+	ebb_state_quorum_set(s.state, s.now, false, EBB_TIME_NEVER);
+	assert_int_equal(script_define(&s, 'a', &sla), 0);
+	assert_int_equal(script_found(&s, 'a', 1, s.now, "0@1"), 0);
+	script_loaded(&s);
+	script_settle(&s);
+	assert_int_equal(script_vm(&s, 'a')->reserve.promised_percent, 20);
+	assert_int_equal(script_vm(&s, 'a')->floor.promised_mib, 100);
+	sla.reserve_percent = 50;
+	sla.reserve_mem_mib = 200;
+	set_sla(&s, 'a', &sla);
+	assert_int_equal(script_vm(&s, 'a')->reserve.promised_percent, 20);
+	assert_int_equal(script_vm(&s, 'a')->floor.promised_mib, 100);
+	ebb_state_quorum_set(s.state, s.now, true, EBB_TIME_NEVER);
+	script_settle(&s);
+	assert_int_equal(script_vm(&s, 'a')->reserve.promised_percent, 50);
+	assert_int_equal(script_vm(&s, 'a')->floor.promised_mib, 200);
+	script_finish(&s);
+}
+
 /* Who says that there is quorum may die; then it is over, and one who comes back says so again. */
 static void test_word_that_ends(void **state)
 {
@@ -157,7 +205,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_nobody_comes, script_setup, script_teardown),
 		cmocka_unit_test_setup_teardown(test_demands_go_on, script_setup, script_teardown),
 		cmocka_unit_test_setup_teardown(test_word_that_ends, script_setup, script_teardown),
-		cmocka_unit_test(test_restart),
+		cmocka_unit_test(test_restart), cmocka_unit_test(test_promises_of_a_found_vm),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
