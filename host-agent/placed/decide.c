@@ -177,7 +177,10 @@ static int move_target(const struct placed_cluster *c, const struct placed_vm *v
 	return best;
 }
 
-/* D2.  The first one that can move, in the order of hosts and VMs: all hosts find the same. */
+/*
+ * D2.  The first one that can move, in the order of hosts and VMs: all hosts find the same.  Those
+ * of a host that is not ready do not count, as that host moves nothing.
+ */
 static void begin_move(struct run *d)
 {
 	char why[PLACED_WHY_SIZE], text[256];
@@ -188,7 +191,8 @@ static void begin_move(struct run *d)
 			const struct placed_vm *vm = &d->c->vms[i];
 
 			if (!vm->should_move || vm->started_on != h || vm->host != h ||
-			    is_in_dispute(vm) || placed_waits(d->s, vm->name, d->now))
+			    !d->c->hosts[h].is_ready || is_in_dispute(vm) ||
+			    placed_waits(d->s, vm->name, d->now))
 				continue;
 			target = move_target(d->c, vm, why, sizeof(why));
 			if (target < 0 && h == d->view->self)

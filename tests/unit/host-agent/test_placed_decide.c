@@ -235,6 +235,14 @@ static void test_one_vm_moves_at_a_time(void **state)
 	json_object_set_new(at(r, "resources", "a"), "migrates", json_false());
 	decide(r, "h2");
 	assert_int_equal(score(r, "b"), 0);
+	/* Nor where its host does not act, as its ebbd does not answer. */
+	r->state = (struct placed_state){ .moving = "" };
+	json_object_set_new(at(r, "resources", "a"), "migrates", json_true());
+	json_object_set_new(facts_of(r, "h1"), "ready", json_false());
+	json_object_set_new(json_object_get(at(r, "hosts", "h1"), "scores"), "b",
+			    json_integer(PLACED_SCORE_NEVER));
+	decide(r, "h2");
+	assert_int_equal(score(r, "b"), 0);
 	r->state = (struct placed_state){ .moving = "" };
 	json_object_set_new(facts_of(r, "h1"), "moving", json_string("a"));
 	decide(r, "h2");
