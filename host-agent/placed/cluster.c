@@ -189,7 +189,8 @@ static int read_facts(struct placed_cluster *c, int h, const json_t *facts)
 
 	if (!facts || json_is_null(facts))
 		return 0;
-	if (!json_is_integer(version)) {
+	if (!json_is_integer(version) || json_integer_value(version) < 1 ||
+	    json_integer_value(version) > UINT32_MAX) {
 		complain(c, "host %s: its facts make no sense: ignored", host->name);
 		return 0;
 	}

@@ -159,6 +159,9 @@ static void test_lies(void **state)
 	(void)state;
 	read_lie(HOST("\"?\""), "host h1: its facts make no sense");
 	read_lie(HOST("{\"v\":7}"), "speaks version 7, this one 1");
+	/* 2^32 + 1 is not 1. */
+	read_lie(HOST("{\"v\":4294967297,\"cap\":[1,1,0]}"), "h1: its facts make no sense");
+	read_lie(HOST("{\"v\":0,\"cap\":[1,1,0]}"), "h1: its facts make no sense");
 	read_lie(HOST("{\"v\":1,\"cap\":[1,-1,0]}"), "the capacity that it tells makes no sense");
 	read_lie(HOST("{\"v\":1,\"cap\":[1,1e300,0]}"), "the capacity");
 	read_lie(WITH_VM("a b", "{}"), "no name that Pacemaker's resources can have");
