@@ -132,9 +132,12 @@ static void read_vm(const json_t *vm, double use[PLACE_N_RESOURCES],
 		    double floor[PLACE_N_RESOURCES])
 {
 	const json_t *telemetry = json_object_get(vm, "telemetry");
+	const double most = number(vm, "cpus_held") * 1000;
 
-	use[PLACE_CPU] = json_is_object(telemetry) ? number(telemetry, "cpu_permille") :
-						     number(vm, "cpus_held") * 1000;
+	/* The guest tells it: more than it has it can not use, whatever it says. */
+	use[PLACE_CPU] = json_is_object(telemetry) ? number(telemetry, "cpu_permille") : most;
+	if (use[PLACE_CPU] > most)
+		use[PLACE_CPU] = most;
 	use[PLACE_MEMORY] = mib(vm, "mem_held_bytes");
 	use[PLACE_DISK] = 0;
 	floor[PLACE_CPU] = floor_cpu(vm);

@@ -90,7 +90,7 @@ class Ebbd:
     def vm(name, cpu=200, memory=256, floor_cpus=1, floor_memory=256, move="", vm_class="spot"):
         return {"name": name, "state": "running", "class": vm_class, "shared": False,
                 "nodes": [{"floor": floor_cpus, "reserved": floor_cpus}],
-                "cpus_held": floor_cpus, "mem_held_bytes": memory << 20,
+                "cpus_held": max(floor_cpus, -(-cpu // 1000)), "mem_held_bytes": memory << 20,
                 "mem_floor_bytes": floor_memory << 20, "promised_mem_mib": 0,
                 "telemetry": {"cpu_permille": cpu},
                 "move": {"vm": name, "text": move} if move else None}

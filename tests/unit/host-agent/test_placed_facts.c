@@ -253,6 +253,11 @@ static void test_report(void **state)
 	assert_int_equal(amount(all, "p", PLACE_CPU), 50);
 	json_decref(all);
 	/* ebbd does not answer: what it said last, and not ready. */
+	/* A guest that says what can not be is no reason to send others away. */
+	all = report(&m, EBBD_VM("4000000000"), 1000000 + 100000, true);
+	assert_int_equal(amount(all, "u", PLACE_CPU), 3000);
+	assert_int_equal(amount(all, "p", PLACE_CPU), 3000);
+	json_decref(all);
 	all = report(&m, EBBD_VM("50"), 1000000 + 100001, false);
 	assert_int_equal(amount(all, "f", PLACE_CPU), 2000);
 	assert_true(json_is_false(json_object_get(all, "ready")));
