@@ -178,7 +178,10 @@ static json_t *capacity_of(const json_t *host)
 	size_t i;
 
 	json_array_foreach(json_object_get(host, "nodes"), i, node) {
-		capacity[PLACE_CPU] += number(node, "capacity") * 1000;
+		/* Cores that VMs share are no part of the former: per cent of one core. */
+		capacity[PLACE_CPU] += number(node, "capacity") * 1000 +
+				       number(json_object_get(node, "promises"),
+					      "most_percent") * 10;
 		capacity[PLACE_MEMORY] += mib(node, "mem_capacity_bytes");
 	}
 	return exact(capacity);

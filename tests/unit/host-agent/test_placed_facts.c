@@ -266,6 +266,27 @@ static void test_report(void **state)
 }
 
 /* ---- files ---------------------------------------------------------------------- */
+/* What may be promised on shared cores counts as capacity: floors of VMs there are held to it. */
+static void test_capacity_of_shared_cores(void **state)
+{
+	struct placed_memory m = { 0 };
+	json_t *host = json_loads("{\"host\":{\"libvirt\":\"up\",\"loaded\":true,\"nodes\":[{"
+				  "\"capacity\":2,\"mem_capacity_bytes\":0,\"promises\":{"
+				  "\"most_percent\":590}},{\"capacity\":1,\"promises\":null}]}}",
+				  0, NULL);
+	json_t *vms = json_loads("{\"vms\":[]}", 0, NULL), *complaints = json_array(), *all;
+	const struct placed_state s = { .moving = "" };
+
+	(void)state;
+	all = placed_report(host, vms, NULL, &s, 1000000, 0, 600, &m, complaints);
+	assert_int_equal(json_integer_value(json_array_get(json_object_get(all, "cap"), 0)), 8900);
+	json_decref(all);
+	json_decref(host);
+	json_decref(vms);
+	json_decref(complaints);
+	placed_memory_finish(&m);
+}
+
 
 static void test_traces(void **state)
 {
@@ -362,7 +383,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_pacemaker), cmocka_unit_test(test_pacemaker_bad_output),
 		cmocka_unit_test(test_lies), cmocka_unit_test(test_score_values),
-		cmocka_unit_test(test_report), cmocka_unit_test(test_traces),
+		cmocka_unit_test(test_report),
+		cmocka_unit_test(test_capacity_of_shared_cores), cmocka_unit_test(test_traces),
 		cmocka_unit_test(test_calibrate), cmocka_unit_test(test_shipped_configuration),
 		cmocka_unit_test(test_child),
 	};
