@@ -128,9 +128,15 @@ static void say_all(struct daemon *d, json_t *now, const json_t *complaints)
 
 static json_t *ask(struct daemon *d, json_t *request)
 {
+	const bool was_connected = d->ebbd.fd >= 0;
+	json_t *answer;
 	int error;
-	json_t *answer = client_ask(&d->ebbd, request, &error);
 
+	answer = client_ask(&d->ebbd, json_incref(request), &error);
+	/* An ebbd that was started again since the last cycle has not failed to answer. */
+	if (!answer && was_connected && error == ECONNRESET)
+		answer = client_ask(&d->ebbd, json_incref(request), &error);
+	json_decref(request);
 	if (answer && json_is_true(json_object_get(answer, "ok")))
 		return answer;
 	json_decref(answer);

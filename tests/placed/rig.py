@@ -48,7 +48,7 @@ class Ebbd:
 
     def __init__(self, path):
         self.path, self.vms, self.libvirt, self.answers = path, {}, "up", True
-        self.quorum = []
+        self.quorum, self.clients = [], []
         self.socket = socket.socket(socket.AF_UNIX)
         self.socket.bind(path)
         self.socket.listen()
@@ -60,7 +60,17 @@ class Ebbd:
                 client, _ = self.socket.accept()
             except OSError:
                 return
+            self.clients.append(client)
             threading.Thread(target=self.talk, args=(client,), daemon=True).start()
+
+    def start_again(self):
+        """As one that is started again: those who were connected have to connect anew."""
+        for client in self.clients:
+            try:
+                client.shutdown(socket.SHUT_RDWR)
+            except OSError:
+                pass    # it has gone
+        self.clients = []
 
     def talk(self, client):
         with client, client.makefile("rwb") as stream:

@@ -82,6 +82,17 @@ class Placed(unittest.TestCase):
         self.assertEqual(c.scores("a")[home], 1000)
         self.assertNotRegex(c.simulate(), "Migrate|Move|Stop")
 
+    def test_ebbd_is_started_again(self):
+        c = self.cluster("a")
+        c.start_placers()
+        other = next(h for h in c.hosts if h != c.settle()["a"])
+        for _ in range(3):
+            seen = len(c.ebbds[other].quorum)
+            c.ebbds[other].start_again()
+            c.wait("some cycles", lambda n=seen: len(c.ebbds[other].quorum) > n + 1)
+        self.assertNotIn("ebbd does not answer", c.log(other))
+        self.assertNotIn("value=-1000000", c.log(other))
+
     def test_without_quorum_nothing_is_published(self):
         c = self.cluster("a")
         c.start_placers()
