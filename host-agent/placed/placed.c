@@ -29,6 +29,8 @@
  */
 #define QUORUM_S		60
 #define QUORUM_CYCLES		10
+/* So many intervals a cycle acts; what is left is done in the next, after ebbd was told again. */
+#define ACT_CYCLES		4
 
 enum { KEY_DUMP = 256, KEY_DRY_RUN, KEY_CALIBRATE };
 
@@ -237,6 +239,7 @@ static void decide(struct daemon *d, const struct placed_cluster *c, int self, j
 	const struct placed_view view = { .cluster = c, .self = self, .risk = risk };
 	struct place_config config;
 	struct ebb_err err = { "" };
+	uint64_t until;
 
 	if (!risk)
 		return;
@@ -247,7 +250,8 @@ static void decide(struct daemon *d, const struct placed_cluster *c, int self, j
 	    placed_model_risks(c, &d->traces, &config, self, risk, &err) < 0)
 		json_array_append_new(complaints, json_sprintf("risks: %s", err.text));
 	placed_decide(&d->policy, &view, ebb_clock_mono_usec(), &d->state, &actions);
-	for (size_t i = 0; i < actions.count; i++)
+	until = ebb_clock_mono_usec() + ACT_CYCLES * d->conf.interval_ms * 1000ull;
+	for (size_t i = 0; i < actions.count && ebb_clock_mono_usec() < until; i++)
 		act(d, &actions.items[i], said);
 	free(risk);
 }

@@ -93,6 +93,14 @@ class Placed(unittest.TestCase):
         self.assertNotIn("ebbd does not answer", c.log(other))
         self.assertNotIn("value=-1000000", c.log(other))
 
+    def test_many_actions_do_not_keep_ebbd_waiting(self):
+        """The word on the quorum ends if it is not said again, however much there is to do."""
+        c = self.cluster(*(f"vm{i}" for i in range(12)))
+        c.slow_s = 0.5
+        c.start_placer("h1")
+        c.wait("all scores", lambda: all("h1" in c.scores(vm) for vm in c.vms))
+        self.assertGreater(len(c.ebbds["h1"].quorum), 2)
+
     def test_without_quorum_nothing_is_published(self):
         c = self.cluster("a")
         c.start_placers()
