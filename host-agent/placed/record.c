@@ -26,6 +26,26 @@ static void note(json_t *peaks, const char *name, const json_t *vm)
 						   json_object_get(vm, "a")));
 }
 
+/*
+ * What rows of a VM go by: it fits PLACED_NAME_SIZE.  Names that begin alike must not become one,
+ * so one that is too long ends with a hash (FNV-1a) of all of it.
+ */
+static void label(const char *name, const char *host, uint64_t since, char ret[PLACED_NAME_SIZE])
+{
+	uint32_t hash = 0x811c9dc5u;
+	char own[25], on[17];
+
+	for (const char *p = name; *p; p++)
+		hash = (hash ^ (uint8_t)*p) * 0x01000193u;
+	for (const char *p = host; *p; p++)
+		hash = (hash ^ (uint8_t)*p) * 0x01000193u;
+	snprintf(own, sizeof(own), "%s", name);
+	snprintf(on, sizeof(on), "%s", host);
+	if (strlen(name) >= sizeof(own) || strlen(host) >= sizeof(on))
+		snprintf(own, sizeof(own), "%.15s-%08x", name, hash);
+	snprintf(ret, PLACED_NAME_SIZE, "%s@%s-%llu", own, on, (unsigned long long)since);
+}
+
 static int append(const char *folder, const char *host, const char *name, const json_t *vm,
 		  uint64_t now_s, struct ebb_err *err)
 {
@@ -34,7 +54,7 @@ static int append(const char *folder, const char *host, const char *name, const 
 	/* One that was deleted and comes back under its name is another VM. */
 	const uint64_t since = (now_s - (uint64_t)json_integer_value(json_object_get(vm, "a"))) /
 			       PLACED_RECORD_STEP_S;
-	char path[PATH_MAX], old[PATH_MAX];
+	char path[PATH_MAX], old[PATH_MAX], vm_label[PLACED_NAME_SIZE];
 	int rc = 0;
 	FILE *f;
 
@@ -48,8 +68,9 @@ static int append(const char *folder, const char *host, const char *name, const 
 	fseek(f, 0, SEEK_END);
 	if (ftell(f) == 0)
 		fputs(PLACED_TRACES_HEADER "\n", f);
-	fprintf(f, "%.24s@%.16s-%llu,%d,%lld,%lld,%lld\n", name, host, (unsigned long long)since,
-		PLACED_RECORD_STEP_S, json_integer_value(json_array_get(use, PLACE_CPU)),
+	label(name, host, since, vm_label);
+	fprintf(f, "%s,%d,%lld,%lld,%lld\n", vm_label, PLACED_RECORD_STEP_S,
+		json_integer_value(json_array_get(use, PLACE_CPU)),
 		json_integer_value(json_array_get(use, PLACE_MEMORY)),
 		json_integer_value(json_array_get(use, PLACE_DISK)));
 	if (ftell(f) > PLACED_RECORD_MOST)

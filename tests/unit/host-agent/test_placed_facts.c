@@ -15,6 +15,7 @@
 #include "placed/model.h"
 #include "placed/pacemaker.h"
 #include "placed/pconf.h"
+#include "placed/record.h"
 #include "placed/report.h"
 #include "placed/traces.h"
 #include "util/fs.h"
@@ -158,10 +159,10 @@ static void test_lies(void **state)
 
 	(void)state;
 	read_lie(HOST("\"?\""), "host h1: its facts make no sense");
-	read_lie(HOST("{\"v\":7}"), "speaks version 7, this one 1");
 	/* 2^32 + 1 is not 1. */
 	read_lie(HOST("{\"v\":4294967297,\"cap\":[1,1,0]}"), "h1: its facts make no sense");
 	read_lie(HOST("{\"v\":0,\"cap\":[1,1,0]}"), "h1: its facts make no sense");
+	read_lie(HOST("{\"v\":7}"), "speaks version 7, this one 1");
 	read_lie(HOST("{\"v\":1,\"cap\":[1,-1,0]}"), "the capacity that it tells makes no sense");
 	read_lie(HOST("{\"v\":1,\"cap\":[1,1e300,0]}"), "the capacity");
 	read_lie(WITH_VM("a b", "{}"), "no name that Pacemaker's resources can have");
@@ -252,12 +253,12 @@ static void test_report(void **state)
 	all = report(&m, EBBD_VM("50"), 1000000 + 100000, true);
 	assert_int_equal(amount(all, "p", PLACE_CPU), 50);
 	json_decref(all);
-	/* ebbd does not answer: what it said last, and not ready. */
 	/* A guest that says what can not be is no reason to send others away. */
 	all = report(&m, EBBD_VM("4000000000"), 1000000 + 100000, true);
 	assert_int_equal(amount(all, "u", PLACE_CPU), 3000);
 	assert_int_equal(amount(all, "p", PLACE_CPU), 3000);
 	json_decref(all);
+	/* ebbd does not answer: what it said last, and not ready. */
 	all = report(&m, EBBD_VM("50"), 1000000 + 100001, false);
 	assert_int_equal(amount(all, "f", PLACE_CPU), 2000);
 	assert_true(json_is_false(json_object_get(all, "ready")));
@@ -265,7 +266,6 @@ static void test_report(void **state)
 	placed_memory_finish(&m);
 }
 
-/* ---- files ---------------------------------------------------------------------- */
 /* What may be promised on shared cores counts as capacity: floors of VMs there are held to it. */
 static void test_capacity_of_shared_cores(void **state)
 {
@@ -287,6 +287,7 @@ static void test_capacity_of_shared_cores(void **state)
 	placed_memory_finish(&m);
 }
 
+/* ---- files ---------------------------------------------------------------------- */
 
 static void test_traces(void **state)
 {
@@ -315,6 +316,45 @@ static void test_traces(void **state)
 	assert_true(complains(complaints, "class other, line 1"));
 	placed_traces_finish(&t);
 	json_decref(complaints);
+}
+
+/* What is told of a VM that has come at step 1000. */
+static json_t *recorded(uint64_t step)
+{
+	return json_pack("{s:s, s:I, s:[iii]}", "c", "x", "a",
+			 (json_int_t)(step - 1000) * PLACED_RECORD_STEP_S, "u", 100, 64, 0);
+}
+
+/* Two VMs whose long names begin alike are not taken for one. */
+static void test_record(void **state)
+{
+	char folder[] = "/tmp/ebb-test-record.XXXXXX", path[64];
+	json_t *complaints = json_array(), *told;
+	struct placed_record r = { 0 };
+	struct placed_traces t;
+	struct ebb_err err = { "" };
+
+	(void)state;
+	assert_non_null(mkdtemp(folder));
+	for (uint64_t step = 1000; step < 1003; step++) {
+		told = json_pack("{s:{s:o, s:o, s:o}}", "vms", "the-database-of-customer-1",
+				 recorded(step), "the-database-of-customer-2", recorded(step),
+				 "short", recorded(step));
+		assert_int_equal(placed_record(&r, folder, told, "h1", step * PLACED_RECORD_STEP_S,
+					       &err), 0);
+		json_decref(told);
+	}
+	assert_int_equal(placed_traces_read(folder, &t, complaints, &err), 0);
+	assert_int_equal(json_array_size(complaints), 0);
+	assert_int_equal(t.num_traces, 3);
+	for (uint32_t i = 0; i < t.num_traces; i++)
+		assert_int_equal(t.traces[i].steps, 2);
+	placed_traces_finish(&t);
+	placed_record_finish(&r);
+	json_decref(complaints);
+	snprintf(path, sizeof(path), "%s/x.csv", folder);
+	unlink(path);
+	assert_int_equal(rmdir(folder), 0);
 }
 
 static void test_calibrate(void **state)
@@ -385,8 +425,8 @@ int main(void)
 		cmocka_unit_test(test_lies), cmocka_unit_test(test_score_values),
 		cmocka_unit_test(test_report),
 		cmocka_unit_test(test_capacity_of_shared_cores), cmocka_unit_test(test_traces),
-		cmocka_unit_test(test_calibrate), cmocka_unit_test(test_shipped_configuration),
-		cmocka_unit_test(test_child),
+		cmocka_unit_test(test_record), cmocka_unit_test(test_calibrate),
+		cmocka_unit_test(test_shipped_configuration), cmocka_unit_test(test_child),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
