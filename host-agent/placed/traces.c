@@ -33,6 +33,7 @@ struct reading {
 	json_t *complaints;
 	struct part *parts;
 	uint32_t num, size;
+	uint32_t last;			/* part of the row before */
 };
 
 static void complain(const struct reading *r, unsigned line, const char *what)
@@ -78,10 +79,15 @@ static struct part *part_of(struct reading *r, const struct row *row)
 {
 	struct part *more;
 
-	/* Mostly the last one. */
-	for (uint32_t i = r->num; i > 0; i--)
-		if (strcmp(r->parts[i - 1].first.vm, row->vm) == 0)
-			return &r->parts[i - 1];
+	/* Mostly that of the row before, or as VMs are recorded, one after the other, the next. */
+	for (uint32_t i = 0; i < r->num; i++) {
+		const uint32_t at = (r->last + i) % r->num;
+
+		if (strcmp(r->parts[at].first.vm, row->vm) == 0) {
+			r->last = at;
+			return &r->parts[at];
+		}
+	}
 	if (r->num == r->size) {
 		more = reallocarray(r->parts, r->size ? 2 * r->size : 64, sizeof(*more));
 		if (!more)
@@ -89,8 +95,9 @@ static struct part *part_of(struct reading *r, const struct row *row)
 		r->parts = more;
 		r->size = r->size ? 2 * r->size : 64;
 	}
-	r->parts[r->num] = (struct part){ .first = *row };
-	return &r->parts[r->num++];
+	r->last = r->num++;
+	r->parts[r->last] = (struct part){ .first = *row };
+	return &r->parts[r->last];
 }
 
 static int add_row(struct part *p, const struct row *row)
