@@ -76,6 +76,8 @@ int ebb_volume_proto_result(const json_t *answer, char ret_text[EBB_TEXT_SIZE])
 		int err;
 	} codes[] = {
 		{ "no-such-volume", -ENOENT }, { "overbooked", -EDQUOT }, { "denied", -EACCES },
+		/* It may be in force, or come into force yet. */
+		{ "no-answer", -ETIMEDOUT },
 		/* In force all the same. */
 		{ "not-saved", 0 },
 	};

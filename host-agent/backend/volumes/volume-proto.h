@@ -22,8 +22,9 @@ char *ebb_volume_proto_set(const char *owner, const struct ebb_action_volume *a)
 
 /*
  * Whether the server did it.  0; -errno with the server's own words in ret_text: -ENOENT no such
- * volume, -EDQUOT overbooked, -EACCES it does not let us, -EINVAL anything else that it refuses.
- * -EPROTO: this is no answer of an ebb-volumed, so there is no use in going on.
+ * volume, -EDQUOT overbooked, -EACCES it does not let us, -ETIMEDOUT its storage daemon hangs, and
+ * it may do it later, -EINVAL anything else that it refuses.  -EPROTO: this is no answer of an
+ * ebb-volumed, so there is no use in going on.
  */
 int ebb_volume_proto_result(const json_t *answer, char ret_text[EBB_TEXT_SIZE]);
 

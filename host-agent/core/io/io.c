@@ -265,6 +265,12 @@ static void set_failed(struct io_room *s, usec_t now, struct io_volume *v,
 	/* The server has no such volume, so no promise is in force that must be taken back. */
 	if (f->err == -ENOENT)
 		v->is_told = v->is_set = false;
+	/* Nobody knows what the server has by now, or will have: it is told again. */
+	if (f->err == -ETIMEDOUT) {
+		v->is_set = true;
+		v->has_old = v->has_old || (v->is_told && v->owner);
+		v->is_told = false;
+	}
 	/* The disk can do less than before: no promise of before can be restored. */
 	if (f->err == -EDQUOT)
 		v->has_old = false;

@@ -255,6 +255,37 @@ static void test_taken_back_if_in_doubt(void **state)
 	script_finish(&s);
 }
 
+/* The server's storage daemon hung when it was told, and may do it yet. */
+static void test_taken_back_after_no_answer(void **state)
+{
+	struct script s;
+
+	(void)state;
+	script_init(&s, 1, 4, 1, false);
+	script_volumes_up(&s);
+	io_boot(&s, 'a', 1, "x", NULL);
+	io_promise(&s, 'a', 300);
+	script_expect(&s, "volume a x 300/0");
+	script_volume_done(&s, "x", -ETIMEDOUT, "the storage daemon does not answer");
+	io_assert_view(&s, 'a', 0, EBB_IO_REFUSED, "does not answer");
+	assert_int_equal(script_simple(&s, 'a', EBB_FACT_VM_STOPPED), 0);
+	script_expect(&s, "volume - x 0/0");
+	script_finish(&s);
+	/* What is wanted again is told again: the server may have the other one by now. */
+	script_init(&s, 1, 4, 1, false);
+	script_volumes_up(&s);
+	io_boot(&s, 'a', 1, "x", NULL);
+	io_promise(&s, 'a', 300);
+	script_expect(&s, "volume a x 300/0");
+	script_volume_done(&s, "x", 0, NULL);
+	io_promise(&s, 'a', 400);
+	script_expect(&s, "volume a x 400/0");
+	script_volume_done(&s, "x", -ETIMEDOUT, "the storage daemon does not answer");
+	io_promise(&s, 'a', 300);
+	script_expect(&s, "volume a x 300/0");
+	script_finish(&s);
+}
+
 /* An agent set it, and the VM went away while no agent ran. */
 static void test_promise_of_an_earlier_agent(void **state)
 {
@@ -553,6 +584,7 @@ int main(void)
 		cmocka_unit_test(test_taken_back),
 		cmocka_unit_test(test_nothing_to_take_back),
 		cmocka_unit_test(test_taken_back_if_in_doubt),
+		cmocka_unit_test(test_taken_back_after_no_answer),
 		cmocka_unit_test(test_promise_of_an_earlier_agent),
 		cmocka_unit_test(test_disk_is_detached),
 		cmocka_unit_test(test_not_before_loaded),

@@ -45,6 +45,7 @@ static void test_refusals(void **state)
 		int err;
 	} all[] = {
 		{ "no-such-volume", -ENOENT }, { "overbooked", -EDQUOT }, { "denied", -EACCES },
+		{ "no-answer", -ETIMEDOUT },
 		{ "bad-value", -EINVAL }, { "something-new", -EINVAL },
 		/* In force all the same. */
 		{ "not-saved", 0 },
