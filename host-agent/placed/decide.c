@@ -148,9 +148,13 @@ static bool is_in_dispute(const struct placed_vm *vm)
 
 static bool is_any_moving(const struct placed_cluster *c)
 {
-	for (int h = 0; h < c->num_hosts; h++)
-		if (c->hosts[h].has_facts && c->hosts[h].moving[0])
+	/* A placer that has died, or one that lies, goes on saying so: the VM has to be there. */
+	for (int h = 0; h < c->num_hosts; h++) {
+		const int i = c->hosts[h].has_facts ? placed_vm_find(c, c->hosts[h].moving) : -1;
+
+		if (i >= 0 && c->vms[i].started_on == h)
 			return true;
+	}
 	for (int i = 0; i < c->num_vms; i++)
 		if (c->vms[i].is_busy)
 			return true;
@@ -178,6 +182,24 @@ static int move_target(const struct placed_cluster *c, const struct placed_vm *v
 }
 
 /*
+ * Whether the VM of another host has been waited for in vain: that host's placer may have died, and
+ * what it told last stands.  Then the VM is passed over for a while.
+ */
+static bool has_waited(struct run *d, const struct placed_vm *vm)
+{
+	struct placed_state *s = d->s;
+
+	if (strcmp(s->awaited, vm->name) != 0) {
+		ebb_text_copy(s->awaited, sizeof(s->awaited), vm->name);
+		s->awaited_since = d->now;
+	}
+	if (d->now - s->awaited_since < d->policy->move_usec)
+		return false;
+	wait_for(d, vm->name);
+	return true;
+}
+
+/*
  * D2.  The first one that can move, in the order of hosts and VMs: all hosts find the same.  Those
  * of a host that is not ready do not count, as that host moves nothing.
  */
@@ -198,18 +220,20 @@ static void begin_move(struct run *d)
 			if (target < 0 && h == d->view->self)
 				say(d, vm->name, "should move, but stays: %s (it %.100s)", why,
 				    vm->why);
-			if (target < 0)
+			if (target < 0 || (h != d->view->self && has_waited(d, vm)))
 				continue;
 			if (h != d->view->self)
 				return;
 			ebb_text_copy(d->s->moving, sizeof(d->s->moving), vm->name);
 			d->s->moving_since = d->now;
+			d->s->awaited[0] = '\0';
 			snprintf(text, sizeof(text), "moves to %s, which has %d, at a cost of %d: "
 				 "it %.100s", d->c->hosts[target].name, vm->scores[target],
 				 vm->stickiness, vm->why);
 			set_score(d, vm, 0, text);
 			return;
 		}
+	d->s->awaited[0] = '\0';
 }
 
 static void end_move(struct run *d)
@@ -378,13 +402,15 @@ void placed_decide(const struct placed_policy *policy, const struct placed_view 
 	if (!c->is_quorum_known)
 		return;
 	if (!c->has_quorum) {
-		s->moving[0] = '\0';
+		s->moving[0] = s->awaited[0] = '\0';
 		return;
 	}
 	if (s->moving[0])
 		end_move(&d);
 	if (!s->moving[0] && !is_any_moving(c) && d.host->is_ready)
 		begin_move(&d);
+	else
+		s->awaited[0] = '\0';
 	may_tell = d.host->is_ready && set_capacity(&d);
 	for (int i = 0; i < c->num_vms; i++)
 		if (c->vms[i].is_resource)

@@ -53,6 +53,8 @@ struct placed_state {
 		uint64_t until;
 	} waits[PLACED_MAX_WAITS];
 	int next_wait;
+	char awaited[PLACED_NAME_SIZE];	/* VM of another host that is to move first; "": none */
+	uint64_t awaited_since;
 };
 
 struct placed_view {

@@ -249,6 +249,44 @@ static void test_one_vm_moves_at_a_time(void **state)
 	assert_int_equal(score(r, "b"), -1);
 }
 
+/* What a placer that has died, or lies, goes on telling keeps no other host from its moves. */
+static void test_word_of_a_dead_placer(void **state)
+{
+	struct rig *r = *state;
+
+	json_object_set_new(json_object_get(json_object_get(facts_of(r, "h2"), "vms"), "b"), "mv",
+			    json_string("relieves node 0"));
+	/* It moves a VM that has left, or that there is not. */
+	json_object_del(json_object_get(json_object_get(facts_of(r, "h1"), "vms"), "a"), "mv");
+	json_object_set_new(facts_of(r, "h1"), "moving", json_string("b"));
+	decide(r, "h2");
+	assert_int_equal(score(r, "b"), 0);
+	r->state = (struct placed_state){ .moving = "" };
+	json_object_set_new(facts_of(r, "h1"), "moving", json_string("ghost"));
+	decide(r, "h2");
+	assert_int_equal(score(r, "b"), 0);
+	/* A VM of its should move, which comes first, and does not. */
+	r->state = (struct placed_state){ .moving = "" };
+	json_object_set_new(facts_of(r, "h1"), "moving", json_string(""));
+	json_object_set_new(json_object_get(json_object_get(facts_of(r, "h1"), "vms"), "a"), "mv",
+			    json_string("relieves node 0"));
+	decide(r, "h2");
+	assert_int_equal(score(r, "b"), -1);
+	/* While another one moves its host has no chance to. */
+	r->now += r->policy.move_usec;
+	json_object_set_new(at(r, "resources", "b"), "busy", json_true());
+	decide(r, "h2");
+	json_object_set_new(at(r, "resources", "b"), "busy", json_false());
+	decide(r, "h2");
+	assert_int_equal(score(r, "b"), -1);
+	r->now += r->policy.move_usec - 1;
+	decide(r, "h2");
+	assert_int_equal(score(r, "b"), -1);
+	r->now += 1;
+	decide(r, "h2");
+	assert_int_equal(score(r, "b"), 0);
+}
+
 static void test_scores_of_others(void **state)
 {
 	struct rig *r = *state;
@@ -398,7 +436,7 @@ int main(void)
 		TEST(move_lowers_the_home_alone), TEST(move_ends_when_it_has_left),
 		TEST(move_that_does_not_begin_is_given_up),
 		TEST(move_needs_a_gain_above_its_cost), TEST(move_needs_a_host_that_is_believed),
-		TEST(one_vm_moves_at_a_time), TEST(scores_of_others),
+		TEST(one_vm_moves_at_a_time), TEST(word_of_a_dead_placer), TEST(scores_of_others),
 		TEST(home_holds_without_libvirtd), TEST(no_two_hosts_are_equal),
 		TEST(d1_without_quorum_nothing),
 		TEST(d3_capacity_first_and_never_too_small), TEST(d4_disputed_vms_are_left),
