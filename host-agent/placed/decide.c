@@ -302,6 +302,14 @@ static void publish_other(struct run *d, const struct placed_vm *vm, double risk
 
 /* ---- what Pacemaker is told of sizes and costs ----------------------------- */
 
+/* Of a VM that two hosts tell of nobody is believed: what Pacemaker was told of it stands. */
+static double floor_of(const struct placed_vm *vm, int r)
+{
+	if (!is_in_dispute(vm))
+		return vm->floor[r];
+	return vm->utilization[r] > 0 ? vm->utilization[r] : 0;
+}
+
 /* D3.  False: the floors of the VMs here may not be told yet. */
 static bool set_capacity(struct run *d)
 {
@@ -315,7 +323,7 @@ static bool set_capacity(struct run *d)
 			continue;
 		for (int i = 0; i < d->c->num_vms; i++)
 			if (d->c->vms[i].started_on == d->view->self)
-				floors += d->c->vms[i].floor[r];
+				floors += floor_of(&d->c->vms[i], r);
 		if (taken(d->c, d->view->self, NULL, r) > has || floors > has) {
 			say(d, "", "the floors of the VMs here add up to more %s than the host "
 			    "has: Pacemaker is not told, as it would stop some",

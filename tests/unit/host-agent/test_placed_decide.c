@@ -397,6 +397,11 @@ static void test_d4_disputed_vms_are_left(void **state)
 	decide(r, "h1");
 	assert_true(says(r, "a", "Pacemaker has it on h3"));
 	assert_int_equal(score(r, "a"), -1);
+	/* Another host lies about b: its home goes by what Pacemaker has of it. */
+	json_object_set_new(json_object_get(facts_of(r, "h1"), "vms"), "b", json_loads(
+		"{\"c\":\"x\",\"a\":0,\"u\":[0,0,0],\"p\":[0,0,0],\"f\":[90000,1,0]}", 0, NULL));
+	decide(r, "h2");
+	assert_false(says(r, "", "add up to more cpu than the host has"));
 }
 
 static void test_costs_and_rule(void **state)
