@@ -222,13 +222,14 @@ static void tell_facts(struct daemon *d, json_t *facts, const char *stands, json
 	free(text);
 }
 
-static void tell_quorum(struct daemon *d, const struct placed_cluster *c)
+/* Whatever else is wrong with what the cluster tells: ebbd gives nothing new without this word. */
+static void tell_quorum(struct daemon *d, const json_t *has_quorum)
 {
 	const int for_s = QUORUM_S + (int)(QUORUM_CYCLES * (uint64_t)d->conf.interval_ms / 1000);
 
-	if (c->is_quorum_known && !d->is_dry)
+	if (json_is_boolean(has_quorum) && !d->is_dry)
 		json_decref(ask(d, json_pack("{s:s, s:b, s:i}", "cmd", "quorum", "quorum",
-					     c->has_quorum, "for_s", for_s)));
+					     json_is_true(has_quorum), "for_s", for_s)));
 }
 
 static void decide(struct daemon *d, const struct placed_cluster *c, int self, json_t *complaints,
@@ -290,12 +291,13 @@ static void cycle(struct daemon *d)
 	json_t *all = look(d, complaints, &facts, &stands, &err);
 	int self = -1;
 
+	if (all)
+		tell_quorum(d, json_object_get(all, "quorum"));
 	if (!all || placed_cluster_read(all, &c, &err) < 0) {
 		say(d, said, LOG_WARNING, "", err.text);
 	} else {
 		placed_cluster_remember(&c, &d->before);
 		self = placed_host_find(&c, d->pacemaker.self);
-		tell_quorum(d, &c);
 		say_all(d, said, c.complaints);
 		if (self < 0)
 			say(d, said, LOG_WARNING, "", "this host is no node of the cluster");

@@ -101,6 +101,13 @@ class Placed(unittest.TestCase):
         c.wait("all scores", lambda: all("h1" in c.scores(vm) for vm in c.vms))
         self.assertGreater(len(c.ebbds["h1"].quorum), 2)
 
+    def test_quorum_is_told_whatever_the_cluster_looks_like(self):
+        c = rig.Cluster(["a"], [f"h{i:02}" for i in range(65)])
+        self.addCleanup(c.close)
+        c.start_placer("h00")
+        c.wait("it says why it can not place", lambda: "more than 64 hosts" in c.log("h00"))
+        c.wait("ebbd is told", lambda: c.ebbds["h00"].quorum)
+
     def test_without_quorum_nothing_is_published(self):
         c = self.cluster("a")
         c.start_placers()
