@@ -52,6 +52,9 @@ complain(struct placed_cluster *c, const char *fmt, ...)
 	char text[512];
 	va_list ap;
 
+	/* Of one host that tells nonsense a few lines say as much as thousands. */
+	if (json_array_size(c->complaints) == PLACED_MAX_COMPLAINTS)
+		return;
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
@@ -148,7 +151,15 @@ static const char *read_vm(const json_t *from, struct placed_vm *ret)
 	return NULL;
 }
 
-static int read_facts_vms(struct placed_cluster *c, int h, const json_t *vms)
+/* What a host tells of VMs that are no resources must leave room for those that are. */
+static bool has_room(const struct placed_cluster *c, const char *name, const json_t *resources)
+{
+	return json_object_get(resources, name) || placed_vm_find(c, name) >= 0 ||
+	       (size_t)c->num_vms + json_object_size(resources) < PLACED_MAX_VMS;
+}
+
+static int read_facts_vms(struct placed_cluster *c, int h, const json_t *vms,
+			  const json_t *resources)
 {
 	const char *name, *wrong;
 	const json_t *value;
@@ -160,6 +171,11 @@ static int read_facts_vms(struct placed_cluster *c, int h, const json_t *vms)
 			complain(c, "host %s: \"%.80s\" is no name that Pacemaker's resources can "
 				 "have: letters, digits and .-_, at most %d; the VM is left out",
 				 c->hosts[h].name, name, PLACED_NAME_SIZE - 1);
+			continue;
+		}
+		if (!has_room(c, name, resources)) {
+			complain(c, "host %s: it tells of too many VMs: those that are no "
+				 "resources of Pacemaker are left out", c->hosts[h].name);
 			continue;
 		}
 		vm = get_vm(c, name);
@@ -181,7 +197,8 @@ static int read_facts_vms(struct placed_cluster *c, int h, const json_t *vms)
 	return 0;
 }
 
-static int read_facts(struct placed_cluster *c, int h, const json_t *facts)
+static int read_facts(struct placed_cluster *c, int h, const json_t *facts,
+		      const json_t *resources)
 {
 	struct placed_host *host = &c->hosts[h];
 	const char *moving = json_string_value(json_object_get(facts, "moving"));
@@ -209,7 +226,7 @@ static int read_facts(struct placed_cluster *c, int h, const json_t *facts)
 	host->has_facts = true;
 	host->is_ready = json_is_true(json_object_get(facts, "ready"));
 	ebb_text_copy(host->moving, sizeof(host->moving), moving ? moving : "");
-	return read_facts_vms(c, h, json_object_get(facts, "vms"));
+	return read_facts_vms(c, h, json_object_get(facts, "vms"), resources);
 }
 
 /* ---- the cluster ----------------------------------------------------------- */
@@ -336,7 +353,8 @@ int placed_cluster_read(const json_t *from, struct placed_cluster *ret, struct e
 		/* A host that is away may have left facts behind; nothing of it runs any more. */
 		if (c.hosts[h].is_online)
 			rc = read_facts(&c, h, json_object_get(
-						json_object_get(hosts, c.hosts[h].name), "facts"));
+						json_object_get(hosts, c.hosts[h].name), "facts"),
+					resources);
 	json_object_foreach(resources, name, value)
 		if (rc == 0)
 			rc = read_resource(&c, name, value);

@@ -175,6 +175,38 @@ static void test_lies(void **state)
 	json_decref(none);
 }
 
+/* A host that tells of any number of VMs keeps nobody from reading the rest. */
+static void test_flood(void **state)
+{
+	json_t *vms = json_object(), *resources = json_object(), *all;
+	struct ebb_err err = { "" };
+	struct placed_cluster c;
+	char name[PLACED_NAME_SIZE];
+
+	(void)state;
+	for (int i = 0; i < 3 * PLACED_MAX_VMS; i++) {
+		snprintf(name, sizeof(name), "%s%d", i % 3 ? "ghost" : "no name", i);
+		json_object_set_new(vms, name, json_object());
+	}
+	for (int i = 0; i < 10; i++) {
+		snprintf(name, sizeof(name), "vm%d", i);
+		json_object_set_new(resources, name, json_object());
+		json_object_set_new(vms, name, json_object());
+	}
+	all = json_pack("{s:{s:{s:b, s:{s:i, s:[iii], s:o}}}, s:o}", "hosts", "h1", "online", 1,
+			"facts", "v", PLACED_VERSION, "cap", 1, 1, 0, "vms", vms, "resources",
+			resources);
+	assert_int_equal(placed_cluster_read(all, &c, &err), 0);
+	assert_true(json_array_size(c.complaints) <= PLACED_MAX_COMPLAINTS);
+	for (int i = 0; i < 10; i++) {
+		snprintf(name, sizeof(name), "vm%d", i);
+		assert_true(c.vms[placed_vm_find(&c, name)].is_resource);
+		assert_int_equal(c.vms[placed_vm_find(&c, name)].host, 0);
+	}
+	placed_cluster_finish(&c);
+	json_decref(all);
+}
+
 static void test_score_values(void **state)
 {
 	char text[16];
@@ -422,7 +454,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_pacemaker), cmocka_unit_test(test_pacemaker_bad_output),
-		cmocka_unit_test(test_lies), cmocka_unit_test(test_score_values),
+		cmocka_unit_test(test_lies), cmocka_unit_test(test_flood),
+		cmocka_unit_test(test_score_values),
 		cmocka_unit_test(test_report),
 		cmocka_unit_test(test_capacity_of_shared_cores), cmocka_unit_test(test_traces),
 		cmocka_unit_test(test_record), cmocka_unit_test(test_calibrate),
