@@ -63,11 +63,10 @@ json_t *placed_pacemaker_read(const struct placed_pacemaker *p, json_t *complain
 		/* -A and -Q as letters: the long names changed between versions. */
 		rc = run(p, ARGV("attrd_updater", "-n", PLACED_FACTS, "-A", "-Q",
 				 "--output-as=xml"), &facts, err);
-		if (rc > 0 && rc != EXIT_NO_SUCH)
+		if (rc != 0 && rc != EXIT_NO_SUCH)
 			json_array_append_new(complaints, json_sprintf(
 				"facts of other hosts can not be read: %s", err->text));
-		if (rc > 0)
-			rc = 0;
+		rc = 0;
 	}
 	if (rc == 0)
 		all = placed_pacemaker_parse(mon, cib, facts ? facts : "", complaints, err);

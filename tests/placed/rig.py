@@ -113,6 +113,7 @@ class Cluster:
         self.cib = os.path.join(self.folder, "cib.xml")
         self.ebbds, self.placers, self.down = {}, {}, set()
         self.slow_s = 0         # attrd takes so long to set an attribute
+        self.flood = ""         # "yes": attrd tells more facts than anybody reads
         os.mkdir(os.path.join(self.folder, "bin"))
         for tool in TOOLS:
             os.symlink(os.path.join(HERE, "tool"), os.path.join(self.folder, "bin", tool))
@@ -135,7 +136,7 @@ class Cluster:
 
     def env(self, host):
         return {**os.environ, "CIB_file": self.cib, "EBB_NODE": host, "EBB_RIG": self.folder,
-                "EBB_SLOW_S": str(self.slow_s),
+                "EBB_SLOW_S": str(self.slow_s), "EBB_FLOOD": self.flood,
                 "PATH": os.path.join(self.folder, "bin") + ":" + os.environ["PATH"]}
 
     def tool(self, *argv):

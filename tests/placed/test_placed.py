@@ -108,6 +108,14 @@ class Placed(unittest.TestCase):
         c.wait("it says why it can not place", lambda: "more than 64 hosts" in c.log("h00"))
         c.wait("ebbd is told", lambda: c.ebbds["h00"].quorum)
 
+    def test_quorum_is_told_without_facts(self):
+        c = self.cluster("a")
+        c.flood = "yes"
+        c.start_placer("h1")
+        c.wait("it says that it has no facts", lambda: "facts of other hosts can not be read" in
+               c.log("h1"))
+        c.wait("ebbd is told", lambda: c.ebbds["h1"].quorum)
+
     def test_without_quorum_nothing_is_published(self):
         c = self.cluster("a")
         c.start_placers()
