@@ -18,6 +18,8 @@
 
 /* Connections that are taken in a second; more wait. */
 #define CONNECTS_PER_SEC	1000
+/* Clients that may change nothing. */
+#define MAX_LOOKERS		(EBB_CTL_MAX_CLIENTS - EBB_CTL_RESERVED)
 
 struct client;
 
@@ -51,6 +53,7 @@ struct ebb_ctl {
 	sd_event_source *source;
 	struct client *clients;
 	unsigned int num_clients;
+	unsigned int num_lookers;	/* of these, who may change nothing */
 	uint64_t last_number;
 };
 
@@ -62,6 +65,7 @@ static void client_close(struct client *c)
 		at = &(*at)->next;
 	*at = c->next;
 	c->ctl->num_clients--;
+	c->ctl->num_lookers -= !c->may_change;
 	if (c->open)
 		c->open->client = NULL;
 	sd_event_source_disable_unref(c->source);
@@ -256,12 +260,13 @@ static int on_client(sd_event_source *s, int fd, uint32_t revents, void *arg)
  * waits for its answer: how long that takes is not up to it.  False: none has been idle for
  * idle_usec.
  */
-static bool drop_idle(struct ebb_ctl *ctl)
+static bool drop_idle(struct ebb_ctl *ctl, bool only_lookers)
 {
 	struct client *idlest = NULL;
 
 	for (struct client *c = ctl->clients; c; c = c->next)
-		if (!c->open && (!idlest || c->active_at < idlest->active_at))
+		if (!c->open && !(only_lookers && c->may_change) &&
+		    (!idlest || c->active_at < idlest->active_at))
 			idlest = c;
 	if (!idlest || ebb_clock_mono_usec() - idlest->active_at < ctl->cfg.idle_usec)
 		return false;
@@ -270,15 +275,30 @@ static bool drop_idle(struct ebb_ctl *ctl)
 	return true;
 }
 
+/* False: there is none for one more client of the kind. */
+static bool make_place(struct ebb_ctl *ctl, bool may_change)
+{
+	const bool is_full = ctl->num_clients == EBB_CTL_MAX_CLIENTS;
+
+	if (!may_change && ctl->num_lookers == MAX_LOOKERS)
+		return drop_idle(ctl, true);
+	return !is_full || drop_idle(ctl, false);
+}
+
+static bool may_change(const struct ucred *peer)
+{
+	return peer->uid == 0 || peer->uid == geteuid();
+}
+
 /* Says why, and closes. The one line fits in the empty buffer of a new connection. */
-static void turn_away(int fd)
+static void turn_away(int fd, unsigned int most)
 {
 	char line[256];
 	const int len = snprintf(line, sizeof(line),
 				 "{\"ok\":false,\"error\":{\"code\":\"too-many-clients\","
 				 "\"message\":\"all %u connections are in use\","
 				 "\"hint\":\"try again, or end a client\"}}\n",
-				 EBB_CTL_MAX_CLIENTS);
+				 most);
 
 	ebb_log(LOG_NOTICE, "control_refused", EBB_KS("reason", "too many clients"));
 	/* A client that has gone already needs no answer. */
@@ -298,13 +318,13 @@ static int on_connect(sd_event_source *s, int listen_fd, uint32_t revents, void 
 	(void)revents;
 	if (fd < 0)
 		return 0;
-	if (ctl->num_clients == EBB_CTL_MAX_CLIENTS && !drop_idle(ctl)) {
-		turn_away(fd);
-		return 0;
-	}
 	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) < 0) {
 		ebb_log(LOG_NOTICE, "control_refused", EBB_KS("reason", strerror(errno)));
 		close(fd);
+		return 0;
+	}
+	if (!make_place(ctl, may_change(&peer))) {
+		turn_away(fd, may_change(&peer) ? EBB_CTL_MAX_CLIENTS : MAX_LOOKERS);
 		return 0;
 	}
 	c = calloc(1, sizeof(*c));
@@ -317,10 +337,11 @@ static int on_connect(sd_event_source *s, int listen_fd, uint32_t revents, void 
 	c->number = ++ctl->last_number;
 	c->fd = fd;
 	c->active_at = ebb_clock_mono_usec();
-	c->may_change = peer.uid == 0 || peer.uid == geteuid();
+	c->may_change = may_change(&peer);
 	c->next = ctl->clients;
 	ctl->clients = c;
 	ctl->num_clients++;
+	ctl->num_lookers += !c->may_change;
 	return 0;
 }
 

@@ -15,6 +15,8 @@
 #include "util/err.h"
 
 #define EBB_CTL_MAX_CLIENTS	32
+/* Of these so many are for clients that may change things: others can not keep them out. */
+#define EBB_CTL_RESERVED	4
 #define EBB_CTL_IDLE_USEC	(5 * EBB_USEC_PER_SEC)
 #define EBB_CTL_MAX_LINE	65536	/* bytes of a request with its newline */
 

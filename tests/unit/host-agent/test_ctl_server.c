@@ -342,6 +342,35 @@ static void test_idle_makes_way(void **state)
 }
 
 /* A client that says what it has to say and closes its half is answered. */
+/* Those who may only look can not keep out whoever may change things, such as ebb-placed. */
+static void test_places_of_root(void **state)
+{
+	enum { LOOKERS = EBB_CTL_MAX_CLIENTS - EBB_CTL_RESERVED, NOBODY = 65534 };
+	struct fixture *f = *state;
+	int fds[EBB_CTL_MAX_CLIENTS + 1];
+
+	if (geteuid() != 0)
+		skip();
+	assert_int_equal(chmod(f->folder, 0755), 0);
+	assert_int_equal(chmod(f->path, 0666), 0);
+	for (int i = 0; i <= EBB_CTL_MAX_CLIENTS; i++) {
+		/* The kernel notes who connects. */
+		assert_int_equal(seteuid(i <= LOOKERS ? NOBODY : 0), 0);
+		fds[i] = connect_client(f);
+		assert_int_equal(seteuid(0), 0);
+		pump(f);
+	}
+	assert_string_equal(hear(f, fds[0]), "nothing");
+	assert_non_null(strstr(hear(f, fds[LOOKERS]), "too-many-clients"));
+	for (int i = LOOKERS + 1; i <= EBB_CTL_MAX_CLIENTS; i++) {
+		say(f, fds[i], "{\"cmd\":\"echo\",\"say\":1}\n");
+		assert_string_equal(hear(f, fds[i]), "{\"ok\":true,\"said\":1}\n");
+	}
+	for (int i = 0; i <= EBB_CTL_MAX_CLIENTS; i++)
+		close(fds[i]);
+	pump(f);
+}
+
 static void test_half_closed(void **state)
 {
 	struct fixture *f = *state;
@@ -384,6 +413,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(echo), TEST(garbage), TEST(random_bytes), TEST(too_long), TEST(late),
 		TEST(gone_before_the_answer), TEST(slow_reader), TEST(too_many), TEST(half_closed),
+		TEST(places_of_root),
 		TEST(no_descriptors),
 		cmocka_unit_test_setup_teardown(test_idle_makes_way, setup_impatient, teardown),
 	};
