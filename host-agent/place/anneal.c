@@ -118,7 +118,8 @@ static void shuffle(struct anneal *a, struct sized *at, uint32_t n)
 
 /*
  * First each VM to its best host, large ones first.  If some find none, and in later rounds, tries
- * follow in random order and to random hosts, and the one counts that places most.
+ * follow in random order and to random hosts, and the one counts that places most.  To those that
+ * are left reserves give way.
  */
 static int seed_homeless(struct anneal *a)
 {
@@ -142,7 +143,7 @@ static int seed_homeless(struct anneal *a)
 			if (try)
 				host = random_host(a, item);
 			else
-				rc = place_best_host(p, item, &host, NULL);
+				rc = place_best_host(p, item, 0, &host, NULL);
 			if (!rc)
 				place_move_item(p, item, host);
 		}
@@ -155,6 +156,14 @@ static int seed_homeless(struct anneal *a)
 	}
 	if (n && !rc)
 		restore(p, a->best);
+	for (uint32_t i = 0; i < n && !rc && p->totals.n_unplaced; i++) {
+		int32_t host = p->items[homeless[i].item].host;
+
+		if (host < 0)
+			rc = place_find_home(p, homeless[i].item, &host);
+		if (!rc)
+			place_move_item(p, homeless[i].item, host);
+	}
 	free(homeless);
 	return rc;
 }
@@ -165,9 +174,12 @@ static double cost_of_relief(const struct place *p, const struct host *host,
 {
 	double gain = 0;
 
-	for (uint32_t r = 0; r < PLACE_N_RESOURCES; r++)
-		if (host->terms.used[r] > 1)
-			gain += fmin(host->terms.used[r] - 1, item->load[r] / host->in.capacity[r]);
+	for (uint32_t r = 0; r < PLACE_N_RESOURCES; r++) {
+		double over = host->needed[r] - host->in.capacity[r];
+
+		if (over > 0)
+			gain += fmin(over, item->needed[r]) / host->in.capacity[r];
+	}
 	/* Never 0: among VMs that may move for nothing the large ones are best. */
 	return gain > 0 ? (place_moves(p, item, -1) + 1e-3) / gain : INFINITY;
 }
@@ -194,7 +206,7 @@ static int relieve(struct place *p, uint32_t h)
 
 			if (isinf(cost) || cost > least)
 				continue;
-			if (place_best_host(p, host->items[i], &found, &value))
+			if (place_best_host(p, host->items[i], 0, &found, &value))
 				return -ENOMEM;
 			if (found < 0 || (cost >= least && value >= best))
 				continue;

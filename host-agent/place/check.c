@@ -25,11 +25,15 @@ static uint32_t check_amounts(const struct item *item, const struct host *host, 
 		double capacity = host->in.capacity[r];
 		double load = host->load[r] + (is_there ? 0 : item->load[r]) -
 			      (without ? without->load[r] : 0);
+		double needed = host->needed[r] + (is_there ? 0 : item->needed[r]) -
+				(without ? without->needed[r] : 0);
 		double floor = host->floor[r] + (is_there ? 0 : item->floor[r]) -
 			       (without ? without->floor[r] : 0);
 
-		if (is_over(load, capacity))
+		if (is_over(needed, capacity))
 			found |= BIT(PLACE_CAPACITY);
+		else if (is_over(load, capacity))
+			found |= BIT(PLACE_RESERVE);
 		if (is_over(floor, capacity))
 			found |= BIT(PLACE_FLOOR);
 		if (load / capacity > scarcest) {
@@ -106,6 +110,8 @@ void place_refuse(const struct place *p, uint32_t vm, struct place_refusal *ret)
 		/* Floors count as load, too: where they do not fit, that is what to say. */
 		if (found & BIT(PLACE_FLOOR))
 			found &= ~BIT(PLACE_CAPACITY);
+		if (found & (BIT(PLACE_FLOOR) | BIT(PLACE_CAPACITY)))
+			found &= ~BIT(PLACE_RESERVE);
 		/* A host shares its domains with itself. */
 		if (found & BIT(PLACE_ANTI_AFFINITY))
 			found &= ~(BIT(PLACE_FAULT_DOMAIN) | BIT(PLACE_UPGRADE_DOMAIN));

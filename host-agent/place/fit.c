@@ -37,7 +37,8 @@ static int compare_bounded(const void *a, const void *b)
  * Hosts are looked at in the order of the score that they have at least.  The first whose bound is
  * no better than what was found ends it, so most hosts need no simulation.
  */
-int place_best_host(struct place *p, uint32_t item, int32_t *ret, double *ret_value)
+int place_best_host(struct place *p, uint32_t item, uint32_t forgiven, int32_t *ret,
+		    double *ret_value)
 {
 	struct change change = { .item = item, .other = PLACE_NONE };
 	struct bounded *hosts = malloc(p->n_hosts * sizeof(*hosts));
@@ -49,7 +50,7 @@ int place_best_host(struct place *p, uint32_t item, int32_t *ret, double *ret_va
 	*ret = -1;
 	for (change.to = 0; change.to < p->n_hosts; change.to++)
 		if ((int32_t)change.to != p->items[item].host &&
-		    !place_check(p, &p->items[item], change.to, NULL, NULL))
+		    !(place_check(p, &p->items[item], change.to, NULL, NULL) & ~forgiven))
 			hosts[n++] = (struct bounded){ place_eval(p, &change, INFINITY, true),
 						       change.to };
 	qsort(hosts, n, sizeof(*hosts), compare_bounded);
@@ -69,6 +70,16 @@ int place_best_host(struct place *p, uint32_t item, int32_t *ret, double *ret_va
 	return 0;
 }
 
+int place_find_home(struct place *p, uint32_t item, int32_t *ret)
+{
+	int rc = place_best_host(p, item, 0, ret, NULL);
+
+	/* A VM with too little room to grow is better than none. */
+	if (!rc && *ret < 0)
+		rc = place_best_host(p, item, 1u << PLACE_RESERVE, ret, NULL);
+	return rc;
+}
+
 int place_new(struct place *p, uint32_t vm, struct place_refusal *ret_refusal)
 {
 	int32_t host;
@@ -76,7 +87,7 @@ int place_new(struct place *p, uint32_t vm, struct place_refusal *ret_refusal)
 
 	if (vm >= p->n_vms || p->items[p->vms[vm].item].host >= 0)
 		return -EINVAL;
-	rc = place_best_host(p, p->vms[vm].item, &host, NULL);
+	rc = place_find_home(p, p->vms[vm].item, &host);
 	if (rc)
 		return rc;
 	if (host < 0) {

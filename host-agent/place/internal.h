@@ -81,7 +81,7 @@ struct vm {
 	uint32_t item;
 	uint32_t next_member;		/* of its item, or PLACE_NONE */
 	uint32_t next_anti;		/* ring of its anti-affinity set; itself if alone */
-	double load[PLACE_N_RESOURCES];
+	double load[PLACE_N_RESOURCES], needed[PLACE_N_RESOURCES];
 	enum place_cost bucket;
 	double weight;			/* of moving it */
 };
@@ -93,7 +93,8 @@ struct item {
 	int32_t pinned;			/* host that it may not leave, -1: none */
 	uint32_t pos;			/* in the list of its host */
 	uint32_t moved_pos;		/* in place.moved, PLACE_NONE while no member is moved */
-	double load[PLACE_N_RESOURCES], floor[PLACE_N_RESOURCES];
+	/* needed: load without reserves */
+	double load[PLACE_N_RESOURCES], needed[PLACE_N_RESOURCES], floor[PLACE_N_RESOURCES];
 	uint32_t n_bucket[PLACE_N_COSTS]; /* members of each move cost */
 	place_vec peak;			/* of its demand over samples and slots */
 };
@@ -106,7 +107,7 @@ struct terms {
 
 struct host {
 	struct place_host in;
-	double load[PLACE_N_RESOURCES], floor[PLACE_N_RESOURCES];
+	double load[PLACE_N_RESOURCES], needed[PLACE_N_RESOURCES], floor[PLACE_N_RESOURCES];
 	uint32_t n_vms, n_items;
 	uint32_t n_bucket[PLACE_N_COSTS];
 	uint32_t *items;
@@ -172,7 +173,7 @@ struct change {
 
 /* Recomputes what is kept of a host, and the totals from all hosts and items. */
 struct terms place_terms(const struct place *p, const struct host *host, const double *load,
-			 uint32_t n_bad, const uint32_t *n_bucket);
+			 const double *needed, uint32_t n_bad, const uint32_t *n_bucket);
 /* Adds them, or with a sign of -1 takes them away. */
 void place_add_terms(struct totals *totals, const struct terms *terms, double sign);
 void place_totals(struct place *p);
@@ -189,13 +190,16 @@ double place_eval(struct place *p, const struct change *change, double limit, bo
 
 void place_move_item(struct place *p, uint32_t item, int32_t host);
 
+static inline double place_needed_of(const struct place_vm *vm, uint32_t resource)
+{
+	return vm->use[resource] < vm->floor[resource] ? vm->floor[resource] : vm->use[resource];
+}
+
 static inline double place_load_of(const struct place_config *config, const struct place_vm *vm,
 				   bool is_young, uint32_t resource)
 {
-	double load = vm->use[resource];
+	double load = place_needed_of(vm, resource);
 
-	if (load < vm->floor[resource])
-		load = vm->floor[resource];
 	if (config->reserve_new && is_young && load < vm->reserve[resource])
 		load = vm->reserve[resource];
 	return load;
@@ -213,10 +217,14 @@ int place_check_vm(const struct place_traces *traces, const struct place_vm *vm,
 /* ---- fit.c ---- */
 
 /*
- * The best host for an item by score, other than that where it is; -1: there is none.  ret_value,
- * of the plan with the item there, may be NULL.  -ENOMEM.
+ * The best host for an item by score, other than that where it is; -1: there is none.  forgiven:
+ * bits of constraints that do not count.  ret_value, of the plan with the item there, may be NULL.
+ * -ENOMEM.
  */
-int place_best_host(struct place *p, uint32_t item, int32_t *ret, double *ret_value);
+int place_best_host(struct place *p, uint32_t item, uint32_t forgiven, int32_t *ret,
+		    double *ret_value);
+/* The same for an item on no host: if it can be on none, reserves give way. */
+int place_find_home(struct place *p, uint32_t item, int32_t *ret);
 /* 0 if all VMs are on a host, else -EBUSY with the first that is not. */
 int place_answer(const struct place *p, struct place_refusal *ret_refusal);
 

@@ -31,6 +31,7 @@ static const char *const constraint_names[PLACE_N_CONSTRAINTS] = {
 	[PLACE_PINNED] = "VM may not move",
 	[PLACE_FLOOR] = "floors",
 	[PLACE_CAPACITY] = "capacity",
+	[PLACE_RESERVE] = "reserve",
 	[PLACE_ANTI_AFFINITY] = "anti-affinity",
 	[PLACE_FAULT_DOMAIN] = "fault domain",
 	[PLACE_UPGRADE_DOMAIN] = "upgrade domain",

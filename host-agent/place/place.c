@@ -75,10 +75,11 @@ static void host_changes(struct place *p, struct host *host, const struct item *
 		host->n_bucket[b] += (uint32_t)sign * item->n_bucket[b];
 	for (uint32_t r = 0; r < PLACE_N_RESOURCES; r++) {
 		host->load[r] += sign * item->load[r];
+		host->needed[r] += sign * item->needed[r];
 		host->floor[r] += sign * item->floor[r];
 	}
 	place_add_terms(&p->totals, &host->terms, -1);
-	host->terms = place_terms(p, host, host->load, host->n_bad, host->n_bucket);
+	host->terms = place_terms(p, host, host->load, host->needed, host->n_bad, host->n_bucket);
 	place_add_terms(&p->totals, &host->terms, 1);
 }
 
@@ -151,8 +152,10 @@ static void fill_vm(struct place *p, struct vm *vm, const struct place_vm *in)
 	bool is_young = in->age < day_seconds / step;
 
 	*vm = (struct vm){ .in = *in, .item = PLACE_NONE, .next_member = PLACE_NONE };
-	for (uint32_t r = 0; r < PLACE_N_RESOURCES; r++)
+	for (uint32_t r = 0; r < PLACE_N_RESOURCES; r++) {
 		vm->load[r] = place_load_of(&p->config, in, is_young, r);
+		vm->needed[r] = place_needed_of(in, r);
+	}
 	vm->bucket = place_cost_bucket(&p->config.cost,
 				       place_move_cost(&p->config.cost, in->use[PLACE_DISK],
 						       in->use[PLACE_MEMORY], in->is_active));
@@ -207,6 +210,7 @@ static void join(struct place *p, uint32_t i, uint32_t v)
 	item->n++;
 	for (uint32_t r = 0; r < PLACE_N_RESOURCES; r++) {
 		item->load[r] += vm->load[r];
+		item->needed[r] += vm->needed[r];
 		item->floor[r] += vm->in.floor[r];
 	}
 	/* Also one that may not move now: what is expected comes later. */
@@ -461,7 +465,9 @@ static int check_beside(struct place *p, uint32_t vm, int32_t host, struct place
 	enum place_resource resource = PLACE_CPU;
 
 	join(p, i, vm);
-	mask = place_check(p, &p->items[i], (uint32_t)host, NULL, &resource);
+	/* It can be nowhere else, so reserves give way. */
+	mask = place_check(p, &p->items[i], (uint32_t)host, NULL, &resource) &
+	       ~(1u << PLACE_RESERVE);
 	p->n_items--;
 	p->vms[vm].item = PLACE_NONE;
 	if (!mask)

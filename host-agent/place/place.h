@@ -211,7 +211,8 @@ enum place_constraint {
 	PLACE_HOST_FULL,		/* PLACE_VMS_PER_HOST_MAX */
 	PLACE_PINNED,			/* the VM may not move away from where it is */
 	PLACE_FLOOR,			/* floors add up to more than the capacity */
-	PLACE_CAPACITY,			/* load adds up to more than the capacity */
+	PLACE_CAPACITY,			/* use and floors add up to more than the capacity */
+	PLACE_RESERVE,			/* they do not, but with the reserves they do */
 	PLACE_ANTI_AFFINITY,		/* a VM of its anti-affinity set is on the host */
 	PLACE_FAULT_DOMAIN,		/* ... in the fault domain */
 	PLACE_UPGRADE_DOMAIN,		/* ... in the upgrade domain */
@@ -229,7 +230,7 @@ struct place_refusal {
 	 * of most hosts; if each host is ruled out by two or more, the one that rules out most.
 	 */
 	enum place_constraint constraint;
-	enum place_resource resource;	/* for FLOOR and CAPACITY: the scarcest there */
+	enum place_resource resource;	/* for FLOOR, CAPACITY, RESERVE: the scarcest there */
 	uint32_t hosts[PLACE_N_CONSTRAINTS]; /* that it rules out; a host may count at several */
 };
 
@@ -275,7 +276,7 @@ struct place_score {
 	double moves;			/* weighted moves that the plan needs now */
 	double expected;		/* weighted failovers that are expected afterwards */
 	double violations;		/* hosts that are expected to see a violation */
-	double excess;			/* load / capacity above 1 now, summed over hosts */
+	double excess;			/* (use, floors) / capacity above 1 now, of all hosts */
 	uint32_t n_moves;		/* VMs that change hosts */
 	uint32_t n_unplaced;		/* VMs on no host */
 };
@@ -318,12 +319,16 @@ struct place_limit {
  *
  * Simulated annealing: VMs on no host are placed, hosts over their capacity are relieved, then
  * moves and swaps that lower the score are searched.  What is then in the plan is the best found.
+ * Reserves give way to VMs that no host could take otherwise.
  * ret_steps, the candidates looked at, may be NULL.
  */
 int place_anneal(struct place *place, const struct place_limit *limit, uint64_t *ret_steps,
 		 struct place_refusal *ret_refusal);
 
-/* The host with the best score for one VM (and its affinity set) that is on none. */
+/*
+ * The host with the best score for one VM (and its affinity set) that is on none.  Reserves give
+ * way before it is refused: if none but PLACE_RESERVE rules out some hosts, the best of these.
+ */
 int place_new(struct place *place, uint32_t vm, struct place_refusal *ret_refusal);
 
 /*
@@ -346,7 +351,8 @@ int place_exact(struct place *place, uint64_t max_nodes);
 struct place_reason {
 	uint32_t host;
 	bool is_chosen;			/* where the VM is in the plan */
-	uint32_t constraints;		/* bit n: place_constraint n rules it out */
+	uint32_t constraints;		/* bit n: place_constraint n rules it out; of the chosen one */
+					/* PLACE_RESERVE alone: reserves have given way */
 	enum place_resource resource;	/* the scarcest with the VM there */
 	double room;			/* 1 - load / capacity of that, with the VM there */
 	double risk_without, risk_with;	/* probability of violation of the host */

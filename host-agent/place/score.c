@@ -30,14 +30,15 @@ static double cheapest(const struct place_config *config, const uint32_t *n_buck
 }
 
 struct terms place_terms(const struct place *p, const struct host *host, const double *load,
-			 uint32_t n_bad, const uint32_t *n_bucket)
+			 const double *needed, uint32_t n_bad, const uint32_t *n_bucket)
 {
 	struct terms terms = { 0 };
 
 	for (uint32_t r = 0; r < PLACE_N_RESOURCES; r++) {
 		terms.used[r] = load[r] / host->in.capacity[r];
-		if (terms.used[r] > 1 + SLACK)
-			terms.excess += terms.used[r] - 1;
+		/* No VM has to leave for a reserve. */
+		if (needed[r] > host->in.capacity[r] * (1 + SLACK))
+			terms.excess += needed[r] / host->in.capacity[r] - 1;
 	}
 	/* A violation takes at least one failover, that of the cheapest VM. */
 	if (n_bad) {
@@ -65,16 +66,19 @@ void place_totals(struct place *p)
 		struct host *host = &p->hosts[h];
 
 		memset(host->load, 0, sizeof(host->load));
+		memset(host->needed, 0, sizeof(host->needed));
 		memset(host->floor, 0, sizeof(host->floor));
 		for (uint32_t i = 0; i < host->n_items; i++) {
 			const struct item *item = &p->items[host->items[i]];
 
 			for (uint32_t r = 0; r < PLACE_N_RESOURCES; r++) {
 				host->load[r] += item->load[r];
+				host->needed[r] += item->needed[r];
 				host->floor[r] += item->floor[r];
 			}
 		}
-		host->terms = place_terms(p, host, host->load, host->n_bad, host->n_bucket);
+		host->terms = place_terms(p, host, host->load, host->needed, host->n_bad,
+					  host->n_bucket);
 		place_add_terms(&p->totals, &host->terms, 1);
 	}
 	for (uint32_t i = 0; i < p->n_items; i++) {
@@ -121,7 +125,7 @@ double place_moves(const struct place *p, const struct item *item, int32_t host)
 struct side {
 	const struct host *host;
 	const struct item *minus, *plus;
-	double load[PLACE_N_RESOURCES];
+	double load[PLACE_N_RESOURCES], needed[PLACE_N_RESOURCES];
 	uint32_t n_bucket[PLACE_N_COSTS];
 };
 
@@ -129,9 +133,12 @@ static void begin_side(struct side *side, const struct host *host, const struct 
 		       const struct item *plus)
 {
 	*side = (struct side){ .host = host, .minus = minus, .plus = plus };
-	for (uint32_t r = 0; r < PLACE_N_RESOURCES; r++)
+	for (uint32_t r = 0; r < PLACE_N_RESOURCES; r++) {
 		side->load[r] = host->load[r] - (minus ? minus->load[r] : 0) +
 				(plus ? plus->load[r] : 0);
+		side->needed[r] = host->needed[r] - (minus ? minus->needed[r] : 0) +
+				  (plus ? plus->needed[r] : 0);
+	}
 	for (uint32_t b = 0; b < PLACE_N_COSTS; b++)
 		side->n_bucket[b] = host->n_bucket[b] - (minus ? minus->n_bucket[b] : 0) +
 				    (plus ? plus->n_bucket[b] : 0);
@@ -149,8 +156,8 @@ static double value_with(struct place *p, const struct totals *totals, const str
 	struct totals sum = *totals;
 
 	for (uint32_t i = 0; i < n_sides; i++) {
-		struct terms terms = place_terms(p, sides[i].host, sides[i].load, n_bad[i],
-						 sides[i].n_bucket);
+		struct terms terms = place_terms(p, sides[i].host, sides[i].load, sides[i].needed,
+						 n_bad[i], sides[i].n_bucket);
 
 		place_add_terms(&sum, &sides[i].host->terms, -1);
 		place_add_terms(&sum, &terms, 1);

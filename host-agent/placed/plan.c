@@ -35,38 +35,56 @@ static json_t *worth(const struct planning *p)
 
 /* ---- why -------------------------------------------------------------------- */
 
+/* Room for new VMs to grow into is all that spoke against the host, and it was not enough. */
+static bool gave_way(const struct place_reason *r)
+{
+	return r->constraints == 1u << PLACE_RESERVE;
+}
+
+static void say_constraints(const struct place_reason *r, char *text, size_t size)
+{
+	const uint32_t amounts = 1u << PLACE_FLOOR | 1u << PLACE_CAPACITY | 1u << PLACE_RESERVE;
+	size_t len = (size_t)snprintf(text, size, "cannot take it:");
+
+	for (int n = 0; n < PLACE_N_CONSTRAINTS && len < size; n++) {
+		const bool is_amount = amounts >> n & 1;
+
+		if (r->constraints >> n & 1)
+			len += (size_t)snprintf(text + len, size - len, " %s%s%s%s,",
+						place_constraint_name(n), is_amount ? " (" : "",
+						is_amount ? place_resources[r->resource].name : "",
+						is_amount ? ")" : "");
+	}
+	text[strlen(text) - 1] = '\0';
+}
+
 static void because(const struct place_reason *r, const struct place_reason *chosen,
 		    char *text, size_t size)
 {
 	const char *what = place_resources[r->resource].name;
 
-	if (r->constraints) {
-		size_t len = (size_t)snprintf(text, size, "cannot take it:");
-
-		for (int n = 0; n < PLACE_N_CONSTRAINTS && len < size; n++)
-			if (r->constraints >> n & 1)
-				len += (size_t)snprintf(text + len, size - len, " %s%s%s%s,",
-					place_constraint_name(n),
-					n == PLACE_FLOOR || n == PLACE_CAPACITY ? " (" : "",
-					n == PLACE_FLOOR || n == PLACE_CAPACITY ? what : "",
-					n == PLACE_FLOOR || n == PLACE_CAPACITY ? ")" : "");
-		text[strlen(text) - 1] = '\0';
-	} else if (r->is_chosen) {
+	if (r->is_chosen && gave_way(r))
+		snprintf(text, size, "chosen, and the reserve gave way: the %s that is kept for "
+			 "new VMs to grow into is %.0f%% of the host's short; a violation within a "
+			 "day is expected with probability %.2f there (%.2f without it)", what,
+			 -100 * r->room, r->risk_with, r->risk_without);
+	else if (r->constraints && !(chosen && gave_way(chosen) && gave_way(r)))
+		say_constraints(r, text, size);
+	else if (r->is_chosen)
 		snprintf(text, size, "chosen: a violation within a day is expected with "
 			 "probability %.2f there (%.2f without it); %s is the scarcest, %.0f%% "
 			 "of it stay free",
 			 r->risk_with, r->risk_without, what, 100 * r->room);
-	} else if (chosen && r->risk_with > chosen->risk_with + 0.005) {
+	else if (chosen && r->risk_with > chosen->risk_with + 0.005)
 		snprintf(text, size, "a violation is more probable there: %.2f, without it %.2f",
 			 r->risk_with, r->risk_without);
-	} else if (chosen && r->score.moves > chosen->score.moves) {
+	else if (chosen && r->score.moves > chosen->score.moves)
 		snprintf(text, size, "it could go there, but the gain is not worth the move: a "
 			 "violation is expected with probability %.2f", r->risk_with);
-	} else {
+	else
 		snprintf(text, size, "it could go there, but load would be less even: %.0f%% of "
 			 "the %s stay free, and a violation is expected with probability %.2f",
 			 100 * r->room, what, r->risk_with);
-	}
 }
 
 static json_t *reason(const struct planning *p, const struct place_reason *r,

@@ -354,13 +354,13 @@ struct question {
 	const struct place_traces *traces; /* that it looks ahead by */
 };
 
-static int decide(const struct sim_place_decider *d, const struct question *q,
-		  const struct place_config *config, int32_t *hosts)
+static int decide(const struct sim_place_decider *d, const struct question *q, int32_t *hosts)
 {
+	const struct place_config config = config_of(d);
 	const uint32_t num_hosts = q->w->options->num_hosts;
 	struct place_problem problem;
 	struct place *place;
-	int rc = place_create(config, q->traces, q->hosts, num_hosts, q->vms, q->w->num_vms,
+	int rc = place_create(&config, q->traces, q->hosts, num_hosts, q->vms, q->w->num_vms,
 			      &place, &problem);
 
 	if (rc < 0)
@@ -374,30 +374,6 @@ static int decide(const struct sim_place_decider *d, const struct question *q,
 		take_over(q->w, place, hosts);
 	place_destroy(place);
 	return rc;
-}
-
-static bool is_any_homeless(const struct sim_place_world *w, const int32_t *hosts)
-{
-	for (uint32_t i = 0; i < w->num_vms; i++)
-		if (hosts[i] < 0)
-			return true;
-	return false;
-}
-
-/* Reserves give way before a database is refused: room that is kept free must not cost any. */
-static int decide_twice(const struct sim_place_decider *d, const struct question *q,
-			int32_t *hosts)
-{
-	struct place_config config = config_of(d);
-	int rc = decide(d, q, &config, hosts);
-
-	if (rc < 0 || q->task != SIM_PLACE_NEW || !config.reserve_new ||
-	    !is_any_homeless(q->w, hosts))
-		return rc;
-	config.reserve_new = false;
-	for (uint32_t i = 0; i < q->w->num_vms; i++)
-		q->vms[i].host = hosts[i];
-	return decide(d, q, &config, hosts);
 }
 
 static int fill_and_decide(const struct sim_place_decider *d, struct question *q, int32_t *hosts)
@@ -417,7 +393,7 @@ static int fill_and_decide(const struct sim_place_decider *d, struct question *q
 		rc = sim_place_oracle(w, d->earlier->window, q->vms, &known);
 	q->traces = known ? known : d->earlier->traces;
 	if (rc == 0)
-		rc = decide_twice(d, q, hosts);
+		rc = decide(d, q, hosts);
 	place_traces_destroy(known);
 	return rc;
 }

@@ -377,11 +377,90 @@ static void test_reserves_of_young_vms(void **state)
 		p = create(&config, NULL, &host, 1, vms, 2);
 		place_host_load(p, 0, load);
 		assert_float_equal(load[PLACE_MEMORY], is_kept ? 900 : 100, 1e-9);
-		assert_int_equal(place_new(p, 1, &refusal), is_kept ? -EBUSY : 0);
+		/* Rules that do not know of giving way say what is in the way. */
+		assert_int_equal(place_first_fit(p, &refusal), is_kept ? -EBUSY : 0);
 		if (is_kept) {
-			assert_int_equal(refusal.constraint, PLACE_CAPACITY);
+			assert_int_equal(refusal.constraint, PLACE_RESERVE);
 			assert_int_equal(refusal.resource, PLACE_MEMORY);
+			assert_string_equal(place_constraint_name(PLACE_RESERVE), "reserve");
 		}
+		place_destroy(p);
+	}
+}
+
+static int new_or_anneal(struct place *p, uint32_t vm, bool is_new, struct place_refusal *refusal)
+{
+	const struct place_limit limit = { .seed = 1, .steps = 200 };
+
+	return is_new ? place_new(p, vm, refusal) : place_anneal(p, &limit, NULL, refusal);
+}
+
+/* Of a VM on another host, and its own: what fits without them is not refused. */
+static void test_reserves_give_way(void **state)
+{
+	struct place_config config = plain_config();
+	struct place_host hosts[] = { plain_host(1000, 1000, 1000), plain_host(1000, 1000, 1000) };
+	struct place_vm vms[] = { plain_vm(0, 1, 100, 0), plain_vm(1, 1, 950, 0),
+				  plain_vm(2, 1, 200, 0) };
+	struct place_refusal refusal;
+	struct place_reason reasons[2];
+
+	(void)state;
+	for (uint32_t i = 0; i < 2; i++) {
+		vms[i].host = (int32_t)i;
+		vms[i].may_move = false;
+	}
+	for (int i = 0; i < 4; i++) {
+		const bool is_new = i % 2, is_own = i / 2;
+		struct place_score score;
+		struct place *p;
+
+		vms[0].reserve[PLACE_MEMORY] = is_own ? 0 : 900;
+		vms[2].reserve[PLACE_MEMORY] = is_own ? 950 : 0;
+		p = create(&config, NULL, hosts, 2, vms, 3);
+		assert_int_equal(new_or_anneal(p, 2, is_new, &refusal), 0);
+		assert_int_equal(place_host_of(p, 2), 0);
+		/* It is said, and nobody has to leave for it. */
+		assert_int_equal(place_explain(p, 2, reasons), 0);
+		assert_true(reasons[0].is_chosen);
+		assert_int_equal(reasons[0].constraints, 1u << PLACE_RESERVE);
+		assert_true(reasons[1].constraints & (1u << PLACE_CAPACITY));
+		place_score(p, &score);
+		assert_float_equal(score.excess, 0, 1e-9);
+		place_destroy(p);
+	}
+	/* What does not fit is refused, and not because of a reserve. */
+	for (int i = 0; i < 2; i++) {
+		struct place *p;
+
+		vms[2].use[PLACE_MEMORY] = 901;
+		p = create(&config, NULL, hosts, 2, vms, 3);
+		assert_int_equal(new_or_anneal(p, 2, i, &refusal), -EBUSY);
+		assert_int_equal(refusal.constraint, PLACE_CAPACITY);
+		assert_int_equal(refusal.hosts[PLACE_RESERVE], 0);
+		place_destroy(p);
+	}
+}
+
+/* A host that has room for the reserve comes before one that is better but for it. */
+static void test_reserves_are_kept_where_they_can_be(void **state)
+{
+	struct place_config config = plain_config();
+	struct place_host hosts[] = { plain_host(1000, 1000, 1000), plain_host(1000, 1000, 1000) };
+	struct place_vm vms[] = { plain_vm(0, 100, 100, 0), plain_vm(1, 500, 500, 0),
+				  plain_vm(2, 1, 200, 0) };
+	struct place_refusal refusal;
+
+	(void)state;
+	vms[0].host = 0;
+	vms[1].host = 1;
+	for (int i = 0; i < 2; i++) {
+		struct place *p;
+
+		vms[0].reserve[PLACE_MEMORY] = i ? 900 : 0;
+		p = create(&config, NULL, hosts, 2, vms, 3);
+		assert_int_equal(place_new(p, 2, &refusal), 0);
+		assert_int_equal(place_host_of(p, 2), i);
 		place_destroy(p);
 	}
 }
@@ -607,6 +686,8 @@ int main(void)
 		cmocka_unit_test(test_relief_is_the_best_move),
 		cmocka_unit_test(test_expected_failovers_of_pinned_vms),
 		cmocka_unit_test(test_reserves_of_young_vms),
+		cmocka_unit_test(test_reserves_give_way),
+		cmocka_unit_test(test_reserves_are_kept_where_they_can_be),
 		cmocka_unit_test(test_the_constraint_is_named),
 		cmocka_unit_test(test_what_rules_out_most_is_to_blame),
 		cmocka_unit_test(test_sets_are_kept),
