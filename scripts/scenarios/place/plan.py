@@ -7,7 +7,7 @@ from harness.stage.plan import Plan
 
 from ..scenario import Option, number
 
-RATIOS = (1.4, 1.6, 1.8, 2.0, 2.2)
+RATIOS = (1.4, 1.8, 2.2)
 ONE_RATIO = 1.8         # of figures 13 and 14
 SEEDS = 3
 WEEKS = 2               # the cluster is full after three days
@@ -16,6 +16,10 @@ PLAIN, SUBJECT = "plb+mc+aru", "prv+mc+aru"
 # Of figure 14: with and without look-ahead, move costs (mc) and room for new VMs (aru).
 COMBINATIONS = tuple(head + mc + aru for head in ("plb", "prv") for mc in ("", "+mc")
                      for aru in ("", "+aru"))
+# Each of the others with and without move costs, and with and without room for new VMs.
+PAIRS_MC = tuple((c, c.replace("+aru", "") + "+mc" + c[3:]) for c in COMBINATIONS if "mc" not in c)
+PAIRS_ARU = tuple((c, c + "+aru") for c in COMBINATIONS if "aru" not in c)
+JUDGED_MC, JUDGED_ARU = ("prv+aru", SUBJECT), ("prv+mc", SUBJECT)
 MADE_UP = "made up"
 
 
@@ -56,7 +60,7 @@ OPTIONS = (
 
 
 def jobs(traces):
-    return [Job(name, path, ratio, COMBINATIONS if ratio == ONE_RATIO else (PLAIN, SUBJECT))
+    return [Job(name, path, ratio, COMBINATIONS)
             for name, path in traces.items() for ratio in RATIOS]
 
 
