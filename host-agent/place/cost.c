@@ -77,12 +77,22 @@ static bool solve(double matrix[N_FACTORS][N_FACTORS], const double right[N_FACT
 	return true;
 }
 
+/*
+ * Costs are spread over orders of magnitude, from 0 for an idle VM to hours for a large one, and
+ * what counts is which of two VMs is the cheaper.  So their logarithms are fitted: else a few large
+ * VMs alone would say what the constants are, and being active could come out as worth nothing.
+ */
+static double fitted_cost(double cost)
+{
+	return log2(1 + cost);
+}
+
 static double squared_error(const struct place_disruption *moves, uint32_t n, const double *x)
 {
 	double sum = 0;
 
 	for (uint32_t i = 0; i < n; i++) {
-		double f[N_FACTORS], error = -moves[i].cost;
+		double f[N_FACTORS], error = -fitted_cost(moves[i].cost);
 
 		factors(moves[i].disk, moves[i].memory, moves[i].is_active, f);
 		for (uint32_t j = 0; j < N_FACTORS; j++)
@@ -164,7 +174,7 @@ int place_calibrate(const struct place_disruption *moves, uint32_t n, struct pla
 		for (uint32_t j = 0; j < N_FACTORS; j++) {
 			for (uint32_t k = 0; k < N_FACTORS; k++)
 				matrix[j][k] += f[j] * f[k];
-			right[j] += f[j] * moves[i].cost;
+			right[j] += f[j] * fitted_cost(moves[i].cost);
 		}
 	}
 	if (n < MOVES_LEAST || !solve(matrix, right, (1u << N_FACTORS) - 1, all))

@@ -18,13 +18,6 @@ static bool any(place_vec lanes)
 	return (halves[0] | halves[1]) != 0;
 }
 
-static place_vec greater(place_vec a, place_vec b)
-{
-	place_vec is_a = a > b;
-
-	return (a & is_a) | (b & ~is_a);
-}
-
 static uint32_t *starts_of(struct place *p, uint32_t vm)
 {
 	return &p->starts[(size_t)vm * p->n_samples];
@@ -51,14 +44,26 @@ void place_demand_peak(struct place *p, struct item *item)
 {
 	place_vec sum = { 0 };
 
-	for (uint32_t vm = item->first; vm != PLACE_NONE; vm = p->vms[vm].next_member) {
+	memcpy(item->likely, item->load, sizeof(item->likely));
+	for (uint32_t vm = item->first; p->n_samples && vm != PLACE_NONE;
+	     vm = p->vms[vm].next_member) {
 		const uint32_t *starts = starts_of(p, vm);
-		place_vec peak = { 0 };
+		double total[PLACE_N_RESOURCES] = { 0 };
+		place_vec most = { 0 };
 
-		for (uint32_t i = 0; i < p->n_samples; i++)
-			for (uint32_t s = 0; s < p->n_slots; s++)
-				peak = greater(peak, p->traces->slots[starts[i] + s]);
-		sum += peak;
+		for (uint32_t i = 0; i < p->n_samples; i++) {
+			const place_vec peak = p->traces->peaks[starts[i]];
+
+			most = place_greater(most, peak);
+			for (uint32_t r = 0; r < PLACE_N_RESOURCES; r++)
+				total[r] += peak[r];
+		}
+		sum += most;
+#ifndef NO_LIKELY
+		for (uint32_t r = 0; r < PLACE_N_RESOURCES; r++)
+			item->likely[r] += fmax(0, total[r] * p->traces->unit[r] / p->n_samples -
+						   p->vms[vm].load[r]);
+#endif
 	}
 	item->peak = sum;
 }
@@ -78,9 +83,9 @@ void place_demand_add(struct place *p, struct host *host, uint32_t vm, int32_t s
 		/* A sign is 1 or -1: xor and subtract negate without a multiplication. */
 		for (uint32_t s = 0; s < p->n_slots; s++) {
 			sum[s] += (demand[s] ^ (by >> 1)) - (by >> 1);
-			most = greater(most, sum[s]);
+			most = place_greater(most, sum[s]);
 		}
-		peak = greater(peak, most);
+		peak = place_greater(peak, most);
 		host->n_bad += any(most > host->capacity);
 	}
 	host->peak = peak;

@@ -6,6 +6,7 @@
  * at least 8).
  */
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 
 #include "place/internal.h"
@@ -13,69 +14,37 @@
 
 #define NEAREST_LEAST	8u
 
-static int add(struct place_candidates *found, uint32_t start)
+/* The VM as traces are: what is not known of it does not count. */
+struct past {
+	struct place_features is, scale;
+};
+
+static struct past past_of(const struct place_group *group, const struct place_vm *vm)
 {
-	if (found->n == found->max) {
-		uint32_t max = found->max ? found->max * 2 : 256;
-		struct place_candidate *at = realloc(found->at, max * sizeof(*at));
-
-		if (!at)
-			return -ENOMEM;
-		found->at = at;
-		found->max = max;
-	}
-	found->at[found->n++].start = start;
-	return 0;
-}
-
-/*
- * In its first day a VM is compared at the same age, as it grows quickly then.  Later each day of
- * a trace is as good as another, at the same time since creation modulo a day.
- */
-static int collect(struct place_candidates *found, const struct place_traces *t,
-		   const struct place_group *group, uint32_t age)
-{
-	uint32_t day = t->day_slots, stride = age < day ? UINT32_MAX : day;
-	uint32_t first = age < day ? age : age % day + day;
-
-	for (uint32_t i = group->first; i < group->first + group->n; i++) {
-		for (uint64_t start = first; start < t->traces[i].n_starts; start += stride) {
-			int rc = add(found, t->traces[i].first + (uint32_t)start);
-
-			if (rc)
-				return rc;
-		}
-	}
-	if (found->n)
-		return 0;
-	/* The VM is older than all traces: the last that is known of each. */
-	for (uint32_t i = group->first; i < group->first + group->n; i++) {
-		int rc = add(found, t->traces[i].first + t->traces[i].n_starts - 1);
-
-		if (rc)
-			return rc;
-	}
-	return 0;
-}
-
-static float distance(const struct place_group *group, const struct place_vm *vm,
-		      const struct place_features *past)
-{
-	float sum = 0;
+	struct past past = { .scale = group->scale };
 
 	for (uint32_t r = 0; r < PLACE_N_RESOURCES; r++) {
-		if (group->deviation_now[r] > 0) {
-			float d = ((float)vm->use[r] - past->now[r]) / group->deviation_now[r];
-
-			sum += d * d;
-		}
-		if (vm->peak[r] > 0 && group->deviation_peak[r] > 0) {
-			float d = ((float)vm->peak[r] - past->peak[r]) / group->deviation_peak[r];
-
-			sum += d * d;
-		}
+		past.is.of[PLACE_NOW][r] = (float)vm->use[r];
+		past.is.of[PLACE_PEAK][r] = (float)vm->peak[r];
+		past.is.of[PLACE_MOST][r] = (float)vm->most[r];
+		if (vm->peak[r] <= 0)
+			past.scale.of[PLACE_PEAK][r] = 0;
+		if (vm->most[r] <= 0)
+			past.scale.of[PLACE_MOST][r] = 0;
 	}
-	return sum;
+	return past;
+}
+
+static float distance(const struct past *past, const struct place_features *to)
+{
+	place_floats sum = { 0 };
+
+	for (uint32_t k = 0; k < PLACE_N_FEATURES; k++) {
+		place_floats d = (past->is.of[k] - to->of[k]) * past->scale.of[k];
+
+		sum += d * d;
+	}
+	return sum[0] + sum[1] + sum[2] + sum[3];
 }
 
 static bool is_nearer(const struct place_candidate *a, const struct place_candidate *b)
@@ -122,24 +91,100 @@ static uint32_t nearest_of(uint32_t n)
 	return k < n ? k : n;
 }
 
-int place_candidates_find(struct place_candidates *found, const struct place_traces *traces,
+/* The k nearest of those that were offered, and up to k that may turn out to be none of them. */
+struct nearest {
+	struct place_candidate *at;
+	uint32_t n, k;
+	float limit;			/* what is farther away is not one of them */
+};
+
+static void offer(struct nearest *near, float distance, uint32_t start)
+{
+	if (distance > near->limit)
+		return;
+	near->at[near->n++] = (struct place_candidate){ distance, start };
+	if (near->n < 2 * near->k)
+		return;
+	select_nearest(near->at, near->n, near->k);
+	near->n = near->k;
+	near->limit = 0;
+	for (uint32_t i = 0; i < near->k; i++)
+		near->limit = fmaxf(near->limit, near->at[i].distance);
+}
+
+/* Where windows of a trace begin that may be the future of a VM of this age. */
+struct starts {
+	uint32_t first, n;		/* a day lies between two */
+};
+
+/*
+ * In its first day a VM is compared at the same age, as it grows quickly then.  Later each day of
+ * a trace is as good as another, at the same time since creation modulo a day.  is_last: the VM is
+ * older than all traces, so the last window of each.
+ */
+static struct starts starts_of(const struct place_traces *t, const struct place_stored_trace *trace,
+			       uint32_t age, bool is_last)
+{
+	const uint32_t day = t->day_slots;
+	struct starts s = { .first = age < day ? age : age % day + day, .n = 1 };
+
+	if (is_last)
+		s.first = trace->n_starts - 1;
+	else if (s.first >= trace->n_starts)
+		s.n = 0;
+	else if (age >= day)
+		s.n = (trace->n_starts - 1 - s.first) / day + 1;
+	return s;
+}
+
+static uint64_t count_starts(const struct place_traces *t, const struct place_group *group,
+			     uint32_t age, bool is_last)
+{
+	uint64_t n = 0;
+
+	for (uint32_t i = group->first; i < group->first + group->n; i++)
+		n += starts_of(t, &t->traces[i], age, is_last).n;
+	return n;
+}
+
+static void collect(struct nearest *near, const struct past *past, const struct place_traces *t,
+		    const struct place_group *group, uint32_t age, bool is_last)
+{
+	for (uint32_t i = group->first; i < group->first + group->n; i++) {
+		const struct place_stored_trace *trace = &t->traces[i];
+		const struct starts s = starts_of(t, trace, age, is_last);
+		const struct place_features *features;
+
+		if (!s.n)
+			continue;
+		features = &t->features[place_features_at(t, trace, s.first)];
+		for (uint32_t d = 0; d < s.n; d++)
+			offer(near, distance(past, &features[d]),
+			      trace->first + s.first + d * t->day_slots);
+	}
+}
+
+int place_candidates_find(struct place_candidates *ret, const struct place_traces *traces,
 			  const struct place_vm *vm)
 {
 	const struct place_group *group = place_group_of(traces, vm->class, vm->role);
-	uint32_t k;
-	int rc;
+	const uint32_t age = vm->age / traces->grid.slot_steps;
+	const struct past past = past_of(group, vm);
+	struct nearest near = { .limit = INFINITY };
+	uint64_t n = count_starts(traces, group, age, false);
+	const bool is_last = n == 0;
 
-	found->n = 0;
-	rc = collect(found, traces, group, vm->age / traces->grid.slot_steps);
-	/* A VM that has just been created has no past to compare. */
-	if (rc || !vm->age)
-		return rc;
-	for (uint32_t i = 0; i < found->n; i++)
-		found->at[i].distance =
-			distance(group, vm, &traces->features[found->at[i].start]);
-	k = nearest_of(found->n);
-	select_nearest(found->at, found->n, k);
-	found->n = k;
+	if (is_last)
+		n = group->n;
+	/* A VM that has just been created has no past to compare: any will do. */
+	near.k = vm->age ? nearest_of((uint32_t)n) : (uint32_t)n;
+	near.at = calloc(2 * (size_t)near.k + 1, sizeof(*near.at));
+	if (!near.at)
+		return -ENOMEM;
+	collect(&near, &past, traces, group, age, is_last);
+	if (near.n > near.k)
+		select_nearest(near.at, near.n, near.k);
+	*ret = (struct place_candidates){ .at = near.at, .n = near.n < near.k ? near.n : near.k };
 	return 0;
 }
 

@@ -68,7 +68,8 @@ int place_check_vm(const struct place_traces *traces, const struct place_vm *vm,
 		   struct place_problem *problem)
 {
 	for (uint32_t r = 0; r < PLACE_N_RESOURCES; r++) {
-		const double amounts[] = { vm->use[r], vm->peak[r], vm->reserve[r], vm->floor[r] };
+		const double amounts[] = { vm->use[r], vm->peak[r], vm->most[r],
+					   vm->reserve[r], vm->floor[r] };
 
 		for (uint32_t i = 0; i < sizeof(amounts) / sizeof(amounts[0]); i++) {
 			int rc = place_check_amount(amounts[i], r, problem);

@@ -11,6 +11,7 @@
  */
 #define PLACE_LANES	4
 typedef int32_t place_vec __attribute__((vector_size(4 * PLACE_LANES)));
+typedef float place_floats __attribute__((vector_size(4 * PLACE_LANES)));
 _Static_assert(PLACE_N_RESOURCES <= PLACE_LANES, "resources of a slot fill one vector");
 
 /*
@@ -19,6 +20,14 @@ _Static_assert(PLACE_N_RESOURCES <= PLACE_LANES, "resources of a slot fill one v
  * subtracting a VM is exact.
  */
 #define PLACE_UNITS_MAX	(1 << 20)
+
+static inline place_vec place_greater(place_vec a, place_vec b)
+{
+	place_vec is_a = a > b;
+
+	return (a & is_a) | (b & ~is_a);
+}
+
 #define PLACE_NONE	UINT32_MAX
 
 /* ---- traces.c ---- */
@@ -26,17 +35,23 @@ _Static_assert(PLACE_N_RESOURCES <= PLACE_LANES, "resources of a slot fill one v
 struct place_stored_trace {
 	uint32_t first;			/* its first slot in place_traces.slots */
 	uint32_t n_starts;		/* slots where a window may begin */
+	uint32_t features, n_days;	/* its first in place_traces.features; days begun */
 };
 
-/* VMs are compared by these: `now` is the first step of the slot, `peak` the day before it. */
+/*
+ * VMs are compared by these: `now` is the first step of the slot, `peak` the day before it, `most`
+ * all the time before it.
+ */
+enum place_feature { PLACE_NOW, PLACE_PEAK, PLACE_MOST, PLACE_N_FEATURES };
+
 struct place_features {
-	float now[PLACE_N_RESOURCES], peak[PLACE_N_RESOURCES];
+	place_floats of[PLACE_N_FEATURES];
 };
 
 /* The traces of one class and role. */
 struct place_group {
 	uint32_t first, n;		/* of place_traces.traces */
-	float deviation_now[PLACE_N_RESOURCES], deviation_peak[PLACE_N_RESOURCES];
+	struct place_features scale;	/* 1 over standard deviations; 0: all alike */
 	double reserve[PLACE_N_RESOURCES];
 };
 
@@ -48,8 +63,16 @@ struct place_traces {
 	struct place_group *groups;	/* [n_classes * PLACE_N_ROLES] */
 	struct place_stored_trace *traces; /* by group */
 	place_vec *slots;		/* highest demand within each slot */
-	struct place_features *features; /* beside slots */
+	place_vec *peaks;		/* beside slots: highest in the window that begins there */
+	struct place_features *features; /* by place_features_at() */
 };
+
+/* Those of the same time of the day lie side by side: they are looked at together. */
+static inline uint32_t place_features_at(const struct place_traces *t,
+					 const struct place_stored_trace *trace, uint32_t start)
+{
+	return trace->features + start % t->day_slots * trace->n_days + start / t->day_slots;
+}
 
 /* The group to draw from: the other role's if this one is empty; NULL: the class has no trace. */
 const struct place_group *place_group_of(const struct place_traces *traces, uint32_t class,
@@ -59,7 +82,6 @@ const struct place_group *place_group_of(const struct place_traces *traces, uint
 
 struct place_candidates {
 	uint32_t n;			/* those to draw from, evenly */
-	uint32_t max;
 	struct place_candidate {
 		float distance;
 		uint32_t start;		/* index into place_traces.slots */
@@ -67,7 +89,7 @@ struct place_candidates {
 };
 
 /* Windows that may be the future of the VM.  -ENOMEM. */
-int place_candidates_find(struct place_candidates *found, const struct place_traces *traces,
+int place_candidates_find(struct place_candidates *ret, const struct place_traces *traces,
 			  const struct place_vm *vm);
 void place_candidates_free(struct place_candidates *found);
 /* The stream from which sample after sample of a VM is drawn. */
@@ -93,21 +115,23 @@ struct item {
 	int32_t pinned;			/* host that it may not leave, -1: none */
 	uint32_t pos;			/* in the list of its host */
 	uint32_t moved_pos;		/* in place.moved, PLACE_NONE while no member is moved */
-	/* needed: load without reserves */
+	/* needed: load without reserves; likely: load, or what it is expected to want if more */
 	double load[PLACE_N_RESOURCES], needed[PLACE_N_RESOURCES], floor[PLACE_N_RESOURCES];
+	double likely[PLACE_N_RESOURCES];
 	uint32_t n_bucket[PLACE_N_COSTS]; /* members of each move cost */
 	place_vec peak;			/* of its demand over samples and slots */
 };
 
 /* The part of one host in the score. */
 struct terms {
-	double used[PLACE_N_RESOURCES];	/* load / capacity */
+	double used[PLACE_N_RESOURCES];	/* likely load / capacity */
 	double excess, expected, violations;
 };
 
 struct host {
 	struct place_host in;
 	double load[PLACE_N_RESOURCES], needed[PLACE_N_RESOURCES], floor[PLACE_N_RESOURCES];
+	double likely[PLACE_N_RESOURCES];
 	uint32_t n_vms, n_items;
 	uint32_t n_bucket[PLACE_N_COSTS];
 	uint32_t *items;
@@ -144,7 +168,7 @@ struct place {
 
 /* Draws the samples of a VM.  -ENOMEM. */
 int place_demand_draw(struct place *p, uint32_t vm);
-/* Highest demand of an item, from those of its members. */
+/* Highest demand of an item and the load that is likely, from those of its members. */
 void place_demand_peak(struct place *p, struct item *item);
 /* Adds (sign 1) or removes (-1) the demand of a VM. */
 void place_demand_add(struct place *p, struct host *host, uint32_t vm, int32_t sign);
@@ -172,7 +196,7 @@ struct change {
 };
 
 /* Recomputes what is kept of a host, and the totals from all hosts and items. */
-struct terms place_terms(const struct place *p, const struct host *host, const double *load,
+struct terms place_terms(const struct place *p, const struct host *host, const double *likely,
 			 const double *needed, uint32_t n_bad, const uint32_t *n_bucket);
 /* Adds them, or with a sign of -1 takes them away. */
 void place_add_terms(struct totals *totals, const struct terms *terms, double sign);

@@ -76,10 +76,12 @@ static void host_changes(struct place *p, struct host *host, const struct item *
 	for (uint32_t r = 0; r < PLACE_N_RESOURCES; r++) {
 		host->load[r] += sign * item->load[r];
 		host->needed[r] += sign * item->needed[r];
+		host->likely[r] += sign * item->likely[r];
 		host->floor[r] += sign * item->floor[r];
 	}
 	place_add_terms(&p->totals, &host->terms, -1);
-	host->terms = place_terms(p, host, host->load, host->needed, host->n_bad, host->n_bucket);
+	host->terms = place_terms(p, host, host->likely, host->needed, host->n_bad,
+				  host->n_bucket);
 	place_add_terms(&p->totals, &host->terms, 1);
 }
 
@@ -397,8 +399,7 @@ int place_create(const struct place_config *config, const struct place_traces *t
 	if (rc)
 		goto out_destroy;
 	for (uint32_t i = 0; i < p->n_items; i++) {
-		if (p->n_samples)
-			place_demand_peak(p, &p->items[i]);
+		place_demand_peak(p, &p->items[i]);
 		p->totals.n_unplaced += p->items[i].n;
 		p->totals.moves += place_moves(p, &p->items[i], -1);
 	}
@@ -533,8 +534,7 @@ int place_add(struct place *p, const struct place_vm *in, uint32_t *ret_index,
 	}
 	join(p, i, v);
 	p->n_vms++;
-	if (p->n_samples)
-		place_demand_peak(p, &p->items[i]);
+	place_demand_peak(p, &p->items[i]);
 	p->totals.moves += place_moves(p, &p->items[i], -1);
 	p->totals.n_unplaced += p->items[i].n;
 	list_moved(p, i);

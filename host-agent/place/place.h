@@ -147,6 +147,7 @@ struct place_vm {
 	uint32_t age;			/* steps of the traces since it was created */
 	double use[PLACE_N_RESOURCES];	/* now */
 	double peak[PLACE_N_RESOURCES];	/* most that it used within the last day; 0: not known */
+	double most[PLACE_N_RESOURCES];	/* ... since it was created; 0: not known */
 	double reserve[PLACE_N_RESOURCES]; /* kept free for it while it is younger than a day */
 	double floor[PLACE_N_RESOURCES]; /* always kept free for it: never oversold */
 	uint32_t affinity;		/* VMs of the same number, but 0, are on one host */
@@ -179,10 +180,10 @@ double place_move_cost(const struct place_move_cost *cost, double disk, double m
 enum place_cost place_cost_bucket(const struct place_move_cost *cost, double value);
 
 /*
- * Finds a, b and c, each at least 0, with the least sum of squared errors, the limits that divide
- * the measured VMs by cost into thirds, and the weights: mean measured cost of a third over that of
- * the lowest.  -EINVAL: numbers that cannot be.  -ENODATA: what was measured does not determine
- * them (fewer than 6 moves, or all alike).
+ * Finds a, b and c, each at least 0, with the least sum of squared errors of log2(1 + cost), the
+ * limits that divide the measured VMs by cost into thirds, and the weights: mean measured cost of a
+ * third over that of the lowest.  -EINVAL: numbers that cannot be.  -ENODATA: what was measured
+ * does not determine them (fewer than 6 moves, or all alike).
  */
 int place_calibrate(const struct place_disruption *moves, uint32_t n, struct place_move_cost *ret,
 		    double *ret_rms_error);

@@ -29,13 +29,13 @@ static double cheapest(const struct place_config *config, const uint32_t *n_buck
 	return config->cost.weight[bucket];
 }
 
-struct terms place_terms(const struct place *p, const struct host *host, const double *load,
+struct terms place_terms(const struct place *p, const struct host *host, const double *likely,
 			 const double *needed, uint32_t n_bad, const uint32_t *n_bucket)
 {
 	struct terms terms = { 0 };
 
 	for (uint32_t r = 0; r < PLACE_N_RESOURCES; r++) {
-		terms.used[r] = load[r] / host->in.capacity[r];
+		terms.used[r] = likely[r] / host->in.capacity[r];
 		/* No VM has to leave for a reserve. */
 		if (needed[r] > host->in.capacity[r] * (1 + SLACK))
 			terms.excess += needed[r] / host->in.capacity[r] - 1;
@@ -67,6 +67,7 @@ void place_totals(struct place *p)
 
 		memset(host->load, 0, sizeof(host->load));
 		memset(host->needed, 0, sizeof(host->needed));
+		memset(host->likely, 0, sizeof(host->likely));
 		memset(host->floor, 0, sizeof(host->floor));
 		for (uint32_t i = 0; i < host->n_items; i++) {
 			const struct item *item = &p->items[host->items[i]];
@@ -74,10 +75,11 @@ void place_totals(struct place *p)
 			for (uint32_t r = 0; r < PLACE_N_RESOURCES; r++) {
 				host->load[r] += item->load[r];
 				host->needed[r] += item->needed[r];
+				host->likely[r] += item->likely[r];
 				host->floor[r] += item->floor[r];
 			}
 		}
-		host->terms = place_terms(p, host, host->load, host->needed, host->n_bad,
+		host->terms = place_terms(p, host, host->likely, host->needed, host->n_bad,
 					  host->n_bucket);
 		place_add_terms(&p->totals, &host->terms, 1);
 	}
@@ -125,7 +127,7 @@ double place_moves(const struct place *p, const struct item *item, int32_t host)
 struct side {
 	const struct host *host;
 	const struct item *minus, *plus;
-	double load[PLACE_N_RESOURCES], needed[PLACE_N_RESOURCES];
+	double likely[PLACE_N_RESOURCES], needed[PLACE_N_RESOURCES];
 	uint32_t n_bucket[PLACE_N_COSTS];
 };
 
@@ -134,8 +136,8 @@ static void begin_side(struct side *side, const struct host *host, const struct 
 {
 	*side = (struct side){ .host = host, .minus = minus, .plus = plus };
 	for (uint32_t r = 0; r < PLACE_N_RESOURCES; r++) {
-		side->load[r] = host->load[r] - (minus ? minus->load[r] : 0) +
-				(plus ? plus->load[r] : 0);
+		side->likely[r] = host->likely[r] - (minus ? minus->likely[r] : 0) +
+				  (plus ? plus->likely[r] : 0);
 		side->needed[r] = host->needed[r] - (minus ? minus->needed[r] : 0) +
 				  (plus ? plus->needed[r] : 0);
 	}
@@ -156,8 +158,9 @@ static double value_with(struct place *p, const struct totals *totals, const str
 	struct totals sum = *totals;
 
 	for (uint32_t i = 0; i < n_sides; i++) {
-		struct terms terms = place_terms(p, sides[i].host, sides[i].load, sides[i].needed,
-						 n_bad[i], sides[i].n_bucket);
+		struct terms terms = place_terms(p, sides[i].host, sides[i].likely,
+						 sides[i].needed, n_bad[i],
+						 sides[i].n_bucket);
 
 		place_add_terms(&sum, &sides[i].host->terms, -1);
 		place_add_terms(&sum, &terms, 1);

@@ -87,15 +87,12 @@ static void store(struct place_traces *t, const struct place_stored_trace *to,
 	uint32_t n = slots_of(&t->grid, from), per_slot = t->grid.slot_steps;
 
 	for (uint32_t slot = 0; slot < n; slot++) {
-		struct place_features *features = &t->features[to->first + slot];
-		uint32_t day_ago = slot < t->day_slots ? 0 : slot - t->day_slots;
 		place_vec most = { 0 };
 
 		for (uint32_t r = 0; r < PLACE_N_RESOURCES; r++) {
 			const float *demand = from->demand + r;
 			uint32_t first = slot * per_slot;
 
-			features->now[r] = demand[(size_t)first * PLACE_N_RESOURCES];
 			for (uint32_t s = first; s < first + per_slot && s < from->steps; s++) {
 				int32_t units = (int32_t)ceil(
 					demand[(size_t)s * PLACE_N_RESOURCES] / t->unit[r]);
@@ -103,12 +100,39 @@ static void store(struct place_traces *t, const struct place_stored_trace *to,
 				if (units > most[r])
 					most[r] = units;
 			}
-			for (uint32_t s = day_ago; s < slot; s++)
-				features->peak[r] = fmaxf(
-					features->peak[r],
-					(float)(t->slots[to->first + s][r] * t->unit[r]));
 		}
 		t->slots[to->first + slot] = most;
+	}
+	for (uint32_t start = 0; start < to->n_starts; start++) {
+		place_vec *peak = &t->peaks[to->first + start];
+
+		for (uint32_t s = start; s < start + t->grid.slots; s++)
+			*peak = place_greater(*peak, t->slots[to->first + s]);
+	}
+}
+
+/* What a VM that is at the beginning of a window shows of its past. */
+static void store_features(struct place_traces *t, const struct place_stored_trace *to,
+			   const struct place_trace *from)
+{
+	place_vec most = { 0 };
+
+	for (uint32_t start = 0; start < to->n_starts; start++) {
+		struct place_features *f = &t->features[place_features_at(t, to, start)];
+		uint32_t day_ago = start < t->day_slots ? 0 : start - t->day_slots;
+		const float *now = from->demand +
+				   (size_t)start * t->grid.slot_steps * PLACE_N_RESOURCES;
+		place_vec peak = { 0 };
+
+		for (uint32_t s = day_ago; s < start; s++)
+			peak = place_greater(peak, t->slots[to->first + s]);
+		if (start)
+			most = place_greater(most, t->slots[to->first + start - 1]);
+		for (uint32_t r = 0; r < PLACE_N_RESOURCES; r++) {
+			f->of[PLACE_NOW][r] = now[r];
+			f->of[PLACE_PEAK][r] = (float)(peak[r] * t->unit[r]);
+			f->of[PLACE_MOST][r] = (float)(most[r] * t->unit[r]);
+		}
 	}
 }
 
@@ -141,35 +165,32 @@ static void set_reserve(struct place_traces *t, struct place_group *group, doubl
 	}
 }
 
-static float deviation(double n, double sum, double squares)
+/* So that resources and features of different size weigh the same in a distance. */
+static float scale_of(const struct place_traces *t, const struct place_group *group,
+		      enum place_feature k, uint32_t r)
 {
-	double variance = n > 0 ? squares / n - sum / n * (sum / n) : 0;
+	double n = 0, sum = 0, squares = 0, variance;
 
-	return variance > 0 ? (float)sqrt(variance) : 0;
+	for (uint32_t i = group->first; i < group->first + group->n; i++) {
+		const struct place_stored_trace *trace = &t->traces[i];
+
+		for (uint32_t s = 0; s < trace->n_starts; s++) {
+			double x = t->features[place_features_at(t, trace, s)].of[k][r];
+
+			n++;
+			sum += x;
+			squares += x * x;
+		}
+	}
+	variance = n > 0 ? squares / n - sum / n * (sum / n) : 0;
+	return variance > 0 ? (float)(1 / sqrt(variance)) : 0;
 }
 
-/* So that resources and features of different size weigh the same in a distance. */
-static void set_deviations(const struct place_traces *t, struct place_group *group)
+static void set_scale(const struct place_traces *t, struct place_group *group)
 {
-	for (uint32_t r = 0; r < PLACE_N_RESOURCES; r++) {
-		double n = 0, now = 0, now2 = 0, peak = 0, peak2 = 0;
-
-		for (uint32_t i = 0; i < group->n; i++) {
-			const struct place_stored_trace *trace = &t->traces[group->first + i];
-
-			for (uint32_t s = 0; s < trace->n_starts; s++) {
-				const struct place_features *f = &t->features[trace->first + s];
-
-				n++;
-				now += f->now[r];
-				now2 += (double)f->now[r] * f->now[r];
-				peak += f->peak[r];
-				peak2 += (double)f->peak[r] * f->peak[r];
-			}
-		}
-		group->deviation_now[r] = deviation(n, now, now2);
-		group->deviation_peak[r] = deviation(n, peak, peak2);
-	}
+	for (uint32_t k = 0; k < PLACE_N_FEATURES; k++)
+		for (uint32_t r = 0; r < PLACE_N_RESOURCES; r++)
+			group->scale.of[k][r] = scale_of(t, group, k, r);
 }
 
 int place_traces_create(const struct place_grid *grid, uint32_t n_classes,
@@ -177,7 +198,7 @@ int place_traces_create(const struct place_grid *grid, uint32_t n_classes,
 			struct place_problem *ret_problem)
 {
 	uint32_t n_groups = n_classes * PLACE_N_ROLES;
-	uint64_t n_slots = 0;
+	uint64_t n_slots = 0, n_features = 0;
 	struct place_traces *t;
 	double *peaks;
 
@@ -193,8 +214,10 @@ int place_traces_create(const struct place_grid *grid, uint32_t n_classes,
 		if (rc)
 			return rc;
 		n_slots += slots_of(grid, &traces[i]) + (traces[i].was_deleted ? grid->slots : 0);
+		/* Whole days of them, and at least one more than there are slots. */
+		n_features += slots_of(grid, &traces[i]) + DAY_SECONDS / grid->step_seconds;
 	}
-	if (n_slots >= PLACE_NONE)
+	if (n_features >= PLACE_NONE || n_slots >= PLACE_NONE)
 		return fault(ret_problem, PLACE_FAULT_COUNT);
 	*ret_problem = (struct place_problem){ 0 };
 
@@ -208,8 +231,9 @@ int place_traces_create(const struct place_grid *grid, uint32_t n_classes,
 	t->groups = calloc((size_t)n_groups + 1, sizeof(*t->groups));
 	t->traces = calloc((size_t)n + 1, sizeof(*t->traces));
 	t->slots = calloc((size_t)n_slots + 1, sizeof(*t->slots));
-	t->features = calloc((size_t)n_slots + 1, sizeof(*t->features));
-	if (!t->groups || !t->traces || !t->slots || !t->features)
+	t->peaks = calloc((size_t)n_slots + 1, sizeof(*t->peaks));
+	t->features = calloc((size_t)n_features + 1, sizeof(*t->features));
+	if (!t->groups || !t->traces || !t->slots || !t->peaks || !t->features)
 		goto out_memory;
 	set_units(t, traces, n);
 
@@ -219,7 +243,7 @@ int place_traces_create(const struct place_grid *grid, uint32_t n_classes,
 		t->groups[g].first = t->groups[g - 1].first + t->groups[g - 1].n;
 	for (uint32_t g = 0; g < n_groups; g++)
 		t->groups[g].n = 0;
-	n_slots = 0;
+	n_slots = n_features = 0;
 	for (uint32_t i = 0; i < n; i++) {
 		struct place_group *group =
 			&t->groups[traces[i].class * PLACE_N_ROLES + traces[i].role];
@@ -230,11 +254,15 @@ int place_traces_create(const struct place_grid *grid, uint32_t n_classes,
 		/* After the end of a deleted VM come slots of zeros. */
 		to->n_starts = traces[i].was_deleted ? slots : slots - grid->slots + 1;
 		n_slots += to->n_starts - 1 + grid->slots + (traces[i].was_deleted ? 1 : 0);
+		to->features = (uint32_t)n_features;
+		to->n_days = (to->n_starts + t->day_slots - 1) / t->day_slots;
+		n_features += (uint64_t)to->n_days * t->day_slots;
 		store(t, to, &traces[i]);
+		store_features(t, to, &traces[i]);
 	}
 	for (uint32_t g = 0; g < n_groups; g++) {
 		set_reserve(t, &t->groups[g], peaks);
-		set_deviations(t, &t->groups[g]);
+		set_scale(t, &t->groups[g]);
 	}
 	free(peaks);
 	*ret = t;
@@ -253,6 +281,7 @@ void place_traces_destroy(struct place_traces *t)
 	free(t->groups);
 	free(t->traces);
 	free(t->slots);
+	free(t->peaks);
 	free(t->features);
 	free(t);
 }

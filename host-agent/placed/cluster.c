@@ -127,7 +127,7 @@ static const char *read_vm(const json_t *from, struct placed_vm *ret)
 {
 	const char *class = json_string_value(json_object_get(from, "c"));
 	const char *why = json_string_value(json_object_get(from, "mv"));
-	const json_t *age = json_object_get(from, "a");
+	const json_t *age = json_object_get(from, "a"), *most = json_object_get(from, "m");
 	struct placed_vm vm = *ret;
 
 	if (!class || strlen(class) >= sizeof(vm.class))
@@ -137,6 +137,8 @@ static const char *read_vm(const json_t *from, struct placed_vm *ret)
 		return "its age";
 	if (!read_amounts(json_object_get(from, "u"), vm.use) ||
 	    !read_amounts(json_object_get(from, "p"), vm.peak) ||
+	    /* What was told before there was such a thing has none. */
+	    (most && !read_amounts(most, vm.most)) ||
 	    !read_amounts(json_object_get(from, "f"), vm.floor))
 		return "an amount of it";
 	vm.role = json_integer_value(json_object_get(from, "s")) == 1 ? PLACE_SECONDARY :
@@ -392,6 +394,7 @@ void placed_cluster_remember(struct placed_cluster *c, const struct placed_clust
 		vm->age_s = old->age_s;
 		memcpy(vm->use, old->use, sizeof(vm->use));
 		memcpy(vm->peak, old->peak, sizeof(vm->peak));
+		memcpy(vm->most, old->most, sizeof(vm->most));
 		memcpy(vm->floor, old->floor, sizeof(vm->floor));
 		vm->is_known = true;
 	}

@@ -7,12 +7,13 @@
  * Facts of a host are the value of its node attribute PLACED_FACTS, compact JSON:
  *
  *   {"v":1,"cap":[4000,2048,0],"ready":true,"moving":"","vms":{"db1":{
- *    "c":"spot","s":0,"a":7200,"u":[900,512,0],"p":[1800,640,0],"f":[1000,256,0],"on":true,
- *    "mv":"relieves node 0 ..."}}}
+ *    "c":"spot","s":0,"a":7200,"u":[900,512,0],"p":[1800,640,0],
+ *    "m":[1800,640,0],"f":[1000,256,0],"on":true,"mv":"relieves node 0 ..."}}}
  *
  * Amounts are in the order of enum place_resource; 0 as a capacity: the resource is not limited.
- * c: class; s: 1 for a secondary; a: age in seconds; u: use now; p: most within the last day; f:
- * what must not be oversold; on: it works for clients; mv: ebbd recommends to move it, and why.
+ * c: class; s: 1 for a secondary; a: age in seconds; u: use now; p: most within the last day; m:
+ * most since it was first seen (may be missing); f: what must not be oversold; on: it works for
+ * clients; mv: ebbd recommends to move it, and why.
  *
  * The whole cluster as JSON; "quorum" is null while nobody knows ("ebbctl place --facts FILE",
  * "ebb-placed --dump"):
@@ -67,7 +68,8 @@ struct placed_vm {
 	char class[PLACED_NAME_SIZE];
 	enum place_role role;
 	uint32_t age_s;
-	double use[PLACE_N_RESOURCES], peak[PLACE_N_RESOURCES], floor[PLACE_N_RESOURCES];
+	double use[PLACE_N_RESOURCES], peak[PLACE_N_RESOURCES], most[PLACE_N_RESOURCES];
+	double floor[PLACE_N_RESOURCES];
 	bool is_active;
 	bool should_move;
 	char why[PLACED_WHY_SIZE];	/* it should move */

@@ -100,6 +100,7 @@ static void fill_vm(const struct placed_model *m, const struct placed_vm *from,
 	ret->age = from->age_s / place_grid_default().step_seconds;
 	memcpy(ret->use, from->use, sizeof(ret->use));
 	memcpy(ret->peak, from->peak, sizeof(ret->peak));
+	memcpy(ret->most, from->most, sizeof(ret->most));
 	memcpy(ret->floor, from->floor, sizeof(ret->floor));
 	ret->host = host >= 0 ? m->index[host] : -1;
 	ret->may_move = from->is_resource && from->is_settled && from->can_migrate;

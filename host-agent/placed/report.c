@@ -74,6 +74,7 @@ static struct placed_seen *seen_of(struct placed_memory *m, const char *name,
 
 		s->since_s = now_s - (vm->age_s < now_s ? vm->age_s : now_s);
 		memcpy(s->peaks[s->hour % PLACED_DAY_SLOTS], vm->peak, sizeof(vm->peak));
+		memcpy(s->most, vm->most, sizeof(vm->most));
 	}
 	return s;
 }
@@ -93,6 +94,7 @@ static void see(struct placed_seen *s, const double use[PLACE_N_RESOURCES], uint
 		double *slot = &s->peaks[s->hour % PLACED_DAY_SLOTS][r];
 
 		*slot = use[r] > *slot ? use[r] : *slot;
+		s->most[r] = use[r] > s->most[r] ? use[r] : s->most[r];
 		ret_peak[r] = 0;
 		for (int i = 0; i < PLACED_DAY_SLOTS; i++)
 			if (s->peaks[i][r] > ret_peak[r])
@@ -158,9 +160,10 @@ static json_t *vm_facts(const json_t *vm, struct placed_seen *s, const struct pl
 	if (use[PLACE_CPU] > IDLE_PERMILLE)
 		s->active_s = now_s;
 	age_s = now_s > s->since_s ? now_s - s->since_s : 0;
-	o = json_pack("{s:s, s:i, s:I, s:o, s:o, s:o, s:b}", "c", text(vm, "class"), "s", 0, "a",
+	o = json_pack("{s:s, s:i, s:I, s:o, s:o, s:o, s:o, s:b}", "c", text(vm, "class"), "s", 0, "a",
 		      (json_int_t)(age_s / AGE_STEP_S * AGE_STEP_S), "u", amounts(use), "p",
-		      amounts(peak), "f", exact(floor), "on", now_s - s->active_s < idle_s);
+		      amounts(peak), "m", amounts(s->most), "f", exact(floor), "on",
+		      now_s - s->active_s < idle_s);
 	/* The others need not wait for a VM whose move was given up. */
 	if (o && json_is_object(move) && !placed_waits(state, s->name, now_usec)) {
 		char why[PLACED_WHY_SIZE];

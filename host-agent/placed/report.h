@@ -15,6 +15,7 @@ struct placed_seen {
 	uint64_t since_s;		/* unix seconds: it was first seen, here or elsewhere */
 	uint64_t hour;			/* of the newest slot */
 	double peaks[PLACED_DAY_SLOTS][PLACE_N_RESOURCES];
+	double most[PLACE_N_RESOURCES];	/* since then */
 	uint64_t active_s;		/* when it last worked for clients */
 };
 

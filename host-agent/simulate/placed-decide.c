@@ -135,8 +135,7 @@ static int calibrate(const struct sim_place_traces *from, uint64_t *random,
 		};
 		/* What is copied while a database is not active disturbs nobody. */
 		moves[i].cost = moves[i].is_active ?
-			sim_place_failover_s(moves[i].disk, moves[i].memory) :
-			sim_place_failover_s(0, 0);
+			sim_place_failover_s(moves[i].disk, moves[i].memory) : 0;
 	}
 	return place_calibrate(moves, CALIBRATION, ret, &rms);
 }
@@ -203,6 +202,7 @@ static void fill_vm(const struct sim_place_decider *d, const struct sim_place_wo
 		.host = vm->host, .may_move = true, .is_active = vm->is_active,
 	};
 	memcpy(ret->use, vm->use, sizeof(ret->use));
+	memcpy(ret->most, vm->most, sizeof(ret->most));
 	if (d->placer->look_ahead)
 		sim_place_peak(w, vm, ret->peak);
 	memcpy(ret->reserve, d->earlier->reserve[vm->of.class][role], sizeof(ret->reserve));

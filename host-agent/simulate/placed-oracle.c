@@ -38,6 +38,7 @@ static void hide_age(const struct sim_place_world *w, uint32_t i, struct place_v
 	if (sim_place_age(w, &w->vms[i]) >= SIM_PLACE_DAY)
 		memset(vm->reserve, 0, sizeof(vm->reserve));
 	memset(vm->peak, 0, sizeof(vm->peak));
+	memset(vm->most, 0, sizeof(vm->most));
 	vm->class = i / PLACE_N_ROLES;
 	vm->role = i % PLACE_N_ROLES;
 	vm->age = 0;

@@ -87,6 +87,8 @@ static void look(struct sim_place_world *w)
 		struct sim_place_vm *vm = &w->vms[i];
 
 		use_of(w, vm, sim_place_age(w, vm), vm->use);
+		for (unsigned int r = 0; r < PLACE_N_RESOURCES; r++)
+			vm->most[r] = fmax(vm->most[r], vm->use[r]);
 		vm->is_active = is_active(w, vm);
 	}
 }
@@ -183,6 +185,7 @@ static int add_database(struct run *run, const struct sim_place_database *db)
 			.born = w->step, .host = -1,
 		};
 		use_of(w, vm, 0, vm->use);
+		memcpy(vm->most, vm->use, sizeof(vm->most));
 		vm->is_active = is_active(w, vm);
 		run->reserved += maximum(vm);
 	}

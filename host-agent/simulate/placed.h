@@ -40,6 +40,7 @@ struct sim_place_vm {
 	uint32_t born;			/* step */
 	int32_t host;			/* -1 while it is being placed */
 	double use[PLACE_N_RESOURCES];	/* in this step */
+	double most[PLACE_N_RESOURCES];	/* since it was there */
 };
 
 enum sim_place_task { SIM_PLACE_NEW, SIM_PLACE_RESOLVE, SIM_PLACE_BALANCE };

@@ -26,7 +26,7 @@ static void measure(struct place_disruption *moves, double a, double b, double c
 		moves[i].is_active = ebb_random(&random) % 2;
 		cost = a * log2(moves[i].disk) + b * log2(moves[i].memory) +
 		       c * moves[i].is_active + noise * (ebb_random_unit(&random) - 0.5);
-		moves[i].cost = cost > 0 ? cost : 0;
+		moves[i].cost = cost > 0 ? exp2(cost) - 1 : 0;
 	}
 }
 
@@ -53,11 +53,11 @@ static void test_calibration_finds_the_constants(void **state)
 	double error;
 
 	(void)state;
-	measure(moves, 1.5, 0.5, 20, 0);
+	measure(moves, 0.5, 0.2, 6, 0);
 	assert_int_equal(place_calibrate(moves, N, &cost, &error), 0);
-	assert_float_equal(cost.a, 1.5, 1e-6);
-	assert_float_equal(cost.b, 0.5, 1e-6);
-	assert_float_equal(cost.c, 20, 1e-6);
+	assert_float_equal(cost.a, 0.5, 1e-6);
+	assert_float_equal(cost.b, 0.2, 1e-6);
+	assert_float_equal(cost.c, 6, 1e-6);
 	assert_float_equal(error, 0, 1e-6);
 	for (uint32_t i = 0; i < N; i++)
 		in[place_cost_bucket(&cost, place_move_cost(&cost, moves[i].disk, moves[i].memory,
@@ -67,13 +67,31 @@ static void test_calibration_finds_the_constants(void **state)
 	assert_int_equal(in[2], N / 3);
 	assert_true(cost.weight[0] == 1 && cost.weight[1] > 1 && cost.weight[2] > cost.weight[1]);
 
-	measure(moves, 1.5, 0.5, 20, 4);
+	measure(moves, 0.5, 0.2, 6, 1);
 	assert_int_equal(place_calibrate(moves, N, &cost, &error), 0);
-	assert_float_equal(cost.a, 1.5, 0.1);
-	assert_float_equal(cost.b, 0.5, 0.1);
-	assert_float_equal(cost.c, 20, 0.5);
-	/* That of numbers that are even over 4 is 4 / sqrt(12). */
-	assert_float_equal(error, 1.15, 0.15);
+	assert_float_equal(cost.a, 0.5, 0.025);
+	assert_float_equal(cost.b, 0.2, 0.025);
+	assert_float_equal(cost.c, 6, 0.15);
+	/* That of numbers that are even over 1 is 1 / sqrt(12). */
+	assert_float_equal(error, 0.29, 0.04);
+}
+
+/* A copy takes as long as the disk is large, and disturbs nobody while the VM is idle. */
+static void test_calibration_tells_idle_vms_from_active_ones(void **state)
+{
+	struct place_disruption moves[N];
+	struct place_move_cost cost;
+	double error;
+
+	(void)state;
+	measure(moves, 0, 0, 0, 0);
+	for (uint32_t i = 0; i < N; i++)
+		moves[i].cost = moves[i].is_active ? 30 + moves[i].disk / 250 : 0;
+	assert_int_equal(place_calibrate(moves, N, &cost, &error), 0);
+	assert_true(cost.c > 0);
+	/* The smallest that is active costs more than the largest that is not. */
+	assert_true(place_move_cost(&cost, 1 << 10, 1 << 8, true) >
+		    place_move_cost(&cost, 1 << 20, 1 << 16, false));
 }
 
 /* More memory cannot make a move cheaper, whatever noise says. */
@@ -84,7 +102,7 @@ static void test_calibration_has_no_negative_constants(void **state)
 	double error;
 
 	(void)state;
-	measure(moves, 2, -0.5, 20, 0);
+	measure(moves, 1, -0.5, 6, 0);
 	assert_int_equal(place_calibrate(moves, N, &cost, &error), 0);
 	assert_true(cost.a > 0 && cost.b == 0 && cost.c > 0 && error > 0.1);
 	/* Moves that cost nothing. */
@@ -102,7 +120,7 @@ static void test_calibration_refuses(void **state)
 	double error = 7;
 
 	(void)state;
-	measure(moves, 1, 1, 20, 0);
+	measure(moves, 0.5, 0.5, 6, 0);
 	assert_int_equal(place_calibrate(moves, 5, &cost, &error), -ENODATA);
 	for (int i = 0; i < 4; i++) {
 		double *at = i == 0 ? &moves[9].disk : i == 1 ? &moves[9].memory : &moves[9].cost;
@@ -129,6 +147,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_cost_is_the_formula),
 		cmocka_unit_test(test_calibration_finds_the_constants),
+		cmocka_unit_test(test_calibration_tells_idle_vms_from_active_ones),
 		cmocka_unit_test(test_calibration_has_no_negative_constants),
 		cmocka_unit_test(test_calibration_refuses),
 	};

@@ -112,6 +112,32 @@ static void test_the_past_of_a_vm_counts(void **state)
 	place_traces_destroy(traces);
 }
 
+/* A VM that is paused for more than a day is as large as it once was when it comes back. */
+static void test_what_was_long_ago_counts(void **state)
+{
+	struct hand hand = { 0 };
+	struct place_traces *traces;
+	struct place_vm vm = plain_vm(1, 1, 0, 1);
+
+	(void)state;
+	for (int i = 0; i < 40; i++) {
+		float *demand;
+
+		hand_add(&hand, 0, PLACE_PRIMARY, 4 * RIG_DAY, 0, 1, i % 2 ? 300 : 100, 1);
+		demand = (float *)hand.traces[i].demand;
+		for (uint32_t s = RIG_DAY; s < 5 * RIG_DAY / 2; s++)
+			demand[s * PLACE_N_RESOURCES + PLACE_MEMORY] = 0;
+	}
+	traces = hand_traces(&hand, 1);
+	vm.age = 9 * RIG_DAY / 4;
+	for (int i = 0; i < 2; i++) {
+		vm.most[PLACE_MEMORY] = i ? 300 : 100;
+		/* At the same age a day before they stay paused: about half of the samples. */
+		assert_float_equal(risk_of(traces, 1000, 200, &vm, 1), i ? 0.5 : 0, 0.15);
+	}
+	place_traces_destroy(traces);
+}
+
 /* VMs of which a trace ends there want nothing more. */
 static void test_deleted_vms_want_nothing(void **state)
 {
@@ -299,6 +325,7 @@ int main(void)
 		cmocka_unit_test(test_only_the_window_counts),
 		cmocka_unit_test(test_roles_have_traces_of_their_own),
 		cmocka_unit_test(test_the_past_of_a_vm_counts),
+		cmocka_unit_test(test_what_was_long_ago_counts),
 		cmocka_unit_test(test_deleted_vms_want_nothing),
 		cmocka_unit_test(test_samples_go_with_the_vm),
 		cmocka_unit_test(test_changes_leave_what_a_new_cluster_has),

@@ -284,6 +284,8 @@ static void test_report(void **state)
 	json_decref(all);
 	all = report(&m, EBBD_VM("50"), 1000000 + 100000, true);
 	assert_int_equal(amount(all, "p", PLACE_CPU), 50);
+	/* The most of all times stays. */
+	assert_int_equal(amount(all, "m", PLACE_CPU), 1800);
 	json_decref(all);
 	/* A guest that says what can not be is no reason to send others away. */
 	all = report(&m, EBBD_VM("4000000000"), 1000000 + 100000, true);
@@ -398,14 +400,14 @@ static void test_calibrate(void **state)
 	FILE *f = fdopen(fd, "w");
 
 	(void)state;
-	/* Twice log2(memory), 3 more for an active VM. */
-	fputs(PLACED_MOVES_HEADER "\n1,256,0,16\n1,256,1,19\n1,1024,0,20\n1,1024,1,23\n"
-	      "4,4096,0,24\n16,4096,1,27\n64,64,0,12\n256,64,1,15\n", f);
+	/* 1 + cost is memory, eight times as much (2 to the third) for an active VM. */
+	fputs(PLACED_MOVES_HEADER "\n1,256,0,255\n1,256,1,2047\n1,1024,0,1023\n1,1024,1,8191\n"
+	      "4,4096,0,4095\n16,4096,1,32767\n64,64,0,63\n256,64,1,511\n", f);
 	fclose(f);
 	f = open_memstream(&text, &size);
 	assert_int_equal(placed_calibrate(path, f, &err), 0);
 	fclose(f);
-	assert_non_null(strstr(text, "move_cost_memory = 2\n"));
+	assert_non_null(strstr(text, "move_cost_memory = 1\n"));
 	assert_non_null(strstr(text, "move_cost_active = 3\n"));
 	free(text);
 	assert_int_equal(ebb_fs_write(path, PLACED_MOVES_HEADER "\n1,256,2,16\n"), 0);
