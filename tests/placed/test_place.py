@@ -93,6 +93,19 @@ class Place(unittest.TestCase):
         self.assertEqual(done.returncode, 1)
         self.assertIn('there are no traces of a class "small"', done.stderr)
 
+    def test_the_reserve_of_a_new_vm_gives_way(self):
+        """No host has room for what its class reaches in a day, both for what it uses now."""
+        with open(os.path.join(self.folder.name, "traces", "big.csv"), "w",
+                  encoding="utf-8") as f:
+            f.write("vm,step_s,cpu,memory,disk\n" + "t,600,1500,100,0\n" * 300)
+        facts = cluster(h1={"a": 2800}, h2={"b": 3000})
+        _, vms = self.place(facts, "--add", "big")
+        self.assertEqual((vms["(new)"]["plan"], vms["(new)"]["refusal"]), ("h1", None))
+        why = {row["host"]: row for row in vms["(new)"]["why"]}
+        self.assertEqual(why["h1"]["ruled_out"], ["reserve"])
+        self.assertRegex(why["h1"]["text"], "^chosen, and the reserve gave way: the cpu ")
+        self.assertNotIn("cannot take it", why["h2"]["text"])
+
     def test_costs_and_traces_are_those_of_the_placer(self):
         with open(os.path.join(self.folder.name, "traces", "big.csv"), "w",
                   encoding="utf-8") as f:
