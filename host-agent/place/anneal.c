@@ -20,7 +20,7 @@
  * then done several times, from different plans.
  */
 #define FEW_MOVES	256u
-#define ROUNDS		16u
+#define ROUNDS		64u
 #define CLOCK_STEPS	64u		/* candidates between looks at the clock */
 
 struct anneal {
