@@ -32,15 +32,19 @@ static struct ebb_violation *violation_of(struct pressure_room *s, enum ebb_pres
 	return what == EBB_PRESSED_CORE ? &s->core_violations[i] : &s->violations[what][i];
 }
 
+/* What a CPU of the host does, in thousandths of a real one. */
+static uint32_t share_of(const struct pressure_room *s)
+{
+	return s->env->host.is_emulated ? s->env->host.share_permille : 1000;
+}
+
 static uint64_t capacity_of(const struct pressure_room *s, enum ebb_pressed what, uint16_t h)
 {
-	const uint32_t share = s->env->host.is_emulated ? s->env->host.share_permille : 1000;
-
 	switch (what) {
 	case EBB_PRESSED_MEMORY:
 		return s->env->nodes[h].mem_capacity;
 	case EBB_PRESSED_CPU:
-		return (uint64_t)core_node_capacity(s->env, h) * share;
+		return (uint64_t)core_node_capacity(s->env, h) * share_of(s);
 	default:
 		return 1000;
 	}
@@ -213,7 +217,22 @@ static void step(struct pressure_room *s, usec_t now, enum ebb_pressed what, uin
 
 /* ---- moves --------------------------------------------------------------- */
 
-/* A VM on the node wants more CPUs than it has, or VMs there are throttled. */
+/*
+ * The VM computes nearly all the time on all CPUs that its limit allows, and its SLA would allow
+ * more.  Engines ask for no more than is offered, so that they say nothing of this themselves.
+ */
+static bool is_short(const struct pressure_room *s, const struct ebb_vm *vm, uint16_t g, usec_t now)
+{
+	const struct ebb_vm_node *n = &vm->nodes[g];
+	const uint64_t full = (uint64_t)n->used * share_of(s) *
+			      s->env->cfg.pressure.core_hot_percent / 100;
+
+	return core_counts_as_driven(vm) && n->used > 0 && n->used >= n->limit &&
+	       n->used < vm->sla.nodes[g].max && now < vm->use.cpu_at + TIMES_USEC &&
+	       vm->use.cpu_permille[g] > full;
+}
+
+/* A VM on the node asks for more CPUs than it has or is short of them, or VMs are throttled. */
 static bool has_want(const struct pressure_room *s, uint16_t h, usec_t now)
 {
 	if (s->is_throttled[h])
@@ -223,7 +242,8 @@ static bool has_want(const struct pressure_room *s, uint16_t h, usec_t now)
 
 		for (uint16_t g = 0; vm->is_admitted && g < vm->sla.num_nodes; g++)
 			if (vm->sla.nodes[g].host_node == h &&
-			    core_wanted(vm, g, now) > vm->nodes[g].used)
+			    (core_wanted(vm, g, now) > vm->nodes[g].used ||
+			     is_short(s, vm, g, now)))
 				return true;
 	}
 	return false;
@@ -261,8 +281,7 @@ static uint32_t activity(const struct pressure_room *s, const struct ebb_vm *vm,
 			sum += vm->use.cpu_permille[g];
 	}
 	/* In cores of this host. */
-	return (uint32_t)(s->env->host.is_emulated ?
-				  sum * 1000 / s->env->host.share_permille : sum);
+	return (uint32_t)(sum * 1000 / share_of(s));
 }
 
 static void end_move(struct pressure_room *s, usec_t now, const struct ebb_vm *vm, const char *why)

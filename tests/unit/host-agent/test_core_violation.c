@@ -445,26 +445,60 @@ static void test_cpus(void **state)
 	begin(s);
 	boot(s, 'a', 1, "2/3", 100);
 	boot(s, 'b', 2, "2/3", 50);
-	run_for(s, &t, 16, 200, 240);
+	run_for(s, &t, 16, 200, 210);
 	assert_false(is_on(s, EBB_PRESSED_CPU));
-	run_for(s, &t, 1, 200, 240);
+	run_for(s, &t, 1, 200, 210);
 	assert_true(is_on(s, EBB_PRESSED_CPU));
-	expect_host(s, "cpu-begin", "CPUs of node 0: 0.88 of 1.00 used (87%), above 75% for 15 s; "
-		    "most by b 0.48, a 0.40");
-	/* Well used, and nobody wants more. */
-	run_for(s, &t, 100, 200, 240);
+	expect_host(s, "cpu-begin", "CPUs of node 0: 0.82 of 1.00 used (81%), above 75% for 15 s; "
+		    "most by b 0.42, a 0.40");
+	/* Well used, and nobody is short. */
+	run_for(s, &t, 100, 200, 210);
 	assert_false(should_move(s, 'a') || should_move(s, 'b'));
 	/* Now "a" does: its limit is its ceiling, so it is for the cores that are not there. */
 	assert_int_equal(script_add(s, 'a', 7, 1, 0, false), 0);
-	run_for(s, &t, 1, 200, 240);
+	run_for(s, &t, 1, 200, 210);
 	assert_true(should_move(s, 'b'));
 	expect_move(s, 'b', "cpu-begin",
-		    "should move to another host: that frees 0.48 of 0.13 CPUs needed of the CPUs "
+		    "should move to another host: that frees 0.42 of 0.07 CPUs needed of the CPUs "
 		    "of node 0; weight 50, in use, 256 MiB to take along; who helps as much "
 		    "weighs more");
 	/* It is not for long that a wish counts. */
-	run_for(s, &t, 11, 200, 240);
+	run_for(s, &t, 11, 200, 210);
 	assert_false(should_move(s, 'b'));
+}
+
+/* Two VMs with a driver that fill what they have; whether one should move is up to the ceiling. */
+static bool moves_when_full(struct script *s, const char *nodes, unsigned ms_b)
+{
+	unsigned t = 0;
+
+	script_finish(s);
+	begin(s);
+	boot(s, 'a', 1, "2/2", 100);
+	boot(s, 'b', 2, nodes, 100);
+	run_for(s, &t, 200, 240, ms_b);
+	assert_true(is_on(s, EBB_PRESSED_CPU));
+	return should_move(s, 'a') || should_move(s, 'b');
+}
+
+/* A VM that says nothing, but fills all CPUs that it may have, is short if it could have more. */
+static void test_short(void **state)
+{
+	struct script *s = *state;
+
+	assert_true(moves_when_full(s, "2/3", 215));
+	assert_false(moves_when_full(s, "2/3", 210));
+	assert_false(moves_when_full(s, "2/2", 240));
+	/* The third CPU is there, and "b" does not take it. */
+	script_finish(s);
+	script_init(s, 1, 5, 1, false);
+	assert_int_equal(ebb_state_policy_set(s->state, s->now, &greedy_policy), 0);
+	boot(s, 'a', 1, "2/2", 100);
+	boot(s, 'b', 2, "2/3", 100);
+	for (unsigned t = 0; t < 200;)
+		run_for(s, &t, 1, 250, 250);
+	assert_true(is_on(s, EBB_PRESSED_CPU));
+	assert_false(should_move(s, 'a') || should_move(s, 'b'));
 }
 
 static void test_throttled(void **state)
@@ -544,7 +578,7 @@ int main(void)
 		cmocka_unit_test(test_names),	  BEGUN(test_memory),
 		CROWD(test_move),	  CROWD(test_lasting),
 		CROWD(test_not_again),	  CROWD(test_no_move),
-		CROWD(test_shrunk),	  BEGUN(test_cpus),
+		CROWD(test_shrunk),	  BEGUN(test_cpus),	  BEGUN(test_short),
 		BEGUN(test_throttled),
 		BEGUN(test_core),
 		BEGUN(test_core_beside_others),
