@@ -37,7 +37,7 @@
 #define PLACED_FACTS		"ebb-facts"	/* node attribute, not in the CIB */
 #define PLACED_SCORE		"ebb-score-"	/* node attribute, with the name of the VM */
 #define PLACED_NAME_SIZE	64	/* of hosts, VMs and classes, with the NUL */
-#define PLACED_WHY_SIZE		128
+#define PLACED_WHY_SIZE		192	/* a reason of ebbd fits (EBB_TEXT_SIZE) */
 #define PLACED_MAX_HOSTS	64
 #define PLACED_MAX_VMS		4096
 

@@ -205,7 +205,7 @@ static bool has_waited(struct run *d, const struct placed_vm *vm)
  */
 static void begin_move(struct run *d)
 {
-	char why[PLACED_WHY_SIZE], text[256];
+	char why[PLACED_WHY_SIZE], text[PLACED_TEXT_SIZE];
 	int target;
 
 	for (int h = 0; h <= d->view->self; h++)
@@ -218,7 +218,7 @@ static void begin_move(struct run *d)
 				continue;
 			target = move_target(d->c, vm, why, sizeof(why));
 			if (target < 0 && h == d->view->self)
-				say(d, vm->name, "should move, but stays: %s (it %.100s)", why,
+				say(d, vm->name, "should move, but stays: %s (it %s)", why,
 				    vm->why);
 			if (target < 0 || (h != d->view->self && has_waited(d, vm)))
 				continue;
@@ -228,7 +228,7 @@ static void begin_move(struct run *d)
 			d->s->moving_since = d->now;
 			d->s->awaited[0] = '\0';
 			snprintf(text, sizeof(text), "moves to %s, which has %d, at a cost of %d: "
-				 "it %.100s", d->c->hosts[target].name, vm->scores[target],
+				 "it %s", d->c->hosts[target].name, vm->scores[target],
 				 vm->stickiness, vm->why);
 			set_score(d, vm, 0, text);
 			return;

@@ -35,6 +35,7 @@
 #include "placed/cluster.h"
 
 #define PLACED_MAX_WAITS	64
+#define PLACED_TEXT_SIZE	512	/* two reasons, and the names of a host and a VM */
 
 struct placed_policy {
 	int32_t stickiness[PLACE_N_COSTS];	/* for each cost of a move; 1 to 500, rising */
@@ -79,7 +80,7 @@ struct placed_action {
 	char vm[PLACED_NAME_SIZE];
 	enum place_resource resource;
 	int64_t value;
-	char text[256];			/* SAY; SET_SCORE: why */
+	char text[PLACED_TEXT_SIZE];	/* SAY; SET_SCORE: why */
 };
 
 struct placed_actions {
