@@ -11,6 +11,7 @@ struct run {
 	const struct placed_view *view;
 	const struct placed_cluster *c;
 	const struct placed_host *host;	/* this one */
+	bool is_at_work;		/* Pacemaker is, see is_at_work() */
 	uint64_t now;
 	struct placed_state *s;
 	struct placed_actions *out;
@@ -161,6 +162,20 @@ static bool is_any_moving(const struct placed_cluster *c)
 	return false;
 }
 
+/*
+ * Pacemaker moves VMs, or is about to start those of a host that is lost.  Any score that changes
+ * makes it think anew, and it first waits for what it has begun: VMs that have their turn later
+ * would have to wait for all that are being started.
+ */
+static bool is_at_work(const struct placed_cluster *c)
+{
+	for (int i = 0; i < c->num_vms; i++)
+		if (c->vms[i].is_resource && c->vms[i].started_on >= 0 &&
+		    !c->hosts[c->vms[i].started_on].is_online)
+			return true;
+	return is_any_moving(c);
+}
+
 /* The score of the best other host if the VM may move now; -1, and why it may not. */
 static int move_target(const struct placed_cluster *c, const struct placed_vm *vm, char *ret_why,
 		       size_t size)
@@ -294,7 +309,7 @@ static void publish_other(struct run *d, const struct placed_vm *vm, double risk
 		set_score(d, vm, PLACED_SCORE_NEVER, "ebbd or libvirtd does not answer here");
 		return;
 	}
-	if (risk < 0 || (stands >= 0 && change < d->policy->score_step))
+	if (risk < 0 || (stands >= 0 && (change < d->policy->score_step || d->is_at_work)))
 		return;
 	snprintf(why, sizeof(why), "a violation is expected with probability %.3f", risk);
 	set_score(d, vm, score, why);
@@ -419,6 +434,7 @@ void placed_decide(const struct placed_policy *policy, const struct placed_view 
 		begin_move(&d);
 	else
 		s->awaited[0] = '\0';
+	d.is_at_work = is_at_work(c);
 	may_tell = d.host->is_ready && set_capacity(&d);
 	for (int i = 0; i < c->num_vms; i++)
 		if (c->vms[i].is_resource)

@@ -18,7 +18,8 @@
  * A move therefore is one attribute that changes, on the host that the VM is to leave.  The others'
  * scores stand already, and Pacemaker takes the best of them if it beats the stickiness, which is
  * the cost of moving this VM.  Only one VM of the cluster moves at a time: the hosts look at the
- * same facts and agree on the first one.
+ * same facts and agree on the first one.  While Pacemaker moves VMs, or those of a lost host wait to
+ * be started, scores of other hosts that stand are left alone.
  *
  * Invariants:
  *   D1  Without quorum nothing is published and nothing is changed.

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Agents and hosts are killed at random, also while VMs move: nothing is ever granted twice, and in
-the end every VM runs, on one host, with one agent.
+"""Agents, placers and hosts are killed at random, also while VMs move: nothing is ever granted
+twice, and in the end every VM runs, on one host, with one agent, and every host has a score for it.
 
 EBB_TEST_CLUSTER_KILLS: how many kills (6; check-full 50); EBB_TEST_SEED: of what is drawn (1).
 """
@@ -12,7 +12,7 @@ import unittest
 
 import rig
 from harness.judge import grants
-from harness.lab.cluster import AGENT, HOSTS
+from harness.lab.cluster import AGENT, HOSTS, PLACER
 
 FULL = os.environ.get("EBB_TEST_FULL") == "1"
 KILLS = int(os.environ.get("EBB_TEST_CLUSTER_KILLS", "50" if FULL else "6"))
@@ -20,7 +20,7 @@ SEED = int(os.environ.get("EBB_TEST_SEED", "1"))
 VMS = ("db1", "db2", "db3")
 SETTLE_S, BOOT_S = 180, 180         # limits that only a hang reaches
 LOOK_S = 0.25
-STAYS, ELSEWHERE = 1000, (600, 300)
+KINDS = (AGENT, PLACER, f"{AGENT} and move", f"{PLACER} and move", "host")
 
 
 class Watch(threading.Thread):
@@ -45,13 +45,12 @@ class TestKills(unittest.TestCase):
         self.chance, self.where, self.said = random.Random(SEED), {}, []
         self.cluster = rig.lab("kills")
         self.cluster.with_agents("emulated:1x3x1@0.5", "fair")
+        self.cluster.with_placers()
         with self.cluster:
             boot = self.cluster.boot("tcg")
             vms = [rig.server_vm(name, i + 1) for i, name in enumerate(VMS)]
-            for i, vm in enumerate(vms):
+            for vm in vms:
                 self.cluster.add_vm(boot, vm)
-                self.where[vm.name] = HOSTS[i]
-            self.publish()
             self.settle()
             for vm in vms:
                 rig.ping(self.cluster, vm, BOOT_S)
@@ -60,7 +59,6 @@ class TestKills(unittest.TestCase):
             for _ in range(KILLS):
                 self.kill()
                 self.settle()
-                self.publish()
             for vm in vms:
                 rig.ping(self.cluster, vm, BOOT_S)
             watch.over.set()
@@ -69,38 +67,40 @@ class TestKills(unittest.TestCase):
         self.assertEqual(watch.found, [])
         self.assertGreater(watch.looks, KILLS)
 
-    def publish(self, leaves=None):
-        """Each VM stays where it is, but for one; the order of the other hosts is drawn."""
-        for vm, home in self.where.items():
-            others = [host for host in HOSTS if host != home]
-            self.chance.shuffle(others)
-            scores = dict(zip(others, ELSEWHERE), **{home: 0 if vm == leaves else STAYS})
-            self.cluster.set_scores(vm, scores)
-
     def kill(self):
-        host = self.chance.choice(HOSTS)
-        what = self.chance.choice(("agent", "agent", "agent and move", "agent and move", "host"))
+        host, what = self.chance.choice(HOSTS), self.chance.choice(KINDS)
         self.said.append(f"{what} of {host}")
         if what == "host":
             self.cluster.crash(host)
+            self.cluster.wait(lambda state: host not in state.online, SETTLE_S, f"{host} is lost")
             return
-        if what == "agent and move":
-            vm = self.chance.choice(VMS)
-            self.publish(leaves=vm)
+        program, _, more = what.partition(" ")
+        vm = self.chance.choice(VMS)
+        if more:
+            target = self.chance.choice([other for other in HOSTS if other != self.where[vm]])
+            self.said[-1] += f" ({vm} to {target})"
+            self.cluster.on(target, "crm_resource", "--move", "-r", vm, "-N", target)
             # Somewhere in the move: before it begins, in the middle, or after it.
             time.sleep(self.chance.random() * 3)
-        self.cluster.kill(host, AGENT)
+        self.cluster.kill(host, program)
+        if more:
+            self.settle()
+            self.cluster.on("h1", "crm_resource", "--clear", "-r", vm)
 
     def settle(self):
-        """All hosts are there, each VM runs on one of them, and its agent alone has it."""
+        """All hosts are there, each VM runs on one of them, its agent alone has it, and each host
+        has a score for it."""
         def settled(state):
             where = {vm: state.host_of(vm) for vm in VMS}
             if set(state.online) != set(HOSTS) or None in where.values():
+                return False
+            if any(set(HOSTS) != {host for host, score in state.scores.get(vm, {}).items()
+                                  if score is not None} for vm in VMS):
                 return False
             held = {vm["name"]: host for host, vms in self.cluster.grants().items() for vm in vms
                     if vm["state"] == "running" and vm["cpus_held"]}
             qemus = self.cluster.qemus()
             return held == where and all(qemus.get(vm) == [where[vm]] for vm in VMS)
         state = self.cluster.wait(settled, SETTLE_S, "after " + ", ".join(self.said[-2:]) +
-                                  ": each VM runs, with one agent")
+                                  ": each VM runs, with one agent and scores")
         self.where = {vm: state.host_of(vm) for vm in VMS}

@@ -311,6 +311,26 @@ static void test_scores_of_others(void **state)
 }
 
 /* Also where all are as good: Pacemaker must not choose by itself. */
+/* Scores that stand are not changed under Pacemaker's hands; one that is missing is published. */
+static void test_scores_hold_while_pacemaker_works(void **state)
+{
+	struct rig *r = *state;
+
+	json_object_del(json_object_get(json_object_get(facts_of(r, "h1"), "vms"), "a"), "mv");
+	decide(r, "h3");
+	assert_score(r, "a", 500);
+	json_object_set_new(at(r, "resources", "b"), "busy", json_true());
+	decide(r, "h3");
+	assert_null(find(r, PLACED_SET_SCORE, "a"));
+	json_object_set_new(at(r, "resources", "b"), "busy", json_false());
+	json_object_set_new(at(r, "hosts", "h2"), "online", json_false());
+	decide(r, "h3");
+	assert_null(find(r, PLACED_SET_SCORE, "a"));
+	json_object_del(json_object_get(at(r, "hosts", "h3"), "scores"), "a");
+	decide(r, "h3");
+	assert_score(r, "a", 500);
+}
+
 static void test_no_two_hosts_are_equal(void **state)
 {
 	struct rig *r = *state;
@@ -442,6 +462,7 @@ int main(void)
 		TEST(move_that_does_not_begin_is_given_up),
 		TEST(move_needs_a_gain_above_its_cost), TEST(move_needs_a_host_that_is_believed),
 		TEST(one_vm_moves_at_a_time), TEST(word_of_a_dead_placer), TEST(scores_of_others),
+		TEST(scores_hold_while_pacemaker_works),
 		TEST(home_holds_without_libvirtd), TEST(no_two_hosts_are_equal),
 		TEST(d1_without_quorum_nothing),
 		TEST(d3_capacity_first_and_never_too_small), TEST(d4_disputed_vms_are_left),
