@@ -47,12 +47,17 @@ class Cluster:
         self.log_dir = log_dir
         self.shared = os.path.join(self.dir, "shared")
         self.programs = {}      # name: text of a script that runs on each host, with its name
+        self.traces = {}        # class of VMs: lines, for placers
 
     def __enter__(self):
         self._lab("down")
         shutil.rmtree(self.shared, ignore_errors=True)
         shutil.rmtree(os.path.join(self.dir, "boot.d"), ignore_errors=True)
-        os.makedirs(self.shared)
+        os.makedirs(os.path.join(self.shared, "traces"))
+        for name, lines in self.traces.items():
+            with open(os.path.join(self.shared, "traces", name + ".csv"), "w",
+                      encoding="ascii") as f:
+                f.writelines(line + "\n" for line in lines)
         os.makedirs(os.path.join(self.dir, "boot.d"))
         for name, text in self.programs.items():
             path = os.path.join(self.dir, "boot.d", name)
@@ -126,9 +131,10 @@ class Cluster:
                    "emu_group": self._lab("cgroup-prefix").strip() + "$1-", **options}
         self._program(AGENT, "[ -S /run/libvirt/libvirt-sock ]", options)
 
-    def with_placers(self, **options):
+    def with_placers(self, traces=None, **options):
         """Before the hosts are up: each runs ebb-placed, which sets the scores instead of
-        set_scores()."""
+        set_scores(). traces: {class of VMs: lines} (ebb-placed(8))."""
+        self.traces = traces or {}
         self._program(PLACER, "[ -S /run/ebb/control.sock ]", {
             "ebbd_socket": "/run/ebb/control.sock", "run_dir": "/run/ebb",
             "traces_dir": f"{self.shared}/traces", "interval_ms": 1000, "dampen_s": 0, **options})
@@ -191,15 +197,20 @@ class Cluster:
                 f.truncate(mib << 20)
             run(["/sbin/mkfs.ext4", "-q", "-F", "-E", "nodiscard", "-d", folder, path])
 
-    def add_vm(self, boot, vm, stickiness=50):
-        """Makes it a resource of Pacemaker's, which starts it as soon as a host has a score."""
+    def add_vm(self, boot, vm, **meta):
+        """Makes it a resource of Pacemaker's, which starts it as soon as a host has a score. meta:
+        its meta attributes."""
         path = os.path.join(self.shared, vm.name + ".xml")
         with open(path, "w", encoding="utf-8") as f:
             f.write(domain.xml(boot, vm))
-        for scope, element in (("resources", resource(vm.name, path, stickiness)),
+        for scope, element in (("resources", resource(vm.name, path, meta)),
                                *(("constraints", rule) for rule in rules(vm.name))):
             self.on("h1", "cibadmin", "--create", "--scope", scope, "--xml-text",
                     ET.tostring(element, encoding="unicode"))
+
+    def start_vm(self, name):
+        """One that was added with the meta attribute target-role=Stopped."""
+        self.on("h1", "crm_resource", "-r", name, "--meta", "-d", "target-role")
 
     def shell(self, host, vm, command, patience_s=20):
         """Runs a command in a guest that is on that host."""
@@ -213,14 +224,16 @@ class Cluster:
             self.on(via, "attrd_updater", "-N", host, "-n", score_name(vm_name), "-U", str(score))
 
     def state(self):
-        """State of the cluster, as the first host sees it that answers. None: none does."""
+        """State of the cluster, as the first host sees it that belongs to the majority: one that
+        has just booted knows nothing yet. None: there is none."""
         for host in HOSTS:
             done = subprocess.run(self._command("exec", host, "timeout", "8", "crm_mon", "-1",
                                                 "-r", "-A", "--output-as=xml"),
                                   capture_output=True, text=True, check=False, timeout=EXEC_S,
                                   stdin=subprocess.DEVNULL)
-            if not done.returncode:
-                return State(ET.fromstring(done.stdout))
+            root = ET.fromstring(done.stdout) if not done.returncode else None
+            if root is not None and has_quorum(root):
+                return State(root)
         return None
 
     def wait(self, until, patience_s, what):
@@ -248,6 +261,13 @@ class Cluster:
             except OSError:
                 continue    # it has just ended, or is none of a lab's
         return found
+
+
+def has_quorum(root):
+    """Whether crm_mon's host belongs to the majority, and knows what its coordinator knows."""
+    coordinator = root.find("summary/current_dc")
+    return coordinator is not None and coordinator.get("present") == "true" and \
+        coordinator.get("with_quorum") == "true"
 
 
 class State:
@@ -290,9 +310,9 @@ def _pairs(parent, tag, prefix, values):
         ET.SubElement(element, "nvpair", id=f"{prefix}-{i}", name=name, value=str(value))
 
 
-def resource(name, config, stickiness):
-    """The resource of a VM. libvirt's counts of CPUs and memory are no floors, so they are kept
-    out of its utilization."""
+def resource(name, config, meta):
+    """The resource of a VM; meta: attributes. libvirt's counts of CPUs and memory are no
+    floors, so they are kept out of its utilization."""
     primitive = ET.Element("primitive", {"id": name, "class": "ocf", "provider": "heartbeat",
                                          "type": "VirtualDomain"})
     # The disk is a file that all hosts see, which libvirt does not believe (--unsafe).
@@ -309,7 +329,7 @@ def resource(name, config, stickiness):
     ET.SubElement(operations, "op", id=f"{name}-monitor", name="monitor",
                   interval=f"{MONITOR_S}s", timeout="30s")
     _pairs(primitive, "meta_attributes", f"{name}-m", {
-        "allow-migrate": "true", "resource-stickiness": stickiness})
+        "allow-migrate": "true", "resource-stickiness": 50, **meta})
     return primitive
 
 
